@@ -1,0 +1,174 @@
+# Shardwright. `make demo` and `make check` do everything on a fresh Debian machine; `make help` lists the rest.
+#
+#   CC, CFLAGS, LDFLAGS are honoured; V=1 shows commands; objects only under build/.
+
+CC ?= gcc
+BUILD ?= build
+OPENMP ?= 1
+PREFIX ?= /usr/local
+VERSION := 0.1.0
+
+WARN := -Wall -Wextra
+OPT ?= -O2 -g
+ALL_CFLAGS := -std=gnu11 $(WARN) $(OPT) -fno-fast-math -ffp-contract=off -I. -DSHARDWRIGHT_VERSION='"$(VERSION)"' $(CFLAGS)
+LIBS := -lcjson -lzstd -lz -lcrypto -lm -lpthread
+ifeq ($(OPENMP),1)
+ALL_CFLAGS += -fopenmp
+LIBS += -fopenmp
+endif
+Q := $(if $(V),,@)
+
+FOLDERS := base ir layout propagate lower costmodel simulator search
+LIB_SRC := $(sort $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c)))
+CLI_SRC := $(sort $(wildcard clients/cli/*.c))
+SERVER_SRC := $(sort $(wildcard server/*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/check_*.c))
+SERVER_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out server/main.c,$(SERVER_SRC)))
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
+UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
+PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
+
+.PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
+        check-sanitizers check-valgrind asan tsan fuzz parity bench corpus install clean venv
+all: $(PROGRAMS)
+
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+## make                 build shardwright, shardwrightd and libshardwright.a into build/
+## make demo            install what is missing, build, and show the whole thing on a real training step
+## make check           install what the tests need and run all of them
+## make check-unit      unit tests only (one program per source file)
+## make asan tsan       the sanitizer builds and their runs
+## make fuzz            libFuzzer on the reader and the JSON gate (FUZZ_SECONDS=60)
+## make parity N=1000   random programs against jaxlib's Shardy passes
+## make bench           the table of speeds
+## make corpus          mint tests/corpus again from the models
+## make install         PREFIX=/usr/local
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC    $<")
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/libshardwright.a: $(LIB_OBJ)
+	$(if $(V),,@echo "  AR    $@")
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/shardwright: $(CLI_OBJ) $(BUILD)/libshardwright.a
+	$(if $(V),,@echo "  LINK  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libshardwright.a $(LIBS) -lcurl
+
+$(BUILD)/shardwrightd: $(BUILD)/obj/server/main.o $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
+	$(if $(V),,@echo "  LINK  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/libshardwright.a $(LIBS) -lmicrohttpd -lsqlite3
+
+$(BUILD)/unit/%: tests/unit/%.c $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  TEST  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a $(LIBS) -lmicrohttpd -lsqlite3 -lcheck -lsubunit -lrt
+
+# ---------------------------------------------------------------- fresh machines
+DEB_BUILD := gcc make pkg-config libmicrohttpd-dev libcjson-dev libsqlite3-dev libzstd-dev zlib1g-dev libssl-dev libcurl4-openssl-dev
+DEB_DEMO := curl zstd sqlite3
+DEB_TEST := check libsubunit-dev valgrind clang libclang-rt-14-dev python3-venv zstd sqlite3 curl
+
+deps:
+	@tools/install-debian $(DEB_BUILD)
+deps-test: deps
+	@tools/install-debian $(DEB_TEST)
+
+# jaxlib is the oracle of the tests; nothing that is installed needs it.
+VENV := $(BUILD)/venv
+venv: $(VENV)/.done
+$(VENV)/.done: tests/requirements.txt
+	@mkdir -p $(BUILD)
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install -q --disable-pip-version-check -r tests/requirements.txt
+	@touch $@
+
+demo:
+	@tools/install-debian $(DEB_BUILD) $(DEB_DEMO)
+	@$(MAKE) --no-print-directory all
+	@tools/demo
+
+# ---------------------------------------------------------------- tests
+check:
+	@$(MAKE) --no-print-directory deps-test
+	@$(MAKE) --no-print-directory all
+	@tools/check
+
+check-unit: $(UNIT_BIN)
+	@tools/run-unit $(UNIT_BIN)
+
+check-includes:
+	@tools/check-includes
+
+# The fuzz targets as plain programs over their committed corpus, with sanitizers.
+ASAN_MAKE := $(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+FUZZ_CORPUS := $(wildcard tests/fuzz/corpus/*)
+JSON_CORPUS := $(wildcard tests/fuzz/corpus-json/*)
+$(BUILD)/fuzz/%: tests/fuzz/fuzz_%.c $(BUILD)/libshardwright.a
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  FUZZ  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) -DREPLAY -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
+check-fuzz:
+	@$(ASAN_MAKE) $(BUILD)/asan/fuzz/module $(BUILD)/asan/fuzz/json
+	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/module $(FUZZ_CORPUS)
+	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/json $(JSON_CORPUS)
+
+asan:
+	@$(ASAN_MAKE) check-unit $(BUILD)/asan/shardwright
+	@for program in mlp_tiny transformer_2_tiny; do \
+		echo "search $$program under ASan and UBSan" && \
+		$(BUILD)/asan/shardwright search tests/corpus/$$program.mlir.zst --mesh data=2,model=4 --evaluations 200 --threads 2 --json >/dev/null || exit 1; \
+	done; echo "sanitizers: 2 passed, 0 failed"
+
+# OpenMP runtimes hide their barriers from TSan: this build takes base/parallel.c's plain threads.
+tsan:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CC=clang OPENMP=0 OPT="-O1 -g -fsanitize=thread" $(BUILD)/tsan/shardwright
+	@for program in mlp_tiny transformer_2_tiny; do \
+		echo "search $$program under TSan" && \
+		TSAN_OPTIONS="halt_on_error=1 exitcode=66" \
+		$(BUILD)/tsan/shardwright search tests/corpus/$$program.mlir.zst --mesh data=2,model=4 --evaluations 200 --threads 2 --json >/dev/null || exit 1; \
+	done; echo "thread sanitizer: 2 passed, 0 failed"
+
+check-valgrind: $(BUILD)/shardwright
+	@valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
+		$(BUILD)/shardwright search tests/corpus/mlp_tiny.mlir.zst --mesh data=2,model=2 --evaluations 40 --threads 1 --json >/dev/null && \
+		echo "valgrind: 1 passed, 0 failed"
+
+FUZZ_SECONDS ?= 60
+fuzz:
+	@mkdir -p $(BUILD)/fuzz-run/module $(BUILD)/fuzz-run/json
+	@for target in module json; do \
+		clang $(ALL_CFLAGS) -fno-openmp -O1 -g -fsanitize=fuzzer,address,undefined -o $(BUILD)/fuzz-run/fuzz_$$target tests/fuzz/fuzz_$$target.c $(LIB_SRC) \
+			$(filter-out -fopenmp,$(LIBS)) && \
+		$(BUILD)/fuzz-run/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 $(BUILD)/fuzz-run/$$target \
+			tests/fuzz/corpus$$( [ $$target = json ] && echo -json ) || exit 1; \
+	done
+
+N ?= 1000
+parity: all venv
+	SHARDWRIGHT=$(BUILD)/shardwright $(VENV)/bin/python tests/oracle/fuzz_propagate.py --count $(N)
+
+$(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libshardwright.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
+bench: all venv $(BUILD)/bench/bench_core
+	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd $(VENV)/bin/python tests/bench/bench.py
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(BUILD)/shardwright $(BUILD)/shardwrightd $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(BUILD)/libshardwright.a $(DESTDIR)$(PREFIX)/lib
+	install -m 644 include/shardwright.h $(DESTDIR)$(PREFIX)/include
+
+corpus: venv
+	$(VENV)/bin/python tests/corpus/mint.py
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(SERVER_LIB_OBJ:.o=.d) $(BUILD)/obj/server/main.d $(UNIT_BIN:=.d)

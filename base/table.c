@@ -1,0 +1,115 @@
+#include "base/base.h"
+
+#include <stdlib.h>
+
+uint64_t hash_bytes(const void *p, size_t n, uint64_t seed)
+{
+	const unsigned char *s = p;
+	uint64_t h = seed ^ (n * 0x9e3779b97f4a7c15ull);
+	for (; n >= 8; s += 8, n -= 8) {
+		uint64_t w;
+		memcpy(&w, s, 8);
+		h = (h ^ hash_mix(w)) * 0x9fb21c651e98df25ull;
+	}
+	uint64_t w = 0;
+	if (n)
+		memcpy(&w, s, n);
+	return hash_mix(h ^ hash_mix(w + n));
+}
+
+void index_init(index_map *ix) { *ix = (index_map){0}; }
+
+void index_release(index_map *ix)
+{
+	free(ix->hash);
+	free(ix->id);
+	index_init(ix);
+}
+
+void index_clear(index_map *ix)
+{
+	ix->n = 0;
+	if (ix->cap)
+		memset(ix->hash, 0, ix->cap * sizeof *ix->hash);
+}
+
+/* Hash 0 marks an empty slot. */
+static uint64_t slot_hash(uint64_t h) { return h ? h : 1; }
+
+uint32_t index_first(const index_map *ix, uint64_t h) { return ix->cap ? (uint32_t)slot_hash(h) & (ix->cap - 1) : 0; }
+
+bool index_next(const index_map *ix, uint64_t h, uint32_t *it, uint32_t *out_id)
+{
+	if (!ix->cap)
+		return false;
+	h = slot_hash(h);
+	for (uint32_t i = *it;; i = (i + 1) & (ix->cap - 1)) {
+		if (!ix->hash[i])
+			return false;
+		if (ix->hash[i] == h) {
+			*out_id = ix->id[i];
+			*it = (i + 1) & (ix->cap - 1);
+			return true;
+		}
+	}
+}
+
+static void place(index_map *ix, uint64_t h, uint32_t id)
+{
+	uint32_t i = (uint32_t)h & (ix->cap - 1);
+	while (ix->hash[i])
+		i = (i + 1) & (ix->cap - 1);
+	ix->hash[i] = h;
+	ix->id[i] = id;
+}
+
+void index_add(index_map *ix, uint64_t h, uint32_t id)
+{
+	if ((ix->n + 1) * 2 > ix->cap) {
+		index_map old = *ix;
+		ix->cap = old.cap ? old.cap * 2 : 64;
+		ix->hash = xcalloc(ix->cap, sizeof *ix->hash);
+		ix->id = xmalloc(ix->cap * sizeof *ix->id);
+		for (uint32_t i = 0; i < old.cap; i++)
+			if (old.hash[i])
+				place(ix, old.hash[i], old.id[i]);
+		free(old.hash);
+		free(old.id);
+	}
+	place(ix, slot_hash(h), id);
+	ix->n++;
+}
+
+void strtab_init(strtab *t)
+{
+	*t = (strtab){0};
+	strtab_add(t, STR(""));
+}
+
+void strtab_release(strtab *t)
+{
+	arena_release(&t->mem);
+	vec_release(&t->strs);
+	index_release(&t->index);
+}
+
+str_id strtab_find(const strtab *t, str s)
+{
+	uint64_t h = hash_bytes(s.p, s.n, 0);
+	uint32_t id;
+	for (uint32_t it = index_first(&t->index, h); index_next(&t->index, h, &it, &id);)
+		if (str_equal(t->strs.p[id], s))
+			return id;
+	return UINT32_MAX;
+}
+
+str_id strtab_add(strtab *t, str s)
+{
+	str_id id = strtab_find(t, s);
+	if (id != UINT32_MAX)
+		return id;
+	id = t->strs.n;
+	vec_push(&t->strs, (str){arena_strdup(&t->mem, s.p, s.n), s.n});
+	index_add(&t->index, hash_bytes(s.p, s.n, 0), id);
+	return id;
+}
