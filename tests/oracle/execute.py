@@ -1,0 +1,43 @@
+"""Run a whole module, partitioned or not, on forced host devices."""
+import memory
+from annotate import main_of
+from child import forked
+
+
+def _run(text, seed):
+    executable, _, devices = memory.load(text)
+    import jax
+    import numpy as np
+    from jax._src import sharding_impls
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+    with mlir.make_ir_context():
+        main = main_of(ir.Module.parse(text))
+        kind = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
+
+        def plain(types):
+            return [(tuple(ir.RankedTensorType(t).shape), str(ir.RankedTensorType(t).element_type)) for t in types]
+
+        inputs, outputs = plain(kind.inputs), plain(kind.results)
+
+    rng = np.random.default_rng(seed)
+
+    def value(shape, element):
+        if element.startswith("i"):
+            return rng.integers(0, 8, shape).astype(element.replace("i", "int"))
+        return (np.abs(rng.standard_normal(shape)) * 0.1).astype(element.replace("f", "float"))
+
+    def shardings(ours):
+        return [sharding_impls.GSPMDSharding(tuple(devices), s) for s in ours]
+
+    given = shardings(executable.get_parameter_shardings() or []) or [jax.sharding.SingleDeviceSharding(devices[0])] * len(inputs)
+    arguments = [jax.device_put(value(*shape), s) for shape, s in zip(inputs, given)]
+    parts = executable.execute_sharded(arguments).disassemble_into_single_device_arrays()
+    taken = shardings(executable.get_output_shardings() or []) or [jax.sharding.SingleDeviceSharding(devices[0])] * len(outputs)
+    return [np.asarray(jax.make_array_from_single_device_arrays(shape, s, list(p))).astype(np.float64)
+            for (shape, _), s, p in zip(outputs, taken, parts)]
+
+
+def run(text, seed=0):
+    """Results of main as float64 arrays, for arguments that depend only on seed, shapes and order."""
+    return forked(_run, text, seed)

@@ -1,0 +1,74 @@
+"""Collective counts: as Shardy places them, and the exact formulas of the optimised level."""
+import json
+
+import pytest
+
+import cases
+import sdy
+from annotate import annotate
+from test_passes import ALL, parameters
+
+
+def lowered(tool, text):
+    counts = json.loads(tool("lower", tool.file(text), "--json"))["counts"]
+    return {level: {kind: n for kind, n in found.items() if n} for level, found in counts.items()}
+
+
+@pytest.mark.parametrize("name,label", parameters(ALL))
+def test_placed_counts(tool, name, label):
+    text = cases.text_of(name)
+    patterns, results = cases.strategies(name, text)[label]
+    annotated = annotate(text, cases.MESH, patterns, results)
+    assert lowered(tool, annotated)["placed"] == sdy.placed_counts(annotated)
+
+
+def expert(strategy, text):
+    """(patterns, results) of the hand-written strategies with known counts."""
+    data, pinned = cases.batch(text), cases.replicated_parameters()
+    return {"data": (data, "open"),
+            "megatron": (cases.megatron(), "open"),
+            "data_megatron": (data + cases.megatron(), "donated"),
+            "data_zero2": (data + pinned + cases.zero(cases.OPTIMIZER), "donated"),
+            "data_zero3": (data + cases.zero(("params",) + cases.OPTIMIZER), "donated"),
+            "data_megatron_zero2": (data + cases.megatron_zero2(), "donated")}[strategy]
+
+
+def formula(strategy, layers, level):
+    """Static counts for L layers with 9 tensors each and a tied embedding: P = 9L+1 trainable tensors.
+
+    Shardy reduces each contribution to a sum; the optimised level sums first. The tied embedding has two contributions
+    to its gradient, the input of attention three to its own (q, k, v), the input of the MLP two (gate, up).
+    S tensors are sharded by ZeRO: their gradient is reduce-scattered; ZeRO-2 gathers the new parameter, ZeRO-3 gathers
+    at each of the two uses, forward and backward."""
+    p = 9 * layers + 1
+    if level == "placed":
+        return {"data": {"all_reduce": p + 2}, "megatron": {"all_reduce": 7 * layers},
+                "data_megatron": {"all_reduce": p + 2 + 7 * layers}}.get(strategy)
+    return {"data": {"all_reduce": p + 1},
+            "megatron": {"all_reduce": 4 * layers},
+            "data_megatron": {"all_reduce": p + 1 + 4 * layers},
+            "data_zero2": {"all_reduce": 2, "reduce_scatter": 9 * layers, "all_gather": 9 * layers},
+            "data_zero3": {"all_reduce": 2, "reduce_scatter": 9 * layers, "all_gather": 18 * layers},
+            "data_megatron_zero2": {"all_reduce": p + 1 + 4 * layers - 7 * layers, "reduce_scatter": 7 * layers,
+                                    "all_gather": 7 * layers}}[strategy]
+
+
+EXPERTS = ("data", "megatron", "data_megatron", "data_zero2", "data_zero3", "data_megatron_zero2")
+DEPTHS = ((4, "transformer_4"), pytest.param(32, "transformer_32", marks=pytest.mark.slow))
+
+
+@pytest.mark.parametrize("layers,name", DEPTHS)
+@pytest.mark.parametrize("strategy", EXPERTS)
+def test_optimized_counts(tool, strategy, layers, name):
+    text = cases.text_of(name)
+    patterns, results = expert(strategy, text)
+    found = lowered(tool, annotate(text, cases.MESH, patterns, results))["optimized"]
+    found.pop("all_slice", None)      # moves nothing
+    assert found == formula(strategy, layers, "optimized")
+
+
+def test_megatron_forward(tool):
+    text = cases.text_of("transformer_4_forward")
+    for patterns in (cases.megatron(), cases.batch(text) + cases.megatron()):
+        counts = lowered(tool, annotate(text, cases.MESH, patterns))
+        assert counts["optimized"] == counts["placed"] == {"all_reduce": 2 * 4}

@@ -1,0 +1,71 @@
+"""`shardwright opt` prints what jaxlib's Shardy makes of the same text, value by value."""
+import pytest
+
+import cases
+import sdy
+from annotate import annotate
+
+PLACED_ON = ("data", "data_megatron", "megatron", "zero2", "zero3_donated", "experts", "channels", "sequence", "sub_axes")
+
+
+def report(found):
+    return "%d differences\n" % len(found) + "\n".join(
+        "%s: %s\n   ours   %s\n   jaxlib %s" % tuple(str(part)[:600] for part in d) for d in found[:20])
+
+
+def agree(tool, passes, text):
+    expected = sdy.run(passes, text)
+    ours = tool("opt", "--passes", passes, tool.file(text))
+    found = sdy.compare(ours, expected)
+    assert not found, report(found)
+
+
+def parameters(names, wanted=None):
+    out = []
+    for name in names:
+        marks = [pytest.mark.slow] if name in cases.LARGE else []
+        for label in cases.strategies(name, cases.text_of(name)):
+            if wanted is None or label in wanted:
+                out.append(pytest.param(name, label, marks=marks, id="%s-%s" % (name, label)))
+    return out
+
+
+ALL = cases.SMALL + cases.MEDIUM + cases.LARGE
+
+
+@pytest.mark.parametrize("name,label", parameters(ALL))
+def test_propagation(tool, name, label):
+    text = cases.text_of(name)
+    patterns, results = cases.strategies(name, text)[label]
+    agree(tool, sdy.PROPAGATE, annotate(text, cases.MESH, patterns, results))
+
+
+@pytest.mark.parametrize("name,label", parameters(ALL, PLACED_ON))
+def test_placed_collectives(tool, name, label):
+    text = cases.text_of(name)
+    patterns, results = cases.strategies(name, text)[label]
+    agree(tool, sdy.PLACED, annotate(text, cases.MESH, patterns, results))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_inline(tool, name):
+    agree(tool, "inline,symbol-dce", cases.text_of(name))
+
+
+@pytest.mark.parametrize("name", cases.SMALL + cases.MEDIUM)
+def test_rules(tool, name):
+    agree(tool, "func.func(sdy-populate-op-sharding-rules)", cases.text_of(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 42))
+@pytest.mark.parametrize("name", ("mlp_tiny", "transformer_2_tiny", "moe", "convnet", "transformer_scan"))
+def test_random(tool, name, seed):
+    text = cases.text_of(name)
+    try:
+        annotated = annotate(text, "data=4,model=2" if seed % 2 else "data=4,model=4", cases.random_patterns(text, seed))
+        sdy.run(sdy.PLACED, annotated)
+    except sdy.Crash as crash:
+        pytest.skip("jaxlib itself fails: " + crash.args[0].splitlines()[-1][:200])
+    agree(tool, sdy.PROPAGATE, annotated)
+    agree(tool, sdy.PLACED, annotated)

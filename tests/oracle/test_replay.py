@@ -1,0 +1,60 @@
+"""A found strategy is what Shardy and XLA make of the emitted module: shardings, bytes per device, results."""
+import json
+import os
+
+import pytest
+
+import cases
+import execute
+import memory
+import sdy
+from annotate import annotate, read
+from test_passes import report
+
+BYTES = ("argument_bytes", "output_bytes", "alias_bytes")
+EACH = [pytest.param(name, results, marks=[pytest.mark.slow] if name in cases.LARGE or results == "open" and name not in cases.SMALL else [])
+        for name in cases.SMALL + cases.MEDIUM + cases.LARGE for results in ("pinned", "open")]
+
+
+def search(tool, name, *more, mesh=cases.MESH):
+    """-> (strategy document, text of the emitted module)"""
+    module, out = os.path.join(cases.CORPUS, name + ".mlir.zst"), os.path.join(tool.folder, "out.mlir")
+    document = json.loads(tool("search", module, "--mesh", mesh, "--device", "tpu-v5e", "--evaluations", 200, "--seed", 1,
+                               "--json", "--emit-mlir", out, *more, codes=(0, 2)))
+    return document, read(out)
+
+
+@pytest.mark.parametrize("name,results", EACH)
+def test_found_strategy(tool, name, results):
+    document, emitted = search(tool, name, *(["--open-results"] if results == "open" else []))
+    found = sdy.compare(tool("opt", "--passes", sdy.PROPAGATE, tool.file(emitted)), sdy.run(sdy.PROPAGATE, emitted))
+    assert not found, report(found)
+    measured = memory.measure(emitted)
+    assert {word: document["cost"][word] for word in BYTES} == {word: measured[word] for word in BYTES}
+    cost = document["cost"]
+    assert cost["peak_bytes"] == cost["argument_bytes"] + cost["output_bytes"] - cost["alias_bytes"] + cost["temporary_bytes"]
+    simulated = json.loads(tool("simulate", tool.file(emitted), "--device", "tpu-v5e", "--json"))
+    assert {word: simulated[word] for word in BYTES} == {word: measured[word] for word in BYTES}
+
+
+@pytest.mark.parametrize("name,label", [(name, label) for name in ("mlp", "transformer_2_tiny", "transformer_scan", "moe", "convnet")
+                                        for label in ("none", "data_donated", "zero2", "zero3_donated", "both_axes")])
+def test_bytes_of_hand_written(tool, name, label):
+    text = cases.text_of(name)
+    patterns, results = cases.strategies(name, text)[label]
+    annotated = annotate(text, cases.MESH, patterns, results)
+    measured = memory.measure(annotated)
+    simulated = json.loads(tool("simulate", tool.file(annotated), "--device", "tpu-v5e", "--json"))
+    assert {word: simulated[word] for word in BYTES} == {word: measured[word] for word in BYTES}
+
+
+@pytest.mark.parametrize("name", ("mlp_tiny", "transformer_2_tiny"))
+def test_numbers(tool, name):
+    """The partitioned program computes what the single-device program does."""
+    _, emitted = search(tool, name)
+    alone, parted = execute.run(annotate(cases.text_of(name), "all=1", [])), execute.run(emitted)
+    assert len(alone) == len(parted)
+    for one, other in zip(alone, parted):
+        # bfloat16 inside; Adam's first step is a sign, so an entry whose gradient is rounding noise may flip
+        close = abs(one - other) <= 2e-2 * (abs(one) + 1e-3)
+        assert close.mean() > 0.99, (one, other)
