@@ -1,0 +1,64 @@
+/* Private to layout: what notations share. */
+#ifndef SW_LAYOUT_PIECES_H
+#define SW_LAYOUT_PIECES_H
+
+#include "layout/layout.h"
+
+/* ---- pieces.c */
+
+/* A mesh seen at the resolution of a sharding: every axis replaced by the sub-axes that the sharding uses and the rest
+ * between them, in mesh order. Sizes multiply to the number of devices; an axis of size 1 is one piece. */
+typedef struct mesh_pieces {
+	uint32_t n;
+	axis_ref a[MAX_TENSOR_AXES * 2 + MAX_MESH_AXES];
+	bool used[MAX_TENSOR_AXES * 2 + MAX_MESH_AXES];
+} mesh_pieces;
+void pieces_of(const sharding_table *t, const sharding_edit *e, mesh_pieces *out);
+/* Index of a reference of the sharding among the pieces. */
+uint32_t piece_find(const mesh_pieces *p, axis_ref a);
+
+/* Shard index of tensor dim `dim` on the device at a mesh position. */
+typedef int64_t shard_index_fn(const void *ctx, int64_t position, uint32_t dim);
+/* Finds the axis lists under which every position has the shard index that fn gives; parts[dim] indices per dim.
+ * ST_ERR_UNSUPPORTED when no lists of sub-axes do it. Time: devices x dims. */
+status pieces_solve(const sharding_table *t, mesh_id m, uint32_t n_dims, const int64_t *parts, shard_index_fn *fn, const void *ctx,
+                    axes_buf *out, diag *d) MUST_USE;
+
+/* ---- scan.c: text of the notations, errors at byte positions */
+
+typedef struct scan {
+	str text;
+	size_t at;
+	diag *d;
+} scan;
+char scan_peek(scan *s); /* next character behind spaces, 0 at the end */
+bool scan_take(scan *s, char c);
+bool scan_word_is(scan *s, const char *word); /* takes it when it is the whole next word */
+status scan_expect(scan *s, char c, const char *where) MUST_USE;
+str scan_word(scan *s); /* letters, digits, _ and dots; may be empty */
+str scan_last_word(scan *s); /* the part behind its last dot: jax.P is P */
+status scan_int(scan *s, const char *what, int64_t *out) MUST_USE;
+status scan_string(scan *s, const char *what, str *out) MUST_USE; /* in '..' or ".." */
+status scan_end(scan *s) MUST_USE;
+status scan_fail(scan *s, size_t at, status code, const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+/* ---- one pair per notation; scanning ends at the end of the notation, the caller looks for what follows */
+status gspmd_parse(sharding_table *t, scan *s, sharding_edit *e) MUST_USE;
+status gspmd_print(const sharding_table *t, const sharding_edit *e, strbuf *out, diag *d) MUST_USE;
+status jax_parse(sharding_table *t, scan *s, sharding_edit *e) MUST_USE;
+status jax_print(const sharding_table *t, const sharding_edit *e, strbuf *out, diag *d) MUST_USE;
+status mindspore_parse(sharding_table *t, scan *s, sharding_edit *e) MUST_USE;
+status mindspore_print(const sharding_table *t, const sharding_edit *e, strbuf *out, diag *d) MUST_USE;
+status sbp_parse(sharding_table *t, scan *s, sharding_edit *e) MUST_USE;
+status sbp_print(const sharding_table *t, const sharding_edit *e, strbuf *out, diag *d) MUST_USE;
+status dtensor_parse(sharding_table *t, scan *s, sharding_edit *e) MUST_USE;
+status dtensor_print(const sharding_table *t, const sharding_edit *e, strbuf *out, diag *d) MUST_USE;
+
+/* What most notations have no words for, and which of it this one has. Explicitly replicated axes go without words
+ * where all dims are closed: there they say nothing new. */
+typedef struct vocabulary {
+	bool open, unreduced, sub_axes;
+} vocabulary;
+status refuse_beyond(const sharding_table *t, const sharding_edit *e, const char *name, vocabulary v, diag *d) MUST_USE;
+
+#endif
