@@ -52,6 +52,10 @@ $(BUILD)/obj/%.o: %.c
 	$(if $(V),,@echo "  CC    $<")
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# Files that .incbin takes into an object.
+$(BUILD)/obj/server/embed.o: server/schema.sql docs/openapi.json clients/web/index.html
+$(BUILD)/obj/costmodel/profiles.o: $(wildcard costmodel/devices/*.json)
+
 $(BUILD)/libshardwright.a: $(LIB_OBJ)
 	$(if $(V),,@echo "  AR    $@")
 	$(Q)rm -f $@ && ar rcs $@ $^

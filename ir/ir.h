@@ -2,10 +2,11 @@
  * the algebra on mesh axes.
  *
  *   ops.def     one row per op               types.c     interned types        attrs.c    attributes
- *   module.c    ops, values, regions, uses; building and rewriting             verify.c   checks between passes
+ *   module.c    ops, functions, walking, copies of modules   rewrite.c  building and changing   fingerprint.c
+ *   verify.c    structure between passes    verify_types.c verify_shapes.c verify_windows.c  types of ops
  *   mesh.c      meshes, axis references      axes.c      algebra on axis lists  sharding.c interned shardings, checks
  *   sharding_text.c  their text
- *   lex.c read.c read_ops.c  the reader      print.c     the printer
+ *   lex.c read*.c  the reader (map in read.c)              print.c print_forms.c  the printer
  *
  * Everything is addressed by 32-bit ids into flat arrays owned by the module, so a module is copied by copying arrays
  * and ids stay valid across growth (pointers into the arrays do not). Thread-compatible: one thread per module. */
@@ -279,7 +280,7 @@ typedef struct op {
 	str_id name;          /* full name; for OP_UNKNOWN the only identity */
 	region_id parent;
 	op_id prev, next;     /* in the region, ID_NONE at the ends */
-	slot_id operands;
+	slot_id operands; /* of a func.func, which has none: its index in funcs */
 	uint32_t n_operands;
 	value_id results; /* contiguous */
 	uint32_t n_results;
@@ -356,7 +357,7 @@ typedef struct module {
 	str_id name;         /* symbol of the module */
 	attr_id module_attrs; /* dict or ID_NONE */
 	loc_id loc;          /* of the module op */
-	str tail;            /* alias definitions of locations (#loc..) of the source, printed back with locations */
+	str aliases;         /* definitions of location aliases (#loc..) of the source, printed back with locations */
 	str resources;       /* the {-# .. #-} block of the source, printed back */
 	const struct module *borrowed; /* text and attribute memory belongs to this one (module_clone) */
 } module;
@@ -396,6 +397,10 @@ const int64_t *attr_int_list(const module *m, attr_id a, uint32_t *n);
 /* Elements of an integer ATTR_DENSE of type t, in mem; NULL when it is no list of integers or its length is another. */
 const int64_t *attr_dense_ints(arena *mem, const type *t, const attr *a);
 str op_text(const module *m, op_id o, const char *path); /* strings, symbols, enum words; empty when absent */
+/* The attribute that holds the axes of an sdy collective, NULL when it has none (collective_permute). */
+const char *collective_axes_name(op_kind k);
+/* That attribute from its short text, `[{"a"}, {}]`, `{"a"}` or `[{"a"}: 0->1]` (copied): op_text gives the text back. */
+attr_id attr_collective_axes(module *m, op_kind k, str axes);
 /* Value of a splat or scalar integer constant (stablehlo.constant, sdy.constant). */
 bool op_constant_int(const module *m, op_id o, int64_t *out);
 
@@ -441,6 +446,8 @@ void op_set_operands(module *m, op_id o, const value_id *operands, uint32_t n);
 /* Moves all uses of `from` to `to` one by one from the head, as MLIR's replaceAllUsesWith (which reverses their order);
  * uses by the op `except` stay (ID_NONE: none stay). */
 void value_replace_uses(module *m, value_id from, value_id to, op_id except);
+/* declare.c: adds `sdy.mesh @name = <..>` for a named mesh, behind the meshes that are there. */
+op_id mesh_declare(module *m, mesh_id id);
 value_id region_add_arg(module *m, region_id r, type_id t, loc_id loc); /* only while it has the newest values */
 /* Deep copy of an op with its regions, detached; map[value] gives operands' replacements (ID_NONE or beyond n_map: the
  * same), and takes the copies of results and region arguments whose originals lie below n_map. A copied func.func is

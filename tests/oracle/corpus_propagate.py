@@ -3,7 +3,7 @@
 
     corpus_propagate.py [--command 'shardwright opt'] [--random N] [--seed S] [PROGRAM...]
 
-Strategies: data parallel, Megatron, both, ZeRO with priorities, and N random ones per program (a sharding per kind of
+Calls are inlined by jaxlib for both, so that only propagation and its own passes are compared. Strategies: data parallel, Megatron, both, ZeRO with priorities, and N random ones per program (a sharding per kind of
 argument, alike in all layers, with priorities in half of them). Exit code 1 when any value differs."""
 import argparse
 import glob
@@ -19,7 +19,7 @@ import fuzz_propagate  # noqa: E402
 import sdy  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-IMPORT = "inline,symbol-dce,"
+IMPORT = "inline,symbol-dce"
 MESH = {"data": 4, "model": 4}
 
 
@@ -93,9 +93,9 @@ def annotated(text, mesh, strategy, results):
 
 
 def compare(path, name, mesh, strategy, results, passes, runner):
-    text = sdy.forked(annotated, annotate.read(path), mesh, strategy, results)
+    text = sdy.run(IMPORT, sdy.forked(annotated, annotate.read(path), mesh, strategy, results))
     verdict = runner.verdicts([(text, passes)])[0]
-    title = "%s, %s, %s" % (os.path.basename(path).split(".")[0], name, passes.replace(IMPORT, ""))
+    title = "%s, %s, %s" % (os.path.basename(path).split(".")[0], name, passes)
     if isinstance(verdict, tuple):
         print("%s: skipped (%s)" % (title, re.sub(r"\s+", " ", verdict[1])[-200:]))
         return False
@@ -109,6 +109,7 @@ def compare(path, name, mesh, strategy, results, passes, runner):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", default="build/shardwright opt")
+    parser.add_argument("--passes", default="sdy-propagation-pipeline")
     parser.add_argument("--random", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("programs", nargs="*")
@@ -120,10 +121,10 @@ def main():
         arguments = sdy.forked(arguments_of, annotate.read(path))
         for i, (name, strategy) in enumerate(strategies(arguments)):
             if strategy:
-                bad += compare(path, name, MESH, strategy, "donated" if i % 2 else "open", IMPORT + "sdy-propagation-pipeline", runner)
+                bad += compare(path, name, MESH, strategy, "donated" if i % 2 else "open", options.passes, runner)
         for seed in range(options.seed, options.seed + options.random):
             mesh, strategy = random_strategy(seed, arguments)
-            bad += compare(path, "random %d" % seed, mesh, strategy, "open", IMPORT + "sdy-propagation-pipeline", runner)
+            bad += compare(path, "random %d" % seed, mesh, strategy, "open", options.passes, runner)
     print("%d comparisons differ" % bad)
     return 1 if bad else 0
 

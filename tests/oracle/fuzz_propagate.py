@@ -27,7 +27,10 @@ PASSES = [
     "sdy-add-data-flow-edges,sdy-user-priority-propagate",
     "sdy-propagation-pipeline",
     "sdy-propagation-pipeline",
+    "sdy-add-data-flow-edges,sdy-op-priority-propagate{conservative-propagation=true}",
+    "sdy-add-data-flow-edges,sdy-basic-propagate{conservative-propagation=true}",
 ]
+RARE = 0.1  # chance that an op may be a group, a barrier or a manual computation
 SIZES = [1, 2, 3, 4, 4, 6, 8, 8, 12, 16]
 MESHES = [{"a": 2, "b": 2}, {"a": 2, "b": 4}, {"a": 4, "b": 2, "c": 3}, {"a": 8, "b": 6}, {"x": 2, "y": 2, "z": 2}, {"a": 12, "b": 4}]
 UNARY = ["tanh", "negate", "exponential", "abs"]
@@ -58,6 +61,8 @@ class Op:
         left = ", ".join(v.name for v in self.results)
         if self.kind == "while":
             return self.render_while(indent)
+        if self.kind == "manual":
+            return self.render_manual(indent)
         text = self.text
         for i, name in enumerate(names):
             text = text.replace("$%d" % i, name)
@@ -82,6 +87,18 @@ class Op:
         lines.append("%s   stablehlo.return %s : %s" % (indent, ", ".join(["%n" + tag] + [v.name for v in returned]), ", ".join(v.type for v in self.results)))
         lines.append("%s }" % indent)
         return "\n".join(lines)
+
+
+    def render_manual(self, indent):
+        arguments, ops, returned = self.body
+        lines = [indent + self.text % (", ".join("%s: %s" % (v.name, v.type) for v in arguments))]
+        lines += [op.render(indent + "  ") for op in ops]
+        lines.append("%s  sdy.return %s : %s" % (indent, ", ".join(v.name for v in returned), ", ".join(v.type for v in returned)))
+        lines.append("%s} : (%s) -> %s" % (indent, ", ".join(v.type for v in self.operands), ", ".join(v.type for v in self.results)))
+        text = "\n".join(lines)
+        for i, v in enumerate(self.operands):
+            text = text.replace("$%d" % i, v.name)
+        return text.replace("$r", self.results[0].name)
 
 
 class Program:
@@ -115,6 +132,7 @@ class Generator:
         self.priorities = self.random.random() < 0.3
         self.density = self.random.choice([0.05, 0.15, 0.3])
         self.sub_axes = self.random.random() < 0.4
+        self.manual = None  # axis that the body being made is manual over
 
     def value(self, shape, elem="f32"):
         self.count += 1
@@ -126,6 +144,8 @@ class Generator:
         """Axes and sub-axes that can be used together, shuffled."""
         pieces = []
         for name, size in self.program.mesh.items():
+            if name == self.manual:
+                continue
             divisors = [d for d in range(2, size) if size % d == 0]
             if self.sub_axes and divisors and self.random.random() < 0.5:
                 first = self.random.choice(divisors)
@@ -186,8 +206,8 @@ class Generator:
                  "dead", "reverse", "convert", "barrier", "same"]
         if depth == 0:
             kinds += ["while"]
-            if r.random() < 0.1:
-                kinds += ["group", "block"]
+            if r.random() < RARE:
+                kinds += ["group", "block", "manual"]
         a = self.pick(pool)
         getattr(self, "make_" + r.choice(kinds))(ops, pool, a)
 
@@ -375,6 +395,44 @@ class Generator:
         if b is not a:
             ops.append(Op("sdy.sharding_group $0 group_id=%d : %s" % (group * 100 + sum(a.shape), a.type), [b], []))
 
+    def edge_sharding(self, shape, axis, dim):
+        """Sharding of a value at the border of a manual computation: the manual axis first in dim, free axes anywhere."""
+        self.manual = axis
+        body = self.sharding(shape)
+        self.manual = None
+        if dim is None:
+            mark = body.find("replicated={")
+            if mark < 0:
+                return body[:-1] + ', replicated={"%s"}>' % axis
+            axes = re.findall(r'"(\w+)"[^",}]*', body[mark + 12:])
+            first = list(self.program.mesh).index(axis) < list(self.program.mesh).index(axes[0])
+            return body[:mark + 12] + '"%s", ' % axis + body[mark + 12:] if first else body[:-2] + ', "%s"}>' % axis
+        parts = re.findall(r"\{[^{}]*\}(?:p\d)?", body.split("]")[0])
+        inside = parts[dim][1:]
+        parts[dim] = '{"%s"%s%s' % (axis, "" if inside.startswith("}") else ", ", inside)
+        return "<@mesh, [%s]%s" % (", ".join(parts), body.split("]", 1)[1])
+
+    def make_manual(self, ops, pool, a):
+        axis, size = self.random.choice(list(self.program.mesh.items()))
+        fits = [i for i, s in enumerate(a.shape) if s % size == 0]
+        into = self.random.choice(fits + [None])
+        shape = [s // size if i == into else s for i, s in enumerate(a.shape)]
+        argument = self.value(shape)
+        inner, inner_ops = [argument], []
+        in_sharding = self.edge_sharding(a.shape, axis, into)
+        self.manual = axis
+        for _ in range(self.random.randint(1, 4)):
+            kind = self.random.choice(["unary", "binary", "dot", "transpose", "reshape", "broadcast", "dead"])
+            getattr(self, "make_" + kind)(inner_ops, inner, self.pick(inner))
+        self.manual = None
+        returned = self.pick(inner)
+        out = self.random.choice(list(range(len(returned.shape))) + [None])
+        result = self.value([s * size if i == out else s for i, s in enumerate(returned.shape)])
+        text = '$r = sdy.manual_computation($0) in_shardings=[%s] out_shardings=[%s] manual_axes={"%s"} (%%s) {' % (
+            in_sharding, self.edge_sharding(result.shape, axis, out), axis)
+        ops.append(Op(text, [a], [result], kind="manual", body=([argument], inner_ops, [returned])))
+        pool.append(result)
+
     def make_while(self, ops, pool, a):
         carried = [self.pick(pool) for _ in range(self.random.randint(1, 3))]
         self.count += 1
@@ -445,7 +503,7 @@ def judge(cases):
             verdicts.append(("theirs failed", str(e)[:500]))
             continue
         try:
-            found = sdy.differences(sdy._describe(theirs), sdy._describe(ours))
+            found = sdy._differences(theirs, ours)
         except Exception as e:  # noqa: BLE001
             found = [sdy.Difference("", "our output does not parse: " + str(e)[:300], "", ours[:2000])]
         verdicts.append(found)
@@ -593,7 +651,9 @@ def main():
     parser.add_argument("--batch", type=int, default=25)
     parser.add_argument("--stop", type=int, default=3, help="differences to shrink before giving up")
     parser.add_argument("--no-shrink", action="store_true")
+    parser.add_argument("--rare", type=float, default=RARE, help="chance that an op may be a group, a barrier or a manual computation")
     options = parser.parse_args()
+    globals()["RARE"] = options.rare
     runner = Runner(options.command)
     import jax._src.interpreters.mlir  # noqa: F401  loaded once, inherited by the children
     compared = skipped = different = values = 0

@@ -1,0 +1,727 @@
+/* shardwright submit | wait | cancel | strategies: the same work through a daemon, over HTTP or a Unix socket.
+ * The daemon is --server URL or SHARDWRIGHT_SERVER: http://HOST:PORT, https://.., or unix:PATH; a token for it comes from
+ * SHARDWRIGHT_TOKEN. Exit codes as everywhere: 0 found and fits, 2 found but nothing fits, 1 bad input or a search that
+ * failed, 3 the daemon cannot be reached or failed, 64 usage, 130 canceled. */
+#include "search/search.h"
+
+#include <cjson/cJSON.h>
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zstd.h>
+
+enum {
+	EXIT_FITS_NOT = 2,
+	EXIT_INPUT = 1,
+	EXIT_DAEMON = 3,
+	EXIT_USAGE = 64,
+	EXIT_CANCELED = 130,
+	MOST_TRIES = 4,
+	MOST_PAUSE_SECONDS = 5,
+	PACK_FROM = 64 << 10, /* smaller modules travel as they are */
+};
+
+/* ---------------------------------------------------------------- one request */
+
+typedef struct client {
+	CURL *curl;
+	const char *server; /* as given, for messages */
+	char base[512], socket[256];
+} client;
+
+typedef struct answer {
+	long code; /* 0: no answer */
+	strbuf body;
+	char tag[64];
+	int retry_after;
+} answer;
+
+static void answer_clear(answer *a)
+{
+	strbuf_clear(&a->body);
+	a->code = 0;
+	a->tag[0] = 0;
+	a->retry_after = 1;
+}
+
+static size_t take_body(char *p, size_t size, size_t n, void *cls)
+{
+	strbuf_add(cls, p, size * n);
+	return size * n;
+}
+
+static size_t take_header(char *p, size_t size, size_t n, void *cls)
+{
+	answer *a = cls;
+	size_t len = size * n;
+	while (len && (p[len - 1] == '\r' || p[len - 1] == '\n'))
+		len--;
+	if (len > 5 && !strncasecmp(p, "ETag:", 5)) {
+		p += 5, len -= 5;
+		while (len && *p == ' ')
+			p++, len--;
+		snprintf(a->tag, sizeof a->tag, "%.*s", (int)len, p);
+	} else if (len > 12 && !strncasecmp(p, "Retry-After:", 12)) {
+		a->retry_after = atoi(p + 12);
+	}
+	return size * n;
+}
+
+static bool client_open(client *c, const char *server)
+{
+	if (!server)
+		server = getenv("SHARDWRIGHT_SERVER");
+	if (!server || !*server)
+		server = "http://127.0.0.1:7070";
+	c->server = server;
+	c->socket[0] = 0;
+	size_t n = strlen(server);
+	while (n && server[n - 1] == '/')
+		n--;
+	if (!strncmp(server, "unix:", 5)) {
+		snprintf(c->socket, sizeof c->socket, "%s", server + 5);
+		snprintf(c->base, sizeof c->base, "http://localhost");
+	} else {
+		snprintf(c->base, sizeof c->base, "%s%.*s", strstr(server, "://") ? "" : "http://", (int)n, server);
+	}
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	c->curl = curl_easy_init();
+	return c->curl != NULL;
+}
+
+static void client_close(client *c)
+{
+	if (c->curl)
+		curl_easy_cleanup(c->curl);
+	curl_global_cleanup();
+}
+
+static struct curl_slist *add_token(struct curl_slist *headers)
+{
+	const char *token = getenv("SHARDWRIGHT_TOKEN");
+	if (!token || !*token)
+		return headers;
+	strbuf line;
+	strbuf_init(&line);
+	strbuf_printf(&line, "Authorization: Bearer %s", token);
+	headers = curl_slist_append(headers, line.p);
+	strbuf_release(&line);
+	return headers;
+}
+
+/* headers: a NULL-terminated list of lines. */
+static void perform(client *c, const char *method, const char *path, const char *body, size_t n, const char *const *lines, answer *a)
+{
+	struct curl_slist *headers = curl_slist_append(NULL, "Expect:"); /* no round trip before the body */
+	strbuf url;
+	strbuf_init(&url);
+	strbuf_printf(&url, "%s%s", c->base, path);
+	for (; lines && *lines; lines++)
+		headers = curl_slist_append(headers, *lines);
+	headers = add_token(headers);
+	answer_clear(a);
+	curl_easy_reset(c->curl);
+	curl_easy_setopt(c->curl, CURLOPT_URL, url.p);
+	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT, 10L);
+	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
+	curl_easy_setopt(c->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take_body);
+	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, &a->body);
+	curl_easy_setopt(c->curl, CURLOPT_HEADERFUNCTION, take_header);
+	curl_easy_setopt(c->curl, CURLOPT_HEADERDATA, a);
+	if (c->socket[0])
+		curl_easy_setopt(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
+	if (!strcmp(method, "POST")) {
+		curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
+		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, body ? body : "");
+		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
+	}
+	CURLcode rc = curl_easy_perform(c->curl);
+	if (rc == CURLE_OK)
+		curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &a->code);
+	else
+		fprintf(stderr, "shardwright: error: no answer from %s: %s\n", c->server, curl_easy_strerror(rc));
+	strbuf_add(&a->body, "", 0);
+	curl_slist_free_all(headers);
+	strbuf_release(&url);
+}
+
+/* The same; waits and tries again when the daemon says that it is busy. */
+static void call(client *c, const char *method, const char *path, const char *body, size_t n, const char *const *lines, answer *a)
+{
+	for (int i = 0; i < MOST_TRIES; i++) {
+		perform(c, method, path, body, n, lines, a);
+		if (a->code != 429 && a->code != 503)
+			return;
+		if (i + 1 < MOST_TRIES)
+			sleep((unsigned)MIN(MAX(a->retry_after, 1), MOST_PAUSE_SECONDS));
+	}
+}
+
+static const char *text_of(const cJSON *o, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
+	return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+static double number_of(const cJSON *o, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
+	return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+/* What the daemon sends ends on a terminal: control characters do not. */
+static void print_safe(FILE *out, const char *s)
+{
+	for (; s && *s; s++)
+		fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
+}
+
+static void print_problem(const cJSON *p, const char *file)
+{
+	const char *detail = text_of(p, "detail"), *title = text_of(p, "title"), *excerpt = text_of(p, "excerpt");
+	const cJSON *errors = cJSON_GetObjectItemCaseSensitive(p, "errors");
+	const char *pointer = text_of(cJSON_GetArrayItem(errors, 0), "pointer");
+	if (file && number_of(p, "line") > 0)
+		fprintf(stderr, "%s:%.0f:%.0f: ", file, number_of(p, "line"), number_of(p, "column"));
+	fputs("error: ", stderr);
+	if (pointer) {
+		print_safe(stderr, pointer);
+		fputs(": ", stderr);
+	}
+	print_safe(stderr, detail ? detail : title ? title : "the daemon gave no reason");
+	fputc('\n', stderr);
+	if (excerpt) {
+		print_safe(stderr, excerpt);
+		fputc('\n', stderr);
+	}
+}
+
+/* Prints why an answer is none; the exit code for it. */
+static int refuse(const answer *a, const char *file)
+{
+	if (a->code) {
+		cJSON *p = cJSON_ParseWithLength(a->body.p, a->body.n);
+		if (p)
+			print_problem(p, file);
+		else
+			fprintf(stderr, "error: the daemon answered %ld\n", a->code);
+		cJSON_Delete(p);
+	}
+	return a->code >= 400 && a->code < 500 ? EXIT_INPUT : EXIT_DAEMON;
+}
+
+/* ---------------------------------------------------------------- flags */
+
+static const struct {
+	const char *verb, *text;
+} helps[] = {
+	{"submit",
+		"shardwright submit MODULE --mesh data=4,model=4 [flags]\n\n"
+		"Uploads a module to a daemon and asks for a strategy. Prints the search's id, or, when the daemon knows the answer\n"
+		"already or with --wait, what was found.\n\n"
+		"  --mesh NAME=SIZE,.. | FILE.json    --device NAME | --device-file FILE    --memory SIZE    --objective runtime|memory\n"
+		"  --schedule FILE    --evaluations N | --seconds S    --seed N    --threads N    --pin GLOB:SHARDING    --forbid GLOB:DIM:AXIS\n"
+		"  --open-results\n"
+		"  --wait [--timeout S]  wait for the end          --json            print the strategy document\n"
+		"  --fresh               search again, ignore what is stored\n"
+		"  --only-if-cached      never start a search\n"},
+	{"wait",
+		"shardwright wait SEARCH [--timeout S] [--json]\n\n"
+		"Waits for the end of a search and prints what it found; --json prints the strategy document.\n"},
+	{"cancel", "shardwright cancel SEARCH [--json]\n\nEnds a search; the best strategy until then is kept.\n"},
+	{"strategies",
+		"shardwright strategies [--module FILE|ID] [--mesh ..] [--device ..] [--json]\n"
+		"shardwright strategies STRATEGY [-o FILE | --mlir FILE]\n\n"
+		"Lists what a daemon has found; with an id, fetches the document, or the module with the strategy applied.\n"},
+};
+
+static int print_help(const char *verb)
+{
+	for (size_t i = 0; i < COUNT_OF(helps); i++)
+		if (!strcmp(helps[i].verb, verb))
+			fputs(helps[i].text, stdout);
+	fputs("\n  --server URL          http://HOST:PORT or unix:PATH; else SHARDWRIGHT_SERVER, else http://127.0.0.1:7070\n"
+	      "                        a token for it comes from SHARDWRIGHT_TOKEN\n", stdout);
+	return 0;
+}
+
+typedef struct flags {
+	const char *server, *positional, *mesh, *module, *device, *out, *mlir;
+	bool json, wait, fresh, only_cached;
+	double timeout; /* seconds, < 0: none */
+	cJSON *request; /* of submit */
+} flags;
+
+static int usage(const char *verb, const char *what, const char *which)
+{
+	fprintf(stderr, "shardwright %s: %s%s%s\nsee shardwright %s --help\n", verb, what, which ? " " : "", which ? which : "", verb);
+	return EXIT_USAGE;
+}
+
+/* A file that holds JSON becomes a field of the request. */
+static bool add_json_file(cJSON *request, const char *field, const char *path)
+{
+	diag d = {0};
+	strbuf text;
+	strbuf_init(&text);
+	if (file_read(path, 1 << 20, &text, &d) != ST_OK) {
+		diag_print(&d, stderr);
+		return false;
+	}
+	cJSON *item = cJSON_ParseWithLength(text.p, text.n);
+	strbuf_release(&text);
+	if (!item)
+		fprintf(stderr, "%s: error: expected JSON\n", path);
+	else
+		cJSON_AddItemToObject(request, field, item);
+	return item != NULL;
+}
+
+static bool add_number(cJSON *request, const char *field, const char *value)
+{
+	char *end;
+	double v = strtod(value, &end);
+	if (!*value || *end || !__builtin_isfinite(v)) {
+		fprintf(stderr, "error: --%s is '%s', expected a number\n", field, value);
+		return false;
+	}
+	cJSON_AddNumberToObject(request, field, v);
+	return true;
+}
+
+static void add_to_list(cJSON *request, const char *field, const char *value)
+{
+	cJSON *list = cJSON_GetObjectItemCaseSensitive(request, field);
+	if (!list)
+		list = cJSON_AddArrayToObject(request, field);
+	cJSON_AddItemToArray(list, cJSON_CreateString(value));
+}
+
+/* Flags of submit that are fields of the request. 1: taken, 0: not one of them, -1: wrong (told). */
+static int submit_flag(flags *f, const char *name, const char *value)
+{
+	static const char *const numbers[] = {"evaluations", "seconds", "seed", "threads"};
+	static const char *const texts[] = {"device", "memory", "objective"};
+	size_t n = strlen(value);
+	for (size_t i = 0; i < COUNT_OF(numbers); i++)
+		if (!strcmp(name, numbers[i]))
+			return add_number(f->request, name, value) ? 1 : -1;
+	for (size_t i = 0; i < COUNT_OF(texts); i++)
+		if (!strcmp(name, texts[i])) {
+			cJSON_AddStringToObject(f->request, name, value);
+			return 1;
+		}
+	if (!strcmp(name, "mesh") && n > 5 && !strcmp(value + n - 5, ".json"))
+		return add_json_file(f->request, "mesh", value) ? 1 : -1;
+	if (!strcmp(name, "mesh"))
+		cJSON_AddStringToObject(f->request, "mesh", value);
+	else if (!strcmp(name, "pin"))
+		add_to_list(f->request, "pins", value);
+	else if (!strcmp(name, "forbid"))
+		add_to_list(f->request, "forbids", value);
+	else if (!strcmp(name, "device-file"))
+		return add_json_file(f->request, "device", value) ? 1 : -1;
+	else if (!strcmp(name, "schedule"))
+		return add_json_file(f->request, "schedule", value) ? 1 : -1;
+	else
+		return 0;
+	return 1;
+}
+
+static bool switch_flag(flags *f, const char *name)
+{
+	if (!strcmp(name, "json"))
+		f->json = true;
+	else if (f->request && !strcmp(name, "wait"))
+		f->wait = true;
+	else if (f->request && !strcmp(name, "fresh"))
+		f->fresh = true;
+	else if (f->request && !strcmp(name, "only-if-cached"))
+		f->only_cached = true;
+	else if (f->request && !strcmp(name, "open-results"))
+		cJSON_AddTrueToObject(f->request, "open_results");
+	else
+		return false;
+	return true;
+}
+
+static const char **list_flag(flags *f, const char *name)
+{
+	return !strcmp(name, "mesh") ? &f->mesh : !strcmp(name, "module") ? &f->module : !strcmp(name, "device") ? &f->device
+		: !strcmp(name, "mlir") ? &f->mlir : !strcmp(name, "o") ? &f->out : NULL;
+}
+
+/* -1 to go on, or the exit code to leave with: a usage error that has been told, or 0 after the help. listing: strategies
+ * takes filters. */
+static int parse_flags(flags *f, int argc, char **argv, bool listing)
+{
+	const char *verb = argv[0];
+	f->timeout = -1;
+	for (int i = 1; i < argc; i++) {
+		const char *arg = argv[i];
+		if (arg[0] != '-' || !arg[1]) {
+			if (f->positional)
+				return usage(verb, "unexpected argument", arg);
+			f->positional = arg;
+			continue;
+		}
+		const char *name = arg + 1 + (arg[1] == '-');
+		if (!strcmp(name, "help") || !strcmp(name, "h"))
+			return print_help(verb);
+		if (switch_flag(f, name))
+			continue;
+		char head[64];
+		const char *equals = strchr(name, '=');
+		snprintf(head, sizeof head, "%.*s", equals ? (int)(equals - name) : (int)strlen(name), name);
+		const char *value = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
+		if (!value)
+			return usage(verb, "a value is missing after", arg);
+		int taken = f->request ? submit_flag(f, head, value) : 0;
+		if (taken < 0)
+			return EXIT_INPUT;
+		if (taken)
+			continue;
+		const char **slot = listing ? list_flag(f, head) : NULL;
+		if (slot)
+			*slot = value;
+		else if (!strcmp(head, "server"))
+			f->server = value;
+		else if (!strcmp(head, "timeout"))
+			f->timeout = atof(value);
+		else
+			return usage(verb, "unknown flag", arg);
+	}
+	return -1;
+}
+
+/* ---------------------------------------------------------------- search */
+
+static bool is_final(const char *state) { return state && strcmp(state, "queued") && strcmp(state, "running"); }
+
+static void print_best(const cJSON *search)
+{
+	const cJSON *best = cJSON_GetObjectItemCaseSensitive(search, "best");
+	strbuf b;
+	strbuf_init(&b);
+	strbuf_puts(&b, text_of(search, "state") ? text_of(search, "state") : "?");
+	if (cJSON_IsObject(best)) {
+		strbuf_printf(&b, ", %.0f evaluations, best ", number_of(search, "evaluations"));
+		strbuf_duration(&b, (int64_t)number_of(best, "runtime_ns"));
+		strbuf_puts(&b, " a step, ");
+		strbuf_bytes(&b, (int64_t)number_of(best, "peak_bytes"));
+		strbuf_puts(&b, cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(best, "fits")) ? "" : " (does not fit)");
+	}
+	fprintf(stderr, "\r%s\033[K", b.p);
+	fflush(stderr);
+	strbuf_release(&b);
+}
+
+/* Prints a search that has ended; its exit code. */
+static int print_end(client *c, const cJSON *search, bool json)
+{
+	const char *state = text_of(search, "state"), *strategy = text_of(search, "strategy"), *id = text_of(search, "id");
+	const cJSON *best = cJSON_GetObjectItemCaseSensitive(search, "best");
+	if (!strategy) {
+		const cJSON *error = cJSON_GetObjectItemCaseSensitive(search, "error");
+		fprintf(stderr, "search %s %s\n", id, state);
+		if (cJSON_IsObject(error))
+			print_problem(error, NULL);
+		return !strcmp(state, "canceled") ? EXIT_CANCELED : number_of(error, "status") < 500 ? EXIT_INPUT : EXIT_DAEMON;
+	}
+	char path[160];
+	answer a = {0};
+	snprintf(path, sizeof path, "/v1/strategies/%.100s", strategy);
+	call(c, "GET", path, NULL, 0, NULL, &a);
+	if (a.code != 200) {
+		int code = refuse(&a, NULL);
+		strbuf_release(&a.body);
+		return code;
+	}
+	if (json) {
+		printf("%s\n", a.body.p);
+	} else {
+		strbuf table = {0};
+		cJSON *document = cJSON_ParseWithLength(a.body.p, a.body.n);
+		report_document(document, isatty(STDOUT_FILENO), &table);
+		printf("search %s %s, strategy %s\n\n%s", id, state, strategy, table.p);
+		cJSON_Delete(document);
+		strbuf_release(&table);
+	}
+	strbuf_release(&a.body);
+	if (!strcmp(state, "canceled"))
+		return EXIT_CANCELED;
+	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(best, "fits")) ? 0 : EXIT_FITS_NOT;
+}
+
+/* Polls until the search has ended; with a terminal, each change is shown. */
+static int wait_for(client *c, const char *id, const flags *f)
+{
+	bool live = isatty(STDERR_FILENO) && !f->json;
+	int64_t until = f->timeout < 0 ? INT64_MAX : clock_ns() + (int64_t)(f->timeout * 1e9);
+	char path[160], match[96] = "";
+	answer a = {0};
+	for (;;) {
+		int64_t left_ms = until == INT64_MAX ? 30000 : (until - clock_ns()) / 1000000;
+		snprintf(path, sizeof path, "/v1/searches/%.100s?wait=%lldms", id, (long long)MIN(MAX(left_ms, 0), 30000));
+		call(c, "GET", path, NULL, 0, live && match[0] ? (const char *[]){match, NULL} : NULL, &a);
+		if (a.code != 200 && a.code != 304)
+			break;
+		cJSON *search = a.code == 200 ? cJSON_ParseWithLength(a.body.p, a.body.n) : NULL;
+		if (live && search) {
+			print_best(search);
+			snprintf(match, sizeof match, "If-None-Match: %s", a.tag);
+		}
+		bool final = is_final(text_of(search, "state"));
+		if (final && live)
+			fputs("\r\033[K", stderr);
+		int code = final ? print_end(c, search, f->json) : 0;
+		cJSON_Delete(search);
+		if (!final && clock_ns() >= until) {
+			fprintf(stderr, "search %s is still under way\n", id);
+			code = EXIT_DAEMON;
+			final = true;
+		}
+		if (final) {
+			strbuf_release(&a.body);
+			return code;
+		}
+	}
+	int code = refuse(&a, NULL);
+	strbuf_release(&a.body);
+	return code;
+}
+
+/* Uploads a module file as it is, or compressed; its id, or an exit code. */
+static int upload(client *c, const char *path, char id[80])
+{
+	diag d = {0};
+	strbuf text, packed;
+	strbuf_init(&text);
+	strbuf_init(&packed);
+	if (file_read(path, (size_t)1 << 30, &text, &d) != ST_OK) {
+		diag_print(&d, stderr);
+		return status_exit_code(d.code);
+	}
+	const char *body = text.p;
+	size_t n = text.n;
+	if (n >= PACK_FROM) {
+		size_t room = ZSTD_compressBound(n);
+		packed.p = xmalloc(room);
+		packed.n = ZSTD_compress(packed.p, room, text.p, text.n, 1);
+		if (!ZSTD_isError(packed.n)) {
+			body = packed.p;
+			n = packed.n;
+		}
+	}
+	answer a = {0};
+	const char *const lines[] = {"Content-Type: application/octet-stream", body == packed.p ? "Content-Encoding: zstd" : NULL, NULL};
+	call(c, "POST", "/v1/modules", body, n, lines, &a);
+	int code = 0;
+	if (a.code == 200 || a.code == 201) {
+		cJSON *module = cJSON_ParseWithLength(a.body.p, a.body.n);
+		snprintf(id, 80, "%s", text_of(module, "id") ? text_of(module, "id") : "");
+		cJSON_Delete(module);
+	} else {
+		code = refuse(&a, path);
+	}
+	strbuf_release(&a.body);
+	strbuf_release(&text);
+	strbuf_release(&packed);
+	return code;
+}
+
+static int post_search(client *c, const flags *f)
+{
+	char *body = cJSON_PrintUnformatted(f->request);
+	const char *const lines[] = {"Content-Type: application/json",
+		f->fresh ? "Cache-Control: no-cache" : f->only_cached ? "Cache-Control: only-if-cached" : NULL, NULL};
+	answer a = {0};
+	call(c, "POST", "/v1/searches", body, strlen(body), lines, &a);
+	int code = 0;
+	if (a.code != 200 && a.code != 202) {
+		code = refuse(&a, NULL);
+	} else {
+		cJSON *search = cJSON_ParseWithLength(a.body.p, a.body.n);
+		const char *id = text_of(search, "id");
+		if (a.code == 200)
+			code = print_end(c, search, f->json);
+		else if (f->wait && id)
+			code = wait_for(c, id, f);
+		else if (f->json)
+			printf("%s\n", a.body.p);
+		else
+			printf("%s\n", id);
+		cJSON_Delete(search);
+	}
+	strbuf_release(&a.body);
+	cJSON_free(body);
+	return code;
+}
+
+int cmd_submit(int argc, char **argv)
+{
+	flags f = {.request = cJSON_CreateObject()};
+	client c = {0};
+	char id[80];
+	int code = parse_flags(&f, argc, argv, false);
+	if (code < 0 && (!f.positional || !cJSON_HasObjectItem(f.request, "mesh")))
+		code = usage(argv[0], "expected MODULE --mesh NAME=SIZE,..", NULL);
+	if (code < 0 && !client_open(&c, f.server))
+		code = EXIT_DAEMON;
+	if (code < 0 && !(code = upload(&c, f.positional, id))) {
+		cJSON_AddStringToObject(f.request, "module", id);
+		code = post_search(&c, &f);
+	}
+	client_close(&c);
+	cJSON_Delete(f.request);
+	return code;
+}
+
+int cmd_wait(int argc, char **argv)
+{
+	flags f = {0};
+	client c = {0};
+	int code = parse_flags(&f, argc, argv, false);
+	if (code < 0 && !f.positional)
+		code = usage(argv[0], "expected the id of a search", NULL);
+	if (code < 0)
+		code = client_open(&c, f.server) ? wait_for(&c, f.positional, &f) : EXIT_DAEMON;
+	client_close(&c);
+	return code;
+}
+
+static int cancel_search(client *c, const flags *f)
+{
+	char path[160];
+	answer a = {0};
+	int code = 0;
+	snprintf(path, sizeof path, "/v1/searches/%.100s/cancel", f->positional);
+	call(c, "POST", path, NULL, 0, NULL, &a);
+	if (a.code != 200 && a.code != 202)
+		code = refuse(&a, NULL);
+	else if (f->json)
+		printf("%s\n", a.body.p);
+	else
+		printf("%s %s\n", f->positional, a.code == 202 ? "is being canceled" : "has ended");
+	strbuf_release(&a.body);
+	return code;
+}
+
+int cmd_cancel(int argc, char **argv)
+{
+	flags f = {0};
+	client c = {0};
+	int code = parse_flags(&f, argc, argv, false);
+	if (code < 0 && !f.positional)
+		code = usage(argv[0], "expected the id of a search", NULL);
+	if (code < 0)
+		code = client_open(&c, f.server) ? cancel_search(&c, &f) : EXIT_DAEMON;
+	client_close(&c);
+	return code;
+}
+
+/* ---------------------------------------------------------------- strategies */
+
+static void add_query(client *c, strbuf *path, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	char *escaped = curl_easy_escape(c->curl, value, 0);
+	strbuf_printf(path, "%c%s=%s", strchr(path->p, '?') ? '&' : '?', name, escaped);
+	curl_free(escaped);
+}
+
+static void print_list(const cJSON *root)
+{
+	const cJSON *item;
+	printf("%-14s %-11s %-12s %-24s %-12s %s\n", "STEP TIME", "PEAK", "DEVICE", "MESH", "MODULE", "STRATEGY");
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "strategies"))
+	{
+		strbuf time, peak;
+		strbuf_init(&time);
+		strbuf_init(&peak);
+		strbuf_duration(&time, (int64_t)number_of(item, "runtime_ns"));
+		strbuf_bytes(&peak, (int64_t)number_of(item, "peak_bytes"));
+		if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "fits")))
+			strbuf_putc(&peak, '!');
+		printf("%-14s %-11s %-12.12s %-24.24s ", time.p, peak.p, text_of(item, "device"), text_of(item, "mesh"));
+		printf("%-12.12s %s\n", text_of(item, "name"), text_of(item, "id"));
+		strbuf_release(&time);
+		strbuf_release(&peak);
+	}
+}
+
+static int list_all(client *c, const flags *f)
+{
+	strbuf path;
+	answer a = {0};
+	strbuf_init(&path);
+	strbuf_puts(&path, "/v1/strategies");
+	/* A file stands for the module it holds: its id is the hash of its text. */
+	char id[72];
+	const char *module = f->module;
+	if (module && strncmp(module, "sha256:", 7)) {
+		diag d = {0};
+		strbuf text;
+		strbuf_init(&text);
+		if (file_read(module, (size_t)1 << 30, &text, &d) != ST_OK) {
+			diag_print(&d, stderr);
+			strbuf_release(&path);
+			return status_exit_code(d.code);
+		}
+		sha256_name(text.p, text.n, id);
+		strbuf_release(&text);
+		module = id;
+	}
+	add_query(c, &path, "module", module);
+	add_query(c, &path, "mesh", f->mesh);
+	add_query(c, &path, "device", f->device);
+	call(c, "GET", path.p, NULL, 0, NULL, &a);
+	int code = a.code == 200 ? 0 : refuse(&a, NULL);
+	cJSON *root = code ? NULL : cJSON_ParseWithLength(a.body.p, a.body.n);
+	if (!code && f->json)
+		printf("%s\n", a.body.p);
+	else if (!code)
+		print_list(root);
+	cJSON_Delete(root);
+	strbuf_release(&a.body);
+	strbuf_release(&path);
+	return code;
+}
+
+static int fetch(client *c, const char *id, const char *suffix, const char *out)
+{
+	char path[160];
+	answer a = {0};
+	diag d = {0};
+	snprintf(path, sizeof path, "/v1/strategies/%.100s%s", id, suffix);
+	call(c, "GET", path, NULL, 0, NULL, &a);
+	int code = a.code == 200 ? 0 : refuse(&a, NULL);
+	if (!code && file_write(out, a.body.p, a.body.n, &d) != ST_OK) {
+		diag_print(&d, stderr);
+		code = status_exit_code(d.code);
+	}
+	strbuf_release(&a.body);
+	return code;
+}
+
+int cmd_strategies(int argc, char **argv)
+{
+	flags f = {0};
+	client c = {0};
+	int code = parse_flags(&f, argc, argv, true);
+	if (code < 0 && f.mlir && !f.positional)
+		code = usage(argv[0], "--mlir needs the id of a strategy", NULL);
+	if (code < 0 && !client_open(&c, f.server))
+		code = EXIT_DAEMON;
+	if (code < 0 && !f.positional)
+		code = list_all(&c, &f);
+	else if (code < 0 && f.mlir)
+		code = fetch(&c, f.positional, ".mlir", f.mlir);
+	else if (code < 0)
+		code = fetch(&c, f.positional, "", f.out ? f.out : "-");
+	client_close(&c);
+	return code;
+}

@@ -1,0 +1,148 @@
+/* evaluate and explain: both read a module and a strategy document. */
+#include "clients/cli/cli.h"
+
+#include <cjson/cJSON.h>
+#include <getopt.h>
+
+static const char help_evaluate[] =
+	"shardwright evaluate MODULE --strategy S.json [--device NAME | --device-file F] [--memory 16GiB] [--json]\n\n"
+	"Replays a strategy, ours or hand-written, and prints what it costs. A hand-written document needs a mesh and\n"
+	"arguments: {\"mesh\":{\"axes\":[{\"name\":\"data\",\"size\":4}]},\"arguments\":[{\"name\":\"batch*\",\"sharding\":[[\"data\"],[]]}]}\n"
+	"Device and memory limit are the document's where it names them, else tpu-v5e and what that device leaves to a program.\n"
+	"--json prints the cost object. Exit code 2 when it does not fit the memory.\n";
+static const char help_explain[] =
+	"shardwright explain MODULE --strategy S.json [--device NAME | --device-file F] [--memory 16GiB]\n\n"
+	"What each decision of a strategy brings (time, memory, collectives: the change if it were not there) and which source\n"
+	"lines the collectives come from. Device and limit as in evaluate.\n";
+
+typedef struct inputs {
+	const char *verb;
+	const char *module_file, *strategy_file, *device, *device_file;
+	int64_t memory;
+	bool json;
+	module *m;
+	strategy s;
+	cli_target target;
+	int64_t limit;
+} inputs;
+
+/* -1: go on; otherwise the exit code. */
+static int parse(inputs *in, int argc, char **argv, const char *help, bool json_allowed)
+{
+	static const struct option options[] = {{"strategy", 1, 0, 's'}, {"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'}, {"memory", 1, 0, 'm'},
+						{"json", 0, 0, 'j'}, {"help", 0, 0, 'h'}, {0}};
+	optind = 1;
+	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		switch (c) {
+		case 's': in->strategy_file = optarg; break;
+		case 'd': in->device = optarg; break;
+		case 'f': in->device_file = optarg; break;
+		case 'h': fputs(help, stdout); return 0;
+		case 'm':
+			if (!cli_bytes(in->verb, "--memory", optarg, &in->memory))
+				return EXIT_USAGE;
+			break;
+		case 'j':
+			if (json_allowed) {
+				in->json = true;
+				break;
+			}
+			/* fall through */
+		default: return cli_usage(in->verb, "see --help");
+		}
+	}
+	if (optind + 1 != argc || !in->strategy_file)
+		return cli_usage(in->verb, "expected MODULE and --strategy S.json");
+	in->module_file = argv[optind];
+	return -1;
+}
+
+static status load(inputs *in, diag *d)
+{
+	strbuf text = {0};
+	char device_name[64];
+	TRY(module_read_file(in->module_file, NULL, &in->m, d));
+	status st = module_verify_types(in->m, d);
+	if (st != ST_OK)
+		diag_in_file(d, in->module_file);
+	if (st == ST_OK)
+		st = file_read(in->strategy_file, MAX_TEXT_BYTES, &text, d);
+	if (st == ST_OK) {
+		st = strategy_read(in->m, text.p, text.n, &in->s, device_name, &in->limit, d);
+		if (st != ST_OK)
+			diag_in_file(d, in->strategy_file);
+	}
+	strbuf_release(&text);
+	if (st == ST_OK)
+		st = cli_device(in->device ? in->device : in->device_file ? NULL : device_name[0] ? device_name : NULL, in->device_file, &in->target, d);
+	/* The limit given, else the document's when it is for this device, else the profile's. */
+	if (st == ST_OK && in->memory)
+		in->limit = in->memory;
+	else if (st == ST_OK && (!in->limit || strcmp(in->target.dev.name, device_name)))
+		in->limit = in->target.dev.usable_bytes;
+	return st;
+}
+
+static void release(inputs *in)
+{
+	strategy_release(&in->s);
+	if (in->m)
+		module_free(in->m);
+	cli_target_release(&in->target);
+}
+
+int cmd_evaluate(int argc, char **argv)
+{
+	inputs in = {.verb = "evaluate"};
+	diag d = {0};
+	cost c;
+	module *annotated = NULL;
+	int code = parse(&in, argc, argv, help_evaluate, true);
+	if (code >= 0)
+		return code;
+	status st = load(&in, &d);
+	if (st == ST_OK)
+		st = strategy_apply(in.m, &in.s, &annotated, &d);
+	if (st == ST_OK)
+		st = search_replay(annotated, &in.target.dev, in.s.has_links ? in.s.axis_links : NULL, &c, &d);
+	if (st != ST_OK) {
+		code = cli_fail(&d, st);
+	} else {
+		code = c.peak_bytes <= in.limit ? EXIT_FITS : EXIT_NOTHING_FITS;
+		if (in.json) {
+			cJSON *j = cost_to_json(&c);
+			char *text = cJSON_PrintUnformatted(j);
+			puts(text);
+			cJSON_free(text);
+			cJSON_Delete(j);
+		} else {
+			strbuf out = {0};
+			report_cost(&c, in.limit, &out);
+			fwrite(out.p, 1, out.n, stdout);
+			strbuf_release(&out);
+		}
+	}
+	if (annotated)
+		module_free(annotated);
+	release(&in);
+	return code;
+}
+
+int cmd_explain(int argc, char **argv)
+{
+	inputs in = {.verb = "explain"};
+	diag d = {0};
+	strbuf out = {0};
+	int code = parse(&in, argc, argv, help_explain, false);
+	if (code >= 0)
+		return code;
+	status st = load(&in, &d);
+	if (st == ST_OK)
+		st = report_explain(in.m, &in.s, &in.target.dev, in.limit, &out, &d);
+	code = st == ST_OK ? 0 : cli_fail(&d, st);
+	if (st == ST_OK)
+		fwrite(out.p, 1, out.n, stdout);
+	strbuf_release(&out);
+	release(&in);
+	return code;
+}

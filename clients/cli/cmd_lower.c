@@ -1,0 +1,237 @@
+/* lower: the collectives of an annotated module at three levels, and its per-device program. */
+#include "clients/cli/cli.h"
+
+#include <cjson/cJSON.h>
+#include <getopt.h>
+#include <stdlib.h>
+
+static const char help[] =
+	"shardwright lower MODULE [--json | --emit-mlir OUT] [--device NAME | --device-file F]\n\n"
+	"Propagates the shardings in the module and places communication. Counts are static instructions: as Shardy places\n"
+	"them, after textbook rewrites, and as the compiler of the device would emit them (what the list shows).\n\n"
+	"  --json           one JSON document instead of tables\n"
+	"  --emit-mlir OUT  write the program of one device (- for standard output)\n"
+	"  --device NAME    whose compiler (default tpu-v5e; `shardwright devices` lists them)\n";
+
+typedef struct arguments {
+	const char *file, *device, *device_file, *emit;
+	bool json;
+} arguments;
+
+/* The lowered program at the three levels. */
+typedef struct lowering {
+	module *m;
+	rule_table rules;
+	program *p;
+	propagation *s;
+	lower_cache *cache;
+	lowered *levels[3];
+} lowering;
+
+static const char *const level_names[3] = {"placed", "optimized", "compiled"};
+
+static int parse(arguments *a, int argc, char **argv)
+{
+	static const struct option options[] = {{"json", 0, 0, 'j'}, {"emit-mlir", 1, 0, 'e'}, {"device", 1, 0, 'd'},
+						{"device-file", 1, 0, 'f'}, {"help", 0, 0, 'h'}, {0}};
+	optind = 1;
+	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		switch (c) {
+		case 'j': a->json = true; break;
+		case 'e': a->emit = optarg; break;
+		case 'd': a->device = optarg; break;
+		case 'f': a->device_file = optarg; break;
+		case 'h': fputs(help, stdout); return 0;
+		default: return cli_usage("lower", "see --help");
+		}
+	}
+	if (optind + 1 != argc)
+		return cli_usage("lower", "expected one MODULE");
+	if (a->json && a->emit)
+		return cli_usage("lower", "--json and --emit-mlir exclude each other");
+	a->file = argv[optind];
+	return -1;
+}
+
+static void release(lowering *x)
+{
+	for (int i = 0; i < 3; i++)
+		lowered_free(x->levels[i]);
+	lower_cache_free(x->cache);
+	propagation_free(x->s);
+	program_free(x->p);
+	rule_table_release(&x->rules);
+	module_free(x->m);
+}
+
+static status lower_module(lowering *x, const char *file, lower_target target, diag *d)
+{
+	const propagate_options options = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	TRY(module_read_file(file, NULL, &x->m, d));
+	TRY(passes_import(x->m, d));
+	TRY(program_new(x->m, &x->rules, false, &x->p, d));
+	x->s = propagation_new(x->p, x->m->shardings, &options);
+	propagation_reset(x->s);
+	propagation_run(x->s);
+	x->cache = lower_cache_new(x->p, x->m->shardings);
+	for (int i = 0; i < 3; i++) {
+		x->levels[i] = lowered_new(x->p, x->m->shardings);
+		lower_program(x->cache, propagation_shardings(x->s), (lower_level)i, target, x->levels[i]);
+	}
+	return ST_OK;
+}
+
+/* An axis as JSON and flags write it: name, or name:(pre)size. */
+static void axis_words(const lowering *x, axis_ref a, strbuf *out)
+{
+	const sharding_table *t = x->m->shardings;
+	const mesh *mesh = &t->meshes.p[x->p->mesh];
+	strbuf_str(out, strtab_get(&t->names, mesh->axis_names[axis_index(a)]));
+	if (axis_size(a) != mesh->axis_sizes[axis_index(a)])
+		strbuf_printf(out, ":(%lld)%lld", (long long)axis_pre(a), (long long)axis_size(a));
+}
+
+static str op_name(const lowering *x, op_id o) { return o == ID_NONE ? STR("argument") : strtab_get(&x->m->strs, op_at(x->m, o)->name); }
+
+static void op_location(const lowering *x, op_id o, strbuf *out)
+{
+	if (o != ID_NONE)
+		loc_print(x->m, op_at(x->m, o)->loc, out);
+}
+
+typedef struct lister {
+	const lowering *x;
+	cJSON *list;
+	uint32_t shown, total;
+} lister;
+
+static void add_string(cJSON *to, const char *name, const strbuf *text) { cJSON_AddStringToObject(to, name, text->p ? text->p : ""); }
+
+static void list_json(void *user, const collective_record *c)
+{
+	lister *l = user;
+	cJSON *j = cJSON_CreateObject(), *list = cJSON_CreateArray();
+	strbuf text;
+	strbuf_init(&text);
+	cJSON_AddStringToObject(j, "kind", collective_name(c->kind));
+	for (uint32_t i = 0; i < c->axes.n; i++) {
+		strbuf_clear(&text);
+		axis_words(l->x, c->axes.a[i], &text);
+		cJSON_AddItemToArray(list, cJSON_CreateString(text.p));
+	}
+	cJSON_AddItemToObject(j, "axes", list);
+	cJSON_AddNumberToObject(j, "bytes", (double)c->bytes);
+	cJSON_AddNumberToObject(j, "trip_count", (double)c->trip_count);
+	cJSON_AddNumberToObject(j, "combined", c->combined);
+	strbuf_clear(&text);
+	op_location(l->x, c->op, &text);
+	add_string(j, "location", &text);
+	strbuf_clear(&text);
+	strbuf_str(&text, op_name(l->x, c->op));
+	add_string(j, "op", &text);
+	cJSON_AddItemToArray(l->list, j);
+	strbuf_release(&text);
+}
+
+static cJSON *counts_json(const lowered *l, bool slices)
+{
+	int64_t counts[COLL_COUNT];
+	lowered_counts(l, counts);
+	cJSON *j = cJSON_CreateObject();
+	for (int k = 0; k < COLL_COUNT; k++)
+		if (k != COLL_ALL_SLICE || slices)
+			cJSON_AddNumberToObject(j, collective_name((collective_kind)k), (double)counts[k]);
+	return j;
+}
+
+static void print_json(const lowering *x)
+{
+	cJSON *doc = cJSON_CreateObject(), *counts = cJSON_CreateObject();
+	lister l = {.x = x, .list = cJSON_CreateArray()};
+	lowered_collectives(x->levels[LEVEL_COMPILED], list_json, &l);
+	cJSON_AddItemToObject(doc, "collectives", l.list);
+	for (int i = 0; i < 3; i++)
+		cJSON_AddItemToObject(counts, level_names[i], counts_json(x->levels[i], i == LEVEL_PLACED));
+	cJSON_AddItemToObject(doc, "counts", counts);
+	char *text = cJSON_Print(doc);
+	puts(text);
+	cJSON_free(text);
+	cJSON_Delete(doc);
+}
+
+enum { ROWS_SHOWN = 40 };
+
+static void list_row(void *user, const collective_record *c)
+{
+	lister *l = user;
+	if (l->total++ >= ROWS_SHOWN)
+		return;
+	strbuf axes_text, bytes, where;
+	strbuf_init(&axes_text);
+	strbuf_init(&bytes);
+	strbuf_init(&where);
+	for (uint32_t i = 0; i < c->axes.n; i++) {
+		strbuf_puts(&axes_text, i ? "," : "");
+		axis_words(l->x, c->axes.a[i], &axes_text);
+	}
+	strbuf_bytes(&bytes, c->bytes);
+	op_location(l->x, c->op, &where);
+	str name = op_name(l->x, c->op);
+	printf("%-18s  %-16s  %12s  x%-6lld  %-28.*s  %s\n", collective_name(c->kind), axes_text.p ? axes_text.p : "", bytes.p, (long long)c->trip_count,
+	       STR_ARG(name), where.p ? where.p : "");
+	strbuf_release(&axes_text);
+	strbuf_release(&bytes);
+	strbuf_release(&where);
+}
+
+static void print_tables(const lowering *x)
+{
+	printf("%-18s  %10s  %10s  %10s\n", "collective", level_names[0], level_names[1], level_names[2]);
+	int64_t counts[3][COLL_COUNT];
+	for (int i = 0; i < 3; i++)
+		lowered_counts(x->levels[i], counts[i]);
+	for (int k = 0; k < COLL_COUNT; k++)
+		printf("%-18s  %10lld  %10lld  %10lld\n", collective_name((collective_kind)k), (long long)counts[0][k], (long long)counts[1][k],
+		       (long long)counts[2][k]);
+	lister l = {.x = x};
+	puts("");
+	printf("%-18s  %-16s  %12s  %-7s  %-28s  %s\n", "kind", "axes", "bytes", "times", "op", "location");
+	lowered_collectives(x->levels[LEVEL_COMPILED], list_row, &l);
+	if (l.total > ROWS_SHOWN)
+		printf("... and %u more (--json lists all)\n", l.total - ROWS_SHOWN);
+}
+
+static status run(const arguments *a, lowering *x, diag *d)
+{
+	cli_target target = {.mesh = ID_NONE};
+	TRY(cli_device(a->device, a->device_file, &target, d));
+	TRY(lower_module(x, a->file, target.dev.target, d));
+	if (a->emit) {
+		strbuf text;
+		strbuf_init(&text);
+		status st = lower_emit_mlir(x->levels[LEVEL_PLACED], &text, d);
+		if (st == ST_OK)
+			st = file_write(a->emit, text.p, text.n, d);
+		strbuf_release(&text);
+		return st;
+	}
+	if (a->json)
+		print_json(x);
+	else
+		print_tables(x);
+	return ST_OK;
+}
+
+int cmd_lower(int argc, char **argv)
+{
+	arguments a = {0};
+	int code = parse(&a, argc, argv);
+	if (code >= 0)
+		return code;
+	diag d = {0};
+	lowering x = {0};
+	rule_table_init(&x.rules);
+	status st = run(&a, &x, &d);
+	release(&x);
+	return st == ST_OK ? 0 : cli_fail(&d, st);
+}

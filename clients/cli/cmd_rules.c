@@ -1,0 +1,81 @@
+#include "clients/cli/cli.h"
+
+#include <getopt.h>
+
+static const char help[] =
+	"shardwright rules MODULE [--conservative]\n\n"
+	"Prints the sharding rule of every op, one line each: place, op, rule. An op without a rule is said to have none.\n\n"
+	"  --conservative  the rules of Shardy's conservative propagation\n";
+
+typedef struct line_cursor { /* ops come in the order of the text, so counting goes on from the last one */
+	uint32_t at, line;
+} line_cursor;
+
+/* The op's location, else the line of the file. */
+static void print_place(const module *m, op_id o, line_cursor *c, strbuf *out)
+{
+	size_t before = out->n;
+	loc_print(m, op_at(m, o)->loc, out);
+	if (out->n != before)
+		return;
+	if (op_at(m, o)->src < c->at)
+		*c = (line_cursor){0, 1};
+	for (; c->at < op_at(m, o)->src && c->at < m->text.n; c->at++)
+		c->line += m->text.p[c->at] == '\n';
+	strbuf_printf(out, "%s:%u", m->file, c->line);
+}
+
+static void print_rules(const module *m, bool conservative, strbuf *out)
+{
+	rule_table rules;
+	line_cursor lines = {0, 1};
+	rule_table_init(&rules);
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
+		rule_id id;
+		uint32_t flags = op_infos[op_at(m, o)->kind].flags;
+		if (flags & (OPF_TERMINATOR | OPF_SYMBOL))
+			continue;
+		rule_status st = rule_of_op(&rules, m, o, conservative, &id);
+		print_place(m, o, &lines, out);
+		strbuf_printf(out, ": " STR_FMT ": ", STR_ARG(strtab_get(&m->strs, op_at(m, o)->name)));
+		if (st == RULE_FOUND) {
+			strbuf_puts(out, "#sdy.op_sharding_rule");
+			rule_print(rule_get(&rules, id), out);
+		} else {
+			strbuf_puts(out, st == RULE_BY_DESIGN ? "no rule, by design" : "no rule: propagation stops here");
+		}
+		strbuf_putc(out, '\n');
+	}
+	rule_table_release(&rules);
+}
+
+int cmd_rules(int argc, char **argv)
+{
+	static const struct option options[] = {{"conservative", 0, 0, 'c'}, {"help", 0, 0, 'h'}, {0}};
+	bool conservative = false;
+	optind = 1;
+	for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
+		if (c == 'c')
+			conservative = true;
+		else if (c == 'h')
+			return fputs(help, stdout), 0;
+		else
+			return cli_usage("rules", "see --help");
+	}
+	if (optind + 1 != argc)
+		return cli_usage("rules", "expected one MODULE");
+	diag d = {0};
+	module *m = NULL;
+	strbuf out;
+	strbuf_init(&out);
+	status st = module_read_file(argv[optind], NULL, &m, &d);
+	if (st == ST_OK)
+		st = module_verify_types(m, &d);
+	if (st == ST_OK)
+		print_rules(m, conservative, &out);
+	if (st == ST_OK)
+		st = file_write("-", out.p, out.n, &d);
+	strbuf_release(&out);
+	module_free(m);
+	return st == ST_OK ? 0 : cli_fail(&d, st);
+}

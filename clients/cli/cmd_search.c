@@ -1,0 +1,322 @@
+#include "clients/cli/cli.h"
+
+#include <cjson/cJSON.h>
+#include <getopt.h>
+#include <signal.h>
+#include <unistd.h>
+
+static const char help[] =
+	"shardwright search MODULE --mesh data=4,model=4 [options]\n\n"
+	"Finds how to shard MODULE (StableHLO text; plain, gzip or zstd; - reads standard input) over a device mesh.\n\n"
+	"  --mesh data=4,model=4       axis names and sizes, or a JSON file\n"
+	"  --device tpu-v5e            device profile; `shardwright devices` lists them\n"
+	"  --device-file F.json        your own profile\n"
+	"  --memory 16GiB              limit per device (default: the profile's usable memory)\n"
+	"  --objective runtime|memory  what to minimise once it fits (default runtime)\n"
+	"  --schedule F.json           tactics; default: one automatic tactic per axis, then a joint polish\n"
+	"  --evaluations N             budget in costed states (default 4000)\n"
+	"  --seconds S                 budget in time instead; the answer then depends on the machine\n"
+	"  --seed N                    random seed (default 1)\n"
+	"  --threads N                 default all cores, at most 4 are used; never changes the answer of --evaluations\n"
+	"  --pin 'GLOB:SHARDING'       fix arguments by name: --pin 'params*embed*:[[\"model\"],[]]'; * and ? match, may be repeated\n"
+	"  --forbid 'GLOB:DIM:AXIS'    never decide to shard that dimension over that axis (propagation still may: --pin to be sure)\n"
+	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
+	"  --open-results              do not tie donated results to their argument's sharding\n"
+	"  --json                      print the strategy document instead of tables\n"
+	"  --emit-mlir OUT.mlir        the annotated module, which XLA compiles as it is\n"
+	"  --emit-strategy OUT.json    the strategy document\n"
+	"  --trace OUT.json            timeline of one step for Perfetto\n"
+	"  --progress-json             incumbents and progress on standard error, one JSON object per line\n"
+	"  --check                     compare the answer's incremental state with a re-execution (for tests)\n\n"
+	"Exit codes: 0 found and fits, 2 nothing fits (the best effort is still written), 1 bad input, 64 usage, 3 internal\n"
+	"error, 130 interrupted (the best so far is written).\n";
+
+static volatile int stop_flag;
+static void on_signal(int signo)
+{
+	(void)signo;
+	if (stop_flag)
+		_exit(EXIT_INTERRUPTED); /* the second one means it */
+	stop_flag = 1;
+}
+
+typedef struct progress {
+	bool json, terminal;
+	int64_t last_ns;
+} progress;
+
+static void show_progress(void *user, const search_event *e)
+{
+	progress *p = user;
+	if (p->json) {
+		if (e->incumbent)
+			fprintf(stderr, "{\"event\":\"incumbent\",\"evaluation\":%llu,\"seconds\":%.3f,\"runtime_ns\":%lld,\"peak_bytes\":%lld,\"fits\":%s}\n",
+				(unsigned long long)e->evaluation, (double)e->elapsed_ns / 1e9, (long long)e->cost.runtime_ns, (long long)e->cost.peak_bytes,
+				e->fits ? "true" : "false");
+		else if (e->elapsed_ns - p->last_ns > 200000000)
+			fprintf(stderr, "{\"event\":\"progress\",\"evaluation\":%llu,\"seconds\":%.3f}\n", (unsigned long long)e->evaluation, (double)e->elapsed_ns / 1e9);
+		else
+			return;
+		p->last_ns = e->elapsed_ns;
+		return;
+	}
+	if (!p->terminal || (!e->incumbent && e->elapsed_ns - p->last_ns < 100000000))
+		return;
+	strbuf line = {0};
+	strbuf_printf(&line, "%llu evaluations, %s: best ", (unsigned long long)e->evaluation, e->tactic ? e->tactic : "");
+	strbuf_duration(&line, e->cost.runtime_ns);
+	strbuf_puts(&line, ", ");
+	strbuf_bytes(&line, e->cost.peak_bytes);
+	fprintf(stderr, "\r\033[K%s%s", line.p, e->fits ? "" : " (does not fit yet)");
+	strbuf_release(&line);
+	p->last_ns = e->elapsed_ns;
+}
+
+typedef struct search_args {
+	const char *mesh, *device, *device_file, *schedule, *emit_mlir, *emit_strategy, *trace;
+	bool json, progress_json;
+	search_options o;
+	VEC(search_pin) pins;
+	VEC(search_forbid) forbids;
+	VEC(search_baseline) baselines;
+	VEC(strbuf) texts;  /* of baseline files */
+	VEC(char *) copies; /* of split flags */
+} search_args;
+
+/* GLOB:SHARDING is cut at the first colon that is followed by a bracket or brace: argument names may hold colons. */
+static bool parse_pin(search_args *a, const char *text)
+{
+	for (const char *c = strchr(text, ':'); c; c = strchr(c + 1, ':'))
+		if (c[1] == '[' || c[1] == '{') {
+			char *copy = xmalloc(strlen(text) + 1);
+			strcpy(copy, text);
+			copy[c - text] = 0;
+			vec_push(&a->copies, copy);
+			vec_push(&a->pins, (search_pin){copy, copy + (c - text) + 1});
+			return true;
+		}
+	return false;
+}
+
+static bool parse_forbid(search_args *a, const char *text)
+{
+	char *copy = xmalloc(strlen(text) + 1);
+	strcpy(copy, text);
+	vec_push(&a->copies, copy);
+	char *axis = strrchr(copy, ':');
+	if (!axis)
+		return false;
+	*axis++ = 0;
+	char *dim = strrchr(copy, ':');
+	int64_t n;
+	if (!dim || !str_to_i64(str_of(dim + 1), &n) || n >= MAX_RANK)
+		return false;
+	*dim = 0;
+	vec_push(&a->forbids, (search_forbid){copy, axis, (uint32_t)n});
+	return true;
+}
+
+enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS, OPT_PIN,
+       OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_JSON, OPT_EMIT_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+
+static const struct option options[] = {
+	{"mesh", 1, 0, OPT_MESH}, {"device", 1, 0, OPT_DEVICE}, {"device-file", 1, 0, OPT_DEVICE_FILE}, {"memory", 1, 0, OPT_MEMORY},
+	{"objective", 1, 0, OPT_OBJECTIVE}, {"schedule", 1, 0, OPT_SCHEDULE}, {"evaluations", 1, 0, OPT_EVALUATIONS}, {"seconds", 1, 0, OPT_SECONDS},
+	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"pin", 1, 0, OPT_PIN}, {"forbid", 1, 0, OPT_FORBID},
+	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR},
+	{"emit-strategy", 1, 0, OPT_EMIT_STRATEGY}, {"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK},
+	{"help", 0, 0, OPT_HELP}, {0}};
+
+/* -1: go on; otherwise the exit code. */
+static int parse_arguments(search_args *a, int argc, char **argv)
+{
+	int64_t n;
+	a->o.seed = SEARCH_DEFAULT_SEED;
+	optind = 1;
+	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		switch (c) {
+		case OPT_MESH: a->mesh = optarg; break;
+		case OPT_DEVICE: a->device = optarg; break;
+		case OPT_DEVICE_FILE: a->device_file = optarg; break;
+		case OPT_SCHEDULE: a->schedule = optarg; break;
+		case OPT_OPEN_RESULTS: a->o.open_results = true; break;
+		case OPT_JSON: a->json = true; break;
+		case OPT_EMIT_MLIR: a->emit_mlir = optarg; break;
+		case OPT_EMIT_STRATEGY: a->emit_strategy = optarg; break;
+		case OPT_TRACE: a->trace = optarg; break;
+		case OPT_PROGRESS_JSON: a->progress_json = true; break;
+		case OPT_CHECK: a->o.check = true; break;
+		case OPT_HELP: fputs(help, stdout); return 0;
+		case OPT_MEMORY:
+			if (!cli_bytes("search", "--memory", optarg, &a->o.memory_limit))
+				return EXIT_USAGE;
+			break;
+		case OPT_OBJECTIVE:
+			if (strcmp(optarg, "runtime") && strcmp(optarg, "memory"))
+				return cli_usage("search", "--objective: expected runtime or memory, found '%s'", optarg);
+			a->o.objective = optarg[0] == 'm' ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME;
+			break;
+		case OPT_EVALUATIONS:
+			if (!cli_number("search", "--evaluations", optarg, 1, 1000000000, &n))
+				return EXIT_USAGE;
+			a->o.evaluations = (uint64_t)n;
+			break;
+		case OPT_SECONDS: {
+			char *end;
+			double s = strtod(optarg, &end);
+			if (*end || !(s > 0 && s < 1e6))
+				return cli_usage("search", "--seconds: expected a positive number, found '%s'", optarg);
+			a->o.time_limit_ns = (int64_t)(s * 1e9);
+			break;
+		}
+		case OPT_SEED:
+			if (!cli_number("search", "--seed", optarg, 0, (1ll << 53) - 1, &n))
+				return EXIT_USAGE;
+			a->o.seed = (uint64_t)n;
+			break;
+		case OPT_THREADS:
+			if (!cli_number("search", "--threads", optarg, 1, 1024, &n))
+				return EXIT_USAGE;
+			a->o.threads = (uint32_t)n;
+			break;
+		case OPT_PIN:
+			if (!parse_pin(a, optarg))
+				return cli_usage("search", "--pin: expected GLOB:SHARDING such as 'params*:[[],[\"model\"]]', found '%s'", optarg);
+			break;
+		case OPT_FORBID:
+			if (!parse_forbid(a, optarg))
+				return cli_usage("search", "--forbid: expected GLOB:DIM:AXIS such as 'batch*:1:model', found '%s'", optarg);
+			break;
+		case OPT_BASELINE:
+			vec_push(&a->baselines, (search_baseline){.name = optarg});
+			break;
+		default:
+			return cli_usage("search", "see --help");
+		}
+	}
+	if (optind + 1 != argc)
+		return cli_usage("search", optind == argc ? "expected a MODULE" : "expected one MODULE, found also '%s'", argv[optind + (optind + 1 < argc)]);
+	if (!a->mesh)
+		return cli_usage("search", "expected --mesh, for example --mesh data=4,model=4");
+	return -1;
+}
+
+static status read_baselines(search_args *a, diag *d)
+{
+	for (uint32_t i = 0; i < a->baselines.n; i++) {
+		strbuf text = {0};
+		TRY(file_read(a->baselines.p[i].name, MAX_TEXT_BYTES, &text, d));
+		vec_push(&a->texts, text);
+		a->baselines.p[i].json = text.p;
+		a->baselines.p[i].n = text.n;
+	}
+	return ST_OK;
+}
+
+/* Everything that the answer is written to. */
+static status write_answer(const search_args *a, module *m, const search_result *r, diag *d)
+{
+	strbuf document = {0};
+	status st = document_write(m, &a->o, r, &document, d);
+	if (st == ST_OK && a->emit_strategy)
+		st = file_write(a->emit_strategy, document.p, document.n, d);
+	module *annotated = NULL;
+	if (st == ST_OK && (a->emit_mlir || a->trace))
+		st = strategy_apply(m, &r->best, &annotated, d);
+	if (st == ST_OK && a->emit_mlir) {
+		strbuf text = {0};
+		module_print(annotated, &(print_options){.locations = true}, &text);
+		st = file_write(a->emit_mlir, text.p, text.n, d);
+		strbuf_release(&text);
+	}
+	if (st == ST_OK && a->trace) {
+		evaluation ev;
+		cost c;
+		st = simulate_module(annotated, a->o.device, a->o.axis_links, &c, &ev, d);
+		if (st == ST_OK) {
+			strbuf text = {0};
+			simulator_trace(ev.sim, ev.low, &text);
+			st = file_write(a->trace, text.p, text.n, d);
+			strbuf_release(&text);
+			evaluation_release(&ev);
+		}
+	}
+	if (annotated)
+		module_free(annotated);
+	if (st == ST_OK && a->json)
+		fwrite(document.p, 1, document.n, stdout);
+	if (st == ST_OK && !a->json) {
+		strbuf table = {0};
+		cJSON *root = cJSON_ParseWithLength(document.p, document.n);
+		report_document(root, isatty(STDOUT_FILENO), &table);
+		fwrite(table.p, 1, table.n, stdout);
+		cJSON_Delete(root);
+		strbuf_release(&table);
+	}
+	strbuf_release(&document);
+	return st;
+}
+
+int cmd_search(int argc, char **argv)
+{
+	search_args a = {0};
+	diag d = {0};
+	cli_target target = {0};
+	strbuf schedule = {0};
+	module *m = NULL;
+	search_result result = {0};
+	int code = parse_arguments(&a, argc, argv);
+	status st = ST_OK;
+	if (code < 0) {
+		struct sigaction act = {.sa_handler = on_signal};
+		sigaction(SIGINT, &act, NULL);
+		sigaction(SIGTERM, &act, NULL);
+		progress shown = {.json = a.progress_json, .terminal = !a.progress_json && isatty(STDERR_FILENO)};
+		st = module_read_file(argv[optind], NULL, &m, &d);
+		if (st == ST_OK && (st = module_verify_types(m, &d)) != ST_OK)
+			diag_in_file(&d, argv[optind]);
+		if (st == ST_OK)
+			st = cli_mesh(m->shardings, a.mesh, &target, &d);
+		if (st == ST_OK)
+			st = cli_device(a.device, a.device_file, &target, &d);
+		if (st == ST_OK && a.schedule && (st = file_read(a.schedule, 1 << 20, &schedule, &d)) == ST_OK)
+			a.o.schedule_json = schedule.p;
+		if (st == ST_OK)
+			st = read_baselines(&a, &d);
+		if (st == ST_OK) {
+			a.o.mesh = target.mesh;
+			a.o.device = &target.dev;
+			a.o.axis_links = target.has_links ? (const char *const *)target.axis_links : NULL;
+			a.o.pins = a.pins.p;
+			a.o.n_pins = a.pins.n;
+			a.o.forbids = a.forbids.p;
+			a.o.n_forbids = a.forbids.n;
+			a.o.baselines = a.baselines.p;
+			a.o.n_baselines = a.baselines.n;
+			a.o.stop = &stop_flag;
+			a.o.on_event = show_progress;
+			a.o.user = &shown;
+			st = search_run(m, &a.o, &result, &d);
+			if (shown.terminal)
+				fputs("\r\033[K", stderr);
+		}
+		if (st == ST_OK)
+			st = write_answer(&a, m, &result, &d);
+		code = st != ST_OK ? cli_fail(&d, st) : stop_flag ? EXIT_INTERRUPTED : result.fits ? EXIT_FITS : EXIT_NOTHING_FITS;
+	}
+	search_result_release(&result);
+	if (m)
+		module_free(m);
+	cli_target_release(&target);
+	strbuf_release(&schedule);
+	for (uint32_t i = 0; i < a.texts.n; i++)
+		strbuf_release(&a.texts.p[i]);
+	for (uint32_t i = 0; i < a.copies.n; i++)
+		free(a.copies.p[i]);
+	vec_release(&a.texts);
+	vec_release(&a.copies);
+	vec_release(&a.pins);
+	vec_release(&a.forbids);
+	vec_release(&a.baselines);
+	return code;
+}

@@ -1,0 +1,180 @@
+/* simulate: run time and memory of a module as it is annotated. */
+#include "clients/cli/cli.h"
+
+#include <cjson/cJSON.h>
+#include <getopt.h>
+#include <stdlib.h>
+
+static const char help[] =
+	"shardwright simulate MODULE [--device NAME | --device-file F] [--memory 16GiB] [--json [--ops]] [--trace OUT.json]\n\n"
+	"Propagates the shardings in the module, lowers it to per-device code and simulates one step. The mesh is the\n"
+	"module's own; without one it runs on one device. --ops adds what every kernel and collective does; --trace writes\n"
+	"a timeline for Perfetto or chrome://tracing.\n";
+
+typedef struct arguments {
+	const char *file, *device, *device_file, *trace;
+	int64_t memory;
+	bool json, ops;
+} arguments;
+
+static int parse(arguments *a, int argc, char **argv)
+{
+	static const struct option options[] = {{"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'}, {"memory", 1, 0, 'm'}, {"json", 0, 0, 'j'},
+	                                        {"ops", 0, 0, 'o'},    {"trace", 1, 0, 't'},       {"help", 0, 0, 'h'},   {0}};
+	optind = 1;
+	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		switch (c) {
+		case 'd': a->device = optarg; break;
+		case 'f': a->device_file = optarg; break;
+		case 'j': a->json = true; break;
+		case 'o': a->ops = true; break;
+		case 't': a->trace = optarg; break;
+		case 'h': fputs(help, stdout); return 0;
+		case 'm':
+			if (!cli_bytes("simulate", "--memory", optarg, &a->memory))
+				return EXIT_USAGE;
+			break;
+		default: return cli_usage("simulate", "see --help");
+		}
+	}
+	if (optind + 1 != argc)
+		return cli_usage("simulate", "expected one MODULE");
+	if (a->ops && !a->json)
+		return cli_usage("simulate", "--ops goes with --json");
+	a->file = argv[optind];
+	return -1;
+}
+
+static cJSON *op_json(const evaluation *ev, const device *dev, const op_event *e)
+{
+	const lop *o = &ev->low->ops.p[e->op];
+	cJSON *j = cJSON_CreateObject();
+	strbuf where = {0};
+	bool collective = o->kind == LOP_COLLECTIVE && o->coll != COLL_ALL_SLICE;
+	cJSON_AddNumberToObject(j, "op", e->op);
+	if (o->kind == LOP_COLLECTIVE) {
+		cJSON_AddStringToObject(j, "name", collective_name((collective_kind)o->coll));
+	} else if (o->node != ID_NONE) {
+		const module *m = ev->p->m;
+		str name = strtab_get(&m->strs, op_at(m, ev->p->nodes.p[o->node].op)->name);
+		strbuf_str(&where, name);
+		cJSON_AddStringToObject(j, "name", where.p);
+		strbuf_clear(&where);
+	} else {
+		cJSON_AddStringToObject(j, "name", "loop");
+	}
+	cJSON_AddStringToObject(j, "stream", e->stream ? dev->links[e->stream - 1].name : "compute");
+	cJSON_AddBoolToObject(j, "fused", e->fused);
+	cJSON_AddNumberToObject(j, "start_ns", (double)e->start_ns);
+	cJSON_AddNumberToObject(j, "end_ns", (double)e->end_ns);
+	cJSON_AddNumberToObject(j, "executions", (double)lop_executions(ev->low, e->op));
+	if (collective) {
+		cJSON_AddNumberToObject(j, "bytes", (double)o->bytes);
+		cJSON_AddNumberToObject(j, "exposed_ns", (double)e->exposed_ns);
+	} else {
+		cJSON_AddNumberToObject(j, "memory_traffic_bytes", (double)e->hbm_bytes);
+	}
+	if (o->node != ID_NONE) {
+		loc_print(ev->p->m, op_at(ev->p->m, ev->p->nodes.p[o->node].op)->loc, &where);
+		cJSON_AddStringToObject(j, "location", where.p ? where.p : "");
+	}
+	strbuf_release(&where);
+	return j;
+}
+
+static void print_json(const evaluation *ev, const device *dev, const cost *c, bool ops)
+{
+	cJSON *j = cost_to_json(c);
+	if (ops) {
+		uint32_t n;
+		const op_event *events = simulator_events(ev->sim, &n);
+		cJSON *list = cJSON_AddArrayToObject(j, "ops");
+		for (uint32_t i = 0; i < n; i++)
+			if (events[i].end_ns > events[i].start_ns)
+				cJSON_AddItemToArray(list, op_json(ev, dev, &events[i]));
+	}
+	char *text = cJSON_PrintUnformatted(j);
+	puts(text);
+	cJSON_free(text);
+	cJSON_Delete(j);
+}
+
+/* What holds memory at the peak, by name of the op that made it. */
+static void print_peak(const evaluation *ev)
+{
+	enum { MAX_ROWS = 8 };
+	uint32_t n;
+	const live_at_peak *live = simulator_peak(ev->sim, ev->low, &n);
+	printf("\nTEMPORARIES AT THE PEAK (%u values, largest first)\n", n);
+	for (uint32_t i = 0; i < n && i < MAX_ROWS; i++) {
+		const lowered *l = ev->low;
+		const lop *o = &l->ops.p[l->vals.p[live[i].val].def];
+		strbuf size = {0}, where = {0};
+		str name = o->kind == LOP_COLLECTIVE ? str_of(collective_name((collective_kind)o->coll)) : STR("loop");
+		strbuf_bytes(&size, live[i].bytes);
+		if (o->node != ID_NONE) {
+			const op *source = op_at(l->p->m, l->p->nodes.p[o->node].op);
+			if (o->kind != LOP_COLLECTIVE)
+				name = strtab_get(&l->p->m->strs, source->name);
+			loc_print(l->p->m, source->loc, &where);
+		}
+		printf("  %-12s %-34.*s %s\n", size.p, STR_ARG(name), where.p ? where.p : "");
+		strbuf_release(&size);
+		strbuf_release(&where);
+	}
+}
+
+static void print_table(const evaluation *ev, const cost *c, int64_t limit)
+{
+	strbuf out = {0};
+	report_cost(c, limit, &out);
+	fwrite(out.p, 1, out.n, stdout);
+	strbuf_release(&out);
+	print_peak(ev);
+}
+
+static status write_trace(const evaluation *ev, const char *path, diag *d)
+{
+	strbuf text = {0};
+	simulator_trace(ev->sim, ev->low, &text);
+	status st = file_write(path, text.p, text.n, d);
+	strbuf_release(&text);
+	return st;
+}
+
+int cmd_simulate(int argc, char **argv)
+{
+	arguments a = {0};
+	diag d = {0};
+	int code = parse(&a, argc, argv);
+	if (code >= 0)
+		return code;
+	device dev;
+	module *m = NULL;
+	status st = a.device_file ? a.device ? diag_set(&d, ST_ERR_INVALID, "--device and --device-file exclude each other")
+	                                     : device_read_file(a.device_file, &dev, &d)
+	                          : device_find(a.device ? a.device : "tpu-v5e", &dev, &d);
+	if (st == ST_OK)
+		st = module_read_file(a.file, NULL, &m, &d);
+	if (st == ST_OK)
+		st = module_verify_types(m, &d);
+	evaluation ev;
+	cost c;
+	if (st == ST_OK) {
+		st = simulate_module(m, &dev, NULL, &c, &ev, &d);
+		if (st == ST_OK) {
+			if (a.trace)
+				st = write_trace(&ev, a.trace, &d);
+			if (st == ST_OK && a.json)
+				print_json(&ev, &dev, &c, a.ops);
+			else if (st == ST_OK)
+				print_table(&ev, &c, a.memory ? a.memory : dev.usable_bytes);
+			evaluation_release(&ev);
+		}
+		if (st != ST_OK)
+			diag_in_file(&d, a.file);
+	}
+	if (m)
+		module_free(m);
+	return st == ST_OK ? 0 : cli_fail(&d, st);
+}

@@ -1,0 +1,73 @@
+#include "clients/cli/cli.h"
+
+int cli_usage(const char *verb, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	fprintf(stderr, "shardwright %s: ", verb);
+	vfprintf(stderr, fmt, args);
+	fprintf(stderr, "\n`shardwright %s --help` tells more\n", verb);
+	va_end(args);
+	return EXIT_USAGE;
+}
+
+int cli_fail(const diag *d, status s)
+{
+	if (d->msg[0])
+		diag_print(d, stderr);
+	else
+		fprintf(stderr, "error: %s\n", status_name(s));
+	return status_exit_code(s);
+}
+
+status cli_mesh(sharding_table *t, const char *mesh_text, cli_target *out, diag *d)
+{
+	out->mesh = ID_NONE;
+	if (!mesh_text)
+		return ST_OK;
+	mesh_spec spec;
+	TRY(mesh_from_text(t, mesh_text, &spec, d));
+	out->mesh = spec.mesh;
+	const mesh *m = &t->meshes.p[spec.mesh];
+	if (!m->n_axes)
+		return diag_set(d, ST_ERR_INVALID, "the mesh '%s' has no axes", mesh_text);
+	for (uint32_t i = 0; i < m->n_axes; i++) {
+		str name = strtab_get(&t->names, spec.links[i]);
+		if (!name.n)
+			continue;
+		out->axis_links[i] = xmalloc(name.n + 1);
+		memcpy(out->axis_links[i], name.p, name.n);
+		out->axis_links[i][name.n] = 0;
+		out->has_links = true;
+	}
+	return ST_OK;
+}
+
+status cli_device(const char *name, const char *file, cli_target *out, diag *d)
+{
+	if (name && file)
+		return diag_set(d, ST_ERR_INVALID, "--device and --device-file exclude each other");
+	return file ? device_read_file(file, &out->dev, d) : device_find(name ? name : "tpu-v5e", &out->dev, d);
+}
+
+void cli_target_release(cli_target *t)
+{
+	for (uint32_t i = 0; i < MAX_MESH_AXES; i++)
+		free(t->axis_links[i]);
+}
+
+bool cli_number(const char *verb, const char *option, const char *text, int64_t min, int64_t max, int64_t *out)
+{
+	if (str_to_i64(str_of(text), out) && *out >= min && *out <= max)
+		return true;
+	cli_usage(verb, "%s: expected a whole number from %lld to %lld, found '%s'", option, (long long)min, (long long)max, text);
+	return false;
+}
+
+bool cli_bytes(const char *verb, const char *option, const char *text, int64_t *out)
+{
+	if (size_parse(str_of(text), out) && *out > 0)
+		return true;
+	cli_usage(verb, "%s: expected a size such as 16GiB, 300GB or plain bytes, found '%s'", option, text);
+	return false;
+}

@@ -1,0 +1,150 @@
+/* Work of contractions: dot_general and its relatives, convolutions, fused attention. */
+#include "costmodel/work.h"
+
+static bool listed(const int64_t *dims, uint32_t n, int64_t d)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (dims[i] == d)
+			return true;
+	return false;
+}
+
+static int64_t product_of(const op_view *v, uint32_t slot, const int64_t *dims, uint32_t n)
+{
+	int64_t r = 1;
+	for (uint32_t i = 0; i < n; i++)
+		r = sat_mul(r, local_dim(v, slot, dims[i]));
+	return r;
+}
+
+/* Product of the dims of a slot in neither list. */
+static int64_t product_of_rest(const op_view *v, uint32_t slot, const int64_t *a, uint32_t na, const int64_t *b, uint32_t nb)
+{
+	const type *ty = slot_type(v, slot);
+	int64_t r = 1;
+	for (int64_t d = 0; ty && d < ty->rank; d++)
+		if (!listed(a, na, d) && !listed(b, nb, d))
+			r = sat_mul(r, local_dim(v, slot, d));
+	return r;
+}
+
+static void set_matmul(const op_view *v, op_work *w, int64_t batch, int64_t m, int64_t n, int64_t k)
+{
+	const type *ty = slot_type(v, 0);
+	w->batch = batch, w->m = m, w->n = n, w->k = k;
+	w->elem = ty ? ty->elem : ELEM_F32;
+	/* a complex multiply-add is four real ones */
+	int64_t per = ty && (ty->elem == ELEM_C64 || ty->elem == ELEM_C128) ? 8 : 2;
+	w->matmul_flops = sat_mul(sat_mul(sat_mul(batch, m), sat_mul(n, k)), per);
+}
+
+/* precision = [HIGHEST, DEFAULT]: the most precise operand decides. */
+static uint8_t precision_of(const op_view *v)
+{
+	const module *m = v->p->m;
+	attr_id a = op_attr(m, v->n->op, "precision_config");
+	if (a == ID_NONE)
+		return PRECISION_DEFAULT;
+	const attr *list = attr_get(m, a);
+	uint8_t best = PRECISION_DEFAULT;
+	for (uint32_t i = 0; list->kind == ATTR_ARRAY && i < list->n; i++) {
+		str word = attr_get(m, list->children[i].value)->word;
+		uint8_t p = str_is(word, "HIGHEST") ? PRECISION_HIGHEST : str_is(word, "HIGH") ? PRECISION_HIGH : PRECISION_DEFAULT;
+		best = MAX(best, p);
+	}
+	return best;
+}
+
+static void cost_dot_general(const op_view *v, op_work *w)
+{
+	const module *m = v->p->m;
+	uint32_t nlb, nlc, nrb, nrc;
+	const int64_t *lb = op_ints(m, v->n->op, "dot_dimension_numbers.lhs_batching_dimensions", &nlb);
+	const int64_t *lc = op_ints(m, v->n->op, "dot_dimension_numbers.lhs_contracting_dimensions", &nlc);
+	const int64_t *rb = op_ints(m, v->n->op, "dot_dimension_numbers.rhs_batching_dimensions", &nrb);
+	const int64_t *rc = op_ints(m, v->n->op, "dot_dimension_numbers.rhs_contracting_dimensions", &nrc);
+	set_matmul(v, w, product_of(v, 0, lb, nlb), product_of_rest(v, 0, lb, nlb, lc, nlc), product_of_rest(v, 1, rb, nrb, rc, nrc),
+	           product_of(v, 0, lc, nlc));
+}
+
+void cost_dot(const op_view *v, op_work *w)
+{
+	const type *lhs = slot_type(v, 0), *rhs = slot_type(v, 1), *out = slot_type(v, result_slot(v, 0));
+	w->precision = precision_of(v);
+	if (v->n->op_kind == OP_DOT_GENERAL) {
+		cost_dot_general(v, w);
+	} else if (v->n->op_kind == OP_DOT && lhs && rhs) { /* [m, k] or [k] by [k, n] or [k] */
+		int64_t last = (int64_t)lhs->rank - 1, zero = 0;
+		set_matmul(v, w, 1, product_of_rest(v, 0, &last, 1, NULL, 0), product_of_rest(v, 1, &zero, 1, NULL, 0), local_dim(v, 0, last));
+	} else if (lhs && out && out->rank) { /* ragged_dot, einsum: every element of the left side meets the last result dim */
+		int64_t n = MAX(local_dim(v, result_slot(v, 0), out->rank - 1), 1);
+		int64_t rows = MAX(local_elements(v, result_slot(v, 0)) / n, 1);
+		set_matmul(v, w, 1, rows, n, MAX(local_elements(v, 0) / rows, 1));
+	}
+}
+
+/* Pairs (output place, kernel tap) of one spatial dim that meet a real input element, not padding or a dilation hole.
+ * Exact for sizes met in practice; beyond MAX_PAIRS padding is ignored. */
+enum { MAX_PAIRS = 1 << 16 };
+static int64_t taps_of_dim(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low, int64_t lhs_dilation, int64_t rhs_dilation)
+{
+	lhs_dilation = MAX(lhs_dilation, 1);
+	if (sat_mul(kernel, out) > MAX_PAIRS)
+		return MAX(sat_mul(kernel, out) / lhs_dilation, 1);
+	int64_t hits = 0;
+	for (int64_t o = 0; o < out; o++)
+		for (int64_t k = 0; k < kernel; k++) {
+			__int128 at = (__int128)o * stride + (__int128)k * rhs_dilation - pad_low;
+			hits += at >= 0 && at % lhs_dilation == 0 && at / lhs_dilation < in;
+		}
+	return MAX(hits, 1);
+}
+
+void cost_convolution(const op_view *v, op_work *w)
+{
+	const module *m = v->p->m;
+	op_id o = v->n->op;
+	uint32_t n_in, n_kernel, n_out, n_stride, n_pad, n_ld, n_rd;
+	const int64_t *in = op_ints(m, o, "dimension_numbers.input_spatial_dimensions", &n_in);
+	const int64_t *kernel = op_ints(m, o, "dimension_numbers.kernel_spatial_dimensions", &n_kernel);
+	const int64_t *out = op_ints(m, o, "dimension_numbers.output_spatial_dimensions", &n_out);
+	const int64_t *stride = op_ints(m, o, "window_strides", &n_stride);
+	const int64_t *pad = op_ints(m, o, "padding", &n_pad); /* [spatial, 2], row by row */
+	const int64_t *ld = op_ints(m, o, "lhs_dilation", &n_ld);
+	const int64_t *rd = op_ints(m, o, "rhs_dilation", &n_rd);
+	int64_t features = local_dim(v, 1, op_int(m, o, "dimension_numbers.kernel_output_feature_dimension", -1));
+	int64_t depth = local_dim(v, 1, op_int(m, o, "dimension_numbers.kernel_input_feature_dimension", -1));
+	int64_t groups = MAX(op_int(m, o, "feature_group_count", 1), 1), batch_groups = MAX(op_int(m, o, "batch_group_count", 1), 1);
+	uint32_t n = MIN(n_in, MIN(n_kernel, n_out));
+	int64_t pairs = 1, places = 1, taps = 1;
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t lhs_dilation = i < n_ld ? ld[i] : 1, rhs_dilation = i < n_rd ? rd[i] : 1;
+		int64_t size = local_dim(v, result_slot(v, 0), out[i]), window = local_dim(v, 1, kernel[i]);
+		places = sat_mul(places, size);
+		taps = sat_mul(taps, window);
+		pairs = sat_mul(pairs, taps_of_dim(local_dim(v, 0, in[i]), window, size, i < n_stride ? stride[i] : 1,
+		                                   2 * i < n_pad ? pad[2 * i] : 0, lhs_dilation, rhs_dilation));
+	}
+	/* every output element sums over the taps that hit and the input features of its group */
+	int64_t elements = local_elements(v, result_slot(v, 0)), rows = MAX(elements / MAX(features, 1), 1);
+	w->precision = precision_of(v);
+	groups = MAX(groups, batch_groups);
+	set_matmul(v, w, MAX(groups, 1), rows, MAX(features / MAX(groups, 1), 1), sat_mul(taps, depth));
+	w->matmul_flops = sat_mul(sat_mul(MAX(elements / MAX(places, 1), 1), pairs), sat_mul(2, depth));
+	/* the compiler skips holes and padding, so the padded tile size follows the real count */
+	int64_t dense = sat_mul(sat_mul(2, elements), w->k);
+	if (w->matmul_flops < dense)
+		w->k = MAX((int64_t)((__int128)w->k * w->matmul_flops / MAX(dense, 1)), 1);
+}
+
+/* Fused attention of q [.., t, heads, d] or [.., heads, t, d] with k alike: two contractions over all pairs of places.
+ * The longer of the two middle dims is taken as places. */
+void cost_attention(const op_view *v, op_work *w)
+{
+	const type *q = slot_type(v, 0), *k = slot_type(v, 1);
+	if (!q || !k || q->rank != 4 || k->rank != 4)
+		return;
+	int64_t keys = MAX(local_dim(v, 1, 1), local_dim(v, 1, 2)), d = local_dim(v, 0, 3);
+	int64_t queries = MAX(local_dim(v, 0, 1), local_dim(v, 0, 2));
+	set_matmul(v, w, MAX(local_elements(v, 0) / MAX(queries * d, 1), 1), queries, keys, sat_mul(d, 2));
+}

@@ -1,0 +1,129 @@
+/* costmodel: what one op and one collective cost on a device. Machine numbers live in JSON device profiles only.
+ *
+ *   profiles.c     the built-in profiles (costmodel/devices/NAME.json, embedded)       device.c    reads a profile
+ *   opcost.c       flops and bytes of one op from shard sizes (no machine numbers)     contract.c  the same of contractions
+ *   roofline.c     time of that work      links.c  mesh axes -> links      collective.c  time of a collective over mesh axes
+ * Integer nanoseconds and bytes; no libm in anything that orders results. */
+#ifndef SW_COSTMODEL_H
+#define SW_COSTMODEL_H
+
+#include "lower/lower.h"
+
+typedef enum link_kind { LINK_RING, LINK_LINE, LINK_SWITCH, LINK_MESH, LINK_NETWORK } link_kind; /* torus ring with / without wraparound, NVSwitch, full mesh, node network */
+enum { MAX_LINK_CLASSES = 6, MAX_CURVE = 12, MAX_TORUS_DIMS = 3, MAX_GROUP_CURVES = 4 };
+/* Measured efficiency of a group size, where it is known: fraction of the bandwidth (after launch and latency) reached
+ * by a collective on a full buffer of that many bytes. Wire time is linear between the points, proportional to the size
+ * before the first and after the last one. */
+typedef struct group_curve {
+	int64_t group;
+	uint32_t n;
+	int64_t bytes[MAX_CURVE], ppm[MAX_CURVE];
+} group_curve;
+typedef struct link_class { /* innermost first */
+	char name[32];
+	uint8_t kind;
+	uint32_t n_dims;               /* LINK_RING and LINK_LINE: dims of the torus or grid; 1 otherwise */
+	int64_t shape[MAX_TORUS_DIMS]; /* the largest extent of each */
+	int64_t size;              /* devices this level spans (product of shape); 0: unbounded */
+	int64_t bandwidth_bytes_s; /* one way, one device (torus: one link of one dim; mesh: one link to one peer) */
+	int64_t latency_ns;        /* per hop or step */
+	int64_t launch_ns;         /* per collective */
+	int64_t efficiency_ppm;    /* reached at large sizes */
+	int64_t half_bytes;        /* size at which half of that is reached */
+	int64_t wrap_size;         /* LINK_RING: a dim shorter than this, or not a multiple, has no wraparound; 0: always */
+	uint32_t n_groups;         /* measured sizes, ascending by group; they replace efficiency_ppm and half_bytes */
+	group_curve groups[MAX_GROUP_CURVES];
+} link_class;
+typedef struct curve { /* piecewise linear in log2(x): efficiency in ppm; constant before the first and after the last */
+	uint32_t n;
+	int64_t x[MAX_CURVE], ppm[MAX_CURVE];
+} curve;
+/* Efficiency at x >= 0, integer arithmetic only: log2 is itself taken as linear between powers of two. */
+int64_t curve_at(const curve *c, int64_t x);
+/* That log2 in units of 1 / LOG2_ONE; x >= 1. */
+enum { LOG2_ONE = 1 << 16 };
+int64_t log2_fixed(int64_t x);
+typedef enum precision { PRECISION_DEFAULT, PRECISION_HIGH, PRECISION_HIGHEST, PRECISION_COUNT } precision;
+typedef struct device {
+	char name[48], title[96];
+	lower_target target;
+	int64_t peak_flops[ELEM_COUNT]; /* matmul unit, flop/s, by element type of the operands; 0: not supported, next wider */
+	int64_t vector_flops;           /* flop/s of elementwise work in f32 */
+	int64_t memory_bytes, usable_bytes, memory_bytes_s;
+	int64_t op_launch_ns;
+	int64_t tile_m, tile_n, tile_k; /* matmul padding granularity; 1: none */
+	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU 128 x 8); 1: none */
+	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit, by its precision */
+	curve matmul_efficiency; /* by flops of one op */
+	curve memory_efficiency; /* by bytes of one op */
+	uint32_t n_links;
+	link_class links[MAX_LINK_CLASSES];
+	int64_t overlap_steal_ppm;  /* compute slowdown while a collective runs */
+	int64_t combine_bytes;      /* collectives up to this are combined by the compiler; 0: never */
+	char version[72];           /* fingerprint of the profile's JSON, part of cache keys */
+} device;
+
+/* Built-in profiles. */
+uint32_t device_count(void);
+const char *device_name_at(uint32_t i);
+const char *device_alias_at(uint32_t i); /* second name, "" when none */
+const char *device_json_at(uint32_t i);  /* terminated, lives for ever */
+const char *link_kind_name(link_kind k);
+status device_find(const char *name, device *out, diag *d) MUST_USE;      /* ERR_NOT_FOUND lists the names */
+status device_parse(const char *json, size_t n, device *out, diag *d) MUST_USE; /* unknown keys are errors with their path */
+status device_read_file(const char *path, device *out, diag *d) MUST_USE;
+
+/* Work of one execution of a node on one device. */
+typedef struct op_work {
+	double flops;       /* multiply-adds count twice; exact up to 2^53, used as integers below that */
+	int64_t matmul_flops, vector_flops;
+	int64_t m, n, k, batch; /* of contractions: local sizes, 0 otherwise */
+	int64_t read_bytes, write_bytes; /* if nothing is fused */
+	int64_t slice_bytes; /* > 0: what is read of operand 0, less than all of it (slices, gathers) */
+	uint8_t elem;       /* operand element type of contractions */
+	uint8_t precision;  /* of contractions */
+	bool in_place;      /* dynamic_update_slice, scatter: only the update is touched */
+	bool fusible;       /* elementwise-like: can be fused into a consumer */
+	bool expensive;     /* not worth computing twice (exp, log, divide, ..) */
+	bool free;          /* no work at all: constants, reshapes, parameters */
+} op_work;
+/* at: shardings of the node's slots (node_plan.at). Pure. */
+void op_work_of(const program *p, const sharding_table *t, const node *n, const sharding_id *at, op_work *out);
+/* True for every op kind when costmodel knows its cost word. */
+bool op_cost_known(op_kind k);
+/* Roofline time of work with the given HBM traffic (after fusion): the longest of the three parts below, plus the launch
+ * of one kernel. Free work without traffic takes no time. ns >= 0; monotone in every argument. */
+int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes);
+int64_t matmul_time_ns(const device *dev, const op_work *w); /* with padding to the tiles and the efficiency curve */
+int64_t vector_time_ns(const device *dev, int64_t flops);
+int64_t memory_time_ns(const device *dev, int64_t bytes);
+/* Bytes of one device's shard as the device stores it: the two minor dims padded to its memory tiles in the order that
+ * wastes least (a compiler chooses the layout). Equal to sharding_local_bytes where memory is not tiled. */
+int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id, const type *ty);
+
+/* Which link classes the axes of a mesh run over. By default axes fill the profile's levels from the innermost (last
+ * mesh axis) outwards; names[i] (may be NULL) pins axis i to a link class. On a torus an axis gets dims of its own, or
+ * several when there are more dims than axes; when there are fewer, axes share a dim, the first one placed contiguous. */
+enum { MAX_AXIS_PARTS = 12 };
+typedef struct mesh_links {
+	uint32_t n_axes;
+	struct axis_links {
+		uint32_t n;
+		struct axis_part {
+			uint8_t link;   /* index in device.links */
+			uint8_t dim;    /* of a torus */
+			bool wrapped;   /* the part is the outermost one of a dim with wraparound */
+			int64_t size;   /* part of the axis on it; minor parts first */
+			int64_t stride; /* positions between neighbours along the dim */
+		} part[MAX_AXIS_PARTS];
+	} axis[MAX_MESH_AXES];
+} mesh_links;
+status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m, const char *const *names, mesh_links *out, diag *d) MUST_USE;
+/* Time of one collective; bytes: local bytes of the larger side (all_gather: gathered result; reduce_scatter: operand;
+ * all_reduce, all_to_all, collective_permute: operand). ns; 0 for all_slice and for groups of one. *link: the class that
+ * limits it (queue in the timeline). */
+int64_t collective_time_ns(const device *dev, const mesh_links *links, collective_kind k, axes a, int64_t bytes, uint8_t *link);
+
+#define COST_MODEL_VERSION "1"
+
+#endif

@@ -1,0 +1,219 @@
+/* Work of one op from the sizes of its shards: flops, bytes, and how it takes part in fusions. One function per word of
+ * the cost column of ir/ops.def. No machine numbers: a transcendental function counts TRANSCENDENTAL_FLOPS vector
+ * operations on every machine. */
+#include "costmodel/work.h"
+
+enum { TRANSCENDENTAL_FLOPS = 8, RNG_FLOPS = 60 /* of one 32-bit word: 20 rounds of add, rotate, xor */ };
+
+int64_t local_dim(const op_view *v, uint32_t slot, int64_t dim)
+{
+	const type *ty = slot_type(v, slot);
+	if (!ty || dim < 0 || dim >= ty->rank)
+		return 1;
+	const sharding *s = v->at[slot] == SHARDING_NONE ? NULL : sharding_get(v->t, v->at[slot]);
+	return s && dim < s->rank ? ceil_div(ty->dims[dim], sharding_dim_parts(s, (uint32_t)dim)) : ty->dims[dim];
+}
+
+int64_t local_elements(const op_view *v, uint32_t slot)
+{
+	const type *ty = slot_type(v, slot);
+	return ty ? sharding_local_elements(v->t, v->at[slot], ty) : 0;
+}
+
+int64_t local_bytes(const op_view *v, uint32_t slot)
+{
+	const type *ty = slot_type(v, slot);
+	return ty ? sharding_local_bytes(v->t, v->at[slot], ty) : 0;
+}
+
+static int64_t result_elements(const op_view *v)
+{
+	int64_t n = 0;
+	for (uint32_t i = 0; i < v->n->n_results; i++)
+		n = MAX(n, local_elements(v, result_slot(v, i)));
+	return n;
+}
+
+static int64_t operand_elements(const op_view *v)
+{
+	int64_t n = 0;
+	for (uint32_t i = 0; i < v->n->n_operands; i++)
+		n = sat_add(n, local_elements(v, i));
+	return n;
+}
+
+/* ceil(log2(n)), at least 1 */
+static int64_t log2_steps(int64_t n)
+{
+	int64_t k = 1;
+	while (k < 62 && (int64_t)1 << k < n)
+		k++;
+	return k;
+}
+
+static void cost_flop1(const op_view *v, op_work *w)
+{
+	w->vector_flops = result_elements(v);
+	w->fusible = true;
+}
+
+static void cost_transcendental(const op_view *v, op_work *w)
+{
+	w->vector_flops = sat_mul(result_elements(v), TRANSCENDENTAL_FLOPS);
+	w->fusible = true;
+	/* compilers divide again rather than keep a quotient: a softmax is saved as its numerator */
+	w->expensive = v->n->op_kind != OP_DIVIDE;
+}
+
+static void cost_zero(const op_view *v, op_work *w)
+{
+	/* a broadcast is written only when its consumer cannot compute it */
+	if (v->n->op_kind == OP_BROADCAST_IN_DIM || v->n->op_kind == OP_IOTA)
+		w->fusible = true;
+	else
+		w->free = true;
+}
+
+static void cost_copy(const op_view *v, op_work *w)
+{
+	w->fusible = true;
+	if (v->n->op_kind == OP_SLICE || v->n->op_kind == OP_DYNAMIC_SLICE)
+		w->slice_bytes = MAX(local_bytes(v, result_slot(v, 0)), 1);
+}
+
+static void cost_update(const op_view *v, op_work *w)
+{
+	w->in_place = true;
+	w->write_bytes = local_bytes(v, 1);
+	w->read_bytes = w->write_bytes;
+}
+
+static void cost_gather(const op_view *v, op_work *w)
+{
+	w->slice_bytes = MAX(local_bytes(v, result_slot(v, 0)), 1);
+	w->vector_flops = result_elements(v);
+}
+
+/* Operands: inputs, indices, updates, n inputs for n results. Updated places are read and written. */
+static void cost_scatter(const op_view *v, op_work *w)
+{
+	uint32_t n = v->n->n_results;
+	int64_t bytes = 0;
+	w->in_place = true;
+	for (uint32_t i = n + 1; i < v->n->n_operands; i++) {
+		bytes = sat_add(bytes, local_bytes(v, i));
+		w->vector_flops = sat_add(w->vector_flops, local_elements(v, i));
+	}
+	w->write_bytes = bytes;
+	w->read_bytes = sat_add(sat_mul(bytes, 2), local_bytes(v, n));
+}
+
+static void cost_reduce(const op_view *v, op_work *w) { w->vector_flops = operand_elements(v); }
+
+static void cost_window(const op_view *v, op_work *w)
+{
+	uint32_t n;
+	const int64_t *window = op_ints(v->p->m, v->n->op, "window_dimensions", &n);
+	int64_t taps = 1;
+	for (uint32_t i = 0; i < n; i++)
+		taps = sat_mul(taps, MAX(window[i], 1));
+	int64_t places = v->n->op_kind == OP_SELECT_AND_SCATTER ? local_elements(v, 1) : result_elements(v);
+	w->vector_flops = sat_mul(places, taps);
+}
+
+/* A sorting network of log(log + 1) / 2 stages along the sorted dim. */
+static void cost_sort(const op_view *v, op_work *w)
+{
+	const type *ty = slot_type(v, 0);
+	int64_t dim = op_int(v->p->m, v->n->op, "dimension", ty ? (int64_t)ty->rank - 1 : 0);
+	int64_t steps = log2_steps(local_dim(v, 0, dim < 0 && ty ? dim + ty->rank : dim));
+	w->vector_flops = sat_mul(operand_elements(v), steps * (steps + 1) / 2);
+}
+
+/* cholesky of [.., n, n]: n^3/3; triangular_solve of [.., n, n] and m right-hand sides: n^2 m. */
+static void cost_solve(const op_view *v, op_work *w)
+{
+	const type *ty = slot_type(v, 0);
+	int64_t n = ty && ty->rank ? local_dim(v, 0, ty->rank - 1) : 1;
+	if (v->n->op_kind == OP_CHOLESKY)
+		w->vector_flops = sat_mul(local_elements(v, 0), MAX(n / 3, 1));
+	else
+		w->vector_flops = sat_mul(local_elements(v, 1), n);
+}
+
+static void cost_fft(const op_view *v, op_work *w)
+{
+	uint32_t n;
+	const int64_t *length = op_ints(v->p->m, v->n->op, "fft_length", &n);
+	int64_t points = 1;
+	for (uint32_t i = 0; i < n; i++)
+		points = sat_mul(points, MAX(length[i], 1));
+	w->vector_flops = sat_mul(MAX(local_elements(v, 0), result_elements(v)), 5 * log2_steps(points));
+}
+
+static void cost_rng(const op_view *v, op_work *w)
+{
+	w->vector_flops = sat_mul(ceil_div(w->write_bytes, 4), RNG_FLOPS);
+	(void)v;
+}
+
+/* Markers of a partitioner do nothing; fused attention has a formula; anything else is taken as one pass. */
+static void cost_custom(const op_view *v, op_work *w)
+{
+	static const char *const markers[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
+	                                      "xla.sdy.*", "LayoutConstraint", "MoveToHost", "MoveToDevice"};
+	str target = v->n->op_kind == OP_CUSTOM_CALL ? op_text(v->p->m, v->n->op, "call_target_name") : STR("");
+	for (uint32_t i = 0; i < COUNT_OF(markers); i++)
+		if (target.n && glob_match(markers[i], target)) {
+			w->free = true;
+			return;
+		}
+	w->vector_flops = result_elements(v);
+	if (glob_match("*fmha*", target) || glob_match("*flash*attention*", target))
+		cost_attention(v, w);
+}
+
+static void cost_collective(const op_view *v, op_work *w)
+{
+	/* its time is the collective's; on the compute stream it is nothing */
+	w->read_bytes = w->write_bytes = 0;
+	(void)v;
+}
+
+static void cost_region(const op_view *v, op_work *w)
+{
+	w->free = true;
+	(void)v;
+}
+
+typedef void (*cost_fn)(const op_view *v, op_work *w);
+static const cost_fn cost_of[OP_COUNT] = {
+#define OP(id, text, form, rule, cost, flags) [OP_##id] = cost_##cost,
+#include "ir/ops.def"
+#undef OP
+};
+
+bool op_cost_known(op_kind k) { return k < OP_COUNT && cost_of[k]; }
+
+void op_work_of(const program *p, const sharding_table *t, const node *n, const sharding_id *at, op_work *out)
+{
+	*out = (op_work){0};
+	if (n->kind != NODE_OP && n->kind != NODE_OPAQUE) {
+		out->free = true;
+		return;
+	}
+	op_view v = {p, t, n, at};
+	for (uint32_t i = 0; i < n->n_operands; i++)
+		out->read_bytes = sat_add(out->read_bytes, local_bytes(&v, i));
+	for (uint32_t i = 0; i < n->n_results; i++)
+		out->write_bytes = sat_add(out->write_bytes, local_bytes(&v, result_slot(&v, i)));
+	cost_of[n->op_kind](&v, out);
+	if (out->free)
+		out->read_bytes = out->write_bytes = 0;
+	if (out->slice_bytes && n->n_operands) {
+		int64_t whole = local_bytes(&v, 0);
+		out->slice_bytes = MIN(out->slice_bytes, MAX(whole, 1));
+		out->read_bytes = out->read_bytes - whole + out->slice_bytes;
+	}
+	out->flops = (double)out->matmul_flops + (double)out->vector_flops;
+}

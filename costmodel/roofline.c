@@ -1,0 +1,120 @@
+/* Time of one kernel: the longest of matmul unit, vector unit and memory, each with its efficiency, plus the launch. All
+ * in integers: what orders results must not depend on a math library. */
+#include "costmodel/costmodel.h"
+
+#define NS_PER_S 1000000000
+#define PPM 1000000
+
+int64_t log2_fixed(int64_t x)
+{
+	int k = 63 - __builtin_clzll((uint64_t)x);
+	uint64_t rest = (uint64_t)x - (1ull << k);
+	return (int64_t)k * LOG2_ONE + (int64_t)(k >= 16 ? rest >> (k - 16) : rest << (16 - k));
+}
+
+int64_t curve_at(const curve *c, int64_t x)
+{
+	if (!c->n)
+		return PPM;
+	if (x <= c->x[0])
+		return c->ppm[0];
+	if (x >= c->x[c->n - 1])
+		return c->ppm[c->n - 1];
+	uint32_t i = 1;
+	while (x > c->x[i])
+		i++;
+	int64_t from = log2_fixed(c->x[i - 1]), span = log2_fixed(c->x[i]) - from;
+	return c->ppm[i - 1] + (c->ppm[i] - c->ppm[i - 1]) * (log2_fixed(x) - from) / MAX(span, 1);
+}
+
+/* work / (rate * ppm / 10^6) in ns, rounded up, saturating. */
+static int64_t time_of(int64_t work, int64_t rate, int64_t ppm)
+{
+	if (work <= 0)
+		return 0;
+	/* rate * ppm < 2^53 * 2^20 overflows 64 bits: scale the rate first, it is far above 10^6 in any real profile */
+	__int128 effective = (__int128)rate * ppm;
+	__int128 scaled = (__int128)work * NS_PER_S;
+	if (scaled >= (__int128)1 << 106)
+		return INT64_MAX / 4;
+	__int128 t = (scaled * PPM + effective - 1) / effective;
+	return t > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)t;
+}
+
+static int64_t padded(int64_t n, int64_t tile) { return sat_mul(ceil_div(MAX(n, 1), tile), tile); }
+
+/* Peak of the element type, or of the next wider one that the device has. */
+static int64_t matmul_peak(const device *dev, uint8_t elem)
+{
+	if (dev->peak_flops[elem])
+		return dev->peak_flops[elem];
+	static const uint8_t wider[] = {ELEM_I8, ELEM_BF16, ELEM_F16, ELEM_TF32, ELEM_F32, ELEM_F64};
+	int bits = elem_bits((enum elem)elem);
+	for (uint32_t i = 0; i < COUNT_OF(wider); i++)
+		if (elem_bits((enum elem)wider[i]) >= bits && dev->peak_flops[wider[i]])
+			return dev->peak_flops[wider[i]];
+	return dev->vector_flops;
+}
+
+int64_t matmul_time_ns(const device *dev, const op_work *w)
+{
+	if (w->matmul_flops <= 0)
+		return 0;
+	int64_t flops = w->matmul_flops, tile_flops = flops;
+	if (w->m > 0) {
+		/* the compiler may put either side on the rows */
+		int64_t one = sat_mul(padded(w->m, dev->tile_m), padded(w->n, dev->tile_n));
+		int64_t other = sat_mul(padded(w->n, dev->tile_m), padded(w->m, dev->tile_n));
+		tile_flops = sat_mul(sat_mul(2 * MAX(w->batch, 1), MIN(one, other)), padded(w->k, dev->tile_k));
+	}
+	uint8_t elem = w->elem;
+	if (elem == ELEM_F32 || elem == ELEM_C64)
+		tile_flops = sat_mul(tile_flops, dev->matmul_passes[w->precision < PRECISION_COUNT ? w->precision : 0]);
+	return time_of(MAX(tile_flops, flops), matmul_peak(dev, elem), curve_at(&dev->matmul_efficiency, flops));
+}
+
+int64_t vector_time_ns(const device *dev, int64_t flops) { return time_of(flops, dev->vector_flops, PPM); }
+
+int64_t memory_time_ns(const device *dev, int64_t bytes)
+{
+	return bytes <= 0 ? 0 : time_of(bytes, dev->memory_bytes_s, curve_at(&dev->memory_efficiency, bytes));
+}
+
+int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)
+{
+	int64_t compute = MAX(matmul_time_ns(dev, w), vector_time_ns(dev, w->vector_flops));
+	int64_t t = MAX(compute, memory_time_ns(dev, hbm_bytes));
+	return t || !w->free ? sat_add(t, dev->op_launch_ns) : 0;
+}
+
+int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id, const type *ty)
+{
+	int64_t plain = sharding_local_bytes(t, id, ty);
+	if ((dev->tile_minor <= 1 && dev->tile_second <= 1) || ty->kind != TYPE_TENSOR || ty->dynamic || !ty->rank || ty->elements <= 0)
+		return plain;
+	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(t, id);
+	int64_t dims[MAX_RANK], all = 1;
+	for (uint32_t d = 0; d < ty->rank; d++) {
+		dims[d] = s && d < s->rank ? ceil_div(ty->dims[d], sharding_dim_parts(s, d)) : ty->dims[d];
+		all = sat_mul(all, dims[d]);
+	}
+	if (all <= 0)
+		return plain;
+	/* small second-minor dims get a tile of the next power of two rows */
+	int64_t best = INT64_MAX;
+	for (uint32_t a = 0; a < ty->rank; a++) {
+		int64_t minor = padded(dims[a], dev->tile_minor);
+		if (ty->rank == 1)
+			best = minor;
+		for (uint32_t b = 0; b < ty->rank; b++) {
+			if (b == a)
+				continue;
+			int64_t rows = 1;
+			while (rows < dims[b] && rows < dev->tile_second)
+				rows *= 2;
+			best = MIN(best, sat_mul(sat_mul(minor, padded(dims[b], rows)), all / dims[a] / dims[b]));
+		}
+	}
+	int64_t per_byte = sat_mul(plain, best) == INT64_MAX ? INT64_MAX : (int64_t)(((__int128)plain * best + all - 1) / all);
+	return MAX(plain, per_byte);
+}

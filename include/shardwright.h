@@ -1,0 +1,70 @@
+/* shardwright.h: the public C API of libshardwright.a, for compilers and bindings that embed the partitioner.
+ *
+ *	sw_error err;
+ *	sw_module *m = sw_module_read("step.mlir", &err);
+ *	sw_options o = sw_default_options();
+ *	o.mesh = "data=4,model=4";
+ *	o.memory_bytes = 16ll << 30;
+ *	sw_plan *p = m ? sw_search(m, &o, &err) : NULL;
+ *	if (p)
+ *		puts(sw_plan_json(p));
+ *	else
+ *		fprintf(stderr, "%s\n", err.message);
+ *	sw_plan_free(p);
+ *	sw_module_free(m);
+ *
+ * Objects are thread-compatible: one thread at a time per object, different objects on different threads. Strings that
+ * functions return live as long as the object they came from. Link with -lcjson -lzstd -lz -lcrypto -lm -fopenmp. */
+#ifndef SHARDWRIGHT_H
+#define SHARDWRIGHT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sw_module sw_module;
+typedef struct sw_plan sw_plan;
+
+typedef struct sw_error {
+	int code;           /* exit code of the command line tool: 1 bad input, 3 internal */
+	unsigned line, col; /* 1-based position in the module text; 0: none */
+	char message[512];
+} sw_error;
+
+typedef struct sw_options {
+	const char *mesh;        /* "data=4,model=4" or mesh JSON; required */
+	const char *device;      /* profile name; default "tpu-v5e" */
+	const char *device_json; /* a whole profile instead, or NULL */
+	int64_t memory_bytes;    /* limit per device; 0: the profile's usable memory */
+	int minimize_memory;     /* objective: 0 run time, 1 memory */
+	const char *schedule_json; /* tactics, or NULL */
+	uint64_t evaluations;    /* budget in costed states; 0: default */
+	double seconds;          /* budget in time; 0: none */
+	uint64_t seed;
+	unsigned threads;        /* 0: all cores; never changes the answer */
+	const volatile int *stop; /* when nonzero, the search answers with its best so far; may be NULL */
+} sw_options;
+
+const char *sw_version(void);
+sw_options sw_default_options(void);
+
+/* StableHLO text from a file ("-": standard input; gzip and zstd are decoded) or from memory. NULL on error. */
+sw_module *sw_module_read(const char *path, sw_error *err);
+sw_module *sw_module_parse(const char *text, uint64_t length, const char *name, sw_error *err);
+void sw_module_free(sw_module *m);
+
+/* NULL on error. The module must outlive the plan. */
+sw_plan *sw_search(sw_module *m, const sw_options *o, sw_error *err);
+void sw_plan_free(sw_plan *p);
+int sw_plan_fits(const sw_plan *p);
+int64_t sw_plan_runtime_ns(const sw_plan *p);
+int64_t sw_plan_peak_bytes(const sw_plan *p);
+const char *sw_plan_json(const sw_plan *p);  /* the strategy document */
+const char *sw_plan_mlir(const sw_plan *p);  /* the annotated module, which XLA compiles as it is */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

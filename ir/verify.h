@@ -1,0 +1,75 @@
+/* Private to the checks: verify.c (structure), verify_types.c (arity, signatures, simple ops, the walk), verify_shapes.c
+ * and verify_windows.c (ops whose attributes address dimensions). */
+#ifndef SW_IR_VERIFY_H
+#define SW_IR_VERIFY_H
+
+#include "ir/ir.h"
+
+typedef struct checker {
+	const module *m;
+	op_id o;
+	diag *d;
+} checker;
+
+typedef struct ints {
+	const int64_t *v;
+	uint32_t n;
+} ints;
+
+/* ST_ERR_INVALID at the op, "<name>: <message>". */
+status fault(const checker *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static inline const type *in_type(const checker *c, uint32_t i) { return value_type(c->m, op_operand(c->m, c->o, i)); }
+static inline const type *out_type(const checker *c, uint32_t i) { return value_type(c->m, op_result(c->m, c->o, i)); }
+static inline bool same_size(int64_t a, int64_t b) { return a == b || a == DIM_DYNAMIC || b == DIM_DYNAMIC; }
+bool same_dims(const type *a, const type *b);
+status check_same_dims(const checker *c, const type *a, const char *a_name, const type *b, const char *b_name) MUST_USE;
+/* Attribute as integers, empty when absent. */
+ints get_ints(const checker *c, const char *path);
+/* Each in [0, bound), none twice. */
+status check_dim_list(const checker *c, const char *name, ints list, uint32_t bound) MUST_USE;
+status check_length(const checker *c, const char *name, ints list, uint32_t n) MUST_USE;
+/* A single dimension attribute in [0, rank). */
+status check_dim(const checker *c, const char *name, uint32_t rank, uint32_t *out) MUST_USE;
+status check_dim_size(const checker *c, const char *what, uint32_t d, int64_t found, int64_t wanted) MUST_USE;
+status check_rank(const checker *c, const char *what, const type *t, uint32_t rank) MUST_USE;
+status check_scalar(const checker *c, uint32_t i) MUST_USE; /* operand i */
+static inline bool in_list(ints l, int64_t v)
+{
+	for (uint32_t i = 0; i < l.n; i++)
+		if (l.v[i] == v)
+			return true;
+	return false;
+}
+
+typedef status (*check_fn)(const checker *c);
+status check_bitcast_convert(const checker *c);
+status check_broadcast_in_dim(const checker *c);
+status check_concatenate(const checker *c);
+status check_iota(const checker *c);
+status check_pad(const checker *c);
+status check_reshape(const checker *c);
+status check_reverse(const checker *c);
+status check_slice(const checker *c);
+status check_transpose(const checker *c);
+status check_dynamic_slice(const checker *c);
+status check_dynamic_update_slice(const checker *c);
+status check_gather(const checker *c);
+status check_scatter(const checker *c);
+status check_dot_general(const checker *c);
+status check_dot(const checker *c);
+status check_convolution(const checker *c);
+status check_reduce(const checker *c);
+status check_reduce_window(const checker *c);
+status check_select_and_scatter(const checker *c);
+status check_sort(const checker *c);
+status check_cholesky(const checker *c);
+status check_triangular_solve(const checker *c);
+status check_fft(const checker *c);
+status check_batch_norm(const checker *c);
+status check_rng_bit_generator(const checker *c);
+status check_all_gather(const checker *c);
+status check_reduce_scatter(const checker *c);
+status check_all_to_all(const checker *c);
+status check_top_k(const checker *c);
+
+#endif

@@ -1,0 +1,507 @@
+#include "ir/verify.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- what all checks share */
+
+status fault(const checker *c, const char *fmt, ...)
+{
+	char msg[sizeof c->d->msg];
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(msg, sizeof msg, fmt, args);
+	va_end(args);
+	str name = strtab_get(&c->m->strs, op_at(c->m, c->o)->name);
+	const char *dot = memchr(name.p, '.', name.n);
+	bool hlo = str_starts(name, "stablehlo.") || str_starts(name, "chlo.");
+	str shown = dot && hlo ? (str){dot + 1, name.n - (size_t)(dot + 1 - name.p)} : name;
+	return op_error(c->m, c->o, c->d, ST_ERR_INVALID, STR_FMT ": %s", STR_ARG(shown), msg);
+}
+
+bool same_dims(const type *a, const type *b)
+{
+	if (a->kind != b->kind || a->rank != b->rank)
+		return false;
+	for (uint32_t i = 0; i < a->rank; i++)
+		if (!same_size(a->dims[i], b->dims[i]))
+			return false;
+	return true;
+}
+
+status check_same_dims(const checker *c, const type *a, const char *a_name, const type *b, const char *b_name)
+{
+	if (same_dims(a, b))
+		return ST_OK;
+	return fault(c, "shapes of %s and %s differ (" STR_FMT " vs " STR_FMT ")", a_name, b_name, STR_ARG(a->text), STR_ARG(b->text));
+}
+
+ints get_ints(const checker *c, const char *path)
+{
+	ints l;
+	l.v = op_ints(c->m, c->o, path, &l.n);
+	return l;
+}
+
+status check_dim_list(const checker *c, const char *name, ints list, uint32_t bound)
+{
+	uint32_t seen = 0;
+	for (uint32_t i = 0; i < list.n; i++) {
+		if (list.v[i] < 0 || list.v[i] >= bound)
+			return fault(c, "%s has %lld, expected a dimension from 0 to %d", name, (long long)list.v[i], (int)bound - 1);
+		if (seen >> list.v[i] & 1)
+			return fault(c, "%s has dimension %lld twice", name, (long long)list.v[i]);
+		seen |= 1u << list.v[i];
+	}
+	return ST_OK;
+}
+
+status check_length(const checker *c, const char *name, ints list, uint32_t n)
+{
+	return list.n == n ? ST_OK : fault(c, "%s has %u entries, expected %u", name, list.n, n);
+}
+
+status check_dim(const checker *c, const char *name, uint32_t rank, uint32_t *out)
+{
+	int64_t v = op_int(c->m, c->o, name, -1);
+	if (v < 0 || v >= rank)
+		return fault(c, "%s is %lld, expected a dimension from 0 to %d", name, (long long)v, (int)rank - 1);
+	*out = (uint32_t)v;
+	return ST_OK;
+}
+
+status check_dim_size(const checker *c, const char *what, uint32_t d, int64_t found, int64_t wanted)
+{
+	return same_size(found, wanted) ? ST_OK : fault(c, "dimension %u of %s is %lld, expected %lld", d, what, (long long)found, (long long)wanted);
+}
+
+/* ---------------------------------------------------------------- signatures */
+
+static status check_type_list(const checker *c, const char *what, uint32_t i, type_id found, type_id wanted)
+{
+	if (found == wanted)
+		return ST_OK;
+	return fault(c, "%s %u has type " STR_FMT ", expected " STR_FMT, what, i, STR_ARG(type_get(c->m, found)->text),
+	             STR_ARG(type_get(c->m, wanted)->text));
+}
+
+/* The terminator of region r hands over values of the types of the results of c->o. */
+static status check_yields(const checker *c, region_id r)
+{
+	const op *op = op_at(c->m, c->o);
+	op_id last = region_terminator(c->m, r);
+	if (last == ID_NONE)
+		return fault(c, "a region has no terminator");
+	if (op_at(c->m, last)->n_operands != op->n_results)
+		return fault(c, "a region returns %u values, expected %u", op_at(c->m, last)->n_operands, op->n_results);
+	for (uint32_t i = 0; i < op->n_results; i++)
+		TRY(check_type_list(c, "returned value", i, value_at(c->m, op_operand(c->m, last, i))->type, value_at(c->m, op->results + i)->type));
+	return ST_OK;
+}
+
+static status check_args_as_operands(const checker *c, uint32_t region)
+{
+	const op *op = op_at(c->m, c->o);
+	const struct region *r = op_region(c->m, c->o, region);
+	if (r->n_args != op->n_operands)
+		return fault(c, "region %u has %u arguments, expected %u", region, r->n_args, op->n_operands);
+	for (uint32_t i = 0; i < r->n_args; i++)
+		TRY(check_type_list(c, "block argument", i, value_at(c->m, r->args + i)->type, value_at(c->m, op_operand(c->m, c->o, i))->type));
+	return ST_OK;
+}
+
+static status check_results_as_operands(const checker *c)
+{
+	const op *op = op_at(c->m, c->o);
+	if (op->n_results != op->n_operands)
+		return fault(c, "%u results for %u operands", op->n_results, op->n_operands);
+	for (uint32_t i = 0; i < op->n_results; i++)
+		TRY(check_type_list(c, "result", i, value_at(c->m, op->results + i)->type, value_at(c->m, op_operand(c->m, c->o, i))->type));
+	return ST_OK;
+}
+
+static status check_while(const checker *c)
+{
+	TRY(check_results_as_operands(c));
+	TRY(check_args_as_operands(c, 0));
+	TRY(check_args_as_operands(c, 1));
+	op_id test = region_terminator(c->m, op_at(c->m, c->o)->regions);
+	if (test == ID_NONE || op_at(c->m, test)->n_operands != 1)
+		return fault(c, "the condition returns no single value");
+	const type *t = value_type(c->m, op_operand(c->m, test, 0));
+	if (t->kind != TYPE_TENSOR || t->rank || t->elem != ELEM_I1)
+		return fault(c, "the condition returns " STR_FMT ", expected tensor<i1>", STR_ARG(t->text));
+	return check_yields(c, op_at(c->m, c->o)->regions + 1);
+}
+
+/* case and if */
+static status check_branches(const checker *c)
+{
+	const op *op = op_at(c->m, c->o);
+	const type *t = in_type(c, 0);
+	if (t->kind != TYPE_TENSOR || t->rank)
+		return fault(c, "the selector has type " STR_FMT ", expected a scalar", STR_ARG(t->text));
+	for (uint32_t i = 0; i < op->n_regions; i++) {
+		if (op_region(c->m, c->o, i)->n_args)
+			return fault(c, "branch %u has arguments", i);
+		TRY(check_yields(c, op->regions + i));
+	}
+	return ST_OK;
+}
+
+static status check_call(const checker *c)
+{
+	const op *op = op_at(c->m, c->o);
+	str name = op_text(c->m, c->o, "callee");
+	const func *f = module_func_named(c->m, name);
+	if (!f)
+		return fault(c, "the function '@" STR_FMT "' is not defined", STR_ARG(name));
+	if (op->n_operands != f->n_args || op->n_results != f->n_results)
+		return fault(c, "%u operands and %u results, '@" STR_FMT "' has %u and %u", op->n_operands, op->n_results, STR_ARG(name), f->n_args,
+		             f->n_results);
+	for (uint32_t i = 0; i < f->n_args; i++)
+		TRY(check_type_list(c, "operand", i, value_at(c->m, op_operand(c->m, c->o, i))->type,
+		                    value_at(c->m, op_region(c->m, f->op, 0)->args + i)->type));
+	for (uint32_t i = 0; i < f->n_results; i++)
+		TRY(check_type_list(c, "result", i, value_at(c->m, op->results + i)->type, f->result_types[i]));
+	return ST_OK;
+}
+
+static status check_func(const checker *c)
+{
+	const func *f = module_func(c->m, c->o);
+	if (!f)
+		return fault(c, "it is not registered as a function");
+	if (op_at(c->m, c->o)->parent != c->m->body)
+		return fault(c, "a function inside another operation");
+	if (op_region(c->m, c->o, 0)->empty)
+		return ST_OK;
+	op_id last = region_terminator(c->m, op_at(c->m, c->o)->regions);
+	if (last == ID_NONE || op_at(c->m, last)->kind != OP_FUNC_RETURN)
+		return fault(c, "the function does not end with a return");
+	checker at = {c->m, last, c->d};
+	if (op_at(c->m, last)->n_operands != f->n_results)
+		return fault(&at, "%u values, the function has %u results", op_at(c->m, last)->n_operands, f->n_results);
+	for (uint32_t i = 0; i < f->n_results; i++)
+		TRY(check_type_list(&at, "value", i, value_at(c->m, op_operand(c->m, last, i))->type, f->result_types[i]));
+	return ST_OK;
+}
+
+static status check_get_tuple_element(const checker *c)
+{
+	const type *t = in_type(c, 0);
+	int64_t i = op_int(c->m, c->o, "index", -1);
+	if (t->kind != TYPE_TUPLE || i < 0 || i >= t->n_parts)
+		return fault(c, "no element %lld in " STR_FMT, (long long)i, STR_ARG(t->text));
+	return check_type_list(c, "result", 0, value_at(c->m, op_result(c->m, c->o, 0))->type, t->parts[i]);
+}
+
+static status check_tuple(const checker *c)
+{
+	const op *op = op_at(c->m, c->o);
+	const type *t = out_type(c, 0);
+	if (t->kind != TYPE_TUPLE || t->n_parts != op->n_operands)
+		return fault(c, "%u operands for " STR_FMT, op->n_operands, STR_ARG(t->text));
+	for (uint32_t i = 0; i < op->n_operands; i++)
+		TRY(check_type_list(c, "operand", i, value_at(c->m, op_operand(c->m, c->o, i))->type, t->parts[i]));
+	return ST_OK;
+}
+
+/* ---------------------------------------------------------------- simple ops */
+
+static status check_ranked(const checker *c)
+{
+	const op *op = op_at(c->m, c->o);
+	for (uint32_t i = 0; i < op->n_operands + op->n_results; i++) {
+		const type *t = i < op->n_operands ? in_type(c, i) : out_type(c, i - op->n_operands);
+		if (t->kind != TYPE_TENSOR || t->bare)
+			return fault(c, "%s %u has type " STR_FMT ", expected a ranked tensor", i < op->n_operands ? "operand" : "result",
+			             i < op->n_operands ? i : i - op->n_operands, STR_ARG(t->text));
+	}
+	return ST_OK;
+}
+
+static status check_pointwise(const checker *c)
+{
+	TRY(check_ranked(c));
+	const op *op = op_at(c->m, c->o);
+	char name[32];
+	for (uint32_t i = 0; i < op->n_operands; i++) {
+		snprintf(name, sizeof name, "operand %u", i);
+		TRY(check_same_dims(c, in_type(c, i), name, out_type(c, 0), "the result"));
+	}
+	return ST_OK;
+}
+
+/* Conditions and bounds may be scalars. */
+static status check_select(const checker *c)
+{
+	TRY(check_ranked(c));
+	bool clamp = op_at(c->m, c->o)->kind == OP_CLAMP;
+	static const char *const names[] = {"operand 0", "operand 1", "operand 2"};
+	for (uint32_t i = 0; i < 3; i++) {
+		bool may_be_scalar = clamp ? i != 1 : i == 0;
+		if (!may_be_scalar || in_type(c, i)->rank)
+			TRY(check_same_dims(c, in_type(c, i), names[i], out_type(c, 0), "the result"));
+	}
+	return ST_OK;
+}
+
+/* Collectives on any number of tensors: result i is shaped like operand i. */
+static status check_pairs(const checker *c)
+{
+	const op *op = op_at(c->m, c->o);
+	if (op->n_operands != op->n_results)
+		return fault(c, "%u results for %u operands", op->n_results, op->n_operands);
+	for (uint32_t i = 0; i < op->n_operands; i++)
+		TRY(check_same_dims(c, in_type(c, i), "an operand", out_type(c, i), "its result"));
+	return ST_OK;
+}
+
+static status check_constant(const checker *c)
+{
+	attr_id a = op_attr(c->m, c->o, "value");
+	attr_kind kind = a == ID_NONE ? ATTR_UNIT : (attr_kind)attr_get(c->m, a)->kind;
+	if ((kind != ATTR_DENSE && kind != ATTR_RAW) || attr_get(c->m, a)->type == ID_NONE)
+		return fault(c, "the value is no literal with a tensor type");
+	return check_same_dims(c, type_get(c->m, attr_get(c->m, a)->type), "the value", out_type(c, 0), "the result");
+}
+
+/* ---------------------------------------------------------------- sdy */
+
+static status check_sharding_list(const checker *c, const char *name, uint32_t n, bool results)
+{
+	attr_id id = op_attr(c->m, c->o, name);
+	if (id == ID_NONE)
+		return ST_OK;
+	const attr *a = attr_get(c->m, id);
+	if (a->kind != ATTR_SHARDINGS || a->n != n)
+		return fault(c, "%s has %u shardings, expected %u", name, a->kind == ATTR_SHARDINGS ? a->n : 0, n);
+	for (uint32_t i = 0; i < n; i++) {
+		const type *t = results ? out_type(c, i) : in_type(c, i);
+		const sharding *s = sharding_get(c->m->shardings, a->shardings[i]);
+		if (a->shardings[i] != SHARDING_NONE && s->rank != (t->kind == TYPE_TENSOR ? t->rank : 0) && !c->m->shardings->meshes.p[s->mesh].maximal)
+			return fault(c, "sharding %u of %s has rank %u, the type is " STR_FMT, i, name, s->rank, STR_ARG(t->text));
+	}
+	return ST_OK;
+}
+
+/* Local and global types differ in sizes only. */
+static status check_local(const checker *c, const char *what, uint32_t i, const type *local, const type *global)
+{
+	if (local->kind == global->kind && local->rank == global->rank && local->elem == global->elem)
+		return ST_OK;
+	return fault(c, "%s %u is " STR_FMT " inside and " STR_FMT " outside", what, i, STR_ARG(local->text), STR_ARG(global->text));
+}
+
+static status check_manual_computation(const checker *c)
+{
+	const op *op = op_at(c->m, c->o);
+	const struct region *body = op_region(c->m, c->o, 0);
+	attr_id axes = op_attr(c->m, c->o, "manual_axes");
+	if (axes == ID_NONE || attr_get(c->m, axes)->kind != ATTR_ARRAY)
+		return fault(c, "manual_axes are missing");
+	for (uint32_t i = 0; i < attr_get(c->m, axes)->n; i++)
+		if (attr_get(c->m, attr_get(c->m, axes)->children[i].value)->kind != ATTR_STRING)
+			return fault(c, "manual_axes are no list of names");
+	if (op_attr(c->m, c->o, "in_shardings") == ID_NONE || op_attr(c->m, c->o, "out_shardings") == ID_NONE)
+		return fault(c, "in_shardings or out_shardings are missing");
+	TRY(check_sharding_list(c, "in_shardings", op->n_operands, false));
+	TRY(check_sharding_list(c, "out_shardings", op->n_results, true));
+	if (body->n_args != op->n_operands)
+		return fault(c, "%u block arguments for %u operands", body->n_args, op->n_operands);
+	for (uint32_t i = 0; i < body->n_args; i++)
+		TRY(check_local(c, "operand", i, value_type(c->m, body->args + i), in_type(c, i)));
+	op_id last = region_terminator(c->m, op->regions);
+	if (last == ID_NONE || op_at(c->m, last)->n_operands != op->n_results)
+		return fault(c, "the body does not return %u values", op->n_results);
+	for (uint32_t i = 0; i < op->n_results; i++)
+		TRY(check_local(c, "result", i, value_type(c->m, op_operand(c->m, last, i)), out_type(c, i)));
+	return ST_OK;
+}
+
+static status check_named_computation(const checker *c)
+{
+	const op *op = op_at(c->m, c->o);
+	TRY(check_sharding_list(c, "in_shardings", op->n_operands, false));
+	TRY(check_sharding_list(c, "out_shardings", op->n_results, true));
+	TRY(check_args_as_operands(c, 0));
+	return check_yields(c, op->regions);
+}
+
+/* ---------------------------------------------------------------- table */
+
+enum { ANY = MAX_OPERANDS };
+
+/* How many operands, results and regions later code may rely on, and the check of the rest. */
+static const struct {
+	uint32_t in_min, in_max, out_min, out_max, regions_min, regions_max;
+	check_fn check;
+} rows[OP_COUNT] = {
+#define EXACT(id, in, out, fn) [OP_##id] = {in, in, out, out, 0, 0, fn}
+	EXACT(ABS, 1, 1, check_pointwise), EXACT(ADD, 2, 1, check_pointwise), EXACT(AND, 2, 1, check_pointwise),
+	EXACT(ATAN2, 2, 1, check_pointwise), EXACT(CBRT, 1, 1, check_pointwise), EXACT(CEIL, 1, 1, check_pointwise),
+	EXACT(CLAMP, 3, 1, check_select), EXACT(COUNT_LEADING_ZEROS, 1, 1, check_pointwise), EXACT(COMPARE, 2, 1, check_pointwise),
+	EXACT(COMPLEX, 2, 1, check_pointwise), EXACT(CONVERT, 1, 1, check_pointwise), EXACT(COSINE, 1, 1, check_pointwise),
+	EXACT(DIVIDE, 2, 1, check_pointwise), EXACT(EXPONENTIAL, 1, 1, check_pointwise), EXACT(EXPONENTIAL_MINUS_ONE, 1, 1, check_pointwise),
+	EXACT(FLOOR, 1, 1, check_pointwise), EXACT(IMAG, 1, 1, check_pointwise), EXACT(IS_FINITE, 1, 1, check_pointwise),
+	EXACT(LOG, 1, 1, check_pointwise), EXACT(LOG_PLUS_ONE, 1, 1, check_pointwise), EXACT(LOGISTIC, 1, 1, check_pointwise),
+	EXACT(MAXIMUM, 2, 1, check_pointwise), EXACT(MINIMUM, 2, 1, check_pointwise), EXACT(MULTIPLY, 2, 1, check_pointwise),
+	EXACT(NEGATE, 1, 1, check_pointwise), EXACT(NOT, 1, 1, check_pointwise), EXACT(OR, 2, 1, check_pointwise),
+	EXACT(POPCNT, 1, 1, check_pointwise), EXACT(POWER, 2, 1, check_pointwise), EXACT(REAL, 1, 1, check_pointwise),
+	EXACT(REDUCE_PRECISION, 1, 1, check_pointwise), EXACT(REMAINDER, 2, 1, check_pointwise),
+	EXACT(ROUND_NEAREST_EVEN, 1, 1, check_pointwise), EXACT(ROUND_NEAREST_AFZ, 1, 1, check_pointwise), EXACT(RSQRT, 1, 1, check_pointwise),
+	EXACT(SELECT, 3, 1, check_select), EXACT(SHIFT_LEFT, 2, 1, check_pointwise), EXACT(SHIFT_RIGHT_ARITHMETIC, 2, 1, check_pointwise),
+	EXACT(SHIFT_RIGHT_LOGICAL, 2, 1, check_pointwise), EXACT(SIGN, 1, 1, check_pointwise), EXACT(SINE, 1, 1, check_pointwise),
+	EXACT(SQRT, 1, 1, check_pointwise), EXACT(SUBTRACT, 2, 1, check_pointwise), EXACT(TAN, 1, 1, check_pointwise),
+	EXACT(TANH, 1, 1, check_pointwise), EXACT(XOR, 2, 1, check_pointwise), EXACT(UNIFORM_QUANTIZE, 1, 1, check_pointwise),
+	EXACT(UNIFORM_DEQUANTIZE, 1, 1, check_pointwise), EXACT(BITCAST_CONVERT, 1, 1, check_bitcast_convert),
+	EXACT(BROADCAST_IN_DIM, 1, 1, check_broadcast_in_dim), EXACT(CONSTANT, 0, 1, check_constant), EXACT(IOTA, 0, 1, check_iota),
+	EXACT(PAD, 2, 1, check_pad), EXACT(RESHAPE, 1, 1, check_reshape), EXACT(REVERSE, 1, 1, check_reverse),
+	EXACT(SLICE, 1, 1, check_slice), EXACT(TRANSPOSE, 1, 1, check_transpose), EXACT(GATHER, 2, 1, check_gather),
+	EXACT(DOT_GENERAL, 2, 1, check_dot_general), EXACT(DOT, 2, 1, check_dot), EXACT(CONVOLUTION, 2, 1, check_convolution),
+	EXACT(CHOLESKY, 1, 1, check_cholesky), EXACT(TRIANGULAR_SOLVE, 2, 1, check_triangular_solve), EXACT(FFT, 1, 1, check_fft),
+	EXACT(BATCH_NORM_INFERENCE, 5, 1, check_batch_norm), EXACT(BATCH_NORM_TRAINING, 3, 3, check_batch_norm),
+	EXACT(BATCH_NORM_GRAD, 5, 3, check_batch_norm), EXACT(RNG_BIT_GENERATOR, 1, 2, check_rng_bit_generator), EXACT(RNG, 3, 1, NULL),
+	EXACT(EINSUM, 2, 1, NULL), EXACT(TORCH_INDEX_SELECT, 2, 1, NULL), EXACT(DYNAMIC_BROADCAST_IN_DIM, 2, 1, NULL),
+	EXACT(DYNAMIC_CONV, 3, 1, NULL), EXACT(DYNAMIC_GATHER, 3, 1, NULL), EXACT(DYNAMIC_IOTA, 1, 1, NULL), EXACT(DYNAMIC_PAD, 5, 1, NULL),
+	EXACT(DYNAMIC_RESHAPE, 2, 1, NULL), EXACT(REAL_DYNAMIC_SLICE, 4, 1, NULL), EXACT(GET_DIMENSION_SIZE, 1, 1, NULL),
+	EXACT(SET_DIMENSION_SIZE, 2, 1, NULL), EXACT(HLO_COLLECTIVE_PERMUTE, 1, 1, check_pairs), EXACT(CROSS_REPLICA_SUM, 1, 1, check_pairs),
+	EXACT(PARTITION_ID, 0, 1, NULL), EXACT(REPLICA_ID, 0, 1, NULL), EXACT(CREATE_TOKEN, 0, 1, NULL),
+	EXACT(GET_TUPLE_ELEMENT, 1, 1, check_get_tuple_element), EXACT(CHLO_ACOS, 1, 1, check_pointwise), EXACT(CHLO_ACOSH, 1, 1, check_pointwise),
+	EXACT(CHLO_ASIN, 1, 1, check_pointwise), EXACT(CHLO_ASINH, 1, 1, check_pointwise), EXACT(CHLO_ATAN, 1, 1, check_pointwise),
+	EXACT(CHLO_ATANH, 1, 1, check_pointwise), EXACT(CHLO_COSH, 1, 1, check_pointwise), EXACT(CHLO_SINH, 1, 1, check_pointwise),
+	EXACT(CHLO_DIGAMMA, 1, 1, check_pointwise), EXACT(CHLO_ERF, 1, 1, check_pointwise), EXACT(CHLO_ERF_INV, 1, 1, check_pointwise),
+	EXACT(CHLO_ERFC, 1, 1, check_pointwise), EXACT(CHLO_LGAMMA, 1, 1, check_pointwise), EXACT(CHLO_NEXT_AFTER, 2, 1, check_pointwise),
+	EXACT(CHLO_SQUARE, 1, 1, check_pointwise), EXACT(CHLO_TOP_K, 1, 2, check_top_k), EXACT(CHLO_RAGGED_DOT, 3, 1, NULL),
+	EXACT(SDY_MESH, 0, 0, NULL), EXACT(SDY_CONSTANT, 0, 1, check_constant), EXACT(SDY_SHARDING_CONSTRAINT, 1, 1, check_results_as_operands),
+	EXACT(SDY_RESHARD, 1, 1, check_results_as_operands), EXACT(SDY_SHARDING_GROUP, 1, 0, NULL),
+	EXACT(SDY_PROPAGATION_BARRIER, 1, 1, check_results_as_operands), EXACT(SDY_DATA_FLOW_EDGE, 1, 1, check_results_as_operands),
+	EXACT(SDY_FUNC_DATA_FLOW_EDGE, 1, 1, check_results_as_operands), EXACT(SDY_ALL_GATHER, 1, 1, check_results_as_operands),
+	EXACT(SDY_ALL_SLICE, 1, 1, check_results_as_operands), EXACT(SDY_ALL_TO_ALL, 1, 1, check_results_as_operands),
+	EXACT(SDY_COLLECTIVE_PERMUTE, 1, 1, check_results_as_operands), EXACT(SDY_ALL_REDUCE, 1, 1, check_results_as_operands),
+	EXACT(SDY_REDUCE_SCATTER, 1, 1, check_results_as_operands), EXACT(SDY_SHARDED_TO_UNREDUCED, 1, 1, check_results_as_operands),
+	EXACT(SDY_REPLICATED_TO_UNREDUCED, 1, 1, check_results_as_operands),
+#undef EXACT
+	[OP_UNKNOWN] = {0, ANY, 0, ANY, 0, ANY, NULL},
+	[OP_CONCATENATE] = {1, ANY, 1, 1, 0, 0, check_concatenate},
+	[OP_DYNAMIC_SLICE] = {1, ANY, 1, 1, 0, 0, check_dynamic_slice},
+	[OP_DYNAMIC_UPDATE_SLICE] = {2, ANY, 1, 1, 0, 0, check_dynamic_update_slice},
+	[OP_SCATTER] = {3, ANY, 1, ANY, 1, 1, check_scatter},
+	[OP_REDUCE] = {2, ANY, 1, ANY, 1, 1, check_reduce},
+	[OP_REDUCE_WINDOW] = {2, ANY, 1, ANY, 1, 1, check_reduce_window},
+	[OP_SELECT_AND_SCATTER] = {3, 3, 1, 1, 2, 2, check_select_and_scatter},
+	[OP_SORT] = {1, ANY, 1, ANY, 1, 1, check_sort},
+	[OP_MAP] = {1, ANY, 1, 1, 1, 1, check_pointwise},
+	[OP_COMPOSITE] = {0, ANY, 0, ANY, 0, 0, NULL},
+	[OP_CUSTOM_CALL] = {0, ANY, 0, ANY, 0, 0, NULL},
+	[OP_HLO_ALL_GATHER] = {1, ANY, 1, ANY, 0, 0, check_all_gather},
+	[OP_HLO_ALL_REDUCE] = {1, ANY, 1, ANY, 1, 1, check_pairs},
+	[OP_HLO_REDUCE_SCATTER] = {1, 1, 1, 1, 1, 1, check_reduce_scatter},
+	[OP_HLO_ALL_TO_ALL] = {1, ANY, 1, ANY, 0, 0, check_all_to_all},
+	[OP_HLO_COLLECTIVE_BROADCAST] = {1, ANY, 1, ANY, 0, 0, check_pairs},
+	[OP_WHILE] = {0, ANY, 0, ANY, 2, 2, check_while},
+	[OP_CASE] = {1, 1, 0, ANY, 1, ANY, check_branches},
+	[OP_IF] = {1, 1, 0, ANY, 2, 2, check_branches},
+	[OP_OPTIMIZATION_BARRIER] = {0, ANY, 0, ANY, 0, 0, check_results_as_operands},
+	[OP_RETURN] = {0, ANY, 0, 0, 0, 0, NULL},
+	[OP_AFTER_ALL] = {0, ANY, 1, 1, 0, 0, NULL},
+	[OP_TUPLE] = {0, ANY, 1, 1, 0, 0, check_tuple},
+	[OP_INFEED] = {1, 1, 1, ANY, 0, 0, NULL},
+	[OP_OUTFEED] = {1, ANY, 1, 1, 0, 0, NULL},
+	[OP_SEND] = {1, ANY, 1, 1, 0, 0, NULL},
+	[OP_RECV] = {1, 1, 1, ANY, 0, 0, NULL},
+	[OP_FUNC] = {0, ANY, 0, 0, 1, 1, check_func}, /* its operands field is no list */
+	[OP_FUNC_RETURN] = {0, ANY, 0, 0, 0, 0, NULL},
+	[OP_CALL] = {0, ANY, 0, ANY, 0, 0, check_call},
+	[OP_BUILTIN_MODULE] = {0, 0, 0, 0, 1, 1, NULL},
+	[OP_SDY_MANUAL_COMPUTATION] = {0, ANY, 0, ANY, 1, 1, check_manual_computation},
+	[OP_SDY_NAMED_COMPUTATION] = {0, ANY, 0, ANY, 1, 1, check_named_computation},
+	[OP_SDY_RETURN] = {0, ANY, 0, 0, 0, 0, NULL},
+};
+
+static status check_count(const checker *c, const char *what, uint32_t found, uint32_t min, uint32_t max)
+{
+	if (found >= min && found <= max)
+		return ST_OK;
+	if (min == max)
+		return fault(c, "%u %s, expected %u", found, what, min);
+	return fault(c, "%u %s, expected at least %u", found, what, min);
+}
+
+/* Ops whose check addresses dimensions need ranked tensors; the others look at whole types. */
+static bool looks_at_dims(check_fn check)
+{
+	static const check_fn whole[] = {check_while, check_branches, check_call, check_func, check_get_tuple_element, check_tuple,
+	                                 check_results_as_operands, check_manual_computation, check_named_computation, NULL};
+	for (size_t i = 0; i < COUNT_OF(whole); i++)
+		if (check == whole[i])
+			return false;
+	return true;
+}
+
+static status check_op(const checker *c)
+{
+	const op *op = op_at(c->m, c->o);
+	TRY(check_count(c, "operands", op->kind == OP_FUNC ? 0 : op->n_operands, rows[op->kind].in_min, rows[op->kind].in_max));
+	TRY(check_count(c, "results", op->n_results, rows[op->kind].out_min, rows[op->kind].out_max));
+	TRY(check_count(c, "regions", op->n_regions, rows[op->kind].regions_min, rows[op->kind].regions_max));
+	for (uint32_t i = 0; i < op->n_regions && op->kind != OP_UNKNOWN && op->kind != OP_FUNC; i++)
+		if (op_region(c->m, c->o, i)->last == ID_NONE)
+			return fault(c, "region %u is empty", i);
+	if (looks_at_dims(rows[op->kind].check))
+		TRY(check_ranked(c));
+	return rows[op->kind].check ? rows[op->kind].check(c) : ST_OK;
+}
+
+/* ---------------------------------------------------------------- recursion */
+
+enum { NEW, OPEN, DONE };
+
+/* Calls must not come back: passes inline them. Depth first over functions with the place in each body on a stack. */
+static status check_recursion(const module *m, diag *d)
+{
+	struct frame {
+		uint32_t f;
+		op_id at;
+	};
+	uint8_t *state = xcalloc(m->funcs.n, 1);
+	struct frame *stack = xmalloc((m->funcs.n + 1) * sizeof *stack);
+	status s = ST_OK;
+	for (uint32_t root = 0; root < m->funcs.n && s == ST_OK; root++) {
+		uint32_t n = 0;
+		if (state[root] == NEW && !(op_at(m, m->funcs.p[root].op)->flags & OPS_ERASED)) {
+			state[root] = OPEN;
+			stack[n++] = (struct frame){root, m->funcs.p[root].op};
+		}
+		while (n && s == ST_OK) {
+			struct frame *top = &stack[n - 1];
+			op_id o = top->at = op_walk_next(m, m->funcs.p[top->f].op, top->at);
+			if (o == ID_NONE) {
+				state[top->f] = DONE;
+				n--;
+				continue;
+			}
+			const func *callee = op_at(m, o)->kind == OP_CALL ? module_func_named(m, op_text(m, o, "callee")) : NULL;
+			uint32_t f = callee ? (uint32_t)(callee - m->funcs.p) : 0;
+			if (callee && state[f] == OPEN)
+				s = op_error(m, o, d, ST_ERR_INVALID, "call: '@" STR_FMT "' calls itself", STR_ARG(strtab_get(&m->strs, callee->name)));
+			else if (callee && state[f] == NEW) {
+				state[f] = OPEN;
+				stack[n++] = (struct frame){f, callee->op};
+			}
+		}
+	}
+	free(state);
+	free(stack);
+	return s;
+}
+
+status module_verify_types(const module *m, diag *d)
+{
+	checker c = {m, 0, d};
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
+		c.o = o;
+		TRY(check_op(&c));
+	}
+	return check_recursion(m, d);
+}

@@ -1,0 +1,358 @@
+/* Facts of lowering that depend on interned inputs only: plans of nodes, reshards, local sizes. Looked up in the loop
+ * that builds a per-device program; computed once each. */
+#include "lower/internal.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- plain shardings */
+
+static sharding_id make_plain(lower_cache *c, sharding_id id, bool *unreduced)
+{
+	sharding_edit e;
+	sharding_to_edit(c->t, id, &e);
+	for (uint32_t d = 0; d < e.rank; d++) {
+		e.dims[d].closed = true;
+		e.dims[d].priority = -1;
+	}
+	e.mesh = c->mesh;
+	e.replicated.n = 0;
+	*unreduced = e.unreduced.n;
+	return sharding_intern(c->t, &e);
+}
+
+sharding_id cache_plain(lower_cache *c, sharding_id id, uint32_t rank)
+{
+	if (id == SHARDING_NONE)
+		return c->replicated[rank];
+	while (c->plain.n < c->t->shardings.n)
+		vec_push(&c->plain, (struct plain_entry){SHARDING_NONE, false});
+	if (c->plain.p[id].plain == SHARDING_NONE) {
+		bool unreduced;
+		sharding_id plain = make_plain(c, id, &unreduced);
+		c->plain.p[id] = (struct plain_entry){plain, unreduced};
+	}
+	return c->plain.p[id].plain;
+}
+
+bool cache_has_unreduced(lower_cache *c, sharding_id plain)
+{
+	cache_plain(c, plain, 0);
+	return c->plain.p[plain].unreduced;
+}
+
+/* ---------------------------------------------------------------- arguments and results of main */
+
+static sharding_id make_io(const lower_cache *c, sharding_id id, const type *ty)
+{
+	if (id == SHARDING_NONE || ty->kind != TYPE_TENSOR)
+		return id;
+	sharding_edit e;
+	sharding_to_edit(c->t, sharding_divisible_part(c->t, id, ty), &e);
+	for (uint32_t d = 0; d < e.rank; d++) {
+		axes_buf *l = &e.dims[d].axes;
+		for (uint32_t i = 0; i < l->n && !e.dims[d].closed; i++)
+			if (axis_size(l->a[i]) != c->t->meshes.p[e.mesh].axis_sizes[axis_index(l->a[i])])
+				l->n = i;
+	}
+	return sharding_intern(c->t, &e);
+}
+
+sharding_id cache_io(lower_cache *c, uint32_t slot, sharding_id id, type_id type)
+{
+	if (c->io[slot].in != id)
+		c->io[slot] = (struct io_entry){id, make_io(c, id, type_get(c->p->m, type))};
+	return c->io[slot].out;
+}
+
+/* ---------------------------------------------------------------- sizes */
+
+int64_t type_bytes(const lower_cache *c, sharding_id id, type_id type) { return sharding_local_bytes(c->t, id, type_get(c->p->m, type)); }
+
+int64_t cache_bytes(lower_cache *c, pval_id v, sharding_id plain)
+{
+	if (c->bytes[v].sharding != plain)
+		c->bytes[v] = (struct byte_entry){plain, type_bytes(c, plain, c->p->vals.p[v].type)};
+	return c->bytes[v].bytes;
+}
+
+/* ---------------------------------------------------------------- reshards */
+
+const reshard_entry *cache_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type)
+{
+	uint64_t h = hash_combine((uint64_t)from << 32 | to, type);
+	uint32_t id;
+	for (uint32_t it = index_first(&c->reshard_index, h); index_next(&c->reshard_index, h, &it, &id);) {
+		const reshard_entry *e = c->reshards.p[id];
+		if (e->from == from && e->to == to && e->type == type)
+			return e;
+	}
+	reshard_entry *e = arena_array(&c->mem, reshard_entry, 1);
+	*e = (reshard_entry){.from = from, .to = to, .type = type};
+	reshard_steps(c->t, from, to, type_get(c->p->m, type)->dims, &c->mem, &e->plan);
+	int64_t *bytes = arena_array(&c->mem, int64_t, e->plan.n);
+	for (uint32_t i = 0; i < e->plan.n; i++)
+		bytes[i] = type_bytes(c, e->plan.steps[i].out, type);
+	e->bytes = bytes;
+	index_add(&c->reshard_index, h, c->reshards.n);
+	vec_push(&c->reshards, e);
+	return e;
+}
+
+const reshard_plan *lower_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type)
+{
+	uint32_t rank = type_get(c->p->m, type)->rank;
+	return &cache_reshard(c, cache_plain(c, from, rank), cache_plain(c, to, rank), type)->plan;
+}
+
+const collective_step *cache_reduce_step(lower_cache *c, axes list, sharding_id at)
+{
+	uint64_t h = hash_combine(hash_bytes(list.a, list.n * sizeof *list.a, at), list.n);
+	uint32_t id;
+	for (uint32_t it = index_first(&c->step_index, h); index_next(&c->step_index, h, &it, &id);)
+		if (c->reduce_steps.p[id]->in == at && axes_equal(c->reduce_steps.p[id]->axes, list))
+			return c->reduce_steps.p[id];
+	axis_ref *a = arena_array(&c->mem, axis_ref, list.n);
+	memcpy(a, list.a, list.n * sizeof *a);
+	collective_step *s = arena_array(&c->mem, collective_step, 1);
+	*s = (collective_step){.kind = COLL_ALL_REDUCE, .in = at, .out = at, .axes = {a, list.n}};
+	index_add(&c->step_index, h, c->reduce_steps.n);
+	vec_push(&c->reduce_steps, s);
+	return s;
+}
+
+/* ---------------------------------------------------------------- nodes */
+
+static bool is_dot(uint16_t kind) { return kind == OP_DOT_GENERAL || kind == OP_DOT; }
+
+static bool is_planned(const lower_cache *c, const node *n)
+{
+	return n->kind == NODE_OP && n->rule != RULE_NONE && !rule_get(c->p->rules, n->rule)->custom && !is_reshard_op(n->op_kind);
+}
+
+static uint64_t node_hash(const program *p, const node *n)
+{
+	uint64_t h = hash_combine(n->rule, n->op_kind == OP_RESHAPE ? 1 : is_dot(n->op_kind) ? 2 : 0);
+	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
+		h = hash_combine(h, p->vals.p[p->slots.p[n->slots + i]].type);
+	return h;
+}
+
+static bool same_class(const program *p, const node *a, const node *b)
+{
+	if (a->rule != b->rule || a->n_operands != b->n_operands || a->n_results != b->n_results ||
+	    (a->op_kind == OP_RESHAPE) != (b->op_kind == OP_RESHAPE) || is_dot(a->op_kind) != is_dot(b->op_kind))
+		return false;
+	for (uint32_t i = 0; i < (uint32_t)a->n_operands + a->n_results; i++)
+		if (p->vals.p[p->slots.p[a->slots + i]].type != p->vals.p[p->slots.p[b->slots + i]].type)
+			return false;
+	return true;
+}
+
+static uint32_t find_class(lower_cache *c, node_id n)
+{
+	const program *p = c->p;
+	uint64_t h = node_hash(p, &p->nodes.p[n]);
+	uint32_t id;
+	for (uint32_t it = index_first(&c->class_index, h); index_next(&c->class_index, h, &it, &id);)
+		if (same_class(p, &p->nodes.p[c->classes.p[id]], &p->nodes.p[n]))
+			return id;
+	index_add(&c->class_index, h, c->classes.n);
+	vec_push(&c->classes, n);
+	return c->classes.n - 1;
+}
+
+/* Results of a reduction are all reduced alike by the one op of its body; contractions and gathers add. */
+static uint8_t reduction_of(const module *m, op_id o)
+{
+	enum { ADD, MAX, MIN, OTHER };
+	const op *op = op_at(m, o);
+	if ((op->kind != OP_REDUCE && op->kind != OP_SCATTER && op->kind != OP_REDUCE_WINDOW) || !op->n_regions)
+		return ADD;
+	uint8_t found = UINT8_MAX;
+	for (op_id b = op_region(m, o, 0)->first; b != ID_NONE; b = op_at(m, b)->next) {
+		uint16_t kind = op_at(m, b)->kind;
+		if (op_infos[kind].flags & OPF_TERMINATOR)
+			continue;
+		uint8_t one = kind == OP_ADD ? ADD : kind == OP_MAXIMUM ? MAX : kind == OP_MINIMUM ? MIN : OTHER;
+		found = found == UINT8_MAX || found == one ? one : OTHER;
+	}
+	return found == UINT8_MAX ? OTHER : found;
+}
+
+/* Computes with at; a plan of no op keeps everything where it is. */
+static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slots)
+{
+	const node *n = &c->p->nodes.p[id];
+	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
+	plan_entry *e = arena_array(&c->mem, plan_entry, 1);
+	sharding_id *key = arena_array(&c->mem, sharding_id, n_slots), *at = arena_array(&c->mem, sharding_id, n_slots);
+	memcpy(key, slots, n_slots * sizeof *key);
+	memcpy(at, slots, n_slots * sizeof *at);
+	*e = (plan_entry){.class = c->node_class[id], .n_slots = n_slots, .slots = key, .plan = {.at = at}};
+	axes_buf reduce = {.n = 0};
+	if (is_planned(c, n)) {
+		arena_mark mark = arena_save(&c->scratch);
+		int64_t *sizes = arena_array(&c->scratch, int64_t, n_slots);
+		sharding_id *in = arena_array(&c->scratch, sharding_id, n_slots);
+		memcpy(in, slots, n_slots * sizeof *in);
+		for (uint32_t i = 0; i < n_slots; i++)
+			sizes[i] = pval_type(c->p, c->p->slots.p[n->slots + i])->elements;
+		explicit_op op = {rule_get(c->p->rules, n->rule), n->op_kind, sizes, in, c->mesh};
+		if (is_dot(n->op_kind)) {
+			in[2] = cache_plain(c, explicit_dot_result(c->t, &op, &c->scratch), 0);
+			if (in[2] != slots[2])
+				e->via = in[2];
+		}
+		explicit_shardings(c->t, &op, &c->scratch, at, &reduce);
+		arena_rewind(&c->scratch, mark);
+	}
+	int64_t *bytes = arena_array(&c->mem, int64_t, n_slots);
+	for (uint32_t i = 0; i < n_slots; i++) {
+		type_id type = c->p->vals.p[c->p->slots.p[n->slots + i]].type;
+		at[i] = cache_plain(c, at[i], type_get(c->p->m, type)->rank);
+		bytes[i] = type_bytes(c, at[i], type);
+	}
+	e->bytes = bytes;
+	if (reduce.n) {
+		collective_step *steps = arena_array(&c->mem, collective_step, n->n_results);
+		for (uint32_t i = 0; i < n->n_results; i++)
+			steps[i] = *cache_reduce_step(c, axes_of(&reduce), at[n->n_operands + i]);
+		e->plan.reduce = steps[0].axes;
+		e->reduce = steps;
+	}
+	return e;
+}
+
+static bool same_slots(const sharding_id *a, const sharding_id *b, uint32_t n)
+{
+	while (n && a[n - 1] == b[n - 1])
+		n--;
+	return !n;
+}
+
+static const plan_entry *find_plan(lower_cache *c, node_id n, const sharding_id *slots, uint32_t n_slots)
+{
+	uint32_t class = c->node_class[n];
+	uint64_t h = class;
+	for (uint32_t i = 0; i < n_slots; i++)
+		h = (h ^ slots[i]) * 0x9e3779b97f4a7c15ull ^ h >> 29;
+	h = hash_mix(h);
+	uint32_t id;
+	for (uint32_t it = index_first(&c->plan_index, h); index_next(&c->plan_index, h, &it, &id);) {
+		const plan_entry *e = c->plans.p[id];
+		if (e->class == class && same_slots(e->slots, slots, n_slots))
+			return e;
+	}
+	plan_entry *e = make_plan(c, n, slots);
+	index_add(&c->plan_index, h, c->plans.n);
+	vec_push(&c->plans, e);
+	return e;
+}
+
+const plan_entry *cache_node(lower_cache *c, node_id n, const sharding_id *slots)
+{
+	const plan_entry *e = c->last[n];
+	uint32_t n_slots = (uint32_t)c->p->nodes.p[n].n_operands + c->p->nodes.p[n].n_results;
+	if (!e || !same_slots(e->slots, slots, n_slots))
+		c->last[n] = e = find_plan(c, n, slots, n_slots);
+	return e;
+}
+
+const node_plan *lower_node(lower_cache *c, const node *n, const sharding_id *slots)
+{
+	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
+	arena_mark mark = arena_save(&c->scratch);
+	sharding_id *plain = arena_array(&c->scratch, sharding_id, n_slots);
+	for (uint32_t i = 0; i < n_slots; i++)
+		plain[i] = cache_plain(c, slots[i], pval_type(c->p, c->p->slots.p[n->slots + i])->rank);
+	const node_plan *plan = &cache_node(c, (node_id)(n - c->p->nodes.p), plain)->plan;
+	arena_rewind(&c->scratch, mark);
+	return plan;
+}
+
+/* ---------------------------------------------------------------- the cache */
+
+static void find_main(lower_cache *c)
+{
+	const program *p = c->p;
+	const func *f = module_main(p->m);
+	if (!f || !op_at(p->m, f->op)->n_regions)
+		return;
+	region_id body = op_at(p->m, f->op)->regions;
+	op_id first = p->m->regions.p[body].first, last = region_terminator(p->m, body);
+	if (first == ID_NONE || last == ID_NONE)
+		return;
+	c->first_node = p->node_of[first];
+	c->end_node = p->node_of[last] + 1;
+	while (c->end_node < p->nodes.n && p->nodes.p[c->end_node].kind == NODE_RESULT)
+		c->end_node++;
+}
+
+lower_cache *lower_cache_new(const program *p, sharding_table *t)
+{
+	lower_cache *c = xcalloc(1, sizeof *c);
+	c->p = p;
+	c->t = t;
+	c->mesh = p->mesh;
+	arena_init(&c->mem);
+	arena_init(&c->scratch);
+	index_init(&c->reshard_index);
+	index_init(&c->plan_index);
+	index_init(&c->class_index);
+	index_init(&c->step_index);
+	sharding_edit e;
+	for (uint32_t rank = 0; rank <= MAX_RANK; rank++) {
+		sharding_edit_init(&e, c->mesh, rank, true);
+		c->replicated[rank] = sharding_intern(t, &e);
+	}
+	c->node_class = xcalloc(p->nodes.n + 1, sizeof *c->node_class);
+	c->last = xcalloc(p->nodes.n + 1, sizeof *c->last);
+	c->node_reduction = xcalloc(p->nodes.n + 1, sizeof *c->node_reduction);
+	c->bytes = xcalloc(p->vals.n + 1, sizeof *c->bytes);
+	c->io = xcalloc(p->args.n + p->results.n + 1, sizeof *c->io);
+	c->now = xcalloc(p->vals.n + 1, sizeof *c->now);
+	find_main(c);
+	for (node_id n = c->first_node; n < c->end_node; n++) {
+		c->node_class[n] = find_class(c, n);
+		c->node_reduction[n] = reduction_of(p->m, p->nodes.p[n].op);
+	}
+	c->work = xcalloc(1, sizeof *c->work);
+	c->work->current = xcalloc(p->vals.n + 1, sizeof *c->work->current);
+	c->work->optimizer = optimizer_new();
+	return c;
+}
+
+void lower_cache_free(lower_cache *c)
+{
+	if (!c)
+		return;
+	arena_release(&c->mem);
+	arena_release(&c->scratch);
+	index_release(&c->reshard_index);
+	index_release(&c->plan_index);
+	index_release(&c->class_index);
+	index_release(&c->step_index);
+	vec_release(&c->reshards);
+	vec_release(&c->plans);
+	vec_release(&c->classes);
+	vec_release(&c->reduce_steps);
+	vec_release(&c->plain);
+	free(c->node_class);
+	free(c->last);
+	free(c->node_reduction);
+	free(c->bytes);
+	free(c->io);
+	free(c->now);
+	free(c->work->current);
+	vec_release(&c->work->placed.ops);
+	vec_release(&c->work->placed.vals);
+	vec_release(&c->work->placed.operands);
+	vec_release(&c->work->placed.results);
+	vec_release(&c->work->slots);
+	vec_release(&c->work->values);
+	vec_release(&c->work->open);
+	vec_release(&c->work->first_use);
+	optimizer_free(c->work->optimizer);
+	free(c->work);
+	free(c);
+}

@@ -1,0 +1,139 @@
+/* The compiled level: what XLA's passes for a target change on top of the optimized level. A modest model:
+ *
+ *   - CPU has no reduce_scatter; that level is built with all_reduce and all_slice already (optimize.c);
+ *   - a gather that only feeds a conversion to a narrower type is made after it, so that the narrow type travels;
+ *   - collectives of equal kind, devices and element type become one instruction while none of them has to wait for the
+ *     result of another, up to the target's size. Members stay in the list: the first has their number in `combined`,
+ *     the others 0. */
+#include "lower/internal.h"
+
+#include <stdlib.h>
+
+/* Bytes and members of one combined instruction. GPU: the defaults of XLA's combiners (30 MiB + 7 bytes for gathers,
+ * reductions and scatters); the same taken for TPU, whose value is not published. CPU combines all_reduce alone, by number. */
+typedef struct combine_limits {
+	int64_t bytes;
+	uint16_t members;
+	bool reduce_only;
+} combine_limits;
+static const combine_limits limits[] = {
+	[TARGET_TPU] = {(30 << 20) + 7, 256, false},
+	[TARGET_GPU] = {(30 << 20) + 7, 256, false},
+	[TARGET_CPU] = {INT64_MAX, 256, true},
+};
+
+/* ---------------------------------------------------------------- narrow type first */
+
+static bool narrows(const lower_cache *c, const lowered *l, const lop *o)
+{
+	if (o->kind != LOP_COMPUTE || c->p->nodes.p[o->node].op_kind != OP_CONVERT)
+		return false;
+	const module *m = c->p->m;
+	const type *from = type_get(m, l->vals.p[l->operands.p[o->operands]].type), *to = type_get(m, l->vals.p[o->results].type);
+	return elem_bits(to->elem) < elem_bits(from->elem);
+}
+
+/* gather(x) -> g, convert(g) -> r becomes convert(x) -> g, gather(g) -> r, in the same two places. */
+static void convert_before_gather(lower_cache *c, lowered *l, lop_id convert)
+{
+	lop *o = &l->ops.p[convert];
+	lval_id g = l->operands.p[o->operands], r = o->results;
+	lop *gather = &l->ops.p[l->vals.p[g].def];
+	if (gather->kind != LOP_COLLECTIVE || gather->coll != COLL_ALL_GATHER || l->vals.p[g].n_uses != 1 || gather->region != o->region)
+		return;
+	sharding_id from = l->vals.p[l->operands.p[gather->operands]].sharding;
+	const sharding_id slots[2] = {from, from};
+	const plan_entry *e = cache_node(c, o->node, slots);
+	if (e->plan.at[0] != from || e->plan.at[1] != from)
+		return;
+	lval *x = &l->vals.p[g];
+	x->type = l->vals.p[r].type;
+	x->origin = l->vals.p[r].origin;
+	x->sharding = from;
+	x->bytes = cache_bytes(c, x->origin, from);
+	lop was_gather = *gather, was_convert = *o;
+	uint32_t in = was_gather.operands, mid = was_convert.operands;
+	*gather = was_convert;
+	gather->operands = in;
+	gather->results = g;
+	gather->plan = &e->plan;
+	*o = was_gather;
+	o->operands = mid;
+	o->results = r;
+	o->bytes = MAX(x->bytes, l->vals.p[r].bytes);
+}
+
+/* ---------------------------------------------------------------- combining */
+
+typedef struct group { /* open combined instruction of one kind on one set of devices */
+	lop_id first;
+	lop_id closes; /* the first op that reads a member's result */
+	int64_t bytes;
+	uint16_t n;
+} group;
+
+static bool same_group(const lower_cache *c, const lowered *l, lop_id a, lop_id b)
+{
+	const lop *x = &l->ops.p[a], *y = &l->ops.p[b];
+	if (x->coll != y->coll || x->reduction != y->reduction || x->region != y->region || !axes_equal(x->step->axes, y->step->axes))
+		return false;
+	return type_get(c->p->m, l->vals.p[x->results].type)->elem == type_get(c->p->m, l->vals.p[y->results].type)->elem;
+}
+
+static bool combines(const lop *o, const combine_limits *lim)
+{
+	if (o->kind != LOP_COLLECTIVE || o->erased)
+		return false;
+	if (lim->reduce_only)
+		return o->coll == COLL_ALL_REDUCE;
+	return o->coll == COLL_ALL_REDUCE || o->coll == COLL_ALL_GATHER || o->coll == COLL_REDUCE_SCATTER;
+}
+
+static void find_first_uses(const lowered *l, lop_id *first_use)
+{
+	for (lval_id v = 0; v < l->vals.n; v++)
+		first_use[v] = l->ops.n;
+	for (lop_id i = l->ops.n; i-- > 0;)
+		for (uint32_t k = 0; k < l->ops.p[i].n_operands; k++)
+			first_use[l->operands.p[l->ops.p[i].operands + k]] = i;
+}
+
+/* Few groups are open at a time: kinds times sets of devices times element types. */
+enum { MAX_OPEN_GROUPS = 64 };
+
+static void combine(lower_cache *c, const combine_limits *lim, lowered *l)
+{
+	vec_reserve(&c->work->first_use, l->vals.n);
+	lop_id *first_use = c->work->first_use.p;
+	find_first_uses(l, first_use);
+	group open[MAX_OPEN_GROUPS];
+	uint32_t n_open = 0;
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		lop *o = &l->ops.p[i];
+		if (!combines(o, lim))
+			continue;
+		uint32_t g = 0;
+		while (g < n_open && !same_group(c, l, open[g].first, i))
+			g++;
+		bool joins = g < n_open && i < open[g].closes && open[g].n < lim->members && sat_add(open[g].bytes, o->bytes) <= lim->bytes;
+		if (joins) {
+			open[g].bytes = sat_add(open[g].bytes, o->bytes);
+			open[g].closes = MIN(open[g].closes, first_use[o->results]);
+			l->ops.p[open[g].first].combined = ++open[g].n;
+			o->combined = 0;
+			continue;
+		}
+		if (g == n_open && n_open == MAX_OPEN_GROUPS)
+			continue;
+		n_open = MAX(n_open, g + 1);
+		open[g] = (group){i, first_use[o->results], o->bytes, 1};
+	}
+}
+
+void lowered_compile(lower_cache *c, lower_target target, lowered *l)
+{
+	for (lop_id i = 0; i < l->ops.n; i++)
+		if (narrows(c, l, &l->ops.p[i]))
+			convert_before_gather(c, l, i);
+	combine(c, &limits[target], l);
+}

@@ -1,0 +1,275 @@
+/* sdy's collectives as StableHLO's: device groups from mesh axes, offsets from tables indexed by the device number. */
+#include "lower/emit.h"
+
+/* ---------------------------------------------------------------- devices */
+
+/* Distance in the logical device number between neighbours along a (part of an) axis. */
+static int64_t stride_of(const mesh *m, axis_ref a)
+{
+	int64_t stride = m->axis_sizes[axis_index(a)] / axis_next_pre(a);
+	for (uint32_t k = axis_index(a) + 1; k < m->n_axes; k++)
+		stride *= m->axis_sizes[k];
+	return stride;
+}
+
+static int64_t coordinate(const mesh *m, int64_t logical, axes l)
+{
+	int64_t at = 0;
+	for (uint32_t i = 0; i < l.n; i++)
+		at = at * axis_size(l.a[i]) + logical / stride_of(m, l.a[i]) % axis_size(l.a[i]);
+	return at;
+}
+
+/* The logical device with another coordinate along the axes. */
+static int64_t peer(const mesh *m, int64_t logical, axes l, int64_t at)
+{
+	for (uint32_t i = l.n; i-- > 0;) {
+		int64_t stride = stride_of(m, l.a[i]), size = axis_size(l.a[i]);
+		logical += (at % size - logical / stride % size) * stride;
+		at /= size;
+	}
+	return logical;
+}
+
+static int64_t device_number(const mesh *m, int64_t logical) { return m->n_device_ids ? m->device_ids[logical] : logical; }
+
+/* ---------------------------------------------------------------- building */
+
+type_id emit_local_type(emitter *e, type_id type, sharding_id sh)
+{
+	const struct type *t = type_get(e->m, type);
+	const sharding *s = sharding_get(e->m->shardings, sh);
+	if (t->kind != TYPE_TENSOR || s->rank != t->rank)
+		return type;
+	int64_t dims[MAX_RANK];
+	for (uint32_t d = 0; d < t->rank; d++) {
+		int64_t parts = sharding_dim_parts(s, d);
+		if (t->dims[d] % parts)
+			return ID_NONE;
+		dims[d] = t->dims[d] / parts;
+	}
+	return type_tensor(e->m, t->elem, t->rank, dims);
+}
+
+op_id emit_op(emitter *e, op_kind kind, const value_id *operands, uint32_t n, type_id result, uint32_t n_regions)
+{
+	op_id o = op_new(e->m, kind, 0, operands, n, &result, result == ID_NONE ? 0 : 1, n_regions, e->loc);
+	op_append(e->m, o, e->at);
+	return o;
+}
+
+static attr_id dense(emitter *e, type_id type, const char *text, size_t n)
+{
+	attr a = {.kind = ATTR_DENSE, .type = type, .text = {arena_strdup(&e->m->mem, text, n), n}, .splat = n && *text != '['};
+	return attr_new(e->m, &a);
+}
+
+value_id emit_constant(emitter *e, type_id type, const char *text)
+{
+	op_id o = emit_op(e, OP_CONSTANT, NULL, 0, type, 0);
+	op_attr_set(e->m, o, "value", dense(e, type, text, strlen(text)));
+	return op_result(e->m, o, 0);
+}
+
+static value_id device_id(emitter *e)
+{
+	if (e->device != ID_NONE)
+		return e->device;
+	region_id here = e->at;
+	type_id type = type_tensor(e->m, ELEM_UI32, 0, NULL);
+	op_id o = op_new(e->m, OP_REPLICA_ID, 0, NULL, 0, &type, 1, 0, e->loc);
+	if (e->m->regions.p[e->body].first == ID_NONE)
+		op_append(e->m, o, e->body);
+	else
+		op_insert_before(e->m, o, e->m->regions.p[e->body].first);
+	e->at = here;
+	return e->device = op_result(e->m, o, 0);
+}
+
+/* coordinate of this device along the axes, times scale, as a scalar i32 */
+static value_id emit_offset(emitter *e, axes l, int64_t scale)
+{
+	strbuf text;
+	strbuf_init(&text);
+	int64_t *by_number = arena_array(&e->mem, int64_t, e->n_devices);
+	for (int64_t i = 0; i < e->n_devices; i++)
+		by_number[device_number(e->mesh, i)] = coordinate(e->mesh, i, l) * scale;
+	strbuf_putc(&text, '[');
+	for (int64_t i = 0; i < e->n_devices; i++) {
+		strbuf_puts(&text, i ? ", " : "");
+		strbuf_i64(&text, by_number[i]);
+	}
+	strbuf_putc(&text, ']');
+	const int64_t one = 1;
+	value_id operands[2] = {emit_constant(e, type_tensor(e->m, ELEM_I32, 1, &e->n_devices), text.p), device_id(e)};
+	strbuf_release(&text);
+	op_id pick = emit_op(e, OP_DYNAMIC_SLICE, operands, 2, type_tensor(e->m, ELEM_I32, 1, &one), 0);
+	op_attr_set(e->m, pick, "slice_sizes", attr_ints(e->m, &one, 1));
+	value_id picked = op_result(e->m, pick, 0);
+	return op_result(e->m, emit_op(e, OP_RESHAPE, &picked, 1, type_tensor(e->m, ELEM_I32, 0, NULL), 0), 0);
+}
+
+static attr_id groups_attr(emitter *e, axes l)
+{
+	int64_t size = axes_product(l), dims[2] = {e->n_devices / size, size};
+	strbuf text;
+	strbuf_init(&text);
+	strbuf_putc(&text, '[');
+	bool first = true;
+	for (int64_t i = 0; i < e->n_devices; i++) {
+		if (coordinate(e->mesh, i, l))
+			continue;
+		strbuf_puts(&text, first ? "[" : ", [");
+		first = false;
+		for (int64_t k = 0; k < size; k++) {
+			strbuf_puts(&text, k ? ", " : "");
+			strbuf_i64(&text, device_number(e->mesh, peer(e->mesh, i, l, k)));
+		}
+		strbuf_putc(&text, ']');
+	}
+	strbuf_putc(&text, ']');
+	attr_id a = dense(e, type_tensor(e->m, ELEM_I64, 2, dims), text.p, text.n);
+	strbuf_release(&text);
+	return a;
+}
+
+static type_id resized(emitter *e, value_id v, uint32_t d, int64_t times, int64_t parts)
+{
+	const type *t = value_type(e->m, v);
+	int64_t dims[MAX_RANK];
+	memcpy(dims, t->dims, t->rank * sizeof *dims);
+	dims[d] = dims[d] * times / parts;
+	return type_tensor(e->m, t->elem, t->rank, dims);
+}
+
+/* ---------------------------------------------------------------- one kind each */
+
+static value_id emit_gather(emitter *e, value_id v, uint32_t d, axes l)
+{
+	op_id o = emit_op(e, OP_HLO_ALL_GATHER, &v, 1, resized(e, v, d, axes_product(l), 1), 0);
+	op_attr_set(e->m, o, "all_gather_dim", attr_int(e->m, d, "i64"));
+	op_attr_set(e->m, o, "replica_groups", groups_attr(e, l));
+	return op_result(e->m, o, 0);
+}
+
+static value_id emit_slice(emitter *e, value_id v, uint32_t d, axes l)
+{
+	type_id type = resized(e, v, d, 1, axes_product(l));
+	uint32_t rank = type_get(e->m, type)->rank;
+	int64_t sizes[MAX_RANK];
+	memcpy(sizes, type_get(e->m, type)->dims, rank * sizeof *sizes);
+	value_id operands[MAX_RANK + 1] = {v}, zero = emit_constant(e, type_tensor(e->m, ELEM_I32, 0, NULL), "0");
+	for (uint32_t k = 0; k < rank; k++)
+		operands[k + 1] = k == d ? emit_offset(e, l, sizes[d]) : zero;
+	op_id o = emit_op(e, OP_DYNAMIC_SLICE, operands, rank + 1, type, 0);
+	op_attr_set(e->m, o, "slice_sizes", attr_ints(e->m, sizes, rank));
+	return op_result(e->m, o, 0);
+}
+
+static value_id emit_all_to_all(emitter *e, value_id v, const struct a2a_move *move)
+{
+	int64_t n = axes_product(move->axes);
+	const type *t = value_type(e->m, v);
+	int64_t dims[MAX_RANK];
+	memcpy(dims, t->dims, t->rank * sizeof *dims);
+	dims[move->target] /= n;
+	dims[move->source] *= n;
+	op_id o = emit_op(e, OP_HLO_ALL_TO_ALL, &v, 1, type_tensor(e->m, t->elem, t->rank, dims), 0);
+	op_attr_set(e->m, o, "split_dimension", attr_int(e->m, move->target, "i64"));
+	op_attr_set(e->m, o, "concat_dimension", attr_int(e->m, move->source, "i64"));
+	op_attr_set(e->m, o, "split_count", attr_int(e->m, n, "i64"));
+	op_attr_set(e->m, o, "replica_groups", groups_attr(e, move->axes));
+	return op_result(e->m, o, 0);
+}
+
+/* Number of the shard a device holds. */
+static int64_t shard_number(const mesh *m, const sharding *s, int64_t logical)
+{
+	int64_t n = 0;
+	for (uint32_t d = 0; d < s->rank; d++)
+		n = n * sharding_dim_parts(s, d) + coordinate(m, logical, sharding_dim(s, d));
+	return n;
+}
+
+/* Every shard has equally many holders before and after: the k-th holder before sends to the k-th after. */
+static value_id emit_permute(emitter *e, value_id v, const collective_step *s)
+{
+	const sharding_table *t = e->m->shardings;
+	const sharding *in = sharding_get(t, s->in), *out = sharding_get(t, s->out);
+	int64_t n = e->n_devices, dims[2] = {n, 2}, shards = 1;
+	for (uint32_t d = 0; d < in->rank; d++)
+		shards *= sharding_dim_parts(in, d);
+	int64_t *holder = arena_array(&e->mem, int64_t, n), *next = arena_zarray(&e->mem, int64_t, shards), *taken = arena_zarray(&e->mem, int64_t, shards);
+	int64_t copies = n / shards;
+	for (int64_t i = 0; i < n; i++) {
+		int64_t k = shard_number(e->mesh, in, i);
+		holder[k * copies + next[k]++] = i;
+	}
+	strbuf text;
+	strbuf_init(&text);
+	strbuf_putc(&text, '[');
+	for (int64_t i = 0; i < n; i++) {
+		int64_t k = shard_number(e->mesh, out, i);
+		strbuf_printf(&text, "%s[%lld, %lld]", i ? ", " : "", (long long)device_number(e->mesh, holder[k * copies + taken[k]++]),
+			      (long long)device_number(e->mesh, i));
+	}
+	strbuf_putc(&text, ']');
+	op_id o = emit_op(e, OP_HLO_COLLECTIVE_PERMUTE, &v, 1, value_at(e->m, v)->type, 0);
+	op_attr_set(e->m, o, "source_target_pairs", dense(e, type_tensor(e->m, ELEM_I64, 2, dims), text.p, text.n));
+	strbuf_release(&text);
+	return op_result(e->m, o, 0);
+}
+
+static value_id emit_reduce(emitter *e, value_id v, axes l, op_kind reduction)
+{
+	type_id scalar = type_tensor(e->m, value_type(e->m, v)->elem, 0, NULL);
+	op_id o = emit_op(e, OP_HLO_ALL_REDUCE, &v, 1, value_at(e->m, v)->type, 1);
+	op_attr_set(e->m, o, "replica_groups", groups_attr(e, l));
+	region_id here = e->at;
+	e->at = op_at(e->m, o)->regions;
+	value_id pair[2];
+	for (int i = 0; i < 2; i++)
+		pair[i] = region_add_arg(e->m, e->at, scalar, e->loc);
+	value_id sum = op_result(e->m, emit_op(e, reduction, pair, 2, scalar, 0), 0);
+	emit_op(e, OP_RETURN, &sum, 1, ID_NONE, 0);
+	e->at = here;
+	return op_result(e->m, o, 0);
+}
+
+value_id emit_collective(emitter *e, const collective_step *s, value_id v, op_kind reduction)
+{
+	uint32_t rank = sharding_get(e->m->shardings, s->out)->rank;
+	switch ((collective_kind)s->kind) {
+	case COLL_ALL_REDUCE:
+		return emit_reduce(e, v, s->axes, reduction);
+	case COLL_COLLECTIVE_PERMUTE:
+		return emit_permute(e, v, s);
+	case COLL_ALL_TO_ALL:
+		for (uint32_t i = 0; i < s->n_moves; i++)
+			v = emit_all_to_all(e, v, &s->moves[i]);
+		return v;
+	default:
+		for (uint32_t d = 0; d < rank; d++)
+			if (s->dim_axes[d].n)
+				v = s->kind == COLL_ALL_GATHER ? emit_gather(e, v, d, s->dim_axes[d]) : emit_slice(e, v, d, s->dim_axes[d]);
+		return v;
+	}
+}
+
+value_id emit_whole(emitter *e, value_id v, sharding_id sh)
+{
+	const sharding *s = sharding_get(e->m->shardings, sh);
+	for (uint32_t d = 0; d < s->rank; d++)
+		if (s->dims[d].n)
+			v = emit_gather(e, v, d, sharding_dim(s, d));
+	return v;
+}
+
+value_id emit_shard(emitter *e, value_id v, sharding_id sh)
+{
+	const sharding *s = sharding_get(e->m->shardings, sh);
+	for (uint32_t d = 0; d < s->rank; d++)
+		if (s->dims[d].n)
+			v = emit_slice(e, v, d, sharding_dim(s, d));
+	return v;
+}

@@ -1,0 +1,149 @@
+/* Private to lower/: the cache of pure facts and the functions that lower's files share. */
+#ifndef SW_LOWER_INTERNAL_H
+#define SW_LOWER_INTERNAL_H
+
+#include "lower/lower.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- reshard.c */
+
+/* The steps between two shardings of equal rank, neither SHARDING_NONE. dims: the tensor's shape. Steps live in mem. */
+void reshard_steps(sharding_table *t, sharding_id from, sharding_id to, const int64_t *dims, arena *mem, reshard_plan *out);
+/* No dim has axes (a missing sharding has none). */
+bool sharding_is_replicated(const sharding_table *t, sharding_id id);
+
+/* ---------------------------------------------------------------- explicit.c */
+
+/* One op for the choice of common axes. */
+typedef struct explicit_op {
+	const rule *rule;
+	uint16_t op_kind;
+	const int64_t *sizes;        /* global elements of every tensor */
+	const sharding_id *in;       /* by tensor: operands, then results; SHARDING_NONE = replicated */
+	mesh_id mesh;
+} explicit_op;
+/* at: the sharding every tensor is computed with; the same id as in `in` where nothing changes. reduce: axes over which
+ * the results must be summed, sorted and merged, without the unreduced axes of result 0. */
+void explicit_shardings(sharding_table *t, const explicit_op *op, arena *scratch, sharding_id *at, axes_buf *reduce);
+/* The result's sharding that Shardy gives a dot whose operands agree before it looks for common axes; `in` of the
+ * result when the case does not apply. */
+sharding_id explicit_dot_result(sharding_table *t, const explicit_op *op, arena *scratch);
+/* Axes of the reduction factors as the first operand that has each factor is sharded. */
+void explicit_reduction_axes(sharding_table *t, const explicit_op *op, arena *scratch, axes_buf *out);
+/* Elements of a that b does not cover, as a set of axes. */
+void axes_difference(axes a, axes b, axes_buf *out);
+
+/* ---------------------------------------------------------------- cache.c */
+
+typedef struct reshard_entry {
+	sharding_id from, to;
+	type_id type;
+	reshard_plan plan;
+	const int64_t *bytes; /* local bytes after every step */
+} reshard_entry;
+
+/* A node plan and what building needs to know about it; facts of (class, slot shardings). */
+typedef struct plan_entry {
+	uint32_t class, n_slots;
+	const sharding_id *slots; /* the key */
+	node_plan plan;
+	const int64_t *bytes;     /* by slot: local bytes at plan.at */
+	const collective_step *reduce; /* by result, when plan.reduce has axes */
+	sharding_id via;          /* of a dot: its result passes through this sharding; SHARDING_NONE: it does not */
+} plan_entry;
+
+struct plain_entry {
+	sharding_id plain; /* SHARDING_NONE: not known yet */
+	bool unreduced;
+};
+struct byte_entry { /* the last answer for one pval */
+	sharding_id sharding;
+	int64_t bytes;
+};
+struct io_entry { /* the last answer for one argument or result of main */
+	sharding_id in, out;
+};
+
+struct lower_cache {
+	const program *p;
+	sharding_table *t;
+	arena mem, scratch;
+	mesh_id mesh;
+	index_map reshard_index, plan_index, class_index, step_index;
+	VEC(reshard_entry *) reshards;
+	VEC(plan_entry *) plans;
+	VEC(node_id) classes;      /* by class: its first node */
+	VEC(const collective_step *) reduce_steps;
+	VEC(struct plain_entry) plain; /* by sharding id */
+	sharding_id replicated[MAX_RANK + 1];
+	uint32_t *node_class;      /* nodes of equal class have equal plans at equal shardings */
+	const plan_entry **last;   /* by node: the plan of the previous call, most often the one of this call too */
+	uint8_t *node_reduction;   /* lop.reduction of the node's results */
+	struct byte_entry *bytes;  /* by pval */
+	struct io_entry *io;       /* by argument, then by result of main */
+	sharding_id *now;          /* by pval: plain sharding in the current call */
+	node_id first_node, end_node; /* of main */
+	struct lower_work *work;   /* lowered.c */
+};
+
+/* The same dims without anything but closed axes, on the program's mesh; equal data placement gives equal ids. */
+sharding_id cache_plain(lower_cache *c, sharding_id id, uint32_t rank);
+bool cache_has_unreduced(lower_cache *c, sharding_id plain);
+/* The sharding that Shardy leaves on an argument or result of main: cut where it does not divide, without sub-axes in
+ * open dims. slot: argument index, or number of arguments + result index. */
+sharding_id cache_io(lower_cache *c, uint32_t slot, sharding_id id, type_id type);
+const reshard_entry *cache_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type);
+/* slots: plain shardings. */
+const plan_entry *cache_node(lower_cache *c, node_id n, const sharding_id *slots);
+/* all_reduce over axes of a value that keeps its sharding. */
+const collective_step *cache_reduce_step(lower_cache *c, axes list, sharding_id at);
+int64_t cache_bytes(lower_cache *c, pval_id v, sharding_id plain);
+int64_t type_bytes(const lower_cache *c, sharding_id id, type_id type);
+
+/* ---------------------------------------------------------------- lowered.c */
+
+/* Arrays of building and optimizing, reused. */
+struct lower_work {
+	lval_id *current;  /* by pval */
+	lowered placed;    /* what optimize reads */
+	VEC(sharding_id) slots;
+	VEC(lval_id) values;
+	VEC(lop_id) open;  /* regions around the current place */
+	VEC(lop_id) first_use; /* by value: compiled.c */
+	struct optimizer *optimizer;
+};
+/* Operands are pushed by lowered_add_operand right after, then the results. */
+static inline lop_id lowered_add_op(lowered *l, lop_kind kind, node_id node, lop_id region)
+{
+	vec_push(&l->ops, (lop){.kind = (uint8_t)kind, .node = node, .operands = l->operands.n, .results = l->vals.n, .combined = 1, .region = region,
+				.trips = 1, .group_size = 1});
+	return l->ops.n - 1;
+}
+
+static inline void lowered_add_operand(lowered *l, lop_id o, lval_id v)
+{
+	vec_push(&l->operands, v);
+	l->ops.p[o].n_operands++;
+	l->vals.p[v].n_uses++;
+}
+
+static inline lval_id lowered_add_result(lowered *l, lop_id o, pval_id origin, sharding_id sharding, type_id type, int64_t bytes)
+{
+	l->ops.p[o].n_results++;
+	vec_push(&l->vals, (lval){.origin = origin, .sharding = sharding, .def = o, .bytes = bytes, .type = type});
+	return l->vals.n - 1;
+}
+/* A collective with its result. */
+lval_id lowered_add_collective(lowered *l, const collective_step *s, lval_id operand, int64_t bytes, node_id node, lop_id region);
+void lowered_clear(lowered *l);
+bool is_reshard_op(uint16_t op_kind); /* constraint, reshard, barrier: nothing but a change of sharding */
+
+/* ---------------------------------------------------------------- optimize.c, compiled.c */
+/* scatter: the target has reduce_scatter. */
+void lowered_optimize(lower_cache *c, bool scatter, const lowered *placed, lowered *out);
+void lowered_compile(lower_cache *c, lower_target target, lowered *l);
+struct optimizer *optimizer_new(void);
+void optimizer_free(struct optimizer *o);
+
+#endif

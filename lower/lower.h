@@ -1,0 +1,144 @@
+/* lower: from a propagated program to per-device code with collectives, at three levels:
+ *   placed     as Shardy places collectives (insert-explicit-reshards full, reshard-to-collectives)
+ *   optimized  textbook rewrites on top: sum before reduce, all_reduce + slice to reduce_scatter, common gathers
+ *   compiled   what XLA's partitioner and passes emit for a target, combining included
+ *
+ *   reshard.c      sharding -> sharding as a sequence of collectives (pure)     explicit.c  per-op common axes (pure)
+ *   lowered.c      the per-device program: build it from program + shardings    optimize.c  the optimized level
+ *   compiled.c     the compiled level                                           passes.c    the two passes on a module
+ *   emit.c         per-device MLIR (placed level)                               count.c     counts and lists for people
+ */
+#ifndef SW_LOWER_H
+#define SW_LOWER_H
+
+#include "propagate/propagate.h"
+
+/* Row: identifier, name in JSON and in sdy. */
+#define COLLECTIVE_TABLE(X)                                                                                        \
+	X(ALL_REDUCE, "all_reduce") X(ALL_GATHER, "all_gather") X(REDUCE_SCATTER, "reduce_scatter")                  \
+	X(ALL_TO_ALL, "all_to_all") X(COLLECTIVE_PERMUTE, "collective_permute") X(ALL_SLICE, "all_slice")
+typedef enum collective_kind {
+#define X(id, name) COLL_##id,
+	COLLECTIVE_TABLE(X)
+#undef X
+	COLL_COUNT
+} collective_kind;
+const char *collective_name(collective_kind k);
+
+/* One collective of a reshard. gathered/sliced axes per dim for all_gather, all_slice, reduce_scatter; moves for
+ * all_to_all; the union of the axes that communicate is `axes`, which is what a cost needs. */
+typedef struct collective_step {
+	uint8_t kind;
+	sharding_id in, out;
+	axes axes;                /* communicating axes, sorted by mesh order; lives in the cache's arena */
+	const axes *dim_axes;     /* rank lists, for printing: all_gather / all_slice / reduce_scatter */
+	struct a2a_move {
+		axes axes;
+		uint16_t source, target;
+	} const *moves;
+	uint32_t n_moves;
+} collective_step;
+typedef struct reshard_plan {
+	uint32_t n;
+	const collective_step *steps;
+} reshard_plan;
+
+/* Memoised pure facts of lowering for one program and sharding table. One thread each. */
+typedef struct lower_cache lower_cache;
+lower_cache *lower_cache_new(const program *p, sharding_table *t);
+void lower_cache_free(lower_cache *c);
+
+/* Steps from one sharding to another of a tensor type, as Shardy's greedy machine makes them. */
+const reshard_plan *lower_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type);
+
+/* How one node runs (insert-explicit-reshards, full version): the shardings at which its operands are read and its
+ * results are produced, and the axes over which its results must be summed. Slots: operands then results. */
+typedef struct node_plan {
+	const sharding_id *at;  /* per slot, the sharding the op computes with */
+	axes reduce;            /* all_reduce of every result over these axes; n = 0: none */
+} node_plan;
+const node_plan *lower_node(lower_cache *c, const node *n, const sharding_id *slots);
+
+/* ---------------------------------------------------------------- the per-device program */
+
+typedef enum lop_kind {
+	LOP_ARGUMENT,   /* result: an argument of main */
+	LOP_COMPUTE,    /* one node */
+	LOP_COLLECTIVE,
+	LOP_REGION,     /* while, case, manual computation: operands are the op's (while: the initial values), results the
+	                   region arguments (while: one set for cond and body); the body follows up to its LOP_REGION_END */
+	LOP_REGION_ELSE,/* end of a region, start of the next of the same op (while: cond, then body; case: each branch);
+	                   operands: values that the region before it yields */
+	LOP_REGION_END, /* operands: values yielded by the last region; results: the op's results */
+	LOP_RETURN,     /* of main; operands in result order */
+} lop_kind;
+
+typedef uint32_t lval_id, lop_id;
+typedef struct lop {
+	uint8_t kind, coll; /* collective_kind */
+	uint8_t reduction;  /* of all_reduce / reduce_scatter: 0 add, 1 max, 2 min, 3 other */
+	bool erased;
+	node_id node;       /* the node it comes from; ID_NONE for arguments of main */
+	uint32_t operands, n_operands;
+	lval_id results;
+	uint16_t n_results;
+	uint16_t combined;  /* compiled level: how many logical collectives one instruction carries; on the first of them,
+	                       0 on the others, which have no latency of their own */
+	lop_id region;      /* enclosing LOP_REGION or ID_NONE */
+	int64_t trips;      /* LOP_REGION: executions of the body */
+	const node_plan *plan; /* LOP_COMPUTE */
+	const collective_step *step; /* LOP_COLLECTIVE */
+	int64_t bytes;      /* LOP_COLLECTIVE: local bytes of the larger side, per execution */
+	int64_t group_size;
+} lop;
+typedef struct lval {
+	pval_id origin;       /* program value whose data it is (possibly partial or differently sharded) */
+	sharding_id sharding;
+	lop_id def;
+	int64_t bytes;        /* local, before tile padding */
+	type_id type;
+	uint32_t n_uses;
+} lval;
+typedef enum lower_level { LEVEL_PLACED, LEVEL_OPTIMIZED, LEVEL_COMPILED } lower_level;
+typedef enum lower_target { TARGET_TPU, TARGET_GPU, TARGET_CPU } lower_target;
+
+/* Flat arrays, reused between calls: nothing is allocated once they have grown. Erased lops stay with erased = true. */
+typedef struct lowered {
+	const program *p;
+	sharding_table *shardings;
+	VEC(lop) ops;
+	VEC(lval) vals;
+	VEC(lval_id) operands;
+	lower_level level;
+	lower_target target;
+	VEC(lval_id) results; /* of main */
+} lowered;
+lowered *lowered_new(const program *p, sharding_table *t);
+void lowered_free(lowered *l);
+/* shardings: by pval, as propagation left them (a missing one is replicated). */
+void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level, lower_target target, lowered *out);
+
+/* Static instruction counts by kind (combined ones count once). */
+void lowered_counts(const lowered *l, int64_t counts[COLL_COUNT]);
+/* Executions per step of the lop: product of the trip counts around it. */
+int64_t lop_executions(const lowered *l, lop_id o);
+
+/* One collective of a list for people: axes on the program's mesh, bytes of the larger side per execution, op: the IR op
+ * it belongs to (ID_NONE: none). All but all_slice, in program order. */
+typedef struct collective_record {
+	collective_kind kind;
+	axes axes;
+	int64_t bytes, trip_count;
+	uint16_t combined;
+	op_id op;
+} collective_record;
+typedef void (*collective_visit)(void *user, const collective_record *c);
+void lowered_collectives(const lowered *l, collective_visit visit, void *user);
+
+/* Per-device MLIR of the placed level with sdy collectives turned into stablehlo ones on local types. */
+status lower_emit_mlir(const lowered *placed, strbuf *out, diag *d) MUST_USE;
+
+/* Registers sdy-insert-explicit-reshards and sdy-reshard-to-collectives with the pass table. */
+void lower_register_passes(void);
+
+#endif

@@ -1,0 +1,529 @@
+/* The optimized level: textbook rewrites of the placed program, read from one set of arrays and written to another.
+ *
+ *   1 forward   equal reshards of one value become one; a reshard back to where the value came from is the value
+ *   2 backward  use counts of what is left: dead code goes
+ *   3 forward   which values could stay partial sums (linear ops on all_reduce results with one use)
+ *   4 backward  which do: those that flow into a sum of partial sums over the same axes
+ *   5 forward   write: chains of reshards are planned again from end to end, all_reduce + all_slice becomes
+ *               reduce_scatter, a sum of partial sums is reduced once
+ *
+ * Gathers of parameters are not shared between uses: holding a gathered parameter from forward to backward is what
+ * sharding parameters is meant to avoid. */
+#include "lower/internal.h"
+
+#include <stdlib.h>
+
+typedef struct fact { /* of a value of the placed program */
+	const collective_step *partial; /* all_reduce that could come later */
+	sharding_id at; /* of the partial sum: reshards in between could come later too */
+	const collective_step *pending; /* all_reduce that the reshards behind it will do or fold */
+	lval_id alias;  /* the value that stands for it */
+	lval_id base;   /* first value of the chain of reshards it is in */
+	lval_id now;    /* in the new program */
+	lop_id user;    /* one of the ops that read it */
+	uint32_t uses;
+	bool parameter; /* an argument of main, possibly converted */
+	bool sum, need; /* a sum of partial sums; stays partial */
+} fact;
+
+/* reduce_scatter instead of all_reduce and all_slice. */
+typedef struct scatter_entry {
+	axes reduced;
+	sharding_id from, to;
+	type_id type;
+	bool possible;
+	collective_step scatter, rest;
+	bool has_rest;
+	int64_t scatter_bytes, rest_bytes;
+} scatter_entry;
+
+struct optimizer {
+	VEC(fact) facts;
+	VEC(lop_id) moved; /* by placed op: its place in the new program */
+	VEC(bool) live;    /* by placed op */
+	index_map seen;
+	index_map scatter_index;
+	VEC(scatter_entry *) scatters;
+};
+
+typedef struct pass {
+	lower_cache *c;
+	struct optimizer *o;
+	fact *f;
+	const lowered *in;
+	lowered *out;
+	lop_id *moved;
+	bool *live;
+	bool scatter;  /* the target has reduce_scatter */
+} pass;
+
+struct optimizer *optimizer_new(void)
+{
+	struct optimizer *o = xcalloc(1, sizeof *o);
+	index_init(&o->seen);
+	index_init(&o->scatter_index);
+	return o;
+}
+
+void optimizer_free(struct optimizer *o)
+{
+	if (!o)
+		return;
+	vec_release(&o->facts);
+	vec_release(&o->moved);
+	vec_release(&o->live);
+	index_release(&o->seen);
+	index_release(&o->scatter_index);
+	for (uint32_t i = 0; i < o->scatters.n; i++)
+		free(o->scatters.p[i]);
+	vec_release(&o->scatters);
+	free(o);
+}
+
+static lval_id operand_of(const lowered *l, const lop *o, uint32_t i) { return l->operands.p[o->operands + i]; }
+static uint16_t kind_of(const pass *p, const lop *o) { return o->node == ID_NONE ? OP_UNKNOWN : p->c->p->nodes.p[o->node].op_kind; }
+static bool is_reshard(const lop *o) { return o->kind == LOP_COLLECTIVE && o->coll != COLL_ALL_REDUCE; }
+static bool is_all_reduce(const lop *o) { return o->kind == LOP_COLLECTIVE && o->coll == COLL_ALL_REDUCE; }
+
+/* ---------------------------------------------------------------- 1: equal reshards */
+
+/* Is region `outer` the same as or around region `inner`? */
+static bool region_holds(const lowered *l, lop_id outer, lop_id inner)
+{
+	while (inner != outer && inner != ID_NONE)
+		inner = l->ops.p[inner].region;
+	return inner == outer;
+}
+
+static bool keeps_parameter(const pass *p, const lop *o)
+{
+	if (o->kind == LOP_ARGUMENT)
+		return true;
+	if (o->kind == LOP_COLLECTIVE)
+		return p->f[operand_of(p->in, o, 0)].parameter;
+	if (o->kind != LOP_COMPUTE || o->n_operands != 1 || !p->f[operand_of(p->in, o, 0)].parameter)
+		return false;
+	uint16_t kind = kind_of(p, o);
+	const lval *from = &p->in->vals.p[operand_of(p->in, o, 0)], *to = &p->in->vals.p[o->results];
+	return (kind == OP_CONVERT || kind == OP_RESHAPE || kind == OP_TRANSPOSE || kind == OP_BROADCAST_IN_DIM) &&
+	       type_get(p->c->p->m, from->type)->elements == type_get(p->c->p->m, to->type)->elements;
+}
+
+/* The value that an earlier equal reshard made, or that was there before a reshard that is undone. */
+static lval_id find_equal(pass *p, const lop *o, lval_id v)
+{
+	const lowered *l = p->in;
+	lval_id from = p->f[operand_of(l, o, 0)].alias;
+	const lop *def = &l->ops.p[l->vals.p[from].def];
+	if (is_reshard(def)) {
+		lval_id before = p->f[operand_of(l, def, 0)].alias;
+		if (l->vals.p[before].sharding == l->vals.p[v].sharding)
+			return before;
+	}
+	if (o->coll == COLL_ALL_GATHER && p->f[from].parameter)
+		return v;
+	uint64_t h = hash_combine((uint64_t)from << 32 | o->step->out, o->coll);
+	uint32_t other;
+	for (uint32_t it = index_first(&p->o->seen, h); index_next(&p->o->seen, h, &it, &other);) {
+		const lop *x = &l->ops.p[l->vals.p[other].def];
+		if (x->coll == o->coll && x->step->out == o->step->out && p->f[operand_of(l, x, 0)].alias == from &&
+		    region_holds(l, x->region, o->region))
+			return other;
+	}
+	index_add(&p->o->seen, h, v);
+	return v;
+}
+
+static void share_reshards(pass *p)
+{
+	const lowered *l = p->in;
+	index_clear(&p->o->seen);
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		bool parameter = o->n_results == 1 && keeps_parameter(p, o);
+		for (lval_id v = o->results; v < o->results + o->n_results; v++)
+			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .parameter = parameter};
+		if (is_reshard(o))
+			p->f[o->results].alias = find_equal(p, o, o->results);
+	}
+}
+
+/* ---------------------------------------------------------------- 2: uses */
+
+static bool find_live(const pass *p, const lop *o)
+{
+	if (o->kind != LOP_COMPUTE && o->kind != LOP_COLLECTIVE)
+		return true;
+	if (o->kind == LOP_COMPUTE && !p->c->p->nodes.p[o->node].pure)
+		return true;
+	for (lval_id v = o->results; v < o->results + o->n_results; v++)
+		if (p->f[v].uses)
+			return true;
+	return false;
+}
+
+static void count_uses(pass *p)
+{
+	const lowered *l = p->in;
+	for (lop_id i = l->ops.n; i-- > 0;) {
+		const lop *o = &l->ops.p[i];
+		p->live[i] = find_live(p, o);
+		if (!p->live[i])
+			continue;
+		for (uint32_t k = 0; k < o->n_operands; k++) {
+			fact *f = &p->f[p->f[operand_of(l, o, k)].alias];
+			f->uses++;
+			f->user = i;
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- 3, 4: partial sums */
+
+static sharding_id sharding_of(const pass *p, lval_id v) { return p->in->vals.p[v].sharding; }
+
+/* Reads a partial sum that nothing else reads, in the region where it was made. */
+static const fact *partial_operand(const pass *p, const lop *o, uint32_t i)
+{
+	lval_id v = p->f[operand_of(p->in, o, i)].alias;
+	const fact *f = &p->f[v];
+	return f->partial && f->uses == 1 && p->in->ops.p[p->in->vals.p[v].def].region == o->region ? f : NULL;
+}
+
+static bool widens(const pass *p, const lop *o)
+{
+	const type *from = type_get(p->c->p->m, p->in->vals.p[operand_of(p->in, o, 0)].type), *to = type_get(p->c->p->m, p->in->vals.p[o->results].type);
+	return !elem_is_int(from->elem) && !elem_is_int(to->elem) && elem_bits(to->elem) >= elem_bits(from->elem);
+}
+
+/* The partial sum is where the op reads it: no reshard would have to move behind the op. */
+static const fact *in_place(const pass *p, const lop *o, uint32_t i)
+{
+	const fact *f = partial_operand(p, o, i);
+	return f && f->at == sharding_of(p, p->f[operand_of(p->in, o, i)].alias) ? f : NULL;
+}
+
+/* The operand whose partial sum the op's result is too; for sums the first of two. */
+static const fact *partial_source(const pass *p, const lop *o, bool *sum)
+{
+	const fact *a, *b;
+	*sum = false;
+	switch (kind_of(p, o)) {
+	case OP_ADD:
+	case OP_SUBTRACT:
+		a = partial_operand(p, o, 0);
+		b = partial_operand(p, o, 1);
+		*sum = a && b && a->at == b->at && axes_equal(a->partial->axes, b->partial->axes);
+		return *sum ? a : NULL;
+	case OP_CONVERT:
+		return widens(p, o) ? partial_operand(p, o, 0) : NULL;
+	case OP_NEGATE:
+		return partial_operand(p, o, 0);
+	case OP_RESHAPE:
+	case OP_TRANSPOSE:
+		return in_place(p, o, 0);
+	case OP_DIVIDE:
+		return p->f[p->f[operand_of(p->in, o, 1)].alias].partial ? NULL : in_place(p, o, 0);
+	case OP_MULTIPLY:
+		a = in_place(p, o, 0);
+		b = in_place(p, o, 1);
+		return a && b ? NULL : a ? a : b;
+	default:
+		return NULL;
+	}
+}
+
+static void find_partial(pass *p)
+{
+	const lowered *l = p->in;
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		if (o->n_results != 1 || !p->f[o->results].uses)
+			continue;
+		fact *f = &p->f[o->results];
+		if (is_all_reduce(o)) {
+			bool plain = sharding_of(p, operand_of(l, o, 0)) == sharding_of(p, o->results);
+			f->partial = plain && o->reduction == 0 ? o->step : NULL;
+			f->at = sharding_of(p, o->results);
+			continue;
+		}
+		const fact *from = is_reshard(o) ? partial_operand(p, o, 0) : o->kind == LOP_COMPUTE ? partial_source(p, o, &f->sum) : NULL;
+		if (!from)
+			continue;
+		f->partial = from->partial;
+		bool moves = is_reshard(o) || from->at != sharding_of(p, operand_of(l, o, 0));
+		f->at = moves ? from->at : sharding_of(p, o->results);
+	}
+}
+
+static void choose_partial(pass *p)
+{
+	const lowered *l = p->in;
+	for (lop_id i = l->ops.n; i-- > 0;) {
+		const lop *o = &l->ops.p[i];
+		if (o->n_results != 1 || is_all_reduce(o))
+			continue;
+		const fact *f = &p->f[o->results];
+		if (!f->partial || (!f->sum && !f->need))
+			continue;
+		for (uint32_t k = 0; k < o->n_operands; k++)
+			if (partial_operand(p, o, k))
+				p->f[p->f[operand_of(l, o, k)].alias].need = true;
+	}
+}
+
+/* ---------------------------------------------------------------- reduce_scatter */
+
+/* Takes from the front of a dim's sliced axes those that are reduced, as a whole or in part. */
+static void split_dim(axes sliced, axes reduced, axes_buf *taken, axes_buf *rest)
+{
+	uint32_t i = 0;
+	for (; i < sliced.n; i++) {
+		axis_ref a = sliced.a[i], part = 0;
+		for (uint32_t k = 0; k < reduced.n && !part; k++)
+			if (axis_contains(reduced.a[k], a))
+				part = a;
+			else if (axis_is_prefix(reduced.a[k], a))
+				part = reduced.a[k];
+		if (!part)
+			break;
+		axes_push_merge(taken, part);
+		if (part == a)
+			continue;
+		axis_ref left;
+		if (axis_suffix_without_overlap(a, part, &left))
+			axes_push_merge(rest, left);
+		i++;
+		break;
+	}
+	for (; i < sliced.n; i++)
+		axes_push_merge(rest, sliced.a[i]);
+}
+
+static axes keep_list(arena *mem, const axes_buf *l)
+{
+	axis_ref *a = arena_array(mem, axis_ref, l->n);
+	if (l->n)
+		memcpy(a, l->a, l->n * sizeof *a);
+	return (axes){a, l->n};
+}
+
+static collective_step by_dim_step(lower_cache *c, collective_kind kind, sharding_id from, const axes_buf *moved, uint32_t rank)
+{
+	sharding_edit e;
+	sharding_to_edit(c->t, from, &e);
+	axes *dims = arena_array(&c->mem, axes, rank);
+	axes_buf all = {.n = 0};
+	for (uint32_t d = 0; d < rank; d++) {
+		dims[d] = keep_list(&c->mem, &moved[d]);
+		for (uint32_t i = 0; i < moved[d].n; i++) {
+			axes_push_merge(&e.dims[d].axes, moved[d].a[i]);
+			all.a[all.n++] = moved[d].a[i];
+		}
+	}
+	axes_sort_merge(&all);
+	return (collective_step){.kind = (uint8_t)kind, .in = from, .out = sharding_intern(c->t, &e), .axes = keep_list(&c->mem, &all), .dim_axes = dims};
+}
+
+static void fill_scatter(lower_cache *c, scatter_entry *e, const collective_step *slice)
+{
+	uint32_t rank = sharding_get(c->t, e->from)->rank;
+	axes_buf taken[MAX_RANK], rest[MAX_RANK];
+	int64_t size = 1;
+	bool any_rest = false;
+	for (uint32_t d = 0; d < rank; d++) {
+		taken[d].n = rest[d].n = 0;
+		split_dim(slice->dim_axes[d], e->reduced, &taken[d], &rest[d]);
+		size *= axes_product(axes_of(&taken[d]));
+		any_rest |= rest[d].n != 0;
+	}
+	e->possible = size == axes_product(e->reduced);
+	if (!e->possible)
+		return;
+	e->scatter = by_dim_step(c, COLL_REDUCE_SCATTER, e->from, taken, rank);
+	e->scatter_bytes = type_bytes(c, e->scatter.out, e->type);
+	e->has_rest = any_rest;
+	if (any_rest) {
+		e->rest = by_dim_step(c, COLL_ALL_SLICE, e->scatter.out, rest, rank);
+		e->rest_bytes = type_bytes(c, e->rest.out, e->type);
+	}
+}
+
+/* NULL when the reduced axes are not all sliced. */
+static const scatter_entry *find_scatter(pass *p, axes reduced, const collective_step *slice, type_id type)
+{
+	struct optimizer *o = p->o;
+	uint64_t h = hash_combine(hash_bytes(reduced.a, reduced.n * sizeof *reduced.a, type), (uint64_t)slice->in << 32 | slice->out);
+	uint32_t id;
+	for (uint32_t it = index_first(&o->scatter_index, h); index_next(&o->scatter_index, h, &it, &id);) {
+		const scatter_entry *e = o->scatters.p[id];
+		if (e->from == slice->in && e->to == slice->out && e->type == type && axes_equal(e->reduced, reduced))
+			return e->possible ? e : NULL;
+	}
+	scatter_entry *e = xcalloc(1, sizeof *e);
+	*e = (scatter_entry){.reduced = reduced, .from = slice->in, .to = slice->out, .type = type};
+	fill_scatter(p->c, e, slice);
+	index_add(&o->scatter_index, h, o->scatters.n);
+	vec_push(&o->scatters, e);
+	return e->possible ? e : NULL;
+}
+
+/* ---------------------------------------------------------------- 5: writing */
+
+static lval_id now_of(const pass *p, lval_id v) { return p->f[p->f[v].alias].now; }
+static lop_id moved_region(const pass *p, const lop *o) { return o->region == ID_NONE ? ID_NONE : p->moved[o->region]; }
+
+static lval_id write_all_reduce(pass *p, const collective_step *s, lval_id v, const lop *like)
+{
+	return lowered_add_collective(p->out, s, v, p->out->vals.p[v].bytes, like->node, moved_region(p, like));
+}
+
+/* Read by a reshard alone, and not by one inside a loop around which v was made. */
+static bool feeds_reshard(const pass *p, lval_id v)
+{
+	const lop *ops = p->in->ops.p;
+	return p->f[v].uses == 1 && is_reshard(&ops[p->f[v].user]) && ops[p->f[v].user].region == ops[p->in->vals.p[v].def].region;
+}
+
+/* v := all_reduce(x), now or by the reshards that follow. */
+static void finish_reduce(pass *p, lval_id v, lval_id x, const collective_step *s, const lop *like)
+{
+	p->f[v].now = x;
+	if (feeds_reshard(p, v))
+		p->f[v].pending = s;
+	else
+		p->f[v].now = write_all_reduce(p, s, x, like);
+}
+
+/* x, perhaps an unfinished sum over `reduce`, from one sharding to another on behalf of o. */
+static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, const lop *reducer, sharding_id from, lval_id v, const lop *o)
+{
+	const lval *to = &p->in->vals.p[v];
+	const reshard_entry *e = cache_reshard(p->c, from, to->sharding, to->type);
+	lop_id region = moved_region(p, o);
+	uint32_t i = 0;
+	if (reduce) {
+		const scatter_entry *s = p->scatter && e->plan.n && e->plan.steps[0].kind == COLL_ALL_SLICE ?
+						 find_scatter(p, reduce->axes, &e->plan.steps[0], to->type) : NULL;
+		if (s) {
+			x = lowered_add_collective(p->out, &s->scatter, x, s->scatter_bytes, reducer->node, region);
+			if (s->has_rest)
+				x = lowered_add_collective(p->out, &s->rest, x, s->rest_bytes, o->node, region);
+			i = 1;
+		} else {
+			x = write_all_reduce(p, reduce, x, reducer);
+		}
+	}
+	for (; i < e->plan.n; i++)
+		x = lowered_add_collective(p->out, &e->plan.steps[i], x, e->bytes[i], o->node, region);
+	p->out->vals.p[x].sharding = to->sharding;
+	return x;
+}
+
+static void write_reshards(pass *p, const lop *o)
+{
+	const lowered *l = p->in;
+	lval_id v = o->results;
+	lval_id from = p->f[operand_of(l, o, 0)].alias, base = p->f[from].base;
+	if (p->f[v].need) {
+		p->f[v].now = p->f[from].now;
+		return;
+	}
+	if (feeds_reshard(p, v)) {
+		p->f[v].base = base; /* the last of the chain plans it from end to end */
+		return;
+	}
+	p->f[v].now = write_plan(p, p->f[base].now, p->f[base].pending, &l->ops.p[l->vals.p[base].def], l->vals.p[base].sharding, v, o);
+}
+
+/* The result of an op on partial sums: still one, or summed here and brought to where it is wanted. */
+static void finish_partial(pass *p, const lop *o)
+{
+	lval_id v = o->results, x = p->f[v].now;
+	const fact *f = &p->f[v];
+	if (!f->partial || (!f->sum && !f->need))
+		return;
+	lval *now = &p->out->vals.p[x];
+	if (now->sharding != f->at) {
+		sharding_id slots[3] = {f->at, f->at, f->at};
+		p->out->ops.p[now->def].plan = &cache_node(p->c, o->node, slots)->plan;
+		now->sharding = f->at;
+		now->bytes = cache_bytes(p->c, now->origin, f->at);
+	}
+	if (f->need)
+		return;
+	const collective_step *s = cache_reduce_step(p->c, f->partial->axes, f->at);
+	if (f->at == p->in->vals.p[v].sharding)
+		finish_reduce(p, v, x, s, o);
+	else
+		p->f[v].now = write_plan(p, x, s, o, f->at, v, o);
+}
+
+static void write_op(pass *p, lop_id id)
+{
+	const lowered *l = p->in;
+	const lop *o = &l->ops.p[id];
+	lop_id n = lowered_add_op(p->out, o->kind, o->node, moved_region(p, o));
+	p->moved[id] = n;
+	lop *to = &p->out->ops.p[n];
+	to->trips = o->trips;
+	to->plan = o->plan;
+	for (uint32_t k = 0; k < o->n_operands; k++)
+		lowered_add_operand(p->out, n, now_of(p, operand_of(l, o, k)));
+	p->out->ops.p[n].n_results = o->n_results;
+	for (lval_id v = o->results; v < o->results + o->n_results; v++) {
+		lval copy = l->vals.p[v];
+		copy.def = n;
+		copy.n_uses = 0;
+		p->f[v].now = p->out->vals.n;
+		vec_push(&p->out->vals, copy);
+	}
+	if (o->kind == LOP_COMPUTE && o->n_results == 1)
+		finish_partial(p, o);
+}
+
+static void write_all(pass *p)
+{
+	const lowered *l = p->in;
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		if (!p->live[i])
+			continue;
+		if (is_reshard(o)) {
+			write_reshards(p, o);
+		} else if (is_all_reduce(o)) {
+			lval_id v = o->results, x = now_of(p, operand_of(l, o, 0));
+			if (p->f[v].need) {
+				p->f[v].now = x;
+				continue;
+			}
+			if (o->reduction == 0) {
+				finish_reduce(p, v, x, o->step, o);
+			} else {
+				p->f[v].now = write_all_reduce(p, o->step, x, o);
+				p->out->ops.p[p->out->ops.n - 1].reduction = o->reduction;
+			}
+		} else {
+			write_op(p, i);
+		}
+	}
+	for (uint32_t i = 0; i < l->results.n; i++)
+		vec_push(&p->out->results, now_of(p, l->results.p[i]));
+}
+
+void lowered_optimize(lower_cache *c, bool scatter, const lowered *placed, lowered *out)
+{
+	struct optimizer *o = c->work->optimizer;
+	vec_reserve(&o->facts, placed->vals.n);
+	vec_reserve(&o->moved, placed->ops.n);
+	vec_reserve(&o->live, placed->ops.n);
+	vec_reserve(&out->ops, placed->ops.n);
+	vec_reserve(&out->vals, placed->vals.n);
+	vec_reserve(&out->operands, placed->operands.n);
+	pass p = {.c = c, .o = o, .f = o->facts.p, .in = placed, .out = out, .moved = o->moved.p, .live = o->live.p, .scatter = scatter};
+	share_reshards(&p);
+	count_uses(&p);
+	find_partial(&p);
+	choose_partial(&p);
+	write_all(&p);
+}

@@ -1,0 +1,372 @@
+/* The worklist, as MLIR's greedy driver works it off for Shardy: one walk in program order under a last-in-first-out
+ * list of what changed meanwhile; and the trail, so that a search can take changes back. */
+#include "propagate/engine.h"
+#include "propagate/program_internal.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- life */
+
+static plan plan_of(const program *p, node_id i, bool conservative)
+{
+	const node *n = &p->nodes.p[i];
+	plan pl = {.slots = n->slots, .rule = n->rule, .n_slots = (uint16_t)(n->n_operands + n->n_results), .elementwise = n->elementwise};
+	pl.active = n->rule != RULE_NONE && rule_get(p->rules, n->rule)->n_factors;
+	pl.counts_uses = n->kind == NODE_OP && n->op_kind != OP_SDY_PROPAGATION_BARRIER;
+	pl.conservative = conservative && pl.counts_uses;
+	for (uint32_t r = 0; r < ROUNDS; r++)
+		pl.mode[r] = (uint8_t)round_directions(p->rules, n, r);
+	return pl;
+}
+
+propagation *propagation_new(const program *p, sharding_table *t, const propagate_options *o)
+{
+	propagation *s = xcalloc(1, sizeof *s);
+	uint32_t n = p->nodes.n, most = 1;
+	s->p = p;
+	s->t = t;
+	s->options = *o;
+	transfer_init(&s->transfer, p->rules, t);
+	s->transfer.no_memo = o->no_memo;
+	s->shardings = xcalloc(p->vals.n + 1, sizeof *s->shardings);
+	s->plans = xmalloc((n + 1) * sizeof *s->plans);
+	for (node_id i = 0; i < n; i++) {
+		s->plans[i] = plan_of(p, i, o->conservative);
+		most = MAX(most, s->plans[i].n_slots);
+	}
+	for (uint32_t e = 0; e < p->manual_edges.n; e++)
+		s->plans[p->manual_edges.p[e].node].manual = true;
+	s->n_words = n / 64 + 1;
+	s->waiting = xcalloc(s->n_words, sizeof *s->waiting);
+	s->changed = xcalloc(s->n_words, sizeof *s->changed);
+	s->in_stack = xcalloc(n + 1, sizeof *s->in_stack);
+	s->clean = xcalloc(n + 1, sizeof *s->clean);
+	s->in = xmalloc(most * sizeof *s->in);
+	s->erased = xcalloc(n + 1, sizeof *s->erased);
+	s->uses = p->n_dead ? xmalloc((p->m->values.n + 1) * sizeof *s->uses) : NULL;
+	propagation_reset(s);
+	return s;
+}
+
+void propagation_free(propagation *s)
+{
+	if (!s)
+		return;
+	transfer_release(&s->transfer);
+	vec_release(&s->trail);
+	vec_release(&s->settles);
+	vec_release(&s->stack);
+	free(s->shardings);
+	free(s->plans);
+	free(s->waiting);
+	free(s->changed);
+	free(s->in_stack);
+	free(s->clean);
+	free(s->in);
+	free(s->erased);
+	free(s->uses);
+	free(s);
+}
+
+void propagation_reset(propagation *s)
+{
+	const program *p = s->p;
+	const func *main = module_main(p->m);
+	for (pval_id v = 0; v < p->vals.n; v++) {
+		const pval *x = &p->vals.p[v];
+		s->shardings[v] = x->value != ID_NONE ? value_at(p->m, x->value)->sharding
+				  : x->result_index >= 0 ? main->result_shardings[x->result_index] : SHARDING_NONE;
+	}
+	memset(s->clean, 0, p->nodes.n * sizeof *s->clean);
+	memset(s->erased, 0, p->nodes.n * sizeof *s->erased);
+	if (s->uses)
+		memcpy(s->uses, p->use_counts, p->m->values.n * sizeof *s->uses);
+	s->all_dead_erased = !p->n_dead;
+	s->trail.n = s->settles.n = 0;
+}
+
+void propagation_set_no_memo(propagation *s, bool no_memo) { s->transfer.no_memo = no_memo; }
+transfer_stats propagation_stats(const propagation *s) { return s->transfer.stats; }
+
+/* ---------------------------------------------------------------- values and the trail */
+
+/* The nodes with this value among their tensors have a new input. */
+static void touch(propagation *s, const pval *v)
+{
+	const node_id *list = s->p->notify.p + v->notify;
+	for (uint32_t i = 0; i < v->n_touch; i++)
+		s->clean[list[i]] = 0;
+}
+
+static void write_value(propagation *s, pval_id v, sharding_id sh)
+{
+	if (s->shardings[v] == sh)
+		return;
+	vec_push(&s->trail, (change){v, s->shardings[v]});
+	s->shardings[v] = sh;
+	touch(s, &s->p->vals.p[v]);
+}
+
+void propagation_set(propagation *s, pval_id v, sharding_id sh) { write_value(s, v, sh); }
+uint32_t propagation_mark(const propagation *s) { return s->trail.n; }
+pval_id propagation_trail_at(const propagation *s, uint32_t i) { return s->trail.p[i].v; }
+
+void propagation_undo(propagation *s, uint32_t mark)
+{
+	while (s->trail.n > mark) {
+		change c = vec_pop(&s->trail);
+		s->shardings[c.v] = c.old;
+		touch(s, &s->p->vals.p[c.v]);
+	}
+	while (s->settles.n && s->settles.p[s->settles.n - 1] > mark)
+		s->settles.n--;
+}
+
+uint32_t engine_settled(const propagation *s) { return s->settles.n ? s->settles.p[s->settles.n - 1] : 0; }
+
+void engine_mark_settled(propagation *s)
+{
+	if (!s->settles.n || s->settles.p[s->settles.n - 1] != s->trail.n)
+		vec_push(&s->settles, s->trail.n);
+}
+
+/* ---------------------------------------------------------------- the worklist */
+
+static bool is_waiting(const propagation *s, node_id n) { return s->waiting[n / 64] >> n % 64 & 1; }
+
+/* What is queued already keeps its place. */
+static void queue(propagation *s, node_id n)
+{
+	if (s->in_stack[n] || is_waiting(s, n) || s->erased[n])
+		return;
+	s->in_stack[n] = true;
+	vec_push(&s->stack, n);
+}
+
+static void queue_watchers(propagation *s, pval_id v, node_id self)
+{
+	const pval *x = &s->p->vals.p[v];
+	const node_id *list = s->p->notify.p + x->notify;
+	for (uint32_t i = 0; i < x->n_notify; i++)
+		if (list[i] != self)
+			queue(s, list[i]);
+}
+
+static bool next_node(propagation *s, node_id *out)
+{
+	if (s->stack.n) {
+		*out = vec_pop(&s->stack);
+		s->in_stack[*out] = false;
+		return true;
+	}
+	for (uint32_t w = s->at / 64; w < s->n_words; w++) {
+		if (!s->waiting[w])
+			continue;
+		*out = s->at = w * 64 + (uint32_t)__builtin_ctzll(s->waiting[w]);
+		s->waiting[w] &= s->waiting[w] - 1;
+		return true;
+	}
+	return false;
+}
+
+/* ---------------------------------------------------------------- dead ops */
+
+static bool op_is_erased(const propagation *s, op_id o)
+{
+	for (; o != ID_NONE; o = op_parent(s->p->m, o))
+		if (s->p->node_of[o] != ID_NONE)
+			return s->erased[s->p->node_of[o]];
+	return false;
+}
+
+/* At most one op besides `but` uses the value: with `but` gone its definition may be of interest. */
+static bool has_few_users(const propagation *s, value_id v, op_id but)
+{
+	const module *m = s->p->m;
+	op_id other = ID_NONE;
+	for (slot_id slot = value_at(m, v)->first_use; slot != ID_NONE; slot = m->slots.p[slot].next) {
+		op_id user = m->slots.p[slot].owner;
+		if (user == but || user == other || op_is_erased(s, user))
+			continue;
+		if (other != ID_NONE)
+			return false;
+		other = user;
+	}
+	return true;
+}
+
+static void erase_one(propagation *s, node_id n)
+{
+	const module *m = s->p->m;
+	op_id o = s->p->nodes.p[n].op;
+	s->erased[n] = true;
+	for (uint32_t i = 0; i < op_at(m, o)->n_operands; i++) {
+		op_id def = value_def(m, op_operand(m, o, i));
+		if (def != ID_NONE && s->p->node_of[def] != ID_NONE && has_few_users(s, op_operand(m, o, i), o))
+			queue(s, s->p->node_of[def]);
+	}
+	node_drop_uses(s->p, &s->p->nodes.p[n], s->uses);
+}
+
+/* With what is inside. */
+static void erase(propagation *s, node_id n)
+{
+	for (node_id i = s->p->nodes.p[n].end; i-- > n;)
+		if (!s->erased[i])
+			erase_one(s, i);
+}
+
+static bool is_unused(const propagation *s, node_id n)
+{
+	const op *o = op_at(s->p->m, s->p->nodes.p[n].op);
+	for (uint32_t i = 0; i < o->n_results; i++)
+		if (s->uses[o->results + i])
+			return false;
+	return true;
+}
+
+void engine_erase_dead(propagation *s)
+{
+	for (node_id n = 0; n < s->p->nodes.n && !s->all_dead_erased; n++)
+		s->erased[n] |= s->p->nodes.p[n].dead;
+	s->all_dead_erased = true;
+}
+
+/* ---------------------------------------------------------------- one step */
+
+/* Round 0 takes an op only when no other use could disagree. Before the dead ops are gone they count. */
+static bool operands_single_use(const propagation *s, node_id i)
+{
+	if (s->all_dead_erased)
+		return s->p->nodes.p[i].operands_single_use;
+	const node *n = &s->p->nodes.p[i];
+	for (uint32_t k = n->slots; k < n->slots + n->n_operands; k++)
+		if (pval_type(s->p, s->p->slots.p[k])->rank && s->uses[s->p->slot_value.p[k]] != 1)
+			return false;
+	return true;
+}
+
+static const manual_edge *manual_edge_of(const program *p, node_id n)
+{
+	uint32_t low = 0, high = p->manual_edges.n;
+	while (high - low > 1) {
+		uint32_t mid = (low + high) / 2;
+		if (p->manual_edges.p[mid].node <= n)
+			low = mid;
+		else
+			high = mid;
+	}
+	return &p->manual_edges.p[low];
+}
+
+static sharding_id enter_edge(propagation *s, const manual_edge *e, sharding_id sh)
+{
+	return e->is_argument ? manual_add(s->t, e, sh) : manual_erase(s->t, e, sh);
+}
+
+static sharding_id leave_edge(propagation *s, const manual_edge *e, sharding_id sh)
+{
+	return e->is_argument ? manual_erase(s->t, e, sh) : manual_add(s->t, e, sh);
+}
+
+/* Writes one update and queues who sees it. Members of a sharding group follow. */
+static void apply(propagation *s, node_id self, bool queueing, pval_id v, sharding_id sh)
+{
+	const program *p = s->p;
+	s->transfer.stats.updates++;
+	write_value(s, v, sh);
+	if (queueing)
+		queue_watchers(s, v, self);
+	uint32_t g = p->vals.p[v].group;
+	if (g == ID_NONE)
+		return;
+	for (uint32_t i = p->group_first.p[g]; i < p->group_first.p[g + 1]; i++) {
+		pval_id member = p->group_members.p[i];
+		if (member == v)
+			continue;
+		write_value(s, member, sh);
+		if (queueing)
+			queue_watchers(s, member, self);
+	}
+}
+
+static void visit(propagation *s, node_id i, bool basic, uint32_t round)
+{
+	const plan *pl = &s->plans[i];
+	step_mode mode = pl->mode[round];
+	if (!pl->active || !mode)
+		return;
+	uint32_t bit = 1u << (mode + (basic ? 16 : 0));
+	if (s->clean[i] & bit && !s->transfer.no_memo)
+		return;
+	if (round == 0 && pl->counts_uses && !operands_single_use(s, i))
+		return;
+	const pval_id *slots = s->p->slots.p + pl->slots;
+	uint32_t any = 0;
+	for (uint32_t k = 0; k < pl->n_slots; k++)
+		any |= s->in[k] = s->shardings[slots[k]];
+	if (!any) {
+		s->clean[i] |= bit;
+		return;
+	}
+	const manual_edge *manual = pl->manual ? manual_edge_of(s->p, i) : NULL;
+	uint32_t last = pl->n_slots - 1u, n;
+	if (manual)
+		s->in[last] = enter_edge(s, manual, s->in[last]);
+	mode |= (basic ? MODE_BASIC : 0) | (pl->elementwise ? MODE_ELEMENTWISE : 0) | (pl->conservative ? MODE_CONSERVATIVE : 0);
+	const transfer_update *u = transfer_updates(&s->transfer, pl->rule, mode, s->in, pl->n_slots, &n);
+	if (!n)
+		s->clean[i] |= bit;
+	bool result = s->p->nodes.p[i].kind == NODE_RESULT;
+	for (uint32_t k = 0; k < n; k++) {
+		pval_id v = slots[u[k].slot];
+		sharding_id sh = manual && u[k].slot == last ? leave_edge(s, manual, u[k].sharding) : u[k].sharding;
+		apply(s, i, !result, v, sh);
+	}
+}
+
+/* Between the returned values of main and the attributes of its results; nothing is queued. */
+static void exchange_results(propagation *s, bool basic)
+{
+	for (uint32_t i = 0; i < s->p->results.n; i++)
+		visit(s, s->p->vals.p[s->p->results.p[i]].def, basic, ROUND_ANY);
+}
+
+static void fill_waiting(propagation *s, bool everything)
+{
+	s->at = 0;
+	if (everything) {
+		memset(s->waiting, 0xff, s->p->nodes.n / 64 * sizeof *s->waiting);
+		s->waiting[s->p->nodes.n / 64] = (1ull << s->p->nodes.n % 64) - 1;
+		return;
+	}
+	for (; s->n_seen < s->trail.n; s->n_seen++) {
+		const pval *v = &s->p->vals.p[s->trail.p[s->n_seen].v];
+		const node_id *list = s->p->notify.p + v->notify;
+		for (uint32_t k = 0; k < v->n_notify; k++)
+			s->changed[list[k] / 64] |= 1ull << list[k] % 64;
+	}
+	memcpy(s->waiting, s->changed, s->n_words * sizeof *s->waiting);
+}
+
+void engine_begin(propagation *s, uint32_t from)
+{
+	memset(s->changed, 0, s->n_words * sizeof *s->changed);
+	s->n_seen = from;
+}
+
+void engine_walk(propagation *s, bool basic, uint32_t round, bool everything)
+{
+	exchange_results(s, basic);
+	fill_waiting(s, everything);
+	for (node_id i; next_node(s, &i);) {
+		if (s->erased[i])
+			continue;
+		if (!s->all_dead_erased && s->p->nodes.p[i].dead && is_unused(s, i))
+			erase(s, i);
+		else if (s->p->nodes.p[i].kind != NODE_RESULT)
+			visit(s, i, basic, round);
+	}
+	engine_erase_dead(s);
+	exchange_results(s, basic);
+}

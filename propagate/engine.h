@@ -1,0 +1,105 @@
+/* Inside of the engine; private to propagate/. */
+#ifndef SW_ENGINE_H
+#define SW_ENGINE_H
+
+#include "propagate/factors.h"
+
+/* ---------------------------------------------------------------- transfer.c */
+
+/* How one step is taken; the value is part of the memo's key. dir_pass: direction along pass-through factors, dir_other:
+ * along the rest. */
+typedef uint32_t step_mode;
+enum { MODE_OTHER_SHIFT = 2, MODE_BASIC = 1 << 4, MODE_ELEMENTWISE = 1 << 5, MODE_CONSERVATIVE = 1 << 6, MODE_DIRECTIONS = 15 };
+static inline step_mode mode_directions(direction pass, direction other) { return (step_mode)pass | (step_mode)other << MODE_OTHER_SHIFT; }
+
+typedef struct transfer_update {
+	uint32_t slot;
+	sharding_id sharding;
+} transfer_update;
+
+/* One thread's memo of steps: a pure function of rule, mode and the shardings of all slots (which name their meshes).
+ * Two slots of the same value are two slots here: the engine writes updates one after the other, as Shardy does, so
+ * sharing a value changes nothing in the function. */
+typedef struct transfer {
+	const rule_table *rules;
+	sharding_table *shardings;
+	bool no_memo;
+	arena scratch;
+	VEC(transfer_update) fresh;
+	uint32_t *table;  /* offset + 1 into words, 0 = empty; a power of two */
+	uint32_t *hashes;
+	uint32_t n_entries, cap;
+	VEC(uint32_t) words; /* entries: rule, mode, number of updates, slots, updates */
+	transfer_stats stats;
+} transfer;
+void transfer_init(transfer *x, const rule_table *rules, sharding_table *t);
+void transfer_release(transfer *x);
+/* Updates of one step, in the order they are written; valid until the next call. */
+const transfer_update *transfer_updates(transfer *x, rule_id r, step_mode mode, const sharding_id *in, uint32_t n_slots, uint32_t *n_updates);
+
+/* ---------------------------------------------------------------- engine.c */
+
+enum { ROUNDS = OP_PRIORITY_ROUNDS, ROUND_ANY = ROUNDS - 1 }; /* the last round has no restriction */
+
+/* What the engine needs of a node, flat and small. */
+typedef struct plan {
+	uint32_t slots;
+	rule_id rule;
+	uint16_t n_slots;
+	bool active;            /* has a rule with factors */
+	bool manual;            /* an edge of a manual_computation */
+	bool counts_uses;       /* in round 0 only when its operands have no other use */
+	bool elementwise, conservative;
+	uint8_t mode[ROUNDS];   /* directions by round */
+} plan;
+
+typedef struct change {
+	pval_id v;
+	sharding_id old;
+} change;
+
+struct propagation {
+	sharding_id *shardings; /* first member: propagation_shardings */
+	const program *p;
+	sharding_table *t;
+	propagate_options options;
+	transfer transfer;
+	plan *plans;
+	VEC(change) trail;
+	VEC(uint32_t) settles; /* trail lengths at which a settle or a run ended */
+	/* worklist: `waiting` has the nodes of the first walk that are still to come, `stack` what was queued since */
+	uint64_t *waiting, *changed; /* changed: who sees a value of the trail since the settle began, up to n_seen */
+	uint32_t n_words, n_seen;
+	node_id at; /* the walk has come this far */
+	VEC(node_id) stack;
+	bool *in_stack;
+	uint32_t *clean; /* by node: modes whose step changes nothing while the node's values stay as they are */
+	sharding_id *in; /* slots of the node being processed */
+	bool *erased;    /* by node: dead and gone */
+	uint32_t *uses;  /* by IR value, less those of erased ops */
+	bool all_dead_erased;
+};
+
+/* Walks that follow and are not over everything start from what sees the values on the trail behind this length. */
+void engine_begin(propagation *s, uint32_t from);
+/* One walk of Shardy's driver, in round `round`; func results are exchanged before and after. */
+void engine_walk(propagation *s, bool basic, uint32_t round, bool everything);
+/* Marks the dead ops that no walk has met yet. */
+void engine_erase_dead(propagation *s);
+/* Trail length at the end of the last settle or run, and saying that this is one. */
+uint32_t engine_settled(const propagation *s);
+void engine_mark_settled(propagation *s);
+
+/* ---------------------------------------------------------------- priority.c */
+
+/* Directions of a node in an op-priority round, along pass-through and other factors. */
+step_mode round_directions(const rule_table *rules, const node *n, uint32_t round);
+/* All rounds, with the strategy or strategies of the options. */
+void run_op_priority(propagation *s, bool everything);
+
+/* ---------------------------------------------------------------- manual.c */
+
+sharding_id manual_add(sharding_table *t, const manual_edge *e, sharding_id inner);
+sharding_id manual_erase(sharding_table *t, const manual_edge *e, sharding_id outer);
+
+#endif

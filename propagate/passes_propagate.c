@@ -1,0 +1,64 @@
+/* The propagation passes: the engine on the planning program of the module, its shardings copied back. */
+#include "propagate/passes.h"
+
+static status read_strategy(str text, strategy_kind *out, diag *d)
+{
+	static const char *const names[] = {"basic", "aggressive", "basic-then-aggressive"};
+	static const strategy_kind kinds[] = {STRATEGY_BASIC, STRATEGY_AGGRESSIVE, STRATEGY_BASIC_THEN_AGGRESSIVE};
+	for (uint32_t i = 0; i < COUNT_OF(names); i++)
+		if (str_is(text, names[i])) {
+			*out = kinds[i];
+			return ST_OK;
+		}
+	return diag_set(d, ST_ERR_INVALID, "propagation-strategy is basic, aggressive or basic-then-aggressive, not '" STR_FMT "'", STR_ARG(text));
+}
+
+static status propagate(module *m, propagate_options o, const pass_option *options, uint32_t n_options, diag *d)
+{
+	rule_table rules;
+	program *p = NULL;
+	o.conservative = option_bool(options, n_options, "conservative-propagation", false);
+	bool keep_rules = option_bool(options, n_options, "keep-sharding-rules", false);
+	if (keep_rules)
+		TRY(pass_populate_rules(m, options, n_options, d));
+	sharding_groups_sync(m);
+	rule_table_init(&rules);
+	status st = program_new(m, &rules, o.conservative, &p, d);
+	if (st == ST_OK) {
+		propagation *s = propagation_new(p, m->shardings, &o);
+		propagation_run(s);
+		program_store(p, s, m);
+		propagation_free(s);
+		program_free(p);
+	}
+	rule_table_release(&rules);
+	return st == ST_OK && !keep_rules ? pass_drop_sharding_rules(m, NULL, 0, d) : st;
+}
+
+status pass_basic_propagate(module *m, const pass_option *options, uint32_t n_options, diag *d)
+{
+	return propagate(m, (propagate_options){.strategy = STRATEGY_BASIC}, options, n_options, d);
+}
+
+static status with_strategy(module *m, propagate_options o, const pass_option *options, uint32_t n_options, diag *d)
+{
+	TRY(read_strategy(option_text(options, n_options, "propagation-strategy", "aggressive"), &o.strategy, d));
+	return propagate(m, o, options, n_options, d);
+}
+
+status pass_aggressive_propagate(module *m, const pass_option *options, uint32_t n_options, diag *d)
+{
+	return with_strategy(m, (propagate_options){0}, options, n_options, d);
+}
+
+status pass_op_priority_propagate(module *m, const pass_option *options, uint32_t n_options, diag *d)
+{
+	bool rounds = option_bool(options, n_options, "run-op-priority-propagation", true);
+	return with_strategy(m, (propagate_options){.op_priority = rounds}, options, n_options, d);
+}
+
+status pass_user_priority_propagate(module *m, const pass_option *options, uint32_t n_options, diag *d)
+{
+	bool rounds = option_bool(options, n_options, "run-op-priority-propagation", true);
+	return with_strategy(m, (propagate_options){.op_priority = rounds, .user_priority = true}, options, n_options, d);
+}

@@ -1,0 +1,232 @@
+/* What passes share: walks, purity, attribute equality, shardings of a whole module, options. */
+#include "propagate/passes.h"
+
+#include <stdlib.h>
+
+void ops_pre_order(const module *m, op_id root, op_list *out)
+{
+	for (op_id o = op_walk_first(m, root); o != ID_NONE; o = op_walk_next(m, root, o))
+		vec_push(out, o);
+}
+
+/* The reader bounds nesting, so the recursion is bounded. */
+static void post_order(const module *m, op_id o, op_list *out)
+{
+	const op *op = op_at(m, o);
+	for (uint32_t r = 0; r < op->n_regions; r++)
+		for (op_id inner = m->regions.p[op->regions + r].first; inner != ID_NONE; inner = op_at(m, inner)->next)
+			post_order(m, inner, out);
+	vec_push(out, o);
+}
+
+void ops_post_order(const module *m, op_id root, op_list *out)
+{
+	if (root != ID_NONE) {
+		post_order(m, root, out);
+		return;
+	}
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next)
+		post_order(m, o, out);
+}
+
+bool op_pure(const module *m, op_id o)
+{
+	const op *op = op_at(m, o);
+	uint32_t flags = op_infos[op->kind].flags;
+	if (flags & OPF_PURE)
+		return true;
+	if (op->kind == OP_CUSTOM_CALL) {
+		attr_id effect = op_attr(m, o, "has_side_effect");
+		return effect != ID_NONE && attr_get(m, effect)->kind == ATTR_BOOL && !attr_get(m, effect)->i;
+	}
+	if (op->kind == OP_OPTIMIZATION_BARRIER)
+		return true;
+	if (!(flags & OPF_DATAFLOW) && op->kind != OP_IF)
+		return false;
+	for (op_id inner = op_walk_next(m, o, o); inner != ID_NONE; inner = op_walk_next(m, o, inner))
+		if (!(op_infos[op_at(m, inner)->kind].flags & OPF_TERMINATOR) && !op_at(m, inner)->n_regions && !op_pure(m, inner))
+			return false;
+	return true;
+}
+
+bool op_dead(const module *m, op_id o)
+{
+	const op *op = op_at(m, o);
+	if (op_infos[op->kind].flags & (OPF_TERMINATOR | OPF_SYMBOL))
+		return false;
+	for (uint32_t i = 0; i < op->n_results; i++)
+		if (value_has_uses(m, op->results + i))
+			return false;
+	return op_pure(m, o);
+}
+
+bool op_elementwise(const module *m, op_id o)
+{
+	const op *op = op_at(m, o);
+	if (op->kind != OP_BITCAST_CONVERT)
+		return op_infos[op->kind].flags & OPF_ELEMENTWISE;
+	const type *in = value_type(m, op_operand(m, o, 0)), *out = value_type(m, op->results);
+	return in->rank == out->rank && !memcmp(in->dims, out->dims, in->rank * sizeof *in->dims);
+}
+
+/* ---------------------------------------------------------------- attributes */
+
+bool attr_equal(const module *m, attr_id ia, attr_id ib)
+{
+	if (ia == ib)
+		return true;
+	if (ia == ID_NONE || ib == ID_NONE)
+		return false;
+	const attr *a = attr_get(m, ia), *b = attr_get(m, ib);
+	if (a->kind != b->kind || a->type != b->type || a->i != b->i || a->n != b->n || a->splat != b->splat || !str_equal(a->text, b->text) ||
+	    !str_equal(a->word, b->word))
+		return false;
+	for (uint32_t i = 0; i < a->n; i++) {
+		if (a->children && (a->children[i].name != b->children[i].name || !attr_equal(m, a->children[i].value, b->children[i].value)))
+			return false;
+		if ((a->ints && a->ints[i] != b->ints[i]) || (a->shardings && a->shardings[i] != b->shardings[i]))
+			return false;
+	}
+	return true;
+}
+
+uint64_t attr_hash(const module *m, attr_id id)
+{
+	const attr *a = attr_get(m, id);
+	uint64_t h = hash_bytes(a->text.p, a->text.n, hash_combine((uint64_t)a->kind << 32 | a->type, (uint64_t)a->i));
+	for (uint32_t i = 0; i < a->n; i++) {
+		if (a->children)
+			h = hash_combine(h, attr_hash(m, a->children[i].value));
+		if (a->ints)
+			h = hash_combine(h, (uint64_t)a->ints[i]);
+	}
+	return h;
+}
+
+bool attrs_equal(const module *m, op_id oa, op_id ob)
+{
+	const op *a = op_at(m, oa), *b = op_at(m, ob);
+	if (a->n_attrs != b->n_attrs)
+		return false;
+	for (uint32_t i = 0; i < a->n_attrs; i++) {
+		const named_attr *x = &m->op_attrs.p[a->first_attr + i];
+		attr_id other = ID_NONE;
+		for (uint32_t k = 0; k < b->n_attrs; k++)
+			if (m->op_attrs.p[b->first_attr + k].name == x->name)
+				other = m->op_attrs.p[b->first_attr + k].value;
+		if (!attr_equal(m, x->value, other))
+			return false;
+	}
+	return true;
+}
+
+void op_copy_attrs(module *m, op_id from, op_id to, const char *except)
+{
+	for (uint32_t i = 0; i < op_at(m, from)->n_attrs; i++) {
+		named_attr a = m->op_attrs.p[op_at(m, from)->first_attr + i];
+		char name[128];
+		str text = strtab_get(&m->strs, a.name);
+		if (text.n >= sizeof name || (except && str_is(text, except)))
+			continue;
+		memcpy(name, text.p, text.n);
+		name[text.n] = 0;
+		op_attr_set(m, to, name, a.value);
+	}
+}
+
+/* ---------------------------------------------------------------- shardings */
+
+attr_id attr_shardings(module *m, const sharding_id *ids, uint32_t n)
+{
+	sharding_id *copy = arena_array(&m->mem, sharding_id, n);
+	if (n)
+		memcpy(copy, ids, n * sizeof *ids);
+	return attr_new(m, &(attr){.kind = ATTR_SHARDINGS, .type = ID_NONE, .n = n, .shardings = copy});
+}
+
+sharding_id op_sharding_at(const module *m, op_id o, const char *name, uint32_t i)
+{
+	attr_id a = op_attr(m, o, name);
+	if (a == ID_NONE || attr_get(m, a)->kind != ATTR_SHARDINGS || i >= attr_get(m, a)->n)
+		return SHARDING_NONE;
+	return attr_get(m, a)->shardings[i];
+}
+
+void op_set_shardings(module *m, op_id o, const char *name, const sharding_id *ids, uint32_t n)
+{
+	op_attr_set(m, o, name, attr_shardings(m, ids, n));
+}
+
+sharding_id sharding_open(module *m, mesh_id mesh, uint32_t rank)
+{
+	sharding_edit e;
+	sharding_edit_init(&e, mesh, rank, false);
+	return sharding_intern(m->shardings, &e);
+}
+
+static void transform_value(module *m, value_id v, sharding_fn f, void *context)
+{
+	sharding_id old = value_at(m, v)->sharding;
+	if (old != SHARDING_NONE)
+		value_get(m, v)->sharding = f(m, old, value_type(m, v), context);
+}
+
+static void transform_list(module *m, op_id o, const char *name, sharding_fn f, void *context)
+{
+	attr_id a = op_attr(m, o, name);
+	if (a == ID_NONE || attr_get(m, a)->kind != ATTR_SHARDINGS)
+		return;
+	uint32_t n = attr_get(m, a)->n;
+	bool in = str_is(str_of(name), "in_shardings");
+	sharding_id *ids = xmalloc((n + 1) * sizeof *ids);
+	for (uint32_t i = 0; i < n; i++) {
+		const op *op = op_at(m, o);
+		value_id v = in ? (i < op->n_operands ? op_operand(m, o, i) : ID_NONE) : (i < op->n_results ? op->results + i : ID_NONE);
+		ids[i] = v == ID_NONE ? attr_get(m, a)->shardings[i] : f(m, attr_get(m, a)->shardings[i], value_type(m, v), context);
+	}
+	op_set_shardings(m, o, name, ids, n);
+	free(ids);
+}
+
+void shardings_transform(module *m, sharding_fn f, void *context)
+{
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
+		if (op_at(m, o)->kind == OP_FUNC) {
+			func *fn = module_func(m, o);
+			value_id args = op_region(m, o, 0)->args;
+			for (uint32_t i = 0; i < fn->n_args; i++)
+				transform_value(m, args + i, f, context);
+			for (uint32_t i = 0; i < fn->n_results; i++)
+				if (fn->result_shardings[i] != SHARDING_NONE)
+					fn->result_shardings[i] = f(m, fn->result_shardings[i], type_get(m, fn->result_types[i]), context);
+			continue;
+		}
+		for (uint32_t i = 0; i < op_at(m, o)->n_results; i++)
+			transform_value(m, op_result(m, o, i), f, context);
+		if (op_at(m, o)->kind == OP_SDY_MANUAL_COMPUTATION || op_at(m, o)->kind == OP_SDY_NAMED_COMPUTATION) {
+			transform_list(m, o, "in_shardings", f, context);
+			transform_list(m, o, "out_shardings", f, context);
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- options, calls */
+
+str option_text(const pass_option *options, uint32_t n, const char *name, const char *absent)
+{
+	for (uint32_t i = n; i-- > 0;)
+		if (str_is(options[i].name, name))
+			return options[i].value;
+	return str_of(absent);
+}
+
+bool option_bool(const pass_option *options, uint32_t n, const char *name, bool absent)
+{
+	str v = option_text(options, n, name, absent ? "true" : "false");
+	return !v.n || str_is(v, "true") || str_is(v, "1");
+}
+
+func *call_target(const module *m, op_id call)
+{
+	return op_at(m, call)->kind == OP_CALL ? module_func_named(m, op_text(m, call, "callee")) : NULL;
+}

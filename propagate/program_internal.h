@@ -1,0 +1,28 @@
+/* Shared by the files that compile the planning program; private to propagate/. */
+#ifndef SW_PROGRAM_INTERNAL_H
+#define SW_PROGRAM_INTERNAL_H
+
+#include "propagate/propagate.h"
+
+/* The data_flow_edge that owns a value (its only user), or ID_NONE. */
+op_id edge_of_owner(const module *m, value_id owner);
+/* Values that flow into an edge, given its owner: calls take(user, value) for each, in Shardy's order. */
+typedef void (*take_value)(void *user, value_id v);
+void edge_sources(const module *m, value_id owner, take_value take, void *user);
+/* The other values that the edge of this owner stands for (arguments of a loop's regions). */
+void edge_other_targets(const module *m, value_id owner, take_value take, void *user);
+
+/* Takes the uses that a node's op makes of values off their counts; bodies made of nodes apart. */
+void node_drop_uses(const program *p, const node *n, uint32_t *uses);
+
+/* program_notify.c: which nodes see a change of which value. */
+void program_link(program *p);
+/* program_loops.c: trip count of a while op; false when it is not a counted loop. */
+bool while_trips(const module *m, op_id o, int64_t *out);
+
+static inline bool node_propagates(const program *p, const node *n)
+{
+	return (n->kind == NODE_OP || n->kind == NODE_EDGE) && n->rule != RULE_NONE && rule_get(p->rules, n->rule)->n_factors;
+}
+
+#endif

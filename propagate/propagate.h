@@ -1,0 +1,234 @@
+/* propagate: sharding rules, the planning program, factor propagation and the passes of Shardy's pipeline.
+ *
+ *   rule.c         interned sharding rules, text        rules_*.c  the rule of every op (dispatched from ir/ops.def)
+ *   program.c      compiles a module into the flat planning program, once
+ *   projection.c   tensor sharding <-> factor shardings
+ *   basic.c aggressive.c   the two factor propagation strategies      transfer.c  one op's step, memoised
+ *   engine.c       worklist, trail, undo                              priority.c  op and user priorities
+ *   passes_*.c     import and export passes on the module             pipeline.c  pass table, pipeline text, running
+ *
+ * Facts: Shardy as in jaxlib 0.10.2. The engine never touches the module: it reads the program and writes shardings
+ * into its own state, which program_store copies back. */
+#ifndef SW_PROPAGATE_H
+#define SW_PROPAGATE_H
+
+#include "ir/ir.h"
+
+/* ---------------------------------------------------------------- rules */
+
+typedef uint32_t rule_id;
+enum { RULE_NONE = 0, MAX_FACTORS = 64 };
+typedef enum factor_type { FACTOR_PASS_THROUGH, FACTOR_REDUCTION, FACTOR_NEED_REPLICATION, FACTOR_PERMUTATION } factor_type;
+
+/* How the dims of an op's operands and results correspond: dim d of tensor t is made of the factors
+ * dim_factors[dims[tensor_first[t] + d].first ..], major to minor. Tensors: operands, then results. */
+typedef struct rule {
+	uint16_t n_factors, n_operands, n_results;
+	bool custom;
+	const int64_t *factor_sizes;
+	const uint8_t *factor_types; /* factor_type */
+	uint64_t blocked;            /* factors whose propagation is blocked */
+	const uint32_t *tensor_first; /* n_operands + n_results + 1 entries into dims */
+	const struct rule_dim {
+		uint16_t first, n;
+	} *dims;
+	const uint16_t *dim_factors;
+} rule;
+
+/* Interned: equal rules have equal ids. Shared by all copies of a program on one thread. */
+typedef struct rule_table {
+	arena mem, scratch; /* scratch: emptied after every rule that is built */
+	VEC(rule) rules;
+	index_map index;
+} rule_table;
+void rule_table_init(rule_table *t);
+void rule_table_release(rule_table *t);
+static inline const rule *rule_get(const rule_table *t, rule_id id) { return &t->rules.p[id]; }
+
+typedef enum rule_status {
+	RULE_FOUND,
+	RULE_BY_DESIGN,   /* no rule, and none is needed */
+	RULE_UNSUPPORTED, /* no rule: propagation stops here and the answer says so */
+} rule_status;
+/* The rule of an op: its sdy.sharding_rule attribute when it has one, else by ops.def's rule column. Types must have
+ * passed module_verify_types. conservative: Shardy's conservative-propagation option. */
+rule_status rule_of_op(rule_table *t, const module *m, op_id o, bool conservative, rule_id *out);
+/* n tensors of the same shape: dim d of all is factor d (edges, func results, barriers). */
+rule_id rule_identity(rule_table *t, const type *ty, uint32_t n_operands, uint32_t n_results);
+/* `<([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}>` */
+void rule_print(const rule *r, strbuf *out);
+/* The same text back; op's types give nothing here, the verifier of custom rules does. */
+status rule_parse(rule_table *t, str text, bool custom, rule_id *out, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- the planning program */
+
+typedef uint32_t node_id, pval_id;
+
+typedef enum node_kind {
+	NODE_OP,       /* an op with a rule */
+	NODE_OPAQUE,   /* an op without a rule (constant, iota, unsupported): a source or a barrier */
+	NODE_EDGE,     /* sdy.data_flow_edge: operands = its sources, result = the edge; identity rule */
+	NODE_REGION,   /* while, case, manual_computation: its body follows as nodes with parent = this one */
+	NODE_TERMINATOR, /* return of a region or of main */
+	NODE_RESULT,   /* one result of main: operand = returned value, result = the pval of the result attribute */
+} node_kind;
+
+typedef struct node {
+	op_id op;
+	uint16_t op_kind;
+	uint8_t kind;
+	uint8_t fixed_direction; /* propagation_barrier: dir_* allowed; else DIR_BOTH */
+	rule_id rule;
+	uint32_t slots;          /* first slot in program.slots: operands, then results */
+	uint16_t n_operands, n_results;
+	node_id parent;          /* enclosing NODE_REGION or ID_NONE */
+	node_id end;             /* first node after this one's subtree (own id + 1 without a body) */
+	uint16_t region;         /* which region of the parent this node is in */
+	uint16_t n_tensors_used; /* slots whose value has rank > 0 */
+	int64_t trips;           /* NODE_REGION of a while: known trip count, 1 when unknown or not a loop */
+	bool trips_known;
+	bool elementwise;        /* Shardy's test, for the aggressive strategy */
+	bool pass_through_op;    /* op priority 0/1 heuristics */
+	bool forward_only_op;    /* dynamic_slice, dynamic_update_slice in those rounds */
+	bool operands_single_use; /* every non-scalar operand has this one use (dead ops apart) */
+	bool pure;
+	bool dead; /* nothing uses it: Shardy's driver erases it on the way */
+} node;
+
+/* An edge of a manual_computation: outside, manual axes stand in front of the axes that propagation sees. */
+typedef struct manual_edge {
+	node_id node;
+	bool is_argument;    /* of the body; else a result of the op */
+	sharding_id outer;   /* its in_shardings / out_shardings entry */
+	uint32_t axes;       /* manual mesh axes, a bit each */
+} manual_edge;
+
+typedef struct pval { /* a value that can carry a sharding; edge targets (loop arguments, results) share their edge's pval */
+	type_id type;
+	node_id def;          /* ID_NONE: argument of main */
+	uint32_t notify, n_notify; /* range in program.notify: nodes to re-queue when it changes, in push order */
+	uint32_t n_touch;          /* >= n_notify: behind them, nodes that have it as a tensor but are not re-queued */
+	uint32_t uses, n_uses;     /* range in program.uses: slots (indices into program.slots) that read it */
+	int32_t arg_index;    /* of main; -1 otherwise */
+	int32_t result_index; /* pval of a result attribute of main; -1 otherwise */
+	value_id value;       /* IR value whose sharding it is (the edge's result for edges); ID_NONE for main's results */
+	uint32_t group;       /* sharding group or ID_NONE */
+} pval;
+
+typedef struct program {
+	const module *m;
+	rule_table *rules;
+	mesh_id mesh; /* the one mesh of the program; ID_NONE when the module has none */
+	VEC(node) nodes; /* main, pre-order */
+	VEC(pval) vals;
+	VEC(pval_id) slots;
+	VEC(uint32_t) uses;
+	VEC(node_id) notify;
+	VEC(node_id) slot_node;  /* owner of every slot */
+	VEC(pval_id) args, results, returned; /* of main: argument pvals, result-attribute pvals, returned pvals */
+	pval_id *pval_of;        /* by IR value id; ID_NONE when the value cannot carry a sharding */
+	VEC(uint32_t) group_first, group_members; /* sharding groups: pvals of group g are members first[g] .. first[g + 1] */
+	VEC(value_id) slot_value;      /* IR value at every slot; ID_NONE for attributes of main's results */
+	VEC(manual_edge) manual_edges; /* ascending by node */
+	node_id *node_of;              /* by op id; ID_NONE inside bodies that no sharding reaches (of reduce, sort, ..) */
+	uint32_t *use_counts;          /* by IR value id, in the module as it is */
+	uint32_t n_dead;
+} program;
+
+/* m must have passed module_verify_types and not change while the program lives. All functions' bodies other than
+ * main are ignored by callers that inline first; for modules with calls left every function is compiled.
+ * ERR_UNSUPPORTED names dynamic shapes and tuples at their position. */
+status program_new(const module *m, rule_table *rules, bool conservative, program **out, diag *d) MUST_USE;
+void program_free(program *p);
+static inline const pval_id *node_slots(const program *p, const node *n) { return p->slots.p + n->slots; }
+static inline const type *pval_type(const program *p, pval_id v) { return type_get(p->m, p->vals.p[v].type); }
+
+/* ---------------------------------------------------------------- engine */
+
+typedef enum direction { DIR_NONE = 0, DIR_FORWARD = 1, DIR_BACKWARD = 2, DIR_BOTH = 3 } direction;
+typedef enum strategy_kind { STRATEGY_BASIC, STRATEGY_AGGRESSIVE, STRATEGY_BASIC_THEN_AGGRESSIVE } strategy_kind;
+typedef struct propagate_options {
+	strategy_kind strategy; /* default of Shardy's passes: aggressive */
+	bool op_priority;       /* the five rounds */
+	bool user_priority;     /* rounds by the priorities found in the shardings */
+	bool conservative;
+	bool no_memo;           /* compute every transfer again (checking) */
+} propagate_options;
+enum { OP_PRIORITY_ROUNDS = 5 };
+
+typedef struct transfer_stats {
+	uint64_t steps, memo_hits, updates;
+} transfer_stats;
+
+/* Shardings of all pvals of a program plus what the worklist needs. One thread each. */
+typedef struct propagation propagation;
+propagation *propagation_new(const program *p, sharding_table *t, const propagate_options *o);
+void propagation_free(propagation *s);
+/* Every pval's sharding back to what the module says (argument, op and result attributes); empties the trail. */
+void propagation_reset(propagation *s);
+static inline sharding_id *propagation_shardings(propagation *s) { return *(sharding_id **)s; } /* first member; by pval */
+/* Full propagation of the current shardings, as the pass with these options does it on the whole module. */
+void propagation_run(propagation *s);
+/* Incremental: set values, then settle propagates from what changed since the last settle, through all op-priority
+ * rounds. Everything is recorded on the trail. */
+void propagation_set(propagation *s, pval_id v, sharding_id sh);
+void propagation_settle(propagation *s);
+uint32_t propagation_mark(const propagation *s);        /* length of the trail */
+void propagation_undo(propagation *s, uint32_t mark);   /* back to that length, exactly */
+pval_id propagation_trail_at(const propagation *s, uint32_t i); /* which pval changed */
+void propagation_set_no_memo(propagation *s, bool no_memo);
+transfer_stats propagation_stats(const propagation *s);
+/* One op's step on given slot shardings, unmemoised: for tests, explain and lowering. Returns true when out differs. */
+bool transfer_step(const program *p, sharding_table *t, const node *n, strategy_kind strategy, direction dir, bool pass_through_only,
+                   bool conservative, const sharding_id *in, sharding_id *out);
+/* Why a pval has an axis: for `opt --explain` (records only while asked for). */
+
+/* Copies shardings (and erases the dead ops that the driver erased) into the module the program was made from. */
+void program_store(const program *p, propagation *s, module *m);
+
+/* trim.c: what sdy-update-non-divisible-input-output-shardings leaves of a sharding: per dim the axes that divide it. */
+sharding_id sharding_divisible_part(sharding_table *t, sharding_id id, const type *ty);
+/* The same for all arguments and results of main, in an array by pval. */
+void program_trim_io(const program *p, sharding_table *t, sharding_id *shardings);
+
+/* ---------------------------------------------------------------- projection (used by lowering too) */
+
+typedef struct factor_sharding {
+	axes_buf axes, overflow;
+	bool present, closed, minor_most;
+} factor_sharding;
+typedef struct tensor_factors {
+	factor_sharding factor[MAX_FACTORS]; /* by factor index; present tells */
+	axes_buf replicated, unreduced;
+} tensor_factors;
+/* Tensor t of the rule. missing_closed: what a missing sharding means (open in propagation, closed in reshards). */
+void project_to_factors(const rule *r, uint32_t tensor, const sharding_table *t, sharding_id sh, mesh_id mesh, bool missing_closed,
+                        tensor_factors *out);
+sharding_id project_to_sharding(const rule *r, uint32_t tensor, sharding_table *t, mesh_id mesh, const tensor_factors *f, sharding_id old);
+
+/* ---------------------------------------------------------------- passes */
+
+/* Pass pipelines in sdy_opt's and MLIR's words: "a,b{opt=v opt2=v},func.func(c),builtin.module(d)". Unknown passes and
+ * options are errors with the position in the text. Runs on the module in place; verified before and after. Passes of
+ * other folders (explicit reshards, collectives) are registered by lower. */
+typedef struct pass_option {
+	str name, value;
+} pass_option;
+typedef status (*pass_fn)(module *m, const pass_option *options, uint32_t n_options, diag *d);
+typedef struct pass_info {
+	const char *name;
+	pass_fn run;
+	const char *options; /* space-separated names it takes */
+	const char *help;
+} pass_info;
+void pass_register(const pass_info *passes, uint32_t n); /* once at start, before threads */
+const pass_info *pass_find(str name);
+uint32_t pass_count(void);
+const pass_info *pass_at(uint32_t i);
+status passes_run(module *m, const char *pipeline, diag *d) MUST_USE;
+
+/* What search, simulate and evaluate run before compiling a program: inline, symbol-dce and the import passes of
+ * sdy-propagation-pipeline up to add-data-flow-edges, sharding-group-import included. */
+status passes_import(module *m, diag *d) MUST_USE;
+
+#endif

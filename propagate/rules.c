@@ -1,0 +1,192 @@
+/* The rule of an op: building, and dispatch by ops.def. */
+#include "propagate/rules.h"
+
+#include <stdlib.h>
+
+uint32_t factor_add(rule_builder *b, int64_t size, factor_type kind)
+{
+	if (b->n_factors == MAX_FACTORS) {
+		b->broken = true;
+		return 0;
+	}
+	b->sizes[b->n_factors] = size;
+	b->kinds[b->n_factors] = (uint8_t)kind;
+	return b->n_factors++;
+}
+
+void factor_map(rule_builder *b, uint32_t factor, uint32_t tensor, int64_t dim)
+{
+	if (dim == DIM_NONE || b->broken)
+		return;
+	if (tensor >= b->n_tensors || dim < 0 || dim >= tensor_rank(b, tensor)) {
+		b->broken = true;
+		return;
+	}
+	uint32_t d = b->first_dim[tensor] + (uint32_t)dim;
+	if (b->sizes[factor] == 1 && b->factors_of[d])
+		return;
+	b->factors_of[d]++;
+	vec_push(&b->uses, (factor_use){d, (uint16_t)factor});
+}
+
+void factor_map_all(rule_builder *b, uint32_t factor, uint32_t from, uint32_t to, int64_t dim)
+{
+	for (uint32_t t = from; t < to; t++)
+		if (tensor_rank(b, t))
+			factor_map(b, factor, t, dim);
+}
+
+uint32_t factor_unary(rule_builder *b, int64_t operand_dim, int64_t result_dim, int64_t size, factor_type kind)
+{
+	uint32_t f = factor_add(b, size, kind);
+	factor_map(b, f, 0, operand_dim);
+	factor_map(b, f, first_result(b), result_dim);
+	return f;
+}
+
+uint32_t factor_pointwise(rule_builder *b, int64_t dim, int64_t size, factor_type kind)
+{
+	uint32_t f = factor_add(b, size, kind);
+	factor_map_all(b, f, 0, b->n_tensors, dim);
+	return f;
+}
+
+void factor_block(rule_builder *b, uint32_t factor) { b->blocked |= 1ull << factor; }
+
+int64_t tensor_dim(rule_builder *b, uint32_t tensor, int64_t dim)
+{
+	if (tensor >= b->n_tensors || dim < 0 || dim >= tensor_rank(b, tensor)) {
+		b->broken = true;
+		return 1;
+	}
+	return b->types[tensor]->dims[dim];
+}
+
+bool ints_contain(const int64_t *list, uint32_t n, int64_t v)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i] == v)
+			return true;
+	return false;
+}
+
+const int64_t *rule_ints(rule_builder *b, const char *path, uint32_t *n) { return op_ints(b->m, b->op, path, n); }
+
+bool rule_needs(rule_builder *b, uint32_t operands, uint32_t results)
+{
+	if (b->n_operands < operands || b->n_results < results)
+		b->broken = true;
+	return !b->broken;
+}
+
+/* Uses arrive in factor order; a counting pass groups them by dim and keeps that order inside a dim. */
+rule_status rule_build(rule_builder *b)
+{
+	uint32_t n_dims = b->first_dim[b->n_tensors];
+	for (uint32_t d = 0; d < n_dims; d++) {
+		if (b->factors_of[d])
+			continue;
+		uint32_t f = factor_add(b, 1, FACTOR_PASS_THROUGH);
+		b->factors_of[d] = 1;
+		vec_push(&b->uses, (factor_use){d, (uint16_t)f});
+	}
+	if (b->broken || b->uses.n > UINT16_MAX)
+		return RULE_UNSUPPORTED;
+	struct rule_dim *dims = arena_array(&b->table->scratch, struct rule_dim, n_dims);
+	uint16_t *factors = arena_array(&b->table->scratch, uint16_t, b->uses.n);
+	for (uint32_t d = 0, at = 0; d < n_dims; at += b->factors_of[d++])
+		dims[d] = (struct rule_dim){(uint16_t)at, 0};
+	for (uint32_t i = 0; i < b->uses.n; i++) {
+		struct rule_dim *dim = &dims[b->uses.p[i].dim];
+		factors[dim->first + dim->n++] = b->uses.p[i].factor;
+	}
+	rule r = {.n_factors = (uint16_t)b->n_factors, .n_operands = (uint16_t)b->n_operands, .n_results = (uint16_t)b->n_results,
+		  .custom = b->custom, .factor_sizes = b->sizes, .factor_types = b->kinds, .blocked = b->blocked,
+		  .tensor_first = b->first_dim, .dims = dims, .dim_factors = factors};
+	b->built = rule_intern(b->table, &r);
+	return RULE_FOUND;
+}
+
+rule_status rule_none(rule_builder *b)
+{
+	(void)b;
+	return RULE_BY_DESIGN;
+}
+
+rule_status rule_unknown(rule_builder *b)
+{
+	(void)b;
+	return RULE_UNSUPPORTED;
+}
+
+static rule_status (*const rule_of_kind[OP_COUNT])(rule_builder *) = {
+#define OP(id, text, form, rule, cost, flags) [OP_##id] = rule_##rule,
+#include "ir/ops.def"
+#undef OP
+};
+
+static const type *tensor_type(const module *m, const op *o, uint32_t tensor)
+{
+	value_id v = tensor < o->n_operands ? m->slots.p[o->operands + tensor].value : o->results + (tensor - o->n_operands);
+	return value_type(m, v);
+}
+
+/* A rule given as an attribute holds for an op with the same tensors. */
+static bool rule_fits(const rule *r, const module *m, const op *o)
+{
+	if (r->n_operands != o->n_operands || r->n_results != o->n_results)
+		return false;
+	for (uint32_t t = 0; t < o->n_operands + o->n_results; t++) {
+		const type *ty = tensor_type(m, o, t);
+		if (r->tensor_first[t + 1] - r->tensor_first[t] != (ty->kind == TYPE_TENSOR ? ty->rank : 0))
+			return false;
+	}
+	return true;
+}
+
+static bool builder_init(rule_builder *b, rule_table *t, const module *m, op_id o)
+{
+	const op *op = op_at(m, o);
+	if (op->n_operands > UINT16_MAX || op->n_results > UINT16_MAX)
+		return false;
+	*b = (rule_builder){.table = t, .m = m, .op = o, .n_operands = op->n_operands, .n_results = op->n_results,
+			    .n_tensors = op->n_operands + op->n_results};
+	b->types = arena_array(&t->scratch, const type *, b->n_tensors);
+	b->first_dim = arena_array(&t->scratch, uint32_t, b->n_tensors + 1);
+	b->first_dim[0] = 0;
+	for (uint32_t i = 0; i < b->n_tensors; i++) {
+		b->types[i] = tensor_type(m, op, i);
+		if (b->types[i]->dynamic || b->types[i]->kind == TYPE_TUPLE || b->types[i]->kind == TYPE_OTHER)
+			return false;
+		b->first_dim[i + 1] = b->first_dim[i] + tensor_rank(b, i);
+	}
+	b->factors_of = arena_zarray(&t->scratch, uint16_t, b->first_dim[b->n_tensors]);
+	return true;
+}
+
+rule_status rule_of_op(rule_table *t, const module *m, op_id o, bool conservative, rule_id *out)
+{
+	*out = RULE_NONE;
+	attr_id given = op_attr(m, o, "sdy.sharding_rule");
+	if (given != ID_NONE && attr_get(m, given)->kind == ATTR_RULE) {
+		if (rule_parse(t, attr_get(m, given)->text, false, out, NULL) != ST_OK || !rule_fits(rule_get(t, *out), m, op_at(m, o)))
+			return *out = RULE_NONE, RULE_UNSUPPORTED;
+		return RULE_FOUND;
+	}
+	rule_status (*make)(rule_builder *) = rule_of_kind[op_at(m, o)->kind];
+	if (make == rule_none)
+		return RULE_BY_DESIGN;
+	if (make == rule_unknown)
+		return RULE_UNSUPPORTED;
+	arena_mark mark = arena_save(&t->scratch);
+	rule_builder b;
+	rule_status st = RULE_UNSUPPORTED;
+	if (builder_init(&b, t, m, o)) {
+		b.conservative = conservative;
+		st = make(&b);
+		*out = b.built;
+		vec_release(&b.uses);
+	}
+	arena_rewind(&t->scratch, mark);
+	return st;
+}

@@ -1,0 +1,45 @@
+#include "propagate/propagate.h"
+
+/* The part of a dim's axes that divides its size: whole axes while they do, then a sub-axis of the common divisor. */
+static void trim_dim(const type *ty, uint32_t d, axes_buf *l)
+{
+	int64_t left = ty->dims[d];
+	axes_buf kept = {.n = 0};
+	for (uint32_t i = 0; i < l->n && left > 0; i++) {
+		int64_t size = axis_size(l->a[i]), g = gcd_i64(left, size);
+		if (g == size) {
+			axes_push_merge(&kept, l->a[i]);
+			left /= size;
+			continue;
+		}
+		if (g > 1)
+			axes_push_merge(&kept, axis_make(axis_index(l->a[i]), axis_pre(l->a[i]), g));
+		break;
+	}
+	axes_copy(l, axes_of(&kept));
+}
+
+sharding_id sharding_divisible_part(sharding_table *t, sharding_id id, const type *ty)
+{
+	if (id == SHARDING_NONE)
+		return id;
+	const sharding *s = sharding_get(t, id);
+	bool divides = true;
+	for (uint32_t d = 0; d < s->rank; d++)
+		divides &= s->dims[d].n == 0 || ty->dims[d] % sharding_dim_parts(s, d) == 0;
+	if (divides)
+		return id;
+	sharding_edit e;
+	sharding_to_edit(t, id, &e);
+	for (uint32_t d = 0; d < e.rank; d++)
+		trim_dim(ty, d, &e.dims[d].axes);
+	return sharding_intern(t, &e);
+}
+
+void program_trim_io(const program *p, sharding_table *t, sharding_id *shardings)
+{
+	for (uint32_t i = 0; i < p->args.n; i++)
+		shardings[p->args.p[i]] = sharding_divisible_part(t, shardings[p->args.p[i]], pval_type(p, p->args.p[i]));
+	for (uint32_t i = 0; i < p->results.n; i++)
+		shardings[p->results.p[i]] = sharding_divisible_part(t, shardings[p->results.p[i]], pval_type(p, p->results.p[i]));
+}

@@ -1,0 +1,179 @@
+/* Shared by the files of search/ only. */
+#ifndef SW_SEARCH_INTERNAL_H
+#define SW_SEARCH_INTERNAL_H
+
+#include "search/search.h"
+
+enum { MAX_PLAN = 24, LOGICAL_TREES = 4 };
+
+/* ---------------------------------------------------------------- problem.c, groups.c */
+
+typedef struct problem {
+	module *m; /* imported copy */
+	rule_table rules;
+	program *p;
+	donation dn;
+	uint32_t n_args, n_results;
+	role *roles;
+	int32_t *result_of_arg; /* steady state: this result keeps the argument's sharding; -1: none */
+	const char *pairing;
+	uint32_t *group_of;     /* by argument; ID_NONE when pinned or without dims */
+	uint32_t n_groups;
+	uint32_t *group_first, *group_members; /* members of group g: group_members[group_first[g] .. group_first[g+1]) */
+	bool *pinned;           /* arguments whose sharding the user fixed */
+	arena mem;
+	const search_options *o;
+	mesh_id mesh;
+	uint32_t n_axes;
+	bool *forbidden;        /* [arg][dim < MAX_RANK][axis] */
+	int64_t memory_limit;
+	int64_t *arg_bytes;
+	objective objective;    /* of the present tactic */
+	struct action *role_actions; /* [ROLE_ACTION_COUNT][n_axes], on all arguments */
+} problem;
+
+status problem_init(problem *pb, const module *annotated, const search_options *o, diag *d) MUST_USE;
+void problem_release(problem *pb);
+/* Fills roles, result_of_arg and pairing from the program. */
+void problem_find_roles(problem *pb);
+void problem_find_groups(problem *pb);
+static inline bool problem_forbids(const problem *pb, uint32_t arg, uint32_t dim, uint32_t axis)
+{
+	return pb->forbidden && pb->forbidden[((size_t)arg * MAX_RANK + dim) * pb->n_axes + axis];
+}
+
+/* Does a sharding put a forbidden axis on a dim of the argument? */
+bool problem_forbids_sharding(const problem *pb, const sharding_table *t, uint32_t arg, sharding_id id);
+
+/* ---------------------------------------------------------------- actions.c */
+
+/* A target's dim may be chosen when the action is applied: the largest one the axis still divides. */
+enum { DIM_LARGEST = 254, DIM_KEEP = 255 /* close the argument as it is */ };
+typedef struct action_target {
+	uint32_t arg;
+	uint32_t dim;
+} action_target;
+/* Actions on whole roles, per axis. */
+typedef enum role_action { ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_ZERO2, ROLE_ACTION_ZERO3, ROLE_ACTION_REPLICATE, ROLE_ACTION_COUNT } role_action;
+extern const char *const role_action_names[ROLE_ACTION_COUNT];
+/* ROLE_ACTION_COUNT when there is none of that name. */
+role_action role_action_find(const char *name);
+typedef struct action {
+	action_kind kind;
+	uint32_t axis;
+	uint32_t group;  /* ID_NONE for actions on whole roles */
+	uint32_t dim;
+	uint32_t weight; /* static prior, > 0 */
+	bool on_role;
+	role_action role; /* when on_role */
+	bool fixed;       /* a schedule's manual or named tactic made it: later tactics keep it */
+	const action_target *targets;
+	uint32_t n_targets;
+} action;
+typedef VEC(action) action_list;
+/* All actions on the given axes (bit mask) and arguments (NULL: all). Memory from pb->mem. */
+void actions_make(problem *pb, uint32_t axis_mask, const bool *allowed, action_list *out);
+/* Made once, by problem_init; afterwards read-only, from any thread. */
+void actions_make_roles(problem *pb);
+const action *action_of_role(const problem *pb, role_action which, uint32_t axis);
+/* The same, restricted to some arguments (NULL: all). */
+action action_role(problem *pb, role_action which, uint32_t axis, const bool *allowed);
+action action_manual(problem *pb, const uint32_t *args, uint32_t n, uint32_t dim, uint32_t axis);
+/* Finer actions for the polish: single members of small groups. */
+void actions_split(problem *pb, uint32_t axis_mask, action_list *out);
+
+/* ---------------------------------------------------------------- evaluator.c */
+
+/* A decision list. step: its position, which becomes the user priority in the annotated module. */
+typedef struct plan {
+	uint32_t n;
+	action decisions[MAX_PLAN];
+	const char *tactics[MAX_PLAN];
+} plan;
+
+typedef struct score { /* ordered: smaller is better */
+	bool fits;
+	int64_t primary, secondary;
+} score;
+/* By the objective of the present tactic; score_final: by the search's. */
+score score_of(const problem *pb, const cost *c);
+score score_final(const problem *pb, const cost *c);
+bool score_less(score a, score b);
+
+typedef struct evaluator evaluator;
+evaluator *evaluator_new(const problem *pb);
+void evaluator_free(evaluator *ev);
+uint32_t evaluator_depth(const evaluator *ev);
+/* Applies an action; false (and nothing changed) when no target can take it or it changes nothing. */
+bool evaluator_decide(evaluator *ev, const action *a);
+bool evaluator_can(const evaluator *ev, const action *a); /* cheap necessary test */
+void evaluator_undo(evaluator *ev, uint32_t depth);       /* back to that many decisions */
+/* Depends on the axes of all values, on which axes arguments keep free of, not on the path that led there. */
+uint64_t evaluator_hash(const evaluator *ev);
+void evaluator_cost(evaluator *ev, cost *out);
+/* From the start: decides the whole plan (decisions that no longer apply are dropped from it) and costs it. */
+void evaluator_run(evaluator *ev, plan *pl, cost *out);
+/* The strategy of the decisions now on the evaluator, shardings in the module's table. */
+void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out);
+/* Shardings of main's arguments now, as ids of the module's table. */
+sharding_id evaluator_arg(evaluator *ev, uint32_t arg);
+/* Targets that the last decision really changed, for the document. */
+uint32_t evaluator_targets(const evaluator *ev, uint32_t step, const action_target **out);
+/* Recomputes the current state without memo tables and compares; false when it differs. */
+bool evaluator_self_check(evaluator *ev, const plan *pl);
+
+/* ---------------------------------------------------------------- replay.c */
+
+/* Replays a strategy on the original module; pins results of undecided donated arguments to what their argument got
+ * (iterated until it holds), writing them into s. *allowed: no argument ended with a forbidden axis. */
+status replay_strategy(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- tree.c */
+
+typedef struct tree tree;
+typedef struct tree_best { /* the best states a tree met, best first, distinct */
+	plan pl;
+	score s;
+	cost c;
+	uint64_t hash;
+} tree_best;
+enum { TREE_KEEP = 4 };
+/* ev: exclusively used by this tree. base: decisions that every state starts from. */
+tree *tree_new(evaluator *ev, const problem *pb, const plan *base, const action_list *actions, const char *tactic, uint64_t seed, uint32_t index);
+void tree_free(tree *t);
+/* Runs until `evaluations` more states were costed or stop says so. Returns how many were. */
+uint64_t tree_grow(tree *t, uint64_t evaluations, bool (*stop)(void *), void *stop_arg);
+uint32_t tree_results(const tree *t, const tree_best **out);
+typedef struct tree_stats {
+	uint64_t nodes, evaluations, full, hits;
+} tree_stats;
+tree_stats tree_statistics(const tree *t);
+
+/* ---------------------------------------------------------------- polish.c */
+
+/* Best neighbour descent from a plan; returns evaluations used. */
+uint64_t polish_plan(evaluator *ev, const problem *pb, plan *pl, score *best, cost *best_cost, const action_list *actions, uint64_t evaluations,
+                     uint64_t seed, bool (*stop)(void *), void *stop_arg);
+
+/* ---------------------------------------------------------------- baselines.c */
+void baseline_plan(const problem *pb, const char *name, plan *out);
+
+/* ---------------------------------------------------------------- schedule.c */
+
+typedef enum tactic_kind { TACTIC_MANUAL, TACTIC_NAMED, TACTIC_AUTO, TACTIC_POLISH } tactic_kind;
+typedef struct tactic {
+	tactic_kind kind;
+	char title[96];
+	uint32_t axis_mask; /* auto */
+	uint32_t axis, dimension; /* manual, named */
+	role_action role;   /* named */
+	uint32_t *args, n_args; /* manual; auto: arguments it may touch (n_args = all when no filter) */
+	bool *allowed;
+	objective objective;
+	uint64_t evaluations;
+} tactic;
+typedef VEC(tactic) tactic_list;
+/* JSON of DESIGN 5.3, or the default when NULL: one automatic tactic per axis, then a polish. */
+status schedule_read(problem *pb, const char *json, tactic_list *out, diag *d) MUST_USE;
+
+#endif

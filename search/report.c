@@ -1,0 +1,402 @@
+/* Tables for people. Every number in them also stands in the JSON document. */
+#include "search/internal.h"
+
+#include <cjson/cJSON.h>
+
+enum { NAME_WIDTH = 44 };
+
+static void rule_line(strbuf *out, const char *title)
+{
+	strbuf_printf(out, "\n%s\n", title);
+}
+
+/* [data+model, -] from the JSON notation. */
+static void sharding_cell(const cJSON *sh, strbuf *out)
+{
+	const cJSON *dims = cJSON_IsObject(sh) ? cJSON_GetObjectItemCaseSensitive(sh, "dims") : sh;
+	if (!cJSON_IsArray(dims)) {
+		strbuf_puts(out, "(propagated)");
+		return;
+	}
+	strbuf_putc(out, '[');
+	for (const cJSON *d = dims->child; d; d = d->next) {
+		strbuf_puts(out, d != dims->child ? ", " : "");
+		if (!d->child)
+			strbuf_putc(out, '-');
+		for (const cJSON *axis = d->child; axis; axis = axis->next)
+			strbuf_printf(out, "%s%s", axis != d->child ? "+" : "", cJSON_IsString(axis) ? axis->valuestring : "?");
+	}
+	strbuf_putc(out, ']');
+}
+
+/* Names that differ in numbers only are one row: layers[0] .. layers[31] become layers[*]. */
+static void pattern_of(str name, strbuf *out)
+{
+	strbuf_clear(out);
+	for (size_t i = 0; i < name.n; i++) {
+		if (name.p[i] == '[' && i + 1 < name.n && name.p[i + 1] >= '0' && name.p[i + 1] <= '9') {
+			strbuf_puts(out, "[*");
+			while (i + 1 < name.n && name.p[i + 1] >= '0' && name.p[i + 1] <= '9')
+				i++;
+		} else {
+			strbuf_putc(out, name.p[i]);
+		}
+	}
+}
+
+static const char *text_of(const cJSON *o, const char *key)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	return cJSON_IsString(v) ? v->valuestring : "";
+}
+static int64_t number_of(const cJSON *o, const char *key)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	return cJSON_IsNumber(v) && v->valuedouble > -9e15 && v->valuedouble < 9e15 ? (int64_t)v->valuedouble : 0;
+}
+static bool is_true(const cJSON *o, const char *key) { return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, key)); }
+static const cJSON *first_of(const cJSON *o, const char *key)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	return v ? v->child : NULL;
+}
+
+typedef struct group_row {
+	char *pattern, *sharding;
+	const char *type, *role;
+	uint32_t count;
+} group_row;
+
+static void argument_table(const cJSON *document, strbuf *out)
+{
+	arena mem = {0};
+	VEC(group_row) rows = {0};
+	strbuf pattern = {0}, cell = {0};
+	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next) {
+		pattern_of(str_of(text_of(a, "name")), &pattern);
+		strbuf_clear(&cell);
+		const cJSON *decided = cJSON_GetObjectItemCaseSensitive(a, "sharding"), *propagated = cJSON_GetObjectItemCaseSensitive(a, "propagated");
+		sharding_cell(cJSON_IsNull(decided) && propagated ? propagated : decided, &cell);
+		if (cJSON_IsNull(decided) && propagated)
+			strbuf_puts(&cell, " by propagation");
+		uint32_t k = 0;
+		while (k < rows.n && (strcmp(rows.p[k].pattern, pattern.p) || strcmp(rows.p[k].type, text_of(a, "type")) || strcmp(rows.p[k].sharding, cell.p)))
+			k++;
+		if (k == rows.n)
+			vec_push(&rows, (group_row){arena_strdup(&mem, pattern.p, pattern.n), arena_strdup(&mem, cell.p, cell.n), text_of(a, "type"), text_of(a, "role"), 0});
+		rows.p[k].count++;
+	}
+	rule_line(out, "ARGUMENTS");
+	strbuf_printf(out, "  %5s  %-*s %-10s %-28s %s\n", "count", NAME_WIDTH, "name", "role", "type", "sharding");
+	for (uint32_t k = 0; k < rows.n; k++)
+		strbuf_printf(out, "  %5u  %-*s %-10s %-28s %s\n", rows.p[k].count, NAME_WIDTH, rows.p[k].pattern, rows.p[k].role, rows.p[k].type, rows.p[k].sharding);
+	strbuf_release(&pattern);
+	strbuf_release(&cell);
+	vec_release(&rows);
+	arena_release(&mem);
+}
+
+static void signed_duration(strbuf *out, int64_t ns)
+{
+	strbuf_putc(out, ns < 0 ? '-' : '+');
+	strbuf_duration(out, ns < 0 ? -ns : ns);
+}
+static void signed_bytes(strbuf *out, int64_t bytes)
+{
+	strbuf_putc(out, bytes < 0 ? '-' : '+');
+	strbuf_bytes(out, bytes < 0 ? -bytes : bytes);
+}
+
+static void decision_table(const cJSON *document, strbuf *out)
+{
+	strbuf pattern = {0};
+	uint32_t n = 0, n_args = 0;
+	VEC(const char *) names = {0};
+	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next, n_args++)
+		vec_push(&names, text_of(a, "name"));
+	rule_line(out, "DECISIONS");
+	for (const cJSON *a = first_of(document, "actions"); a; a = a->next) {
+		const cJSON *members = cJSON_GetObjectItemCaseSensitive(a, "members"), *delta = cJSON_GetObjectItemCaseSensitive(a, "delta");
+		uint32_t first = members && members->child ? (uint32_t)members->child->valuedouble : 0;
+		int count = cJSON_GetArraySize(members);
+		strbuf row = {0};
+		pattern_of(str_of(first < n_args ? names.p[first] : "?"), &pattern);
+		strbuf_printf(&row, "  %2u  %-14s ", ++n, text_of(a, "tactic"));
+		if (!strcmp(text_of(a, "kind"), "replicate"))
+			strbuf_printf(&row, "keep %s%s off %s", pattern.p, count > 1 ? " and others" : "", text_of(a, "axis"));
+		else
+			strbuf_printf(&row, "shard dim %lld of %s%s over %s", (long long)number_of(a, "dimension"), pattern.p, count > 1 ? " and others" : "", text_of(a, "axis"));
+		strbuf_printf(&row, " (%d)", count);
+		strbuf_printf(out, "%-100s ", row.p);
+		if (number_of(delta, "runtime_ns") || number_of(delta, "peak_bytes")) {
+			signed_duration(out, number_of(delta, "runtime_ns"));
+			strbuf_puts(out, "  ");
+			signed_bytes(out, number_of(delta, "peak_bytes"));
+		}
+		strbuf_putc(out, '\n');
+		strbuf_release(&row);
+	}
+	if (!n)
+		strbuf_puts(out, "  none\n");
+	vec_release(&names);
+	strbuf_release(&pattern);
+}
+
+static void collective_row(strbuf *out, const char *kind, int64_t count, int64_t dynamic_count, int64_t bytes)
+{
+	strbuf cell = {0};
+	strbuf_bytes(&cell, bytes);
+	strbuf_printf(out, "  %-20s %6lld instructions %8lld executions %12s\n", kind, (long long)count, (long long)dynamic_count, cell.p);
+	strbuf_release(&cell);
+}
+
+static const char collectives_title[] = "COLLECTIVES (per step and device)";
+
+/* One row of the cost table; best_ns: the answer's step time, for the ratio. */
+static void cost_row(strbuf *out, const char *name, const cJSON *cost, bool fits, int64_t best_ns)
+{
+	strbuf time = {0}, comm = {0}, peak = {0};
+	int64_t runtime = number_of(cost, "runtime_ns");
+	strbuf_duration(&time, runtime);
+	strbuf_duration(&comm, number_of(cost, "exposed_communication_ns"));
+	strbuf_bytes(&peak, number_of(cost, "peak_bytes"));
+	strbuf_printf(out, "  %-26s %10s %12s %12s  %-10s", name, time.p, comm.p, peak.p, fits ? "fits" : "too large");
+	if (best_ns > 0 && runtime != best_ns)
+		strbuf_printf(out, " %.2fx", (double)runtime / (double)best_ns);
+	strbuf_putc(out, '\n');
+	strbuf_release(&time);
+	strbuf_release(&comm);
+	strbuf_release(&peak);
+}
+
+void report_cost(const cost *c, int64_t memory_limit, strbuf *out)
+{
+	static const struct {
+		const char *label;
+		size_t offset;
+		bool bytes;
+	} rows[] = {
+		{"step time", offsetof(cost, runtime_ns), false},
+		{"compute", offsetof(cost, compute_ns), false},
+		{"communication", offsetof(cost, communication_ns), false},
+		{"exposed communication", offsetof(cost, exposed_communication_ns), false},
+		{"peak memory", offsetof(cost, peak_bytes), true},
+		{"arguments", offsetof(cost, argument_bytes), true},
+		{"outputs", offsetof(cost, output_bytes), true},
+		{"donated in place", offsetof(cost, alias_bytes), true},
+		{"temporary", offsetof(cost, temporary_bytes), true},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		int64_t v;
+		memcpy(&v, (const char *)c + rows[i].offset, sizeof v);
+		strbuf cell = {0};
+		if (rows[i].bytes)
+			strbuf_bytes(&cell, v);
+		else
+			strbuf_duration(&cell, v);
+		strbuf_printf(out, "  %-24s %12s\n", rows[i].label, cell.p);
+		strbuf_release(&cell);
+	}
+	if (memory_limit > 0) {
+		strbuf limit = {0};
+		strbuf_bytes(&limit, memory_limit);
+		strbuf_printf(out, "  %-24s %12s  %s\n", "memory limit", limit.p, c->peak_bytes <= memory_limit ? "fits" : "does not fit");
+		strbuf_release(&limit);
+	}
+	rule_line(out, collectives_title);
+	bool any = false;
+	for (int k = 0; k < COLL_COUNT; k++)
+		if (c->collectives[k].count) {
+			collective_row(out, collective_name((collective_kind)k), c->collectives[k].count, c->collectives[k].dynamic_count, c->collectives[k].bytes);
+			any = true;
+		}
+	if (!any)
+		strbuf_puts(out, "  none\n");
+}
+
+void report_document(const cJSON *document, bool color, strbuf *out)
+{
+	const char *bold = color ? "\033[1m" : "", *plain = color ? "\033[0m" : "";
+	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(document, "cost"), *search = cJSON_GetObjectItemCaseSensitive(document, "search");
+	const cJSON *mesh = cJSON_GetObjectItemCaseSensitive(document, "mesh");
+	strbuf_printf(out, "%s@%s%s on ", bold, text_of(cJSON_GetObjectItemCaseSensitive(document, "module"), "name"), plain);
+	for (const cJSON *axis = first_of(mesh, "axes"); axis; axis = axis->next)
+		strbuf_printf(out, "%s=%lld%s", text_of(axis, "name"), (long long)number_of(axis, "size"), axis->next ? "," : "");
+	strbuf_printf(out, " of %s, limit ", text_of(document, "device"));
+	strbuf_bytes(out, number_of(document, "memory_limit_bytes"));
+	strbuf_puts(out, " per device\n");
+	argument_table(document, out);
+	decision_table(document, out);
+	rule_line(out, collectives_title);
+	bool any = false;
+	for (const cJSON *c = first_of(cost, "collectives"); c; c = c->next)
+		if (number_of(c, "count")) {
+			collective_row(out, c->string, number_of(c, "count"), number_of(c, "dynamic_count"), number_of(c, "bytes"));
+			any = true;
+		}
+	if (!any)
+		strbuf_puts(out, "  none\n");
+	rule_line(out, "COST");
+	strbuf_printf(out, "  %-26s %10s %12s %12s\n", "", "step", "exposed comm", "peak memory");
+	strbuf_puts(out, bold);
+	cost_row(out, "this strategy", cost, is_true(document, "fits"), 0);
+	strbuf_puts(out, plain);
+	for (const cJSON *b = first_of(document, "baselines"); b; b = b->next)
+		cost_row(out, text_of(b, "name"), cJSON_GetObjectItemCaseSensitive(b, "cost"), is_true(b, "fits"), number_of(cost, "runtime_ns"));
+	for (const cJSON *u = first_of(document, "unsupported"); u; u = u->next)
+		strbuf_printf(out, "  no sharding rule: %s at %s (%lld times), kept replicated\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
+	const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(search, "seconds");
+	strbuf_printf(out, "\n  %lld evaluations, %lld replays, %lld groups, %.2f s%s\n", (long long)number_of(search, "evaluations"), (long long)number_of(search, "replays"),
+		      (long long)number_of(search, "groups"), cJSON_IsNumber(seconds) ? seconds->valuedouble : 0.0, is_true(search, "interrupted") ? " (interrupted)" : "");
+}
+
+/* ---------------------------------------------------------------- explain */
+
+static status cost_without(module *m, const strategy *s, const bool *dropped_args, const device *dev, cost *out, diag *d)
+{
+	strategy t;
+	module *annotated;
+	strategy_copy(&t, s);
+	for (uint32_t a = 0; a < s->n_args; a++)
+		if (dropped_args[a])
+			t.args[a] = SHARDING_NONE;
+	/* Results that were pinned to a dropped argument are freed with it. */
+	for (uint32_t a = 0; a < s->n_args; a++)
+		for (uint32_t r = 0; dropped_args[a] && r < s->n_results; r++)
+			if (s->results[r] != SHARDING_NONE && s->results[r] == s->args[a])
+				t.results[r] = SHARDING_NONE;
+	status st = strategy_apply(m, &t, &annotated, d);
+	if (st == ST_OK) {
+		st = search_replay(annotated, dev, s->has_links ? s->axis_links : NULL, out, d);
+		module_free(annotated);
+	}
+	strategy_release(&t);
+	return st;
+}
+
+typedef struct source_row {
+	uint8_t kind;
+	str where, op;
+	int64_t count, bytes, time_ns;
+} source_row;
+
+static int by_time(const void *a, const void *b)
+{
+	const source_row *x = a, *y = b;
+	return x->time_ns != y->time_ns ? (x->time_ns < y->time_ns ? 1 : -1) : x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
+}
+
+/* Collectives of the whole strategy by source location, the costliest first. */
+static void collective_sources(const evaluation *ev, strbuf *out)
+{
+	enum { MAX_ROWS = 15 };
+	arena mem = {0};
+	VEC(source_row) rows = {0};
+	uint32_t n_events;
+	const op_event *events = simulator_events(ev->sim, &n_events);
+	for (uint32_t i = 0; i < n_events; i++) {
+		const lop *l = &ev->low->ops.p[events[i].op];
+		if (l->kind != LOP_COLLECTIVE || l->erased || l->coll == COLL_ALL_SLICE)
+			continue;
+		strbuf where = {0};
+		str op = STR("");
+		if (l->node != ID_NONE) {
+			op_id o = ev->p->nodes.p[l->node].op;
+			loc_print(ev->p->m, ev->p->m->ops.p[o].loc, &where);
+			op = strtab_get(&ev->p->m->strs, ev->p->m->ops.p[o].name);
+		}
+		str place = {where.p ? where.p : "", where.n};
+		uint32_t k = 0;
+		while (k < rows.n && !(rows.p[k].kind == l->coll && str_equal(rows.p[k].where, place) && str_equal(rows.p[k].op, op)))
+			k++;
+		if (k == rows.n)
+			vec_push(&rows, (source_row){l->coll, {arena_strdup(&mem, place.p, place.n), place.n}, op, 0, 0, 0});
+		int64_t times = lop_executions(ev->low, events[i].op);
+		rows.p[k].count += times;
+		rows.p[k].bytes = sat_add(rows.p[k].bytes, sat_mul(times, l->bytes));
+		rows.p[k].time_ns = sat_add(rows.p[k].time_ns, sat_mul(times, events[i].end_ns - events[i].start_ns));
+		strbuf_release(&where);
+	}
+	if (rows.n)
+		qsort(rows.p, rows.n, sizeof *rows.p, by_time);
+	rule_line(out, "COLLECTIVES BY SOURCE (costliest first)");
+	for (uint32_t k = 0; k < rows.n && k < MAX_ROWS; k++) {
+		strbuf_printf(out, "  %-18s %6lld x  ", collective_name((collective_kind)rows.p[k].kind), (long long)rows.p[k].count);
+		strbuf cell = {0};
+		strbuf_bytes(&cell, rows.p[k].bytes);
+		strbuf_puts(&cell, ", ");
+		strbuf_duration(&cell, rows.p[k].time_ns);
+		strbuf_printf(out, "%-24s %-28.*s " STR_FMT "\n", cell.p, STR_ARG(rows.p[k].op), STR_ARG(rows.p[k].where));
+		strbuf_release(&cell);
+	}
+	if (!rows.n)
+		strbuf_puts(out, "  none\n");
+	vec_release(&rows);
+	arena_release(&mem);
+}
+
+status report_explain(module *m, const strategy *s, const device *dev, int64_t memory_limit, strbuf *out, diag *d)
+{
+	module *annotated;
+	cost whole;
+	evaluation ev;
+	TRY(strategy_apply(m, s, &annotated, d));
+	status st = simulate_module(annotated, dev, s->has_links ? s->axis_links : NULL, &whole, &ev, d);
+	if (st != ST_OK) {
+		module_free(annotated);
+		return st;
+	}
+	rule_line(out, "COST");
+	report_cost(&whole, memory_limit ? memory_limit : dev->usable_bytes, out);
+	collective_sources(&ev, out);
+	evaluation_release(&ev);
+	module_free(annotated);
+
+	/* One row per set of arguments that the strategy shards alike: what would be lost without it. */
+	rule_line(out, "WITHOUT EACH DECISION (arguments that share a name pattern and a sharding)");
+	strbuf name = {0}, pattern = {0}, other = {0};
+	bool *done = xcalloc(s->n_args + 1, sizeof *done), *drop = xcalloc(s->n_args + 1, sizeof *drop);
+	for (uint32_t a = 0; a < s->n_args && st == ST_OK; a++) {
+		if (done[a] || s->args[a] == SHARDING_NONE)
+			continue;
+		strbuf_clear(&name);
+		module_arg_name(m, a, &name);
+		pattern_of((str){name.p, name.n}, &pattern);
+		uint32_t members = 0;
+		for (uint32_t b = 0; b < s->n_args; b++) {
+			strbuf_clear(&name);
+			module_arg_name(m, b, &name);
+			pattern_of((str){name.p, name.n}, &other);
+			drop[b] = s->args[b] == s->args[a] && !strcmp(pattern.p, other.p);
+			done[b] |= drop[b];
+			members += drop[b];
+		}
+		cost without;
+		st = cost_without(m, s, drop, dev, &without, d);
+		if (st != ST_OK)
+			break;
+		strbuf cell = {0};
+		sharding_edit e;
+		sharding_to_edit(m->shardings, s->args[a], &e);
+		cJSON *json = sharding_to_json(m->shardings, &e);
+		sharding_cell(json, &cell);
+		cJSON_Delete(json);
+		strbuf_printf(out, "  %-*s %4u x %-28s ", NAME_WIDTH, pattern.p, members, cell.p);
+		signed_duration(out, without.runtime_ns - whole.runtime_ns);
+		strbuf_puts(out, "  ");
+		signed_bytes(out, without.peak_bytes - whole.peak_bytes);
+		for (int k = 0; k < COLL_COUNT; k++) {
+			int64_t change = without.collectives[k].dynamic_count - whole.collectives[k].dynamic_count;
+			if (change)
+				strbuf_printf(out, "  %+lld %s", (long long)change, collective_name((collective_kind)k));
+		}
+		strbuf_putc(out, '\n');
+		strbuf_release(&cell);
+	}
+	free(done);
+	free(drop);
+	strbuf_release(&name);
+	strbuf_release(&pattern);
+	strbuf_release(&other);
+	return st;
+}

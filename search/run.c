@@ -1,0 +1,680 @@
+/* Runs a schedule: prepares the module (mesh, pins), replays the baselines, then lets each tactic refine the plans at
+ * hand. Automatic tactics grow a fixed number of logical trees, whoever works them off; results are merged in tree order
+ * at fixed evaluation counts, so that neither threads nor timing change the answer. Every candidate for the answer is
+ * replayed first. */
+#include "search/internal.h"
+
+#include <stdlib.h>
+
+enum { MAX_BASES = 3, ROUND_EVALUATIONS = 32, REPLAYS_PER_TACTIC = 3, MAX_TRIED = 256,
+       POLISH_SHARE = 4 /* of the budget, an automatic tactic having 1 */ };
+
+typedef struct runner {
+	search_options o; /* with the module's own mesh */
+	const search_options *user;
+	module *base;     /* the input with mesh and pins: what strategies are applied to */
+	problem pb;
+	evaluator *ev[LOGICAL_TREES];
+	tactic_list tactics;
+	plan bases[MAX_BASES];
+	uint32_t n_bases;
+	plan best_plan;
+	bool has_plan;    /* the best strategy came from best_plan */
+	score best_score;
+	search_result *out;
+	int64_t start_ns, deadline_ns; /* of the present tactic when the budget is time; 0: none */
+	uint64_t tried[MAX_TRIED]; /* hashes of replayed states */
+	uint32_t n_tried;
+	int threads;
+} runner;
+
+static int64_t elapsed(const runner *r) { return clock_ns() - r->start_ns; }
+
+static bool should_stop(void *arg)
+{
+	const runner *r = arg;
+	return (r->user->stop && *r->user->stop) || (r->deadline_ns && elapsed(r) > r->deadline_ns);
+}
+
+static void tell(runner *r, bool incumbent, const char *tactic)
+{
+	if (!r->user->on_event)
+		return;
+	search_event e = {.incumbent = incumbent, .evaluation = r->out->evaluations, .elapsed_ns = elapsed(r), .tactic = tactic, .cost = r->out->cost, .fits = r->out->fits};
+	r->user->on_event(r->user->user, &e);
+}
+
+/* ---------------------------------------------------------------- preparing the module */
+
+static bool any_sharding(const module *m)
+{
+	for (value_id v = 0; v < m->values.n; v++)
+		if (m->values.p[v].sharding != SHARDING_NONE)
+			return true;
+	for (uint32_t f = 0; f < m->funcs.n; f++)
+		for (uint32_t i = 0; i < m->funcs.p[f].n_results; i++)
+			if (m->funcs.p[f].result_shardings[i] != SHARDING_NONE)
+				return true;
+	return false;
+}
+
+/* The module's own mesh when it has one with the same axes; a different one with shardings on it is an error. */
+static status settle_mesh(runner *r, diag *d)
+{
+	module *m = r->base;
+	sharding_table *t = m->shardings;
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = m->ops.p[o].next) {
+		if (m->ops.p[o].kind != OP_SDY_MESH)
+			continue;
+		mesh_id own = mesh_find(t, op_text(m, o, "sym_name"));
+		if (own != ID_NONE && mesh_same_devices(t, own, r->o.mesh)) {
+			const mesh *a = &t->meshes.p[own], *b = &t->meshes.p[r->o.mesh];
+			bool names = a->n_axes == b->n_axes;
+			for (uint32_t i = 0; names && i < a->n_axes; i++)
+				names = a->axis_names[i] == b->axis_names[i];
+			if (names) {
+				r->o.mesh = own;
+				return ST_OK;
+			}
+		}
+	}
+	if (any_sharding(m))
+		return diag_set(d, ST_ERR_INVALID, "the module already has shardings on another mesh than the one given with --mesh");
+	return ST_OK;
+}
+
+static status apply_pins(runner *r, diag *d)
+{
+	module *m = r->base;
+	func *main = module_main(m);
+	const region *body = op_region(m, main->op, 0);
+	const char **by = xcalloc(main->n_args + 1, sizeof *by);
+	strbuf name;
+	strbuf_init(&name);
+	status s = ST_OK;
+	for (uint32_t p = 0; p < r->o.n_pins && s == ST_OK; p++) {
+		bool hit = false;
+		for (uint32_t a = 0; a < main->n_args && s == ST_OK; a++) {
+			strbuf_clear(&name);
+			module_arg_name(m, a, &name);
+			if (!glob_match(r->o.pins[p].glob, (str){name.p, name.n}))
+				continue;
+			hit = true;
+			sharding_edit e;
+			value_id v = body->args + a;
+			char why[256];
+			diag own = {0};
+			s = sharding_from_json_text(m->shardings, r->o.mesh, str_of(r->o.pins[p].sharding), value_type(m, v)->rank, &e, &own);
+			if (s != ST_OK)
+				diag_set(d, s, "pin '%s' on argument %s: %s", r->o.pins[p].glob, name.p, own.msg);
+			else if (!sharding_check(m->shardings, &e, value_type(m, v), why, sizeof why))
+				s = diag_set(d, ST_ERR_INVALID, "pin '%s' does not fit argument %s: %s", r->o.pins[p].glob, name.p, why);
+			if (s != ST_OK)
+				break;
+			sharding_id id = sharding_intern(m->shardings, &e), old = m->values.p[v].sharding;
+			if (old != SHARDING_NONE && old != id)
+				s = by[a] ? diag_set(d, ST_ERR_INVALID, "pins '%s:%s' and '%s:%s' contradict each other on argument %s", by[a], r->o.pins[p - 1].sharding,
+						     r->o.pins[p].glob, r->o.pins[p].sharding, name.p)
+					  : diag_set(d, ST_ERR_INVALID, "pin '%s:%s' contradicts the sharding that the module gives argument %s", r->o.pins[p].glob,
+						     r->o.pins[p].sharding, name.p);
+			m->values.p[v].sharding = id;
+			by[a] = r->o.pins[p].glob;
+		}
+		if (s == ST_OK && !hit)
+			s = diag_set(d, ST_ERR_INVALID, "pin '%s' names no argument", r->o.pins[p].glob);
+	}
+	strbuf_release(&name);
+	free(by);
+	return s;
+}
+
+static status apply_forbids(runner *r, diag *d)
+{
+	problem *pb = &r->pb;
+	if (!r->o.n_forbids)
+		return ST_OK;
+	pb->forbidden = arena_zarray(&pb->mem, bool, (size_t)pb->n_args * MAX_RANK * pb->n_axes + 1);
+	strbuf name;
+	strbuf_init(&name);
+	status s = ST_OK;
+	for (uint32_t f = 0; f < r->o.n_forbids && s == ST_OK; f++) {
+		const search_forbid *fb = &r->o.forbids[f];
+		uint32_t axis = mesh_axis_find(pb->m->shardings, pb->mesh, str_of(fb->axis));
+		bool hit = false;
+		if (axis == ID_NONE)
+			s = diag_set(d, ST_ERR_INVALID, "forbid '%s': the mesh has no axis '%s'", fb->glob, fb->axis);
+		for (uint32_t a = 0; a < pb->n_args && s == ST_OK; a++) {
+			strbuf_clear(&name);
+			module_arg_name(pb->m, a, &name);
+			if (glob_match(fb->glob, (str){name.p, name.n}) && fb->dimension < MAX_RANK) {
+				pb->forbidden[((size_t)a * MAX_RANK + fb->dimension) * pb->n_axes + axis] = true;
+				hit = true;
+			}
+		}
+		if (s == ST_OK && !hit)
+			s = diag_set(d, ST_ERR_INVALID, "forbid '%s' names no argument", fb->glob);
+	}
+	strbuf_release(&name);
+	return s;
+}
+
+/* ---------------------------------------------------------------- incumbents */
+
+static void take_incumbent(runner *r, strategy *s, const cost *c, const char *tactic)
+{
+	strategy_release(&r->out->best);
+	r->out->best = *s;
+	r->out->cost = *c;
+	r->out->fits = c->peak_bytes <= r->pb.memory_limit;
+	r->best_score = score_final(&r->pb, c);
+	vec_push(&r->out->incumbents, (incumbent_mark){r->out->evaluations, elapsed(r), c->runtime_ns, c->peak_bytes});
+	tell(r, true, tactic);
+}
+
+/* Replays a plan; it becomes the answer when it beats the present one. */
+static status try_plan(runner *r, plan *pl, const char *tactic, diag *d)
+{
+	cost incremental, replayed;
+	evaluator_run(r->ev[0], pl, &incremental);
+	uint64_t h = evaluator_hash(r->ev[0]);
+	for (uint32_t i = 0; i < r->n_tried; i++)
+		if (r->tried[i] == h)
+			return ST_OK;
+	if (r->n_tried < MAX_TRIED)
+		r->tried[r->n_tried++] = h;
+	strategy s;
+	evaluator_strategy(r->ev[0], pl, &s);
+	r->out->replays++;
+	bool allowed;
+	status st = replay_strategy(&r->pb, r->base, &s, &replayed, &allowed, d);
+	if (st == ST_OK && allowed && score_less(score_final(&r->pb, &replayed), r->best_score)) {
+		take_incumbent(r, &s, &replayed, tactic);
+		r->best_plan = *pl;
+		r->has_plan = true;
+		r->out->incremental = incremental;
+	} else {
+		strategy_release(&s);
+	}
+	return st;
+}
+
+/* ---------------------------------------------------------------- baselines */
+
+static sharding_id pinned_sharding(const runner *r, uint32_t arg)
+{
+	return r->pb.m->values.p[r->pb.p->vals.p[r->pb.p->args.p[arg]].value].sharding;
+}
+
+static status add_baseline(runner *r, const char *name, strategy *s, plan *pl, diag *d)
+{
+	baseline_result b = {.name = {arena_strdup(&r->out->mem, name, strlen(name)), strlen(name)}};
+	r->out->replays++;
+	bool allowed;
+	TRY(replay_strategy(&r->pb, r->base, s, &b.cost, &allowed, d));
+	b.fits = b.cost.peak_bytes <= r->pb.memory_limit;
+	bool first = r->out->baselines.n == 0;
+	/* A user's baseline may say what a pin says otherwise: it is shown, but cannot be the answer. */
+	for (uint32_t a = 0; a < r->pb.n_args; a++)
+		allowed &= !r->pb.pinned[a] || s->args[a] == SHARDING_NONE || s->args[a] == pinned_sharding(r, a);
+	strategy_copy(&b.plan, s);
+	vec_push(&r->out->baselines, b);
+	if (first || (allowed && score_less(score_final(&r->pb, &b.cost), r->best_score))) {
+		strategy keep;
+		strategy_copy(&keep, s);
+		take_incumbent(r, &keep, &b.cost, name);
+		r->has_plan = pl != NULL;
+		if (pl) {
+			r->best_plan = *pl;
+			evaluator_run(r->ev[0], &r->best_plan, &r->out->incremental);
+		}
+	}
+	return ST_OK;
+}
+
+static status run_baselines(runner *r, diag *d)
+{
+	static const char *const names[] = {"replicated", "data_parallel", "data_parallel_first_axis", "zero2", "zero3"};
+	plan *pl = xmalloc(sizeof *pl);
+	status s = ST_OK;
+	for (uint32_t i = 0; i < COUNT_OF(names) && s == ST_OK; i++) {
+		strategy st;
+		if (i == 2 && r->pb.n_axes < 2)
+			continue; /* the same as data_parallel */
+		baseline_plan(&r->pb, names[i], pl);
+		evaluator_run(r->ev[0], pl, NULL);
+		r->out->evaluations++;
+		evaluator_strategy(r->ev[0], pl, &st);
+		s = add_baseline(r, names[i], &st, pl, d);
+		strategy_release(&st);
+	}
+	free(pl);
+	for (uint32_t i = 0; i < r->o.n_baselines && s == ST_OK; i++) {
+		strategy st;
+		char device[64];
+		int64_t limit;
+		diag own = {0};
+		s = strategy_read(r->base, r->o.baselines[i].json, r->o.baselines[i].n, &st, device, &limit, &own);
+		if (s != ST_OK)
+			return diag_set(d, s, "baseline %s: %s", r->o.baselines[i].name, own.msg);
+		s = add_baseline(r, r->o.baselines[i].name, &st, NULL, d);
+		strategy_release(&st);
+	}
+	return s;
+}
+
+/* ---------------------------------------------------------------- tactics */
+
+static int by_score(const void *a, const void *b)
+{
+	const tree_best *x = *(tree_best *const *)a, *y = *(tree_best *const *)b;
+	if (score_less(x->s, y->s))
+		return -1;
+	if (score_less(y->s, x->s))
+		return 1;
+	return x->hash < y->hash ? -1 : x->hash > y->hash; /* equal scores: any fixed order */
+}
+
+/* The trees of one automatic tactic, worked off by whatever threads there are. */
+typedef struct grove {
+	runner *r;
+	const tactic *tc;
+	const action_list *actions;
+	tree *trees[LOGICAL_TREES];
+	uint64_t part, done[LOGICAL_TREES];
+} grove;
+
+static void plant(void *user, int i)
+{
+	grove *g = user;
+	runner *r = g->r;
+	g->trees[i] = tree_new(r->ev[i], &r->pb, &r->bases[(uint32_t)i % r->n_bases], g->actions, g->tc->title, r->o.seed, (uint32_t)i);
+}
+
+static void grow(void *user, int i)
+{
+	grove *g = user;
+	g->done[i] = tree_grow(g->trees[i], g->part, should_stop, g->r);
+}
+
+static void open_evaluator(void *user, int i)
+{
+	runner *r = user;
+	r->ev[i] = evaluator_new(&r->pb);
+}
+
+static status run_auto(runner *r, const tactic *tc, uint64_t budget, diag *d)
+{
+	action_list actions = {0};
+	actions_make(&r->pb, tc->axis_mask, tc->allowed, &actions);
+	if (!actions.n || !budget) {
+		vec_release(&actions);
+		return ST_OK;
+	}
+	grove g = {.r = r, .tc = tc, .actions = &actions};
+	r->pb.objective = tc->objective;
+	parallel_for(LOGICAL_TREES, r->threads, plant, &g);
+	tree **trees = g.trees;
+	uint64_t used = 0;
+	while (used < budget && !should_stop(r)) {
+		g.part = MIN((uint64_t)ROUND_EVALUATIONS, (budget - used + LOGICAL_TREES - 1) / LOGICAL_TREES);
+		parallel_for(LOGICAL_TREES, r->threads, grow, &g);
+		uint64_t sum = 0;
+		for (int i = 0; i < LOGICAL_TREES; i++)
+			sum += g.done[i];
+		used += sum;
+		r->out->evaluations += sum;
+		tell(r, false, tc->title);
+		if (!sum)
+			break;
+	}
+	VEC(const tree_best *) all = {0};
+	for (int i = 0; i < LOGICAL_TREES; i++) {
+		const tree_best *list;
+		uint32_t n = tree_results(trees[i], &list);
+		tree_stats st = tree_statistics(trees[i]);
+		r->out->nodes += st.nodes;
+		r->out->full_evaluations += st.full;
+		r->out->table_hits += st.hits;
+		for (uint32_t k = 0; k < n; k++)
+			vec_push(&all, &list[k]);
+	}
+	qsort(all.p, all.n, sizeof *all.p, by_score);
+	status s = ST_OK;
+	uint32_t bases = 0, replays = 0;
+	plan *pl = xmalloc(sizeof *pl), *kept = xcalloc(MAX_BASES, sizeof *kept);
+	for (uint32_t i = 0; i < all.n && s == ST_OK; i++) {
+		if (i && all.p[i]->hash == all.p[i - 1]->hash)
+			continue;
+		*pl = all.p[i]->pl;
+		if (bases < MAX_BASES - 1)
+			kept[bases++] = *pl;
+		if (replays++ < REPLAYS_PER_TACTIC)
+			s = try_plan(r, pl, tc->title, d);
+	}
+	/* When memory rules, the fastest state that does not fit yet may fit once a later axis shards it too. */
+	const tree_best *fastest = NULL;
+	for (uint32_t i = 0; i < all.n; i++)
+		if (!fastest || all.p[i]->c.runtime_ns < fastest->c.runtime_ns)
+			fastest = all.p[i];
+	if (fastest && bases && fastest->hash != all.p[0]->hash)
+		kept[bases++] = fastest->pl;
+	if (bases) {
+		memcpy(r->bases, kept, bases * sizeof *kept);
+		r->n_bases = bases;
+	}
+	free(pl);
+	free(kept);
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		tree_free(trees[i]);
+	r->pb.objective = r->o.objective;
+	vec_release(&all);
+	vec_release(&actions);
+	return s;
+}
+
+/* Adds one fixed decision to every plan at hand. */
+static status run_fixed(runner *r, const tactic *tc, diag *d)
+{
+	action a = tc->kind == TACTIC_MANUAL ? action_manual(&r->pb, tc->args, tc->n_args, tc->dimension, tc->axis)
+					     : action_role(&r->pb, tc->role, tc->axis, tc->allowed);
+	a.fixed = true;
+	/* What came before does not have this decision: the schedule's word counts more than a better answer without it. */
+	r->best_score = (score){false, INT64_MAX, INT64_MAX};
+	r->n_tried = 0;
+	for (uint32_t i = 0; i < r->n_bases; i++) {
+		plan *pl = &r->bases[i];
+		evaluator_run(r->ev[0], pl, NULL);
+		if (tc->kind == TACTIC_MANUAL && !evaluator_can(r->ev[0], &a))
+			return diag_set(d, ST_ERR_INVALID, "schedule: a manual tactic cannot shard dimension %u of its arguments: the axis is in use there, pinned, or does not divide it",
+					tc->dimension);
+		if (pl->n < MAX_PLAN && evaluator_can(r->ev[0], &a)) {
+			pl->decisions[pl->n] = a;
+			pl->tactics[pl->n++] = tc->title;
+		}
+		r->out->evaluations++;
+		TRY(try_plan(r, pl, tc->title, d));
+	}
+	return ST_OK;
+}
+
+/* A plan under polish. */
+typedef struct piece {
+	plan pl;
+	score s;
+	cost c;
+} piece;
+typedef struct workshop {
+	runner *r;
+	const action_list *actions;
+	piece **pieces;
+	uint64_t budget, seed, used[LOGICAL_TREES];
+} workshop;
+
+static void polish_one(void *user, int i)
+{
+	workshop *w = user;
+	piece *pc = w->pieces[i];
+	w->used[i] = polish_plan(w->r->ev[i], &w->r->pb, &pc->pl, &pc->s, &pc->c, w->actions, w->budget, w->seed + (uint64_t)i, should_stop, w->r);
+}
+
+static int by_piece_score(const void *a, const void *b)
+{
+	const piece *x = *(piece *const *)a, *y = *(piece *const *)b;
+	return score_less(x->s, y->s) ? -1 : score_less(y->s, x->s) ? 1 : x < y ? -1 : x > y;
+}
+
+/* Polishes n pieces side by side, as many at a time as there are evaluators, in a fixed order. */
+static void polish_all(runner *r, const action_list *actions, piece **pieces, uint32_t n, uint64_t budget_each, uint64_t seed)
+{
+	for (uint32_t from = 0; from < n; from += LOGICAL_TREES) {
+		uint32_t count = MIN(n - from, (uint32_t)LOGICAL_TREES);
+		workshop w = {.r = r, .actions = actions, .pieces = pieces + from, .budget = budget_each, .seed = seed + from};
+		parallel_for((int)count, r->threads, polish_one, &w);
+		for (uint32_t i = 0; i < count; i++)
+			r->out->evaluations += w.used[i];
+		tell(r, false, "polish");
+	}
+	qsort(pieces, n, sizeof *pieces, by_piece_score);
+}
+
+static bool same_plan(const plan *a, const plan *b)
+{
+	bool same = a->n == b->n;
+	for (uint32_t i = 0; i < a->n && same; i++)
+		same = a->decisions[i].axis == b->decisions[i].axis && a->decisions[i].n_targets == b->decisions[i].n_targets &&
+		       !memcmp(a->decisions[i].targets, b->decisions[i].targets, a->decisions[i].n_targets * sizeof(action_target));
+	return same;
+}
+
+static void add_start(piece *list, uint32_t *n, const plan *pl)
+{
+	for (uint32_t i = 0; i < *n; i++)
+		if (same_plan(&list[i].pl, pl))
+			return;
+	list[(*n)++].pl = *pl;
+}
+
+/* Two families of starts: what the search has so far, and the baselines, which lie elsewhere in the space. Each start
+ * gets a part of the budget; then the best of either family share the rest, so that one family's head start does not
+ * end the other. */
+static status run_polish(runner *r, uint64_t budget, diag *d)
+{
+	static const char *const starts_of[] = {"data_parallel", "zero2", "zero3"};
+	enum { MAX_STARTS = 1 + MAX_BASES + 3, FINALISTS = LOGICAL_TREES / 2 };
+	action_list actions = {0};
+	actions_make(&r->pb, UINT32_MAX, NULL, &actions);
+	actions_split(&r->pb, UINT32_MAX, &actions);
+	piece *start = xcalloc(MAX_STARTS, sizeof *start), *order[MAX_STARTS], *last[LOGICAL_TREES];
+	uint32_t found = 0, n, finalists = 0;
+	if (r->has_plan)
+		add_start(start, &found, &r->best_plan);
+	for (uint32_t i = 0; i < r->n_bases; i++)
+		add_start(start, &found, &r->bases[i]);
+	n = found;
+	plan *baseline = xmalloc(sizeof *baseline);
+	for (uint32_t i = 0; i < COUNT_OF(starts_of) && !r->user->schedule_json; i++) {
+		baseline_plan(&r->pb, starts_of[i], baseline);
+		add_start(start, &n, baseline);
+	}
+	free(baseline);
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = &start[i];
+	polish_all(r, &actions, order, n, budget / 2 / n + 1, r->o.seed);
+	for (int family = 0; family < 2; family++)
+		for (uint32_t i = 0, taken = 0; i < n && taken < FINALISTS; i++)
+			if ((order[i] >= &start[found]) == family) {
+				last[finalists++] = order[i];
+				taken++;
+			}
+	polish_all(r, &actions, last, finalists, budget / 2 / finalists + 1, r->o.seed + 1000);
+	status s = ST_OK;
+	for (uint32_t i = 0; i < finalists && s == ST_OK; i++)
+		s = try_plan(r, &last[i]->pl, "polish", d);
+	free(start);
+	vec_release(&actions);
+	return s;
+}
+
+static status run_schedule(runner *r, diag *d)
+{
+	const search_options *o = r->user;
+	uint64_t total = o->evaluations ? o->evaluations : o->time_limit_ns ? UINT64_MAX / 4 : SEARCH_DEFAULT_EVALUATIONS, fixed = 0;
+	uint32_t shares = 0;
+	for (uint32_t i = 0; i < r->tactics.n; i++) {
+		const tactic *tc = &r->tactics.p[i];
+		fixed += tc->evaluations;
+		shares += tc->evaluations ? 0 : tc->kind == TACTIC_AUTO ? 1 : tc->kind == TACTIC_POLISH ? POLISH_SHARE : 0;
+	}
+	uint64_t left = total > fixed + r->out->evaluations ? total - fixed - r->out->evaluations : 0, share = shares ? left / shares : 0;
+	r->n_bases = 1;
+	r->bases[0].n = 0;
+	for (uint32_t i = 0; i < r->tactics.n; i++) {
+		const tactic *tc = &r->tactics.p[i];
+		/* Time left is shared evenly between the tactics left; what one does not use goes to the next. */
+		int64_t now = elapsed(r);
+		r->deadline_ns = !o->time_limit_ns ? 0 : now < o->time_limit_ns ? now + (o->time_limit_ns - now) / (r->tactics.n - i) : now;
+		if (tc->kind == TACTIC_MANUAL || tc->kind == TACTIC_NAMED)
+			TRY(run_fixed(r, tc, d));
+		else if (!should_stop(r) && tc->kind == TACTIC_AUTO)
+			TRY(run_auto(r, tc, tc->evaluations ? tc->evaluations : share, d));
+		else if (!should_stop(r))
+			TRY(run_polish(r, tc->evaluations ? tc->evaluations : share * POLISH_SHARE, d));
+	}
+	return ST_OK;
+}
+
+/* ---------------------------------------------------------------- the answer */
+
+static void fill_actions(runner *r)
+{
+	strategy *s = &r->out->best;
+	if (!r->has_plan)
+		return;
+	evaluator *ev = r->ev[0];
+	cost before, after;
+	VEC(strategy_action) list = {0};
+	evaluator_undo(ev, 0);
+	evaluator_cost(ev, &before);
+	uint32_t steps = 0;
+	for (uint32_t i = 0; i < r->best_plan.n; i++) {
+		const action *a = &r->best_plan.decisions[i];
+		const action_target *targets;
+		if (!evaluator_decide(ev, a))
+			continue;
+		evaluator_cost(ev, &after);
+		uint32_t n = evaluator_targets(ev, steps++, &targets);
+		/* An action on a whole role chose its dimensions one by one: one entry per dimension; the first carries the delta. */
+		bool delta_given = false;
+		for (uint32_t dim = 0; dim <= DIM_KEEP; dim++) {
+			uint32_t *members = arena_array(&s->mem, uint32_t, n), k = 0;
+			for (uint32_t t = 0; t < n; t++)
+				if (targets[t].dim == dim)
+					members[k++] = targets[t].arg;
+			if (!k)
+				continue;
+			str tactic = str_of(a->on_role ? role_action_names[a->role] : r->best_plan.tactics[i]);
+			vec_push(&list, (strategy_action){
+				.tactic = {arena_strdup(&s->mem, tactic.p, tactic.n), tactic.n}, .kind = dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_PARTITION,
+				.members = members, .n_members = k, .dimension = dim == DIM_KEEP ? 0 : dim, .axis = a->axis,
+				.delta_runtime_ns = delta_given ? 0 : after.runtime_ns - before.runtime_ns,
+				.delta_peak_bytes = delta_given ? 0 : after.peak_bytes - before.peak_bytes});
+			delta_given = true;
+		}
+		before = after;
+	}
+	s->n_actions = list.n;
+	s->actions = arena_array(&s->mem, strategy_action, list.n);
+	if (list.n)
+		memcpy(s->actions, list.p, list.n * sizeof *list.p);
+	vec_release(&list);
+}
+
+static void fill_unsupported(runner *r)
+{
+	const problem *pb = &r->pb;
+	for (node_id i = 0; i < pb->p->nodes.n; i++) {
+		const node *n = &pb->p->nodes.p[i];
+		rule_id rule;
+		if (n->kind != NODE_OPAQUE || rule_of_op(&r->pb.rules, pb->m, n->op, false, &rule) != RULE_UNSUPPORTED)
+			continue;
+		strbuf where;
+		strbuf_init(&where);
+		loc_print(pb->m, pb->m->ops.p[n->op].loc, &where);
+		str name = strtab_get(&pb->m->strs, pb->m->ops.p[n->op].name);
+		int64_t bytes = 0;
+		for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
+			bytes = sat_add(bytes, sharding_local_bytes(pb->m->shardings, SHARDING_NONE, pval_type(pb->p, node_slots(pb->p, n)[k])));
+		bool known = false;
+		for (uint32_t u = 0; u < r->out->unsupported.n && !known; u++) {
+			unsupported_op *have = &r->out->unsupported.p[u];
+			if (str_equal(have->op, name) && str_equal(have->location, (str){where.p, where.n})) {
+				have->count++;
+				have->bytes = sat_add(have->bytes, bytes);
+				known = true;
+			}
+		}
+		if (!known)
+			vec_push(&r->out->unsupported, (unsupported_op){.op = {arena_strdup(&r->out->mem, name.p, name.n), name.n},
+									.location = {arena_strdup(&r->out->mem, where.p ? where.p : "", where.n), where.n},
+									.count = 1,
+									.bytes = bytes});
+		strbuf_release(&where);
+	}
+}
+
+static void fill_facts(runner *r)
+{
+	search_result *out = r->out;
+	const problem *pb = &r->pb;
+	out->memory_limit = pb->memory_limit;
+	out->pairing = pb->pairing;
+	out->groups = pb->n_groups;
+	out->roles = arena_array(&out->mem, role, pb->n_args + 1);
+	memcpy(out->roles, pb->roles, pb->n_args * sizeof *out->roles);
+	if (r->has_plan && out->cost.runtime_ns > 0)
+		out->replay_gap_ppm = (int64_t)((__int128)(out->incremental.runtime_ns - out->cost.runtime_ns) * 1000000 / out->cost.runtime_ns);
+	out->interrupted = r->user->stop && *r->user->stop;
+	out->elapsed_ns = elapsed(r);
+}
+
+status search_run(module *m, const search_options *o, search_result *out, diag *d)
+{
+	runner *r = xcalloc(1, sizeof *r);
+	*out = (search_result){0};
+	r->o = *o;
+	r->user = o;
+	r->out = out;
+	r->start_ns = clock_ns();
+	r->base = module_clone(m);
+	r->threads = (int)MIN(o->threads ? o->threads : (uint32_t)parallel_cores(), (uint32_t)LOGICAL_TREES);
+	status s = ST_OK;
+	if (!module_main(m))
+		s = diag_set(d, ST_ERR_INVALID, "the module has no function 'main'");
+	if (s == ST_OK)
+		s = settle_mesh(r, d);
+	if (s == ST_OK)
+		s = apply_pins(r, d);
+	if (s == ST_OK)
+		s = problem_init(&r->pb, r->base, &r->o, d);
+	if (s == ST_OK)
+		s = apply_forbids(r, d);
+	if (s == ST_OK)
+		s = schedule_read(&r->pb, o->schedule_json, &r->tactics, d);
+	if (s == ST_OK) {
+		parallel_for(LOGICAL_TREES, r->threads, open_evaluator, r);
+		s = run_baselines(r, d);
+	}
+	if (s == ST_OK)
+		s = run_schedule(r, d);
+	if (s == ST_OK) {
+		if (o->check && r->has_plan) {
+			evaluator_run(r->ev[0], &r->best_plan, NULL);
+			if (!evaluator_self_check(r->ev[0], &r->best_plan))
+				s = diag_set(d, ST_ERR_INTERNAL, "the incremental state differs from its unmemoised re-execution");
+		}
+		fill_actions(r);
+		fill_unsupported(r);
+		fill_facts(r);
+	}
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		evaluator_free(r->ev[i]);
+	vec_release(&r->tactics);
+	problem_release(&r->pb);
+	module_free(r->base);
+	free(r);
+	if (s != ST_OK)
+		search_result_release(out);
+	return s;
+}
+
+void search_result_release(search_result *r)
+{
+	strategy_release(&r->best);
+	for (uint32_t i = 0; i < r->baselines.n; i++)
+		strategy_release(&r->baselines.p[i].plan);
+	vec_release(&r->baselines);
+	vec_release(&r->incumbents);
+	vec_release(&r->unsupported);
+	arena_release(&r->mem);
+	*r = (search_result){0};
+}

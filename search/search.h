@@ -1,0 +1,163 @@
+/* search: from a module and a mesh to a strategy document.
+ *
+ *   problem.c    the imported program, paired results, roles      groups.c     arguments that must shard alike
+ *   actions.c    what may be decided, and when it is pruned       evaluator.c  decide -> settle -> lower -> simulate -> undo
+ *   tree.c       goal-oriented Monte Carlo tree search            polish.c     drop, move, swap and add over all axes
+ *   baselines.c  replicated, data_parallel, zero2, zero3, users'  replay.c     a fresh run of the whole pipeline
+ *   schedule.c   tactics                                          run.c        schedule, trees on threads, incumbents
+ *   strategy.c   the strategy document and the annotated module   document.c   its JSON       report.c  tables, explain
+ *
+ * Two truths are kept apart: the evaluator's (incremental, this decision order) and the replay's (one Shardy run over
+ * all annotations). Only replayed costs are reported and compared with baselines. */
+#ifndef SW_SEARCH_H
+#define SW_SEARCH_H
+
+#include "layout/layout.h"
+#include "simulator/simulator.h"
+
+/* ---------------------------------------------------------------- strategy documents */
+
+typedef enum role { ROLE_PARAMETER, ROLE_STATE, ROLE_DATA, ROLE_OTHER, ROLE_COUNT } role;
+const char *role_name(role r);
+
+typedef enum action_kind { ACTION_PARTITION, ACTION_REPLICATE, ACTION_CONSTRAIN } action_kind;
+
+typedef struct strategy_constraint {
+	str function, location; /* location: for people */
+	uint32_t op, result;    /* op: pre-order index in the function of the input module */
+	sharding_id sharding;
+} strategy_constraint;
+typedef struct strategy_action {
+	str tactic;
+	action_kind kind;
+	const uint32_t *members; /* argument indices */
+	uint32_t n_members, dimension;
+	uint32_t axis;
+	int64_t delta_runtime_ns, delta_peak_bytes;
+} strategy_action;
+/* Shardings are ids in the module's table; SHARDING_NONE: undecided. Arrays live in the strategy's arena. */
+typedef struct strategy {
+	arena mem;
+	mesh_id mesh;
+	bool has_links;
+	const char *axis_links[MAX_MESH_AXES]; /* link class of the device profile per axis, NULL: default filling */
+	uint32_t n_args, n_results, n_constraints, n_actions;
+	sharding_id *args, *results;
+	sharding_id *propagated; /* by argument: what the last replay made of it; SHARDING_NONE before one */
+	strategy_constraint *constraints;
+	strategy_action *actions;
+} strategy;
+void strategy_init(strategy *s, mesh_id mesh, uint32_t n_args, uint32_t n_results);
+void strategy_release(strategy *s);
+void strategy_copy(strategy *to, const strategy *from);
+
+/* Reads the strategy parts of a document: mesh, arguments, results, constraints. Arguments match by index, or by name
+ * glob when an entry has no index (hand-written documents). device: name in the document or "". */
+status strategy_read(const module *m, const char *json, size_t n, strategy *out, char device[64], int64_t *memory_limit, diag *d) MUST_USE;
+/* A copy of the module that carries the strategy: one mesh, partition counts, argument and result shardings,
+ * constraints. What the module had before stays where the strategy says nothing. */
+status strategy_apply(const module *m, const strategy *s, module **out, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- searching */
+
+typedef enum objective { OBJECTIVE_RUNTIME, OBJECTIVE_MEMORY } objective;
+
+typedef struct search_pin { /* --pin GLOB:SHARDING */
+	const char *glob, *sharding;
+} search_pin;
+typedef struct search_forbid { /* --forbid GLOB:DIM:AXIS */
+	const char *glob, *axis;
+	uint32_t dimension;
+} search_forbid;
+typedef struct search_baseline { /* --baseline FILE: text of a strategy document */
+	const char *name, *json;
+	size_t n;
+} search_baseline;
+
+typedef struct search_event {
+	bool incumbent; /* else a progress tick */
+	uint64_t evaluation;
+	int64_t elapsed_ns;
+	const char *tactic;
+	cost cost; /* of the incumbent, replayed */
+	bool fits;
+} search_event;
+
+typedef struct search_options {
+	mesh_id mesh;
+	const device *device;
+	const char *const *axis_links; /* per mesh axis, NULL: default filling */
+	int64_t memory_limit;          /* 0: the device's usable memory */
+	objective objective;
+	const char *schedule_json;     /* NULL: default schedule */
+	uint64_t evaluations;          /* 0: default */
+	int64_t time_limit_ns;         /* 0: none; otherwise anytime */
+	uint64_t seed;
+	uint32_t threads;              /* 0: all cores */
+	bool open_results;
+	const search_pin *pins;
+	uint32_t n_pins;
+	const search_forbid *forbids;
+	uint32_t n_forbids;
+	const search_baseline *baselines;
+	uint32_t n_baselines;
+	const volatile int *stop; /* nonzero: answer with the best so far */
+	void (*on_event)(void *user, const search_event *e);
+	void *user;
+	bool check; /* compare every incremental state with an unmemoised re-execution (slow, for tests) */
+} search_options;
+enum { SEARCH_DEFAULT_EVALUATIONS = 4000, SEARCH_DEFAULT_SEED = 1 };
+
+typedef struct baseline_result {
+	str name;
+	bool fits;
+	cost cost;
+	strategy plan;
+} baseline_result;
+typedef struct incumbent_mark {
+	uint64_t evaluation;
+	int64_t elapsed_ns, runtime_ns, peak_bytes;
+} incumbent_mark;
+typedef struct unsupported_op {
+	str op, location;
+	uint32_t count;
+	int64_t bytes; /* of the values it pins */
+} unsupported_op;
+
+typedef struct search_result {
+	arena mem;
+	strategy best;
+	cost cost;
+	bool fits, interrupted;
+	int64_t memory_limit;
+	role *roles; /* by argument */
+	VEC(baseline_result) baselines;
+	VEC(incumbent_mark) incumbents;
+	VEC(unsupported_op) unsupported;
+	const char *pairing; /* how results were paired with arguments: "donation", "dataflow", "none" */
+	uint64_t evaluations, replays, nodes, groups, actions, full_evaluations, table_hits;
+	int64_t elapsed_ns, replay_gap_ppm; /* incremental against replay, of the answer */
+	cost incremental;                   /* the evaluator's view of the answer */
+} search_result;
+
+status search_run(module *m, const search_options *o, search_result *out, diag *d) MUST_USE;
+void search_result_release(search_result *r);
+
+/* Cost of a module as it is annotated (the replay): what evaluate and simulate print. */
+status search_replay(const module *annotated, const device *dev, const char *const *axis_links, cost *out, diag *d) MUST_USE;
+
+/* Facts about main that need no mesh, for answers that are not searches (evaluate, explain). */
+status search_roles(const module *m, role *out /* by argument */, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- documents and tables */
+
+/* The document of DESIGN 5.2. Terminated JSON text appended to out. */
+status document_write(const module *m, const search_options *o, const search_result *r, strbuf *out, diag *d) MUST_USE;
+/* A strategy document as tables for people: groups of arguments with their shardings, decisions, collectives, baselines. */
+struct cJSON;
+void report_document(const struct cJSON *document, bool color, strbuf *out);
+void report_cost(const cost *c, int64_t memory_limit, strbuf *out);
+/* explain: every decision of a strategy taken away in turn, and which collective comes from where. */
+status report_explain(module *m, const strategy *s, const device *dev, int64_t memory_limit, strbuf *out, diag *d) MUST_USE;
+
+#endif

@@ -1,0 +1,376 @@
+/* Strategies: reading a document, and the annotated module that carries one. */
+#include "search/internal.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+
+void strategy_init(strategy *s, mesh_id mesh, uint32_t n_args, uint32_t n_results)
+{
+	*s = (strategy){.mesh = mesh, .n_args = n_args, .n_results = n_results};
+	s->args = arena_zarray(&s->mem, sharding_id, n_args + 1);
+	s->results = arena_zarray(&s->mem, sharding_id, n_results + 1);
+	s->propagated = arena_zarray(&s->mem, sharding_id, n_args + 1);
+}
+
+void strategy_release(strategy *s)
+{
+	arena_release(&s->mem);
+	*s = (strategy){0};
+}
+
+static str copy_str(arena *a, str s) { return (str){arena_strdup(a, s.p, s.n), s.n}; }
+
+void strategy_copy(strategy *to, const strategy *from)
+{
+	strategy_init(to, from->mesh, from->n_args, from->n_results);
+	to->has_links = from->has_links;
+	for (uint32_t i = 0; i < MAX_MESH_AXES; i++)
+		to->axis_links[i] = from->axis_links[i] ? arena_strdup(&to->mem, from->axis_links[i], strlen(from->axis_links[i])) : NULL;
+	memcpy(to->args, from->args, from->n_args * sizeof *to->args);
+	memcpy(to->results, from->results, from->n_results * sizeof *to->results);
+	memcpy(to->propagated, from->propagated, from->n_args * sizeof *to->propagated);
+	to->n_constraints = from->n_constraints;
+	to->constraints = arena_array(&to->mem, strategy_constraint, from->n_constraints);
+	for (uint32_t i = 0; i < from->n_constraints; i++) {
+		to->constraints[i] = from->constraints[i];
+		to->constraints[i].function = copy_str(&to->mem, from->constraints[i].function);
+		to->constraints[i].location = copy_str(&to->mem, from->constraints[i].location);
+	}
+	to->n_actions = from->n_actions;
+	to->actions = arena_array(&to->mem, strategy_action, from->n_actions);
+	for (uint32_t i = 0; i < from->n_actions; i++) {
+		strategy_action *a = &to->actions[i];
+		*a = from->actions[i];
+		a->tactic = copy_str(&to->mem, a->tactic);
+		uint32_t *members = arena_array(&to->mem, uint32_t, a->n_members);
+		memcpy(members, a->members, a->n_members * sizeof *members);
+		a->members = members;
+	}
+}
+
+/* ---------------------------------------------------------------- reading */
+
+typedef struct reader {
+	const module *m;
+	sharding_table *t;
+	const func *main;
+	strategy *s;
+	diag *d;
+} reader;
+
+static status read_sharding(reader *r, const cJSON *entry, const type *ty, const char *what, sharding_id *out)
+{
+	const cJSON *sh = cJSON_GetObjectItemCaseSensitive(entry, "sharding"), *priority = cJSON_GetObjectItemCaseSensitive(entry, "priority");
+	*out = SHARDING_NONE;
+	if (!sh || cJSON_IsNull(sh))
+		return ST_OK;
+	sharding_edit *e = xmalloc(sizeof *e);
+	diag own = {0};
+	char why[256];
+	status st = sharding_from_json(r->t, r->s->mesh, sh, ty->rank, e, &own);
+	uint32_t d = 0;
+	if (st == ST_OK && cJSON_IsArray(priority))
+		for (const cJSON *p = priority->child; p && d < e->rank; p = p->next, d++)
+			if (cJSON_IsNumber(p) && p->valuedouble > 0 && p->valuedouble < INT16_MAX && (e->dims[d].axes.n || !e->dims[d].closed))
+				e->dims[d].priority = (int16_t)p->valuedouble;
+	if (st != ST_OK)
+		diag_set(r->d, st, "strategy: sharding of %s: %s", what, own.msg);
+	else if (!sharding_check(r->t, e, ty, why, sizeof why))
+		st = diag_set(r->d, ST_ERR_INVALID, "strategy: sharding of %s: %s", what, why);
+	else
+		*out = sharding_intern(r->t, e);
+	free(e);
+	return st;
+}
+
+/* One entry of "arguments" or "results": by index, or by glob over names for hand-written documents. */
+static status read_entry(reader *r, const cJSON *entry, bool result, uint32_t at)
+{
+	const char *list = result ? "results" : "arguments";
+	uint32_t n = result ? r->main->n_results : r->main->n_args;
+	sharding_id *into = result ? r->s->results : r->s->args;
+	const cJSON *index = cJSON_GetObjectItemCaseSensitive(entry, "index"), *name = cJSON_GetObjectItemCaseSensitive(entry, "name");
+	char what[64];
+	value_id args = op_region(r->m, r->main->op, 0)->args;
+	if (!cJSON_IsObject(entry))
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: %s[%u]: expected an object", list, at);
+	if (cJSON_IsNumber(index)) {
+		if (index->valuedouble < 0 || index->valuedouble >= n || index->valuedouble != (double)(uint32_t)index->valuedouble)
+			return diag_set(r->d, ST_ERR_INVALID, "strategy: %s[%u]: index %g, but main has %u", list, at, index->valuedouble, n);
+		uint32_t i = (uint32_t)index->valuedouble;
+		snprintf(what, sizeof what, "%s[%u]", list, at);
+		return read_sharding(r, entry, result ? type_get(r->m, r->main->result_types[i]) : value_type(r->m, args + i), what, &into[i]);
+	}
+	if (result || !cJSON_IsString(name))
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: %s[%u]: expected an 'index'%s", list, at, result ? "" : " or a 'name'");
+	bool hit = false;
+	strbuf own = {0};
+	status st = ST_OK;
+	for (uint32_t i = 0; i < n && st == ST_OK; i++) {
+		strbuf_clear(&own);
+		module_arg_name(r->m, i, &own);
+		if (!glob_match(name->valuestring, (str){own.p, own.n}))
+			continue;
+		hit = true;
+		snprintf(what, sizeof what, "argument %.48s", own.p);
+		st = read_sharding(r, entry, value_type(r->m, args + i), what, &into[i]);
+	}
+	strbuf_release(&own);
+	if (st == ST_OK && !hit)
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: '%s' names no argument of the module", name->valuestring);
+	return st;
+}
+
+/* Pre-order index -> op of a function; ID_NONE beyond its end. */
+static op_id op_by_index(const module *m, op_id function, uint32_t index)
+{
+	op_id o = op_walk_next(m, function, function);
+	while (o != ID_NONE && index--)
+		o = op_walk_next(m, function, o);
+	return o;
+}
+
+static status read_constraint(reader *r, const cJSON *entry, uint32_t at)
+{
+	const cJSON *function = cJSON_GetObjectItemCaseSensitive(entry, "function"), *op = cJSON_GetObjectItemCaseSensitive(entry, "op"),
+		    *result = cJSON_GetObjectItemCaseSensitive(entry, "result"), *location = cJSON_GetObjectItemCaseSensitive(entry, "location");
+	str fname = cJSON_IsString(function) ? str_of(function->valuestring) : STR("main");
+	func *f = module_func_named((module *)(uintptr_t)r->m, fname);
+	if (!f || !cJSON_IsNumber(op) || op->valuedouble < 0 || op->valuedouble > UINT32_MAX)
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: constraints[%u]: expected a 'function' of the module and an 'op' index", at);
+	strategy_constraint *c = &r->s->constraints[r->s->n_constraints];
+	*c = (strategy_constraint){.op = (uint32_t)op->valuedouble, .result = cJSON_IsNumber(result) && result->valuedouble >= 0 ? (uint32_t)result->valuedouble : 0};
+	op_id o = op_by_index(r->m, f->op, c->op);
+	if (o == ID_NONE || c->result >= r->m->ops.p[o].n_results)
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: constraints[%u]: function " STR_FMT " has no op %u with result %u", at, STR_ARG(fname), c->op, c->result);
+	char what[64];
+	snprintf(what, sizeof what, "constraints[%u]", at);
+	TRY(read_sharding(r, entry, value_type(r->m, op_result(r->m, o, c->result)), what, &c->sharding));
+	if (c->sharding == SHARDING_NONE)
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: constraints[%u]: expected a 'sharding'", at);
+	c->function = copy_str(&r->s->mem, fname);
+	c->location = copy_str(&r->s->mem, cJSON_IsString(location) ? str_of(location->valuestring) : STR(""));
+	r->s->n_constraints++;
+	return ST_OK;
+}
+
+/* The module's own mesh is used when it has the same axes, so that its own shardings and the strategy's agree. */
+static mesh_id own_mesh(const module *m, mesh_id wanted)
+{
+	sharding_table *t = m->shardings;
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = m->ops.p[o].next) {
+		if (m->ops.p[o].kind != OP_SDY_MESH)
+			continue;
+		mesh_id own = mesh_find(t, op_text(m, o, "sym_name"));
+		if (own == ID_NONE || !mesh_same_devices(t, own, wanted))
+			continue;
+		const mesh *a = &t->meshes.p[own], *b = &t->meshes.p[wanted];
+		bool names = true;
+		for (uint32_t i = 0; i < a->n_axes; i++)
+			names &= a->axis_names[i] == b->axis_names[i];
+		if (names)
+			return own;
+	}
+	return wanted;
+}
+
+static status read_root(reader *r, const cJSON *root, char device[64], int64_t *memory_limit)
+{
+	const cJSON *mesh = cJSON_GetObjectItemCaseSensitive(root, "mesh"), *name = cJSON_GetObjectItemCaseSensitive(root, "device"),
+		    *limit = cJSON_GetObjectItemCaseSensitive(root, "memory_limit_bytes");
+	if (!cJSON_IsObject(root) || !mesh)
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: expected a document with a 'mesh'");
+	mesh_spec spec;
+	if (cJSON_IsString(mesh))
+		TRY(mesh_from_text(r->t, mesh->valuestring, &spec, r->d));
+	else
+		TRY(mesh_from_json(r->t, mesh, &spec, r->d));
+	strategy_init(r->s, own_mesh(r->m, spec.mesh), r->main->n_args, r->main->n_results);
+	for (uint32_t i = 0; i < r->t->meshes.p[spec.mesh].n_axes; i++)
+		if (spec.links[i]) {
+			str link = strtab_get(&r->t->names, spec.links[i]);
+			r->s->axis_links[i] = arena_strdup(&r->s->mem, link.p, link.n);
+			r->s->has_links = true;
+		}
+	snprintf(device, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
+	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15 ? (int64_t)limit->valuedouble : 0;
+	const cJSON *lists[3] = {cJSON_GetObjectItemCaseSensitive(root, "arguments"), cJSON_GetObjectItemCaseSensitive(root, "results"),
+				 cJSON_GetObjectItemCaseSensitive(root, "constraints")};
+	static const char *const names[3] = {"arguments", "results", "constraints"};
+	for (int k = 0; k < 3; k++) {
+		if (lists[k] && !cJSON_IsArray(lists[k]))
+			return diag_set(r->d, ST_ERR_INVALID, "strategy: '%s' must be a list", names[k]);
+		uint32_t at = 0;
+		if (k == 2 && lists[k])
+			r->s->constraints = arena_zarray(&r->s->mem, strategy_constraint, cJSON_GetArraySize(lists[k]));
+		for (const cJSON *c = lists[k] ? lists[k]->child : NULL; c; c = c->next, at++)
+			TRY(k == 2 ? read_constraint(r, c, at) : read_entry(r, c, k == 1, at));
+	}
+	return ST_OK;
+}
+
+status strategy_read(const module *m, const char *json, size_t n, strategy *out, char device[64], int64_t *memory_limit, diag *d)
+{
+	*out = (strategy){0};
+	const char *end = NULL;
+	func *main = module_main((module *)(uintptr_t)m);
+	if (!main)
+		return diag_set(d, ST_ERR_INVALID, "the module has no function 'main'");
+	cJSON *root = cJSON_ParseWithLengthOpts(json, n + 1, &end, 1);
+	if (!root)
+		return diag_at(d, json, n, end ? (size_t)(end - json) : 0, ST_ERR_PARSE, "strategy: invalid JSON");
+	reader r = {m, m->shardings, main, out, d};
+	status s = read_root(&r, root, device, memory_limit);
+	cJSON_Delete(root);
+	if (s != ST_OK)
+		strategy_release(out);
+	return s;
+}
+
+/* ---------------------------------------------------------------- applying */
+
+static void set_module_attr(module *m, const char *name, attr_id value)
+{
+	VEC(named_attr) list = {0};
+	str_id id = strtab_add(&m->strs, str_of(name));
+	if (m->module_attrs != ID_NONE) {
+		const attr *old = attr_get(m, m->module_attrs);
+		for (uint32_t i = 0; i < old->n; i++)
+			if (old->children[i].name != id)
+				vec_push(&list, old->children[i]);
+	}
+	vec_push(&list, (named_attr){id, value});
+	named_attr *own = arena_array(&m->mem, named_attr, list.n);
+	memcpy(own, list.p, list.n * sizeof *own);
+	m->module_attrs = attr_new(m, &(attr){.kind = ATTR_DICT, .type = ID_NONE, .n = list.n, .children = own});
+	vec_release(&list);
+}
+
+static bool mesh_declared(const module *m, mesh_id mesh)
+{
+	str name = strtab_get(&m->shardings->names, m->shardings->meshes.p[mesh].name);
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = m->ops.p[o].next)
+		if (m->ops.p[o].kind == OP_SDY_MESH && str_equal(op_text(m, o, "sym_name"), name))
+			return true;
+	return false;
+}
+
+static bool mesh_used(const module *m, mesh_id mesh)
+{
+	for (value_id v = 0; v < m->values.n; v++) {
+		sharding_id id = m->values.p[v].sharding;
+		if (id != SHARDING_NONE && sharding_get(m->shardings, id)->mesh == mesh)
+			return true;
+	}
+	return false;
+}
+
+/* An emitted module has one mesh: the strategy's. Declarations that nothing uses give way to it. */
+static status declare_mesh(module *m, mesh_id mesh, diag *d)
+{
+	op_id next;
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = next) {
+		next = m->ops.p[o].next;
+		if (m->ops.p[o].kind != OP_SDY_MESH)
+			continue;
+		mesh_id other = mesh_find(m->shardings, op_text(m, o, "sym_name"));
+		if (other == mesh)
+			continue;
+		if (other != ID_NONE && mesh_used(m, other))
+			return op_error(m, o, d, ST_ERR_INVALID, "the module has shardings on this mesh, the strategy is for another");
+		op_erase(m, o);
+	}
+	if (mesh_declared(m, mesh))
+		return ST_OK;
+	mesh_declare(m, mesh);
+	return ST_OK;
+}
+
+static bool same_cut(const sharding_table *t, sharding_id a, sharding_id b)
+{
+	if (a == SHARDING_NONE || b == SHARDING_NONE)
+		return a == b;
+	const sharding *x = sharding_get(t, a), *y = sharding_get(t, b);
+	if (x->rank != y->rank)
+		return false;
+	for (uint32_t d = 0; d < x->rank; d++)
+		if (!axes_equal(sharding_dim(x, d), sharding_dim(y, d)))
+			return false;
+	return true;
+}
+
+/* XLA refuses an alias between buffers of different shard shapes: such a donation is only an offer. */
+static void soften_donation(module *m, func *main, uint32_t arg)
+{
+	attr_id dict = main->arg_attrs[arg];
+	attr_id target = dict == ID_NONE ? ID_NONE : attr_child(m, dict, "tf.aliasing_output");
+	if (target == ID_NONE)
+		return;
+	int64_t r = attr_get(m, target)->i;
+	value_id v = op_region(m, main->op, 0)->args + arg;
+	if (r < 0 || r >= main->n_results || same_cut(m->shardings, m->values.p[v].sharding, main->result_shardings[r]))
+		return;
+	const attr *old = attr_get(m, dict);
+	uint32_t n = old->n;
+	named_attr *children = arena_array(&m->mem, named_attr, n);
+	memcpy(children, old->children, n * sizeof *children);
+	str_id alias = strtab_add(&m->strs, STR("tf.aliasing_output")), donor = strtab_add(&m->strs, STR("jax.buffer_donor"));
+	attr_id yes = attr_new(m, &(attr){.kind = ATTR_BOOL, .type = ID_NONE, .i = 1});
+	for (uint32_t i = 0; i < n; i++)
+		if (children[i].name == alias)
+			children[i] = (named_attr){donor, yes};
+	main->arg_attrs[arg] = attr_new(m, &(attr){.kind = ATTR_DICT, .type = ID_NONE, .n = n, .children = children});
+}
+
+static status add_constraints(module *m, const strategy *s, diag *d)
+{
+	/* Ops first, since indices count those of the input module. */
+	op_id *at = xmalloc((s->n_constraints + 1) * sizeof *at);
+	status st = ST_OK;
+	for (uint32_t i = 0; i < s->n_constraints && st == ST_OK; i++) {
+		func *f = module_func_named(m, s->constraints[i].function);
+		at[i] = f ? op_by_index(m, f->op, s->constraints[i].op) : ID_NONE;
+		if (at[i] == ID_NONE || s->constraints[i].result >= m->ops.p[at[i]].n_results)
+			st = diag_set(d, ST_ERR_INVALID, "strategy: constraints[%u] names no value of this module", i);
+	}
+	for (uint32_t i = 0; i < s->n_constraints && st == ST_OK; i++) {
+		value_id v = op_result(m, at[i], s->constraints[i].result);
+		type_id ty = m->values.p[v].type;
+		op_id c = op_new(m, OP_SDY_SHARDING_CONSTRAINT, strtab_add(&m->strs, STR("sdy.sharding_constraint")), &v, 1, &ty, 1, 0, m->ops.p[at[i]].loc);
+		m->values.p[op_result(m, c, 0)].sharding = s->constraints[i].sharding;
+		op_insert_after(m, c, at[i]);
+		value_replace_uses(m, v, op_result(m, c, 0), c);
+	}
+	free(at);
+	return st;
+}
+
+status strategy_apply(const module *m, const strategy *s, module **out, diag *d)
+{
+	*out = NULL;
+	module *c = module_clone(m);
+	func *main = module_main(c);
+	status st = main && main->n_args == s->n_args && main->n_results == s->n_results
+			    ? declare_mesh(c, s->mesh, d)
+			    : diag_set(d, ST_ERR_INVALID, "the strategy is for a main with %u arguments and %u results", s->n_args, s->n_results);
+	if (st == ST_OK)
+		st = add_constraints(c, s, d);
+	if (st != ST_OK) {
+		module_free(c);
+		return st;
+	}
+	main = module_main(c);
+	value_id args = op_region(c, main->op, 0)->args;
+	for (uint32_t a = 0; a < s->n_args; a++)
+		if (s->args[a] != SHARDING_NONE)
+			c->values.p[args + a].sharding = s->args[a];
+	for (uint32_t r = 0; r < s->n_results; r++)
+		if (s->results[r] != SHARDING_NONE)
+			main->result_shardings[r] = s->results[r];
+	for (uint32_t a = 0; a < s->n_args; a++)
+		soften_donation(c, main, a);
+	set_module_attr(c, "mhlo.num_partitions", attr_int(c, c->shardings->meshes.p[s->mesh].n_devices, "i32"));
+	set_module_attr(c, "mhlo.num_replicas", attr_int(c, 1, "i32"));
+	*out = c;
+	return ST_OK;
+}

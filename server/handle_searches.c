@@ -1,0 +1,285 @@
+#include "server/server.h"
+
+#include <stdlib.h>
+
+enum { MOST_WAIT_SECONDS = 60, MOST_PAGE = 1000, DEFAULT_PAGE = 100 };
+
+/* ---------------------------------------------------------------- create */
+
+typedef struct search_post { /* lives in request.state; create stands first: its write_op is what the writer sees */
+	search_create create;
+	search_spec spec;
+	request *r;
+} search_post;
+
+static void search_post_free(void *cls)
+{
+	search_post *t = cls;
+	spec_release(&t->spec);
+	strbuf_release(&t->create.json);
+	free(t);
+}
+
+static void reply_search(request *r, unsigned code, const char *id, strbuf *json, const char *cache_status)
+{
+	char location[96];
+	reply_json(r, code, json);
+	snprintf(location, sizeof location, "/v1/searches/%s", id);
+	reply_header(r, "Location", location);
+	reply_header(r, "Cache-Status", cache_status);
+}
+
+/* Writer thread, after COMMIT. */
+static void search_created(write_op *op)
+{
+	search_post *t = (search_post *)op;
+	request *r = t->r;
+	server *srv = r->srv;
+	search_create *a = &t->create;
+	if (op->result != ST_OK) {
+		reply_store_failure(r, op->result);
+	} else if (a->queue_full) {
+		reply_failure(r, PROBLEM_TOO_MANY, "%lld searches are waiting already", (long long)a->queue_limit);
+	} else if (a->cached) {
+		metric_add(srv, cache_hits, 1);
+		reply_search(r, 200, a->id, &a->json, "shardwright; hit");
+	} else {
+		if (a->existing)
+			metric_add(srv, searches_deduplicated, 1);
+		else
+			metric_add(srv, searches_created, 1);
+		reply_search(r, 202, a->id, &a->json, a->existing ? "shardwright; fwd=miss; collapsed" : "shardwright; fwd=miss");
+		reply_header(r, "Retry-After", "1");
+		if (!a->existing)
+			supervisor_kick(srv->supervisor);
+	}
+	request_resume(r);
+}
+
+static bool has_directive(const char *header, const char *directive)
+{
+	size_t n = strlen(directive);
+	for (const char *p = header; p && *p; p += strcspn(p, ","), p += *p == ',') {
+		p += strspn(p, " \t");
+		if (!strncasecmp(p, directive, n) && (!p[n] || strchr(" \t,;", p[n])))
+			return true;
+	}
+	return false;
+}
+
+void handle_search_post(request *r)
+{
+	server *srv = r->srv;
+	problem why = {0};
+	module_row module;
+	search_post *t = xcalloc(1, sizeof *t);
+	search_create *a = &t->create;
+	r->state = t;
+	r->free_state = search_post_free;
+	t->r = r;
+	if (!spec_parse(&t->spec, r->body.p ? r->body.p : "", r->body.n, srv->device_names, srv->device_count, &why)) {
+		reply_problem(r, &why);
+		return;
+	}
+	db *c = store_reader(srv->store);
+	if (!c || !module_find(c, t->spec.module, &module)) {
+		problem_at(&why, "/module", "there is no module '%s': upload it with POST /v1/modules first", t->spec.module);
+		why.kind = PROBLEM_NOT_FOUND;
+		reply_problem(r, &why);
+		return;
+	}
+	spec_key(&t->spec, module.fingerprint, module.shardings, srv->cost_model, a->key);
+	const char *cache = request_header(r, "Cache-Control");
+	bool only_cached = has_directive(cache, "only-if-cached") || has_directive(request_header(r, "Prefer"), "only-if-cached");
+	a->fresh = has_directive(cache, "no-cache") && !only_cached;
+	if (!a->fresh)
+		search_cached(c, a->key, t->spec.budget, t->spec.budget_amount, a->id);
+	if (a->id[0] && search_json_full(c, a->id, &a->json)) {
+		metric_add(srv, cache_hits, 1);
+		reply_search(r, 200, a->id, &a->json, "shardwright; hit");
+		return;
+	}
+	metric_add(srv, cache_misses, 1);
+	if (only_cached) {
+		reply_failure(r, PROBLEM_NOT_CACHED, "the store has no answer to this yet");
+		return;
+	}
+	a->op.run = search_create_run;
+	a->op.done = search_created;
+	a->spec = &t->spec;
+	a->queue_limit = srv->opt.queue;
+	a->max_failures = (int)srv->opt.search_attempts;
+	snprintf(a->fingerprint, sizeof a->fingerprint, "%s", module.fingerprint);
+	snprintf(a->owner, sizeof a->owner, "%s", r->owner);
+	request_park(r);
+	store_submit(srv->store, &a->op);
+}
+
+/* ---------------------------------------------------------------- read and wait */
+
+/* "30s", "500ms", "30": nanoseconds, cut to the most; -1 when malformed. */
+static int64_t parse_wait(const char *text)
+{
+	int64_t v;
+	size_t n = strspn(text, "0123456789");
+	if (!str_to_i64((str){text, n}, &v))
+		return -1;
+	bool ms = !strcmp(text + n, "ms");
+	if (!ms && text[n] && strcmp(text + n, "s"))
+		return -1;
+	int64_t most = ms ? MOST_WAIT_SECONDS * 1000ll : MOST_WAIT_SECONDS;
+	return MIN(v, most) * (ms ? 1000000 : 1000000000);
+}
+
+/* With If-None-Match, "something new" is a change of revision; without, the end of the search. */
+static void search_look(request *r)
+{
+	server *srv = r->srv;
+	db *c = store_reader(srv->store);
+	const char *match = request_header(r, "If-None-Match");
+	strbuf b;
+	strbuf_init(&b);
+	for (;;) {
+		uint64_t generation = watch_generation(srv->hub, r->id);
+		int64_t revision;
+		bool final;
+		strbuf_clear(&b);
+		if (!c || !search_json(c, r->id, &b, &revision, &final)) {
+			strbuf_release(&b);
+			reply_failure(r, PROBLEM_NOT_FOUND, "there is no search '%.100s'", r->id);
+			return;
+		}
+		char tag[32];
+		snprintf(tag, sizeof tag, "\"%lld\"", (long long)revision);
+		bool same = match && strstr(match, tag);
+		bool wait = final ? false : match ? same : true;
+		if (wait && clock_ns() < r->wait_until_ns && !watch_stopped(srv->hub)) {
+			if (request_watch(r, r->id, generation, r->wait_until_ns, search_look))
+				break;
+			continue;
+		}
+		if (same)
+			strbuf_clear(&b);
+		reply_json(r, same ? 304 : 200, &b);
+		reply_header(r, "ETag", tag);
+		return;
+	}
+	strbuf_release(&b);
+}
+
+void handle_search_get(request *r)
+{
+	const char *text = request_query(r, "wait");
+	int64_t wait = text ? parse_wait(text) : 0;
+	if (wait < 0) {
+		reply_failure(r, PROBLEM_BAD_REQUEST, "wait is '%.60s', expected a time such as 30s or 500ms", text);
+		return;
+	}
+	r->wait_until_ns = clock_ns() + wait;
+	search_look(r);
+}
+
+/* ---------------------------------------------------------------- cancel */
+
+typedef struct cancel_post {
+	search_cancel cancel;
+	request *r;
+} cancel_post;
+
+static void cancel_post_free(void *cls)
+{
+	strbuf_release(&((cancel_post *)cls)->cancel.json);
+	free(cls);
+}
+
+static void search_canceled(write_op *op)
+{
+	cancel_post *t = (cancel_post *)op;
+	request *r = t->r;
+	search_cancel *a = &t->cancel;
+	if (op->result != ST_OK) {
+		reply_store_failure(r, op->result);
+	} else if (!a->found) {
+		reply_failure(r, PROBLEM_NOT_FOUND, "there is no search '%.100s'", r->id);
+	} else {
+		reply_json(r, a->was_running ? 202 : 200, &a->json);
+		if (a->was_running)
+			supervisor_cancel(r->srv->supervisor, a->id);
+		else if (a->changed)
+			metric_add(r->srv, searches_canceled, 1);
+		if (a->changed)
+			watch_notify(r->srv->hub, a->id);
+	}
+	request_resume(r);
+}
+
+void handle_search_cancel(request *r)
+{
+	char id[SEARCH_ID_BYTES];
+	if (!request_search_id(r, id))
+		return;
+	cancel_post *t = xcalloc(1, sizeof *t);
+	t->r = r;
+	t->cancel.op.run = search_cancel_run;
+	t->cancel.op.done = search_canceled;
+	memcpy(t->cancel.id, id, sizeof id);
+	r->state = t;
+	r->free_state = cancel_post_free;
+	request_park(r);
+	store_submit(r->srv->store, &t->cancel.op);
+}
+
+/* ---------------------------------------------------------------- lists */
+
+static bool read_page(request *r, list_filter *f)
+{
+	const char *size = request_query(r, "page_size"), *token = request_query(r, "page_token");
+	f->page_size = DEFAULT_PAGE;
+	f->before = INT64_MAX;
+	if (size && (!str_to_i64(str_of(size), &f->page_size) || f->page_size < 1 || f->page_size > MOST_PAGE)) {
+		reply_failure(r, PROBLEM_BAD_REQUEST, "page_size is '%.60s', expected 1 to %d", size, MOST_PAGE);
+		return false;
+	}
+	if (token && !str_to_i64(str_of(token), &f->before)) {
+		reply_failure(r, PROBLEM_BAD_REQUEST, "page_token is not one that a list has answered");
+		return false;
+	}
+	return true;
+}
+
+static void reply_list(request *r, void (*list)(db *c, const list_filter *f, strbuf *out))
+{
+	list_filter f = {.module = request_query(r, "module"), .device = request_query(r, "device"), .state = request_query(r, "state")};
+	const char *mesh = request_query(r, "mesh");
+	problem why = {0};
+	strbuf canonical, b;
+	strbuf_init(&canonical);
+	strbuf_init(&b);
+	db *c = store_reader(r->srv->store);
+	if (mesh && !mesh_text_check(mesh, &canonical, &why)) {
+		reply_problem(r, &why);
+	} else if (!c) {
+		reply_failure(r, PROBLEM_INTERNAL, "the store cannot be read");
+	} else if (read_page(r, &f)) {
+		f.mesh = mesh ? canonical.p : NULL;
+		list(c, &f, &b);
+		reply_json(r, 200, &b);
+	}
+	strbuf_release(&canonical);
+	strbuf_release(&b);
+}
+
+void handle_search_list(request *r)
+{
+	static const char *const states[] = {"queued", "running", "succeeded", "failed", "canceled"};
+	const char *state = request_query(r, "state");
+	bool known = !state;
+	for (size_t i = 0; i < COUNT_OF(states); i++)
+		known = known || !strcmp(states[i], state);
+	if (known)
+		reply_list(r, list_searches);
+	else
+		reply_failure(r, PROBLEM_BAD_REQUEST, "state is '%.60s', expected queued, running, succeeded, failed or canceled", state);
+}
+
+void handle_strategy_list(request *r) { reply_list(r, list_strategies); }

@@ -1,0 +1,561 @@
+/* libmicrohttpd on one side, routes and handlers on the other. A request lives through these calls of serve():
+ *   first     the head is there: hygiene, route, token, sizes; a refusal is sent before the body
+ *   data      body bytes go into a buffer or an upload
+ *   complete  the handler runs: it prepares a reply, or parks the request
+ *   again     a parked request was resumed: its reply is ready, or the handler looks again */
+#include "server/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { MAX_IGNORED_BYTES = 64 << 10, MAX_DISCARDED_BYTES = 32 << 20, BACKLOG = 511, CONNECTION_MEMORY = 32 << 10 };
+
+/* ---------------------------------------------------------------- replies */
+
+const char *request_header(request *r, const char *name) { return MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, name); }
+const char *request_query(request *r, const char *name) { return MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, name); }
+
+void reply_response(request *r, unsigned code, struct MHD_Response *response)
+{
+	if (r->reply)
+		MHD_destroy_response(r->reply);
+	r->reply = response;
+	r->reply_code = code;
+}
+
+void reply_header(request *r, const char *name, const char *value) { MHD_add_response_header(r->reply, name, value); }
+
+void reply_buffer(request *r, unsigned code, const char *type, strbuf *b)
+{
+	strbuf_add(b, "", 0);
+	reply_response(r, code, MHD_create_response_from_buffer(b->n, b->p, MHD_RESPMEM_MUST_FREE));
+	strbuf_init(b); /* the response owns the text now */
+	reply_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	reply_header(r, "X-Content-Type-Options", "nosniff");
+}
+
+void reply_json(request *r, unsigned code, strbuf *b)
+{
+	reply_buffer(r, code, "application/json", b);
+	reply_header(r, "Cache-Control", "no-cache");
+}
+
+void reply_problem(request *r, const problem *p)
+{
+	strbuf b;
+	strbuf_init(&b);
+	problem_json(p, &b);
+	reply_buffer(r, (unsigned)problem_status(p->kind), "application/problem+json", &b);
+	reply_header(r, "Cache-Control", "no-store");
+	if (p->retry_after) {
+		char seconds[16];
+		snprintf(seconds, sizeof seconds, "%d", p->retry_after);
+		reply_header(r, "Retry-After", seconds);
+	}
+	if (p->kind == PROBLEM_UNAUTHORIZED)
+		reply_header(r, "WWW-Authenticate", "Bearer");
+	if (p->kind == PROBLEM_MEDIA_TYPE)
+		reply_header(r, "Accept-Encoding", "gzip, zstd, identity");
+}
+
+void reply_failure(request *r, problem_kind kind, const char *fmt, ...)
+{
+	problem p = {0};
+	char detail[sizeof p.detail];
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(detail, sizeof detail, fmt, args);
+	va_end(args);
+	problem_set(&p, kind, "%s", detail);
+	if (kind == PROBLEM_TOO_MANY || kind == PROBLEM_UNAVAILABLE || kind == PROBLEM_STORAGE)
+		p.retry_after = 5;
+	reply_problem(r, &p);
+}
+
+void reply_store_failure(request *r, status s)
+{
+	if (s == ST_ERR_IO)
+		reply_failure(r, PROBLEM_STORAGE, "the store cannot be written: the disk is full or broken");
+	else
+		reply_failure(r, PROBLEM_INTERNAL, "the store failed");
+}
+
+bool request_search_id(request *r, char id[SEARCH_ID_BYTES])
+{
+	size_t n = strlen(r->id);
+	if (n != SEARCH_ID_BYTES - 1) {
+		reply_failure(r, PROBLEM_NOT_FOUND, "there is no search '%.100s'", r->id);
+		return false;
+	}
+	memcpy(id, r->id, SEARCH_ID_BYTES);
+	return true;
+}
+
+/* ---------------------------------------------------------------- parking */
+
+void request_park(request *r)
+{
+	r->parked = true;
+	MHD_suspend_connection(r->conn);
+}
+
+void request_resume(request *r) { MHD_resume_connection(r->conn); }
+
+bool request_watch(request *r, const char *id, uint64_t generation, int64_t deadline_ns, void (*again)(request *r))
+{
+	r->again = again;
+	r->parked = watch_park(r->srv->hub, &r->watch, id, generation, r->conn, deadline_ns);
+	return r->parked;
+}
+
+static enum MHD_Result send_reply(request *r)
+{
+	server *srv = r->srv;
+	metric_add(srv, requests, 1);
+	if (r->reply_code >= 500)
+		metric_add(srv, responses_5xx, 1);
+	else if (r->reply_code >= 400)
+		metric_add(srv, responses_4xx, 1);
+	if (!r->stream)
+		connections_phase(srv->connections, r->conn, PHASE_SEND);
+	if (srv->opt.log_requests)
+		log_info("event=request method=%s route=%s id=%s status=%u ms=%.1f owner=%s", r->route ? r->route->method : "?",
+			r->route ? r->route->pattern : "?", r->id, r->reply_code, (double)(clock_ns() - r->started_ns) / 1e6, r->owner);
+	enum MHD_Result ok = MHD_queue_response(r->conn, r->reply_code, r->reply);
+	MHD_destroy_response(r->reply);
+	r->reply = NULL;
+	return ok;
+}
+
+/* ---------------------------------------------------------------- the head of a request */
+
+typedef struct head {
+	int lengths, hosts, codings;
+	bool bad_coding, bad_length;
+} head;
+
+static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	head *h = cls;
+	(void)kind;
+	value = value ? value : "";
+	if (!strcasecmp(key, "Content-Length")) {
+		h->lengths++;
+		h->bad_length = h->bad_length || !value[0] || value[strspn(value, "0123456789")];
+	} else if (!strcasecmp(key, "Transfer-Encoding")) {
+		h->codings++;
+		h->bad_coding = h->bad_coding || strcasecmp(value, "chunked");
+	} else if (!strcasecmp(key, "Host")) {
+		h->hosts++;
+	}
+	return MHD_YES;
+}
+
+/* Heads that two HTTP programs may read differently are refused: between them requests get smuggled. */
+static bool check_head(request *r, const char *version)
+{
+	head h = {0};
+	MHD_get_connection_values(r->conn, MHD_HEADER_KIND, count_header, &h);
+	problem *p = &r->why;
+	if (h.lengths > 1 || h.bad_length)
+		return problem_set(p, PROBLEM_BAD_REQUEST, "more than one Content-Length, or one that is no number");
+	if (h.lengths && h.codings)
+		return problem_set(p, PROBLEM_BAD_REQUEST, "both Content-Length and Transfer-Encoding");
+	if (h.hosts > 1 || (!h.hosts && strcmp(version, MHD_HTTP_VERSION_1_0)))
+		return problem_set(p, PROBLEM_BAD_REQUEST, "expected exactly one Host");
+	if (h.codings > 1 || h.bad_coding)
+		return problem_set(p, PROBLEM_UNSUPPORTED_CODING, "the only transfer coding is chunked");
+	return true;
+}
+
+static bool check_token(request *r)
+{
+	server *srv = r->srv;
+	if (!srv->tokens || !r->route->scope)
+		return true;
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_DAEMON);
+	if (info && info->daemon == srv->local)
+		return true; /* the mode of the socket says who may connect */
+	int scopes = tokens_check(srv->tokens, request_header(r, "Authorization"), r->owner);
+	if (!scopes)
+		return problem_set(&r->why, PROBLEM_UNAUTHORIZED, "send a token as Authorization: Bearer TOKEN");
+	if (!(scopes & r->route->scope))
+		return problem_set(&r->why, PROBLEM_FORBIDDEN, "the token '%s' lacks the scope for this", r->owner);
+	return true;
+}
+
+static bool word_in_list(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+	for (const char *p = list; n && *p; p += strcspn(p, ","), p += *p == ',')
+		if (!strncmp(p, word, n) && (p[n] == ',' || !p[n]))
+			return true;
+	return false;
+}
+
+static enum MHD_Result check_parameter(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	request *r = cls;
+	(void)kind;
+	(void)value;
+	if (!word_in_list(r->route->query, key))
+		problem_set(&r->why, PROBLEM_BAD_REQUEST, "unknown query parameter '%.100s', expected one of: %s", key,
+			r->route->query[0] ? r->route->query : "none");
+	return MHD_YES;
+}
+
+static bool media_type_is(const char *header, const char *type)
+{
+	size_t n = strlen(type);
+	return header && !strncasecmp(header, type, n) && (!header[n] || header[n] == ';' || header[n] == ' ');
+}
+
+static bool check_module_body(request *r, const char *type, int64_t length)
+{
+	const char *coding = request_header(r, "Content-Encoding");
+	bool stored = r->route->body == BODY_MODULE;
+	int64_t limit = stored ? r->srv->opt.upload_limit : MAX_TOOL_BYTES;
+	upload_coding how = CODING_ANY;
+	if (media_type_is(type, "multipart/form-data") || media_type_is(type, "application/json"))
+		return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "send the module itself as the body, not %.60s", type);
+	if (coding && (!strcasecmp(coding, "gzip") || !strcasecmp(coding, "x-gzip")))
+		how = CODING_GZIP;
+	else if (coding && !strcasecmp(coding, "zstd"))
+		how = CODING_ZSTD;
+	else if (coding && strcasecmp(coding, "identity"))
+		return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "Content-Encoding is '%.60s', expected gzip, zstd or none", coding);
+	if (length > limit)
+		return problem_set(&r->why, PROBLEM_TOO_LARGE, "the body has %lld bytes, the limit is %lld", (long long)length, (long long)limit);
+	r->up = upload_new(stored ? store_objects(r->srv->store) : NULL, how, limit, stored ? r->srv->opt.module_limit : MAX_TOOL_BYTES);
+	return r->up || problem_set(&r->why, PROBLEM_STORAGE, "cannot make a temporary file: %s", strerror(errno));
+}
+
+static bool check_body(request *r, const char *method)
+{
+	const char *length_text = request_header(r, "Content-Length"), *type = request_header(r, "Content-Type");
+	int64_t length = 0;
+	if (length_text && !str_to_i64(str_of(length_text), &length))
+		length = INT64_MAX;
+	if (strcmp(method, "POST"))
+		return !length && !request_header(r, "Transfer-Encoding")
+			? true : problem_set(&r->why, PROBLEM_BAD_REQUEST, "%.16s takes no body", method);
+	switch (r->route->body) {
+	case BODY_MODULE:
+	case BODY_TEXT:
+		return check_module_body(r, type, length);
+	case BODY_JSON:
+		if (!media_type_is(type, "application/json"))
+			return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "expected Content-Type: application/json");
+		if (request_header(r, "Content-Encoding") && strcasecmp(request_header(r, "Content-Encoding"), "identity"))
+			return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "a JSON body is not compressed");
+		if (length > MAX_JSON_BYTES)
+			return problem_set(&r->why, PROBLEM_TOO_LARGE, "the body has %lld bytes, the limit is %d", (long long)length, MAX_JSON_BYTES);
+		return true;
+	case BODY_NONE:
+		break;
+	}
+	return length <= MAX_IGNORED_BYTES || problem_set(&r->why, PROBLEM_TOO_LARGE, "no body is expected here");
+}
+
+/* Everything that can be refused before the body arrives. */
+static bool check_request(request *r, const char *url, const char *method, const char *version)
+{
+	if (!check_head(r, version)) {
+		metric_add(r->srv, rejected_heads, 1);
+		r->ambiguous = true;
+		return false;
+	}
+	const char *as = strcmp(method, "HEAD") ? method : "GET";
+	r->route = route_find(as, url, r->id, r->allow);
+	if (!r->route)
+		return r->allow[0] ? problem_set(&r->why, PROBLEM_METHOD, "%.200s takes %s", url, r->allow)
+			: problem_set(&r->why, PROBLEM_NOT_FOUND, "nothing is at %.200s", url);
+	if (!check_token(r))
+		return false;
+	MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, check_parameter, r);
+	if (r->why.kind)
+		return false;
+	if (atomic_load(&r->srv->stopping))
+		return problem_set(&r->why, PROBLEM_UNAVAILABLE, "the daemon is stopping");
+	return check_body(r, method);
+}
+
+static request *request_new(server *srv, struct MHD_Connection *conn)
+{
+	request *r = xcalloc(1, sizeof *r);
+	r->srv = srv;
+	r->conn = conn;
+	r->started_ns = clock_ns();
+	atomic_fetch_add(&srv->requests_active, 1);
+	return r;
+}
+
+static void reply_refusal(request *r)
+{
+	reply_problem(r, &r->why);
+	if (r->why.kind == PROBLEM_METHOD)
+		reply_header(r, "Allow", r->allow);
+}
+
+static enum MHD_Result begin(request *r, const char *url, const char *method, const char *version)
+{
+	connections_phase(r->srv->connections, r->conn, PHASE_BODY);
+	if (check_request(r, url, method, version))
+		return MHD_YES;
+	/* Answering now saves the client its body, but ends the connection, and a client in the middle of sending may never
+	 * see the answer: bodies of a bearable size are taken in and dropped first. */
+	const char *length = request_header(r, "Content-Length");
+	int64_t bytes = 0;
+	bool bearable = (!length || (str_to_i64(str_of(length), &bytes) && bytes <= MAX_DISCARDED_BYTES)) && !request_header(r, "Expect");
+	if (bearable && !r->ambiguous)
+		return MHD_YES;
+	reply_refusal(r);
+	reply_header(r, "Connection", "close");
+	return send_reply(r);
+}
+
+static enum MHD_Result take_data(request *r, const char *p, size_t n)
+{
+	if (r->why.kind) {
+		/* A refusal can only be sent once the body has ended; one that does not end is cut off. */
+		r->discarded += (int64_t)n;
+		return r->discarded > MAX_DISCARDED_BYTES ? MHD_NO : MHD_YES;
+	}
+	size_t limit = r->route->body == BODY_JSON ? MAX_JSON_BYTES : MAX_IGNORED_BYTES;
+	if (r->up)
+		upload_feed(r->up, p, n, &r->why);
+	else if (r->body.n + n > limit)
+		problem_set(&r->why, PROBLEM_TOO_LARGE, "the body has more than the limit of %zu bytes", limit);
+	else
+		strbuf_add(&r->body, p, n);
+	return MHD_YES;
+}
+
+static enum MHD_Result serve(void *cls, struct MHD_Connection *conn, const char *url, const char *method, const char *version,
+	const char *data, size_t *data_n, void **context)
+{
+	server *srv = cls;
+	request *r = *context;
+	if (!r) {
+		*context = r = request_new(srv, conn);
+		return begin(r, url, method, version);
+	}
+	if (*data_n) {
+		size_t n = *data_n;
+		*data_n = 0;
+		return take_data(r, data, n);
+	}
+	r->parked = false;
+	if (!r->handled) {
+		r->handled = true;
+		connections_phase(srv->connections, conn, PHASE_WORK);
+		if (r->up && !r->why.kind)
+			upload_end(r->up, &r->why);
+		if (r->why.kind)
+			reply_refusal(r);
+		else
+			r->route->handle(r);
+	} else if (!r->reply && r->again) {
+		r->again(r);
+	}
+	if (r->parked)
+		return MHD_YES; /* another thread may be filling in the reply right now: do not look */
+	if (r->answered)
+		return r->sent;
+	return r->reply ? send_reply(r) : MHD_NO;
+}
+
+static void completed(void *cls, struct MHD_Connection *conn, void **context, enum MHD_RequestTerminationCode why)
+{
+	server *srv = cls;
+	request *r = *context;
+	(void)why;
+	if (!r)
+		return;
+	connections_phase(srv->connections, conn, PHASE_IDLE);
+	if (r->state)
+		r->free_state(r->state);
+	if (r->reply)
+		MHD_destroy_response(r->reply);
+	upload_free(r->up);
+	strbuf_release(&r->body);
+	free(r);
+	*context = NULL;
+	atomic_fetch_sub(&srv->requests_active, 1);
+}
+
+/* ---------------------------------------------------------------- sockets */
+
+static bool is_loopback(const struct sockaddr *a)
+{
+	if (a->sa_family == AF_INET)
+		return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+	return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+}
+
+static status bind_address(server *srv, const struct addrinfo *a, diag *d)
+{
+	int on = 1;
+	if (!is_loopback(a->ai_addr) && !srv->tokens && !srv->opt.insecure)
+		return diag_set(d, ST_ERR_INVALID, "'%s' is reachable by others: give --tokens FILE, or --insecure to let everybody in", srv->opt.listen);
+	if (!srv->opt.address_connections && !is_loopback(a->ai_addr))
+		srv->opt.address_connections = 64;
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return diag_set(d, ST_ERR_IO, "cannot make a socket: %s", strerror(errno));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	struct sockaddr_storage bound;
+	socklen_t n = sizeof bound;
+	if (bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 || getsockname(fd, (struct sockaddr *)&bound, &n) != 0) {
+		diag_set(d, ST_ERR_IO, "cannot listen on '%s': %s", srv->opt.listen, strerror(errno));
+		close(fd);
+		return ST_ERR_IO;
+	}
+	srv->tcp_fd = fd;
+	srv->port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port : ((struct sockaddr_in *)&bound)->sin_port);
+	return ST_OK;
+}
+
+static status open_tcp(server *srv, diag *d)
+{
+	char host[256];
+	const char *address = srv->opt.listen, *colon = strrchr(address, ':');
+	if (!colon || (size_t)(colon - address) >= sizeof host)
+		return diag_set(d, ST_ERR_INVALID, "--listen is '%s', expected HOST:PORT", address);
+	bool brackets = address[0] == '[' && colon > address && colon[-1] == ']';
+	snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * brackets, address + brackets);
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *list = NULL;
+	int rc = getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, &list);
+	if (rc != 0)
+		return diag_set(d, ST_ERR_INVALID, "--listen is '%s': %s", address, gai_strerror(rc));
+	status s = bind_address(srv, list, d);
+	freeaddrinfo(list);
+	return s;
+}
+
+static status open_local(server *srv, diag *d)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	const char *path = srv->opt.unix_socket;
+	if (strlen(path) >= sizeof a.sun_path)
+		return diag_set(d, ST_ERR_INVALID, "--unix: the path is longer than %zu bytes", sizeof a.sun_path - 1);
+	memcpy(a.sun_path, path, strlen(path) + 1);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0) {
+		close(fd);
+		return diag_set(d, ST_ERR_INVALID, "somebody serves on '%s' already", path);
+	}
+	if (errno == ECONNREFUSED)
+		unlink(path); /* left by a daemon that was killed */
+	mode_t before = umask(0177);
+	bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && listen(fd, BACKLOG) == 0;
+	umask(before);
+	if (!ok) {
+		diag_set(d, ST_ERR_IO, "cannot listen on '%s': %s", path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return ST_ERR_IO;
+	}
+	srv->local_fd = fd;
+	return ST_OK;
+}
+
+static void mhd_log(void *cls, const char *fmt, va_list args)
+{
+	char text[400];
+	(void)cls;
+	vsnprintf(text, sizeof text, fmt, args);
+	log_warn("event=http text=\"%s\"", text);
+}
+
+/* Percent-decoding, but a %00 stays as it is: decoded it would cut the text short. */
+static size_t unescape(void *cls, struct MHD_Connection *conn, char *text)
+{
+	(void)cls;
+	(void)conn;
+	return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
+}
+
+static struct MHD_Daemon *start_daemon(server *srv, int fd, int64_t per_address)
+{
+	const options *o = &srv->opt;
+	int64_t threads = o->http_threads ? o->http_threads : MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 2), 4);
+	struct MHD_OptionItem items[] = {
+		{MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)mhd_log, NULL},
+		{MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, srv},
+		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)connections_notify, srv->connections},
+		{MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)unescape, NULL},
+		{MHD_OPTION_LISTEN_SOCKET, fd, NULL},
+		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)o->connections, NULL},
+		{MHD_OPTION_PER_IP_CONNECTION_LIMIT, (intptr_t)per_address, NULL},
+		{MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)o->idle_timeout, NULL},
+		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
+		{MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+		{threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL},
+		{MHD_OPTION_END, 0, NULL},
+	};
+	return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, serve, srv,
+		MHD_OPTION_ARRAY, items, MHD_OPTION_END);
+}
+
+static void raise_descriptor_limit(const options *o)
+{
+	struct rlimit files;
+	rlim_t want = (rlim_t)o->connections + 256;
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= want)
+		return;
+	files.rlim_cur = MIN(want, files.rlim_max);
+	setrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur < want)
+		log_warn("event=few_descriptors limit=%llu wanted=%llu", (unsigned long long)files.rlim_cur, (unsigned long long)want);
+}
+
+status http_start(server *srv, diag *d)
+{
+	if (!srv->opt.listen[0] && !srv->opt.unix_socket[0])
+		return diag_set(d, ST_ERR_INVALID, "nothing to serve on: give --listen or --unix");
+	raise_descriptor_limit(&srv->opt);
+	if (srv->opt.listen[0]) {
+		TRY(open_tcp(srv, d));
+		srv->tcp = start_daemon(srv, srv->tcp_fd, srv->opt.address_connections);
+		if (!srv->tcp)
+			return diag_set(d, ST_ERR_INTERNAL, "cannot start the HTTP server");
+	}
+	if (srv->opt.unix_socket[0]) {
+		TRY(open_local(srv, d));
+		srv->local = start_daemon(srv, srv->local_fd, 0);
+		if (!srv->local)
+			return diag_set(d, ST_ERR_INTERNAL, "cannot start the HTTP server");
+	}
+	return ST_OK;
+}
+
+void http_quiesce(server *srv)
+{
+	if (srv->tcp)
+		MHD_quiesce_daemon(srv->tcp);
+	if (srv->local)
+		MHD_quiesce_daemon(srv->local);
+	if (srv->tcp_fd >= 0)
+		close(srv->tcp_fd);
+	if (srv->local_fd >= 0) {
+		close(srv->local_fd);
+		unlink(srv->opt.unix_socket);
+	}
+}
+
+void http_stop(server *srv)
+{
+	if (srv->tcp)
+		MHD_stop_daemon(srv->tcp);
+	if (srv->local)
+		MHD_stop_daemon(srv->local);
+}

@@ -1,0 +1,27 @@
+#include "server/server.h"
+
+#include <time.h>
+#include <unistd.h>
+
+void log_line(const char *level, const char *fmt, ...)
+{
+	struct timespec now;
+	struct tm tm;
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	char line[1024];
+	size_t n = strftime(line, 64, "%Y-%m-%dT%H:%M:%S", &tm);
+	n += (size_t)snprintf(line + n, sizeof line - n, ".%03ldZ %s ", now.tv_nsec / 1000000, level);
+	va_list args;
+	va_start(args, fmt);
+	int more = vsnprintf(line + n, sizeof line - n - 1, fmt, args);
+	va_end(args);
+	size_t end = MIN(n + (size_t)MAX(more, 0), sizeof line - 2);
+	for (size_t i = n; i < end; i++)
+		if ((unsigned char)line[i] < 0x20)
+			line[i] = ' '; /* texts of clients may be in it: one event stays one line */
+	line[end++] = '\n';
+	/* One write keeps lines of several threads apart; a closed standard error is no reason to stop. */
+	if (write(STDERR_FILENO, line, end) < 0)
+		return;
+}

@@ -1,0 +1,223 @@
+/* Worker processes. A child is started by fork and exec: the daemon never opens an OpenMP region, so a fork is safe, and
+ * between the two only async-signal-safe calls are made. */
+#include "server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* A copy of the environment with OMP_NUM_THREADS replaced; `entry` is the new one. */
+static char **environment_with(char *entry)
+{
+	size_t n = 0, k = 0;
+	while (environ[n])
+		n++;
+	char **out = xmalloc((n + 2) * sizeof *out);
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(environ[i], "OMP_NUM_THREADS=", 16))
+			out[k++] = environ[i];
+	out[k++] = entry;
+	out[k] = NULL;
+	return out;
+}
+
+static void child_main(const char *binary, char *const argv[], char *const env[], const child_limits *limits, const int fds[3],
+	pid_t parent)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	/* The daemon's death must not leave workers behind, whatever killed it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+		_exit(127);
+	setpgid(0, 0); /* an interrupt typed at the daemon's terminal is the daemon's to pass on */
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (limits->memory_bytes > 0) {
+		struct rlimit space = {(rlim_t)limits->memory_bytes, (rlim_t)limits->memory_bytes};
+		setrlimit(RLIMIT_AS, &space);
+	}
+	struct rlimit core = {0, 0};
+	setrlimit(RLIMIT_CORE, &core);
+	if (limits->nice)
+		setpriority(PRIO_PROCESS, 0, limits->nice);
+	if (limits->dir && chdir(limits->dir) != 0)
+		_exit(127);
+	for (int i = 0; i < 3; i++)
+		if (dup2(fds[i], i) < 0)
+			_exit(127);
+	syscall(SYS_close_range, 3u, ~0u, 0u);
+	execve(binary, argv, env);
+	_exit(127);
+}
+
+static bool open_pipes(int pipes[2][2], int *null)
+{
+	*null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	pipes[0][0] = pipes[0][1] = pipes[1][0] = pipes[1][1] = -1;
+	return *null >= 0 && pipe2(pipes[0], O_CLOEXEC) == 0 && pipe2(pipes[1], O_CLOEXEC) == 0;
+}
+
+bool child_start(const char *binary, char *const argv[], const child_limits *limits, child *out)
+{
+	int pipes[2][2], null;
+	char threads[40];
+	snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%d", limits->threads);
+	char **env = limits->threads ? environment_with(threads) : NULL;
+	pid_t parent = getpid();
+	out->pid = -1;
+	if (open_pipes(pipes, &null)) {
+		/* The parent's handlers must not run in the child before exec. */
+		sigset_t all, before;
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		out->pid = fork();
+		if (out->pid == 0)
+			child_main(binary, argv, env ? env : environ, limits, (int[]){null, pipes[0][1], pipes[1][1]}, parent);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	free(env);
+	if (null >= 0)
+		close(null);
+	for (int i = 0; i < 2; i++) {
+		if (pipes[i][1] >= 0)
+			close(pipes[i][1]);
+		if (out->pid < 0 && pipes[i][0] >= 0)
+			close(pipes[i][0]);
+	}
+	if (out->pid < 0)
+		return false;
+	out->out = pipes[0][0];
+	out->err = pipes[1][0];
+	fcntl(out->out, F_SETFL, O_NONBLOCK);
+	fcntl(out->err, F_SETFL, O_NONBLOCK);
+	return true;
+}
+
+bool read_available(int fd, strbuf *b, size_t limit, bool *eof)
+{
+	char chunk[65536];
+	for (;;) {
+		ssize_t n = read(fd, chunk, sizeof chunk);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return true;
+		if (n <= 0) {
+			*eof = true;
+			return true;
+		}
+		if (b->n + (size_t)n > limit)
+			return false;
+		strbuf_add(b, chunk, (size_t)n);
+	}
+}
+
+static int exit_code_of(int wait_status)
+{
+	return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+/* Reads both pipes until they end or a limit is met; false when the child has to be killed. */
+static bool drain(const child *c, int64_t deadline_ns, size_t out_limit, const atomic_bool *stop, run_result *r)
+{
+	bool ended[2] = {false, false};
+	int fds[2] = {c->out, c->err};
+	strbuf *to[2] = {&r->out, &r->err};
+	while (!ended[0] || !ended[1]) {
+		int64_t left_ms = (deadline_ns - clock_ns()) / 1000000;
+		r->stopped = stop && atomic_load(stop);
+		r->timed_out = left_ms <= 0;
+		if (r->stopped || r->timed_out)
+			return false;
+		struct pollfd p[2] = {{ended[0] ? -1 : fds[0], POLLIN, 0}, {ended[1] ? -1 : fds[1], POLLIN, 0}};
+		if (poll(p, 2, (int)MIN(left_ms, 200)) < 0 && errno != EINTR)
+			return false;
+		for (int i = 0; i < 2; i++)
+			if (p[i].revents && !read_available(fds[i], to[i], i ? 1 << 20 : out_limit, &ended[i])) {
+				r->too_large = true;
+				return false;
+			}
+	}
+	return true;
+}
+
+void child_run(const char *binary, char *const argv[], const child_limits *limits, int64_t limit_ms, size_t out_limit,
+	const atomic_bool *stop, run_result *r)
+{
+	memset(r, 0, sizeof *r);
+	r->exit_code = -1;
+	child c;
+	if (!child_start(binary, argv, limits, &c))
+		return;
+	if (!drain(&c, clock_ns() + limit_ms * 1000000, out_limit, stop, r))
+		kill(c.pid, SIGKILL);
+	close(c.out);
+	close(c.err);
+	int status_word = 0;
+	/* Both pipes closed and still alive: it has nothing more to tell. */
+	for (int i = 0; waitpid(c.pid, &status_word, WNOHANG) == 0; i++) {
+		if (i == 200)
+			kill(c.pid, SIGKILL);
+		usleep(i < 10 ? 200 : 10000);
+	}
+	r->exit_code = exit_code_of(status_word);
+	strbuf_add(&r->out, "", 0);
+	strbuf_add(&r->err, "", 0);
+}
+
+void run_result_release(run_result *r)
+{
+	strbuf_release(&r->out);
+	strbuf_release(&r->err);
+}
+
+/* "<number>:" that ends before `end`; returns the start of the digits or NULL. */
+static const char *number_before(const char *start, const char *end, uint32_t *out)
+{
+	const char *p = end;
+	while (p > start && p[-1] >= '0' && p[-1] <= '9')
+		p--;
+	int64_t v;
+	if (!str_to_i64((str){p, (size_t)(end - p)}, &v) || v > UINT32_MAX || p == start || p[-1] != ':')
+		return NULL;
+	*out = (uint32_t)v;
+	return p;
+}
+
+void worker_error(const char *text, problem *out)
+{
+	const char *mark = strstr(text, "error: ");
+	if (!mark) {
+		const char *end = strchr(text, '\n');
+		problem_set(out, PROBLEM_BAD_MODULE, "%.*s", end ? (int)(end - text) : (int)strlen(text), text[0] ? text : "no message");
+		return;
+	}
+	const char *line = mark;
+	while (line > text && line[-1] != '\n')
+		line--;
+	const char *message = mark + 7, *end = strchrnul(message, '\n');
+	problem_set(out, PROBLEM_BAD_MODULE, "%.*s", (int)(end - message), message);
+	/* "...:line:col: " stands before the mark, when there is a position. */
+	const char *p = mark;
+	if (p - line >= 2 && p[-1] == ' ' && p[-2] == ':') {
+		uint32_t col, row;
+		const char *at = number_before(line, p - 2, &col);
+		if (at && (at = number_before(line, at - 1, &row))) {
+			out->line = row;
+			out->col = col;
+			const char *next = *end ? end + 1 : end, *stop = strchrnul(next, '\n');
+			snprintf(out->excerpt, sizeof out->excerpt, "%.*s", (int)MIN(stop - next, 159), next);
+		}
+	}
+}

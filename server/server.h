@@ -1,0 +1,652 @@
+/* server: shardwrightd, the daemon. It answers HTTP, keeps every request and every answer in SQLite, and lets worker
+ * processes (the shardwright binary beside it) do all parsing and searching: a crash, a memory limit or a cancel stays
+ * inside one worker.
+ *
+ *   HTTP threads (libmicrohttpd)     never block: they validate, read (own read-only connection), or park the request
+ *   writer thread   (store_write.c)  the only writer of the database; group commit; answers leave after COMMIT
+ *   supervisor      (supervisor.c)   claims queued searches, starts and watches their workers, keeps leases alive
+ *   tool threads    (tasks.c)        short worker runs: fingerprint of an upload, simulate, opt, apply
+ *   reaper          (connections.c)  ends connections past their absolute deadline, wakes long polls and event streams
+ *
+ *   options.c  settings        json_gate.c   what JSON is let in      json_write.c  JSON out        problem.c  log.c  metrics.c
+ *   spec.c     search request  upload.c      streamed decoding        objects.c     files by sha256
+ *   store.c    open, migrate   store_search.c  life of a search       store_list.c  rows as JSON
+ *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
+ *   handle_*.c one file per resource                                  watch.c       who waits for which search
+ *
+ * Lock order: watch bucket -> libmicrohttpd's own locks. Every other lock is a leaf. */
+#ifndef SW_SERVER_H
+#define SW_SERVER_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "base/base.h"
+
+#include <cjson/cJSON.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#define SERVER_VERSION "0.1.0"
+
+enum {
+	ID_BYTES = 72,             /* "sha256:" and 64 hex digits, terminated */
+	SEARCH_ID_BYTES = 35,      /* "s-" and 32 hex digits, terminated */
+	MAX_JSON_BYTES = 1 << 20,  /* a search request */
+	MAX_TOOL_BYTES = 8 << 20,  /* decoded module of /v1/simulate and /v1/opt */
+	MAX_DOCUMENT_BYTES = 64 << 20,
+};
+
+typedef struct server server;
+typedef struct request request;
+
+/* ---------------------------------------------------------------- options.c */
+
+/* One row per setting: it is a flag (--worker-memory), a key of the configuration file ("worker_memory"), a field and a
+ * line of --help. INT and SIZE rows: field, default, least, most. */
+#define OPTION_TABLE(TEXT, INT, SIZE, FLAG)                                                                        \
+	TEXT(listen, "127.0.0.1:7070", "HOST:PORT", "address to serve on; port 0 takes a free one; empty for none")        \
+	TEXT(unix_socket, "", "PATH", "also serve on this Unix socket (mode 0600: its owner is trusted)")                  \
+	TEXT(store, "shardwright-store", "DIR", "where everything is kept; one daemon per store")                          \
+	TEXT(tokens, "", "FILE", "access tokens, one a line: NAME SCOPES SHA256; needed to serve beyond loopback")         \
+	TEXT(worker_binary, "", "PATH", "the shardwright program; default: the one beside this daemon")                    \
+	INT(workers, 1, 1, 256, "searches that run at the same time")                                                      \
+	INT(worker_threads, 0, 0, 1024, "threads of one search; 0 lets it use every core")                                 \
+	SIZE(worker_memory, 0, 0, (1ll << 50), "address space of one worker; 0 sets no limit")                             \
+	INT(worker_nice, 5, 0, 19, "niceness of workers, so that answers stay quick beside a search")                      \
+	INT(search_seconds, 3600, 1, 604800, "a search is ended after this time and keeps its best so far")                \
+	INT(search_attempts, 3, 1, 100, "a search whose worker crashed this often has failed")                             \
+	INT(queue, 10000, 1, 10000000, "searches that may wait; beyond it requests get 429")                               \
+	INT(tool_threads, 2, 1, 64, "module checks, simulate and opt runs at the same time")                               \
+	INT(tool_seconds, 20, 1, 3600, "time limit of one simulate or opt run")                                            \
+	INT(http_threads, 0, 0, 64, "threads that serve HTTP; 0: as many as cores, 2 to 4")                                \
+	INT(connections, 4096, 8, 1000000, "open connections")                                                             \
+	INT(address_connections, 0, 0, 1000000, "open connections per client address; 0: no limit on loopback, else 64")   \
+	INT(streams, 1000, 1, 100000, "event streams at the same time; beyond it 429")                                     \
+	INT(idle_timeout, 30, 1, 3600, "seconds a silent connection is kept")                                              \
+	INT(header_timeout, 10, 1, 3600, "seconds a client has to send a request's head")                                  \
+	INT(body_timeout, 300, 1, 86400, "seconds a client has to send a request's body")                                  \
+	INT(stream_heartbeat, 15, 1, 3600, "seconds between comments on a silent event stream")                            \
+	INT(lease, 30, 2, 3600, "seconds until a running search without heartbeat goes back to the queue")                 \
+	SIZE(upload_limit, 256ll << 20, 1024, (1ll << 40), "bytes of a module as sent")                                    \
+	SIZE(module_limit, 1ll << 30, 1024, (1ll << 40), "bytes of a module when decoded")                                 \
+	FLAG(insecure, "serve beyond loopback without tokens")                                                             \
+	FLAG(log_requests, "log every request")
+
+typedef struct options {
+#define TEXT(field, dflt, arg, help) const char *field;
+#define INT(field, dflt, least, most, help) int64_t field;
+#define SIZE(field, dflt, least, most, help) int64_t field;
+#define FLAG(field, help) bool field;
+	OPTION_TABLE(TEXT, INT, SIZE, FLAG)
+#undef TEXT
+#undef INT
+#undef SIZE
+#undef FLAG
+	const char *new_token; /* --new-token NAME:SCOPES: add one and leave */
+	bool help, version;
+	arena mem;
+} options;
+
+/* Reads the command line; --config FILE is read where it stands, so later flags win. Texts live as long as o. */
+status options_parse(options *o, int argc, char **argv, diag *d) MUST_USE;
+void options_release(options *o);
+void options_help(FILE *out);
+
+/* ---------------------------------------------------------------- log.c, metrics.c */
+
+/* One line of logfmt on standard error: time, level, then the text. Thread-safe. */
+void log_line(const char *level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+#define log_info(...) log_line("info", __VA_ARGS__)
+#define log_warn(...) log_line("warn", __VA_ARGS__)
+
+#define METRIC_TABLE(X)                                                                                            \
+	X(requests, "counter", "requests answered")                                                                        \
+	X(responses_4xx, "counter", "answers that blame the request")                                                      \
+	X(responses_5xx, "counter", "answers that blame the daemon")                                                       \
+	X(rejected_heads, "counter", "requests refused for an ambiguous or malformed head")                                \
+	X(connections_open, "gauge", "open connections")                                                                   \
+	X(connections_reaped, "counter", "connections ended by an absolute deadline")                                      \
+	X(upload_bytes, "counter", "bytes of module uploads as sent")                                                      \
+	X(modules_added, "counter", "modules stored")                                                                      \
+	X(searches_created, "counter", "searches put in the queue")                                                        \
+	X(searches_deduplicated, "counter", "requests that joined a search in flight")                                     \
+	X(cache_hits, "counter", "search requests answered from the store")                                                \
+	X(cache_misses, "counter", "search requests that were not")                                                        \
+	X(workers_running, "gauge", "search workers alive")                                                                \
+	X(workers_started, "counter", "search workers started")                                                            \
+	X(workers_crashed, "counter", "search workers that ended without a usable answer")                                 \
+	X(searches_succeeded, "counter", "searches that ended with a strategy")                                            \
+	X(searches_failed, "counter", "searches that failed")                                                              \
+	X(searches_canceled, "counter", "searches that were canceled")                                                     \
+	X(tool_runs, "counter", "fingerprint, simulate, opt and apply runs")                                               \
+	X(streams_open, "gauge", "event streams")                                                                          \
+	X(store_commits, "counter", "transactions committed")                                                              \
+	X(store_writes, "counter", "writes inside them")                                                                   \
+	X(store_errors, "counter", "transactions that failed")                                                             \
+	X(store_commit_nanoseconds, "counter", "time spent in transactions")
+
+typedef struct metrics {
+#define X(name, kind, help) _Atomic int64_t name;
+	METRIC_TABLE(X)
+#undef X
+} metrics;
+#define metric_add(srv, name, n) atomic_fetch_add_explicit(&(srv)->metrics.name, (n), memory_order_relaxed)
+/* Prometheus text format 0.0.4, without the gauges that need the store. */
+void metrics_print(const metrics *m, strbuf *out);
+
+/* ---------------------------------------------------------------- json_gate.c */
+
+/* Accepts exactly RFC 8259 texts that stay inside the limits: bytes, nesting of 64, 200,000 values, 256 keys per object,
+ * well-formed UTF-8, finite numbers, no duplicate keys, no U+0000. cJSON alone accepts far more (service.md 7.1). The
+ * diag carries line and column. */
+status json_gate(const char *p, size_t n, size_t limit, diag *d) MUST_USE;
+/* The gate, then cJSON; owned by caller (cJSON_Delete), NULL with d filled on failure. */
+cJSON *json_parse(const char *p, size_t n, size_t limit, diag *d) MUST_USE;
+
+/* Length of the well-formed UTF-8 sequence that p[0..n) starts with, 0 when there is none; n > 0. */
+size_t utf8_len(const unsigned char *p, size_t n);
+
+/* ---------------------------------------------------------------- json_write.c */
+
+/* Quoted and escaped; bytes that are not UTF-8 become '?'. */
+void json_string(strbuf *b, const char *s);
+/* `"key":` with a comma before it unless an object has just been opened. */
+void json_key(strbuf *b, const char *key);
+void json_text(strbuf *b, const char *key, const char *value); /* NULL value: null */
+void json_int(strbuf *b, const char *key, int64_t value);
+void json_bool(strbuf *b, const char *key, bool value);
+/* Microseconds since 1970 as "2026-01-31T12:00:00.000Z"; 0: null. */
+void json_time(strbuf *b, const char *key, int64_t us);
+void json_raw(strbuf *b, const char *key, const char *json);
+int64_t wall_us(void);
+
+/* ---------------------------------------------------------------- problem.c: RFC 9457 bodies */
+
+/* kind (last part of the type URI), HTTP status, title */
+#define PROBLEM_TABLE(X)                                                                                           \
+	X(BAD_REQUEST, "bad-request", 400, "The request is malformed")                                                     \
+	X(BAD_JSON, "bad-json", 400, "The body is not acceptable JSON")                                                    \
+	X(BAD_FIELD, "bad-field", 400, "A field of the request is wrong")                                                  \
+	X(BAD_MODULE, "bad-module", 400, "The module is not valid")                                                        \
+	X(UNAUTHORIZED, "unauthorized", 401, "An access token is needed")                                                  \
+	X(FORBIDDEN, "forbidden", 403, "The access token does not allow this")                                             \
+	X(NOT_FOUND, "not-found", 404, "There is no such thing")                                                           \
+	X(METHOD, "method-not-allowed", 405, "The method is not allowed here")                                             \
+	X(CONFLICT, "conflict", 409, "The state of the resource does not allow this")                                      \
+	X(TOO_LARGE, "too-large", 413, "The body is larger than the limit")                                                \
+	X(MEDIA_TYPE, "media-type", 415, "The body has an unsupported type or encoding")                                   \
+	X(UNPROCESSABLE, "unprocessable", 422, "The request is understood but cannot be carried out")                      \
+	X(TOO_MANY, "too-many", 429, "Too much is waiting already")                                                        \
+	X(INTERNAL, "internal", 500, "The daemon failed")                                                                  \
+	X(UNSUPPORTED_CODING, "transfer-coding", 501, "The transfer coding is not implemented")                            \
+	X(UNAVAILABLE, "unavailable", 503, "The daemon cannot take this now")                                              \
+	X(NOT_CACHED, "not-cached", 504, "The answer is not in the store and the request forbids to compute it")           \
+	X(STORAGE, "storage", 507, "The store cannot be written")
+
+typedef enum problem_kind {
+	PROBLEM_NONE,
+#define X(id, name, http, title) PROBLEM_##id,
+	PROBLEM_TABLE(X)
+#undef X
+} problem_kind;
+
+typedef struct problem {
+	problem_kind kind;
+	char detail[768];
+	char pointer[256]; /* JSON pointer of the field at fault, or "" */
+	uint32_t line, col;
+	char excerpt[160];
+	int retry_after; /* seconds, 0: no such header */
+} problem;
+
+/* Fill and return false: `return problem_set(p, PROBLEM_BAD_FIELD, "..")`. The first problem wins. */
+bool problem_set(problem *p, problem_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* The same for one field. */
+bool problem_at(problem *p, const char *pointer, const char *fmt, ...) PRINTF_LIKE(3, 4);
+bool problem_from_diag(problem *p, problem_kind kind, const diag *d);
+int problem_status(problem_kind kind);
+void problem_json(const problem *p, strbuf *out);
+
+/* ---------------------------------------------------------------- spec.c: what a search request asks */
+
+typedef struct search_spec {
+	char module[ID_BYTES];
+	const char *mesh_text;  /* "data=4,model=4" */
+	const char *mesh_json;  /* canonical {"axes":[..]}, when links or an order are given; else NULL */
+	const char *device;     /* name of a profile, or "custom" */
+	const char *device_json;
+	int64_t memory_bytes;   /* 0: the profile's */
+	const char *objective;  /* "runtime" | "memory" */
+	const char *schedule_json; /* or NULL */
+	const char **pins, **forbids;
+	uint32_t pin_count, forbid_count;
+	const char *budget;     /* "default", "evaluations", "seconds" */
+	int64_t budget_amount;  /* evaluations, or milliseconds */
+	int64_t seed;           /* -1: none given */
+	int64_t threads;        /* 0: the daemon's */
+	bool open_results;
+	const char *json;       /* the request, canonical, as stored and as read back by spec_parse */
+	arena mem;
+} search_spec;
+
+/* Checks a request body against every rule that needs no module: fields, types, ranges, mesh, globs. devices: names the
+ * worker knows (NULL: not checked). */
+bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devices, uint32_t device_count, problem *why);
+void spec_release(search_spec *s);
+/* The cache key: hex sha256 over module fingerprint, its shardings, mesh, device, memory, objective, schedule, pins and the
+ * cost-model version. Globs match argument names, which a fingerprint does not cover, so the module's id joins in when the
+ * request has any. The budget is not in it: an answer serves every request with the same kind of budget and no larger. */
+void spec_key(const search_spec *s, const char *fingerprint, const char *shardings, const char *cost_model, char out[ID_BYTES]);
+/* "data=4,model=4" in canonical form; false when it is not a mesh. */
+bool mesh_text_check(const char *text, strbuf *canonical, problem *why);
+
+/* ---------------------------------------------------------------- process.c */
+
+typedef struct child_limits {
+	int64_t memory_bytes; /* RLIMIT_AS, 0: none */
+	int nice;
+	int threads;          /* OMP_NUM_THREADS, 0: as inherited */
+	const char *dir;      /* working directory, NULL: as inherited */
+} child_limits;
+
+typedef struct child {
+	pid_t pid;
+	int out, err; /* non-blocking read ends */
+} child;
+
+/* Starts binary with argv. The child dies with the calling thread (PR_SET_PDEATHSIG), holds no descriptor of ours but
+ * its three standard ones, and reads nothing. Call only from threads that outlive the child. */
+bool child_start(const char *binary, char *const argv[], const child_limits *limits, child *out);
+
+typedef struct run_result {
+	int exit_code; /* 128 + signal when killed, -1 when it could not start */
+	bool timed_out, too_large, stopped;
+	strbuf out, err;
+} run_result;
+/* Runs to the end with a time limit; output beyond out_limit ends it. stop (may be NULL): polled, ends it. */
+void child_run(const char *binary, char *const argv[], const child_limits *limits, int64_t limit_ms, size_t out_limit,
+	const atomic_bool *stop, run_result *r);
+void run_result_release(run_result *r);
+/* Finds "file:line:col: error: msg" in a worker's error text; the file name (a path of ours) is left out. */
+void worker_error(const char *text, problem *out);
+bool read_available(int fd, strbuf *b, size_t limit, bool *eof);
+
+/* ---------------------------------------------------------------- objects.c: files by content */
+
+/* Layout of a store: shardwright.db, lock, objects/ab/cdef...zst (module texts), emitted/ab/cdef...zst (modules with a
+ * strategy applied), tmp/, work/. */
+typedef struct objects {
+	const char *dir;
+	_Atomic uint64_t next;
+} objects;
+status objects_open(objects *o, const char *dir, diag *d) MUST_USE;
+/* A new file in tmp/; name has room for 512. -1 on failure. */
+int objects_temp(objects *o, char name[512]);
+void objects_path(const objects *o, const char *kind, const char *id, char path[512]);
+/* fsync, rename to its place, fsync of the folder. */
+bool objects_publish(objects *o, const char *temp, const char *kind, const char *id);
+/* Compresses a plain file into place as object `id` of `kind`. */
+bool objects_store_file(objects *o, const char *plain, const char *kind, const char *id);
+/* Removes module texts that no row knows and that are older than an hour (an upload that died before its commit). */
+void objects_sweep(objects *o, bool (*known)(void *cls, const char *id), void *cls);
+/* A response that streams the decoded text of a .zst file, or the file as it is when the client takes zstd. NULL: none. */
+struct MHD_Response *objects_response(const char *path, bool as_zstd);
+
+/* ---------------------------------------------------------------- upload.c */
+
+typedef struct upload upload;
+typedef enum upload_coding { CODING_ANY, CODING_GZIP, CODING_ZSTD } upload_coding;
+/* Decodes as it arrives, counts, hashes; keeps the text in memory (o NULL) or, compressed, in a temporary file of o. */
+upload *upload_new(objects *o, upload_coding coding, int64_t wire_limit, int64_t decoded_limit);
+void upload_free(upload *u); /* removes the temporary file unless it was taken */
+bool upload_feed(upload *u, const char *p, size_t n, problem *why);
+bool upload_end(upload *u, problem *why);
+const char *upload_id(const upload *u); /* after upload_end */
+int64_t upload_text_bytes(const upload *u);
+int64_t upload_wire_bytes(const upload *u);
+const char *upload_temp(const upload *u);
+strbuf *upload_text(upload *u);
+
+/* ---------------------------------------------------------------- store.c, store_write.c */
+
+/* Statements by name: prepared once per connection. */
+#define STATEMENT(id, sql) SQL_##id,
+typedef enum statement_id {
+#include "server/statements.def"
+	SQL_COUNT
+} statement_id;
+#undef STATEMENT
+
+typedef struct db { /* one connection and its statements; one thread at a time */
+	sqlite3 *handle;
+	sqlite3_stmt *statements[SQL_COUNT];
+} db;
+/* Reset and without bindings; NULL on failure (logged). */
+sqlite3_stmt *db_statement(db *c, statement_id id);
+void bind_text(sqlite3_stmt *s, int at, const char *text);
+const char *column_text(sqlite3_stmt *s, int at); /* "" for NULL */
+
+typedef struct write_op write_op;
+struct write_op {
+	/* Inside a transaction, on the writer thread. A status other than ST_OK undoes this op alone. */
+	status (*run)(db *c, write_op *op);
+	/* After COMMIT, or after failure; on the writer thread; may free op. NULL for store_write. */
+	void (*done)(write_op *op);
+	status result;
+	write_op *next;
+};
+
+typedef struct store store;
+/* Creates or migrates the database, takes the lock of the folder, recovers searches that a killed daemon left running. */
+store *store_open(const char *dir, metrics *m, diag *d) MUST_USE;
+void store_close(store *s); /* after the last submit */
+/* Thread-safe. Ops run in order. */
+void store_submit(store *s, write_op *op);
+status store_write(store *s, write_op *op); /* waits for the commit */
+/* This thread's read-only connection, closed when the thread ends; NULL on failure. */
+db *store_reader(store *s);
+/* False while the last write failed (full or broken disk). */
+bool store_writable(store *s);
+objects *store_objects(store *s);
+
+/* ---------------------------------------------------------------- store_search.c: the life of a search
+ *
+ *   queued -> running -> succeeded | failed | canceled
+ *      ^---------'   worker crash, daemon restart, expired lease
+ *
+ * attempt counts starts and fences results: a result is taken once, WHERE id = ? AND attempt = ? AND state = 'running'.
+ * failures counts crashes only; a restart of the daemon costs nothing. */
+
+typedef struct module_row {
+	char id[ID_BYTES], fingerprint[ID_BYTES], shardings[ID_BYTES];
+	char name[256];
+	int64_t ops, arguments, text_bytes;
+} module_row;
+bool module_find(db *c, const char *id, module_row *out);
+void module_json(const module_row *m, strbuf *out);
+status module_insert(db *c, const module_row *m, int64_t stored_bytes);
+
+typedef struct search_create {
+	write_op op;
+	const search_spec *spec;
+	char key[ID_BYTES];
+	char fingerprint[ID_BYTES];
+	char owner[64];
+	bool fresh;       /* neither a stored answer nor a search in flight will do */
+	int64_t queue_limit;
+	int max_failures;
+	/* out */
+	char id[SEARCH_ID_BYTES];
+	bool existing, cached, queue_full;
+	strbuf json;
+} search_create;
+status search_create_run(db *c, write_op *op);
+
+/* The search that answered this key with at least this budget; "" in id when there is none. */
+void search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES]);
+/* The resource as JSON; false when there is none. rev and final (may be NULL) tell its version and whether it has ended. */
+bool search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final);
+/* with_document adds the strategy document of a search that has one. */
+bool search_json_full(db *c, const char *id, strbuf *out);
+
+typedef struct search_claim {
+	write_op op;
+	int64_t lease_us;
+	bool found;
+	char id[SEARCH_ID_BYTES];
+	int64_t attempt;
+	strbuf request;
+	char module[ID_BYTES];
+} search_claim;
+status search_claim_run(db *c, write_op *op);
+
+typedef struct search_event {
+	write_op op;
+	char id[SEARCH_ID_BYTES];
+	int64_t attempt;
+	const char *kind; /* "progress" or "incumbent" */
+	int64_t evaluation, milliseconds;
+	int64_t runtime_ns, peak_bytes; /* of an incumbent */
+	bool fits;
+	void *cls;
+} search_event;
+status search_event_run(db *c, write_op *op);
+
+typedef enum search_outcome { OUTCOME_SUCCEEDED, OUTCOME_CANCELED, OUTCOME_FAILED, OUTCOME_CRASHED, OUTCOME_RELEASED } search_outcome;
+typedef struct search_finish {
+	write_op op;
+	char id[SEARCH_ID_BYTES];
+	int64_t attempt;
+	search_outcome outcome;
+	bool partial;
+	const char *document; /* or NULL */
+	size_t document_bytes;
+	problem error;        /* of FAILED and CRASHED */
+	/* out */
+	bool accepted, requeued;
+	char strategy[ID_BYTES];
+} search_finish;
+status search_finish_run(db *c, write_op *op);
+
+typedef struct search_cancel {
+	write_op op;
+	char id[SEARCH_ID_BYTES];
+	bool found, was_running, changed;
+	strbuf json;
+} search_cancel;
+status search_cancel_run(db *c, write_op *op);
+
+typedef struct search_beat { /* extends leases of the live ones, requeues what expired */
+	write_op op;
+	int64_t lease_us;
+	uint32_t count;
+	char (*ids)[SEARCH_ID_BYTES];
+} search_beat;
+status search_beat_run(db *c, write_op *op);
+/* At open: what a dead daemon left running goes back to the queue. */
+status search_recover(db *c, int64_t *out_count);
+
+/* ---------------------------------------------------------------- store_list.c */
+
+typedef struct list_filter {
+	const char *module, *mesh, *device, *state; /* NULL: any */
+	int64_t page_size, before;                  /* before: position from a page token, INT64_MAX: from the start */
+} list_filter;
+void list_searches(db *c, const list_filter *f, strbuf *out);
+void list_strategies(db *c, const list_filter *f, strbuf *out);
+bool strategy_document(db *c, const char *id, strbuf *out);
+bool strategy_module(db *c, const char *id, char module[ID_BYTES]);
+/* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. */
+void events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
+
+/* ---------------------------------------------------------------- watch.c */
+
+typedef struct watch_hub watch_hub;
+typedef struct watcher {
+	struct watcher *next, **link;
+	struct MHD_Connection *conn; /* parked while linked */
+	int64_t deadline_ns;
+	char id[SEARCH_ID_BYTES];
+} watcher;
+watch_hub *watch_new(void);
+void watch_free(watch_hub *h);
+/* Read before the state is read; a change in between makes watch_park refuse. */
+uint64_t watch_generation(watch_hub *h, const char *id);
+/* Suspends conn until watch_notify(id), the deadline or watch_stop; false (not suspended) when something happened since
+ * `generation` or the hub has stopped. Call from a handler or content reader of conn only. */
+bool watch_park(watch_hub *h, watcher *w, const char *id, uint64_t generation, struct MHD_Connection *conn, int64_t deadline_ns);
+void watch_notify(watch_hub *h, const char *id);
+void watch_expire(watch_hub *h, int64_t now_ns); /* the reaper calls it */
+void watch_stop(watch_hub *h);
+bool watch_stopped(watch_hub *h);
+
+/* ---------------------------------------------------------------- tasks.c */
+
+typedef struct task {
+	void (*run)(struct task *t, bool stopping);
+	struct task *next;
+} task;
+typedef struct task_pool task_pool;
+task_pool *tasks_new(int threads, uint32_t queue_limit);
+/* False when the queue is full or stopping: the task was not taken. */
+bool tasks_submit(task_pool *p, task *t);
+const atomic_bool *tasks_stop_flag(const task_pool *p);
+void tasks_stop(task_pool *p); /* ends running children, runs what waits with stopping = true, joins */
+void tasks_free(task_pool *p);
+
+/* ---------------------------------------------------------------- supervisor.c */
+
+typedef struct supervisor supervisor;
+supervisor *supervisor_new(server *srv);
+void supervisor_kick(supervisor *v);                    /* something was queued or canceled */
+void supervisor_cancel(supervisor *v, const char *id);
+void supervisor_stop(supervisor *v);                    /* kills workers, their searches go back to the queue */
+
+/* ---------------------------------------------------------------- tokens.c */
+
+enum { SCOPE_READ = 1, SCOPE_SUBMIT = 2, SCOPE_ADMIN = 4 };
+typedef struct tokens tokens;
+tokens *tokens_load(const char *path, diag *d) MUST_USE;
+void tokens_free(tokens *t);
+/* Scopes of the bearer token in an Authorization header, 0 when unknown; constant time per entry. */
+int tokens_check(const tokens *t, const char *authorization, char owner[64]);
+/* Appends one to the file and prints its secret on standard output. spec: "NAME:read,submit". */
+status tokens_add(const char *path, const char *spec, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- connections.c */
+
+typedef struct connections connections;
+connections *connections_new(server *srv);
+/* MHD_NotifyConnectionCallback; cls is the connections. */
+void connections_notify(void *cls, struct MHD_Connection *conn, void **context, enum MHD_ConnectionNotificationCode code);
+/* HEAD, BODY, SEND and IDLE have deadlines; WORK (being computed, parked, an event stream) has none. */
+typedef enum connection_phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_SEND, PHASE_IDLE } connection_phase;
+void connections_phase(connections *c, struct MHD_Connection *conn, connection_phase phase);
+void connections_stop(connections *c); /* joins the reaper */
+void connections_free(connections *c);
+
+/* ---------------------------------------------------------------- http.c */
+
+typedef enum body_kind { BODY_NONE, BODY_JSON, BODY_MODULE, BODY_TEXT } body_kind;
+typedef struct route {
+	const char *method, *pattern; /* "{id}" stands for one path segment */
+	void (*handle)(request *r);
+	body_kind body;
+	int scope;             /* 0: open to all */
+	const char *query;     /* known parameters, comma-separated, "" for none */
+} route;
+
+struct request {
+	server *srv;
+	struct MHD_Connection *conn;
+	const route *route;
+	char id[256];              /* the {id} of the path */
+	char owner[64];
+	int64_t started_ns;
+	problem why;               /* set before or while the body arrives: the answer once it is complete */
+	char allow[64];            /* of a 405 */
+	strbuf body;               /* BODY_JSON, BODY_NONE */
+	upload *up;                /* BODY_MODULE, BODY_TEXT */
+	struct MHD_Response *reply;
+	unsigned reply_code;
+	bool ambiguous;            /* where the request ends is not certain: the connection has to end with it */
+	bool handled, parked, stream; /* parked: this call suspended the connection; HTTP thread only */
+	bool answered;             /* queued already; sent tells whether that worked */
+	enum MHD_Result sent;
+	int64_t discarded;
+	void (*again)(request *r); /* continues a parked request that has no reply yet */
+	void *state;               /* of the handler; freed by free_state */
+	void (*free_state)(void *state);
+	watcher watch;
+	int64_t wait_until_ns;
+};
+
+/* Start and stop serving. daemon handles are in srv. */
+status http_start(server *srv, diag *d) MUST_USE;
+void http_quiesce(server *srv);
+void http_stop(server *srv);
+
+/* Parks the request: call before handing it to another thread, which ends with request_resume. */
+void request_park(request *r);
+/* Waits for a change of search `id` until deadline_ns, then calls again; false: something changed, look again now. */
+bool request_watch(request *r, const char *id, uint64_t generation, int64_t deadline_ns, void (*again)(request *r));
+void request_resume(request *r);
+const char *request_header(request *r, const char *name);
+const char *request_query(request *r, const char *name);
+/* Prepare the answer; sent when the handler returns or, for a parked request, when it is resumed. b is emptied. */
+void reply_buffer(request *r, unsigned code, const char *type, strbuf *b);
+void reply_json(request *r, unsigned code, strbuf *b);
+void reply_response(request *r, unsigned code, struct MHD_Response *response);
+void reply_problem(request *r, const problem *p);
+void reply_failure(request *r, problem_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* False (and a 404 is prepared) when the {id} of the path cannot be a search's; else it is copied. */
+bool request_search_id(request *r, char id[SEARCH_ID_BYTES]);
+void reply_header(request *r, const char *name, const char *value);
+/* The writer failed: 507 when the disk is the reason, else 500. */
+void reply_store_failure(request *r, status s);
+
+/* ---------------------------------------------------------------- routes.c, handle_*.c */
+
+/* The route, or NULL; *allow then lists the methods of the path ("" when the path is unknown). id receives {id}. */
+const route *route_find(const char *method, const char *path, char id[256], char allow[64]);
+
+void handle_module_post(request *r);
+void handle_module_get(request *r);
+void handle_search_post(request *r);
+void handle_search_get(request *r);
+void handle_search_list(request *r);
+void handle_search_cancel(request *r);
+void handle_search_events(request *r);
+void handle_strategy_list(request *r);
+void handle_strategy_get(request *r);
+void handle_simulate(request *r);
+void handle_opt(request *r);
+void handle_devices(request *r);
+void handle_version(request *r);
+void handle_healthz(request *r);
+void handle_readyz(request *r);
+void handle_metrics(request *r);
+void handle_openapi(request *r);
+void handle_page(request *r);
+void strategies_cache_init(server *srv);
+void strategies_cache_release(server *srv);
+
+/* ---------------------------------------------------------------- embed.c: files inside the binary, terminated */
+
+typedef struct embedded {
+	const char *p;
+	size_t n;
+} embedded;
+embedded embedded_schema(void), embedded_openapi(void), embedded_page(void);
+
+/* ---------------------------------------------------------------- server */
+
+struct server {
+	options opt;
+	metrics metrics;
+	store *store;
+	watch_hub *hub;
+	task_pool *tools;
+	supervisor *supervisor;
+	connections *connections;
+	tokens *tokens; /* NULL: everything is open */
+	char worker[512];
+	char *devices_json, *version_json; /* of the worker, read once at start */
+	const char **device_names;
+	uint32_t device_count;
+	char cost_model[128];
+	char page_policy[512]; /* Content-Security-Policy of the page */
+	struct strategy_cache *cache;
+	struct MHD_Daemon *tcp, *local;
+	int tcp_fd, local_fd;
+	uint16_t port;
+	_Atomic int64_t requests_active;
+	atomic_bool stopping;
+};
+
+#endif

@@ -1,0 +1,593 @@
+#include "server/server.h"
+
+#include <openssl/rand.h>
+#include <stdlib.h>
+
+enum { CRASH_PAUSE_US = 1000000 };
+
+/* One statement without rows. */
+static bool finish(sqlite3_stmt *s)
+{
+	if (!s)
+		return false;
+	int rc = sqlite3_step(s);
+	sqlite3_reset(s);
+	return rc == SQLITE_DONE;
+}
+
+static void copy(char *to, size_t n, const char *from) { snprintf(to, n, "%s", from); }
+
+/* ---------------------------------------------------------------- modules */
+
+bool module_find(db *c, const char *id, module_row *out)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_MODULE_FIND);
+	if (!s)
+		return false;
+	bind_text(s, 1, id);
+	bool found = sqlite3_step(s) == SQLITE_ROW;
+	if (found) {
+		copy(out->id, sizeof out->id, column_text(s, 0));
+		copy(out->fingerprint, sizeof out->fingerprint, column_text(s, 1));
+		copy(out->shardings, sizeof out->shardings, column_text(s, 2));
+		copy(out->name, sizeof out->name, column_text(s, 3));
+		out->ops = sqlite3_column_int64(s, 4);
+		out->arguments = sqlite3_column_int64(s, 5);
+		out->text_bytes = sqlite3_column_int64(s, 6);
+	}
+	sqlite3_reset(s);
+	return found;
+}
+
+void module_json(const module_row *m, strbuf *out)
+{
+	strbuf_putc(out, '{');
+	json_text(out, "id", m->id);
+	json_text(out, "fingerprint", m->fingerprint);
+	json_text(out, "shardings", m->shardings);
+	json_text(out, "name", m->name);
+	json_int(out, "ops", m->ops);
+	json_int(out, "arguments", m->arguments);
+	json_int(out, "bytes", m->text_bytes);
+	strbuf_putc(out, '}');
+}
+
+status module_insert(db *c, const module_row *m, int64_t stored_bytes)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_MODULE_INSERT);
+	if (!s)
+		return ST_ERR_IO;
+	bind_text(s, 1, m->id);
+	bind_text(s, 2, m->fingerprint);
+	bind_text(s, 3, m->shardings);
+	bind_text(s, 4, m->name);
+	sqlite3_bind_int64(s, 5, m->ops);
+	sqlite3_bind_int64(s, 6, m->arguments);
+	sqlite3_bind_int64(s, 7, m->text_bytes);
+	sqlite3_bind_int64(s, 8, stored_bytes);
+	sqlite3_bind_int64(s, 9, wall_us());
+	return finish(s) ? ST_OK : ST_ERR_IO;
+}
+
+/* ---------------------------------------------------------------- events */
+
+static bool event_add(db *c, const char *id, const char *kind, const char *body)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_EVENT_INSERT);
+	if (!s)
+		return false;
+	bind_text(s, 1, id);
+	bind_text(s, 2, kind);
+	sqlite3_bind_int64(s, 3, wall_us());
+	bind_text(s, 4, body);
+	return finish(s);
+}
+
+static bool event_state(db *c, const char *id, const char *state, const char *strategy)
+{
+	strbuf b;
+	strbuf_init(&b);
+	strbuf_putc(&b, '{');
+	json_text(&b, "id", id);
+	json_text(&b, "state", state);
+	if (strategy && strategy[0])
+		json_text(&b, "strategy", strategy);
+	strbuf_putc(&b, '}');
+	bool ok = event_add(c, id, "state", b.p);
+	strbuf_release(&b);
+	return ok;
+}
+
+/* ---------------------------------------------------------------- create */
+
+static void find_id(sqlite3_stmt *s, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES])
+{
+	id[0] = 0;
+	if (!s)
+		return;
+	bind_text(s, 1, key);
+	bind_text(s, 2, budget);
+	sqlite3_bind_int64(s, 3, amount);
+	if (sqlite3_step(s) == SQLITE_ROW)
+		copy(id, SEARCH_ID_BYTES, column_text(s, 0));
+	sqlite3_reset(s);
+}
+
+void search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES])
+{
+	find_id(db_statement(c, SQL_SEARCH_CACHED), key, budget, amount, id);
+}
+
+static bool queue_is_full(db *c, int64_t limit)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_WAITING);
+	bool full = s && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) >= limit;
+	if (s)
+		sqlite3_reset(s);
+	return full;
+}
+
+static void new_search_id(char id[SEARCH_ID_BYTES])
+{
+	unsigned char random[16];
+	if (RAND_bytes(random, sizeof random) != 1)
+		abort(); /* without randomness nothing here is safe to go on */
+	memcpy(id, "s-", 2);
+	for (int i = 0; i < 16; i++)
+		snprintf(id + 2 + 2 * i, 3, "%02x", random[i]);
+}
+
+static bool insert_search(db *c, const search_create *a)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_INSERT);
+	if (!s)
+		return false;
+	const search_spec *p = a->spec;
+	bind_text(s, 1, a->id);
+	bind_text(s, 2, a->key);
+	bind_text(s, 3, p->budget);
+	sqlite3_bind_int64(s, 4, p->budget_amount);
+	bind_text(s, 5, p->module);
+	bind_text(s, 6, a->fingerprint);
+	bind_text(s, 7, p->mesh_text);
+	bind_text(s, 8, p->device);
+	sqlite3_bind_int64(s, 9, p->memory_bytes);
+	bind_text(s, 10, p->objective);
+	bind_text(s, 11, p->json);
+	bind_text(s, 12, a->owner);
+	sqlite3_bind_int(s, 13, a->max_failures);
+	sqlite3_bind_int64(s, 14, wall_us());
+	return finish(s) && event_state(c, a->id, "queued", NULL);
+}
+
+status search_create_run(db *c, write_op *op)
+{
+	search_create *a = (search_create *)op;
+	const search_spec *p = a->spec;
+	a->existing = a->cached = a->queue_full = false;
+	if (!a->fresh) {
+		/* Looked up again here: one of them may have come since the reader looked. */
+		search_cached(c, a->key, p->budget, p->budget_amount, a->id);
+		a->cached = a->id[0] != 0;
+		if (!a->cached)
+			find_id(db_statement(c, SQL_SEARCH_FLIGHT), a->key, p->budget, p->budget_amount, a->id);
+		a->existing = a->id[0] != 0;
+	}
+	if (!a->existing) {
+		a->queue_full = queue_is_full(c, a->queue_limit);
+		if (a->queue_full)
+			return ST_OK;
+		new_search_id(a->id);
+		if (!insert_search(c, a))
+			return ST_ERR_IO;
+	}
+	strbuf_clear(&a->json);
+	bool found = a->cached ? search_json_full(c, a->id, &a->json) : search_json(c, a->id, &a->json, NULL, NULL);
+	return found ? ST_OK : ST_ERR_IO;
+}
+
+/* ---------------------------------------------------------------- the resource as JSON */
+
+static void json_column_int(strbuf *out, const char *key, sqlite3_stmt *s, int at)
+{
+	if (sqlite3_column_type(s, at) == SQLITE_NULL)
+		json_raw(out, key, "null");
+	else
+		json_int(out, key, sqlite3_column_int64(s, at));
+}
+
+static void json_column_text(strbuf *out, const char *key, sqlite3_stmt *s, int at)
+{
+	json_text(out, key, sqlite3_column_type(s, at) == SQLITE_NULL ? NULL : column_text(s, at));
+}
+
+static bool state_is_final(const char *state) { return strcmp(state, "queued") && strcmp(state, "running"); }
+
+static void write_search(sqlite3_stmt *s, strbuf *out)
+{
+	bool best = sqlite3_column_type(s, 15) != SQLITE_NULL;
+	strbuf_putc(out, '{');
+	json_column_text(out, "id", s, 0);
+	json_column_text(out, "state", s, 1);
+	json_column_text(out, "strategy", s, 18);
+	json_bool(out, "partial", sqlite3_column_int(s, 19));
+	json_column_text(out, "module", s, 2);
+	json_column_text(out, "fingerprint", s, 3);
+	json_column_text(out, "mesh", s, 4);
+	json_column_text(out, "device", s, 5);
+	json_int(out, "memory_bytes", sqlite3_column_int64(s, 6));
+	json_column_text(out, "objective", s, 7);
+	json_column_text(out, "budget", s, 8);
+	json_int(out, "attempt", sqlite3_column_int64(s, 11));
+	json_int(out, "failures", sqlite3_column_int64(s, 12));
+	json_bool(out, "canceling", sqlite3_column_int(s, 13) && !state_is_final(column_text(s, 1)));
+	json_int(out, "evaluations", sqlite3_column_int64(s, 14));
+	if (best) {
+		json_key(out, "best");
+		strbuf_putc(out, '{');
+		json_column_int(out, "runtime_ns", s, 15);
+		json_column_int(out, "peak_bytes", s, 16);
+		json_bool(out, "fits", sqlite3_column_int(s, 17));
+		strbuf_putc(out, '}');
+	} else {
+		json_raw(out, "best", "null");
+	}
+	json_raw(out, "error", sqlite3_column_type(s, 20) == SQLITE_NULL ? "null" : column_text(s, 20));
+	json_raw(out, "request", column_text(s, 10));
+	json_time(out, "created", sqlite3_column_int64(s, 21));
+	json_time(out, "started", sqlite3_column_int64(s, 22));
+	json_time(out, "ended", sqlite3_column_int64(s, 23));
+	json_int(out, "revision", sqlite3_column_int64(s, 24));
+	strbuf_putc(out, '}');
+}
+
+bool search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
+	if (!s)
+		return false;
+	bind_text(s, 1, id);
+	bool found = sqlite3_step(s) == SQLITE_ROW;
+	if (found) {
+		write_search(s, out);
+		if (rev)
+			*rev = sqlite3_column_int64(s, 24);
+		if (final)
+			*final = state_is_final(column_text(s, 1));
+	}
+	sqlite3_reset(s);
+	return found;
+}
+
+bool search_json_full(db *c, const char *id, strbuf *out)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
+	char strategy[ID_BYTES] = "";
+	if (!s)
+		return false;
+	bind_text(s, 1, id);
+	bool found = sqlite3_step(s) == SQLITE_ROW;
+	if (found) {
+		write_search(s, out);
+		copy(strategy, sizeof strategy, column_text(s, 18));
+	}
+	sqlite3_reset(s);
+	if (found && strategy[0]) {
+		out->n--; /* the closing brace */
+		json_key(out, "document");
+		found = strategy_document(c, strategy, out);
+		strbuf_putc(out, '}');
+	}
+	return found;
+}
+
+/* ---------------------------------------------------------------- run */
+
+status search_claim_run(db *c, write_op *op)
+{
+	search_claim *a = (search_claim *)op;
+	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_CLAIM);
+	if (!s)
+		return ST_ERR_IO;
+	int64_t now = wall_us();
+	sqlite3_bind_int64(s, 1, now + a->lease_us);
+	sqlite3_bind_int64(s, 2, now);
+	int rc = sqlite3_step(s);
+	a->found = rc == SQLITE_ROW;
+	if (a->found) {
+		copy(a->id, sizeof a->id, column_text(s, 0));
+		a->attempt = sqlite3_column_int64(s, 1);
+		strbuf_clear(&a->request);
+		strbuf_puts(&a->request, column_text(s, 2));
+		copy(a->module, sizeof a->module, column_text(s, 3));
+		rc = sqlite3_step(s); /* RETURNING has changed the row only once it is done */
+	}
+	sqlite3_reset(s);
+	if (rc != SQLITE_DONE)
+		return ST_ERR_IO;
+	return !a->found || event_state(c, a->id, "running", NULL) ? ST_OK : ST_ERR_IO;
+}
+
+status search_event_run(db *c, write_op *op)
+{
+	search_event *a = (search_event *)op;
+	bool incumbent = !strcmp(a->kind, "incumbent");
+	sqlite3_stmt *s = db_statement(c, incumbent ? SQL_SEARCH_INCUMBENT : SQL_SEARCH_PROGRESS);
+	if (!s)
+		return ST_ERR_IO;
+	bind_text(s, 1, a->id);
+	sqlite3_bind_int64(s, 2, a->attempt);
+	sqlite3_bind_int64(s, 3, a->evaluation);
+	if (incumbent) {
+		sqlite3_bind_int64(s, 4, a->runtime_ns);
+		sqlite3_bind_int64(s, 5, a->peak_bytes);
+		sqlite3_bind_int(s, 6, a->fits);
+	}
+	if (!finish(s))
+		return ST_ERR_IO;
+	if (!sqlite3_changes(c->handle))
+		return ST_OK; /* late: the search has ended or was started again */
+	strbuf b;
+	strbuf_init(&b);
+	strbuf_putc(&b, '{');
+	json_int(&b, "evaluation", a->evaluation);
+	json_key(&b, "seconds");
+	strbuf_printf(&b, "%lld.%03d", (long long)(a->milliseconds / 1000), (int)(a->milliseconds % 1000));
+	if (incumbent) {
+		json_int(&b, "runtime_ns", a->runtime_ns);
+		json_int(&b, "peak_bytes", a->peak_bytes);
+		json_bool(&b, "fits", a->fits);
+	}
+	strbuf_putc(&b, '}');
+	bool ok = event_add(c, a->id, a->kind, b.p);
+	strbuf_release(&b);
+	return ok ? ST_OK : ST_ERR_IO;
+}
+
+/* ---------------------------------------------------------------- end */
+
+static bool requeue(db *c, const char *id, int failures, int64_t not_before_us)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_REQUEUE);
+	if (!s)
+		return false;
+	bind_text(s, 1, id);
+	sqlite3_bind_int(s, 2, failures);
+	sqlite3_bind_int64(s, 3, not_before_us);
+	return finish(s) && event_state(c, id, "queued", NULL);
+}
+
+static bool end_search(db *c, const char *id, const char *state, const char *strategy, bool partial, const char *error, int failures)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_END);
+	if (!s)
+		return false;
+	bind_text(s, 1, id);
+	bind_text(s, 2, state);
+	bind_text(s, 3, strategy && strategy[0] ? strategy : NULL);
+	sqlite3_bind_int(s, 4, partial);
+	bind_text(s, 5, error);
+	sqlite3_bind_int64(s, 6, wall_us());
+	sqlite3_bind_int(s, 7, failures);
+	if (!finish(s) || !(s = db_statement(c, SQL_EVENT_THIN)))
+		return false;
+	bind_text(s, 1, id);
+	if (!finish(s))
+		return false;
+	if (strategy && strategy[0]) {
+		if (!(s = db_statement(c, SQL_SEARCH_END_NUMBERS)))
+			return false;
+		bind_text(s, 1, id);
+		bind_text(s, 2, strategy);
+		if (!finish(s))
+			return false;
+	}
+	return event_state(c, id, state, strategy);
+}
+
+typedef struct owned {
+	char module[ID_BYTES], fingerprint[ID_BYTES], device[256], objective[32];
+	strbuf mesh;
+	int failures, max_failures;
+	bool cancel;
+} owned;
+
+static bool find_owned(db *c, const search_finish *a, owned *o)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_OWNED);
+	if (!s)
+		return false;
+	bind_text(s, 1, a->id);
+	sqlite3_bind_int64(s, 2, a->attempt);
+	bool found = sqlite3_step(s) == SQLITE_ROW;
+	if (found) {
+		copy(o->module, sizeof o->module, column_text(s, 0));
+		copy(o->fingerprint, sizeof o->fingerprint, column_text(s, 1));
+		strbuf_puts(&o->mesh, column_text(s, 2));
+		copy(o->device, sizeof o->device, column_text(s, 3));
+		copy(o->objective, sizeof o->objective, column_text(s, 4));
+		o->failures = sqlite3_column_int(s, 5);
+		o->max_failures = sqlite3_column_int(s, 6);
+		o->cancel = sqlite3_column_int(s, 7);
+	}
+	sqlite3_reset(s);
+	return found;
+}
+
+static bool document_is_strategy(db *c, const char *p, size_t n)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_DOCUMENT_CHECK);
+	if (!s || n > MAX_DOCUMENT_BYTES || memchr(p, 0, n))
+		return false;
+	sqlite3_bind_text(s, 1, p, (int)n, SQLITE_STATIC);
+	bool ok = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0) == 1;
+	sqlite3_reset(s);
+	return ok;
+}
+
+static bool insert_strategy(db *c, const search_finish *a, const owned *o)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_STRATEGY_INSERT);
+	if (!s)
+		return false;
+	bind_text(s, 1, a->strategy);
+	bind_text(s, 2, a->id);
+	bind_text(s, 3, o->module);
+	bind_text(s, 4, o->fingerprint);
+	bind_text(s, 5, o->mesh.p);
+	bind_text(s, 6, o->device);
+	bind_text(s, 7, o->objective);
+	sqlite3_bind_int(s, 8, a->partial);
+	sqlite3_bind_text(s, 9, a->document, (int)a->document_bytes, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 10, wall_us());
+	return finish(s);
+}
+
+static bool end_with_error(db *c, const search_finish *a, const char *state, int failures)
+{
+	strbuf error;
+	strbuf_init(&error);
+	problem_json(&a->error, &error);
+	bool ok = end_search(c, a->id, state, NULL, false, a->error.kind ? error.p : NULL, failures);
+	strbuf_release(&error);
+	return ok;
+}
+
+static bool finish_owned(db *c, search_finish *a, const owned *o)
+{
+	search_outcome outcome = a->outcome;
+	if (outcome == OUTCOME_RELEASED && o->cancel)
+		return end_search(c, a->id, "canceled", NULL, false, NULL, 0);
+	if (outcome == OUTCOME_RELEASED) {
+		a->requeued = true;
+		return requeue(c, a->id, 0, 0);
+	}
+	if (a->document && !document_is_strategy(c, a->document, a->document_bytes)) {
+		problem_set(&a->error, PROBLEM_INTERNAL, "the worker's answer is not a strategy document");
+		outcome = OUTCOME_CRASHED;
+	}
+	if (outcome == OUTCOME_CRASHED && o->cancel)
+		return end_search(c, a->id, "canceled", NULL, false, NULL, 0);
+	if (outcome == OUTCOME_CRASHED && o->failures + 1 < o->max_failures) {
+		a->requeued = true;
+		return requeue(c, a->id, 1, wall_us() + CRASH_PAUSE_US * (o->failures + 1));
+	}
+	if (outcome == OUTCOME_CRASHED || outcome == OUTCOME_FAILED)
+		return end_with_error(c, a, "failed", outcome == OUTCOME_CRASHED);
+	if (a->document) {
+		sha256_name(a->document, a->document_bytes, a->strategy);
+		if (!insert_strategy(c, a, o))
+			return false;
+	}
+	return end_search(c, a->id, outcome == OUTCOME_CANCELED ? "canceled" : "succeeded", a->strategy, a->partial, NULL, 0);
+}
+
+status search_finish_run(db *c, write_op *op)
+{
+	search_finish *a = (search_finish *)op;
+	owned o = {0};
+	a->requeued = false;
+	a->strategy[0] = 0;
+	a->accepted = find_owned(c, a, &o);
+	bool ok = !a->accepted || finish_owned(c, a, &o);
+	strbuf_release(&o.mesh);
+	return ok ? ST_OK : ST_ERR_IO;
+}
+
+/* ---------------------------------------------------------------- cancel */
+
+status search_cancel_run(db *c, write_op *op)
+{
+	search_cancel *a = (search_cancel *)op;
+	char state[16] = "";
+	bool pending = false;
+	a->changed = a->was_running = false;
+	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
+	if (!s)
+		return ST_ERR_IO;
+	bind_text(s, 1, a->id);
+	a->found = sqlite3_step(s) == SQLITE_ROW;
+	if (a->found) {
+		copy(state, sizeof state, column_text(s, 1));
+		pending = sqlite3_column_int(s, 13);
+	}
+	sqlite3_reset(s);
+	if (!a->found)
+		return ST_OK;
+	if (!strcmp(state, "queued")) {
+		a->changed = true;
+		if (!end_search(c, a->id, "canceled", NULL, false, NULL, 0))
+			return ST_ERR_IO;
+	} else if (!strcmp(state, "running")) {
+		a->was_running = true;
+		a->changed = !pending;
+		s = db_statement(c, SQL_SEARCH_CANCEL_RUNNING);
+		if (s)
+			bind_text(s, 1, a->id);
+		if (a->changed && !finish(s))
+			return ST_ERR_IO;
+	}
+	strbuf_clear(&a->json);
+	return search_json(c, a->id, &a->json, NULL, NULL) ? ST_OK : ST_ERR_IO;
+}
+
+/* ---------------------------------------------------------------- leases */
+
+/* Ids from a statement with one text column; they are acted upon after it is done. */
+static uint32_t collect_ids(sqlite3_stmt *s, char (**out)[SEARCH_ID_BYTES])
+{
+	VEC(struct { char id[SEARCH_ID_BYTES]; }) ids = {0};
+	while (s && sqlite3_step(s) == SQLITE_ROW) {
+		vec_reserve(&ids, ids.n + 1);
+		copy(ids.p[ids.n++].id, SEARCH_ID_BYTES, column_text(s, 0));
+	}
+	if (s)
+		sqlite3_reset(s);
+	*out = (char (*)[SEARCH_ID_BYTES])ids.p;
+	return ids.n;
+}
+
+status search_beat_run(db *c, write_op *op)
+{
+	search_beat *a = (search_beat *)op;
+	int64_t now = wall_us();
+	bool ok = true;
+	for (uint32_t i = 0; i < a->count && ok; i++) {
+		sqlite3_stmt *s = db_statement(c, SQL_SEARCH_BEAT);
+		if (s) {
+			bind_text(s, 1, a->ids[i]);
+			sqlite3_bind_int64(s, 2, now + a->lease_us);
+		}
+		ok = finish(s);
+	}
+	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_EXPIRED);
+	if (s)
+		sqlite3_bind_int64(s, 1, now);
+	char (*expired)[SEARCH_ID_BYTES];
+	uint32_t n = collect_ids(s, &expired);
+	for (uint32_t i = 0; i < n && ok; i++)
+		ok = requeue(c, expired[i], 0, 0);
+	free(expired);
+	return ok ? ST_OK : ST_ERR_IO;
+}
+
+status search_recover(db *c, int64_t *out_count)
+{
+	/* The lock of the store says that no other daemon runs them, and workers die with their daemon. */
+	char (*ids)[SEARCH_ID_BYTES];
+	uint32_t n = collect_ids(db_statement(c, SQL_SEARCH_RUNNING), &ids);
+	bool ok = sqlite3_exec(c->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+	for (uint32_t i = 0; i < n && ok; i++) {
+		sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
+		if (s)
+			bind_text(s, 1, ids[i]);
+		bool cancel = s && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 13);
+		if (s)
+			sqlite3_reset(s);
+		ok = cancel ? end_search(c, ids[i], "canceled", NULL, false, NULL, 0) : requeue(c, ids[i], 0, 0);
+	}
+	ok = ok && sqlite3_exec(c->handle, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+	free(ids);
+	*out_count = n;
+	return ok ? ST_OK : ST_ERR_IO;
+}

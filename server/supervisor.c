@@ -1,0 +1,605 @@
+/* The supervisor thread: claims queued searches, starts a worker for each, reads what the workers tell, ends them.
+ *
+ *   free slot + queued row -> claim (committed) -> work/ID-ATTEMPT/ -> worker
+ *   worker: events on standard error, one strategy document on standard output, exit code
+ *   end     exit 0, 2 with a document        succeeded (2: nothing fits, the document says so)
+ *           exit 130 after our SIGTERM       canceled, or succeeded but partial when the time limit was the reason
+ *           exit 1, 64                       failed, with the worker's message
+ *           anything else                    crashed: back to the queue until search_attempts is reached
+ *
+ * A result that cannot be committed (full disk) is kept and offered again. */
+#include "server/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	TICK_MS = 500,
+	EVENT_INTERVAL_MS = 500,
+	GRACE_MS = 5000,
+	STDERR_TAIL = 16 << 10,
+	MOST_ARGUMENTS = 2048,
+	RETRY_MS = 5000,
+	LOOK_MS = 1000,
+};
+
+typedef enum slot_state { SLOT_FREE, SLOT_RUNNING, SLOT_DONE } slot_state; /* DONE: its result waits to be committed */
+
+typedef struct slot {
+	slot_state state;
+	char id[SEARCH_ID_BYTES];
+	int64_t attempt;
+	child worker;
+	bool out_ended, err_ended, canceled, overtime, flooded;
+	int64_t deadline_ns, kill_ns, ended_ns; /* kill_ns: when SIGKILL follows SIGTERM, 0: no SIGTERM yet */
+	strbuf out, err, tail;                  /* err: unread lines; tail: the last lines that are no events */
+	search_event waiting;                   /* the newest event, held back to keep the rate down; kind NULL: none */
+	int64_t last_event_ns;
+	search_finish finish;
+	int64_t retry_ns;
+} slot;
+
+struct supervisor {
+	server *srv;
+	pthread_t thread;
+	int wake_fd;
+	atomic_bool stop;
+	pthread_mutex_t mutex; /* of cancels; a leaf */
+	VEC(struct { char id[SEARCH_ID_BYTES]; }) cancels;
+	int64_t next_beat_ns, next_look_ns;
+	bool queue_empty;      /* nothing to claim until a kick or the next look */
+	uint32_t slot_count;
+	slot slots[];
+};
+
+static void work_path(const supervisor *v, const slot *s, const char *file, char path[600])
+{
+	snprintf(path, 600, "%s/work/%s-%lld%s%s", store_objects(v->srv->store)->dir, s->id, (long long)s->attempt, file[0] ? "/" : "", file);
+}
+
+static const char *const work_files[] = {"mesh.json", "device.json", "schedule.json"};
+
+static void remove_work(const supervisor *v, const slot *s)
+{
+	char path[600];
+	for (size_t i = 0; i < COUNT_OF(work_files); i++) {
+		work_path(v, s, work_files[i], path);
+		unlink(path);
+	}
+	work_path(v, s, "", path);
+	rmdir(path);
+}
+
+/* ---------------------------------------------------------------- events */
+
+static void event_done(write_op *op)
+{
+	search_event *e = (search_event *)op;
+	server *srv = e->cls;
+	if (op->result == ST_OK)
+		watch_notify(srv->hub, e->id);
+	free(e);
+}
+
+static void flush_event(supervisor *v, slot *s)
+{
+	if (!s->waiting.kind)
+		return;
+	search_event *e = xmalloc(sizeof *e);
+	*e = s->waiting;
+	e->op.run = search_event_run;
+	e->op.done = event_done;
+	e->cls = v->srv;
+	memcpy(e->id, s->id, sizeof e->id);
+	e->attempt = s->attempt;
+	s->waiting.kind = NULL;
+	s->last_event_ns = clock_ns();
+	store_submit(v->srv->store, &e->op);
+}
+
+static int64_t number_of(const cJSON *o, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
+	return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 9007199254740992.0 ? (int64_t)item->valuedouble : 0;
+}
+
+static void take_event(slot *s, const cJSON *o)
+{
+	const cJSON *kind = cJSON_GetObjectItemCaseSensitive(o, "event"), *seconds = cJSON_GetObjectItemCaseSensitive(o, "seconds");
+	bool incumbent = cJSON_IsString(kind) && !strcmp(kind->valuestring, "incumbent");
+	if (!incumbent && !(cJSON_IsString(kind) && !strcmp(kind->valuestring, "progress")))
+		return;
+	search_event *e = &s->waiting;
+	/* A progress line never pushes out an incumbent that still waits; it only brings its counters up to date. */
+	if (incumbent || !e->kind)
+		e->kind = incumbent ? "incumbent" : "progress";
+	e->evaluation = number_of(o, "evaluation");
+	bool plausible = cJSON_IsNumber(seconds) && seconds->valuedouble >= 0 && seconds->valuedouble < 1e9;
+	e->milliseconds = plausible ? (int64_t)(seconds->valuedouble * 1000) : 0;
+	if (incumbent) {
+		e->runtime_ns = number_of(o, "runtime_ns");
+		e->peak_bytes = number_of(o, "peak_bytes");
+		e->fits = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "fits"));
+	}
+}
+
+static void keep_tail(slot *s, const char *line, size_t n)
+{
+	if (s->tail.n + n + 1 > STDERR_TAIL)
+		return; /* the first message is the one that explains */
+	strbuf_add(&s->tail, line, n);
+	strbuf_putc(&s->tail, '\n');
+}
+
+static void take_lines(slot *s)
+{
+	size_t at = 0;
+	for (char *end; s->err.n > at && (end = memchr(s->err.p + at, '\n', s->err.n - at)); at = (size_t)(end - s->err.p) + 1) {
+		const char *line = s->err.p + at;
+		size_t n = (size_t)(end - line);
+		cJSON *o = n && line[0] == '{' ? json_parse(line, n, 4096, NULL) : NULL;
+		if (cJSON_IsObject(o))
+			take_event(s, o);
+		else
+			keep_tail(s, line, n);
+		cJSON_Delete(o);
+	}
+	memmove(s->err.p ? s->err.p : "", s->err.p ? s->err.p + at : "", s->err.n - at);
+	s->err.n -= at;
+}
+
+/* ---------------------------------------------------------------- start */
+
+typedef struct arguments {
+	char *v[MOST_ARGUMENTS];
+	int n;
+	arena mem;
+} arguments;
+
+static void add(arguments *a, const char *flag, const char *value)
+{
+	if (a->n + 3 > MOST_ARGUMENTS)
+		return; /* the limits on pins and forbids keep it below */
+	a->v[a->n++] = arena_strdup(&a->mem, flag, strlen(flag));
+	if (value)
+		a->v[a->n++] = arena_strdup(&a->mem, value, strlen(value));
+}
+
+static void add_number(arguments *a, const char *flag, int64_t value)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lld", (long long)value);
+	add(a, flag, text);
+}
+
+/* A field that is JSON goes to the worker as a file. */
+static bool add_file(supervisor *v, const slot *s, arguments *a, const char *flag, const char *file, const char *json)
+{
+	char path[600];
+	work_path(v, s, file, path);
+	add(a, flag, path);
+	return file_write(path, json, strlen(json), NULL) == ST_OK;
+}
+
+static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, arguments *a)
+{
+	char module[512];
+	objects_path(store_objects(v->srv->store), "objects", p->module, module);
+	bool ok = true;
+	add(a, v->srv->worker, "search");
+	add(a, module, NULL);
+	if (p->mesh_json)
+		ok = ok && add_file(v, s, a, "--mesh", "mesh.json", p->mesh_json);
+	else
+		add(a, "--mesh", p->mesh_text);
+	if (p->device_json)
+		ok = ok && add_file(v, s, a, "--device-file", "device.json", p->device_json);
+	else if (strcmp(p->device, "default"))
+		add(a, "--device", p->device);
+	if (p->schedule_json)
+		ok = ok && add_file(v, s, a, "--schedule", "schedule.json", p->schedule_json);
+	if (p->memory_bytes)
+		add_number(a, "--memory", p->memory_bytes);
+	add(a, "--objective", p->objective);
+	if (!strcmp(p->budget, "evaluations"))
+		add_number(a, "--evaluations", p->budget_amount);
+	if (!strcmp(p->budget, "seconds")) {
+		char text[48];
+		snprintf(text, sizeof text, "%lld.%03d", (long long)(p->budget_amount / 1000), (int)(p->budget_amount % 1000));
+		add(a, "--seconds", text);
+	}
+	if (p->seed >= 0)
+		add_number(a, "--seed", p->seed);
+	int64_t threads = p->threads ? p->threads : v->srv->opt.worker_threads;
+	if (threads)
+		add_number(a, "--threads", threads);
+	for (uint32_t i = 0; i < p->pin_count; i++)
+		add(a, "--pin", p->pins[i]);
+	for (uint32_t i = 0; i < p->forbid_count; i++)
+		add(a, "--forbid", p->forbids[i]);
+	if (p->open_results)
+		add(a, "--open-results", NULL);
+	add(a, "--json", "--progress-json");
+	a->v[a->n] = NULL;
+	return ok;
+}
+
+static bool start_worker(supervisor *v, slot *s, const char *request, size_t request_n)
+{
+	char path[600];
+	problem why = {0};
+	search_spec spec;
+	arguments *a = xcalloc(1, sizeof *a);
+	arena_init(&a->mem);
+	work_path(v, s, "", path);
+	bool ok = spec_parse(&spec, request, request_n, NULL, 0, &why) && mkdir(path, 0700) == 0;
+	if (ok && (ok = build_arguments(v, s, &spec, a))) {
+		child_limits limits = {.memory_bytes = v->srv->opt.worker_memory, .nice = (int)v->srv->opt.worker_nice,
+			.threads = (int)(spec.threads ? spec.threads : v->srv->opt.worker_threads), .dir = path};
+		ok = child_start(v->srv->worker, a->v, &limits, &s->worker);
+	}
+	if (!ok)
+		log_warn("event=worker_not_started search=%s error=\"%s\"", s->id, why.kind ? why.detail : strerror(errno));
+	spec_release(&spec);
+	arena_release(&a->mem);
+	free(a);
+	return ok;
+}
+
+static void begin_finish(slot *s, search_outcome outcome)
+{
+	search_finish *f = &s->finish;
+	memset(f, 0, sizeof *f);
+	f->op.run = search_finish_run;
+	memcpy(f->id, s->id, sizeof f->id);
+	f->attempt = s->attempt;
+	f->outcome = outcome;
+	s->state = SLOT_DONE;
+	s->retry_ns = 0;
+}
+
+/* Fills free slots from the queue. */
+static void claim(supervisor *v)
+{
+	server *srv = v->srv;
+	for (uint32_t i = 0; i < v->slot_count && !v->queue_empty; i++) {
+		slot *s = &v->slots[i];
+		if (s->state != SLOT_FREE)
+			continue;
+		search_claim c = {.op = {.run = search_claim_run}, .lease_us = srv->opt.lease * 1000000};
+		if (store_write(srv->store, &c.op) != ST_OK || !c.found) {
+			v->queue_empty = true;
+		} else {
+			memset(s, 0, sizeof *s);
+			memcpy(s->id, c.id, sizeof s->id);
+			s->attempt = c.attempt;
+			s->deadline_ns = clock_ns() + srv->opt.search_seconds * 1000000000;
+			if (start_worker(v, s, c.request.p, c.request.n)) {
+				s->state = SLOT_RUNNING;
+				metric_add(srv, workers_started, 1);
+				metric_add(srv, workers_running, 1);
+			} else {
+				begin_finish(s, OUTCOME_CRASHED);
+				problem_set(&s->finish.error, PROBLEM_INTERNAL, "the worker could not be started");
+			}
+			watch_notify(srv->hub, s->id);
+		}
+		strbuf_release(&c.request);
+	}
+}
+
+/* ---------------------------------------------------------------- end */
+
+static void end_worker(slot *s, int signal_number)
+{
+	/* Its group first: the worker leads one of its own, unless it has not come that far yet. */
+	if (s->state == SLOT_RUNNING && kill(-s->worker.pid, signal_number) != 0)
+		kill(s->worker.pid, signal_number);
+}
+
+static void ask_to_end(slot *s)
+{
+	if (s->state != SLOT_RUNNING || s->kill_ns)
+		return;
+	s->kill_ns = clock_ns() + GRACE_MS * 1000000ll;
+	end_worker(s, SIGTERM);
+}
+
+static void trim(strbuf *b)
+{
+	while (b->n && strchr(" \t\r\n", b->p[b->n - 1]))
+		b->p[--b->n] = 0;
+}
+
+static void judge(server *srv, slot *s, int wait_status)
+{
+	int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+	trim(&s->out);
+	bool document = s->out.n > 0 && !s->flooded;
+	begin_finish(s, OUTCOME_CRASHED);
+	search_finish *f = &s->finish;
+	if (code == 1 || code == 64) {
+		f->outcome = OUTCOME_FAILED;
+		strbuf_add(&s->tail, "", 0);
+		worker_error(s->tail.p, &f->error);
+	} else if (document && (code == 0 || code == 2)) {
+		f->outcome = OUTCOME_SUCCEEDED;
+		f->partial = s->overtime;
+	} else if (s->canceled) {
+		f->outcome = OUTCOME_CANCELED;
+		f->partial = true;
+		document = document && code == 130;
+	} else if (s->overtime && document && code == 130) {
+		f->outcome = OUTCOME_SUCCEEDED;
+		f->partial = true;
+	} else if (s->overtime) {
+		f->outcome = OUTCOME_FAILED;
+		problem_set(&f->error, PROBLEM_UNPROCESSABLE, "no answer within the limit of %lld s", (long long)srv->opt.search_seconds);
+	} else if (s->flooded) {
+		problem_set(&f->error, PROBLEM_INTERNAL, "the worker's output passed the limit of %d MiB", MAX_DOCUMENT_BYTES >> 20);
+	} else {
+		strbuf_add(&s->tail, "", 0);
+		problem_set(&f->error, PROBLEM_INTERNAL, "the worker ended with %s %d%s%.400s", WIFSIGNALED(wait_status) ? "signal" : "code",
+			WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : code, s->tail.n ? ": " : "", s->tail.p);
+	}
+	if (f->outcome != OUTCOME_FAILED && f->outcome != OUTCOME_CRASHED && document) {
+		f->document = s->out.p;
+		f->document_bytes = s->out.n;
+	}
+}
+
+static void count_end(server *srv, const slot *s)
+{
+	const search_finish *f = &s->finish;
+	if (!f->accepted)
+		log_warn("event=late_result search=%s attempt=%lld", s->id, (long long)s->attempt);
+	else if (f->requeued || f->outcome == OUTCOME_CRASHED)
+		metric_add(srv, workers_crashed, f->outcome == OUTCOME_CRASHED);
+	if (f->accepted && !f->requeued) {
+		switch (f->outcome) {
+		case OUTCOME_SUCCEEDED:
+			metric_add(srv, searches_succeeded, 1);
+			break;
+		case OUTCOME_CANCELED:
+		case OUTCOME_RELEASED:
+			metric_add(srv, searches_canceled, 1);
+			break;
+		case OUTCOME_FAILED:
+		case OUTCOME_CRASHED:
+			metric_add(srv, searches_failed, 1);
+			break;
+		}
+	}
+	log_info("event=search_ended search=%s attempt=%lld outcome=%d requeued=%d", s->id, (long long)s->attempt, f->outcome, f->requeued);
+}
+
+/* Offers a result to the store; when that fails the slot keeps it. */
+static void commit_result(supervisor *v, slot *s)
+{
+	int64_t now = clock_ns();
+	if (s->state != SLOT_DONE || now < s->retry_ns)
+		return;
+	if (store_write(v->srv->store, &s->finish.op) != ST_OK) {
+		s->retry_ns = now + RETRY_MS * 1000000ll;
+		return;
+	}
+	count_end(v->srv, s);
+	watch_notify(v->srv->hub, s->id);
+	remove_work(v, s);
+	strbuf_release(&s->out);
+	strbuf_release(&s->err);
+	strbuf_release(&s->tail);
+	s->state = SLOT_FREE;
+	v->queue_empty = false;
+}
+
+/* The worker's pipes have ended: it is gone, or about to go. */
+static void reap(supervisor *v, slot *s)
+{
+	int wait_status;
+	if (s->state != SLOT_RUNNING || !s->out_ended || !s->err_ended)
+		return;
+	if (!s->ended_ns)
+		s->ended_ns = clock_ns();
+	if (waitpid(s->worker.pid, &wait_status, WNOHANG) == 0) {
+		if (clock_ns() - s->ended_ns > GRACE_MS * 1000000ll)
+			end_worker(s, SIGKILL);
+		return;
+	}
+	close(s->worker.out);
+	close(s->worker.err);
+	metric_add(v->srv, workers_running, -1);
+	flush_event(v, s);
+	judge(v->srv, s, wait_status);
+}
+
+/* A worker that has been killed may have left a process that holds its pipes: the exit of the worker itself counts. */
+static void check_time(slot *s, int64_t now)
+{
+	if (s->state != SLOT_RUNNING)
+		return;
+	if (now >= s->deadline_ns && !s->kill_ns) {
+		s->overtime = true;
+		ask_to_end(s);
+	}
+	if (s->kill_ns && now >= s->kill_ns) {
+		end_worker(s, SIGKILL);
+		s->out_ended = s->err_ended = true;
+	}
+}
+
+/* ---------------------------------------------------------------- the loop */
+
+static void read_worker(slot *s)
+{
+	if (!s->out_ended && !read_available(s->worker.out, &s->out, MAX_DOCUMENT_BYTES, &s->out_ended))
+		s->flooded = true;
+	if (!s->err_ended && !read_available(s->worker.err, &s->err, 1 << 20, &s->err_ended))
+		s->flooded = true;
+	take_lines(s);
+	if (s->err_ended && s->err.n) {
+		keep_tail(s, s->err.p, s->err.n);
+		s->err.n = 0;
+	}
+	if (s->flooded) {
+		end_worker(s, SIGKILL);
+		s->out_ended = s->err_ended = true;
+	}
+}
+
+static void take_cancels(supervisor *v)
+{
+	pthread_mutex_lock(&v->mutex);
+	for (uint32_t k = 0; k < v->cancels.n; k++)
+		for (uint32_t i = 0; i < v->slot_count; i++)
+			if (v->slots[i].state == SLOT_RUNNING && !strcmp(v->slots[i].id, v->cancels.p[k].id)) {
+				v->slots[i].canceled = true;
+				ask_to_end(&v->slots[i]);
+			}
+	v->cancels.n = 0;
+	pthread_mutex_unlock(&v->mutex);
+}
+
+static void beat(supervisor *v)
+{
+	server *srv = v->srv;
+	search_beat b = {.op = {.run = search_beat_run}, .lease_us = srv->opt.lease * 1000000};
+	b.ids = xcalloc(v->slot_count, sizeof *b.ids);
+	for (uint32_t i = 0; i < v->slot_count; i++)
+		if (v->slots[i].state != SLOT_FREE)
+			memcpy(b.ids[b.count++], v->slots[i].id, SEARCH_ID_BYTES);
+	if (store_write(srv->store, &b.op) != ST_OK)
+		log_warn("event=heartbeat_failed");
+	free(b.ids);
+	v->next_beat_ns = clock_ns() + MAX(srv->opt.lease * 1000000000 / 6, 200000000);
+}
+
+static bool any_running(const supervisor *v)
+{
+	for (uint32_t i = 0; i < v->slot_count; i++)
+		if (v->slots[i].state != SLOT_FREE)
+			return true;
+	return false;
+}
+
+/* Waits for output of a worker, a kick, or the next thing that is due. */
+static void wait_for_work(supervisor *v, struct pollfd *p)
+{
+	bool hurry = false;
+	p[0] = (struct pollfd){v->wake_fd, POLLIN, 0};
+	for (uint32_t i = 0; i < v->slot_count; i++) {
+		slot *s = &v->slots[i];
+		bool running = s->state == SLOT_RUNNING;
+		p[1 + 2 * i] = (struct pollfd){running && !s->out_ended ? s->worker.out : -1, POLLIN, 0};
+		p[2 + 2 * i] = (struct pollfd){running && !s->err_ended ? s->worker.err : -1, POLLIN, 0};
+		hurry = hurry || (running && s->out_ended && s->err_ended);
+	}
+	poll(p, 1 + 2 * v->slot_count, hurry ? 2 : any_running(v) ? TICK_MS / 2 : TICK_MS);
+	uint64_t count;
+	if ((p[0].revents & POLLIN) && read(v->wake_fd, &count, sizeof count) > 0)
+		v->queue_empty = false;
+}
+
+static void turn(supervisor *v, struct pollfd *p)
+{
+	wait_for_work(v, p);
+	take_cancels(v);
+	int64_t now = clock_ns();
+	for (uint32_t i = 0; i < v->slot_count; i++) {
+		slot *s = &v->slots[i];
+		if (s->state == SLOT_RUNNING) {
+			read_worker(s);
+			check_time(s, now);
+			if (now - s->last_event_ns >= EVENT_INTERVAL_MS * 1000000ll)
+				flush_event(v, s);
+			reap(v, s);
+		}
+		commit_result(v, s);
+	}
+	if (now >= v->next_beat_ns)
+		beat(v);
+	if (now >= v->next_look_ns) { /* crashed searches whose pause is over, expired leases */
+		v->next_look_ns = now + LOOK_MS * 1000000ll;
+		v->queue_empty = false;
+	}
+	claim(v);
+	take_cancels(v); /* one may have been canceled between its claim and its start */
+}
+
+/* Their work is lost but for what the store knows; the searches go back to the queue. */
+static void release_all(supervisor *v)
+{
+	for (uint32_t i = 0; i < v->slot_count; i++) {
+		slot *s = &v->slots[i];
+		if (s->state == SLOT_RUNNING) {
+			end_worker(s, SIGKILL);
+			waitpid(s->worker.pid, NULL, 0);
+			close(s->worker.out);
+			close(s->worker.err);
+			metric_add(v->srv, workers_running, -1);
+			begin_finish(s, OUTCOME_RELEASED);
+		}
+		s->retry_ns = 0;
+		commit_result(v, s);
+		strbuf_release(&s->out);
+		strbuf_release(&s->err);
+		strbuf_release(&s->tail);
+	}
+}
+
+static void *supervisor_main(void *cls)
+{
+	supervisor *v = cls;
+	struct pollfd *p = xcalloc(1 + 2 * v->slot_count, sizeof *p);
+	while (!atomic_load(&v->stop))
+		turn(v, p);
+	release_all(v);
+	free(p);
+	return NULL;
+}
+
+supervisor *supervisor_new(server *srv)
+{
+	supervisor *v = xcalloc(1, sizeof *v + (size_t)srv->opt.workers * sizeof v->slots[0]);
+	v->srv = srv;
+	v->slot_count = (uint32_t)srv->opt.workers;
+	v->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&v->mutex, NULL);
+	if (v->wake_fd >= 0 && pthread_create(&v->thread, NULL, supervisor_main, v) == 0)
+		return v;
+	free(v);
+	return NULL;
+}
+
+void supervisor_kick(supervisor *v)
+{
+	uint64_t one = 1;
+	if (write(v->wake_fd, &one, sizeof one) < 0)
+		return; /* the counter is full: it is awake already */
+}
+
+void supervisor_cancel(supervisor *v, const char *id)
+{
+	pthread_mutex_lock(&v->mutex);
+	vec_reserve(&v->cancels, v->cancels.n + 1);
+	snprintf(v->cancels.p[v->cancels.n++].id, SEARCH_ID_BYTES, "%s", id);
+	pthread_mutex_unlock(&v->mutex);
+	supervisor_kick(v);
+}
+
+void supervisor_stop(supervisor *v)
+{
+	atomic_store(&v->stop, true);
+	supervisor_kick(v);
+	pthread_join(v->thread, NULL);
+	close(v->wake_fd);
+	vec_release(&v->cancels);
+	pthread_mutex_destroy(&v->mutex);
+	free(v);
+}

@@ -1,0 +1,107 @@
+/* Which arguments of main give their buffer to a result. tf.aliasing_output names the result; jax.buffer_donor leaves
+ * the choice to the compiler, which pairs buffers of equal size (its matching walks both lists sorted by size, so only
+ * how many there are of each size counts). */
+#include <stdlib.h>
+
+#include "simulator/state.h"
+
+enum { NOT_DONATED = -1, ANY_RESULT = -2 };
+
+static int32_t donated_to(const module *m, attr_id attrs, uint32_t n_results, bool *bad)
+{
+	if (attrs == ID_NONE)
+		return NOT_DONATED;
+	attr_id fixed = attr_child(m, attrs, "tf.aliasing_output");
+	if (fixed != ID_NONE) {
+		const attr *a = attr_get(m, fixed);
+		*bad = a->kind != ATTR_INT || a->i < 0 || a->i >= n_results;
+		return *bad ? NOT_DONATED : (int32_t)a->i;
+	}
+	attr_id donor = attr_child(m, attrs, "jax.buffer_donor");
+	if (donor == ID_NONE)
+		return NOT_DONATED;
+	const attr *a = attr_get(m, donor);
+	return a->kind == ATTR_UNIT || (a->kind == ATTR_BOOL && a->i) ? ANY_RESULT : NOT_DONATED;
+}
+
+status donation_read(const module *m, donation *out, diag *d)
+{
+	*out = (donation){0};
+	const func *f = module_main(m);
+	if (!f)
+		return diag_set(d, ST_ERR_INVALID, "the module has no main function");
+	out->n_args = f->n_args;
+	out->result_of_arg = xmalloc(sizeof *out->result_of_arg * MAX(f->n_args, 1));
+	for (uint32_t i = 0; i < f->n_args; i++) {
+		bool bad = false;
+		out->result_of_arg[i] = donated_to(m, f->arg_attrs ? f->arg_attrs[i] : ID_NONE, f->n_results, &bad);
+		for (uint32_t j = 0; j < i && !bad; j++)
+			bad = out->result_of_arg[i] >= 0 && out->result_of_arg[j] == out->result_of_arg[i];
+		if (bad) {
+			donation_release(out);
+			return op_error(m, f->op, d, ST_ERR_INVALID, "argument %u: tf.aliasing_output names no result, or one that is taken", i);
+		}
+	}
+	return ST_OK;
+}
+
+void donation_release(donation *dn)
+{
+	free(dn->result_of_arg);
+	*dn = (donation){0};
+}
+
+struct size_slot {
+	int64_t bytes; /* 0: empty */
+	uint32_t donors, results;
+};
+
+static struct size_slot *size_find(simulator *s, int64_t bytes)
+{
+	for (uint64_t h = hash_mix((uint64_t)bytes);; h++) {
+		struct size_slot *e = &s->sizes[h & (s->sizes_cap - 1)];
+		if (!e->bytes || e->bytes == bytes) {
+			e->bytes = bytes;
+			return e;
+		}
+	}
+}
+
+int64_t donated_bytes(simulator *s, const lowered *l)
+{
+	uint32_t n = s->dn.n_args + l->results.n, cap = 16;
+	while (cap < 2 * n + 2)
+		cap *= 2;
+	if (cap > s->sizes_cap) {
+		s->sizes = xrealloc(s->sizes, cap * sizeof *s->sizes);
+		s->sizes_cap = cap;
+	}
+	memset(s->sizes, 0, s->sizes_cap * sizeof *s->sizes);
+	int64_t total = 0;
+	bool any = false;
+	for (uint32_t i = 0; i < s->dn.n_args && i < s->args.n; i++) {
+		int32_t to = s->dn.result_of_arg[i];
+		if (to == NOT_DONATED || s->args.p[i] == ID_NONE)
+			continue;
+		const lval *arg = &l->vals.p[s->args.p[i]];
+		if (to == ANY_RESULT) {
+			any = true;
+			if (arg->bytes > 0)
+				size_find(s, arg->bytes)->donors++;
+		} else if ((uint32_t)to < l->results.n) {
+			const lval *result = &l->vals.p[l->results.p[to]];
+			if (result->bytes == arg->bytes && result->type == arg->type && result->sharding == arg->sharding) {
+				total = sat_add(total, arg->bytes);
+				s->result_taken.p[to] = true;
+			}
+		}
+	}
+	if (!any)
+		return total;
+	for (uint32_t i = 0; i < l->results.n; i++)
+		if (!s->result_taken.p[i] && l->vals.p[l->results.p[i]].bytes > 0)
+			size_find(s, l->vals.p[l->results.p[i]].bytes)->results++;
+	for (uint32_t i = 0; i < s->sizes_cap; i++)
+		total = sat_add(total, sat_mul(s->sizes[i].bytes, MIN(s->sizes[i].donors, s->sizes[i].results)));
+	return total;
+}

@@ -1,0 +1,74 @@
+/* The replay: what XLA will make of an annotated module, from its text's shardings to run time and memory. */
+#include "simulator/simulator.h"
+
+#include <stdlib.h>
+
+static void release(evaluation *e)
+{
+	if (e->sim)
+		simulator_free(e->sim);
+	if (e->low)
+		lowered_free(e->low);
+	if (e->cache)
+		lower_cache_free(e->cache);
+	if (e->prop)
+		propagation_free(e->prop);
+	if (e->p)
+		program_free(e->p);
+	donation_release(&e->dn);
+	rule_table_release(&e->rules);
+	if (e->m)
+		module_free(e->m);
+	free(e->shardings);
+}
+
+void evaluation_release(evaluation *e)
+{
+	release(e);
+	*e = (evaluation){0};
+}
+
+/* A program without a mesh is one device's. */
+static mesh_id one_device_mesh(sharding_table *t)
+{
+	str_id axis = strtab_add(&t->names, STR("one"));
+	int64_t size = 1;
+	return mesh_intern(t, &(mesh){.name = strtab_add(&t->names, STR("mesh")), .n_axes = 1, .axis_names = &axis, .axis_sizes = &size, .n_devices = 1});
+}
+
+static status run(evaluation *e, const module *annotated, const device *dev, const char *const *axis_links, cost *out, diag *d)
+{
+	e->m = module_clone(annotated);
+	TRY(passes_import(e->m, d));
+	TRY(program_new(e->m, &e->rules, false, &e->p, d));
+	TRY(donation_read(e->m, &e->dn, d));
+	sharding_table *t = e->m->shardings;
+	mesh_id mesh = e->p->mesh != ID_NONE ? e->p->mesh : one_device_mesh(t);
+	e->p->mesh = mesh;
+	TRY(mesh_links_assign(dev, t, mesh, axis_links, &e->links, d));
+	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	e->prop = propagation_new(e->p, t, &po);
+	propagation_reset(e->prop);
+	propagation_run(e->prop);
+	e->shardings = xmalloc((e->p->vals.n + 1) * sizeof *e->shardings);
+	memcpy(e->shardings, propagation_shardings(e->prop), e->p->vals.n * sizeof *e->shardings);
+	program_trim_io(e->p, t, e->shardings);
+	e->cache = lower_cache_new(e->p, t);
+	e->low = lowered_new(e->p, t);
+	lower_program(e->cache, e->shardings, LEVEL_COMPILED, dev->target, e->low);
+	e->sim = simulator_new(e->p, t, dev, &e->links, &e->dn);
+	simulate(e->sim, e->low, out);
+	return ST_OK;
+}
+
+status simulate_module(const module *annotated, const device *dev, const char *const *axis_links, cost *out, evaluation *keep, diag *d)
+{
+	/* built in place: the program points at the rule table beside it */
+	evaluation local, *e = keep ? keep : &local;
+	*e = (evaluation){0};
+	rule_table_init(&e->rules);
+	status s = run(e, annotated, dev, axis_links, out, d);
+	if (s != ST_OK || !keep)
+		release(e);
+	return s;
+}

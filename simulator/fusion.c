@@ -1,0 +1,315 @@
+/* Which ops share a kernel, and so which values reach memory. One backward pass: when an op is met, all its uses have
+ * been seen and have left on its results which kernels could compute it in place. The op then
+ *   joins the one kernel that uses it,
+ *   or is computed again inside each of several (cheap work, bounded copies),
+ *   or joins the earliest and is written from there for the others (a kernel with several outputs),
+ *   or becomes the root of a kernel of its own.
+ * A kernel runs at its root, its last op; the third case therefore asks that every other use come after that root.
+ * Matmuls take elementwise work before and after them on TPUs, only transposes elsewhere. Operands and results of
+ * collectives, regions, gathers, sorts, custom calls and results of main are always in memory. */
+#include "simulator/state.h"
+
+/* Can operand k of o be computed inside o's kernel by op `from`? */
+static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_op *from)
+{
+	if (o->segment != from->segment || (o->mode != MODE_ROOT && o->mode != MODE_FUSED && o->mode != MODE_COPIED))
+		return false;
+	bool tpu = s->dev.target == TARGET_TPU;
+	if (from->class == CLASS_MATMUL)
+		return tpu && o->class == CLASS_ELEMENTWISE && o->mode != MODE_COPIED;
+	if (from->class != CLASS_ELEMENTWISE)
+		return false;
+	switch (o->class) {
+	case CLASS_ELEMENTWISE:
+	case CLASS_REDUCE:
+		return true;
+	case CLASS_UPDATE:
+		return k > 0;
+	case CLASS_MATMUL:
+		return tpu || (from->work != UINT32_MAX && work_at(s, from)->transpose);
+	default:
+		return false;
+	}
+}
+
+/* Position at which a use inside o by op at `at` ends, seen from where the value is defined: a value of an outer region
+ * is needed until the loop ends. home: the region op the value belongs to. */
+static lop_id use_end(const simulator *s, lop_id at, lop_id home)
+{
+	lop_id region = s->ops[at].begin != ID_NONE ? s->ops[at].begin : s->ops[at].region;
+	while (region != home && region != ID_NONE) {
+		at = s->ops[region].end;
+		region = s->ops[region].region;
+	}
+	return at;
+}
+
+/* Region a value lives in: the arguments of a region belong to it. */
+static lop_id home_of(const simulator *s, lval_id v)
+{
+	lop_id def = s->vals[v].def;
+	return s->ops[def].end != ID_NONE ? def : s->ops[def].region;
+}
+
+static void note_use(sim_val *v, lop_id at)
+{
+	if (v->last_use == ID_NONE || at > v->last_use)
+		v->last_use = at;
+}
+
+/* A use that needs the value in memory. */
+static void post_external(simulator *s, lval_id id, lop_id at)
+{
+	sim_val *v = &s->vals[id];
+	v->external_min = MIN(v->external_min, at);
+	note_use(v, use_end(s, at, home_of(s, id)));
+}
+
+static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user)
+{
+	const sim_op *o = &s->ops[user];
+	sim_val *v = &s->vals[id];
+	lop_id def = v->def;
+	if (!accepts(s, o, k, &s->ops[def])) {
+		v->external_min = MIN(v->external_min, o->earliest);
+		note_use(v, use_end(s, o->latest, home_of(s, id)));
+		return;
+	}
+	note_use(v, o->latest);
+	v->copies += o->mode == MODE_COPIED ? o->copies : 1;
+	if (o->mode == MODE_COPIED) {
+		v->many = true;
+		v->copied_min = MIN(v->copied_min, o->earliest);
+		return;
+	}
+	v->many |= v->group_min != ID_NONE && v->group_min != o->root;
+	v->group_min = MIN(v->group_min, o->root);
+}
+
+static void post_operands(simulator *s, const lowered *l, lop_id id)
+{
+	const lop *o = &l->ops.p[id];
+	for (uint32_t k = 0; k < o->n_operands; k++)
+		post_use(s, operand_at(l, o, k), k, id);
+}
+
+/* Uses of an alias are uses of what it stands for. */
+static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
+{
+	sim_val *a = &s->vals[from], *b = &s->vals[to];
+	a->base = to;
+	if (a->last_use == ID_NONE)
+		return;
+	lop_id def = b->def;
+	note_use(b, use_end(s, a->last_use, home_of(s, to)));
+	b->output |= a->output;
+	if (s->ops[def].segment != s->ops[at].segment) {
+		b->external_min = MIN(b->external_min, MIN(a->external_min, MIN(a->group_min, a->copied_min)));
+		return;
+	}
+	b->many |= a->many || (a->group_min != ID_NONE && b->group_min != ID_NONE && a->group_min != b->group_min);
+	b->external_min = MIN(b->external_min, a->external_min);
+	b->copied_min = MIN(b->copied_min, a->copied_min);
+	b->group_min = MIN(b->group_min, a->group_min);
+	b->copies += a->copies;
+}
+
+static void make_root(simulator *s, const lowered *l, lop_id id)
+{
+	sim_op *o = &s->ops[id];
+	o->mode = MODE_ROOT;
+	o->root = o->earliest = o->latest = id;
+	o->first_member = id;
+	o->next = ID_NONE;
+	o->has_matmul = o->class == CLASS_MATMUL;
+	for (uint32_t i = 0; i < l->ops.p[id].n_results; i++)
+		s->vals[l->ops.p[id].results + i].materialised = true;
+	post_operands(s, l, id);
+}
+
+static void join(simulator *s, const lowered *l, lop_id id, lop_id root, bool write)
+{
+	sim_op *o = &s->ops[id], *r = &s->ops[root];
+	o->mode = MODE_FUSED;
+	o->root = o->earliest = o->latest = root;
+	o->next = r->first_member;
+	r->first_member = id;
+	r->has_matmul |= o->class == CLASS_MATMUL;
+	s->vals[l->ops.p[id].results].materialised = write;
+	post_operands(s, l, id);
+}
+
+static void copy_into_uses(simulator *s, const lowered *l, lop_id id, const sim_val *v)
+{
+	sim_op *o = &s->ops[id];
+	o->mode = MODE_COPIED;
+	o->copies = v->copies;
+	o->earliest = MIN(v->group_min, v->copied_min);
+	o->latest = v->last_use;
+	post_operands(s, l, id);
+}
+
+static void decide(simulator *s, const lowered *l, lop_id id)
+{
+	const lop *o = &l->ops.p[id];
+	sim_op *so = &s->ops[id];
+	const sim_val *v = &s->vals[o->results];
+	if (o->n_results != 1 || (so->class != CLASS_ELEMENTWISE && so->class != CLASS_MATMUL)) {
+		make_root(s, l, id);
+		return;
+	}
+	bool external = v->external_min != ID_NONE;
+	bool matmul = so->class == CLASS_MATMUL;
+	if (!external && !v->many && v->group_min != ID_NONE && (!matmul || !s->ops[v->group_min].has_matmul)) {
+		join(s, l, id, v->group_min, false);
+		return;
+	}
+	bool cheap = so->work == UINT32_MAX || !work_at(s, so)->expensive;
+	if (!external && v->many && !matmul && cheap && v->copies <= MAX_COPIES) {
+		copy_into_uses(s, l, id, v);
+		return;
+	}
+	bool first = v->group_min != ID_NONE && v->group_min < v->external_min && v->group_min <= v->copied_min;
+	if (first && !matmul && !s->ops[v->group_min].has_matmul)
+		join(s, l, id, v->group_min, true);
+	else
+		make_root(s, l, id);
+}
+
+static bool is_dead(const simulator *s, const lowered *l, const lop *o)
+{
+	for (uint32_t i = 0; i < o->n_results; i++)
+		if (s->vals[o->results + i].last_use != ID_NONE)
+			return false;
+	return o->kind == LOP_COLLECTIVE || (o->node != ID_NONE && l->p->nodes.p[o->node].pure);
+}
+
+/* What v stands for, aliases followed. */
+static lval_id underlying(const simulator *s, lval_id v)
+{
+	while (s->vals[v].base != v)
+		v = s->vals[v].base;
+	return v;
+}
+
+/* A yielded value is written straight into the buffer that carries it (home), when an op of the region makes it, nothing
+ * reads the old contents afterwards and it is not in another one already. */
+static void store_in_place(simulator *s, const lowered *l, lval_id yielded, int64_t bytes, lop_id last_read)
+{
+	lval_id v = underlying(s, yielded);
+	const lop *def = &l->ops.p[s->vals[v].def];
+	lop_id at = s->ops[s->vals[v].def].root;
+	bool made = (def->kind == LOP_COMPUTE || def->kind == LOP_COLLECTIVE) && at != ID_NONE;
+	if (made && (last_read == ID_NONE || at >= last_read) && s->vals[v].bytes == bytes)
+		s->vals[v].carried = true;
+}
+
+/* Argument i of a region, value i it yields and result i share one buffer; results without an argument (case) have one
+ * of their own. */
+static void end_region(simulator *s, const lowered *l, lop_id id)
+{
+	const lop *end = &l->ops.p[id];
+	const lop *open = &l->ops.p[s->ops[id].begin];
+	for (uint32_t i = 0; i < end->n_operands; i++)
+		post_external(s, operand_at(l, end, i), id);
+	for (uint32_t i = 0; i < end->n_results; i++) {
+		sim_val *result = &s->vals[end->results + i];
+		if (form_of(l, end) != FORM_LOOP || i >= open->n_results) {
+			result->materialised = true;
+			continue;
+		}
+		sim_val *arg = &s->vals[open->results + i];
+		result->base = open->results + i;
+		arg->output |= result->output;
+		arg->free = result->last_use == ID_NONE ? id : MAX(id, result->last_use);
+	}
+}
+
+/* Branches write what they yield into the results of a case. */
+static void end_branch(simulator *s, const lowered *l, lop_id id)
+{
+	const lop *o = &l->ops.p[id], *end = &l->ops.p[s->ops[s->ops[id].region].end];
+	for (uint32_t i = 0; i < o->n_operands; i++) {
+		post_external(s, operand_at(l, o, i), id);
+		if (i < end->n_results && o->n_operands == end->n_results)
+			store_in_place(s, l, operand_at(l, o, i), s->vals[end->results + i].bytes, ID_NONE);
+	}
+}
+
+/* Once the body has been seen, its arguments go to what they were started with: a value that is yielded as it came in
+ * stays where it was before the loop. */
+static void begin_region(simulator *s, const lowered *l, lop_id id)
+{
+	const lop *open = &l->ops.p[id], *end = &l->ops.p[s->ops[id].end];
+	for (uint32_t i = 0; i < open->n_operands; i++)
+		post_external(s, operand_at(l, open, i), id);
+	for (uint32_t i = 0; i < end->n_operands && i < end->n_results; i++) {
+		if (form_of(l, open) != FORM_LOOP || i >= open->n_results || i >= open->n_operands) {
+			store_in_place(s, l, operand_at(l, end, i), s->vals[end->results + i].bytes, ID_NONE);
+			continue;
+		}
+		lval_id start = operand_at(l, open, i), yielded = operand_at(l, end, i);
+		sim_val *arg = &s->vals[open->results + i];
+		if (underlying(s, yielded) == open->results + i && s->vals[start].bytes == arg->bytes) {
+			arg->base = start;
+			s->vals[start].output |= arg->output;
+			note_use(&s->vals[start], use_end(s, arg->free, home_of(s, start)));
+			continue;
+		}
+		arg->materialised = true;
+		store_in_place(s, l, yielded, arg->bytes, arg->last_use);
+	}
+}
+
+static void visit(simulator *s, const lowered *l, lop_id id)
+{
+	const lop *o = &l->ops.p[id];
+	sim_op *so = &s->ops[id];
+	if (o->erased || o->kind == LOP_ARGUMENT)
+		return;
+	bool border = o->kind == LOP_REGION || o->kind == LOP_REGION_END;
+	if (border && form_of(l, o) == FORM_INLINE) {
+		for (uint32_t i = 0; i < o->n_results && i < o->n_operands; i++)
+			pass_on(s, o->results + i, operand_at(l, o, i), id);
+	} else if (o->kind == LOP_REGION_END) {
+		end_region(s, l, id);
+	} else if (o->kind == LOP_REGION) {
+		begin_region(s, l, id);
+	} else if (o->kind == LOP_REGION_ELSE) {
+		end_branch(s, l, id);
+	} else if (o->kind == LOP_RETURN) {
+		for (uint32_t i = 0; i < o->n_operands; i++) {
+			post_external(s, operand_at(l, o, i), id);
+			s->vals[operand_at(l, o, i)].output = true;
+		}
+	} else if (is_dead(s, l, o)) {
+		so->mode = MODE_NONE;
+	} else if (so->class == CLASS_NOTHING) {
+		for (uint32_t i = 0; i < o->n_results; i++)
+			s->vals[o->results + i].constant = true;
+	} else if (so->class == CLASS_ALIAS) {
+		for (uint32_t i = 0; i < o->n_results; i++) {
+			pass_on(s, o->results + i, operand_at(l, o, i), id);
+			if (o->node != ID_NONE && l->p->nodes.p[o->node].op_kind == OP_OPTIMIZATION_BARRIER)
+				post_external(s, operand_at(l, o, i), id);
+		}
+	} else if (so->class == CLASS_COLLECTIVE) {
+		make_root(s, l, id);
+	} else {
+		decide(s, l, id);
+	}
+}
+
+void fuse(simulator *s, const lowered *l)
+{
+	for (lop_id i = l->ops.n; i-- > 0;)
+		visit(s, l, i);
+	/* aliases point to what they stand for directly: bases are defined earlier, so one forward sweep does */
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		for (uint32_t k = 0; !o->erased && k < o->n_results; k++) {
+			sim_val *v = &s->vals[o->results + k];
+			v->base = s->vals[v->base].base;
+		}
+	}
+}

@@ -1,0 +1,139 @@
+/* Peak memory of temporaries. Every buffer is live from the position of the kernel that writes it to the one that reads
+ * it last; allocations and frees are entered at positions, and the largest running sum is the peak. A kernel's results
+ * may take the place of an operand of the same size that dies in it (so an elementwise op, an update in place and an
+ * all_reduce need no second buffer): such an operand is freed before the results are counted.
+ *
+ * Not temporaries: arguments and results of main (counted whole in argument and output bytes), constants, values that
+ * never leave a kernel, aliases. A loop's body is walked once, so its peak counts once. */
+#include <stdlib.h>
+
+#include "simulator/state.h"
+
+bool val_is_temporary(const sim_val *v, lval_id id)
+{
+	return v->base == id && v->materialised && !v->argument && !v->constant && !v->output && !v->carried && v->bytes > 0;
+}
+
+static bool dies_at(const simulator *s, lval_id id, lop_id at)
+{
+	const sim_val *v = &s->vals[id];
+	return val_is_temporary(v, id) && !v->taken && v->free == at && v->alloc < at;
+}
+
+/* The first dying operand of that size, of this op. */
+static bool take_place(simulator *s, const lowered *l, const lop *o, lop_id at, int64_t bytes)
+{
+	for (uint32_t i = 0; i < o->n_operands; i++) {
+		lval_id v = base_of(s, operand_at(l, o, i));
+		if (s->vals[v].bytes != bytes || !dies_at(s, v, at))
+			continue;
+		s->vals[v].taken = true;
+		s->delta[at] -= bytes; /* freed before the kernel instead of after it */
+		s->delta[at + 1] += bytes;
+		return true;
+	}
+	return false;
+}
+
+static bool may_reuse(const simulator *s, const lop *o, lop_id id)
+{
+	switch (s->ops[id].class) {
+	case CLASS_ELEMENTWISE:
+	case CLASS_UPDATE:
+		return true;
+	case CLASS_COLLECTIVE:
+		return o->coll == COLL_ALL_REDUCE;
+	case CLASS_OTHER:
+		return s->ops[id].work != UINT32_MAX && work_at(s, &s->ops[id])->in_place;
+	default:
+		return o->kind == LOP_REGION;
+	}
+}
+
+/* A result of a kernel that is kept in memory: an operand of any member may make room for it. */
+static void place_result(simulator *s, const lowered *l, lop_id root, lop_id member, int64_t bytes)
+{
+	const lop *o = &l->ops.p[member];
+	if (!may_reuse(s, o, member) || take_place(s, l, o, root, bytes))
+		return;
+	for (lop_id m = s->ops[root].first_member; m != ID_NONE; m = s->ops[m].next)
+		if (m != member && s->ops[m].class == CLASS_ELEMENTWISE && take_place(s, l, &l->ops.p[m], root, bytes))
+			return;
+}
+
+/* Positions between which the results of op i are live. Results of a case are written by its branches, so from its
+ * beginning; the arguments of a loop are its carried buffers, whose end fusion has found. */
+static void set_ranges(simulator *s, const lowered *l, lop_id i)
+{
+	const lop *o = &l->ops.p[i];
+	const sim_op *so = &s->ops[i];
+	bool carries = so->end != ID_NONE && form_of(l, o) == FORM_LOOP;
+	lop_id at = so->begin != ID_NONE ? so->begin : so->root == ID_NONE ? i : so->root;
+	for (uint32_t k = 0; k < o->n_results; k++) {
+		lval_id id = o->results + k;
+		sim_val *v = &s->vals[id];
+		v->alloc = at;
+		if (!carries)
+			v->free = v->last_use == ID_NONE ? at : MAX(v->last_use, at);
+		if (val_is_temporary(v, id)) {
+			s->delta[at] += v->bytes;
+			s->delta[v->free + 1] -= v->bytes;
+		}
+	}
+}
+
+void measure_liveness(simulator *s, const lowered *l)
+{
+	memset(s->delta, 0, sizeof *s->delta * ((size_t)l->ops.n + 2));
+	for (lop_id i = 0; i < l->ops.n; i++)
+		if (!l->ops.p[i].erased)
+			set_ranges(s, l, i);
+	/* results take the place of operands: what was freed after the kernel is freed before it */
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		bool kernel = s->ops[i].mode == MODE_ROOT || s->ops[i].mode == MODE_FUSED;
+		if (o->erased || (!kernel && o->kind != LOP_REGION))
+			continue;
+		lop_id at = kernel ? s->ops[i].root : i;
+		for (uint32_t k = 0; k < o->n_results; k++) {
+			const sim_val *v = &s->vals[o->results + k];
+			if (!val_is_temporary(v, o->results + k))
+				continue;
+			if (kernel)
+				place_result(s, l, at, i, v->bytes);
+			else
+				take_place(s, l, o, at, v->bytes);
+		}
+	}
+	int64_t live = 0, peak = 0;
+	s->peak_at = 0;
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		live += s->delta[i];
+		if (live > peak) {
+			peak = live;
+			s->peak_at = i;
+		}
+	}
+	s->temporary = peak;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const live_at_peak *x = a, *y = b;
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return x->val < y->val ? -1 : x->val > y->val;
+}
+
+const live_at_peak *simulator_peak(simulator *s, const lowered *l, uint32_t *n)
+{
+	s->peak.n = 0;
+	for (lval_id id = 0; id < l->vals.n; id++) {
+		const sim_val *v = &s->vals[id];
+		if (val_is_temporary(v, id) && v->alloc <= s->peak_at && s->peak_at <= v->free && !(v->taken && v->free == s->peak_at))
+			vec_push(&s->peak, (live_at_peak){id, v->bytes});
+	}
+	qsort(s->peak.p, s->peak.n, sizeof *s->peak.p, by_size);
+	*n = s->peak.n;
+	return s->peak.p;
+}

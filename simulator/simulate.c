@@ -1,0 +1,208 @@
+/* One simulate call: classify, fuse, run, measure; and the cost object. */
+#include "simulator/state.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+
+simulator *simulator_new(const program *p, sharding_table *t, const device *dev, const mesh_links *links, const donation *dn)
+{
+	simulator *s = xcalloc(1, sizeof *s);
+	s->p = p;
+	s->t = t;
+	s->dev = *dev;
+	s->links = *links;
+	if (dn && dn->n_args) {
+		s->dn.n_args = dn->n_args;
+		s->dn.result_of_arg = xmalloc(sizeof *dn->result_of_arg * dn->n_args);
+		memcpy(s->dn.result_of_arg, dn->result_of_arg, sizeof *dn->result_of_arg * dn->n_args);
+	}
+	memo_init(s);
+	return s;
+}
+
+void simulator_free(simulator *s)
+{
+	if (!s)
+		return;
+	memo_release(s);
+	donation_release(&s->dn);
+	free(s->ops);
+	free(s->vals);
+	free(s->events);
+	free(s->first_use_ns);
+	free(s->delta);
+	free(s->sizes);
+	vec_release(&s->stack);
+	vec_release(&s->args);
+	vec_release(&s->peak);
+	vec_release(&s->result_taken);
+	free(s);
+}
+
+/* Room for the program; what is allocated here stays for the next call. */
+static void make_room(simulator *s, const lowered *l)
+{
+	if (l->ops.n >= s->ops_cap) {
+		uint32_t cap = MAX(l->ops.n + l->ops.n / 4, 1024);
+		s->ops = xrealloc(s->ops, cap * sizeof *s->ops);
+		s->events = xrealloc(s->events, cap * sizeof *s->events);
+		s->first_use_ns = xrealloc(s->first_use_ns, cap * sizeof *s->first_use_ns);
+		s->delta = xrealloc(s->delta, ((size_t)cap + 2) * sizeof *s->delta);
+		s->ops_cap = cap;
+	}
+	if (l->vals.n >= s->vals_cap) {
+		uint32_t cap = MAX(l->vals.n + l->vals.n / 4, 1024);
+		s->vals = xrealloc(s->vals, cap * sizeof *s->vals);
+		s->vals_cap = cap;
+	}
+	s->n_ops = l->ops.n;
+	s->n_vals = l->vals.n;
+	vec_reserve(&s->stack, 256);
+	vec_reserve(&s->args, s->p->args.n);
+	s->args.n = s->p->args.n;
+	for (uint32_t i = 0; i < s->args.n; i++)
+		s->args.p[i] = ID_NONE;
+	vec_reserve(&s->result_taken, l->results.n);
+	s->result_taken.n = l->results.n;
+	for (uint32_t i = 0; i < l->results.n; i++)
+		s->result_taken.p[i] = false;
+}
+
+static void classify_results(simulator *s, const lowered *l, const lop *o, lop_id def)
+{
+	bool tiled = s->dev.tile_minor > 1 || s->dev.tile_second > 1;
+	for (uint32_t i = 0; i < o->n_results; i++) {
+		lval_id id = o->results + i;
+		const lval *lv = &l->vals.p[id];
+		s->vals[id] = (sim_val){.bytes = tiled ? stored_lookup(s, lv->type, lv->sharding) : lv->bytes,
+		                        .base = id,
+		                        .stamp = ID_NONE,
+		                        .def = def,
+		                        .group_min = ID_NONE,
+		                        .copied_min = ID_NONE,
+		                        .external_min = ID_NONE,
+		                        .last_use = ID_NONE,
+		                        .argument = o->kind == LOP_ARGUMENT};
+	}
+}
+
+static void classify_compute(simulator *s, const lop *o, sim_op *so)
+{
+	so->work = work_lookup(s, &s->p->nodes.p[o->node], o->node, o->plan->at);
+	so->class = work_at(s, so)->class;
+}
+
+static void classify(simulator *s, const lowered *l)
+{
+	lop_id region = ID_NONE, open[MAX_NESTING + 2];
+	uint32_t depth = 0, segments[MAX_NESTING + 2], segment = 0, next_segment = 1;
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		sim_op *so = &s->ops[i];
+		*so = (sim_op){.class = CLASS_NOTHING, .root = ID_NONE, .next = ID_NONE, .first_member = ID_NONE, .earliest = i, .latest = i,
+		               .region = region, .end = ID_NONE, .begin = ID_NONE, .work = UINT32_MAX, .stamp = ID_NONE};
+		s->events[i] = (op_event){.op = i};
+		s->first_use_ns[i] = -1;
+		if (o->erased)
+			continue;
+		bool border = o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END;
+		if (border && form_of(l, o) == FORM_INLINE) {
+			so->segment = segment;
+		} else if (o->kind == LOP_REGION) {
+			assert(depth < COUNT_OF(open));
+			segments[depth] = segment;
+			open[depth++] = region = i;
+			so->segment = segment;
+			segment = next_segment++;
+		} else if (o->kind == LOP_REGION_ELSE) {
+			so->segment = segment;
+			segment = next_segment++;
+		} else if (o->kind == LOP_REGION_END) {
+			assert(depth > 0);
+			so->begin = region;
+			s->ops[region].end = i;
+			so->region = region = s->ops[region].region;
+			segment = segments[--depth];
+			so->segment = segment;
+		} else {
+			so->segment = segment;
+			if (o->kind == LOP_COLLECTIVE)
+				so->class = o->coll == COLL_ALL_SLICE ? CLASS_ELEMENTWISE : CLASS_COLLECTIVE;
+			else if (o->kind == LOP_COMPUTE)
+				classify_compute(s, o, so);
+		}
+		classify_results(s, l, o, i);
+		int32_t arg = o->kind == LOP_ARGUMENT && o->n_results ? s->p->vals.p[l->vals.p[o->results].origin].arg_index : -1;
+		if (arg >= 0 && (uint32_t)arg < s->args.n)
+			s->args.p[arg] = o->results;
+	}
+	assert(depth == 0);
+}
+
+void simulate(simulator *s, const lowered *l, cost *out)
+{
+	uint32_t before = s->work.entries.n;
+	make_room(s, l);
+	classify(s, l);
+	if (s->work.entries.n < before) /* the memo table was emptied on the way */
+		classify(s, l);
+	fuse(s, l);
+	run_timeline(s, l);
+	measure_liveness(s, l);
+	*out = (cost){.runtime_ns = s->now,
+	              .compute_ns = s->sum.compute,
+	              .communication_ns = s->sum.communication,
+	              .exposed_communication_ns = s->sum.exposed,
+	              .temporary_bytes = s->temporary,
+	              .flops_per_device = s->sum.flops};
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		if (s->ops[i].class == CLASS_COLLECTIVE && s->ops[i].mode == MODE_ROOT)
+			out->collectives[o->coll].count++;
+		if (o->kind == LOP_ARGUMENT && !o->erased)
+			out->argument_bytes = sat_add(out->argument_bytes, l->vals.p[o->results].bytes);
+	}
+	for (uint32_t k = 0; k < COLL_COUNT; k++) {
+		out->collectives[k].dynamic_count = s->sum.dynamic_count[k];
+		out->collectives[k].bytes = s->sum.bytes[k];
+	}
+	for (uint32_t i = 0; i < l->results.n; i++)
+		out->output_bytes = sat_add(out->output_bytes, l->vals.p[l->results.p[i]].bytes);
+	out->alias_bytes = donated_bytes(s, l);
+	out->peak_bytes = sat_add(sat_add(out->argument_bytes, out->output_bytes - out->alias_bytes), out->temporary_bytes);
+}
+
+const op_event *simulator_events(const simulator *s, uint32_t *n)
+{
+	*n = s->n_ops;
+	return s->events;
+}
+
+static void add_number(cJSON *o, const char *key, int64_t v) { cJSON_AddNumberToObject(o, key, (double)MIN(v, (int64_t)1 << 53)); }
+
+cJSON *cost_to_json(const cost *c)
+{
+	static const struct {
+		const char *key;
+		size_t offset;
+	} fields[] = {
+#define FIELD(name) {#name, offsetof(cost, name)}
+		FIELD(runtime_ns), FIELD(compute_ns), FIELD(communication_ns), FIELD(exposed_communication_ns), FIELD(peak_bytes),
+		FIELD(argument_bytes), FIELD(output_bytes), FIELD(alias_bytes), FIELD(temporary_bytes),
+#undef FIELD
+	};
+	cJSON *o = cJSON_CreateObject();
+	for (size_t i = 0; i < COUNT_OF(fields); i++)
+		add_number(o, fields[i].key, *(const int64_t *)((const char *)c + fields[i].offset));
+	cJSON_AddNumberToObject(o, "flops_per_device", c->flops_per_device);
+	cJSON *all = cJSON_AddObjectToObject(o, "collectives");
+	for (int k = 0; k < COLL_COUNT; k++) {
+		if (k == COLL_ALL_SLICE)
+			continue;
+		cJSON *one = cJSON_AddObjectToObject(all, collective_name((collective_kind)k));
+		add_number(one, "count", c->collectives[k].count);
+		add_number(one, "dynamic_count", c->collectives[k].dynamic_count);
+		add_number(one, "bytes", c->collectives[k].bytes);
+	}
+	return o;
+}

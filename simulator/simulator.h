@@ -1,0 +1,82 @@
+/* simulator: run time and peak memory of a lowered program on a device.
+ *
+ *   fusion.c     which ops share a kernel, and so what reaches memory      timeline.c  compute stream and link queues
+ *   liveness.c   peak memory with donation, aliasing and loops             simulate.c  all of it; cost JSON
+ *   memo.c       bounded tables of pure facts                              donation.c  which arguments give their buffers
+ *   trace.c      Chrome/Perfetto trace of the timeline and memory          evaluate.c  annotated module -> cost
+ */
+#ifndef SW_SIMULATOR_H
+#define SW_SIMULATOR_H
+
+#include "costmodel/costmodel.h"
+
+typedef struct collective_cost {
+	int64_t count, dynamic_count, bytes;
+} collective_cost;
+
+/* The `cost` object of DESIGN 5.2. peak = argument + output - alias + temporary. */
+typedef struct cost {
+	int64_t runtime_ns, compute_ns, communication_ns, exposed_communication_ns;
+	int64_t peak_bytes, argument_bytes, output_bytes, alias_bytes, temporary_bytes;
+	double flops_per_device;
+	collective_cost collectives[COLL_COUNT]; /* all_slice stays zero */
+} cost;
+
+/* What the module says about main's arguments and results, read once: donation (tf.aliasing_output, jax.buffer_donor)
+ * after shardings are known: an alias holds only when argument and result have the same local bytes and sharding. */
+typedef struct donation {
+	uint32_t n_args;
+	int32_t *result_of_arg; /* -1: not donated; -2: donor without a fixed result */
+} donation;
+status donation_read(const module *m, donation *out, diag *d) MUST_USE;
+void donation_release(donation *dn);
+
+/* Scratch and memo tables (op times by node and shardings, collective times); one thread each. */
+typedef struct simulator simulator;
+simulator *simulator_new(const program *p, sharding_table *t, const device *dev, const mesh_links *links, const donation *dn);
+void simulator_free(simulator *s);
+/* l: compiled level (any level works). No allocation once warmed up. Deterministic. */
+void simulate(simulator *s, const lowered *l, cost *out);
+
+/* Per-op detail of the last simulate call, for explain, --ops and the trace. */
+typedef struct op_event {
+	lop_id op;
+	int64_t start_ns, end_ns; /* of its first execution */
+	int64_t hbm_bytes;
+	uint8_t stream;           /* 0 compute, 1 + link class */
+	bool fused;               /* runs inside another op's kernel */
+	int64_t exposed_ns;       /* collectives: what the compute stream waited, all executions */
+} op_event;
+const op_event *simulator_events(const simulator *s, uint32_t *n);
+typedef struct live_at_peak {
+	lval_id val;
+	int64_t bytes;
+} live_at_peak;
+const live_at_peak *simulator_peak(simulator *s, const lowered *l, uint32_t *n); /* largest first */
+
+/* ---------------------------------------------------------------- evaluate.c */
+
+/* Everything between an annotated module and its cost, kept for those who want to look inside. */
+typedef struct evaluation {
+	module *m; /* imported copy */
+	rule_table rules;
+	program *p;
+	propagation *prop;
+	sharding_id *shardings; /* by pval, after propagation; arguments and results cut to what divides */
+	lower_cache *cache;
+	lowered *low; /* compiled level */
+	simulator *sim;
+	donation dn;
+	mesh_links links;
+} evaluation;
+/* The replay: import passes, one fresh propagation run, lowering, simulation. keep may be NULL; otherwise the caller
+ * releases it with evaluation_release (after success only). A module without a mesh runs on one device. */
+status simulate_module(const module *annotated, const device *dev, const char *const *axis_links, cost *out, evaluation *keep, diag *d) MUST_USE;
+void evaluation_release(evaluation *e);
+
+struct cJSON;
+struct cJSON *cost_to_json(const cost *c);
+/* Chrome trace JSON of the last simulate call. */
+void simulator_trace(const simulator *s, const lowered *l, strbuf *out);
+
+#endif

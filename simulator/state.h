@@ -1,0 +1,181 @@
+/* Private to simulator: the scratch of one simulate call and the memo tables that outlive it.
+ *
+ * One call is four linear passes over the program:
+ *   classify (simulate.c)   forward: what every op is, its memoised work, regions, stored bytes of values
+ *   fuse     (fusion.c)     backward: uses posted onto values, producers join kernels; last uses of buffers
+ *   cost     (timeline.c)   forward: traffic and time of each kernel, compute stream and link queues
+ *   live     (liveness.c)   allocations and frees at positions, running sum, peak
+ * A position is an index into lowered.ops. A kernel runs at the position of its root, its last op. */
+#ifndef SW_SIMULATOR_STATE_H
+#define SW_SIMULATOR_STATE_H
+
+#include "simulator/simulator.h"
+
+typedef enum op_class {
+	CLASS_NOTHING, /* no time and no buffer of its own: constants, tokens, region borders */
+	CLASS_ALIAS,   /* results are the operands' buffers: reshape, bitcast, markers */
+	CLASS_ELEMENTWISE,
+	CLASS_REDUCE,
+	CLASS_UPDATE,  /* dynamic_update_slice */
+	CLASS_MATMUL,
+	CLASS_OTHER,   /* a kernel of its own, operands and results in memory */
+	CLASS_COLLECTIVE,
+} op_class;
+
+/* Memoised work of a node with the shardings it computes with. */
+typedef struct work_entry {
+	uint32_t next;     /* of the same node; UINT32_MAX ends */
+	uint32_t at_first; /* its shardings in work_memo.at */
+	uint8_t class;
+	bool expensive, in_place, transpose, splat;
+	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
+	double flops;
+} work_entry;
+typedef struct work_memo {
+	uint32_t *first; /* by node */
+	VEC(work_entry) entries;
+	VEC(sharding_id) at;
+} work_memo;
+
+enum { COLLECTIVE_SLOTS = 4096, STORED_SLOTS = 8192, MEMO_AXES = 6 };
+typedef struct collective_slot {
+	int64_t bytes, ns; /* bytes 0: empty */
+	axis_ref axes[MEMO_AXES];
+	uint8_t kind, n, link;
+} collective_slot;
+typedef struct stored_slot {
+	type_id type;
+	sharding_id sharding;
+	int64_t bytes; /* -1: empty */
+} stored_slot;
+
+typedef enum op_mode {
+	MODE_NONE,   /* dead, or nothing to run */
+	MODE_ROOT,   /* runs as a kernel, with its members */
+	MODE_FUSED,  /* member of the kernel of `root` */
+	MODE_COPIED, /* computed anew inside every kernel that uses it */
+} op_mode;
+
+typedef struct sim_op {
+	uint8_t class, mode;
+	bool has_matmul;  /* roots: a matmul is inside */
+	uint32_t copies;  /* kernels a copied op is in; bounded by MAX_COPIES */
+	lop_id root;
+	lop_id next;      /* member of the same kernel, ascending; roots: first_member starts the list */
+	lop_id first_member;
+	lop_id earliest, latest; /* roots of the kernels that run it: first and last */
+	lop_id region;    /* enclosing LOP_REGION, ID_NONE outside; of a LOP_REGION_END: around the whole region */
+	uint32_t segment; /* region of the op it is in: ops of different segments share no kernel */
+	lop_id end;       /* LOP_REGION: its LOP_REGION_END */
+	lop_id begin;     /* LOP_REGION_END: its LOP_REGION; ID_NONE of others */
+	uint32_t work;    /* entry, UINT32_MAX for none */
+	lop_id stamp;     /* last kernel that counted this copied op */
+} sim_op;
+
+typedef struct sim_val {
+	int64_t bytes;      /* as stored */
+	int64_t ready_ns;
+	lval_id base;       /* whose buffer it is; itself when it has one */
+	lop_id stamp;       /* last kernel that counted its read */
+	lop_id def;
+	/* earliest kernel of each sort of use: those that could compute it in place, those in copied ops, others */
+	lop_id group_min, copied_min, external_min;
+	lop_id last_use;    /* position; ID_NONE: unused */
+	lop_id alloc, free; /* positions between which the buffer is live */
+	uint32_t copies;
+	bool many;          /* uses that could compute it in place are in several kernels */
+	bool materialised, argument, constant, output, carried, taken;
+} sim_val;
+
+enum { MAX_COPIES = 16, PREFETCH_DEPTH = 8 };
+
+/* What a stretch of program adds up to; also of the best branch of a case. */
+typedef struct totals {
+	int64_t compute, communication, exposed;
+	double flops;
+	int64_t dynamic_count[COLL_COUNT], bytes[COLL_COUNT];
+} totals;
+
+typedef struct queue {
+	int64_t free_ns;
+	lop_id last;
+	uint32_t n;                      /* collectives so far */
+	lop_id recent[PREFETCH_DEPTH];   /* ring of the latest ones */
+} queue;
+
+typedef struct frame { /* an open region */
+	lop_id op;
+	bool branches;        /* case: one of the regions runs */
+	int64_t start, multiplier, sum, longest;
+	totals before, best;
+	bool any;
+} frame;
+
+struct simulator {
+	const program *p;
+	sharding_table *t;
+	device dev;
+	mesh_links links;
+	donation dn;
+	work_memo work;
+	collective_slot *collectives;
+	stored_slot *stored;
+
+	sim_op *ops;
+	sim_val *vals;
+	op_event *events;
+	int64_t *first_use_ns; /* by op: when a collective's result was first needed; -1: not yet */
+	int64_t *delta;        /* liveness: by position */
+	uint32_t ops_cap, vals_cap, n_ops, n_vals;
+	VEC(lop_id) stack;     /* copied ops to visit */
+	VEC(lval_id) args;     /* by argument of main; ID_NONE */
+	VEC(live_at_peak) peak;
+	struct size_slot *sizes; /* donation: counts by buffer size */
+	uint32_t sizes_cap;
+	VEC(bool) result_taken; /* donation: by result of main, paired by the module */
+	frame frames[MAX_NESTING + 2];
+	uint32_t n_frames;
+
+	/* timeline */
+	queue queues[MAX_LINK_CLASSES];
+	int64_t now, multiplier;
+	int64_t stretch_comm, stretch_stall; /* since the queues were last drained */
+	totals sum;
+
+	lop_id peak_at;
+	int64_t temporary;
+};
+
+/* memo.c */
+uint32_t work_lookup(simulator *s, const node *n, node_id id, const sharding_id *at);
+int64_t collective_lookup(simulator *s, const lop *o, uint8_t *link);
+int64_t stored_lookup(simulator *s, type_id type, sharding_id sharding);
+void memo_init(simulator *s);
+void memo_release(simulator *s);
+static inline const work_entry *work_at(const simulator *s, const sim_op *o) { return &s->work.entries.p[o->work]; }
+
+/* fusion.c: decides modes, kernels, buffers (base) and last uses. */
+void fuse(simulator *s, const lowered *l);
+/* timeline.c */
+void run_timeline(simulator *s, const lowered *l);
+/* liveness.c */
+void measure_liveness(simulator *s, const lowered *l);
+bool val_is_temporary(const sim_val *v, lval_id id);
+/* donation.c */
+int64_t donated_bytes(simulator *s, const lowered *l);
+
+/* What a region op is to time and memory, by its node; the same for its LOP_REGION, _ELSE and _END. */
+typedef enum region_form {
+	FORM_LOOP,     /* while: arguments, yields and results share buffers */
+	FORM_BRANCHES, /* case, if: one of the regions runs */
+	FORM_INLINE,   /* manual and named computations: as if the body stood there */
+} region_form;
+static inline region_form form_of(const lowered *l, const lop *o)
+{
+	uint16_t kind = o->node == ID_NONE ? OP_WHILE : l->p->nodes.p[o->node].op_kind;
+	return kind == OP_WHILE ? FORM_LOOP : kind == OP_CASE || kind == OP_IF ? FORM_BRANCHES : FORM_INLINE;
+}
+static inline lval_id base_of(const simulator *s, lval_id v) { return s->vals[v].base; }
+static inline lval_id operand_at(const lowered *l, const lop *o, uint32_t i) { return l->operands.p[o->operands + i]; }
+
+#endif

@@ -1,0 +1,93 @@
+/* Chrome trace of the last simulate call: streams as threads, kernels and collectives as complete events, memory as a
+ * counter. Times are microseconds with three decimals. Loops show their first iteration inside the whole loop's bar. */
+#include "simulator/state.h"
+
+static void add_text(strbuf *out, str s)
+{
+	strbuf_putc(out, '"');
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c == '"' || c == '\\')
+			strbuf_printf(out, "\\%c", c);
+		else if (c < 0x20)
+			strbuf_printf(out, "\\u%04x", c);
+		else
+			strbuf_putc(out, (char)c);
+	}
+	strbuf_putc(out, '"');
+}
+
+static void add_us(strbuf *out, int64_t ns) { strbuf_printf(out, "%lld.%03lld", (long long)(ns / 1000), (long long)(ns % 1000)); }
+
+static void thread_name(strbuf *out, uint32_t tid, const char *name, bool *first)
+{
+	strbuf_printf(out, "%s{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":", *first ? "" : ",\n", tid);
+	add_text(out, str_of(name));
+	strbuf_puts(out, "}}");
+	*first = false;
+}
+
+static str op_name(const lowered *l, const lop *o)
+{
+	if (o->kind == LOP_COLLECTIVE)
+		return str_of(collective_name((collective_kind)o->coll));
+	if (o->node == ID_NONE)
+		return STR("loop");
+	const module *m = l->p->m;
+	return strtab_get(&m->strs, op_at(m, l->p->nodes.p[o->node].op)->name);
+}
+
+static void add_event(const simulator *s, const lowered *l, lop_id id, strbuf *out, strbuf *scratch)
+{
+	const op_event *e = &s->events[id];
+	const lop *o = &l->ops.p[id];
+	strbuf_puts(out, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":");
+	strbuf_printf(out, "%u,\"ts\":", e->stream);
+	add_us(out, e->start_ns);
+	strbuf_puts(out, ",\"dur\":");
+	add_us(out, e->end_ns - e->start_ns);
+	strbuf_puts(out, ",\"name\":");
+	add_text(out, op_name(l, o));
+	strbuf_printf(out, ",\"args\":{\"op\":%u", id);
+	if (o->kind == LOP_COLLECTIVE)
+		strbuf_printf(out, ",\"bytes\":%lld,\"group\":%lld,\"exposed_ns\":%lld", (long long)o->bytes, (long long)o->group_size, (long long)e->exposed_ns);
+	else if (o->kind == LOP_REGION)
+		strbuf_printf(out, ",\"trips\":%lld", (long long)o->trips);
+	else
+		strbuf_printf(out, ",\"memory_traffic_bytes\":%lld", (long long)e->hbm_bytes);
+	if (o->node != ID_NONE) {
+		strbuf_clear(scratch);
+		loc_print(l->p->m, op_at(l->p->m, l->p->nodes.p[o->node].op)->loc, scratch);
+		strbuf_puts(out, ",\"location\":");
+		add_text(out, (str){scratch->p, scratch->n});
+	}
+	strbuf_puts(out, "}}");
+}
+
+void simulator_trace(const simulator *s, const lowered *l, strbuf *out)
+{
+	strbuf scratch;
+	strbuf_init(&scratch);
+	bool first = true;
+	strbuf_puts(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+	thread_name(out, 0, "compute", &first);
+	for (uint32_t i = 0; i < s->dev.n_links; i++)
+		thread_name(out, 1 + i, s->dev.links[i].name, &first);
+	int64_t live = 0, shown = -1;
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const op_event *e = &s->events[i];
+		live += s->delta[i];
+		bool runs = s->ops[i].mode == MODE_ROOT || (l->ops.p[i].kind == LOP_REGION && e->end_ns > e->start_ns);
+		if (!runs)
+			continue;
+		add_event(s, l, i, out, &scratch);
+		if (live != shown && !e->stream) {
+			strbuf_puts(out, ",\n{\"ph\":\"C\",\"pid\":1,\"name\":\"temporary bytes\",\"ts\":");
+			add_us(out, e->start_ns);
+			strbuf_printf(out, ",\"args\":{\"bytes\":%lld}}", (long long)live);
+			shown = live;
+		}
+	}
+	strbuf_puts(out, "\n]}\n");
+	strbuf_release(&scratch);
+}

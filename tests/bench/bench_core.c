@@ -1,0 +1,103 @@
+/* Speeds of the library's stages on one module, as JSON; medians of several runs. Driven by bench.py.
+ *	bench_core MODULE MESH */
+#include "search/internal.h"
+
+#include <sys/resource.h>
+
+enum { RUNS = 7 };
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+static int64_t median(int64_t *v, int n)
+{
+	qsort(v, (size_t)n, sizeof *v, by_value);
+	return v[n / 2];
+}
+
+static void must(status s, const diag *d)
+{
+	if (s != ST_OK) {
+		diag_print(d, stderr);
+		exit(1);
+	}
+}
+
+/* Random decisions from the start, one costed state each: what a search step pays. */
+static double evaluations_per_second(evaluator *ev, const action_list *actions, int64_t budget_ns, bool cost_each)
+{
+	rng r;
+	cost c;
+	rng_seed(&r, 1, 0);
+	uint64_t n = 0;
+	int64_t start = clock_ns(), now = start;
+	while (now - start < budget_ns) {
+		if (evaluator_depth(ev) > 4)
+			evaluator_undo(ev, rng_below(&r, 4));
+		if (actions->n && evaluator_decide(ev, &actions->p[rng_below(&r, actions->n)])) {
+			if (cost_each)
+				evaluator_cost(ev, &c);
+			n++;
+		} else {
+			evaluator_undo(ev, 0);
+		}
+		now = clock_ns();
+	}
+	return (double)n * 1e9 / (double)(now - start);
+}
+
+int main(int argc, char **argv)
+{
+	diag d = {0};
+	strbuf text = {0};
+	module *m = NULL;
+	device dev;
+	mesh_id mesh;
+	int64_t t[RUNS];
+	if (argc != 3)
+		return 64;
+	lower_register_passes();
+	must(file_read(argv[1], MAX_TEXT_BYTES, &text, &d), &d);
+	printf("{\"bytes\":%zu", text.n);
+	for (int i = 0; i < RUNS; i++) {
+		int64_t start = clock_ns();
+		must(module_read(text.p, text.n, argv[1], NULL, &m, &d), &d);
+		t[i] = clock_ns() - start;
+		if (i + 1 < RUNS)
+			module_free(m);
+	}
+	printf(",\"parse_ns\":%lld", (long long)median(t, RUNS));
+	must(module_verify_types(m, &d), &d);
+	for (int i = 0; i < RUNS; i++) {
+		module *c = module_clone(m);
+		int64_t start = clock_ns();
+		must(passes_run(c, "sdy-propagation-pipeline", &d), &d);
+		t[i] = clock_ns() - start;
+		module_free(c);
+	}
+	printf(",\"pipeline_ns\":%lld", (long long)median(t, RUNS));
+	must(device_find("tpu-v5e", &dev, &d), &d);
+	must(mesh_parse_flag(m->shardings, argv[2], &mesh, &d), &d);
+	search_options o = {.mesh = mesh, .device = &dev, .seed = 1, .threads = 1};
+	problem pb;
+	int64_t start = clock_ns();
+	must(problem_init(&pb, m, &o, &d), &d);
+	printf(",\"problem_ns\":%lld,\"nodes\":%u,\"groups\":%u", (long long)(clock_ns() - start), pb.p->nodes.n, pb.n_groups);
+	evaluator *ev = evaluator_new(&pb);
+	action_list actions = {0};
+	actions_make(&pb, UINT32_MAX, NULL, &actions);
+	evaluations_per_second(ev, &actions, 300000000, true); /* warm the tables */
+	printf(",\"actions\":%u,\"decisions_per_second\":%.0f", actions.n, evaluations_per_second(ev, &actions, 700000000, false));
+	printf(",\"evaluations_per_second\":%.0f", evaluations_per_second(ev, &actions, 1500000000, true));
+	struct rusage use;
+	getrusage(RUSAGE_SELF, &use);
+	printf(",\"max_rss_bytes\":%lld}\n", (long long)use.ru_maxrss * 1024);
+	evaluator_free(ev);
+	vec_release(&actions);
+	problem_release(&pb);
+	module_free(m);
+	strbuf_release(&text);
+	return 0;
+}

@@ -1,0 +1,187 @@
+"""A real daemon on a free port in a folder of its own, and a small HTTP client. Standard library only."""
+
+import http.client
+import itertools
+import json
+import os
+import pathlib
+import signal
+import socket
+import sqlite3
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARDWRIGHT = os.path.abspath(os.environ.get("SHARDWRIGHT", ROOT / "build" / "shardwright"))
+SHARDWRIGHTD = os.path.abspath(os.environ.get("SHARDWRIGHTD", ROOT / "build" / "shardwrightd"))
+
+unique = itertools.count()
+
+FINAL = ("succeeded", "failed", "canceled")
+
+
+def module_text(rows=8, name="jit_step"):
+    return (
+        f"module @{name} {{\n"
+        f"  func.func public @main(%arg0: tensor<{rows}x16xf32>, %arg1: tensor<16x32xf32>) -> tensor<{rows}x32xf32> {{\n"
+        f"    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : "
+        f"(tensor<{rows}x16xf32>, tensor<16x32xf32>) -> tensor<{rows}x32xf32>\n"
+        f"    return %0 : tensor<{rows}x32xf32>\n"
+        "  }\n"
+        "}\n"
+    )
+
+
+class Answer:
+    def __init__(self, response, body):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = body
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Daemon:
+    """start() waits until it listens; the store survives stop() and kill()."""
+
+    def __init__(self, folder, *flags):
+        self.folder = pathlib.Path(folder)
+        self.store = self.folder / "store"
+        self.flags = list(flags)
+        self.process = None
+        self.port = None
+        self.large = None
+
+    def start(self, *more):
+        log = open(self.folder / "log", "ab")
+        command = [SHARDWRIGHTD, "--listen", "127.0.0.1:0", "--store", str(self.store), "--worker-binary", SHARDWRIGHT]
+        self.process = subprocess.Popen(command + self.flags + list(more), stdout=subprocess.PIPE, stderr=log)
+        line = self.process.stdout.readline().decode()
+        assert line.startswith("listening on http://127.0.0.1:"), line + self.log()[-2000:]
+        self.port = int(line.rsplit(":", 1)[1])
+        return self
+
+    def log(self):
+        return (self.folder / "log").read_text(errors="replace")
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(20)
+        self.process.stdout.close()
+        return code
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(20)
+        self.process.stdout.close()
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def connect(self, timeout=60):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def socket(self, timeout=20):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
+
+    def request(self, method, path, body=None, headers=None, timeout=60):
+        conn = self.connect(timeout)
+        try:
+            conn.request(method, path, body.encode() if isinstance(body, str) else body, headers or {})
+            response = conn.getresponse()
+            return Answer(response, response.read())
+        finally:
+            conn.close()
+
+    def get(self, path, headers=None):
+        return self.request("GET", path, headers=headers)
+
+    def upload(self, text, headers=None):
+        return self.request("POST", "/v1/modules", text if isinstance(text, bytes) else text.encode(), headers)
+
+    def module(self, rows=8):
+        answer = self.upload(module_text(rows))
+        assert answer.status in (200, 201), answer.body
+        return answer.json()["id"]
+
+    def search(self, body, headers=None):
+        if isinstance(body, dict):
+            body = json.dumps(body)
+        return self.request("POST", "/v1/searches", body, {"Content-Type": "application/json", **(headers or {})})
+
+    def long(self, seconds=60):
+        """A request that keeps a worker busy for its seconds, and that nobody has made before."""
+        if not self.large:
+            self.large = self.upload((ROOT / "tests" / "corpus" / "transformer_4.mlir.zst").read_bytes()).json()["id"]
+        return {"module": self.large, "mesh": "data=2,model=2", "seconds": seconds, "memory": (16 << 30) + next(unique)}
+
+    def wait(self, search, seconds=60):
+        until = time.monotonic() + seconds
+        while True:
+            answer = self.get(f"/v1/searches/{search}?wait=10s")
+            assert answer.status == 200, answer.body
+            state = answer.json()
+            if state["state"] in FINAL:
+                return state
+            assert time.monotonic() < until, state
+
+    def until(self, search, state, seconds=20):
+        deadline = time.monotonic() + seconds
+        while True:
+            now = self.get(f"/v1/searches/{search}").json()
+            if now["state"] == state:
+                return now
+            assert time.monotonic() < deadline and now["state"] not in FINAL, now
+            time.sleep(0.02)
+
+    def metric(self, name):
+        for line in self.get("/metrics").body.decode().splitlines():
+            if line.startswith(name + " "):
+                return int(line.split()[1])
+        raise AssertionError("no metric " + name)
+
+    def rows(self, sql, *values):
+        db = sqlite3.connect(f"file:{self.store / 'shardwright.db'}?mode=ro", uri=True)
+        try:
+            return db.execute(sql, values).fetchall()
+        finally:
+            db.close()
+
+    def workers(self):
+        """Process ids of the daemon's children."""
+        out = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    stat = (entry / "stat").read_text()
+                except OSError:
+                    continue
+                if int(stat.rsplit(")", 1)[1].split()[1]) == self.process.pid:
+                    out.append(int(entry.name))
+        return out
+
+    def worker(self):
+        """A worker's process id; the row says running a moment before there is one."""
+        eventually(self.workers)
+        return self.workers()[0]
+
+    def temporary_files(self):
+        return list((self.store / "tmp").iterdir())
+
+
+def eventually(condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def events(body):
+    """[(id, kind, data)] of an event stream's text."""
+    out = []
+    for block in body.decode().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line and not line.startswith(":"))
+        if "data" in fields:
+            out.append((int(fields["id"]), fields["event"], json.loads(fields["data"])))
+    return out

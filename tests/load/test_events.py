@@ -1,0 +1,104 @@
+"""Long polls and event streams."""
+
+import threading
+import time
+
+from daemon import events, eventually
+
+
+def stop(daemon, search):
+    daemon.request("POST", f"/v1/searches/{search}/cancel")
+
+
+def test_long_poll_ends_with_the_search(daemon):
+    search = daemon.search(daemon.long(1)).json()["id"]
+    start = time.monotonic()
+    answer = daemon.get(f"/v1/searches/{search}?wait=30s")
+    assert answer.json()["state"] == "succeeded"
+    assert 0.5 < time.monotonic() - start < 15
+
+
+def test_long_poll_ends_with_its_time(daemon):
+    search = daemon.search(daemon.long()).json()["id"]
+    start = time.monotonic()
+    answer = daemon.get(f"/v1/searches/{search}?wait=700ms")
+    assert answer.json()["state"] in ("queued", "running")
+    assert 0.6 < time.monotonic() - start < 5
+    stop(daemon, search)
+    assert daemon.get(f"/v1/searches/{search}?wait=0").status == 200
+    assert daemon.get(f"/v1/searches/{search}?wait=soon").status == 400
+
+
+def test_poll_for_a_change(daemon):
+    search = daemon.search(daemon.long()).json()["id"]
+    daemon.until(search, "running")
+    tag = daemon.get(f"/v1/searches/{search}").headers["ETag"]
+    changed = daemon.get(f"/v1/searches/{search}?wait=20s", {"If-None-Match": tag})
+    assert changed.status == 200 and changed.headers["ETag"] != tag
+    stop(daemon, search)
+    daemon.wait(search)
+    tag = daemon.get(f"/v1/searches/{search}").headers["ETag"]
+    assert daemon.get(f"/v1/searches/{search}", {"If-None-Match": tag}).status == 304
+
+
+def test_stream_tells_the_whole_story(daemon):
+    search = daemon.search(daemon.long(1.5)).json()["id"]
+    answer = daemon.get(f"/v1/searches/{search}/events")
+    assert answer.headers["Content-Type"] == "text/event-stream"
+    story = events(answer.body)
+    assert [n for n, _, _ in story] == sorted({n for n, _, _ in story})
+    states = [data["state"] for _, kind, data in story if kind == "state"]
+    assert states == ["queued", "running", "succeeded"]
+    assert story[-1][2]["strategy"].startswith("sha256:")
+    incumbents = [data for _, kind, data in story if kind == "incumbent"]
+    assert incumbents and all(set(i) == {"evaluation", "seconds", "runtime_ns", "peak_bytes", "fits"} for i in incumbents)
+
+
+def test_stream_goes_on_where_it_was_cut(daemon):
+    search = daemon.search(daemon.long(0.5)).json()["id"]
+    daemon.wait(search)
+    story = events(daemon.get(f"/v1/searches/{search}/events").body)
+    assert len(story) >= 3
+    rest = events(daemon.get(f"/v1/searches/{search}/events", {"Last-Event-ID": str(story[0][0])}).body)
+    assert rest == story[1:]
+    assert events(daemon.get(f"/v1/searches/{search}/events?last_event_id={story[-1][0]}").body) == []
+    assert daemon.get(f"/v1/searches/{search}/events", {"Last-Event-ID": "x"}).status == 400
+
+
+def test_many_streams_of_one_search(daemon):
+    search = daemon.search(daemon.long(1)).json()["id"]
+    stories = []
+    threads = [threading.Thread(target=lambda: stories.append(events(daemon.get(f"/v1/searches/{search}/events").body))) for _ in range(40)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(stories) == 40 and all(s[-1] == stories[0][-1] for s in stories)
+    eventually(lambda: daemon.metric("shardwright_streams_open") == 0)
+
+
+def test_stream_limit_and_heartbeat(own):
+    d = own("--streams", "1", "--stream-heartbeat", "1")
+    search = d.search(d.long()).json()["id"]
+    s = d.socket()
+    s.sendall(f"GET /v1/searches/{search}/events HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    assert b"200 OK" in s.recv(4096)
+    assert d.get(f"/v1/searches/{search}/events").status == 429
+    s.close()  # a hang-up is noticed with the next event or heartbeat
+    eventually(lambda: d.metric("shardwright_streams_open") == 0)
+
+
+def test_stop_answers_those_who_wait(own):
+    d = own()
+    search = d.search(d.long()).json()["id"]
+    d.until(search, "running")
+    got = []
+    poll = threading.Thread(target=lambda: got.append(d.get(f"/v1/searches/{search}?wait=60s").status))
+    stream = threading.Thread(target=lambda: got.append(d.get(f"/v1/searches/{search}/events").status))
+    poll.start(), stream.start()
+    time.sleep(0.5)
+    start = time.monotonic()
+    assert d.stop() == 0
+    assert time.monotonic() - start < 6
+    poll.join(), stream.join()
+    assert got == [200, 200]

@@ -1,0 +1,195 @@
+/* The engine: exact undo, memo on equals memo off, full runs repeat, directions and groups. */
+#include "tests/unit/program_fixture.h"
+
+static const propagate_options op_priority = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true};
+
+START_TEST(undo_is_exact)
+{
+	rng r;
+	rng_seed(&r, 7, (uint64_t)_i);
+	strbuf text;
+	strbuf_init(&text);
+	random_text(&r, 10 + rng_below(&r, 60), &text);
+	planned x;
+	planned_read(&x, text.p);
+	propagation *s = propagation_new(x.p, x.m->shardings, &op_priority);
+	propagation_run(s);
+	struct {
+		uint32_t mark;
+		uint64_t hash;
+	} stack[32];
+	uint32_t depth = 0;
+	for (uint32_t step = 0; step < 60; step++) {
+		if (depth == COUNT_OF(stack) || (depth && rng_below(&r, 3) == 0)) {
+			depth -= 1 + rng_below(&r, depth);
+			propagation_undo(s, stack[depth].mark);
+			ck_assert_uint_eq(propagation_mark(s), stack[depth].mark);
+			ck_assert_uint_eq(state_hash(&x, s), stack[depth].hash);
+			continue;
+		}
+		stack[depth].mark = propagation_mark(s);
+		stack[depth++].hash = state_hash(&x, s);
+		random_sets(&x, s, &r, 1 + rng_below(&r, 3));
+		propagation_settle(s);
+	}
+	propagation_undo(s, 0);
+	uint64_t undone = state_hash(&x, s);
+	propagation_reset(s);
+	ck_assert_uint_eq(state_hash(&x, s), undone);
+	propagation_free(s);
+	planned_release(&x);
+	strbuf_release(&text);
+}
+END_TEST
+
+/* Two engines on one sharding table get the same calls; only one remembers. */
+START_TEST(memo_changes_nothing)
+{
+	rng r;
+	rng_seed(&r, 11, (uint64_t)_i);
+	strbuf text;
+	strbuf_init(&text);
+	random_text(&r, 10 + rng_below(&r, 60), &text);
+	planned x;
+	planned_read(&x, text.p);
+	propagate_options o = op_priority, plain;
+	o.strategy = (strategy_kind)(_i % 3);
+	o.op_priority = _i % 2;
+	plain = o;
+	plain.no_memo = true;
+	propagation *s[2] = {propagation_new(x.p, x.m->shardings, &o), propagation_new(x.p, x.m->shardings, &plain)};
+	uint32_t marks[64], depth = 0;
+	for (uint32_t step = 0; step < 64; step++) {
+		rng copy = r;
+		uint32_t what = rng_below(&r, 8);
+		if (what == 0 && depth) {
+			depth -= 1 + rng_below(&r, depth);
+			for (uint32_t k = 0; k < 2; k++)
+				propagation_undo(s[k], marks[depth]);
+		} else {
+			marks[depth++] = propagation_mark(s[0]);
+			ck_assert_uint_eq(marks[depth - 1], propagation_mark(s[1]));
+			uint32_t n = 1 + rng_below(&r, 3);
+			copy = r;
+			for (uint32_t k = 0; k < 2; k++) {
+				r = copy;
+				random_sets(&x, s[k], &r, n);
+				if (what == 1)
+					propagation_run(s[k]);
+				else
+					propagation_settle(s[k]);
+			}
+		}
+		ck_assert_uint_eq(state_hash(&x, s[0]), state_hash(&x, s[1]));
+	}
+	ck_assert(propagation_stats(s[0]).memo_hits > 0 && propagation_stats(s[1]).memo_hits == 0);
+	propagation_free(s[0]);
+	propagation_free(s[1]);
+	planned_release(&x);
+	strbuf_release(&text);
+}
+END_TEST
+
+/* A second full run, and a settle without changes, find nothing to do. */
+START_TEST(runs_repeat)
+{
+	rng r;
+	rng_seed(&r, 13, (uint64_t)_i);
+	strbuf text;
+	strbuf_init(&text);
+	random_text(&r, 10 + rng_below(&r, 60), &text);
+	planned x;
+	planned_read(&x, text.p);
+	propagation *s = propagation_new(x.p, x.m->shardings, &op_priority);
+	random_sets(&x, s, &r, 6);
+	uint64_t first = 0;
+	for (uint32_t k = 0; k < 2; k++) {
+		propagation_run(s);
+		uint32_t mark = propagation_mark(s);
+		uint64_t h = state_hash(&x, s);
+		propagation_run(s);
+		ck_assert_uint_eq(state_hash(&x, s), h);
+		propagation_settle(s);
+		ck_assert_uint_eq(propagation_mark(s), mark);
+		ck_assert(!k || first == h);
+		first = h;
+	}
+	propagation_free(s);
+	planned_release(&x);
+	strbuf_release(&text);
+}
+END_TEST
+
+static void expect(planned *x, propagation *s, pval_id v, const char *text)
+{
+	sharding_id got = propagation_shardings(s)[v], want = strcmp(text, "-") ? planned_sharding(x, text) : SHARDING_NONE;
+	strbuf b;
+	strbuf_init(&b);
+	if (got)
+		sharding_print(x->m->shardings, got, &b);
+	ck_assert_msg(got == want, "value %u: %s, not %s", v, got ? b.p : "-", text);
+	strbuf_release(&b);
+}
+
+START_TEST(megatron_block)
+{
+	planned x;
+	planned_read(&x, "module {\n"
+			 "sdy.mesh @mesh = <[\"data\"=2, \"model\"=4]>\n"
+			 "func.func @main(%x: tensor<16x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"data\"}, {}]>}, %w1: tensor<64x256xf32>,\n"
+			 "                %w2: tensor<256x64xf32>) -> tensor<16x64xf32> {\n"
+			 "  %0 = stablehlo.dot_general %x, %w1, contracting_dims = [1] x [0] : (tensor<16x64xf32>, tensor<64x256xf32>) -> tensor<16x256xf32>\n"
+			 "  %1 = stablehlo.tanh %0 : tensor<16x256xf32>\n"
+			 "  %2 = stablehlo.dot_general %1, %w2, contracting_dims = [1] x [0] : (tensor<16x256xf32>, tensor<256x64xf32>) -> tensor<16x64xf32>\n"
+			 "  return %2 : tensor<16x64xf32>\n}\n}\n");
+	propagation *s = propagation_new(x.p, x.m->shardings, &op_priority);
+	propagation_run(s);
+	expect(&x, s, x.p->args.p[1], "-");
+	expect(&x, s, x.p->returned.p[0], "[{\"data\", ?}, {?}]");
+	expect(&x, s, x.p->results.p[0], "[{\"data\", ?}, {?}]");
+	uint32_t mark = propagation_mark(s);
+	propagation_set(s, x.p->args.p[1], planned_sharding(&x, "[{}, {\"model\"}]"));
+	propagation_settle(s);
+	expect(&x, s, x.p->args.p[2], "[{\"model\", ?}, {?}]");
+	expect(&x, s, x.p->returned.p[0], "[{\"data\", ?}, {?}]");
+	propagation_undo(s, mark);
+	expect(&x, s, x.p->args.p[2], "-");
+	propagation_free(s);
+	planned_release(&x);
+}
+END_TEST
+
+START_TEST(groups_and_barriers)
+{
+	planned x;
+	planned_read(&x, "module {\n"
+			 "sdy.mesh @mesh = <[\"a\"=2]>\n"
+			 "func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {\n"
+			 "  sdy.sharding_group %x group_id=0 : tensor<8xf32>\n"
+			 "  %0 = stablehlo.tanh %x : tensor<8xf32>\n"
+			 "  %1 = stablehlo.tanh %y : tensor<8xf32>\n"
+			 "  sdy.sharding_group %1 group_id=0 : tensor<8xf32>\n"
+			 "  %2 = sdy.propagation_barrier %1 allowed_direction=BACKWARD : tensor<8xf32>\n"
+			 "  return %0, %2 : tensor<8xf32>, tensor<8xf32>\n}\n}\n");
+	propagation *s = propagation_new(x.p, x.m->shardings, &op_priority);
+	propagation_set(s, x.p->returned.p[0], planned_sharding(&x, "[{\"a\"}]"));
+	propagation_settle(s);
+	expect(&x, s, x.p->args.p[0], "[{\"a\", ?}]");
+	expect(&x, s, x.p->args.p[1], "[{\"a\", ?}]"); /* through the group */
+	expect(&x, s, x.p->returned.p[1], "-");        /* the barrier lets nothing forward */
+	propagation_free(s);
+	planned_release(&x);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tc = tcase_create("engine");
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, undo_is_exact, 0, 12);
+	tcase_add_loop_test(tc, memo_changes_nothing, 0, 18);
+	tcase_add_loop_test(tc, runs_repeat, 0, 12);
+	tcase_add_test(tc, megatron_block);
+	tcase_add_test(tc, groups_and_barriers);
+	return run_suite(tc, "engine");
+}

@@ -1,0 +1,213 @@
+#include "tests/unit/sim_fixture.h"
+
+/* Traffic of the kernel that defines v; -1 when it runs inside another one. */
+typedef struct run {
+	simulator *s;
+	cost c;
+} run;
+
+static run start(fix *f)
+{
+	run r = {.s = simulator_new(&f->p, f->m->shardings, &f->dev, &f->links, &f->dn)};
+	simulate(r.s, &f->l, &r.c);
+	return r;
+}
+
+static int64_t traffic(const run *r, const fix *f, lval_id v)
+{
+	uint32_t n;
+	const op_event *e = &simulator_events(r->s, &n)[f->l.vals.p[v].def];
+	return e->fused || e->end_ns == e->start_ns ? -1 : e->hbm_bytes;
+}
+
+static int64_t whole_traffic(const run *r)
+{
+	uint32_t n;
+	int64_t sum = 0;
+	const op_event *e = simulator_events(r->s, &n);
+	for (uint32_t i = 0; i < n; i++)
+		if (!e[i].fused && !e[i].stream)
+			sum += e[i].hbm_bytes;
+	return sum;
+}
+
+enum { B = 1024 * 1024 * 4 };
+
+START_TEST(test_chain_is_one_kernel)
+{
+	fix f;
+	fix_init(&f, "h100", "x=4");
+	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024);
+	lval_id a = fix_arg(&f, t), b = fix_arg(&f, t);
+	lval_id x = fix_op(&f, OP_ADD, t, 2, a, b), y = fix_op(&f, OP_EXPONENTIAL, t, 1, x), z = fix_op(&f, OP_MULTIPLY, t, 2, y, a);
+	fix_return(&f, 1, z);
+	run r = start(&f);
+	ck_assert_int_eq(traffic(&r, &f, x), -1);
+	ck_assert_int_eq(traffic(&r, &f, y), -1);
+	ck_assert_int_eq(traffic(&r, &f, z), 3 * B); /* a once, b, result */
+	ck_assert_int_eq(r.c.temporary_bytes, 0);
+	simulator_free(r.s);
+	fix_release(&f);
+}
+END_TEST
+
+/* Cheap work is done again in each kernel that needs it, expensive work is written by the first. */
+START_TEST(test_copies_and_second_outputs)
+{
+	for (int expensive = 0; expensive < 2; expensive++) {
+		fix f;
+		fix_init(&f, "h100", "x=4");
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), row = fix_type(&f, ELEM_F32, 1, 1024);
+		lval_id a = fix_arg(&f, t);
+		lval_id e = fix_op(&f, expensive ? OP_EXPONENTIAL : OP_NEGATE, t, 1, a);
+		lval_id sum = fix_op(&f, OP_REDUCE, row, 1, e);
+		lval_id wide = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, sum), out = fix_op(&f, OP_DIVIDE, t, 2, e, wide);
+		fix_return(&f, 1, out);
+		run r = start(&f);
+		ck_assert_int_eq(traffic(&r, &f, e), -1);
+		ck_assert_int_eq(traffic(&r, &f, wide), -1);
+		ck_assert_int_eq(traffic(&r, &f, sum), (expensive ? 2 : 1) * B + 4096);
+		ck_assert_int_eq(traffic(&r, &f, out), 2 * B + 4096);
+		/* an elementwise copy is counted where it is computed: twice */
+		double adds = r.c.flops_per_device;
+		ck_assert_int_gt((int64_t)adds, 2 * 1024 * 1024);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
+/* Softmax over scores in memory: read for the maximum, read for exp and its sum, which writes exp, read and written by
+ * the division: 5 passes and the writer's and reader's own. */
+START_TEST(test_softmax_passes)
+{
+	fix f;
+	fix_init(&f, "h100", "x=4");
+	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), row = fix_type(&f, ELEM_F32, 1, 1024);
+	lval_id q = fix_arg(&f, t), k = fix_arg(&f, t), scores = fix_dot(&f, q, k);
+	lval_id max = fix_op(&f, OP_REDUCE, row, 1, scores), maxw = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, max);
+	lval_id shifted = fix_op(&f, OP_SUBTRACT, t, 2, scores, maxw), e = fix_op(&f, OP_EXPONENTIAL, t, 1, shifted);
+	lval_id sum = fix_op(&f, OP_REDUCE, row, 1, e), sumw = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, sum);
+	lval_id p = fix_op(&f, OP_DIVIDE, t, 2, e, sumw), out = fix_dot(&f, p, k);
+	fix_return(&f, 1, out);
+	run r = start(&f);
+	int64_t scores_passes = (whole_traffic(&r) - 4 * B) / B; /* less q, k, k, out */
+	ck_assert_int_eq(scores_passes, 7); /* write, max, exp and sum, write exp, divide, write, read by the product */
+	simulator_free(r.s);
+	fix_release(&f);
+}
+END_TEST
+
+/* TPUs fuse elementwise work into matmuls on both sides, GPUs neither; transposes are free for both. */
+START_TEST(test_matmul_borders)
+{
+	for (int tpu = 0; tpu < 2; tpu++) {
+		fix f;
+		fix_init(&f, tpu ? "tpu-v5e" : "h100", "x=4");
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024);
+		lval_id a = fix_arg(&f, t), b = fix_arg(&f, t), c = fix_arg(&f, t);
+		lval_id before = fix_op(&f, OP_TANH, t, 1, a), turned = fix_op(&f, OP_TRANSPOSE, t, 1, b);
+		lval_id d = fix_dot(&f, before, turned), after = fix_op(&f, OP_ADD, t, 2, d, c);
+		fix_return(&f, 1, after);
+		run r = start(&f);
+		ck_assert_int_eq(traffic(&r, &f, turned), -1);
+		ck_assert_int_eq(whole_traffic(&r), tpu ? 4 * B : 8 * B);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
+START_TEST(test_slices_and_updates)
+{
+	fix f;
+	fix_init(&f, "h100", "x=4");
+	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), part = fix_type(&f, ELEM_F32, 2, 1, 1024), i32 = fix_type(&f, ELEM_I32, 0);
+	lval_id a = fix_arg(&f, t), at = fix_arg(&f, i32);
+	lval_id s = fix_op(&f, OP_DYNAMIC_SLICE, part, 3, a, at, at), n = fix_op(&f, OP_NEGATE, part, 1, s);
+	lval_id big = fix_dot(&f, a, a), u = fix_op(&f, OP_DYNAMIC_UPDATE_SLICE, t, 4, big, n, at, at);
+	lval_id out = fix_dot(&f, u, a);
+	fix_return(&f, 1, out);
+	run r = start(&f);
+	ck_assert_int_eq(traffic(&r, &f, s), -1);
+	ck_assert_int_eq(traffic(&r, &f, u), 4096 + 4 + 4096); /* the slice of a, the index, the update; not the 4 MiB */
+	ck_assert_int_eq(r.c.temporary_bytes, B);              /* updated where it lies */
+	simulator_free(r.s);
+	fix_release(&f);
+}
+END_TEST
+
+/* Reads parameters once and writes results once at least; at most every op reads its operands and writes its results. */
+START_TEST(test_bounds)
+{
+	for (uint64_t seed = 0; seed < 40; seed++)
+		for (int tpu = 0; tpu < 2; tpu++) {
+			fix f;
+			fix_init(&f, tpu ? "tpu-v5e" : "h100", "x=4,y=2");
+			fix_random(&f, seed, 60);
+			run r = start(&f);
+			int64_t upper = 0;
+			for (uint32_t i = 0; i < f.l.ops.n; i++) {
+				const lop *o = &f.l.ops.p[i];
+				if (o->kind != LOP_COMPUTE && !(o->kind == LOP_COLLECTIVE && o->coll == COLL_ALL_SLICE))
+					continue;
+				for (uint32_t k = 0; k < o->n_operands; k++)
+					upper += f.l.vals.p[f.l.operands.p[o->operands + k]].bytes;
+				for (uint32_t k = 0; k < o->n_results; k++)
+					upper += f.l.vals.p[o->results + k].bytes;
+			}
+			ck_assert_int_le(whole_traffic(&r), upper);
+			simulator_free(r.s);
+			fix_release(&f);
+		}
+}
+END_TEST
+
+/* Every live op runs in exactly one place: a kernel's root, a member of one, or a collective; kernels do not overlap. */
+START_TEST(test_order)
+{
+	for (uint64_t seed = 100; seed < 130; seed++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4,y=2");
+		fix_random(&f, seed, 80);
+		run r = start(&f);
+		uint32_t n;
+		const op_event *e = simulator_events(r.s, &n);
+		int64_t last = 0;
+		for (uint32_t i = 0; i < n; i++) {
+			const lop *o = &f.l.ops.p[i];
+			if (o->kind == LOP_REGION || e[i].fused || e[i].stream || e[i].end_ns == e[i].start_ns)
+				continue;
+			ck_assert_int_ge(e[i].start_ns, last);
+			last = e[i].end_ns;
+		}
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
+/* Work nobody uses is not done. */
+START_TEST(test_dead_work)
+{
+	fix f;
+	fix_init(&f, "h100", "x=4");
+	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024);
+	lval_id a = fix_arg(&f, t), dead = fix_dot(&f, a, a), sum = fix_collective(&f, COLL_ALL_REDUCE, "x", dead, t);
+	fix_op(&f, OP_ADD, t, 2, sum, a);
+	lval_id out = fix_op(&f, OP_NEGATE, t, 1, a);
+	fix_return(&f, 1, out);
+	cost c = fix_simulate(&f);
+	ck_assert_int_eq(c.communication_ns, 0);
+	ck_assert_int_eq(c.collectives[COLL_ALL_REDUCE].count, 0);
+	ck_assert_int_eq((int64_t)c.flops_per_device, 1024 * 1024);
+	fix_release(&f);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_softmax_passes, test_matmul_borders,
+	                        test_slices_and_updates, test_bounds, test_order, test_dead_work};
+	return run_suite("fusion", tests, COUNT_OF(tests));
+}

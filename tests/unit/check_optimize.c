@@ -1,0 +1,222 @@
+/* The optimized and compiled levels: each rewrite on the smallest program that has it, and where it must not happen. */
+#include "lower_fixture.h"
+
+#define MESH "<[\"d\"=4, \"m\"=2]>"
+#define ROWS "{sdy.sharding = #sdy.sharding<@mesh, [{\"d\"}, {}]>}"
+#define COLUMNS "{sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}"
+#define WHOLE "{sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}"
+#define T "tensor<16x16xf32>"
+#define DOT(r, a, b) "  %" r " = stablehlo.dot_general %" a ", %" b ", contracting_dims = [1] x [0] : (" T ", " T ") -> " T "\n"
+#define MAIN(results) "func.func @main(%a: " T " " COLUMNS ", %b: " T " " ROWS ", %c: " T " " ROWS ", %w: " T " " WHOLE ") -> (" results ") {\n"
+
+typedef struct rewrite_case {
+	const char *name, *text, *placed, *optimized;
+} rewrite_case;
+
+static const rewrite_case rewrite_cases[] = {
+	{"sum before reduce", MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %p, %q : " T "\n  return %s : " T "\n}\n",
+	 "all_reduce=2", "all_reduce=1"},
+	{"chains of sums",
+	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") DOT("r", "a", "b") "  %s = stablehlo.add %p, %q : " T "\n  %t = stablehlo.subtract %s, %r : " T
+		       "\n  return %t : " T "\n}\n",
+	 "all_reduce=3", "all_reduce=1"},
+	{"through linear ops",
+	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %n = stablehlo.negate %p : " T "\n  %t = stablehlo.transpose %n, dims = [1, 0] : (" T ") -> " T
+		       "\n  %u = stablehlo.multiply %q, %w : " T "\n  %s = stablehlo.add %t, %u : " T "\n  return %s : " T "\n}\n",
+	 "all_reduce=2", "all_reduce=1"},
+	{"not through what is not linear",
+	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %n = stablehlo.tanh %p : " T "\n  %s = stablehlo.add %n, %q : " T "\n  return %s : " T "\n}\n",
+	 "all_reduce=2", "all_reduce=2"},
+	{"not when the parts are read elsewhere",
+	 MAIN(T WHOLE ", " T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %p, %q : " T "\n  return %s, %p : " T ", " T "\n}\n",
+	 "all_reduce=2", "all_reduce=2"},
+	{"not with a whole value", MAIN(T WHOLE) DOT("p", "a", "b") "  %s = stablehlo.add %p, %w : " T "\n  return %s : " T "\n}\n", "all_reduce=1",
+	 "all_reduce=1"},
+	{"a product of two sums is no sum",
+	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.multiply %p, %q : " T "\n  return %s : " T "\n}\n", "all_reduce=2",
+	 "all_reduce=2"},
+	{"reduce_scatter", MAIN(T ROWS) DOT("p", "a", "b") "  return %p : " T "\n}\n", "all_reduce=1 all_slice=1", "reduce_scatter=1"},
+	{"equal slices of one sum", MAIN(T ROWS ", " T ROWS) DOT("p", "a", "b") "  return %p, %p : " T ", " T "\n}\n", "all_reduce=1 all_slice=1",
+	 "reduce_scatter=1"},
+	{"slices of parts of a sum",
+	 MAIN(T ROWS) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %p, %q : " T "\n  return %s : " T "\n}\n", NULL, "reduce_scatter=1"},
+};
+
+START_TEST(rewrites)
+{
+	const rewrite_case *c = &rewrite_cases[_i];
+	lowering x;
+	lowering_read(&x, MESH, c->text);
+	if (c->placed)
+		check_counts(&x, LEVEL_PLACED, TARGET_TPU, c->placed);
+	check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, c->optimized);
+	lowering_release(&x);
+}
+END_TEST
+
+static const char two_readers[] =
+	"func.func @main(%x: tensor<8x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>},\n"
+	"    %a: tensor<32x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}, %b: tensor<32x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>})\n"
+	"    -> (tensor<8x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}, tensor<8x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}) {\n"
+	"%s"
+	"  %%0 = stablehlo.dot_general %%%s, %%a, contracting_dims = [1] x [0] : (tensor<8x32xf32>, tensor<32x128xf32>) -> tensor<8x128xf32>\n"
+	"  %%1 = stablehlo.dot_general %%%s, %%b, contracting_dims = [1] x [0] : (tensor<8x32xf32>, tensor<32x128xf32>) -> tensor<8x128xf32>\n"
+	"  return %%0, %%1 : tensor<8x128xf32>, tensor<8x128xf32>\n"
+	"}\n";
+
+/* The two dots read `operand`; `before` makes it. */
+static void read_two(lowering *x, const char *before, const char *operand)
+{
+	char *text = NULL;
+	size_t n = strlen(two_readers) + strlen(before) + 2 * strlen(operand) + 1;
+	const char *split = strstr(two_readers, "%s");
+	text = malloc(n);
+	int head = (int)(split - two_readers);
+	snprintf(text, n, "%.*s%s", head, two_readers, before);
+	size_t at = strlen(text);
+	snprintf(text + at, n - at, split + 2, operand, operand);
+	lowering_read(x, MESH, text);
+	free(text);
+}
+
+START_TEST(gathers_are_shared_but_not_those_of_arguments)
+{
+	lowering x;
+	read_two(&x, "  %t = stablehlo.tanh %x : tensor<8x32xf32>\n", "t");
+	check_counts(&x, LEVEL_PLACED, TARGET_TPU, "all_gather=2");
+	check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, "all_gather=1");
+	lowering_release(&x);
+	read_two(&x, "", "x");
+	check_counts(&x, LEVEL_PLACED, TARGET_TPU, "all_gather=2");
+	check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, "all_gather=2");
+	lowering_release(&x);
+}
+END_TEST
+
+START_TEST(a_reshard_that_is_undone_is_gone)
+{
+	static const char text[] =
+		"func.func @main(%x: " T " " ROWS ") -> (" T " " ROWS ") {\n"
+		"  %0 = stablehlo.tanh %x : " T "\n"
+		"  %1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : " T "\n"
+		"  %2 = sdy.sharding_constraint %1 <@mesh, [{\"d\"}, {}]> : " T "\n"
+		"  return %2 : " T "\n"
+		"}\n";
+	lowering x;
+	lowering_read(&x, MESH, text);
+	check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, "");
+	lowering_release(&x);
+}
+END_TEST
+
+START_TEST(chains_are_planned_from_end_to_end)
+{
+	static const char text[] =
+		"func.func @main(%x: " T " " ROWS ") -> (" T " " COLUMNS ") {\n"
+		"  %0 = stablehlo.tanh %x : " T "\n"
+		"  %1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : " T "\n"
+		"  %2 = sdy.sharding_constraint %1 <@mesh, [{}, {\"d\"}]> : " T "\n"
+		"  return %2 : " T "\n"
+		"}\n";
+	lowering x;
+	lowering_read(&x, MESH, text);
+	check_counts(&x, LEVEL_PLACED, TARGET_TPU, "all_gather=1 all_slice=1");
+	check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, "all_to_all=1");
+	lowering_release(&x);
+}
+END_TEST
+
+START_TEST(dead_code_goes)
+{
+	static const char text[] = MAIN(T WHOLE) DOT("p", "a", "b") "  %q = stablehlo.add %p, %w : " T "\n  return %w : " T "\n}\n";
+	lowering x;
+	lowering_read(&x, MESH, text);
+	check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, "");
+	for (lop_id i = 0; i < x.out->ops.n; i++)
+		ck_assert_uint_ne(x.out->ops.p[i].kind, LOP_COMPUTE);
+	lowering_release(&x);
+}
+END_TEST
+
+START_TEST(a_maximum_is_not_summed)
+{
+	static const char text[] =
+		"func.func @main(%x: " T " " ROWS ", %y: " T " " ROWS ") -> (tensor<16xf32>) {\n"
+		"  %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
+		"  %0 = stablehlo.reduce(%x init: %i) applies stablehlo.maximum across dimensions = [0] : (" T ", tensor<f32>) -> tensor<16xf32>\n"
+		"  %1 = stablehlo.reduce(%y init: %i) applies stablehlo.maximum across dimensions = [0] : (" T ", tensor<f32>) -> tensor<16xf32>\n"
+		"  %2 = stablehlo.add %0, %1 : tensor<16xf32>\n"
+		"  return %2 : tensor<16xf32>\n"
+		"}\n";
+	lowering x;
+	lowering_read(&x, MESH, text);
+	check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, "all_reduce=2");
+	for (lop_id i = 0; i < x.out->ops.n; i++)
+		if (x.out->ops.p[i].kind == LOP_COLLECTIVE)
+			ck_assert_uint_eq(x.out->ops.p[i].reduction, 1);
+	lowering_release(&x);
+}
+END_TEST
+
+START_TEST(cpu_has_no_reduce_scatter)
+{
+	lowering x;
+	lowering_read(&x, MESH, MAIN(T ROWS) DOT("p", "a", "b") "  return %p : " T "\n}\n");
+	check_counts(&x, LEVEL_COMPILED, TARGET_CPU, "all_reduce=1 all_slice=1");
+	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "reduce_scatter=1");
+	lowering_release(&x);
+}
+END_TEST
+
+START_TEST(independent_collectives_are_combined)
+{
+	static const char independent[] =
+		MAIN(T WHOLE ", " T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  return %p, %q : " T ", " T "\n}\n";
+	static const char dependent[] =
+		MAIN(T WHOLE) DOT("p", "a", "b") "  %t = sdy.sharding_constraint %p <@mesh, [{}, {\"d\"}]> : " T "\n" DOT("q", "t", "c") "  return %q : " T "\n}\n";
+	lowering x;
+	lowering_read(&x, MESH, independent);
+	check_counts(&x, LEVEL_OPTIMIZED, TARGET_GPU, "all_reduce=2");
+	check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "all_reduce=1");
+	lowering_release(&x);
+	lowering_read(&x, MESH, dependent);
+	check_counts(&x, LEVEL_COMPILED, TARGET_CPU, "all_reduce=2 all_slice=1");
+	lowering_release(&x);
+}
+END_TEST
+
+START_TEST(the_narrow_type_is_gathered)
+{
+	static const char text[] =
+		"func.func @main(%x: " T " " ROWS ") -> (tensor<16x16xbf16> " WHOLE ") {\n"
+		"  %0 = stablehlo.tanh %x : " T "\n"
+		"  %1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : " T "\n"
+		"  %2 = stablehlo.convert %1 : (" T ") -> tensor<16x16xbf16>\n"
+		"  return %2 : tensor<16x16xbf16>\n"
+		"}\n";
+	lowering x;
+	lowering_read(&x, MESH, text);
+	lower_to(&x, LEVEL_COMPILED, TARGET_TPU);
+	int64_t gathered = 0;
+	for (lop_id i = 0; i < x.out->ops.n; i++)
+		if (x.out->ops.p[i].kind == LOP_COLLECTIVE)
+			gathered += x.out->ops.p[i].bytes;
+	ck_assert_int_eq(gathered, 16 * 16 * 2);
+	lowering_release(&x);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *t = tcase_create("optimize");
+	tcase_add_loop_test(t, rewrites, 0, (int)COUNT_OF(rewrite_cases));
+	tcase_add_test(t, gathers_are_shared_but_not_those_of_arguments);
+	tcase_add_test(t, a_reshard_that_is_undone_is_gone);
+	tcase_add_test(t, chains_are_planned_from_end_to_end);
+	tcase_add_test(t, dead_code_goes);
+	tcase_add_test(t, a_maximum_is_not_summed);
+	tcase_add_test(t, cpu_has_no_reduce_scatter);
+	tcase_add_test(t, independent_collectives_are_combined);
+	tcase_add_test(t, the_narrow_type_is_gathered);
+	return run_suite(t, "optimize");
+}

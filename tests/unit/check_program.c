@@ -1,0 +1,176 @@
+/* Compiling a module into the planning program. */
+#include "tests/unit/program_fixture.h"
+
+static const node *find(const program *p, uint16_t kind)
+{
+	for (node_id n = 0; n < p->nodes.n; n++)
+		if (p->nodes.p[n].op_kind == kind && p->nodes.p[n].kind != NODE_RESULT)
+			return &p->nodes.p[n];
+	ck_abort_msg("no node of kind %u", kind);
+	return NULL;
+}
+
+static const char *loop_text(strbuf *out, const char *from, const char *limit, const char *step, const char *word)
+{
+	strbuf_clear(out);
+	strbuf_printf(out,
+		      "module {\nsdy.mesh @mesh = <[\"a\"=2]>\n"
+		      "func.func @main(%%x: tensor<8xf32>, %%n: tensor<i32>) -> tensor<8xf32> {\n"
+		      "  %%c = stablehlo.constant dense<%s> : tensor<i32>\n"
+		      "  %%w:2 = stablehlo.while(%%i = %%c, %%a = %%x) : tensor<i32>, tensor<8xf32>\n"
+		      "   cond {\n"
+		      "    %%l = stablehlo.constant dense<%s> : tensor<i32>\n"
+		      "    %%p = stablehlo.compare %s, %%i, %%l : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+		      "    stablehlo.return %%p : tensor<i1>\n"
+		      "  } do {\n"
+		      "    %%s = stablehlo.constant dense<%s> : tensor<i32>\n"
+		      "    %%j = stablehlo.add %%i, %%s : tensor<i32>\n"
+		      "    %%b = stablehlo.tanh %%a : tensor<8xf32>\n"
+		      "    stablehlo.return %%j, %%b : tensor<i32>, tensor<8xf32>\n"
+		      "  }\n"
+		      "  %%e = sdy.data_flow_edge %%w#1 : tensor<8xf32>\n"
+		      "  return %%e : tensor<8xf32>\n}\n}\n",
+		      from, limit, word, step);
+	return out->p;
+}
+
+START_TEST(trip_counts)
+{
+	static const struct {
+		const char *from, *limit, *step, *word;
+		int64_t trips; /* -1: unknown */
+	} cases[] = {
+		{"0", "32", "1", "LT", 32}, {"0", "32", "5", "LT", 7}, {"3", "3", "1", "LT", 0}, {"0", "31", "1", "LE", 32},
+		{"10", "0", "-1", "GT", 10}, {"10", "0", "-3", "GE", 4}, {"0", "10", "0", "LT", -1}, {"0", "10", "1", "NE", -1}, {"0", "10", "-1", "LT", -1},
+	};
+	strbuf text;
+	strbuf_init(&text);
+	for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
+		planned x;
+		planned_read(&x, loop_text(&text, cases[i].from, cases[i].limit, cases[i].step, cases[i].word));
+		const node *n = find(x.p, OP_WHILE);
+		ck_assert_int_eq(n->trips_known, cases[i].trips >= 0);
+		ck_assert_int_eq(n->trips, cases[i].trips >= 0 ? cases[i].trips : 1);
+		planned_release(&x);
+	}
+	strbuf_release(&text);
+}
+END_TEST
+
+START_TEST(edges_share_a_pval)
+{
+	strbuf text;
+	strbuf_init(&text);
+	planned x;
+	planned_read(&x, loop_text(&text, "0", "4", "1", "LT"));
+	const program *p = x.p;
+	const node *loop = find(p, OP_WHILE), *edge = find(p, OP_SDY_DATA_FLOW_EDGE), *tanh = find(p, OP_TANH);
+	ck_assert_int_eq(loop->kind, NODE_REGION);
+	ck_assert_int_eq(edge->kind, NODE_EDGE);
+	ck_assert_uint_eq(edge->n_operands, 2); /* operand and what the body returns */
+	pval_id e = node_slots(p, edge)[2];
+	ck_assert_uint_eq(node_slots(p, edge)[0], p->args.p[0]);
+	ck_assert_uint_eq(node_slots(p, edge)[1], node_slots(p, tanh)[1]);
+	ck_assert_uint_eq(node_slots(p, tanh)[0], e);
+	ck_assert_uint_eq(node_slots(p, loop)[3], e); /* second result */
+	ck_assert_uint_eq(p->returned.p[0], e);
+	ck_assert_uint_eq(tanh->parent, (node_id)(loop - p->nodes.p));
+	ck_assert_uint_eq(tanh->region, 1);
+	ck_assert_uint_gt(loop->end, (node_id)(tanh - p->nodes.p));
+	ck_assert(edge->operands_single_use && edge->pass_through_op);
+	/* Sharding the argument reaches the body, the result and main's result. */
+	propagation *s = propagation_new(p, x.m->shardings, &(propagate_options){.strategy = STRATEGY_AGGRESSIVE, .op_priority = true});
+	propagation_set(s, p->args.p[0], planned_sharding(&x, "[{\"a\"}]"));
+	propagation_settle(s);
+	ck_assert_uint_eq(propagation_shardings(s)[e], planned_sharding(&x, "[{\"a\", ?}]"));
+	ck_assert_uint_eq(propagation_shardings(s)[p->results.p[0]], planned_sharding(&x, "[{\"a\", ?}]"));
+	propagation_free(s);
+	planned_release(&x);
+	strbuf_release(&text);
+}
+END_TEST
+
+START_TEST(dead_ops)
+{
+	planned x;
+	planned_read(&x, "module {\nsdy.mesh @mesh = <[\"a\"=2]>\n"
+			 "func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"a\"}]>}) -> tensor<8xf32> {\n"
+			 "  %0 = stablehlo.tanh %x : tensor<8xf32>\n"
+			 "  %1 = stablehlo.negate %x : tensor<8xf32>\n"
+			 "  %2 = stablehlo.abs %1 : tensor<8xf32>\n"
+			 "  return %0 : tensor<8xf32>\n}\n}\n");
+	ck_assert(find(x.p, OP_NEGATE)->dead && find(x.p, OP_ABS)->dead && !find(x.p, OP_TANH)->dead);
+	ck_assert(find(x.p, OP_TANH)->operands_single_use);
+	propagation *s = propagation_new(x.p, x.m->shardings, &(propagate_options){.strategy = STRATEGY_AGGRESSIVE});
+	propagation_run(s);
+	program_store(x.p, s, x.m);
+	strbuf out;
+	strbuf_init(&out);
+	module_print(x.m, &(print_options){0}, &out);
+	ck_assert_ptr_null(strstr(out.p, "negate"));
+	ck_assert_ptr_null(strstr(out.p, "abs"));
+	ck_assert_ptr_nonnull(strstr(out.p, "tanh %x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"a\", ?}]>]>}"));
+	ck_assert_ptr_nonnull(strstr(out.p, "-> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"a\", ?}]>})"));
+	strbuf_release(&out);
+	propagation_free(s);
+	planned_release(&x);
+}
+END_TEST
+
+START_TEST(links_are_sound)
+{
+	rng r;
+	rng_seed(&r, 3, (uint64_t)_i);
+	strbuf text;
+	strbuf_init(&text);
+	random_text(&r, 50, &text);
+	planned x;
+	planned_read(&x, text.p);
+	const program *p = x.p;
+	for (pval_id v = 0; v < p->vals.n; v++) {
+		for (uint32_t u = 0; u < p->vals.p[v].n_uses; u++)
+			ck_assert_uint_eq(p->slots.p[p->uses.p[p->vals.p[v].uses + u]], v);
+		ck_assert_uint_le(p->vals.p[v].n_notify, p->vals.p[v].n_touch);
+	}
+	for (node_id n = 0; n < p->nodes.n; n++)
+		for (uint32_t k = 0; k < (uint32_t)p->nodes.p[n].n_operands + p->nodes.p[n].n_results; k++) {
+			ck_assert_uint_eq(p->slot_node.p[p->nodes.p[n].slots + k], n);
+			/* every node that may act on a value hears of its changes */
+			const pval *v = &p->vals.p[node_slots(p, &p->nodes.p[n])[k]];
+			bool found = p->nodes.p[n].rule == RULE_NONE;
+			for (uint32_t i = v->notify; i < v->notify + v->n_touch; i++)
+				found |= p->notify.p[i] == n;
+			ck_assert(found);
+		}
+	planned_release(&x);
+	strbuf_release(&text);
+}
+END_TEST
+
+START_TEST(refused)
+{
+	module *m;
+	diag d = {0};
+	rule_table rules;
+	program *p;
+	const char *text = "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n  %0 = stablehlo.tanh %x : tensor<?xf32>\n  return %0 : tensor<?xf32>\n}\n";
+	ck_assert_int_eq(module_read(text, strlen(text), "t", NULL, &m, &d), ST_OK);
+	rule_table_init(&rules);
+	ck_assert_int_eq(program_new(m, &rules, false, &p, &d), ST_ERR_UNSUPPORTED);
+	ck_assert_ptr_null(p);
+	ck_assert_ptr_nonnull(strstr(d.msg, "static shape"));
+	rule_table_release(&rules);
+	module_free(m);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tc = tcase_create("program");
+	tcase_add_test(tc, trip_counts);
+	tcase_add_test(tc, edges_share_a_pval);
+	tcase_add_test(tc, dead_ops);
+	tcase_add_loop_test(tc, links_are_sound, 0, 4);
+	tcase_add_test(tc, refused);
+	return run_suite(tc, "program");
+}

@@ -1,0 +1,145 @@
+#include "tests/unit/sim_fixture.h"
+
+#define TFLOPS(x) ((int64_t)(x)*1000000000000)
+
+START_TEST(test_log2_and_curves)
+{
+	ck_assert_int_eq(log2_fixed(1), 0);
+	ck_assert_int_eq(log2_fixed(1024), 10 * LOG2_ONE);
+	ck_assert_int_eq(log2_fixed(1ll << 62), 62ll * LOG2_ONE);
+	for (int64_t x = 1, last = -1; x < 100000; x++) {
+		ck_assert_int_ge(log2_fixed(x), last);
+		last = log2_fixed(x);
+	}
+	curve c = {.n = 3, .x = {1024, 4096, 65536}, .ppm = {100000, 300000, 900000}};
+	ck_assert_int_eq(curve_at(&c, 0), 100000);
+	ck_assert_int_eq(curve_at(&c, 1024), 100000);
+	ck_assert_int_eq(curve_at(&c, 2048), 200000);
+	ck_assert_int_eq(curve_at(&c, 4096), 300000);
+	ck_assert_int_eq(curve_at(&c, 16384), 600000);
+	ck_assert_int_eq(curve_at(&c, INT64_MAX), 900000);
+}
+END_TEST
+
+/* More work or traffic never takes less time, on any device. */
+START_TEST(test_monotone)
+{
+	for (uint32_t i = 0; i < device_count(); i++) {
+		device dev;
+		ck_assert_int_eq(device_find(device_name_at(i), &dev, NULL), ST_OK);
+		int64_t memory = 0, vector = 0, matmul = 0;
+		for (int64_t x = 1; x < 1ll << 52; x = x + x / 7 + 1) {
+			op_work w = {.matmul_flops = x, .elem = ELEM_BF16};
+			int64_t m = memory_time_ns(&dev, x), v = vector_time_ns(&dev, x), c = matmul_time_ns(&dev, &w);
+			ck_assert_msg(m >= memory && v >= vector && c >= matmul, "%s at %lld", dev.name, (long long)x);
+			memory = m, vector = v, matmul = c;
+		}
+		ck_assert_int_gt(memory_time_ns(&dev, INT64_MAX), 0);
+		ck_assert_int_gt(vector_time_ns(&dev, INT64_MAX), 0);
+	}
+}
+END_TEST
+
+/* What the TPU compiler's estimate says of a 275 GFLOP bf16 matmul on v5e: 1.45 ms. */
+START_TEST(test_v5e_matmul)
+{
+	device dev;
+	ck_assert_int_eq(device_find("tpu-v5e", &dev, NULL), ST_OK);
+	op_work w = {.m = 4096, .n = 4096, .k = 8192, .batch = 1, .matmul_flops = 2ll * 4096 * 4096 * 8192, .elem = ELEM_BF16};
+	int64_t t = work_time_ns(&dev, &w, 0);
+	ck_assert_int_gt(t, 1400000);
+	ck_assert_int_lt(t, 1500000);
+	/* f32 at default precision is one bf16 pass, highest is six */
+	op_work f = w;
+	f.elem = ELEM_F32;
+	ck_assert_int_eq(work_time_ns(&dev, &f, 0), t);
+	f.precision = PRECISION_HIGHEST;
+	ck_assert_int_gt(work_time_ns(&dev, &f, 0), 5 * t);
+	/* memory-bound when there is enough traffic */
+	ck_assert_int_gt(work_time_ns(&dev, &w, 4ll << 30), 3 * t);
+}
+END_TEST
+
+/* Dims are padded to the systolic array; rows only to 8, on whichever side they fit better. */
+START_TEST(test_padding)
+{
+	device dev;
+	ck_assert_int_eq(device_find("tpu-v5e", &dev, NULL), ST_OK);
+	dev.matmul_efficiency = (curve){.n = 1, .x = {1}, .ppm = {1000000}};
+	op_work full = {.m = 4096, .n = 4096, .k = 4096, .batch = 1, .matmul_flops = 2ll * 4096 * 4096 * 4096, .elem = ELEM_BF16};
+	op_work thin = {.m = 4096, .n = 4096, .k = 64, .batch = 1, .matmul_flops = 2ll * 4096 * 4096 * 64, .elem = ELEM_BF16};
+	op_work row = {.m = 1, .n = 4096, .k = 4096, .batch = 1, .matmul_flops = 2ll * 4096 * 4096, .elem = ELEM_BF16};
+	op_work column = {.m = 4096, .n = 1, .k = 4096, .batch = 1, .matmul_flops = 2ll * 4096 * 4096, .elem = ELEM_BF16};
+	ck_assert_int_eq(matmul_time_ns(&dev, &full), ceil_div(2ll * 4096 * 4096 * 4096, 197000));
+	ck_assert_int_eq(matmul_time_ns(&dev, &thin), ceil_div(2ll * 4096 * 4096 * 128, 197000));
+	ck_assert_int_eq(matmul_time_ns(&dev, &row), ceil_div(2ll * 8 * 4096 * 4096, 197000));
+	ck_assert_int_eq(matmul_time_ns(&dev, &column), matmul_time_ns(&dev, &row));
+}
+END_TEST
+
+/* An element type the device lacks runs at the rate of the next wider one. */
+START_TEST(test_element_types)
+{
+	device dev;
+	ck_assert_int_eq(device_find("a100", &dev, NULL), ST_OK);
+	op_work w = {.matmul_flops = TFLOPS(10)};
+	int64_t t[ELEM_COUNT];
+	for (uint32_t e = ELEM_I1; e < ELEM_COUNT; e++) {
+		w.elem = (uint8_t)e;
+		t[e] = matmul_time_ns(&dev, &w);
+		ck_assert_int_gt(t[e], 0);
+	}
+	ck_assert_int_eq(t[ELEM_F8E4M3FN], t[ELEM_I8]);
+	ck_assert_int_eq(t[ELEM_BF16], t[ELEM_F16]);
+	ck_assert_int_gt(t[ELEM_F32], t[ELEM_BF16]);
+	ck_assert_int_gt(t[ELEM_F64], t[ELEM_F32]);
+}
+END_TEST
+
+/* H100 vector add of 2^30 floats: 4.1 ms measured (simulated here with the profile's curve). */
+START_TEST(test_h100_vector_add)
+{
+	device dev;
+	ck_assert_int_eq(device_find("h100", &dev, NULL), ST_OK);
+	op_work w = {.vector_flops = 1 << 30};
+	int64_t t = work_time_ns(&dev, &w, 12ll << 30);
+	ck_assert_int_gt(t, 3900000);
+	ck_assert_int_lt(t, 4400000);
+	/* 65,536 elements: about 1.5 us, nearly all of it fixed cost */
+	w.vector_flops = 65536;
+	t = work_time_ns(&dev, &w, 3 * 65536 * 4);
+	ck_assert_int_gt(t, 1200);
+	ck_assert_int_lt(t, 1900);
+	op_work nothing = {.free = true};
+	ck_assert_int_eq(work_time_ns(&dev, &nothing, 0), 0);
+}
+END_TEST
+
+/* Tiled memory pads the two minor dims, in the cheapest order; linear memory pads nothing. */
+START_TEST(test_stored_bytes)
+{
+	fix f;
+	fix_init(&f, "tpu-v5e", "x=4");
+	const sharding_table *t = f.m->shardings;
+	struct {
+		type_id ty;
+		int64_t want;
+	} cases[] = {
+		{fix_type(&f, ELEM_F32, 2, 1024, 1024), 4 << 20},     {fix_type(&f, ELEM_F32, 2, 4096, 1), 4096 * 4},
+		{fix_type(&f, ELEM_F32, 2, 100, 100), 104 * 128 * 4}, {fix_type(&f, ELEM_BF16, 1, 5), 128 * 2},
+		{fix_type(&f, ELEM_F32, 0), 4},                       {fix_type(&f, ELEM_F32, 3, 16, 3, 128), 16 * 3 * 128 * 4},
+	};
+	for (size_t i = 0; i < COUNT_OF(cases); i++)
+		ck_assert_int_eq(device_stored_bytes(&f.dev, t, SHARDING_NONE, type_get(f.m, cases[i].ty)), cases[i].want);
+	device gpu;
+	ck_assert_int_eq(device_find("h100", &gpu, NULL), ST_OK);
+	ck_assert_int_eq(device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty)), 100 * 100 * 4);
+	fix_release(&f);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_padding, test_element_types, test_h100_vector_add, test_stored_bytes};
+	return run_suite("roofline", tests, COUNT_OF(tests));
+}

@@ -1,0 +1,265 @@
+#include "tests/unit/sim_fixture.h"
+
+static int64_t queue_total(const cost *c) { return c->communication_ns; }
+
+/* max(compute, communication) <= T <= compute + communication, exposed communication is part of both. */
+START_TEST(test_bounds)
+{
+	static const char *const devices[] = {"tpu-v5e", "h100", "cpu-host", "mi300x"};
+	for (uint64_t seed = 0; seed < 60; seed++)
+		for (size_t i = 0; i < COUNT_OF(devices); i++) {
+			fix f;
+			fix_init(&f, devices[i], "x=4,y=2");
+			fix_random(&f, seed, 60);
+			cost c = fix_simulate(&f);
+			ck_assert_int_ge(c.runtime_ns, c.compute_ns);
+			ck_assert_int_ge(c.runtime_ns, queue_total(&c)); /* x=4,y=2 lies within one link class */
+			ck_assert_int_le(c.runtime_ns, c.compute_ns + c.communication_ns);
+			ck_assert_int_ge(c.exposed_communication_ns, 0);
+			ck_assert_int_le(c.exposed_communication_ns, c.communication_ns);
+			ck_assert_int_ge(c.runtime_ns, c.compute_ns + c.exposed_communication_ns);
+			if (!strcmp(devices[i], "cpu-host")) /* nothing overlaps there */
+				ck_assert_int_eq(c.runtime_ns, c.compute_ns + c.communication_ns);
+			fix_release(&f);
+		}
+}
+END_TEST
+
+static cost with_device(fix *f, device *dev)
+{
+	device keep = f->dev;
+	f->dev = *dev;
+	cost c = fix_simulate(f);
+	f->dev = keep;
+	return c;
+}
+
+/* More bandwidth, efficiency or flops never makes a program slower. */
+START_TEST(test_faster_hardware)
+{
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		fix f;
+		fix_init(&f, seed % 2 ? "h100" : "tpu-v5e", "x=4,y=2");
+		fix_random(&f, seed, 60);
+		cost base = fix_simulate(&f);
+		device dev = f.dev;
+		dev.links[0].bandwidth_bytes_s *= 2;
+		ck_assert_int_le(with_device(&f, &dev).runtime_ns, base.runtime_ns);
+		dev = f.dev;
+		dev.memory_bytes_s *= 2;
+		ck_assert_int_le(with_device(&f, &dev).compute_ns, base.compute_ns);
+		dev = f.dev;
+		dev.links[0].launch_ns = dev.links[0].latency_ns = 0;
+		ck_assert_int_le(with_device(&f, &dev).runtime_ns, base.runtime_ns);
+		dev = f.dev;
+		for (uint32_t e = 0; e < ELEM_COUNT; e++)
+			dev.peak_flops[e] *= 2;
+		ck_assert_int_le(with_device(&f, &dev).compute_ns, base.compute_ns);
+		fix_release(&f);
+	}
+}
+END_TEST
+
+/* A weight gather hides behind the matmul before its use; a sum between dependent matmuls cannot. */
+START_TEST(test_overlap_and_dependence)
+{
+	fix f;
+	fix_init(&f, "tpu-v5e", "x=4");
+	type_id t = fix_type(&f, ELEM_BF16, 2, 8192, 8192);
+	type_id shard = fix_type(&f, ELEM_BF16, 2, 2048, 8192);
+	lval_id x = fix_arg(&f, t), w1 = fix_arg(&f, t), w2 = fix_arg(&f, shard);
+	lval_id h = fix_dot(&f, x, w1);
+	lval_id w2full = fix_collective(&f, COLL_ALL_GATHER, "x", w2, t);
+	lval_id out = fix_dot(&f, h, w2full);
+	fix_return(&f, 1, out);
+	cost c = fix_simulate(&f);
+	ck_assert_int_gt(c.communication_ns, 0);
+	ck_assert_int_eq(c.exposed_communication_ns, 0);
+	ck_assert_int_eq(c.runtime_ns, c.compute_ns);
+	ck_assert_int_eq(c.collectives[COLL_ALL_GATHER].bytes, 8192ll * 8192 * 2);
+	fix_release(&f);
+
+	fix_init(&f, "tpu-v5e", "x=4");
+	t = fix_type(&f, ELEM_BF16, 2, 8192, 8192);
+	x = fix_arg(&f, t), w1 = fix_arg(&f, t);
+	lval_id partial = fix_dot(&f, x, w1), sum = fix_collective(&f, COLL_ALL_REDUCE, "x", partial, t);
+	out = fix_dot(&f, sum, w1);
+	fix_return(&f, 1, out);
+	c = fix_simulate(&f);
+	ck_assert_int_eq(c.exposed_communication_ns, c.communication_ns);
+	ck_assert_int_eq(c.runtime_ns, c.compute_ns + c.communication_ns);
+	fix_release(&f);
+}
+END_TEST
+
+/* While a collective is hidden on NVLink it takes 15% of the processor. */
+START_TEST(test_overlap_tax)
+{
+	fix f;
+	fix_init(&f, "h100", "x=4");
+	type_id t = fix_type(&f, ELEM_BF16, 2, 8192, 8192);
+	lval_id x = fix_arg(&f, t), w = fix_arg(&f, t), g = fix_collective(&f, COLL_ALL_REDUCE, "x", w, t), h = fix_dot(&f, x, x);
+	fix_return(&f, 2, h, g);
+	cost c = fix_simulate(&f);
+	if (c.communication_ns <= c.compute_ns)
+		ck_assert_int_eq(c.runtime_ns, c.compute_ns + c.communication_ns * 15 / 100);
+	else
+		ck_assert_int_ge(c.runtime_ns, c.communication_ns);
+	fix_release(&f);
+}
+END_TEST
+
+/* A loop of n iterations costs n times its body, in time, flops and bytes. */
+START_TEST(test_loops_multiply)
+{
+	cost c[2];
+	for (int i = 0; i < 2; i++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4");
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), flag = fix_type(&f, ELEM_I1, 0);
+		lval_id a = fix_arg(&f, t), w = fix_arg(&f, t), init[] = {a, w};
+		lop_id loop = fix_region(&f, OP_WHILE, i ? 24 : 1, init, 2);
+		lval_id h = fix_result(&f, loop), wi = h + 1, cond = fix_op(&f, OP_CONSTANT, flag, 0);
+		fix_else(&f, &cond, 1);
+		lval_id d = fix_dot(&f, h, wi), s = fix_collective(&f, COLL_ALL_REDUCE, "x", d, t), yields[] = {s, wi};
+		lop_id end = fix_end(&f, yields, 2);
+		fix_return(&f, 1, fix_result(&f, end));
+		c[i] = fix_simulate(&f);
+		fix_release(&f);
+	}
+	ck_assert_int_eq(c[1].runtime_ns, 24 * c[0].runtime_ns);
+	ck_assert_int_eq(c[1].compute_ns, 24 * c[0].compute_ns);
+	ck_assert_int_eq(c[1].communication_ns, 24 * c[0].communication_ns);
+	ck_assert_int_eq(c[1].exposed_communication_ns, 24 * c[0].exposed_communication_ns);
+	ck_assert_int_eq(c[1].collectives[COLL_ALL_REDUCE].count, 1);
+	ck_assert_int_eq(c[1].collectives[COLL_ALL_REDUCE].dynamic_count, 24);
+	ck_assert_int_eq(c[1].collectives[COLL_ALL_REDUCE].bytes, 24 * c[0].collectives[COLL_ALL_REDUCE].bytes);
+	ck_assert_int_eq((int64_t)c[1].flops_per_device, 24 * (int64_t)c[0].flops_per_device);
+	ck_assert_int_eq(c[1].temporary_bytes, c[0].temporary_bytes);
+}
+END_TEST
+
+/* The same layers, written out one after the other and as a loop, take the same time when nothing overlaps. */
+START_TEST(test_loop_equals_unrolled)
+{
+	enum { LAYERS = 6 };
+	cost c[2];
+	for (int folded = 0; folded < 2; folded++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4");
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), flag = fix_type(&f, ELEM_I1, 0);
+		lval_id h = fix_arg(&f, t), w = fix_arg(&f, t);
+		if (folded) {
+			lval_id init[] = {h, w};
+			lop_id loop = fix_region(&f, OP_WHILE, LAYERS, init, 2);
+			h = fix_result(&f, loop);
+			lval_id wi = h + 1, cond = fix_op(&f, OP_CONSTANT, flag, 0);
+			fix_else(&f, &cond, 1);
+			h = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_dot(&f, h, wi), t);
+			lval_id yields[] = {h, wi};
+			h = fix_result(&f, fix_end(&f, yields, 2));
+		} else {
+			for (int i = 0; i < LAYERS; i++)
+				h = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_dot(&f, h, w), t);
+		}
+		fix_return(&f, 1, h);
+		c[folded] = fix_simulate(&f);
+		fix_release(&f);
+	}
+	ck_assert_int_eq(c[0].runtime_ns, c[1].runtime_ns);
+	ck_assert_int_eq(c[0].communication_ns, c[1].communication_ns);
+	ck_assert_int_eq((int64_t)c[0].flops_per_device, (int64_t)c[1].flops_per_device);
+}
+END_TEST
+
+/* Of the branches of a case the longest counts, alone. */
+START_TEST(test_case_takes_the_longest)
+{
+	fix f;
+	fix_init(&f, "tpu-v5e", "x=4");
+	type_id t = fix_type(&f, ELEM_F32, 2, 2048, 2048), i32 = fix_type(&f, ELEM_I32, 0);
+	lval_id a = fix_arg(&f, t), which = fix_arg(&f, i32);
+	fix_region(&f, OP_CASE, 1, &which, 1);
+	lval_id small = fix_op(&f, OP_NEGATE, t, 1, a);
+	fix_else(&f, &small, 1);
+	lval_id big = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_dot(&f, a, a), t);
+	fix_else(&f, &big, 1);
+	lval_id other = fix_op(&f, OP_ADD, t, 2, a, a);
+	lop_id end = fix_end(&f, &other, 1);
+	fix_return(&f, 1, fix_result(&f, end));
+	cost c = fix_simulate(&f);
+	ck_assert_int_eq((int64_t)c.flops_per_device, 2ll * 2048 * 2048 * 2048);
+	ck_assert_int_eq(c.collectives[COLL_ALL_REDUCE].dynamic_count, 1);
+	ck_assert_int_eq(c.runtime_ns, c.compute_ns + c.communication_ns);
+	fix_release(&f);
+}
+END_TEST
+
+/* Fully sharded layers on a 4-way axis. The gather of a layer's weights (D x F, bf16) hides behind the matmul of the
+ * layer before when it is long enough: tokens per device above C / W of the device. */
+START_TEST(test_fsdp_threshold)
+{
+	fix f;
+	fix_init(&f, "tpu-v5p", "x=16");
+	device dev = f.dev;
+	fix_release(&f);
+	dev.matmul_efficiency = dev.memory_efficiency = (curve){.n = 1, .x = {1}, .ppm = {1000000}};
+	dev.memory_bytes_s *= 1000;
+	dev.op_launch_ns = 0;
+	dev.links[0].launch_ns = dev.links[0].latency_ns = 0;
+	dev.links[0].efficiency_ppm = 1000000;
+	/* one torus dim of 16 with both directions, as the closed form counts */
+	dev.links[0].n_dims = 1;
+	int64_t rate = 2 * dev.links[0].bandwidth_bytes_s * 16 / 15;
+	int64_t threshold = dev.peak_flops[ELEM_BF16] / rate;
+	for (int above = 0; above < 2; above++) {
+		int tokens = (int)(above ? threshold * 3 / 2 : threshold / 2) / 128 * 128;
+		fix_init(&f, "tpu-v5p", "x=16");
+		f.dev = dev;
+		ck_assert_int_eq(mesh_links_assign(&f.dev, f.m->shardings, f.mesh, NULL, &f.links, NULL), ST_OK);
+		type_id act = fix_type(&f, ELEM_BF16, 2, tokens, 4096), w = fix_type(&f, ELEM_BF16, 2, 4096, 4096), shard = fix_type(&f, ELEM_BF16, 2, 256, 4096);
+		lval_id h = fix_arg(&f, act), ws[24];
+		for (int i = 0; i < 24; i++)
+			ws[i] = fix_arg(&f, shard);
+		for (int i = 0; i < 24; i++)
+			h = fix_dot(&f, h, fix_collective(&f, COLL_ALL_GATHER, "x", ws[i], w));
+		ck_assert_uint_eq(f.l.vals.p[h].type, act);
+		fix_return(&f, 1, h);
+		cost c = fix_simulate(&f);
+		int64_t longer = above ? c.compute_ns : c.communication_ns, first = (above ? c.communication_ns : c.compute_ns) / 24;
+		ck_assert_int_ge(c.runtime_ns, longer);
+		ck_assert_int_le(c.runtime_ns, (longer + first) * 102 / 100); /* the first gather or the last matmul stands alone */
+		ck_assert(above ? c.compute_ns > c.communication_ns : c.compute_ns < c.communication_ns);
+		fix_release(&f);
+	}
+}
+END_TEST
+
+/* Equal to the bit: the same call again, after other programs, in a fresh simulator. */
+START_TEST(test_deterministic)
+{
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		fix f, g;
+		fix_init(&f, "h100", "x=4,y=2");
+		fix_random(&f, seed, 80);
+		fix_init(&g, "h100", "x=4,y=2");
+		fix_random(&g, seed, 80);
+		cost a, b, c = fix_simulate(&g);
+		simulator *s = simulator_new(&f.p, f.m->shardings, &f.dev, &f.links, &f.dn);
+		simulate(s, &f.l, &a);
+		simulate(s, &f.l, &b);
+		ck_assert_mem_eq(&a, &b, sizeof a);
+		ck_assert_mem_eq(&a, &c, sizeof a);
+		simulator_free(s);
+		fix_release(&f);
+		fix_release(&g);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence, test_overlap_tax, test_loops_multiply,
+	                        test_loop_equals_unrolled, test_case_takes_the_longest, test_fsdp_threshold, test_deterministic};
+	return run_suite("timeline", tests, COUNT_OF(tests));
+}
