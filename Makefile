@@ -71,7 +71,7 @@ $(BUILD)/shardwrightd: $(BUILD)/obj/server/main.o $(SERVER_LIB_OBJ) $(BUILD)/lib
 $(BUILD)/unit/%: tests/unit/%.c $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  TEST  $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a $(LIBS) -lmicrohttpd -lsqlite3 -lcheck -lsubunit -lrt
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a $(LIBS) -lmicrohttpd -lsqlite3 -lcheck -lsubunit -lrt -lm -lpthread
 
 # ---------------------------------------------------------------- fresh machines
 DEB_BUILD := gcc make pkg-config libmicrohttpd-dev libcjson-dev libsqlite3-dev libzstd-dev zlib1g-dev libssl-dev libcurl4-openssl-dev

@@ -155,8 +155,8 @@ static bool runs_on_shards(emitter *e, const node *n, const lop *o)
 
 /* ---------------------------------------------------------------- copies of ops */
 
-/* An attribute with one entry per dim of the operand, of which entries of sharded dims become the local size. */
-static void localize_sizes(emitter *e, op_id o, const char *name, value_id operand, const sharding *s)
+/* An attribute with one entry per dim of the operand: what is the whole of a sharded dim becomes the local size. */
+static void localize_sizes(emitter *e, op_id o, const char *name, const type *whole, value_id operand, const sharding *s)
 {
 	uint32_t n;
 	const int64_t *old = op_ints(e->m, o, name, &n);
@@ -164,7 +164,7 @@ static void localize_sizes(emitter *e, op_id o, const char *name, value_id opera
 		return;
 	int64_t sizes[MAX_RANK];
 	for (uint32_t d = 0; d < n; d++)
-		sizes[d] = s->dims[d].n ? value_type(e->m, operand)->dims[d] : old[d];
+		sizes[d] = s->dims[d].n && old[d] == whole->dims[d] ? value_type(e->m, operand)->dims[d] : old[d];
 	op_attr_set(e->m, o, name, attr_ints(e->m, sizes, n));
 }
 
@@ -238,11 +238,9 @@ status emit_compute(emitter *e, const lop *o)
 			types[r] = v->type;
 	}
 	op_id copy = copy_op(e, n, operands, types);
-	const sharding *cut = n->n_operands ? sharding_get(e->m->shardings, o->plan->at[0]) : NULL;
-	if (shards && n->op_kind == OP_SLICE)
-		localize_sizes(e, copy, "limit_indices", operands[0], cut);
-	if (shards && (n->op_kind == OP_DYNAMIC_SLICE || n->op_kind == OP_GATHER))
-		localize_sizes(e, copy, "slice_sizes", operands[0], cut);
+	if (shards && (n->op_kind == OP_SLICE || n->op_kind == OP_DYNAMIC_SLICE || n->op_kind == OP_GATHER))
+		localize_sizes(e, copy, n->op_kind == OP_SLICE ? "limit_indices" : "slice_sizes", value_type(e->p->m, op_operand(e->p->m, n->op, 0)),
+			       operands[0], sharding_get(e->m->shardings, o->plan->at[0]));
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		lval_id v = o->results + r;
 		e->value[v] = op_result(e->m, copy, r);

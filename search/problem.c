@@ -156,7 +156,8 @@ static void pair_by_dataflow(problem *pb)
 		if (want->rank > 0)
 			nearest_arguments(p, p->returned.p[r], want, seen, r + 1, queue, dist, add_candidate, &ps);
 	}
-	qsort(ps.list.p, ps.list.n, sizeof *ps.list.p, by_distance);
+	if (ps.list.n)
+		qsort(ps.list.p, ps.list.n, sizeof *ps.list.p, by_distance);
 	bool *taken = xcalloc(pb->n_results + 1, sizeof *taken);
 	for (uint32_t i = 0; i < ps.list.n; i++) {
 		pair_candidate c = ps.list.p[i];

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	module *m = NULL;
 	diag d = {0};
-	if (size > 1 << 16)
+	if (size > 1 << 17)
 		return 0;
 	if (module_read((const char *)data, size, "fuzz", &(read_options){.max_bytes = 1 << 20}, &m, &d) != ST_OK) {
 		if (!d.msg[0])
