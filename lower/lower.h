@@ -4,9 +4,10 @@
  *   compiled   what XLA's partitioner and passes emit for a target, combining included
  *
  *   reshard.c      sharding -> sharding as a sequence of collectives (pure)     explicit.c  per-op common axes (pure)
- *   lowered.c      the per-device program: build it from program + shardings    optimize.c  the optimized level
- *   compiled.c     the compiled level                                           passes.c    the two passes on a module
- *   emit.c         per-device MLIR (placed level)                               count.c     counts and lists for people
+ *   cache.c        both memoised, local sizes                                  lowered.c   the placed per-device program
+ *   optimize.c     the optimized level                                         compiled.c  the compiled level
+ *   passes.c       the two passes on a module                                  count.c     counts and lists for people
+ *   emit.c emit_ops.c emit_collectives.c  per-device MLIR (placed level)
  */
 #ifndef SW_LOWER_H
 #define SW_LOWER_H
@@ -102,7 +103,8 @@ typedef struct lval {
 typedef enum lower_level { LEVEL_PLACED, LEVEL_OPTIMIZED, LEVEL_COMPILED } lower_level;
 typedef enum lower_target { TARGET_TPU, TARGET_GPU, TARGET_CPU } lower_target;
 
-/* Flat arrays, reused between calls: nothing is allocated once they have grown. Erased lops stay with erased = true. */
+/* Flat arrays, reused between calls: nothing is allocated once they have grown. Plans and steps live in the cache.
+ * Erased lops stay with erased = true. */
 typedef struct lowered {
 	const program *p;
 	sharding_table *shardings;
@@ -116,6 +118,7 @@ typedef struct lowered {
 lowered *lowered_new(const program *p, sharding_table *t);
 void lowered_free(lowered *l);
 /* shardings: by pval, as propagation left them (a missing one is replicated). */
+/* The placed level is what Shardy gives; above it, ops without a rule get whole operands unless they are elementwise. */
 void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level, lower_target target, lowered *out);
 
 /* Static instruction counts by kind (combined ones count once). */
@@ -135,7 +138,10 @@ typedef struct collective_record {
 typedef void (*collective_visit)(void *user, const collective_record *c);
 void lowered_collectives(const lowered *l, collective_visit visit, void *user);
 
-/* Per-device MLIR of the placed level with sdy collectives turned into stablehlo ones on local types. */
+/* Per-device MLIR of the placed level with sdy collectives turned into stablehlo ones on local types, for one replica per
+ * device: replica k is device k of the mesh (by device id). Ops that shards alone would get wrong (sharded window or
+ * scatter dims, random numbers, custom calls) run on whole operands and are sliced. ERR_UNSUPPORTED, with the position,
+ * where a value is not cut evenly, for collectives inside shard_map, and for regions other than while and case. */
 status lower_emit_mlir(const lowered *placed, strbuf *out, diag *d) MUST_USE;
 
 /* Registers sdy-insert-explicit-reshards and sdy-reshard-to-collectives with the pass table. */

@@ -22,7 +22,7 @@ typedef struct fact { /* of a value of the placed program */
 	lval_id now;    /* in the new program */
 	lop_id user;    /* one of the ops that read it */
 	uint32_t uses;
-	bool parameter; /* an argument of main, possibly converted */
+	bool parameter; /* an argument of main that is no integer, possibly converted */
 	bool sum, need; /* a sum of partial sums; stays partial */
 } fact;
 
@@ -98,7 +98,7 @@ static bool region_holds(const lowered *l, lop_id outer, lop_id inner)
 static bool keeps_parameter(const pass *p, const lop *o)
 {
 	if (o->kind == LOP_ARGUMENT)
-		return true;
+		return !elem_is_int(type_get(p->c->p->m, p->in->vals.p[o->results].type)->elem);
 	if (o->kind == LOP_COLLECTIVE)
 		return p->f[operand_of(p->in, o, 0)].parameter;
 	if (o->kind != LOP_COMPUTE || o->n_operands != 1 || !p->f[operand_of(p->in, o, 0)].parameter)

@@ -59,42 +59,7 @@ status pass_remove_size_one_axes(module *m, const pass_option *options, uint32_t
 
 /* ---------------------------------------------------------------- inputs and outputs */
 
-/* The largest part of the axes that cuts the dim evenly. */
-static bool divide_evenly(axes_buf *b, int64_t size)
-{
-	int64_t ways = axes_product(axes_of(b));
-	if (ways && size % ways == 0)
-		return false;
-	uint32_t n = 0;
-	for (int64_t left = size; n < b->n;) {
-		int64_t whole = axis_size(b->a[n]), part = gcd_i64(whole, left);
-		if (part == 1)
-			break;
-		if (part != whole) {
-			b->a[n] = axis_make(axis_index(b->a[n]), axis_pre(b->a[n]), part);
-			n++;
-			break;
-		}
-		left /= part;
-		n++;
-	}
-	b->n = n;
-	return true;
-}
-
-static sharding_id make_divisible(module *m, sharding_id id, const type *ty)
-{
-	sharding_edit e;
-	if (id == SHARDING_NONE || ty->kind != TYPE_TENSOR || ty->dynamic)
-		return id;
-	sharding_to_edit(m->shardings, id, &e);
-	for (uint32_t d = 0; d < e.rank && d < ty->rank; d++)
-		if (divide_evenly(&e.dims[d].axes, ty->dims[d]))
-			e.dims[d].priority = -1;
-	return sharding_intern(m->shardings, &e);
-}
-
-static void divide_value(module *m, value_id v) { value_get(m, v)->sharding = make_divisible(m, value_at(m, v)->sharding, value_type(m, v)); }
+static void divide_value(module *m, value_id v) { value_get(m, v)->sharding = sharding_divisible_part(m->shardings, value_at(m, v)->sharding, value_type(m, v)); }
 
 /* A computation's lists: its arguments are cut inside (manual axes apart), its results as a whole. */
 static void divide_lists(module *m, op_id o)
@@ -104,13 +69,13 @@ static void divide_lists(module *m, op_id o)
 	if (op_attr(m, o, "in_shardings") != ID_NONE) {
 		for (uint32_t i = 0; i < n_args; i++) {
 			const type *ty = value_type(m, op_region(m, o, 0)->args + i);
-			ids[i] = computation_argument_outside(m, o, i, make_divisible(m, computation_argument_inside(m, o, i), ty));
+			ids[i] = computation_argument_outside(m, o, i, sharding_divisible_part(m->shardings, computation_argument_inside(m, o, i), ty));
 		}
 		op_set_shardings(m, o, "in_shardings", ids, n_args);
 	}
 	if (op_attr(m, o, "out_shardings") != ID_NONE) {
 		for (uint32_t i = 0; i < n_results; i++)
-			ids[i] = make_divisible(m, op_sharding_at(m, o, "out_shardings", i), value_type(m, op_result(m, o, i)));
+			ids[i] = sharding_divisible_part(m->shardings, op_sharding_at(m, o, "out_shardings", i), value_type(m, op_result(m, o, i)));
 		op_set_shardings(m, o, "out_shardings", ids, n_results);
 	}
 	free(ids);
@@ -125,7 +90,7 @@ status pass_update_non_divisible(module *m, const pass_option *options, uint32_t
 			for (uint32_t i = 0; i < f->n_args; i++)
 				divide_value(m, op_region(m, o, 0)->args + i);
 			for (uint32_t i = 0; i < f->n_results; i++)
-				f->result_shardings[i] = make_divisible(m, f->result_shardings[i], type_get(m, f->result_types[i]));
+				f->result_shardings[i] = sharding_divisible_part(m->shardings, f->result_shardings[i], type_get(m, f->result_types[i]));
 		} else if (op_at(m, o)->kind == OP_CALL) {
 			for (uint32_t i = 0; i < op_at(m, o)->n_results; i++)
 				divide_value(m, op_result(m, o, i));
@@ -184,19 +149,6 @@ static sharding_id on_mesh(module *m, sharding_id id, mesh_id mesh)
 
 static mesh_id mesh_of_op(const module *m, op_id o) { return mesh_find(m->shardings, op_text(m, o, "sym_name")); }
 
-/* The body of a mesh as text: <["a"=2], device_ids=[..]>. */
-static void print_mesh_body(const sharding_table *t, mesh_id id, strbuf *out)
-{
-	const mesh *mesh = &t->meshes.p[id];
-	strbuf_puts(out, "<[");
-	for (uint32_t i = 0; i < mesh->n_axes; i++)
-		strbuf_printf(out, "%s\"" STR_FMT "\"=%lld", i ? ", " : "", STR_ARG(strtab_get(&t->names, mesh->axis_names[i])), (long long)mesh->axis_sizes[i]);
-	strbuf_putc(out, ']');
-	for (uint32_t i = 0; i < mesh->n_device_ids; i++)
-		strbuf_printf(out, "%s%lld", i ? ", " : ", device_ids=[", (long long)mesh->device_ids[i]);
-	strbuf_puts(out, mesh->n_device_ids ? "]>" : ">");
-}
-
 static bool symbol_taken(const module *m, str name)
 {
 	if (module_func_named(m, name))
@@ -219,30 +171,10 @@ static mesh_id lift_mesh(module *m, mesh_id id)
 	size_t stem = strlen(name);
 	for (uint32_t k = 0; symbol_taken(m, str_of(name)); k++)
 		snprintf(name + stem, sizeof name - stem, "_%u", k);
-	op_id last = ID_NONE;
-	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next)
-		if (op_at(m, o)->kind == OP_SDY_MESH)
-			last = o;
-	op_id o = op_new(m, OP_SDY_MESH, 0, NULL, 0, NULL, 0, 0, 0);
-	strbuf body;
-	strbuf_init(&body);
-	print_mesh_body(m->shardings, id, &body);
-	op_attr_set(m, o, "sym_name", attr_string(m, str_of(arena_strdup(&m->mem, name, strlen(name)))));
-	strbuf whole;
-	strbuf_init(&whole);
-	strbuf_printf(&whole, "#sdy.mesh%s", body.p);
-	str text = {arena_strdup(&m->mem, whole.p, whole.n), whole.n};
-	strbuf_release(&whole);
-	op_attr_set(m, o, "mesh", attr_new(m, &(attr){.kind = ATTR_RAW, .type = ID_NONE, .text = text}));
-	strbuf_release(&body);
-	if (last != ID_NONE)
-		op_insert_after(m, o, last);
-	else if (m->regions.p[m->body].first != ID_NONE)
-		op_insert_before(m, o, m->regions.p[m->body].first);
-	else
-		op_append(m, o, m->body);
 	named.name = strtab_add(&m->shardings->names, str_of(name));
-	return mesh_intern(m->shardings, &named);
+	mesh_id lifted = mesh_intern(m->shardings, &named);
+	mesh_declare(m, lifted);
+	return lifted;
 }
 
 static sharding_id rename_mesh(module *m, sharding_id id, const type *ty, void *context)

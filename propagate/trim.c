@@ -1,9 +1,11 @@
 #include "propagate/propagate.h"
 
 /* The part of a dim's axes that divides its size: whole axes while they do, then a sub-axis of the common divisor. */
-static void trim_dim(const type *ty, uint32_t d, axes_buf *l)
+static bool trim_dim(const type *ty, uint32_t d, axes_buf *l)
 {
 	int64_t left = ty->dims[d];
+	if (left % axes_product(axes_of(l)) == 0)
+		return false;
 	axes_buf kept = {.n = 0};
 	for (uint32_t i = 0; i < l->n && left > 0; i++) {
 		int64_t size = axis_size(l->a[i]), g = gcd_i64(left, size);
@@ -17,11 +19,12 @@ static void trim_dim(const type *ty, uint32_t d, axes_buf *l)
 		break;
 	}
 	axes_copy(l, axes_of(&kept));
+	return true;
 }
 
 sharding_id sharding_divisible_part(sharding_table *t, sharding_id id, const type *ty)
 {
-	if (id == SHARDING_NONE)
+	if (id == SHARDING_NONE || ty->kind != TYPE_TENSOR || ty->dynamic)
 		return id;
 	const sharding *s = sharding_get(t, id);
 	bool divides = true;
@@ -32,7 +35,8 @@ sharding_id sharding_divisible_part(sharding_table *t, sharding_id id, const typ
 	sharding_edit e;
 	sharding_to_edit(t, id, &e);
 	for (uint32_t d = 0; d < e.rank; d++)
-		trim_dim(ty, d, &e.dims[d].axes);
+		if (trim_dim(ty, d, &e.dims[d].axes))
+			e.dims[d].priority = -1;
 	return sharding_intern(t, &e);
 }
 
