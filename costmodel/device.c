@@ -19,18 +19,19 @@ static status bad(reader *r, const char *expected)
 	return diag_set(r->d, ST_ERR_INVALID, "%s%s%s", r->path, r->path[0] ? ": " : "", expected);
 }
 
-/* Extends the path; the length before is what leave takes back. */
-static size_t enter(reader *r, const char *fmt, const char *name, int index)
+/* Extend the path; the length before is what leave takes back. */
+static size_t enter_key(reader *r, const char *key)
 {
 	size_t n = strlen(r->path);
-	if (name)
-		snprintf(r->path + n, sizeof r->path - n, fmt, n ? "." : "", name);
-	else
-		snprintf(r->path + n, sizeof r->path - n, fmt, index);
+	snprintf(r->path + n, sizeof r->path - n, "%s%.60s", n ? "." : "", key);
 	return n;
 }
-static size_t enter_key(reader *r, const char *key) { return enter(r, "%s%.60s", key, 0); }
-static size_t enter_item(reader *r, int i) { return enter(r, "[%d]", NULL, i); }
+static size_t enter_item(reader *r, int i)
+{
+	size_t n = strlen(r->path);
+	snprintf(r->path + n, sizeof r->path - n, "[%d]", i);
+	return n;
+}
 static void leave(reader *r, size_t mark) { r->path[mark] = 0; }
 
 /* Every key known and there once. */

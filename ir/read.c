@@ -319,6 +319,9 @@ status module_read(const char *text, size_t n, const char *file, const read_opti
 	snprintf(m->file, sizeof m->file, "%s", file ? file : "");
 	strbuf_add(&m->text, text, n);
 	reader r = {.lex = {m->text.p, m->text.p, m->text.p + n, d, 0}, .m = m};
+	/* Never null, so that offsets into empty lists are pointers too. */
+	vec_reserve(&r.types, 16);
+	vec_reserve(&r.numbers, 16);
 	fill_kinds(&r);
 	vec_push(&r.loc_aliases, (struct alias){.id = ID_NONE});
 	vec_reserve(&m->ops, (uint32_t)(n / 128));

@@ -94,8 +94,11 @@ uint32_t work_lookup(simulator *s, const node *n, node_id id, const sharding_id 
 int64_t collective_lookup(simulator *s, const lop *o, uint8_t *link)
 {
 	axes a = o->step->axes;
-	if (a.n > MEMO_AXES)
-		return collective_time_ns(&s->dev, &s->links, o->coll, a, o->bytes, link);
+	/* A member of a combined instruction pays for its bytes; its first member pays launch and latency for all. */
+	if (a.n > MEMO_AXES) {
+		int64_t whole = collective_time_ns(&s->dev, &s->links, o->coll, a, o->bytes, link);
+		return o->combined ? whole : MAX(whole - collective_time_ns(&s->dev, &s->links, o->coll, a, 1, link), 0);
+	}
 	uint64_t h = hash_combine((uint64_t)o->bytes, (uint64_t)o->coll << 8 | a.n);
 	for (uint32_t i = 0; i < a.n; i++)
 		h = hash_combine(h, a.a[i]);
@@ -107,10 +110,11 @@ int64_t collective_lookup(simulator *s, const lop *o, uint8_t *link)
 		c->bytes = o->bytes, c->kind = o->coll, c->n = (uint8_t)a.n;
 		for (uint32_t i = 0; i < a.n; i++)
 			c->axes[i] = a.a[i];
+		c->fixed_ns = collective_time_ns(&s->dev, &s->links, o->coll, a, 1, &c->link);
 		c->ns = collective_time_ns(&s->dev, &s->links, o->coll, a, o->bytes, &c->link);
 	}
 	*link = c->link;
-	return c->ns;
+	return o->combined ? c->ns : MAX(c->ns - c->fixed_ns, 0);
 }
 
 int64_t stored_lookup(simulator *s, type_id type, sharding_id sharding)

@@ -157,7 +157,7 @@ void simulate(simulator *s, const lowered *l, cost *out)
 	              .flops_per_device = s->sum.flops};
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
-		if (s->ops[i].class == CLASS_COLLECTIVE && s->ops[i].mode == MODE_ROOT)
+		if (s->ops[i].class == CLASS_COLLECTIVE && s->ops[i].mode == MODE_ROOT && o->combined)
 			out->collectives[o->coll].count++;
 		if (o->kind == LOP_ARGUMENT && !o->erased)
 			out->argument_bytes = sat_add(out->argument_bytes, l->vals.p[o->results].bytes);

@@ -39,7 +39,7 @@ typedef struct work_memo {
 
 enum { COLLECTIVE_SLOTS = 4096, STORED_SLOTS = 8192, MEMO_AXES = 6 };
 typedef struct collective_slot {
-	int64_t bytes, ns; /* bytes 0: empty */
+	int64_t bytes, ns, fixed_ns; /* bytes 0: empty; fixed: launch and latency, what remains of the smallest one */
 	axis_ref axes[MEMO_AXES];
 	uint8_t kind, n, link;
 } collective_slot;

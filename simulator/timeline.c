@@ -174,7 +174,8 @@ static void run_collective(simulator *s, const lowered *l, lop_id id)
 		s->vals[o->results + i].ready_ns = end;
 	s->stretch_comm = sat_add(s->stretch_comm, t);
 	s->sum.communication = sat_add(s->sum.communication, sat_mul(t, s->multiplier));
-	s->sum.dynamic_count[o->coll] = sat_add(s->sum.dynamic_count[o->coll], s->multiplier);
+	if (o->combined)
+		s->sum.dynamic_count[o->coll] = sat_add(s->sum.dynamic_count[o->coll], s->multiplier);
 	s->sum.bytes[o->coll] = sat_add(s->sum.bytes[o->coll], sat_mul(o->bytes, s->multiplier));
 	if (waits) {
 		cause = id;
