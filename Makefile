@@ -144,10 +144,11 @@ check-valgrind: $(BUILD)/shardwright
 		echo "valgrind: 1 passed, 0 failed"
 
 FUZZ_SECONDS ?= 60
+# An empty list is a null pointer with offset 0, which C23's successor defines: not what we are after.
 fuzz:
 	@mkdir -p $(BUILD)/fuzz-run/module $(BUILD)/fuzz-run/json
 	@for target in module json; do \
-		clang $(ALL_CFLAGS) -fno-openmp -O1 -g -fsanitize=fuzzer,address,undefined -o $(BUILD)/fuzz-run/fuzz_$$target tests/fuzz/fuzz_$$target.c $(LIB_SRC) \
+		clang $(ALL_CFLAGS) -fno-openmp -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined -o $(BUILD)/fuzz-run/fuzz_$$target tests/fuzz/fuzz_$$target.c $(LIB_SRC) \
 			$(filter-out -fopenmp,$(LIBS)) && \
 		$(BUILD)/fuzz-run/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 $(BUILD)/fuzz-run/$$target \
 			tests/fuzz/corpus$$( [ $$target = json ] && echo -json ) || exit 1; \

@@ -19,7 +19,7 @@ static const char help[] =
 	"  --seed N                    random seed (default 1)\n"
 	"  --threads N                 default all cores, at most 4 are used; never changes the answer of --evaluations\n"
 	"  --pin 'GLOB:SHARDING'       fix arguments by name: --pin 'params*embed*:[[\"model\"],[]]'; * and ? match, may be repeated\n"
-	"  --forbid 'GLOB:DIM:AXIS'    never decide to shard that dimension over that axis (propagation still may: --pin to be sure)\n"
+	"  --forbid 'GLOB:DIM:AXIS'    that dimension is never sharded over that axis, by decision or by propagation\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
 	"  --open-results              do not tie donated results to their argument's sharding\n"
 	"  --json                      print the strategy document instead of tables\n"

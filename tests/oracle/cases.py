@@ -28,6 +28,15 @@ def text_of(name):
     return read(os.path.join(CORPUS, name + ".mlir.zst"))
 
 
+def expanded(text):
+    """The text with its elementwise chlo ops written in stablehlo.
+
+    Shardy has no rule for chlo ops, so `opt` agrees with jaxlib on the text as it stands. XLA expands chlo before it
+    propagates; `lower`, `simulate` and `search` therefore give these ops the rule of an elementwise op. Where those are
+    compared with Shardy, Shardy gets the expanded text."""
+    return re.sub(r"chlo\.square (%\w+) : (tensor<\S+>) -> \2", r"stablehlo.multiply \1, \1 : \2", text)
+
+
 def signature(text):
     """[(name, shape)] of main's arguments, from the text JAX prints."""
     line = next(line for line in text.splitlines() if "func.func public @main(" in line)

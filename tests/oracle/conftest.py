@@ -63,6 +63,10 @@ class Tool:
         assert done.returncode in codes, "%s: exit %d\n%s" % (" ".join(map(str, words)), done.returncode, done.stderr[-3000:])
         return done.stdout
 
+    def inlined(self, text):
+        """The text with its calls inlined, which jaxlib's passes cannot do; test_inline says that it computes the same."""
+        return self("opt", "--passes", "inline,symbol-dce", self.file(text)) if " call @" in text or "func.call" in text else text
+
 
 @pytest.fixture
 def tool(tmp_path):

@@ -19,25 +19,27 @@ from annotate import read  # noqa: E402
 from child import Crash, forked  # noqa: E402
 
 PROPAGATE = "sdy-propagation-pipeline"
-PLACED = ("inline,symbol-dce,sdy-propagation-pipeline,func.func(sdy-insert-explicit-reshards{enable-full-version=true}),"
+# For text without calls. jaxlib's build registers no inliner for func.call: its `inline` only folds and drops dead code.
+# So whatever has calls is inlined by the tool first, and both sides get the same inlined text (conftest's Tool.inlined).
+PLACED = ("sdy-propagation-pipeline,func.func(sdy-insert-explicit-reshards{enable-full-version=true}),"
           "func.func(sdy-reshard-to-collectives)")
 COLLECTIVES = ("all_gather", "all_reduce", "all_slice", "all_to_all", "collective_permute", "reduce_scatter",
                "sharded_to_unreduced", "replicated_to_unreduced")
 Difference = collections.namedtuple("Difference", "location value a b")
 
 
-def _run(pipeline, text, debug):
+def _run(pipeline, text, debug=False, generic=False):
     from jax._src.interpreters import mlir
     from jaxlib.mlir import ir, passmanager
     with mlir.make_ir_context():
         module = ir.Module.parse(text)
         passmanager.PassManager.parse("builtin.module(%s)" % pipeline).run(module.operation)
-        return module.operation.get_asm(enable_debug_info=debug)
+        return module.operation.get_asm(enable_debug_info=debug, print_generic_op_form=generic)
 
 
-def run(pipeline, text, debug=False):
-    """Module text after the passes."""
-    return forked(_run, pipeline, text, debug)
+def run(pipeline, text, debug=False, generic=False):
+    """Module text after the passes. The short form of stablehlo.reduce leaves out the attributes of its body; generic keeps them."""
+    return forked(_run, pipeline, text, debug, generic)
 
 
 def _walk(op):
@@ -67,8 +69,8 @@ def count(text):
 
 
 def placed_counts(text):
-    """Collectives of an annotated module as Shardy places them."""
-    return forked(lambda: _count(_run(PLACED, text, False)))
+    """Collectives of an annotated module without calls as Shardy places them."""
+    return forked(lambda: _count(_run(PLACED, text)))
 
 
 def _describe(text):
@@ -153,7 +155,7 @@ def _local_bytes(text):
     from jaxlib.mlir import ir
     from annotate import main_of
     with mlir.make_ir_context():
-        module = ir.Module.parse(_run(PROPAGATE, text, False))
+        module = ir.Module.parse(_run(PROPAGATE, text))
         axes = {}
         for op in module.body.operations:
             if op.operation.name == "sdy.mesh":
