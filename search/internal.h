@@ -122,6 +122,12 @@ uint32_t evaluator_targets(const evaluator *ev, uint32_t step, const action_targ
 /* Recomputes the current state without memo tables and compares; false when it differs. */
 bool evaluator_self_check(evaluator *ev, const plan *pl);
 
+/* ---------------------------------------------------------------- strategy.c */
+
+/* The mesh that the module declares with the same axes and devices, so that its shardings and a strategy's agree; ID_NONE
+ * when it declares none. */
+mesh_id module_own_mesh(const module *m, mesh_id wanted);
+
 /* ---------------------------------------------------------------- replay.c */
 
 /* Replays a strategy on the original module; pins results of undecided donated arguments to what their argument got

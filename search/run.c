@@ -61,25 +61,11 @@ static bool any_sharding(const module *m)
 /* The module's own mesh when it has one with the same axes; a different one with shardings on it is an error. */
 static status settle_mesh(runner *r, diag *d)
 {
-	module *m = r->base;
-	sharding_table *t = m->shardings;
-	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = m->ops.p[o].next) {
-		if (m->ops.p[o].kind != OP_SDY_MESH)
-			continue;
-		mesh_id own = mesh_find(t, op_text(m, o, "sym_name"));
-		if (own != ID_NONE && mesh_same_devices(t, own, r->o.mesh)) {
-			const mesh *a = &t->meshes.p[own], *b = &t->meshes.p[r->o.mesh];
-			bool names = a->n_axes == b->n_axes;
-			for (uint32_t i = 0; names && i < a->n_axes; i++)
-				names = a->axis_names[i] == b->axis_names[i];
-			if (names) {
-				r->o.mesh = own;
-				return ST_OK;
-			}
-		}
-	}
-	if (any_sharding(m))
+	mesh_id own = module_own_mesh(r->base, r->o.mesh);
+	if (own == ID_NONE && any_sharding(r->base))
 		return diag_set(d, ST_ERR_INVALID, "the module already has shardings on another mesh than the one given with --mesh");
+	if (own != ID_NONE)
+		r->o.mesh = own;
 	return ST_OK;
 }
 

@@ -154,8 +154,7 @@ static status read_constraint(reader *r, const cJSON *entry, uint32_t at)
 	return ST_OK;
 }
 
-/* The module's own mesh is used when it has the same axes, so that its own shardings and the strategy's agree. */
-static mesh_id own_mesh(const module *m, mesh_id wanted)
+mesh_id module_own_mesh(const module *m, mesh_id wanted)
 {
 	sharding_table *t = m->shardings;
 	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = m->ops.p[o].next) {
@@ -165,13 +164,13 @@ static mesh_id own_mesh(const module *m, mesh_id wanted)
 		if (own == ID_NONE || !mesh_same_devices(t, own, wanted))
 			continue;
 		const mesh *a = &t->meshes.p[own], *b = &t->meshes.p[wanted];
-		bool names = true;
-		for (uint32_t i = 0; i < a->n_axes; i++)
-			names &= a->axis_names[i] == b->axis_names[i];
+		bool names = a->n_axes == b->n_axes;
+		for (uint32_t i = 0; names && i < a->n_axes; i++)
+			names = a->axis_names[i] == b->axis_names[i];
 		if (names)
 			return own;
 	}
-	return wanted;
+	return ID_NONE;
 }
 
 static status read_root(reader *r, const cJSON *root, char device[64], int64_t *memory_limit)
@@ -185,7 +184,8 @@ static status read_root(reader *r, const cJSON *root, char device[64], int64_t *
 		TRY(mesh_from_text(r->t, mesh->valuestring, &spec, r->d));
 	else
 		TRY(mesh_from_json(r->t, mesh, &spec, r->d));
-	strategy_init(r->s, own_mesh(r->m, spec.mesh), r->main->n_args, r->main->n_results);
+	mesh_id own = module_own_mesh(r->m, spec.mesh);
+	strategy_init(r->s, own != ID_NONE ? own : spec.mesh, r->main->n_args, r->main->n_results);
 	for (uint32_t i = 0; i < r->t->meshes.p[spec.mesh].n_axes; i++)
 		if (spec.links[i]) {
 			str link = strtab_get(&r->t->names, spec.links[i]);
