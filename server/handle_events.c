@@ -30,11 +30,11 @@ static ssize_t send_pending(stream *t, char *buf, size_t max)
 static bool search_is_over(db *c, const char *id)
 {
 	strbuf unused;
-	bool final = true;
+	bool final = false;
 	strbuf_init(&unused);
-	search_json(c, id, &unused, NULL, &final);
+	bool found = search_json(c, id, &unused, NULL, &final);
 	strbuf_release(&unused);
-	return final;
+	return found && final; /* a read that failed is tried again at the next change or heartbeat */
 }
 
 static ssize_t stream_read(void *cls, uint64_t pos, char *buf, size_t max)

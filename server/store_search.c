@@ -369,9 +369,6 @@ static bool end_search(db *c, const char *id, const char *state, const char *str
 	bind_text(s, 5, error);
 	sqlite3_bind_int64(s, 6, wall_us());
 	sqlite3_bind_int(s, 7, failures);
-	if (!finish(s) || !(s = db_statement(c, SQL_EVENT_THIN)))
-		return false;
-	bind_text(s, 1, id);
 	if (!finish(s))
 		return false;
 	if (strategy && strategy[0]) {
@@ -382,7 +379,11 @@ static bool end_search(db *c, const char *id, const char *state, const char *str
 		if (!finish(s))
 			return false;
 	}
-	return event_state(c, id, state, strategy);
+	/* The last event first: numbers follow the highest one there is, and a stream has seen the one that goes. */
+	if (!event_state(c, id, state, strategy) || !(s = db_statement(c, SQL_EVENT_THIN)))
+		return false;
+	bind_text(s, 1, id);
+	return finish(s);
 }
 
 typedef struct owned {
