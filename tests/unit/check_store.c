@@ -294,6 +294,11 @@ START_TEST(test_events)
 			      "id: 5\nevent: progress\ndata: {\"evaluation\":30,\"seconds\":4.500}\n\n");
 	expect(id, "\"evaluations\":30");
 	finish(id, 1, OUTCOME_SUCCEEDED, document);
+	/* A stream that has seen the last progress event, which thinning takes away, still gets the end. */
+	strbuf_clear(&b);
+	events_stream(store_reader(s), id, 5, &b, &last, &final);
+	ck_assert(final);
+	ck_assert_int_gt(last, 5);
 	strbuf_clear(&b);
 	events_stream(store_reader(s), id, 0, &b, &last, &final);
 	ck_assert(final);
