@@ -17,6 +17,7 @@ ALL_CFLAGS += -fopenmp
 LIBS += -fopenmp
 endif
 Q := $(if $(V),,@)
+JOBS ?= $(shell nproc)
 
 FOLDERS := base ir layout propagate lower costmodel simulator search
 LIB_SRC := $(sort $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c)))
@@ -94,13 +95,13 @@ $(VENV)/.done: tests/requirements.txt
 
 demo:
 	@tools/install-debian $(DEB_BUILD) $(DEB_DEMO)
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tools/demo
 
 # ---------------------------------------------------------------- tests
 check:
 	@$(MAKE) --no-print-directory deps-test
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tools/check
 
 check-unit: $(UNIT_BIN)
@@ -110,7 +111,7 @@ check-includes:
 	@tools/check-includes
 
 # The fuzz targets as plain programs over their committed corpus, with sanitizers.
-ASAN_MAKE := $(MAKE) --no-print-directory BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+ASAN_MAKE := $(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 FUZZ_CORPUS := $(wildcard tests/fuzz/corpus/*)
 JSON_CORPUS := $(wildcard tests/fuzz/corpus-json/*)
 $(BUILD)/fuzz/%: tests/fuzz/fuzz_%.c $(BUILD)/libshardwright.a
@@ -131,7 +132,7 @@ asan:
 
 # OpenMP runtimes hide their barriers from TSan: this build takes base/parallel.c's plain threads.
 tsan:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/tsan CC=clang OPENMP=0 OPT="-O1 -g -fsanitize=thread" $(BUILD)/tsan/shardwright
+	@$(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD)/tsan CC=clang OPENMP=0 OPT="-O1 -g -fsanitize=thread" $(BUILD)/tsan/shardwright
 	@for program in mlp_tiny transformer_2_tiny; do \
 		echo "search $$program under TSan" && \
 		TSAN_OPTIONS="halt_on_error=1 exitcode=66" \

@@ -198,7 +198,6 @@ def test_interrupt_gives_best_so_far(tmp_path):
     assert json.loads(out)["search"]["interrupted"] is True
 
 
-@pytest.mark.slow
 def test_300_mb(tmp_path):
     """A module of 300 MB is read or refused, within bounded time and memory."""
     line = "    %{} = stablehlo.add %arg0, %arg0 : tensor<8x16xf32>\n"
