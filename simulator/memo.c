@@ -80,13 +80,20 @@ static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding
 uint32_t work_lookup(simulator *s, const node *n, node_id id, const sharding_id *at)
 {
 	uint32_t slots = (uint32_t)n->n_operands + n->n_results;
-	for (uint32_t e = s->work.first[id]; e != UINT32_MAX; e = s->work.entries.p[e].next) {
+	for (uint32_t e = s->work.first[id], before = UINT32_MAX; e != UINT32_MAX; before = e, e = s->work.entries.p[e].next) {
 		const sharding_id *have = s->work.at.p + s->work.entries.p[e].at_first;
 		uint32_t i = 0;
 		while (i < slots && have[i] == at[i])
 			i++;
-		if (i == slots)
-			return e;
+		if (i < slots)
+			continue;
+		/* To the front: a search asks for the same few shardings of a node again and again, among many it once tried. */
+		if (before != UINT32_MAX) {
+			s->work.entries.p[before].next = s->work.entries.p[e].next;
+			s->work.entries.p[e].next = s->work.first[id];
+			s->work.first[id] = e;
+		}
+		return e;
 	}
 	return work_add(s, n, id, at, slots);
 }
