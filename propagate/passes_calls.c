@@ -481,17 +481,23 @@ static void insert_reshard(module *m, value_id input, sharding_id to, op_id befo
 	*out = op_result(m, o, 0);
 }
 
-/* Equal as far as data is concerned: axes of dims, whatever is open. */
+static bool no_dim_sharded(const sharding *s)
+{
+	for (uint32_t d = 0; d < s->rank; d++)
+		if (sharding_dim(s, d).n)
+			return false;
+	return true;
+}
+
+/* Equal axes of dims, whatever is open. Shardy looks no further at calls: unreduced axes bring no reshard there. */
 static bool same_layout(const module *m, sharding_id a, sharding_id b)
 {
 	if (a == b)
 		return true;
-	if (a == SHARDING_NONE || b == SHARDING_NONE) {
-		const sharding *s = sharding_get(m->shardings, a == SHARDING_NONE ? b : a);
-		return s->n_refs == s->n_replicated;
-	}
+	if (a == SHARDING_NONE || b == SHARDING_NONE)
+		return no_dim_sharded(sharding_get(m->shardings, a == SHARDING_NONE ? b : a));
 	const sharding *x = sharding_get(m->shardings, a), *y = sharding_get(m->shardings, b);
-	if (x->rank != y->rank || !mesh_same_devices(m->shardings, x->mesh, y->mesh) || !axes_equal(sharding_unreduced(x), sharding_unreduced(y)))
+	if (x->rank != y->rank || !mesh_same_devices(m->shardings, x->mesh, y->mesh))
 		return false;
 	for (uint32_t d = 0; d < x->rank; d++)
 		if (!axes_equal(sharding_dim(x, d), sharding_dim(y, d)))
@@ -545,24 +551,43 @@ status pass_unflatten_call_graph(module *m, const pass_option *options, uint32_t
 	return ST_OK;
 }
 
+static sharding_id replicated_like(module *m, sharding_id like, value_id v, bool closed)
+{
+	sharding_edit e;
+	const type *t = value_type(m, v);
+	sharding_edit_init(&e, sharding_get(m->shardings, like)->mesh, t->kind == TYPE_TENSOR ? t->rank : 0, closed);
+	return sharding_intern(m->shardings, &e);
+}
+
+/* The results of a call get the shardings of the function's results, and a reshard to what they had. A missing sharding
+ * reads as replicated; written out it is open beside the function's others, and closed when the function has none. */
+static void match_results(module *m, op_id call, const func *f)
+{
+	sharding_id like = SHARDING_NONE;
+	bool any = false;
+	for (uint32_t k = 0; k < op_at(m, call)->n_results && !any; k++) {
+		any = f->result_shardings[k] != SHARDING_NONE;
+		sharding_id own = value_at(m, op_result(m, call, k))->sharding;
+		like = any ? f->result_shardings[k] : like != SHARDING_NONE ? like : own;
+	}
+	for (uint32_t k = 0; like != SHARDING_NONE && k < op_at(m, call)->n_results; k++) {
+		value_id v = op_result(m, call, k), to;
+		sharding_id has = f->result_shardings[k], wanted = value_at(m, v)->sharding;
+		value_get(m, v)->sharding = has != SHARDING_NONE ? has : replicated_like(m, like, v, !any);
+		if (same_layout(m, has, wanted))
+			continue;
+		insert_reshard(m, v, wanted != SHARDING_NONE ? wanted : replicated_like(m, like, v, true), ID_NONE, call, &to);
+		value_replace_uses(m, v, to, value_def(m, to));
+	}
+}
+
 status pass_insert_func_call_reshards(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	op_list calls = {0};
 	collect_calls(m, ID_NONE, &calls);
-	for (uint32_t i = 0; i < calls.n; i++) {
-		op_id call = calls.p[i];
-		func *f = call_target(m, call);
-		for (uint32_t k = op_at(m, call)->n_results; k-- > 0;) {
-			value_id v = op_result(m, call, k), to;
-			sharding_id has = f->result_shardings[k], wanted = value_at(m, v)->sharding;
-			if (has == SHARDING_NONE || wanted == SHARDING_NONE || same_layout(m, has, wanted))
-				continue;
-			value_get(m, v)->sharding = has;
-			insert_reshard(m, v, wanted, ID_NONE, call, &to);
-			value_replace_uses(m, v, to, value_def(m, to));
-		}
-	}
+	for (uint32_t i = 0; i < calls.n; i++)
+		match_results(m, calls.p[i], call_target(m, calls.p[i]));
 	vec_release(&calls);
 	return ST_OK;
 }

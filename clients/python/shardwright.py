@@ -253,10 +253,15 @@ class Plan:
             raise Error("plan.compile takes positional arguments only")
         results = jax.tree.unflatten(jax.tree.structure(self._lowered.out_info),
                                      [soft(r["sharding"], "result") for r in self.document["results"]])
-        named = [s for s in jax.tree.leaves((arguments, results)) if s is not None]
-        if not named:
-            raise Error("the plan decides nothing: use plan.jit")
+        if all(s is None for s in jax.tree.leaves((arguments, results))):
+            flat[kept[0]] = self._free(mesh)
+            arguments = jax.tree.unflatten(jax.tree.structure((self._args, self._kwargs)), flat)[0]
         return arguments, results
+
+    def _free(self, mesh):
+        """Names the mesh and says nothing else: jax needs it on one value, the module has its own word on the sharding."""
+        from jax.sharding import NamedSharding, PartitionSpec
+        return NamedSharding(mesh, PartitionSpec())
 
     def _named(self, mesh, value, name):
         """NamedSharding for a sharding of the document; None stays None."""
