@@ -1,4 +1,6 @@
 """Run a whole module, partitioned or not, on forced host devices."""
+import functools
+
 import memory
 from annotate import main_of
 from child import forked
@@ -12,7 +14,8 @@ def _run(text, seed):
     from jax._src.interpreters import mlir
     from jaxlib.mlir import ir
     with mlir.make_ir_context():
-        main = main_of(ir.Module.parse(text))
+        module = ir.Module.parse(text)      # held: main must not outlive it
+        main = main_of(module)
         kind = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
 
         def plain(types):
@@ -38,6 +41,7 @@ def _run(text, seed):
             for (shape, _), s, p in zip(outputs, taken, parts)]
 
 
+@functools.lru_cache(4)
 def run(text, seed=0):
     """Results of main as float64 arrays, for arguments that depend only on seed, shapes and order."""
     return forked(_run, text, seed)

@@ -144,7 +144,7 @@ def _annotate(text, seed):
 
 
 @pytest.mark.parametrize("full", ("true", "false"))
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 12))])
 def test_explicit_reshards(tool, seed, full):
     """Shardy aborts on some ops: each function is compared when jaxlib survives it."""
     text = forked(_annotate, random_ops.Ops(seed + 500).module(60), seed)
@@ -249,7 +249,8 @@ def _run_replicas(text, whole, arguments, results, sizes, seed):
     return worst
 
 
-EXECUTED = [("mlp_tiny", label) for label in ("data", "both_axes", "zero3_donated", "megatron")] + [("mlp", "zero2")] + [
+EXECUTED = [("mlp_tiny", label) for label in ("data", "both_axes", "zero2", "zero3_donated", "megatron")] + [
+    pytest.param("mlp", "zero2", marks=pytest.mark.slow)] + [
     ("transformer_2_tiny", label) for label in ("data_megatron", "zero3_donated", "sequence", "width", "vocabulary", "sub_axes")]
 
 
