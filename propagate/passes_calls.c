@@ -469,15 +469,12 @@ static bool same_interface(const module *m, op_id a, op_id b, bool ignore_shardi
 	return true;
 }
 
-static void insert_reshard(module *m, value_id input, sharding_id to, op_id before, op_id after, value_id *out)
+static void insert_reshard(module *m, value_id input, sharding_id to, op_id after, value_id *out)
 {
 	type_id type = value_at(m, input)->type;
 	op_id o = op_new(m, OP_SDY_RESHARD, 0, &input, 1, &type, 1, 0, value_at(m, input)->loc);
 	value_get(m, op_result(m, o, 0))->sharding = to;
-	if (before != ID_NONE)
-		op_insert_before(m, o, before);
-	else
-		op_insert_after(m, o, after);
+	op_insert_after(m, o, after);
 	*out = op_result(m, o, 0);
 }
 
@@ -505,18 +502,6 @@ static bool same_layout(const module *m, sharding_id a, sharding_id b)
 	return true;
 }
 
-static void reshard_arguments(module *m, op_id call, op_id callee)
-{
-	for (uint32_t i = 0; i < op_at(m, call)->n_operands; i++) {
-		value_id v = op_operand(m, call, i), to;
-		sharding_id wanted = value_at(m, op_region(m, callee, 0)->args + i)->sharding;
-		if (wanted == SHARDING_NONE || same_layout(m, value_sharding(m, v), wanted))
-			continue;
-		insert_reshard(m, v, wanted, call, ID_NONE, &to);
-		op_set_operand(m, call, i, to);
-	}
-}
-
 status pass_unflatten_call_graph(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)d;
@@ -540,7 +525,6 @@ status pass_unflatten_call_graph(module *m, const pass_option *options, uint32_t
 			index_add(&first, h, other = callee);
 		if (other != callee)
 			set_callee(m, calls.p[i], name_of(m, module_func(m, other)));
-		reshard_arguments(m, calls.p[i], other);
 	}
 	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next)
 		if (op_at(m, o)->kind == OP_FUNC)
@@ -576,7 +560,7 @@ static void match_results(module *m, op_id call, const func *f)
 		value_get(m, v)->sharding = has != SHARDING_NONE ? has : replicated_like(m, like, v, !any);
 		if (same_layout(m, has, wanted))
 			continue;
-		insert_reshard(m, v, wanted != SHARDING_NONE ? wanted : replicated_like(m, like, v, true), ID_NONE, call, &to);
+		insert_reshard(m, v, wanted != SHARDING_NONE ? wanted : replicated_like(m, like, v, true), call, &to);
 		value_replace_uses(m, v, to, value_def(m, to));
 	}
 }

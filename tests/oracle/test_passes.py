@@ -1,4 +1,5 @@
 """`shardwright opt` prints what jaxlib's Shardy makes of the same text, value by value."""
+import itertools
 import re
 
 import numpy
@@ -66,6 +67,33 @@ def test_inline(tool, name):
     if name in ("mlp_tiny", "transformer_2_tiny"):
         for one, other in zip(execute.run(text), execute.run(inlined), strict=True):
             assert numpy.array_equal(one, other, equal_nan=True) or abs(one - other).max() <= 1e-6 * abs(one).max()
+
+
+def two_calls(first, argument, second, returned):
+    """Two calls of one function whose operands, argument and result may disagree about their sharding."""
+    at = ["" if s is None else " {sdy.sharding = #sdy.sharding<@mesh, [%s]>}" % s for s in (first, argument, second, returned)]
+    return """module {
+  sdy.mesh @mesh = <["x"=2, "y"=2]>
+  func.func @main(%%a: tensor<8xf32>%s, %%b: tensor<8xf32>%s) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+    %%c = stablehlo.cosine %%b : tensor<8xf32>
+    %%0:2 = call @f(%%a) : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+    %%1:2 = call @f(%%c) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"y"}]>, <@mesh, [{?}]>]>} : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+    return %%0#0, %%1#0, %%1#1 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+  }
+  func.func private @f(%%a: tensor<8xf32>%s) -> (tensor<8xf32>%s, tensor<8xf32>) {
+    %%0 = stablehlo.sine %%a : tensor<8xf32>
+    return %%0, %%a : tensor<8xf32>, tensor<8xf32>
+  }
+}
+""" % (at[0], at[2], at[1], at[3])
+
+
+@pytest.mark.parametrize("passes", ("sdy-insert-func-call-reshards", "sdy-unflatten-call-graph",
+                                    "sdy-unflatten-call-graph{dedup-functions-fully=true}", sdy.PROPAGATE))
+def test_calls(tool, passes):
+    some = (None, '{"x"}', '{"y"}')
+    for sides in itertools.product(some, some, some[:2], ("{}", *some)):
+        agree(tool, passes, two_calls(*sides))
 
 
 @pytest.mark.parametrize("name", cases.SMALL + cases.MEDIUM)
