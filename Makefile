@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity bench corpus install clean venv
+        check-sanitizers check-valgrind asan tsan fuzz parity bench bench-search corpus install clean venv
 all: $(PROGRAMS)
 
 help:
@@ -45,6 +45,7 @@ help:
 ## make fuzz            libFuzzer on the reader and the JSON gate (FUZZ_SECONDS=60)
 ## make parity N=1000   random programs against jaxlib's Shardy passes
 ## make bench           the table of speeds
+## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
 ## make corpus          mint tests/corpus again from the models
 ## make install         PREFIX=/usr/local
 
@@ -164,6 +165,9 @@ $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libshardwright.a
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
 bench: all venv $(BUILD)/bench/bench_core
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd $(VENV)/bin/python tests/bench/bench.py
+BENCH ?=
+bench-search: all
+	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/bench/bench_search.py $(BENCH)
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include

@@ -1,0 +1,65 @@
+"""What an expert sees of a program: the arguments of main with name, type and role, and which result replaces which argument."""
+import json
+import os
+import re
+import subprocess
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
+CORPUS = os.path.join(ROOT, "tests", "corpus")
+
+
+class Argument:
+    def __init__(self, index, name, kind, role, result):
+        self.index, self.name, self.role, self.result = index, name, role, result
+        words = re.fullmatch(r"tensor<(.*)>", kind)[1].split("x") if kind.startswith("tensor<") else [kind]
+        self.shape = [int(w) for w in words[:-1] if w.isdigit()]
+        self.element = words[-1]
+
+    def __repr__(self):
+        return "%s %s %s" % (self.name, self.shape, self.role)
+
+
+def read(path):
+    if path.endswith(".zst"):
+        return subprocess.run(["zstd", "-qdc", path], check=True, capture_output=True).stdout.decode()
+    with open(path) as f:
+        return f.read()
+
+
+def signature_line(text):
+    return next(line for line in text.splitlines() if re.search(r"func\.func (public )?@main\(", line))
+
+
+def donations(text):
+    """argument -> result that takes its buffer, as the module says."""
+    out = {}
+    for chunk in re.split(r"%arg(?=\d+: )", signature_line(text))[1:]:
+        aliased = re.search(r"tf\.aliasing_output = (\d+)", chunk.partition("->")[0])
+        if aliased:
+            out[int(re.match(r"\d+", chunk)[0])] = int(aliased[1])
+    return out
+
+
+class Program:
+    def __init__(self, name, tool):
+        self.name = name
+        self.path = os.path.join(CORPUS, name + ".mlir.zst")
+        self.text = read(self.path)
+        # Names, types and roles as every answer lists them; the search itself is none: one evaluation.
+        done = subprocess.run([tool, "search", self.path, "--mesh", "data=2", "--evaluations", "1", "--json"], capture_output=True, text=True)
+        if done.returncode not in (0, 2):
+            raise RuntimeError("%s: %s" % (name, done.stderr.strip()))
+        document = json.loads(done.stdout)
+        paired = donations(self.text)
+        self.arguments = [Argument(a["index"], a["name"], a["type"], a["role"], paired.get(a["index"])) for a in document["arguments"]]
+        self.by_name = {a.name: a for a in self.arguments}
+
+    def of_role(self, *roles):
+        return [a for a in self.arguments if a.role in roles and a.shape]
+
+    def named(self, pattern):
+        """Arguments whose name holds the regular expression."""
+        return [a for a in self.arguments if re.search(pattern, a.name) and a.shape]
+
+    def carried(self):
+        return any(a.result is not None for a in self.arguments)
