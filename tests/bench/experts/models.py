@@ -1,31 +1,66 @@
-"""What an expert knows of a model: which dimension of which tensor the model axis takes, and what else can be cut.
+"""What an expert knows of a model: which dimension of which tensor a mesh axis takes, beside the batch and ZeRO.
 
 Names are regular expressions over argument names; dimensions count from the end where layers may be stacked in front.
-Optimizer state is named as its parameter is, so one pattern speaks of both."""
+Optimizer state is named as its parameter is, so one pattern speaks of both. Keys are the starts of program names; the longest that fits counts."""
 
 ATTENTION = {r"'w[qkv]'\]$": -2, r"'wo'\]$": -3}
 GATED_MLP = {r"'w_(gate|up)'\]$": -1, r"'w_down'\]$": -2}
 TRANSFORMER = {**ATTENTION, **GATED_MLP}
+LORA = {r"'w[qv]'\]\['b'\]$": -2}
+NORM = r"'norm%s'\]\['(scale|bias|mean|var)'\]$"
 
-# program -> variants of tensor parallelism: name -> {pattern: dimension}
-MEGATRON = {
+# Tensor parallelism: program -> name -> {pattern: dimension}.
+TENSOR = {
     "transformer": {"megatron": TRANSFORMER},
+    "accumulate": {"megatron": TRANSFORMER},
+    "optax_step": {"megatron": TRANSFORMER},
+    "shard_map_step": {"megatron": TRANSFORMER},
+    "llama": {"megatron": TRANSFORMER},
+    "lora": {"megatron": {**TRANSFORMER, **LORA}},
+    # Multi-query: keys and values stay whole where their heads are fewer than the devices of the axis.
+    "decode": {"megatron": {**TRANSFORMER, r"^cache.*'[kv]'\]$": -2},
+               "multi_query": {r"'wq'\]$": -2, r"'wo'\]$": -3, **GATED_MLP},
+               "multi_query_batch": {r"'wq'\]$": -2, r"'wo'\]$": -3, **GATED_MLP, r"^cache.*'[kv]'\]$": 0},
+               "multi_query_length": {r"'wq'\]$": -2, r"'wo'\]$": -3, **GATED_MLP, r"^cache.*'[kv]'\]$": 1}},
+    "encoder_decoder": {"megatron": {**ATTENTION, r"'w_in'\]$": -1, r"'w_out'\]$": -2, r"coder'\]\['bias'\]$": -1}},
+    "dit": {"megatron": {r"'wqkv'\]$": -2, r"'wo'\]$": -3, r"'up'\]\['[wb]'\]$": -1, r"'down'\]\['w'\]$": -2},
+            "megatron_mlp": {r"'up'\]\['[wb]'\]$": -1, r"'down'\]\['w'\]$": -2}},
+    "flax_step": {"megatron": {r"'(query|key|value)'\]\['(kernel|bias)'\]$": -2, r"'out'\]\['kernel'\]$": -3,
+                               r"'Mlp_0'\]\['Dense_0'\]": -1, r"'Mlp_0'\]\['Dense_1'\]\['kernel'\]$": -2},
+                  "megatron_mlp": {r"'Mlp_0'\]\['Dense_0'\]": -1, r"'Mlp_0'\]\['Dense_1'\]\['kernel'\]$": -2}},
+    "mixed_precision": {"megatron": {r"'layers'\].*'w1'\]$": -1, r"'layers'\].*'w2'\]$": -2}},
+    "ssm": {"states": {r"'(w_step|decay|frequency|b_real|b_imag)'\]$": -1, r"'c_(real|imag)'\]$": -2},
+            "states_gate": {r"'(w_step|decay|frequency|b_real|b_imag|w_gate)'\]$": -1, r"'(c_real|c_imag|w_out)'\]$": -2}},
     "moe": {"megatron": {**ATTENTION, r"'w_in'\]$": -1, r"'w_out'\]$": -2},
             "experts": {r"'w_(in|out)'\]$": -3},
             "experts_attention": {**ATTENTION, r"'w_(in|out)'\]$": -3}},
     "mlp": {"megatron": {r"\[[02]\]\['w'\]$": -1, r"\[[02]\]\['b'\]$": -1, r"\[[13]\]\['w'\]$": -2},
-            "megatron_last": {r"\[[1]\]\['w'\]$": -1, r"\[[1]\]\['b'\]$": -1, r"\[[2]\]\['w'\]$": -2}},
+            "megatron_inner": {r"\[1\]\['w'\]$": -1, r"\[1\]\['b'\]$": -1, r"\[2\]\['w'\]$": -2}},
     "mlp_tiny": {"megatron": {r"'w1'\]$": -1, r"'w2'\]$": -2}},
-    "convnet": {"channels": {r"'w1'\]$": -1, r"'norm1'\]": -1, r"'w2'\]$": -2},
-                "channels_all": {r"'w[12]?'\]$": -1, r"'skip'\]$": -1, r"'norm\d?'\]": -1, r"'stem'\].*'(mean|var)'\]$": -1}},
+    "convnet": {"channels": {r"'w1'\]$": -1, NORM % 1: -1, r"'w2'\]$": -2},
+                "channels_all": {r"'(w|w1|w2|skip)'\]$": -1, NORM % r"\d?": -1, r"'stem'\]\['(mean|var)'\]$": -1}},
+    "resnet": {"channels": {r"'conv2'\]$": -1, NORM % 2: -1, r"'conv3'\]$": -2},
+               "channels_first": {r"'conv1'\]$": -1, NORM % 1: -1, r"'conv2'\]$": -2},
+               "channels_all": {r"'(stem|conv\d|skip)'\]$": -1, NORM % r"\d?": -1}},
+    "unet": {"channels": {r"'(conv1|time)'\](\['[wb]'\])?$": -1, NORM % 2: -1, r"'conv2'\]$": -2, **ATTENTION},
+             "channels_all": {r"'(stem|conv1|conv2|skip|down|up)'\]$": -1, r"'time'\]\['[wb]'\]$": -1, NORM % r"\d": -1, **ATTENTION}},
+    "graph_net": {"megatron": {r"'[wb]1'\]$": -1, r"'w2'\]$": -2}},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
-EMBEDDING = {"transformer": r"'embed'\]$", "moe": r"'embed'\]$"}
-# Dimensions of the data beside the batch: the sequence, rows and columns of images.
-SPATIAL = {"transformer": {r"^batch|^tokens": 1}, "moe": {r"^batch": 1}, "convnet": {r"'images'\]$": 1}}
+TIED = {"vocabulary": {r"'embed'\]$": 0}, "width": {r"'embed'\]$": -1}}
+OWN_HEAD = {"vocabulary": {r"'embed'\]$": 0, r"'head'\]$": -1}, "width": {r"'embed'\]$": -1, r"'head'\]$": -2}, "head": {r"'head'\]$": -1}}
+EMBEDDING = {"transformer": TIED, "accumulate": TIED, "optax_step": TIED, "shard_map_step": TIED, "moe": TIED, "ssm": TIED,
+             "llama": OWN_HEAD, "lora": OWN_HEAD, "decode": OWN_HEAD, "encoder_decoder": OWN_HEAD,
+             "mixed_precision": {"vocabulary": {r"'(words|scales)'\]$": 0}, "width": {r"'words'\]$": -1}}}
+# What else of the data can be cut: the sequence, rows of images, the edges of a graph while its nodes are whole.
+SEQUENCE, IMAGES = {"sequence": {r"^batch": 1}}, {"rows": {r"^batch": 1}}
+SPATIAL = {"transformer": {"sequence": {r"^(batch|tokens)": 1}}, "accumulate": SEQUENCE, "optax_step": SEQUENCE, "shard_map_step": SEQUENCE, "moe": SEQUENCE,
+           "ssm": SEQUENCE, "llama": SEQUENCE, "lora": SEQUENCE, "encoder_decoder": SEQUENCE, "mixed_precision": SEQUENCE,
+           "dit": IMAGES, "flax_step": IMAGES, "convnet": IMAGES, "resnet": IMAGES, "unet": IMAGES,
+           "graph_net": {"edges": {r"^batch\['(edges|senders|receivers)'\]": 0}, "nodes": {r"^batch\['(nodes|targets)'\]": 0}}}
 
 
 def of(table, program):
-    """The entry of the longest key that the program's name starts with."""
+    """The entry of the longest key that is the program's name or its start."""
     keys = [k for k in table if program == k or program.startswith(k + "_")]
-    return table[max(keys, key=len)] if keys else None
+    return table[max(keys, key=len)] if keys else {}

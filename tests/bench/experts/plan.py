@@ -1,17 +1,15 @@
-"""A strategy under construction: decisions in order, each with the Shardy user priority of its place in that order."""
+"""A strategy under construction: cuts in the order they are made, each with the Shardy user priority of its step."""
 
 
 class Plan:
-    """Every argument of rank 1 or more is decided and closed, as in_shardings of a jitted step do it; what replaces an
-    argument keeps its sharding. A decision that does not divide its dimension, or whose axis the argument has already,
-    leaves that argument alone."""
+    """Every argument of rank 1 or more is decided and closed, as in_shardings of a jitted step do it; the result that
+    replaces an argument has its sharding. A cut that does not divide its dimension, or whose axis the argument has
+    already, leaves that argument as it is."""
 
     def __init__(self, program, mesh):
         self.program, self.mesh = program, mesh
         self.dims = {a.index: [[] for _ in a.shape] for a in program.arguments if a.shape}
         self.priority = {i: [0] * len(d) for i, d in self.dims.items()}
-        self.open = set()       # arguments left to propagation
-        self.constraints = []
         self.level = 0
         self.changed = False
 
@@ -27,6 +25,8 @@ class Plan:
 
     def cut(self, argument, dimension, axes):
         """Over each of the axes that still divides the dimension (negative: from the end)."""
+        if not -len(argument.shape) <= dimension < len(argument.shape):
+            return
         dimension %= len(argument.shape)
         for axis in axes:
             if self.can(argument, dimension, axis):
@@ -42,16 +42,10 @@ class Plan:
             if free:
                 self.cut(argument, max(free, key=lambda d: (argument.shape[d] // self.parts(argument, d), -d)), [axis])
 
-    def next(self):
-        self.level += 1
-        return self
-
     def document(self):
         def entry(i):
             return {"index": i, "sharding": self.dims[i], "priority": self.priority[i]}
-        axes = [{"name": name, "size": size} for name, size in self.mesh.items()]
-        decided = [a for a in self.program.arguments if a.shape and a.index not in self.open]
-        return {"format": "shardwright.strategy/1", "mesh": {"axes": axes},
+        decided = [a for a in self.program.arguments if a.shape]
+        return {"format": "shardwright.strategy/1", "mesh": {"axes": [{"name": name, "size": size} for name, size in self.mesh.items()]},
                 "arguments": [entry(a.index) for a in decided],
-                "results": [dict(entry(a.index), index=a.result) for a in decided if a.result is not None],
-                "constraints": self.constraints}
+                "results": [dict(entry(a.index), index=a.result) for a in decided if a.result is not None]}

@@ -8,9 +8,14 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."
 CORPUS = os.path.join(ROOT, "tests", "corpus")
 
 
+# Names say more than dataflow: frozen weights are no data, a cache goes with the batch, a random key with nothing.
+ROLES = ((r"^(params|frozen|state\.params)", "parameter"), (r"^(cache|batch|tokens)", "data"), (r"^(key|rng)", "other"))
+
+
 class Argument:
     def __init__(self, index, name, kind, role, result):
-        self.index, self.name, self.role, self.result = index, name, role, result
+        self.index, self.name, self.result = index, name, result
+        self.role = next((known for pattern, known in ROLES if re.search(pattern, name)), role)
         words = re.fullmatch(r"tensor<(.*)>", kind)[1].split("x") if kind.startswith("tensor<") else [kind]
         self.shape = [int(w) for w in words[:-1] if w.isdigit()]
         self.element = words[-1]
@@ -45,8 +50,12 @@ class Program:
         self.name = name
         self.path = os.path.join(CORPUS, name + ".mlir.zst")
         self.text = read(self.path)
+        own = re.search(r"^  sdy\.mesh @\w+ = <\[([^\]]*)\]", self.text, re.MULTILINE)
+        # A module with shardings of its own is for its own mesh.
+        self.mesh = {axis: int(size) for axis, size in re.findall(r'"(\w+)"=(\d+)', own[1])} if own else None
         # Names, types and roles as every answer lists them; the search itself is none: one evaluation.
-        done = subprocess.run([tool, "search", self.path, "--mesh", "data=2", "--evaluations", "1", "--json"], capture_output=True, text=True)
+        mesh = ",".join("%s=%d" % item for item in (self.mesh or {"data": 2}).items())
+        done = subprocess.run([tool, "search", self.path, "--mesh", mesh, "--evaluations", "1", "--json"], capture_output=True, text=True)
         if done.returncode not in (0, 2):
             raise RuntimeError("%s: %s" % (name, done.stderr.strip()))
         document = json.loads(done.stdout)
@@ -60,6 +69,3 @@ class Program:
     def named(self, pattern):
         """Arguments whose name holds the regular expression."""
         return [a for a in self.arguments if re.search(pattern, a.name) and a.shape]
-
-    def carried(self):
-        return any(a.result is not None for a in self.arguments)
