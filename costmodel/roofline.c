@@ -115,6 +115,6 @@ int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding
 			best = MIN(best, sat_mul(sat_mul(minor, padded(dims[b], rows)), all / dims[a] / dims[b]));
 		}
 	}
-	int64_t per_byte = sat_mul(plain, best) == INT64_MAX ? INT64_MAX : (int64_t)(((__int128)plain * best + all - 1) / all);
-	return MAX(plain, per_byte);
+	__int128 stored = ((__int128)plain * best + all - 1) / all;
+	return stored > INT64_MAX ? INT64_MAX : MAX(plain, (int64_t)stored);
 }

@@ -128,6 +128,7 @@ START_TEST(test_stored_bytes)
 		{fix_type(&f, ELEM_F32, 2, 1024, 1024), 4 << 20},     {fix_type(&f, ELEM_F32, 2, 4096, 1), 4096 * 4},
 		{fix_type(&f, ELEM_F32, 2, 100, 100), 104 * 128 * 4}, {fix_type(&f, ELEM_BF16, 1, 5), 128 * 2},
 		{fix_type(&f, ELEM_F32, 0), 4},                       {fix_type(&f, ELEM_F32, 3, 16, 3, 128), 16 * 3 * 128 * 4},
+		{fix_type(&f, ELEM_F32, 2, 1 << 20, 1 << 14), 64ll << 30},
 	};
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
 		ck_assert_int_eq(device_stored_bytes(&f.dev, t, SHARDING_NONE, type_get(f.m, cases[i].ty)), cases[i].want);
