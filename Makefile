@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity bench bench-search corpus install clean venv
+        check-sanitizers check-valgrind asan tsan fuzz parity bench bench-search bench-methods corpus install clean venv
 all: $(PROGRAMS)
 
 help:
@@ -46,6 +46,7 @@ help:
 ## make parity N=1000   random programs against jaxlib's Shardy passes
 ## make bench           the table of speeds
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
+## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make corpus          mint tests/corpus again from the models
 ## make install         PREFIX=/usr/local
 
@@ -168,6 +169,8 @@ bench: all venv $(BUILD)/bench/bench_core
 BENCH ?=
 bench-search: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/bench/bench_search.py $(BENCH)
+bench-methods: $(BUILD)/bench/bench_search_methods
+	BENCH_SEARCH_METHODS=$< python3 tests/bench/methods.py $(BENCH)
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include

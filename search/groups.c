@@ -103,7 +103,7 @@ void problem_find_groups(problem *pb)
 		pb->group_of[a] = ID_NONE;
 		pval_id v = pb->p->args.p[a];
 		if (!pb->pinned[a] && pval_type(pb->p, v)->rank > 0)
-			list[n++] = pb->n_args <= SINGLE_ARGUMENTS ? (keyed){a, a, a} : (keyed){coarse[v], colour[v], a};
+			list[n++] = pb->n_args <= SINGLE_ARGUMENTS || pb->o->without & WITHOUT_GROUPS ? (keyed){a, a, a} : (keyed){coarse[v], colour[v], a};
 	}
 	free(colour);
 	free(coarse);

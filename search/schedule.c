@@ -195,7 +195,10 @@ static status read_tactics(problem *pb, const cJSON *root, tactic_list *out, dia
 /* One automatic tactic per axis that can cut anything, then a joint polish. */
 static void default_schedule(problem *pb, tactic_list *out)
 {
-	for (uint32_t axis = 0; axis < pb->n_axes; axis++) {
+	uint32_t without = pb->o->without;
+	if (without & WITHOUT_AXIS_TACTICS && !(without & WITHOUT_TREES))
+		vec_push(out, (tactic){.kind = TACTIC_AUTO, .axis_mask = UINT32_MAX, .objective = pb->o->objective, .title = "auto"});
+	for (uint32_t axis = 0; axis < pb->n_axes && !(without & (WITHOUT_AXIS_TACTICS | WITHOUT_TREES)); axis++) {
 		if (axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) == 1)
 			continue;
 		tactic t = {.kind = TACTIC_AUTO, .axis_mask = 1u << axis, .objective = pb->o->objective};
@@ -205,7 +208,8 @@ static void default_schedule(problem *pb, tactic_list *out)
 	}
 	tactic polish = {.kind = TACTIC_POLISH};
 	snprintf(polish.title, sizeof polish.title, "polish");
-	vec_push(out, polish);
+	if (!(without & WITHOUT_POLISH))
+		vec_push(out, polish);
 }
 
 status schedule_read(problem *pb, const char *json, tactic_list *out, diag *d)

@@ -104,8 +104,18 @@ typedef struct search_options {
 	const volatile int *stop; /* nonzero: answer with the best so far */
 	void (*on_event)(void *user, const search_event *e);
 	void *user;
+	uint32_t without; /* parts of the search to leave out, WITHOUT_*: for experiments (tests/bench), 0 otherwise */
 	bool check; /* compare every incremental state with an unmemoised re-execution (slow, for tests) */
 } search_options;
+enum {
+	WITHOUT_GROUPS = 1,        /* every argument decides for itself */
+	WITHOUT_PRIORS = 2,        /* all actions weigh the same */
+	WITHOUT_MERGING = 4,       /* equal states reached in two ways are two nodes */
+	WITHOUT_WORKLIST = 8,      /* actions that change nothing are found out by trying them */
+	WITHOUT_AXIS_TACTICS = 16, /* one automatic tactic over all axes */
+	WITHOUT_TREES = 32,        /* polish only */
+	WITHOUT_POLISH = 64,
+};
 enum { SEARCH_DEFAULT_EVALUATIONS = 4000, SEARCH_DEFAULT_SEED = 1 };
 
 typedef struct baseline_result {

@@ -88,7 +88,7 @@ static uint32_t node_here(tree *t, const uint32_t *path, uint32_t depth)
 	uint64_t hash = evaluator_hash(t->ev);
 	uint32_t id;
 	t->stats.evaluations++;
-	for (uint32_t it = index_first(&t->by_hash, hash); index_next(&t->by_hash, hash, &it, &id);)
+	for (uint32_t it = index_first(&t->by_hash, hash); !(t->pb->o->without & WITHOUT_MERGING) && index_next(&t->by_hash, hash, &it, &id);)
 		if (t->nodes.p[id].hash == hash) {
 			t->stats.hits++;
 			return id;
@@ -114,15 +114,17 @@ static int by_weight(const void *a, const void *b)
 	return x->action < y->action ? -1 : x->action > y->action;
 }
 
+static uint32_t weight_of(const tree *t, uint32_t action) { return t->pb->o->without & WITHOUT_PRIORS ? 1 : t->actions->p[action].weight; }
+
 /* The worklist of this state: what propagation has decided already is not on it. */
 static void expand(tree *t, uint32_t id)
 {
 	uint32_t first = t->edges.n;
 	uint64_t sum = 0;
 	for (uint32_t a = 0; a < t->actions->n; a++)
-		if (evaluator_can(t->ev, &t->actions->p[a])) {
-			vec_push(&t->edges, (edge){.action = a, .child = ID_NONE, .weight = t->actions->p[a].weight});
-			sum += t->actions->p[a].weight;
+		if (t->pb->o->without & WITHOUT_WORKLIST || evaluator_can(t->ev, &t->actions->p[a])) {
+			vec_push(&t->edges, (edge){.action = a, .child = ID_NONE, .weight = weight_of(t, a)});
+			sum += weight_of(t, a);
 		}
 	tree_node *n = &t->nodes.p[id];
 	n->first_edge = first;
@@ -168,12 +170,12 @@ static int64_t rollout(tree *t, uint32_t *path, uint32_t depth)
 	for (uint32_t k = 0; k < steps && depth < TREE_DEPTH; k++) {
 		uint64_t sum = 0;
 		for (uint32_t a = 0; a < t->actions->n; a++)
-			sum += t->actions->p[a].weight;
+			sum += weight_of(t, a);
 		bool moved = false;
 		for (int attempt = 0; attempt < 6 && !moved && sum; attempt++) {
 			uint32_t pick = rng_below(&t->random, (uint32_t)MIN(sum, UINT32_MAX)), a = 0;
-			while (a + 1 < t->actions->n && pick >= t->actions->p[a].weight)
-				pick -= t->actions->p[a++].weight;
+			while (a + 1 < t->actions->n && pick >= weight_of(t, a))
+				pick -= weight_of(t, a++);
 			if (evaluator_decide(t->ev, &t->actions->p[a])) {
 				path[depth++] = a;
 				moved = true;

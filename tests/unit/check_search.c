@@ -279,6 +279,26 @@ START_TEST(roles_and_pairs)
 }
 END_TEST
 
+/* A search without one of its parts is still a search: at least as good as the baselines, within its budget. */
+START_TEST(parts_left_out)
+{
+	for (uint32_t part = 0; part < 8; part++) {
+		fixture f;
+		search_result r;
+		setup(&f, mlp, "x=4,y=2");
+		f.o.evaluations = 400;
+		f.o.without = part ? 1u << (part - 1) : 0;
+		expect_run(&f, &r);
+		ck_assert_uint_le(r.evaluations, 400 + 64);
+		ck_assert_int_eq(r.nodes == 0, f.o.without == WITHOUT_TREES);
+		for (uint32_t b = 0; b < r.baselines.n; b++)
+			ck_assert_int_le(r.cost.runtime_ns, r.baselines.p[b].cost.runtime_ns);
+		search_result_release(&r);
+		teardown(&f);
+	}
+}
+END_TEST
+
 START_TEST(pins_and_forbids)
 {
 	fixture f;
@@ -432,6 +452,7 @@ int main(void)
 	tcase_add_test(t, never_worse_than_baselines);
 	tcase_add_test(t, undo_is_exact);
 	tcase_add_test(t, roles_and_pairs);
+	tcase_add_test(t, parts_left_out);
 	tcase_add_test(t, pins_and_forbids);
 	tcase_add_test(t, schedules);
 	tcase_add_test(t, edges_of_the_problem);
