@@ -39,6 +39,7 @@ struct evaluator {
 	VEC(uint32_t) change_first; /* changes before step i */
 	VEC(uint32_t) dim_log;      /* indices into priority that were set */
 	sharding_id *costed;        /* by pval: what is lowered, with results as the next step needs them */
+	propagation *fresh;         /* for replays */
 };
 
 /* Ids of the copy equal those of the original. */
@@ -101,6 +102,7 @@ evaluator *evaluator_new(const problem *pb)
 	ev->t = table_copy(pb->m->shardings);
 	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	ev->prop = propagation_new(pb->p, ev->t, &po);
+	ev->fresh = propagation_new(pb->p, ev->t, &po);
 	ev->lower = lower_cache_new(pb->p, ev->t);
 	ev->low = lowered_new(pb->p, ev->t);
 	diag d = {0};
@@ -130,6 +132,7 @@ void evaluator_free(evaluator *ev)
 	lowered_free(ev->low);
 	lower_cache_free(ev->lower);
 	propagation_free(ev->prop);
+	propagation_free(ev->fresh);
 	sharding_table_unref(ev->t);
 	free(ev->val_hash);
 	free(ev->decided);
@@ -383,8 +386,8 @@ uint32_t evaluator_targets(const evaluator *ev, uint32_t at, const action_target
 	return end - first;
 }
 
-/* The evaluator's table and the module's have different ids: translate by content. Meshes have equal ids. */
-static sharding_id export_sharding(const evaluator *ev, sharding_id id, uint32_t arg)
+/* What the answer says of an argument, in any table that has the evaluator's meshes under the same ids. */
+static sharding_id export_sharding(const evaluator *ev, sharding_id id, uint32_t arg, sharding_table *into)
 {
 	if (id == SHARDING_NONE)
 		return SHARDING_NONE;
@@ -394,12 +397,12 @@ static sharding_id export_sharding(const evaluator *ev, sharding_id id, uint32_t
 		uint8_t p = ev->priority[arg * MAX_RANK + d];
 		e.dims[d].priority = e.dims[d].axes.n && p != PRIORITY_UNSET && p > 0 ? (int16_t)p : -1;
 	}
-	return sharding_intern(ev->pb->m->shardings, &e);
+	return sharding_intern(into, &e);
 }
 
 sharding_id evaluator_arg(evaluator *ev, uint32_t arg)
 {
-	return export_sharding(ev, propagation_shardings(ev->prop)[ev->pb->p->args.p[arg]], arg);
+	return export_sharding(ev, propagation_shardings(ev->prop)[ev->pb->p->args.p[arg]], arg, ev->pb->m->shardings);
 }
 
 void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out)
@@ -416,6 +419,58 @@ void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out)
 		if (out->args[a] != SHARDING_NONE && pb->result_of_arg[a] >= 0)
 			out->results[pb->result_of_arg[a]] = out->args[a];
 	}
+}
+
+/* The strategy's shardings, as strategy_apply would write them into the module. */
+static int16_t annotate(evaluator *ev)
+{
+	const problem *pb = ev->pb;
+	int16_t last = -1;
+	propagation_reset(ev->fresh);
+	for (uint32_t a = 0; a < pb->n_args; a++) {
+		pval_id v = pb->p->args.p[a];
+		sharding_id id = propagation_shardings(ev->fresh)[v];
+		if (ev->decided[a] && !pb->pinned[a])
+			propagation_set(ev->fresh, v, id = export_sharding(ev, propagation_shardings(ev->prop)[v], a, ev->t));
+		if (id == SHARDING_NONE || !ev->decided[a])
+			continue;
+		for (uint32_t d = 0; d < sharding_get(ev->t, id)->rank; d++)
+			last = MAX(last, sharding_get(ev->t, id)->dims[d].priority);
+		if (pb->result_of_arg[a] >= 0)
+			propagation_set(ev->fresh, pb->p->results.p[pb->result_of_arg[a]], id);
+	}
+	return last > 0 ? last : -1;
+}
+
+void evaluator_replay(evaluator *ev, cost *out)
+{
+	const problem *pb = ev->pb;
+	sharding_id *at = propagation_shardings(ev->fresh), *pins = xcalloc(pb->n_results + 1, sizeof *pins);
+	for (int round = 0;; round++) {
+		int16_t late = annotate(ev);
+		for (uint32_t r = 0; r < pb->n_results; r++)
+			if (pins[r] != SHARDING_NONE)
+				propagation_set(ev->fresh, pb->p->results.p[r], pins[r]);
+		propagation_run(ev->fresh);
+		bool settled = true;
+		for (uint32_t a = 0; a < pb->n_args; a++) {
+			int32_t r = pb->result_of_arg[a];
+			if (r < 0)
+				continue;
+			pval_id av = pb->p->args.p[a], rv = pb->p->results.p[r];
+			if (!sharding_same_axes(ev->t, at[av], at[rv])) {
+				pins[r] = sharding_pin(ev->t, pb->mesh, at[av], pval_type(pb->p, av)->rank, late);
+				settled = false;
+			}
+		}
+		if (settled || round == REPLAY_ROUNDS)
+			break;
+	}
+	free(pins);
+	memcpy(ev->costed, at, pb->p->vals.n * sizeof *ev->costed);
+	program_trim_io(pb->p, ev->t, ev->costed);
+	lower_program(ev->lower, ev->costed, LEVEL_COMPILED, pb->o->device->target, ev->low);
+	simulate(ev->sim, ev->low, out);
 }
 
 bool evaluator_self_check(evaluator *ev, const plan *pl)

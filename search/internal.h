@@ -113,6 +113,8 @@ uint64_t evaluator_hash(const evaluator *ev);
 void evaluator_cost(evaluator *ev, cost *out);
 /* From the start: decides the whole plan (decisions that no longer apply are dropped from it) and costs it. */
 void evaluator_run(evaluator *ev, plan *pl, cost *out);
+/* Cost of the present state as a replay will find it: one fresh propagation of the strategy's annotations. */
+void evaluator_replay(evaluator *ev, cost *out);
 /* The strategy of the decisions now on the evaluator, shardings in the module's table. */
 void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out);
 /* Shardings of main's arguments now, as ids of the module's table. */
@@ -130,6 +132,10 @@ mesh_id module_own_mesh(const module *m, mesh_id wanted);
 
 /* ---------------------------------------------------------------- replay.c */
 
+enum { REPLAY_ROUNDS = 3 };
+/* The axes of a sharding, every dim closed, with one priority for the dims that have axes: how a result is pinned. */
+sharding_id sharding_pin(sharding_table *t, mesh_id mesh, sharding_id id, uint32_t rank, int16_t priority);
+bool sharding_same_axes(const sharding_table *t, sharding_id a, sharding_id b);
 /* Replays a strategy on the original module; pins results of undecided donated arguments to what their argument got
  * (iterated until it holds), writing them into s. *allowed: no argument ended with a forbidden axis. */
 status replay_strategy(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, diag *d) MUST_USE;
@@ -157,9 +163,23 @@ tree_stats tree_statistics(const tree *t);
 
 /* ---------------------------------------------------------------- polish.c */
 
-/* Best neighbour descent from a plan; returns evaluations used. */
-uint64_t polish_plan(evaluator *ev, const problem *pb, plan *pl, score *best, cost *best_cost, const action_list *actions, uint64_t evaluations,
-                     uint64_t seed, bool (*stop)(void *), void *stop_arg);
+typedef struct polisher polisher;
+typedef struct polish_best {
+	bool set;
+	plan pl;
+	score s;
+	cost c;
+	uint64_t hash;
+} polish_best;
+/* A chain of plans that starts at one. recipes: plans on a single axis, ways to use it. All arguments must outlive it; ev is
+ * exclusively its own. */
+polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, const action_list *actions, const plan *recipes, uint32_t n_recipes, uint64_t seed);
+void polisher_free(polisher *ps);
+/* Walks until so many more states were evaluated. heat: by how many millionths a step may be worse than where it starts.
+ * Returns evaluations used. */
+uint64_t polisher_walk(polisher *ps, uint64_t evaluations, uint32_t heat, bool (*stop)(void *), void *stop_arg);
+void polisher_go_to(polisher *ps, const plan *pl);
+const polish_best *polisher_best(const polisher *ps);
 
 /* ---------------------------------------------------------------- baselines.c */
 void baseline_plan(const problem *pb, const char *name, plan *out);

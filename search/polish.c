@@ -1,178 +1,284 @@
-/* Joint polish: tactics that take one axis at a time can end in data parallelism on every axis, so the whole plan is
- * revisited: each decision dropped, moved to another axis, brought forward or replaced, axes exchanged throughout, new
- * decisions added. Neighbours are tried in a random order, a handful at a time; when a handful holds an improvement, its best
- * becomes the plan. (Taking the first improvement wanders off along small ones, looking at all neighbours costs too much.) */
+/* Joint polish: tactics that take one axis at a time can end in data parallelism on every axis, so whole plans are
+ * revisited over all axes at once. A chain walks from plan to neighbouring plan: decisions are dropped, added, replaced,
+ * moved to another axis or to another place in the order, axes are exchanged, and an axis takes over all that is decided on
+ * another one, or one of the ways to use an axis that the tactics found. Threshold accepting (Dueck and Scheuer 1990): a
+ * neighbour that is worse is taken too while the heat allows it, so that the chain leaves the local optimum it started in. */
 #include "search/internal.h"
 
 #include <stdlib.h>
 
-enum { HANDFUL = 16 };
+enum { PPM = 1000000, IDLE_MOVES = 64 /* moves that change nothing, per evaluation: then the chain is done */ };
 
-typedef struct polisher {
+typedef struct seen_state {
+	uint64_t hash;
+	cost c;
+	bool replayed;
+} seen_state;
+
+struct polisher {
 	evaluator *ev;
 	const problem *pb;
-	plan best, trial;
-	score best_score;
-	cost best_cost;
-	bool improved;
-	uint64_t used, limit;
-	index_map seen;
-	uint64_t here, best_hash; /* states of the plan whose neighbours are tried, and of the best one */
-	bool (*stop)(void *);
-	void *stop_arg;
-} polisher;
+	const action_list *actions;
+	const plan *recipes;
+	uint32_t n_recipes;
+	uint64_t weight_sum;
+	rng random;
+	plan here, trial;
+	uint64_t here_hash;
+	int64_t here_energy;
+	polish_best best;
+	index_map index;
+	VEC(seen_state) seen;
+};
 
-static bool out_of_budget(const polisher *ps) { return ps->used >= ps->limit || (ps->stop && ps->stop(ps->stop_arg)); }
-
-/* Costs a plan and keeps it when it beats everything so far. */
-static void consider(polisher *ps, plan *candidate)
+/* What the walk goes down on: the objective, growing with every byte over the limit. */
+static int64_t energy_of(const problem *pb, const cost *c)
 {
-	evaluator_run(ps->ev, candidate, NULL);
-	uint64_t h = evaluator_hash(ps->ev);
-	uint32_t id;
-	if (h == ps->here)
-		return; /* the decision does not apply or changes nothing: no new state */
-	ps->used++;
-	uint32_t it = index_first(&ps->seen, h);
-	if (index_next(&ps->seen, h, &it, &id))
+	int64_t base = pb->objective == OBJECTIVE_MEMORY ? c->peak_bytes : c->runtime_ns;
+	if (c->peak_bytes <= pb->memory_limit)
+		return base;
+	double over = (double)c->peak_bytes / (double)MAX(pb->memory_limit, 1);
+	return (int64_t)MIN((double)base * (1.2 + 4 * (over - 1)), 4e18);
+}
+
+/* ---------------------------------------------------------------- moves */
+
+static void drop_at(plan *t, uint32_t at)
+{
+	t->n--;
+	memmove(&t->decisions[at], &t->decisions[at + 1], (t->n - at) * sizeof *t->decisions);
+	memmove(&t->tactics[at], &t->tactics[at + 1], (t->n - at) * sizeof *t->tactics);
+}
+
+static void insert_at(plan *t, uint32_t at, const action *a, const char *tactic)
+{
+	if (t->n == MAX_PLAN)
 		return;
-	index_add(&ps->seen, h, 1);
-	cost c;
-	evaluator_cost(ps->ev, &c);
-	score s = score_of(ps->pb, &c);
-	if (score_less(s, ps->best_score)) {
-		ps->best = *candidate;
-		ps->best_score = s;
-		ps->best_cost = c;
-		ps->best_hash = h;
-		ps->improved = true;
-	}
+	memmove(&t->decisions[at + 1], &t->decisions[at], (t->n - at) * sizeof *t->decisions);
+	memmove(&t->tactics[at + 1], &t->tactics[at], (t->n - at) * sizeof *t->tactics);
+	t->decisions[at] = *a;
+	t->tactics[at] = tactic;
+	t->n++;
 }
 
-static void retarget(polisher *ps, action *a, uint32_t axis)
+static action on_axis(const problem *pb, const action *a, uint32_t axis)
 {
+	action moved = *a;
 	if (a->on_role)
-		*a = *action_of_role(ps->pb, a->role, axis);
-	else
-		a->axis = axis;
+		return *action_of_role(pb, a->role, axis);
+	moved.axis = axis;
+	return moved;
 }
 
-typedef enum move_kind { MOVE_DROP, MOVE_AXIS, MOVE_EXCHANGE, MOVE_FORWARD, MOVE_ADD, MOVE_REPLACE } move_kind;
-typedef struct move {
-	move_kind kind;
-	uint32_t at, by; /* decision; axis, other axis or action */
-} move;
-
-/* All neighbours of a plan. Drops and additions that the worklist forbids fall out when they are tried. */
-static uint32_t list_moves(const polisher *ps, const plan *pl, const action_list *actions, move *out)
+/* A decision that may be changed; ID_NONE when the one picked may not. */
+static uint32_t pick_free(polisher *ps, const plan *t)
 {
-	uint32_t n = 0, axes = ps->pb->n_axes;
-	for (uint32_t i = 0; i < pl->n; i++) {
-		if (pl->decisions[i].fixed)
-			continue;
-		out[n++] = (move){MOVE_DROP, i, 0};
-		if (i + 1 < pl->n && !pl->decisions[i + 1].fixed)
-			out[n++] = (move){MOVE_FORWARD, i, 0};
-		for (uint32_t axis = 0; axis < axes; axis++)
-			if (axis != pl->decisions[i].axis)
-				out[n++] = (move){MOVE_AXIS, i, axis};
-		for (uint32_t k = 0; k < actions->n; k++)
-			out[n++] = (move){MOVE_REPLACE, i, k};
+	if (!t->n)
+		return ID_NONE;
+	uint32_t at = rng_below(&ps->random, t->n);
+	return t->decisions[at].fixed ? ID_NONE : at;
+}
+
+/* The end, or any place behind the fixed decisions, which stay in front. */
+static uint32_t pick_place(polisher *ps, const plan *t)
+{
+	uint32_t first = 0;
+	while (first < t->n && t->decisions[first].fixed)
+		first++;
+	return rng_below(&ps->random, 2) ? t->n : first + rng_below(&ps->random, t->n - first + 1);
+}
+
+static const action *pick_action(polisher *ps)
+{
+	uint64_t pick = rng_next(&ps->random) % ps->weight_sum;
+	uint32_t a = 0;
+	while (pick >= ps->actions->p[a].weight)
+		pick -= ps->actions->p[a++].weight;
+	return &ps->actions->p[a];
+}
+
+static void clear_axis(plan *t, uint32_t axis)
+{
+	for (uint32_t i = t->n; i-- > 0;)
+		if (t->decisions[i].axis == axis && !t->decisions[i].fixed)
+			drop_at(t, i);
+}
+
+static void add_recipe(polisher *ps, plan *t, uint32_t axis)
+{
+	if (!ps->n_recipes)
+		return;
+	const plan *recipe = &ps->recipes[rng_below(&ps->random, ps->n_recipes)];
+	if (rng_below(&ps->random, 3))
+		clear_axis(t, axis);
+	uint32_t place = pick_place(ps, t);
+	for (uint32_t i = 0; i < recipe->n; i++) {
+		action a = on_axis(ps->pb, &recipe->decisions[i], axis);
+		insert_at(t, place + i, &a, recipe->tactics[i]);
 	}
-	for (uint32_t a = 0; a < axes; a++)
-		for (uint32_t b = a + 1; b < axes; b++)
-			out[n++] = (move){MOVE_EXCHANGE, a, b};
-	for (uint32_t k = 0; k < actions->n && pl->n < MAX_PLAN; k++)
-		out[n++] = (move){MOVE_ADD, pl->n, k};
-	return n;
 }
 
-static uint32_t most_moves(const polisher *ps, const action_list *actions)
+/* The axis does what another one does, next to it in the order. */
+static void imitate_axis(polisher *ps, plan *t, uint32_t axis, uint32_t other)
 {
-	uint32_t axes = ps->pb->n_axes;
-	return MAX_PLAN * (2 + axes + actions->n) + axes * axes + actions->n;
+	clear_axis(t, axis);
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->decisions[i].axis == other) {
+			action a = on_axis(ps->pb, &t->decisions[i], axis);
+			a.fixed = false;
+			insert_at(t, i + 1, &a, t->tactics[i]);
+			i++;
+		}
 }
 
-static void apply_move(polisher *ps, const plan *from, const action_list *actions, move mv)
+static void exchange_axes(polisher *ps, plan *t, uint32_t axis, uint32_t other)
+{
+	for (uint32_t i = 0; i < t->n; i++) {
+		uint32_t has = t->decisions[i].axis;
+		if (!t->decisions[i].fixed && (has == axis || has == other))
+			t->decisions[i] = on_axis(ps->pb, &t->decisions[i], has == axis ? other : axis);
+	}
+}
+
+typedef enum move_kind { MOVE_ADD, MOVE_DROP, MOVE_REPLACE, MOVE_AXIS, MOVE_PLACE, MOVE_RECIPE, MOVE_IMITATE, MOVE_EXCHANGE, MOVE_COUNT } move_kind;
+static const uint8_t move_share[MOVE_COUNT] = {
+	[MOVE_ADD] = 30, [MOVE_DROP] = 15, [MOVE_REPLACE] = 15, [MOVE_AXIS] = 8, [MOVE_PLACE] = 7, [MOVE_RECIPE] = 10, [MOVE_IMITATE] = 7, [MOVE_EXCHANGE] = 8}; /* of 100 */
+
+/* A random neighbour of the plan into trial; false when the move picked has nothing to work on. */
+static bool propose(polisher *ps)
 {
 	plan *t = &ps->trial;
-	*t = *from;
-	switch (mv.kind) {
-	case MOVE_DROP:
-		t->n--;
-		memmove(&t->decisions[mv.at], &t->decisions[mv.at + 1], (t->n - mv.at) * sizeof *t->decisions);
-		memmove(&t->tactics[mv.at], &t->tactics[mv.at + 1], (t->n - mv.at) * sizeof *t->tactics);
-		break;
-	case MOVE_FORWARD: {
-		action swap = t->decisions[mv.at];
-		const char *tactic = t->tactics[mv.at];
-		t->decisions[mv.at] = t->decisions[mv.at + 1];
-		t->tactics[mv.at] = t->tactics[mv.at + 1];
-		t->decisions[mv.at + 1] = swap;
-		t->tactics[mv.at + 1] = tactic;
-		break;
-	}
-	case MOVE_AXIS:
-		retarget(ps, &t->decisions[mv.at], mv.by);
-		break;
-	case MOVE_EXCHANGE:
-		for (uint32_t i = 0; i < t->n; i++) {
-			uint32_t axis = from->decisions[i].axis;
-			if (from->decisions[i].fixed)
-				continue;
-			if (axis == mv.at || axis == mv.by)
-				retarget(ps, &t->decisions[i], axis == mv.at ? mv.by : mv.at);
-		}
-		break;
+	uint32_t axes = ps->pb->n_axes, pick = rng_below(&ps->random, 100), axis = rng_below(&ps->random, axes), other = rng_below(&ps->random, axes), at = ID_NONE;
+	move_kind kind = MOVE_ADD;
+	while (pick >= move_share[kind])
+		pick -= move_share[kind++];
+	*t = ps->here;
+	if (kind >= MOVE_DROP && kind <= MOVE_PLACE && (at = pick_free(ps, t)) == ID_NONE)
+		return false;
+	if ((kind == MOVE_IMITATE || kind == MOVE_EXCHANGE) && axis == other)
+		return false;
+	switch (kind) {
 	case MOVE_ADD:
-		t->n++;
-		/* fall through */
+		insert_at(t, pick_place(ps, t), pick_action(ps), "polish");
+		break;
+	case MOVE_DROP:
+		drop_at(t, at);
+		break;
 	case MOVE_REPLACE:
-		t->decisions[mv.at] = actions->p[mv.by];
-		t->tactics[mv.at] = "polish";
+		t->decisions[at] = *pick_action(ps);
+		t->tactics[at] = "polish";
+		break;
+	case MOVE_AXIS:
+		t->decisions[at] = on_axis(ps->pb, &t->decisions[at], axis);
+		break;
+	case MOVE_PLACE: {
+		action a = t->decisions[at];
+		const char *tactic = t->tactics[at];
+		drop_at(t, at);
+		insert_at(t, pick_place(ps, t), &a, tactic);
 		break;
 	}
+	case MOVE_RECIPE:
+		add_recipe(ps, t, axis);
+		break;
+	case MOVE_IMITATE:
+		imitate_axis(ps, t, axis, other);
+		break;
+	default:
+		exchange_axes(ps, t, axis, other);
+	}
+	return true;
 }
 
-uint64_t polish_plan(evaluator *ev, const problem *pb, plan *pl, score *best, cost *best_cost, const action_list *actions, uint64_t evaluations,
-                     uint64_t seed, bool (*stop)(void *), void *stop_arg)
+/* ---------------------------------------------------------------- walking */
+
+/* The evaluator's present state, costed once. */
+static seen_state *state_here(polisher *ps, uint64_t hash)
+{
+	uint32_t id;
+	for (uint32_t it = index_first(&ps->index, hash); index_next(&ps->index, hash, &it, &id);)
+		if (ps->seen.p[id].hash == hash)
+			return &ps->seen.p[id];
+	seen_state s = {.hash = hash};
+	evaluator_cost(ps->ev, &s.c);
+	index_add(&ps->index, hash, ps->seen.n);
+	vec_push(&ps->seen, s);
+	return &ps->seen.p[ps->seen.n - 1];
+}
+
+/* A new best has to hold in a replay: from then on the state costs what the replay says. */
+static void note_best(polisher *ps, const plan *pl, seen_state *state)
+{
+	if (ps->best.set && !score_less(score_of(ps->pb, &state->c), ps->best.s))
+		return;
+	if (!state->replayed) {
+		evaluator_replay(ps->ev, &state->c);
+		state->replayed = true;
+	}
+	score s = score_of(ps->pb, &state->c);
+	if (!ps->best.set || score_less(s, ps->best.s))
+		ps->best = (polish_best){.pl = *pl, .s = s, .c = state->c, .hash = state->hash, .set = true};
+}
+
+void polisher_go_to(polisher *ps, const plan *pl)
+{
+	ps->here = *pl;
+	evaluator_run(ps->ev, &ps->here, NULL);
+	ps->here_hash = evaluator_hash(ps->ev);
+	seen_state *state = state_here(ps, ps->here_hash);
+	note_best(ps, &ps->here, state);
+	ps->here_energy = energy_of(ps->pb, &state->c);
+}
+
+polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, const action_list *actions, const plan *recipes, uint32_t n_recipes, uint64_t seed)
 {
 	polisher *ps = xcalloc(1, sizeof *ps);
-	*ps = (polisher){.ev = ev, .pb = pb, .limit = evaluations, .stop = stop, .stop_arg = stop_arg};
-	rng random;
-	rng_seed(&random, seed, 77);
-	ps->best = *pl;
-	evaluator_run(ev, &ps->best, &ps->best_cost);
-	ps->best_score = score_of(pb, &ps->best_cost);
-	ps->used = 1;
-	ps->best_hash = ps->here = evaluator_hash(ev);
-	index_add(&ps->seen, ps->here, 1);
-	plan *from = xmalloc(sizeof *from);
-	move *moves = xmalloc(most_moves(ps, actions) * sizeof *moves);
-	do {
-		ps->improved = false;
-		ps->here = ps->best_hash;
-		*from = ps->best;
-		uint64_t handful = ps->used + HANDFUL;
-		for (uint32_t left = list_moves(ps, from, actions, moves); left > 0 && !out_of_budget(ps); left--) {
-			if (ps->used >= handful) {
-				if (ps->improved)
-					break;
-				handful += HANDFUL;
-			}
-			uint32_t pick = rng_below(&random, left);
-			apply_move(ps, from, actions, moves[pick]);
-			moves[pick] = moves[left - 1];
-			consider(ps, &ps->trial);
-		}
-	} while (ps->improved && ps->used < ps->limit);
-	*pl = ps->best;
-	*best = ps->best_score;
-	*best_cost = ps->best_cost;
-	uint64_t used = ps->used;
-	free(from);
-	free(moves);
-	index_release(&ps->seen);
+	ps->ev = ev;
+	ps->pb = pb;
+	ps->actions = actions;
+	ps->recipes = recipes;
+	ps->n_recipes = n_recipes;
+	for (uint32_t a = 0; a < actions->n; a++)
+		ps->weight_sum += actions->p[a].weight;
+	rng_seed(&ps->random, seed, 77);
+	polisher_go_to(ps, start);
+	return ps;
+}
+
+void polisher_free(polisher *ps)
+{
+	if (!ps)
+		return;
+	index_release(&ps->index);
+	vec_release(&ps->seen);
 	free(ps);
+}
+
+const polish_best *polisher_best(const polisher *ps) { return &ps->best; }
+
+uint64_t polisher_walk(polisher *ps, uint64_t evaluations, uint32_t heat, bool (*stop)(void *), void *stop_arg)
+{
+	uint64_t used = 0, idle = 0;
+	if (!ps->weight_sum)
+		return 0;
+	while (used < evaluations && idle++ < IDLE_MOVES * evaluations && !(stop && stop(stop_arg))) {
+		if (!propose(ps))
+			continue;
+		evaluator_run(ps->ev, &ps->trial, NULL);
+		uint64_t hash = evaluator_hash(ps->ev);
+		if (hash == ps->here_hash)
+			continue; /* the decision does not apply or changes nothing */
+		used++;
+		seen_state *state = state_here(ps, hash);
+		note_best(ps, &ps->trial, state);
+		int64_t energy = energy_of(ps->pb, &state->c);
+		/* u * u: small steps up are taken more often than large ones. */
+		uint64_t u = rng_below(&ps->random, 1001), allowance = (uint64_t)heat * u / 1000 * u / 1000;
+		if ((double)energy <= (double)ps->here_energy * (1 + (double)allowance / PPM)) {
+			ps->here = ps->trial;
+			ps->here_hash = hash;
+			ps->here_energy = energy;
+		}
+	}
 	return used;
 }

@@ -8,12 +8,11 @@ status search_replay(const module *annotated, const device *dev, const char *con
 	return simulate_module(annotated, dev, axis_links, out, NULL, d);
 }
 
-/* The axes of a sharding, every dim closed, with one priority for the dims that have axes: how a result is pinned. */
-static sharding_id as_pin(sharding_table *t, mesh_id mesh, sharding_id id, const type *ty, int16_t priority)
+sharding_id sharding_pin(sharding_table *t, mesh_id mesh, sharding_id id, uint32_t rank, int16_t priority)
 {
 	sharding_edit e;
 	if (id == SHARDING_NONE)
-		sharding_edit_init(&e, mesh, ty->rank, true);
+		sharding_edit_init(&e, mesh, rank, true);
 	else
 		sharding_to_edit(t, id, &e);
 	for (uint32_t i = 0; i < e.rank; i++) {
@@ -24,7 +23,18 @@ static sharding_id as_pin(sharding_table *t, mesh_id mesh, sharding_id id, const
 	return sharding_intern(t, &e);
 }
 
-static bool same_axes(sharding_table *t, mesh_id mesh, sharding_id a, sharding_id b, const type *ty) { return as_pin(t, mesh, a, ty, -1) == as_pin(t, mesh, b, ty, -1); }
+static axes axes_of_dim(const sharding_table *t, sharding_id id, uint32_t d) { return id == SHARDING_NONE ? (axes){0} : sharding_dim(sharding_get(t, id), d); }
+
+bool sharding_same_axes(const sharding_table *t, sharding_id a, sharding_id b)
+{
+	if (a == b)
+		return true;
+	uint32_t rank = sharding_get(t, a != SHARDING_NONE ? a : b)->rank;
+	for (uint32_t d = 0; d < rank; d++)
+		if (!axes_equal(axes_of_dim(t, a, d), axes_of_dim(t, b, d)))
+			return false;
+	return true;
+}
 
 /* The latest priority of the strategy: a pinned result only records what the decisions led to, so it comes with the last. */
 static int16_t last_priority(const sharding_table *t, const strategy *s)
@@ -40,7 +50,6 @@ static int16_t last_priority(const sharding_table *t, const strategy *s)
 
 status replay_strategy(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, diag *d)
 {
-	enum { MAX_ROUNDS = 3 };
 	sharding_table *t = pb->m->shardings;
 	int16_t late = last_priority(t, s);
 	for (int round = 0;; round++) {
@@ -60,16 +69,15 @@ status replay_strategy(const problem *pb, const module *original, strategy *s, c
 				if (r < 0)
 					continue;
 				pval_id av = ev.p->args.p[a], rv = ev.p->results.p[r];
-				const type *ty = pval_type(ev.p, av);
-				if (!same_axes(t, pb->mesh, ev.shardings[av], ev.shardings[rv], ty)) {
-					s->results[r] = as_pin(t, pb->mesh, ev.shardings[av], ty, late);
+				if (!sharding_same_axes(t, ev.shardings[av], ev.shardings[rv])) {
+					s->results[r] = sharding_pin(t, pb->mesh, ev.shardings[av], pval_type(ev.p, av)->rank, late);
 					settled = false;
 				}
 			}
 			evaluation_release(&ev);
 		}
 		module_free(annotated);
-		if (st != ST_OK || settled || round == MAX_ROUNDS)
+		if (st != ST_OK || settled || round == REPLAY_ROUNDS)
 			return st;
 	}
 }

@@ -173,6 +173,11 @@ static status try_plan(runner *r, plan *pl, const char *tactic, diag *d)
 	r->out->replays++;
 	bool allowed;
 	status st = replay_strategy(&r->pb, r->base, &s, &replayed, &allowed, d);
+	if (getenv("SW_DEBUG_REPLAY")) {
+		cost quick;
+		evaluator_replay(r->ev[0], &quick);
+		fprintf(stderr, "%s incremental %ld quick %ld replay %ld\n", tactic, incremental.runtime_ns, quick.runtime_ns, replayed.runtime_ns);
+	}
 	if (st == ST_OK && allowed && score_less(score_final(&r->pb, &replayed), r->best_score)) {
 		take_incumbent(r, &s, &replayed, tactic);
 		r->best_plan = *pl;
@@ -383,44 +388,27 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
 	return ST_OK;
 }
 
-/* A plan under polish. */
-typedef struct piece {
-	plan pl;
-	score s;
-	cost c;
-} piece;
 typedef struct workshop {
 	runner *r;
+	polisher *chains[LOGICAL_TREES];
+	uint64_t part, used[LOGICAL_TREES];
+	uint32_t heat;
+	const plan *starts[LOGICAL_TREES];
 	const action_list *actions;
-	piece **pieces;
-	uint64_t budget, seed, used[LOGICAL_TREES];
+	const plan *recipes;
+	uint32_t n_recipes;
 } workshop;
 
-static void polish_one(void *user, int i)
+static void open_chain(void *user, int i)
 {
 	workshop *w = user;
-	piece *pc = w->pieces[i];
-	w->used[i] = polish_plan(w->r->ev[i], &w->r->pb, &pc->pl, &pc->s, &pc->c, w->actions, w->budget, w->seed + (uint64_t)i, should_stop, w->r);
+	w->chains[i] = polisher_new(w->r->ev[i], &w->r->pb, w->starts[i], w->actions, w->recipes, w->n_recipes, w->r->o.seed + 1000 * (uint64_t)i);
 }
 
-static int by_piece_score(const void *a, const void *b)
+static void walk_chain(void *user, int i)
 {
-	const piece *x = *(piece *const *)a, *y = *(piece *const *)b;
-	return score_less(x->s, y->s) ? -1 : score_less(y->s, x->s) ? 1 : x < y ? -1 : x > y;
-}
-
-/* Polishes n pieces side by side, as many at a time as there are evaluators, in a fixed order. */
-static void polish_all(runner *r, const action_list *actions, piece **pieces, uint32_t n, uint64_t budget_each, uint64_t seed)
-{
-	for (uint32_t from = 0; from < n; from += LOGICAL_TREES) {
-		uint32_t count = MIN(n - from, (uint32_t)LOGICAL_TREES);
-		workshop w = {.r = r, .actions = actions, .pieces = pieces + from, .budget = budget_each, .seed = seed + from};
-		parallel_for((int)count, r->threads, polish_one, &w);
-		for (uint32_t i = 0; i < count; i++)
-			r->out->evaluations += w.used[i];
-		tell(r, false, "polish");
-	}
-	qsort(pieces, n, sizeof *pieces, by_piece_score);
+	workshop *w = user;
+	w->used[i] = polisher_walk(w->chains[i], w->part, w->heat, should_stop, w->r);
 }
 
 static bool same_plan(const plan *a, const plan *b)
@@ -432,51 +420,100 @@ static bool same_plan(const plan *a, const plan *b)
 	return same;
 }
 
-static void add_start(piece *list, uint32_t *n, const plan *pl)
+static void add_plan(plan *list, uint32_t *n, uint32_t limit, const plan *pl)
 {
 	for (uint32_t i = 0; i < *n; i++)
-		if (same_plan(&list[i].pl, pl))
+		if (same_plan(&list[i], pl))
 			return;
-	list[(*n)++].pl = *pl;
+	if (*n < limit)
+		list[(*n)++] = *pl;
 }
 
-/* Two families of starts: what the search has so far, and the baselines, which lie elsewhere in the space. Each start
- * gets a part of the budget; then the best of either family share the rest, so that one family's head start does not
- * end the other. */
+/* How each plan at hand uses each axis, on axis 0: what the polish may do with any axis. */
+static void add_recipes(const runner *r, plan *list, uint32_t *n, uint32_t limit, const plan *from)
+{
+	plan *own = xmalloc(sizeof *own);
+	for (uint32_t axis = 0; axis < r->pb.n_axes; axis++) {
+		own->n = 0;
+		for (uint32_t i = 0; i < from->n; i++)
+			if (from->decisions[i].axis == axis) {
+				action a = from->decisions[i];
+				a = a.on_role ? *action_of_role(&r->pb, a.role, 0) : a;
+				a.axis = 0;
+				a.fixed = false;
+				own->decisions[own->n] = a;
+				own->tactics[own->n++] = from->tactics[i];
+			}
+		if (own->n)
+			add_plan(list, n, limit, own);
+	}
+	free(own);
+}
+
+enum { POLISH_ROUNDS = 12, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 1 + MAX_BASES + 3 };
+
+static int chain_by_score(const void *a, const void *b)
+{
+	const polish_best *x = *(const polish_best *const *)a, *y = *(const polish_best *const *)b;
+	return score_less(x->s, y->s) ? -1 : score_less(y->s, x->s) ? 1 : x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
 static status run_polish(runner *r, uint64_t budget, diag *d)
 {
 	static const char *const starts_of[] = {"data_parallel", "zero2", "zero3"};
-	enum { MAX_STARTS = 1 + MAX_BASES + 3, FINALISTS = LOGICAL_TREES / 2 };
 	action_list actions = {0};
 	actions_make(&r->pb, UINT32_MAX, NULL, &actions);
 	actions_split(&r->pb, UINT32_MAX, &actions);
-	piece *start = xcalloc(MAX_STARTS, sizeof *start), *order[MAX_STARTS], *last[LOGICAL_TREES];
-	uint32_t found = 0, n, finalists = 0;
+	plan *starts = xcalloc(MAX_STARTS, sizeof *starts), *recipes = xcalloc(MAX_RECIPES, sizeof *recipes), *baseline = xmalloc(sizeof *baseline);
+	uint32_t n = 0, n_recipes = 0;
 	if (r->has_plan)
-		add_start(start, &found, &r->best_plan);
+		add_plan(starts, &n, MAX_STARTS, &r->best_plan);
 	for (uint32_t i = 0; i < r->n_bases; i++)
-		add_start(start, &found, &r->bases[i]);
-	n = found;
-	plan *baseline = xmalloc(sizeof *baseline);
-	for (uint32_t i = 0; i < COUNT_OF(starts_of) && !r->user->schedule_json; i++) {
+		add_plan(starts, &n, MAX_STARTS, &r->bases[i]);
+	for (uint32_t i = 0; i < n; i++)
+		add_recipes(r, recipes, &n_recipes, MAX_RECIPES, &starts[i]);
+	for (uint32_t i = 0; i < COUNT_OF(starts_of); i++) {
 		baseline_plan(&r->pb, starts_of[i], baseline);
-		add_start(start, &n, baseline);
+		add_recipes(r, recipes, &n_recipes, MAX_RECIPES, baseline);
+		if (!r->user->schedule_json)
+			add_plan(starts, &n, MAX_STARTS, baseline);
 	}
 	free(baseline);
-	for (uint32_t i = 0; i < n; i++)
-		order[i] = &start[i];
-	polish_all(r, &actions, order, n, budget / 2 / n + 1, r->o.seed);
-	for (int family = 0; family < 2; family++)
-		for (uint32_t i = 0, taken = 0; i < n && taken < FINALISTS; i++)
-			if ((order[i] >= &start[found]) == family) {
-				last[finalists++] = order[i];
-				taken++;
-			}
-	polish_all(r, &actions, last, finalists, budget / 2 / finalists + 1, r->o.seed + 1000);
+	workshop w = {.r = r, .actions = &actions, .recipes = recipes, .n_recipes = n_recipes};
+	for (uint32_t i = 0; i < LOGICAL_TREES; i++)
+		w.starts[i] = &starts[i % n];
+	parallel_for(LOGICAL_TREES, r->threads, open_chain, &w);
+	const polish_best *order[LOGICAL_TREES];
+	uint64_t used = 0;
+	for (uint32_t round = 0; round < POLISH_ROUNDS && !should_stop(r); round++) {
+		uint32_t left = POLISH_ROUNDS - round;
+		w.part = (budget - MIN(used, budget)) / left / LOGICAL_TREES + 1;
+		w.heat = FIRST_HEAT / (POLISH_ROUNDS * POLISH_ROUNDS) * (left - 1) * (left - 1);
+		parallel_for(LOGICAL_TREES, r->threads, walk_chain, &w);
+		for (int i = 0; i < LOGICAL_TREES; i++) {
+			order[i] = polisher_best(w.chains[i]);
+			used += w.used[i];
+			r->out->evaluations += w.used[i];
+		}
+		qsort(order, LOGICAL_TREES, sizeof *order, chain_by_score);
+		tell(r, false, "polish");
+		/* Towards the end the chains gather at the best plans. */
+		if (round * 2 >= POLISH_ROUNDS)
+			for (int i = 0; i < LOGICAL_TREES; i++)
+				if (polisher_best(w.chains[i]) == order[LOGICAL_TREES - 1])
+					polisher_go_to(w.chains[i], &order[0]->pl);
+	}
 	status s = ST_OK;
-	for (uint32_t i = 0; i < finalists && s == ST_OK; i++)
-		s = try_plan(r, &last[i]->pl, "polish", d);
-	free(start);
+	for (uint32_t i = 0; i < LOGICAL_TREES && s == ST_OK; i++) {
+		plan *pl = xmalloc(sizeof *pl);
+		*pl = polisher_best(w.chains[i])->pl;
+		s = try_plan(r, pl, "polish", d);
+		free(pl);
+	}
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		polisher_free(w.chains[i]);
+	free(starts);
+	free(recipes);
 	vec_release(&actions);
 	return s;
 }
