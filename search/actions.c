@@ -29,16 +29,6 @@ static uint32_t group_weight(const problem *pb, uint32_t g)
 	return of_role[pb->roles[pb->group_members[pb->group_first[g]]]] * (1 + log2_floor(MAX(bytes, 1)));
 }
 
-/* Batch dimension of a data argument: the leading one, or the first that the axis divides. */
-static uint32_t batch_dim(const problem *pb, uint32_t arg, int64_t parts)
-{
-	const type *ty = pval_type(pb->p, pb->p->args.p[arg]);
-	for (uint32_t d = 0; d < ty->rank; d++)
-		if (ty->dims[d] > 0 && ty->dims[d] % parts == 0)
-			return d;
-	return 0;
-}
-
 const char *const role_action_names[ROLE_ACTION_COUNT] = {
 	[ROLE_ACTION_DATA_PARALLEL] = "data_parallel", [ROLE_ACTION_ZERO2] = "zero2", [ROLE_ACTION_ZERO3] = "zero3", [ROLE_ACTION_REPLICATE] = "replicate"};
 
@@ -63,7 +53,6 @@ const action *action_of_role(const problem *pb, role_action which, uint32_t axis
 action action_role(problem *pb, role_action which, uint32_t axis, const bool *allowed)
 {
 	VEC(action_target) t = {0};
-	int64_t size = axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis));
 	bool data = which == ROLE_ACTION_DATA_PARALLEL, zero2 = which == ROLE_ACTION_ZERO2, zero3 = which == ROLE_ACTION_ZERO3, keep = which == ROLE_ACTION_REPLICATE;
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t a = 0; a < pb->n_args; a++) {
@@ -72,8 +61,8 @@ action action_role(problem *pb, role_action which, uint32_t axis, const bool *al
 			role r = pb->roles[a];
 			/* Parameters first, so that ZeRO-2 closes them before the state propagates. */
 			if (pass == 0) {
-				if (data && r == ROLE_DATA)
-					vec_push(&t, (action_target){a, batch_dim(pb, a, size)});
+				if (data && r == ROLE_DATA && pb->batch_dim[a] != ID_NONE)
+					vec_push(&t, (action_target){a, pb->batch_dim[a]});
 				else if (zero2 && r == ROLE_PARAMETER)
 					vec_push(&t, (action_target){a, DIM_KEEP});
 				else if (zero3 && r == ROLE_PARAMETER)

@@ -6,7 +6,7 @@
 
 enum { MAX_PLAN = 24, LOGICAL_TREES = 4 };
 
-/* ---------------------------------------------------------------- problem.c, groups.c */
+/* ---------------------------------------------------------------- problem.c, roles.c, groups.c */
 
 typedef struct problem {
 	module *m; /* imported copy */
@@ -17,6 +17,7 @@ typedef struct problem {
 	role *roles;
 	int32_t *result_of_arg; /* steady state: this result keeps the argument's sharding; -1: none */
 	const char *pairing;
+	uint32_t *batch_dim;    /* by argument: the dim along which data is independent; ID_NONE: none */
 	uint32_t *group_of;     /* by argument; ID_NONE when pinned or without dims */
 	uint32_t n_groups;
 	uint32_t *group_first, *group_members; /* members of group g: group_members[group_first[g] .. group_first[g+1]) */
@@ -34,7 +35,7 @@ typedef struct problem {
 
 status problem_init(problem *pb, const module *annotated, const search_options *o, diag *d) MUST_USE;
 void problem_release(problem *pb);
-/* Fills roles, result_of_arg and pairing from the program. */
+/* Fills roles, batch_dim, result_of_arg and pairing from the program. */
 void problem_find_roles(problem *pb);
 void problem_find_groups(problem *pb);
 static inline bool problem_forbids(const problem *pb, uint32_t arg, uint32_t dim, uint32_t axis)
@@ -44,6 +45,20 @@ static inline bool problem_forbids(const problem *pb, uint32_t arg, uint32_t dim
 
 /* Does a sharding put a forbidden axis on a dim of the argument? */
 bool problem_forbids_sharding(const problem *pb, const sharding_table *t, uint32_t arg, sharding_id id);
+
+/* ---------------------------------------------------------------- classes.c */
+
+typedef struct dim_classes {
+	uint32_t *first; /* by pval: index of its dim 0 in of */
+	uint32_t *of;    /* by dim: representative of its class */
+} dim_classes;
+/* across_contractions: contractions hold dims together too; otherwise tensors before and after one are kept apart. */
+void dim_classes_init(dim_classes *c, const program *p, bool across_contractions);
+void dim_classes_release(dim_classes *c);
+/* Does the node sum products of several tensors? */
+bool node_contracts(const program *p, const node *n);
+/* The factor that a dim starts with; ID_NONE for a dim of size 1 that has none. */
+uint32_t rule_major_factor(const rule *r, uint32_t tensor, uint32_t dim);
 
 /* ---------------------------------------------------------------- actions.c */
 

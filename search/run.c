@@ -173,11 +173,6 @@ static status try_plan(runner *r, plan *pl, const char *tactic, diag *d)
 	r->out->replays++;
 	bool allowed;
 	status st = replay_strategy(&r->pb, r->base, &s, &replayed, &allowed, d);
-	if (getenv("SW_DEBUG_REPLAY")) {
-		cost quick;
-		evaluator_replay(r->ev[0], &quick);
-		fprintf(stderr, "%s incremental %ld quick %ld replay %ld\n", tactic, incremental.runtime_ns, quick.runtime_ns, replayed.runtime_ns);
-	}
 	if (st == ST_OK && allowed && score_less(score_final(&r->pb, &replayed), r->best_score)) {
 		take_incumbent(r, &s, &replayed, tactic);
 		r->best_plan = *pl;

@@ -279,6 +279,44 @@ START_TEST(roles_and_pairs)
 }
 END_TEST
 
+/* A decoding step: only the cache is carried. What lies along the tokens' batch is data, the cache too; weights are
+ * parameters though no step updates them, and so is a table of positions; a random key is neither. */
+static const char *const decoding =
+	"module @m {\n"
+	"  func.func public @main(%tokens: tensor<8x4xi32>, %embed: tensor<64x16xf32>, %positions: tensor<4x16xf32>, %w: tensor<16x32xf32>, %key: tensor<2xui32>,\n"
+	"      %cache: tensor<3x8x32xf32> {tf.aliasing_output = 0 : i32}) -> (tensor<3x8x32xf32>, tensor<2xui32>) {\n"
+	"    %0 = \"stablehlo.gather\"(%embed, %tokens) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], "
+	"index_vector_dim = 2>, slice_sizes = array<i64: 1, 16>}> : (tensor<64x16xf32>, tensor<8x4xi32>) -> tensor<8x4x16xf32>\n"
+	"    %1 = stablehlo.broadcast_in_dim %positions, dims = [1, 2] : (tensor<4x16xf32>) -> tensor<8x4x16xf32>\n"
+	"    %2 = stablehlo.add %0, %1 : tensor<8x4x16xf32>\n"
+	"    %3 = stablehlo.dot_general %2, %w, contracting_dims = [2] x [0] : (tensor<8x4x16xf32>, tensor<16x32xf32>) -> tensor<8x4x32xf32>\n"
+	"    %4 = stablehlo.transpose %3, dims = [1, 0, 2] : (tensor<8x4x32xf32>) -> tensor<4x8x32xf32>\n"
+	"    %5 = stablehlo.slice %4 [0:3, 0:8, 0:32] : (tensor<4x8x32xf32>) -> tensor<3x8x32xf32>\n"
+	"    %6 = stablehlo.add %5, %cache : tensor<3x8x32xf32>\n"
+	"    %7 = stablehlo.dot_general %6, %w, contracting_dims = [2] x [1] : (tensor<3x8x32xf32>, tensor<16x32xf32>) -> tensor<3x8x16xf32>\n"
+	"    %8 = stablehlo.dot_general %7, %w, contracting_dims = [2] x [0] : (tensor<3x8x16xf32>, tensor<16x32xf32>) -> tensor<3x8x32xf32>\n"
+	"    return %8, %key : tensor<3x8x32xf32>, tensor<2xui32>\n"
+	"  }\n"
+	"}\n";
+
+START_TEST(roles_by_dims)
+{
+	static const role want[] = {ROLE_DATA, ROLE_PARAMETER, ROLE_PARAMETER, ROLE_PARAMETER, ROLE_OTHER, ROLE_DATA};
+	static const uint32_t batch[] = {0, ID_NONE, ID_NONE, ID_NONE, ID_NONE, 1};
+	fixture f;
+	diag d = {0};
+	problem pb;
+	setup(&f, decoding, "data=2");
+	ck_assert_int_eq(problem_init(&pb, f.m, &f.o, &d), ST_OK);
+	for (uint32_t a = 0; a < COUNT_OF(want); a++) {
+		ck_assert_msg(pb.roles[a] == want[a], "argument %u is %s", a, role_name(pb.roles[a]));
+		ck_assert_msg(pb.batch_dim[a] == batch[a], "argument %u has batch dim %d", a, (int)pb.batch_dim[a]);
+	}
+	problem_release(&pb);
+	teardown(&f);
+}
+END_TEST
+
 /* A search without one of its parts is still a search: at least as good as the baselines, within its budget. */
 START_TEST(parts_left_out)
 {
@@ -452,6 +490,7 @@ int main(void)
 	tcase_add_test(t, never_worse_than_baselines);
 	tcase_add_test(t, undo_is_exact);
 	tcase_add_test(t, roles_and_pairs);
+	tcase_add_test(t, roles_by_dims);
 	tcase_add_test(t, parts_left_out);
 	tcase_add_test(t, pins_and_forbids);
 	tcase_add_test(t, schedules);
