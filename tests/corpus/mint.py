@@ -25,16 +25,27 @@ def programs():
     """name -> (function, donated argument numbers, abstract arguments)."""
     import jax
     import jax.numpy as jnp
-    from models import adam, convnet, mlp, moe, transformer
+    from models import accumulate, adam, convnet, decode, dit, encoder_decoder, llama, lora, mlp, moe, transformer
 
     key = jax.random.key(0)
 
     def abstract(f, *args):
         return jax.eval_shape(f, *args)
 
-    def train(init, s):
+    def train(init, s, batch_of=transformer.batch_of):
         params = abstract(lambda: init(key, s))
-        return params, abstract(adam.init, params), abstract(lambda: transformer.batch_of(key, s))
+        return params, abstract(adam.init, params), abstract(lambda: batch_of(key, s))
+
+    def fine_tune(s):
+        params, opt_state, batch = train(lora.init, s)
+        return params, opt_state, abstract(lambda: lora.init_frozen(key, s)), batch
+
+    def diffuse(s):
+        return dit.step_of(s), (0, 1), (*train(dit.init, s, dit.batch_of), jax.ShapeDtypeStruct((2,), jnp.uint32))
+
+    def generate(s, length, dtype):
+        tokens, start = jax.ShapeDtypeStruct((s.batch, length), jnp.int32), jax.ShapeDtypeStruct((), jnp.int32)
+        return decode.generate, (1,), (abstract(lambda: decode.init(key, s, dtype)), abstract(lambda: decode.cache_of(s, length, dtype)), tokens, start)
 
     def mlp_args(widths, batch):
         params = abstract(lambda: mlp.init(key, widths))
@@ -47,6 +58,7 @@ def programs():
         return dataclasses.replace(s, **changes)
 
     wide, four = transformer.WIDE, shaped(transformer.WIDE, layers=4)
+    llama_four = shaped(llama.WIDE, layers=4)
     tiny_params = abstract(lambda: mlp.tiny_init(key, 512, 2048))
     tiny_batch = {name: jax.ShapeDtypeStruct((64, 512), jnp.float32) for name in "xy"}
     conv_params, conv_stats = abstract(lambda: convnet.init(key))
@@ -63,6 +75,19 @@ def programs():
         "transformer_scan": (transformer.step_scanned, (0, 1), train(transformer.init_stacked, wide)),
         "moe": (moe.step_of(moe.WIDE.capacity), (0, 1), train(moe.init, moe.WIDE)),
         "convnet": (convnet.step, (0, 1, 2), (conv_params, abstract(adam.init, conv_params), conv_stats, conv_batch)),
+        "llama_2_tiny": (llama.step, (0, 1), train(llama.init, llama.TINY)),
+        "llama_4": (llama.step, (0, 1), train(llama.init, llama_four)),
+        "llama_8b": (llama.step, (0, 1), train(llama.init, llama.WIDE)),
+        "encoder_decoder_tiny": (encoder_decoder.step, (0, 1), train(encoder_decoder.init, encoder_decoder.TINY, encoder_decoder.batch_of)),
+        "encoder_decoder": (encoder_decoder.step, (0, 1), train(encoder_decoder.init, encoder_decoder.WIDE, encoder_decoder.batch_of)),
+        "dit_tiny": diffuse(dit.TINY),
+        "dit": diffuse(dit.WIDE),
+        "decode_tiny": generate(llama.TINY, 16, jnp.float32),
+        "decode": generate(shaped(llama_four, batch=64), 2048, jnp.bfloat16),
+        "lora_tiny": (lora.step, (0, 1), fine_tune(llama.TINY)),
+        "lora": (lora.step, (0, 1), fine_tune(llama_four)),
+        "accumulate_tiny": (accumulate.step_of(2), (0, 1), train(transformer.init, transformer.TINY)),
+        "accumulate": (accumulate.step_of(4), (0, 1), train(transformer.init, shaped(four, batch=64))),
         "../../examples/mlp": (mlp.step, (0, 1), mlp_args([32, 64, 64, 64, 32], 16)),
     }
 
@@ -73,6 +98,7 @@ def mint(function, donated, args):
     from jax._src import source_info_util
     jax.config.update("jax_hlo_source_file_canonicalization_regex", re.escape(HERE + os.sep))
     source_info_util.register_exclusion(mint.__code__.co_filename)     # editing this file must not change the corpus
+    jax.clear_caches()      # a helper's locations are those of its first trace: which programs came before must not matter
     text = jax.jit(function, donate_argnums=donated).lower(*args).as_text(debug_info=True)
     strange = re.search(r'"(/[^"]*|[^"]*site-packages[^"]*)"', text)
     if strange:

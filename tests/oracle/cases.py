@@ -8,9 +8,10 @@ from annotate import read
 HERE = os.path.dirname(os.path.abspath(__file__))
 CORPUS = os.path.join(HERE, "..", "corpus")
 MESH = "data=4,model=2"
-SMALL = ("mlp_tiny", "mlp", "transformer_2_tiny")
+TINY = ("llama_2_tiny", "encoder_decoder_tiny", "dit_tiny", "decode_tiny", "lora_tiny", "accumulate_tiny")
+SMALL = ("mlp_tiny", "mlp", "transformer_2_tiny", *TINY)
 MEDIUM = ("transformer_4", "transformer_4_forward", "transformer_scan", "moe", "convnet")
-LARGE = ("transformer_32",)
+LARGE = ("transformer_32", "llama_4", "llama_8b", "encoder_decoder", "dit", "decode", "lora", "accumulate")
 
 # Megatron: the dimension of each weight that the model axis takes. The scanned model has one more dimension in front.
 MEGATRON = {"wq": 1, "wk": 1, "wv": 1, "wo": 0, "w_gate": 1, "w_up": 1, "w_down": 0}
@@ -60,7 +61,7 @@ def later(sharding, dimension, priority=1):
 def batch(text, axes=("data",)):
     """Patterns that shard the first dimension of every data argument."""
     return [(name, [list(axes)] + [[]] * (len(shape) - 1)) for name, shape in signature(text)
-            if name.startswith("batch") or name == "tokens"]
+            if name.startswith(("batch", "cache")) or name == "tokens"]
 
 
 def megatron(extra=0):
@@ -132,7 +133,7 @@ def strategies(name, text):
            "zero2": (batch(text) + largest(text, OPTIMIZER), "open"),
            "zero3_donated": (batch(text) + largest(text, ("params",) + OPTIMIZER), "donated"),
            "zero3_one_priority": (batch(text) + largest(text, ("params",) + OPTIMIZER, 0), "open")}
-    if name.startswith("transformer"):
+    if name.startswith(("transformer", "llama", "accumulate", "lora", "decode")):
         extra = int(name == "transformer_scan")
         out["megatron"] = (megatron(extra), "open")
         out["data_megatron"] = (batch(text) + megatron(extra), "donated")

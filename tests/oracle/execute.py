@@ -2,8 +2,17 @@
 import functools
 
 import memory
-from annotate import main_of
+from annotate import argument_names, main_of
 from child import forked
+
+
+def value(rng, name, shape, element):
+    """Small random numbers, not below zero where a square root is taken of them."""
+    import numpy as np
+    if element.startswith(("i", "ui")):
+        return rng.integers(0, 8, shape).astype(element.replace("i", "int"))
+    numbers = rng.standard_normal(shape) * 0.1
+    return (np.abs(numbers) if name.startswith("opt_state['v']") else numbers).astype(element.replace("f", "float"))
 
 
 def _run(text, seed):
@@ -21,20 +30,15 @@ def _run(text, seed):
         def plain(types):
             return [(tuple(ir.RankedTensorType(t).shape), str(ir.RankedTensorType(t).element_type)) for t in types]
 
-        inputs, outputs = plain(kind.inputs), plain(kind.results)
+        inputs, outputs, names = plain(kind.inputs), plain(kind.results), argument_names(main)
 
     rng = np.random.default_rng(seed)
-
-    def value(shape, element):
-        if element.startswith("i"):
-            return rng.integers(0, 8, shape).astype(element.replace("i", "int"))
-        return (np.abs(rng.standard_normal(shape)) * 0.1).astype(element.replace("f", "float"))
 
     def shardings(ours):
         return [sharding_impls.GSPMDSharding(tuple(devices), s) for s in ours]
 
     given = shardings(executable.get_parameter_shardings() or []) or [jax.sharding.SingleDeviceSharding(devices[0])] * len(inputs)
-    arguments = [jax.device_put(value(*shape), s) for shape, s in zip(inputs, given)]
+    arguments = [jax.device_put(value(rng, name, *kind), s) for name, kind, s in zip(names, inputs, given)]
     parts = executable.execute_sharded(arguments).disassemble_into_single_device_arrays()
     taken = shardings(executable.get_output_shardings() or []) or [jax.sharding.SingleDeviceSharding(devices[0])] * len(outputs)
     return [np.asarray(jax.make_array_from_single_device_arrays(shape, s, list(p))).astype(np.float64)

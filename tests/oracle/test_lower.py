@@ -208,7 +208,7 @@ def slices(dims, shape, device, sizes):
     return tuple(out)
 
 
-def _run_replicas(text, whole, arguments, results, sizes, seed):
+def _run_replicas(text, whole, signature, arguments, results, sizes, seed):
     """Largest relative error of any device's results against the slices of the whole ones."""
     import os
     n = 1
@@ -232,10 +232,9 @@ def _run_replicas(text, whole, arguments, results, sizes, seed):
     rng = np.random.default_rng(seed)
     mesh = jax.sharding.Mesh(np.array(devices), "i")
     given = []
-    for element, (shape, dims) in zip(elements, arguments):
-        value = (rng.integers(0, 8, shape).astype(element.replace("i", "int")) if element.startswith("i") else
-                 (np.abs(rng.standard_normal(shape)) * 0.1).astype(element.replace("f", "float")))
-        parts = [jax.device_put(value[slices(dims, shape, k, sizes)], d) for k, d in enumerate(devices)]
+    for element, (name, shape), dims in zip(elements, signature, arguments):
+        whole_value = execute.value(rng, name, shape, element)
+        parts = [jax.device_put(whole_value[slices(dims, shape, k, sizes)], d) for k, d in enumerate(devices)]
         spec = jax.sharding.PartitionSpec("i") if shape else jax.sharding.PartitionSpec()
         stacked = (n * parts[0].shape[0],) + parts[0].shape[1:] if shape else ()
         given.append(jax.make_array_from_single_device_arrays(stacked, jax.sharding.NamedSharding(mesh, spec), parts))
@@ -251,7 +250,10 @@ def _run_replicas(text, whole, arguments, results, sizes, seed):
 
 EXECUTED = [("mlp_tiny", label) for label in ("data", "both_axes", "zero2", "zero3_donated", "megatron")] + [
     pytest.param("mlp", "zero2", marks=pytest.mark.slow)] + [
-    ("transformer_2_tiny", label) for label in ("data_megatron", "zero3_donated", "sequence", "width", "vocabulary", "sub_axes")]
+    ("transformer_2_tiny", label) for label in ("data_megatron", "zero3_donated", "sequence", "width", "vocabulary", "sub_axes")] + [
+    (name, "zero3_donated") for name in cases.TINY] + [
+    pytest.param(name, "data", marks=pytest.mark.slow) for name in cases.TINY] + [
+    pytest.param(name, "data_megatron", marks=pytest.mark.slow) for name in cases.TINY if name not in ("encoder_decoder_tiny", "dit_tiny")]
 
 
 @pytest.mark.parametrize("name,label", EXECUTED)
@@ -263,6 +265,5 @@ def test_emitted_program_computes_the_same(tool, name, label):
     path = tool.file(annotated)
     arguments, results, sizes = forked(_io_shardings, tool("opt", "--passes", "inline,symbol-dce,sdy-propagation-pipeline", path))
     emitted = tool("lower", path, "--emit-mlir", "-")
-    shapes = [shape for _, shape in cases.signature(text)]
     whole = execute.run(text)
-    assert forked(_run_replicas, emitted, whole, list(zip(shapes, arguments)), results, sizes, 0) < 5e-2
+    assert forked(_run_replicas, emitted, whole, cases.signature(text), arguments, results, sizes, 0) < 5e-2

@@ -28,3 +28,13 @@ def update(params, state, grads):
     m = jax.tree.map(first, state["m"], grads)
     v = jax.tree.map(second, state["v"], grads)
     return jax.tree.map(move, params, m, v), {"m": m, "v": v, "count": count}
+
+
+def clip(grads, limit=1.0):
+    """Scaled down so that the norm over all of them is at most the limit."""
+    norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(grads)))
+    return jax.tree.map(lambda g: g * jnp.minimum(1, limit / (norm + 1e-6)), grads)
+
+
+def decay(params, rate=0.1):
+    return jax.tree.map(lambda p: p * (1 - RATE * rate), params)
