@@ -163,21 +163,6 @@ bool is_reshard_op(uint16_t kind)
 	return kind == OP_SDY_RESHARD || kind == OP_SDY_SHARDING_CONSTRAINT || kind == OP_SDY_PROPAGATION_BARRIER;
 }
 
-/* Ops without a rule that the compiler cuts all the same: elementwise ones, and top_k along the dims it does not search. */
-static bool runs_on_shards(const builder *b, const node *n)
-{
-	if (n->elementwise)
-		return true;
-	if (n->op_kind != OP_CHLO_TOP_K || n->n_operands != 1)
-		return false;
-	sharding_id from = b->out->vals.p[current_of(b, n, 0)].sharding;
-	for (uint32_t r = 0; r < n->n_results; r++)
-		if (b->c->now[b->p->slots.p[n->slots + 1 + r]] != from)
-			return false;
-	const sharding *s = sharding_get(b->c->t, from);
-	return s->rank && !s->dims[s->rank - 1].n;
-}
-
 static uint32_t rank_of(const builder *b, sharding_id id) { return sharding_get(b->c->t, id)->rank; }
 
 /* Where such an op runs: as its first operand with the result's rank is sharded. */
@@ -204,7 +189,8 @@ static void build_opaque(builder *b, node_id id)
 	}
 	if (n->op_kind == OP_SDY_SHARDING_GROUP)
 		return;
-	bool barrier = n->op_kind == OP_OPTIMIZATION_BARRIER, shards = b->strict && !barrier && runs_on_shards(b, n);
+	/* Elementwise ops are cut all the same. */
+	bool barrier = n->op_kind == OP_OPTIMIZATION_BARRIER, shards = b->strict && !barrier && n->elementwise;
 	bool whole = b->strict && !barrier && !shards && n->n_operands && n->kind == NODE_OPAQUE;
 	sharding_id at = shards ? shards_of(b, n) : SHARDING_NONE;
 	vec_reserve(&b->w->values, n->n_operands);

@@ -50,7 +50,8 @@ sharding_id computation_argument_outside(module *m, op_id o, uint32_t i, shardin
 sharding_id value_sharding(module *m, value_id v);
 /* Stores the rule of an op as its attribute unless it has one. */
 void op_store_rule(module *m, op_id o, bool conservative);
-void op_store_pointwise_rule(module *m, op_id o);
+/* The same with rule_of_expansion. */
+void op_store_expansion_rule(module *m, op_id o);
 
 /* Free symbols as MLIR's symbol table makes them: the name, else name_K with a counter that never goes back. */
 typedef struct symbol_namer {

@@ -345,14 +345,14 @@ void op_store_rule(module *m, op_id o, bool conservative)
 	rule_table_release(&rules);
 }
 
-void op_store_pointwise_rule(module *m, op_id o)
+void op_store_expansion_rule(module *m, op_id o)
 {
 	rule_table rules;
 	strbuf scratch;
+	rule_id id;
 	rule_table_init(&rules);
 	strbuf_init(&scratch);
-	rule_id id = rule_identity(&rules, value_type(m, op_result(m, o, 0)), op_at(m, o)->n_operands, op_at(m, o)->n_results);
-	if (id != RULE_NONE && op_attr(m, o, "sdy.sharding_rule") == ID_NONE)
+	if (op_attr(m, o, "sdy.sharding_rule") == ID_NONE && rule_of_expansion(&rules, m, o, &id) == RULE_FOUND)
 		store_rule(m, o, rule_get(&rules, id), &scratch);
 	strbuf_release(&scratch);
 	rule_table_release(&rules);

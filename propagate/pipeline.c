@@ -96,12 +96,12 @@ static status run_propagation(module *m, const pass_option *options, uint32_t n_
 	return run_export(m, options, n_options, d);
 }
 
-/* jaxlib's passes know no rule for chlo, but XLA has turned these ops into pointwise ones when it propagates. */
+/* jaxlib's passes know no rule for chlo, but XLA has expanded these ops when it propagates. */
 static void give_chlo_rules(module *m)
 {
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o))
-		if (str_starts(strtab_get(&m->strs, op_at(m, o)->name), "chlo.") && op_elementwise(m, o))
-			op_store_pointwise_rule(m, o);
+		if (str_starts(strtab_get(&m->strs, op_at(m, o)->name), "chlo."))
+			op_store_expansion_rule(m, o);
 }
 
 status passes_import(module *m, diag *d)

@@ -53,6 +53,8 @@ typedef enum rule_status {
 /* The rule of an op: its sdy.sharding_rule attribute when it has one, else by ops.def's rule column. Types must have
  * passed module_verify_types. conservative: Shardy's conservative-propagation option. */
 rule_status rule_of_op(rule_table *t, const module *m, op_id o, bool conservative, rule_id *out);
+/* The rule of what XLA makes of a chlo op before it propagates; jaxlib's passes have none for chlo, and rule_of_op says so. */
+rule_status rule_of_expansion(rule_table *t, const module *m, op_id o, rule_id *out);
 /* n tensors of the same shape: dim d of all is factor d (edges, func results, barriers). */
 rule_id rule_identity(rule_table *t, const type *ty, uint32_t n_operands, uint32_t n_results);
 /* `<([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}>` */

@@ -1,4 +1,5 @@
 /* The rule of an op: building, and dispatch by ops.def. */
+#include "propagate/passes.h"
 #include "propagate/rules.h"
 
 #include <stdlib.h>
@@ -164,6 +165,22 @@ static bool builder_init(rule_builder *b, rule_table *t, const module *m, op_id 
 	return true;
 }
 
+static rule_status make_rule(rule_table *t, const module *m, op_id o, bool conservative, rule_status (*make)(rule_builder *), rule_id *out)
+{
+	*out = RULE_NONE;
+	arena_mark mark = arena_save(&t->scratch);
+	rule_builder b;
+	rule_status st = RULE_UNSUPPORTED;
+	if (builder_init(&b, t, m, o)) {
+		b.conservative = conservative;
+		st = make(&b);
+		*out = b.built;
+		vec_release(&b.uses);
+	}
+	arena_rewind(&t->scratch, mark);
+	return st;
+}
+
 rule_status rule_of_op(rule_table *t, const module *m, op_id o, bool conservative, rule_id *out)
 {
 	*out = RULE_NONE;
@@ -178,15 +195,13 @@ rule_status rule_of_op(rule_table *t, const module *m, op_id o, bool conservativ
 		return RULE_BY_DESIGN;
 	if (make == rule_unknown)
 		return RULE_UNSUPPORTED;
-	arena_mark mark = arena_save(&t->scratch);
-	rule_builder b;
-	rule_status st = RULE_UNSUPPORTED;
-	if (builder_init(&b, t, m, o)) {
-		b.conservative = conservative;
-		st = make(&b);
-		*out = b.built;
-		vec_release(&b.uses);
-	}
-	arena_rewind(&t->scratch, mark);
-	return st;
+	return make_rule(t, m, o, conservative, make, out);
+}
+
+rule_status rule_of_expansion(rule_table *t, const module *m, op_id o, rule_id *out)
+{
+	*out = RULE_NONE;
+	if (op_at(m, o)->kind == OP_CHLO_TOP_K)
+		return make_rule(t, m, o, false, rule_top_k, out);
+	return op_elementwise(m, o) ? make_rule(t, m, o, false, rule_pointwise, out) : RULE_UNSUPPORTED;
 }

@@ -64,5 +64,6 @@ rule_id rule_intern(rule_table *t, const rule *r);
 #define X(word) rule_status rule_##word(rule_builder *b);
 RULE_WORDS(X)
 #undef X
+rule_status rule_top_k(rule_builder *b);
 
 #endif

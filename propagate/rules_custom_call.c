@@ -46,7 +46,7 @@ static rule_status householder_product(rule_builder *b)
 	return rule_build(b);
 }
 
-static rule_status top_k(rule_builder *b)
+rule_status rule_top_k(rule_builder *b)
 {
 	if (!rule_needs(b, 1, 1) || tensor_rank(b, 0) != tensor_rank(b, first_result(b)))
 		return RULE_UNSUPPORTED;
@@ -107,7 +107,7 @@ static const struct {
 	{"InvertDiagBlocksUpperTriangular", rule_pointwise},
 	{"LayoutConstraint", rule_pointwise},
 	{"mhlo.erf", rule_pointwise},
-	{"mhlo.topk", top_k},
+	{"mhlo.topk", rule_top_k},
 	{"MoveToDevice", rule_pointwise},
 	{"MoveToHost", rule_pointwise},
 	{"PartialReduce", approximate_top_k},

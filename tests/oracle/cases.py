@@ -30,12 +30,13 @@ def text_of(name):
 
 
 def expanded(text):
-    """The text with its elementwise chlo ops written in stablehlo.
+    """The text with its chlo ops written in stablehlo, as far as sharding goes.
 
     Shardy has no rule for chlo ops, so `opt` agrees with jaxlib on the text as it stands. XLA expands chlo before it
-    propagates; `lower`, `simulate` and `search` therefore give these ops the rule of an elementwise op. Where those are
-    compared with Shardy, Shardy gets the expanded text."""
-    return re.sub(r"chlo\.square (%\w+) : (tensor<\S+>) -> \2", r"stablehlo.multiply \1, \1 : \2", text)
+    propagates; `lower`, `simulate` and `search` therefore give these ops the rule of their expansion: an elementwise op's,
+    or the one of the call that stands for top_k. Where those are compared with Shardy, Shardy gets the expanded text."""
+    text = re.sub(r"chlo\.\w+ (%\w+) : (tensor<\S+>) -> \2", r"stablehlo.abs \1 : \2", text)
+    return re.sub(r"chlo\.top_k\((%\w+), k = \d+\) : (tensor<\S+>) -> ", r'"stablehlo.custom_call"(\1) {call_target_name = "mhlo.topk"} : (\2) -> ', text)
 
 
 def signature(text):

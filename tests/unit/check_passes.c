@@ -166,13 +166,29 @@ END_TEST
 
 START_TEST(import_gives_chlo_ops_rules)
 {
-	module *m = read_body("%a: tensor<8xf32>", "tensor<8xf32>", "%0 = chlo.erf %a : tensor<8xf32> -> tensor<8xf32>\nfunc.return %0 : tensor<8xf32>");
+	static const struct {
+		op_kind kind;
+		const char *rule;
+	} cases[] = {{OP_CHLO_ERF, "<([i, j])->([i, j]) {i=8, j=4}>"},
+		     {OP_CHLO_TOP_K, "<([i, j])->([i, j], [i, j]) {i=8, j=4} need_replication={j} blocked_propagation={j}>"}};
+	module *m = read_body("%a: tensor<8x4xf32>", "tensor<8x2xf32>, tensor<8x2xi32>",
+			      "%0 = chlo.erf %a : tensor<8x4xf32> -> tensor<8x4xf32>\n"
+			      "%1, %2 = chlo.top_k(%0, k = 2) : tensor<8x4xf32> -> (tensor<8x2xf32>, tensor<8x2xi32>)\n"
+			      "func.return %1, %2 : tensor<8x2xf32>, tensor<8x2xi32>");
 	rule_table rules;
 	rule_id id;
 	rule_table_init(&rules);
-	ck_assert_int_eq(rule_of_op(&rules, m, nth_op(m, OP_CHLO_ERF, 0), false, &id), RULE_UNSUPPORTED);
+	for (size_t i = 0; i < COUNT_OF(cases); i++)
+		ck_assert_int_eq(rule_of_op(&rules, m, nth_op(m, cases[i].kind, 0), false, &id), RULE_UNSUPPORTED);
 	ck_assert_int_eq(passes_import(m, NULL), ST_OK);
-	ck_assert_int_eq(rule_of_op(&rules, m, nth_op(m, OP_CHLO_ERF, 0), false, &id), RULE_FOUND);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		strbuf text;
+		strbuf_init(&text);
+		ck_assert_int_eq(rule_of_op(&rules, m, nth_op(m, cases[i].kind, 0), false, &id), RULE_FOUND);
+		rule_print(rule_get(&rules, id), &text);
+		ck_assert_str_eq(text.p, cases[i].rule);
+		strbuf_release(&text);
+	}
 	rule_table_release(&rules);
 	module_free(m);
 }
