@@ -178,8 +178,12 @@ install: all
 	install -m 644 $(BUILD)/libshardwright.a $(DESTDIR)$(PREFIX)/lib
 	install -m 644 include/shardwright.h $(DESTDIR)$(PREFIX)/include
 
-corpus: venv
-	$(VENV)/bin/python tests/corpus/mint.py
+corpus: $(BUILD)/mint/.done
+	$(BUILD)/mint/bin/python tests/corpus/mint.py
+$(BUILD)/mint/.done: tests/corpus/requirements.txt tests/requirements.txt
+	python3 -m venv $(BUILD)/mint
+	$(BUILD)/mint/bin/pip install -q --disable-pip-version-check -r $<
+	touch $@
 
 clean:
 	rm -rf $(BUILD)

@@ -6,7 +6,8 @@
     mint.py --ops [NAME ...]      count the ops of the committed files by name
 
 Deterministic: equal versions of jax give equal bytes (the zstd frame is compared after decompression).
-Needs: jax as pinned in ../requirements.txt, the zstd command.
+Needs: requirements.txt (jax as the tests have it; flax and optax for two programs, which --check leaves out without
+them, and which no test needs), the zstd command.
 """
 import os
 import re
@@ -18,7 +19,25 @@ EXAMPLE = os.path.join(HERE, "..", "..", "examples", "mlp.mlir")
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 os.environ["JAX_PLATFORMS"] = "cpu"
+# Models that bring everything along: WIDE, TINY, step_of(shape), arguments(key, shape), DONATED. Minted in both shapes.
+FAMILIES = ("unet", "graph_net", "ssm", "resnet", "shard_map_step", "mixed_precision", "flax_step", "optax_step")
 BEGIN, END = "<!-- table: written by mint.py -->\n", "<!-- end of table -->\n"
+
+
+def families(names):
+    """NAME and NAME_tiny of every family that can be imported -> as programs()."""
+    import importlib
+    import jax
+    key, out = jax.random.key(0), {}
+    for name in names:
+        try:
+            model = importlib.import_module("models." + name)
+        except ModuleNotFoundError as missing:
+            print("no %s (see requirements.txt): %s is left out" % (missing.name, name), file=sys.stderr)
+            continue
+        for label, s in ((name, model.WIDE), (name + "_tiny", model.TINY)):
+            out[label] = model.step_of(s), model.DONATED, jax.eval_shape(lambda: model.arguments(key, s))
+    return out
 
 
 def programs():
@@ -88,6 +107,7 @@ def programs():
         "lora": (lora.step, (0, 1), fine_tune(llama_four)),
         "accumulate_tiny": (accumulate.step_of(2), (0, 1), train(transformer.init, transformer.TINY)),
         "accumulate": (accumulate.step_of(4), (0, 1), train(transformer.init, shaped(four, batch=64))),
+        **families(FAMILIES),
         "../../examples/mlp": (mlp.step, (0, 1), mlp_args([32, 64, 64, 64, 32], 16)),
     }
 
@@ -96,7 +116,7 @@ def mint(function, donated, args):
     """-> StableHLO text with argument names and with source locations relative to this folder."""
     import jax
     from jax._src import source_info_util
-    jax.config.update("jax_hlo_source_file_canonicalization_regex", re.escape(HERE + os.sep))
+    jax.config.update("jax_hlo_source_file_canonicalization_regex", re.escape(HERE + os.sep) + "|.*/site-packages/")
     source_info_util.register_exclusion(mint.__code__.co_filename)     # editing this file must not change the corpus
     jax.clear_caches()      # a helper's locations are those of its first trace: which programs came before must not matter
     text = jax.jit(function, donate_argnums=donated).lower(*args).as_text(debug_info=True)
@@ -189,6 +209,8 @@ def main(argv):
         else:
             write(name, text)
     if "--check" not in flags:
+        if not all(name in known for name in FAMILIES):
+            sys.exit("the table in README.md needs every program")
         write_table([name for name in known if os.path.exists(path_of(name))])
     return different > 0
 

@@ -85,7 +85,7 @@ def argument_names(main):
 
 
 def annotate(text, mesh, patterns, results="open", name="mesh"):
-    """Module text with one sdy.mesh, mhlo.num_partitions, and sdy.sharding on the arguments that a pattern matches.
+    """Module text with one sdy.mesh (its own, if equal), mhlo.num_partitions, and sdy.sharding on the arguments that a pattern matches.
 
     patterns: list of (glob, sharding); the last match wins; None leaves the argument alone."""
     return forked(_annotate, text, mesh, patterns, results, name)
@@ -125,9 +125,12 @@ def _annotate(text, mesh, patterns, results, name):
         main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arguments])
         main.attributes["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in outputs])
         module.operation.attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), devices)
-        axes = ", ".join('"%s"=%d' % item for item in mesh.items())
-        op = ir.Operation.parse("sdy.mesh @%s = <[%s]>" % (name, axes))
-        ir.InsertionPoint.at_block_begin(module.body).insert(op)
+        op = ir.Operation.parse("sdy.mesh @%s = <[%s]>" % (name, ", ".join('"%s"=%d' % item for item in mesh.items())))
+        own = [str(other.operation.attributes["mesh"]) for other in module.body.operations if other.operation.name == "sdy.mesh"]
+        if own and own != [str(op.attributes["mesh"])]:
+            raise ValueError("the module has another mesh: " + ", ".join(own))
+        if not own:
+            ir.InsertionPoint.at_block_begin(module.body).insert(op)
         return module.operation.get_asm(enable_debug_info=True)
 
 

@@ -10,8 +10,10 @@ CORPUS = os.path.join(HERE, "..", "corpus")
 MESH = "data=4,model=2"
 TINY = ("llama_2_tiny", "encoder_decoder_tiny", "dit_tiny", "decode_tiny", "lora_tiny", "accumulate_tiny")
 SMALL = ("mlp_tiny", "mlp", "transformer_2_tiny", *TINY)
-MEDIUM = ("transformer_4", "transformer_4_forward", "transformer_scan", "moe", "convnet")
-LARGE = ("transformer_32", "llama_4", "llama_8b", "encoder_decoder", "dit", "decode", "lora", "accumulate")
+MEDIUM = ("transformer_4", "transformer_4_forward", "transformer_scan", "moe", "convnet",
+          "graph_net_tiny", "ssm_tiny", "resnet_tiny", "shard_map_step_tiny", "mixed_precision_tiny", "flax_step_tiny", "optax_step_tiny")
+LARGE = ("transformer_32", "llama_4", "llama_8b", "encoder_decoder", "dit", "decode", "lora", "accumulate",
+         "unet_tiny", "unet", "graph_net", "ssm", "resnet", "shard_map_step", "mixed_precision", "flax_step", "optax_step")
 
 # Megatron: the dimension of each weight that the model axis takes. The scanned model has one more dimension in front.
 MEGATRON = {"wq": 1, "wk": 1, "wv": 1, "wo": 0, "w_gate": 1, "w_up": 1, "w_down": 0}
@@ -23,6 +25,8 @@ ZERO = {"ln1": (1, 0), "ln2": (1, 0), "wq": (3, 0), "wk": (3, 0), "wv": (3, 0), 
 ZERO_BESIDE = {"wq": 0, "wk": 0, "wv": 0, "wo": 2, "w_gate": 0, "w_up": 0, "w_down": 1}
 RANK = {"ln1": 1, "ln2": 1, "wq": 3, "wk": 3, "wv": 3, "wo": 3, "w_gate": 2, "w_up": 2, "w_down": 2, "embed": 2}
 OPTIMIZER = ("opt_state['m']", "opt_state['v']")
+# Where programs keep their optimizer's state and their parameters; flax keeps both in one state.
+STATE, PARAMETERS = ("opt_state", "state.opt_state"), ("params", "state.params")
 
 
 def text_of(name):
@@ -44,6 +48,12 @@ def signature(text):
     line = next(line for line in text.splitlines() if "func.func public @main(" in line)
     found = re.findall(r'%arg\d+: tensor<([\dx]*?)x?(?:bf16|[a-z]+\d+)>(?: \{[^}]*\})? loc\("([^"]*)"', line)
     return [(name, [int(d) for d in dims.split("x") if d]) for dims, name in found]
+
+
+def own_mesh(text):
+    """The mesh that the program is written for, None if it is for any."""
+    own = re.search(r"(?m)^  sdy\.mesh @mesh = <\[(.*?)\]>", text)
+    return {name: int(size) for name, size in re.findall(r'"(\w+)"=(\d+)', own[1])} if own else None
 
 
 def dims(rank, **at):
@@ -131,10 +141,10 @@ def strategies(name, text):
            "data": (batch(text), "open"),
            "data_donated": (batch(text), "donated"),
            "both_axes": (batch(text, ("data", "model")), "open"),
-           "zero2": (batch(text) + largest(text, OPTIMIZER), "open"),
-           "zero3_donated": (batch(text) + largest(text, ("params",) + OPTIMIZER), "donated"),
-           "zero3_one_priority": (batch(text) + largest(text, ("params",) + OPTIMIZER, 0), "open")}
-    if name.startswith(("transformer", "llama", "accumulate", "lora", "decode")):
+           "zero2": (batch(text) + largest(text, STATE), "open"),
+           "zero3_donated": (batch(text) + largest(text, PARAMETERS + STATE), "donated"),
+           "zero3_one_priority": (batch(text) + largest(text, PARAMETERS + STATE, 0), "open")}
+    if name.startswith(("transformer", "llama", "accumulate", "lora", "decode", "optax_step", "shard_map_step")):
         extra = int(name == "transformer_scan")
         out["megatron"] = (megatron(extra), "open")
         out["data_megatron"] = (batch(text) + megatron(extra), "donated")
@@ -151,6 +161,25 @@ def strategies(name, text):
     if name == "convnet":
         out["channels"] = (batch(text) + [("*'w1']", dims(4, model=3)), ("*'w2']", dims(4, model=2))], "donated")
         out["spatial"] = ([("batch['images']", [[], ["data"], ["model"], []])], "open")
+    if name.startswith("unet"):
+        out["channels"] = (batch(text) + [("*'conv1']", dims(4, model=3)), ("*'conv2']", dims(4, model=2)), *(("*'w%s']" % part, dims(3, model=1)) for part in "qkv")], "donated")
+        out["spatial"] = ([("batch*", [[], ["data"], ["model"], []])], "open")
+    if name.startswith("resnet"):
+        out["channels"] = (batch(text) + [("*'conv2']", dims(4, model=3)), ("*'conv3']", dims(4, model=2))], "donated")
+        out["spatial"] = ([("batch['images']", [[], ["data"], ["model"], []])], "open")
+    if name.startswith("graph_net"):
+        out["edges"] = ([("batch['%s']" % edge, [["data", "model"]] + [[]] * (edge == "edges")) for edge in ("edges", "senders", "receivers")], "open")
+        out["nodes"] = ([("batch['nodes']", [["data"], []]), ("batch['edges']", [["model"], []]), ("*'w1']", dims(2, model=1))], "donated")
+    if name.startswith("ssm"):
+        out["states"] = (batch(text) + [("*'%s']" % word, dims(2, model=1)) for word in ("w_step", "b_real", "b_imag")]
+                         + [("*'%s']" % word, dims(2, model=0)) for word in ("c_real", "c_imag")], "donated")
+        out["sequence"] = ([("batch*", [["data"], ["model"]])], "open")
+    if name.startswith("mixed_precision"):
+        out["megatron"] = (batch(text) + [("*'layers'*'w1']", dims(2, model=1)), ("*'layers'*'w2']", dims(2, model=0))], "donated")
+        out["vocabulary"] = ([("batch*", [["data"], []]), ("frozen*", [["model"], []])], "donated")
+    if name.startswith("flax_step"):
+        out["megatron"] = (batch(text) + [("*'Dense_0']['kernel']", dims(2, model=1)), ("*'Dense_1']['kernel']", dims(2, model=0)),
+                                          ("*'query']['kernel']", dims(3, model=1)), ("*'out']['kernel']", dims(3, model=0))], "donated")
     if name == "mlp":
         out["megatron"] = ([("*[0]['w']", dims(2, model=1)), ("*[1]['w']", dims(2, model=0)),
                             ("*[2]['w']", dims(2, model=1)), ("*[3]['w']", dims(2, model=0))], "donated")

@@ -15,6 +15,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 os.environ["JAX_PLATFORMS"] = "cpu"
 import annotate  # noqa: E402
+import cases  # noqa: E402
 import fuzz_propagate  # noqa: E402
 import sdy  # noqa: E402
 
@@ -63,19 +64,19 @@ def strategies(arguments):
     """name -> [(argument name, sharding)]."""
     batch = [(n, [["data"]] + [[]] * (len(s) - 1)) for n, s in arguments if is_batch(n) and s]
     tensor = [(n, megatron(n, s)) for n, s in arguments if megatron(n, s)]
-    state = [(n, spread(s, "data", 1)) for n, s in arguments if n.startswith("opt_state") and s]
-    params = [(n, spread(s, "data", 1)) for n, s in arguments if n.startswith("params") and s]
+    state = [(n, spread(s, "data", 1)) for n, s in arguments if n.startswith(("opt_state", "state.opt_state")) and s]
+    params = [(n, spread(s, "data", 1)) for n, s in arguments if n.startswith(("params", "state.params")) and s]
     yield "data parallel", batch
     yield "megatron", tensor
     yield "data + megatron", batch + tensor
     yield "zero2", batch + state
     yield "zero3", batch + state + params
-    yield "zero3 without priorities", batch + [(n, spread(s, "data")) for n, s in arguments if n.startswith(("params", "opt_state")) and s]
+    yield "zero3 without priorities", batch + [(n, spread(s, "data")) for n, s in arguments if n.startswith(("params", "opt_state", "state.")) and s]
 
 
-def random_strategy(seed, arguments):
+def random_strategy(seed, arguments, mesh):
     generator = fuzz_propagate.Generator(seed)
-    generator.program.mesh = generator.random.choice([MESH, {"a": 2, "b": 4, "c": 2}, {"a": 8, "b": 6}])
+    generator.program.mesh = generator.random.choice([mesh, {"a": 2, "b": 4, "c": 2}, {"a": 8, "b": 6}]) if mesh is MESH else mesh
     generator.priorities = generator.random.random() < 0.5
     chance, chosen, out = generator.random.choice([0.15, 0.4, 0.8]), {}, []
     for name, shape in arguments:
@@ -118,13 +119,14 @@ def main():
     paths = options.programs or sorted(glob.glob(os.path.join(HERE, "..", "corpus", "*.mlir.zst")))
     bad = 0
     for path in paths:
-        arguments = sdy.forked(arguments_of, annotate.read(path))
+        text = annotate.read(path)
+        arguments, mesh = sdy.forked(arguments_of, text), cases.own_mesh(text) or MESH
         for i, (name, strategy) in enumerate(strategies(arguments)):
             if strategy:
-                bad += compare(path, name, MESH, strategy, "donated" if i % 2 else "open", options.passes, runner)
+                bad += compare(path, name, mesh, strategy, "donated" if i % 2 else "open", options.passes, runner)
         for seed in range(options.seed, options.seed + options.random):
-            mesh, strategy = random_strategy(seed, arguments)
-            bad += compare(path, "random %d" % seed, mesh, strategy, "open", options.passes, runner)
+            drawn, strategy = random_strategy(seed, arguments, mesh)
+            bad += compare(path, "random %d" % seed, drawn, strategy, "open", options.passes, runner)
     print("%d comparisons differ" % bad)
     return 1 if bad else 0
 

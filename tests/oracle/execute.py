@@ -12,7 +12,7 @@ def value(rng, name, shape, element):
     if element.startswith(("i", "ui")):
         return rng.integers(0, 8, shape).astype(element.replace("i", "int"))
     numbers = rng.standard_normal(shape) * 0.1
-    return (np.abs(numbers) if name.startswith("opt_state['v']") else numbers).astype(element.replace("f", "float"))
+    return (np.abs(numbers) if name.startswith("opt_state['v']") or ".nu" in name else numbers).astype(element.replace("f", "float"))
 
 
 def _run(text, seed):

@@ -60,7 +60,8 @@ def test_placed_collectives(tool, name, label):
 def test_inline(tool, name):
     """No text to compare with: jaxlib's build does not inline. No call is left, jaxlib's verifier takes the result, and
     small programs compute the same."""
-    text = annotate(cases.text_of(name), "all=1", [])
+    text = cases.text_of(name)
+    text = annotate(text, cases.own_mesh(text) or "all=1", [])
     inlined = tool("opt", "--passes", "inline,symbol-dce", tool.file(text))
     assert not re.search(r"\bcall @|func\.call", inlined) and inlined.count("func.func") == 1
     sdy.run("", inlined)
