@@ -287,11 +287,12 @@ typedef struct op {
 	region_id regions; /* contiguous */
 	uint32_t n_regions;
 	uint32_t first_attr, n_attrs; /* range in module.op_attrs; properties and discardable attributes together, WITHOUT
-	                                 sdy.sharding of results, which lives on the values */
+	                                 sdy.sharding of results, which lives on the values; of an OP_UNKNOWN
+	                                 the properties <{..}> are one dict whose name is empty */
 	loc_id loc;
 	uint32_t src; /* byte offset of the op in module.text */
 } op;
-enum { OPS_ERASED = 1, OPS_GENERIC_PROPS = 2 /* had <{..}> */ };
+enum { OPS_ERASED = 1 };
 
 typedef struct value {
 	type_id type;
@@ -358,6 +359,7 @@ typedef struct module {
 	attr_id module_attrs; /* dict or ID_NONE */
 	loc_id loc;          /* of the module op */
 	str aliases;         /* definitions of location aliases (#loc..) of the source, printed back with locations */
+	bool keep_aliases;   /* attributes use them: printed even without locations */
 	str resources;       /* the {-# .. #-} block of the source, printed back */
 	const struct module *borrowed; /* text and attribute memory belongs to this one (module_clone) */
 } module;
@@ -421,7 +423,8 @@ op_id region_terminator(const module *m, region_id r);
 op_id op_walk_next(const module *m, op_id root, op_id o);
 op_id op_walk_first(const module *m, op_id root);
 func *module_func(const module *m, op_id o);         /* by func.func op */
-func *module_func_named(const module *m, str name);  /* by symbol */
+func *module_func_named(const module *m, str name);  /* by symbol, of the outermost module */
+func *module_func_near(const module *m, op_id o, str name); /* by symbol, of the module around op o */
 /* Registers the func.func op o (one region whose arguments exist); result_types are copied, attributes and shardings
  * start empty. Pointers to funcs are valid until the next func_add or op_clone. */
 func *func_add(module *m, op_id o, str name, const type_id *result_types, uint32_t n_results);
@@ -483,6 +486,8 @@ void module_arg_name(const module *m, uint32_t i, strbuf *out);
  * return signatures): ST_ERR_INVALID at the position. */
 status module_verify(const module *m, diag *d) MUST_USE;
 status module_verify_types(const module *m, diag *d) MUST_USE;
+/* The same for text that is only read and printed: it may hold modules inside the module. */
+status module_verify_ops(const module *m, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- fingerprint.c */
 

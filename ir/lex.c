@@ -1,14 +1,16 @@
 #include "ir/lex.h"
 
 #define L (LEX_LETTER | LEX_WORD | LEX_SUFFIX)
-#define D (LEX_DIGIT | LEX_WORD | LEX_SUFFIX)
+#define D (LEX_DIGIT | LEX_WORD | LEX_SUFFIX | LEX_HEX)
+#define H (L | LEX_HEX)
 #define W (LEX_WORD | LEX_SUFFIX)
 const uint8_t lex_class[256] = {
-	['a' ... 'z'] = L, ['A' ... 'Z'] = L, ['_'] = L, ['0' ... '9'] = D, ['$'] = W, ['.'] = W, ['-'] = LEX_SUFFIX,
+	['a' ... 'f'] = H, ['g' ... 'z'] = L, ['A' ... 'F'] = H, ['G' ... 'Z'] = L, ['_'] = L, ['0' ... '9'] = D, ['$'] = W, ['.'] = W, ['-'] = LEX_SUFFIX,
 	[' '] = LEX_SPACE, ['\t'] = LEX_SPACE, ['\n'] = LEX_SPACE, ['\r'] = LEX_SPACE,
 };
 #undef L
 #undef D
+#undef H
 #undef W
 
 void lex_comment(lexer *l)
@@ -120,6 +122,9 @@ status lex_string(lexer *l, str *out)
 		while (*s != '"' && *s != '\\' && *s != '\n' && s < l->end)
 			s++;
 		if (*s == '\\' && s + 1 < l->end) {
+			bool letter = s[1] == 'n' || s[1] == 't' || s[1] == '"' || s[1] == '\\';
+			if (!letter && !(lex_is(s[1], LEX_HEX) && lex_is(s[2], LEX_HEX)))
+				return lex_error(l, s, ST_ERR_PARSE, "expected \\n, \\t, \\\", \\\\ or two hexadecimal digits after the backslash");
 			s += 2;
 			continue;
 		}

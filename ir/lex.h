@@ -11,8 +11,9 @@ typedef struct lexer {
 	uint32_t depth; /* open regions and brackets */
 } lexer;
 
-/* Bits of lex_class: letters and underscore; digits; what continues an identifier; what continues a suffix after % or #. */
-enum { LEX_LETTER = 1, LEX_DIGIT = 2, LEX_WORD = 4, LEX_SUFFIX = 8, LEX_SPACE = 16 };
+/* Bits of lex_class: letters and underscore; digits; what continues an identifier; what continues a suffix after % or #;
+ * blanks; hexadecimal digits. */
+enum { LEX_LETTER = 1, LEX_DIGIT = 2, LEX_WORD = 4, LEX_SUFFIX = 8, LEX_SPACE = 16, LEX_HEX = 32 };
 extern const uint8_t lex_class[256];
 
 static inline bool lex_is(char c, int mask) { return lex_class[(unsigned char)c] & mask; }

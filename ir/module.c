@@ -139,7 +139,8 @@ func *module_func(const module *m, op_id o)
 	return op->kind == OP_FUNC && op->operands < m->funcs.n && m->funcs.p[op->operands].op == o ? &m->funcs.p[op->operands] : NULL;
 }
 
-func *module_func_named(const module *m, str name)
+/* Functions whose op stands in no region yet count as those of the outermost module. */
+static func *func_in(const module *m, region_id home, str name)
 {
 	str_id id = strtab_find(&m->strs, name);
 	if (id == UINT32_MAX)
@@ -147,10 +148,22 @@ func *module_func_named(const module *m, str name)
 	uint64_t h = hash_mix(id);
 	uint32_t i;
 	/* Entries of renamed and erased functions stay in the index and fail the comparison. */
-	for (uint32_t it = index_first(&m->func_index, h); index_next(&m->func_index, h, &it, &i);)
-		if (m->funcs.p[i].name == id && !(op_at(m, m->funcs.p[i].op)->flags & OPS_ERASED))
+	for (uint32_t it = index_first(&m->func_index, h); index_next(&m->func_index, h, &it, &i);) {
+		const op *op = op_at(m, m->funcs.p[i].op);
+		if (m->funcs.p[i].name == id && !(op->flags & OPS_ERASED) && (op->parent == home || (op->parent == ID_NONE && home == m->body)))
 			return &m->funcs.p[i];
+	}
 	return NULL;
+}
+
+func *module_func_named(const module *m, str name) { return func_in(m, m->body, name); }
+
+func *module_func_near(const module *m, op_id o, str name)
+{
+	region_id r = op_at(m, o)->parent;
+	while (r != ID_NONE && r != m->body && op_at(m, m->regions.p[r].parent)->kind != OP_BUILTIN_MODULE)
+		r = op_at(m, m->regions.p[r].parent)->parent;
+	return func_in(m, r == ID_NONE ? m->body : r, name);
 }
 
 func *module_main(const module *m)

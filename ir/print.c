@@ -530,16 +530,15 @@ void put_region(printer *p, region_id r, uint32_t indent, bool header)
 void put_generic(printer *p, op_id o, uint32_t indent)
 {
 	const op *op = op_at(p->m, o);
-	/* of an unknown op all attributes were properties, or none: registered ops take them in either place */
-	bool properties = op->kind == OP_UNKNOWN && op->flags & OPS_GENERIC_PROPS && op->n_attrs;
+	/* properties of an unknown op have a dict without a name; registered ops take theirs in either place */
+	attr_id properties = op->kind == OP_UNKNOWN ? op_attr(p->m, o, "") : ID_NONE;
 	strbuf_printf(p->out, "\"" STR_FMT "\"(", STR_ARG(strtab_get(&p->m->strs, op->name)));
 	put_operands(p, o, 0, op->n_operands);
 	strbuf_putc(p->out, ')');
-	if (properties) {
-		bool any = false;
-		strbuf_puts(p->out, " <{");
-		put_entries(p, p->m->op_attrs.p + op->first_attr, op->n_attrs, &any);
-		strbuf_puts(p->out, "}>");
+	if (properties != ID_NONE) {
+		strbuf_puts(p->out, " <");
+		attr_print(p->m, properties, p->out);
+		strbuf_putc(p->out, '>');
 	}
 	for (uint32_t i = 0; i < op->n_regions; i++) {
 		strbuf_puts(p->out, i ? ", " : " (");
@@ -547,8 +546,7 @@ void put_generic(printer *p, op_id o, uint32_t indent)
 	}
 	if (op->n_regions)
 		strbuf_putc(p->out, ')');
-	if (!properties)
-		put_attrs(p, o, NULL);
+	put_attrs(p, o, (const char *const[]){"", NULL});
 	put_function_type(p, o);
 }
 
@@ -575,7 +573,7 @@ void module_print(const module *m, const print_options *options, strbuf *out)
 	printer_init(&p, m, out, options && options->locations);
 	name_region(&p, m->body);
 	/* before the module: locations of arguments may only name aliases that are defined already */
-	if (p.locations)
+	if (p.locations || m->keep_aliases)
 		strbuf_str(out, m->aliases);
 	strbuf_puts(out, "module ");
 	if (m->name) {

@@ -69,7 +69,7 @@ static bool put_same(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
 	const op *op = op_at(p->m, o);
-	bool chlo = str_starts(strtab_get(&p->m->strs, op->name), "chlo.");
+	bool chlo = str_starts(strtab_get(&p->m->strs, op->name), "chlo.") && op_infos[op->kind].flags & OPF_ELEMENTWISE;
 	bool one_type = op->kind == OP_COMPLEX || op->kind == OP_TUPLE || op->kind == OP_AFTER_ALL || !op->n_operands;
 	if (op->kind == OP_OPTIMIZATION_BARRIER ? !op->n_operands : op->n_results != 1)
 		return false;
@@ -488,6 +488,25 @@ static bool put_func(printer *p, op_id o, uint32_t indent)
 	return true;
 }
 
+static bool put_module(printer *p, op_id o, uint32_t indent)
+{
+	static const char *const said[] = {"sym_name", NULL};
+	const op *op = op_at(p->m, o);
+	attr_id name = attr_of_kind(p->m, o, said[0], ATTR_STRING);
+	strbuf_puts(p->out, "module");
+	if (name != ID_NONE) {
+		strbuf_putc(p->out, ' ');
+		put_symbol(p->out, attr_get(p->m, name)->text);
+	}
+	if (op->n_attrs > (name != ID_NONE)) {
+		strbuf_puts(p->out, " attributes");
+		put_attrs(p, o, said);
+	}
+	strbuf_putc(p->out, ' ');
+	put_region(p, op->regions, indent, false);
+	return true;
+}
+
 /* ---------------------------------------------------------------- sdy */
 
 static bool put_mesh(printer *p, op_id o, uint32_t indent)
@@ -660,6 +679,11 @@ static bool put_collective(printer *p, op_id o, uint32_t indent)
 /* ---------------------------------------------------------------- table */
 
 #define put_generic NULL
+#define put_broadcast NULL
+#define put_scan NULL
+#define put_call_indirect NULL
+#define put_func_constant NULL
+#define put_cast NULL
 #define put_reduce_precision NULL
 #define put_dot NULL
 #define put_convolution NULL

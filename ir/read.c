@@ -1,7 +1,8 @@
 /* The reader: life of its state, value names in scopes, the top level of a module.
  *
  *   read.c          this                          read_types.c     types, found again by their text
- *   read_ops.c      ops: generic form, regions    read_attrs.c     attributes; read_literals.c numbers and dense
+ *   read_ops.c      ops: generic form, regions    read_attrs.c     attributes; read_literals.c numbers and dense,
+ *                                                                  read_scalars.c what one element may be
  *   read_forms.c    pretty forms, table           read_func.c      func.func, sdy.mesh
  *   read_forms_region.c  pretty forms with regions                 read_locs.c      locations and aliases */
 #define _GNU_SOURCE
@@ -30,6 +31,12 @@ op_kind find_kind(const reader *r, str name)
 		return OP_FUNC_RETURN;
 	if (str_is(name, "call"))
 		return OP_CALL;
+	if (str_is(name, "call_indirect"))
+		return OP_CALL_INDIRECT;
+	if (str_is(name, "constant"))
+		return OP_FUNC_CONSTANT;
+	if (str_is(name, "module"))
+		return OP_BUILTIN_MODULE;
 	for (uint32_t i = kind_slot(name); r->kinds[i]; i = (i + 1) & (COUNT_OF(r->kinds) - 1))
 		if (str_equal(strtab_get(&r->m->strs, r->kinds[i]), name)) /* ids of op names are their kinds */
 			return (op_kind)r->kinds[i];
@@ -140,6 +147,8 @@ static status read_alias(reader *r)
 	TRY(lex_expect(l, '='));
 	if (*start == '#' && lex_at_word(l, "loc"))
 		return read_loc_alias(r, name, start);
+	if (memchr(name.p, '.', name.n))
+		return lex_error(l, start, ST_ERR_PARSE, "expected the name of an alias without '.', found '" STR_FMT "'", STR_ARG(name));
 	if (find_alias(r, name))
 		return lex_error(l, start, ST_ERR_INVALID, "redefinition of '" STR_FMT "'", STR_ARG(name));
 	struct alias a = {.name = name};
@@ -266,7 +275,7 @@ static status check_calls(reader *r)
 		if (op_at(m, o)->kind != OP_CALL)
 			continue;
 		str callee = op_text(m, o, "callee");
-		if (!module_func_named(m, callee))
+		if (!module_func_near(m, o, callee))
 			return lex_error(&r->lex, r->lex.text + op_at(m, o)->src, ST_ERR_INVALID, "call of the undefined function '@" STR_FMT "'",
 			                 STR_ARG(callee));
 	}

@@ -61,7 +61,7 @@ typedef struct reader {
 	index_map sharding_index;
 	VEC(attr_id) enum_attrs;
 	index_map enum_index;
-	index_map symbols; /* names of functions and meshes, by their ids */
+	index_map symbols; /* names of functions, meshes and modules of the module that is read, by their ids */
 	bool keep_dense_text; /* the value of a constant: its elements are not wanted as integers */
 } reader;
 
@@ -75,6 +75,8 @@ typedef struct draft {
 } draft;
 
 static inline uint32_t draft_operands(const reader *r, const draft *d) { return r->operands.n - d->operands; }
+/* The value of these is a literal whose elements are not wanted as integers. */
+static inline bool is_constant(op_kind k) { return k == OP_CONSTANT || k == OP_SDY_CONSTANT || k == OP_CHLO_CONSTANT; }
 static inline uint32_t draft_results(const reader *r, const draft *d) { return r->types.n - d->types; }
 
 /* read_types.c */
@@ -97,6 +99,11 @@ attr_id dense_attr(reader *r, str text, type_id type, bool splat);
 attr_id enum_attr(reader *r, const char *ns, const char *kind, str word);
 attr_id array_attr(reader *r, attr_kind kind, str text, uint32_t base); /* of r->attrs above base, which are popped */
 
+/* read_scalars.c */
+/* What was expected instead of text as an element of type e; NULL when it is one, or the type is not known. */
+const char *scalar_fault(str text, elem e);
+bool hex_value(str text, int64_t *out); /* 0x.. of at most 64 bits, as the integer of these bits */
+
 /* read_literals.c */
 status optional_type(reader *r, type_id *out) MUST_USE; /* `: type`, ID_NONE when there is none */
 status read_number(reader *r, attr_id *out) MUST_USE;
@@ -110,6 +117,7 @@ status read_loc(reader *r, loc_id *out) MUST_USE; /* optional loc(..); 0 when th
 status read_loc_alias(reader *r, str name, const char *line) MUST_USE; /* after #name = */
 status resolve_locs(reader *r) MUST_USE;
 struct alias *find_alias(reader *r, str name);
+bool is_loc_alias(reader *r, str name); /* defined so far */
 void add_alias(reader *r, const struct alias *a);
 
 /* read.c */
@@ -143,6 +151,15 @@ attr_id take_attr(reader *r, const draft *d, const char *name);
 /* read_func.c */
 status form_func(reader *r, draft *d) MUST_USE;
 status finish_generic_func(reader *r, draft *d) MUST_USE;
+status form_module(reader *r, draft *d) MUST_USE;
+status finish_generic_module(reader *r, draft *d) MUST_USE;
+/* Values and symbols outside are not visible in a module; these stand around reading its body. */
+struct outside {
+	uint32_t visible;
+	index_map symbols;
+};
+struct outside module_enter(reader *r);
+void module_leave(reader *r, struct outside *saved);
 status form_mesh(reader *r, draft *d) MUST_USE;
 status finish_generic_mesh(reader *r, draft *d) MUST_USE;
 void find_meshes(reader *r); /* all sdy.mesh lines of the text, so that shardings may come before them */
@@ -152,6 +169,7 @@ typedef status (*form_fn)(reader *r, draft *d);
 extern const form_fn op_forms[OP_COUNT]; /* NULL: only the generic form exists */
 status form_reduce(reader *r, draft *d) MUST_USE;
 status form_while(reader *r, draft *d) MUST_USE;
+status form_scan(reader *r, draft *d) MUST_USE;
 status form_manual_computation(reader *r, draft *d) MUST_USE;
 status form_named_computation(reader *r, draft *d) MUST_USE;
 

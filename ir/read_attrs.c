@@ -313,7 +313,10 @@ static status read_hash_attr(reader *r, attr_id *out)
 		const struct alias *a = find_alias(r, lex_view(start, l->p));
 		if (a)
 			*out = a->id;
-		else if (memchr(name.p, '.', name.n))
+		else if (is_loc_alias(r, lex_view(start, l->p))) {
+			r->m->keep_aliases = true;
+			*out = raw_attr(r, start, l->p);
+		} else if (memchr(name.p, '.', name.n))
 			*out = raw_attr(r, start, l->p);
 		else
 			return lex_error(l, start, ST_ERR_PARSE, "undefined attribute alias '#" STR_FMT "'", STR_ARG(name));
@@ -414,6 +417,20 @@ static status read_type_attr(reader *r, attr_id *out)
 	return ST_OK;
 }
 
+/* affine_set<(d0) : (d0 >= 0)>: a > before = closes nothing. */
+static status read_affine_set(reader *r, const char *start, attr_id *out)
+{
+	lexer *l = &r->lex;
+	const char *open = l->p++;
+	while (l->p < l->end && (*l->p != '>' || l->p[1] == '=' || l->p[-1] == '-'))
+		l->p++;
+	if (l->p >= l->end)
+		return lex_error(l, open, ST_ERR_PARSE, "the '<' that opens here is never closed");
+	l->p++;
+	*out = raw_attr(r, start, l->p);
+	return ST_OK;
+}
+
 static status read_word_attr(reader *r, attr_id *out)
 {
 	lexer *l = &r->lex;
@@ -429,12 +446,19 @@ static status read_word_attr(reader *r, attr_id *out)
 		return read_dense_resource(r, start, out);
 	else if (str_is(word, "array"))
 		return read_array_literal(r, start, out);
+	else if (str_is(word, "affine_set") && *l->p == '<')
+		return read_affine_set(r, start, out);
 	else if (*l->p == '<' || *l->p == '(' || *l->p == '[') { /* affine_map<..>, loc(..), distinct[0]<..>, and the like */
 		while (*l->p == '<' || *l->p == '(' || *l->p == '[') {
 			str args;
 			TRY(lex_balanced(l, &args));
 		}
 		*out = raw_attr(r, start, l->p);
+		if (str_is(word, "sparse")) {
+			type_id t;
+			TRY(optional_type(r, &t));
+			r->m->attrs.p[*out].type = t;
+		}
 	} else {
 		l->p = start;
 		return lex_expected(l, "an attribute");

@@ -256,6 +256,14 @@ static status form_dynamic_slice(reader *r, draft *d)
 	return attrs_and_function_type(r, d);
 }
 
+/* `%a, sizes = [5] : (T) -> U` */
+static status form_broadcast(reader *r, draft *d)
+{
+	TRY(push_operands(r));
+	TRY(ints_field(r, "sizes", "broadcast_sizes"));
+	return attrs_and_same_types(r, d);
+}
+
 /* ---------------------------------------------------------------- contractions */
 
 static status optional_precision(reader *r)
@@ -460,6 +468,70 @@ static status form_call(reader *r, draft *d)
 {
 	TRY(callee(r, "callee", ATTR_SYMBOL));
 	return attrs_and_function_type(r, d);
+}
+
+/* `@f : T` */
+static status form_func_constant(reader *r, draft *d)
+{
+	(void)d;
+	attr a = {.kind = ATTR_SYMBOL, .type = ID_NONE};
+	type_id t;
+	TRY(read_optional_attrs(r));
+	lex_skip(&r->lex);
+	TRY(lex_symbol(&r->lex, &a.text));
+	draft_attr(r, "value", attr_new(r->m, &a));
+	TRY(lex_expect(&r->lex, ':'));
+	TRY(read_type(r, &t));
+	vec_push(&r->types, t);
+	return ST_OK;
+}
+
+/* `%f(%a) : (T) -> U`, the type of %f */
+static status form_call_indirect(reader *r, draft *d)
+{
+	lexer *l = &r->lex;
+	type_id t;
+	TRY(push_operand(r));
+	TRY(push_call_operands(r));
+	TRY(read_optional_attrs(r));
+	TRY(lex_expect(l, ':'));
+	TRY(read_type(r, &t));
+	TRY(check_operand(r, d, 0, t));
+	uint32_t n = type_get(r->m, t)->n_parts, n_inputs = type_get(r->m, t)->n_inputs;
+	if (type_get(r->m, t)->kind != TYPE_FUNCTION || n_inputs + 1 != draft_operands(r, d))
+		return lex_error(l, d->at, ST_ERR_INVALID, "a call of " STR_FMT " with %u operands", STR_ARG(type_get(r->m, t)->text), draft_operands(r, d) - 1);
+	for (uint32_t i = 0; i < n; i++) {
+		type_id part = type_get(r->m, t)->parts[i];
+		if (i < n_inputs)
+			TRY(check_operand(r, d, i + 1, part));
+		else
+			vec_push(&r->types, part);
+	}
+	return ST_OK;
+}
+
+/* `%a, %b : T, U to V, W` */
+static status form_cast(reader *r, draft *d)
+{
+	lexer *l = &r->lex;
+	TRY(push_operands(r));
+	uint32_t n = draft_operands(r, d);
+	if (n)
+		TRY(lex_expect(l, ':'));
+	for (uint32_t i = 0; i < n; i++) {
+		type_id t;
+		if (i)
+			TRY(lex_expect(l, ','));
+		TRY(read_type(r, &t));
+		TRY(check_operand(r, d, i, t));
+	}
+	TRY(lex_expect_word(l, "to"));
+	do {
+		type_id t;
+		TRY(read_type(r, &t));
+		vec_push(&r->types, t);
+	} while (lex_take(l, ','));
+	return read_optional_attrs(r);
 }
 
 /* `%t[1] : (tuple<..>) -> T` */

@@ -159,6 +159,11 @@ static status reducer(reader *r, draft *d)
 	return ST_OK;
 }
 
+static bool is_commutative(op_kind k)
+{
+	return k == OP_ADD || k == OP_MULTIPLY || k == OP_MAXIMUM || k == OP_MINIMUM || k == OP_AND || k == OP_OR || k == OP_XOR;
+}
+
 status form_reduce(reader *r, draft *d)
 {
 	lexer *l = &r->lex;
@@ -169,8 +174,8 @@ status form_reduce(reader *r, draft *d)
 		const char *at = l->p;
 		str name = lex_word(l);
 		applied = find_kind(r, name);
-		if (!(op_infos[applied].flags & OPF_ELEMENTWISE))
-			return lex_error(l, at, ST_ERR_PARSE, "expected an elementwise operation of two operands, found '" STR_FMT "'", STR_ARG(name));
+		if (!is_commutative(applied))
+			return lex_error(l, at, ST_ERR_PARSE, "expected a commutative operation of two operands, found '" STR_FMT "'", STR_ARG(name));
 	}
 	TRY(lex_expect_word(l, "across"));
 	TRY(lex_expect_word(l, "dimensions"));
@@ -182,6 +187,41 @@ status form_reduce(reader *r, draft *d)
 	TRY(read_function_type(r, d));
 	op_give_regions(r->m, d->op, 1);
 	return applied != OP_UNKNOWN ? implied_body(r, d, applied) : reducer(r, d);
+}
+
+/* ---------------------------------------------------------------- scan */
+
+static void segment_sizes(reader *r, const char *name, uint32_t first, uint32_t second)
+{
+	draft_attr(r, name, ints_attr(r, ELEM_I32, (int64_t[]){first, second}, 2));
+}
+
+/* `(%inputs) inits (%carries) dimension=0 attributes {..} { .. } : (..) -> ..`; the carries come last among the results. */
+status form_scan(reader *r, draft *d)
+{
+	lexer *l = &r->lex;
+	TRY(push_call_operands(r));
+	uint32_t inputs = draft_operands(r, d);
+	TRY(lex_expect_word(l, "inits"));
+	TRY(push_call_operands(r));
+	uint32_t carries = draft_operands(r, d) - inputs;
+	int64_t dim;
+	TRY(lex_expect_word(l, "dimension"));
+	TRY(lex_expect(l, '='));
+	TRY(lex_int(l, &dim));
+	draft_attr(r, "dimension", attr_new(r->m, &(attr){.kind = ATTR_INT, .type = type_bare(r->m, ELEM_I64), .i = dim}));
+	if (lex_take_word(l, "attributes")) {
+		TRY(lex_expect(l, '{'));
+		TRY(read_attr_entries(r, "}"));
+	}
+	op_give_regions(r->m, d->op, 1);
+	TRY(read_region(r, op_at(r->m, d->op)->regions, true));
+	TRY(read_function_type(r, d));
+	if (draft_results(r, d) < carries)
+		return lex_error(l, d->at, ST_ERR_INVALID, "%u results for %u carried values", draft_results(r, d), carries);
+	segment_sizes(r, "operandSegmentSizes", inputs, carries);
+	segment_sizes(r, "resultSegmentSizes", draft_results(r, d) - carries, carries);
+	return ST_OK;
 }
 
 /* ---------------------------------------------------------------- sdy */

@@ -1,4 +1,4 @@
-/* Symbols: func.func in both forms, sdy.mesh. */
+/* Symbols: func.func in both forms, modules inside the module, sdy.mesh. */
 #define _GNU_SOURCE
 #include "ir/read.h"
 
@@ -221,6 +221,57 @@ status finish_generic_func(reader *r, draft *d)
 	return ST_OK;
 }
 
+/* ---------------------------------------------------------------- modules inside the module */
+
+struct outside module_enter(reader *r)
+{
+	struct outside saved = {r->visible, r->symbols};
+	r->visible = r->bindings.n;
+	index_init(&r->symbols);
+	return saved;
+}
+
+void module_leave(reader *r, struct outside *saved)
+{
+	index_release(&r->symbols);
+	r->symbols = saved->symbols;
+	r->visible = saved->visible;
+}
+
+/* `module @name attributes {..} { .. }` */
+status form_module(reader *r, draft *d)
+{
+	lexer *l = &r->lex;
+	if (lex_peek(l) == '@') {
+		attr name = {.kind = ATTR_STRING, .type = ID_NONE};
+		const char *at = l->p;
+		TRY(lex_symbol(l, &name.text));
+		TRY(define_symbol(r, at, name.text));
+		draft_attr(r, "sym_name", attr_new(r->m, &name));
+	}
+	if (lex_take_word(l, "attributes")) {
+		TRY(lex_expect(l, '{'));
+		TRY(read_attr_entries(r, "}"));
+	}
+	op_give_regions(r->m, d->op, 1);
+	struct outside saved = module_enter(r);
+	status st = read_region(r, op_at(r->m, d->op)->regions, true);
+	module_leave(r, &saved);
+	return st;
+}
+
+status finish_generic_module(reader *r, draft *d)
+{
+	if (op_at(r->m, d->op)->n_regions != 1)
+		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "%u regions, expected one", op_at(r->m, d->op)->n_regions);
+	for (uint32_t i = d->attrs; i < r->attrs.n; i++) {
+		const attr *a = attr_get(r->m, r->attrs.p[i].value);
+		if (str_is(strtab_get(&r->m->strs, r->attrs.p[i].name), "sym_name") && a->kind == ATTR_STRING)
+			return define_symbol(r, d->at, a->text);
+	}
+	return ST_OK;
+}
+
 /* ---------------------------------------------------------------- sdy.mesh */
 
 static status add_mesh(reader *r, draft *d, str name, str text)
@@ -232,6 +283,8 @@ static status add_mesh(reader *r, draft *d, str name, str text)
 	if (s != ST_OK)
 		return lex_error(&r->lex, text.p + (inner.line == 1 && inner.col ? MIN(inner.col - 1, text.n) : 0), s, "%s", inner.msg);
 	TRY(define_symbol(r, d->at, name));
+	if (mesh_find(r->m->shardings, name) != id) /* names of meshes are looked up without regard to modules */
+		return lex_error(&r->lex, d->at, ST_ERR_UNSUPPORTED, "the mesh '@" STR_FMT "' has other axes in another module of this text", STR_ARG(name));
 	char *whole = arena_alloc(&r->m->mem, text.n + sizeof "#sdy.mesh");
 	memcpy(whole, "#sdy.mesh", 9);
 	memcpy(whole + 9, text.p, text.n);

@@ -19,6 +19,12 @@ static struct alias *find_in(reader *r, str name, bool loc)
 
 struct alias *find_alias(reader *r, str name) { return r->attr_aliases.n ? find_in(r, name, false) : NULL; }
 
+bool is_loc_alias(reader *r, str name)
+{
+	const struct alias *a = find_in(r, name, true);
+	return a && a->id != ID_NONE;
+}
+
 void add_alias(reader *r, const struct alias *a)
 {
 	index_add(&r->alias_index, alias_hash(a->name), r->attr_aliases.n << 1);

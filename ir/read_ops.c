@@ -286,7 +286,7 @@ static op_kind wanted_terminator(const module *m, op_id parent)
 	if (parent == ID_NONE)
 		return OP_COUNT;
 	op_kind k = (op_kind)op_at(m, parent)->kind;
-	return k == OP_UNKNOWN ? OP_UNKNOWN : k == OP_FUNC ? OP_FUNC_RETURN
+	return k == OP_UNKNOWN ? OP_UNKNOWN : k == OP_BUILTIN_MODULE ? OP_COUNT : k == OP_FUNC ? OP_FUNC_RETURN
 	     : k == OP_SDY_MANUAL_COMPUTATION || k == OP_SDY_NAMED_COMPUTATION ? OP_SDY_RETURN : OP_RETURN;
 }
 
@@ -357,6 +357,7 @@ static status read_generic_regions(reader *r, draft *d)
 	bool two = d->kind == OP_WHILE || d->kind == OP_IF || d->kind == OP_SELECT_AND_SCATTER;
 	op_give_regions(r->m, d->op, two ? 2 : 1);
 	uint32_t n = 0, visible = r->visible;
+	bool is_module = d->kind == OP_BUILTIN_MODULE;
 	if (d->kind == OP_FUNC)
 		r->visible = r->bindings.n;
 	do {
@@ -367,7 +368,13 @@ static status read_generic_regions(reader *r, draft *d)
 		bool declaration = d->kind == OP_FUNC && *open == '{' && (l->p++, lex_take(l, '}'));
 		if (!declaration) {
 			l->p = open;
-			TRY(read_region(r, region, true));
+			struct outside saved;
+			if (is_module)
+				saved = module_enter(r);
+			status st = read_region(r, region, true);
+			if (is_module)
+				module_leave(r, &saved);
+			TRY(st);
 		}
 		n++;
 	} while (lex_take(l, ','));
@@ -427,6 +434,8 @@ static status normalize_generic(reader *r, draft *d)
 		return finish_generic_func(r, d);
 	if (d->kind == OP_SDY_MESH)
 		return finish_generic_mesh(r, d);
+	if (d->kind == OP_BUILTIN_MODULE)
+		return finish_generic_module(r, d);
 	const char *axes = collective_axes_name(d->kind);
 	if (axes) {
 		attr_id a = take_attr(r, d, axes);
@@ -451,13 +460,16 @@ static status read_generic(reader *r, draft *d)
 	TRY(push_call_operands(r));
 	if (lex_peek(l) == '[')
 		return lex_error(l, l->p, ST_ERR_UNSUPPORTED, "successor blocks: control flow between blocks is not supported");
-	r->keep_dense_text = d->kind == OP_CONSTANT || d->kind == OP_SDY_CONSTANT;
+	r->keep_dense_text = is_constant(d->kind);
 	if (lex_take_text(l, "<{")) {
 		TRY(read_attr_entries(r, "}>"));
-		op_get(r->m, d->op)->flags |= OPS_GENERIC_PROPS;
+		if (d->kind == OP_UNKNOWN) { /* nothing else tells its properties from its other attributes */
+			attr_id properties = array_attr(r, ATTR_DICT, STR(""), d->attrs);
+			vec_push(&r->attrs, (named_attr){0, properties});
+		}
 	}
 	TRY(read_generic_regions(r, d));
-	r->keep_dense_text = d->kind == OP_CONSTANT || d->kind == OP_SDY_CONSTANT;
+	r->keep_dense_text = is_constant(d->kind);
 	TRY(read_optional_attrs(r));
 	r->keep_dense_text = false;
 	TRY(read_function_type(r, d));
@@ -481,8 +493,8 @@ static status read_op_text(reader *r, draft *d)
 		if (!lex_is(name.p[i], LEX_SUFFIX))
 			return lex_error(l, at, ST_ERR_PARSE, "expected the name of an operation in quotes");
 	d->kind = find_kind(r, name);
-	if (d->kind == OP_BUILTIN_MODULE || str_is(name, "module"))
-		return lex_error(l, at, ST_ERR_UNSUPPORTED, "a module inside a module is not supported");
+	if (!generic && str_starts(name, "cf."))
+		return lex_error(l, at, ST_ERR_UNSUPPORTED, "'" STR_FMT "': control flow between blocks is not supported", STR_ARG(name));
 	if (!generic && d->kind == OP_UNKNOWN)
 		return lex_error(l, at, ST_ERR_PARSE, "unknown operation '" STR_FMT "'; others than the known ones are read in generic form only",
 		                 STR_ARG(name));

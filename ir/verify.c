@@ -48,7 +48,7 @@ static status check_regions(const structure *s, op_id o)
 			if (!v->is_arg || v->def != r || v->index != k)
 				return broken(s, o, "a block argument belongs to another region");
 		}
-		if (region->empty || op->kind == OP_UNKNOWN)
+		if (region->empty || op->kind == OP_UNKNOWN || op->kind == OP_BUILTIN_MODULE)
 			continue;
 		if (region->last == ID_NONE || (region_terminator(s->m, r) == ID_NONE && op_at(s->m, region->last)->kind != OP_UNKNOWN))
 			return broken(s, o, "a region has no terminator");

@@ -152,7 +152,7 @@ static status check_call(const checker *c)
 {
 	const op *op = op_at(c->m, c->o);
 	str name = op_text(c->m, c->o, "callee");
-	const func *f = module_func_named(c->m, name);
+	const func *f = module_func_near(c->m, c->o, name);
 	if (!f)
 		return fault(c, "the function '@" STR_FMT "' is not defined", STR_ARG(name));
 	if (op->n_operands != f->n_args || op->n_results != f->n_results)
@@ -171,7 +171,8 @@ static status check_func(const checker *c)
 	const func *f = module_func(c->m, c->o);
 	if (!f)
 		return fault(c, "it is not registered as a function");
-	if (op_at(c->m, c->o)->parent != c->m->body)
+	op_id parent = op_parent(c->m, c->o);
+	if (parent != ID_NONE && op_at(c->m, parent)->kind != OP_BUILTIN_MODULE)
 		return fault(c, "a function inside another operation");
 	if (op_region(c->m, c->o, 0)->empty)
 		return ST_OK;
@@ -373,6 +374,20 @@ static const struct {
 	EXACT(CHLO_DIGAMMA, 1, 1, check_pointwise), EXACT(CHLO_ERF, 1, 1, check_pointwise), EXACT(CHLO_ERF_INV, 1, 1, check_pointwise),
 	EXACT(CHLO_ERFC, 1, 1, check_pointwise), EXACT(CHLO_LGAMMA, 1, 1, check_pointwise), EXACT(CHLO_NEXT_AFTER, 2, 1, check_pointwise),
 	EXACT(CHLO_SQUARE, 1, 1, check_pointwise), EXACT(CHLO_TOP_K, 1, 2, check_top_k), EXACT(CHLO_RAGGED_DOT, 3, 1, NULL),
+	EXACT(CHLO_ASIN_ACOS_KERNEL, 1, 1, check_pointwise), EXACT(CHLO_BESSEL_I1E, 1, 1, check_pointwise),
+	EXACT(CHLO_CONJ, 1, 1, check_pointwise), EXACT(CHLO_IS_INF, 1, 1, check_pointwise),
+	EXACT(CHLO_IS_NEG_INF, 1, 1, check_pointwise), EXACT(CHLO_IS_POS_INF, 1, 1, check_pointwise),
+	EXACT(CHLO_TAN, 1, 1, check_pointwise), EXACT(CHLO_MULHI, 2, 1, check_pointwise), EXACT(CHLO_POLYGAMMA, 2, 1, check_pointwise),
+	EXACT(CHLO_ZETA, 2, 1, check_pointwise), EXACT(CHLO_BROADCAST_ADD, 2, 1, NULL), EXACT(CHLO_BROADCAST_AND, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_ATAN2, 2, 1, NULL), EXACT(CHLO_BROADCAST_COMPARE, 2, 1, NULL), EXACT(CHLO_BROADCAST_COMPLEX, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_DIVIDE, 2, 1, NULL), EXACT(CHLO_BROADCAST_MAXIMUM, 2, 1, NULL), EXACT(CHLO_BROADCAST_MINIMUM, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_MULTIPLY, 2, 1, NULL), EXACT(CHLO_BROADCAST_NEXT_AFTER, 2, 1, NULL), EXACT(CHLO_BROADCAST_OR, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_POLYGAMMA, 2, 1, NULL), EXACT(CHLO_BROADCAST_POWER, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_REMAINDER, 2, 1, NULL), EXACT(CHLO_BROADCAST_SHIFT_LEFT, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_SHIFT_RIGHT_ARITHMETIC, 2, 1, NULL), EXACT(CHLO_BROADCAST_SHIFT_RIGHT_LOGICAL, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_SUBTRACT, 2, 1, NULL), EXACT(CHLO_BROADCAST_XOR, 2, 1, NULL), EXACT(CHLO_BROADCAST_ZETA, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_SELECT, 3, 1, NULL), EXACT(CHLO_CONSTANT, 0, 1, check_constant), EXACT(CHLO_CONSTANT_LIKE, 1, 1, NULL),
+	EXACT(BROADCAST, 1, 1, NULL), EXACT(UNARY_EINSUM, 1, 1, NULL), EXACT(ASYNC_DONE, 1, 1, NULL), EXACT(FUNC_CONSTANT, 0, 1, NULL),
 	EXACT(SDY_MESH, 0, 0, NULL), EXACT(SDY_CONSTANT, 0, 1, check_constant), EXACT(SDY_SHARDING_CONSTRAINT, 1, 1, check_results_as_operands),
 	EXACT(SDY_RESHARD, 1, 1, check_results_as_operands), EXACT(SDY_SHARDING_GROUP, 1, 0, NULL),
 	EXACT(SDY_PROPAGATION_BARRIER, 1, 1, check_results_as_operands), EXACT(SDY_DATA_FLOW_EDGE, 1, 1, check_results_as_operands),
@@ -413,6 +428,10 @@ static const struct {
 	[OP_FUNC] = {0, ANY, 0, 0, 1, 1, check_func}, /* its operands field is no list */
 	[OP_FUNC_RETURN] = {0, ANY, 0, 0, 0, 0, NULL},
 	[OP_CALL] = {0, ANY, 0, ANY, 0, 0, check_call},
+	[OP_CALL_INDIRECT] = {1, ANY, 0, ANY, 0, 0, NULL},
+	[OP_CAST] = {0, ANY, 1, ANY, 0, 0, NULL},
+	[OP_ASYNC_START] = {0, ANY, 1, 1, 1, 1, NULL},
+	[OP_CHLO_SCAN] = {1, ANY, 1, ANY, 1, 1, NULL},
 	[OP_BUILTIN_MODULE] = {0, 0, 0, 0, 1, 1, NULL},
 	[OP_SDY_MANUAL_COMPUTATION] = {0, ANY, 0, ANY, 1, 1, check_manual_computation},
 	[OP_SDY_NAMED_COMPUTATION] = {0, ANY, 0, ANY, 1, 1, check_named_computation},
@@ -445,7 +464,8 @@ static status check_op(const checker *c)
 	TRY(check_count(c, "operands", op->kind == OP_FUNC ? 0 : op->n_operands, rows[op->kind].in_min, rows[op->kind].in_max));
 	TRY(check_count(c, "results", op->n_results, rows[op->kind].out_min, rows[op->kind].out_max));
 	TRY(check_count(c, "regions", op->n_regions, rows[op->kind].regions_min, rows[op->kind].regions_max));
-	for (uint32_t i = 0; i < op->n_regions && op->kind != OP_UNKNOWN && op->kind != OP_FUNC; i++)
+	bool may_be_empty = op->kind == OP_UNKNOWN || op->kind == OP_FUNC || op->kind == OP_BUILTIN_MODULE;
+	for (uint32_t i = 0; i < op->n_regions && !may_be_empty; i++)
 		if (op_region(c->m, c->o, i)->last == ID_NONE)
 			return fault(c, "region %u is empty", i);
 	if (looks_at_dims(rows[op->kind].check))
@@ -481,7 +501,7 @@ static status check_recursion(const module *m, diag *d)
 				n--;
 				continue;
 			}
-			const func *callee = op_at(m, o)->kind == OP_CALL ? module_func_named(m, op_text(m, o, "callee")) : NULL;
+			const func *callee = op_at(m, o)->kind == OP_CALL ? module_func_near(m, o, op_text(m, o, "callee")) : NULL;
 			uint32_t f = callee ? (uint32_t)(callee - m->funcs.p) : 0;
 			if (callee && state[f] == OPEN)
 				s = op_error(m, o, d, ST_ERR_INVALID, "call: '@" STR_FMT "' calls itself", STR_ARG(strtab_get(&m->strs, callee->name)));
@@ -497,6 +517,14 @@ static status check_recursion(const module *m, diag *d)
 }
 
 status module_verify_types(const module *m, diag *d)
+{
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_at(m, o)->next)
+		if (op_at(m, o)->kind == OP_BUILTIN_MODULE)
+			return op_error(m, o, d, ST_ERR_UNSUPPORTED, "a module inside a module is kept as it is, but not planned");
+	return module_verify_ops(m, d);
+}
+
+status module_verify_ops(const module *m, diag *d)
 {
 	checker c = {m, 0, d};
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {

@@ -365,7 +365,7 @@ status passes_run(module *m, const char *pipeline, diag *d)
 	pipeline_reader r = {.text = str_of(pipeline), .d = d};
 	status st = read_all(&r);
 	if (st == ST_OK)
-		st = module_verify_types(m, d);
+		st = r.steps.n ? module_verify_types(m, d) : module_verify_ops(m, d);
 	if (st == ST_OK)
 		st = module_verify(m, d);
 	for (uint32_t i = 0; i < r.steps.n && st == ST_OK; i++) {

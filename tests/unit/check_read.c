@@ -35,6 +35,27 @@ START_TEST(every_op_in_both_forms)
 }
 END_TEST
 
+START_TEST(modules_inside_the_module)
+{
+	module *m = read_ok("module {\nfunc.func @f() {\n  return\n}\nmodule @inner attributes {a.b = 1 : i64} {\n  func.func @f(%arg0: tensor<4xf32>) {\n    return\n  }\n"
+	                    "  func.func @g(%arg0: tensor<4xf32>) {\n    call @f(%arg0) : (tensor<4xf32>) -> ()\n    return\n  }\n}\n}\n");
+	op_id call = first_op(m, OP_CALL), inner = first_op(m, OP_BUILTIN_MODULE);
+	ck_assert_uint_eq(module_func_near(m, call, STR("f"))->n_args, 1);
+	ck_assert_uint_eq(module_func_named(m, STR("f"))->n_args, 0);
+	ck_assert_ptr_null(module_func_named(m, STR("g")));
+	diag d;
+	diag_clear(&d);
+	ck_assert_int_eq(module_verify_ops(m, &d), ST_OK);
+	ck_assert_int_eq(module_verify_types(m, &d), ST_ERR_UNSUPPORTED);
+	strbuf text;
+	strbuf_init(&text);
+	op_print(m, inner, &text);
+	ck_assert_msg(str_starts((str){text.p, text.n}, "module @inner attributes {a.b = 1 : i64} {\n  func.func @f("), "%s", text.p);
+	strbuf_release(&text);
+	module_free(m);
+}
+END_TEST
+
 static void ints_are(const module *m, op_id o, const char *path, const char *want)
 {
 	strbuf b;
@@ -225,7 +246,6 @@ START_TEST(errors_have_places)
 	read_fails("func.func @f() {\n}\n", ST_ERR_PARSE, 2, 1, "expected func.return before the end");
 	read_fails(F("", "  return"), ST_ERR_PARSE, 2, 3, "not the last operation");
 	read_fails(F("", "  \"foo.x\"() ({\n  ^bb0:\n    \"foo.y\"() : () -> ()\n  ^bb1:\n  }) : () -> ()"), ST_ERR_UNSUPPORTED, 5, 3, "second block");
-	read_fails("module {\n  module {\n  }\n}\n", ST_ERR_UNSUPPORTED, 2, 3, "module inside a module");
 	read_fails("module {\n}\nmodule {\n}\n", ST_ERR_PARSE, 3, 1, "another module");
 	read_fails(F("%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@nomesh, [{}]>}", ""), ST_ERR_INVALID, 1, 65, "nomesh");
 	read_fails("sdy.mesh @mesh = <[\"a\"=2]>\n" F("%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}", ""), ST_ERR_INVALID, 2, 20, "");
@@ -322,6 +342,7 @@ END_TEST
 static void add_tests(TCase *t)
 {
 	tcase_add_test(t, every_op_in_both_forms);
+	tcase_add_test(t, modules_inside_the_module);
 	tcase_add_test(t, pretty_attributes_have_generic_names);
 	tcase_add_test(t, short_reduce_has_a_body);
 	tcase_add_test(t, shardings_are_on_values);

@@ -775,6 +775,82 @@ module @ops attributes {foo.map = #map, mhlo.num_partitions = 8 : i32, mhlo.num_
     stablehlo.custom_call @none(%arg0) {has_side_effect = true} : (tensor<4x8xf32>) -> ()
     return
   }
+  func.func private @unary(%arg0: tensor<2x3xf32>, %arg1: tensor<2x3xcomplex<f32>>) {
+    %0 = chlo.bessel_i1e %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+    %1 = chlo.conj %arg1 : tensor<2x3xcomplex<f32>> -> tensor<2x3xcomplex<f32>>
+    %2 = chlo.is_inf %arg0 : tensor<2x3xf32> -> tensor<2x3xi1>
+    %3 = chlo.is_neg_inf %arg0 : tensor<2x3xf32> -> tensor<2x3xi1>
+    %4 = chlo.is_pos_inf %arg0 : tensor<2x3xf32> -> tensor<2x3xi1>
+    %5 = chlo.tan %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+    %6 = chlo._asin_acos_kernel %arg1 : tensor<2x3xcomplex<f32>> -> tensor<2x3xcomplex<f32>>
+    %7 = "chlo.constant_like"(%arg0) <{value = 1.000000e+00 : f32}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %8 = chlo.constant dense<1> : tensor<2xi32>
+    %9 = chlo.polygamma %arg0, %arg0 : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+    %10 = chlo.zeta %arg0, %arg0 : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+    %c = stablehlo.constant dense<1> : tensor<2xi32>
+    %11 = chlo.mulhi %c, %c : tensor<2xi32>, tensor<2xi32> -> tensor<2xi32>
+    return
+  }
+  func.func private @broadcast(%arg0: tensor<2x3xf32>, %arg1: tensor<3xf32>, %arg2: tensor<2x3xi32>, %arg3: tensor<3xi32>, %arg4: tensor<2x3xi1>) {
+    %0 = chlo.broadcast_add %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %1 = chlo.broadcast_add %arg0, %arg1 {broadcast_dimensions = array<i64: 1>} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %2 = chlo.broadcast_and %arg2, %arg3 : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+    %3 = chlo.broadcast_atan2 %arg0, %arg1 {broadcast_dimensions = array<i64: 1>} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %4 = chlo.broadcast_compare %arg0, %arg1 {comparison_direction = #chlo<comparison_direction LT>} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xi1>
+    %5 = chlo.broadcast_compare %arg0, %arg1 {broadcast_dimensions = array<i64: 1>, compare_type = #chlo<comparison_type TOTALORDER>, comparison_direction = #chlo<comparison_direction LT>} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xi1>
+    %6 = chlo.broadcast_complex %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xcomplex<f32>>
+    %7 = chlo.broadcast_divide %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %8 = chlo.broadcast_maximum %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %9 = chlo.broadcast_minimum %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %10 = chlo.broadcast_multiply %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %11 = chlo.broadcast_next_after %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %12 = chlo.broadcast_or %arg2, %arg3 : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+    %13 = chlo.broadcast_polygamma %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %14 = chlo.broadcast_power %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %15 = chlo.broadcast_remainder %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %16 = chlo.broadcast_select %arg4, %arg0, %arg1 : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %17 = chlo.broadcast_shift_left %arg2, %arg3 : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+    %18 = chlo.broadcast_shift_right_arithmetic %arg2, %arg3 : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+    %19 = chlo.broadcast_shift_right_logical %arg2, %arg3 : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+    %20 = chlo.broadcast_subtract %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %21 = chlo.broadcast_xor %arg2, %arg3 : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+    %22 = chlo.broadcast_zeta %arg0, %arg1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    return
+  }
+  func.func private @scan(%arg0: tensor<4x3xf32>, %arg1: tensor<3xf32>) {
+    %0:2 = chlo.scan(%arg0) inits (%arg1) dimension=0  attributes {is_reverse = true} {
+    ^bb0(%input: tensor<3xf32>, %carry: tensor<3xf32>):
+      %1 = stablehlo.add %input, %carry : tensor<3xf32>
+      stablehlo.return %1, %1 : tensor<3xf32>, tensor<3xf32>
+    } : (tensor<4x3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>)
+    return
+  }
+  func.func private @async(%arg0: tensor<4x3xf32>) -> tensor<8x3xf32> {
+    %0 = "stablehlo.async_start"(%arg0) ({
+    ^bb0(%arg1: tensor<4x3xf32>):
+      %2 = "stablehlo.all_gather"(%arg1) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<4x3xf32>) -> tensor<8x3xf32>
+      stablehlo.return %2 : tensor<8x3xf32>
+    }) : (tensor<4x3xf32>) -> !stablehlo.future<tensor<8x3xf32>>
+    %1 = "stablehlo.async_done"(%0) : (!stablehlo.future<tensor<8x3xf32>>) -> tensor<8x3xf32>
+    return %1 : tensor<8x3xf32>
+  }
+  func.func private @shlo(%arg0: tensor<4x3xf32>) {
+    %0 = stablehlo.broadcast %arg0, sizes = [5] : (tensor<4x3xf32>) -> tensor<5x4x3xf32>
+    %1 = stablehlo.unary_einsum %arg0, config = "ab->a" : (tensor<4x3xf32>) -> tensor<4xf32>
+    return
+  }
+  func.func private @callee_f(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    return %arg0 : tensor<4xf32>
+  }
+  func.func private @indirect(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %f = constant @callee_f : (tensor<4xf32>) -> tensor<4xf32>
+    %0 = call_indirect %f(%arg0) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = call_indirect %f(%arg0) {a.b = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+    %2 = builtin.unrealized_conversion_cast %1 : tensor<4xf32> to tensor<4xi32>
+    %3:2 = builtin.unrealized_conversion_cast %1, %1 : tensor<4xf32>, tensor<4xf32> to i32, i64 {a}
+    %4 = builtin.unrealized_conversion_cast to i32
+    return %1 : tensor<4xf32>
+  }
 }
 
 {-#
