@@ -361,6 +361,7 @@ typedef struct module {
 	str aliases;         /* definitions of location aliases (#loc..) of the source, printed back with locations */
 	bool keep_aliases;   /* attributes use them: printed even without locations */
 	str resources;       /* the {-# .. #-} block of the source, printed back */
+	struct explanation *explanation; /* propagate's passes tell it what they do; NULL: nobody asks */
 	const struct module *borrowed; /* text and attribute memory belongs to this one (module_clone) */
 } module;
 

@@ -76,6 +76,7 @@ module *module_clone(const module *m)
 	*c = *m;
 	arena_init(&c->mem);
 	c->borrowed = m;
+	c->explanation = NULL;
 	/* strings keep their bytes in the original's table */
 	arena_init(&c->strs.mem);
 	VEC_COPY(&c->strs.strs, &m->strs.strs);

@@ -246,31 +246,8 @@ static bool operands_single_use(const propagation *s, node_id i)
 	return true;
 }
 
-static const manual_edge *manual_edge_of(const program *p, node_id n)
-{
-	uint32_t low = 0, high = p->manual_edges.n;
-	while (high - low > 1) {
-		uint32_t mid = (low + high) / 2;
-		if (p->manual_edges.p[mid].node <= n)
-			low = mid;
-		else
-			high = mid;
-	}
-	return &p->manual_edges.p[low];
-}
-
-static sharding_id enter_edge(propagation *s, const manual_edge *e, sharding_id sh)
-{
-	return e->is_argument ? manual_add(s->t, e, sh) : manual_erase(s->t, e, sh);
-}
-
-static sharding_id leave_edge(propagation *s, const manual_edge *e, sharding_id sh)
-{
-	return e->is_argument ? manual_erase(s->t, e, sh) : manual_add(s->t, e, sh);
-}
-
 /* Writes one update and queues who sees it. Members of a sharding group follow. */
-static void apply(propagation *s, node_id self, bool queueing, pval_id v, sharding_id sh)
+static inline void apply(propagation *s, node_id self, bool queueing, pval_id v, sharding_id sh)
 {
 	const program *p = s->p;
 	s->transfer.stats.updates++;
@@ -287,6 +264,22 @@ static void apply(propagation *s, node_id self, bool queueing, pval_id v, shardi
 		write_value(s, member, sh);
 		if (queueing)
 			queue_watchers(s, member, self);
+	}
+}
+
+/* Writes what a step gives, where that is more than writing: at the edges of a manual_computation, or for a log. */
+static __attribute__((noinline)) void take_updates(propagation *s, node_id i, step_mode mode, uint32_t round, const transfer_update *u, uint32_t n)
+{
+	const plan *pl = &s->plans[i];
+	const manual_edge *manual = pl->manual ? manual_edge_of(s->p, i) : NULL;
+	bool result = s->p->nodes.p[i].kind == NODE_RESULT;
+	for (uint32_t k = 0; k < n; k++) {
+		pval_id v = s->p->slots.p[pl->slots + u[k].slot];
+		uint32_t from = s->trail.n;
+		bool leaves = manual && u[k].slot == pl->n_slots - 1u;
+		apply(s, i, !result, v, leaves ? manual_leave(s->t, manual, u[k].sharding) : u[k].sharding);
+		if (s->log)
+			log_update(s, from, i, u[k].slot, mode, result ? ROUND_NONE : round, k == 0);
 	}
 }
 
@@ -309,20 +302,22 @@ static void visit(propagation *s, node_id i, bool basic, uint32_t round)
 		s->clean[i] |= bit;
 		return;
 	}
-	const manual_edge *manual = pl->manual ? manual_edge_of(s->p, i) : NULL;
 	uint32_t last = pl->n_slots - 1u, n;
-	if (manual)
-		s->in[last] = enter_edge(s, manual, s->in[last]);
+	if (pl->manual)
+		s->in[last] = manual_enter(s->t, manual_edge_of(s->p, i), s->in[last]);
 	mode |= (basic ? MODE_BASIC : 0) | (pl->elementwise ? MODE_ELEMENTWISE : 0) | (pl->conservative ? MODE_CONSERVATIVE : 0);
 	const transfer_update *u = transfer_updates(&s->transfer, pl->rule, mode, s->in, pl->n_slots, &n);
-	if (!n)
+	if (!n) {
 		s->clean[i] |= bit;
-	bool result = s->p->nodes.p[i].kind == NODE_RESULT;
-	for (uint32_t k = 0; k < n; k++) {
-		pval_id v = slots[u[k].slot];
-		sharding_id sh = manual && u[k].slot == last ? leave_edge(s, manual, u[k].sharding) : u[k].sharding;
-		apply(s, i, !result, v, sh);
+		return;
 	}
+	if (pl->manual || s->log) {
+		take_updates(s, i, mode, round, u, n);
+		return;
+	}
+	bool queueing = s->p->nodes.p[i].kind != NODE_RESULT;
+	for (uint32_t k = 0; k < n; k++)
+		apply(s, i, queueing, slots[u[k].slot], u[k].sharding);
 }
 
 /* Between the returned values of main and the attributes of its results; nothing is queued. */

@@ -34,12 +34,14 @@ typedef struct transfer {
 } transfer;
 void transfer_init(transfer *x, const rule_table *rules, sharding_table *t);
 void transfer_release(transfer *x);
+/* The grid of one step before it is taken, in the arena; false when there is no mesh to work with. */
+bool transfer_grid(const rule *r, const sharding_table *t, step_mode mode, const sharding_id *in, uint32_t n, arena *mem, factor_grid *g);
 /* Updates of one step, in the order they are written; valid until the next call. */
 const transfer_update *transfer_updates(transfer *x, rule_id r, step_mode mode, const sharding_id *in, uint32_t n_slots, uint32_t *n_updates);
 
 /* ---------------------------------------------------------------- engine.c */
 
-enum { ROUNDS = OP_PRIORITY_ROUNDS, ROUND_ANY = ROUNDS - 1 }; /* the last round has no restriction */
+enum { ROUNDS = OP_PRIORITY_ROUNDS, ROUND_ANY = ROUNDS - 1, ROUND_NONE = ROUNDS }; /* the last round has no restriction */
 
 /* What the engine needs of a node, flat and small. */
 typedef struct plan {
@@ -78,7 +80,23 @@ struct propagation {
 	bool *erased;    /* by node: dead and gone */
 	uint32_t *uses;  /* by IR value, less those of erased ops */
 	bool all_dead_erased;
+	change_log *log; /* NULL: nobody asks */
 };
+
+/* ---------------------------------------------------------------- origins.c */
+
+/* What the trail has from `from` on is due to the update of one slot by a node's step; round ROUND_NONE: outside of op
+ * priorities. */
+void log_update(propagation *s, uint32_t from, node_id n, uint32_t slot, step_mode mode, uint32_t round, bool first);
+/* .. to a round of the user's priorities that begins. */
+void log_round(propagation *s, uint32_t from, change_cause cause, int32_t user_priority);
+/* The dim of a tensor that a factor is part of; ID_NONE when it has none. */
+uint32_t tensor_dim_of_factor(const rule *r, uint32_t tensor, uint32_t factor);
+
+/* ---------------------------------------------------------------- explain.c */
+
+/* propagation_run, written down and told. pass: its name. */
+void explain_run(explanation *e, const char *pass, const program *p, propagation *s, const propagate_options *o);
 
 /* Walks that follow and are not over everything start from what sees the values on the trail behind this length. */
 void engine_begin(propagation *s, uint32_t from);
@@ -99,7 +117,10 @@ void run_op_priority(propagation *s, bool everything);
 
 /* ---------------------------------------------------------------- manual.c */
 
-sharding_id manual_add(sharding_table *t, const manual_edge *e, sharding_id inner);
-sharding_id manual_erase(sharding_table *t, const manual_edge *e, sharding_id outer);
+/* The edge of a manual_computation that a node is; NULL when it is none. */
+const manual_edge *manual_edge_of(const program *p, node_id n);
+/* Its last slot as a step sees it, and back. */
+sharding_id manual_enter(sharding_table *t, const manual_edge *e, sharding_id sh);
+sharding_id manual_leave(sharding_table *t, const manual_edge *e, sharding_id sh);
 
 #endif

@@ -12,7 +12,7 @@ static void keep_axes(axes_buf *l, const manual_edge *e, bool manual)
 	l->n = n;
 }
 
-sharding_id manual_erase(sharding_table *t, const manual_edge *e, sharding_id outer)
+static sharding_id manual_erase(sharding_table *t, const manual_edge *e, sharding_id outer)
 {
 	if (outer == SHARDING_NONE)
 		return outer;
@@ -26,7 +26,7 @@ sharding_id manual_erase(sharding_table *t, const manual_edge *e, sharding_id ou
 }
 
 /* Manual axes as in the op's own entry, then the free ones of inner; replicated and unreduced axes are the entry's. */
-sharding_id manual_add(sharding_table *t, const manual_edge *e, sharding_id inner)
+static sharding_id manual_add(sharding_table *t, const manual_edge *e, sharding_id inner)
 {
 	if (inner == SHARDING_NONE || sharding_get(t, inner)->rank != sharding_get(t, e->outer)->rank)
 		return inner;
@@ -43,4 +43,29 @@ sharding_id manual_add(sharding_table *t, const manual_edge *e, sharding_id inne
 		edit.dims[d].priority = in->dims[d].priority;
 	}
 	return sharding_intern(t, &edit);
+}
+
+const manual_edge *manual_edge_of(const program *p, node_id n)
+{
+	uint32_t low = 0, high = p->manual_edges.n;
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+		if (p->manual_edges.p[mid].node == n)
+			return &p->manual_edges.p[mid];
+		if (p->manual_edges.p[mid].node < n)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+sharding_id manual_enter(sharding_table *t, const manual_edge *e, sharding_id sh)
+{
+	return e->is_argument ? manual_add(t, e, sh) : manual_erase(t, e, sh);
+}
+
+sharding_id manual_leave(sharding_table *t, const manual_edge *e, sharding_id sh)
+{
+	return e->is_argument ? manual_erase(t, e, sh) : manual_add(t, e, sh);
 }

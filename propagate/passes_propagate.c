@@ -1,4 +1,5 @@
 /* The propagation passes: the engine on the planning program of the module, its shardings copied back. */
+#include "propagate/engine.h"
 #include "propagate/passes.h"
 
 static status read_strategy(str text, strategy_kind *out, diag *d)
@@ -13,7 +14,7 @@ static status read_strategy(str text, strategy_kind *out, diag *d)
 	return diag_set(d, ST_ERR_INVALID, "propagation-strategy is basic, aggressive or basic-then-aggressive, not '" STR_FMT "'", STR_ARG(text));
 }
 
-static status propagate(module *m, propagate_options o, const pass_option *options, uint32_t n_options, diag *d)
+static status propagate(module *m, const char *pass, propagate_options o, const pass_option *options, uint32_t n_options, diag *d)
 {
 	rule_table rules;
 	program *p = NULL;
@@ -26,7 +27,10 @@ static status propagate(module *m, propagate_options o, const pass_option *optio
 	status st = program_new(m, &rules, o.conservative, &p, d);
 	if (st == ST_OK) {
 		propagation *s = propagation_new(p, m->shardings, &o);
-		propagation_run(s);
+		if (m->explanation)
+			explain_run(m->explanation, pass, p, s, &o);
+		else
+			propagation_run(s);
 		program_store(p, s, m);
 		propagation_free(s);
 		program_free(p);
@@ -37,28 +41,28 @@ static status propagate(module *m, propagate_options o, const pass_option *optio
 
 status pass_basic_propagate(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
-	return propagate(m, (propagate_options){.strategy = STRATEGY_BASIC}, options, n_options, d);
+	return propagate(m, "sdy-basic-propagate", (propagate_options){.strategy = STRATEGY_BASIC}, options, n_options, d);
 }
 
-static status with_strategy(module *m, propagate_options o, const pass_option *options, uint32_t n_options, diag *d)
+static status with_strategy(module *m, const char *pass, propagate_options o, const pass_option *options, uint32_t n_options, diag *d)
 {
 	TRY(read_strategy(option_text(options, n_options, "propagation-strategy", "aggressive"), &o.strategy, d));
-	return propagate(m, o, options, n_options, d);
+	return propagate(m, pass, o, options, n_options, d);
 }
 
 status pass_aggressive_propagate(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
-	return with_strategy(m, (propagate_options){0}, options, n_options, d);
+	return with_strategy(m, "sdy-aggressive-propagate", (propagate_options){0}, options, n_options, d);
 }
 
 status pass_op_priority_propagate(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	bool rounds = option_bool(options, n_options, "run-op-priority-propagation", true);
-	return with_strategy(m, (propagate_options){.op_priority = rounds}, options, n_options, d);
+	return with_strategy(m, "sdy-op-priority-propagate", (propagate_options){.op_priority = rounds}, options, n_options, d);
 }
 
 status pass_user_priority_propagate(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	bool rounds = option_bool(options, n_options, "run-op-priority-propagation", true);
-	return with_strategy(m, (propagate_options){.op_priority = rounds, .user_priority = true}, options, n_options, d);
+	return with_strategy(m, "sdy-user-priority-propagate", (propagate_options){.op_priority = rounds, .user_priority = true}, options, n_options, d);
 }

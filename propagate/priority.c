@@ -147,13 +147,19 @@ static void restore(propagation *s, const prioritised *x, int16_t priority)
 static void run_user_priority(propagation *s)
 {
 	user_rounds u = {0};
+	uint32_t from = s->trail.n;
 	for (pval_id v = 0; v < s->p->vals.n; v++)
 		if (s->shardings[v] != SHARDING_NONE && has_priorities(sharding_get(s->t, s->shardings[v])))
 			propagation_set(s, v, hold_back(s, v, &u));
+	if (s->log)
+		log_round(s, from, CAUSE_HOLD_BACK, 0);
 	run_op_priority(s, true);
 	for (uint32_t i = 0; i < u.priorities.n; i++) {
+		from = s->trail.n;
 		for (uint32_t k = 0; k < u.values.n; k++)
 			restore(s, &u.values.p[k], u.priorities.p[i]);
+		if (s->log)
+			log_round(s, from, CAUSE_RESTORE, u.priorities.p[i]);
 		run_op_priority(s, true);
 	}
 	vec_release(&u.values);

@@ -5,6 +5,7 @@
  *   projection.c   tensor sharding <-> factor shardings
  *   basic.c aggressive.c   the two factor propagation strategies      transfer.c  one op's step, memoised
  *   engine.c       worklist, trail, undo                              priority.c  op and user priorities
+ *   origins.c losses.c     where an axis came from, and why one did not come    explain*.c  the same in sentences
  *   passes_*.c     import and export passes on the module             pipeline.c  pass table, pipeline text, running
  *
  * Facts: Shardy as in jaxlib 0.10.2. The engine never touches the module: it reads the program and writes shardings
@@ -59,6 +60,8 @@ rule_status rule_of_expansion(rule_table *t, const module *m, op_id o, rule_id *
 rule_id rule_identity(rule_table *t, const type *ty, uint32_t n_operands, uint32_t n_results);
 /* `<([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}>` */
 void rule_print(const rule *r, strbuf *out);
+/* i, j, .. z, z_1, .. */
+void factor_print(uint32_t factor, strbuf *out);
 /* The same text back; op's types give nothing here, the verifier of custom rules does. */
 status rule_parse(rule_table *t, str text, bool custom, rule_id *out, diag *d) MUST_USE;
 
@@ -171,6 +174,9 @@ void propagation_reset(propagation *s);
 static inline sharding_id *propagation_shardings(propagation *s) { return *(sharding_id **)s; } /* first member; by pval */
 /* Full propagation of the current shardings, as the pass with these options does it on the whole module. */
 void propagation_run(propagation *s);
+/* The same, with every change written down in the log, which starts over. */
+typedef struct change_log change_log;
+void propagation_run_logged(propagation *s, change_log *l);
 /* Incremental: set values, then settle propagates from what changed since the last settle, through all op-priority
  * rounds. Everything is recorded on the trail. */
 void propagation_set(propagation *s, pval_id v, sharding_id sh);
@@ -183,10 +189,130 @@ transfer_stats propagation_stats(const propagation *s);
 /* One op's step on given slot shardings, unmemoised: for tests, explain and lowering. Returns true when out differs. */
 bool transfer_step(const program *p, sharding_table *t, const node *n, strategy_kind strategy, direction dir, bool pass_through_only,
                    bool conservative, const sharding_id *in, sharding_id *out);
-/* Why a pval has an axis: for `opt --explain` (records only while asked for). */
 
 /* Copies shardings (and erases the dead ops that the driver erased) into the module the program was made from. */
 void program_store(const program *p, propagation *s, module *m);
+
+/* ---------------------------------------------------------------- explanations (origins.c, losses.c, explain*.c) */
+
+/* Why a value changed. */
+typedef enum change_cause {
+	CAUSE_HOLD_BACK, /* axes that wait for the round of their user priority */
+	CAUSE_RESTORE,   /* that round has come: the user's axes */
+	CAUSE_STEP,      /* the step of an op */
+	CAUSE_GROUP,     /* another member of its sharding group changed */
+} change_cause;
+typedef struct change_entry {
+	pval_id v;
+	sharding_id old, new;
+	uint8_t cause;
+	uint8_t mode;          /* of the step: engine.h's step_mode */
+	int16_t user_priority; /* round; -1: the pass has none */
+	int16_t op_priority;   /* round of the step; -1: the pass has none, or an exchange with main's results */
+	uint16_t slot;         /* of the node, operands first */
+	node_id node;
+	pval_id member;        /* of the group, whose change this follows */
+	uint32_t step;         /* changes of one step share a number */
+} change_entry;
+struct change_log {
+	VEC(change_entry) list;
+	VEC(sharding_id) start; /* by pval */
+	change_entry now;       /* what the next change is due to */
+};
+void change_log_release(change_log *l);
+
+/* Where one axis, or a part of one, of one dim of a value came from. */
+typedef struct axis_origin {
+	pval_id v;
+	uint8_t dim;
+	bool alive;         /* still there at the end */
+	bool manual;        /* from an axis that a manual_computation is manual over */
+	uint16_t factor;    /* of a step: what it came along */
+	uint16_t from_slot; /* of a step: the tensor that had it */
+	axis_ref axis;
+	uint32_t change;    /* index in the log; ID_NONE: was there at the start */
+	uint32_t parent;    /* origin (a smaller index) of the same part where it came from; ID_NONE: the user's own */
+	uint32_t next;      /* older origin of the same value, ID_NONE at the end */
+} axis_origin;
+typedef struct origin_table {
+	VEC(axis_origin) list;
+	uint32_t *newest; /* by pval */
+} origin_table;
+/* Works the log off. The origins of a value that are alive are the axes it has at the end, each part once. */
+void origins_find(const program *p, sharding_table *t, const change_log *log, origin_table *out);
+void origins_release(origin_table *o);
+
+/* Why a value did not take an axis that another tensor of an op has. */
+typedef enum loss_reason {
+	LOSS_TAKEN,      /* another dim of the value, or another factor, has it */
+	LOSS_ORDER,      /* other axes stand where it would have to come */
+	LOSS_BEHIND,     /* the axis in front of it was not taken */
+	LOSS_CLOSED, LOSS_REPLICATED, LOSS_UNREDUCED, /* what the value's sharding says */
+	LOSS_SIZE,       /* the factor's size does not divide */
+	LOSS_PARTIAL,    /* the factor in front of it is not cut in full */
+	LOSS_BLOCKED,    /* the rule lets nothing through this factor */
+	LOSS_DIRECTION,  /* a barrier, or the pass, lets nothing through this way */
+	LOSS_OTHER,      /* basic strategy: another tensor of the op cannot take it */
+	LOSS_RESULT,     /* elementwise: the result did not take it */
+	LOSS_SUB_AXIS,   /* conservative: sub-axes are not propagated */
+	LOSS_NO_STEP,    /* no step followed after it came */
+} loss_reason;
+typedef struct axis_loss {
+	uint8_t dim, reason;
+	uint16_t slot, from_slot, factor; /* of the node: the value, who has the axis, along which factor */
+	node_id node;
+	axis_ref axis;
+	axis_ref winner;         /* LOSS_TAKEN, _ORDER, _OTHER: the axis that it lost to, 0 when there is none to name */
+	uint16_t winner_slot, winner_factor;
+} axis_loss;
+typedef VEC(axis_loss) loss_list;
+/* The axes that ops around a value could not bring it, by the shardings that are there now. */
+void losses_find(const program *p, sharding_table *t, const propagate_options *o, const sharding_id *shardings, pval_id v, loss_list *out);
+
+/* What is told about a run of propagation, ready to be printed: texts belong to the explanation. A name is as in the
+ * source of the module (`%3`, `%5#1`), with the argument's or result's name behind it. */
+typedef struct explained_hop { /* how one value got one axis */
+	str value, text;       /* text: the sentence */
+	str how;               /* "annotated", "propagated", "sharding_group", "manual_axes", "imported" */
+	str axis, from, op, location, factor, direction, strategy; /* of a step; else empty */
+	uint32_t dim, skipped; /* hops left out between the one before and this one */
+	int32_t user_priority, op_priority; /* -1: none */
+} explained_hop;
+typedef struct explained_axis { /* hops from the value back to who had the axis first */
+	uint32_t dim, n_hops;
+	bool same_way; /* hop by hop as the axis before it */
+	str axis;
+	explained_hop *hops;
+} explained_axis;
+typedef struct explained_loss {
+	uint32_t dim;
+	str axis, text, reason, from, op, location, factor, winner_axis, winner;
+} explained_loss;
+typedef struct explained_value {
+	pval_id v;
+	str value, op, location, type;
+	sharding_id before, after;
+	uint32_t n_axes, n_losses, n_alike; /* alike: other values with the same story, left out */
+	explained_axis *axes;
+	explained_loss *losses;
+} explained_value;
+typedef struct explained_run { /* one propagation pass */
+	str pass;
+	uint32_t n_changed, n_stories; /* values whose axes changed, and how many different ones of them, shown or not */
+	VEC(explained_value) values;
+} explained_run;
+
+typedef struct explanation explanation;
+/* From now on the propagation passes that run on m explain themselves; m must be as it was read. Selectors (views that
+ * outlive the explanation; none: everything that changed): `%3`, `%5#1`; a source location `file.py:40` or
+ * `file.py:40:8`; else a glob over the names of arguments, results (`result0`) and locations. limit: the most values told
+ * per run, 0: all. ST_ERR_NOT_FOUND names a selector that matches no value of m. */
+status explanation_new(module *m, const char *const *selectors, uint32_t n, uint32_t limit, explanation **out, diag *d) MUST_USE;
+void explanation_free(module *m, explanation *e);
+uint32_t explanation_runs(const explanation *e);
+const explained_run *explanation_run(const explanation *e, uint32_t i);
+/* For people. */
+void explanation_print(const explanation *e, const module *m, strbuf *out);
 
 /* trim.c: what sdy-update-non-divisible-input-output-shardings leaves of a sharding: per dim the axes that divide it. */
 sharding_id sharding_divisible_part(sharding_table *t, sharding_id id, const type *ty);

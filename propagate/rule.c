@@ -103,7 +103,7 @@ rule_id rule_identity(rule_table *t, const type *ty, uint32_t n_operands, uint32
 /* ---------------------------------------------------------------- text */
 
 /* Factors 0..17 are i..z, then z_1, z_2, .. */
-static void print_factor(uint32_t f, strbuf *out)
+void factor_print(uint32_t f, strbuf *out)
 {
 	if (f <= 'z' - 'i')
 		strbuf_putc(out, (char)('i' + f));
@@ -120,7 +120,7 @@ static void print_tensors(const rule *r, uint32_t from, uint32_t to, strbuf *out
 			if (d > r->tensor_first[t])
 				strbuf_puts(out, ", ");
 			for (uint32_t k = 0; k < r->dims[d].n; k++)
-				print_factor(r->dim_factors[r->dims[d].first + k], out);
+				factor_print(r->dim_factors[r->dims[d].first + k], out);
 		}
 		strbuf_putc(out, ']');
 	}
@@ -143,7 +143,7 @@ void rule_print(const rule *r, strbuf *out)
 	print_tensors(r, r->n_operands, rule_tensors(r), out);
 	for (uint32_t f = 0; f < r->n_factors; f++) {
 		strbuf_puts(out, f ? ", " : " {");
-		print_factor(f, out);
+		factor_print(f, out);
 		strbuf_putc(out, '=');
 		strbuf_i64(out, r->factor_sizes[f]);
 	}
@@ -159,7 +159,7 @@ void rule_print(const rule *r, strbuf *out)
 			else
 				strbuf_printf(out, " %s={", list_words[list]);
 			any = true;
-			print_factor(f, out);
+			factor_print(f, out);
 		}
 		if (any)
 			strbuf_putc(out, '}');

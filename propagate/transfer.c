@@ -46,20 +46,27 @@ static bool has_axes(const sharding_edit *e)
 	return false;
 }
 
-static void take_step(transfer *x, const rule *r, step_mode mode, const sharding_id *in, uint32_t n)
+bool transfer_grid(const rule *r, const sharding_table *t, step_mode mode, const sharding_id *in, uint32_t n, arena *mem, factor_grid *g)
 {
 	mesh_id mesh;
+	if (!common_mesh(t, in, n, &mesh))
+		return false;
+	grid_init(g, r, t, mesh, mem);
+	g->dirs = directions_of(r, mode);
+	g->conservative = mode & MODE_CONSERVATIVE;
+	g->elementwise = mode & MODE_ELEMENTWISE;
+	for (uint32_t i = 0; i < n; i++)
+		grid_project(g, i, in[i], false);
+	return true;
+}
+
+static void take_step(transfer *x, const rule *r, step_mode mode, const sharding_id *in, uint32_t n)
+{
 	x->fresh.n = 0;
-	if (!common_mesh(x->shardings, in, n, &mesh))
-		return;
 	arena_mark mark = arena_save(&x->scratch);
 	factor_grid g;
-	grid_init(&g, r, x->shardings, mesh, &x->scratch);
-	g.dirs = directions_of(r, mode);
-	g.conservative = mode & MODE_CONSERVATIVE;
-	g.elementwise = mode & MODE_ELEMENTWISE;
-	for (uint32_t i = 0; i < n; i++)
-		grid_project(&g, i, in[i], false);
+	if (!transfer_grid(r, x->shardings, mode, in, n, &x->scratch, &g))
+		return;
 	if (mode & MODE_BASIC)
 		propagate_basic(&g);
 	else
