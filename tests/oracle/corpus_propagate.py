@@ -36,7 +36,7 @@ def arguments_of(text):
 
 
 def is_batch(name):
-    return name.startswith("batch") or name in ("images", "labels")
+    return name.startswith(("batch", "cache")) or name in ("images", "labels", "tokens")
 
 
 def spread(shape, axis, priority=0):

@@ -13,7 +13,7 @@ class Shape(transformer.Shape):
     groups: int     # heads of keys and values; heads // groups query heads share one
 
 
-WIDE = Shape(layers=32, width=4096, hidden=14336, heads=32, groups=8, vocabulary=128256, batch=16, sequence=2048)
+WIDE = Shape(layers=32, width=4096, hidden=14336, heads=32, groups=8, vocabulary=128256, batch=16, sequence=1024)
 TINY = Shape(layers=2, width=32, hidden=64, heads=8, groups=4, vocabulary=64, batch=8, sequence=16)
 
 
