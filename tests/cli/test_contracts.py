@@ -34,7 +34,8 @@ def plan(module, *args, ok=(0, 2)):
     return json.loads(run("search", module, *args, "--json", ok=ok))
 
 
-PROGRAMS = ["mlp", "mlp_tiny", "transformer_2_tiny", "transformer_4", "transformer_4_forward", "transformer_scan", "moe", "convnet"]
+PROGRAMS = ["mlp", "mlp_tiny", "transformer_2_tiny", "transformer_4", "transformer_4_forward", "transformer_scan", "moe", "convnet",
+            "llama_2_tiny", "llama_4", "encoder_decoder_tiny", "dit_tiny", "decode_tiny", "decode", "lora_tiny", "lora", "accumulate_tiny"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -55,8 +56,7 @@ def test_every_road_to_a_cost(tmp_path, name):
     assert json.loads(run("simulate", mlir, "--device", document["device"], "--json", ok=(0, 2))) == cost
     run("apply", module, "--strategy", strategy, "-o", tmp_path / "applied.mlir")
     assert (tmp_path / "applied.mlir").read_text() == mlir.read_text()
-    # Shardy has no rule for chlo.top_k, and says so nowhere; everything else in these programs has one.
-    assert {u["op"] for u in document["unsupported"]} <= ({"chlo.top_k"} if name == "moe" else set())
+    assert document["unsupported"] == []
     assert len(run("explain", module, "--strategy", strategy)) > 100
 
 
