@@ -5,7 +5,8 @@
  *   3 forward   which values could stay partial sums (linear ops on all_reduce results with one use)
  *   4 backward  which do: those that flow into a sum of partial sums over the same axes
  *   5 forward   write: chains of reshards are planned again from end to end, all_reduce + all_slice becomes
- *               reduce_scatter, a sum of partial sums is reduced once
+ *               reduce_scatter, a sum of partial sums is reduced once, and a scalar's broadcast (the zeros that a scatter
+ *               adds to) is not moved but made again where it is wanted
  *
  * Gathers of parameters are not shared between uses: holding a gathered parameter from forward to backward is what
  * sharding parameters is meant to avoid. */
@@ -21,6 +22,7 @@ typedef struct fact { /* of a value of the placed program */
 	lval_id base;   /* first value of the chain of reshards it is in */
 	lval_id now;    /* in the new program */
 	lop_id user;    /* one of the ops that read it */
+	lop_id again;   /* of a reshard: the broadcast of a scalar that is made again instead; else ID_NONE */
 	uint32_t uses;
 	bool parameter; /* an argument of main that is no integer, possibly converted */
 	bool sum, need; /* a sum of partial sums; stays partial */
@@ -134,6 +136,18 @@ static lval_id find_equal(pass *p, const lop *o, lval_id v)
 	return v;
 }
 
+static bool spreads_scalar(const pass *p, const lop *o)
+{
+	return o->kind == LOP_COMPUTE && kind_of(p, o) == OP_BROADCAST_IN_DIM && type_get(p->c->p->m, p->in->vals.p[operand_of(p->in, o, 0)].type)->rank == 0;
+}
+
+static lop_id broadcast_behind(const pass *p, const lop *o)
+{
+	lval_id from = p->f[operand_of(p->in, o, 0)].alias;
+	lop_id def = p->in->vals.p[from].def;
+	return spreads_scalar(p, &p->in->ops.p[def]) ? def : p->f[from].again;
+}
+
 static void share_reshards(pass *p)
 {
 	const lowered *l = p->in;
@@ -142,9 +156,11 @@ static void share_reshards(pass *p)
 		const lop *o = &l->ops.p[i];
 		bool parameter = o->n_results == 1 && keeps_parameter(p, o);
 		for (lval_id v = o->results; v < o->results + o->n_results; v++)
-			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .parameter = parameter};
-		if (is_reshard(o))
+			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .again = ID_NONE, .parameter = parameter};
+		if (is_reshard(o)) {
 			p->f[o->results].alias = find_equal(p, o, o->results);
+			p->f[o->results].again = broadcast_behind(p, o);
+		}
 	}
 }
 
@@ -170,8 +186,9 @@ static void count_uses(pass *p)
 		p->live[i] = find_live(p, o);
 		if (!p->live[i])
 			continue;
-		for (uint32_t k = 0; k < o->n_operands; k++) {
-			fact *f = &p->f[p->f[operand_of(l, o, k)].alias];
+		const lop *reads = is_reshard(o) && p->f[o->results].again != ID_NONE ? &l->ops.p[p->f[o->results].again] : o;
+		for (uint32_t k = 0; k < reads->n_operands; k++) {
+			fact *f = &p->f[p->f[operand_of(l, reads, k)].alias];
 			f->uses++;
 			f->user = i;
 		}
@@ -382,7 +399,9 @@ static lval_id write_all_reduce(pass *p, const collective_step *s, lval_id v, co
 static bool feeds_reshard(const pass *p, lval_id v)
 {
 	const lop *ops = p->in->ops.p;
-	return p->f[v].uses == 1 && is_reshard(&ops[p->f[v].user]) && ops[p->f[v].user].region == ops[p->in->vals.p[v].def].region;
+	const fact *f = &p->f[v];
+	return f->uses == 1 && is_reshard(&ops[f->user]) && p->f[ops[f->user].results].again == ID_NONE &&
+	       ops[f->user].region == ops[p->in->vals.p[v].def].region;
 }
 
 /* v := all_reduce(x), now or by the reshards that follow. */
@@ -420,10 +439,26 @@ static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, con
 	return x;
 }
 
+/* The broadcast of a scalar once more, as v is wanted. */
+static lval_id write_again(pass *p, const lop *broadcast, lval_id v, const lop *o)
+{
+	const lowered *l = p->in;
+	const lval *made = &l->vals.p[broadcast->results], *to = &l->vals.p[v];
+	sharding_id slots[2] = {p->c->replicated[0], to->sharding};
+	lop_id n = lowered_add_op(p->out, LOP_COMPUTE, broadcast->node, moved_region(p, o));
+	p->out->ops.p[n].plan = &cache_node(p->c, broadcast->node, slots)->plan;
+	lowered_add_operand(p->out, n, now_of(p, operand_of(l, broadcast, 0)));
+	return lowered_add_result(p->out, n, made->origin, to->sharding, to->type, to->bytes);
+}
+
 static void write_reshards(pass *p, const lop *o)
 {
 	const lowered *l = p->in;
 	lval_id v = o->results;
+	if (p->f[v].again != ID_NONE) {
+		p->f[v].now = write_again(p, &l->ops.p[p->f[v].again], v, o);
+		return;
+	}
 	lval_id from = p->f[operand_of(l, o, 0)].alias, base = p->f[from].base;
 	if (p->f[v].need) {
 		p->f[v].now = p->f[from].now;

@@ -7,6 +7,9 @@
 #define WHOLE "{sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}"
 #define T "tensor<16x16xf32>"
 #define DOT(r, a, b) "  %" r " = stablehlo.dot_general %" a ", %" b ", contracting_dims = [1] x [0] : (" T ", " T ") -> " T "\n"
+#define ON_ROWS "{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"d\"}, {}]>]>}"
+#define ZERO "  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+#define SPREAD(r, a) "  %" r " = stablehlo.broadcast_in_dim %" a ", dims = [] " ON_ROWS " : (tensor<f32>) -> " T "\n"
 #define MAIN(results) "func.func @main(%a: " T " " COLUMNS ", %b: " T " " ROWS ", %c: " T " " ROWS ", %w: " T " " WHOLE ") -> (" results ") {\n"
 
 typedef struct rewrite_case {
@@ -40,6 +43,15 @@ static const rewrite_case rewrite_cases[] = {
 	 "reduce_scatter=1"},
 	{"slices of parts of a sum",
 	 MAIN(T ROWS) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %p, %q : " T "\n  return %s : " T "\n}\n", NULL, "reduce_scatter=1"},
+	{"a scalar is spread again instead of gathered", MAIN(T WHOLE) ZERO SPREAD("p", "z") "  return %p : " T "\n}\n", "all_gather=1", ""},
+	{"not the whole value that is spread over rows",
+	 MAIN(T WHOLE) "  %v = stablehlo.slice %w [0:1, 0:16] : (" T ") -> tensor<1x16xf32>\n  %r = stablehlo.reshape %v : (tensor<1x16xf32>) -> tensor<16xf32>\n"
+		       "  %p = stablehlo.broadcast_in_dim %r, dims = [1] " ON_ROWS " : (tensor<16xf32>) -> " T "\n  return %p : " T "\n}\n",
+	 "all_gather=1", "all_gather=1"},
+	{"the sum that is spread is still made",
+	 MAIN(T WHOLE) ZERO "  %r = stablehlo.reduce(%b init: %z) applies stablehlo.add across dimensions = [0, 1] : (" T ", tensor<f32>) -> tensor<f32>\n"
+		       SPREAD("p", "r") "  return %p : " T "\n}\n",
+	 "all_reduce=1 all_gather=1", "all_reduce=1"},
 };
 
 START_TEST(rewrites)
