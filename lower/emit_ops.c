@@ -113,6 +113,7 @@ static bool kind_runs_on_shards(const emitter *e, const node *n, const lop *o, c
 	case OP_CHOLESKY:
 	case OP_TRIANGULAR_SOLVE:
 	case OP_REDUCE_WINDOW:
+	case OP_CHLO_NEXT_AFTER:
 		return true;
 	case OP_CONVOLUTION:
 		return op_int(e->m, n->op, "feature_group_count", 1) == 1 && op_int(e->m, n->op, "batch_group_count", 1) == 1;

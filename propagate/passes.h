@@ -41,6 +41,7 @@ str option_text(const pass_option *options, uint32_t n, const char *name, const 
 
 /* Data flow edges for the arguments and results of one op that flows data (while, case, computations, barriers). */
 void op_add_edges(module *m, op_id o);
+bool op_has_edges(const module *m, op_id o);
 /* Copies the shardings of an op's edges into the op; the edges stay. */
 void op_sink_edges(module *m, op_id o);
 /* Argument i of a manual or named computation: its in_sharding as the body sees it, without manual axes, and back. */
@@ -48,6 +49,12 @@ sharding_id computation_argument_inside(module *m, op_id o, uint32_t i);
 sharding_id computation_argument_outside(module *m, op_id o, uint32_t i, sharding_id inside);
 /* What Shardy's getSharding says of a value, computations' lists included. */
 sharding_id value_sharding(module *m, value_id v);
+void value_set_sharding(module *m, value_id v, sharding_id id);
+/* Is it the result of an edge, or a value that an edge stands for? */
+bool value_is_on_edge(const module *m, value_id v);
+/* Computations without edges keep their shardings in lists: lends them to the values, and takes them back. */
+void computations_lend_shardings(module *m);
+void computations_take_shardings(module *m);
 /* Stores the rule of an op as its attribute unless it has one. */
 void op_store_rule(module *m, op_id o, bool conservative);
 /* The same with rule_of_expansion. */

@@ -217,9 +217,6 @@ status pass_flatten_call_graph(module *m, const pass_option *options, uint32_t n
 		func *callee = call_target(m, calls.p[i]);
 		if (!*seen_func(&f, callee))
 			st = op_error(m, calls.p[i], d, ST_ERR_UNSUPPORTED, "recursive call of @" STR_FMT, STR_ARG(name_of(m, callee)));
-		else if (has_result_shardings(m, calls.p[i]))
-			for (uint32_t k = 0; k < callee->n_results; k++)
-				callee->result_shardings[k] = value_at(m, op_result(m, calls.p[i], k))->sharding;
 	}
 	free(called);
 	func_cloner_release(&f);
@@ -268,7 +265,7 @@ static bool complete_shardings(module *m, sharding_id *ids, const type_id *types
 	return mesh != ID_NONE;
 }
 
-static void import_call(module *m, op_id call, bool edges)
+static void import_call(module *m, op_id call)
 {
 	func *f = call_target(m, call);
 	op_id callee = f->op;
@@ -302,8 +299,6 @@ static void import_call(module *m, op_id call, bool edges)
 		value_replace_uses(m, op_result(m, call, i), op_result(m, named, i), ID_NONE);
 	op_erase(m, call);
 	op_erase(m, callee);
-	if (edges)
-		op_add_edges(m, named);
 	free(operands);
 	free(types);
 	free(ids);
@@ -316,52 +311,28 @@ status pass_import_func_calls(module *m, const pass_option *options, uint32_t n_
 	TRY(pass_flatten_call_graph(m, NULL, 0, d));
 	collect_calls(m, ID_NONE, &calls);
 	for (uint32_t i = 0; i < calls.n; i++)
-		import_call(m, calls.p[i], edges);
+		import_call(m, calls.p[i]);
+	/* those that were there before get edges too, unless they have them */
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE && edges; o = op_walk_next(m, ID_NONE, o))
+		if (op_at(m, o)->kind == OP_SDY_NAMED_COMPUTATION && !op_has_edges(m, o))
+			op_add_edges(m, o);
 	vec_release(&calls);
 	return ST_OK;
 }
 
 /* ---------------------------------------------------------------- pre-order-funcs */
 
-static void place_function(module *m, op_id o, bool *placed, op_list *stack)
-{
-	vec_push(stack, o);
-	while (stack->n) {
-		op_id at = vec_pop(stack);
-		if (placed[at])
-			continue;
-		placed[at] = true;
-		op_unlink(m, at);
-		op_append(m, at, m->body);
-		op_list calls = {0};
-		collect_calls(m, at, &calls);
-		while (calls.n)
-			vec_push(stack, call_target(m, vec_pop(&calls))->op);
-		vec_release(&calls);
-	}
-}
-
 status pass_pre_order_funcs(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
-	bool *placed = xcalloc(m->ops.n + 1, sizeof *placed);
-	op_list funcs = {0}, stack = {0}, calls = {0};
-	bool *called = xcalloc(m->ops.n + 1, sizeof *called);
-	collect_calls(m, ID_NONE, &calls);
-	for (uint32_t i = 0; i < calls.n; i++)
-		called[call_target(m, calls.p[i])->op] = true;
-	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next)
-		if (op_at(m, o)->kind == OP_FUNC)
-			vec_push(&funcs, o);
-	for (uint32_t pass = 0; pass < 2; pass++) /* the rest: functions in a cycle of calls */
-		for (uint32_t i = 0; i < funcs.n; i++)
-			if (pass || !called[funcs.p[i]])
-				place_function(m, funcs.p[i], placed, &stack);
-	free(placed);
-	free(called);
+	op_list funcs = {0};
+	funcs_callees_first(m, &funcs);
+	while (funcs.n) {
+		op_id o = vec_pop(&funcs);
+		op_unlink(m, o);
+		op_append(m, o, m->body);
+	}
 	vec_release(&funcs);
-	vec_release(&stack);
-	vec_release(&calls);
 	return ST_OK;
 }
 

@@ -251,6 +251,7 @@ status pass_constant_or_scalar_splitter(module *m, const pass_option *options, u
 
 /* ---------------------------------------------------------------- merger */
 
+/* A stablehlo.constant and an sdy.constant of the same attributes are merged too, into whichever is first. */
 static bool mergeable(const module *m, op_id o)
 {
 	uint16_t kind = op_at(m, o)->kind;
@@ -261,7 +262,7 @@ static uint64_t merge_hash(const module *m, op_id o)
 {
 	const op *op = op_at(m, o);
 	const value *result = value_at(m, op->results);
-	uint64_t h = hash_combine((uint64_t)op->parent << 32 | result->type, (uint64_t)result->sharding << 16 | op->kind);
+	uint64_t h = hash_combine((uint64_t)op->parent << 32 | result->type, (uint64_t)result->sharding << 16 | (op->kind == OP_BROADCAST_IN_DIM));
 	if (op->n_operands)
 		return hash_combine(h, op_operand(m, o, 0));
 	attr_id value = op_attr(m, o, "value");
@@ -272,7 +273,7 @@ static bool merge_equal(const module *m, op_id a, op_id b)
 {
 	const op *x = op_at(m, a), *y = op_at(m, b);
 	const value *u = value_at(m, x->results), *v = value_at(m, y->results);
-	return x->kind == y->kind && x->parent == y->parent && u->type == v->type && u->sharding == v->sharding &&
+	return (x->kind == OP_BROADCAST_IN_DIM) == (y->kind == OP_BROADCAST_IN_DIM) && x->parent == y->parent && u->type == v->type && u->sharding == v->sharding &&
 	       (!x->n_operands || op_operand(m, a, 0) == op_operand(m, b, 0)) && attrs_equal(m, a, b);
 }
 

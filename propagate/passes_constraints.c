@@ -41,17 +41,6 @@ static bool should_apply(module *m, value_id input, sharding_id wanted)
 	return true;
 }
 
-/* Is the value an edge's result, or an argument of a region that an edge stands for? Then several values share its
- * sharding, and a constraint on it must not become theirs. */
-static bool shares_sharding(const module *m, value_id v)
-{
-	const value *at = value_at(m, v);
-	op_id def = at->is_arg ? m->regions.p[at->def].parent : at->def;
-	if (def == ID_NONE)
-		return false;
-	return at->is_arg ? op_infos[op_at(m, def)->kind].flags & OPF_DATAFLOW : op_at(m, def)->kind == OP_SDY_DATA_FLOW_EDGE;
-}
-
 static void place_after_value(module *m, op_id o, value_id v)
 {
 	if (!value_at(m, v)->is_arg)
@@ -66,8 +55,9 @@ static void apply(module *m, value_id input, sharding_id wanted, op_id constrain
 {
 	if (!should_apply(m, input, wanted))
 		return;
-	if (!shares_sharding(m, input)) {
-		value_get(m, input)->sharding = wanted;
+	/* several values share the sharding of an edge: a constraint on one must not become theirs */
+	if (!value_is_on_edge(m, input)) {
+		value_set_sharding(m, input, wanted);
 		if (constraint != ID_NONE)
 			op_store_rule(m, constraint, false);
 		return;
@@ -91,21 +81,28 @@ static op_id only_user(const module *m, value_id v, uint16_t kind)
 	return value_one_use(m, v) && user_kind(m, u) == kind ? m->slots.p[u].owner : ID_NONE;
 }
 
+/* Does a constraint or a manual computation other than `except` read the value? */
+static bool is_constrained(const module *m, value_id v, op_id except)
+{
+	for (slot_id u = value_at(m, v)->first_use; u != ID_NONE; u = m->slots.p[u].next)
+		if (m->slots.p[u].owner != except && (user_kind(m, u) == OP_SDY_SHARDING_CONSTRAINT || user_kind(m, u) == OP_SDY_MANUAL_COMPUTATION))
+			return true;
+	return false;
+}
+
 /* The end of a chain x -> head -> .. -> tail of two or more single-use constraints on an unsharded value that no other
  * constraint reads; ID_NONE when head starts none. */
 static op_id chain_tail(module *m, op_id head)
 {
 	value_id input = op_operand(m, head, 0);
 	op_id def = value_def(m, input), tail = head;
-	if (def != ID_NONE && op_at(m, def)->kind == OP_SDY_SHARDING_CONSTRAINT && value_one_use(m, input))
+	if (def != ID_NONE && op_at(m, def)->kind == OP_SDY_SHARDING_CONSTRAINT)
 		return ID_NONE;
 	for (op_id next = head; next != ID_NONE; next = only_user(m, op_result(m, tail, 0), OP_SDY_SHARDING_CONSTRAINT))
 		tail = next;
-	if (tail == head || value_sharding(m, input) != SHARDING_NONE)
+	if (tail == head || value_sharding(m, input) != SHARDING_NONE || is_constrained(m, input, head) ||
+	    is_constrained(m, op_result(m, tail, 0), ID_NONE))
 		return ID_NONE;
-	for (slot_id u = value_at(m, input)->first_use; u != ID_NONE; u = m->slots.p[u].next)
-		if (m->slots.p[u].owner != head && user_kind(m, u) == OP_SDY_SHARDING_CONSTRAINT)
-			return ID_NONE;
 	return tail;
 }
 

@@ -86,6 +86,17 @@ static op_id edge_of(const module *m, value_id owner)
 	return ID_NONE;
 }
 
+bool op_has_edges(const module *m, op_id o)
+{
+	for (uint32_t i = 0; i < op_at(m, o)->n_results; i++)
+		if (edge_of(m, op_result(m, o, i)) != ID_NONE)
+			return true;
+	for (uint32_t i = 0; has_arg_edges(m, o) && i < op_region(m, o, 0)->n_args; i++)
+		if (edge_of(m, op_region(m, o, 0)->args + i) != ID_NONE)
+			return true;
+	return false;
+}
+
 sharding_id value_sharding(module *m, value_id v)
 {
 	const value *at = value_at(m, v);
@@ -102,6 +113,80 @@ sharding_id value_sharding(module *m, value_id v)
 		return at->sharding;
 	return at->is_arg ? computation_argument_inside(m, o, at->index) : op_sharding_at(m, o, "out_shardings", at->index);
 }
+
+bool value_is_on_edge(const module *m, value_id v)
+{
+	const value *at = value_at(m, v);
+	op_id o = at->is_arg ? m->regions.p[at->def].parent : at->def;
+	if (o == ID_NONE || !at->is_arg)
+		return o != ID_NONE && op_at(m, o)->kind == OP_SDY_DATA_FLOW_EDGE;
+	if (!has_edges(m, o))
+		return false;
+	if (has_arg_edges(m, o))
+		return edge_of(m, v) != ID_NONE;
+	return at->index < op_at(m, o)->n_results && edge_of(m, op_result(m, o, at->index)) != ID_NONE;
+}
+
+static void set_listed_sharding(module *m, op_id o, const char *list, value_id first, uint32_t n, uint32_t at, sharding_id id)
+{
+	if (id == SHARDING_NONE)
+		return;
+	sharding_id *ids = xmalloc((n + 1) * sizeof *ids);
+	for (uint32_t i = 0; i < n; i++) {
+		ids[i] = i == at ? id : op_sharding_at(m, o, list, i);
+		if (ids[i] == SHARDING_NONE)
+			ids[i] = sharding_open(m, sharding_get(m->shardings, id)->mesh, value_type(m, first + i)->rank);
+	}
+	op_set_shardings(m, o, list, ids, n);
+	free(ids);
+}
+
+void value_set_sharding(module *m, value_id v, sharding_id id)
+{
+	const value *at = value_at(m, v);
+	op_id o = at->is_arg ? m->regions.p[at->def].parent : at->def, edge;
+	if (o == ID_NONE || !has_edges(m, o))
+		value_get(m, v)->sharding = id;
+	else if (at->is_arg && !has_arg_edges(m, o))
+		value_set_sharding(m, op_result(m, o, at->index), id);
+	else if ((edge = edge_of(m, v)) != ID_NONE)
+		value_get(m, op_result(m, edge, 0))->sharding = id;
+	else if (!has_arg_edges(m, o))
+		value_get(m, v)->sharding = id;
+	else if (at->is_arg)
+		set_listed_sharding(m, o, "in_shardings", op_region(m, o, 0)->args, op_region(m, o, 0)->n_args, at->index,
+				    computation_argument_outside(m, o, at->index, id));
+	else
+		set_listed_sharding(m, o, "out_shardings", op_at(m, o)->results, op_at(m, o)->n_results, at->index, id);
+}
+
+/* f for every argument and result of the computations that has no edge. */
+static void each_listed(module *m, void (*f)(module *, value_id))
+{
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
+		if (!has_arg_edges(m, o) || !op_at(m, o)->n_regions)
+			continue;
+		for (uint32_t i = 0; i < op_region(m, o, 0)->n_args; i++)
+			if (edge_of(m, op_region(m, o, 0)->args + i) == ID_NONE)
+				f(m, op_region(m, o, 0)->args + i);
+		for (uint32_t i = 0; i < op_at(m, o)->n_results; i++)
+			if (edge_of(m, op_result(m, o, i)) == ID_NONE)
+				f(m, op_result(m, o, i));
+	}
+}
+
+static void lend(module *m, value_id v) { value_get(m, v)->sharding = value_sharding(m, v); }
+
+static void take(module *m, value_id v)
+{
+	sharding_id now = value_at(m, v)->sharding;
+	value_get(m, v)->sharding = SHARDING_NONE;
+	if (now != value_sharding(m, v))
+		value_set_sharding(m, v, now);
+}
+
+void computations_lend_shardings(module *m) { each_listed(m, lend); }
+void computations_take_shardings(module *m) { each_listed(m, take); }
 
 static void add_edge(module *m, op_id o, value_id owner, sharding_id sharding, loc_id loc)
 {
@@ -130,8 +215,6 @@ void op_add_edges(module *m, op_id o)
 		if (value_is_tensor(m, op_result(m, o, i)))
 			add_edge(m, o, op_result(m, o, i), value_sharding(m, op_result(m, o, i)), op_at(m, o)->loc);
 }
-
-
 
 status pass_add_data_flow_edges(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {

@@ -14,15 +14,32 @@ static status read_strategy(str text, strategy_kind *out, diag *d)
 	return diag_set(d, ST_ERR_INVALID, "propagation-strategy is basic, aggressive or basic-then-aggressive, not '" STR_FMT "'", STR_ARG(text));
 }
 
+/* Only main's results propagate, but all functions' lose their priorities. */
+static void drop_result_priorities(module *m)
+{
+	for (uint32_t f = 0; f < m->funcs.n; f++)
+		for (uint32_t i = 0; i < m->funcs.p[f].n_results; i++) {
+			sharding_id *id = &m->funcs.p[f].result_shardings[i];
+			sharding_edit e;
+			if (*id == SHARDING_NONE || op_erased(m, m->funcs.p[f].op))
+				continue;
+			sharding_to_edit(m->shardings, *id, &e);
+			for (uint32_t k = 0; k < e.rank; k++)
+				e.dims[k].priority = -1;
+			*id = sharding_intern(m->shardings, &e);
+		}
+}
+
 static status propagate(module *m, const char *pass, propagate_options o, const pass_option *options, uint32_t n_options, diag *d)
 {
 	rule_table rules;
 	program *p = NULL;
 	o.conservative = option_bool(options, n_options, "conservative-propagation", false);
 	bool keep_rules = option_bool(options, n_options, "keep-sharding-rules", false);
+	sharding_groups_sync(m);
 	if (keep_rules)
 		TRY(pass_populate_rules(m, options, n_options, d));
-	sharding_groups_sync(m);
+	computations_lend_shardings(m);
 	rule_table_init(&rules);
 	status st = program_new(m, &rules, o.conservative, &p, d);
 	if (st == ST_OK) {
@@ -36,6 +53,9 @@ static status propagate(module *m, const char *pass, propagate_options o, const 
 		program_free(p);
 	}
 	rule_table_release(&rules);
+	computations_take_shardings(m);
+	if (o.user_priority)
+		drop_result_priorities(m);
 	return st == ST_OK && !keep_rules ? pass_drop_sharding_rules(m, NULL, 0, d) : st;
 }
 

@@ -29,6 +29,7 @@ void ops_post_order(const module *m, op_id root, op_list *out)
 		post_order(m, o, out);
 }
 
+/* Without uses Shardy's drivers erase it. A custom_call has effects only when it says so. Nesting is bounded by the reader. */
 bool op_pure(const module *m, op_id o)
 {
 	const op *op = op_at(m, o);
@@ -37,15 +38,16 @@ bool op_pure(const module *m, op_id o)
 		return true;
 	if (op->kind == OP_CUSTOM_CALL) {
 		attr_id effect = op_attr(m, o, "has_side_effect");
-		return effect != ID_NONE && attr_get(m, effect)->kind == ATTR_BOOL && !attr_get(m, effect)->i;
+		return effect == ID_NONE || !attr_get(m, effect)->i;
 	}
 	if (op->kind == OP_OPTIMIZATION_BARRIER)
 		return true;
 	if (!(flags & OPF_DATAFLOW) && op->kind != OP_IF)
 		return false;
-	for (op_id inner = op_walk_next(m, o, o); inner != ID_NONE; inner = op_walk_next(m, o, inner))
-		if (!(op_infos[op_at(m, inner)->kind].flags & OPF_TERMINATOR) && !op_at(m, inner)->n_regions && !op_pure(m, inner))
-			return false;
+	for (uint32_t r = 0; r < op->n_regions; r++)
+		for (op_id inner = m->regions.p[op->regions + r].first; inner != ID_NONE; inner = op_at(m, inner)->next)
+			if (!(op_infos[op_at(m, inner)->kind].flags & OPF_TERMINATOR) && !op_pure(m, inner))
+				return false;
 	return true;
 }
 

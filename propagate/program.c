@@ -72,13 +72,13 @@ static pval_id pval_add(compiler *c, type_id type, value_id v)
 	return id;
 }
 
-/* Values that Shardy cannot put a sharding on (arguments of regions without edges) get a pval that stays in the
+/* Values that Shardy cannot put a sharding on (arguments of loops' and branches' regions without edges) get a pval that stays in the
  * program: slots always hold one. */
 static pval_id pval_for(compiler *c, value_id v)
 {
 	if (c->p->pval_of[v] == ID_NONE) {
 		pval_id id = pval_add(c, value_at(c->m, v)->type, v);
-		if (value_at(c->m, v)->is_arg)
+		if (value_at(c->m, v)->is_arg && !is_computation(op_at(c->m, c->m->regions.p[value_at(c->m, v)->def].parent)))
 			c->p->vals.p[id].value = ID_NONE;
 	}
 	return c->p->pval_of[v];
@@ -135,16 +135,6 @@ static bool is_pass_through(const module *m, op_id o)
 	default:
 		return op_elementwise(m, o);
 	}
-}
-
-/* Without uses the driver erases it. A custom_call has effects only when it says so. */
-static bool is_erasable(const module *m, op_id o)
-{
-	if (op_at(m, o)->kind == OP_CUSTOM_CALL) {
-		attr_id effect = op_attr(m, o, "has_side_effect");
-		return effect == ID_NONE || !attr_get(m, effect)->i;
-	}
-	return op_pure(m, o);
 }
 
 static uint8_t barrier_direction(const module *m, op_id o)
@@ -313,7 +303,7 @@ static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
 	c->p->nodes.p[n].pass_through_op = is_pass_through(c->m, o);
 	c->p->nodes.p[n].elementwise = op_elementwise(c->m, o);
 	c->p->nodes.p[n].forward_only_op = op->kind == OP_DYNAMIC_SLICE || op->kind == OP_DYNAMIC_UPDATE_SLICE;
-	c->p->nodes.p[n].pure = is_erasable(c->m, o);
+	c->p->nodes.p[n].pure = op_pure(c->m, o);
 	if (op->kind == OP_SDY_DATA_FLOW_EDGE) {
 		c->p->nodes.p[n].kind = NODE_EDGE;
 		return compile_edge(c, o, n);

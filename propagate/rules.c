@@ -203,5 +203,6 @@ rule_status rule_of_expansion(rule_table *t, const module *m, op_id o, rule_id *
 	*out = RULE_NONE;
 	if (op_at(m, o)->kind == OP_CHLO_TOP_K)
 		return make_rule(t, m, o, false, rule_top_k, out);
-	return op_elementwise(m, o) ? make_rule(t, m, o, false, rule_pointwise, out) : RULE_UNSUPPORTED;
+	bool pointwise = op_elementwise(m, o) || op_at(m, o)->kind == OP_CHLO_NEXT_AFTER;
+	return pointwise ? make_rule(t, m, o, false, rule_pointwise, out) : RULE_UNSUPPORTED;
 }

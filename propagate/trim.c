@@ -9,7 +9,7 @@ static bool trim_dim(const type *ty, uint32_t d, axes_buf *l)
 	axes_buf kept = {.n = 0};
 	for (uint32_t i = 0; i < l->n && left > 0; i++) {
 		int64_t size = axis_size(l->a[i]), g = gcd_i64(left, size);
-		if (g == size) {
+		if (g == size && g > 1) { /* an axis of size 1 ends the list too */
 			axes_push_merge(&kept, l->a[i]);
 			left /= size;
 			continue;
