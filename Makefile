@@ -157,9 +157,14 @@ fuzz:
 			tests/fuzz/corpus$$( [ $$target = json ] && echo -json ) || exit 1; \
 	done
 
+$(BUILD)/oracle/%: tests/oracle/%.c $(BUILD)/libshardwright.a
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  TEST  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
+
 N ?= 1000
-parity: all venv
-	SHARDWRIGHT=$(BUILD)/shardwright $(VENV)/bin/python tests/oracle/fuzz_propagate.py --count $(N)
+parity: $(BUILD)/oracle/pass_server venv
+	$(VENV)/bin/python tests/oracle/parity.py --server $(BUILD)/oracle/pass_server --count $(N) --jobs $(JOBS) --state $(BUILD)/parity.jsonl
 
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libshardwright.a
 	@mkdir -p $(@D)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Training steps of tests/corpus through Shardy's propagation pipeline, ours against jaxlib's, value by value.
 
-    corpus_propagate.py [--command 'shardwright opt'] [--random N] [--seed S] [PROGRAM...]
+    corpus_propagate.py [--server PROGRAM] [--random N] [--seed S] [PROGRAM...]
 
-Calls are inlined by jaxlib for both, so that only propagation and its own passes are compared. Strategies: data parallel, Megatron, both, ZeRO with priorities, and N random ones per program (a sharding per kind of
+Strategies: data parallel, Megatron, both, ZeRO with priorities, and N random ones per program (a sharding per kind of
 argument, alike in all layers, with priorities in half of them). Exit code 1 when any value differs."""
 import argparse
 import glob
@@ -16,11 +16,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 os.environ["JAX_PLATFORMS"] = "cpu"
 import annotate  # noqa: E402
 import cases  # noqa: E402
-import fuzz_propagate  # noqa: E402
+import parity  # noqa: E402
+import programs  # noqa: E402
 import sdy  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-IMPORT = "inline,symbol-dce"
 MESH = {"data": 4, "model": 4}
 
 
@@ -75,17 +75,18 @@ def strategies(arguments):
 
 
 def random_strategy(seed, arguments, mesh):
-    generator = fuzz_propagate.Generator(seed)
-    generator.program.mesh = generator.random.choice([mesh, {"a": 2, "b": 4, "c": 2}, {"a": 8, "b": 6}]) if mesh is MESH else mesh
-    generator.priorities = generator.random.random() < 0.5
-    chance, chosen, out = generator.random.choice([0.15, 0.4, 0.8]), {}, []
+    generator = programs.Program(seed)
+    mesh = generator.r.choice([mesh, {"a": 2, "b": 4, "c": 2}, {"a": 8, "b": 6}]) if mesh is MESH else mesh
+    generator.meshes = {"mesh": (mesh, "")}
+    generator.priorities = generator.r.random() < 0.5
+    chance, chosen, out = generator.r.choice([0.15, 0.4, 0.8]), {}, []
     for name, shape in arguments:
         kind = (re.sub(r"\d+", "N", name), tuple(shape))
         if kind not in chosen:
-            chosen[kind] = generator.sharding(shape, True) if shape and generator.random.random() < chance else None
+            chosen[kind] = generator.sharding(shape, True) if shape and generator.r.random() < chance else None
         if chosen[kind]:
             out.append((name, chosen[kind]))
-    return generator.program.mesh, out
+    return mesh, out
 
 
 def annotated(text, mesh, strategy, results):
@@ -93,29 +94,27 @@ def annotated(text, mesh, strategy, results):
     return annotate.annotate(text, mesh, strategy, results)
 
 
-def compare(path, name, mesh, strategy, results, passes, runner):
-    text = sdy.run(IMPORT, sdy.forked(annotated, annotate.read(path), mesh, strategy, results))
-    verdict = runner.verdicts([(text, passes)])[0]
-    title = "%s, %s, %s" % (os.path.basename(path).split(".")[0], name, passes)
-    if isinstance(verdict, tuple):
-        print("%s: skipped (%s)" % (title, re.sub(r"\s+", " ", verdict[1])[-200:]))
-        return False
-    print("%s: %s" % (title, "%d differences" % len(verdict) if verdict else "equal"))
-    for d in verdict[:5]:
-        print("  %s %s\n    jaxlib %s\n    ours   %s" % d)
+def compare(path, name, mesh, strategy, results, passes, server):
+    text = sdy.forked(annotated, annotate.read(path), mesh, strategy, results)
+    word, theirs, ours = parity.one_verdict(server, text, passes)
+    print("%s, %s, %s: %s" % (os.path.basename(path).split(".")[0], name, passes, word))
+    if word in parity.SKIPPED:
+        print("  %s" % re.sub(r"\s+", " ", theirs)[-200:])
+    elif word == "different":
+        for d in sdy.compare(theirs, ours)[:5]:
+            print("  %s %s\n    jaxlib %s\n    ours   %s" % d)
     sys.stdout.flush()
-    return bool(verdict)
+    return word not in parity.SAME + parity.SKIPPED
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--command", default="build/shardwright opt")
+    parser.add_argument("--server", default="build/oracle/pass_server")
     parser.add_argument("--passes", default="sdy-propagation-pipeline")
     parser.add_argument("--random", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("programs", nargs="*")
     options = parser.parse_args()
-    runner = fuzz_propagate.Runner(options.command)
     paths = options.programs or sorted(glob.glob(os.path.join(HERE, "..", "corpus", "*.mlir.zst")))
     bad = 0
     for path in paths:
@@ -123,10 +122,10 @@ def main():
         arguments, mesh = sdy.forked(arguments_of, text), cases.own_mesh(text) or MESH
         for i, (name, strategy) in enumerate(strategies(arguments)):
             if strategy:
-                bad += compare(path, name, mesh, strategy, "donated" if i % 2 else "open", options.passes, runner)
+                bad += compare(path, name, mesh, strategy, "donated" if i % 2 else "open", options.passes, options.server)
         for seed in range(options.seed, options.seed + options.random):
             drawn, strategy = random_strategy(seed, arguments, mesh)
-            bad += compare(path, "random %d" % seed, drawn, strategy, "open", options.passes, runner)
+            bad += compare(path, "random %d" % seed, drawn, strategy, "open", options.passes, options.server)
     print("%d comparisons differ" % bad)
     return 1 if bad else 0
 
