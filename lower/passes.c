@@ -228,54 +228,106 @@ static op_id new_replicated_to_unreduced(inserter *s, value_id v, const axes_buf
 	return o;
 }
 
-/* A reshard to more unreduced axes: from replicated ones, and from those that shard the ends of dims. */
-static bool reshard_to_unreduced(inserter *s, op_id o)
+static op_id new_sharded_to_unreduced(inserter *s, value_id v, const axes *dims, sharding_id to)
 {
-	module *m = s->m;
-	if (op_at(m, o)->kind != OP_SDY_RESHARD)
-		return false;
-	value_id v = op_operand(m, o, 0), result = op_result(m, o, 0);
-	sharding_id from = sharding_of(m, v), to = sharding_of(m, result);
-	axes_buf added, sharded = {.n = 0}, replicated, part;
+	op_id o = new_sharded(s->m, OP_SDY_SHARDED_TO_UNREDUCED, v, to);
+	const sharding *sh = sharding_get(s->t, to);
+	strbuf text;
+	strbuf_init(&text);
+	print_axes_by_dim(s->t, sh->mesh, dims, sh->rank, &text);
+	set_axes_attr(s->m, o, "axes", "list_of_axis_ref_lists", &text);
+	strbuf_release(&text);
+	return o;
+}
+
+/* What becomes unreduced on the way from one sharding to another. */
+typedef struct unreduced_plan {
+	sharding_id between;  /* what a reshard makes first: dims as they are where what goes there becomes unreduced, else as wanted */
+	axes dims[MAX_RANK];  /* axes of every dim that become unreduced */
+	axes_buf replicated;  /* other axes that do */
+	bool any_sharded;
+} unreduced_plan;
+
+/* false: nothing does. */
+static bool plan_unreduced(inserter *s, sharding_id from, sharding_id to, unreduced_plan *p)
+{
+	axes_buf added, sharded = {.n = 0}, part, missing;
 	axes_difference(unreduced_of(s->t, to), unreduced_of(s->t, from), &added);
 	if (from == SHARDING_NONE || !added.n)
 		return false;
 	const sharding *a = sharding_get(s->t, from), *b = sharding_get(s->t, to);
-	axes dims[MAX_RANK];
+	sharding_edit e, in;
+	bool moves = false;
+	sharding_to_edit(s->t, to, &e);
+	sharding_to_edit(s->t, from, &in);
+	axes_copy(&e.unreduced, sharding_unreduced(a));
 	for (uint32_t d = 0; d < a->rank; d++) {
-		if (!beyond_prefix(sharding_dim(b, d), sharding_dim(a, d), &part))
-			return false;
-		axis_ref *kept = arena_array(&s->mem, axis_ref, part.n);
-		memcpy(kept, part.a, part.n * sizeof *kept);
-		dims[d] = (axes){kept, part.n};
-		for (uint32_t i = 0; i < part.n; i++)
-			sharded.a[sharded.n++] = part.a[i];
+		p->dims[d] = (axes){NULL, 0};
+		if (beyond_prefix(sharding_dim(b, d), sharding_dim(a, d), &part)) {
+			axes_difference(axes_of(&part), axes_of(&added), &missing);
+			if (!missing.n) {
+				axis_ref *kept = arena_array(&s->mem, axis_ref, part.n);
+				memcpy(kept, part.a, part.n * sizeof *kept);
+				p->dims[d] = (axes){kept, part.n};
+				for (uint32_t i = 0; i < part.n; i++)
+					sharded.a[sharded.n++] = part.a[i];
+				e.dims[d] = in.dims[d];
+				continue;
+			}
+		}
+		moves |= !axes_equal(sharding_dim(a, d), sharding_dim(b, d));
 	}
-	axes_difference(axes_of(&added), axes_of(&sharded), &replicated);
-	if (replicated.n) {
-		axes_sort_merge(&replicated);
+	p->between = moves ? sharding_intern(s->t, &e) : from;
+	p->any_sharded = sharded.n != 0;
+	axes_difference(axes_of(&added), axes_of(&sharded), &p->replicated);
+	return true;
+}
+
+/* The value with the target's unreduced axes: a reshard where dims change otherwise, then replicated axes, then those
+ * that shard the ends of dims. Itself when none are added. */
+static value_id to_unreduced(inserter *s, op_id user, value_id v, sharding_id to, place_fn place)
+{
+	module *m = s->m;
+	sharding_id from = sharding_of(m, v);
+	unreduced_plan p;
+	if (!plan_unreduced(s, from, to, &p))
+		return v;
+	if (p.between != from) {
+		op_id made = new_sharded(m, OP_SDY_RESHARD, v, p.between);
+		place(m, made, user, v);
+		v = op_result(m, made, 0);
+	}
+	if (p.replicated.n) {
+		axes_sort_merge(&p.replicated);
 		sharding_edit e;
-		sharding_to_edit(s->t, from, &e);
-		axes_copy(&e.replicated, sharding_replicated(b));
-		for (uint32_t i = 0; i < replicated.n; i++)
-			e.unreduced.a[e.unreduced.n++] = replicated.a[i];
+		sharding_to_edit(s->t, p.between, &e);
+		axes_copy(&e.replicated, sharding_replicated(sharding_get(s->t, to)));
+		for (uint32_t i = 0; i < p.replicated.n; i++)
+			e.unreduced.a[e.unreduced.n++] = p.replicated.a[i];
 		axes_sort_merge(&e.unreduced);
-		op_id made = new_replicated_to_unreduced(s, v, &replicated, sharding_intern(s->t, &e), from);
-		op_insert_before(m, made, o);
+		op_id made = new_replicated_to_unreduced(s, v, &p.replicated, sharding_intern(s->t, &e), from);
+		place(m, made, user, v);
 		v = op_result(m, made, 0);
 	}
-	if (sharded.n) {
-		op_id made = new_sharded(m, OP_SDY_SHARDED_TO_UNREDUCED, v, to);
-		strbuf text;
-		strbuf_init(&text);
-		print_axes_by_dim(s->t, sharding_get(s->t, from)->mesh, dims, sharding_get(s->t, from)->rank, &text);
-		set_axes_attr(m, made, "axes", "list_of_axis_ref_lists", &text);
-		strbuf_release(&text);
-		op_insert_before(m, made, o);
+	if (p.any_sharded) {
+		op_id made = new_sharded_to_unreduced(s, v, p.dims, to);
+		place(m, made, user, v);
 		v = op_result(m, made, 0);
 	}
-	value_replace_uses(m, result, v, ID_NONE);
-	op_erase(m, o);
+	return v;
+}
+
+/* A reshard to more unreduced axes is made of the ops that make them. */
+static bool reshard_to_unreduced(inserter *s, op_id o)
+{
+	if (op_at(s->m, o)->kind != OP_SDY_RESHARD)
+		return false;
+	value_id from = op_operand(s->m, o, 0), result = op_result(s->m, o, 0);
+	value_id v = to_unreduced(s, o, from, sharding_of(s->m, result), place_before_user);
+	if (v == from)
+		return false;
+	value_replace_uses(s->m, result, v, ID_NONE);
+	op_erase(s->m, o);
 	return true;
 }
 
@@ -288,8 +340,10 @@ static void reshard_operand(inserter *s, op_id o, uint32_t i, sharding_id target
 	if (value_type(m, op_operand(m, o, i))->kind != TYPE_TENSOR)
 		return;
 	reduce_operand(s, o, i, target, place);
-	value_id v = op_operand(m, o, i);
+	value_id v = to_unreduced(s, o, op_operand(m, o, i), target, place);
 	sharding_id from = sharding_of(m, v);
+	if (v != op_operand(m, o, i))
+		op_set_operand(m, o, i, v);
 	if (!s->full || is_equivalent(s->t, from, target))
 		return;
 	if (target == SHARDING_NONE)
