@@ -95,9 +95,27 @@ static bool pads_only_whole_dims(const emitter *e, const node *n, const lop *o)
 	return low && high && inner;
 }
 
-static bool kind_runs_on_shards(const emitter *e, const node *n, const lop *o, const rule *r, uint64_t sharded)
+emit_way emit_way_of(op_kind k)
 {
-	switch (n->op_kind) {
+	switch (k) {
+	case OP_HLO_ALL_GATHER:
+	case OP_HLO_ALL_REDUCE:
+	case OP_HLO_REDUCE_SCATTER:
+	case OP_HLO_ALL_TO_ALL:
+	case OP_HLO_COLLECTIVE_PERMUTE:
+	case OP_HLO_COLLECTIVE_BROADCAST:
+	case OP_CROSS_REPLICA_SUM:
+	case OP_PARTITION_ID:
+	case OP_REPLICA_ID:
+	case OP_CALL:
+	case OP_IF:
+	case OP_TUPLE:
+	case OP_GET_TUPLE_ELEMENT:
+	case OP_INFEED: /* every device would take its own */
+	case OP_OUTFEED:
+	case OP_SEND:
+	case OP_RECV:
+		return EMIT_REFUSED;
 	case OP_TRANSPOSE:
 	case OP_BROADCAST_IN_DIM:
 	case OP_RESHAPE:
@@ -114,7 +132,29 @@ static bool kind_runs_on_shards(const emitter *e, const node *n, const lop *o, c
 	case OP_TRIANGULAR_SOLVE:
 	case OP_REDUCE_WINDOW:
 	case OP_CHLO_NEXT_AFTER:
-		return true;
+	case OP_CONVOLUTION:
+	case OP_PAD:
+	case OP_DYNAMIC_UPDATE_SLICE:
+	case OP_SCATTER:
+	case OP_CONSTANT:
+	case OP_SDY_CONSTANT:
+	case OP_WHILE:
+	case OP_CASE:
+	case OP_OPTIMIZATION_BARRIER:
+	case OP_SDY_MANUAL_COMPUTATION:
+	case OP_SDY_NAMED_COMPUTATION:
+		return EMIT_SHARDS;
+	default:
+		if (op_infos[k].flags & OPF_COLLECTIVE)
+			return EMIT_REFUSED;
+		return op_infos[k].flags & (OPF_ELEMENTWISE | OPF_TERMINATOR | OPF_SYMBOL) ? EMIT_SHARDS : EMIT_WHOLE;
+	}
+}
+
+/* What an op of a kind that can run on shards asks of its attributes. */
+static bool attributes_allow_shards(const emitter *e, const node *n, const lop *o, const rule *r, uint64_t sharded)
+{
+	switch (n->op_kind) {
 	case OP_CONVOLUTION:
 		return op_int(e->m, n->op, "feature_group_count", 1) == 1 && op_int(e->m, n->op, "batch_group_count", 1) == 1;
 	case OP_PAD:
@@ -126,7 +166,7 @@ static bool kind_runs_on_shards(const emitter *e, const node *n, const lop *o, c
 				return false;
 		return true;
 	default:
-		return op_infos[n->op_kind].flags & OPF_ELEMENTWISE;
+		return true;
 	}
 }
 
@@ -151,7 +191,7 @@ static bool runs_on_shards(emitter *e, const node *n, const lop *o)
 		if (r->factor_types[f] != FACTOR_REDUCTION || !contracts_on_shards(e, n))
 			return false;
 	}
-	return kind_runs_on_shards(e, n, o, r, sharded);
+	return emit_way_of((op_kind)n->op_kind) == EMIT_SHARDS && attributes_allow_shards(e, n, o, r, sharded);
 }
 
 /* ---------------------------------------------------------------- copies of ops */
@@ -199,23 +239,12 @@ static op_id copy_op(emitter *e, const node *n, const value_id *operands, const 
 
 static status check_supported(emitter *e, const node *n)
 {
-	switch (n->op_kind) {
-	case OP_HLO_ALL_GATHER:
-	case OP_HLO_ALL_REDUCE:
-	case OP_HLO_REDUCE_SCATTER:
-	case OP_HLO_ALL_TO_ALL:
-	case OP_HLO_COLLECTIVE_PERMUTE:
-	case OP_HLO_COLLECTIVE_BROADCAST:
-	case OP_CROSS_REPLICA_SUM:
-	case OP_PARTITION_ID:
-	case OP_REPLICA_ID:
-		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "%s inside the module cannot be renumbered for a program of one device",
-				op_infos[n->op_kind].text);
-	case OP_CALL:
-		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "calls must be inlined before one device's program is written");
-	default:
+	if (emit_way_of((op_kind)n->op_kind) != EMIT_REFUSED)
 		return ST_OK;
-	}
+	if (n->op_kind == OP_CALL)
+		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "calls must be inlined before one device's program is written");
+	return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "%s inside the module has no counterpart in the program of one device",
+			op_infos[n->op_kind].text);
 }
 
 status emit_compute(emitter *e, const lop *o)

@@ -141,8 +141,16 @@ void lowered_collectives(const lowered *l, collective_visit visit, void *user);
 /* Per-device MLIR of the placed level with sdy collectives turned into stablehlo ones on local types, for one replica per
  * device: replica k is device k of the mesh (by device id). Ops that shards alone would get wrong (sharded window or
  * scatter dims, random numbers, custom calls) run on whole operands and are sliced. ERR_UNSUPPORTED, with the position,
- * where a value is not cut evenly, for collectives inside shard_map, and for regions other than while and case. */
+ * where a value is not cut evenly, and for ops of EMIT_REFUSED. */
 status lower_emit_mlir(const lowered *placed, strbuf *out, diag *d) MUST_USE;
+
+/* How it writes an op. */
+typedef enum emit_way {
+	EMIT_SHARDS,  /* on shards, where its attributes and the way it is cut allow it; else whole */
+	EMIT_WHOLE,   /* on whole operands; every device keeps its part of the results */
+	EMIT_REFUSED, /* ERR_UNSUPPORTED */
+} emit_way;
+emit_way emit_way_of(op_kind k);
 
 /* Registers sdy-insert-explicit-reshards and sdy-reshard-to-collectives with the pass table. */
 void lower_register_passes(void);

@@ -1,11 +1,48 @@
+/* rules: the sharding rules of a module's ops, and the table of all ops. */
 #include "clients/cli/cli.h"
 
 #include <getopt.h>
 
 static const char help[] =
-	"shardwright rules MODULE [--conservative]\n\n"
+	"shardwright rules MODULE [--conservative]\n"
+	"shardwright rules --list\n\n"
 	"Prints the sharding rule of every op, one line each: place, op, rule. An op without a rule is said to have none.\n\n"
-	"  --conservative  the rules of Shardy's conservative propagation\n";
+	"  --conservative  the rules of Shardy's conservative propagation\n"
+	"  --list          the op table instead: how each op is written, its kind of rule, its cost, and how lower --emit-mlir\n"
+	"                  writes it\n";
+
+/* ---------------------------------------------------------------- the op table */
+
+static const struct row {
+	const char *text, *form, *rule, *cost;
+} rows[] = {
+#define OP(id, text, form, rule, cost, flags) {text, #form, #rule, #cost},
+#include "ir/ops.def"
+#undef OP
+};
+
+static const char *rule_word(const char *word)
+{
+	return !strcmp(word, "none") ? "by-design" : !strcmp(word, "unknown") ? "none" : word;
+}
+
+static const char *emit_word(op_kind k)
+{
+	emit_way way = emit_way_of(k);
+	return way == EMIT_SHARDS ? "shards" : way == EMIT_WHOLE ? "whole" : "refused";
+}
+
+/* Words by column, for people and scripts. Rule: by-design = none is needed, none = propagation stops there. */
+static int list_ops(void)
+{
+	printf("%-40s %-8s %-22s %-16s %s\n", "OP", "TEXT", "RULE", "COST", "DEVICE PROGRAM");
+	for (uint32_t k = OP_UNKNOWN + 1; k < OP_COUNT; k++)
+		printf("%-40s %-8s %-22s %-16s %s\n", rows[k].text, strcmp(rows[k].form, "generic") ? "pretty" : "generic", rule_word(rows[k].rule), rows[k].cost,
+		       emit_word((op_kind)k));
+	return 0;
+}
+
+/* ---------------------------------------------------------------- rules of a module */
 
 typedef struct line_cursor { /* ops come in the order of the text, so counting goes on from the last one */
 	uint32_t at, line;
@@ -51,12 +88,14 @@ static void print_rules(const module *m, bool conservative, strbuf *out)
 
 int cmd_rules(int argc, char **argv)
 {
-	static const struct option options[] = {{"conservative", 0, 0, 'c'}, {"help", 0, 0, 'h'}, {0}};
+	static const struct option options[] = {{"conservative", 0, 0, 'c'}, {"list", 0, 0, 'l'}, {"help", 0, 0, 'h'}, {0}};
 	bool conservative = false;
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
 		if (c == 'c')
 			conservative = true;
+		else if (c == 'l')
+			return list_ops();
 		else if (c == 'h')
 			return fputs(help, stdout), 0;
 		else

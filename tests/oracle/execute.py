@@ -9,10 +9,14 @@ from child import forked
 def value(rng, name, shape, element):
     """Small random numbers, not below zero where a square root is taken of them."""
     import numpy as np
+    if element == "i1":
+        return rng.integers(0, 2, shape).astype(bool)
     if element.startswith(("i", "ui")):
         return rng.integers(0, 8, shape).astype(element.replace("i", "int"))
     numbers = rng.standard_normal(shape) * 0.1
-    return (np.abs(numbers) if name.startswith("opt_state['v']") or ".nu" in name else numbers).astype(element.replace("f", "float"))
+    if element.startswith("complex"):
+        return (numbers + 0.1j * rng.standard_normal(shape)).astype(np.complex64)
+    return (np.abs(numbers) if name.startswith(("opt_state['v']", "positive")) or ".nu" in name else numbers).astype(element.replace("f", "float"))
 
 
 def _run(text, seed):

@@ -1,0 +1,96 @@
+"""Run the program of one device as replicas on forced host devices, and compare with the whole program's results."""
+import re
+
+import execute
+from child import forked
+
+
+def io_shardings(text):
+    """Axes by dimension of every argument and result of main: [[[(name, pre, size), ..], ..], ..] twice, and the mesh."""
+    from annotate import main_of
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+    with mlir.make_ir_context():
+        module = ir.Module.parse(text)
+        sizes = {}
+        for op in module.body.operations:
+            if op.operation.name == "sdy.mesh":
+                sizes = {name: int(size) for name, size in re.findall(r'"(\w+)"=(\d+)', str(op.operation.attributes["mesh"]))}
+        main = main_of(module)
+        kind = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
+
+        def side(name, types):
+            given = list(main.attributes[name]) if name in main.attributes else [{}] * len(types)
+            out = []
+            for kind, attributes in zip(types, given):
+                dims = [[] for _ in ir.RankedTensorType(kind).shape]
+                if "sdy.sharding" in attributes:
+                    listed = str(attributes["sdy.sharding"]).split("[", 1)[1]
+                    for dim, words in zip(dims, re.findall(r"\{(.*?)\}", listed)):
+                        dim += [(a, int(pre or 1), int(part or sizes[a])) for a, pre, part in re.findall(r'"(\w+)"(?::\((\d+)\)(\d+))?', words)]
+                out.append(dims)
+            return out
+
+        return side("arg_attrs", kind.inputs), side("res_attrs", kind.results), sizes
+
+
+def slices(dims, shape, device, sizes):
+    """The part of a value that a device holds."""
+    names, coordinates = list(sizes), {}
+    for name in reversed(names):
+        device, coordinates[name] = divmod(device, sizes[name])
+    out = []
+    for refs, size in zip(dims, shape):
+        index, parts = 0, 1
+        for name, pre, part in refs:
+            index = index * part + coordinates[name] // (sizes[name] // (pre * part)) % part
+            parts *= part
+        out.append(slice(index * size // parts, (index + 1) * size // parts))
+    return tuple(out)
+
+
+def _run(text, whole, signature, arguments, results, sizes, seed):
+    import os
+    n = 1
+    for size in sizes.values():
+        n *= size
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=%d" % n
+    import jax
+    import numpy as np
+    from annotate import main_of
+    from jax._src import compiler
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+    from jaxlib.mlir import ir
+    devices = jax.devices()[:n]
+    with mlir.make_ir_context():
+        module = ir.Module.parse(text)
+        kind = ir.FunctionType(ir.TypeAttr(main_of(module).attributes["function_type"]).value)
+        elements = [str(ir.RankedTensorType(t).element_type) for t in kind.inputs]
+        options = compiler.get_compile_options(num_replicas=n, num_partitions=1, device_assignment=np.array(devices).reshape(n, 1))
+        executable = compiler.backend_compile_and_load(devices[0].client, module, xla_client.DeviceList(tuple(devices)), options, [])
+    rng = np.random.default_rng(seed)
+    mesh = jax.sharding.Mesh(np.array(devices), "i")
+    given = []
+    for element, (name, shape), dims in zip(elements, signature, arguments):
+        whole_value = execute.value(rng, name, shape, element)
+        parts = [jax.device_put(whole_value[slices(dims, shape, k, sizes)], d) for k, d in enumerate(devices)]
+        spec = jax.sharding.PartitionSpec("i") if shape else jax.sharding.PartitionSpec()
+        stacked = (n * parts[0].shape[0],) + parts[0].shape[1:] if shape else ()
+        given.append(jax.make_array_from_single_device_arrays(stacked, jax.sharding.NamedSharding(mesh, spec), parts))
+    errors = []
+    for want, dims, parts in zip(whole, results, executable.execute_sharded(given).disassemble_into_single_device_arrays()):
+        scale, worst = np.abs(want).max(initial=0) + 1e-6, 0.0
+        for k, part in enumerate(parts):
+            mine = want[slices(dims, want.shape, k, sizes)]
+            assert mine.shape == part.shape
+            worst = max(worst, float(np.abs(np.asarray(part).astype(np.float64) - mine).max(initial=0) / scale))
+        errors.append(worst)
+    return errors
+
+
+def run(text, whole, signature, arguments, results, sizes, seed=0):
+    """The largest relative error of any device, by result, against the slices of the whole results.
+
+    signature: (name, shape) of every argument; arguments, results: axes by dim; values as execute.run gives them for the seed."""
+    return forked(_run, text, whole, signature, arguments, results, sizes, seed)
