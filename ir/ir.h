@@ -3,7 +3,7 @@
  *
  *   ops.def     one row per op               types.c     interned types        attrs.c    attributes
  *   module.c    ops, functions, walking, copies of modules   rewrite.c  building and changing   fingerprint.c
- *   verify.c    structure between passes    verify_types.c verify_shapes.c verify_windows.c  types of ops
+ *   verify.c    structure between passes    verify_types.c verify_shapes.c verify_windows.c verify_sdy.c verify_rule.c  ops
  *   mesh.c      meshes, axis references      axes.c      algebra on axis lists  sharding.c interned shardings, checks
  *   sharding_text.c  their text
  *   lex.c read*.c  the reader (map in read.c)              print.c print_forms.c  the printer
@@ -222,7 +222,7 @@ typedef enum attr_kind {
 	ATTR_STRING,    /* text without quotes, escapes kept */
 	ATTR_SYMBOL,    /* @name, text without @ */
 	ATTR_TYPE,      /* type */
-	ATTR_ARRAY,     /* children */
+	ATTR_ARRAY,     /* children; text when it is no [..]: #sdy<manual_axes{..}> */
 	ATTR_DICT,      /* children with names */
 	ATTR_INTS,      /* array<i64: 1, 2>: ints, element type in `type`; i1 gives 0 and 1 */
 	ATTR_DENSE,     /* dense<..> : tensor type; text is the part between the angle brackets; `splat` tells */
@@ -501,6 +501,13 @@ void module_sharding_fingerprint(const module *m, char out[72]);
 /* Parses the inside of #sdy.sharding<..> given as text, e.g. `<@mesh, [{"a"}, {?}]>`, for flags and JSON; positions in
  * d are offsets in text. */
 status sharding_parse(sharding_table *t, str text, sharding_edit *out, diag *d) MUST_USE;
+/* One list of axes of a collective; from and to: dimensions of an all_to_all. */
+typedef struct axes_list {
+	axes_buf axes;
+	int64_t from, to;
+} axes_list;
+/* `{"a"}` (one list), `[{"a"}, {}]`, or with moves `[{"a"}: 0->1]`; out has room for MAX_RANK lists. */
+status axes_lists_parse(sharding_table *t, str text, mesh_id m, bool moves, axes_list *out, uint32_t *n, diag *d) MUST_USE;
 /* Parses `<["a"=2, "b"=4], device_ids=[..]>` into a mesh of that name (empty: inline); positions as above. */
 status mesh_parse(sharding_table *t, str text, str name, mesh_id *out, diag *d) MUST_USE;
 /* Parses "data=4,model=4" into a mesh named "mesh". */

@@ -147,6 +147,10 @@ void attr_print(const module *m, attr_id id, strbuf *out)
 		type_print(m, a->type, out);
 		break;
 	case ATTR_ARRAY:
+		if (a->text.n) { /* has a spelling of its own */
+			strbuf_str(out, a->text);
+			break;
+		}
 		strbuf_putc(out, '[');
 		print_children(m, a, out);
 		strbuf_putc(out, ']');
@@ -438,7 +442,7 @@ static void put_result_shardings(printer *p, const op *op, mesh_id mesh)
 static bool says_sharding(const op *op)
 {
 	return op_infos[op->kind].flags & OPF_COLLECTIVE || op->kind == OP_SDY_SHARDING_CONSTRAINT || op->kind == OP_SDY_RESHARD ||
-	       op->kind == OP_SDY_DATA_FLOW_EDGE || op->kind == OP_SDY_FUNC_DATA_FLOW_EDGE;
+	       op->kind == OP_SDY_DATA_FLOW_EDGE;
 }
 
 static bool skipped(const char *const *skip, str name)

@@ -546,7 +546,7 @@ static bool put_data_flow_edge(printer *p, op_id o, uint32_t indent)
 	sharding_id s = value_at(p->m, op_result(p->m, o, 0))->sharding;
 	put_op_name(p, o);
 	put_value(p, op_operand(p->m, o, 0));
-	if (s != SHARDING_NONE) {
+	if (s != SHARDING_NONE && op_at(p->m, o)->kind == OP_SDY_DATA_FLOW_EDGE) {
 		strbuf_puts(p->out, " sharding=");
 		put_sharding(p, s);
 	}
@@ -659,11 +659,6 @@ static bool put_collective(printer *p, op_id o, uint32_t indent)
 	if (s == SHARDING_NONE || (axes && list == ID_NONE))
 		return false;
 	put_op_name(p, o);
-	str reduction = op_text(p->m, o, "reduction_op");
-	if (reduction.n && !str_is(reduction, "sum")) {
-		strbuf_str(p->out, reduction);
-		strbuf_putc(p->out, ' ');
-	}
 	if (axes) {
 		strbuf_str(p->out, attr_get(p->m, list)->word);
 		strbuf_putc(p->out, ' ');
@@ -671,7 +666,7 @@ static bool put_collective(printer *p, op_id o, uint32_t indent)
 	put_value(p, op_operand(p->m, o, 0));
 	strbuf_puts(p->out, " out_sharding=");
 	put_sharding(p, s);
-	put_attrs(p, o, (const char *const[]){"reduction_op", axes, NULL});
+	put_attrs(p, o, (const char *const[]){axes, NULL});
 	put_result_type(p, o);
 	return true;
 }

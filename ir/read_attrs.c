@@ -282,7 +282,9 @@ static status read_short_attr(reader *r, str name, const char *start, attr_id *o
 	lex_skip(l);
 	if (str_is(name, "sdy") && str_is(mnemonic, "manual_axes")) {
 		TRY(read_manual_axes(r, out));
-		return lex_expect(l, '>');
+		TRY(lex_expect(l, '>'));
+		r->m->attrs.p[*out].text = lex_view(start, l->p);
+		return ST_OK;
 	}
 	const char *word = l->p, *stop = end - 1;
 	while (stop > word && lex_is(stop[-1], LEX_SPACE))

@@ -604,7 +604,7 @@ static status form_sharded(reader *r, draft *d)
 static status form_data_flow_edge(reader *r, draft *d)
 {
 	TRY(push_operand(r));
-	if (lex_take_word(&r->lex, "sharding")) {
+	if (d->kind == OP_SDY_DATA_FLOW_EDGE && lex_take_word(&r->lex, "sharding")) {
 		TRY(lex_expect(&r->lex, '='));
 		TRY(sharding_field(r, "sharding"));
 	}
@@ -640,8 +640,6 @@ static status form_propagation_barrier(reader *r, draft *d)
 static status form_collective(reader *r, draft *d)
 {
 	lexer *l = &r->lex;
-	if (lex_at_word(l, "max") || lex_at_word(l, "min") || lex_at_word(l, "sum"))
-		draft_attr(r, "reduction_op", enum_attr(r, "sdy", "reduction_op", lex_word(l)));
 	const char *axes = collective_axes_name(d->kind);
 	if (axes) {
 		str text;

@@ -162,6 +162,8 @@ attr_id take_attr(reader *r, const draft *d, const char *name)
 static status check_rank(reader *r, sharding_id id, const type *t, const char *at)
 {
 	const sharding *s = sharding_get(r->m->shardings, id);
+	if (t->kind == TYPE_TUPLE && t->n_parts == 1)
+		t = type_get(r->m, t->parts[0]);
 	if (id == SHARDING_NONE || (t->kind == TYPE_TENSOR && s->rank == t->rank && s->rank > 0))
 		return ST_OK;
 	sharding_edit e;
@@ -175,7 +177,7 @@ static status check_rank(reader *r, sharding_id id, const type *t, const char *a
 status set_sharding(reader *r, value_id v, attr_id sharding, const char *at)
 {
 	const attr *a = attr_get(r->m, sharding);
-	if ((a->kind != ATTR_SHARDING && a->kind != ATTR_SHARDINGS) || a->n != 1)
+	if (a->kind != ATTR_SHARDING)
 		return lex_error(&r->lex, at, ST_ERR_PARSE, "expected one sharding, #sdy.sharding<..>");
 	TRY(check_rank(r, a->shardings[0], value_type(r->m, v), at));
 	value_get(r->m, v)->sharding = a->shardings[0];
@@ -187,16 +189,16 @@ static const char *own_sharding(op_kind k)
 {
 	if (op_infos[k].flags & OPF_COLLECTIVE)
 		return "out_sharding";
-	if (k == OP_SDY_SHARDING_CONSTRAINT || k == OP_SDY_RESHARD || k == OP_SDY_DATA_FLOW_EDGE || k == OP_SDY_FUNC_DATA_FLOW_EDGE)
+	if (k == OP_SDY_SHARDING_CONSTRAINT || k == OP_SDY_RESHARD || k == OP_SDY_DATA_FLOW_EDGE)
 		return "sharding";
 	return NULL;
 }
 
-/* Only edges may go without. */
+/* Only an edge may go without. */
 static status missing_sharding(reader *r, const draft *d)
 {
 	const char *own = own_sharding(d->kind);
-	if (!own || d->kind == OP_SDY_DATA_FLOW_EDGE || d->kind == OP_SDY_FUNC_DATA_FLOW_EDGE)
+	if (!own || d->kind == OP_SDY_DATA_FLOW_EDGE)
 		return ST_OK;
 	return lex_error(&r->lex, d->at, ST_ERR_PARSE, "the attribute '%s' is missing", own);
 }
@@ -209,15 +211,16 @@ static status place_shardings(reader *r, draft *d)
 		return ST_OK;
 	const char *own = own_sharding(d->kind);
 	attr_id a = own ? take_attr(r, d, own) : ID_NONE;
-	if (a == ID_NONE)
-		a = take_attr(r, d, "sdy.sharding");
+	if (a != ID_NONE)
+		return op->n_results == 1 ? set_sharding(r, op->results, a, d->at)
+		                          : lex_error(&r->lex, d->at, ST_ERR_PARSE, "one sharding for %u results", op->n_results);
+	a = take_attr(r, d, "sdy.sharding");
 	if (a == ID_NONE)
 		return missing_sharding(r, d);
 	const attr *list = attr_get(r->m, a);
-	if (list->kind == ATTR_SHARDING)
-		return op->n_results == 1 ? set_sharding(r, op->results, a, d->at)
-		                          : lex_error(&r->lex, d->at, ST_ERR_PARSE, "one sharding for %u results", op->n_results);
-	if (list->kind != ATTR_SHARDINGS || list->n != op->n_results)
+	if (list->kind != ATTR_SHARDINGS)
+		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "expected #sdy.sharding_per_value<[..]> as sdy.sharding of an operation");
+	if (list->n != op->n_results)
 		return lex_error(&r->lex, d->at, ST_ERR_INVALID, "%u shardings for %u results", list->n, op->n_results);
 	for (uint32_t i = 0; i < op->n_results; i++) {
 		TRY(check_rank(r, list->shardings[i], value_type(r->m, op->results + i), d->at));

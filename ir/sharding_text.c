@@ -111,21 +111,19 @@ static status scan_device_ids(struct scan *s, mesh *m, int64_t **ids)
 		return scan_error(s, s->at, ST_ERR_PARSE, "expected device_ids=[..]");
 	TRY(expect(s, '=', "after device_ids"));
 	TRY(expect(s, '[', "before the device ids"));
-	if (!take(s, ']')) {
-		do {
-			int64_t id;
-			r = take_int(s, "a device id", &id);
-			if (r != ST_OK)
-				break;
-			if (list.n == MAX_DEVICES) {
-				r = scan_error(s, s->at, ST_ERR_LIMIT, "more than %d device ids", MAX_DEVICES);
-				break;
-			}
-			vec_push(&list, id);
-		} while (take(s, ','));
-		if (r == ST_OK)
-			r = expect(s, ']', "after the device ids");
-	}
+	do {
+		int64_t id;
+		r = take_int(s, "a device id", &id);
+		if (r != ST_OK)
+			break;
+		if (list.n == MAX_DEVICES) {
+			r = scan_error(s, s->at, ST_ERR_LIMIT, "more than %d device ids", MAX_DEVICES);
+			break;
+		}
+		vec_push(&list, id);
+	} while (take(s, ','));
+	if (r == ST_OK)
+		r = expect(s, ']', "after the device ids");
 	*ids = list.p;
 	m->device_ids = list.p;
 	m->n_device_ids = list.n;
@@ -251,8 +249,9 @@ static status scan_axes(struct scan *s, mesh_id m, axes_buf *l, bool *open)
 
 static status scan_priority(struct scan *s, int16_t *out)
 {
+	bool given = peek(s) == 'p';
 	size_t start = s->at;
-	if (s->at >= s->text.n || s->text.p[s->at] != 'p')
+	if (!given)
 		return ST_OK;
 	s->at++;
 	size_t digits = s->at;
@@ -325,15 +324,7 @@ static status scan_extras(struct scan *s, sharding_edit *e, bool *unreduced_firs
 		} else if (str_is(word, "unreduced") && !unreduced) {
 			unreduced = true;
 			*unreduced_first = !replicated;
-			take(s, '=');
-			peek(s);
-			size_t at = s->at;
-			word = take_word(s);
-			if (str_is(word, "max") || str_is(word, "min"))
-				return scan_error(s, at, ST_ERR_UNSUPPORTED, "axes unreduced by " STR_FMT " are not supported, only sums are",
-				                  STR_ARG(word));
-			if (word.n && !str_is(word, "sum"))
-				return scan_error(s, at, ST_ERR_PARSE, "expected the unreduced axes in braces");
+			TRY(expect(s, '=', "after unreduced"));
 			TRY(scan_axes(s, e->mesh, &e->unreduced, NULL));
 		} else {
 			return scan_error(s, start, ST_ERR_PARSE, "expected replicated={..} or unreduced={..}, once each");
@@ -370,6 +361,43 @@ status sharding_parse(sharding_table *t, str text, sharding_edit *out, diag *d)
 	if (sharding_fault(t, out, NULL, msg, sizeof msg, &ref))
 		return scan_error(&s, ref_offset(&s, out, ref, unreduced_first), ST_ERR_INVALID, "%s", msg);
 	return ST_OK;
+}
+
+/* ---------------------------------------------------------------- axes of collectives */
+
+/* `: 0->1` behind the axes of an all_to_all */
+static status scan_move(struct scan *s, axes_list *l)
+{
+	TRY(expect(s, ':', "after the axes"));
+	TRY(take_int(s, "the source dimension", &l->from));
+	TRY(expect(s, '-', "before the target dimension"));
+	TRY(expect(s, '>', "before the target dimension"));
+	return take_int(s, "the target dimension", &l->to);
+}
+
+status axes_lists_parse(sharding_table *t, str text, mesh_id m, bool moves, axes_list *out, uint32_t *n, diag *d)
+{
+	struct scan s = {.t = t, .text = text, .d = d};
+	bool one = peek(&s) == '{', open = false;
+	*n = 0;
+	if (!one)
+		TRY(expect(&s, '[', "before the axes"));
+	if (one || !take(&s, ']')) {
+		do {
+			if (*n == MAX_RANK)
+				return scan_error(&s, s.at, ST_ERR_LIMIT, "more than %d lists of axes", MAX_RANK);
+			axes_list *l = &out[(*n)++];
+			l->axes.n = 0;
+			TRY(scan_axes(&s, m, &l->axes, moves ? NULL : &open));
+			if (open)
+				return scan_error(&s, s.at, ST_ERR_PARSE, "expected axes, found '?'");
+			if (moves)
+				TRY(scan_move(&s, l));
+		} while (!one && take(&s, ','));
+		if (!one)
+			TRY(expect(&s, ']', "after the axes"));
+	}
+	return expect_end(&s);
 }
 
 /* ---------------------------------------------------------------- printing */

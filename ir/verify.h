@@ -1,5 +1,6 @@
 /* Private to the checks: verify.c (structure), verify_types.c (arity, signatures, simple ops, the walk), verify_shapes.c
- * and verify_windows.c (ops whose attributes address dimensions). */
+ * and verify_windows.c (ops whose attributes address dimensions), verify_sdy.c (shardings of ops), verify_rule.c (sharding
+ * rules in the text). */
 #ifndef SW_IR_VERIFY_H
 #define SW_IR_VERIFY_H
 
@@ -9,6 +10,7 @@ typedef struct checker {
 	const module *m;
 	op_id o;
 	diag *d;
+	bool in_manual; /* a manual computation came before: what stands in one may not use its axes */
 } checker;
 
 typedef struct ints {
@@ -71,5 +73,15 @@ status check_all_gather(const checker *c);
 status check_reduce_scatter(const checker *c);
 status check_all_to_all(const checker *c);
 status check_top_k(const checker *c);
+status check_one_type(const checker *c); /* results are of the types of the operands */
+status check_sharding_list(const checker *c, const char *name, uint32_t n, bool results) MUST_USE;
+status check_no_result_sharding(const checker *c) MUST_USE; /* sdy.sharding of an op without results */
+status check_free_axes(const checker *c, sharding_id id) MUST_USE; /* none is manual around the op */
+status check_rule(const checker *c) MUST_USE;               /* sdy.sharding_rule, if it has one */
+status check_manual_computation(const checker *c);
+status check_collective(const checker *c);
+status check_edge(const checker *c);
+status check_barrier(const checker *c);
+status check_mesh(const checker *c);
 
 #endif

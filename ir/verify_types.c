@@ -109,7 +109,7 @@ static status check_args_as_operands(const checker *c, uint32_t region)
 	return ST_OK;
 }
 
-static status check_results_as_operands(const checker *c)
+status check_one_type(const checker *c)
 {
 	const op *op = op_at(c->m, c->o);
 	if (op->n_results != op->n_operands)
@@ -121,7 +121,7 @@ static status check_results_as_operands(const checker *c)
 
 static status check_while(const checker *c)
 {
-	TRY(check_results_as_operands(c));
+	TRY(check_one_type(c));
 	TRY(check_args_as_operands(c, 0));
 	TRY(check_args_as_operands(c, 1));
 	op_id test = region_terminator(c->m, op_at(c->m, c->o)->regions);
@@ -179,7 +179,7 @@ static status check_func(const checker *c)
 	op_id last = region_terminator(c->m, op_at(c->m, c->o)->regions);
 	if (last == ID_NONE || op_at(c->m, last)->kind != OP_FUNC_RETURN)
 		return fault(c, "the function does not end with a return");
-	checker at = {c->m, last, c->d};
+	checker at = {.m = c->m, .o = last, .d = c->d};
 	if (op_at(c->m, last)->n_operands != f->n_results)
 		return fault(&at, "%u values, the function has %u results", op_at(c->m, last)->n_operands, f->n_results);
 	for (uint32_t i = 0; i < f->n_results; i++)
@@ -269,57 +269,6 @@ static status check_constant(const checker *c)
 
 /* ---------------------------------------------------------------- sdy */
 
-static status check_sharding_list(const checker *c, const char *name, uint32_t n, bool results)
-{
-	attr_id id = op_attr(c->m, c->o, name);
-	if (id == ID_NONE)
-		return ST_OK;
-	const attr *a = attr_get(c->m, id);
-	if (a->kind != ATTR_SHARDINGS || a->n != n)
-		return fault(c, "%s has %u shardings, expected %u", name, a->kind == ATTR_SHARDINGS ? a->n : 0, n);
-	for (uint32_t i = 0; i < n; i++) {
-		const type *t = results ? out_type(c, i) : in_type(c, i);
-		const sharding *s = sharding_get(c->m->shardings, a->shardings[i]);
-		if (a->shardings[i] != SHARDING_NONE && s->rank != (t->kind == TYPE_TENSOR ? t->rank : 0) && !c->m->shardings->meshes.p[s->mesh].maximal)
-			return fault(c, "sharding %u of %s has rank %u, the type is " STR_FMT, i, name, s->rank, STR_ARG(t->text));
-	}
-	return ST_OK;
-}
-
-/* Local and global types differ in sizes only. */
-static status check_local(const checker *c, const char *what, uint32_t i, const type *local, const type *global)
-{
-	if (local->kind == global->kind && local->rank == global->rank && local->elem == global->elem)
-		return ST_OK;
-	return fault(c, "%s %u is " STR_FMT " inside and " STR_FMT " outside", what, i, STR_ARG(local->text), STR_ARG(global->text));
-}
-
-static status check_manual_computation(const checker *c)
-{
-	const op *op = op_at(c->m, c->o);
-	const struct region *body = op_region(c->m, c->o, 0);
-	attr_id axes = op_attr(c->m, c->o, "manual_axes");
-	if (axes == ID_NONE || attr_get(c->m, axes)->kind != ATTR_ARRAY)
-		return fault(c, "manual_axes are missing");
-	for (uint32_t i = 0; i < attr_get(c->m, axes)->n; i++)
-		if (attr_get(c->m, attr_get(c->m, axes)->children[i].value)->kind != ATTR_STRING)
-			return fault(c, "manual_axes are no list of names");
-	if (op_attr(c->m, c->o, "in_shardings") == ID_NONE || op_attr(c->m, c->o, "out_shardings") == ID_NONE)
-		return fault(c, "in_shardings or out_shardings are missing");
-	TRY(check_sharding_list(c, "in_shardings", op->n_operands, false));
-	TRY(check_sharding_list(c, "out_shardings", op->n_results, true));
-	if (body->n_args != op->n_operands)
-		return fault(c, "%u block arguments for %u operands", body->n_args, op->n_operands);
-	for (uint32_t i = 0; i < body->n_args; i++)
-		TRY(check_local(c, "operand", i, value_type(c->m, body->args + i), in_type(c, i)));
-	op_id last = region_terminator(c->m, op->regions);
-	if (last == ID_NONE || op_at(c->m, last)->n_operands != op->n_results)
-		return fault(c, "the body does not return %u values", op->n_results);
-	for (uint32_t i = 0; i < op->n_results; i++)
-		TRY(check_local(c, "result", i, value_type(c->m, op_operand(c->m, last, i)), out_type(c, i)));
-	return ST_OK;
-}
-
 static status check_named_computation(const checker *c)
 {
 	const op *op = op_at(c->m, c->o);
@@ -388,14 +337,14 @@ static const struct {
 	EXACT(CHLO_BROADCAST_SUBTRACT, 2, 1, NULL), EXACT(CHLO_BROADCAST_XOR, 2, 1, NULL), EXACT(CHLO_BROADCAST_ZETA, 2, 1, NULL),
 	EXACT(CHLO_BROADCAST_SELECT, 3, 1, NULL), EXACT(CHLO_CONSTANT, 0, 1, check_constant), EXACT(CHLO_CONSTANT_LIKE, 1, 1, NULL),
 	EXACT(BROADCAST, 1, 1, NULL), EXACT(UNARY_EINSUM, 1, 1, NULL), EXACT(ASYNC_DONE, 1, 1, NULL), EXACT(FUNC_CONSTANT, 0, 1, NULL),
-	EXACT(SDY_MESH, 0, 0, NULL), EXACT(SDY_CONSTANT, 0, 1, check_constant), EXACT(SDY_SHARDING_CONSTRAINT, 1, 1, check_results_as_operands),
-	EXACT(SDY_RESHARD, 1, 1, check_results_as_operands), EXACT(SDY_SHARDING_GROUP, 1, 0, NULL),
-	EXACT(SDY_PROPAGATION_BARRIER, 1, 1, check_results_as_operands), EXACT(SDY_DATA_FLOW_EDGE, 1, 1, check_results_as_operands),
-	EXACT(SDY_FUNC_DATA_FLOW_EDGE, 1, 1, check_results_as_operands), EXACT(SDY_ALL_GATHER, 1, 1, check_results_as_operands),
-	EXACT(SDY_ALL_SLICE, 1, 1, check_results_as_operands), EXACT(SDY_ALL_TO_ALL, 1, 1, check_results_as_operands),
-	EXACT(SDY_COLLECTIVE_PERMUTE, 1, 1, check_results_as_operands), EXACT(SDY_ALL_REDUCE, 1, 1, check_results_as_operands),
-	EXACT(SDY_REDUCE_SCATTER, 1, 1, check_results_as_operands), EXACT(SDY_SHARDED_TO_UNREDUCED, 1, 1, check_results_as_operands),
-	EXACT(SDY_REPLICATED_TO_UNREDUCED, 1, 1, check_results_as_operands),
+	EXACT(SDY_MESH, 0, 0, check_mesh), EXACT(SDY_CONSTANT, 0, 1, check_constant), EXACT(SDY_SHARDING_CONSTRAINT, 1, 1, check_one_type),
+	EXACT(SDY_RESHARD, 1, 1, check_one_type), EXACT(SDY_SHARDING_GROUP, 1, 0, NULL),
+	EXACT(SDY_PROPAGATION_BARRIER, 1, 1, check_barrier), EXACT(SDY_DATA_FLOW_EDGE, 1, 1, check_edge),
+	EXACT(SDY_FUNC_DATA_FLOW_EDGE, 1, 1, check_edge), EXACT(SDY_ALL_GATHER, 1, 1, check_collective),
+	EXACT(SDY_ALL_SLICE, 1, 1, check_collective), EXACT(SDY_ALL_TO_ALL, 1, 1, check_collective),
+	EXACT(SDY_COLLECTIVE_PERMUTE, 1, 1, check_collective), EXACT(SDY_ALL_REDUCE, 1, 1, check_collective),
+	EXACT(SDY_REDUCE_SCATTER, 1, 1, check_collective), EXACT(SDY_SHARDED_TO_UNREDUCED, 1, 1, check_collective),
+	EXACT(SDY_REPLICATED_TO_UNREDUCED, 1, 1, check_collective),
 #undef EXACT
 	[OP_UNKNOWN] = {0, ANY, 0, ANY, 0, ANY, NULL},
 	[OP_CONCATENATE] = {1, ANY, 1, 1, 0, 0, check_concatenate},
@@ -417,7 +366,7 @@ static const struct {
 	[OP_WHILE] = {0, ANY, 0, ANY, 2, 2, check_while},
 	[OP_CASE] = {1, 1, 0, ANY, 1, ANY, check_branches},
 	[OP_IF] = {1, 1, 0, ANY, 2, 2, check_branches},
-	[OP_OPTIMIZATION_BARRIER] = {0, ANY, 0, ANY, 0, 0, check_results_as_operands},
+	[OP_OPTIMIZATION_BARRIER] = {0, ANY, 0, ANY, 0, 0, check_one_type},
 	[OP_RETURN] = {0, ANY, 0, 0, 0, 0, NULL},
 	[OP_AFTER_ALL] = {0, ANY, 1, 1, 0, 0, NULL},
 	[OP_TUPLE] = {0, ANY, 1, 1, 0, 0, check_tuple},
@@ -451,7 +400,8 @@ static status check_count(const checker *c, const char *what, uint32_t found, ui
 static bool looks_at_dims(check_fn check)
 {
 	static const check_fn whole[] = {check_while, check_branches, check_call, check_func, check_get_tuple_element, check_tuple,
-	                                 check_results_as_operands, check_manual_computation, check_named_computation, NULL};
+	                                 check_one_type, check_manual_computation, check_named_computation, check_collective, check_edge,
+	                                 check_barrier, check_mesh, NULL};
 	for (size_t i = 0; i < COUNT_OF(whole); i++)
 		if (check == whole[i])
 			return false;
@@ -470,6 +420,11 @@ static status check_op(const checker *c)
 			return fault(c, "region %u is empty", i);
 	if (looks_at_dims(rows[op->kind].check))
 		TRY(check_ranked(c));
+	if (!op->n_results)
+		TRY(check_no_result_sharding(c));
+	for (uint32_t i = 0; i < op->n_results; i++)
+		TRY(check_free_axes(c, value_at(c->m, op->results + i)->sharding));
+	TRY(check_rule(c));
 	return rows[op->kind].check ? rows[op->kind].check(c) : ST_OK;
 }
 
@@ -526,10 +481,11 @@ status module_verify_types(const module *m, diag *d)
 
 status module_verify_ops(const module *m, diag *d)
 {
-	checker c = {m, 0, d};
+	checker c = {.m = m, .d = d};
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
 		c.o = o;
 		TRY(check_op(&c));
+		c.in_manual |= op_at(m, o)->kind == OP_SDY_MANUAL_COMPUTATION;
 	}
 	return check_recursion(m, d);
 }

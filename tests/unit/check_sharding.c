@@ -74,8 +74,7 @@ START_TEST(other_spellings)
 		{"< @mesh , [ { \"a\" , ? } , {} ] >", "<@mesh, [{\"a\", ?}, {}]>"},
 		{"<@\"mesh\", [{}]>", "<@mesh, [{}]>"},
 		{"<@mesh, [{}], unreduced={\"c\"}, replicated={\"a\"}>", "<@mesh, [{}], replicated={\"a\"}, unreduced={\"c\"}>"},
-		{"<@mesh, [{}], unreduced{\"c\"}>", "<@mesh, [{}], unreduced={\"c\"}>"},
-		{"<@mesh, [{}], unreduced=sum{\"c\"}>", "<@mesh, [{}], unreduced={\"c\"}>"},
+		{"<@mesh, [{\"a\"} p1]>", "<@mesh, [{\"a\"}p1]>"},
 		{"<mesh<[\"a\"=2, \"b\"=4], device_ids=[0,1,2,3,4,5,6,7]>, [{\"a\"}]>", "<mesh<[\"a\"=2, \"b\"=4]>, [{\"a\"}]>"},
 	};
 	for (size_t i = 0; i < COUNT_OF(pairs); i++) {
@@ -134,7 +133,8 @@ START_TEST(bad_text)
 	refuse("<@mesh, [{}], replicated={?}>", ST_ERR_PARSE, 27, "axis name in quotes");
 	refuse("<@mesh, [{}], replicated={\"a\"}, replicated={\"b\"}>", ST_ERR_PARSE, 33, "once each");
 	refuse("<@mesh, [{}], replicated={}>", ST_ERR_PARSE, 27, "axis name in quotes");
-	refuse("<@mesh, [{}], unreduced=max{\"a\"}>", ST_ERR_UNSUPPORTED, 25, "max");
+	refuse("<@mesh, [{}], unreduced=max{\"a\"}>", ST_ERR_PARSE, 25, "'{'");
+	refuse("<@mesh, [{}], unreduced{\"a\"}>", ST_ERR_PARSE, 24, "'='");
 	refuse("<@mesh, [{}]> ]", ST_ERR_PARSE, 15, "end");
 	refuse("<@mesh, [{\"c\":2}]>", ST_ERR_PARSE, 15, "'('");
 	refuse("<@mesh, [{\"c\":(0)2}]>", ST_ERR_INVALID, 11, "pre-size");

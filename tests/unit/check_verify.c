@@ -196,11 +196,84 @@ START_TEST(manual_computations)
 	snprintf(text, sizeof text, form, "<@mesh, [{\"a\"}, {}]>", "4x4", "4x4");
 	expect(read_ok(text), "manual_computation", NULL);
 	snprintf(text, sizeof text, form, "<@mesh, [{\"a\"}]>", "4x4", "4x4");
-	expect_text(text, 2, "has rank 1");
+	expect_text(text, 2, "doesn't match tensor rank: 1 != 2");
 	snprintf(text, sizeof text, form, "", "4x4", "4x4");
 	expect_text(text, 2, "in_shardings has 0 shardings, expected 1");
 	snprintf(text, sizeof text, form, "<@mesh, [{\"a\"}, {}]>", "4", "4");
 	expect_text(text, 2, "inside and tensor<8x4xf32> outside");
+	snprintf(text, sizeof text, form, "<@mesh, [{\"a\"}, {}]>", "8x4", "8x4");
+	expect_text(text, 2, "operand 0 is tensor<8x4xf32> inside");
+	snprintf(text, sizeof text, form, "<mesh<[\"a\"=2, \"b\"=2]>, [{\"a\"}, {}]>", "4x4", "4x4");
+	expect_text(text, 2, "same mesh");
+}
+END_TEST
+
+/* An op on a tensor that is sharded as it says, on axes x=2, y=4 and z=8. */
+static void expect_sdy(const char *sharding, const char *op, const char *message)
+{
+	char text[1024];
+	snprintf(text, sizeof text, "sdy.mesh @m = <[\"x\"=2, \"y\"=4, \"z\"=8]>\nfunc.func @main(%%a: tensor<8x16xf32>) {\n"
+	         "  %%0 = sdy.sharding_constraint %%a <@m, %s> : tensor<8x16xf32>\n  %%1 = %s : tensor<8x16xf32>\n  return\n}\n", sharding, op);
+	if (message)
+		return expect_text(text, 4, message);
+	module *m = read_ok(text);
+	diag d;
+	diag_clear(&d);
+	ck_assert_msg(module_verify_types(m, &d) == ST_OK, "%s: %s", op, d.msg);
+	module_free(m);
+}
+
+START_TEST(collectives)
+{
+	expect_sdy("[{\"x\", \"y\"}, {}]", "sdy.all_gather [{\"y\"}, {}] %0 out_sharding=<@m, [{\"x\"}, {}]>", NULL);
+	expect_sdy("[{\"z\"}, {}]", "sdy.all_gather [{\"z\":(2)4}, {}] %0 out_sharding=<@m, [{\"z\":(1)2}, {}]>", NULL);
+	expect_sdy("[{\"x\", \"y\"}, {}]", "sdy.all_gather [{\"x\"}, {}] %0 out_sharding=<@m, [{\"y\"}, {}]>", "can't apply axis \"x\"");
+	expect_sdy("[{\"x\"}, {}]", "sdy.all_gather [{\"x\"}] %0 out_sharding=<@m, [{}, {}]>", "axes for 1 dimensions");
+	expect_sdy("[{\"x\"}, {}]", "sdy.all_gather [{\"x\"}, {\"x\"}] %0 out_sharding=<@m, [{}, {}]>", "duplicate axis ref: \"x\"");
+	expect_sdy("[{\"x\"}, {}]", "sdy.all_gather [{\"w\"}, {}] %0 out_sharding=<@m, [{}, {}]>", "unknown axis name: \"w\"");
+	expect_sdy("[{}, {}]", "sdy.all_slice [{\"x\"}, {}] %0 out_sharding=<@m, [{\"y\"}, {}]>", "does not match the expected {\"x\"}");
+	expect_sdy("[{\"z\":(1)2}, {}]", "sdy.all_slice [{\"z\":(2)4}, {}] %0 out_sharding=<@m, [{\"z\"}, {}]>", NULL);
+	expect_sdy("[{\"x\"}, {}]", "sdy.all_to_all [{\"x\"}: 0->1] %0 out_sharding=<@m, [{}, {\"x\"}]>", NULL);
+	expect_sdy("[{\"x\"}, {}]", "sdy.all_to_all [{\"x\"}: 0->2] %0 out_sharding=<@m, [{}, {\"x\"}]>", "out of range");
+	expect_sdy("[{\"x\"}, {}]", "sdy.all_to_all [{\"x\"}: 0->0] %0 out_sharding=<@m, [{}, {\"x\"}]>", "overlapping source and target");
+	expect_sdy("[{\"x\"}, {}]", "sdy.all_to_all [] %0 out_sharding=<@m, [{}, {\"x\"}]>", "empty");
+	expect_sdy("[{\"x\"}, {}]", "sdy.collective_permute %0 out_sharding=<@m, [{\"y\"}, {}]>", "into 4 parts");
+	expect_sdy("[{}, {}], unreduced={\"x\"}", "sdy.all_reduce {\"x\"} %0 out_sharding=<@m, [{}, {}]>", NULL);
+	expect_sdy("[{\"x\"}, {}]", "sdy.all_reduce {\"x\"} %0 out_sharding=<@m, [{\"x\"}, {}]>", "overlaps with the operand's dimension");
+	expect_sdy("[{}, {}]", "sdy.all_reduce {\"y\", \"x\"} %0 out_sharding=<@m, [{}, {}]>", "not ordered");
+	expect_sdy("[{}, {}], unreduced={\"x\"}", "sdy.reduce_scatter [{\"x\"}, {}] %0 out_sharding=<@m, [{\"x\"}, {}]>", NULL);
+	expect_sdy("[{\"x\"}, {}]", "sdy.sharded_to_unreduced [{\"x\"}, {}] %0 out_sharding=<@m, [{}, {}], unreduced={\"x\"}>", NULL);
+	expect_sdy("[{\"x\"}, {}]", "sdy.sharded_to_unreduced [{\"x\"}, {}] %0 out_sharding=<@m, [{}, {}]>", "unreduced axes are not");
+	expect_sdy("[{}, {}]", "sdy.replicated_to_unreduced {\"x\"} %0 out_sharding=<@m, [{}, {}], unreduced={\"x\"}>", NULL);
+	expect_sdy("[{}, {}]", "sdy.all_gather [{}, {}] %a out_sharding=<@m, [{}, {}]>", "operand without sharding");
+	expect_sdy("[{}, {}]", "sdy.propagation_barrier %0 allowed_direction=BOTH", "blocks nothing");
+	expect_sdy("[{}, {}]", "sdy.data_flow_edge %0", "result of sdy.sharding_constraint");
+	expect_sdy("[{}, {}]", "sdy.data_flow_edge %a", "used by other operations");
+}
+END_TEST
+
+START_TEST(rules_in_the_text)
+{
+	static const char *const cases[][2] = {
+		{"([i, j])->([i, j]) {i=8, j=16}", NULL},
+		{"([i, jk])->([i, jk]) {i=8, j=4, k=4} need_replication={j} blocked_propagation={i}, custom", NULL},
+		{"([i, j])->([i, j]) {i=8}", "a size for every factor"},
+		{"([i])->([i, j]) {i=8, j=16}", "mapping rank must match: 1 != 2"},
+		{"([i, i])->([i, j]) {i=8, j=16}", "cannot reuse factors"},
+		{"([i, jk])->([i, jk]) {i=8, j=16, k=1}", "factor of size 1"},
+		{"([i, j])->([i, j]) {i=8, j=16, k=3}", "factor 2 of size 3 is not used"},
+		{"([i, j])->([i, j]) {i=8, j=16} reduction={j}", "cannot be in result mappings"},
+		{"([i, j])->([i, j]) {i=8, j=16} permutation={j, i}", "sorted"},
+		{"([i, j])->([i, j]) {i=8, j=16} need_replication={i} permutation={i}", "only be in one"},
+		{"([i, j], [i, j])->([i, j]) {i=8, j=16}", "more mappings than operands"},
+		{"([i, j]) {i=8, j=16}", "expected '->'"},
+		{"([i, j])->([i, j]) {j=8, i=16}", "factors in order"},
+	};
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char op[512];
+		snprintf(op, sizeof op, "stablehlo.negate %%0 {sdy.sharding_rule = #sdy.op_sharding_rule<%s>}", cases[i][0]);
+		expect_sdy("[{}, {}]", op, cases[i][1]);
+	}
 }
 END_TEST
 
@@ -210,6 +283,8 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, ops_with_regions);
 	tcase_add_test(t, functions);
 	tcase_add_test(t, manual_computations);
+	tcase_add_test(t, collectives);
+	tcase_add_test(t, rules_in_the_text);
 }
 
 int main(void) { return run_suite("verify", add_tests); }
