@@ -22,7 +22,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from experts import Program, experts_of  # noqa: E402
-from experts.program import CORPUS, ROOT  # noqa: E402
+from experts.program import CORPUS, ROOT, own_mesh, read  # noqa: E402
 
 TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
 RECORDS = os.environ.get("BENCH_SEARCH_RECORDS", os.path.join(ROOT, "build", "bench-search.jsonl"))
@@ -31,6 +31,11 @@ MESHES = {"4x4": {"data": 4, "model": 4}, "16x16": {"data": 16, "model": 16}, "2
 DEVICES = ["tpu-v5e", "tpu-v5p", "a100", "h100"]
 QUICK = ["mlp_tiny", "mlp", "transformer_4_forward", "transformer_scan"]
 TOLERANCE = 1.0005   # a ratio that prints as 1.000
+
+
+def meshes_of(name):
+    own = own_mesh(read(os.path.join(CORPUS, name + ".mlir.zst")))
+    return {"x".join(map(str, own.values())): own} if own else MESHES
 
 
 def flag(mesh):
@@ -140,7 +145,11 @@ def main():
     programs = options.program.split(",") if options.program else QUICK if options.quick else everything
     meshes = options.mesh.split(",") if options.mesh else ["4x4"] if options.quick else list(MESHES)
     devices = options.device.split(",") if options.device else ["tpu-v5e", "h100"] if options.quick else DEVICES
-    for given, known in ((programs, everything), (meshes, MESHES), (devices, DEVICES)):
+    own = {name: meshes_of(name) for name in everything}
+    known_meshes = sorted({mesh for table in own.values() for mesh in table}, key=lambda m: (m not in MESHES, m))
+    if not options.mesh and not options.quick:
+        meshes = known_meshes
+    for given, known in ((programs, everything), (meshes, known_meshes), (devices, DEVICES)):
         for word in given:
             if word not in known:
                 parser.error("%s: expected one of %s" % (word, ", ".join(known)))
@@ -156,20 +165,20 @@ def main():
         show(HEADINGS)
     for name in programs:
         program = None
-        for mesh in meshes:
+        for mesh in [m for m in meshes if m in own[name]]:
             for device in devices:
                 key = (name, mesh, device)
                 if options.table and key not in records:
                     continue
                 if not options.table and (options.again or options.experts or records.get(key, {}).get("build") != build):
                     program = program or Program(name, TOOL)
-                    found = judge_experts(program, MESHES[mesh], device, options.jobs)
+                    found = judge_experts(program, own[name][mesh], device, options.jobs)
                     if options.experts:
                         print("%s %s %s" % key)
                         for e in sorted(found, key=lambda e: (not e["fits"], e["runtime_ns"])):
                             print("  %12s  %8.2f GiB  %-5s  %s" % (duration(e["runtime_ns"]), e["peak_bytes"] / 2 ** 30, "fits" if e["fits"] else "", e["name"]))
                         continue
-                    record = {"program": name, "mesh": mesh, "device": device, "build": build, "search": search(program, MESHES[mesh], device), "experts": found}
+                    record = {"program": name, "mesh": mesh, "device": device, "build": build, "search": search(program, own[name][mesh], device), "experts": found}
                     records[key] = record
                     os.makedirs(os.path.dirname(RECORDS), exist_ok=True)
                     with open(RECORDS, "a") as f:
@@ -178,7 +187,7 @@ def main():
                 show(row(records[key]))
     if shown:
         print(totals(shown))
-        order = {k: i for i, k in enumerate((p, m, d) for p in everything for m in MESHES for d in DEVICES)}
+        order = {k: i for i, k in enumerate((p, m, d) for p in everything for m in known_meshes for d in DEVICES)}
         write_page([records[k] for k in sorted((k for k in records if k in order), key=order.get)])
 
 

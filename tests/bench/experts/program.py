@@ -45,14 +45,18 @@ def donations(text):
     return out
 
 
+def own_mesh(text):
+    """A module with shardings of its own is for its own mesh; None without one."""
+    found = re.search(r"^  sdy\.mesh @\w+ = <\[([^\]]*)\]", text, re.MULTILINE)
+    return {axis: int(size) for axis, size in re.findall(r'"(\w+)"=(\d+)', found[1])} if found else None
+
+
 class Program:
     def __init__(self, name, tool):
         self.name = name
         self.path = os.path.join(CORPUS, name + ".mlir.zst")
         self.text = read(self.path)
-        own = re.search(r"^  sdy\.mesh @\w+ = <\[([^\]]*)\]", self.text, re.MULTILINE)
-        # A module with shardings of its own is for its own mesh.
-        self.mesh = {axis: int(size) for axis, size in re.findall(r'"(\w+)"=(\d+)', own[1])} if own else None
+        self.mesh = own_mesh(self.text)
         # Names, types and roles as every answer lists them; the search itself is none: one evaluation.
         mesh = ",".join("%s=%d" % item for item in (self.mesh or {"data": 2}).items())
         done = subprocess.run([tool, "search", self.path, "--mesh", mesh, "--evaluations", "1", "--json"], capture_output=True, text=True)
