@@ -74,7 +74,7 @@ static status apply_pins(runner *r, diag *d)
 	module *m = r->base;
 	func *main = module_main(m);
 	const region *body = op_region(m, main->op, 0);
-	const char **by = xcalloc(main->n_args + 1, sizeof *by);
+	const search_pin **by = xcalloc(main->n_args + 1, sizeof *by); /* the pin that an argument has */
 	strbuf name;
 	strbuf_init(&name);
 	status s = ST_OK;
@@ -99,12 +99,12 @@ static status apply_pins(runner *r, diag *d)
 				break;
 			sharding_id id = sharding_intern(m->shardings, &e), old = m->values.p[v].sharding;
 			if (old != SHARDING_NONE && old != id)
-				s = by[a] ? diag_set(d, ST_ERR_INVALID, "pins '%s:%s' and '%s:%s' contradict each other on argument %s", by[a], r->o.pins[p - 1].sharding,
+				s = by[a] ? diag_set(d, ST_ERR_INVALID, "pins '%s:%s' and '%s:%s' contradict each other on argument %s", by[a]->glob, by[a]->sharding,
 						     r->o.pins[p].glob, r->o.pins[p].sharding, name.p)
 					  : diag_set(d, ST_ERR_INVALID, "pin '%s:%s' contradicts the sharding that the module gives argument %s", r->o.pins[p].glob,
 						     r->o.pins[p].sharding, name.p);
 			m->values.p[v].sharding = id;
-			by[a] = r->o.pins[p].glob;
+			by[a] = &r->o.pins[p];
 		}
 		if (s == ST_OK && !hit)
 			s = diag_set(d, ST_ERR_INVALID, "pin '%s' names no argument", r->o.pins[p].glob);
@@ -456,6 +456,8 @@ static int chain_by_score(const void *a, const void *b)
 static status run_polish(runner *r, uint64_t budget, diag *d)
 {
 	static const char *const starts_of[] = {"data_parallel", "zero2", "zero3"};
+	if (!budget)
+		return ST_OK;
 	action_list actions = {0};
 	actions_make(&r->pb, UINT32_MAX, NULL, &actions);
 	actions_split(&r->pb, UINT32_MAX, &actions);
