@@ -117,6 +117,7 @@ static cJSON *actions_json(const module *m, const strategy *s)
 	for (uint32_t i = 0; i < s->n_actions; i++) {
 		const strategy_action *a = &s->actions[i];
 		cJSON *o = cJSON_CreateObject(), *members = cJSON_CreateArray(), *delta = cJSON_CreateObject();
+		cJSON_AddNumberToObject(o, "step", a->step);
 		add_text(o, "tactic", a->tactic);
 		cJSON_AddStringToObject(o, "kind", kinds[a->kind]);
 		for (uint32_t k = 0; k < a->n_members; k++)

@@ -199,6 +199,11 @@ const polish_best *polisher_best(const polisher *ps);
 /* ---------------------------------------------------------------- baselines.c */
 void baseline_plan(const problem *pb, const char *name, plan *out);
 
+/* ---------------------------------------------------------------- report.c */
+
+/* Names that differ in numbers only have one pattern: layers[0] .. layers[31] become layers[*]. */
+void report_name_pattern(str name, strbuf *out);
+
 /* ---------------------------------------------------------------- schedule.c */
 
 typedef enum tactic_kind { TACTIC_MANUAL, TACTIC_NAMED, TACTIC_AUTO, TACTIC_POLISH } tactic_kind;

@@ -29,8 +29,7 @@ static void sharding_cell(const cJSON *sh, strbuf *out)
 	strbuf_putc(out, ']');
 }
 
-/* Names that differ in numbers only are one row: layers[0] .. layers[31] become layers[*]. */
-static void pattern_of(str name, strbuf *out)
+void report_name_pattern(str name, strbuf *out)
 {
 	strbuf_clear(out);
 	for (size_t i = 0; i < name.n; i++) {
@@ -73,7 +72,7 @@ static void argument_table(const cJSON *document, strbuf *out)
 	VEC(group_row) rows = {0};
 	strbuf pattern = {0}, cell = {0};
 	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next) {
-		pattern_of(str_of(text_of(a, "name")), &pattern);
+		report_name_pattern(str_of(text_of(a, "name")), &pattern);
 		strbuf_clear(&cell);
 		const cJSON *decided = cJSON_GetObjectItemCaseSensitive(a, "sharding"), *propagated = cJSON_GetObjectItemCaseSensitive(a, "propagated");
 		sharding_cell(cJSON_IsNull(decided) && propagated ? propagated : decided, &cell);
@@ -120,7 +119,7 @@ static void decision_table(const cJSON *document, strbuf *out)
 		uint32_t first = members && members->child ? (uint32_t)members->child->valuedouble : 0;
 		int count = cJSON_GetArraySize(members);
 		strbuf row = {0};
-		pattern_of(str_of(first < n_args ? names.p[first] : "?"), &pattern);
+		report_name_pattern(str_of(first < n_args ? names.p[first] : "?"), &pattern);
 		strbuf_printf(&row, "  %2u  %-14s ", ++n, text_of(a, "tactic"));
 		if (!strcmp(text_of(a, "kind"), "replicate"))
 			strbuf_printf(&row, "keep %s%s off %s", pattern.p, count > 1 ? " and others" : "", text_of(a, "axis"));
@@ -151,6 +150,12 @@ static void collective_row(strbuf *out, const char *kind, int64_t count, int64_t
 }
 
 static const char collectives_title[] = "COLLECTIVES (per step and device)";
+
+static void cost_header(strbuf *out)
+{
+	rule_line(out, "COST");
+	strbuf_printf(out, "  %-26s %10s %12s %12s\n", "", "step", "exposed comm", "peak memory");
+}
 
 /* One row of the cost table; best_ns: the answer's step time, for the ratio. */
 static void cost_row(strbuf *out, const char *name, const cJSON *cost, bool fits, int64_t best_ns)
@@ -236,8 +241,7 @@ void report_document(const cJSON *document, bool color, strbuf *out)
 		}
 	if (!any)
 		strbuf_puts(out, "  none\n");
-	rule_line(out, "COST");
-	strbuf_printf(out, "  %-26s %10s %12s %12s\n", "", "step", "exposed comm", "peak memory");
+	cost_header(out);
 	strbuf_puts(out, bold);
 	cost_row(out, "this strategy", cost, is_true(document, "fits"), 0);
 	strbuf_puts(out, plain);
@@ -252,151 +256,80 @@ void report_document(const cJSON *document, bool color, strbuf *out)
 
 /* ---------------------------------------------------------------- explain */
 
-static status cost_without(module *m, const strategy *s, const bool *dropped_args, const device *dev, cost *out, diag *d)
+static void source_row(const cJSON *c, const char *indent, bool change, strbuf *out)
 {
-	strategy t;
-	module *annotated;
-	strategy_copy(&t, s);
-	for (uint32_t a = 0; a < s->n_args; a++)
-		if (dropped_args[a])
-			t.args[a] = SHARDING_NONE;
-	/* Results that were pinned to a dropped argument are freed with it. */
-	for (uint32_t a = 0; a < s->n_args; a++)
-		for (uint32_t r = 0; dropped_args[a] && r < s->n_results; r++)
-			if (s->results[r] != SHARDING_NONE && s->results[r] == s->args[a])
-				t.results[r] = SHARDING_NONE;
-	status st = strategy_apply(m, &t, &annotated, d);
-	if (st == ST_OK) {
-		st = search_replay(annotated, dev, s->has_links ? s->axis_links : NULL, out, d);
-		module_free(annotated);
+	strbuf cell = {0};
+	if (change)
+		signed_bytes(&cell, number_of(c, "bytes"));
+	else
+		strbuf_bytes(&cell, number_of(c, "bytes"));
+	strbuf_puts(&cell, ", ");
+	if (change)
+		signed_duration(&cell, number_of(c, "time_ns"));
+	else
+		strbuf_duration(&cell, number_of(c, "time_ns"));
+	strbuf_printf(out, change ? "%s%-18s %+6lld x  " : "%s%-18s %6lld x  ", indent, text_of(c, "kind"), (long long)number_of(c, "executions"));
+	strbuf_printf(out, "%-24s %-28s %s\n", cell.p, text_of(c, "op"), text_of(c, "location"));
+	strbuf_release(&cell);
+}
+
+/* "dim 0 over data", "kept off data", "kept whole". */
+static void what_text(const cJSON *o, strbuf *out)
+{
+	if (!strcmp(text_of(o, "kind"), "partition"))
+		strbuf_printf(out, "dim %lld over %s", (long long)number_of(o, "dimension"), text_of(o, "axis"));
+	else if (*text_of(o, "axis"))
+		strbuf_printf(out, "kept off %s", text_of(o, "axis"));
+	else
+		strbuf_puts(out, "kept whole");
+}
+
+static void compare_row(const char *label, const cJSON *o, const cJSON *whole, strbuf *out)
+{
+	strbuf time = {0}, bytes = {0};
+	signed_duration(&time, number_of(o, "runtime_ns") - number_of(whole, "runtime_ns"));
+	signed_bytes(&bytes, number_of(o, "peak_bytes") - number_of(whole, "peak_bytes"));
+	strbuf_printf(out, "        %-28s %12s %12s%s\n", label, time.p, bytes.p, is_true(o, "fits") ? "" : "  too large");
+	strbuf_release(&time);
+	strbuf_release(&bytes);
+}
+
+static void decision_rows(const cJSON *d, uint32_t number, const cJSON *whole, strbuf *out)
+{
+	enum { MAX_CHANGES = 4 };
+	const cJSON *names = cJSON_GetObjectItemCaseSensitive(d, "names"), *without = cJSON_GetObjectItemCaseSensitive(d, "without");
+	int patterns = cJSON_GetArraySize(names), changes = 0;
+	strbuf label = {0};
+	what_text(d, &label);
+	strbuf_printf(out, "  %2u  %-14s %s: %s%s (%d)\n", number, text_of(d, "tactic"), label.p, names->child->valuestring, patterns > 1 ? " and others" : "",
+		      cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(d, "members")));
+	compare_row("without it", without, whole, out);
+	for (const cJSON *c = first_of(without, "collectives"); c && changes < MAX_CHANGES; c = c->next, changes++)
+		source_row(c, "          ", true, out);
+	for (const cJSON *a = first_of(d, "alternatives"); a; a = a->next) {
+		strbuf_clear(&label);
+		what_text(a, &label);
+		compare_row(label.p, a, whole, out);
 	}
-	strategy_release(&t);
-	return st;
+	strbuf_release(&label);
 }
 
-typedef struct source_row {
-	uint8_t kind;
-	str where, op;
-	int64_t count, bytes, time_ns;
-} source_row;
-
-static int by_time(const void *a, const void *b)
-{
-	const source_row *x = a, *y = b;
-	return x->time_ns != y->time_ns ? (x->time_ns < y->time_ns ? 1 : -1) : x->bytes < y->bytes ? 1 : x->bytes > y->bytes ? -1 : 0;
-}
-
-/* Collectives of the whole strategy by source location, the costliest first. */
-static void collective_sources(const evaluation *ev, strbuf *out)
+void report_explanation(const cJSON *explanation, strbuf *out)
 {
 	enum { MAX_ROWS = 15 };
-	arena mem = {0};
-	VEC(source_row) rows = {0};
-	uint32_t n_events;
-	const op_event *events = simulator_events(ev->sim, &n_events);
-	for (uint32_t i = 0; i < n_events; i++) {
-		const lop *l = &ev->low->ops.p[events[i].op];
-		if (l->kind != LOP_COLLECTIVE || l->erased || l->coll == COLL_ALL_SLICE)
-			continue;
-		strbuf where = {0};
-		str op = STR("");
-		if (l->node != ID_NONE) {
-			op_id o = ev->p->nodes.p[l->node].op;
-			loc_print(ev->p->m, ev->p->m->ops.p[o].loc, &where);
-			op = strtab_get(&ev->p->m->strs, ev->p->m->ops.p[o].name);
-		}
-		str place = {where.p ? where.p : "", where.n};
-		uint32_t k = 0;
-		while (k < rows.n && !(rows.p[k].kind == l->coll && str_equal(rows.p[k].where, place) && str_equal(rows.p[k].op, op)))
-			k++;
-		if (k == rows.n)
-			vec_push(&rows, (source_row){l->coll, {arena_strdup(&mem, place.p, place.n), place.n}, op, 0, 0, 0});
-		int64_t times = lop_executions(ev->low, events[i].op);
-		rows.p[k].count += times;
-		rows.p[k].bytes = sat_add(rows.p[k].bytes, sat_mul(times, l->bytes));
-		rows.p[k].time_ns = sat_add(rows.p[k].time_ns, sat_mul(times, events[i].end_ns - events[i].start_ns));
-		strbuf_release(&where);
-	}
-	if (rows.n)
-		qsort(rows.p, rows.n, sizeof *rows.p, by_time);
+	uint32_t n = 0;
+	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(explanation, "cost");
+	cost_header(out);
+	cost_row(out, "this strategy", cost, is_true(explanation, "fits"), 0);
 	rule_line(out, "COLLECTIVES BY SOURCE (costliest first)");
-	for (uint32_t k = 0; k < rows.n && k < MAX_ROWS; k++) {
-		strbuf_printf(out, "  %-18s %6lld x  ", collective_name((collective_kind)rows.p[k].kind), (long long)rows.p[k].count);
-		strbuf cell = {0};
-		strbuf_bytes(&cell, rows.p[k].bytes);
-		strbuf_puts(&cell, ", ");
-		strbuf_duration(&cell, rows.p[k].time_ns);
-		strbuf_printf(out, "%-24s %-28.*s " STR_FMT "\n", cell.p, STR_ARG(rows.p[k].op), STR_ARG(rows.p[k].where));
-		strbuf_release(&cell);
-	}
-	if (!rows.n)
+	for (const cJSON *c = first_of(explanation, "collectives"); c && n < MAX_ROWS; c = c->next, n++)
+		source_row(c, "  ", false, out);
+	if (!n)
 		strbuf_puts(out, "  none\n");
-	vec_release(&rows);
-	arena_release(&mem);
-}
-
-status report_explain(module *m, const strategy *s, const device *dev, int64_t memory_limit, strbuf *out, diag *d)
-{
-	module *annotated;
-	cost whole;
-	evaluation ev;
-	TRY(strategy_apply(m, s, &annotated, d));
-	status st = simulate_module(annotated, dev, s->has_links ? s->axis_links : NULL, &whole, &ev, d);
-	if (st != ST_OK) {
-		module_free(annotated);
-		return st;
-	}
-	rule_line(out, "COST");
-	report_cost(&whole, memory_limit ? memory_limit : dev->usable_bytes, out);
-	collective_sources(&ev, out);
-	evaluation_release(&ev);
-	module_free(annotated);
-
-	/* One row per set of arguments that the strategy shards alike: what would be lost without it. */
-	rule_line(out, "WITHOUT EACH DECISION (arguments that share a name pattern and a sharding)");
-	strbuf name = {0}, pattern = {0}, other = {0};
-	bool *done = xcalloc(s->n_args + 1, sizeof *done), *drop = xcalloc(s->n_args + 1, sizeof *drop);
-	for (uint32_t a = 0; a < s->n_args && st == ST_OK; a++) {
-		if (done[a] || s->args[a] == SHARDING_NONE)
-			continue;
-		strbuf_clear(&name);
-		module_arg_name(m, a, &name);
-		pattern_of((str){name.p, name.n}, &pattern);
-		uint32_t members = 0;
-		for (uint32_t b = 0; b < s->n_args; b++) {
-			strbuf_clear(&name);
-			module_arg_name(m, b, &name);
-			pattern_of((str){name.p, name.n}, &other);
-			drop[b] = s->args[b] == s->args[a] && !strcmp(pattern.p, other.p);
-			done[b] |= drop[b];
-			members += drop[b];
-		}
-		cost without;
-		st = cost_without(m, s, drop, dev, &without, d);
-		if (st != ST_OK)
-			break;
-		strbuf cell = {0};
-		sharding_edit e;
-		sharding_to_edit(m->shardings, s->args[a], &e);
-		cJSON *json = sharding_to_json(m->shardings, &e);
-		sharding_cell(json, &cell);
-		cJSON_Delete(json);
-		strbuf_printf(out, "  %-*s %4u x %-28s ", NAME_WIDTH, pattern.p, members, cell.p);
-		signed_duration(out, without.runtime_ns - whole.runtime_ns);
-		strbuf_puts(out, "  ");
-		signed_bytes(out, without.peak_bytes - whole.peak_bytes);
-		for (int k = 0; k < COLL_COUNT; k++) {
-			int64_t change = without.collectives[k].dynamic_count - whole.collectives[k].dynamic_count;
-			if (change)
-				strbuf_printf(out, "  %+lld %s", (long long)change, collective_name((collective_kind)k));
-		}
-		strbuf_putc(out, '\n');
-		strbuf_release(&cell);
-	}
-	free(done);
-	free(drop);
-	strbuf_release(&name);
-	strbuf_release(&pattern);
-	strbuf_release(&other);
-	return st;
+	rule_line(out, "DECISIONS (what each brings: the change without it; what else could be decided for the same arguments)");
+	n = 0;
+	for (const cJSON *d = first_of(explanation, "decisions"); d; d = d->next)
+		decision_rows(d, ++n, cost, out);
+	if (!n)
+		strbuf_puts(out, "  none\n");
 }

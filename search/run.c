@@ -575,7 +575,7 @@ static void fill_actions(runner *r)
 			str tactic = str_of(a->on_role ? role_action_names[a->role] : r->best_plan.tactics[i]);
 			vec_push(&list, (strategy_action){
 				.tactic = {arena_strdup(&s->mem, tactic.p, tactic.n), tactic.n}, .kind = dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_PARTITION,
-				.members = members, .n_members = k, .dimension = dim == DIM_KEEP ? 0 : dim, .axis = a->axis,
+				.members = members, .n_members = k, .dimension = dim == DIM_KEEP ? 0 : dim, .axis = a->axis, .step = steps - 1,
 				.delta_runtime_ns = delta_given ? 0 : after.runtime_ns - before.runtime_ns,
 				.delta_peak_bytes = delta_given ? 0 : after.peak_bytes - before.peak_bytes});
 			delta_given = true;

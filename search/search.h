@@ -5,7 +5,8 @@
  *   tree.c       goal-oriented Monte Carlo tree search            polish.c     drop, move, swap and add over all axes
  *   baselines.c  replicated, data_parallel, zero2, zero3, users'  replay.c     a fresh run of the whole pipeline
  *   schedule.c   tactics                                          run.c        schedule, trees on threads, incumbents
- *   strategy.c   the strategy document and the annotated module   document.c   its JSON       report.c  tables, explain
+ *   strategy.c   the strategy document and the annotated module   document.c   its JSON       report.c  tables
+ *   explain.c    what each decision brings, and what else could be decided
  *
  * Two truths are kept apart: the evaluator's (incremental, this decision order) and the replay's (one Shardy run over
  * all annotations). Only replayed costs are reported and compared with baselines. */
@@ -33,6 +34,7 @@ typedef struct strategy_action {
 	const uint32_t *members; /* argument indices */
 	uint32_t n_members, dimension;
 	uint32_t axis;
+	uint32_t step; /* a decision on a whole role that chose several dimensions makes several actions of one step */
 	int64_t delta_runtime_ns, delta_peak_bytes;
 } strategy_action;
 /* Shardings are ids in the module's table; SHARDING_NONE: undecided. Arrays live in the strategy's arena. */
@@ -51,7 +53,7 @@ void strategy_init(strategy *s, mesh_id mesh, uint32_t n_args, uint32_t n_result
 void strategy_release(strategy *s);
 void strategy_copy(strategy *to, const strategy *from);
 
-/* Reads the strategy parts of a document: mesh, arguments, results, constraints. Arguments match by index, or by name
+/* Reads the strategy parts of a document: mesh, arguments, results, constraints, actions (without their deltas). Arguments match by index, or by name
  * glob when an entry has no index (hand-written documents). device: name in the document or "". */
 status strategy_read(const module *m, const char *json, size_t n, strategy *out, char device[64], int64_t *memory_limit, diag *d) MUST_USE;
 /* A copy of the module that carries the strategy: one mesh, partition counts, argument and result shardings,
@@ -167,7 +169,9 @@ status document_write(const module *m, const search_options *o, const search_res
 struct cJSON;
 void report_document(const struct cJSON *document, bool color, strbuf *out);
 void report_cost(const cost *c, int64_t memory_limit, strbuf *out);
-/* explain: every decision of a strategy taken away in turn, and which collective comes from where. */
-status report_explain(module *m, const strategy *s, const device *dev, int64_t memory_limit, strbuf *out, diag *d) MUST_USE;
+/* What each decision of a strategy brings and what else could be decided there, as JSON (see docs/strategy-document.md);
+ * most_alternatives: replays spent per decision on those. *out is the caller's to delete. */
+status explain_strategy(module *m, const strategy *s, const device *dev, int64_t memory_limit, uint32_t most_alternatives, struct cJSON **out, diag *d) MUST_USE;
+void report_explanation(const struct cJSON *explanation, strbuf *out);
 
 #endif

@@ -154,6 +154,32 @@ static status read_constraint(reader *r, const cJSON *entry, uint32_t at)
 	return ST_OK;
 }
 
+static status read_action(reader *r, const cJSON *entry, uint32_t at)
+{
+	static const char *const kinds[] = {[ACTION_PARTITION] = "partition", [ACTION_REPLICATE] = "replicate", [ACTION_CONSTRAIN] = "constrain"};
+	const cJSON *tactic = cJSON_GetObjectItemCaseSensitive(entry, "tactic"), *kind = cJSON_GetObjectItemCaseSensitive(entry, "kind"),
+		    *members = cJSON_GetObjectItemCaseSensitive(entry, "members"), *dimension = cJSON_GetObjectItemCaseSensitive(entry, "dimension"),
+		    *axis = cJSON_GetObjectItemCaseSensitive(entry, "axis"), *step = cJSON_GetObjectItemCaseSensitive(entry, "step");
+	uint32_t k = 0, size = (uint32_t)cJSON_GetArraySize(members);
+	while (k < COUNT_OF(kinds) && !(cJSON_IsString(kind) && !strcmp(kind->valuestring, kinds[k])))
+		k++;
+	uint32_t index = cJSON_IsString(axis) ? mesh_axis_find(r->t, r->s->mesh, str_of(axis->valuestring)) : ID_NONE;
+	if (k == COUNT_OF(kinds) || !cJSON_IsArray(members) || index == ID_NONE || (dimension && (!cJSON_IsNumber(dimension) || dimension->valuedouble < 0 || dimension->valuedouble >= MAX_RANK)))
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: actions[%u]: expected a 'kind' (partition or replicate), 'members', 'dimension' and an 'axis' of the mesh", at);
+	strategy_action *a = &r->s->actions[r->s->n_actions];
+	uint32_t *own = arena_array(&r->s->mem, uint32_t, size);
+	*a = (strategy_action){.tactic = copy_str(&r->s->mem, cJSON_IsString(tactic) ? str_of(tactic->valuestring) : STR("")), .kind = (action_kind)k, .members = own,
+			       .dimension = dimension ? (uint32_t)dimension->valuedouble : 0, .axis = index,
+			       .step = cJSON_IsNumber(step) && step->valuedouble >= 0 && step->valuedouble < UINT32_MAX ? (uint32_t)step->valuedouble : at};
+	for (const cJSON *m = members->child; m; m = m->next) {
+		if (!cJSON_IsNumber(m) || m->valuedouble < 0 || m->valuedouble >= r->main->n_args)
+			return diag_set(r->d, ST_ERR_INVALID, "strategy: actions[%u]: 'members' must be indices of arguments, main has %u", at, r->main->n_args);
+		own[a->n_members++] = (uint32_t)m->valuedouble;
+	}
+	r->s->n_actions++;
+	return ST_OK;
+}
+
 mesh_id module_own_mesh(const module *m, mesh_id wanted)
 {
 	sharding_table *t = m->shardings;
@@ -194,17 +220,19 @@ static status read_root(reader *r, const cJSON *root, char device[64], int64_t *
 		}
 	snprintf(device, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
 	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15 ? (int64_t)limit->valuedouble : 0;
-	const cJSON *lists[3] = {cJSON_GetObjectItemCaseSensitive(root, "arguments"), cJSON_GetObjectItemCaseSensitive(root, "results"),
-				 cJSON_GetObjectItemCaseSensitive(root, "constraints")};
-	static const char *const names[3] = {"arguments", "results", "constraints"};
-	for (int k = 0; k < 3; k++) {
-		if (lists[k] && !cJSON_IsArray(lists[k]))
+	enum { ARGUMENTS, RESULTS, CONSTRAINTS, ACTIONS, LISTS };
+	static const char *const names[LISTS] = {"arguments", "results", "constraints", "actions"};
+	for (int k = 0; k < LISTS; k++) {
+		const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, names[k]);
+		if (list && !cJSON_IsArray(list))
 			return diag_set(r->d, ST_ERR_INVALID, "strategy: '%s' must be a list", names[k]);
-		uint32_t at = 0;
-		if (k == 2 && lists[k])
-			r->s->constraints = arena_zarray(&r->s->mem, strategy_constraint, cJSON_GetArraySize(lists[k]));
-		for (const cJSON *c = lists[k] ? lists[k]->child : NULL; c; c = c->next, at++)
-			TRY(k == 2 ? read_constraint(r, c, at) : read_entry(r, c, k == 1, at));
+		uint32_t at = 0, size = (uint32_t)cJSON_GetArraySize(list);
+		if (k == CONSTRAINTS)
+			r->s->constraints = arena_zarray(&r->s->mem, strategy_constraint, size);
+		if (k == ACTIONS)
+			r->s->actions = arena_zarray(&r->s->mem, strategy_action, size);
+		for (const cJSON *c = list ? list->child : NULL; c; c = c->next, at++)
+			TRY(k == CONSTRAINTS ? read_constraint(r, c, at) : k == ACTIONS ? read_action(r, c, at) : read_entry(r, c, k == RESULTS, at));
 	}
 	return ST_OK;
 }

@@ -11,14 +11,18 @@ static const char help_evaluate[] =
 	"Device and memory limit are the document's where it names them, else tpu-v5e and what that device leaves to a program.\n"
 	"--json prints the cost object. Exit code 2 when it does not fit the memory.\n";
 static const char help_explain[] =
-	"shardwright explain MODULE --strategy S.json [--device NAME | --device-file F] [--memory 16GiB]\n\n"
-	"What each decision of a strategy brings (time, memory, collectives: the change if it were not there) and which source\n"
-	"lines the collectives come from. Device and limit as in evaluate.\n";
+	"shardwright explain MODULE --strategy S.json [--device NAME | --device-file F] [--memory 16GiB] [--alternatives N] [--json]\n\n"
+	"Which source lines the collectives come from, what each decision of a strategy brings (time, memory, collectives: the\n"
+	"change if it were not there), and what else could be decided for the same arguments: another dimension, another axis,\n"
+	"keeping them whole. Everything else stays as it is.\n\n"
+	"  --alternatives N   replays spent on these per decision (default 8, 0: none)\n"
+	"  --json             one document instead of tables\n\n"
+	"Device and limit as in evaluate.\n";
 
 typedef struct inputs {
 	const char *verb;
 	const char *module_file, *strategy_file, *device, *device_file;
-	int64_t memory;
+	int64_t memory, alternatives;
 	bool json;
 	module *m;
 	strategy s;
@@ -27,10 +31,10 @@ typedef struct inputs {
 } inputs;
 
 /* -1: go on; otherwise the exit code. */
-static int parse(inputs *in, int argc, char **argv, const char *help, bool json_allowed)
+static int parse(inputs *in, int argc, char **argv, const char *help, bool explain)
 {
-	static const struct option options[] = {{"strategy", 1, 0, 's'}, {"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'}, {"memory", 1, 0, 'm'},
-						{"json", 0, 0, 'j'}, {"help", 0, 0, 'h'}, {0}};
+	const struct option options[] = {{"strategy", 1, 0, 's'}, {"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'}, {"memory", 1, 0, 'm'},
+					 {"json", 0, 0, 'j'}, {"help", 0, 0, 'h'}, {explain ? "alternatives" : NULL, 1, 0, 'a'}, {0}};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
@@ -42,12 +46,11 @@ static int parse(inputs *in, int argc, char **argv, const char *help, bool json_
 			if (!cli_bytes(in->verb, "--memory", optarg, &in->memory))
 				return EXIT_USAGE;
 			break;
-		case 'j':
-			if (json_allowed) {
-				in->json = true;
-				break;
-			}
-			/* fall through */
+		case 'j': in->json = true; break;
+		case 'a':
+			if (!cli_number(in->verb, "--alternatives", optarg, 0, 1000, &in->alternatives))
+				return EXIT_USAGE;
+			break;
 		default: return cli_usage(in->verb, "see --help");
 		}
 	}
@@ -97,7 +100,7 @@ int cmd_evaluate(int argc, char **argv)
 	diag d = {0};
 	cost c;
 	module *annotated = NULL;
-	int code = parse(&in, argc, argv, help_evaluate, true);
+	int code = parse(&in, argc, argv, help_evaluate, false);
 	if (code >= 0)
 		return code;
 	status st = load(&in, &d);
@@ -130,18 +133,26 @@ int cmd_evaluate(int argc, char **argv)
 
 int cmd_explain(int argc, char **argv)
 {
-	inputs in = {.verb = "explain"};
+	inputs in = {.verb = "explain", .alternatives = 8};
 	diag d = {0};
 	strbuf out = {0};
-	int code = parse(&in, argc, argv, help_explain, false);
+	cJSON *explanation = NULL;
+	int code = parse(&in, argc, argv, help_explain, true);
 	if (code >= 0)
 		return code;
 	status st = load(&in, &d);
 	if (st == ST_OK)
-		st = report_explain(in.m, &in.s, &in.target.dev, in.limit, &out, &d);
+		st = explain_strategy(in.m, &in.s, &in.target.dev, in.limit, (uint32_t)in.alternatives, &explanation, &d);
 	code = st == ST_OK ? 0 : cli_fail(&d, st);
-	if (st == ST_OK)
+	if (st == ST_OK && in.json) {
+		char *text = cJSON_PrintUnformatted(explanation);
+		puts(text);
+		cJSON_free(text);
+	} else if (st == ST_OK) {
+		report_explanation(explanation, &out);
 		fwrite(out.p, 1, out.n, stdout);
+	}
+	cJSON_Delete(explanation);
 	strbuf_release(&out);
 	release(&in);
 	return code;

@@ -172,6 +172,10 @@ def test_files(tmp_path):
     ('{"mesh":"data=2","arguments":[{"name":"zzz*","sharding":[["data"],[]]}]}', ["zzz*"]),
     ('{"mesh":"data=2","arguments":[{"index":0,"sharding":[["rows"],[]]}]}', ["rows"]),
     ('{"mesh":"data=2","arguments":[{"index":0,"sharding":[["data"]]}]}', ["arguments[0]"]),
+    ('{"mesh":"data=2","actions":7}', ["actions"]),
+    ('{"mesh":"data=2","actions":[{"kind":"cut","members":[0],"dimension":0,"axis":"data"}]}', ["actions[0]", "kind"]),
+    ('{"mesh":"data=2","actions":[{"kind":"partition","members":[99],"dimension":0,"axis":"data"}]}', ["actions[0]", "members"]),
+    ('{"mesh":"data=2","actions":[{"kind":"partition","members":[0],"dimension":0,"axis":"rows"}]}', ["actions[0]", "axis"]),
     ('{"mesh":"data=2","constraints":[{"function":"main","op":99,"sharding":[["data"],[]]}]}', ["99"]),
 ])
 def test_bad_strategy(tmp_path, document, words):
