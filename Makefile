@@ -42,7 +42,7 @@ help:
 ## make check           install what the tests need and run all of them
 ## make check-unit      unit tests only (one program per source file)
 ## make asan tsan       the sanitizer builds and their runs
-## make fuzz            libFuzzer on the reader and the JSON gate (FUZZ_SECONDS=60)
+## make fuzz            libFuzzer on the readers and the JSON gate (FUZZ_SECONDS=60)
 ## make parity N=1000   random programs against jaxlib's Shardy passes
 ## make bench           the table of speeds
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
@@ -116,14 +116,16 @@ check-includes:
 ASAN_MAKE := $(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
 FUZZ_CORPUS := $(wildcard tests/fuzz/corpus/*)
 JSON_CORPUS := $(wildcard tests/fuzz/corpus-json/*)
+HLO_CORPUS := $(wildcard tests/fuzz/corpus-hlo/*)
 $(BUILD)/fuzz/%: tests/fuzz/fuzz_%.c $(BUILD)/libshardwright.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  FUZZ  $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -DREPLAY -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
 check-fuzz:
-	@$(ASAN_MAKE) $(BUILD)/asan/fuzz/module $(BUILD)/asan/fuzz/json
+	@$(ASAN_MAKE) $(BUILD)/asan/fuzz/module $(BUILD)/asan/fuzz/json $(BUILD)/asan/fuzz/hlo
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/module $(FUZZ_CORPUS)
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/json $(JSON_CORPUS)
+	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/hlo $(HLO_CORPUS)
 
 asan:
 	@$(ASAN_MAKE) check-unit $(BUILD)/asan/shardwright
@@ -149,12 +151,12 @@ check-valgrind: $(BUILD)/shardwright
 FUZZ_SECONDS ?= 60
 # An empty list is a null pointer with offset 0, which C23's successor defines: not what we are after.
 fuzz:
-	@mkdir -p $(BUILD)/fuzz-run/module $(BUILD)/fuzz-run/json
-	@for target in module json; do \
+	@mkdir -p $(BUILD)/fuzz-run/module $(BUILD)/fuzz-run/json $(BUILD)/fuzz-run/hlo
+	@for target in module json hlo; do \
 		clang $(ALL_CFLAGS) -fno-openmp -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined -o $(BUILD)/fuzz-run/fuzz_$$target tests/fuzz/fuzz_$$target.c $(LIB_SRC) \
 			$(filter-out -fopenmp,$(LIBS)) && \
 		$(BUILD)/fuzz-run/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 $(BUILD)/fuzz-run/$$target \
-			tests/fuzz/corpus$$( [ $$target = json ] && echo -json ) || exit 1; \
+			tests/fuzz/corpus$$( [ $$target = module ] || echo -$$target ) || exit 1; \
 	done
 
 $(BUILD)/oracle/%: tests/oracle/%.c $(BUILD)/libshardwright.a

@@ -86,7 +86,7 @@ void cost_dot(const op_view *v, op_work *w)
 /* Pairs (output place, kernel tap) of one spatial dim that meet a real input element, not padding or a dilation hole.
  * Exact for sizes met in practice; beyond MAX_PAIRS padding is ignored. */
 enum { MAX_PAIRS = 1 << 16 };
-static int64_t taps_of_dim(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low, int64_t lhs_dilation, int64_t rhs_dilation)
+int64_t convolution_taps(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low, int64_t lhs_dilation, int64_t rhs_dilation)
 {
 	lhs_dilation = MAX(lhs_dilation, 1);
 	if (sat_mul(kernel, out) > MAX_PAIRS)
@@ -122,7 +122,7 @@ void cost_convolution(const op_view *v, op_work *w)
 		int64_t size = local_dim(v, result_slot(v, 0), out[i]), window = local_dim(v, 1, kernel[i]);
 		places = sat_mul(places, size);
 		taps = sat_mul(taps, window);
-		pairs = sat_mul(pairs, taps_of_dim(local_dim(v, 0, in[i]), window, size, i < n_stride ? stride[i] : 1,
+		pairs = sat_mul(pairs, convolution_taps(local_dim(v, 0, in[i]), window, size, i < n_stride ? stride[i] : 1,
 		                                   2 * i < n_pad ? pad[2 * i] : 0, lhs_dilation, rhs_dilation));
 	}
 	/* every output element sums over the taps that hit and the input features of its group */

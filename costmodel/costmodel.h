@@ -89,6 +89,8 @@ typedef struct op_work {
 } op_work;
 /* at: shardings of the node's slots (node_plan.at). Pure. */
 void op_work_of(const program *p, const sharding_table *t, const node *n, const sharding_id *at, op_work *out);
+/* Pairs (output place, kernel tap) of one spatial dim of a convolution that meet a real input element. */
+int64_t convolution_taps(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low, int64_t lhs_dilation, int64_t rhs_dilation);
 /* True for every op kind when costmodel knows its cost word. */
 bool op_cost_known(op_kind k);
 /* Roofline time of work with the given HBM traffic (after fusion): the longest of the three parts below, plus the launch

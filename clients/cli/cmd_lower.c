@@ -1,5 +1,5 @@
 /* lower: the collectives of an annotated module at three levels, and its per-device program. */
-#include "clients/cli/cli.h"
+#include "clients/cli/hlo.h"
 
 #include <cjson/cJSON.h>
 #include <getopt.h>
@@ -8,7 +8,8 @@
 static const char help[] =
 	"shardwright lower MODULE [--json | --emit-mlir OUT] [--device NAME | --device-file F]\n\n"
 	"Propagates the shardings in the module and places communication. Counts are static instructions: as Shardy places\n"
-	"them, after textbook rewrites, and as the compiler of the device would emit them (what the list shows).\n\n"
+	"them, after textbook rewrites, and as the compiler of the device would emit them (what the list shows). Of\n"
+	"scheduled HLO text the collectives are listed as they are, with their groups of devices.\n\n"
 	"  --json           one JSON document instead of tables\n"
 	"  --emit-mlir OUT  write the program of one device (- for standard output)\n"
 	"  --device NAME    whose compiler (default tpu-v5e; `shardwright devices` lists them)\n";
@@ -64,10 +65,10 @@ static void release(lowering *x)
 	module_free(x->m);
 }
 
-static status lower_module(lowering *x, const char *file, lower_target target, diag *d)
+static status lower_module(lowering *x, const char *file, const strbuf *text, lower_target target, diag *d)
 {
 	const propagate_options options = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
-	TRY(module_read_file(file, NULL, &x->m, d));
+	TRY(module_read(text->p, text->n, strcmp(file, "-") ? file : "<stdin>", NULL, &x->m, d));
 	TRY(passes_import(x->m, d));
 	TRY(program_new(x->m, &x->rules, false, &x->p, d));
 	x->s = propagation_new(x->p, x->m->shardings, &options);
@@ -144,6 +145,14 @@ static cJSON *counts_json(const lowered *l, bool slices)
 	return j;
 }
 
+static void print_document(cJSON *doc)
+{
+	char *text = cJSON_Print(doc);
+	puts(text);
+	cJSON_free(text);
+	cJSON_Delete(doc);
+}
+
 static void print_json(const lowering *x)
 {
 	cJSON *doc = cJSON_CreateObject(), *counts = cJSON_CreateObject();
@@ -153,10 +162,7 @@ static void print_json(const lowering *x)
 	for (int i = 0; i < 3; i++)
 		cJSON_AddItemToObject(counts, level_names[i], counts_json(x->levels[i], i == LEVEL_PLACED));
 	cJSON_AddItemToObject(doc, "counts", counts);
-	char *text = cJSON_Print(doc);
-	puts(text);
-	cJSON_free(text);
-	cJSON_Delete(doc);
+	print_document(doc);
 }
 
 enum { ROWS_SHOWN = 40 };
@@ -201,18 +207,41 @@ static void print_tables(const lowering *x)
 		printf("... and %u more (--json lists all)\n", l.total - ROWS_SHOWN);
 }
 
-static status run(const arguments *a, lowering *x, diag *d)
+static status list_hlo(const arguments *a, const device *dev, const hlo_module *m, diag *d)
+{
+	hlo_simulation *s;
+	cost c;
+	if (a->emit)
+		return diag_set(d, ST_ERR_UNSUPPORTED, "--emit-mlir: the module is compiled HLO text already");
+	TRY(hlo_simulate(m, dev, &c, &s, d));
+	if (a->json) {
+		cJSON *doc = cJSON_CreateObject(), *counts = cJSON_CreateObject();
+		cJSON_AddItemToObject(doc, "collectives", cli_hlo_collectives(m, s));
+		cJSON_AddItemToObject(counts, level_names[LEVEL_COMPILED], cli_hlo_counts(&c));
+		cJSON_AddItemToObject(doc, "counts", counts);
+		print_document(doc);
+	} else {
+		cli_hlo_print_collectives(m, s);
+	}
+	hlo_simulation_free(s);
+	return ST_OK;
+}
+
+static status run(const arguments *a, lowering *x, hlo_module **compiled, strbuf *text, diag *d)
 {
 	cli_target target = {.mesh = ID_NONE};
 	TRY(cli_device(a->device, a->device_file, &target, d));
-	TRY(lower_module(x, a->file, target.dev.target, d));
+	TRY(cli_read_hlo(a->file, text, compiled, d));
+	if (*compiled)
+		return list_hlo(a, &target.dev, *compiled, d);
+	TRY(lower_module(x, a->file, text, target.dev.target, d));
 	if (a->emit) {
-		strbuf text;
-		strbuf_init(&text);
-		status st = lower_emit_mlir(x->levels[LEVEL_PLACED], &text, d);
+		strbuf out;
+		strbuf_init(&out);
+		status st = lower_emit_mlir(x->levels[LEVEL_PLACED], &out, d);
 		if (st == ST_OK)
-			st = file_write(a->emit, text.p, text.n, d);
-		strbuf_release(&text);
+			st = file_write(a->emit, out.p, out.n, d);
+		strbuf_release(&out);
 		return st;
 	}
 	if (a->json)
@@ -231,7 +260,13 @@ int cmd_lower(int argc, char **argv)
 	diag d = {0};
 	lowering x = {0};
 	rule_table_init(&x.rules);
-	status st = run(&a, &x, &d);
+	hlo_module *compiled = NULL;
+	strbuf text = {0};
+	status st = run(&a, &x, &compiled, &text, &d);
+	if (st != ST_OK)
+		diag_in_file(&d, a.file);
+	hlo_free(compiled);
+	strbuf_release(&text);
 	release(&x);
 	return st == ST_OK ? 0 : cli_fail(&d, st);
 }

@@ -1,5 +1,5 @@
-/* simulate: run time and memory of a module as it is annotated. */
-#include "clients/cli/cli.h"
+/* simulate: run time and memory of a module as it is annotated, or of compiled HLO text as it is scheduled. */
+#include "clients/cli/hlo.h"
 
 #include <cjson/cJSON.h>
 #include <getopt.h>
@@ -8,8 +8,10 @@
 static const char help[] =
 	"shardwright simulate MODULE [--device NAME | --device-file F] [--memory 16GiB] [--json [--ops]] [--trace OUT.json]\n\n"
 	"Propagates the shardings in the module, lowers it to per-device code and simulates one step. The mesh is the\n"
-	"module's own; without one it runs on one device. --ops adds what every kernel and collective does; --trace writes\n"
-	"a timeline for Perfetto or chrome://tracing.\n";
+	"module's own; without one it runs on one device. MODULE may also be scheduled HLO text, what\n"
+	"compiled.as_text() prints on CPU, GPU or TPU: its kernels, its order and its collectives are then taken as they\n"
+	"are. --ops adds what every kernel and collective does; --trace writes a timeline for Perfetto or\n"
+	"chrome://tracing.\n";
 
 typedef struct arguments {
 	const char *file, *device, *device_file, *trace;
@@ -82,6 +84,14 @@ static cJSON *op_json(const evaluation *ev, const device *dev, const op_event *e
 	return j;
 }
 
+static void print_document(cJSON *j)
+{
+	char *text = cJSON_PrintUnformatted(j);
+	puts(text);
+	cJSON_free(text);
+	cJSON_Delete(j);
+}
+
 static void print_json(const evaluation *ev, const device *dev, const cost *c, bool ops)
 {
 	cJSON *j = cost_to_json(c);
@@ -93,10 +103,7 @@ static void print_json(const evaluation *ev, const device *dev, const cost *c, b
 			if (events[i].end_ns > events[i].start_ns)
 				cJSON_AddItemToArray(list, op_json(ev, dev, &events[i]));
 	}
-	char *text = cJSON_PrintUnformatted(j);
-	puts(text);
-	cJSON_free(text);
-	cJSON_Delete(j);
+	print_document(j);
 }
 
 /* What holds memory at the peak, by name of the op that made it. */
@@ -124,13 +131,12 @@ static void print_peak(const evaluation *ev)
 	}
 }
 
-static void print_table(const evaluation *ev, const cost *c, int64_t limit)
+static void print_table(const cost *c, int64_t limit)
 {
 	strbuf out = {0};
 	report_cost(c, limit, &out);
 	fwrite(out.p, 1, out.n, stdout);
 	strbuf_release(&out);
-	print_peak(ev);
 }
 
 static status write_trace(const evaluation *ev, const char *path, diag *d)
@@ -142,6 +148,57 @@ static status write_trace(const evaluation *ev, const char *path, diag *d)
 	return st;
 }
 
+static status simulate_stablehlo(const arguments *a, const device *dev, const strbuf *text, diag *d)
+{
+	module *m = NULL;
+	evaluation ev;
+	cost c;
+	status st = module_read(text->p, text->n, strcmp(a->file, "-") ? a->file : "<stdin>", NULL, &m, d);
+	if (st == ST_OK)
+		st = module_verify_types(m, d);
+	if (st == ST_OK)
+		st = simulate_module(m, dev, NULL, &c, &ev, d);
+	if (st == ST_OK) {
+		if (a->trace)
+			st = write_trace(&ev, a->trace, d);
+		if (st == ST_OK && a->json)
+			print_json(&ev, dev, &c, a->ops);
+		else if (st == ST_OK) {
+			print_table(&c, a->memory ? a->memory : dev->usable_bytes);
+			print_peak(&ev);
+		}
+		evaluation_release(&ev);
+	}
+	if (m)
+		module_free(m);
+	return st;
+}
+
+static status simulate_hlo(const arguments *a, const device *dev, const hlo_module *m, diag *d)
+{
+	hlo_simulation *s;
+	cost c;
+	TRY(hlo_simulate(m, dev, &c, &s, d));
+	status st = ST_OK;
+	if (a->trace) {
+		strbuf trace = {0};
+		hlo_trace(s, &trace);
+		st = file_write(a->trace, trace.p, trace.n, d);
+		strbuf_release(&trace);
+	}
+	if (st == ST_OK && a->json) {
+		cJSON *j = cost_to_json(&c);
+		if (a->ops)
+			cJSON_AddItemToObject(j, "ops", cli_hlo_ops(m, s));
+		print_document(j);
+	} else if (st == ST_OK) {
+		print_table(&c, a->memory ? a->memory : dev->usable_bytes);
+		cli_hlo_print_peak(m, s);
+	}
+	hlo_simulation_free(s);
+	return st;
+}
+
 int cmd_simulate(int argc, char **argv)
 {
 	arguments a = {0};
@@ -150,31 +207,19 @@ int cmd_simulate(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	device dev;
-	module *m = NULL;
+	hlo_module *compiled = NULL;
+	strbuf text = {0};
 	status st = a.device_file ? a.device ? diag_set(&d, ST_ERR_INVALID, "--device and --device-file exclude each other")
 	                                     : device_read_file(a.device_file, &dev, &d)
 	                          : device_find(a.device ? a.device : "tpu-v5e", &dev, &d);
-	if (st == ST_OK)
-		st = module_read_file(a.file, NULL, &m, &d);
-	if (st == ST_OK)
-		st = module_verify_types(m, &d);
-	evaluation ev;
-	cost c;
 	if (st == ST_OK) {
-		st = simulate_module(m, &dev, NULL, &c, &ev, &d);
-		if (st == ST_OK) {
-			if (a.trace)
-				st = write_trace(&ev, a.trace, &d);
-			if (st == ST_OK && a.json)
-				print_json(&ev, &dev, &c, a.ops);
-			else if (st == ST_OK)
-				print_table(&ev, &c, a.memory ? a.memory : dev.usable_bytes);
-			evaluation_release(&ev);
-		}
+		st = cli_read_hlo(a.file, &text, &compiled, &d);
+		if (st == ST_OK)
+			st = compiled ? simulate_hlo(&a, &dev, compiled, &d) : simulate_stablehlo(&a, &dev, &text, &d);
 		if (st != ST_OK)
 			diag_in_file(&d, a.file);
 	}
-	if (m)
-		module_free(m);
+	hlo_free(compiled);
+	strbuf_release(&text);
 	return st == ST_OK ? 0 : cli_fail(&d, st);
 }

@@ -1,0 +1,178 @@
+/* hlo: compiled programs as `compiled.as_text()` prints them: scheduled HLO text of XLA's CPU, GPU and TPU compilers.
+ *
+ *   hlo_ops.def    one row per opcode         hlo_read.c    module, computations, instructions
+ *   hlo_shape.c    shapes with layouts        hlo_attrs.c   attributes           hlo_groups.c  replica groups
+ *   hlo_verify.c   async pairs, call graph    hlo_trips.c   trip counts of loops, source locations
+ *
+ * A module is flat arrays addressed by 32-bit ids; the order of instructions in a computation is the schedule. The text
+ * is kept, and names are offsets into it. Immutable once read; thread-safe to read. */
+#ifndef SW_IR_HLO_H
+#define SW_IR_HLO_H
+
+#include "ir/ir.h"
+
+typedef uint32_t hlo_id, hlo_comp_id, hlo_shape_id;
+
+enum { HLO_MAX_DEVICES = 1 << 18 }; /* replicas x partitions */
+enum { HLOF_ALIAS = 1, HLOF_START = 2, HLOF_DONE = 4, HLOF_COLLECTIVE = 8, HLOF_SHARE = 16 };
+typedef enum hlo_op {
+#define HLO(id, text, cost, flags) HLO_##id,
+#include "ir/hlo_ops.def"
+#undef HLO
+	HLO_UNKNOWN, /* an opcode outside the table: its text is still there */
+	HLO_OP_COUNT
+} hlo_op;
+const char *hlo_op_text(hlo_op op);
+uint32_t hlo_op_flags(hlo_op op);
+
+/* ---------------------------------------------------------------- shapes */
+typedef enum hlo_shape_kind { HLO_ARRAY, HLO_TUPLE, HLO_TOKEN, HLO_OPAQUE } hlo_shape_kind;
+typedef struct hlo_shape {
+	uint8_t kind, elem, rank;      /* elem: enum elem of ir.h (pred is i1) */
+	uint8_t space;                 /* memory space S(n); 0: the device's main memory */
+	uint32_t dims;                 /* rank entries at module.numbers[dims]; a bounded dim counts its bound */
+	uint32_t children, n_children; /* of a tuple: shape ids at module.parts */
+	uint32_t leaves, n_leaves;     /* all leaves, flattened: shape ids at module.parts; an array is its own leaf */
+	int64_t elements;              /* of an array, unpadded */
+	int64_t bytes;                 /* of an array as stored: with the padding of its tiles; of a tuple the sum of its leaves */
+	int64_t plain_bytes;           /* the same without padding */
+} hlo_shape;
+
+/* ---------------------------------------------------------------- attributes */
+/* X(id, text, kind): how the value is read. INTS {1,2}; INT 3; FLAG true; COMP %name; COMPS {%a, %b}; SLICES {[0:2:1]}
+ * as start, limit, stride; PAIRS {{0,1},{1,2}}; GROUPS any spelling of replica groups; WINDOW and LABELS of convolutions;
+ * RAW any balanced text. Attributes outside the table are RAW under HLO_ATTR_OTHER. */
+#define HLO_ATTRS(X)                                                                                                  \
+	X(DIMENSIONS, "dimensions", INTS) X(REPLICA_GROUPS, "replica_groups", GROUPS) X(CHANNEL_ID, "channel_id", INT)   \
+	X(GLOBAL_IDS, "use_global_device_ids", FLAG) X(PAIRS, "source_target_pairs", PAIRS) X(TO_APPLY, "to_apply", COMP) \
+	X(CALLS, "calls", COMP) X(CONDITION, "condition", COMP) X(BODY, "body", COMP)                                    \
+	X(TRUE_COMP, "true_computation", COMP) X(FALSE_COMP, "false_computation", COMP) X(SELECT_COMP, "select", COMP)   \
+	X(SCATTER_COMP, "scatter", COMP) X(BRANCHES, "branch_computations", COMPS)                                       \
+	X(CALLED, "called_computations", COMPS) X(INDEX, "index", INT) X(SLICE, "slice", SLICES)                         \
+	X(WINDOW, "window", WINDOW) X(LABELS, "dim_labels", LABELS) X(FEATURE_GROUPS, "feature_group_count", INT)        \
+	X(BATCH_GROUPS, "batch_group_count", INT) X(LHS_CONTRACT, "lhs_contracting_dims", INTS)                          \
+	X(RHS_CONTRACT, "rhs_contracting_dims", INTS) X(LHS_BATCH, "lhs_batch_dims", INTS)                               \
+	X(RHS_BATCH, "rhs_batch_dims", INTS) X(FFT_LENGTH, "fft_length", INTS) X(KIND, "kind", RAW)                      \
+	X(DIRECTION, "direction", RAW) X(TARGET, "custom_call_target", RAW) X(METADATA, "metadata", RAW)                 \
+	X(CONFIG, "backend_config", RAW) X(PRECISION, "operand_precision", RAW)                                          \
+	X(OUTPUT_ALIAS, "output_to_operand_aliasing", RAW)
+typedef enum hlo_attr_id {
+#define X(id, text, kind) HLO_ATTR_##id,
+	HLO_ATTRS(X)
+#undef X
+	HLO_ATTR_OTHER
+} hlo_attr_id;
+typedef struct hlo_attr {
+	uint8_t id;
+	uint32_t at, n;          /* text of the value */
+	uint32_t numbers, count; /* decoded integers at module.numbers; of GROUPS the id of the groups, of COMP and
+	                         * COMPS the place in module.called and how many */
+} hlo_attr;
+
+typedef struct hlo_groups { /* device, replica or partition ids as the collective's mode has it */
+	uint32_t first, n_groups; /* group i is ids[starts[first + i] .. starts[first + i + 1]) */
+	uint32_t largest;         /* members of the largest group; 0: no groups, that is all devices */
+	int32_t max_id;           /* -1: no groups */
+} hlo_groups;
+
+/* ---------------------------------------------------------------- instructions */
+typedef struct hlo_instr {
+	uint32_t name, name_n;         /* in the text, without % */
+	uint32_t op_at, op_n;          /* opcode in the text */
+	uint16_t op;                   /* enum hlo_op; asynchronous sugar reads as async-start, async-update, async-done */
+	hlo_shape_id shape;
+	hlo_comp_id comp;
+	uint32_t operands, n_operands; /* ids at module.operands */
+	uint32_t attrs, n_attrs;
+	uint32_t called, n_called;     /* computation ids at module.called, in the order of the text */
+	uint32_t users, n_users;       /* ids at module.users, ascending, each once */
+	int64_t number;                /* parameter: its number; get-tuple-element: the index */
+	uint32_t literal, literal_n;   /* constant: text of the value */
+} hlo_instr;
+typedef struct hlo_comp {
+	uint32_t name, name_n;
+	hlo_id first; /* its instructions are first .. first + n, in schedule order */
+	uint32_t n, n_params;
+	uint32_t params; /* its parameters by number: ids at module.params */
+	hlo_id root;
+	bool made;  /* made for the sugar of an asynchronous op */
+	bool entry;
+} hlo_comp;
+typedef struct hlo_alias { /* input_output_alias: leaf of the result, leaf of a parameter */
+	uint32_t output_leaf, param, param_leaf;
+	uint32_t at;
+} hlo_alias;
+typedef struct hlo_frame {
+	uint32_t file, file_n, parent; /* file: in the text, without quotes */
+	int64_t line;
+} hlo_frame;
+
+typedef struct hlo_module {
+	strbuf text;
+	char file[256];
+	uint32_t name, name_n;
+	bool scheduled;
+	int64_t n_partitions, n_replicas; /* at least 1 */
+	hlo_comp_id entry;
+	VEC(hlo_comp) comps;
+	VEC(hlo_instr) instrs;
+	VEC(hlo_id) operands;
+	VEC(hlo_id) users;
+	VEC(hlo_id) params;
+	VEC(hlo_comp_id) called;
+	VEC(hlo_attr) attrs;
+	VEC(hlo_shape) shapes;
+	VEC(uint32_t) parts;
+	VEC(int64_t) numbers;
+	VEC(hlo_groups) groups;
+	VEC(uint32_t) starts;
+	VEC(int32_t) ids;
+	VEC(hlo_alias) aliases;
+	VEC(hlo_frame) frames; /* by stack_frame_id; 0 unused */
+} hlo_module;
+
+/* Does the text (plain, decoded) begin as HLO text does? */
+bool hlo_is_text(const char *p, size_t n);
+/* Reads and verifies. The text is copied. Errors: ST_ERR_PARSE, ST_ERR_INVALID (rules between instructions; both are
+ * named), ST_ERR_LIMIT; with the position. Owned by caller. */
+status hlo_read(const char *p, size_t n, const char *file, hlo_module **out, diag *d) MUST_USE;
+void hlo_free(hlo_module *m);
+
+static inline str hlo_text(const hlo_module *m, uint32_t at, uint32_t n) { return (str){m->text.p + at, n}; }
+static inline str hlo_name(const hlo_module *m, hlo_id i) { return hlo_text(m, m->instrs.p[i].name, m->instrs.p[i].name_n); }
+static inline const hlo_shape *hlo_shape_of(const hlo_module *m, hlo_id i) { return &m->shapes.p[m->instrs.p[i].shape]; }
+static inline const hlo_shape *hlo_leaf(const hlo_module *m, const hlo_shape *s, uint32_t leaf) { return &m->shapes.p[m->parts.p[s->leaves + leaf]]; }
+static inline hlo_id hlo_operand(const hlo_module *m, hlo_id i, uint32_t k) { return m->operands.p[m->instrs.p[i].operands + k]; }
+static inline hlo_id hlo_param(const hlo_module *m, hlo_comp_id c, uint32_t k) { return m->params.p[m->comps.p[c].params + k]; }
+static inline const int64_t *hlo_dims(const hlo_module *m, const hlo_shape *s) { return m->numbers.p + s->dims; }
+/* Leaf at which child k of a tuple begins. */
+uint32_t hlo_child_leaf(const hlo_module *m, const hlo_shape *s, uint32_t k);
+/* Equal but for layouts: kinds, element types, dims. */
+bool hlo_shapes_compatible(const hlo_module *m, hlo_shape_id a, hlo_shape_id b);
+/* The computation of a COMP attribute, or ID_NONE. */
+hlo_comp_id hlo_called(const hlo_module *m, hlo_id i, hlo_attr_id id);
+/* NULL when absent. */
+const hlo_attr *hlo_attr_find(const hlo_module *m, hlo_id i, hlo_attr_id id);
+/* Integers of an attribute; *n 0 when absent. */
+const int64_t *hlo_ints(const hlo_module *m, hlo_id i, hlo_attr_id id, uint32_t *n);
+int64_t hlo_int(const hlo_module *m, hlo_id i, hlo_attr_id id, int64_t otherwise);
+/* Text of a RAW attribute without quotes; empty when absent. */
+str hlo_word(const hlo_module *m, hlo_id i, hlo_attr_id id);
+/* The asynchronous start that an async-update or async-done belongs to (a start is its own). */
+hlo_id hlo_async_start(const hlo_module *m, hlo_id i);
+/* The instruction that an asynchronous start runs: root of its computation. */
+hlo_id hlo_async_wrapped(const hlo_module *m, hlo_id start);
+/* Times that a while runs: from the compiler's note, or from a counter compared with a constant; -1 when unknown. */
+int64_t hlo_trip_count(const hlo_module *m, hlo_id i);
+/* Members of every group of a collective as global device ids (replica * partitions + partition), whatever its spelling
+ * and mode: starts[g] .. starts[g + 1]. Of a collective-permute its pairs. Owned by caller: hlo_members_release. */
+typedef struct hlo_members {
+	VEC(uint32_t) starts; /* n groups + 1 entries */
+	VEC(int32_t) ids;
+} hlo_members;
+void hlo_group_members(const hlo_module *m, hlo_id i, hlo_members *out);
+void hlo_members_release(hlo_members *g);
+/* "file:line" from the metadata, or its op_name, or nothing. */
+void hlo_location(const hlo_module *m, hlo_id i, strbuf *out);
+
+#endif

@@ -1,0 +1,205 @@
+/* Replica groups on the links of a device. A program knows no mesh axes, only groups of devices. What its groups have in
+ * common gives the axes back: a group is written as strides and sizes (0,2,4,6 of 8: four devices two apart), the borders
+ * of all of them cut the devices 0 .. n-1 into a mesh, and each group is a list of axes of that mesh, which
+ * mesh_links_assign lays onto the links as it does the mesh of a module. */
+#include "simulator/hlo_state.h"
+
+#include <stdlib.h>
+
+enum { MAX_CUTS = 256 };
+
+static int by_id(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static void add_digit(hlo_group_axes *g, int64_t stride, int64_t size)
+{
+	if (size > 1 && g->n_digits < COUNT_OF(g->digits)) {
+		g->digits[g->n_digits].stride = stride;
+		g->digits[g->n_digits++].size = size;
+	}
+}
+
+/* Sorted ids as strides and sizes. What is not regular becomes the stretch from the smallest gap to the largest id. */
+static void find_digits(hlo_group_axes *g, const int32_t *ids, uint32_t n)
+{
+	uint32_t done = 1; /* members that the digits so far explain */
+	while (done < n) {
+		int64_t stride = ids[done] - (int64_t)ids[0];
+		uint32_t size = 1;
+		for (; (size + 1) * (uint64_t)done <= n; size++) {
+			bool same = true;
+			for (uint32_t k = 0; k < done && same; k++)
+				same = ids[size * done + k] - (int64_t)ids[k] == size * stride;
+			if (!same)
+				break;
+		}
+		if (size == 1 || stride <= 0 || n % (done * size))
+			break;
+		add_digit(g, stride, size);
+		done *= size;
+	}
+	if (done == n)
+		return;
+	int64_t gap = INT64_MAX;
+	for (uint32_t k = 1; k < n; k++)
+		gap = MIN(gap, MAX(ids[k] - (int64_t)ids[k - 1], 1));
+	g->n_digits = 0;
+	add_digit(g, gap, ceil_div(ids[n - 1] - (int64_t)ids[0] + 1, gap));
+}
+
+/* Devices that pairs connect, as one group: the largest. parent: union-find by device. */
+static int32_t find_root(int32_t *parent, int32_t v)
+{
+	while (parent[v] != v)
+		v = parent[v] = parent[parent[v]];
+	return v;
+}
+
+static void largest_chain(hlo_members *pairs, int64_t devices)
+{
+	int32_t *parent = xmalloc((size_t)devices * sizeof *parent), *count = xcalloc((size_t)devices, sizeof *count), best = 0;
+	for (int64_t i = 0; i < devices; i++)
+		parent[i] = (int32_t)i;
+	for (uint32_t k = 0; k + 1 < pairs->ids.n; k += 2)
+		parent[find_root(parent, pairs->ids.p[k])] = find_root(parent, pairs->ids.p[k + 1]);
+	for (int64_t i = 0; i < devices; i++)
+		count[find_root(parent, (int32_t)i)]++;
+	for (int64_t i = 0; i < devices; i++)
+		best = count[i] > count[best] ? (int32_t)i : best;
+	pairs->ids.n = 0;
+	for (int64_t i = 0; i < devices; i++)
+		if (find_root(parent, (int32_t)i) == best)
+			vec_push(&pairs->ids, (int32_t)i);
+	pairs->starts.n = 0;
+	vec_push(&pairs->starts, 0);
+	vec_push(&pairs->starts, pairs->ids.n);
+	free(parent);
+	free(count);
+}
+
+static bool same_key(const hlo_group_axes *a, const hlo_group_axes *b)
+{
+	return a->key_groups == b->key_groups && a->pairs == b->pairs && a->channel == b->channel && a->global == b->global && a->op == b->op;
+}
+
+static hlo_group_axes key_of(const hlo_module *m, hlo_id i)
+{
+	const hlo_attr *groups = hlo_attr_find(m, i, HLO_ATTR_REPLICA_GROUPS), *pairs = hlo_attr_find(m, i, HLO_ATTR_PAIRS);
+	hlo_group_axes g = {.key_groups = ID_NONE, .pairs = pairs != NULL, .channel = hlo_int(m, i, HLO_ATTR_CHANNEL_ID, 0) > 0,
+	                    .global = hlo_int(m, i, HLO_ATTR_GLOBAL_IDS, 0) != 0, .op = m->instrs.p[i].op};
+	if (pairs)
+		g.key_groups = pairs->numbers;
+	else if (groups)
+		g.key_groups = groups->numbers;
+	return g;
+}
+
+static void note_group(hlo_simulation *s, hlo_id i)
+{
+	const hlo_module *m = s->m;
+	hlo_group_axes g = key_of(m, i);
+	for (uint32_t k = 0; k < s->groups.n; k++)
+		if (same_key(&s->groups.p[k], &g))
+			return;
+	hlo_members members;
+	hlo_group_members(m, i, &members);
+	if (g.pairs)
+		largest_chain(&members, m->n_partitions * m->n_replicas);
+	uint32_t best = 0;
+	for (uint32_t k = 1; k + 1 < members.starts.n; k++)
+		if (members.starts.p[k + 1] - members.starts.p[k] > members.starts.p[best + 1] - members.starts.p[best])
+			best = k;
+	if (members.starts.n > 1) {
+		int32_t *ids = members.ids.p + members.starts.p[best];
+		uint32_t n = members.starts.p[best + 1] - members.starts.p[best];
+		if (n > 1) {
+			qsort(ids, n, sizeof *ids, by_id);
+			find_digits(&g, ids, n);
+		}
+	}
+	hlo_members_release(&members);
+	vec_push(&s->groups, g);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Borders that divide each other, from 1 to all devices; one that fits none is left out. */
+static uint32_t find_cuts(const hlo_simulation *s, int64_t devices, int64_t *cuts)
+{
+	int64_t all[MAX_CUTS];
+	uint32_t n = 0, kept = 0;
+	for (uint32_t k = 0; k < s->groups.n; k++)
+		for (uint32_t i = 0; i < s->groups.p[k].n_digits && n + 2 < MAX_CUTS; i++) {
+			all[n++] = s->groups.p[k].digits[i].stride;
+			all[n++] = sat_mul(s->groups.p[k].digits[i].stride, s->groups.p[k].digits[i].size);
+		}
+	qsort(all, n, sizeof *all, by_value);
+	cuts[kept++] = 1;
+	for (uint32_t i = 0; i < n && kept < MAX_MESH_AXES; i++)
+		if (all[i] > cuts[kept - 1] && all[i] < devices && all[i] % cuts[kept - 1] == 0 && devices % all[i] == 0)
+			cuts[kept++] = all[i];
+	cuts[kept] = devices;
+	return devices > 1 ? kept : 0;
+}
+
+/* Axis i of n covers the positions from cut n-1-i to the next one: the last axis is the innermost. */
+static void find_axes(hlo_group_axes *g, const int64_t *cuts, uint32_t n)
+{
+	for (uint32_t d = 0; d < g->n_digits; d++) {
+		int64_t low = g->digits[d].stride, high = sat_mul(low, g->digits[d].size);
+		for (uint32_t c = 0; c < n; c++) {
+			int64_t size = cuts[c + 1] / cuts[c], from = MAX(low, cuts[c]), to = MIN(high, cuts[c + 1]);
+			if (to <= from || g->axes.n == MAX_TENSOR_AXES)
+				continue;
+			/* a part that does not divide the axis counts as all of it */
+			bool divides = from % cuts[c] == 0 && to % from == 0 && cuts[c + 1] % to == 0;
+			g->axes.a[g->axes.n++] = divides ? axis_make(n - 1 - c, cuts[c + 1] / to, to / from) : axis_make(n - 1 - c, 1, size);
+		}
+	}
+}
+
+status hlo_links_assign(hlo_simulation *s, diag *d)
+{
+	const hlo_module *m = s->m;
+	int64_t devices = m->n_partitions * m->n_replicas, cuts[MAX_MESH_AXES + 1], sizes[MAX_MESH_AXES];
+	str_id names[MAX_MESH_AXES];
+	enum { MAX_GROUPS = 4096 }; /* spellings of one program; further ones are taken as groups of all devices */
+	for (hlo_id i = 0; i < m->instrs.n && s->groups.n < MAX_GROUPS; i++) {
+		uint32_t flags = hlo_op_flags((hlo_op)m->instrs.p[i].op);
+		if (flags & HLOF_COLLECTIVE && !(flags & HLOF_DONE))
+			note_group(s, i);
+	}
+	uint32_t n = find_cuts(s, devices, cuts);
+	s->table = sharding_table_new();
+	if (!n)
+		return ST_OK;
+	for (uint32_t a = 0; a < n; a++) {
+		char name[32];
+		int len = snprintf(name, sizeof name, "devices_%u", a);
+		names[a] = strtab_add(&s->table->names, (str){name, (size_t)len});
+		sizes[a] = cuts[n - a] / cuts[n - 1 - a];
+	}
+	for (uint32_t k = 0; k < s->groups.n; k++)
+		find_axes(&s->groups.p[k], cuts, n);
+	s->mesh = mesh_intern(s->table, &(struct mesh){.n_axes = n, .axis_names = names, .axis_sizes = sizes, .n_devices = devices});
+	return mesh_links_assign(&s->dev, s->table, s->mesh, NULL, &s->links, d);
+}
+
+int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link)
+{
+	hlo_group_axes key = key_of(s->m, c->instr);
+	for (uint32_t k = 0; k < s->groups.n; k++)
+		if (same_key(&s->groups.p[k], &key))
+			return collective_time_ns(&s->dev, &s->links, (collective_kind)c->kind, axes_of(&s->groups.p[k].axes), bytes, link);
+	axes_buf all = {0};
+	for (uint32_t a = 0; a < s->links.n_axes; a++)
+		all.a[all.n++] = mesh_full_axis(s->table, s->mesh, a);
+	return collective_time_ns(&s->dev, &s->links, (collective_kind)c->kind, axes_of(&all), bytes, link);
+}

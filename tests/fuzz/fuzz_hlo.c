@@ -1,0 +1,65 @@
+/* Any bytes as HLO text: accepted or reported, and what is accepted can be simulated. Built with libFuzzer by
+ * `make fuzz`; with -DREPLAY it is a plain program that replays files (the corpus, in `make check`). */
+#include "simulator/hlo.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void simulate_on(const hlo_module *m, const char *name)
+{
+	device dev;
+	diag d = {0};
+	cost c;
+	hlo_simulation *s;
+	if (device_find(name, &dev, &d) != ST_OK)
+		abort();
+	if (hlo_simulate(m, &dev, &c, &s, &d) != ST_OK) {
+		if (!d.msg[0])
+			abort(); /* an error without a word */
+		return;
+	}
+	if (c.runtime_ns < 0 || c.temporary_bytes < 0 || c.exposed_communication_ns > c.runtime_ns)
+		abort();
+	strbuf trace = {0};
+	hlo_trace(s, &trace);
+	strbuf_release(&trace);
+	hlo_simulation_free(s);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	hlo_module *m;
+	diag d = {0};
+	if (size > 1 << 17)
+		return 0;
+	(void)hlo_is_text((const char *)data, size);
+	if (hlo_read((const char *)data, size, "fuzz", &m, &d) != ST_OK) {
+		if (!d.msg[0])
+			abort();
+		return 0;
+	}
+	for (hlo_id i = 0; i < m->instrs.n; i++)
+		if (m->instrs.p[i].op == HLO_WHILE)
+			(void)hlo_trip_count(m, i);
+	simulate_on(m, "tpu-v5e");
+	simulate_on(m, "h100");
+	hlo_free(m);
+	return 0;
+}
+
+#ifdef REPLAY
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		strbuf b = {0};
+		diag d = {0};
+		if (file_read(argv[i], 1 << 20, &b, &d) != ST_OK) {
+			diag_print(&d, stderr);
+			return 1;
+		}
+		LLVMFuzzerTestOneInput((const uint8_t *)b.p, b.n);
+		strbuf_release(&b);
+	}
+	printf("fuzz corpus of HLO text: %d passed, 0 failed\n", argc - 1);
+	return argc > 1 ? 0 : 1;
+}
+#endif
