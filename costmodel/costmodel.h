@@ -2,6 +2,7 @@
  *
  *   profiles.c     the built-in profiles (costmodel/devices/NAME.json, embedded)       device.c    reads a profile
  *   opcost.c       flops and bytes of one op from shard sizes (no machine numbers)     contract.c  the same of contractions
+ *   calibrate*.c   fits a profile to measurements
  *   roofline.c     time of that work      links.c  mesh axes -> links      collective.c  time of a collective over mesh axes
  * Integer nanoseconds and bytes; no libm in anything that orders results. */
 #ifndef SW_COSTMODEL_H
@@ -125,6 +126,36 @@ status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m, 
  * all_reduce, all_to_all, collective_permute: operand). ns; 0 for all_slice and for groups of one. *link: the class that
  * limits it (queue in the timeline). */
 int64_t collective_time_ns(const device *dev, const mesh_links *links, collective_kind k, axes a, int64_t bytes, uint8_t *link);
+
+/* ---------------------------------------------------------------- calibration */
+typedef struct measurement { /* one measured collective over one link class */
+	uint8_t kind;
+	uint32_t link;
+	int64_t group, bytes, time_ns; /* bytes as collective_time_ns takes them */
+} measurement;
+typedef VEC(measurement) measurements; /* released with vec_release */
+typedef struct table_defaults { /* for columns that a table does not have; group 0: it must have one */
+	uint8_t kind;
+	uint32_t link;
+	int64_t group;
+} table_defaults;
+/* Appends the rows of a table (formats: docs/device-profiles.md). Errors have positions. */
+status measurements_read(const char *text, size_t n, const device *dev, const table_defaults *defaults, measurements *out, diag *d) MUST_USE;
+enum { MAX_SAMPLES = 64, LARGE_BYTES = 16 << 20 };
+typedef struct calibration_row { /* one link and group size; errors are means of |model / measured - 1| */
+	uint32_t link, rows, large_rows;
+	int64_t group;
+	double before, after, large, worst; /* large: of rows from LARGE_BYTES on */
+} calibration_row;
+typedef struct calibration {
+	uint32_t n;
+	calibration_row rows[MAX_SAMPLES];
+} calibration;
+/* Launch, latency, bandwidth and efficiency of the links that the rows are about, fitted by relative error; outliers
+ * weigh less. Sorts the rows. Deterministic. */
+status calibrate(const device *base, measurements *rows, device *out, calibration *result, diag *d) MUST_USE;
+/* The base profile's JSON with the fitted links and another name. */
+status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
 #define COST_MODEL_VERSION "1"
 

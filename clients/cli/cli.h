@@ -18,6 +18,7 @@ int cmd_simulate(int argc, char **argv);
 int cmd_layout(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
+int cmd_calibrate(int argc, char **argv);
 int cmd_fingerprint(int argc, char **argv);
 int cmd_submit(int argc, char **argv);
 int cmd_wait(int argc, char **argv);

@@ -24,6 +24,7 @@ static const verb verbs[] = {
 	{"layout", cmd_layout, "which slice of a tensor each device holds"},
 	{"convert", cmd_convert, "one sharding notation into another"},
 	{"devices", cmd_devices, "device profiles"},
+	{"calibrate", cmd_calibrate, "a device profile fitted to measurements"},
 	{"fingerprint", cmd_fingerprint, "identity of a module"},
 	{"submit", cmd_submit, "search through a daemon"},
 	{"wait", cmd_wait, "wait for a daemon's search"},
