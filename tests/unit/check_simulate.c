@@ -1,4 +1,5 @@
 /* The whole of a simulate call: cost JSON, trace, memo tables, speed and allocation; and the path from annotated text. */
+#include <time.h>
 #include <cjson/cJSON.h>
 #include <malloc.h>
 
