@@ -170,7 +170,11 @@ EXECUTED = [("mlp_tiny", label) for label in ("data", "both_axes", "zero2", "zer
     ("transformer_2_tiny", label) for label in ("data_megatron", "zero3_donated", "sequence", "width", "vocabulary", "sub_axes")] + [
     (name, "zero3_donated") for name in cases.TINY] + [
     pytest.param(name, "data", marks=pytest.mark.slow) for name in cases.TINY] + [
-    pytest.param(name, "data_megatron", marks=pytest.mark.slow) for name in cases.TINY if name not in ("encoder_decoder_tiny", "dit_tiny")]
+    pytest.param(name, "data_megatron", marks=pytest.mark.slow) for name in cases.TINY if name not in ("encoder_decoder_tiny", "dit_tiny")] + [
+    ("graph_net_tiny", "edges"), ("ssm_tiny", "states"), ("mixed_precision_tiny", "megatron")] + [
+    pytest.param(name, label, marks=pytest.mark.slow) for name, label in (
+        ("graph_net_tiny", "nodes"), ("graph_net_tiny", "zero2"), ("mixed_precision_tiny", "vocabulary"), ("resnet_tiny", "channels"),
+        ("flax_step_tiny", "megatron"), ("flax_step_tiny", "zero3_donated"), ("optax_step_tiny", "data_megatron"))]
 
 
 @pytest.mark.parametrize("name,label", EXECUTED)
