@@ -21,7 +21,7 @@ RECORDS = os.environ.get("BENCH_METHODS_RECORDS", os.path.join(ROOT, "build", "b
 PAGE = os.path.join(ROOT, "docs", "search-experiments.md")
 PICTURE = os.path.join(ROOT, "docs", "pictures", "anytime.svg")
 MESHES = {"2x2": "data=2,model=2", "4x4": "data=4,model=4", "16x16": "data=16,model=16", "2x2x4": "replica=2,data=2,model=4"}
-CASES = ["mlp/4x4/tpu-v5e", "transformer_4/4x4/tpu-v5e", "transformer_4/2x2x4/h100", "transformer_scan/16x16/tpu-v5p", "moe/4x4/h100", "convnet/2x2x4/tpu-v5p"]
+CASES = ["mlp/4x4/tpu-v5e", "transformer_4/4x4/a100", "transformer_scan/16x16/tpu-v5p", "moe/4x4/h100", "convnet/2x2x4/tpu-v5p", "decode/2x2x4/tpu-v5p"]
 SMALL = ["mlp_tiny/2x2/tpu-v5e", "mlp_tiny/4x4/tpu-v5e", "mlp_tiny/2x2x4/h100"]   # where all states can be seen
 METHODS = ["search", "mcts", "annealing", "greedy", "random"]
 PARTS = {"search": "nothing", "search-groups": "groups", "search-priors": "priors", "search-merging": "merging of equal states", "search-worklist": "worklist pruning",
