@@ -1,6 +1,8 @@
 """The expert strategies of tests/bench/experts are what their names say."""
+import glob
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -9,7 +11,8 @@ import pytest
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
-from experts import Program, experts_of  # noqa: E402
+from experts import Program, experts_of, models  # noqa: E402
+from experts.program import CORPUS  # noqa: E402
 
 MESH = {"data": 4, "model": 2}
 FLAG = "data=4,model=2"
@@ -67,3 +70,19 @@ def test_all_evaluate(program, cost_of):
     named = experts_of(program, MESH)
     assert len({name for name, _ in named}) == len(named)
     assert all(cost_of(name)["runtime_ns"] > 0 for name, _ in named)
+
+
+def programs():
+    return sorted(os.path.basename(p)[:-len(".mlir.zst")] for p in glob.glob(os.path.join(CORPUS, "*.mlir.zst")))
+
+
+@pytest.mark.parametrize("name", programs())
+def test_patterns_name_arguments(name):
+    """What an expert knows of a model names arguments of it, and the dimension is one of theirs."""
+    known = Program(name, TOOL)
+    rules = list(models.of(models.TENSOR, name).values()) + list(models.of(models.EMBEDDING, name).values()) + list(models.of(models.SPATIAL, name).values())
+    for pattern, dimension in [item for table in rules for item in table.items()]:
+        found = known.named(pattern)
+        assert found, pattern
+        assert any(-len(a.shape) <= dimension < len(a.shape) for a in found), pattern
+    assert known.of_role("data") and not [a for a in known.arguments if re.match("(params|frozen)", a.name) and a.role == "data"]
