@@ -1,5 +1,6 @@
 /* Ways to search with the same evaluator, actions and budget, as JSON lines: one per method and seed, with the curve of best-so-far
- * costs. Every method's best plan is replayed at the end; that cost is what counts. Driven by methods.py.
+ * costs. Every improvement is replayed, and replayed costs are what counts; replays are not part of the budget, as in the search.
+ * Driven by methods.py.
  *
  *	bench_search_methods MODULE MESH DEVICE METHOD EVALUATIONS FIRST_SEED SEEDS
  *
@@ -28,8 +29,10 @@ typedef struct contest {
 	uint64_t budget, used, full;
 	index_map seen;
 	VEC(cost) costs; /* of the states in seen */
-	plan now, best;
-	score best_score;
+	plan now;
+	score best_score; /* by the evaluator */
+	cost best;        /* replayed */
+	bool any;
 	VEC(point) curve;
 	bool complete; /* every state was seen */
 } contest;
@@ -42,9 +45,21 @@ static void must(status s, const diag *d)
 	}
 }
 
-static void note(contest *k, const cost *c)
+/* Replays the evaluator's state, which pl led to, and keeps it when it is the best. */
+static void improve(contest *k, const plan *pl)
 {
-	vec_push(&k->curve, (point){k->used, *c});
+	diag d = {0};
+	strategy s;
+	cost c;
+	bool allowed;
+	evaluator_strategy(k->ev, pl, &s);
+	must(replay_strategy(&k->pb, k->m, &s, &c, &allowed, &d), &d);
+	strategy_release(&s);
+	if (!k->any || score_less(score_final(&k->pb, &c), score_final(&k->pb, &k->best))) {
+		k->any = true;
+		k->best = c;
+		vec_push(&k->curve, (point){k->used, c});
+	}
 }
 
 /* Costs the evaluator's state; true when it is a new one. A state met before counts as an evaluation too. */
@@ -62,10 +77,9 @@ static bool judge(contest *k, cost *c)
 	index_add(&k->seen, hash, k->costs.n);
 	vec_push(&k->costs, *c);
 	score s = score_final(&k->pb, c);
-	if (k->curve.n == 0 || score_less(s, k->best_score)) {
+	if (!k->any || score_less(s, k->best_score)) {
 		k->best_score = s;
-		k->best = k->now;
-		note(k, c);
+		improve(k, &k->now);
 	}
 	return true;
 }
@@ -236,10 +250,11 @@ static void run_mcts(contest *k, uint64_t seed)
 		uint64_t done = tree_grow(t, step, NULL, NULL);
 		k->used += done;
 		more = done > 0;
-		if (tree_results(t, &list) && (k->curve.n == 0 || score_less(list[0].s, k->best_score))) {
+		if (tree_results(t, &list) && (!k->any || score_less(list[0].s, k->best_score))) {
 			k->best_score = list[0].s;
-			k->best = list[0].pl;
-			note(k, &list[0].c);
+			k->now = list[0].pl;
+			evaluator_run(k->ev, &k->now, NULL);
+			improve(k, &k->now);
 		}
 	}
 	k->full = tree_statistics(t).full;
@@ -253,8 +268,7 @@ static void on_event(void *user, const search_event *e)
 {
 	contest *k = user;
 	if (e->incumbent) {
-		k->used = e->evaluation;
-		note(k, &e->cost);
+		vec_push(&k->curve, (point){e->evaluation, e->cost});
 	}
 }
 
@@ -339,14 +353,7 @@ static void run_method(contest *k, const char *method, uint64_t seed)
 		exit(64);
 	}
 	int64_t ns = clock_ns() - start;
-	cost replayed;
-	strategy s;
-	bool allowed;
-	evaluator_run(k->ev, &k->best, NULL);
-	evaluator_strategy(k->ev, &k->best, &s);
-	must(replay_strategy(&k->pb, k->m, &s, &replayed, &allowed, &d), &d);
-	strategy_release(&s);
-	print_head(method, seed, &replayed, replayed.peak_bytes <= k->pb.memory_limit, k->used, k->full, ns);
+	print_head(method, seed, &k->best, k->best.peak_bytes <= k->pb.memory_limit, k->used, k->full, ns);
 	if (!strcmp(method, "exhaustive"))
 		printf(",\"complete\":%s", k->complete ? "true" : "false");
 	print_curve(k);

@@ -65,7 +65,9 @@ def settled(r):
 
 def table(records, names, cases, budget):
     """One row per method: per case the geometric mean over seeds of the time over the best that any run found, and the spread."""
-    lines = ["| | " + " | ".join(cases) + " | all | worst spread | does not fit | settled after | s |", "|---|" + "--:|" * (len(cases) + 5)]
+    lines = ["| | " + " | ".join(cases) + " | all | worst spread | does not fit | settled after | s | runs |", "|---|" + "--:|" * (len(cases) + 6)]
+    done = {(c, m) for (c, m, b, _) in records if b == budget}
+    shared = [c for c in cases if all((c, m) in done for m in names)]   # what "all" is taken over
     for method, label in names.items():
         ratios, spreads, misses, settle, seconds, cells = [], [], 0, [], [], []
         for case in cases:
@@ -75,13 +77,13 @@ def table(records, names, cases, budget):
             own = [r["runtime_ns"] / best for r in runs if r["fits"]]
             misses += sum(not r["fits"] for r in runs)
             cells.append("%.3f" % geometric(own) if own else "-")
-            ratios += own
+            ratios += own if case in shared else []
             spreads += [max(own) / min(own)] if own else []
             settle += [settled(r) for r in runs]
             seconds += [r["seconds"] for r in runs]
         if ratios:
-            lines.append("| %s | %s | %.3f | %.3f | %d | %d | %.1f |" % (label, " | ".join(cells), geometric(ratios), max(spreads), misses,
-                                                                    statistics.median(settle), statistics.median(seconds)))
+            lines.append("| %s | %s | %.3f | %.3f | %d | %d | %.1f | %d |" % (label, " | ".join(cells), geometric(ratios), max(spreads), misses,
+                                                                         statistics.median(settle), statistics.median(seconds), len(seconds)))
     return lines
 
 
