@@ -42,7 +42,7 @@ help:
 ## make check           install what the tests need and run all of them
 ## make check-unit      unit tests only (one program per source file)
 ## make asan tsan       the sanitizer builds and their runs
-## make fuzz            libFuzzer on the readers and the JSON gate (FUZZ_SECONDS=60)
+## make fuzz            libFuzzer on the readers, the JSON gate and the passes (FUZZ_SECONDS=60)
 ## make parity N=1000   random programs against jaxlib's Shardy passes
 ## make bench           the table of speeds
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
@@ -117,15 +117,17 @@ ASAN_MAKE := $(MAKE) --no-print-directory -j$(JOBS) BUILD=$(BUILD)/asan OPT="-O1
 FUZZ_CORPUS := $(wildcard tests/fuzz/corpus/*)
 JSON_CORPUS := $(wildcard tests/fuzz/corpus-json/*)
 HLO_CORPUS := $(wildcard tests/fuzz/corpus-hlo/*)
+PASSES_CORPUS := $(wildcard tests/fuzz/corpus-passes/*)
 $(BUILD)/fuzz/%: tests/fuzz/fuzz_%.c $(BUILD)/libshardwright.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  FUZZ  $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -DREPLAY -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
 check-fuzz:
-	@$(ASAN_MAKE) $(BUILD)/asan/fuzz/module $(BUILD)/asan/fuzz/json $(BUILD)/asan/fuzz/hlo
+	@$(ASAN_MAKE) $(BUILD)/asan/fuzz/module $(BUILD)/asan/fuzz/json $(BUILD)/asan/fuzz/hlo $(BUILD)/asan/fuzz/passes
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/module $(FUZZ_CORPUS)
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/json $(JSON_CORPUS)
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/hlo $(HLO_CORPUS)
+	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/passes $(PASSES_CORPUS)
 
 asan:
 	@$(ASAN_MAKE) check-unit $(BUILD)/asan/shardwright
@@ -151,8 +153,8 @@ check-valgrind: $(BUILD)/shardwright
 FUZZ_SECONDS ?= 60
 # An empty list is a null pointer with offset 0, which C23's successor defines: not what we are after.
 fuzz:
-	@mkdir -p $(BUILD)/fuzz-run/module $(BUILD)/fuzz-run/json $(BUILD)/fuzz-run/hlo
-	@for target in module json hlo; do \
+	@mkdir -p $(BUILD)/fuzz-run/module $(BUILD)/fuzz-run/json $(BUILD)/fuzz-run/hlo $(BUILD)/fuzz-run/passes
+	@for target in module json hlo passes; do \
 		clang $(ALL_CFLAGS) -fno-openmp -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined -o $(BUILD)/fuzz-run/fuzz_$$target tests/fuzz/fuzz_$$target.c $(LIB_SRC) \
 			$(filter-out -fopenmp,$(LIBS)) && \
 		$(BUILD)/fuzz-run/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 $(BUILD)/fuzz-run/$$target \

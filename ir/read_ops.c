@@ -314,7 +314,9 @@ status read_region_ops(reader *r, region_id region, bool header)
 		const char *at = l->p;
 		TRY(read_op(r, region));
 		op_kind kind = (op_kind)op_at(r->m, r->m->regions.p[region].last)->kind;
-		if (op_infos[kind].flags & OPF_TERMINATOR && (wanted == OP_COUNT || lex_peek(l) != '}'))
+		if (op_infos[kind].flags & OPF_TERMINATOR && lex_peek(l) != '}' && l->p >= l->end)
+			return lex_expected(l, "'}'");
+		if (op_infos[kind].flags & OPF_TERMINATOR && (wanted == OP_COUNT || *l->p != '}'))
 			return lex_error(l, at, ST_ERR_PARSE, "%s is not the last operation of a region", op_infos[kind].text);
 	}
 	return check_last(r, region, wanted);

@@ -51,6 +51,18 @@ static status read_dim(lexer *l, int64_t *out, bool *found)
 	return ST_OK;
 }
 
+/* i7, si32, ui3: a width that the table does not have; f80, f128. */
+static bool is_other_number(str word)
+{
+	size_t at = word.p[0] == 'i' ? 1 : str_starts(word, "si") || str_starts(word, "ui") ? 2 : word.n;
+	if (at >= word.n)
+		return str_is(word, "f80") || str_is(word, "f128");
+	for (; at < word.n; at++)
+		if (!lex_is(word.p[at], LEX_DIGIT))
+			return false;
+	return true;
+}
+
 /* Element type; text_only tells of one that is legal but unknown to the table. */
 static status read_element(reader *r, elem *out, bool *text_only)
 {
@@ -84,7 +96,7 @@ static status read_element(reader *r, elem *out, bool *text_only)
 		return ST_OK;
 	}
 	*out = elem_find(word);
-	*text_only = *out == ELEM_NONE && (word.p[0] == 'i' || word.p[0] == 's' || word.p[0] == 'u' || word.p[0] == 'f');
+	*text_only = *out == ELEM_NONE && is_other_number(word);
 	if (*out == ELEM_NONE && !*text_only)
 		return lex_error(l, at, ST_ERR_PARSE, "unknown element type '" STR_FMT "'", STR_ARG(word));
 	return ST_OK;
@@ -237,13 +249,7 @@ bool at_type(reader *r)
 			return true;
 	if (elem_find(word) != ELEM_NONE)
 		return true;
-	size_t digits = word.p[0] == 'i' || word.p[0] == 'f' ? 1 : str_starts(word, "si") || str_starts(word, "ui") ? 2 : word.n;
-	if (digits >= word.n)
-		return false;
-	for (; digits < word.n; digits++)
-		if (!lex_is(word.p[digits], LEX_DIGIT))
-			return word.p[0] == 'f' && lex_is(word.p[1], LEX_DIGIT);
-	return true;
+	return is_other_number(word);
 }
 
 status read_type(reader *r, type_id *out)

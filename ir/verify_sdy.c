@@ -152,15 +152,21 @@ static status check_local(const checker *c, const char *what, uint32_t i, attr_i
 		return ST_OK;
 	const sharding *s = sharding_get(c->m->shardings, id);
 	bool same = local->kind == TYPE_TENSOR && local->rank == global->rank && local->elem == global->elem;
+	char wanted[MAX_RANK * 21 + 1] = "";
+	size_t n = 0;
 	for (uint32_t d = 0; d < global->rank && s->rank == global->rank; d++) {
 		int64_t parts, size = global->dims[d];
 		TRY(check_manual_dim(c, what, manual, s, d, size, &parts));
 		same = same && local->dims[d] == (size == DIM_DYNAMIC ? size : size / parts);
+		if (size == DIM_DYNAMIC)
+			n += (size_t)snprintf(wanted + n, sizeof wanted - n, "?x");
+		else
+			n += (size_t)snprintf(wanted + n, sizeof wanted - n, "%lldx", (long long)(size / parts));
 	}
 	if (same)
 		return ST_OK;
-	return fault(c, "%s %u is " STR_FMT " inside and " STR_FMT " outside, which its sharding does not explain", what, i, STR_ARG(local->text),
-	             STR_ARG(global->text));
+	return fault(c, "%s %u is " STR_FMT " inside, expected tensor<%s%s> of " STR_FMT " by its sharding", what, i, STR_ARG(local->text), wanted,
+	             elem_text((elem)global->elem), STR_ARG(global->text));
 }
 
 /* The mesh of all shardings but those of empty meshes; ID_NONE when they differ. Kept in *mesh over several lists. */

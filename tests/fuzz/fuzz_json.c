@@ -40,6 +40,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	diag_clear(&d);
 	(void)!sharding_parse(m->shardings, (str){b.p, b.n}, e, &d);
 	diag_clear(&d);
+	mesh_id mesh;
+	(void)!mesh_parse(m->shardings, (str){b.p, b.n}, STR("m"), &mesh, &d);
+	diag_clear(&d);
+	(void)!mesh_parse_flag(m->shardings, b.p ? b.p : "", &mesh, &d);
+	diag_clear(&d);
 	for (int n = 0; n < NOTATION_COUNT; n++) {
 		(void)!notation_parse(m->shardings, (notation)n, spec.mesh, 2, (str){b.p, b.n}, e, &d);
 		diag_clear(&d);

@@ -1,6 +1,7 @@
 /* Any bytes as a module: accepted or reported, and what is accepted survives every stage. Built with libFuzzer by
  * `make fuzz`; with -DREPLAY it is a plain program that replays files (the corpus, in `make check`). */
 #include "search/search.h"
+#include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,6 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	module_free(again);
 	strbuf_release(&text);
+	diag_clear(&d);
 	if (module_verify_types(m, &d) == ST_OK && module_main(m))
 		plan_it(m);
 	module_free(m);

@@ -200,9 +200,9 @@ START_TEST(manual_computations)
 	snprintf(text, sizeof text, form, "", "4x4", "4x4");
 	expect_text(text, 2, "in_shardings has 0 shardings, expected 1");
 	snprintf(text, sizeof text, form, "<@mesh, [{\"a\"}, {}]>", "4", "4");
-	expect_text(text, 2, "inside and tensor<8x4xf32> outside");
+	expect_text(text, 2, "inside, expected tensor<4x4xf32> of tensor<8x4xf32>");
 	snprintf(text, sizeof text, form, "<@mesh, [{\"a\"}, {}]>", "8x4", "8x4");
-	expect_text(text, 2, "operand 0 is tensor<8x4xf32> inside");
+	expect_text(text, 2, "operand 0 is tensor<8x4xf32> inside, expected tensor<4x4xf32>");
 	snprintf(text, sizeof text, form, "<mesh<[\"a\"=2, \"b\"=2]>, [{\"a\"}, {}]>", "4x4", "4x4");
 	expect_text(text, 2, "same mesh");
 }
