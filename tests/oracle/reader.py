@@ -43,11 +43,16 @@ def context():
     return made
 
 
+_shared = []  # the context of this child: making one takes longer than most texts
+
+
 def parse(text):
     """(module or None, message). Resources keep their names in a context of their own only."""
     from jaxlib.mlir import ir
+    if "_resource" not in text and not _shared:
+        _shared.append(context())
     try:
-        return ir.Module.parse(text, context()), ""
+        return ir.Module.parse(text, context() if "_resource" in text else _shared[0]), ""
     except ir.MLIRError as error:
         return None, " ".join(str(error).split("\n")[1:2])
 
@@ -107,23 +112,22 @@ def check(text, all_forms=True):
     return forked(_check, text, all_forms)
 
 
-def _check_all(texts):
-    return [_check(text, True) for text in texts]
-
-
-def check_all(texts):
-    """check() of many texts that jaxlib survives, in one child."""
-    return forked(_check_all, texts, seconds=900)
-
-
-def accepted_by_both(text):
-    """(jaxlib takes it, we take it, jaxlib's words, ours); jaxlib's side is None where it dies."""
-    accepted, said = through_tool(text)
+def each(function, texts):
+    """[function(text)] from as few children as jaxlib allows: None for a text that it dies on."""
+    if not texts:
+        return []
     try:
-        jaxlib_takes, message = forked(lambda: (lambda m: (m[0] is not None, m[1]))(parse(text)))
+        return forked(lambda: [function(text) for text in texts], seconds=900)
     except Crash:
-        jaxlib_takes, message = None, "dies"
-    return jaxlib_takes, accepted, message, said
+        if len(texts) == 1:
+            return [None]
+        half = len(texts) // 2
+        return each(function, texts[:half]) + each(function, texts[half:])
+
+
+def acceptance(text):
+    """(does jaxlib take it, what check() says, our message or print)."""
+    return parse(text)[0] is not None, _check(text, False), through_tool(text)[1]
 
 
 # ---------------------------------------------------------------- mutations
@@ -151,20 +155,16 @@ def mutated(text, pick):
     return "".join(tokens)
 
 
-def _mutate(texts):
-    out = []
-    for text in texts:
-        module, message = parse(text)
-        accepted, said = through_tool(text)
-        if module and not accepted:
-            out.append((text, "we refuse: " + said.strip().split("\n")[0]))
-        elif module:
-            found = printed_alike(text, False)
-            if found:
-                out.append((text, found))
-        elif accepted and "sdy" in message + text and re.search(r"'sdy\.|sharding|axis|mesh", message):
-            out.append((text, "jaxlib refuses: " + message))
-    return out, len(texts)
+def _mutation(text):
+    """'' when all is well; None is kept for texts that jaxlib dies on."""
+    module, message = parse(text)
+    accepted, said = through_tool(text)
+    if module and not accepted:
+        return "we refuse: " + said.strip().split("\n")[0]
+    if module:
+        return printed_alike(text, False) or ""
+    objects = re.search(r"'sdy\.|sharding|axis|mesh", message)
+    return "jaxlib refuses: " + message if accepted and objects and "sdy" in message + text else ""
 
 
 def mutations(sources, count, seed):
@@ -172,15 +172,7 @@ def mutations(sources, count, seed):
     which jaxlib objects to a sharding that we take."""
     pick = random.Random(seed)
     texts = [mutated(pick.choice(sources), pick) for _ in range(count)]
-    found, todo = [], [texts[i:i + 100] for i in range(0, count, 100)]
-    while todo:
-        batch = todo.pop()
-        try:
-            found += forked(_mutate, batch, seconds=600)[0]
-        except Crash:
-            if len(batch) > 1:  # jaxlib dies on one of them
-                todo += [batch[:len(batch) // 2], batch[len(batch) // 2:]]
-    return found
+    return [(text, difference) for text, difference in zip(texts, each(_mutation, texts)) if difference]
 
 
 def main(argv):
