@@ -24,19 +24,25 @@ static void fill_kinds(reader *r)
 	}
 }
 
+/* The func dialect is the default inside functions, builtin the one that needs no name. */
+static op_kind find_short(str name)
+{
+	static const struct {
+		const char *word;
+		op_kind kind;
+	} words[] = {{"return", OP_FUNC_RETURN}, {"call", OP_CALL}, {"call_indirect", OP_CALL_INDIRECT}, {"constant", OP_FUNC_CONSTANT},
+	             {"module", OP_BUILTIN_MODULE}};
+	for (size_t i = 0; i < COUNT_OF(words); i++)
+		if (str_is(name, words[i].word))
+			return words[i].kind;
+	return OP_UNKNOWN;
+}
+
 op_kind find_kind(const reader *r, str name)
 {
-	/* the func dialect is the default inside functions */
-	if (str_is(name, "return"))
-		return OP_FUNC_RETURN;
-	if (str_is(name, "call"))
-		return OP_CALL;
-	if (str_is(name, "call_indirect"))
-		return OP_CALL_INDIRECT;
-	if (str_is(name, "constant"))
-		return OP_FUNC_CONSTANT;
-	if (str_is(name, "module"))
-		return OP_BUILTIN_MODULE;
+	op_kind kind = name.p[0] == 's' ? OP_UNKNOWN : find_short(name); /* stablehlo and sdy: nearly all */
+	if (kind != OP_UNKNOWN)
+		return kind;
 	for (uint32_t i = kind_slot(name); r->kinds[i]; i = (i + 1) & (COUNT_OF(r->kinds) - 1))
 		if (str_equal(strtab_get(&r->m->strs, r->kinds[i]), name)) /* ids of op names are their kinds */
 			return (op_kind)r->kinds[i];

@@ -498,7 +498,7 @@ static status read_op_text(reader *r, draft *d)
 		if (!lex_is(name.p[i], LEX_SUFFIX))
 			return lex_error(l, at, ST_ERR_PARSE, "expected the name of an operation in quotes");
 	d->kind = find_kind(r, name);
-	if (!generic && str_starts(name, "cf."))
+	if (!generic && d->kind == OP_UNKNOWN && str_starts(name, "cf."))
 		return lex_error(l, at, ST_ERR_UNSUPPORTED, "'" STR_FMT "': control flow between blocks is not supported", STR_ARG(name));
 	if (!generic && d->kind == OP_UNKNOWN)
 		return lex_error(l, at, ST_ERR_PARSE, "unknown operation '" STR_FMT "'; others than the known ones are read in generic form only",

@@ -10,6 +10,7 @@ typedef struct checker {
 	const module *m;
 	op_id o;
 	diag *d;
+	bool has_rules; /* some attribute has the name of a sharding rule */
 	bool in_manual; /* a manual computation came before: what stands in one may not use its axes */
 } checker;
 

@@ -422,9 +422,10 @@ static status check_op(const checker *c)
 		TRY(check_ranked(c));
 	if (!op->n_results)
 		TRY(check_no_result_sharding(c));
-	for (uint32_t i = 0; i < op->n_results; i++)
+	for (uint32_t i = 0; i < op->n_results && c->in_manual; i++)
 		TRY(check_free_axes(c, value_at(c->m, op->results + i)->sharding));
-	TRY(check_rule(c));
+	if (c->has_rules)
+		TRY(check_rule(c));
 	return rows[op->kind].check ? rows[op->kind].check(c) : ST_OK;
 }
 
@@ -481,7 +482,7 @@ status module_verify_types(const module *m, diag *d)
 
 status module_verify_ops(const module *m, diag *d)
 {
-	checker c = {.m = m, .d = d};
+	checker c = {.m = m, .d = d, .has_rules = strtab_find(&m->strs, STR("sdy.sharding_rule")) != UINT32_MAX};
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
 		c.o = o;
 		TRY(check_op(&c));

@@ -75,6 +75,37 @@ def test_truncated_anywhere(tmp_path):
         assert code == 1 and "error:" in err, (at, code, err)
 
 
+CHAIN = "".join("#loc%d = loc(fused[#loc%d, #loc%d])\n" % (i, i - 1, i - 1) for i in range(1, 60))
+AXES = ", ".join('"a%d"=1' % i for i in range(32))
+PLENTY = {
+    "a splat of 2^50 elements": ("func.func @f() {\n  %0 = stablehlo.constant dense<0.0> : tensor<1125899906842624xf32>\n  return\n}", None),
+    "100,000 arguments": ("func.func @f(" + ", ".join("%%a%d: tensor<f32>" % i for i in range(100000)) + ") {\n  return\n}", None),
+    "100,000 operations": ("func.func @f(%a: tensor<f32>) {\n" + "".join("  %%x%d = stablehlo.negate %%a : tensor<f32>\n" % i for i in range(100000)) + "  return\n}", None),
+    "locations that double 60 times": ('#loc0 = loc("a")\n' + CHAIN + "func.func @f() {\n  return loc(#loc59)\n}", None),
+    "2^57 elements": ("func.func @f(%a: tensor<144115188075855872xi1>) {\n  return\n}", "1:25: error: .*limit of 2.56 elements"),
+    "too many operands": ("func.func @f(%a: i1) {\n  \"foo.x\"(" + "%a, " * 1100000 + "%a) : () -> ()\n}", "2:\\d+: error: more operands than the limit"),
+    "too many mesh axes": ("sdy.mesh @m = <[" + AXES + ', "b"=1]>', "1:\\d+: error: .*32"),
+    "too many axes of a sharding": ("sdy.mesh @m = <[" + AXES + "]>\nfunc.func @f(%a: tensor<1x1xf32> {sdy.sharding = #sdy.sharding<@m, [{" +
+                                    ", ".join('"a%d"' % (i % 32) for i in range(70)) + "}, {}]>}) {\n  return\n}", "2:\\d+: error: .*at most 64 axes"),
+    "a wrong literal of a million elements": ("func.func @f() {\n  %0 = stablehlo.constant dense<[" + "1, " * 1000000 + "1]> : tensor<8xi32>\n  return\n}",
+                                              "2:33: error: the literal has 1000001 elements"),
+}
+
+
+@pytest.mark.parametrize("name", PLENTY)
+def test_plenty(tmp_path, name):
+    """Large and doubling input within 1 GiB of address space: read, or refused with the limit."""
+    import re
+    import resource
+    text, pattern = PLENTY[name]
+    path = tmp_path / "m.mlir"
+    path.write_text(text + "\n")
+    done = subprocess.run([TOOL, "opt", "--passes", "", "-o", os.devnull, path], capture_output=True, text=True, timeout=60,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
+    assert done.returncode == (1 if pattern else 0), done.stderr[-500:]
+    assert not pattern or re.search(pattern, done.stderr), done.stderr[-500:]
+
+
 def test_legal_but_odd(tmp_path):
     """Rank 0, zero-sized tensors, sizes that nothing divides: defined answers."""
     scalars = "module { func.func @main(%a: tensor<f32>, %b: tensor<0x4xf32>) -> (tensor<f32>, tensor<0x4xf32>) {\n" \

@@ -1,0 +1,4 @@
+func.func @main(%a: tensor<4xf32>) {
+  %0 = "foo.x"() {a = affine_map<(d0)[s0] -> (d0 floordiv 2 + s0 mod 3, d0 ceildiv 4)>, b = affine_set<(d0)[s0] : (d0 - s0 >= 0, d0 == 4)>, c = strided<[1, ?], offset: ?>, d = distinct[0]<"x">, e = distinct[1]<>, sp = sparse<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>, sp1 = sparse<0, 1.0> : tensor<3xf32>, sp2 = sparse<> : tensor<3xf32>, f = tensor<2xf32>, g = (i32) -> i32, h = () -> (), i = none, k = vector<2xi8>, l = @a::@b::@"c d", m = dense<"a\22b"> : tensor<2x!foo.str>, n = dense<["a", "b>"]> : tensor<2x!foo.str>, o = dense_resource<q> : tensor<4xf32>, p = 1 : index, q = -5 : si8, r = 200 : ui8, s = 1 : i1, t = 1.0e-3 : bf16, u = 0xABCD : f16, v = 1.5, w = [unit, 1, "x" : i32], "quoted name" = 1, "a.b-c" = 2, x = array<i16: 1>, y = array<f64: 1.5, 0x7FF8000000000000>, z = 18446744073709551615 : ui64} : () -> i32
+  return
+}
