@@ -74,7 +74,7 @@ static bool same_mesh_axes(const sharding_table *t, mesh_id a, mesh_id b)
 /* The same data on the same devices. */
 static bool is_equivalent(const sharding_table *t, sharding_id a, sharding_id b)
 {
-	if (!axes_equal(unreduced_of(t, a), unreduced_of(t, b)))
+	if (a != SHARDING_NONE && b != SHARDING_NONE && !axes_equal(unreduced_of(t, a), unreduced_of(t, b)))
 		return false;
 	if (sharding_is_replicated(t, a) || sharding_is_replicated(t, b))
 		return sharding_is_replicated(t, a) && sharding_is_replicated(t, b);
@@ -87,12 +87,14 @@ static bool is_equivalent(const sharding_table *t, sharding_id a, sharding_id b)
 	return true;
 }
 
-static sharding_id closed_replicated(sharding_table *t, mesh_id mesh, uint32_t rank)
+static sharding_id replicated_sharding(sharding_table *t, mesh_id mesh, uint32_t rank, bool closed)
 {
 	sharding_edit e;
-	sharding_edit_init(&e, mesh, rank, true);
+	sharding_edit_init(&e, mesh, rank, closed);
 	return sharding_intern(t, &e);
 }
+
+static sharding_id closed_replicated(sharding_table *t, mesh_id mesh, uint32_t rank) { return replicated_sharding(t, mesh, rank, true); }
 
 /* ---------------------------------------------------------------- new ops */
 
@@ -243,6 +245,7 @@ static op_id new_sharded_to_unreduced(inserter *s, value_id v, const axes *dims,
 /* What becomes unreduced on the way from one sharding to another. */
 typedef struct unreduced_plan {
 	sharding_id between;  /* what a reshard makes first: dims as they are where what goes there becomes unreduced, else as wanted */
+	sharding_id from;     /* what is sharded then */
 	axes dims[MAX_RANK];  /* axes of every dim that become unreduced */
 	axes_buf replicated;  /* other axes that do */
 	bool any_sharded;
@@ -261,6 +264,7 @@ static bool plan_unreduced(inserter *s, sharding_id from, sharding_id to, unredu
 	sharding_to_edit(s->t, to, &e);
 	sharding_to_edit(s->t, from, &in);
 	axes_copy(&e.unreduced, sharding_unreduced(a));
+	axes_copy(&e.replicated, sharding_replicated(a));
 	for (uint32_t d = 0; d < a->rank; d++) {
 		p->dims[d] = (axes){NULL, 0};
 		if (beyond_prefix(sharding_dim(b, d), sharding_dim(a, d), &part)) {
@@ -271,13 +275,14 @@ static bool plan_unreduced(inserter *s, sharding_id from, sharding_id to, unredu
 				p->dims[d] = (axes){kept, part.n};
 				for (uint32_t i = 0; i < part.n; i++)
 					sharded.a[sharded.n++] = part.a[i];
-				e.dims[d] = in.dims[d];
+				e.dims[d].axes = in.dims[d].axes;
 				continue;
 			}
 		}
 		moves |= !axes_equal(sharding_dim(a, d), sharding_dim(b, d));
 	}
-	p->between = moves ? sharding_intern(s->t, &e) : from;
+	p->between = sharding_intern(s->t, &e);
+	p->from = moves ? p->between : from;
 	p->any_sharded = sharded.n != 0;
 	axes_difference(axes_of(&added), axes_of(&sharded), &p->replicated);
 	return true;
@@ -292,7 +297,7 @@ static value_id to_unreduced(inserter *s, op_id user, value_id v, sharding_id to
 	unreduced_plan p;
 	if (!plan_unreduced(s, from, to, &p))
 		return v;
-	if (p.between != from) {
+	if (p.from != from) {
 		op_id made = new_sharded(m, OP_SDY_RESHARD, v, p.between);
 		place(m, made, user, v);
 		v = op_result(m, made, 0);
@@ -400,16 +405,21 @@ static void reshard_call(inserter *s, op_id o)
 		return;
 	value_id args = op_region(m, f->op, 0)->args;
 	bool any = false;
-	for (uint32_t i = 0; i < op_at(m, o)->n_operands; i++)
-		any |= value_at(m, args + i)->sharding != SHARDING_NONE;
-	mesh_id mesh = any ? ID_NONE : mesh_of_operands(s, o);
-	if (!any && mesh == ID_NONE)
+	mesh_id mesh = ID_NONE;
+	for (uint32_t i = 0; i < op_at(m, o)->n_operands && !any; i++) {
+		sharding_id id = value_at(m, args + i)->sharding;
+		any = id != SHARDING_NONE;
+		mesh = any ? sharding_get(s->t, id)->mesh : ID_NONE;
+	}
+	if (!any && (mesh = mesh_of_operands(s, o)) == ID_NONE)
 		return;
 	bool was = s->full;
 	s->full = true; /* also in the minimal version, so that one function serves all calls */
 	for (uint32_t i = 0; i < op_at(m, o)->n_operands; i++) {
 		sharding_id target = value_at(m, args + i)->sharding;
-		reshard_operand(s, o, i, any ? target : closed_replicated(s->t, mesh, value_type(m, args + i)->rank), place_after_value);
+		if (target == SHARDING_NONE)
+			target = replicated_sharding(s->t, mesh, value_type(m, args + i)->rank, !any);
+		reshard_operand(s, o, i, target, place_after_value);
 	}
 	s->full = was;
 }

@@ -14,20 +14,15 @@ static status read_strategy(str text, strategy_kind *out, diag *d)
 	return diag_set(d, ST_ERR_INVALID, "propagation-strategy is basic, aggressive or basic-then-aggressive, not '" STR_FMT "'", STR_ARG(text));
 }
 
-/* Only main's results propagate, but all functions' lose their priorities. */
-static void drop_result_priorities(module *m)
+/* What no program holds (results of other functions, lists that nothing reads) loses its priorities too. */
+static sharding_id without_priorities(module *m, sharding_id id, const type *ty, void *context)
 {
-	for (uint32_t f = 0; f < m->funcs.n; f++)
-		for (uint32_t i = 0; i < m->funcs.p[f].n_results; i++) {
-			sharding_id *id = &m->funcs.p[f].result_shardings[i];
-			sharding_edit e;
-			if (*id == SHARDING_NONE || op_erased(m, m->funcs.p[f].op))
-				continue;
-			sharding_to_edit(m->shardings, *id, &e);
-			for (uint32_t k = 0; k < e.rank; k++)
-				e.dims[k].priority = -1;
-			*id = sharding_intern(m->shardings, &e);
-		}
+	(void)ty, (void)context;
+	sharding_edit e;
+	sharding_to_edit(m->shardings, id, &e);
+	for (uint32_t d = 0; d < e.rank; d++)
+		e.dims[d].priority = -1;
+	return sharding_intern(m->shardings, &e);
 }
 
 static status propagate(module *m, const char *pass, propagate_options o, const pass_option *options, uint32_t n_options, diag *d)
@@ -55,7 +50,7 @@ static status propagate(module *m, const char *pass, propagate_options o, const 
 	rule_table_release(&rules);
 	computations_take_shardings(m);
 	if (o.user_priority)
-		drop_result_priorities(m);
+		shardings_transform(m, without_priorities, NULL);
 	return st == ST_OK && !keep_rules ? pass_drop_sharding_rules(m, NULL, 0, d) : st;
 }
 

@@ -99,9 +99,10 @@ static void alias_value(void *user, value_id v)
 static void share_edge(compiler *c, value_id owner)
 {
 	op_id edge = edge_of_owner(c->m, owner);
-	if (edge == ID_NONE)
+	bool loop = !value_at(c->m, owner)->is_arg && op_at(c->m, value_at(c->m, owner)->def)->kind == OP_WHILE;
+	if (edge == ID_NONE && !loop) /* the arguments of a loop have its results' shardings even so */
 		return;
-	alias a = {c, pval_add(c, value_at(c->m, owner)->type, op_result(c->m, edge, 0))};
+	alias a = {c, pval_add(c, value_at(c->m, owner)->type, edge == ID_NONE ? owner : op_result(c->m, edge, 0))};
 	alias_value(&a, owner);
 	edge_other_targets(c->m, owner, alias_value, &a);
 }
@@ -269,9 +270,8 @@ static void compile_slots(compiler *c, op_id o, node_id n)
 	for (uint32_t i = 0; i < op->n_operands; i++)
 		slot_add(c, n, pval_for(c, op_operand(c->m, o, i)), op_operand(c->m, o, i));
 	for (uint32_t i = 0; i < op->n_results; i++) {
-		bool shared = p->pval_of[op->results + i] != ID_NONE;
 		pval_id v = pval_for(c, op->results + i);
-		if (!shared)
+		if (p->vals.p[v].value == op->results + i) /* else an edge's */
 			p->vals.p[v].def = n;
 		slot_add(c, n, v, op->results + i);
 	}
