@@ -460,6 +460,17 @@ static sharding_id on_mesh(sharding_table *t, sharding_id id, mesh_id mesh)
 	return sharding_intern(t, &e);
 }
 
+/* The first sharding of a result writes down that the others have none: they are open from then on. */
+static void set_result_sharding(inserter *s, op_id o, uint32_t r, sharding_id id)
+{
+	value_get(s->m, op_result(s->m, o, r))->sharding = id;
+	for (uint32_t i = 0; i < op_at(s->m, o)->n_results; i++) {
+		value *v = value_get(s->m, op_result(s->m, o, i));
+		if (v->sharding == SHARDING_NONE && type_get(s->m, v->type)->kind == TYPE_TENSOR)
+			v->sharding = replicated_sharding(s->t, sharding_get(s->t, id)->mesh, type_get(s->m, v->type)->rank, false);
+	}
+}
+
 static void insert_around(inserter *s, op_id o, const explicit_op *x, const sharding_id *at, const axes_buf *reduce)
 {
 	module *m = s->m;
@@ -476,13 +487,13 @@ static void insert_around(inserter *s, op_id o, const explicit_op *x, const shar
 		value_id v = op_result(m, o, r);
 		if (at[n + r] == x->in[n + r])
 			continue;
-		sharding_id old = x->in[n + r];
+		sharding_id old = value_at(m, v)->sharding;
 		if (old == SHARDING_NONE)
 			old = closed_replicated(s->t, x->mesh, value_type(m, v)->rank);
 		op_id made = new_sharded(m, OP_SDY_RESHARD, v, old);
 		insert_at(m, made, next, op_at(m, o)->parent);
 		value_replace_uses(m, v, op_result(m, made, 0), made);
-		value_get(m, v)->sharding = at[n + r];
+		set_result_sharding(s, o, r, at[n + r]);
 	}
 	if (!reduce->n)
 		return;

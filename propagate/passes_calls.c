@@ -171,26 +171,42 @@ status func_clone_for_call(func_cloner *c, op_id call)
 	return ST_OK;
 }
 
-static status flatten(func_cloner *f, op_id root)
+enum { UNSEEN, OPEN, DONE };
+
+/* Is every chain of calls from this function finite, and short enough? */
+static status check_calls(func_cloner *f, op_id o, uint8_t *state)
 {
-	module *m = f->m;
 	op_list calls = {0};
 	status st = ST_OK;
-	if (f->depth == MAX_NESTING)
-		return op_error(m, root, f->d, ST_ERR_LIMIT, "calls nested more than %d deep, or recursive", MAX_NESTING);
-	f->depth++;
-	collect_calls(m, root, &calls);
+	if (f->depth++ == MAX_NESTING)
+		st = op_error(f->m, o, f->d, ST_ERR_LIMIT, "calls nested more than %d deep, or recursive", MAX_NESTING);
+	state[o] = OPEN;
+	collect_calls(f->m, o, &calls);
 	for (uint32_t i = 0; i < calls.n && st == ST_OK; i++) {
-		func *callee = call_target(m, calls.p[i]);
-		bool *seen = seen_func(f, callee);
-		if (*seen) {
-			st = func_clone_for_call(f, calls.p[i]);
-		} else {
-			*seen = true;
-			st = flatten(f, callee->op);
-		}
+		const func *callee = call_target(f->m, calls.p[i]);
+		if (state[callee->op] == OPEN)
+			st = op_error(f->m, calls.p[i], f->d, ST_ERR_UNSUPPORTED, "recursive call of @" STR_FMT, STR_ARG(name_of(f->m, callee)));
+		else if (state[callee->op] == UNSEEN)
+			st = check_calls(f, callee->op, state);
 	}
+	state[o] = DONE;
 	f->depth--;
+	vec_release(&calls);
+	return st;
+}
+
+/* The first call of a function, called functions' calls first, keeps it; every other one gets a copy. */
+static status flatten(func_cloner *f, op_id o)
+{
+	op_list calls = {0};
+	status st = ST_OK;
+	collect_calls(f->m, o, &calls);
+	for (uint32_t i = 0; i < calls.n && st == ST_OK; i++) {
+		bool *seen = seen_func(f, call_target(f->m, calls.p[i]));
+		if (*seen)
+			st = func_clone_for_call(f, calls.p[i]);
+		*seen_func(f, call_target(f->m, calls.p[i])) = true;
+	}
 	vec_release(&calls);
 	return st;
 }
@@ -200,28 +216,19 @@ status pass_flatten_call_graph(module *m, const pass_option *options, uint32_t n
 	(void)options, (void)n_options;
 	func_cloner f;
 	status st = ST_OK;
-	op_list roots = {0}, calls = {0};
+	op_list funcs = {0};
 	func_cloner_init(&f, m, d);
-	collect_calls(m, ID_NONE, &calls);
-	bool *called = xcalloc(m->ops.n + 1, sizeof *called);
-	for (uint32_t i = 0; i < calls.n; i++)
-		called[call_target(m, calls.p[i])->op] = true;
-	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next)
-		if (module_func(m, o) && !called[o])
-			vec_push(&roots, o);
-	for (uint32_t i = 0; i < roots.n && st == ST_OK; i++)
-		st = flatten(&f, roots.p[i]);
-	calls.n = 0;
-	collect_calls(m, ID_NONE, &calls);
-	for (uint32_t i = 0; i < calls.n && st == ST_OK; i++) {
-		func *callee = call_target(m, calls.p[i]);
-		if (!*seen_func(&f, callee))
-			st = op_error(m, calls.p[i], d, ST_ERR_UNSUPPORTED, "recursive call of @" STR_FMT, STR_ARG(name_of(m, callee)));
-	}
-	free(called);
+	uint8_t *state = xcalloc(m->ops.n + 1, sizeof *state);
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE && st == ST_OK; o = op_at(m, o)->next)
+		if (op_at(m, o)->kind == OP_FUNC && state[o] == UNSEEN)
+			st = check_calls(&f, o, state);
+	free(state);
+	if (st == ST_OK)
+		funcs_callees_first(m, &funcs);
+	for (uint32_t i = 0; i < funcs.n && st == ST_OK; i++)
+		st = flatten(&f, funcs.p[i]);
 	func_cloner_release(&f);
-	vec_release(&roots);
-	vec_release(&calls);
+	vec_release(&funcs);
 	return st;
 }
 

@@ -2,6 +2,8 @@
 #include "propagate/engine.h"
 #include "propagate/passes.h"
 
+#include <stdlib.h>
+
 static status read_strategy(str text, strategy_kind *out, diag *d)
 {
 	static const char *const names[] = {"basic", "aggressive", "basic-then-aggressive"};
@@ -14,15 +16,42 @@ static status read_strategy(str text, strategy_kind *out, diag *d)
 	return diag_set(d, ST_ERR_INVALID, "propagation-strategy is basic, aggressive or basic-then-aggressive, not '" STR_FMT "'", STR_ARG(text));
 }
 
-/* What no program holds (results of other functions, lists that nothing reads) loses its priorities too. */
-static sharding_id without_priorities(module *m, sharding_id id, const type *ty, void *context)
+static sharding_id without_priorities(module *m, sharding_id id)
 {
-	(void)ty, (void)context;
 	sharding_edit e;
+	if (id == SHARDING_NONE)
+		return id;
 	sharding_to_edit(m->shardings, id, &e);
 	for (uint32_t d = 0; d < e.rank; d++)
 		e.dims[d].priority = -1;
 	return sharding_intern(m->shardings, &e);
+}
+
+static void drop_list_priorities(module *m, op_id o, const char *list)
+{
+	attr_id a = op_attr(m, o, list);
+	uint32_t n = a == ID_NONE ? 0 : attr_get(m, a)->n;
+	sharding_id *ids = xmalloc((n + 1) * sizeof *ids);
+	for (uint32_t i = 0; i < n; i++)
+		ids[i] = without_priorities(m, op_sharding_at(m, o, list, i));
+	if (n)
+		op_set_shardings(m, o, list, ids, n);
+	free(ids);
+}
+
+/* What no program holds loses its priorities too: results of other functions, lists of computations without edges. */
+static void drop_other_priorities(module *m)
+{
+	for (uint32_t f = 0; f < m->funcs.n; f++)
+		for (uint32_t i = 0; i < m->funcs.p[f].n_results; i++)
+			m->funcs.p[f].result_shardings[i] = without_priorities(m, m->funcs.p[f].result_shardings[i]);
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
+		uint16_t kind = op_at(m, o)->kind;
+		if ((kind != OP_SDY_MANUAL_COMPUTATION && kind != OP_SDY_NAMED_COMPUTATION) || op_has_edges(m, o))
+			continue;
+		drop_list_priorities(m, o, "in_shardings");
+		drop_list_priorities(m, o, "out_shardings");
+	}
 }
 
 static status propagate(module *m, const char *pass, propagate_options o, const pass_option *options, uint32_t n_options, diag *d)
@@ -31,10 +60,10 @@ static status propagate(module *m, const char *pass, propagate_options o, const 
 	program *p = NULL;
 	o.conservative = option_bool(options, n_options, "conservative-propagation", false);
 	bool keep_rules = option_bool(options, n_options, "keep-sharding-rules", false);
+	computations_lend_shardings(m);
 	sharding_groups_sync(m);
 	if (keep_rules)
 		TRY(pass_populate_rules(m, options, n_options, d));
-	computations_lend_shardings(m);
 	rule_table_init(&rules);
 	status st = program_new(m, &rules, o.conservative, &p, d);
 	if (st == ST_OK) {
@@ -50,7 +79,7 @@ static status propagate(module *m, const char *pass, propagate_options o, const 
 	rule_table_release(&rules);
 	computations_take_shardings(m);
 	if (o.user_priority)
-		shardings_transform(m, without_priorities, NULL);
+		drop_other_priorities(m);
 	return st == ST_OK && !keep_rules ? pass_drop_sharding_rules(m, NULL, 0, d) : st;
 }
 
