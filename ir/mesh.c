@@ -174,7 +174,8 @@ mesh_id mesh_find(const sharding_table *t, str name)
 	str_id id = strtab_find(&t->names, name);
 	if (id == UINT32_MAX || id == 0)
 		return ID_NONE;
-	for (mesh_id m = 0; m < t->meshes.n; m++)
+	/* the youngest: a symbol that was dropped may have been given again */
+	for (mesh_id m = t->meshes.n; m-- > 0;)
 		if (t->meshes.p[m].name == id)
 			return m;
 	return ID_NONE;

@@ -69,7 +69,8 @@ static bool put_same(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
 	const op *op = op_at(p->m, o);
-	bool chlo = str_starts(strtab_get(&p->m->strs, op->name), "chlo.") && op_infos[op->kind].flags & OPF_ELEMENTWISE;
+	bool chlo = op->kind == OP_CHLO_NEXT_AFTER ||
+		    (str_starts(strtab_get(&p->m->strs, op->name), "chlo.") && op_infos[op->kind].flags & OPF_ELEMENTWISE);
 	bool one_type = op->kind == OP_COMPLEX || op->kind == OP_TUPLE || op->kind == OP_AFTER_ALL || !op->n_operands;
 	if (op->kind == OP_OPTIMIZATION_BARRIER ? !op->n_operands : op->n_results != 1)
 		return false;
