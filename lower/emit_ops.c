@@ -108,6 +108,10 @@ emit_way emit_way_of(op_kind k)
 	case OP_PARTITION_ID:
 	case OP_REPLICA_ID:
 	case OP_CALL:
+	case OP_CALL_INDIRECT:
+	case OP_FUNC_CONSTANT:
+	case OP_ASYNC_START:
+	case OP_ASYNC_DONE:
 	case OP_IF:
 	case OP_TUPLE:
 	case OP_GET_TUPLE_ELEMENT:

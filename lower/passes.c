@@ -538,6 +538,15 @@ static void reshard_minimal(inserter *s, op_id o, const explicit_op *x, sharding
 	insert_around(s, o, x, at, &reduce);
 }
 
+/* The minimal version leaves an op alone unless it is one of the kinds below or its first result is unreduced: most ops
+ * need no rule. */
+static bool may_reshard(const inserter *s, op_id o)
+{
+	const op *op = op_at(s->m, o);
+	return op->n_results && (s->full || op->kind == OP_DOT_GENERAL || op->kind == OP_DOT || op->kind == OP_CONCATENATE || op->kind == OP_UNKNOWN ||
+				 unreduced_of(s->t, sharding_of(s->m, op->results)).n);
+}
+
 static void reshard_op(inserter *s, op_id o)
 {
 	module *m = s->m;
@@ -547,7 +556,7 @@ static void reshard_op(inserter *s, op_id o)
 		for (uint32_t i = 0; i < op_at(m, o)->n_operands; i++)
 			reduce_operand(s, o, i, sharding_of(m, op_result(m, o, 0)), place_before_user);
 	rule_id id;
-	if (rule_of_op(&s->rules, m, o, false, &id) != RULE_FOUND || rule_get(&s->rules, id)->custom || !op_at(m, o)->n_results ||
+	if (!may_reshard(s, o) || rule_of_op(&s->rules, m, o, false, &id) != RULE_FOUND || rule_get(&s->rules, id)->custom ||
 	    op_at(m, o)->kind == OP_SDY_PROPAGATION_BARRIER)
 		return;
 	const rule *r = rule_get(&s->rules, id);

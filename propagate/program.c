@@ -2,6 +2,7 @@
  * that a data-flow edge stands for. */
 #include "propagate/passes.h"
 #include "propagate/program_internal.h"
+#include "propagate/rules.h"
 
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@ typedef struct compiler {
 	const module *m;
 	const func *main;
 	bool conservative;
+	rule_memo memo;
 	diag *d;
 } compiler;
 
@@ -288,7 +290,7 @@ static void compile_rule(compiler *c, op_id o, node_id n)
 		node->rule = rule_identity(c->p->rules, value_type(c->m, op_result(c->m, o, 0)), 1, 1);
 		return;
 	}
-	node->kind = rule_of_op(c->p->rules, c->m, o, c->conservative, &node->rule) == RULE_FOUND ? NODE_OP : NODE_OPAQUE;
+	node->kind = rule_memo_get(&c->memo, c->p->rules, c->m, o, c->conservative, &node->rule) == RULE_FOUND ? NODE_OP : NODE_OPAQUE;
 }
 
 static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
@@ -496,13 +498,16 @@ status program_new(const module *m, rule_table *rules, bool conservative, progra
 	fill_none(p->pval_of, m->values.n);
 	fill_none(p->node_of, m->ops.n);
 	compiler c = {.p = p, .m = m, .main = module_main(m), .conservative = conservative, .d = d};
-	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next) {
+	rule_memo_init(&c.memo);
+	status st = ST_OK;
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE && st == ST_OK; o = op_at(m, o)->next) {
 		const func *f = op_at(m, o)->kind == OP_FUNC ? module_func(m, o) : NULL;
-		status st = f ? compile_function(&c, f) : ST_OK;
-		if (st != ST_OK) {
-			program_free(p);
-			return st;
-		}
+		st = f ? compile_function(&c, f) : ST_OK;
+	}
+	rule_memo_release(&c.memo);
+	if (st != ST_OK) {
+		program_free(p);
+		return st;
 	}
 	p->use_counts = count_uses(m);
 	find_dead(p);

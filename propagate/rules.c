@@ -198,6 +198,62 @@ rule_status rule_of_op(rule_table *t, const module *m, op_id o, bool conservativ
 	return make_rule(t, m, o, conservative, make, out);
 }
 
+/* ---------------------------------------------------------------- the memo */
+
+enum { MEMO_HEADER = 3, MEMO_TENSORS = 8 };
+
+void rule_memo_init(rule_memo *x)
+{
+	*x = (rule_memo){0};
+	index_init(&x->index);
+}
+
+void rule_memo_release(rule_memo *x)
+{
+	vec_release(&x->words);
+	index_release(&x->index);
+}
+
+/* What tells two such ops apart, as words; 0 when the op is none of them. */
+static uint32_t memo_key(const module *m, op_id o, uint32_t key[MEMO_TENSORS + 2])
+{
+	const op *op = op_at(m, o);
+	rule_status (*make)(rule_builder *) = rule_of_kind[op->kind];
+	uint32_t n = op->n_operands + op->n_results;
+	key[0] = make == rule_pointwise ? 1 : make == rule_reshape ? 2 : make == rule_select ? 3 : 0;
+	if (!key[0] || n > MEMO_TENSORS || op_attr(m, o, "sdy.sharding_rule") != ID_NONE)
+		return 0;
+	key[1] = op->n_operands;
+	for (uint32_t i = 0; i < op->n_operands; i++)
+		key[2 + i] = value_at(m, op_operand(m, o, i))->type;
+	for (uint32_t i = 0; i < op->n_results; i++)
+		key[2 + op->n_operands + i] = value_at(m, op->results + i)->type;
+	return n + 2;
+}
+
+rule_status rule_memo_get(rule_memo *x, rule_table *t, const module *m, op_id o, bool conservative, rule_id *out)
+{
+	uint32_t key[MEMO_TENSORS + 2], n = memo_key(m, o, key), at;
+	if (!n)
+		return rule_of_op(t, m, o, conservative, out);
+	uint64_t h = hash_bytes(key, n * sizeof *key, n);
+	for (uint32_t it = index_first(&x->index, h); index_next(&x->index, h, &it, &at);) {
+		const uint32_t *w = x->words.p + at;
+		if (w[0] != n || memcmp(w + MEMO_HEADER, key, n * sizeof *key))
+			continue;
+		*out = w[2];
+		return (rule_status)w[1];
+	}
+	rule_status st = rule_of_op(t, m, o, conservative, out);
+	at = x->words.n;
+	vec_reserve(&x->words, at + MEMO_HEADER + n);
+	x->words.n += MEMO_HEADER + n;
+	memcpy(x->words.p + at, (uint32_t[MEMO_HEADER]){n, st, *out}, MEMO_HEADER * sizeof *key);
+	memcpy(x->words.p + at + MEMO_HEADER, key, n * sizeof *key);
+	index_add(&x->index, h, at);
+	return st;
+}
+
 rule_status rule_of_expansion(rule_table *t, const module *m, op_id o, rule_id *out)
 {
 	*out = RULE_NONE;

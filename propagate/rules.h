@@ -54,6 +54,17 @@ bool rule_needs(rule_builder *b, uint32_t operands, uint32_t results);
 
 rule_id rule_intern(rule_table *t, const rule *r);
 
+/* Rules that depend on nothing but the types of an op's operands and results (elementwise ops, reshapes: most ops of a
+ * program), each made once. One memo serves one module, one table and one setting of conservative. */
+typedef struct rule_memo {
+	VEC(uint32_t) words; /* entries: words of the key, status, rule, key (rule word, number of operands, types) */
+	index_map index;
+} rule_memo;
+void rule_memo_init(rule_memo *x);
+void rule_memo_release(rule_memo *x);
+/* rule_of_op through it. */
+rule_status rule_memo_get(rule_memo *x, rule_table *t, const module *m, op_id o, bool conservative, rule_id *out);
+
 /* One function per word of the rule column in ops.def. */
 #define RULE_WORDS(X)                                                                                              \
 	X(none) X(unknown) X(pointwise) X(select) X(bitcast_convert) X(broadcast_in_dim) X(concatenate) X(pad)       \

@@ -37,14 +37,25 @@ for name in "and or xor shift_left shift_right_arithmetic shift_right_logical".s
     sample("stablehlo." + name, [I, I], "%%r = stablehlo.%s $0, $1 : %s" % (name, I), I)
 for name in "not popcnt count_leading_zeros".split():
     sample("stablehlo." + name, [I], "%%r = stablehlo.%s $0 : %s" % (name, I), I)
-for name in "asin asinh atan atanh cosh sinh erf erf_inv erfc square".split():
+for name in "asin asinh atan atanh bessel_i1e cosh sinh erf erf_inv erfc square tan".split():
     sample("chlo." + name, [F], "%%r = chlo.%s $0 %s : %s -> %s" % (name, ONE, F, F), F)
 for name in "acos digamma lgamma".split():
     sample("chlo." + name, [F], ["%one = stablehlo.constant dense<0.5> : " + F, "%x = stablehlo.add $0, %one : " + F,
                                  "%%r = chlo.%s %%x %s : %s -> %s" % (name, ONE, F, F)], F)
 sample("chlo.acosh", [F], ["%one = stablehlo.constant dense<1.5> : " + F, "%x = stablehlo.add $0, %one : " + F, "%%r = chlo.acosh %%x %s : %s -> %s" % (ONE, F, F)], F)
+for name in "is_inf is_neg_inf is_pos_inf".split():
+    sample("chlo." + name, [F], "%%r = chlo.%s $0 %s : %s -> %s" % (name, ONE, F, P), P)
+for name in "polygamma zeta".split():
+    sample("chlo." + name, [F, F], ["%two = stablehlo.constant dense<2.0> : " + F, "%x = stablehlo.add $0, %two : " + F, "%y = stablehlo.add $1, %two : " + F,
+                                    "%%r = chlo.%s %%x, %%y %s : %s, %s -> %s" % (name, TWO, F, F, F)], F)
+for name in "add atan2 divide maximum minimum multiply next_after power remainder subtract".split():
+    sample("chlo.broadcast_" + name, [F, F], "%%r = chlo.broadcast_%s $0, $1 %s : (%s, %s) -> %s" % (name, TWO, F, F, F), F)
+for name in "and or xor shift_left shift_right_arithmetic shift_right_logical".split():
+    sample("chlo.broadcast_" + name, [I, I], "%%r = chlo.broadcast_%s $0, $1 %s : (%s, %s) -> %s" % (name, TWO, I, I, I), I)
+sample("stablehlo.broadcast", [V], '%%r = stablehlo.broadcast $0, sizes = [4] : (%s) -> tensor<4x8xf32>' % V, "tensor<4x8xf32>")
 sample("chlo.next_after", [F, F], "%%r = chlo.next_after $0, $1 %s : %s, %s -> %s" % (TWO, F, F, F), F)
-sample("chlo.top_k", [F], "%%r:2 = chlo.top_k($0, k = 4) : %s -> (tensor<8x4xf32>, tensor<8x4xi32>)" % F, "tensor<8x4xf32>", "tensor<8x4xi32>")
+sample("chlo.top_k", [F], "%%r:2 = chlo.top_k($0, k = 4) {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([i, j], [i, j]) {i=8, j=8} need_replication={j} "
+       "blocked_propagation={j}>} : %s -> (tensor<8x4xf32>, tensor<8x4xi32>)" % F, "tensor<8x4xf32>", "tensor<8x4xi32>")
 
 # elementwise with types of their own
 sample("stablehlo.clamp", [S, F, F], "%%r = stablehlo.clamp $0, $1, $2 : (%s, %s, %s) -> %s" % (S, F, F, F), F)
