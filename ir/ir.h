@@ -421,7 +421,12 @@ static inline op_id value_def(const module *m, value_id v) { return m->values.p[
 static inline op_id op_parent(const module *m, op_id o) { return m->regions.p[m->ops.p[o].parent].parent; }
 op_id region_terminator(const module *m, region_id r);
 /* Pre-order: next op after o inside root's subtree (root itself first); ID_NONE at the end. Module: root = ID_NONE. */
-op_id op_walk_next(const module *m, op_id root, op_id o);
+op_id op_walk_out(const module *m, op_id root, op_id o);
+static inline op_id op_walk_next(const module *m, op_id root, op_id o)
+{
+	const op *at = op_at(m, o);
+	return !at->n_regions && o != root && at->next != ID_NONE ? at->next : op_walk_out(m, root, o); /* into a region, or out of one */
+}
 op_id op_walk_first(const module *m, op_id root);
 func *module_func(const module *m, op_id o);         /* by func.func op */
 func *module_func_named(const module *m, str name);  /* by symbol, of the outermost module */

@@ -198,7 +198,7 @@ static op_id first_in_regions(const module *m, region_id from, region_id end)
 
 op_id op_walk_first(const module *m, op_id root) { return root != ID_NONE ? root : m->regions.p[m->body].first; }
 
-op_id op_walk_next(const module *m, op_id root, op_id o)
+op_id op_walk_out(const module *m, op_id root, op_id o)
 {
 	const op *op = op_at(m, o);
 	if (op->n_regions) {

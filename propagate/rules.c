@@ -200,7 +200,7 @@ rule_status rule_of_op(rule_table *t, const module *m, op_id o, bool conservativ
 
 /* ---------------------------------------------------------------- the memo */
 
-enum { MEMO_HEADER = 3, MEMO_TENSORS = 8 };
+enum { MEMO_HEADER = 3, MEMO_TENSORS = 8, MEMO_KEY = 2 + 2 * MEMO_TENSORS };
 
 void rule_memo_init(rule_memo *x)
 {
@@ -214,26 +214,46 @@ void rule_memo_release(rule_memo *x)
 	index_release(&x->index);
 }
 
+/* Which rules are kept, and the one list of dims that some of them depend on besides types. */
+static const struct memo_row {
+	rule_status (*make)(rule_builder *);
+	const char *dims;
+} memo_rows[] = {
+	{rule_pointwise, NULL}, {rule_reshape, NULL}, {rule_select, NULL}, {rule_broadcast_in_dim, "broadcast_dimensions"}, {rule_transpose, "permutation"},
+};
+
+static uint32_t add_dims(const module *m, op_id o, const char *name, uint32_t *key)
+{
+	uint32_t n;
+	const int64_t *dims = op_ints(m, o, name, &n);
+	for (uint32_t i = 0; i < n && n <= MEMO_TENSORS; i++)
+		key[i] = (uint32_t)dims[i];
+	return n;
+}
+
 /* What tells two such ops apart, as words; 0 when the op is none of them. */
-static uint32_t memo_key(const module *m, op_id o, uint32_t key[MEMO_TENSORS + 2])
+static uint32_t memo_key(const module *m, op_id o, uint32_t key[MEMO_KEY])
 {
 	const op *op = op_at(m, o);
-	rule_status (*make)(rule_builder *) = rule_of_kind[op->kind];
-	uint32_t n = op->n_operands + op->n_results;
-	key[0] = make == rule_pointwise ? 1 : make == rule_reshape ? 2 : make == rule_select ? 3 : 0;
-	if (!key[0] || n > MEMO_TENSORS || op_attr(m, o, "sdy.sharding_rule") != ID_NONE)
+	uint32_t row = 0, n = op->n_operands + op->n_results, n_dims = 0;
+	while (row < COUNT_OF(memo_rows) && memo_rows[row].make != rule_of_kind[op->kind])
+		row++;
+	if (row == COUNT_OF(memo_rows) || n > MEMO_TENSORS || op_attr(m, o, "sdy.sharding_rule") != ID_NONE)
 		return 0;
+	key[0] = row;
 	key[1] = op->n_operands;
 	for (uint32_t i = 0; i < op->n_operands; i++)
 		key[2 + i] = value_at(m, op_operand(m, o, i))->type;
 	for (uint32_t i = 0; i < op->n_results; i++)
 		key[2 + op->n_operands + i] = value_at(m, op->results + i)->type;
-	return n + 2;
+	if (memo_rows[row].dims)
+		n_dims = add_dims(m, o, memo_rows[row].dims, key + 2 + n);
+	return n_dims <= MEMO_TENSORS ? 2 + n + n_dims : 0;
 }
 
 rule_status rule_memo_get(rule_memo *x, rule_table *t, const module *m, op_id o, bool conservative, rule_id *out)
 {
-	uint32_t key[MEMO_TENSORS + 2], n = memo_key(m, o, key), at;
+	uint32_t key[MEMO_KEY], n = memo_key(m, o, key), at;
 	if (!n)
 		return rule_of_op(t, m, o, conservative, out);
 	uint64_t h = hash_bytes(key, n * sizeof *key, n);

@@ -54,10 +54,10 @@ bool rule_needs(rule_builder *b, uint32_t operands, uint32_t results);
 
 rule_id rule_intern(rule_table *t, const rule *r);
 
-/* Rules that depend on nothing but the types of an op's operands and results (elementwise ops, reshapes: most ops of a
- * program), each made once. One memo serves one module, one table and one setting of conservative. */
+/* Rules that depend on little more than the types of an op's operands and results (elementwise ops, reshapes, broadcasts:
+ * most ops of a program), each made once. One memo serves one module, one table and one setting of conservative. */
 typedef struct rule_memo {
-	VEC(uint32_t) words; /* entries: words of the key, status, rule, key (rule word, number of operands, types) */
+	VEC(uint32_t) words; /* entries: words of the key, status, rule, key */
 	index_map index;
 } rule_memo;
 void rule_memo_init(rule_memo *x);
