@@ -173,7 +173,7 @@ parity: $(BUILD)/oracle/pass_server venv
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libshardwright.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
-bench: all venv $(BUILD)/bench/bench_core
+bench: all venv $(BUILD)/bench/bench_core $(BUILD)/bench/bench_scale
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd $(VENV)/bin/python tests/bench/bench.py
 BENCH ?=
 bench-search: all

@@ -118,9 +118,18 @@ typedef struct str { /* a view: not owned, not terminated */
 #define STR_ARG(s) (int)(s).n, (s).p
 
 str str_of(const char *s);
-bool str_equal(str a, str b);
-bool str_is(str a, const char *b);
-bool str_starts(str a, const char *prefix);
+static inline bool str_equal(str a, str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
+/* Inline, since b is nearly always a literal: its length costs nothing then. */
+static inline bool str_is(str a, const char *b)
+{
+	size_t n = strlen(b);
+	return a.n == n && (n == 0 || memcmp(a.p, b, n) == 0);
+}
+static inline bool str_starts(str a, const char *prefix)
+{
+	size_t n = strlen(prefix);
+	return a.n >= n && (n == 0 || memcmp(a.p, prefix, n) == 0);
+}
 /* Glob in which only * and ? are special. */
 bool glob_match(const char *pattern, str text);
 /* Decimal without sign, the whole view; false on anything else or overflow. */

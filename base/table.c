@@ -11,9 +11,25 @@ uint64_t hash_bytes(const void *p, size_t n, uint64_t seed)
 		memcpy(&w, s, 8);
 		h = (h ^ hash_mix(w)) * 0x9fb21c651e98df25ull;
 	}
+	/* the last bytes as one number, least significant first */
 	uint64_t w = 0;
-	if (n)
-		memcpy(&w, s, n);
+	uint32_t four;
+	uint16_t two;
+	unsigned bits = 0;
+	if (n & 4) {
+		memcpy(&four, s, 4);
+		w = four;
+		s += 4;
+		bits = 32;
+	}
+	if (n & 2) {
+		memcpy(&two, s, 2);
+		w |= (uint64_t)two << bits;
+		s += 2;
+		bits += 16;
+	}
+	if (n & 1)
+		w |= (uint64_t)*s << bits;
 	return hash_mix(h ^ hash_mix(w + n));
 }
 

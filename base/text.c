@@ -3,13 +3,6 @@
 #include <stdlib.h>
 
 str str_of(const char *s) { return (str){s, strlen(s)}; }
-bool str_equal(str a, str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
-bool str_is(str a, const char *b) { return str_equal(a, str_of(b)); }
-bool str_starts(str a, const char *prefix)
-{
-	size_t n = strlen(prefix);
-	return a.n >= n && memcmp(a.p, prefix, n) == 0;
-}
 
 bool glob_match(const char *pattern, str text)
 {

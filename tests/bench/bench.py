@@ -1,6 +1,8 @@
-"""The table of speeds (`make bench`): ours beside jaxlib's on the same text, medians, one run after the other.
+"""The tables of speeds (`make bench`): ours beside jaxlib's on the same text, medians, one run after the other; then time
+and memory against the number of ops.
 
-Wall times depend on the machine; the ratios are what to compare."""
+Times depend on the machine; the ratios are what to compare. Reading and the pipeline are CPU times of one thread on both
+sides."""
 import json
 import os
 import statistics
@@ -12,7 +14,9 @@ import time
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
 CORE = os.path.join(ROOT, "build", "bench", "bench_core")
-PROGRAMS = ["transformer_4_forward", "transformer_4", "transformer_32", "transformer_scan", "moe", "convnet"]
+SCALE = os.path.join(ROOT, "build", "bench", "bench_scale")
+SIZES = [10000, 100000, 1000000]
+PROGRAMS = ["transformer_4_forward", "transformer_4", "transformer_32", "llama_8b", "transformer_scan", "moe", "convnet"]
 MESH = "data=4,model=4"
 
 PEER = r"""
@@ -20,11 +24,12 @@ import sys, time, statistics, json
 from jax._src.interpreters import mlir
 from jaxlib.mlir import ir, passmanager
 text = open(sys.argv[1]).read()
-parse, pipe = [], []
-with mlir.make_ir_context():
+parse, pipe, clock = [], [], time.process_time
+with mlir.make_ir_context() as context:
+    context.enable_multithreading(False)
     for i in range(5):
-        t = time.perf_counter(); module = ir.Module.parse(text); parse.append(time.perf_counter() - t)
-        t = time.perf_counter(); passmanager.PassManager.parse("builtin.module(sdy-propagation-pipeline)").run(module.operation); pipe.append(time.perf_counter() - t)
+        t = clock(); module = ir.Module.parse(text); parse.append(clock() - t)
+        t = clock(); passmanager.PassManager.parse("builtin.module(sdy-propagation-pipeline)").run(module.operation); pipe.append(clock() - t)
 print(json.dumps([statistics.median(parse), statistics.median(pipe)]))
 """
 
@@ -57,24 +62,56 @@ def cold_start(path):
     return statistics.median(runs), search
 
 
+def scale():
+    print("\n| ops | parse us/op | propagation us/op | pipeline us/op | module bytes/op | propagation bytes/op | together |")
+    print("|--:|--:|--:|--:|--:|--:|--:|")
+    for n in SIZES:
+        got = json.loads(subprocess.run([SCALE, str(n)], capture_output=True, text=True, check=True).stdout)
+        ops = got["ops"]
+        print("| %d | %.2f | %.2f | %.2f | %d | %d | %d |" % (
+            ops, got["parse_ns"] / 1e3 / ops, got["propagate_ns"] / 1e3 / ops, got["pipeline_ns"] / 1e3 / ops, got["module_bytes"] / ops,
+            got["propagation_bytes"] / ops, (got["module_bytes"] + got["propagation_bytes"]) / ops), flush=True)
+
+
+def core(path):
+    return json.loads(subprocess.run([CORE, path, MESH], capture_output=True, text=True, check=True).stdout)
+
+
+def stages(names, folder):
+    print("| program | ops | parse MB/s | jaxlib | ratio | pipeline ms | jaxlib ms | ratio |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    for name in names:
+        dp = annotated(unpack(name, folder), folder)
+        ours = core(dp)
+        peer = json.loads(subprocess.run([sys.executable, "-c", PEER, dp], capture_output=True, text=True, check=True,
+                                         env={**os.environ, "JAX_PLATFORMS": "cpu"}).stdout)
+        mb, parse, pipeline = ours["bytes"] / 1e6, ours["parse_ns"] / 1e9, ours["pipeline_ns"] / 1e9
+        print("| %s | %d | %.0f | %.0f | %.1fx | %.1f | %.0f | %.0fx |" % (
+            name, ours["ops"], mb / parse, mb / peer[0], peer[0] / parse, pipeline * 1e3, peer[1] * 1e3, peer[1] / pipeline), flush=True)
+
+
+def searches(names, folder):
+    print("\n| program | nodes | settle /s | evaluations /s | search s | RSS MiB |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for name in names:
+        path = unpack(name, folder)
+        free = core(path)
+        seconds, _ = cold_start(path)
+        print("| %s | %d | %.0f | %.0f | %.2f | %.0f |" % (
+            name, free["nodes"], free["decisions_per_second"], free["evaluations_per_second"], seconds, free["max_rss_bytes"] / 2 ** 20), flush=True)
+
+
 def main():
-    print("| program | nodes | parse MB/s | jaxlib | ratio | pipeline ms | jaxlib ms | ratio | settle /s | evaluations /s | search s | RSS MiB |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    """bench.py [stages|searches|scale] [PROGRAM..]"""
+    tables = [word for word in sys.argv[1:] if word in ("stages", "searches", "scale")] or ["stages", "searches", "scale"]
+    names = [word for word in sys.argv[1:] if word not in tables] or PROGRAMS
     with tempfile.TemporaryDirectory() as folder:
-        for name in sys.argv[1:] or PROGRAMS:
-            path = unpack(name, folder)
-            dp = annotated(path, folder)
-            ours = json.loads(subprocess.run([CORE, dp, MESH], capture_output=True, text=True, check=True).stdout)
-            free = json.loads(subprocess.run([CORE, path, MESH], capture_output=True, text=True, check=True).stdout)
-            peer = json.loads(subprocess.run([sys.executable, "-c", PEER, dp], capture_output=True, text=True, check=True,
-                                             env={**os.environ, "JAX_PLATFORMS": "cpu"}).stdout)
-            seconds, search = cold_start(path)
-            mb = ours["bytes"] / 1e6
-            parse = ours["parse_ns"] / 1e9
-            pipeline = ours["pipeline_ns"] / 1e9
-            print("| %s | %d | %.0f | %.0f | %.1fx | %.1f | %.0f | %.0fx | %.0f | %.0f | %.2f | %.0f |" % (
-                name, free["nodes"], mb / parse, mb / peer[0], peer[0] / parse, pipeline * 1e3, peer[1] * 1e3, peer[1] / pipeline,
-                free["decisions_per_second"], free["evaluations_per_second"], seconds, free["max_rss_bytes"] / 2 ** 20), flush=True)
+        if "stages" in tables:
+            stages(names, folder)
+        if "searches" in tables:
+            searches(names, folder)
+    if "scale" in tables:
+        scale()
 
 
 if __name__ == "__main__":
