@@ -338,48 +338,46 @@ status hlo_read_groups(hlo_reader *r, uint32_t *id)
 	return ST_OK;
 }
 
-/* How the ids of a collective are meant. */
-typedef enum id_mode { MODE_REPLICA, MODE_PARTITION, MODE_BOTH, MODE_GLOBAL } id_mode;
-static id_mode mode_of(const hlo_module *m, hlo_id i)
+hlo_id_mode hlo_ids_of(const hlo_module *m, hlo_id i)
 {
 	bool channel = hlo_int(m, i, HLO_ATTR_CHANNEL_ID, 0) > 0;
 	if (hlo_int(m, i, HLO_ATTR_GLOBAL_IDS, 0))
-		return MODE_GLOBAL;
+		return HLO_IDS_GLOBAL;
 	if (!channel)
-		return MODE_REPLICA;
+		return HLO_IDS_REPLICA;
 	switch (m->instrs.p[i].op) {
 	case HLO_ALL_TO_ALL:
 	case HLO_RAGGED_ALL_TO_ALL:
 	case HLO_COLLECTIVE_PERMUTE:
 	case HLO_COLLECTIVE_PERMUTE_START:
 	case HLO_COLLECTIVE_BROADCAST:
-		return MODE_PARTITION;
+		return HLO_IDS_PARTITION;
 	default:
-		return MODE_BOTH;
+		return HLO_IDS_REPLICA_ALL_PARTITIONS;
 	}
 }
 
-static void push_group(const hlo_module *m, id_mode mode, const int32_t *ids, uint32_t n, hlo_members *out)
+static void push_group(const hlo_module *m, hlo_id_mode mode, const int32_t *ids, uint32_t n, hlo_members *out)
 {
-	int64_t parts = m->n_partitions, copies = mode == MODE_REPLICA ? parts : mode == MODE_PARTITION ? m->n_replicas : 1;
+	int64_t parts = m->n_partitions, copies = mode == HLO_IDS_REPLICA ? parts : mode == HLO_IDS_PARTITION ? m->n_replicas : 1;
 	for (int64_t c = 0; c < copies; c++) {
 		for (uint32_t i = 0; i < n; i++) {
 			int64_t id = ids[i];
-			if (mode == MODE_BOTH) {
+			if (mode == HLO_IDS_REPLICA_ALL_PARTITIONS) {
 				for (int64_t p = 0; p < parts; p++)
 					vec_push(&out->ids, (int32_t)(id * parts + p));
 				continue;
 			}
-			vec_push(&out->ids, (int32_t)(mode == MODE_REPLICA ? id * parts + c : mode == MODE_PARTITION ? c * parts + id : id));
+			vec_push(&out->ids, (int32_t)(mode == HLO_IDS_REPLICA ? id * parts + c : mode == HLO_IDS_PARTITION ? c * parts + id : id));
 		}
 		vec_push(&out->starts, out->ids.n);
 	}
 }
 
 /* One group of all ids of the mode. */
-static void push_all(const hlo_module *m, id_mode mode, hlo_members *out)
+static void push_all(const hlo_module *m, hlo_id_mode mode, hlo_members *out)
 {
-	int64_t n = mode == MODE_GLOBAL ? m->n_partitions * m->n_replicas : mode == MODE_PARTITION ? m->n_partitions : m->n_replicas;
+	int64_t n = mode == HLO_IDS_GLOBAL ? m->n_partitions * m->n_replicas : mode == HLO_IDS_PARTITION ? m->n_partitions : m->n_replicas;
 	int32_t *ids = xmalloc((size_t)n * sizeof *ids);
 	for (int64_t i = 0; i < n; i++)
 		ids[i] = (int32_t)i;
@@ -391,7 +389,7 @@ void hlo_group_members(const hlo_module *m, hlo_id i, hlo_members *out)
 {
 	*out = (hlo_members){0};
 	vec_push(&out->starts, 0);
-	id_mode mode = mode_of(m, i);
+	hlo_id_mode mode = hlo_ids_of(m, i);
 	uint32_t n;
 	const int64_t *pairs = hlo_ints(m, i, HLO_ATTR_PAIRS, &n);
 	for (uint32_t k = 0; k + 1 < n; k += 2)

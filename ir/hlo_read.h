@@ -87,6 +87,9 @@ bool hlo_at_shape(const hlo_reader *r);
 /* `, key=value` of an instruction, after its operands. */
 status hlo_read_attrs(hlo_reader *r, hlo_id i) MUST_USE;
 status hlo_read_groups(hlo_reader *r, uint32_t *id) MUST_USE;
+/* What the ids of a collective's groups count, by its mode: all devices, partitions, or replicas. */
+typedef enum hlo_id_mode { HLO_IDS_REPLICA, HLO_IDS_PARTITION, HLO_IDS_REPLICA_ALL_PARTITIONS, HLO_IDS_GLOBAL } hlo_id_mode;
+hlo_id_mode hlo_ids_of(const hlo_module *m, hlo_id i);
 /* counted: the header says how many devices there are. */
 status hlo_verify(hlo_module *m, bool counted, diag *d) MUST_USE;
 /* A tuple of those parts. */

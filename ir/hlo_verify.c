@@ -335,26 +335,36 @@ static status check_depth(verifier *v, hlo_comp_id id, uint32_t level)
 	return ST_OK;
 }
 
-/* Ids of groups and pairs lie inside the devices; a header that names no count gets one that holds them. */
+static int64_t largest_id(const hlo_module *m, hlo_id i)
+{
+	const hlo_attr *a = hlo_attr_find(m, i, HLO_ATTR_REPLICA_GROUPS);
+	uint32_t n;
+	const int64_t *pairs = hlo_ints(m, i, HLO_ATTR_PAIRS, &n);
+	int64_t largest = a ? m->groups.p[a->numbers].max_id : -1;
+	for (uint32_t k = 0; k < n; k++)
+		largest = MAX(largest, pairs[k]);
+	return largest;
+}
+
+/* Ids of groups and pairs lie inside what they count; a header that names no count gets one that holds them. */
 static status check_groups(const verifier *v, bool counted)
 {
 	hlo_module *m = v->m;
-	int64_t devices = m->n_partitions * m->n_replicas, largest = 0;
 	for (hlo_id i = 0; i < m->instrs.n; i++) {
-		const hlo_attr *a = hlo_attr_find(m, i, HLO_ATTR_REPLICA_GROUPS);
-		uint32_t n;
-		const int64_t *pairs = hlo_ints(m, i, HLO_ATTR_PAIRS, &n);
-		int64_t here = -1;
-		for (uint32_t k = 0; k < n; k++)
-			here = MAX(here, pairs[k]);
-		if (a)
-			here = MAX(here, m->groups.p[a->numbers].max_id);
-		if (counted && here >= devices)
-			return fault(v, i, WHO_FMT " groups id %lld, the module has %lld devices", WHO(i), (long long)here, (long long)devices);
-		largest = MAX(largest, here);
+		int64_t id = largest_id(m, i);
+		hlo_id_mode mode = hlo_ids_of(m, i);
+		bool replicas = mode == HLO_IDS_REPLICA || mode == HLO_IDS_REPLICA_ALL_PARTITIONS;
+		int64_t *count = replicas ? &m->n_replicas : &m->n_partitions;
+		int64_t limit = mode == HLO_IDS_GLOBAL ? m->n_partitions * m->n_replicas : *count;
+		if (id < limit)
+			continue;
+		if (counted)
+			return fault(v, i, WHO_FMT " groups id %lld, the module has %lld %s", WHO(i), (long long)id, (long long)limit,
+			             mode == HLO_IDS_GLOBAL ? "devices" : replicas ? "replicas" : "partitions");
+		*count = id + 1;
+		if (m->n_partitions * m->n_replicas > HLO_MAX_DEVICES)
+			return fault(v, i, WHO_FMT " groups id %lld: more than %d devices", WHO(i), (long long)id, HLO_MAX_DEVICES);
 	}
-	if (!counted)
-		m->n_partitions = MAX(m->n_partitions, largest + 1);
 	return ST_OK;
 }
 

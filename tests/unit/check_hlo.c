@@ -357,6 +357,8 @@ START_TEST(other_errors_have_places)
 		{"", P "  ROOT %q = f32[8]{0} dot(%p), lhs_contracting_dims={0}\n", ST_ERR_INVALID, 4, 9, "expected 2 or more"},
 		{"%c (a: f32[8]) -> f32[8] {\n  %a = f32[8]{0} parameter(0)\n  ROOT %b = f32[8]{0} call(%a), to_apply=%c\n}\n", P, ST_ERR_INVALID, 4, 9, "part of"},
 		{"", P "  ROOT %g = f32[8]{0} all-reduce(%p), replica_groups={{0,8}}, use_global_device_ids=true\n", ST_ERR_INVALID, 4, 9, "groups id 8"},
+		{"", P "  ROOT %g = f32[8]{0} all-reduce(%p), replica_groups={{0,1}}\n", ST_ERR_INVALID, 4, 9, "has 1 replicas"},
+		{"", P "  ROOT %g = f32[8]{0} collective-permute(%p), channel_id=1, source_target_pairs={{0,8}}\n", ST_ERR_INVALID, 4, 9, "has 8 partitions"},
 		{"", P "  ROOT %g = f32[8]{0} all-reduce(%p), replica_groups=[2,3]<=[8]\n", ST_ERR_INVALID, 4, 54, "[groups,members]"},
 		{"", P "  ROOT %g = f32[8]{0} all-reduce(%p), replica_groups=[2,4]<=[2,4]T(0,0)\n", ST_ERR_INVALID, 4, 66, "no permutation"},
 		{"", P "  ROOT %g = f32[8]{0} all-reduce(%p), replica_groups=mesh['a'=8] {'b'}\n", ST_ERR_INVALID, 4, 67, "no axis 'b'"},
@@ -443,8 +445,8 @@ START_TEST(damaged_text_is_survived)
 	                           "ENTRY %main (p: f32[8]) -> (f32[8]) {\n" P
 	                           "  %s = ((f32[8]{0}), f32[4]{0:T(256)S(1)}, s32[]) async-start(%p), calls=%c, metadata={op_name=\"x\"}\n"
 	                           "  %d = f32[4]{0} async-done(%s)\n"
-	                           "  %g = f32[8]{0} all-reduce(%p), channel_id=1, replica_groups=mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'a':(2)2}\n"
-	                           "  %q = f32[8]{0} collective-permute(%g), source_target_pairs={{0,1},{1,2}}\n"
+	                           "  %g = f32[8]{0} all-reduce(%p), channel_id=1, replica_groups=mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'a':(2)2}, use_global_device_ids=true\n"
+	                           "  %q = f32[8]{0} collective-permute(%g), channel_id=2, source_target_pairs={{0,1},{1,2}}\n"
 	                           "  ROOT %t = (f32[8]{0}) tuple(%q)\n}\n";
 	hlo_free(hlo_ok(text));
 	rng r;
