@@ -250,6 +250,9 @@ START_TEST(sugar_is_the_generic_form)
 		ck_assert_int_eq(hlo_ints(m, wrapped, HLO_ATTR_SLICE, &n)[1], 4);
 		hlo_free(m);
 	}
+	/* groups mean what they mean for the op inside */
+	hlo_free(hlo_ok(program("", P "  %s = ((f32[8]{0}), f32[8]{0}) all-to-all-start(%p), channel_id=2, replica_groups={{0,1,2,3},{4,5,6,7}}, dimensions={0}\n"
+	                              "  ROOT %d = f32[8]{0} all-to-all-done(%s)\n")));
 	/* several operands, and a computation that the wrapped op calls */
 	hlo_module *m = hlo_ok(program("%add (x: f32[], y: f32[]) -> f32[] {\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n  ROOT %z = f32[] add(%x, %y)\n}\n",
 	                               P "  %s = ((f32[8]{0}, f32[8]{0}), (f32[1]{0}, f32[1]{0}), u32[]) reduce-scatter-start(%p, %p), channel_id=1, "
