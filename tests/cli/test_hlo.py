@@ -92,7 +92,10 @@ def collectives_of(hlo):
         for name, shape, op, rest, line in comps[comp]:
             called = re.findall(r"(?:calls|body|condition|to_apply)=%([\w.-]+)", line)
             if op == "while":
-                n = int(re.search(r'known_trip_count":\{"n":"(\d+)"', line)[1])
+                noted = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
+                # TPU text has no note: its loops count from 0 to the constant of their condition
+                bound = [rest.split(")")[0] for _, _, op, rest, _ in comps[re.search(r"condition=%([\w.-]+)", line)[1]] if op == "constant"]
+                n = int(noted[1] if noted else bound[0])
                 walk(re.search(r"body=%([\w.-]+)", line)[1], times * n)
             elif op == "call":
                 walk(called[0], times)

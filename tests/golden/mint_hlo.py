@@ -18,7 +18,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
 GOLDEN = {"cpu": ("8", ["mlp_tiny megatron", "transformer_scan zero3_donated"]),
-          "tpu": ("v5e:2x4", ["mlp megatron", "mlp zero2", "transformer_4_forward data_megatron", "transformer_4 zero3_donated"]),
+          "tpu": ("v5e:2x4", ["mlp megatron", "mlp zero2", "accumulate_tiny data_donated", "transformer_4_forward data_megatron", "transformer_4 zero3_donated"]),
           "gpu": ("1x1x8", ["mlp_tiny megatron", "transformer_4 zero3_donated", "transformer_scan data_megatron"])}
 H100 = """
 gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152
