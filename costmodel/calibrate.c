@@ -311,7 +311,8 @@ static void set_groups(cJSON *o, const link_class *l, const char *source)
 	cJSON_AddItemToObject(o, "group_efficiency", list);
 }
 
-status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source, strbuf *out, diag *d)
+status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
+                           strbuf *out, diag *d)
 {
 	cJSON *o = cJSON_Parse(base_json);
 	if (!o)

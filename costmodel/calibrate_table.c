@@ -80,7 +80,8 @@ static status read_header(table_reader *r)
 		while (k < COUNT_OF(known) && !str_is(name, known[k].text))
 			k++;
 		if (k == COUNT_OF(known))
-			return fault(r, name.p, ST_ERR_PARSE, "unknown column '" STR_FMT "', expected collective, link, group, bytes, time_ns or time_us", (int)MIN(name.n, 40), name.p);
+			return fault(r, name.p, ST_ERR_PARSE, "unknown column '" STR_FMT "', expected collective, link, group, bytes, time_ns or time_us",
+			             (int)MIN(name.n, 40), name.p);
 		if (r->n_columns == MAX_COLUMNS)
 			return fault(r, name.p, ST_ERR_LIMIT, "more than %d columns", MAX_COLUMNS);
 		r->has[known[k].column] = true;
@@ -118,7 +119,8 @@ static status read_thousandths(table_reader *r, str s, const char *what, int64_t
 static status read_whole(table_reader *r, str s, const char *what, int64_t least, int64_t *out)
 {
 	if (!str_to_i64(s, out) || *out < least || *out > (int64_t)1 << 50)
-		return fault(r, s.p, ST_ERR_PARSE, "%s: expected a whole number of %lld or more, found '" STR_FMT "'", what, (long long)least, (int)MIN(s.n, 40), s.p);
+		return fault(r, s.p, ST_ERR_PARSE, "%s: expected a whole number of %lld or more, found '" STR_FMT "'", what, (long long)least,
+		             (int)MIN(s.n, 40), s.p);
 	return ST_OK;
 }
 

@@ -155,7 +155,8 @@ typedef struct calibration {
  * weigh less. Sorts the rows. Deterministic. */
 status calibrate(const device *base, measurements *rows, device *out, calibration *result, diag *d) MUST_USE;
 /* The base profile's JSON with the fitted links and another name. */
-status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
+status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
+                           strbuf *out, diag *d) MUST_USE;
 
 #define COST_MODEL_VERSION "1"
 

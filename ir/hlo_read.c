@@ -634,7 +634,8 @@ static status read_header(hlo_reader *r)
 		}
 	}
 	if (m->n_partitions * m->n_replicas > HLO_MAX_DEVICES)
-		return hlo_error(r, r->lex.text + m->name, ST_ERR_LIMIT, "%lld devices, more than %d", (long long)(m->n_partitions * m->n_replicas), HLO_MAX_DEVICES);
+		return hlo_error(r, r->lex.text + m->name, ST_ERR_LIMIT, "%lld devices, more than %d", (long long)(m->n_partitions * m->n_replicas),
+		                 HLO_MAX_DEVICES);
 	return ST_OK;
 }
 

@@ -160,9 +160,13 @@ static status check_first_class_done(const verifier *v, hlo_id i)
 
 hlo_id hlo_async_start(const hlo_module *m, hlo_id i)
 {
-	while (m->instrs.p[i].op == HLO_ASYNC_UPDATE || m->instrs.p[i].op == HLO_ASYNC_DONE || (hlo_op_flags(m->instrs.p[i].op) & HLOF_DONE && m->instrs.p[i].n_operands))
+	for (;;) {
+		uint32_t op = m->instrs.p[i].op;
+		bool first_class = hlo_op_flags((hlo_op)op) & HLOF_DONE && m->instrs.p[i].n_operands;
+		if (op != HLO_ASYNC_UPDATE && op != HLO_ASYNC_DONE && !first_class)
+			return i;
 		i = hlo_operand(m, i, 0);
-	return i;
+	}
 }
 
 hlo_id hlo_async_wrapped(const hlo_module *m, hlo_id start) { return m->comps.p[m->called.p[m->instrs.p[start].called]].root; }
@@ -330,7 +334,8 @@ static status check_depth(verifier *v, hlo_comp_id id, uint32_t level)
 		}
 	}
 	if (level + deepest > MAX_NESTING)
-		return fault(v, c->first, "calls below '" STR_FMT "' are nested deeper than the limit of %d", STR_ARG(hlo_text(m, c->name, c->name_n)), MAX_NESTING);
+		return fault(v, c->first, "calls below '" STR_FMT "' are nested deeper than the limit of %d", STR_ARG(hlo_text(m, c->name, c->name_n)),
+		             MAX_NESTING);
 	v->depth[id] = (uint8_t)(deepest + 1);
 	return ST_OK;
 }

@@ -167,7 +167,11 @@ static void join_first_class(memory *x, hlo_id i)
 		}
 		break;
 	case HLO_ALL_GATHER_DONE:
-	case HLO_COLLECTIVE_PERMUTE_DONE: join_range(x, i, 0, hlo_operand(m, i, 0), hlo_child_leaf(m, hlo_shape_of(m, hlo_operand(m, i, 0)), 1), leaves(x, i)); break;
+	case HLO_COLLECTIVE_PERMUTE_DONE: {
+		hlo_id start = hlo_operand(m, i, 0);
+		join_range(x, i, 0, start, hlo_child_leaf(m, hlo_shape_of(m, start), 1), leaves(x, i));
+		break;
+	}
 	case HLO_ALL_REDUCE_DONE:
 	case HLO_COPY_DONE: join_range(x, i, 0, hlo_operand(m, i, 0), 0, leaves(x, i)); break; /* a copy-start holds target, source */
 	case HLO_COPY_START: join_range(x, i, 1, hlo_operand(m, i, 0), 0, 1); break;
@@ -230,7 +234,7 @@ static hlo_id updated_param(const hlo_module *m, hlo_id v)
 			return updates ? v : ID_NONE;
 		if (target != ID_NONE)
 			v = target;
-		else if ((in->op == HLO_BITCAST || in->op == HLO_RESHAPE || in->op == HLO_COPY) && in->n_operands && in->op != HLO_COPY)
+		else if ((in->op == HLO_BITCAST || in->op == HLO_RESHAPE) && in->n_operands)
 			v = hlo_operand(m, v, 0);
 		else
 			return ID_NONE;

@@ -99,7 +99,9 @@ static status read_defaults(const arguments *a, const device *dev, table_default
 		while (k < COLL_COUNT && (k == COLL_ALL_SLICE || strcmp(collective_name((collective_kind)k), a->collective)))
 			k++;
 		if (k == COLL_COUNT)
-			return diag_set(d, ST_ERR_INVALID, "--collective: expected all_reduce, all_gather, reduce_scatter, all_to_all or collective_permute, found '%s'", a->collective);
+			return diag_set(d, ST_ERR_INVALID,
+			                "--collective: expected all_reduce, all_gather, reduce_scatter, all_to_all or collective_permute, found '%s'",
+			                a->collective);
 		out->kind = (uint8_t)k;
 	}
 	while (a->link && strcmp(dev->links[out->link].name, a->link))
