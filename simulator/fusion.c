@@ -1,7 +1,8 @@
 /* Which ops share a kernel, and so which values reach memory. One backward pass: when an op is met, all its uses have
  * been seen and have left on its results which kernels could compute it in place. The op then
  *   joins the one kernel that uses it,
- *   or is computed again inside each of several (cheap work, bounded copies),
+ *   or is computed again inside each of several (cheap work, bounded copies, no sums of sums: a chain of residual
+ *   connections would be computed from its beginning in every layer),
  *   or joins the earliest and is written from there for the others (a kernel with several outputs),
  *   or becomes the root of a kernel of its own.
  * A kernel runs at its root, its last op; the third case therefore asks that every other use come after that root.
@@ -76,6 +77,7 @@ static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user)
 		return;
 	}
 	note_use(v, o->latest);
+	v->gathered |= o->gathers;
 	v->copies += o->mode == MODE_COPIED ? o->copies : 1;
 	if (o->mode == MODE_COPIED) {
 		v->many = true;
@@ -86,9 +88,28 @@ static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user)
 	v->group_min = MIN(v->group_min, o->root);
 }
 
+/* Does the op read more than it writes? What is spread out from little costs nothing to read. */
+static bool gathers(const simulator *s, const lowered *l, const lop *o)
+{
+	int64_t bytes = 0;
+	for (uint32_t i = 0; i < o->n_operands; i++) {
+		lval_id v = operand_at(l, o, i);
+		const lop *def = &l->ops.p[s->vals[v].def];
+		uint16_t kind = def->node == ID_NONE ? OP_UNKNOWN : l->p->nodes.p[def->node].op_kind;
+		bool spread = def->kind == LOP_COMPUTE && (kind == OP_BROADCAST_IN_DIM || kind == OP_IOTA || s->ops[s->vals[v].def].class == CLASS_NOTHING);
+		bool again = false;
+		for (uint32_t k = 0; k < i; k++)
+			again |= operand_at(l, o, k) == v;
+		if (!spread && !again)
+			bytes = sat_add(bytes, s->vals[v].bytes);
+	}
+	return bytes > s->vals[o->results].bytes;
+}
+
 static void post_operands(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
+	s->ops[id].gathers = s->ops[id].class == CLASS_ELEMENTWISE && o->n_operands > 1 && gathers(s, l, o);
 	for (uint32_t k = 0; k < o->n_operands; k++)
 		post_use(s, operand_at(l, o, k), k, id);
 }
@@ -103,6 +124,7 @@ static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 	lop_id def = b->def;
 	note_use(b, use_end(s, a->last_use, home_of(s, to)));
 	b->output |= a->output;
+	b->gathered |= a->gathered;
 	if (s->ops[def].segment != s->ops[at].segment) {
 		b->external_min = MIN(b->external_min, MIN(a->external_min, MIN(a->group_min, a->copied_min)));
 		return;
@@ -165,7 +187,7 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 		return;
 	}
 	bool cheap = so->work == UINT32_MAX || !work_at(s, so)->expensive;
-	if (!external && v->many && !matmul && cheap && v->copies <= MAX_COPIES) {
+	if (!external && v->many && !matmul && cheap && v->copies <= MAX_COPIES && !(v->gathered && gathers(s, l, o))) {
 		copy_into_uses(s, l, id, v);
 		return;
 	}

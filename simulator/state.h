@@ -59,6 +59,7 @@ typedef enum op_mode {
 typedef struct sim_op {
 	uint8_t class, mode;
 	bool has_matmul;  /* roots: a matmul is inside */
+	bool gathers;     /* elementwise, reads more than it writes */
 	uint32_t copies;  /* kernels a copied op is in; bounded by MAX_COPIES */
 	lop_id root;
 	lop_id next;      /* member of the same kernel, ascending; roots: first_member starts the list */
@@ -84,6 +85,7 @@ typedef struct sim_val {
 	lop_id alloc, free; /* positions between which the buffer is live */
 	uint32_t copies;
 	bool many;          /* uses that could compute it in place are in several kernels */
+	bool gathered;      /* one of these gathers */
 	bool materialised, argument, constant, output, carried, taken;
 } sim_val;
 

@@ -77,6 +77,27 @@ START_TEST(test_copies_and_second_outputs)
 }
 END_TEST
 
+/* A chain of residual connections: each sum is written for the next one, not computed again from the beginning. A sum that
+ * no sum reads is still computed where it is needed. */
+START_TEST(test_sums_of_sums)
+{
+	fix f;
+	fix_init(&f, "h100", "x=4");
+	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), row = fix_type(&f, ELEM_F32, 1, 1024);
+	lval_id a = fix_arg(&f, t), b = fix_arg(&f, t), c = fix_arg(&f, t);
+	lval_id x = fix_op(&f, OP_ADD, t, 2, a, b), x_row = fix_op(&f, OP_REDUCE, row, 1, x);
+	lval_id y = fix_op(&f, OP_ADD, t, 2, x, c), y_row = fix_op(&f, OP_REDUCE, row, 1, y), y_max = fix_op(&f, OP_REDUCE, row, 1, y);
+	fix_return(&f, 3, x_row, y_row, y_max);
+	run r = start(&f);
+	ck_assert_int_eq(traffic(&r, &f, x_row), 3 * B + 4096); /* reads a and b, writes x */
+	ck_assert_int_eq(traffic(&r, &f, y), -1);
+	ck_assert_int_eq(traffic(&r, &f, y_row), 2 * B + 4096);
+	ck_assert_int_eq(traffic(&r, &f, y_max), 2 * B + 4096);
+	simulator_free(r.s);
+	fix_release(&f);
+}
+END_TEST
+
 /* Softmax over scores in memory: read for the maximum, read for exp and its sum, which writes exp, read and written by
  * the division: 5 passes and the writer's and reader's own. */
 START_TEST(test_softmax_passes)
@@ -207,7 +228,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_softmax_passes, test_matmul_borders,
+	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_sums_of_sums, test_softmax_passes, test_matmul_borders,
 	                        test_slices_and_updates, test_bounds, test_order, test_dead_work};
 	return run_suite("fusion", tests, COUNT_OF(tests));
 }
