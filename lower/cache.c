@@ -272,22 +272,6 @@ const node_plan *lower_node(lower_cache *c, const node *n, const sharding_id *sl
 
 /* ---------------------------------------------------------------- the cache */
 
-static void find_main(lower_cache *c)
-{
-	const program *p = c->p;
-	const func *f = module_main(p->m);
-	if (!f || !op_at(p->m, f->op)->n_regions)
-		return;
-	region_id body = op_at(p->m, f->op)->regions;
-	op_id first = p->m->regions.p[body].first, last = region_terminator(p->m, body);
-	if (first == ID_NONE || last == ID_NONE)
-		return;
-	c->first_node = p->node_of[first];
-	c->end_node = p->node_of[last] + 1;
-	while (c->end_node < p->nodes.n && p->nodes.p[c->end_node].kind == NODE_RESULT)
-		c->end_node++;
-}
-
 lower_cache *lower_cache_new(const program *p, sharding_table *t)
 {
 	lower_cache *c = xcalloc(1, sizeof *c);
@@ -311,8 +295,7 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	c->bytes = xcalloc(p->vals.n + 1, sizeof *c->bytes);
 	c->io = xcalloc(p->args.n + p->results.n + 1, sizeof *c->io);
 	c->now = xcalloc(p->vals.n + 1, sizeof *c->now);
-	find_main(c);
-	for (node_id n = c->first_node; n < c->end_node; n++) {
+	for (node_id n = p->main_first; n < p->main_end; n++) {
 		c->node_class[n] = find_class(c, n);
 		c->node_reduction[n] = reduction_of(p->m, p->nodes.p[n].op);
 	}
@@ -320,6 +303,14 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	c->work->current = xcalloc(p->vals.n + 1, sizeof *c->work->current);
 	c->work->optimizer = optimizer_new();
 	return c;
+}
+
+void lower_cache_mark(lower_cache *c, const node_id *nodes, uint32_t n)
+{
+	c->marks = arena_array(&c->mem, node_id, n + 1);
+	c->n_marks = n;
+	memcpy(c->marks, nodes, n * sizeof *nodes);
+	c->marks[n] = ID_NONE;
 }
 
 void lower_cache_free(lower_cache *c)
@@ -348,6 +339,7 @@ void lower_cache_free(lower_cache *c)
 	vec_release(&c->work->placed.vals);
 	vec_release(&c->work->placed.operands);
 	vec_release(&c->work->placed.results);
+	vec_release(&c->work->placed.starts);
 	vec_release(&c->work->slots);
 	vec_release(&c->work->values);
 	vec_release(&c->work->open);

@@ -65,28 +65,34 @@ static void convert_before_gather(lower_cache *c, lowered *l, lop_id convert)
 
 /* ---------------------------------------------------------------- combining */
 
-typedef struct group { /* open combined instruction of one kind on one set of devices */
-	lop_id first;
-	lop_id closes; /* the first op that reads a member's result */
-	int64_t bytes;
-	uint16_t n;
-} group;
-
-static bool same_group(const lower_cache *c, const lowered *l, lop_id a, lop_id b)
+bool lops_combine_alike(const lowered *l, lop_id a, lop_id b)
 {
 	const lop *x = &l->ops.p[a], *y = &l->ops.p[b];
 	if (x->coll != y->coll || x->reduction != y->reduction || x->region != y->region || !axes_equal(x->step->axes, y->step->axes))
 		return false;
-	return type_get(c->p->m, l->vals.p[x->results].type)->elem == type_get(c->p->m, l->vals.p[y->results].type)->elem;
+	return type_get(l->p->m, l->vals.p[x->results].type)->elem == type_get(l->p->m, l->vals.p[y->results].type)->elem;
 }
 
-static bool combines(const lop *o, const combine_limits *lim)
+bool lop_combines(lower_target target, const lop *o)
 {
 	if (o->kind != LOP_COLLECTIVE || o->erased)
 		return false;
-	if (lim->reduce_only)
+	if (limits[target].reduce_only)
 		return o->coll == COLL_ALL_REDUCE;
 	return o->coll == COLL_ALL_REDUCE || o->coll == COLL_ALL_GATHER || o->coll == COLL_REDUCE_SCATTER;
+}
+
+bool combine_joins(lower_target target, combine_group *g, uint64_t at, uint64_t first_use, int64_t bytes)
+{
+	const combine_limits *lim = &limits[target];
+	if (g->n && at < g->closes && g->n < lim->members && sat_add(g->bytes, bytes) <= lim->bytes) {
+		g->bytes = sat_add(g->bytes, bytes);
+		g->closes = MIN(g->closes, first_use);
+		g->n++;
+		return true;
+	}
+	*g = (combine_group){first_use, bytes, 1};
+	return false;
 }
 
 static void find_first_uses(const lowered *l, lop_id *first_use)
@@ -98,35 +104,30 @@ static void find_first_uses(const lowered *l, lop_id *first_use)
 			first_use[l->operands.p[l->ops.p[i].operands + k]] = i;
 }
 
-/* Few groups are open at a time: kinds times sets of devices times element types. */
-enum { MAX_OPEN_GROUPS = 64 };
-
-static void combine(lower_cache *c, const combine_limits *lim, lowered *l)
+static void combine(lower_cache *c, lower_target target, lowered *l)
 {
 	vec_reserve(&c->work->first_use, l->vals.n);
-	lop_id *first_use = c->work->first_use.p;
+	lop_id *first_use = c->work->first_use.p, first[MAX_OPEN_GROUPS];
 	find_first_uses(l, first_use);
-	group open[MAX_OPEN_GROUPS];
+	combine_group open[MAX_OPEN_GROUPS];
 	uint32_t n_open = 0;
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		lop *o = &l->ops.p[i];
-		if (!combines(o, lim))
+		if (!lop_combines(target, o))
 			continue;
 		uint32_t g = 0;
-		while (g < n_open && !same_group(c, l, open[g].first, i))
+		while (g < n_open && !lops_combine_alike(l, first[g], i))
 			g++;
-		bool joins = g < n_open && i < open[g].closes && open[g].n < lim->members && sat_add(open[g].bytes, o->bytes) <= lim->bytes;
-		if (joins) {
-			open[g].bytes = sat_add(open[g].bytes, o->bytes);
-			open[g].closes = MIN(open[g].closes, first_use[o->results]);
-			l->ops.p[open[g].first].combined = ++open[g].n;
+		if (g == MAX_OPEN_GROUPS)
+			continue;
+		if (g == n_open)
+			open[n_open++] = (combine_group){0};
+		if (combine_joins(target, &open[g], i, first_use[o->results], o->bytes)) {
+			l->ops.p[first[g]].combined = open[g].n;
 			o->combined = 0;
-			continue;
+		} else {
+			first[g] = i;
 		}
-		if (g == n_open && n_open == MAX_OPEN_GROUPS)
-			continue;
-		n_open = MAX(n_open, g + 1);
-		open[g] = (group){i, first_use[o->results], o->bytes, 1};
 	}
 }
 
@@ -135,5 +136,6 @@ void lowered_compile(lower_cache *c, lower_target target, lowered *l)
 	for (lop_id i = 0; i < l->ops.n; i++)
 		if (narrows(c, l, &l->ops.p[i]))
 			convert_before_gather(c, l, i);
-	combine(c, &limits[target], l);
+	if (!c->n_marks)
+		combine(c, target, l);
 }

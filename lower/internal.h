@@ -83,8 +83,9 @@ struct lower_cache {
 	struct byte_entry *bytes;  /* by pval */
 	struct io_entry *io;       /* by argument, then by result of main */
 	sharding_id *now;          /* by pval: plain sharding in the current call */
-	node_id first_node, end_node; /* of main */
 	struct lower_work *work;   /* lowered.c */
+	node_id *marks;
+	uint32_t n_marks;
 };
 
 /* The same dims without anything but closed axes, on the program's mesh; equal data placement gives equal ids. */

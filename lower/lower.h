@@ -49,6 +49,10 @@ typedef struct lower_cache lower_cache;
 lower_cache *lower_cache_new(const program *p, sharding_table *t);
 void lower_cache_free(lower_cache *c);
 
+/* Nodes, ascending, whose beginnings lowered programs tell. Collectives of marked programs are not combined: whoever marks
+ * stretches of a program does so to repeat them, and combines what that gives (combine_joins). */
+void lower_cache_mark(lower_cache *c, const node_id *nodes, uint32_t n);
+
 /* Steps from one sharding to another of a tensor type, as Shardy's greedy machine makes them. */
 const reshard_plan *lower_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type);
 
@@ -114,12 +118,26 @@ typedef struct lowered {
 	lower_level level;
 	lower_target target;
 	VEC(lval_id) results; /* of main */
+	VEC(lop_id) starts;   /* by mark of the cache (lower_cache_mark): the first op at or behind that node */
 } lowered;
 lowered *lowered_new(const program *p, sharding_table *t);
 void lowered_free(lowered *l);
 /* shardings: by pval, as propagation left them (a missing one is replicated). */
 /* The placed level is what Shardy gives; above it, ops without a rule get whole operands unless they are elementwise. */
 void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level, lower_target target, lowered *out);
+
+/* Combining at the compiled level: collectives of equal kind, devices, element type and loop become one instruction while
+ * none of them has to wait for the result of another, up to a size. Positions: any numbers in program order. */
+typedef struct combine_group { /* all zero: no instruction is open */
+	uint64_t closes; /* the first op that reads a member's result */
+	int64_t bytes;
+	uint16_t n;
+} combine_group;
+enum { MAX_OPEN_GROUPS = 64 /* kinds times sets of devices times element types; those beyond are not combined */ };
+bool lop_combines(lower_target target, const lop *o);
+bool lops_combine_alike(const lowered *l, lop_id a, lop_id b);
+/* True: the collective is one more member of the open instruction. False: it opens a new one. */
+bool combine_joins(lower_target target, combine_group *g, uint64_t at, uint64_t first_use, int64_t bytes);
 
 /* Static instruction counts by kind (combined ones count once). */
 void lowered_counts(const lowered *l, int64_t counts[COLL_COUNT]);

@@ -32,10 +32,11 @@ void lowered_free(lowered *l)
 	vec_release(&l->vals);
 	vec_release(&l->operands);
 	vec_release(&l->results);
+	vec_release(&l->starts);
 	free(l);
 }
 
-void lowered_clear(lowered *l) { l->ops.n = l->vals.n = l->operands.n = l->results.n = 0; }
+void lowered_clear(lowered *l) { l->ops.n = l->vals.n = l->operands.n = l->results.n = l->starts.n = 0; }
 
 lval_id lowered_add_collective(lowered *l, const collective_step *s, lval_id operand, int64_t bytes, node_id node, lop_id region)
 {
@@ -381,9 +382,11 @@ static void build_arguments(builder *b)
 static void build_nodes(builder *b)
 {
 	const program *p = b->p;
-	for (node_id id = b->c->first_node; id < b->c->end_node;) {
+	for (node_id id = p->main_first; id < p->main_end;) {
 		const node *n = &p->nodes.p[id];
 		close_ended(b, id);
+		while (b->out->starts.n < b->c->n_marks && b->c->marks[b->out->starts.n] <= id)
+			vec_push(&b->out->starts, b->out->ops.n);
 		if (n->dead) {
 			id = n->end;
 			continue;

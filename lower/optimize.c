@@ -522,6 +522,8 @@ static void write_all(pass *p)
 	const lowered *l = p->in;
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
+		while (p->out->starts.n < l->starts.n && l->starts.p[p->out->starts.n] <= i)
+			vec_push(&p->out->starts, p->out->ops.n);
 		if (!p->live[i])
 			continue;
 		if (is_reshard(o)) {

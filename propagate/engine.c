@@ -122,6 +122,14 @@ void propagation_undo(propagation *s, uint32_t mark)
 		s->settles.n--;
 }
 
+void propagation_load(propagation *s, const sharding_id *state)
+{
+	for (pval_id v = 0; v < s->p->vals.n; v++)
+		write_value(s, v, state[v]);
+	engine_erase_dead(s);
+	s->trail.n = s->settles.n = 0;
+}
+
 uint32_t engine_settled(const propagation *s) { return s->settles.n ? s->settles.p[s->settles.n - 1] : 0; }
 
 void engine_mark_settled(propagation *s)
@@ -283,6 +291,22 @@ static __attribute__((noinline)) void take_updates(propagation *s, node_id i, st
 	}
 }
 
+static void record(propagation *s, node_id i, step_mode mode, const transfer_update *u, uint32_t n)
+{
+	uint64_t h = hash_combine(s->histories[s->place[i]], (uint64_t)s->name[i] << 32 | mode);
+	for (uint32_t k = 0; k < n; k++)
+		h = hash_combine(h, (uint64_t)u[k].slot << 32 | u[k].sharding);
+	s->histories[s->place[i]] = h;
+}
+
+void propagation_record(propagation *s, const uint32_t *place, const uint32_t *name, uint64_t *histories, uint32_t n)
+{
+	s->place = place;
+	s->name = name;
+	s->histories = histories;
+	s->n_histories = n;
+}
+
 static void visit(propagation *s, node_id i, bool basic, uint32_t round)
 {
 	const plan *pl = &s->plans[i];
@@ -311,6 +335,8 @@ static void visit(propagation *s, node_id i, bool basic, uint32_t round)
 		s->clean[i] |= bit;
 		return;
 	}
+	if (s->place && s->place[i] != ID_NONE)
+		record(s, i, mode, u, n);
 	if (pl->manual || s->log) {
 		take_updates(s, i, mode, round, u, n);
 		return;

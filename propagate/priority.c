@@ -181,6 +181,8 @@ void propagation_settle(propagation *s)
 {
 	uint32_t from = engine_settled(s);
 	engine_erase_dead(s);
+	for (uint32_t i = 0; i < s->n_histories; i++)
+		s->histories[i] = 0;
 	if (from < s->trail.n) {
 		engine_begin(s, from);
 		run_op_priority(s, false);

@@ -345,10 +345,15 @@ static status compile_function(compiler *c, const func *f)
 			vec_push(&c->p->args, v);
 		}
 	}
+	node_id first = c->p->nodes.n;
 	TRY(compile_region(c, op_at(c->m, f->op)->regions, ID_NONE, 0));
 	op_id end = region_terminator(c->m, op_at(c->m, f->op)->regions);
 	if (f == c->main && end != ID_NONE)
 		compile_results(c, c->p->node_of[end]);
+	if (f == c->main) {
+		c->p->main_first = first;
+		c->p->main_end = c->p->nodes.n;
+	}
 	return ST_OK;
 }
 

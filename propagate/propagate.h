@@ -6,6 +6,7 @@
  *   basic.c aggressive.c   the two factor propagation strategies      transfer.c  one op's step, memoised
  *   engine.c       worklist, trail, undo                              priority.c  op and user priorities
  *   origins.c losses.c     where an axis came from, and why one did not come    explain*.c  the same in sentences
+ *   layers.c       finds repeated layers of a program                  fold.c  the program with most of them left out
  *   passes_*.c     import and export passes on the module             pipeline.c  pass table, pipeline text, running
  *
  * Facts: Shardy as in jaxlib 0.10.2. The engine never touches the module: it reads the program and writes shardings
@@ -135,6 +136,7 @@ typedef struct program {
 	VEC(uint32_t) group_first, group_members; /* sharding groups: pvals of group g are members first[g] .. first[g + 1] */
 	VEC(value_id) slot_value;      /* IR value at every slot; ID_NONE for attributes of main's results */
 	VEC(manual_edge) manual_edges; /* ascending by node */
+	node_id main_first, main_end;  /* nodes of main */
 	node_id *node_of;              /* by op id; ID_NONE inside bodies that no sharding reaches (of reduce, sort, ..) */
 	uint32_t *use_counts;          /* by IR value id, in the module as it is */
 	uint32_t n_dead;
@@ -147,6 +149,61 @@ status program_new(const module *m, rule_table *rules, bool conservative, progra
 void program_free(program *p);
 static inline const pval_id *node_slots(const program *p, const node *n) { return p->slots.p + n->slots; }
 static inline const type *pval_type(const program *p, pval_id v) { return type_get(p->m, p->vals.p[v].type); }
+
+/* ---------------------------------------------------------------- folding */
+
+/* The layers of a program: nodes and values of equal class in neighbouring layers correspond. layer: LAYER_NONE for what
+ * belongs to none. next: the counterpart in the next layer, ID_NONE. */
+enum { LAYER_NONE = INT32_MIN };
+typedef struct layering {
+	int32_t *node_layer, *val_layer;
+	node_id *node_next;
+	pval_id *val_next;
+	int32_t first, last; /* layers between which all layers look the same to their neighbours, both included */
+	uint32_t reach;      /* how many layers apart an op and what it reads can be */
+} layering;
+/* False when there are no layers worth folding. */
+bool layers_find(const program *p, layering *out);
+void layers_release(layering *ly);
+
+/* A stretch of consecutive nodes of one layer (or of none). */
+typedef struct fold_block {
+	node_id first, end; /* of the folded program */
+	int32_t layer;      /* in it; LAYER_NONE */
+	uint32_t chain;     /* blocks of equal chain are the same stretch of different layers */
+} fold_block;
+/* A program with fewer layers: the first ones up to `middle`, then the last ones. The layers around `middle` look the
+ * same to their neighbours, so that whatever local a pass finds out about `middle` and the `reach` layers on both sides,
+ * when it is the same for all of them, also holds for `copies` more layers in between. */
+typedef struct folding {
+	const program *full;
+	program *p;             /* shares the module, the rules and the types of `full`; dead nodes left out */
+	int32_t middle;
+	uint32_t copies, reach;
+	uint32_t n_layers;      /* of the folded program, numbered from 0 */
+	pval_id *val_of;        /* by pval of the full program: the one that stands for it; ID_NONE: dead */
+	pval_id *val_origin;    /* by pval of the folded program: one that it stands for, itself wherever it is kept */
+	int32_t *val_layer, *node_layer; /* of the folded program */
+	node_id *node_next;     /* of the folded program: counterpart in the next layer, ID_NONE */
+	pval_id *val_next, *val_before;
+	uint32_t *band_of, *band_name; /* by node of the folded program: layer in the band, ID_NONE; the same for counterparts */
+	uint32_t *arg_of, *result_of; /* by argument and result of main in the full program */
+	VEC(fold_block) blocks; /* of the folded program, in order */
+	VEC(uint32_t) order;    /* the full program as blocks of the folded one, in program order */
+	VEC(int32_t) order_layer; /* and the layer of each, numbered in the full program from 0; LAYER_NONE */
+} folding;
+/* How many layers of the full program a layer of the folded one stands for. */
+static inline uint32_t fold_weight(const folding *f, int32_t layer) { return layer == f->middle ? 1 + f->copies : 1; }
+/* The layers that have to be alike. */
+static inline bool fold_in_band(const folding *f, int32_t layer)
+{
+	return layer >= f->middle - (int32_t)f->reach && layer <= f->middle + (int32_t)f->reach; /* LAYER_NONE is far below */
+}
+/* Is a value of the band, with its neighbours in it, what its counterpart is? state: by pval of the folded program. */
+bool fold_is_even(const folding *f, const sharding_id *state, pval_id v);
+/* NULL when the program has nothing to fold. */
+folding *folding_new(const program *full);
+void folding_free(folding *f);
 
 /* ---------------------------------------------------------------- engine */
 
@@ -181,6 +238,11 @@ void propagation_run_logged(propagation *s, change_log *l);
  * rounds. Everything is recorded on the trail. */
 void propagation_set(propagation *s, pval_id v, sharding_id sh);
 void propagation_settle(propagation *s);
+/* Another settled state, by pval, from another propagation over the same table; empties the trail. */
+void propagation_load(propagation *s, const sharding_id *state);
+/* Keeps a hash of the steps taken during a settle, in order, for every place: place[node] is a number below n, or ID_NONE;
+ * name: what a node is called there. Arrays must stay. */
+void propagation_record(propagation *s, const uint32_t *place, const uint32_t *name, uint64_t *histories, uint32_t n);
 uint32_t propagation_mark(const propagation *s);        /* length of the trail */
 void propagation_undo(propagation *s, uint32_t mark);   /* back to that length, exactly */
 pval_id propagation_trail_at(const propagation *s, uint32_t i); /* which pval changed */

@@ -1,45 +1,55 @@
 /* One evaluator walks one path of decisions: decide -> settle -> lower -> simulate, and back. It owns its sharding table
- * and every memo table, so evaluators on different threads share only the immutable problem. */
+ * and every memo table, so evaluators on different threads share only the immutable problem.
+ *
+ * Where layers repeat, the path is walked on the folded program. A decision that treats the layers in its middle
+ * differently, or comes to different things in them, unfolds: from there on the path is walked on the whole program. */
 #include "search/internal.h"
 
 #include <stdlib.h>
 
-enum { PRIORITY_UNSET = 255 };
+enum { FOLDED, WHOLE, WAYS };
 
-typedef struct step {
-	uint32_t mark;            /* trail length before */
-	uint32_t applied, dims;   /* lengths of the logs before */
-	uint64_t hash;
-} step;
-typedef struct arg_change { /* undo log of one argument */
-	uint32_t arg;
-	uint32_t kept;
-	bool decided;
-} arg_change;
-
-struct evaluator {
-	const problem *pb;
-	sharding_table *t;
-	propagation *prop;
+/* What costs one program. */
+typedef struct coster {
 	lower_cache *lower;
 	lowered *low;
 	simulator *sim;
+	sharding_id *costed; /* by pval: what is lowered, with results as the next step needs them */
+} coster;
+
+/* An action of the whole program on the folded one. */
+typedef struct folded_action {
+	const action_target *key, *targets;
+	uint32_t n_key, n_targets;
+	bool even; /* what stands for several layers does so for this action too */
+} folded_action;
+
+struct evaluator {
+	const problem *pb;
+	const folding *fold; /* NULL: nothing is folded */
+	sharding_table *t;
 	mesh_links links;
-	uint32_t depth;
-	step steps[MAX_PLAN];
-	action decided_by[MAX_PLAN]; /* the path, so that a plan that shares its beginning starts from there */
-	uint64_t hash;
-	uint64_t *val_hash; /* by pval */
-	VEC(uint64_t) sharding_hashes; /* by sharding id, 0: not computed */
-	bool *decided;
-	uint32_t *kept; /* by argument: axes it was told to stay free of */
-	uint8_t *priority; /* [arg][MAX_RANK]: step at which the dim first got axes */
-	VEC(action_target) applied;
-	VEC(arg_change) changes;
-	VEC(uint32_t) change_first; /* changes before step i */
-	VEC(uint32_t) dim_log;      /* indices into priority that were set */
-	sharding_id *costed;        /* by pval: what is lowered, with results as the next step needs them */
-	propagation *fresh;         /* for replays */
+	walker *on[WAYS];    /* made when they are first needed */
+	coster cost[WAYS];
+	uint32_t depth, uneven_from; /* decisions from here on need the whole program; ID_NONE: none does */
+	action path[MAX_PLAN];       /* so that a plan that shares its beginning starts from there */
+	bool broken;
+	evaluator_stats stats;
+	propagation *verifier, *fresh; /* of the whole program, for decisions and for replays; made when first needed */
+	sharding_id *spread;   /* by pval of the whole program: a state of the folded one */
+	index_map verified;    /* decision after decisions */
+	uint64_t path_hash[MAX_PLAN + 1];
+
+	/* folding */
+	arena mem;
+	int32_t *result_of_arg; /* of the folded program, as in the problem */
+	donation dn;
+	uint32_t *class_of, *class_size; /* by argument of the folded program: all in the band that are counterparts */
+	uint32_t *seen, *seen_dim;       /* by class: targets counted, their dim */
+	uint32_t *target_of;             /* by argument of the folded program */
+	index_map by_targets;
+	VEC(folded_action) actions;
+	VEC(action_target) expanded;
 };
 
 /* Ids of the copy equal those of the original. */
@@ -64,297 +74,364 @@ static sharding_table *table_copy(const sharding_table *from)
 	return to;
 }
 
-/* Which axes cut which dim; open or closed, priorities and ids do not count. */
-static uint64_t content_hash(evaluator *ev, sharding_id id)
+/* ---------------------------------------------------------------- what is folded */
+
+/* The problem's facts about arguments hold for the argument that stands for them. */
+static bool args_agree(const problem *pb, const folding *f)
 {
-	if (id == SHARDING_NONE)
-		return 0;
-	while (ev->sharding_hashes.n <= id)
-		vec_push(&ev->sharding_hashes, 0);
-	if (ev->sharding_hashes.p[id])
-		return ev->sharding_hashes.p[id];
-	const sharding *s = sharding_get(ev->t, id);
-	uint64_t h = 0;
-	for (uint32_t d = 0; d < s->rank; d++) {
-		axes a = sharding_dim(s, d);
-		for (uint32_t i = 0; i < a.n; i++)
-			h = hash_combine(h + d + 1, a.a[i]);
+	uint32_t *origin = xmalloc((f->p->args.n + 1) * sizeof *origin);
+	for (uint32_t a = pb->n_args; a-- > 0;)
+		origin[f->arg_of[a]] = a;
+	bool agree = true;
+	for (uint32_t a = 0; a < pb->n_args && agree; a++) {
+		uint32_t o = origin[f->arg_of[a]];
+		int32_t ra = pb->result_of_arg[a], ro = pb->result_of_arg[o], da = pb->dn.result_of_arg[a], d = pb->dn.result_of_arg[o];
+		agree = pb->pinned[a] == pb->pinned[o] && (ra < 0) == (ro < 0) && (ra < 0 || f->result_of[ra] == f->result_of[ro]) &&
+			(da < 0 ? da == d : d >= 0 && f->result_of[da] == f->result_of[d]);
+		size_t row = (size_t)MAX_RANK * pb->n_axes;
+		if (pb->forbidden && agree)
+			agree = !memcmp(pb->forbidden + a * row, pb->forbidden + o * row, row * sizeof *pb->forbidden);
 	}
-	axes u = sharding_unreduced(s);
-	for (uint32_t i = 0; i < u.n; i++)
-		h = hash_combine(h + 1000, u.a[i]);
-	ev->sharding_hashes.p[id] = h;
-	return h;
+	free(origin);
+	return agree;
 }
 
-static void rehash(evaluator *ev, pval_id v)
+static bool starts_without_shardings(const problem *pb)
 {
-	uint64_t content = content_hash(ev, propagation_shardings(ev->prop)[v]);
-	uint64_t h = content ? hash_combine(v + 1, content) : 0;
-	ev->hash ^= ev->val_hash[v] ^ h;
-	ev->val_hash[v] = h;
+	const func *main = module_main(pb->m);
+	for (pval_id v = 0; v < pb->p->vals.n; v++)
+		if (pb->p->vals.p[v].value != ID_NONE && value_at(pb->m, pb->p->vals.p[v].value)->sharding != SHARDING_NONE)
+			return false;
+	for (uint32_t i = 0; i < main->n_results; i++)
+		if (main->result_shardings[i] != SHARDING_NONE)
+			return false;
+	return true;
 }
+
+static walker *walker_on(evaluator *ev, int way)
+{
+	if (!ev->on[way])
+		ev->on[way] = walker_new(ev->pb, way == FOLDED ? ev->fold : NULL, ev->t);
+	return ev->on[way];
+}
+
+/* Shardings that the module comes with must be alike too. */
+static bool start_is_even(evaluator *ev)
+{
+	if (starts_without_shardings(ev->pb))
+		return true;
+	walker *w = walker_on(ev, FOLDED);
+	for (pval_id v = 0; v < ev->fold->p->vals.n; v++)
+		if (!fold_is_even(ev->fold, walker_state(w), v))
+			return false;
+	return walker_same_state(w, walker_on(ev, WHOLE));
+}
+
+static void find_classes(evaluator *ev)
+{
+	const folding *f = ev->fold;
+	uint32_t n = f->p->args.n;
+	ev->class_of = arena_array(&ev->mem, uint32_t, n + 1);
+	ev->class_size = arena_zarray(&ev->mem, uint32_t, n + 1);
+	ev->seen = arena_zarray(&ev->mem, uint32_t, n + 1);
+	ev->seen_dim = arena_array(&ev->mem, uint32_t, n + 1);
+	ev->target_of = arena_array(&ev->mem, uint32_t, n + 1);
+	for (uint32_t a = 0; a < n; a++) {
+		pval_id v = f->p->args.p[a];
+		ev->class_of[a] = ID_NONE;
+		if (!fold_in_band(f, f->val_layer[v]))
+			continue;
+		while (f->val_before[v] != ID_NONE && fold_in_band(f, f->val_layer[f->val_before[v]]))
+			v = f->val_before[v];
+		ev->class_of[a] = (uint32_t)f->p->vals.p[v].arg_index;
+	}
+	for (uint32_t a = 0; a < ev->pb->n_args; a++)
+		if (ev->class_of[f->arg_of[a]] != ID_NONE)
+			ev->class_size[ev->class_of[f->arg_of[a]]]++;
+}
+
+static void fold_facts(evaluator *ev)
+{
+	const folding *f = ev->fold;
+	const problem *pb = ev->pb;
+	uint32_t n = f->p->args.n;
+	ev->result_of_arg = arena_array(&ev->mem, int32_t, n + 1);
+	ev->dn = (donation){n, arena_array(&ev->mem, int32_t, n + 1)};
+	for (uint32_t a = 0; a < pb->n_args; a++) {
+		int32_t r = pb->result_of_arg[a], d = pb->dn.result_of_arg[a];
+		ev->result_of_arg[f->arg_of[a]] = r < 0 ? r : (int32_t)f->result_of[r];
+		ev->dn.result_of_arg[f->arg_of[a]] = d < 0 ? d : (int32_t)f->result_of[d];
+	}
+	find_classes(ev);
+}
+
+/* ---------------------------------------------------------------- life */
 
 evaluator *evaluator_new(const problem *pb)
 {
 	evaluator *ev = xcalloc(1, sizeof *ev);
 	ev->pb = pb;
 	ev->t = table_copy(pb->m->shardings);
-	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
-	ev->prop = propagation_new(pb->p, ev->t, &po);
-	ev->fresh = propagation_new(pb->p, ev->t, &po);
-	ev->lower = lower_cache_new(pb->p, ev->t);
-	ev->low = lowered_new(pb->p, ev->t);
+	ev->uneven_from = ID_NONE;
+	index_init(&ev->by_targets);
+	index_init(&ev->verified);
 	diag d = {0};
 	if (mesh_links_assign(pb->o->device, ev->t, pb->mesh, pb->o->axis_links, &ev->links, &d) != ST_OK)
 		assert(!"problem_init checked the links");
-	ev->sim = simulator_new(pb->p, ev->t, pb->o->device, &ev->links, &pb->dn);
-	ev->val_hash = xcalloc(pb->p->vals.n, sizeof *ev->val_hash);
-	ev->decided = xcalloc(pb->n_args, sizeof *ev->decided);
-	ev->kept = xcalloc(pb->n_args, sizeof *ev->kept);
-	ev->priority = xmalloc((size_t)pb->n_args * MAX_RANK + 1);
-	memset(ev->priority, PRIORITY_UNSET, (size_t)pb->n_args * MAX_RANK);
-	ev->costed = xcalloc(pb->p->vals.n + 1, sizeof *ev->costed);
-	propagation_reset(ev->prop);
-	propagation_run(ev->prop);
-	for (pval_id v = 0; v < pb->p->vals.n; v++)
-		rehash(ev, v);
-	for (uint32_t a = 0; a < pb->n_args; a++)
-		ev->decided[a] = pb->pinned[a];
+	ev->fold = pb->fold && args_agree(pb, pb->fold) ? pb->fold : NULL;
+	if (ev->fold && !start_is_even(ev)) {
+		walker_free(ev->on[FOLDED]);
+		ev->on[FOLDED] = NULL;
+		ev->fold = NULL;
+	}
+	if (ev->fold)
+		fold_facts(ev);
+	walker_on(ev, ev->fold ? FOLDED : WHOLE);
 	return ev;
+}
+
+static void coster_release(coster *c)
+{
+	if (!c->lower)
+		return;
+	simulator_free(c->sim);
+	lowered_free(c->low);
+	lower_cache_free(c->lower);
+	free(c->costed);
 }
 
 void evaluator_free(evaluator *ev)
 {
 	if (!ev)
 		return;
-	simulator_free(ev->sim);
-	lowered_free(ev->low);
-	lower_cache_free(ev->lower);
-	propagation_free(ev->prop);
-	propagation_free(ev->fresh);
+	for (int way = 0; way < WAYS; way++) {
+		walker_free(ev->on[way]);
+		coster_release(&ev->cost[way]);
+	}
 	sharding_table_unref(ev->t);
-	free(ev->val_hash);
-	free(ev->decided);
-	free(ev->kept);
-	free(ev->priority);
-	free(ev->costed);
-	vec_release(&ev->sharding_hashes);
-	vec_release(&ev->applied);
-	vec_release(&ev->changes);
-	vec_release(&ev->change_first);
-	vec_release(&ev->dim_log);
+	index_release(&ev->by_targets);
+	index_release(&ev->verified);
+	propagation_free(ev->verifier);
+	propagation_free(ev->fresh);
+	free(ev->spread);
+	vec_release(&ev->actions);
+	vec_release(&ev->expanded);
+	arena_release(&ev->mem);
 	free(ev);
 }
 
-uint32_t evaluator_depth(const evaluator *ev) { return ev->depth; }
-uint64_t evaluator_hash(const evaluator *ev) { return ev->hash; }
+/* ---------------------------------------------------------------- actions on the folded program */
 
-static bool uses_axis(axes l, uint32_t axis)
+static const folded_action *fold_action(evaluator *ev, const action *a)
 {
-	for (uint32_t i = 0; i < l.n; i++)
-		if (axis_index(l.a[i]) == axis)
-			return true;
-	return false;
-}
-
-/* The dim that can take the axis: the wanted one, or the largest shard for DIM_LARGEST; ID_NONE when none can. */
-static uint32_t dim_for(const evaluator *ev, const action_target *target, uint32_t axis)
-{
-	const problem *pb = ev->pb;
-	pval_id v = pb->p->args.p[target->arg];
-	const type *ty = pval_type(pb->p, v);
-	sharding_id id = propagation_shardings(ev->prop)[v];
-	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(ev->t, id);
-	if (pb->pinned[target->arg] || ev->kept[target->arg] >> axis & 1)
-		return ID_NONE;
-	if (s) {
-		for (uint32_t d = 0; d < s->rank; d++)
-			if (uses_axis(sharding_dim(s, d), axis))
-				return ID_NONE;
-		if (uses_axis(sharding_replicated(s), axis) || uses_axis(sharding_unreduced(s), axis))
-			return ID_NONE;
-	}
-	int64_t size = axis_size(mesh_full_axis(ev->t, pb->mesh, axis)), best = 0;
-	uint32_t chosen = ID_NONE;
-	for (uint32_t d = 0; d < ty->rank; d++) {
-		if (target->dim != DIM_LARGEST && d != target->dim)
-			continue;
-		int64_t parts = s ? sharding_dim_parts(s, d) : 1;
-		if (ty->dims[d] <= 0 || ty->dims[d] % (parts * size) != 0 || problem_forbids(pb, target->arg, d, axis))
-			continue;
-		if (ty->dims[d] / parts > best) {
-			best = ty->dims[d] / parts;
-			chosen = d;
-		}
-	}
-	return chosen;
-}
-
-bool problem_forbids_sharding(const problem *pb, const sharding_table *t, uint32_t arg, sharding_id id)
-{
-	if (!pb->forbidden || id == SHARDING_NONE)
-		return false;
-	const sharding *s = sharding_get(t, id);
-	for (uint32_t d = 0; d < s->rank; d++) {
-		axes l = sharding_dim(s, d);
-		for (uint32_t i = 0; i < l.n; i++)
-			if (problem_forbids(pb, arg, d, axis_index(l.a[i])))
-				return true;
-	}
-	return false;
-}
-
-bool evaluator_can(const evaluator *ev, const action *a)
-{
-	if (ev->depth == MAX_PLAN)
-		return false;
+	uint64_t h = hash_bytes(a->targets, a->n_targets * sizeof *a->targets, a->n_targets);
+	uint32_t id;
+	for (uint32_t it = index_first(&ev->by_targets, h); index_next(&ev->by_targets, h, &it, &id);)
+		if (ev->actions.p[id].n_key == a->n_targets && !memcmp(ev->actions.p[id].key, a->targets, a->n_targets * sizeof *a->targets))
+			return &ev->actions.p[id];
+	action_target *key = arena_array(&ev->mem, action_target, a->n_targets), *to = arena_array(&ev->mem, action_target, a->n_targets);
+	memcpy(key, a->targets, a->n_targets * sizeof *key);
+	folded_action f = {.key = key, .targets = to, .n_key = a->n_targets, .even = true};
+	for (uint32_t i = 0; i < ev->fold->p->args.n; i++)
+		ev->target_of[i] = ID_NONE;
 	for (uint32_t i = 0; i < a->n_targets; i++) {
-		if (a->targets[i].dim == DIM_KEEP) {
-			if (a->kind == ACTION_REPLICATE && !ev->pb->pinned[a->targets[i].arg] && !(ev->kept[a->targets[i].arg] >> a->axis & 1))
-				return true;
-		} else if (dim_for(ev, &a->targets[i], a->axis) != ID_NONE) {
-			return true;
+		action_target target = {ev->fold->arg_of[a->targets[i].arg], a->targets[i].dim};
+		uint32_t class = ev->class_of[target.arg];
+		if (class != ID_NONE) {
+			f.even &= !ev->seen[class] || ev->seen_dim[class] == target.dim;
+			ev->seen_dim[class] = target.dim;
+			ev->seen[class]++;
 		}
+		if (ev->target_of[target.arg] == ID_NONE) {
+			ev->target_of[target.arg] = f.n_targets;
+			to[f.n_targets++] = target;
+		} else if (class == ID_NONE) {
+			f.even = false; /* twice the same argument */
+		}
+	}
+	for (uint32_t i = 0; i < a->n_targets; i++) {
+		uint32_t class = ev->class_of[ev->fold->arg_of[a->targets[i].arg]];
+		if (class == ID_NONE || !ev->seen[class])
+			continue;
+		f.even &= ev->seen[class] == ev->class_size[class];
+		ev->seen[class] = 0;
+	}
+	index_add(&ev->by_targets, h, ev->actions.n);
+	vec_push(&ev->actions, f);
+	return &ev->actions.p[ev->actions.n - 1];
+}
+
+static action with_targets(const action *a, const folded_action *f)
+{
+	action folded = *a;
+	folded.targets = f->targets;
+	folded.n_targets = f->n_targets;
+	return folded;
+}
+
+/* ---------------------------------------------------------------- the path */
+
+static bool is_folded(const evaluator *ev) { return ev->fold && ev->uneven_from == ID_NONE; }
+static walker *present(const evaluator *ev) { return ev->on[is_folded(ev) ? FOLDED : WHOLE]; }
+
+uint32_t evaluator_depth(const evaluator *ev) { return ev->depth; }
+uint64_t evaluator_hash(const evaluator *ev) { return walker_hash(present(ev)); }
+
+/* The folded program cannot take the next decision: the whole one walks the same path. */
+static void unfold(evaluator *ev)
+{
+	ev->uneven_from = ev->depth;
+	ev->stats.unfolded++;
+	walker *w = walker_on(ev, WHOLE);
+	walker_undo(w, 0);
+	for (uint32_t i = 0; i < ev->depth; i++)
+		ev->broken |= !walker_decide(w, &ev->path[i]);
+}
+
+bool evaluator_can(evaluator *ev, const action *a)
+{
+	if (!is_folded(ev))
+		return walker_can(present(ev), a);
+	const folded_action *f = fold_action(ev, a);
+	if (f->even) {
+		action folded = with_targets(a, f);
+		return walker_can(ev->on[FOLDED], &folded);
+	}
+	/* Arguments that are counterparts have equal shardings, so each target can be asked for on its own. */
+	for (uint32_t i = 0; i < a->n_targets; i++) {
+		action one = *a;
+		action_target target = {ev->fold->arg_of[a->targets[i].arg], a->targets[i].dim};
+		one.targets = &target;
+		one.n_targets = 1;
+		if (walker_can(ev->on[FOLDED], &one))
+			return true;
 	}
 	return false;
 }
 
-static void log_arg(evaluator *ev, uint32_t arg) { vec_push(&ev->changes, (arg_change){arg, ev->kept[arg], ev->decided[arg]}); }
-
-/* Closes the argument, adding the axis to a dim unless d is ID_NONE. */
-static void set_argument(evaluator *ev, uint32_t arg, uint32_t d, uint32_t axis)
+/* With `check`: the whole program walks the same path and must come to the same shardings. */
+static void check_state(evaluator *ev)
 {
-	pval_id v = ev->pb->p->args.p[arg];
-	sharding_id id = propagation_shardings(ev->prop)[v];
-	sharding_edit e;
-	if (id == SHARDING_NONE)
-		sharding_edit_init(&e, ev->pb->mesh, pval_type(ev->pb->p, v)->rank, true);
-	else
-		sharding_to_edit(ev->t, id, &e);
-	for (uint32_t i = 0; i < e.rank; i++) {
-		e.dims[i].closed = true;
-		e.dims[i].priority = -1;
-	}
-	if (d != ID_NONE)
-		axes_push_merge(&e.dims[d].axes, mesh_full_axis(ev->t, ev->pb->mesh, axis));
-	propagation_set(ev->prop, v, sharding_intern(ev->t, &e));
+	walker *w = walker_on(ev, WHOLE);
+	walker_undo(w, 0);
+	for (uint32_t i = 0; i < ev->depth; i++)
+		ev->broken |= !walker_decide(w, &ev->path[i]);
+	ev->broken |= !walker_same_state(ev->on[FOLDED], w);
 }
 
-/* Remembers at which step each argument dim first got axes: that is its user priority in the answer. */
-static void note_priorities(evaluator *ev, uint32_t from_mark)
+static void spread_state(evaluator *ev)
 {
-	uint32_t end = propagation_mark(ev->prop);
-	for (uint32_t i = from_mark; i < end; i++) {
-		pval_id v = propagation_trail_at(ev->prop, i);
-		int32_t arg = ev->pb->p->vals.p[v].arg_index;
-		sharding_id id = propagation_shardings(ev->prop)[v];
-		if (arg < 0 || id == SHARDING_NONE)
-			continue;
-		const sharding *s = sharding_get(ev->t, id);
-		for (uint32_t d = 0; d < s->rank; d++) {
-			uint32_t at = (uint32_t)arg * MAX_RANK + d;
-			if (s->dims[d].n && ev->priority[at] == PRIORITY_UNSET) {
-				ev->priority[at] = (uint8_t)ev->depth;
-				vec_push(&ev->dim_log, at);
-			}
-		}
+	const folding *f = ev->fold;
+	const sharding_id *state = walker_state(ev->on[FOLDED]);
+	for (pval_id v = 0; v < f->full->vals.n; v++)
+		ev->spread[v] = f->val_of[v] == ID_NONE ? SHARDING_NONE : state[f->val_of[v]];
+}
+
+static propagation *whole_propagation(evaluator *ev, propagation **made)
+{
+	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	if (!*made)
+		*made = propagation_new(ev->pb->p, ev->t, &po);
+	return *made;
+}
+
+/* The decision just taken on the folded program, on the whole one, from the state before it. */
+static bool holds_unfolded(evaluator *ev, const action *a, const action *folded)
+{
+	const program *p = ev->pb->p;
+	walker *w = ev->on[FOLDED];
+	if (!ev->spread)
+		ev->spread = xcalloc(p->vals.n + 1, sizeof *ev->spread);
+	whole_propagation(ev, &ev->verifier);
+	walker_undo(w, ev->depth);
+	spread_state(ev);
+	propagation_load(ev->verifier, ev->spread);
+	if (!walker_decide(w, folded))
+		return false;
+	spread_state(ev);
+	const action_target *applied;
+	uint32_t n = walker_applied(w, ev->depth, &applied);
+	for (uint32_t i = 0; i < ev->fold->p->args.n; i++)
+		ev->target_of[i] = ID_NONE;
+	for (uint32_t i = 0; i < n; i++)
+		ev->target_of[applied[i].arg] = i;
+	for (uint32_t i = 0; i < a->n_targets; i++) {
+		pval_id v = p->args.p[a->targets[i].arg];
+		if (ev->target_of[ev->fold->arg_of[a->targets[i].arg]] != ID_NONE)
+			propagation_set(ev->verifier, v, ev->spread[v]); /* closed: it is what the decision made it */
 	}
+	propagation_settle(ev->verifier);
+	const sharding_id *whole = propagation_shardings(ev->verifier);
+	bool same = true;
+	for (pval_id v = 0; v < p->vals.n && same; v++)
+		same = ev->fold->val_of[v] == ID_NONE || whole[v] == ev->spread[v];
+	ev->stats.verified++;
+	return same;
+}
+
+/* How a decision spreads through layers can depend on how many there are: then the whole program decides, once. */
+static bool is_verified(evaluator *ev, uint64_t key, const action *a, const action *folded)
+{
+	enum { MAX_VERIFIED = 1 << 20 };
+	uint32_t id;
+	uint32_t it = index_first(&ev->verified, key);
+	if (index_next(&ev->verified, key, &it, &id))
+		return id;
+	bool holds = holds_unfolded(ev, a, folded);
+	if (ev->verified.n == MAX_VERIFIED)
+		index_clear(&ev->verified);
+	index_add(&ev->verified, key, holds);
+	return holds;
+}
+
+static bool decide_folded(evaluator *ev, const action *a)
+{
+	walker *w = ev->on[FOLDED];
+	const folded_action *f = fold_action(ev, a);
+	uint64_t path = hash_combine(ev->path_hash[ev->depth], (uint64_t)(f - ev->actions.p) << 16 | a->axis << 8 | a->kind);
+	bool even = f->even, done = false;
+	if (even) {
+		action folded = with_targets(a, f);
+		done = walker_decide(w, &folded);
+		even = !walker_was_uneven(w) && (!done || walker_is_sure(w) || is_verified(ev, path, a, &folded));
+	}
+	if (!even) {
+		walker_undo(w, ev->depth);
+		unfold(ev);
+	}
+	ev->path_hash[ev->depth + 1] = path;
+	return done;
 }
 
 bool evaluator_decide(evaluator *ev, const action *a)
 {
 	if (ev->depth == MAX_PLAN)
 		return false;
-	step *s = &ev->steps[ev->depth];
-	*s = (step){.mark = propagation_mark(ev->prop), .applied = ev->applied.n, .dims = ev->dim_log.n, .hash = ev->hash};
-	uint32_t changes = ev->changes.n;
-	bool useful = false;
-	for (uint32_t i = 0; i < a->n_targets; i++) {
-		action_target target = a->targets[i];
-		uint32_t arg = target.arg;
-		if (target.dim == DIM_KEEP) {
-			if (ev->pb->pinned[arg] || ev->kept[arg] >> a->axis & 1)
-				continue;
-			log_arg(ev, arg);
-			ev->hash ^= ev->kept[arg] ? hash_combine(~(uint64_t)arg, ev->kept[arg]) : 0;
-			ev->kept[arg] |= 1u << a->axis;
-			ev->hash ^= hash_combine(~(uint64_t)arg, ev->kept[arg]);
-			set_argument(ev, arg, ID_NONE, a->axis);
-			useful |= a->kind == ACTION_REPLICATE;
-		} else {
-			target.dim = dim_for(ev, &target, a->axis);
-			if (target.dim == ID_NONE)
-				continue;
-			log_arg(ev, arg);
-			set_argument(ev, arg, target.dim, a->axis);
-			useful = true;
-		}
-		ev->decided[arg] = true;
-		vec_push(&ev->applied, target);
-	}
-	vec_push(&ev->change_first, changes);
-	ev->depth++;
-	if (!useful) {
-		evaluator_undo(ev, ev->depth - 1);
-		return false;
-	}
-	propagation_settle(ev->prop);
-	ev->depth--;
-	note_priorities(ev, s->mark);
-	ev->decided_by[ev->depth++] = *a;
-	uint32_t end = propagation_mark(ev->prop);
-	bool allowed = true;
-	for (uint32_t i = s->mark; i < end; i++) {
-		pval_id v = propagation_trail_at(ev->prop, i);
-		rehash(ev, v);
-		allowed &= ev->pb->p->vals.p[v].arg_index < 0 || !problem_forbids_sharding(ev->pb, ev->t, (uint32_t)ev->pb->p->vals.p[v].arg_index, propagation_shardings(ev->prop)[v]);
-	}
-	/* Propagation carried a forbidden axis somewhere: the decision that did it is not on the worklist. */
-	if (!allowed)
-		evaluator_undo(ev, ev->depth - 1);
-	return allowed;
+	bool done = is_folded(ev) && decide_folded(ev, a);
+	if (!is_folded(ev))
+		done = walker_decide(ev->on[WHOLE], a);
+	if (done)
+		ev->path[ev->depth++] = *a;
+	else if (ev->uneven_from == ev->depth)
+		ev->uneven_from = ID_NONE;
+	if (done && ev->pb->o->check && is_folded(ev))
+		check_state(ev);
+	return done;
 }
 
 void evaluator_undo(evaluator *ev, uint32_t depth)
 {
 	if (depth >= ev->depth)
 		return;
-	const step *s = &ev->steps[depth];
-	/* Values on the trail go back; their hashes are recomputed from what they go back to. */
-	uint32_t end = propagation_mark(ev->prop), n = end - s->mark;
-	pval_id *changed = xmalloc(n * sizeof *changed);
-	for (uint32_t i = 0; i < n; i++)
-		changed[i] = propagation_trail_at(ev->prop, s->mark + i);
-	propagation_undo(ev->prop, s->mark);
-	for (uint32_t i = 0; i < n; i++)
-		rehash(ev, changed[i]);
-	free(changed);
-	ev->hash = s->hash;
-	uint32_t first = ev->change_first.p[depth];
-	while (ev->changes.n > first) {
-		arg_change c = vec_pop(&ev->changes);
-		ev->kept[c.arg] = c.kept;
-		ev->decided[c.arg] = c.decided;
-	}
-	while (ev->dim_log.n > s->dims)
-		ev->priority[vec_pop(&ev->dim_log)] = PRIORITY_UNSET;
-	ev->applied.n = s->applied;
-	ev->change_first.n = depth;
+	if (ev->uneven_from != ID_NONE && depth <= ev->uneven_from)
+		ev->uneven_from = ID_NONE;
 	ev->depth = depth;
-}
-
-void evaluator_cost(evaluator *ev, cost *out)
-{
-	const problem *pb = ev->pb;
-	memcpy(ev->costed, propagation_shardings(ev->prop), pb->p->vals.n * sizeof *ev->costed);
-	program_trim_io(pb->p, ev->t, ev->costed);
-	/* Steady state: a paired result leaves the step as its argument entered it. */
-	for (uint32_t a = 0; a < pb->n_args; a++)
-		if (pb->result_of_arg[a] >= 0)
-			ev->costed[pb->p->results.p[pb->result_of_arg[a]]] = ev->costed[pb->p->args.p[a]];
-	lower_program(ev->lower, ev->costed, LEVEL_COMPILED, pb->o->device->target, ev->low);
-	simulate(ev->sim, ev->low, out);
+	if (ev->uneven_from != ID_NONE)
+		walker_undo(ev->on[WHOLE], depth);
+	else if (ev->fold)
+		walker_undo(ev->on[FOLDED], depth);
+	else
+		walker_undo(ev->on[WHOLE], depth);
 }
 
 static bool same_action(const action *a, const action *b)
@@ -366,7 +443,7 @@ static bool same_action(const action *a, const action *b)
 void evaluator_run(evaluator *ev, plan *pl, cost *out)
 {
 	uint32_t kept = 0;
-	while (kept < pl->n && kept < ev->depth && same_action(&ev->decided_by[kept], &pl->decisions[kept]))
+	while (kept < pl->n && kept < ev->depth && same_action(&ev->path[kept], &pl->decisions[kept]))
 		kept++;
 	evaluator_undo(ev, kept);
 	for (uint32_t i = kept; i < pl->n; i++)
@@ -379,14 +456,105 @@ void evaluator_run(evaluator *ev, plan *pl, cost *out)
 		evaluator_cost(ev, out);
 }
 
-uint32_t evaluator_targets(const evaluator *ev, uint32_t at, const action_target **out)
+/* ---------------------------------------------------------------- cost */
+
+static coster *coster_on(evaluator *ev, int way)
 {
-	uint32_t first = ev->steps[at].applied, end = at + 1 < ev->depth ? ev->steps[at + 1].applied : ev->applied.n;
-	*out = ev->applied.p + first;
-	return end - first;
+	coster *c = &ev->cost[way];
+	const problem *pb = ev->pb;
+	const program *p = way == FOLDED ? ev->fold->p : pb->p;
+	if (c->lower)
+		return c;
+	c->lower = lower_cache_new(p, ev->t);
+	c->low = lowered_new(p, ev->t);
+	c->sim = simulator_new(p, ev->t, pb->o->device, &ev->links, way == FOLDED ? &ev->dn : &pb->dn);
+	c->costed = xcalloc(p->vals.n + 1, sizeof *c->costed);
+	if (way == FOLDED) {
+		node_id *firsts = xmalloc((ev->fold->blocks.n + 1) * sizeof *firsts);
+		for (uint32_t b = 0; b < ev->fold->blocks.n; b++)
+			firsts[b] = ev->fold->blocks.p[b].first;
+		lower_cache_mark(c->lower, firsts, ev->fold->blocks.n);
+		free(firsts);
+		simulator_fold(c->sim, ev->fold);
+	}
+	return c;
 }
 
-/* What the answer says of an argument, in any table that has the evaluator's meshes under the same ids. */
+/* The shardings that are lowered: inputs cut to what divides, and in the steady state a paired result leaves the step as
+ * its argument entered it. */
+static void find_costed(evaluator *ev, coster *c, const program *p, const int32_t *result_of_arg)
+{
+	program_trim_io(p, ev->t, c->costed);
+	for (uint32_t a = 0; a < p->args.n; a++)
+		if (result_of_arg[a] >= 0)
+			c->costed[p->results.p[result_of_arg[a]]] = c->costed[p->args.p[a]];
+}
+
+static void cost_whole(evaluator *ev, cost *out)
+{
+	coster *c = coster_on(ev, WHOLE);
+	const program *p = ev->pb->p;
+	const sharding_id *state = walker_state(present(ev));
+	if (is_folded(ev))
+		for (pval_id v = 0; v < p->vals.n; v++)
+			c->costed[v] = ev->fold->val_of[v] == ID_NONE ? SHARDING_NONE : state[ev->fold->val_of[v]];
+	else
+		memcpy(c->costed, state, p->vals.n * sizeof *c->costed);
+	find_costed(ev, c, p, ev->pb->result_of_arg);
+	lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
+	simulate(c->sim, c->low, out);
+}
+
+/* From the folded program alone; false when its layers come out differently. */
+static bool cost_folded(evaluator *ev, cost *out)
+{
+	coster *c = coster_on(ev, FOLDED);
+	const program *p = ev->fold->p;
+	memcpy(c->costed, walker_state(ev->on[FOLDED]), p->vals.n * sizeof *c->costed);
+	find_costed(ev, c, p, ev->result_of_arg);
+	lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
+	return simulate_folded(c->sim, c->low, out);
+}
+
+void evaluator_cost(evaluator *ev, cost *out)
+{
+	bool folded = is_folded(ev) && cost_folded(ev, out);
+	ev->stats.folded += folded;
+	ev->stats.whole += !folded;
+	if (!folded) {
+		cost_whole(ev, out);
+	} else if (ev->pb->o->check) {
+		cost whole;
+		cost_whole(ev, &whole);
+		ev->broken |= memcmp(&whole, out, sizeof whole) != 0;
+	}
+}
+
+/* ---------------------------------------------------------------- answers */
+
+uint32_t evaluator_targets(evaluator *ev, uint32_t at, const action_target **out)
+{
+	const action_target *applied;
+	uint32_t n = walker_applied(present(ev), at, &applied);
+	*out = applied;
+	if (!is_folded(ev))
+		return n;
+	for (uint32_t i = 0; i < ev->fold->p->args.n; i++)
+		ev->target_of[i] = ID_NONE;
+	for (uint32_t i = 0; i < n; i++)
+		ev->target_of[applied[i].arg] = i;
+	ev->expanded.n = 0;
+	for (uint32_t i = 0; i < ev->path[at].n_targets; i++) {
+		uint32_t arg = ev->path[at].targets[i].arg, k = ev->target_of[ev->fold->arg_of[arg]];
+		if (k != ID_NONE)
+			vec_push(&ev->expanded, (action_target){arg, applied[k].dim});
+	}
+	*out = ev->expanded.p;
+	return ev->expanded.n;
+}
+
+/* What the answer says of an argument, in any table that has the evaluator's meshes under the same ids. arg: of the program
+ * that the path is on. */
 static sharding_id export_sharding(const evaluator *ev, sharding_id id, uint32_t arg, sharding_table *into)
 {
 	if (id == SHARDING_NONE)
@@ -394,16 +562,22 @@ static sharding_id export_sharding(const evaluator *ev, sharding_id id, uint32_t
 	sharding_edit e;
 	sharding_to_edit(ev->t, id, &e);
 	for (uint32_t d = 0; d < e.rank; d++) {
-		uint8_t p = ev->priority[arg * MAX_RANK + d];
-		e.dims[d].priority = e.dims[d].axes.n && p != PRIORITY_UNSET && p > 0 ? (int16_t)p : -1;
+		uint8_t p = walker_priority(present(ev), arg, d);
+		e.dims[d].priority = e.dims[d].axes.n && p ? (int16_t)p : -1;
 	}
 	return sharding_intern(into, &e);
 }
 
-sharding_id evaluator_arg(evaluator *ev, uint32_t arg)
+static uint32_t present_arg(const evaluator *ev, uint32_t arg) { return is_folded(ev) ? ev->fold->arg_of[arg] : arg; }
+
+static sharding_id export_argument(evaluator *ev, uint32_t arg, sharding_table *into)
 {
-	return export_sharding(ev, propagation_shardings(ev->prop)[ev->pb->p->args.p[arg]], arg, ev->pb->m->shardings);
+	const program *p = is_folded(ev) ? ev->fold->p : ev->pb->p;
+	uint32_t own = present_arg(ev, arg);
+	return export_sharding(ev, walker_state(present(ev))[p->args.p[own]], own, into);
 }
+
+sharding_id evaluator_arg(evaluator *ev, uint32_t arg) { return export_argument(ev, arg, ev->pb->m->shardings); }
 
 void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out)
 {
@@ -413,13 +587,15 @@ void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out)
 	for (uint32_t a = 0; a < pb->n_args; a++) {
 		if (pb->pinned[a]) {
 			out->args[a] = pb->m->values.p[pb->p->vals.p[pb->p->args.p[a]].value].sharding;
-		} else if (ev->decided[a]) {
+		} else if (walker_decided(present(ev), present_arg(ev, a))) {
 			out->args[a] = evaluator_arg(ev, a);
 		}
 		if (out->args[a] != SHARDING_NONE && pb->result_of_arg[a] >= 0)
 			out->results[pb->result_of_arg[a]] = out->args[a];
 	}
 }
+
+/* ---------------------------------------------------------------- replays */
 
 /* The strategy's shardings, as strategy_apply would write them into the module. */
 static int16_t annotate(evaluator *ev)
@@ -430,9 +606,10 @@ static int16_t annotate(evaluator *ev)
 	for (uint32_t a = 0; a < pb->n_args; a++) {
 		pval_id v = pb->p->args.p[a];
 		sharding_id id = propagation_shardings(ev->fresh)[v];
-		if (ev->decided[a] && !pb->pinned[a])
-			propagation_set(ev->fresh, v, id = export_sharding(ev, propagation_shardings(ev->prop)[v], a, ev->t));
-		if (id == SHARDING_NONE || !ev->decided[a])
+		bool decided = walker_decided(present(ev), present_arg(ev, a));
+		if (decided && !pb->pinned[a])
+			propagation_set(ev->fresh, v, id = export_argument(ev, a, ev->t));
+		if (id == SHARDING_NONE || !decided)
 			continue;
 		for (uint32_t d = 0; d < sharding_get(ev->t, id)->rank; d++)
 			last = MAX(last, sharding_get(ev->t, id)->dims[d].priority);
@@ -445,7 +622,7 @@ static int16_t annotate(evaluator *ev)
 void evaluator_replay(evaluator *ev, cost *out)
 {
 	const problem *pb = ev->pb;
-	sharding_id *at = propagation_shardings(ev->fresh), *pins = xcalloc(pb->n_results + 1, sizeof *pins);
+	sharding_id *at = propagation_shardings(whole_propagation(ev, &ev->fresh)), *pins = xcalloc(pb->n_results + 1, sizeof *pins);
 	for (int round = 0;; round++) {
 		int16_t late = annotate(ev);
 		for (uint32_t r = 0; r < pb->n_results; r++)
@@ -467,24 +644,26 @@ void evaluator_replay(evaluator *ev, cost *out)
 			break;
 	}
 	free(pins);
-	memcpy(ev->costed, at, pb->p->vals.n * sizeof *ev->costed);
-	program_trim_io(pb->p, ev->t, ev->costed);
-	lower_program(ev->lower, ev->costed, LEVEL_COMPILED, pb->o->device->target, ev->low);
-	simulate(ev->sim, ev->low, out);
+	coster *c = coster_on(ev, WHOLE);
+	memcpy(c->costed, at, pb->p->vals.n * sizeof *c->costed);
+	program_trim_io(pb->p, ev->t, c->costed);
+	lower_program(c->lower, c->costed, LEVEL_COMPILED, pb->o->device->target, c->low);
+	simulate(c->sim, c->low, out);
 }
+
+/* ---------------------------------------------------------------- checks */
+
+bool evaluator_broken(const evaluator *ev) { return ev->broken; }
 
 bool evaluator_self_check(evaluator *ev, const plan *pl)
 {
-	evaluator *fresh = evaluator_new(ev->pb);
-	propagation_set_no_memo(fresh->prop, true);
-	propagation_reset(fresh->prop);
-	propagation_run(fresh->prop);
-	bool same = true;
+	walker *fresh = walker_new(ev->pb, NULL, ev->t);
+	walker_restart(fresh, true);
+	bool same = !ev->broken;
 	for (uint32_t i = 0; i < pl->n && same; i++)
-		same = evaluator_decide(fresh, &pl->decisions[i]);
-	for (pval_id v = 0; v < ev->pb->p->vals.n && same; v++)
-		same = content_hash(ev, propagation_shardings(ev->prop)[v]) == content_hash(fresh, propagation_shardings(fresh->prop)[v]);
-	evaluator_free(fresh);
+		same = walker_decide(fresh, &pl->decisions[i]);
+	same = same && walker_same_state(present(ev), fresh);
+	walker_free(fresh);
 	return same;
 }
 
@@ -508,3 +687,5 @@ bool score_less(score a, score b)
 		return a.primary < b.primary;
 	return a.secondary < b.secondary;
 }
+
+evaluator_stats evaluator_statistics(const evaluator *ev) { return ev->stats; }

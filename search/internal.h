@@ -12,6 +12,7 @@ typedef struct problem {
 	module *m; /* imported copy */
 	rule_table rules;
 	program *p;
+	folding *fold; /* NULL: no layers to fold, or asked not to */
 	donation dn;
 	uint32_t n_args, n_results;
 	role *roles;
@@ -97,7 +98,7 @@ action action_manual(problem *pb, const uint32_t *args, uint32_t n, uint32_t dim
 /* Finer actions for the polish: single members of small groups. */
 void actions_split(problem *pb, uint32_t axis_mask, action_list *out);
 
-/* ---------------------------------------------------------------- evaluator.c */
+/* ---------------------------------------------------------------- walker.c, evaluator.c */
 
 /* A decision list. step: its position, which becomes the user priority in the annotated module. */
 typedef struct plan {
@@ -115,13 +116,37 @@ score score_of(const problem *pb, const cost *c);
 score score_final(const problem *pb, const cost *c);
 bool score_less(score a, score b);
 
+/* walker.c: the path on one program. fold: NULL for the problem's own; otherwise arguments are the folded program's. */
+typedef struct walker walker;
+walker *walker_new(const problem *pb, const folding *fold, sharding_table *t);
+void walker_free(walker *w);
+void walker_restart(walker *w, bool no_memo); /* without decisions; computes where it starts from again */
+uint32_t walker_depth(const walker *w);
+uint64_t walker_hash(const walker *w);
+const sharding_id *walker_state(walker *w); /* by pval */
+bool walker_can(const walker *w, const action *a);
+bool walker_decide(walker *w, const action *a);
+/* The last decision failed because layers that must be alike came out differently. */
+bool walker_was_uneven(const walker *w);
+/* The last decision spread alike through the layers that are alike, step by step, so that it spreads alike through any
+ * number of them. When it did not, it may depend on how many there are. */
+bool walker_is_sure(const walker *w);
+void walker_undo(walker *w, uint32_t depth);
+bool walker_decided(const walker *w, uint32_t arg);
+/* Step at which the dim first got axes, 0: none or the first. */
+uint8_t walker_priority(const walker *w, uint32_t arg, uint32_t dim);
+/* Targets that the decision at this depth really changed. */
+uint32_t walker_applied(const walker *w, uint32_t at, const action_target **out);
+/* Equal shardings of all values, equal facts about all arguments; `whole` walks the problem's own program. */
+bool walker_same_state(walker *w, walker *whole);
+
 typedef struct evaluator evaluator;
 evaluator *evaluator_new(const problem *pb);
 void evaluator_free(evaluator *ev);
 uint32_t evaluator_depth(const evaluator *ev);
 /* Applies an action; false (and nothing changed) when no target can take it or it changes nothing. */
 bool evaluator_decide(evaluator *ev, const action *a);
-bool evaluator_can(const evaluator *ev, const action *a); /* cheap necessary test */
+bool evaluator_can(evaluator *ev, const action *a); /* cheap necessary test */
 void evaluator_undo(evaluator *ev, uint32_t depth);       /* back to that many decisions */
 /* Depends on the axes of all values, on which axes arguments keep free of, not on the path that led there. */
 uint64_t evaluator_hash(const evaluator *ev);
@@ -135,9 +160,18 @@ void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out);
 /* Shardings of main's arguments now, as ids of the module's table. */
 sharding_id evaluator_arg(evaluator *ev, uint32_t arg);
 /* Targets that the last decision really changed, for the document. */
-uint32_t evaluator_targets(const evaluator *ev, uint32_t step, const action_target **out);
-/* Recomputes the current state without memo tables and compares; false when it differs. */
+uint32_t evaluator_targets(evaluator *ev, uint32_t step, const action_target **out);
+/* Recomputes the current state without memo tables and without folding and compares; false when it differs. */
 bool evaluator_self_check(evaluator *ev, const plan *pl);
+/* With search_options.check every decision and every cost of the folded program is compared with the whole program's:
+ * did one differ? */
+bool evaluator_broken(const evaluator *ev);
+typedef struct evaluator_stats {
+	uint64_t folded, whole; /* costs computed from the folded program, from the whole one */
+	uint64_t unfolded;      /* decisions that the folded program could not take */
+	uint64_t verified;      /* decisions that the whole program had to take too, once each */
+} evaluator_stats;
+evaluator_stats evaluator_statistics(const evaluator *ev);
 
 /* ---------------------------------------------------------------- strategy.c */
 

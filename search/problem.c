@@ -47,11 +47,13 @@ status problem_init(problem *pb, const module *annotated, const search_options *
 		pb->result_of_arg[a] = -1;
 	pb->objective = o->objective;
 	actions_make_roles(pb);
+	pb->fold = o->unfolded ? NULL : folding_new(pb->p);
 	return ST_OK;
 }
 
 void problem_release(problem *pb)
 {
+	folding_free(pb->fold);
 	if (pb->p)
 		program_free(pb->p);
 	donation_release(&pb->dn);

@@ -667,7 +667,10 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 	if (s == ST_OK)
 		s = run_schedule(r, d);
 	if (s == ST_OK) {
-		if (o->check && r->has_plan) {
+		for (int i = 0; i < LOGICAL_TREES && s == ST_OK; i++)
+			if (evaluator_broken(r->ev[i]))
+				s = diag_set(d, ST_ERR_INTERNAL, "an evaluation of the folded program differs from one of the whole program");
+		if (o->check && r->has_plan && s == ST_OK) {
 			evaluator_run(r->ev[0], &r->best_plan, NULL);
 			if (!evaluator_self_check(r->ev[0], &r->best_plan))
 				s = diag_set(d, ST_ERR_INTERNAL, "the incremental state differs from its unmemoised re-execution");

@@ -1,7 +1,8 @@
 /* search: from a module and a mesh to a strategy document.
  *
  *   problem.c    the imported program, paired results, roles      groups.c     arguments that must shard alike
- *   actions.c    what may be decided, and when it is pruned       evaluator.c  decide -> settle -> lower -> simulate -> undo
+ *   actions.c    what may be decided, and when it is pruned       walker.c     decide -> settle -> undo, on one program
+ *   evaluator.c  folded where layers repeat, -> lower -> simulate
  *   tree.c       goal-oriented Monte Carlo tree search            polish.c     drop, move, swap and add over all axes
  *   baselines.c  replicated, data_parallel, zero2, zero3, users'  replay.c     a fresh run of the whole pipeline
  *   schedule.c   tactics                                          run.c        schedule, trees on threads, incumbents
@@ -107,6 +108,7 @@ typedef struct search_options {
 	void (*on_event)(void *user, const search_event *e);
 	void *user;
 	uint32_t without; /* parts of the search to leave out, WITHOUT_*: for experiments (tests/bench), 0 otherwise */
+	bool unfolded; /* evaluate repeated layers one by one */
 	bool check; /* compare every incremental state with an unmemoised re-execution (slow, for tests) */
 } search_options;
 enum {

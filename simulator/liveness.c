@@ -28,8 +28,8 @@ static bool take_place(simulator *s, const lowered *l, const lop *o, lop_id at, 
 		if (s->vals[v].bytes != bytes || !dies_at(s, v, at))
 			continue;
 		s->vals[v].taken = true;
-		s->delta[at] -= bytes; /* freed before the kernel instead of after it */
-		s->delta[at + 1] += bytes;
+		s->delta[at].before -= bytes; /* freed before the kernel instead of after it */
+		s->delta[at].after += bytes;
 		return true;
 	}
 	return false;
@@ -76,15 +76,15 @@ static void set_ranges(simulator *s, const lowered *l, lop_id i)
 		if (!carries)
 			v->free = v->last_use == ID_NONE ? at : MAX(v->last_use, at);
 		if (val_is_temporary(v, id)) {
-			s->delta[at] += v->bytes;
-			s->delta[v->free + 1] -= v->bytes;
+			s->delta[at].before += v->bytes;
+			s->delta[v->free].after -= v->bytes * times(s, l, i, v->free);
 		}
 	}
 }
 
 void measure_liveness(simulator *s, const lowered *l)
 {
-	memset(s->delta, 0, sizeof *s->delta * ((size_t)l->ops.n + 2));
+	memset(s->delta, 0, sizeof *s->delta * l->ops.n);
 	for (lop_id i = 0; i < l->ops.n; i++)
 		if (!l->ops.p[i].erased)
 			set_ranges(s, l, i);
@@ -105,14 +105,19 @@ void measure_liveness(simulator *s, const lowered *l)
 				take_place(s, l, o, at, v->bytes);
 		}
 	}
+}
+
+void find_peak(simulator *s, const lowered *l)
+{
 	int64_t live = 0, peak = 0;
 	s->peak_at = 0;
 	for (lop_id i = 0; i < l->ops.n; i++) {
-		live += s->delta[i];
+		live += s->delta[i].before;
 		if (live > peak) {
 			peak = live;
 			s->peak_at = i;
 		}
+		live += s->delta[i].after;
 	}
 	s->temporary = peak;
 }

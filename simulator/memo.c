@@ -70,7 +70,7 @@ static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding
 	                .slice_bytes = w.slice_bytes,
 	                .read_bytes = w.read_bytes,
 	                .write_bytes = w.write_bytes,
-	                .flops = w.flops};
+	                .flops = sat_add(w.matmul_flops, w.vector_flops)};
 	for (uint32_t i = 0; i < slots; i++)
 		vec_push(&m->at, at[i]);
 	vec_push(&m->entries, e);
@@ -98,13 +98,15 @@ uint32_t work_lookup(simulator *s, const node *n, node_id id, const sharding_id 
 	return work_add(s, n, id, at, slots);
 }
 
-int64_t collective_lookup(simulator *s, const lop *o, uint8_t *link)
+int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link)
 {
 	axes a = o->step->axes;
 	/* A member of a combined instruction pays for its bytes; its first member pays launch and latency for all. */
 	if (a.n > MEMO_AXES) {
 		int64_t whole = collective_time_ns(&s->dev, &s->links, o->coll, a, o->bytes, link);
-		return o->combined ? whole : MAX(whole - collective_time_ns(&s->dev, &s->links, o->coll, a, 1, link), 0);
+		uint8_t smallest_link;
+		*follows_ns = MAX(whole - collective_time_ns(&s->dev, &s->links, o->coll, a, 1, &smallest_link), 0);
+		return whole;
 	}
 	uint64_t h = hash_combine((uint64_t)o->bytes, (uint64_t)o->coll << 8 | a.n);
 	for (uint32_t i = 0; i < a.n; i++)
@@ -121,7 +123,8 @@ int64_t collective_lookup(simulator *s, const lop *o, uint8_t *link)
 		c->ns = collective_time_ns(&s->dev, &s->links, o->coll, a, o->bytes, &c->link);
 	}
 	*link = c->link;
-	return o->combined ? c->ns : MAX(c->ns - c->fixed_ns, 0);
+	*follows_ns = MAX(c->ns - c->fixed_ns, 0);
+	return c->ns;
 }
 
 int64_t stored_lookup(simulator *s, type_id type, sharding_id sharding)

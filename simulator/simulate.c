@@ -25,13 +25,16 @@ void simulator_free(simulator *s)
 	if (!s)
 		return;
 	memo_release(s);
+	folder_free(s->folder);
 	donation_release(&s->dn);
 	free(s->ops);
 	free(s->vals);
-	free(s->events);
-	free(s->first_use_ns);
 	free(s->delta);
 	free(s->sizes);
+	vec_release(&s->runs);
+	vec_release(&s->reads);
+	vec_release(&s->moments);
+	vec_release(&s->events);
 	vec_release(&s->stack);
 	vec_release(&s->args);
 	vec_release(&s->peak);
@@ -45,9 +48,7 @@ static void make_room(simulator *s, const lowered *l)
 	if (l->ops.n >= s->ops_cap) {
 		uint32_t cap = MAX(l->ops.n + l->ops.n / 4, 1024);
 		s->ops = xrealloc(s->ops, cap * sizeof *s->ops);
-		s->events = xrealloc(s->events, cap * sizeof *s->events);
-		s->first_use_ns = xrealloc(s->first_use_ns, cap * sizeof *s->first_use_ns);
-		s->delta = xrealloc(s->delta, ((size_t)cap + 2) * sizeof *s->delta);
+		s->delta = xrealloc(s->delta, cap * sizeof *s->delta);
 		s->ops_cap = cap;
 	}
 	if (l->vals.n >= s->vals_cap) {
@@ -101,8 +102,6 @@ static void classify(simulator *s, const lowered *l)
 		sim_op *so = &s->ops[i];
 		*so = (sim_op){.class = CLASS_NOTHING, .root = ID_NONE, .next = ID_NONE, .first_member = ID_NONE, .earliest = i, .latest = i,
 		               .region = region, .end = ID_NONE, .begin = ID_NONE, .work = UINT32_MAX, .stamp = ID_NONE};
-		s->events[i] = (op_event){.op = i};
-		s->first_use_ns[i] = -1;
 		if (o->erased)
 			continue;
 		bool border = o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END;
@@ -139,43 +138,80 @@ static void classify(simulator *s, const lowered *l)
 	assert(depth == 0);
 }
 
-void simulate(simulator *s, const lowered *l, cost *out)
+static uint32_t weight_of(const simulator *s, const lowered *l, lval_id v) { return s->folder ? folder_val_weight(s, l->vals.p[v].origin) : 1; }
+
+static void fill_cost(simulator *s, const lowered *l, cost *out)
 {
-	uint32_t before = s->work.entries.n;
-	make_room(s, l);
-	classify(s, l);
-	if (s->work.entries.n < before) /* the memo table was emptied on the way */
-		classify(s, l);
-	fuse(s, l);
-	run_timeline(s, l);
-	measure_liveness(s, l);
 	*out = (cost){.runtime_ns = s->now,
 	              .compute_ns = s->sum.compute,
 	              .communication_ns = s->sum.communication,
 	              .exposed_communication_ns = s->sum.exposed,
 	              .temporary_bytes = s->temporary,
-	              .flops_per_device = s->sum.flops};
-	for (lop_id i = 0; i < l->ops.n; i++) {
-		const lop *o = &l->ops.p[i];
-		if (s->ops[i].class == CLASS_COLLECTIVE && s->ops[i].mode == MODE_ROOT && o->combined)
-			out->collectives[o->coll].count++;
-		if (o->kind == LOP_ARGUMENT && !o->erased)
-			out->argument_bytes = sat_add(out->argument_bytes, l->vals.p[o->results].bytes);
-	}
-	for (uint32_t k = 0; k < COLL_COUNT; k++) {
-		out->collectives[k].dynamic_count = s->sum.dynamic_count[k];
-		out->collectives[k].bytes = s->sum.bytes[k];
+	              .flops_per_device = (double)s->sum.flops};
+	for (uint32_t k = 0; k < COLL_COUNT; k++)
+		out->collectives[k] = (collective_cost){s->sum.count[k], s->sum.dynamic_count[k], s->sum.bytes[k]};
+	for (uint32_t i = 0; i < s->args.n; i++) {
+		lval_id v = s->args.p[i];
+		if (v != ID_NONE)
+			out->argument_bytes = sat_add(out->argument_bytes, sat_mul(l->vals.p[v].bytes, weight_of(s, l, v)));
 	}
 	for (uint32_t i = 0; i < l->results.n; i++)
-		out->output_bytes = sat_add(out->output_bytes, l->vals.p[l->results.p[i]].bytes);
+		out->output_bytes = sat_add(out->output_bytes, sat_mul(l->vals.p[l->results.p[i]].bytes, s->folder ? folder_val_weight(s, s->p->results.p[i]) : 1));
 	out->alias_bytes = donated_bytes(s, l);
 	out->peak_bytes = sat_add(sat_add(out->argument_bytes, out->output_bytes - out->alias_bytes), out->temporary_bytes);
 }
 
-const op_event *simulator_events(const simulator *s, uint32_t *n)
+static void find_out(simulator *s, const lowered *l)
 {
+	uint32_t before = s->work.entries.n;
+	make_room(s, l);
+	if (s->folder)
+		folder_place(s, l);
+	classify(s, l);
+	if (s->work.entries.n < before) /* the memo table was emptied on the way */
+		classify(s, l);
+	fuse(s, l);
+	measure_kernels(s, l);
+	measure_liveness(s, l);
+}
+
+void simulate(simulator *s, const lowered *l, cost *out)
+{
+	find_out(s, l);
+	run_timeline(s, l);
+	find_peak(s, l);
+	fill_cost(s, l, out);
+}
+
+bool simulate_folded(simulator *s, const lowered *l, cost *out)
+{
+	find_out(s, l);
+	if (!run_folded(s, l))
+		return false;
+	fill_cost(s, l, out);
+	return true;
+}
+
+/* Members of a kernel run when its root does. */
+const op_event *simulator_events(simulator *s, uint32_t *n)
+{
+	s->events.n = 0;
+	vec_reserve(&s->events, s->n_ops);
+	for (lop_id i = 0; i < s->n_ops; i++)
+		vec_push(&s->events, (op_event){.op = i});
+	for (uint32_t i = 0; i < s->runs.n; i++) {
+		const run *r = &s->runs.p[i];
+		if (r->kind == RUN_ELSE || r->kind == RUN_END)
+			continue;
+		bool collective = r->kind == RUN_COLLECTIVE, kernel = r->kind == RUN_KERNEL;
+		s->events.p[r->op] = (op_event){.op = r->op, .start_ns = r->start_ns, .end_ns = r->end_ns, .hbm_bytes = kernel ? r->bytes : 0,
+						.stream = (uint8_t)(collective ? 1 + r->link : 0), .exposed_ns = r->exposed_ns};
+		for (lop_id m = kernel ? s->ops[r->op].first_member : ID_NONE; m != ID_NONE; m = s->ops[m].next)
+			if (m != r->op)
+				s->events.p[m] = (op_event){.op = m, .start_ns = r->start_ns, .end_ns = r->end_ns, .fused = true};
+	}
 	*n = s->n_ops;
-	return s->events;
+	return s->events.p;
 }
 
 static void add_number(cJSON *o, const char *key, int64_t v) { cJSON_AddNumberToObject(o, key, (double)MIN(v, (int64_t)1 << 53)); }

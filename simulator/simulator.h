@@ -1,7 +1,9 @@
 /* simulator: run time and peak memory of a lowered program on a device.
  *
- *   fusion.c     which ops share a kernel, and so what reaches memory      timeline.c  compute stream and link queues
+ *   fusion.c     which ops share a kernel, and so what reaches memory      kernels.c   traffic and time of each kernel
+ *   timeline.c   compute stream and link queues
  *   liveness.c   peak memory with donation, aliasing and loops             simulate.c  all of it; cost JSON
+ *   folded.c     the same for a folded program
  *   memo.c       bounded tables of pure facts                              donation.c  which arguments give their buffers
  *   trace.c      Chrome/Perfetto trace of the timeline and memory          evaluate.c  annotated module -> cost
  */
@@ -38,6 +40,12 @@ void simulator_free(simulator *s);
 /* l: compiled level (any level works). No allocation once warmed up. Deterministic. */
 void simulate(simulator *s, const lowered *l, cost *out);
 
+/* For a simulator of the folded program: costs the whole one from the lowered form of the folded one, whose cache is
+ * marked with the firsts of the folding's blocks. False when the layers do not come out alike: the whole program has to be
+ * lowered. donation: the folded program's. */
+void simulator_fold(simulator *s, const folding *f);
+bool simulate_folded(simulator *s, const lowered *l, cost *out) MUST_USE;
+
 /* Per-op detail of the last simulate call, for explain, --ops and the trace. */
 typedef struct op_event {
 	lop_id op;
@@ -47,7 +55,7 @@ typedef struct op_event {
 	bool fused;               /* runs inside another op's kernel */
 	int64_t exposed_ns;       /* collectives: what the compute stream waited, all executions */
 } op_event;
-const op_event *simulator_events(const simulator *s, uint32_t *n);
+const op_event *simulator_events(simulator *s, uint32_t *n);
 typedef struct live_at_peak {
 	lval_id val;
 	int64_t bytes;
@@ -77,6 +85,6 @@ void evaluation_release(evaluation *e);
 struct cJSON;
 struct cJSON *cost_to_json(const cost *c);
 /* Chrome trace JSON of the last simulate call. */
-void simulator_trace(const simulator *s, const lowered *l, strbuf *out);
+void simulator_trace(simulator *s, const lowered *l, strbuf *out);
 
 #endif

@@ -1,10 +1,13 @@
 /* Private to simulator: the scratch of one simulate call and the memo tables that outlive it.
  *
- * One call is four linear passes over the program:
+ * One call is five linear passes over the program:
  *   classify (simulate.c)   forward: what every op is, its memoised work, regions, stored bytes of values
  *   fuse     (fusion.c)     backward: uses posted onto values, producers join kernels; last uses of buffers
- *   cost     (timeline.c)   forward: traffic and time of each kernel, compute stream and link queues
+ *   measure  (kernels.c)    forward: traffic and time of each kernel, which collectives it reads: the runs
+ *   run      (timeline.c)   forward over the runs: compute stream and link queues
  *   live     (liveness.c)   allocations and frees at positions, running sum, peak
+ * Nothing but the runs and the changes of memory at positions goes into run and live, so that a folded program (folded.c)
+ * goes through the first three passes once and through the last two layer by layer.
  * A position is an index into lowered.ops. A kernel runs at the position of its root, its last op. */
 #ifndef SW_SIMULATOR_STATE_H
 #define SW_SIMULATOR_STATE_H
@@ -29,7 +32,7 @@ typedef struct work_entry {
 	uint8_t class;
 	bool expensive, in_place, transpose, splat;
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
-	double flops;
+	int64_t flops;
 } work_entry;
 typedef struct work_memo {
 	uint32_t *first; /* by node */
@@ -71,11 +74,11 @@ typedef struct sim_op {
 	lop_id begin;     /* LOP_REGION_END: its LOP_REGION; ID_NONE of others */
 	uint32_t work;    /* entry, UINT32_MAX for none */
 	lop_id stamp;     /* last kernel that counted this copied op */
+	uint32_t run;     /* roots of kernels and collectives: in simulator.runs */
 } sim_op;
 
 typedef struct sim_val {
 	int64_t bytes;      /* as stored */
-	int64_t ready_ns;
 	lval_id base;       /* whose buffer it is; itself when it has one */
 	lop_id stamp;       /* last kernel that counted its read */
 	lop_id def;
@@ -93,21 +96,43 @@ enum { MAX_COPIES = 16, PREFETCH_DEPTH = 8 };
 
 /* What a stretch of program adds up to; also of the best branch of a case. */
 typedef struct totals {
-	int64_t compute, communication, exposed;
-	double flops;
-	int64_t dynamic_count[COLL_COUNT], bytes[COLL_COUNT];
+	int64_t compute, communication, exposed, flops;
+	int64_t count[COLL_COUNT], dynamic_count[COLL_COUNT], bytes[COLL_COUNT];
 } totals;
+
+/* One thing that the timeline does, in program order. */
+typedef enum run_kind { RUN_KERNEL, RUN_COLLECTIVE, RUN_REGION, RUN_ELSE, RUN_END } run_kind;
+typedef struct run {
+	uint8_t kind, link, coll;
+	bool leads;       /* collectives: pays launch and latency; in a combined instruction only the first does */
+	lop_id op;
+	uint32_t moment;  /* where its end is kept for those who wait for it; ID_NONE: nobody does */
+	uint32_t first_read, n_reads; /* in simulator.reads: ops whose ends it waits for */
+	int64_t ns, follows_ns;       /* collectives: time when it leads, when it does not */
+	int64_t bytes, flops;
+	int64_t start_ns, end_ns, exposed_ns;
+} run;
+typedef struct moment {
+	int64_t ready_ns, first_use_ns; /* of collectives: when the result was first needed; -1: not yet */
+	uint32_t run;
+	bool collective;
+} moment;
+/* At a position: what the kernel needs to be there, and what is gone after it. */
+typedef struct memory_change {
+	int64_t before, after;
+} memory_change;
 
 typedef struct queue {
 	int64_t free_ns;
-	lop_id last;
+	uint32_t last;                   /* run, ID_NONE */
 	uint32_t n;                      /* collectives so far */
-	lop_id recent[PREFETCH_DEPTH];   /* ring of the latest ones */
+	uint32_t recent[PREFETCH_DEPTH]; /* ring of the moments of the latest ones */
 } queue;
 
 typedef struct frame { /* an open region */
-	lop_id op;
+	uint32_t run;
 	bool branches;        /* case: one of the regions runs */
+	int64_t trips;
 	int64_t start, multiplier, sum, longest;
 	totals before, best;
 	bool any;
@@ -125,15 +150,18 @@ struct simulator {
 
 	sim_op *ops;
 	sim_val *vals;
-	op_event *events;
-	int64_t *first_use_ns; /* by op: when a collective's result was first needed; -1: not yet */
-	int64_t *delta;        /* liveness: by position */
+	memory_change *delta;  /* liveness: by position */
 	uint32_t ops_cap, vals_cap, n_ops, n_vals;
+	VEC(run) runs;
+	VEC(lop_id) reads;     /* of runs: collectives and, for collectives, kernels */
+	VEC(moment) moments;   /* by run.moment */
+	VEC(op_event) events;  /* made when they are asked for */
 	VEC(lop_id) stack;     /* copied ops to visit */
 	VEC(lval_id) args;     /* by argument of main; ID_NONE */
 	VEC(live_at_peak) peak;
 	struct size_slot *sizes; /* donation: counts by buffer size */
 	uint32_t sizes_cap;
+	struct folder *folder;   /* NULL: programs are whole */
 	VEC(bool) result_taken; /* donation: by result of main, paired by the module */
 	frame frames[MAX_NESTING + 2];
 	uint32_t n_frames;
@@ -150,7 +178,8 @@ struct simulator {
 
 /* memo.c */
 uint32_t work_lookup(simulator *s, const node *n, node_id id, const sharding_id *at);
-int64_t collective_lookup(simulator *s, const lop *o, uint8_t *link);
+/* Time of a collective on its own or first in a combined instruction, and as a later member of one. */
+int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link);
 int64_t stored_lookup(simulator *s, type_id type, sharding_id sharding);
 void memo_init(simulator *s);
 void memo_release(simulator *s);
@@ -158,11 +187,27 @@ static inline const work_entry *work_at(const simulator *s, const sim_op *o) { r
 
 /* fusion.c: decides modes, kernels, buffers (base) and last uses. */
 void fuse(simulator *s, const lowered *l);
+/* kernels.c: fills runs, reads and moments. */
+void measure_kernels(simulator *s, const lowered *l);
 /* timeline.c */
 void run_timeline(simulator *s, const lowered *l);
-/* liveness.c */
+void timeline_begin(simulator *s);
+/* reads: n moments that the run waits for; moment: where its own end goes, ID_NONE. */
+void timeline_kernel(simulator *s, run *r, uint32_t moment, const uint32_t *reads, uint32_t n);
+void timeline_collective(simulator *s, run *r, uint32_t moment, const uint32_t *reads, uint32_t n);
+void timeline_drain(simulator *s);
+/* liveness.c: changes of memory at positions, and their largest sum. */
 void measure_liveness(simulator *s, const lowered *l);
+void find_peak(simulator *s, const lowered *l);
 bool val_is_temporary(const sim_val *v, lval_id id);
+/* folded.c: false when the layers that should be alike are not. */
+bool run_folded(simulator *s, const lowered *l);
+void folder_place(simulator *s, const lowered *l);
+void folder_free(struct folder *x);
+/* Ops of the whole program that `many` stands for beside the one that `one` stands for; how many values one stands for. */
+uint32_t folder_weight(const simulator *s, const lowered *l, lop_id many, lop_id one);
+bool folder_repeats(const simulator *s, const lowered *l, lop_id o); /* one of the ops that are alike in several layers */
+uint32_t folder_val_weight(const simulator *s, pval_id v);
 /* donation.c */
 int64_t donated_bytes(simulator *s, const lowered *l);
 
@@ -177,6 +222,7 @@ static inline region_form form_of(const lowered *l, const lop *o)
 	uint16_t kind = o->node == ID_NONE ? OP_WHILE : l->p->nodes.p[o->node].op_kind;
 	return kind == OP_WHILE ? FORM_LOOP : kind == OP_CASE || kind == OP_IF ? FORM_BRANCHES : FORM_INLINE;
 }
+static inline uint32_t times(const simulator *s, const lowered *l, lop_id many, lop_id one) { return s->folder ? folder_weight(s, l, many, one) : 1; }
 static inline lval_id base_of(const simulator *s, lval_id v) { return s->vals[v].base; }
 static inline lval_id operand_at(const lowered *l, const lop *o, uint32_t i) { return l->operands.p[o->operands + i]; }
 

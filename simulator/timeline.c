@@ -9,110 +9,19 @@
  * While a collective is hidden behind work it takes overlap_steal of the processor: a stretch between two drains is
  * longer by that part of its hidden communication. So always
  *   max(compute, communication of any queue) <= run time <= compute + communication. */
+
 #include "simulator/state.h"
 
-/* What one kernel does, summed over its members. */
-typedef struct kernel {
-	int64_t matmul_ns, vector_flops, bytes, ready_ns;
-	double flops;
-	lop_id waits_for; /* the collective that is ready last */
-} kernel;
-
-static void wait_for(simulator *s, kernel *k, lval_id v)
-{
-	if (s->vals[v].ready_ns <= k->ready_ns)
-		return;
-	k->ready_ns = s->vals[v].ready_ns;
-	k->waits_for = s->vals[v].def;
-}
-
 /* First use of a collective's result: the prefetch window moves on. */
-static void consume(simulator *s, lval_id v)
+static int64_t consume(simulator *s, uint32_t id)
 {
-	lop_id def = s->vals[v].def;
-	if (s->ops[def].class == CLASS_COLLECTIVE && s->first_use_ns[def] < 0)
-		s->first_use_ns[def] = s->now;
+	moment *m = &s->moments.p[id];
+	if (m->collective && m->first_use_ns < 0)
+		m->first_use_ns = s->now;
+	return m->ready_ns;
 }
 
-static void read_value(simulator *s, kernel *k, lop_id root, lval_id v, int64_t part)
-{
-	sim_val *val = &s->vals[v];
-	wait_for(s, k, v);
-	consume(s, v);
-	if (part) {
-		k->bytes = sat_add(k->bytes, MIN(part, val->bytes));
-		return;
-	}
-	if (val->stamp == root)
-		return;
-	val->stamp = root;
-	bool splat = val->constant && s->ops[s->vals[v].def].work != UINT32_MAX && work_at(s, &s->ops[s->vals[v].def])->splat;
-	k->bytes = sat_add(k->bytes, splat ? 0 : val->bytes);
-}
-
-/* An update that cannot be done where its operand lies copies it first. */
-static bool updates_in_place(const simulator *s, lval_id target, lop_id root)
-{
-	const sim_val *v = &s->vals[target];
-	return v->last_use == root && !v->constant && (!v->argument || v->output);
-}
-
-static void add_member(simulator *s, const lowered *l, kernel *k, lop_id root, lop_id id)
-{
-	const lop *o = &l->ops.p[id];
-	const sim_op *so = &s->ops[id];
-	const work_entry *w = so->work == UINT32_MAX ? NULL : work_at(s, so);
-	if (w) {
-		k->matmul_ns = sat_add(k->matmul_ns, w->matmul_ns);
-		k->vector_flops = sat_add(k->vector_flops, w->vector_flops);
-		k->flops += w->flops;
-	}
-	if (w && w->in_place && o->n_operands) {
-		k->bytes = sat_add(k->bytes, w->write_bytes);
-		lval_id target = base_of(s, operand_at(l, o, 0));
-		if (!updates_in_place(s, target, root))
-			k->bytes = sat_add(k->bytes, 2 * s->vals[target].bytes);
-		if (so->class == CLASS_OTHER) { /* scatter: reads places and indices, not the whole */
-			k->bytes = sat_add(k->bytes, w->read_bytes);
-			for (uint32_t i = 0; i < o->n_operands; i++) {
-				wait_for(s, k, base_of(s, operand_at(l, o, i)));
-				consume(s, base_of(s, operand_at(l, o, i)));
-			}
-			return;
-		}
-	}
-	for (uint32_t i = 0; i < o->n_operands; i++) {
-		lval_id v = base_of(s, operand_at(l, o, i));
-		lop_id def = s->vals[v].def;
-		sim_op *from = &s->ops[def];
-		if (from->mode == MODE_COPIED) {
-			if (from->stamp != root) {
-				from->stamp = root;
-				vec_push(&s->stack, def);
-			}
-			continue;
-		}
-		if (from->mode == MODE_FUSED && from->root == root)
-			continue;
-		if (i == 0 && so->class == CLASS_UPDATE) {
-			wait_for(s, k, v);
-			consume(s, v);
-			continue;
-		}
-		bool slice = i == 0 && ((w && w->slice_bytes) || (o->kind == LOP_COLLECTIVE && so->class == CLASS_ELEMENTWISE));
-		int64_t part = !slice ? 0 : w ? w->slice_bytes : s->vals[o->results].bytes;
-		read_value(s, k, root, v, part);
-	}
-	if (w && w->in_place)
-		return;
-	for (uint32_t i = 0; i < o->n_results; i++) {
-		const sim_val *v = &s->vals[o->results + i];
-		if (v->materialised && so->mode != MODE_COPIED)
-			k->bytes = sat_add(k->bytes, v->bytes);
-	}
-}
-
-static void stall_until(simulator *s, int64_t t, lop_id cause)
+static void stall_until(simulator *s, int64_t t, uint32_t cause)
 {
 	if (t <= s->now)
 		return;
@@ -121,70 +30,60 @@ static void stall_until(simulator *s, int64_t t, lop_id cause)
 	s->stretch_stall = sat_add(s->stretch_stall, stall);
 	s->sum.exposed = sat_add(s->sum.exposed, all);
 	if (cause != ID_NONE)
-		s->events[cause].exposed_ns = sat_add(s->events[cause].exposed_ns, all);
+		s->runs.p[cause].exposed_ns = sat_add(s->runs.p[cause].exposed_ns, all);
 }
 
-static void run_kernel(simulator *s, const lowered *l, lop_id root)
+void timeline_kernel(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
 {
-	kernel k = {.waits_for = ID_NONE};
-	for (lop_id m = s->ops[root].first_member; m != ID_NONE; m = s->ops[m].next)
-		add_member(s, l, &k, root, m);
-	while (s->stack.n)
-		add_member(s, l, &k, root, vec_pop(&s->stack));
-	stall_until(s, k.ready_ns, k.waits_for);
-	int64_t t = MAX(MAX(k.matmul_ns, vector_time_ns(&s->dev, k.vector_flops)), memory_time_ns(&s->dev, k.bytes));
-	t = sat_add(t, s->dev.op_launch_ns);
-	op_event *e = &s->events[root];
-	*e = (op_event){.op = root, .start_ns = s->now, .end_ns = sat_add(s->now, t), .hbm_bytes = k.bytes};
-	s->now = e->end_ns;
-	s->sum.compute = sat_add(s->sum.compute, sat_mul(t, s->multiplier));
-	s->sum.flops += k.flops * (double)s->multiplier;
-	for (lop_id m = s->ops[root].first_member; m != ID_NONE; m = s->ops[m].next) {
-		for (uint32_t i = 0; i < l->ops.p[m].n_results; i++)
-			s->vals[l->ops.p[m].results + i].ready_ns = s->now;
-		if (m != root)
-			s->events[m] = (op_event){.op = m, .start_ns = e->start_ns, .end_ns = e->end_ns, .fused = true};
+	int64_t ready = 0;
+	uint32_t cause = ID_NONE;
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t t = consume(s, reads[i]);
+		if (t > ready) {
+			ready = t;
+			cause = s->moments.p[reads[i]].run;
+		}
 	}
+	stall_until(s, ready, cause);
+	r->start_ns = s->now;
+	r->end_ns = s->now = sat_add(s->now, r->ns);
+	s->sum.compute = sat_add(s->sum.compute, sat_mul(r->ns, s->multiplier));
+	s->sum.flops = sat_add(s->sum.flops, sat_mul(r->flops, s->multiplier));
+	if (to != ID_NONE)
+		s->moments.p[to].ready_ns = s->now;
 }
 
-static void run_collective(simulator *s, const lowered *l, lop_id id)
+void timeline_collective(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
 {
-	const lop *o = &l->ops.p[id];
-	uint8_t link = 0;
-	int64_t t = collective_lookup(s, o, &link), begin = 0;
-	queue *q = &s->queues[link];
-	lop_id cause = ID_NONE;
-	for (uint32_t i = 0; i < o->n_operands; i++) {
-		lval_id v = base_of(s, operand_at(l, o, i));
-		begin = MAX(begin, s->vals[v].ready_ns);
-		consume(s, v);
-	}
+	int64_t t = r->leads ? r->ns : r->follows_ns, begin = 0;
+	queue *q = &s->queues[r->link];
+	for (uint32_t i = 0; i < n; i++)
+		begin = MAX(begin, consume(s, reads[i]));
 	begin = MAX(begin, q->free_ns);
 	if (q->n >= PREFETCH_DEPTH)
-		begin = MAX(begin, s->first_use_ns[q->recent[q->n % PREFETCH_DEPTH]]);
+		begin = MAX(begin, s->moments.p[q->recent[q->n % PREFETCH_DEPTH]].first_use_ns);
 	bool waits = s->dev.target == TARGET_CPU;
 	if (waits)
 		begin = MAX(begin, s->now);
-	int64_t end = sat_add(begin, t);
-	s->events[id] = (op_event){.op = id, .start_ns = begin, .end_ns = end, .stream = (uint8_t)(1 + link)};
-	q->recent[q->n++ % PREFETCH_DEPTH] = id;
-	q->free_ns = end;
-	q->last = id;
-	for (uint32_t i = 0; i < o->n_results; i++)
-		s->vals[o->results + i].ready_ns = end;
+	r->start_ns = begin;
+	r->end_ns = sat_add(begin, t);
+	q->recent[q->n++ % PREFETCH_DEPTH] = to;
+	q->free_ns = r->end_ns;
+	q->last = s->moments.p[to].run;
+	s->moments.p[to].ready_ns = r->end_ns;
 	s->stretch_comm = sat_add(s->stretch_comm, t);
 	s->sum.communication = sat_add(s->sum.communication, sat_mul(t, s->multiplier));
-	if (o->combined)
-		s->sum.dynamic_count[o->coll] = sat_add(s->sum.dynamic_count[o->coll], s->multiplier);
-	s->sum.bytes[o->coll] = sat_add(s->sum.bytes[o->coll], sat_mul(o->bytes, s->multiplier));
-	if (waits) {
-		cause = id;
-		stall_until(s, end, cause);
+	if (r->leads) {
+		s->sum.count[r->coll]++;
+		s->sum.dynamic_count[r->coll] = sat_add(s->sum.dynamic_count[r->coll], s->multiplier);
 	}
+	s->sum.bytes[r->coll] = sat_add(s->sum.bytes[r->coll], sat_mul(r->bytes, s->multiplier));
+	if (waits)
+		stall_until(s, r->end_ns, q->last);
 }
 
 /* Waits for everything in flight and pays for what was hidden. */
-static void drain(simulator *s)
+void timeline_drain(simulator *s)
 {
 	for (uint32_t i = 0; i < s->dev.n_links; i++)
 		stall_until(s, s->queues[i].free_ns, s->queues[i].last);
@@ -195,54 +94,60 @@ static void drain(simulator *s)
 	s->stretch_comm = s->stretch_stall = 0;
 }
 
-static void open_region(simulator *s, const lowered *l, lop_id id)
+static void open_region(simulator *s, const lowered *l, uint32_t id)
 {
-	const lop *o = &l->ops.p[id];
-	for (uint32_t i = 0; i < o->n_operands; i++)
-		consume(s, base_of(s, operand_at(l, o, i)));
-	drain(s);
+	run *r = &s->runs.p[id];
+	const lop *o = &l->ops.p[r->op];
+	for (uint32_t i = 0; i < r->n_reads; i++)
+		consume(s, s->reads.p[r->first_read + i]);
+	timeline_drain(s);
 	s->frames[s->n_frames++] = (frame){
-		.op = id, .branches = form_of(l, o) == FORM_BRANCHES, .start = s->now, .multiplier = s->multiplier, .before = s->sum};
+		.run = id, .branches = form_of(l, o) == FORM_BRANCHES, .trips = MAX(o->trips, 0), .start = s->now, .multiplier = s->multiplier, .before = s->sum};
 	s->multiplier = sat_mul(s->multiplier, MAX(o->trips, 0));
-	s->events[id] = (op_event){.op = id, .start_ns = s->now, .end_ns = s->now};
+	r->start_ns = r->end_ns = s->now;
 }
 
 /* The end of one region of the op: of a loop its time is added, of a case the longest branch is kept. */
 static void close_branch(simulator *s, frame *f)
 {
-	drain(s);
+	timeline_drain(s);
 	int64_t t = s->now - f->start;
 	if (!f->branches) {
 		f->sum = sat_add(f->sum, t);
 	} else {
+		/* every branch is in the program, whether it runs or not */
+		int64_t count[COLL_COUNT];
+		memcpy(count, s->sum.count, sizeof count);
 		if (!f->any || t > f->longest) {
 			f->longest = t;
 			f->best = s->sum;
 		}
 		s->sum = f->before;
+		memcpy(s->sum.count, count, sizeof count);
 	}
 	f->any = true;
 	f->start = s->now;
 }
 
-static void close_region(simulator *s, const lowered *l, lop_id id)
+static void close_region(simulator *s)
 {
 	frame *f = &s->frames[--s->n_frames];
-	int64_t entered = s->events[f->op].start_ns;
+	run *r = &s->runs.p[f->run];
 	close_branch(s, f);
-	if (f->branches)
+	if (f->branches) {
+		int64_t count[COLL_COUNT];
+		memcpy(count, s->sum.count, sizeof count);
 		s->sum = f->best;
-	int64_t trips = MAX(l->ops.p[f->op].trips, 0);
-	s->now = sat_add(entered, sat_mul(f->branches ? f->longest : f->sum, trips));
+		memcpy(s->sum.count, count, sizeof count);
+	}
+	s->now = sat_add(r->start_ns, sat_mul(f->branches ? f->longest : f->sum, f->trips));
 	s->multiplier = f->multiplier;
-	s->events[f->op].end_ns = s->now;
+	r->end_ns = s->now;
 	for (uint32_t i = 0; i < s->dev.n_links; i++)
 		s->queues[i].free_ns = s->now;
-	for (uint32_t i = 0; i < l->ops.p[id].n_results; i++)
-		s->vals[l->ops.p[id].results + i].ready_ns = 0;
 }
 
-void run_timeline(simulator *s, const lowered *l)
+void timeline_begin(simulator *s)
 {
 	s->now = s->stretch_comm = s->stretch_stall = 0;
 	s->multiplier = 1;
@@ -250,21 +155,23 @@ void run_timeline(simulator *s, const lowered *l)
 	s->sum = (totals){0};
 	for (uint32_t i = 0; i < MAX_LINK_CLASSES; i++)
 		s->queues[i] = (queue){.last = ID_NONE};
-	for (lop_id i = 0; i < l->ops.n; i++) {
-		const lop *o = &l->ops.p[i];
-		bool border = o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END;
-		if (o->erased || (border && form_of(l, o) == FORM_INLINE))
-			continue;
-		if (o->kind == LOP_REGION)
+}
+
+void run_timeline(simulator *s, const lowered *l)
+{
+	timeline_begin(s);
+	for (uint32_t i = 0; i < s->runs.n; i++) {
+		run *r = &s->runs.p[i];
+		if (r->kind == RUN_KERNEL)
+			timeline_kernel(s, r, r->moment, s->reads.p + r->first_read, r->n_reads);
+		else if (r->kind == RUN_COLLECTIVE)
+			timeline_collective(s, r, r->moment, s->reads.p + r->first_read, r->n_reads);
+		else if (r->kind == RUN_REGION)
 			open_region(s, l, i);
-		else if (o->kind == LOP_REGION_ELSE)
+		else if (r->kind == RUN_ELSE)
 			close_branch(s, &s->frames[s->n_frames - 1]);
-		else if (o->kind == LOP_REGION_END)
-			close_region(s, l, i);
-		else if (s->ops[i].mode == MODE_ROOT && s->ops[i].class == CLASS_COLLECTIVE)
-			run_collective(s, l, i);
-		else if (s->ops[i].mode == MODE_ROOT)
-			run_kernel(s, l, i);
+		else
+			close_region(s);
 	}
-	drain(s);
+	timeline_drain(s);
 }

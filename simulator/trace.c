@@ -37,9 +37,9 @@ static str op_name(const lowered *l, const lop *o)
 	return strtab_get(&m->strs, op_at(m, l->p->nodes.p[o->node].op)->name);
 }
 
-static void add_event(const simulator *s, const lowered *l, lop_id id, strbuf *out, strbuf *scratch)
+static void add_event(const op_event *e, const lowered *l, strbuf *out, strbuf *scratch)
 {
-	const op_event *e = &s->events[id];
+	lop_id id = e->op;
 	const lop *o = &l->ops.p[id];
 	strbuf_puts(out, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":");
 	strbuf_printf(out, "%u,\"ts\":", e->stream);
@@ -64,7 +64,7 @@ static void add_event(const simulator *s, const lowered *l, lop_id id, strbuf *o
 	strbuf_puts(out, "}}");
 }
 
-void simulator_trace(const simulator *s, const lowered *l, strbuf *out)
+void simulator_trace(simulator *s, const lowered *l, strbuf *out)
 {
 	strbuf scratch;
 	strbuf_init(&scratch);
@@ -74,13 +74,15 @@ void simulator_trace(const simulator *s, const lowered *l, strbuf *out)
 	for (uint32_t i = 0; i < s->dev.n_links; i++)
 		thread_name(out, 1 + i, s->dev.links[i].name, &first);
 	int64_t live = 0, shown = -1;
+	uint32_t n;
+	const op_event *events = simulator_events(s, &n);
 	for (lop_id i = 0; i < l->ops.n; i++) {
-		const op_event *e = &s->events[i];
-		live += s->delta[i];
+		const op_event *e = &events[i];
+		live += s->delta[i].before + (i ? s->delta[i - 1].after : 0);
 		bool runs = s->ops[i].mode == MODE_ROOT || (l->ops.p[i].kind == LOP_REGION && e->end_ns > e->start_ns);
 		if (!runs)
 			continue;
-		add_event(s, l, i, out, &scratch);
+		add_event(e, l, out, &scratch);
 		if (live != shown && !e->stream) {
 			strbuf_puts(out, ",\n{\"ph\":\"C\",\"pid\":1,\"name\":\"temporary bytes\",\"ts\":");
 			add_us(out, e->start_ns);

@@ -1,0 +1,537 @@
+/* The folded program: layers in the middle are left out, and what read a layer that is gone reads the one that took its
+ * place. The layers that are kept next to each other read each other just as neighbours do everywhere else, so nothing
+ * that works op by op can tell the difference. */
+#include "propagate/program_internal.h"
+
+#include <stdlib.h>
+
+typedef struct folder {
+	const program *from;
+	program *to;
+	folding *f;
+	layering ly;
+	node_id *node_before, *node_to; /* node_to: in the folded program; of a layer left out, its counterpart in `middle` */
+	pval_id *val_before;
+	int32_t low, middle, skip;      /* layers (middle, middle + skip] are left out */
+	bool failed;
+} folder;
+
+static bool is_left_out(const folder *x, int32_t layer) { return layer != LAYER_NONE && layer > x->middle && layer <= x->middle + x->skip; }
+
+static int32_t layer_of_val(const folder *x, pval_id v)
+{
+	node_id def = x->from->vals.p[v].def;
+	return def == ID_NONE ? x->ly.val_layer[v] : x->ly.node_layer[def];
+}
+
+static bool is_dead_val(const folder *x, pval_id v)
+{
+	node_id def = x->from->vals.p[v].def;
+	return def != ID_NONE && x->from->nodes.p[def].dead;
+}
+
+static int32_t new_layer(const folder *x, int32_t layer)
+{
+	return layer == LAYER_NONE ? LAYER_NONE : layer - x->low - (layer > x->middle + x->skip ? x->skip : is_left_out(x, layer) ? layer - x->middle : 0);
+}
+
+/* Where a chain of counterparts arrives after `skip` steps from a layer left out, on the side of `layer`. */
+static uint32_t step_out(folder *x, uint32_t id, const uint32_t *next, const uint32_t *before, int32_t layer)
+{
+	for (int32_t i = 0; i < x->skip && id != ID_NONE; i++)
+		id = layer <= x->middle ? next[id] : before[id];
+	x->failed |= id == ID_NONE;
+	return id;
+}
+
+/* What stands for a value where something of that layer reads it. */
+static pval_id seen_from(folder *x, pval_id v, int32_t layer)
+{
+	if (!is_left_out(x, layer_of_val(x, v)))
+		return v;
+	if (layer == LAYER_NONE) {
+		x->failed = true;
+		return ID_NONE;
+	}
+	return step_out(x, v, x->ly.val_next, x->val_before, layer);
+}
+
+/* ---------------------------------------------------------------- numbering */
+
+static void find_before(folder *x)
+{
+	for (node_id n = 0; n < x->from->nodes.n; n++)
+		x->node_before[n] = ID_NONE;
+	for (pval_id v = 0; v < x->from->vals.n; v++)
+		x->val_before[v] = ID_NONE;
+	for (node_id n = 0; n < x->from->nodes.n; n++)
+		if (x->ly.node_next[n] != ID_NONE)
+			x->node_before[x->ly.node_next[n]] = n;
+	for (pval_id v = 0; v < x->from->vals.n; v++)
+		if (x->ly.val_next[v] != ID_NONE)
+			x->val_before[x->ly.val_next[v]] = v;
+}
+
+static uint32_t layer_size(const folder *x, int32_t layer)
+{
+	uint32_t n = 0;
+	for (node_id i = 0; i < x->from->nodes.n; i++)
+		n += x->ly.node_layer[i] == layer;
+	return n;
+}
+
+/* Around `middle` as many layers as can see each other are kept on both sides, and one more at either end, where what
+ * comes before the first and after the last layer still shows. At the last one, a layer that is not quite like the others
+ * is often there already. */
+static void choose_layers(folder *x)
+{
+	x->low = x->ly.first;
+	for (node_id n = 0; n < x->from->nodes.n; n++)
+		if (x->ly.node_layer[n] != LAYER_NONE)
+			x->low = MIN(x->low, x->ly.node_layer[n]);
+	for (pval_id v = 0; v < x->from->vals.n; v++)
+		if (x->ly.val_layer[v] != LAYER_NONE)
+			x->low = MIN(x->low, x->ly.val_layer[v]);
+	uint32_t size = layer_size(x, x->ly.first);
+	int32_t reach = (int32_t)x->ly.reach;
+	x->middle = x->ly.first + reach + 1;
+	x->skip = x->ly.last - reach - (2 * layer_size(x, x->ly.last + 1) < size) - x->middle;
+}
+
+static void number_nodes(folder *x)
+{
+	node_id n = 0;
+	for (node_id i = 0; i < x->from->nodes.n; i++)
+		x->node_to[i] = x->from->nodes.p[i].dead || is_left_out(x, x->ly.node_layer[i]) ? ID_NONE : n++;
+	/* counterparts in `middle` of what is left out: along the chains, whatever way they run through the program */
+	for (node_id i = 0; i < x->from->nodes.n; i++) {
+		if (x->ly.node_layer[i] != x->middle || x->from->nodes.p[i].dead)
+			continue;
+		node_id k = x->ly.node_next[i];
+		for (int32_t s = 0; s < x->skip && k != ID_NONE; s++, k = x->ly.node_next[k])
+			x->node_to[k] = x->node_to[i];
+	}
+	for (node_id i = 0; i < x->from->nodes.n; i++)
+		x->failed |= x->node_to[i] == ID_NONE && !x->from->nodes.p[i].dead;
+}
+
+static void number_vals(folder *x)
+{
+	folding *f = x->f;
+	pval_id n = 0;
+	for (pval_id v = 0; v < x->from->vals.n; v++) {
+		f->val_of[v] = is_dead_val(x, v) || is_left_out(x, layer_of_val(x, v)) ? ID_NONE : n;
+		if (f->val_of[v] != ID_NONE)
+			f->val_origin[n++] = v;
+	}
+	for (pval_id v = 0; v < x->from->vals.n; v++) {
+		if (layer_of_val(x, v) != x->middle || f->val_of[v] == ID_NONE)
+			continue;
+		pval_id k = x->ly.val_next[v];
+		for (int32_t s = 0; s < x->skip && k != ID_NONE; s++, k = x->ly.val_next[k])
+			f->val_of[k] = f->val_of[v];
+	}
+	for (pval_id v = 0; v < x->from->vals.n; v++)
+		x->failed |= f->val_of[v] == ID_NONE && !is_dead_val(x, v);
+}
+
+/* ---------------------------------------------------------------- copying */
+
+static void copy_slots(folder *x, node_id i, node *to)
+{
+	const node *n = &x->from->nodes.p[i];
+	int32_t layer = x->ly.node_layer[i];
+	bool returns = n->kind == NODE_TERMINATOR;
+	to->slots = x->to->slots.n;
+	for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++) {
+		pval_id v = x->from->slots.p[n->slots + k];
+		if (returns && is_left_out(x, layer_of_val(x, v))) {
+			to->n_operands--;
+			continue;
+		}
+		v = seen_from(x, v, layer);
+		node_id def = x->failed ? ID_NONE : x->from->vals.p[v].def;
+		/* what an op reads must still stand before it */
+		x->failed |= def != ID_NONE && k < n->n_operands && x->from->nodes.p[i].kind != NODE_EDGE && def >= i;
+		if (x->failed || is_dead_val(x, v)) {
+			x->failed = true;
+			return;
+		}
+		vec_push(&x->to->slots, x->f->val_of[v]);
+		vec_push(&x->to->slot_node, x->node_to[i]);
+		vec_push(&x->to->slot_value, x->from->vals.p[v].value);
+	}
+}
+
+static void copy_nodes(folder *x)
+{
+	const program *p = x->from;
+	for (node_id i = 0; i < p->nodes.n && !x->failed; i++) {
+		if (p->nodes.p[i].dead || is_left_out(x, x->ly.node_layer[i]))
+			continue;
+		node n = p->nodes.p[i];
+		n.end = x->to->nodes.n + 1;
+		x->f->node_layer[x->to->nodes.n] = new_layer(x, x->ly.node_layer[i]);
+		copy_slots(x, i, &n);
+		vec_push(&x->to->nodes, n);
+	}
+	x->to->main_end = x->to->nodes.n;
+	for (node_id i = 0; i < p->nodes.n && !x->failed; i++) {
+		node_id k = x->ly.node_next[i];
+		if (p->nodes.p[i].dead || is_left_out(x, x->ly.node_layer[i]))
+			continue;
+		if (k != ID_NONE && x->ly.node_layer[i] == x->middle)
+			k = step_out(x, k, x->ly.node_next, x->node_before, x->middle);
+		x->f->node_next[x->node_to[i]] = k == ID_NONE ? ID_NONE : x->node_to[k];
+	}
+}
+
+/* The nodes that see a change of v, as they are numbered now. */
+static void copy_watchers(folder *x, pval_id v, pval *to)
+{
+	const pval *from = &x->from->vals.p[v];
+	int32_t layer = layer_of_val(x, v);
+	to->notify = x->to->notify.n;
+	to->n_notify = 0;
+	for (uint32_t i = 0; i < from->n_touch; i++) {
+		node_id n = x->from->notify.p[from->notify + i];
+		if (i == from->n_notify)
+			to->n_notify = x->to->notify.n - to->notify;
+		if (x->from->nodes.p[n].dead)
+			continue;
+		if (is_left_out(x, x->ly.node_layer[n])) {
+			if (layer == LAYER_NONE)
+				continue;
+			n = step_out(x, n, x->ly.node_next, x->node_before, layer);
+			if (x->failed)
+				return;
+		}
+		vec_push(&x->to->notify, x->node_to[n]);
+	}
+	to->n_touch = x->to->notify.n - to->notify;
+	if (from->n_notify == from->n_touch)
+		to->n_notify = to->n_touch;
+}
+
+static pval_id next_val(folder *x, pval_id v)
+{
+	pval_id k = x->ly.val_next[v];
+	if (k != ID_NONE && layer_of_val(x, v) == x->middle)
+		k = step_out(x, k, x->ly.val_next, x->val_before, x->middle);
+	return k == ID_NONE ? ID_NONE : x->f->val_of[k];
+}
+
+static void copy_vals(folder *x)
+{
+	const program *p = x->from;
+	for (pval_id v = 0; v < p->vals.n && !x->failed; v++) {
+		if (is_dead_val(x, v) || is_left_out(x, layer_of_val(x, v)))
+			continue;
+		pval to = p->vals.p[v];
+		if (to.def != ID_NONE)
+			to.def = x->node_to[to.def];
+		if (to.arg_index >= 0)
+			to.arg_index = (int32_t)x->to->args.n;
+		to.uses = to.n_uses = 0;
+		x->f->val_layer[x->to->vals.n] = new_layer(x, layer_of_val(x, v));
+		x->f->val_next[x->to->vals.n] = next_val(x, v);
+		copy_watchers(x, v, &to);
+		if (to.arg_index >= 0)
+			vec_push(&x->to->args, x->to->vals.n);
+		vec_push(&x->to->vals, to);
+	}
+	for (uint32_t i = 0; i < p->results.n && !x->failed; i++) {
+		pval_id v = p->results.p[i];
+		if (is_left_out(x, layer_of_val(x, v)))
+			continue;
+		pval_id returned = seen_from(x, p->returned.p[i], layer_of_val(x, v));
+		if (returned == ID_NONE)
+			return;
+		x->to->vals.p[x->f->val_of[v]].result_index = (int32_t)x->to->results.n;
+		vec_push(&x->to->results, x->f->val_of[v]);
+		vec_push(&x->to->returned, x->f->val_of[returned]);
+	}
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+typedef struct cutter {
+	node_id *alive, *place; /* nodes that are not dead, in order; by node: its place there */
+	bool *cut;              /* by place: a block begins */
+	VEC(uint32_t) todo;
+	uint32_t n;
+} cutter;
+
+static void add_cut(cutter *c, uint32_t at)
+{
+	if (at >= c->n || c->cut[at])
+		return;
+	c->cut[at] = true;
+	vec_push(&c->todo, at);
+}
+
+/* Do counterparts of two neighbours stand next to each other too? */
+static bool stay_together(const cutter *c, const node_id *to, node_id a, node_id b)
+{
+	return to[a] == ID_NONE ? to[b] == ID_NONE : to[b] != ID_NONE && c->place[to[b]] == c->place[to[a]] + 1;
+}
+
+/* Blocks are stretches of one layer whose counterparts are stretches too: where one begins, one begins in every layer. */
+static void find_cuts(const folder *x, cutter *c)
+{
+	uint32_t n = x->from->nodes.n;
+	*c = (cutter){.alive = xmalloc((n + 1) * sizeof *c->alive), .place = xmalloc((n + 1) * sizeof *c->place), .cut = xcalloc(n + 1, 1)};
+	for (node_id i = 0; i < n; i++) {
+		c->place[i] = c->n;
+		if (!x->from->nodes.p[i].dead)
+			c->alive[c->n++] = i;
+	}
+	for (uint32_t k = 0; k < c->n; k++) {
+		node_id a = k ? c->alive[k - 1] : ID_NONE, b = c->alive[k];
+		if (!k || x->ly.node_layer[a] != x->ly.node_layer[b] || !stay_together(c, x->ly.node_next, a, b) || !stay_together(c, x->node_before, a, b))
+			add_cut(c, k);
+	}
+	while (c->todo.n) {
+		node_id i = c->alive[vec_pop(&c->todo)];
+		if (x->ly.node_next[i] != ID_NONE)
+			add_cut(c, c->place[x->ly.node_next[i]]);
+		if (x->node_before[i] != ID_NONE)
+			add_cut(c, c->place[x->node_before[i]]);
+	}
+}
+
+static void cut_blocks(folding *f, const folder *x)
+{
+	cutter c;
+	find_cuts(x, &c);
+	for (uint32_t k = 0; k < c.n; k++) {
+		node_id i = c.alive[k], n = x->node_to[i];
+		if (is_left_out(x, x->ly.node_layer[i]))
+			continue;
+		if (c.cut[k])
+			vec_push(&f->blocks, (fold_block){.first = n, .end = n + 1, .layer = f->node_layer[n]});
+		else
+			f->blocks.p[f->blocks.n - 1].end = n + 1;
+	}
+	free(c.alive);
+	free(c.place);
+	free(c.cut);
+	vec_release(&c.todo);
+	/* A chain is named after the block of its first layer. */
+	uint32_t *chain_at = xmalloc((f->p->nodes.n + 1) * sizeof *chain_at), chains = 0;
+	for (node_id n = 0; n <= f->p->nodes.n; n++)
+		chain_at[n] = ID_NONE;
+	for (uint32_t b = 0; b < f->blocks.n; b++) {
+		if (f->blocks.p[b].layer != LAYER_NONE && chain_at[f->blocks.p[b].first] != ID_NONE)
+			continue;
+		for (node_id n = f->blocks.p[b].first; n != ID_NONE; n = f->node_next[n])
+			chain_at[n] = chains;
+		chains++;
+	}
+	for (uint32_t b = 0; b < f->blocks.n; b++)
+		f->blocks.p[b].chain = chain_at[f->blocks.p[b].first];
+	free(chain_at);
+}
+
+/* Around the middle, blocks of one chain are the same nodes in the same order. */
+static bool blocks_agree(const folding *f)
+{
+	int32_t from = f->middle - (int32_t)f->reach, to = f->middle + (int32_t)f->reach;
+	uint32_t *block_at = xmalloc((f->p->nodes.n + 1) * sizeof *block_at);
+	bool agree = from >= 0;
+	for (uint32_t b = 0; b < f->blocks.n; b++)
+		for (node_id n = f->blocks.p[b].first; n < f->blocks.p[b].end; n++)
+			block_at[n] = b;
+	for (uint32_t b = 0; b < f->blocks.n && agree; b++) {
+		const fold_block *x = &f->blocks.p[b];
+		if (x->layer < from || x->layer >= to)
+			continue;
+		node_id next = f->node_next[x->first];
+		agree = next != ID_NONE;
+		if (!agree)
+			break;
+		const fold_block *y = &f->blocks.p[block_at[next]];
+		agree = y->first == next && y->layer == x->layer + 1 && y->end - y->first == x->end - x->first;
+		for (node_id n = x->first; n < x->end && agree; n++)
+			agree = f->node_next[n] == y->first + (n - x->first);
+	}
+	free(block_at);
+	return agree;
+}
+
+/* The full program as a row of blocks of the folded one. */
+static bool find_order(folding *f, const folder *x)
+{
+	uint32_t b = 0;
+	node_id expected = ID_NONE;
+	uint32_t *first_of = xmalloc((f->p->nodes.n + 1) * sizeof *first_of);
+	for (node_id n = 0; n <= f->p->nodes.n; n++)
+		first_of[n] = ID_NONE;
+	for (uint32_t i = 0; i < f->blocks.n; i++)
+		first_of[f->blocks.p[i].first] = i;
+	bool fits = true;
+	for (node_id i = 0; i < x->from->nodes.n && fits; i++) {
+		if (x->from->nodes.p[i].dead)
+			continue;
+		node_id n = x->node_to[i];
+		int32_t layer = x->ly.node_layer[i];
+		if (layer != LAYER_NONE)
+			layer -= x->low;
+		if (expected != ID_NONE) {
+			fits = n == expected && layer == f->order_layer.p[f->order_layer.n - 1];
+		} else {
+			b = first_of[n];
+			fits = b != ID_NONE;
+			vec_push(&f->order, b);
+			vec_push(&f->order_layer, layer);
+		}
+		if (fits)
+			expected = n + 1 == f->blocks.p[b].end ? ID_NONE : n + 1;
+	}
+	free(first_of);
+	return fits && expected == ID_NONE;
+}
+
+bool fold_is_even(const folding *f, const sharding_id *state, pval_id v)
+{
+	if (!fold_in_band(f, f->val_layer[v]))
+		return true;
+	pval_id next = f->val_layer[v] < f->middle + (int32_t)f->reach ? f->val_next[v] : ID_NONE;
+	pval_id before = f->val_layer[v] > f->middle - (int32_t)f->reach ? f->val_before[v] : ID_NONE;
+	return (next == ID_NONE || state[next] == state[v]) && (before == ID_NONE || state[before] == state[v]);
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+static void link_uses(program *p)
+{
+	for (uint32_t s = 0; s < p->slots.n; s++) {
+		const node *n = &p->nodes.p[p->slot_node.p[s]];
+		p->vals.p[p->slots.p[s]].n_uses += s < n->slots + n->n_operands;
+	}
+	uint32_t total = 0;
+	for (pval_id v = 0; v < p->vals.n; v++) {
+		p->vals.p[v].uses = total;
+		total += p->vals.p[v].n_uses;
+		p->vals.p[v].n_uses = 0;
+	}
+	vec_reserve(&p->uses, total);
+	p->uses.n = total;
+	for (uint32_t s = 0; s < p->slots.n; s++) {
+		const node *n = &p->nodes.p[p->slot_node.p[s]];
+		pval *v = &p->vals.p[p->slots.p[s]];
+		if (s < n->slots + n->n_operands)
+			p->uses.p[v->uses + v->n_uses++] = s;
+	}
+}
+
+static void name_band(folding *f)
+{
+	uint32_t n = f->p->nodes.n;
+	f->band_of = xmalloc((n + 1) * sizeof *f->band_of);
+	f->band_name = xmalloc((n + 1) * sizeof *f->band_name);
+	for (node_id i = 0; i < n; i++) {
+		f->band_of[i] = fold_in_band(f, f->node_layer[i]) ? (uint32_t)(f->node_layer[i] - f->middle + (int32_t)f->reach) : ID_NONE;
+		if (f->band_of[i] == 0)
+			for (node_id k = i; k != ID_NONE; k = f->node_next[k])
+				f->band_name[k] = i;
+	}
+}
+
+static void map_io(folding *f)
+{
+	const program *p = f->full;
+	f->arg_of = xmalloc((p->args.n + 1) * sizeof *f->arg_of);
+	f->result_of = xmalloc((p->results.n + 1) * sizeof *f->result_of);
+	for (uint32_t i = 0; i < p->args.n; i++)
+		f->arg_of[i] = (uint32_t)f->p->vals.p[f->val_of[p->args.p[i]]].arg_index;
+	for (uint32_t i = 0; i < p->results.n; i++)
+		f->result_of[i] = (uint32_t)f->p->vals.p[f->val_of[p->results.p[i]]].result_index;
+}
+
+static void build(folder *x)
+{
+	folding *f = x->f;
+	uint32_t nn = x->from->nodes.n + 1, nv = x->from->vals.n + 1;
+	find_before(x);
+	choose_layers(x);
+	x->failed = x->skip < 1;
+	f->val_of = xmalloc(nv * sizeof *f->val_of);
+	f->val_origin = xmalloc(nv * sizeof *f->val_origin);
+	f->val_layer = xmalloc(nv * sizeof *f->val_layer);
+	f->val_next = xmalloc(nv * sizeof *f->val_next);
+	f->val_before = xmalloc(nv * sizeof *f->val_before);
+	f->node_layer = xmalloc(nn * sizeof *f->node_layer);
+	f->node_next = xmalloc(nn * sizeof *f->node_next);
+	if (!x->failed)
+		number_nodes(x);
+	if (!x->failed)
+		number_vals(x);
+	if (!x->failed)
+		copy_nodes(x);
+	if (!x->failed)
+		copy_vals(x);
+	if (x->failed)
+		return;
+	for (pval_id v = 0; v < x->to->vals.n; v++)
+		f->val_before[v] = ID_NONE;
+	for (pval_id v = 0; v < x->to->vals.n; v++)
+		if (f->val_next[v] != ID_NONE)
+			f->val_before[f->val_next[v]] = v;
+	link_uses(x->to);
+	map_io(f);
+	f->middle = x->middle - x->low;
+	f->copies = (uint32_t)x->skip;
+	f->reach = x->ly.reach;
+	for (node_id n = 0; n < x->to->nodes.n; n++)
+		if (f->node_layer[n] != LAYER_NONE)
+			f->n_layers = MAX(f->n_layers, (uint32_t)f->node_layer[n] + 1);
+	cut_blocks(f, x);
+	name_band(f);
+	x->failed = !blocks_agree(f) || !find_order(f, x);
+}
+
+folding *folding_new(const program *full)
+{
+	folder x = {.from = full};
+	if (!layers_find(full, &x.ly))
+		return NULL;
+	x.f = xcalloc(1, sizeof *x.f);
+	x.to = xcalloc(1, sizeof *x.to);
+	*x.to = (program){.m = full->m, .rules = full->rules, .mesh = full->mesh};
+	*x.f = (folding){.full = full, .p = x.to};
+	x.node_before = xmalloc((full->nodes.n + 1) * sizeof *x.node_before);
+	x.node_to = xmalloc((full->nodes.n + 1) * sizeof *x.node_to);
+	x.val_before = xmalloc((full->vals.n + 1) * sizeof *x.val_before);
+	build(&x);
+	layers_release(&x.ly);
+	free(x.node_before);
+	free(x.node_to);
+	free(x.val_before);
+	if (!x.failed)
+		return x.f;
+	folding_free(x.f);
+	return NULL;
+}
+
+void folding_free(folding *f)
+{
+	if (!f)
+		return;
+	program_free(f->p);
+	free(f->val_of);
+	free(f->val_origin);
+	free(f->val_layer);
+	free(f->val_next);
+	free(f->val_before);
+	free(f->node_layer);
+	free(f->node_next);
+	free(f->arg_of);
+	free(f->band_of);
+	free(f->band_name);
+	free(f->result_of);
+	vec_release(&f->blocks);
+	vec_release(&f->order);
+	vec_release(&f->order_layer);
+	free(f);
+}

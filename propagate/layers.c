@@ -1,0 +1,632 @@
+/* Finds the layers of an unrolled program. Two ops that are counterparts in neighbouring layers have counterparts as
+ * operands and as users, so from one such pair the whole correspondence is grown along definitions and uses: forward
+ * pass, backward pass and update alike, however they are ordered in the text. The pair to start from is a guess: two ops
+ * that look alike within a few steps. A guess that is wrong grows into little, and what is grown is checked: layers
+ * count only where every op of a layer stands to its neighbours as its counterpart in the next layer does. */
+#include "propagate/program_internal.h"
+
+#include <stdlib.h>
+
+enum { RADIUS = 3, MIN_LAYERS = 6, MAX_GUESSES = 6, MAX_REACH = 2, MIN_SHARE = 4 /* layers hold at least 1/4 of all nodes */ };
+
+typedef struct finder {
+	const program *p;
+	uint64_t *looks; /* by node: all that decides how it is propagated, lowered and costed, operands apart */
+	layering *ly;
+	node_id *node_before;
+	pval_id *val_before;
+	VEC(node_id) todo; /* nodes whose pair has not been followed yet; then chains whose neighbours have no layer yet */
+	uint32_t grown;
+} finder;
+
+/* ---------------------------------------------------------------- how an op looks */
+
+static uint64_t hash_attr(const module *m, attr_id id)
+{
+	if (id == ID_NONE)
+		return 1;
+	const attr *a = attr_get(m, id);
+	uint64_t h = hash_combine(a->kind * 2 + a->splat, (uint64_t)a->i);
+	h = hash_combine(h, a->type);
+	if (a->text.n)
+		h = hash_bytes(a->text.p, a->text.n, h);
+	if (a->word.n)
+		h = hash_bytes(a->word.p, a->word.n, h);
+	for (uint32_t i = 0; i < a->n && a->ints && a->kind != ATTR_DENSE; i++)
+		h = hash_combine(h, (uint64_t)a->ints[i]);
+	for (uint32_t i = 0; i < a->n && a->children; i++)
+		h = hash_combine(hash_combine(h, a->children[i].name), hash_attr(m, a->children[i].value));
+	for (uint32_t i = 0; i < a->n && a->shardings; i++)
+		h = hash_combine(h, a->shardings[i]);
+	return h;
+}
+
+/* The value of a constant says nothing, but for whether it is one number. */
+static uint64_t hash_op(const module *m, op_id o)
+{
+	const op *op = op_at(m, o);
+	uint64_t h = hash_combine(op->kind, op->name);
+	bool constant = op->kind == OP_CONSTANT || op->kind == OP_SDY_CONSTANT;
+	for (uint32_t i = 0; i < op->n_attrs; i++) {
+		named_attr a = m->op_attrs.p[op->first_attr + i];
+		h = hash_combine(h, a.name);
+		h = hash_combine(h, constant ? attr_get(m, a.value)->splat : hash_attr(m, a.value));
+	}
+	for (uint32_t r = 0; r < op->n_regions; r++)
+		for (op_id in = op_region(m, o, r)->first; in != ID_NONE; in = op_at(m, in)->next)
+			h = hash_combine(h, hash_op(m, in));
+	return h;
+}
+
+static uint64_t look_of(const program *p, const node *n)
+{
+	uint64_t flags = n->kind | (uint64_t)n->fixed_direction << 8 | (uint64_t)n->elementwise << 16 | (uint64_t)n->pass_through_op << 17 |
+			 (uint64_t)n->forward_only_op << 18 | (uint64_t)n->operands_single_use << 19 | (uint64_t)n->pure << 20;
+	uint64_t h = hash_combine(hash_combine(flags, n->rule), (uint64_t)n->n_operands << 16 | n->n_results);
+	h = hash_combine(h, n->kind == NODE_RESULT ? OP_RETURN : hash_op(p->m, n->op));
+	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
+		h = hash_combine(h, p->vals.p[p->slots.p[n->slots + i]].type);
+	return h;
+}
+
+/* ---------------------------------------------------------------- growing */
+
+static bool pair_nodes(finder *f, node_id a, node_id b)
+{
+	layering *ly = f->ly;
+	if (ly->node_next[a] == b)
+		return true;
+	if (a == b || ly->node_next[a] != ID_NONE || f->node_before[b] != ID_NONE || f->looks[a] != f->looks[b] || f->p->nodes.p[a].dead || f->p->nodes.p[b].dead)
+		return false;
+	ly->node_next[a] = b;
+	f->node_before[b] = a;
+	vec_push(&f->todo, a);
+	f->grown++;
+	return true;
+}
+
+static bool is_counterpart(const finder *f, uint32_t slot_a, uint32_t slot_b)
+{
+	const program *p = f->p;
+	node_id a = p->slot_node.p[slot_a], b = p->slot_node.p[slot_b];
+	return f->looks[a] == f->looks[b] && slot_a - p->nodes.p[a].slots == slot_b - p->nodes.p[b].slots && !p->nodes.p[a].dead && !p->nodes.p[b].dead;
+}
+
+static uint32_t count_like(const finder *f, const pval *v, uint32_t slot)
+{
+	uint32_t n = 0;
+	for (uint32_t i = v->uses; i < v->uses + v->n_uses; i++)
+		n += is_counterpart(f, slot, f->p->uses.p[i]);
+	return n;
+}
+
+/* Users that look alike correspond in their order. */
+static void pair_users(finder *f, pval_id a, pval_id b)
+{
+	enum { MAX_USERS = 64 };
+	const program *p = f->p;
+	const pval *va = &p->vals.p[a], *vb = &p->vals.p[b];
+	if (va->n_uses > MAX_USERS || vb->n_uses > MAX_USERS)
+		return;
+	for (uint32_t i = va->uses; i < va->uses + va->n_uses; i++) {
+		uint32_t slot = p->uses.p[i], before = 0;
+		if (f->ly->node_next[p->slot_node.p[slot]] != ID_NONE || count_like(f, va, slot) != count_like(f, vb, slot))
+			continue;
+		for (uint32_t k = va->uses; k < i; k++)
+			before += is_counterpart(f, slot, p->uses.p[k]);
+		for (uint32_t k = vb->uses; k < vb->uses + vb->n_uses; k++)
+			if (is_counterpart(f, slot, p->uses.p[k]) && !before--) {
+				pair_nodes(f, p->slot_node.p[slot], p->slot_node.p[p->uses.p[k]]);
+				break;
+			}
+	}
+}
+
+static void pair_values(finder *f, pval_id a, pval_id b)
+{
+	const pval *va = &f->p->vals.p[a], *vb = &f->p->vals.p[b];
+	if (a == b || f->ly->val_next[a] != ID_NONE || f->val_before[b] != ID_NONE || va->type != vb->type ||
+	    (va->arg_index < 0) != (vb->arg_index < 0) || (va->def == ID_NONE) != (vb->def == ID_NONE))
+		return;
+	if (va->def != ID_NONE && !pair_nodes(f, va->def, vb->def))
+		return;
+	f->ly->val_next[a] = b;
+	f->val_before[b] = a;
+	pair_users(f, a, b);
+}
+
+static void clear(finder *f)
+{
+	for (node_id n = 0; n < f->p->nodes.n; n++) {
+		f->ly->node_layer[n] = LAYER_NONE;
+		f->ly->node_next[n] = f->node_before[n] = ID_NONE;
+	}
+	for (pval_id v = 0; v < f->p->vals.n; v++) {
+		f->ly->val_layer[v] = LAYER_NONE;
+		f->ly->val_next[v] = f->val_before[v] = ID_NONE;
+	}
+	f->todo.n = f->grown = 0;
+}
+
+/* Numbers a chain of counterparts through one of its nodes; a chain that is a ring has no layers. */
+static void number_chain(finder *f, node_id at, int32_t layer)
+{
+	node_id n = at, middle;
+	uint32_t length = 1;
+	while (f->node_before[n] != ID_NONE) {
+		n = f->node_before[n];
+		layer--;
+		length++;
+		if (n == at)
+			return;
+	}
+	for (node_id k = f->ly->node_next[at]; k != ID_NONE; k = f->ly->node_next[k])
+		length++;
+	middle = n;
+	for (uint32_t i = 0; n != ID_NONE; n = f->ly->node_next[n], i++, layer++) {
+		f->ly->node_layer[n] = layer;
+		if (i == length / 2)
+			middle = n;
+	}
+	vec_push(&f->todo, middle);
+}
+
+static void number_val_chain(finder *f, pval_id at, int32_t layer)
+{
+	pval_id v = at;
+	while (f->val_before[v] != ID_NONE) {
+		v = f->val_before[v];
+		layer--;
+		if (v == at)
+			return;
+	}
+	for (; v != ID_NONE; v = f->ly->val_next[v])
+		f->ly->val_layer[v] = layer++;
+}
+
+/* What the middle of a chain reads, or is read by, is in the same layer unless it has one already. */
+static void number_around(finder *f, node_id x)
+{
+	const program *p = f->p;
+	const node *n = &p->nodes.p[x];
+	int32_t layer = f->ly->node_layer[x];
+	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++) {
+		pval_id v = p->slots.p[n->slots + i];
+		const pval *pv = &p->vals.p[v];
+		if (f->ly->val_next[v] == ID_NONE && f->val_before[v] == ID_NONE)
+			continue;
+		if (pv->def != ID_NONE && f->ly->node_layer[pv->def] == LAYER_NONE && (f->ly->node_next[pv->def] != ID_NONE || f->node_before[pv->def] != ID_NONE))
+			number_chain(f, pv->def, layer);
+		if (f->ly->val_layer[v] == LAYER_NONE)
+			number_val_chain(f, v, pv->def == ID_NONE ? layer : f->ly->node_layer[pv->def]);
+		for (uint32_t u = pv->uses; u < pv->uses + pv->n_uses; u++) {
+			node_id user = p->slot_node.p[p->uses.p[u]];
+			if (f->ly->node_layer[user] == LAYER_NONE && (f->ly->node_next[user] != ID_NONE || f->node_before[user] != ID_NONE))
+				number_chain(f, user, f->ly->val_layer[v]);
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- layers as they stand in the program */
+
+static node_id chain_middle(const finder *f, node_id head)
+{
+	node_id slow = head;
+	for (node_id fast = head; fast != ID_NONE && f->ly->node_next[fast] != ID_NONE; fast = f->ly->node_next[f->ly->node_next[fast]])
+		slow = f->ly->node_next[slow];
+	return slow;
+}
+
+static void shift_chain(finder *f, node_id head, int32_t by)
+{
+	for (node_id n = head; n != ID_NONE; n = f->ly->node_next[n])
+		f->ly->node_layer[n] += by;
+}
+
+/* Layers of a stretch of the program begin at the nodes of one chain (`head`). The layer that this makes n's; LAYER_NONE
+ * when n is not between two of them. */
+static int32_t layer_between(const finder *f, node_id head, node_id n)
+{
+	node_id at = ID_NONE;
+	bool behind = false;
+	for (node_id k = head; k != ID_NONE; k = f->ly->node_next[k]) {
+		if (k > n)
+			behind = true;
+		else if (at == ID_NONE || k > at)
+			at = k;
+	}
+	return at == ID_NONE || !behind ? LAYER_NONE : f->ly->node_layer[at];
+}
+
+enum { MAX_AWAY = 4 };
+
+/* Votes for how far a stretch should be shifted to stand with what is in the same layer as one of its nodes: what the node
+ * reads, and, counting more, what reads the same argument (a weight of a layer). */
+static void vote(const finder *f, const node_id *head_of, const uint32_t *stretch, uint32_t s, node_id i, uint32_t votes[2 * MAX_AWAY + 1])
+{
+	enum { ARGUMENT_VOTES = 8 };
+	const program *p = f->p;
+	const int32_t *layer = f->ly->node_layer;
+	for (uint32_t k = 0; k < p->nodes.p[i].n_operands; k++) {
+		const pval *v = &p->vals.p[p->slots.p[p->nodes.p[i].slots + k]];
+		if (v->def != ID_NONE && layer[v->def] != LAYER_NONE && stretch[head_of[v->def]] < s && abs(layer[v->def] - layer[i]) <= MAX_AWAY)
+			votes[layer[v->def] - layer[i] + MAX_AWAY]++;
+		for (uint32_t u = v->uses; v->def == ID_NONE && u < v->uses + MIN(v->n_uses, (uint32_t)MAX_AWAY); u++) {
+			node_id user = p->slot_node.p[p->uses.p[u]];
+			if (layer[user] != LAYER_NONE && stretch[head_of[user]] < s && abs(layer[user] - layer[i]) <= MAX_AWAY)
+				votes[layer[user] - layer[i] + MAX_AWAY] += ARGUMENT_VOTES;
+		}
+	}
+}
+
+/* Where a layer begins is a matter of taste in each stretch; between stretches it should be the same layer. */
+static void align_stretches(finder *f, const node_id *head_of, const uint32_t *stretch, uint32_t n_stretches)
+{
+	for (uint32_t s = 1; s < n_stretches; s++) {
+		uint32_t votes[2 * MAX_AWAY + 1] = {0}, best = MAX_AWAY;
+		for (node_id i = 0; i < f->p->nodes.n; i++)
+			if (f->ly->node_layer[i] != LAYER_NONE && stretch[head_of[i]] == s)
+				vote(f, head_of, stretch, s, i, votes);
+		for (uint32_t v = 0; v < COUNT_OF(votes); v++)
+			if (votes[v] > votes[best])
+				best = v;
+		for (node_id i = 0; i < f->p->nodes.n && best != MAX_AWAY; i++)
+			if (f->ly->node_layer[i] != LAYER_NONE && f->node_before[i] == ID_NONE && stretch[i] == s)
+				shift_chain(f, i, (int32_t)best - MAX_AWAY);
+	}
+}
+
+/* Counterparts were numbered along reads, which may put an op into the layer before or behind the one it stands in. Where
+ * ops of several chains alternate, those of one layer are made to stand together: the first chain met says where its
+ * layers begin. */
+static void follow_text(finder *f)
+{
+	enum { MAX_STRETCHES = 64 };
+	layering *ly = f->ly;
+	node_id heads[MAX_STRETCHES], n = f->p->nodes.n, *head_of = xmalloc((n + 1) * sizeof *head_of);
+	uint32_t *stretch = xmalloc((n + 1) * sizeof *stretch); /* by first of a chain */
+	uint32_t n_heads = 0;
+	for (node_id i = 0; i < n; i++)
+		stretch[i] = ID_NONE;
+	for (node_id i = 0; i < n; i++)
+		if (f->node_before[i] == ID_NONE && ly->node_layer[i] != LAYER_NONE)
+			for (node_id k = i; k != ID_NONE; k = ly->node_next[k])
+				head_of[k] = i;
+	/* in the order in which the middles of the chains stand in the program */
+	for (node_id i = 0; i < n; i++) {
+		if (ly->node_layer[i] == LAYER_NONE || chain_middle(f, head_of[i]) != i)
+			continue;
+		node_id next = ly->node_next[i];
+		uint32_t placed = ID_NONE;
+		for (uint32_t h = 0; h < n_heads && placed == ID_NONE && next != ID_NONE; h++) {
+			int32_t layer = layer_between(f, heads[h], i);
+			if (layer == LAYER_NONE || layer_between(f, heads[h], next) != layer + 1)
+				continue;
+			shift_chain(f, head_of[i], layer - ly->node_layer[i]);
+			placed = h;
+		}
+		if (placed == ID_NONE && n_heads < MAX_STRETCHES) {
+			placed = n_heads;
+			heads[n_heads++] = head_of[i];
+		}
+		stretch[head_of[i]] = placed;
+	}
+	align_stretches(f, head_of, stretch, n_heads);
+	free(head_of);
+	free(stretch);
+}
+
+/* Values are in the layer of what makes them, arguments in that of what first reads them. */
+static void number_vals(finder *f)
+{
+	const program *p = f->p;
+	layering *ly = f->ly;
+	for (pval_id v = 0; v < p->vals.n; v++)
+		if (ly->val_layer[v] != LAYER_NONE && p->vals.p[v].def != ID_NONE)
+			ly->val_layer[v] = ly->node_layer[p->vals.p[v].def];
+	for (pval_id v = 0; v < p->vals.n; v++) {
+		if (ly->val_layer[v] == LAYER_NONE || p->vals.p[v].def != ID_NONE || f->val_before[v] != ID_NONE)
+			continue;
+		pval_id middle = v;
+		for (pval_id fast = v; fast != ID_NONE && ly->val_next[fast] != ID_NONE; fast = ly->val_next[ly->val_next[fast]])
+			middle = ly->val_next[middle];
+		const pval *m = &p->vals.p[middle];
+		int32_t layer = LAYER_NONE;
+		for (uint32_t u = m->uses; u < m->uses + m->n_uses && layer == LAYER_NONE; u++)
+			layer = ly->node_layer[p->slot_node.p[p->uses.p[u]]];
+		if (layer == LAYER_NONE)
+			continue;
+		int32_t by = layer - ly->val_layer[middle];
+		for (pval_id k = v; k != ID_NONE; k = ly->val_next[k])
+			ly->val_layer[k] += by;
+	}
+}
+
+/* Few counterparts are no layers: something at an end that happens to look like something else. */
+static void drop_short_chains(finder *f)
+{
+	layering *ly = f->ly;
+	for (node_id i = 0; i < f->p->nodes.n; i++) {
+		uint32_t length = 0;
+		for (node_id k = f->node_before[i] == ID_NONE ? i : ID_NONE; k != ID_NONE && length < MIN_LAYERS; k = ly->node_next[k])
+			length++;
+		for (node_id k = length && length < MIN_LAYERS ? i : ID_NONE, next; k != ID_NONE; k = next) {
+			next = ly->node_next[k];
+			ly->node_layer[k] = LAYER_NONE;
+			ly->node_next[k] = f->node_before[k] = ID_NONE;
+		}
+	}
+	for (pval_id v = 0; v < f->p->vals.n; v++) {
+		node_id def = f->p->vals.p[v].def;
+		if (def != ID_NONE && ly->node_layer[def] == LAYER_NONE) {
+			if (f->val_before[v] != ID_NONE)
+				ly->val_next[f->val_before[v]] = ID_NONE;
+			if (ly->val_next[v] != ID_NONE)
+				f->val_before[ly->val_next[v]] = ID_NONE;
+			ly->val_next[v] = f->val_before[v] = ID_NONE;
+			ly->val_layer[v] = LAYER_NONE;
+		}
+	}
+}
+
+static void grow(finder *f, node_id a, node_id b)
+{
+	const program *p = f->p;
+	clear(f);
+	pair_nodes(f, a, b);
+	while (f->todo.n) {
+		node_id x = vec_pop(&f->todo), y = f->ly->node_next[x];
+		const node *nx = &p->nodes.p[x], *ny = &p->nodes.p[y];
+		for (uint32_t i = 0; i < (uint32_t)nx->n_operands + nx->n_results; i++)
+			pair_values(f, p->slots.p[nx->slots + i], p->slots.p[ny->slots + i]);
+	}
+	number_chain(f, a, 0);
+	while (f->todo.n)
+		number_around(f, vec_pop(&f->todo));
+	drop_short_chains(f);
+	follow_text(f);
+	number_vals(f);
+}
+
+/* ---------------------------------------------------------------- which layers look the same */
+
+/* The first of a chain of counterparts stands for all of them. */
+static void find_heads(const finder *f, uint32_t *node_head, uint32_t *val_head)
+{
+	for (node_id n = 0; n < f->p->nodes.n; n++)
+		if (f->node_before[n] == ID_NONE)
+			for (node_id k = n; k != ID_NONE; k = f->ly->node_next[k])
+				node_head[k] = n; /* those in rings have no layer and are not asked for */
+	for (pval_id v = 0; v < f->p->vals.n; v++)
+		if (f->val_before[v] == ID_NONE)
+			for (pval_id k = v; k != ID_NONE; k = f->ly->val_next[k])
+				val_head[k] = v;
+}
+
+/* Layers are hashed as sets of ops with what each of them reads: counterparts so many layers away, or the same value. */
+static void hash_layers(finder *f, int32_t low, uint32_t n_layers, uint64_t *hash, uint32_t *reach)
+{
+	const program *p = f->p;
+	layering *ly = f->ly;
+	uint32_t *node_head = xmalloc((p->nodes.n + 1) * sizeof *node_head), *val_head = xmalloc((p->vals.n + 1) * sizeof *val_head);
+	find_heads(f, node_head, val_head);
+	for (node_id i = 0; i < p->nodes.n; i++) {
+		const node *n = &p->nodes.p[i];
+		if (ly->node_layer[i] == LAYER_NONE)
+			continue;
+		uint64_t h = node_head[i];
+		for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++) {
+			pval_id v = p->slots.p[n->slots + k];
+			int32_t away = ly->val_layer[v] == LAYER_NONE ? 0 : ly->val_layer[v] - ly->node_layer[i];
+			h = hash_combine(h, ly->val_layer[v] == LAYER_NONE ? (uint64_t)v << 8 : (uint64_t)val_head[v] << 8 | (uint8_t)(away + 100));
+			reach[ly->node_layer[i] - low] = MAX(reach[ly->node_layer[i] - low], (uint32_t)abs(away));
+		}
+		hash[ly->node_layer[i] - low] += hash_mix(h);
+	}
+	/* Arguments with nothing but a layer count too, and what is no part of a layer tells its reach by being read. */
+	for (pval_id v = 0; v < p->vals.n; v++)
+		if (ly->val_layer[v] != LAYER_NONE && p->vals.p[v].arg_index >= 0)
+			hash[ly->val_layer[v] - low] += hash_mix(val_head[v]);
+	(void)n_layers;
+	free(node_head);
+	free(val_head);
+}
+
+static void layer_range(const finder *f, int32_t *low, int32_t *high)
+{
+	*low = INT32_MAX;
+	*high = INT32_MIN + 1;
+	for (node_id n = 0; n < f->p->nodes.n; n++)
+		if (f->ly->node_layer[n] != LAYER_NONE) {
+			*low = MIN(*low, f->ly->node_layer[n]);
+			*high = MAX(*high, f->ly->node_layer[n]);
+		}
+	for (pval_id v = 0; v < f->p->vals.n; v++)
+		if (f->ly->val_layer[v] != LAYER_NONE) {
+			*low = MIN(*low, f->ly->val_layer[v]);
+			*high = MAX(*high, f->ly->val_layer[v]);
+		}
+}
+
+/* The longest run of layers that look the same. */
+static void find_run(finder *f)
+{
+	layering *ly = f->ly;
+	int32_t low, high;
+	ly->first = 0;
+	ly->last = -1;
+	layer_range(f, &low, &high);
+	if (high <= low)
+		return;
+	uint32_t n = (uint32_t)(high - low) + 1, best = 0;
+	uint64_t *hash = xcalloc(n, sizeof *hash);
+	uint32_t *reach = xcalloc(n, sizeof *reach);
+	hash_layers(f, low, n, hash, reach);
+	for (uint32_t from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n && hash[to] == hash[from];)
+			to++;
+		if (to - from <= best || reach[from] > MAX_REACH)
+			continue;
+		best = to - from;
+		ly->first = low + (int32_t)from;
+		ly->last = low + (int32_t)to - 1;
+		ly->reach = MAX(reach[from], 1);
+	}
+	free(hash);
+	free(reach);
+}
+
+/* ---------------------------------------------------------------- guesses */
+
+/* How a node and its surroundings look, so many steps around. */
+static uint64_t *colour_nodes(const finder *f)
+{
+	const program *p = f->p;
+	uint64_t *of_val = xmalloc((p->vals.n + 1) * sizeof *of_val), *next = xmalloc((p->vals.n + 1) * sizeof *next);
+	uint64_t *of_node = xcalloc(p->nodes.n + 1, sizeof *of_node);
+	for (pval_id v = 0; v < p->vals.n; v++)
+		of_val[v] = hash_mix(p->vals.p[v].type + 1);
+	for (int round = 0; round < RADIUS; round++) {
+		memcpy(next, of_val, p->vals.n * sizeof *next);
+		for (node_id i = 0; i < p->nodes.n; i++) {
+			const node *n = &p->nodes.p[i];
+			if (n->dead || n->kind == NODE_TERMINATOR || n->kind == NODE_RESULT)
+				continue;
+			uint64_t h = f->looks[i];
+			for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
+				h = hash_combine(h, of_val[p->slots.p[n->slots + k]]);
+			of_node[i] = h;
+			for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
+				next[p->slots.p[n->slots + k]] += hash_combine(h, k);
+		}
+		for (pval_id v = 0; v < p->vals.n; v++)
+			of_val[v] = hash_mix(next[v]);
+	}
+	free(of_val);
+	free(next);
+	return of_node;
+}
+
+typedef struct coloured {
+	uint64_t colour;
+	node_id node;
+} coloured;
+
+static int by_colour(const void *a, const void *b)
+{
+	const coloured *x = a, *y = b;
+	if (x->colour != y->colour)
+		return x->colour < y->colour ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+typedef struct guess {
+	uint32_t size, nodes; /* of the colour; nodes in all colours of this size */
+	node_id a, b;
+} guess;
+
+static int by_nodes(const void *a, const void *b)
+{
+	const guess *x = a, *y = b;
+	if (x->nodes != y->nodes)
+		return x->nodes > y->nodes ? -1 : 1;
+	return x->size > y->size ? -1 : x->size < y->size;
+}
+
+/* One guess per size of colours, its two middle ops; the sizes that cover most nodes first. Returns how many. */
+static uint32_t list_guesses(const finder *f, guess *out)
+{
+	enum { MAX_SIZES = 512 };
+	uint64_t *colour = colour_nodes(f);
+	coloured *list = xmalloc((f->p->nodes.n + 1) * sizeof *list);
+	guess *sizes = xmalloc(MAX_SIZES * sizeof *sizes);
+	uint32_t n = 0, n_sizes = 0;
+	for (node_id i = 0; i < f->p->nodes.n; i++)
+		if (colour[i])
+			list[n++] = (coloured){colour[i], i};
+	qsort(list, n, sizeof *list, by_colour);
+	for (uint32_t from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n && list[to].colour == list[from].colour;)
+			to++;
+		uint32_t size = to - from, s = 0;
+		if (size < MIN_LAYERS / 2)
+			continue;
+		while (s < n_sizes && sizes[s].size != size)
+			s++;
+		if (s == MAX_SIZES)
+			continue;
+		node_id a = list[from + size / 2 - 1].node;
+		if (s == n_sizes)
+			sizes[n_sizes++] = (guess){size, 0, a, list[from + size / 2].node};
+		sizes[s].nodes += size;
+		if (a < sizes[s].a) { /* colours are hashes: take the earliest op, so that they order nothing */
+			sizes[s].a = a;
+			sizes[s].b = list[from + size / 2].node;
+		}
+	}
+	qsort(sizes, n_sizes, sizeof *sizes, by_nodes);
+	n_sizes = MIN(n_sizes, (uint32_t)MAX_GUESSES);
+	memcpy(out, sizes, n_sizes * sizeof *out);
+	free(colour);
+	free(list);
+	free(sizes);
+	return n_sizes;
+}
+
+static uint32_t nodes_between(const finder *f)
+{
+	uint32_t n = 0;
+	for (node_id i = 0; i < f->p->nodes.n; i++)
+		n += f->ly->node_layer[i] != LAYER_NONE && f->ly->node_layer[i] >= f->ly->first && f->ly->node_layer[i] <= f->ly->last;
+	return n;
+}
+
+bool layers_find(const program *p, layering *out)
+{
+	*out = (layering){.last = -1};
+	for (node_id n = 0; n < p->nodes.n; n++)
+		if (p->nodes.p[n].kind == NODE_REGION)
+			return false;
+	if (p->group_members.n || p->manual_edges.n || p->main_first != 0 || p->main_end != p->nodes.n)
+		return false;
+	uint32_t nn = p->nodes.n + 1, nv = p->vals.n + 1, best = 0;
+	*out = (layering){.node_layer = xmalloc(nn * sizeof(int32_t)), .val_layer = xmalloc(nv * sizeof(int32_t)), .node_next = xmalloc(nn * sizeof(node_id)),
+			  .val_next = xmalloc(nv * sizeof(pval_id))};
+	finder f = {.p = p, .ly = out, .looks = xmalloc(nn * sizeof(uint64_t)), .node_before = xmalloc(nn * sizeof(node_id)),
+		    .val_before = xmalloc(nv * sizeof(pval_id))};
+	for (node_id n = 0; n < p->nodes.n; n++)
+		f.looks[n] = look_of(p, &p->nodes.p[n]);
+	guess guesses[MAX_GUESSES], chosen = {0};
+	uint32_t n = list_guesses(&f, guesses);
+	for (uint32_t g = 0; g < n; g++) {
+		grow(&f, guesses[g].a, guesses[g].b);
+		find_run(&f);
+		uint32_t share = out->last - out->first + 1 >= MIN_LAYERS ? nodes_between(&f) : 0;
+		/* A guess that skips layers finds fewer and larger ones. */
+		if (share > best || (share && share + share / 8 > best && f.grown > chosen.nodes)) {
+			best = MAX(best, share);
+			chosen = (guess){.nodes = f.grown, .a = guesses[g].a, .b = guesses[g].b};
+		}
+	}
+	bool found = best * MIN_SHARE >= p->nodes.n && best;
+	if (found) {
+		grow(&f, chosen.a, chosen.b);
+		find_run(&f);
+	}
+	free(f.looks);
+	free(f.node_before);
+	free(f.val_before);
+	vec_release(&f.todo);
+	if (!found)
+		layers_release(out);
+	return found;
+}
+
+void layers_release(layering *ly)
+{
+	free(ly->node_layer);
+	free(ly->val_layer);
+	free(ly->node_next);
+	free(ly->val_next);
+	*ly = (layering){.last = -1};
+}

@@ -1,0 +1,391 @@
+/* One path of decisions on one program: decide -> settle, and back. The program is the problem's, or the folded one, of
+ * which every argument and value stands for those of several layers. */
+#include "search/internal.h"
+
+#include <stdlib.h>
+
+enum { PRIORITY_UNSET = 255, SET_SLOTS = 1 << 10 };
+
+typedef struct step {
+	uint32_t mark;                  /* trail length before */
+	uint32_t applied, changes, dims; /* lengths of the logs before */
+	uint64_t hash;
+} step;
+typedef struct arg_change { /* undo log of one argument */
+	uint32_t arg;
+	uint32_t kept;
+	bool decided;
+} arg_change;
+typedef struct set_slot { /* a sharding with one more axis, every dim closed */
+	sharding_id from, to;
+	type_id type;
+	uint32_t dim, axis;
+	bool used;
+} set_slot;
+
+struct walker {
+	const problem *pb;
+	const folding *fold; /* NULL: the whole program */
+	const program *p;
+	sharding_table *t;
+	propagation *prop;
+	uint32_t n_args, depth;
+	step steps[MAX_PLAN];
+	uint64_t hash;
+	uint64_t *val_hash; /* by pval */
+	VEC(uint64_t) sharding_hashes; /* by sharding id, 0: not computed */
+	bool *decided, *pinned;
+	uint32_t *kept;    /* by argument: axes it was told to stay free of */
+	uint32_t *origin;  /* by argument: one of the problem's that it stands for */
+	uint8_t *priority; /* [arg][MAX_RANK]: step at which the dim first got axes */
+	VEC(action_target) applied;
+	VEC(arg_change) changes;
+	VEC(uint32_t) dim_log; /* indices into priority that were set */
+	VEC(pval_id) undone;
+	set_slot *sets;
+	uint64_t *histories; /* folding: by layer of the band, what the last settle did there */
+	bool uneven; /* the last decision failed because the layers that must be alike are not */
+	bool sure;   /* the last settle went the same way through all of them */
+};
+
+/* Which axes cut which dim; open or closed, priorities and ids do not count. */
+static uint64_t content_hash(walker *w, sharding_id id)
+{
+	if (id == SHARDING_NONE)
+		return 0;
+	while (w->sharding_hashes.n <= id)
+		vec_push(&w->sharding_hashes, 0);
+	if (w->sharding_hashes.p[id])
+		return w->sharding_hashes.p[id];
+	const sharding *s = sharding_get(w->t, id);
+	uint64_t h = 0;
+	for (uint32_t d = 0; d < s->rank; d++) {
+		axes a = sharding_dim(s, d);
+		for (uint32_t i = 0; i < a.n; i++)
+			h = hash_combine(h + d + 1, a.a[i]);
+	}
+	axes u = sharding_unreduced(s);
+	for (uint32_t i = 0; i < u.n; i++)
+		h = hash_combine(h + 1000, u.a[i]);
+	w->sharding_hashes.p[id] = h;
+	return h;
+}
+
+static void rehash(walker *w, pval_id v)
+{
+	uint64_t content = content_hash(w, propagation_shardings(w->prop)[v]);
+	uint64_t h = content ? hash_combine(v + 1, content) : 0;
+	w->hash ^= w->val_hash[v] ^ h;
+	w->val_hash[v] = h;
+}
+
+/* ---------------------------------------------------------------- life */
+
+walker *walker_new(const problem *pb, const folding *fold, sharding_table *t)
+{
+	walker *w = xcalloc(1, sizeof *w);
+	w->pb = pb;
+	w->fold = fold;
+	w->p = fold ? fold->p : pb->p;
+	w->t = t;
+	w->n_args = w->p->args.n;
+	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	w->prop = propagation_new(w->p, t, &po);
+	w->val_hash = xcalloc(w->p->vals.n + 1, sizeof *w->val_hash);
+	w->decided = xcalloc(w->n_args + 1, sizeof *w->decided);
+	w->pinned = xcalloc(w->n_args + 1, sizeof *w->pinned);
+	w->kept = xcalloc(w->n_args + 1, sizeof *w->kept);
+	w->origin = xmalloc((w->n_args + 1) * sizeof *w->origin);
+	w->priority = xmalloc((size_t)w->n_args * MAX_RANK + 1);
+	memset(w->priority, PRIORITY_UNSET, (size_t)w->n_args * MAX_RANK);
+	w->sets = xcalloc(SET_SLOTS, sizeof *w->sets);
+	for (uint32_t a = pb->n_args; a-- > 0;)
+		w->origin[fold ? fold->arg_of[a] : a] = a;
+	for (uint32_t a = 0; a < w->n_args; a++)
+		w->decided[a] = w->pinned[a] = pb->pinned[w->origin[a]];
+	if (fold) {
+		uint32_t n = 2 * fold->reach + 1;
+		w->histories = xcalloc(n, sizeof *w->histories);
+		propagation_record(w->prop, fold->band_of, fold->band_name, w->histories, n);
+	}
+	walker_restart(w, false);
+	return w;
+}
+
+void walker_restart(walker *w, bool no_memo)
+{
+	assert(!w->depth);
+	propagation_set_no_memo(w->prop, no_memo);
+	propagation_reset(w->prop);
+	propagation_run(w->prop);
+	for (pval_id v = 0; v < w->p->vals.n; v++)
+		rehash(w, v);
+}
+
+void walker_free(walker *w)
+{
+	if (!w)
+		return;
+	propagation_free(w->prop);
+	free(w->val_hash);
+	free(w->decided);
+	free(w->pinned);
+	free(w->kept);
+	free(w->origin);
+	free(w->priority);
+	free(w->sets);
+	free(w->histories);
+	vec_release(&w->sharding_hashes);
+	vec_release(&w->applied);
+	vec_release(&w->changes);
+	vec_release(&w->dim_log);
+	vec_release(&w->undone);
+	free(w);
+}
+
+uint32_t walker_depth(const walker *w) { return w->depth; }
+uint64_t walker_hash(const walker *w) { return w->hash; }
+const sharding_id *walker_state(walker *w) { return propagation_shardings(w->prop); }
+bool walker_decided(const walker *w, uint32_t arg) { return w->decided[arg]; }
+bool walker_was_uneven(const walker *w) { return w->uneven; }
+bool walker_is_sure(const walker *w) { return w->sure; }
+
+uint8_t walker_priority(const walker *w, uint32_t arg, uint32_t dim)
+{
+	uint8_t p = w->priority[(size_t)arg * MAX_RANK + dim];
+	return p == PRIORITY_UNSET ? 0 : p;
+}
+
+uint32_t walker_applied(const walker *w, uint32_t at, const action_target **out)
+{
+	uint32_t first = w->steps[at].applied, end = at + 1 < w->depth ? w->steps[at + 1].applied : w->applied.n;
+	*out = w->applied.p + first;
+	return end - first;
+}
+
+/* ---------------------------------------------------------------- what can be decided */
+
+static bool uses_axis(axes l, uint32_t axis)
+{
+	for (uint32_t i = 0; i < l.n; i++)
+		if (axis_index(l.a[i]) == axis)
+			return true;
+	return false;
+}
+
+/* The dim that can take the axis: the wanted one, or the largest shard for DIM_LARGEST; ID_NONE when none can. */
+static uint32_t dim_for(const walker *w, const action_target *target, uint32_t axis)
+{
+	pval_id v = w->p->args.p[target->arg];
+	const type *ty = pval_type(w->p, v);
+	sharding_id id = propagation_shardings(w->prop)[v];
+	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(w->t, id);
+	if (w->pinned[target->arg] || w->kept[target->arg] >> axis & 1)
+		return ID_NONE;
+	if (s) {
+		for (uint32_t d = 0; d < s->rank; d++)
+			if (uses_axis(sharding_dim(s, d), axis))
+				return ID_NONE;
+		if (uses_axis(sharding_replicated(s), axis) || uses_axis(sharding_unreduced(s), axis))
+			return ID_NONE;
+	}
+	int64_t size = axis_size(mesh_full_axis(w->t, w->pb->mesh, axis)), best = 0;
+	uint32_t chosen = ID_NONE;
+	for (uint32_t d = 0; d < ty->rank; d++) {
+		if (target->dim != DIM_LARGEST && d != target->dim)
+			continue;
+		int64_t parts = s ? sharding_dim_parts(s, d) : 1;
+		if (ty->dims[d] <= 0 || ty->dims[d] % (parts * size) != 0 || problem_forbids(w->pb, w->origin[target->arg], d, axis))
+			continue;
+		if (ty->dims[d] / parts > best) {
+			best = ty->dims[d] / parts;
+			chosen = d;
+		}
+	}
+	return chosen;
+}
+
+bool problem_forbids_sharding(const problem *pb, const sharding_table *t, uint32_t arg, sharding_id id)
+{
+	if (!pb->forbidden || id == SHARDING_NONE)
+		return false;
+	const sharding *s = sharding_get(t, id);
+	for (uint32_t d = 0; d < s->rank; d++) {
+		axes l = sharding_dim(s, d);
+		for (uint32_t i = 0; i < l.n; i++)
+			if (problem_forbids(pb, arg, d, axis_index(l.a[i])))
+				return true;
+	}
+	return false;
+}
+
+bool walker_can(const walker *w, const action *a)
+{
+	if (w->depth == MAX_PLAN)
+		return false;
+	for (uint32_t i = 0; i < a->n_targets; i++) {
+		uint32_t arg = a->targets[i].arg;
+		if (a->targets[i].dim == DIM_KEEP) {
+			if (a->kind == ACTION_REPLICATE && !w->pinned[arg] && !(w->kept[arg] >> a->axis & 1))
+				return true;
+		} else if (dim_for(w, &a->targets[i], a->axis) != ID_NONE) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---------------------------------------------------------------- deciding */
+
+static void log_arg(walker *w, uint32_t arg) { vec_push(&w->changes, (arg_change){arg, w->kept[arg], w->decided[arg]}); }
+
+/* Closed, with the axis added to a dim unless d is ID_NONE. */
+static sharding_id make_set(walker *w, sharding_id id, type_id type, uint32_t d, uint32_t axis)
+{
+	sharding_edit e;
+	if (id == SHARDING_NONE)
+		sharding_edit_init(&e, w->pb->mesh, type_get(w->p->m, type)->rank, true);
+	else
+		sharding_to_edit(w->t, id, &e);
+	for (uint32_t i = 0; i < e.rank; i++) {
+		e.dims[i].closed = true;
+		e.dims[i].priority = -1;
+	}
+	if (d != ID_NONE)
+		axes_push_merge(&e.dims[d].axes, mesh_full_axis(w->t, w->pb->mesh, axis));
+	return sharding_intern(w->t, &e);
+}
+
+static void set_argument(walker *w, uint32_t arg, uint32_t d, uint32_t axis)
+{
+	pval_id v = w->p->args.p[arg];
+	sharding_id id = propagation_shardings(w->prop)[v];
+	type_id type = w->p->vals.p[v].type;
+	uint64_t h = hash_combine((uint64_t)id << 32 | type, (uint64_t)d << 8 | axis);
+	set_slot *s = &w->sets[h & (SET_SLOTS - 1)];
+	if (!s->used || s->from != id || s->type != type || s->dim != d || s->axis != axis)
+		*s = (set_slot){id, make_set(w, id, type, d, axis), type, d, axis, true};
+	propagation_set(w->prop, v, s->to);
+}
+
+/* Remembers at which step each argument dim first got axes: that is its user priority in the answer. */
+static void note_priorities(walker *w, uint32_t from_mark, uint32_t step)
+{
+	uint32_t end = propagation_mark(w->prop);
+	for (uint32_t i = from_mark; i < end; i++) {
+		pval_id v = propagation_trail_at(w->prop, i);
+		int32_t arg = w->p->vals.p[v].arg_index;
+		sharding_id id = propagation_shardings(w->prop)[v];
+		if (arg < 0 || id == SHARDING_NONE)
+			continue;
+		const sharding *s = sharding_get(w->t, id);
+		for (uint32_t d = 0; d < s->rank; d++) {
+			uint32_t at = (uint32_t)arg * MAX_RANK + d;
+			if (s->dims[d].n && w->priority[at] == PRIORITY_UNSET) {
+				w->priority[at] = (uint8_t)step;
+				vec_push(&w->dim_log, at);
+			}
+		}
+	}
+}
+
+static bool apply_target(walker *w, const action *a, action_target target)
+{
+	uint32_t arg = target.arg;
+	if (target.dim == DIM_KEEP) {
+		if (w->pinned[arg] || w->kept[arg] >> a->axis & 1)
+			return false;
+		log_arg(w, arg);
+		w->hash ^= w->kept[arg] ? hash_combine(~(uint64_t)arg, w->kept[arg]) : 0;
+		w->kept[arg] |= 1u << a->axis;
+		w->hash ^= hash_combine(~(uint64_t)arg, w->kept[arg]);
+		set_argument(w, arg, ID_NONE, a->axis);
+	} else {
+		target.dim = dim_for(w, &target, a->axis);
+		if (target.dim == ID_NONE)
+			return false;
+		log_arg(w, arg);
+		set_argument(w, arg, target.dim, a->axis);
+	}
+	w->decided[arg] = true;
+	vec_push(&w->applied, target);
+	return target.dim != DIM_KEEP || a->kind == ACTION_REPLICATE;
+}
+
+bool walker_decide(walker *w, const action *a)
+{
+	w->uneven = false;
+	if (w->depth == MAX_PLAN)
+		return false;
+	step *s = &w->steps[w->depth];
+	*s = (step){.mark = propagation_mark(w->prop), .applied = w->applied.n, .changes = w->changes.n, .dims = w->dim_log.n, .hash = w->hash};
+	bool useful = false;
+	for (uint32_t i = 0; i < a->n_targets; i++)
+		useful |= apply_target(w, a, a->targets[i]);
+	w->depth++;
+	if (!useful) {
+		walker_undo(w, w->depth - 1);
+		return false;
+	}
+	propagation_settle(w->prop);
+	note_priorities(w, s->mark, w->depth - 1);
+	const sharding_id *state = propagation_shardings(w->prop);
+	uint32_t end = propagation_mark(w->prop);
+	bool allowed = true;
+	w->sure = true;
+	for (uint32_t i = 1; w->fold && i <= 2 * w->fold->reach; i++)
+		w->sure &= w->histories[i] == w->histories[0];
+	for (uint32_t i = s->mark; i < end; i++) {
+		pval_id v = propagation_trail_at(w->prop, i);
+		int32_t arg = w->p->vals.p[v].arg_index;
+		rehash(w, v);
+		if (w->fold)
+			w->uneven |= !fold_is_even(w->fold, state, v);
+		allowed &= arg < 0 || !problem_forbids_sharding(w->pb, w->t, w->origin[arg], state[v]);
+	}
+	/* Propagation carried a forbidden axis somewhere: the decision that did it is not on the worklist. */
+	if (!allowed || w->uneven)
+		walker_undo(w, w->depth - 1);
+	return allowed && !w->uneven;
+}
+
+void walker_undo(walker *w, uint32_t depth)
+{
+	if (depth >= w->depth)
+		return;
+	const step *s = &w->steps[depth];
+	/* Values on the trail go back; their hashes are recomputed from what they go back to. */
+	uint32_t end = propagation_mark(w->prop), n = end - s->mark;
+	vec_reserve(&w->undone, n);
+	for (uint32_t i = 0; i < n; i++)
+		w->undone.p[i] = propagation_trail_at(w->prop, s->mark + i);
+	propagation_undo(w->prop, s->mark);
+	for (uint32_t i = 0; i < n; i++)
+		rehash(w, w->undone.p[i]);
+	w->hash = s->hash;
+	while (w->changes.n > s->changes) {
+		arg_change c = vec_pop(&w->changes);
+		w->kept[c.arg] = c.kept;
+		w->decided[c.arg] = c.decided;
+	}
+	while (w->dim_log.n > s->dims)
+		w->priority[vec_pop(&w->dim_log)] = PRIORITY_UNSET;
+	w->applied.n = s->applied;
+	w->depth = depth;
+}
+
+bool walker_same_state(walker *w, walker *whole)
+{
+	const sharding_id *a = propagation_shardings(w->prop), *b = propagation_shardings(whole->prop);
+	bool same = w->t == whole->t;
+	for (pval_id v = 0; v < whole->p->vals.n && same; v++) {
+		pval_id u = w->fold ? w->fold->val_of[v] : v;
+		same = u == ID_NONE || content_hash(w, a[u]) == content_hash(w, b[v]);
+	}
+	for (uint32_t i = 0; i < whole->n_args && same; i++) {
+		uint32_t arg = w->fold ? w->fold->arg_of[i] : i;
+		same = w->decided[arg] == whole->decided[i] && w->kept[arg] == whole->kept[i] &&
+		       !memcmp(w->priority + (size_t)arg * MAX_RANK, whole->priority + (size_t)i * MAX_RANK, MAX_RANK);
+	}
+	return same;
+}

@@ -1,0 +1,462 @@
+/* The cost of a program with many alike layers, from the lowered form of its folded program (propagate/fold.c).
+ *
+ * What an op turns into depends on its neighbours alone: lowering, fusion and the work of kernels are computed on the
+ * folded program. When they come out the same in the layers around `middle`, they would come out the same in every
+ * layer that was left out, for each of those has such a layer on both sides. That is checked, op by op; where they
+ * differ (simulate_folded returns false) the whole program has to be lowered. What has a state that runs through the whole
+ * program, the timeline, the combining of collectives and the sum of live bytes, is run layer after layer, with the
+ * whole program's order and numbers, on what was found out about one of them. So the result is exactly the unfolded one.
+ *
+ * An op of the folded program stands for one in every instance of its block. A reference between `middle` and a layer
+ * nearby is relative: it stays as many layers away. Any other names one op of the whole program. */
+#include <stdlib.h>
+
+#include "simulator/state.h"
+
+enum { NO_KEY = UINT8_MAX };
+
+/* One op of the whole program as seen from an instance of a block. */
+typedef struct far_ref {
+	uint32_t chain; /* relative: of the target's block; otherwise the instance */
+	int32_t away;   /* layers */
+	bool relative;
+} far_ref;
+
+/* What an instance of a block does, kernels that wait for nothing and that nothing waits for put together. */
+typedef struct act {
+	uint32_t run;
+	uint8_t kind; /* run_kind */
+	uint8_t key;  /* of collectives: its combined instruction */
+	uint32_t first_read, n_reads; /* in folder.reads */
+	far_ref used; /* collectives: block of the first use, and its position there */
+	uint32_t used_at;
+	int64_t ns, flops; /* RUN_KERNEL without reads and moment */
+} act;
+typedef struct read_ref {
+	far_ref from;
+	uint32_t moment; /* of the block */
+} read_ref;
+typedef struct block_sum { /* of live bytes */
+	int64_t sum, peak;
+} block_sum;
+
+struct folder {
+	const folding *f;
+	uint32_t n_layers; /* of the whole program */
+	uint32_t n_chains, n_short; /* n_short: layers of the folded program */
+	uint32_t *block_at;         /* [chain][layer of the folded program] */
+	uint32_t *instance_at;      /* [chain][layer] */
+	uint32_t *instance_of;      /* by block: its first instance */
+	uint32_t *moments_from, *moments_at; /* by block: its first moment; by instance: the same in the whole program */
+	uint32_t *acts_from;        /* by block, and the end */
+	block_sum *sums;            /* by block */
+	uint32_t *block_of;         /* by op */
+	uint32_t block_of_cap;
+	uint32_t *first_use;        /* by value */
+	uint32_t first_use_cap;
+	VEC(act) acts;
+	VEC(read_ref) reads;
+	VEC(uint32_t) now_reads;
+	VEC(moment) moments;
+	lop_id keys[MAX_OPEN_GROUPS];
+	uint32_t n_keys;
+	bool alike;
+};
+
+/* ---------------------------------------------------------------- the folding, once */
+
+void simulator_fold(simulator *s, const folding *f)
+{
+	struct folder *x = s->folder = xcalloc(1, sizeof *x);
+	x->f = f;
+	x->n_short = f->n_layers;
+	x->n_layers = f->n_layers + f->copies;
+	for (uint32_t b = 0; b < f->blocks.n; b++)
+		x->n_chains = MAX(x->n_chains, f->blocks.p[b].chain + 1);
+	x->block_at = xmalloc((size_t)x->n_chains * x->n_short * sizeof *x->block_at);
+	x->instance_at = xmalloc((size_t)x->n_chains * x->n_layers * sizeof *x->instance_at);
+	x->instance_of = xmalloc((f->blocks.n + 1) * sizeof *x->instance_of);
+	memset(x->block_at, 0xff, (size_t)x->n_chains * x->n_short * sizeof *x->block_at);
+	memset(x->instance_at, 0xff, (size_t)x->n_chains * x->n_layers * sizeof *x->instance_at);
+	for (uint32_t b = 0; b < f->blocks.n; b++)
+		if (f->blocks.p[b].layer != LAYER_NONE)
+			x->block_at[f->blocks.p[b].chain * x->n_short + (uint32_t)f->blocks.p[b].layer] = b;
+	for (uint32_t i = f->order.n; i-- > 0;) {
+		x->instance_of[f->order.p[i]] = i;
+		if (f->order_layer.p[i] != LAYER_NONE)
+			x->instance_at[f->blocks.p[f->order.p[i]].chain * x->n_layers + (uint32_t)f->order_layer.p[i]] = i;
+	}
+	x->moments_from = xmalloc((f->blocks.n + 1) * sizeof *x->moments_from);
+	x->moments_at = xmalloc((f->order.n + 1) * sizeof *x->moments_at);
+	x->acts_from = xmalloc((f->blocks.n + 1) * sizeof *x->acts_from);
+	x->sums = xmalloc((f->blocks.n + 1) * sizeof *x->sums);
+}
+
+void folder_free(struct folder *x)
+{
+	if (!x)
+		return;
+	free(x->block_at);
+	free(x->instance_at);
+	free(x->instance_of);
+	free(x->moments_from);
+	free(x->moments_at);
+	free(x->acts_from);
+	free(x->sums);
+	free(x->block_of);
+	free(x->first_use);
+	vec_release(&x->acts);
+	vec_release(&x->reads);
+	vec_release(&x->now_reads);
+	vec_release(&x->moments);
+	free(x);
+}
+
+/* ---------------------------------------------------------------- where ops are */
+
+static lop_id block_start(const lowered *l, uint32_t b) { return b == 0 ? 0 : b < l->starts.n ? l->starts.p[b] : l->ops.n; }
+
+void folder_place(simulator *s, const lowered *l)
+{
+	struct folder *x = s->folder;
+	if (x->block_of_cap < l->ops.n) {
+		x->block_of_cap = l->ops.n + l->ops.n / 4;
+		x->block_of = xrealloc(x->block_of, x->block_of_cap * sizeof *x->block_of);
+	}
+	for (uint32_t b = 0; b < x->f->blocks.n; b++)
+		for (lop_id i = block_start(l, b), end = block_start(l, b + 1); i < end; i++)
+			x->block_of[i] = b;
+}
+
+/* Layer of an op of the folded program; arguments, which all come first, have that of their value. */
+static int32_t layer_of(const struct folder *x, const lowered *l, lop_id o)
+{
+	if (l->ops.p[o].kind == LOP_ARGUMENT)
+		return x->f->val_layer[l->vals.p[l->ops.p[o].results].origin];
+	return x->f->blocks.p[x->block_of[o]].layer;
+}
+
+/* Can something in `middle` be meant relatively when it refers to that layer? Fused ops run with their last member, so
+ * that one layer more than ops read of each other is in reach. */
+static bool is_near(const struct folder *x, int32_t layer)
+{
+	return layer != LAYER_NONE && abs(layer - x->f->middle) <= (int32_t)x->f->reach + 1;
+}
+
+uint32_t folder_weight(const simulator *s, const lowered *l, lop_id many, lop_id one)
+{
+	const struct folder *x = s->folder;
+	return layer_of(x, l, many) == x->f->middle && !is_near(x, layer_of(x, l, one)) ? 1 + x->f->copies : 1;
+}
+
+bool folder_repeats(const simulator *s, const lowered *l, lop_id o) { return is_near(s->folder, layer_of(s->folder, l, o)); }
+
+/* ---------------------------------------------------------------- are the layers alike? */
+
+/* The op that o refers to is what its counterpart `dir` layers on, which refers to other, would refer to. */
+static bool refs_agree(const struct folder *x, const lowered *l, lop_id o, lop_id other, int32_t dir)
+{
+	if ((o == ID_NONE) != (other == ID_NONE))
+		return false;
+	int32_t layer = o == ID_NONE ? LAYER_NONE : layer_of(x, l, o);
+	if (!is_near(x, layer))
+		return o == other;
+	if (!is_near(x, layer + dir) || (fold_in_band(x->f, layer) && !fold_in_band(x->f, layer + dir)))
+		return true; /* its counterpart is out of reach: the check in the other direction sees it */
+	if (l->ops.p[o].kind == LOP_ARGUMENT) {
+		pval_id v = l->vals.p[l->ops.p[o].results].origin;
+		for (int32_t d = dir; d; d -= dir > 0 ? 1 : -1)
+			v = dir > 0 ? x->f->val_next[v] : x->f->val_before[v];
+		return l->ops.p[other].kind == LOP_ARGUMENT && l->vals.p[l->ops.p[other].results].origin == v;
+	}
+	uint32_t b = x->block_of[o], c = x->block_of[other];
+	return x->f->blocks.p[c].chain == x->f->blocks.p[b].chain && x->f->blocks.p[c].layer == layer + dir &&
+	       other - block_start(l, c) == o - block_start(l, b) && l->ops.p[other].kind != LOP_ARGUMENT;
+}
+
+static bool values_agree(const simulator *s, const lowered *l, lval_id v, lval_id w, int32_t dir)
+{
+	const lval *a = &l->vals.p[v], *b = &l->vals.p[w];
+	return v - l->ops.p[a->def].results == w - l->ops.p[b->def].results && refs_agree(s->folder, l, a->def, b->def, dir);
+}
+
+static bool results_agree(const simulator *s, const lowered *l, lval_id v, lval_id w, int32_t dir)
+{
+	const sim_val *a = &s->vals[v], *b = &s->vals[w];
+	return a->bytes == b->bytes && a->materialised == b->materialised && a->constant == b->constant && a->output == b->output &&
+	       a->carried == b->carried && l->vals.p[v].bytes == l->vals.p[w].bytes && l->vals.p[v].type == l->vals.p[w].type &&
+	       l->vals.p[v].sharding == l->vals.p[w].sharding && values_agree(s, l, a->base, b->base, dir) && refs_agree(s->folder, l, a->last_use, b->last_use, dir) &&
+	       refs_agree(s->folder, l, s->folder->first_use[v], s->folder->first_use[w], dir);
+}
+
+static bool runs_agree(const simulator *s, const lowered *l, lop_id o, lop_id p, int32_t dir)
+{
+	const run *a = &s->runs.p[s->ops[o].run], *b = &s->runs.p[s->ops[p].run];
+	if (a->kind != b->kind || a->link != b->link || a->coll != b->coll || a->ns != b->ns || a->follows_ns != b->follows_ns || a->bytes != b->bytes ||
+	    a->flops != b->flops || a->n_reads != b->n_reads || (a->moment == ID_NONE) != (b->moment == ID_NONE))
+		return false;
+	for (uint32_t i = 0; i < a->n_reads; i++)
+		if (!refs_agree(s->folder, l, s->runs.p[s->moments.p[s->reads.p[a->first_read + i]].run].op,
+		                s->runs.p[s->moments.p[s->reads.p[b->first_read + i]].run].op, dir))
+			return false;
+	return true;
+}
+
+/* work: also what kernels and buffers add up to, which depends on all this but which no neighbour looks at. */
+static bool ops_agree(const simulator *s, const lowered *l, lop_id x, lop_id y, int32_t dir, bool work)
+{
+	const lop *o = &l->ops.p[x], *p = &l->ops.p[y];
+	const sim_op *a = &s->ops[x], *b = &s->ops[y];
+	if (o->kind != p->kind || o->coll != p->coll || o->reduction != p->reduction || o->erased != p->erased || o->n_operands != p->n_operands ||
+	    o->n_results != p->n_results || o->bytes != p->bytes || o->plan != p->plan || (o->step && !axes_equal(o->step->axes, p->step->axes)))
+		return false;
+	if (a->class != b->class || a->mode != b->mode || a->has_matmul != b->has_matmul || !refs_agree(s->folder, l, a->root, b->root, dir))
+		return false;
+	if (work && (s->delta[x].before != s->delta[y].before || s->delta[x].after != s->delta[y].after))
+		return false;
+	for (uint32_t i = 0; i < o->n_operands; i++)
+		if (!values_agree(s, l, operand_at(l, o, i), operand_at(l, p, i), dir))
+			return false;
+	for (uint32_t i = 0; i < o->n_results; i++)
+		if (!results_agree(s, l, o->results + i, p->results + i, dir))
+			return false;
+	return !work || a->mode != MODE_ROOT || runs_agree(s, l, x, y, dir);
+}
+
+static bool blocks_agree(const simulator *s, const lowered *l, uint32_t b, uint32_t c, int32_t dir)
+{
+	lop_id x = block_start(l, b), y = block_start(l, c), end = block_start(l, b + 1);
+	if (c == ID_NONE || block_start(l, c + 1) - y != end - x)
+		return false;
+	for (; x < end; x++, y++)
+		if (!ops_agree(s, l, x, y, dir, x < y))
+			return false;
+	return true;
+}
+
+static bool layers_agree(const simulator *s, const lowered *l)
+{
+	const struct folder *x = s->folder;
+	int32_t reach = (int32_t)x->f->reach;
+	for (uint32_t b = 0; b < x->f->blocks.n; b++)
+		for (int32_t dir = -reach; dir <= reach && x->f->blocks.p[b].layer == x->f->middle; dir++)
+			if (dir && !blocks_agree(s, l, b, x->block_at[x->f->blocks.p[b].chain * x->n_short + (uint32_t)(x->f->middle + dir)], dir))
+				return false;
+	return true;
+}
+
+/* ---------------------------------------------------------------- what blocks do */
+
+/* A reference from op o to another as every instance of o's block sees it. */
+static far_ref ref_of(struct folder *x, lop_id o, lop_id to)
+{
+	const fold_block *from = &x->f->blocks.p[x->block_of[o]], *target = &x->f->blocks.p[x->block_of[to]];
+	bool middle = from->layer == x->f->middle || target->layer == x->f->middle;
+	if (middle && is_near(x, from->layer) && is_near(x, target->layer))
+		return (far_ref){.chain = target->chain, .away = target->layer - from->layer, .relative = true};
+	x->alike &= target->layer != x->f->middle; /* which one? */
+	return (far_ref){.chain = x->instance_of[x->block_of[to]]};
+}
+
+static uint32_t resolve(const struct folder *x, const far_ref *r, uint32_t instance)
+{
+	return r->relative ? x->instance_at[r->chain * x->n_layers + (uint32_t)(x->f->order_layer.p[instance] + r->away)] : r->chain;
+}
+
+static uint8_t key_of(struct folder *x, const lowered *l, lop_id o)
+{
+	if (!lop_combines(l->target, &l->ops.p[o]))
+		return NO_KEY;
+	uint32_t k = 0;
+	while (k < x->n_keys && !lops_combine_alike(l, x->keys[k], o))
+		k++;
+	if (k == MAX_OPEN_GROUPS)
+		return NO_KEY;
+	if (k == x->n_keys)
+		x->keys[x->n_keys++] = o;
+	return (uint8_t)k;
+}
+
+static void find_first_uses(struct folder *x, const lowered *l)
+{
+	if (x->first_use_cap < l->vals.n) {
+		x->first_use_cap = l->vals.n + l->vals.n / 4;
+		x->first_use = xrealloc(x->first_use, x->first_use_cap * sizeof *x->first_use);
+	}
+	memset(x->first_use, 0xff, l->vals.n * sizeof *x->first_use);
+	for (lop_id i = l->ops.n; i-- > 0;)
+		for (uint32_t k = 0; k < l->ops.p[i].n_operands; k++)
+			x->first_use[operand_at(l, &l->ops.p[i], k)] = i;
+}
+
+/* What sums something up over all layers reads every one of them. */
+static void add_reads(simulator *s, const lowered *l, const run *r)
+{
+	struct folder *x = s->folder;
+	for (uint32_t i = 0; i < r->n_reads; i++) {
+		uint32_t m = s->reads.p[r->first_read + i];
+		lop_id from = s->runs.p[s->moments.p[m].run].op;
+		uint32_t n = folder_weight(s, l, from, r->op), chain = x->f->blocks.p[x->block_of[from]].chain;
+		if (n == 1)
+			vec_push(&x->reads, (read_ref){ref_of(x, r->op, from), m});
+		for (uint32_t k = 0; k < n && n > 1; k++)
+			vec_push(&x->reads, (read_ref){{.chain = x->instance_at[chain * x->n_layers + (uint32_t)x->f->middle + k]}, m});
+	}
+}
+
+static void add_act(simulator *s, const lowered *l, uint32_t id, bool first)
+{
+	struct folder *x = s->folder;
+	const run *r = &s->runs.p[id];
+	bool plain = r->kind == RUN_KERNEL && !r->n_reads && r->moment == ID_NONE;
+	act *last = first ? NULL : &x->acts.p[x->acts.n - 1];
+	if (plain && last && last->run == ID_NONE) {
+		last->ns = sat_add(last->ns, r->ns);
+		last->flops = sat_add(last->flops, r->flops);
+		return;
+	}
+	act a = {.run = plain ? ID_NONE : id, .kind = r->kind, .key = NO_KEY, .first_read = x->reads.n, .ns = r->ns, .flops = r->flops};
+	if (r->kind == RUN_COLLECTIVE) {
+		lop_id use = x->first_use[l->ops.p[r->op].results];
+		a.key = key_of(x, l, r->op);
+		if (use == ID_NONE)
+			a.used_at = ID_NONE;
+		else
+			a.used = ref_of(x, r->op, use), a.used_at = use - block_start(l, x->block_of[use]);
+	}
+	add_reads(s, l, r);
+	a.n_reads = x->reads.n - a.first_read;
+	vec_push(&x->acts, a);
+}
+
+static void make_acts(simulator *s, const lowered *l)
+{
+	struct folder *x = s->folder;
+	uint32_t id = 0, moments = 0;
+	x->acts.n = x->reads.n = x->n_keys = 0;
+	for (uint32_t b = 0; b < x->f->blocks.n; b++) {
+		x->acts_from[b] = x->acts.n;
+		x->moments_from[b] = moments;
+		for (bool first = true; id < s->runs.n && s->runs.p[id].op < block_start(l, b + 1); id++, first = false) {
+			add_act(s, l, id, first);
+			moments += s->runs.p[id].moment != ID_NONE;
+		}
+	}
+	x->acts_from[x->f->blocks.n] = x->acts.n;
+	for (uint32_t i = 0; i < x->reads.n; i++) /* moments are numbered by block from here on */
+		x->reads.p[i].moment -= x->moments_from[x->block_of[s->runs.p[s->moments.p[x->reads.p[i].moment].run].op]];
+}
+
+/* ---------------------------------------------------------------- running them */
+
+static bool leads(simulator *s, const lowered *l, const act *a, uint32_t instance, combine_group *groups)
+{
+	struct folder *x = s->folder;
+	if (a->key == NO_KEY)
+		return true;
+	const run *r = &s->runs.p[a->run];
+	uint64_t at = (uint64_t)instance << 32 | (r->op - block_start(l, x->block_of[r->op]));
+	uint64_t used = a->used_at == ID_NONE ? UINT64_MAX : (uint64_t)resolve(x, &a->used, instance) << 32 | a->used_at;
+	return !combine_joins(l->target, &groups[a->key], at, used, r->bytes);
+}
+
+static void run_act(simulator *s, const lowered *l, const act *a, uint32_t block, uint32_t instance, combine_group *groups)
+{
+	struct folder *x = s->folder;
+	if (a->run == ID_NONE) {
+		s->now = sat_add(s->now, a->ns);
+		s->sum.compute = sat_add(s->sum.compute, a->ns);
+		s->sum.flops = sat_add(s->sum.flops, a->flops);
+		return;
+	}
+	run *r = &s->runs.p[a->run];
+	vec_reserve(&x->now_reads, a->n_reads);
+	for (uint32_t i = 0; i < a->n_reads; i++) {
+		const read_ref *from = &x->reads.p[a->first_read + i];
+		x->now_reads.p[i] = x->moments_at[resolve(x, &from->from, instance)] + from->moment;
+	}
+	uint32_t to = r->moment == ID_NONE ? ID_NONE : x->moments_at[instance] + r->moment - x->moments_from[block];
+	if (r->kind == RUN_KERNEL) {
+		timeline_kernel(s, r, to, x->now_reads.p, a->n_reads);
+	} else {
+		r->leads = leads(s, l, a, instance, groups);
+		timeline_collective(s, r, to, x->now_reads.p, a->n_reads);
+	}
+}
+
+/* The moments of the whole program take the place of the folded program's. */
+static void spread_moments(simulator *s)
+{
+	struct folder *x = s->folder;
+	const folding *f = x->f;
+	uint32_t total = 0;
+	for (uint32_t i = 0; i < f->order.n; i++) {
+		uint32_t b = f->order.p[i];
+		uint32_t n = (b + 1 < f->blocks.n ? x->moments_from[b + 1] : s->moments.n) - x->moments_from[b];
+		x->moments_at[i] = total;
+		vec_reserve(&x->moments, total + n);
+		memcpy(x->moments.p + total, s->moments.p + x->moments_from[b], n * sizeof *x->moments.p);
+		total += n;
+	}
+	x->moments.n = total;
+	moment *p = s->moments.p;
+	uint32_t cap = s->moments.cap;
+	s->moments.p = x->moments.p;
+	s->moments.n = x->moments.n;
+	s->moments.cap = x->moments.cap;
+	x->moments.p = p;
+	x->moments.cap = cap;
+}
+
+static void run_blocks(simulator *s, const lowered *l)
+{
+	struct folder *x = s->folder;
+	combine_group groups[MAX_OPEN_GROUPS];
+	memset(groups, 0, sizeof *groups * x->n_keys);
+	timeline_begin(s);
+	for (uint32_t i = 0; i < x->f->order.n; i++) {
+		uint32_t b = x->f->order.p[i];
+		for (uint32_t k = x->acts_from[b]; k < x->acts_from[b + 1]; k++)
+			run_act(s, l, &x->acts.p[k], b, i, groups);
+	}
+	timeline_drain(s);
+}
+
+static void find_folded_peak(simulator *s, const lowered *l)
+{
+	struct folder *x = s->folder;
+	for (uint32_t b = 0; b < x->f->blocks.n; b++) {
+		block_sum sum = {0, INT64_MIN};
+		for (lop_id i = block_start(l, b), end = block_start(l, b + 1); i < end; i++) {
+			sum.sum += s->delta[i].before;
+			sum.peak = MAX(sum.peak, sum.sum);
+			sum.sum += s->delta[i].after;
+		}
+		x->sums[b] = sum;
+	}
+	int64_t live = 0, peak = 0;
+	for (uint32_t i = 0; i < x->f->order.n; i++) {
+		const block_sum *sum = &x->sums[x->f->order.p[i]];
+		if (sum->peak != INT64_MIN)
+			peak = MAX(peak, live + sum->peak);
+		live += sum->sum;
+	}
+	s->temporary = peak;
+}
+
+uint32_t folder_val_weight(const simulator *s, pval_id v) { return fold_weight(s->folder->f, s->folder->f->val_layer[v]); }
+
+bool run_folded(simulator *s, const lowered *l)
+{
+	struct folder *x = s->folder;
+	find_first_uses(x, l);
+	x->alike = l->starts.n == x->f->blocks.n && layers_agree(s, l);
+	if (x->alike)
+		make_acts(s, l);
+	if (!x->alike)
+		return false;
+	spread_moments(s);
+	run_blocks(s, l);
+	find_folded_peak(s, l);
+	return true;
+}

@@ -1,0 +1,190 @@
+/* What the kernels do: traffic, time, and which collectives they wait for. None of it depends on when they run. */
+#include "simulator/state.h"
+
+/* What one kernel does, summed over its members. */
+typedef struct kernel {
+	int64_t matmul_ns, vector_flops, bytes, flops;
+	lop_id root;
+} kernel;
+
+/* The kernel or collective that makes a value: what a reader has to wait for. ID_NONE: always there. */
+static lop_id maker_of(const simulator *s, lval_id v)
+{
+	const sim_op *def = &s->ops[s->vals[v].def];
+	return def->mode == MODE_NONE ? ID_NONE : def->root;
+}
+
+/* Kernels run one after the other, so among each other they never wait. */
+static void wait_for(simulator *s, lval_id v)
+{
+	lop_id def = s->vals[v].def;
+	if (s->ops[def].class == CLASS_COLLECTIVE && s->ops[def].mode == MODE_ROOT)
+		vec_push(&s->reads, def);
+}
+
+static void read_value(simulator *s, kernel *k, lval_id v, int64_t part, int64_t n)
+{
+	sim_val *val = &s->vals[v];
+	wait_for(s, v);
+	if (part) {
+		k->bytes = sat_add(k->bytes, sat_mul(n, MIN(part, val->bytes)));
+		return;
+	}
+	if (val->stamp == k->root)
+		return;
+	val->stamp = k->root;
+	bool splat = val->constant && s->ops[val->def].work != UINT32_MAX && work_at(s, &s->ops[val->def])->splat;
+	k->bytes = sat_add(k->bytes, splat ? 0 : sat_mul(n, val->bytes));
+}
+
+/* An update that cannot be done where its operand lies copies it first. */
+static bool updates_in_place(const simulator *s, lval_id target, lop_id root)
+{
+	const sim_val *v = &s->vals[target];
+	return v->last_use == root && !v->constant && (!v->argument || v->output);
+}
+
+static void add_bytes(kernel *k, int64_t n, int64_t bytes) { k->bytes = sat_add(k->bytes, sat_mul(n, bytes)); }
+
+/* One op of a folded program may stand for many in the same kernel: a sum over all layers. */
+static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
+{
+	const lop *o = &l->ops.p[id];
+	const sim_op *so = &s->ops[id];
+	const work_entry *w = so->work == UINT32_MAX ? NULL : work_at(s, so);
+	int64_t n = times(s, l, id, k->root);
+	if (w) {
+		k->matmul_ns = sat_add(k->matmul_ns, sat_mul(n, w->matmul_ns));
+		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, w->vector_flops));
+		k->flops = sat_add(k->flops, sat_mul(n, w->flops));
+	}
+	if (w && w->in_place && o->n_operands) {
+		add_bytes(k, n, w->write_bytes);
+		lval_id target = base_of(s, operand_at(l, o, 0));
+		if (!updates_in_place(s, target, k->root))
+			add_bytes(k, n, 2 * s->vals[target].bytes);
+		if (so->class == CLASS_OTHER) { /* scatter: reads places and indices, not the whole */
+			add_bytes(k, n, w->read_bytes);
+			for (uint32_t i = 0; i < o->n_operands; i++)
+				wait_for(s, base_of(s, operand_at(l, o, i)));
+			return;
+		}
+	}
+	for (uint32_t i = 0; i < o->n_operands; i++) {
+		lval_id v = base_of(s, operand_at(l, o, i));
+		lop_id def = s->vals[v].def;
+		sim_op *from = &s->ops[def];
+		if (from->mode == MODE_COPIED) {
+			if (from->stamp != k->root) {
+				from->stamp = k->root;
+				vec_push(&s->stack, def);
+			}
+			continue;
+		}
+		if (from->mode == MODE_FUSED && from->root == k->root)
+			continue;
+		if (i == 0 && so->class == CLASS_UPDATE) {
+			wait_for(s, v);
+			continue;
+		}
+		bool slice = i == 0 && ((w && w->slice_bytes) || (o->kind == LOP_COLLECTIVE && so->class == CLASS_ELEMENTWISE));
+		int64_t part = !slice ? 0 : w ? w->slice_bytes : s->vals[o->results].bytes;
+		/* a part is read by each of the n, a whole value once for those that share it */
+		read_value(s, k, v, part, n > 1 && !part && !folder_repeats(s, l, def) ? 1 : n);
+	}
+	if (w && w->in_place)
+		return;
+	for (uint32_t i = 0; i < o->n_results; i++) {
+		const sim_val *v = &s->vals[o->results + i];
+		if (v->materialised && so->mode != MODE_COPIED)
+			add_bytes(k, n, v->bytes);
+	}
+}
+
+static run *add_run(simulator *s, run_kind kind, lop_id op)
+{
+	s->ops[op].run = s->runs.n;
+	vec_push(&s->runs, (run){.kind = (uint8_t)kind, .op = op, .moment = ID_NONE, .first_read = s->reads.n});
+	return &s->runs.p[s->runs.n - 1];
+}
+
+static void end_run(simulator *s) { s->runs.p[s->runs.n - 1].n_reads = s->reads.n - s->runs.p[s->runs.n - 1].first_read; }
+
+static void measure_kernel(simulator *s, const lowered *l, lop_id root)
+{
+	kernel k = {.root = root};
+	run *r = add_run(s, RUN_KERNEL, root);
+	for (lop_id m = s->ops[root].first_member; m != ID_NONE; m = s->ops[m].next)
+		add_member(s, l, &k, m);
+	while (s->stack.n)
+		add_member(s, l, &k, vec_pop(&s->stack));
+	end_run(s);
+	r->ns = MAX(MAX(k.matmul_ns, vector_time_ns(&s->dev, k.vector_flops)), memory_time_ns(&s->dev, k.bytes));
+	r->ns = sat_add(r->ns, s->dev.op_launch_ns);
+	r->bytes = k.bytes;
+	r->flops = k.flops;
+}
+
+static void measure_collective(simulator *s, const lowered *l, lop_id id)
+{
+	const lop *o = &l->ops.p[id];
+	run *r = add_run(s, RUN_COLLECTIVE, id);
+	r->ns = collective_lookup(s, o, &r->follows_ns, &r->link);
+	r->coll = o->coll;
+	r->leads = o->combined;
+	r->bytes = o->bytes;
+	for (uint32_t i = 0; i < o->n_operands; i++) {
+		lop_id maker = maker_of(s, base_of(s, operand_at(l, o, i)));
+		if (maker != ID_NONE)
+			vec_push(&s->reads, maker);
+	}
+	end_run(s);
+}
+
+/* Runs that somebody waits for get a moment, in program order. */
+static void number_moments(simulator *s)
+{
+	for (uint32_t i = 0; i < s->reads.n; i++)
+		s->runs.p[s->ops[s->reads.p[i]].run].moment = 0;
+	s->moments.n = 0;
+	for (uint32_t i = 0; i < s->runs.n; i++) {
+		run *r = &s->runs.p[i];
+		if (r->kind == RUN_COLLECTIVE)
+			r->moment = 0; /* the queues ask when it was first used */
+		if (r->moment == ID_NONE)
+			continue;
+		r->moment = s->moments.n;
+		vec_push(&s->moments, (moment){.first_use_ns = -1, .run = i, .collective = r->kind == RUN_COLLECTIVE});
+	}
+	for (uint32_t i = 0; i < s->reads.n; i++)
+		s->reads.p[i] = s->runs.p[s->ops[s->reads.p[i]].run].moment;
+}
+
+static void measure_border(simulator *s, const lowered *l, lop_id id)
+{
+	const lop *o = &l->ops.p[id];
+	add_run(s, o->kind == LOP_REGION ? RUN_REGION : o->kind == LOP_REGION_ELSE ? RUN_ELSE : RUN_END, id);
+	for (uint32_t i = 0; i < o->n_operands && o->kind == LOP_REGION; i++)
+		wait_for(s, base_of(s, operand_at(l, o, i)));
+	end_run(s);
+}
+
+void measure_kernels(simulator *s, const lowered *l)
+{
+	s->runs.n = s->reads.n = 0;
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		bool border = o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END;
+		if (o->erased)
+			continue;
+		if (border) {
+			if (form_of(l, o) != FORM_INLINE)
+				measure_border(s, l, i);
+		} else if (s->ops[i].mode == MODE_ROOT && s->ops[i].class == CLASS_COLLECTIVE) {
+			measure_collective(s, l, i);
+		} else if (s->ops[i].mode == MODE_ROOT) {
+			measure_kernel(s, l, i);
+		}
+	}
+	number_moments(s);
+}

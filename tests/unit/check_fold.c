@@ -1,0 +1,285 @@
+/* Folding: a program with repeated layers is evaluated from a few of them, and every state and every cost is exactly that
+ * of the whole program; what treats layers differently unfolds. */
+#include "search/internal.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+typedef struct fixture {
+	strbuf text;
+	module *m;
+	device dev;
+	search_options o;
+	problem pb;
+	action_list actions;
+} fixture;
+
+enum { FORWARD = 0, TRAIN = 1, ODD_LAYER = 2 /* one layer in the middle is another */ };
+
+#define X "tensor<16x32xf32>"
+#define W "tensor<32x32xf32>"
+#define B "tensor<32xf32>"
+#define R "tensor<16xf32>"
+
+/* %y = %x times the sum of its row. */
+static void normalise(strbuf *t, const char *y, const char *x, uint32_t i)
+{
+	strbuf_printf(t, "    %%%sr%u = stablehlo.reduce(%%%s%u init: %%zero) applies stablehlo.add across dimensions = [1] : (" X ", tensor<f32>) -> " R "\n", y, i, x, i);
+	strbuf_printf(t, "    %%%sb%u = stablehlo.broadcast_in_dim %%%sr%u, dims = [0] : (" R ") -> " X "\n", y, i, y, i);
+	strbuf_printf(t, "    %%%s%u = stablehlo.multiply %%%s%u, %%%sb%u : " X "\n", y, i, x, i, y, i);
+}
+
+static const char *activation(uint32_t layer, uint32_t layers, int kind) { return kind & ODD_LAYER && layer == layers / 2 ? "sine" : "tanh"; }
+
+static void forward_pass(strbuf *t, uint32_t layers, int kind)
+{
+	strbuf_printf(t, "    %%zero = stablehlo.constant dense<0.0> : tensor<f32>\n    %%x0 = stablehlo.negate %%in : " X "\n");
+	for (uint32_t i = 0; i < layers; i++) {
+		normalise(t, "y", "x", i);
+		strbuf_printf(t, "    %%d%u = stablehlo.dot_general %%y%u, %%w%u, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
+		strbuf_printf(t, "    %%s%u = stablehlo.broadcast_in_dim %%b%u, dims = [1] : (" B ") -> " X "\n", i, i);
+		strbuf_printf(t, "    %%a%u = stablehlo.add %%d%u, %%s%u : " X "\n", i, i, i);
+		strbuf_printf(t, "    %%h%u = stablehlo.%s %%a%u : " X "\n", i, activation(i, layers, kind), i);
+		strbuf_printf(t, "    %%o%u = stablehlo.dot_general %%h%u, %%w%u, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
+		strbuf_printf(t, "    %%x%u = stablehlo.add %%x%u, %%o%u : " X "\n", i + 1, i, i);
+	}
+}
+
+/* Gradients from the last layer to the first, then updates in the order of the arguments. */
+static void backward_pass(strbuf *t, uint32_t layers)
+{
+	strbuf_printf(t, "    %%g%u = stablehlo.multiply %%x%u, %%x%u : " X "\n", layers, layers, layers);
+	for (uint32_t i = layers; i-- > 0;) {
+		strbuf_printf(t, "    %%u%u = stablehlo.multiply %%g%u, %%h%u : " X "\n", i, i + 1, i);
+		strbuf_printf(t, "    %%p%u = stablehlo.dot_general %%x%u, %%u%u, contracting_dims = [0] x [0] : (" X ", " X ") -> " W "\n", i, i, i);
+		strbuf_printf(t, "    %%q%u = stablehlo.reduce(%%u%u init: %%zero) applies stablehlo.add across dimensions = [0] : (" X ", tensor<f32>) -> " B "\n", i, i);
+		strbuf_printf(t, "    %%r%u = stablehlo.dot_general %%u%u, %%w%u, contracting_dims = [1] x [1] : (" X ", " W ") -> " X "\n", i, i, i);
+		normalise(t, "v", "r", i);
+		strbuf_printf(t, "    %%g%u = stablehlo.add %%g%u, %%v%u : " X "\n", i, i + 1, i);
+	}
+	for (uint32_t i = 0; i < layers; i++) {
+		strbuf_printf(t, "    %%k%u = stablehlo.multiply %%p%u, %%w%u : " W "\n", i, i, i);
+		strbuf_printf(t, "    %%nw%u = stablehlo.subtract %%w%u, %%k%u : " W "\n    %%nb%u = stablehlo.subtract %%b%u, %%q%u : " B "\n", i, i, i, i, i, i);
+	}
+}
+
+static void write_program(strbuf *t, uint32_t layers, int kind)
+{
+	strbuf_init(t);
+	strbuf_puts(t, "module @m {\n  func.func public @main(%in: " X);
+	for (uint32_t i = 0; i < layers; i++)
+		strbuf_printf(t, ", %%w%u: " W ", %%b%u: " B, i, i);
+	strbuf_puts(t, ") -> (" X);
+	for (uint32_t i = 0; i < layers && kind & TRAIN; i++)
+		strbuf_puts(t, ", " W ", " B);
+	strbuf_puts(t, ") {\n");
+	forward_pass(t, layers, kind);
+	if (kind & TRAIN)
+		backward_pass(t, layers);
+	strbuf_printf(t, "    return %%x%u", layers);
+	for (uint32_t i = 0; i < layers && kind & TRAIN; i++)
+		strbuf_printf(t, ", %%nw%u, %%nb%u", i, i);
+	strbuf_puts(t, " : " X);
+	for (uint32_t i = 0; i < layers && kind & TRAIN; i++)
+		strbuf_puts(t, ", " W ", " B);
+	strbuf_puts(t, "\n  }\n}\n");
+}
+
+static void read_text(fixture *f, const char *device_name, const char *mesh_text)
+{
+	diag d = {0};
+	ck_assert_msg(module_read(f->text.p, f->text.n, "test", NULL, &f->m, &d) == ST_OK, "%s\n%s", d.msg, f->text.p);
+	ck_assert_int_eq(device_find(device_name, &f->dev, &d), ST_OK);
+	ck_assert_int_eq(mesh_parse_flag(f->m->shardings, mesh_text, &f->o.mesh, &d), ST_OK);
+	f->o.device = &f->dev;
+	f->o.check = true; /* every state and every cost is compared */
+	ck_assert_msg(problem_init(&f->pb, f->m, &f->o, &d) == ST_OK, "%s", d.msg);
+	actions_make(&f->pb, UINT32_MAX, NULL, &f->actions);
+}
+
+static void setup(fixture *f, uint32_t layers, int kind, const char *device_name, const char *mesh_text)
+{
+	*f = (fixture){0};
+	write_program(&f->text, layers, kind);
+	read_text(f, device_name, mesh_text);
+}
+
+static void setup_file(fixture *f, const char *path, const char *device_name, const char *mesh_text)
+{
+	diag d = {0};
+	*f = (fixture){0};
+	ck_assert_msg(file_read(path, MAX_TEXT_BYTES, &f->text, &d) == ST_OK, "%s", d.msg);
+	read_text(f, device_name, mesh_text);
+}
+
+static void teardown(fixture *f)
+{
+	vec_release(&f->actions);
+	problem_release(&f->pb);
+	module_free(f->m);
+	strbuf_release(&f->text);
+}
+
+/* The action on one of its targets alone. */
+static action on_one(const action *a, uint32_t which)
+{
+	action one = *a;
+	one.targets = a->targets + which % a->n_targets;
+	one.n_targets = 1;
+	return one;
+}
+
+static evaluator_stats random_walk(fixture *f, uint64_t seed, uint32_t steps, uint32_t uneven_of_8)
+{
+	rng r;
+	cost c;
+	rng_seed(&r, seed, 0);
+	evaluator *ev = evaluator_new(&f->pb);
+	for (uint32_t k = 0; k < steps; k++) {
+		if (evaluator_depth(ev) > 5)
+			evaluator_undo(ev, rng_below(&r, 6));
+		action a = f->actions.p[rng_below(&r, f->actions.n)];
+		if (rng_below(&r, 8) < uneven_of_8)
+			a = on_one(&a, rng_below(&r, 1000));
+		if (evaluator_decide(ev, &a))
+			evaluator_cost(ev, &c);
+		else if (rng_below(&r, 4) == 0)
+			evaluator_undo(ev, 0);
+		ck_assert_msg(!evaluator_broken(ev), "step %u", k);
+	}
+	evaluator_stats st = evaluator_statistics(ev);
+	evaluator_free(ev);
+	return st;
+}
+
+static const char *const meshes[] = {"a=4", "a=2,b=4", "a=2,b=2,c=2"};
+static const char *const devices[] = {"tpu-v5e", "h100", "cpu"};
+
+/* A real training step of 32 layers: everything folds. */
+START_TEST(training_step)
+{
+	for (uint32_t i = 0; i < COUNT_OF(meshes); i++) {
+		fixture f;
+		setup_file(&f, "tests/corpus/transformer_32.mlir.zst", devices[i], meshes[i]);
+		ck_assert(f.pb.fold);
+		ck_assert_uint_lt(4 * f.pb.fold->p->nodes.n, f.pb.p->nodes.n);
+		evaluator_stats st = random_walk(&f, i, 50, 0);
+		ck_assert_uint_gt(st.folded, 10);
+		ck_assert_uint_eq(st.whole, 0);
+		teardown(&f);
+	}
+}
+END_TEST
+
+START_TEST(folded_equals_whole)
+{
+	static const int kinds[] = {FORWARD, TRAIN};
+	for (uint32_t k = 0; k < COUNT_OF(kinds); k++) {
+		uint64_t folded = 0;
+		for (uint32_t i = 0; i < COUNT_OF(meshes); i++) {
+			fixture f;
+			setup(&f, 11 + 2 * i, kinds[k], devices[i], meshes[i]);
+			folded += random_walk(&f, k * 10 + i, 200, 0).folded;
+			teardown(&f);
+		}
+		ck_assert_msg(folded > 0, "kind %d", kinds[k]);
+	}
+}
+END_TEST
+
+START_TEST(what_treats_layers_differently_unfolds)
+{
+	for (uint32_t i = 0; i < COUNT_OF(meshes); i++) {
+		fixture f;
+		setup(&f, 14, FORWARD, devices[i], meshes[i]);
+		ck_assert(f.pb.fold);
+		evaluator_stats st = random_walk(&f, 100 + i, 300, 2);
+		ck_assert_uint_gt(st.folded, 0);
+		ck_assert_uint_gt(st.unfolded, 0);
+		teardown(&f);
+	}
+}
+END_TEST
+
+/* How a decision spreads through this program depends on its number of layers modulo 3. */
+START_TEST(what_depends_on_the_number_of_layers)
+{
+	for (uint32_t layers = 8; layers < 17; layers++) {
+		fixture f;
+		setup(&f, layers, TRAIN, "tpu-v5e", "a=4");
+		random_walk(&f, layers, 150, 1);
+		teardown(&f);
+	}
+}
+END_TEST
+
+/* A layer that is another is none of those that are folded; few layers are not folded at all. */
+START_TEST(layers_that_are_no_layers)
+{
+	fixture f;
+	setup(&f, 26, TRAIN | ODD_LAYER, "tpu-v5e", "a=2,b=4");
+	if (f.pb.fold)
+		ck_assert_uint_le(f.pb.fold->copies, 12);
+	random_walk(&f, 3, 150, 1);
+	teardown(&f);
+	setup(&f, 4, TRAIN, "tpu-v5e", "a=2,b=4");
+	ck_assert(!f.pb.fold);
+	teardown(&f);
+}
+END_TEST
+
+START_TEST(folding_is_about_many_layers)
+{
+	fixture f;
+	setup(&f, 40, TRAIN, "tpu-v5e", "a=4");
+	ck_assert(f.pb.fold);
+	ck_assert_uint_ge(f.pb.fold->copies, 33);
+	teardown(&f);
+}
+END_TEST
+
+/* The same document, but for how fast it came, whether layers are folded or not. */
+START_TEST(answers_do_not_depend_on_folding)
+{
+	cost costs[2];
+	uint64_t evaluations[2];
+	for (int unfolded = 0; unfolded < 2; unfolded++) {
+		fixture f;
+		search_result r;
+		diag d = {0};
+		setup(&f, 12, TRAIN, "tpu-v5e", "a=2,b=4");
+		f.o.check = false;
+		f.o.unfolded = unfolded;
+		f.o.seed = 3;
+		f.o.threads = 1;
+		f.o.evaluations = 300;
+		ck_assert_msg(search_run(f.m, &f.o, &r, &d) == ST_OK, "%s", d.msg);
+		costs[unfolded] = r.cost;
+		evaluations[unfolded] = r.evaluations;
+		search_result_release(&r);
+		teardown(&f);
+	}
+	ck_assert_mem_eq(&costs[0], &costs[1], sizeof costs[0]);
+	ck_assert_uint_eq(evaluations[0], evaluations[1]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("fold");
+	TCase *t = tcase_create("fold");
+	tcase_set_timeout(t, 300);
+	tcase_add_test(t, training_step);
+	tcase_add_test(t, folded_equals_whole);
+	tcase_add_test(t, what_depends_on_the_number_of_layers);
+	tcase_add_test(t, what_treats_layers_differently_unfolds);
+	tcase_add_test(t, layers_that_are_no_layers);
+	tcase_add_test(t, folding_is_about_many_layers);
+	tcase_add_test(t, answers_do_not_depend_on_folding);
+	suite_add_tcase(s, t);
+	SRunner *sr = srunner_create(s);
+	srunner_run_all(sr, CK_NORMAL);
+	int failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed != 0;
+}
