@@ -194,12 +194,13 @@ static void reduce_operand(inserter *s, op_id o, uint32_t i, sharding_id target,
 {
 	value_id v = op_operand(s->m, o, i);
 	sharding_id from = sharding_of(s->m, v);
-	axes_buf missing;
+	axes_buf missing, kept;
 	axes_difference(unreduced_of(s->t, from), unreduced_of(s->t, target), &missing);
 	if (!missing.n)
 		return;
 	axes_sort_merge(&missing);
-	op_id made = new_all_reduce(s->m, v, axes_of(&missing), with_unreduced(s->t, from, unreduced_of(s->t, target)));
+	axes_difference(unreduced_of(s->t, from), axes_of(&missing), &kept);
+	op_id made = new_all_reduce(s->m, v, axes_of(&missing), with_unreduced(s->t, from, axes_of(&kept)));
 	place(s->m, made, o, v);
 	op_set_operand(s->m, o, i, op_result(s->m, made, 0));
 }
@@ -275,7 +276,8 @@ static bool plan_unreduced(inserter *s, sharding_id from, sharding_id to, unredu
 				p->dims[d] = (axes){kept, part.n};
 				for (uint32_t i = 0; i < part.n; i++)
 					sharded.a[sharded.n++] = part.a[i];
-				e.dims[d].axes = in.dims[d].axes;
+				if (part.n)
+					e.dims[d] = in.dims[d];
 				continue;
 			}
 		}
@@ -670,7 +672,8 @@ static op_id new_collective(module *m, const collective_step *s, value_id v)
 		[COLL_ALL_TO_ALL] = {OP_SDY_ALL_TO_ALL, "params", "all_to_all_param_list"},
 		[COLL_COLLECTIVE_PERMUTE] = {OP_SDY_COLLECTIVE_PERMUTE, NULL, NULL},
 	};
-	op_id o = new_sharded(m, forms[s->kind].kind, v, s->out);
+	/* Shardy's collectives say nothing of unreduced axes that go through them */
+	op_id o = new_sharded(m, forms[s->kind].kind, v, with_unreduced(m->shardings, s->out, (axes){NULL, 0}));
 	if (!forms[s->kind].attr)
 		return o;
 	const sharding_table *t = m->shardings;
