@@ -54,6 +54,8 @@ static sharding_id sharding_of(module *m, value_id v)
 		return at->sharding;
 	if (at->is_arg && op_at(m, o)->kind == OP_WHILE && at->index < op_at(m, o)->n_results)
 		return value_at(m, op_result(m, o, at->index))->sharding;
+	if (!at->is_arg && op_at(m, o)->kind == OP_SDY_PROPAGATION_BARRIER) /* Shardy looks through it */
+		return sharding_of(m, op_operand(m, o, 0));
 	if (!is_computation(op_at(m, o)))
 		return at->sharding;
 	return at->is_arg ? inside(m, o, listed(m, o, "in_shardings", at->index)) : listed(m, o, "out_shardings", at->index);
