@@ -575,6 +575,10 @@ static void start(struct machine *m, const sharding *from, const sharding *to)
 			list_erase(&m->in[d], 0);
 			list_erase(&m->out[d], 0);
 		}
+	for (uint32_t d = 0; d < m->rank; d++) /* nothing goes to an axis of size 1 */
+		for (uint32_t i = m->out[d].n; i-- > 0;)
+			if (axis_size(m->out[d].a[i]) == 1)
+				list_erase(&m->out[d], i);
 	all_axes(m->in, m->rank, &m->in_set);
 	find_wanted(m);
 }

@@ -239,7 +239,7 @@ static status check_groups(const module *m, const groups *g, diag *d)
 	return st;
 }
 
-/* Groups that share a value become one; ids are renumbered in the order of their smallest members. */
+/* Groups that share a value become one; ids are renumbered in the order in which groups first appear. */
 static void unify_groups(module *m, groups *g)
 {
 	for (uint32_t i = 0; i < g->uses.n; i++) {
@@ -252,11 +252,12 @@ static void unify_groups(module *m, groups *g)
 		}
 	}
 	uint32_t *number = xmalloc((g->ids.n + 1) * sizeof *number), next = 0;
-	for (uint32_t i = 0; i < g->ids.n; i++)
-		if (find_leader(g, i) == i)
-			number[i] = next++;
+	memset(number, 0xff, (g->ids.n + 1) * sizeof *number);
 	for (uint32_t i = 0; i < g->uses.n; i++) {
-		uint32_t id = number[find_leader(g, find_id(g, g->uses.p[i].id))];
+		uint32_t leader = find_leader(g, find_id(g, g->uses.p[i].id));
+		if (number[leader] == UINT32_MAX)
+			number[leader] = next++;
+		uint32_t id = number[leader];
 		attr_id old = op_attr(m, g->uses.p[i].op, "group_id");
 		attr a = old == ID_NONE ? (attr){.kind = ATTR_INT, .type = ID_NONE} : *attr_get(m, old);
 		a.i = id;
