@@ -54,11 +54,18 @@ static sharding_id sharding_of(module *m, value_id v)
 		return at->sharding;
 	if (at->is_arg && op_at(m, o)->kind == OP_WHILE && at->index < op_at(m, o)->n_results)
 		return value_at(m, op_result(m, o, at->index))->sharding;
-	if (!at->is_arg && op_at(m, o)->kind == OP_SDY_PROPAGATION_BARRIER) /* Shardy looks through it */
-		return sharding_of(m, op_operand(m, o, 0));
 	if (!is_computation(op_at(m, o)))
 		return at->sharding;
 	return at->is_arg ? inside(m, o, listed(m, o, "in_shardings", at->index)) : listed(m, o, "out_shardings", at->index);
+}
+
+/* What an op with a rule sees in an operand: Shardy looks through propagation barriers there, not at returns and edges. */
+static sharding_id operand_sharding(module *m, op_id o, uint32_t i)
+{
+	value_id v = op_operand(m, o, i);
+	for (op_id def; (def = value_def(m, v)) != ID_NONE && op_at(m, def)->kind == OP_SDY_PROPAGATION_BARRIER;)
+		v = op_operand(m, def, 0);
+	return sharding_of(m, v);
 }
 
 static axes unreduced_of(const sharding_table *t, sharding_id id)
@@ -569,7 +576,7 @@ static void reshard_op(inserter *s, op_id o)
 	sharding_id *in = arena_array(&s->mem, sharding_id, n), *at = arena_array(&s->mem, sharding_id, n);
 	for (uint32_t i = 0; i < n; i++) {
 		value_id v = i < r->n_operands ? op_operand(m, o, i) : op_result(m, o, i - r->n_operands);
-		in[i] = sharding_of(m, v);
+		in[i] = i < r->n_operands ? operand_sharding(m, o, i) : sharding_of(m, v);
 		sizes[i] = value_type(m, v)->elements;
 	}
 	explicit_op x = {r, op_at(m, o)->kind, sizes, in, common_mesh(s, in, n)};
