@@ -575,10 +575,6 @@ static void start(struct machine *m, const sharding *from, const sharding *to)
 			list_erase(&m->in[d], 0);
 			list_erase(&m->out[d], 0);
 		}
-	for (uint32_t d = 0; d < m->rank; d++) /* nothing goes to an axis of size 1 */
-		for (uint32_t i = m->out[d].n; i-- > 0;)
-			if (axis_size(m->out[d].a[i]) == 1)
-				list_erase(&m->out[d], i);
 	all_axes(m->in, m->rank, &m->in_set);
 	find_wanted(m);
 }
@@ -601,10 +597,12 @@ static void finish_plainly(struct machine *m)
 	clear_moved(m);
 	for (uint32_t d = 0; d < m->rank; d++) {
 		for (uint32_t i = 0; i < m->out[d].n; i++) {
+			if (axis_size(m->out[d].a[i]) == 1)
+				continue; /* nothing to slice, and Shardy leaves them out */
 			axes_push_merge(&m->moved[d], m->out[d].a[i]);
 			axes_push_merge(&m->current[d], m->out[d].a[i]);
+			any = true;
 		}
-		any |= m->out[d].n != 0;
 		m->out[d].n = 0;
 	}
 	if (any)
