@@ -43,7 +43,7 @@ help:
 ## make check-unit      unit tests only (one program per source file)
 ## make asan tsan       the sanitizer builds and their runs
 ## make fuzz            libFuzzer on the readers, the JSON gate and the passes (FUZZ_SECONDS=60)
-## make parity N=1000   random programs against jaxlib's Shardy passes
+## make parity N=1000   random programs through every pass, against jaxlib's Shardy
 ## make bench           the table of speeds
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)

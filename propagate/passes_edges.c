@@ -141,18 +141,30 @@ static void set_listed_sharding(module *m, op_id o, const char *list, value_id f
 	free(ids);
 }
 
+/* The first sharding of a result writes down that the others have none: they are open from then on. */
+static void set_plain_sharding(module *m, value_id v, sharding_id id)
+{
+	const value *at = value_at(m, v);
+	value_get(m, v)->sharding = id;
+	for (uint32_t i = 0; !at->is_arg && id != SHARDING_NONE && i < op_at(m, at->def)->n_results; i++) {
+		value *other = value_get(m, op_result(m, at->def, i));
+		if (other->sharding == SHARDING_NONE)
+			other->sharding = sharding_open(m, sharding_get(m->shardings, id)->mesh, type_get(m, other->type)->rank);
+	}
+}
+
 void value_set_sharding(module *m, value_id v, sharding_id id)
 {
 	const value *at = value_at(m, v);
 	op_id o = at->is_arg ? m->regions.p[at->def].parent : at->def, edge;
 	if (o == ID_NONE || !has_edges(m, o))
-		value_get(m, v)->sharding = id;
+		set_plain_sharding(m, v, id);
 	else if (at->is_arg && !has_arg_edges(m, o))
 		value_set_sharding(m, op_result(m, o, at->index), id);
 	else if ((edge = edge_of(m, v)) != ID_NONE)
 		value_get(m, op_result(m, edge, 0))->sharding = id;
 	else if (!has_arg_edges(m, o))
-		value_get(m, v)->sharding = id;
+		set_plain_sharding(m, v, id);
 	else if (at->is_arg)
 		set_listed_sharding(m, o, "in_shardings", op_region(m, o, 0)->args, op_region(m, o, 0)->n_args, at->index,
 				    computation_argument_outside(m, o, at->index, id));

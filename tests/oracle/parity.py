@@ -6,10 +6,12 @@
     parity.py --seed S --passes NAME --show       the program and both answers
 
 Every program has a seed; --count N takes seeds S .. S+N-1 through every pass. Texts are equal when jaxlib prints both
-alike. What jaxlib does not parse, or dies of, is counted and left out. Finished parts go to the state file; the same
-command goes on where it stopped (delete the file to start over). Exit code 1 when anything differs."""
+alike. What jaxlib does not parse, or dies of, is counted and left out. Finished parts go to the state file, and the
+same command goes on where it stopped, as long as the server and the generator are the same. Exit code 1 when anything
+differs."""
 import argparse
 import collections
+import hashlib
 import json
 import os
 import pickle
@@ -283,7 +285,7 @@ def manage(options, names, parts):
                 complaints[said] += 1
             if word not in SAME + SKIPPED:
                 differ.append([seed, name, word])
-        line = {"first": first, "n": n, "passes": counts, "different": differ, "complaints": complaints, "seconds": round(time.time() - begin, 2)}
+        line = {"build": options.build, "first": first, "n": n, "passes": counts, "different": differ, "complaints": complaints, "seconds": round(time.time() - begin, 2)}
         with open(options.state, "a") as f:
             f.write(json.dumps(line) + "\n")
         for seed, name, word in differ:
@@ -291,12 +293,22 @@ def manage(options, names, parts):
         sys.stdout.flush()
 
 
-def finished(state):
+def build_of(server):
+    """What answers depend on: the server's bytes and the generator's."""
+    digest = hashlib.sha256()
+    for path in [server] + [os.path.join(HERE, name + ".py") for name in ("parity", "programs", "random_ops")]:
+        with open(path, "rb") as f:
+            digest.update(f.read())
+    return digest.hexdigest()[:16]
+
+
+def finished(state, build):
+    """Lines that this build wrote."""
     lines = []
     if os.path.exists(state):
         with open(state) as f:
             lines = [json.loads(line) for line in f if line.endswith("\n")]
-    return lines
+    return [line for line in lines if line["build"] == build]
 
 
 def table(lines, names):
@@ -330,22 +342,26 @@ def run_many(options, names):
     own = not options.state
     if own:
         options.state = os.path.join("build", "parity-%d.jsonl" % os.getpid())
-    done = {line["first"] for line in finished(options.state) if set(names) <= set(line["passes"])}
+    options.build = build_of(options.server)
     parts = [(first, min(CHUNK, options.seed + options.count - first)) for first in range(options.seed, options.seed + options.count, CHUNK)]
-    parts = [p for p in parts if p[0] not in done]
+
+    def lines_of_parts():
+        return [line for line in finished(options.state, options.build) if (line["first"], line["n"]) in parts]
+    done = {(line["first"], line["n"]) for line in lines_of_parts() if set(names) <= set(line["passes"])}
+    todo = [p for p in parts if p not in done]
     children = []
     for j in range(options.jobs):
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                manage(options, names, parts[j::options.jobs])
+                manage(options, names, todo[j::options.jobs])
                 code = 0
             finally:
                 os._exit(code)
         children.append(child)
     failed = [os.waitpid(child, 0)[1] for child in children]
-    bad = table(finished(options.state), names)
+    bad = table(lines_of_parts(), names)
     if own and os.path.exists(options.state):
         os.unlink(options.state)
     return 1 if bad or any(failed) else 0
