@@ -41,12 +41,13 @@ static void constrain(module *m, value_id v, mesh_id mesh)
 	value_replace_uses(m, v, op_result(m, o, 0), o);
 }
 
+/* Members may be arguments of regions, or results of computations: their shardings are an edge's or a list's. */
 static void sync_group(module *m, const member *list, uint32_t n)
 {
 	sharding_id common = SHARDING_NONE;
 	bool conflict = false;
 	for (uint32_t i = 0; i < n && !conflict; i++) {
-		sharding_id sh = value_at(m, list[i].value)->sharding;
+		sharding_id sh = value_sharding(m, list[i].value);
 		if (!says_something(m, sh))
 			continue;
 		conflict = common != SHARDING_NONE && sh != common;
@@ -58,7 +59,7 @@ static void sync_group(module *m, const member *list, uint32_t n)
 		if (conflict)
 			constrain(m, list[i].value, sharding_get(m->shardings, common)->mesh);
 		else
-			value_get(m, list[i].value)->sharding = common;
+			value_set_sharding(m, list[i].value, common);
 	}
 }
 

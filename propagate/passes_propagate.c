@@ -60,10 +60,10 @@ static status propagate(module *m, const char *pass, propagate_options o, const 
 	program *p = NULL;
 	o.conservative = option_bool(options, n_options, "conservative-propagation", false);
 	bool keep_rules = option_bool(options, n_options, "keep-sharding-rules", false);
-	computations_lend_shardings(m);
 	sharding_groups_sync(m);
 	if (keep_rules)
 		TRY(pass_populate_rules(m, options, n_options, d));
+	computations_lend_shardings(m);
 	rule_table_init(&rules);
 	status st = program_new(m, &rules, o.conservative, &p, d);
 	if (st == ST_OK) {
