@@ -57,11 +57,12 @@ static sharding_id make_io(const lower_cache *c, sharding_id id, const type *ty)
 	return sharding_intern(c->t, &e);
 }
 
-sharding_id cache_io(lower_cache *c, uint32_t slot, sharding_id id, type_id type)
+sharding_id cache_io(lower_cache *c, sharding_id id, type_id type)
 {
-	if (c->io[slot].in != id)
-		c->io[slot] = (struct io_entry){id, make_io(c, id, type_get(c->p->m, type))};
-	return c->io[slot].out;
+	struct io_entry *e = &c->io[hash_mix((uint64_t)id << 32 | type) & (IO_SLOTS - 1)];
+	if (!e->known || e->in != id || e->type != type)
+		*e = (struct io_entry){id, make_io(c, id, type_get(c->p->m, type)), type, true};
+	return e->out;
 }
 
 /* ---------------------------------------------------------------- sizes */
@@ -293,7 +294,7 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	c->last = xcalloc(p->nodes.n + 1, sizeof *c->last);
 	c->node_reduction = xcalloc(p->nodes.n + 1, sizeof *c->node_reduction);
 	c->bytes = xcalloc(p->vals.n + 1, sizeof *c->bytes);
-	c->io = xcalloc(p->args.n + p->results.n + 1, sizeof *c->io);
+	c->io = xcalloc(IO_SLOTS, sizeof *c->io);
 	c->now = xcalloc(p->vals.n + 1, sizeof *c->now);
 	for (node_id n = p->main_first; n < p->main_end; n++) {
 		c->node_class[n] = find_class(c, n);

@@ -61,8 +61,11 @@ struct byte_entry { /* the last answer for one pval */
 	sharding_id sharding;
 	int64_t bytes;
 };
-struct io_entry { /* the last answer for one argument or result of main */
+enum { IO_SLOTS = 1 << 11 };
+struct io_entry { /* of an argument or result of main */
 	sharding_id in, out;
+	type_id type;
+	bool known;
 };
 
 struct lower_cache {
@@ -81,7 +84,7 @@ struct lower_cache {
 	const plan_entry **last;   /* by node: the plan of the previous call, most often the one of this call too */
 	uint8_t *node_reduction;   /* lop.reduction of the node's results */
 	struct byte_entry *bytes;  /* by pval */
-	struct io_entry *io;       /* by argument, then by result of main */
+	struct io_entry *io;       /* IO_SLOTS */
 	sharding_id *now;          /* by pval: plain sharding in the current call */
 	struct lower_work *work;   /* lowered.c */
 	node_id *marks;
@@ -92,8 +95,8 @@ struct lower_cache {
 sharding_id cache_plain(lower_cache *c, sharding_id id, uint32_t rank);
 bool cache_has_unreduced(lower_cache *c, sharding_id plain);
 /* The sharding that Shardy leaves on an argument or result of main: cut where it does not divide, without sub-axes in
- * open dims. slot: argument index, or number of arguments + result index. */
-sharding_id cache_io(lower_cache *c, uint32_t slot, sharding_id id, type_id type);
+ * open dims. */
+sharding_id cache_io(lower_cache *c, sharding_id id, type_id type);
 const reshard_entry *cache_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type);
 /* slots: plain shardings. */
 const plan_entry *cache_node(lower_cache *c, node_id n, const sharding_id *slots);

@@ -427,10 +427,8 @@ static void find_shardings(lower_cache *c, const sharding_id *shardings)
 	for (pval_id v = 0; v < p->vals.n; v++) {
 		const pval *x = &p->vals.p[v];
 		sharding_id sh = shardings[v];
-		if (x->arg_index >= 0)
-			sh = cache_io(c, (uint32_t)x->arg_index, sh, x->type);
-		else if (x->result_index >= 0)
-			sh = cache_io(c, p->args.n + (uint32_t)x->result_index, sh, x->type);
+		if (x->arg_index >= 0 || x->result_index >= 0)
+			sh = cache_io(c, sh, x->type);
 		bool known = sh != SHARDING_NONE && sh < c->plain.n && c->plain.p[sh].plain != SHARDING_NONE;
 		c->now[v] = known ? c->plain.p[sh].plain : cache_plain(c, sh, type_get(p->m, x->type)->rank);
 	}

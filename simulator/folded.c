@@ -50,8 +50,9 @@ struct folder {
 	uint32_t *moments_from, *moments_at; /* by block: its first moment; by instance: the same in the whole program */
 	uint32_t *acts_from;        /* by block, and the end */
 	block_sum *sums;            /* by block */
-	uint32_t *block_of;         /* by op */
-	uint32_t block_of_cap;
+	uint32_t *block_of, *offset; /* by op: its block, and its place there */
+	int32_t *layer;              /* by op; of arguments, which all come first, that of the value */
+	uint32_t ops_cap;
 	uint32_t *first_use;        /* by value */
 	uint32_t first_use_cap;
 	VEC(act) acts;
@@ -104,6 +105,8 @@ void folder_free(struct folder *x)
 	free(x->acts_from);
 	free(x->sums);
 	free(x->block_of);
+	free(x->offset);
+	free(x->layer);
 	free(x->first_use);
 	vec_release(&x->acts);
 	vec_release(&x->reads);
@@ -119,21 +122,22 @@ static lop_id block_start(const lowered *l, uint32_t b) { return b == 0 ? 0 : b 
 void folder_place(simulator *s, const lowered *l)
 {
 	struct folder *x = s->folder;
-	if (x->block_of_cap < l->ops.n) {
-		x->block_of_cap = l->ops.n + l->ops.n / 4;
-		x->block_of = xrealloc(x->block_of, x->block_of_cap * sizeof *x->block_of);
+	if (x->ops_cap < l->ops.n) {
+		x->ops_cap = l->ops.n + l->ops.n / 4;
+		x->block_of = xrealloc(x->block_of, x->ops_cap * sizeof *x->block_of);
+		x->offset = xrealloc(x->offset, x->ops_cap * sizeof *x->offset);
+		x->layer = xrealloc(x->layer, x->ops_cap * sizeof *x->layer);
 	}
-	for (uint32_t b = 0; b < x->f->blocks.n; b++)
-		for (lop_id i = block_start(l, b), end = block_start(l, b + 1); i < end; i++)
+	for (uint32_t b = 0; b < x->f->blocks.n; b++) {
+		lop_id start = block_start(l, b), end = block_start(l, b + 1);
+		for (lop_id i = start; i < end; i++) {
 			x->block_of[i] = b;
-}
-
-/* Layer of an op of the folded program; arguments, which all come first, have that of their value. */
-static int32_t layer_of(const struct folder *x, const lowered *l, lop_id o)
-{
-	if (l->ops.p[o].kind == LOP_ARGUMENT)
-		return x->f->val_layer[l->vals.p[l->ops.p[o].results].origin];
-	return x->f->blocks.p[x->block_of[o]].layer;
+			x->offset[i] = i - start;
+			x->layer[i] = x->f->blocks.p[b].layer;
+		}
+	}
+	for (lop_id i = 0; i < l->ops.n && l->ops.p[i].kind == LOP_ARGUMENT; i++)
+		x->layer[i] = x->f->val_layer[l->vals.p[l->ops.p[i].results].origin];
 }
 
 /* Can something in `middle` be meant relatively when it refers to that layer? Fused ops run with their last member, so
@@ -143,13 +147,13 @@ static bool is_near(const struct folder *x, int32_t layer)
 	return layer != LAYER_NONE && abs(layer - x->f->middle) <= (int32_t)x->f->reach + 1;
 }
 
-uint32_t folder_weight(const simulator *s, const lowered *l, lop_id many, lop_id one)
+uint32_t folder_weight(const simulator *s, lop_id many, lop_id one)
 {
 	const struct folder *x = s->folder;
-	return layer_of(x, l, many) == x->f->middle && !is_near(x, layer_of(x, l, one)) ? 1 + x->f->copies : 1;
+	return x->layer[many] == x->f->middle && !is_near(x, x->layer[one]) ? 1 + x->f->copies : 1;
 }
 
-bool folder_repeats(const simulator *s, const lowered *l, lop_id o) { return is_near(s->folder, layer_of(s->folder, l, o)); }
+bool folder_repeats(const simulator *s, lop_id o) { return is_near(s->folder, s->folder->layer[o]); }
 
 /* ---------------------------------------------------------------- are the layers alike? */
 
@@ -158,7 +162,7 @@ static bool refs_agree(const struct folder *x, const lowered *l, lop_id o, lop_i
 {
 	if ((o == ID_NONE) != (other == ID_NONE))
 		return false;
-	int32_t layer = o == ID_NONE ? LAYER_NONE : layer_of(x, l, o);
+	int32_t layer = o == ID_NONE ? LAYER_NONE : x->layer[o];
 	if (!is_near(x, layer))
 		return o == other;
 	if (!is_near(x, layer + dir) || (fold_in_band(x->f, layer) && !fold_in_band(x->f, layer + dir)))
@@ -171,7 +175,7 @@ static bool refs_agree(const struct folder *x, const lowered *l, lop_id o, lop_i
 	}
 	uint32_t b = x->block_of[o], c = x->block_of[other];
 	return x->f->blocks.p[c].chain == x->f->blocks.p[b].chain && x->f->blocks.p[c].layer == layer + dir &&
-	       other - block_start(l, c) == o - block_start(l, b) && l->ops.p[other].kind != LOP_ARGUMENT;
+	       x->offset[other] == x->offset[o] && l->ops.p[other].kind != LOP_ARGUMENT;
 }
 
 static bool values_agree(const simulator *s, const lowered *l, lval_id v, lval_id w, int32_t dir)
@@ -290,13 +294,13 @@ static void find_first_uses(struct folder *x, const lowered *l)
 }
 
 /* What sums something up over all layers reads every one of them. */
-static void add_reads(simulator *s, const lowered *l, const run *r)
+static void add_reads(simulator *s, const run *r)
 {
 	struct folder *x = s->folder;
 	for (uint32_t i = 0; i < r->n_reads; i++) {
 		uint32_t m = s->reads.p[r->first_read + i];
 		lop_id from = s->runs.p[s->moments.p[m].run].op;
-		uint32_t n = folder_weight(s, l, from, r->op), chain = x->f->blocks.p[x->block_of[from]].chain;
+		uint32_t n = folder_weight(s, from, r->op), chain = x->f->blocks.p[x->block_of[from]].chain;
 		if (n == 1)
 			vec_push(&x->reads, (read_ref){ref_of(x, r->op, from), m});
 		for (uint32_t k = 0; k < n && n > 1; k++)
@@ -322,9 +326,9 @@ static void add_act(simulator *s, const lowered *l, uint32_t id, bool first)
 		if (use == ID_NONE)
 			a.used_at = ID_NONE;
 		else
-			a.used = ref_of(x, r->op, use), a.used_at = use - block_start(l, x->block_of[use]);
+			a.used = ref_of(x, r->op, use), a.used_at = x->offset[use];
 	}
-	add_reads(s, l, r);
+	add_reads(s, r);
 	a.n_reads = x->reads.n - a.first_read;
 	vec_push(&x->acts, a);
 }
@@ -355,7 +359,7 @@ static bool leads(simulator *s, const lowered *l, const act *a, uint32_t instanc
 	if (a->key == NO_KEY)
 		return true;
 	const run *r = &s->runs.p[a->run];
-	uint64_t at = (uint64_t)instance << 32 | (r->op - block_start(l, x->block_of[r->op]));
+	uint64_t at = (uint64_t)instance << 32 | x->offset[r->op];
 	uint64_t used = a->used_at == ID_NONE ? UINT64_MAX : (uint64_t)resolve(x, &a->used, instance) << 32 | a->used_at;
 	return !combine_joins(l->target, &groups[a->key], at, used, r->bytes);
 }

@@ -66,7 +66,7 @@ static void post_external(simulator *s, lval_id id, lop_id at)
 	note_use(v, use_end(s, at, home_of(s, id)));
 }
 
-static void post_use(simulator *s, const lowered *l, lval_id id, uint32_t k, lop_id user)
+static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user)
 {
 	const sim_op *o = &s->ops[user];
 	sim_val *v = &s->vals[id];
@@ -78,7 +78,7 @@ static void post_use(simulator *s, const lowered *l, lval_id id, uint32_t k, lop
 	}
 	note_use(v, o->latest);
 	v->gathered |= o->gathers;
-	v->copies += (o->mode == MODE_COPIED ? o->copies : 1) * times(s, l, user, def);
+	v->copies += (o->mode == MODE_COPIED ? o->copies : 1) * times(s, user, def);
 	if (o->mode == MODE_COPIED) {
 		v->many = true;
 		v->copied_min = MIN(v->copied_min, o->earliest);
@@ -111,11 +111,11 @@ static void post_operands(simulator *s, const lowered *l, lop_id id)
 	const lop *o = &l->ops.p[id];
 	s->ops[id].gathers = s->ops[id].class == CLASS_ELEMENTWISE && o->n_operands > 1 && gathers(s, l, o);
 	for (uint32_t k = 0; k < o->n_operands; k++)
-		post_use(s, l, operand_at(l, o, k), k, id);
+		post_use(s, operand_at(l, o, k), k, id);
 }
 
 /* Uses of an alias are uses of what it stands for. */
-static void pass_on(simulator *s, const lowered *l, lval_id from, lval_id to, lop_id at)
+static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 {
 	sim_val *a = &s->vals[from], *b = &s->vals[to];
 	a->base = to;
@@ -133,7 +133,7 @@ static void pass_on(simulator *s, const lowered *l, lval_id from, lval_id to, lo
 	b->external_min = MIN(b->external_min, a->external_min);
 	b->copied_min = MIN(b->copied_min, a->copied_min);
 	b->group_min = MIN(b->group_min, a->group_min);
-	b->copies += a->copies * times(s, l, at, def);
+	b->copies += a->copies * times(s, at, def);
 }
 
 static void make_root(simulator *s, const lowered *l, lop_id id)
@@ -292,7 +292,7 @@ static void visit(simulator *s, const lowered *l, lop_id id)
 	bool border = o->kind == LOP_REGION || o->kind == LOP_REGION_END;
 	if (border && form_of(l, o) == FORM_INLINE) {
 		for (uint32_t i = 0; i < o->n_results && i < o->n_operands; i++)
-			pass_on(s, l, o->results + i, operand_at(l, o, i), id);
+			pass_on(s, o->results + i, operand_at(l, o, i), id);
 	} else if (o->kind == LOP_REGION_END) {
 		end_region(s, l, id);
 	} else if (o->kind == LOP_REGION) {
@@ -311,7 +311,7 @@ static void visit(simulator *s, const lowered *l, lop_id id)
 			s->vals[o->results + i].constant = true;
 	} else if (so->class == CLASS_ALIAS) {
 		for (uint32_t i = 0; i < o->n_results; i++) {
-			pass_on(s, l, o->results + i, operand_at(l, o, i), id);
+			pass_on(s, o->results + i, operand_at(l, o, i), id);
 			if (o->node != ID_NONE && l->p->nodes.p[o->node].op_kind == OP_OPTIMIZATION_BARRIER)
 				post_external(s, operand_at(l, o, i), id);
 		}

@@ -52,7 +52,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	const lop *o = &l->ops.p[id];
 	const sim_op *so = &s->ops[id];
 	const work_entry *w = so->work == UINT32_MAX ? NULL : work_at(s, so);
-	int64_t n = times(s, l, id, k->root);
+	int64_t n = times(s, id, k->root);
 	if (w) {
 		k->matmul_ns = sat_add(k->matmul_ns, sat_mul(n, w->matmul_ns));
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, w->vector_flops));
@@ -90,7 +90,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		bool slice = i == 0 && ((w && w->slice_bytes) || (o->kind == LOP_COLLECTIVE && so->class == CLASS_ELEMENTWISE));
 		int64_t part = !slice ? 0 : w ? w->slice_bytes : s->vals[o->results].bytes;
 		/* a part is read by each of the n, a whole value once for those that share it */
-		read_value(s, k, v, part, n > 1 && !part && !folder_repeats(s, l, def) ? 1 : n);
+		read_value(s, k, v, part, n > 1 && !part && !folder_repeats(s, def) ? 1 : n);
 	}
 	if (w && w->in_place)
 		return;

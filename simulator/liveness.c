@@ -77,7 +77,7 @@ static void set_ranges(simulator *s, const lowered *l, lop_id i)
 			v->free = v->last_use == ID_NONE ? at : MAX(v->last_use, at);
 		if (val_is_temporary(v, id)) {
 			s->delta[at].before += v->bytes;
-			s->delta[v->free].after -= v->bytes * times(s, l, i, v->free);
+			s->delta[v->free].after -= v->bytes * times(s, i, v->free);
 		}
 	}
 }

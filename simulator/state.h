@@ -205,8 +205,8 @@ bool run_folded(simulator *s, const lowered *l);
 void folder_place(simulator *s, const lowered *l);
 void folder_free(struct folder *x);
 /* Ops of the whole program that `many` stands for beside the one that `one` stands for; how many values one stands for. */
-uint32_t folder_weight(const simulator *s, const lowered *l, lop_id many, lop_id one);
-bool folder_repeats(const simulator *s, const lowered *l, lop_id o); /* one of the ops that are alike in several layers */
+uint32_t folder_weight(const simulator *s, lop_id many, lop_id one);
+bool folder_repeats(const simulator *s, lop_id o); /* one of the ops that are alike in several layers */
 uint32_t folder_val_weight(const simulator *s, pval_id v);
 /* donation.c */
 int64_t donated_bytes(simulator *s, const lowered *l);
@@ -222,7 +222,7 @@ static inline region_form form_of(const lowered *l, const lop *o)
 	uint16_t kind = o->node == ID_NONE ? OP_WHILE : l->p->nodes.p[o->node].op_kind;
 	return kind == OP_WHILE ? FORM_LOOP : kind == OP_CASE || kind == OP_IF ? FORM_BRANCHES : FORM_INLINE;
 }
-static inline uint32_t times(const simulator *s, const lowered *l, lop_id many, lop_id one) { return s->folder ? folder_weight(s, l, many, one) : 1; }
+static inline uint32_t times(const simulator *s, lop_id many, lop_id one) { return s->folder ? folder_weight(s, many, one) : 1; }
 static inline lval_id base_of(const simulator *s, lval_id v) { return s->vals[v].base; }
 static inline lval_id operand_at(const lowered *l, const lop *o, uint32_t i) { return l->operands.p[o->operands + i]; }
 
