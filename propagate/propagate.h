@@ -240,7 +240,7 @@ void propagation_set(propagation *s, pval_id v, sharding_id sh);
 void propagation_settle(propagation *s);
 /* Another settled state, by pval, from another propagation over the same table; empties the trail. */
 void propagation_load(propagation *s, const sharding_id *state);
-/* Keeps a hash of the steps taken during a settle, in order, for every place: place[node] is a number below n, or ID_NONE;
+/* Keeps a hash of the steps taken during a settle or a run, in order, for every place: place[node] is a number below n, or ID_NONE;
  * name: what a node is called there. Arrays must stay. */
 void propagation_record(propagation *s, const uint32_t *place, const uint32_t *name, uint64_t *histories, uint32_t n);
 uint32_t propagation_mark(const propagation *s);        /* length of the trail */

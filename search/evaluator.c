@@ -35,7 +35,10 @@ struct evaluator {
 	action path[MAX_PLAN];       /* so that a plan that shares its beginning starts from there */
 	bool broken;
 	evaluator_stats stats;
-	propagation *verifier, *fresh; /* of the whole program, for decisions and for replays; made when first needed */
+	propagation *verifier;    /* of the whole program; made when it is first needed */
+	propagation *fresh[WAYS]; /* for replays */
+	uint64_t *fresh_histories;
+	VEC(sharding_id) pins;    /* by result */
 	sharding_id *spread;   /* by pval of the whole program: a state of the folded one */
 	index_map verified;    /* decision after decisions */
 	uint64_t path_hash[MAX_PLAN + 1];
@@ -212,7 +215,9 @@ void evaluator_free(evaluator *ev)
 	index_release(&ev->by_targets);
 	index_release(&ev->verified);
 	propagation_free(ev->verifier);
-	propagation_free(ev->fresh);
+	for (int way = 0; way < WAYS; way++)
+		propagation_free(ev->fresh[way]);
+	vec_release(&ev->pins);
 	free(ev->spread);
 	vec_release(&ev->actions);
 	vec_release(&ev->expanded);
@@ -327,22 +332,16 @@ static void spread_state(evaluator *ev)
 		ev->spread[v] = f->val_of[v] == ID_NONE ? SHARDING_NONE : state[f->val_of[v]];
 }
 
-static propagation *whole_propagation(evaluator *ev, propagation **made)
-{
-	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
-	if (!*made)
-		*made = propagation_new(ev->pb->p, ev->t, &po);
-	return *made;
-}
-
 /* The decision just taken on the folded program, on the whole one, from the state before it. */
 static bool holds_unfolded(evaluator *ev, const action *a, const action *folded)
 {
 	const program *p = ev->pb->p;
 	walker *w = ev->on[FOLDED];
-	if (!ev->spread)
+	if (!ev->verifier) {
+		propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+		ev->verifier = propagation_new(p, ev->t, &po);
 		ev->spread = xcalloc(p->vals.n + 1, sizeof *ev->spread);
-	whole_propagation(ev, &ev->verifier);
+	}
 	walker_undo(w, ev->depth);
 	spread_state(ev);
 	propagation_load(ev->verifier, ev->spread);
@@ -570,14 +569,14 @@ static sharding_id export_sharding(const evaluator *ev, sharding_id id, uint32_t
 
 static uint32_t present_arg(const evaluator *ev, uint32_t arg) { return is_folded(ev) ? ev->fold->arg_of[arg] : arg; }
 
-static sharding_id export_argument(evaluator *ev, uint32_t arg, sharding_table *into)
+/* own: of the program that the path is on. */
+static sharding_id export_argument(evaluator *ev, uint32_t own, sharding_table *into)
 {
 	const program *p = is_folded(ev) ? ev->fold->p : ev->pb->p;
-	uint32_t own = present_arg(ev, arg);
 	return export_sharding(ev, walker_state(present(ev))[p->args.p[own]], own, into);
 }
 
-sharding_id evaluator_arg(evaluator *ev, uint32_t arg) { return export_argument(ev, arg, ev->pb->m->shardings); }
+sharding_id evaluator_arg(evaluator *ev, uint32_t arg) { return export_argument(ev, present_arg(ev, arg), ev->pb->m->shardings); }
 
 void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out)
 {
@@ -597,58 +596,129 @@ void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out)
 
 /* ---------------------------------------------------------------- replays */
 
-/* The strategy's shardings, as strategy_apply would write them into the module. */
-static int16_t annotate(evaluator *ev)
+/* A program to replay on; arguments and results are its own. */
+typedef struct stage {
+	const program *p;
+	propagation *prop;
+	const int32_t *result_of_arg;
+	bool folded;
+} stage;
+
+static stage stage_on(evaluator *ev, int way)
 {
-	const problem *pb = ev->pb;
+	stage st = {.folded = way == FOLDED, .p = ev->pb->p, .result_of_arg = ev->pb->result_of_arg};
+	if (way == FOLDED) {
+		st.p = ev->fold->p;
+		st.result_of_arg = ev->result_of_arg;
+	}
+	if (!ev->fresh[way]) {
+		propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+		ev->fresh[way] = propagation_new(st.p, ev->t, &po);
+		if (way == FOLDED) {
+			uint32_t n = 2 * ev->fold->reach + 1;
+			ev->fresh_histories = arena_zarray(&ev->mem, uint64_t, n);
+			propagation_record(ev->fresh[way], ev->fold->band_of, ev->fold->band_name, ev->fresh_histories, n);
+		}
+	}
+	st.prop = ev->fresh[way];
+	return st;
+}
+
+/* The strategy's shardings, as strategy_apply would write them into the module. */
+static int16_t annotate(evaluator *ev, const stage *st)
+{
 	int16_t last = -1;
-	propagation_reset(ev->fresh);
-	for (uint32_t a = 0; a < pb->n_args; a++) {
-		pval_id v = pb->p->args.p[a];
-		sharding_id id = propagation_shardings(ev->fresh)[v];
-		bool decided = walker_decided(present(ev), present_arg(ev, a));
-		if (decided && !pb->pinned[a])
-			propagation_set(ev->fresh, v, id = export_argument(ev, a, ev->t));
+	propagation_reset(st->prop);
+	for (uint32_t a = 0; a < st->p->args.n; a++) {
+		uint32_t own = st->folded || !is_folded(ev) ? a : ev->fold->arg_of[a];
+		pval_id v = st->p->args.p[a];
+		sharding_id id = propagation_shardings(st->prop)[v];
+		bool decided = walker_decided(present(ev), own);
+		if (decided && !walker_pinned(present(ev), own))
+			propagation_set(st->prop, v, id = export_argument(ev, own, ev->t));
 		if (id == SHARDING_NONE || !decided)
 			continue;
 		for (uint32_t d = 0; d < sharding_get(ev->t, id)->rank; d++)
 			last = MAX(last, sharding_get(ev->t, id)->dims[d].priority);
-		if (pb->result_of_arg[a] >= 0)
-			propagation_set(ev->fresh, pb->p->results.p[pb->result_of_arg[a]], id);
+		if (st->result_of_arg[a] >= 0)
+			propagation_set(st->prop, st->p->results.p[st->result_of_arg[a]], id);
 	}
 	return last > 0 ? last : -1;
 }
 
-void evaluator_replay(evaluator *ev, cost *out)
+/* One fresh propagation, with results pinned to what their argument got until that holds. */
+static void run_stage(evaluator *ev, const stage *st)
 {
-	const problem *pb = ev->pb;
-	sharding_id *at = propagation_shardings(whole_propagation(ev, &ev->fresh)), *pins = xcalloc(pb->n_results + 1, sizeof *pins);
+	sharding_id *at = propagation_shardings(st->prop);
+	vec_reserve(&ev->pins, st->p->results.n);
+	memset(ev->pins.p, 0, st->p->results.n * sizeof *ev->pins.p);
 	for (int round = 0;; round++) {
-		int16_t late = annotate(ev);
-		for (uint32_t r = 0; r < pb->n_results; r++)
-			if (pins[r] != SHARDING_NONE)
-				propagation_set(ev->fresh, pb->p->results.p[r], pins[r]);
-		propagation_run(ev->fresh);
+		int16_t late = annotate(ev, st);
+		for (uint32_t r = 0; r < st->p->results.n; r++)
+			if (ev->pins.p[r] != SHARDING_NONE)
+				propagation_set(st->prop, st->p->results.p[r], ev->pins.p[r]);
+		propagation_run(st->prop);
 		bool settled = true;
-		for (uint32_t a = 0; a < pb->n_args; a++) {
-			int32_t r = pb->result_of_arg[a];
+		for (uint32_t a = 0; a < st->p->args.n; a++) {
+			int32_t r = st->result_of_arg[a];
 			if (r < 0)
 				continue;
-			pval_id av = pb->p->args.p[a], rv = pb->p->results.p[r];
+			pval_id av = st->p->args.p[a], rv = st->p->results.p[r];
 			if (!sharding_same_axes(ev->t, at[av], at[rv])) {
-				pins[r] = sharding_pin(ev->t, pb->mesh, at[av], pval_type(pb->p, av)->rank, late);
+				ev->pins.p[r] = sharding_pin(ev->t, ev->pb->mesh, at[av], pval_type(st->p, av)->rank, late);
 				settled = false;
 			}
 		}
 		if (settled || round == REPLAY_ROUNDS)
-			break;
+			return;
 	}
-	free(pins);
+}
+
+static bool stage_is_sure(const evaluator *ev, const stage *st)
+{
+	for (uint32_t i = 1; i <= 2 * ev->fold->reach; i++)
+		if (ev->fresh_histories[i] != ev->fresh_histories[0])
+			return false;
+	for (pval_id v = 0; v < st->p->vals.n; v++)
+		if (!fold_is_even(ev->fold, propagation_shardings(st->prop), v))
+			return false;
+	return true;
+}
+
+static bool replay_folded(evaluator *ev, cost *out)
+{
+	stage st = stage_on(ev, FOLDED);
+	run_stage(ev, &st);
+	if (!stage_is_sure(ev, &st))
+		return false;
+	coster *c = coster_on(ev, FOLDED);
+	memcpy(c->costed, propagation_shardings(st.prop), st.p->vals.n * sizeof *c->costed);
+	program_trim_io(st.p, ev->t, c->costed);
+	lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
+	return simulate_folded(c->sim, c->low, out);
+}
+
+static void replay_whole(evaluator *ev, cost *out)
+{
+	stage st = stage_on(ev, WHOLE);
+	run_stage(ev, &st);
 	coster *c = coster_on(ev, WHOLE);
-	memcpy(c->costed, at, pb->p->vals.n * sizeof *c->costed);
-	program_trim_io(pb->p, ev->t, c->costed);
-	lower_program(c->lower, c->costed, LEVEL_COMPILED, pb->o->device->target, c->low);
+	memcpy(c->costed, propagation_shardings(st.prop), st.p->vals.n * sizeof *c->costed);
+	program_trim_io(st.p, ev->t, c->costed);
+	lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
 	simulate(c->sim, c->low, out);
+}
+
+void evaluator_replay(evaluator *ev, cost *out)
+{
+	bool folded = is_folded(ev) && replay_folded(ev, out);
+	if (!folded) {
+		replay_whole(ev, out);
+	} else if (ev->pb->o->check) {
+		cost whole;
+		replay_whole(ev, &whole);
+		ev->broken |= memcmp(&whole, out, sizeof whole) != 0;
+	}
 }
 
 /* ---------------------------------------------------------------- checks */

@@ -133,6 +133,7 @@ bool walker_was_uneven(const walker *w);
 bool walker_is_sure(const walker *w);
 void walker_undo(walker *w, uint32_t depth);
 bool walker_decided(const walker *w, uint32_t arg);
+bool walker_pinned(const walker *w, uint32_t arg);
 /* Step at which the dim first got axes, 0: none or the first. */
 uint8_t walker_priority(const walker *w, uint32_t arg, uint32_t dim);
 /* Targets that the decision at this depth really changed. */

@@ -147,6 +147,7 @@ uint32_t walker_depth(const walker *w) { return w->depth; }
 uint64_t walker_hash(const walker *w) { return w->hash; }
 const sharding_id *walker_state(walker *w) { return propagation_shardings(w->prop); }
 bool walker_decided(const walker *w, uint32_t arg) { return w->decided[arg]; }
+bool walker_pinned(const walker *w, uint32_t arg) { return w->pinned[arg]; }
 bool walker_was_uneven(const walker *w) { return w->uneven; }
 bool walker_is_sure(const walker *w) { return w->sure; }
 
