@@ -308,16 +308,34 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 
 void lower_cache_mark(lower_cache *c, const node_id *nodes, uint32_t n)
 {
-	c->marks = arena_array(&c->mem, node_id, n + 1);
+	c->marks = xrealloc(c->marks, (n + 1) * sizeof *c->marks);
 	c->n_marks = n;
 	memcpy(c->marks, nodes, n * sizeof *nodes);
 	c->marks[n] = ID_NONE;
+}
+
+void lower_cache_limit(lower_cache *c, size_t bytes) { c->limit = bytes; }
+
+void cache_bound(lower_cache *c)
+{
+	size_t indexed = (size_t)(c->reshard_index.cap + c->plan_index.cap + c->step_index.cap) * (sizeof(uint64_t) + sizeof(uint32_t));
+	if (!c->limit || c->mem.used_bytes + indexed <= c->limit)
+		return;
+	arena_release(&c->mem);
+	arena_init(&c->mem);
+	index_clear(&c->reshard_index);
+	index_clear(&c->plan_index);
+	index_clear(&c->step_index);
+	c->reshards.n = c->plans.n = c->reduce_steps.n = 0;
+	memset(c->last, 0, c->p->nodes.n * sizeof *c->last);
+	optimizer_forget(c->work->optimizer);
 }
 
 void lower_cache_free(lower_cache *c)
 {
 	if (!c)
 		return;
+	free(c->marks);
 	arena_release(&c->mem);
 	arena_release(&c->scratch);
 	index_release(&c->reshard_index);

@@ -89,6 +89,7 @@ struct lower_cache {
 	struct lower_work *work;   /* lowered.c */
 	node_id *marks;
 	uint32_t n_marks;
+	size_t limit; /* bytes of facts, 0: none */
 };
 
 /* The same dims without anything but closed axes, on the program's mesh; equal data placement gives equal ids. */
@@ -147,6 +148,9 @@ bool is_reshard_op(uint16_t op_kind); /* constraint, reshard, barrier: nothing b
 /* scatter: the target has reduce_scatter. */
 void lowered_optimize(lower_cache *c, bool scatter, const lowered *placed, lowered *out);
 void lowered_compile(lower_cache *c, lower_target target, lowered *l);
+/* Drops all facts when they have become too many. */
+void cache_bound(lower_cache *c);
+void optimizer_forget(struct optimizer *o);
 struct optimizer *optimizer_new(void);
 void optimizer_free(struct optimizer *o);
 

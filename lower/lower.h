@@ -48,6 +48,9 @@ typedef struct reshard_plan {
 typedef struct lower_cache lower_cache;
 lower_cache *lower_cache_new(const program *p, sharding_table *t);
 void lower_cache_free(lower_cache *c);
+/* The most bytes that facts may take; beyond them lower_program starts over with none. 0: no limit, as at first. What was
+ * lowered before is no longer valid then. */
+void lower_cache_limit(lower_cache *c, size_t bytes);
 
 /* Nodes, ascending, whose beginnings lowered programs tell. Collectives of marked programs are not combined: whoever marks
  * stretches of a program does so to repeat them, and combines what that gives (combine_joins). */

@@ -437,6 +437,7 @@ static void find_shardings(lower_cache *c, const sharding_id *shardings)
 void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level, lower_target target, lowered *out)
 {
 	lowered *first = level == LEVEL_PLACED ? out : &c->work->placed;
+	cache_bound(c);
 	lowered_clear(first);
 	first->p = c->p;
 	first->shardings = c->t;

@@ -67,17 +67,24 @@ struct optimizer *optimizer_new(void)
 	return o;
 }
 
+void optimizer_forget(struct optimizer *o)
+{
+	for (uint32_t i = 0; i < o->scatters.n; i++)
+		free(o->scatters.p[i]);
+	o->scatters.n = 0;
+	index_clear(&o->scatter_index);
+}
+
 void optimizer_free(struct optimizer *o)
 {
 	if (!o)
 		return;
+	optimizer_forget(o);
 	vec_release(&o->facts);
 	vec_release(&o->moved);
 	vec_release(&o->live);
 	index_release(&o->seen);
 	index_release(&o->scatter_index);
-	for (uint32_t i = 0; i < o->scatters.n; i++)
-		free(o->scatters.p[i]);
 	vec_release(&o->scatters);
 	free(o);
 }

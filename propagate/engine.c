@@ -86,6 +86,14 @@ void propagation_reset(propagation *s)
 }
 
 void propagation_set_no_memo(propagation *s, bool no_memo) { s->transfer.no_memo = no_memo; }
+
+/* An entry takes about ten words, and twice its place in the table. */
+void propagation_limit(propagation *s, size_t bytes)
+{
+	enum { ENTRY_BYTES = 10 * sizeof(uint32_t) + 4 * 2 * sizeof(uint32_t), LEAST = 1 << 10 };
+	s->transfer.max_entries = (uint32_t)MIN(MAX(bytes / ENTRY_BYTES, (size_t)LEAST), (size_t)s->transfer.max_entries);
+	s->transfer.max_words = (uint32_t)MIN(MAX(bytes / (2 * sizeof(uint32_t)), (size_t)LEAST * 64), (size_t)s->transfer.max_words);
+}
 transfer_stats propagation_stats(const propagation *s) { return s->transfer.stats; }
 
 /* ---------------------------------------------------------------- values and the trail */

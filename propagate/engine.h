@@ -28,7 +28,7 @@ typedef struct transfer {
 	VEC(transfer_update) fresh;
 	uint32_t *table;  /* offset + 1 into words, 0 = empty; a power of two */
 	uint32_t *hashes;
-	uint32_t n_entries, cap;
+	uint32_t n_entries, cap, max_entries, max_words;
 	VEC(uint32_t) words; /* entries: rule, mode, number of updates, slots, updates */
 	transfer_stats stats;
 } transfer;

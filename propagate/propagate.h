@@ -247,6 +247,7 @@ uint32_t propagation_mark(const propagation *s);        /* length of the trail *
 void propagation_undo(propagation *s, uint32_t mark);   /* back to that length, exactly */
 pval_id propagation_trail_at(const propagation *s, uint32_t i); /* which pval changed */
 void propagation_set_no_memo(propagation *s, bool no_memo);
+void propagation_limit(propagation *s, size_t bytes); /* of memoised steps; a full memo starts over */
 transfer_stats propagation_stats(const propagation *s);
 /* One op's step on given slot shardings, unmemoised: for tests, explain and lowering. Returns true when out differs. */
 bool transfer_step(const program *p, sharding_table *t, const node *n, strategy_kind strategy, direction dir, bool pass_through_only,

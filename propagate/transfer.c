@@ -89,7 +89,7 @@ static void take_step(transfer *x, const rule *r, step_mode mode, const sharding
 
 void transfer_init(transfer *x, const rule_table *rules, sharding_table *t)
 {
-	*x = (transfer){.rules = rules, .shardings = t};
+	*x = (transfer){.rules = rules, .shardings = t, .max_entries = MAX_ENTRIES, .max_words = MAX_WORDS};
 	arena_init(&x->scratch);
 	arena_alloc(&x->scratch, FIRST_SCRATCH / 2); /* a block that rewinding keeps */
 	arena_rewind(&x->scratch, (arena_mark){x->scratch.head, 0});
@@ -152,13 +152,13 @@ static void grow_table(transfer *x)
 static void remember(transfer *x, uint32_t hash, rule_id r, step_mode mode, const sharding_id *in, uint32_t n)
 {
 	uint32_t size = HEADER + n + 2 * x->fresh.n;
-	if (x->n_entries >= MAX_ENTRIES || x->words.n + size > MAX_WORDS) {
+	if (x->n_entries >= x->max_entries || x->words.n + size > x->max_words) {
 		memset(x->table, 0, x->cap * sizeof *x->table);
 		x->n_entries = x->words.n = 0;
 	}
 	if (x->n_entries * 2 >= x->cap)
 		grow_table(x);
-	if (size > MAX_WORDS)
+	if (size > x->max_words)
 		return;
 	uint32_t at = x->words.n;
 	vec_reserve(&x->words, at + size);

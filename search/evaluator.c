@@ -111,10 +111,25 @@ static bool starts_without_shardings(const problem *pb)
 	return true;
 }
 
+/* A part of the memory that memo tables may take: there are four propagations, and two of everything else. */
+static size_t memo_share(const problem *pb)
+{
+	int64_t all = pb->o->cache_bytes ? pb->o->cache_bytes : SEARCH_DEFAULT_CACHE_BYTES;
+	return (size_t)(all / LOGICAL_TREES / 8);
+}
+
+static propagation *propagation_on(evaluator *ev, const program *p)
+{
+	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	propagation *s = propagation_new(p, ev->t, &po);
+	propagation_limit(s, memo_share(ev->pb));
+	return s;
+}
+
 static walker *walker_on(evaluator *ev, int way)
 {
 	if (!ev->on[way])
-		ev->on[way] = walker_new(ev->pb, way == FOLDED ? ev->fold : NULL, ev->t);
+		ev->on[way] = walker_new(ev->pb, way == FOLDED ? ev->fold : NULL, ev->t, memo_share(ev->pb));
 	return ev->on[way];
 }
 
@@ -338,8 +353,7 @@ static bool holds_unfolded(evaluator *ev, const action *a, const action *folded)
 	const program *p = ev->pb->p;
 	walker *w = ev->on[FOLDED];
 	if (!ev->verifier) {
-		propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
-		ev->verifier = propagation_new(p, ev->t, &po);
+		ev->verifier = propagation_on(ev, p);
 		ev->spread = xcalloc(p->vals.n + 1, sizeof *ev->spread);
 	}
 	walker_undo(w, ev->depth);
@@ -468,6 +482,8 @@ static coster *coster_on(evaluator *ev, int way)
 	c->low = lowered_new(p, ev->t);
 	c->sim = simulator_new(p, ev->t, pb->o->device, &ev->links, way == FOLDED ? &ev->dn : &pb->dn);
 	c->costed = xcalloc(p->vals.n + 1, sizeof *c->costed);
+	lower_cache_limit(c->lower, memo_share(pb));
+	simulator_limit(c->sim, memo_share(pb));
 	if (way == FOLDED) {
 		node_id *firsts = xmalloc((ev->fold->blocks.n + 1) * sizeof *firsts);
 		for (uint32_t b = 0; b < ev->fold->blocks.n; b++)
@@ -612,8 +628,7 @@ static stage stage_on(evaluator *ev, int way)
 		st.result_of_arg = ev->result_of_arg;
 	}
 	if (!ev->fresh[way]) {
-		propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
-		ev->fresh[way] = propagation_new(st.p, ev->t, &po);
+		ev->fresh[way] = propagation_on(ev, st.p);
 		if (way == FOLDED) {
 			uint32_t n = 2 * ev->fold->reach + 1;
 			ev->fresh_histories = arena_zarray(&ev->mem, uint64_t, n);
@@ -727,7 +742,7 @@ bool evaluator_broken(const evaluator *ev) { return ev->broken; }
 
 bool evaluator_self_check(evaluator *ev, const plan *pl)
 {
-	walker *fresh = walker_new(ev->pb, NULL, ev->t);
+	walker *fresh = walker_new(ev->pb, NULL, ev->t, memo_share(ev->pb));
 	walker_restart(fresh, true);
 	bool same = !ev->broken;
 	for (uint32_t i = 0; i < pl->n && same; i++)

@@ -116,9 +116,10 @@ score score_of(const problem *pb, const cost *c);
 score score_final(const problem *pb, const cost *c);
 bool score_less(score a, score b);
 
-/* walker.c: the path on one program. fold: NULL for the problem's own; otherwise arguments are the folded program's. */
+/* walker.c: the path on one program. fold: NULL for the problem's own; otherwise arguments are the folded program's.
+ * memo_bytes: the most that memoised steps may take. */
 typedef struct walker walker;
-walker *walker_new(const problem *pb, const folding *fold, sharding_table *t);
+walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, size_t memo_bytes);
 void walker_free(walker *w);
 void walker_restart(walker *w, bool no_memo); /* without decisions; computes where it starts from again */
 uint32_t walker_depth(const walker *w);

@@ -108,6 +108,7 @@ typedef struct search_options {
 	void (*on_event)(void *user, const search_event *e);
 	void *user;
 	uint32_t without; /* parts of the search to leave out, WITHOUT_*: for experiments (tests/bench), 0 otherwise */
+	int64_t cache_bytes; /* of the memo tables of all evaluators together; 0: default */
 	bool unfolded; /* evaluate repeated layers one by one */
 	bool check; /* compare every incremental state with an unmemoised re-execution (slow, for tests) */
 } search_options;
@@ -121,6 +122,7 @@ enum {
 	WITHOUT_POLISH = 64,
 };
 enum { SEARCH_DEFAULT_EVALUATIONS = 4000, SEARCH_DEFAULT_SEED = 1 };
+#define SEARCH_DEFAULT_CACHE_BYTES ((int64_t)1 << 30)
 
 typedef struct baseline_result {
 	str name;

@@ -81,7 +81,7 @@ static void rehash(walker *w, pval_id v)
 
 /* ---------------------------------------------------------------- life */
 
-walker *walker_new(const problem *pb, const folding *fold, sharding_table *t)
+walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, size_t memo_bytes)
 {
 	walker *w = xcalloc(1, sizeof *w);
 	w->pb = pb;
@@ -91,6 +91,7 @@ walker *walker_new(const problem *pb, const folding *fold, sharding_table *t)
 	w->n_args = w->p->args.n;
 	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	w->prop = propagation_new(w->p, t, &po);
+	propagation_limit(w->prop, memo_bytes);
 	w->val_hash = xcalloc(w->p->vals.n + 1, sizeof *w->val_hash);
 	w->decided = xcalloc(w->n_args + 1, sizeof *w->decided);
 	w->pinned = xcalloc(w->n_args + 1, sizeof *w->pinned);

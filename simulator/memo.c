@@ -5,12 +5,13 @@
 
 #include "simulator/state.h"
 
-enum { WORK_ENTRIES_MIN = 1 << 20 };
+enum { WORK_ENTRIES = 1 << 20 };
 
 void memo_init(simulator *s)
 {
 	s->work.first = xmalloc(sizeof *s->work.first * MAX(s->p->nodes.n, 1));
 	memset(s->work.first, 0xff, sizeof *s->work.first * MAX(s->p->nodes.n, 1));
+	s->work.most = MAX((uint32_t)WORK_ENTRIES, 4 * s->p->nodes.n);
 	s->collectives = xcalloc(COLLECTIVE_SLOTS, sizeof *s->collectives);
 	s->stored = xmalloc(STORED_SLOTS * sizeof *s->stored);
 	for (uint32_t i = 0; i < STORED_SLOTS; i++)
@@ -24,6 +25,13 @@ void memo_release(simulator *s)
 	vec_release(&s->work.at);
 	free(s->collectives);
 	free(s->stored);
+}
+
+/* The table may be emptied once in the middle of a program, which then looks up everything again. */
+void simulator_limit(simulator *s, size_t bytes)
+{
+	size_t entry = sizeof(work_entry) + 4 * sizeof(sharding_id);
+	s->work.most = (uint32_t)MAX(MIN(bytes / entry, (size_t)WORK_ENTRIES), (size_t)2 * s->p->nodes.n + 1);
 }
 
 static uint8_t class_of(const node *n, const op_work *w)
@@ -53,7 +61,7 @@ static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding
 {
 	op_work w;
 	work_memo *m = &s->work;
-	if (m->entries.n >= MAX((uint32_t)WORK_ENTRIES_MIN, 4 * s->p->nodes.n)) { /* bounded: start over, entries in use are looked up again by the caller */
+	if (m->entries.n >= m->most) { /* bounded: start over, entries in use are looked up again by the caller */
 		memset(m->first, 0xff, sizeof *m->first * s->p->nodes.n);
 		m->entries.n = m->at.n = 0;
 	}

@@ -37,6 +37,7 @@ void donation_release(donation *dn);
 typedef struct simulator simulator;
 simulator *simulator_new(const program *p, sharding_table *t, const device *dev, const mesh_links *links, const donation *dn);
 void simulator_free(simulator *s);
+void simulator_limit(simulator *s, size_t bytes); /* of memoised work; at least what one program needs */
 /* l: compiled level (any level works). No allocation once warmed up. Deterministic. */
 void simulate(simulator *s, const lowered *l, cost *out);
 

@@ -38,6 +38,7 @@ typedef struct work_memo {
 	uint32_t *first; /* by node */
 	VEC(work_entry) entries;
 	VEC(sharding_id) at;
+	uint32_t most; /* entries */
 } work_memo;
 
 enum { COLLECTIVE_SLOTS = 4096, STORED_SLOTS = 8192, MEMO_AXES = 6 };

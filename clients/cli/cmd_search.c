@@ -18,6 +18,7 @@ static const char help[] =
 	"  --seconds S                 budget in time instead; the answer then depends on the machine\n"
 	"  --seed N                    random seed (default 1)\n"
 	"  --threads N                 default all cores, at most 4 are used; never changes the answer of --evaluations\n"
+	"  --cache-memory 1GiB         what memo tables may take, all threads together (default 1GiB); never changes the answer\n"
 	"  --pin 'GLOB:SHARDING'       fix arguments by name: --pin 'params*embed*:[[\"model\"],[]]'; * and ? match, may be repeated\n"
 	"  --forbid 'GLOB:DIM:AXIS'    that dimension is never sharded over that axis, by decision or by propagation\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
@@ -116,13 +117,14 @@ static bool parse_forbid(search_args *a, const char *text)
 	return true;
 }
 
-enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS, OPT_PIN,
-       OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_JSON, OPT_EMIT_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS,
+       OPT_CACHE_MEMORY, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_JSON, OPT_EMIT_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
 
 static const struct option options[] = {
 	{"mesh", 1, 0, OPT_MESH}, {"device", 1, 0, OPT_DEVICE}, {"device-file", 1, 0, OPT_DEVICE_FILE}, {"memory", 1, 0, OPT_MEMORY},
 	{"objective", 1, 0, OPT_OBJECTIVE}, {"schedule", 1, 0, OPT_SCHEDULE}, {"evaluations", 1, 0, OPT_EVALUATIONS}, {"seconds", 1, 0, OPT_SECONDS},
-	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"pin", 1, 0, OPT_PIN}, {"forbid", 1, 0, OPT_FORBID},
+	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"pin", 1, 0, OPT_PIN},
+	{"forbid", 1, 0, OPT_FORBID},
 	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR},
 	{"emit-strategy", 1, 0, OPT_EMIT_STRATEGY}, {"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK},
 	{"help", 0, 0, OPT_HELP}, {0}};
@@ -178,6 +180,10 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			if (!cli_number("search", "--threads", optarg, 1, 1024, &n))
 				return EXIT_USAGE;
 			a->o.threads = (uint32_t)n;
+			break;
+		case OPT_CACHE_MEMORY:
+			if (!cli_bytes("search", "--cache-memory", optarg, &a->o.cache_bytes))
+				return EXIT_USAGE;
 			break;
 		case OPT_PIN:
 			if (!parse_pin(a, optarg))

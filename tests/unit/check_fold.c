@@ -238,31 +238,91 @@ START_TEST(folding_is_about_many_layers)
 }
 END_TEST
 
-/* The same document, but for how fast it came, whether layers are folded or not. */
-START_TEST(answers_do_not_depend_on_folding)
+/* The same answer, but for how fast it comes, whether layers are folded or not and whatever the memo tables may hold. */
+START_TEST(answers_depend_on_neither_folding_nor_memory)
 {
-	cost costs[2];
-	uint64_t evaluations[2];
-	for (int unfolded = 0; unfolded < 2; unfolded++) {
+	enum { WAY_FOLDED, WAY_UNFOLDED, WAY_SMALL, WAYS };
+	cost costs[WAYS];
+	uint64_t evaluations[WAYS];
+	for (int way = 0; way < WAYS; way++) {
 		fixture f;
 		search_result r;
 		diag d = {0};
 		setup(&f, 12, TRAIN, "tpu-v5e", "a=2,b=4");
 		f.o.check = false;
-		f.o.unfolded = unfolded;
+		f.o.unfolded = way == WAY_UNFOLDED;
+		f.o.cache_bytes = way == WAY_SMALL ? 1 << 18 : 0;
 		f.o.seed = 3;
 		f.o.threads = 1;
 		f.o.evaluations = 300;
 		ck_assert_msg(search_run(f.m, &f.o, &r, &d) == ST_OK, "%s", d.msg);
-		costs[unfolded] = r.cost;
-		evaluations[unfolded] = r.evaluations;
+		costs[way] = r.cost;
+		evaluations[way] = r.evaluations;
 		search_result_release(&r);
 		teardown(&f);
 	}
-	ck_assert_mem_eq(&costs[0], &costs[1], sizeof costs[0]);
-	ck_assert_uint_eq(evaluations[0], evaluations[1]);
+	for (int way = 1; way < WAYS; way++) {
+		ck_assert_mem_eq(&costs[0], &costs[way], sizeof costs[0]);
+		ck_assert_uint_eq(evaluations[0], evaluations[way]);
+	}
 }
 END_TEST
+
+#ifndef __SANITIZE_ADDRESS__
+/* Allocations of this process, counted. */
+static uint64_t allocations;
+extern void *__libc_malloc(size_t n);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t n);
+void *malloc(size_t n)
+{
+	allocations++;
+	return __libc_malloc(n);
+}
+void *calloc(size_t n, size_t size)
+{
+	allocations++;
+	return __libc_calloc(n, size);
+}
+void *realloc(void *p, size_t n)
+{
+	allocations++;
+	return __libc_realloc(p, n);
+}
+
+/* States seen before are evaluated without allocating anything, folded or not. */
+START_TEST(no_allocation_in_the_loop)
+{
+	for (int unfolded = 0; unfolded < 2; unfolded++) {
+		fixture f;
+		setup(&f, 12, FORWARD, "tpu-v5e", "a=2,b=4");
+		f.o.check = false;
+		if (unfolded) {
+			folding_free(f.pb.fold);
+			f.pb.fold = NULL;
+		}
+		evaluator *ev = evaluator_new(&f.pb);
+		uint64_t before = 0;
+		for (int pass = 0; pass < 3; pass++) {
+			rng r;
+			cost c;
+			rng_seed(&r, 8, 0);
+			before = allocations;
+			evaluator_undo(ev, 0);
+			for (uint32_t k = 0; k < 100; k++) {
+				if (evaluator_depth(ev) > 4)
+					evaluator_undo(ev, rng_below(&r, 5));
+				if (evaluator_decide(ev, &f.actions.p[rng_below(&r, f.actions.n)]))
+					evaluator_cost(ev, &c);
+			}
+		}
+		ck_assert_uint_eq(allocations - before, 0);
+		evaluator_free(ev);
+		teardown(&f);
+	}
+}
+END_TEST
+#endif
 
 int main(void)
 {
@@ -275,7 +335,10 @@ int main(void)
 	tcase_add_test(t, what_treats_layers_differently_unfolds);
 	tcase_add_test(t, layers_that_are_no_layers);
 	tcase_add_test(t, folding_is_about_many_layers);
-	tcase_add_test(t, answers_do_not_depend_on_folding);
+	tcase_add_test(t, answers_depend_on_neither_folding_nor_memory);
+#ifndef __SANITIZE_ADDRESS__
+	tcase_add_test(t, no_allocation_in_the_loop);
+#endif
 	suite_add_tcase(s, t);
 	SRunner *sr = srunner_create(s);
 	srunner_run_all(sr, CK_NORMAL);
