@@ -15,7 +15,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
 CORE = os.path.join(ROOT, "build", "bench", "bench_core")
 SCALE = os.path.join(ROOT, "build", "bench", "bench_scale")
-SIZES = [10000, 100000, 1000000]
+SIZES = [10000, 60000, 1000000]
 PROGRAMS = ["transformer_4_forward", "transformer_4", "transformer_32", "llama_8b", "transformer_scan", "moe", "convnet"]
 MESH = "data=4,model=4"
 
@@ -52,25 +52,26 @@ def annotated(path, folder):
     return out
 
 
-def cold_start(path):
+def cold_start(path, threads):
     runs = []
     for _ in range(3):
         start = time.perf_counter()
-        done = subprocess.run([TOOL, "search", path, "--mesh", MESH, "--memory", "16GiB", "--json"], capture_output=True, text=True)
+        done = subprocess.run([TOOL, "search", path, "--mesh", MESH, "--memory", "16GiB", "--threads", str(threads), "--json"], capture_output=True, text=True)
         runs.append(time.perf_counter() - start)
     search = json.loads(done.stdout)["search"]
     return statistics.median(runs), search
 
 
 def scale():
-    print("\n| ops | parse us/op | propagation us/op | pipeline us/op | module bytes/op | propagation bytes/op | together |")
-    print("|--:|--:|--:|--:|--:|--:|--:|")
+    print("\n| ops | parse us/op | propagation us/op | pipeline us/op | module bytes/op | propagation bytes/op | together | evaluation us/op | /s | folded /s |")
+    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for n in SIZES:
         got = json.loads(subprocess.run([SCALE, str(n)], capture_output=True, text=True, check=True).stdout)
         ops = got["ops"]
-        print("| %d | %.2f | %.2f | %.2f | %d | %d | %d |" % (
+        print("| %d | %.2f | %.2f | %.2f | %d | %d | %d | %.2f | %.1f | %.0f |" % (
             ops, got["parse_ns"] / 1e3 / ops, got["propagate_ns"] / 1e3 / ops, got["pipeline_ns"] / 1e3 / ops, got["module_bytes"] / ops,
-            got["propagation_bytes"] / ops, (got["module_bytes"] + got["propagation_bytes"]) / ops), flush=True)
+            got["propagation_bytes"] / ops, (got["module_bytes"] + got["propagation_bytes"]) / ops, got["unfolded_ns"] / 1e3 / ops,
+            1e9 / got["unfolded_ns"], 1e9 / got["folded_ns"]), flush=True)
 
 
 def core(path):
@@ -91,14 +92,17 @@ def stages(names, folder):
 
 
 def searches(names, folder):
-    print("\n| program | nodes | settle /s | evaluations /s | search s | RSS MiB |")
-    print("|---|--:|--:|--:|--:|--:|")
+    print("\n| program | nodes | settle /s | evaluations /s | folded: nodes | settle /s | evaluations /s | search s | one thread | RSS MiB |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name in names:
         path = unpack(name, folder)
-        free = core(path)
-        seconds, _ = cold_start(path)
-        print("| %s | %d | %.0f | %.0f | %.2f | %.0f |" % (
-            name, free["nodes"], free["decisions_per_second"], free["evaluations_per_second"], seconds, free["max_rss_bytes"] / 2 ** 20), flush=True)
+        got = core(path)
+        whole, folded = got["unfolded"], got.get("folded")
+        cells = ["%d" % folded["nodes"], "%.0f" % folded["decisions_per_second"], "%.0f" % folded["evaluations_per_second"]] if folded else ["-"] * 3
+        seconds, one = cold_start(path, 2)[0], cold_start(path, 1)[0]
+        print("| %s | %d | %.0f | %.0f | %s | %.2f | %.1fx | %.0f |" % (
+            name, whole["nodes"], whole["decisions_per_second"], whole["evaluations_per_second"], " | ".join(cells), seconds, one / seconds,
+            got["max_rss_bytes"] / 2 ** 20), flush=True)
 
 
 def main():

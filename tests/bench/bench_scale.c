@@ -1,7 +1,7 @@
 /* Time and memory against the number of ops, as JSON: a program of repeated layers with data parallelism on it, generated.
  * Times are CPU times of the one thread. Driven by bench.py.
  *	bench_scale OPS */
-#include "search/search.h"
+#include "search/internal.h"
 
 #include <malloc.h>
 #include <time.h>
@@ -77,6 +77,57 @@ static void program_text(uint32_t n_ops, strbuf *t)
 	strbuf_printf(t, "return %%%u_x : tensor<64x256xf32>\n}\n}\n", n);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Median time of a decision and its cost, over random decisions; tables warmed up by the same ones before. */
+static void evaluate(const module *m, bool unfolded, const char *name)
+{
+	enum { STATES = 31, FEW_STATES = 7, MANY_NODES = 500000 };
+	diag d = {0};
+	device dev;
+	mesh_id mesh;
+	problem pb;
+	cost c;
+	action_list actions = {0};
+	int64_t t[STATES];
+	module *own = module_clone(m);
+	must(device_find("tpu-v5e", &dev, &d), &d);
+	must(mesh_parse_flag(own->shardings, "data=4,model=4", &mesh, &d), &d);
+	search_options o = {.mesh = mesh, .device = &dev, .seed = 1, .threads = 1, .unfolded = unfolded};
+	must(problem_init(&pb, own, &o, &d), &d);
+	if (unfolded || pb.fold) {
+		actions_make(&pb, UINT32_MAX, NULL, &actions);
+		evaluator *ev = evaluator_new(&pb);
+		int states = pb.p->nodes.n > MANY_NODES ? FEW_STATES : STATES;
+		for (int pass = 0; pass < 2; pass++) {
+			rng r;
+			rng_seed(&r, 1, 0);
+			evaluator_undo(ev, 0);
+			for (int k = 0; k < states;) {
+				if (evaluator_depth(ev) > 2)
+					evaluator_undo(ev, rng_below(&r, 2));
+				int64_t start = cpu_ns();
+				if (!evaluator_decide(ev, &actions.p[rng_below(&r, actions.n)])) {
+					evaluator_undo(ev, 0);
+					continue;
+				}
+				evaluator_cost(ev, &c);
+				t[k++] = cpu_ns() - start;
+			}
+		}
+		qsort(t, (size_t)states, sizeof *t, by_value);
+		printf(",\"%s\":%lld", name, (long long)t[states / 2]);
+		evaluator_free(ev);
+	}
+	vec_release(&actions);
+	problem_release(&pb);
+	module_free(own);
+}
+
 int main(int argc, char **argv)
 {
 	diag d = {0};
@@ -107,7 +158,15 @@ int main(int argc, char **argv)
 	rule_table_release(&rules);
 	start = cpu_ns();
 	must(passes_run(m, "sdy-propagation-pipeline", &d), &d);
-	printf(",\"pipeline_ns\":%lld}\n", (long long)(cpu_ns() - start));
+	printf(",\"pipeline_ns\":%lld", (long long)(cpu_ns() - start));
+	module_free(m);
+	/* the search starts without shardings */
+	for (char *at = text.p, *from; (from = strstr(at, " {sdy.sharding")); at = from)
+		memset(from, ' ', (size_t)(strstr(from, ">}") + 2 - from));
+	must(module_read(text.p, text.n, "layers.mlir", NULL, &m, &d), &d);
+	evaluate(m, true, "unfolded_ns");
+	evaluate(m, false, "folded_ns");
+	puts("}");
 	module_free(m);
 	strbuf_release(&text);
 	return 0;
