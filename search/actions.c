@@ -111,6 +111,23 @@ static void push_partitions(problem *pb, const uint32_t *members, uint32_t n, ui
 	}
 }
 
+/* Internal dims come last: most programs are decided by their arguments. */
+static void push_constraints(problem *pb, uint32_t axis_mask, action_list *out)
+{
+	enum { WEIGHT = 2 };
+	for (uint32_t axis = 0; axis < pb->n_axes; axis++) {
+		int64_t size = axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis));
+		if (!(axis_mask >> axis & 1) || size == 1)
+			continue;
+		for (uint32_t k = 0; k < pb->n_site_classes; k++) {
+			const site_class *sc = &pb->site_classes[k];
+			if (pval_type(pb->p, sc->targets[0].arg)->dims[sc->targets[0].dim] % size == 0)
+				vec_push(out, (action){.kind = ACTION_CONSTRAIN, .axis = axis, .group = ID_NONE, .dim = sc->targets[0].dim, .weight = WEIGHT,
+						       .targets = sc->targets, .n_targets = sc->n});
+		}
+	}
+}
+
 void actions_make(problem *pb, uint32_t axis_mask, const bool *allowed, action_list *out)
 {
 	for (uint32_t axis = 0; axis < pb->n_axes; axis++) {
@@ -135,6 +152,8 @@ void actions_make(problem *pb, uint32_t axis_mask, const bool *allowed, action_l
 			continue;
 		push_partitions(pb, members, n, g, group_weight(pb, g), axis_mask, out);
 	}
+	if (!allowed)
+		push_constraints(pb, axis_mask, out);
 }
 
 void actions_split(problem *pb, uint32_t axis_mask, action_list *out)

@@ -105,6 +105,7 @@ static cJSON *constraints_json(const module *m, const strategy *s)
 		cJSON_AddNumberToObject(o, "result", c->result);
 		add_text(o, "location", c->location);
 		cJSON_AddItemToObject(o, "sharding", sharding_json(m->shardings, c->sharding));
+		cJSON_AddItemToObject(o, "priority", priorities_json(m->shardings, c->sharding));
 		cJSON_AddItemToArray(list, o);
 	}
 	return list;
@@ -123,6 +124,11 @@ static cJSON *actions_json(const module *m, const strategy *s)
 		for (uint32_t k = 0; k < a->n_members; k++)
 			cJSON_AddItemToArray(members, cJSON_CreateNumber(a->members[k]));
 		cJSON_AddItemToObject(o, "members", members);
+		if (a->kind == ACTION_CONSTRAIN) {
+			cJSON *sites = cJSON_AddArrayToObject(o, "constraints");
+			for (uint32_t k = 0; k < a->n_sites; k++)
+				cJSON_AddItemToArray(sites, cJSON_CreateNumber(a->sites[k]));
+		}
 		cJSON_AddNumberToObject(o, "dimension", a->dimension);
 		add_text(o, "axis", strtab_get(&m->shardings->names, m->shardings->meshes.p[s->mesh].axis_names[a->axis]));
 		cJSON_AddNumberToObject(delta, "runtime_ns", (double)a->delta_runtime_ns);

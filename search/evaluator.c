@@ -21,6 +21,7 @@ typedef struct coster {
 typedef struct folded_action {
 	const action_target *key, *targets;
 	uint32_t n_key, n_targets;
+	bool inner; /* targets are values, not arguments */
 	bool even; /* what stands for several layers does so for this action too */
 } folded_action;
 
@@ -47,12 +48,13 @@ struct evaluator {
 	arena mem;
 	int32_t *result_of_arg; /* of the folded program, as in the problem */
 	donation dn;
-	uint32_t *class_of, *class_size; /* by argument of the folded program: all in the band that are counterparts */
+	uint32_t *class_of, *class_size; /* by pval of the folded program: all in the band that are counterparts */
 	uint32_t *seen, *seen_dim;       /* by class: targets counted, their dim */
-	uint32_t *target_of;             /* by argument of the folded program */
+	uint32_t *target_of;             /* by pval of the folded program */
 	index_map by_targets;
 	VEC(folded_action) actions;
 	VEC(action_target) expanded;
+	VEC(pval_id) sites; /* constrained values */
 };
 
 /* Ids of the copy equal those of the original. */
@@ -148,25 +150,31 @@ static bool start_is_even(evaluator *ev)
 static void find_classes(evaluator *ev)
 {
 	const folding *f = ev->fold;
-	uint32_t n = f->p->args.n;
+	uint32_t n = f->p->vals.n;
 	ev->class_of = arena_array(&ev->mem, uint32_t, n + 1);
 	ev->class_size = arena_zarray(&ev->mem, uint32_t, n + 1);
 	ev->seen = arena_zarray(&ev->mem, uint32_t, n + 1);
 	ev->seen_dim = arena_array(&ev->mem, uint32_t, n + 1);
 	ev->target_of = arena_array(&ev->mem, uint32_t, n + 1);
-	for (uint32_t a = 0; a < n; a++) {
-		pval_id v = f->p->args.p[a];
-		ev->class_of[a] = ID_NONE;
+	for (pval_id u = 0; u < n; u++) {
+		pval_id v = u;
+		ev->class_of[u] = ID_NONE;
 		if (!fold_in_band(f, f->val_layer[v]))
 			continue;
 		while (f->val_before[v] != ID_NONE && fold_in_band(f, f->val_layer[f->val_before[v]]))
 			v = f->val_before[v];
-		ev->class_of[a] = (uint32_t)f->p->vals.p[v].arg_index;
+		ev->class_of[u] = v;
 	}
-	for (uint32_t a = 0; a < ev->pb->n_args; a++)
-		if (ev->class_of[f->arg_of[a]] != ID_NONE)
-			ev->class_size[ev->class_of[f->arg_of[a]]]++;
+	for (pval_id v = 0; v < f->full->vals.n; v++)
+		if (f->val_of[v] != ID_NONE && ev->class_of[f->val_of[v]] != ID_NONE)
+			ev->class_size[ev->class_of[f->val_of[v]]]++;
 }
+
+/* What stands for a target of the whole program: an argument, or for a constraint a value; ID_NONE: it is dead. */
+static uint32_t fold_target(const evaluator *ev, bool inner, uint32_t target) { return inner ? ev->fold->val_of[target] : ev->fold->arg_of[target]; }
+static pval_id fold_value(const evaluator *ev, bool inner, uint32_t folded) { return inner ? folded : ev->fold->p->args.p[folded]; }
+
+static void clear_targets(evaluator *ev) { memset(ev->target_of, 0xff, ev->fold->p->vals.n * sizeof *ev->target_of); }
 
 static void fold_facts(evaluator *ev)
 {
@@ -236,6 +244,7 @@ void evaluator_free(evaluator *ev)
 	free(ev->spread);
 	vec_release(&ev->actions);
 	vec_release(&ev->expanded);
+	vec_release(&ev->sites);
 	arena_release(&ev->mem);
 	free(ev);
 }
@@ -244,33 +253,38 @@ void evaluator_free(evaluator *ev)
 
 static const folded_action *fold_action(evaluator *ev, const action *a)
 {
-	uint64_t h = hash_bytes(a->targets, a->n_targets * sizeof *a->targets, a->n_targets);
+	bool inner = a->kind == ACTION_CONSTRAIN;
+	uint64_t h = hash_bytes(a->targets, a->n_targets * sizeof *a->targets, a->n_targets + inner);
 	uint32_t id;
-	for (uint32_t it = index_first(&ev->by_targets, h); index_next(&ev->by_targets, h, &it, &id);)
-		if (ev->actions.p[id].n_key == a->n_targets && !memcmp(ev->actions.p[id].key, a->targets, a->n_targets * sizeof *a->targets))
-			return &ev->actions.p[id];
+	for (uint32_t it = index_first(&ev->by_targets, h); index_next(&ev->by_targets, h, &it, &id);) {
+		const folded_action *f = &ev->actions.p[id];
+		if (f->inner == inner && f->n_key == a->n_targets && !memcmp(f->key, a->targets, a->n_targets * sizeof *a->targets))
+			return f;
+	}
 	action_target *key = arena_array(&ev->mem, action_target, a->n_targets), *to = arena_array(&ev->mem, action_target, a->n_targets);
 	memcpy(key, a->targets, a->n_targets * sizeof *key);
-	folded_action f = {.key = key, .targets = to, .n_key = a->n_targets, .even = true};
-	for (uint32_t i = 0; i < ev->fold->p->args.n; i++)
-		ev->target_of[i] = ID_NONE;
+	folded_action f = {.key = key, .targets = to, .n_key = a->n_targets, .inner = inner, .even = true};
+	clear_targets(ev);
 	for (uint32_t i = 0; i < a->n_targets; i++) {
-		action_target target = {ev->fold->arg_of[a->targets[i].arg], a->targets[i].dim};
-		uint32_t class = ev->class_of[target.arg];
+		action_target target = {fold_target(ev, inner, a->targets[i].arg), a->targets[i].dim};
+		if (target.arg == ID_NONE)
+			continue;
+		pval_id v = fold_value(ev, inner, target.arg);
+		uint32_t class = ev->class_of[v];
 		if (class != ID_NONE) {
 			f.even &= !ev->seen[class] || ev->seen_dim[class] == target.dim;
 			ev->seen_dim[class] = target.dim;
 			ev->seen[class]++;
 		}
-		if (ev->target_of[target.arg] == ID_NONE) {
-			ev->target_of[target.arg] = f.n_targets;
+		if (ev->target_of[v] == ID_NONE) {
+			ev->target_of[v] = f.n_targets;
 			to[f.n_targets++] = target;
 		} else if (class == ID_NONE) {
 			f.even = false; /* twice the same argument */
 		}
 	}
-	for (uint32_t i = 0; i < a->n_targets; i++) {
-		uint32_t class = ev->class_of[ev->fold->arg_of[a->targets[i].arg]];
+	for (uint32_t i = 0; i < f.n_targets; i++) {
+		uint32_t class = ev->class_of[fold_value(ev, inner, to[i].arg)];
 		if (class == ID_NONE || !ev->seen[class])
 			continue;
 		f.even &= ev->seen[class] == ev->class_size[class];
@@ -320,7 +334,9 @@ bool evaluator_can(evaluator *ev, const action *a)
 	/* Arguments that are counterparts have equal shardings, so each target can be asked for on its own. */
 	for (uint32_t i = 0; i < a->n_targets; i++) {
 		action one = *a;
-		action_target target = {ev->fold->arg_of[a->targets[i].arg], a->targets[i].dim};
+		action_target target = {fold_target(ev, f->inner, a->targets[i].arg), a->targets[i].dim};
+		if (target.arg == ID_NONE)
+			continue;
 		one.targets = &target;
 		one.n_targets = 1;
 		if (walker_can(ev->on[FOLDED], &one))
@@ -347,6 +363,19 @@ static void spread_state(evaluator *ev)
 		ev->spread[v] = f->val_of[v] == ID_NONE ? SHARDING_NONE : state[f->val_of[v]];
 }
 
+/* Which of the folded program's targets stands for one of the whole program's; ID_NONE. */
+static void mark_targets(evaluator *ev, bool inner, const action_target *list, uint32_t n)
+{
+	clear_targets(ev);
+	for (uint32_t i = 0; i < n; i++)
+		ev->target_of[fold_value(ev, inner, list[i].arg)] = i;
+}
+static uint32_t target_index(const evaluator *ev, bool inner, uint32_t target)
+{
+	uint32_t folded = fold_target(ev, inner, target);
+	return folded == ID_NONE ? ID_NONE : ev->target_of[fold_value(ev, inner, folded)];
+}
+
 /* The decision just taken on the folded program, on the whole one, from the state before it. */
 static bool holds_unfolded(evaluator *ev, const action *a, const action *folded)
 {
@@ -364,14 +393,15 @@ static bool holds_unfolded(evaluator *ev, const action *a, const action *folded)
 	spread_state(ev);
 	const action_target *applied;
 	uint32_t n = walker_applied(w, ev->depth, &applied);
-	for (uint32_t i = 0; i < ev->fold->p->args.n; i++)
-		ev->target_of[i] = ID_NONE;
-	for (uint32_t i = 0; i < n; i++)
-		ev->target_of[applied[i].arg] = i;
+	bool inner = a->kind == ACTION_CONSTRAIN;
+	mark_targets(ev, inner, applied, n);
 	for (uint32_t i = 0; i < a->n_targets; i++) {
-		pval_id v = p->args.p[a->targets[i].arg];
-		if (ev->target_of[ev->fold->arg_of[a->targets[i].arg]] != ID_NONE)
-			propagation_set(ev->verifier, v, ev->spread[v]); /* closed: it is what the decision made it */
+		pval_id v = inner ? a->targets[i].arg : p->args.p[a->targets[i].arg];
+		if (target_index(ev, inner, a->targets[i].arg) == ID_NONE)
+			continue;
+		/* An argument is closed now: it is what the decision made it. */
+		sharding_id set = inner ? walker_constrained(w, propagation_shardings(ev->verifier)[v], p->vals.p[v].type, a->targets[i].dim, a->axis) : ev->spread[v];
+		propagation_set(ev->verifier, v, set);
 	}
 	propagation_settle(ev->verifier);
 	const sharding_id *whole = propagation_shardings(ev->verifier);
@@ -554,45 +584,94 @@ uint32_t evaluator_targets(evaluator *ev, uint32_t at, const action_target **out
 	*out = applied;
 	if (!is_folded(ev))
 		return n;
-	for (uint32_t i = 0; i < ev->fold->p->args.n; i++)
-		ev->target_of[i] = ID_NONE;
-	for (uint32_t i = 0; i < n; i++)
-		ev->target_of[applied[i].arg] = i;
+	bool inner = ev->path[at].kind == ACTION_CONSTRAIN;
+	mark_targets(ev, inner, applied, n);
 	ev->expanded.n = 0;
 	for (uint32_t i = 0; i < ev->path[at].n_targets; i++) {
-		uint32_t arg = ev->path[at].targets[i].arg, k = ev->target_of[ev->fold->arg_of[arg]];
+		uint32_t target = ev->path[at].targets[i].arg, k = target_index(ev, inner, target);
 		if (k != ID_NONE)
-			vec_push(&ev->expanded, (action_target){arg, applied[k].dim});
+			vec_push(&ev->expanded, (action_target){target, applied[k].dim});
 	}
 	*out = ev->expanded.p;
 	return ev->expanded.n;
 }
 
-/* What the answer says of an argument, in any table that has the evaluator's meshes under the same ids. arg: of the program
- * that the path is on. */
-static sharding_id export_sharding(const evaluator *ev, sharding_id id, uint32_t arg, sharding_table *into)
+/* What the answer says of an argument or a constrained value: closed, with the priorities of the decisions that gave it its
+ * axes; in any table that has the evaluator's meshes under the same ids. v: of the program that the path is on. */
+static sharding_id export_sharding(evaluator *ev, pval_id v, sharding_table *into)
 {
+	sharding_id id = walker_state(present(ev))[v];
 	if (id == SHARDING_NONE)
 		return SHARDING_NONE;
 	sharding_edit e;
 	sharding_to_edit(ev->t, id, &e);
 	for (uint32_t d = 0; d < e.rank; d++) {
-		uint8_t p = walker_priority(present(ev), arg, d);
+		uint8_t p = walker_priority(present(ev), v, d);
+		e.dims[d].closed = true;
 		e.dims[d].priority = e.dims[d].axes.n && p ? (int16_t)p : -1;
 	}
 	return sharding_intern(into, &e);
 }
 
 static uint32_t present_arg(const evaluator *ev, uint32_t arg) { return is_folded(ev) ? ev->fold->arg_of[arg] : arg; }
+static pval_id present_value(const evaluator *ev, pval_id v) { return is_folded(ev) ? ev->fold->val_of[v] : v; }
 
 /* own: of the program that the path is on. */
 static sharding_id export_argument(evaluator *ev, uint32_t own, sharding_table *into)
 {
 	const program *p = is_folded(ev) ? ev->fold->p : ev->pb->p;
-	return export_sharding(ev, walker_state(present(ev))[p->args.p[own]], own, into);
+	return export_sharding(ev, p->args.p[own], into);
 }
 
 sharding_id evaluator_arg(evaluator *ev, uint32_t arg) { return export_argument(ev, present_arg(ev, arg), ev->pb->m->shardings); }
+
+/* The constrained values, each once, in the order of the decisions. */
+static void list_sites(evaluator *ev)
+{
+	ev->sites.n = 0;
+	for (uint32_t i = 0; i < ev->depth; i++) {
+		const action_target *targets;
+		uint32_t n = ev->path[i].kind == ACTION_CONSTRAIN ? evaluator_targets(ev, i, &targets) : 0;
+		for (uint32_t k = 0; k < n; k++) {
+			bool known = false;
+			for (uint32_t s = 0; s < ev->sites.n && !known; s++)
+				known = ev->sites.p[s] == targets[k].arg;
+			if (!known)
+				vec_push(&ev->sites, targets[k].arg);
+		}
+	}
+}
+
+const uint32_t *evaluator_sites(evaluator *ev, uint32_t at, arena *mem, uint32_t *n)
+{
+	const action_target *targets;
+	list_sites(ev);
+	uint32_t count = evaluator_targets(ev, at, &targets), *list = arena_array(mem, uint32_t, count + 1);
+	*n = 0;
+	for (uint32_t k = 0; k < count; k++)
+		for (uint32_t s = 0; s < ev->sites.n; s++)
+			if (ev->sites.p[s] == targets[k].arg)
+				list[(*n)++] = s;
+	return list;
+}
+
+static void export_constraints(evaluator *ev, strategy *out)
+{
+	const problem *pb = ev->pb;
+	list_sites(ev);
+	out->constraints = arena_zarray(&out->mem, strategy_constraint, ev->sites.n + 1);
+	for (uint32_t i = 0; i < ev->sites.n; i++) {
+		pval_id v = ev->sites.p[i];
+		value_id value = pb->p->vals.p[v].value;
+		op_id o = value_def(pb->m, value);
+		strbuf where = {0};
+		loc_print(pb->m, op_at(pb->m, o)->loc, &where);
+		out->constraints[out->n_constraints++] = (strategy_constraint){
+			.function = STR("main"), .location = {arena_strdup(&out->mem, where.p ? where.p : "", where.n), where.n}, .op = pb->site_op[o],
+			.result = value - op_at(pb->m, o)->results, .sharding = export_sharding(ev, present_value(ev, v), pb->m->shardings)};
+		strbuf_release(&where);
+	}
+}
 
 void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out)
 {
@@ -608,6 +687,7 @@ void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out)
 		if (out->args[a] != SHARDING_NONE && pb->result_of_arg[a] >= 0)
 			out->results[pb->result_of_arg[a]] = out->args[a];
 	}
+	export_constraints(ev, out);
 }
 
 /* ---------------------------------------------------------------- replays */
@@ -639,6 +719,22 @@ static stage stage_on(evaluator *ev, int way)
 	return st;
 }
 
+static void annotate_sites(evaluator *ev, const stage *st)
+{
+	if (!st->folded) {
+		list_sites(ev);
+		for (uint32_t i = 0; i < ev->sites.n; i++)
+			propagation_set(st->prop, ev->sites.p[i], export_sharding(ev, present_value(ev, ev->sites.p[i]), ev->t));
+		return;
+	}
+	for (uint32_t i = 0; i < ev->depth; i++) {
+		const action_target *targets;
+		uint32_t n = ev->path[i].kind == ACTION_CONSTRAIN ? walker_applied(present(ev), i, &targets) : 0;
+		for (uint32_t k = 0; k < n; k++)
+			propagation_set(st->prop, targets[k].arg, export_sharding(ev, targets[k].arg, ev->t));
+	}
+}
+
 /* The strategy's shardings, as strategy_apply would write them into the module. */
 static int16_t annotate(evaluator *ev, const stage *st)
 {
@@ -658,6 +754,7 @@ static int16_t annotate(evaluator *ev, const stage *st)
 		if (st->result_of_arg[a] >= 0)
 			propagation_set(st->prop, st->p->results.p[st->result_of_arg[a]], id);
 	}
+	annotate_sites(ev, st);
 	return last > 0 ? last : -1;
 }
 

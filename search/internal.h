@@ -32,6 +32,9 @@ typedef struct problem {
 	int64_t *arg_bytes;
 	objective objective;    /* of the present tactic */
 	struct action *role_actions; /* [ROLE_ACTION_COUNT][n_axes], on all arguments */
+	struct site_class *site_classes; /* largest first */
+	uint32_t n_site_classes;
+	uint32_t *site_op; /* by op id: pre-order index in main of the input module, ID_NONE for all others */
 } problem;
 
 status problem_init(problem *pb, const module *annotated, const search_options *o, diag *d) MUST_USE;
@@ -39,6 +42,8 @@ void problem_release(problem *pb);
 /* Fills roles, batch_dim, result_of_arg and pairing from the program. */
 void problem_find_roles(problem *pb);
 void problem_find_groups(problem *pb);
+/* Fills site_classes and site_op; original: the module that the imported one was cloned from. */
+void problem_find_sites(problem *pb, const module *original);
 static inline bool problem_forbids(const problem *pb, uint32_t arg, uint32_t dim, uint32_t axis)
 {
 	return pb->forbidden && pb->forbidden[((size_t)arg * MAX_RANK + dim) * pb->n_axes + axis];
@@ -66,9 +71,15 @@ uint32_t rule_major_factor(const rule *r, uint32_t tensor, uint32_t dim);
 /* A target's dim may be chosen when the action is applied: the largest one the axis still divides. */
 enum { DIM_LARGEST = 254, DIM_KEEP = 255 /* close the argument as it is */ };
 typedef struct action_target {
-	uint32_t arg;
+	uint32_t arg; /* argument; for ACTION_CONSTRAIN a pval */
 	uint32_t dim;
 } action_target;
+/* Internal dims that are constrained together. */
+typedef struct site_class {
+	action_target *targets;
+	uint32_t n;
+	int64_t bytes; /* of all tensors that have the dim */
+} site_class;
 /* Actions on whole roles, per axis. */
 typedef enum role_action { ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_ZERO2, ROLE_ACTION_ZERO3, ROLE_ACTION_REPLICATE, ROLE_ACTION_COUNT } role_action;
 extern const char *const role_action_names[ROLE_ACTION_COUNT];
@@ -135,8 +146,10 @@ bool walker_is_sure(const walker *w);
 void walker_undo(walker *w, uint32_t depth);
 bool walker_decided(const walker *w, uint32_t arg);
 bool walker_pinned(const walker *w, uint32_t arg);
+/* A sharding with the axis added to a dim, which is closed; the others stay open to later decisions. */
+sharding_id walker_constrained(walker *w, sharding_id id, type_id type, uint32_t dim, uint32_t axis);
 /* Step at which the dim first got axes, 0: none or the first. */
-uint8_t walker_priority(const walker *w, uint32_t arg, uint32_t dim);
+uint8_t walker_priority(const walker *w, pval_id v, uint32_t dim);
 /* Targets that the decision at this depth really changed. */
 uint32_t walker_applied(const walker *w, uint32_t at, const action_target **out);
 /* Equal shardings of all values, equal facts about all arguments; `whole` walks the problem's own program. */
@@ -163,6 +176,8 @@ void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out);
 sharding_id evaluator_arg(evaluator *ev, uint32_t arg);
 /* Targets that the last decision really changed, for the document. */
 uint32_t evaluator_targets(evaluator *ev, uint32_t step, const action_target **out);
+/* Constraints (by their index in the strategy) that the decision at a step made or took part in; memory from mem. */
+const uint32_t *evaluator_sites(evaluator *ev, uint32_t at, arena *mem, uint32_t *n);
 /* Recomputes the current state without memo tables and without folding and compares; false when it differs. */
 bool evaluator_self_check(evaluator *ev, const plan *pl);
 /* With search_options.check every decision and every cost of the folded program is compared with the whole program's:

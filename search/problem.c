@@ -42,6 +42,7 @@ status problem_init(problem *pb, const module *annotated, const search_options *
 	}
 	problem_find_roles(pb);
 	problem_find_groups(pb);
+	problem_find_sites(pb, annotated);
 	/* Roles need the pairs; with open results nothing else does. */
 	for (uint32_t a = 0; a < pb->n_args && o->open_results; a++)
 		pb->result_of_arg[a] = -1;

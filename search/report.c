@@ -121,7 +121,12 @@ static void decision_table(const cJSON *document, strbuf *out)
 		strbuf row = {0};
 		report_name_pattern(str_of(first < n_args ? names.p[first] : "?"), &pattern);
 		strbuf_printf(&row, "  %2u  %-14s ", ++n, text_of(a, "tactic"));
-		if (!strcmp(text_of(a, "kind"), "replicate"))
+		if (!strcmp(text_of(a, "kind"), "constrain")) {
+			const cJSON *sites = cJSON_GetObjectItemCaseSensitive(a, "constraints");
+			const cJSON *at = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(document, "constraints"), sites && sites->child ? (int)sites->child->valuedouble : -1);
+			count = cJSON_GetArraySize(sites);
+			strbuf_printf(&row, "constrain dim %lld at %s over %s", (long long)number_of(a, "dimension"), at ? text_of(at, "location") : "?", text_of(a, "axis"));
+		} else if (!strcmp(text_of(a, "kind"), "replicate"))
 			strbuf_printf(&row, "keep %s%s off %s", pattern.p, count > 1 ? " and others" : "", text_of(a, "axis"));
 		else
 			strbuf_printf(&row, "shard dim %lld of %s%s over %s", (long long)number_of(a, "dimension"), pattern.p, count > 1 ? " and others" : "", text_of(a, "axis"));

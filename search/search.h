@@ -33,7 +33,8 @@ typedef struct strategy_action {
 	str tactic;
 	action_kind kind;
 	const uint32_t *members; /* argument indices */
-	uint32_t n_members, dimension;
+	const uint32_t *sites;   /* ACTION_CONSTRAIN: indices into the strategy's constraints */
+	uint32_t n_members, n_sites, dimension;
 	uint32_t axis;
 	uint32_t step; /* a decision on a whole role that chose several dimensions makes several actions of one step */
 	int64_t delta_runtime_ns, delta_peak_bytes;

@@ -45,6 +45,10 @@ void strategy_copy(strategy *to, const strategy *from)
 		uint32_t *members = arena_array(&to->mem, uint32_t, a->n_members);
 		memcpy(members, a->members, a->n_members * sizeof *members);
 		a->members = members;
+		uint32_t *sites = arena_array(&to->mem, uint32_t, a->n_sites);
+		if (a->n_sites)
+			memcpy(sites, a->sites, a->n_sites * sizeof *sites);
+		a->sites = sites;
 	}
 }
 

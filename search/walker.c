@@ -37,7 +37,9 @@ struct walker {
 	bool *decided, *pinned;
 	uint32_t *kept;    /* by argument: axes it was told to stay free of */
 	uint32_t *origin;  /* by argument: one of the problem's that it stands for */
-	uint8_t *priority; /* [arg][MAX_RANK]: step at which the dim first got axes */
+	uint32_t *noted;   /* by pval: row in priority of arguments and of values that may be constrained; ID_NONE */
+	uint32_t n_noted;
+	uint8_t *priority; /* [noted][MAX_RANK]: step at which the dim first got axes */
 	VEC(action_target) applied;
 	VEC(arg_change) changes;
 	VEC(uint32_t) dim_log; /* indices into priority that were set */
@@ -81,6 +83,23 @@ static void rehash(walker *w, pval_id v)
 
 /* ---------------------------------------------------------------- life */
 
+/* Arguments come first, under their own index. */
+static void number_noted(walker *w)
+{
+	const problem *pb = w->pb;
+	w->noted = xmalloc((w->p->vals.n + 1) * sizeof *w->noted);
+	w->n_noted = w->n_args;
+	for (pval_id v = 0; v < w->p->vals.n; v++)
+		w->noted[v] = w->p->vals.p[v].arg_index >= 0 ? (uint32_t)w->p->vals.p[v].arg_index : ID_NONE;
+	for (uint32_t k = 0; k < pb->n_site_classes; k++)
+		for (uint32_t i = 0; i < pb->site_classes[k].n; i++) {
+			pval_id v = pb->site_classes[k].targets[i].arg;
+			v = w->fold ? w->fold->val_of[v] : v;
+			if (v != ID_NONE && w->noted[v] == ID_NONE)
+				w->noted[v] = w->n_noted++;
+		}
+}
+
 walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, size_t memo_bytes)
 {
 	walker *w = xcalloc(1, sizeof *w);
@@ -97,8 +116,9 @@ walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, si
 	w->pinned = xcalloc(w->n_args + 1, sizeof *w->pinned);
 	w->kept = xcalloc(w->n_args + 1, sizeof *w->kept);
 	w->origin = xmalloc((w->n_args + 1) * sizeof *w->origin);
-	w->priority = xmalloc((size_t)w->n_args * MAX_RANK + 1);
-	memset(w->priority, PRIORITY_UNSET, (size_t)w->n_args * MAX_RANK);
+	number_noted(w);
+	w->priority = xmalloc((size_t)w->n_noted * MAX_RANK + 1);
+	memset(w->priority, PRIORITY_UNSET, (size_t)w->n_noted * MAX_RANK);
 	w->sets = xcalloc(SET_SLOTS, sizeof *w->sets);
 	for (uint32_t a = pb->n_args; a-- > 0;)
 		w->origin[fold ? fold->arg_of[a] : a] = a;
@@ -133,6 +153,7 @@ void walker_free(walker *w)
 	free(w->pinned);
 	free(w->kept);
 	free(w->origin);
+	free(w->noted);
 	free(w->priority);
 	free(w->sets);
 	free(w->histories);
@@ -152,9 +173,9 @@ bool walker_pinned(const walker *w, uint32_t arg) { return w->pinned[arg]; }
 bool walker_was_uneven(const walker *w) { return w->uneven; }
 bool walker_is_sure(const walker *w) { return w->sure; }
 
-uint8_t walker_priority(const walker *w, uint32_t arg, uint32_t dim)
+uint8_t walker_priority(const walker *w, pval_id v, uint32_t dim)
 {
-	uint8_t p = w->priority[(size_t)arg * MAX_RANK + dim];
+	uint8_t p = w->priority[(size_t)w->noted[v] * MAX_RANK + dim];
 	return p == PRIORITY_UNSET ? 0 : p;
 }
 
@@ -175,6 +196,27 @@ static bool uses_axis(axes l, uint32_t axis)
 	return false;
 }
 
+static bool holds_axis(const walker *w, sharding_id id, uint32_t axis)
+{
+	if (id == SHARDING_NONE)
+		return false;
+	const sharding *s = sharding_get(w->t, id);
+	for (uint32_t d = 0; d < s->rank; d++)
+		if (uses_axis(sharding_dim(s, d), axis))
+			return true;
+	return uses_axis(sharding_replicated(s), axis) || uses_axis(sharding_unreduced(s), axis);
+}
+
+/* An inner value takes the axis on the target's dim when no dim of it has the axis yet, and it divides. */
+static bool can_constrain(const walker *w, const action_target *target, uint32_t axis)
+{
+	sharding_id id = propagation_shardings(w->prop)[target->arg];
+	const type *ty = pval_type(w->p, target->arg);
+	int64_t size = axis_size(mesh_full_axis(w->t, w->pb->mesh, axis));
+	int64_t parts = id == SHARDING_NONE || target->dim >= ty->rank ? 1 : sharding_dim_parts(sharding_get(w->t, id), target->dim);
+	return target->dim < ty->rank && w->noted[target->arg] != ID_NONE && !holds_axis(w, id, axis) && ty->dims[target->dim] % (parts * size) == 0;
+}
+
 /* The dim that can take the axis: the wanted one, or the largest shard for DIM_LARGEST; ID_NONE when none can. */
 static uint32_t dim_for(const walker *w, const action_target *target, uint32_t axis)
 {
@@ -184,13 +226,8 @@ static uint32_t dim_for(const walker *w, const action_target *target, uint32_t a
 	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(w->t, id);
 	if (w->pinned[target->arg] || w->kept[target->arg] >> axis & 1)
 		return ID_NONE;
-	if (s) {
-		for (uint32_t d = 0; d < s->rank; d++)
-			if (uses_axis(sharding_dim(s, d), axis))
-				return ID_NONE;
-		if (uses_axis(sharding_replicated(s), axis) || uses_axis(sharding_unreduced(s), axis))
-			return ID_NONE;
-	}
+	if (holds_axis(w, id, axis))
+		return ID_NONE;
 	int64_t size = axis_size(mesh_full_axis(w->t, w->pb->mesh, axis)), best = 0;
 	uint32_t chosen = ID_NONE;
 	for (uint32_t d = 0; d < ty->rank; d++) {
@@ -227,7 +264,10 @@ bool walker_can(const walker *w, const action *a)
 		return false;
 	for (uint32_t i = 0; i < a->n_targets; i++) {
 		uint32_t arg = a->targets[i].arg;
-		if (a->targets[i].dim == DIM_KEEP) {
+		if (a->kind == ACTION_CONSTRAIN) {
+			if (can_constrain(w, &a->targets[i], a->axis))
+				return true;
+		} else if (a->targets[i].dim == DIM_KEEP) {
 			if (a->kind == ACTION_REPLICATE && !w->pinned[arg] && !(w->kept[arg] >> a->axis & 1))
 				return true;
 		} else if (dim_for(w, &a->targets[i], a->axis) != ID_NONE) {
@@ -270,19 +310,32 @@ static void set_argument(walker *w, uint32_t arg, uint32_t d, uint32_t axis)
 	propagation_set(w->prop, v, s->to);
 }
 
-/* Remembers at which step each argument dim first got axes: that is its user priority in the answer. */
+sharding_id walker_constrained(walker *w, sharding_id id, type_id type, uint32_t dim, uint32_t axis)
+{
+	sharding_edit e;
+	if (id == SHARDING_NONE)
+		sharding_edit_init(&e, w->pb->mesh, type_get(w->p->m, type)->rank, false);
+	else
+		sharding_to_edit(w->t, id, &e);
+	axes_push_merge(&e.dims[dim].axes, mesh_full_axis(w->t, w->pb->mesh, axis));
+	e.dims[dim].closed = true;
+	return sharding_intern(w->t, &e);
+}
+
+/* Remembers at which step each dim of an argument, or of a value that may be constrained, first got axes: that is its
+ * user priority in the answer. */
 static void note_priorities(walker *w, uint32_t from_mark, uint32_t step)
 {
 	uint32_t end = propagation_mark(w->prop);
 	for (uint32_t i = from_mark; i < end; i++) {
 		pval_id v = propagation_trail_at(w->prop, i);
-		int32_t arg = w->p->vals.p[v].arg_index;
+		uint32_t noted = w->noted[v];
 		sharding_id id = propagation_shardings(w->prop)[v];
-		if (arg < 0 || id == SHARDING_NONE)
+		if (noted == ID_NONE || id == SHARDING_NONE)
 			continue;
 		const sharding *s = sharding_get(w->t, id);
 		for (uint32_t d = 0; d < s->rank; d++) {
-			uint32_t at = (uint32_t)arg * MAX_RANK + d;
+			uint32_t at = noted * MAX_RANK + d;
 			if (s->dims[d].n && w->priority[at] == PRIORITY_UNSET) {
 				w->priority[at] = (uint8_t)step;
 				vec_push(&w->dim_log, at);
@@ -294,6 +347,13 @@ static void note_priorities(walker *w, uint32_t from_mark, uint32_t step)
 static bool apply_target(walker *w, const action *a, action_target target)
 {
 	uint32_t arg = target.arg;
+	if (a->kind == ACTION_CONSTRAIN) {
+		if (!can_constrain(w, &target, a->axis))
+			return false;
+		propagation_set(w->prop, arg, walker_constrained(w, propagation_shardings(w->prop)[arg], w->p->vals.p[arg].type, target.dim, a->axis));
+		vec_push(&w->applied, target);
+		return true;
+	}
 	if (target.dim == DIM_KEEP) {
 		if (w->pinned[arg] || w->kept[arg] >> a->axis & 1)
 			return false;

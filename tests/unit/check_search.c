@@ -279,6 +279,53 @@ START_TEST(roles_and_pairs)
 }
 END_TEST
 
+/* What the evaluator expects of a replay is what a replay on the annotated module finds, inner constraints included. */
+START_TEST(expected_replays_are_replays)
+{
+	fixture f;
+	diag d = {0};
+	problem pb;
+	setup(&f, mlp, "data=2,model=2");
+	ck_assert_int_eq(problem_init(&pb, f.m, &f.o, &d), ST_OK);
+	ck_assert_uint_gt(pb.n_site_classes, 0);
+	action_list actions = {0};
+	actions_make(&pb, UINT32_MAX, NULL, &actions);
+	rng random;
+	rng_seed(&random, 3, 0);
+	evaluator *ev = evaluator_new(&pb);
+	uint32_t constrained = 0;
+	for (int k = 0; k < 60; k++) {
+		plan pl = {0};
+		cost expected, found;
+		bool allowed, constrains = false;
+		strategy s;
+		for (uint32_t n = 1 + rng_below(&random, 4); pl.n < n; pl.n++) {
+			/* Every second plan begins with a constraint. */
+			do
+				pl.decisions[pl.n] = actions.p[rng_below(&random, actions.n)];
+			while (k % 2 && pl.n == 0 && pl.decisions[0].kind != ACTION_CONSTRAIN);
+			pl.tactics[pl.n] = "test";
+		}
+		evaluator_run(ev, &pl, NULL);
+		for (uint32_t i = 0; i < pl.n; i++)
+			constrains |= pl.decisions[i].kind == ACTION_CONSTRAIN;
+		evaluator_replay(ev, &expected);
+		evaluator_strategy(ev, &pl, &s);
+		ck_assert(constrains == (s.n_constraints > 0));
+		ck_assert_msg(replay_strategy(&pb, f.m, &s, &found, &allowed, &d) == ST_OK, "%s", d.msg);
+		ck_assert_int_eq(expected.runtime_ns, found.runtime_ns);
+		ck_assert_int_eq(expected.peak_bytes, found.peak_bytes);
+		constrained += constrains;
+		strategy_release(&s);
+	}
+	ck_assert_uint_gt(constrained, 10);
+	evaluator_free(ev);
+	vec_release(&actions);
+	problem_release(&pb);
+	teardown(&f);
+}
+END_TEST
+
 /* A decoding step: only the cache is carried. What lies along the tokens' batch is data, the cache too; weights are
  * parameters though no step updates them, and so is a table of positions; a random key is neither. */
 static const char *const decoding =
@@ -491,6 +538,7 @@ int main(void)
 	tcase_add_test(t, undo_is_exact);
 	tcase_add_test(t, roles_and_pairs);
 	tcase_add_test(t, roles_by_dims);
+	tcase_add_test(t, expected_replays_are_replays);
 	tcase_add_test(t, parts_left_out);
 	tcase_add_test(t, pins_and_forbids);
 	tcase_add_test(t, schedules);
