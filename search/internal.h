@@ -237,9 +237,10 @@ typedef struct polish_best {
 	cost c;
 	uint64_t hash;
 } polish_best;
-/* A chain of plans that starts at one. recipes: plans on a single axis, ways to use it. All arguments must outlive it; ev is
- * exclusively its own. */
-polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, const action_list *actions, const plan *recipes, uint32_t n_recipes, uint64_t seed);
+/* A chain of plans that starts at one. recipes: plans on a single axis, ways to use it. All arguments must outlive it; ev and
+ * mem are exclusively its own, and the plans it finds point into mem. */
+polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, const action_list *actions, const plan *recipes, uint32_t n_recipes, uint64_t seed,
+		       arena *mem);
 void polisher_free(polisher *ps);
 /* Walks until so many more states were evaluated. heat: by how many millionths a step may be worse than where it starts.
  * Returns evaluations used. */

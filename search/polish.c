@@ -21,6 +21,7 @@ struct polisher {
 	const action_list *actions;
 	const plan *recipes;
 	uint32_t n_recipes;
+	arena *mem; /* for targets of thinned actions */
 	uint64_t weight_sum;
 	rng random;
 	plan here, trial;
@@ -140,9 +141,41 @@ static void exchange_axes(polisher *ps, plan *t, uint32_t axis, uint32_t other)
 	}
 }
 
-typedef enum move_kind { MOVE_ADD, MOVE_DROP, MOVE_REPLACE, MOVE_AXIS, MOVE_PLACE, MOVE_RECIPE, MOVE_IMITATE, MOVE_EXCHANGE, MOVE_COUNT } move_kind;
-static const uint8_t move_share[MOVE_COUNT] = {
-	[MOVE_ADD] = 30, [MOVE_DROP] = 15, [MOVE_REPLACE] = 15, [MOVE_AXIS] = 8, [MOVE_PLACE] = 7, [MOVE_RECIPE] = 10, [MOVE_IMITATE] = 7, [MOVE_EXCHANGE] = 8}; /* of 100 */
+/* Leaves one group out of an action on a whole role: near the memory limit only some of the state needs to be cut. */
+static bool thin(polisher *ps, action *a)
+{
+	const problem *pb = ps->pb;
+	if (a->group != ID_NONE || a->kind == ACTION_CONSTRAIN || a->n_targets < 2)
+		return false;
+	uint32_t group = pb->group_of[a->targets[rng_below(&ps->random, a->n_targets)].arg], n = 0;
+	action_target *left = arena_array(ps->mem, action_target, a->n_targets);
+	for (uint32_t i = 0; i < a->n_targets; i++)
+		if (pb->group_of[a->targets[i].arg] != group)
+			left[n++] = a->targets[i];
+	if (!n || n == a->n_targets)
+		return false;
+	a->targets = left;
+	a->n_targets = n;
+	a->on_role = false;
+	return true;
+}
+
+typedef enum move_kind {
+	MOVE_ADD,
+	MOVE_DROP,
+	MOVE_REPLACE,
+	MOVE_AXIS,
+	MOVE_PLACE,
+	MOVE_TWIN, /* the same decision on another axis too */
+	MOVE_THIN,
+	MOVE_RECIPE,
+	MOVE_IMITATE,
+	MOVE_EXCHANGE,
+	MOVE_COUNT
+} move_kind;
+static const uint8_t move_share[MOVE_COUNT] = {/* of 100 */
+	[MOVE_ADD] = 26, [MOVE_DROP] = 14, [MOVE_REPLACE] = 14, [MOVE_AXIS] = 7, [MOVE_PLACE] = 7, [MOVE_TWIN] = 5, [MOVE_THIN] = 7,
+	[MOVE_RECIPE] = 9, [MOVE_IMITATE] = 6, [MOVE_EXCHANGE] = 5};
 
 /* A random neighbour of the plan into trial; false when the move picked has nothing to work on. */
 static bool propose(polisher *ps)
@@ -153,7 +186,7 @@ static bool propose(polisher *ps)
 	while (pick >= move_share[kind])
 		pick -= move_share[kind++];
 	*t = ps->here;
-	if (kind >= MOVE_DROP && kind <= MOVE_PLACE && (at = pick_free(ps, t)) == ID_NONE)
+	if (kind >= MOVE_DROP && kind <= MOVE_THIN && (at = pick_free(ps, t)) == ID_NONE)
 		return false;
 	if ((kind == MOVE_IMITATE || kind == MOVE_EXCHANGE) && axis == other)
 		return false;
@@ -178,6 +211,15 @@ static bool propose(polisher *ps)
 		insert_at(t, pick_place(ps, t), &a, tactic);
 		break;
 	}
+	case MOVE_TWIN: {
+		action a = on_axis(ps->pb, &t->decisions[at], axis);
+		a.fixed = false;
+		insert_at(t, at + 1, &a, t->tactics[at]);
+		break;
+	}
+	case MOVE_THIN:
+		t->tactics[at] = t->decisions[at].on_role ? role_action_names[t->decisions[at].role] : t->tactics[at];
+		return thin(ps, &t->decisions[at]);
 	case MOVE_RECIPE:
 		add_recipe(ps, t, axis);
 		break;
@@ -230,7 +272,8 @@ void polisher_go_to(polisher *ps, const plan *pl)
 	ps->here_energy = energy_of(ps->pb, &state->c);
 }
 
-polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, const action_list *actions, const plan *recipes, uint32_t n_recipes, uint64_t seed)
+polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, const action_list *actions, const plan *recipes, uint32_t n_recipes, uint64_t seed,
+		       arena *mem)
 {
 	polisher *ps = xcalloc(1, sizeof *ps);
 	ps->ev = ev;
@@ -238,6 +281,7 @@ polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, cons
 	ps->actions = actions;
 	ps->recipes = recipes;
 	ps->n_recipes = n_recipes;
+	ps->mem = mem;
 	for (uint32_t a = 0; a < actions->n; a++)
 		ps->weight_sum += actions->p[a].weight;
 	rng_seed(&ps->random, seed, 77);

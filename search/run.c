@@ -15,6 +15,7 @@ typedef struct runner {
 	module *base;     /* the input with mesh and pins: what strategies are applied to */
 	problem pb;
 	evaluator *ev[LOGICAL_TREES];
+	arena chain_mem[LOGICAL_TREES]; /* what polished plans point into */
 	tactic_list tactics;
 	plan bases[MAX_BASES];
 	uint32_t n_bases;
@@ -397,7 +398,8 @@ typedef struct workshop {
 static void open_chain(void *user, int i)
 {
 	workshop *w = user;
-	w->chains[i] = polisher_new(w->r->ev[i], &w->r->pb, w->starts[i], w->actions, w->recipes, w->n_recipes, w->r->o.seed + 1000 * (uint64_t)i);
+	w->chains[i] = polisher_new(w->r->ev[i], &w->r->pb, w->starts[i], w->actions, w->recipes, w->n_recipes, w->r->o.seed + 1000 * (uint64_t)i,
+				    &w->r->chain_mem[i]);
 }
 
 static void walk_chain(void *user, int i)
@@ -482,7 +484,8 @@ static status run_polish(runner *r, uint64_t budget, diag *d)
 	parallel_for(LOGICAL_TREES, r->threads, open_chain, &w);
 	const polish_best *order[LOGICAL_TREES];
 	uint64_t used = 0;
-	for (uint32_t round = 0; round < POLISH_ROUNDS && !should_stop(r); round++) {
+	status s = ST_OK;
+	for (uint32_t round = 0; round < POLISH_ROUNDS && !should_stop(r) && s == ST_OK; round++) {
 		uint32_t left = POLISH_ROUNDS - round;
 		w.part = (budget - MIN(used, budget)) / left / LOGICAL_TREES + 1;
 		w.heat = FIRST_HEAT / (POLISH_ROUNDS * POLISH_ROUNDS) * (left - 1) * (left - 1);
@@ -494,13 +497,19 @@ static status run_polish(runner *r, uint64_t budget, diag *d)
 		}
 		qsort(order, LOGICAL_TREES, sizeof *order, chain_by_score);
 		tell(r, false, "polish");
+		/* What is clearly better is replayed at once, so that an interrupt finds it. */
+		if (score_less(order[0]->s, r->best_score) && (order[0]->s.fits != r->best_score.fits || order[0]->s.primary < r->best_score.primary / 100 * 99)) {
+			plan *pl = xmalloc(sizeof *pl);
+			*pl = order[0]->pl;
+			s = try_plan(r, pl, "polish", d);
+			free(pl);
+		}
 		/* Towards the end the chains gather at the best plans. */
 		if (round * 2 >= POLISH_ROUNDS)
 			for (int i = 0; i < LOGICAL_TREES; i++)
 				if (polisher_best(w.chains[i]) == order[LOGICAL_TREES - 1])
 					polisher_go_to(w.chains[i], &order[0]->pl);
 	}
-	status s = ST_OK;
 	for (uint32_t i = 0; i < LOGICAL_TREES && s == ST_OK; i++) {
 		plan *pl = xmalloc(sizeof *pl);
 		*pl = polisher_best(w.chains[i])->pl;
@@ -687,8 +696,10 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 		fill_unsupported(r);
 		fill_facts(r);
 	}
-	for (int i = 0; i < LOGICAL_TREES; i++)
+	for (int i = 0; i < LOGICAL_TREES; i++) {
 		evaluator_free(r->ev[i]);
+		arena_release(&r->chain_mem[i]);
+	}
 	vec_release(&r->tactics);
 	problem_release(&r->pb);
 	module_free(r->base);
