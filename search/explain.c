@@ -12,7 +12,7 @@
 typedef struct decision {
 	str tactic;
 	action_kind kind;
-	uint32_t *members, n;
+	uint32_t *members, n; /* arguments; for ACTION_CONSTRAIN indices of constraints */
 	uint32_t dim, axis; /* axis ID_NONE: kept whole over all axes */
 	uint32_t step;      /* of the plan */
 } decision;
@@ -37,6 +37,7 @@ typedef struct explainer {
 	str *patterns; /* of argument names, by argument */
 	VEC(decision) decisions;
 	evaluator *ev; /* NULL: by shardings */
+	pval_id *site; /* by constraint: the value it is on; ID_NONE: none that the search would constrain */
 	plan base;     /* its steps have the decisions' arguments as targets */
 	diag *d;
 } explainer;
@@ -218,10 +219,12 @@ static action as_action(explainer *x, const decision *const *of, uint32_t n)
 	action_target *targets = arena_array(&x->mem, action_target, total);
 	action a = {.kind = ACTION_REPLICATE, .axis = of[0]->axis, .group = ID_NONE, .dim = of[0]->dim, .weight = 1, .targets = targets, .n_targets = total};
 	for (uint32_t k = 0; k < n; k++) {
-		for (uint32_t i = 0; i < of[k]->n; i++)
-			targets[at++] = (action_target){of[k]->members[i], of[k]->kind == ACTION_PARTITION ? of[k]->dim : DIM_KEEP};
-		if (of[k]->kind == ACTION_PARTITION)
-			a.kind = ACTION_PARTITION;
+		for (uint32_t i = 0; i < of[k]->n; i++) {
+			uint32_t member = of[k]->members[i];
+			targets[at++] = (action_target){of[k]->kind == ACTION_CONSTRAIN ? x->site[member] : member, of[k]->kind == ACTION_REPLICATE ? DIM_KEEP : of[k]->dim};
+		}
+		if (of[k]->kind != ACTION_REPLICATE)
+			a.kind = of[k]->kind;
 	}
 	return a;
 }
@@ -288,19 +291,28 @@ static status plan_actions(explainer *x, module *m)
 	cost c;
 	bool allowed;
 	const strategy *s = x->s;
-	bool usable = s->n_actions && !s->n_constraints;
-	for (uint32_t i = 0; i < s->n_actions && usable; i++)
-		usable = s->actions[i].kind != ACTION_CONSTRAIN && s->actions[i].n_members;
-	if (!usable)
+	uint32_t decided = 0;
+	bool usable = s->n_actions;
+	x->site = arena_array(&x->mem, pval_id, s->n_constraints + 1);
+	for (uint32_t i = 0; i < s->n_constraints; i++) {
+		x->site[i] = str_equal(s->constraints[i].function, STR("main")) ? problem_site(&x->pb, s->constraints[i].op, s->constraints[i].result) : ID_NONE;
+		usable = usable && x->site[i] != ID_NONE;
+	}
+	for (uint32_t i = 0; i < s->n_actions && usable; i++) {
+		decided += s->actions[i].n_sites;
+		usable = s->actions[i].kind == ACTION_CONSTRAIN ? s->actions[i].n_sites : s->actions[i].n_members;
+	}
+	if (!usable || decided < s->n_constraints)
 		return ST_OK;
 	uint32_t steps = 0;
 	for (uint32_t i = 0; i < s->n_actions; i++) {
 		const strategy_action *a = &s->actions[i];
-		decision dc = {.tactic = a->tactic, .kind = a->kind, .dim = a->dimension, .axis = a->axis, .n = a->n_members};
+		bool inner = a->kind == ACTION_CONSTRAIN;
+		decision dc = {.tactic = a->tactic, .kind = a->kind, .dim = a->dimension, .axis = a->axis, .n = inner ? a->n_sites : a->n_members};
 		steps += i == 0 || a->step != a[-1].step || a->axis != a[-1].axis;
 		dc.step = steps - 1;
-		dc.members = arena_array(&x->mem, uint32_t, a->n_members);
-		memcpy(dc.members, a->members, a->n_members * sizeof *dc.members);
+		dc.members = arena_array(&x->mem, uint32_t, dc.n);
+		memcpy(dc.members, inner ? a->sites : a->members, dc.n * sizeof *dc.members);
 		vec_push(&x->decisions, dc);
 	}
 	for (uint32_t step = 0; step < steps; step++)
@@ -424,8 +436,9 @@ static cJSON *sources_json(source_list *list)
 
 static void decision_json(explainer *x, const decision *dc, cJSON *o)
 {
-	cJSON_AddStringToObject(o, "kind", dc->kind == ACTION_PARTITION ? "partition" : "replicate");
-	if (dc->kind == ACTION_PARTITION)
+	static const char *const kinds[] = {[ACTION_PARTITION] = "partition", [ACTION_REPLICATE] = "replicate", [ACTION_CONSTRAIN] = "constrain"};
+	cJSON_AddStringToObject(o, "kind", kinds[dc->kind]);
+	if (dc->kind != ACTION_REPLICATE)
 		cJSON_AddNumberToObject(o, "dimension", dc->dim);
 	add_axis(x, o, dc->axis);
 }
@@ -475,15 +488,18 @@ static status list_alternatives(explainer *x, module *m, uint32_t at, alternativ
 {
 	const decision *dc = &x->decisions.p[at];
 	uint32_t rank = 0, axes = x->pb.n_axes;
+	bool inner = dc->kind == ACTION_CONSTRAIN;
+	action_kind cut = inner ? ACTION_CONSTRAIN : ACTION_PARTITION;
 	for (uint32_t i = 0; i < dc->n; i++)
-		rank = MAX(rank, pval_type(x->pb.p, x->pb.p->args.p[dc->members[i]])->rank);
+		rank = MAX(rank, pval_type(x->pb.p, inner ? x->site[dc->members[i]] : x->pb.p->args.p[dc->members[i]])->rank);
 	for (uint32_t d = 0; d < rank && dc->axis != ID_NONE; d++)
-		TRY(try_otherwise(x, m, at, (decision){.kind = ACTION_PARTITION, .dim = d, .axis = dc->axis}, out));
-	TRY(try_otherwise(x, m, at, (decision){.kind = ACTION_REPLICATE, .axis = dc->axis}, out));
+		TRY(try_otherwise(x, m, at, (decision){.kind = cut, .dim = d, .axis = dc->axis}, out));
+	if (!inner)
+		TRY(try_otherwise(x, m, at, (decision){.kind = ACTION_REPLICATE, .axis = dc->axis}, out));
 	for (uint32_t d = 0; d < rank; d++)
 		for (uint32_t axis = 0; axis < axes; axis++)
 			if (axis != dc->axis && axis_size(mesh_full_axis(x->pb.m->shardings, x->pb.mesh, axis)) > 1)
-				TRY(try_otherwise(x, m, at, (decision){.kind = ACTION_PARTITION, .dim = d, .axis = axis}, out));
+				TRY(try_otherwise(x, m, at, (decision){.kind = cut, .dim = d, .axis = axis}, out));
 	return ST_OK;
 }
 
@@ -506,11 +522,12 @@ static status explain_decision(explainer *x, module *m, uint32_t at, cJSON *o)
 	cost c;
 	add_text(o, "tactic", dc->tactic);
 	decision_json(x, dc, o);
+	bool inner = dc->kind == ACTION_CONSTRAIN;
 	for (uint32_t i = 0; i < dc->n; i++) {
 		cJSON_AddItemToArray(members, cJSON_CreateNumber(dc->members[i]));
-		add_name(x->patterns[dc->members[i]], names);
+		add_name(inner ? x->s->constraints[dc->members[i]].location : x->patterns[dc->members[i]], names);
 	}
-	cJSON_AddItemToObject(o, "members", members);
+	cJSON_AddItemToObject(o, inner ? "constraints" : "members", members);
 	cJSON_AddItemToObject(o, "names", names);
 	if (x->ev)
 		replan(x, at, NULL, &t);

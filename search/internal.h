@@ -44,6 +44,8 @@ void problem_find_roles(problem *pb);
 void problem_find_groups(problem *pb);
 /* Fills site_classes and site_op; original: the module that the imported one was cloned from. */
 void problem_find_sites(problem *pb, const module *original);
+/* The value of a site class that an op of main in the input module defines; ID_NONE when it defines none. */
+pval_id problem_site(const problem *pb, uint32_t op_index, uint32_t result);
 static inline bool problem_forbids(const problem *pb, uint32_t arg, uint32_t dim, uint32_t axis)
 {
 	return pb->forbidden && pb->forbidden[((size_t)arg * MAX_RANK + dim) * pb->n_axes + axis];

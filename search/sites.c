@@ -26,7 +26,7 @@ static uint64_t kind_of(const program *p, const stream *s)
 }
 
 /* Pre-order index of the defining op in main of the input module; ID_NONE when it is no op of it. */
-static uint32_t *site_indices(const problem *pb, const module *original)
+static uint32_t *site_indices(const module *original)
 {
 	uint32_t *index = xmalloc((original->ops.n + 1) * sizeof *index), n = 0;
 	for (op_id o = 0; o < original->ops.n; o++)
@@ -34,7 +34,6 @@ static uint32_t *site_indices(const problem *pb, const module *original)
 	op_id main = module_main((module *)(uintptr_t)original)->op;
 	for (op_id o = op_walk_next(original, main, main); o != ID_NONE; o = op_walk_next(original, main, o))
 		index[o] = n++;
-	(void)pb;
 	return index;
 }
 
@@ -98,7 +97,7 @@ static uint32_t list_streams(const problem *pb, const uint32_t *op_index, uint32
 
 void problem_find_sites(problem *pb, const module *original)
 {
-	uint32_t *op_index = site_indices(pb, original);
+	uint32_t *op_index = site_indices(original);
 	stream *list;
 	uint32_t n = list_streams(pb, op_index, original->ops.n, &list), n_spans = 0;
 	qsort(list, n, sizeof *list, by_kind);
@@ -125,4 +124,16 @@ void problem_find_sites(problem *pb, const module *original)
 	free(spans);
 	free(list);
 	free(op_index);
+}
+
+pval_id problem_site(const problem *pb, uint32_t op_index, uint32_t result)
+{
+	for (uint32_t k = 0; k < pb->n_site_classes; k++)
+		for (uint32_t i = 0; i < pb->site_classes[k].n; i++) {
+			pval_id v = pb->site_classes[k].targets[i].arg;
+			op_id o = value_def(pb->m, pb->p->vals.p[v].value);
+			if (pb->site_op[o] == op_index && op_result(pb->m, o, result) == pb->p->vals.p[v].value)
+				return v;
+		}
+	return ID_NONE;
 }

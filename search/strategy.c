@@ -163,13 +163,14 @@ static status read_action(reader *r, const cJSON *entry, uint32_t at)
 	static const char *const kinds[] = {[ACTION_PARTITION] = "partition", [ACTION_REPLICATE] = "replicate", [ACTION_CONSTRAIN] = "constrain"};
 	const cJSON *tactic = cJSON_GetObjectItemCaseSensitive(entry, "tactic"), *kind = cJSON_GetObjectItemCaseSensitive(entry, "kind"),
 		    *members = cJSON_GetObjectItemCaseSensitive(entry, "members"), *dimension = cJSON_GetObjectItemCaseSensitive(entry, "dimension"),
-		    *axis = cJSON_GetObjectItemCaseSensitive(entry, "axis"), *step = cJSON_GetObjectItemCaseSensitive(entry, "step");
+		    *axis = cJSON_GetObjectItemCaseSensitive(entry, "axis"), *step = cJSON_GetObjectItemCaseSensitive(entry, "step"),
+		    *sites = cJSON_GetObjectItemCaseSensitive(entry, "constraints");
 	uint32_t k = 0, size = (uint32_t)cJSON_GetArraySize(members);
 	while (k < COUNT_OF(kinds) && !(cJSON_IsString(kind) && !strcmp(kind->valuestring, kinds[k])))
 		k++;
 	uint32_t index = cJSON_IsString(axis) ? mesh_axis_find(r->t, r->s->mesh, str_of(axis->valuestring)) : ID_NONE;
 	if (k == COUNT_OF(kinds) || !cJSON_IsArray(members) || index == ID_NONE || (dimension && (!cJSON_IsNumber(dimension) || dimension->valuedouble < 0 || dimension->valuedouble >= MAX_RANK)))
-		return diag_set(r->d, ST_ERR_INVALID, "strategy: actions[%u]: expected a 'kind' (partition or replicate), 'members', 'dimension' and an 'axis' of the mesh", at);
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: actions[%u]: expected a 'kind' (partition, replicate or constrain), 'members', 'dimension' and an 'axis' of the mesh", at);
 	strategy_action *a = &r->s->actions[r->s->n_actions];
 	uint32_t *own = arena_array(&r->s->mem, uint32_t, size);
 	*a = (strategy_action){.tactic = copy_str(&r->s->mem, cJSON_IsString(tactic) ? str_of(tactic->valuestring) : STR("")), .kind = (action_kind)k, .members = own,
@@ -179,6 +180,13 @@ static status read_action(reader *r, const cJSON *entry, uint32_t at)
 		if (!cJSON_IsNumber(m) || m->valuedouble < 0 || m->valuedouble >= r->main->n_args)
 			return diag_set(r->d, ST_ERR_INVALID, "strategy: actions[%u]: 'members' must be indices of arguments, main has %u", at, r->main->n_args);
 		own[a->n_members++] = (uint32_t)m->valuedouble;
+	}
+	uint32_t *own_sites = arena_array(&r->s->mem, uint32_t, cJSON_IsArray(sites) ? cJSON_GetArraySize(sites) : 0);
+	a->sites = own_sites;
+	for (const cJSON *m = cJSON_IsArray(sites) ? sites->child : NULL; m; m = m->next) {
+		if (!cJSON_IsNumber(m) || m->valuedouble < 0 || m->valuedouble >= r->s->n_constraints)
+			return diag_set(r->d, ST_ERR_INVALID, "strategy: actions[%u]: 'constraints' must be indices into the %u constraints", at, r->s->n_constraints);
+		own_sites[a->n_sites++] = (uint32_t)m->valuedouble;
 	}
 	r->s->n_actions++;
 	return ST_OK;
