@@ -15,6 +15,11 @@ typedef struct seen_state {
 	bool replayed;
 } seen_state;
 
+typedef struct tried_plan {
+	uint64_t hash; /* of the decisions */
+	uint32_t state;
+} tried_plan;
+
 struct polisher {
 	evaluator *ev;
 	const problem *pb;
@@ -30,6 +35,8 @@ struct polisher {
 	polish_best best;
 	index_map index;
 	VEC(seen_state) seen;
+	index_map tried; /* decision lists: which state they led to */
+	VEC(tried_plan) plans;
 };
 
 /* What the walk goes down on: the objective, growing with every byte over the limit. */
@@ -234,6 +241,26 @@ static bool propose(polisher *ps)
 
 /* ---------------------------------------------------------------- walking */
 
+static uint64_t plan_hash(const plan *pl)
+{
+	uint64_t h = pl->n;
+	for (uint32_t i = 0; i < pl->n; i++) {
+		const action *a = &pl->decisions[i];
+		h = hash_combine(h, hash_bytes(a->targets, a->n_targets * sizeof *a->targets, (uint64_t)a->kind << 8 | a->axis));
+	}
+	return h;
+}
+
+/* The state that a list of decisions is known to lead to; NULL: not tried yet. */
+static seen_state *state_of_plan(polisher *ps, uint64_t hash)
+{
+	uint32_t id;
+	for (uint32_t it = index_first(&ps->tried, hash); index_next(&ps->tried, hash, &it, &id);)
+		if (ps->plans.p[id].hash == hash)
+			return &ps->seen.p[ps->plans.p[id].state];
+	return NULL;
+}
+
 /* The evaluator's present state, costed once. */
 static seen_state *state_here(polisher *ps, uint64_t hash)
 {
@@ -295,6 +322,8 @@ void polisher_free(polisher *ps)
 		return;
 	index_release(&ps->index);
 	vec_release(&ps->seen);
+	index_release(&ps->tried);
+	vec_release(&ps->plans);
 	free(ps);
 }
 
@@ -308,19 +337,25 @@ uint64_t polisher_walk(polisher *ps, uint64_t evaluations, uint32_t heat, bool (
 	while (used < evaluations && idle++ < IDLE_MOVES * evaluations && !(stop && stop(stop_arg))) {
 		if (!propose(ps))
 			continue;
-		evaluator_run(ps->ev, &ps->trial, NULL);
-		uint64_t hash = evaluator_hash(ps->ev);
-		if (hash == ps->here_hash)
-			continue; /* the decision does not apply or changes nothing */
-		used++;
-		seen_state *state = state_here(ps, hash);
-		note_best(ps, &ps->trial, state);
+		uint64_t list = plan_hash(&ps->trial);
+		seen_state *state = state_of_plan(ps, list);
+		if (!state) {
+			evaluator_run(ps->ev, &ps->trial, NULL);
+			uint64_t hash = evaluator_hash(ps->ev);
+			used += hash != ps->here_hash; /* else the decision does not apply or changes nothing */
+			state = state_here(ps, hash);
+			index_add(&ps->tried, list, ps->plans.n);
+			vec_push(&ps->plans, (tried_plan){list, (uint32_t)(state - ps->seen.p)});
+			note_best(ps, &ps->trial, state);
+		}
+		if (state->hash == ps->here_hash)
+			continue;
 		int64_t energy = energy_of(ps->pb, &state->c);
 		/* u * u: small steps up are taken more often than large ones. */
 		uint64_t u = rng_below(&ps->random, 1001), allowance = (uint64_t)heat * u / 1000 * u / 1000;
 		if ((double)energy <= (double)ps->here_energy * (1 + (double)allowance / PPM)) {
 			ps->here = ps->trial;
-			ps->here_hash = hash;
+			ps->here_hash = state->hash;
 			ps->here_energy = energy;
 		}
 	}
