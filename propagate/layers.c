@@ -285,16 +285,19 @@ static void follow_text(finder *f)
 	layering *ly = f->ly;
 	node_id heads[MAX_STRETCHES], n = f->p->nodes.n, *head_of = xmalloc((n + 1) * sizeof *head_of);
 	uint32_t *stretch = xmalloc((n + 1) * sizeof *stretch); /* by first of a chain */
+	bool *middle = xcalloc(n + 1, sizeof *middle);
 	uint32_t n_heads = 0;
 	for (node_id i = 0; i < n; i++)
 		stretch[i] = ID_NONE;
 	for (node_id i = 0; i < n; i++)
-		if (f->node_before[i] == ID_NONE && ly->node_layer[i] != LAYER_NONE)
+		if (f->node_before[i] == ID_NONE && ly->node_layer[i] != LAYER_NONE) {
 			for (node_id k = i; k != ID_NONE; k = ly->node_next[k])
 				head_of[k] = i;
+			middle[chain_middle(f, i)] = true;
+		}
 	/* in the order in which the middles of the chains stand in the program */
 	for (node_id i = 0; i < n; i++) {
-		if (ly->node_layer[i] == LAYER_NONE || chain_middle(f, head_of[i]) != i)
+		if (!middle[i])
 			continue;
 		node_id next = ly->node_next[i];
 		uint32_t placed = ID_NONE;
@@ -314,6 +317,7 @@ static void follow_text(finder *f)
 	align_stretches(f, head_of, stretch, n_heads);
 	free(head_of);
 	free(stretch);
+	free(middle);
 }
 
 /* Values are in the layer of what makes them, arguments in that of what first reads them. */

@@ -262,7 +262,8 @@ static const folded_action *fold_action(evaluator *ev, const action *a)
 			return f;
 	}
 	action_target *key = arena_array(&ev->mem, action_target, a->n_targets), *to = arena_array(&ev->mem, action_target, a->n_targets);
-	memcpy(key, a->targets, a->n_targets * sizeof *key);
+	if (a->n_targets)
+		memcpy(key, a->targets, a->n_targets * sizeof *key);
 	folded_action f = {.key = key, .targets = to, .n_key = a->n_targets, .inner = inner, .even = true};
 	clear_targets(ev);
 	for (uint32_t i = 0; i < a->n_targets; i++) {
@@ -763,7 +764,8 @@ static void run_stage(evaluator *ev, const stage *st)
 {
 	sharding_id *at = propagation_shardings(st->prop);
 	vec_reserve(&ev->pins, st->p->results.n);
-	memset(ev->pins.p, 0, st->p->results.n * sizeof *ev->pins.p);
+	if (st->p->results.n)
+		memset(ev->pins.p, 0, st->p->results.n * sizeof *ev->pins.p);
 	for (int round = 0;; round++) {
 		int16_t late = annotate(ev, st);
 		for (uint32_t r = 0; r < st->p->results.n; r++)

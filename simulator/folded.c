@@ -399,7 +399,8 @@ static void spread_moments(simulator *s)
 		uint32_t n = (b + 1 < f->blocks.n ? x->moments_from[b + 1] : s->moments.n) - x->moments_from[b];
 		x->moments_at[i] = total;
 		vec_reserve(&x->moments, total + n);
-		memcpy(x->moments.p + total, s->moments.p + x->moments_from[b], n * sizeof *x->moments.p);
+		if (n)
+			memcpy(x->moments.p + total, s->moments.p + x->moments_from[b], n * sizeof *x->moments.p);
 		total += n;
 	}
 	x->moments.n = total;
