@@ -148,22 +148,67 @@ static void exchange_axes(polisher *ps, plan *t, uint32_t axis, uint32_t other)
 	}
 }
 
-/* Leaves one group out of an action on a whole role: near the memory limit only some of the state needs to be cut. */
-static bool thin(polisher *ps, action *a)
+/* Leaves a group out of an action on a whole role: near the memory limit only some of the state needs to be cut. False
+ * when that changes nothing or leaves nothing. */
+static bool leave_out(polisher *ps, action *a, uint32_t group)
 {
-	const problem *pb = ps->pb;
-	if (a->group != ID_NONE || a->kind == ACTION_CONSTRAIN || a->n_targets < 2)
-		return false;
-	uint32_t group = pb->group_of[a->targets[rng_below(&ps->random, a->n_targets)].arg], n = 0;
-	action_target *left = arena_array(ps->mem, action_target, a->n_targets);
+	const uint32_t *group_of = ps->pb->group_of;
+	uint32_t n = 0;
 	for (uint32_t i = 0; i < a->n_targets; i++)
-		if (pb->group_of[a->targets[i].arg] != group)
-			left[n++] = a->targets[i];
+		n += group_of[a->targets[i].arg] != group;
 	if (!n || n == a->n_targets)
 		return false;
+	action_target *left = arena_array(ps->mem, action_target, n);
+	n = 0;
+	for (uint32_t i = 0; i < a->n_targets; i++)
+		if (group_of[a->targets[i].arg] != group)
+			left[n++] = a->targets[i];
 	a->targets = left;
 	a->n_targets = n;
 	a->on_role = false;
+	return true;
+}
+
+static bool thin(polisher *ps, plan *t, uint32_t at)
+{
+	action *a = &t->decisions[at];
+	if (a->group != ID_NONE || a->kind == ACTION_CONSTRAIN)
+		return false;
+	if (a->on_role)
+		t->tactics[at] = role_action_names[a->role];
+	return leave_out(ps, a, ps->pb->group_of[a->targets[rng_below(&ps->random, a->n_targets)].arg]);
+}
+
+/* Decides a group anew, on all axes at once: a cut over two axes can pay where each alone does not. */
+static bool decide_group(polisher *ps, plan *t)
+{
+	const action *a = pick_action(ps);
+	uint32_t group = a->group;
+	if (group == ID_NONE)
+		return false;
+	for (uint32_t i = t->n; i-- > 0;) {
+		action *d = &t->decisions[i];
+		if (d->fixed || d->kind == ACTION_CONSTRAIN)
+			continue;
+		if (d->group == group)
+			drop_at(t, i);
+		else if (d->group == ID_NONE) {
+			const char *tactic = d->on_role ? role_action_names[d->role] : t->tactics[i];
+			if (leave_out(ps, d, group))
+				t->tactics[i] = tactic;
+		}
+	}
+	for (uint32_t axis = 0; axis < ps->pb->n_axes; axis++) {
+		const action *chosen = NULL;
+		uint32_t n = 1; /* not cut over this axis */
+		for (uint32_t i = 0; i < ps->actions->n; i++) {
+			const action *b = &ps->actions->p[i];
+			if (b->group == group && b->axis == axis && b->n_targets == a->n_targets && rng_below(&ps->random, ++n) == 0)
+				chosen = b;
+		}
+		if (chosen)
+			insert_at(t, pick_place(ps, t), chosen, "polish");
+	}
 	return true;
 }
 
@@ -175,14 +220,15 @@ typedef enum move_kind {
 	MOVE_PLACE,
 	MOVE_TWIN, /* the same decision on another axis too */
 	MOVE_THIN,
+	MOVE_GROUP,
 	MOVE_RECIPE,
 	MOVE_IMITATE,
 	MOVE_EXCHANGE,
 	MOVE_COUNT
 } move_kind;
 static const uint8_t move_share[MOVE_COUNT] = {/* of 100 */
-	[MOVE_ADD] = 26, [MOVE_DROP] = 14, [MOVE_REPLACE] = 14, [MOVE_AXIS] = 7, [MOVE_PLACE] = 7, [MOVE_TWIN] = 5, [MOVE_THIN] = 7,
-	[MOVE_RECIPE] = 9, [MOVE_IMITATE] = 6, [MOVE_EXCHANGE] = 5};
+	[MOVE_ADD] = 20, [MOVE_DROP] = 12, [MOVE_REPLACE] = 12, [MOVE_AXIS] = 6, [MOVE_PLACE] = 6, [MOVE_TWIN] = 5, [MOVE_THIN] = 6,
+	[MOVE_GROUP] = 16, [MOVE_RECIPE] = 8, [MOVE_IMITATE] = 5, [MOVE_EXCHANGE] = 4};
 
 /* A random neighbour of the plan into trial; false when the move picked has nothing to work on. */
 static bool propose(polisher *ps)
@@ -225,8 +271,9 @@ static bool propose(polisher *ps)
 		break;
 	}
 	case MOVE_THIN:
-		t->tactics[at] = t->decisions[at].on_role ? role_action_names[t->decisions[at].role] : t->tactics[at];
-		return thin(ps, &t->decisions[at]);
+		return thin(ps, t, at);
+	case MOVE_GROUP:
+		return decide_group(ps, t);
 	case MOVE_RECIPE:
 		add_recipe(ps, t, axis);
 		break;
