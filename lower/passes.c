@@ -681,8 +681,7 @@ static op_id new_collective(module *m, const collective_step *s, value_id v)
 		[COLL_ALL_TO_ALL] = {OP_SDY_ALL_TO_ALL, "params", "all_to_all_param_list"},
 		[COLL_COLLECTIVE_PERMUTE] = {OP_SDY_COLLECTIVE_PERMUTE, NULL, NULL},
 	};
-	/* Shardy's collectives say nothing of unreduced axes that go through them */
-	op_id o = new_sharded(m, forms[s->kind].kind, v, with_unreduced(m->shardings, s->out, (axes){NULL, 0}));
+	op_id o = new_sharded(m, forms[s->kind].kind, v, s->out);
 	if (!forms[s->kind].attr)
 		return o;
 	const sharding_table *t = m->shardings;
@@ -726,6 +725,8 @@ static void collect_reshard(module *m, op_id o, arena *mem, bool keep_redundant)
 	value_id now = op_operand(m, o, 0);
 	if (!replicated || !sharding_is_replicated(t, from)) {
 		reshard_plan plan;
+		if (replicated) /* Shardy forgets its unreduced axes */
+			to = with_unreduced(t, to, (axes){NULL, 0});
 		reshard_steps(t, from, to, value_type(m, v)->dims, mem, &plan);
 		now = v;
 		for (uint32_t i = 0; i < plan.n; i++) {
