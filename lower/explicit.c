@@ -440,6 +440,8 @@ static void deal(grid *g, uint32_t tensor, axes list)
 	for (uint32_t d = first; d < last; d++)
 		for (uint32_t k = 0; k < r->dims[d].n; k++) {
 			uint32_t f = r->dim_factors[r->dims[d].first + k];
+			if (!at_cell(g, tensor, f)->present) /* behind the overflow of a dim */
+				continue;
 			got[n].n = 0;
 			room[n] = r->factor_sizes[f];
 			order[n++] = f;
