@@ -520,14 +520,15 @@ static void insert_around(inserter *s, op_id o, const explicit_op *x, const shar
 	}
 }
 
-static bool is_full(const inserter *s, op_id o, const sharding_id *in, uint32_t n)
+/* Asked before operands are reduced: one that has to be makes a concatenate differ. */
+static bool is_full(const inserter *s, op_id o)
 {
-	if (s->full || str_is(strtab_get(&s->m->strs, op_at(s->m, o)->name), "mhlo.ragged_dot"))
+	module *m = s->m;
+	uint16_t kind = op_at(m, o)->kind;
+	if (s->full || (kind == OP_UNKNOWN && str_is(strtab_get(&m->strs, op_at(m, o)->name), "mhlo.ragged_dot")))
 		return true;
-	if (op_at(s->m, o)->kind != OP_CONCATENATE)
-		return false;
-	for (uint32_t i = 0; i + 1 < n; i++)
-		if (in[i] != in[n - 1])
+	for (uint32_t i = 0; kind == OP_CONCATENATE && i < op_at(m, o)->n_operands; i++)
+		if (operand_sharding(m, o, i) != sharding_of(m, op_result(m, o, 0)))
 			return true;
 	return false;
 }
@@ -563,6 +564,7 @@ static void reshard_op(inserter *s, op_id o)
 	module *m = s->m;
 	if (reshard_to_unreduced(s, o))
 		return;
+	bool full = is_full(s, o);
 	if (op_at(m, o)->n_results)
 		for (uint32_t i = 0; i < op_at(m, o)->n_operands; i++)
 			reduce_operand(s, o, i, sharding_of(m, op_result(m, o, 0)), place_before_user);
@@ -582,7 +584,7 @@ static void reshard_op(inserter *s, op_id o)
 	explicit_op x = {r, op_at(m, o)->kind, sizes, in, common_mesh(s, in, n)};
 	if (x.mesh == ID_NONE)
 		return;
-	if (!is_full(s, o, in, n)) {
+	if (!full) {
 		reshard_minimal(s, o, &x, at);
 		return;
 	}
