@@ -437,7 +437,8 @@ static void reshard_call(inserter *s, op_id o)
 
 /* ---------------------------------------------------------------- ops with a rule */
 
-/* The mesh on which most tensors of an op are sharded; ID_NONE when there is none, they differ in axes, or it is maximal. */
+/* The mesh on which most tensors of an op are sharded; ID_NONE when there is none, they differ in axes, or it is maximal.
+ * A mesh without axes goes with any. */
 static mesh_id common_mesh(const inserter *s, const sharding_id *in, uint32_t n)
 {
 	mesh_id first = ID_NONE, best = ID_NONE;
@@ -446,7 +447,11 @@ static mesh_id common_mesh(const inserter *s, const sharding_id *in, uint32_t n)
 		if (in[i] == SHARDING_NONE)
 			continue;
 		mesh_id mesh = sharding_get(s->t, in[i])->mesh;
-		if (s->t->meshes.p[mesh].maximal || (first != ID_NONE && !same_mesh_axes(s->t, first, mesh)))
+		if (s->t->meshes.p[mesh].maximal)
+			return ID_NONE;
+		if (!s->t->meshes.p[mesh].n_axes)
+			continue;
+		if (first != ID_NONE && !same_mesh_axes(s->t, first, mesh))
 			return ID_NONE;
 		if (first == ID_NONE)
 			first = mesh;
