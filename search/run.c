@@ -447,12 +447,50 @@ static void add_recipes(const runner *r, plan *list, uint32_t *n, uint32_t limit
 	free(own);
 }
 
-enum { POLISH_ROUNDS = 12, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 1 + MAX_BASES + 3 };
+enum { POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 1 + MAX_BASES + 3 };
 
 static int chain_by_score(const void *a, const void *b)
 {
 	const polish_best *x = *(const polish_best *const *)a, *y = *(const polish_best *const *)b;
 	return score_less(x->s, y->s) ? -1 : score_less(y->s, x->s) ? 1 : x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+/* Takes decisions away that bring nothing: the answer is for people too. */
+static status simplify(runner *r, diag *d)
+{
+	plan *pl = xmalloc(sizeof *pl), *trial = xmalloc(sizeof *trial);
+	cost c;
+	*pl = r->best_plan;
+	evaluator_run(r->ev[0], pl, NULL);
+	evaluator_replay(r->ev[0], &c);
+	score best = score_final(&r->pb, &c);
+	uint32_t before = pl->n;
+	for (uint32_t i = pl->n; i-- > 0 && !should_stop(r);) {
+		if (i >= pl->n || pl->decisions[i].fixed)
+			continue;
+		*trial = *pl;
+		trial->n--;
+		memmove(&trial->decisions[i], &trial->decisions[i + 1], (trial->n - i) * sizeof *trial->decisions);
+		memmove(&trial->tactics[i], &trial->tactics[i + 1], (trial->n - i) * sizeof *trial->tactics);
+		evaluator_run(r->ev[0], trial, NULL);
+		evaluator_replay(r->ev[0], &c);
+		r->out->evaluations++;
+		score s = score_final(&r->pb, &c);
+		if (s.fits == best.fits && s.primary <= best.primary) {
+			best = s;
+			*pl = *trial;
+		}
+	}
+	status st = ST_OK;
+	if (pl->n < before) {
+		/* As good is enough here. */
+		r->best_score.secondary = INT64_MAX;
+		r->n_tried = 0;
+		st = try_plan(r, pl, "polish", d);
+	}
+	free(pl);
+	free(trial);
+	return st;
 }
 
 static status run_polish(runner *r, uint64_t budget, diag *d)
@@ -518,6 +556,8 @@ static status run_polish(runner *r, uint64_t budget, diag *d)
 	}
 	for (int i = 0; i < LOGICAL_TREES; i++)
 		polisher_free(w.chains[i]);
+	if (s == ST_OK && r->has_plan && budget > WORTH_SIMPLIFYING && !should_stop(r))
+		s = simplify(r, d);
 	free(starts);
 	free(recipes);
 	vec_release(&actions);
