@@ -74,6 +74,17 @@ static status run_export(module *m, const pass_option *options, uint32_t n_optio
 	return run_all(m, passes, COUNT_OF(passes), options, n_options, d);
 }
 
+/* Shardy keeps the rules that it propagated with until the end. The one that merged constants would change is stored. */
+static status keep_concatenate_rules(module *m, const pass_option *options, uint32_t n_options, diag *d)
+{
+	(void)d;
+	bool conservative = option_bool(options, n_options, "conservative-propagation", false);
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o))
+		if (op_at(m, o)->kind == OP_CONCATENATE)
+			op_store_rule(m, o, conservative);
+	return ST_OK;
+}
+
 static status run_propagation(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	static const sub_pass before[] = {
@@ -85,6 +96,7 @@ static status run_propagation(module *m, const pass_option *options, uint32_t n_
 		{.run = pass_sharding_group_import},
 		{.run = pass_pre_order_funcs},
 		{.run = pass_user_priority_propagate},
+		{.run = keep_concatenate_rules},
 		{.run = pass_export_named_computations},
 		{.run = pass_propagate_to_func_results},
 		{.run = pass_unflatten_call_graph},
