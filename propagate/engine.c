@@ -232,9 +232,12 @@ static void erase(propagation *s, node_id n)
 			erase_one(s, i);
 }
 
-static bool is_unused(const propagation *s, node_id n)
+/* A terminator goes with the op around it. */
+static bool can_erase(const propagation *s, node_id n)
 {
 	const op *o = op_at(s->p->m, s->p->nodes.p[n].op);
+	if (!s->p->nodes.p[n].dead || op_infos[o->kind].flags & OPF_TERMINATOR)
+		return false;
 	for (uint32_t i = 0; i < o->n_results; i++)
 		if (s->uses[o->results + i])
 			return false;
@@ -391,7 +394,7 @@ void engine_walk(propagation *s, bool basic, uint32_t round, bool everything)
 	for (node_id i; next_node(s, &i);) {
 		if (s->erased[i])
 			continue;
-		if (!s->all_dead_erased && s->p->nodes.p[i].dead && is_unused(s, i))
+		if (!s->all_dead_erased && can_erase(s, i))
 			erase(s, i);
 		else if (s->p->nodes.p[i].kind != NODE_RESULT)
 			visit(s, i, basic, round);
