@@ -51,6 +51,15 @@ static void place_after_value(module *m, op_id o, value_id v)
 		op_append(m, o, value_at(m, v)->def);
 }
 
+/* An edge takes the unreduced axes alone. */
+static void set_unreduced(module *m, value_id v, const sharding *wanted)
+{
+	sharding_edit e;
+	sharding_edit_init(&e, wanted->mesh, wanted->rank, false);
+	axes_copy(&e.unreduced, sharding_unreduced(wanted));
+	value_set_sharding(m, v, sharding_intern(m->shardings, &e));
+}
+
 static void apply(module *m, value_id input, sharding_id wanted, op_id constraint)
 {
 	if (!should_apply(m, input, wanted))
@@ -62,6 +71,8 @@ static void apply(module *m, value_id input, sharding_id wanted, op_id constrain
 			op_store_rule(m, constraint, false);
 		return;
 	}
+	if (sharding_unreduced(sharding_get(m->shardings, wanted)).n)
+		set_unreduced(m, input, sharding_get(m->shardings, wanted));
 	if (constraint == ID_NONE) {
 		type_id type = value_at(m, input)->type;
 		constraint = op_new(m, OP_SDY_SHARDING_CONSTRAINT, 0, &input, 1, &type, 1, 0, value_at(m, input)->loc);
