@@ -274,7 +274,7 @@ static inline void apply(propagation *s, node_id self, bool queueing, pval_id v,
 	if (queueing)
 		queue_watchers(s, v, self);
 	uint32_t g = p->vals.p[v].group;
-	if (g == ID_NONE)
+	if (g == ID_NONE || p->vals.p[v].group_takes)
 		return;
 	for (uint32_t i = p->group_first.p[g]; i < p->group_first.p[g + 1]; i++) {
 		pval_id member = p->group_members.p[i];

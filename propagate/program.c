@@ -461,6 +461,8 @@ static void find_groups(program *p)
 		if (g == ids.n)
 			vec_push(&ids, id);
 		pval *v = &p->vals.p[p->slots.p[n->slots]];
+		bool takes = v->value != op_operand(p->m, n->op, 0);
+		v->group_takes = takes && (v->group == ID_NONE || v->group_takes);
 		if (v->group != ID_NONE)
 			continue;
 		v->group = g;

@@ -119,6 +119,7 @@ typedef struct pval { /* a value that can carry a sharding; edge targets (loop a
 	int32_t result_index; /* pval of a result attribute of main; -1 otherwise */
 	value_id value;       /* IR value whose sharding it is (the edge's result for edges); ID_NONE for main's results */
 	uint32_t group;       /* sharding group or ID_NONE */
+	bool group_takes;   /* a loop's argument in the group: the edge takes the group's sharding, what it gets elsewhere stays its own */
 } pval;
 
 typedef struct program {
