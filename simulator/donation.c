@@ -56,7 +56,8 @@ struct size_slot {
 	uint32_t donors, results;
 };
 
-static uint32_t weight_of(const simulator *s, pval_id v) { return s->folder ? folder_val_weight(s, v) : 1; }
+static uint32_t weight_of_arg(const simulator *s, uint32_t i) { return s->folder ? folder_val_weight(s, s->p->args.p[i]) : 1; }
+static uint32_t weight_of_result(const simulator *s, uint32_t i) { return s->folder ? folder_val_weight(s, s->p->results.p[i]) : 1; }
 
 static struct size_slot *size_find(simulator *s, int64_t bytes)
 {
@@ -89,11 +90,11 @@ int64_t donated_bytes(simulator *s, const lowered *l)
 		if (to == ANY_RESULT) {
 			any = true;
 			if (arg->bytes > 0)
-				size_find(s, arg->bytes)->donors += weight_of(s, s->p->args.p[i]);
+				size_find(s, arg->bytes)->donors += weight_of_arg(s, i);
 		} else if ((uint32_t)to < l->results.n) {
 			const lval *result = &l->vals.p[l->results.p[to]];
 			if (result->bytes == arg->bytes && result->type == arg->type && result->sharding == arg->sharding) {
-				total = sat_add(total, sat_mul(arg->bytes, weight_of(s, s->p->args.p[i])));
+				total = sat_add(total, sat_mul(arg->bytes, weight_of_arg(s, i)));
 				s->result_taken.p[to] = true;
 			}
 		}
@@ -102,7 +103,7 @@ int64_t donated_bytes(simulator *s, const lowered *l)
 		return total;
 	for (uint32_t i = 0; i < l->results.n; i++)
 		if (!s->result_taken.p[i] && l->vals.p[l->results.p[i]].bytes > 0)
-			size_find(s, l->vals.p[l->results.p[i]].bytes)->results += weight_of(s, s->p->results.p[i]);
+			size_find(s, l->vals.p[l->results.p[i]].bytes)->results += weight_of_result(s, i);
 	for (uint32_t i = 0; i < s->sizes_cap; i++)
 		total = sat_add(total, sat_mul(s->sizes[i].bytes, MIN(s->sizes[i].donors, s->sizes[i].results)));
 	return total;

@@ -501,7 +501,8 @@ void hlo_measure_memory(hlo_simulation *s)
 	group_by_home(&x, (uint32_t)n);
 	s->temporary = peak_of(&x, m->entry);
 	list_live(&x, m->entry, 0);
-	qsort(s->live.p, s->live.n, sizeof *s->live.p, by_size);
+	if (s->live.n)
+		qsort(s->live.p, s->live.n, sizeof *s->live.p, by_size);
 	free(x.first);
 	free(x.b);
 	free(x.caller);
