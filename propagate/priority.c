@@ -195,3 +195,5 @@ void propagation_settle(propagation *s)
 	}
 	engine_mark_settled(s);
 }
+
+void propagation_settled(propagation *s) { engine_mark_settled(s); }

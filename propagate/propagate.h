@@ -239,6 +239,8 @@ void propagation_run_logged(propagation *s, change_log *l);
  * rounds. Everything is recorded on the trail. */
 void propagation_set(propagation *s, pval_id v, sharding_id sh);
 void propagation_settle(propagation *s);
+/* What was set since is settled: it is what a run came to before, all of it. */
+void propagation_settled(propagation *s);
 /* Another settled state, by pval, from another propagation over the same table; empties the trail. */
 void propagation_load(propagation *s, const sharding_id *state);
 /* Keeps a hash of the steps taken during a settle or a run, in order, for every place: place[node] is a number below n, or ID_NONE;

@@ -799,38 +799,53 @@ static bool stage_is_sure(const evaluator *ev, const stage *st)
 	return true;
 }
 
-static bool replay_folded(evaluator *ev, cost *out)
+static bool stage_is_allowed(const evaluator *ev, const stage *st)
+{
+	for (uint32_t a = 0; ev->pb->forbidden && a < ev->pb->n_args; a++) {
+		uint32_t own = st->folded ? ev->fold->arg_of[a] : a;
+		if (own != ID_NONE && problem_forbids_sharding(ev->pb, ev->t, a, propagation_shardings(st->prop)[st->p->args.p[own]]))
+			return false;
+	}
+	return true;
+}
+
+static void lower_stage(evaluator *ev, const stage *st, coster *c)
+{
+	memcpy(c->costed, propagation_shardings(st->prop), st->p->vals.n * sizeof *c->costed);
+	program_trim_io(st->p, ev->t, c->costed);
+	lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
+}
+
+static bool replay_folded(evaluator *ev, cost *out, bool *allowed)
 {
 	stage st = stage_on(ev, FOLDED);
 	run_stage(ev, &st);
 	if (!stage_is_sure(ev, &st))
 		return false;
 	coster *c = coster_on(ev, FOLDED);
-	memcpy(c->costed, propagation_shardings(st.prop), st.p->vals.n * sizeof *c->costed);
-	program_trim_io(st.p, ev->t, c->costed);
-	lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
+	lower_stage(ev, &st, c);
+	*allowed = stage_is_allowed(ev, &st);
 	return simulate_folded(c->sim, c->low, out);
 }
 
-static void replay_whole(evaluator *ev, cost *out)
+static void replay_whole(evaluator *ev, cost *out, bool *allowed)
 {
 	stage st = stage_on(ev, WHOLE);
 	run_stage(ev, &st);
 	coster *c = coster_on(ev, WHOLE);
-	memcpy(c->costed, propagation_shardings(st.prop), st.p->vals.n * sizeof *c->costed);
-	program_trim_io(st.p, ev->t, c->costed);
-	lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
+	lower_stage(ev, &st, c);
+	*allowed = stage_is_allowed(ev, &st);
 	simulate(c->sim, c->low, out);
 }
 
-void evaluator_replay(evaluator *ev, cost *out)
+void evaluator_replay(evaluator *ev, cost *out, bool *allowed)
 {
-	bool folded = is_folded(ev) && replay_folded(ev, out);
+	bool folded = is_folded(ev) && replay_folded(ev, out, allowed);
 	if (!folded) {
-		replay_whole(ev, out);
+		replay_whole(ev, out, allowed);
 	} else if (ev->pb->o->check) {
 		cost whole;
-		replay_whole(ev, &whole);
+		replay_whole(ev, &whole, allowed);
 		ev->broken |= memcmp(&whole, out, sizeof whole) != 0;
 	}
 }

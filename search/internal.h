@@ -129,6 +129,35 @@ score score_of(const problem *pb, const cost *c);
 score score_final(const problem *pb, const cost *c);
 bool score_less(score a, score b);
 
+/* paths.c: what decisions came to. A place is a list of decisions; targets of actions must outlive the memo. */
+typedef struct path_value {
+	pval_id v;
+	sharding_id now;
+} path_value;
+typedef struct path_arg {
+	uint32_t arg, kept;
+	bool decided;
+} path_arg;
+typedef struct path_outcome { /* all but the flags: of a decision that was taken, what it changed */
+	bool done, uneven, sure;
+	uint32_t n_values, n_args, n_applied, n_dims;
+	uint64_t hash;
+	const path_value *values;
+	const path_arg *args;
+	const action_target *applied;
+	const uint32_t *dims;
+} path_outcome;
+typedef struct path_memo path_memo;
+enum { PATH_START = 0 };
+path_memo *path_memo_new(size_t limit);
+void path_memo_free(path_memo *m);
+uint32_t path_next(path_memo *m, uint32_t from, const action *a);
+const path_outcome *path_known(const path_memo *m, uint32_t at); /* NULL: not known */
+void path_learn(path_memo *m, uint32_t at, const path_outcome *from); /* copies */
+bool path_is_full(const path_memo *m);
+/* Drops everything; the places of one path, each the next of the one before, are made anew. */
+void path_forget(path_memo *m, uint32_t *path, uint32_t n);
+
 /* walker.c: the path on one program. fold: NULL for the problem's own; otherwise arguments are the folded program's.
  * memo_bytes: the most that memoised steps may take. */
 typedef struct walker walker;
@@ -170,8 +199,9 @@ uint64_t evaluator_hash(const evaluator *ev);
 void evaluator_cost(evaluator *ev, cost *out);
 /* From the start: decides the whole plan (decisions that no longer apply are dropped from it) and costs it. */
 void evaluator_run(evaluator *ev, plan *pl, cost *out);
-/* Cost of the present state as a replay will find it: one fresh propagation of the strategy's annotations. */
-void evaluator_replay(evaluator *ev, cost *out);
+/* Cost of the present state as a replay will find it: one fresh propagation of the strategy's annotations. *allowed: no
+ * argument ended with a forbidden axis. */
+void evaluator_replay(evaluator *ev, cost *out, bool *allowed);
 /* The strategy of the decisions now on the evaluator, shardings in the module's table. */
 void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out);
 /* Shardings of main's arguments now, as ids of the module's table. */
@@ -247,8 +277,23 @@ void polisher_free(polisher *ps);
 /* Walks until so many more states were evaluated. heat: by how many millionths a step may be worse than where it starts.
  * Returns evaluations used. */
 uint64_t polisher_walk(polisher *ps, uint64_t evaluations, uint32_t heat, bool (*stop)(void *), void *stop_arg);
+/* Plans of other chains, which the walk may borrow from until it is given others. */
+void polisher_meet(polisher *ps, const plan *others, uint32_t n);
 void polisher_go_to(polisher *ps, const plan *pl);
 const polish_best *polisher_best(const polisher *ps);
+
+/* ---------------------------------------------------------------- compose.c */
+
+enum { MAX_COMPOSED_AXES = 4, COMPOSE_KEEP = 4 };
+typedef struct composition {
+	uint32_t n, n_recipes;
+	plan plans[COMPOSE_KEEP];            /* best first */
+	plan recipes[4 * MAX_COMPOSED_AXES]; /* plans on a single axis: what it cuts */
+} composition;
+/* Costs the composite plans of at most so many evaluations, on meshes of up to MAX_COMPOSED_AXES axes that cut anything.
+ * ev: LOGICAL_TREES of them. actions must outlive the plans. Returns evaluations used. */
+uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const action_list *actions, uint64_t budget, bool (*stop)(void *), void *stop_arg,
+		 composition *out);
 
 /* ---------------------------------------------------------------- baselines.c */
 void baseline_plan(const problem *pb, const char *name, plan *out);

@@ -24,8 +24,8 @@ struct polisher {
 	evaluator *ev;
 	const problem *pb;
 	const action_list *actions;
-	const plan *recipes;
-	uint32_t n_recipes;
+	const plan *recipes, *others;
+	uint32_t n_recipes, n_others;
 	arena *mem; /* for targets of thinned actions */
 	uint64_t weight_sum;
 	rng random;
@@ -179,13 +179,9 @@ static bool thin(polisher *ps, plan *t, uint32_t at)
 	return leave_out(ps, a, ps->pb->group_of[a->targets[rng_below(&ps->random, a->n_targets)].arg]);
 }
 
-/* Decides a group anew, on all axes at once: a cut over two axes can pay where each alone does not. */
-static bool decide_group(polisher *ps, plan *t)
+/* Nothing is decided about the group any more. */
+static void clear_group(polisher *ps, plan *t, uint32_t group)
 {
-	const action *a = pick_action(ps);
-	uint32_t group = a->group;
-	if (group == ID_NONE)
-		return false;
 	for (uint32_t i = t->n; i-- > 0;) {
 		action *d = &t->decisions[i];
 		if (d->fixed || d->kind == ACTION_CONSTRAIN)
@@ -198,6 +194,16 @@ static bool decide_group(polisher *ps, plan *t)
 				t->tactics[i] = tactic;
 		}
 	}
+}
+
+/* Decides a group anew, on all axes at once: a cut over two axes can pay where each alone does not. */
+static bool decide_group(polisher *ps, plan *t)
+{
+	const action *a = pick_action(ps);
+	uint32_t group = a->group;
+	if (group == ID_NONE)
+		return false;
+	clear_group(ps, t, group);
 	for (uint32_t axis = 0; axis < ps->pb->n_axes; axis++) {
 		const action *chosen = NULL;
 		uint32_t n = 1; /* not cut over this axis */
@@ -209,6 +215,21 @@ static bool decide_group(polisher *ps, plan *t)
 		if (chosen)
 			insert_at(t, pick_place(ps, t), chosen, "polish");
 	}
+	return true;
+}
+
+/* Decisions that no longer apply drop out when the plan is run. */
+static bool splice(polisher *ps, plan *t)
+{
+	if (!ps->n_others)
+		return false;
+	const plan *other = &ps->others[rng_below(&ps->random, ps->n_others)];
+	uint32_t fixed = 0;
+	while (fixed < t->n && t->decisions[fixed].fixed)
+		fixed++;
+	t->n = fixed + rng_below(&ps->random, t->n - fixed + 1);
+	for (uint32_t i = rng_below(&ps->random, 2) ? 0 : rng_below(&ps->random, other->n + 1); i < other->n; i++)
+		insert_at(t, t->n, &other->decisions[i], other->tactics[i]);
 	return true;
 }
 
@@ -224,11 +245,12 @@ typedef enum move_kind {
 	MOVE_RECIPE,
 	MOVE_IMITATE,
 	MOVE_EXCHANGE,
+	MOVE_SPLICE, /* the beginning of this plan, then what another chain has */
 	MOVE_COUNT
 } move_kind;
 static const uint8_t move_share[MOVE_COUNT] = {/* of 100 */
-	[MOVE_ADD] = 20, [MOVE_DROP] = 12, [MOVE_REPLACE] = 12, [MOVE_AXIS] = 6, [MOVE_PLACE] = 6, [MOVE_TWIN] = 5, [MOVE_THIN] = 6,
-	[MOVE_GROUP] = 16, [MOVE_RECIPE] = 8, [MOVE_IMITATE] = 5, [MOVE_EXCHANGE] = 4};
+	[MOVE_ADD] = 16, [MOVE_DROP] = 12, [MOVE_REPLACE] = 12, [MOVE_AXIS] = 6, [MOVE_PLACE] = 5, [MOVE_TWIN] = 5, [MOVE_THIN] = 6,
+	[MOVE_GROUP] = 16, [MOVE_RECIPE] = 8, [MOVE_IMITATE] = 5, [MOVE_EXCHANGE] = 4, [MOVE_SPLICE] = 5};
 
 /* A random neighbour of the plan into trial; false when the move picked has nothing to work on. */
 static bool propose(polisher *ps)
@@ -280,6 +302,8 @@ static bool propose(polisher *ps)
 	case MOVE_IMITATE:
 		imitate_axis(ps, t, axis, other);
 		break;
+	case MOVE_SPLICE:
+		return splice(ps, t);
 	default:
 		exchange_axes(ps, t, axis, other);
 	}
@@ -328,12 +352,21 @@ static void note_best(polisher *ps, const plan *pl, seen_state *state)
 	if (ps->best.set && !score_less(score_of(ps->pb, &state->c), ps->best.s))
 		return;
 	if (!state->replayed) {
-		evaluator_replay(ps->ev, &state->c);
+		bool allowed;
+		evaluator_replay(ps->ev, &state->c, &allowed);
+		if (!allowed)
+			state->c.runtime_ns = state->c.peak_bytes = INT64_MAX / 8;
 		state->replayed = true;
 	}
 	score s = score_of(ps->pb, &state->c);
 	if (!ps->best.set || score_less(s, ps->best.s))
 		ps->best = (polish_best){.pl = *pl, .s = s, .c = state->c, .hash = state->hash, .set = true};
+}
+
+void polisher_meet(polisher *ps, const plan *others, uint32_t n)
+{
+	ps->others = others;
+	ps->n_others = n;
 }
 
 void polisher_go_to(polisher *ps, const plan *pl)
@@ -376,6 +409,30 @@ void polisher_free(polisher *ps)
 
 const polish_best *polisher_best(const polisher *ps) { return &ps->best; }
 
+/* Where the trial leads; *used grows when that is somewhere else. */
+static seen_state *evaluate_trial(polisher *ps, uint64_t *used)
+{
+	uint64_t list = plan_hash(&ps->trial);
+	seen_state *state = state_of_plan(ps, list);
+	if (state)
+		return state;
+	evaluator_run(ps->ev, &ps->trial, NULL);
+	uint64_t hash = evaluator_hash(ps->ev);
+	*used += hash != ps->here_hash; /* else the decision does not apply or changes nothing */
+	state = state_here(ps, hash);
+	index_add(&ps->tried, list, ps->plans.n);
+	vec_push(&ps->plans, (tried_plan){list, (uint32_t)(state - ps->seen.p)});
+	note_best(ps, &ps->trial, state);
+	return state;
+}
+
+static void move_to_trial(polisher *ps, const seen_state *state, int64_t energy)
+{
+	ps->here = ps->trial;
+	ps->here_hash = state->hash;
+	ps->here_energy = energy;
+}
+
 uint64_t polisher_walk(polisher *ps, uint64_t evaluations, uint32_t heat, bool (*stop)(void *), void *stop_arg)
 {
 	uint64_t used = 0, idle = 0;
@@ -384,27 +441,14 @@ uint64_t polisher_walk(polisher *ps, uint64_t evaluations, uint32_t heat, bool (
 	while (used < evaluations && idle++ < IDLE_MOVES * evaluations && !(stop && stop(stop_arg))) {
 		if (!propose(ps))
 			continue;
-		uint64_t list = plan_hash(&ps->trial);
-		seen_state *state = state_of_plan(ps, list);
-		if (!state) {
-			evaluator_run(ps->ev, &ps->trial, NULL);
-			uint64_t hash = evaluator_hash(ps->ev);
-			used += hash != ps->here_hash; /* else the decision does not apply or changes nothing */
-			state = state_here(ps, hash);
-			index_add(&ps->tried, list, ps->plans.n);
-			vec_push(&ps->plans, (tried_plan){list, (uint32_t)(state - ps->seen.p)});
-			note_best(ps, &ps->trial, state);
-		}
+		const seen_state *state = evaluate_trial(ps, &used);
 		if (state->hash == ps->here_hash)
 			continue;
 		int64_t energy = energy_of(ps->pb, &state->c);
 		/* u * u: small steps up are taken more often than large ones. */
 		uint64_t u = rng_below(&ps->random, 1001), allowance = (uint64_t)heat * u / 1000 * u / 1000;
-		if ((double)energy <= (double)ps->here_energy * (1 + (double)allowance / PPM)) {
-			ps->here = ps->trial;
-			ps->here_hash = state->hash;
-			ps->here_energy = energy;
-		}
+		if ((double)energy <= (double)ps->here_energy * (1 + (double)allowance / PPM))
+			move_to_trial(ps, state, energy);
 	}
 	return used;
 }

@@ -9,6 +9,14 @@
 enum { MAX_BASES = 3, ROUND_EVALUATIONS = 32, REPLAYS_PER_TACTIC = 3, MAX_TRIED = 256,
        POLISH_SHARE = 4 /* of the budget, an automatic tactic having 1 */ };
 
+/* A strategy that was the best so far when it was found. */
+typedef struct candidate {
+	strategy s;
+	cost c, incremental;     /* replayed; the evaluator's view */
+	plan *pl;                /* NULL: a user's baseline */
+	bool confirmed;          /* by a replay of its module */
+} candidate;
+
 typedef struct runner {
 	search_options o; /* with the module's own mesh */
 	const search_options *user;
@@ -19,8 +27,11 @@ typedef struct runner {
 	tactic_list tactics;
 	plan bases[MAX_BASES];
 	uint32_t n_bases;
-	plan best_plan;
-	bool has_plan;    /* the best strategy came from best_plan */
+	composition *composed; /* NULL: none */
+	action_list composed_of;
+	VEC(candidate) candidates;  /* each better than the one before */
+	uint32_t first_candidate;   /* earlier ones lack what the schedule wants */
+	candidate *answer;
 	score best_score;
 	search_result *out;
 	int64_t start_ns, deadline_ns; /* of the present tactic when the budget is time; 0: none */
@@ -147,42 +158,95 @@ static status apply_forbids(runner *r, diag *d)
 
 /* ---------------------------------------------------------------- incumbents */
 
-static void take_incumbent(runner *r, strategy *s, const cost *c, const char *tactic)
+static const candidate *best_candidate(const runner *r) { return r->candidates.n > r->first_candidate ? &r->candidates.p[r->candidates.n - 1] : NULL; }
+
+static void take_candidate(runner *r, const candidate *c, const char *tactic)
 {
-	strategy_release(&r->out->best);
-	r->out->best = *s;
-	r->out->cost = *c;
-	r->out->fits = c->peak_bytes <= r->pb.memory_limit;
-	r->best_score = score_final(&r->pb, c);
-	vec_push(&r->out->incumbents, (incumbent_mark){r->out->evaluations, elapsed(r), c->runtime_ns, c->peak_bytes});
+	vec_push(&r->candidates, *c);
+	r->best_score = score_final(&r->pb, &c->c);
+	r->out->cost = c->c;
+	r->out->fits = c->c.peak_bytes <= r->pb.memory_limit;
+	vec_push(&r->out->incumbents, (incumbent_mark){r->out->evaluations, elapsed(r), c->c.runtime_ns, c->c.peak_bytes});
 	tell(r, true, tactic);
+}
+
+static void release_candidate(candidate *c)
+{
+	strategy_release(&c->s);
+	free(c->pl);
+}
+
+static plan *copy_plan(const plan *pl)
+{
+	plan *to = xmalloc(sizeof *to);
+	*to = *pl;
+	return to;
+}
+
+/* The replay of the plan that is on the first evaluator. With `check` also that of its module, which must cost the same. */
+static status replay_plan(runner *r, const plan *pl, cost *out, bool *allowed, diag *d)
+{
+	r->out->replays++;
+	evaluator_replay(r->ev[0], out, allowed);
+	if (!r->o.check)
+		return ST_OK;
+	strategy s;
+	cost whole;
+	bool same;
+	evaluator_strategy(r->ev[0], pl, &s);
+	status st = replay_strategy(&r->pb, r->base, &s, &whole, &same, d);
+	strategy_release(&s);
+	if (st == ST_OK && (same != *allowed || memcmp(&whole, out, sizeof whole)))
+		st = diag_set(d, ST_ERR_INTERNAL, "a replay on the compiled program differs from one of the module");
+	return st;
 }
 
 /* Replays a plan; it becomes the answer when it beats the present one. */
 static status try_plan(runner *r, plan *pl, const char *tactic, diag *d)
 {
-	cost incremental, replayed;
-	evaluator_run(r->ev[0], pl, &incremental);
+	candidate c = {0};
+	evaluator_run(r->ev[0], pl, &c.incremental);
 	uint64_t h = evaluator_hash(r->ev[0]);
 	for (uint32_t i = 0; i < r->n_tried; i++)
 		if (r->tried[i] == h)
 			return ST_OK;
 	if (r->n_tried < MAX_TRIED)
 		r->tried[r->n_tried++] = h;
-	strategy s;
-	evaluator_strategy(r->ev[0], pl, &s);
-	r->out->replays++;
 	bool allowed;
-	status st = replay_strategy(&r->pb, r->base, &s, &replayed, &allowed, d);
-	if (st == ST_OK && allowed && score_less(score_final(&r->pb, &replayed), r->best_score)) {
-		take_incumbent(r, &s, &replayed, tactic);
-		r->best_plan = *pl;
-		r->has_plan = true;
-		r->out->incremental = incremental;
-	} else {
-		strategy_release(&s);
+	TRY(replay_plan(r, pl, &c.c, &allowed, d));
+	if (allowed && score_less(score_final(&r->pb, &c.c), r->best_score)) {
+		evaluator_strategy(r->ev[0], pl, &c.s);
+		c.pl = copy_plan(pl);
+		take_candidate(r, &c, tactic);
 	}
-	return st;
+	return ST_OK;
+}
+
+/* The answer is the last candidate, as the module that it is written into is costed. The others are there in case that is not
+ * what its plan promised. */
+static status confirm(runner *r, diag *d)
+{
+	candidate *best = NULL;
+	for (uint32_t i = r->candidates.n; i-- > r->first_candidate;) {
+		candidate *c = &r->candidates.p[i];
+		score promised = score_final(&r->pb, &c->c);
+		bool allowed = true, first = i == r->first_candidate; /* there is always that one */
+		if (!c->confirmed) {
+			r->out->replays++;
+			TRY(replay_strategy(&r->pb, r->base, &c->s, &c->c, &allowed, d));
+		}
+		if ((allowed || (first && !best)) && (!best || score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &best->c))))
+			best = c;
+		if (best == c && !score_less(promised, score_final(&r->pb, &c->c)))
+			break;
+	}
+	r->answer = best;
+	r->out->best = best->s;
+	r->out->cost = best->c;
+	r->out->fits = best->c.peak_bytes <= r->pb.memory_limit;
+	r->out->incremental = best->incremental;
+	best->s = (strategy){0};
+	return ST_OK;
 }
 
 /* ---------------------------------------------------------------- baselines */
@@ -192,30 +256,19 @@ static sharding_id pinned_sharding(const runner *r, uint32_t arg)
 	return r->pb.m->values.p[r->pb.p->vals.p[r->pb.p->args.p[arg]].value].sharding;
 }
 
-static status add_baseline(runner *r, const char *name, strategy *s, plan *pl, diag *d)
+/* Takes c->s and c->pl. */
+static void add_baseline(runner *r, const char *name, candidate *c, bool allowed)
 {
-	baseline_result b = {.name = {arena_strdup(&r->out->mem, name, strlen(name)), strlen(name)}};
-	r->out->replays++;
-	bool allowed;
-	TRY(replay_strategy(&r->pb, r->base, s, &b.cost, &allowed, d));
-	b.fits = b.cost.peak_bytes <= r->pb.memory_limit;
+	baseline_result b = {.name = {arena_strdup(&r->out->mem, name, strlen(name)), strlen(name)}, .cost = c->c, .fits = c->c.peak_bytes <= r->pb.memory_limit};
 	bool first = r->out->baselines.n == 0;
 	/* A user's baseline may say what a pin says otherwise: it is shown, but cannot be the answer. */
 	for (uint32_t a = 0; a < r->pb.n_args; a++)
-		allowed &= !r->pb.pinned[a] || s->args[a] == SHARDING_NONE || s->args[a] == pinned_sharding(r, a);
-	strategy_copy(&b.plan, s);
+		allowed &= !r->pb.pinned[a] || c->s.args[a] == SHARDING_NONE || c->s.args[a] == pinned_sharding(r, a);
 	vec_push(&r->out->baselines, b);
-	if (first || (allowed && score_less(score_final(&r->pb, &b.cost), r->best_score))) {
-		strategy keep;
-		strategy_copy(&keep, s);
-		take_incumbent(r, &keep, &b.cost, name);
-		r->has_plan = pl != NULL;
-		if (pl) {
-			r->best_plan = *pl;
-			evaluator_run(r->ev[0], &r->best_plan, &r->out->incremental);
-		}
-	}
-	return ST_OK;
+	if (first || (allowed && score_less(score_final(&r->pb, &c->c), r->best_score)))
+		take_candidate(r, c, name);
+	else
+		release_candidate(c);
 }
 
 static status run_baselines(runner *r, diag *d)
@@ -223,28 +276,36 @@ static status run_baselines(runner *r, diag *d)
 	static const char *const names[] = {"replicated", "data_parallel", "data_parallel_first_axis", "zero2", "zero3"};
 	plan *pl = xmalloc(sizeof *pl);
 	status s = ST_OK;
+	bool allowed;
 	for (uint32_t i = 0; i < COUNT_OF(names) && s == ST_OK; i++) {
-		strategy st;
+		candidate c = {0};
 		if (i == 2 && r->pb.n_axes < 2)
 			continue; /* the same as data_parallel */
 		baseline_plan(&r->pb, names[i], pl);
-		evaluator_run(r->ev[0], pl, NULL);
+		evaluator_run(r->ev[0], pl, &c.incremental);
 		r->out->evaluations++;
-		evaluator_strategy(r->ev[0], pl, &st);
-		s = add_baseline(r, names[i], &st, pl, d);
-		strategy_release(&st);
+		s = replay_plan(r, pl, &c.c, &allowed, d);
+		if (s != ST_OK)
+			break;
+		evaluator_strategy(r->ev[0], pl, &c.s);
+		c.pl = copy_plan(pl);
+		add_baseline(r, names[i], &c, allowed);
 	}
 	free(pl);
 	for (uint32_t i = 0; i < r->o.n_baselines && s == ST_OK; i++) {
-		strategy st;
+		candidate c = {.confirmed = true};
 		char device[64];
 		int64_t limit;
 		diag own = {0};
-		s = strategy_read(r->base, r->o.baselines[i].json, r->o.baselines[i].n, &st, device, &limit, &own);
+		s = strategy_read(r->base, r->o.baselines[i].json, r->o.baselines[i].n, &c.s, device, &limit, &own);
 		if (s != ST_OK)
 			return diag_set(d, s, "baseline %s: %s", r->o.baselines[i].name, own.msg);
-		s = add_baseline(r, r->o.baselines[i].name, &st, NULL, d);
-		strategy_release(&st);
+		r->out->replays++;
+		s = replay_strategy(&r->pb, r->base, &c.s, &c.c, &allowed, d);
+		if (s == ST_OK)
+			add_baseline(r, r->o.baselines[i].name, &c, allowed);
+		else
+			release_candidate(&c);
 	}
 	return s;
 }
@@ -368,6 +429,7 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
 	/* What came before does not have this decision: the schedule's word counts more than a better answer without it. */
 	r->best_score = (score){false, INT64_MAX, INT64_MAX};
 	r->n_tried = 0;
+	r->first_candidate = r->candidates.n;
 	for (uint32_t i = 0; i < r->n_bases; i++) {
 		plan *pl = &r->bases[i];
 		evaluator_run(r->ev[0], pl, NULL);
@@ -447,7 +509,7 @@ static void add_recipes(const runner *r, plan *list, uint32_t *n, uint32_t limit
 	free(own);
 }
 
-enum { POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 1 + MAX_BASES + 3 };
+enum { POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 1 + MAX_BASES + 3 + COMPOSE_KEEP, COMPOSED_STARTS = 1 };
 
 static int chain_by_score(const void *a, const void *b)
 {
@@ -460,9 +522,10 @@ static status simplify(runner *r, diag *d)
 {
 	plan *pl = xmalloc(sizeof *pl), *trial = xmalloc(sizeof *trial);
 	cost c;
-	*pl = r->best_plan;
+	*pl = *best_candidate(r)->pl;
+	bool allowed;
 	evaluator_run(r->ev[0], pl, NULL);
-	evaluator_replay(r->ev[0], &c);
+	evaluator_replay(r->ev[0], &c, &allowed);
 	score best = score_final(&r->pb, &c);
 	uint32_t before = pl->n;
 	for (uint32_t i = pl->n; i-- > 0 && !should_stop(r);) {
@@ -473,10 +536,10 @@ static status simplify(runner *r, diag *d)
 		memmove(&trial->decisions[i], &trial->decisions[i + 1], (trial->n - i) * sizeof *trial->decisions);
 		memmove(&trial->tactics[i], &trial->tactics[i + 1], (trial->n - i) * sizeof *trial->tactics);
 		evaluator_run(r->ev[0], trial, NULL);
-		evaluator_replay(r->ev[0], &c);
+		evaluator_replay(r->ev[0], &c, &allowed);
 		r->out->evaluations++;
 		score s = score_final(&r->pb, &c);
-		if (s.fits == best.fits && s.primary <= best.primary) {
+		if (allowed && s.fits == best.fits && s.primary <= best.primary) {
 			best = s;
 			*pl = *trial;
 		}
@@ -503,12 +566,17 @@ static status run_polish(runner *r, uint64_t budget, diag *d)
 	actions_split(&r->pb, UINT32_MAX, &actions);
 	plan *starts = xcalloc(MAX_STARTS, sizeof *starts), *recipes = xcalloc(MAX_RECIPES, sizeof *recipes), *baseline = xmalloc(sizeof *baseline);
 	uint32_t n = 0, n_recipes = 0;
-	if (r->has_plan)
-		add_plan(starts, &n, MAX_STARTS, &r->best_plan);
+	const candidate *best = best_candidate(r);
+	if (best && best->pl)
+		add_plan(starts, &n, MAX_STARTS, best->pl);
+	for (uint32_t i = 0; r->composed && i < MIN(r->composed->n, (uint32_t)COMPOSED_STARTS); i++)
+		add_plan(starts, &n, MAX_STARTS, &r->composed->plans[i]);
 	for (uint32_t i = 0; i < r->n_bases; i++)
 		add_plan(starts, &n, MAX_STARTS, &r->bases[i]);
 	for (uint32_t i = 0; i < n; i++)
 		add_recipes(r, recipes, &n_recipes, MAX_RECIPES, &starts[i]);
+	for (uint32_t i = 0; r->composed && i < r->composed->n_recipes; i++)
+		add_recipes(r, recipes, &n_recipes, MAX_RECIPES, &r->composed->recipes[i]);
 	for (uint32_t i = 0; i < COUNT_OF(starts_of); i++) {
 		baseline_plan(&r->pb, starts_of[i], baseline);
 		add_recipes(r, recipes, &n_recipes, MAX_RECIPES, baseline);
@@ -523,8 +591,13 @@ static status run_polish(runner *r, uint64_t budget, diag *d)
 	const polish_best *order[LOGICAL_TREES];
 	uint64_t used = 0;
 	status s = ST_OK;
+	plan *met = xcalloc(LOGICAL_TREES, sizeof *met);
 	for (uint32_t round = 0; round < POLISH_ROUNDS && !should_stop(r) && s == ST_OK; round++) {
 		uint32_t left = POLISH_ROUNDS - round;
+		for (int i = 0; i < LOGICAL_TREES; i++) {
+			met[i] = polisher_best(w.chains[i])->pl;
+			polisher_meet(w.chains[i], met, LOGICAL_TREES);
+		}
 		w.part = (budget - MIN(used, budget)) / left / LOGICAL_TREES + 1;
 		w.heat = FIRST_HEAT / (POLISH_ROUNDS * POLISH_ROUNDS) * (left - 1) * (left - 1);
 		parallel_for(LOGICAL_TREES, r->threads, walk_chain, &w);
@@ -556,19 +629,36 @@ static status run_polish(runner *r, uint64_t budget, diag *d)
 	}
 	for (int i = 0; i < LOGICAL_TREES; i++)
 		polisher_free(w.chains[i]);
-	if (s == ST_OK && r->has_plan && budget > WORTH_SIMPLIFYING && !should_stop(r))
+	best = best_candidate(r);
+	if (s == ST_OK && best && best->pl && budget > WORTH_SIMPLIFYING && !should_stop(r))
 		s = simplify(r, d);
+	free(met);
 	free(starts);
 	free(recipes);
 	vec_release(&actions);
 	return s;
 }
 
+/* The default schedule begins with what people would write. */
+static status run_compose(runner *r, uint64_t budget, diag *d)
+{
+	r->composed = xcalloc(1, sizeof *r->composed);
+	actions_make(&r->pb, UINT32_MAX, NULL, &r->composed_of);
+	r->out->evaluations += compose(&r->pb, r->ev, r->threads, &r->composed_of, budget, should_stop, r, r->composed);
+	tell(r, false, "compose");
+	for (uint32_t i = 0; i < MIN(r->composed->n, (uint32_t)COMPOSED_STARTS); i++)
+		TRY(try_plan(r, &r->composed->plans[i], "compose", d));
+	return ST_OK;
+}
+
 static status run_schedule(runner *r, diag *d)
 {
+	enum { COMPOSE_SHARE = 2 /* at most this part of the budget */ };
 	const search_options *o = r->user;
 	uint64_t total = o->evaluations ? o->evaluations : o->time_limit_ns ? UINT64_MAX / 4 : SEARCH_DEFAULT_EVALUATIONS, fixed = 0;
 	uint32_t shares = 0;
+	if (!o->schedule_json && !(o->without & WITHOUT_COMPOSITES))
+		TRY(run_compose(r, total / COMPOSE_SHARE, d));
 	for (uint32_t i = 0; i < r->tactics.n; i++) {
 		const tactic *tc = &r->tactics.p[i];
 		fixed += tc->evaluations;
@@ -597,7 +687,8 @@ static status run_schedule(runner *r, diag *d)
 static void fill_actions(runner *r)
 {
 	strategy *s = &r->out->best;
-	if (!r->has_plan)
+	const plan *pl = r->answer->pl;
+	if (!pl)
 		return;
 	evaluator *ev = r->ev[0];
 	cost before, after;
@@ -605,15 +696,15 @@ static void fill_actions(runner *r)
 	evaluator_undo(ev, 0);
 	evaluator_cost(ev, &before);
 	uint32_t steps = 0;
-	for (uint32_t i = 0; i < r->best_plan.n; i++) {
-		const action *a = &r->best_plan.decisions[i];
+	for (uint32_t i = 0; i < pl->n; i++) {
+		const action *a = &pl->decisions[i];
 		const action_target *targets;
 		if (!evaluator_decide(ev, a))
 			continue;
 		evaluator_cost(ev, &after);
 		uint32_t n = evaluator_targets(ev, steps++, &targets);
 		if (a->kind == ACTION_CONSTRAIN) {
-			str by = str_of(r->best_plan.tactics[i]);
+			str by = str_of(pl->tactics[i]);
 			vec_push(&list, (strategy_action){.tactic = {arena_strdup(&s->mem, by.p, by.n), by.n}, .kind = ACTION_CONSTRAIN, .dimension = a->dim, .axis = a->axis, .step = steps - 1,
 							  .sites = evaluator_sites(ev, steps - 1, &s->mem, &n), .n_sites = n,
 							  .delta_runtime_ns = after.runtime_ns - before.runtime_ns, .delta_peak_bytes = after.peak_bytes - before.peak_bytes});
@@ -629,7 +720,7 @@ static void fill_actions(runner *r)
 					members[k++] = targets[t].arg;
 			if (!k)
 				continue;
-			str tactic = str_of(a->on_role ? role_action_names[a->role] : r->best_plan.tactics[i]);
+			str tactic = str_of(a->on_role ? role_action_names[a->role] : pl->tactics[i]);
 			vec_push(&list, (strategy_action){
 				.tactic = {arena_strdup(&s->mem, tactic.p, tactic.n), tactic.n}, .kind = dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_PARTITION,
 				.members = members, .n_members = k, .dimension = dim == DIM_KEEP ? 0 : dim, .axis = a->axis, .step = steps - 1,
@@ -688,7 +779,7 @@ static void fill_facts(runner *r)
 	out->groups = pb->n_groups;
 	out->roles = arena_array(&out->mem, role, pb->n_args + 1);
 	memcpy(out->roles, pb->roles, pb->n_args * sizeof *out->roles);
-	if (r->has_plan && out->cost.runtime_ns > 0)
+	if (r->answer->pl && out->cost.runtime_ns > 0)
 		out->replay_gap_ppm = (int64_t)((__int128)(out->incremental.runtime_ns - out->cost.runtime_ns) * 1000000 / out->cost.runtime_ns);
 	out->interrupted = r->user->stop && *r->user->stop;
 	out->elapsed_ns = elapsed(r);
@@ -727,9 +818,13 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 		for (int i = 0; i < LOGICAL_TREES && s == ST_OK; i++)
 			if (evaluator_broken(r->ev[i]))
 				s = diag_set(d, ST_ERR_INTERNAL, "an evaluation of the folded program differs from one of the whole program");
-		if (o->check && r->has_plan && s == ST_OK) {
-			evaluator_run(r->ev[0], &r->best_plan, NULL);
-			if (!evaluator_self_check(r->ev[0], &r->best_plan))
+		if (s == ST_OK)
+			s = confirm(r, d);
+	}
+	if (s == ST_OK) {
+		if (o->check && r->answer->pl) {
+			evaluator_run(r->ev[0], r->answer->pl, NULL);
+			if (!evaluator_self_check(r->ev[0], r->answer->pl))
 				s = diag_set(d, ST_ERR_INTERNAL, "the incremental state differs from its unmemoised re-execution");
 		}
 		fill_actions(r);
@@ -740,6 +835,11 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 		evaluator_free(r->ev[i]);
 		arena_release(&r->chain_mem[i]);
 	}
+	for (uint32_t i = 0; i < r->candidates.n; i++)
+		release_candidate(&r->candidates.p[i]);
+	vec_release(&r->candidates);
+	free(r->composed);
+	vec_release(&r->composed_of);
 	vec_release(&r->tactics);
 	problem_release(&r->pb);
 	module_free(r->base);
@@ -752,8 +852,6 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 void search_result_release(search_result *r)
 {
 	strategy_release(&r->best);
-	for (uint32_t i = 0; i < r->baselines.n; i++)
-		strategy_release(&r->baselines.p[i].plan);
 	vec_release(&r->baselines);
 	vec_release(&r->incumbents);
 	vec_release(&r->unsupported);

@@ -121,6 +121,7 @@ enum {
 	WITHOUT_AXIS_TACTICS = 16, /* one automatic tactic over all axes */
 	WITHOUT_TREES = 32,        /* polish only */
 	WITHOUT_POLISH = 64,
+	WITHOUT_COMPOSITES = 128,  /* no composite plans to start from */
 };
 enum { SEARCH_DEFAULT_EVALUATIONS = 4000, SEARCH_DEFAULT_SEED = 1 };
 #define SEARCH_DEFAULT_CACHE_BYTES ((int64_t)1 << 30)
@@ -129,7 +130,6 @@ typedef struct baseline_result {
 	str name;
 	bool fits;
 	cost cost;
-	strategy plan;
 } baseline_result;
 typedef struct incumbent_mark {
 	uint64_t evaluation;

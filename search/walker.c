@@ -31,6 +31,12 @@ struct walker {
 	propagation *prop;
 	uint32_t n_args, depth;
 	step steps[MAX_PLAN];
+	path_memo *paths;
+	uint32_t places[MAX_PLAN]; /* in paths: after each step */
+	bool no_memo;
+	uint32_t *stamps, stamp;   /* by pval: when it was last written down */
+	VEC(path_value) values;
+	VEC(path_arg) args;
 	uint64_t hash;
 	uint64_t *val_hash; /* by pval */
 	VEC(uint64_t) sharding_hashes; /* by sharding id, 0: not computed */
@@ -111,6 +117,8 @@ walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, si
 	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	w->prop = propagation_new(w->p, t, &po);
 	propagation_limit(w->prop, memo_bytes);
+	w->paths = path_memo_new(memo_bytes);
+	w->stamps = xcalloc(w->p->vals.n + 1, sizeof *w->stamps);
 	w->val_hash = xcalloc(w->p->vals.n + 1, sizeof *w->val_hash);
 	w->decided = xcalloc(w->n_args + 1, sizeof *w->decided);
 	w->pinned = xcalloc(w->n_args + 1, sizeof *w->pinned);
@@ -136,6 +144,8 @@ walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, si
 void walker_restart(walker *w, bool no_memo)
 {
 	assert(!w->depth);
+	w->no_memo = no_memo;
+	path_forget(w->paths, NULL, 0);
 	propagation_set_no_memo(w->prop, no_memo);
 	propagation_reset(w->prop);
 	propagation_run(w->prop);
@@ -148,6 +158,10 @@ void walker_free(walker *w)
 	if (!w)
 		return;
 	propagation_free(w->prop);
+	path_memo_free(w->paths);
+	free(w->stamps);
+	vec_release(&w->values);
+	vec_release(&w->args);
 	free(w->val_hash);
 	free(w->decided);
 	free(w->pinned);
@@ -374,17 +388,79 @@ static bool apply_target(walker *w, const action *a, action_target target)
 	return target.dim != DIM_KEEP || a->kind == ACTION_REPLICATE;
 }
 
-bool walker_decide(walker *w, const action *a)
+static step *open_step(walker *w)
 {
-	w->uneven = false;
-	if (w->depth == MAX_PLAN)
+	w->steps[w->depth] = (step){.mark = propagation_mark(w->prop), .applied = w->applied.n, .changes = w->changes.n, .dims = w->dim_log.n, .hash = w->hash};
+	return &w->steps[w->depth++];
+}
+
+/* The decision is known: what it changed is written. */
+static bool retrace(walker *w, const path_outcome *o)
+{
+	w->uneven = o->uneven;
+	w->sure = o->sure;
+	if (!o->done)
 		return false;
-	step *s = &w->steps[w->depth];
-	*s = (step){.mark = propagation_mark(w->prop), .applied = w->applied.n, .changes = w->changes.n, .dims = w->dim_log.n, .hash = w->hash};
+	open_step(w);
+	for (uint32_t i = 0; i < o->n_values; i++) {
+		propagation_set(w->prop, o->values[i].v, o->values[i].now);
+		rehash(w, o->values[i].v);
+	}
+	propagation_settled(w->prop);
+	for (uint32_t i = 0; i < o->n_args; i++) {
+		const path_arg *a = &o->args[i];
+		log_arg(w, a->arg);
+		w->kept[a->arg] = a->kept;
+		w->decided[a->arg] = a->decided;
+	}
+	for (uint32_t i = 0; i < o->n_applied; i++)
+		vec_push(&w->applied, o->applied[i]);
+	for (uint32_t i = 0; i < o->n_dims; i++) {
+		w->priority[o->dims[i]] = (uint8_t)(w->depth - 1);
+		vec_push(&w->dim_log, o->dims[i]);
+	}
+	w->hash = o->hash;
+	return true;
+}
+
+/* Writes down what the last step changed; NULL: it was refused. */
+static void learn(walker *w, uint32_t place, const step *s)
+{
+	path_outcome o = {.done = s != NULL, .uneven = w->uneven, .sure = w->sure};
+	if (s) {
+		const sharding_id *state = propagation_shardings(w->prop);
+		w->values.n = w->args.n = 0;
+		w->stamp++;
+		for (uint32_t i = s->mark, end = propagation_mark(w->prop); i < end; i++) {
+			pval_id v = propagation_trail_at(w->prop, i);
+			if (w->stamps[v] != w->stamp)
+				vec_push(&w->values, (path_value){v, state[v]});
+			w->stamps[v] = w->stamp;
+		}
+		for (uint32_t i = s->changes; i < w->changes.n; i++) {
+			uint32_t arg = w->changes.p[i].arg;
+			vec_push(&w->args, (path_arg){arg, w->kept[arg], w->decided[arg]});
+		}
+		o.n_values = w->values.n;
+		o.values = w->values.p;
+		o.n_args = w->args.n;
+		o.args = w->args.p;
+		o.n_applied = w->applied.n - s->applied;
+		o.applied = w->applied.p + s->applied;
+		o.n_dims = w->dim_log.n - s->dims;
+		o.dims = w->dim_log.p + s->dims;
+		o.hash = w->hash;
+	}
+	path_learn(w->paths, place, &o);
+}
+
+/* The decision, propagated. */
+static bool decide_anew(walker *w, const action *a)
+{
+	step *s = open_step(w);
 	bool useful = false;
 	for (uint32_t i = 0; i < a->n_targets; i++)
 		useful |= apply_target(w, a, a->targets[i]);
-	w->depth++;
 	if (!useful) {
 		walker_undo(w, w->depth - 1);
 		return false;
@@ -409,6 +485,25 @@ bool walker_decide(walker *w, const action *a)
 	if (!allowed || w->uneven)
 		walker_undo(w, w->depth - 1);
 	return allowed && !w->uneven;
+}
+
+bool walker_decide(walker *w, const action *a)
+{
+	w->uneven = w->sure = false;
+	if (w->depth == MAX_PLAN)
+		return false;
+	if (w->no_memo)
+		return decide_anew(w, a);
+	if (path_is_full(w->paths))
+		path_forget(w->paths, w->places, w->depth);
+	uint32_t place = path_next(w->paths, w->depth ? w->places[w->depth - 1] : PATH_START, a), depth = w->depth;
+	const path_outcome *known = path_known(w->paths, place);
+	w->places[depth] = place;
+	if (known)
+		return retrace(w, known);
+	bool done = decide_anew(w, a);
+	learn(w, place, done ? &w->steps[depth] : NULL);
+	return done;
 }
 
 void walker_undo(walker *w, uint32_t depth)

@@ -284,6 +284,7 @@ static const struct {
 	{"search-axis-tactics", WITHOUT_AXIS_TACTICS},
 	{"search-trees", WITHOUT_TREES},
 	{"search-polish", WITHOUT_POLISH},
+	{"search-composites", WITHOUT_COMPOSITES},
 };
 
 static void print_curve(const contest *k)

@@ -309,7 +309,7 @@ START_TEST(expected_replays_are_replays)
 		evaluator_run(ev, &pl, NULL);
 		for (uint32_t i = 0; i < pl.n; i++)
 			constrains |= pl.decisions[i].kind == ACTION_CONSTRAIN;
-		evaluator_replay(ev, &expected);
+		evaluator_replay(ev, &expected, &allowed);
 		evaluator_strategy(ev, &pl, &s);
 		ck_assert(constrains == (s.n_constraints > 0));
 		ck_assert_msg(replay_strategy(&pb, f.m, &s, &found, &allowed, &d) == ST_OK, "%s", d.msg);

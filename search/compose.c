@@ -1,0 +1,411 @@
+/* Composite plans to start from: each axis cuts the batch, weights, or other dims of the data such as the sequence, and optimizer
+ * state and parameters may be cut over more axes on top (ZeRO). What exactly an axis cuts is found on that axis alone, with the
+ * batch over all others: every action is tried on its own, then one after the other is kept if it makes the step faster. So what
+ * people write by hand (Megatron, expert and sequence parallelism, channels) is among the first plans that are costed. What is
+ * fast but takes too much memory gets the decisions that save most of it for the least time. */
+#include "search/internal.h"
+
+#include <stdlib.h>
+
+enum { MOST_KEPT = 12 /* actions of a recipe */, MOST_TRIED = 24 /* one after the other, best first */, MOST_PLANS = 256, MOST_ODD = 1,
+       MOST_REPAIRED = 2, REPAIR_STEPS = 4 };
+
+typedef enum zero_way { ZERO_NONE, ZERO2_BATCH, ZERO2_ALL, ZERO3_BATCH, ZERO3_ALL, ZERO_WAYS } zero_way;
+
+typedef struct trial {
+	const action *a;
+	int64_t time;
+} trial;
+typedef struct outcome {
+	cost c;
+	uint64_t hash;
+	bool done;
+} outcome;
+
+/* What an axis does. With weights before the batch, the batch is cut where the weights leave it alone: layers of both sorts. */
+typedef enum axis_way { CUTS_BATCH, CUTS_WEIGHTS, CUTS_WEIGHTS_AND_DATA, CUTS_WEIGHTS_BEFORE_BATCH, CUTS_DATA, AXIS_WAYS } axis_way;
+
+typedef struct composer {
+	const problem *pb;
+	evaluator *const *ev;
+	const action_list *actions;
+	uint32_t n_axes, axes[MAX_COMPOSED_AXES]; /* that cut anything */
+	uint32_t like[MAX_COMPOSED_AXES];         /* whose recipes it takes: its own, or those of one of its size before it */
+	plan recipe[MAX_COMPOSED_AXES][AXIS_WAYS];
+	uint32_t n_plans, cap;
+	plan *plans;
+	outcome *outcomes;
+	plan repaired;
+	outcome *after;  /* by action: the repaired plan with it */
+	uint64_t part;   /* evaluations that a tree may use until the next step */
+	uint64_t used[LOGICAL_TREES];
+	bool (*stop)(void *);
+	void *stop_arg;
+} composer;
+
+static void insert(plan *pl, uint32_t at, const action *a, const char *tactic)
+{
+	if (pl->n == MAX_PLAN)
+		return;
+	memmove(&pl->decisions[at + 1], &pl->decisions[at], (pl->n - at) * sizeof *pl->decisions);
+	memmove(&pl->tactics[at + 1], &pl->tactics[at], (pl->n - at) * sizeof *pl->tactics);
+	pl->n++;
+	pl->decisions[at] = *a;
+	pl->tactics[at] = tactic;
+}
+
+static void append(plan *pl, const action *a, const char *tactic) { insert(pl, pl->n, a, tactic); }
+static void append_role(const problem *pb, plan *pl, role_action which, uint32_t axis) { append(pl, action_of_role(pb, which, axis), role_action_names[which]); }
+
+/* ---------------------------------------------------------------- which tensors an axis cuts */
+
+/* What the plan is to bring down: memory is not looked at as long as time is the goal, for other axes may take care of it. */
+static bool try_plan(composer *k, int tree, plan *pl, int64_t *out)
+{
+	uint32_t wanted = pl->n;
+	cost c;
+	evaluator_run(k->ev[tree], pl, NULL);
+	if (pl->n < wanted)
+		return false;
+	evaluator_cost(k->ev[tree], &c);
+	k->used[tree]++;
+	*out = k->pb->objective == OBJECTIVE_MEMORY ? c.peak_bytes : c.runtime_ns;
+	return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const trial *x = a, *y = b;
+	return x->time != y->time ? (x->time < y->time ? -1 : 1) : x->a < y->a ? -1 : x->a > y->a;
+}
+
+/* Weights: parameters and their state. Data: the rest, and values inside the program. */
+static bool cuts_weights(const problem *pb, const action *a)
+{
+	role r = a->kind == ACTION_CONSTRAIN ? ROLE_OTHER : pb->roles[a->targets[0].arg];
+	return r == ROLE_PARAMETER || r == ROLE_STATE;
+}
+
+/* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the recipe. */
+static void extend(composer *k, int tree, uint32_t axis, bool weights, uint64_t end, plan *now, uint32_t behind, plan *recipe)
+{
+	int64_t best;
+	if (k->used[tree] >= end || !try_plan(k, tree, now, &best))
+		return;
+	plan *next = xmalloc(sizeof *next);
+	VEC(trial) trials = {0};
+	for (uint32_t i = 0; i < k->actions->n && k->used[tree] < end && !k->stop(k->stop_arg); i++) {
+		const action *a = &k->actions->p[i];
+		if (a->axis != axis || a->on_role || cuts_weights(k->pb, a) != weights)
+			continue;
+		*next = *now;
+		insert(next, next->n - behind, a, "compose");
+		trial t = {.a = a};
+		if (try_plan(k, tree, next, &t.time))
+			vec_push(&trials, t);
+	}
+	if (trials.n)
+		qsort(trials.p, trials.n, sizeof *trials.p, by_time);
+	for (uint32_t i = 0; i < MIN(trials.n, (uint32_t)MOST_TRIED) && recipe->n < MOST_KEPT && k->used[tree] < end && !k->stop(k->stop_arg); i++) {
+		int64_t time;
+		*next = *now;
+		insert(next, next->n - behind, trials.p[i].a, "compose");
+		if (!try_plan(k, tree, next, &time) || time >= best)
+			continue;
+		best = time;
+		*now = *next;
+		append(recipe, trials.p[i].a, "compose");
+	}
+	vec_release(&trials);
+	free(next);
+}
+
+static void find_ways(composer *k, int tree, uint32_t at)
+{
+	plan *base = xcalloc(1, sizeof *base), *now = xmalloc(sizeof *now), *recipe = k->recipe[at];
+	for (uint32_t i = 0; i < k->n_axes; i++)
+		if (i != at)
+			append_role(k->pb, base, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
+	evaluator_run(k->ev[tree], base, NULL); /* drops what does not apply */
+	uint64_t end = k->used[tree] + k->part;
+	*now = *base;
+	extend(k, tree, k->axes[at], true, end, now, 0, &recipe[CUTS_WEIGHTS]);
+	recipe[CUTS_WEIGHTS_AND_DATA] = recipe[CUTS_WEIGHTS];
+	extend(k, tree, k->axes[at], false, end, now, 0, &recipe[CUTS_WEIGHTS_AND_DATA]);
+	*now = *base;
+	append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, k->axes[at]);
+	evaluator_run(k->ev[tree], now, NULL);
+	if (now->n > base->n)
+		extend(k, tree, k->axes[at], true, end, now, 1, &recipe[CUTS_WEIGHTS_BEFORE_BATCH]);
+	*now = *base;
+	extend(k, tree, k->axes[at], false, end, now, 0, &recipe[CUTS_DATA]);
+	free(base);
+	free(now);
+}
+
+static void find_recipes(void *user, int tree)
+{
+	composer *k = user;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < k->n_axes; i++)
+		if (k->like[i] == i && n++ % LOGICAL_TREES == (uint32_t)tree)
+			find_ways(k, tree, i);
+}
+
+/* ---------------------------------------------------------------- what they combine to */
+
+static void add_zero(const composer *k, plan *pl, zero_way way, uint32_t batch)
+{
+	role_action which = way == ZERO2_BATCH || way == ZERO2_ALL ? ROLE_ACTION_ZERO2 : ROLE_ACTION_ZERO3;
+	bool all = way == ZERO2_ALL || way == ZERO3_ALL;
+	for (uint32_t i = 0; i < k->n_axes && way != ZERO_NONE; i++)
+		if (all || batch >> i & 1)
+			append_role(k->pb, pl, which, k->axes[i]);
+}
+
+static bool cuts_batch(axis_way way) { return way == CUTS_BATCH || way == CUTS_WEIGHTS_BEFORE_BATCH; }
+
+static bool make_plan(const composer *k, const axis_way *ways, zero_way zero, plan *pl)
+{
+	uint32_t batch = 0;
+	pl->n = 0;
+	for (uint32_t i = 0; i < k->n_axes; i++) {
+		batch |= (uint32_t)cuts_batch(ways[i]) << i;
+		if (ways[i] == CUTS_BATCH)
+			append_role(k->pb, pl, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
+	}
+	for (uint32_t i = 0; i < k->n_axes; i++) {
+		const plan *recipe = &k->recipe[k->like[i]][ways[i]];
+		if (ways[i] != CUTS_BATCH && !recipe->n)
+			return false;
+		for (uint32_t r = 0; r < recipe->n; r++) {
+			action a = recipe->decisions[r];
+			a.axis = k->axes[i];
+			append(pl, &a, "compose");
+		}
+	}
+	for (uint32_t i = 0; i < k->n_axes; i++)
+		if (ways[i] == CUTS_WEIGHTS_BEFORE_BATCH)
+			append_role(k->pb, pl, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
+	bool some = batch && batch != (1u << k->n_axes) - 1;
+	if ((zero == ZERO2_BATCH || zero == ZERO3_BATCH) && !some)
+		return false; /* over no axis, or over all */
+	add_zero(k, pl, zero, batch);
+	return true;
+}
+
+/* At most one axis does something unusual, none on meshes of many axes. */
+static void list_plans(composer *k)
+{
+	uint32_t total = 1;
+	for (uint32_t i = 0; i < k->n_axes; i++)
+		total *= AXIS_WAYS;
+	for (uint32_t code = 0; code < total; code++) {
+		axis_way ways[MAX_COMPOSED_AXES];
+		uint32_t rest = code, odd = 0;
+		for (uint32_t i = 0; i < k->n_axes; i++, rest /= AXIS_WAYS) {
+			ways[i] = rest % AXIS_WAYS;
+			odd += ways[i] > CUTS_WEIGHTS;
+		}
+		for (zero_way zero = 0; zero < ZERO_WAYS && odd <= MOST_ODD && odd + k->n_axes <= MAX_COMPOSED_AXES; zero++)
+			if (k->n_plans < k->cap && make_plan(k, ways, zero, &k->plans[k->n_plans]))
+				k->n_plans++;
+	}
+}
+
+static void cost_plans(void *user, int tree)
+{
+	composer *k = user;
+	for (uint32_t i = (uint32_t)tree; i < k->n_plans && !k->stop(k->stop_arg); i += LOGICAL_TREES) {
+		outcome *o = &k->outcomes[i];
+		evaluator_run(k->ev[tree], &k->plans[i], NULL);
+		o->hash = evaluator_hash(k->ev[tree]);
+		bool known = false;
+		for (uint32_t j = (uint32_t)tree; j < i && !known; j += LOGICAL_TREES)
+			known = k->outcomes[j].hash == o->hash;
+		if (known)
+			continue;
+		evaluator_cost(k->ev[tree], &o->c);
+		o->done = true;
+		k->used[tree]++;
+	}
+}
+
+/* ---------------------------------------------------------------- what does not fit */
+
+static double over(const problem *pb, const cost *c) { return MAX((double)c->peak_bytes / (double)MAX(pb->memory_limit, 1) - 1, 0.0); }
+
+/* What a plan is worth as a start: what is a little too large can be made to fit. */
+static double promise(const problem *pb, const cost *c)
+{
+	return pb->objective == OBJECTIVE_MEMORY ? (double)c->peak_bytes : (double)c->runtime_ns * (1 + 2 * over(pb, c));
+}
+
+/* ZeRO keeps parameters off the axes that it cuts: what else is decided about them comes before. */
+static uint32_t zero_at(const plan *pl)
+{
+	uint32_t at = 0;
+	while (at < pl->n && !(pl->decisions[at].on_role && (pl->decisions[at].role == ROLE_ACTION_ZERO2 || pl->decisions[at].role == ROLE_ACTION_ZERO3)))
+		at++;
+	return at;
+}
+
+static void cost_additions(void *user, int tree)
+{
+	composer *k = user;
+	plan *pl = xmalloc(sizeof *pl);
+	for (uint32_t i = (uint32_t)tree; i < k->actions->n && !k->stop(k->stop_arg); i += LOGICAL_TREES) {
+		*pl = k->repaired;
+		insert(pl, zero_at(pl), &k->actions->p[i], "compose");
+		evaluator_run(k->ev[tree], pl, NULL);
+		k->after[i].done = true;
+		evaluator_cost(k->ev[tree], &k->after[i].c);
+		k->used[tree]++;
+	}
+	free(pl);
+}
+
+/* The addition that makes it fit for the least time, or that saves most memory for the time it costs; ID_NONE. */
+static uint32_t best_addition(const composer *k, const cost *now)
+{
+	uint32_t best = ID_NONE;
+	double best_price = 0;
+	bool best_fits = false;
+	for (uint32_t i = 0; i < k->actions->n; i++) {
+		const cost *c = &k->after[i].c;
+		if (!k->after[i].done || c->peak_bytes >= now->peak_bytes)
+			continue;
+		bool fits = c->peak_bytes <= k->pb->memory_limit;
+		double time = (double)(c->runtime_ns - now->runtime_ns), saved = (double)(now->peak_bytes - c->peak_bytes);
+		double price = fits || time < 0 ? time : time / saved;
+		if (best != ID_NONE && (best_fits != fits ? best_fits : best_price <= price))
+			continue;
+		best = i;
+		best_price = price;
+		best_fits = fits;
+	}
+	return best;
+}
+
+static uint64_t all_used(const composer *k)
+{
+	uint64_t n = 0;
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		n += k->used[i];
+	return n;
+}
+
+static void repair(composer *k, int threads, uint64_t budget, uint32_t at)
+{
+	cost now = k->outcomes[at].c;
+	k->repaired = k->plans[at];
+	for (int step = 0; step < REPAIR_STEPS && over(k->pb, &now) > 0 && k->repaired.n < MAX_PLAN && all_used(k) + k->actions->n <= budget; step++) {
+		memset(k->after, 0, k->actions->n * sizeof *k->after);
+		parallel_for(LOGICAL_TREES, threads, cost_additions, k);
+		uint32_t best = best_addition(k, &now);
+		if (best == ID_NONE || k->stop(k->stop_arg))
+			break;
+		insert(&k->repaired, zero_at(&k->repaired), &k->actions->p[best], "compose");
+		now = k->after[best].c;
+	}
+	k->plans[k->n_plans] = k->repaired;
+	k->outcomes[k->n_plans++] = (outcome){.c = now, .done = true};
+}
+
+/* The most promising plans that take too much memory. */
+static void repair_plans(composer *k, int threads, uint64_t budget)
+{
+	uint32_t n = k->n_plans;
+	k->after = xcalloc(k->actions->n + 1, sizeof *k->after);
+	bool *taken = xcalloc(n + 1, sizeof *taken);
+	for (int round = 0; round < MOST_REPAIRED; round++) {
+		uint32_t best = ID_NONE;
+		int64_t least = INT64_MAX; /* time of what fits */
+		for (uint32_t i = 0; i < k->n_plans; i++) {
+			const outcome *o = &k->outcomes[i];
+			if (o->done && over(k->pb, &o->c) == 0)
+				least = MIN(least, o->c.runtime_ns);
+		}
+		for (uint32_t i = 0; i < n; i++) {
+			const outcome *o = &k->outcomes[i];
+			if (o->done && !taken[i] && over(k->pb, &o->c) > 0 && o->c.runtime_ns < least &&
+			    (best == ID_NONE || promise(k->pb, &o->c) < promise(k->pb, &k->outcomes[best].c)))
+				best = i;
+		}
+		if (best == ID_NONE || k->stop(k->stop_arg))
+			break;
+		taken[best] = true;
+		for (uint32_t i = 0; i < n; i++) /* the same on an axis like it */
+			taken[i] |= k->outcomes[i].c.runtime_ns == k->outcomes[best].c.runtime_ns;
+		repair(k, threads, budget, best);
+	}
+	free(taken);
+	free(k->after);
+}
+
+/* ---------------------------------------------------------------- all */
+
+static int64_t size_of(const composer *k, uint32_t axis) { return axis_size(mesh_full_axis(k->pb->m->shardings, k->pb->mesh, axis)); }
+
+/* Returns how many recipes there are to find; 0: too many axes. */
+static uint32_t find_axes(composer *k)
+{
+	uint32_t own = 0;
+	for (uint32_t a = 0; a < k->pb->n_axes; a++) {
+		if (size_of(k, a) == 1)
+			continue;
+		if (k->n_axes == MAX_COMPOSED_AXES)
+			return 0;
+		uint32_t i = k->n_axes++, like = 0;
+		k->axes[i] = a;
+		while (size_of(k, k->axes[like]) != size_of(k, a))
+			like++;
+		k->like[i] = like;
+		own += like == i;
+	}
+	return own;
+}
+
+static bool is_better(const problem *pb, const outcome *a, const outcome *b) { return score_less(score_of(pb, &a->c), score_of(pb, &b->c)); }
+
+uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const action_list *actions, uint64_t budget, bool (*stop)(void *), void *stop_arg,
+		 composition *out)
+{
+	composer *k = xcalloc(1, sizeof *k);
+	*k = (composer){.pb = pb, .ev = ev, .actions = actions, .stop = stop, .stop_arg = stop_arg};
+	*out = (composition){0};
+	uint32_t own = find_axes(k);
+	if (own && budget) {
+		k->part = budget / own / 2;
+		parallel_for(LOGICAL_TREES, threads, find_recipes, k);
+		k->cap = (uint32_t)MIN(budget / 2, (uint64_t)MOST_PLANS);
+		k->plans = xcalloc(k->cap + MOST_REPAIRED, sizeof *k->plans);
+		k->outcomes = xcalloc(k->cap + MOST_REPAIRED, sizeof *k->outcomes);
+		list_plans(k);
+		parallel_for(LOGICAL_TREES, threads, cost_plans, k);
+		if (pb->objective == OBJECTIVE_RUNTIME)
+			repair_plans(k, threads, budget);
+	}
+	while (out->n < COMPOSE_KEEP) {
+		uint32_t best = ID_NONE;
+		for (uint32_t i = 0; i < k->n_plans; i++)
+			if (k->outcomes[i].done && (best == ID_NONE || is_better(pb, &k->outcomes[i], &k->outcomes[best])))
+				best = i;
+		if (best == ID_NONE)
+			break;
+		out->plans[out->n++] = k->plans[best];
+		for (uint32_t i = 0; i < k->n_plans; i++) /* what costs the same is the same, on an axis like it */
+			if (i != best && !is_better(pb, &k->outcomes[best], &k->outcomes[i]))
+				k->outcomes[i].done = false;
+		k->outcomes[best].done = false;
+	}
+	for (uint32_t i = 0; i < k->n_axes; i++)
+		for (axis_way way = CUTS_WEIGHTS; way < AXIS_WAYS && own; way++)
+			if (k->like[i] == i && k->recipe[i][way].n)
+				out->recipes[out->n_recipes++] = k->recipe[i][way];
+	uint64_t used = all_used(k);
+	free(k->plans);
+	free(k->outcomes);
+	free(k);
+	return used;
+}
