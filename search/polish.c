@@ -28,6 +28,7 @@ struct polisher {
 	uint32_t n_recipes, n_others;
 	arena *mem; /* for targets of thinned actions */
 	uint64_t weight_sum;
+	uint32_t n_axes, axes[MAX_MESH_AXES]; /* that cut anything */
 	rng random;
 	plan here, trial;
 	uint64_t here_hash;
@@ -256,7 +257,7 @@ static const uint8_t move_share[MOVE_COUNT] = {/* of 100 */
 static bool propose(polisher *ps)
 {
 	plan *t = &ps->trial;
-	uint32_t axes = ps->pb->n_axes, pick = rng_below(&ps->random, 100), axis = rng_below(&ps->random, axes), other = rng_below(&ps->random, axes), at = ID_NONE;
+	uint32_t pick = rng_below(&ps->random, 100), axis = ps->axes[rng_below(&ps->random, ps->n_axes)], other = ps->axes[rng_below(&ps->random, ps->n_axes)], at = ID_NONE;
 	move_kind kind = MOVE_ADD;
 	while (pick >= move_share[kind])
 		pick -= move_share[kind++];
@@ -391,6 +392,9 @@ polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, cons
 	ps->mem = mem;
 	for (uint32_t a = 0; a < actions->n; a++)
 		ps->weight_sum += actions->p[a].weight;
+	for (uint32_t axis = 0; axis < pb->n_axes; axis++)
+		if (axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) > 1)
+			ps->axes[ps->n_axes++] = axis;
 	rng_seed(&ps->random, seed, 77);
 	polisher_go_to(ps, start);
 	return ps;
@@ -436,7 +440,7 @@ static void move_to_trial(polisher *ps, const seen_state *state, int64_t energy)
 uint64_t polisher_walk(polisher *ps, uint64_t evaluations, uint32_t heat, bool (*stop)(void *), void *stop_arg)
 {
 	uint64_t used = 0, idle = 0;
-	if (!ps->weight_sum)
+	if (!ps->weight_sum || !ps->n_axes)
 		return 0;
 	while (used < evaluations && idle++ < IDLE_MOVES * evaluations && !(stop && stop(stop_arg))) {
 		if (!propose(ps))
