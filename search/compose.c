@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 enum { MOST_KEPT = 12 /* actions of a recipe */, MOST_TRIED = 24 /* one after the other, best first */, MOST_PLANS = 256, MOST_ODD = 1,
-       MOST_REPAIRED = 2, REPAIR_STEPS = 4 };
+       MOST_REPAIRED = 2, REPAIR_STEPS = 4, MOST_REPLAYED = 16 };
 
 typedef enum zero_way { ZERO_NONE, ZERO2_BATCH, ZERO2_ALL, ZERO3_BATCH, ZERO3_ALL, ZERO_WAYS } zero_way;
 
@@ -19,10 +19,11 @@ typedef struct trial {
 typedef struct outcome {
 	cost c;
 	uint64_t hash;
-	bool done;
+	bool done, replayed;
 } outcome;
 
-/* What an axis does. With weights before the batch, the batch is cut where the weights leave it alone: layers of both sorts. */
+/* What an axis does. With weights before the batch, the batch is cut where the weights leave it alone: layers of both sorts.
+ * These weights come before the batch of all axes: Shardy's priorities order dims, not the axes of one. */
 typedef enum axis_way { CUTS_BATCH, CUTS_WEIGHTS, CUTS_WEIGHTS_AND_DATA, CUTS_WEIGHTS_BEFORE_BATCH, CUTS_DATA, AXIS_WAYS } axis_way;
 
 typedef struct composer {
@@ -136,7 +137,7 @@ static void find_ways(composer *k, int tree, uint32_t at)
 	append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, k->axes[at]);
 	evaluator_run(k->ev[tree], now, NULL);
 	if (now->n > base->n)
-		extend(k, tree, k->axes[at], true, end, now, 1, &recipe[CUTS_WEIGHTS_BEFORE_BATCH]);
+		extend(k, tree, k->axes[at], true, end, now, now->n, &recipe[CUTS_WEIGHTS_BEFORE_BATCH]);
 	*now = *base;
 	extend(k, tree, k->axes[at], false, end, now, 0, &recipe[CUTS_DATA]);
 	free(base);
@@ -165,18 +166,14 @@ static void add_zero(const composer *k, plan *pl, zero_way way, uint32_t batch)
 
 static bool cuts_batch(axis_way way) { return way == CUTS_BATCH || way == CUTS_WEIGHTS_BEFORE_BATCH; }
 
-static bool make_plan(const composer *k, const axis_way *ways, zero_way zero, plan *pl)
+/* What the axes do with something else than the batch alone, in their order. */
+static bool append_recipes(const composer *k, const axis_way *ways, bool before_batch, plan *pl)
 {
-	uint32_t batch = 0;
-	pl->n = 0;
-	for (uint32_t i = 0; i < k->n_axes; i++) {
-		batch |= (uint32_t)cuts_batch(ways[i]) << i;
-		if (ways[i] == CUTS_BATCH)
-			append_role(k->pb, pl, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
-	}
 	for (uint32_t i = 0; i < k->n_axes; i++) {
 		const plan *recipe = &k->recipe[k->like[i]][ways[i]];
-		if (ways[i] != CUTS_BATCH && !recipe->n)
+		if (ways[i] == CUTS_BATCH || (ways[i] == CUTS_WEIGHTS_BEFORE_BATCH) != before_batch)
+			continue;
+		if (!recipe->n)
 			return false;
 		for (uint32_t r = 0; r < recipe->n; r++) {
 			action a = recipe->decisions[r];
@@ -184,9 +181,22 @@ static bool make_plan(const composer *k, const axis_way *ways, zero_way zero, pl
 			append(pl, &a, "compose");
 		}
 	}
+	return true;
+}
+
+static bool make_plan(const composer *k, const axis_way *ways, zero_way zero, plan *pl)
+{
+	uint32_t batch = 0;
+	pl->n = 0;
+	if (!append_recipes(k, ways, true, pl))
+		return false;
 	for (uint32_t i = 0; i < k->n_axes; i++)
-		if (ways[i] == CUTS_WEIGHTS_BEFORE_BATCH)
+		if (cuts_batch(ways[i])) {
 			append_role(k->pb, pl, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
+			batch |= 1u << i;
+		}
+	if (!append_recipes(k, ways, false, pl))
+		return false;
 	bool some = batch && batch != (1u << k->n_axes) - 1;
 	if ((zero == ZERO2_BATCH || zero == ZERO3_BATCH) && !some)
 		return false; /* over no axis, or over all */
@@ -368,6 +378,39 @@ static uint32_t find_axes(composer *k)
 
 static bool is_better(const problem *pb, const outcome *a, const outcome *b) { return score_less(score_of(pb, &a->c), score_of(pb, &b->c)); }
 
+static uint32_t best_outcome(const composer *k)
+{
+	uint32_t best = ID_NONE;
+	for (uint32_t i = 0; i < k->n_plans; i++)
+		if (k->outcomes[i].done && (best == ID_NONE || is_better(k->pb, &k->outcomes[i], &k->outcomes[best])))
+			best = i;
+	return best;
+}
+
+/* The best ones as replays see them. */
+static void keep_best(composer *k, composition *out)
+{
+	uint32_t best, replays = 0;
+	while (out->n < COMPOSE_KEEP && (best = best_outcome(k)) != ID_NONE) {
+		outcome *o = &k->outcomes[best];
+		if (!o->replayed && replays++ < MOST_REPLAYED) {
+			bool allowed;
+			evaluator_run(k->ev[0], &k->plans[best], NULL);
+			evaluator_replay(k->ev[0], &o->c, &allowed);
+			o->replayed = true;
+			o->done = allowed;
+			continue;
+		}
+		if (!o->replayed)
+			break;
+		out->plans[out->n++] = k->plans[best];
+		for (uint32_t i = 0; i < k->n_plans; i++) /* what costs the same is the same, on an axis like it */
+			if (i != best && !is_better(k->pb, o, &k->outcomes[i]) && !is_better(k->pb, &k->outcomes[i], o))
+				k->outcomes[i].done = false;
+		o->done = false;
+	}
+}
+
 uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const action_list *actions, uint64_t budget, bool (*stop)(void *), void *stop_arg,
 		 composition *out)
 {
@@ -386,19 +429,7 @@ uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const act
 		if (pb->objective == OBJECTIVE_RUNTIME)
 			repair_plans(k, threads, budget);
 	}
-	while (out->n < COMPOSE_KEEP) {
-		uint32_t best = ID_NONE;
-		for (uint32_t i = 0; i < k->n_plans; i++)
-			if (k->outcomes[i].done && (best == ID_NONE || is_better(pb, &k->outcomes[i], &k->outcomes[best])))
-				best = i;
-		if (best == ID_NONE)
-			break;
-		out->plans[out->n++] = k->plans[best];
-		for (uint32_t i = 0; i < k->n_plans; i++) /* what costs the same is the same, on an axis like it */
-			if (i != best && !is_better(pb, &k->outcomes[best], &k->outcomes[i]))
-				k->outcomes[i].done = false;
-		k->outcomes[best].done = false;
-	}
+	keep_best(k, out);
 	for (uint32_t i = 0; i < k->n_axes; i++)
 		for (axis_way way = CUTS_WEIGHTS; way < AXIS_WAYS && own; way++)
 			if (k->like[i] == i && k->recipe[i][way].n)
