@@ -509,7 +509,7 @@ static void add_recipes(const runner *r, plan *list, uint32_t *n, uint32_t limit
 	free(own);
 }
 
-enum { POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 1 + MAX_BASES + 3 + COMPOSE_KEEP, COMPOSED_STARTS = 1 };
+enum { POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 1 + MAX_BASES + 3 + COMPOSE_KEEP, COMPOSED_STARTS = 3 };
 
 static int chain_by_score(const void *a, const void *b)
 {
