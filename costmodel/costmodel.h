@@ -60,7 +60,6 @@ typedef struct device {
 	uint32_t n_links;
 	link_class links[MAX_LINK_CLASSES];
 	int64_t overlap_steal_ppm;  /* compute slowdown while a collective runs */
-	int64_t combine_bytes;      /* collectives up to this are combined by the compiler; 0: never */
 	char version[72];           /* fingerprint of the profile's JSON, part of cache keys */
 } device;
 

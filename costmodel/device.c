@@ -330,7 +330,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 {
 	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops", "vector_flops", "memory_bytes", "usable_bytes",
 	                                   "memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "memory_tile", "matmul_efficiency",
-	                                   "memory_efficiency", "overlap_steal_ppm", "combine_bytes", "links"};
+	                                   "memory_efficiency", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
@@ -338,7 +338,6 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		{"memory_bytes_s", offsetof(device, memory_bytes_s), 1, INT64_MAX, false},
 		{"op_launch_ns", offsetof(device, op_launch_ns), 0, 1000000000, false},
 		{"overlap_steal_ppm", offsetof(device, overlap_steal_ppm), 0, 1000000, true},
-		{"combine_bytes", offsetof(device, combine_bytes), 0, INT64_MAX, true},
 	};
 	static const char *const formats[] = {"shardwright.device/1"};
 	uint8_t word;
