@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity bench bench-search bench-methods corpus install clean venv
+        check-sanitizers check-valgrind asan tsan fuzz parity measured bench bench-search bench-methods corpus install clean venv
 all: $(PROGRAMS)
 
 help:
@@ -44,6 +44,7 @@ help:
 ## make asan tsan       the sanitizer builds and their runs
 ## make fuzz            libFuzzer on the readers, the JSON gate and the passes (FUZZ_SECONDS=60)
 ## make parity N=1000   random programs through every pass, against jaxlib's Shardy
+## make measured        the cost model against published measurements (docs/measured.md)
 ## make bench           the table of speeds
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
@@ -169,6 +170,10 @@ $(BUILD)/oracle/%: tests/oracle/%.c $(BUILD)/libshardwright.a
 N ?= 1000
 parity: $(BUILD)/oracle/pass_server venv
 	$(VENV)/bin/python tests/oracle/parity.py --server $(BUILD)/oracle/pass_server --count $(N) --jobs $(JOBS) --state $(BUILD)/parity.jsonl
+
+MEASURED ?=
+measured: all venv
+	SHARDWRIGHT=$(BUILD)/shardwright $(VENV)/bin/python tests/measured/measured.py $(MEASURED)
 
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libshardwright.a
 	@mkdir -p $(@D)

@@ -1,0 +1,122 @@
+"""A training step of MaxText's dense decoder in plain JAX: bfloat16 compute on float32 parameters, AdamW, untied embeddings,
+layers scanned. Parameters are cut by `fsdp` along the model width and by `tensor` along heads and
+hidden width, the batch by `replica` (slices of a multi-slice run) and `fsdp`; activations have its constraints.
+"""
+import dataclasses
+import os
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+import jax
+import jax.numpy as jnp
+from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec as P
+
+BATCH = ("replica", "fsdp")
+RATE, DECAY1, DECAY2, EPSILON, WEIGHT_DECAY = 3e-4, 0.9, 0.95, 1e-8, 0.1
+POLICIES = {"full": jax.checkpoint_policies.nothing_saveable, "minimal": jax.checkpoint_policies.dots_with_no_batch_dims_saveable}
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    layers: int
+    width: int
+    hidden: int
+    gated: bool
+    heads: int
+    head: int
+    batch: int
+    sequence: int
+    vocabulary: int
+    remat: str
+
+
+def parameters(s):
+    """Name -> (shape, axes of its dimensions)."""
+    out, of = ("tensor", None, "fsdp"), ("fsdp", "tensor")
+    layer = {"ln1": ((s.width,), ()), "ln2": ((s.width,), ()), "down": ((s.hidden, s.width), ("tensor", "fsdp")),
+             "wo": ((s.heads, s.head, s.width), out)}
+    layer.update({name: ((s.width, s.heads, s.head), of) for name in ("wq", "wk", "wv")})
+    layer.update({name: ((s.width, s.hidden), of) for name in (("gate", "up") if s.gated else ("up",))})
+    stacked = {name: ((s.layers,) + shape, (None,) + axes) for name, (shape, axes) in layer.items()}
+    return {"embed": ((s.vocabulary, s.width), ("tensor", "fsdp")), "logits": ((s.width, s.vocabulary), of), "ln": ((s.width,), ()),
+            "layers": stacked}
+
+
+def normalise(x, scale):
+    wide = x.astype(jnp.float32)
+    wide = wide * jax.lax.rsqrt(jnp.mean(wide * wide, axis=-1, keepdims=True) + 1e-6)
+    return (wide * scale).astype(x.dtype)
+
+
+def cut(x, mesh):
+    """Activations of a layer: width, heads or hidden width over `tensor`, as MaxText's rules for logical axes have it."""
+    return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, P(BATCH, None, "tensor")))
+
+
+def kernel(name, *operands, results):
+    """A fused attention kernel, whose name the cost model knows; MaxText calls one by shard_map too. The model counts two
+    contractions over all pairs of positions for each: the kernels skip the upper triangle and do 2, 3 and 4."""
+    return jax.ffi.ffi_call("flash_attention_" + name, results)(*operands)
+
+
+@jax.custom_vjp
+def attention(q, k, v):
+    return kernel("forward", q, k, v, results=q)
+
+
+def attention_backward(saved, g):
+    q, k, v = saved
+    return (kernel("dq", q, k, v, g, results=q), *kernel("dkv", q, k, v, g, results=(k, v)))
+
+
+attention.defvjp(lambda q, k, v: (attention(q, k, v), (q, k, v)), attention_backward)
+
+
+def layer(x, p, mesh):
+    x = cut(x, mesh)
+    p = jax.tree.map(lambda w: w.astype(x.dtype) if w.ndim > 1 else w, p)
+    y = normalise(x, p["ln1"])
+    q, k, v = (cut(jnp.einsum("bsd,dhk->bshk", y, p[name]), mesh) for name in ("wq", "wk", "wv"))
+    spec = P(BATCH, None, "tensor")
+    mixed = jax.shard_map(attention, mesh=mesh, in_specs=(spec,) * 3, out_specs=spec, check_vma=False)(q, k, v)
+    x = x + cut(jnp.einsum("bshk,hkd->bsd", mixed, p["wo"]), mesh)
+    y = normalise(x, p["ln2"])
+    hidden = jax.nn.silu(y @ p["gate"]) * (y @ p["up"]) if "gate" in p else jax.nn.gelu(y @ p["up"])
+    return x + cut(cut(hidden, mesh) @ p["down"], mesh)
+
+
+def loss_of(params, tokens, targets, remat, mesh):
+    x = cut(params["embed"].astype(jnp.bfloat16)[tokens], mesh)
+    body = jax.checkpoint(lambda x, p: layer(x, p, mesh), policy=POLICIES[remat])
+    x, _ = jax.lax.scan(lambda x, p: (body(x, p), None), x, params["layers"])
+    logits = normalise(cut(x, mesh), params["ln"]) @ params["logits"].astype(jnp.bfloat16)
+    logits = cut(logits, mesh).astype(jnp.float32)
+    at = jax.lax.broadcasted_iota(jnp.int32, logits.shape, 2) == targets[..., None]
+    return jnp.mean(jax.nn.logsumexp(logits, axis=-1) - jnp.sum(jnp.where(at, logits, 0), axis=-1))
+
+
+def step_of(s, mesh):
+    def step(params, state, tokens, targets):
+        def update(g, p, m, v):
+            m = DECAY1 * m + (1 - DECAY1) * g
+            v = DECAY2 * v + (1 - DECAY2) * (g * g)
+            return p - RATE * (m / (jnp.sqrt(v) + EPSILON) + WEIGHT_DECAY * p), m, v
+
+        grads = jax.grad(loss_of)(params, tokens, targets, s.remat, mesh)
+        new = jax.tree.map(update, grads, params, state["m"], state["v"])
+        pick = [jax.tree.map(lambda n, i=i: n[i], new, is_leaf=lambda x: isinstance(x, tuple)) for i in range(3)]
+        return pick[0], {"m": pick[1], "v": pick[2]}
+    return step
+
+
+def lower(s, mesh):
+    """StableHLO text with the shardings on arguments and results; mesh: axis name -> size."""
+    mesh = AbstractMesh(tuple(mesh.values()), tuple(mesh))
+
+    def leaf(x):
+        return jax.ShapeDtypeStruct(x[0], jnp.float32, sharding=NamedSharding(mesh, P(*x[1])))
+
+    params = jax.tree.map(leaf, parameters(s), is_leaf=lambda x: isinstance(x, tuple))
+    batch = jax.ShapeDtypeStruct((s.batch, s.sequence), jnp.int32, sharding=NamedSharding(mesh, P(("replica", "fsdp"))))
+    state = (params, {"m": params, "v": params})
+    step = jax.jit(step_of(s, mesh), donate_argnums=(0, 1), out_shardings=jax.tree.map(lambda x: x.sharding, state))
+    return step.trace(*state, batch, batch).lower(lowering_platforms=("cpu",)).as_text(debug_info=True)
