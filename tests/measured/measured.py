@@ -240,13 +240,18 @@ def model_flops(row, shape):
     return tokens * (row["layers"] * layer + 6 * row["width"] * shape.vocabulary)
 
 
+def llama_shape(row):
+    chips = row["slices"] * row["fsdp"] * row["tensor"]
+    return llama.Shape(layers=row["layers"], width=row["width"], hidden=row["hidden"], gated=bool(row["gated"]), heads=row["heads"], head=row["head"],
+                       batch=row["tokens"] * chips // 2048, sequence=2048, vocabulary=32000, remat=row["remat"])
+
+
 def maxtext():
     print("## MaxText on TPU\n")
     out, pairs, sliced = [], [], []
     for row in rows_of("maxtext.csv"):
         chips = row["slices"] * row["fsdp"] * row["tensor"]
-        shape = llama.Shape(layers=row["layers"], width=row["width"], hidden=row["hidden"], gated=bool(row["gated"]), heads=row["heads"], head=row["head"],
-                            batch=row["tokens"] * chips // 2048, sequence=2048, vocabulary=32000, remat=row["remat"])
+        shape = llama_shape(row)
         cost = cost_of(llama, shape, {"replica": row["slices"], "fsdp": row["fsdp"], "tensor": row["tensor"]}, ["--device", row["device"]])
         model, measured = cost["runtime_ns"] / 1e9, model_flops(row, shape) / chips / row["tflops"] / 1e12
         usable = profile_of(row["device"])["usable_bytes"]["value"]

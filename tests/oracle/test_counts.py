@@ -72,3 +72,16 @@ def test_megatron_forward(tool):
     for patterns in (cases.megatron(), cases.batch(text) + cases.megatron()):
         counts = lowered(tool, annotate(text, cases.MESH, patterns))
         assert counts["optimized"] == counts["placed"] == {"all_reduce": 2 * 4}
+
+
+def test_fsdp_of_llama_8b(tool):
+    """One layer of Llama 3 8B, its parameters over 4 devices: what the published TPU program of MaxText gathers in the body
+    of its forward loop (AI-Hypercomputer/maxtext at e591f30, tests/utils/reference_hlo_llama3_8b.txt), in bfloat16. Here
+    the backward pass gathers the same once more."""
+    text = cases.text_of("llama_4")
+    weights = [dims for dims in cases.zero(("params",) + cases.OPTIMIZER) if "ln" not in dims[0]]
+    found = json.loads(tool("lower", tool.file(annotate(text, {"data": 4}, cases.batch(text) + weights, "donated")), "--json"))["collectives"]
+    gathered = sorted(c["bytes"] for c in found if c["kind"] == "all_gather")
+    body = sorted(2 * size for size in (32 * 128 * 4096, 4096 * 32 * 128, 4096 * 8 * 128, 4096 * 8 * 128, 14336 * 4096, 4096 * 14336, 4096 * 14336))
+    assert sum(body) == 436_207_616
+    assert gathered == sorted(body * 2 * 4)

@@ -159,6 +159,23 @@ START_TEST(test_torus_formulas)
 END_TEST
 
 /* Measured on v5e 8 x 4 (scaling-book): gather of 34 MB over the axis of 4 takes 680 us, of 64*256*2 B shards about 8. */
+/* Worked problems of the scaling book on a 4 x 4 x 4 slice of v4, 45 GB/s one way per link, bf16[1024, 4096] with its
+ * dims over X and Y. The book leaves (n - 1) / n out: 23 us, 46 us, 186 us. */
+START_TEST(test_book_problems)
+{
+	device dev = ideal("tpu-v4");
+	dev.links[0].bandwidth_bytes_s = 45000000000;
+	int64_t whole = 1024 * 4096 * 2;
+	const char *mesh = "z=4,y=4,x=4";
+	ck_near(time_of(&dev, mesh, "x", COLL_ALL_GATHER, whole / 4) / 1e3, 23.3 * 3 / 4, 0.1);
+	ck_near(time_of(&dev, mesh, "xy", COLL_ALL_GATHER, whole) / 1e3, 46.6 * 15 / 16, 0.1);
+	ck_near(time_of(&dev, mesh, "z", COLL_ALL_REDUCE, whole) / 1e3, 186.4 * 3 / 4, 0.1);
+	/* 256 bytes: two hops of 1 us to the far side of a ring of 4 */
+	dev.links[0].latency_ns = 1000;
+	ck_assert_int_eq(time_of(&dev, mesh, "x", COLL_ALL_GATHER, 256), 2000 + 3);
+}
+END_TEST
+
 START_TEST(test_v5e_anchors)
 {
 	device dev = get("tpu-v5e");
@@ -301,6 +318,7 @@ int main(void)
 	tcase_add_test(tc, test_ring_formulas);
 	tcase_add_test(tc, test_two_levels);
 	tcase_add_test(tc, test_torus_formulas);
+	tcase_add_test(tc, test_book_problems);
 	tcase_add_test(tc, test_v5e_anchors);
 	tcase_add_test(tc, test_placement);
 	tcase_add_test(tc, test_sub_axes);
