@@ -4,7 +4,8 @@
  *
  * Buffers: `bytes` is the full buffer S of the group: the gathered result, the reduced operand, the local buffer of
  * all_to_all and collective_permute. A level with D members, below which G devices of the group share the work, moves
- * S (D - 1) / D / G per device. */
+ * S (D - 1) / D / G per device: levels are reduced or gathered one after the other. Rings through the whole group
+ * (one_ring) carry S (DG - 1) / DG / G instead, nearly twice that for D = 2. */
 #include "costmodel/costmodel.h"
 
 /* Part of the group along one torus dim, or the group's size on a switch or network. */
@@ -163,10 +164,10 @@ static level switch_level(const link_class *l, int64_t members, collective_kind 
 		out.wire = wire_ns(effective_bytes(l, members, bytes / outer), members - 1, members, rate);
 		return out;
 	}
-	int64_t share = effective_bytes(l, members, bytes / inner);
+	int64_t share = effective_bytes(l, members, bytes / inner), around = l->one_ring ? sat_mul(members, inner) : members;
 	int64_t steps = l->kind == LINK_MESH ? 1 : members - 1;
 	out.latency = sat_mul(steps, l->latency_ns);
-	out.wire = wire_ns(share, members - 1, members, rate);
+	out.wire = wire_ns(share, around - 1, around, rate);
 	if (kind != COLL_ALL_REDUCE)
 		return out;
 	out.latency *= 2;

@@ -32,6 +32,7 @@ typedef struct link_class { /* innermost first */
 	int64_t efficiency_ppm;    /* reached at large sizes */
 	int64_t half_bytes;        /* size at which half of that is reached */
 	int64_t wrap_size;         /* LINK_RING: a dim shorter than this, or not a multiple, has no wraparound; 0: always */
+	int64_t one_ring;          /* 1: gathers, scatters and reductions run in rings through all devices of the group, levels below included */
 	uint32_t n_groups;         /* measured sizes, ascending by group; they replace efficiency_ppm and half_bytes */
 	group_curve groups[MAX_GROUP_CURVES];
 } link_class;

@@ -268,7 +268,7 @@ static status read_groups(reader *r, const cJSON *o, link_class *out)
 static status read_link(reader *r, const cJSON *o, link_class *out)
 {
 	static const char *const keys[] = {"name", "kind", "size", "shape", "bandwidth_bytes_s", "latency_ns", "launch_ns", "efficiency_ppm",
-	                                   "half_bytes", "wrap_size", "group_efficiency"};
+	                                   "half_bytes", "wrap_size", "one_ring", "group_efficiency"};
 	static const field fields[] = {
 		{"bandwidth_bytes_s", offsetof(link_class, bandwidth_bytes_s), 1, INT64_MAX, false},
 		{"latency_ns", offsetof(link_class, latency_ns), 0, 1000000000, false},
@@ -276,6 +276,7 @@ static status read_link(reader *r, const cJSON *o, link_class *out)
 		{"efficiency_ppm", offsetof(link_class, efficiency_ppm), 1, 1000000, false},
 		{"half_bytes", offsetof(link_class, half_bytes), 0, 1ll << 40, true},
 		{"wrap_size", offsetof(link_class, wrap_size), 0, MAX_DEVICES, true},
+		{"one_ring", offsetof(link_class, one_ring), 0, 1, true},
 		{"size", offsetof(link_class, size), 0, MAX_DEVICES, true},
 	};
 	TRY(check_keys(r, o, keys, COUNT_OF(keys)));
@@ -285,8 +286,8 @@ static status read_link(reader *r, const cJSON *o, link_class *out)
 		TRY(read_field(r, o, &fields[i], out));
 	bool torus = out->kind == LINK_RING || out->kind == LINK_LINE;
 	if (torus) {
-		if (child(o, "size"))
-			return bad(r, "a ring or line has a \"shape\", not a \"size\"");
+		if (child(o, "size") || child(o, "one_ring"))
+			return bad(r, "a ring or line has a \"shape\", not a \"size\" or \"one_ring\"");
 		TRY(read_integers(r, o, "shape", 1, MAX_TORUS_DIMS, false, out->shape, &out->n_dims));
 		out->size = 1;
 		for (uint32_t i = 0; i < out->n_dims; i++)

@@ -132,6 +132,26 @@ START_TEST(test_two_levels)
 }
 END_TEST
 
+/* Rings through 16 devices of two nodes carry 15/16 of the buffer out of a node, where 1/2 would do; one device per node is
+ * the same either way. */
+START_TEST(test_one_ring)
+{
+	device dev = ideal("a100");
+	int64_t s = 1ll << 33, w = dev.links[1].bandwidth_bytes_s = 10000000000; /* the network is what limits */
+	ck_assert_int_eq(dev.links[1].one_ring, 1);
+	device levels = dev;
+	levels.links[1].one_ring = 0;
+	for (int kind = 0; kind < 3; kind++) {
+		static const collective_kind kinds[] = {COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_ALL_REDUCE};
+		double once = (double)s / 8 / (double)w * 1e9 * (kinds[kind] == COLL_ALL_REDUCE ? 2 : 1);
+		ck_near(time_of(&dev, "y=2,x=8", "xy", kinds[kind], s), once * 15 / 16, 0.01);
+		ck_near(time_of(&levels, "y=2,x=8", "xy", kinds[kind], s), once / 2, 0.01);
+		ck_near(time_of(&dev, "y=2,x=8", "y", kinds[kind], s), once * 8 / 2, 0.01);
+	}
+	ck_assert_int_eq(time_of(&dev, "y=2,x=8", "xy", COLL_ALL_TO_ALL, s), time_of(&levels, "y=2,x=8", "xy", COLL_ALL_TO_ALL, s));
+}
+END_TEST
+
 /* scaling-book, torus: v5p link 90 GB/s one way as the book counts. */
 START_TEST(test_torus_formulas)
 {
@@ -317,6 +337,7 @@ int main(void)
 	tcase_add_test(tc, test_a100_table);
 	tcase_add_test(tc, test_ring_formulas);
 	tcase_add_test(tc, test_two_levels);
+	tcase_add_test(tc, test_one_ring);
 	tcase_add_test(tc, test_torus_formulas);
 	tcase_add_test(tc, test_book_problems);
 	tcase_add_test(tc, test_v5e_anchors);

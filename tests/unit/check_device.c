@@ -120,6 +120,7 @@ START_TEST(test_errors_name_the_path)
 		{"\"latency_ns\"", "\"latency\"", "links[0].latency: unknown key"},
 		{"\"kind\": \"ring\"", "\"kind\": \"circle\"", "links[0].kind: expected one of ring, line, switch, mesh, network"},
 		{"\"kind\": \"ring\"", "\"kind\": \"switch\"", "links[0]: \"shape\" and \"wrap_size\" belong to rings and lines"},
+		{"\"wrap_size\"", "\"one_ring\": 1, \"wrap_size\"", "links[0]: a ring or line has a \"shape\", not a \"size\" or \"one_ring\""},
 		{"\"shape\": {\"value\": [16, 16]", "\"shape\": {\"value\": [16, 0]", "links[0].shape[1]: expected a positive integer"},
 		{"\"bf16\":", "\"bf17\":", "peak_flops.bf17: unknown element type"},
 		{"\"target\": \"tpu\"", "\"target\": \"npu\"", "target: expected one of tpu, gpu, cpu"},

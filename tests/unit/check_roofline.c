@@ -21,17 +21,23 @@ START_TEST(test_log2_and_curves)
 }
 END_TEST
 
-/* More work or traffic never takes less time, on any device. */
+/* More work or traffic never takes less time, more efficiency never more, on any device. */
 START_TEST(test_monotone)
 {
 	for (uint32_t i = 0; i < device_count(); i++) {
 		device dev;
 		ck_assert_int_eq(device_find(device_name_at(i), &dev, NULL), ST_OK);
+		device better = dev;
+		for (uint32_t k = 0; k < MAX_CURVE; k++) {
+			better.memory_efficiency.ppm[k] = dev.memory_efficiency.ppm[k] * 11 / 10;
+			better.matmul_efficiency.ppm[k] = dev.matmul_efficiency.ppm[k] + 1000;
+		}
 		int64_t memory = 0, vector = 0, matmul = 0;
 		for (int64_t x = 1; x < 1ll << 52; x = x + x / 7 + 1) {
 			op_work w = {.matmul_flops = x, .elem = ELEM_BF16};
 			int64_t m = memory_time_ns(&dev, x), v = vector_time_ns(&dev, x), c = matmul_time_ns(&dev, &w);
 			ck_assert_msg(m >= memory && v >= vector && c >= matmul, "%s at %lld", dev.name, (long long)x);
+			ck_assert_msg(memory_time_ns(&better, x) <= m && matmul_time_ns(&better, &w) <= c, "%s at %lld", dev.name, (long long)x);
 			memory = m, vector = v, matmul = c;
 		}
 		ck_assert_int_gt(memory_time_ns(&dev, INT64_MAX), 0);
