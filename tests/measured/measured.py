@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The cost model against published measurements: tables in Markdown on standard output.
 
-    measured.py [SECTION ...]       all sections: nccl, nodes, node, korthikanti, maxtext
+    measured.py [SECTION ...]       all sections: nccl, nodes, node, korthikanti, maxtext, lingvo
     measured.py --write             all sections, into docs/measured.md
 
 `make measured` runs it with the jax of the tests. Programs are lowered here and kept under build/measured; nothing is
@@ -268,7 +268,26 @@ def maxtext():
     print("32 slices to one, 16B: measured %+.1f%%, model %+.1f%%\n" % tuple(100 * error(sliced[-1][i], sliced[0][i]) for i in (1, 0)))
 
 
-SECTIONS = {"nccl": nccl, "nodes": nodes, "node": node, "korthikanti": korthikanti, "maxtext": maxtext}
+def lingvo():
+    print("## GSPMD's dense models on TPU v3\n")
+    device, out, pairs = os.path.join(HERE, "tpu-v3-core.json"), [], []
+    with open(device) as f:
+        usable = json.load(f)["usable_bytes"]["value"]
+    for row in rows_of("lingvo.csv"):
+        shape = llama.Shape(layers=row["layers"], width=row["width"], hidden=row["hidden"], gated=bool(row["gated"]), heads=row["heads"], head=128,
+                            batch=row["batch"], sequence=row["sequence"], vocabulary=32000, remat="full", fused=False, factored=bool(row["factored"]))
+        cost = cost_of(llama, shape, {"replica": 1, "fsdp": row["fsdp"], "tensor": row["tensor"]}, ["--device-file", device])
+        model, measured = cost["runtime_ns"] / 1e9, row["batch"] * row["sequence"] / row["tokens_s"]
+        out.append([row["name"], "%dx%d" % (row["fsdp"], row["tensor"]), row["tokens_s"], "%.2f" % measured, "%.2f" % model, percent(error(model, measured)),
+                    "%.1f" % (cost["peak_bytes"] / 2**30), "yes" if cost["peak_bytes"] <= usable else "NO"])
+        pairs.append((model, measured))
+    table(["model", "cores", "tokens/s", "measured s", "model s", "error", "peak GiB", "fits"], out)
+    goal("step time, %d rows, mean absolute error" % len(pairs), "%.1f%%" % (100 * mape(pairs)), "goal 20%", mape(pairs) <= 0.2)
+    print()
+
+
+SECTIONS = {"nccl": nccl, "nodes": nodes, "node": node, "korthikanti": korthikanti, "maxtext": maxtext,
+            "lingvo": lingvo}
 
 
 def write_tables():
