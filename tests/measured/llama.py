@@ -1,6 +1,7 @@
-"""A training step of MaxText's dense decoder in plain JAX: bfloat16 compute on float32 parameters, AdamW, untied embeddings,
-layers scanned. lingvo's dense models are the same with attention that is not fused, most of them with Adafactor. Parameters are cut by `fsdp` along the model width and by `tensor` along heads and
-hidden width, the batch by `replica` (slices of a multi-slice run) and `fsdp`; activations have its constraints.
+"""A training step of MaxText's dense decoder in plain JAX: bfloat16 compute on float32 parameters, AdamW, untied embeddings.
+Parameters are cut by `fsdp` along the model width and by `tensor` along heads and hidden width, the batch by `replica` (slices
+of a multi-slice run, nodes of GPUs) and `fsdp`; activations have its constraints. lingvo's dense models are the same with
+attention that is not fused, most of them with Adafactor.
 """
 import dataclasses
 import os
@@ -27,6 +28,7 @@ class Shape:
     sequence: int
     vocabulary: int
     remat: str
+    scanned: bool = True        # one loop over the layers
     fused: bool = True          # attention in one kernel
     factored: bool = False      # Adafactor in place of AdamW
 
@@ -40,7 +42,7 @@ def parameters(s):
     layer.update({name: ((s.width, s.hidden), of) for name in (("gate", "up") if s.gated else ("up",))})
     stacked = {name: ((s.layers,) + shape, (None,) + axes) for name, (shape, axes) in layer.items()}
     return {"embed": ((s.vocabulary, s.width), ("tensor", "fsdp")), "logits": ((s.width, s.vocabulary), of), "ln": ((s.width,), ()),
-            "layers": stacked}
+            "layers": stacked if s.scanned else [layer] * s.layers}
 
 
 def normalise(x, scale):
@@ -98,7 +100,11 @@ def layer(x, p, mesh, fused):
 def loss_of(params, tokens, targets, s, mesh):
     x = cut(params["embed"].astype(jnp.bfloat16)[tokens], mesh)
     body = jax.checkpoint(lambda x, p: layer(x, p, mesh, s.fused), policy=POLICIES[s.remat])
-    x, _ = jax.lax.scan(lambda x, p: (body(x, p), None), x, params["layers"])
+    if s.scanned:
+        x, _ = jax.lax.scan(lambda x, p: (body(x, p), None), x, params["layers"])
+    else:
+        for p in params["layers"]:
+            x = body(x, p)
     logits = normalise(cut(x, mesh), params["ln"]) @ params["logits"].astype(jnp.bfloat16)
     logits = cut(logits, mesh).astype(jnp.float32)
     at = jax.lax.broadcasted_iota(jnp.int32, logits.shape, 2) == targets[..., None]

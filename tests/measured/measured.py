@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The cost model against published measurements: tables in Markdown on standard output.
 
-    measured.py [SECTION ...]       all sections: nccl, nodes, node, korthikanti, maxtext, lingvo
+    measured.py [SECTION ...]       all sections: nccl, nodes, node, korthikanti, maxtext, a3, lingvo
     measured.py --write             all sections, into docs/measured.md
 
 `make measured` runs it with the jax of the tests. Programs are lowered here and kept under build/measured; nothing is
@@ -127,17 +127,21 @@ def goal(what, value, text, met):
 
 # ---------------------------------------------------------------- sections
 
-def cluster_profile():
-    """a100 with the network of the cluster that the step times are from: 800 Gb/s per node of 8, as the configurations that were
-    published with them say. The built-in profile has 200 Gb/s per GPU."""
-    profile = profile_of("a100")
+def network_profile(device, bits_s, source):
+    """The device with another network: bits per second of a node of 8."""
+    profile = profile_of(device)
     nic = next(link for link in profile["links"] if link["name"] == "nic")
-    nic["bandwidth_bytes_s"] = {"value": 800 * 10**9 // 8 // 8, "source": "VIA-Research/vTrain, config/validation: 800 Gb/s per node of 8"}
-    path = os.path.join(CACHE, "a100-800g.json")
+    nic["bandwidth_bytes_s"] = {"value": bits_s // 8 // 8, "source": source}
+    path = os.path.join(CACHE, "%s-%dg.json" % (device, bits_s // 10**9))
     os.makedirs(CACHE, exist_ok=True)
     with open(path, "w") as f:
         json.dump(profile, f, indent=1)
     return ["--device-file", path]
+
+
+def cluster_profile():
+    """The cluster that vTrain's step times are from. The built-in profile has 1600 Gb/s per node."""
+    return network_profile("a100", 800 * 10**9, "VIA-Research/vTrain, config/validation: 800 Gb/s per node of 8")
 
 
 def step_ms(cost):
@@ -240,10 +244,10 @@ def model_flops(row, shape):
     return tokens * (row["layers"] * layer + 6 * row["width"] * shape.vocabulary)
 
 
-def llama_shape(row):
+def llama_shape(row, sequence=2048, **rest):
     chips = row["slices"] * row["fsdp"] * row["tensor"]
     return llama.Shape(layers=row["layers"], width=row["width"], hidden=row["hidden"], gated=bool(row["gated"]), heads=row["heads"], head=row["head"],
-                       batch=row["tokens"] * chips // 2048, sequence=2048, vocabulary=32000, remat=row["remat"])
+                       batch=row["tokens"] * chips // sequence, sequence=sequence, vocabulary=32000, remat=row["remat"], **rest)
 
 
 def maxtext():
@@ -268,6 +272,20 @@ def maxtext():
     print("32 slices to one, 16B: measured %+.1f%%, model %+.1f%%\n" % tuple(100 * error(sliced[-1][i], sliced[0][i]) for i in (1, 0)))
 
 
+def a3():
+    print("## MaxText on GPU: Llama 2 7B on nodes of 8 H100\n")
+    device, out, pairs = network_profile("h100", 800 * 10**9, "Google Cloud, A3 High: 4 NICs of 200 Gb/s for 8 GPUs"), [], []
+    for row in rows_of("maxtext_a3.csv"):
+        shape = llama_shape(dict(row, fsdp=8, tensor=1, slices=row["nodes"], tokens=4 * 4096), sequence=4096, scanned=False)
+        cost = cost_of(llama, shape, {"replica": row["nodes"], "fsdp": 8, "tensor": 1}, device)
+        model, measured = cost["runtime_ns"] / 1e9, model_flops(row, shape) / (8 * row["nodes"]) / row["tflops"] / 1e12
+        out.append([row["nodes"], row["tflops"], "%.2f" % measured, "%.2f" % model, percent(error(model, measured)), "%.1f" % (cost["peak_bytes"] / 2**30)])
+        pairs.append((model, measured))
+    table(["nodes", "TFLOP/s per GPU", "measured s", "model s", "error", "peak GiB"], out)
+    goal("step time, %d rows, mean absolute error" % len(pairs), "%.1f%%" % (100 * mape(pairs)), "goal 20%", mape(pairs) <= 0.2)
+    print()
+
+
 def lingvo():
     print("## GSPMD's dense models on TPU v3\n")
     device, out, pairs = os.path.join(HERE, "tpu-v3-core.json"), [], []
@@ -287,7 +305,7 @@ def lingvo():
 
 
 SECTIONS = {"nccl": nccl, "nodes": nodes, "node": node, "korthikanti": korthikanti, "maxtext": maxtext,
-            "lingvo": lingvo}
+            "a3": a3, "lingvo": lingvo}
 
 
 def write_tables():
