@@ -121,26 +121,34 @@ static void extend(composer *k, int tree, uint32_t axis, bool weights, uint64_t 
 	free(next);
 }
 
-static void find_ways(composer *k, int tree, uint32_t at)
+/* What can be found apart from the rest: weights and then data, weights before the batch, data. */
+enum { FINDINGS = 3 };
+
+static void find_ways(composer *k, int tree, uint32_t at, uint32_t which)
 {
-	plan *base = xcalloc(1, sizeof *base), *now = xmalloc(sizeof *now), *recipe = k->recipe[at];
+	plan *now = xcalloc(1, sizeof *now), *recipe = k->recipe[at];
+	uint32_t axis = k->axes[at];
+	uint64_t end = k->used[tree] + k->part;
 	for (uint32_t i = 0; i < k->n_axes; i++)
 		if (i != at)
-			append_role(k->pb, base, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
-	evaluator_run(k->ev[tree], base, NULL); /* drops what does not apply */
-	uint64_t end = k->used[tree] + k->part;
-	*now = *base;
-	extend(k, tree, k->axes[at], true, end, now, 0, &recipe[CUTS_WEIGHTS]);
-	recipe[CUTS_WEIGHTS_AND_DATA] = recipe[CUTS_WEIGHTS];
-	extend(k, tree, k->axes[at], false, end, now, 0, &recipe[CUTS_WEIGHTS_AND_DATA]);
-	*now = *base;
-	append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, k->axes[at]);
-	evaluator_run(k->ev[tree], now, NULL);
-	if (now->n > base->n)
-		extend(k, tree, k->axes[at], true, end, now, now->n, &recipe[CUTS_WEIGHTS_BEFORE_BATCH]);
-	*now = *base;
-	extend(k, tree, k->axes[at], false, end, now, 0, &recipe[CUTS_DATA]);
-	free(base);
+			append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
+	evaluator_run(k->ev[tree], now, NULL); /* drops what does not apply */
+	uint32_t others = now->n;
+	switch (which) {
+	case 0:
+		extend(k, tree, axis, true, end, now, 0, &recipe[CUTS_WEIGHTS]);
+		recipe[CUTS_WEIGHTS_AND_DATA] = recipe[CUTS_WEIGHTS];
+		extend(k, tree, axis, false, end, now, 0, &recipe[CUTS_WEIGHTS_AND_DATA]);
+		break;
+	case 1:
+		append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, axis);
+		evaluator_run(k->ev[tree], now, NULL);
+		if (now->n > others)
+			extend(k, tree, axis, true, end, now, now->n, &recipe[CUTS_WEIGHTS_BEFORE_BATCH]);
+		break;
+	default:
+		extend(k, tree, axis, false, end, now, 0, &recipe[CUTS_DATA]);
+	}
 	free(now);
 }
 
@@ -149,8 +157,9 @@ static void find_recipes(void *user, int tree)
 	composer *k = user;
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < k->n_axes; i++)
-		if (k->like[i] == i && n++ % LOGICAL_TREES == (uint32_t)tree)
-			find_ways(k, tree, i);
+		for (uint32_t which = 0; which < FINDINGS; which++)
+			if (k->like[i] == i && n++ % LOGICAL_TREES == (uint32_t)tree)
+				find_ways(k, tree, i, which);
 }
 
 /* ---------------------------------------------------------------- what they combine to */
@@ -419,7 +428,7 @@ uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const act
 	*out = (composition){0};
 	uint32_t own = find_axes(k);
 	if (own && budget) {
-		k->part = budget / own / 2;
+		k->part = budget / 2 / (own * FINDINGS);
 		parallel_for(LOGICAL_TREES, threads, find_recipes, k);
 		k->cap = (uint32_t)MIN(budget / 2, (uint64_t)MOST_PLANS);
 		k->plans = xcalloc(k->cap + MOST_REPAIRED, sizeof *k->plans);
