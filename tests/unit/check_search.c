@@ -524,6 +524,113 @@ START_TEST(strategy_round_trip)
 }
 END_TEST
 
+static bool never(void *unused)
+{
+	(void)unused;
+	return false;
+}
+static bool always(void *unused)
+{
+	(void)unused;
+	return true;
+}
+
+static uint64_t compose_on(fixture *f, const problem *pb, const action_list *actions, uint64_t budget, bool (*stop)(void *), composition *out)
+{
+	evaluator *ev[LOGICAL_TREES];
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		ev[i] = evaluator_new(pb);
+	uint64_t used = compose(pb, ev, (int)f->o.threads, actions, budget, stop, NULL, out);
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		evaluator_free(ev[i]);
+	return used;
+}
+
+/* Ways to cut batch and weights are found, and plans come best first. */
+START_TEST(composite_plans)
+{
+	fixture f;
+	diag d = {0};
+	problem pb;
+	action_list actions = {0};
+	setup(&f, mlp, "data=4,model=4");
+	ck_assert_msg(problem_init(&pb, f.m, &f.o, &d) == ST_OK, "%s", d.msg);
+	actions_make(&pb, UINT32_MAX, NULL, &actions);
+	composition *c = xcalloc(1, sizeof *c), *again = xcalloc(1, sizeof *again);
+	uint64_t used = compose_on(&f, &pb, &actions, 2000, never, c);
+	ck_assert(used > 0 && used <= 2000 && c->n > 1 && c->n_recipes > 0);
+	evaluator *ev = evaluator_new(&pb);
+	score before = {.fits = true};
+	bool batch = false, weights = false;
+	for (uint32_t i = 0; i < c->n; i++) {
+		cost now;
+		bool allowed;
+		plan pl = c->plans[i];
+		evaluator_run(ev, &pl, NULL);
+		evaluator_replay(ev, &now, &allowed);
+		ck_assert(allowed && !score_less(score_of(&pb, &now), before));
+		before = score_of(&pb, &now);
+		for (uint32_t k = 0; k < pl.n; k++)
+			batch |= pl.decisions[k].on_role && pl.decisions[k].role == ROLE_ACTION_DATA_PARALLEL;
+	}
+	for (uint32_t i = 0; i < c->n_recipes; i++)
+		for (uint32_t k = 0; k < c->recipes[i].n; k++) {
+			const action *a = &c->recipes[i].decisions[k];
+			weights |= a->kind == ACTION_PARTITION && pb.roles[a->targets[0].arg] == ROLE_PARAMETER;
+		}
+	ck_assert(batch && weights);
+	/* any number of threads, any second time */
+	f.o.threads = 3;
+	ck_assert_uint_eq(compose_on(&f, &pb, &actions, 2000, never, again), used);
+	ck_assert_uint_eq(again->n, c->n);
+	for (uint32_t i = 0; i < c->n; i++) {
+		ck_assert_uint_eq(again->plans[i].n, c->plans[i].n);
+		for (uint32_t k = 0; k < c->plans[i].n; k++)
+			ck_assert(again->plans[i].decisions[k].axis == c->plans[i].decisions[k].axis && again->plans[i].decisions[k].targets == c->plans[i].decisions[k].targets);
+	}
+	/* a budget is kept; nothing is tried when it is time to stop */
+	for (uint64_t budget = 0; budget < 40; budget += 3)
+		ck_assert(compose_on(&f, &pb, &actions, budget, never, again) <= budget);
+	ck_assert_uint_eq(compose_on(&f, &pb, &actions, 0, never, again), 0);
+	ck_assert_uint_eq(again->n, 0);
+	compose_on(&f, &pb, &actions, 2000, always, again);
+	ck_assert_uint_eq(again->n, 0);
+	evaluator_free(ev);
+	free(c);
+	free(again);
+	vec_release(&actions);
+	problem_release(&pb);
+	teardown(&f);
+}
+END_TEST
+
+/* What a memo of paths knows is found by the list of decisions alone, and is gone when it is forgotten, the path apart. */
+START_TEST(remembered_paths)
+{
+	action_target one = {1, 0}, same = {1, 0}, two = {2, 0};
+	action a = {.axis = 0, .targets = &one, .n_targets = 1}, like = {.axis = 0, .targets = &same, .n_targets = 1}, b = {.axis = 1, .targets = &two, .n_targets = 1};
+	path_memo *m = path_memo_new(1 << 12);
+	uint32_t at_a = path_next(m, PATH_START, &a), at_b = path_next(m, PATH_START, &b), path[2] = {at_a, path_next(m, at_a, &b)};
+	ck_assert_uint_eq(path_next(m, PATH_START, &like), at_a);
+	ck_assert(at_a != at_b && path[1] != at_b && !path_known(m, at_a) && !path_is_full(m));
+	path_value values[] = {{7, 3}, {9, 4}};
+	path_outcome o = {.done = true, .n_values = 2, .values = values, .hash = 5};
+	path_learn(m, path[1], &o);
+	values[0].v = 0;
+	const path_outcome *known = path_known(m, path[1]);
+	ck_assert(known && known->done && known->hash == 5 && known->n_values == 2 && known->values[0].v == 7 && !path_known(m, at_b));
+	path_learn(m, at_b, &(path_outcome){.uneven = true});
+	ck_assert(!path_known(m, at_b)->done && path_known(m, at_b)->uneven);
+	for (uint32_t i = 0; i < 100 && !path_is_full(m); i++)
+		path_learn(m, path[1], &o);
+	ck_assert(path_is_full(m));
+	path_forget(m, path, 2);
+	ck_assert(!path_is_full(m) && !path_known(m, path[1]));
+	ck_assert_uint_eq(path_next(m, path_next(m, PATH_START, &a), &b), path[1]);
+	path_memo_free(m);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("search");
@@ -544,6 +651,8 @@ int main(void)
 	tcase_add_test(t, schedules);
 	tcase_add_test(t, edges_of_the_problem);
 	tcase_add_test(t, strategy_round_trip);
+	tcase_add_test(t, composite_plans);
+	tcase_add_test(t, remembered_paths);
 	suite_add_tcase(s, t);
 	SRunner *sr = srunner_create(s);
 	srunner_run_all(sr, CK_NORMAL);
