@@ -50,7 +50,7 @@ def parts(document, argument):
 def test_transformer_composite_under_a_memory_limit(tmp_path):
     """5B parameters on 16 devices of 16 GiB: better than ZeRO-3 by a tenth, and than the textbook mixture of data
     parallelism, Megatron and ZeRO-2; parameters, state and batch are all sharded."""
-    document = plan(corpus("transformer_32"), "--mesh", "data=4,model=4", "--memory", "16GiB")
+    document = plan(corpus("transformer_32"), "--mesh", "data=4,model=4", "--memory", "16GiB", "--evaluations", 1000)
     baselines = {b["name"]: b for b in document["baselines"]}
     assert document["fits"] and not baselines["data_parallel"]["fits"] and not baselines["zero2"]["fits"]
     assert document["cost"]["runtime_ns"] * 10 < baselines["zero3"]["cost"]["runtime_ns"] * 9
