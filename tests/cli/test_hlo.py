@@ -6,8 +6,12 @@ import os
 import re
 import statistics
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle", "fidelity"))
+import xla_text  # noqa: E402
 
 TOOL = os.environ.get("SHARDWRIGHT", "build/shardwright")
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "hlo")
@@ -37,85 +41,11 @@ def cost(name, *more):
 
 # ---------------------------------------------------------------- collectives by regular expressions
 
-WIDTH = {"pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8, "u64": 8, "f64": 8}
-KINDS = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
-
-
-def bytes_of(shape):
-    total = 0
-    for dtype, dims in re.findall(r"\b([a-z]+\d*)\[([\d,]*)\]", shape):
-        count = WIDTH[dtype]
-        for d in filter(None, dims.split(",")):
-            count *= int(d)
-        total += count
-    return total
-
-
-def collectives_of(hlo):
-    """{(kind, bytes, times): how many instructions}; bytes of the larger side, times by known trip counts."""
-    comps, shapes, entry, now = collections.OrderedDict(), {}, None, None
-    for line in hlo.splitlines():
-        head = re.match(r"(ENTRY )?%([\w.-]+) \(.*\{$", line)
-        if head:
-            now = head[2]
-            comps[now] = []
-            entry = now if head[1] else entry
-        found = re.match(r"\s+(?:ROOT )?%([\w.-]+) = (.*?) ([a-z][\w-]*)\((.*)", line)
-        if found and now:
-            comps[now].append((found[1], found[2], found[3], found[4], line))
-            shapes[now, found[1]] = found[2]
-
-    def own(comp):
-        for name, shape, op, rest, line in comps[comp]:
-            sugar = re.fullmatch("(%s)(-start)?" % KINDS, op)
-            if not sugar:
-                continue
-            operands = [o.strip().lstrip("%") for o in re.sub(r"/\*.*?\*/", "", rest.split(")")[0]).split(",")]
-            larger = sum(bytes_of(shapes[comp, o]) for o in operands)
-            if sugar[1] == "all-gather":
-                # the result half of a start's pair
-                halves = re.match(r"\((\(.*?\)|[^(),]*(?:\[[\d,]*\](?:\{[^}]*\})?)), (.*)\)$", shape) if sugar[2] else None
-                larger = bytes_of(halves[2]) if halves else bytes_of(shape)
-            channel = re.search(r"channel_id=(\d+)", line)
-            yield sugar[1], larger, channel and channel[1]
-
-    def marker(comp):
-        joined = " ".join(line for *_, line in comps[comp])
-        return "start" if "AsyncCollectiveStart" in joined else "done" if "AsyncCollectiveDone" in joined else ""
-
-    started = {c for comp in comps if marker(comp) == "start" for _, _, c in own(comp)}
-    out = collections.Counter()
-
-    def walk(comp, times):
-        for kind, size, _ in own(comp):
-            out[kind.replace("-", "_"), size, times] += 1
-        for name, shape, op, rest, line in comps[comp]:
-            called = re.findall(r"(?:calls|body|condition|to_apply)=%([\w.-]+)", line)
-            if op == "while":
-                noted = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
-                # TPU text has no note: its loops count from 0 to the constant of their condition
-                bound = [rest.split(")")[0] for _, _, op, rest, _ in comps[re.search(r"condition=%([\w.-]+)", line)[1]] if op == "constant"]
-                n = int(noted[1] if noted else bound[0])
-                walk(re.search(r"body=%([\w.-]+)", line)[1], times * n)
-            elif op == "call":
-                walk(called[0], times)
-            elif op in ("fusion", "async-start"):
-                for inner in called:
-                    mine = list(own(inner))
-                    for kind, size, channel in mine:
-                        if op == "fusion" and (marker(inner) == "done" or (not marker(inner) and channel in started)):
-                            continue
-                        kind = "reduce-scatter" if "all-reduce-scatter" in inner else kind
-                        out[kind.replace("-", "_"), size, times] += 1
-    walk(entry, 1)
-    return out
-
-
 @pytest.mark.parametrize("name", sorted(FIGURES))
 def test_collectives_are_those_of_the_text(name):
     document = json.loads(tool("lower", path(name), "--device", DEVICE[name[:3]], "--json"))
     ours = collections.Counter((c["kind"], c["bytes"], c["trip_count"]) for c in document["collectives"])
-    assert ours == collectives_of(text(name))
+    assert ours == collections.Counter((c.kind, c.written, c.times) for c in xla_text.collectives(text(name), 8))
     counts = collections.Counter(c["kind"] for c in document["collectives"])
     assert {k: v for k, v in document["counts"]["compiled"].items() if v} == counts
     for c in document["collectives"]:

@@ -60,7 +60,8 @@ def devices_of(backend, topology):
     return topologies.get_topology_desc(platform="cuda", topology=topology, target_config=H100).devices
 
 
-def compile_text(backend, topology, text):
+def compile_text(backend, topology, text, compiler_options=None):
+    """-> (executable, number of results of main)"""
     import numpy as np
     from annotate import main_of
     from jax._src import compiler
@@ -79,7 +80,8 @@ def compile_text(backend, topology, text):
                 return [True] * count
             return ["sdy.sharding" not in attributes for attributes in main.attributes[side]]
 
-        options = compiler.get_compile_options(num_replicas=1, num_partitions=n, device_assignment=np.array(devices[:n]).reshape(1, n))
+        options = compiler.get_compile_options(num_replicas=1, num_partitions=n, device_assignment=np.array(devices[:n]).reshape(1, n),
+                                               env_options_overrides=compiler_options)
         build = options.executable_build_options
         build.use_spmd_partitioning = True
         build.use_shardy_partitioner = True
