@@ -38,23 +38,6 @@ static void set_matmul(const op_view *v, op_work *w, int64_t batch, int64_t m, i
 	w->matmul_flops = sat_mul(sat_mul(sat_mul(batch, m), sat_mul(n, k)), per);
 }
 
-/* precision = [HIGHEST, DEFAULT]: the most precise operand decides. */
-static uint8_t precision_of(const op_view *v)
-{
-	const module *m = v->p->m;
-	attr_id a = op_attr(m, v->n->op, "precision_config");
-	if (a == ID_NONE)
-		return PRECISION_DEFAULT;
-	const attr *list = attr_get(m, a);
-	uint8_t best = PRECISION_DEFAULT;
-	for (uint32_t i = 0; list->kind == ATTR_ARRAY && i < list->n; i++) {
-		str word = attr_get(m, list->children[i].value)->word;
-		uint8_t p = str_is(word, "HIGHEST") ? PRECISION_HIGHEST : str_is(word, "HIGH") ? PRECISION_HIGH : PRECISION_DEFAULT;
-		best = MAX(best, p);
-	}
-	return best;
-}
-
 static void cost_dot_general(const op_view *v, op_work *w)
 {
 	const module *m = v->p->m;
@@ -70,7 +53,7 @@ static void cost_dot_general(const op_view *v, op_work *w)
 void cost_dot(const op_view *v, op_work *w)
 {
 	const type *lhs = slot_type(v, 0), *rhs = slot_type(v, 1), *out = slot_type(v, result_slot(v, 0));
-	w->precision = precision_of(v);
+	w->precision = op_precision(v->p->m, v->n->op);
 	if (v->n->op_kind == OP_DOT_GENERAL) {
 		cost_dot_general(v, w);
 	} else if (v->n->op_kind == OP_DOT && lhs && rhs) { /* [m, k] or [k] by [k, n] or [k] */
@@ -127,7 +110,7 @@ void cost_convolution(const op_view *v, op_work *w)
 	}
 	/* every output element sums over the taps that hit and the input features of its group */
 	int64_t elements = local_elements(v, result_slot(v, 0)), rows = MAX(elements / MAX(features, 1), 1);
-	w->precision = precision_of(v);
+	w->precision = op_precision(v->p->m, v->n->op);
 	groups = MAX(groups, batch_groups);
 	set_matmul(v, w, MAX(groups, 1), rows, MAX(features / MAX(groups, 1), 1), sat_mul(taps, depth));
 	w->matmul_flops = sat_mul(sat_mul(MAX(elements / MAX(places, 1), 1), pairs), sat_mul(2, depth));

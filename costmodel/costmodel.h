@@ -45,7 +45,6 @@ int64_t curve_at(const curve *c, int64_t x);
 /* That log2 in units of 1 / LOG2_ONE; x >= 1. */
 enum { LOG2_ONE = 1 << 16 };
 int64_t log2_fixed(int64_t x);
-typedef enum precision { PRECISION_DEFAULT, PRECISION_HIGH, PRECISION_HIGHEST, PRECISION_COUNT } precision;
 typedef struct device {
 	char name[48], title[96];
 	lower_target target;

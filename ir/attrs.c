@@ -287,3 +287,18 @@ attr_id attr_collective_axes(module *m, op_kind k, str axes)
 	strbuf_release(&text);
 	return a;
 }
+
+precision op_precision(const module *m, op_id o)
+{
+	attr_id a = op_attr(m, o, "precision_config");
+	if (a == ID_NONE)
+		return PRECISION_DEFAULT;
+	const attr *list = attr_get(m, a);
+	precision best = PRECISION_DEFAULT;
+	for (uint32_t i = 0; list->kind == ATTR_ARRAY && i < list->n; i++) {
+		str word = attr_get(m, list->children[i].value)->word;
+		precision p = str_is(word, "HIGHEST") ? PRECISION_HIGHEST : str_is(word, "HIGH") ? PRECISION_HIGH : PRECISION_DEFAULT;
+		best = MAX(best, p);
+	}
+	return best;
+}

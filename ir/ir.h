@@ -387,6 +387,9 @@ attr_id attr_unit(module *m);
 
 /* Attributes of an op by name; ID_NONE / NULL when absent. */
 attr_id op_attr(const module *m, op_id o, const char *name);
+/* precision_config of a contraction, [HIGHEST, DEFAULT]: the most precise operand decides. */
+typedef enum precision { PRECISION_DEFAULT, PRECISION_HIGH, PRECISION_HIGHEST, PRECISION_COUNT } precision;
+precision op_precision(const module *m, op_id o);
 void op_attr_set(module *m, op_id o, const char *name, attr_id value);
 void op_attr_remove(module *m, op_id o, const char *name);
 /* Child of a dict or struct attribute. */

@@ -25,11 +25,11 @@ sharding_id cache_plain(lower_cache *c, sharding_id id, uint32_t rank)
 	if (id == SHARDING_NONE)
 		return c->replicated[rank];
 	while (c->plain.n < c->t->shardings.n)
-		vec_push(&c->plain, (struct plain_entry){SHARDING_NONE, false});
+		vec_push(&c->plain, (struct plain_entry){SHARDING_NONE, SHARDING_NONE, false});
 	if (c->plain.p[id].plain == SHARDING_NONE) {
 		bool unreduced;
 		sharding_id plain = make_plain(c, id, &unreduced);
-		c->plain.p[id] = (struct plain_entry){plain, unreduced};
+		c->plain.p[id] = (struct plain_entry){plain, c->plain.p[id].bare, unreduced};
 	}
 	return c->plain.p[id].plain;
 }
@@ -38,6 +38,26 @@ bool cache_has_unreduced(lower_cache *c, sharding_id plain)
 {
 	cache_plain(c, plain, 0);
 	return c->plain.p[plain].unreduced;
+}
+
+sharding_id cache_bare(lower_cache *c, sharding_id plain)
+{
+	cache_plain(c, plain, 0);
+	if (c->plain.p[plain].bare != SHARDING_NONE)
+		return c->plain.p[plain].bare;
+	sharding_edit e;
+	sharding_to_edit(c->t, plain, &e);
+	for (uint32_t d = 0; d < e.rank; d++) {
+		axes_buf *l = &e.dims[d].axes;
+		uint32_t n = 0;
+		for (uint32_t i = 0; i < l->n; i++)
+			if (axis_size(l->a[i]) > 1)
+				l->a[n++] = l->a[i];
+		l->n = n;
+	}
+	sharding_id bare = sharding_intern(c->t, &e);
+	c->plain.p[plain].bare = bare;
+	return bare;
 }
 
 /* ---------------------------------------------------------------- arguments and results of main */
@@ -189,7 +209,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 	sharding_id *key = arena_array(&c->mem, sharding_id, n_slots), *at = arena_array(&c->mem, sharding_id, n_slots);
 	memcpy(key, slots, n_slots * sizeof *key);
 	memcpy(at, slots, n_slots * sizeof *at);
-	*e = (plan_entry){.class = c->node_class[id], .n_slots = n_slots, .slots = key, .plan = {.at = at}};
+	*e = (plan_entry){.class = c->node_class[id], .n_slots = n_slots, .partitioner = c->partitioner, .slots = key, .plan = {.at = at}};
 	axes_buf reduce = {.n = 0};
 	if (is_planned(c, n)) {
 		arena_mark mark = arena_save(&c->scratch);
@@ -198,7 +218,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		memcpy(in, slots, n_slots * sizeof *in);
 		for (uint32_t i = 0; i < n_slots; i++)
 			sizes[i] = pval_type(c->p, c->p->slots.p[n->slots + i])->elements;
-		explicit_op op = {rule_get(c->p->rules, n->rule), n->op_kind, sizes, in, c->mesh};
+		explicit_op op = {rule_get(c->p->rules, n->rule), n->op_kind, sizes, in, c->mesh, c->partitioner};
 		if (is_dot(n->op_kind)) {
 			in[2] = cache_plain(c, explicit_dot_result(c->t, &op, &c->scratch), 0);
 			if (in[2] != slots[2])
@@ -234,14 +254,14 @@ static bool same_slots(const sharding_id *a, const sharding_id *b, uint32_t n)
 static const plan_entry *find_plan(lower_cache *c, node_id n, const sharding_id *slots, uint32_t n_slots)
 {
 	uint32_t class = c->node_class[n];
-	uint64_t h = class;
+	uint64_t h = (uint64_t)class << 1 | c->partitioner;
 	for (uint32_t i = 0; i < n_slots; i++)
 		h = (h ^ slots[i]) * 0x9e3779b97f4a7c15ull ^ h >> 29;
 	h = hash_mix(h);
 	uint32_t id;
 	for (uint32_t it = index_first(&c->plan_index, h); index_next(&c->plan_index, h, &it, &id);) {
 		const plan_entry *e = c->plans.p[id];
-		if (e->class == class && same_slots(e->slots, slots, n_slots))
+		if (e->class == class && e->partitioner == c->partitioner && same_slots(e->slots, slots, n_slots))
 			return e;
 	}
 	plan_entry *e = make_plan(c, n, slots);
@@ -254,7 +274,7 @@ const plan_entry *cache_node(lower_cache *c, node_id n, const sharding_id *slots
 {
 	const plan_entry *e = c->last[n];
 	uint32_t n_slots = (uint32_t)c->p->nodes.p[n].n_operands + c->p->nodes.p[n].n_results;
-	if (!e || !same_slots(e->slots, slots, n_slots))
+	if (!e || e->partitioner != c->partitioner || !same_slots(e->slots, slots, n_slots))
 		c->last[n] = e = find_plan(c, n, slots, n_slots);
 	return e;
 }
@@ -266,6 +286,7 @@ const node_plan *lower_node(lower_cache *c, const node *n, const sharding_id *sl
 	sharding_id *plain = arena_array(&c->scratch, sharding_id, n_slots);
 	for (uint32_t i = 0; i < n_slots; i++)
 		plain[i] = cache_plain(c, slots[i], pval_type(c->p, c->p->slots.p[n->slots + i])->rank);
+	c->partitioner = false;
 	const node_plan *plan = &cache_node(c, (node_id)(n - c->p->nodes.p), plain)->plan;
 	arena_rewind(&c->scratch, mark);
 	return plan;
@@ -279,6 +300,9 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	c->p = p;
 	c->t = t;
 	c->mesh = p->mesh;
+	const mesh *m = c->mesh == ID_NONE ? NULL : &t->meshes.p[c->mesh];
+	for (uint32_t i = 0; m && i < m->n_axes; i++)
+		c->ones |= m->axis_sizes[i] == 1;
 	arena_init(&c->mem);
 	arena_init(&c->scratch);
 	index_init(&c->reshard_index);
@@ -293,12 +317,15 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	c->node_class = xcalloc(p->nodes.n + 1, sizeof *c->node_class);
 	c->last = xcalloc(p->nodes.n + 1, sizeof *c->last);
 	c->node_reduction = xcalloc(p->nodes.n + 1, sizeof *c->node_reduction);
+	c->node_rounds = xcalloc(p->nodes.n + 1, sizeof *c->node_rounds);
 	c->bytes = xcalloc(p->vals.n + 1, sizeof *c->bytes);
 	c->io = xcalloc(IO_SLOTS, sizeof *c->io);
 	c->now = xcalloc(p->vals.n + 1, sizeof *c->now);
 	for (node_id n = p->main_first; n < p->main_end; n++) {
 		c->node_class[n] = find_class(c, n);
 		c->node_reduction[n] = reduction_of(p->m, p->nodes.p[n].op);
+		uint16_t kind = p->nodes.p[n].op_kind;
+		c->node_rounds[n] = (is_dot(kind) || kind == OP_CONVOLUTION) && op_precision(p->m, p->nodes.p[n].op) == PRECISION_DEFAULT;
 	}
 	c->work = xcalloc(1, sizeof *c->work);
 	c->work->current = xcalloc(p->vals.n + 1, sizeof *c->work->current);
@@ -350,6 +377,7 @@ void lower_cache_free(lower_cache *c)
 	free(c->node_class);
 	free(c->last);
 	free(c->node_reduction);
+	free(c->node_rounds);
 	free(c->bytes);
 	free(c->io);
 	free(c->now);
@@ -363,6 +391,7 @@ void lower_cache_free(lower_cache *c)
 	vec_release(&c->work->values);
 	vec_release(&c->work->open);
 	vec_release(&c->work->first_use);
+	vec_release(&c->work->rounded);
 	optimizer_free(c->work->optimizer);
 	free(c->work);
 	free(c);

@@ -2,12 +2,14 @@
  *
  *   - CPU has no reduce_scatter; that level is built with all_reduce and all_slice already (optimize.c);
  *   - a gather that only feeds a conversion to a narrower type is made after it, so that the narrow type travels;
+ *   - on TPU a float32 operand of a contraction in default precision is rounded before it is resharded;
  *   - collectives of equal kind, devices and element type become one instruction while none of them has to wait for the
  *     result of another, up to the target's size. Members stay in the list: the first has their number in `combined`,
  *     the others 0. */
 #include "lower/internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes and members of one combined instruction. GPU: the defaults of XLA's combiners (30 MiB + 7 bytes for gathers,
  * reductions and scatters); the same taken for TPU, whose value is not published. CPU combines all_reduce alone, by number. */
@@ -63,6 +65,30 @@ static void convert_before_gather(lower_cache *c, lowered *l, lop_id convert)
 	o->bytes = MAX(x->bytes, l->vals.p[r].bytes);
 }
 
+/* What a reshard brings to contractions alone travels and is kept in two bytes. */
+static void round_before_reshards(lower_cache *c, lowered *l)
+{
+	vec_reserve(&c->work->rounded, l->vals.n);
+	uint32_t *rounded = c->work->rounded.p;
+	memset(rounded, 0, l->vals.n * sizeof *rounded);
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		for (uint32_t k = 0; o->kind == LOP_COMPUTE && c->node_rounds[o->node] && k < o->n_operands; k++)
+			rounded[l->operands.p[o->operands + k]]++;
+	}
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		lop *o = &l->ops.p[i];
+		if (o->kind != LOP_COLLECTIVE || o->coll == COLL_ALL_REDUCE || o->coll == COLL_REDUCE_SCATTER)
+			continue;
+		lval *v = &l->vals.p[o->results];
+		if (!v->n_uses || rounded[o->results] != v->n_uses || type_get(l->p->m, v->type)->elem != ELEM_F32)
+			continue;
+		v->narrow = true;
+		v->bytes /= 2;
+		o->bytes /= 2;
+	}
+}
+
 /* ---------------------------------------------------------------- combining */
 
 bool lops_combine_alike(const lowered *l, lop_id a, lop_id b)
@@ -70,7 +96,8 @@ bool lops_combine_alike(const lowered *l, lop_id a, lop_id b)
 	const lop *x = &l->ops.p[a], *y = &l->ops.p[b];
 	if (x->coll != y->coll || x->reduction != y->reduction || x->region != y->region || !axes_equal(x->step->axes, y->step->axes))
 		return false;
-	return type_get(l->p->m, l->vals.p[x->results].type)->elem == type_get(l->p->m, l->vals.p[y->results].type)->elem;
+	const lval *v = &l->vals.p[x->results], *w = &l->vals.p[y->results];
+	return v->narrow == w->narrow && type_get(l->p->m, v->type)->elem == type_get(l->p->m, w->type)->elem;
 }
 
 bool lop_combines(lower_target target, const lop *o)
@@ -136,6 +163,8 @@ void lowered_compile(lower_cache *c, lower_target target, lowered *l)
 	for (lop_id i = 0; i < l->ops.n; i++)
 		if (narrows(c, l, &l->ops.p[i]))
 			convert_before_gather(c, l, i);
+	if (target == TARGET_TPU)
+		round_before_reshards(c, l);
 	if (!c->n_marks)
 		combine(c, target, l);
 }

@@ -1,4 +1,4 @@
-/* The common axes of one op: insert-explicit-reshards, full version (shardy.md 4.1). Pure functions of a rule, global
+/* The common axes of one op: insert-explicit-reshards, full version (shardy.md 4.1), or as XLA's partitioner has them. Pure functions of a rule, global
  * sizes and shardings; everything temporary lives in the scratch arena, which the caller rewinds. */
 #include "lower/internal.h"
 
@@ -520,6 +520,165 @@ static void reshape_shardings(grid *g, sharding_table *t, sharding_id at[2])
 	}
 }
 
+/* ---------------------------------------------------------------- as XLA's partitioner chooses */
+
+static bool overlaps_any(axes l, axis_ref a)
+{
+	for (uint32_t i = 0; i < l.n; i++)
+		if (axis_overlaps(l.a[i], a))
+			return true;
+	return false;
+}
+
+/* The part of a list that does not overlap the others. */
+static axes left_of(arena *mem, axes l, axes others)
+{
+	truncate_by(mem, &l, others);
+	return l;
+}
+
+static void push_all(axes_buf *to, axes l)
+{
+	for (uint32_t i = 0; i < l.n && to->n < MAX_TENSOR_AXES; i++)
+		to->a[to->n++] = l.a[i];
+}
+
+/* Computed where one tensor is: its factors have its axes, other factors what is left of theirs. */
+static void follow_tensor(grid *g, uint32_t first)
+{
+	axes_buf taken;
+	taken.n = 0;
+	for (uint32_t f = 0; f < g->rule->n_factors; f++)
+		if (at_cell(g, first, f)->present) {
+			g->common[f] = at_cell(g, first, f)->axes;
+			push_all(&taken, g->common[f]);
+		}
+	for (uint32_t f = 0; f < g->rule->n_factors; f++) {
+		for (uint32_t i = g->n_tensors; !at_cell(g, first, f)->present && i-- > 0 && !g->common[f].n;)
+			if (at_cell(g, i, f)->present)
+				g->common[f] = left_of(g->mem, at_cell(g, i, f)->axes, axes_of(&taken));
+		if (!at_cell(g, first, f)->present)
+			push_all(&taken, g->common[f]);
+	}
+}
+
+/* A contraction. Axes that cut a contracted factor of both operands stay: the sums are partial. Any others are where the
+ * result has them. An operand that alone is cut along a contracted factor is gathered, unless it is larger than the result. */
+static void choose_dot(grid *g)
+{
+	axes_buf taken;
+	taken.n = 0;
+	for (uint32_t f = 0; f < g->rule->n_factors; f++)
+		if (is_type(g, f, FACTOR_REDUCTION)) {
+			g->common[f] = common_prefix(g->mem, at_cell(g, 0, f)->axes, at_cell(g, 1, f)->axes);
+			push_all(&taken, g->common[f]);
+		}
+	for (uint32_t f = 0; f < g->rule->n_factors; f++)
+		if (at_cell(g, 2, f)->present) {
+			g->common[f] = left_of(g->mem, at_cell(g, 2, f)->axes, axes_of(&taken));
+			push_all(&taken, g->common[f]);
+		}
+	for (uint32_t f = 0; f < g->rule->n_factors; f++) {
+		const cell *l = at_cell(g, 0, f), *r = at_cell(g, 1, f);
+		if (!l->present || !r->present || g->common[f].n)
+			continue;
+		bool contracted = is_type(g, f, FACTOR_REDUCTION), alike = axes_equal(l->axes, r->axes);
+		uint32_t cut = l->axes.n ? 0 : 1;
+		if (contracted ? (l->axes.n == 0) != (r->axes.n == 0) && g->op->sizes[cut] > g->op->sizes[2] : alike)
+			g->common[f] = left_of(g->mem, at_cell(g, cut, f)->axes, axes_of(&taken));
+		push_all(&taken, g->common[f]);
+	}
+}
+
+/* Mesh axes that nothing uses yet, as far as there is room. */
+static axes free_axes(const grid *g, axes used, int64_t room)
+{
+	const mesh *m = &g->t->meshes.p[g->op->mesh];
+	axis_ref *out = arena_array(g->mem, axis_ref, m->n_axes);
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < m->n_axes; i++) {
+		axis_ref a = axis_make(i, 1, m->axis_sizes[i]);
+		if (overlaps_any(used, a) || axis_size(a) == 1 || room % axis_size(a))
+			continue;
+		room /= axis_size(a);
+		out[n++] = a;
+	}
+	return (axes){out, n};
+}
+
+/* A gather or a scatter by index whose table is cut along the dim that is indexed by the axes that cut the indices too: the
+ * smaller of the table and of what is read or written goes to axes that are free. Tensors: table, indices, data. */
+static bool choose_access(grid *g)
+{
+	enum { TABLE, INDICES, DATA };
+	const rule *r = g->rule;
+	if (r->n_results != 1 || g->n_tensors < 3)
+		return false;
+	uint32_t stays = g->op->sizes[TABLE] > g->op->sizes[DATA] ? TABLE : DATA, goes = stays == TABLE ? DATA : TABLE;
+	axes_buf used;
+	used.n = 0;
+	for (uint32_t f = 0; f < r->n_factors; f++)
+		if (at_cell(g, stays, f)->present)
+			push_all(&used, at_cell(g, stays, f)->axes);
+	bool clash = false;
+	for (uint32_t f = 0; f < r->n_factors; f++)
+		for (uint32_t i = 0; !at_cell(g, stays, f)->present && i < at_cell(g, goes, f)->axes.n; i++)
+			clash |= overlaps_any(axes_of(&used), at_cell(g, goes, f)->axes.a[i]);
+	if (!clash)
+		return false;
+	for (uint32_t f = 0; f < r->n_factors; f++) {
+		g->common[f] = at_cell(g, at_cell(g, stays, f)->present ? stays : goes, f)->axes;
+		if (at_cell(g, stays, f)->present)
+			continue;
+		axes left = left_of(g->mem, g->common[f], axes_of(&used));
+		g->common[f] = left.n < g->common[f].n ? free_axes(g, axes_of(&used), axes_product(g->common[f])) : left;
+		push_all(&used, g->common[f]);
+	}
+	return true;
+}
+
+static bool is_cut(const grid *g, uint32_t f)
+{
+	for (uint32_t i = 0; i < g->n_tensors; i++)
+		if (at_cell(g, i, f)->axes.n)
+			return true;
+	return false;
+}
+
+/* XLA's partitioner goes op by op from the shardings that propagation left: most ops are computed where their result is
+ * wanted, reductions where their first operand is. False for ops that are not modelled: those that look at their neighbours'
+ * elements, and convolutions. */
+static bool choose_as_partitioner(grid *g)
+{
+	const rule *r = g->rule;
+	bool reduces = false;
+	switch (g->op->op_kind) {
+	case OP_GATHER:
+	case OP_SCATTER:
+		return choose_access(g);
+	case OP_CONVOLUTION:
+	case OP_SORT:
+	case OP_REDUCE_WINDOW:
+	case OP_SELECT_AND_SCATTER:
+	case OP_CUSTOM_CALL:
+		return false;
+	default:
+		break;
+	}
+	for (uint32_t f = 0; f < r->n_factors; f++) {
+		if ((is_type(g, f, FACTOR_NEED_REPLICATION) || is_type(g, f, FACTOR_PERMUTATION)) && is_cut(g, f))
+			return false;
+		reduces |= is_type(g, f, FACTOR_REDUCTION);
+	}
+	if ((g->op->op_kind == OP_DOT_GENERAL || g->op->op_kind == OP_DOT) && r->n_operands == 2 && r->n_results == 1)
+		choose_dot(g);
+	else if (r->n_results)
+		follow_tensor(g, reduces ? 0 : r->n_operands);
+	else
+		return false;
+	return true;
+}
+
 /* ---------------------------------------------------------------- the op */
 
 /* Gives every tensor the common axes; true when a tensor's projection changes. */
@@ -546,7 +705,8 @@ void explicit_shardings(sharding_table *t, const explicit_op *op, arena *scratch
 		reshape_shardings(&g, t, at);
 		return;
 	}
-	choose_common(&g);
+	if (!op->partitioner || !choose_as_partitioner(&g))
+		choose_common(&g);
 	for (uint32_t i = 0; i < g.n_tensors; i++)
 		at[i] = update_tensor(&g, i) ? build_sharding(&g, t, i) : op->in[i];
 
@@ -562,14 +722,6 @@ void explicit_shardings(sharding_table *t, const explicit_op *op, arena *scratch
 	axes unreduced = result == SHARDING_NONE ? (axes){NULL, 0} : sharding_unreduced(sharding_get(t, result));
 	axes_difference(axes_of(&all), unreduced, reduce);
 	axes_sort_merge(reduce);
-}
-
-static bool overlaps_any(axes l, axis_ref a)
-{
-	for (uint32_t i = 0; i < l.n; i++)
-		if (axis_overlaps(l.a[i], a))
-			return true;
-	return false;
 }
 
 /* The operands' axes along a factor; false when the two disagree, or an axis shards two free dims. */

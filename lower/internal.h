@@ -22,6 +22,7 @@ typedef struct explicit_op {
 	const int64_t *sizes;        /* global elements of every tensor */
 	const sharding_id *in;       /* by tensor: operands, then results; SHARDING_NONE = replicated */
 	mesh_id mesh;
+	bool partitioner;            /* as XLA's partitioner chooses, not Shardy */
 } explicit_op;
 /* at: the sharding every tensor is computed with; the same id as in `in` where nothing changes. reduce: axes over which
  * the results must be summed, sorted and merged, without the unreduced axes of result 0. */
@@ -46,6 +47,7 @@ typedef struct reshard_entry {
 /* A node plan and what building needs to know about it; facts of (class, slot shardings). */
 typedef struct plan_entry {
 	uint32_t class, n_slots;
+	bool partitioner;
 	const sharding_id *slots; /* the key */
 	node_plan plan;
 	const int64_t *bytes;     /* by slot: local bytes at plan.at */
@@ -55,6 +57,7 @@ typedef struct plan_entry {
 
 struct plain_entry {
 	sharding_id plain; /* SHARDING_NONE: not known yet */
+	sharding_id bare;  /* plain without axes of one device; of plain shardings, SHARDING_NONE: not known yet */
 	bool unreduced;
 };
 struct byte_entry { /* the last answer for one pval */
@@ -83,18 +86,23 @@ struct lower_cache {
 	uint32_t *node_class;      /* nodes of equal class have equal plans at equal shardings */
 	const plan_entry **last;   /* by node: the plan of the previous call, most often the one of this call too */
 	uint8_t *node_reduction;   /* lop.reduction of the node's results */
+	bool *node_rounds;         /* a contraction in default precision: TPU takes its operands in bfloat16 */
 	struct byte_entry *bytes;  /* by pval */
 	struct io_entry *io;       /* IO_SLOTS */
 	sharding_id *now;          /* by pval: plain sharding in the current call */
 	struct lower_work *work;   /* lowered.c */
 	node_id *marks;
 	uint32_t n_marks;
+	bool ones;        /* the mesh has axes of one device */
+	bool partitioner; /* plans of nodes are now wanted as XLA's partitioner makes them: the compiled level */
 	size_t limit; /* bytes of facts, 0: none */
 };
 
 /* The same dims without anything but closed axes, on the program's mesh; equal data placement gives equal ids. */
 sharding_id cache_plain(lower_cache *c, sharding_id id, uint32_t rank);
 bool cache_has_unreduced(lower_cache *c, sharding_id plain);
+/* The same without axes of one device, for which XLA's partitioner has no word. */
+sharding_id cache_bare(lower_cache *c, sharding_id plain);
 /* The sharding that Shardy leaves on an argument or result of main: cut where it does not divide, without sub-axes in
  * open dims. */
 sharding_id cache_io(lower_cache *c, sharding_id id, type_id type);
@@ -116,6 +124,7 @@ struct lower_work {
 	VEC(lval_id) values;
 	VEC(lop_id) open;  /* regions around the current place */
 	VEC(lop_id) first_use; /* by value: compiled.c */
+	VEC(uint32_t) rounded; /* by value: uses that round it; compiled.c */
 	struct optimizer *optimizer;
 };
 /* Operands are pushed by lowered_add_operand right after, then the results. */
@@ -145,8 +154,7 @@ void lowered_clear(lowered *l);
 bool is_reshard_op(uint16_t op_kind); /* constraint, reshard, barrier: nothing but a change of sharding */
 
 /* ---------------------------------------------------------------- optimize.c, compiled.c */
-/* scatter: the target has reduce_scatter. */
-void lowered_optimize(lower_cache *c, bool scatter, const lowered *placed, lowered *out);
+void lowered_optimize(lower_cache *c, lower_level level, lower_target target, const lowered *placed, lowered *out);
 void lowered_compile(lower_cache *c, lower_target target, lowered *l);
 /* Drops all facts when they have become too many. */
 void cache_bound(lower_cache *c);

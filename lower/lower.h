@@ -106,9 +106,16 @@ typedef struct lval {
 	int64_t bytes;        /* local, before tile padding */
 	type_id type;
 	uint32_t n_uses;
+	bool narrow;          /* compiled level: held in two bytes of its four, as the matmuls that read it take it */
 } lval;
 typedef enum lower_level { LEVEL_PLACED, LEVEL_OPTIMIZED, LEVEL_COMPILED } lower_level;
 typedef enum lower_target { TARGET_TPU, TARGET_GPU, TARGET_CPU } lower_target;
+
+/* Two marked stretches of which the second reads what the first gathered, because they are near to each other in this
+ * program. In one that repeats stretches in between they may not be. */
+typedef struct lowered_span {
+	uint32_t from, to;
+} lowered_span;
 
 /* Flat arrays, reused between calls: nothing is allocated once they have grown. Plans and steps live in the cache.
  * Erased lops stay with erased = true. */
@@ -122,6 +129,7 @@ typedef struct lowered {
 	lower_target target;
 	VEC(lval_id) results; /* of main */
 	VEC(lop_id) starts;   /* by mark of the cache (lower_cache_mark): the first op at or behind that node */
+	VEC(lowered_span) spans; /* of a marked program */
 } lowered;
 lowered *lowered_new(const program *p, sharding_table *t);
 void lowered_free(lowered *l);

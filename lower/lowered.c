@@ -33,10 +33,11 @@ void lowered_free(lowered *l)
 	vec_release(&l->operands);
 	vec_release(&l->results);
 	vec_release(&l->starts);
+	vec_release(&l->spans);
 	free(l);
 }
 
-void lowered_clear(lowered *l) { l->ops.n = l->vals.n = l->operands.n = l->results.n = l->starts.n = 0; }
+void lowered_clear(lowered *l) { l->ops.n = l->vals.n = l->operands.n = l->results.n = l->starts.n = l->spans.n = 0; }
 
 lval_id lowered_add_collective(lowered *l, const collective_step *s, lval_id operand, int64_t bytes, node_id node, lop_id region)
 {
@@ -431,6 +432,8 @@ static void find_shardings(lower_cache *c, const sharding_id *shardings)
 			sh = cache_io(c, sh, x->type);
 		bool known = sh != SHARDING_NONE && sh < c->plain.n && c->plain.p[sh].plain != SHARDING_NONE;
 		c->now[v] = known ? c->plain.p[sh].plain : cache_plain(c, sh, type_get(p->m, x->type)->rank);
+		if (c->ones && c->partitioner)
+			c->now[v] = cache_bare(c, c->now[v]);
 	}
 }
 
@@ -438,6 +441,7 @@ void lower_program(lower_cache *c, const sharding_id *shardings, lower_level lev
 {
 	lowered *first = level == LEVEL_PLACED ? out : &c->work->placed;
 	cache_bound(c);
+	c->partitioner = level == LEVEL_COMPILED;
 	lowered_clear(first);
 	first->p = c->p;
 	first->shardings = c->t;
@@ -456,7 +460,7 @@ void lower_program(lower_cache *c, const sharding_id *shardings, lower_level lev
 		lowered_clear(out);
 		out->p = c->p;
 		out->shardings = c->t;
-		lowered_optimize(c, level == LEVEL_OPTIMIZED || target != TARGET_CPU, first, out);
+		lowered_optimize(c, level, target, first, out);
 	}
 	out->level = level;
 	out->target = target;

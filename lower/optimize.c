@@ -3,13 +3,16 @@
  *   1 forward   equal reshards of one value become one; a reshard back to where the value came from is the value
  *   2 backward  use counts of what is left: dead code goes
  *   3 forward   which values could stay partial sums (linear ops on all_reduce results with one use)
- *   4 backward  which do: those that flow into a sum of partial sums over the same axes
+ *   4 backward  which do: those that flow into a sum of partial sums over the same axes; at the compiled level also those
+ *               that a loop accumulates: they are reduced behind the loop
  *   5 forward   write: chains of reshards are planned again from end to end, all_reduce + all_slice becomes
  *               reduce_scatter, a sum of partial sums is reduced once, and a scalar's broadcast (the zeros that a scatter
  *               adds to) is not moved but made again where it is wanted
  *
  * Gathers of parameters are not shared between uses: holding a gathered parameter from forward to backward is what
- * sharding parameters is meant to avoid. */
+ * sharding parameters is meant to avoid. XLA does share them: at the compiled level equal gathers are one, on TPU where
+ * they are near to each other. And there only sums of what has just been reduced are reduced once,
+ * not what a scatter wrote with what another op made, and nothing on CPU. */
 #include "lower/internal.h"
 
 #include <stdlib.h>
@@ -18,14 +21,20 @@ typedef struct fact { /* of a value of the placed program */
 	const collective_step *partial; /* all_reduce that could come later */
 	sharding_id at; /* of the partial sum: reshards in between could come later too */
 	const collective_step *pending; /* all_reduce that the reshards behind it will do or fold */
+	const collective_step *carried; /* of a loop's result: all_reduce that was in its body; compiled level */
+	type_id carried_as; /* what it is reduced as, if not as what it is; ID_NONE */
 	lval_id alias;  /* the value that stands for it */
 	lval_id base;   /* first value of the chain of reshards it is in */
 	lval_id now;    /* in the new program */
 	lop_id user;    /* one of the ops that read it */
 	lop_id again;   /* of a reshard: the broadcast of a scalar that is made again instead; else ID_NONE */
 	uint32_t uses;
+	uint32_t lowest; /* height of the user that is nearest to the end; compiled level, all_gather alone */
 	bool parameter; /* an argument of main that is no integer, possibly converted */
 	bool sum, need; /* a sum of partial sums; stays partial */
+	bool later;     /* an addition that is done, in another order, where its result is read; compiled level */
+	bool joins;     /* the addition that does so */
+	bool scattered; /* partial: what scatters wrote, compiled level alone */
 } fact;
 
 /* reduce_scatter instead of all_reduce and all_slice. */
@@ -42,6 +51,9 @@ typedef struct scatter_entry {
 struct optimizer {
 	VEC(fact) facts;
 	VEC(lop_id) moved; /* by placed op: its place in the new program */
+	VEC(uint32_t) height; /* by placed op: find_heights */
+	VEC(uint32_t) reads;  /* by placed value */
+	VEC(uint32_t) loops;  /* heights of the loops around the current op */
 	VEC(bool) live;    /* by placed op */
 	index_map seen;
 	index_map scatter_index;
@@ -56,7 +68,9 @@ typedef struct pass {
 	lowered *out;
 	lop_id *moved;
 	bool *live;
-	bool scatter;  /* the target has reduce_scatter */
+	lower_level level;
+	lower_target target;
+	bool heights;  /* are known */
 } pass;
 
 struct optimizer *optimizer_new(void)
@@ -82,6 +96,9 @@ void optimizer_free(struct optimizer *o)
 	optimizer_forget(o);
 	vec_release(&o->facts);
 	vec_release(&o->moved);
+	vec_release(&o->height);
+	vec_release(&o->reads);
+	vec_release(&o->loops);
 	vec_release(&o->live);
 	index_release(&o->seen);
 	index_release(&o->scatter_index);
@@ -93,6 +110,71 @@ static lval_id operand_of(const lowered *l, const lop *o, uint32_t i) { return l
 static uint16_t kind_of(const pass *p, const lop *o) { return o->node == ID_NONE ? OP_UNKNOWN : p->c->p->nodes.p[o->node].op_kind; }
 static bool is_reshard(const lop *o) { return o->kind == LOP_COLLECTIVE && o->coll != COLL_ALL_REDUCE; }
 static bool is_all_reduce(const lop *o) { return o->kind == LOP_COLLECTIVE && o->coll == COLL_ALL_REDUCE; }
+
+/* ---------------------------------------------------------------- how far apart ops are */
+
+/* TPU: two equal gathers are one when the longest way to the end of the program from the first one's nearest user is at most
+ * so many ops longer than the second one's. Measured on programs of known depth; XLA's pass for it takes such a number. */
+enum { NEAR_OPS = 100 };
+
+/* The region whose op a value is; its arguments are its own. */
+static lop_id home_of(const lowered *l, lval_id v)
+{
+	lop_id def = l->vals.p[v].def;
+	return l->ops.p[def].kind == LOP_REGION ? def : l->ops.p[def].region;
+}
+
+/* A value is read by an op of that height; from inside a loop around which it was made it is the loop that reads it. */
+static void read_at(pass *p, lval_id v, lop_id region, uint32_t height)
+{
+	lop_id home = home_of(p->in, v);
+	uint32_t out = 0;
+	for (; region != home && region != ID_NONE; out++)
+		region = p->in->ops.p[region].region;
+	if (out && out <= p->o->loops.n)
+		height = p->o->loops.p[p->o->loops.n - out];
+	p->o->reads.p[v] = MAX(p->o->reads.p[v], height + 1);
+	p->f[v].lowest = MIN(p->f[v].lowest, height);
+}
+
+/* Height: how many ops the longest way from an op to the end of its region has. */
+static void find_heights(pass *p)
+{
+	const lowered *l = p->in;
+	struct optimizer *o = p->o;
+	vec_reserve(&o->height, l->ops.n);
+	vec_reserve(&o->reads, l->vals.n);
+	memset(o->reads.p, 0, l->vals.n * sizeof *o->reads.p);
+	for (lval_id v = 0; v < l->vals.n; v++)
+		p->f[v].lowest = UINT32_MAX;
+	o->loops.n = 0;
+	for (lop_id i = l->ops.n; i-- > 0;) {
+		const lop *x = &l->ops.p[i];
+		uint32_t h = 0;
+		for (lval_id v = x->results; v < x->results + x->n_results; v++)
+			h = MAX(h, o->reads.p[v]);
+		if (x->kind == LOP_REGION_END)
+			vec_push(&o->loops, h);
+		else if (x->kind == LOP_REGION)
+			h = vec_pop(&o->loops);
+		o->height.p[i] = h;
+		bool ends = x->kind == LOP_REGION_END || x->kind == LOP_REGION_ELSE;
+		for (uint32_t k = 0; k < x->n_operands; k++) {
+			lval_id v = operand_of(l, x, k);
+			read_at(p, v, ends ? home_of(l, v) : x->region, ends ? 0 : h);
+		}
+	}
+	p->heights = true;
+}
+
+static bool are_far(pass *p, lval_id first, lop_id second)
+{
+	if (p->level != LEVEL_COMPILED || p->target != TARGET_TPU || p->in->ops.p[second].coll != COLL_ALL_GATHER)
+		return false;
+	if (!p->heights)
+		find_heights(p);
+	return p->f[first].lowest > p->o->height.p[second] + NEAR_OPS;
+}
 
 /* ---------------------------------------------------------------- 1: equal reshards */
 
@@ -118,6 +200,30 @@ static bool keeps_parameter(const pass *p, const lop *o)
 	       type_get(p->c->p->m, from->type)->elements == type_get(p->c->p->m, to->type)->elements;
 }
 
+/* The marked stretch that an op is in; what is before the first counts to it. */
+static uint32_t stretch_of(const lowered *l, lop_id o)
+{
+	uint32_t low = 0, high = l->starts.n;
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+		if (l->starts.p[mid] <= o)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? low - 1 : 0;
+}
+
+/* v is the value of `first` too. */
+static void share(pass *p, lval_id first, lval_id v)
+{
+	if (!p->heights)
+		return;
+	p->f[first].lowest = MIN(p->f[first].lowest, p->f[v].lowest);
+	if (p->in->starts.n)
+		vec_push(&p->out->spans, (lowered_span){stretch_of(p->in, p->in->vals.p[first].def), stretch_of(p->in, p->in->vals.p[v].def)});
+}
+
 /* The value that an earlier equal reshard made, or that was there before a reshard that is undone. */
 static lval_id find_equal(pass *p, const lop *o, lval_id v)
 {
@@ -129,15 +235,17 @@ static lval_id find_equal(pass *p, const lop *o, lval_id v)
 		if (l->vals.p[before].sharding == l->vals.p[v].sharding)
 			return before;
 	}
-	if (o->coll == COLL_ALL_GATHER && p->f[from].parameter)
+	if (o->coll == COLL_ALL_GATHER && p->f[from].parameter && p->level != LEVEL_COMPILED)
 		return v;
 	uint64_t h = hash_combine((uint64_t)from << 32 | o->step->out, o->coll);
 	uint32_t other;
 	for (uint32_t it = index_first(&p->o->seen, h); index_next(&p->o->seen, h, &it, &other);) {
 		const lop *x = &l->ops.p[l->vals.p[other].def];
 		if (x->coll == o->coll && x->step->out == o->step->out && p->f[operand_of(l, x, 0)].alias == from &&
-		    region_holds(l, x->region, o->region))
+		    region_holds(l, x->region, o->region) && !are_far(p, other, l->vals.p[v].def)) {
+			share(p, other, v);
 			return other;
+		}
 	}
 	index_add(&p->o->seen, h, v);
 	return v;
@@ -163,7 +271,7 @@ static void share_reshards(pass *p)
 		const lop *o = &l->ops.p[i];
 		bool parameter = o->n_results == 1 && keeps_parameter(p, o);
 		for (lval_id v = o->results; v < o->results + o->n_results; v++)
-			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .again = ID_NONE, .parameter = parameter};
+			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .again = ID_NONE, .lowest = p->heights ? p->f[v].lowest : 0, .parameter = parameter};
 		if (is_reshard(o)) {
 			p->f[o->results].alias = find_equal(p, o, o->results);
 			p->f[o->results].again = broadcast_behind(p, o);
@@ -232,12 +340,15 @@ static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 {
 	const fact *a, *b;
 	*sum = false;
-	switch (kind_of(p, o)) {
+	uint16_t kind = kind_of(p, o);
+	if (p->level == LEVEL_COMPILED && (kind != OP_ADD || p->target == TARGET_CPU))
+		return NULL;
+	switch (kind) {
 	case OP_ADD:
 	case OP_SUBTRACT:
 		a = partial_operand(p, o, 0);
 		b = partial_operand(p, o, 1);
-		*sum = a && b && a->at == b->at && axes_equal(a->partial->axes, b->partial->axes);
+		*sum = a && b && a->at == b->at && a->scattered == b->scattered && axes_equal(a->partial->axes, b->partial->axes);
 		return *sum ? a : NULL;
 	case OP_CONVERT:
 		return widens(p, o) ? partial_operand(p, o, 0) : NULL;
@@ -267,6 +378,7 @@ static void find_partial(pass *p)
 		fact *f = &p->f[o->results];
 		if (is_all_reduce(o)) {
 			bool plain = sharding_of(p, operand_of(l, o, 0)) == sharding_of(p, o->results);
+			f->scattered = p->level == LEVEL_COMPILED && kind_of(p, o) == OP_SCATTER;
 			f->partial = plain && o->reduction == 0 ? o->step : NULL;
 			f->at = sharding_of(p, o->results);
 			continue;
@@ -275,6 +387,7 @@ static void find_partial(pass *p)
 		if (!from)
 			continue;
 		f->partial = from->partial;
+		f->scattered = from->scattered;
 		bool moves = is_reshard(o) || from->at != sharding_of(p, operand_of(l, o, 0));
 		f->at = moves ? from->at : sharding_of(p, o->results);
 	}
@@ -293,6 +406,126 @@ static void choose_partial(pass *p)
 		for (uint32_t k = 0; k < o->n_operands; k++)
 			if (partial_operand(p, o, k))
 				p->f[p->f[operand_of(l, o, k)].alias].need = true;
+	}
+}
+
+/* ---------------------------------------------------------------- 4: additions in another order */
+
+enum { MAX_TERMS = 16 };
+
+/* Reduced in that region, where it is, and read once. */
+static bool is_term(const pass *p, lval_id v, lop_id region)
+{
+	const fact *f = &p->f[v];
+	const lop *def = &p->in->ops.p[p->in->vals.p[v].def];
+	return f->uses == 1 && def->region == region && f->partial && !f->need && f->at == sharding_of(p, v) && (f->sum || is_all_reduce(def));
+}
+
+static bool is_addition(const pass *p, lval_id v, lop_id region)
+{
+	const lop *def = &p->in->ops.p[p->in->vals.p[v].def];
+	return def->kind == LOP_COMPUTE && def->region == region && kind_of(p, def) == OP_ADD && !p->f[v].sum && !p->f[v].need;
+}
+
+/* ((x + a) + b) + c, all but x reduced over the same axes, becomes x + (a + b + c): one all_reduce. */
+static void join_terms(pass *p, lval_id top)
+{
+	lval_id terms[MAX_TERMS], skipped[MAX_TERMS];
+	uint32_t n = 0;
+	for (lval_id v = top; n < MAX_TERMS && is_addition(p, v, p->in->ops.p[p->in->vals.p[top].def].region) && (v == top || p->f[v].uses == 1);) {
+		const lop *o = &p->in->ops.p[p->in->vals.p[v].def];
+		lval_id a = p->f[operand_of(p->in, o, 0)].alias, b = p->f[operand_of(p->in, o, 1)].alias;
+		bool first = is_term(p, a, o->region);
+		const fact *f = &p->f[first ? a : b], *g = &p->f[n ? terms[0] : first ? a : b];
+		if (first == is_term(p, b, o->region) || f->scattered != g->scattered || f->at != g->at || !axes_equal(f->partial->axes, g->partial->axes))
+			break;
+		skipped[n] = v;
+		terms[n++] = first ? a : b;
+		v = first ? b : a;
+	}
+	for (uint32_t i = 0; n > 1 && i < n; i++) {
+		p->f[terms[i]].need = true;
+		p->f[skipped[i]].later = i > 0;
+		p->f[skipped[i]].joins = i == 0;
+	}
+}
+
+static void find_joins(pass *p)
+{
+	for (lop_id i = p->in->ops.n; i-- > 0;) {
+		const lop *o = &p->in->ops.p[i];
+		if (o->kind == LOP_COMPUTE && o->n_results == 1 && p->live[i] && !p->f[o->results].later)
+			join_terms(p, o->results);
+	}
+}
+
+/* ---------------------------------------------------------------- 4: what loops accumulate */
+
+/* The all_reduces whose sum v is, possibly converted or transposed, all over the same axes and made and read in that loop
+ * alone; false when something else is in it. */
+static bool collect_terms(const pass *p, lval_id v, lop_id loop, lval_id *terms, uint32_t *n)
+{
+	const lowered *l = p->in;
+	v = p->f[v].alias;
+	const lop *def = &l->ops.p[l->vals.p[v].def];
+	const fact *f = &p->f[v];
+	if (f->uses != 1 || def->region != loop || *n == MAX_TERMS)
+		return false;
+	if (is_term(p, v, loop)) {
+		terms[(*n)++] = v;
+		return axes_equal(f->partial->axes, p->f[terms[0]].partial->axes);
+	}
+	uint16_t kind = def->kind == LOP_COMPUTE ? kind_of(p, def) : OP_UNKNOWN;
+	if (kind == OP_TRANSPOSE || kind == OP_RESHAPE || (kind == OP_CONVERT && widens(p, def)))
+		return collect_terms(p, operand_of(l, def, 0), loop, terms, n);
+	return kind == OP_ADD && collect_terms(p, operand_of(l, def, 0), loop, terms, n) && collect_terms(p, operand_of(l, def, 1), loop, terms, n);
+}
+
+/* What it is reduced as behind the loop: GPU keeps the narrow type that was reduced in it. */
+static type_id narrow_type(const pass *p, lval_id added)
+{
+	const lop *def = &p->in->ops.p[p->in->vals.p[added].def];
+	bool widened = p->target == TARGET_GPU && def->kind == LOP_COMPUTE && kind_of(p, def) == OP_CONVERT;
+	return widened ? p->in->vals.p[operand_of(p->in, def, 0)].type : ID_NONE;
+}
+
+/* The loop adds the terms to what it carries, and does nothing else with it. One term moves, the others stay. */
+static void carry(pass *p, lop_id loop, lval_id carried, lval_id yielded, lval_id result)
+{
+	const lowered *l = p->in;
+	const lop *add = &l->ops.p[l->vals.p[yielded].def];
+	if (add->kind != LOP_COMPUTE || kind_of(p, add) != OP_ADD || add->region != loop || p->f[yielded].uses != 1 || p->f[carried].uses != 1)
+		return;
+	lval_id a = p->f[operand_of(l, add, 0)].alias, b = p->f[operand_of(l, add, 1)].alias, terms[MAX_TERMS];
+	uint32_t n = 0;
+	if (b == carried) {
+		b = a;
+		a = carried;
+	}
+	if (a != carried || !collect_terms(p, b, loop, terms, &n))
+		return;
+	p->f[terms[n - 1]].need = true;
+	p->f[result].carried = cache_reduce_step(p->c, p->f[terms[0]].partial->axes, sharding_of(p, result));
+	p->f[result].carried_as = narrow_type(p, b);
+}
+
+/* A sum of all_reduces over the iterations is reduced once, behind the loop. */
+static void find_carried(pass *p)
+{
+	const lowered *l = p->in;
+	p->o->loops.n = 0;
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *end = &l->ops.p[i];
+		if (end->kind == LOP_REGION)
+			vec_push(&p->o->loops, i);
+		if (end->kind != LOP_REGION_END)
+			continue;
+		lop_id loop = vec_pop(&p->o->loops);
+		const lop *start = &l->ops.p[loop];
+		if (kind_of(p, end) != OP_WHILE || start->n_results != end->n_operands || end->n_results != end->n_operands)
+			continue;
+		for (uint32_t k = 0; k < end->n_operands; k++)
+			carry(p, loop, start->results + k, p->f[operand_of(l, end, k)].alias, end->results + k);
 	}
 }
 
@@ -429,7 +662,7 @@ static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, con
 	lop_id region = moved_region(p, o);
 	uint32_t i = 0;
 	if (reduce) {
-		const scatter_entry *s = p->scatter && e->plan.n && e->plan.steps[0].kind == COLL_ALL_SLICE ?
+		const scatter_entry *s = (p->level != LEVEL_COMPILED || p->target != TARGET_CPU) && e->plan.n && e->plan.steps[0].kind == COLL_ALL_SLICE ?
 						 find_scatter(p, reduce->axes, &e->plan.steps[0], to->type) : NULL;
 		if (s) {
 			x = lowered_add_collective(p->out, &s->scatter, x, s->scatter_bytes, reducer->node, region);
@@ -501,6 +734,49 @@ static void finish_partial(pass *p, const lop *o)
 		p->f[v].now = write_plan(p, x, s, o, f->at, v, o);
 }
 
+static void reduce_carried(pass *p, lval_id v, const lop *end)
+{
+	const fact *f = &p->f[v];
+	if (f->carried_as == ID_NONE || feeds_reshard(p, v)) {
+		finish_reduce(p, v, f->now, f->carried, end);
+		return;
+	}
+	int64_t bytes = type_bytes(p->c, f->carried->out, f->carried_as);
+	lval_id x = lowered_add_collective(p->out, f->carried, f->now, bytes, end->node, moved_region(p, end));
+	lval *to = &p->out->vals.p[x];
+	to->type = f->carried_as;
+	p->out->ops.p[to->def].bytes = bytes;
+	p->f[v].now = x;
+}
+
+/* The op of a, reading other values. */
+static lval_id write_addition(pass *p, lval_id a, lval_id x, lval_id y)
+{
+	const lop *o = &p->in->ops.p[p->in->vals.p[a].def];
+	lop_id n = lowered_add_op(p->out, LOP_COMPUTE, o->node, moved_region(p, o));
+	p->out->ops.p[n].plan = o->plan;
+	lowered_add_operand(p->out, n, x);
+	lowered_add_operand(p->out, n, y);
+	const lval *v = &p->in->vals.p[a];
+	return lowered_add_result(p->out, n, v->origin, v->sharding, v->type, v->bytes);
+}
+
+static void write_joined(pass *p, lval_id top)
+{
+	lval_id sum = ID_NONE, v = top;
+	const collective_step *s = NULL;
+	do {
+		const lop *o = &p->in->ops.p[p->in->vals.p[v].def];
+		lval_id a = p->f[operand_of(p->in, o, 0)].alias, b = p->f[operand_of(p->in, o, 1)].alias;
+		lval_id term = p->f[a].need ? a : b;
+		s = p->f[term].partial;
+		sum = sum == ID_NONE ? p->f[term].now : write_addition(p, v, p->f[term].now, sum);
+		v = term == a ? b : a;
+	} while (p->f[v].later);
+	const lop *o = &p->in->ops.p[p->in->vals.p[top].def];
+	p->f[top].now = write_addition(p, top, now_of(p, v), write_all_reduce(p, s, sum, o));
+}
+
 static void write_op(pass *p, lop_id id)
 {
 	const lowered *l = p->in;
@@ -522,6 +798,9 @@ static void write_op(pass *p, lop_id id)
 	}
 	if (o->kind == LOP_COMPUTE && o->n_results == 1)
 		finish_partial(p, o);
+	for (lval_id v = o->results; o->kind == LOP_REGION_END && v < o->results + o->n_results; v++)
+		if (p->f[v].carried)
+			reduce_carried(p, v, o);
 }
 
 static void write_all(pass *p)
@@ -531,9 +810,11 @@ static void write_all(pass *p)
 		const lop *o = &l->ops.p[i];
 		while (p->out->starts.n < l->starts.n && l->starts.p[p->out->starts.n] <= i)
 			vec_push(&p->out->starts, p->out->ops.n);
-		if (!p->live[i])
+		if (!p->live[i] || (o->n_results == 1 && p->f[o->results].later))
 			continue;
-		if (is_reshard(o)) {
+		if (o->n_results == 1 && p->f[o->results].joins) {
+			write_joined(p, o->results);
+		} else if (is_reshard(o)) {
 			write_reshards(p, o);
 		} else if (is_all_reduce(o)) {
 			lval_id v = o->results, x = now_of(p, operand_of(l, o, 0));
@@ -555,7 +836,7 @@ static void write_all(pass *p)
 		vec_push(&p->out->results, now_of(p, l->results.p[i]));
 }
 
-void lowered_optimize(lower_cache *c, bool scatter, const lowered *placed, lowered *out)
+void lowered_optimize(lower_cache *c, lower_level level, lower_target target, const lowered *placed, lowered *out)
 {
 	struct optimizer *o = c->work->optimizer;
 	vec_reserve(&o->facts, placed->vals.n);
@@ -564,10 +845,14 @@ void lowered_optimize(lower_cache *c, bool scatter, const lowered *placed, lower
 	vec_reserve(&out->ops, placed->ops.n);
 	vec_reserve(&out->vals, placed->vals.n);
 	vec_reserve(&out->operands, placed->operands.n);
-	pass p = {.c = c, .o = o, .f = o->facts.p, .in = placed, .out = out, .moved = o->moved.p, .live = o->live.p, .scatter = scatter};
+	pass p = {.c = c, .o = o, .f = o->facts.p, .in = placed, .out = out, .moved = o->moved.p, .live = o->live.p, .level = level, .target = target};
 	share_reshards(&p);
 	count_uses(&p);
 	find_partial(&p);
 	choose_partial(&p);
+	if (level == LEVEL_COMPILED && target != TARGET_CPU) {
+		find_joins(&p);
+		find_carried(&p);
+	}
 	write_all(&p);
 }

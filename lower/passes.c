@@ -586,7 +586,7 @@ static void reshard_op(inserter *s, op_id o)
 		in[i] = i < r->n_operands ? operand_sharding(m, o, i) : sharding_of(m, v);
 		sizes[i] = value_type(m, v)->elements;
 	}
-	explicit_op x = {r, op_at(m, o)->kind, sizes, in, common_mesh(s, in, n)};
+	explicit_op x = {.rule = r, .op_kind = op_at(m, o)->kind, .sizes = sizes, .in = in, .mesh = common_mesh(s, in, n)};
 	if (x.mesh == ID_NONE)
 		return;
 	if (!full) {

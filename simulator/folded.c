@@ -249,6 +249,16 @@ static bool layers_agree(const simulator *s, const lowered *l)
 	return true;
 }
 
+/* No layer that stands for many lies where it matters how many there are. */
+static bool spans_are_whole(const struct folder *x, const lowered *l)
+{
+	for (uint32_t i = 0; i < l->spans.n; i++)
+		for (uint32_t b = l->spans.p[i].from; l->spans.p[i].from != l->spans.p[i].to && b <= l->spans.p[i].to; b++)
+			if (x->f->blocks.p[b].layer == x->f->middle)
+				return false;
+	return true;
+}
+
 /* ---------------------------------------------------------------- what blocks do */
 
 /* A reference from op o to another as every instance of o's block sees it. */
@@ -455,7 +465,7 @@ bool run_folded(simulator *s, const lowered *l)
 {
 	struct folder *x = s->folder;
 	find_first_uses(x, l);
-	x->alike = l->starts.n == x->f->blocks.n && layers_agree(s, l);
+	x->alike = l->starts.n == x->f->blocks.n && spans_are_whole(x, l) && layers_agree(s, l);
 	if (x->alike)
 		make_acts(s, l);
 	if (!x->alike)

@@ -24,8 +24,11 @@ GATHER, REDUCE, WIDE = ("all_gather", 4, 100), ("all_reduce", 2, 50), ("all_redu
     ({("all_gather", 2, 100): 1}, {GATHER: 1}, None, 0, {("all_gather", 2, 100): 1}, {GATHER: 1}),
     ({("reduce_scatter", 4, 100): 1}, {GATHER: 1}, None, 0, {("reduce_scatter", 4, 100): 1}, {GATHER: 1}),
     ({REDUCE: 3}, {WIDE: 2}, {WIDE: 2}, 200, {REDUCE: 1}, {}),       # float32 for bfloat16
-    ({REDUCE: 3}, {WIDE: 2}, None, 0, {REDUCE: 3}, {WIDE: 2}),
+    ({REDUCE: 3}, {WIDE: 2}, None, 100, {REDUCE: 1}, {WIDE: 1}),
+    ({REDUCE: 1}, {WIDE: 2}, None, 0, {REDUCE: 1}, {WIDE: 2}),
     ({REDUCE: 1, WIDE: 1}, {WIDE: 2}, {WIDE: 2}, 200, {}, {}),
+    ({REDUCE: 7}, {("all_reduce", 2, 150): 2}, None, 300, {REDUCE: 1}, {}),      # matmuls made one
+    ({REDUCE: 5}, {("all_reduce", 2, 250): 1}, None, 0, {REDUCE: 5}, {("all_reduce", 2, 250): 1}),
 ))
 def test_match(mine, other, wide, matched, left, missing):
     counted = [collections.Counter(c) for c in (mine, other, wide or {})]

@@ -68,7 +68,7 @@ def test_indivisible(tmp_path):
 
 def test_axis_of_size_one():
     """An axis of one device takes no part: the answer is that of the mesh without it."""
-    args = ("--evaluations", 600, "--device", "tpu-v5e")
+    args = ("--evaluations", 1000, "--device", "tpu-v5e")
     with_one, without = plan(corpus("mlp"), "--mesh", "one=1,model=4", *args), plan(corpus("mlp"), "--mesh", "model=4", *args)
     assert with_one["cost"] == without["cost"]
     assert not any("one" in axis for s in shardings(with_one) for dimension in s for axis in dimension)

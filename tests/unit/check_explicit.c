@@ -1,4 +1,4 @@
-/* Common axes of one op. The expected shardings are what jaxlib's sdy-insert-explicit-reshards (full version) gives for
+/* Common axes of one op. The expected shardings of the first table are what jaxlib's sdy-insert-explicit-reshards (full version) gives for
  * the same op; tests/oracle/test_lower.py compares many more. */
 #include "lower/internal.h"
 
@@ -39,6 +39,37 @@ static const op_case op_cases[] = {
 	 {"[{}, {\"y\", \"x\"}, {\"z\"}]", "[{\"y\":(2)2, \"x\"}]"}, {"[{\"y\":(1)2}, {}, {}]", "[{\"y\":(1)2}]"}, ""},
 };
 
+#define EMBED "<([k, j], [i, l])->([i, j]) {i=64, j=8, k=32, l=1} reduction={k} need_replication={l}>"
+#define SPREAD "<([k, j], [i, l], [i, j])->([k, j]) {i=64, j=8, k=32, l=1} reduction={i} need_replication={l}>"
+/* As XLA's partitioner chooses: what it does for TPU and GPU, found in compiled programs. */
+static const op_case partitioner_cases[] = {
+	/* an elementwise op is where its result is, also where that is nowhere */
+	{"<[\"x\"=2]>", "<([i, j])->([i, j]) {i=8, j=16}>", OP_TANH, {128, 128}, {"[{\"x\"}, {}]", "[{}, {}]"}, {"[{}, {}]", NULL}, ""},
+	/* a reduction is where its operand is */
+	{"<[\"x\"=2, \"y\"=2]>", "<([i, j], [])->([i]) {i=8, j=16} reduction={j}>", OP_REDUCE, {128, 1, 8},
+	 {"[{\"x\"}, {\"y\"}]", "[]", "[{\"y\"}]"}, {NULL, NULL, "[{\"x\"}]"}, "\"y\""},
+	/* a dot where its result is: weights are gathered, whatever their size */
+	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=64, k=64} reduction={k}>", OP_DOT_GENERAL, {512, 4096, 512},
+	 {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"}, {NULL, "[{}, {}]", NULL}, ""},
+	/* unless both operands have the axis along what is contracted */
+	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=64, k=64} reduction={k}>", OP_DOT_GENERAL, {512, 4096, 512},
+	 {"[{}, {\"x\"}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"}, {NULL, NULL, "[{}, {}]"}, "\"x\""},
+	/* an operand that alone is cut there is gathered if it is smaller than the result, the other one is cut if not */
+	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=64, k=4} reduction={k}>", OP_DOT_GENERAL, {32, 256, 512},
+	 {"[{}, {\"x\"}]", "[{}, {}]", "[{}, {}]"}, {"[{}, {}]", NULL, NULL}, ""},
+	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=8, k=64} reduction={k}>", OP_DOT_GENERAL, {512, 512, 64},
+	 {"[{}, {\"x\"}]", "[{}, {}]", "[{}, {}]"}, {NULL, "[{\"x\"}, {}]", NULL}, "\"x\""},
+	/* a batch that both operands have stays until the result is there */
+	{"<[\"x\"=4]>", "<([i, j, l], [i, l, k])->([i, j, k]) {i=4, j=8, k=8, l=4} reduction={l}>", OP_DOT_GENERAL, {128, 128, 256},
+	 {"[{\"x\"}, {}, {}]", "[{\"x\"}, {}, {}]", "[{}, {}, {}]"}, {NULL, NULL, "[{\"x\"}, {}, {}]"}, ""},
+	/* table and indices on one axis: the smaller side takes a free one, as much of it as there is */
+	{"<[\"x\"=4, \"y\"=2]>", EMBED, OP_GATHER, {256, 64, 512}, {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"}, {"[{\"y\"}, {}]", NULL, NULL}, "\"y\""},
+	{"<[\"x\"=4, \"y\"=2]>", EMBED, OP_GATHER, {1024, 64, 512}, {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"},
+	 {NULL, "[{\"y\"}, {}]", "[{\"y\"}, {}]"}, "\"x\""},
+	{"<[\"x\"=4, \"y\"=2]>", SPREAD, OP_SCATTER, {1024, 64, 512, 1024}, {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"},
+	 {NULL, "[{\"y\"}, {}]", "[{\"y\"}, {}]", NULL}, "\"y\""},
+};
+
 typedef struct fixture {
 	sharding_table *t;
 	rule_table rules;
@@ -58,7 +89,7 @@ static sharding_id read_sharding(sharding_table *t, const char *text)
 	return sharding_intern(t, &e);
 }
 
-static void setup_case(fixture *x, const op_case *c)
+static void setup_case(fixture *x, const op_case *c, bool partitioner)
 {
 	diag d = {0};
 	mesh_id m;
@@ -72,7 +103,7 @@ static void setup_case(fixture *x, const op_case *c)
 	x->n = (uint32_t)rule->n_operands + rule->n_results;
 	for (uint32_t i = 0; i < x->n; i++)
 		x->in[i] = read_sharding(x->t, c->in[i]);
-	x->op = (explicit_op){rule, c->kind, c->sizes, x->in, m};
+	x->op = (explicit_op){rule, c->kind, c->sizes, x->in, m, partitioner};
 }
 
 static void release_case(fixture *x)
@@ -82,11 +113,10 @@ static void release_case(fixture *x)
 	sharding_table_unref(x->t);
 }
 
-START_TEST(common_axes_are_shardys)
+static void check_case(const op_case *c, bool partitioner)
 {
 	fixture x;
-	const op_case *c = &op_cases[_i];
-	setup_case(&x, c);
+	setup_case(&x, c, partitioner);
 	sharding_id at[MAX_TEST_TENSORS];
 	axes_buf reduce;
 	explicit_shardings(x.t, &x.op, &x.mem, at, &reduce);
@@ -112,13 +142,18 @@ START_TEST(common_axes_are_shardys)
 	strbuf_release(&want);
 	release_case(&x);
 }
+
+START_TEST(common_axes_are_shardys) { check_case(&op_cases[_i], false); }
+END_TEST
+
+START_TEST(partitioner_goes_op_by_op) { check_case(&partitioner_cases[_i], true); }
 END_TEST
 
 START_TEST(the_choice_is_stable)
 {
 	/* What was chosen is compatible: choosing again changes nothing. */
 	fixture x;
-	setup_case(&x, &op_cases[_i]);
+	setup_case(&x, &op_cases[_i], false);
 	sharding_id at[MAX_TEST_TENSORS], again[MAX_TEST_TENSORS];
 	axes_buf reduce, reduce_again;
 	explicit_shardings(x.t, &x.op, &x.mem, at, &reduce);
@@ -142,13 +177,13 @@ START_TEST(a_dot_gives_its_result_the_operands_axes)
 	const op_case empty = {"<[\"x\"=2, \"y\"=2]>", rule, OP_DOT_GENERAL, {128, 256, 32},
 			       {"[{}, {\"x\"}]", "[{\"x\"}, {}]", "[{}, {\"x\"}]"}, {NULL}, ""};
 	fixture x;
-	setup_case(&x, &wins);
+	setup_case(&x, &wins, false);
 	ck_assert_uint_eq(explicit_dot_result(x.t, &x.op, &x.mem), read_sharding(x.t, "[{}, {\"y\"}]"));
 	release_case(&x);
-	setup_case(&x, &larger);
+	setup_case(&x, &larger, false);
 	ck_assert_uint_eq(explicit_dot_result(x.t, &x.op, &x.mem), x.in[2]);
 	release_case(&x);
-	setup_case(&x, &empty); /* a plain reduce_scatter */
+	setup_case(&x, &empty, false); /* a plain reduce_scatter */
 	ck_assert_uint_eq(explicit_dot_result(x.t, &x.op, &x.mem), x.in[2]);
 	release_case(&x);
 }
@@ -175,6 +210,7 @@ int main(void)
 	Suite *s = suite_create("explicit");
 	TCase *t = tcase_create("explicit");
 	tcase_add_loop_test(t, common_axes_are_shardys, 0, (int)COUNT_OF(op_cases));
+	tcase_add_loop_test(t, partitioner_goes_op_by_op, 0, (int)COUNT_OF(partitioner_cases));
 	tcase_add_loop_test(t, the_choice_is_stable, 0, (int)COUNT_OF(op_cases));
 	tcase_add_test(t, a_dot_gives_its_result_the_operands_axes);
 	tcase_add_test(t, differences_of_axis_sets);

@@ -202,7 +202,8 @@ START_TEST(the_narrow_type_is_gathered)
 	static const char text[] =
 		"func.func @main(%x: " T " " ROWS ") -> (tensor<16x16xbf16> " WHOLE ") {\n"
 		"  %0 = stablehlo.tanh %x : " T "\n"
-		"  %1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : " T "\n"
+		"  %r = sdy.sharding_constraint %0 <@mesh, [{\"d\"}, {}]> : " T "\n"
+		"  %1 = sdy.sharding_constraint %r <@mesh, [{}, {}]> : " T "\n"
 		"  %2 = stablehlo.convert %1 : (" T ") -> tensor<16x16xbf16>\n"
 		"  return %2 : tensor<16x16xbf16>\n"
 		"}\n";
@@ -218,6 +219,131 @@ START_TEST(the_narrow_type_is_gathered)
 }
 END_TEST
 
+/* Collectives that move something, those of combined instructions one by one. */
+static void check_single(lowering *x, lower_target target, const char *want)
+{
+	lower_to(x, LEVEL_COMPILED, target);
+	char got[256] = "";
+	size_t n = 0;
+	for (int k = 0; k < COLL_ALL_SLICE; k++) {
+		uint32_t found = 0;
+		for (lop_id i = 0; i < x->out->ops.n; i++)
+			found += x->out->ops.p[i].kind == LOP_COLLECTIVE && x->out->ops.p[i].coll == k;
+		if (found)
+			n += (size_t)snprintf(got + n, sizeof got - n, "%s%s=%u", n ? " " : "", collective_name((collective_kind)k), found);
+	}
+	ck_assert_str_eq(got, want);
+}
+
+/* What XLA does otherwise than Shardy places it and than the textbook. */
+static const struct {
+	const char *name, *text, *optimized, *compiled;
+} compiled_cases[] = {
+	{"a contraction is where its result is, however large the other operand",
+	 "func.func @main(%x: tensor<8x32xf32> " ROWS ", %w: tensor<32x32xf32> " COLUMNS ") -> (tensor<8x32xf32> " ROWS ") {\n"
+	 "  %p = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x32xf32>, tensor<32x32xf32>) -> tensor<8x32xf32>\n"
+	 "  return %p : tensor<8x32xf32>\n}\n",
+	 "all_gather=1 all_to_all=1", "all_gather=1"},
+	{"differences are not taken before they are reduced",
+	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.subtract %p, %q : " T "\n  return %s : " T "\n}\n",
+	 "all_reduce=1", "all_reduce=2"},
+	{"sums are not taken behind other ops",
+	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %n = stablehlo.negate %p : " T "\n  %s = stablehlo.add %n, %q : " T "\n  return %s : " T "\n}\n",
+	 "all_reduce=1", "all_reduce=2"},
+	{"additions change their order",
+	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") DOT("r", "a", "b") "  %s = stablehlo.add %w, %p : " T "\n  %t = stablehlo.add %q, %s : " T
+		       "\n  %u = stablehlo.add %t, %r : " T "\n  return %u : " T "\n}\n",
+	 "all_reduce=3", "all_reduce=1"},
+	{"but not those that something else reads",
+	 MAIN(T WHOLE ", " T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %w, %p : " T "\n  %t = stablehlo.add %q, %s : " T
+		       "\n  return %s, %t : " T ", " T "\n}\n",
+	 "all_reduce=2", "all_reduce=2"},
+	{"what a scatter wrote is not summed with a contraction",
+	 "func.func @main(%a: " T " " COLUMNS ", %b: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS ") -> (" T " " WHOLE ") {\n" DOT("p", "a", "b") ZERO
+	 "  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T "\n"
+	 "  %s = \"stablehlo.scatter\"(%y, %i, %b) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], "
+	 "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, unique_indices = false}> ({\n"
+	 "  ^bb0(%u: tensor<f32>, %v: tensor<f32>):\n    %w = stablehlo.add %u, %v : tensor<f32>\n    stablehlo.return %w : tensor<f32>\n"
+	 "  }) : (" T ", tensor<16x1xi32>, " T ") -> " T "\n  %t = stablehlo.add %p, %s : " T "\n  return %t : " T "\n}\n",
+	 "all_reduce=1", "all_reduce=2"},
+};
+
+START_TEST(compiled)
+{
+	lowering x;
+	lowering_read(&x, MESH, compiled_cases[_i].text);
+	check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, compiled_cases[_i].optimized);
+	check_single(&x, TARGET_TPU, compiled_cases[_i].compiled);
+	check_single(&x, TARGET_GPU, compiled_cases[_i].compiled);
+	lowering_release(&x);
+}
+END_TEST
+
+/* y = x w, n more ops, y w: both gather w. */
+static void read_apart(lowering *x, uint32_t n)
+{
+	strbuf text;
+	strbuf_init(&text);
+	strbuf_puts(&text, "func.func @main(%x: " T " " ROWS ", %w: " T " " COLUMNS ") -> (" T " " ROWS ") {\n" DOT("y0", "x", "w"));
+	for (uint32_t i = 0; i < n; i++)
+		strbuf_printf(&text, "  %%y%u = stablehlo.tanh %%y%u : " T "\n", i + 1, i);
+	strbuf_printf(&text, "  %%q = stablehlo.dot_general %%y%u, %%w, contracting_dims = [1] x [0] : (" T ", " T ") -> " T "\n  return %%q : " T "\n}\n", n);
+	lowering_read(x, MESH, text.p);
+	strbuf_release(&text);
+}
+
+START_TEST(near_gathers_are_shared)
+{
+	static const struct {
+		uint32_t ops;
+		const char *tpu;
+	} cases[] = {{0, "all_gather=1"}, {60, "all_gather=1"}, {140, "all_gather=2"}};
+	lowering x;
+	for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
+		read_apart(&x, cases[i].ops);
+		check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, "all_gather=2");
+		check_single(&x, TARGET_TPU, cases[i].tpu);
+		check_single(&x, TARGET_GPU, "all_gather=1");
+		lowering_release(&x);
+	}
+}
+END_TEST
+
+#define LOOP(before, after)                                                                                                                            \
+	MAIN(T WHOLE)                                                                                                                                  \
+	"  %i0 = stablehlo.constant dense<0> : tensor<i32>\n  %i1 = stablehlo.constant dense<1> : tensor<i32>\n  %i5 = stablehlo.constant dense<5> : "  \
+	"tensor<i32>\n  %s0 = stablehlo.constant dense<0.0> : " T "\n"                                                                                \
+	"  %r:2 = stablehlo.while(%i = %i0, %s = %s0) : tensor<i32>, " T "\n"                                                                         \
+	"   cond {\n    %t = stablehlo.compare LT, %i, %i5 : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %t : tensor<i1>\n   } do {\n" \
+	before DOT("p", "a", "b") after "    %n = stablehlo.add %i, %i1 : tensor<i32>\n    stablehlo.return %n, %q : tensor<i32>, " T "\n   }\n"        \
+	"  return %r#1 : " T "\n}\n"
+
+START_TEST(what_loops_accumulate_is_reduced_behind_them)
+{
+	static const struct {
+		const char *text;
+		int64_t executions; /* of all all_reduces, but on CPU */
+	} cases[] = {
+		{LOOP("", "    %q = stablehlo.add %s, %p : " T "\n"), 1},
+		{LOOP("", "    %u = stablehlo.transpose %p, dims = [1, 0] : (" T ") -> " T "\n    %q = stablehlo.add %u, %s : " T "\n"), 1},
+		{LOOP(DOT("o", "a", "c"), "    %u = stablehlo.add %o, %p : " T "\n    %q = stablehlo.add %s, %u : " T "\n"), 1},
+		{LOOP("", "    %u = stablehlo.multiply %p, %p : " T "\n    %q = stablehlo.add %s, %u : " T "\n"), 5},
+		{LOOP("", "    %u = stablehlo.add %s, %p : " T "\n    %q = stablehlo.multiply %u, %s : " T "\n"), 5},
+	};
+	lowering x;
+	for (uint32_t i = 0; i < COUNT_OF(cases); i++)
+		for (int target = TARGET_TPU; target <= TARGET_CPU; target++) {
+			lowering_read(&x, MESH, cases[i].text);
+			lower_to(&x, LEVEL_COMPILED, (lower_target)target);
+			int64_t executions = 0;
+			for (lop_id o = 0; o < x.out->ops.n; o++)
+				executions += x.out->ops.p[o].kind == LOP_COLLECTIVE ? lop_executions(x.out, o) : 0;
+			ck_assert_int_eq(executions, target != TARGET_CPU ? cases[i].executions : i == 2 ? 10 : 5);
+			lowering_release(&x);
+		}
+}
+END_TEST
+
 int main(void)
 {
 	TCase *t = tcase_create("optimize");
@@ -230,5 +356,8 @@ int main(void)
 	tcase_add_test(t, cpu_has_no_reduce_scatter);
 	tcase_add_test(t, independent_collectives_are_combined);
 	tcase_add_test(t, the_narrow_type_is_gathered);
+	tcase_add_loop_test(t, compiled, 0, (int)COUNT_OF(compiled_cases));
+	tcase_add_test(t, near_gathers_are_shared);
+	tcase_add_test(t, what_loops_accumulate_is_reduced_behind_them);
 	return run_suite(t, "optimize");
 }

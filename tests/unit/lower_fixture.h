@@ -62,7 +62,8 @@ static inline void check_structure(const lowering *x)
 		}
 		for (lval_id v = o->results; v < o->results + o->n_results; v++) {
 			ck_assert_uint_eq(l->vals.p[v].def, i);
-			ck_assert_int_eq(l->vals.p[v].bytes, sharding_local_bytes(l->shardings, l->vals.p[v].sharding, type_get(x->m, l->vals.p[v].type)));
+			int64_t whole = sharding_local_bytes(l->shardings, l->vals.p[v].sharding, type_get(x->m, l->vals.p[v].type));
+			ck_assert_int_eq(l->vals.p[v].bytes, l->vals.p[v].narrow ? whole / 2 : whole);
 		}
 		if (o->kind == LOP_COLLECTIVE) {
 			ck_assert_uint_eq(o->n_operands, 1);

@@ -7,8 +7,9 @@ Reads figures.json (mint.py) and runs `shardwright lower` and `simulate` on the 
 --unmatched lists, row by row, the largest collectives that one side has and the other has not. SHARDWRIGHT names the tool.
 
 Collectives are compared one to one by kind, devices per group and bytes of the larger side, as often as they run; the
-members of a combined instruction count singly, a permutation has no group. Where the CPU compiler reduces bfloat16 as float32,
-half the bytes count. `match` is what both sides have, of the larger of the two sums of bytes.
+members of a combined instruction count singly, a permutation has no group. Where the CPU compiler moves bfloat16 as float32,
+half the bytes count; where a compiler makes up to four matmuls one and reduces their results in one piece, as many equal
+pieces stand for it. `match` is what both sides have, of the larger of the two sums of bytes.
 
 The step time by XLA's own program is cycles / clock for computing, and for every collective instruction the published
 formulas for a torus without wraparound (one-way link bandwidth w, hop h): all_gather, reduce_scatter (n-1) max(h, S/n/w),
@@ -51,7 +52,7 @@ def widened(figures):
     out = collections.Counter()
     for kind, group, times, n, parts in figures["collectives"]:
         for dtype, size in parts:
-            if dtype == "f32" and kind == "all_reduce":
+            if dtype == "f32":
                 out[kind, group, size] += times * n
     return out
 
@@ -73,6 +74,9 @@ def weight(counter):
     return sum(size * n for (_, _, size), n in counter.items())
 
 
+MOST_PIECES = 4
+
+
 def match(mine, other, wide=None):
     """-> (bytes that both have, what is left of mine, what is left of other). wide: members of other that may have twice the
     bytes of what they match; such a match counts with the bytes of other, and of mine twice its own are gone."""
@@ -85,6 +89,13 @@ def match(mine, other, wide=None):
         matched += n * size
         mine[half] -= n
         other[kind, group, size] -= n
+    for kind, group, size in sorted(other, key=str):
+        for pieces in range(2, MOST_PIECES + 1):
+            piece = (kind, group, size // pieces)
+            n = min(mine[piece] // pieces, other[kind, group, size]) if size % pieces == 0 else 0
+            matched += n * size
+            mine[piece] -= n * pieces
+            other[kind, group, size] -= n
     return matched, +mine, +other
 
 
@@ -170,7 +181,7 @@ def compare_row(row, figures):
 
 def needed(message):
     """Bytes that a compiler says it needs, None where it does not say."""
-    found = re.search(r"Used ([\d.]+)([KMGT]) of", message)
+    found = re.search(r"(?:Used |HLO temporaries \()([\d.]+)([KMGT])\b", message)
     return int(float(found[1]) * 2 ** {"K": 10, "M": 20, "G": 30, "T": 40}[found[2]]) if found else None
 
 

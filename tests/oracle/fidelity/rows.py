@@ -12,7 +12,7 @@ Row = collections.namedtuple("Row", "target program strategy topology mesh")
 # target -> (topology, mesh, device profile)
 TARGETS = {"tpu": ("v5e:2x4", "data=4,model=2", "tpu-v5e"), "gpu": ("1x1x8", "data=4,model=2", "h100"), "cpu": ("8", "data=4,model=2", "cpu-host")}
 LISTS = {
-    "tpu": ("mlp megatron", "mlp zero2", "mlp data_donated", "mlp zero3_donated",
+    "tpu": ("mlp megatron", "mlp zero2", "mlp data_donated",
             "transformer_4_forward data_megatron", "transformer_4_forward data", "transformer_4_forward sequence", "transformer_4_forward megatron",
             "convnet data_donated", "convnet channels", "convnet spatial", "resnet_tiny spatial",
             "decode multi_query_batch", "decode data_megatron",
@@ -20,7 +20,7 @@ LISTS = {
             "moe experts", "moe experts_data", "graph_net edges", "graph_net data_donated",
             "transformer_scan zero3_donated", "accumulate data_megatron", "ssm states"),
     "gpu": ("mlp zero2", "transformer_4 data_megatron", "transformer_4 zero3_donated", "transformer_4 megatron_zero2", "transformer_4 data_donated",
-            "transformer_4 sequence", "moe experts", "graph_net edges", "convnet spatial", "decode multi_query_batch", "transformer_scan zero3_donated"),
+            "transformer_4 sequence", "moe experts", "graph_net edges", "convnet spatial", "decode multi_query_batch", "transformer_scan zero3_donated", "accumulate data_megatron"),
     "cpu": ("mlp zero2", "transformer_4 data_megatron", "moe experts")}
 ROWS = [Row(target, *words.split(), *TARGETS[target][:2]) for target in LISTS for words in LISTS[target]]
 
