@@ -6,16 +6,12 @@
 
 enum { MAX_EMITTED_DEVICES = 4096 }; /* tables and groups name every device */
 
-static status emit_argument(emitter *e, const lop *o, uint32_t index)
+/* Arguments are cut evenly: shardings of main lose what does not divide. */
+static void emit_argument(emitter *e, const lop *o, uint32_t index)
 {
 	const lval *v = &e->l->vals.p[o->results];
-	type_id type = emit_local_type(e, v->type, v->sharding);
-	const func *f = module_main(e->p->m);
-	if (type == ID_NONE)
-		return op_error(e->p->m, f->op, e->d, ST_ERR_UNSUPPORTED, "argument %u is not cut evenly by its sharding", index);
-	value_id old = op_region(e->p->m, f->op, 0)->args + index;
-	e->value[o->results] = region_add_arg(e->m, e->body, type, value_at(e->p->m, old)->loc);
-	return ST_OK;
+	value_id old = op_region(e->p->m, module_main(e->p->m)->op, 0)->args + index;
+	e->value[o->results] = region_add_arg(e->m, e->body, emit_local_type(e, v->type, v->sharding), value_at(e->p->m, old)->loc);
 }
 
 static lop_id region_end(const lowered *l, lop_id region)
@@ -28,18 +24,46 @@ static lop_id region_end(const lowered *l, lop_id region)
 
 static bool is_computation(uint16_t kind) { return kind == OP_SDY_MANUAL_COMPUTATION || kind == OP_SDY_NAMED_COMPUTATION; }
 
+/* The axes of an outer dim that a manual computation takes, so that its body sees `inside` elements of `outside`. */
+static axes manual_prefix(const sharding *outer, uint32_t d, int64_t outside, int64_t inside)
+{
+	axes all = sharding_dim(outer, d), some = {all.a, 0};
+	while (some.n < all.n && inside * axes_product(some) < outside)
+		some.n++;
+	return some;
+}
+
+/* A value across the edge of a computation. A manual one has cut dims by its own axes first and what is left by others:
+ * where that gives uneven parts they are not those of one cut by all axes, and the value goes through whole ones. */
+static value_id cross_edge(emitter *e, value_id v, lval_id from, lval_id to, bool inwards)
+{
+	const lval *a = &e->l->vals.p[from], *b = &e->l->vals.p[to], *outer = inwards ? a : b, *inner = inwards ? b : a;
+	const sharding *s = sharding_get(e->m->shardings, outer->sharding);
+	if (emit_is_even(e, outer->type, outer->sharding))
+		return v;
+	v = emit_whole(e, v, a->type, a->sharding);
+	for (uint32_t d = 0; d < s->rank; d++) {
+		int64_t outside = type_get(e->m, outer->type)->dims[d], inside = type_get(e->m, inner->type)->dims[d];
+		if (outside != inside)
+			v = (inwards ? emit_slice : emit_gather)(e, v, d, manual_prefix(s, d, outside, inside), inwards ? inside : outside);
+	}
+	return emit_shard(e, v, b->sharding);
+}
+
 static status emit_open(emitter *e, lop_id id)
 {
 	const lowered *l = e->l;
 	const lop *o = &l->ops.p[id], *end = &l->ops.p[region_end(l, id)];
 	const node *n = &e->p->nodes.p[o->node];
 	if (is_computation(n->op_kind)) { /* its body is code of the caller */
-		for (uint32_t i = 0; i < o->n_results && i < o->n_operands; i++)
-			e->value[o->results + i] = e->value[l->operands.p[o->operands + i]];
+		for (uint32_t i = 0; i < o->n_results && i < o->n_operands; i++) {
+			lval_id v = l->operands.p[o->operands + i];
+			e->value[o->results + i] = cross_edge(e, e->value[v], v, o->results + i, true);
+		}
 		return ST_OK;
 	}
-	if (n->op_kind != OP_WHILE && n->op_kind != OP_CASE)
-		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "the regions of this op have no program of one device; expected while or case");
+	if (n->op_kind != OP_WHILE && n->op_kind != OP_CASE && n->op_kind != OP_IF)
+		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "the regions of this op have no program of one device; expected while, case or if");
 	value_id *operands = arena_array(&e->mem, value_id, o->n_operands);
 	type_id *types = arena_array(&e->mem, type_id, end->n_results);
 	for (uint32_t i = 0; i < o->n_operands; i++)
@@ -47,8 +71,6 @@ static status emit_open(emitter *e, lop_id id)
 	for (uint32_t i = 0; i < end->n_results; i++) {
 		const lval *v = &l->vals.p[end->results + i];
 		types[i] = emit_local_type(e, v->type, v->sharding);
-		if (types[i] == ID_NONE)
-			return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "result %u is not cut evenly by its sharding", i);
 	}
 	uint32_t n_regions = op_at(e->p->m, n->op)->n_regions;
 	op_id made = op_new(e->m, (op_kind)n->op_kind, 0, operands, o->n_operands, types, end->n_results, n_regions, e->loc);
@@ -86,31 +108,62 @@ static void emit_else(emitter *e, const lop *o)
 static void emit_end(emitter *e, const lop *o)
 {
 	if (is_computation(e->p->nodes.p[o->node].op_kind)) {
-		for (uint32_t i = 0; i < o->n_results && i < o->n_operands; i++)
-			e->value[o->results + i] = e->value[e->l->operands.p[o->operands + i]];
+		for (uint32_t i = 0; i < o->n_results && i < o->n_operands; i++) {
+			lval_id v = e->l->operands.p[o->operands + i];
+			e->value[o->results + i] = cross_edge(e, e->value[v], v, o->results + i, false);
+		}
 		return;
 	}
 	emit_yield(e, o);
 	e->at = op_at(e->m, e->m->regions.p[e->at].parent)->parent;
 }
 
+/* An all_reduce of partial sums that a sharding tells of, or of what the op before it gave on every device. */
+static status emit_all_reduce(emitter *e, const lop *o)
+{
+	lval_id v = e->l->operands.p[o->operands];
+	const sharding *s = sharding_get(e->m->shardings, e->l->vals.p[v].sharding);
+	axes_buf others;
+	axes_difference(o->step->axes, sharding_unreduced(s), &others);
+	if (!others.n) {
+		e->value[o->results] = emit_sum(e, e->value[v], o->step->axes, OP_ADD);
+		return ST_OK;
+	}
+	op_id op = e->p->nodes.p[o->node].op;
+	op_kind reduction = emit_reduction(e->p->m, op);
+	if (reduction == OP_UNKNOWN && !e->summed[v])
+		return op_error(e->p->m, op, e->d, ST_ERR_UNSUPPORTED, "partial results of this op cannot be combined by one op");
+	e->value[o->results] = e->summed[v] ? e->value[v] : emit_sum(e, e->value[v], o->step->axes, reduction);
+	return ST_OK;
+}
+
+static status check_padding(emitter *e, const lop *o)
+{
+	for (uint32_t i = 0; i < o->n_results; i++) {
+		const lval *v = &e->l->vals.p[o->results + i];
+		if (!emit_has_zero(e, v->type) && !emit_is_even(e, v->type, v->sharding))
+			return op_error(e->p->m, o->node == ID_NONE ? module_main(e->p->m)->op : e->p->nodes.p[o->node].op, e->d, ST_ERR_UNSUPPORTED,
+					"a value of type " STR_FMT " is cut unevenly: expected a type with a zero, to pad with", STR_ARG(type_get(e->m, v->type)->text));
+	}
+	return ST_OK;
+}
+
 static status emit_lop(emitter *e, lop_id id)
 {
 	const lop *o = &e->l->ops.p[id];
+	TRY(check_padding(e, o));
 	e->loc = o->node == ID_NONE ? 0 : op_at(e->p->m, e->p->nodes.p[o->node].op)->loc;
 	switch ((lop_kind)o->kind) {
 	case LOP_ARGUMENT:
-		return emit_argument(e, o, id);
+		emit_argument(e, o, id);
+		return ST_OK;
 	case LOP_COMPUTE:
 		return emit_compute(e, o);
 	case LOP_COLLECTIVE: {
+		if (o->coll == COLL_ALL_REDUCE)
+			return emit_all_reduce(e, o);
 		lval_id v = e->l->operands.p[o->operands];
-		op_id op = e->p->nodes.p[o->node].op;
-		op_kind reduction = o->coll == COLL_ALL_REDUCE ? emit_reduction(e->p->m, op) : OP_ADD;
-		if (reduction == OP_UNKNOWN && !e->summed[v])
-			return op_error(e->p->m, op, e->d, ST_ERR_UNSUPPORTED, "partial results of this op cannot be combined by one op");
-		bool done = o->coll == COLL_ALL_REDUCE && e->summed[v];
-		e->value[o->results] = done ? e->value[v] : emit_collective(e, o->step, e->value[v], reduction);
+		e->value[o->results] = emit_collective(e, o->step, e->value[v], e->l->vals.p[v].type);
 		return ST_OK;
 	}
 	case LOP_REGION:
@@ -140,20 +193,26 @@ static void emit_return(emitter *e, op_id main)
 	func_add(e->m, main, STR("main"), types, o->n_operands);
 }
 
-/* Everything but the new function goes; the module says how many replicas it is for. */
-static void finish_module(emitter *e, op_id main)
+/* Everything but the new function goes, and functions that it names (of a composite op, on whole values); the module says
+ * how many replicas it is for. */
+static status finish_module(emitter *e, op_id old)
 {
 	module *m = e->m;
+	op_erase(m, old);
 	for (op_id o = m->regions.p[m->body].first, next; o != ID_NONE; o = next) {
 		next = op_at(m, o)->next;
-		if (o != main)
+		if (op_at(m, o)->kind != OP_FUNC)
 			op_erase(m, o);
 	}
+	TRY(passes_run(m, "symbol-dce", e->d));
+	for (value_id v = 0; v < m->values.n; v++)
+		m->values.p[v].sharding = SHARDING_NONE;
 	named_attr *list = arena_array(&m->mem, named_attr, 2);
 	list[0] = (named_attr){strtab_add(&m->strs, STR("mhlo.num_partitions")), attr_int(m, 1, "i32")};
 	list[1] = (named_attr){strtab_add(&m->strs, STR("mhlo.num_replicas")), attr_int(m, e->n_devices, "i32")};
 	attr dict = {.kind = ATTR_DICT, .type = ID_NONE, .n = 2, .children = list};
 	m->module_attrs = attr_new(m, &dict);
+	return ST_OK;
 }
 
 static status emit_module(emitter *e)
@@ -166,8 +225,7 @@ static status emit_module(emitter *e)
 		TRY(emit_lop(e, i));
 	emit_return(e, main);
 	op_append(m, main, m->body);
-	finish_module(e, main);
-	return ST_OK;
+	return finish_module(e, old);
 }
 
 status lower_emit_mlir(const lowered *placed, strbuf *out, diag *d)

@@ -20,16 +20,39 @@ typedef struct emitter {
 	diag *d;
 } emitter;
 
+/* ---------------------------------------------------------------- emit_parts.c */
+
+int64_t emit_part(int64_t size, int64_t parts); /* ceil(size / parts) */
+/* The type of one device's part, padding included. */
+type_id emit_local_type(emitter *e, type_id type, sharding_id sh);
+bool emit_is_even(const emitter *e, type_id type, sharding_id sh); /* no device has padding */
+/* Parts of the finer of two cuts of a dim do not lie across the bounds of the coarser one. */
+bool emit_cuts_nest(int64_t size, int64_t a, int64_t b);
+bool emit_has_zero(const emitter *e, type_id type); /* to pad with */
+type_id emit_resized_type(emitter *e, value_id v, uint32_t d, int64_t size);
+/* Padded at the end of dim d, or cut off there. */
+value_id emit_resized(emitter *e, value_id v, uint32_t d, int64_t size);
+/* The scalar fill (ID_NONE: zero) where a part of dim d, of `size` elements in all and cut by the axes, is padding. */
+value_id emit_masked(emitter *e, value_id v, uint32_t d, axes cut, int64_t size, value_id fill);
+/* Partial sums whose sum over the axes is v. */
+value_id emit_summand(emitter *e, value_id v, axes l);
+/* All of a value of that type that is cut as sh; and back. */
+value_id emit_whole(emitter *e, value_id v, type_id type, sharding_id sh);
+value_id emit_shard(emitter *e, value_id v, sharding_id sh);
+
 /* ---------------------------------------------------------------- emit_collectives.c */
 
-/* The type of one device's shard; ID_NONE when a dim is not cut evenly. */
-type_id emit_local_type(emitter *e, type_id type, sharding_id sh);
 value_id emit_constant(emitter *e, type_id type, const char *text);
 op_id emit_op(emitter *e, op_kind kind, const value_id *operands, uint32_t n, type_id result, uint32_t n_regions);
-value_id emit_collective(emitter *e, const collective_step *s, value_id v, op_kind reduction);
-/* All of a value that is cut as sh; and back. */
-value_id emit_whole(emitter *e, value_id v, sharding_id sh);
-value_id emit_shard(emitter *e, value_id v, sharding_id sh);
+value_id emit_device_id(emitter *e);
+/* Coordinate of this device along the axes, times scale, as a scalar i32. */
+value_id emit_offset(emitter *e, axes l, int64_t scale);
+/* Along dim d; size: of one device's part behind it. */
+value_id emit_gather(emitter *e, value_id v, uint32_t d, axes l, int64_t size);
+value_id emit_slice(emitter *e, value_id v, uint32_t d, axes l, int64_t size);
+value_id emit_sum(emitter *e, value_id v, axes l, op_kind reduction);
+/* A step of a reshard of a value of that type; where the two cuts do not nest, by way of the whole value. */
+value_id emit_collective(emitter *e, const collective_step *s, value_id v, type_id whole);
 
 /* ---------------------------------------------------------------- emit_ops.c */
 

@@ -35,22 +35,6 @@ static int64_t device_number(const mesh *m, int64_t logical) { return m->n_devic
 
 /* ---------------------------------------------------------------- building */
 
-type_id emit_local_type(emitter *e, type_id type, sharding_id sh)
-{
-	const struct type *t = type_get(e->m, type);
-	const sharding *s = sharding_get(e->m->shardings, sh);
-	if (t->kind != TYPE_TENSOR || s->rank != t->rank)
-		return type;
-	int64_t dims[MAX_RANK];
-	for (uint32_t d = 0; d < t->rank; d++) {
-		int64_t parts = sharding_dim_parts(s, d);
-		if (t->dims[d] % parts)
-			return ID_NONE;
-		dims[d] = t->dims[d] / parts;
-	}
-	return type_tensor(e->m, t->elem, t->rank, dims);
-}
-
 op_id emit_op(emitter *e, op_kind kind, const value_id *operands, uint32_t n, type_id result, uint32_t n_regions)
 {
 	op_id o = op_new(e->m, kind, 0, operands, n, &result, result == ID_NONE ? 0 : 1, n_regions, e->loc);
@@ -71,7 +55,7 @@ value_id emit_constant(emitter *e, type_id type, const char *text)
 	return op_result(e->m, o, 0);
 }
 
-static value_id device_id(emitter *e)
+value_id emit_device_id(emitter *e)
 {
 	if (e->device != ID_NONE)
 		return e->device;
@@ -86,8 +70,7 @@ static value_id device_id(emitter *e)
 	return e->device = op_result(e->m, o, 0);
 }
 
-/* coordinate of this device along the axes, times scale, as a scalar i32 */
-static value_id emit_offset(emitter *e, axes l, int64_t scale)
+value_id emit_offset(emitter *e, axes l, int64_t scale)
 {
 	strbuf text;
 	strbuf_init(&text);
@@ -101,7 +84,7 @@ static value_id emit_offset(emitter *e, axes l, int64_t scale)
 	}
 	strbuf_putc(&text, ']');
 	const int64_t one = 1;
-	value_id operands[2] = {emit_constant(e, type_tensor(e->m, ELEM_I32, 1, &e->n_devices), text.p), device_id(e)};
+	value_id operands[2] = {emit_constant(e, type_tensor(e->m, ELEM_I32, 1, &e->n_devices), text.p), emit_device_id(e)};
 	strbuf_release(&text);
 	op_id pick = emit_op(e, OP_DYNAMIC_SLICE, operands, 2, type_tensor(e->m, ELEM_I32, 1, &one), 0);
 	op_attr_set(e->m, pick, "slice_sizes", attr_ints(e->m, &one, 1));
@@ -133,53 +116,50 @@ static attr_id groups_attr(emitter *e, axes l)
 	return a;
 }
 
-static type_id resized(emitter *e, value_id v, uint32_t d, int64_t times, int64_t parts)
-{
-	const type *t = value_type(e->m, v);
-	int64_t dims[MAX_RANK];
-	memcpy(dims, t->dims, t->rank * sizeof *dims);
-	dims[d] = dims[d] * times / parts;
-	return type_tensor(e->m, t->elem, t->rank, dims);
-}
-
 /* ---------------------------------------------------------------- one kind each */
 
-static value_id emit_gather(emitter *e, value_id v, uint32_t d, axes l)
+value_id emit_gather(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 {
-	op_id o = emit_op(e, OP_HLO_ALL_GATHER, &v, 1, resized(e, v, d, axes_product(l), 1), 0);
+	int64_t local = value_type(e->m, v)->dims[d], n = axes_product(l);
+	if (n == 1 || !local) /* a collective may not be along a dim without elements */
+		return emit_resized(e, v, d, size);
+	op_id o = emit_op(e, OP_HLO_ALL_GATHER, &v, 1, emit_resized_type(e, v, d, local * n), 0);
 	op_attr_set(e->m, o, "all_gather_dim", attr_int(e->m, d, "i64"));
 	op_attr_set(e->m, o, "replica_groups", groups_attr(e, l));
-	return op_result(e->m, o, 0);
+	return emit_resized(e, op_result(e->m, o, 0), d, size);
 }
 
-static value_id emit_slice(emitter *e, value_id v, uint32_t d, axes l)
+value_id emit_slice(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 {
-	type_id type = resized(e, v, d, 1, axes_product(l));
+	v = emit_resized(e, v, d, size * axes_product(l));
+	type_id type = emit_resized_type(e, v, d, size);
 	uint32_t rank = type_get(e->m, type)->rank;
 	int64_t sizes[MAX_RANK];
 	memcpy(sizes, type_get(e->m, type)->dims, rank * sizeof *sizes);
 	value_id operands[MAX_RANK + 1] = {v}, zero = emit_constant(e, type_tensor(e->m, ELEM_I32, 0, NULL), "0");
 	for (uint32_t k = 0; k < rank; k++)
-		operands[k + 1] = k == d ? emit_offset(e, l, sizes[d]) : zero;
+		operands[k + 1] = k == d ? emit_offset(e, l, size) : zero;
 	op_id o = emit_op(e, OP_DYNAMIC_SLICE, operands, rank + 1, type, 0);
 	op_attr_set(e->m, o, "slice_sizes", attr_ints(e->m, sizes, rank));
 	return op_result(e->m, o, 0);
 }
 
-static value_id emit_all_to_all(emitter *e, value_id v, const struct a2a_move *move)
+/* target, source: local sizes of the two dims behind it. */
+static value_id emit_all_to_all(emitter *e, value_id v, const struct a2a_move *move, int64_t target, int64_t source)
 {
 	int64_t n = axes_product(move->axes);
+	v = emit_resized(e, v, move->target, target * n);
 	const type *t = value_type(e->m, v);
 	int64_t dims[MAX_RANK];
 	memcpy(dims, t->dims, t->rank * sizeof *dims);
-	dims[move->target] /= n;
+	dims[move->target] = target;
 	dims[move->source] *= n;
 	op_id o = emit_op(e, OP_HLO_ALL_TO_ALL, &v, 1, type_tensor(e->m, t->elem, t->rank, dims), 0);
 	op_attr_set(e->m, o, "split_dimension", attr_int(e->m, move->target, "i64"));
 	op_attr_set(e->m, o, "concat_dimension", attr_int(e->m, move->source, "i64"));
 	op_attr_set(e->m, o, "split_count", attr_int(e->m, n, "i64"));
 	op_attr_set(e->m, o, "replica_groups", groups_attr(e, move->axes));
-	return op_result(e->m, o, 0);
+	return emit_resized(e, op_result(e->m, o, 0), move->source, source);
 }
 
 /* Number of the shard a device holds. */
@@ -220,7 +200,7 @@ static value_id emit_permute(emitter *e, value_id v, const collective_step *s)
 	return op_result(e->m, o, 0);
 }
 
-static value_id emit_reduce(emitter *e, value_id v, axes l, op_kind reduction)
+value_id emit_sum(emitter *e, value_id v, axes l, op_kind reduction)
 {
 	type_id scalar = type_tensor(e->m, value_type(e->m, v)->elem, 0, NULL);
 	op_id o = emit_op(e, OP_HLO_ALL_REDUCE, &v, 1, value_at(e->m, v)->type, 1);
@@ -236,40 +216,46 @@ static value_id emit_reduce(emitter *e, value_id v, axes l, op_kind reduction)
 	return op_result(e->m, o, 0);
 }
 
-value_id emit_collective(emitter *e, const collective_step *s, value_id v, op_kind reduction)
+/* ---------------------------------------------------------------- steps of a reshard */
+
+static bool has_elements(const type *t)
 {
-	uint32_t rank = sharding_get(e->m->shardings, s->out)->rank;
-	switch ((collective_kind)s->kind) {
-	case COLL_ALL_REDUCE:
-		return emit_reduce(e, v, s->axes, reduction);
-	case COLL_COLLECTIVE_PERMUTE:
-		return emit_permute(e, v, s);
-	case COLL_ALL_TO_ALL:
-		for (uint32_t i = 0; i < s->n_moves; i++)
-			v = emit_all_to_all(e, v, &s->moves[i]);
-		return v;
-	default:
-		for (uint32_t d = 0; d < rank; d++)
-			if (s->dim_axes[d].n)
-				v = s->kind == COLL_ALL_GATHER ? emit_gather(e, v, d, s->dim_axes[d]) : emit_slice(e, v, d, s->dim_axes[d]);
-		return v;
+	for (uint32_t d = 0; d < t->rank; d++)
+		if (!t->dims[d])
+			return false;
+	return true;
+}
+
+/* Every device's part after the step is made of whole parts before it, or the other way round. Several moves are taken
+ * one after the other, which is right only for dims of their own. */
+static bool step_nests(const emitter *e, const collective_step *s, const type *t)
+{
+	const sharding *in = sharding_get(e->m->shardings, s->in), *out = sharding_get(e->m->shardings, s->out);
+	uint32_t moved = 0;
+	for (uint32_t d = 0; d < t->rank; d++) {
+		int64_t from = sharding_dim_parts(in, d), to = sharding_dim_parts(out, d);
+		if (!emit_cuts_nest(t->dims[d], from, to) || (s->kind == COLL_COLLECTIVE_PERMUTE && from != to))
+			return false;
+		moved += from != to;
 	}
+	return has_elements(t) && (s->kind != COLL_ALL_TO_ALL || moved == 2 * s->n_moves);
 }
 
-value_id emit_whole(emitter *e, value_id v, sharding_id sh)
+value_id emit_collective(emitter *e, const collective_step *s, value_id v, type_id whole)
 {
-	const sharding *s = sharding_get(e->m->shardings, sh);
-	for (uint32_t d = 0; d < s->rank; d++)
-		if (s->dims[d].n)
-			v = emit_gather(e, v, d, sharding_dim(s, d));
-	return v;
-}
-
-value_id emit_shard(emitter *e, value_id v, sharding_id sh)
-{
-	const sharding *s = sharding_get(e->m->shardings, sh);
-	for (uint32_t d = 0; d < s->rank; d++)
-		if (s->dims[d].n)
-			v = emit_slice(e, v, d, sharding_dim(s, d));
+	const sharding *out = sharding_get(e->m->shardings, s->out);
+	const type t = *type_get(e->m, whole);
+	if (!step_nests(e, s, &t))
+		return emit_shard(e, emit_whole(e, v, whole, s->in), s->out);
+	int64_t sizes[MAX_RANK];
+	for (uint32_t d = 0; d < t.rank; d++)
+		sizes[d] = emit_part(t.dims[d], sharding_dim_parts(out, d));
+	if (s->kind == COLL_COLLECTIVE_PERMUTE)
+		return emit_permute(e, v, s);
+	for (uint32_t i = 0; s->kind == COLL_ALL_TO_ALL && i < s->n_moves; i++)
+		v = emit_all_to_all(e, v, &s->moves[i], sizes[s->moves[i].target], sizes[s->moves[i].source]);
+	for (uint32_t d = 0; s->kind != COLL_ALL_TO_ALL && d < t.rank; d++)
+		if (s->dim_axes[d].n)
+			v = s->kind == COLL_ALL_GATHER ? emit_gather(e, v, d, s->dim_axes[d], sizes[d]) : emit_slice(e, v, d, s->dim_axes[d], sizes[d]);
 	return v;
 }

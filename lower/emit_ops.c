@@ -22,15 +22,12 @@ op_kind emit_reduction(const module *m, op_id o)
 
 /* ---------------------------------------------------------------- may it run on shards? */
 
-static bool is_sharded(const emitter *e, const lop *o, uint32_t slot)
-{
-	return !sharding_is_replicated(e->m->shardings, o->plan->at[slot]);
-}
+static uint32_t n_slots(const node *n) { return (uint32_t)n->n_operands + n->n_results; }
 
-static bool any_sharded(const emitter *e, const lop *o, uint32_t n_slots)
+static bool any_sharded(const emitter *e, const node *n, const lop *o)
 {
-	for (uint32_t i = 0; i < n_slots; i++)
-		if (is_sharded(e, o, i))
+	for (uint32_t i = 0; i < n_slots(n); i++)
+		if (!sharding_is_replicated(e->m->shardings, o->plan->at[i]))
 			return true;
 	return false;
 }
@@ -44,18 +41,62 @@ static bool tensor_has(const rule *r, uint32_t tensor, uint32_t f)
 	return false;
 }
 
-/* Factors that some tensor is cut along, as a mask. */
-static uint64_t sharded_factors(emitter *e, const node *n, const lop *o, const rule *r)
+/* The dim of a tensor is one factor, in full. */
+static bool is_one_factor(const rule *r, uint32_t tensor, uint32_t d, const type *t)
 {
-	uint64_t mask = 0;
-	tensor_factors *tf = arena_array(&e->mem, tensor_factors, 1);
-	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++) {
-		project_to_factors(r, i, e->m->shardings, o->plan->at[i], e->p->mesh, true, tf);
-		for (uint32_t f = 0; f < r->n_factors; f++)
-			if (tf->factor[f].present && (tf->factor[f].axes.n || tf->factor[f].overflow.n))
-				mask |= (uint64_t)1 << f;
+	const struct rule_dim *dim = &r->dims[r->tensor_first[tensor] + d];
+	return dim->n == 1 && r->factor_sizes[r->dim_factors[dim->first]] == t->dims[d];
+}
+
+/* Factors that tensors are cut along. */
+typedef struct cut_factors {
+	uint64_t cut, uneven, unlike; /* masks; uneven: some device has padding; unlike: not cut alike in all tensors that have it */
+	bool odd;                     /* a dim without factors is cut */
+	axes axes[MAX_FACTORS];
+} cut_factors;
+
+static const type *slot_type(const emitter *e, const node *n, uint32_t slot) { return pval_type(e->p, e->p->slots.p[n->slots + slot]); }
+
+static void mark_dims(const emitter *e, const node *n, const lop *o, const rule *r, uint32_t slot, cut_factors *c)
+{
+	const type *t = slot_type(e, n, slot);
+	const sharding *s = sharding_get(e->m->shardings, o->plan->at[slot]);
+	for (uint32_t d = 0; s->rank == t->rank && d < t->rank; d++) {
+		const struct rule_dim *dim = &r->dims[r->tensor_first[slot] + d];
+		c->odd |= !dim->n && s->dims[d].n;
+		bool uneven = t->dims[d] % sharding_dim_parts(s, d) != 0, simple = is_one_factor(r, slot, d, t);
+		for (uint32_t k = 0; k < dim->n; k++) {
+			uint64_t bit = (uint64_t)1 << r->dim_factors[dim->first + k];
+			c->uneven |= uneven ? bit : 0;
+			c->unlike |= uneven && !simple ? bit : 0;
+		}
 	}
-	return mask;
+}
+
+static const cut_factors *find_cut_factors(emitter *e, const node *n, const lop *o, const rule *r)
+{
+	cut_factors *c = arena_zarray(&e->mem, cut_factors, 1);
+	tensor_factors *tf = arena_array(&e->mem, tensor_factors, 1);
+	uint64_t seen = 0;
+	for (uint32_t i = 0; i < n_slots(n); i++) {
+		project_to_factors(r, i, e->m->shardings, o->plan->at[i], e->p->mesh, true, tf);
+		for (uint32_t f = 0; f < r->n_factors; f++) {
+			const factor_sharding *x = &tf->factor[f];
+			uint64_t bit = (uint64_t)1 << f;
+			if (!x->present)
+				continue;
+			if (!(seen & bit)) {
+				axis_ref *list = arena_array(&e->mem, axis_ref, x->axes.n);
+				memcpy(list, x->axes.a, x->axes.n * sizeof *list);
+				c->axes[f] = (axes){list, x->axes.n};
+			}
+			seen |= bit;
+			c->cut |= x->axes.n || x->overflow.n ? bit : 0;
+			c->unlike |= x->overflow.n || !axes_equal(c->axes[f], axes_of(&x->axes)) ? bit : 0;
+		}
+		mark_dims(e, n, o, r, i, c);
+	}
+	return c;
 }
 
 /* A start value that does not count when every device starts with it: zero in a sum, anything where doubling is idle. */
@@ -95,8 +136,35 @@ static bool pads_only_whole_dims(const emitter *e, const node *n, const lop *o)
 	return low && high && inner;
 }
 
+const char *emit_refusal(op_kind k)
+{
+	switch (k) {
+	case OP_CALL_INDIRECT:
+	case OP_FUNC_CONSTANT:
+		return "calls by reference are not inlined";
+	case OP_ASYNC_START:
+	case OP_ASYNC_DONE:
+		return "an asynchronous collective is already placed";
+	case OP_CROSS_REPLICA_SUM:
+	case OP_REPLICA_ID:
+		return "the module has no replicas of its own";
+	case OP_TUPLE:
+	case OP_GET_TUPLE_ELEMENT:
+		return "tuples are not planned";
+	case OP_INFEED:
+	case OP_OUTFEED:
+	case OP_SEND:
+	case OP_RECV:
+		return "every device would talk to the host";
+	default:
+		return op_infos[k].flags & OPF_COLLECTIVE ? "the collective is already placed" : NULL;
+	}
+}
+
 emit_way emit_way_of(op_kind k)
 {
+	if (emit_refusal(k))
+		return EMIT_REFUSED;
 	switch (k) {
 	case OP_HLO_ALL_GATHER:
 	case OP_HLO_ALL_REDUCE:
@@ -104,22 +172,10 @@ emit_way emit_way_of(op_kind k)
 	case OP_HLO_ALL_TO_ALL:
 	case OP_HLO_COLLECTIVE_PERMUTE:
 	case OP_HLO_COLLECTIVE_BROADCAST:
-	case OP_CROSS_REPLICA_SUM:
 	case OP_PARTITION_ID:
-	case OP_REPLICA_ID:
+		return EMIT_MANUAL;
 	case OP_CALL:
-	case OP_CALL_INDIRECT:
-	case OP_FUNC_CONSTANT:
-	case OP_ASYNC_START:
-	case OP_ASYNC_DONE:
-	case OP_IF:
-	case OP_TUPLE:
-	case OP_GET_TUPLE_ELEMENT:
-	case OP_INFEED: /* every device would take its own */
-	case OP_OUTFEED:
-	case OP_SEND:
-	case OP_RECV:
-		return EMIT_REFUSED;
+		return EMIT_INLINED;
 	case OP_TRANSPOSE:
 	case OP_BROADCAST_IN_DIM:
 	case OP_RESHAPE:
@@ -144,19 +200,30 @@ emit_way emit_way_of(op_kind k)
 	case OP_SDY_CONSTANT:
 	case OP_WHILE:
 	case OP_CASE:
+	case OP_IF:
 	case OP_OPTIMIZATION_BARRIER:
 	case OP_SDY_MANUAL_COMPUTATION:
 	case OP_SDY_NAMED_COMPUTATION:
 		return EMIT_SHARDS;
 	default:
-		if (op_infos[k].flags & OPF_COLLECTIVE)
-			return EMIT_REFUSED;
 		return op_infos[k].flags & (OPF_ELEMENTWISE | OPF_TERMINATOR | OPF_SYMBOL) ? EMIT_SHARDS : EMIT_WHOLE;
 	}
 }
 
+/* What operands are cut along, all results are, and the other way round; only a broadcast makes something new. */
+static bool passes_through(const node *n, const rule *r, uint32_t f)
+{
+	bool taken = n->op_kind == OP_BROADCAST_IN_DIM;
+	for (uint32_t i = 0; i < n->n_operands; i++)
+		taken |= tensor_has(r, i, f);
+	for (uint32_t i = n->n_operands; i < n_slots(n); i++)
+		if (!tensor_has(r, i, f))
+			return false;
+	return taken;
+}
+
 /* What an op of a kind that can run on shards asks of its attributes. */
-static bool attributes_allow_shards(const emitter *e, const node *n, const lop *o, const rule *r, uint64_t sharded)
+static bool attributes_allow_shards(const emitter *e, const node *n, const lop *o, const rule *r, uint64_t cut)
 {
 	switch (n->op_kind) {
 	case OP_CONVOLUTION:
@@ -166,7 +233,7 @@ static bool attributes_allow_shards(const emitter *e, const node *n, const lop *
 	case OP_DYNAMIC_UPDATE_SLICE:
 	case OP_SCATTER: /* positions are of the whole operand: what is cut must be cut in the update too */
 		for (uint32_t f = 0; f < r->n_factors; f++)
-			if (sharded >> f & 1 && !tensor_has(r, n->op_kind == OP_SCATTER ? n->n_operands - 1u : 1, f))
+			if (cut >> f & 1 && !tensor_has(r, n->op_kind == OP_SCATTER ? n->n_operands - 1u : 1, f))
 				return false;
 		return true;
 	default:
@@ -174,28 +241,73 @@ static bool attributes_allow_shards(const emitter *e, const node *n, const lop *
 	}
 }
 
-static bool runs_on_shards(emitter *e, const node *n, const lop *o)
+/* Padding of operands gives nothing but padding of results, or is masked where it is contracted. */
+static bool factors_allow_shards(emitter *e, const node *n, const rule *r, const cut_factors *c)
 {
-	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
-	if (!any_sharded(e, o, n_slots))
-		return true;
-	if (n->op_kind == OP_OPTIMIZATION_BARRIER)
+	for (uint32_t f = 0; f < r->n_factors; f++) {
+		uint64_t bit = (uint64_t)1 << f;
+		if (!(c->cut & bit))
+			continue;
+		bool passes = r->factor_types[f] == FACTOR_PASS_THROUGH && passes_through(n, r, f),
+		     contracts = r->factor_types[f] == FACTOR_REDUCTION && contracts_on_shards(e, n);
+		if ((c->unlike & bit) || (!passes && !contracts))
+			return false;
+	}
+	return !c->odd;
+}
+
+static bool can_run_on_shards(op_kind k) { return emit_way_of(k) == EMIT_SHARDS || emit_way_of(k) == EMIT_MANUAL; }
+
+/* cut: the factors of an op that has a rule and runs on shards of its tensors; else NULL. */
+static bool runs_on_shards(emitter *e, const node *n, const lop *o, const cut_factors **cut)
+{
+	*cut = NULL;
+	if (!any_sharded(e, n, o) || n->op_kind == OP_OPTIMIZATION_BARRIER)
 		return true;
 	if (n->op_kind == OP_CONSTANT || n->op_kind == OP_SDY_CONSTANT) {
 		attr_id a = op_attr(e->m, n->op, "value");
 		return a != ID_NONE && attr_get(e->m, a)->kind == ATTR_DENSE && attr_get(e->m, a)->splat;
 	}
-	if (n->kind != NODE_OP || n->rule == RULE_NONE)
+	if (n->kind != NODE_OP || n->rule == RULE_NONE || !can_run_on_shards((op_kind)n->op_kind))
 		return false;
 	const rule *r = rule_get(e->p->rules, n->rule);
-	uint64_t sharded = sharded_factors(e, n, o, r);
-	for (uint32_t f = 0; f < r->n_factors; f++) {
-		if (!(sharded >> f & 1) || r->factor_types[f] == FACTOR_PASS_THROUGH)
-			continue;
-		if (r->factor_types[f] != FACTOR_REDUCTION || !contracts_on_shards(e, n))
-			return false;
+	const cut_factors *c = find_cut_factors(e, n, o, r);
+	if (!factors_allow_shards(e, n, r, c) || !attributes_allow_shards(e, n, o, r, c->cut))
+		return false;
+	*cut = c;
+	return true;
+}
+
+/* ---------------------------------------------------------------- operands */
+
+/* Where a contracted dim has padding, what does not count: zeros, or the start value of a reduction. */
+static value_id masked_operand(emitter *e, const node *n, uint32_t slot, value_id v, value_id init, const cut_factors *c)
+{
+	const rule *r = rule_get(e->p->rules, n->rule);
+	const type *t = slot_type(e, n, slot);
+	for (uint32_t d = 0; d < t->rank; d++) {
+		const struct rule_dim *dim = &r->dims[r->tensor_first[slot] + d];
+		uint32_t f = dim->n ? r->dim_factors[dim->first] : 0;
+		if (dim->n && c->uneven >> f & 1 && r->factor_types[f] == FACTOR_REDUCTION)
+			v = emit_masked(e, v, d, c->axes[f], t->dims[d], init);
 	}
-	return emit_way_of((op_kind)n->op_kind) == EMIT_SHARDS && attributes_allow_shards(e, n, o, r, sharded);
+	return v;
+}
+
+/* Unreduced axes of a result that neither its operands nor a contraction bring: there every device has the sum. */
+static void missing_axes(emitter *e, const node *n, const lop *o, uint32_t result, const cut_factors *c, axes_buf *out)
+{
+	axes_buf have = {.n = 0};
+	const rule *r = c ? rule_get(e->p->rules, n->rule) : NULL;
+	for (uint32_t f = 0; r && f < r->n_factors; f++)
+		for (uint32_t i = 0; r->factor_types[f] == FACTOR_REDUCTION && i < c->axes[f].n; i++)
+			have.a[have.n++] = c->axes[f].a[i];
+	for (uint32_t i = 0; i < n->n_operands; i++) {
+		axes l = sharding_unreduced(sharding_get(e->m->shardings, o->plan->at[i]));
+		for (uint32_t k = 0; k < l.n; k++)
+			have.a[have.n++] = l.a[k];
+	}
+	axes_difference(sharding_unreduced(sharding_get(e->m->shardings, result)), axes_of(&have), out);
 }
 
 /* ---------------------------------------------------------------- copies of ops */
@@ -238,49 +350,83 @@ static op_id copy_op(emitter *e, const node *n, const value_id *operands, const 
 		v->name = 0;
 	}
 	op_attr_remove(e->m, o, "sdy.sharding_rule");
+	op_attr_remove(e->m, o, "channel_handle"); /* of partitions; the devices are replicas here, with the same numbers */
+	op_attr_remove(e->m, o, "use_global_device_ids");
 	return o;
+}
+
+static bool in_manual_computation(const emitter *e, const node *n)
+{
+	for (node_id p = n->parent; p != ID_NONE; p = e->p->nodes.p[p].parent)
+		if (e->p->nodes.p[p].op_kind == OP_SDY_MANUAL_COMPUTATION)
+			return true;
+	return false;
 }
 
 static status check_supported(emitter *e, const node *n)
 {
-	if (emit_way_of((op_kind)n->op_kind) != EMIT_REFUSED)
-		return ST_OK;
-	if (n->op_kind == OP_CALL)
+	op_kind k = (op_kind)n->op_kind;
+	emit_way way = emit_way_of(k);
+	if (way == EMIT_MANUAL && !in_manual_computation(e, n))
+		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "%s names devices: expected it in a manual computation", op_infos[k].text);
+	if (way == EMIT_INLINED)
 		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "calls must be inlined before one device's program is written");
-	return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "%s inside the module has no counterpart in the program of one device",
-			op_infos[n->op_kind].text);
+	if (way == EMIT_REFUSED)
+		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "%s has no counterpart in the program of one device: %s", op_infos[k].text,
+				emit_refusal(k));
+	return ST_OK;
+}
+
+static void take_operands(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, value_id *out)
+{
+	for (uint32_t i = 0; i < n->n_operands; i++) {
+		lval_id v = e->l->operands.p[o->operands + i];
+		const lval *x = &e->l->vals.p[v];
+		out[i] = shards ? e->value[v] : emit_whole(e, e->value[v], x->type, x->sharding);
+	}
+	uint32_t n_inputs = n->op_kind == OP_REDUCE ? n->n_operands / 2u : n->n_operands;
+	for (uint32_t i = 0; c && c->uneven && i < n_inputs; i++)
+		out[i] = masked_operand(e, n, i, out[i], n->op_kind == OP_REDUCE ? out[n_inputs + i] : ID_NONE, c);
+}
+
+static void take_results(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, op_id made)
+{
+	for (uint32_t r = 0; r < n->n_results; r++) {
+		lval_id v = o->results + r;
+		sharding_id sh = e->l->vals.p[v].sharding;
+		axes_buf missing = {.n = 0};
+		e->value[v] = op_result(e->m, made, r);
+		e->summed[v] = !shards;
+		if (!shards)
+			e->value[v] = emit_shard(e, e->value[v], sh);
+		else if (sharding_get(e->m->shardings, sh)->n_unreduced)
+			missing_axes(e, n, o, sh, c, &missing);
+		if (missing.n)
+			e->value[v] = emit_summand(e, e->value[v], axes_of(&missing));
+	}
 }
 
 status emit_compute(emitter *e, const lop *o)
 {
 	const node *n = &e->p->nodes.p[o->node];
+	const cut_factors *cut;
 	TRY(check_supported(e, n));
-	bool shards = runs_on_shards(e, n, o);
+	if (n->op_kind == OP_PARTITION_ID) {
+		e->value[o->results] = emit_device_id(e);
+		return ST_OK;
+	}
+	bool shards = runs_on_shards(e, n, o, &cut);
 	value_id *operands = arena_array(&e->mem, value_id, n->n_operands);
 	type_id *types = arena_array(&e->mem, type_id, n->n_results);
-	for (uint32_t i = 0; i < n->n_operands; i++) {
-		lval_id v = e->l->operands.p[o->operands + i];
-		operands[i] = shards ? e->value[v] : emit_whole(e, e->value[v], e->l->vals.p[v].sharding);
-	}
+	take_operands(e, n, o, shards, cut, operands);
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		const lval *v = &e->l->vals.p[o->results + r];
-		types[r] = emit_local_type(e, v->type, v->sharding);
-		if (types[r] == ID_NONE)
-			return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED,
-					"a result is not cut evenly by its sharding: expected sizes that the axes divide");
-		if (!shards)
-			types[r] = v->type;
+		types[r] = shards ? emit_local_type(e, v->type, v->sharding) : v->type;
 	}
 	op_id copy = copy_op(e, n, operands, types);
 	if (shards && (n->op_kind == OP_SLICE || n->op_kind == OP_DYNAMIC_SLICE || n->op_kind == OP_GATHER))
 		localize_sizes(e, copy, n->op_kind == OP_SLICE ? "limit_indices" : "slice_sizes", value_type(e->p->m, op_operand(e->p->m, n->op, 0)),
 			       operands[0], sharding_get(e->m->shardings, o->plan->at[0]));
-	for (uint32_t r = 0; r < n->n_results; r++) {
-		lval_id v = o->results + r;
-		e->value[v] = op_result(e->m, copy, r);
-		if (!shards)
-			e->value[v] = emit_shard(e, e->value[v], e->l->vals.p[v].sharding);
-		e->summed[v] = !shards;
-	}
+	take_results(e, n, o, shards, cut, copy);
 	return ST_OK;
 }

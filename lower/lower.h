@@ -7,7 +7,7 @@
  *   cache.c        both memoised, local sizes                                  lowered.c   the placed per-device program
  *   optimize.c     the optimized level                                         compiled.c  the compiled level
  *   passes.c       the two passes on a module                                  count.c     counts and lists for people
- *   emit.c emit_ops.c emit_collectives.c  per-device MLIR (placed level)
+ *   emit.c emit_ops.c emit_parts.c emit_collectives.c  per-device MLIR (placed level)
  */
 #ifndef SW_LOWER_H
 #define SW_LOWER_H
@@ -169,17 +169,20 @@ void lowered_collectives(const lowered *l, collective_visit visit, void *user);
 
 /* Per-device MLIR of the placed level with sdy collectives turned into stablehlo ones on local types, for one replica per
  * device: replica k is device k of the mesh (by device id). Ops that shards alone would get wrong (sharded window or
- * scatter dims, random numbers, custom calls) run on whole operands and are sliced. ERR_UNSUPPORTED, with the position,
- * where a value is not cut evenly, and for ops of EMIT_REFUSED. */
+ * scatter dims, random numbers, custom calls) run on whole operands and are sliced. Parts of a dim that is not cut evenly
+ * are padded to the size of the first. ERR_UNSUPPORTED, with the position, for ops of EMIT_REFUSED. */
 status lower_emit_mlir(const lowered *placed, strbuf *out, diag *d) MUST_USE;
 
 /* How it writes an op. */
 typedef enum emit_way {
 	EMIT_SHARDS,  /* on shards, where its attributes and the way it is cut allow it; else whole */
+	EMIT_MANUAL,  /* the same, in the body of a manual computation; elsewhere refused */
 	EMIT_WHOLE,   /* on whole operands; every device keeps its part of the results */
+	EMIT_INLINED, /* gone before a program is lowered */
 	EMIT_REFUSED, /* ERR_UNSUPPORTED */
 } emit_way;
 emit_way emit_way_of(op_kind k);
+const char *emit_refusal(op_kind k); /* why; NULL when it is not EMIT_REFUSED */
 
 /* Registers sdy-insert-explicit-reshards and sdy-reshard-to-collectives with the pass table. */
 void lower_register_passes(void);

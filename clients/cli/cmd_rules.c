@@ -26,19 +26,19 @@ static const char *rule_word(const char *word)
 	return !strcmp(word, "none") ? "by-design" : !strcmp(word, "unknown") ? "none" : word;
 }
 
-static const char *emit_word(op_kind k)
-{
-	emit_way way = emit_way_of(k);
-	return way == EMIT_SHARDS ? "shards" : way == EMIT_WHOLE ? "whole" : "refused";
-}
+static const char *const emit_words[] = {
+	[EMIT_SHARDS] = "shards", [EMIT_MANUAL] = "manual", [EMIT_WHOLE] = "whole", [EMIT_INLINED] = "inlined", [EMIT_REFUSED] = "refused"};
 
-/* Words by column, for people and scripts. Rule: by-design = none is needed, none = propagation stops there. */
+/* Words by column, for people and scripts; the last column has the reason behind `refused: `. Rule: by-design = none is
+ * needed, none = propagation stops there. */
 static int list_ops(void)
 {
 	printf("%-40s %-8s %-22s %-16s %s\n", "OP", "TEXT", "RULE", "COST", "DEVICE PROGRAM");
-	for (uint32_t k = OP_UNKNOWN + 1; k < OP_COUNT; k++)
-		printf("%-40s %-8s %-22s %-16s %s\n", rows[k].text, strcmp(rows[k].form, "generic") ? "pretty" : "generic", rule_word(rows[k].rule), rows[k].cost,
-		       emit_word((op_kind)k));
+	for (uint32_t k = OP_UNKNOWN + 1; k < OP_COUNT; k++) {
+		const char *why = emit_refusal((op_kind)k);
+		printf("%-40s %-8s %-22s %-16s %s%s%s\n", rows[k].text, strcmp(rows[k].form, "generic") ? "pretty" : "generic", rule_word(rows[k].rule),
+		       rows[k].cost, emit_words[emit_way_of((op_kind)k)], why ? ": " : "", why ? why : "");
+	}
 	return 0;
 }
 

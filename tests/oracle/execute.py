@@ -31,6 +31,7 @@ def _run(text, seed, like):
     executable, _, devices = memory.load(text)
     import jax
     import numpy as np
+    jax.config.update("jax_enable_x64", True)  # else 64-bit arguments become 32-bit ones
     from jax._src import sharding_impls
     from jax._src.interpreters import mlir
     from jaxlib.mlir import ir
@@ -54,12 +55,12 @@ def _run(text, seed, like):
     arguments = [jax.device_put(value(rng, name, *kind), s) for name, kind, s in zip(names, inputs, given)]
     parts = executable.execute_sharded(arguments).disassemble_into_single_device_arrays()
     taken = shardings(executable.get_output_shardings() or []) or [jax.sharding.SingleDeviceSharding(devices[0])] * len(outputs)
-    return [np.asarray(jax.make_array_from_single_device_arrays(shape, s, list(p))).astype(np.float64)
-            for (shape, _), s, p in zip(outputs, taken, parts)]
+    return [np.asarray(jax.make_array_from_single_device_arrays(shape, s, list(p))).astype(np.complex128 if "complex" in kind else np.float64)
+            for (shape, kind), s, p in zip(outputs, taken, parts)]
 
 
 @functools.lru_cache(4)
 def run(text, seed=0, like=None):
-    """Results of main as float64 arrays, for arguments that depend only on seed, names, shapes and order. like: the text that
+    """Results of main as float64 (or complex128) arrays, for arguments that depend only on seed, names, shapes and order. like: the text that
     has the arguments' names when this one has lost them."""
     return forked(_run, text, seed, like)

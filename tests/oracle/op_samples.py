@@ -158,6 +158,80 @@ sample("sdy.manual_computation", [F], [
     "  %%y = stablehlo.tanh %%m : tensor<4x8xf32>\n  sdy.return %%y : tensor<4x8xf32>\n} : (%s) -> %s" % (F, F)], F)
 WHOLE["sdy.manual_computation"] = ["%%r = stablehlo.tanh $0 : %s" % F]
 
+# what tools other than JAX write
+sample("chlo._asin_acos_kernel", [C], ["%%x = chlo._asin_acos_kernel $0 %s : %s -> %s" % (ONE, C, C), "%%r = stablehlo.real %%x : (%s) -> %s" % (C, F)], F)
+sample("chlo.conj", [C], "%%r = chlo.conj $0 %s : %s -> %s" % (ONE, C, C), C)
+sample("chlo.mulhi", [I, I], "%%r = chlo.mulhi $0, $1 %s : %s, %s -> %s" % (TWO, I, I, I), I)
+sample("chlo.constant", [F], ["%%c = chlo.constant dense<0.25> : %s" % F, "%%r = stablehlo.add $0, %%c : %s" % F], F)
+sample("chlo.constant_like", [F], ['%%c = "chlo.constant_like"($0) <{value = 0.25 : f32}> : (%s) -> %s' % (F, F), "%%r = stablehlo.add $0, %%c : %s" % F], F)
+sample("chlo.broadcast_compare", [F, F],
+       "%%r = chlo.broadcast_compare $0, $1 {comparison_direction = #chlo<comparison_direction LT>} : (%s, %s) -> %s" % (F, F, P), P)
+sample("chlo.broadcast_complex", [F, F], "%%r = chlo.broadcast_complex $0, $1 : (%s, %s) -> %s" % (F, F, C), C)
+sample("chlo.broadcast_select", [P, F, F], "%%r = chlo.broadcast_select $0, $1, $2 : (%s, %s, %s) -> %s" % (P, F, F, F), F)
+for name in "polygamma zeta".split():
+    sample("chlo.broadcast_" + name, [F, F], [
+        "%%two = stablehlo.constant dense<2.0> : %s" % F, "%%x = stablehlo.add $0, %%two : %s" % F, "%%y = stablehlo.add $1, %%two : %s" % F,
+        "%%r = chlo.broadcast_%s %%x, %%y : (%s, %s) -> %s" % (name, F, F, F)], F)
+sample("chlo.scan", [F, V], [
+    "%%q:2 = chlo.scan($0) inits ($1) dimension=0  attributes {is_reverse = true} {\n^bb0(%%x: %s, %%y: %s):\n  %%z = stablehlo.add %%x, %%y : %s\n"
+    "  stablehlo.return %%z, %%z : %s, %s\n} : (%s, %s) -> (%s, %s)" % (V, V, V, V, V, F, V, F, V), "%%r = stablehlo.add %%q#0, $0 : %s" % F], F)
+sample("stablehlo.rng", [S], ["%s = stablehlo.constant dense<8> : tensor<2xi64>",
+                              "%%x = stablehlo.rng $0, $0, %%s, distribution = UNIFORM : (%s, %s, tensor<2xi64>) -> %s" % (S, S, F),
+                              "%%r = stablehlo.floor %%x : %s" % F], F)  # an empty interval: random numbers are the device's own
+sample("builtin.unrealized_conversion_cast", [F], ["%%x = builtin.unrealized_conversion_cast $0 : %s to %s" % (F, F), "%%r = stablehlo.negate %%x : %s" % F], F)
+sample("stablehlo.composite", [F], '%%r = stablehlo.composite "my.tanh" $0 {decomposition = @decomposed} : (%s) -> %s' % (F, F), F)
+sample("func.call", [F], "%%r = func.call @decomposed($0) : (%s) -> %s" % (F, F), F)
+
+# sizes from tensors, of static shape all the same
+PAIR = "tensor<2xi32>"
+sample("stablehlo.dynamic_broadcast_in_dim", [V], [
+    "%s = stablehlo.constant dense<[4, 8]> : tensor<2xi32>",
+    "%%r = stablehlo.dynamic_broadcast_in_dim $0, %%s, dims = [1] : (%s, %s) -> tensor<4x8xf32>" % (V, PAIR)], "tensor<4x8xf32>")
+sample("stablehlo.dynamic_gather", [F, "tensor<4x1xi32>"], [
+    "%s = stablehlo.constant dense<[1, 8]> : tensor<2xi32>",
+    '%%r = "stablehlo.dynamic_gather"($0, $1, %%s) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], '
+    "start_index_map = [0], index_vector_dim = 1>}> : (%s, tensor<4x1xi32>, %s) -> tensor<4x8xf32>" % (F, PAIR)], "tensor<4x8xf32>")
+sample("stablehlo.dynamic_iota", [F], ["%s = stablehlo.constant dense<8> : tensor<2xi32>", "%%i = stablehlo.dynamic_iota %%s, dim = 1 : (%s) -> %s" % (PAIR, F),
+                                       "%%r = stablehlo.add $0, %%i : %s" % F], F)
+sample("stablehlo.dynamic_pad", [F, S], [
+    "%l = stablehlo.constant dense<[0, 2]> : tensor<2xi32>", "%h = stablehlo.constant dense<[0, 6]> : tensor<2xi32>",
+    "%n = stablehlo.constant dense<0> : tensor<2xi32>",
+    "%%r = stablehlo.dynamic_pad $0, $1, %%l, %%h, %%n : (%s, %s, %s, %s, %s) -> tensor<8x16xf32>" % (F, S, PAIR, PAIR, PAIR)], "tensor<8x16xf32>")
+sample("stablehlo.dynamic_reshape", [F], ["%s = stablehlo.constant dense<[4, 16]> : tensor<2xi32>",
+                                          "%%r = stablehlo.dynamic_reshape $0, %%s : (%s, %s) -> tensor<4x16xf32>" % (F, PAIR)], "tensor<4x16xf32>")
+sample("stablehlo.real_dynamic_slice", [F], [
+    "%s = stablehlo.constant dense<[0, 2]> : tensor<2xi32>", "%l = stablehlo.constant dense<[8, 6]> : tensor<2xi32>",
+    "%o = stablehlo.constant dense<1> : tensor<2xi32>",
+    "%%r = stablehlo.real_dynamic_slice $0, %%s, %%l, %%o : (%s, %s, %s, %s) -> tensor<8x4xf32>" % (F, PAIR, PAIR, PAIR)], "tensor<8x4xf32>")
+sample("stablehlo.get_dimension_size", [F], "%%r = stablehlo.get_dimension_size $0, dim = 1 : (%s) -> %s" % (F, N), N)
+sample("stablehlo.set_dimension_size", [F], ["%n = stablehlo.constant dense<8> : tensor<i32>",
+                                             "%%r = stablehlo.set_dimension_size $0, %%n, dim = 1 : (%s, %s) -> %s" % (F, N, F)], F)
+
+# control flow, tokens and sdy
+sample("stablehlo.if", [N, F], [
+    "%%three = stablehlo.constant dense<3> : %s" % N, "%%p = stablehlo.compare LT, $0, %%three : (%s, %s) -> tensor<i1>" % (N, N),
+    '%%r = "stablehlo.if"(%%p) ({\n  %%x = stablehlo.tanh $1 : %s\n  stablehlo.return %%x : %s\n}, {\n  %%y = stablehlo.negate $1 : %s\n'
+    "  stablehlo.return %%y : %s\n}) : (tensor<i1>) -> %s" % (F, F, F, F, F)], F)
+TOKEN = "%t = stablehlo.create_token : !stablehlo.token"
+sample("stablehlo.create_token", [F], [TOKEN, "%%r = stablehlo.negate $0 : %s" % F], F)
+sample("stablehlo.after_all", [F], [TOKEN, "%u = stablehlo.after_all %t, %t : !stablehlo.token", "%%r = stablehlo.negate $0 : %s" % F], F)
+sample("sdy.reshard", [F], ['%%x = sdy.reshard $0 <@mesh, [{"b"}, {"a"}]> : %s' % F, "%%r = stablehlo.negate %%x : %s" % F], F)
+WHOLE["sdy.reshard"] = ["%%r = stablehlo.negate $0 : %s" % F]
+sample("sdy.named_computation", [F], [
+    '%%r = sdy.named_computation<"n">($0) in_shardings=[<@mesh, [{"a"}, {}]>] out_shardings=[<@mesh, [{}, {"b"}]>] (%%x: %s) {\n'
+    "  %%y = stablehlo.tanh %%x : %s\n  sdy.return %%y : %s\n} : (%s) -> %s" % (F, F, F, F, F)], F)
+WHOLE["sdy.named_computation"] = ["%%r = stablehlo.tanh $0 : %s" % F]
+
+# Why an op that is written has no sample.
+STRUCTURE = "every program has it"
+UNTESTED = {
+    "stablehlo.return": STRUCTURE, "func.func": STRUCTURE, "func.return": STRUCTURE, "builtin.module": STRUCTURE, "sdy.mesh": STRUCTURE, "sdy.return": STRUCTURE,
+    "stablehlo.uniform_quantize": "jaxlib reads no quantised types", "stablehlo.uniform_dequantize": "jaxlib reads no quantised types",
+    "stablehlo.unary_einsum": "XLA refuses it", "stablehlo.dynamic_conv": "XLA refuses it",
+    "chlo.ragged_dot": "XLA has no code for it on the CPU", "stablehlo.collective_broadcast": "XLA has no code for it on the CPU",
+    "sdy.data_flow_edge": "only propagation makes it", "sdy.func_data_flow_edge": "only propagation makes it",
+}
+
 
 def module(ops, rng=None, mesh=(("a", 2), ("b", 2))):
     """All samples in one function. With a random source: random shardings on arguments. -> (text, op of each result, (name, shape) of arguments)"""
@@ -190,5 +264,6 @@ def module(ops, rng=None, mesh=(("a", 2), ("b", 2))):
     text = "module @samples attributes {mhlo.num_partitions = %d : i32, mhlo.num_replicas = 1 : i32} {\n  sdy.mesh @mesh = <[%s]>\n" % (
         n, ", ".join('"%s"=%d' % (name, size if rng else 1) for name, size in mesh))
     text += "  func.func @main(%s) -> (%s) {\n" % (", ".join(arguments), ", ".join(types))
-    text += "\n".join("    " + line.replace("\n", "\n    ") for line in lines) + "\n    return %s : %s\n  }\n}\n" % (", ".join(returned), ", ".join(types))
+    text += "\n".join("    " + line.replace("\n", "\n    ") for line in lines) + "\n    return %s : %s\n  }\n" % (", ".join(returned), ", ".join(types))
+    text += "  func.func private @decomposed(%%x: %s) -> %s {\n    %%r = stablehlo.tanh %%x : %s\n    return %%r : %s\n  }\n}\n" % (F, F, F, F)
     return text, owners, signature

@@ -1,11 +1,15 @@
-"""Single ops on shards: the program of one device, run as replicas on CPU devices, gives the parts of the whole results.
+"""The program of one device, run as replicas on CPU devices, gives the parts of the whole results.
 
-Every op of op_samples.py, with random shardings of its arguments; docs/op-coverage.md counts these as tested."""
+Every op of op_samples.py, with random shardings of its arguments; docs/op-coverage.md counts these as tested. Then random
+ops, loops, conditionals, calls and manual computations with every value cut at random (emitted.py), and what went wrong once."""
+import glob
+import os
 import random
+import re
 
 import pytest
 
-import child
+import emitted
 import execute
 import op_samples
 import replicas
@@ -20,8 +24,42 @@ def test_ops_on_shards(tool, group, seed):
     ops = NAMES[group::GROUPS]
     whole, owners, signature = op_samples.module(ops)
     sharded, _, _ = op_samples.module(ops, random.Random(seed * GROUPS + group))
-    path = tool.file(sharded)
-    arguments, results, sizes = child.forked(replicas.io_shardings, tool("opt", "--passes", "sdy-propagation-pipeline", path))
-    emitted = tool("lower", path, "--emit-mlir", "-")
-    errors = replicas.run(emitted, execute.run(whole), signature, arguments, results, sizes)
+    errors = replicas.errors(tool, tool.file(sharded), execute.run(whole), signature)
     assert [(op, e) for op, e in zip(owners, errors) if not e < 1e-4] == []
+
+
+def seeds(fast, slow):
+    return [*range(fast), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(fast, slow))]
+
+
+def failures(found):
+    return [(kind, failure, text) for kind, text, failure in found if failure and not failure.startswith("left out")]
+
+
+@pytest.mark.parametrize("seed", seeds(3, 40))
+def test_random_ops(tool, seed):
+    assert failures(emitted.run_ops(tool, seed)) == []
+
+
+@pytest.mark.parametrize("seed", seeds(6, 100))
+def test_random_control_flow(tool, seed):
+    assert failures(emitted.run_control(tool, seed)) == []
+
+
+@pytest.mark.parametrize("seed", seeds(6, 100))
+def test_random_manual_computations(tool, seed):
+    assert failures(emitted.run_manual(tool, seed)) == []
+
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "emit")
+
+
+@pytest.mark.parametrize("name", sorted(os.path.basename(path)[:-5] for path in glob.glob(os.path.join(GOLDEN, "*.mlir"))))
+def test_golden_programs(tool, name):
+    """As XLA's own partitioner runs them."""
+    path = os.path.join(GOLDEN, name + ".mlir")
+    with open(path) as f:
+        text = f.read()
+    arguments = re.search(r"@main\((.*?)\) ->", text)[1]
+    signature = [("arg%d" % i, emitted.shape_of(kind)) for i, kind in enumerate(re.findall(r"%\w+: (tensor<[^>]*>)", arguments))]
+    assert max(replicas.errors(tool, path, execute.run(text), signature)) < 1e-4
