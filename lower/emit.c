@@ -141,9 +141,10 @@ static status check_padding(emitter *e, const lop *o)
 {
 	for (uint32_t i = 0; i < o->n_results; i++) {
 		const lval *v = &e->l->vals.p[o->results + i];
-		if (!emit_has_zero(e, v->type) && !emit_is_even(e, v->type, v->sharding))
+		bool filled = !emit_is_even(e, v->type, v->sharding) || sharding_get(e->m->shardings, v->sharding)->n_unreduced;
+		if (filled && !emit_has_zero(e, v->type))
 			return op_error(e->p->m, o->node == ID_NONE ? module_main(e->p->m)->op : e->p->nodes.p[o->node].op, e->d, ST_ERR_UNSUPPORTED,
-					"a value of type " STR_FMT " is cut unevenly: expected a type with a zero, to pad with", STR_ARG(type_get(e->m, v->type)->text));
+					"a value of type " STR_FMT " is cut unevenly or unreduced: expected a type that has a zero", STR_ARG(type_get(e->m, v->type)->text));
 	}
 	return ST_OK;
 }

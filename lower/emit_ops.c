@@ -3,21 +3,23 @@
  * part: correct for every op, at the price of more communication than the placed level counts. */
 #include "lower/emit.h"
 
+/* The body is one op of its two arguments. */
+static op_kind body_op(const module *m, const region *body)
+{
+	op_id end = body->empty ? ID_NONE : body->last;
+	if (end == ID_NONE || body->n_args != 2 || op_at(m, end)->n_operands != 1)
+		return OP_UNKNOWN;
+	op_id def = value_def(m, op_operand(m, end, 0));
+	if (def == ID_NONE || op_at(m, def)->n_operands != 2)
+		return OP_UNKNOWN;
+	value_id a = op_operand(m, def, 0), b = op_operand(m, def, 1), old = body->args, new = body->args + 1;
+	return (a == old && b == new) || (a == new && b == old) ? (op_kind)op_at(m, def)->kind : OP_UNKNOWN;
+}
+
 op_kind emit_reduction(const module *m, op_id o)
 {
 	const op *op = op_at(m, o);
-	if ((op->kind != OP_REDUCE && op->kind != OP_SCATTER) || !op->n_regions)
-		return OP_ADD;
-	op_kind found = OP_UNKNOWN;
-	for (op_id b = op_region(m, o, 0)->first; b != ID_NONE; b = op_at(m, b)->next) {
-		op_kind kind = (op_kind)op_at(m, b)->kind;
-		if (op_infos[kind].flags & OPF_TERMINATOR)
-			continue;
-		if (found != OP_UNKNOWN)
-			return OP_UNKNOWN;
-		found = kind;
-	}
-	return found;
+	return (op->kind == OP_REDUCE || op->kind == OP_SCATTER) && op->n_regions ? body_op(m, op_region(m, o, 0)) : OP_ADD;
 }
 
 /* ---------------------------------------------------------------- may it run on shards? */
@@ -99,29 +101,45 @@ static const cut_factors *find_cut_factors(emitter *e, const node *n, const lop 
 	return c;
 }
 
-/* A start value that does not count when every device starts with it: zero in a sum, anything where doubling is idle. */
-static bool is_neutral(const emitter *e, value_id v, op_kind reduction)
+/* What the devices start with (the start values of a reduction, what a scatter adds to) may count more than once. */
+static bool is_idempotent(op_kind k) { return k == OP_MAXIMUM || k == OP_MINIMUM || k == OP_AND || k == OP_OR; }
+
+static bool is_zero(const emitter *e, value_id v)
 {
-	if (reduction == OP_MAXIMUM || reduction == OP_MINIMUM || reduction == OP_AND || reduction == OP_OR)
-		return true;
 	op_id def = value_def(e->m, v);
-	if (reduction != OP_ADD || def == ID_NONE || (op_at(e->m, def)->kind != OP_CONSTANT && op_at(e->m, def)->kind != OP_SDY_CONSTANT))
+	if (def == ID_NONE || (op_at(e->m, def)->kind != OP_CONSTANT && op_at(e->m, def)->kind != OP_SDY_CONSTANT))
 		return false;
 	attr_id a = op_attr(e->m, def, "value");
 	return a != ID_NONE && (str_is(attr_get(e->m, a)->text, "0") || str_is(attr_get(e->m, a)->text, "0.000000e+00"));
 }
 
-static bool contracts_on_shards(const emitter *e, const node *n)
+/* The input features of a convolution are contracted like any dim; its windows read what other devices have. */
+static bool is_kernel_input(const emitter *e, const node *n, const rule *r, uint32_t f)
 {
-	if (n->op_kind == OP_DOT_GENERAL || n->op_kind == OP_DOT || n->op_kind == OP_CONVOLUTION)
-		return true;
-	if (n->op_kind != OP_REDUCE)
+	int64_t d = op_int(e->m, n->op, "dimension_numbers.kernel_input_feature_dimension", -1);
+	if (d < 0)
 		return false;
+	const struct rule_dim *dim = &r->dims[r->tensor_first[1] + d];
+	return dim->n == 1 && r->dim_factors[dim->first] == f;
+}
+
+static bool contracts_on_shards(const emitter *e, const node *n, const rule *r, uint32_t f, bool uneven)
+{
 	op_kind reduction = emit_reduction(e->m, n->op);
-	for (uint32_t i = n->n_operands / 2; i < n->n_operands; i++)
-		if (!is_neutral(e, op_operand(e->m, n->op, i), reduction))
-			return false;
-	return true;
+	bool starts = is_idempotent(reduction) || (reduction == OP_ADD && emit_has_zero(e, e->p->vals.p[e->p->slots.p[n->slots]].type));
+	switch (n->op_kind) {
+	case OP_DOT_GENERAL:
+	case OP_DOT:
+		return true;
+	case OP_CONVOLUTION:
+		return is_kernel_input(e, n, r, f);
+	case OP_SCATTER: /* padding of indices would be scattered too */
+		return !uneven && starts;
+	case OP_REDUCE:
+		return starts;
+	default:
+		return false;
+	}
 }
 
 static bool pads_only_whole_dims(const emitter *e, const node *n, const lop *o)
@@ -191,6 +209,11 @@ emit_way emit_way_of(op_kind k)
 	case OP_CHOLESKY:
 	case OP_TRIANGULAR_SOLVE:
 	case OP_REDUCE_WINDOW:
+	case OP_SELECT_AND_SCATTER:
+	case OP_FFT:
+	case OP_BATCH_NORM_INFERENCE:
+	case OP_BITCAST_CONVERT:
+	case OP_CHLO_TOP_K:
 	case OP_CHLO_NEXT_AFTER:
 	case OP_CONVOLUTION:
 	case OP_PAD:
@@ -230,6 +253,8 @@ static bool attributes_allow_shards(const emitter *e, const node *n, const lop *
 		return op_int(e->m, n->op, "feature_group_count", 1) == 1 && op_int(e->m, n->op, "batch_group_count", 1) == 1;
 	case OP_PAD:
 		return pads_only_whole_dims(e, n, o);
+	case OP_CHLO_TOP_K: /* all of a dim's elements: the rule lets that dim through, the op does not */
+		return !sharding_get(e->m->shardings, o->plan->at[0])->dims[slot_type(e, n, 0)->rank - 1].n;
 	case OP_DYNAMIC_UPDATE_SLICE:
 	case OP_SCATTER: /* positions are of the whole operand: what is cut must be cut in the update too */
 		for (uint32_t f = 0; f < r->n_factors; f++)
@@ -249,7 +274,7 @@ static bool factors_allow_shards(emitter *e, const node *n, const rule *r, const
 		if (!(c->cut & bit))
 			continue;
 		bool passes = r->factor_types[f] == FACTOR_PASS_THROUGH && passes_through(n, r, f),
-		     contracts = r->factor_types[f] == FACTOR_REDUCTION && contracts_on_shards(e, n);
+		     contracts = r->factor_types[f] == FACTOR_REDUCTION && contracts_on_shards(e, n, r, f, c->uneven & bit);
 		if ((c->unlike & bit) || (!passes && !contracts))
 			return false;
 	}
@@ -280,8 +305,8 @@ static bool runs_on_shards(emitter *e, const node *n, const lop *o, const cut_fa
 
 /* ---------------------------------------------------------------- operands */
 
-/* Where a contracted dim has padding, what does not count: zeros, or the start value of a reduction. */
-static value_id masked_operand(emitter *e, const node *n, uint32_t slot, value_id v, value_id init, const cut_factors *c)
+/* Where a contracted dim has padding, what does not count: zeros, or the start value of a maximum and the like. */
+static value_id masked_operand(emitter *e, const node *n, uint32_t slot, value_id v, value_id fill, const cut_factors *c)
 {
 	const rule *r = rule_get(e->p->rules, n->rule);
 	const type *t = slot_type(e, n, slot);
@@ -289,19 +314,37 @@ static value_id masked_operand(emitter *e, const node *n, uint32_t slot, value_i
 		const struct rule_dim *dim = &r->dims[r->tensor_first[slot] + d];
 		uint32_t f = dim->n ? r->dim_factors[dim->first] : 0;
 		if (dim->n && c->uneven >> f & 1 && r->factor_types[f] == FACTOR_REDUCTION)
-			v = emit_masked(e, v, d, c->axes[f], t->dims[d], init);
+			v = emit_masked(e, v, d, c->axes[f], t->dims[d], fill);
 	}
 	return v;
+}
+
+static void contracted_axes(const rule *r, const cut_factors *c, axes_buf *out)
+{
+	for (uint32_t f = 0; f < r->n_factors; f++)
+		for (uint32_t i = 0; r->factor_types[f] == FACTOR_REDUCTION && i < c->axes[f].n; i++)
+			out->a[out->n++] = c->axes[f].a[i];
+}
+
+/* Of what the partial results of a sum start with, all but one device's would count too often. */
+static void start_once(emitter *e, const node *n, value_id *operands, const cut_factors *c)
+{
+	uint32_t first = n->op_kind == OP_REDUCE ? n->n_operands / 2u : 0, end = n->op_kind == OP_REDUCE ? n->n_operands : n->n_results;
+	axes_buf l = {.n = 0};
+	contracted_axes(rule_get(e->p->rules, n->rule), c, &l);
+	if (!l.n || (n->op_kind != OP_REDUCE && n->op_kind != OP_SCATTER) || emit_reduction(e->m, n->op) != OP_ADD)
+		return;
+	for (uint32_t i = first; i < end; i++)
+		if (!is_zero(e, op_operand(e->m, n->op, i)))
+			operands[i] = emit_summand(e, operands[i], axes_of(&l));
 }
 
 /* Unreduced axes of a result that neither its operands nor a contraction bring: there every device has the sum. */
 static void missing_axes(emitter *e, const node *n, const lop *o, uint32_t result, const cut_factors *c, axes_buf *out)
 {
 	axes_buf have = {.n = 0};
-	const rule *r = c ? rule_get(e->p->rules, n->rule) : NULL;
-	for (uint32_t f = 0; r && f < r->n_factors; f++)
-		for (uint32_t i = 0; r->factor_types[f] == FACTOR_REDUCTION && i < c->axes[f].n; i++)
-			have.a[have.n++] = c->axes[f].a[i];
+	if (c)
+		contracted_axes(rule_get(e->p->rules, n->rule), c, &have);
 	for (uint32_t i = 0; i < n->n_operands; i++) {
 		axes l = sharding_unreduced(sharding_get(e->m->shardings, o->plan->at[i]));
 		for (uint32_t k = 0; k < l.n; k++)
@@ -385,8 +428,11 @@ static void take_operands(emitter *e, const node *n, const lop *o, bool shards, 
 		out[i] = shards ? e->value[v] : emit_whole(e, e->value[v], x->type, x->sharding);
 	}
 	uint32_t n_inputs = n->op_kind == OP_REDUCE ? n->n_operands / 2u : n->n_operands;
+	bool starts = n->op_kind == OP_REDUCE && is_idempotent(emit_reduction(e->m, n->op));
 	for (uint32_t i = 0; c && c->uneven && i < n_inputs; i++)
-		out[i] = masked_operand(e, n, i, out[i], n->op_kind == OP_REDUCE ? out[n_inputs + i] : ID_NONE, c);
+		out[i] = masked_operand(e, n, i, out[i], starts ? out[n_inputs + i] : ID_NONE, c);
+	if (c)
+		start_once(e, n, out, c);
 }
 
 static void take_results(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, op_id made)

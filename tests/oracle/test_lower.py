@@ -1,4 +1,5 @@
 """The two passes that place communication, against jaxlib's: random shardings by the hundred, and random single ops."""
+import json
 import random
 import re
 
@@ -184,3 +185,16 @@ def test_emitted_program_computes_the_same(tool, name, label):
     patterns, pinned = cases.strategies(name, text)[label]
     annotated = annotate(text, cases.MESH, patterns, pinned)
     assert max(replicas.errors(tool, tool.file(annotated), execute.run(text), cases.signature(text))) < 5e-2
+
+
+@pytest.mark.parametrize("name,label", [
+    ("mlp_tiny", "random_0"), ("transformer_2_tiny", "zero3_donated"), ("transformer_2_tiny", "data_megatron"), ("graph_net_tiny", "edges"),
+    ("ssm_tiny", "states"), ("moe", "experts"), ("resnet_tiny", "channels"), ("mixed_precision_tiny", "zero3_donated")])
+def test_emitted_program_communicates_as_placed(tool, name, label):
+    """No op of these strategies is gathered to run whole: the program has the collectives that the level counts."""
+    text = cases.text_of(name)
+    path = tool.file(annotate(text, cases.MESH, *cases.strategies(name, text)[label]))
+    placed = json.loads(tool("lower", path, "--json"))["counts"]["placed"]
+    del placed["all_slice"]  # moves nothing
+    emitted = tool("lower", path, "--emit-mlir", "-")
+    assert {kind: emitted.count('"stablehlo.%s"' % kind) for kind in placed} == placed

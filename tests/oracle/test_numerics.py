@@ -56,10 +56,11 @@ GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"
 
 @pytest.mark.parametrize("name", sorted(os.path.basename(path)[:-5] for path in glob.glob(os.path.join(GOLDEN, "*.mlir"))))
 def test_golden_programs(tool, name):
-    """As XLA's own partitioner runs them."""
+    """As one device computes it; what only many can, as XLA's own partitioner runs it."""
     path = os.path.join(GOLDEN, name + ".mlir")
     with open(path) as f:
         text = f.read()
     arguments = re.search(r"@main\((.*?)\) ->", text)[1]
     signature = [("arg%d" % i, emitted.shape_of(kind)) for i, kind in enumerate(re.findall(r"%\w+: (tensor<[^>]*>)", arguments))]
-    assert max(replicas.errors(tool, path, execute.run(text), signature)) < 1e-4
+    whole = text if "manual_computation" in text else re.sub(r'("\w+"=|num_partitions = )\d+', r"\g<1>1", text)
+    assert max(replicas.errors(tool, path, execute.run(whole), signature)) < 1e-4
