@@ -111,7 +111,7 @@ typedef struct lval {
 typedef enum lower_level { LEVEL_PLACED, LEVEL_OPTIMIZED, LEVEL_COMPILED } lower_level;
 typedef enum lower_target { TARGET_TPU, TARGET_GPU, TARGET_CPU } lower_target;
 
-/* Two marked stretches of which the second reads what the first gathered, because they are near to each other in this
+/* Two marked stretches: what was gathered for the one, the other reads too, because they are near to each other in this
  * program. In one that repeats stretches in between they may not be. */
 typedef struct lowered_span {
 	uint32_t from, to;

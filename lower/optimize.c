@@ -30,6 +30,7 @@ typedef struct fact { /* of a value of the placed program */
 	lop_id again;   /* of a reshard: the broadcast of a scalar that is made again instead; else ID_NONE */
 	uint32_t uses;
 	uint32_t lowest; /* height of the user that is nearest to the end; compiled level, all_gather alone */
+	lop_id nearest;  /* that user */
 	bool parameter; /* an argument of main that is no integer, possibly converted */
 	bool sum, need; /* a sum of partial sums; stays partial */
 	bool later;     /* an addition that is done, in another order, where its result is read; compiled level */
@@ -125,7 +126,7 @@ static lop_id home_of(const lowered *l, lval_id v)
 }
 
 /* A value is read by an op of that height; from inside a loop around which it was made it is the loop that reads it. */
-static void read_at(pass *p, lval_id v, lop_id region, uint32_t height)
+static void read_at(pass *p, lval_id v, lop_id user, lop_id region, uint32_t height)
 {
 	lop_id home = home_of(p->in, v);
 	uint32_t out = 0;
@@ -134,7 +135,10 @@ static void read_at(pass *p, lval_id v, lop_id region, uint32_t height)
 	if (out && out <= p->o->loops.n)
 		height = p->o->loops.p[p->o->loops.n - out];
 	p->o->reads.p[v] = MAX(p->o->reads.p[v], height + 1);
-	p->f[v].lowest = MIN(p->f[v].lowest, height);
+	if (height < p->f[v].lowest) {
+		p->f[v].lowest = height;
+		p->f[v].nearest = user;
+	}
 }
 
 /* Height: how many ops the longest way from an op to the end of its region has. */
@@ -146,7 +150,7 @@ static void find_heights(pass *p)
 	vec_reserve(&o->reads, l->vals.n);
 	memset(o->reads.p, 0, l->vals.n * sizeof *o->reads.p);
 	for (lval_id v = 0; v < l->vals.n; v++)
-		p->f[v].lowest = UINT32_MAX;
+		p->f[v].lowest = UINT32_MAX, p->f[v].nearest = ID_NONE;
 	o->loops.n = 0;
 	for (lop_id i = l->ops.n; i-- > 0;) {
 		const lop *x = &l->ops.p[i];
@@ -161,7 +165,7 @@ static void find_heights(pass *p)
 		bool ends = x->kind == LOP_REGION_END || x->kind == LOP_REGION_ELSE;
 		for (uint32_t k = 0; k < x->n_operands; k++) {
 			lval_id v = operand_of(l, x, k);
-			read_at(p, v, ends ? home_of(l, v) : x->region, ends ? 0 : h);
+			read_at(p, v, i, ends ? home_of(l, v) : x->region, ends ? 0 : h);
 		}
 	}
 	p->heights = true;
@@ -219,9 +223,15 @@ static void share(pass *p, lval_id first, lval_id v)
 {
 	if (!p->heights)
 		return;
-	p->f[first].lowest = MIN(p->f[first].lowest, p->f[v].lowest);
-	if (p->in->starts.n)
-		vec_push(&p->out->spans, (lowered_span){stretch_of(p->in, p->in->vals.p[first].def), stretch_of(p->in, p->in->vals.p[v].def)});
+	fact *f = &p->f[first];
+	if (p->in->starts.n && p->in->ops.p[p->in->vals.p[v].def].coll == COLL_ALL_GATHER) {
+		uint32_t a = stretch_of(p->in, f->nearest), b = stretch_of(p->in, p->in->vals.p[v].def);
+		vec_push(&p->out->spans, (lowered_span){MIN(a, b), MAX(a, b)});
+	}
+	if (p->f[v].lowest < f->lowest) {
+		f->lowest = p->f[v].lowest;
+		f->nearest = p->f[v].nearest;
+	}
 }
 
 /* The value that an earlier equal reshard made, or that was there before a reshard that is undone. */
@@ -271,7 +281,7 @@ static void share_reshards(pass *p)
 		const lop *o = &l->ops.p[i];
 		bool parameter = o->n_results == 1 && keeps_parameter(p, o);
 		for (lval_id v = o->results; v < o->results + o->n_results; v++)
-			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .again = ID_NONE, .lowest = p->heights ? p->f[v].lowest : 0, .parameter = parameter};
+			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .again = ID_NONE, .lowest = p->heights ? p->f[v].lowest : 0, .nearest = p->heights ? p->f[v].nearest : ID_NONE, .parameter = parameter};
 		if (is_reshard(o)) {
 			p->f[o->results].alias = find_equal(p, o, o->results);
 			p->f[o->results].again = broadcast_behind(p, o);
