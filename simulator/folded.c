@@ -190,7 +190,8 @@ static bool results_agree(const simulator *s, const lowered *l, lval_id v, lval_
 	return a->bytes == b->bytes && a->materialised == b->materialised && a->constant == b->constant && a->output == b->output &&
 	       a->carried == b->carried && l->vals.p[v].bytes == l->vals.p[w].bytes && l->vals.p[v].type == l->vals.p[w].type &&
 	       l->vals.p[v].sharding == l->vals.p[w].sharding && values_agree(s, l, a->base, b->base, dir) && refs_agree(s->folder, l, a->last_use, b->last_use, dir) &&
-	       refs_agree(s->folder, l, s->folder->first_use[v], s->folder->first_use[w], dir);
+	       /* combining asks who waits for a collective */
+	       (l->ops.p[a->def].kind != LOP_COLLECTIVE || refs_agree(s->folder, l, s->folder->first_use[v], s->folder->first_use[w], dir));
 }
 
 static bool runs_agree(const simulator *s, const lowered *l, lop_id o, lop_id p, int32_t dir)
