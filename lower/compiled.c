@@ -1,6 +1,6 @@
-/* The compiled level: what XLA's passes for a target change on top of the optimized level. A modest model:
+/* The compiled level: what is left to do for a target on a program that was already built (explicit.c) and rewritten
+ * (optimize.c) as XLA does:
  *
- *   - CPU has no reduce_scatter; that level is built with all_reduce and all_slice already (optimize.c);
  *   - a gather that only feeds a conversion to a narrower type is made after it, so that the narrow type travels;
  *   - on TPU a float32 operand of a contraction in default precision is rounded before it is resharded;
  *   - collectives of equal kind, devices and element type become one instruction while none of them has to wait for the

@@ -249,13 +249,16 @@ static lval_id find_equal(pass *p, const lop *o, lval_id v)
 		return v;
 	uint64_t h = hash_combine((uint64_t)from << 32 | o->step->out, o->coll);
 	uint32_t other;
+	lval_id last = ID_NONE;
 	for (uint32_t it = index_first(&p->o->seen, h); index_next(&p->o->seen, h, &it, &other);) {
 		const lop *x = &l->ops.p[l->vals.p[other].def];
 		if (x->coll == o->coll && x->step->out == o->step->out && p->f[operand_of(l, x, 0)].alias == from &&
-		    region_holds(l, x->region, o->region) && !are_far(p, other, l->vals.p[v].def)) {
-			share(p, other, v);
-			return other;
-		}
+		    region_holds(l, x->region, o->region) && (last == ID_NONE || other > last))
+			last = other;
+	}
+	if (last != ID_NONE && !are_far(p, last, l->vals.p[v].def)) {
+		share(p, last, v);
+		return last;
 	}
 	index_add(&p->o->seen, h, v);
 	return v;
