@@ -33,8 +33,9 @@ typedef struct fact { /* of a value of the placed program */
 	lop_id nearest;  /* that user */
 	bool parameter; /* an argument of main that is no integer, possibly converted */
 	bool sum, need; /* a sum of partial sums; stays partial */
-	bool later;     /* an addition that is done, in another order, where its result is read; compiled level */
-	bool joins;     /* the addition that does so */
+	lval_id term;   /* of an addition whose partial sums are added first: the one it adds; compiled level */
+	bool later;     /* it leaves out what is whole, for a later one to add */
+	bool joins;     /* the addition that adds it */
 	bool scattered; /* partial: what scatters wrote, compiled level alone */
 } fact;
 
@@ -424,8 +425,6 @@ static void choose_partial(pass *p)
 
 /* ---------------------------------------------------------------- 4: additions in another order */
 
-enum { MAX_TERMS = 16 };
-
 /* Reduced in that region, where it is, and read once. */
 static bool is_term(const pass *p, lval_id v, lop_id region)
 {
@@ -440,27 +439,42 @@ static bool is_addition(const pass *p, lval_id v, lop_id region)
 	return def->kind == LOP_COMPUTE && def->region == region && kind_of(p, def) == OP_ADD && !p->f[v].sum && !p->f[v].need;
 }
 
+/* The operand of an addition that is a term of the same kind as `like` (ID_NONE: of any), while the other one is none; ID_NONE
+ * when there is no such operand. *rest: the other one. */
+static lval_id term_of(const pass *p, lval_id v, lval_id like, lval_id *rest)
+{
+	const lop *o = &p->in->ops.p[p->in->vals.p[v].def];
+	lval_id a = p->f[operand_of(p->in, o, 0)].alias, b = p->f[operand_of(p->in, o, 1)].alias;
+	bool first = is_term(p, a, o->region);
+	if (first == is_term(p, b, o->region))
+		return ID_NONE;
+	lval_id term = first ? a : b;
+	const fact *f = &p->f[term], *g = &p->f[like == ID_NONE ? term : like];
+	*rest = first ? b : a;
+	return f->scattered == g->scattered && f->at == g->at && axes_equal(f->partial->axes, g->partial->axes) ? term : ID_NONE;
+}
+
 /* ((x + a) + b) + c, all but x reduced over the same axes, becomes x + (a + b + c): one all_reduce. */
 static void join_terms(pass *p, lval_id top)
 {
-	lval_id terms[MAX_TERMS], skipped[MAX_TERMS];
-	uint32_t n = 0;
-	for (lval_id v = top; n < MAX_TERMS && is_addition(p, v, p->in->ops.p[p->in->vals.p[top].def].region) && (v == top || p->f[v].uses == 1);) {
-		const lop *o = &p->in->ops.p[p->in->vals.p[v].def];
-		lval_id a = p->f[operand_of(p->in, o, 0)].alias, b = p->f[operand_of(p->in, o, 1)].alias;
-		bool first = is_term(p, a, o->region);
-		const fact *f = &p->f[first ? a : b], *g = &p->f[n ? terms[0] : first ? a : b];
-		if (first == is_term(p, b, o->region) || f->scattered != g->scattered || f->at != g->at || !axes_equal(f->partial->axes, g->partial->axes))
+	lop_id region = p->in->ops.p[p->in->vals.p[top].def].region;
+	lval_id first = ID_NONE, rest = ID_NONE, below = ID_NONE;
+	for (lval_id v = top; is_addition(p, v, region) && (v == top || p->f[v].uses == 1); v = rest) {
+		lval_id term = term_of(p, v, first, &rest);
+		if (term == ID_NONE)
 			break;
-		skipped[n] = v;
-		terms[n++] = first ? a : b;
-		v = first ? b : a;
+		if (v == top) {
+			first = term;
+			continue;
+		}
+		p->f[v].later = p->f[term].need = true;
+		p->f[v].term = term;
+		below = v;
 	}
-	for (uint32_t i = 0; n > 1 && i < n; i++) {
-		p->f[terms[i]].need = true;
-		p->f[skipped[i]].later = i > 0;
-		p->f[skipped[i]].joins = i == 0;
-	}
+	if (below == ID_NONE)
+		return;
+	p->f[top].joins = p->f[first].need = true;
+	p->f[top].term = first;
 }
 
 static void find_joins(pass *p)
@@ -473,6 +487,8 @@ static void find_joins(pass *p)
 }
 
 /* ---------------------------------------------------------------- 4: what loops accumulate */
+
+enum { MAX_TERMS = 16 };
 
 /* The all_reduces whose sum v is, possibly converted or transposed, all over the same axes and made and read in that loop
  * alone; false when something else is in it. */
@@ -774,20 +790,29 @@ static lval_id write_addition(pass *p, lval_id a, lval_id x, lval_id y)
 	return lowered_add_result(p->out, n, v->origin, v->sharding, v->type, v->bytes);
 }
 
+/* The whole operand of an addition with a term. */
+static lval_id whole_of(const pass *p, lval_id v)
+{
+	const lop *o = &p->in->ops.p[p->in->vals.p[v].def];
+	lval_id a = p->f[operand_of(p->in, o, 0)].alias;
+	return a == p->f[v].term ? p->f[operand_of(p->in, o, 1)].alias : a;
+}
+
+/* The sum of the terms so far, without what is whole. */
+static lval_id write_terms(pass *p, lval_id v)
+{
+	lval_id below = whole_of(p, v), term = p->f[p->f[v].term].now;
+	return p->f[below].later ? write_addition(p, v, term, p->f[below].now) : term;
+}
+
 static void write_joined(pass *p, lval_id top)
 {
-	lval_id sum = ID_NONE, v = top;
-	const collective_step *s = NULL;
-	do {
-		const lop *o = &p->in->ops.p[p->in->vals.p[v].def];
-		lval_id a = p->f[operand_of(p->in, o, 0)].alias, b = p->f[operand_of(p->in, o, 1)].alias;
-		lval_id term = p->f[a].need ? a : b;
-		s = p->f[term].partial;
-		sum = sum == ID_NONE ? p->f[term].now : write_addition(p, v, p->f[term].now, sum);
-		v = term == a ? b : a;
-	} while (p->f[v].later);
+	lval_id sum = write_terms(p, top), whole = top;
+	do
+		whole = whole_of(p, whole);
+	while (p->f[whole].later);
 	const lop *o = &p->in->ops.p[p->in->vals.p[top].def];
-	p->f[top].now = write_addition(p, top, now_of(p, v), write_all_reduce(p, s, sum, o));
+	p->f[top].now = write_addition(p, top, now_of(p, whole), write_all_reduce(p, p->f[p->f[top].term].partial, sum, o));
 }
 
 static void write_op(pass *p, lop_id id)
@@ -823,9 +848,11 @@ static void write_all(pass *p)
 		const lop *o = &l->ops.p[i];
 		while (p->out->starts.n < l->starts.n && l->starts.p[p->out->starts.n] <= i)
 			vec_push(&p->out->starts, p->out->ops.n);
-		if (!p->live[i] || (o->n_results == 1 && p->f[o->results].later))
+		if (!p->live[i])
 			continue;
-		if (o->n_results == 1 && p->f[o->results].joins) {
+		if (o->n_results == 1 && p->f[o->results].later) {
+			p->f[o->results].now = write_terms(p, o->results);
+		} else if (o->n_results == 1 && p->f[o->results].joins) {
 			write_joined(p, o->results);
 		} else if (is_reshard(o)) {
 			write_reshards(p, o);
