@@ -82,7 +82,7 @@ static uint32_t layer_size(const folder *x, int32_t layer)
 
 /* Around `middle` as many layers as can see each other are kept on both sides, and one more at either end, where what
  * comes before the first and after the last layer still shows. At the last one, a layer that is not quite like the others
- * is often there already. There one more is kept: what is near to the end shares what it gathers, on the way out and back. */
+ * is often there already. */
 static void choose_layers(folder *x)
 {
 	x->low = x->ly.first;
@@ -95,7 +95,7 @@ static void choose_layers(folder *x)
 	uint32_t size = layer_size(x, x->ly.first);
 	int32_t reach = (int32_t)x->ly.reach;
 	x->middle = x->ly.first + reach + 1;
-	x->skip = x->ly.last - reach - 1 - (2 * layer_size(x, x->ly.last + 1) < size) - x->middle;
+	x->skip = x->ly.last - reach - (2 * layer_size(x, x->ly.last + 1) < size) - x->middle;
 }
 
 static void number_nodes(folder *x)
