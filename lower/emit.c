@@ -194,6 +194,20 @@ static void emit_return(emitter *e, op_id main)
 	func_add(e->m, main, STR("main"), types, o->n_operands);
 }
 
+/* Bodies of reductions and functions of composites are copied as they are, constraints included. */
+static void forget_shardings(module *m)
+{
+	for (value_id v = 0; v < m->values.n; v++)
+		m->values.p[v].sharding = SHARDING_NONE;
+	for (op_id o = op_walk_first(m, ID_NONE), next; o != ID_NONE; o = next) {
+		next = op_walk_next(m, ID_NONE, o);
+		if (!is_reshard_op(op_at(m, o)->kind))
+			continue;
+		value_replace_uses(m, op_result(m, o, 0), op_operand(m, o, 0), ID_NONE);
+		op_erase(m, o);
+	}
+}
+
 /* Everything but the new function goes, and functions that it names (of a composite op, on whole values); the module says
  * how many replicas it is for. */
 static status finish_module(emitter *e, op_id old)
@@ -206,8 +220,7 @@ static status finish_module(emitter *e, op_id old)
 			op_erase(m, o);
 	}
 	TRY(passes_run(m, "symbol-dce", e->d));
-	for (value_id v = 0; v < m->values.n; v++)
-		m->values.p[v].sharding = SHARDING_NONE;
+	forget_shardings(m);
 	named_attr *list = arena_array(&m->mem, named_attr, 2);
 	list[0] = (named_attr){strtab_add(&m->strs, STR("mhlo.num_partitions")), attr_int(m, 1, "i32")};
 	list[1] = (named_attr){strtab_add(&m->strs, STR("mhlo.num_replicas")), attr_int(m, e->n_devices, "i32")};

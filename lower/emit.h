@@ -30,6 +30,10 @@ bool emit_is_even(const emitter *e, type_id type, sharding_id sh); /* no device 
 bool emit_cuts_nest(int64_t size, int64_t a, int64_t b);
 bool emit_has_zero(const emitter *e, type_id type); /* to pad with */
 type_id emit_resized_type(emitter *e, value_id v, uint32_t d, int64_t size);
+value_id emit_scalar_zero(emitter *e, value_id like);
+value_id emit_broadcast(emitter *e, value_id v, const int64_t *dims, uint32_t n, const struct type *to);
+value_id emit_compare(emitter *e, const char *direction, value_id a, value_id b);
+value_id emit_select(emitter *e, value_id where, value_id v, value_id otherwise); /* otherwise: a scalar */
 /* Padded at the end of dim d, or cut off there. */
 value_id emit_resized(emitter *e, value_id v, uint32_t d, int64_t size);
 /* The scalar fill (ID_NONE: zero) where a part of dim d, of `size` elements in all and cut by the axes, is padding. */
@@ -51,8 +55,19 @@ value_id emit_offset(emitter *e, axes l, int64_t scale);
 value_id emit_gather(emitter *e, value_id v, uint32_t d, axes l, int64_t size);
 value_id emit_slice(emitter *e, value_id v, uint32_t d, axes l, int64_t size);
 value_id emit_sum(emitter *e, value_id v, axes l, op_kind reduction);
+/* The only region of an op: one op on two scalars. */
+void emit_body(emitter *e, op_id o, elem k, op_kind reduction);
 /* A step of a reshard of a value of that type; where the two cuts do not nest, by way of the whole value. */
 value_id emit_collective(emitter *e, const collective_step *s, value_id v, type_id whole);
+
+/* ---------------------------------------------------------------- emit_index.c */
+
+/* The factor is a dim of the first operand that indices of a gather or scatter point into, one element at a time. */
+bool emit_indexes(const emitter *e, const node *n, const rule *r, uint32_t f);
+/* Positions in the device's part. inside: where a gather's are there, by the dims of the result that are no offsets. */
+value_id emit_local_indices(emitter *e, const node *n, const lop *o, value_id indices, value_id *inside);
+/* The result of a gather with zeros where it is not inside. */
+value_id emit_gathered_inside(emitter *e, const node *n, value_id v, value_id inside);
 
 /* ---------------------------------------------------------------- emit_ops.c */
 

@@ -200,11 +200,9 @@ static value_id emit_permute(emitter *e, value_id v, const collective_step *s)
 	return op_result(e->m, o, 0);
 }
 
-value_id emit_sum(emitter *e, value_id v, axes l, op_kind reduction)
+void emit_body(emitter *e, op_id o, elem k, op_kind reduction)
 {
-	type_id scalar = type_tensor(e->m, value_type(e->m, v)->elem, 0, NULL);
-	op_id o = emit_op(e, OP_HLO_ALL_REDUCE, &v, 1, value_at(e->m, v)->type, 1);
-	op_attr_set(e->m, o, "replica_groups", groups_attr(e, l));
+	type_id scalar = type_tensor(e->m, k, 0, NULL);
 	region_id here = e->at;
 	e->at = op_at(e->m, o)->regions;
 	value_id pair[2];
@@ -213,6 +211,13 @@ value_id emit_sum(emitter *e, value_id v, axes l, op_kind reduction)
 	value_id sum = op_result(e->m, emit_op(e, reduction, pair, 2, scalar, 0), 0);
 	emit_op(e, OP_RETURN, &sum, 1, ID_NONE, 0);
 	e->at = here;
+}
+
+value_id emit_sum(emitter *e, value_id v, axes l, op_kind reduction)
+{
+	op_id o = emit_op(e, OP_HLO_ALL_REDUCE, &v, 1, value_at(e->m, v)->type, 1);
+	op_attr_set(e->m, o, "replica_groups", groups_attr(e, l));
+	emit_body(e, o, (elem)value_type(e->m, v)->elem, reduction);
 	return op_result(e->m, o, 0);
 }
 

@@ -133,6 +133,8 @@ static bool contracts_on_shards(const emitter *e, const node *n, const rule *r, 
 		return true;
 	case OP_CONVOLUTION:
 		return is_kernel_input(e, n, r, f);
+	case OP_GATHER:
+		return emit_indexes(e, n, r, f) && emit_has_zero(e, e->p->vals.p[e->p->slots.p[n->slots]].type);
 	case OP_SCATTER: /* padding of indices would be scattered too */
 		return !uneven && starts;
 	case OP_REDUCE:
@@ -256,9 +258,9 @@ static bool attributes_allow_shards(const emitter *e, const node *n, const lop *
 	case OP_CHLO_TOP_K: /* all of a dim's elements: the rule lets that dim through, the op does not */
 		return !sharding_get(e->m->shardings, o->plan->at[0])->dims[slot_type(e, n, 0)->rank - 1].n;
 	case OP_DYNAMIC_UPDATE_SLICE:
-	case OP_SCATTER: /* positions are of the whole operand: what is cut must be cut in the update too */
+	case OP_SCATTER: /* positions are of the whole operand: what is cut must be cut in the update too, or indexed */
 		for (uint32_t f = 0; f < r->n_factors; f++)
-			if (cut >> f & 1 && !tensor_has(r, n->op_kind == OP_SCATTER ? n->n_operands - 1u : 1, f))
+			if (cut >> f & 1 && !tensor_has(r, n->op_kind == OP_SCATTER ? n->n_operands - 1u : 1, f) && !emit_indexes(e, n, r, f))
 				return false;
 		return true;
 	default:
@@ -304,6 +306,15 @@ static bool runs_on_shards(emitter *e, const node *n, const lop *o, const cut_fa
 }
 
 /* ---------------------------------------------------------------- operands */
+
+static bool is_indexed(const emitter *e, const node *n, const cut_factors *c)
+{
+	const rule *r = rule_get(e->p->rules, n->rule);
+	for (uint32_t f = 0; f < r->n_factors; f++)
+		if (c->cut >> f & 1 && emit_indexes(e, n, r, f))
+			return true;
+	return false;
+}
 
 /* Where a contracted dim has padding, what does not count: zeros, or the start value of a maximum and the like. */
 static value_id masked_operand(emitter *e, const node *n, uint32_t slot, value_id v, value_id fill, const cut_factors *c)
@@ -429,19 +440,19 @@ static void take_operands(emitter *e, const node *n, const lop *o, bool shards, 
 	}
 	uint32_t n_inputs = n->op_kind == OP_REDUCE ? n->n_operands / 2u : n->n_operands;
 	bool starts = n->op_kind == OP_REDUCE && is_idempotent(emit_reduction(e->m, n->op));
-	for (uint32_t i = 0; c && c->uneven && i < n_inputs; i++)
+	for (uint32_t i = 0; c && c->uneven && n->op_kind != OP_GATHER && i < n_inputs; i++)
 		out[i] = masked_operand(e, n, i, out[i], starts ? out[n_inputs + i] : ID_NONE, c);
 	if (c)
 		start_once(e, n, out, c);
 }
 
-static void take_results(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, op_id made)
+static void take_results(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, value_id inside, op_id made)
 {
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		lval_id v = o->results + r;
 		sharding_id sh = e->l->vals.p[v].sharding;
 		axes_buf missing = {.n = 0};
-		e->value[v] = op_result(e->m, made, r);
+		e->value[v] = inside == ID_NONE ? op_result(e->m, made, r) : emit_gathered_inside(e, n, op_result(e->m, made, r), inside);
 		e->summed[v] = !shards;
 		if (!shards)
 			e->value[v] = emit_shard(e, e->value[v], sh);
@@ -465,6 +476,11 @@ status emit_compute(emitter *e, const lop *o)
 	value_id *operands = arena_array(&e->mem, value_id, n->n_operands);
 	type_id *types = arena_array(&e->mem, type_id, n->n_results);
 	take_operands(e, n, o, shards, cut, operands);
+	value_id inside = ID_NONE;
+	if (cut && is_indexed(e, n, cut)) {
+		uint32_t at = n->op_kind == OP_GATHER ? 1 : n->n_results;
+		operands[at] = emit_local_indices(e, n, o, operands[at], &inside);
+	}
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		const lval *v = &e->l->vals.p[o->results + r];
 		types[r] = shards ? emit_local_type(e, v->type, v->sharding) : v->type;
@@ -473,6 +489,6 @@ status emit_compute(emitter *e, const lop *o)
 	if (shards && (n->op_kind == OP_SLICE || n->op_kind == OP_DYNAMIC_SLICE || n->op_kind == OP_GATHER))
 		localize_sizes(e, copy, n->op_kind == OP_SLICE ? "limit_indices" : "slice_sizes", value_type(e->p->m, op_operand(e->p->m, n->op, 0)),
 			       operands[0], sharding_get(e->m->shardings, o->plan->at[0]));
-	take_results(e, n, o, shards, cut, copy);
+	take_results(e, n, o, shards, cut, inside, copy);
 	return ST_OK;
 }

@@ -51,7 +51,7 @@ bool emit_has_zero(const emitter *e, type_id type) { return zero_text((elem)type
 
 static value_id emit_zero(emitter *e, type_id type) { return emit_constant(e, type, zero_text((elem)type_get(e->m, type)->elem)); }
 
-static value_id scalar_zero(emitter *e, value_id like) { return emit_zero(e, type_tensor(e->m, value_type(e->m, like)->elem, 0, NULL)); }
+value_id emit_scalar_zero(emitter *e, value_id like) { return emit_zero(e, type_tensor(e->m, value_type(e->m, like)->elem, 0, NULL)); }
 
 static value_id cut_end(emitter *e, value_id v, type_id type)
 {
@@ -72,7 +72,7 @@ static value_id pad_end(emitter *e, value_id v, type_id type)
 	int64_t zeros[MAX_RANK] = {0}, high[MAX_RANK];
 	for (uint32_t d = 0; d < rank; d++)
 		high[d] = type_get(e->m, type)->dims[d] - value_type(e->m, v)->dims[d];
-	const value_id operands[2] = {v, scalar_zero(e, v)};
+	const value_id operands[2] = {v, emit_scalar_zero(e, v)};
 	op_id o = emit_op(e, OP_PAD, operands, 2, type, 0);
 	op_attr_set(e->m, o, "edge_padding_low", attr_ints(e->m, zeros, rank));
 	op_attr_set(e->m, o, "edge_padding_high", attr_ints(e->m, high, rank));
@@ -98,22 +98,34 @@ value_id emit_resized(emitter *e, value_id v, uint32_t d, int64_t size)
 	return now < size ? pad_end(e, v, type) : cut_end(e, v, type);
 }
 
-static value_id spread(emitter *e, value_id scalar, const struct type *to)
+value_id emit_broadcast(emitter *e, value_id v, const int64_t *dims, uint32_t n, const struct type *to)
 {
-	op_id o = emit_op(e, OP_BROADCAST_IN_DIM, &scalar, 1, type_tensor(e->m, value_type(e->m, scalar)->elem, to->rank, to->dims), 0);
-	op_attr_set(e->m, o, "broadcast_dimensions", attr_ints(e->m, NULL, 0));
+	op_id o = emit_op(e, OP_BROADCAST_IN_DIM, &v, 1, type_tensor(e->m, value_type(e->m, v)->elem, to->rank, to->dims), 0);
+	op_attr_set(e->m, o, "broadcast_dimensions", attr_ints(e->m, dims, n));
 	return op_result(e->m, o, 0);
 }
 
-/* v where a < b, else the scalar; a and b have v's shape. */
-static value_id select_less(emitter *e, value_id a, value_id b, value_id v, value_id otherwise)
+static value_id spread(emitter *e, value_id scalar, const struct type *to) { return emit_broadcast(e, scalar, NULL, 0, to); }
+
+value_id emit_compare(emitter *e, const char *direction, value_id a, value_id b)
+{
+	const struct type t = *value_type(e->m, a);
+	const value_id operands[2] = {a, b};
+	op_id o = emit_op(e, OP_COMPARE, operands, 2, type_tensor(e->m, ELEM_I1, t.rank, t.dims), 0);
+	strbuf text;
+	strbuf_init(&text);
+	strbuf_printf(&text, "#stablehlo<comparison_direction %s>", direction);
+	const attr way = {.kind = ATTR_ENUM, .type = ID_NONE, .text = {arena_strdup(&e->m->mem, text.p, text.n), text.n},
+			  .word = {direction, strlen(direction)}};
+	strbuf_release(&text);
+	op_attr_set(e->m, o, "comparison_direction", attr_new(e->m, &way));
+	return op_result(e->m, o, 0);
+}
+
+value_id emit_select(emitter *e, value_id where, value_id v, value_id otherwise)
 {
 	const struct type t = *value_type(e->m, v);
-	const value_id compared[2] = {a, b};
-	op_id o = emit_op(e, OP_COMPARE, compared, 2, type_tensor(e->m, ELEM_I1, t.rank, t.dims), 0);
-	const attr less = {.kind = ATTR_ENUM, .type = ID_NONE, .text = STR("#stablehlo<comparison_direction LT>"), .word = STR("LT")};
-	op_attr_set(e->m, o, "comparison_direction", attr_new(e->m, &less));
-	const value_id operands[3] = {op_result(e->m, o, 0), v, spread(e, otherwise, &t)};
+	const value_id operands[3] = {where, v, spread(e, otherwise, &t)};
 	return op_result(e->m, emit_op(e, OP_SELECT, operands, 3, value_at(e->m, v)->type, 0), 0);
 }
 
@@ -131,13 +143,13 @@ value_id emit_masked(emitter *e, value_id v, uint32_t d, axes cut, int64_t size,
 	op_attr_set(e->m, iota, "iota_dimension", attr_int(e->m, d, "i64"));
 	const value_id sum[2] = {op_result(e->m, iota, 0), spread(e, emit_offset(e, cut, t.dims[d]), &t)};
 	value_id position = op_result(e->m, emit_op(e, OP_ADD, sum, 2, value_at(e->m, sum[0])->type, 0), 0);
-	return select_less(e, position, spread(e, emit_i32(e, size), &t), v, fill == ID_NONE ? scalar_zero(e, v) : fill);
+	return emit_select(e, emit_compare(e, "LT", position, spread(e, emit_i32(e, size), &t)), v, fill == ID_NONE ? emit_scalar_zero(e, v) : fill);
 }
 
 value_id emit_summand(emitter *e, value_id v, axes l)
 {
 	const struct type t = *value_type(e->m, v);
-	return select_less(e, spread(e, emit_offset(e, l, 1), &t), spread(e, emit_i32(e, 1), &t), v, scalar_zero(e, v));
+	return emit_select(e, emit_compare(e, "LT", spread(e, emit_offset(e, l, 1), &t), spread(e, emit_i32(e, 1), &t)), v, emit_scalar_zero(e, v));
 }
 
 /* ---------------------------------------------------------------- whole values and back */

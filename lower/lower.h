@@ -7,7 +7,7 @@
  *   cache.c        both memoised, local sizes                                  lowered.c   the placed per-device program
  *   optimize.c     the optimized level                                         compiled.c  the compiled level
  *   passes.c       the two passes on a module                                  count.c     counts and lists for people
- *   emit.c emit_ops.c emit_parts.c emit_collectives.c  per-device MLIR (placed level)
+ *   emit.c emit_ops.c emit_index.c emit_parts.c emit_collectives.c  per-device MLIR (placed level)
  */
 #ifndef SW_LOWER_H
 #define SW_LOWER_H
