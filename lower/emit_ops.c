@@ -337,17 +337,28 @@ static void contracted_axes(const rule *r, const cut_factors *c, axes_buf *out)
 			out->a[out->n++] = c->axes[f].a[i];
 }
 
-/* Of what the partial results of a sum start with, all but one device's would count too often. */
-static void start_once(emitter *e, const node *n, value_id *operands, const cut_factors *c)
+/* Of what the partial results of a sum start with, all but one device's would count too often. A scatter starts from its
+ * operand. A compiler may take the start value of a reduction as often as it likes, zero times too: what comes back is to be
+ * added to the reduction of a device, which itself starts from zero; ID_NONE: nothing. */
+static value_id start_once(emitter *e, const node *n, value_id *operands, const cut_factors *c)
 {
-	uint32_t first = n->op_kind == OP_REDUCE ? n->n_operands / 2u : 0, end = n->op_kind == OP_REDUCE ? n->n_operands : n->n_results;
 	axes_buf l = {.n = 0};
 	contracted_axes(rule_get(e->p->rules, n->rule), c, &l);
 	if (!l.n || (n->op_kind != OP_REDUCE && n->op_kind != OP_SCATTER) || emit_reduction(e->m, n->op) != OP_ADD)
-		return;
-	for (uint32_t i = first; i < end; i++)
-		if (!is_zero(e, op_operand(e->m, n->op, i)))
-			operands[i] = emit_summand(e, operands[i], axes_of(&l));
+		return ID_NONE;
+	uint32_t at = n->op_kind == OP_REDUCE ? 1 : 0; /* a reduction by one op has one operand */
+	if (is_zero(e, op_operand(e->m, n->op, at)))
+		return ID_NONE;
+	value_id start = emit_summand(e, operands[at], axes_of(&l));
+	operands[at] = at ? emit_scalar_zero(e, start) : start;
+	return at ? start : ID_NONE;
+}
+
+static value_id added_to_all(emitter *e, value_id v, value_id scalar)
+{
+	const type t = *value_type(e->m, v);
+	const value_id pair[2] = {v, emit_broadcast(e, scalar, NULL, 0, &t)};
+	return op_result(e->m, emit_op(e, OP_ADD, pair, 2, value_at(e->m, v)->type, 0), 0);
 }
 
 /* Unreduced axes of a result that neither its operands nor a contraction bring: there every device has the sum. */
@@ -431,7 +442,13 @@ static status check_supported(emitter *e, const node *n)
 	return ST_OK;
 }
 
-static void take_operands(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, value_id *out)
+/* What the results of an op on parts still need; ID_NONE: nothing. */
+typedef struct afterwards {
+	value_id inside; /* of a gather: where its indices are the device's own */
+	value_id start;  /* of a sum: a scalar to add */
+} afterwards;
+
+static afterwards take_operands(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, value_id *out)
 {
 	for (uint32_t i = 0; i < n->n_operands; i++) {
 		lval_id v = e->l->operands.p[o->operands + i];
@@ -442,17 +459,26 @@ static void take_operands(emitter *e, const node *n, const lop *o, bool shards, 
 	bool starts = n->op_kind == OP_REDUCE && is_idempotent(emit_reduction(e->m, n->op));
 	for (uint32_t i = 0; c && c->uneven && n->op_kind != OP_GATHER && i < n_inputs; i++)
 		out[i] = masked_operand(e, n, i, out[i], starts ? out[n_inputs + i] : ID_NONE, c);
-	if (c)
-		start_once(e, n, out, c);
+	afterwards then = {ID_NONE, c ? start_once(e, n, out, c) : ID_NONE};
+	if (c && is_indexed(e, n, c)) {
+		uint32_t at = n->op_kind == OP_GATHER ? 1 : n->n_results;
+		out[at] = emit_local_indices(e, n, o, out[at], &then.inside);
+	}
+	return then;
 }
 
-static void take_results(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, value_id inside, op_id made)
+static void take_results(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, const afterwards *then,
+			 op_id made)
 {
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		lval_id v = o->results + r;
 		sharding_id sh = e->l->vals.p[v].sharding;
 		axes_buf missing = {.n = 0};
-		e->value[v] = inside == ID_NONE ? op_result(e->m, made, r) : emit_gathered_inside(e, n, op_result(e->m, made, r), inside);
+		e->value[v] = op_result(e->m, made, r);
+		if (then->inside != ID_NONE)
+			e->value[v] = emit_gathered_inside(e, n, e->value[v], then->inside);
+		if (then->start != ID_NONE)
+			e->value[v] = added_to_all(e, e->value[v], then->start);
 		e->summed[v] = !shards;
 		if (!shards)
 			e->value[v] = emit_shard(e, e->value[v], sh);
@@ -475,12 +501,7 @@ status emit_compute(emitter *e, const lop *o)
 	bool shards = runs_on_shards(e, n, o, &cut);
 	value_id *operands = arena_array(&e->mem, value_id, n->n_operands);
 	type_id *types = arena_array(&e->mem, type_id, n->n_results);
-	take_operands(e, n, o, shards, cut, operands);
-	value_id inside = ID_NONE;
-	if (cut && is_indexed(e, n, cut)) {
-		uint32_t at = n->op_kind == OP_GATHER ? 1 : n->n_results;
-		operands[at] = emit_local_indices(e, n, o, operands[at], &inside);
-	}
+	afterwards then = take_operands(e, n, o, shards, cut, operands);
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		const lval *v = &e->l->vals.p[o->results + r];
 		types[r] = shards ? emit_local_type(e, v->type, v->sharding) : v->type;
@@ -489,6 +510,6 @@ status emit_compute(emitter *e, const lop *o)
 	if (shards && (n->op_kind == OP_SLICE || n->op_kind == OP_DYNAMIC_SLICE || n->op_kind == OP_GATHER))
 		localize_sizes(e, copy, n->op_kind == OP_SLICE ? "limit_indices" : "slice_sizes", value_type(e->p->m, op_operand(e->p->m, n->op, 0)),
 			       operands[0], sharding_get(e->m->shardings, o->plan->at[0]));
-	take_results(e, n, o, shards, cut, inside, copy);
+	take_results(e, n, o, shards, cut, &then, copy);
 	return ST_OK;
 }
