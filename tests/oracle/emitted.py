@@ -112,7 +112,7 @@ def joined(ops, seed=None, axes=()):
 def errors(tool, ops, seed, axes):
     """Relative error of every result: [(kind of the op, error)]."""
     signature = [("positive%d" % i, shape_of(kind)) for i, kind in enumerate(kind for op in ops for kind in op[1])]
-    found = replicas.errors(tool, tool.file(joined(ops, seed, axes)), execute.run(joined(ops)), signature, simplify=False)
+    found = replicas.errors(tool, tool.file(joined(ops, seed, axes)), execute.run(joined(ops), simplify=False), signature, simplify=False)
     return [(op[0], error) for op, error in zip((op for op in ops for _ in op[3]), found)]
 
 

@@ -54,7 +54,7 @@ def _run(text, whole, signature, arguments, results, sizes, seed, simplify):
     n = 1
     for size in sizes.values():
         n *= size
-    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=%d%s" % (n, "" if simplify else " --xla_disable_hlo_passes=algsimp")
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=%d" % n
     import jax
     import numpy as np
     from annotate import main_of
@@ -68,7 +68,8 @@ def _run(text, whole, signature, arguments, results, sizes, seed, simplify):
         module = ir.Module.parse(text)
         kind = ir.FunctionType(ir.TypeAttr(main_of(module).attributes["function_type"]).value)
         elements = [str(ir.RankedTensorType(t).element_type) for t in kind.inputs]
-        options = compiler.get_compile_options(num_replicas=n, num_partitions=1, device_assignment=np.array(devices).reshape(n, 1))
+        options = compiler.get_compile_options(num_replicas=n, num_partitions=1, device_assignment=np.array(devices).reshape(n, 1),
+                                               env_options_overrides=None if simplify else execute.PLAIN)
         executable = compiler.backend_compile_and_load(devices[0].client, module, xla_client.DeviceList(tuple(devices)), options, [])
     rng = np.random.default_rng(seed)
     mesh = jax.sharding.Mesh(np.array(devices), "i")
@@ -94,7 +95,7 @@ def run(text, whole, signature, arguments, results, sizes, seed=0, simplify=True
     """The largest relative error of any device, by result, against the slices of the whole results.
 
     signature: (name, shape) of every argument; arguments, results: axes by dim; values as execute.run gives them for the seed.
-    simplify=False: jaxlib 0.10.2 merges a slice into the gather before it as if no index were out of bounds."""
+    simplify: as for execute.run."""
     return forked(_run, text, whole, signature, arguments, results, sizes, seed, simplify)
 
 
