@@ -51,9 +51,13 @@ def decided_by_hand(tmp_path, decisions):
     return cost
 
 
-def test_variants_are_other_decisions(answer, tmp_path):
+def test_variants_are_other_decisions(tmp_path):
     """Without a decision, or with another one in its place: what deciding so from the start costs."""
-    _, _, told = answer
+    schedule, strategy = tmp_path / "by_hand.json", tmp_path / "by_hand_strategy.json"
+    schedule.write_text(json.dumps({"tactics": [{"manual": {"arguments": name, "dimension": dimension, "axis": axis}} for name, dimension, axis in
+                                                [("batch*", 0, "data"), ("params['layers'][0]['w']", 1, "model"), ("opt_state['m']['layers'][1]['w']", 0, "data")]]}))
+    plan(corpus("mlp"), *MESH, "--schedule", schedule, "--evaluations", 1, "--emit-strategy", strategy)
+    told = explained(corpus("mlp"), strategy)
     decisions = told["decisions"]
     checked = 0
     assert len(decisions) > 1 and all(d["kind"] == "partition" for d in decisions)
