@@ -18,7 +18,6 @@ typedef struct trial {
 } trial;
 typedef struct outcome {
 	cost c;
-	uint64_t hash;
 	bool done, replayed;
 } outcome;
 
@@ -40,6 +39,10 @@ typedef struct composer {
 	outcome *after;  /* by action: the repaired plan with it */
 	uint64_t part;   /* evaluations that a tree may use until the next step */
 	uint64_t used[LOGICAL_TREES];
+	struct known_states { /* by tree: many actions lead to the same state */
+		index_map index;
+		VEC(cost) costs;
+	} known[LOGICAL_TREES];
 	bool (*stop)(void *);
 	void *stop_arg;
 } composer;
@@ -58,6 +61,22 @@ static void insert(plan *pl, uint32_t at, const action *a, const char *tactic)
 static void append(plan *pl, const action *a, const char *tactic) { insert(pl, pl->n, a, tactic); }
 static void append_role(const problem *pb, plan *pl, role_action which, uint32_t axis) { append(pl, action_of_role(pb, which, axis), role_action_names[which]); }
 
+/* Of the state that a tree's evaluator is in. */
+static void cost_state(composer *k, int tree, cost *out)
+{
+	struct known_states *known = &k->known[tree];
+	uint64_t h = evaluator_hash(k->ev[tree]);
+	uint32_t id, it = index_first(&known->index, h);
+	if (!index_next(&known->index, h, &it, &id)) {
+		evaluator_cost(k->ev[tree], out);
+		k->used[tree]++;
+		index_add(&known->index, h, known->costs.n);
+		vec_push(&known->costs, *out);
+		return;
+	}
+	*out = known->costs.p[id];
+}
+
 /* ---------------------------------------------------------------- which tensors an axis cuts */
 
 /* What the plan is to bring down: memory is not looked at as long as time is the goal, for other axes may take care of it. */
@@ -68,8 +87,7 @@ static bool try_plan(composer *k, int tree, plan *pl, int64_t *out)
 	evaluator_run(k->ev[tree], pl, NULL);
 	if (pl->n < wanted)
 		return false;
-	evaluator_cost(k->ev[tree], &c);
-	k->used[tree]++;
+	cost_state(k, tree, &c);
 	*out = k->pb->objective == OBJECTIVE_MEMORY ? c.peak_bytes : c.runtime_ns;
 	return true;
 }
@@ -236,17 +254,9 @@ static void cost_plans(void *user, int tree)
 {
 	composer *k = user;
 	for (uint32_t i = (uint32_t)tree; i < k->n_plans && !k->stop(k->stop_arg); i += LOGICAL_TREES) {
-		outcome *o = &k->outcomes[i];
 		evaluator_run(k->ev[tree], &k->plans[i], NULL);
-		o->hash = evaluator_hash(k->ev[tree]);
-		bool known = false;
-		for (uint32_t j = (uint32_t)tree; j < i && !known; j += LOGICAL_TREES)
-			known = k->outcomes[j].hash == o->hash;
-		if (known)
-			continue;
-		evaluator_cost(k->ev[tree], &o->c);
-		o->done = true;
-		k->used[tree]++;
+		cost_state(k, tree, &k->outcomes[i].c);
+		k->outcomes[i].done = true;
 	}
 }
 
@@ -278,8 +288,7 @@ static void cost_additions(void *user, int tree)
 		insert(pl, zero_at(pl), &k->actions->p[i], "compose");
 		evaluator_run(k->ev[tree], pl, NULL);
 		k->after[i].done = true;
-		evaluator_cost(k->ev[tree], &k->after[i].c);
-		k->used[tree]++;
+		cost_state(k, tree, &k->after[i].c);
 	}
 	free(pl);
 }
@@ -426,6 +435,8 @@ uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const act
 	composer *k = xcalloc(1, sizeof *k);
 	*k = (composer){.pb = pb, .ev = ev, .actions = actions, .stop = stop, .stop_arg = stop_arg};
 	*out = (composition){0};
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		index_init(&k->known[i].index);
 	uint32_t own = find_axes(k);
 	if (own && budget) {
 		k->part = budget / 2 / (own * FINDINGS);
@@ -444,6 +455,10 @@ uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const act
 			if (k->like[i] == i && k->recipe[i][way].n)
 				out->recipes[out->n_recipes++] = k->recipe[i][way];
 	uint64_t used = all_used(k);
+	for (int i = 0; i < LOGICAL_TREES; i++) {
+		index_release(&k->known[i].index);
+		vec_release(&k->known[i].costs);
+	}
 	free(k->plans);
 	free(k->outcomes);
 	free(k);

@@ -13,7 +13,7 @@ static const char help[] =
 	"  --device-file F.json        your own profile\n"
 	"  --memory 16GiB              limit per device (default: the profile's usable memory)\n"
 	"  --objective runtime|memory  what to minimise once it fits (default runtime)\n"
-	"  --schedule F.json           tactics; default: one automatic tactic per axis, then a joint polish\n"
+	"  --schedule F.json           tactics; default: composite plans, one automatic tactic per axis, a joint polish\n"
 	"  --evaluations N             budget in costed states (default 4000)\n"
 	"  --seconds S                 budget in time instead; the answer then depends on the machine\n"
 	"  --seed N                    random seed (default 1)\n"
