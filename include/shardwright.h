@@ -33,6 +33,21 @@ typedef struct sw_error {
 	char message[512];
 } sw_error;
 
+/* Arguments whose name matches the glob (* and ?) get this sharding: dimensions as JSON, [["data"],[]]. */
+typedef struct sw_pin {
+	const char *arguments, *sharding;
+} sw_pin;
+/* That dimension of arguments whose name matches is never sharded over the axis. */
+typedef struct sw_forbid {
+	const char *arguments, *axis;
+	unsigned dimension;
+} sw_forbid;
+/* Another strategy document, which the answer is never worse than. */
+typedef struct sw_baseline {
+	const char *name, *json;
+	uint64_t length;
+} sw_baseline;
+
 typedef struct sw_options {
 	const char *mesh;        /* "data=4,model=4" or mesh JSON; required */
 	const char *device;      /* profile name; default "tpu-v5e" */
@@ -45,6 +60,12 @@ typedef struct sw_options {
 	uint64_t seed;
 	unsigned threads;        /* 0: all cores; never changes the answer */
 	const volatile int *stop; /* when nonzero, the search answers with its best so far; may be NULL */
+	const sw_pin *pins;
+	const sw_forbid *forbids;
+	const sw_baseline *baselines;
+	uint32_t n_pins, n_forbids, n_baselines;
+	int open_results;        /* do not tie donated results to their argument's sharding */
+	int64_t cache_bytes;     /* what memo tables may take; 0: 1 GiB; never changes the answer */
 } sw_options;
 
 const char *sw_version(void);

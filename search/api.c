@@ -9,6 +9,7 @@ struct sw_module {
 struct sw_plan {
 	search_result r;
 	strbuf json, mlir;
+	arena mem;
 };
 
 static void report(sw_error *err, const diag *d, status s)
@@ -62,6 +63,28 @@ void sw_module_free(sw_module *m)
 	free(m);
 }
 
+/* What the caller wrote, as the search takes it; the arrays are the plan's. */
+static void take_wishes(sw_plan *p, const sw_options *o, search_options *so)
+{
+	search_pin *pins = arena_array(&p->mem, search_pin, o->n_pins + 1);
+	search_forbid *forbids = arena_array(&p->mem, search_forbid, o->n_forbids + 1);
+	search_baseline *baselines = arena_array(&p->mem, search_baseline, o->n_baselines + 1);
+	for (uint32_t i = 0; i < o->n_pins; i++)
+		pins[i] = (search_pin){.glob = o->pins[i].arguments, .sharding = o->pins[i].sharding};
+	for (uint32_t i = 0; i < o->n_forbids; i++)
+		forbids[i] = (search_forbid){.glob = o->forbids[i].arguments, .axis = o->forbids[i].axis, .dimension = o->forbids[i].dimension};
+	for (uint32_t i = 0; i < o->n_baselines; i++)
+		baselines[i] = (search_baseline){.name = o->baselines[i].name, .json = o->baselines[i].json, .n = o->baselines[i].length};
+	so->pins = pins;
+	so->n_pins = o->n_pins;
+	so->forbids = forbids;
+	so->n_forbids = o->n_forbids;
+	so->baselines = baselines;
+	so->n_baselines = o->n_baselines;
+	so->open_results = o->open_results;
+	so->cache_bytes = o->cache_bytes;
+}
+
 sw_plan *sw_search(sw_module *m, const sw_options *o, sw_error *err)
 {
 	diag d = {0};
@@ -84,6 +107,7 @@ sw_plan *sw_search(sw_module *m, const sw_options *o, sw_error *err)
 		.objective = o->minimize_memory ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME, .schedule_json = o->schedule_json,
 		.evaluations = o->evaluations, .time_limit_ns = (int64_t)(o->seconds * 1e9), .seed = o->seed, .threads = o->threads, .stop = o->stop,
 	};
+	take_wishes(p, o, &so);
 	if (s == ST_OK)
 		s = search_run(m->m, &so, &p->r, &d);
 	if (s == ST_OK)
@@ -109,6 +133,7 @@ void sw_plan_free(sw_plan *p)
 	search_result_release(&p->r);
 	strbuf_release(&p->json);
 	strbuf_release(&p->mlir);
+	arena_release(&p->mem);
 	free(p);
 }
 
