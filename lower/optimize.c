@@ -439,8 +439,8 @@ static bool is_addition(const pass *p, lval_id v, lop_id region)
 	return def->kind == LOP_COMPUTE && def->region == region && kind_of(p, def) == OP_ADD && !p->f[v].sum && !p->f[v].need;
 }
 
-/* The operand of an addition that is a term of the same kind as `like` (ID_NONE: of any), while the other one is none; ID_NONE
- * when there is no such operand. *rest: the other one. */
+/* The operand of an addition that is a term that a scatter wrote, reduced like `like` (ID_NONE: anyhow), while the other one
+ * is none; ID_NONE when there is no such operand. *rest: the other one. */
 static lval_id term_of(const pass *p, lval_id v, lval_id like, lval_id *rest)
 {
 	const lop *o = &p->in->ops.p[p->in->vals.p[v].def];
@@ -451,10 +451,11 @@ static lval_id term_of(const pass *p, lval_id v, lval_id like, lval_id *rest)
 	lval_id term = first ? a : b;
 	const fact *f = &p->f[term], *g = &p->f[like == ID_NONE ? term : like];
 	*rest = first ? b : a;
-	return f->scattered == g->scattered && f->at == g->at && axes_equal(f->partial->axes, g->partial->axes) ? term : ID_NONE;
+	return f->scattered && f->at == g->at && axes_equal(f->partial->axes, g->partial->axes) ? term : ID_NONE;
 }
 
-/* ((x + a) + b) + c, all but x reduced over the same axes, becomes x + (a + b + c): one all_reduce. */
+/* ((x + a) + b) + c, all but x written by scatters and reduced over the same axes, becomes x + (a + b + c): one all_reduce.
+ * XLA does so with scatters alone. */
 static void join_terms(pass *p, lval_id top)
 {
 	lop_id region = p->in->ops.p[p->in->vals.p[top].def].region;

@@ -17,7 +17,7 @@ def explained(module, strategy, *args):
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory):
     strategy = tmp_path_factory.mktemp("explain") / "s.json"
-    document = plan(corpus("mlp"), *MESH, "--evaluations", 400, "--emit-strategy", strategy)
+    document = plan(corpus("mlp"), *MESH, "--evaluations", 800, "--emit-strategy", strategy)
     return document, strategy, explained(corpus("mlp"), strategy)
 
 
