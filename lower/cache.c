@@ -305,6 +305,7 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 		c->ones |= m->axis_sizes[i] == 1;
 	arena_init(&c->mem);
 	arena_init(&c->scratch);
+	arena_init(&c->keep);
 	index_init(&c->reshard_index);
 	index_init(&c->plan_index);
 	index_init(&c->class_index);
@@ -317,6 +318,7 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	c->node_class = xcalloc(p->nodes.n + 1, sizeof *c->node_class);
 	c->last = xcalloc(p->nodes.n + 1, sizeof *c->last);
 	c->node_reduction = xcalloc(p->nodes.n + 1, sizeof *c->node_reduction);
+	c->given = xcalloc(p->nodes.n + 1, sizeof *c->given);
 	c->node_rounds = xcalloc(p->nodes.n + 1, sizeof *c->node_rounds);
 	c->bytes = xcalloc(p->vals.n + 1, sizeof *c->bytes);
 	c->io = xcalloc(IO_SLOTS, sizeof *c->io);
@@ -324,6 +326,7 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	for (node_id n = p->main_first; n < p->main_end; n++) {
 		c->node_class[n] = find_class(c, n);
 		c->node_reduction[n] = reduction_of(p->m, p->nodes.p[n].op);
+		c->given[n] = given_step(c, n);
 		uint16_t kind = p->nodes.p[n].op_kind;
 		c->node_rounds[n] = (is_dot(kind) || kind == OP_CONVOLUTION) && op_precision(p->m, p->nodes.p[n].op) == PRECISION_DEFAULT;
 	}
@@ -365,6 +368,7 @@ void lower_cache_free(lower_cache *c)
 	free(c->marks);
 	arena_release(&c->mem);
 	arena_release(&c->scratch);
+	arena_release(&c->keep);
 	index_release(&c->reshard_index);
 	index_release(&c->plan_index);
 	index_release(&c->class_index);
@@ -378,6 +382,7 @@ void lower_cache_free(lower_cache *c)
 	free(c->last);
 	free(c->node_reduction);
 	free(c->node_rounds);
+	free(c->given);
 	free(c->bytes);
 	free(c->io);
 	free(c->now);

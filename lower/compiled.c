@@ -41,7 +41,7 @@ static void convert_before_gather(lower_cache *c, lowered *l, lop_id convert)
 	lop *o = &l->ops.p[convert];
 	lval_id g = l->operands.p[o->operands], r = o->results;
 	lop *gather = &l->ops.p[l->vals.p[g].def];
-	if (gather->kind != LOP_COLLECTIVE || gather->coll != COLL_ALL_GATHER || l->vals.p[g].n_uses != 1 || gather->region != o->region)
+	if (gather->kind != LOP_COLLECTIVE || gather->coll != COLL_ALL_GATHER || gather->given || l->vals.p[g].n_uses != 1 || gather->region != o->region)
 		return;
 	sharding_id from = l->vals.p[l->operands.p[gather->operands]].sharding;
 	const sharding_id slots[2] = {from, from};
@@ -78,7 +78,7 @@ static void round_before_reshards(lower_cache *c, lowered *l)
 	}
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		lop *o = &l->ops.p[i];
-		if (o->kind != LOP_COLLECTIVE || o->coll == COLL_ALL_REDUCE || o->coll == COLL_REDUCE_SCATTER)
+		if (o->kind != LOP_COLLECTIVE || o->given || o->coll == COLL_ALL_REDUCE || o->coll == COLL_REDUCE_SCATTER)
 			continue;
 		lval *v = &l->vals.p[o->results];
 		if (!v->n_uses || rounded[o->results] != v->n_uses || type_get(l->p->m, v->type)->elem != ELEM_F32)

@@ -74,7 +74,7 @@ struct io_entry { /* of an argument or result of main */
 struct lower_cache {
 	const program *p;
 	sharding_table *t;
-	arena mem, scratch;
+	arena mem, scratch, keep; /* keep: facts of the program alone */
 	mesh_id mesh;
 	index_map reshard_index, plan_index, class_index, step_index;
 	VEC(reshard_entry *) reshards;
@@ -86,6 +86,7 @@ struct lower_cache {
 	uint32_t *node_class;      /* nodes of equal class have equal plans at equal shardings */
 	const plan_entry **last;   /* by node: the plan of the previous call, most often the one of this call too */
 	uint8_t *node_reduction;   /* lop.reduction of the node's results */
+	const collective_step **given; /* by node: what the program itself communicates there; NULL: nothing, or unknown */
 	bool *node_rounds;         /* a contraction in default precision: TPU takes its operands in bfloat16 */
 	struct byte_entry *bytes;  /* by pval */
 	struct io_entry *io;       /* IO_SLOTS */
@@ -113,6 +114,11 @@ const plan_entry *cache_node(lower_cache *c, node_id n, const sharding_id *slots
 const collective_step *cache_reduce_step(lower_cache *c, axes list, sharding_id at);
 int64_t cache_bytes(lower_cache *c, pval_id v, sharding_id plain);
 int64_t type_bytes(const lower_cache *c, sharding_id id, type_id type);
+
+/* ---------------------------------------------------------------- given.c */
+
+/* NULL for other ops, and where the groups do not lie along whole mesh axes. */
+const collective_step *given_step(lower_cache *c, node_id id);
 
 /* ---------------------------------------------------------------- lowered.c */
 

@@ -5,6 +5,7 @@
  *
  *   reshard.c      sharding -> sharding as a sequence of collectives (pure)     explicit.c  per-op common axes (pure)
  *   cache.c        both memoised, local sizes                                  lowered.c   the placed per-device program
+ *   given.c        collectives that the program itself names
  *   optimize.c     the optimized level                                         compiled.c  the compiled level
  *   passes.c       the two passes on a module                                  count.c     counts and lists for people
  *   emit.c emit_ops.c emit_index.c emit_parts.c emit_collectives.c  per-device MLIR (placed level)
@@ -86,6 +87,7 @@ typedef struct lop {
 	uint8_t kind, coll; /* collective_kind */
 	uint8_t reduction;  /* of all_reduce / reduce_scatter: 0 add, 1 max, 2 min, 3 other */
 	bool erased;
+	bool given;         /* LOP_COLLECTIVE: the program's own; only at the compiled level it is more than a LOP_COMPUTE */
 	node_id node;       /* the node it comes from; ID_NONE for arguments of main */
 	uint32_t operands, n_operands;
 	lval_id results;

@@ -160,6 +160,30 @@ static void build_planned(builder *b, node_id id)
 	}
 }
 
+/* What the program itself communicates, in a manual computation. */
+static void build_given(builder *b, node_id id)
+{
+	const node *n = &b->p->nodes.p[id];
+	const collective_step *s = b->c->given[id];
+	lowered *l = b->out;
+	for (uint32_t r = 0; r < n->n_results; r++) {
+		lval_id x = current_of(b, n, r);
+		pval_id v = b->p->slots.p[n->slots + n->n_operands + r];
+		sharding_id at = l->vals.p[x].sharding;
+		int64_t bytes = cache_bytes(b->c, v, at);
+		lop_id o = lowered_add_op(l, LOP_COLLECTIVE, id, b->region);
+		lop *to = &l->ops.p[o];
+		to->coll = s->kind;
+		to->step = s;
+		to->given = true;
+		to->bytes = MAX(l->vals.p[x].bytes, bytes);
+		to->group_size = axes_product(s->axes);
+		lowered_add_operand(l, o, x);
+		x = lowered_add_result(l, o, v, at, b->p->vals.p[v].type, bytes);
+		b->w->current[v] = reshard_value(b, x, b->c->now[v], id);
+	}
+}
+
 bool is_reshard_op(uint16_t kind)
 {
 	return kind == OP_SDY_RESHARD || kind == OP_SDY_SHARDING_CONSTRAINT || kind == OP_SDY_PROPAGATION_BARRIER;
@@ -394,7 +418,9 @@ static void build_nodes(builder *b)
 		}
 		switch ((node_kind)n->kind) {
 		case NODE_OP:
-			if (is_reshard_op(n->op_kind))
+			if (b->c->partitioner && b->c->given[id])
+				build_given(b, id);
+			else if (is_reshard_op(n->op_kind))
 				build_opaque(b, id);
 			else
 				build_planned(b, id);

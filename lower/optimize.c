@@ -110,8 +110,8 @@ void optimizer_free(struct optimizer *o)
 
 static lval_id operand_of(const lowered *l, const lop *o, uint32_t i) { return l->operands.p[o->operands + i]; }
 static uint16_t kind_of(const pass *p, const lop *o) { return o->node == ID_NONE ? OP_UNKNOWN : p->c->p->nodes.p[o->node].op_kind; }
-static bool is_reshard(const lop *o) { return o->kind == LOP_COLLECTIVE && o->coll != COLL_ALL_REDUCE; }
-static bool is_all_reduce(const lop *o) { return o->kind == LOP_COLLECTIVE && o->coll == COLL_ALL_REDUCE; }
+static bool is_reshard(const lop *o) { return o->kind == LOP_COLLECTIVE && o->coll != COLL_ALL_REDUCE && !o->given; }
+static bool is_all_reduce(const lop *o) { return o->kind == LOP_COLLECTIVE && o->coll == COLL_ALL_REDUCE && !o->given; }
 
 /* ---------------------------------------------------------------- how far apart ops are */
 
@@ -825,6 +825,11 @@ static void write_op(pass *p, lop_id id)
 	lop *to = &p->out->ops.p[n];
 	to->trips = o->trips;
 	to->plan = o->plan;
+	to->coll = o->coll;
+	to->step = o->step;
+	to->given = o->given;
+	to->bytes = o->bytes;
+	to->group_size = o->group_size;
 	for (uint32_t k = 0; k < o->n_operands; k++)
 		lowered_add_operand(p->out, n, now_of(p, operand_of(l, o, k)));
 	p->out->ops.p[n].n_results = o->n_results;

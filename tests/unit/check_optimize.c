@@ -352,6 +352,43 @@ START_TEST(what_loops_accumulate_is_reduced_behind_them)
 }
 END_TEST
 
+/* Groups of a program's own collectives and the axes they lie along; what lies along none is left to others. */
+START_TEST(own_collectives_are_counted)
+{
+	static const struct {
+		const char *groups;
+		int64_t size; /* 0: not taken */
+	} cases[] = {{"[[0, 2, 4, 6], [1, 3, 5, 7]]> : tensor<2x4xi64>", 4},
+		     {"[[0, 1], [2, 3], [4, 5], [6, 7]]> : tensor<4x2xi64>", 2},
+		     {"[[0, 1, 2, 3, 4, 5, 6, 7]]> : tensor<1x8xi64>", 8},
+		     {"[[0, 2], [4, 6], [1, 3], [5, 7]]> : tensor<4x2xi64>", 0}};
+	for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
+		lowering x;
+		strbuf text;
+		strbuf_init(&text);
+		strbuf_printf(&text,
+			      "func.func @main(%%x: " T " " ROWS ") -> tensor<4x16xf32> {\n"
+			      "  %%0 = sdy.manual_computation(%%x) in_shardings=[<@mesh, [{\"d\"}, {}]>] out_shardings=[<@mesh, [{}, {}]>] manual_axes={\"d\", \"m\"} "
+			      "(%%a: tensor<4x16xf32>) {\n"
+			      "    %%1 = \"stablehlo.all_reduce\"(%%a) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<%s, "
+			      "use_global_device_ids}> ({\n    ^bb0(%%u: tensor<f32>, %%v: tensor<f32>):\n      %%s = stablehlo.add %%u, %%v : tensor<f32>\n"
+			      "      stablehlo.return %%s : tensor<f32>\n    }) : (tensor<4x16xf32>) -> tensor<4x16xf32>\n"
+			      "    sdy.return %%1 : tensor<4x16xf32>\n  } : (" T ") -> tensor<4x16xf32>\n  return %%0 : tensor<4x16xf32>\n}\n",
+			      cases[i].groups);
+		lowering_read(&x, MESH, text.p);
+		strbuf_release(&text);
+		check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, "");
+		check_single(&x, TARGET_TPU, cases[i].size ? "all_reduce=1" : "");
+		for (lop_id o = 0; o < x.out->ops.n; o++)
+			if (x.out->ops.p[o].kind == LOP_COLLECTIVE) {
+				ck_assert_int_eq(x.out->ops.p[o].group_size, cases[i].size);
+				ck_assert_int_eq(x.out->ops.p[o].bytes, 4 * 16 * 4);
+			}
+		lowering_release(&x);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	TCase *t = tcase_create("optimize");
@@ -366,6 +403,7 @@ int main(void)
 	tcase_add_test(t, the_narrow_type_is_gathered);
 	tcase_add_loop_test(t, compiled, 0, (int)COUNT_OF(compiled_cases));
 	tcase_add_test(t, near_gathers_are_shared);
+	tcase_add_test(t, own_collectives_are_counted);
 	tcase_add_test(t, what_loops_accumulate_is_reduced_behind_them);
 	return run_suite(t, "optimize");
 }
