@@ -22,8 +22,9 @@ typedef struct outcome {
 } outcome;
 
 /* What an axis does. With weights before the batch, the batch is cut where the weights leave it alone: layers of both sorts.
- * These weights come before the batch of all axes: Shardy's priorities order dims, not the axes of one. */
-typedef enum axis_way { CUTS_BATCH, CUTS_WEIGHTS, CUTS_WEIGHTS_AND_DATA, CUTS_WEIGHTS_BEFORE_BATCH, CUTS_DATA, AXIS_WAYS } axis_way;
+ * These weights come before the batch of all axes: Shardy's priorities order dims, not the axes of one. Weights alone: what is
+ * best when no axis cuts the batch. */
+typedef enum axis_way { CUTS_BATCH, CUTS_WEIGHTS, CUTS_WEIGHTS_AND_DATA, CUTS_WEIGHTS_BEFORE_BATCH, CUTS_DATA, CUTS_WEIGHTS_ALONE, AXIS_WAYS } axis_way;
 
 typedef struct composer {
 	const problem *pb;
@@ -139,15 +140,15 @@ static void extend(composer *k, int tree, uint32_t axis, bool weights, uint64_t 
 	free(next);
 }
 
-/* What can be found apart from the rest: weights and then data, weights before the batch, data. */
-enum { FINDINGS = 3 };
+/* What can be found apart from the rest: weights and then data, weights before the batch, data, weights alone. */
+enum { FINDINGS = 4 };
 
 static void find_ways(composer *k, int tree, uint32_t at, uint32_t which)
 {
 	plan *now = xcalloc(1, sizeof *now), *recipe = k->recipe[at];
 	uint32_t axis = k->axes[at];
 	uint64_t end = k->used[tree] + k->part;
-	for (uint32_t i = 0; i < k->n_axes; i++)
+	for (uint32_t i = 0; i < k->n_axes && which < 3; i++)
 		if (i != at)
 			append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
 	evaluator_run(k->ev[tree], now, NULL); /* drops what does not apply */
@@ -164,8 +165,11 @@ static void find_ways(composer *k, int tree, uint32_t at, uint32_t which)
 		if (now->n > others)
 			extend(k, tree, axis, true, end, now, now->n, &recipe[CUTS_WEIGHTS_BEFORE_BATCH]);
 		break;
-	default:
+	case 2:
 		extend(k, tree, axis, false, end, now, 0, &recipe[CUTS_DATA]);
+		break;
+	default:
+		extend(k, tree, axis, true, end, now, 0, &recipe[CUTS_WEIGHTS_ALONE]);
 	}
 	free(now);
 }
@@ -231,7 +235,18 @@ static bool make_plan(const composer *k, const axis_way *ways, zero_way zero, pl
 	return true;
 }
 
-/* At most one axis does something unusual, none on meshes of many axes. */
+/* At most one axis does something unusual, none on meshes of many axes; or all do the same. */
+static bool is_usual(const composer *k, const axis_way *ways)
+{
+	uint32_t odd = 0;
+	bool alike = true;
+	for (uint32_t i = 0; i < k->n_axes; i++) {
+		odd += ways[i] > CUTS_WEIGHTS;
+		alike &= ways[i] == ways[0];
+	}
+	return alike || (odd <= MOST_ODD && odd + k->n_axes <= MAX_COMPOSED_AXES);
+}
+
 static void list_plans(composer *k)
 {
 	uint32_t total = 1;
@@ -239,12 +254,10 @@ static void list_plans(composer *k)
 		total *= AXIS_WAYS;
 	for (uint32_t code = 0; code < total; code++) {
 		axis_way ways[MAX_COMPOSED_AXES];
-		uint32_t rest = code, odd = 0;
-		for (uint32_t i = 0; i < k->n_axes; i++, rest /= AXIS_WAYS) {
+		uint32_t rest = code;
+		for (uint32_t i = 0; i < k->n_axes; i++, rest /= AXIS_WAYS)
 			ways[i] = rest % AXIS_WAYS;
-			odd += ways[i] > CUTS_WEIGHTS;
-		}
-		for (zero_way zero = 0; zero < ZERO_WAYS && odd <= MOST_ODD && odd + k->n_axes <= MAX_COMPOSED_AXES; zero++)
+		for (zero_way zero = 0; zero < ZERO_WAYS && is_usual(k, ways); zero++)
 			if (k->n_plans < k->cap && make_plan(k, ways, zero, &k->plans[k->n_plans]))
 				k->n_plans++;
 	}

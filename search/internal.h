@@ -288,7 +288,7 @@ enum { MAX_COMPOSED_AXES = 4, COMPOSE_KEEP = 4 };
 typedef struct composition {
 	uint32_t n, n_recipes;
 	plan plans[COMPOSE_KEEP];            /* best first */
-	plan recipes[4 * MAX_COMPOSED_AXES]; /* plans on a single axis: what it cuts */
+	plan recipes[5 * MAX_COMPOSED_AXES]; /* plans on a single axis: what it cuts */
 } composition;
 /* Costs the composite plans of at most so many evaluations, on meshes of up to MAX_COMPOSED_AXES axes that cut anything.
  * ev: LOGICAL_TREES of them. actions must outlive the plans. Returns evaluations used. */
