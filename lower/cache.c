@@ -279,19 +279,6 @@ const plan_entry *cache_node(lower_cache *c, node_id n, const sharding_id *slots
 	return e;
 }
 
-const node_plan *lower_node(lower_cache *c, const node *n, const sharding_id *slots)
-{
-	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
-	arena_mark mark = arena_save(&c->scratch);
-	sharding_id *plain = arena_array(&c->scratch, sharding_id, n_slots);
-	for (uint32_t i = 0; i < n_slots; i++)
-		plain[i] = cache_plain(c, slots[i], pval_type(c->p, c->p->slots.p[n->slots + i])->rank);
-	c->partitioner = false;
-	const node_plan *plan = &cache_node(c, (node_id)(n - c->p->nodes.p), plain)->plan;
-	arena_rewind(&c->scratch, mark);
-	return plan;
-}
-
 /* ---------------------------------------------------------------- the cache */
 
 lower_cache *lower_cache_new(const program *p, sharding_table *t)

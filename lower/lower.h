@@ -66,7 +66,6 @@ typedef struct node_plan {
 	const sharding_id *at;  /* per slot, the sharding the op computes with */
 	axes reduce;            /* all_reduce of every result over these axes; n = 0: none */
 } node_plan;
-const node_plan *lower_node(lower_cache *c, const node *n, const sharding_id *slots);
 
 /* ---------------------------------------------------------------- the per-device program */
 
