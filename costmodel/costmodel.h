@@ -53,6 +53,7 @@ typedef struct device {
 	int64_t memory_bytes, usable_bytes, memory_bytes_s;
 	int64_t op_launch_ns;
 	int64_t tile_m, tile_n, tile_k; /* matmul padding granularity; 1: none */
+	int64_t on_chip_bytes;      /* memory on the chip that programs place values in (TPU); 0: none */
 	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU 128 x 8); 1: none */
 	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit, by its precision */
 	curve matmul_efficiency; /* by flops of one op */
@@ -82,6 +83,7 @@ typedef struct op_work {
 	int64_t slice_bytes; /* > 0: what is read of operand 0, less than all of it (slices, gathers) */
 	uint8_t elem;       /* operand element type of contractions */
 	uint8_t precision;  /* of contractions */
+	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all places; its operations */
 	bool in_place;      /* dynamic_update_slice, scatter: only the update is touched */
 	bool fusible;       /* elementwise-like: can be fused into a consumer */
 	bool expensive;     /* not worth computing twice (exp, log, divide, ..) */

@@ -94,6 +94,17 @@ static void cost_gather(const op_view *v, op_work *w)
 	w->vector_flops = result_elements(v);
 }
 
+/* Every dim but one of the operand is a batch dim, and each row gets one update: the gradient of take_along_axis. */
+static bool one_place_per_row(const op_view *v)
+{
+	const type *in = slot_type(v, 0), *updates = slot_type(v, 2);
+	uint32_t n_batch, n_map;
+	op_ints(v->p->m, v->n->op, "scatter_dimension_numbers.input_batching_dims", &n_batch);
+	const int64_t *map = op_ints(v->p->m, v->n->op, "scatter_dimension_numbers.scatter_dims_to_operand_dims", &n_map);
+	return v->n->n_results == 1 && in && updates && in->rank == n_batch + 1 && n_map == 1 && map[0] >= 0 && map[0] < (int64_t)in->rank &&
+	       updates->elements * in->dims[map[0]] == in->elements;
+}
+
 /* Operands: inputs, indices, updates, n inputs for n results. Updated places are read and written. */
 static void cost_scatter(const op_view *v, op_work *w)
 {
@@ -106,6 +117,8 @@ static void cost_scatter(const op_view *v, op_work *w)
 	}
 	w->write_bytes = bytes;
 	w->read_bytes = sat_add(sat_mul(bytes, 2), local_bytes(v, n));
+	if (one_place_per_row(v))
+		w->select_flops = sat_mul(2, result_elements(v));
 }
 
 static void cost_reduce(const op_view *v, op_work *w) { w->vector_flops = operand_elements(v); }

@@ -36,9 +36,6 @@ typedef struct read_ref {
 	far_ref from;
 	uint32_t moment; /* of the block */
 } read_ref;
-typedef struct block_sum { /* of live bytes */
-	int64_t sum, peak;
-} block_sum;
 
 struct folder {
 	const folding *f;
@@ -49,7 +46,7 @@ struct folder {
 	uint32_t *instance_of;      /* by block: its first instance */
 	uint32_t *moments_from, *moments_at; /* by block: its first moment; by instance: the same in the whole program */
 	uint32_t *acts_from;        /* by block, and the end */
-	block_sum *sums;            /* by block */
+	memory_level *sums;         /* by block */
 	uint32_t *block_of, *offset; /* by op: its block, and its place there */
 	int32_t *layer;              /* by op; of arguments, which all come first, that of the value */
 	uint32_t ops_cap;
@@ -188,7 +185,7 @@ static bool results_agree(const simulator *s, const lowered *l, lval_id v, lval_
 {
 	const sim_val *a = &s->vals[v], *b = &s->vals[w];
 	return a->bytes == b->bytes && a->materialised == b->materialised && a->constant == b->constant && a->output == b->output &&
-	       a->carried == b->carried && l->vals.p[v].bytes == l->vals.p[w].bytes && l->vals.p[v].type == l->vals.p[w].type &&
+	       a->carried == b->carried && a->off_chip == b->off_chip && l->vals.p[v].bytes == l->vals.p[w].bytes && l->vals.p[v].type == l->vals.p[w].type &&
 	       l->vals.p[v].sharding == l->vals.p[w].sharding && values_agree(s, l, a->base, b->base, dir) && refs_agree(s->folder, l, a->last_use, b->last_use, dir) &&
 	       /* combining asks who waits for a collective */
 	       (l->ops.p[a->def].kind != LOP_COLLECTIVE || refs_agree(s->folder, l, s->folder->first_use[v], s->folder->first_use[w], dir));
@@ -217,7 +214,7 @@ static bool ops_agree(const simulator *s, const lowered *l, lop_id x, lop_id y, 
 		return false;
 	if (a->class != b->class || a->mode != b->mode || a->has_matmul != b->has_matmul || !refs_agree(s->folder, l, a->root, b->root, dir))
 		return false;
-	if (work && (s->delta[x].before != s->delta[y].before || s->delta[x].after != s->delta[y].after))
+	if (work && memcmp(&s->delta[x], &s->delta[y], sizeof s->delta[x]))
 		return false;
 	for (uint32_t i = 0; i < o->n_operands; i++)
 		if (!values_agree(s, l, operand_at(l, o, i), operand_at(l, p, i), dir))
@@ -442,22 +439,23 @@ static void find_folded_peak(simulator *s, const lowered *l)
 {
 	struct folder *x = s->folder;
 	for (uint32_t b = 0; b < x->f->blocks.n; b++) {
-		block_sum sum = {0, INT64_MIN};
-		for (lop_id i = block_start(l, b), end = block_start(l, b + 1); i < end; i++) {
-			sum.sum += s->delta[i].before;
-			sum.peak = MAX(sum.peak, sum.sum);
-			sum.sum += s->delta[i].after;
-		}
+		memory_level sum = {.peak = INT64_MIN, .main_peak = INT64_MIN, .chip_peak = INT64_MIN};
+		for (lop_id i = block_start(l, b), end = block_start(l, b + 1); i < end; i++)
+			level_step(&sum, &s->delta[i]);
 		x->sums[b] = sum;
 	}
-	int64_t live = 0, peak = 0;
+	memory_level level = {0};
 	for (uint32_t i = 0; i < x->f->order.n; i++) {
-		const block_sum *sum = &x->sums[x->f->order.p[i]];
-		if (sum->peak != INT64_MIN)
-			peak = MAX(peak, live + sum->peak);
-		live += sum->sum;
+		const memory_level *sum = &x->sums[x->f->order.p[i]];
+		if (sum->peak != INT64_MIN) {
+			level.peak = MAX(level.peak, level.live + sum->peak);
+			level.main_peak = MAX(level.main_peak, level.main_live + sum->main_peak);
+			level.chip_peak = MAX(level.chip_peak, level.live - level.main_live + sum->chip_peak);
+		}
+		level.live += sum->live;
+		level.main_live += sum->main_live;
 	}
-	s->temporary = peak;
+	s->temporary = level_on_chip(&level, s->dev.on_chip_bytes) ? level.main_peak : level.peak;
 }
 
 uint32_t folder_val_weight(const simulator *s, pval_id v) { return fold_weight(s->folder->f, s->folder->f->val_layer[v]); }

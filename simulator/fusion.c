@@ -1,13 +1,15 @@
 /* Which ops share a kernel, and so which values reach memory. One backward pass: when an op is met, all its uses have
  * been seen and have left on its results which kernels could compute it in place. The op then
  *   joins the one kernel that uses it,
- *   or is computed again inside each of several (cheap work, bounded copies, no sums of sums: a chain of residual
- *   connections would be computed from its beginning in every layer),
+ *   or is computed again inside each of several (bounded copies, no sums of sums: a chain of residual connections would be
+ *   computed from its beginning in every layer; on CPU no exp or log, elsewhere reading its result costs more than making it),
  *   or joins the earliest and is written from there for the others (a kernel with several outputs),
  *   or becomes the root of a kernel of its own.
  * A kernel runs at its root, its last op; the third case therefore asks that every other use come after that root.
- * Matmuls take elementwise work before and after them on TPUs, only transposes elsewhere. Operands and results of
- * collectives, regions, gathers, sorts, custom calls and results of main are always in memory. */
+ * Matmuls take elementwise work before and after them on TPUs, only transposes elsewhere. A TPU's kernel also goes from a
+ * matmul through the maximum of its rows to the numerators of a softmax, as long as one side of the matmul stays on the chip;
+ * these are kept then, since making them again would be another matmul. GPUs compute inside a gather what it reads of.
+ * Operands and results of collectives, regions, sorts, custom calls and results of main are always in memory. */
 #include "simulator/state.h"
 
 /* Can operand k of o be computed inside o's kernel by op `from`? */
@@ -17,7 +19,9 @@ static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_o
 		return false;
 	bool tpu = s->dev.target == TARGET_TPU;
 	if (from->class == CLASS_MATMUL)
-		return tpu && o->class == CLASS_ELEMENTWISE && o->mode != MODE_COPIED;
+		return tpu && o->mode != MODE_COPIED && (o->class == CLASS_ELEMENTWISE || (o->class == CLASS_REDUCE && o->mode == MODE_FUSED));
+	if (from->class == CLASS_REDUCE)
+		return from->tile == TILE_ROWS && o->class == CLASS_ELEMENTWISE && o->mode != MODE_COPIED && s->ops[o->root].ends_tile;
 	if (from->class != CLASS_ELEMENTWISE)
 		return false;
 	switch (o->class) {
@@ -28,6 +32,8 @@ static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_o
 		return k > 0;
 	case CLASS_MATMUL:
 		return tpu || (from->work != UINT32_MAX && work_at(s, from)->transpose);
+	case CLASS_OTHER:
+		return s->dev.target == TARGET_GPU && k == 0 && o->work != UINT32_MAX && work_at(s, o)->slice_bytes > 0;
 	default:
 		return false;
 	}
@@ -62,6 +68,7 @@ static void note_use(sim_val *v, lop_id at)
 static void post_external(simulator *s, lval_id id, lop_id at)
 {
 	sim_val *v = &s->vals[id];
+	v->off_chip = true;
 	v->external_min = MIN(v->external_min, at);
 	note_use(v, use_end(s, at, home_of(s, id)));
 }
@@ -88,19 +95,46 @@ static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user)
 	v->group_min = MIN(v->group_min, o->root);
 }
 
-/* Does the op read more than it writes? What is spread out from little costs nothing to read. */
+/* Spread out from little: costs nothing to read. */
+static bool is_spread(const simulator *s, const lowered *l, lval_id v)
+{
+	const lop *def = &l->ops.p[s->vals[v].def];
+	uint16_t kind = def->node == ID_NONE ? OP_UNKNOWN : l->p->nodes.p[def->node].op_kind;
+	return def->kind == LOP_COMPUTE && (kind == OP_BROADCAST_IN_DIM || kind == OP_IOTA || s->ops[s->vals[v].def].class == CLASS_NOTHING);
+}
+
+/* The one value that elementwise ops make v from; v itself where several do. */
+static lval_id source_of(const simulator *s, const lowered *l, lval_id v)
+{
+	enum { MAX_CHAIN = 8 };
+	for (uint32_t n = 0; n < MAX_CHAIN && s->ops[s->vals[v].def].class == CLASS_ELEMENTWISE; n++) {
+		const lop *def = &l->ops.p[s->vals[v].def];
+		lval_id from = ID_NONE;
+		for (uint32_t i = 0; i < def->n_operands; i++) {
+			lval_id w = operand_at(l, def, i);
+			if (w == from || is_spread(s, l, w))
+				continue;
+			if (from != ID_NONE)
+				return v;
+			from = w;
+		}
+		if (from == ID_NONE)
+			return v;
+		v = from;
+	}
+	return v;
+}
+
+/* Does the op read more than it writes? */
 static bool gathers(const simulator *s, const lowered *l, const lop *o)
 {
 	int64_t bytes = 0;
 	for (uint32_t i = 0; i < o->n_operands; i++) {
 		lval_id v = operand_at(l, o, i);
-		const lop *def = &l->ops.p[s->vals[v].def];
-		uint16_t kind = def->node == ID_NONE ? OP_UNKNOWN : l->p->nodes.p[def->node].op_kind;
-		bool spread = def->kind == LOP_COMPUTE && (kind == OP_BROADCAST_IN_DIM || kind == OP_IOTA || s->ops[s->vals[v].def].class == CLASS_NOTHING);
 		bool again = false;
-		for (uint32_t k = 0; k < i; k++)
-			again |= operand_at(l, o, k) == v;
-		if (!spread && !again)
+		for (uint32_t k = 0; k < i && !again; k++)
+			again = operand_at(l, o, k) == v || source_of(s, l, operand_at(l, o, k)) == source_of(s, l, v);
+		if (!again && !is_spread(s, l, v))
 			bytes = sat_add(bytes, s->vals[v].bytes);
 	}
 	return bytes > s->vals[o->results].bytes;
@@ -125,6 +159,7 @@ static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 	note_use(b, use_end(s, a->last_use, home_of(s, to)));
 	b->output |= a->output;
 	b->gathered |= a->gathered;
+	b->off_chip |= a->off_chip;
 	if (s->ops[def].segment != s->ops[at].segment) {
 		b->external_min = MIN(b->external_min, MIN(a->external_min, MIN(a->group_min, a->copied_min)));
 		return;
@@ -144,6 +179,7 @@ static void make_root(simulator *s, const lowered *l, lop_id id)
 	o->first_member = id;
 	o->next = ID_NONE;
 	o->has_matmul = o->class == CLASS_MATMUL;
+	o->ends_tile = o->tile == TILE_ENDS;
 	for (uint32_t i = 0; i < l->ops.p[id].n_results; i++)
 		s->vals[l->ops.p[id].results + i].materialised = true;
 	post_operands(s, l, id);
@@ -157,6 +193,7 @@ static void join(simulator *s, const lowered *l, lop_id id, lop_id root, bool wr
 	o->next = r->first_member;
 	r->first_member = id;
 	r->has_matmul |= o->class == CLASS_MATMUL;
+	r->ends_tile |= o->tile == TILE_ENDS;
 	s->vals[l->ops.p[id].results].materialised = write;
 	post_operands(s, l, id);
 }
@@ -176,23 +213,27 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 	const lop *o = &l->ops.p[id];
 	sim_op *so = &s->ops[id];
 	const sim_val *v = &s->vals[o->results];
-	if (o->n_results != 1 || (so->class != CLASS_ELEMENTWISE && so->class != CLASS_MATMUL)) {
+	bool matmul = so->class == CLASS_MATMUL, rows = so->class == CLASS_REDUCE && so->tile == TILE_ROWS;
+	if (o->n_results != 1 || (so->class != CLASS_ELEMENTWISE && !matmul && !rows)) {
 		make_root(s, l, id);
 		return;
 	}
 	bool external = v->external_min != ID_NONE;
-	bool matmul = so->class == CLASS_MATMUL;
 	if (!external && !v->many && v->group_min != ID_NONE && (!matmul || !s->ops[v->group_min].has_matmul)) {
 		join(s, l, id, v->group_min, false);
 		return;
 	}
-	bool cheap = so->work == UINT32_MAX || !work_at(s, so)->expensive;
-	if (!external && v->many && !matmul && cheap && v->copies <= MAX_COPIES && !(v->gathered && gathers(s, l, o))) {
+	if (matmul || rows) {
+		make_root(s, l, id);
+		return;
+	}
+	bool keeps = so->work != UINT32_MAX && work_at(s, so)->expensive && (s->dev.target == TARGET_CPU || so->tile == TILE_ENDS);
+	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && !(v->gathered && gathers(s, l, o))) {
 		copy_into_uses(s, l, id, v);
 		return;
 	}
 	bool first = v->group_min != ID_NONE && v->group_min < v->external_min && v->group_min <= v->copied_min;
-	if (first && !matmul && !s->ops[v->group_min].has_matmul)
+	if (first && !s->ops[v->group_min].has_matmul)
 		join(s, l, id, v->group_min, true);
 	else
 		make_root(s, l, id);
@@ -236,6 +277,7 @@ static void end_region(simulator *s, const lowered *l, lop_id id)
 		post_external(s, operand_at(l, end, i), id);
 	for (uint32_t i = 0; i < end->n_results; i++) {
 		sim_val *result = &s->vals[end->results + i];
+		result->off_chip = true;
 		if (form_of(l, end) != FORM_LOOP || i >= open->n_results) {
 			result->materialised = true;
 			continue;
@@ -278,7 +320,7 @@ static void begin_region(simulator *s, const lowered *l, lop_id id)
 			note_use(&s->vals[start], use_end(s, arg->free, home_of(s, start)));
 			continue;
 		}
-		arg->materialised = true;
+		arg->materialised = arg->off_chip = true;
 		store_in_place(s, l, yielded, arg->bytes, arg->last_use);
 	}
 }
@@ -317,6 +359,9 @@ static void visit(simulator *s, const lowered *l, lop_id id)
 		}
 	} else if (so->class == CLASS_COLLECTIVE) {
 		make_root(s, l, id);
+		for (uint32_t i = 0; i < o->n_operands; i++)
+			s->vals[operand_at(l, o, i)].off_chip = true;
+		s->vals[o->results].off_chip = true;
 	} else {
 		decide(s, l, id);
 	}

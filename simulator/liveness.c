@@ -3,6 +3,10 @@
  * may take the place of an operand of the same size that dies in it (so an elementwise op, an update in place and an
  * all_reduce need no second buffer): such an operand is freed before the results are counted.
  *
+ * Where the device has memory on the chip (TPU), small programs keep their values there, but for those of collectives and
+ * loops. In large ones it holds what is fetched ahead and what is needed again at once, and the values that make the peak are
+ * in main memory: unless all fits, nothing is taken off.
+ *
  * Not temporaries: arguments and results of main (counted whole in argument and output bytes), constants, values that
  * never leave a kernel, aliases. A loop's body is walked once, so its peak counts once. */
 #include <stdlib.h>
@@ -20,6 +24,23 @@ static bool dies_at(const simulator *s, lval_id id, lop_id at)
 	return val_is_temporary(v, id) && !v->taken && v->free == at && v->alloc < at;
 }
 
+/* Larger values, and those that collectives and loops hold, are in main memory always. */
+static bool fits_on_chip(const simulator *s, const sim_val *v) { return !v->off_chip && v->bytes <= s->dev.on_chip_bytes; }
+
+static void change_before(simulator *s, lop_id at, const sim_val *v, int64_t bytes)
+{
+	s->delta[at].before += bytes;
+	if (!fits_on_chip(s, v))
+		s->delta[at].main_before += bytes;
+}
+
+static void change_after(simulator *s, lop_id at, const sim_val *v, int64_t bytes)
+{
+	s->delta[at].after += bytes;
+	if (!fits_on_chip(s, v))
+		s->delta[at].main_after += bytes;
+}
+
 /* The first dying operand of that size, of this op. */
 static bool take_place(simulator *s, const lowered *l, const lop *o, lop_id at, int64_t bytes)
 {
@@ -28,8 +49,8 @@ static bool take_place(simulator *s, const lowered *l, const lop *o, lop_id at, 
 		if (s->vals[v].bytes != bytes || !dies_at(s, v, at))
 			continue;
 		s->vals[v].taken = true;
-		s->delta[at].before -= bytes; /* freed before the kernel instead of after it */
-		s->delta[at].after += bytes;
+		change_before(s, at, &s->vals[v], -bytes); /* freed before the kernel instead of after it */
+		change_after(s, at, &s->vals[v], bytes);
 		return true;
 	}
 	return false;
@@ -76,8 +97,8 @@ static void set_ranges(simulator *s, const lowered *l, lop_id i)
 		if (!carries)
 			v->free = v->last_use == ID_NONE ? at : MAX(v->last_use, at);
 		if (val_is_temporary(v, id)) {
-			s->delta[at].before += v->bytes;
-			s->delta[v->free].after -= v->bytes * times(s, i, v->free);
+			change_before(s, at, v, v->bytes);
+			change_after(s, v->free, v, -v->bytes * times(s, i, v->free));
 		}
 	}
 }
@@ -109,17 +130,17 @@ void measure_liveness(simulator *s, const lowered *l)
 
 void find_peak(simulator *s, const lowered *l)
 {
-	int64_t live = 0, peak = 0;
-	s->peak_at = 0;
+	memory_level level = {0};
+	lop_id peak_at = 0, main_peak_at = 0;
 	for (lop_id i = 0; i < l->ops.n; i++) {
-		live += s->delta[i].before;
-		if (live > peak) {
-			peak = live;
-			s->peak_at = i;
-		}
-		live += s->delta[i].after;
+		int64_t peak = level.peak, main_peak = level.main_peak;
+		level_step(&level, &s->delta[i]);
+		peak_at = level.peak > peak ? i : peak_at;
+		main_peak_at = level.main_peak > main_peak ? i : main_peak_at;
 	}
-	s->temporary = peak;
+	s->on_chip = level_on_chip(&level, s->dev.on_chip_bytes);
+	s->temporary = s->on_chip ? level.main_peak : level.peak;
+	s->peak_at = s->on_chip ? main_peak_at : peak_at;
 }
 
 static int by_size(const void *a, const void *b)
@@ -135,7 +156,7 @@ const live_at_peak *simulator_peak(simulator *s, const lowered *l, uint32_t *n)
 	s->peak.n = 0;
 	for (lval_id id = 0; id < l->vals.n; id++) {
 		const sim_val *v = &s->vals[id];
-		if (val_is_temporary(v, id) && v->alloc <= s->peak_at && s->peak_at <= v->free && !(v->taken && v->free == s->peak_at))
+		if (val_is_temporary(v, id) && !(s->on_chip && fits_on_chip(s, v)) && v->alloc <= s->peak_at && s->peak_at <= v->free && !(v->taken && v->free == s->peak_at))
 			vec_push(&s->peak, (live_at_peak){id, v->bytes});
 	}
 	qsort(s->peak.p, s->peak.n, sizeof *s->peak.p, by_size);

@@ -66,6 +66,8 @@ static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding
 		m->entries.n = m->at.n = 0;
 	}
 	op_work_of(s->p, s->t, n, at, &w);
+	if (s->dev.target == TARGET_TPU && w.select_flops > 0) /* what its compiler makes of such a scatter */
+		w.fusible = true, w.in_place = false, w.vector_flops = w.select_flops;
 	work_entry e = {.next = m->first[id],
 	                .at_first = m->at.n,
 	                .class = class_of(n, &w),
@@ -75,6 +77,7 @@ static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding
 	                .splat = is_splat(s->p->m, n),
 	                .matmul_ns = matmul_time_ns(&s->dev, &w),
 	                .vector_flops = w.vector_flops,
+	                .side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
 	                .slice_bytes = w.slice_bytes,
 	                .read_bytes = w.read_bytes,
 	                .write_bytes = w.write_bytes,

@@ -93,6 +93,27 @@ static void classify_compute(simulator *s, const lop *o, sim_op *so)
 	so->class = work_at(s, so)->class;
 }
 
+/* Half of the memory on the chip may hold the side of a matmul that stays, the other half is for what passes by. */
+static uint8_t tile_of(const simulator *s, const lowered *l, const lop *o, const sim_op *so)
+{
+	if (!s->dev.on_chip_bytes || o->kind != LOP_COMPUTE)
+		return TILE_NONE;
+	if (so->class == CLASS_MATMUL)
+		return work_at(s, so)->side_bytes <= s->dev.on_chip_bytes / 2 ? TILE_INSIDE : TILE_NONE;
+	if (so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE && so->class != CLASS_ALIAS)
+		return TILE_NONE;
+	uint8_t from = TILE_NONE;
+	for (uint32_t i = 0; i < o->n_operands; i++) {
+		uint8_t tile = s->ops[s->vals[operand_at(l, o, i)].def].tile;
+		from = tile == TILE_ENDS ? from : MAX(from, tile);
+	}
+	if (from != TILE_NONE && so->class == CLASS_REDUCE)
+		return TILE_ROWS;
+	if (work_at(s, so)->expensive)
+		return from == TILE_ROWS ? TILE_ENDS : TILE_NONE;
+	return from;
+}
+
 static void classify(simulator *s, const lowered *l)
 {
 	lop_id region = ID_NONE, open[MAX_NESTING + 2];
@@ -129,6 +150,7 @@ static void classify(simulator *s, const lowered *l)
 				so->class = o->coll == COLL_ALL_SLICE ? CLASS_ELEMENTWISE : CLASS_COLLECTIVE;
 			else if (o->kind == LOP_COMPUTE)
 				classify_compute(s, o, so);
+			so->tile = tile_of(s, l, o, so);
 		}
 		classify_results(s, l, o, i);
 		int32_t arg = o->kind == LOP_ARGUMENT && o->n_results ? s->p->vals.p[l->vals.p[o->results].origin].arg_index : -1;

@@ -32,6 +32,7 @@ typedef struct work_entry {
 	uint8_t class;
 	bool expensive, in_place, transpose, splat;
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
+	int64_t side_bytes; /* matmuls: the right operand of one of the batch */
 	int64_t flops;
 } work_entry;
 typedef struct work_memo {
@@ -60,9 +61,18 @@ typedef enum op_mode {
 	MODE_COPIED, /* computed anew inside every kernel that uses it */
 } op_mode;
 
+/* What an op is to the tile of a matmul's result that is on the chip. */
+enum {
+	TILE_NONE,
+	TILE_INSIDE, /* made of it */
+	TILE_ROWS,   /* made of its rows' reductions too */
+	TILE_ENDS,   /* an expensive op of those: the result is written */
+};
+
 typedef struct sim_op {
-	uint8_t class, mode;
+	uint8_t class, mode, tile;
 	bool has_matmul;  /* roots: a matmul is inside */
+	bool ends_tile;   /* roots: an op with TILE_ENDS is inside */
 	bool gathers;     /* elementwise, reads more than it writes */
 	uint32_t copies;  /* kernels a copied op is in; bounded by MAX_COPIES */
 	lop_id root;
@@ -91,6 +101,7 @@ typedef struct sim_val {
 	bool many;          /* uses that could compute it in place are in several kernels */
 	bool gathered;      /* one of these gathers */
 	bool materialised, argument, constant, output, carried, taken;
+	bool off_chip;      /* of a collective or a loop: in main memory */
 } sim_val;
 
 enum { MAX_COPIES = 16, PREFETCH_DEPTH = 8 };
@@ -118,10 +129,14 @@ typedef struct moment {
 	uint32_t run;
 	bool collective;
 } moment;
-/* At a position: what the kernel needs to be there, and what is gone after it. */
+/* At a position: what the kernel needs to be there, and what is gone after it; all of it, and what has to be in main memory. */
 typedef struct memory_change {
-	int64_t before, after;
+	int64_t before, after, main_before, main_after;
 } memory_change;
+/* Running sums of these, and the largest so far. */
+typedef struct memory_level {
+	int64_t live, peak, main_live, main_peak, chip_peak; /* chip: what need not be in main memory */
+} memory_level;
 
 typedef struct queue {
 	int64_t free_ns;
@@ -175,6 +190,7 @@ struct simulator {
 
 	lop_id peak_at;
 	int64_t temporary;
+	bool on_chip;          /* all that need not be in main memory is on the chip */
 };
 
 /* memo.c */
@@ -200,6 +216,18 @@ void timeline_drain(simulator *s);
 /* liveness.c: changes of memory at positions, and their largest sum. */
 void measure_liveness(simulator *s, const lowered *l);
 void find_peak(simulator *s, const lowered *l);
+static inline void level_step(memory_level *m, const memory_change *c)
+{
+	m->live += c->before;
+	m->main_live += c->main_before;
+	m->peak = MAX(m->peak, m->live);
+	m->main_peak = MAX(m->main_peak, m->main_live);
+	m->chip_peak = MAX(m->chip_peak, m->live - m->main_live);
+	m->live += c->after;
+	m->main_live += c->main_after;
+}
+/* Does all that need not be in main memory fit on the chip? */
+static inline bool level_on_chip(const memory_level *m, int64_t on_chip) { return m->chip_peak <= on_chip; }
 bool val_is_temporary(const sim_val *v, lval_id id);
 /* folded.c: false when the layers that should be alike are not. */
 bool run_folded(simulator *s, const lowered *l);

@@ -42,6 +42,31 @@ START_TEST(test_saved_activations)
 }
 END_TEST
 
+/* A TPU keeps what fits on the chip there, but for operands and results of collectives; a program of which not all fits
+ * gets nothing off. */
+START_TEST(test_memory_on_the_chip)
+{
+	enum { MOST = 128 << 20 }; /* v5e */
+	for (int extra = 0; extra < 2; extra++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4");
+		type_id t = square(&f);
+		lval_id a = fix_arg(&f, t), x = fix_dot(&f, a, a), sum = fix_collective(&f, COLL_ALL_REDUCE, "x", x, t), kept[MOST / B + 1];
+		uint32_t n = MOST / B - 1 + 2 * (uint32_t)extra;
+		for (uint32_t i = 0; i < n; i++)
+			kept[i] = fix_dot(&f, i ? kept[i - 1] : sum, a);
+		lval_id g = kept[n - 1];
+		for (uint32_t i = n; i-- > 0;)
+			g = fix_dot(&f, g, kept[i]);
+		g = fix_dot(&f, g, sum);
+		fix_return(&f, 1, g);
+		cost c = fix_simulate(&f);
+		ck_assert_int_eq(c.temporary_bytes, extra ? (int64_t)(n + 2) * B : B); /* kept, sum and a gradient; sum */
+		fix_release(&f);
+	}
+}
+END_TEST
+
 /* Elementwise kernels and sums over devices write over an operand that dies. */
 START_TEST(test_reuse)
 {
@@ -267,7 +292,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_chain, test_saved_activations, test_reuse, test_donation, test_loops, test_stacked_updates,
+	const TTest *tests[] = {test_chain, test_saved_activations, test_memory_on_the_chip, test_reuse, test_donation, test_loops, test_stacked_updates,
 	                        test_peak_list, test_renumbering, test_longer_ranges, test_zero_grid};
 	return run_suite("liveness", tests, COUNT_OF(tests));
 }
