@@ -90,6 +90,8 @@ int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)
 int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id, const type *ty)
 {
 	int64_t plain = sharding_local_bytes(t, id, ty);
+	if (dev->target == TARGET_CPU && ty->kind == TYPE_TENSOR && (ty->elem == ELEM_BF16 || ty->elem == ELEM_F16))
+		return sat_mul(plain, 2);
 	if ((dev->tile_minor <= 1 && dev->tile_second <= 1) || ty->kind != TYPE_TENSOR || ty->dynamic || !ty->rank || ty->elements <= 0)
 		return plain;
 	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(t, id);

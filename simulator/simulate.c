@@ -71,11 +71,11 @@ static void make_room(simulator *s, const lowered *l)
 
 static void classify_results(simulator *s, const lowered *l, const lop *o, lop_id def)
 {
-	bool tiled = s->dev.tile_minor > 1 || s->dev.tile_second > 1;
+	bool stored = s->dev.tile_minor > 1 || s->dev.tile_second > 1 || (s->dev.target == TARGET_CPU && o->kind != LOP_ARGUMENT);
 	for (uint32_t i = 0; i < o->n_results; i++) {
 		lval_id id = o->results + i;
 		const lval *lv = &l->vals.p[id];
-		s->vals[id] = (sim_val){.bytes = tiled ? stored_lookup(s, lv->type, lv->sharding) : lv->bytes,
+		s->vals[id] = (sim_val){.bytes = stored ? stored_lookup(s, lv->type, lv->sharding) : lv->bytes,
 		                        .base = id,
 		                        .stamp = ID_NONE,
 		                        .def = def,

@@ -121,7 +121,7 @@ START_TEST(test_h100_vector_add)
 }
 END_TEST
 
-/* Tiled memory pads the two minor dims, in the cheapest order; linear memory pads nothing. */
+/* Tiled memory pads the two minor dims, in the cheapest order; linear memory pads nothing; a CPU keeps 16-bit floats as float32. */
 START_TEST(test_stored_bytes)
 {
 	fix f;
@@ -138,9 +138,13 @@ START_TEST(test_stored_bytes)
 	};
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
 		ck_assert_int_eq(device_stored_bytes(&f.dev, t, SHARDING_NONE, type_get(f.m, cases[i].ty)), cases[i].want);
-	device gpu;
+	device gpu, cpu;
 	ck_assert_int_eq(device_find("h100", &gpu, NULL), ST_OK);
+	ck_assert_int_eq(device_find("cpu-host", &cpu, NULL), ST_OK);
 	ck_assert_int_eq(device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty)), 100 * 100 * 4);
+	ck_assert_int_eq(device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty)), 5 * 2);
+	ck_assert_int_eq(device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty)), 5 * 4);
+	ck_assert_int_eq(device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty)), 100 * 100 * 4);
 	fix_release(&f);
 }
 END_TEST
