@@ -68,6 +68,8 @@ static void convert_before_gather(lower_cache *c, lowered *l, lop_id convert)
 /* What a reshard brings to contractions alone travels and is kept in two bytes. */
 static void round_before_reshards(lower_cache *c, lowered *l)
 {
+	if (!l->vals.n)
+		return;
 	vec_reserve(&c->work->rounded, l->vals.n);
 	uint32_t *rounded = c->work->rounded.p;
 	memset(rounded, 0, l->vals.n * sizeof *rounded);

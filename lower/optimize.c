@@ -149,7 +149,8 @@ static void find_heights(pass *p)
 	struct optimizer *o = p->o;
 	vec_reserve(&o->height, l->ops.n);
 	vec_reserve(&o->reads, l->vals.n);
-	memset(o->reads.p, 0, l->vals.n * sizeof *o->reads.p);
+	if (l->vals.n)
+		memset(o->reads.p, 0, l->vals.n * sizeof *o->reads.p);
 	for (lval_id v = 0; v < l->vals.n; v++)
 		p->f[v].lowest = UINT32_MAX, p->f[v].nearest = ID_NONE;
 	o->loops.n = 0;

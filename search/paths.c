@@ -62,20 +62,22 @@ uint32_t path_next(path_memo *m, uint32_t from, const action *a)
 
 const path_outcome *path_known(const path_memo *m, uint32_t at) { return m->nodes.p[at].outcome; }
 
+static void *keep(path_memo *m, const void *from, uint32_t n, size_t size)
+{
+	if (!n)
+		return NULL;
+	m->bytes += n * size;
+	return memcpy(arena_alloc(&m->mem, n * size), from, n * size);
+}
+
 void path_learn(path_memo *m, uint32_t at, const path_outcome *from)
 {
 	path_outcome *o = arena_array(&m->mem, path_outcome, 1);
 	*o = *from;
-#define KEEP(field, count)                                                                                          \
-	o->field = memcpy(arena_alloc(&m->mem, (o->count + 1) * sizeof *o->field), from->field, o->count * sizeof *o->field); \
-	m->bytes += (o->count + 1) * sizeof *o->field
-	if (o->done) {
-		KEEP(values, n_values);
-		KEEP(args, n_args);
-		KEEP(applied, n_applied);
-		KEEP(dims, n_dims);
-	}
-#undef KEEP
+	o->values = keep(m, from->values, from->n_values, sizeof *o->values);
+	o->args = keep(m, from->args, from->n_args, sizeof *o->args);
+	o->applied = keep(m, from->applied, from->n_applied, sizeof *o->applied);
+	o->dims = keep(m, from->dims, from->n_dims, sizeof *o->dims);
 	m->bytes += sizeof *o;
 	m->nodes.p[at].outcome = o;
 }
