@@ -38,7 +38,7 @@ typedef struct composer {
 	outcome *outcomes;
 	plan repaired;
 	outcome *after;  /* by action: the repaired plan with it */
-	uint64_t part;   /* evaluations that a tree may use until the next step */
+	uint64_t part;   /* evaluations of one finding */
 	uint64_t used[LOGICAL_TREES];
 	struct known_states { /* by tree: many actions lead to the same state */
 		index_map index;
@@ -278,10 +278,7 @@ static void cost_plans(void *user, int tree)
 static double over(const problem *pb, const cost *c) { return MAX((double)c->peak_bytes / (double)MAX(pb->memory_limit, 1) - 1, 0.0); }
 
 /* What a plan is worth as a start: what is a little too large can be made to fit. */
-static double promise(const problem *pb, const cost *c)
-{
-	return pb->objective == OBJECTIVE_MEMORY ? (double)c->peak_bytes : (double)c->runtime_ns * (1 + 2 * over(pb, c));
-}
+static double promise(const problem *pb, const cost *c) { return (double)c->runtime_ns * (1 + 2 * over(pb, c)); }
 
 /* ZeRO keeps parameters off the axes that it cuts: what else is decided about them comes before. */
 static uint32_t zero_at(const plan *pl)
@@ -388,7 +385,7 @@ static void repair_plans(composer *k, int threads, uint64_t budget)
 
 static int64_t size_of(const composer *k, uint32_t axis) { return axis_size(mesh_full_axis(k->pb->m->shardings, k->pb->mesh, axis)); }
 
-/* Returns how many recipes there are to find; 0: too many axes. */
+/* Returns how many axes find recipes of their own; 0: there are too many axes. */
 static uint32_t find_axes(composer *k)
 {
 	uint32_t own = 0;

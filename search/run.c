@@ -183,12 +183,13 @@ static plan *copy_plan(const plan *pl)
 	return to;
 }
 
-/* The replay of the plan that is on the first evaluator. With `check` also that of its module, which must cost the same. */
+/* The replay of the plan that is on the first evaluator. With `check` also that of its module, which must cost the same; with
+ * open results it need not, for a module whose donated results come out differently frees other buffers. */
 static status replay_plan(runner *r, const plan *pl, cost *out, bool *allowed, diag *d)
 {
 	r->out->replays++;
 	evaluator_replay(r->ev[0], out, allowed);
-	if (!r->o.check)
+	if (!r->o.check || r->o.open_results)
 		return ST_OK;
 	strategy s;
 	cost whole;
@@ -657,6 +658,8 @@ static status run_schedule(runner *r, diag *d)
 	const search_options *o = r->user;
 	uint64_t total = o->evaluations ? o->evaluations : o->time_limit_ns ? UINT64_MAX / 4 : SEARCH_DEFAULT_EVALUATIONS, fixed = 0;
 	uint32_t shares = 0;
+	/* Of a budget in time, an equal part like each of the tactics. */
+	r->deadline_ns = o->time_limit_ns ? elapsed(r) + MAX(o->time_limit_ns - elapsed(r), 0) / (r->tactics.n + 1) : 0;
 	if (!o->schedule_json && !(o->without & WITHOUT_COMPOSITES))
 		TRY(run_compose(r, total / COMPOSE_SHARE, d));
 	for (uint32_t i = 0; i < r->tactics.n; i++) {
