@@ -46,6 +46,18 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
 
 
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+@pytest.fixture(autouse=True)
+def no_threads_left():
+    """The rule of child.py: a test that starts MLIR's or XLA's threads in this process makes every later child hang."""
+    before = threads()
+    yield
+    assert threads() <= before, "the test left threads behind: compile and lower in a child (child.forked)"
+
+
 class Tool:
     """The built command line tool. Every call checks the exit code."""
 
