@@ -1,16 +1,19 @@
 /* Composite plans to start from: each axis cuts the batch, weights, or other dims of the data such as the sequence, and optimizer
  * state and parameters may be cut over more axes on top (ZeRO). What exactly an axis cuts is found on that axis alone, with the
- * batch over all others: every action is tried on its own, then one after the other is kept if it makes the step faster. So what
- * people write by hand (Megatron, expert and sequence parallelism, channels) is among the first plans that are costed. What is
- * fast but takes too much memory gets the decisions that save most of it for the least time. */
+ * batch over all others: every action is tried on its own, then one after the other is kept if it makes the step faster. That is
+ * done with the optimizer state whole and with the state cut over all axes (ZeRO-2): as long as every device updates all of it,
+ * what cuts the state looks best whatever it does to the layers. So what people write by hand (Megatron, expert and sequence
+ * parallelism, channels) is among the first plans that are costed. What is fast but takes too much memory gets the decisions that
+ * save most of it for the least time. */
 #include "search/internal.h"
 
 #include <stdlib.h>
 
-enum { MOST_KEPT = 12 /* actions of a recipe */, MOST_TRIED = 24 /* one after the other, best first */, MOST_PLANS = 256, MOST_ODD = 1,
+enum { MOST_KEPT = 12 /* actions of a recipe */, MOST_TRIED = 24 /* one after the other, best first */, MOST_PLANS = 512, MOST_ODD = 1,
        MOST_REPAIRED = 2, REPAIR_STEPS = 4, MOST_REPLAYED = 16 };
 
-typedef enum zero_way { ZERO_NONE, ZERO2_BATCH, ZERO2_ALL, ZERO3_BATCH, ZERO3_ALL, ZERO_WAYS } zero_way;
+/* Over the axes that cut the batch, or over all. Mixed: parameters over the other axes, state over all. */
+typedef enum zero_way { ZERO_NONE, ZERO2_BATCH, ZERO2_ALL, ZERO3_BATCH, ZERO3_ALL, ZERO_MIXED, ZERO_WAYS } zero_way;
 
 typedef struct trial {
 	const action *a;
@@ -24,7 +27,11 @@ typedef struct outcome {
 /* What an axis does. With weights before the batch, the batch is cut where the weights leave it alone: layers of both sorts.
  * These weights come before the batch of all axes: Shardy's priorities order dims, not the axes of one. Weights alone: what is
  * best when no axis cuts the batch. */
-typedef enum axis_way { CUTS_BATCH, CUTS_WEIGHTS, CUTS_WEIGHTS_AND_DATA, CUTS_WEIGHTS_BEFORE_BATCH, CUTS_DATA, CUTS_WEIGHTS_ALONE, AXIS_WAYS } axis_way;
+typedef enum axis_way { CUTS_BATCH, CUTS_WEIGHTS, CUTS_WEIGHTS_WITH_ZERO, CUTS_WEIGHTS_AND_DATA, CUTS_WEIGHTS_AND_DATA_WITH_ZERO, CUTS_WEIGHTS_BEFORE_BATCH,
+			CUTS_DATA, CUTS_DATA_WITH_ZERO, CUTS_DATA_AND_WEIGHTS_WITH_ZERO, CUTS_DATA_AFTER_ZERO, CUTS_WEIGHTS_ALONE, CUTS_ALL_WEIGHTS_BEFORE_BATCH, AXIS_WAYS } axis_way;
+static bool is_before_batch(axis_way way) { return way == CUTS_WEIGHTS_BEFORE_BATCH || way == CUTS_ALL_WEIGHTS_BEFORE_BATCH; }
+static bool cuts_batch(axis_way way) { return way == CUTS_BATCH || is_before_batch(way); }
+static bool is_odd(axis_way way) { return way > CUTS_WEIGHTS_WITH_ZERO; }
 
 typedef struct composer {
 	const problem *pb;
@@ -48,18 +55,7 @@ typedef struct composer {
 	void *stop_arg;
 } composer;
 
-static void insert(plan *pl, uint32_t at, const action *a, const char *tactic)
-{
-	if (pl->n == MAX_PLAN)
-		return;
-	memmove(&pl->decisions[at + 1], &pl->decisions[at], (pl->n - at) * sizeof *pl->decisions);
-	memmove(&pl->tactics[at + 1], &pl->tactics[at], (pl->n - at) * sizeof *pl->tactics);
-	pl->n++;
-	pl->decisions[at] = *a;
-	pl->tactics[at] = tactic;
-}
-
-static void append(plan *pl, const action *a, const char *tactic) { insert(pl, pl->n, a, tactic); }
+static void append(plan *pl, const action *a, const char *tactic) { plan_insert(pl, pl->n, a, tactic); }
 static void append_role(const problem *pb, plan *pl, role_action which, uint32_t axis) { append(pl, action_of_role(pb, which, axis), role_action_names[which]); }
 
 /* Of the state that a tree's evaluator is in. */
@@ -106,9 +102,22 @@ static bool cuts_weights(const problem *pb, const action *a)
 	return r == ROLE_PARAMETER || r == ROLE_STATE;
 }
 
-/* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the recipe. */
+/* Over an axis, or over every one (ID_NONE), before the last `behind` decisions. */
+static void insert_over(const composer *k, plan *pl, uint32_t behind, const action *a, uint32_t axis)
+{
+	uint32_t at = pl->n - behind;
+	for (uint32_t i = 0; i < k->n_axes; i++)
+		if (axis == ID_NONE || k->axes[i] == axis) {
+			action own = *a;
+			own.axis = k->axes[i];
+			plan_insert(pl, at++, &own, "compose");
+		}
+}
+
+/* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the recipe. axis: ID_NONE for every one. */
 static void extend(composer *k, int tree, uint32_t axis, bool weights, uint64_t end, plan *now, uint32_t behind, plan *recipe)
 {
+	uint32_t listed = axis == ID_NONE ? k->axes[0] : axis;
 	int64_t best;
 	if (k->used[tree] >= end || !try_plan(k, tree, now, &best))
 		return;
@@ -116,10 +125,10 @@ static void extend(composer *k, int tree, uint32_t axis, bool weights, uint64_t 
 	VEC(trial) trials = {0};
 	for (uint32_t i = 0; i < k->actions->n && k->used[tree] < end && !k->stop(k->stop_arg); i++) {
 		const action *a = &k->actions->p[i];
-		if (a->axis != axis || a->on_role || cuts_weights(k->pb, a) != weights)
+		if (a->axis != listed || a->on_role || cuts_weights(k->pb, a) != weights)
 			continue;
 		*next = *now;
-		insert(next, next->n - behind, a, "compose");
+		insert_over(k, next, behind, a, axis);
 		trial t = {.a = a};
 		if (try_plan(k, tree, next, &t.time))
 			vec_push(&trials, t);
@@ -129,7 +138,7 @@ static void extend(composer *k, int tree, uint32_t axis, bool weights, uint64_t 
 	for (uint32_t i = 0; i < MIN(trials.n, (uint32_t)MOST_TRIED) && recipe->n < MOST_KEPT && k->used[tree] < end && !k->stop(k->stop_arg); i++) {
 		int64_t time;
 		*next = *now;
-		insert(next, next->n - behind, trials.p[i].a, "compose");
+		insert_over(k, next, behind, trials.p[i].a, axis);
 		if (!try_plan(k, tree, next, &time) || time >= best)
 			continue;
 		best = time;
@@ -140,33 +149,61 @@ static void extend(composer *k, int tree, uint32_t axis, bool weights, uint64_t 
 	free(next);
 }
 
-/* What can be found apart from the rest: weights and then data, weights before the batch, data, weights alone. */
-enum { FINDINGS = 4 };
+/* What can be found apart from the rest. */
+typedef enum finding { FINDS_WEIGHTS_THEN_DATA, FINDS_WEIGHTS_THEN_DATA_WITH_ZERO, FINDS_WEIGHTS_BEFORE_BATCH, FINDS_DATA, FINDS_DATA_THEN_WEIGHTS_WITH_ZERO,
+		       FINDS_DATA_AFTER_ZERO, FINDS_WEIGHTS_ALONE, FINDS_ALL_WEIGHTS_BEFORE_BATCH, FINDINGS } finding;
 
-static void find_ways(composer *k, int tree, uint32_t at, uint32_t which)
+static void find_ways(composer *k, int tree, uint32_t at, finding which)
 {
 	plan *now = xcalloc(1, sizeof *now), *recipe = k->recipe[at];
 	uint32_t axis = k->axes[at];
 	uint64_t end = k->used[tree] + k->part;
-	for (uint32_t i = 0; i < k->n_axes && which < 3; i++)
+	for (uint32_t i = 0; i < k->n_axes && which != FINDS_WEIGHTS_ALONE; i++)
 		if (i != at)
 			append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
 	evaluator_run(k->ev[tree], now, NULL); /* drops what does not apply */
 	uint32_t others = now->n;
+	bool before = which == FINDS_WEIGHTS_BEFORE_BATCH || which == FINDS_ALL_WEIGHTS_BEFORE_BATCH;
+	if (before)
+		append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, axis);
+	for (uint32_t i = 0; i < k->n_axes && (which == FINDS_WEIGHTS_THEN_DATA_WITH_ZERO || which == FINDS_DATA_THEN_WEIGHTS_WITH_ZERO || before); i++)
+		append_role(k->pb, now, ROLE_ACTION_ZERO2, k->axes[i]);
+	if (which == FINDS_DATA_AFTER_ZERO)
+		append_role(k->pb, now, ROLE_ACTION_ZERO3, axis);
+	for (uint32_t i = 0; i < k->n_axes && which == FINDS_DATA_AFTER_ZERO; i++)
+		if (i != at)
+			append_role(k->pb, now, ROLE_ACTION_ZERO2, k->axes[i]);
+	evaluator_run(k->ev[tree], now, NULL);
+	uint32_t behind = now->n - others;
 	switch (which) {
-	case 0:
+	case FINDS_WEIGHTS_THEN_DATA:
 		extend(k, tree, axis, true, end, now, 0, &recipe[CUTS_WEIGHTS]);
 		recipe[CUTS_WEIGHTS_AND_DATA] = recipe[CUTS_WEIGHTS];
 		extend(k, tree, axis, false, end, now, 0, &recipe[CUTS_WEIGHTS_AND_DATA]);
 		break;
-	case 1:
-		append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, axis);
-		evaluator_run(k->ev[tree], now, NULL);
-		if (now->n > others)
+	case FINDS_WEIGHTS_THEN_DATA_WITH_ZERO:
+		extend(k, tree, axis, true, end, now, behind, &recipe[CUTS_WEIGHTS_WITH_ZERO]);
+		recipe[CUTS_WEIGHTS_AND_DATA_WITH_ZERO] = recipe[CUTS_WEIGHTS_WITH_ZERO];
+		extend(k, tree, axis, false, end, now, behind, &recipe[CUTS_WEIGHTS_AND_DATA_WITH_ZERO]);
+		break;
+	case FINDS_WEIGHTS_BEFORE_BATCH:
+		if (behind)
 			extend(k, tree, axis, true, end, now, now->n, &recipe[CUTS_WEIGHTS_BEFORE_BATCH]);
 		break;
-	case 2:
+	case FINDS_ALL_WEIGHTS_BEFORE_BATCH:
+		if (at == 0 && k->n_axes > 1)
+			extend(k, tree, ID_NONE, true, end, now, now->n, &recipe[CUTS_ALL_WEIGHTS_BEFORE_BATCH]);
+		break;
+	case FINDS_DATA:
 		extend(k, tree, axis, false, end, now, 0, &recipe[CUTS_DATA]);
+		break;
+	case FINDS_DATA_THEN_WEIGHTS_WITH_ZERO:
+		extend(k, tree, axis, false, end, now, behind, &recipe[CUTS_DATA_WITH_ZERO]);
+		recipe[CUTS_DATA_AND_WEIGHTS_WITH_ZERO] = recipe[CUTS_DATA_WITH_ZERO];
+		extend(k, tree, axis, true, end, now, behind, &recipe[CUTS_DATA_AND_WEIGHTS_WITH_ZERO]);
+		break;
+	case FINDS_DATA_AFTER_ZERO:
+		extend(k, tree, axis, false, end, now, 0, &recipe[CUTS_DATA_AFTER_ZERO]);
 		break;
 	default:
 		extend(k, tree, axis, true, end, now, 0, &recipe[CUTS_WEIGHTS_ALONE]);
@@ -174,12 +211,30 @@ static void find_ways(composer *k, int tree, uint32_t at, uint32_t which)
 	free(now);
 }
 
+/* A way that another one found too. */
+static bool same_recipe(const plan *a, const plan *b)
+{
+	bool same = a->n == b->n;
+	for (uint32_t i = 0; i < a->n && same; i++)
+		same = a->decisions[i].targets == b->decisions[i].targets && a->decisions[i].kind == b->decisions[i].kind;
+	return same;
+}
+
+static void drop_same_recipes(composer *k)
+{
+	for (uint32_t i = 0; i < k->n_axes; i++)
+		for (axis_way way = CUTS_WEIGHTS; way < AXIS_WAYS; way++)
+			for (axis_way before = CUTS_WEIGHTS; before < way; before++)
+				if (!is_before_batch(before) && !is_before_batch(way) && way != CUTS_DATA_AFTER_ZERO && same_recipe(&k->recipe[i][before], &k->recipe[i][way]))
+					k->recipe[i][way].n = 0;
+}
+
 static void find_recipes(void *user, int tree)
 {
 	composer *k = user;
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < k->n_axes; i++)
-		for (uint32_t which = 0; which < FINDINGS; which++)
+		for (finding which = 0; which < FINDINGS; which++)
 			if (k->like[i] == i && n++ % LOGICAL_TREES == (uint32_t)tree)
 				find_ways(k, tree, i, which);
 }
@@ -188,21 +243,26 @@ static void find_recipes(void *user, int tree)
 
 static void add_zero(const composer *k, plan *pl, zero_way way, uint32_t batch)
 {
-	role_action which = way == ZERO2_BATCH || way == ZERO2_ALL ? ROLE_ACTION_ZERO2 : ROLE_ACTION_ZERO3;
+	role_action which = way == ZERO2_BATCH || way == ZERO2_ALL || way == ZERO_MIXED ? ROLE_ACTION_ZERO2 : ROLE_ACTION_ZERO3;
 	bool all = way == ZERO2_ALL || way == ZERO3_ALL;
+	for (uint32_t i = 0; i < k->n_axes && way == ZERO_MIXED; i++)
+		if (!(batch >> i & 1))
+			append_role(k->pb, pl, ROLE_ACTION_ZERO3, k->axes[i]);
 	for (uint32_t i = 0; i < k->n_axes && way != ZERO_NONE; i++)
 		if (all || batch >> i & 1)
 			append_role(k->pb, pl, which, k->axes[i]);
 }
 
-static bool cuts_batch(axis_way way) { return way == CUTS_BATCH || way == CUTS_WEIGHTS_BEFORE_BATCH; }
 
 /* What the axes do with something else than the batch alone, in their order. */
-static bool append_recipes(const composer *k, const axis_way *ways, bool before_batch, plan *pl)
+typedef enum recipe_place { BEFORE_BATCH, BEHIND_BATCH, BEHIND_ZERO } recipe_place;
+
+static bool append_recipes(const composer *k, const axis_way *ways, recipe_place place, plan *pl)
 {
 	for (uint32_t i = 0; i < k->n_axes; i++) {
-		const plan *recipe = &k->recipe[k->like[i]][ways[i]];
-		if (ways[i] == CUTS_BATCH || (ways[i] == CUTS_WEIGHTS_BEFORE_BATCH) != before_batch)
+		const plan *recipe = &k->recipe[ways[i] == CUTS_ALL_WEIGHTS_BEFORE_BATCH ? 0 : k->like[i]][ways[i]];
+		recipe_place own = is_before_batch(ways[i]) ? BEFORE_BATCH : ways[i] == CUTS_DATA_AFTER_ZERO ? BEHIND_ZERO : BEHIND_BATCH;
+		if (ways[i] == CUTS_BATCH || own != place)
 			continue;
 		if (!recipe->n)
 			return false;
@@ -219,32 +279,33 @@ static bool make_plan(const composer *k, const axis_way *ways, zero_way zero, pl
 {
 	uint32_t batch = 0;
 	pl->n = 0;
-	if (!append_recipes(k, ways, true, pl))
+	if (!append_recipes(k, ways, BEFORE_BATCH, pl))
 		return false;
 	for (uint32_t i = 0; i < k->n_axes; i++)
 		if (cuts_batch(ways[i])) {
 			append_role(k->pb, pl, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
 			batch |= 1u << i;
 		}
-	if (!append_recipes(k, ways, false, pl))
+	if (!append_recipes(k, ways, BEHIND_BATCH, pl))
 		return false;
 	bool some = batch && batch != (1u << k->n_axes) - 1;
-	if ((zero == ZERO2_BATCH || zero == ZERO3_BATCH) && !some)
+	if ((zero == ZERO2_BATCH || zero == ZERO3_BATCH || zero == ZERO_MIXED) && !some)
 		return false; /* over no axis, or over all */
 	add_zero(k, pl, zero, batch);
-	return true;
+	return append_recipes(k, ways, BEHIND_ZERO, pl);
 }
 
 /* At most one axis does something unusual, none on meshes of many axes; or all do the same. */
 static bool is_usual(const composer *k, const axis_way *ways)
 {
 	uint32_t odd = 0;
-	bool alike = true;
+	bool alike = true, some_all = false;
 	for (uint32_t i = 0; i < k->n_axes; i++) {
-		odd += ways[i] > CUTS_WEIGHTS;
+		odd += is_odd(ways[i]);
 		alike &= ways[i] == ways[0];
+		some_all |= ways[i] == CUTS_ALL_WEIGHTS_BEFORE_BATCH;
 	}
-	return alike || (odd <= MOST_ODD && odd + k->n_axes <= MAX_COMPOSED_AXES);
+	return alike || (!some_all && odd <= MOST_ODD && odd + k->n_axes <= MAX_COMPOSED_AXES);
 }
 
 static void list_plans(composer *k)
@@ -295,7 +356,7 @@ static void cost_additions(void *user, int tree)
 	plan *pl = xmalloc(sizeof *pl);
 	for (uint32_t i = (uint32_t)tree; i < k->actions->n && !k->stop(k->stop_arg); i += LOGICAL_TREES) {
 		*pl = k->repaired;
-		insert(pl, zero_at(pl), &k->actions->p[i], "compose");
+		plan_insert(pl, zero_at(pl), &k->actions->p[i], "compose");
 		evaluator_run(k->ev[tree], pl, NULL);
 		k->after[i].done = true;
 		cost_state(k, tree, &k->after[i].c);
@@ -343,39 +404,56 @@ static void repair(composer *k, int threads, uint64_t budget, uint32_t at)
 		uint32_t best = best_addition(k, &now);
 		if (best == ID_NONE || k->stop(k->stop_arg))
 			break;
-		insert(&k->repaired, zero_at(&k->repaired), &k->actions->p[best], "compose");
+		plan_insert(&k->repaired, zero_at(&k->repaired), &k->actions->p[best], "compose");
 		now = k->after[best].c;
 	}
 	k->plans[k->n_plans] = k->repaired;
 	k->outcomes[k->n_plans++] = (outcome){.c = now, .done = true};
 }
 
-/* The most promising plans that take too much memory. */
-static void repair_plans(composer *k, int threads, uint64_t budget)
+/* The most promising of the first n plans that takes too much memory and is faster than all that do not; ID_NONE. */
+static uint32_t most_promising(const composer *k, uint32_t n, const bool *taken)
+{
+	uint32_t best = ID_NONE;
+	int64_t least = INT64_MAX; /* time of what fits */
+	for (uint32_t i = 0; i < k->n_plans; i++) {
+		const outcome *o = &k->outcomes[i];
+		if (o->done && over(k->pb, &o->c) == 0)
+			least = MIN(least, o->c.runtime_ns);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const outcome *o = &k->outcomes[i];
+		if (o->done && !taken[i] && over(k->pb, &o->c) > 0 && o->c.runtime_ns < least &&
+		    (best == ID_NONE || promise(k->pb, &o->c) < promise(k->pb, &k->outcomes[best].c)))
+			best = i;
+	}
+	return best;
+}
+
+static void take_alike(const composer *k, uint32_t n, uint32_t at, bool *taken)
+{
+	for (uint32_t i = 0; i < n; i++) /* the same on an axis like it */
+		taken[i] |= k->outcomes[i].c.runtime_ns == k->outcomes[at].c.runtime_ns;
+}
+
+/* The most promising plans that take too much memory. What is still faster than all that fits is where a polish may start. */
+static void repair_plans(composer *k, int threads, uint64_t budget, composition *out)
 {
 	uint32_t n = k->n_plans;
 	k->after = xcalloc(k->actions->n + 1, sizeof *k->after);
 	bool *taken = xcalloc(n + 1, sizeof *taken);
 	for (int round = 0; round < MOST_REPAIRED; round++) {
-		uint32_t best = ID_NONE;
-		int64_t least = INT64_MAX; /* time of what fits */
-		for (uint32_t i = 0; i < k->n_plans; i++) {
-			const outcome *o = &k->outcomes[i];
-			if (o->done && over(k->pb, &o->c) == 0)
-				least = MIN(least, o->c.runtime_ns);
-		}
-		for (uint32_t i = 0; i < n; i++) {
-			const outcome *o = &k->outcomes[i];
-			if (o->done && !taken[i] && over(k->pb, &o->c) > 0 && o->c.runtime_ns < least &&
-			    (best == ID_NONE || promise(k->pb, &o->c) < promise(k->pb, &k->outcomes[best].c)))
-				best = i;
-		}
+		uint32_t best = most_promising(k, n, taken);
 		if (best == ID_NONE || k->stop(k->stop_arg))
 			break;
-		taken[best] = true;
-		for (uint32_t i = 0; i < n; i++) /* the same on an axis like it */
-			taken[i] |= k->outcomes[i].c.runtime_ns == k->outcomes[best].c.runtime_ns;
+		take_alike(k, n, best, taken);
 		repair(k, threads, budget, best);
+	}
+	memset(taken, 0, n * sizeof *taken);
+	uint32_t large;
+	while (out->n_large < COUNT_OF(out->large) && (large = most_promising(k, n, taken)) != ID_NONE) {
+		out->large[out->n_large++] = k->plans[large];
+		take_alike(k, n, large, taken);
 	}
 	free(taken);
 	free(k->after);
@@ -451,13 +529,14 @@ uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const act
 	if (own && budget) {
 		k->part = budget / 2 / (own * FINDINGS);
 		parallel_for(LOGICAL_TREES, threads, find_recipes, k);
+		drop_same_recipes(k);
 		k->cap = (uint32_t)MIN(budget / 2, (uint64_t)MOST_PLANS);
 		k->plans = xcalloc(k->cap + MOST_REPAIRED, sizeof *k->plans);
 		k->outcomes = xcalloc(k->cap + MOST_REPAIRED, sizeof *k->outcomes);
 		list_plans(k);
 		parallel_for(LOGICAL_TREES, threads, cost_plans, k);
 		if (pb->objective == OBJECTIVE_RUNTIME)
-			repair_plans(k, threads, budget);
+			repair_plans(k, threads, budget, out);
 	}
 	keep_best(k, out);
 	for (uint32_t i = 0; i < k->n_axes; i++)

@@ -120,6 +120,19 @@ typedef struct plan {
 	const char *tactics[MAX_PLAN];
 } plan;
 
+/* plan.c: what the parts of the search that write whole plans do with them. Behind the last place of a full plan nothing fits. */
+void plan_insert(plan *pl, uint32_t at, const action *a, const char *tactic);
+void plan_drop(plan *pl, uint32_t at);
+bool plan_same(const plan *a, const plan *b);
+/* Leaves a group out of a decision on a whole role: near the memory limit only some of the state needs to be cut. New targets
+ * come from mem. False when that changes nothing or leaves nothing. */
+bool plan_leave_out(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group);
+action action_on_axis(const problem *pb, const action *a, uint32_t axis);
+/* Is b, which is not fixed, the same decision as a on another axis? */
+bool action_is_twin(const action *a, const action *b);
+/* What walks go down on: the objective, growing with every byte over the limit. */
+int64_t plan_energy(const problem *pb, const cost *c);
+
 typedef struct score { /* ordered: smaller is better */
 	bool fits;
 	int64_t primary, secondary;
@@ -287,13 +300,21 @@ const polish_best *polisher_best(const polisher *ps);
 enum { MAX_COMPOSED_AXES = 4, COMPOSE_KEEP = 4 };
 typedef struct composition {
 	uint32_t n, n_recipes;
-	plan plans[COMPOSE_KEEP];            /* best first */
-	plan recipes[5 * MAX_COMPOSED_AXES]; /* plans on a single axis: what it cuts */
+	plan plans[COMPOSE_KEEP];             /* best first */
+	uint32_t n_large;
+	plan large[2];                        /* faster, but take a little too much memory */
+	plan recipes[11 * MAX_COMPOSED_AXES]; /* plans on a single axis: what it cuts */
 } composition;
 /* Costs the composite plans of at most so many evaluations, on meshes of up to MAX_COMPOSED_AXES axes that cut anything.
  * ev: LOGICAL_TREES of them. actions must outlive the plans. Returns evaluations used. */
 uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const action_list *actions, uint64_t budget, bool (*stop)(void *), void *stop_arg,
 		 composition *out);
+
+/* ---------------------------------------------------------------- refine.c */
+
+/* Steepest descent from a plan, with at most so many evaluations; ev: LOGICAL_TREES of them. What it points into comes from
+ * mem. Returns evaluations used. */
+uint64_t refine_plan(const problem *pb, evaluator *const *ev, int threads, arena *mem, plan *pl, uint64_t budget, bool (*stop)(void *), void *stop_arg);
 
 /* ---------------------------------------------------------------- baselines.c */
 void baseline_plan(const problem *pb, const char *name, plan *out);

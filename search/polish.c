@@ -1,13 +1,14 @@
 /* Joint polish: tactics that take one axis at a time can end in data parallelism on every axis, so whole plans are
  * revisited over all axes at once. A chain walks from plan to neighbouring plan: decisions are dropped, added, replaced,
  * moved to another axis or to another place in the order, axes are exchanged, and an axis takes over all that is decided on
- * another one, or one of the ways to use an axis that the tactics found. Threshold accepting (Dueck and Scheuer 1990): a
+ * another one, or one of the ways to use an axis that the tactics found. Axes often do the same, and changing that on one
+ * alone is a step up: so a step may also change it on all of them. Threshold accepting (Dueck and Scheuer 1990): a
  * neighbour that is worse is taken too while the heat allows it, so that the chain leaves the local optimum it started in. */
 #include "search/internal.h"
 
 #include <stdlib.h>
 
-enum { PPM = 1000000, IDLE_MOVES = 64 /* moves that change nothing, per evaluation: then the chain is done */ };
+enum { PPM = 1000000, TWINS_ONE_IN = 3 /* steps that change what several axes do, on all of them */, IDLE_MOVES = 64 /* moves that change nothing, per evaluation: then the chain is done */ };
 
 typedef struct seen_state {
 	uint64_t hash;
@@ -40,44 +41,7 @@ struct polisher {
 	VEC(tried_plan) plans;
 };
 
-/* What the walk goes down on: the objective, growing with every byte over the limit. */
-static int64_t energy_of(const problem *pb, const cost *c)
-{
-	int64_t base = pb->objective == OBJECTIVE_MEMORY ? c->peak_bytes : c->runtime_ns;
-	if (c->peak_bytes <= pb->memory_limit)
-		return base;
-	double over = (double)c->peak_bytes / (double)MAX(pb->memory_limit, 1);
-	return (int64_t)MIN((double)base * (1.2 + 4 * (over - 1)), 4e18);
-}
-
 /* ---------------------------------------------------------------- moves */
-
-static void drop_at(plan *t, uint32_t at)
-{
-	t->n--;
-	memmove(&t->decisions[at], &t->decisions[at + 1], (t->n - at) * sizeof *t->decisions);
-	memmove(&t->tactics[at], &t->tactics[at + 1], (t->n - at) * sizeof *t->tactics);
-}
-
-static void insert_at(plan *t, uint32_t at, const action *a, const char *tactic)
-{
-	if (t->n == MAX_PLAN)
-		return;
-	memmove(&t->decisions[at + 1], &t->decisions[at], (t->n - at) * sizeof *t->decisions);
-	memmove(&t->tactics[at + 1], &t->tactics[at], (t->n - at) * sizeof *t->tactics);
-	t->decisions[at] = *a;
-	t->tactics[at] = tactic;
-	t->n++;
-}
-
-static action on_axis(const problem *pb, const action *a, uint32_t axis)
-{
-	action moved = *a;
-	if (a->on_role)
-		return *action_of_role(pb, a->role, axis);
-	moved.axis = axis;
-	return moved;
-}
 
 /* A decision that may be changed; ID_NONE when the one picked may not. */
 static uint32_t pick_free(polisher *ps, const plan *t)
@@ -110,7 +74,7 @@ static void clear_axis(plan *t, uint32_t axis)
 {
 	for (uint32_t i = t->n; i-- > 0;)
 		if (t->decisions[i].axis == axis && !t->decisions[i].fixed)
-			drop_at(t, i);
+			plan_drop(t, i);
 }
 
 static void add_recipe(polisher *ps, plan *t, uint32_t axis)
@@ -122,8 +86,8 @@ static void add_recipe(polisher *ps, plan *t, uint32_t axis)
 		clear_axis(t, axis);
 	uint32_t place = pick_place(ps, t);
 	for (uint32_t i = 0; i < recipe->n; i++) {
-		action a = on_axis(ps->pb, &recipe->decisions[i], axis);
-		insert_at(t, place + i, &a, recipe->tactics[i]);
+		action a = action_on_axis(ps->pb, &recipe->decisions[i], axis);
+		plan_insert(t, place + i, &a, recipe->tactics[i]);
 	}
 }
 
@@ -133,9 +97,9 @@ static void imitate_axis(polisher *ps, plan *t, uint32_t axis, uint32_t other)
 	clear_axis(t, axis);
 	for (uint32_t i = 0; i < t->n; i++)
 		if (t->decisions[i].axis == other) {
-			action a = on_axis(ps->pb, &t->decisions[i], axis);
+			action a = action_on_axis(ps->pb, &t->decisions[i], axis);
 			a.fixed = false;
-			insert_at(t, i + 1, &a, t->tactics[i]);
+			plan_insert(t, i + 1, &a, t->tactics[i]);
 			i++;
 		}
 }
@@ -145,39 +109,8 @@ static void exchange_axes(polisher *ps, plan *t, uint32_t axis, uint32_t other)
 	for (uint32_t i = 0; i < t->n; i++) {
 		uint32_t has = t->decisions[i].axis;
 		if (!t->decisions[i].fixed && (has == axis || has == other))
-			t->decisions[i] = on_axis(ps->pb, &t->decisions[i], has == axis ? other : axis);
+			t->decisions[i] = action_on_axis(ps->pb, &t->decisions[i], has == axis ? other : axis);
 	}
-}
-
-/* Leaves a group out of an action on a whole role: near the memory limit only some of the state needs to be cut. False
- * when that changes nothing or leaves nothing. */
-static bool leave_out(polisher *ps, action *a, uint32_t group)
-{
-	const uint32_t *group_of = ps->pb->group_of;
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < a->n_targets; i++)
-		n += group_of[a->targets[i].arg] != group;
-	if (!n || n == a->n_targets)
-		return false;
-	action_target *left = arena_array(ps->mem, action_target, n);
-	n = 0;
-	for (uint32_t i = 0; i < a->n_targets; i++)
-		if (group_of[a->targets[i].arg] != group)
-			left[n++] = a->targets[i];
-	a->targets = left;
-	a->n_targets = n;
-	a->on_role = false;
-	return true;
-}
-
-static bool thin(polisher *ps, plan *t, uint32_t at)
-{
-	action *a = &t->decisions[at];
-	if (a->group != ID_NONE || a->kind == ACTION_CONSTRAIN)
-		return false;
-	if (a->on_role)
-		t->tactics[at] = role_action_names[a->role];
-	return leave_out(ps, a, ps->pb->group_of[a->targets[rng_below(&ps->random, a->n_targets)].arg]);
 }
 
 /* Nothing is decided about the group any more. */
@@ -188,12 +121,9 @@ static void clear_group(polisher *ps, plan *t, uint32_t group)
 		if (d->fixed || d->kind == ACTION_CONSTRAIN)
 			continue;
 		if (d->group == group)
-			drop_at(t, i);
-		else if (d->group == ID_NONE) {
-			const char *tactic = d->on_role ? role_action_names[d->role] : t->tactics[i];
-			if (leave_out(ps, d, group))
-				t->tactics[i] = tactic;
-		}
+			plan_drop(t, i);
+		else
+			plan_leave_out(ps->pb, ps->mem, t, i, group);
 	}
 }
 
@@ -214,7 +144,7 @@ static bool decide_group(polisher *ps, plan *t)
 				chosen = b;
 		}
 		if (chosen)
-			insert_at(t, pick_place(ps, t), chosen, "polish");
+			plan_insert(t, pick_place(ps, t), chosen, "polish");
 	}
 	return true;
 }
@@ -230,7 +160,7 @@ static bool splice(polisher *ps, plan *t)
 		fixed++;
 	t->n = fixed + rng_below(&ps->random, t->n - fixed + 1);
 	for (uint32_t i = rng_below(&ps->random, 2) ? 0 : rng_below(&ps->random, other->n + 1); i < other->n; i++)
-		insert_at(t, t->n, &other->decisions[i], other->tactics[i]);
+		plan_insert(t, t->n, &other->decisions[i], other->tactics[i]);
 	return true;
 }
 
@@ -257,6 +187,7 @@ static const uint8_t move_share[MOVE_COUNT] = {/* of 100 */
 static bool propose(polisher *ps)
 {
 	plan *t = &ps->trial;
+	bool twins = ps->n_axes > 1 && rng_below(&ps->random, TWINS_ONE_IN) == 0;
 	uint32_t pick = rng_below(&ps->random, 100), axis = ps->axes[rng_below(&ps->random, ps->n_axes)], other = ps->axes[rng_below(&ps->random, ps->n_axes)], at = ID_NONE;
 	move_kind kind = MOVE_ADD;
 	while (pick >= move_share[kind])
@@ -266,35 +197,61 @@ static bool propose(polisher *ps)
 		return false;
 	if ((kind == MOVE_IMITATE || kind == MOVE_EXCHANGE) && axis == other)
 		return false;
+	const action was = at == ID_NONE ? (action){0} : t->decisions[at];
 	switch (kind) {
-	case MOVE_ADD:
-		insert_at(t, pick_place(ps, t), pick_action(ps), "polish");
+	case MOVE_ADD: {
+		uint32_t place = pick_place(ps, t);
+		const action *a = pick_action(ps);
+		plan_insert(t, place, a, "polish");
+		for (uint32_t i = 0; i < ps->n_axes && twins; i++)
+			if (ps->axes[i] != a->axis) {
+				action twin = action_on_axis(ps->pb, a, ps->axes[i]);
+				plan_insert(t, place + 1, &twin, "polish");
+			}
 		break;
+	}
 	case MOVE_DROP:
-		drop_at(t, at);
+		plan_drop(t, at);
+		for (uint32_t i = t->n; i-- > 0 && twins;)
+			if (action_is_twin(&was, &t->decisions[i]))
+				plan_drop(t, i);
 		break;
-	case MOVE_REPLACE:
-		t->decisions[at] = *pick_action(ps);
+	case MOVE_REPLACE: {
+		const action *a = pick_action(ps);
+		t->decisions[at] = twins ? action_on_axis(ps->pb, a, was.axis) : *a;
 		t->tactics[at] = "polish";
+		for (uint32_t i = 0; i < t->n && twins; i++)
+			if (action_is_twin(&was, &t->decisions[i])) {
+				t->decisions[i] = action_on_axis(ps->pb, a, t->decisions[i].axis);
+				t->tactics[i] = "polish";
+			}
 		break;
+	}
 	case MOVE_AXIS:
-		t->decisions[at] = on_axis(ps->pb, &t->decisions[at], axis);
+		t->decisions[at] = action_on_axis(ps->pb, &t->decisions[at], axis);
 		break;
 	case MOVE_PLACE: {
 		action a = t->decisions[at];
 		const char *tactic = t->tactics[at];
-		drop_at(t, at);
-		insert_at(t, pick_place(ps, t), &a, tactic);
+		plan_drop(t, at);
+		plan_insert(t, pick_place(ps, t), &a, tactic);
 		break;
 	}
 	case MOVE_TWIN: {
-		action a = on_axis(ps->pb, &t->decisions[at], axis);
+		action a = action_on_axis(ps->pb, &t->decisions[at], axis);
 		a.fixed = false;
-		insert_at(t, at + 1, &a, t->tactics[at]);
+		plan_insert(t, at + 1, &a, t->tactics[at]);
 		break;
 	}
-	case MOVE_THIN:
-		return thin(ps, t, at);
+	case MOVE_THIN: {
+		if (was.kind == ACTION_CONSTRAIN)
+			return false;
+		uint32_t group = ps->pb->group_of[was.targets[rng_below(&ps->random, was.n_targets)].arg];
+		for (uint32_t i = 0; i < t->n && twins; i++)
+			if (action_is_twin(&was, &t->decisions[i]))
+				plan_leave_out(ps->pb, ps->mem, t, i, group);
+		return plan_leave_out(ps->pb, ps->mem, t, at, group);
+	}
 	case MOVE_GROUP:
 		return decide_group(ps, t);
 	case MOVE_RECIPE:
@@ -377,7 +334,7 @@ void polisher_go_to(polisher *ps, const plan *pl)
 	ps->here_hash = evaluator_hash(ps->ev);
 	seen_state *state = state_here(ps, ps->here_hash);
 	note_best(ps, &ps->here, state);
-	ps->here_energy = energy_of(ps->pb, &state->c);
+	ps->here_energy = plan_energy(ps->pb, &state->c);
 }
 
 polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, const action_list *actions, const plan *recipes, uint32_t n_recipes, uint64_t seed,
@@ -448,7 +405,7 @@ uint64_t polisher_walk(polisher *ps, uint64_t evaluations, uint32_t heat, bool (
 		const seen_state *state = evaluate_trial(ps, &used);
 		if (state->hash == ps->here_hash)
 			continue;
-		int64_t energy = energy_of(ps->pb, &state->c);
+		int64_t energy = plan_energy(ps->pb, &state->c);
 		/* u * u: small steps up are taken more often than large ones. */
 		uint64_t u = rng_below(&ps->random, 1001), allowance = (uint64_t)heat * u / 1000 * u / 1000;
 		if ((double)energy <= (double)ps->here_energy * (1 + (double)allowance / PPM))

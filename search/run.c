@@ -29,6 +29,7 @@ typedef struct runner {
 	uint32_t n_bases;
 	composition *composed; /* NULL: none */
 	action_list composed_of;
+	uint32_t polished; /* how often */
 	VEC(candidate) candidates;  /* each better than the one before */
 	uint32_t first_candidate;   /* earlier ones lack what the schedule wants */
 	candidate *answer;
@@ -461,7 +462,7 @@ typedef struct workshop {
 static void open_chain(void *user, int i)
 {
 	workshop *w = user;
-	w->chains[i] = polisher_new(w->r->ev[i], &w->r->pb, w->starts[i], w->actions, w->recipes, w->n_recipes, w->r->o.seed + 1000 * (uint64_t)i,
+	w->chains[i] = polisher_new(w->r->ev[i], &w->r->pb, w->starts[i], w->actions, w->recipes, w->n_recipes, w->r->o.seed + 1000 * (uint64_t)(i + LOGICAL_TREES * w->r->polished),
 				    &w->r->chain_mem[i]);
 }
 
@@ -471,19 +472,10 @@ static void walk_chain(void *user, int i)
 	w->used[i] = polisher_walk(w->chains[i], w->part, w->heat, should_stop, w->r);
 }
 
-static bool same_plan(const plan *a, const plan *b)
-{
-	bool same = a->n == b->n;
-	for (uint32_t i = 0; i < a->n && same; i++)
-		same = a->decisions[i].axis == b->decisions[i].axis && a->decisions[i].n_targets == b->decisions[i].n_targets &&
-		       !memcmp(a->decisions[i].targets, b->decisions[i].targets, a->decisions[i].n_targets * sizeof(action_target));
-	return same;
-}
-
 static void add_plan(plan *list, uint32_t *n, uint32_t limit, const plan *pl)
 {
 	for (uint32_t i = 0; i < *n; i++)
-		if (same_plan(&list[i], pl))
+		if (plan_same(&list[i], pl))
 			return;
 	if (*n < limit)
 		list[(*n)++] = *pl;
@@ -510,7 +502,7 @@ static void add_recipes(const runner *r, plan *list, uint32_t *n, uint32_t limit
 	free(own);
 }
 
-enum { POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 1 + MAX_BASES + 3 + COMPOSE_KEEP, COMPOSED_STARTS = 3 };
+enum { POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 2 + MAX_BASES + 3 + COMPOSE_KEEP, COMPOSED_STARTS = 3, REFINE_SHARE = 2 };
 
 static int chain_by_score(const void *a, const void *b)
 {
@@ -533,9 +525,7 @@ static status simplify(runner *r, diag *d)
 		if (i >= pl->n || pl->decisions[i].fixed)
 			continue;
 		*trial = *pl;
-		trial->n--;
-		memmove(&trial->decisions[i], &trial->decisions[i + 1], (trial->n - i) * sizeof *trial->decisions);
-		memmove(&trial->tactics[i], &trial->tactics[i + 1], (trial->n - i) * sizeof *trial->tactics);
+		plan_drop(trial, i);
 		evaluator_run(r->ev[0], trial, NULL);
 		evaluator_replay(r->ev[0], &c, &allowed);
 		r->out->evaluations++;
@@ -570,10 +560,13 @@ static status run_polish(runner *r, uint64_t budget, diag *d)
 	const candidate *best = best_candidate(r);
 	if (best && best->pl)
 		add_plan(starts, &n, MAX_STARTS, best->pl);
+	for (uint32_t i = 0; r->composed && i < MIN(r->composed->n_large, 1u); i++)
+		add_plan(starts, &n, MAX_STARTS, &r->composed->large[i]);
+	for (uint32_t i = 0; i < r->n_bases; i++)
+		if (r->bases[i].n || !r->composed)
+			add_plan(starts, &n, MAX_STARTS, &r->bases[i]);
 	for (uint32_t i = 0; r->composed && i < MIN(r->composed->n, (uint32_t)COMPOSED_STARTS); i++)
 		add_plan(starts, &n, MAX_STARTS, &r->composed->plans[i]);
-	for (uint32_t i = 0; i < r->n_bases; i++)
-		add_plan(starts, &n, MAX_STARTS, &r->bases[i]);
 	for (uint32_t i = 0; i < n; i++)
 		add_recipes(r, recipes, &n_recipes, MAX_RECIPES, &starts[i]);
 	for (uint32_t i = 0; r->composed && i < r->composed->n_recipes; i++)
@@ -589,8 +582,10 @@ static status run_polish(runner *r, uint64_t budget, diag *d)
 	for (uint32_t i = 0; i < LOGICAL_TREES; i++)
 		w.starts[i] = &starts[i % n];
 	parallel_for(LOGICAL_TREES, r->threads, open_chain, &w);
+	r->polished++;
 	const polish_best *order[LOGICAL_TREES];
 	uint64_t used = 0;
+	int64_t end = r->deadline_ns;
 	status s = ST_OK;
 	plan *met = xcalloc(LOGICAL_TREES, sizeof *met);
 	for (uint32_t round = 0; round < POLISH_ROUNDS && !should_stop(r) && s == ST_OK; round++) {
@@ -600,8 +595,11 @@ static status run_polish(runner *r, uint64_t budget, diag *d)
 			polisher_meet(w.chains[i], met, LOGICAL_TREES);
 		}
 		w.part = (budget - MIN(used, budget)) / left / LOGICAL_TREES + 1;
+		if (end) /* the chains cool down in time, too */
+			r->deadline_ns = elapsed(r) + MAX(end - elapsed(r), 0) / left;
 		w.heat = FIRST_HEAT / (POLISH_ROUNDS * POLISH_ROUNDS) * (left - 1) * (left - 1);
 		parallel_for(LOGICAL_TREES, r->threads, walk_chain, &w);
+		r->deadline_ns = end;
 		for (int i = 0; i < LOGICAL_TREES; i++) {
 			order[i] = polisher_best(w.chains[i]);
 			used += w.used[i];
@@ -630,9 +628,6 @@ static status run_polish(runner *r, uint64_t budget, diag *d)
 	}
 	for (int i = 0; i < LOGICAL_TREES; i++)
 		polisher_free(w.chains[i]);
-	best = best_candidate(r);
-	if (s == ST_OK && best && best->pl && budget > WORTH_SIMPLIFYING && !should_stop(r))
-		s = simplify(r, d);
 	free(met);
 	free(starts);
 	free(recipes);
@@ -640,7 +635,7 @@ static status run_polish(runner *r, uint64_t budget, diag *d)
 	return s;
 }
 
-/* The default schedule begins with what people would write. */
+/* The default schedule begins with what people would write, and what is near it. */
 static status run_compose(runner *r, uint64_t budget, diag *d)
 {
 	r->composed = xcalloc(1, sizeof *r->composed);
@@ -649,19 +644,42 @@ static status run_compose(runner *r, uint64_t budget, diag *d)
 	tell(r, false, "compose");
 	for (uint32_t i = 0; i < MIN(r->composed->n, (uint32_t)COMPOSED_STARTS); i++)
 		TRY(try_plan(r, &r->composed->plans[i], "compose", d));
-	return ST_OK;
+	plan *pl = xmalloc(sizeof *pl);
+	status s = ST_OK;
+	uint64_t left = budget / REFINE_SHARE;
+	for (uint32_t i = 0; i < r->composed->n_large + MIN(r->composed->n, (uint32_t)COMPOSED_STARTS) && s == ST_OK; i++) {
+		plan *from = i < r->composed->n_large ? &r->composed->large[i] : &r->composed->plans[i - r->composed->n_large];
+		*pl = *from;
+		uint64_t used = refine_plan(&r->pb, r->ev, r->threads, &r->chain_mem[0], pl, left, should_stop, r);
+		left -= used;
+		r->out->evaluations += used;
+		*from = *pl;
+		s = try_plan(r, pl, "compose", d);
+	}
+	free(pl);
+	return s;
+}
+
+static status run_last_polish(runner *r, uint64_t budget, diag *d)
+{
+	TRY(run_polish(r, budget, d));
+	const candidate *best = best_candidate(r);
+	return best && best->pl && budget > WORTH_SIMPLIFYING && !should_stop(r) ? simplify(r, d) : ST_OK;
 }
 
 static status run_schedule(runner *r, diag *d)
 {
-	enum { COMPOSE_SHARE = 2 /* at most this part of the budget */ };
+	enum { COMPOSE_SHARE = 2 /* at most this part of the budget */, EARLY_SHARE = 12, EARLY_MOST = 400 };
 	const search_options *o = r->user;
 	uint64_t total = o->evaluations ? o->evaluations : o->time_limit_ns ? UINT64_MAX / 4 : SEARCH_DEFAULT_EVALUATIONS, fixed = 0;
 	uint32_t shares = 0;
-	/* Of a budget in time, an equal part like each of the tactics. */
-	r->deadline_ns = o->time_limit_ns ? elapsed(r) + MAX(o->time_limit_ns - elapsed(r), 0) / (r->tactics.n + 1) : 0;
-	if (!o->schedule_json && !(o->without & WITHOUT_COMPOSITES))
+	/* Composites rarely need their part of a budget in time, and bring most of what there is to gain. */
+	r->deadline_ns = o->time_limit_ns ? elapsed(r) + MAX(o->time_limit_ns - elapsed(r), 0) / COMPOSE_SHARE : 0;
+	if (!o->schedule_json && !(o->without & WITHOUT_COMPOSITES)) {
 		TRY(run_compose(r, total / COMPOSE_SHARE, d));
+		if (!(o->without & WITHOUT_POLISH))
+			TRY(run_polish(r, MIN(total / EARLY_SHARE, (uint64_t)EARLY_MOST), d));
+	}
 	for (uint32_t i = 0; i < r->tactics.n; i++) {
 		const tactic *tc = &r->tactics.p[i];
 		fixed += tc->evaluations;
@@ -680,7 +698,7 @@ static status run_schedule(runner *r, diag *d)
 		else if (!should_stop(r) && tc->kind == TACTIC_AUTO)
 			TRY(run_auto(r, tc, tc->evaluations ? tc->evaluations : share, d));
 		else if (!should_stop(r))
-			TRY(run_polish(r, tc->evaluations ? tc->evaluations : share * POLISH_SHARE, d));
+			TRY(run_last_polish(r, tc->evaluations ? tc->evaluations : share * POLISH_SHARE, d));
 	}
 	return ST_OK;
 }

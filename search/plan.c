@@ -1,0 +1,79 @@
+/* Decision lists: what the parts of the search that write whole plans do with them. */
+#include "search/internal.h"
+
+void plan_insert(plan *pl, uint32_t at, const action *a, const char *tactic)
+{
+	if (pl->n == MAX_PLAN)
+		return;
+	memmove(&pl->decisions[at + 1], &pl->decisions[at], (pl->n - at) * sizeof *pl->decisions);
+	memmove(&pl->tactics[at + 1], &pl->tactics[at], (pl->n - at) * sizeof *pl->tactics);
+	pl->n++;
+	pl->decisions[at] = *a;
+	pl->tactics[at] = tactic;
+}
+
+void plan_drop(plan *pl, uint32_t at)
+{
+	pl->n--;
+	memmove(&pl->decisions[at], &pl->decisions[at + 1], (pl->n - at) * sizeof *pl->decisions);
+	memmove(&pl->tactics[at], &pl->tactics[at + 1], (pl->n - at) * sizeof *pl->tactics);
+}
+
+action action_on_axis(const problem *pb, const action *a, uint32_t axis)
+{
+	action moved = *a;
+	if (a->on_role)
+		return *action_of_role(pb, a->role, axis);
+	moved.axis = axis;
+	return moved;
+}
+
+static bool same_targets(const action *a, const action *b)
+{
+	return a->n_targets == b->n_targets && (a->targets == b->targets || !memcmp(a->targets, b->targets, a->n_targets * sizeof *a->targets));
+}
+
+bool action_is_twin(const action *a, const action *b)
+{
+	return a->axis != b->axis && a->kind == b->kind && a->on_role == b->on_role && (!a->on_role || a->role == b->role) && !b->fixed && same_targets(a, b);
+}
+
+bool plan_same(const plan *a, const plan *b)
+{
+	bool same = a->n == b->n;
+	for (uint32_t i = 0; i < a->n && same; i++)
+		same = a->decisions[i].axis == b->decisions[i].axis && same_targets(&a->decisions[i], &b->decisions[i]);
+	return same;
+}
+
+bool plan_leave_out(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group)
+{
+	action *a = &pl->decisions[at];
+	if (a->group != ID_NONE || a->kind == ACTION_CONSTRAIN)
+		return false;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < a->n_targets; i++)
+		n += pb->group_of[a->targets[i].arg] != group;
+	if (!n || n == a->n_targets)
+		return false;
+	action_target *left = arena_array(mem, action_target, n);
+	n = 0;
+	for (uint32_t i = 0; i < a->n_targets; i++)
+		if (pb->group_of[a->targets[i].arg] != group)
+			left[n++] = a->targets[i];
+	if (a->on_role)
+		pl->tactics[at] = role_action_names[a->role];
+	a->targets = left;
+	a->n_targets = n;
+	a->on_role = false;
+	return true;
+}
+
+int64_t plan_energy(const problem *pb, const cost *c)
+{
+	int64_t base = pb->objective == OBJECTIVE_MEMORY ? c->peak_bytes : c->runtime_ns;
+	if (c->peak_bytes <= pb->memory_limit)
+		return base;
+	double over = (double)c->peak_bytes / (double)MAX(pb->memory_limit, 1);
+	return (int64_t)MIN((double)base * (1.2 + 4 * (over - 1)), 4e18);
+}
