@@ -13,7 +13,7 @@ typedef struct folder {
 	node_id *node_before, *node_to; /* node_to: in the folded program; of a layer left out, its counterpart in `middle` */
 	pval_id *val_before;
 	int32_t low, middle, skip;      /* layers (middle, middle + skip] are left out */
-	bool failed;
+	bool tight, failed;
 } folder;
 
 static bool is_left_out(const folder *x, int32_t layer) { return layer != LAYER_NONE && layer > x->middle && layer <= x->middle + x->skip; }
@@ -81,8 +81,8 @@ static uint32_t layer_size(const folder *x, int32_t layer)
 }
 
 /* Around `middle` as many layers as can see each other are kept on both sides, and one more at either end, where what
- * comes before the first and after the last layer still shows. At the last one, a layer that is not quite like the others
- * is often there already. */
+ * comes before the first and after the last layer still shows. A layer that is not quite like the others is often there
+ * already: at the last one, and when it is to be tight also at the first. */
 static void choose_layers(folder *x)
 {
 	x->low = x->ly.first;
@@ -94,7 +94,8 @@ static void choose_layers(folder *x)
 			x->low = MIN(x->low, x->ly.val_layer[v]);
 	uint32_t size = layer_size(x, x->ly.first);
 	int32_t reach = (int32_t)x->ly.reach;
-	x->middle = x->ly.first + reach + 1;
+	x->f->tight = x->tight && 2 * layer_size(x, x->ly.first - 1) >= size;
+	x->middle = x->ly.first + reach + !x->f->tight;
 	x->skip = x->ly.last - reach - (2 * layer_size(x, x->ly.last + 1) < size) - x->middle;
 }
 
@@ -491,9 +492,9 @@ static void build(folder *x)
 	x->failed = !blocks_agree(f) || !find_order(f, x);
 }
 
-folding *folding_new(const program *full)
+folding *folding_new(const program *full, bool tight)
 {
-	folder x = {.from = full};
+	folder x = {.from = full, .tight = tight};
 	if (!layers_find(full, &x.ly))
 		return NULL;
 	x.f = xcalloc(1, sizeof *x.f);

@@ -181,6 +181,7 @@ typedef struct folding {
 	program *p;             /* shares the module, the rules and the types of `full`; dead nodes left out */
 	int32_t middle;
 	uint32_t copies, reach;
+	bool tight;
 	uint32_t n_layers;      /* of the folded program, numbered from 0 */
 	pval_id *val_of;        /* by pval of the full program: the one that stands for it; ID_NONE: dead */
 	pval_id *val_origin;    /* by pval of the folded program: one that it stands for, itself wherever it is kept */
@@ -202,8 +203,9 @@ static inline bool fold_in_band(const folding *f, int32_t layer)
 }
 /* Is a value of the band, with its neighbours in it, what its counterpart is? state: by pval of the folded program. */
 bool fold_is_even(const folding *f, const sharding_id *state, pval_id v);
-/* NULL when the program has nothing to fold. */
-folding *folding_new(const program *full);
+/* NULL when the program has nothing to fold. tight: with one layer less at the beginning, where there is one already that is
+ * not quite like the others; then less may turn out the same. */
+folding *folding_new(const program *full, bool tight) MUST_USE;
 void folding_free(folding *f);
 
 /* ---------------------------------------------------------------- engine */

@@ -14,6 +14,29 @@ static bool has_axes(const sharding_table *t, sharding_id id)
 	return s->n_replicated || s->n_unreduced;
 }
 
+/* The tight folding when common plans come out of it. */
+static void choose_folding(problem *pb)
+{
+	static const char *const names[] = {"data_parallel", "zero2", "zero3"};
+	pb->fold = folding_new(pb->p, true);
+	if (!pb->fold || !pb->fold->tight)
+		return;
+	evaluator *ev = evaluator_new(pb);
+	plan *pl = xmalloc(sizeof *pl);
+	cost c;
+	for (uint32_t i = 0; i < COUNT_OF(names); i++) {
+		baseline_plan(pb, names[i], pl);
+		evaluator_run(ev, pl, &c);
+	}
+	bool suits = !evaluator_statistics(ev).whole;
+	free(pl);
+	evaluator_free(ev);
+	if (suits)
+		return;
+	folding_free(pb->fold);
+	pb->fold = folding_new(pb->p, false);
+}
+
 status problem_init(problem *pb, const module *annotated, const search_options *o, diag *d)
 {
 	*pb = (problem){.o = o, .mesh = o->mesh};
@@ -48,7 +71,8 @@ status problem_init(problem *pb, const module *annotated, const search_options *
 		pb->result_of_arg[a] = -1;
 	pb->objective = o->objective;
 	actions_make_roles(pb);
-	pb->fold = o->unfolded ? NULL : folding_new(pb->p);
+	if (!o->unfolded)
+		choose_folding(pb);
 	return ST_OK;
 }
 
