@@ -21,6 +21,7 @@ typedef struct coster {
 typedef struct folded_action {
 	const action_target *key, *targets;
 	uint32_t n_key, n_targets;
+	uint64_t hash; /* of the key, the same in all evaluators */
 	bool inner; /* targets are values, not arguments */
 	bool even; /* what stands for several layers does so for this action too */
 } folded_action;
@@ -41,7 +42,6 @@ struct evaluator {
 	uint64_t *fresh_histories;
 	VEC(sharding_id) pins;    /* by result */
 	sharding_id *spread;   /* by pval of the whole program: a state of the folded one */
-	index_map verified;    /* decision after decisions */
 	uint64_t path_hash[MAX_PLAN + 1];
 
 	/* folding */
@@ -200,7 +200,6 @@ evaluator *evaluator_new(const problem *pb)
 	ev->t = table_copy(pb->m->shardings);
 	ev->uneven_from = ID_NONE;
 	index_init(&ev->by_targets);
-	index_init(&ev->verified);
 	diag d = {0};
 	if (mesh_links_assign(pb->o->device, ev->t, pb->mesh, pb->o->axis_links, &ev->links, &d) != ST_OK)
 		assert(!"problem_init checked the links");
@@ -236,7 +235,6 @@ void evaluator_free(evaluator *ev)
 	}
 	sharding_table_unref(ev->t);
 	index_release(&ev->by_targets);
-	index_release(&ev->verified);
 	propagation_free(ev->verifier);
 	for (int way = 0; way < WAYS; way++)
 		propagation_free(ev->fresh[way]);
@@ -264,7 +262,7 @@ static const folded_action *fold_action(evaluator *ev, const action *a)
 	action_target *key = arena_array(&ev->mem, action_target, a->n_targets), *to = arena_array(&ev->mem, action_target, a->n_targets);
 	if (a->n_targets)
 		memcpy(key, a->targets, a->n_targets * sizeof *key);
-	folded_action f = {.key = key, .targets = to, .n_key = a->n_targets, .inner = inner, .even = true};
+	folded_action f = {.key = key, .targets = to, .n_key = a->n_targets, .hash = h, .inner = inner, .even = true};
 	clear_targets(ev);
 	for (uint32_t i = 0; i < a->n_targets; i++) {
 		action_target target = {fold_target(ev, inner, a->targets[i].arg), a->targets[i].dim};
@@ -416,15 +414,11 @@ static bool holds_unfolded(evaluator *ev, const action *a, const action *folded)
 /* How a decision spreads through layers can depend on how many there are: then the whole program decides, once. */
 static bool is_verified(evaluator *ev, uint64_t key, const action *a, const action *folded)
 {
-	enum { MAX_VERIFIED = 1 << 20 };
-	uint32_t id;
-	uint32_t it = index_first(&ev->verified, key);
-	if (index_next(&ev->verified, key, &it, &id))
-		return id;
-	bool holds = holds_unfolded(ev, a, folded);
-	if (ev->verified.n == MAX_VERIFIED)
-		index_clear(&ev->verified);
-	index_add(&ev->verified, key, holds);
+	bool holds;
+	if (!verdicts_find(ev->pb->verdicts, key, &holds)) {
+		holds = holds_unfolded(ev, a, folded);
+		verdicts_add(ev->pb->verdicts, key, holds);
+	}
 	return holds;
 }
 
@@ -432,7 +426,7 @@ static bool decide_folded(evaluator *ev, const action *a)
 {
 	walker *w = ev->on[FOLDED];
 	const folded_action *f = fold_action(ev, a);
-	uint64_t path = hash_combine(ev->path_hash[ev->depth], (uint64_t)(f - ev->actions.p) << 16 | a->axis << 8 | a->kind);
+	uint64_t path = hash_combine(ev->path_hash[ev->depth], hash_combine(f->hash, (uint64_t)a->axis << 8 | a->kind));
 	bool even = f->even, done = false;
 	if (even) {
 		action folded = with_targets(a, f);

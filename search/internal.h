@@ -13,6 +13,7 @@ typedef struct problem {
 	rule_table rules;
 	program *p;
 	folding *fold; /* NULL: no layers to fold, or asked not to */
+	struct verdicts *verdicts; /* with a folding */
 	donation dn;
 	uint32_t n_args, n_results;
 	role *roles;
@@ -36,6 +37,14 @@ typedef struct problem {
 	uint32_t n_site_classes;
 	uint32_t *site_op; /* by op id: pre-order index in main of the input module, ID_NONE for all others */
 } problem;
+
+/* verdicts.c: does the whole program agree with a decision of the folded one, by the hash of the decisions up to it? For any
+ * number of threads. */
+typedef struct verdicts verdicts;
+verdicts *verdicts_new(void);
+void verdicts_free(verdicts *v);
+bool verdicts_find(verdicts *v, uint64_t key, bool *holds);
+void verdicts_add(verdicts *v, uint64_t key, bool holds);
 
 status problem_init(problem *pb, const module *annotated, const search_options *o, diag *d) MUST_USE;
 void problem_release(problem *pb);

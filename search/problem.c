@@ -18,6 +18,7 @@ static bool has_axes(const sharding_table *t, sharding_id id)
 static void choose_folding(problem *pb)
 {
 	static const char *const names[] = {"data_parallel", "zero2", "zero3"};
+	pb->verdicts = verdicts_new();
 	pb->fold = folding_new(pb->p, true);
 	if (!pb->fold || !pb->fold->tight)
 		return;
@@ -34,6 +35,8 @@ static void choose_folding(problem *pb)
 	if (suits)
 		return;
 	folding_free(pb->fold);
+	verdicts_free(pb->verdicts);
+	pb->verdicts = verdicts_new();
 	pb->fold = folding_new(pb->p, false);
 }
 
@@ -79,6 +82,7 @@ status problem_init(problem *pb, const module *annotated, const search_options *
 void problem_release(problem *pb)
 {
 	folding_free(pb->fold);
+	verdicts_free(pb->verdicts);
 	if (pb->p)
 		program_free(pb->p);
 	donation_release(&pb->dn);
