@@ -646,7 +646,7 @@ static status run_compose(runner *r, uint64_t budget, diag *d)
 		TRY(try_plan(r, &r->composed->plans[i], "compose", d));
 	plan *pl = xmalloc(sizeof *pl);
 	status s = ST_OK;
-	uint64_t left = budget / REFINE_SHARE;
+	uint64_t left = r->user->without & WITHOUT_REFINE ? 0 : budget / REFINE_SHARE;
 	for (uint32_t i = 0; i < r->composed->n_large + MIN(r->composed->n, (uint32_t)COMPOSED_STARTS) && s == ST_OK; i++) {
 		plan *from = i < r->composed->n_large ? &r->composed->large[i] : &r->composed->plans[i - r->composed->n_large];
 		*pl = *from;

@@ -122,6 +122,7 @@ enum {
 	WITHOUT_TREES = 32,        /* polish only */
 	WITHOUT_POLISH = 64,
 	WITHOUT_COMPOSITES = 128,  /* no composite plans to start from */
+	WITHOUT_REFINE = 256,      /* they are taken as they are */
 };
 enum { SEARCH_DEFAULT_EVALUATIONS = 4000, SEARCH_DEFAULT_SEED = 1 };
 #define SEARCH_DEFAULT_CACHE_BYTES ((int64_t)1 << 30)

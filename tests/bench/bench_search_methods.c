@@ -285,6 +285,7 @@ static const struct {
 	{"search-trees", WITHOUT_TREES},
 	{"search-polish", WITHOUT_POLISH},
 	{"search-composites", WITHOUT_COMPOSITES},
+	{"search-refine", WITHOUT_REFINE},
 };
 
 static void print_curve(const contest *k)

@@ -25,7 +25,8 @@ CASES = ["mlp/4x4/tpu-v5e", "transformer_4/4x4/a100", "transformer_scan/16x16/tp
 SMALL = ["mlp_tiny/2x2/tpu-v5e", "mlp_tiny/4x4/tpu-v5e", "mlp_tiny/2x2x4/h100"]   # where all states can be seen
 METHODS = ["search", "mcts", "annealing", "greedy", "random"]
 PARTS = {"search": "nothing", "search-groups": "groups", "search-priors": "priors", "search-merging": "merging of equal states", "search-worklist": "worklist pruning",
-         "search-axis-tactics": "tactics per axis", "search-trees": "trees (polish only)", "search-polish": "polish", "search-composites": "composite plans"}
+         "search-axis-tactics": "tactics per axis", "search-trees": "trees (polish only)", "search-polish": "polish", "search-composites": "composite plans",
+         "search-refine": "refining of composite plans"}
 ALL_STATES = 2000000
 COLORS = {"search": "#b8463c", "mcts": "#2f6f9f", "annealing": "#6a9a58", "greedy": "#e39c37", "random": "#888888"}
 

@@ -367,7 +367,7 @@ END_TEST
 /* A search without one of its parts is still a search: at least as good as the baselines, within its budget. */
 START_TEST(parts_left_out)
 {
-	for (uint32_t part = 0; part < 8; part++) {
+	for (uint32_t part = 0; part < 10; part++) {
 		fixture f;
 		search_result r;
 		setup(&f, mlp, "x=4,y=2");
@@ -535,6 +535,103 @@ static bool always(void *unused)
 	return true;
 }
 
+/* Refines a plan; *before, *after: its energy in replays. */
+static uint64_t refine_on(fixture *f, const problem *pb, arena *mem, plan *pl, uint64_t budget, bool (*stop)(void *), int64_t *before, int64_t *after)
+{
+	evaluator *ev[LOGICAL_TREES];
+	cost c;
+	bool allowed;
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		ev[i] = evaluator_new(pb);
+	evaluator_run(ev[0], pl, NULL);
+	evaluator_replay(ev[0], &c, &allowed);
+	*before = plan_energy(pb, &c);
+	uint64_t used = refine_plan(pb, ev, (int)f->o.threads, mem, pl, budget, stop, NULL);
+	evaluator_run(ev[0], pl, NULL);
+	evaluator_replay(ev[0], &c, &allowed);
+	*after = plan_energy(pb, &c);
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		evaluator_free(ev[i]);
+	return used;
+}
+
+/* Down, within the budget, for any number of threads. */
+START_TEST(refined_plans)
+{
+	fixture f;
+	diag d = {0};
+	problem pb;
+	arena mem = {0};
+	int64_t before, after;
+	setup(&f, mlp, "data=4,model=4");
+	ck_assert_msg(problem_init(&pb, f.m, &f.o, &d) == ST_OK, "%s", d.msg);
+	plan *start = xcalloc(1, sizeof *start), *pl = xcalloc(1, sizeof *pl), *other = xcalloc(1, sizeof *other);
+	const action *batch = action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0);
+	for (uint32_t axis = 0; axis < 2; axis++) { /* both weights by rows before the batch: every product is summed up */
+		static const uint32_t weights[] = {0, 1};
+		action rows = action_manual(&pb, weights, 2, 0, axis);
+		plan_insert(start, start->n, &rows, "test");
+	}
+	plan_insert(start, start->n, batch, "test");
+	*pl = *start;
+	uint64_t used = refine_on(&f, &pb, &mem, pl, 500, never, &before, &after);
+	ck_assert(used > 1 && used <= 500);
+	ck_assert_int_lt(after, before);
+	f.o.threads = 3;
+	*other = *start;
+	ck_assert_uint_eq(refine_on(&f, &pb, &mem, other, 500, never, &before, &after), used);
+	ck_assert(plan_same(pl, other));
+	for (uint64_t budget = 0; budget < 20; budget++) {
+		*pl = *start;
+		ck_assert_uint_le(refine_on(&f, &pb, &mem, pl, budget, never, &before, &after), budget);
+		ck_assert_int_le(after, before);
+	}
+	*pl = *start;
+	refine_on(&f, &pb, &mem, pl, 500, always, &before, &after);
+	ck_assert(plan_same(pl, start));
+	free(start);
+	free(pl);
+	free(other);
+	arena_release(&mem);
+	problem_release(&pb);
+	teardown(&f);
+}
+END_TEST
+
+START_TEST(plans_and_twins)
+{
+	fixture f;
+	diag d = {0};
+	problem pb;
+	arena mem = {0};
+	setup(&f, mlp, "data=4,model=4");
+	ck_assert_msg(problem_init(&pb, f.m, &f.o, &d) == ST_OK, "%s", d.msg);
+	action batch = *action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0), twin = action_on_axis(&pb, &batch, 1), zero = *action_of_role(&pb, ROLE_ACTION_ZERO3, 1);
+	ck_assert(twin.axis == 1 && twin.on_role && twin.role == ROLE_ACTION_DATA_PARALLEL);
+	ck_assert(action_is_twin(&batch, &twin) && !action_is_twin(&batch, &batch) && !action_is_twin(&batch, &zero));
+	twin.fixed = true;
+	ck_assert(!action_is_twin(&batch, &twin));
+	plan *pl = xcalloc(1, sizeof *pl);
+	for (uint32_t i = 0; i < MAX_PLAN + 3; i++)
+		plan_insert(pl, 0, i % 2 ? &batch : &zero, "test");
+	ck_assert_uint_eq(pl->n, MAX_PLAN);
+	ck_assert(pl->decisions[0].role == ROLE_ACTION_DATA_PARALLEL && pl->decisions[1].role == ROLE_ACTION_ZERO3);
+	plan_drop(pl, 0);
+	ck_assert(pl->n == MAX_PLAN - 1 && pl->decisions[0].role == ROLE_ACTION_ZERO3 && !strcmp(pl->tactics[0], "test"));
+	/* x and y are groups of their own; what is left is no longer the whole role */
+	uint32_t x = pb.group_of[2], all = pl->decisions[1].n_targets;
+	ck_assert(pb.group_of[3] != x && all == 2);
+	ck_assert(plan_leave_out(&pb, &mem, pl, 1, x));
+	ck_assert(pl->decisions[1].n_targets == 1 && pl->decisions[1].targets[0].arg == 3 && !pl->decisions[1].on_role);
+	ck_assert(!plan_leave_out(&pb, &mem, pl, 1, x));                 /* not in it any more */
+	ck_assert(!plan_leave_out(&pb, &mem, pl, 1, pb.group_of[3]));    /* nothing would be left */
+	free(pl);
+	arena_release(&mem);
+	problem_release(&pb);
+	teardown(&f);
+}
+END_TEST
+
 static uint64_t compose_on(fixture *f, const problem *pb, const action_list *actions, uint64_t budget, bool (*stop)(void *), composition *out)
 {
 	evaluator *ev[LOGICAL_TREES];
@@ -652,6 +749,8 @@ int main(void)
 	tcase_add_test(t, edges_of_the_problem);
 	tcase_add_test(t, strategy_round_trip);
 	tcase_add_test(t, composite_plans);
+	tcase_add_test(t, refined_plans);
+	tcase_add_test(t, plans_and_twins);
 	tcase_add_test(t, remembered_paths);
 	suite_add_tcase(s, t);
 	SRunner *sr = srunner_create(s);
