@@ -38,6 +38,38 @@ static void set_matmul(const op_view *v, op_work *w, int64_t batch, int64_t m, i
 	w->matmul_flops = sat_mul(sat_mul(sat_mul(batch, m), sat_mul(n, k)), per);
 }
 
+/* What dims of an operand are to a contraction. */
+typedef enum dim_role { ROLE_BATCH, ROLE_CONTRACTED, ROLE_FREE, ROLE_COUNT } dim_role;
+
+/* Does the operand lie as a library of matrix products wants it, as a tiled matrix unit does? Dims of local size 1 lie anywhere. */
+static void find_orders(const op_view *v, op_work *w, uint32_t slot, const int64_t *batch, uint32_t nb, const int64_t *contracted, uint32_t nc)
+{
+	const type *ty = slot_type(v, slot);
+	dim_role roles[MAX_RANK];
+	uint32_t n = 0, all[ROLE_COUNT] = {0}, in_tile[ROLE_COUNT] = {0};
+	int64_t last = -1; /* batch dim, as a place in its list */
+	for (int64_t d = 0; ty && d < ty->rank; d++) {
+		if (local_dim(v, slot, d) == 1)
+			continue;
+		dim_role role = listed(batch, nb, d) ? ROLE_BATCH : listed(contracted, nc, d) ? ROLE_CONTRACTED : ROLE_FREE;
+		bool goes_on = n && roles[n - 1] == role, ordered = !all[role] || goes_on;
+		if (role == ROLE_BATCH) {
+			int64_t place = 0;
+			while (batch[place] != d)
+				place++;
+			ordered = place > last && (!n || goes_on);
+			last = place;
+		}
+		w->unsorted |= (uint8_t)(!ordered << slot);
+		all[role]++;
+		roles[n++] = role;
+	}
+	for (uint32_t i = n < 2 ? 0 : n - 2; i < n; i++)
+		in_tile[roles[i]]++;
+	bool untiled = all[ROLE_CONTRACTED] && all[ROLE_FREE] && (!in_tile[ROLE_CONTRACTED] || !in_tile[ROLE_FREE]);
+	w->untiled |= (uint8_t)(untiled << slot);
+}
+
 static void cost_dot_general(const op_view *v, op_work *w)
 {
 	const module *m = v->p->m;
@@ -48,6 +80,8 @@ static void cost_dot_general(const op_view *v, op_work *w)
 	const int64_t *rc = op_ints(m, v->n->op, "dot_dimension_numbers.rhs_contracting_dimensions", &nrc);
 	set_matmul(v, w, product_of(v, 0, lb, nlb), product_of_rest(v, 0, lb, nlb, lc, nlc), product_of_rest(v, 1, rb, nrb, rc, nrc),
 	           product_of(v, 0, lc, nlc));
+	find_orders(v, w, 0, lb, nlb, lc, nlc);
+	find_orders(v, w, 1, rb, nrb, rc, nrc);
 }
 
 void cost_dot(const op_view *v, op_work *w)

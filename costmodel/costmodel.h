@@ -83,6 +83,8 @@ typedef struct op_work {
 	int64_t slice_bytes; /* > 0: what is read of operand 0, less than all of it (slices, gathers) */
 	uint8_t elem;       /* operand element type of contractions */
 	uint8_t precision;  /* of contractions */
+	uint8_t unsorted;   /* bit k: dims of operand k of a contraction are not batch first, then contracted and free ones, each together */
+	uint8_t untiled;    /* bit k: its last two dims are not a contracted and a free one */
 	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all places; its operations */
 	bool in_place;      /* dynamic_update_slice, scatter: only the update is touched */
 	bool fusible;       /* elementwise-like: can be fused into a consumer */

@@ -140,6 +140,76 @@ static bool gathers(const simulator *s, const lowered *l, const lop *o)
 	return bytes > s->vals[o->results].bytes;
 }
 
+/* Equal but for dims of size 1 and elements. */
+static bool same_dims(const type *a, const type *b)
+{
+	uint32_t i = 0, k = 0;
+	for (;;) {
+		while (i < a->rank && a->dims[i] == 1)
+			i++;
+		while (k < b->rank && b->dims[k] == 1)
+			k++;
+		if (i == a->rank || k == b->rank)
+			return i == a->rank && k == b->rank;
+		if (a->dims[i++] != b->dims[k++])
+			return false;
+	}
+}
+
+/* Does the op give the dims of operand k to the result, each in its place? */
+static bool keeps_order(const simulator *s, const lowered *l, const lop *o, uint32_t k, lval_id result)
+{
+	uint16_t kind = o->node == ID_NONE ? OP_UNKNOWN : l->p->nodes.p[o->node].op_kind;
+	const type *from = type_get(l->p->m, l->vals.p[operand_at(l, o, k)].type), *to = type_get(l->p->m, l->vals.p[result].type);
+	if (from->kind != TYPE_TENSOR || to->kind != TYPE_TENSOR)
+		return false;
+	switch (s->ops[l->vals.p[result].def].class) {
+	case CLASS_COLLECTIVE:
+		return true;
+	case CLASS_UPDATE:
+		return k == 0;
+	case CLASS_ALIAS:
+		return same_dims(from, to);
+	case CLASS_ELEMENTWISE:
+		if (o->kind == LOP_COLLECTIVE || kind == OP_SLICE || kind == OP_DYNAMIC_SLICE)
+			return k == 0;
+		return kind != OP_TRANSPOSE && kind != OP_BROADCAST_IN_DIM && same_dims(from, to);
+	default:
+		return false;
+	}
+}
+
+/* GPU compilers gather along the outermost dim alone. */
+static bool gathers_inside(const simulator *s, const lowered *l, const lop *o)
+{
+	if (s->dev.target != TARGET_GPU || o->kind != LOP_COLLECTIVE || o->given || o->coll != COLL_ALL_GATHER)
+		return false;
+	const lval *from = &l->vals.p[operand_at(l, o, 0)];
+	const type *ty = type_get(l->p->m, from->type);
+	const sharding *at = from->sharding == SHARDING_NONE ? NULL : sharding_get(s->t, from->sharding);
+	bool before = false;
+	for (uint32_t d = 0; d < ty->rank; d++) {
+		if (before && o->step->dim_axes[d].n)
+			return true;
+		before |= ceil_div(ty->dims[d], at && d < at->rank ? sharding_dim_parts(at, d) : 1) > 1;
+	}
+	return false;
+}
+
+/* A compiler that wants an operand in another order of dims has it made so by whatever makes it. */
+static void post_orders(simulator *s, const lowered *l, lop_id id)
+{
+	const lop *o = &l->ops.p[id];
+	const sim_op *so = &s->ops[id];
+	for (uint32_t k = 0; k < o->n_operands; k++) {
+		bool wanted = so->class == CLASS_MATMUL ? work_at(s, so)->reorders >> k & 1 : gathers_inside(s, l, o);
+		lval_id result = o->results + (o->n_results == o->n_operands ? k : 0);
+		if (!wanted && o->n_results && s->vals[result].reordered && (o->n_results == 1 || o->n_results == o->n_operands))
+			wanted = keeps_order(s, l, o, k, result);
+		s->vals[operand_at(l, o, k)].reordered |= wanted;
+	}
+}
+
 static void post_operands(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
@@ -300,6 +370,20 @@ static void end_branch(simulator *s, const lowered *l, lop_id id)
 	}
 }
 
+/* An argument of main lies in the order of its type. A loop that wants it in another one runs on a copy, and what comes out of
+ * it is copied back where it is a result of main. */
+static void keep_reordered(simulator *s, const lop *open, const lop *end, uint32_t i)
+{
+	sim_val *arg = &s->vals[open->results + i], *result = &s->vals[end->results + i];
+	arg->materialised = arg->off_chip = true;
+	if (!result->output)
+		return;
+	arg->output = false;
+	arg->free = s->vals[end->results + i].def;
+	result->base = end->results + i;
+	result->materialised = true;
+}
+
 /* Once the body has been seen, its arguments go to what they were started with: a value that is yielded as it came in
  * stays where it was before the loop. */
 static void begin_region(simulator *s, const lowered *l, lop_id id)
@@ -314,6 +398,12 @@ static void begin_region(simulator *s, const lowered *l, lop_id id)
 		}
 		lval_id start = operand_at(l, open, i), yielded = operand_at(l, end, i);
 		sim_val *arg = &s->vals[open->results + i];
+		if (arg->reordered && s->vals[start].argument) {
+			keep_reordered(s, open, end, i);
+			store_in_place(s, l, yielded, arg->bytes, arg->last_use);
+			continue;
+		}
+		s->vals[start].reordered |= arg->reordered;
 		if (underlying(s, yielded) == open->results + i && s->vals[start].bytes == arg->bytes) {
 			arg->base = start;
 			s->vals[start].output |= arg->output;
@@ -331,6 +421,8 @@ static void visit(simulator *s, const lowered *l, lop_id id)
 	sim_op *so = &s->ops[id];
 	if (o->erased || o->kind == LOP_ARGUMENT)
 		return;
+	if (o->kind == LOP_COMPUTE || o->kind == LOP_COLLECTIVE)
+		post_orders(s, l, id);
 	bool border = o->kind == LOP_REGION || o->kind == LOP_REGION_END;
 	if (border && form_of(l, o) == FORM_INLINE) {
 		for (uint32_t i = 0; i < o->n_results && i < o->n_operands; i++)

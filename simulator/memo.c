@@ -68,6 +68,7 @@ static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding
 	op_work_of(s->p, s->t, n, at, &w);
 	if (s->dev.target == TARGET_TPU && w.select_flops > 0) /* what its compiler makes of such a scatter */
 		w.fusible = true, w.in_place = false, w.vector_flops = w.select_flops;
+	uint8_t reorders = s->dev.target == TARGET_TPU ? w.untiled : s->dev.target == TARGET_GPU ? w.unsorted : 0;
 	work_entry e = {.next = m->first[id],
 	                .at_first = m->at.n,
 	                .class = class_of(n, &w),
@@ -78,6 +79,7 @@ static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding
 	                .matmul_ns = matmul_time_ns(&s->dev, &w),
 	                .vector_flops = w.vector_flops,
 	                .side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
+	                .reorders = reorders,
 	                .slice_bytes = w.slice_bytes,
 	                .read_bytes = w.read_bytes,
 	                .write_bytes = w.write_bytes,

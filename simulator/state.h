@@ -33,6 +33,7 @@ typedef struct work_entry {
 	bool expensive, in_place, transpose, splat;
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t side_bytes; /* matmuls: the right operand of one of the batch */
+	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
 	int64_t flops;
 } work_entry;
 typedef struct work_memo {
@@ -102,6 +103,7 @@ typedef struct sim_val {
 	bool gathered;      /* one of these gathers */
 	bool materialised, argument, constant, output, carried, taken;
 	bool off_chip;      /* of a collective or a loop: in main memory */
+	bool reordered;     /* some matmul wants it in another order of dims */
 } sim_val;
 
 enum { MAX_COPIES = 16, PREFETCH_DEPTH = 8 };

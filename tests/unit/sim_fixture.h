@@ -163,6 +163,7 @@ static inline lval_id fix_collective(fix *f, collective_kind kind, const char *n
 	collective_step *step = arena_zalloc(&f->mem, sizeof *step);
 	step->kind = (uint8_t)kind;
 	step->axes = (axes){a, n};
+	step->dim_axes = arena_zalloc(&f->mem, sizeof *step->dim_axes * MAX_RANK);
 	const type *in = type_get(f->m, f->l.vals.p[v].type), *out = type_get(f->m, result);
 	int64_t bytes = MAX(sharding_local_bytes(t, SHARDING_NONE, in), sharding_local_bytes(t, SHARDING_NONE, out));
 	lop_id o = fix_lop(f, (lop){.kind = LOP_COLLECTIVE, .coll = (uint8_t)kind, .node = ID_NONE, .combined = 1, .step = step, .bytes = bytes, .group_size = group},
