@@ -203,8 +203,24 @@ typedef struct index_map {
 void index_init(index_map *ix);
 void index_release(index_map *ix);
 void index_clear(index_map *ix);
-uint32_t index_first(const index_map *ix, uint64_t h);
-bool index_next(const index_map *ix, uint64_t h, uint32_t *it, uint32_t *out_id);
+/* Hash 0 marks an empty slot. */
+static inline uint64_t index_slot_hash(uint64_t h) { return h ? h : 1; }
+static inline uint32_t index_first(const index_map *ix, uint64_t h) { return ix->cap ? (uint32_t)index_slot_hash(h) & (ix->cap - 1) : 0; }
+static inline bool index_next(const index_map *ix, uint64_t h, uint32_t *it, uint32_t *out_id)
+{
+	if (!ix->cap)
+		return false;
+	h = index_slot_hash(h);
+	for (uint32_t i = *it;; i = (i + 1) & (ix->cap - 1)) {
+		if (!ix->hash[i])
+			return false;
+		if (ix->hash[i] == h) {
+			*out_id = ix->id[i];
+			*it = (i + 1) & (ix->cap - 1);
+			return true;
+		}
+	}
+}
 void index_add(index_map *ix, uint64_t h, uint32_t id);
 
 /* Interned strings: equal text has equal id; id 0 is the empty string. Text lives as long as the table. */

@@ -49,27 +49,6 @@ void index_clear(index_map *ix)
 		memset(ix->hash, 0, ix->cap * sizeof *ix->hash);
 }
 
-/* Hash 0 marks an empty slot. */
-static uint64_t slot_hash(uint64_t h) { return h ? h : 1; }
-
-uint32_t index_first(const index_map *ix, uint64_t h) { return ix->cap ? (uint32_t)slot_hash(h) & (ix->cap - 1) : 0; }
-
-bool index_next(const index_map *ix, uint64_t h, uint32_t *it, uint32_t *out_id)
-{
-	if (!ix->cap)
-		return false;
-	h = slot_hash(h);
-	for (uint32_t i = *it;; i = (i + 1) & (ix->cap - 1)) {
-		if (!ix->hash[i])
-			return false;
-		if (ix->hash[i] == h) {
-			*out_id = ix->id[i];
-			*it = (i + 1) & (ix->cap - 1);
-			return true;
-		}
-	}
-}
-
 static void place(index_map *ix, uint64_t h, uint32_t id)
 {
 	uint32_t i = (uint32_t)h & (ix->cap - 1);
@@ -92,7 +71,7 @@ void index_add(index_map *ix, uint64_t h, uint32_t id)
 		free(old.hash);
 		free(old.id);
 	}
-	place(ix, slot_hash(h), id);
+	place(ix, index_slot_hash(h), id);
 	ix->n++;
 }
 

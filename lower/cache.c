@@ -20,24 +20,14 @@ static sharding_id make_plain(lower_cache *c, sharding_id id, bool *unreduced)
 	return sharding_intern(c->t, &e);
 }
 
-sharding_id cache_plain(lower_cache *c, sharding_id id, uint32_t rank)
+sharding_id cache_find_plain(lower_cache *c, sharding_id id)
 {
-	if (id == SHARDING_NONE)
-		return c->replicated[rank];
 	while (c->plain.n < c->t->shardings.n)
 		vec_push(&c->plain, (struct plain_entry){SHARDING_NONE, SHARDING_NONE, false});
-	if (c->plain.p[id].plain == SHARDING_NONE) {
-		bool unreduced;
-		sharding_id plain = make_plain(c, id, &unreduced);
-		c->plain.p[id] = (struct plain_entry){plain, c->plain.p[id].bare, unreduced};
-	}
-	return c->plain.p[id].plain;
-}
-
-bool cache_has_unreduced(lower_cache *c, sharding_id plain)
-{
-	cache_plain(c, plain, 0);
-	return c->plain.p[plain].unreduced;
+	bool unreduced;
+	sharding_id plain = make_plain(c, id, &unreduced);
+	c->plain.p[id] = (struct plain_entry){plain, c->plain.p[id].bare, unreduced};
+	return plain;
 }
 
 sharding_id cache_bare(lower_cache *c, sharding_id plain)
@@ -244,14 +234,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 	return e;
 }
 
-static bool same_slots(const sharding_id *a, const sharding_id *b, uint32_t n)
-{
-	while (n && a[n - 1] == b[n - 1])
-		n--;
-	return !n;
-}
-
-static const plan_entry *find_plan(lower_cache *c, node_id n, const sharding_id *slots, uint32_t n_slots)
+const plan_entry *cache_find_plan(lower_cache *c, node_id n, const sharding_id *slots, uint32_t n_slots)
 {
 	uint32_t class = c->node_class[n];
 	uint64_t h = (uint64_t)class << 1 | c->partitioner;
@@ -262,21 +245,12 @@ static const plan_entry *find_plan(lower_cache *c, node_id n, const sharding_id 
 	for (uint32_t it = index_first(&c->plan_index, h); index_next(&c->plan_index, h, &it, &id);) {
 		const plan_entry *e = c->plans.p[id];
 		if (e->class == class && e->partitioner == c->partitioner && same_slots(e->slots, slots, n_slots))
-			return e;
+			return c->last[n] = e;
 	}
 	plan_entry *e = make_plan(c, n, slots);
 	index_add(&c->plan_index, h, c->plans.n);
 	vec_push(&c->plans, e);
-	return e;
-}
-
-const plan_entry *cache_node(lower_cache *c, node_id n, const sharding_id *slots)
-{
-	const plan_entry *e = c->last[n];
-	uint32_t n_slots = (uint32_t)c->p->nodes.p[n].n_operands + c->p->nodes.p[n].n_results;
-	if (!e || e->partitioner != c->partitioner || !same_slots(e->slots, slots, n_slots))
-		c->last[n] = e = find_plan(c, n, slots, n_slots);
-	return e;
+	return c->last[n] = e;
 }
 
 /* ---------------------------------------------------------------- the cache */

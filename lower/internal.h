@@ -100,8 +100,20 @@ struct lower_cache {
 };
 
 /* The same dims without anything but closed axes, on the program's mesh; equal data placement gives equal ids. */
-sharding_id cache_plain(lower_cache *c, sharding_id id, uint32_t rank);
-bool cache_has_unreduced(lower_cache *c, sharding_id plain);
+sharding_id cache_find_plain(lower_cache *c, sharding_id id); /* of one that is not known yet */
+static inline bool plain_is_known(const lower_cache *c, sharding_id id) { return id < c->plain.n && c->plain.p[id].plain != SHARDING_NONE; }
+static inline sharding_id cache_plain(lower_cache *c, sharding_id id, uint32_t rank)
+{
+	if (id == SHARDING_NONE)
+		return c->replicated[rank];
+	return plain_is_known(c, id) ? c->plain.p[id].plain : cache_find_plain(c, id);
+}
+static inline bool cache_has_unreduced(lower_cache *c, sharding_id plain)
+{
+	if (!plain_is_known(c, plain))
+		cache_find_plain(c, plain);
+	return c->plain.p[plain].unreduced;
+}
 /* The same without axes of one device, for which XLA's partitioner has no word. */
 sharding_id cache_bare(lower_cache *c, sharding_id plain);
 /* The sharding that Shardy leaves on an argument or result of main: cut where it does not divide, without sub-axes in
@@ -109,7 +121,19 @@ sharding_id cache_bare(lower_cache *c, sharding_id plain);
 sharding_id cache_io(lower_cache *c, sharding_id id, type_id type);
 const reshard_entry *cache_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type);
 /* slots: plain shardings. */
-const plan_entry *cache_node(lower_cache *c, node_id n, const sharding_id *slots);
+const plan_entry *cache_find_plan(lower_cache *c, node_id n, const sharding_id *slots, uint32_t n_slots); /* other than the last */
+static inline bool same_slots(const sharding_id *a, const sharding_id *b, uint32_t n)
+{
+	while (n && a[n - 1] == b[n - 1])
+		n--;
+	return !n;
+}
+static inline const plan_entry *cache_node(lower_cache *c, node_id n, const sharding_id *slots)
+{
+	const plan_entry *e = c->last[n];
+	uint32_t n_slots = (uint32_t)c->p->nodes.p[n].n_operands + c->p->nodes.p[n].n_results;
+	return e && e->partitioner == c->partitioner && same_slots(e->slots, slots, n_slots) ? e : cache_find_plan(c, n, slots, n_slots);
+}
 /* all_reduce over axes of a value that keeps its sharding. */
 const collective_step *cache_reduce_step(lower_cache *c, axes list, sharding_id at);
 int64_t cache_bytes(lower_cache *c, pval_id v, sharding_id plain);
@@ -146,6 +170,19 @@ static inline void lowered_add_operand(lowered *l, lop_id o, lval_id v)
 	vec_push(&l->operands, v);
 	l->ops.p[o].n_operands++;
 	l->vals.p[v].n_uses++;
+}
+/* All operands at once. */
+static inline void lowered_add_operands(lowered *l, lop_id o, const lval_id *list, uint32_t n)
+{
+	vec_reserve(&l->operands, l->operands.n + n);
+	lval_id *to = l->operands.p + l->operands.n;
+	lval *vals = l->vals.p;
+	for (uint32_t i = 0; i < n; i++) {
+		to[i] = list[i];
+		vals[list[i]].n_uses++;
+	}
+	l->operands.n += n;
+	l->ops.p[o].n_operands += n;
 }
 
 static inline lval_id lowered_add_result(lowered *l, lop_id o, pval_id origin, sharding_id sharding, type_id type, int64_t bytes)

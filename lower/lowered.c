@@ -76,11 +76,9 @@ static lval_id reduce_value(builder *b, lval_id v, sharding_id like, node_id nod
 	return lowered_add_collective(l, s, v, l->vals.p[v].bytes, node, b->region);
 }
 
-static lval_id reshard_value(builder *b, lval_id v, sharding_id to, node_id node)
+static lval_id reshard_anew(builder *b, lval_id v, sharding_id to, node_id node)
 {
 	lowered *l = b->out;
-	if (l->vals.p[v].sharding == to)
-		return v;
 	if (cache_has_unreduced(b->c, l->vals.p[v].sharding))
 		v = reduce_value(b, v, to, node);
 	if (l->vals.p[v].sharding == to)
@@ -93,62 +91,73 @@ static lval_id reshard_value(builder *b, lval_id v, sharding_id to, node_id node
 	return v;
 }
 
+static inline lval_id reshard_value(builder *b, lval_id v, sharding_id to, node_id node)
+{
+	return b->out->vals.p[v].sharding == to ? v : reshard_anew(b, v, to, node);
+}
+
 /* ---------------------------------------------------------------- ops */
 
 static lval_id current_of(const builder *b, const node *n, uint32_t slot) { return b->w->current[b->p->slots.p[n->slots + slot]]; }
 
 /* The slots' shardings: operands as they are now, results as they are wanted. */
-static const sharding_id *gather_slots(builder *b, const node *n)
+static sharding_id *gather_slots(builder *b, const node *n)
 {
 	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
 	vec_reserve(&b->w->slots, n_slots);
+	const pval_id *slots = b->p->slots.p + n->slots;
+	const lval_id *current = b->w->current;
+	const lval *vals = b->out->vals.p;
+	const sharding_id *now = b->c->now;
 	sharding_id *s = b->w->slots.p;
 	for (uint32_t i = 0; i < n->n_operands; i++)
-		s[i] = b->out->vals.p[current_of(b, n, i)].sharding;
+		s[i] = vals[current[slots[i]]].sharding;
 	for (uint32_t i = n->n_operands; i < n_slots; i++)
-		s[i] = b->c->now[b->p->slots.p[n->slots + i]];
+		s[i] = now[slots[i]];
 	return s;
 }
 
-/* Operands with partial sums are summed unless the result has the same ones; *any tells that some have. */
-static void take_operands(builder *b, const node *n, node_id id)
+/* Operands with partial sums are summed unless the result has the same ones. */
+static lval_id *take_operands(builder *b, const node *n, node_id id)
 {
 	vec_reserve(&b->w->values, n->n_operands);
+	const pval_id *slots = b->p->slots.p + n->slots;
+	const lval_id *current = b->w->current;
+	lval_id *values = b->w->values.p;
 	bool any = false;
 	for (uint32_t i = 0; i < n->n_operands; i++) {
-		b->w->values.p[i] = current_of(b, n, i);
+		values[i] = current[slots[i]];
 		any |= cache_has_unreduced(b->c, b->w->slots.p[i]);
 	}
 	if (!any || !n->n_results)
-		return;
+		return values;
 	for (uint32_t i = 0; i < n->n_operands; i++) {
 		b->w->values.p[i] = reduce_value(b, b->w->values.p[i], b->w->slots.p[n->n_operands], id);
 		b->w->slots.p[i] = b->out->vals.p[b->w->values.p[i]].sharding;
 	}
+	return values;
 }
 
 static void build_planned(builder *b, node_id id)
 {
 	const node *n = &b->p->nodes.p[id];
 	lowered *l = b->out;
-	gather_slots(b, n);
-	take_operands(b, n, id);
-	const plan_entry *e = cache_node(b->c, id, b->w->slots.p);
+	sharding_id *slots = gather_slots(b, n);
+	lval_id *values = take_operands(b, n, id);
+	const plan_entry *e = cache_node(b->c, id, slots);
 	const sharding_id *at = e->plan.at;
 	for (uint32_t i = 0; i < n->n_operands; i++)
-		if (l->vals.p[b->w->values.p[i]].sharding != at[i])
-			b->w->values.p[i] = reshard_value(b, b->w->values.p[i], at[i], id);
+		if (slots[i] != at[i])
+			values[i] = reshard_value(b, values[i], at[i], id);
 	lop_id o = lowered_add_op(l, LOP_COMPUTE, id, b->region);
 	l->ops.p[o].plan = &e->plan;
-	for (uint32_t i = 0; i < n->n_operands; i++)
-		lowered_add_operand(l, o, b->w->values.p[i]);
+	lowered_add_operands(l, o, values, n->n_operands);
 	lval_id first = l->vals.n;
+	const pval_id *results = b->p->slots.p + n->slots + n->n_operands;
+	for (uint32_t r = 0; r < n->n_results; r++)
+		lowered_add_result(l, o, results[r], at[n->n_operands + r], b->p->vals.p[results[r]].type, e->bytes[n->n_operands + r]);
 	for (uint32_t r = 0; r < n->n_results; r++) {
-		pval_id v = b->p->slots.p[n->slots + n->n_operands + r];
-		lowered_add_result(l, o, v, at[n->n_operands + r], b->p->vals.p[v].type, e->bytes[n->n_operands + r]);
-	}
-	for (uint32_t r = 0; r < n->n_results; r++) {
-		pval_id v = b->p->slots.p[n->slots + n->n_operands + r];
+		pval_id v = results[r];
 		lval_id x = first + r;
 		if (e->reduce) {
 			x = lowered_add_collective(l, &e->reduce[r], x, l->vals.p[x].bytes, id, b->region);
@@ -233,8 +242,7 @@ static void build_opaque(builder *b, node_id id)
 	}
 	lop_id o = lowered_add_op(l, LOP_COMPUTE, id, b->region);
 	l->ops.p[o].plan = &cache_node(b->c, id, gather_slots(b, n))->plan;
-	for (uint32_t i = 0; i < n->n_operands; i++)
-		lowered_add_operand(l, o, b->w->values.p[i]);
+	lowered_add_operands(l, o, b->w->values.p, n->n_operands);
 	lval_id first = l->vals.n;
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		pval_id v = b->p->slots.p[n->slots + n->n_operands + r];
@@ -407,10 +415,11 @@ static void build_arguments(builder *b)
 static void build_nodes(builder *b)
 {
 	const program *p = b->p;
+	node_id mark = b->c->n_marks ? b->c->marks[0] : ID_NONE; /* the next one */
 	for (node_id id = p->main_first; id < p->main_end;) {
 		const node *n = &p->nodes.p[id];
 		close_ended(b, id);
-		while (b->out->starts.n < b->c->n_marks && b->c->marks[b->out->starts.n] <= id)
+		for (; mark <= id; mark = b->c->marks[b->out->starts.n])
 			vec_push(&b->out->starts, b->out->ops.n);
 		if (n->dead) {
 			id = n->end;
@@ -456,8 +465,7 @@ static void find_shardings(lower_cache *c, const sharding_id *shardings)
 		sharding_id sh = shardings[v];
 		if (x->arg_index >= 0 || x->result_index >= 0)
 			sh = cache_io(c, sh, x->type);
-		bool known = sh != SHARDING_NONE && sh < c->plain.n && c->plain.p[sh].plain != SHARDING_NONE;
-		c->now[v] = known ? c->plain.p[sh].plain : cache_plain(c, sh, type_get(p->m, x->type)->rank);
+		c->now[v] = sh != SHARDING_NONE ? cache_plain(c, sh, 0) : c->replicated[type_get(p->m, x->type)->rank];
 		if (c->ones && c->partitioner)
 			c->now[v] = cache_bare(c, c->now[v]);
 	}

@@ -29,8 +29,6 @@ typedef struct fact { /* of a value of the placed program */
 	lop_id user;    /* one of the ops that read it */
 	lop_id again;   /* of a reshard: the broadcast of a scalar that is made again instead; else ID_NONE */
 	uint32_t uses;
-	uint32_t lowest; /* height of the user that is nearest to the end; compiled level, all_gather alone */
-	lop_id nearest;  /* that user */
 	bool parameter; /* an argument of main that is no integer, possibly converted */
 	bool sum, need; /* a sum of partial sums; stays partial */
 	lval_id term;   /* of an addition whose partial sums are added first: the one it adds; compiled level */
@@ -50,11 +48,18 @@ typedef struct scatter_entry {
 	int64_t scatter_bytes, rest_bytes;
 } scatter_entry;
 
+/* How far from the end a value is read. */
+typedef struct reading {
+	uint32_t highest; /* 1 + height of the user that is farthest from the end; 0: nothing reads it */
+	uint32_t lowest;  /* height of the user that is nearest to the end */
+	lop_id nearest;   /* that user */
+} reading;
+
 struct optimizer {
 	VEC(fact) facts;
 	VEC(lop_id) moved; /* by placed op: its place in the new program */
-	VEC(uint32_t) height; /* by placed op: find_heights */
-	VEC(uint32_t) reads;  /* by placed value */
+	VEC(uint32_t) height;  /* by placed op: find_heights */
+	VEC(reading) readings; /* by placed value: find_heights */
 	VEC(uint32_t) loops;  /* heights of the loops around the current op */
 	VEC(bool) live;    /* by placed op */
 	index_map seen;
@@ -73,6 +78,8 @@ typedef struct pass {
 	lower_level level;
 	lower_target target;
 	bool heights;  /* are known */
+	/* what there is in the program, so that passes that look for it need not */
+	bool regions, all_reduces, sums, scattered, joins;
 } pass;
 
 struct optimizer *optimizer_new(void)
@@ -99,7 +106,7 @@ void optimizer_free(struct optimizer *o)
 	vec_release(&o->facts);
 	vec_release(&o->moved);
 	vec_release(&o->height);
-	vec_release(&o->reads);
+	vec_release(&o->readings);
 	vec_release(&o->loops);
 	vec_release(&o->live);
 	index_release(&o->seen);
@@ -126,6 +133,15 @@ static lop_id home_of(const lowered *l, lval_id v)
 	return l->ops.p[def].kind == LOP_REGION ? def : l->ops.p[def].region;
 }
 
+static void note_reading(reading *r, lop_id user, uint32_t height)
+{
+	r->highest = MAX(r->highest, height + 1);
+	if (height < r->lowest) {
+		r->lowest = height;
+		r->nearest = user;
+	}
+}
+
 /* A value is read by an op of that height; from inside a loop around which it was made it is the loop that reads it. */
 static void read_at(pass *p, lval_id v, lop_id user, lop_id region, uint32_t height)
 {
@@ -135,11 +151,7 @@ static void read_at(pass *p, lval_id v, lop_id user, lop_id region, uint32_t hei
 		region = p->in->ops.p[region].region;
 	if (out && out <= p->o->loops.n)
 		height = p->o->loops.p[p->o->loops.n - out];
-	p->o->reads.p[v] = MAX(p->o->reads.p[v], height + 1);
-	if (height < p->f[v].lowest) {
-		p->f[v].lowest = height;
-		p->f[v].nearest = user;
-	}
+	note_reading(&p->o->readings.p[v], user, height);
 }
 
 /* Height: how many ops the longest way from an op to the end of its region has. */
@@ -148,17 +160,22 @@ static void find_heights(pass *p)
 	const lowered *l = p->in;
 	struct optimizer *o = p->o;
 	vec_reserve(&o->height, l->ops.n);
-	vec_reserve(&o->reads, l->vals.n);
-	if (l->vals.n)
-		memset(o->reads.p, 0, l->vals.n * sizeof *o->reads.p);
+	vec_reserve(&o->readings, l->vals.n);
+	reading *readings = o->readings.p;
 	for (lval_id v = 0; v < l->vals.n; v++)
-		p->f[v].lowest = UINT32_MAX, p->f[v].nearest = ID_NONE;
+		readings[v] = (reading){0, UINT32_MAX, ID_NONE};
 	o->loops.n = 0;
 	for (lop_id i = l->ops.n; i-- > 0;) {
 		const lop *x = &l->ops.p[i];
 		uint32_t h = 0;
 		for (lval_id v = x->results; v < x->results + x->n_results; v++)
-			h = MAX(h, o->reads.p[v]);
+			h = MAX(h, readings[v].highest);
+		if (!p->regions) {
+			o->height.p[i] = h;
+			for (uint32_t k = 0; k < x->n_operands; k++)
+				note_reading(&readings[operand_of(l, x, k)], i, h);
+			continue;
+		}
 		if (x->kind == LOP_REGION_END)
 			vec_push(&o->loops, h);
 		else if (x->kind == LOP_REGION)
@@ -173,13 +190,21 @@ static void find_heights(pass *p)
 	p->heights = true;
 }
 
+static bool has_regions(const lowered *l)
+{
+	for (lop_id i = 0; i < l->ops.n; i++)
+		if (l->ops.p[i].kind == LOP_REGION)
+			return true;
+	return false;
+}
+
 static bool are_far(pass *p, lval_id first, lop_id second)
 {
 	if (p->level != LEVEL_COMPILED || p->target != TARGET_TPU || p->in->ops.p[second].coll != COLL_ALL_GATHER)
 		return false;
 	if (!p->heights)
 		find_heights(p);
-	return p->f[first].lowest > p->o->height.p[second] + NEAR_OPS;
+	return p->o->readings.p[first].lowest > p->o->height.p[second] + NEAR_OPS;
 }
 
 /* ---------------------------------------------------------------- 1: equal reshards */
@@ -225,14 +250,15 @@ static void share(pass *p, lval_id first, lval_id v)
 {
 	if (!p->heights)
 		return;
-	fact *f = &p->f[first];
+	reading *r = &p->o->readings.p[first];
+	const reading *other = &p->o->readings.p[v];
 	if (p->in->starts.n && p->in->ops.p[p->in->vals.p[v].def].coll == COLL_ALL_GATHER) {
-		uint32_t a = stretch_of(p->in, f->nearest), b = stretch_of(p->in, p->in->vals.p[v].def);
+		uint32_t a = stretch_of(p->in, r->nearest), b = stretch_of(p->in, p->in->vals.p[v].def);
 		vec_push(&p->out->spans, (lowered_span){MIN(a, b), MAX(a, b)});
 	}
-	if (p->f[v].lowest < f->lowest) {
-		f->lowest = p->f[v].lowest;
-		f->nearest = p->f[v].nearest;
+	if (other->lowest < r->lowest) {
+		r->lowest = other->lowest;
+		r->nearest = other->nearest;
 	}
 }
 
@@ -284,9 +310,11 @@ static void share_reshards(pass *p)
 	index_clear(&p->o->seen);
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
-		bool parameter = o->n_results == 1 && keeps_parameter(p, o);
+		/* the compiled level shares gathers of parameters too */
+		bool parameter = p->level != LEVEL_COMPILED && o->n_results == 1 && keeps_parameter(p, o);
 		for (lval_id v = o->results; v < o->results + o->n_results; v++)
-			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .again = ID_NONE, .lowest = p->heights ? p->f[v].lowest : 0, .nearest = p->heights ? p->f[v].nearest : ID_NONE, .parameter = parameter};
+			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .again = ID_NONE, .parameter = parameter};
+		p->all_reduces |= is_all_reduce(o);
 		if (is_reshard(o)) {
 			p->f[o->results].alias = find_equal(p, o, o->results);
 			p->f[o->results].again = broadcast_behind(p, o);
@@ -300,12 +328,10 @@ static bool find_live(const pass *p, const lop *o)
 {
 	if (o->kind != LOP_COMPUTE && o->kind != LOP_COLLECTIVE)
 		return true;
-	if (o->kind == LOP_COMPUTE && !p->c->p->nodes.p[o->node].pure)
-		return true;
 	for (lval_id v = o->results; v < o->results + o->n_results; v++)
 		if (p->f[v].uses)
 			return true;
-	return false;
+	return o->kind == LOP_COMPUTE && !p->c->p->nodes.p[o->node].pure;
 }
 
 static void count_uses(pass *p)
@@ -394,6 +420,7 @@ static void find_partial(pass *p)
 		if (is_all_reduce(o)) {
 			bool plain = sharding_of(p, operand_of(l, o, 0)) == sharding_of(p, o->results);
 			f->scattered = p->level == LEVEL_COMPILED && kind_of(p, o) == OP_SCATTER;
+			p->scattered |= f->scattered;
 			f->partial = plain && o->reduction == 0 ? o->step : NULL;
 			f->at = sharding_of(p, o->results);
 			continue;
@@ -403,6 +430,7 @@ static void find_partial(pass *p)
 			continue;
 		f->partial = from->partial;
 		f->scattered = from->scattered;
+		p->sums |= f->sum;
 		bool moves = is_reshard(o) || from->at != sharding_of(p, operand_of(l, o, 0));
 		f->at = moves ? from->at : sharding_of(p, o->results);
 	}
@@ -475,6 +503,7 @@ static void join_terms(pass *p, lval_id top)
 	}
 	if (below == ID_NONE)
 		return;
+	p->joins = true;
 	p->f[top].joins = p->f[first].need = true;
 	p->f[top].term = first;
 }
@@ -821,27 +850,30 @@ static void write_op(pass *p, lop_id id)
 {
 	const lowered *l = p->in;
 	const lop *o = &l->ops.p[id];
-	lop_id n = lowered_add_op(p->out, o->kind, o->node, moved_region(p, o));
+	lowered *out = p->out;
+	lop_id n = out->ops.n;
+	lop copy = *o;
+	copy.region = moved_region(p, o);
+	copy.operands = out->operands.n;
+	copy.results = out->vals.n;
+	vec_push(&out->ops, copy);
 	p->moved[id] = n;
-	lop *to = &p->out->ops.p[n];
-	to->trips = o->trips;
-	to->plan = o->plan;
-	to->coll = o->coll;
-	to->step = o->step;
-	to->given = o->given;
-	to->bytes = o->bytes;
-	to->group_size = o->group_size;
-	for (uint32_t k = 0; k < o->n_operands; k++)
-		lowered_add_operand(p->out, n, now_of(p, operand_of(l, o, k)));
-	p->out->ops.p[n].n_results = o->n_results;
-	for (lval_id v = o->results; v < o->results + o->n_results; v++) {
-		lval copy = l->vals.p[v];
-		copy.def = n;
-		copy.n_uses = 0;
-		p->f[v].now = p->out->vals.n;
-		vec_push(&p->out->vals, copy);
+	vec_reserve(&out->operands, out->operands.n + o->n_operands);
+	for (uint32_t k = 0; k < o->n_operands; k++) {
+		lval_id x = now_of(p, operand_of(l, o, k));
+		out->operands.p[out->operands.n + k] = x;
+		out->vals.p[x].n_uses++;
 	}
-	if (o->kind == LOP_COMPUTE && o->n_results == 1)
+	out->operands.n += o->n_operands;
+	vec_reserve(&out->vals, out->vals.n + o->n_results);
+	for (lval_id v = o->results; v < o->results + o->n_results; v++) {
+		lval *to = &out->vals.p[out->vals.n];
+		*to = l->vals.p[v];
+		to->def = n;
+		to->n_uses = 0;
+		p->f[v].now = out->vals.n++;
+	}
+	if (p->sums && o->kind == LOP_COMPUTE && o->n_results == 1)
 		finish_partial(p, o);
 	for (lval_id v = o->results; o->kind == LOP_REGION_END && v < o->results + o->n_results; v++)
 		if (p->f[v].carried)
@@ -851,15 +883,16 @@ static void write_op(pass *p, lop_id id)
 static void write_all(pass *p)
 {
 	const lowered *l = p->in;
+	lop_id start = l->starts.n ? l->starts.p[0] : ID_NONE; /* the next one */
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
-		while (p->out->starts.n < l->starts.n && l->starts.p[p->out->starts.n] <= i)
+		for (; start <= i; start = p->out->starts.n < l->starts.n ? l->starts.p[p->out->starts.n] : ID_NONE)
 			vec_push(&p->out->starts, p->out->ops.n);
 		if (!p->live[i])
 			continue;
-		if (o->n_results == 1 && p->f[o->results].later) {
+		if (p->joins && o->n_results == 1 && p->f[o->results].later) {
 			p->f[o->results].now = write_terms(p, o->results);
-		} else if (o->n_results == 1 && p->f[o->results].joins) {
+		} else if (p->joins && o->n_results == 1 && p->f[o->results].joins) {
 			write_joined(p, o->results);
 		} else if (is_reshard(o)) {
 			write_reshards(p, o);
@@ -893,13 +926,18 @@ void lowered_optimize(lower_cache *c, lower_level level, lower_target target, co
 	vec_reserve(&out->vals, placed->vals.n);
 	vec_reserve(&out->operands, placed->operands.n);
 	pass p = {.c = c, .o = o, .f = o->facts.p, .in = placed, .out = out, .moved = o->moved.p, .live = o->live.p, .level = level, .target = target};
+	p.regions = has_regions(placed);
 	share_reshards(&p);
 	count_uses(&p);
-	find_partial(&p);
-	choose_partial(&p);
+	if (p.all_reduces)
+		find_partial(&p);
+	if (p.sums)
+		choose_partial(&p);
 	if (level == LEVEL_COMPILED && target != TARGET_CPU) {
-		find_joins(&p);
-		find_carried(&p);
+		if (p.scattered)
+			find_joins(&p);
+		if (p.all_reduces && p.regions)
+			find_carried(&p);
 	}
 	write_all(&p);
 }

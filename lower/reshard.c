@@ -556,6 +556,18 @@ static void try_all_gather(struct machine *m)
 
 /* ---------------------------------------------------------------- the machine */
 
+/* The lists are long and nearly all room: only what tells how much of them is used is cleared. */
+static void make_empty(struct machine *m)
+{
+	for (uint32_t d = 0; d < MAX_RANK; d++) {
+		m->in[d].n = m->out[d].n = m->current[d].n = m->moved[d].n = 0;
+		m->capacity[d] = 0;
+	}
+	m->in_set.n = m->cut.n = m->n_wanted = 0;
+	m->steps.p = NULL;
+	m->steps.n = m->steps.cap = 0;
+}
+
 static void start(struct machine *m, const sharding *from, const sharding *to)
 {
 	axes_buf in_all, out_all;
@@ -626,10 +638,17 @@ void reshard_steps(sharding_table *t, sharding_id from, sharding_id to, const in
 	bool to_all = sharding_is_replicated(t, to);
 	if (to_all && sharding_is_replicated(t, from))
 		return;
-	struct machine *m = xcalloc(1, sizeof *m);
+	struct machine *m = xmalloc(sizeof *m);
 	const sharding *a = sharding_get(t, from), *b = sharding_get(t, to);
 	assert(a->rank == b->rank);
-	*m = (struct machine){.t = t, .mem = mem, .dims = dims, .rank = a->rank, .mesh = a->mesh, .target_mesh = to_all ? a->mesh : b->mesh, .at = from};
+	m->t = t;
+	m->mem = mem;
+	m->dims = dims;
+	m->rank = a->rank;
+	m->mesh = a->mesh;
+	m->target_mesh = to_all ? a->mesh : b->mesh;
+	m->at = from;
+	make_empty(m);
 	axes_copy(&m->unreduced, sharding_unreduced(b));
 	start(m, a, b);
 	for (uint32_t round = 0; round < 2 && !is_done(m); round++) {
