@@ -47,9 +47,11 @@ struct folder {
 	uint32_t *moments_from, *moments_at; /* by block: its first moment; by instance: the same in the whole program */
 	uint32_t *acts_from;        /* by block, and the end */
 	memory_level *sums;         /* by block */
+	bool *beyond;               /* by layer of the folded program: find_beyond */
 	uint32_t *block_of, *offset; /* by op: its block, and its place there */
 	int32_t *layer;              /* by op; of arguments, which all come first, that of the value */
-	uint32_t ops_cap;
+	uint8_t *spots;              /* by op: op_spot */
+	uint32_t ops_cap, n_args;
 	uint32_t *first_use;        /* by value */
 	uint32_t first_use_cap;
 	VEC(act) acts;
@@ -67,6 +69,7 @@ void simulator_fold(simulator *s, const folding *f)
 {
 	struct folder *x = s->folder = xcalloc(1, sizeof *x);
 	x->f = f;
+	s->copies = f->copies;
 	x->n_short = f->n_layers;
 	x->n_layers = f->n_layers + f->copies;
 	for (uint32_t b = 0; b < f->blocks.n; b++)
@@ -88,6 +91,7 @@ void simulator_fold(simulator *s, const folding *f)
 	x->moments_at = xmalloc((f->order.n + 1) * sizeof *x->moments_at);
 	x->acts_from = xmalloc((f->blocks.n + 1) * sizeof *x->acts_from);
 	x->sums = xmalloc((f->blocks.n + 1) * sizeof *x->sums);
+	x->beyond = xmalloc((x->n_short + 1) * sizeof *x->beyond);
 }
 
 void folder_free(struct folder *x)
@@ -101,9 +105,11 @@ void folder_free(struct folder *x)
 	free(x->moments_at);
 	free(x->acts_from);
 	free(x->sums);
+	free(x->beyond);
 	free(x->block_of);
 	free(x->offset);
 	free(x->layer);
+	free(x->spots);
 	free(x->first_use);
 	vec_release(&x->acts);
 	vec_release(&x->reads);
@@ -116,6 +122,15 @@ void folder_free(struct folder *x)
 
 static lop_id block_start(const lowered *l, uint32_t b) { return b == 0 ? 0 : b < l->starts.n ? l->starts.p[b] : l->ops.n; }
 
+/* Can something in `middle` be meant relatively when it refers to that layer? Fused ops run with their last member, so
+ * that one layer more than ops read of each other is in reach. */
+static bool is_near(const struct folder *x, int32_t layer)
+{
+	return layer != LAYER_NONE && abs(layer - x->f->middle) <= (int32_t)x->f->reach + 1;
+}
+
+static uint8_t spot_of(const struct folder *x, int32_t layer) { return layer == x->f->middle ? SPOT_MIDDLE : is_near(x, layer) ? SPOT_NEAR : SPOT_FAR; }
+
 void folder_place(simulator *s, const lowered *l)
 {
 	struct folder *x = s->folder;
@@ -124,55 +139,55 @@ void folder_place(simulator *s, const lowered *l)
 		x->block_of = xrealloc(x->block_of, x->ops_cap * sizeof *x->block_of);
 		x->offset = xrealloc(x->offset, x->ops_cap * sizeof *x->offset);
 		x->layer = xrealloc(x->layer, x->ops_cap * sizeof *x->layer);
+		x->spots = xrealloc(x->spots, x->ops_cap * sizeof *x->spots);
 	}
 	for (uint32_t b = 0; b < x->f->blocks.n; b++) {
 		lop_id start = block_start(l, b), end = block_start(l, b + 1);
+		int32_t layer = x->f->blocks.p[b].layer;
 		for (lop_id i = start; i < end; i++) {
 			x->block_of[i] = b;
 			x->offset[i] = i - start;
-			x->layer[i] = x->f->blocks.p[b].layer;
+			x->layer[i] = layer;
 		}
+		if (start < end)
+			memset(x->spots + start, spot_of(x, layer), end - start);
 	}
-	for (lop_id i = 0; i < l->ops.n && l->ops.p[i].kind == LOP_ARGUMENT; i++)
-		x->layer[i] = x->f->val_layer[l->vals.p[l->ops.p[i].results].origin];
+	for (x->n_args = 0; x->n_args < l->ops.n && l->ops.p[x->n_args].kind == LOP_ARGUMENT; x->n_args++) {
+		int32_t layer = x->f->val_layer[l->vals.p[l->ops.p[x->n_args].results].origin];
+		x->layer[x->n_args] = layer;
+		x->spots[x->n_args] = spot_of(x, layer);
+	}
+	s->spots = x->spots;
 }
-
-/* Can something in `middle` be meant relatively when it refers to that layer? Fused ops run with their last member, so
- * that one layer more than ops read of each other is in reach. */
-static bool is_near(const struct folder *x, int32_t layer)
-{
-	return layer != LAYER_NONE && abs(layer - x->f->middle) <= (int32_t)x->f->reach + 1;
-}
-
-uint32_t folder_weight(const simulator *s, lop_id many, lop_id one)
-{
-	const struct folder *x = s->folder;
-	return x->layer[many] == x->f->middle && !is_near(x, x->layer[one]) ? 1 + x->f->copies : 1;
-}
-
-bool folder_repeats(const simulator *s, lop_id o) { return is_near(s->folder, s->folder->layer[o]); }
 
 /* ---------------------------------------------------------------- are the layers alike? */
 
-/* The op that o refers to is what its counterpart `dir` layers on, which refers to other, would refer to. */
-static bool refs_agree(const struct folder *x, const lowered *l, lop_id o, lop_id other, int32_t dir)
+static bool is_counterpart(const struct folder *x, const lowered *l, lop_id o, lop_id other, int32_t dir)
 {
-	if ((o == ID_NONE) != (other == ID_NONE))
-		return false;
-	int32_t layer = o == ID_NONE ? LAYER_NONE : x->layer[o];
-	if (!is_near(x, layer))
-		return o == other;
-	if (!is_near(x, layer + dir) || (fold_in_band(x->f, layer) && !fold_in_band(x->f, layer + dir)))
-		return true; /* its counterpart is out of reach: the check in the other direction sees it */
-	if (l->ops.p[o].kind == LOP_ARGUMENT) {
+	if (o < x->n_args) {
 		pval_id v = l->vals.p[l->ops.p[o].results].origin;
 		for (int32_t d = dir; d; d -= dir > 0 ? 1 : -1)
 			v = dir > 0 ? x->f->val_next[v] : x->f->val_before[v];
-		return l->ops.p[other].kind == LOP_ARGUMENT && l->vals.p[l->ops.p[other].results].origin == v;
+		return other < x->n_args && l->vals.p[l->ops.p[other].results].origin == v;
 	}
-	uint32_t b = x->block_of[o], c = x->block_of[other];
-	return x->f->blocks.p[c].chain == x->f->blocks.p[b].chain && x->f->blocks.p[c].layer == layer + dir &&
-	       x->offset[other] == x->offset[o] && l->ops.p[other].kind != LOP_ARGUMENT;
+	const fold_block *b = &x->f->blocks.p[x->block_of[o]], *c = &x->f->blocks.p[x->block_of[other]];
+	return c->chain == b->chain && c->layer == b->layer + dir && x->offset[other] == x->offset[o] && other >= x->n_args;
+}
+
+/* Of which layers the counterparts `dir` layers on are out of reach. */
+static void find_beyond(const struct folder *x, int32_t dir)
+{
+	for (int32_t layer = 0; layer < (int32_t)x->n_short; layer++)
+		x->beyond[layer] = !is_near(x, layer + dir) || (fold_in_band(x->f, layer) && !fold_in_band(x->f, layer + dir));
+}
+
+/* The op that o refers to is what its counterpart `dir` layers on, which refers to other, would refer to. */
+static inline bool refs_agree(const struct folder *x, const lowered *l, lop_id o, lop_id other, int32_t dir)
+{
+	if (o == ID_NONE || other == ID_NONE || x->spots[o] == SPOT_FAR)
+		return o == other;
+	/* beyond: the check in the other direction sees it */
+	return x->beyond[x->layer[o]] || is_counterpart(x, l, o, other, dir);
 }
 
 static bool values_agree(const simulator *s, const lowered *l, lval_id v, lval_id w, int32_t dir)
@@ -240,10 +255,13 @@ static bool layers_agree(const simulator *s, const lowered *l)
 {
 	const struct folder *x = s->folder;
 	int32_t reach = (int32_t)x->f->reach;
-	for (uint32_t b = 0; b < x->f->blocks.n; b++)
-		for (int32_t dir = -reach; dir <= reach && x->f->blocks.p[b].layer == x->f->middle; dir++)
-			if (dir && !blocks_agree(s, l, b, x->block_at[x->f->blocks.p[b].chain * x->n_short + (uint32_t)(x->f->middle + dir)], dir))
+	for (int32_t dir = -reach; dir <= reach; dir++) {
+		find_beyond(x, dir);
+		for (uint32_t b = 0; b < x->f->blocks.n; b++)
+			if (dir && x->f->blocks.p[b].layer == x->f->middle &&
+			    !blocks_agree(s, l, b, x->block_at[x->f->blocks.p[b].chain * x->n_short + (uint32_t)(x->f->middle + dir)], dir))
 				return false;
+	}
 	return true;
 }
 
@@ -295,10 +313,14 @@ static void find_first_uses(struct folder *x, const lowered *l)
 		x->first_use_cap = l->vals.n + l->vals.n / 4;
 		x->first_use = xrealloc(x->first_use, x->first_use_cap * sizeof *x->first_use);
 	}
-	memset(x->first_use, 0xff, l->vals.n * sizeof *x->first_use);
-	for (lop_id i = l->ops.n; i-- > 0;)
+	lop_id *first_use = x->first_use;
+	for (lval_id v = 0; v < l->vals.n; v++)
+		first_use[v] = ID_NONE;
+	for (lop_id i = l->ops.n; i-- > 0;) {
+		const lval_id *operands = l->operands.p + l->ops.p[i].operands;
 		for (uint32_t k = 0; k < l->ops.p[i].n_operands; k++)
-			x->first_use[operand_at(l, &l->ops.p[i], k)] = i;
+			first_use[operands[k]] = i;
+	}
 }
 
 /* What sums something up over all layers reads every one of them. */
@@ -308,7 +330,7 @@ static void add_reads(simulator *s, const run *r)
 	for (uint32_t i = 0; i < r->n_reads; i++) {
 		uint32_t m = s->reads.p[r->first_read + i];
 		lop_id from = s->runs.p[s->moments.p[m].run].op;
-		uint32_t n = folder_weight(s, from, r->op), chain = x->f->blocks.p[x->block_of[from]].chain;
+		uint32_t n = times(s, from, r->op), chain = x->f->blocks.p[x->block_of[from]].chain;
 		if (n == 1)
 			vec_push(&x->reads, (read_ref){ref_of(x, r->op, from), m});
 		for (uint32_t k = 0; k < n && n > 1; k++)

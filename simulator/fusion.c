@@ -95,32 +95,22 @@ static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user)
 	v->group_min = MIN(v->group_min, o->root);
 }
 
-/* Spread out from little: costs nothing to read. */
-static bool is_spread(const simulator *s, const lowered *l, lval_id v)
-{
-	const lop *def = &l->ops.p[s->vals[v].def];
-	uint16_t kind = def->node == ID_NONE ? OP_UNKNOWN : l->p->nodes.p[def->node].op_kind;
-	return def->kind == LOP_COMPUTE && (kind == OP_BROADCAST_IN_DIM || kind == OP_IOTA || s->ops[s->vals[v].def].class == CLASS_NOTHING);
-}
+static const sim_op *maker(const simulator *s, lval_id v) { return &s->ops[s->vals[v].def]; }
 
-/* The one value that elementwise ops make v from; v itself where several do. */
+/* The one value that at most MAX_CHAIN elementwise ops make v from; v itself where several do. */
 static lval_id source_of(const simulator *s, const lowered *l, lval_id v)
 {
 	enum { MAX_CHAIN = 8 };
-	for (uint32_t n = 0; n < MAX_CHAIN && s->ops[s->vals[v].def].class == CLASS_ELEMENTWISE; n++) {
+	if (!maker(s, v)->chain)
+		return v;
+	if (maker(s, v)->chain <= MAX_CHAIN)
+		return maker(s, v)->origin;
+	for (uint32_t n = 0; n < MAX_CHAIN; n++) {
 		const lop *def = &l->ops.p[s->vals[v].def];
-		lval_id from = ID_NONE;
-		for (uint32_t i = 0; i < def->n_operands; i++) {
-			lval_id w = operand_at(l, def, i);
-			if (w == from || is_spread(s, l, w))
-				continue;
-			if (from != ID_NONE)
-				return v;
-			from = w;
-		}
-		if (from == ID_NONE)
-			return v;
-		v = from;
+		uint32_t i = 0;
+		while (maker(s, operand_at(l, def, i))->spread)
+			i++;
+		v = operand_at(l, def, i);
 	}
 	return v;
 }
@@ -132,9 +122,11 @@ static bool gathers(const simulator *s, const lowered *l, const lop *o)
 	for (uint32_t i = 0; i < o->n_operands; i++) {
 		lval_id v = operand_at(l, o, i);
 		bool again = false;
+		if (maker(s, v)->spread)
+			continue;
 		for (uint32_t k = 0; k < i && !again; k++)
 			again = operand_at(l, o, k) == v || source_of(s, l, operand_at(l, o, k)) == source_of(s, l, v);
-		if (!again && !is_spread(s, l, v))
+		if (!again)
 			bytes = sat_add(bytes, s->vals[v].bytes);
 	}
 	return bytes > s->vals[o->results].bytes;

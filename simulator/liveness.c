@@ -105,7 +105,6 @@ static void set_ranges(simulator *s, const lowered *l, lop_id i)
 
 void measure_liveness(simulator *s, const lowered *l)
 {
-	memset(s->delta, 0, sizeof *s->delta * l->ops.n);
 	for (lop_id i = 0; i < l->ops.n; i++)
 		if (!l->ops.p[i].erased)
 			set_ranges(s, l, i);

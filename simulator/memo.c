@@ -76,6 +76,7 @@ static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding
 	                .in_place = w.in_place,
 	                .transpose = n->op_kind == OP_TRANSPOSE,
 	                .splat = is_splat(s->p->m, n),
+	                .spread = n->op_kind == OP_BROADCAST_IN_DIM || n->op_kind == OP_IOTA || class_of(n, &w) == CLASS_NOTHING,
 	                .matmul_ns = matmul_time_ns(&s->dev, &w),
 	                .vector_flops = w.vector_flops,
 	                .side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),

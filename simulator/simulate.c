@@ -91,6 +91,26 @@ static void classify_compute(simulator *s, const lop *o, sim_op *so)
 {
 	so->work = work_lookup(s, &s->p->nodes.p[o->node], o->node, o->plan->at);
 	so->class = work_at(s, so)->class;
+	so->spread = work_at(s, so)->spread;
+}
+
+/* The one value that an elementwise op makes its result from, and behind it what that one is made from. */
+static void find_origin(const simulator *s, const lowered *l, const lop *o, sim_op *so)
+{
+	const lval_id *operands = l->operands.p + o->operands;
+	lval_id from = ID_NONE;
+	for (uint32_t i = 0; i < o->n_operands; i++) {
+		if (operands[i] == from || s->ops[s->vals[operands[i]].def].spread)
+			continue;
+		if (from != ID_NONE)
+			return;
+		from = operands[i];
+	}
+	if (from == ID_NONE)
+		return;
+	const sim_op *def = &s->ops[s->vals[from].def];
+	so->chain = (uint8_t)MIN(def->chain + 1, UINT8_MAX);
+	so->origin = def->chain ? def->origin : from;
 }
 
 /* Half of the memory on the chip may hold the side of a matmul that stays, the other half is for what passes by. */
@@ -121,6 +141,7 @@ static void classify(simulator *s, const lowered *l)
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
 		sim_op *so = &s->ops[i];
+		s->delta[i] = (memory_change){0};
 		*so = (sim_op){.class = CLASS_NOTHING, .root = ID_NONE, .next = ID_NONE, .first_member = ID_NONE, .earliest = i, .latest = i,
 		               .region = region, .end = ID_NONE, .begin = ID_NONE, .work = UINT32_MAX, .stamp = ID_NONE};
 		if (o->erased)
@@ -151,6 +172,8 @@ static void classify(simulator *s, const lowered *l)
 			else if (o->kind == LOP_COMPUTE)
 				classify_compute(s, o, so);
 			so->tile = tile_of(s, l, o, so);
+			if (so->class == CLASS_ELEMENTWISE)
+				find_origin(s, l, o, so);
 		}
 		classify_results(s, l, o, i);
 		int32_t arg = o->kind == LOP_ARGUMENT && o->n_results ? s->p->vals.p[l->vals.p[o->results].origin].arg_index : -1;

@@ -31,6 +31,7 @@ typedef struct work_entry {
 	uint32_t at_first; /* its shardings in work_memo.at */
 	uint8_t class;
 	bool expensive, in_place, transpose, splat;
+	bool spread;       /* made from little */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t side_bytes; /* matmuls: the right operand of one of the batch */
 	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
@@ -75,6 +76,8 @@ typedef struct sim_op {
 	bool has_matmul;  /* roots: a matmul is inside */
 	bool ends_tile;   /* roots: an op with TILE_ENDS is inside */
 	bool gathers;     /* elementwise, reads more than it writes */
+	bool spread;      /* made from little: costs nothing to read */
+	uint8_t chain;    /* elementwise ops behind `origin` that each have one source, this one included; 0: several or none */
 	uint32_t copies;  /* kernels a copied op is in; bounded by MAX_COPIES */
 	lop_id root;
 	lop_id next;      /* member of the same kernel, ascending; roots: first_member starts the list */
@@ -87,6 +90,7 @@ typedef struct sim_op {
 	uint32_t work;    /* entry, UINT32_MAX for none */
 	lop_id stamp;     /* last kernel that counted this copied op */
 	uint32_t run;     /* roots of kernels and collectives: in simulator.runs */
+	lval_id origin;   /* chain > 0: the one value that the chain makes its result from */
 } sim_op;
 
 typedef struct sim_val {
@@ -168,7 +172,7 @@ struct simulator {
 
 	sim_op *ops;
 	sim_val *vals;
-	memory_change *delta;  /* liveness: by position */
+	memory_change *delta;  /* liveness: by position; all zero before */
 	uint32_t ops_cap, vals_cap, n_ops, n_vals;
 	VEC(run) runs;
 	VEC(lop_id) reads;     /* of runs: collectives and, for collectives, kernels */
@@ -180,6 +184,8 @@ struct simulator {
 	struct size_slot *sizes; /* donation: counts by buffer size */
 	uint32_t sizes_cap;
 	struct folder *folder;   /* NULL: programs are whole */
+	const uint8_t *spots;    /* folded: by op, see op_spot */
+	uint32_t copies;         /* folded: layers that the middle one stands for beside itself */
 	VEC(bool) result_taken; /* donation: by result of main, paired by the module */
 	frame frames[MAX_NESTING + 2];
 	uint32_t n_frames;
@@ -235,9 +241,10 @@ bool val_is_temporary(const sim_val *v, lval_id id);
 bool run_folded(simulator *s, const lowered *l);
 void folder_place(simulator *s, const lowered *l);
 void folder_free(struct folder *x);
-/* Ops of the whole program that `many` stands for beside the one that `one` stands for; how many values one stands for. */
-uint32_t folder_weight(const simulator *s, lop_id many, lop_id one);
-bool folder_repeats(const simulator *s, lop_id o); /* one of the ops that are alike in several layers */
+/* Where an op of a folded program is: in a layer from which something in `middle` can be meant relatively, or far off. */
+typedef enum op_spot { SPOT_FAR, SPOT_NEAR, SPOT_MIDDLE } op_spot;
+static inline bool folder_repeats(const simulator *s, lop_id o) { return s->spots[o] != SPOT_FAR; } /* is alike in several layers */
+/* How many values one stands for. */
 uint32_t folder_val_weight(const simulator *s, pval_id v);
 /* donation.c */
 int64_t donated_bytes(simulator *s, const lowered *l);
@@ -253,7 +260,11 @@ static inline region_form form_of(const lowered *l, const lop *o)
 	uint16_t kind = o->node == ID_NONE ? OP_WHILE : l->p->nodes.p[o->node].op_kind;
 	return kind == OP_WHILE ? FORM_LOOP : kind == OP_CASE || kind == OP_IF ? FORM_BRANCHES : FORM_INLINE;
 }
-static inline uint32_t times(const simulator *s, lop_id many, lop_id one) { return s->folder ? folder_weight(s, many, one) : 1; }
+/* Ops of the whole program that `many` stands for beside the one that `one` stands for. */
+static inline uint32_t times(const simulator *s, lop_id many, lop_id one)
+{
+	return s->spots && s->spots[many] == SPOT_MIDDLE && s->spots[one] == SPOT_FAR ? 1 + s->copies : 1;
+}
 static inline lval_id base_of(const simulator *s, lval_id v) { return s->vals[v].base; }
 static inline lval_id operand_at(const lowered *l, const lop *o, uint32_t i) { return l->operands.p[o->operands + i]; }
 
