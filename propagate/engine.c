@@ -11,11 +11,12 @@ static plan plan_of(const program *p, node_id i, bool conservative)
 {
 	const node *n = &p->nodes.p[i];
 	plan pl = {.slots = n->slots, .rule = n->rule, .n_slots = (uint16_t)(n->n_operands + n->n_results), .elementwise = n->elementwise};
-	pl.active = n->rule != RULE_NONE && rule_get(p->rules, n->rule)->n_factors;
+	bool active = n->rule != RULE_NONE && rule_get(p->rules, n->rule)->n_factors;
+	pl.result = n->kind == NODE_RESULT;
 	pl.counts_uses = n->kind == NODE_OP && n->op_kind != OP_SDY_PROPAGATION_BARRIER;
 	pl.conservative = conservative && pl.counts_uses;
 	for (uint32_t r = 0; r < ROUNDS; r++)
-		pl.mode[r] = (uint8_t)round_directions(p->rules, n, r);
+		pl.mode[r] = active ? (uint8_t)round_directions(p->rules, n, r) : 0;
 	return pl;
 }
 
@@ -44,6 +45,9 @@ propagation *propagation_new(const program *p, sharding_table *t, const propagat
 	s->in = xmalloc(most * sizeof *s->in);
 	s->erased = xcalloc(n + 1, sizeof *s->erased);
 	s->uses = p->n_dead ? xmalloc((p->m->values.n + 1) * sizeof *s->uses) : NULL;
+	s->result_nodes = xmalloc((p->results.n + 1) * sizeof *s->result_nodes);
+	for (uint32_t i = 0; i < p->results.n; i++)
+		s->result_nodes[i] = p->vals.p[p->results.p[i]].def;
 	propagation_reset(s);
 	return s;
 }
@@ -65,6 +69,7 @@ void propagation_free(propagation *s)
 	free(s->in);
 	free(s->erased);
 	free(s->uses);
+	free(s->result_nodes);
 	free(s);
 }
 
@@ -99,14 +104,15 @@ transfer_stats propagation_stats(const propagation *s) { return s->transfer.stat
 /* ---------------------------------------------------------------- values and the trail */
 
 /* The nodes with this value among their tensors have a new input. */
-static void touch(propagation *s, const pval *v)
+static inline void touch(propagation *s, const pval *v)
 {
 	const node_id *list = s->p->notify.p + v->notify;
+	uint32_t *clean = s->clean;
 	for (uint32_t i = 0; i < v->n_touch; i++)
-		s->clean[list[i]] = 0;
+		clean[list[i]] = 0;
 }
 
-static void write_value(propagation *s, pval_id v, sharding_id sh)
+static inline void write_value(propagation *s, pval_id v, sharding_id sh)
 {
 	if (s->shardings[v] == sh)
 		return;
@@ -151,7 +157,7 @@ void engine_mark_settled(propagation *s)
 static bool is_waiting(const propagation *s, node_id n) { return s->waiting[n / 64] >> n % 64 & 1; }
 
 /* What is queued already keeps its place. */
-static void queue(propagation *s, node_id n)
+static inline void queue(propagation *s, node_id n)
 {
 	if (s->in_stack[n] || is_waiting(s, n) || s->erased[n])
 		return;
@@ -159,7 +165,7 @@ static void queue(propagation *s, node_id n)
 	vec_push(&s->stack, n);
 }
 
-static void queue_watchers(propagation *s, pval_id v, node_id self)
+static inline void queue_watchers(propagation *s, pval_id v, node_id self)
 {
 	const pval *x = &s->p->vals.p[v];
 	const node_id *list = s->p->notify.p + x->notify;
@@ -168,7 +174,7 @@ static void queue_watchers(propagation *s, pval_id v, node_id self)
 			queue(s, list[i]);
 }
 
-static bool next_node(propagation *s, node_id *out)
+static inline bool next_node(propagation *s, node_id *out)
 {
 	if (s->stack.n) {
 		*out = vec_pop(&s->stack);
@@ -176,10 +182,11 @@ static bool next_node(propagation *s, node_id *out)
 		return true;
 	}
 	for (uint32_t w = s->at / 64; w < s->n_words; w++) {
-		if (!s->waiting[w])
+		uint64_t left = s->waiting[w];
+		if (!left)
 			continue;
-		*out = s->at = w * 64 + (uint32_t)__builtin_ctzll(s->waiting[w]);
-		s->waiting[w] &= s->waiting[w] - 1;
+		*out = s->at = w * 64 + (uint32_t)__builtin_ctzll(left);
+		s->waiting[w] = left & (left - 1);
 		return true;
 	}
 	return false;
@@ -291,7 +298,7 @@ static __attribute__((noinline)) void take_updates(propagation *s, node_id i, st
 {
 	const plan *pl = &s->plans[i];
 	const manual_edge *manual = pl->manual ? manual_edge_of(s->p, i) : NULL;
-	bool result = s->p->nodes.p[i].kind == NODE_RESULT;
+	bool result = pl->result;
 	for (uint32_t k = 0; k < n; k++) {
 		pval_id v = s->p->slots.p[pl->slots + u[k].slot];
 		uint32_t from = s->trail.n;
@@ -318,15 +325,9 @@ void propagation_record(propagation *s, const uint32_t *place, const uint32_t *n
 	s->n_histories = n;
 }
 
-static void visit(propagation *s, node_id i, bool basic, uint32_t round)
+static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool basic, uint32_t round, step_mode mode, uint32_t bit)
 {
 	const plan *pl = &s->plans[i];
-	step_mode mode = pl->mode[round];
-	if (!pl->active || !mode)
-		return;
-	uint32_t bit = 1u << (mode + (basic ? 16 : 0));
-	if (s->clean[i] & bit && !s->transfer.no_memo)
-		return;
 	if (round == 0 && pl->counts_uses && !operands_single_use(s, i))
 		return;
 	const pval_id *slots = s->p->slots.p + pl->slots;
@@ -352,16 +353,24 @@ static void visit(propagation *s, node_id i, bool basic, uint32_t round)
 		take_updates(s, i, mode, round, u, n);
 		return;
 	}
-	bool queueing = s->p->nodes.p[i].kind != NODE_RESULT;
 	for (uint32_t k = 0; k < n; k++)
-		apply(s, i, queueing, slots[u[k].slot], u[k].sharding);
+		apply(s, i, !pl->result, slots[u[k].slot], u[k].sharding);
+}
+
+/* Most visits end here: nothing that the node sees has changed since its step changed nothing. */
+static inline void visit(propagation *s, node_id i, bool basic, uint32_t round)
+{
+	step_mode mode = s->plans[i].mode[round];
+	uint32_t bit = 1u << (mode + (basic ? 16 : 0));
+	if (mode && (!(s->clean[i] & bit) || s->transfer.no_memo))
+		take_step(s, i, basic, round, mode, bit);
 }
 
 /* Between the returned values of main and the attributes of its results; nothing is queued. */
 static void exchange_results(propagation *s, bool basic)
 {
 	for (uint32_t i = 0; i < s->p->results.n; i++)
-		visit(s, s->p->vals.p[s->p->results.p[i]].def, basic, ROUND_ANY);
+		visit(s, s->result_nodes[i], basic, ROUND_ANY);
 }
 
 static void fill_waiting(propagation *s, bool everything)
@@ -396,7 +405,7 @@ void engine_walk(propagation *s, bool basic, uint32_t round, bool everything)
 			continue;
 		if (!s->all_dead_erased && can_erase(s, i))
 			erase(s, i);
-		else if (s->p->nodes.p[i].kind != NODE_RESULT)
+		else if (!s->plans[i].result)
 			visit(s, i, basic, round);
 	}
 	engine_erase_dead(s);

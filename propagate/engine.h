@@ -48,11 +48,11 @@ typedef struct plan {
 	uint32_t slots;
 	rule_id rule;
 	uint16_t n_slots;
-	bool active;            /* has a rule with factors */
 	bool manual;            /* an edge of a manual_computation */
 	bool counts_uses;       /* in round 0 only when its operands have no other use */
 	bool elementwise, conservative;
-	uint8_t mode[ROUNDS];   /* directions by round */
+	bool result;            /* NODE_RESULT */
+	uint8_t mode[ROUNDS];   /* directions by round; 0: the node does nothing in it, or ever without a rule with factors */
 } plan;
 
 typedef struct change {
@@ -67,6 +67,7 @@ struct propagation {
 	propagate_options options;
 	transfer transfer;
 	plan *plans;
+	node_id *result_nodes; /* by result of main */
 	VEC(change) trail;
 	VEC(uint32_t) settles; /* trail lengths at which a settle or a run ended */
 	/* worklist: `waiting` has the nodes of the first walk that are still to come, `stack` what was queued since */

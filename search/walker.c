@@ -57,14 +57,10 @@ struct walker {
 };
 
 /* Which axes cut which dim; open or closed, priorities and ids do not count. */
-static uint64_t content_hash(walker *w, sharding_id id)
+static uint64_t find_hash(walker *w, sharding_id id)
 {
-	if (id == SHARDING_NONE)
-		return 0;
 	while (w->sharding_hashes.n <= id)
 		vec_push(&w->sharding_hashes, 0);
-	if (w->sharding_hashes.p[id])
-		return w->sharding_hashes.p[id];
 	const sharding *s = sharding_get(w->t, id);
 	uint64_t h = 0;
 	for (uint32_t d = 0; d < s->rank; d++) {
@@ -79,7 +75,15 @@ static uint64_t content_hash(walker *w, sharding_id id)
 	return h;
 }
 
-static void rehash(walker *w, pval_id v)
+static inline uint64_t content_hash(walker *w, sharding_id id)
+{
+	if (id == SHARDING_NONE)
+		return 0;
+	uint64_t known = id < w->sharding_hashes.n ? w->sharding_hashes.p[id] : 0;
+	return known ? known : find_hash(w, id);
+}
+
+static inline void rehash(walker *w, pval_id v)
 {
 	uint64_t content = content_hash(w, propagation_shardings(w->prop)[v]);
 	uint64_t h = content ? hash_combine(v + 1, content) : 0;
