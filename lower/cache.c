@@ -17,6 +17,7 @@ static sharding_id make_plain(lower_cache *c, sharding_id id, bool *unreduced)
 	e.mesh = c->mesh;
 	e.replicated.n = 0;
 	*unreduced = e.unreduced.n;
+	c->unreduced |= *unreduced;
 	return sharding_intern(c->t, &e);
 }
 

@@ -95,6 +95,7 @@ struct lower_cache {
 	node_id *marks;
 	uint32_t n_marks;
 	bool ones;        /* the mesh has axes of one device */
+	bool unreduced;   /* some sharding so far has partial sums */
 	bool partitioner; /* plans of nodes are now wanted as XLA's partitioner makes them: the compiled level */
 	size_t limit; /* bytes of facts, 0: none */
 };
@@ -110,6 +111,8 @@ static inline sharding_id cache_plain(lower_cache *c, sharding_id id, uint32_t r
 }
 static inline bool cache_has_unreduced(lower_cache *c, sharding_id plain)
 {
+	if (!c->unreduced)
+		return false;
 	if (!plain_is_known(c, plain))
 		cache_find_plain(c, plain);
 	return c->plain.p[plain].unreduced;

@@ -101,7 +101,7 @@ static inline lval_id reshard_value(builder *b, lval_id v, sharding_id to, node_
 static lval_id current_of(const builder *b, const node *n, uint32_t slot) { return b->w->current[b->p->slots.p[n->slots + slot]]; }
 
 /* The slots' shardings: operands as they are now, results as they are wanted. */
-static sharding_id *gather_slots(builder *b, const node *n)
+static inline sharding_id *gather_slots(builder *b, const node *n)
 {
 	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
 	vec_reserve(&b->w->slots, n_slots);
@@ -117,25 +117,29 @@ static sharding_id *gather_slots(builder *b, const node *n)
 	return s;
 }
 
-/* Operands with partial sums are summed unless the result has the same ones. */
-static lval_id *take_operands(builder *b, const node *n, node_id id)
+static lval_id *take_operands(builder *b, const node *n)
 {
 	vec_reserve(&b->w->values, n->n_operands);
 	const pval_id *slots = b->p->slots.p + n->slots;
 	const lval_id *current = b->w->current;
 	lval_id *values = b->w->values.p;
-	bool any = false;
-	for (uint32_t i = 0; i < n->n_operands; i++) {
+	for (uint32_t i = 0; i < n->n_operands; i++)
 		values[i] = current[slots[i]];
+	return values;
+}
+
+/* Operands with partial sums are summed unless the result has the same ones. */
+static void reduce_operands(builder *b, const node *n, node_id id)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < n->n_operands; i++)
 		any |= cache_has_unreduced(b->c, b->w->slots.p[i]);
-	}
 	if (!any || !n->n_results)
-		return values;
+		return;
 	for (uint32_t i = 0; i < n->n_operands; i++) {
 		b->w->values.p[i] = reduce_value(b, b->w->values.p[i], b->w->slots.p[n->n_operands], id);
 		b->w->slots.p[i] = b->out->vals.p[b->w->values.p[i]].sharding;
 	}
-	return values;
 }
 
 static void build_planned(builder *b, node_id id)
@@ -143,7 +147,9 @@ static void build_planned(builder *b, node_id id)
 	const node *n = &b->p->nodes.p[id];
 	lowered *l = b->out;
 	sharding_id *slots = gather_slots(b, n);
-	lval_id *values = take_operands(b, n, id);
+	lval_id *values = take_operands(b, n);
+	if (b->c->unreduced)
+		reduce_operands(b, n, id);
 	const plan_entry *e = cache_node(b->c, id, slots);
 	const sharding_id *at = e->plan.at;
 	for (uint32_t i = 0; i < n->n_operands; i++)
@@ -154,8 +160,11 @@ static void build_planned(builder *b, node_id id)
 	lowered_add_operands(l, o, values, n->n_operands);
 	lval_id first = l->vals.n;
 	const pval_id *results = b->p->slots.p + n->slots + n->n_operands;
-	for (uint32_t r = 0; r < n->n_results; r++)
-		lowered_add_result(l, o, results[r], at[n->n_operands + r], b->p->vals.p[results[r]].type, e->bytes[n->n_operands + r]);
+	vec_reserve(&l->vals, first + n->n_results);
+	for (uint32_t r = 0, i = n->n_operands; r < n->n_results; r++, i++)
+		l->vals.p[first + r] = (lval){.origin = results[r], .sharding = at[i], .def = o, .bytes = e->bytes[i], .type = b->p->vals.p[results[r]].type};
+	l->vals.n += n->n_results;
+	l->ops.p[o].n_results = n->n_results;
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		pval_id v = results[r];
 		lval_id x = first + r;

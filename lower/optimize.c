@@ -62,6 +62,7 @@ struct optimizer {
 	VEC(reading) readings; /* by placed value: find_heights */
 	VEC(uint32_t) loops;  /* heights of the loops around the current op */
 	VEC(bool) live;    /* by placed op */
+	VEC(lop_id) linear; /* placed ops that partial sums come from or could pass through */
 	index_map seen;
 	index_map scatter_index;
 	VEC(scatter_entry *) scatters;
@@ -109,6 +110,7 @@ void optimizer_free(struct optimizer *o)
 	vec_release(&o->readings);
 	vec_release(&o->loops);
 	vec_release(&o->live);
+	vec_release(&o->linear);
 	index_release(&o->seen);
 	index_release(&o->scatter_index);
 	vec_release(&o->scatters);
@@ -304,10 +306,32 @@ static lop_id broadcast_behind(const pass *p, const lop *o)
 	return spreads_scalar(p, &p->in->ops.p[def]) ? def : p->f[from].again;
 }
 
+/* Is it one that find_partial, choose_partial and find_joins have to look at? */
+static bool is_linear(const pass *p, const lop *o)
+{
+	if (o->n_results != 1 || o->kind != LOP_COMPUTE)
+		return o->kind == LOP_COLLECTIVE;
+	switch (kind_of(p, o)) {
+	case OP_ADD:
+		return true;
+	case OP_SUBTRACT:
+	case OP_CONVERT:
+	case OP_NEGATE:
+	case OP_RESHAPE:
+	case OP_TRANSPOSE:
+	case OP_DIVIDE:
+	case OP_MULTIPLY:
+		return p->level != LEVEL_COMPILED;
+	default:
+		return false;
+	}
+}
+
 static void share_reshards(pass *p)
 {
 	const lowered *l = p->in;
 	index_clear(&p->o->seen);
+	p->o->linear.n = 0;
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
 		/* the compiled level shares gathers of parameters too */
@@ -315,6 +339,8 @@ static void share_reshards(pass *p)
 		for (lval_id v = o->results; v < o->results + o->n_results; v++)
 			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .again = ID_NONE, .parameter = parameter};
 		p->all_reduces |= is_all_reduce(o);
+		if (is_linear(p, o))
+			vec_push(&p->o->linear, i);
 		if (is_reshard(o)) {
 			p->f[o->results].alias = find_equal(p, o, o->results);
 			p->f[o->results].again = broadcast_behind(p, o);
@@ -412,8 +438,8 @@ static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 static void find_partial(pass *p)
 {
 	const lowered *l = p->in;
-	for (lop_id i = 0; i < l->ops.n; i++) {
-		const lop *o = &l->ops.p[i];
+	for (uint32_t i = 0; i < p->o->linear.n; i++) {
+		const lop *o = &l->ops.p[p->o->linear.p[i]];
 		if (o->n_results != 1 || !p->f[o->results].uses)
 			continue;
 		fact *f = &p->f[o->results];
@@ -439,8 +465,8 @@ static void find_partial(pass *p)
 static void choose_partial(pass *p)
 {
 	const lowered *l = p->in;
-	for (lop_id i = l->ops.n; i-- > 0;) {
-		const lop *o = &l->ops.p[i];
+	for (uint32_t i = p->o->linear.n; i-- > 0;) {
+		const lop *o = &l->ops.p[p->o->linear.p[i]];
 		if (o->n_results != 1 || is_all_reduce(o))
 			continue;
 		const fact *f = &p->f[o->results];
@@ -510,9 +536,10 @@ static void join_terms(pass *p, lval_id top)
 
 static void find_joins(pass *p)
 {
-	for (lop_id i = p->in->ops.n; i-- > 0;) {
-		const lop *o = &p->in->ops.p[i];
-		if (o->kind == LOP_COMPUTE && o->n_results == 1 && p->live[i] && !p->f[o->results].later)
+	for (uint32_t i = p->o->linear.n; i-- > 0;) {
+		lop_id id = p->o->linear.p[i];
+		const lop *o = &p->in->ops.p[id];
+		if (o->kind == LOP_COMPUTE && p->live[id] && !p->f[o->results].later)
 			join_terms(p, o->results);
 	}
 }

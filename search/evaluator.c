@@ -15,6 +15,9 @@ typedef struct coster {
 	lowered *low;
 	simulator *sim;
 	sharding_id *costed; /* by pval: what is lowered, with results as the next step needs them */
+	sharding_id *last;   /* the same of the previous time, */
+	bool known, alike;   /* if there was one, and what came of it; folded: the layers that should be alike were */
+	cost cost;
 } coster;
 
 /* An action of the whole program on the folded one. */
@@ -223,6 +226,7 @@ static void coster_release(coster *c)
 	lowered_free(c->low);
 	lower_cache_free(c->lower);
 	free(c->costed);
+	free(c->last);
 }
 
 void evaluator_free(evaluator *ev)
@@ -507,6 +511,7 @@ static coster *coster_on(evaluator *ev, int way)
 	c->low = lowered_new(p, ev->t);
 	c->sim = simulator_new(p, ev->t, pb->o->device, &ev->links, way == FOLDED ? &ev->dn : &pb->dn);
 	c->costed = xcalloc(p->vals.n + 1, sizeof *c->costed);
+	c->last = xcalloc(p->vals.n + 1, sizeof *c->last);
 	lower_cache_limit(c->lower, memo_share(pb));
 	simulator_limit(c->sim, memo_share(pb));
 	if (way == FOLDED) {
@@ -530,6 +535,25 @@ static void find_costed(evaluator *ev, coster *c, const program *p, const int32_
 			c->costed[p->results.p[result_of_arg[a]]] = c->costed[p->args.p[a]];
 }
 
+/* The cost of what c->costed says; a search often asks twice in a row: decisions can differ in what no value sees, and a
+ * replay mostly comes to what was costed before. False when layers of the folded program come out differently. */
+static bool find_cost(evaluator *ev, coster *c, int way, cost *out)
+{
+	size_t bytes = (way == FOLDED ? ev->fold->p : ev->pb->p)->vals.n * sizeof *c->costed;
+	if (!c->known || memcmp(c->last, c->costed, bytes)) {
+		memcpy(c->last, c->costed, bytes);
+		lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
+		c->known = c->alike = true;
+		if (way == FOLDED)
+			c->alike = simulate_folded(c->sim, c->low, &c->cost);
+		else
+			simulate(c->sim, c->low, &c->cost);
+	}
+	if (c->alike)
+		*out = c->cost;
+	return c->alike;
+}
+
 static void cost_whole(evaluator *ev, cost *out)
 {
 	coster *c = coster_on(ev, WHOLE);
@@ -541,8 +565,7 @@ static void cost_whole(evaluator *ev, cost *out)
 	else
 		memcpy(c->costed, state, p->vals.n * sizeof *c->costed);
 	find_costed(ev, c, p, ev->pb->result_of_arg);
-	lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
-	simulate(c->sim, c->low, out);
+	find_cost(ev, c, WHOLE, out);
 }
 
 /* From the folded program alone; false when its layers come out differently. */
@@ -552,8 +575,7 @@ static bool cost_folded(evaluator *ev, cost *out)
 	const program *p = ev->fold->p;
 	memcpy(c->costed, walker_state(ev->on[FOLDED]), p->vals.n * sizeof *c->costed);
 	find_costed(ev, c, p, ev->result_of_arg);
-	lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
-	return simulate_folded(c->sim, c->low, out);
+	return find_cost(ev, c, FOLDED, out);
 }
 
 void evaluator_cost(evaluator *ev, cost *out)
@@ -803,11 +825,10 @@ static bool stage_is_allowed(const evaluator *ev, const stage *st)
 	return true;
 }
 
-static void lower_stage(evaluator *ev, const stage *st, coster *c)
+static void trim_stage(evaluator *ev, const stage *st, coster *c)
 {
 	memcpy(c->costed, propagation_shardings(st->prop), st->p->vals.n * sizeof *c->costed);
 	program_trim_io(st->p, ev->t, c->costed);
-	lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
 }
 
 static bool replay_folded(evaluator *ev, cost *out, bool *allowed)
@@ -817,9 +838,9 @@ static bool replay_folded(evaluator *ev, cost *out, bool *allowed)
 	if (!stage_is_sure(ev, &st))
 		return false;
 	coster *c = coster_on(ev, FOLDED);
-	lower_stage(ev, &st, c);
+	trim_stage(ev, &st, c);
 	*allowed = stage_is_allowed(ev, &st);
-	return simulate_folded(c->sim, c->low, out);
+	return find_cost(ev, c, FOLDED, out);
 }
 
 static void replay_whole(evaluator *ev, cost *out, bool *allowed)
@@ -827,9 +848,9 @@ static void replay_whole(evaluator *ev, cost *out, bool *allowed)
 	stage st = stage_on(ev, WHOLE);
 	run_stage(ev, &st);
 	coster *c = coster_on(ev, WHOLE);
-	lower_stage(ev, &st, c);
+	trim_stage(ev, &st, c);
 	*allowed = stage_is_allowed(ev, &st);
-	simulate(c->sim, c->low, out);
+	find_cost(ev, c, WHOLE, out);
 }
 
 void evaluator_replay(evaluator *ev, cost *out, bool *allowed)

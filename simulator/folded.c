@@ -48,6 +48,7 @@ struct folder {
 	uint32_t *acts_from;        /* by block, and the end */
 	memory_level *sums;         /* by block */
 	bool *beyond;               /* by layer of the folded program: find_beyond */
+	uint32_t at, length, shift; /* the block whose counterpart is looked for now: its ops, and how much later they are there */
 	uint32_t *block_of, *offset; /* by op: its block, and its place there */
 	int32_t *layer;              /* by op; of arguments, which all come first, that of the value */
 	uint8_t *spots;              /* by op: op_spot */
@@ -184,6 +185,9 @@ static void find_beyond(const struct folder *x, int32_t dir)
 /* The op that o refers to is what its counterpart `dir` layers on, which refers to other, would refer to. */
 static inline bool refs_agree(const struct folder *x, const lowered *l, lop_id o, lop_id other, int32_t dir)
 {
+	/* most refer to their own block, at the same place of the other one */
+	if (o - x->at < x->length && other - o == x->shift && MIN(o, other) >= x->n_args)
+		return true;
 	if (o == ID_NONE || other == ID_NONE || x->spots[o] == SPOT_FAR)
 		return o == other;
 	/* beyond: the check in the other direction sees it */
@@ -240,18 +244,21 @@ static bool ops_agree(const simulator *s, const lowered *l, lop_id x, lop_id y, 
 	return !work || a->mode != MODE_ROOT || runs_agree(s, l, x, y, dir);
 }
 
-static bool blocks_agree(const simulator *s, const lowered *l, uint32_t b, uint32_t c, int32_t dir)
+static bool blocks_agree(simulator *s, const lowered *l, uint32_t b, uint32_t c, int32_t dir)
 {
 	lop_id x = block_start(l, b), y = block_start(l, c), end = block_start(l, b + 1);
 	if (c == ID_NONE || block_start(l, c + 1) - y != end - x)
 		return false;
+	s->folder->at = x;
+	s->folder->length = end - x;
+	s->folder->shift = y - x;
 	for (; x < end; x++, y++)
 		if (!ops_agree(s, l, x, y, dir, x < y))
 			return false;
 	return true;
 }
 
-static bool layers_agree(const simulator *s, const lowered *l)
+static bool layers_agree(simulator *s, const lowered *l)
 {
 	const struct folder *x = s->folder;
 	int32_t reach = (int32_t)x->f->reach;

@@ -27,7 +27,6 @@ typedef enum op_class {
 
 /* Memoised work of a node with the shardings it computes with. */
 typedef struct work_entry {
-	uint32_t next;     /* of the same node; UINT32_MAX ends */
 	uint32_t at_first; /* its shardings in work_memo.at */
 	uint8_t class;
 	bool expensive, in_place, transpose, splat;
@@ -37,8 +36,14 @@ typedef struct work_entry {
 	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
 	int64_t flops;
 } work_entry;
+/* Of an entry, apart from it: a look along the entries of a node reads nothing else. */
+typedef struct work_link {
+	uint32_t next; /* of the same node; UINT32_MAX ends */
+	uint32_t tag;  /* of its shardings */
+} work_link;
 typedef struct work_memo {
 	uint32_t *first; /* by node */
+	VEC(work_link) links;
 	VEC(work_entry) entries;
 	VEC(sharding_id) at;
 	uint32_t most; /* entries */
@@ -205,7 +210,12 @@ struct simulator {
 uint32_t work_lookup(simulator *s, const node *n, node_id id, const sharding_id *at);
 /* Time of a collective on its own or first in a combined instruction, and as a later member of one. */
 int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link);
-int64_t stored_lookup(simulator *s, type_id type, sharding_id sharding);
+int64_t stored_find(simulator *s, stored_slot *c, type_id type, sharding_id sharding);
+static inline int64_t stored_lookup(simulator *s, type_id type, sharding_id sharding)
+{
+	stored_slot *c = &s->stored[hash_mix((uint64_t)type << 32 | sharding) & (STORED_SLOTS - 1)];
+	return c->bytes >= 0 && c->type == type && c->sharding == sharding ? c->bytes : stored_find(s, c, type, sharding);
+}
 void memo_init(simulator *s);
 void memo_release(simulator *s);
 static inline const work_entry *work_at(const simulator *s, const sim_op *o) { return &s->work.entries.p[o->work]; }
