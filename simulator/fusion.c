@@ -118,18 +118,19 @@ static lval_id source_of(const simulator *s, const lowered *l, lval_id v)
 /* Does the op read more than it writes? */
 static bool gathers(const simulator *s, const lowered *l, const lop *o)
 {
-	int64_t bytes = 0;
+	const lval_id *operands = l->operands.p + o->operands;
+	int64_t bytes = 0, written = s->vals[o->results].bytes;
 	for (uint32_t i = 0; i < o->n_operands; i++) {
-		lval_id v = operand_at(l, o, i);
-		bool again = false;
+		lval_id v = operands[i];
 		if (maker(s, v)->spread)
 			continue;
+		bool again = false;
 		for (uint32_t k = 0; k < i && !again; k++)
-			again = operand_at(l, o, k) == v || source_of(s, l, operand_at(l, o, k)) == source_of(s, l, v);
+			again = operands[k] == v || source_of(s, l, operands[k]) == source_of(s, l, v);
 		if (!again)
 			bytes = sat_add(bytes, s->vals[v].bytes);
 	}
-	return bytes > s->vals[o->results].bytes;
+	return bytes > written;
 }
 
 /* Equal but for dims of size 1 and elements. */
@@ -205,9 +206,11 @@ static void post_orders(simulator *s, const lowered *l, lop_id id)
 static void post_operands(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
-	s->ops[id].gathers = s->ops[id].class == CLASS_ELEMENTWISE && o->n_operands > 1 && gathers(s, l, o);
+	const lval_id *operands = l->operands.p + o->operands;
+	if (s->ops[id].class == CLASS_ELEMENTWISE && o->n_operands > 1)
+		s->ops[id].gathers = gathers(s, l, o);
 	for (uint32_t k = 0; k < o->n_operands; k++)
-		post_use(s, operand_at(l, o, k), k, id);
+		post_use(s, operands[k], k, id);
 }
 
 /* Uses of an alias are uses of what it stands for. */
@@ -303,8 +306,8 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 
 static bool is_dead(const simulator *s, const lowered *l, const lop *o)
 {
-	for (uint32_t i = 0; i < o->n_results; i++)
-		if (s->vals[o->results + i].last_use != ID_NONE)
+	for (const sim_val *v = &s->vals[o->results], *end = v + o->n_results; v < end; v++)
+		if (v->last_use != ID_NONE)
 			return false;
 	return o->kind == LOP_COLLECTIVE || (o->node != ID_NONE && l->p->nodes.p[o->node].pure);
 }
@@ -458,9 +461,9 @@ void fuse(simulator *s, const lowered *l)
 	/* aliases point to what they stand for directly: bases are defined earlier, so one forward sweep does */
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
-		for (uint32_t k = 0; !o->erased && k < o->n_results; k++) {
-			sim_val *v = &s->vals[o->results + k];
+		if (o->erased)
+			continue;
+		for (sim_val *v = &s->vals[o->results], *end = v + o->n_results; v < end; v++)
 			v->base = s->vals[v->base].base;
-		}
 	}
 }

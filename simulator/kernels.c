@@ -15,7 +15,7 @@ static lop_id maker_of(const simulator *s, lval_id v)
 }
 
 /* Kernels run one after the other, so among each other they never wait. */
-static void wait_for(simulator *s, lval_id v)
+static inline void wait_for(simulator *s, lval_id v)
 {
 	lop_id def = s->vals[v].def;
 	if (s->ops[def].class == CLASS_COLLECTIVE && s->ops[def].mode == MODE_ROOT)
@@ -51,8 +51,10 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
 	const sim_op *so = &s->ops[id];
+	const lval_id *operands = l->operands.p + o->operands;
 	const work_entry *w = so->work == UINT32_MAX ? NULL : work_at(s, so);
-	int64_t n = times(s, id, k->root);
+	lop_id root = k->root;
+	int64_t n = times(s, id, root);
 	if (w) {
 		k->matmul_ns = sat_add(k->matmul_ns, sat_mul(n, w->matmul_ns));
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, w->vector_flops));
@@ -60,29 +62,29 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	}
 	if (w && w->in_place && o->n_operands) {
 		add_bytes(k, n, w->write_bytes);
-		lval_id target = base_of(s, operand_at(l, o, 0));
-		if (!updates_in_place(s, target, k->root))
+		lval_id target = base_of(s, operands[0]);
+		if (!updates_in_place(s, target, root))
 			add_bytes(k, n, 2 * s->vals[target].bytes);
 		if (so->class == CLASS_OTHER) { /* scatter: reads places and indices, not the whole */
 			add_bytes(k, n, w->read_bytes);
 			for (uint32_t i = 0; i < o->n_operands; i++)
-				wait_for(s, base_of(s, operand_at(l, o, i)));
+				wait_for(s, base_of(s, operands[i]));
 			return;
 		}
 	}
 	for (uint32_t i = 0; i < o->n_operands; i++) {
-		lval_id v = base_of(s, operand_at(l, o, i));
+		lval_id v = base_of(s, operands[i]);
 		lop_id def = s->vals[v].def;
 		sim_op *from = &s->ops[def];
+		if (from->mode == MODE_FUSED && from->root == root)
+			continue;
 		if (from->mode == MODE_COPIED) {
-			if (from->stamp != k->root) {
-				from->stamp = k->root;
+			if (from->stamp != root) {
+				from->stamp = root;
 				vec_push(&s->stack, def);
 			}
 			continue;
 		}
-		if (from->mode == MODE_FUSED && from->root == k->root)
-			continue;
 		if (i == 0 && so->class == CLASS_UPDATE) {
 			wait_for(s, v);
 			continue;
@@ -92,13 +94,11 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		/* a part is read by each of the n, a whole value once for those that share it */
 		read_value(s, k, v, part, n > 1 && !part && !folder_repeats(s, def) ? 1 : n);
 	}
-	if (w && w->in_place)
+	if (so->mode == MODE_COPIED || (w && w->in_place))
 		return;
-	for (uint32_t i = 0; i < o->n_results; i++) {
-		const sim_val *v = &s->vals[o->results + i];
-		if (v->materialised && so->mode != MODE_COPIED)
+	for (const sim_val *v = &s->vals[o->results], *end = v + o->n_results; v < end; v++)
+		if (v->materialised)
 			add_bytes(k, n, v->bytes);
-	}
 }
 
 static run *add_run(simulator *s, run_kind kind, lop_id op)
@@ -174,15 +174,14 @@ void measure_kernels(simulator *s, const lowered *l)
 	s->runs.n = s->reads.n = 0;
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
-		bool border = o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END;
-		if (o->erased)
-			continue;
-		if (border) {
-			if (form_of(l, o) != FORM_INLINE)
+		if (o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END) {
+			if (!o->erased && form_of(l, o) != FORM_INLINE)
 				measure_border(s, l, i);
-		} else if (s->ops[i].mode == MODE_ROOT && s->ops[i].class == CLASS_COLLECTIVE) {
+		} else if (s->ops[i].mode != MODE_ROOT) {
+			continue; /* as is what was erased */
+		} else if (s->ops[i].class == CLASS_COLLECTIVE) {
 			measure_collective(s, l, i);
-		} else if (s->ops[i].mode == MODE_ROOT) {
+		} else {
 			measure_kernel(s, l, i);
 		}
 	}

@@ -90,8 +90,7 @@ static void set_ranges(simulator *s, const lowered *l, lop_id i)
 	const sim_op *so = &s->ops[i];
 	bool carries = so->end != ID_NONE && form_of(l, o) == FORM_LOOP;
 	lop_id at = so->begin != ID_NONE ? so->begin : so->root == ID_NONE ? i : so->root;
-	for (uint32_t k = 0; k < o->n_results; k++) {
-		lval_id id = o->results + k;
+	for (lval_id id = o->results, end = id + o->n_results; id < end; id++) {
 		sim_val *v = &s->vals[id];
 		v->alloc = at;
 		if (!carries)

@@ -21,7 +21,6 @@ void memo_init(simulator *s)
 void memo_release(simulator *s)
 {
 	free(s->work.first);
-	vec_release(&s->work.links);
 	vec_release(&s->work.entries);
 	vec_release(&s->work.at);
 	free(s->collectives);
@@ -31,7 +30,7 @@ void memo_release(simulator *s)
 /* The table may be emptied once in the middle of a program, which then looks up everything again. */
 void simulator_limit(simulator *s, size_t bytes)
 {
-	size_t entry = sizeof(work_link) + sizeof(work_entry) + 4 * sizeof(sharding_id);
+	size_t entry = sizeof(work_entry) + 4 * sizeof(sharding_id);
 	s->work.most = (uint32_t)MAX(MIN(bytes / entry, (size_t)WORK_ENTRIES), (size_t)2 * s->p->nodes.n + 1);
 }
 
@@ -58,19 +57,20 @@ static bool is_splat(const module *m, const node *n)
 	return a != ID_NONE && attr_get(m, a)->splat;
 }
 
-static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding_id *at, uint32_t slots, uint32_t tag)
+static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding_id *at, uint32_t slots)
 {
 	op_work w;
 	work_memo *m = &s->work;
 	if (m->entries.n >= m->most) { /* bounded: start over, entries in use are looked up again by the caller */
 		memset(m->first, 0xff, sizeof *m->first * s->p->nodes.n);
-		m->links.n = m->entries.n = m->at.n = 0;
+		m->entries.n = m->at.n = 0;
 	}
 	op_work_of(s->p, s->t, n, at, &w);
 	if (s->dev.target == TARGET_TPU && w.select_flops > 0) /* what its compiler makes of such a scatter */
 		w.fusible = true, w.in_place = false, w.vector_flops = w.select_flops;
 	uint8_t reorders = s->dev.target == TARGET_TPU ? w.untiled : s->dev.target == TARGET_GPU ? w.unsorted : 0;
-	work_entry e = {.at_first = m->at.n,
+	work_entry e = {.next = m->first[id],
+	                .at_first = m->at.n,
 	                .class = class_of(n, &w),
 	                .expensive = w.expensive,
 	                .in_place = w.in_place,
@@ -88,19 +88,13 @@ static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding
 	for (uint32_t i = 0; i < slots; i++)
 		vec_push(&m->at, at[i]);
 	vec_push(&m->entries, e);
-	vec_push(&m->links, (work_link){m->first[id], tag});
 	return m->first[id] = m->entries.n - 1;
 }
 
 uint32_t work_lookup(simulator *s, const node *n, node_id id, const sharding_id *at)
 {
-	uint32_t slots = (uint32_t)n->n_operands + n->n_results, tag = 0;
-	for (uint32_t i = 0; i < slots; i++)
-		tag = tag * 0x9e3779b1 + at[i];
-	work_link *links = s->work.links.p;
-	for (uint32_t e = s->work.first[id], before = UINT32_MAX; e != UINT32_MAX; before = e, e = links[e].next) {
-		if (links[e].tag != tag)
-			continue;
+	uint32_t slots = (uint32_t)n->n_operands + n->n_results;
+	for (uint32_t e = s->work.first[id], before = UINT32_MAX; e != UINT32_MAX; before = e, e = s->work.entries.p[e].next) {
 		const sharding_id *have = s->work.at.p + s->work.entries.p[e].at_first;
 		uint32_t i = 0;
 		while (i < slots && have[i] == at[i])
@@ -109,13 +103,13 @@ uint32_t work_lookup(simulator *s, const node *n, node_id id, const sharding_id 
 			continue;
 		/* To the front: a search asks for the same few shardings of a node again and again, among many it once tried. */
 		if (before != UINT32_MAX) {
-			links[before].next = links[e].next;
-			links[e].next = s->work.first[id];
+			s->work.entries.p[before].next = s->work.entries.p[e].next;
+			s->work.entries.p[e].next = s->work.first[id];
 			s->work.first[id] = e;
 		}
 		return e;
 	}
-	return work_add(s, n, id, at, slots, tag);
+	return work_add(s, n, id, at, slots);
 }
 
 int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link)

@@ -72,8 +72,7 @@ static void make_room(simulator *s, const lowered *l)
 static void classify_results(simulator *s, const lowered *l, const lop *o, lop_id def)
 {
 	bool stored = s->dev.tile_minor > 1 || s->dev.tile_second > 1 || (s->dev.target == TARGET_CPU && o->kind != LOP_ARGUMENT);
-	for (uint32_t i = 0; i < o->n_results; i++) {
-		lval_id id = o->results + i;
+	for (lval_id id = o->results, end = id + o->n_results; id < end; id++) {
 		const lval *lv = &l->vals.p[id];
 		s->vals[id] = (sim_val){.bytes = stored ? stored_lookup(s, lv->type, lv->sharding) : lv->bytes,
 		                        .base = id,
@@ -123,8 +122,9 @@ static uint8_t tile_of(const simulator *s, const lowered *l, const lop *o, const
 	if (so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE && so->class != CLASS_ALIAS)
 		return TILE_NONE;
 	uint8_t from = TILE_NONE;
+	const lval_id *operands = l->operands.p + o->operands;
 	for (uint32_t i = 0; i < o->n_operands; i++) {
-		uint8_t tile = s->ops[s->vals[operand_at(l, o, i)].def].tile;
+		uint8_t tile = s->ops[s->vals[operands[i]].def].tile;
 		from = tile == TILE_ENDS ? from : MAX(from, tile);
 	}
 	if (from != TILE_NONE && so->class == CLASS_REDUCE)
@@ -146,17 +146,16 @@ static void classify(simulator *s, const lowered *l)
 		               .region = region, .end = ID_NONE, .begin = ID_NONE, .work = UINT32_MAX, .stamp = ID_NONE};
 		if (o->erased)
 			continue;
+		so->segment = segment;
 		bool border = o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END;
 		if (border && form_of(l, o) == FORM_INLINE) {
-			so->segment = segment;
+			/* as if it were not there */
 		} else if (o->kind == LOP_REGION) {
 			assert(depth < COUNT_OF(open));
 			segments[depth] = segment;
 			open[depth++] = region = i;
-			so->segment = segment;
 			segment = next_segment++;
 		} else if (o->kind == LOP_REGION_ELSE) {
-			so->segment = segment;
 			segment = next_segment++;
 		} else if (o->kind == LOP_REGION_END) {
 			assert(depth > 0);
@@ -166,7 +165,6 @@ static void classify(simulator *s, const lowered *l)
 			segment = segments[--depth];
 			so->segment = segment;
 		} else {
-			so->segment = segment;
 			if (o->kind == LOP_COLLECTIVE)
 				so->class = o->coll == COLL_ALL_SLICE ? CLASS_ELEMENTWISE : CLASS_COLLECTIVE;
 			else if (o->kind == LOP_COMPUTE)
@@ -176,9 +174,11 @@ static void classify(simulator *s, const lowered *l)
 				find_origin(s, l, o, so);
 		}
 		classify_results(s, l, o, i);
-		int32_t arg = o->kind == LOP_ARGUMENT && o->n_results ? s->p->vals.p[l->vals.p[o->results].origin].arg_index : -1;
-		if (arg >= 0 && (uint32_t)arg < s->args.n)
-			s->args.p[arg] = o->results;
+		if (o->kind == LOP_ARGUMENT && o->n_results) {
+			int32_t arg = s->p->vals.p[l->vals.p[o->results].origin].arg_index;
+			if (arg >= 0 && (uint32_t)arg < s->args.n)
+				s->args.p[arg] = o->results;
+		}
 	}
 	assert(depth == 0);
 }

@@ -27,6 +27,7 @@ typedef enum op_class {
 
 /* Memoised work of a node with the shardings it computes with. */
 typedef struct work_entry {
+	uint32_t next;     /* of the same node; UINT32_MAX ends */
 	uint32_t at_first; /* its shardings in work_memo.at */
 	uint8_t class;
 	bool expensive, in_place, transpose, splat;
@@ -36,14 +37,8 @@ typedef struct work_entry {
 	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
 	int64_t flops;
 } work_entry;
-/* Of an entry, apart from it: a look along the entries of a node reads nothing else. */
-typedef struct work_link {
-	uint32_t next; /* of the same node; UINT32_MAX ends */
-	uint32_t tag;  /* of its shardings */
-} work_link;
 typedef struct work_memo {
 	uint32_t *first; /* by node */
-	VEC(work_link) links;
 	VEC(work_entry) entries;
 	VEC(sharding_id) at;
 	uint32_t most; /* entries */
