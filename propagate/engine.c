@@ -10,11 +10,11 @@
 static plan plan_of(const program *p, node_id i, bool conservative)
 {
 	const node *n = &p->nodes.p[i];
-	plan pl = {.slots = n->slots, .rule = n->rule, .n_slots = (uint16_t)(n->n_operands + n->n_results), .elementwise = n->elementwise};
+	plan pl = {.slots = n->slots, .rule = n->rule, .n_slots = (uint16_t)(n->n_operands + n->n_results)};
 	bool active = n->rule != RULE_NONE && rule_get(p->rules, n->rule)->n_factors;
 	pl.result = n->kind == NODE_RESULT;
 	pl.counts_uses = n->kind == NODE_OP && n->op_kind != OP_SDY_PROPAGATION_BARRIER;
-	pl.conservative = conservative && pl.counts_uses;
+	pl.flags = (n->elementwise ? MODE_ELEMENTWISE : 0) | (conservative && pl.counts_uses ? MODE_CONSERVATIVE : 0);
 	for (uint32_t r = 0; r < ROUNDS; r++)
 		pl.mode[r] = active ? (uint8_t)round_directions(p->rules, n, r) : 0;
 	return pl;
@@ -331,18 +331,19 @@ static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool 
 	if (round == 0 && pl->counts_uses && !operands_single_use(s, i))
 		return;
 	const pval_id *slots = s->p->slots.p + pl->slots;
-	uint32_t any = 0;
-	for (uint32_t k = 0; k < pl->n_slots; k++)
-		any |= s->in[k] = s->shardings[slots[k]];
+	const sharding_id *shardings = s->shardings;
+	sharding_id *in = s->in;
+	uint32_t any = 0, n_slots = pl->n_slots, n;
+	for (uint32_t k = 0; k < n_slots; k++)
+		any |= in[k] = shardings[slots[k]];
 	if (!any) {
 		s->clean[i] |= bit;
 		return;
 	}
-	uint32_t last = pl->n_slots - 1u, n;
 	if (pl->manual)
-		s->in[last] = manual_enter(s->t, manual_edge_of(s->p, i), s->in[last]);
-	mode |= (basic ? MODE_BASIC : 0) | (pl->elementwise ? MODE_ELEMENTWISE : 0) | (pl->conservative ? MODE_CONSERVATIVE : 0);
-	const transfer_update *u = transfer_updates(&s->transfer, pl->rule, mode, s->in, pl->n_slots, &n);
+		in[n_slots - 1] = manual_enter(s->t, manual_edge_of(s->p, i), in[n_slots - 1]);
+	mode |= (basic ? MODE_BASIC : 0) | pl->flags;
+	const transfer_update *u = transfer_updates(&s->transfer, pl->rule, mode, in, n_slots, &n);
 	if (!n) {
 		s->clean[i] |= bit;
 		return;

@@ -20,14 +20,17 @@ typedef struct transfer_update {
 /* One thread's memo of steps: a pure function of rule, mode and the shardings of all slots (which name their meshes).
  * Two slots of the same value are two slots here: the engine writes updates one after the other, as Shardy does, so
  * sharing a value changes nothing in the function. */
+typedef struct transfer_place { /* in the table */
+	uint32_t at;   /* offset + 1 into words, 0: empty */
+	uint32_t hash;
+} transfer_place;
 typedef struct transfer {
 	const rule_table *rules;
 	sharding_table *shardings;
 	bool no_memo;
 	arena scratch;
 	VEC(transfer_update) fresh;
-	uint32_t *table;  /* offset + 1 into words, 0 = empty; a power of two */
-	uint32_t *hashes;
+	transfer_place *table; /* of a power of two */
 	uint32_t n_entries, cap, max_entries, max_words;
 	VEC(uint32_t) words; /* entries: rule, mode, number of updates, slots, updates */
 	transfer_stats stats;
@@ -37,7 +40,54 @@ void transfer_release(transfer *x);
 /* The grid of one step before it is taken, in the arena; false when there is no mesh to work with. */
 bool transfer_grid(const rule *r, const sharding_table *t, step_mode mode, const sharding_id *in, uint32_t n, arena *mem, factor_grid *g);
 /* Updates of one step, in the order they are written; valid until the next call. */
-const transfer_update *transfer_updates(transfer *x, rule_id r, step_mode mode, const sharding_id *in, uint32_t n_slots, uint32_t *n_updates);
+const transfer_update *transfer_anew(transfer *x, uint32_t hash, rule_id r, step_mode mode, const sharding_id *in, uint32_t n_slots, uint32_t *n_updates);
+
+/* The memo is asked for every step of every walk, so it is read inline, and two words at a time. */
+static inline uint64_t two_words(const uint32_t *w)
+{
+	uint64_t both;
+	memcpy(&both, w, sizeof both);
+	return both;
+}
+static inline uint32_t transfer_hash(rule_id r, step_mode mode, const sharding_id *in, uint32_t n)
+{
+	uint64_t h = ((uint64_t)r << 8 | mode) * 0x9e3779b97f4a7c15ull;
+	uint32_t i = 0;
+	for (; i + 1 < n; i += 2)
+		h = (h ^ h >> 29 ^ two_words(in + i)) * 0xbf58476d1ce4e5b9ull;
+	if (i < n)
+		h = (h ^ h >> 29 ^ in[i]) * 0xbf58476d1ce4e5b9ull;
+	return (uint32_t)(h >> 32) ^ (uint32_t)h >> 7;
+}
+enum { TRANSFER_HEADER = 3 };
+static inline bool transfer_is(const uint32_t *w, rule_id r, step_mode mode, const sharding_id *in, uint32_t n)
+{
+	if (w[0] != r || w[1] != mode)
+		return false;
+	w += TRANSFER_HEADER;
+	uint32_t i = 0;
+	for (; i + 1 < n; i += 2)
+		if (two_words(w + i) != two_words(in + i))
+			return false;
+	return i == n || w[i] == in[i];
+}
+static inline const transfer_update *transfer_updates(transfer *x, rule_id r, step_mode mode, const sharding_id *in, uint32_t n_slots, uint32_t *n_updates)
+{
+	x->stats.steps++;
+	uint32_t hash = 0;
+	if (!x->no_memo) {
+		hash = transfer_hash(r, mode, in, n_slots);
+		for (uint32_t i = hash & (x->cap - 1); x->table[i].at; i = (i + 1) & (x->cap - 1)) {
+			const uint32_t *w = x->words.p + x->table[i].at - 1;
+			if (x->table[i].hash != hash || !transfer_is(w, r, mode, in, n_slots))
+				continue;
+			x->stats.memo_hits++;
+			*n_updates = w[2];
+			return (const transfer_update *)(w + TRANSFER_HEADER + n_slots);
+		}
+	}
+	return transfer_anew(x, hash, r, mode, in, n_slots, n_updates);
+}
 
 /* ---------------------------------------------------------------- engine.c */
 
@@ -50,7 +100,7 @@ typedef struct plan {
 	uint16_t n_slots;
 	bool manual;            /* an edge of a manual_computation */
 	bool counts_uses;       /* in round 0 only when its operands have no other use */
-	bool elementwise, conservative;
+	uint8_t flags;          /* MODE_ELEMENTWISE, MODE_CONSERVATIVE */
 	bool result;            /* NODE_RESULT */
 	uint8_t mode[ROUNDS];   /* directions by round; 0: the node does nothing in it, or ever without a rule with factors */
 } plan;

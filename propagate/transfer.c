@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_TABLE = 1 << 12, MAX_ENTRIES = 1 << 20, MAX_WORDS = 1 << 25, FIRST_SCRATCH = 1 << 14, HEADER = 3 };
+enum { FIRST_TABLE = 1 << 12, MAX_ENTRIES = 1 << 20, MAX_WORDS = 1 << 25, FIRST_SCRATCH = 1 << 14, HEADER = TRANSFER_HEADER };
 
 /* The mesh that all shardings are on. False when there is none to work with: no sharding, two meshes, one device. */
 static bool common_mesh(const sharding_table *t, const sharding_id *in, uint32_t n, mesh_id *out)
@@ -95,7 +95,6 @@ void transfer_init(transfer *x, const rule_table *rules, sharding_table *t)
 	arena_rewind(&x->scratch, (arena_mark){x->scratch.head, 0});
 	x->cap = FIRST_TABLE;
 	x->table = xcalloc(x->cap, sizeof *x->table);
-	x->hashes = xmalloc(x->cap * sizeof *x->hashes);
 }
 
 void transfer_release(transfer *x)
@@ -104,48 +103,26 @@ void transfer_release(transfer *x)
 	vec_release(&x->fresh);
 	vec_release(&x->words);
 	free(x->table);
-	free(x->hashes);
 }
 
-static uint32_t step_hash(rule_id r, step_mode mode, const sharding_id *in, uint32_t n)
+static void place(transfer *x, transfer_place p)
 {
-	uint64_t h = ((uint64_t)r << 8 | mode) * 0x9e3779b97f4a7c15ull;
-	for (uint32_t i = 0; i < n; i++)
-		h = (h ^ h >> 29 ^ in[i]) * 0xbf58476d1ce4e5b9ull;
-	return (uint32_t)(h >> 32) ^ (uint32_t)h >> 7;
-}
-
-static bool entry_is(const transfer *x, uint32_t at, rule_id r, step_mode mode, const sharding_id *in, uint32_t n)
-{
-	const uint32_t *w = x->words.p + at;
-	if (w[0] != r || w[1] != mode)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		if (w[HEADER + i] != in[i])
-			return false;
-	return true;
-}
-
-static void place(transfer *x, uint32_t hash, uint32_t at)
-{
-	uint32_t i = hash & (x->cap - 1);
-	while (x->table[i])
+	uint32_t i = p.hash & (x->cap - 1);
+	while (x->table[i].at)
 		i = (i + 1) & (x->cap - 1);
-	x->table[i] = at + 1;
-	x->hashes[i] = hash;
+	x->table[i] = p;
 }
 
 static void grow_table(transfer *x)
 {
-	uint32_t *table = x->table, *hashes = x->hashes, cap = x->cap;
+	transfer_place *table = x->table;
+	uint32_t cap = x->cap;
 	x->cap *= 2;
 	x->table = xcalloc(x->cap, sizeof *x->table);
-	x->hashes = xmalloc(x->cap * sizeof *x->hashes);
 	for (uint32_t i = 0; i < cap; i++)
-		if (table[i])
-			place(x, hashes[i], table[i] - 1);
+		if (table[i].at)
+			place(x, table[i]);
 	free(table);
-	free(hashes);
 }
 
 /* Keeps the step that was just taken. A full memo starts over. */
@@ -170,24 +147,12 @@ static void remember(transfer *x, uint32_t hash, rule_id r, step_mode mode, cons
 	memcpy(w + HEADER, in, n * sizeof *in);
 	if (x->fresh.n)
 		memcpy(w + HEADER + n, x->fresh.p, x->fresh.n * sizeof *x->fresh.p);
-	place(x, hash, at);
+	place(x, (transfer_place){at + 1, hash});
 	x->n_entries++;
 }
 
-const transfer_update *transfer_updates(transfer *x, rule_id r, step_mode mode, const sharding_id *in, uint32_t n, uint32_t *n_updates)
+const transfer_update *transfer_anew(transfer *x, uint32_t hash, rule_id r, step_mode mode, const sharding_id *in, uint32_t n, uint32_t *n_updates)
 {
-	x->stats.steps++;
-	uint32_t hash = 0;
-	if (!x->no_memo) {
-		hash = step_hash(r, mode, in, n);
-		for (uint32_t i = hash & (x->cap - 1); x->table[i]; i = (i + 1) & (x->cap - 1))
-			if (x->hashes[i] == hash && entry_is(x, x->table[i] - 1, r, mode, in, n)) {
-				const uint32_t *w = x->words.p + x->table[i] - 1;
-				x->stats.memo_hits++;
-				*n_updates = w[2];
-				return (const transfer_update *)(w + HEADER + n);
-			}
-	}
 	take_step(x, rule_get(x->rules, r), mode, in, n);
 	if (!x->no_memo)
 		remember(x, hash, r, mode, in, n);
