@@ -20,6 +20,8 @@ static plan plan_of(const program *p, node_id i, bool conservative)
 	return pl;
 }
 
+static uint16_t mode_bit(uint8_t mode) { return mode ? (uint16_t)(1u << mode) : 0; }
+
 propagation *propagation_new(const program *p, sharding_table *t, const propagate_options *o)
 {
 	propagation *s = xcalloc(1, sizeof *s);
@@ -31,9 +33,13 @@ propagation *propagation_new(const program *p, sharding_table *t, const propagat
 	s->transfer.no_memo = o->no_memo;
 	s->shardings = xcalloc(p->vals.n + 1, sizeof *s->shardings);
 	s->plans = xmalloc((n + 1) * sizeof *s->plans);
+	s->bits = xcalloc((size_t)ROUNDS * n + 1, sizeof *s->bits);
 	for (node_id i = 0; i < n; i++) {
+		const plan *pl = &s->plans[i];
 		s->plans[i] = plan_of(p, i, o->conservative);
-		most = MAX(most, s->plans[i].n_slots);
+		most = MAX(most, pl->n_slots);
+		for (uint32_t r = 0; r < ROUNDS && !pl->result; r++)
+			s->bits[(size_t)r * n + i] = mode_bit(pl->mode[r]);
 	}
 	for (uint32_t e = 0; e < p->manual_edges.n; e++)
 		s->plans[p->manual_edges.p[e].node].manual = true;
@@ -46,8 +52,11 @@ propagation *propagation_new(const program *p, sharding_table *t, const propagat
 	s->erased = xcalloc(n + 1, sizeof *s->erased);
 	s->uses = p->n_dead ? xmalloc((p->m->values.n + 1) * sizeof *s->uses) : NULL;
 	s->result_nodes = xmalloc((p->results.n + 1) * sizeof *s->result_nodes);
-	for (uint32_t i = 0; i < p->results.n; i++)
+	s->result_bits = xmalloc((p->results.n + 1) * sizeof *s->result_bits);
+	for (uint32_t i = 0; i < p->results.n; i++) {
 		s->result_nodes[i] = p->vals.p[p->results.p[i]].def;
+		s->result_bits[i] = mode_bit(s->plans[s->result_nodes[i]].mode[ROUND_ANY]);
+	}
 	propagation_reset(s);
 	return s;
 }
@@ -70,6 +79,8 @@ void propagation_free(propagation *s)
 	free(s->erased);
 	free(s->uses);
 	free(s->result_nodes);
+	free(s->result_bits);
+	free(s->bits);
 	free(s);
 }
 
@@ -90,7 +101,12 @@ void propagation_reset(propagation *s)
 	s->trail.n = s->settles.n = 0;
 }
 
-void propagation_set_no_memo(propagation *s, bool no_memo) { s->transfer.no_memo = no_memo; }
+void propagation_set_no_memo(propagation *s, bool no_memo)
+{
+	s->transfer.no_memo = no_memo;
+	if (no_memo)
+		memset(s->clean, 0, s->p->nodes.n * sizeof *s->clean);
+}
 
 /* An entry takes about ten words, and twice its place in the table. */
 void propagation_limit(propagation *s, size_t bytes)
@@ -325,9 +341,16 @@ void propagation_record(propagation *s, const uint32_t *place, const uint32_t *n
 	s->n_histories = n;
 }
 
-static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool basic, uint32_t round, step_mode mode, uint32_t bit)
+static void note_clean(propagation *s, node_id i, uint32_t bit)
+{
+	if (!s->transfer.no_memo)
+		s->clean[i] |= bit;
+}
+
+static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool basic, uint32_t round, uint32_t bit)
 {
 	const plan *pl = &s->plans[i];
+	step_mode mode = pl->mode[round];
 	if (round == 0 && pl->counts_uses && !operands_single_use(s, i))
 		return;
 	const pval_id *slots = s->p->slots.p + pl->slots;
@@ -337,7 +360,7 @@ static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool 
 	for (uint32_t k = 0; k < n_slots; k++)
 		any |= in[k] = shardings[slots[k]];
 	if (!any) {
-		s->clean[i] |= bit;
+		note_clean(s, i, bit);
 		return;
 	}
 	if (pl->manual)
@@ -345,7 +368,7 @@ static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool 
 	mode |= (basic ? MODE_BASIC : 0) | pl->flags;
 	const transfer_update *u = transfer_updates(&s->transfer, pl->rule, mode, in, n_slots, &n);
 	if (!n) {
-		s->clean[i] |= bit;
+		note_clean(s, i, bit);
 		return;
 	}
 	if (s->place && s->place[i] != ID_NONE)
@@ -358,20 +381,20 @@ static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool 
 		apply(s, i, !pl->result, slots[u[k].slot], u[k].sharding);
 }
 
-/* Most visits end here: nothing that the node sees has changed since its step changed nothing. */
-static inline void visit(propagation *s, node_id i, bool basic, uint32_t round)
+/* bit: of the node's mode in the round. Most visits end here: nothing that the node sees has changed since its step changed
+ * nothing. */
+static inline void visit(propagation *s, node_id i, bool basic, uint32_t round, uint32_t bit)
 {
-	step_mode mode = s->plans[i].mode[round];
-	uint32_t bit = 1u << (mode + (basic ? 16 : 0));
-	if (mode && (!(s->clean[i] & bit) || s->transfer.no_memo))
-		take_step(s, i, basic, round, mode, bit);
+	bit <<= basic ? 16 : 0;
+	if (bit & ~s->clean[i])
+		take_step(s, i, basic, round, bit);
 }
 
 /* Between the returned values of main and the attributes of its results; nothing is queued. */
 static void exchange_results(propagation *s, bool basic)
 {
 	for (uint32_t i = 0; i < s->p->results.n; i++)
-		visit(s, s->result_nodes[i], basic, ROUND_ANY);
+		visit(s, s->result_nodes[i], basic, ROUND_ANY, s->result_bits[i]);
 }
 
 static void fill_waiting(propagation *s, bool everything)
@@ -401,13 +424,14 @@ void engine_walk(propagation *s, bool basic, uint32_t round, bool everything)
 {
 	exchange_results(s, basic);
 	fill_waiting(s, everything);
+	const uint16_t *bits = s->bits + (size_t)round * s->p->nodes.n;
 	for (node_id i; next_node(s, &i);) {
 		if (s->erased[i])
 			continue;
 		if (!s->all_dead_erased && can_erase(s, i))
 			erase(s, i);
-		else if (!s->plans[i].result)
-			visit(s, i, basic, round);
+		else
+			visit(s, i, basic, round, bits[i]);
 	}
 	engine_erase_dead(s);
 	exchange_results(s, basic);

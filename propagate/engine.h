@@ -117,6 +117,8 @@ struct propagation {
 	propagate_options options;
 	transfer transfer;
 	plan *plans;
+	uint16_t *bits;        /* [round][node]: its mode as a bit of `clean`; 0 for a node without a step and, as no walk visits it, a result */
+	uint16_t *result_bits; /* by result of main: the same, in the last round */
 	node_id *result_nodes; /* by result of main */
 	VEC(change) trail;
 	VEC(uint32_t) settles; /* trail lengths at which a settle or a run ended */
@@ -126,7 +128,7 @@ struct propagation {
 	node_id at; /* the walk has come this far */
 	VEC(node_id) stack;
 	bool *in_stack;
-	uint32_t *clean; /* by node: modes whose step changes nothing while the node's values stay as they are */
+	uint32_t *clean; /* by node: modes whose step changes nothing while the node's values stay as they are; none without a memo */
 	sharding_id *in; /* slots of the node being processed */
 	bool *erased;    /* by node: dead and gone */
 	uint32_t *uses;  /* by IR value, less those of erased ops */
