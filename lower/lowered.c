@@ -161,8 +161,10 @@ static void build_planned(builder *b, node_id id)
 	lval_id first = l->vals.n;
 	const pval_id *results = b->p->slots.p + n->slots + n->n_operands;
 	vec_reserve(&l->vals, first + n->n_results);
+	lval *made = l->vals.p + first;
+	const pval *wanted = b->p->vals.p;
 	for (uint32_t r = 0, i = n->n_operands; r < n->n_results; r++, i++)
-		l->vals.p[first + r] = (lval){.origin = results[r], .sharding = at[i], .def = o, .bytes = e->bytes[i], .type = b->p->vals.p[results[r]].type};
+		made[r] = (lval){.origin = results[r], .sharding = at[i], .def = o, .bytes = e->bytes[i], .type = wanted[results[r]].type};
 	l->vals.n += n->n_results;
 	l->ops.p[o].n_results = n->n_results;
 	for (uint32_t r = 0; r < n->n_results; r++) {

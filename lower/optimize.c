@@ -164,18 +164,20 @@ static void find_heights(pass *p)
 	vec_reserve(&o->height, l->ops.n);
 	vec_reserve(&o->readings, l->vals.n);
 	reading *readings = o->readings.p;
+	uint32_t *heights = o->height.p;
 	for (lval_id v = 0; v < l->vals.n; v++)
 		readings[v] = (reading){0, UINT32_MAX, ID_NONE};
 	o->loops.n = 0;
 	for (lop_id i = l->ops.n; i-- > 0;) {
 		const lop *x = &l->ops.p[i];
 		uint32_t h = 0;
-		for (lval_id v = x->results; v < x->results + x->n_results; v++)
+		for (lval_id v = x->results, end = v + x->n_results; v < end; v++)
 			h = MAX(h, readings[v].highest);
 		if (!p->regions) {
-			o->height.p[i] = h;
+			heights[i] = h;
+			const lval_id *operands = l->operands.p + x->operands;
 			for (uint32_t k = 0; k < x->n_operands; k++)
-				note_reading(&readings[operand_of(l, x, k)], i, h);
+				note_reading(&readings[operands[k]], i, h);
 			continue;
 		}
 		if (x->kind == LOP_REGION_END)
@@ -336,7 +338,7 @@ static void share_reshards(pass *p)
 		const lop *o = &l->ops.p[i];
 		/* the compiled level shares gathers of parameters too */
 		bool parameter = p->level != LEVEL_COMPILED && o->n_results == 1 && keeps_parameter(p, o);
-		for (lval_id v = o->results; v < o->results + o->n_results; v++)
+		for (lval_id v = o->results, end = v + o->n_results; v < end; v++)
 			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .again = ID_NONE, .parameter = parameter};
 		p->all_reduces |= is_all_reduce(o);
 		if (is_linear(p, o))
@@ -354,7 +356,7 @@ static bool find_live(const pass *p, const lop *o)
 {
 	if (o->kind != LOP_COMPUTE && o->kind != LOP_COLLECTIVE)
 		return true;
-	for (lval_id v = o->results; v < o->results + o->n_results; v++)
+	for (lval_id v = o->results, end = v + o->n_results; v < end; v++)
 		if (p->f[v].uses)
 			return true;
 	return o->kind == LOP_COMPUTE && !p->c->p->nodes.p[o->node].pure;
@@ -886,20 +888,23 @@ static void write_op(pass *p, lop_id id)
 	vec_push(&out->ops, copy);
 	p->moved[id] = n;
 	vec_reserve(&out->operands, out->operands.n + o->n_operands);
+	vec_reserve(&out->vals, out->vals.n + o->n_results);
+	fact *f = p->f;
+	const lval_id *operands = l->operands.p + o->operands;
+	lval_id *reads = out->operands.p + out->operands.n, first = out->vals.n;
+	lval *vals = out->vals.p;
 	for (uint32_t k = 0; k < o->n_operands; k++) {
-		lval_id x = now_of(p, operand_of(l, o, k));
-		out->operands.p[out->operands.n + k] = x;
-		out->vals.p[x].n_uses++;
+		reads[k] = f[f[operands[k]].alias].now;
+		vals[reads[k]].n_uses++;
 	}
 	out->operands.n += o->n_operands;
-	vec_reserve(&out->vals, out->vals.n + o->n_results);
-	for (lval_id v = o->results; v < o->results + o->n_results; v++) {
-		lval *to = &out->vals.p[out->vals.n];
-		*to = l->vals.p[v];
-		to->def = n;
-		to->n_uses = 0;
-		p->f[v].now = out->vals.n++;
+	for (uint32_t r = 0; r < o->n_results; r++) {
+		vals[first + r] = l->vals.p[o->results + r];
+		vals[first + r].def = n;
+		vals[first + r].n_uses = 0;
+		f[o->results + r].now = first + r;
 	}
+	out->vals.n += o->n_results;
 	if (p->sums && o->kind == LOP_COMPUTE && o->n_results == 1)
 		finish_partial(p, o);
 	for (lval_id v = o->results; o->kind == LOP_REGION_END && v < o->results + o->n_results; v++)

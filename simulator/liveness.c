@@ -82,10 +82,11 @@ static void place_result(simulator *s, const lowered *l, lop_id root, lop_id mem
 			return;
 }
 
-/* Positions between which the results of op i are live. Results of a case are written by its branches, so from its
- * beginning; the arguments of a loop are its carried buffers, whose end fusion has found. */
-static void set_ranges(simulator *s, const lowered *l, lop_id i)
+/* Positions between which the results of op i are live; true when one of them is a temporary. Results of a case are written by
+ * its branches, so from its beginning; the arguments of a loop are its carried buffers, whose end fusion has found. */
+static bool set_ranges(simulator *s, const lowered *l, lop_id i)
 {
+	bool temporary = false;
 	const lop *o = &l->ops.p[i];
 	const sim_op *so = &s->ops[i];
 	bool carries = so->end != ID_NONE && form_of(l, o) == FORM_LOOP;
@@ -96,22 +97,26 @@ static void set_ranges(simulator *s, const lowered *l, lop_id i)
 		if (!carries)
 			v->free = v->last_use == ID_NONE ? at : MAX(v->last_use, at);
 		if (val_is_temporary(v, id)) {
+			temporary = true;
 			change_before(s, at, v, v->bytes);
 			change_after(s, v->free, v, -v->bytes * times(s, i, v->free));
 		}
 	}
+	return temporary;
 }
 
 void measure_liveness(simulator *s, const lowered *l)
 {
+	s->stores.n = 0;
 	for (lop_id i = 0; i < l->ops.n; i++)
-		if (!l->ops.p[i].erased)
-			set_ranges(s, l, i);
+		if (!l->ops.p[i].erased && set_ranges(s, l, i))
+			vec_push(&s->stores, i);
 	/* results take the place of operands: what was freed after the kernel is freed before it */
-	for (lop_id i = 0; i < l->ops.n; i++) {
+	for (uint32_t n = 0; n < s->stores.n; n++) {
+		lop_id i = s->stores.p[n];
 		const lop *o = &l->ops.p[i];
 		bool kernel = s->ops[i].mode == MODE_ROOT || s->ops[i].mode == MODE_FUSED;
-		if (o->erased || (!kernel && o->kind != LOP_REGION))
+		if (!kernel && o->kind != LOP_REGION)
 			continue;
 		lop_id at = kernel ? s->ops[i].root : i;
 		for (uint32_t k = 0; k < o->n_results; k++) {

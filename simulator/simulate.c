@@ -36,6 +36,7 @@ void simulator_free(simulator *s)
 	vec_release(&s->moments);
 	vec_release(&s->events);
 	vec_release(&s->stack);
+	vec_release(&s->stores);
 	vec_release(&s->args);
 	vec_release(&s->peak);
 	vec_release(&s->result_taken);

@@ -179,6 +179,7 @@ struct simulator {
 	VEC(moment) moments;   /* by run.moment */
 	VEC(op_event) events;  /* made when they are asked for */
 	VEC(lop_id) stack;     /* copied ops to visit */
+	VEC(lop_id) stores;    /* liveness: ops with temporaries among their results */
 	VEC(lval_id) args;     /* by argument of main; ID_NONE */
 	VEC(live_at_peak) peak;
 	struct size_slot *sizes; /* donation: counts by buffer size */
