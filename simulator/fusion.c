@@ -416,15 +416,17 @@ static void visit(simulator *s, const lowered *l, lop_id id)
 	sim_op *so = &s->ops[id];
 	if (o->erased || o->kind == LOP_ARGUMENT)
 		return;
-	if (o->kind == LOP_COMPUTE || o->kind == LOP_COLLECTIVE)
+	if (s->open_regions && (o->kind == LOP_COMPUTE || o->kind == LOP_COLLECTIVE))
 		post_orders(s, l, id);
 	bool border = o->kind == LOP_REGION || o->kind == LOP_REGION_END;
 	if (border && form_of(l, o) == FORM_INLINE) {
 		for (uint32_t i = 0; i < o->n_results && i < o->n_operands; i++)
 			pass_on(s, o->results + i, operand_at(l, o, i), id);
 	} else if (o->kind == LOP_REGION_END) {
+		s->open_regions++;
 		end_region(s, l, id);
 	} else if (o->kind == LOP_REGION) {
+		s->open_regions--;
 		begin_region(s, l, id);
 	} else if (o->kind == LOP_REGION_ELSE) {
 		end_branch(s, l, id);
@@ -456,6 +458,7 @@ static void visit(simulator *s, const lowered *l, lop_id id)
 
 void fuse(simulator *s, const lowered *l)
 {
+	s->open_regions = 0;
 	for (lop_id i = l->ops.n; i-- > 0;)
 		visit(s, l, i);
 	/* aliases point to what they stand for directly: bases are defined earlier, so one forward sweep does */

@@ -179,6 +179,7 @@ struct simulator {
 	VEC(moment) moments;   /* by run.moment */
 	VEC(op_event) events;  /* made when they are asked for */
 	VEC(lop_id) stack;     /* copied ops to visit */
+	uint32_t open_regions; /* around the op that is fused now */
 	VEC(lop_id) stores;    /* liveness: ops with temporaries among their results */
 	VEC(lval_id) args;     /* by argument of main; ID_NONE */
 	VEC(live_at_peak) peak;
