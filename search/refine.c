@@ -1,11 +1,11 @@
 /* Steepest descent from a whole plan by what its decisions are: each, with its twins on other axes, is left out, decided first or
- * last, or keeps off one group of what it cuts. Random walks rarely change the same on all axes at once, and a plan that treats
- * its axes alike is left no other way. */
+ * last, or keeps off one group of what it cuts; when that leads nowhere, each without its twins. Random walks rarely change the
+ * same on all axes at once, and a plan that treats its axes alike is often left no other way. */
 #include "search/internal.h"
 
 #include <stdlib.h>
 
-enum { MOST_VARIANTS = 128, MOST_STEPS = 6, MOST_REPLAYS = 3 /* in a step */ };
+enum { MOST_VARIANTS = 128, MOST_STEPS = 8, MOST_REPLAYS = 3 /* in a step */ };
 
 typedef struct refiner {
 	const problem *pb;
@@ -18,9 +18,17 @@ typedef struct refiner {
 	void *stop_arg;
 } refiner;
 
-static bool has_twin_before(const plan *pl, uint32_t at)
+/* The first twin of a decision, or itself. */
+static uint32_t first_twin(const plan *pl, uint32_t at)
 {
-	for (uint32_t i = 0; i < at; i++)
+	uint32_t i = 0;
+	while (i < at && !action_is_twin(&pl->decisions[at], &pl->decisions[i]))
+		i++;
+	return i;
+}
+static bool has_twin(const plan *pl, uint32_t at)
+{
+	for (uint32_t i = 0; i < pl->n; i++)
 		if (action_is_twin(&pl->decisions[at], &pl->decisions[i]))
 			return true;
 	return false;
@@ -34,13 +42,13 @@ static plan *add_variant(refiner *rf, const plan *from)
 	return &rf->variants[rf->n++];
 }
 
-/* Takes the decision and its twins out of the plan, in their order. */
-static void take_out(plan *pl, const action *a, plan *taken)
+/* Takes the decision out of the plan, with twins all of them, in their order. */
+static void take_out(plan *pl, const action *a, bool twins, plan *taken)
 {
 	taken->n = 0;
 	for (uint32_t i = 0; i < pl->n;) {
 		const action *b = &pl->decisions[i];
-		if (b->fixed || !(action_is_twin(a, b) || (b->axis == a->axis && b->targets == a->targets && b->kind == a->kind))) {
+		if (b->fixed || !((twins && action_is_twin(a, b)) || (b->axis == a->axis && b->targets == a->targets && b->kind == a->kind))) {
 			i++;
 			continue;
 		}
@@ -57,11 +65,11 @@ static uint32_t first_free(const plan *pl)
 	return first;
 }
 
-static void list_moved(refiner *rf, const plan *pl, const action *a)
+static void list_moved(refiner *rf, const plan *pl, const action *a, bool twins)
 {
 	plan *taken = xmalloc(sizeof *taken), *rest = xmalloc(sizeof *rest), *v;
 	*rest = *pl;
-	take_out(rest, a, taken);
+	take_out(rest, a, twins, taken);
 	add_variant(rf, rest);
 	if ((v = add_variant(rf, rest)))
 		for (uint32_t i = 0; i < taken->n; i++)
@@ -73,7 +81,7 @@ static void list_moved(refiner *rf, const plan *pl, const action *a)
 	free(rest);
 }
 
-static void list_thinned(refiner *rf, const plan *pl, uint32_t at)
+static void list_thinned(refiner *rf, const plan *pl, uint32_t at, bool twins)
 {
 	const action *a = &pl->decisions[at];
 	uint32_t last = ID_NONE;
@@ -92,20 +100,21 @@ static void list_thinned(refiner *rf, const plan *pl, uint32_t at)
 			rf->n--;
 			continue;
 		}
-		for (uint32_t k = 0; k < pl->n; k++)
+		for (uint32_t k = 0; k < pl->n && twins; k++)
 			if (action_is_twin(a, &pl->decisions[k]))
 				plan_leave_out(rf->pb, rf->mem, v, k, group);
 	}
 }
 
-static void list_variants(refiner *rf, const plan *pl)
+/* twins: decisions with their twins, once; otherwise those that have any, alone. */
+static void list_variants(refiner *rf, const plan *pl, bool twins)
 {
 	rf->n = 0;
 	for (uint32_t at = 0; at < pl->n; at++) {
-		if (pl->decisions[at].fixed || has_twin_before(pl, at))
+		if (pl->decisions[at].fixed || (twins ? first_twin(pl, at) < at : !has_twin(pl, at)))
 			continue;
-		list_moved(rf, pl, &pl->decisions[at]);
-		list_thinned(rf, pl, at);
+		list_moved(rf, pl, &pl->decisions[at], twins);
+		list_thinned(rf, pl, at, twins);
 	}
 }
 
@@ -165,16 +174,19 @@ uint64_t refine_plan(const problem *pb, evaluator *const *ev, int threads, arena
 	rf.variants = xmalloc(MOST_VARIANTS * sizeof *rf.variants);
 	rf.costs = xmalloc(MOST_VARIANTS * sizeof *rf.costs);
 	int64_t now = replayed(&rf, pl);
+	bool twins = true;
 	for (int step = 0; step < MOST_STEPS && !stop(stop_arg); step++) {
-		list_variants(&rf, pl);
+		list_variants(&rf, pl, twins);
 		if (used + rf.n > budget)
 			break;
 		parallel_for(LOGICAL_TREES, threads, cost_variants, &rf);
 		used += rf.n;
 		uint32_t best = best_variant(&rf, &now);
-		if (best == ID_NONE)
+		if (best != ID_NONE)
+			*pl = rf.variants[best];
+		else if (!twins)
 			break;
-		*pl = rf.variants[best];
+		twins = best != ID_NONE;
 	}
 	free(rf.variants);
 	free(rf.costs);
