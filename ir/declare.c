@@ -23,3 +23,14 @@ op_id mesh_declare(module *m, mesh_id id)
 		op_append(m, o, m->body);
 	return o;
 }
+
+mesh_id mesh_declared(const module *m, op_id o)
+{
+	mesh_id id;
+	attr_id a = op_attr(m, o, "mesh");
+	str text = a == ID_NONE ? (str){0} : attr_get(m, a)->text;
+	size_t head = sizeof "#sdy.mesh" - 1;
+	if (text.n <= head || mesh_parse(m->shardings, (str){text.p + head, text.n - head}, op_text(m, o, "sym_name"), &id, NULL) != ST_OK)
+		return ID_NONE;
+	return id;
+}

@@ -460,6 +460,8 @@ void op_set_operands(module *m, op_id o, const value_id *operands, uint32_t n);
 void value_replace_uses(module *m, value_id from, value_id to, op_id except);
 /* declare.c: adds `sdy.mesh @name = <..>` for a named mesh, behind the meshes that are there. */
 op_id mesh_declare(module *m, mesh_id id);
+/* The mesh that an sdy.mesh op defines, whatever other meshes of its name the table has; ID_NONE: malformed. */
+mesh_id mesh_declared(const module *m, op_id o);
 value_id region_add_arg(module *m, region_id r, type_id t, loc_id loc); /* only while it has the newest values */
 /* Deep copy of an op with its regions, detached; map[value] gives operands' replacements (ID_NONE or beyond n_map: the
  * same), and takes the copies of results and region arguments whose originals lie below n_map. A copied func.func is

@@ -59,8 +59,12 @@ static void tell(runner *r, bool incumbent, const char *tactic)
 
 /* ---------------------------------------------------------------- preparing the module */
 
+/* Inner computations by hand are on a mesh too. */
 static bool any_sharding(const module *m)
 {
+	for (op_id o = 0; o < m->ops.n; o++)
+		if (m->ops.p[o].kind == OP_SDY_MANUAL_COMPUTATION && !(m->ops.p[o].flags & OPS_ERASED))
+			return true;
 	for (value_id v = 0; v < m->values.n; v++)
 		if (m->values.p[v].sharding != SHARDING_NONE)
 			return true;

@@ -198,7 +198,7 @@ mesh_id module_own_mesh(const module *m, mesh_id wanted)
 	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = m->ops.p[o].next) {
 		if (m->ops.p[o].kind != OP_SDY_MESH)
 			continue;
-		mesh_id own = mesh_find(t, op_text(m, o, "sym_name"));
+		mesh_id own = mesh_declared(m, o);
 		if (own == ID_NONE || !mesh_same_devices(t, own, wanted))
 			continue;
 		const mesh *a = &t->meshes.p[own], *b = &t->meshes.p[wanted];
@@ -286,11 +286,10 @@ static void set_module_attr(module *m, const char *name, attr_id value)
 	vec_release(&list);
 }
 
-static bool mesh_declared(const module *m, mesh_id mesh)
+static bool declares(const module *m, mesh_id mesh)
 {
-	str name = strtab_get(&m->shardings->names, m->shardings->meshes.p[mesh].name);
 	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = m->ops.p[o].next)
-		if (m->ops.p[o].kind == OP_SDY_MESH && str_equal(op_text(m, o, "sym_name"), name))
+		if (m->ops.p[o].kind == OP_SDY_MESH && mesh_declared(m, o) == mesh)
 			return true;
 	return false;
 }
@@ -313,14 +312,14 @@ static status declare_mesh(module *m, mesh_id mesh, diag *d)
 		next = m->ops.p[o].next;
 		if (m->ops.p[o].kind != OP_SDY_MESH)
 			continue;
-		mesh_id other = mesh_find(m->shardings, op_text(m, o, "sym_name"));
+		mesh_id other = mesh_declared(m, o);
 		if (other == mesh)
 			continue;
 		if (other != ID_NONE && mesh_used(m, other))
 			return op_error(m, o, d, ST_ERR_INVALID, "the module has shardings on this mesh, the strategy is for another");
 		op_erase(m, o);
 	}
-	if (mesh_declared(m, mesh))
+	if (declares(m, mesh))
 		return ST_OK;
 	mesh_declare(m, mesh);
 	return ST_OK;

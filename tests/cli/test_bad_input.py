@@ -247,3 +247,32 @@ def test_300_mb(tmp_path):
         f.write("    return %arg0 : tensor<8x16xf32>\n  }\n}\n")
     code, out, err = run("fingerprint", path, timeout=300)
     assert code == 0, err[-500:]
+
+
+OWN_MESH = """module @m {
+  sdy.mesh @mesh = <["data"=4, "model"=2]>
+  func.func public @main(%arg0: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    BODY
+    return %1 : tensor<8x8xf32>
+  }
+}
+"""
+ON_OWN_MESH = {
+    "constraint": """%0 = sdy.sharding_constraint %arg0 <@mesh, [{"data"}, {}]> : tensor<8x8xf32>
+    %1 = stablehlo.tanh %0 : tensor<8x8xf32>""",
+    "manual computation": """%1 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"data"}, {}]>] out_shardings=[<@mesh, [{"data"}, {}]>]
+        manual_axes={"data"} (%arg1: tensor<2x8xf32>) {
+      %2 = stablehlo.tanh %arg1 : tensor<2x8xf32>
+      sdy.return %2 : tensor<2x8xf32>
+    } : (tensor<8x8xf32>) -> tensor<8x8xf32>""",
+}
+
+
+@pytest.mark.parametrize("case", ON_OWN_MESH)
+def test_another_mesh_of_the_same_name(tmp_path, case):
+    """The module's mesh may have the name that --mesh gives its own: they are told apart by their axes."""
+    text = OWN_MESH.replace("BODY", ON_OWN_MESH[case])
+    assert search(tmp_path, text, "--mesh", "data=4,model=2")[0] == 0
+    for mesh in ("data=2,model=2", "x=4,y=2", "data=8"):
+        code, out, said = search(tmp_path, text, "--mesh", mesh)
+        assert code == 1 and "another mesh" in said and not out
