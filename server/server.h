@@ -57,6 +57,7 @@ typedef struct request request;
 	INT(workers, 1, 1, 256, "searches that run at the same time")                                                      \
 	INT(worker_threads, 0, 0, 1024, "threads of one search; 0 lets it use every core")                                 \
 	SIZE(worker_memory, 0, 0, (1ll << 50), "address space of one worker; 0 sets no limit")                             \
+	SIZE(worker_cache, 0, 0, (1ll << 50), "what the memo tables of one search may take; 0: the search's default")      \
 	INT(worker_nice, 5, 0, 19, "niceness of workers, so that answers stay quick beside a search")                      \
 	INT(search_seconds, 3600, 1, 604800, "a search is ended after this time and keeps its best so far")                \
 	INT(search_attempts, 3, 1, 100, "a search whose worker crashed this often has failed")                             \

@@ -219,6 +219,8 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 	int64_t threads = p->threads ? p->threads : v->srv->opt.worker_threads;
 	if (threads)
 		add_number(a, "--threads", threads);
+	if (v->srv->opt.worker_cache)
+		add_number(a, "--cache-memory", v->srv->opt.worker_cache);
 	for (uint32_t i = 0; i < p->pin_count; i++)
 		add(a, "--pin", p->pins[i]);
 	for (uint32_t i = 0; i < p->forbid_count; i++)

@@ -179,6 +179,22 @@ def test_time_limit_keeps_the_best(own):
     assert end["state"] == "succeeded" and end["partial"] is True and end["strategy"]
 
 
+def test_cache_of_workers(own):
+    """Handed on to every search; small tables answer the same."""
+    d = own()
+    module = d.module()
+    question = {"module": module, "mesh": "data=2,model=2", "evaluations": 60}
+    first = d.wait(d.search(question).json()["id"])["strategy"]
+    assert d.stop() == 0
+    d.start("--worker-cache", "1MiB")
+    again = d.wait(d.search(question, {"Cache-Control": "no-cache"}).json()["id"])["strategy"]
+    assert d.get("/v1/strategies/" + again).json()["cost"] == d.get("/v1/strategies/" + first).json()["cost"]
+    busy = d.search(d.long()).json()["id"]
+    d.until(busy, "running")
+    with open("/proc/%d/cmdline" % d.workers()[0]) as f:
+        assert "--cache-memory\x001048576\x00" in f.read()
+
+
 def test_lists(daemon):
     module, end = finished(daemon, 112)
     page = daemon.get(f"/v1/searches?module={module}&state=succeeded").json()
