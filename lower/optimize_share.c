@@ -1,0 +1,230 @@
+/* The first pass of the optimized level: equal reshards of one value become one, where holding it for so long is what XLA would do. */
+#include "lower/optimize.h"
+
+/* ---------------------------------------------------------------- how far apart ops are */
+
+/* TPU: two equal gathers are one when the longest way to the end of the program from the first one's nearest user is at most
+ * so many ops longer than the second one's. Measured on programs of known depth; XLA's pass for it takes such a number. */
+enum { NEAR_OPS = 100 };
+
+/* The region whose op a value is; its arguments are its own. */
+static lop_id home_of(const lowered *l, lval_id v)
+{
+	lop_id def = l->vals.p[v].def;
+	return l->ops.p[def].kind == LOP_REGION ? def : l->ops.p[def].region;
+}
+
+static void note_reading(reading *r, lop_id user, uint32_t height)
+{
+	r->highest = MAX(r->highest, height + 1);
+	if (height < r->lowest) {
+		r->lowest = height;
+		r->nearest = user;
+	}
+}
+
+/* A value is read by an op of that height; from inside a loop around which it was made it is the loop that reads it. */
+static void read_at(pass *p, lval_id v, lop_id user, lop_id region, uint32_t height)
+{
+	lop_id home = home_of(p->in, v);
+	uint32_t out = 0;
+	for (; region != home && region != ID_NONE; out++)
+		region = p->in->ops.p[region].region;
+	if (out && out <= p->o->loops.n)
+		height = p->o->loops.p[p->o->loops.n - out];
+	note_reading(&p->o->readings.p[v], user, height);
+}
+
+/* Height: how many ops the longest way from an op to the end of its region has. */
+static void find_heights(pass *p)
+{
+	const lowered *l = p->in;
+	struct optimizer *o = p->o;
+	vec_reserve(&o->height, l->ops.n);
+	vec_reserve(&o->readings, l->vals.n);
+	reading *readings = o->readings.p;
+	uint32_t *heights = o->height.p;
+	for (lval_id v = 0; v < l->vals.n; v++)
+		readings[v] = (reading){0, UINT32_MAX, ID_NONE};
+	o->loops.n = 0;
+	for (lop_id i = l->ops.n; i-- > 0;) {
+		const lop *x = &l->ops.p[i];
+		uint32_t h = 0;
+		for (lval_id v = x->results, end = v + x->n_results; v < end; v++)
+			h = MAX(h, readings[v].highest);
+		if (!p->regions) {
+			heights[i] = h;
+			const lval_id *operands = l->operands.p + x->operands;
+			for (uint32_t k = 0; k < x->n_operands; k++)
+				note_reading(&readings[operands[k]], i, h);
+			continue;
+		}
+		if (x->kind == LOP_REGION_END)
+			vec_push(&o->loops, h);
+		else if (x->kind == LOP_REGION)
+			h = vec_pop(&o->loops);
+		o->height.p[i] = h;
+		bool ends = x->kind == LOP_REGION_END || x->kind == LOP_REGION_ELSE;
+		for (uint32_t k = 0; k < x->n_operands; k++) {
+			lval_id v = operand_of(l, x, k);
+			read_at(p, v, i, ends ? home_of(l, v) : x->region, ends ? 0 : h);
+		}
+	}
+	p->heights = true;
+}
+
+bool pass_has_regions(const lowered *l)
+{
+	for (lop_id i = 0; i < l->ops.n; i++)
+		if (l->ops.p[i].kind == LOP_REGION)
+			return true;
+	return false;
+}
+
+static bool are_far(pass *p, lval_id first, lop_id second)
+{
+	if (p->level != LEVEL_COMPILED || p->target != TARGET_TPU || p->in->ops.p[second].coll != COLL_ALL_GATHER)
+		return false;
+	if (!p->heights)
+		find_heights(p);
+	return p->o->readings.p[first].lowest > p->o->height.p[second] + NEAR_OPS;
+}
+
+/* ---------------------------------------------------------------- 1: equal reshards */
+
+/* Is region `outer` the same as or around region `inner`? */
+static bool region_holds(const lowered *l, lop_id outer, lop_id inner)
+{
+	while (inner != outer && inner != ID_NONE)
+		inner = l->ops.p[inner].region;
+	return inner == outer;
+}
+
+static bool keeps_parameter(const pass *p, const lop *o)
+{
+	if (o->kind == LOP_ARGUMENT)
+		return !elem_is_int(type_get(p->c->p->m, p->in->vals.p[o->results].type)->elem);
+	if (o->kind == LOP_COLLECTIVE)
+		return p->f[operand_of(p->in, o, 0)].parameter;
+	if (o->kind != LOP_COMPUTE || o->n_operands != 1 || !p->f[operand_of(p->in, o, 0)].parameter)
+		return false;
+	uint16_t kind = kind_of(p, o);
+	const lval *from = &p->in->vals.p[operand_of(p->in, o, 0)], *to = &p->in->vals.p[o->results];
+	return (kind == OP_CONVERT || kind == OP_RESHAPE || kind == OP_TRANSPOSE || kind == OP_BROADCAST_IN_DIM) &&
+	       type_get(p->c->p->m, from->type)->elements == type_get(p->c->p->m, to->type)->elements;
+}
+
+/* The marked stretch that an op is in; what is before the first counts to it. */
+static uint32_t stretch_of(const lowered *l, lop_id o)
+{
+	uint32_t low = 0, high = l->starts.n;
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+		if (l->starts.p[mid] <= o)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? low - 1 : 0;
+}
+
+/* v is the value of `first` too. */
+static void share(pass *p, lval_id first, lval_id v)
+{
+	if (!p->heights)
+		return;
+	reading *r = &p->o->readings.p[first];
+	const reading *other = &p->o->readings.p[v];
+	if (p->in->starts.n && p->in->ops.p[p->in->vals.p[v].def].coll == COLL_ALL_GATHER) {
+		uint32_t a = stretch_of(p->in, r->nearest), b = stretch_of(p->in, p->in->vals.p[v].def);
+		vec_push(&p->out->spans, (lowered_span){MIN(a, b), MAX(a, b)});
+	}
+	if (other->lowest < r->lowest) {
+		r->lowest = other->lowest;
+		r->nearest = other->nearest;
+	}
+}
+
+/* The value that an earlier equal reshard made, or that was there before a reshard that is undone. */
+static lval_id find_equal(pass *p, const lop *o, lval_id v)
+{
+	const lowered *l = p->in;
+	lval_id from = p->f[operand_of(l, o, 0)].alias;
+	const lop *def = &l->ops.p[l->vals.p[from].def];
+	if (is_reshard(def)) {
+		lval_id before = p->f[operand_of(l, def, 0)].alias;
+		if (l->vals.p[before].sharding == l->vals.p[v].sharding)
+			return before;
+	}
+	if (o->coll == COLL_ALL_GATHER && p->f[from].parameter && p->level != LEVEL_COMPILED)
+		return v;
+	uint64_t h = hash_combine((uint64_t)from << 32 | o->step->out, o->coll);
+	uint32_t other;
+	lval_id last = ID_NONE;
+	for (uint32_t it = index_first(&p->o->seen, h); index_next(&p->o->seen, h, &it, &other);) {
+		const lop *x = &l->ops.p[l->vals.p[other].def];
+		if (x->coll == o->coll && x->step->out == o->step->out && p->f[operand_of(l, x, 0)].alias == from &&
+		    region_holds(l, x->region, o->region) && (last == ID_NONE || other > last))
+			last = other;
+	}
+	if (last != ID_NONE && !are_far(p, last, l->vals.p[v].def)) {
+		share(p, last, v);
+		return last;
+	}
+	index_add(&p->o->seen, h, v);
+	return v;
+}
+
+static bool spreads_scalar(const pass *p, const lop *o)
+{
+	return o->kind == LOP_COMPUTE && kind_of(p, o) == OP_BROADCAST_IN_DIM && type_get(p->c->p->m, p->in->vals.p[operand_of(p->in, o, 0)].type)->rank == 0;
+}
+
+static lop_id broadcast_behind(const pass *p, const lop *o)
+{
+	lval_id from = p->f[operand_of(p->in, o, 0)].alias;
+	lop_id def = p->in->vals.p[from].def;
+	return spreads_scalar(p, &p->in->ops.p[def]) ? def : p->f[from].again;
+}
+
+/* Is it one that find_partial, choose_partial and find_joins have to look at? */
+static bool is_linear(const pass *p, const lop *o)
+{
+	if (o->n_results != 1 || o->kind != LOP_COMPUTE)
+		return o->kind == LOP_COLLECTIVE;
+	switch (kind_of(p, o)) {
+	case OP_ADD:
+		return true;
+	case OP_SUBTRACT:
+	case OP_CONVERT:
+	case OP_NEGATE:
+	case OP_RESHAPE:
+	case OP_TRANSPOSE:
+	case OP_DIVIDE:
+	case OP_MULTIPLY:
+		return p->level != LEVEL_COMPILED;
+	default:
+		return false;
+	}
+}
+
+void pass_share_reshards(pass *p)
+{
+	const lowered *l = p->in;
+	index_clear(&p->o->seen);
+	p->o->linear.n = 0;
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		/* the compiled level shares gathers of parameters too */
+		bool parameter = p->level != LEVEL_COMPILED && o->n_results == 1 && keeps_parameter(p, o);
+		for (lval_id v = o->results, end = v + o->n_results; v < end; v++)
+			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .again = ID_NONE, .parameter = parameter};
+		p->all_reduces |= is_all_reduce(o);
+		if (is_linear(p, o))
+			vec_push(&p->o->linear, i);
+		if (is_reshard(o)) {
+			p->f[o->results].alias = find_equal(p, o, o->results);
+			p->f[o->results].again = broadcast_behind(p, o);
+		}
+	}
+}

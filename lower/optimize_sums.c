@@ -1,0 +1,271 @@
+/* Passes of the optimized level over partial sums: what is used at all, which values could stay partial and which do, additions of
+ * sums, and what loops accumulate. */
+#include "lower/optimize.h"
+
+/* ---------------------------------------------------------------- 2: uses */
+
+static bool find_live(const pass *p, const lop *o)
+{
+	if (o->kind != LOP_COMPUTE && o->kind != LOP_COLLECTIVE)
+		return true;
+	for (lval_id v = o->results, end = v + o->n_results; v < end; v++)
+		if (p->f[v].uses)
+			return true;
+	return o->kind == LOP_COMPUTE && !p->c->p->nodes.p[o->node].pure;
+}
+
+void pass_count_uses(pass *p)
+{
+	const lowered *l = p->in;
+	for (lop_id i = l->ops.n; i-- > 0;) {
+		const lop *o = &l->ops.p[i];
+		p->live[i] = find_live(p, o);
+		if (!p->live[i])
+			continue;
+		const lop *reads = is_reshard(o) && p->f[o->results].again != ID_NONE ? &l->ops.p[p->f[o->results].again] : o;
+		for (uint32_t k = 0; k < reads->n_operands; k++) {
+			fact *f = &p->f[p->f[operand_of(l, reads, k)].alias];
+			f->uses++;
+			f->user = i;
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- 3, 4: partial sums */
+
+static sharding_id sharding_of(const pass *p, lval_id v) { return p->in->vals.p[v].sharding; }
+
+/* Reads a partial sum that nothing else reads, in the region where it was made. */
+static const fact *partial_operand(const pass *p, const lop *o, uint32_t i)
+{
+	lval_id v = p->f[operand_of(p->in, o, i)].alias;
+	const fact *f = &p->f[v];
+	return f->partial && f->uses == 1 && p->in->ops.p[p->in->vals.p[v].def].region == o->region ? f : NULL;
+}
+
+static bool widens(const pass *p, const lop *o)
+{
+	const type *from = type_get(p->c->p->m, p->in->vals.p[operand_of(p->in, o, 0)].type), *to = type_get(p->c->p->m, p->in->vals.p[o->results].type);
+	return !elem_is_int(from->elem) && !elem_is_int(to->elem) && elem_bits(to->elem) >= elem_bits(from->elem);
+}
+
+/* The partial sum is where the op reads it: no reshard would have to move behind the op. */
+static const fact *in_place(const pass *p, const lop *o, uint32_t i)
+{
+	const fact *f = partial_operand(p, o, i);
+	return f && f->at == sharding_of(p, p->f[operand_of(p->in, o, i)].alias) ? f : NULL;
+}
+
+/* The operand whose partial sum the op's result is too; for sums the first of two. */
+static const fact *partial_source(const pass *p, const lop *o, bool *sum)
+{
+	const fact *a, *b;
+	*sum = false;
+	uint16_t kind = kind_of(p, o);
+	if (p->level == LEVEL_COMPILED && (kind != OP_ADD || p->target == TARGET_CPU))
+		return NULL;
+	switch (kind) {
+	case OP_ADD:
+	case OP_SUBTRACT:
+		a = partial_operand(p, o, 0);
+		b = partial_operand(p, o, 1);
+		*sum = a && b && a->at == b->at && a->scattered == b->scattered && axes_equal(a->partial->axes, b->partial->axes);
+		return *sum ? a : NULL;
+	case OP_CONVERT:
+		return widens(p, o) ? partial_operand(p, o, 0) : NULL;
+	case OP_NEGATE:
+		return partial_operand(p, o, 0);
+	case OP_RESHAPE:
+	case OP_TRANSPOSE:
+		return in_place(p, o, 0);
+	case OP_DIVIDE:
+		return p->f[p->f[operand_of(p->in, o, 1)].alias].partial ? NULL : in_place(p, o, 0);
+	case OP_MULTIPLY:
+		a = in_place(p, o, 0);
+		b = in_place(p, o, 1);
+		return a && b ? NULL : a ? a : b;
+	default:
+		return NULL;
+	}
+}
+
+void pass_find_partial(pass *p)
+{
+	const lowered *l = p->in;
+	for (uint32_t i = 0; i < p->o->linear.n; i++) {
+		const lop *o = &l->ops.p[p->o->linear.p[i]];
+		if (o->n_results != 1 || !p->f[o->results].uses)
+			continue;
+		fact *f = &p->f[o->results];
+		if (is_all_reduce(o)) {
+			bool plain = sharding_of(p, operand_of(l, o, 0)) == sharding_of(p, o->results);
+			f->scattered = p->level == LEVEL_COMPILED && kind_of(p, o) == OP_SCATTER;
+			p->scattered |= f->scattered;
+			f->partial = plain && o->reduction == 0 ? o->step : NULL;
+			f->at = sharding_of(p, o->results);
+			continue;
+		}
+		const fact *from = is_reshard(o) ? partial_operand(p, o, 0) : o->kind == LOP_COMPUTE ? partial_source(p, o, &f->sum) : NULL;
+		if (!from)
+			continue;
+		f->partial = from->partial;
+		f->scattered = from->scattered;
+		p->sums |= f->sum;
+		bool moves = is_reshard(o) || from->at != sharding_of(p, operand_of(l, o, 0));
+		f->at = moves ? from->at : sharding_of(p, o->results);
+	}
+}
+
+void pass_choose_partial(pass *p)
+{
+	const lowered *l = p->in;
+	for (uint32_t i = p->o->linear.n; i-- > 0;) {
+		const lop *o = &l->ops.p[p->o->linear.p[i]];
+		if (o->n_results != 1 || is_all_reduce(o))
+			continue;
+		const fact *f = &p->f[o->results];
+		if (!f->partial || (!f->sum && !f->need))
+			continue;
+		for (uint32_t k = 0; k < o->n_operands; k++)
+			if (partial_operand(p, o, k))
+				p->f[p->f[operand_of(l, o, k)].alias].need = true;
+	}
+}
+
+/* ---------------------------------------------------------------- 4: additions in another order */
+
+/* Reduced in that region, where it is, and read once. */
+static bool is_term(const pass *p, lval_id v, lop_id region)
+{
+	const fact *f = &p->f[v];
+	const lop *def = &p->in->ops.p[p->in->vals.p[v].def];
+	return f->uses == 1 && def->region == region && f->partial && !f->need && f->at == sharding_of(p, v) && (f->sum || is_all_reduce(def));
+}
+
+static bool is_addition(const pass *p, lval_id v, lop_id region)
+{
+	const lop *def = &p->in->ops.p[p->in->vals.p[v].def];
+	return def->kind == LOP_COMPUTE && def->region == region && kind_of(p, def) == OP_ADD && !p->f[v].sum && !p->f[v].need;
+}
+
+/* The operand of an addition that is a term that a scatter wrote, reduced like `like` (ID_NONE: anyhow), while the other one
+ * is none; ID_NONE when there is no such operand. *rest: the other one. */
+static lval_id term_of(const pass *p, lval_id v, lval_id like, lval_id *rest)
+{
+	const lop *o = &p->in->ops.p[p->in->vals.p[v].def];
+	lval_id a = p->f[operand_of(p->in, o, 0)].alias, b = p->f[operand_of(p->in, o, 1)].alias;
+	bool first = is_term(p, a, o->region);
+	if (first == is_term(p, b, o->region))
+		return ID_NONE;
+	lval_id term = first ? a : b;
+	const fact *f = &p->f[term], *g = &p->f[like == ID_NONE ? term : like];
+	*rest = first ? b : a;
+	return f->scattered && f->at == g->at && axes_equal(f->partial->axes, g->partial->axes) ? term : ID_NONE;
+}
+
+/* ((x + a) + b) + c, all but x written by scatters and reduced over the same axes, becomes x + (a + b + c): one all_reduce.
+ * XLA does so with scatters alone. */
+static void join_terms(pass *p, lval_id top)
+{
+	lop_id region = p->in->ops.p[p->in->vals.p[top].def].region;
+	lval_id first = ID_NONE, rest = ID_NONE, below = ID_NONE;
+	for (lval_id v = top; is_addition(p, v, region) && (v == top || p->f[v].uses == 1); v = rest) {
+		lval_id term = term_of(p, v, first, &rest);
+		if (term == ID_NONE)
+			break;
+		if (v == top) {
+			first = term;
+			continue;
+		}
+		p->f[v].later = p->f[term].need = true;
+		p->f[v].term = term;
+		below = v;
+	}
+	if (below == ID_NONE)
+		return;
+	p->joins = true;
+	p->f[top].joins = p->f[first].need = true;
+	p->f[top].term = first;
+}
+
+void pass_find_joins(pass *p)
+{
+	for (uint32_t i = p->o->linear.n; i-- > 0;) {
+		lop_id id = p->o->linear.p[i];
+		const lop *o = &p->in->ops.p[id];
+		if (o->kind == LOP_COMPUTE && p->live[id] && !p->f[o->results].later)
+			join_terms(p, o->results);
+	}
+}
+
+/* ---------------------------------------------------------------- 4: what loops accumulate */
+
+enum { MAX_TERMS = 16 };
+
+/* The all_reduces whose sum v is, possibly converted or transposed, all over the same axes and made and read in that loop
+ * alone; false when something else is in it. */
+static bool collect_terms(const pass *p, lval_id v, lop_id loop, lval_id *terms, uint32_t *n)
+{
+	const lowered *l = p->in;
+	v = p->f[v].alias;
+	const lop *def = &l->ops.p[l->vals.p[v].def];
+	const fact *f = &p->f[v];
+	if (f->uses != 1 || def->region != loop || *n == MAX_TERMS)
+		return false;
+	if (is_term(p, v, loop)) {
+		terms[(*n)++] = v;
+		return axes_equal(f->partial->axes, p->f[terms[0]].partial->axes);
+	}
+	uint16_t kind = def->kind == LOP_COMPUTE ? kind_of(p, def) : OP_UNKNOWN;
+	if (kind == OP_TRANSPOSE || kind == OP_RESHAPE || (kind == OP_CONVERT && widens(p, def)))
+		return collect_terms(p, operand_of(l, def, 0), loop, terms, n);
+	return kind == OP_ADD && collect_terms(p, operand_of(l, def, 0), loop, terms, n) && collect_terms(p, operand_of(l, def, 1), loop, terms, n);
+}
+
+/* What it is reduced as behind the loop: GPU keeps the narrow type that was reduced in it. */
+static type_id narrow_type(const pass *p, lval_id added)
+{
+	const lop *def = &p->in->ops.p[p->in->vals.p[added].def];
+	bool widened = p->target == TARGET_GPU && def->kind == LOP_COMPUTE && kind_of(p, def) == OP_CONVERT;
+	return widened ? p->in->vals.p[operand_of(p->in, def, 0)].type : ID_NONE;
+}
+
+/* The loop adds the terms to what it carries, and does nothing else with it. One term moves, the others stay. */
+static void carry(pass *p, lop_id loop, lval_id carried, lval_id yielded, lval_id result)
+{
+	const lowered *l = p->in;
+	const lop *add = &l->ops.p[l->vals.p[yielded].def];
+	if (add->kind != LOP_COMPUTE || kind_of(p, add) != OP_ADD || add->region != loop || p->f[yielded].uses != 1 || p->f[carried].uses != 1)
+		return;
+	lval_id a = p->f[operand_of(l, add, 0)].alias, b = p->f[operand_of(l, add, 1)].alias, terms[MAX_TERMS];
+	uint32_t n = 0;
+	if (b == carried) {
+		b = a;
+		a = carried;
+	}
+	if (a != carried || !collect_terms(p, b, loop, terms, &n))
+		return;
+	p->f[terms[n - 1]].need = true;
+	p->f[result].carried = cache_reduce_step(p->c, p->f[terms[0]].partial->axes, sharding_of(p, result));
+	p->f[result].carried_as = narrow_type(p, b);
+}
+
+/* A sum of all_reduces over the iterations is reduced once, behind the loop. */
+void pass_find_carried(pass *p)
+{
+	const lowered *l = p->in;
+	p->o->loops.n = 0;
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *end = &l->ops.p[i];
+		if (end->kind == LOP_REGION)
+			vec_push(&p->o->loops, i);
+		if (end->kind != LOP_REGION_END)
+			continue;
+		lop_id loop = vec_pop(&p->o->loops);
+		const lop *start = &l->ops.p[loop];
+		if (kind_of(p, end) != OP_WHILE || start->n_results != end->n_operands || end->n_results != end->n_operands)
+			continue;
+		for (uint32_t k = 0; k < end->n_operands; k++)
+			carry(p, loop, start->results + k, p->f[operand_of(l, end, k)].alias, end->results + k);
+	}
+}
