@@ -253,10 +253,9 @@ static void add_zero(const composer *k, plan *pl, zero_way way, uint32_t batch)
 			append_role(k->pb, pl, which, k->axes[i]);
 }
 
-
-/* What the axes do with something else than the batch alone, in their order. */
 typedef enum recipe_place { BEFORE_BATCH, BEHIND_BATCH, BEHIND_ZERO } recipe_place;
 
+/* What the axes do with something else than the batch alone and that comes in this place, in their order. */
 static bool append_recipes(const composer *k, const axis_way *ways, recipe_place place, plan *pl)
 {
 	for (uint32_t i = 0; i < k->n_axes; i++) {

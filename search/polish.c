@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-enum { PPM = 1000000, TWINS_ONE_IN = 3 /* steps that change what several axes do, on all of them */, IDLE_MOVES = 64 /* moves that change nothing, per evaluation: then the chain is done */ };
+enum { PPM = 1000000, TWINS_ONE_IN = 3 /* steps that change what several axes do, on all of them */,
+       IDLE_MOVES = 64 /* moves that change nothing, per evaluation: then the chain is done */ };
 
 typedef struct seen_state {
 	uint64_t hash;

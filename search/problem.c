@@ -32,11 +32,12 @@ static void choose_folding(problem *pb)
 	bool suits = !evaluator_statistics(ev).whole;
 	free(pl);
 	evaluator_free(ev);
+	/* What was said so far is of this folding, and of a problem that forbids nothing yet. */
+	verdicts_free(pb->verdicts);
+	pb->verdicts = verdicts_new();
 	if (suits)
 		return;
 	folding_free(pb->fold);
-	verdicts_free(pb->verdicts);
-	pb->verdicts = verdicts_new();
 	pb->fold = folding_new(pb->p, false);
 }
 

@@ -466,8 +466,8 @@ typedef struct workshop {
 static void open_chain(void *user, int i)
 {
 	workshop *w = user;
-	w->chains[i] = polisher_new(w->r->ev[i], &w->r->pb, w->starts[i], w->actions, w->recipes, w->n_recipes, w->r->o.seed + 1000 * (uint64_t)(i + LOGICAL_TREES * w->r->polished),
-				    &w->r->chain_mem[i]);
+	uint64_t chain = (uint64_t)i + LOGICAL_TREES * w->r->polished;
+	w->chains[i] = polisher_new(w->r->ev[i], &w->r->pb, w->starts[i], w->actions, w->recipes, w->n_recipes, w->r->o.seed + 1000 * chain, &w->r->chain_mem[i]);
 }
 
 static void walk_chain(void *user, int i)
@@ -506,7 +506,8 @@ static void add_recipes(const runner *r, plan *list, uint32_t *n, uint32_t limit
 	free(own);
 }
 
-enum { POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 2 + MAX_BASES + 3 + COMPOSE_KEEP, COMPOSED_STARTS = 3, REFINE_SHARE = 2 };
+enum { POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 2 + MAX_BASES + 3 + COMPOSE_KEEP,
+       COMPOSED_STARTS = 3, REFINE_SHARE = 2 };
 
 static int chain_by_score(const void *a, const void *b)
 {

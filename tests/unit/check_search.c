@@ -56,6 +56,13 @@ static void setup(fixture *f, const char *text, const char *mesh_text)
 
 static void teardown(fixture *f) { module_free(f->m); }
 
+static void setup_problem(fixture *f, problem *pb, const char *text, const char *mesh_text)
+{
+	diag d = {0};
+	setup(f, text, mesh_text);
+	ck_assert_msg(problem_init(pb, f->m, &f->o, &d) == ST_OK, "%s", d.msg);
+}
+
 static void expect_run(fixture *f, search_result *r)
 {
 	diag d = {0};
@@ -559,12 +566,10 @@ static uint64_t refine_on(fixture *f, const problem *pb, arena *mem, plan *pl, u
 START_TEST(refined_plans)
 {
 	fixture f;
-	diag d = {0};
 	problem pb;
 	arena mem = {0};
 	int64_t before, after;
-	setup(&f, mlp, "data=4,model=4");
-	ck_assert_msg(problem_init(&pb, f.m, &f.o, &d) == ST_OK, "%s", d.msg);
+	setup_problem(&f, &pb, mlp, "data=4,model=4");
 	plan *start = xcalloc(1, sizeof *start), *pl = xcalloc(1, sizeof *pl), *other = xcalloc(1, sizeof *other);
 	const action *batch = action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0);
 	for (uint32_t axis = 0; axis < 2; axis++) { /* both weights by rows before the batch: every product is summed up */
@@ -601,11 +606,9 @@ END_TEST
 START_TEST(plans_and_twins)
 {
 	fixture f;
-	diag d = {0};
 	problem pb;
 	arena mem = {0};
-	setup(&f, mlp, "data=4,model=4");
-	ck_assert_msg(problem_init(&pb, f.m, &f.o, &d) == ST_OK, "%s", d.msg);
+	setup_problem(&f, &pb, mlp, "data=4,model=4");
 	action batch = *action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0), twin = action_on_axis(&pb, &batch, 1), zero = *action_of_role(&pb, ROLE_ACTION_ZERO3, 1);
 	ck_assert(twin.axis == 1 && twin.on_role && twin.role == ROLE_ACTION_DATA_PARALLEL);
 	ck_assert(action_is_twin(&batch, &twin) && !action_is_twin(&batch, &batch) && !action_is_twin(&batch, &zero));
@@ -647,11 +650,9 @@ static uint64_t compose_on(fixture *f, const problem *pb, const action_list *act
 START_TEST(composite_plans)
 {
 	fixture f;
-	diag d = {0};
 	problem pb;
 	action_list actions = {0};
-	setup(&f, mlp, "data=4,model=4");
-	ck_assert_msg(problem_init(&pb, f.m, &f.o, &d) == ST_OK, "%s", d.msg);
+	setup_problem(&f, &pb, mlp, "data=4,model=4");
 	actions_make(&pb, UINT32_MAX, NULL, &actions);
 	composition *c = xcalloc(1, sizeof *c), *again = xcalloc(1, sizeof *again);
 	uint64_t used = compose_on(&f, &pb, &actions, 2000, never, c);
