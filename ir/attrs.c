@@ -302,3 +302,54 @@ precision op_precision(const module *m, op_id o)
 	}
 	return best;
 }
+
+/* ---------------------------------------------------------------- equal attributes */
+
+bool attr_equal(const module *m, attr_id ia, attr_id ib)
+{
+	if (ia == ib)
+		return true;
+	if (ia == ID_NONE || ib == ID_NONE)
+		return false;
+	const attr *a = attr_get(m, ia), *b = attr_get(m, ib);
+	if (a->kind != b->kind || a->type != b->type || a->i != b->i || a->n != b->n || a->splat != b->splat || !str_equal(a->text, b->text) ||
+	    !str_equal(a->word, b->word))
+		return false;
+	for (uint32_t i = 0; i < a->n; i++) {
+		if (a->children && (a->children[i].name != b->children[i].name || !attr_equal(m, a->children[i].value, b->children[i].value)))
+			return false;
+		if ((a->ints && a->ints[i] != b->ints[i]) || (a->shardings && a->shardings[i] != b->shardings[i]))
+			return false;
+	}
+	return true;
+}
+
+uint64_t attr_hash(const module *m, attr_id id)
+{
+	const attr *a = attr_get(m, id);
+	uint64_t h = hash_bytes(a->text.p, a->text.n, hash_combine((uint64_t)a->kind << 32 | a->type, (uint64_t)a->i));
+	for (uint32_t i = 0; i < a->n; i++) {
+		if (a->children)
+			h = hash_combine(h, attr_hash(m, a->children[i].value));
+		if (a->ints)
+			h = hash_combine(h, (uint64_t)a->ints[i]);
+	}
+	return h;
+}
+
+bool attrs_equal(const module *m, op_id oa, op_id ob)
+{
+	const op *a = op_at(m, oa), *b = op_at(m, ob);
+	if (a->n_attrs != b->n_attrs)
+		return false;
+	for (uint32_t i = 0; i < a->n_attrs; i++) {
+		const named_attr *x = &m->op_attrs.p[a->first_attr + i];
+		attr_id other = ID_NONE;
+		for (uint32_t k = 0; k < b->n_attrs; k++)
+			if (m->op_attrs.p[b->first_attr + k].name == x->name)
+				other = m->op_attrs.p[b->first_attr + k].value;
+		if (!attr_equal(m, x->value, other))
+			return false;
+	}
+	return true;
+}

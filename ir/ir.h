@@ -407,6 +407,10 @@ str op_text(const module *m, op_id o, const char *path); /* strings, symbols, en
 const char *collective_axes_name(op_kind k);
 /* That attribute from its short text, `[{"a"}, {}]`, `{"a"}` or `[{"a"}: 0->1]` (copied): op_text gives the text back. */
 attr_id attr_collective_axes(module *m, op_kind k, str axes);
+/* The same content, whatever ids it has; attrs_equal: of two ops, all of them, in any order. Equal attributes have equal hashes. */
+bool attr_equal(const module *m, attr_id a, attr_id b);
+bool attrs_equal(const module *m, op_id a, op_id b);
+uint64_t attr_hash(const module *m, attr_id a);
 /* Value of a splat or scalar integer constant (stablehlo.constant, sdy.constant). */
 bool op_constant_int(const module *m, op_id o, int64_t *out);
 

@@ -256,6 +256,12 @@ const plan_entry *cache_find_plan(lower_cache *c, node_id n, const sharding_id *
 
 /* ---------------------------------------------------------------- the cache */
 
+static uint64_t next_facts(void)
+{
+	static _Atomic uint64_t number;
+	return ++number;
+}
+
 lower_cache *lower_cache_new(const program *p, sharding_table *t)
 {
 	lower_cache *c = xcalloc(1, sizeof *c);
@@ -266,6 +272,7 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	for (uint32_t i = 0; m && i < m->n_axes; i++)
 		c->ones |= m->axis_sizes[i] == 1;
 	arena_init(&c->mem);
+	c->facts = next_facts();
 	arena_init(&c->scratch);
 	arena_init(&c->keep);
 	index_init(&c->reshard_index);
@@ -315,6 +322,7 @@ void cache_bound(lower_cache *c)
 		return;
 	arena_release(&c->mem);
 	arena_init(&c->mem);
+	c->facts = next_facts();
 	index_clear(&c->reshard_index);
 	index_clear(&c->plan_index);
 	index_clear(&c->step_index);

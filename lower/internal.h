@@ -75,6 +75,7 @@ struct lower_cache {
 	const program *p;
 	sharding_table *t;
 	arena mem, scratch, keep; /* keep: facts of the program alone */
+	uint64_t facts; /* lowered.facts: another number whenever mem starts over */
 	mesh_id mesh;
 	index_map reshard_index, plan_index, class_index, step_index;
 	VEC(reshard_entry *) reshards;

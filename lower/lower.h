@@ -131,6 +131,7 @@ typedef struct lowered {
 	VEC(lval_id) results; /* of main */
 	VEC(lop_id) starts;   /* by mark of the cache (lower_cache_mark): the first op at or behind that node */
 	VEC(lowered_span) spans; /* of a marked program */
+	uint64_t facts; /* plans and steps are those of the cache as long as this stays the same; no two caches share a number */
 } lowered;
 lowered *lowered_new(const program *p, sharding_table *t);
 void lowered_free(lowered *l);

@@ -509,6 +509,7 @@ void lower_program(lower_cache *c, const sharding_id *shardings, lower_level lev
 	}
 	out->level = level;
 	out->target = target;
+	out->facts = c->facts;
 	if (level == LEVEL_COMPILED)
 		lowered_compile(c, target, out);
 }

@@ -140,6 +140,7 @@ static inline void write_value(propagation *s, pval_id v, sharding_id sh)
 void propagation_set(propagation *s, pval_id v, sharding_id sh) { write_value(s, v, sh); }
 uint32_t propagation_mark(const propagation *s) { return s->trail.n; }
 pval_id propagation_trail_at(const propagation *s, uint32_t i) { return s->trail.p[i].v; }
+sharding_id propagation_trail_old(const propagation *s, uint32_t i) { return s->trail.p[i].old; }
 
 void propagation_undo(propagation *s, uint32_t mark)
 {
@@ -150,14 +151,6 @@ void propagation_undo(propagation *s, uint32_t mark)
 	}
 	while (s->settles.n && s->settles.p[s->settles.n - 1] > mark)
 		s->settles.n--;
-}
-
-void propagation_load(propagation *s, const sharding_id *state)
-{
-	for (pval_id v = 0; v < s->p->vals.n; v++)
-		write_value(s, v, state[v]);
-	engine_erase_dead(s);
-	s->trail.n = s->settles.n = 0;
 }
 
 uint32_t engine_settled(const propagation *s) { return s->settles.n ? s->settles.p[s->settles.n - 1] : 0; }
@@ -325,22 +318,6 @@ static __attribute__((noinline)) void take_updates(propagation *s, node_id i, st
 	}
 }
 
-static void record(propagation *s, node_id i, step_mode mode, const transfer_update *u, uint32_t n)
-{
-	uint64_t h = hash_combine(s->histories[s->place[i]], (uint64_t)s->name[i] << 32 | mode);
-	for (uint32_t k = 0; k < n; k++)
-		h = hash_combine(h, (uint64_t)u[k].slot << 32 | u[k].sharding);
-	s->histories[s->place[i]] = h;
-}
-
-void propagation_record(propagation *s, const uint32_t *place, const uint32_t *name, uint64_t *histories, uint32_t n)
-{
-	s->place = place;
-	s->name = name;
-	s->histories = histories;
-	s->n_histories = n;
-}
-
 static void note_clean(propagation *s, node_id i, uint32_t bit)
 {
 	if (!s->transfer.no_memo)
@@ -371,8 +348,6 @@ static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool 
 		note_clean(s, i, bit);
 		return;
 	}
-	if (s->place && s->place[i] != ID_NONE)
-		record(s, i, mode, u, n);
 	if (pl->manual || s->log) {
 		take_updates(s, i, mode, round, u, n);
 		return;

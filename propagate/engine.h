@@ -134,10 +134,6 @@ struct propagation {
 	uint32_t *uses;  /* by IR value, less those of erased ops */
 	bool all_dead_erased;
 	change_log *log; /* NULL: nobody asks */
-	/* folding: what happened to the ops of each of some layers, in order */
-	const uint32_t *place, *name; /* by node: which of the histories, ID_NONE; what it is called there */
-	uint64_t *histories;
-	uint32_t n_histories;
 };
 
 /* ---------------------------------------------------------------- origins.c */

@@ -393,15 +393,6 @@ static bool find_order(folding *f, const folder *x)
 	return fits && expected == ID_NONE;
 }
 
-bool fold_is_even(const folding *f, const sharding_id *state, pval_id v)
-{
-	if (!fold_in_band(f, f->val_layer[v]))
-		return true;
-	pval_id next = f->val_layer[v] < f->middle + (int32_t)f->reach ? f->val_next[v] : ID_NONE;
-	pval_id before = f->val_layer[v] > f->middle - (int32_t)f->reach ? f->val_before[v] : ID_NONE;
-	return (next == ID_NONE || state[next] == state[v]) && (before == ID_NONE || state[before] == state[v]);
-}
-
 /* ---------------------------------------------------------------- all of it */
 
 static void link_uses(program *p)
@@ -423,19 +414,6 @@ static void link_uses(program *p)
 		pval *v = &p->vals.p[p->slots.p[s]];
 		if (s < n->slots + n->n_operands)
 			p->uses.p[v->uses + v->n_uses++] = s;
-	}
-}
-
-static void name_band(folding *f)
-{
-	uint32_t n = f->p->nodes.n;
-	f->band_of = xmalloc((n + 1) * sizeof *f->band_of);
-	f->band_name = xmalloc((n + 1) * sizeof *f->band_name);
-	for (node_id i = 0; i < n; i++) {
-		f->band_of[i] = fold_in_band(f, f->node_layer[i]) ? (uint32_t)(f->node_layer[i] - f->middle + (int32_t)f->reach) : ID_NONE;
-		if (f->band_of[i] == 0)
-			for (node_id k = i; k != ID_NONE; k = f->node_next[k])
-				f->band_name[k] = i;
 	}
 }
 
@@ -488,7 +466,7 @@ static void build(folder *x)
 		if (f->node_layer[n] != LAYER_NONE)
 			f->n_layers = MAX(f->n_layers, (uint32_t)f->node_layer[n] + 1);
 	cut_blocks(f, x);
-	name_band(f);
+	fold_find_band(f);
 	x->failed = !blocks_agree(f) || !find_order(f, x);
 }
 

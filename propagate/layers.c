@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { RADIUS = 3, MIN_LAYERS = 6, MAX_GUESSES = 6, MAX_REACH = 2, MIN_SHARE = 4 /* layers hold at least 1/4 of all nodes */ };
+enum { RADIUS = 3, MIN_LAYERS = 6, MAX_GUESSES = 6, MIN_SHARE = 4 /* layers hold at least 1/4 of all nodes */ };
 
 typedef struct finder {
 	const program *p;

@@ -18,9 +18,6 @@ bool op_pure(const module *m, op_id o);
 bool op_dead(const module *m, op_id o);
 bool op_elementwise(const module *m, op_id o);
 static inline bool value_is_tensor(const module *m, value_id v) { return value_type(m, v)->kind == TYPE_TENSOR && !value_type(m, v)->dynamic; }
-bool attr_equal(const module *m, attr_id a, attr_id b);
-bool attrs_equal(const module *m, op_id a, op_id b);
-uint64_t attr_hash(const module *m, attr_id a);
 /* All attributes of one op to another but one (NULL: all). */
 void op_copy_attrs(module *m, op_id from, op_id to, const char *except);
 

@@ -168,15 +168,8 @@ static void run_user_priority(propagation *s)
 
 /* ---------------------------------------------------------------- the two ways to propagate */
 
-static void forget_histories(propagation *s)
-{
-	for (uint32_t i = 0; i < s->n_histories; i++)
-		s->histories[i] = 0;
-}
-
 void propagation_run(propagation *s)
 {
-	forget_histories(s);
 	if (s->options.user_priority)
 		run_user_priority(s);
 	else
@@ -188,7 +181,6 @@ void propagation_settle(propagation *s)
 {
 	uint32_t from = engine_settled(s);
 	engine_erase_dead(s);
-	forget_histories(s);
 	if (from < s->trail.n) {
 		engine_begin(s, from);
 		run_op_priority(s, false);

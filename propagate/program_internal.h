@@ -20,6 +20,11 @@ void program_link(program *p);
 /* program_loops.c: trip count of a while op; false when it is not a counted loop. */
 bool while_trips(const module *m, op_id o, int64_t *out);
 
+/* Foldings reach no further: the most layers between an op and what it reads. */
+enum { MAX_REACH = 2 };
+/* fold_band.c: which values are in the band, once the folded program is there. */
+void fold_find_band(folding *f);
+
 static inline bool node_propagates(const program *p, const node *n)
 {
 	return (n->kind == NODE_OP || n->kind == NODE_EDGE) && n->rule != RULE_NONE && rule_get(p->rules, n->rule)->n_factors;

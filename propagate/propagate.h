@@ -7,6 +7,7 @@
  *   engine.c       worklist, trail, undo                              priority.c  op and user priorities
  *   origins.c losses.c     where an axis came from, and why one did not come    explain*.c  the same in sentences
  *   layers.c       finds repeated layers of a program                  fold.c  the program with most of them left out
+ *                                                                      fold_band.c  those of them that must come out alike
  *   passes_*.c     import and export passes on the module             pipeline.c  pass table, pipeline text, running
  *
  * Facts: Shardy as in jaxlib 0.10.2. The engine never touches the module: it reads the program and writes shardings
@@ -188,7 +189,8 @@ typedef struct folding {
 	int32_t *val_layer, *node_layer; /* of the folded program */
 	node_id *node_next;     /* of the folded program: counterpart in the next layer, ID_NONE */
 	pval_id *val_next, *val_before;
-	uint32_t *band_of, *band_name; /* by node of the folded program: layer in the band, ID_NONE; the same for counterparts */
+	uint32_t *band_of;      /* by pval of the folded program: its layer's place in the band, ID_NONE: not in it */
+	pval_id *band_name;     /* the first of its counterparts there; ID_NONE */
 	uint32_t *arg_of, *result_of; /* by argument and result of main in the full program */
 	VEC(fold_block) blocks; /* of the folded program, in order */
 	VEC(uint32_t) order;    /* the full program as blocks of the folded one, in program order */
@@ -243,14 +245,13 @@ void propagation_set(propagation *s, pval_id v, sharding_id sh);
 void propagation_settle(propagation *s);
 /* What was set since is settled: it is what a run came to before, all of it. */
 void propagation_settled(propagation *s);
-/* Another settled state, by pval, from another propagation over the same table; empties the trail. */
-void propagation_load(propagation *s, const sharding_id *state);
-/* Keeps a hash of the steps taken during a settle or a run, in order, for every place: place[node] is a number below n, or ID_NONE;
- * name: what a node is called there. Arrays must stay. */
-void propagation_record(propagation *s, const uint32_t *place, const uint32_t *name, uint64_t *histories, uint32_t n);
 uint32_t propagation_mark(const propagation *s);        /* length of the trail */
 void propagation_undo(propagation *s, uint32_t mark);   /* back to that length, exactly */
 pval_id propagation_trail_at(const propagation *s, uint32_t i); /* which pval changed */
+sharding_id propagation_trail_old(const propagation *s, uint32_t i); /* and from what */
+/* Did the values of all layers of the band go through the same shardings in what s has changed since mark? s: on the folded
+ * program, its state even. Then it does not depend on how many such layers there are. */
+bool fold_is_sure(const folding *f, const propagation *s, uint32_t mark);
 void propagation_set_no_memo(propagation *s, bool no_memo);
 void propagation_limit(propagation *s, size_t bytes); /* of memoised steps; a full memo starts over */
 transfer_stats propagation_stats(const propagation *s);

@@ -24,7 +24,6 @@ typedef struct coster {
 typedef struct folded_action {
 	const action_target *key, *targets;
 	uint32_t n_key, n_targets;
-	uint64_t hash; /* of the key, the same in all evaluators */
 	bool inner; /* targets are values, not arguments */
 	bool even; /* what stands for several layers does so for this action too */
 } folded_action;
@@ -40,18 +39,14 @@ struct evaluator {
 	action path[MAX_PLAN];       /* so that a plan that shares its beginning starts from there */
 	bool broken;
 	evaluator_stats stats;
-	propagation *verifier;    /* of the whole program; made when it is first needed */
 	propagation *fresh[WAYS]; /* for replays */
-	uint64_t *fresh_histories;
 	VEC(sharding_id) pins;    /* by result */
-	sharding_id *spread;   /* by pval of the whole program: a state of the folded one */
-	uint64_t path_hash[MAX_PLAN + 1];
 
 	/* folding */
 	arena mem;
 	int32_t *result_of_arg; /* of the folded program, as in the problem */
 	donation dn;
-	uint32_t *class_of, *class_size; /* by pval of the folded program: all in the band that are counterparts */
+	uint32_t *class_size; /* by the first of the values in the band that are counterparts */
 	uint32_t *seen, *seen_dim;       /* by class: targets counted, their dim */
 	uint32_t *target_of;             /* by pval of the folded program */
 	index_map by_targets;
@@ -154,23 +149,13 @@ static void find_classes(evaluator *ev)
 {
 	const folding *f = ev->fold;
 	uint32_t n = f->p->vals.n;
-	ev->class_of = arena_array(&ev->mem, uint32_t, n + 1);
 	ev->class_size = arena_zarray(&ev->mem, uint32_t, n + 1);
 	ev->seen = arena_zarray(&ev->mem, uint32_t, n + 1);
 	ev->seen_dim = arena_array(&ev->mem, uint32_t, n + 1);
 	ev->target_of = arena_array(&ev->mem, uint32_t, n + 1);
-	for (pval_id u = 0; u < n; u++) {
-		pval_id v = u;
-		ev->class_of[u] = ID_NONE;
-		if (!fold_in_band(f, f->val_layer[v]))
-			continue;
-		while (f->val_before[v] != ID_NONE && fold_in_band(f, f->val_layer[f->val_before[v]]))
-			v = f->val_before[v];
-		ev->class_of[u] = v;
-	}
 	for (pval_id v = 0; v < f->full->vals.n; v++)
-		if (f->val_of[v] != ID_NONE && ev->class_of[f->val_of[v]] != ID_NONE)
-			ev->class_size[ev->class_of[f->val_of[v]]]++;
+		if (f->val_of[v] != ID_NONE && f->band_name[f->val_of[v]] != ID_NONE)
+			ev->class_size[f->band_name[f->val_of[v]]]++;
 }
 
 /* What stands for a target of the whole program: an argument, or for a constraint a value; ID_NONE: it is dead. */
@@ -239,11 +224,9 @@ void evaluator_free(evaluator *ev)
 	}
 	sharding_table_unref(ev->t);
 	index_release(&ev->by_targets);
-	propagation_free(ev->verifier);
 	for (int way = 0; way < WAYS; way++)
 		propagation_free(ev->fresh[way]);
 	vec_release(&ev->pins);
-	free(ev->spread);
 	vec_release(&ev->actions);
 	vec_release(&ev->expanded);
 	vec_release(&ev->sites);
@@ -266,14 +249,14 @@ static const folded_action *fold_action(evaluator *ev, const action *a)
 	action_target *key = arena_array(&ev->mem, action_target, a->n_targets), *to = arena_array(&ev->mem, action_target, a->n_targets);
 	if (a->n_targets)
 		memcpy(key, a->targets, a->n_targets * sizeof *key);
-	folded_action f = {.key = key, .targets = to, .n_key = a->n_targets, .hash = h, .inner = inner, .even = true};
+	folded_action f = {.key = key, .targets = to, .n_key = a->n_targets, .inner = inner, .even = true};
 	clear_targets(ev);
 	for (uint32_t i = 0; i < a->n_targets; i++) {
 		action_target target = {fold_target(ev, inner, a->targets[i].arg), a->targets[i].dim};
 		if (target.arg == ID_NONE)
 			continue;
 		pval_id v = fold_value(ev, inner, target.arg);
-		uint32_t class = ev->class_of[v];
+		uint32_t class = ev->fold->band_name[v];
 		if (class != ID_NONE) {
 			f.even &= !ev->seen[class] || ev->seen_dim[class] == target.dim;
 			ev->seen_dim[class] = target.dim;
@@ -287,7 +270,7 @@ static const folded_action *fold_action(evaluator *ev, const action *a)
 		}
 	}
 	for (uint32_t i = 0; i < f.n_targets; i++) {
-		uint32_t class = ev->class_of[fold_value(ev, inner, to[i].arg)];
+		uint32_t class = ev->fold->band_name[fold_value(ev, inner, to[i].arg)];
 		if (class == ID_NONE || !ev->seen[class])
 			continue;
 		f.even &= ev->seen[class] == ev->class_size[class];
@@ -358,14 +341,6 @@ static void check_state(evaluator *ev)
 	ev->broken |= !walker_same_state(ev->on[FOLDED], w);
 }
 
-static void spread_state(evaluator *ev)
-{
-	const folding *f = ev->fold;
-	const sharding_id *state = walker_state(ev->on[FOLDED]);
-	for (pval_id v = 0; v < f->full->vals.n; v++)
-		ev->spread[v] = f->val_of[v] == ID_NONE ? SHARDING_NONE : state[f->val_of[v]];
-}
-
 /* Which of the folded program's targets stands for one of the whole program's; ID_NONE. */
 static void mark_targets(evaluator *ev, bool inner, const action_target *list, uint32_t n)
 {
@@ -379,69 +354,21 @@ static uint32_t target_index(const evaluator *ev, bool inner, uint32_t target)
 	return folded == ID_NONE ? ID_NONE : ev->target_of[fold_value(ev, inner, folded)];
 }
 
-/* The decision just taken on the folded program, on the whole one, from the state before it. */
-static bool holds_unfolded(evaluator *ev, const action *a, const action *folded)
-{
-	const program *p = ev->pb->p;
-	walker *w = ev->on[FOLDED];
-	if (!ev->verifier) {
-		ev->verifier = propagation_on(ev, p);
-		ev->spread = xcalloc(p->vals.n + 1, sizeof *ev->spread);
-	}
-	walker_undo(w, ev->depth);
-	spread_state(ev);
-	propagation_load(ev->verifier, ev->spread);
-	if (!walker_decide(w, folded))
-		return false;
-	spread_state(ev);
-	const action_target *applied;
-	uint32_t n = walker_applied(w, ev->depth, &applied);
-	bool inner = a->kind == ACTION_CONSTRAIN;
-	mark_targets(ev, inner, applied, n);
-	for (uint32_t i = 0; i < a->n_targets; i++) {
-		pval_id v = inner ? a->targets[i].arg : p->args.p[a->targets[i].arg];
-		if (target_index(ev, inner, a->targets[i].arg) == ID_NONE)
-			continue;
-		/* An argument is closed now: it is what the decision made it. */
-		sharding_id set = inner ? walker_constrained(w, propagation_shardings(ev->verifier)[v], p->vals.p[v].type, a->targets[i].dim, a->axis) : ev->spread[v];
-		propagation_set(ev->verifier, v, set);
-	}
-	propagation_settle(ev->verifier);
-	const sharding_id *whole = propagation_shardings(ev->verifier);
-	bool same = true;
-	for (pval_id v = 0; v < p->vals.n && same; v++)
-		same = ev->fold->val_of[v] == ID_NONE || whole[v] == ev->spread[v];
-	ev->stats.verified++;
-	return same;
-}
-
-/* How a decision spreads through layers can depend on how many there are: then the whole program decides, once. */
-static bool is_verified(evaluator *ev, uint64_t key, const action *a, const action *folded)
-{
-	bool holds;
-	if (!verdicts_find(ev->pb->verdicts, key, &holds)) {
-		holds = holds_unfolded(ev, a, folded);
-		verdicts_add(ev->pb->verdicts, key, holds);
-	}
-	return holds;
-}
-
+/* Where layers that must be alike come out differently, or come to the same in different ways, the whole program decides. */
 static bool decide_folded(evaluator *ev, const action *a)
 {
 	walker *w = ev->on[FOLDED];
 	const folded_action *f = fold_action(ev, a);
-	uint64_t path = hash_combine(ev->path_hash[ev->depth], hash_combine(f->hash, (uint64_t)a->axis << 8 | a->kind));
 	bool even = f->even, done = false;
 	if (even) {
 		action folded = with_targets(a, f);
 		done = walker_decide(w, &folded);
-		even = !walker_was_uneven(w) && (!done || walker_is_sure(w) || is_verified(ev, path, a, &folded));
+		even = !walker_was_uneven(w);
 	}
 	if (!even) {
 		walker_undo(w, ev->depth);
 		unfold(ev);
 	}
-	ev->path_hash[ev->depth + 1] = path;
 	return done;
 }
 
@@ -724,14 +651,8 @@ static stage stage_on(evaluator *ev, int way)
 		st.p = ev->fold->p;
 		st.result_of_arg = ev->result_of_arg;
 	}
-	if (!ev->fresh[way]) {
+	if (!ev->fresh[way])
 		ev->fresh[way] = propagation_on(ev, st.p);
-		if (way == FOLDED) {
-			uint32_t n = 2 * ev->fold->reach + 1;
-			ev->fresh_histories = arena_zarray(&ev->mem, uint64_t, n);
-			propagation_record(ev->fresh[way], ev->fold->band_of, ev->fold->band_name, ev->fresh_histories, n);
-		}
-	}
 	st.prop = ev->fresh[way];
 	return st;
 }
@@ -806,13 +727,10 @@ static void run_stage(evaluator *ev, const stage *st)
 
 static bool stage_is_sure(const evaluator *ev, const stage *st)
 {
-	for (uint32_t i = 1; i <= 2 * ev->fold->reach; i++)
-		if (ev->fresh_histories[i] != ev->fresh_histories[0])
-			return false;
 	for (pval_id v = 0; v < st->p->vals.n; v++)
 		if (!fold_is_even(ev->fold, propagation_shardings(st->prop), v))
 			return false;
-	return true;
+	return fold_is_sure(ev->fold, st->prop, 0);
 }
 
 static bool stage_is_allowed(const evaluator *ev, const stage *st)

@@ -13,7 +13,6 @@ typedef struct problem {
 	rule_table rules;
 	program *p;
 	folding *fold; /* NULL: no layers to fold, or asked not to */
-	struct verdicts *verdicts; /* with a folding */
 	donation dn;
 	uint32_t n_args, n_results;
 	role *roles;
@@ -37,14 +36,6 @@ typedef struct problem {
 	uint32_t n_site_classes;
 	uint32_t *site_op; /* by op id: pre-order index in main of the input module, ID_NONE for all others */
 } problem;
-
-/* verdicts.c: does the whole program agree with a decision of the folded one, by the hash of the decisions up to it? For any
- * number of threads. */
-typedef struct verdicts verdicts;
-verdicts *verdicts_new(void);
-void verdicts_free(verdicts *v);
-bool verdicts_find(verdicts *v, uint64_t key, bool *holds);
-void verdicts_add(verdicts *v, uint64_t key, bool holds);
 
 status problem_init(problem *pb, const module *annotated, const search_options *o, diag *d) MUST_USE;
 void problem_release(problem *pb);
@@ -161,7 +152,7 @@ typedef struct path_arg {
 	bool decided;
 } path_arg;
 typedef struct path_outcome { /* all but the flags: of a decision that was taken, what it changed */
-	bool done, uneven, sure;
+	bool done, uneven;
 	uint32_t n_values, n_args, n_applied, n_dims;
 	uint64_t hash;
 	const path_value *values;
@@ -195,12 +186,9 @@ bool walker_decide(walker *w, const action *a);
 bool walker_was_uneven(const walker *w);
 /* The last decision spread alike through the layers that are alike, step by step, so that it spreads alike through any
  * number of them. When it did not, it may depend on how many there are. */
-bool walker_is_sure(const walker *w);
 void walker_undo(walker *w, uint32_t depth);
 bool walker_decided(const walker *w, uint32_t arg);
 bool walker_pinned(const walker *w, uint32_t arg);
-/* A sharding with the axis added to a dim, which is closed; the others stay open to later decisions. */
-sharding_id walker_constrained(walker *w, sharding_id id, type_id type, uint32_t dim, uint32_t axis);
 /* Step at which the dim first got axes, 0: none or the first. */
 uint8_t walker_priority(const walker *w, pval_id v, uint32_t dim);
 /* Targets that the decision at this depth really changed. */
@@ -240,7 +228,6 @@ bool evaluator_broken(const evaluator *ev);
 typedef struct evaluator_stats {
 	uint64_t folded, whole; /* costs computed from the folded program, from the whole one */
 	uint64_t unfolded;      /* decisions that the folded program could not take */
-	uint64_t verified;      /* decisions that the whole program had to take too, once each */
 } evaluator_stats;
 evaluator_stats evaluator_statistics(const evaluator *ev);
 

@@ -18,7 +18,6 @@ static bool has_axes(const sharding_table *t, sharding_id id)
 static void choose_folding(problem *pb)
 {
 	static const char *const names[] = {"data_parallel", "zero2", "zero3"};
-	pb->verdicts = verdicts_new();
 	pb->fold = folding_new(pb->p, true);
 	if (!pb->fold || !pb->fold->tight)
 		return;
@@ -32,9 +31,6 @@ static void choose_folding(problem *pb)
 	bool suits = !evaluator_statistics(ev).whole;
 	free(pl);
 	evaluator_free(ev);
-	/* What was said so far is of this folding, and of a problem that forbids nothing yet. */
-	verdicts_free(pb->verdicts);
-	pb->verdicts = verdicts_new();
 	if (suits)
 		return;
 	folding_free(pb->fold);
@@ -83,7 +79,6 @@ status problem_init(problem *pb, const module *annotated, const search_options *
 void problem_release(problem *pb)
 {
 	folding_free(pb->fold);
-	verdicts_free(pb->verdicts);
 	if (pb->p)
 		program_free(pb->p);
 	donation_release(&pb->dn);

@@ -51,9 +51,7 @@ struct walker {
 	VEC(uint32_t) dim_log; /* indices into priority that were set */
 	VEC(pval_id) undone;
 	set_slot *sets;
-	uint64_t *histories; /* folding: by layer of the band, what the last settle did there */
-	bool uneven; /* the last decision failed because the layers that must be alike are not */
-	bool sure;   /* the last settle went the same way through all of them */
+	bool uneven; /* the last decision failed because the layers that must be alike are not, or came to be so in different ways */
 };
 
 /* Which axes cut which dim; open or closed, priorities and ids do not count. */
@@ -136,11 +134,6 @@ walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, si
 		w->origin[fold ? fold->arg_of[a] : a] = a;
 	for (uint32_t a = 0; a < w->n_args; a++)
 		w->decided[a] = w->pinned[a] = pb->pinned[w->origin[a]];
-	if (fold) {
-		uint32_t n = 2 * fold->reach + 1;
-		w->histories = xcalloc(n, sizeof *w->histories);
-		propagation_record(w->prop, fold->band_of, fold->band_name, w->histories, n);
-	}
 	walker_restart(w, false);
 	return w;
 }
@@ -174,7 +167,6 @@ void walker_free(walker *w)
 	free(w->noted);
 	free(w->priority);
 	free(w->sets);
-	free(w->histories);
 	vec_release(&w->sharding_hashes);
 	vec_release(&w->applied);
 	vec_release(&w->changes);
@@ -189,7 +181,6 @@ const sharding_id *walker_state(walker *w) { return propagation_shardings(w->pro
 bool walker_decided(const walker *w, uint32_t arg) { return w->decided[arg]; }
 bool walker_pinned(const walker *w, uint32_t arg) { return w->pinned[arg]; }
 bool walker_was_uneven(const walker *w) { return w->uneven; }
-bool walker_is_sure(const walker *w) { return w->sure; }
 
 uint8_t walker_priority(const walker *w, pval_id v, uint32_t dim)
 {
@@ -328,7 +319,8 @@ static void set_argument(walker *w, uint32_t arg, uint32_t d, uint32_t axis)
 	propagation_set(w->prop, v, s->to);
 }
 
-sharding_id walker_constrained(walker *w, sharding_id id, type_id type, uint32_t dim, uint32_t axis)
+/* A sharding with the axis added to a dim, which is closed; the others stay open to later decisions. */
+static sharding_id make_constrained(walker *w, sharding_id id, type_id type, uint32_t dim, uint32_t axis)
 {
 	sharding_edit e;
 	if (id == SHARDING_NONE)
@@ -368,7 +360,7 @@ static bool apply_target(walker *w, const action *a, action_target target)
 	if (a->kind == ACTION_CONSTRAIN) {
 		if (!can_constrain(w, &target, a->axis))
 			return false;
-		propagation_set(w->prop, arg, walker_constrained(w, propagation_shardings(w->prop)[arg], w->p->vals.p[arg].type, target.dim, a->axis));
+		propagation_set(w->prop, arg, make_constrained(w, propagation_shardings(w->prop)[arg], w->p->vals.p[arg].type, target.dim, a->axis));
 		vec_push(&w->applied, target);
 		return true;
 	}
@@ -402,7 +394,6 @@ static step *open_step(walker *w)
 static bool retrace(walker *w, const path_outcome *o)
 {
 	w->uneven = o->uneven;
-	w->sure = o->sure;
 	if (!o->done)
 		return false;
 	open_step(w);
@@ -430,7 +421,7 @@ static bool retrace(walker *w, const path_outcome *o)
 /* Writes down what the last step changed; NULL: it was refused. */
 static void learn(walker *w, uint32_t place, const step *s)
 {
-	path_outcome o = {.done = s != NULL, .uneven = w->uneven, .sure = w->sure};
+	path_outcome o = {.done = s != NULL, .uneven = w->uneven};
 	if (s) {
 		const sharding_id *state = propagation_shardings(w->prop);
 		w->values.n = w->args.n = 0;
@@ -474,9 +465,7 @@ static bool decide_anew(walker *w, const action *a)
 	const sharding_id *state = propagation_shardings(w->prop);
 	uint32_t end = propagation_mark(w->prop);
 	bool allowed = true;
-	w->sure = true;
-	for (uint32_t i = 1; w->fold && i <= 2 * w->fold->reach; i++)
-		w->sure &= w->histories[i] == w->histories[0];
+	w->uneven = w->fold && !fold_is_sure(w->fold, w->prop, s->mark);
 	for (uint32_t i = s->mark; i < end; i++) {
 		pval_id v = propagation_trail_at(w->prop, i);
 		int32_t arg = w->p->vals.p[v].arg_index;
@@ -493,7 +482,7 @@ static bool decide_anew(walker *w, const action *a)
 
 bool walker_decide(walker *w, const action *a)
 {
-	w->uneven = w->sure = false;
+	w->uneven = false;
 	if (w->depth == MAX_PLAN)
 		return false;
 	if (w->no_memo)

@@ -1,4 +1,4 @@
-/* Pure facts kept between simulate calls, in bounded tables: the work of a node with given shardings, the time of a
+/* Pure facts kept between simulate calls, in bounded tables: the work of nodes with given shardings, the time of a
  * collective, the stored bytes of a type with a sharding. Keys are compared by content, so a table's answer never
  * depends on what else it holds. */
 #include <stdlib.h>
@@ -7,11 +7,74 @@
 
 enum { WORK_ENTRIES = 1 << 20 };
 
+static bool is_constant(const node *n) { return n->op_kind == OP_CONSTANT || n->op_kind == OP_SDY_CONSTANT; }
+
+static bool is_splat(const module *m, const node *n)
+{
+	attr_id a = is_constant(n) ? op_attr(m, n->op, "value") : ID_NONE;
+	return a != ID_NONE && attr_get(m, a)->splat;
+}
+
+/* Does the work of the node depend on its op's attributes? Of a constant it matters only whether it is one number. */
+static bool has_attrs(const node *n) { return (n->kind == NODE_OP || n->kind == NODE_OPAQUE) && !is_constant(n); }
+
+static uint64_t class_hash(const program *p, const node *n)
+{
+	uint64_t h = hash_combine((uint64_t)n->kind << 32 | n->op_kind, (uint64_t)n->n_operands << 32 | (uint64_t)n->n_results << 1 | is_splat(p->m, n));
+	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
+		h = hash_combine(h, p->vals.p[p->slots.p[n->slots + i]].type);
+	return h;
+}
+
+static bool same_class(const program *p, const node *a, const node *b)
+{
+	if (a->kind != b->kind || a->op_kind != b->op_kind || a->n_operands != b->n_operands || a->n_results != b->n_results)
+		return false;
+	for (uint32_t i = 0; i < (uint32_t)a->n_operands + a->n_results; i++)
+		if (p->vals.p[p->slots.p[a->slots + i]].type != p->vals.p[p->slots.p[b->slots + i]].type)
+			return false;
+	return is_splat(p->m, a) == is_splat(p->m, b) && (!has_attrs(a) || attrs_equal(p->m, a->op, b->op));
+}
+
+static void find_classes(const program *p, work_memo *m)
+{
+	index_map seen;
+	VEC(node_id) firsts = {0};
+	index_init(&seen);
+	m->class_of = xmalloc(sizeof *m->class_of * (p->nodes.n + 1));
+	for (node_id n = 0; n < p->nodes.n; n++) {
+		uint64_t h = class_hash(p, &p->nodes.p[n]);
+		uint32_t id = ID_NONE;
+		for (uint32_t it = index_first(&seen, h); index_next(&seen, h, &it, &id);)
+			if (same_class(p, &p->nodes.p[firsts.p[id]], &p->nodes.p[n]))
+				break;
+		if (id == ID_NONE) {
+			id = firsts.n;
+			index_add(&seen, h, id);
+			vec_push(&firsts, n);
+		}
+		m->class_of[n] = id;
+	}
+	m->n_classes = firsts.n;
+	index_release(&seen);
+	vec_release(&firsts);
+}
+
+static void forget_work(simulator *s)
+{
+	work_memo *m = &s->work;
+	memset(m->first, 0xff, sizeof *m->first * m->n_classes);
+	memset(m->last, 0, sizeof *m->last * s->p->nodes.n);
+	m->entries.n = m->at.n = 0;
+}
+
 void memo_init(simulator *s)
 {
-	s->work.first = xmalloc(sizeof *s->work.first * MAX(s->p->nodes.n, 1));
-	memset(s->work.first, 0xff, sizeof *s->work.first * MAX(s->p->nodes.n, 1));
+	find_classes(s->p, &s->work);
+	s->work.first = xmalloc(sizeof *s->work.first * MAX(s->work.n_classes, 1));
+	s->work.last = xmalloc(sizeof *s->work.last * MAX(s->p->nodes.n, 1));
 	s->work.most = MAX((uint32_t)WORK_ENTRIES, 4 * s->p->nodes.n);
+	forget_work(s);
 	s->collectives = xcalloc(COLLECTIVE_SLOTS, sizeof *s->collectives);
 	s->stored = xmalloc(STORED_SLOTS * sizeof *s->stored);
 	for (uint32_t i = 0; i < STORED_SLOTS; i++)
@@ -20,11 +83,20 @@ void memo_init(simulator *s)
 
 void memo_release(simulator *s)
 {
+	free(s->work.class_of);
 	free(s->work.first);
+	free(s->work.last);
 	vec_release(&s->work.entries);
 	vec_release(&s->work.at);
 	free(s->collectives);
 	free(s->stored);
+}
+
+void work_begin(simulator *s, const lowered *l)
+{
+	if (s->work.facts != l->facts)
+		memset(s->work.last, 0, sizeof *s->work.last * s->p->nodes.n);
+	s->work.facts = l->facts;
 }
 
 /* The table may be emptied once in the middle of a program, which then looks up everything again. */
@@ -51,25 +123,19 @@ static uint8_t class_of(const node *n, const op_work *w)
 	return w->matmul_flops > 0 ? CLASS_MATMUL : CLASS_OTHER;
 }
 
-static bool is_splat(const module *m, const node *n)
-{
-	attr_id a = n->op_kind == OP_CONSTANT || n->op_kind == OP_SDY_CONSTANT ? op_attr(m, n->op, "value") : ID_NONE;
-	return a != ID_NONE && attr_get(m, a)->splat;
-}
-
-static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding_id *at, uint32_t slots)
+static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 {
 	op_work w;
 	work_memo *m = &s->work;
-	if (m->entries.n >= m->most) { /* bounded: start over, entries in use are looked up again by the caller */
-		memset(m->first, 0xff, sizeof *m->first * s->p->nodes.n);
-		m->entries.n = m->at.n = 0;
-	}
+	const node *n = &s->p->nodes.p[id];
+	if (m->entries.n >= m->most) /* bounded: start over, entries in use are looked up again by the caller */
+		forget_work(s);
 	op_work_of(s->p, s->t, n, at, &w);
 	if (s->dev.target == TARGET_TPU && w.select_flops > 0) /* what its compiler makes of such a scatter */
 		w.fusible = true, w.in_place = false, w.vector_flops = w.select_flops;
 	uint8_t reorders = s->dev.target == TARGET_TPU ? w.untiled : s->dev.target == TARGET_GPU ? w.unsorted : 0;
-	work_entry e = {.next = m->first[id],
+	uint32_t *first = &m->first[m->class_of[id]];
+	work_entry e = {.next = *first,
 	                .at_first = m->at.n,
 	                .class = class_of(n, &w),
 	                .expensive = w.expensive,
@@ -85,31 +151,39 @@ static uint32_t work_add(simulator *s, const node *n, node_id id, const sharding
 	                .read_bytes = w.read_bytes,
 	                .write_bytes = w.write_bytes,
 	                .flops = sat_add(w.matmul_flops, w.vector_flops)};
-	for (uint32_t i = 0; i < slots; i++)
+	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
 		vec_push(&m->at, at[i]);
 	vec_push(&m->entries, e);
-	return m->first[id] = m->entries.n - 1;
+	return *first = m->entries.n - 1;
 }
 
-uint32_t work_lookup(simulator *s, const node *n, node_id id, const sharding_id *at)
+static uint32_t find_entry(simulator *s, node_id id, const sharding_id *at)
 {
-	uint32_t slots = (uint32_t)n->n_operands + n->n_results;
-	for (uint32_t e = s->work.first[id], before = UINT32_MAX; e != UINT32_MAX; before = e, e = s->work.entries.p[e].next) {
+	const node *n = &s->p->nodes.p[id];
+	uint32_t slots = (uint32_t)n->n_operands + n->n_results, *first = &s->work.first[s->work.class_of[id]];
+	for (uint32_t e = *first, before = UINT32_MAX; e != UINT32_MAX; before = e, e = s->work.entries.p[e].next) {
 		const sharding_id *have = s->work.at.p + s->work.entries.p[e].at_first;
 		uint32_t i = 0;
 		while (i < slots && have[i] == at[i])
 			i++;
 		if (i < slots)
 			continue;
-		/* To the front: a search asks for the same few shardings of a node again and again, among many it once tried. */
+		/* To the front: a search asks for the same few shardings again and again, among many it once tried. */
 		if (before != UINT32_MAX) {
 			s->work.entries.p[before].next = s->work.entries.p[e].next;
-			s->work.entries.p[e].next = s->work.first[id];
-			s->work.first[id] = e;
+			s->work.entries.p[e].next = *first;
+			*first = e;
 		}
 		return e;
 	}
-	return work_add(s, n, id, at, slots);
+	return work_add(s, id, at);
+}
+
+uint32_t work_find(simulator *s, node_id id, const node_plan *plan)
+{
+	uint32_t e = find_entry(s, id, plan->at);
+	s->work.last[id] = (work_last){plan, e};
+	return e;
 }
 
 int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link)

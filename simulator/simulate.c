@@ -89,7 +89,7 @@ static void classify_results(simulator *s, const lowered *l, const lop *o, lop_i
 
 static void classify_compute(simulator *s, const lop *o, sim_op *so)
 {
-	so->work = work_lookup(s, &s->p->nodes.p[o->node], o->node, o->plan->at);
+	so->work = work_lookup(s, o->node, o->plan);
 	so->class = work_at(s, so)->class;
 	so->spread = work_at(s, so)->spread;
 }
@@ -211,6 +211,7 @@ static void find_out(simulator *s, const lowered *l)
 {
 	uint32_t before = s->work.entries.n;
 	make_room(s, l);
+	work_begin(s, l);
 	if (s->folder)
 		folder_place(s, l);
 	classify(s, l);

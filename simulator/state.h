@@ -25,9 +25,9 @@ typedef enum op_class {
 	CLASS_COLLECTIVE,
 } op_class;
 
-/* Memoised work of a node with the shardings it computes with. */
+/* Memoised work of nodes of one class with the shardings they compute with. */
 typedef struct work_entry {
-	uint32_t next;     /* of the same node; UINT32_MAX ends */
+	uint32_t next;     /* of the same class; UINT32_MAX ends */
 	uint32_t at_first; /* its shardings in work_memo.at */
 	uint8_t class;
 	bool expensive, in_place, transpose, splat;
@@ -37,8 +37,15 @@ typedef struct work_entry {
 	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
 	int64_t flops;
 } work_entry;
+typedef struct work_last { /* what a node did in the previous program, most often what it does in this one too */
+	const node_plan *plan;
+	uint32_t entry;
+} work_last;
 typedef struct work_memo {
-	uint32_t *first; /* by node */
+	uint32_t *class_of, n_classes; /* by node: those of one class do the same work at the same shardings */
+	uint32_t *first; /* by class */
+	work_last *last; /* by node */
+	uint64_t facts;  /* lowered.facts that the plans in last belong to */
 	VEC(work_entry) entries;
 	VEC(sharding_id) at;
 	uint32_t most; /* entries */
@@ -204,7 +211,14 @@ struct simulator {
 };
 
 /* memo.c */
-uint32_t work_lookup(simulator *s, const node *n, node_id id, const sharding_id *at);
+uint32_t work_find(simulator *s, node_id id, const node_plan *plan);
+static inline uint32_t work_lookup(simulator *s, node_id id, const node_plan *plan)
+{
+	const work_last *last = &s->work.last[id];
+	return last->plan == plan ? last->entry : work_find(s, id, plan);
+}
+/* Before the first lookup for a program. */
+void work_begin(simulator *s, const lowered *l);
 /* Time of a collective on its own or first in a combined instruction, and as a later member of one. */
 int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link);
 int64_t stored_find(simulator *s, stored_slot *c, type_id type, sharding_id sharding);

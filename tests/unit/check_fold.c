@@ -213,6 +213,42 @@ START_TEST(what_depends_on_the_number_of_layers)
 }
 END_TEST
 
+/* What all layers come to must have come there in the same steps. */
+START_TEST(the_way_counts)
+{
+	fixture f;
+	setup(&f, 14, FORWARD, "tpu-v5e", "a=2,b=4");
+	const folding *fold = f.pb.fold;
+	sharding_table *t = f.m->shardings;
+	sharding_id half, both;
+	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	propagation *s = propagation_new(fold->p, t, &po);
+	sharding_edit e;
+	sharding_edit_init(&e, f.o.mesh, 2, false);
+	axes_push_merge(&e.dims[0].axes, mesh_full_axis(t, f.o.mesh, 0));
+	half = sharding_intern(t, &e);
+	axes_push_merge(&e.dims[1].axes, mesh_full_axis(t, f.o.mesh, 1));
+	both = sharding_intern(t, &e);
+	for (int odd = 0; odd < 2; odd++) {
+		propagation_reset(s);
+		uint32_t n = 0;
+		for (uint32_t a = 0; a < fold->p->args.n; a++) {
+			pval_id v = fold->p->args.p[a];
+			if (fold->band_of[v] == ID_NONE || pval_type(fold->p, v)->rank != 2)
+				continue;
+			if (!odd || n++)
+				propagation_set(s, v, half);
+			propagation_set(s, v, both);
+		}
+		for (uint32_t a = 0; a < fold->p->args.n; a++)
+			ck_assert(fold_is_even(fold, propagation_shardings(s), fold->p->args.p[a]));
+		ck_assert_int_eq(fold_is_sure(fold, s, 0), !odd);
+	}
+	propagation_free(s);
+	teardown(&f);
+}
+END_TEST
+
 /* A layer that is another is none of those that are folded; few layers are not folded at all. */
 START_TEST(layers_that_are_no_layers)
 {
@@ -333,6 +369,7 @@ int main(void)
 	tcase_add_test(t, folded_equals_whole);
 	tcase_add_test(t, what_depends_on_the_number_of_layers);
 	tcase_add_test(t, what_treats_layers_differently_unfolds);
+	tcase_add_test(t, the_way_counts);
 	tcase_add_test(t, layers_that_are_no_layers);
 	tcase_add_test(t, folding_is_about_many_layers);
 	tcase_add_test(t, answers_depend_on_neither_folding_nor_memory);
