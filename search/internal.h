@@ -182,10 +182,9 @@ uint64_t walker_hash(const walker *w);
 const sharding_id *walker_state(walker *w); /* by pval */
 bool walker_can(const walker *w, const action *a);
 bool walker_decide(walker *w, const action *a);
-/* The last decision failed because layers that must be alike came out differently. */
+/* The last decision failed because layers that must be alike came out differently, or became so in different steps: then it may
+ * depend on how many there are. */
 bool walker_was_uneven(const walker *w);
-/* The last decision spread alike through the layers that are alike, step by step, so that it spreads alike through any
- * number of them. When it did not, it may depend on how many there are. */
 void walker_undo(walker *w, uint32_t depth);
 bool walker_decided(const walker *w, uint32_t arg);
 bool walker_pinned(const walker *w, uint32_t arg);
