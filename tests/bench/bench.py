@@ -92,16 +92,16 @@ def stages(names, folder):
 
 
 def searches(names, folder):
-    print("\n| program | nodes | settle /s | evaluations /s | folded: nodes | settle /s | evaluations /s | search s | one thread | RSS MiB |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print("\n| program | nodes | settle /s | lower /s | simulate /s | evaluations /s | folded: nodes | settle /s | evaluations /s | search s | one thread | RSS MiB |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name in names:
         path = unpack(name, folder)
         got = core(path)
         whole, folded = got["unfolded"], got.get("folded")
         cells = ["%d" % folded["nodes"], "%.0f" % folded["decisions_per_second"], "%.0f" % folded["evaluations_per_second"]] if folded else ["-"] * 3
         seconds, one = cold_start(path, 2)[0], cold_start(path, 1)[0]
-        print("| %s | %d | %.0f | %.0f | %s | %.2f | %.1fx | %.0f |" % (
-            name, whole["nodes"], whole["decisions_per_second"], whole["evaluations_per_second"], " | ".join(cells), seconds, one / seconds,
+        print("| %s | %d | %.0f | %.0f | %.0f | %.0f | %s | %.2f | %.1fx | %.0f |" % (
+            name, whole["nodes"], whole["decisions_per_second"], whole["lowerings_per_second"], whole["simulations_per_second"], whole["evaluations_per_second"], " | ".join(cells), seconds, one / seconds,
             got["max_rss_bytes"] / 2 ** 20), flush=True)
 
 

@@ -66,6 +66,51 @@ static double evaluations_per_second(evaluator *ev, const action_list *actions, 
 	return (double)n * 1e9 / (double)(now - start);
 }
 
+/* What lowering and simulating take of that, on the whole program. */
+static void bench_costs(const problem *pb, const action_list *actions, int64_t budget_ns)
+{
+	rng r;
+	cost c;
+	rng_seed(&r, 1, 0);
+	sharding_table *t = pb->m->shardings;
+	mesh_links links;
+	diag d = {0};
+	must(mesh_links_assign(pb->o->device, t, pb->mesh, NULL, &links, &d), &d);
+	walker *w = walker_new(pb, NULL, t, SEARCH_DEFAULT_CACHE_BYTES);
+	lower_cache *facts = lower_cache_new(pb->p, t);
+	lowered *low = lowered_new(pb->p, t);
+	simulator *sim = simulator_new(pb->p, t, pb->o->device, &links, &pb->dn);
+	sharding_id *at = xmalloc((pb->p->vals.n + 1) * sizeof *at);
+	int64_t lowering = 0, simulating = 0, n = 0;
+	for (bool warm = false; !warm || lowering + simulating < budget_ns;) {
+		if (!warm && n == 200) {
+			warm = true;
+			lowering = simulating = n = 0;
+		}
+		if (walker_depth(w) > 4)
+			walker_undo(w, rng_below(&r, 4));
+		if (!walker_decide(w, &actions->p[rng_below(&r, actions->n)])) {
+			walker_undo(w, 0);
+			continue;
+		}
+		memcpy(at, walker_state(w), pb->p->vals.n * sizeof *at);
+		program_trim_io(pb->p, t, at);
+		int64_t start = thread_ns();
+		lower_program(facts, at, LEVEL_COMPILED, pb->o->device->target, low);
+		int64_t lowered_at = thread_ns();
+		simulate(sim, low, &c);
+		simulating += thread_ns() - lowered_at;
+		lowering += lowered_at - start;
+		n++;
+	}
+	printf(",\"lowerings_per_second\":%.0f,\"simulations_per_second\":%.0f", (double)n * 1e9 / (double)lowering, (double)n * 1e9 / (double)simulating);
+	free(at);
+	simulator_free(sim);
+	lowered_free(low);
+	lower_cache_free(facts);
+	walker_free(w);
+}
+
 /* Decisions alone and with a cost each, tables warmed up before. */
 static void bench_evaluator(const module *m, search_options *o, bool unfolded)
 {
@@ -85,6 +130,8 @@ static void bench_evaluator(const module *m, search_options *o, bool unfolded)
 		evaluations_per_second(ev, &actions, 500000000, true);
 		printf(",\"decisions_per_second\":%.0f", evaluations_per_second(ev, &actions, 500000000, false));
 		printf(",\"evaluations_per_second\":%.0f", evaluations_per_second(ev, &actions, 1500000000, true));
+		if (unfolded)
+			bench_costs(&pb, &actions, 1000000000);
 		evaluator_stats st = evaluator_statistics(ev);
 		printf(",\"folded_share\":%.3f}", (double)st.folded / (double)MAX(st.folded + st.whole, 1));
 	}
