@@ -123,6 +123,16 @@ sharding_id cache_bare(lower_cache *c, sharding_id plain);
 /* The sharding that Shardy leaves on an argument or result of main: cut where it does not divide, without sub-axes in
  * open dims. */
 sharding_id cache_io(lower_cache *c, sharding_id id, type_id type);
+/* The plain sharding a value is lowered with; c->partitioner is set. */
+static inline sharding_id cache_now(lower_cache *c, const sharding_id *shardings, pval_id v)
+{
+	const pval *x = &c->p->vals.p[v];
+	sharding_id sh = shardings[v];
+	if (x->arg_index >= 0 || x->result_index >= 0)
+		sh = cache_io(c, sh, x->type);
+	sh = sh != SHARDING_NONE ? cache_plain(c, sh, 0) : c->replicated[type_get(c->p->m, x->type)->rank];
+	return c->ones && c->partitioner ? cache_bare(c, sh) : sh;
+}
 const reshard_entry *cache_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type);
 /* slots: plain shardings. */
 const plan_entry *cache_find_plan(lower_cache *c, node_id n, const sharding_id *slots, uint32_t n_slots); /* other than the last */

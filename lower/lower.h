@@ -139,6 +139,14 @@ void lowered_free(lowered *l);
 /* The placed level is what Shardy gives; above it, ops without a rule get whole operands unless they are elementwise. */
 void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level, lower_target target, lowered *out);
 
+/* How a node runs at the compiled level of a program with these shardings, by itself; NULL where partial sums among its operands
+ * make that depend on what is around it. Lives until the next lower_program. */
+const node_plan *lower_node_plan(lower_cache *c, const sharding_id *shardings, node_id n);
+/* Bytes of one device's part of a value there. */
+int64_t lower_value_bytes(lower_cache *c, const sharding_id *shardings, pval_id v);
+/* lowered.facts of these plans. */
+uint64_t lower_facts(const lower_cache *c);
+
 /* Combining at the compiled level: collectives of equal kind, devices, element type and loop become one instruction while
  * none of them has to wait for the result of another, up to a size. Positions: any numbers in program order. */
 typedef struct combine_group { /* all zero: no instruction is open */

@@ -471,15 +471,8 @@ static void build_nodes(builder *b)
 static void find_shardings(lower_cache *c, const sharding_id *shardings)
 {
 	const program *p = c->p;
-	for (pval_id v = 0; v < p->vals.n; v++) {
-		const pval *x = &p->vals.p[v];
-		sharding_id sh = shardings[v];
-		if (x->arg_index >= 0 || x->result_index >= 0)
-			sh = cache_io(c, sh, x->type);
-		c->now[v] = sh != SHARDING_NONE ? cache_plain(c, sh, 0) : c->replicated[type_get(p->m, x->type)->rank];
-		if (c->ones && c->partitioner)
-			c->now[v] = cache_bare(c, c->now[v]);
-	}
+	for (pval_id v = 0; v < p->vals.n; v++)
+		c->now[v] = cache_now(c, shardings, v);
 }
 
 void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level, lower_target target, lowered *out)

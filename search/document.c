@@ -173,6 +173,9 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 	cJSON_AddNumberToObject(s, "groups", (double)r->groups);
 	cJSON_AddStringToObject(s, "result_pairing", r->pairing);
 	cJSON_AddNumberToObject(s, "replay_gap_ppm", (double)r->replay_gap_ppm);
+	cJSON *bound = cJSON_AddObjectToObject(s, "bound");
+	cJSON_AddNumberToObject(bound, "runtime_ns", (double)r->least_runtime_ns);
+	cJSON_AddNumberToObject(bound, "peak_bytes", (double)r->least_peak_bytes);
 	cJSON_AddBoolToObject(s, "interrupted", r->interrupted);
 	for (uint32_t i = 0; i < r->incumbents.n; i++) {
 		cJSON *e = cJSON_CreateObject();

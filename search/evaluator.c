@@ -77,6 +77,7 @@ static void coster_release(coster *c)
 	lower_cache_free(c->lower);
 	free(c->costed);
 	free(c->last);
+	vec_release(&c->matmuls);
 }
 
 void evaluator_free(evaluator *ev)
@@ -275,17 +276,22 @@ bool coster_find(evaluator *ev, coster *c, int way, cost *out)
 	return c->alike;
 }
 
-static void cost_whole(evaluator *ev, cost *out)
+void coster_load(evaluator *ev, coster *c, int way)
 {
-	coster *c = evaluator_coster(ev, WHOLE);
-	const program *p = ev->pb->p;
+	const program *p = way == FOLDED ? ev->fold->p : ev->pb->p;
 	const sharding_id *state = walker_state(present(ev));
-	if (is_folded(ev))
+	if (way == WHOLE && is_folded(ev))
 		for (pval_id v = 0; v < p->vals.n; v++)
 			c->costed[v] = ev->fold->val_of[v] == ID_NONE ? SHARDING_NONE : state[ev->fold->val_of[v]];
 	else
 		memcpy(c->costed, state, p->vals.n * sizeof *c->costed);
-	find_costed(ev, c, p, ev->pb->result_of_arg);
+	find_costed(ev, c, p, way == FOLDED ? ev->result_of_arg : ev->pb->result_of_arg);
+}
+
+static void cost_whole(evaluator *ev, cost *out)
+{
+	coster *c = evaluator_coster(ev, WHOLE);
+	coster_load(ev, c, WHOLE);
 	coster_find(ev, c, WHOLE, out);
 }
 
@@ -293,9 +299,7 @@ static void cost_whole(evaluator *ev, cost *out)
 static bool cost_folded(evaluator *ev, cost *out)
 {
 	coster *c = evaluator_coster(ev, FOLDED);
-	const program *p = ev->fold->p;
-	memcpy(c->costed, walker_state(ev->on[FOLDED]), p->vals.n * sizeof *c->costed);
-	find_costed(ev, c, p, ev->result_of_arg);
+	coster_load(ev, c, FOLDED);
 	return coster_find(ev, c, FOLDED, out);
 }
 

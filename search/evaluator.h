@@ -1,6 +1,7 @@
 /* Private to evaluator*.c: what one evaluator has.
  *	evaluator.c          its life, the path of decisions and what states cost
  *	evaluator_folded.c   actions of the whole program on the folded one
+ *	evaluator_bound.c    what states and all that can come of them cost at least
  *	evaluator_answer.c   what is told of a path: targets, shardings, the strategy
  *	evaluator_replay.c   the strategy, propagated afresh as XLA will do it */
 #ifndef SW_EVALUATOR_H
@@ -9,6 +10,12 @@
 #include "search/internal.h"
 
 enum { FOLDED, WHOLE, WAYS };
+
+/* A matmul of the program, and how often a step runs it. */
+typedef struct bound_part {
+	node_id node;
+	int64_t times;
+} bound_part;
 
 /* What costs one program. */
 typedef struct coster {
@@ -19,6 +26,8 @@ typedef struct coster {
 	sharding_id *last;   /* the same of the previous time, */
 	bool known, alike;   /* if there was one, and what came of it; folded: the layers that should be alike were */
 	cost cost;
+	bool matmuls_known;  /* evaluator_bound.c: these, */
+	VEC(bound_part) matmuls;
 } coster;
 
 /* An action of the whole program on the folded one. */
@@ -69,6 +78,8 @@ propagation *evaluator_propagation(evaluator *ev, const program *p);
 /* Made when it is first asked for. */
 walker *evaluator_walker(evaluator *ev, int way);
 coster *evaluator_coster(evaluator *ev, int way);
+/* Makes c->costed the state that the path is in on this program. */
+void coster_load(evaluator *ev, coster *c, int way);
 /* The cost of what c->costed says; false when layers of the folded program come out differently. */
 bool coster_find(evaluator *ev, coster *c, int way, cost *out);
 

@@ -188,6 +188,7 @@ bool walker_was_uneven(const walker *w);
 void walker_undo(walker *w, uint32_t depth);
 bool walker_decided(const walker *w, uint32_t arg);
 bool walker_pinned(const walker *w, uint32_t arg);
+uint32_t walker_kept(const walker *w, uint32_t arg); /* axes that decisions keep it free of, a bit each */
 /* Step at which the dim first got axes, 0: none or the first. */
 uint8_t walker_priority(const walker *w, pval_id v, uint32_t dim);
 /* Targets that the decision at this depth really changed. */
@@ -206,6 +207,9 @@ void evaluator_undo(evaluator *ev, uint32_t depth);       /* back to that many d
 /* Depends on the axes of all values, on which axes arguments keep free of, not on the path that led there. */
 uint64_t evaluator_hash(const evaluator *ev);
 void evaluator_cost(evaluator *ev, cost *out);
+/* No more run time and peak memory than this state costs, nor than any state that decisions on the axes of `further` (a bit each)
+ * can make of it; 0: of the state alone. The other fields of the cost are not all set. A fraction of what costing takes. */
+void evaluator_bound(evaluator *ev, uint32_t further, cost *least);
 /* From the start: decides the whole plan (decisions that no longer apply are dropped from it) and costs it. */
 void evaluator_run(evaluator *ev, plan *pl, cost *out);
 /* Cost of the present state as a replay will find it: one fresh propagation of the strategy's annotations. *allowed: no

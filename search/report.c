@@ -224,6 +224,21 @@ void report_cost(const cost *c, int64_t memory_limit, strbuf *out)
 		strbuf_puts(out, "  none\n");
 }
 
+/* What no strategy gets below; documents of earlier versions do not say it. */
+static void bound_row(const cJSON *document, const cJSON *bound, strbuf *out)
+{
+	strbuf time = {0}, bytes = {0};
+	if (!bound)
+		return;
+	strbuf_duration(&time, number_of(bound, "runtime_ns"));
+	strbuf_bytes(&bytes, number_of(bound, "peak_bytes"));
+	strbuf_printf(out, "  %-26s %10s %12s %12s\n", "any strategy, at least", time.p, "", bytes.p);
+	if (number_of(bound, "peak_bytes") > number_of(document, "memory_limit_bytes"))
+		strbuf_printf(out, "\n  no strategy fits: cut over all devices, the arguments alone take %s of each\n", bytes.p);
+	strbuf_release(&time);
+	strbuf_release(&bytes);
+}
+
 void report_document(const cJSON *document, bool color, strbuf *out)
 {
 	const char *bold = color ? "\033[1m" : "", *plain = color ? "\033[0m" : "";
@@ -252,6 +267,7 @@ void report_document(const cJSON *document, bool color, strbuf *out)
 	strbuf_puts(out, plain);
 	for (const cJSON *b = first_of(document, "baselines"); b; b = b->next)
 		cost_row(out, text_of(b, "name"), cJSON_GetObjectItemCaseSensitive(b, "cost"), is_true(b, "fits"), number_of(cost, "runtime_ns"));
+	bound_row(document, cJSON_GetObjectItemCaseSensitive(search, "bound"), out);
 	for (const cJSON *u = first_of(document, "unsupported"); u; u = u->next)
 		strbuf_printf(out, "  no sharding rule: %s at %s (%lld times), kept replicated\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
 	const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(search, "seconds");

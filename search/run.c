@@ -807,6 +807,11 @@ static void fill_facts(runner *r)
 	memcpy(out->roles, pb->roles, pb->n_args * sizeof *out->roles);
 	if (r->answer->pl && out->cost.runtime_ns > 0)
 		out->replay_gap_ppm = (int64_t)((__int128)(out->incremental.runtime_ns - out->cost.runtime_ns) * 1000000 / out->cost.runtime_ns);
+	cost least;
+	evaluator_undo(r->ev[0], 0);
+	evaluator_bound(r->ev[0], UINT32_MAX, &least);
+	out->least_runtime_ns = least.runtime_ns;
+	out->least_peak_bytes = least.peak_bytes;
 	out->interrupted = r->user->stop && *r->user->stop;
 	out->elapsed_ns = elapsed(r);
 }

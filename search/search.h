@@ -156,6 +156,7 @@ typedef struct search_result {
 	uint64_t evaluations, replays, nodes, groups, actions, full_evaluations, table_hits;
 	int64_t elapsed_ns, replay_gap_ppm; /* incremental against replay, of the answer */
 	cost incremental;                   /* the evaluator's view of the answer */
+	int64_t least_runtime_ns, least_peak_bytes; /* no strategy on this mesh needs less: matmuls and arguments over all devices */
 } search_result;
 
 status search_run(module *m, const search_options *o, search_result *out, diag *d) MUST_USE;

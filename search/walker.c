@@ -180,6 +180,7 @@ uint64_t walker_hash(const walker *w) { return w->hash; }
 const sharding_id *walker_state(walker *w) { return propagation_shardings(w->prop); }
 bool walker_decided(const walker *w, uint32_t arg) { return w->decided[arg]; }
 bool walker_pinned(const walker *w, uint32_t arg) { return w->pinned[arg]; }
+uint32_t walker_kept(const walker *w, uint32_t arg) { return w->kept[arg]; }
 bool walker_was_uneven(const walker *w) { return w->uneven; }
 
 uint8_t walker_priority(const walker *w, pval_id v, uint32_t dim)

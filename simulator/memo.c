@@ -92,11 +92,11 @@ void memo_release(simulator *s)
 	free(s->stored);
 }
 
-void work_begin(simulator *s, const lowered *l)
+void work_begin(simulator *s, uint64_t facts)
 {
-	if (s->work.facts != l->facts)
+	if (s->work.facts != facts)
 		memset(s->work.last, 0, sizeof *s->work.last * s->p->nodes.n);
-	s->work.facts = l->facts;
+	s->work.facts = facts;
 }
 
 /* The table may be emptied once in the middle of a program, which then looks up everything again. */
@@ -184,6 +184,13 @@ uint32_t work_find(simulator *s, node_id id, const node_plan *plan)
 	uint32_t e = find_entry(s, id, plan->at);
 	s->work.last[id] = (work_last){plan, e};
 	return e;
+}
+
+int64_t simulator_matmul_ns(simulator *s, uint64_t facts, node_id n, const node_plan *plan)
+{
+	work_begin(s, facts);
+	uint32_t e = work_lookup(s, n, plan); /* may move the entries */
+	return s->work.entries.p[e].matmul_ns;
 }
 
 int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link)

@@ -211,7 +211,7 @@ static void find_out(simulator *s, const lowered *l)
 {
 	uint32_t before = s->work.entries.n;
 	make_room(s, l);
-	work_begin(s, l);
+	work_begin(s, l->facts);
 	if (s->folder)
 		folder_place(s, l);
 	classify(s, l);

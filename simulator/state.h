@@ -218,7 +218,7 @@ static inline uint32_t work_lookup(simulator *s, node_id id, const node_plan *pl
 	return last->plan == plan ? last->entry : work_find(s, id, plan);
 }
 /* Before the first lookup for a program. */
-void work_begin(simulator *s, const lowered *l);
+void work_begin(simulator *s, uint64_t facts);
 /* Time of a collective on its own or first in a combined instruction, and as a later member of one. */
 int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link);
 int64_t stored_find(simulator *s, stored_slot *c, type_id type, sharding_id sharding);

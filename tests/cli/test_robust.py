@@ -59,6 +59,20 @@ def test_fits_on_no_sharding(tmp_path):
     assert "sdy.sharding" in mlir.read_text()
 
 
+def test_bound(tmp_path):
+    """No strategy needs less than the document says; one that does not even leave room for the arguments is told in words."""
+    args = ["search", corpus("mlp"), "--mesh", "data=4,model=2", "--device", "tpu-v5e", "--evaluations", 300]
+    document = json.loads(run(*args, "--json"))
+    bound, whole = document["search"]["bound"], document["baselines"][0]["cost"]
+    assert whole["argument_bytes"] / 8 * 0.99 <= bound["peak_bytes"] <= whole["argument_bytes"] / 8 + 16
+    assert 0 < bound["runtime_ns"] < whole["runtime_ns"]
+    for cost in [document["cost"]] + [b["cost"] for b in document["baselines"]]:
+        assert bound["runtime_ns"] <= cost["runtime_ns"] and bound["peak_bytes"] <= cost["peak_bytes"]
+    words = "no strategy fits: cut over all devices, the arguments alone take"
+    assert words in run(*args, "--memory", bound["peak_bytes"] - 1, ok=(2,))
+    assert words not in run(*args, "--memory", bound["peak_bytes"], ok=(2,))
+
+
 def test_indivisible(tmp_path):
     """Nothing divides: whole everywhere, with no decision, at the cost of replication."""
     document = plan(dot(tmp_path, 7, 13, 11), "--mesh", "data=4,model=2", ok=(0,))
