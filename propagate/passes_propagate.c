@@ -65,7 +65,7 @@ static status propagate(module *m, const char *pass, propagate_options o, const 
 		TRY(pass_populate_rules(m, options, n_options, d));
 	computations_lend_shardings(m);
 	rule_table_init(&rules);
-	status st = program_new(m, &rules, o.conservative, &p, d);
+	status st = program_new(m, &rules, o.conservative ? READ_CONSERVATIVE : READ_AS_WRITTEN, &p, d);
 	if (st == ST_OK) {
 		propagation *s = propagation_new(p, m->shardings, &o);
 		if (m->explanation)

@@ -8,7 +8,7 @@
 /* A round allows what the rounds before it did, and more:
  *   0  pass-through ops whose operands have no other use    1  pass-through ops
  *   2  pass-through factors of every op                     3  all factors
- *   4  broadcasts forward too (before, only backward) */
+ *   4  broadcasts forward too (before, only backward; those that XLA takes for reshapes are pass-through ops) */
 step_mode round_directions(const rule_table *rules, const node *n, uint32_t round)
 {
 	direction pass = DIR_NONE, other = DIR_NONE;
@@ -20,7 +20,7 @@ step_mode round_directions(const rule_table *rules, const node *n, uint32_t roun
 		pass = other = DIR_BOTH;
 	else if (n->forward_only_op)
 		pass = other = DIR_FORWARD;
-	direction any = n->op_kind == OP_BROADCAST_IN_DIM && round < 4 ? DIR_BACKWARD : DIR_BOTH;
+	direction any = n->op_kind == OP_BROADCAST_IN_DIM && !n->pass_through_op && round < 4 ? DIR_BACKWARD : DIR_BOTH;
 	if (round >= 2)
 		pass |= any;
 	if (round >= 3)

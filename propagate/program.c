@@ -10,7 +10,7 @@ typedef struct compiler {
 	program *p;
 	const module *m;
 	const func *main;
-	bool conservative;
+	program_reading how;
 	rule_memo memo;
 	diag *d;
 } compiler;
@@ -138,6 +138,13 @@ static bool is_pass_through(const module *m, op_id o)
 	default:
 		return op_elementwise(m, o);
 	}
+}
+
+/* A broadcast that adds no element. */
+static bool is_reshape_for_xla(const module *m, op_id o)
+{
+	return op_at(m, o)->kind == OP_BROADCAST_IN_DIM &&
+	       value_type(m, op_operand(m, o, 0))->elements == value_type(m, op_result(m, o, 0))->elements;
 }
 
 static uint8_t barrier_direction(const module *m, op_id o)
@@ -290,7 +297,7 @@ static void compile_rule(compiler *c, op_id o, node_id n)
 		node->rule = rule_identity(c->p->rules, value_type(c->m, op_result(c->m, o, 0)), 1, 1);
 		return;
 	}
-	node->kind = rule_memo_get(&c->memo, c->p->rules, c->m, o, c->conservative, &node->rule) == RULE_FOUND ? NODE_OP : NODE_OPAQUE;
+	node->kind = rule_memo_get(&c->memo, c->p->rules, c->m, o, c->how == READ_CONSERVATIVE, &node->rule) == RULE_FOUND ? NODE_OP : NODE_OPAQUE;
 }
 
 static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
@@ -302,7 +309,7 @@ static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
 	bool body = has_body(op);
 	node_id n = node_add(c, o, flags & OPF_TERMINATOR ? NODE_TERMINATOR : body ? NODE_REGION : NODE_OPAQUE, parent, region);
 	c->p->node_of[o] = n;
-	c->p->nodes.p[n].pass_through_op = is_pass_through(c->m, o);
+	c->p->nodes.p[n].pass_through_op = is_pass_through(c->m, o) || (c->how == READ_AS_XLA && is_reshape_for_xla(c->m, o));
 	c->p->nodes.p[n].elementwise = op_elementwise(c->m, o);
 	c->p->nodes.p[n].forward_only_op = op->kind == OP_DYNAMIC_SLICE || op->kind == OP_DYNAMIC_UPDATE_SLICE;
 	c->p->nodes.p[n].pure = op_pure(c->m, o);
@@ -493,7 +500,7 @@ static void fill_none(uint32_t *a, uint32_t n)
 		a[i] = ID_NONE;
 }
 
-status program_new(const module *m, rule_table *rules, bool conservative, program **out, diag *d)
+status program_new(const module *m, rule_table *rules, program_reading how, program **out, diag *d)
 {
 	*out = NULL;
 	program *p = xcalloc(1, sizeof *p);
@@ -504,7 +511,7 @@ status program_new(const module *m, rule_table *rules, bool conservative, progra
 	p->node_of = xmalloc((m->ops.n + 1) * sizeof *p->node_of);
 	fill_none(p->pval_of, m->values.n);
 	fill_none(p->node_of, m->ops.n);
-	compiler c = {.p = p, .m = m, .main = module_main(m), .conservative = conservative, .d = d};
+	compiler c = {.p = p, .m = m, .main = module_main(m), .how = how, .d = d};
 	rule_memo_init(&c.memo);
 	status st = ST_OK;
 	for (op_id o = m->regions.p[m->body].first; o != ID_NONE && st == ST_OK; o = op_at(m, o)->next) {

@@ -144,10 +144,18 @@ typedef struct program {
 	uint32_t n_dead;
 } program;
 
+/* What ops are taken for. */
+typedef enum program_reading {
+	READ_AS_WRITTEN,   /* as Shardy's passes take them */
+	READ_CONSERVATIVE, /* the same with its conservative-propagation option */
+	READ_AS_XLA,       /* as XLA does, which simplifies a program before it propagates (behind passes_import): a broadcast that
+	                      only adds dims of one element is a reshape, whose axes travel in the first rounds, both ways */
+} program_reading;
+
 /* m must have passed module_verify_types and not change while the program lives. All functions' bodies other than
  * main are ignored by callers that inline first; for modules with calls left every function is compiled.
  * ERR_UNSUPPORTED names dynamic shapes and tuples at their position. */
-status program_new(const module *m, rule_table *rules, bool conservative, program **out, diag *d) MUST_USE;
+status program_new(const module *m, rule_table *rules, program_reading how, program **out, diag *d) MUST_USE;
 void program_free(program *p);
 static inline const pval_id *node_slots(const program *p, const node *n) { return p->slots.p + n->slots; }
 static inline const type *pval_type(const program *p, pval_id v) { return type_get(p->m, p->vals.p[v].type); }

@@ -361,7 +361,7 @@ status search_roles(const module *m, role *out, diag *d)
 	pb.m = module_clone(m);
 	status s = passes_import(pb.m, d);
 	if (s == ST_OK)
-		s = program_new(pb.m, &pb.rules, false, &pb.p, d);
+		s = program_new(pb.m, &pb.rules, READ_AS_XLA, &pb.p, d);
 	if (s == ST_OK)
 		s = donation_read(pb.m, &pb.dn, d);
 	if (s == ST_OK) {

@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 	must(module_verify_types(m, &d), &d);
 	rule_table_init(&rules);
 	start = cpu_ns();
-	must(program_new(m, &rules, false, &p, &d), &d);
+	must(program_new(m, &rules, READ_AS_XLA, &p, &d), &d);
 	propagate_options o = {.op_priority = true, .user_priority = true};
 	propagation *s = propagation_new(p, m->shardings, &o);
 	propagation_run(s);

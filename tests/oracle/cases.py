@@ -1,4 +1,5 @@
 """Programs of the corpus and the strategies they are tested under."""
+import math
 import os
 import random
 import re
@@ -33,12 +34,20 @@ def text_of(name):
     return read(os.path.join(CORPUS, name + ".mlir.zst"))
 
 
+def reshaped(found):
+    """The op as a reshape when its types have as many elements."""
+    size = [math.prod(int(d) for d in found[i].split("x")[:-1]) for i in (2, 3)]
+    return "stablehlo.reshape %s : (tensor<%s>) -> tensor<%s>" % (found[1], found[2], found[3]) if size[0] == size[1] else found[0]
+
+
 def expanded(text):
-    """The text with its chlo ops written in stablehlo, as far as sharding goes.
+    """The text as XLA has it when it propagates, as far as sharding goes: without chlo ops, broadcasts that add nothing as reshapes.
 
     Shardy has no rule for chlo ops, so `opt` agrees with jaxlib on the text as it stands. XLA expands chlo before it
     propagates; `lower`, `simulate` and `search` therefore give these ops the rule of their expansion: an elementwise op's,
-    or the one of the call that stands for top_k. Where those are compared with Shardy, Shardy gets the expanded text."""
+    or the one of the call that stands for top_k. They also take a broadcast that only adds dims of one element for the reshape
+    that XLA makes of it. Where those are compared with Shardy, Shardy gets the expanded text."""
+    text = re.sub(r"stablehlo\.broadcast_in_dim (%[\w#]+), dims = \[[\d, ]*\] : \(tensor<(\S+)>\) -> tensor<(\S+)>", reshaped, text)
     text = re.sub(r"chlo\.\w+ (%\w+) : (tensor<\S+>) -> \2", r"stablehlo.abs \1 : \2", text)
     return re.sub(r"chlo\.top_k\((%\w+), k = \d+\) : (tensor<\S+>) -> ", r'"stablehlo.custom_call"(\1) {call_target_name = "mhlo.topk"} : (\2) -> ', text)
 

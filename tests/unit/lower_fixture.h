@@ -28,7 +28,7 @@ static inline void lowering_read(lowering *x, const char *mesh_text, const char 
 	strbuf_release(&all);
 	ck_assert_msg(passes_import(x->m, &d) == ST_OK, "%s", d.msg);
 	rule_table_init(&x->rules);
-	ck_assert_msg(program_new(x->m, &x->rules, false, &x->p, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(program_new(x->m, &x->rules, READ_AS_XLA, &x->p, &d) == ST_OK, "%s", d.msg);
 	const propagate_options options = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	x->s = propagation_new(x->p, x->m->shardings, &options);
 	propagation_reset(x->s);

@@ -13,13 +13,15 @@ typedef struct planned {
 	program *p;
 } planned;
 
-static inline void planned_read(planned *x, const char *text)
+static inline void planned_read_as(planned *x, const char *text, program_reading how)
 {
 	diag d = {0};
 	ck_assert_msg(module_read(text, strlen(text), "test.mlir", NULL, &x->m, &d) == ST_OK, "%u:%u: %s\n%s", d.line, d.col, d.msg, text);
 	rule_table_init(&x->rules);
-	ck_assert_msg(program_new(x->m, &x->rules, false, &x->p, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(program_new(x->m, &x->rules, how, &x->p, &d) == ST_OK, "%s", d.msg);
 }
+
+static inline void planned_read(planned *x, const char *text) { planned_read_as(x, text, READ_AS_WRITTEN); }
 
 static inline void planned_release(planned *x)
 {
