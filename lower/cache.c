@@ -289,6 +289,8 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	c->node_reduction = xcalloc(p->nodes.n + 1, sizeof *c->node_reduction);
 	c->given = xcalloc(p->nodes.n + 1, sizeof *c->given);
 	c->node_rounds = xcalloc(p->nodes.n + 1, sizeof *c->node_rounds);
+	c->onto = xmalloc((p->nodes.n + 1) * sizeof *c->onto);
+	memset(c->onto, 0xff, (p->nodes.n + 1) * sizeof *c->onto); /* ID_NONE */
 	c->bytes = xcalloc(p->vals.n + 1, sizeof *c->bytes);
 	c->io = xcalloc(IO_SLOTS, sizeof *c->io);
 	c->now = xcalloc(p->vals.n + 1, sizeof *c->now);
@@ -296,6 +298,8 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 		c->node_class[n] = find_class(c, n);
 		c->node_reduction[n] = reduction_of(p->m, p->nodes.p[n].op);
 		c->given[n] = given_step(c, n);
+		if (c->node_reduction[n] == 0)
+			scatter_find_onto(p, n, c->onto);
 		uint16_t kind = p->nodes.p[n].op_kind;
 		c->node_rounds[n] = (is_dot(kind) || kind == OP_CONVOLUTION) && op_precision(p->m, p->nodes.p[n].op) == PRECISION_DEFAULT;
 	}
@@ -353,6 +357,7 @@ void lower_cache_free(lower_cache *c)
 	free(c->node_reduction);
 	free(c->node_rounds);
 	free(c->given);
+	free(c->onto);
 	free(c->bytes);
 	free(c->io);
 	free(c->now);

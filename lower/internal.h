@@ -88,6 +88,8 @@ struct lower_cache {
 	const plan_entry **last;   /* by node: the plan of the previous call, most often the one of this call too */
 	uint8_t *node_reduction;   /* lop.reduction of the node's results */
 	const collective_step **given; /* by node: what the program itself communicates there; NULL: nothing, or unknown */
+	pval_id *onto;             /* by node: of a scatter, what it adds to instead of zeros; of the addition behind it, what
+	                              the scatter makes; ID_NONE (onto.c) */
 	bool *node_rounds;         /* a contraction in default precision: TPU takes its operands in bfloat16 */
 	struct byte_entry *bytes;  /* by pval */
 	struct io_entry *io;       /* IO_SLOTS */
@@ -157,6 +159,11 @@ int64_t type_bytes(const lower_cache *c, sharding_id id, type_id type);
 
 /* NULL for other ops, and where the groups do not lie along whole mesh axes. */
 const collective_step *given_step(lower_cache *c, node_id id);
+
+/* ---------------------------------------------------------------- onto.c */
+
+/* Is the node such a scatter, then onto of it and of the addition. Scatters in program order. */
+void scatter_find_onto(const program *p, node_id id, pval_id *onto);
 
 /* ---------------------------------------------------------------- lowered.c */
 

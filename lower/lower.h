@@ -5,7 +5,7 @@
  *
  *   reshard.c      sharding -> sharding as a sequence of collectives (pure)     explicit.c  per-op common axes (pure)
  *   cache.c        both memoised, local sizes                                  lowered.c   the placed per-device program
- *   given.c        collectives that the program itself names
+ *   given.c        collectives that the program itself names                 onto.c      scatters that are added to something
  *   optimize.c     the optimized level, with optimize_share, _sums and _scatter.c compiled.c  the compiled level
  *   passes.c       the two passes on a module                                  count.c     counts and lists for people
  *   emit.c emit_ops.c emit_index.c emit_parts.c emit_collectives.c  per-device MLIR (placed level)

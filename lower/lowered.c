@@ -148,6 +148,15 @@ static void build_planned(builder *b, node_id id)
 	lowered *l = b->out;
 	sharding_id *slots = gather_slots(b, n);
 	lval_id *values = take_operands(b, n);
+	if (b->c->partitioner && b->c->onto[id] != ID_NONE) {
+		lval_id x = b->w->current[b->c->onto[id]];
+		if (n->op_kind != OP_SCATTER) {
+			b->w->current[node_slots(b->p, n)[2]] = reshard_value(b, x, b->c->now[node_slots(b->p, n)[2]], id);
+			return;
+		}
+		values[0] = x;
+		slots[0] = l->vals.p[x].sharding;
+	}
 	if (b->c->unreduced)
 		reduce_operands(b, n, id);
 	const plan_entry *e = cache_node(b->c, id, slots);

@@ -175,43 +175,6 @@ static void reduce_carried(pass *p, lval_id v, const lop *end)
 	p->f[v].now = x;
 }
 
-/* The op of a, reading other values. */
-static lval_id write_addition(pass *p, lval_id a, lval_id x, lval_id y)
-{
-	const lop *o = &p->in->ops.p[p->in->vals.p[a].def];
-	lop_id n = lowered_add_op(p->out, LOP_COMPUTE, o->node, moved_region(p, o));
-	p->out->ops.p[n].plan = o->plan;
-	lowered_add_operand(p->out, n, x);
-	lowered_add_operand(p->out, n, y);
-	const lval *v = &p->in->vals.p[a];
-	return lowered_add_result(p->out, n, v->origin, v->sharding, v->type, v->bytes);
-}
-
-/* The whole operand of an addition with a term. */
-static lval_id whole_of(const pass *p, lval_id v)
-{
-	const lop *o = &p->in->ops.p[p->in->vals.p[v].def];
-	lval_id a = p->f[operand_of(p->in, o, 0)].alias;
-	return a == p->f[v].term ? p->f[operand_of(p->in, o, 1)].alias : a;
-}
-
-/* The sum of the terms so far, without what is whole. */
-static lval_id write_terms(pass *p, lval_id v)
-{
-	lval_id below = whole_of(p, v), term = p->f[p->f[v].term].now;
-	return p->f[below].later ? write_addition(p, v, term, p->f[below].now) : term;
-}
-
-static void write_joined(pass *p, lval_id top)
-{
-	lval_id sum = write_terms(p, top), whole = top;
-	do
-		whole = whole_of(p, whole);
-	while (p->f[whole].later);
-	const lop *o = &p->in->ops.p[p->in->vals.p[top].def];
-	p->f[top].now = write_addition(p, top, now_of(p, whole), write_all_reduce(p, p->f[p->f[top].term].partial, sum, o));
-}
-
 static void write_op(pass *p, lop_id id)
 {
 	const lowered *l = p->in;
@@ -259,11 +222,7 @@ static void write_all(pass *p)
 			vec_push(&p->out->starts, p->out->ops.n);
 		if (!p->live[i])
 			continue;
-		if (p->joins && o->n_results == 1 && p->f[o->results].later) {
-			p->f[o->results].now = write_terms(p, o->results);
-		} else if (p->joins && o->n_results == 1 && p->f[o->results].joins) {
-			write_joined(p, o->results);
-		} else if (is_reshard(o)) {
+		if (is_reshard(o)) {
 			write_reshards(p, o);
 		} else if (is_all_reduce(o)) {
 			lval_id v = o->results, x = now_of(p, operand_of(l, o, 0));
@@ -302,11 +261,7 @@ void lowered_optimize(lower_cache *c, lower_level level, lower_target target, co
 		pass_find_partial(&p);
 	if (p.sums)
 		pass_choose_partial(&p);
-	if (level == LEVEL_COMPILED && target != TARGET_CPU) {
-		if (p.scattered)
-			pass_find_joins(&p);
-		if (p.all_reduces && p.regions)
-			pass_find_carried(&p);
-	}
+	if (level == LEVEL_COMPILED && target != TARGET_CPU && p.all_reduces && p.regions)
+		pass_find_carried(&p);
 	write_all(&p);
 }

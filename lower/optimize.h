@@ -18,9 +18,6 @@ typedef struct fact { /* of a value of the placed program */
 	uint32_t uses;
 	bool parameter; /* an argument of main that is no integer, possibly converted */
 	bool sum, need; /* a sum of partial sums; stays partial */
-	lval_id term;   /* of an addition whose partial sums are added first: the one it adds; compiled level */
-	bool later;     /* it leaves out what is whole, for a later one to add */
-	bool joins;     /* the addition that adds it */
 	bool scattered; /* partial: what scatters wrote, compiled level alone */
 } fact;
 
@@ -67,7 +64,7 @@ typedef struct pass {
 	lower_target target;
 	bool heights;  /* are known */
 	/* what there is in the program, so that passes that look for it need not */
-	bool regions, all_reduces, sums, scattered, joins;
+	bool regions, all_reduces, sums;
 } pass;
 
 static inline lval_id operand_of(const lowered *l, const lop *o, uint32_t i) { return l->operands.p[o->operands + i]; }
@@ -83,7 +80,6 @@ void pass_share_reshards(pass *p);
 void pass_count_uses(pass *p);
 void pass_find_partial(pass *p);
 void pass_choose_partial(pass *p);
-void pass_find_joins(pass *p);
 void pass_find_carried(pass *p);
 
 /* optimize_scatter.c: the reduce_scatter that an all_reduce over the axes and the slice behind it come to. */

@@ -187,7 +187,7 @@ static lop_id broadcast_behind(const pass *p, const lop *o)
 	return spreads_scalar(p, &p->in->ops.p[def]) ? def : p->f[from].again;
 }
 
-/* Is it one that find_partial, choose_partial and find_joins have to look at? */
+/* Is it one that find_partial and choose_partial have to look at? */
 static bool is_linear(const pass *p, const lop *o)
 {
 	if (o->n_results != 1 || o->kind != LOP_COMPUTE)

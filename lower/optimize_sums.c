@@ -1,5 +1,5 @@
-/* Passes of the optimized level over partial sums: what is used at all, which values could stay partial and which do, additions of
- * sums, and what loops accumulate. */
+/* Passes of the optimized level over partial sums: what is used at all, which values could stay partial and which do, and
+ * what loops accumulate. */
 #include "lower/optimize.h"
 
 /* ---------------------------------------------------------------- 2: uses */
@@ -100,11 +100,12 @@ void pass_find_partial(pass *p)
 		if (is_all_reduce(o)) {
 			bool plain = sharding_of(p, operand_of(l, o, 0)) == sharding_of(p, o->results);
 			f->scattered = p->level == LEVEL_COMPILED && kind_of(p, o) == OP_SCATTER;
-			p->scattered |= f->scattered;
 			f->partial = plain && o->reduction == 0 ? o->step : NULL;
 			f->at = sharding_of(p, o->results);
 			continue;
 		}
+		if (p->level == LEVEL_COMPILED && o->kind == LOP_COLLECTIVE && o->coll == COLL_COLLECTIVE_PERMUTE)
+			continue; /* XLA sums first what it adds as it was reduced, or its own part */
 		const fact *from = is_reshard(o) ? partial_operand(p, o, 0) : o->kind == LOP_COMPUTE ? partial_source(p, o, &f->sum) : NULL;
 		if (!from)
 			continue;
@@ -132,7 +133,9 @@ void pass_choose_partial(pass *p)
 	}
 }
 
-/* ---------------------------------------------------------------- 4: additions in another order */
+/* ---------------------------------------------------------------- 4: what loops accumulate */
+
+enum { MAX_TERMS = 16 };
 
 /* Reduced in that region, where it is, and read once. */
 static bool is_term(const pass *p, lval_id v, lop_id region)
@@ -141,66 +144,6 @@ static bool is_term(const pass *p, lval_id v, lop_id region)
 	const lop *def = &p->in->ops.p[p->in->vals.p[v].def];
 	return f->uses == 1 && def->region == region && f->partial && !f->need && f->at == sharding_of(p, v) && (f->sum || is_all_reduce(def));
 }
-
-static bool is_addition(const pass *p, lval_id v, lop_id region)
-{
-	const lop *def = &p->in->ops.p[p->in->vals.p[v].def];
-	return def->kind == LOP_COMPUTE && def->region == region && kind_of(p, def) == OP_ADD && !p->f[v].sum && !p->f[v].need;
-}
-
-/* The operand of an addition that is a term that a scatter wrote, reduced like `like` (ID_NONE: anyhow), while the other one
- * is none; ID_NONE when there is no such operand. *rest: the other one. */
-static lval_id term_of(const pass *p, lval_id v, lval_id like, lval_id *rest)
-{
-	const lop *o = &p->in->ops.p[p->in->vals.p[v].def];
-	lval_id a = p->f[operand_of(p->in, o, 0)].alias, b = p->f[operand_of(p->in, o, 1)].alias;
-	bool first = is_term(p, a, o->region);
-	if (first == is_term(p, b, o->region))
-		return ID_NONE;
-	lval_id term = first ? a : b;
-	const fact *f = &p->f[term], *g = &p->f[like == ID_NONE ? term : like];
-	*rest = first ? b : a;
-	return f->scattered && f->at == g->at && axes_equal(f->partial->axes, g->partial->axes) ? term : ID_NONE;
-}
-
-/* ((x + a) + b) + c, all but x written by scatters and reduced over the same axes, becomes x + (a + b + c): one all_reduce.
- * XLA does so with scatters alone. */
-static void join_terms(pass *p, lval_id top)
-{
-	lop_id region = p->in->ops.p[p->in->vals.p[top].def].region;
-	lval_id first = ID_NONE, rest = ID_NONE, below = ID_NONE;
-	for (lval_id v = top; is_addition(p, v, region) && (v == top || p->f[v].uses == 1); v = rest) {
-		lval_id term = term_of(p, v, first, &rest);
-		if (term == ID_NONE)
-			break;
-		if (v == top) {
-			first = term;
-			continue;
-		}
-		p->f[v].later = p->f[term].need = true;
-		p->f[v].term = term;
-		below = v;
-	}
-	if (below == ID_NONE)
-		return;
-	p->joins = true;
-	p->f[top].joins = p->f[first].need = true;
-	p->f[top].term = first;
-}
-
-void pass_find_joins(pass *p)
-{
-	for (uint32_t i = p->o->linear.n; i-- > 0;) {
-		lop_id id = p->o->linear.p[i];
-		const lop *o = &p->in->ops.p[id];
-		if (o->kind == LOP_COMPUTE && p->live[id] && !p->f[o->results].later)
-			join_terms(p, o->results);
-	}
-}
-
-/* ---------------------------------------------------------------- 4: what loops accumulate */
-
-enum { MAX_TERMS = 16 };
 
 /* The all_reduces whose sum v is, possibly converted or transposed, all over the same axes and made and read in that loop
  * alone; false when something else is in it. */

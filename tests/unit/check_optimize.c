@@ -258,7 +258,23 @@ static const struct {
 	{"sums are not taken behind other ops",
 	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %n = stablehlo.negate %p : " T "\n  %s = stablehlo.add %n, %q : " T "\n  return %s : " T "\n}\n",
 	 "all_reduce=1", "all_reduce=2"},
-	{"additions of scatters change their order",
+	{"what a scatter adds to is moved to where it works",
+	 "func.func @main(%a: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS ", %w: " T " " ROWS ") -> (" T " " ROWS ") {\n" ZERO
+	 "  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T "\n" SCATTER("p", "a") "  %s = stablehlo.add %w, %p : " T
+	 "\n  return %s : " T "\n}\n",
+	 "all_gather=2", "all_reduce=1 all_gather=1 collective_permute=2"},
+	{"but not with another scatter",
+	 "func.func @main(%a: " T " " ROWS ", %b: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS ") -> (" T " " ROWS ") {\n" ZERO
+	 "  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T "\n" SCATTER("p", "a") SCATTER("q", "b") "  %s = stablehlo.add %p, %q : " T
+	 "\n  return %s : " T "\n}\n",
+	 "all_gather=3", "all_reduce=2 collective_permute=2"},
+	{"nor where the zeros are ones",
+	 "func.func @main(%a: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS ", %w: " T " " ROWS ") -> (" T " " ROWS ") {\n"
+	 "  %z = stablehlo.constant dense<1.000000e+00> : tensor<f32>\n"
+	 "  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T "\n" SCATTER("p", "a") "  %s = stablehlo.add %w, %p : " T
+	 "\n  return %s : " T "\n}\n",
+	 "all_gather=2", "all_reduce=1 collective_permute=1"},
+	{"what scatters add to each other is reduced once, the first of them onto what is whole",
 	 SCATTERED(T WHOLE) SCATTER("p", "a") SCATTER("q", "b") SCATTER("r", "c") "  %s = stablehlo.add %w, %p : " T "\n  %t = stablehlo.add %q, %s : " T
 		       "\n  %u = stablehlo.add %t, %r : " T "\n  return %u : " T "\n}\n",
 	 "all_reduce=3", "all_reduce=1"},

@@ -1,0 +1,48 @@
+/* What XLA makes of x + scatter(zeros, ..) before it partitions: scatter(x, ..). The other summand is then read where the
+ * scatter works, which may be elsewhere than where the sum is wanted. Sums of two scatters stay what they are. */
+#include "lower/internal.h"
+
+static const node *maker_of(const program *p, pval_id v)
+{
+	return p->vals.p[v].def == ID_NONE ? NULL : &p->nodes.p[p->vals.p[v].def];
+}
+
+static bool is_zero(const program *p, pval_id v)
+{
+	const node *n = maker_of(p, v);
+	while (n && n->op_kind == OP_BROADCAST_IN_DIM)
+		n = maker_of(p, node_slots(p, n)[0]);
+	if (!n || (n->op_kind != OP_CONSTANT && n->op_kind != OP_SDY_CONSTANT))
+		return false;
+	attr_id id = op_attr(p->m, n->op, "value");
+	if (id == ID_NONE)
+		return false;
+	const attr *a = attr_get(p->m, id);
+	char text[64], *end;
+	if (a->kind != ATTR_DENSE || !a->splat || !a->text.n || a->text.n >= sizeof text)
+		return false;
+	memcpy(text, a->text.p, a->text.n);
+	text[a->text.n] = 0;
+	return strtod(text, &end) == 0 && end != text && !*end;
+}
+
+void scatter_find_onto(const program *p, node_id id, pval_id *onto)
+{
+	const node *n = &p->nodes.p[id];
+	if (n->op_kind != OP_SCATTER || n->n_operands != 3 || n->n_results != 1 || !is_zero(p, node_slots(p, n)[0]))
+		return;
+	pval_id made = node_slots(p, n)[3];
+	if (p->vals.p[made].n_uses != 1)
+		return;
+	uint32_t slot = p->uses.p[p->vals.p[made].uses];
+	node_id sum = p->slot_node.p[slot];
+	const node *s = &p->nodes.p[sum];
+	if (s->op_kind != OP_ADD || s->kind != NODE_OP || s->parent != n->parent)
+		return;
+	pval_id other = node_slots(p, s)[slot == s->slots];
+	node_id def = p->vals.p[other].def;
+	if (def != ID_NONE && (def >= id || p->nodes.p[def].op_kind == OP_SCATTER || onto[def] != ID_NONE))
+		return;
+	onto[id] = other;
+	onto[sum] = made;
+}
