@@ -143,7 +143,7 @@ static bool is_planned(const lower_cache *c, const node *n)
 
 static uint64_t node_hash(const program *p, const node *n)
 {
-	uint64_t h = hash_combine(n->rule, n->op_kind == OP_RESHAPE ? 1 : is_dot(n->op_kind) ? 2 : 0);
+	uint64_t h = hash_combine(hash_combine(n->rule, n->op_kind == OP_RESHAPE ? 1 : is_dot(n->op_kind) ? 2 : 0), halo_hash(p, n));
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
 		h = hash_combine(h, p->vals.p[p->slots.p[n->slots + i]].type);
 	return h;
@@ -152,7 +152,7 @@ static uint64_t node_hash(const program *p, const node *n)
 static bool same_class(const program *p, const node *a, const node *b)
 {
 	if (a->rule != b->rule || a->n_operands != b->n_operands || a->n_results != b->n_results ||
-	    (a->op_kind == OP_RESHAPE) != (b->op_kind == OP_RESHAPE) || is_dot(a->op_kind) != is_dot(b->op_kind))
+	    (a->op_kind == OP_RESHAPE) != (b->op_kind == OP_RESHAPE) || is_dot(a->op_kind) != is_dot(b->op_kind) || !halo_alike(p, a, b))
 		return false;
 	for (uint32_t i = 0; i < (uint32_t)a->n_operands + a->n_results; i++)
 		if (p->vals.p[p->slots.p[a->slots + i]].type != p->vals.p[p->slots.p[b->slots + i]].type)
@@ -225,6 +225,8 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		bytes[i] = type_bytes(c, at[i], type);
 	}
 	e->bytes = bytes;
+	if (c->partitioner && is_planned(c, n))
+		e->halo = halo_of(c, n, at);
 	if (reduce.n) {
 		collective_step *steps = arena_array(&c->mem, collective_step, n->n_results);
 		for (uint32_t i = 0; i < n->n_results; i++)
@@ -371,6 +373,7 @@ void lower_cache_free(lower_cache *c)
 	vec_release(&c->work->values);
 	vec_release(&c->work->open);
 	vec_release(&c->work->first_use);
+	vec_release(&c->work->fetched);
 	vec_release(&c->work->rounded);
 	optimizer_free(c->work->optimizer);
 	free(c->work);

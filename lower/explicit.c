@@ -637,6 +637,21 @@ static bool choose_access(grid *g)
 	return true;
 }
 
+/* A select_and_scatter works where its result is, its source cut alike. Tensors: operand, source, start value, result. */
+static bool choose_windows(grid *g)
+{
+	const rule *r = g->rule;
+	if (r->n_operands != 3 || r->n_results != 1 || rank_of(r, 1) != rank_of(r, 3))
+		return false;
+	follow_tensor(g, 3);
+	for (uint32_t d = 0; d < rank_of(r, 1); d++) {
+		const struct rule_dim *from = &r->dims[r->tensor_first[3] + d], *to = &r->dims[r->tensor_first[1] + d];
+		if (from->n == 1 && to->n == 1)
+			g->common[r->dim_factors[to->first]] = g->common[r->dim_factors[from->first]];
+	}
+	return true;
+}
+
 static bool is_cut(const grid *g, uint32_t f)
 {
 	for (uint32_t i = 0; i < g->n_tensors; i++)
@@ -659,9 +674,10 @@ static bool choose_as_partitioner(grid *g)
 	case OP_CONVOLUTION:
 	case OP_SORT:
 	case OP_REDUCE_WINDOW:
-	case OP_SELECT_AND_SCATTER:
 	case OP_CUSTOM_CALL:
 		return false;
+	case OP_SELECT_AND_SCATTER:
+		return choose_windows(g);
 	default:
 		break;
 	}

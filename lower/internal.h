@@ -52,6 +52,7 @@ typedef struct plan_entry {
 	node_plan plan;
 	const int64_t *bytes;     /* by slot: local bytes at plan.at */
 	const collective_step *reduce; /* by result, when plan.reduce has axes */
+	const struct halo_plan *halo; /* what is fetched from neighbours first; NULL: nothing */
 	sharding_id via;          /* of a dot: its result passes through this sharding; SHARDING_NONE: it does not */
 } plan_entry;
 
@@ -160,12 +161,40 @@ int64_t type_bytes(const lower_cache *c, sharding_id id, type_id type);
 /* NULL for other ops, and where the groups do not lie along whole mesh axes. */
 const collective_step *given_step(lower_cache *c, node_id id);
 
+/* ---------------------------------------------------------------- halo.c */
+
+/* A permute that fetches a border of an operand: bytes move; what it leaves has `after`, of the last step of an operand all of it with
+ * its borders. Steps of equal `what` on one value, after the same steps, fetch the same. */
+typedef struct halo_step {
+	uint32_t operand;
+	uint64_t what;
+	const collective_step *step;
+	int64_t bytes, after;
+} halo_step;
+typedef struct halo_plan {
+	const halo_step *steps; /* by operand */
+	uint32_t n;
+} halo_plan;
+/* For a node that computes with `at`; in c->mem; NULL: no borders. */
+const halo_plan *halo_of(lower_cache *c, const node *n, const sharding_id *at);
+/* Do two nodes look at the same windows of their operands? Equal hashes then. */
+bool halo_alike(const program *p, const node *a, const node *b);
+uint64_t halo_hash(const program *p, const node *n);
+
 /* ---------------------------------------------------------------- onto.c */
 
 /* Is the node such a scatter, then onto of it and of the addition. Scatters in program order. */
 void scatter_find_onto(const program *p, node_id id, pval_id *onto);
 
 /* ---------------------------------------------------------------- lowered.c */
+
+/* A permute of a border that is there already. */
+typedef struct fetched_border {
+	lval_id from, before, made; /* before: what the step before it left, ID_NONE */
+	uint64_t what;
+	int64_t bytes;
+	lop_id region;
+} fetched_border;
 
 /* Arrays of building and optimizing, reused. */
 struct lower_work {
@@ -175,6 +204,7 @@ struct lower_work {
 	VEC(lval_id) values;
 	VEC(lop_id) open;  /* regions around the current place */
 	VEC(lop_id) first_use; /* by value: compiled.c */
+	VEC(fetched_border) fetched; /* in this program */
 	VEC(uint32_t) rounded; /* by value: uses that round it; compiled.c */
 	struct optimizer *optimizer;
 };

@@ -5,6 +5,7 @@
  *
  *   reshard.c      sharding -> sharding as a sequence of collectives (pure)     explicit.c  per-op common axes (pure)
  *   cache.c        both memoised, local sizes                                  lowered.c   the placed per-device program
+ *   halo.c         borders that windows over cut dims reach into
  *   given.c        collectives that the program itself names                 onto.c      scatters that are added to something
  *   optimize.c     the optimized level, with optimize_share, _sums and _scatter.c compiled.c  the compiled level
  *   passes.c       the two passes on a module                                  count.c     counts and lists for people
@@ -86,6 +87,8 @@ typedef struct lop {
 	uint8_t kind, coll; /* collective_kind */
 	uint8_t reduction;  /* of all_reduce / reduce_scatter: 0 add, 1 max, 2 min, 3 other */
 	bool erased;
+	bool halo;          /* LOP_COLLECTIVE, compiled level: a permute of borders (given too); operands: the value and, behind the
+	                       first of several permutes, what the one before it left; bytes: of the border */
 	bool given;         /* LOP_COLLECTIVE: the program's own; only at the compiled level it is more than a LOP_COMPUTE */
 	node_id node;       /* the node it comes from; ID_NONE for arguments of main */
 	uint32_t operands, n_operands;

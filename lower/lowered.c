@@ -10,6 +10,7 @@ typedef struct builder {
 	const program *p;
 	lowered *out;
 	struct lower_work *w;
+	bool shares_borders; /* XLA for TPU permutes equal borders once */
 	bool strict; /* ops without a rule need whole operands: above the placed level */
 	lop_id region;
 } builder;
@@ -46,8 +47,9 @@ lval_id lowered_add_collective(lowered *l, const collective_step *s, lval_id ope
 	lop *x = &l->ops.p[o];
 	x->coll = s->kind;
 	x->step = s;
-	x->bytes = MAX(from.bytes, bytes);
 	x->group_size = axes_product(s->axes);
+	/* what is gathered are parts, padding included */
+	x->bytes = MAX(s->kind == COLL_ALL_GATHER ? sat_mul(from.bytes, x->group_size) : from.bytes, bytes);
 	lowered_add_operand(l, o, operand);
 	return lowered_add_result(l, o, from.origin, s->out, from.type, bytes);
 }
@@ -142,6 +144,37 @@ static void reduce_operands(builder *b, const node *n, node_id id)
 	}
 }
 
+static lval_id fetch_border(builder *b, lval_id from, lval_id before, const halo_step *s, node_id id)
+{
+	for (uint32_t i = b->w->fetched.n; b->shares_borders && i-- > 0;) {
+		const fetched_border *f = &b->w->fetched.p[i];
+		if (f->from == from && f->before == before && f->what == s->what && f->bytes == s->bytes && f->region == b->region)
+			return f->made;
+	}
+	lowered *l = b->out;
+	lval_id made = lowered_add_collective(l, s->step, from, s->after, id, b->region);
+	lop *o = &l->ops.p[l->vals.p[made].def];
+	o->given = o->halo = true;
+	o->bytes = s->bytes;
+	if (before != ID_NONE)
+		lowered_add_operand(l, l->vals.p[made].def, before);
+	vec_push(&b->w->fetched, (fetched_border){from, before, made, s->what, s->bytes, b->region});
+	return made;
+}
+
+static void fetch_borders(builder *b, const halo_plan *h, lval_id *values, node_id id)
+{
+	lval_id before = ID_NONE;
+	for (uint32_t i = 0; i < h->n; i++) {
+		uint32_t k = h->steps[i].operand;
+		before = fetch_border(b, values[k], before, &h->steps[i], id);
+		if (i + 1 == h->n || h->steps[i + 1].operand != k) {
+			values[k] = before;
+			before = ID_NONE;
+		}
+	}
+}
+
 static void build_planned(builder *b, node_id id)
 {
 	const node *n = &b->p->nodes.p[id];
@@ -164,6 +197,8 @@ static void build_planned(builder *b, node_id id)
 	for (uint32_t i = 0; i < n->n_operands; i++)
 		if (slots[i] != at[i])
 			values[i] = reshard_value(b, values[i], at[i], id);
+	if (e->halo)
+		fetch_borders(b, e->halo, values, id);
 	lop_id o = lowered_add_op(l, LOP_COMPUTE, id, b->region);
 	l->ops.p[o].plan = &e->plan;
 	lowered_add_operands(l, o, values, n->n_operands);
@@ -497,7 +532,8 @@ void lower_program(lower_cache *c, const sharding_id *shardings, lower_level lev
 	vec_reserve(&first->ops, c->p->nodes.n + c->p->args.n + 1);
 	vec_reserve(&first->vals, c->p->vals.n);
 	vec_reserve(&first->operands, c->p->slots.n);
-	builder b = {.c = c, .p = c->p, .out = first, .w = c->work, .strict = level != LEVEL_PLACED, .region = ID_NONE};
+	builder b = {.c = c, .p = c->p, .out = first, .w = c->work, .strict = level != LEVEL_PLACED, .shares_borders = target == TARGET_TPU, .region = ID_NONE};
+	c->work->fetched.n = 0;
 	build_arguments(&b);
 	build_nodes(&b);
 	lop_id end = lowered_add_op(first, LOP_RETURN, ID_NONE, ID_NONE);

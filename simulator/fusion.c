@@ -449,8 +449,8 @@ static void visit(simulator *s, const lowered *l, lop_id id)
 	} else if (so->class == CLASS_COLLECTIVE) {
 		make_root(s, l, id);
 		for (uint32_t i = 0; i < o->n_operands; i++)
-			s->vals[operand_at(l, o, i)].off_chip = true;
-		s->vals[o->results].off_chip = true;
+			s->vals[operand_at(l, o, i)].off_chip |= !o->halo;
+		s->vals[o->results].off_chip |= !o->halo;
 	} else {
 		decide(s, l, id);
 	}

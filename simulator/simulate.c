@@ -72,7 +72,7 @@ static void make_room(simulator *s, const lowered *l)
 
 static void classify_results(simulator *s, const lowered *l, const lop *o, lop_id def)
 {
-	bool stored = s->dev.tile_minor > 1 || s->dev.tile_second > 1 || (s->dev.target == TARGET_CPU && o->kind != LOP_ARGUMENT);
+	bool stored = !o->halo && (s->dev.tile_minor > 1 || s->dev.tile_second > 1 || (s->dev.target == TARGET_CPU && o->kind != LOP_ARGUMENT));
 	for (lval_id id = o->results, end = id + o->n_results; id < end; id++) {
 		const lval *lv = &l->vals.p[id];
 		s->vals[id] = (sim_val){.bytes = stored ? stored_lookup(s, lv->type, lv->sharding) : lv->bytes,

@@ -36,7 +36,7 @@ def text_of(name):
 
 def reshaped(found):
     """The op as a reshape when its types have as many elements."""
-    size = [math.prod(int(d) for d in found[i].split("x")[:-1]) for i in (2, 3)]
+    size = [math.prod(int(d) for d in re.findall(r"\d+(?=x)", found[i].split("<")[0])) for i in (2, 3)]
     return "stablehlo.reshape %s : (tensor<%s>) -> tensor<%s>" % (found[1], found[2], found[3]) if size[0] == size[1] else found[0]
 
 
