@@ -27,6 +27,7 @@ GATHER, REDUCE, WIDE = ("all_gather", 4, 100), ("all_reduce", 2, 50), ("all_redu
     ({REDUCE: 3}, {WIDE: 2}, None, 100, {REDUCE: 1}, {WIDE: 1}),
     ({REDUCE: 1}, {WIDE: 2}, None, 0, {REDUCE: 1}, {WIDE: 2}),
     ({REDUCE: 1, WIDE: 1}, {WIDE: 2}, {WIDE: 2}, 200, {}, {}),
+    ({REDUCE: 1, WIDE: 1}, {WIDE: 1, ("all_reduce", 2, 200): 1}, {WIDE: 1, ("all_reduce", 2, 200): 1}, 300, {}, {}),  # not 100 for 100
     ({REDUCE: 7}, {("all_reduce", 2, 150): 2}, None, 300, {REDUCE: 1}, {}),      # matmuls made one
     ({REDUCE: 5}, {("all_reduce", 2, 250): 1}, None, 0, {REDUCE: 5}, {("all_reduce", 2, 250): 1}),
 ))

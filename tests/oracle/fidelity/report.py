@@ -80,15 +80,15 @@ MOST_PIECES = 4
 def match(mine, other, wide=None):
     """-> (bytes that both have, what is left of mine, what is left of other). wide: members of other that may have twice the
     bytes of what they match; such a match counts with the bytes of other, and of mine twice its own are gone."""
-    both = mine & other
-    mine, other = mine - both, other - both
-    matched = weight(both)
-    for kind, group, size in sorted(wide or (), key=str):
-        half = (kind, group, size // 2)
-        n = min(mine[half], other[kind, group, size], wide[kind, group, size])
-        matched += n * size
-        mine[half] -= n
-        other[kind, group, size] -= n
+    matched, mine, other = 0, mine.copy(), other.copy()
+    # the largest first: what is left of mine at a size can then only be half of something
+    for key in sorted(other, key=lambda key: (-key[2], str(key))):
+        kind, group, size = key
+        for part, most in ((size, other[key]), (size // 2, wide[key] if wide else 0)):
+            n = min(mine[kind, group, part], other[key], most)
+            matched += n * size
+            mine[kind, group, part] -= n
+            other[key] -= n
     for kind, group, size in sorted(other, key=str):
         for pieces in range(2, MOST_PIECES + 1):
             piece = (kind, group, size // pieces)
