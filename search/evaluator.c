@@ -305,6 +305,12 @@ static bool cost_folded(evaluator *ev, cost *out)
 
 void evaluator_cost(evaluator *ev, cost *out)
 {
+	cost_memo *costs = ev->pb->o->check ? NULL : ev->pb->costs;
+	uint64_t state = evaluator_hash(ev);
+	if (costs && cost_memo_find(costs, state, out)) {
+		ev->stats.known++;
+		return;
+	}
 	bool folded = is_folded(ev) && cost_folded(ev, out);
 	ev->stats.folded += folded;
 	ev->stats.whole += !folded;
@@ -315,6 +321,8 @@ void evaluator_cost(evaluator *ev, cost *out)
 		cost_whole(ev, &whole);
 		ev->broken |= memcmp(&whole, out, sizeof whole) != 0;
 	}
+	if (costs)
+		cost_memo_add(costs, state, out);
 }
 
 /* ---------------------------------------------------------------- checks */

@@ -13,6 +13,7 @@ typedef struct problem {
 	rule_table rules;
 	program *p;
 	folding *fold; /* NULL: no layers to fold, or asked not to */
+	struct cost_memo *costs; /* NULL: every evaluator costs its states itself */
 	donation dn;
 	uint32_t n_args, n_results;
 	role *roles;
@@ -36,6 +37,13 @@ typedef struct problem {
 	uint32_t n_site_classes;
 	uint32_t *site_op; /* by op id: pre-order index in main of the input module, ID_NONE for all others */
 } problem;
+
+/* costs.c: costs by state (evaluator_hash), for any number of threads; a full memo starts over. */
+typedef struct cost_memo cost_memo;
+cost_memo *cost_memo_new(size_t bytes);
+void cost_memo_free(cost_memo *m);
+bool cost_memo_find(cost_memo *m, uint64_t state, cost *out);
+void cost_memo_add(cost_memo *m, uint64_t state, const cost *c);
 
 status problem_init(problem *pb, const module *annotated, const search_options *o, diag *d) MUST_USE;
 void problem_release(problem *pb);
@@ -229,7 +237,8 @@ bool evaluator_self_check(evaluator *ev, const plan *pl);
  * did one differ? */
 bool evaluator_broken(const evaluator *ev);
 typedef struct evaluator_stats {
-	uint64_t folded, whole; /* costs computed from the folded program, from the whole one */
+	uint64_t folded, whole; /* costs computed from the folded program, from the whole one; */
+	uint64_t known;         /* computed before, by some evaluator of the problem */
 	uint64_t unfolded;      /* decisions that the folded program could not take */
 } evaluator_stats;
 evaluator_stats evaluator_statistics(const evaluator *ev);

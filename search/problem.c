@@ -37,6 +37,8 @@ static void choose_folding(problem *pb)
 	pb->fold = folding_new(pb->p, false);
 }
 
+enum { COSTS_SHARE = 64 /* of the memory for memo tables */ };
+
 status problem_init(problem *pb, const module *annotated, const search_options *o, diag *d)
 {
 	*pb = (problem){.o = o, .mesh = o->mesh};
@@ -73,11 +75,13 @@ status problem_init(problem *pb, const module *annotated, const search_options *
 	actions_make_roles(pb);
 	if (!o->unfolded)
 		choose_folding(pb);
+	pb->costs = cost_memo_new((size_t)(o->cache_bytes ? o->cache_bytes : SEARCH_DEFAULT_CACHE_BYTES) / COSTS_SHARE);
 	return ST_OK;
 }
 
 void problem_release(problem *pb)
 {
+	cost_memo_free(pb->costs);
 	folding_free(pb->fold);
 	if (pb->p)
 		program_free(pb->p);

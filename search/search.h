@@ -3,6 +3,7 @@
  *   problem.c    the imported program, paired results, roles      groups.c     arguments that must shard alike
  *   actions.c    what may be decided, and when it is pruned       walker.c     decide -> settle -> undo, on one program
  *   evaluator*.c folded where layers repeat, -> lower -> simulate; what is told of a path; its replay
+ *   costs.c      of states, shared by evaluators                  paths.c      what decisions came to
  *   tree.c       goal-oriented Monte Carlo tree search            polish.c     drop, move, swap and add over all axes
  *   baselines.c  replicated, data_parallel, zero2, zero3, users'  replay.c     a fresh run of the whole pipeline
  *   schedule.c   tactics                                          run.c        schedule, trees on threads, incumbents

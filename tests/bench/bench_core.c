@@ -122,6 +122,8 @@ static void bench_evaluator(const module *m, search_options *o, bool unfolded)
 	must(problem_init(&pb, m, o, &d), &d);
 	int64_t ready = thread_ns();
 	const char *name = unfolded ? "unfolded" : "folded";
+	cost_memo_free(pb.costs); /* every cost is computed */
+	pb.costs = NULL;
 	evaluator *ev = evaluator_new(&pb);
 	if (unfolded || pb.fold) {
 		actions_make(&pb, UINT32_MAX, NULL, &actions);

@@ -1,0 +1,75 @@
+/* Costs by state: what one evaluator has costed, others need not, whatever decisions led them there. */
+#include "search/internal.h"
+
+#include <check.h>
+
+START_TEST(a_full_memo_starts_over)
+{
+	cost_memo *m = cost_memo_new(10 * sizeof(cost));
+	cost c = {0};
+	uint32_t kept = 0;
+	for (uint64_t state = 1; state <= 100; state++) {
+		c.runtime_ns = (int64_t)state;
+		cost_memo_add(m, state, &c);
+		ck_assert(cost_memo_find(m, state, &c));
+		ck_assert_int_eq(c.runtime_ns, (int64_t)state);
+	}
+	for (uint64_t state = 1; state <= 100; state++)
+		kept += cost_memo_find(m, state, &c);
+	ck_assert_uint_ge(kept, 1);
+	ck_assert_uint_le(kept, 10);
+	cost_memo_free(m);
+}
+END_TEST
+
+START_TEST(evaluators_share)
+{
+	strbuf text = {0};
+	module *m;
+	device dev;
+	problem pb;
+	diag d = {0};
+	search_options o = {.seed = 1, .threads = 1, .device = &dev};
+	ck_assert_msg(file_read("tests/corpus/mlp.mlir.zst", MAX_TEXT_BYTES, &text, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(module_read(text.p, text.n, "mlp", NULL, &m, &d) == ST_OK, "%s", d.msg);
+	ck_assert_int_eq(device_find("tpu-v5e", &dev, &d), ST_OK);
+	ck_assert_int_eq(mesh_parse_flag(m->shardings, "data=4,model=4", &o.mesh, &d), ST_OK);
+	for (int way = 0; way < 2; way++) {
+		o.check = way; /* a check computes everything */
+		ck_assert_msg(problem_init(&pb, m, &o, &d) == ST_OK, "%s", d.msg);
+		evaluator *first = evaluator_new(&pb), *second = evaluator_new(&pb);
+		cost a, b;
+		for (uint32_t i = 0; i < 2; i++) {
+			ck_assert(evaluator_decide(first, action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, i)));
+			ck_assert(evaluator_decide(second, action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, i)));
+			if (i == 0)
+				continue;
+			evaluator_cost(first, &a);
+			evaluator_cost(second, &b);
+		}
+		ck_assert_mem_eq(&a, &b, sizeof a);
+		ck_assert_uint_eq(evaluator_statistics(first).whole, 1);
+		ck_assert_uint_eq(evaluator_statistics(second).whole, way);
+		ck_assert_uint_eq(evaluator_statistics(second).known, !way);
+		evaluator_free(first);
+		evaluator_free(second);
+		problem_release(&pb);
+	}
+	module_free(m);
+	strbuf_release(&text);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("costs");
+	TCase *t = tcase_create("costs");
+	tcase_add_test(t, a_full_memo_starts_over);
+	tcase_add_test(t, evaluators_share);
+	suite_add_tcase(s, t);
+	SRunner *run = srunner_create(s);
+	srunner_run_all(run, CK_NORMAL);
+	int failed = srunner_ntests_failed(run);
+	srunner_free(run);
+	return failed != 0;
+}
