@@ -275,17 +275,19 @@ static void on_event(void *user, const search_event *e)
 static const struct {
 	const char *name;
 	uint32_t without;
+	bool unfolded;
 } parts[] = {
-	{"search", 0},
-	{"search-groups", WITHOUT_GROUPS},
-	{"search-priors", WITHOUT_PRIORS},
-	{"search-merging", WITHOUT_MERGING},
-	{"search-worklist", WITHOUT_WORKLIST},
-	{"search-axis-tactics", WITHOUT_AXIS_TACTICS},
-	{"search-trees", WITHOUT_TREES},
-	{"search-polish", WITHOUT_POLISH},
-	{"search-composites", WITHOUT_COMPOSITES},
-	{"search-refine", WITHOUT_REFINE},
+	{"search", 0, false},
+	{"search-groups", WITHOUT_GROUPS, false},
+	{"search-priors", WITHOUT_PRIORS, false},
+	{"search-merging", WITHOUT_MERGING, false},
+	{"search-worklist", WITHOUT_WORKLIST, false},
+	{"search-axis-tactics", WITHOUT_AXIS_TACTICS, false},
+	{"search-trees", WITHOUT_TREES, false},
+	{"search-polish", WITHOUT_POLISH, false},
+	{"search-composites", WITHOUT_COMPOSITES, false},
+	{"search-refine", WITHOUT_REFINE, false},
+	{"search-folding", 0, true},
 };
 
 static void print_curve(const contest *k)
@@ -316,6 +318,7 @@ static bool run_search(contest *k, const char *method, uint64_t seed)
 		o.seed = seed;
 		o.evaluations = k->budget;
 		o.without = parts[i].without;
+		o.unfolded = parts[i].unfolded;
 		o.on_event = on_event;
 		o.user = k;
 		int64_t start = clock_ns();

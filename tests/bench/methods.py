@@ -23,6 +23,8 @@ PICTURE = os.path.join(ROOT, "docs", "pictures", "anytime.svg")
 MESHES = {"2x2": "data=2,model=2", "4x4": "data=4,model=4", "16x16": "data=16,model=16", "2x2x4": "replica=2,data=2,model=4"}
 CASES = ["mlp/4x4/tpu-v5e", "transformer_4/4x4/a100", "transformer_scan/16x16/tpu-v5p", "moe/4x4/h100", "convnet/2x2x4/tpu-v5p", "decode/2x2x4/tpu-v5p"]
 SMALL = ["mlp_tiny/2x2/tpu-v5e", "mlp_tiny/4x4/tpu-v5e", "mlp_tiny/2x2x4/h100"]   # where all states can be seen
+FOLDED = ["transformer_32/4x4/tpu-v5e", "llama_8b/4x4/tpu-v5p"]   # what folding is for: with a budget that the whole program can stand
+FOLDED_BUDGET = 600
 METHODS = ["search", "mcts", "annealing", "greedy", "random"]
 PARTS = {"search": "nothing", "search-groups": "groups", "search-priors": "priors", "search-merging": "merging of equal states", "search-worklist": "worklist pruning",
          "search-axis-tactics": "tactics per axis", "search-trees": "trees (polish only)", "search-polish": "polish", "search-composites": "composite plans",
@@ -104,6 +106,20 @@ def small_table(records, cases):
     return lines
 
 
+def folding_table(records):
+    """Folding changes no answer; what it saves, in pairs of runs with equal seeds."""
+    lines = ["| | folded s | whole s | ratio | equal answers |", "|---|--:|--:|--:|--:|"]
+    for case in FOLDED:
+        runs = {m: {s: r for (c, n, b, s), r in records.items() if (c, n, b) == (case, m, FOLDED_BUDGET)} for m in ("search", "search-folding")}
+        seeds = sorted(set(runs["search"]) & set(runs["search-folding"]))
+        if seeds:
+            pairs = [(runs["search"][s], runs["search-folding"][s]) for s in seeds]
+            lines.append("| %s | %.1f | %.1f | %.1fx | %d of %d |" % (
+                case, statistics.median(a["seconds"] for a, _ in pairs), statistics.median(b["seconds"] for _, b in pairs),
+                statistics.median(b["seconds"] / a["seconds"] for a, b in pairs), sum(a["curve"] == b["curve"] for a, b in pairs), len(pairs)))
+    return lines
+
+
 def value_at(curve, evaluation):
     best = None
     for e, ns, fits in curve:
@@ -165,7 +181,8 @@ def write(records, budget):
     cases = [c for c in CASES if any(k[0] == c and k[2] == budget for k in records)]
     sections = {"methods": table(records, {m: m for m in METHODS}, cases, budget),
                 "parts": table(records, PARTS, cases, budget),
-                "small": small_table(records, SMALL)}
+                "small": small_table(records, SMALL),
+                "folding": folding_table(records)}
     with open(PAGE) as f:
         page = f.read()
     for name, lines in sections.items():
@@ -177,7 +194,7 @@ def write(records, budget):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--case", default=",".join(CASES + SMALL))
+    parser.add_argument("--case", default=",".join(CASES + SMALL + FOLDED))
     parser.add_argument("--method", default=",".join(METHODS + [p for p in PARTS if p != "search"]))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--evaluations", type=int, default=4000)
@@ -188,8 +205,11 @@ def main():
         build = hashlib.sha256(f.read()).hexdigest()[:12]
     records = load()
     for case in [] if options.table else options.case.split(","):
-        wanted = [(m, options.evaluations, seed) for m in options.method.split(",") for seed in range(1, options.seeds + 1)
-                  if case not in SMALL or m in METHODS]
+        if case in FOLDED:
+            wanted = [(m, FOLDED_BUDGET, seed) for seed in range(1, options.seeds + 1) for m in ("search", "search-folding")]
+        else:
+            wanted = [(m, options.evaluations, seed) for m in options.method.split(",") for seed in range(1, options.seeds + 1)
+                      if case not in SMALL or m in METHODS]
         wanted += [("exhaustive", ALL_STATES, 1)] if case in SMALL else []
         for method, evaluations, seed in wanted:
             key = (case, method, evaluations, seed)
