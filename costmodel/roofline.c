@@ -92,7 +92,7 @@ int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding
 	int64_t plain = sharding_local_bytes(t, id, ty);
 	if (dev->target == TARGET_CPU && ty->kind == TYPE_TENSOR && (ty->elem == ELEM_BF16 || ty->elem == ELEM_F16))
 		return sat_mul(plain, 2);
-	if ((dev->tile_minor <= 1 && dev->tile_second <= 1) || ty->kind != TYPE_TENSOR || ty->dynamic || !ty->rank || ty->elements <= 0)
+	if ((dev->tile_minor <= 1 && dev->tile_second <= 1) || ty->kind != TYPE_TENSOR || ty->dynamic || ty->elements <= 0)
 		return plain;
 	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(t, id);
 	int64_t dims[MAX_RANK], all = 1;
@@ -102,12 +102,17 @@ int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding
 	}
 	if (all <= 0)
 		return plain;
-	/* small second-minor dims get a tile of the next power of two rows */
 	int64_t best = INT64_MAX;
-	for (uint32_t a = 0; a < ty->rank; a++) {
+	if (ty->rank < 2) {
+		/* in a row: whole tiles, or a power of two of a tile's rows */
+		int64_t row = MAX(dev->tile_minor, 1), tile = sat_mul(row, MAX(dev->tile_second, 1));
+		while (row < all && row < tile)
+			row *= 2;
+		best = padded(all, row);
+	}
+	/* small second-minor dims get a tile of the next power of two rows */
+	for (uint32_t a = 0; ty->rank > 1 && a < ty->rank; a++) {
 		int64_t minor = padded(dims[a], dev->tile_minor);
-		if (ty->rank == 1)
-			best = minor;
 		for (uint32_t b = 0; b < ty->rank; b++) {
 			if (b == a)
 				continue;

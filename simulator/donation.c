@@ -89,12 +89,12 @@ int64_t donated_bytes(simulator *s, const lowered *l)
 		const lval *arg = &l->vals.p[s->args.p[i]];
 		if (to == ANY_RESULT) {
 			any = true;
-			if (arg->bytes > 0)
-				size_find(s, arg->bytes)->donors += weight_of_arg(s, i);
+			if (end_bytes(s, l, s->args.p[i]) > 0)
+				size_find(s, end_bytes(s, l, s->args.p[i]))->donors += weight_of_arg(s, i);
 		} else if ((uint32_t)to < l->results.n) {
 			const lval *result = &l->vals.p[l->results.p[to]];
 			if (result->bytes == arg->bytes && result->type == arg->type && result->sharding == arg->sharding) {
-				total = sat_add(total, sat_mul(arg->bytes, weight_of_arg(s, i)));
+				total = sat_add(total, sat_mul(end_bytes(s, l, s->args.p[i]), weight_of_arg(s, i)));
 				s->result_taken.p[to] = true;
 			}
 		}
@@ -102,8 +102,8 @@ int64_t donated_bytes(simulator *s, const lowered *l)
 	if (!any)
 		return total;
 	for (uint32_t i = 0; i < l->results.n; i++)
-		if (!s->result_taken.p[i] && l->vals.p[l->results.p[i]].bytes > 0)
-			size_find(s, l->vals.p[l->results.p[i]].bytes)->results += weight_of_result(s, i);
+		if (!s->result_taken.p[i] && end_bytes(s, l, l->results.p[i]) > 0)
+			size_find(s, end_bytes(s, l, l->results.p[i]))->results += weight_of_result(s, i);
 	for (uint32_t i = 0; i < s->sizes_cap; i++)
 		total = sat_add(total, sat_mul(s->sizes[i].bytes, MIN(s->sizes[i].donors, s->sizes[i].results)));
 	return total;

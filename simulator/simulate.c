@@ -199,10 +199,10 @@ static void fill_cost(simulator *s, const lowered *l, cost *out)
 	for (uint32_t i = 0; i < s->args.n; i++) {
 		lval_id v = s->args.p[i];
 		if (v != ID_NONE)
-			out->argument_bytes = sat_add(out->argument_bytes, sat_mul(l->vals.p[v].bytes, weight_of(s, l, v)));
+			out->argument_bytes = sat_add(out->argument_bytes, sat_mul(end_bytes(s, l, v), weight_of(s, l, v)));
 	}
 	for (uint32_t i = 0; i < l->results.n; i++)
-		out->output_bytes = sat_add(out->output_bytes, sat_mul(l->vals.p[l->results.p[i]].bytes, s->folder ? folder_val_weight(s, s->p->results.p[i]) : 1));
+		out->output_bytes = sat_add(out->output_bytes, sat_mul(end_bytes(s, l, l->results.p[i]), s->folder ? folder_val_weight(s, s->p->results.p[i]) : 1));
 	out->alias_bytes = donated_bytes(s, l);
 	out->peak_bytes = sat_add(sat_add(out->argument_bytes, out->output_bytes - out->alias_bytes), out->temporary_bytes);
 }

@@ -286,6 +286,8 @@ static inline uint32_t times(const simulator *s, lop_id many, lop_id one)
 {
 	return s->spots && s->spots[many] == SPOT_MIDDLE && s->spots[one] == SPOT_FAR ? 1 + s->copies : 1;
 }
+/* Bytes of an argument or a result of main: as stored, but a CPU keeps them as they are. */
+static inline int64_t end_bytes(const simulator *s, const lowered *l, lval_id v) { return s->dev.target == TARGET_CPU ? l->vals.p[v].bytes : s->vals[v].bytes; }
 static inline lval_id base_of(const simulator *s, lval_id v) { return s->vals[v].base; }
 static inline lval_id operand_at(const lowered *l, const lop *o, uint32_t i) { return l->operands.p[o->operands + i]; }
 

@@ -133,7 +133,9 @@ START_TEST(test_stored_bytes)
 	} cases[] = {
 		{fix_type(&f, ELEM_F32, 2, 1024, 1024), 4 << 20},     {fix_type(&f, ELEM_F32, 2, 4096, 1), 4096 * 4},
 		{fix_type(&f, ELEM_F32, 2, 100, 100), 104 * 128 * 4}, {fix_type(&f, ELEM_BF16, 1, 5), 128 * 2},
-		{fix_type(&f, ELEM_F32, 0), 4},                       {fix_type(&f, ELEM_F32, 3, 16, 3, 128), 16 * 3 * 128 * 4},
+		{fix_type(&f, ELEM_F32, 0), 128 * 4}, {fix_type(&f, ELEM_F32, 1, 200), 256 * 4}, {fix_type(&f, ELEM_F32, 1, 3072), 3072 * 4},
+		{fix_type(&f, ELEM_F32, 1, 3000), 3072 * 4},         {fix_type(&f, ELEM_F32, 4, 5, 5, 3, 64), 25 * 4 * 128 * 4},
+		{fix_type(&f, ELEM_F32, 4, 7, 7, 3, 8), 21 * 8 * 128 * 4}, {fix_type(&f, ELEM_F32, 2, 64, 16), 16 * 128 * 4},                       {fix_type(&f, ELEM_F32, 3, 16, 3, 128), 16 * 3 * 128 * 4},
 		{fix_type(&f, ELEM_F32, 2, 1 << 20, 1 << 14), 64ll << 30},
 	};
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
