@@ -1,245 +1,24 @@
-/* Composite plans to start from: each axis cuts the batch, weights, or other dims of the data such as the sequence, and optimizer
- * state and parameters may be cut over more axes on top (ZeRO). What exactly an axis cuts is found on that axis alone, with the
- * batch over all others: every action is tried on its own, then one after the other is kept if it makes the step faster. That is
- * done with the optimizer state whole and with the state cut over all axes (ZeRO-2): as long as every device updates all of it,
- * what cuts the state looks best whatever it does to the layers. So what people write by hand (Megatron, expert and sequence
- * parallelism, channels) is among the first plans that are costed. What is fast but takes too much memory gets the decisions that
- * save most of it for the least time. */
-#include "search/internal.h"
+/* Composite plans to start from: each axis cuts the batch, weights, or other dims of the data such as the sequence, by its recipes,
+ * and optimizer state and parameters may be cut over more axes on top (ZeRO). So what people write by hand (Megatron, expert and
+ * sequence parallelism, channels) is among the first plans that are costed. What is fast but takes too much memory gets the
+ * decisions that save most of it for the least time. */
+#include "search/composer.h"
 
 #include <stdlib.h>
 
-enum { MOST_KEPT = 12 /* actions of a recipe */, MOST_TRIED = 24 /* one after the other, best first */, MOST_PLANS = 512, MOST_ODD = 1,
-       MOST_REPAIRED = 2, REPAIR_STEPS = 4, MOST_REPLAYED = 16 };
+enum { MOST_PLANS = 256, MOST_ODD = 1, MOST_REPAIRED = 2, REPAIR_STEPS = 4, MOST_REPLAYED = 2 * COMPOSE_KEEP };
 
 /* Over the axes that cut the batch, or over all. Mixed: parameters over the other axes, state over all. */
 typedef enum zero_way { ZERO_NONE, ZERO2_BATCH, ZERO2_ALL, ZERO3_BATCH, ZERO3_ALL, ZERO_MIXED, ZERO_WAYS } zero_way;
 
-typedef struct trial {
-	const action *a;
-	int64_t time;
-} trial;
-typedef struct outcome {
-	cost c;
-	bool done, replayed;
-} outcome;
-
-/* What an axis does. With weights before the batch, the batch is cut where the weights leave it alone: layers of both sorts.
- * These weights come before the batch of all axes: Shardy's priorities order dims, not the axes of one. Weights alone: what is
- * best when no axis cuts the batch. */
-typedef enum axis_way { CUTS_BATCH, CUTS_WEIGHTS, CUTS_WEIGHTS_WITH_ZERO, CUTS_WEIGHTS_AND_DATA, CUTS_WEIGHTS_AND_DATA_WITH_ZERO, CUTS_WEIGHTS_BEFORE_BATCH,
-			CUTS_DATA, CUTS_DATA_WITH_ZERO, CUTS_DATA_AND_WEIGHTS_WITH_ZERO, CUTS_DATA_AFTER_ZERO, CUTS_WEIGHTS_ALONE, CUTS_ALL_WEIGHTS_BEFORE_BATCH, AXIS_WAYS } axis_way;
-static bool is_before_batch(axis_way way) { return way == CUTS_WEIGHTS_BEFORE_BATCH || way == CUTS_ALL_WEIGHTS_BEFORE_BATCH; }
-static bool cuts_batch(axis_way way) { return way == CUTS_BATCH || is_before_batch(way); }
-static bool is_odd(axis_way way) { return way > CUTS_WEIGHTS_WITH_ZERO; }
-
-typedef struct composer {
-	const problem *pb;
-	evaluator *const *ev;
-	const action_list *actions;
-	uint32_t n_axes, axes[MAX_COMPOSED_AXES]; /* that cut anything */
-	uint32_t like[MAX_COMPOSED_AXES];         /* whose recipes it takes: its own, or those of one of its size before it */
-	plan recipe[MAX_COMPOSED_AXES][AXIS_WAYS];
-	uint32_t n_plans, cap;
-	plan *plans;
-	outcome *outcomes;
-	plan repaired;
-	outcome *after;  /* by action: the repaired plan with it */
-	uint64_t part;   /* evaluations of one finding */
-	uint64_t used[LOGICAL_TREES];
-	struct known_states { /* by tree: many actions lead to the same state */
-		index_map index;
-		VEC(cost) costs;
-	} known[LOGICAL_TREES];
-	bool (*stop)(void *);
-	void *stop_arg;
-} composer;
-
-static void append(plan *pl, const action *a, const char *tactic) { plan_insert(pl, pl->n, a, tactic); }
-static void append_role(const problem *pb, plan *pl, role_action which, uint32_t axis) { append(pl, action_of_role(pb, which, axis), role_action_names[which]); }
-
-/* Of the state that a tree's evaluator is in. */
-static void cost_state(composer *k, int tree, cost *out)
-{
-	struct known_states *known = &k->known[tree];
-	uint64_t h = evaluator_hash(k->ev[tree]);
-	uint32_t id, it = index_first(&known->index, h);
-	if (!index_next(&known->index, h, &it, &id)) {
-		evaluator_cost(k->ev[tree], out);
-		k->used[tree]++;
-		index_add(&known->index, h, known->costs.n);
-		vec_push(&known->costs, *out);
-		return;
-	}
-	*out = known->costs.p[id];
-}
-
-/* ---------------------------------------------------------------- which tensors an axis cuts */
-
-/* What the plan is to bring down: memory is not looked at as long as time is the goal, for other axes may take care of it. */
-static bool try_plan(composer *k, int tree, plan *pl, int64_t *out)
-{
-	uint32_t wanted = pl->n;
-	cost c;
-	evaluator_run(k->ev[tree], pl, NULL);
-	if (pl->n < wanted)
-		return false;
-	cost_state(k, tree, &c);
-	*out = k->pb->objective == OBJECTIVE_MEMORY ? c.peak_bytes : c.runtime_ns;
-	return true;
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const trial *x = a, *y = b;
-	return x->time != y->time ? (x->time < y->time ? -1 : 1) : x->a < y->a ? -1 : x->a > y->a;
-}
-
-/* Weights: parameters and their state. Data: the rest, and values inside the program. */
-static bool cuts_weights(const problem *pb, const action *a)
-{
-	role r = a->kind == ACTION_CONSTRAIN ? ROLE_OTHER : pb->roles[a->targets[0].arg];
-	return r == ROLE_PARAMETER || r == ROLE_STATE;
-}
-
-/* Over an axis, or over every one (ID_NONE), before the last `behind` decisions. */
-static void insert_over(const composer *k, plan *pl, uint32_t behind, const action *a, uint32_t axis)
-{
-	uint32_t at = pl->n - behind;
-	for (uint32_t i = 0; i < k->n_axes; i++)
-		if (axis == ID_NONE || k->axes[i] == axis) {
-			action own = *a;
-			own.axis = k->axes[i];
-			plan_insert(pl, at++, &own, "compose");
-		}
-}
-
-/* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the recipe. axis: ID_NONE for every one. */
-static void extend(composer *k, int tree, uint32_t axis, bool weights, uint64_t end, plan *now, uint32_t behind, plan *recipe)
-{
-	uint32_t listed = axis == ID_NONE ? k->axes[0] : axis;
-	int64_t best;
-	if (k->used[tree] >= end || !try_plan(k, tree, now, &best))
-		return;
-	plan *next = xmalloc(sizeof *next);
-	VEC(trial) trials = {0};
-	for (uint32_t i = 0; i < k->actions->n && k->used[tree] < end && !k->stop(k->stop_arg); i++) {
-		const action *a = &k->actions->p[i];
-		if (a->axis != listed || a->on_role || cuts_weights(k->pb, a) != weights)
-			continue;
-		*next = *now;
-		insert_over(k, next, behind, a, axis);
-		trial t = {.a = a};
-		if (try_plan(k, tree, next, &t.time))
-			vec_push(&trials, t);
-	}
-	if (trials.n)
-		qsort(trials.p, trials.n, sizeof *trials.p, by_time);
-	for (uint32_t i = 0; i < MIN(trials.n, (uint32_t)MOST_TRIED) && recipe->n < MOST_KEPT && k->used[tree] < end && !k->stop(k->stop_arg); i++) {
-		int64_t time;
-		*next = *now;
-		insert_over(k, next, behind, trials.p[i].a, axis);
-		if (!try_plan(k, tree, next, &time) || time >= best)
-			continue;
-		best = time;
-		*now = *next;
-		append(recipe, trials.p[i].a, "compose");
-	}
-	vec_release(&trials);
-	free(next);
-}
-
-/* What can be found apart from the rest. */
-typedef enum finding { FINDS_WEIGHTS_THEN_DATA, FINDS_WEIGHTS_THEN_DATA_WITH_ZERO, FINDS_WEIGHTS_BEFORE_BATCH, FINDS_DATA, FINDS_DATA_THEN_WEIGHTS_WITH_ZERO,
-		       FINDS_DATA_AFTER_ZERO, FINDS_WEIGHTS_ALONE, FINDS_ALL_WEIGHTS_BEFORE_BATCH, FINDINGS } finding;
-
-static void find_ways(composer *k, int tree, uint32_t at, finding which)
-{
-	plan *now = xcalloc(1, sizeof *now), *recipe = k->recipe[at];
-	uint32_t axis = k->axes[at];
-	uint64_t end = k->used[tree] + k->part;
-	for (uint32_t i = 0; i < k->n_axes && which != FINDS_WEIGHTS_ALONE; i++)
-		if (i != at)
-			append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
-	evaluator_run(k->ev[tree], now, NULL); /* drops what does not apply */
-	uint32_t others = now->n;
-	bool before = which == FINDS_WEIGHTS_BEFORE_BATCH || which == FINDS_ALL_WEIGHTS_BEFORE_BATCH;
-	if (before)
-		append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, axis);
-	for (uint32_t i = 0; i < k->n_axes && (which == FINDS_WEIGHTS_THEN_DATA_WITH_ZERO || which == FINDS_DATA_THEN_WEIGHTS_WITH_ZERO || before); i++)
-		append_role(k->pb, now, ROLE_ACTION_ZERO2, k->axes[i]);
-	if (which == FINDS_DATA_AFTER_ZERO)
-		append_role(k->pb, now, ROLE_ACTION_ZERO3, axis);
-	for (uint32_t i = 0; i < k->n_axes && which == FINDS_DATA_AFTER_ZERO; i++)
-		if (i != at)
-			append_role(k->pb, now, ROLE_ACTION_ZERO2, k->axes[i]);
-	evaluator_run(k->ev[tree], now, NULL);
-	uint32_t behind = now->n - others;
-	switch (which) {
-	case FINDS_WEIGHTS_THEN_DATA:
-		extend(k, tree, axis, true, end, now, 0, &recipe[CUTS_WEIGHTS]);
-		recipe[CUTS_WEIGHTS_AND_DATA] = recipe[CUTS_WEIGHTS];
-		extend(k, tree, axis, false, end, now, 0, &recipe[CUTS_WEIGHTS_AND_DATA]);
-		break;
-	case FINDS_WEIGHTS_THEN_DATA_WITH_ZERO:
-		extend(k, tree, axis, true, end, now, behind, &recipe[CUTS_WEIGHTS_WITH_ZERO]);
-		recipe[CUTS_WEIGHTS_AND_DATA_WITH_ZERO] = recipe[CUTS_WEIGHTS_WITH_ZERO];
-		extend(k, tree, axis, false, end, now, behind, &recipe[CUTS_WEIGHTS_AND_DATA_WITH_ZERO]);
-		break;
-	case FINDS_WEIGHTS_BEFORE_BATCH:
-		if (behind)
-			extend(k, tree, axis, true, end, now, now->n, &recipe[CUTS_WEIGHTS_BEFORE_BATCH]);
-		break;
-	case FINDS_ALL_WEIGHTS_BEFORE_BATCH:
-		if (at == 0 && k->n_axes > 1)
-			extend(k, tree, ID_NONE, true, end, now, now->n, &recipe[CUTS_ALL_WEIGHTS_BEFORE_BATCH]);
-		break;
-	case FINDS_DATA:
-		extend(k, tree, axis, false, end, now, 0, &recipe[CUTS_DATA]);
-		break;
-	case FINDS_DATA_THEN_WEIGHTS_WITH_ZERO:
-		extend(k, tree, axis, false, end, now, behind, &recipe[CUTS_DATA_WITH_ZERO]);
-		recipe[CUTS_DATA_AND_WEIGHTS_WITH_ZERO] = recipe[CUTS_DATA_WITH_ZERO];
-		extend(k, tree, axis, true, end, now, behind, &recipe[CUTS_DATA_AND_WEIGHTS_WITH_ZERO]);
-		break;
-	case FINDS_DATA_AFTER_ZERO:
-		extend(k, tree, axis, false, end, now, 0, &recipe[CUTS_DATA_AFTER_ZERO]);
-		break;
-	default:
-		extend(k, tree, axis, true, end, now, 0, &recipe[CUTS_WEIGHTS_ALONE]);
-	}
-	free(now);
-}
-
-/* A way that another one found too. */
-static bool same_recipe(const plan *a, const plan *b)
-{
-	bool same = a->n == b->n;
-	for (uint32_t i = 0; i < a->n && same; i++)
-		same = a->decisions[i].targets == b->decisions[i].targets && a->decisions[i].kind == b->decisions[i].kind;
-	return same;
-}
-
-static void drop_same_recipes(composer *k)
-{
-	for (uint32_t i = 0; i < k->n_axes; i++)
-		for (axis_way way = CUTS_WEIGHTS; way < AXIS_WAYS; way++)
-			for (axis_way before = CUTS_WEIGHTS; before < way; before++)
-				if (!is_before_batch(before) && !is_before_batch(way) && way != CUTS_DATA_AFTER_ZERO && same_recipe(&k->recipe[i][before], &k->recipe[i][way]))
-					k->recipe[i][way].n = 0;
-}
-
-static void find_recipes(void *user, int tree)
-{
-	composer *k = user;
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < k->n_axes; i++)
-		for (finding which = 0; which < FINDINGS; which++)
-			if (k->like[i] == i && n++ % LOGICAL_TREES == (uint32_t)tree)
-				find_ways(k, tree, i, which);
-}
-
 /* ---------------------------------------------------------------- what they combine to */
+
+/* Every axis is in one of these units. */
+typedef struct combination {
+	uint32_t n;
+	const unit *units[MAX_COMPOSED_AXES];
+	axis_way ways[MAX_COMPOSED_AXES];
+} combination;
 
 static void add_zero(const composer *k, plan *pl, zero_way way, uint32_t batch)
 {
@@ -247,80 +26,111 @@ static void add_zero(const composer *k, plan *pl, zero_way way, uint32_t batch)
 	bool all = way == ZERO2_ALL || way == ZERO3_ALL;
 	for (uint32_t i = 0; i < k->n_axes && way == ZERO_MIXED; i++)
 		if (!(batch >> i & 1))
-			append_role(k->pb, pl, ROLE_ACTION_ZERO3, k->axes[i]);
+			composer_append_role(k->pb, pl, ROLE_ACTION_ZERO3, k->axes[i]);
 	for (uint32_t i = 0; i < k->n_axes && way != ZERO_NONE; i++)
 		if (all || batch >> i & 1)
-			append_role(k->pb, pl, which, k->axes[i]);
+			composer_append_role(k->pb, pl, which, k->axes[i]);
 }
 
-typedef enum recipe_place { BEFORE_BATCH, BEHIND_BATCH, BEHIND_ZERO } recipe_place;
-
-/* What the axes do with something else than the batch alone and that comes in this place, in their order. */
-static bool append_recipes(const composer *k, const axis_way *ways, recipe_place place, plan *pl)
+/* What the units do with something else than the batch alone and that comes in this place, in their order. */
+static bool append_recipes(const composer *k, const combination *c, place where, plan *pl)
 {
-	for (uint32_t i = 0; i < k->n_axes; i++) {
-		const plan *recipe = &k->recipe[ways[i] == CUTS_ALL_WEIGHTS_BEFORE_BATCH ? 0 : k->like[i]][ways[i]];
-		recipe_place own = is_before_batch(ways[i]) ? BEFORE_BATCH : ways[i] == CUTS_DATA_AFTER_ZERO ? BEHIND_ZERO : BEHIND_BATCH;
-		if (ways[i] == CUTS_BATCH || own != place)
+	for (uint32_t i = 0; i < c->n; i++) {
+		const plan *recipe = &k->units[c->units[i]->like].recipe[c->ways[i]];
+		if (c->ways[i] == CUTS_BATCH || composer_ways[c->ways[i]].placed != where)
 			continue;
 		if (!recipe->n)
 			return false;
-		for (uint32_t r = 0; r < recipe->n; r++) {
-			action a = recipe->decisions[r];
-			a.axis = k->axes[i];
-			append(pl, &a, "compose");
-		}
+		for (uint32_t r = 0; r < recipe->n; r++)
+			composer_insert(k, c->units[i], pl, pl->n, &recipe->decisions[r]);
 	}
 	return true;
 }
 
-static bool make_plan(const composer *k, const axis_way *ways, zero_way zero, plan *pl)
+static bool make_plan(const composer *k, const combination *c, zero_way zero, plan *pl)
 {
 	uint32_t batch = 0;
 	pl->n = 0;
-	if (!append_recipes(k, ways, BEFORE_BATCH, pl))
+	if (!append_recipes(k, c, BEFORE_BATCH, pl))
 		return false;
+	for (uint32_t i = 0; i < c->n; i++)
+		batch |= cuts_batch(c->ways[i]) ? c->units[i]->mask : 0;
 	for (uint32_t i = 0; i < k->n_axes; i++)
-		if (cuts_batch(ways[i])) {
-			append_role(k->pb, pl, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
-			batch |= 1u << i;
-		}
-	if (!append_recipes(k, ways, BEHIND_BATCH, pl))
+		if (batch >> i & 1)
+			composer_append_role(k->pb, pl, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
+	if (!append_recipes(k, c, BEHIND_BATCH, pl))
 		return false;
 	bool some = batch && batch != (1u << k->n_axes) - 1;
 	if ((zero == ZERO2_BATCH || zero == ZERO3_BATCH || zero == ZERO_MIXED) && !some)
 		return false; /* over no axis, or over all */
 	add_zero(k, pl, zero, batch);
-	return append_recipes(k, ways, BEHIND_ZERO, pl);
+	return append_recipes(k, c, BEHIND_ZERO, pl);
 }
 
-/* At most one axis does something unusual, none on meshes of many axes; or all do the same. */
-static bool is_usual(const composer *k, const axis_way *ways)
+static void list_zero_ways(composer *k, const combination *c)
+{
+	for (zero_way zero = 0; zero < ZERO_WAYS; zero++)
+		if (k->n_plans < k->cap && make_plan(k, c, zero, &k->plans[k->n_plans]))
+			k->n_plans++;
+}
+
+/* Which combinations come in which order: what is usual; what is alike, or two axes together; what is odd on one unit. */
+enum { USUAL, ALIKE_OR_PAIRED, ODD, RANKS };
+static uint32_t rank_of(const composer *k, const combination *c)
 {
 	uint32_t odd = 0;
-	bool alike = true, some_all = false;
-	for (uint32_t i = 0; i < k->n_axes; i++) {
-		odd += is_odd(ways[i]);
-		alike &= ways[i] == ways[0];
-		some_all |= ways[i] == CUTS_ALL_WEIGHTS_BEFORE_BATCH;
+	bool alike = true, paired = false, mixed = false;
+	for (uint32_t i = 0; i < c->n; i++) {
+		bool pair = c->units[i]->sort == PAIR;
+		odd += composer_ways[c->ways[i]].odd && !pair;
+		alike &= c->ways[i] == c->ways[0] && c->units[i]->sort == c->units[0]->sort;
+		mixed |= !pair && c->ways[i] != c->ways[0];
+		paired |= pair;
 	}
-	return alike || (!some_all && odd <= MOST_ODD && odd + k->n_axes <= MAX_COMPOSED_AXES);
+	if (paired)
+		return odd || mixed ? RANKS : ALIKE_OR_PAIRED;
+	if (!odd)
+		return USUAL;
+	return alike ? ALIKE_OR_PAIRED : odd <= MOST_ODD && odd + k->n_axes <= MAX_COMPOSED_AXES ? ODD : RANKS;
+}
+
+/* All ways of the combination's units, when they are of the rank. */
+static void list_ways(composer *k, combination *c, uint32_t rank)
+{
+	uint32_t total = 1;
+	for (uint32_t i = 0; i < c->n; i++)
+		total *= AXIS_WAYS;
+	for (uint32_t code = 0; code < total; code++) {
+		bool possible = true;
+		uint32_t rest = code;
+		for (uint32_t i = 0; i < c->n; i++, rest /= AXIS_WAYS) {
+			c->ways[i] = rest % AXIS_WAYS;
+			possible &= (composer_ways[c->ways[i]].units & c->units[i]->sort) != 0;
+		}
+		if (possible && rank_of(k, c) == rank)
+			list_zero_ways(k, c);
+	}
+}
+
+/* One unit of several axes, or none (NULL), and every other axis on its own. */
+static combination combine(const composer *k, const unit *several)
+{
+	combination c = {0};
+	for (uint32_t i = 0; i < k->n_axes; i++)
+		if (!several || !(several->mask >> i & 1))
+			c.units[c.n++] = &k->units[i];
+	if (several)
+		c.units[c.n++] = several;
+	return c;
 }
 
 static void list_plans(composer *k)
 {
-	uint32_t total = 1;
-	for (uint32_t i = 0; i < k->n_axes; i++)
-		total *= AXIS_WAYS;
-	for (uint32_t code = 0; code < total; code++) {
-		axis_way ways[MAX_COMPOSED_AXES];
-		uint32_t rest = code;
-		for (uint32_t i = 0; i < k->n_axes; i++, rest /= AXIS_WAYS)
-			ways[i] = rest % AXIS_WAYS;
-		for (zero_way zero = 0; zero < ZERO_WAYS && is_usual(k, ways); zero++)
-			if (k->n_plans < k->cap && make_plan(k, ways, zero, &k->plans[k->n_plans]))
-				k->n_plans++;
-	}
+	for (uint32_t rank = 0; rank < RANKS; rank++)
+		for (uint32_t i = k->n_axes - 1; i < k->n_units; i++) { /* the last of one axis stands for them all */
+			combination c = combine(k, k->units[i].sort == ONE ? NULL : &k->units[i]);
+			list_ways(k, &c, rank);
+		}
 }
 
 static void cost_plans(void *user, int tree)
@@ -328,7 +138,7 @@ static void cost_plans(void *user, int tree)
 	composer *k = user;
 	for (uint32_t i = (uint32_t)tree; i < k->n_plans && !k->stop(k->stop_arg); i += LOGICAL_TREES) {
 		evaluator_run(k->ev[tree], &k->plans[i], NULL);
-		cost_state(k, tree, &k->outcomes[i].c);
+		composer_cost(k, tree, &k->outcomes[i].c);
 		k->outcomes[i].done = true;
 	}
 }
@@ -358,7 +168,7 @@ static void cost_additions(void *user, int tree)
 		plan_insert(pl, zero_at(pl), &k->actions->p[i], "compose");
 		evaluator_run(k->ev[tree], pl, NULL);
 		k->after[i].done = true;
-		cost_state(k, tree, &k->after[i].c);
+		composer_cost(k, tree, &k->after[i].c);
 	}
 	free(pl);
 }
@@ -385,19 +195,11 @@ static uint32_t best_addition(const composer *k, const cost *now)
 	return best;
 }
 
-static uint64_t all_used(const composer *k)
-{
-	uint64_t n = 0;
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		n += k->used[i];
-	return n;
-}
-
 static void repair(composer *k, int threads, uint64_t budget, uint32_t at)
 {
 	cost now = k->outcomes[at].c;
 	k->repaired = k->plans[at];
-	for (int step = 0; step < REPAIR_STEPS && over(k->pb, &now) > 0 && k->repaired.n < MAX_PLAN && all_used(k) + k->actions->n <= budget; step++) {
+	for (int step = 0; step < REPAIR_STEPS && over(k->pb, &now) > 0 && k->repaired.n < MAX_PLAN && composer_used(k) + k->actions->n <= budget; step++) {
 		memset(k->after, 0, k->actions->n * sizeof *k->after);
 		parallel_for(LOGICAL_TREES, threads, cost_additions, k);
 		uint32_t best = best_addition(k, &now);
@@ -460,27 +262,6 @@ static void repair_plans(composer *k, int threads, uint64_t budget, composition 
 
 /* ---------------------------------------------------------------- all */
 
-static int64_t size_of(const composer *k, uint32_t axis) { return axis_size(mesh_full_axis(k->pb->m->shardings, k->pb->mesh, axis)); }
-
-/* Returns how many axes find recipes of their own; 0: there are too many axes. */
-static uint32_t find_axes(composer *k)
-{
-	uint32_t own = 0;
-	for (uint32_t a = 0; a < k->pb->n_axes; a++) {
-		if (size_of(k, a) == 1)
-			continue;
-		if (k->n_axes == MAX_COMPOSED_AXES)
-			return 0;
-		uint32_t i = k->n_axes++, like = 0;
-		k->axes[i] = a;
-		while (size_of(k, k->axes[like]) != size_of(k, a))
-			like++;
-		k->like[i] = like;
-		own += like == i;
-	}
-	return own;
-}
-
 static bool is_better(const problem *pb, const outcome *a, const outcome *b) { return score_less(score_of(pb, &a->c), score_of(pb, &b->c)); }
 
 static uint32_t best_outcome(const composer *k)
@@ -492,10 +273,23 @@ static uint32_t best_outcome(const composer *k)
 	return best;
 }
 
+/* In its place among those kept: a replay may be faster than it looked. */
+static void keep(const composer *k, composition *out, uint32_t which, uint32_t *kept)
+{
+	uint32_t at = out->n++;
+	while (at > 0 && is_better(k->pb, &k->outcomes[which], &k->outcomes[kept[at - 1]])) {
+		out->plans[at] = out->plans[at - 1];
+		kept[at] = kept[at - 1];
+		at--;
+	}
+	out->plans[at] = k->plans[which];
+	kept[at] = which;
+}
+
 /* The best ones as replays see them. */
 static void keep_best(composer *k, composition *out)
 {
-	uint32_t best, replays = 0;
+	uint32_t best, replays = 0, kept[COMPOSE_KEEP];
 	while (out->n < COMPOSE_KEEP && (best = best_outcome(k)) != ID_NONE) {
 		outcome *o = &k->outcomes[best];
 		if (!o->replayed && replays++ < MOST_REPLAYED) {
@@ -508,7 +302,7 @@ static void keep_best(composer *k, composition *out)
 		}
 		if (!o->replayed)
 			break;
-		out->plans[out->n++] = k->plans[best];
+		keep(k, out, best, kept);
 		for (uint32_t i = 0; i < k->n_plans; i++) /* what costs the same is the same, on an axis like it */
 			if (i != best && !is_better(k->pb, o, &k->outcomes[i]) && !is_better(k->pb, &k->outcomes[i], o))
 				k->outcomes[i].done = false;
@@ -522,14 +316,8 @@ uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const act
 	composer *k = xcalloc(1, sizeof *k);
 	*k = (composer){.pb = pb, .ev = ev, .actions = actions, .stop = stop, .stop_arg = stop_arg};
 	*out = (composition){0};
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		index_init(&k->known[i].index);
-	uint32_t own = find_axes(k);
-	if (own && budget) {
-		k->part = budget / 2 / (own * FINDINGS);
-		parallel_for(LOGICAL_TREES, threads, find_recipes, k);
-		drop_same_recipes(k);
-		k->cap = (uint32_t)MIN(budget / 2, (uint64_t)MOST_PLANS);
+	if (budget && composer_find_recipes(k, threads, budget * 3 / 4)) {
+		k->cap = (uint32_t)MIN(budget - MIN(budget, composer_used(k)), (uint64_t)MOST_PLANS);
 		k->plans = xcalloc(k->cap + MOST_REPAIRED, sizeof *k->plans);
 		k->outcomes = xcalloc(k->cap + MOST_REPAIRED, sizeof *k->outcomes);
 		list_plans(k);
@@ -538,11 +326,11 @@ uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const act
 			repair_plans(k, threads, budget, out);
 	}
 	keep_best(k, out);
-	for (uint32_t i = 0; i < k->n_axes; i++)
-		for (axis_way way = CUTS_WEIGHTS; way < AXIS_WAYS && own; way++)
-			if (k->like[i] == i && k->recipe[i][way].n)
-				out->recipes[out->n_recipes++] = k->recipe[i][way];
-	uint64_t used = all_used(k);
+	for (uint32_t i = 0; i < k->n_axes && k->n_units; i++)
+		for (axis_way way = CUTS_WEIGHTS; way < AXIS_WAYS; way++)
+			if (k->units[i].recipe[way].n)
+				out->recipes[out->n_recipes++] = k->units[i].recipe[way];
+	uint64_t used = composer_used(k);
 	for (int i = 0; i < LOGICAL_TREES; i++) {
 		index_release(&k->known[i].index);
 		vec_release(&k->known[i].costs);

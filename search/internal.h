@@ -135,6 +135,11 @@ bool plan_same(const plan *a, const plan *b);
 /* Leaves a group out of a decision on a whole role: near the memory limit only some of the state needs to be cut. New targets
  * come from mem. False when that changes nothing or leaves nothing. */
 bool plan_leave_out(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group);
+/* Each of the two axes does what the other one did, but for fixed decisions. */
+void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other);
+/* Nothing but fixed decisions and constraints says anything about a group on these axes (bits) any more. New targets come from
+ * mem. */
+void plan_clear_group(const problem *pb, arena *mem, plan *pl, uint32_t group, uint32_t axis_mask);
 action action_on_axis(const problem *pb, const action *a, uint32_t axis);
 /* Is b, which is not fixed, the same decision as a on another axis? */
 bool action_is_twin(const action *a, const action *b);
@@ -305,13 +310,13 @@ const polish_best *polisher_best(const polisher *ps);
 
 /* ---------------------------------------------------------------- compose.c */
 
-enum { MAX_COMPOSED_AXES = 4, COMPOSE_KEEP = 4 };
+enum { MAX_COMPOSED_AXES = 4, COMPOSE_KEEP = 16 };
 typedef struct composition {
 	uint32_t n, n_recipes;
 	plan plans[COMPOSE_KEEP];             /* best first */
 	uint32_t n_large;
 	plan large[2];                        /* faster, but take a little too much memory */
-	plan recipes[11 * MAX_COMPOSED_AXES]; /* plans on a single axis: what it cuts */
+	plan recipes[8 * MAX_COMPOSED_AXES];  /* plans on a single axis: what it cuts */
 } composition;
 /* Costs the composite plans of at most so many evaluations, on meshes of up to MAX_COMPOSED_AXES axes that cut anything.
  * ev: LOGICAL_TREES of them. actions must outlive the plans. Returns evaluations used. */
@@ -320,9 +325,17 @@ uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const act
 
 /* ---------------------------------------------------------------- refine.c */
 
-/* Steepest descent from a plan, with at most so many evaluations; ev: LOGICAL_TREES of them. What it points into comes from
- * mem. Returns evaluations used. */
-uint64_t refine_plan(const problem *pb, evaluator *const *ev, int threads, arena *mem, plan *pl, uint64_t budget, bool (*stop)(void *), void *stop_arg);
+typedef struct refiner refiner;
+/* How far from a plan its descent looks: decisions with their twins on all axes; each alone, and roles more; groups on one axis;
+ * groups on two. */
+typedef enum refine_depth { REFINE_ALIKE, REFINE_APART, REFINE_GROUPS, REFINE_PAIRS } refine_depth;
+/* Descends from plans and remembers the states it costed. ev: LOGICAL_TREES of them. All must outlive it; what plans point into
+ * comes from mem. */
+refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena *mem, const action_list *actions, bool (*stop)(void *), void *stop_arg);
+void refiner_free(refiner *rf);
+/* With at most so many evaluations; returns those used. *energy: the plan's at the end, replayed;
+ * INT64_MAX when it came to where another one's descent had been. */
+uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t budget, int64_t *energy);
 
 /* ---------------------------------------------------------------- baselines.c */
 void baseline_plan(const problem *pb, const char *name, plan *out);

@@ -28,6 +28,15 @@ action action_on_axis(const problem *pb, const action *a, uint32_t axis)
 	return moved;
 }
 
+void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other)
+{
+	for (uint32_t i = 0; i < pl->n; i++) {
+		uint32_t has = pl->decisions[i].axis;
+		if (!pl->decisions[i].fixed && (has == axis || has == other))
+			pl->decisions[i] = action_on_axis(pb, &pl->decisions[i], has == axis ? other : axis);
+	}
+}
+
 static bool same_targets(const action *a, const action *b)
 {
 	return a->n_targets == b->n_targets && (a->targets == b->targets || !memcmp(a->targets, b->targets, a->n_targets * sizeof *a->targets));
@@ -67,6 +76,17 @@ bool plan_leave_out(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32
 	a->n_targets = n;
 	a->on_role = false;
 	return true;
+}
+
+void plan_clear_group(const problem *pb, arena *mem, plan *pl, uint32_t group, uint32_t axis_mask)
+{
+	for (uint32_t i = pl->n; i-- > 0;) {
+		const action *d = &pl->decisions[i];
+		if (d->fixed || d->kind == ACTION_CONSTRAIN || !(axis_mask >> d->axis & 1))
+			continue;
+		if (d->group == group || (!plan_leave_out(pb, mem, pl, i, group) && pb->group_of[d->targets[0].arg] == group))
+			plan_drop(pl, i);
+	}
 }
 
 int64_t plan_energy(const problem *pb, const cost *c)

@@ -105,29 +105,6 @@ static void imitate_axis(polisher *ps, plan *t, uint32_t axis, uint32_t other)
 		}
 }
 
-static void exchange_axes(polisher *ps, plan *t, uint32_t axis, uint32_t other)
-{
-	for (uint32_t i = 0; i < t->n; i++) {
-		uint32_t has = t->decisions[i].axis;
-		if (!t->decisions[i].fixed && (has == axis || has == other))
-			t->decisions[i] = action_on_axis(ps->pb, &t->decisions[i], has == axis ? other : axis);
-	}
-}
-
-/* Nothing is decided about the group any more. */
-static void clear_group(polisher *ps, plan *t, uint32_t group)
-{
-	for (uint32_t i = t->n; i-- > 0;) {
-		action *d = &t->decisions[i];
-		if (d->fixed || d->kind == ACTION_CONSTRAIN)
-			continue;
-		if (d->group == group)
-			plan_drop(t, i);
-		else
-			plan_leave_out(ps->pb, ps->mem, t, i, group);
-	}
-}
-
 /* Decides a group anew, on all axes at once: a cut over two axes can pay where each alone does not. */
 static bool decide_group(polisher *ps, plan *t)
 {
@@ -135,7 +112,7 @@ static bool decide_group(polisher *ps, plan *t)
 	uint32_t group = a->group;
 	if (group == ID_NONE)
 		return false;
-	clear_group(ps, t, group);
+	plan_clear_group(ps->pb, ps->mem, t, group, UINT32_MAX);
 	for (uint32_t axis = 0; axis < ps->pb->n_axes; axis++) {
 		const action *chosen = NULL;
 		uint32_t n = 1; /* not cut over this axis */
@@ -264,7 +241,7 @@ static bool propose(polisher *ps)
 	case MOVE_SPLICE:
 		return splice(ps, t);
 	default:
-		exchange_axes(ps, t, axis, other);
+		plan_exchange_axes(ps->pb, t, axis, other);
 	}
 	return true;
 }

@@ -1,22 +1,60 @@
-/* Steepest descent from a whole plan by what its decisions are: each, with its twins on other axes, is left out, decided first or
- * last, or keeps off one group of what it cuts; when that leads nowhere, each without its twins. Random walks rarely change the
- * same on all axes at once, and a plan that treats its axes alike is often left no other way. */
+/* Descent from a whole plan, through neighbourhoods that grow where the smaller ones lead nowhere:
+ *
+ *   1. each decision, with its twins on other axes, is left out, decided first or last, or keeps off one group of what it cuts;
+ *      random walks rarely change the same on all axes at once, and a plan that treats its axes alike is often left no other way
+ *   2. each decision that has twins without them; a decision about a whole role more, at any place
+ *   3. one group after the other is decided anew: on every two axes nothing or any of its dims, before all else, behind all else
+ *      or behind a decision about many groups. A cut over two axes can pay where each alone does not.
+ *
+ * In 1 and 2 the best neighbour is taken, in 3 the best one of each group. What is taken is better in a replay, too. */
 #include "search/internal.h"
 
 #include <stdlib.h>
 
-enum { MOST_VARIANTS = 128, MOST_STEPS = 8, MOST_REPLAYS = 3 /* in a step */ };
+enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */, MOST_CHOICES = 1 + MAX_RANK };
 
-typedef struct refiner {
+struct refiner {
 	const problem *pb;
 	evaluator *const *ev;
+	int threads;
 	arena *mem;
-	uint32_t n;
+	const action_list *actions;
+	uint32_t n_axes, axes[MAX_MESH_AXES]; /* that cut anything */
+	uint32_t n, first; /* variants from the first on are to be costed */
 	plan *variants;
 	cost *costs;
+	struct thinned { /* by variant: which group it leaves out of which decision; at: ID_NONE for other variants */
+		uint32_t at, group;
+	} *thinned;
+	uint64_t budget, used[LOGICAL_TREES], end[LOGICAL_TREES];
+	struct refined_states { /* by tree: many variants lead to the same state */
+		index_map index;
+		VEC(cost) costs;
+	} known[LOGICAL_TREES];
+	index_map passed; /* states that descents came through */
+	uint32_t n_passed;
 	bool (*stop)(void *);
 	void *stop_arg;
-} refiner;
+};
+
+static plan *add_variant(refiner *rf, const plan *from)
+{
+	if (rf->n == MOST_VARIANTS)
+		return NULL;
+	rf->variants[rf->n] = *from;
+	rf->thinned[rf->n].at = ID_NONE;
+	return &rf->variants[rf->n++];
+}
+
+static uint32_t first_free(const plan *pl)
+{
+	uint32_t first = 0;
+	while (first < pl->n && pl->decisions[first].fixed)
+		first++;
+	return first;
+}
+
+/* ---------------------------------------------------------------- one decision */
 
 /* The first twin of a decision, or itself. */
 static uint32_t first_twin(const plan *pl, uint32_t at)
@@ -34,14 +72,6 @@ static bool has_twin(const plan *pl, uint32_t at)
 	return false;
 }
 
-static plan *add_variant(refiner *rf, const plan *from)
-{
-	if (rf->n == MOST_VARIANTS)
-		return NULL;
-	rf->variants[rf->n] = *from;
-	return &rf->variants[rf->n++];
-}
-
 /* Takes the decision out of the plan, with twins all of them, in their order. */
 static void take_out(plan *pl, const action *a, bool twins, plan *taken)
 {
@@ -55,14 +85,6 @@ static void take_out(plan *pl, const action *a, bool twins, plan *taken)
 		plan_insert(taken, taken->n, b, pl->tactics[i]);
 		plan_drop(pl, i);
 	}
-}
-
-static uint32_t first_free(const plan *pl)
-{
-	uint32_t first = 0;
-	while (first < pl->n && pl->decisions[first].fixed)
-		first++;
-	return first;
 }
 
 static void list_moved(refiner *rf, const plan *pl, const action *a, bool twins)
@@ -81,35 +103,41 @@ static void list_moved(refiner *rf, const plan *pl, const action *a, bool twins)
 	free(rest);
 }
 
+static bool thin(const refiner *rf, plan *pl, const action *a, uint32_t at, uint32_t group, bool twins)
+{
+	if (!plan_leave_out(rf->pb, rf->mem, pl, at, group))
+		return false;
+	for (uint32_t k = 0; k < pl->n && twins; k++)
+		if (k != at && action_is_twin(a, &pl->decisions[k]))
+			plan_leave_out(rf->pb, rf->mem, pl, k, group);
+	return true;
+}
+
 static void list_thinned(refiner *rf, const plan *pl, uint32_t at, bool twins)
 {
-	const action *a = &pl->decisions[at];
+	const action a = pl->decisions[at];
 	uint32_t last = ID_NONE;
-	if (a->group != ID_NONE || a->kind == ACTION_CONSTRAIN)
+	if (a.group != ID_NONE || a.kind == ACTION_CONSTRAIN)
 		return;
-	for (uint32_t i = 0; i < a->n_targets; i++) {
-		uint32_t group = rf->pb->group_of[a->targets[i].arg];
+	for (uint32_t i = 0; i < a.n_targets; i++) {
+		uint32_t group = rf->pb->group_of[a.targets[i].arg];
 		bool known = group == last;
 		for (uint32_t k = 0; k < i && !known; k++)
-			known = rf->pb->group_of[a->targets[k].arg] == group;
+			known = rf->pb->group_of[a.targets[k].arg] == group;
 		last = group;
 		plan *v = known ? NULL : add_variant(rf, pl);
 		if (!v)
 			continue;
-		if (!plan_leave_out(rf->pb, rf->mem, v, at, group)) {
+		if (thin(rf, v, &a, at, group, twins))
+			rf->thinned[rf->n - 1] = (struct thinned){at, group};
+		else
 			rf->n--;
-			continue;
-		}
-		for (uint32_t k = 0; k < pl->n && twins; k++)
-			if (action_is_twin(a, &pl->decisions[k]))
-				plan_leave_out(rf->pb, rf->mem, v, k, group);
 	}
 }
 
 /* twins: decisions with their twins, once; otherwise those that have any, alone. */
-static void list_variants(refiner *rf, const plan *pl, bool twins)
+static void list_changed(refiner *rf, const plan *pl, bool twins)
 {
-	rf->n = 0;
 	for (uint32_t at = 0; at < pl->n; at++) {
 		if (pl->decisions[at].fixed || (twins ? first_twin(pl, at) < at : !has_twin(pl, at)))
 			continue;
@@ -118,14 +146,124 @@ static void list_variants(refiner *rf, const plan *pl, bool twins)
 	}
 }
 
+static void list_added(refiner *rf, const plan *pl)
+{
+	for (uint32_t i = 0; i < rf->actions->n; i++)
+		for (uint32_t at = first_free(pl); rf->actions->p[i].on_role && at <= pl->n; at++) {
+			plan *v = add_variant(rf, pl);
+			if (v)
+				plan_insert(v, at, &rf->actions->p[i], "refine");
+		}
+}
+
+/* Axes of one size may be worth different things. */
+static void list_exchanged(refiner *rf, const plan *pl)
+{
+	for (uint32_t i = 0; i < rf->n_axes; i++)
+		for (uint32_t k = i + 1; k < rf->n_axes; k++) {
+			plan *v = add_variant(rf, pl);
+			if (v)
+				plan_exchange_axes(rf->pb, v, rf->axes[i], rf->axes[k]);
+		}
+}
+
+/* ---------------------------------------------------------------- one group */
+
+typedef struct choices { /* what may be decided about a group on an axis */
+	uint32_t n;
+	const action *a[MOST_CHOICES]; /* NULL: nothing */
+} choices;
+
+static void list_choices(const refiner *rf, uint32_t group, uint32_t axis, choices *out)
+{
+	out->n = 0;
+	out->a[out->n++] = NULL;
+	for (uint32_t i = 0; i < rf->actions->n && out->n < MOST_CHOICES; i++)
+		if (rf->actions->p[i].group == group && rf->actions->p[i].axis == axis)
+			out->a[out->n++] = &rf->actions->p[i];
+}
+
+/* A place in the order that makes a difference: what comes in between decides about other groups. */
+static bool is_place(const plan *pl, uint32_t at)
+{
+	const action *before = at > first_free(pl) ? &pl->decisions[at - 1] : NULL;
+	return !before || at == pl->n || (before->group == ID_NONE && before->kind != ACTION_CONSTRAIN);
+}
+
+static void list_regrouped(refiner *rf, const plan *pl, uint32_t group, uint32_t axis, uint32_t other)
+{
+	plan *rest = xmalloc(sizeof *rest), *v;
+	choices one, two = {.n = 1};
+	*rest = *pl;
+	plan_clear_group(rf->pb, rf->mem, rest, group, 1u << axis | 1u << other);
+	list_choices(rf, group, axis, &one);
+	if (other != axis)
+		list_choices(rf, group, other, &two);
+	if (one.n * two.n > 1)
+		add_variant(rf, rest);
+	for (uint32_t i = 1; i < one.n * two.n; i++) {
+		const action *a = one.a[i % one.n], *b = two.a[i / one.n];
+		for (uint32_t at = first_free(rest); at <= rest->n; at++)
+			if (is_place(rest, at) && (v = add_variant(rf, rest))) {
+				if (b)
+					plan_insert(v, at, b, "refine");
+				if (a)
+					plan_insert(v, at, a, "refine");
+			}
+	}
+	free(rest);
+}
+
+/* The same on all axes. */
+static void list_regrouped_alike(refiner *rf, const plan *pl, uint32_t group)
+{
+	plan *rest = xmalloc(sizeof *rest), *v;
+	choices of;
+	*rest = *pl;
+	plan_clear_group(rf->pb, rf->mem, rest, group, UINT32_MAX);
+	list_choices(rf, group, rf->axes[0], &of);
+	for (uint32_t i = 1; i < of.n; i++)
+		for (uint32_t at = first_free(rest); at <= rest->n; at++)
+			if (is_place(rest, at) && (v = add_variant(rf, rest)))
+				for (uint32_t k = rf->n_axes; k-- > 0;) {
+					action a = action_on_axis(rf->pb, of.a[i], rf->axes[k]);
+					plan_insert(v, at, &a, "refine");
+				}
+	free(rest);
+}
+
+/* ---------------------------------------------------------------- descent */
+
 static void cost_variants(void *user, int tree)
 {
 	refiner *rf = user;
-	for (uint32_t i = (uint32_t)tree; i < rf->n; i += LOGICAL_TREES) {
+	struct refined_states *known = &rf->known[tree];
+	for (uint32_t i = rf->first + (uint32_t)tree; i < rf->n; i += LOGICAL_TREES) {
 		rf->costs[i] = (cost){.runtime_ns = INT64_MAX / 16, .peak_bytes = INT64_MAX / 16};
-		if (!rf->stop(rf->stop_arg))
-			evaluator_run(rf->ev[tree], &rf->variants[i], &rf->costs[i]);
+		if (rf->stop(rf->stop_arg))
+			continue;
+		evaluator_run(rf->ev[tree], &rf->variants[i], NULL);
+		uint64_t h = evaluator_hash(rf->ev[tree]);
+		uint32_t id, it = index_first(&known->index, h);
+		if (index_next(&known->index, h, &it, &id)) {
+			rf->costs[i] = known->costs.p[id];
+			continue;
+		}
+		if (rf->used[tree] == rf->end[tree])
+			continue;
+		evaluator_cost(rf->ev[tree], &rf->costs[i]);
+		rf->used[tree]++;
+		index_add(&known->index, h, known->costs.n);
+		vec_push(&known->costs, rf->costs[i]);
 	}
+}
+
+static uint64_t all_used(const refiner *rf)
+{
+	uint64_t n = 0;
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		n += rf->used[i];
+	return n;
 }
 
 static int64_t replayed(refiner *rf, plan *pl)
@@ -165,30 +303,134 @@ static uint32_t best_variant(refiner *rf, int64_t *now)
 	return ID_NONE;
 }
 
-uint64_t refine_plan(const problem *pb, evaluator *const *ev, int threads, arena *mem, plan *pl, uint64_t budget, bool (*stop)(void *), void *stop_arg)
+/* All groups that a decision does better without, at once. Twins are as alike in the plan as they were for each group. */
+static void list_thinned_together(refiner *rf, const plan *pl, bool twins, int64_t now)
 {
-	refiner rf = {.pb = pb, .ev = ev, .mem = mem, .stop = stop, .stop_arg = stop_arg};
-	uint64_t used = 1;
-	if (!budget)
-		return 0;
-	rf.variants = xmalloc(MOST_VARIANTS * sizeof *rf.variants);
-	rf.costs = xmalloc(MOST_VARIANTS * sizeof *rf.costs);
-	int64_t now = replayed(&rf, pl);
-	bool twins = true;
-	for (int step = 0; step < MOST_STEPS && !stop(stop_arg); step++) {
-		list_variants(&rf, pl, twins);
-		if (used + rf.n > budget)
-			break;
-		parallel_for(LOGICAL_TREES, threads, cost_variants, &rf);
-		used += rf.n;
-		uint32_t best = best_variant(&rf, &now);
-		if (best != ID_NONE)
-			*pl = rf.variants[best];
-		else if (!twins)
-			break;
-		twins = best != ID_NONE;
+	uint32_t n = rf->n;
+	for (uint32_t at = 0; at < pl->n; at++) {
+		uint32_t groups = 0;
+		plan *v = NULL;
+		for (uint32_t i = 0; i < n; i++) {
+			if (rf->thinned[i].at != at || plan_energy(rf->pb, &rf->costs[i]) >= now)
+				continue;
+			if (!v && !(v = add_variant(rf, pl)))
+				return;
+			const action a = v->decisions[at];
+			groups += thin(rf, v, &a, at, rf->thinned[i].group, twins);
+		}
+		rf->n -= v && groups < 2;
 	}
-	free(rf.variants);
-	free(rf.costs);
-	return used;
+}
+
+static void cost_listed(refiner *rf, uint32_t first)
+{
+	uint64_t left = rf->budget - MIN(rf->budget, all_used(rf));
+	rf->first = first;
+	for (uint32_t i = 0; i < LOGICAL_TREES; i++)
+		rf->end[i] = rf->used[i] + left / LOGICAL_TREES + (i < left % LOGICAL_TREES);
+	parallel_for(LOGICAL_TREES, rf->threads, cost_variants, rf);
+}
+
+/* The best of the variants listed becomes the plan; false when none is better. */
+static bool take_best(refiner *rf, plan *pl, bool twins, int64_t *now)
+{
+	cost_listed(rf, 0);
+	uint32_t n = rf->n;
+	list_thinned_together(rf, pl, twins, *now);
+	if (rf->n > n)
+		cost_listed(rf, n);
+	uint32_t best = best_variant(rf, now);
+	if (best != ID_NONE)
+		*pl = rf->variants[best];
+	return best != ID_NONE;
+}
+
+/* Every group on all axes alike and on every one, or on every two. */
+static bool regroup(refiner *rf, plan *pl, bool pairs, int64_t *now)
+{
+	bool better = false;
+	for (uint32_t g = 0; g < rf->pb->n_groups; g++) {
+		rf->n = 0;
+		if (!pairs && rf->n_axes > 1)
+			list_regrouped_alike(rf, pl, g);
+		if (rf->n)
+			better |= take_best(rf, pl, false, now);
+		for (uint32_t i = 0; i < rf->n_axes; i++)
+			for (uint32_t k = pairs ? i + 1 : i; k < (pairs ? rf->n_axes : i + 1); k++) {
+				if (all_used(rf) >= rf->budget || rf->stop(rf->stop_arg))
+					return better;
+				rf->n = 0;
+				list_regrouped(rf, pl, g, rf->axes[i], rf->axes[k]);
+				better |= take_best(rf, pl, false, now);
+			}
+	}
+	return better;
+}
+
+/* Did another descent come through the state of the plan last replayed? */
+static bool has_passed(refiner *rf)
+{
+	uint64_t h = evaluator_hash(rf->ev[0]);
+	uint32_t id, it = index_first(&rf->passed, h);
+	if (index_next(&rf->passed, h, &it, &id))
+		return true;
+	index_add(&rf->passed, h, rf->n_passed++);
+	return false;
+}
+
+uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t budget, int64_t *energy)
+{
+	uint64_t before = all_used(rf);
+	int64_t now = replayed(rf, pl);
+	refine_depth level = REFINE_ALIKE;
+	rf->budget = before + budget;
+	while (level <= depth && all_used(rf) < rf->budget && !rf->stop(rf->stop_arg)) {
+		rf->n = 0;
+		if (level == REFINE_ALIKE) {
+			list_exchanged(rf, pl);
+			list_changed(rf, pl, true);
+		} else if (level == REFINE_APART) {
+			list_changed(rf, pl, false);
+			list_added(rf, pl);
+		}
+		bool better = level >= REFINE_GROUPS ? regroup(rf, pl, level == REFINE_PAIRS, &now) : take_best(rf, pl, level == REFINE_ALIKE, &now);
+		level = better ? REFINE_ALIKE : level + 1;
+		if (better && has_passed(rf)) {
+			now = INT64_MAX;
+			break;
+		}
+	}
+	*energy = now;
+	return all_used(rf) - before;
+}
+
+refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena *mem, const action_list *actions, bool (*stop)(void *), void *stop_arg)
+{
+	refiner *rf = xcalloc(1, sizeof *rf);
+	*rf = (refiner){.pb = pb, .ev = ev, .threads = threads, .mem = mem, .actions = actions, .stop = stop, .stop_arg = stop_arg};
+	rf->variants = xmalloc(MOST_VARIANTS * sizeof *rf->variants);
+	rf->costs = xmalloc(MOST_VARIANTS * sizeof *rf->costs);
+	rf->thinned = xmalloc(MOST_VARIANTS * sizeof *rf->thinned);
+	for (uint32_t axis = 0; axis < pb->n_axes; axis++)
+		if (axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) > 1)
+			rf->axes[rf->n_axes++] = axis;
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		index_init(&rf->known[i].index);
+	index_init(&rf->passed);
+	return rf;
+}
+
+void refiner_free(refiner *rf)
+{
+	if (!rf)
+		return;
+	for (int i = 0; i < LOGICAL_TREES; i++) {
+		index_release(&rf->known[i].index);
+		vec_release(&rf->known[i].costs);
+	}
+	index_release(&rf->passed);
+	free(rf->variants);
+	free(rf->costs);
+	free(rf->thinned);
+	free(rf);
 }

@@ -542,23 +542,30 @@ static bool always(void *unused)
 	return true;
 }
 
-/* Refines a plan; *before, *after: its energy in replays. */
-static uint64_t refine_on(fixture *f, const problem *pb, arena *mem, plan *pl, uint64_t budget, bool (*stop)(void *), int64_t *before, int64_t *after)
+/* Refines a plan as far as it goes; *before, *after: its energy in replays. */
+static uint64_t refine_on(fixture *f, const problem *pb, arena *mem, plan *pl, refine_depth depth, uint64_t budget, bool (*stop)(void *), int64_t *before, int64_t *after)
 {
 	evaluator *ev[LOGICAL_TREES];
+	action_list actions = {0};
 	cost c;
 	bool allowed;
+	int64_t energy;
 	for (int i = 0; i < LOGICAL_TREES; i++)
 		ev[i] = evaluator_new(pb);
+	actions_make((problem *)pb, UINT32_MAX, NULL, &actions);
 	evaluator_run(ev[0], pl, NULL);
 	evaluator_replay(ev[0], &c, &allowed);
 	*before = plan_energy(pb, &c);
-	uint64_t used = refine_plan(pb, ev, (int)f->o.threads, mem, pl, budget, stop, NULL);
+	refiner *rf = refiner_new(pb, ev, (int)f->o.threads, mem, &actions, stop, NULL);
+	uint64_t used = refiner_improve(rf, pl, depth, budget, &energy);
+	refiner_free(rf);
 	evaluator_run(ev[0], pl, NULL);
 	evaluator_replay(ev[0], &c, &allowed);
 	*after = plan_energy(pb, &c);
+	ck_assert_int_eq(*after, energy);
 	for (int i = 0; i < LOGICAL_TREES; i++)
 		evaluator_free(ev[i]);
+	vec_release(&actions);
 	return used;
 }
 
@@ -579,24 +586,82 @@ START_TEST(refined_plans)
 	}
 	plan_insert(start, start->n, batch, "test");
 	*pl = *start;
-	uint64_t used = refine_on(&f, &pb, &mem, pl, 500, never, &before, &after);
+	uint64_t used = refine_on(&f, &pb, &mem, pl, REFINE_ALIKE, 500, never, &before, &after);
 	ck_assert(used > 1 && used <= 500);
 	ck_assert_int_lt(after, before);
 	f.o.threads = 3;
 	*other = *start;
-	ck_assert_uint_eq(refine_on(&f, &pb, &mem, other, 500, never, &before, &after), used);
+	ck_assert_uint_eq(refine_on(&f, &pb, &mem, other, REFINE_ALIKE, 500, never, &before, &after), used);
 	ck_assert(plan_same(pl, other));
-	for (uint64_t budget = 0; budget < 20; budget++) {
+	for (uint64_t budget = 0; budget < 40; budget++) {
 		*pl = *start;
-		ck_assert_uint_le(refine_on(&f, &pb, &mem, pl, budget, never, &before, &after), budget);
+		ck_assert_uint_le(refine_on(&f, &pb, &mem, pl, REFINE_PAIRS, budget, never, &before, &after), budget);
 		ck_assert_int_le(after, before);
 	}
 	*pl = *start;
-	refine_on(&f, &pb, &mem, pl, 500, always, &before, &after);
+	refine_on(&f, &pb, &mem, pl, REFINE_PAIRS, 500, always, &before, &after);
 	ck_assert(plan_same(pl, start));
 	free(start);
 	free(pl);
 	free(other);
+	arena_release(&mem);
+	problem_release(&pb);
+	teardown(&f);
+}
+END_TEST
+
+/* What each depth adds to the one before: from nothing decided there is nothing to change; roles are added; groups are decided on
+ * their own. */
+START_TEST(depths_of_refining)
+{
+	fixture f;
+	problem pb;
+	arena mem = {0};
+	int64_t before, alike, apart, groups, pairs;
+	setup_problem(&f, &pb, mlp, "data=4,model=4");
+	plan *pl = xcalloc(1, sizeof *pl);
+	refine_on(&f, &pb, &mem, pl, REFINE_ALIKE, 500, never, &before, &alike);
+	ck_assert(alike == before && pl->n == 0);
+	refine_on(&f, &pb, &mem, pl, REFINE_APART, 500, never, &before, &apart);
+	ck_assert_int_lt(apart, alike);
+	for (uint32_t i = 0; i < pl->n; i++)
+		ck_assert(pl->decisions[i].group == ID_NONE);
+	refine_on(&f, &pb, &mem, pl, REFINE_GROUPS, 500, never, &before, &groups);
+	ck_assert_int_lt(groups, apart);
+	refine_on(&f, &pb, &mem, pl, REFINE_PAIRS, 500, never, &before, &pairs);
+	ck_assert_int_le(pairs, groups);
+	free(pl);
+	arena_release(&mem);
+	problem_release(&pb);
+	teardown(&f);
+}
+END_TEST
+
+/* Two descents that meet: the second one ends there, and has no energy of its own. */
+START_TEST(descents_that_meet)
+{
+	fixture f;
+	problem pb;
+	arena mem = {0};
+	action_list actions = {0};
+	evaluator *ev[LOGICAL_TREES];
+	int64_t first, second;
+	setup_problem(&f, &pb, mlp, "data=4,model=4");
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		ev[i] = evaluator_new(&pb);
+	actions_make(&pb, UINT32_MAX, NULL, &actions);
+	refiner *rf = refiner_new(&pb, ev, 1, &mem, &actions, never, NULL);
+	plan *pl = xcalloc(1, sizeof *pl), *other = xcalloc(1, sizeof *other);
+	uint64_t used = refiner_improve(rf, pl, REFINE_GROUPS, 500, &first);
+	ck_assert(used > 0 && first < INT64_MAX);
+	ck_assert_uint_eq(refiner_improve(rf, other, REFINE_GROUPS, 500, &second), 0); /* all it looks at was costed before */
+	ck_assert_int_eq(second, INT64_MAX);
+	refiner_free(rf);
+	free(pl);
+	free(other);
+	for (int i = 0; i < LOGICAL_TREES; i++)
+		evaluator_free(ev[i]);
+	vec_release(&actions);
 	arena_release(&mem);
 	problem_release(&pb);
 	teardown(&f);
@@ -628,6 +693,20 @@ START_TEST(plans_and_twins)
 	ck_assert(pl->decisions[1].n_targets == 1 && pl->decisions[1].targets[0].arg == 3 && !pl->decisions[1].on_role);
 	ck_assert(!plan_leave_out(&pb, &mem, pl, 1, x));                 /* not in it any more */
 	ck_assert(!plan_leave_out(&pb, &mem, pl, 1, pb.group_of[3]));    /* nothing would be left */
+	/* nothing about a group: decisions that are about it alone go, on the axes given */
+	pl->n = 0;
+	plan_insert(pl, 0, &batch, "test");
+	plan_insert(pl, 1, &zero, "test");
+	batch.axis = 1;
+	plan_insert(pl, 2, &batch, "test");
+	plan_clear_group(&pb, &mem, pl, x, 1u << 0);
+	ck_assert(pl->n == 3 && pl->decisions[0].n_targets == 1 && pl->decisions[2].n_targets == 2);
+	plan_clear_group(&pb, &mem, pl, pb.group_of[3], 1u << 0);
+	ck_assert(pl->n == 2 && pl->decisions[0].role == ROLE_ACTION_ZERO3 && pl->decisions[1].n_targets == 2);
+	/* axes change places, but for what is fixed */
+	pl->decisions[0].fixed = true;
+	plan_exchange_axes(&pb, pl, 0, 1);
+	ck_assert(pl->decisions[0].axis == 1 && pl->decisions[1].axis == 0 && pl->n == 2);
 	free(pl);
 	arena_release(&mem);
 	problem_release(&pb);
@@ -751,6 +830,8 @@ int main(void)
 	tcase_add_test(t, strategy_round_trip);
 	tcase_add_test(t, composite_plans);
 	tcase_add_test(t, refined_plans);
+	tcase_add_test(t, depths_of_refining);
+	tcase_add_test(t, descents_that_meet);
 	tcase_add_test(t, plans_and_twins);
 	tcase_add_test(t, remembered_paths);
 	suite_add_tcase(s, t);
