@@ -326,9 +326,8 @@ uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const act
 /* ---------------------------------------------------------------- refine.c */
 
 typedef struct refiner refiner;
-/* How far from a plan its descent looks: decisions with their twins on all axes; each alone, and roles more; groups on one axis;
- * groups on two. */
-typedef enum refine_depth { REFINE_ALIKE, REFINE_APART, REFINE_GROUPS, REFINE_PAIRS } refine_depth;
+/* How far from a plan its descent looks: decisions with their twins on all axes; each alone, and roles more; groups. */
+typedef enum refine_depth { REFINE_ALIKE, REFINE_APART, REFINE_GROUPS } refine_depth;
 /* Descends from plans and remembers the states it costed. ev: LOGICAL_TREES of them. All must outlive it; what plans point into
  * comes from mem. */
 refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena *mem, const action_list *actions, bool (*stop)(void *), void *stop_arg);

@@ -3,15 +3,15 @@
  *   1. each decision, with its twins on other axes, is left out, decided first or last, or keeps off one group of what it cuts;
  *      random walks rarely change the same on all axes at once, and a plan that treats its axes alike is often left no other way
  *   2. each decision that has twins without them; a decision about a whole role more, at any place
- *   3. one group after the other is decided anew: on every two axes nothing or any of its dims, before all else, behind all else
- *      or behind a decision about many groups. A cut over two axes can pay where each alone does not.
+ *   3. one group after the other is decided anew: nothing or any of its dims, on all axes alike or on one, before all else, behind
+ *      all else or behind a decision about many groups
  *
  * In 1 and 2 the best neighbour is taken, in 3 the best one of each group. What is taken is better in a replay, too. */
 #include "search/internal.h"
 
 #include <stdlib.h>
 
-enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */, MOST_CHOICES = 1 + MAX_RANK };
+enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */ };
 
 struct refiner {
 	const problem *pb;
@@ -169,20 +169,6 @@ static void list_exchanged(refiner *rf, const plan *pl)
 
 /* ---------------------------------------------------------------- one group */
 
-typedef struct choices { /* what may be decided about a group on an axis */
-	uint32_t n;
-	const action *a[MOST_CHOICES]; /* NULL: nothing */
-} choices;
-
-static void list_choices(const refiner *rf, uint32_t group, uint32_t axis, choices *out)
-{
-	out->n = 0;
-	out->a[out->n++] = NULL;
-	for (uint32_t i = 0; i < rf->actions->n && out->n < MOST_CHOICES; i++)
-		if (rf->actions->p[i].group == group && rf->actions->p[i].axis == axis)
-			out->a[out->n++] = &rf->actions->p[i];
-}
-
 /* A place in the order that makes a difference: what comes in between decides about other groups. */
 static bool is_place(const plan *pl, uint32_t at)
 {
@@ -190,45 +176,33 @@ static bool is_place(const plan *pl, uint32_t at)
 	return !before || at == pl->n || (before->group == ID_NONE && before->kind != ACTION_CONSTRAIN);
 }
 
-static void list_regrouped(refiner *rf, const plan *pl, uint32_t group, uint32_t axis, uint32_t other)
+/* At every place, on every one of the axes (bits). */
+static void list_decided(refiner *rf, const plan *rest, const action *a, uint32_t axis_mask)
 {
-	plan *rest = xmalloc(sizeof *rest), *v;
-	choices one, two = {.n = 1};
-	*rest = *pl;
-	plan_clear_group(rf->pb, rf->mem, rest, group, 1u << axis | 1u << other);
-	list_choices(rf, group, axis, &one);
-	if (other != axis)
-		list_choices(rf, group, other, &two);
-	if (one.n * two.n > 1)
-		add_variant(rf, rest);
-	for (uint32_t i = 1; i < one.n * two.n; i++) {
-		const action *a = one.a[i % one.n], *b = two.a[i / one.n];
-		for (uint32_t at = first_free(rest); at <= rest->n; at++)
-			if (is_place(rest, at) && (v = add_variant(rf, rest))) {
-				if (b)
-					plan_insert(v, at, b, "refine");
-				if (a)
-					plan_insert(v, at, a, "refine");
-			}
-	}
-	free(rest);
+	plan *v;
+	for (uint32_t at = first_free(rest); at <= rest->n; at++)
+		if (is_place(rest, at) && (v = add_variant(rf, rest)))
+			for (uint32_t i = rf->n_axes; i-- > 0;)
+				if (axis_mask >> rf->axes[i] & 1) {
+					action own = action_on_axis(rf->pb, a, rf->axes[i]);
+					plan_insert(v, at, &own, "refine");
+				}
 }
 
-/* The same on all axes. */
-static void list_regrouped_alike(refiner *rf, const plan *pl, uint32_t group)
+/* Nothing or any of the group's dims on these axes. */
+static void list_regrouped(refiner *rf, const plan *pl, uint32_t group, uint32_t axis_mask)
 {
-	plan *rest = xmalloc(sizeof *rest), *v;
-	choices of;
+	plan *rest = xmalloc(sizeof *rest);
+	uint32_t first = 0;
+	while (!(axis_mask >> first & 1))
+		first++;
 	*rest = *pl;
-	plan_clear_group(rf->pb, rf->mem, rest, group, UINT32_MAX);
-	list_choices(rf, group, rf->axes[0], &of);
-	for (uint32_t i = 1; i < of.n; i++)
-		for (uint32_t at = first_free(rest); at <= rest->n; at++)
-			if (is_place(rest, at) && (v = add_variant(rf, rest)))
-				for (uint32_t k = rf->n_axes; k-- > 0;) {
-					action a = action_on_axis(rf->pb, of.a[i], rf->axes[k]);
-					plan_insert(v, at, &a, "refine");
-				}
+	plan_clear_group(rf->pb, rf->mem, rest, group, axis_mask);
+	rf->n = 0;
+	add_variant(rf, rest);
+	for (uint32_t i = 0; i < rf->actions->n; i++)
+		if (rf->actions->p[i].group == group && rf->actions->p[i].axis == first)
+			list_decided(rf, rest, &rf->actions->p[i], axis_mask);
 	free(rest);
 }
 
@@ -345,25 +319,20 @@ static bool take_best(refiner *rf, plan *pl, bool twins, int64_t *now)
 	return best != ID_NONE;
 }
 
-/* Every group on all axes alike and on every one, or on every two. */
-static bool regroup(refiner *rf, plan *pl, bool pairs, int64_t *now)
+/* Every group, on all axes alike and on each. */
+static bool regroup(refiner *rf, plan *pl, int64_t *now)
 {
 	bool better = false;
-	for (uint32_t g = 0; g < rf->pb->n_groups; g++) {
-		rf->n = 0;
-		if (!pairs && rf->n_axes > 1)
-			list_regrouped_alike(rf, pl, g);
-		if (rf->n)
+	uint32_t all = 0;
+	for (uint32_t i = 0; i < rf->n_axes; i++)
+		all |= 1u << rf->axes[i];
+	for (uint32_t g = 0; g < rf->pb->n_groups; g++)
+		for (uint32_t i = rf->n_axes > 1 ? 0 : 1; i <= rf->n_axes; i++) {
+			if (all_used(rf) >= rf->budget || rf->stop(rf->stop_arg))
+				return better;
+			list_regrouped(rf, pl, g, i ? 1u << rf->axes[i - 1] : all);
 			better |= take_best(rf, pl, false, now);
-		for (uint32_t i = 0; i < rf->n_axes; i++)
-			for (uint32_t k = pairs ? i + 1 : i; k < (pairs ? rf->n_axes : i + 1); k++) {
-				if (all_used(rf) >= rf->budget || rf->stop(rf->stop_arg))
-					return better;
-				rf->n = 0;
-				list_regrouped(rf, pl, g, rf->axes[i], rf->axes[k]);
-				better |= take_best(rf, pl, false, now);
-			}
-	}
+		}
 	return better;
 }
 
@@ -393,7 +362,7 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 			list_changed(rf, pl, false);
 			list_added(rf, pl);
 		}
-		bool better = level >= REFINE_GROUPS ? regroup(rf, pl, level == REFINE_PAIRS, &now) : take_best(rf, pl, level == REFINE_ALIKE, &now);
+		bool better = level == REFINE_GROUPS ? regroup(rf, pl, &now) : take_best(rf, pl, level == REFINE_ALIKE, &now);
 		level = better ? REFINE_ALIKE : level + 1;
 		if (better && has_passed(rf)) {
 			now = INT64_MAX;
