@@ -55,7 +55,7 @@ static int64_t walk(fixture *f, uint64_t seed, uint32_t paths)
 			evaluator_cost(ev, &c);
 			ck_assert_int_le(own.runtime_ns, c.runtime_ns);
 			ck_assert_int_le(own.peak_bytes, c.peak_bytes);
-			ck_assert_int_eq(own.argument_bytes, c.argument_bytes);
+			ck_assert_int_le(own.argument_bytes, c.argument_bytes);
 			for (uint32_t i = 0; i <= depth; i++) {
 				ck_assert_int_le(later[i].runtime_ns, c.runtime_ns);
 				ck_assert_int_le(later[i].peak_bytes, c.peak_bytes);
