@@ -212,7 +212,7 @@ struct lower_work {
 static inline lop_id lowered_add_op(lowered *l, lop_kind kind, node_id node, lop_id region)
 {
 	vec_push(&l->ops, (lop){.kind = (uint8_t)kind, .node = node, .operands = l->operands.n, .results = l->vals.n, .combined = 1, .region = region,
-				.trips = 1, .group_size = 1});
+				.trips = 1});
 	return l->ops.n - 1;
 }
 

@@ -101,8 +101,9 @@ typedef struct lop {
 	const node_plan *plan; /* LOP_COMPUTE */
 	const collective_step *step; /* LOP_COLLECTIVE */
 	int64_t bytes;      /* LOP_COLLECTIVE: local bytes of the larger side, per execution */
-	int64_t group_size;
 } lop;
+/* Devices that take part in a collective together. */
+static inline int64_t lop_group_size(const lop *o) { return axes_product(o->step->axes); }
 typedef struct lval {
 	pval_id origin;       /* program value whose data it is (possibly partial or differently sharded) */
 	sharding_id sharding;

@@ -47,9 +47,8 @@ lval_id lowered_add_collective(lowered *l, const collective_step *s, lval_id ope
 	lop *x = &l->ops.p[o];
 	x->coll = s->kind;
 	x->step = s;
-	x->group_size = axes_product(s->axes);
 	/* what is gathered are parts, padding included */
-	x->bytes = MAX(s->kind == COLL_ALL_GATHER ? sat_mul(from.bytes, x->group_size) : from.bytes, bytes);
+	x->bytes = MAX(s->kind == COLL_ALL_GATHER ? sat_mul(from.bytes, axes_product(s->axes)) : from.bytes, bytes);
 	lowered_add_operand(l, o, operand);
 	return lowered_add_result(l, o, from.origin, s->out, from.type, bytes);
 }
@@ -241,7 +240,6 @@ static void build_given(builder *b, node_id id)
 		to->step = s;
 		to->given = true;
 		to->bytes = MAX(l->vals.p[x].bytes, bytes);
-		to->group_size = axes_product(s->axes);
 		lowered_add_operand(l, o, x);
 		x = lowered_add_result(l, o, v, at, b->p->vals.p[v].type, bytes);
 		b->w->current[v] = reshard_value(b, x, b->c->now[v], id);

@@ -50,7 +50,7 @@ static void add_event(const op_event *e, const lowered *l, strbuf *out, strbuf *
 	add_text(out, op_name(l, o));
 	strbuf_printf(out, ",\"args\":{\"op\":%u", id);
 	if (o->kind == LOP_COLLECTIVE)
-		strbuf_printf(out, ",\"bytes\":%lld,\"group\":%lld,\"exposed_ns\":%lld", (long long)o->bytes, (long long)o->group_size, (long long)e->exposed_ns);
+		strbuf_printf(out, ",\"bytes\":%lld,\"group\":%lld,\"exposed_ns\":%lld", (long long)o->bytes, (long long)lop_group_size(o), (long long)e->exposed_ns);
 	else if (o->kind == LOP_REGION)
 		strbuf_printf(out, ",\"trips\":%lld", (long long)o->trips);
 	else

@@ -20,7 +20,7 @@ START_TEST(a_column_then_row_pair_needs_one_sum)
 		if (x.out->ops.p[i].kind == LOP_COLLECTIVE)
 			sum = &x.out->ops.p[i];
 	ck_assert_int_eq(sum->bytes, 64 * 32 * 4);
-	ck_assert_int_eq(sum->group_size, 4);
+	ck_assert_int_eq(lop_group_size(sum), 4);
 	ck_assert_uint_eq(sum->reduction, 0);
 	/* the hidden values are a quarter each */
 	const lval *hidden = &x.out->vals.p[x.out->ops.p[4].results];

@@ -397,7 +397,7 @@ START_TEST(own_collectives_are_counted)
 		check_single(&x, TARGET_TPU, cases[i].size ? "all_reduce=1" : "");
 		for (lop_id o = 0; o < x.out->ops.n; o++)
 			if (x.out->ops.p[o].kind == LOP_COLLECTIVE) {
-				ck_assert_int_eq(x.out->ops.p[o].group_size, cases[i].size);
+				ck_assert_int_eq(lop_group_size(&x.out->ops.p[o]), cases[i].size);
 				ck_assert_int_eq(x.out->ops.p[o].bytes, 4 * 16 * 4);
 			}
 		lowering_release(&x);

@@ -69,7 +69,6 @@ static inline void check_structure(const lowering *x)
 		if (o->kind == LOP_COLLECTIVE) {
 			ck_assert(o->n_operands == 1 || (o->halo && o->n_operands == 2));
 			ck_assert_uint_eq(o->n_results, 1);
-			ck_assert_int_eq(o->group_size, axes_product(o->step->axes));
 			ck_assert_int_ge(o->halo ? l->vals.p[o->results].bytes : o->bytes, o->halo ? o->bytes : l->vals.p[o->results].bytes);
 		}
 		depth += o->kind == LOP_REGION;

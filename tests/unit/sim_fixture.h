@@ -155,18 +155,15 @@ static inline lval_id fix_collective(fix *f, collective_kind kind, const char *n
 	sharding_table *t = f->m->shardings;
 	uint32_t n = (uint32_t)strlen(names);
 	axis_ref *a = arena_array(&f->mem, axis_ref, n);
-	int64_t group = 1;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		a[i] = mesh_full_axis(t, f->mesh, mesh_axis_find(t, f->mesh, (str){names + i, 1}));
-		group *= axis_size(a[i]);
-	}
 	collective_step *step = arena_zalloc(&f->mem, sizeof *step);
 	step->kind = (uint8_t)kind;
 	step->axes = (axes){a, n};
 	step->dim_axes = arena_zalloc(&f->mem, sizeof *step->dim_axes * MAX_RANK);
 	const type *in = type_get(f->m, f->l.vals.p[v].type), *out = type_get(f->m, result);
 	int64_t bytes = MAX(sharding_local_bytes(t, SHARDING_NONE, in), sharding_local_bytes(t, SHARDING_NONE, out));
-	lop_id o = fix_lop(f, (lop){.kind = LOP_COLLECTIVE, .coll = (uint8_t)kind, .node = ID_NONE, .combined = 1, .step = step, .bytes = bytes, .group_size = group},
+	lop_id o = fix_lop(f, (lop){.kind = LOP_COLLECTIVE, .coll = (uint8_t)kind, .node = ID_NONE, .combined = 1, .step = step, .bytes = bytes},
 	                   &v, 1, &result, 1);
 	return fix_result(f, o);
 }
