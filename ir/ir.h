@@ -292,7 +292,7 @@ typedef struct op {
 	loc_id loc;
 	uint32_t src; /* byte offset of the op in module.text */
 } op;
-enum { OPS_ERASED = 1 };
+enum { OPS_ERASED = 1, OPS_MERGED = 2 /* equal ops were merged into it */ };
 
 typedef struct value {
 	type_id type;

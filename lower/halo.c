@@ -189,7 +189,7 @@ static int64_t exchange_bytes(const planner *x, const exchange *e, uint32_t dim,
 	return bits / 8 + (bits % 8 != 0);
 }
 
-/* Both sides of one dim, from the nearest neighbours first. masked: what lies outside of the whole is set to zero. */
+/* Both sides of one dim, from the nearest neighbours first. No more than what is needed of the dim in all. masked: what lies outside of the whole is set to zero. */
 static void exchange_dim(planner *x, exchange *e, uint32_t d, span s, bool masked)
 {
 	int64_t part = e->local[d];
@@ -205,7 +205,7 @@ static void exchange_dim(planner *x, exchange *e, uint32_t d, span s, bool maske
 			*step = (collective_step){.kind = COLL_COLLECTIVE_PERMUTE, .in = at, .out = at, .axes = over};
 			/* the first dim is fetched alike whatever becomes of it */
 			uint64_t what = (uint64_t)hop << 32 | d << 8 | side << 1 | (e->stage && masked);
-			x->steps[x->n_steps++] = (halo_step){.operand = e->slot, .what = what, .step = step, .bytes = exchange_bytes(x, e, d, MIN(rest, part))};
+			x->steps[x->n_steps++] = (halo_step){.operand = e->slot, .what = what, .step = step, .bytes = exchange_bytes(x, e, d, MIN(MIN(rest, part), s.length))};
 			x->steps[x->n_steps - 1].after = x->steps[x->n_steps - 1].bytes;
 		}
 	e->local[d] = MIN(s.length, sat_add(part, sat_add(s.left, s.right)));

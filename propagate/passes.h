@@ -33,6 +33,9 @@ sharding_id sharding_open(module *m, mesh_id mesh, uint32_t rank);
 /* What propagation does first: members of a sharding group get one sharding, or constraints when they disagree. */
 void sharding_groups_sync(module *m);
 
+/* Of equal ops without effects in one block the first stays, with OPS_MERGED. */
+void ops_merge_equal(module *m);
+
 bool option_bool(const pass_option *options, uint32_t n, const char *name, bool absent);
 str option_text(const pass_option *options, uint32_t n, const char *name, const char *absent);
 

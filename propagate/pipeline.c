@@ -116,9 +116,11 @@ static void give_chlo_rules(module *m)
 			op_store_expansion_rule(m, o);
 }
 
-status passes_import(module *m, diag *d)
+status passes_import(module *m, bool merge_equal, diag *d)
 {
 	TRY(pass_inline(m, NULL, 0, d));
+	if (merge_equal)
+		ops_merge_equal(m);
 	give_chlo_rules(m);
 	TRY(pass_symbol_dce(m, NULL, 0, d));
 	TRY(run_import(m, NULL, 0, d));

@@ -433,7 +433,8 @@ const pass_info *pass_at(uint32_t i);
 status passes_run(module *m, const char *pipeline, diag *d) MUST_USE;
 
 /* What search, simulate and evaluate run before compiling a program: inline, symbol-dce and the import passes of
- * sdy-propagation-pipeline up to add-data-flow-edges, sharding-group-import included. */
-status passes_import(module *m, diag *d) MUST_USE;
+ * sdy-propagation-pipeline up to add-data-flow-edges, sharding-group-import included. merge_equal: equal ops become one first, as
+ * XLA does for TPU alone; what they were merged into has OPS_MERGED. */
+status passes_import(module *m, bool merge_equal, diag *d) MUST_USE;
 
 #endif

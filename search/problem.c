@@ -44,7 +44,7 @@ status problem_init(problem *pb, const module *annotated, const search_options *
 	*pb = (problem){.o = o, .mesh = o->mesh};
 	rule_table_init(&pb->rules);
 	pb->m = module_clone(annotated);
-	TRY(passes_import(pb->m, d));
+	TRY(passes_import(pb->m, o->device->target == TARGET_TPU, d));
 	TRY(program_new(pb->m, &pb->rules, READ_AS_XLA, &pb->p, d));
 	TRY(donation_read(pb->m, &pb->dn, d));
 	pb->n_args = pb->p->args.n;

@@ -359,7 +359,7 @@ status search_roles(const module *m, role *out, diag *d)
 	problem pb = {0};
 	rule_table_init(&pb.rules);
 	pb.m = module_clone(m);
-	status s = passes_import(pb.m, d);
+	status s = passes_import(pb.m, false, d);
 	if (s == ST_OK)
 		s = program_new(pb.m, &pb.rules, READ_AS_XLA, &pb.p, d);
 	if (s == ST_OK)

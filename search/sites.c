@@ -71,7 +71,8 @@ static uint32_t list_streams(const problem *pb, const uint32_t *op_index, uint32
 		const type *ty = pval_type(p, v);
 		int64_t bytes = sharding_local_bytes(pb->m->shardings, SHARDING_NONE, ty);
 		op_id o = pv->def != ID_NONE && p->nodes.p[pv->def].kind == NODE_OP ? p->nodes.p[pv->def].op : ID_NONE;
-		bool site = o != ID_NONE && o < n_original && op_index[o] != ID_NONE && pv->result_index < 0 && pv->value != ID_NONE && pv->group == ID_NONE;
+		bool site = o != ID_NONE && o < n_original && op_index[o] != ID_NONE && pv->result_index < 0 && pv->value != ID_NONE && pv->group == ID_NONE &&
+			    !(op_at(pb->m, o)->flags & OPS_MERGED); /* its other ops would need the constraint too */
 		for (uint32_t d = 0; d < ty->rank; d++) {
 			stream *s = &all[c.of[c.first[v] + d]];
 			s->root = c.of[c.first[v] + d];

@@ -69,7 +69,7 @@ static status lower_module(lowering *x, const char *file, const strbuf *text, lo
 {
 	const propagate_options options = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	TRY(module_read(text->p, text->n, strcmp(file, "-") ? file : "<stdin>", NULL, &x->m, d));
-	TRY(passes_import(x->m, d));
+	TRY(passes_import(x->m, target == TARGET_TPU, d));
 	TRY(program_new(x->m, &x->rules, READ_AS_XLA, &x->p, d));
 	x->s = propagation_new(x->p, x->m->shardings, &options);
 	propagation_reset(x->s);

@@ -180,7 +180,7 @@ START_TEST(import_gives_chlo_ops_rules)
 	rule_table_init(&rules);
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
 		ck_assert_int_eq(rule_of_op(&rules, m, nth_op(m, cases[i].kind, 0), false, &id), RULE_UNSUPPORTED);
-	ck_assert_int_eq(passes_import(m, NULL), ST_OK);
+	ck_assert_int_eq(passes_import(m, false, NULL), ST_OK);
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		strbuf text;
 		strbuf_init(&text);
@@ -191,6 +191,49 @@ START_TEST(import_gives_chlo_ops_rules)
 	}
 	rule_table_release(&rules);
 	module_free(m);
+}
+END_TEST
+
+/* XLA for TPU makes one of equal ops, in the order in which they stand, bodies included; what differs in an attribute, in a
+ * body, in a sharding or in its block stays. */
+START_TEST(equal_ops_become_one)
+{
+#define SUM(r, v, op)                                                                                                                               \
+	"%" r " = \"stablehlo.reduce\"(%" v ", %z) ({\n^bb0(%p: tensor<f32>, %q: tensor<f32>):\n%s = stablehlo." op " %p, %q : tensor<f32>\n"          \
+	"stablehlo.return %s : tensor<f32>\n}) {dimensions = array<i64: 0>} : (tensor<8xf32>, tensor<f32>) -> tensor<f32>\n"
+	static const char text[] =
+		"%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+		"%0 = stablehlo.tanh %a : tensor<8xf32>\n"
+		"%1 = stablehlo.exponential %0 : tensor<8xf32>\n"
+		"%2 = stablehlo.tanh %a : tensor<8xf32>\n"
+		"%3 = stablehlo.exponential %2 : tensor<8xf32>\n"
+		"%4 = stablehlo.tanh %a {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"a\"}]>]>} : tensor<8xf32>\n"
+		"%5 = stablehlo.slice %3 [0:4] : (tensor<8xf32>) -> tensor<4xf32>\n"
+		"%6 = stablehlo.slice %1 [0:4] : (tensor<8xf32>) -> tensor<4xf32>\n"
+		"%7 = stablehlo.slice %1 [4:8] : (tensor<8xf32>) -> tensor<4xf32>\n"
+		SUM("8", "1", "add") SUM("9", "3", "add") SUM("10", "1", "maximum")
+		"func.return %4, %5, %6, %7, %8, %9, %10 : tensor<8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<f32>";
+	for (int merges = 0; merges < 2; merges++) {
+		module *m = read_body("%a: tensor<8xf32>", "tensor<8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<f32>", text);
+		ck_assert_int_eq(passes_import(m, merges, NULL), ST_OK);
+		ck_assert_uint_eq(count(m, OP_TANH), merges ? 2 : 3);
+		ck_assert_uint_eq(count(m, OP_EXPONENTIAL), merges ? 1 : 2);
+		ck_assert_uint_eq(count(m, OP_SLICE), merges ? 2 : 3);
+		ck_assert_uint_eq(count(m, OP_REDUCE), merges ? 2 : 3);
+		op_id first = nth_op(m, OP_TANH, 0);
+		ck_assert_int_eq(op_at(m, first)->flags & OPS_MERGED, merges ? OPS_MERGED : 0);
+		ck_assert_int_eq(op_at(m, nth_op(m, OP_TANH, merges ? 1 : 2))->flags & OPS_MERGED, 0);
+		/* newest use first: of the exponential the sum and the maximum, then the slices from the last one on */
+		value_id v = op_result(m, nth_op(m, OP_EXPONENTIAL, 0), 0);
+		uint32_t before = UINT32_MAX, uses = 0;
+		for (slot_id s = value_at(m, v)->first_use; merges && s != ID_NONE; s = m->slots.p[s].next, uses++) {
+			ck_assert_uint_lt(m->slots.p[s].owner, before);
+			before = m->slots.p[s].owner;
+		}
+		ck_assert_uint_eq(uses, merges ? 4 : 0);
+		module_free(m);
+	}
+#undef SUM
 }
 END_TEST
 
@@ -206,6 +249,7 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, constraints_reach_their_inputs);
 	tcase_add_test(t, groups_are_united);
 	tcase_add_test(t, import_gives_chlo_ops_rules);
+	tcase_add_test(t, equal_ops_become_one);
 }
 
 int main(void) { return run_suite("passes", add_tests); }

@@ -26,7 +26,7 @@ static inline void lowering_read(lowering *x, const char *mesh_text, const char 
 	*x = (lowering){0};
 	ck_assert_msg(module_read(all.p, all.n, "test.mlir", NULL, &x->m, &d) == ST_OK, "%u:%u: %s\n%s", d.line, d.col, d.msg, all.p);
 	strbuf_release(&all);
-	ck_assert_msg(passes_import(x->m, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(passes_import(x->m, false, &d) == ST_OK, "%s", d.msg);
 	rule_table_init(&x->rules);
 	ck_assert_msg(program_new(x->m, &x->rules, READ_AS_XLA, &x->p, &d) == ST_OK, "%s", d.msg);
 	const propagate_options options = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
