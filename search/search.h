@@ -4,9 +4,14 @@
  *   actions.c    what may be decided, and when it is pruned       walker.c     decide -> settle -> undo, on one program
  *   evaluator*.c folded where layers repeat, -> lower -> simulate; what is told of a path; its replay
  *   costs.c      of states, shared by evaluators                  paths.c      what decisions came to
- *   tree.c       goal-oriented Monte Carlo tree search            polish.c     drop, move, swap and add over all axes
- *   baselines.c  replicated, data_parallel, zero2, zero3, users'  replay.c     a fresh run of the whole pipeline
- *   schedule.c   tactics                                          run.c        schedule, trees on threads, incumbents
+ *   recipes.c    what axes may cut                                compose.c    what that combines to: plans to start from
+ *   refine.c     descents from plans                              polish.c     drop, move, swap and add over all axes, at random
+ *   tree.c       goal-oriented Monte Carlo tree search            baselines.c  replicated, data_parallel, zero2, zero3
+ *   schedule.c   tactics                                          replay.c     a fresh run of the whole pipeline
+ *   run.c        a schedule, tactic by tactic                     prepare.c    the module with the user's pins
+ *   incumbents.c candidates for the answer, baselines             result.c     what the answer is reported with
+ *   starts.c     composite plans, refined                         grove.c      trees on threads
+ *   workshop.c   chains of a polish on threads
  *   strategy.c   the strategy document and the annotated module   document.c   its JSON       report.c  tables
  *   explain.c    what each decision brings, and what else could be decided
  *

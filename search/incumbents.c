@@ -1,0 +1,156 @@
+/* Candidates for the answer: every one is replayed first, and better than those before. Baselines are the first of them. */
+#include "search/runner.h"
+
+#include <stdlib.h>
+
+const candidate *runner_best(const runner *r) { return r->candidates.n > r->first_candidate ? &r->candidates.p[r->candidates.n - 1] : NULL; }
+
+static void runner_take(runner *r, const candidate *c, const char *tactic)
+{
+	vec_push(&r->candidates, *c);
+	r->best_score = score_final(&r->pb, &c->c);
+	r->out->cost = c->c;
+	r->out->fits = c->c.peak_bytes <= r->pb.memory_limit;
+	vec_push(&r->out->incumbents, (incumbent_mark){r->out->evaluations, runner_elapsed(r), c->c.runtime_ns, c->c.peak_bytes});
+	runner_tell(r, true, tactic);
+}
+
+void candidate_release(candidate *c)
+{
+	strategy_release(&c->s);
+	free(c->pl);
+}
+
+static plan *copy_plan(const plan *pl)
+{
+	plan *to = xmalloc(sizeof *to);
+	*to = *pl;
+	return to;
+}
+
+/* The replay of the plan that is on the first evaluator. With `check` also that of its module, which must cost the same; with
+ * open results it need not, for a module whose donated results come out differently frees other buffers. */
+static status runner_replay(runner *r, const plan *pl, cost *out, bool *allowed, diag *d)
+{
+	r->out->replays++;
+	evaluator_replay(r->ev[0], out, allowed);
+	if (!r->o.check || r->o.open_results)
+		return ST_OK;
+	strategy s;
+	cost whole;
+	bool same;
+	evaluator_strategy(r->ev[0], pl, &s);
+	status st = replay_strategy(&r->pb, r->base, &s, &whole, &same, d);
+	strategy_release(&s);
+	if (st == ST_OK && (same != *allowed || memcmp(&whole, out, sizeof whole)))
+		st = diag_set(d, ST_ERR_INTERNAL, "a replay on the compiled program differs from one of the module");
+	return st;
+}
+
+status runner_try(runner *r, plan *pl, const char *tactic, diag *d)
+{
+	candidate c = {0};
+	evaluator_run(r->ev[0], pl, &c.incremental);
+	uint64_t h = evaluator_hash(r->ev[0]);
+	for (uint32_t i = 0; i < r->n_tried; i++)
+		if (r->tried[i] == h)
+			return ST_OK;
+	if (r->n_tried < MAX_TRIED)
+		r->tried[r->n_tried++] = h;
+	bool allowed;
+	TRY(runner_replay(r, pl, &c.c, &allowed, d));
+	if (allowed && score_less(score_final(&r->pb, &c.c), r->best_score)) {
+		evaluator_strategy(r->ev[0], pl, &c.s);
+		c.pl = copy_plan(pl);
+		runner_take(r, &c, tactic);
+	}
+	return ST_OK;
+}
+
+/* The answer is the last candidate, as the module that it is written into is costed. The others are there in case that is not
+ * what its plan promised. */
+status runner_confirm(runner *r, diag *d)
+{
+	candidate *best = NULL;
+	for (uint32_t i = r->candidates.n; i-- > r->first_candidate;) {
+		candidate *c = &r->candidates.p[i];
+		score promised = score_final(&r->pb, &c->c);
+		bool allowed = true, first = i == r->first_candidate; /* there is always that one */
+		if (!c->confirmed) {
+			r->out->replays++;
+			TRY(replay_strategy(&r->pb, r->base, &c->s, &c->c, &allowed, d));
+		}
+		if ((allowed || (first && !best)) && (!best || score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &best->c))))
+			best = c;
+		if (best == c && !score_less(promised, score_final(&r->pb, &c->c)))
+			break;
+	}
+	r->answer = best;
+	r->out->best = best->s;
+	r->out->cost = best->c;
+	r->out->fits = best->c.peak_bytes <= r->pb.memory_limit;
+	r->out->incremental = best->incremental;
+	best->s = (strategy){0};
+	return ST_OK;
+}
+
+/* ---------------------------------------------------------------- baselines */
+
+static sharding_id pinned_sharding(const runner *r, uint32_t arg)
+{
+	return r->pb.m->values.p[r->pb.p->vals.p[r->pb.p->args.p[arg]].value].sharding;
+}
+
+/* Takes c->s and c->pl. */
+static void add_baseline(runner *r, const char *name, candidate *c, bool allowed)
+{
+	baseline_result b = {.name = {arena_strdup(&r->out->mem, name, strlen(name)), strlen(name)}, .cost = c->c, .fits = c->c.peak_bytes <= r->pb.memory_limit};
+	bool first = r->out->baselines.n == 0;
+	/* A user's baseline may say what a pin says otherwise: it is shown, but cannot be the answer. */
+	for (uint32_t a = 0; a < r->pb.n_args; a++)
+		allowed &= !r->pb.pinned[a] || c->s.args[a] == SHARDING_NONE || c->s.args[a] == pinned_sharding(r, a);
+	vec_push(&r->out->baselines, b);
+	if (first || (allowed && score_less(score_final(&r->pb, &c->c), r->best_score)))
+		runner_take(r, c, name);
+	else
+		candidate_release(c);
+}
+
+status runner_baselines(runner *r, diag *d)
+{
+	static const char *const names[] = {"replicated", "data_parallel", "data_parallel_first_axis", "zero2", "zero3"};
+	plan *pl = xmalloc(sizeof *pl);
+	status s = ST_OK;
+	bool allowed;
+	for (uint32_t i = 0; i < COUNT_OF(names) && s == ST_OK; i++) {
+		candidate c = {0};
+		if (i == 2 && r->pb.n_axes < 2)
+			continue; /* the same as data_parallel */
+		baseline_plan(&r->pb, names[i], pl);
+		evaluator_run(r->ev[0], pl, &c.incremental);
+		r->out->evaluations++;
+		s = runner_replay(r, pl, &c.c, &allowed, d);
+		if (s != ST_OK)
+			break;
+		evaluator_strategy(r->ev[0], pl, &c.s);
+		c.pl = copy_plan(pl);
+		add_baseline(r, names[i], &c, allowed);
+	}
+	free(pl);
+	for (uint32_t i = 0; i < r->o.n_baselines && s == ST_OK; i++) {
+		candidate c = {.confirmed = true};
+		char device[64];
+		int64_t limit;
+		diag own = {0};
+		s = strategy_read(r->base, r->o.baselines[i].json, r->o.baselines[i].n, &c.s, device, &limit, &own);
+		if (s != ST_OK)
+			return diag_set(d, s, "baseline %s: %s", r->o.baselines[i].name, own.msg);
+		r->out->replays++;
+		s = replay_strategy(&r->pb, r->base, &c.s, &c.c, &allowed, d);
+		if (s == ST_OK)
+			add_baseline(r, r->o.baselines[i].name, &c, allowed);
+		else
+			candidate_release(&c);
+	}
+	return s;
+}

@@ -1,0 +1,115 @@
+/* What the answer is reported with: its decisions and what each brought, unsupported ops, facts about the search. */
+#include "search/runner.h"
+
+static void fill_actions(runner *r)
+{
+	strategy *s = &r->out->best;
+	const plan *pl = r->answer->pl;
+	if (!pl)
+		return;
+	evaluator *ev = r->ev[0];
+	cost before, after;
+	VEC(strategy_action) list = {0};
+	evaluator_undo(ev, 0);
+	evaluator_cost(ev, &before);
+	uint32_t steps = 0;
+	for (uint32_t i = 0; i < pl->n; i++) {
+		const action *a = &pl->decisions[i];
+		const action_target *targets;
+		if (!evaluator_decide(ev, a))
+			continue;
+		evaluator_cost(ev, &after);
+		uint32_t n = evaluator_targets(ev, steps++, &targets);
+		if (a->kind == ACTION_CONSTRAIN) {
+			str by = str_of(pl->tactics[i]);
+			vec_push(&list, (strategy_action){.tactic = {arena_strdup(&s->mem, by.p, by.n), by.n}, .kind = ACTION_CONSTRAIN, .dimension = a->dim, .axis = a->axis, .step = steps - 1,
+							  .sites = evaluator_sites(ev, steps - 1, &s->mem, &n), .n_sites = n,
+							  .delta_runtime_ns = after.runtime_ns - before.runtime_ns, .delta_peak_bytes = after.peak_bytes - before.peak_bytes});
+			before = after;
+			continue;
+		}
+		/* An action on a whole role chose its dimensions one by one: one entry per dimension; the first carries the delta. */
+		bool delta_given = false;
+		for (uint32_t dim = 0; dim <= DIM_KEEP; dim++) {
+			uint32_t *members = arena_array(&s->mem, uint32_t, n), k = 0;
+			for (uint32_t t = 0; t < n; t++)
+				if (targets[t].dim == dim)
+					members[k++] = targets[t].arg;
+			if (!k)
+				continue;
+			str tactic = str_of(a->on_role ? role_action_names[a->role] : pl->tactics[i]);
+			vec_push(&list, (strategy_action){
+				.tactic = {arena_strdup(&s->mem, tactic.p, tactic.n), tactic.n}, .kind = dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_PARTITION,
+				.members = members, .n_members = k, .dimension = dim == DIM_KEEP ? 0 : dim, .axis = a->axis, .step = steps - 1,
+				.delta_runtime_ns = delta_given ? 0 : after.runtime_ns - before.runtime_ns,
+				.delta_peak_bytes = delta_given ? 0 : after.peak_bytes - before.peak_bytes});
+			delta_given = true;
+		}
+		before = after;
+	}
+	s->n_actions = list.n;
+	s->actions = arena_array(&s->mem, strategy_action, list.n);
+	if (list.n)
+		memcpy(s->actions, list.p, list.n * sizeof *list.p);
+	vec_release(&list);
+}
+
+static void fill_unsupported(runner *r)
+{
+	const problem *pb = &r->pb;
+	for (node_id i = 0; i < pb->p->nodes.n; i++) {
+		const node *n = &pb->p->nodes.p[i];
+		rule_id rule;
+		if (n->kind != NODE_OPAQUE || rule_of_op(&r->pb.rules, pb->m, n->op, false, &rule) != RULE_UNSUPPORTED)
+			continue;
+		strbuf where;
+		strbuf_init(&where);
+		loc_print(pb->m, pb->m->ops.p[n->op].loc, &where);
+		str name = strtab_get(&pb->m->strs, pb->m->ops.p[n->op].name);
+		int64_t bytes = 0;
+		for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
+			bytes = sat_add(bytes, sharding_local_bytes(pb->m->shardings, SHARDING_NONE, pval_type(pb->p, node_slots(pb->p, n)[k])));
+		bool known = false;
+		for (uint32_t u = 0; u < r->out->unsupported.n && !known; u++) {
+			unsupported_op *have = &r->out->unsupported.p[u];
+			if (str_equal(have->op, name) && str_equal(have->location, (str){where.p, where.n})) {
+				have->count++;
+				have->bytes = sat_add(have->bytes, bytes);
+				known = true;
+			}
+		}
+		if (!known)
+			vec_push(&r->out->unsupported, (unsupported_op){.op = {arena_strdup(&r->out->mem, name.p, name.n), name.n},
+									.location = {arena_strdup(&r->out->mem, where.p ? where.p : "", where.n), where.n},
+									.count = 1,
+									.bytes = bytes});
+		strbuf_release(&where);
+	}
+}
+
+static void fill_facts(runner *r)
+{
+	search_result *out = r->out;
+	const problem *pb = &r->pb;
+	out->memory_limit = pb->memory_limit;
+	out->pairing = pb->pairing;
+	out->groups = pb->n_groups;
+	out->roles = arena_array(&out->mem, role, pb->n_args + 1);
+	memcpy(out->roles, pb->roles, pb->n_args * sizeof *out->roles);
+	if (r->answer->pl && out->cost.runtime_ns > 0)
+		out->replay_gap_ppm = (int64_t)((__int128)(out->incremental.runtime_ns - out->cost.runtime_ns) * 1000000 / out->cost.runtime_ns);
+	cost least;
+	evaluator_undo(r->ev[0], 0);
+	evaluator_bound(r->ev[0], UINT32_MAX, &least);
+	out->least_runtime_ns = least.runtime_ns;
+	out->least_peak_bytes = least.peak_bytes;
+	out->interrupted = r->user->stop && *r->user->stop;
+	out->elapsed_ns = runner_elapsed(r);
+}
+
+void runner_report(runner *r)
+{
+	fill_actions(r);
+	fill_unsupported(r);
+	fill_facts(r);
+}

@@ -1,0 +1,79 @@
+/* What the default schedule begins with: composite plans, and descents from them. */
+#include "search/runner.h"
+
+#include <stdlib.h>
+
+enum { REFINE_SHARE = 3 /* fifths of what composite plans leave */ };
+
+typedef struct refined_plan {
+	plan *pl;
+	int64_t energy;
+	uint32_t number;
+	bool refined;
+	refine_depth depth;
+} refined_plan;
+
+static int by_energy(const void *a, const void *b)
+{
+	const refined_plan *x = a, *y = b;
+	return x->energy != y->energy ? (x->energy < y->energy ? -1 : 1) : x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* The first composite plans a little and the best of them as far as it goes; then the others, and the best that are left. */
+static status refine_composed(runner *r, uint64_t budget, diag *d)
+{
+	static const struct { uint32_t n; refine_depth depth; uint64_t each; } stages[] = {
+		{6, REFINE_ALIKE, 40}, {1, REFINE_GROUPS, UINT32_MAX}, {UINT32_MAX, REFINE_ALIKE, 40}, {6, REFINE_GROUPS, UINT32_MAX}};
+	composition *cm = r->composed;
+	uint32_t n = cm->n_large + cm->n;
+	refined_plan *list = xcalloc(n + 1, sizeof *list);
+	refiner *rf = refiner_new(&r->pb, r->ev, r->threads, &r->chain_mem[0], &r->composed_of, runner_stops, r);
+	int64_t best = INT64_MAX;
+	status s = ST_OK;
+	for (uint32_t i = 0; i < n; i++)
+		list[i] = (refined_plan){.energy = INT64_MAX, .number = i, .pl = i < cm->n_large ? &cm->large[i] : &cm->plans[i - cm->n_large]};
+	for (uint32_t k = 0; k < COUNT_OF(stages); k++) {
+		for (uint32_t i = 0; i < MIN(n, stages[k].n) && budget && s == ST_OK; i++) {
+			if (list[i].refined && list[i].depth >= stages[k].depth)
+				continue;
+			uint64_t used = refiner_improve(rf, list[i].pl, stages[k].depth, MIN(budget, stages[k].each), &list[i].energy);
+			list[i].refined = true;
+			list[i].depth = stages[k].depth;
+			budget -= MIN(used, budget);
+			r->out->evaluations += used;
+			best = MIN(best, list[i].energy);
+			if (list[i].energy == best)
+				s = runner_try(r, list[i].pl, "compose", d);
+		}
+		qsort(list, n, sizeof *list, by_energy);
+		uint32_t kept = 0;
+		for (uint32_t i = 0; i < n; i++) /* equal times: the same plan; none: another one's way */
+			if (!list[i].refined || (list[i].energy < INT64_MAX && (!kept || list[i].energy != list[kept - 1].energy)))
+				list[kept++] = list[i];
+		n = kept;
+	}
+	plan *sorted = xmalloc((n + 1) * sizeof *sorted);
+	for (uint32_t i = 0; i < n; i++)
+		sorted[i] = *list[i].pl;
+	cm->n_large = 0;
+	cm->n = MIN(n, (uint32_t)COMPOSE_KEEP);
+	memcpy(cm->plans, sorted, cm->n * sizeof *sorted);
+	free(sorted);
+	refiner_free(rf);
+	free(list);
+	return s;
+}
+
+/* The default schedule begins with what people would write, and what is near it. */
+status runner_compose(runner *r, uint64_t total, uint64_t budget, diag *d)
+{
+	r->composed = xcalloc(1, sizeof *r->composed);
+	actions_make(&r->pb, UINT32_MAX, NULL, &r->composed_of);
+	r->out->evaluations += compose(&r->pb, r->ev, r->threads, &r->composed_of, budget, runner_stops, r, r->composed);
+	runner_tell(r, false, "compose");
+	for (uint32_t i = 0; i < MIN(r->composed->n, (uint32_t)COMPOSED_STARTS); i++)
+		TRY(runner_try(r, &r->composed->plans[i], "compose", d));
+	if (r->user->without & WITHOUT_REFINE)
+		return ST_OK;
+	return refine_composed(r, (total - MIN(total, r->out->evaluations)) / 5 * REFINE_SHARE, d);
+}
