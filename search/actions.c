@@ -18,8 +18,7 @@ static uint32_t log2_floor(int64_t v)
 	return n;
 }
 
-/* Static prior of a group's actions: what the group holds, and which role tends to decide run time. It only orders the
- * first visits; the search never drops an action because of it. */
+/* How often the polish picks a group's actions: by what the group holds, and which role tends to decide run time. */
 static uint32_t group_weight(const problem *pb, uint32_t g)
 {
 	static const uint32_t of_role[ROLE_COUNT] = {[ROLE_PARAMETER] = 3, [ROLE_STATE] = 1, [ROLE_DATA] = 6, [ROLE_OTHER] = 1};

@@ -100,7 +100,7 @@ typedef struct action {
 	uint32_t axis;
 	uint32_t group;  /* ID_NONE for actions on whole roles */
 	uint32_t dim;
-	uint32_t weight; /* static prior, > 0 */
+	uint32_t weight; /* how often the polish picks it, > 0 */
 	bool on_role;
 	role_action role; /* when on_role */
 	bool fixed;       /* a schedule's manual or named tactic made it: later tactics keep it */

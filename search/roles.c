@@ -302,7 +302,7 @@ static void find_data(problem *pb, bool any_carried)
 }
 
 /* A forward pass over floats alone says nothing: the arguments whose leading size is the leading size of a result are
- * data (weights seldom share the batch size; the role only steers baselines and priors). */
+ * data (weights seldom share the batch size; the role only steers baselines and weights). */
 static void guess_data(problem *pb)
 {
 	const program *p = pb->p;

@@ -121,7 +121,6 @@ typedef struct search_options {
 } search_options;
 enum {
 	WITHOUT_GROUPS = 1,        /* every argument decides for itself */
-	WITHOUT_PRIORS = 2,        /* all actions weigh the same */
 	WITHOUT_MERGING = 4,       /* equal states reached in two ways are two nodes */
 	WITHOUT_WORKLIST = 8,      /* actions that change nothing are found out by trying them */
 	WITHOUT_AXIS_TACTICS = 16, /* one automatic tactic over all axes */

@@ -2,8 +2,9 @@
  * tree is a graph; an iteration walks down by PUCT, adds one state, costs it, continues with a short random rollout and
  * costs where that ends. Values are integers (ppm), so sums do not depend on the order of anything.
  *
- * Selection   Q + C * P * sqrt(N) / (1 + n); Q mixes the mean with the best value below, since the best plan is wanted.
- * Widening    only the first WIDEN * sqrt(N) actions by prior are looked at; the prior orders, it never forbids.
+ * Selection   Q + C * P * sqrt(N) / (1 + n), P the same for all actions; Q mixes the mean with the best value below, since the
+ *             best plan is wanted.
+ * Widening    only the first WIDEN * sqrt(N) actions are looked at: whole roles first, inner dims last.
  * Value       reference / (reference + run time) where the plan fits; where it does not, less than any plan that fits
  *             and falling with every byte over the limit. */
 #include "search/internal.h"
@@ -17,7 +18,6 @@ static const double EXPLORATION = 0.35;
 typedef struct edge {
 	uint32_t action, child; /* child ID_NONE: not tried; CHILD_DEAD: changes nothing or duplicates a sibling */
 	uint32_t visits;
-	uint32_t weight;
 } edge;
 enum { CHILD_DEAD = UINT32_MAX - 1 };
 typedef struct tree_node {
@@ -25,7 +25,6 @@ typedef struct tree_node {
 	uint32_t visits, first_edge, n_edges;
 	int64_t sum, best; /* values in ppm */
 	int64_t value;     /* of the state itself */
-	uint64_t weight_sum;
 	bool expanded, exhausted;
 } tree_node;
 
@@ -106,33 +105,17 @@ static uint32_t node_here(tree *t, const uint32_t *path, uint32_t depth)
 	return id;
 }
 
-static int by_weight(const void *a, const void *b)
-{
-	const edge *x = a, *y = b;
-	if (x->weight != y->weight)
-		return x->weight > y->weight ? -1 : 1;
-	return x->action < y->action ? -1 : x->action > y->action;
-}
-
-static uint32_t weight_of(const tree *t, uint32_t action) { return t->pb->o->without & WITHOUT_PRIORS ? 1 : t->actions->p[action].weight; }
-
 /* The worklist of this state: what propagation has decided already is not on it. */
 static void expand(tree *t, uint32_t id)
 {
 	uint32_t first = t->edges.n;
-	uint64_t sum = 0;
 	for (uint32_t a = 0; a < t->actions->n; a++)
-		if (t->pb->o->without & WITHOUT_WORKLIST || evaluator_can(t->ev, &t->actions->p[a])) {
-			vec_push(&t->edges, (edge){.action = a, .child = ID_NONE, .weight = weight_of(t, a)});
-			sum += weight_of(t, a);
-		}
+		if (t->pb->o->without & WITHOUT_WORKLIST || evaluator_can(t->ev, &t->actions->p[a]))
+			vec_push(&t->edges, (edge){.action = a, .child = ID_NONE});
 	tree_node *n = &t->nodes.p[id];
 	n->first_edge = first;
 	n->n_edges = t->edges.n - first;
-	n->weight_sum = sum;
 	n->expanded = true;
-	if (n->n_edges)
-		qsort(&t->edges.p[first], n->n_edges, sizeof *t->edges.p, by_weight);
 }
 
 static uint32_t select_edge(const tree *t, const tree_node *n)
@@ -154,7 +137,7 @@ static uint32_t select_edge(const tree *t, const tree_node *n)
 			double mean = c->visits ? (double)c->sum / c->visits : (double)c->value;
 			q = (0.4 * mean + 0.6 * (double)c->best) / VALUE_ONE;
 		}
-		double u = q + EXPLORATION * ((double)e->weight / (double)n->weight_sum * 4 + 0.05) * root / (1 + e->visits);
+		double u = q + EXPLORATION * (4.0 / n->n_edges + 0.05) * root / (1 + e->visits);
 		if (u > best_score) {
 			best_score = u;
 			best = i;
@@ -163,19 +146,14 @@ static uint32_t select_edge(const tree *t, const tree_node *n)
 	return best;
 }
 
-/* A few random further decisions, heavier ones more likely; returns the best value met. */
+/* A few random further decisions; returns the value of where they lead. */
 static int64_t rollout(tree *t, uint32_t *path, uint32_t depth)
 {
 	uint32_t steps = rng_below(&t->random, ROLLOUT_DEPTH + 1), start = depth;
 	for (uint32_t k = 0; k < steps && depth < TREE_DEPTH; k++) {
-		uint64_t sum = 0;
-		for (uint32_t a = 0; a < t->actions->n; a++)
-			sum += weight_of(t, a);
 		bool moved = false;
-		for (int attempt = 0; attempt < 6 && !moved && sum; attempt++) {
-			uint32_t pick = rng_below(&t->random, (uint32_t)MIN(sum, UINT32_MAX)), a = 0;
-			while (a + 1 < t->actions->n && pick >= weight_of(t, a))
-				pick -= weight_of(t, a++);
+		for (int attempt = 0; attempt < 6 && !moved && t->actions->n; attempt++) {
+			uint32_t a = rng_below(&t->random, t->actions->n);
 			if (evaluator_decide(t->ev, &t->actions->p[a])) {
 				path[depth++] = a;
 				moved = true;

@@ -4,7 +4,7 @@
  *
  *	bench_search_methods MODULE MESH DEVICE METHOD EVALUATIONS FIRST_SEED SEEDS
  *
- *	search      the whole search: schedule, trees, polish       search-groups, search-priors, ..   the search without that part
+ *	search      the whole search: schedule, trees, polish       search-groups, search-merging, ..  the search without that part
  *	mcts        one tree over all axes                          random      random decision lists
  *	greedy      steepest descent by adding decisions, from random starts once it is stuck
  *	annealing   simulated annealing over decision lists         exhaustive  all states, breadth first, until the budget ends */
@@ -279,7 +279,6 @@ static const struct {
 } parts[] = {
 	{"search", 0, false},
 	{"search-groups", WITHOUT_GROUPS, false},
-	{"search-priors", WITHOUT_PRIORS, false},
 	{"search-merging", WITHOUT_MERGING, false},
 	{"search-worklist", WITHOUT_WORKLIST, false},
 	{"search-axis-tactics", WITHOUT_AXIS_TACTICS, false},

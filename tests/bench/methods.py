@@ -26,7 +26,7 @@ SMALL = ["mlp_tiny/2x2/tpu-v5e", "mlp_tiny/4x4/tpu-v5e", "mlp_tiny/2x2x4/h100"] 
 FOLDED = ["transformer_32/4x4/tpu-v5e", "llama_8b/4x4/tpu-v5p"]   # what folding is for: with a budget that the whole program can stand
 FOLDED_BUDGET = 600
 METHODS = ["search", "mcts", "annealing", "greedy", "random"]
-PARTS = {"search": "nothing", "search-groups": "groups", "search-priors": "priors", "search-merging": "merging of equal states", "search-worklist": "worklist pruning",
+PARTS = {"search": "nothing", "search-groups": "groups", "search-merging": "merging of equal states", "search-worklist": "worklist pruning",
          "search-axis-tactics": "tactics per axis", "search-trees": "trees (polish only)", "search-polish": "polish", "search-composites": "composite plans",
          "search-refine": "refining of composite plans"}
 ALL_STATES = 2000000
