@@ -104,8 +104,8 @@ int64_t matmul_time_ns(const device *dev, const op_work *w); /* with padding to 
 int64_t vector_time_ns(const device *dev, int64_t flops);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
 /* Bytes of one device's shard as the device stores it: the two minor dims padded to its memory tiles in the order that
- * wastes least (a compiler chooses the layout), fewer dims to a power of two of a tile's rows. CPU compilers compute 16-bit floats as float32 and keep them so. Elsewhere
- * equal to sharding_local_bytes. */
+ * wastes least (a compiler chooses the layout), fewer dims to a power of two of a tile's rows. CPU compilers compute 16-bit
+ * floats as float32 and keep them so. Elsewhere equal to sharding_local_bytes. */
 int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id, const type *ty);
 
 /* Which link classes the axes of a mesh run over. By default axes fill the profile's levels from the innermost (last

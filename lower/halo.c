@@ -189,7 +189,8 @@ static int64_t exchange_bytes(const planner *x, const exchange *e, uint32_t dim,
 	return bits / 8 + (bits % 8 != 0);
 }
 
-/* Both sides of one dim, from the nearest neighbours first. No more than what is needed of the dim in all. masked: what lies outside of the whole is set to zero. */
+/* Both sides of one dim, from the nearest neighbours first, no more than what is needed of the dim in all. masked: what lies
+ * outside of the whole is set to zero. */
 static void exchange_dim(planner *x, exchange *e, uint32_t d, span s, bool masked)
 {
 	int64_t part = e->local[d];
