@@ -70,6 +70,14 @@ static void find_orders(const op_view *v, op_work *w, uint32_t slot, const int64
 	w->untiled |= (uint8_t)(untiled << slot);
 }
 
+static uint32_t mask_of(const int64_t *dims, uint32_t n)
+{
+	uint32_t mask = 0;
+	for (uint32_t i = 0; i < n; i++)
+		mask |= 1u << dims[i];
+	return mask;
+}
+
 static void cost_dot_general(const op_view *v, op_work *w)
 {
 	const module *m = v->p->m;
@@ -78,6 +86,9 @@ static void cost_dot_general(const op_view *v, op_work *w)
 	const int64_t *lc = op_ints(m, v->n->op, "dot_dimension_numbers.lhs_contracting_dimensions", &nlc);
 	const int64_t *rb = op_ints(m, v->n->op, "dot_dimension_numbers.rhs_batching_dimensions", &nrb);
 	const int64_t *rc = op_ints(m, v->n->op, "dot_dimension_numbers.rhs_contracting_dimensions", &nrc);
+	w->dims = (contraction){.is_dot = true,
+	                        .contracted = {mask_of(lc, nlc), mask_of(rc, nrc)},
+	                        .batched = {mask_of(lb, nlb), mask_of(rb, nrb)}};
 	set_matmul(v, w, product_of(v, 0, lb, nlb), product_of_rest(v, 0, lb, nlb, lc, nlc), product_of_rest(v, 1, rb, nrb, rc, nrc),
 	           product_of(v, 0, lc, nlc));
 	find_orders(v, w, 0, lb, nlb, lc, nlc);

@@ -60,6 +60,8 @@ typedef struct device {
 	curve memory_efficiency; /* by bytes of one op */
 	uint32_t n_links;
 	link_class links[MAX_LINK_CLASSES];
+	int64_t windowed_bytes_s;   /* rate that decides about windowed einsums; 0: its compiler makes none */
+	uint32_t asynchronous;      /* bits by collective_kind: those that run beside work */
 	int64_t overlap_steal_ppm;  /* compute slowdown while a collective runs */
 	char version[72];           /* fingerprint of the profile's JSON, part of cache keys */
 } device;
@@ -74,6 +76,12 @@ status device_find(const char *name, device *out, diag *d) MUST_USE;      /* ERR
 status device_parse(const char *json, size_t n, device *out, diag *d) MUST_USE; /* unknown keys are errors with their path */
 status device_read_file(const char *path, device *out, diag *d) MUST_USE;
 
+/* A dot_general: what its operands' dims are to it (bits), and its time at the device's peak. */
+typedef struct contraction {
+	bool is_dot;
+	uint32_t contracted[2], batched[2];
+	int64_t peak_ns;
+} contraction;
 /* Work of one execution of a node on one device. */
 typedef struct op_work {
 	double flops;       /* multiply-adds count twice; exact up to 2^53, used as integers below that */
@@ -83,6 +91,7 @@ typedef struct op_work {
 	int64_t slice_bytes; /* > 0: what is read of operand 0, less than all of it (slices, gathers) */
 	uint8_t elem;       /* operand element type of contractions */
 	uint8_t precision;  /* of contractions */
+	contraction dims;   /* peak_ns left 0 */
 	uint8_t unsorted;   /* bit k: dims of operand k of a contraction are not batch first, then contracted and free ones, each together */
 	uint8_t untiled;    /* bit k: its last two dims are not a contracted and a free one */
 	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all places; its operations */
@@ -101,6 +110,7 @@ bool op_cost_known(op_kind k);
  * of one kernel. Free work without traffic takes no time. ns >= 0; monotone in every argument. */
 int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes);
 int64_t matmul_time_ns(const device *dev, const op_work *w); /* with padding to the tiles and the efficiency curve */
+int64_t matmul_peak_ns(const device *dev, const op_work *w); /* at the peak of its element type */
 int64_t vector_time_ns(const device *dev, int64_t flops);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
 /* Bytes of one device's shard as the device stores it: the two minor dims padded to its memory tiles in the order that
@@ -130,6 +140,10 @@ status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m, 
  * all_reduce, all_to_all, collective_permute: operand). ns; 0 for all_slice and for groups of one. *link: the class that
  * limits it (queue in the timeline). */
 int64_t collective_time_ns(const device *dev, const mesh_links *links, collective_kind k, axes a, int64_t bytes, uint8_t *link);
+
+/* Does the device's compiler make the contraction and this collective, a gather of one of its operands or the scatter of its
+ * sum, one loop? Both at the compiled level. */
+bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *l, lop_id dot, lop_id collective, const contraction *c);
 
 /* ---------------------------------------------------------------- calibration */
 typedef struct measurement { /* one measured collective over one link class */
@@ -162,6 +176,6 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
                            strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "5"
+#define COST_MODEL_VERSION "6"
 
 #endif

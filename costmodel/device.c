@@ -327,11 +327,36 @@ static status read_links(reader *r, const cJSON *o, device *out)
 	return ST_OK;
 }
 
+/* Which collectives run beside work; without the key none on a host and all elsewhere. */
+static status read_asynchronous(reader *r, const cJSON *o, device *out)
+{
+	const cJSON *in = child(o, "asynchronous");
+	size_t mark = enter_key(r, "asynchronous");
+	out->asynchronous = in || out->target == TARGET_CPU ? 0 : UINT32_MAX;
+	if (in)
+		TRY(unwrap(r, in, &in));
+	if (in && !cJSON_IsArray(in))
+		return bad(r, "expected a list of collectives");
+	int i = 0;
+	for (const cJSON *c = in ? in->child : NULL; c; c = c->next) {
+		size_t item = enter_item(r, i++);
+		uint32_t k = 0;
+		while (k < COLL_COUNT && (!cJSON_IsString(c) || strcmp(collective_name((collective_kind)k), c->valuestring)))
+			k++;
+		if (k == COLL_COUNT)
+			return bad(r, "expected a collective, as \"all_gather\"");
+		out->asynchronous |= 1u << k;
+		leave(r, item);
+	}
+	leave(r, mark);
+	return ST_OK;
+}
+
 static status read_device(reader *r, const cJSON *o, device *out)
 {
 	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops", "vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes",
 	                                   "memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "memory_tile", "matmul_efficiency",
-	                                   "memory_efficiency", "overlap_steal_ppm", "links"};
+	                                   "memory_efficiency", "asynchronous", "windowed_bytes_s", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
@@ -339,6 +364,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		{"on_chip_bytes", offsetof(device, on_chip_bytes), 1, INT64_MAX, true},
 		{"memory_bytes_s", offsetof(device, memory_bytes_s), 1, INT64_MAX, false},
 		{"op_launch_ns", offsetof(device, op_launch_ns), 0, 1000000000, false},
+		{"windowed_bytes_s", offsetof(device, windowed_bytes_s), 1, INT64_MAX, true},
 		{"overlap_steal_ppm", offsetof(device, overlap_steal_ppm), 0, 1000000, true},
 	};
 	static const char *const formats[] = {"shardwright.device/1"};
@@ -370,6 +396,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 			return bad(r, "matmul_tile, memory_tile and matmul_passes: expected small integers");
 	TRY(read_curve(r, o, "matmul_efficiency", &out->matmul_efficiency));
 	TRY(read_curve(r, o, "memory_efficiency", &out->memory_efficiency));
+	TRY(read_asynchronous(r, o, out));
 	return read_links(r, o, out);
 }
 

@@ -73,6 +73,8 @@ int64_t matmul_time_ns(const device *dev, const op_work *w)
 	return time_of(MAX(tile_flops, flops), matmul_peak(dev, elem), curve_at(&dev->matmul_efficiency, flops));
 }
 
+int64_t matmul_peak_ns(const device *dev, const op_work *w) { return time_of(w->matmul_flops, matmul_peak(dev, w->elem), PPM); }
+
 int64_t vector_time_ns(const device *dev, int64_t flops) { return time_of(flops, dev->vector_flops, PPM); }
 
 int64_t memory_time_ns(const device *dev, int64_t bytes)

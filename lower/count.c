@@ -37,6 +37,6 @@ void lowered_collectives(const lowered *l, collective_visit visit, void *user)
 			continue;
 		op_id op = o->node == ID_NONE ? ID_NONE : l->p->nodes.p[o->node].op;
 		visit(user, &(collective_record){.kind = (collective_kind)o->coll, .axes = o->step->axes, .bytes = o->bytes,
-						 .trip_count = lop_executions(l, i), .combined = o->combined, .op = op});
+						 .trip_count = lop_executions(l, i), .combined = o->combined, .op = op, .lop = i});
 	}
 }

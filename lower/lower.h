@@ -177,6 +177,7 @@ typedef struct collective_record {
 	int64_t bytes, trip_count;
 	uint16_t combined;
 	op_id op;
+	lop_id lop;
 } collective_record;
 typedef void (*collective_visit)(void *user, const collective_record *c);
 void lowered_collectives(const lowered *l, collective_visit visit, void *user);

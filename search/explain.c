@@ -22,6 +22,7 @@ typedef struct source {
 	uint8_t kind;
 	str where, op;
 	int64_t count, bytes, time_ns;
+	bool windowed; /* one of them runs inside of a contraction's loop */
 } source;
 typedef VEC(source) source_list;
 
@@ -59,7 +60,7 @@ static source *source_at(explainer *x, source_list *list, uint8_t kind, str wher
 	for (uint32_t k = 0; k < list->n; k++)
 		if (list->p[k].kind == kind && str_equal(list->p[k].where, where) && str_equal(list->p[k].op, op))
 			return &list->p[k];
-	vec_push(list, (source){kind, keep(&x->mem, where), keep(&x->mem, op), 0, 0, 0});
+	vec_push(list, (source){.kind = kind, .where = keep(&x->mem, where), .op = keep(&x->mem, op)});
 	return &list->p[list->n - 1];
 }
 
@@ -83,6 +84,7 @@ static void add_sources(explainer *x, const evaluation *ev, int64_t sign, source
 		source *at = source_at(x, list, l->coll, (str){where.p ? where.p : "", where.n}, op);
 		int64_t times = lop_executions(ev->low, events[i].op);
 		at->count += sign * times;
+		at->windowed |= events[i].windowed;
 		at->bytes = sat_add(at->bytes, sign * sat_mul(times, l->bytes));
 		at->time_ns = sat_add(at->time_ns, sign * sat_mul(times, events[i].end_ns - events[i].start_ns));
 	}
@@ -429,6 +431,8 @@ static cJSON *sources_json(source_list *list)
 		cJSON_AddNumberToObject(o, "executions", (double)s->count);
 		cJSON_AddNumberToObject(o, "bytes", (double)s->bytes);
 		cJSON_AddNumberToObject(o, "time_ns", (double)s->time_ns);
+		if (s->windowed)
+			cJSON_AddTrueToObject(o, "windowed_einsum");
 		cJSON_AddItemToArray(out, o);
 	}
 	return out;

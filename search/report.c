@@ -290,7 +290,7 @@ static void source_row(const cJSON *c, const char *indent, bool change, strbuf *
 	else
 		strbuf_duration(&cell, number_of(c, "time_ns"));
 	strbuf_printf(out, change ? "%s%-18s %+6lld x  " : "%s%-18s %6lld x  ", indent, text_of(c, "kind"), (long long)number_of(c, "executions"));
-	strbuf_printf(out, "%-24s %-28s %s\n", cell.p, text_of(c, "op"), text_of(c, "location"));
+	strbuf_printf(out, "%-24s %-28s %s%s\n", cell.p, text_of(c, "op"), text_of(c, "location"), is_true(c, "windowed_einsum") ? "  windowed einsum" : "");
 	strbuf_release(&cell);
 }
 

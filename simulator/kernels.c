@@ -4,6 +4,7 @@
 /* What one kernel does, summed over its members. */
 typedef struct kernel {
 	int64_t matmul_ns, vector_flops, bytes, flops;
+	int64_t early_ns; /* when all it reads could be there, as run.early_ns */
 	lop_id root;
 } kernel;
 
@@ -15,17 +16,24 @@ static lop_id maker_of(const simulator *s, lval_id v)
 }
 
 /* Kernels run one after the other, so among each other they never wait. */
-static inline void wait_for(simulator *s, lval_id v)
+static inline void wait_for(simulator *s, kernel *k, lval_id v)
 {
 	lop_id def = s->vals[v].def;
-	if (s->ops[def].class == CLASS_COLLECTIVE && s->ops[def].mode == MODE_ROOT)
+	const sim_op *from = &s->ops[def];
+	if (from->mode == MODE_NONE)
+		return;
+	if (from->class == CLASS_COLLECTIVE && from->mode == MODE_ROOT)
 		vec_push(&s->reads, def);
+	if (k->early_ns >= 0) {
+		const run *r = &s->runs.p[s->ops[from->root].run];
+		k->early_ns = from->class == CLASS_COLLECTIVE ? -1 : r->early_ns < 0 ? -1 : MAX(k->early_ns, r->early_ns);
+	}
 }
 
 static void read_value(simulator *s, kernel *k, lval_id v, int64_t part, int64_t n)
 {
 	sim_val *val = &s->vals[v];
-	wait_for(s, v);
+	wait_for(s, k, v);
 	if (part) {
 		k->bytes = sat_add(k->bytes, sat_mul(n, MIN(part, val->bytes)));
 		return;
@@ -68,7 +76,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		if (so->class == CLASS_OTHER) { /* scatter: reads places and indices, not the whole */
 			add_bytes(k, n, w->read_bytes);
 			for (uint32_t i = 0; i < o->n_operands; i++)
-				wait_for(s, base_of(s, operands[i]));
+				wait_for(s, k, base_of(s, operands[i]));
 			return;
 		}
 	}
@@ -86,7 +94,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			continue;
 		}
 		if (i == 0 && so->class == CLASS_UPDATE) {
-			wait_for(s, v);
+			wait_for(s, k, v);
 			continue;
 		}
 		bool slice = i == 0 && ((w && w->slice_bytes) || (o->kind == LOP_COLLECTIVE && so->class == CLASS_ELEMENTWISE));
@@ -121,6 +129,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	end_run(s);
 	r->ns = MAX(MAX(k.matmul_ns, vector_time_ns(&s->dev, k.vector_flops)), memory_time_ns(&s->dev, k.bytes));
 	r->ns = sat_add(r->ns, s->dev.op_launch_ns);
+	r->early_ns = k.early_ns < 0 || k.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
 	r->bytes = k.bytes;
 	r->flops = k.flops;
 }
@@ -131,7 +140,8 @@ static void measure_collective(simulator *s, const lowered *l, lop_id id)
 	run *r = add_run(s, RUN_COLLECTIVE, id);
 	r->ns = collective_lookup(s, o, &r->follows_ns, &r->link);
 	r->coll = o->coll;
-	r->leads = o->combined;
+	r->pieces = s->ops[id].pieces;
+	r->leads = o->combined || r->pieces;
 	r->bytes = o->bytes;
 	for (uint32_t i = 0; i < o->n_operands; i++) {
 		lop_id maker = maker_of(s, base_of(s, operand_at(l, o, i)));
@@ -154,7 +164,8 @@ static void number_moments(simulator *s)
 		if (r->moment == ID_NONE)
 			continue;
 		r->moment = s->moments.n;
-		vec_push(&s->moments, (moment){.first_use_ns = -1, .run = i, .collective = r->kind == RUN_COLLECTIVE});
+		vec_push(&s->moments, (moment){.first_use_ns = -1, .run = i, .collective = r->kind == RUN_COLLECTIVE,
+		                               .pieces = r->coll == COLL_ALL_GATHER ? r->pieces : 0});
 	}
 	for (uint32_t i = 0; i < s->reads.n; i++)
 		s->reads.p[i] = s->runs.p[s->ops[s->reads.p[i]].run].moment;
@@ -163,14 +174,46 @@ static void number_moments(simulator *s)
 static void measure_border(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
+	kernel k = {.early_ns = -1};
 	add_run(s, o->kind == LOP_REGION ? RUN_REGION : o->kind == LOP_REGION_ELSE ? RUN_ELSE : RUN_END, id);
 	for (uint32_t i = 0; i < o->n_operands && o->kind == LOP_REGION; i++)
-		wait_for(s, base_of(s, operand_at(l, o, i)));
+		wait_for(s, &k, base_of(s, operand_at(l, o, i)));
 	end_run(s);
+}
+
+static bool takes_up(simulator *s, const lowered *l, lop_id dot, lop_id collective)
+{
+	const sim_op *so = &s->ops[dot];
+	if (so->class != CLASS_MATMUL || so->mode == MODE_NONE || s->ops[collective].mode != MODE_ROOT ||
+	    !windowed_einsum(&s->dev, &s->links, l, dot, collective, &work_at(s, so)->dims))
+		return false;
+	s->ops[collective].pieces = (uint8_t)lop_group_size(&l->ops.p[collective]);
+	return true;
+}
+
+/* A contraction takes up one collective: a gather before the scatter. */
+static void find_windowed(simulator *s, const lowered *l)
+{
+	for (lop_id i = 0; i < l->ops.n; i++) {
+		const lop *o = &l->ops.p[i];
+		if (s->ops[i].class == CLASS_MATMUL) {
+			for (uint32_t k = 0; k < 2 && k < o->n_operands; k++)
+				if (takes_up(s, l, i, l->vals.p[operand_at(l, o, k)].def)) {
+					s->ops[i].pieces = 1;
+					break;
+				}
+		} else if (o->kind == LOP_COLLECTIVE && o->coll == COLL_REDUCE_SCATTER && !o->erased) {
+			lop_id dot = l->vals.p[operand_at(l, o, 0)].def;
+			if (!s->ops[dot].pieces)
+				takes_up(s, l, dot, i);
+		}
+	}
 }
 
 void measure_kernels(simulator *s, const lowered *l)
 {
+	if (s->dev.windowed_bytes_s)
+		find_windowed(s, l);
 	s->runs.n = s->reads.n = 0;
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];

@@ -150,7 +150,9 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 	                .slice_bytes = w.slice_bytes,
 	                .read_bytes = w.read_bytes,
 	                .write_bytes = w.write_bytes,
-	                .flops = sat_add(w.matmul_flops, w.vector_flops)};
+	                .flops = sat_add(w.matmul_flops, w.vector_flops),
+	                .dims = w.dims};
+	e.dims.peak_ns = matmul_peak_ns(&s->dev, &w);
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
 		vec_push(&m->at, at[i]);
 	vec_push(&m->entries, e);

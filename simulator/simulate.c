@@ -252,7 +252,8 @@ const op_event *simulator_events(simulator *s, uint32_t *n)
 			continue;
 		bool collective = r->kind == RUN_COLLECTIVE, kernel = r->kind == RUN_KERNEL;
 		s->events.p[r->op] = (op_event){.op = r->op, .start_ns = r->start_ns, .end_ns = r->end_ns, .hbm_bytes = kernel ? r->bytes : 0,
-						.stream = (uint8_t)(collective ? 1 + r->link : 0), .exposed_ns = r->exposed_ns};
+						.stream = (uint8_t)(collective ? 1 + r->link : 0), .exposed_ns = r->exposed_ns,
+						.windowed = r->pieces > 0};
 		for (lop_id m = kernel ? s->ops[r->op].first_member : ID_NONE; m != ID_NONE; m = s->ops[m].next)
 			if (m != r->op)
 				s->events.p[m] = (op_event){.op = m, .start_ns = r->start_ns, .end_ns = r->end_ns, .fused = true};

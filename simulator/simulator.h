@@ -58,6 +58,7 @@ typedef struct op_event {
 	uint8_t stream;           /* 0 compute, 1 + link class */
 	bool fused;               /* runs inside another op's kernel */
 	int64_t exposed_ns;       /* collectives: what the compute stream waited, all executions */
+	bool windowed;            /* collectives: inside of a contraction's loop (windowed_einsum) */
 } op_event;
 const op_event *simulator_events(simulator *s, uint32_t *n);
 typedef struct live_at_peak {

@@ -36,6 +36,7 @@ typedef struct work_entry {
 	int64_t side_bytes; /* matmuls: the right operand of one of the batch */
 	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
 	int64_t flops;
+	contraction dims;
 } work_entry;
 typedef struct work_last { /* what a node did in the previous program, most often what it does in this one too */
 	const node_plan *plan;
@@ -82,6 +83,7 @@ typedef struct sim_op {
 	uint8_t class, mode, tile;
 	bool has_matmul;  /* roots: a matmul is inside */
 	bool ends_tile;   /* roots: an op with TILE_ENDS is inside */
+	uint8_t pieces;   /* of a collective that runs inside of its contraction's loop; 0: others */
 	bool gathers;     /* elementwise, reads more than it writes */
 	bool spread;      /* made from little: costs nothing to read */
 	uint8_t chain;    /* elementwise ops behind `origin` that each have one source, this one included; 0: several or none */
@@ -129,17 +131,21 @@ typedef struct totals {
 typedef enum run_kind { RUN_KERNEL, RUN_COLLECTIVE, RUN_REGION, RUN_ELSE, RUN_END } run_kind;
 typedef struct run {
 	uint8_t kind, link, coll;
+	uint8_t pieces;   /* collectives: as sim_op.pieces */
 	bool leads;       /* collectives: pays launch and latency; in a combined instruction only the first does */
 	lop_id op;
 	uint32_t moment;  /* where its end is kept for those who wait for it; ID_NONE: nobody does */
 	uint32_t first_read, n_reads; /* in simulator.reads: ops whose ends it waits for */
 	int64_t ns, follows_ns;       /* collectives: time when it leads, when it does not */
 	int64_t bytes, flops;
+	int64_t early_ns; /* kernels made of nothing but what is there from the start: when they could be done, from then; -1: others */
 	int64_t start_ns, end_ns, exposed_ns;
 } run;
 typedef struct moment {
 	int64_t ready_ns, first_use_ns; /* of collectives: when the result was first needed; -1: not yet */
+	int64_t start_ns;               /* of kernels */
 	uint32_t run;
+	uint8_t pieces; /* > 0: a gather inside of the loop of the kernel that reads it */
 	bool collective;
 } moment;
 /* At a position: what the kernel needs to be there, and what is gone after it; all of it, and what has to be in main memory. */
@@ -202,7 +208,7 @@ struct simulator {
 	/* timeline */
 	queue queues[MAX_LINK_CLASSES];
 	int64_t now, multiplier;
-	int64_t stretch_comm, stretch_stall; /* since the queues were last drained */
+	int64_t stretch_start, stretch_comm, stretch_stall; /* since the queues were last drained */
 	totals sum;
 
 	lop_id peak_at;

@@ -1,7 +1,10 @@
 /* Run time. One in-order compute stream, one queue per link class. A kernel starts when the stream is free and what it
- * reads is there; a collective starts when its operands are there and its queue is free, wherever it stands in the
- * program, but at most PREFETCH_DEPTH collectives ahead of what the stream has consumed; its first user waits for it.
- * Collectives of host targets are synchronous.
+ * reads is there. A collective of a kind that the device's compiler makes asynchronous starts when its operands are there
+ * and its queue is free, wherever it stands in the program, but at most PREFETCH_DEPTH collectives ahead of what the stream
+ * has consumed; its first user waits for it. The stream waits for collectives of other kinds where they stand. Kernels that
+ * only prepare what was there from the start (the conversion of a weight that is gathered next) hold up no collective: they
+ * count where they stand, but what they make is there as early as it could be. Collectives inside of a contraction's loop
+ * (costmodel/windowed.c) run beside it.
  *
  * A region drains the queues at both ends, is run once and counts `trips` times, so its collectives overlap only with
  * its own work. Of the branches of a case the slowest counts.
@@ -33,6 +36,20 @@ static void stall_until(simulator *s, int64_t t, uint32_t cause)
 		s->runs.p[cause].exposed_ns = sat_add(s->runs.p[cause].exposed_ns, all);
 }
 
+/* A gather that its one reader takes up travels while the kernel runs, which then ends no sooner than it. The pieces at both
+ * ends of the loop have nothing to hide behind. */
+static void run_loop(simulator *s, run *r, const moment *m)
+{
+	run *gather = &s->runs.p[m->run];
+	queue *q = &s->queues[gather->link];
+	gather->start_ns = MAX(r->start_ns, q->free_ns);
+	gather->end_ns = q->free_ns = sat_add(gather->start_ns, gather->ns);
+	q->last = m->run;
+	int64_t end = sat_add(MAX(r->end_ns, gather->end_ns), 2 * gather->ns / m->pieces);
+	stall_until(s, MIN(end, sat_add(sat_add(gather->start_ns, r->ns), gather->ns)), m->run);
+	r->end_ns = s->now;
+}
+
 void timeline_kernel(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
 {
 	int64_t ready = 0;
@@ -47,30 +64,19 @@ void timeline_kernel(simulator *s, run *r, uint32_t to, const uint32_t *reads, u
 	stall_until(s, ready, cause);
 	r->start_ns = s->now;
 	r->end_ns = s->now = sat_add(s->now, r->ns);
+	for (uint32_t i = 0; i < n; i++)
+		if (s->moments.p[reads[i]].pieces)
+			run_loop(s, r, &s->moments.p[reads[i]]);
 	s->sum.compute = sat_add(s->sum.compute, sat_mul(r->ns, s->multiplier));
 	s->sum.flops = sat_add(s->sum.flops, sat_mul(r->flops, s->multiplier));
-	if (to != ID_NONE)
-		s->moments.p[to].ready_ns = s->now;
+	if (to == ID_NONE)
+		return;
+	s->moments.p[to].start_ns = r->start_ns;
+	s->moments.p[to].ready_ns = r->early_ns < 0 ? s->now : MIN(s->now, s->stretch_start + r->early_ns);
 }
 
-void timeline_collective(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
+static void count_collective(simulator *s, const run *r, int64_t t)
 {
-	int64_t t = r->leads ? r->ns : r->follows_ns, begin = 0;
-	queue *q = &s->queues[r->link];
-	for (uint32_t i = 0; i < n; i++)
-		begin = MAX(begin, consume(s, reads[i]));
-	begin = MAX(begin, q->free_ns);
-	if (q->n >= PREFETCH_DEPTH)
-		begin = MAX(begin, s->moments.p[q->recent[q->n % PREFETCH_DEPTH]].first_use_ns);
-	bool waits = s->dev.target == TARGET_CPU;
-	if (waits)
-		begin = MAX(begin, s->now);
-	r->start_ns = begin;
-	r->end_ns = sat_add(begin, t);
-	q->recent[q->n++ % PREFETCH_DEPTH] = to;
-	q->free_ns = r->end_ns;
-	q->last = s->moments.p[to].run;
-	s->moments.p[to].ready_ns = r->end_ns;
 	s->stretch_comm = sat_add(s->stretch_comm, t);
 	s->sum.communication = sat_add(s->sum.communication, sat_mul(t, s->multiplier));
 	if (r->leads) {
@@ -78,6 +84,36 @@ void timeline_collective(simulator *s, run *r, uint32_t to, const uint32_t *read
 		s->sum.dynamic_count[r->coll] = sat_add(s->sum.dynamic_count[r->coll], s->multiplier);
 	}
 	s->sum.bytes[r->coll] = sat_add(s->sum.bytes[r->coll], sat_mul(r->bytes, s->multiplier));
+}
+
+void timeline_collective(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
+{
+	int64_t t = r->leads ? r->ns : r->follows_ns, ready = 0, loop = INT64_MAX;
+	queue *q = &s->queues[r->link];
+	moment *m = &s->moments.p[to];
+	for (uint32_t i = 0; i < n; i++) {
+		ready = MAX(ready, consume(s, reads[i]));
+		loop = MIN(loop, s->moments.p[reads[i]].start_ns);
+	}
+	count_collective(s, r, t);
+	m->ready_ns = ready;
+	if (m->pieces) /* run_loop */
+		return;
+	int64_t begin = MAX(ready, q->free_ns);
+	if (q->n >= PREFETCH_DEPTH)
+		begin = MAX(begin, s->moments.p[q->recent[q->n % PREFETCH_DEPTH]].first_use_ns);
+	bool waits = !(s->dev.asynchronous >> r->coll & 1);
+	if (waits)
+		begin = MAX(begin, s->now);
+	r->start_ns = begin;
+	r->end_ns = sat_add(begin, t);
+	if (r->pieces) { /* a sum is scattered while it is made */
+		r->start_ns = MAX(loop, q->free_ns);
+		r->end_ns = MIN(r->end_ns, sat_add(MAX(s->now, sat_add(r->start_ns, t)), 2 * t / r->pieces));
+	}
+	q->recent[q->n++ % PREFETCH_DEPTH] = to;
+	q->free_ns = m->ready_ns = r->end_ns;
+	q->last = m->run;
 	if (waits)
 		stall_until(s, r->end_ns, q->last);
 }
@@ -92,6 +128,7 @@ void timeline_drain(simulator *s)
 	for (uint32_t i = 0; i < s->dev.n_links; i++) /* nothing of the next stretch starts before it */
 		s->queues[i] = (queue){.free_ns = s->now, .last = ID_NONE};
 	s->stretch_comm = s->stretch_stall = 0;
+	s->stretch_start = s->now;
 }
 
 static void open_region(simulator *s, const lowered *l, uint32_t id)
@@ -149,7 +186,7 @@ static void close_region(simulator *s)
 
 void timeline_begin(simulator *s)
 {
-	s->now = s->stretch_comm = s->stretch_stall = 0;
+	s->now = s->stretch_comm = s->stretch_stall = s->stretch_start = 0;
 	s->multiplier = 1;
 	s->n_frames = 0;
 	s->sum = (totals){0};

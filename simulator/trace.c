@@ -55,6 +55,8 @@ static void add_event(const op_event *e, const lowered *l, strbuf *out, strbuf *
 		strbuf_printf(out, ",\"trips\":%lld", (long long)o->trips);
 	else
 		strbuf_printf(out, ",\"memory_traffic_bytes\":%lld", (long long)e->hbm_bytes);
+	if (e->windowed)
+		strbuf_puts(out, ",\"windowed_einsum\":true");
 	if (o->node != ID_NONE) {
 		strbuf_clear(scratch);
 		loc_print(l->p->m, op_at(l->p->m, l->p->nodes.p[o->node].op)->loc, scratch);

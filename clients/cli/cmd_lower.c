@@ -9,7 +9,8 @@ static const char help[] =
 	"shardwright lower MODULE [--json | --emit-mlir OUT] [--device NAME | --device-file F]\n\n"
 	"Propagates the shardings in the module and places communication. Counts are static instructions: as Shardy places\n"
 	"them, after textbook rewrites, and as the compiler of the device would emit them (what the list shows). Of\n"
-	"scheduled HLO text the collectives are listed as they are, with their groups of devices.\n\n"
+	"scheduled HLO text the collectives are listed as they are, with their groups of devices.\n"
+	"A collective that XLA for TPU makes one loop with the contraction beside it is marked \"windowed einsum\".\n\n"
 	"  --json           one JSON document instead of tables\n"
 	"  --emit-mlir OUT  write the program of one device (- for standard output)\n"
 	"  --device NAME    whose compiler (default tpu-v5e; `shardwright devices` lists them)\n";
@@ -27,6 +28,8 @@ typedef struct lowering {
 	propagation *s;
 	lower_cache *cache;
 	lowered *levels[3];
+	simulator *sim; /* of the compiled level; NULL without a mesh */
+	const op_event *events;
 } lowering;
 
 static const char *const level_names[3] = {"placed", "optimized", "compiled"};
@@ -56,6 +59,7 @@ static int parse(arguments *a, int argc, char **argv)
 
 static void release(lowering *x)
 {
+	simulator_free(x->sim);
 	for (int i = 0; i < 3; i++)
 		lowered_free(x->levels[i]);
 	lower_cache_free(x->cache);
@@ -81,6 +85,23 @@ static status lower_module(lowering *x, const char *file, const strbuf *text, lo
 	}
 	return ST_OK;
 }
+
+/* Which collectives the device's compiler puts into loops with their contractions. */
+static status find_windowed(lowering *x, const device *dev, diag *d)
+{
+	mesh_links links;
+	cost c;
+	uint32_t n;
+	if (x->p->mesh == ID_NONE)
+		return ST_OK;
+	TRY(mesh_links_assign(dev, x->m->shardings, x->p->mesh, NULL, &links, d));
+	x->sim = simulator_new(x->p, x->m->shardings, dev, &links, NULL);
+	simulate(x->sim, x->levels[LEVEL_COMPILED], &c);
+	x->events = simulator_events(x->sim, &n);
+	return ST_OK;
+}
+
+static bool is_windowed(const lowering *x, const collective_record *c) { return x->events && x->events[c->lop].windowed; }
 
 /* An axis as JSON and flags write it: name, or name:(pre)size. */
 static void axis_words(const lowering *x, axis_ref a, strbuf *out)
@@ -124,6 +145,8 @@ static void list_json(void *user, const collective_record *c)
 	cJSON_AddNumberToObject(j, "bytes", (double)c->bytes);
 	cJSON_AddNumberToObject(j, "trip_count", (double)c->trip_count);
 	cJSON_AddNumberToObject(j, "combined", c->combined);
+	if (is_windowed(l->x, c))
+		cJSON_AddTrueToObject(j, "windowed_einsum");
 	strbuf_clear(&text);
 	op_location(l->x, c->op, &text);
 	add_string(j, "location", &text);
@@ -183,8 +206,8 @@ static void list_row(void *user, const collective_record *c)
 	strbuf_bytes(&bytes, c->bytes);
 	op_location(l->x, c->op, &where);
 	str name = op_name(l->x, c->op);
-	printf("%-18s  %-16s  %12s  x%-6lld  %-28.*s  %s\n", collective_name(c->kind), axes_text.p ? axes_text.p : "", bytes.p, (long long)c->trip_count,
-	       STR_ARG(name), where.p ? where.p : "");
+	printf("%-18s  %-16s  %12s  x%-6lld  %-28.*s  %s%s\n", collective_name(c->kind), axes_text.p ? axes_text.p : "", bytes.p, (long long)c->trip_count,
+	       STR_ARG(name), where.p ? where.p : "", is_windowed(l->x, c) ? "  windowed einsum" : "");
 	strbuf_release(&axes_text);
 	strbuf_release(&bytes);
 	strbuf_release(&where);
@@ -244,6 +267,7 @@ static status run(const arguments *a, lowering *x, hlo_module **compiled, strbuf
 		strbuf_release(&out);
 		return st;
 	}
+	TRY(find_windowed(x, &target.dev, d));
 	if (a->json)
 		print_json(x);
 	else

@@ -73,6 +73,8 @@ static cJSON *op_json(const evaluation *ev, const device *dev, const op_event *e
 	if (collective) {
 		cJSON_AddNumberToObject(j, "bytes", (double)o->bytes);
 		cJSON_AddNumberToObject(j, "exposed_ns", (double)e->exposed_ns);
+		if (e->windowed)
+			cJSON_AddTrueToObject(j, "windowed_einsum");
 	} else {
 		cJSON_AddNumberToObject(j, "memory_traffic_bytes", (double)e->hbm_bytes);
 	}

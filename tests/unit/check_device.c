@@ -130,6 +130,9 @@ START_TEST(test_errors_name_the_path)
 		{"\"usable_bytes\": {\"value\": 1", "\"usable_bytes\": {\"value\": 9", "usable_bytes: expected no more than memory_bytes"},
 		{"\"op_launch_ns\"", "\"title\": \"again\", \"op_launch_ns\"", "title: key given twice"},
 		{"shardwright.device/1", "shardwright.device/9", "format: expected one of shardwright.device/1"},
+		{"[\"all_gather\", \"coll", "[\"all_gathers\", \"coll", "asynchronous[0]: expected a collective, as \"all_gather\""},
+		{"{\"value\": [\"all_gather\", \"collective_permute\"]", "{\"value\": \"all_gather\"", "asynchronous: expected a list of collectives"},
+		{"\"windowed_bytes_s\": {\"value\": 9", "\"windowed_bytes_s\": {\"value\": -9", "windowed_bytes_s: expected a positive integer"},
 		{"\"name\": \"dcn\"", "\"name\": \"ici\"", "links[1]: two link classes have one name"},
 	};
 	diag d = {0};

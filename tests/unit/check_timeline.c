@@ -92,6 +92,50 @@ START_TEST(test_overlap_and_dependence)
 }
 END_TEST
 
+/* Weights that are converted where they are used are gathered while the layers before them run: only the first is waited for. */
+START_TEST(test_prepared_early)
+{
+	fix f;
+	fix_init(&f, "h100", "x=4");
+	type_id act = fix_type(&f, ELEM_BF16, 2, 32768, 4096), w = fix_type(&f, ELEM_BF16, 2, 4096, 4096), part = fix_type(&f, ELEM_BF16, 2, 1024, 4096),
+		wide = fix_type(&f, ELEM_F32, 2, 1024, 4096);
+	lval_id h = fix_arg(&f, act), ws[6];
+	for (int i = 0; i < 6; i++)
+		ws[i] = fix_arg(&f, wide);
+	for (int i = 0; i < 6; i++)
+		h = fix_dot(&f, h, fix_collective(&f, COLL_ALL_GATHER, "x", fix_op(&f, OP_CONVERT, part, 1, ws[i]), w));
+	fix_return(&f, 1, h);
+	cost c = fix_simulate(&f);
+	ck_assert_int_gt(c.exposed_communication_ns, 0);
+	ck_assert_int_le(c.exposed_communication_ns, c.communication_ns / 6);
+	fix_release(&f);
+}
+END_TEST
+
+/* Work that does not need a collective runs beside it where the device's compiler makes its kind asynchronous. */
+START_TEST(test_kinds_that_overlap)
+{
+	static const collective_kind kinds[] = {COLL_ALL_GATHER, COLL_ALL_REDUCE, COLL_REDUCE_SCATTER, COLL_ALL_TO_ALL};
+	static const char *const devices[] = {"tpu-v5e", "tpu-v5p", "h100"};
+	for (size_t i = 0; i < COUNT_OF(devices); i++)
+		for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+			fix f;
+			fix_init(&f, devices[i], "x=4");
+			type_id whole = fix_type(&f, ELEM_BF16, 2, 8192, 8192), part = fix_type(&f, ELEM_BF16, 2, 2048, 8192);
+			bool gather = kinds[k] == COLL_ALL_GATHER, scatter = kinds[k] == COLL_REDUCE_SCATTER;
+			lval_id x = fix_arg(&f, whole), y = fix_arg(&f, gather ? part : whole);
+			lval_id moved = fix_collective(&f, kinds[k], "x", y, scatter ? part : whole), h = fix_dot(&f, x, x);
+			fix_return(&f, 2, h, moved);
+			cost c = fix_simulate(&f);
+			if (i == 2 || (i == 0 && gather))
+				ck_assert_int_lt(c.runtime_ns, c.compute_ns + c.communication_ns);
+			else
+				ck_assert_int_eq(c.runtime_ns, c.compute_ns + c.communication_ns);
+			fix_release(&f);
+		}
+}
+END_TEST
+
 /* While a collective is hidden on NVLink it takes 15% of the processor. */
 START_TEST(test_overlap_tax)
 {
@@ -206,6 +250,8 @@ START_TEST(test_fsdp_threshold)
 	dev.matmul_efficiency = dev.memory_efficiency = (curve){.n = 1, .x = {1}, .ppm = {1000000}};
 	dev.memory_bytes_s *= 1000;
 	dev.op_launch_ns = 0;
+	dev.asynchronous = UINT32_MAX;
+	dev.windowed_bytes_s = 0;
 	dev.links[0].launch_ns = dev.links[0].latency_ns = 0;
 	dev.links[0].efficiency_ppm = 1000000;
 	/* one torus dim of 16 with both directions, as the closed form counts */
@@ -259,7 +305,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence, test_overlap_tax, test_loops_multiply,
+	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence, test_prepared_early, test_kinds_that_overlap,
+	                        test_overlap_tax, test_loops_multiply,
 	                        test_loop_equals_unrolled, test_case_takes_the_longest, test_fsdp_threshold, test_deterministic};
 	return run_suite("timeline", tests, COUNT_OF(tests));
 }

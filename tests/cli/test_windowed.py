@@ -1,0 +1,54 @@
+"""Windowed einsums: `lower` names those that XLA for TPU makes. tests/golden/windowed/cases.jsonl has what libtpu 0.0.52 made
+of single products: their shardings, sizes on both sides of the point where it changes its mind, and products that share an
+operand. What needs a topology of its own (groups of four in slices of three dims, or in a square of four devices) is not there."""
+import json
+import os
+import subprocess
+
+import pytest
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
+
+
+def run(*words):
+    return subprocess.run([TOOL, *words], capture_output=True, text=True, timeout=60)
+
+
+CASES = [json.loads(line) for line in open(os.path.join(ROOT, "tests", "golden", "windowed", "cases.jsonl"))]
+
+
+def sharding(dims):
+    return "#sdy.sharding<@mesh, [%s]>" % ", ".join("{%s}" % ", ".join('"%s"' % a for a in d.split("+") if a != "-") for d in dims)
+
+
+def module_of(case):
+    left, right, result = ("tensor<%sxbf16>" % "x".join(map(str, case[k])) for k in ("left", "right", "result"))
+    of_left, of_right, of_result = map(sharding, case["shardings"])
+    mesh = ", ".join('"%s"=%d' % (name, size) for name, size in case["mesh"].items())
+    numbers = range(case["products"])
+    arguments = ["%%a: %s {sdy.sharding = %s}" % (left, of_left), *("%%b%d: %s {sdy.sharding = %s}" % (i, right, of_right) for i in numbers)]
+    results = ["%s {sdy.sharding = %s}" % (result, of_result)] * case["products"]
+    products = ["%%r%d = stablehlo.dot_general %%a, %%b%d, contracting_dims = %s x %s : (%s, %s) -> %s" % (
+        i, i, case["contracting"][0], case["contracting"][1], left, right, result) for i in numbers]
+    return "module {\n sdy.mesh @mesh = <[%s]>\n func.func public @main(%s) -> (%s) {\n %s\n return %s : %s\n }\n}\n" % (
+        mesh, ", ".join(arguments), ", ".join(results), "\n ".join(products), ", ".join("%%r%d" % i for i in numbers), ", ".join([result] * case["products"]))
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_as_the_compiler(number, tmp_path):
+    case, path = CASES[number], tmp_path / "product.mlir"
+    path.write_text(module_of(case))
+    done = run("lower", str(path), "--device", case["device"], "--json")
+    assert done.returncode == 0, done.stderr
+    listed = json.loads(done.stdout)["collectives"]
+    assert any(c.get("windowed_einsum") for c in listed) == case["windowed"], (case, listed)
+
+
+def test_only_where_its_compiler_does(tmp_path):
+    path = tmp_path / "product.mlir"
+    path.write_text(module_of(next(c for c in CASES if c["windowed"])))
+    assert "windowed einsum" in run("lower", str(path), "--device", "tpu-v5e").stdout
+    assert "windowed einsum" not in run("lower", str(path), "--device", "h100").stdout
+    ops = json.loads(run("simulate", str(path), "--device", "tpu-v5e", "--json", "--ops").stdout)["ops"]
+    assert [o["name"] for o in ops if o.get("windowed_einsum")] in (["all_gather"], ["reduce_scatter"])
