@@ -65,6 +65,12 @@ TEXT = """HloModule m
   ROOT %h = bf16[16]{0} all-gather(%q), channel_id=7, replica_groups={{0,1,2,3},{4,5,6,7}}, dimensions={0}
 }
 
+%done (j: bf16[4]) -> bf16[16] {
+  %j = bf16[4]{0} parameter(0)
+  %b = bf16[16]{0} all-gather(%j), channel_id=7, replica_groups={{0,1,2,3},{4,5,6,7}}, dimensions={0}
+  ROOT %a = bf16[16]{0} custom-call(%b), custom_call_target="AsyncCollectiveDone"
+}
+
 %all-reduce-scatter.1 (x: f32[16]) -> f32[5] {
   %x = f32[16]{0} parameter(0)
   %y = f32[20]{0} pad(%x, %x), padding=0_4
@@ -91,6 +97,7 @@ ENTRY %main (e: bf16[4], f: f32[16]) -> f32[5] {
   %f = f32[16]{0} parameter(1)
   %s1 = (bf16[4]{0}, bf16[16]{0}) fusion(%e), kind=kCustom, calls=%start
   %s2 = bf16[16]{0} fusion(%e), kind=kCustom, calls=%more, backend_config={"estimated_cycles":"5"}
+  %s3 = bf16[16]{0} fusion(%s1), kind=kCustom, calls=%done
   %o = (s32[], f32[8]{0}) while(%f), condition=%test, body=%body
   %m = f32[8]{0} collective-permute(%f), channel_id=5, source_target_pairs={{0,1},{1,0}}
   ROOT %d = f32[5]{0} fusion(%f), kind=kCustom, calls=%all-reduce-scatter.1
@@ -102,7 +109,8 @@ def test_text_is_counted():
     found = {(c.kind, c.group, c.times, tuple(c.parts)) for c in xla_text.collectives(TEXT, 8)}
     assert found == {("all_gather", 4, 1, (("bf16", 32),)), ("all_reduce", 4, 6, (("f32", 32), ("f32", 32))),
                      ("collective_permute", None, 1, (("f32", 64),)), ("reduce_scatter", 4, 1, (("f32", 64),))}
-    assert len(xla_text.collectives(TEXT, 8)) == 4
+    assert sorted((c.kind, c.behind) for c in xla_text.collectives(TEXT, 8)) == [
+        ("all_gather", 5), ("all_reduce", 0), ("collective_permute", 0), ("reduce_scatter", 0)]
     assert xla_text.estimated_cycles(TEXT) == 6 * 10 + 5
     noted = TEXT.replace("body=%body", 'body=%body, backend_config={"known_trip_count":{"n":"9"}}')
     assert {c.times for c in xla_text.collectives(noted, 8)} == {1, 9}
@@ -118,7 +126,15 @@ def test_formulas():
     assert report.seconds_of("all_gather", 4, 4, mesh) == pytest.approx(3e-6)
     assert report.seconds_of("reduce_scatter", 8, 45_000_000, mesh) == pytest.approx(7 / 8 * 45e6 / 90e9)
     assert report.seconds_of("collective_permute", None, 45_000_000, mesh) == pytest.approx(1e-6 + 1e-3)
-    assert report.rank_program([(1, 5, 1), (2, 6, 0), (3, 9, 1)]) == {"spearman_max": 1, "regret_max": 0, "spearman_sum": pytest.approx(0.8660254), "regret_sum": 0}
+    assert report.rank_program([(1, 5, 1, 0), (2, 6, 0, 0), (3, 9, 1, 0)]) == {
+        "spearman_max": 1, "regret_max": 0, "spearman_sum": pytest.approx(0.8660254), "regret_sum": 0, "spearman_schedule": 1, "regret_schedule": 0}
+
+
+def test_schedule():
+    """What a collective hides behind counts off, down to nothing."""
+    figures = {"estimated_cycles": 3_000_000, "collectives": [["all_gather", 4, 2, 3, [["bf16", 45_000_000]], [0, 300_000, 9_000_000]], ["all_reduce", 1, 1, 1, [["f32", 8]], [0]]]}
+    one = 3 / 4 * 45e6 / 45e9
+    assert report.step_seconds(figures, "data=4,model=2") == pytest.approx((2e-3, 6 * one, 2 * (one + one - 2e-4)))
 
 
 def test_report_runs():

@@ -35,8 +35,11 @@ NO_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|[Oo]ut of memory|Ran out of memory")
 
 
 def listed(collectives):
-    found = collections.Counter((c.kind, c.group, c.times, tuple(c.parts)) for c in collectives)
-    return [[kind, group, times, n, parts] for (kind, group, times, parts), n in sorted(found.items(), key=str)]
+    """[kind, group, times, how many, parts, cycles that each can hide behind], equal ones together."""
+    found = collections.defaultdict(list)
+    for c in collectives:
+        found[c.kind, c.group, c.times, tuple(c.parts)].append(c.behind)
+    return [[*key[:3], len(behind), key[3], sorted(behind)] for key, behind in sorted(found.items(), key=str)]
 
 
 def compile_row(row, keep):

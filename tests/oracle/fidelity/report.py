@@ -14,7 +14,8 @@ pieces stand for it. `match` is what both sides have, of the larger of the two s
 The step time by XLA's own program is cycles / clock for computing, and for every collective instruction the published
 formulas for a torus without wraparound (one-way link bandwidth w, hop h): all_gather, reduce_scatter (n-1) max(h, S/n/w),
 all_reduce twice that, all_to_all n S / 4w, collective_permute h + S/w; over both mesh axes the hops add and the bandwidths
-too. Bounds: all communication hidden as far as it can be (max) and none of it (sum).
+too. Bounds: all communication hidden as far as it can be (max) and none of it (sum). Between them stands XLA's own schedule:
+an asynchronous collective hides behind the cycles that lie between its two halves, the others behind nothing.
 """
 import argparse
 import collections
@@ -41,7 +42,7 @@ USABLE_BYTES = int(15.75 * 2**30)                  # of its memory, as its compi
 def theirs(figures):
     """Counter of (kind, group, bytes), as often as they run."""
     out = collections.Counter()
-    for kind, group, times, n, parts in figures["collectives"]:
+    for kind, group, times, n, parts, *_ in figures["collectives"]:
         for _, size in parts if group != 1 else ():
             out[kind, group, size] += times * n
     return out
@@ -50,7 +51,7 @@ def theirs(figures):
 def widened(figures):
     """The collectives of float32, which on CPU may stand for bfloat16."""
     out = collections.Counter()
-    for kind, group, times, n, parts in figures["collectives"]:
+    for kind, group, times, n, parts, *_ in figures["collectives"]:
         for dtype, size in parts:
             if dtype == "f32":
                 out[kind, group, size] += times * n
@@ -123,10 +124,14 @@ def seconds_of(kind, group, size, mesh):
 
 
 def step_seconds(figures, mesh):
-    """(computing, communicating) of XLA's program."""
-    wire = sum(times * n * seconds_of(kind, group, sum(size for _, size in parts), mesh)
-               for kind, group, times, n, parts in figures["collectives"] if group != 1)
-    return figures["estimated_cycles"] / CLOCK_HZ, wire
+    """(computing, communicating, waiting as scheduled) of XLA's program."""
+    wire = waits = 0.0
+    for kind, group, times, _, parts, behind in figures["collectives"]:
+        if group != 1:
+            one = seconds_of(kind, group, sum(size for _, size in parts), mesh)
+            wire += times * len(behind) * one
+            waits += times * sum(max(one - cycles / CLOCK_HZ, 0.0) for cycles in behind)
+    return figures["estimated_cycles"] / CLOCK_HZ, wire, waits
 
 
 def ranks(values):
@@ -139,10 +144,10 @@ def spearman(a, b):
 
 
 def rank_program(found):
-    """found: [(ours, computing, communicating)] of the strategies of one program."""
+    """found: [(ours, computing, communicating, waiting)] of the strategies of one program."""
     out = {}
-    for bound, of in (("max", max), ("sum", lambda a, b: a + b)):
-        mine, other = [f[0] for f in found], [of(f[1], f[2]) for f in found]
+    for bound, of in (("max", lambda f: max(f[1], f[2])), ("sum", lambda f: f[1] + f[2]), ("schedule", lambda f: f[1] + f[3])):
+        mine, other = [f[0] for f in found], [of(f) for f in found]
         out["spearman_" + bound] = spearman(mine, other)
         out["regret_" + bound] = other[mine.index(min(mine))] / min(other) - 1
     return out
@@ -175,7 +180,7 @@ def compare_row(row, figures):
     out["ends"] = [relative(cost[k], figures[k]) for k in ("argument_bytes", "output_bytes", "alias_bytes")]
     out["temporary"] = relative(cost["temporary_bytes"], figures["temporary_bytes"])
     if figures["estimated_cycles"]:
-        out["computing"], out["communicating"] = step_seconds(figures, row.mesh)
+        out["computing"], out["communicating"], out["waiting"] = step_seconds(figures, row.mesh)
     return out
 
 
@@ -209,7 +214,7 @@ def totals_of(target, found):
     programs = collections.defaultdict(list)
     for f in fits:
         if "computing" in f:
-            programs[f["program"]].append((f["cost"]["runtime_ns"], f["computing"], f["communicating"]))
+            programs[f["program"]].append((f["cost"]["runtime_ns"], f["computing"], f["communicating"], f["waiting"]))
     out["ranking"] = {program: rank_program(times) for program, times in programs.items() if len(times) > 2}
     return out
 
@@ -228,8 +233,9 @@ def goals_of(target, t):
         rows.append(("compute time: factor %.2f, median error %.1f%%, worst %.1f%% on %d rows that it was not fitted on" % (
             c["factor"], 100 * c["median"], 100 * c["worst"], c["rows"]), "median <= 15%", c["median"] <= 0.15))
     for program, r in t["ranking"].items():
-        rows.append(("ranking of %s: Spearman %.2f (max) %.2f (sum), regret %.1f%% %.1f%%" % (
-            program, r["spearman_max"], r["spearman_sum"], 100 * r["regret_max"], 100 * r["regret_sum"]), ">= 0.9, <= 5%",
+        rows.append(("ranking of %s: Spearman %.2f (max) %.2f (sum) %.2f (schedule), regret %.1f%% %.1f%% %.1f%%" % (
+            program, *(r["spearman_" + b] for b in ("max", "sum", "schedule")), *(100 * r["regret_" + b] for b in ("max", "sum", "schedule"))),
+            "both bounds: >= 0.9, <= 5%",
             min(r["spearman_max"], r["spearman_sum"]) >= 0.9 and max(r["regret_max"], r["regret_sum"]) <= 0.05))
     return rows
 

@@ -9,7 +9,8 @@ How the text is counted:
   that starts it counts;
 - a TPU fusion that calls all-reduce-scatter is a reduce-scatter of what goes into it (what is reduced in it may be padded);
 - bytes are those of the larger side; a combined instruction has one part per operand. The tuple form of all-to-all is one
-  part: its operands are pieces of one value.
+  part: its operands are pieces of one value;
+- what lies between the two halves of an asynchronous collective is what XLA lets it hide behind.
 """
 import collections
 import re
@@ -19,8 +20,8 @@ WIDTH = {"pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "
 KINDS = "all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute"
 Instruction = collections.namedtuple("Instruction", "name shape op operands line")
 # parts: [(element type, bytes of the larger side)]; group: devices per group, None of a permutation; written: bytes of the
-# instruction itself, padding included
-Collective = collections.namedtuple("Collective", "kind parts group times written")
+# instruction itself, padding included; behind: TPU's estimated cycles between its halves, 0 of synchronous ones
+Collective = collections.namedtuple("Collective", "kind parts group times written behind")
 
 
 def parts_of(shape):
@@ -117,7 +118,7 @@ def collectives(hlo, devices):
                 parts = [(parts[0][0], sum(size for _, size in parts))]
             channel = re.search(r"channel_id=(\d+)", i.line)
             group = None if sugar[1] == "collective-permute" else group_size(i.line, devices)
-            yield Collective(sugar[1].replace("-", "_"), parts, group, 1, sum(size for _, size in parts)), channel and channel[1]
+            yield Collective(sugar[1].replace("-", "_"), parts, group, 1, sum(size for _, size in parts), 0), channel and channel[1], i.name
 
     def marker(comp):
         joined = " ".join(i.line for i in comps[comp])
@@ -127,16 +128,32 @@ def collectives(hlo, devices):
         given = [part for i in comps[comp] if i.op == "parameter" for part in parts_of(i.shape)]
         return c._replace(kind="reduce_scatter", parts=[max(given, key=lambda part: part[1])])
 
-    started = {channel for comp in comps if marker(comp) == "start" for _, channel in own(comp)}
+    started = {channel for comp in comps if marker(comp) == "start" for _, channel, _ in own(comp)}
     out = []
     for comp, times in runs(comps, entry):
-        out += [c._replace(times=times) for c, _ in own(comp)]
+        spent, ends = 0, {}
+        begun = {}  # name of a start or channel -> (index in out, cycles spent until then)
+        of_comp = {name: (c, channel) for c, channel, name in own(comp)}
         for i in comps[comp]:
+            spent += sum(map(int, re.findall(r'estimated_cycles":"(\d+)"', i.line)))
+            if i.name in of_comp:
+                begun[i.name] = len(out), spent
+                out.append(of_comp[i.name][0]._replace(times=times))
+            if i.op.endswith("-done") and i.operands[0] in begun:
+                ends[i.operands[0]] = spent
             for inner in re.findall(r"calls=%([\w.-]+)", i.line) if i.op in ("fusion", "async-start") else ():
-                for c, channel in own(inner):
+                for c, channel, _ in own(inner):
+                    if i.op == "fusion" and marker(inner) == "done":
+                        ends[channel] = spent
                     if i.op == "fusion" and (marker(inner) == "done" or (not marker(inner) and channel in started)):
                         continue
+                    if marker(inner) == "start" or i.op == "async-start":
+                        begun[channel if i.op == "fusion" else i.name] = len(out), spent
                     out.append((scattered(inner, c) if "all-reduce-scatter" in inner else c)._replace(times=times))
+        for key, end in ends.items():
+            if key in begun:
+                index, start = begun[key]
+                out[index] = out[index]._replace(behind=end - start)
     return out
 
 
