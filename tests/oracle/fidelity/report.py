@@ -166,17 +166,23 @@ def relative(mine, other):
     return mine / other - 1 if other else float(mine != other)
 
 
+def without_windows(device):
+    """The device's profile without windowed einsums: they are switched off in XLA's figures."""
+    return json.dumps({k: v for k, v in tool("devices", device).items() if k != "windowed_bytes_s"})
+
+
 def compare_row(row, figures):
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "module.mlir")
-        with open(path, "w") as f:
-            f.write(named.module_of(row))
-        cost = tool("simulate", path, "--device", named.device_of(row), "--json")
+        path, device = (os.path.join(folder, name) for name in ("module.mlir", "device.json"))
+        for name, text in ((path, named.module_of(row)), (device, without_windows(named.device_of(row)))):
+            with open(name, "w") as f:
+                f.write(text)
+        cost = tool("simulate", path, "--device-file", device, "--json")
         out = {"row": named.name_of(row), "cost": cost, "figures": {k: v for k, v in figures.items() if k != "collectives"}}
         if "out_of_memory" in figures:
             out["needs"] = needed(figures["out_of_memory"])
             return out
-        out.update(compare_collectives(row, figures, tool("lower", path, "--device", named.device_of(row), "--json")))
+        out.update(compare_collectives(row, figures, tool("lower", path, "--device-file", device, "--json")))
     out["ends"] = [relative(cost[k], figures[k]) for k in ("argument_bytes", "output_bytes", "alias_bytes")]
     out["temporary"] = relative(cost["temporary_bytes"], figures["temporary_bytes"])
     if figures["estimated_cycles"]:
