@@ -1,4 +1,4 @@
-/* Run time. One in-order compute stream, one queue per link class. A kernel starts when the stream is free and what it
+/* Run time. One in-order compute stream, one queue per link class, on GPU one for all. A kernel starts when the stream is free and what it
  * reads is there. A collective of a kind that the device's compiler makes asynchronous starts when its operands are there
  * and its queue is free, wherever it stands in the program, but at most PREFETCH_DEPTH collectives ahead of what the stream
  * has consumed; its first user waits for it. The stream waits for collectives of other kinds where they stand. Kernels that
@@ -14,6 +14,9 @@
  *   max(compute, communication of any queue) <= run time <= compute + communication. */
 
 #include "simulator/state.h"
+
+/* XLA for GPU issues all collectives to one stream (AsyncStreamKind::kCollective). */
+static queue *queue_of(simulator *s, const run *r) { return &s->queues[s->dev.target == TARGET_GPU ? 0 : r->link]; }
 
 /* First use of a collective's result: the prefetch window moves on. */
 static int64_t consume(simulator *s, uint32_t id)
@@ -41,7 +44,7 @@ static void stall_until(simulator *s, int64_t t, uint32_t cause)
 static void run_loop(simulator *s, run *r, const moment *m)
 {
 	run *gather = &s->runs.p[m->run];
-	queue *q = &s->queues[gather->link];
+	queue *q = queue_of(s, gather);
 	gather->start_ns = MAX(r->start_ns, q->free_ns);
 	gather->end_ns = q->free_ns = sat_add(gather->start_ns, gather->ns);
 	q->last = m->run;
@@ -89,7 +92,7 @@ static void count_collective(simulator *s, const run *r, int64_t t)
 void timeline_collective(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
 {
 	int64_t t = r->leads ? r->ns : r->follows_ns, ready = 0, loop = INT64_MAX;
-	queue *q = &s->queues[r->link];
+	queue *q = queue_of(s, r);
 	moment *m = &s->moments.p[to];
 	for (uint32_t i = 0; i < n; i++) {
 		ready = MAX(ready, consume(s, reads[i]));
