@@ -136,6 +136,29 @@ START_TEST(test_kinds_that_overlap)
 }
 END_TEST
 
+/* On GPU collectives inside a node and between nodes wait for each other. */
+START_TEST(test_one_stream_on_gpu)
+{
+	fix f;
+	fix_init(&f, "h100", "x=4,y=8");
+	type_id whole = fix_type(&f, ELEM_BF16, 2, 8192, 8192), quarter = fix_type(&f, ELEM_BF16, 2, 2048, 8192), eighth = fix_type(&f, ELEM_BF16, 2, 1024, 8192);
+	lval_id between = fix_collective(&f, COLL_ALL_GATHER, "x", fix_arg(&f, quarter), whole);
+	lval_id inside = fix_collective(&f, COLL_ALL_GATHER, "y", fix_arg(&f, eighth), whole);
+	fix_return(&f, 2, between, inside);
+	cost c = fix_simulate(&f);
+	ck_assert_int_ge(c.runtime_ns, c.communication_ns);
+	uint32_t n;
+	simulator *s = simulator_new(&f.p, f.m->shardings, &f.dev, &f.links, &f.dn);
+	simulate(s, &f.l, &c);
+	const op_event *e = simulator_events(s, &n);
+	lop_id a = f.l.vals.p[between].def, b = f.l.vals.p[inside].def;
+	ck_assert_uint_ne(e[a].stream, e[b].stream);
+	ck_assert(e[a].end_ns <= e[b].start_ns || e[b].end_ns <= e[a].start_ns);
+	simulator_free(s);
+	fix_release(&f);
+}
+END_TEST
+
 /* While a collective is hidden on NVLink it takes 15% of the processor. */
 START_TEST(test_overlap_tax)
 {
@@ -305,7 +328,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence, test_prepared_early, test_kinds_that_overlap,
+	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence, test_prepared_early, test_kinds_that_overlap, test_one_stream_on_gpu,
 	                        test_overlap_tax, test_loops_multiply,
 	                        test_loop_equals_unrolled, test_case_takes_the_longest, test_fsdp_threshold, test_deterministic};
 	return run_suite("timeline", tests, COUNT_OF(tests));
