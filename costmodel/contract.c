@@ -74,7 +74,7 @@ static uint32_t mask_of(const int64_t *dims, uint32_t n)
 {
 	uint32_t mask = 0;
 	for (uint32_t i = 0; i < n; i++)
-		mask |= 1u << dims[i];
+		mask |= dims[i] >= 0 && dims[i] < MAX_RANK ? 1u << dims[i] : 0;
 	return mask;
 }
 

@@ -214,7 +214,8 @@ static bool runs_agree(const simulator *s, const lowered *l, lop_id o, lop_id p,
 {
 	const run *a = &s->runs.p[s->ops[o].run], *b = &s->runs.p[s->ops[p].run];
 	if (a->kind != b->kind || a->link != b->link || a->coll != b->coll || a->ns != b->ns || a->follows_ns != b->follows_ns || a->bytes != b->bytes ||
-	    a->flops != b->flops || a->early_ns != b->early_ns || a->pieces != b->pieces || a->n_reads != b->n_reads || (a->moment == ID_NONE) != (b->moment == ID_NONE))
+	    a->flops != b->flops || a->early_ns != b->early_ns || a->pieces != b->pieces || a->n_reads != b->n_reads ||
+	    (a->moment == ID_NONE) != (b->moment == ID_NONE))
 		return false;
 	for (uint32_t i = 0; i < a->n_reads; i++)
 		if (!refs_agree(s->folder, l, s->runs.p[s->moments.p[s->reads.p[a->first_read + i]].run].op,

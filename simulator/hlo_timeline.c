@@ -1,4 +1,4 @@
-/* Run time in the order of the schedule: one in-order compute stream, one queue per link class, one for copies between
+/* Run time in the order of the schedule: one in-order compute stream, one queue per link class (on GPU one for all), one for copies between
  * memories, one for other asynchronous work. A start puts its work at the end of its queue and the stream goes on; its
  * done waits for the end. A collective without halves is waited for at once. A loop's body runs once and counts as often
  * as the loop runs; of a conditional's branches the longest counts. */
@@ -36,12 +36,13 @@ static void run_kernel(hlo_simulation *s, hlo_id i)
 	s->sum.flops += w.flops * (double)s->multiplier;
 }
 
-/* Work at the end of a queue. */
-static int64_t enqueue(hlo_simulation *s, uint32_t q, int64_t t, hlo_event e)
+/* Work at the end of a queue. All collectives of a GPU have the first one. */
+static int64_t enqueue(hlo_simulation *s, uint32_t stream, int64_t t, hlo_event e)
 {
+	uint32_t q = s->dev.target == TARGET_GPU && stream < s->dev.n_links ? 0 : stream;
 	e.start_ns = MAX(s->now, s->queue[q].free_ns);
 	e.end_ns = sat_add(e.start_ns, t);
-	e.stream = (uint8_t)(1 + q);
+	e.stream = (uint8_t)(1 + stream);
 	s->queue[q].free_ns = e.end_ns;
 	add_event(s, e);
 	return e.end_ns;

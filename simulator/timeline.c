@@ -1,10 +1,10 @@
-/* Run time. One in-order compute stream, one queue per link class, on GPU one for all. A kernel starts when the stream is free and what it
- * reads is there. A collective of a kind that the device's compiler makes asynchronous starts when its operands are there
- * and its queue is free, wherever it stands in the program, but at most PREFETCH_DEPTH collectives ahead of what the stream
- * has consumed; its first user waits for it. The stream waits for collectives of other kinds where they stand. Kernels that
- * only prepare what was there from the start (the conversion of a weight that is gathered next) hold up no collective: they
- * count where they stand, but what they make is there as early as it could be. Collectives inside of a contraction's loop
- * (costmodel/windowed.c) run beside it.
+/* Run time. One in-order compute stream, one queue per link class, on GPU one for all. A kernel starts when the stream is
+ * free and what it reads is there. A collective of a kind that the device's compiler makes asynchronous starts when its
+ * operands are there and its queue is free, wherever it stands in the program, but at most PREFETCH_DEPTH collectives ahead
+ * of what the stream has consumed; its first user waits for it. The stream waits for collectives of other kinds where they
+ * stand. Kernels that only prepare what was there from the start (the conversion of a weight that is gathered next) hold up
+ * no collective: they count where they stand, but what they make is there as early as it could be. Collectives inside of a
+ * contraction's loop (costmodel/windowed.c) run beside it.
  *
  * A region drains the queues at both ends, is run once and counts `trips` times, so its collectives overlap only with
  * its own work. Of the branches of a case the slowest counts.
