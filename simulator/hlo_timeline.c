@@ -1,7 +1,7 @@
-/* Run time in the order of the schedule: one in-order compute stream, one queue per link class (on GPU one for all), one for copies between
- * memories, one for other asynchronous work. A start puts its work at the end of its queue and the stream goes on; its
- * done waits for the end. A collective without halves is waited for at once. A loop's body runs once and counts as often
- * as the loop runs; of a conditional's branches the longest counts. */
+/* Run time in the order of the schedule: one in-order compute stream, one queue per link class (on GPU one for all), one for
+ * copies between memories, one for other asynchronous work. A start puts its work at the end of its queue and the stream
+ * goes on; its done waits for the end. A collective without halves is waited for at once. A loop's body runs once and counts
+ * as often as the loop runs; of a conditional's branches the longest counts. */
 #include "simulator/hlo_state.h"
 
 static uint32_t stream_copies(const hlo_simulation *s) { return s->dev.n_links; }
