@@ -83,7 +83,7 @@ typedef struct sim_op {
 	uint8_t class, mode, tile;
 	bool has_matmul;  /* roots: a matmul is inside */
 	bool ends_tile;   /* roots: an op with TILE_ENDS is inside */
-	uint8_t pieces;   /* of a collective that runs inside of its contraction's loop; 0: others */
+	uint8_t pieces;   /* of a collective that runs inside of its contraction's loop; contractions: 1, a gather does; 0: others */
 	bool gathers;     /* elementwise, reads more than it writes */
 	bool spread;      /* made from little: costs nothing to read */
 	uint8_t chain;    /* elementwise ops behind `origin` that each have one source, this one included; 0: several or none */

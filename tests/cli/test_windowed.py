@@ -1,6 +1,7 @@
 """Windowed einsums: `lower` names those that XLA for TPU makes. tests/golden/windowed/cases.jsonl has what libtpu 0.0.52 made
 of single products: their shardings, sizes on both sides of the point where it changes its mind, and products that share an
-operand. What needs a topology of its own (groups of four in slices of three dims, or in a square of four devices) is not there."""
+operand. What needs a topology of its own (groups of four in slices of three dims, or in a square of four devices) is not
+there, nor are two layouts in which permutes appeared at every size (docs/lowering-and-cost.md)."""
 import json
 import os
 import subprocess
