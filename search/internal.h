@@ -30,6 +30,7 @@ typedef struct problem {
 	uint32_t n_axes;
 	bool *forbidden;        /* [arg][dim < MAX_RANK][axis] */
 	int64_t memory_limit;
+	bool nothing_fits; /* so far: what comes nearer to the limit is better, whatever it takes */
 	int64_t *arg_bytes;
 	objective objective;    /* of the present tactic */
 	struct action *role_actions; /* [ROLE_ACTION_COUNT][n_axes], on all arguments */

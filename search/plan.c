@@ -89,11 +89,16 @@ void plan_clear_group(const problem *pb, arena *mem, plan *pl, uint32_t group, u
 	}
 }
 
+/* More than any time of a step in ns, and in proportion to the memory. */
+enum { DEAR = 1 << 14 };
+
 int64_t plan_energy(const problem *pb, const cost *c)
 {
 	int64_t base = pb->objective == OBJECTIVE_MEMORY ? c->peak_bytes : c->runtime_ns;
 	if (c->peak_bytes <= pb->memory_limit)
 		return base;
+	if (pb->nothing_fits)
+		return (int64_t)MIN((double)c->peak_bytes * DEAR, 4e18);
 	double over = (double)c->peak_bytes / (double)MAX(pb->memory_limit, 1);
 	return (int64_t)MIN((double)base * (1.2 + 4 * (over - 1)), 4e18);
 }

@@ -66,6 +66,7 @@ static status run_schedule(runner *r, diag *d)
 	r->deadline_ns = o->time_limit_ns ? runner_elapsed(r) + MAX(o->time_limit_ns - runner_elapsed(r), 0) / COMPOSE_SHARE : 0;
 	if (!o->schedule_json && !(o->without & WITHOUT_COMPOSITES)) {
 		TRY(runner_compose(r, total, total / COMPOSE_SHARE, d));
+		r->pb.nothing_fits = !r->best_score.fits;
 		if (!(o->without & WITHOUT_POLISH))
 			TRY(runner_polish(r, MIN(total / EARLY_SHARE, (uint64_t)EARLY_MOST), d));
 	}
@@ -82,6 +83,7 @@ static status run_schedule(runner *r, diag *d)
 		/* Time left is shared evenly between the tactics left; what one does not use goes to the next. */
 		int64_t now = runner_elapsed(r);
 		r->deadline_ns = !o->time_limit_ns ? 0 : now < o->time_limit_ns ? now + (o->time_limit_ns - now) / (r->tactics.n - i) : now;
+		r->pb.nothing_fits = !r->best_score.fits;
 		if (tc->kind == TACTIC_MANUAL || tc->kind == TACTIC_NAMED)
 			TRY(run_fixed(r, tc, d));
 		else if (!runner_stops(r) && tc->kind == TACTIC_AUTO)
