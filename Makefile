@@ -187,10 +187,11 @@ bench-search: all
 bench-methods: $(BUILD)/bench/bench_search_methods
 	BENCH_SEARCH_METHODS=$< python3 tests/bench/methods.py $(BENCH)
 
-# Reads committed figures of XLA's compilers; tests/oracle/fidelity/mint.py makes them.
+# Reads committed figures of XLA's compilers; mint.py and products.py there make them.
 FIDELITY ?=
 fidelity: all venv
 	SHARDWRIGHT=$(BUILD)/shardwright $(VENV)/bin/python tests/oracle/fidelity/report.py $(FIDELITY)
+	$(if $(FIDELITY),,SHARDWRIGHT=$(BUILD)/shardwright $(VENV)/bin/python tests/oracle/fidelity/products.py)
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include

@@ -56,6 +56,7 @@ typedef struct device {
 	int64_t on_chip_bytes;      /* memory on the chip that programs place values in (TPU); 0: none */
 	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU 128 x 8); 1: none */
 	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit, by its precision */
+	int64_t matmul_results_s[2]; /* results the matmul unit can hand on per second: of 32 bits, of 16; 0: as many as it makes */
 	curve matmul_efficiency; /* by flops of one op */
 	curve memory_efficiency; /* by bytes of one op */
 	uint32_t n_links;
@@ -111,8 +112,22 @@ bool op_cost_known(op_kind k);
 int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes);
 int64_t matmul_time_ns(const device *dev, const op_work *w); /* with padding to the tiles and the efficiency curve */
 int64_t matmul_peak_ns(const device *dev, const op_work *w); /* at the peak of its element type */
+/* Time to hand on the results of a contraction, which one of few summands waits for. narrow: rounded to 16 bits on the way. */
+int64_t matmul_results_ns(const device *dev, const op_work *w, bool narrow);
 int64_t vector_time_ns(const device *dev, int64_t flops);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
+/* A kernel around one contraction. */
+typedef struct contraction_kernel {
+	int64_t matmul_ns, vector_ns;
+	int64_t bytes;          /* of memory traffic, each value once */
+	int64_t front_bytes[2]; /* of these: read for what the kernel computes of an operand in front of the contraction */
+	int64_t m, n;           /* local sizes of the result, of one of the batch */
+	bool fused;             /* there is other work in it */
+	bool both_in_front;     /* in front of both operands */
+} contraction_kernel;
+/* ns > 0 without the launch. TPU compilers run the matmul unit beside the traffic, but not beside all of it, and not when both operands
+ * have to be computed block by block. */
+int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k);
 /* Bytes of one device's shard as the device stores it: the two minor dims padded to its memory tiles in the order that
  * wastes least (a compiler chooses the layout), fewer dims to a power of two of a tile's rows. CPU compilers compute 16-bit
  * floats as float32 and keep them so. Elsewhere equal to sharding_local_bytes. */
@@ -176,6 +191,6 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
                            strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "6"
+#define COST_MODEL_VERSION "7"
 
 #endif

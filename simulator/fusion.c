@@ -73,6 +73,15 @@ static void post_external(simulator *s, lval_id id, lop_id at)
 	note_use(v, use_end(s, at, home_of(s, id)));
 }
 
+/* A use that the kernel of `root` could compute the value for; ID_NONE: none. */
+static void note_group(sim_val *v, lop_id root, uint8_t side)
+{
+	if (root < v->group_min)
+		v->side = 0;
+	v->group_min = MIN(v->group_min, root);
+	v->side |= root == v->group_min ? side : 0;
+}
+
 static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user)
 {
 	const sim_op *o = &s->ops[user];
@@ -92,7 +101,7 @@ static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user)
 		return;
 	}
 	v->many |= v->group_min != ID_NONE && v->group_min != o->root;
-	v->group_min = MIN(v->group_min, o->root);
+	note_group(v, o->root, o->class == CLASS_MATMUL ? (uint8_t)(1u << (k > 0)) : o->side);
 }
 
 static const sim_op *maker(const simulator *s, lval_id v) { return &s->ops[s->vals[v].def]; }
@@ -232,7 +241,7 @@ static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 	b->many |= a->many || (a->group_min != ID_NONE && b->group_min != ID_NONE && a->group_min != b->group_min);
 	b->external_min = MIN(b->external_min, a->external_min);
 	b->copied_min = MIN(b->copied_min, a->copied_min);
-	b->group_min = MIN(b->group_min, a->group_min);
+	note_group(b, a->group_min, a->side);
 	b->copies += a->copies * times(s, at, def);
 }
 
@@ -254,6 +263,7 @@ static void join(simulator *s, const lowered *l, lop_id id, lop_id root, bool wr
 {
 	sim_op *o = &s->ops[id], *r = &s->ops[root];
 	o->mode = MODE_FUSED;
+	o->side = s->vals[l->ops.p[id].results].side;
 	o->root = o->earliest = o->latest = root;
 	o->next = r->first_member;
 	r->first_member = id;

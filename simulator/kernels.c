@@ -3,7 +3,10 @@
 
 /* What one kernel does, summed over its members. */
 typedef struct kernel {
-	int64_t matmul_ns, vector_flops, bytes, flops;
+	contraction_kernel around; /* kernels without a contraction: all 0 but bytes */
+	int64_t vector_flops, flops;
+	uint32_t members;
+	uint8_t worked; /* bit k: something in front of operand k of the contraction */
 	int64_t early_ns; /* when all it reads could be there, as run.early_ns */
 	lop_id root;
 } kernel;
@@ -30,19 +33,33 @@ static inline void wait_for(simulator *s, kernel *k, lval_id v)
 	}
 }
 
-static void read_value(simulator *s, kernel *k, lval_id v, int64_t part, int64_t n)
+static void add_bytes(kernel *k, int64_t n, int64_t bytes) { k->around.bytes = sat_add(k->around.bytes, sat_mul(n, bytes)); }
+
+/* side: bit k: read in front of operand k of the contraction; of both, it is counted with the first. */
+static void add_read(kernel *k, int64_t n, int64_t bytes, uint8_t side)
+{
+	add_bytes(k, n, bytes);
+	if (side) {
+		int64_t *front = &k->around.front_bytes[!(side & 1)];
+		*front = sat_add(*front, sat_mul(n, bytes));
+	}
+}
+
+static void read_value(simulator *s, kernel *k, lval_id v, int64_t part, int64_t n, uint8_t side)
 {
 	sim_val *val = &s->vals[v];
 	wait_for(s, k, v);
 	if (part) {
-		k->bytes = sat_add(k->bytes, sat_mul(n, MIN(part, val->bytes)));
+		add_read(k, n, MIN(part, val->bytes), side);
 		return;
 	}
 	if (val->stamp == k->root)
 		return;
 	val->stamp = k->root;
 	bool splat = val->constant && s->ops[val->def].work != UINT32_MAX && work_at(s, &s->ops[val->def])->splat;
-	k->bytes = sat_add(k->bytes, splat ? 0 : sat_mul(n, val->bytes));
+	bool on_chip = !val->argument && val->bytes <= s->dev.on_chip_bytes / 2; /* as in tile_of: reading it again costs nothing */
+	if (!splat)
+		add_read(k, n, val->bytes, on_chip ? 0 : side);
 }
 
 /* An update that cannot be done where its operand lies copies it first. */
@@ -51,8 +68,6 @@ static bool updates_in_place(const simulator *s, lval_id target, lop_id root)
 	const sim_val *v = &s->vals[target];
 	return v->last_use == root && !v->constant && (!v->argument || v->output);
 }
-
-static void add_bytes(kernel *k, int64_t n, int64_t bytes) { k->bytes = sat_add(k->bytes, sat_mul(n, bytes)); }
 
 /* One op of a folded program may stand for many in the same kernel: a sum over all layers. */
 static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
@@ -63,8 +78,13 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	const work_entry *w = so->work == UINT32_MAX ? NULL : work_at(s, so);
 	lop_id root = k->root;
 	int64_t n = times(s, id, root);
+	k->members++;
 	if (w) {
-		k->matmul_ns = sat_add(k->matmul_ns, sat_mul(n, w->matmul_ns));
+		bool matmul = so->class == CLASS_MATMUL;
+		int64_t ns = matmul && so->mode == MODE_ROOT ? MAX(w->matmul_ns, w->stored_ns) : w->matmul_ns;
+		k->around.matmul_ns = sat_add(k->around.matmul_ns, sat_mul(n, ns));
+		if (matmul)
+			k->around.m = w->m, k->around.n = w->n;
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, w->vector_flops));
 		k->flops = sat_add(k->flops, sat_mul(n, w->flops));
 	}
@@ -84,15 +104,16 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		lval_id v = base_of(s, operands[i]);
 		lop_id def = s->vals[v].def;
 		sim_op *from = &s->ops[def];
-		if (from->mode == MODE_FUSED && from->root == root)
-			continue;
-		if (from->mode == MODE_COPIED) {
-			if (from->stamp != root) {
-				from->stamp = root;
-				vec_push(&s->stack, def);
-			}
-			continue;
+		uint8_t side = so->class == CLASS_MATMUL ? (uint8_t)(1u << (i > 0)) : so->mode == MODE_COPIED ? so->side_now : so->side;
+		bool inside = from->mode == MODE_COPIED || (from->mode == MODE_FUSED && from->root == root);
+		k->worked |= inside && so->class == CLASS_MATMUL ? side : 0;
+		if (from->mode == MODE_COPIED && from->stamp != root) {
+			from->stamp = root;
+			from->side_now = side;
+			vec_push(&s->stack, def);
 		}
+		if (inside)
+			continue;
 		if (i == 0 && so->class == CLASS_UPDATE) {
 			wait_for(s, k, v);
 			continue;
@@ -100,7 +121,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		bool slice = i == 0 && ((w && w->slice_bytes) || (o->kind == LOP_COLLECTIVE && so->class == CLASS_ELEMENTWISE));
 		int64_t part = !slice ? 0 : w ? w->slice_bytes : s->vals[o->results].bytes;
 		/* a part is read by each of the n, a whole value once for those that share it */
-		read_value(s, k, v, part, n > 1 && !part && !folder_repeats(s, def) ? 1 : n);
+		read_value(s, k, v, part, n > 1 && !part && !folder_repeats(s, def) ? 1 : n, side);
 	}
 	if (so->mode == MODE_COPIED || (w && w->in_place))
 		return;
@@ -127,10 +148,12 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	while (s->stack.n)
 		add_member(s, l, &k, vec_pop(&s->stack));
 	end_run(s);
-	r->ns = MAX(MAX(k.matmul_ns, vector_time_ns(&s->dev, k.vector_flops)), memory_time_ns(&s->dev, k.bytes));
-	r->ns = sat_add(r->ns, s->dev.op_launch_ns);
-	r->early_ns = k.early_ns < 0 || k.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
-	r->bytes = k.bytes;
+	k.around.vector_ns = vector_time_ns(&s->dev, k.vector_flops);
+	k.around.fused = k.around.matmul_ns && k.members > 1;
+	k.around.both_in_front = k.worked == 3;
+	r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around), s->dev.op_launch_ns);
+	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
+	r->bytes = k.around.bytes;
 	r->flops = k.flops;
 }
 

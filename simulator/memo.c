@@ -123,6 +123,14 @@ static uint8_t class_of(const node *n, const op_work *w)
 	return w->matmul_flops > 0 ? CLASS_MATMUL : CLASS_OTHER;
 }
 
+static int64_t stored_results_ns(const simulator *s, const node *n, const op_work *w)
+{
+	if (w->matmul_flops <= 0 || !n->n_results)
+		return 0;
+	const type *ty = pval_type(s->p, node_slots(s->p, n)[n->n_operands]);
+	return matmul_results_ns(&s->dev, w, ty->kind == TYPE_TENSOR && elem_bits((enum elem)ty->elem) <= 16);
+}
+
 static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 {
 	op_work w;
@@ -145,6 +153,9 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 	                .spread = n->op_kind == OP_BROADCAST_IN_DIM || n->op_kind == OP_IOTA || class_of(n, &w) == CLASS_NOTHING,
 	                .matmul_ns = matmul_time_ns(&s->dev, &w),
 	                .vector_flops = w.vector_flops,
+	                .stored_ns = stored_results_ns(s, n, &w),
+	                .m = w.m,
+	                .n = w.n,
 	                .side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
 	                .reorders = reorders,
 	                .slice_bytes = w.slice_bytes,

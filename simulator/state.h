@@ -33,6 +33,8 @@ typedef struct work_entry {
 	bool expensive, in_place, transpose, splat;
 	bool spread;       /* made from little */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
+	int64_t m, n;       /* matmuls: as op_work */
+	int64_t stored_ns;  /* matmuls: to hand on results that are written as they are */
 	int64_t side_bytes; /* matmuls: the right operand of one of the batch */
 	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
 	int64_t flops;
@@ -82,6 +84,8 @@ enum {
 typedef struct sim_op {
 	uint8_t class, mode, tile;
 	bool has_matmul;  /* roots: a matmul is inside */
+	uint8_t side;     /* bit k: in its kernel it is in front of operand k of the matmul */
+	uint8_t side_now; /* copied ops: the same, in the kernel that is measured */
 	bool ends_tile;   /* roots: an op with TILE_ENDS is inside */
 	uint8_t pieces;   /* of a collective that runs inside of its contraction's loop; contractions: 1, a gather does; 0: others */
 	bool gathers;     /* elementwise, reads more than it writes */
@@ -115,6 +119,7 @@ typedef struct sim_val {
 	bool many;          /* uses that could compute it in place are in several kernels */
 	bool gathered;      /* one of these gathers */
 	bool materialised, argument, constant, output, carried, taken;
+	uint8_t side;       /* as sim_op.side, of the uses in group_min */
 	bool off_chip;      /* of a collective or a loop: in main memory */
 	bool reordered;     /* some matmul wants it in another order of dims */
 } sim_val;

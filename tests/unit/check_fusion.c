@@ -147,6 +147,45 @@ START_TEST(test_matmul_borders)
 }
 END_TEST
 
+/* What lies in front of which operand: work on both sides costs more than on one; what is made in the program and fits on the
+ * chip is read again for nothing, an argument is not; work behind the product is on no side. */
+START_TEST(test_sides_of_a_matmul)
+{
+	enum { ONE, BOTH, BOTH_MADE, BOTH_SHARED, BEHIND, CASES };
+	int64_t took[CASES];
+	for (int c = 0; c < CASES; c++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4");
+		f.dev.op_launch_ns = 0;
+		type_id t = fix_type(&f, ELEM_BF16, 2, 2048, 2048);
+		lval_id a = fix_arg(&f, t), b = fix_arg(&f, t);
+		if (c == BOTH_MADE) { /* written by kernels of their own */
+			a = fix_collective(&f, COLL_ALL_REDUCE, "x", a, t);
+			b = fix_collective(&f, COLL_ALL_REDUCE, "x", b, t);
+		}
+		lval_id l = fix_op(&f, OP_TANH, t, 1, a);
+		lval_id r = c == ONE || c == BEHIND ? b : fix_op(&f, OP_NEGATE, t, 1, b);
+		if (c == BOTH_SHARED) { /* computed again in another product, there on the left */
+			lval_id other = fix_dot(&f, r, r);
+			r = fix_op(&f, OP_NEGATE, t, 1, fix_op(&f, OP_ADD, t, 2, r, other));
+		}
+		lval_id d = fix_dot(&f, l, r), out = c == BEHIND ? fix_op(&f, OP_NEGATE, t, 1, fix_op(&f, OP_ADD, t, 2, d, d)) : d;
+		fix_return(&f, 1, out);
+		run done = start(&f);
+		uint32_t n;
+		const op_event *e = &simulator_events(done.s, &n)[f.l.vals.p[out].def];
+		took[c] = e->end_ns - e->start_ns;
+		simulator_free(done.s);
+		fix_release(&f);
+	}
+	ck_assert_int_gt(took[BOTH], took[ONE]);
+	ck_assert_int_lt(took[BOTH_MADE], took[BOTH]);
+	ck_assert_int_ge(took[BOTH_MADE], took[ONE]);
+	ck_assert_int_gt(took[BOTH_SHARED], took[ONE]);
+	ck_assert_int_eq(took[BEHIND], took[ONE]);
+}
+END_TEST
+
 START_TEST(test_slices_and_updates)
 {
 	fix f;
@@ -237,6 +276,6 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_sums_of_sums, test_softmax_passes, test_matmul_borders,
-	                        test_slices_and_updates, test_bounds, test_order, test_dead_work};
+	                        test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order, test_dead_work};
 	return run_suite("fusion", tests, COUNT_OF(tests));
 }

@@ -66,12 +66,60 @@ START_TEST(test_v5e_matmul)
 }
 END_TEST
 
+/* One of few summands waits for its results to be handed on, longer when they are rounded. */
+START_TEST(test_results)
+{
+	device dev;
+	ck_assert_int_eq(device_find("tpu-v5e", &dev, NULL), ST_OK);
+	dev.matmul_results_s[0] = 1 << 30, dev.matmul_results_s[1] = 1 << 29;
+	op_work few = {.m = 4096, .n = 4096, .k = 128, .batch = 2, .matmul_flops = 4ll * 4096 * 4096 * 128, .elem = ELEM_BF16}, many = few;
+	many.k = 16384, many.matmul_flops = 4ll * 4096 * 4096 * 16384;
+	ck_assert_int_eq(matmul_results_ns(&dev, &few, false), 31250000); /* 2^25 of 2^30 a second */
+	ck_assert_int_eq(matmul_results_ns(&dev, &few, true), 62500000);
+	ck_assert_int_eq(matmul_time_ns(&dev, &few), 31250000);
+	ck_assert_int_eq(matmul_results_ns(&dev, &many, false), 31250000);
+	int64_t longer = matmul_time_ns(&dev, &many);
+	dev.matmul_results_s[0] = 1ll << 40;
+	ck_assert_int_lt(matmul_time_ns(&dev, &few), 31250000);
+	dev.matmul_results_s[0] = 0;
+	ck_assert_int_eq(matmul_results_ns(&dev, &few, false), 0);
+	ck_assert_int_le(matmul_time_ns(&dev, &many), longer);
+}
+END_TEST
+
+/* Alone or off a TPU the longer of both; with other work also a fifth of the shorter; worked on at both sides each block of
+ * 1024 reads its operands again. */
+START_TEST(test_kernel_around_a_contraction)
+{
+	device tpu, gpu;
+	ck_assert_int_eq(device_find("tpu-v5e", &tpu, NULL), ST_OK);
+	ck_assert_int_eq(device_find("h100", &gpu, NULL), ST_OK);
+	tpu.memory_bytes_s = gpu.memory_bytes_s = 1000000000; /* a byte per ns */
+	tpu.memory_efficiency = gpu.memory_efficiency = (curve){.n = 1, .x = {1}, .ppm = {1000000}};
+	contraction_kernel k = {.matmul_ns = 10000, .vector_ns = 500, .bytes = 4000, .front_bytes = {1000, 1500}, .m = 3000, .n = 2048};
+	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 10000);
+	k.fused = true;
+	ck_assert_int_eq(contraction_kernel_ns(&gpu, &k), 10000);
+	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 10800);
+	k.matmul_ns = 1000;
+	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4200);
+	k.vector_ns = 2000;
+	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4400);
+	k.both_in_front = true; /* 3000 rows are three blocks, 2048 columns two: 4000 + 1000 + 2 * 1500 bytes at 0.8 per ns */
+	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 1000 + 10000);
+	ck_assert_int_eq(contraction_kernel_ns(&gpu, &k), 4000);
+	k.matmul_ns = 100000;
+	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 100800);
+}
+END_TEST
+
 /* Dims are padded to the systolic array; rows only to 8, on whichever side they fit better. */
 START_TEST(test_padding)
 {
 	device dev;
 	ck_assert_int_eq(device_find("tpu-v5e", &dev, NULL), ST_OK);
 	dev.matmul_efficiency = (curve){.n = 1, .x = {1}, .ppm = {1000000}};
+	dev.matmul_results_s[0] = 0;
 	op_work full = {.m = 4096, .n = 4096, .k = 4096, .batch = 1, .matmul_flops = 2ll * 4096 * 4096 * 4096, .elem = ELEM_BF16};
 	op_work thin = {.m = 4096, .n = 4096, .k = 64, .batch = 1, .matmul_flops = 2ll * 4096 * 4096 * 64, .elem = ELEM_BF16};
 	op_work row = {.m = 1, .n = 4096, .k = 4096, .batch = 1, .matmul_flops = 2ll * 4096 * 4096, .elem = ELEM_BF16};
@@ -153,6 +201,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_padding, test_element_types, test_h100_vector_add, test_stored_bytes};
+	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results, test_kernel_around_a_contraction,
+	                        test_padding, test_element_types, test_h100_vector_add, test_stored_bytes};
 	return run_suite("roofline", tests, COUNT_OF(tests));
 }
