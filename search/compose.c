@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_PLANS = 256, MOST_ODD = 1, MOST_REPAIRED = 2, REPAIR_STEPS = 4, MOST_REPLAYED = 2 * COMPOSE_KEEP };
+enum { MOST_PLANS = 256, MOST_ODD = 1, MOST_REPAIRED = 2, MOST_SPLITS = 4, REPAIR_STEPS = 4, MOST_REPLAYED = 2 * COMPOSE_KEEP };
 
 /* Over the axes that cut the batch, or over all. Mixed: parameters over the other axes, state over all. */
 typedef enum zero_way { ZERO_NONE, ZERO2_BATCH, ZERO2_ALL, ZERO3_BATCH, ZERO3_ALL, ZERO_MIXED, ZERO_WAYS } zero_way;
@@ -74,6 +74,22 @@ static void list_zero_ways(composer *k, const combination *c)
 			k->n_plans++;
 }
 
+/* The state cut over all axes, parameters too, or neither. */
+static void list_split_plans(composer *k)
+{
+	static const zero_way ways[] = {ZERO2_ALL, ZERO3_ALL, ZERO_NONE};
+	for (uint32_t i = 0; i < k->n_splits; i++) {
+		const split *sp = &k->splits[i];
+		for (uint32_t z = 0; z < COUNT_OF(ways) && sp->recipe.n && k->n_plans < k->cap; z++) {
+			plan *pl = &k->plans[k->n_plans++];
+			uint32_t at = composer_begin_split(k, sp, pl), behind = pl->n - at;
+			for (uint32_t r = 0; r < sp->recipe.n; r++)
+				composer_insert(k, sp->second, pl, pl->n - behind, &sp->recipe.decisions[r]);
+			add_zero(k, pl, ways[z], 0);
+		}
+	}
+}
+
 /* Which combinations come in which order: what is usual; what is alike, or two axes together; what is odd on one unit. */
 enum { USUAL, ALIKE_OR_PAIRED, ODD, RANKS };
 static uint32_t rank_of(const composer *k, const combination *c)
@@ -82,6 +98,8 @@ static uint32_t rank_of(const composer *k, const combination *c)
 	bool alike = true, paired = false, mixed = false;
 	for (uint32_t i = 0; i < c->n; i++) {
 		bool pair = c->units[i]->sort == PAIR;
+		if (for_splits_only(c->units[i], c->ways[i]))
+			return RANKS;
 		odd += composer_ways[c->ways[i]].odd && !pair;
 		alike &= c->ways[i] == c->ways[0] && c->units[i]->sort == c->units[0]->sort;
 		mixed |= !pair && c->ways[i] != c->ways[0];
@@ -126,6 +144,8 @@ static combination combine(const composer *k, const unit *several)
 
 static void list_plans(composer *k)
 {
+	list_split_plans(k);
+	k->n_split_plans = k->n_plans;
 	for (uint32_t rank = 0; rank < RANKS; rank++)
 		for (uint32_t i = k->n_axes - 1; i < k->n_units; i++) { /* the last of one axis stands for them all */
 			combination c = combine(k, k->units[i].sort == ONE ? NULL : &k->units[i]);
@@ -150,22 +170,13 @@ static double over(const problem *pb, const cost *c) { return MAX((double)c->pea
 /* What a plan is worth as a start: what is a little too large can be made to fit. */
 static double promise(const problem *pb, const cost *c) { return (double)c->runtime_ns * (1 + 2 * over(pb, c)); }
 
-/* ZeRO keeps parameters off the axes that it cuts: what else is decided about them comes before. */
-static uint32_t zero_at(const plan *pl)
-{
-	uint32_t at = 0;
-	while (at < pl->n && !(pl->decisions[at].on_role && (pl->decisions[at].role == ROLE_ACTION_ZERO2 || pl->decisions[at].role == ROLE_ACTION_ZERO3)))
-		at++;
-	return at;
-}
-
 static void cost_additions(void *user, int tree)
 {
 	composer *k = user;
 	plan *pl = xmalloc(sizeof *pl);
 	for (uint32_t i = (uint32_t)tree; i < k->actions->n && !k->stop(k->stop_arg); i += LOGICAL_TREES) {
 		*pl = k->repaired;
-		plan_insert(pl, zero_at(pl), &k->actions->p[i], "compose");
+		plan_insert(pl, plan_zero_at(pl), &k->actions->p[i], "compose");
 		evaluator_run(k->ev[tree], pl, NULL);
 		k->after[i].done = true;
 		composer_cost(k, tree, &k->after[i].c);
@@ -205,7 +216,7 @@ static void repair(composer *k, int threads, uint64_t budget, uint32_t at)
 		uint32_t best = best_addition(k, &now);
 		if (best == ID_NONE || k->stop(k->stop_arg))
 			break;
-		plan_insert(&k->repaired, zero_at(&k->repaired), &k->actions->p[best], "compose");
+		plan_insert(&k->repaired, plan_zero_at(&k->repaired), &k->actions->p[best], "compose");
 		now = k->after[best].c;
 	}
 	k->plans[k->n_plans] = k->repaired;
@@ -289,9 +300,13 @@ static void keep(const composer *k, composition *out, uint32_t which, uint32_t *
 /* The best ones as replays see them. */
 static void keep_best(composer *k, composition *out)
 {
-	uint32_t best, replays = 0, kept[COMPOSE_KEEP];
+	uint32_t best, replays = 0, splits = 0, kept[COMPOSE_KEEP];
 	while (out->n < COMPOSE_KEEP && (best = best_outcome(k)) != ID_NONE) {
 		outcome *o = &k->outcomes[best];
+		if (best < k->n_split_plans && splits == MOST_SPLITS) { /* they are much alike, and not to crowd out others */
+			o->done = false;
+			continue;
+		}
 		if (!o->replayed && replays++ < MOST_REPLAYED) {
 			bool allowed;
 			evaluator_run(k->ev[0], &k->plans[best], NULL);
@@ -302,6 +317,7 @@ static void keep_best(composer *k, composition *out)
 		}
 		if (!o->replayed)
 			break;
+		splits += best < k->n_split_plans;
 		keep(k, out, best, kept);
 		for (uint32_t i = 0; i < k->n_plans; i++) /* what costs the same is the same, on an axis like it */
 			if (i != best && !is_better(k->pb, o, &k->outcomes[i]) && !is_better(k->pb, &k->outcomes[i], o))

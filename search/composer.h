@@ -27,7 +27,7 @@ enum { ONE = 1, PAIR = 2 /* of three axes or more */, ALL = 4 /* of two or more 
 #define WAYS(WAY)                                                                                                                      \
 	WAY(WEIGHTS,               ONE | PAIR,  BATCH_OTHERS,   STATE_ZERO2,      WEIGHTS, CUTS_BATCH,              BEHIND_BATCH, false) \
 	WAY(WEIGHTS_DATA,          ONE,         BATCH_OTHERS,   STATE_ZERO2,      DATA,    CUTS_WEIGHTS,            BEHIND_BATCH, true)  \
-	WAY(WEIGHTS_BEFORE_BATCH,  ONE | ALL,   BATCH_ALL,      STATE_ZERO2,      WEIGHTS, CUTS_BATCH,              BEFORE_BATCH, true)  \
+	WAY(WEIGHTS_BEFORE_BATCH,  ONE | PAIR | ALL, BATCH_ALL,      STATE_ZERO2,      WEIGHTS, CUTS_BATCH,              BEFORE_BATCH, true)  \
 	WAY(DATA,                  ONE | PAIR,  BATCH_OTHERS,   STATE_WHOLE,      DATA,    CUTS_BATCH,              BEHIND_BATCH, true)  \
 	WAY(DATA_ZERO,             ONE,         BATCH_OTHERS,   STATE_ZERO2,      DATA,    CUTS_BATCH,              BEHIND_BATCH, true)  \
 	WAY(DATA_WEIGHTS_ZERO,     ONE,         BATCH_OTHERS,   STATE_ZERO2,      WEIGHTS, CUTS_DATA_ZERO,          BEHIND_BATCH, true)  \
@@ -60,6 +60,20 @@ typedef struct unit {
 	plan recipe[AXIS_WAYS]; /* axes of decisions say nothing */
 } unit;
 
+/* Is the recipe of use to splits alone? */
+bool for_splits_only(const unit *u, axis_way way);
+
+/* Two units that share all axes, both of which cut weights and the batch: what the second one cuts is found where the first one's
+ * recipe (of WEIGHTS_BEFORE_BATCH) stands. Each on its own they would cut the same dims. */
+/* Where the second one's recipe stands: before the batch, between the batch over its own axes and that over the first one's, behind. */
+typedef enum split_place { SPLIT_BEFORE, SPLIT_BETWEEN, SPLIT_BEHIND, SPLIT_PLACES } split_place;
+enum { MAX_SPLITS = 2 * MAX_COMPOSED_AXES * SPLIT_PLACES };
+typedef struct split {
+	const unit *first, *second;
+	split_place place;
+	plan recipe;
+} split;
+
 typedef struct composer {
 	const problem *pb;
 	evaluator *const *ev;
@@ -67,7 +81,9 @@ typedef struct composer {
 	uint32_t n_axes, axes[MAX_COMPOSED_AXES]; /* that cut anything */
 	uint32_t n_units;
 	unit units[MAX_UNITS]; /* first those of one axis, in their order */
-	uint32_t n_plans, cap;
+	split splits[MAX_SPLITS];
+	uint32_t n_splits;
+	uint32_t n_split_plans, n_plans, cap; /* those of splits come first */
 	plan *plans;
 	outcome *outcomes;
 	plan repaired;
@@ -88,6 +104,9 @@ bool composer_find_recipes(composer *k, int threads, uint64_t budget);
 void composer_cost(composer *k, int tree, cost *out);
 uint64_t composer_used(const composer *k);
 void composer_append_role(const problem *pb, plan *pl, role_action which, uint32_t axis);
+/* The first unit's recipe and the batch over all axes, minor those of the unit whose weights are cut behind it; returns where the
+ * second unit's recipe goes. */
+uint32_t composer_begin_split(const composer *k, const split *sp, plan *pl);
 /* A decision on all axes of a unit, from a place on. */
 void composer_insert(const composer *k, const unit *u, plan *pl, uint32_t at, const action *a);
 

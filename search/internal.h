@@ -19,6 +19,7 @@ typedef struct problem {
 	role *roles;
 	int32_t *result_of_arg; /* steady state: this result keeps the argument's sharding; -1: none */
 	const char *pairing;
+	uint32_t *param_of;     /* by argument: the parameter that a state belongs to; ID_NONE: none, or no state */
 	uint32_t *batch_dim;    /* by argument: the dim along which data is independent; ID_NONE: none */
 	uint32_t *group_of;     /* by argument; ID_NONE when pinned or without dims */
 	uint32_t n_groups;
@@ -132,10 +133,16 @@ typedef struct plan {
 /* plan.c: what the parts of the search that write whole plans do with them. Behind the last place of a full plan nothing fits. */
 void plan_insert(plan *pl, uint32_t at, const action *a, const char *tactic);
 void plan_drop(plan *pl, uint32_t at);
+/* Place of the first ZeRO decision on whole roles, or the end: ZeRO keeps parameters off the axes that it cuts, so what else is decided
+ * about them comes before. */
+uint32_t plan_zero_at(const plan *pl);
 bool plan_same(const plan *a, const plan *b);
 /* Leaves a group out of a decision on a whole role: near the memory limit only some of the state needs to be cut. New targets
  * come from mem. False when that changes nothing or leaves nothing. */
 bool plan_leave_out(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group);
+/* The parameters of the group that the decision cuts together with their state are kept whole instead, those it keeps whole
+ * are cut; false when it has none of the group or decides about no state. */
+bool plan_exchange_zero(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group);
 /* Each of the two axes does what the other one did, but for fixed decisions. */
 void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other);
 /* Nothing but fixed decisions and constraints says anything about a group on these axes (bits) any more. New targets come from

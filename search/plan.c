@@ -19,6 +19,14 @@ void plan_drop(plan *pl, uint32_t at)
 	memmove(&pl->tactics[at], &pl->tactics[at + 1], (pl->n - at) * sizeof *pl->tactics);
 }
 
+uint32_t plan_zero_at(const plan *pl)
+{
+	uint32_t at = 0;
+	while (at < pl->n && !(pl->decisions[at].on_role && (pl->decisions[at].role == ROLE_ACTION_ZERO2 || pl->decisions[at].role == ROLE_ACTION_ZERO3)))
+		at++;
+	return at;
+}
+
 action action_on_axis(const problem *pb, const action *a, uint32_t axis)
 {
 	action moved = *a;
@@ -74,6 +82,30 @@ bool plan_leave_out(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32
 		pl->tactics[at] = role_action_names[a->role];
 	a->targets = left;
 	a->n_targets = n;
+	a->on_role = false;
+	return true;
+}
+
+bool plan_exchange_zero(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group)
+{
+	action *a = &pl->decisions[at];
+	bool changed = false, has_state = false;
+	if (a->group != ID_NONE || a->kind != ACTION_PARTITION)
+		return false;
+	action_target *t = arena_array(mem, action_target, a->n_targets);
+	for (uint32_t i = 0; i < a->n_targets; i++) {
+		t[i] = a->targets[i];
+		has_state |= pb->roles[t[i].arg] == ROLE_STATE;
+		if (pb->group_of[t[i].arg] != group || pb->roles[t[i].arg] != ROLE_PARAMETER)
+			continue;
+		t[i].dim = t[i].dim == DIM_KEEP ? DIM_LARGEST : DIM_KEEP;
+		changed = true;
+	}
+	if (!changed || !has_state)
+		return false;
+	if (a->on_role)
+		pl->tactics[at] = role_action_names[a->role];
+	a->targets = t;
 	a->on_role = false;
 	return true;
 }

@@ -58,6 +58,7 @@ status problem_init(problem *pb, const module *annotated, const search_options *
 	pb->roles = arena_zarray(&pb->mem, role, pb->n_args + 1);
 	pb->result_of_arg = arena_array(&pb->mem, int32_t, pb->n_args + 1);
 	pb->batch_dim = arena_array(&pb->mem, uint32_t, pb->n_args + 1);
+	pb->param_of = arena_array(&pb->mem, uint32_t, pb->n_args + 1);
 	pb->pinned = arena_zarray(&pb->mem, bool, pb->n_args + 1);
 	pb->arg_bytes = arena_array(&pb->mem, int64_t, pb->n_args + 1);
 	for (uint32_t a = 0; a < pb->n_args; a++) {

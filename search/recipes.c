@@ -137,6 +137,47 @@ static uint32_t surround(composer *k, int tree, const unit *u, const way_row *w,
 	return w->placed == BEFORE_BATCH ? now->n : w->placed == BEHIND_BATCH ? now->n - batch : 0;
 }
 
+static void append_batch(const composer *k, const unit *u, plan *pl)
+{
+	for (uint32_t i = 0; i < k->n_axes; i++)
+		if (u->mask >> i & 1)
+			composer_append_role(k->pb, pl, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
+}
+
+uint32_t composer_begin_split(const composer *k, const split *sp, plan *pl)
+{
+	const plan *recipe = &k->units[sp->first->like].recipe[CUTS_WEIGHTS_BEFORE_BATCH];
+	pl->n = 0;
+	for (uint32_t r = 0; r < recipe->n; r++)
+		composer_insert(k, sp->first, pl, pl->n, &recipe->decisions[r]);
+	uint32_t at[SPLIT_PLACES];
+	at[SPLIT_BEFORE] = pl->n;
+	append_batch(k, sp->place == SPLIT_BEHIND ? sp->first : sp->second, pl);
+	at[SPLIT_BETWEEN] = pl->n;
+	append_batch(k, sp->place == SPLIT_BEHIND ? sp->second : sp->first, pl);
+	at[SPLIT_BEHIND] = pl->n;
+	return at[sp->place];
+}
+
+static void find_split(composer *k, int tree, split *sp)
+{
+	plan *now = xcalloc(1, sizeof *now);
+	uint32_t at = composer_begin_split(k, sp, now), n = now->n;
+	for (uint32_t i = 0; i < k->n_axes; i++)
+		composer_append_role(k->pb, now, ROLE_ACTION_ZERO2, k->axes[i]);
+	evaluator_run(k->ev[tree], now, NULL);
+	if (k->units[sp->first->like].recipe[CUTS_WEIGHTS_BEFORE_BATCH].n && now->n >= n) /* all of it applies */
+		extend(k, tree, sp->second, WEIGHTS, k->used[tree] + k->part, now, now->n - at, &sp->recipe);
+	free(now);
+}
+
+static void find_splits(void *user, int tree)
+{
+	composer *k = user;
+	for (uint32_t i = (uint32_t)tree; i < k->n_splits; i += LOGICAL_TREES)
+		find_split(k, tree, &k->splits[i]);
+}
+
 /* A way of a unit, and those that go on from it. */
 static void find_way(composer *k, int tree, unit *u, axis_way way)
 {
@@ -155,6 +196,8 @@ static void find_way(composer *k, int tree, unit *u, axis_way way)
 	free(now);
 	free(more);
 }
+
+bool for_splits_only(const unit *u, axis_way way) { return u->sort == PAIR && way == CUTS_WEIGHTS_BEFORE_BATCH; }
 
 /* Does the unit find the way on its own, and not what goes on from another one? */
 static bool is_found(const composer *k, uint32_t at, axis_way way)
@@ -249,8 +292,17 @@ static uint32_t count_findings(const composer *k)
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < k->n_units; i++)
 		for (axis_way way = 0; way < AXIS_WAYS; way++)
-			n += is_found(k, i, way);
+			n += is_found(k, i, way) && !for_splits_only(&k->units[i], way);
 	return n;
+}
+
+static void list_splits(composer *k)
+{
+	for (uint32_t i = 0; i < k->n_units; i++)
+		for (uint32_t j = 0; j < k->n_units; j++)
+			for (split_place at = 0; at < SPLIT_PLACES; at++)
+				if (!(k->units[i].mask & k->units[j].mask) && (k->units[i].mask | k->units[j].mask) == (1u << k->n_axes) - 1 && k->n_splits < MAX_SPLITS)
+					k->splits[k->n_splits++] = (split){.first = &k->units[i], .second = &k->units[j], .place = at};
 }
 
 uint64_t composer_used(const composer *k)
@@ -270,5 +322,8 @@ bool composer_find_recipes(composer *k, int threads, uint64_t budget)
 	k->part = budget / count_findings(k);
 	parallel_for(LOGICAL_TREES, threads, find_recipes, k);
 	drop_same_recipes(k);
+	list_splits(k);
+	k->part = k->n_splits ? (budget - MIN(budget, composer_used(k))) / k->n_splits : 0;
+	parallel_for(LOGICAL_TREES, threads, find_splits, k);
 	return true;
 }

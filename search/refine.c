@@ -1,10 +1,11 @@
 /* Descent from a whole plan, through neighbourhoods that grow where the smaller ones lead nowhere:
  *
- *   1. each decision, with its twins on other axes, is left out, decided first or last, or keeps off one group of what it cuts;
+ *   1. each decision, with its twins on other axes, is left out, decided first, last or before ZeRO, or keeps off one group of what it cuts,
+ *      or of a ZeRO decision the parameters of one group are kept whole rather than cut, or cut rather than kept whole;
  *      random walks rarely change the same on all axes at once, and a plan that treats its axes alike is often left no other way
- *   2. each decision that has twins without them; a decision about a whole role more, at any place
- *   3. one group after the other is decided anew: nothing or any of its dims, on all axes alike or on one, before all else, behind
- *      all else or behind a decision about many groups
+ *   2. each decision that has twins without them; one repeated on an axis more; a decision about a whole role more, at any place
+ *   3. one group after the other is decided anew: nothing or any of its dims, or its parameters with their state, on all axes alike or
+ *      on one, before all else, behind all else or behind a decision about many groups
  *
  * In 1 and 2 the best neighbour is taken, in 3 the best one of each group. What is taken is better in a replay, too. */
 #include "search/internal.h"
@@ -99,18 +100,29 @@ static void list_moved(refiner *rf, const plan *pl, const action *a, bool twins)
 	if ((v = add_variant(rf, rest)))
 		for (uint32_t i = 0; i < taken->n; i++)
 			plan_insert(v, v->n, &taken->decisions[i], taken->tactics[i]);
+	uint32_t zero = plan_zero_at(rest);
+	if (zero > first_free(rest) && zero < rest->n && (v = add_variant(rf, rest)))
+		for (uint32_t i = 0; i < taken->n; i++)
+			plan_insert(v, zero + i, &taken->decisions[i], taken->tactics[i]);
 	free(taken);
 	free(rest);
 }
 
-static bool thin(const refiner *rf, plan *pl, const action *a, uint32_t at, uint32_t group, bool twins)
+typedef bool group_change(const problem *, arena *, plan *, uint32_t at, uint32_t group);
+
+static bool change(const refiner *rf, plan *pl, const action *a, uint32_t at, uint32_t group, bool twins, group_change *how)
 {
-	if (!plan_leave_out(rf->pb, rf->mem, pl, at, group))
+	if (!how(rf->pb, rf->mem, pl, at, group))
 		return false;
 	for (uint32_t k = 0; k < pl->n && twins; k++)
 		if (k != at && action_is_twin(a, &pl->decisions[k]))
-			plan_leave_out(rf->pb, rf->mem, pl, k, group);
+			how(rf->pb, rf->mem, pl, k, group);
 	return true;
+}
+
+static bool thin(const refiner *rf, plan *pl, const action *a, uint32_t at, uint32_t group, bool twins)
+{
+	return change(rf, pl, a, at, group, twins, plan_leave_out);
 }
 
 static void list_thinned(refiner *rf, const plan *pl, uint32_t at, bool twins)
@@ -131,6 +143,8 @@ static void list_thinned(refiner *rf, const plan *pl, uint32_t at, bool twins)
 		if (thin(rf, v, &a, at, group, twins))
 			rf->thinned[rf->n - 1] = (struct thinned){at, group};
 		else
+			rf->n--;
+		if ((v = add_variant(rf, pl)) && !change(rf, v, &a, at, group, twins, plan_exchange_zero))
 			rf->n--;
 	}
 }
@@ -153,6 +167,24 @@ static void list_added(refiner *rf, const plan *pl)
 			plan *v = add_variant(rf, pl);
 			if (v)
 				plan_insert(v, at, &rf->actions->p[i], "refine");
+		}
+}
+
+/* The same over one axis more, in front of the decision or behind it. */
+static void list_spread(refiner *rf, const plan *pl)
+{
+	for (uint32_t at = first_free(pl); at < pl->n; at++)
+		for (uint32_t i = 0; i < rf->n_axes; i++) {
+			const action *a = &pl->decisions[at];
+			bool there = a->on_role || a->axis == rf->axes[i];
+			for (uint32_t k = 0; k < pl->n && !there; k++)
+				there = pl->decisions[k].axis == rf->axes[i] && action_is_twin(&pl->decisions[k], a);
+			for (uint32_t behind = 0; behind < 2 && !there; behind++) {
+				action own = action_on_axis(rf->pb, a, rf->axes[i]);
+				plan *v = add_variant(rf, pl);
+				if (v)
+					plan_insert(v, at + behind, &own, "refine");
+			}
 		}
 }
 
@@ -203,6 +235,55 @@ static void list_regrouped(refiner *rf, const plan *pl, uint32_t group, uint32_t
 	for (uint32_t i = 0; i < rf->actions->n; i++)
 		if (rf->actions->p[i].group == group && rf->actions->p[i].axis == first)
 			list_decided(rf, rest, &rf->actions->p[i], axis_mask);
+	free(rest);
+}
+
+/* Parameters of a group with the state that belongs to them, as an action on whole roles has them: whole with their state cut, or
+ * cut too. False when the group has no parameters with state. */
+static bool zero_action(const refiner *rf, uint32_t group, bool whole, action *out)
+{
+	const problem *pb = rf->pb;
+	uint32_t n = 0, states = 0;
+	action_target *t = arena_array(rf->mem, action_target, pb->n_args);
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t a = 0; a < pb->n_args; a++) {
+			uint32_t param = pass ? pb->param_of[a] : a;
+			if (param == ID_NONE || pb->group_of[param] != group || pb->group_of[a] == ID_NONE || pb->roles[param] != ROLE_PARAMETER)
+				continue;
+			t[n++] = (action_target){a, pass || !whole ? DIM_LARGEST : DIM_KEEP};
+			states += (uint32_t)pass;
+		}
+	*out = (action){.kind = ACTION_PARTITION, .group = ID_NONE, .dim = DIM_LARGEST, .weight = 1, .targets = t, .n_targets = n};
+	return states;
+}
+
+/* Does the group hold nothing but state of the other one's parameters? */
+static bool holds_state_of(const problem *pb, uint32_t group, uint32_t of)
+{
+	for (uint32_t i = pb->group_first[group]; i < pb->group_first[group + 1]; i++) {
+		uint32_t param = pb->param_of[pb->group_members[i]];
+		if (param == ID_NONE || pb->group_of[param] != of)
+			return false;
+	}
+	return true;
+}
+
+/* A parameter and its state, both decided anew: each alone is often worse where both together are better. */
+static void list_zeroed(refiner *rf, const plan *pl, uint32_t group, uint32_t axis_mask)
+{
+	action a;
+	plan *rest = NULL;
+	for (int whole = 0; whole < 2 && zero_action(rf, group, whole, &a); whole++) {
+		if (!rest) {
+			rest = xmalloc(sizeof *rest);
+			*rest = *pl;
+			plan_clear_group(rf->pb, rf->mem, rest, group, axis_mask);
+			for (uint32_t g = 0; g < rf->pb->n_groups; g++)
+				if (holds_state_of(rf->pb, g, group))
+					plan_clear_group(rf->pb, rf->mem, rest, g, axis_mask);
+		}
+		list_decided(rf, rest, &a, axis_mask);
+	}
 	free(rest);
 }
 
@@ -330,7 +411,9 @@ static bool regroup(refiner *rf, plan *pl, int64_t *now)
 		for (uint32_t i = rf->n_axes > 1 ? 0 : 1; i <= rf->n_axes; i++) {
 			if (all_used(rf) >= rf->budget || rf->stop(rf->stop_arg))
 				return better;
-			list_regrouped(rf, pl, g, i ? 1u << rf->axes[i - 1] : all);
+			uint32_t mask = i ? 1u << rf->axes[i - 1] : all;
+			list_regrouped(rf, pl, g, mask);
+			list_zeroed(rf, pl, g, mask);
 			better |= take_best(rf, pl, false, now);
 		}
 	return better;
@@ -360,6 +443,7 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 			list_changed(rf, pl, true);
 		} else if (level == REFINE_APART) {
 			list_changed(rf, pl, false);
+			list_spread(rf, pl);
 			list_added(rf, pl);
 		}
 		bool better = level == REFINE_GROUPS ? regroup(rf, pl, &now) : take_best(rf, pl, level == REFINE_ALIKE, &now);

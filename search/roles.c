@@ -19,12 +19,12 @@ static bool carries(const program *p, const node *n)
 	       n->n_results == 1 && p != NULL;
 }
 
-static bool same_shape(const type *a, const type *b)
+static bool same_dims(const type *a, const type *b)
 {
-	return a->rank == b->rank && a->elem == b->elem && (a->rank == 0 || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
+	return a->rank == b->rank && (a->rank == 0 || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
 }
 
-/* Distance from a returned value back to every argument of its type through carrying ops; breadth first, bounded. */
+/* Distance from a returned value back to every argument of its dims through carrying ops; breadth first, bounded. */
 static void nearest_arguments(const program *p, pval_id from, const type *want, uint32_t *seen, uint32_t stamp, pval_id *queue, uint32_t *dist,
                               void (*found)(void *, uint32_t arg, uint32_t distance), void *user)
 {
@@ -38,7 +38,7 @@ static void nearest_arguments(const program *p, pval_id from, const type *want, 
 		uint32_t d = dist[head++];
 		const pval *pv = &p->vals.p[v];
 		if (pv->arg_index >= 0) {
-			if (same_shape(pval_type(p, v), want))
+			if (same_dims(pval_type(p, v), want))
 				found(user, (uint32_t)pv->arg_index, d);
 			continue;
 		}
@@ -63,6 +63,7 @@ typedef struct pair_candidate {
 	uint32_t distance, result, arg;
 } pair_candidate;
 typedef struct pair_search {
+	const program *p;
 	VEC(pair_candidate) list;
 	uint32_t result;
 } pair_search;
@@ -70,7 +71,9 @@ typedef struct pair_search {
 static void add_candidate(void *user, uint32_t arg, uint32_t distance)
 {
 	pair_search *ps = user;
-	vec_push(&ps->list, (pair_candidate){distance, ps->result, arg});
+	const program *p = ps->p;
+	if (pval_type(p, p->args.p[arg])->elem == pval_type(p, p->results.p[ps->result])->elem)
+		vec_push(&ps->list, (pair_candidate){distance, ps->result, arg});
 }
 
 static int by_distance(const void *a, const void *b)
@@ -91,7 +94,7 @@ static void pair_by_dataflow(problem *pb)
 	uint32_t n = p->vals.n;
 	uint32_t *seen = xcalloc(n, sizeof *seen), *dist = xmalloc(n * sizeof *dist);
 	pval_id *queue = xmalloc(n * sizeof *queue);
-	pair_search ps = {0};
+	pair_search ps = {.p = p};
 	for (uint32_t r = 0; r < pb->n_results; r++) {
 		const type *want = pval_type(p, p->results.p[r]);
 		ps.result = r;
@@ -318,6 +321,35 @@ static void guess_data(problem *pb)
 	}
 }
 
+typedef struct state_search {
+	problem *pb;
+	uint32_t parameter;
+} state_search;
+
+static void add_state(void *user, uint32_t arg, uint32_t distance)
+{
+	state_search *ss = user;
+	(void)distance;
+	if (ss->pb->roles[arg] == ROLE_STATE)
+		ss->pb->param_of[arg] = ss->parameter;
+}
+
+/* What the new value of a parameter is made of elementwise is its state. */
+static void find_states(problem *pb)
+{
+	const program *p = pb->p;
+	uint32_t *seen = xcalloc(p->vals.n, sizeof *seen), *dist = xmalloc(p->vals.n * sizeof *dist);
+	pval_id *queue = xmalloc(p->vals.n * sizeof *queue);
+	for (uint32_t a = 0; a < pb->n_args; a++)
+		pb->param_of[a] = ID_NONE;
+	for (uint32_t a = 0; a < pb->n_args; a++)
+		if (pb->roles[a] == ROLE_PARAMETER && pb->result_of_arg[a] >= 0)
+			nearest_arguments(p, p->returned.p[pb->result_of_arg[a]], pval_type(p, p->args.p[a]), seen, a + 1, queue, dist, add_state, &(state_search){pb, a});
+	free(seen);
+	free(dist);
+	free(queue);
+}
+
 void problem_find_roles(problem *pb)
 {
 	const program *p = pb->p;
@@ -348,6 +380,7 @@ void problem_find_roles(problem *pb)
 	free(seen);
 	free(stack);
 	find_data(pb, any_carried);
+	find_states(pb);
 	for (uint32_t a = 0; a < pb->n_args; a++)
 		any_data |= pb->roles[a] == ROLE_DATA;
 	if (!any_data)
@@ -370,6 +403,7 @@ status search_roles(const module *m, role *out, diag *d)
 		pb.roles = arena_zarray(&pb.mem, role, pb.n_args + 1);
 		pb.result_of_arg = arena_array(&pb.mem, int32_t, pb.n_args + 1);
 		pb.batch_dim = arena_array(&pb.mem, uint32_t, pb.n_args + 1);
+		pb.param_of = arena_array(&pb.mem, uint32_t, pb.n_args + 1);
 		problem_find_roles(&pb);
 		memcpy(out, pb.roles, pb.n_args * sizeof *out);
 	}

@@ -62,6 +62,8 @@ status runner_auto(runner *r, const tactic *tc, uint64_t budget, diag *d) MUST_U
 
 /* starts.c: composite plans and their descents, of a whole budget of so many evaluations. */
 status runner_compose(runner *r, uint64_t total, uint64_t budget, diag *d) MUST_USE;
+/* From the answer so far to the nearest plan that no single step makes better. */
+status runner_descend(runner *r, uint64_t budget, diag *d) MUST_USE;
 
 /* workshop.c: the chains of a polish. */
 status runner_polish(runner *r, uint64_t budget, diag *d) MUST_USE;

@@ -64,6 +64,24 @@ static status refine_composed(runner *r, uint64_t budget, diag *d)
 	return s;
 }
 
+status runner_descend(runner *r, uint64_t budget, diag *d)
+{
+	const candidate *best = runner_best(r);
+	if (!best || !best->pl || !budget || (r->user->without & WITHOUT_REFINE))
+		return ST_OK;
+	if (!r->composed_of.n)
+		actions_make(&r->pb, UINT32_MAX, NULL, &r->composed_of);
+	plan *pl = xmalloc(sizeof *pl);
+	int64_t energy;
+	*pl = *best->pl;
+	refiner *rf = refiner_new(&r->pb, r->ev, r->threads, &r->chain_mem[0], &r->composed_of, runner_stops, r);
+	r->out->evaluations += refiner_improve(rf, pl, REFINE_GROUPS, budget, &energy);
+	status s = energy < INT64_MAX ? runner_try(r, pl, "refine", d) : ST_OK;
+	refiner_free(rf);
+	free(pl);
+	return s;
+}
+
 /* The default schedule begins with what people would write, and what is near it. */
 status runner_compose(runner *r, uint64_t total, uint64_t budget, diag *d)
 {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 2 + MAX_BASES + 3 + COMPOSE_KEEP };
+enum { DESCENT_SHARE = 16, POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 2 + MAX_BASES + 3 + COMPOSE_KEEP };
 
 typedef struct workshop {
 	runner *r;
@@ -192,7 +192,9 @@ status runner_polish(runner *r, uint64_t budget, diag *d)
 
 status runner_last_polish(runner *r, uint64_t budget, diag *d)
 {
-	TRY(runner_polish(r, budget, d));
+	uint64_t descent = budget / DESCENT_SHARE;
+	TRY(runner_polish(r, budget - descent, d));
+	TRY(runner_descend(r, descent, d));
 	const candidate *best = runner_best(r);
 	return best && best->pl && budget > WORTH_SIMPLIFYING && !runner_stops(r) ? simplify(r, d) : ST_OK;
 }

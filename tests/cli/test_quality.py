@@ -88,6 +88,20 @@ def test_moe_shards_experts():
     assert document["cost"]["runtime_ns"] * 2 < best_baseline
 
 
+def test_axes_that_share_weights_and_batch(tmp_path):
+    """Experts over two axes, their hidden dim over the third, the batch over all: no axis would choose that on its own."""
+    program, mesh = corpus("moe"), ("--mesh", "replica=2,data=2,model=4")
+    by_hand = [{"manual": {"arguments": "params*'w_in'*", "dimension": 2, "axis": "data"}}]
+    by_hand += [{"named": "data_parallel", "axis": axis} for axis in ("data", "model", "replica")]
+    by_hand += [{"manual": {"arguments": "params*'w_in'*", "dimension": 0, "axis": axis}} for axis in ("model", "replica")]
+    by_hand += [{"named": "zero2", "axis": axis} for axis in ("replica", "data", "model")]
+    schedule = tmp_path / "schedule.json"
+    schedule.write_text(json.dumps({"tactics": by_hand}))
+    wanted = plan(program, *mesh, "--schedule", schedule)
+    for seed in (1, 2):
+        assert plan(program, *mesh, "--seed", seed)["cost"]["runtime_ns"] <= wanted["cost"]["runtime_ns"]
+
+
 def test_seeds_agree():
     times = [plan(corpus("transformer_2_tiny"), "--mesh", "data=2,model=4", "--seed", seed)["cost"]["runtime_ns"] for seed in range(1, 6)]
     assert max(times) <= min(times) * 1.1, times

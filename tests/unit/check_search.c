@@ -712,6 +712,58 @@ START_TEST(plans_and_twins)
 }
 END_TEST
 
+/* Momentum: w' = w - m', m' = m / 2 + gradient; the batch is one argument. */
+static const char *const momentum =
+	"module @jit_step {\n"
+	"  func.func public @main(%arg0: tensor<64x32xf32> {tf.aliasing_output = 0 : i32} loc(\"params['w']\"), %arg1: tensor<64x32xf32> {tf.aliasing_output = 1 : i32} "
+	"loc(\"state['w']\"), %arg2: tensor<32x64xf32> {tf.aliasing_output = 2 : i32} loc(\"params['v']\"), %arg3: tensor<8x64xf32> loc(\"batch\")) -> "
+	"(tensor<64x32xf32>, tensor<64x32xf32>, tensor<32x64xf32>) {\n"
+	"    %0 = stablehlo.dot_general %arg3, %arg0, contracting_dims = [1] x [0] : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>\n"
+	"    %1 = stablehlo.dot_general %arg3, %0, contracting_dims = [0] x [0] : (tensor<8x64xf32>, tensor<8x32xf32>) -> tensor<64x32xf32>\n"
+	"    %2 = stablehlo.dot_general %0, %arg3, contracting_dims = [0] x [0] : (tensor<8x32xf32>, tensor<8x64xf32>) -> tensor<32x64xf32>\n"
+	"    %half = stablehlo.constant dense<5.000000e-01> : tensor<64x32xf32>\n"
+	"    %3 = stablehlo.multiply %arg1, %half : tensor<64x32xf32>\n"
+	"    %4 = stablehlo.add %3, %1 : tensor<64x32xf32>\n"
+	"    %5 = stablehlo.subtract %arg0, %4 : tensor<64x32xf32>\n"
+	"    %6 = stablehlo.dot_general %0, %arg2, contracting_dims = [1] x [0] : (tensor<8x32xf32>, tensor<32x64xf32>) -> tensor<8x64xf32>\n"
+	"    %7 = stablehlo.dot_general %0, %6, contracting_dims = [0] x [0] : (tensor<8x32xf32>, tensor<8x64xf32>) -> tensor<32x64xf32>\n"
+	"    %8 = stablehlo.subtract %arg2, %7 : tensor<32x64xf32>\n"
+	"    return %5, %4, %8 : tensor<64x32xf32>, tensor<64x32xf32>, tensor<32x64xf32>\n"
+	"  }\n"
+	"}\n";
+
+/* The state of a parameter is found; of a ZeRO decision a group's parameters change between whole and cut, their state does not. */
+START_TEST(parameters_and_their_state)
+{
+	fixture f;
+	problem pb;
+	arena mem = {0};
+	setup_problem(&f, &pb, momentum, "data=4");
+	ck_assert(pb.roles[0] == ROLE_PARAMETER && pb.roles[1] == ROLE_STATE && pb.roles[2] == ROLE_PARAMETER);
+	ck_assert(pb.param_of[1] == 0 && pb.param_of[0] == ID_NONE && pb.param_of[2] == ID_NONE && pb.param_of[3] == ID_NONE);
+	plan *pl = xcalloc(1, sizeof *pl);
+	const action *zero3 = action_of_role(&pb, ROLE_ACTION_ZERO3, 0), *batch = action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0);
+	plan_insert(pl, 0, batch, "test");
+	ck_assert_uint_eq(plan_zero_at(pl), 1); /* none: the end */
+	plan_insert(pl, 0, zero3, "test");
+	ck_assert_uint_eq(plan_zero_at(pl), 0);
+	uint32_t group = pb.group_of[0];
+	ck_assert(pb.group_of[2] != group && !plan_exchange_zero(&pb, &mem, pl, 1, group)); /* the batch decision has no parameters */
+	ck_assert(!plan_exchange_zero(&pb, &mem, pl, 0, pb.group_of[1]));                   /* a group of state alone */
+	for (int turn = 0; turn < 2; turn++) { /* there and back */
+		ck_assert(plan_exchange_zero(&pb, &mem, pl, 0, group) && !pl->decisions[0].on_role && pl->decisions[0].n_targets == zero3->n_targets);
+		for (uint32_t i = 0; i < zero3->n_targets; i++) {
+			action_target t = pl->decisions[0].targets[i];
+			ck_assert(t.arg == zero3->targets[i].arg && t.dim == (t.arg == 0 && !turn ? DIM_KEEP : DIM_LARGEST));
+		}
+	}
+	free(pl);
+	arena_release(&mem);
+	problem_release(&pb);
+	teardown(&f);
+}
+END_TEST
+
 static uint64_t compose_on(fixture *f, const problem *pb, const action_list *actions, uint64_t budget, bool (*stop)(void *), composition *out)
 {
 	evaluator *ev[LOGICAL_TREES];
@@ -831,6 +883,7 @@ int main(void)
 	tcase_add_test(t, depths_of_refining);
 	tcase_add_test(t, descents_that_meet);
 	tcase_add_test(t, plans_and_twins);
+	tcase_add_test(t, parameters_and_their_state);
 	tcase_add_test(t, remembered_paths);
 	suite_add_tcase(s, t);
 	SRunner *sr = srunner_create(s);
