@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARDWRIGHT = os.path.abspath(os.environ.get("SHARDWRIGHT", ROOT / "build" / "shardwright"))
 SHARDWRIGHTD = os.path.abspath(os.environ.get("SHARDWRIGHTD", ROOT / "build" / "shardwrightd"))
 
-unique = itertools.count()
+unique = itertools.count(1)  # 16 GiB itself is what a request without a limit gets
 
 FINAL = ("succeeded", "failed", "canceled")
 
