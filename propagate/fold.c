@@ -24,10 +24,20 @@ static int32_t layer_of_val(const folder *x, pval_id v)
 	return def == ID_NONE ? x->ly.val_layer[v] : x->ly.node_layer[def];
 }
 
+/* Where a value is there first: that of an edge with the op whose results and arguments it stands for. */
+static node_id first_seen(const program *p, node_id def)
+{
+	if (p->nodes.p[def].kind != NODE_EDGE)
+		return def;
+	const value *owner = value_at(p->m, op_operand(p->m, p->nodes.p[def].op, 0));
+	return p->node_of[owner->is_arg ? p->m->regions.p[owner->def].parent : owner->def];
+}
+
+/* An edge that nothing behind a loop uses is dead, but not its value inside. */
 static bool is_dead_val(const folder *x, pval_id v)
 {
 	node_id def = x->from->vals.p[v].def;
-	return def != ID_NONE && x->from->nodes.p[def].dead;
+	return def != ID_NONE && x->from->nodes.p[def].dead && x->from->nodes.p[first_seen(x->from, def)].dead;
 }
 
 static int32_t new_layer(const folder *x, int32_t layer)
@@ -142,7 +152,7 @@ static void copy_slots(folder *x, node_id i, node *to)
 {
 	const node *n = &x->from->nodes.p[i];
 	int32_t layer = x->ly.node_layer[i];
-	bool returns = n->kind == NODE_TERMINATOR;
+	bool returns = n->kind == NODE_TERMINATOR && n->parent == ID_NONE;
 	to->slots = x->to->slots.n;
 	for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++) {
 		pval_id v = x->from->slots.p[n->slots + k];
@@ -153,7 +163,7 @@ static void copy_slots(folder *x, node_id i, node *to)
 		v = seen_from(x, v, layer);
 		node_id def = x->failed ? ID_NONE : x->from->vals.p[v].def;
 		/* what an op reads must still stand before it */
-		x->failed |= def != ID_NONE && k < n->n_operands && x->from->nodes.p[i].kind != NODE_EDGE && def >= i;
+		x->failed |= def != ID_NONE && k < n->n_operands && n->kind != NODE_EDGE && first_seen(x->from, def) >= i;
 		if (x->failed || is_dead_val(x, v)) {
 			x->failed = true;
 			return;
@@ -171,7 +181,10 @@ static void copy_nodes(folder *x)
 		if (p->nodes.p[i].dead || is_left_out(x, x->ly.node_layer[i]))
 			continue;
 		node n = p->nodes.p[i];
+		n.parent = n.parent == ID_NONE ? ID_NONE : x->node_to[n.parent];
 		n.end = x->to->nodes.n + 1;
+		for (node_id k = i + 1; k < p->nodes.p[i].end; k++) /* its body is in the same layer */
+			n.end += !p->nodes.p[k].dead;
 		x->f->node_layer[x->to->nodes.n] = new_layer(x, x->ly.node_layer[i]);
 		copy_slots(x, i, &n);
 		vec_push(&x->to->nodes, n);
@@ -417,6 +430,17 @@ static void link_uses(program *p)
 	}
 }
 
+/* Arguments of regions are looked up by their values in the module. */
+static void map_values(folder *x)
+{
+	uint32_t n = x->from->m->values.n;
+	x->to->pval_of = xmalloc((n + 1) * sizeof *x->to->pval_of);
+	for (value_id v = 0; v < n; v++) {
+		pval_id full = x->from->pval_of[v];
+		x->to->pval_of[v] = full == ID_NONE ? ID_NONE : x->f->val_of[full];
+	}
+}
+
 static void map_io(folding *f)
 {
 	const program *p = f->full;
@@ -458,6 +482,7 @@ static void build(folder *x)
 		if (f->val_next[v] != ID_NONE)
 			f->val_before[f->val_next[v]] = v;
 	link_uses(x->to);
+	map_values(x);
 	map_io(f);
 	f->middle = x->middle - x->low;
 	f->copies = (uint32_t)x->skip;

@@ -2,7 +2,10 @@
  * operands and as users, so from one such pair the whole correspondence is grown along definitions and uses: forward
  * pass, backward pass and update alike, however they are ordered in the text. The pair to start from is a guess: two ops
  * that look alike within a few steps. A guess that is wrong grows into little, and what is grown is checked: layers
- * count only where every op of a layer stands to its neighbours as its counterpart in the next layer does. */
+ * count only where every op of a layer stands to its neighbours as its counterpart in the next layer does.
+ *
+ * A loop or a branch of main, all that is in it and the edges of its results are one unit: a layer has the whole of it, at
+ * the same places as its counterpart, or nothing. */
 #include "propagate/program_internal.h"
 
 #include <stdlib.h>
@@ -12,6 +15,7 @@ enum { RADIUS = 3, MIN_LAYERS = 6, MAX_GUESSES = 6, MIN_SHARE = 4 /* layers hold
 typedef struct finder {
 	const program *p;
 	uint64_t *looks; /* by node: all that decides how it is propagated, lowered and costed, operands apart */
+	node_id *unit, *unit_end; /* by node: the first of the unit it is in; by first of a unit: behind its last */
 	layering *ly;
 	node_id *node_before;
 	pval_id *val_before;
@@ -63,25 +67,60 @@ static uint64_t look_of(const program *p, const node *n)
 	uint64_t flags = n->kind | (uint64_t)n->fixed_direction << 8 | (uint64_t)n->elementwise << 16 | (uint64_t)n->pass_through_op << 17 |
 			 (uint64_t)n->forward_only_op << 18 | (uint64_t)n->operands_single_use << 19 | (uint64_t)n->pure << 20;
 	uint64_t h = hash_combine(hash_combine(flags, n->rule), (uint64_t)n->n_operands << 16 | n->n_results);
+	h = hash_combine(h, (uint64_t)n->trips << 1 | n->trips_known);
 	h = hash_combine(h, n->kind == NODE_RESULT ? OP_RETURN : hash_op(p->m, n->op));
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
 		h = hash_combine(h, p->vals.p[p->slots.p[n->slots + i]].type);
 	return h;
 }
 
+/* ---------------------------------------------------------------- units */
+
+static bool is_edge_of(const program *p, node_id edge, node_id region)
+{
+	const module *m = p->m;
+	return edge < p->nodes.n && p->nodes.p[edge].kind == NODE_EDGE && value_def(m, op_operand(m, p->nodes.p[edge].op, 0)) == p->nodes.p[region].op;
+}
+
+static void find_units(finder *f)
+{
+	const program *p = f->p;
+	for (node_id n = 0, end; n < p->nodes.n; n = end) {
+		end = p->nodes.p[n].end;
+		while (p->nodes.p[n].kind == NODE_REGION && is_edge_of(p, end, n))
+			end++;
+		f->unit_end[n] = end;
+		for (node_id k = n; k < end; k++)
+			f->unit[k] = n;
+	}
+}
+
 /* ---------------------------------------------------------------- growing */
 
+static bool may_pair(const finder *f, node_id a, node_id b)
+{
+	const node *x = &f->p->nodes.p[a], *y = &f->p->nodes.p[b];
+	return f->ly->node_next[a] == ID_NONE && f->node_before[b] == ID_NONE && f->looks[a] == f->looks[b] && x->dead == y->dead;
+}
+
+/* Makes b the counterpart of a, with all of their units. */
 static bool pair_nodes(finder *f, node_id a, node_id b)
 {
 	layering *ly = f->ly;
+	node_id ua = f->unit[a], ub = f->unit[b], n = f->unit_end[ua] - ua;
 	if (ly->node_next[a] == b)
 		return true;
-	if (a == b || ly->node_next[a] != ID_NONE || f->node_before[b] != ID_NONE || f->looks[a] != f->looks[b] || f->p->nodes.p[a].dead || f->p->nodes.p[b].dead)
+	if (ua == ub || a - ua != b - ub || f->unit_end[ub] - ub != n || f->p->nodes.p[ua].dead)
 		return false;
-	ly->node_next[a] = b;
-	f->node_before[b] = a;
-	vec_push(&f->todo, a);
-	f->grown++;
+	for (node_id k = 0; k < n; k++)
+		if (!may_pair(f, ua + k, ub + k))
+			return false;
+	for (node_id k = 0; k < n; k++) {
+		ly->node_next[ua + k] = ub + k;
+		f->node_before[ub + k] = ua + k;
+		vec_push(&f->todo, ua + k);
+		f->grown++;
+	}
 	return true;
 }
 
@@ -149,9 +188,9 @@ static void clear(finder *f)
 }
 
 /* Numbers a chain of counterparts through one of its nodes; a chain that is a ring has no layers. */
-static void number_chain(finder *f, node_id at, int32_t layer)
+static void number_chain(finder *f, node_id in, int32_t layer)
 {
-	node_id n = at, middle;
+	node_id at = f->unit[in], n = at, middle;
 	uint32_t length = 1;
 	while (f->node_before[n] != ID_NONE) {
 		n = f->node_before[n];
@@ -164,11 +203,13 @@ static void number_chain(finder *f, node_id at, int32_t layer)
 		length++;
 	middle = n;
 	for (uint32_t i = 0; n != ID_NONE; n = f->ly->node_next[n], i++, layer++) {
-		f->ly->node_layer[n] = layer;
+		for (node_id k = n; k < f->unit_end[n]; k++)
+			f->ly->node_layer[k] = layer;
 		if (i == length / 2)
 			middle = n;
 	}
-	vec_push(&f->todo, middle);
+	for (node_id k = middle; k < f->unit_end[middle]; k++)
+		vec_push(&f->todo, k);
 }
 
 static void number_val_chain(finder *f, pval_id at, int32_t layer)
@@ -220,7 +261,8 @@ static node_id chain_middle(const finder *f, node_id head)
 static void shift_chain(finder *f, node_id head, int32_t by)
 {
 	for (node_id n = head; n != ID_NONE; n = f->ly->node_next[n])
-		f->ly->node_layer[n] += by;
+		for (node_id k = n; k < f->unit_end[n]; k++)
+			f->ly->node_layer[k] += by;
 }
 
 /* Layers of a stretch of the program begin at the nodes of one chain (`head`). The layer that this makes n's; LAYER_NONE
@@ -290,9 +332,10 @@ static void follow_text(finder *f)
 	for (node_id i = 0; i < n; i++)
 		stretch[i] = ID_NONE;
 	for (node_id i = 0; i < n; i++)
-		if (f->node_before[i] == ID_NONE && ly->node_layer[i] != LAYER_NONE) {
+		if (f->unit[i] == i && f->node_before[i] == ID_NONE && ly->node_layer[i] != LAYER_NONE) {
 			for (node_id k = i; k != ID_NONE; k = ly->node_next[k])
-				head_of[k] = i;
+				for (node_id in = k; in < f->unit_end[k]; in++)
+					head_of[in] = i;
 			middle[chain_middle(f, i)] = true;
 		}
 	/* in the order in which the middles of the chains stand in the program */
@@ -546,7 +589,7 @@ static uint32_t list_guesses(const finder *f, guess *out)
 	guess *sizes = xmalloc(MAX_SIZES * sizeof *sizes);
 	uint32_t n = 0, n_sizes = 0;
 	for (node_id i = 0; i < f->p->nodes.n; i++)
-		if (colour[i])
+		if (colour[i] && f->unit[i] == i)
 			list[n++] = (coloured){colour[i], i};
 	qsort(list, n, sizeof *list, by_colour);
 	for (uint32_t from = 0, to; from < n; from = to) {
@@ -588,16 +631,14 @@ static uint32_t nodes_between(const finder *f)
 bool layers_find(const program *p, layering *out)
 {
 	*out = (layering){.last = -1};
-	for (node_id n = 0; n < p->nodes.n; n++)
-		if (p->nodes.p[n].kind == NODE_REGION)
-			return false;
 	if (p->group_members.n || p->manual_edges.n || p->main_first != 0 || p->main_end != p->nodes.n)
 		return false;
 	uint32_t nn = p->nodes.n + 1, nv = p->vals.n + 1, best = 0;
 	*out = (layering){.node_layer = xmalloc(nn * sizeof(int32_t)), .val_layer = xmalloc(nv * sizeof(int32_t)), .node_next = xmalloc(nn * sizeof(node_id)),
 			  .val_next = xmalloc(nv * sizeof(pval_id))};
 	finder f = {.p = p, .ly = out, .looks = xmalloc(nn * sizeof(uint64_t)), .node_before = xmalloc(nn * sizeof(node_id)),
-		    .val_before = xmalloc(nv * sizeof(pval_id))};
+		    .val_before = xmalloc(nv * sizeof(pval_id)), .unit = xmalloc(nn * sizeof(node_id)), .unit_end = xmalloc(nn * sizeof(node_id))};
+	find_units(&f);
 	for (node_id n = 0; n < p->nodes.n; n++)
 		f.looks[n] = look_of(p, &p->nodes.p[n]);
 	guess guesses[MAX_GUESSES], chosen = {0};
@@ -618,6 +659,8 @@ bool layers_find(const program *p, layering *out)
 		find_run(&f);
 	}
 	free(f.looks);
+	free(f.unit);
+	free(f.unit_end);
 	free(f.node_before);
 	free(f.val_before);
 	vec_release(&f.todo);

@@ -60,7 +60,7 @@ struct folder {
 	VEC(uint32_t) now_reads;
 	VEC(moment) moments;
 	lop_id keys[MAX_OPEN_GROUPS];
-	uint32_t n_keys;
+	uint32_t n_keys, n_repeated_keys; /* repeated: in regions of `middle`, of which every layer has its own */
 	bool alike;
 };
 
@@ -230,9 +230,10 @@ static bool ops_agree(const simulator *s, const lowered *l, lop_id x, lop_id y, 
 	const lop *o = &l->ops.p[x], *p = &l->ops.p[y];
 	const sim_op *a = &s->ops[x], *b = &s->ops[y];
 	if (o->kind != p->kind || o->coll != p->coll || o->reduction != p->reduction || o->erased != p->erased || o->n_operands != p->n_operands ||
-	    o->n_results != p->n_results || o->bytes != p->bytes || o->plan != p->plan || (o->step && !axes_equal(o->step->axes, p->step->axes)))
+	    o->n_results != p->n_results || o->bytes != p->bytes || o->plan != p->plan || o->trips != p->trips || (o->step && !axes_equal(o->step->axes, p->step->axes)))
 		return false;
-	if (a->class != b->class || a->mode != b->mode || a->has_matmul != b->has_matmul || a->side != b->side || !refs_agree(s->folder, l, a->root, b->root, dir))
+	if (a->class != b->class || a->mode != b->mode || a->has_matmul != b->has_matmul || a->side != b->side || !refs_agree(s->folder, l, a->root, b->root, dir) ||
+	    !refs_agree(s->folder, l, a->begin, b->begin, dir) || !refs_agree(s->folder, l, o->region, p->region, dir))
 		return false;
 	if (work && memcmp(&s->delta[x], &s->delta[y], sizeof s->delta[x]))
 		return false;
@@ -242,7 +243,7 @@ static bool ops_agree(const simulator *s, const lowered *l, lop_id x, lop_id y, 
 	for (uint32_t i = 0; i < o->n_results; i++)
 		if (!results_agree(s, l, o->results + i, p->results + i, dir))
 			return false;
-	return !work || a->mode != MODE_ROOT || runs_agree(s, l, x, y, dir);
+	return !work || (a->mode != MODE_ROOT && (o->kind != LOP_REGION || form_of(l, o) == FORM_INLINE)) || runs_agree(s, l, x, y, dir);
 }
 
 static bool blocks_agree(simulator *s, const lowered *l, uint32_t b, uint32_t c, int32_t dir)
@@ -310,8 +311,10 @@ static uint8_t key_of(struct folder *x, const lowered *l, lop_id o)
 		k++;
 	if (k == MAX_OPEN_GROUPS)
 		return NO_KEY;
-	if (k == x->n_keys)
+	if (k == x->n_keys) {
 		x->keys[x->n_keys++] = o;
+		x->n_repeated_keys += l->ops.p[o].region != ID_NONE && x->f->blocks.p[x->block_of[o]].layer == x->f->middle;
+	}
 	return (uint8_t)k;
 }
 
@@ -361,6 +364,8 @@ static void add_act(simulator *s, const lowered *l, uint32_t id, bool first)
 	if (r->kind == RUN_COLLECTIVE) {
 		lop_id use = x->first_use[l->ops.p[r->op].results];
 		a.key = key_of(x, l, r->op);
+		/* In a region the use there ends what is combined. Without one the next layer's region would join in. */
+		x->alike &= use != ID_NONE || l->ops.p[r->op].region == ID_NONE;
 		if (use == ID_NONE)
 			a.used_at = ID_NONE;
 		else
@@ -375,7 +380,7 @@ static void make_acts(simulator *s, const lowered *l)
 {
 	struct folder *x = s->folder;
 	uint32_t id = 0, moments = 0;
-	x->acts.n = x->reads.n = x->n_keys = 0;
+	x->acts.n = x->reads.n = x->n_keys = x->n_repeated_keys = 0;
 	for (uint32_t b = 0; b < x->f->blocks.n; b++) {
 		x->acts_from[b] = x->acts.n;
 		x->moments_from[b] = moments;
@@ -385,6 +390,7 @@ static void make_acts(simulator *s, const lowered *l)
 		}
 	}
 	x->acts_from[x->f->blocks.n] = x->acts.n;
+	x->alike &= x->n_keys + x->n_repeated_keys * x->f->copies <= MAX_OPEN_GROUPS; /* more are not combined */
 	for (uint32_t i = 0; i < x->reads.n; i++) /* moments are numbered by block from here on */
 		x->reads.p[i].moment -= x->moments_from[x->block_of[s->runs.p[s->moments.p[x->reads.p[i].moment].run].op]];
 }
@@ -407,8 +413,8 @@ static void run_act(simulator *s, const lowered *l, const act *a, uint32_t block
 	struct folder *x = s->folder;
 	if (a->run == ID_NONE) {
 		s->now = sat_add(s->now, a->ns);
-		s->sum.compute = sat_add(s->sum.compute, a->ns);
-		s->sum.flops = sat_add(s->sum.flops, a->flops);
+		s->sum.compute = sat_add(s->sum.compute, sat_mul(a->ns, s->multiplier));
+		s->sum.flops = sat_add(s->sum.flops, sat_mul(a->flops, s->multiplier));
 		return;
 	}
 	run *r = &s->runs.p[a->run];
@@ -418,12 +424,9 @@ static void run_act(simulator *s, const lowered *l, const act *a, uint32_t block
 		x->now_reads.p[i] = x->moments_at[resolve(x, &from->from, instance)] + from->moment;
 	}
 	uint32_t to = r->moment == ID_NONE ? ID_NONE : x->moments_at[instance] + r->moment - x->moments_from[block];
-	if (r->kind == RUN_KERNEL) {
-		timeline_kernel(s, r, to, x->now_reads.p, a->n_reads);
-	} else {
+	if (r->kind == RUN_COLLECTIVE)
 		r->leads = leads(s, l, a, instance, groups);
-		timeline_collective(s, r, to, x->now_reads.p, a->n_reads);
-	}
+	timeline_run(s, l, r, to, x->now_reads.p, a->n_reads);
 }
 
 /* The moments of the whole program take the place of the folded program's. */

@@ -250,8 +250,7 @@ void measure_kernels(simulator *s, const lowered *l);
 void run_timeline(simulator *s, const lowered *l);
 void timeline_begin(simulator *s);
 /* reads: n moments that the run waits for; moment: where its own end goes, ID_NONE. */
-void timeline_kernel(simulator *s, run *r, uint32_t moment, const uint32_t *reads, uint32_t n);
-void timeline_collective(simulator *s, run *r, uint32_t moment, const uint32_t *reads, uint32_t n);
+void timeline_run(simulator *s, const lowered *l, run *r, uint32_t moment, const uint32_t *reads, uint32_t n);
 void timeline_drain(simulator *s);
 /* liveness.c: changes of memory at positions, and their largest sum. */
 void measure_liveness(simulator *s, const lowered *l);

@@ -53,7 +53,7 @@ static void run_loop(simulator *s, run *r, const moment *m)
 	r->end_ns = s->now;
 }
 
-void timeline_kernel(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
+static void run_kernel(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
 {
 	int64_t ready = 0;
 	uint32_t cause = ID_NONE;
@@ -89,7 +89,7 @@ static void count_collective(simulator *s, const run *r, int64_t t)
 	s->sum.bytes[r->coll] = sat_add(s->sum.bytes[r->coll], sat_mul(r->bytes, s->multiplier));
 }
 
-void timeline_collective(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
+static void run_collective(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
 {
 	int64_t t = r->leads ? r->ns : r->follows_ns, ready = 0, loop = INT64_MAX;
 	queue *q = queue_of(s, r);
@@ -134,15 +134,14 @@ void timeline_drain(simulator *s)
 	s->stretch_start = s->now;
 }
 
-static void open_region(simulator *s, const lowered *l, uint32_t id)
+static void open_region(simulator *s, const lowered *l, run *r, const uint32_t *reads, uint32_t n)
 {
-	run *r = &s->runs.p[id];
 	const lop *o = &l->ops.p[r->op];
-	for (uint32_t i = 0; i < r->n_reads; i++)
-		consume(s, s->reads.p[r->first_read + i]);
+	for (uint32_t i = 0; i < n; i++)
+		consume(s, reads[i]);
 	timeline_drain(s);
 	s->frames[s->n_frames++] = (frame){
-		.run = id, .branches = form_of(l, o) == FORM_BRANCHES, .trips = MAX(o->trips, 0), .start = s->now, .multiplier = s->multiplier, .before = s->sum};
+		.run = s->ops[r->op].run, .branches = form_of(l, o) == FORM_BRANCHES, .trips = MAX(o->trips, 0), .start = s->now, .multiplier = s->multiplier, .before = s->sum};
 	s->multiplier = sat_mul(s->multiplier, MAX(o->trips, 0));
 	r->start_ns = r->end_ns = s->now;
 }
@@ -197,21 +196,33 @@ void timeline_begin(simulator *s)
 		s->queues[i] = (queue){.last = ID_NONE};
 }
 
+void timeline_run(simulator *s, const lowered *l, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
+{
+	switch ((run_kind)r->kind) {
+	case RUN_KERNEL:
+		run_kernel(s, r, to, reads, n);
+		break;
+	case RUN_COLLECTIVE:
+		run_collective(s, r, to, reads, n);
+		break;
+	case RUN_REGION:
+		open_region(s, l, r, reads, n);
+		break;
+	case RUN_ELSE:
+		close_branch(s, &s->frames[s->n_frames - 1]);
+		break;
+	case RUN_END:
+		close_region(s);
+		break;
+	}
+}
+
 void run_timeline(simulator *s, const lowered *l)
 {
 	timeline_begin(s);
 	for (uint32_t i = 0; i < s->runs.n; i++) {
 		run *r = &s->runs.p[i];
-		if (r->kind == RUN_KERNEL)
-			timeline_kernel(s, r, r->moment, s->reads.p + r->first_read, r->n_reads);
-		else if (r->kind == RUN_COLLECTIVE)
-			timeline_collective(s, r, r->moment, s->reads.p + r->first_read, r->n_reads);
-		else if (r->kind == RUN_REGION)
-			open_region(s, l, i);
-		else if (r->kind == RUN_ELSE)
-			close_branch(s, &s->frames[s->n_frames - 1]);
-		else
-			close_region(s);
+		timeline_run(s, l, r, r->moment, s->reads.p + r->first_read, r->n_reads);
 	}
 	timeline_drain(s);
 }

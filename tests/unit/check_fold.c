@@ -14,7 +14,7 @@ typedef struct fixture {
 	action_list actions;
 } fixture;
 
-enum { FORWARD = 0, TRAIN = 1, ODD_LAYER = 2 /* one layer in the middle is another */ };
+enum { FORWARD = 0, TRAIN = 1, ODD_LAYER = 2 /* one layer in the middle is another */, LOOPS = 4 /* in layers, before and behind them */ };
 
 #define X "tensor<16x32xf32>"
 #define W "tensor<32x32xf32>"
@@ -31,15 +31,45 @@ static void normalise(strbuf *t, const char *y, const char *x, uint32_t i)
 
 static const char *activation(uint32_t layer, uint32_t layers, int kind) { return kind & ODD_LAYER && layer == layers / 2 ? "sine" : "tanh"; }
 
+/* %y: %x multiplied by a weight so many times. Nothing reads the loop's third value; inside there is a product of it to sum. */
+static void loop(strbuf *t, const char *y, const char *x, const char *w, int trips)
+{
+	strbuf_printf(t, "    %%%s_0 = stablehlo.constant dense<0> : tensor<i32>\n    %%%s_1 = stablehlo.constant dense<1> : tensor<i32>\n"
+	                 "    %%%s_n = stablehlo.constant dense<%d> : tensor<i32>\n", y, y, y, trips);
+	strbuf_printf(t, "    %%%s_l:3 = stablehlo.while(%%%s_i = %%%s_0, %%%s_z = %%%s, %%%s_e = %%%s) : tensor<i32>, " X ", " X "\n    cond {\n", y, y, y, y, x, y, x);
+	strbuf_printf(t, "      %%%s_t = stablehlo.compare LT, %%%s_i, %%%s_n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n      stablehlo.return %%%s_t : tensor<i1>\n    } do {\n",
+	              y, y, y, y);
+	strbuf_printf(t, "      %%%s_d = stablehlo.dot_general %%%s_z, %%%s, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", y, y, w);
+	strbuf_printf(t, "      %%%s_f = stablehlo.dot_general %%%s_e, %%%s, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", y, y, w);
+	strbuf_printf(t, "      %%%s_g = stablehlo.multiply %%%s_f, %%%s_d : " X "\n      %%%s_h = stablehlo.tanh %%%s_g : " X "\n", y, y, y, y, y);
+	strbuf_printf(t, "      %%%s_j = stablehlo.add %%%s_i, %%%s_1 : tensor<i32>\n", y, y, y);
+	strbuf_printf(t, "      stablehlo.return %%%s_j, %%%s_h, %%%s_d : tensor<i32>, " X ", " X "\n    }\n", y, y, y);
+	strbuf_printf(t, "    %%%s = stablehlo.negate %%%s_l#1 : " X "\n", y, y);
+}
+
+static const char *name(char out[16], const char *of, uint32_t i)
+{
+	snprintf(out, 16, "%s%u", of, i);
+	return out;
+}
+
 static void forward_pass(strbuf *t, uint32_t layers, int kind)
 {
-	strbuf_printf(t, "    %%zero = stablehlo.constant dense<0.0> : tensor<f32>\n    %%x0 = stablehlo.negate %%in : " X "\n");
+	char y[16], x[16], w[16];
+	bool loops = kind & LOOPS;
+	strbuf_puts(t, "    %zero = stablehlo.constant dense<0.0> : tensor<f32>\n");
+	if (loops)
+		loop(t, "x0", "in", "w0", 4);
+	else
+		strbuf_puts(t, "    %x0 = stablehlo.negate %in : " X "\n");
 	for (uint32_t i = 0; i < layers; i++) {
 		normalise(t, "y", "x", i);
 		strbuf_printf(t, "    %%d%u = stablehlo.dot_general %%y%u, %%w%u, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
 		strbuf_printf(t, "    %%s%u = stablehlo.broadcast_in_dim %%b%u, dims = [1] : (" B ") -> " X "\n", i, i);
 		strbuf_printf(t, "    %%a%u = stablehlo.add %%d%u, %%s%u : " X "\n", i, i, i);
-		strbuf_printf(t, "    %%h%u = stablehlo.%s %%a%u : " X "\n", i, activation(i, layers, kind), i);
+		strbuf_printf(t, "    %%%s%u = stablehlo.%s %%a%u : " X "\n", loops ? "m" : "h", i, activation(i, layers, kind), i);
+		if (loops)
+			loop(t, name(y, "h", i), name(x, "m", i), name(w, "w", i), 3);
 		strbuf_printf(t, "    %%o%u = stablehlo.dot_general %%h%u, %%w%u, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
 		strbuf_printf(t, "    %%x%u = stablehlo.add %%x%u, %%o%u : " X "\n", i + 1, i, i);
 	}
@@ -76,7 +106,10 @@ static void write_program(strbuf *t, uint32_t layers, int kind)
 	forward_pass(t, layers, kind);
 	if (kind & TRAIN)
 		backward_pass(t, layers);
-	strbuf_printf(t, "    return %%x%u", layers);
+	char last[16];
+	if (kind & LOOPS)
+		loop(t, "out", name(last, "x", layers), "w0", 2);
+	strbuf_printf(t, "    return %%%s", kind & LOOPS ? "out" : name(last, "x", layers));
 	for (uint32_t i = 0; i < layers && kind & TRAIN; i++)
 		strbuf_printf(t, ", %%nw%u, %%nb%u", i, i);
 	strbuf_puts(t, " : " X);
@@ -173,12 +206,13 @@ END_TEST
 
 START_TEST(folded_equals_whole)
 {
-	static const int kinds[] = {FORWARD, TRAIN};
+	static const int kinds[] = {FORWARD, TRAIN, LOOPS, TRAIN | LOOPS};
 	for (uint32_t k = 0; k < COUNT_OF(kinds); k++) {
 		uint64_t folded = 0;
 		for (uint32_t i = 0; i < COUNT_OF(meshes); i++) {
 			fixture f;
 			setup(&f, 11 + 2 * i, kinds[k], devices[i], meshes[i]);
+			ck_assert(f.pb.fold);
 			folded += random_walk(&f, k * 10 + i, 200, 0).folded;
 			teardown(&f);
 		}
