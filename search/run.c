@@ -56,11 +56,19 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
 	return ST_OK;
 }
 
+/* Without a budget: what takes about a second. An evaluation's time follows the nodes of the program that is costed. */
+static uint64_t default_evaluations(const problem *pb)
+{
+	enum { NODES = 6000000, LEAST = 4000, MOST = 16000 };
+	uint64_t nodes = (pb->fold ? pb->fold->p : pb->p)->nodes.n;
+	return MIN(MAX(NODES / MAX(nodes, 1), (uint64_t)LEAST), (uint64_t)MOST);
+}
+
 static status run_schedule(runner *r, diag *d)
 {
 	enum { COMPOSE_SHARE = 2 /* at most this part of the budget */, EARLY_SHARE = 12, EARLY_MOST = 400 };
 	const search_options *o = r->user;
-	uint64_t total = o->evaluations ? o->evaluations : o->time_limit_ns ? UINT64_MAX / 4 : SEARCH_DEFAULT_EVALUATIONS, fixed = 0;
+	uint64_t total = o->evaluations ? o->evaluations : o->time_limit_ns ? UINT64_MAX / 4 : default_evaluations(&r->pb), fixed = 0;
 	uint32_t shares = 0;
 	/* Composites rarely need their part of a budget in time, and bring most of what there is to gain. */
 	r->deadline_ns = o->time_limit_ns ? runner_elapsed(r) + MAX(o->time_limit_ns - runner_elapsed(r), 0) / COMPOSE_SHARE : 0;

@@ -129,7 +129,7 @@ enum {
 	WITHOUT_COMPOSITES = 128,  /* no composite plans to start from */
 	WITHOUT_REFINE = 256,      /* they are taken as they are */
 };
-enum { SEARCH_DEFAULT_EVALUATIONS = 4000, SEARCH_DEFAULT_SEED = 1 };
+enum { SEARCH_DEFAULT_SEED = 1 };
 #define SEARCH_DEFAULT_CACHE_BYTES ((int64_t)1 << 30)
 
 typedef struct baseline_result {
