@@ -57,6 +57,7 @@ typedef struct device {
 	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU 128 x 8); 1: none */
 	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit, by its precision */
 	int64_t matmul_results_s[2]; /* results the matmul unit can hand on per second: of 32 bits, of 16; 0: as many as it makes */
+	int64_t reorder_elements_s; /* elements narrower than 32 bits that are brought into another order of dims per second; 0: as memory has it */
 	curve matmul_efficiency; /* by flops of one op */
 	curve memory_efficiency; /* by bytes of one op */
 	uint32_t n_links;
@@ -116,6 +117,8 @@ int64_t matmul_peak_ns(const device *dev, const op_work *w); /* at the peak of i
 int64_t matmul_results_ns(const device *dev, const op_work *w, bool narrow);
 int64_t vector_time_ns(const device *dev, int64_t flops);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
+/* Time of a copy of an array of so many bytes into another order of dims. bits: of an element. */
+int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
 /* A kernel around one contraction. */
 typedef struct contraction_kernel {
 	int64_t matmul_ns, vector_ns;
@@ -191,6 +194,6 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
                            strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "7"
+#define COST_MODEL_VERSION "8"
 
 #endif

@@ -89,11 +89,23 @@ int64_t memory_time_ns(const device *dev, int64_t bytes)
 	return bytes <= 0 ? 0 : time_of(bytes, dev->memory_bytes_s, curve_at(&dev->memory_efficiency, bytes));
 }
 
+/* Strided traffic, as libtpu 0.0.52 estimates it: v5e 0.80 of the memory's rate, v5p 0.71, v6e 0.81; what is packed into words is
+ * unpacked and packed again besides. */
+enum { STRIDED_RATE_PPM = 800000 };
+
+int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits)
+{
+	int64_t t = time_of(sat_mul(2, bytes), dev->memory_bytes_s, STRIDED_RATE_PPM);
+	if (bits >= 32 || !dev->reorder_elements_s)
+		return t;
+	return sat_add(t, time_of(sat_mul(bytes, 8) / MAX(bits, 1), dev->reorder_elements_s, PPM));
+}
+
 /* The figures are fitted to libtpu 0.0.52's estimates of random products on v5e (tests/oracle/fidelity/products.py prints how
  * well they hold): work on one side, or behind, overlaps all but a fifth of the shorter part; with work on both sides blocks of
  * BLOCK rows and columns are computed, so that an operand is read and worked on again for every block of the other, at 0.8 of
  * the memory's rate, and only half of the contraction runs meanwhile. */
-enum { BLOCK = 1024, SERIAL_PPM = 200000, BLOCKED_RATE_PPM = 800000 };
+enum { BLOCK = 1024, SERIAL_PPM = 200000 };
 
 int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 {
@@ -104,7 +116,7 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 	if (!k->both_in_front)
 		return t;
 	int64_t again = sat_add(sat_mul(k->front_bytes[0], ceil_div(MAX(k->n, 1), BLOCK) - 1), sat_mul(k->front_bytes[1], ceil_div(MAX(k->m, 1), BLOCK) - 1));
-	return MAX(t, sat_add(compute / 2, time_of(sat_add(k->bytes, again), dev->memory_bytes_s, BLOCKED_RATE_PPM)));
+	return MAX(t, sat_add(compute / 2, time_of(sat_add(k->bytes, again), dev->memory_bytes_s, STRIDED_RATE_PPM)));
 }
 
 int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)

@@ -243,7 +243,7 @@ static bool ops_agree(const simulator *s, const lowered *l, lop_id x, lop_id y, 
 	for (uint32_t i = 0; i < o->n_results; i++)
 		if (!results_agree(s, l, o->results + i, p->results + i, dir))
 			return false;
-	return !work || (a->mode != MODE_ROOT && (o->kind != LOP_REGION || form_of(l, o) == FORM_INLINE)) || runs_agree(s, l, x, y, dir);
+	return !work || (a->mode != MODE_ROOT && ((o->kind != LOP_REGION && o->kind != LOP_REGION_END) || form_of(l, o) == FORM_INLINE)) || runs_agree(s, l, x, y, dir);
 }
 
 static bool blocks_agree(simulator *s, const lowered *l, uint32_t b, uint32_t c, int32_t dir)

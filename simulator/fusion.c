@@ -403,7 +403,7 @@ static void begin_region(simulator *s, const lowered *l, lop_id id)
 		}
 		lval_id start = operand_at(l, open, i), yielded = operand_at(l, end, i);
 		sim_val *arg = &s->vals[open->results + i];
-		if (arg->reordered && s->vals[start].argument) {
+		if (loop_copies(s, l, open, i)) {
 			keep_reordered(s, open, end, i);
 			store_in_place(s, l, yielded, arg->bytes, arg->last_use);
 			continue;

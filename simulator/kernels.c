@@ -194,11 +194,26 @@ static void number_moments(simulator *s)
 		s->reads.p[i] = s->runs.p[s->ops[s->reads.p[i]].run].moment;
 }
 
+/* What a loop runs on copies of is copied in front of it and, where the loop's result has a buffer of its own, behind it. */
+static int64_t copies_ns(const simulator *s, const lowered *l, const lop *o, const lop *open)
+{
+	int64_t ns = 0;
+	for (uint32_t i = 0; i < o->n_results && i < open->n_results && i < open->n_operands; i++) {
+		if (!loop_copies(s, l, open, i) || s->vals[o->results + i].base != o->results + i)
+			continue;
+		const type *ty = type_get(l->p->m, l->vals.p[open->results + i].type);
+		ns = sat_add(ns, reorder_time_ns(&s->dev, s->vals[open->results + i].bytes, elem_bits((enum elem)ty->elem)));
+	}
+	return ns;
+}
+
 static void measure_border(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
 	kernel k = {.early_ns = -1};
-	add_run(s, o->kind == LOP_REGION ? RUN_REGION : o->kind == LOP_REGION_ELSE ? RUN_ELSE : RUN_END, id);
+	run *r = add_run(s, o->kind == LOP_REGION ? RUN_REGION : o->kind == LOP_REGION_ELSE ? RUN_ELSE : RUN_END, id);
+	if (form_of(l, o) == FORM_LOOP && r->kind != RUN_ELSE)
+		r->ns = copies_ns(s, l, o, r->kind == RUN_REGION ? o : &l->ops.p[s->ops[id].begin]);
 	for (uint32_t i = 0; i < o->n_operands && o->kind == LOP_REGION; i++)
 		wait_for(s, &k, base_of(s, operand_at(l, o, i)));
 	end_run(s);

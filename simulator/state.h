@@ -141,7 +141,7 @@ typedef struct run {
 	lop_id op;
 	uint32_t moment;  /* where its end is kept for those who wait for it; ID_NONE: nobody does */
 	uint32_t first_read, n_reads; /* in simulator.reads: ops whose ends it waits for */
-	int64_t ns, follows_ns;       /* collectives: time when it leads, when it does not */
+	int64_t ns, follows_ns;       /* collectives: time when it leads, when it does not; borders of a loop: of copies into it, or out of it */
 	int64_t bytes, flops;
 	int64_t early_ns; /* kernels made of nothing but what is there from the start: when they could be done, from then; -1: others */
 	int64_t start_ns, end_ns, exposed_ns;
@@ -173,7 +173,7 @@ typedef struct frame { /* an open region */
 	uint32_t run;
 	bool branches;        /* case: one of the regions runs */
 	int64_t trips;
-	int64_t start, multiplier, sum, longest;
+	int64_t opened, start, multiplier, sum, longest;
 	totals before, best;
 	bool any;
 } frame;
@@ -244,6 +244,11 @@ static inline const work_entry *work_at(const simulator *s, const sim_op *o) { r
 
 /* fusion.c: decides modes, kernels, buffers (base) and last uses. */
 void fuse(simulator *s, const lowered *l);
+/* Does the loop run on a copy of argument i, because it wants it in another order of dims? */
+static inline bool loop_copies(const simulator *s, const lowered *l, const lop *open, uint32_t i)
+{
+	return s->vals[open->results + i].reordered && s->vals[l->operands.p[open->operands + i]].argument;
+}
 /* kernels.c: fills runs, reads and moments. */
 void measure_kernels(simulator *s, const lowered *l);
 /* timeline.c */

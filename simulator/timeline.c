@@ -134,16 +134,23 @@ void timeline_drain(simulator *s)
 	s->stretch_start = s->now;
 }
 
+static void run_copies(simulator *s, const run *r)
+{
+	s->now = sat_add(s->now, r->ns);
+	s->sum.compute = sat_add(s->sum.compute, sat_mul(r->ns, s->multiplier));
+}
+
 static void open_region(simulator *s, const lowered *l, run *r, const uint32_t *reads, uint32_t n)
 {
 	const lop *o = &l->ops.p[r->op];
 	for (uint32_t i = 0; i < n; i++)
 		consume(s, reads[i]);
 	timeline_drain(s);
+	r->start_ns = s->now;
+	run_copies(s, r);
 	s->frames[s->n_frames++] = (frame){
-		.run = s->ops[r->op].run, .branches = form_of(l, o) == FORM_BRANCHES, .trips = MAX(o->trips, 0), .start = s->now, .multiplier = s->multiplier, .before = s->sum};
+		.run = s->ops[r->op].run, .opened = s->now, .branches = form_of(l, o) == FORM_BRANCHES, .trips = MAX(o->trips, 0), .start = s->now, .multiplier = s->multiplier, .before = s->sum};
 	s->multiplier = sat_mul(s->multiplier, MAX(o->trips, 0));
-	r->start_ns = r->end_ns = s->now;
 }
 
 /* The end of one region of the op: of a loop its time is added, of a case the longest branch is kept. */
@@ -168,7 +175,7 @@ static void close_branch(simulator *s, frame *f)
 	f->start = s->now;
 }
 
-static void close_region(simulator *s)
+static void close_region(simulator *s, const run *end)
 {
 	frame *f = &s->frames[--s->n_frames];
 	run *r = &s->runs.p[f->run];
@@ -179,8 +186,9 @@ static void close_region(simulator *s)
 		s->sum = f->best;
 		memcpy(s->sum.count, count, sizeof count);
 	}
-	s->now = sat_add(r->start_ns, sat_mul(f->branches ? f->longest : f->sum, f->trips));
+	s->now = sat_add(f->opened, sat_mul(f->branches ? f->longest : f->sum, f->trips));
 	s->multiplier = f->multiplier;
+	run_copies(s, end);
 	r->end_ns = s->now;
 	for (uint32_t i = 0; i < s->dev.n_links; i++)
 		s->queues[i].free_ns = s->now;
@@ -212,7 +220,7 @@ void timeline_run(simulator *s, const lowered *l, run *r, uint32_t to, const uin
 		close_branch(s, &s->frames[s->n_frames - 1]);
 		break;
 	case RUN_END:
-		close_region(s);
+		close_region(s, r);
 		break;
 	}
 }

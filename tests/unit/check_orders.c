@@ -11,6 +11,7 @@ typedef struct loop_case {
 	const char *in, *in_cut, *out;    /* %x and %y */
 	const char *body;                 /* makes %y, and %u where it updates */
 	bool updates, copied;
+	int64_t narrow;                   /* Mi elements of 16 bits that are copied into the loop */
 } loop_case;
 
 #define DOT(dims, a, b, out) "%y = stablehlo.dot_general %x, %s, " dims " : (" a ", " b ") -> " out "\n"
@@ -45,23 +46,24 @@ typedef struct loop_case {
 
 static const loop_case cases[] = {
 	/* a library wants the batch in front, a matrix unit off its tiles */
-	{"h100", K, WHOLE4, Q, WHOLE3, S, SCORES, false, true},
-	{"tpu-v5e", K, WHOLE4, Q, WHOLE3, S, SCORES, false, true},
-	{"h100", K, WHOLE4, Q, WHOLE3, S, UPDATE, true, true},
-	{"tpu-v5e", K, WHOLE4, Q, WHOLE3, S, UPDATE, true, true},
-	{"h100", H, WHOLE4, Q, WHOLE3, S, SCORES_BY_HEADS, false, false},
-	{"tpu-v5e", H, WHOLE4, Q, WHOLE3, S, SCORES_BY_HEADS, false, false},
+	{"h100", K, WHOLE4, Q, WHOLE3, S, SCORES, false, true, 16},
+	{"tpu-v5e", K, WHOLE4, Q, WHOLE3, S, SCORES, false, true, 16},
+	{"h100", K, WHOLE4, Q, WHOLE3, S, UPDATE, true, true, 16},
+	{"tpu-v5e", K, WHOLE4, Q, WHOLE3, S, UPDATE, true, true, 16},
+	{"h100", H, WHOLE4, Q, WHOLE3, S, SCORES_BY_HEADS, false, false, 0},
+	{"tpu-v5e", H, WHOLE4, Q, WHOLE3, S, SCORES_BY_HEADS, false, false, 0},
 	/* heads and their elements fill the tiles of a projection, unless the device has one head */
-	{"tpu-v5e", W, WHOLE3, X, "{}, {}", Y, DOT(PROJECT, X, W, Y), false, true},
-	{"h100", W, WHOLE3, X, "{}, {}", Y, DOT(PROJECT, X, W, Y), false, false},
-	{"tpu-v5e", W2, "{}, {\"a\"}, {}", X2, "{}, {}", Y2, DOT(PROJECT, X2, W2, Y2), false, false},
+	{"tpu-v5e", W, WHOLE3, X, "{}, {}", Y, DOT(PROJECT, X, W, Y), false, true, 8},
+	{"h100", W, WHOLE3, X, "{}, {}", Y, DOT(PROJECT, X, W, Y), false, false, 0},
+	{"tpu-v5e", W2, "{}, {\"a\"}, {}", X2, "{}, {}", Y2, DOT(PROJECT, X2, W2, Y2), false, false, 0},
 	/* GPUs gather along the outermost dim, of those that are not 1 */
-	{"h100", STACK, "{}, {}, {\"a\"}p1", A, "{\"a\"}, {}", B, LAYER, false, true},
-	{"h100", STACK, "{}, {\"a\"}p1, {}", A, "{\"a\"}, {}", B, LAYER, false, false},
-	{"tpu-v5e", STACK, "{}, {}, {\"a\"}p1", A, "{\"a\"}, {}", B, LAYER, false, false},
+	{"h100", STACK, "{}, {}, {\"a\"}p1", A, "{\"a\"}, {}", B, LAYER, false, true, 0},
+	{"h100", STACK, "{}, {\"a\"}p1, {}", A, "{\"a\"}, {}", B, LAYER, false, false, 0},
+	{"tpu-v5e", STACK, "{}, {}, {\"a\"}p1", A, "{\"a\"}, {}", B, LAYER, false, false, 0},
 };
 
-static cost cost_of(const loop_case *x)
+/* reorders: elements per second */
+static cost cost_of(const loop_case *x, int64_t reorders)
 {
 	strbuf args, results, lines;
 	strbuf_init(&args);
@@ -84,6 +86,7 @@ static cost cost_of(const loop_case *x)
 	cost c;
 	diag d = {0};
 	ck_assert_int_eq(device_find(x->device, &dev, NULL), ST_OK);
+	dev.reorder_elements_s = reorders;
 	ck_assert_msg(simulate_module(m, &dev, NULL, &c, NULL, &d) == ST_OK, "%s", d.msg);
 	module_free(m);
 	strbuf_release(&args);
@@ -96,8 +99,11 @@ START_TEST(test_copies_of_loops)
 {
 	enum { LEAST = 16 << 20 }; /* all states are that large on a device, and nothing else is */
 	for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
-		cost c = cost_of(&cases[i]);
+		cost c = cost_of(&cases[i], 0), slow = cost_of(&cases[i], 1 << 20);
 		ck_assert_msg((c.temporary_bytes >= LEAST) == cases[i].copied, "case %u: %" PRId64 " bytes", i, c.temporary_bytes);
+		int64_t copies = 1 + cases[i].updates; /* into the loop, and out of it */
+		ck_assert_msg(slow.compute_ns - c.compute_ns == copies * cases[i].narrow * 1000000000, "case %u: %" PRId64 " ns", i, slow.compute_ns - c.compute_ns);
+		ck_assert_msg(slow.runtime_ns - c.runtime_ns == slow.compute_ns - c.compute_ns, "case %u", i);
 		ck_assert_msg(!cases[i].updates || c.alias_bytes >= LEAST, "case %u", i); /* copied back into what was donated */
 	}
 }
