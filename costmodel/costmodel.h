@@ -128,7 +128,7 @@ typedef struct contraction_kernel {
 	bool fused;             /* there is other work in it */
 	bool both_in_front;     /* in front of both operands */
 } contraction_kernel;
-/* ns > 0 without the launch. TPU compilers run the matmul unit beside the traffic, but not beside all of it, and not when both operands
+/* ns >= 0 without the launch. TPU compilers run the matmul unit beside the traffic, but not beside all of it, and not when both operands
  * have to be computed block by block. */
 int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k);
 /* Bytes of one device's shard as the device stores it: the two minor dims padded to its memory tiles in the order that

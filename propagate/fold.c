@@ -408,28 +408,6 @@ static bool find_order(folding *f, const folder *x)
 
 /* ---------------------------------------------------------------- all of it */
 
-static void link_uses(program *p)
-{
-	for (uint32_t s = 0; s < p->slots.n; s++) {
-		const node *n = &p->nodes.p[p->slot_node.p[s]];
-		p->vals.p[p->slots.p[s]].n_uses += s < n->slots + n->n_operands;
-	}
-	uint32_t total = 0;
-	for (pval_id v = 0; v < p->vals.n; v++) {
-		p->vals.p[v].uses = total;
-		total += p->vals.p[v].n_uses;
-		p->vals.p[v].n_uses = 0;
-	}
-	vec_reserve(&p->uses, total);
-	p->uses.n = total;
-	for (uint32_t s = 0; s < p->slots.n; s++) {
-		const node *n = &p->nodes.p[p->slot_node.p[s]];
-		pval *v = &p->vals.p[p->slots.p[s]];
-		if (s < n->slots + n->n_operands)
-			p->uses.p[v->uses + v->n_uses++] = s;
-	}
-}
-
 /* Arguments of regions are looked up by their values in the module. */
 static void map_values(folder *x)
 {
@@ -481,7 +459,7 @@ static void build(folder *x)
 	for (pval_id v = 0; v < x->to->vals.n; v++)
 		if (f->val_next[v] != ID_NONE)
 			f->val_before[f->val_next[v]] = v;
-	link_uses(x->to);
+	program_link_uses(x->to);
 	map_values(x);
 	map_io(f);
 	f->middle = x->middle - x->low;

@@ -17,6 +17,8 @@ void node_drop_uses(const program *p, const node *n, uint32_t *uses);
 
 /* program_notify.c: which nodes see a change of which value. */
 void program_link(program *p);
+/* Of these the uses alone: slots by the pval they read, ascending. No pval has any yet. */
+void program_link_uses(program *p);
 /* program_loops.c: trip count of a while op; false when it is not a counted loop. */
 bool while_trips(const module *m, op_id o, int64_t *out);
 

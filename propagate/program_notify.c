@@ -73,8 +73,7 @@ static void link_pval(linker *l, pval_id id)
 	v->n_touch = p->notify.n - v->notify;
 }
 
-/* Slots by the pval they read, ascending. */
-static void link_uses(program *p)
+void program_link_uses(program *p)
 {
 	for (node_id i = 0; i < p->nodes.n; i++)
 		for (uint32_t s = 0; s < p->nodes.p[i].n_operands; s++)
@@ -96,7 +95,7 @@ static void link_uses(program *p)
 
 void program_link(program *p)
 {
-	link_uses(p);
+	program_link_uses(p);
 	linker l = {.p = p, .seen = xcalloc(p->nodes.n + 1, sizeof *l.seen)};
 	for (pval_id v = 0; v < p->vals.n; v++)
 		link_pval(&l, v);

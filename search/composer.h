@@ -23,16 +23,16 @@ typedef enum dims { WEIGHTS, DATA } dims;
 /* Sorts of units, as bits. */
 enum { ONE = 1, PAIR = 2 /* of three axes or more */, ALL = 4 /* of two or more */ };
 
-/*  name                       found for    with the batch  and the state     cuts     after what               placed        odd */
-#define WAYS(WAY)                                                                                                                      \
-	WAY(WEIGHTS,               ONE | PAIR,  BATCH_OTHERS,   STATE_ZERO2,      WEIGHTS, CUTS_BATCH,              BEHIND_BATCH, false) \
-	WAY(WEIGHTS_DATA,          ONE,         BATCH_OTHERS,   STATE_ZERO2,      DATA,    CUTS_WEIGHTS,            BEHIND_BATCH, true)  \
-	WAY(WEIGHTS_BEFORE_BATCH,  ONE | PAIR | ALL, BATCH_ALL,      STATE_ZERO2,      WEIGHTS, CUTS_BATCH,              BEFORE_BATCH, true)  \
-	WAY(DATA,                  ONE | PAIR,  BATCH_OTHERS,   STATE_WHOLE,      DATA,    CUTS_BATCH,              BEHIND_BATCH, true)  \
-	WAY(DATA_ZERO,             ONE,         BATCH_OTHERS,   STATE_ZERO2,      DATA,    CUTS_BATCH,              BEHIND_BATCH, true)  \
-	WAY(DATA_WEIGHTS_ZERO,     ONE,         BATCH_OTHERS,   STATE_ZERO2,      WEIGHTS, CUTS_DATA_ZERO,          BEHIND_BATCH, true)  \
-	WAY(DATA_AFTER_ZERO,       ONE,         BATCH_OTHERS,   STATE_ZERO3_HERE, DATA,    CUTS_BATCH,              BEHIND_ZERO,  true)  \
-	WAY(WEIGHTS_ALONE,         ONE,         BATCH_NONE,     STATE_WHOLE,      WEIGHTS, CUTS_BATCH,              BEHIND_BATCH, true)
+/*      name                  found for         with the batch and the state     cuts     after what               placed        odd */
+#define WAYS(WAY)                                                                                                                         \
+	WAY(WEIGHTS,              ONE | PAIR,       BATCH_OTHERS,  STATE_ZERO2,      WEIGHTS, CUTS_BATCH,              BEHIND_BATCH, false)    \
+	WAY(WEIGHTS_DATA,         ONE,              BATCH_OTHERS,  STATE_ZERO2,      DATA,    CUTS_WEIGHTS,            BEHIND_BATCH, true)     \
+	WAY(WEIGHTS_BEFORE_BATCH, ONE | PAIR | ALL, BATCH_ALL,     STATE_ZERO2,      WEIGHTS, CUTS_BATCH,              BEFORE_BATCH, true)     \
+	WAY(DATA,                 ONE | PAIR,       BATCH_OTHERS,  STATE_WHOLE,      DATA,    CUTS_BATCH,              BEHIND_BATCH, true)     \
+	WAY(DATA_ZERO,            ONE,              BATCH_OTHERS,  STATE_ZERO2,      DATA,    CUTS_BATCH,              BEHIND_BATCH, true)     \
+	WAY(DATA_WEIGHTS_ZERO,    ONE,              BATCH_OTHERS,  STATE_ZERO2,      WEIGHTS, CUTS_DATA_ZERO,          BEHIND_BATCH, true)     \
+	WAY(DATA_AFTER_ZERO,      ONE,              BATCH_OTHERS,  STATE_ZERO3_HERE, DATA,    CUTS_BATCH,              BEHIND_ZERO,  true)     \
+	WAY(WEIGHTS_ALONE,        ONE,              BATCH_NONE,    STATE_WHOLE,      WEIGHTS, CUTS_BATCH,              BEHIND_BATCH, true)
 
 typedef enum axis_way {
 	CUTS_BATCH, /* and nothing else: no recipe */
@@ -63,11 +63,11 @@ typedef struct unit {
 /* Is the recipe of use to splits alone? */
 bool for_splits_only(const unit *u, axis_way way);
 
-/* Two units that share all axes, both of which cut weights and the batch: what the second one cuts is found where the first one's
- * recipe (of WEIGHTS_BEFORE_BATCH) stands. Each on its own they would cut the same dims. */
 /* Where the second one's recipe stands: before the batch, between the batch over its own axes and that over the first one's, behind. */
 typedef enum split_place { SPLIT_BEFORE, SPLIT_BETWEEN, SPLIT_BEHIND, SPLIT_PLACES } split_place;
 enum { MAX_SPLITS = 2 * MAX_COMPOSED_AXES * SPLIT_PLACES };
+/* Two units that share all axes, both of which cut weights and the batch: what the second one cuts is found where the first one's
+ * recipe (of WEIGHTS_BEFORE_BATCH) stands. Each on its own they would cut the same dims. */
 typedef struct split {
 	const unit *first, *second;
 	split_place place;

@@ -1,39 +1,5 @@
 /* Bounds: no state costs less than what is said of it, nor does any state that further decisions make of it. */
-#include "search/internal.h"
-
-#include <check.h>
-
-typedef struct fixture {
-	strbuf text;
-	module *m;
-	device dev;
-	search_options o;
-	problem pb;
-	action_list actions;
-} fixture;
-
-static void setup(fixture *f, const char *program, const char *device_name, const char *mesh_text)
-{
-	diag d = {0};
-	char path[128];
-	*f = (fixture){0};
-	snprintf(path, sizeof path, "tests/corpus/%s.mlir.zst", program);
-	ck_assert_msg(file_read(path, MAX_TEXT_BYTES, &f->text, &d) == ST_OK, "%s", d.msg);
-	ck_assert_msg(module_read(f->text.p, f->text.n, path, NULL, &f->m, &d) == ST_OK, "%s", d.msg);
-	ck_assert_msg(device_find(device_name, &f->dev, &d) == ST_OK, "%s", d.msg);
-	f->o = (search_options){.device = &f->dev, .seed = 1, .threads = 1};
-	ck_assert_msg(mesh_parse_flag(f->m->shardings, mesh_text, &f->o.mesh, &d) == ST_OK, "%s", d.msg);
-	ck_assert_msg(problem_init(&f->pb, f->m, &f->o, &d) == ST_OK, "%s", d.msg);
-	actions_make(&f->pb, UINT32_MAX, NULL, &f->actions);
-}
-
-static void teardown(fixture *f)
-{
-	vec_release(&f->actions);
-	problem_release(&f->pb);
-	module_free(f->m);
-	strbuf_release(&f->text);
-}
+#include "tests/unit/problem_fixture.h"
 
 enum { MOST_DECISIONS = 7 };
 
@@ -89,7 +55,7 @@ START_TEST(nothing_costs_less)
 {
 	const struct row *row = &rows[_i];
 	fixture f;
-	setup(&f, row->program, row->device, row->mesh);
+	setup_corpus(&f, row->program, row->device, row->mesh, false);
 	int64_t closest = walk(&f, 7, row->paths);
 	ck_assert_msg(closest >= row->sees, "%s: %lld%%", row->program, (long long)closest);
 	teardown(&f);
@@ -101,7 +67,7 @@ START_TEST(what_is_decided_counts)
 {
 	fixture f;
 	cost open, kept, own;
-	setup(&f, "mlp", "tpu-v5e", "data=4,model=4");
+	setup_corpus(&f, "mlp", "tpu-v5e", "data=4,model=4", false);
 	evaluator *ev = evaluator_new(&f.pb);
 	evaluator_bound(ev, UINT32_MAX, &open);
 	evaluator_bound(ev, 0, &own);

@@ -1,7 +1,5 @@
 /* Costs by state: what one evaluator has costed, others need not, whatever decisions led them there. */
-#include "search/internal.h"
-
-#include <check.h>
+#include "tests/unit/problem_fixture.h"
 
 START_TEST(a_full_memo_starts_over)
 {
@@ -24,24 +22,14 @@ END_TEST
 
 START_TEST(evaluators_share)
 {
-	strbuf text = {0};
-	module *m;
-	device dev;
-	problem pb;
-	diag d = {0};
-	search_options o = {.seed = 1, .threads = 1, .device = &dev};
-	ck_assert_msg(file_read("tests/corpus/mlp.mlir.zst", MAX_TEXT_BYTES, &text, &d) == ST_OK, "%s", d.msg);
-	ck_assert_msg(module_read(text.p, text.n, "mlp", NULL, &m, &d) == ST_OK, "%s", d.msg);
-	ck_assert_int_eq(device_find("tpu-v5e", &dev, &d), ST_OK);
-	ck_assert_int_eq(mesh_parse_flag(m->shardings, "data=4,model=4", &o.mesh, &d), ST_OK);
 	for (int way = 0; way < 2; way++) {
-		o.check = way; /* a check computes everything */
-		ck_assert_msg(problem_init(&pb, m, &o, &d) == ST_OK, "%s", d.msg);
-		evaluator *first = evaluator_new(&pb), *second = evaluator_new(&pb);
+		fixture f;
+		setup_corpus(&f, "mlp", "tpu-v5e", "data=4,model=4", way); /* a check computes everything */
+		evaluator *first = evaluator_new(&f.pb), *second = evaluator_new(&f.pb);
 		cost a, b;
 		for (uint32_t i = 0; i < 2; i++) {
-			ck_assert(evaluator_decide(first, action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, i)));
-			ck_assert(evaluator_decide(second, action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, i)));
+			ck_assert(evaluator_decide(first, action_of_role(&f.pb, ROLE_ACTION_DATA_PARALLEL, i)));
+			ck_assert(evaluator_decide(second, action_of_role(&f.pb, ROLE_ACTION_DATA_PARALLEL, i)));
 			if (i == 0)
 				continue;
 			evaluator_cost(first, &a);
@@ -53,10 +41,8 @@ START_TEST(evaluators_share)
 		ck_assert_uint_eq(evaluator_statistics(second).known, !way);
 		evaluator_free(first);
 		evaluator_free(second);
-		problem_release(&pb);
+		teardown(&f);
 	}
-	module_free(m);
-	strbuf_release(&text);
 }
 END_TEST
 

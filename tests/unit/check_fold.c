@@ -1,18 +1,8 @@
 /* Folding: a program with repeated layers is evaluated from a few of them, and every state and every cost is exactly that
  * of the whole program; what treats layers differently unfolds. */
-#include "search/internal.h"
+#include "tests/unit/problem_fixture.h"
 
-#include <check.h>
 #include <stdlib.h>
-
-typedef struct fixture {
-	strbuf text;
-	module *m;
-	device dev;
-	search_options o;
-	problem pb;
-	action_list actions;
-} fixture;
 
 enum { FORWARD = 0, TRAIN = 1, ODD_LAYER = 2 /* one layer in the middle is another */, LOOPS = 4 /* in layers, before and behind them */ };
 
@@ -118,39 +108,11 @@ static void write_program(strbuf *t, uint32_t layers, int kind)
 	strbuf_puts(t, "\n  }\n}\n");
 }
 
-static void read_text(fixture *f, const char *device_name, const char *mesh_text)
-{
-	diag d = {0};
-	ck_assert_msg(module_read(f->text.p, f->text.n, "test", NULL, &f->m, &d) == ST_OK, "%s\n%s", d.msg, f->text.p);
-	ck_assert_int_eq(device_find(device_name, &f->dev, &d), ST_OK);
-	ck_assert_int_eq(mesh_parse_flag(f->m->shardings, mesh_text, &f->o.mesh, &d), ST_OK);
-	f->o.device = &f->dev;
-	f->o.check = true; /* every state and every cost is compared */
-	ck_assert_msg(problem_init(&f->pb, f->m, &f->o, &d) == ST_OK, "%s", d.msg);
-	actions_make(&f->pb, UINT32_MAX, NULL, &f->actions);
-}
-
 static void setup(fixture *f, uint32_t layers, int kind, const char *device_name, const char *mesh_text)
 {
 	*f = (fixture){0};
 	write_program(&f->text, layers, kind);
-	read_text(f, device_name, mesh_text);
-}
-
-static void setup_file(fixture *f, const char *path, const char *device_name, const char *mesh_text)
-{
-	diag d = {0};
-	*f = (fixture){0};
-	ck_assert_msg(file_read(path, MAX_TEXT_BYTES, &f->text, &d) == ST_OK, "%s", d.msg);
-	read_text(f, device_name, mesh_text);
-}
-
-static void teardown(fixture *f)
-{
-	vec_release(&f->actions);
-	problem_release(&f->pb);
-	module_free(f->m);
-	strbuf_release(&f->text);
+	fix_problem(f, device_name, mesh_text, true);
 }
 
 /* The action on one of its targets alone. */
@@ -193,7 +155,7 @@ START_TEST(training_step)
 {
 	for (uint32_t i = 0; i < COUNT_OF(meshes); i++) {
 		fixture f;
-		setup_file(&f, "tests/corpus/transformer_32.mlir.zst", devices[i], meshes[i]);
+		setup_corpus(&f, "transformer_32", devices[i], meshes[i], true);
 		ck_assert(f.pb.fold);
 		ck_assert_uint_lt(4 * f.pb.fold->p->nodes.n, f.pb.p->nodes.n);
 		evaluator_stats st = random_walk(&f, i, 50, 0);
