@@ -14,24 +14,42 @@ static bool has_axes(const sharding_table *t, sharding_id id)
 	return s->n_replicated || s->n_unreduced;
 }
 
-/* The tight folding when common plans come out of it. */
-static void choose_folding(problem *pb)
+/* Do common plans, and all but few of some random decisions, come out of the folding? */
+static bool folding_suits(problem *pb)
 {
+	enum { PATHS = 6, DEPTH = 3, ONE_OF = 8 };
 	static const char *const names[] = {"data_parallel", "zero2", "zero3"};
-	pb->fold = folding_new(pb->p, true);
-	if (!pb->fold || !pb->fold->tight)
-		return;
 	evaluator *ev = evaluator_new(pb);
 	plan *pl = xmalloc(sizeof *pl);
+	action_list actions = {0};
 	cost c;
+	rng r;
 	for (uint32_t i = 0; i < COUNT_OF(names); i++) {
 		baseline_plan(pb, names[i], pl);
 		evaluator_run(ev, pl, &c);
 	}
 	bool suits = !evaluator_statistics(ev).whole;
+	actions_make(pb, UINT32_MAX, NULL, &actions);
+	rng_seed(&r, 1, 0);
+	for (uint32_t i = 0; i < PATHS * DEPTH && suits && actions.n; i++) {
+		if (i % DEPTH == 0)
+			evaluator_undo(ev, 0);
+		if (evaluator_decide(ev, &actions.p[rng_below(&r, actions.n)]))
+			evaluator_cost(ev, &c);
+	}
+	evaluator_stats st = evaluator_statistics(ev);
+	suits = suits && st.whole * ONE_OF <= st.whole + st.folded;
+	vec_release(&actions);
 	free(pl);
 	evaluator_free(ev);
-	if (suits)
+	return suits;
+}
+
+/* The tight folding when it suits. */
+static void choose_folding(problem *pb)
+{
+	pb->fold = folding_new(pb->p, true);
+	if (!pb->fold || !pb->fold->tight || folding_suits(pb))
 		return;
 	folding_free(pb->fold);
 	pb->fold = folding_new(pb->p, false);

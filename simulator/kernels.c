@@ -7,7 +7,7 @@ typedef struct kernel {
 	int64_t vector_flops, flops;
 	uint32_t members;
 	uint8_t worked; /* bit k: something in front of operand k of the contraction */
-	int64_t early_ns; /* when all it reads could be there, as run.early_ns */
+	int64_t early_ns; /* when all it reads could be there, as run.early_ns: what was made in front of the last border is */
 	lop_id root;
 } kernel;
 
@@ -27,7 +27,7 @@ static inline void wait_for(simulator *s, kernel *k, lval_id v)
 		return;
 	if (from->class == CLASS_COLLECTIVE && from->mode == MODE_ROOT)
 		vec_push(&s->reads, def);
-	if (k->early_ns >= 0) {
+	if (k->early_ns >= 0 && from->root >= s->border) {
 		const run *r = &s->runs.p[s->ops[from->root].run];
 		k->early_ns = from->class == CLASS_COLLECTIVE ? -1 : r->early_ns < 0 ? -1 : MAX(k->early_ns, r->early_ns);
 	}
@@ -217,6 +217,7 @@ static void measure_border(simulator *s, const lowered *l, lop_id id)
 	for (uint32_t i = 0; i < o->n_operands && o->kind == LOP_REGION; i++)
 		wait_for(s, &k, base_of(s, operand_at(l, o, i)));
 	end_run(s);
+	s->border = id;
 }
 
 static bool takes_up(simulator *s, const lowered *l, lop_id dot, lop_id collective)
@@ -252,7 +253,7 @@ void measure_kernels(simulator *s, const lowered *l)
 {
 	if (s->dev.windowed_bytes_s)
 		find_windowed(s, l);
-	s->runs.n = s->reads.n = 0;
+	s->runs.n = s->reads.n = s->border = 0;
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
 		if (o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END) {

@@ -143,7 +143,8 @@ typedef struct run {
 	uint32_t first_read, n_reads; /* in simulator.reads: ops whose ends it waits for */
 	int64_t ns, follows_ns;       /* collectives: time when it leads, when it does not; borders of a loop: of copies into it, or out of it */
 	int64_t bytes, flops;
-	int64_t early_ns; /* kernels made of nothing but what is there from the start: when they could be done, from then; -1: others */
+	int64_t early_ns; /* kernels made of nothing but what is there from the start, or from the last border of a region on: when they
+	                     could be done, from then; -1: others */
 	int64_t start_ns, end_ns, exposed_ns;
 } run;
 typedef struct moment {
@@ -198,6 +199,7 @@ struct simulator {
 	VEC(op_event) events;  /* made when they are asked for */
 	VEC(lop_id) stack;     /* copied ops to visit */
 	uint32_t open_regions; /* around the op that is fused now */
+	lop_id border;         /* of a region, the last one in front of the kernel that is measured now */
 	VEC(lop_id) stores;    /* liveness: ops with temporaries among their results */
 	VEC(lval_id) args;     /* by argument of main; ID_NONE */
 	VEC(live_at_peak) peak;

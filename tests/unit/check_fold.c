@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { FORWARD = 0, TRAIN = 1, ODD_LAYER = 2 /* one layer in the middle is another */, LOOPS = 4 /* in layers, before and behind them */ };
+enum { FORWARD = 0, TRAIN = 1, ODD_LAYER = 2 /* one layer in the middle is another */, LOOPS = 4 /* in layers, before and behind them */, BRANCHES = 8 };
 
 #define X "tensor<16x32xf32>"
 #define W "tensor<32x32xf32>"
@@ -37,6 +37,14 @@ static void loop(strbuf *t, const char *y, const char *x, const char *w, int tri
 	strbuf_printf(t, "    %%%s = stablehlo.negate %%%s_l#1 : " X "\n", y, y);
 }
 
+/* %y: %x multiplied by the weight, or its sine. */
+static void branch(strbuf *t, const char *y, const char *x, const char *w)
+{
+	strbuf_printf(t, "    %%%s = \"stablehlo.case\"(%%way) ({\n      %%%s_d = stablehlo.dot_general %%%s, %%%s, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", y, y, x, w);
+	strbuf_printf(t, "      stablehlo.return %%%s_d : " X "\n    }, {\n      %%%s_e = stablehlo.sine %%%s : " X "\n", y, y, x);
+	strbuf_printf(t, "      stablehlo.return %%%s_e : " X "\n    }) : (tensor<i32>) -> " X "\n", y);
+}
+
 static const char *name(char out[16], const char *of, uint32_t i)
 {
 	snprintf(out, 16, "%s%u", of, i);
@@ -46,8 +54,8 @@ static const char *name(char out[16], const char *of, uint32_t i)
 static void forward_pass(strbuf *t, uint32_t layers, int kind)
 {
 	char y[16], x[16], w[16];
-	bool loops = kind & LOOPS;
-	strbuf_puts(t, "    %zero = stablehlo.constant dense<0.0> : tensor<f32>\n");
+	bool loops = kind & LOOPS, branches = kind & BRANCHES;
+	strbuf_puts(t, "    %zero = stablehlo.constant dense<0.0> : tensor<f32>\n    %way = stablehlo.constant dense<1> : tensor<i32>\n");
 	if (loops)
 		loop(t, "x0", "in", "w0", 4);
 	else
@@ -57,9 +65,11 @@ static void forward_pass(strbuf *t, uint32_t layers, int kind)
 		strbuf_printf(t, "    %%d%u = stablehlo.dot_general %%y%u, %%w%u, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
 		strbuf_printf(t, "    %%s%u = stablehlo.broadcast_in_dim %%b%u, dims = [1] : (" B ") -> " X "\n", i, i);
 		strbuf_printf(t, "    %%a%u = stablehlo.add %%d%u, %%s%u : " X "\n", i, i, i);
-		strbuf_printf(t, "    %%%s%u = stablehlo.%s %%a%u : " X "\n", loops ? "m" : "h", i, activation(i, layers, kind), i);
+		strbuf_printf(t, "    %%%s%u = stablehlo.%s %%a%u : " X "\n", loops || branches ? "m" : "h", i, activation(i, layers, kind), i);
 		if (loops)
 			loop(t, name(y, "h", i), name(x, "m", i), name(w, "w", i), 3);
+		else if (branches)
+			branch(t, name(y, "h", i), name(x, "m", i), name(w, "w", i));
 		strbuf_printf(t, "    %%o%u = stablehlo.dot_general %%h%u, %%w%u, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
 		strbuf_printf(t, "    %%x%u = stablehlo.add %%x%u, %%o%u : " X "\n", i + 1, i, i);
 	}
@@ -168,7 +178,7 @@ END_TEST
 
 START_TEST(folded_equals_whole)
 {
-	static const int kinds[] = {FORWARD, TRAIN, LOOPS, TRAIN | LOOPS};
+	static const int kinds[] = {FORWARD, TRAIN, LOOPS, TRAIN | LOOPS, BRANCHES, TRAIN | BRANCHES};
 	for (uint32_t k = 0; k < COUNT_OF(kinds); k++) {
 		uint64_t folded = 0;
 		for (uint32_t i = 0; i < COUNT_OF(meshes); i++) {
