@@ -132,20 +132,19 @@ static inline void write_value(propagation *s, pval_id v, sharding_id sh)
 {
 	if (s->shardings[v] == sh)
 		return;
-	vec_push(&s->trail, (change){v, s->shardings[v]});
+	vec_push(&s->trail, (trail_change){v, s->shardings[v]});
 	s->shardings[v] = sh;
 	touch(s, &s->p->vals.p[v]);
 }
 
 void propagation_set(propagation *s, pval_id v, sharding_id sh) { write_value(s, v, sh); }
 uint32_t propagation_mark(const propagation *s) { return s->trail.n; }
-pval_id propagation_trail_at(const propagation *s, uint32_t i) { return s->trail.p[i].v; }
-sharding_id propagation_trail_old(const propagation *s, uint32_t i) { return s->trail.p[i].old; }
+const trail_change *propagation_trail(const propagation *s) { return s->trail.p; }
 
 void propagation_undo(propagation *s, uint32_t mark)
 {
 	while (s->trail.n > mark) {
-		change c = vec_pop(&s->trail);
+		trail_change c = vec_pop(&s->trail);
 		s->shardings[c.v] = c.old;
 		touch(s, &s->p->vals.p[c.v]);
 	}
@@ -368,8 +367,13 @@ static inline void visit(propagation *s, node_id i, bool basic, uint32_t round, 
 /* Between the returned values of main and the attributes of its results; nothing is queued. */
 static void exchange_results(propagation *s, bool basic)
 {
+	uint64_t now = (uint64_t)s->trail.n << 1 | basic;
+	if (s->exchanged == now)
+		return;
 	for (uint32_t i = 0; i < s->p->results.n; i++)
 		visit(s, s->result_nodes[i], basic, ROUND_ANY, s->result_bits[i]);
+	if (s->trail.n == now >> 1)
+		s->exchanged = now;
 }
 
 static void fill_waiting(propagation *s, bool everything)

@@ -105,11 +105,6 @@ typedef struct plan {
 	uint8_t mode[ROUNDS];   /* directions by round; 0: the node does nothing in it, or ever without a rule with factors */
 } plan;
 
-typedef struct change {
-	pval_id v;
-	sharding_id old;
-} change;
-
 struct propagation {
 	sharding_id *shardings; /* first member: propagation_shardings */
 	const program *p;
@@ -120,11 +115,12 @@ struct propagation {
 	uint16_t *bits;        /* [round][node]: its mode as a bit of `clean`; 0 for a node without a step and, as no walk visits it, a result */
 	uint16_t *result_bits; /* by result of main: the same, in the last round */
 	node_id *result_nodes; /* by result of main */
-	VEC(change) trail;
+	VEC(trail_change) trail;
 	VEC(uint32_t) settles; /* trail lengths at which a settle or a run ended */
 	/* worklist: `waiting` has the nodes of the first walk that are still to come, `stack` what was queued since */
 	uint64_t *waiting, *changed; /* changed: who sees a value of the trail since the settle began, up to n_seen */
 	uint32_t n_words, n_seen;
+	uint64_t exchanged; /* trail length, and how, at which exchanging results last changed nothing; UINT64_MAX: not in these walks */
 	node_id at; /* the walk has come this far */
 	VEC(node_id) stack;
 	bool *in_stack;

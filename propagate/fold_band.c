@@ -32,11 +32,9 @@ bool fold_is_even(const folding *f, const sharding_id *state, pval_id v)
 bool fold_is_sure(const folding *f, const propagation *s, uint32_t mark)
 {
 	uint64_t ways[2 * MAX_REACH + 1] = {0};
-	for (uint32_t i = mark, end = propagation_mark(s); i < end; i++) {
-		pval_id v = propagation_trail_at(s, i);
-		if (f->band_of[v] != ID_NONE)
-			ways[f->band_of[v]] += hash_combine(f->band_name[v], propagation_trail_old(s, i));
-	}
+	for (const trail_change *c = propagation_trail(s) + mark, *end = propagation_trail(s) + propagation_mark(s); c < end; c++)
+		if (f->band_of[c->v] != ID_NONE)
+			ways[f->band_of[c->v]] += hash_combine(f->band_name[c->v], c->old);
 	for (uint32_t i = 1; i <= 2 * f->reach; i++)
 		if (ways[i] != ways[0])
 			return false;

@@ -43,6 +43,7 @@ static void run_round(propagation *s, uint32_t round, bool everything)
 
 void run_op_priority(propagation *s, bool everything)
 {
+	s->exchanged = UINT64_MAX;
 	for (uint32_t round = s->options.op_priority ? 0 : ROUND_ANY; round < ROUNDS; round++)
 		run_round(s, round, everything);
 }

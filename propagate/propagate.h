@@ -255,8 +255,12 @@ void propagation_settle(propagation *s);
 void propagation_settled(propagation *s);
 uint32_t propagation_mark(const propagation *s);        /* length of the trail */
 void propagation_undo(propagation *s, uint32_t mark);   /* back to that length, exactly */
-pval_id propagation_trail_at(const propagation *s, uint32_t i); /* which pval changed */
-sharding_id propagation_trail_old(const propagation *s, uint32_t i); /* and from what */
+typedef struct trail_change {
+	pval_id v;
+	sharding_id old; /* what it changed from */
+} trail_change;
+/* The whole trail; valid until the next change. */
+const trail_change *propagation_trail(const propagation *s);
 /* Did the values of all layers of the band go through the same shardings in what s has changed since mark? s: on the folded
  * program, its state even. Then it does not depend on how many such layers there are. */
 bool fold_is_sure(const folding *f, const propagation *s, uint32_t mark);

@@ -34,11 +34,10 @@ struct walker {
 	path_memo *paths;
 	uint32_t places[MAX_PLAN]; /* in paths: after each step */
 	bool no_memo;
-	uint32_t *stamps, stamp;   /* by pval: when it was last written down */
-	VEC(path_value) values;
+	uint32_t *stamps, stamp;   /* by pval: the decision that last changed it */
+	VEC(path_value) values;    /* what the last decision changed, and to what */
 	VEC(path_arg) args;
 	uint64_t hash;
-	uint64_t *val_hash; /* by pval */
 	VEC(uint64_t) sharding_hashes; /* by sharding id, 0: not computed */
 	bool *decided, *pinned;
 	uint32_t *kept;    /* by argument: axes it was told to stay free of */
@@ -49,7 +48,6 @@ struct walker {
 	VEC(action_target) applied;
 	VEC(arg_change) changes;
 	VEC(uint32_t) dim_log; /* indices into priority that were set */
-	VEC(pval_id) undone;
 	set_slot *sets;
 	bool uneven; /* the last decision failed because the layers that must be alike are not, or came to be so in different ways */
 };
@@ -81,12 +79,11 @@ static inline uint64_t content_hash(walker *w, sharding_id id)
 	return known ? known : find_hash(w, id);
 }
 
-static inline void rehash(walker *w, pval_id v)
+/* A value's part in the hash of the state. */
+static inline uint64_t value_hash(walker *w, pval_id v, sharding_id id)
 {
-	uint64_t content = content_hash(w, propagation_shardings(w->prop)[v]);
-	uint64_t h = content ? hash_combine(v + 1, content) : 0;
-	w->hash ^= w->val_hash[v] ^ h;
-	w->val_hash[v] = h;
+	uint64_t content = content_hash(w, id);
+	return content ? hash_combine(v + 1, content) : 0;
 }
 
 /* ---------------------------------------------------------------- life */
@@ -121,7 +118,6 @@ walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, si
 	propagation_limit(w->prop, memo_bytes);
 	w->paths = path_memo_new(memo_bytes);
 	w->stamps = xcalloc(w->p->vals.n + 1, sizeof *w->stamps);
-	w->val_hash = xcalloc(w->p->vals.n + 1, sizeof *w->val_hash);
 	w->decided = xcalloc(w->n_args + 1, sizeof *w->decided);
 	w->pinned = xcalloc(w->n_args + 1, sizeof *w->pinned);
 	w->kept = xcalloc(w->n_args + 1, sizeof *w->kept);
@@ -146,8 +142,9 @@ void walker_restart(walker *w, bool no_memo)
 	propagation_set_no_memo(w->prop, no_memo);
 	propagation_reset(w->prop);
 	propagation_run(w->prop);
+	w->hash = 0;
 	for (pval_id v = 0; v < w->p->vals.n; v++)
-		rehash(w, v);
+		w->hash ^= value_hash(w, v, propagation_shardings(w->prop)[v]);
 }
 
 void walker_free(walker *w)
@@ -159,7 +156,6 @@ void walker_free(walker *w)
 	free(w->stamps);
 	vec_release(&w->values);
 	vec_release(&w->args);
-	free(w->val_hash);
 	free(w->decided);
 	free(w->pinned);
 	free(w->kept);
@@ -171,7 +167,6 @@ void walker_free(walker *w)
 	vec_release(&w->applied);
 	vec_release(&w->changes);
 	vec_release(&w->dim_log);
-	vec_release(&w->undone);
 	free(w);
 }
 
@@ -337,9 +332,9 @@ static sharding_id make_constrained(walker *w, sharding_id id, type_id type, uin
  * user priority in the answer. */
 static void note_priorities(walker *w, uint32_t from_mark, uint32_t step)
 {
-	uint32_t end = propagation_mark(w->prop);
-	for (uint32_t i = from_mark; i < end; i++) {
-		pval_id v = propagation_trail_at(w->prop, i);
+	const trail_change *trail = propagation_trail(w->prop);
+	for (uint32_t i = from_mark, end = propagation_mark(w->prop); i < end; i++) {
+		pval_id v = trail[i].v;
 		uint32_t noted = w->noted[v];
 		sharding_id id = propagation_shardings(w->prop)[v];
 		if (noted == ID_NONE || id == SHARDING_NONE)
@@ -398,10 +393,8 @@ static bool retrace(walker *w, const path_outcome *o)
 	if (!o->done)
 		return false;
 	open_step(w);
-	for (uint32_t i = 0; i < o->n_values; i++) {
+	for (uint32_t i = 0; i < o->n_values; i++)
 		propagation_set(w->prop, o->values[i].v, o->values[i].now);
-		rehash(w, o->values[i].v);
-	}
 	propagation_settled(w->prop);
 	for (uint32_t i = 0; i < o->n_args; i++) {
 		const path_arg *a = &o->args[i];
@@ -424,15 +417,7 @@ static void learn(walker *w, uint32_t place, const step *s)
 {
 	path_outcome o = {.done = s != NULL, .uneven = w->uneven};
 	if (s) {
-		const sharding_id *state = propagation_shardings(w->prop);
-		w->values.n = w->args.n = 0;
-		w->stamp++;
-		for (uint32_t i = s->mark, end = propagation_mark(w->prop); i < end; i++) {
-			pval_id v = propagation_trail_at(w->prop, i);
-			if (w->stamps[v] != w->stamp)
-				vec_push(&w->values, (path_value){v, state[v]});
-			w->stamps[v] = w->stamp;
-		}
+		w->args.n = 0;
 		for (uint32_t i = s->changes; i < w->changes.n; i++) {
 			uint32_t arg = w->changes.p[i].arg;
 			vec_push(&w->args, (path_arg){arg, w->kept[arg], w->decided[arg]});
@@ -464,13 +449,19 @@ static bool decide_anew(walker *w, const action *a)
 	propagation_settle(w->prop);
 	note_priorities(w, s->mark, w->depth - 1);
 	const sharding_id *state = propagation_shardings(w->prop);
-	uint32_t end = propagation_mark(w->prop);
+	const trail_change *trail = propagation_trail(w->prop);
 	bool allowed = true;
 	w->uneven = w->fold && !fold_is_sure(w->fold, w->prop, s->mark);
-	for (uint32_t i = s->mark; i < end; i++) {
-		pval_id v = propagation_trail_at(w->prop, i);
+	w->values.n = 0;
+	w->stamp++;
+	for (uint32_t i = s->mark, end = propagation_mark(w->prop); i < end; i++) {
+		pval_id v = trail[i].v;
+		if (w->stamps[v] == w->stamp)
+			continue;
+		w->stamps[v] = w->stamp;
+		vec_push(&w->values, (path_value){v, state[v]});
+		w->hash ^= value_hash(w, v, trail[i].old) ^ value_hash(w, v, state[v]);
 		int32_t arg = w->p->vals.p[v].arg_index;
-		rehash(w, v);
 		if (w->fold)
 			w->uneven |= !fold_is_even(w->fold, state, v);
 		allowed &= arg < 0 || !problem_forbids_sharding(w->pb, w->t, w->origin[arg], state[v]);
@@ -505,14 +496,7 @@ void walker_undo(walker *w, uint32_t depth)
 	if (depth >= w->depth)
 		return;
 	const step *s = &w->steps[depth];
-	/* Values on the trail go back; their hashes are recomputed from what they go back to. */
-	uint32_t end = propagation_mark(w->prop), n = end - s->mark;
-	vec_reserve(&w->undone, n);
-	for (uint32_t i = 0; i < n; i++)
-		w->undone.p[i] = propagation_trail_at(w->prop, s->mark + i);
 	propagation_undo(w->prop, s->mark);
-	for (uint32_t i = 0; i < n; i++)
-		rehash(w, w->undone.p[i]);
 	w->hash = s->hash;
 	while (w->changes.n > s->changes) {
 		arg_change c = vec_pop(&w->changes);
