@@ -234,6 +234,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		e->plan.reduce = steps[0].axes;
 		e->reduce = steps;
 	}
+	e->still = n->n_results == 1 && !e->halo && !e->reduce && e->via == SHARDING_NONE && same_slots(at, key, n_slots);
 	return e;
 }
 
@@ -290,12 +291,14 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	c->last = xcalloc(p->nodes.n + 1, sizeof *c->last);
 	c->node_reduction = xcalloc(p->nodes.n + 1, sizeof *c->node_reduction);
 	c->given = xcalloc(p->nodes.n + 1, sizeof *c->given);
-	c->node_rounds = xcalloc(p->nodes.n + 1, sizeof *c->node_rounds);
+	c->node_width = xcalloc(p->nodes.n + 1, sizeof *c->node_width);
 	c->onto = xmalloc((p->nodes.n + 1) * sizeof *c->onto);
 	memset(c->onto, 0xff, (p->nodes.n + 1) * sizeof *c->onto); /* ID_NONE */
 	c->bytes = xcalloc(p->vals.n + 1, sizeof *c->bytes);
 	c->io = xcalloc(IO_SLOTS, sizeof *c->io);
 	c->now = xcalloc(p->vals.n + 1, sizeof *c->now);
+	c->was = xmalloc((p->vals.n + 1) * sizeof *c->was);
+	memset(c->was, 0xff, (p->vals.n + 1) * sizeof *c->was); /* no sharding */
 	for (node_id n = p->main_first; n < p->main_end; n++) {
 		c->node_class[n] = find_class(c, n);
 		c->node_reduction[n] = reduction_of(p->m, p->nodes.p[n].op);
@@ -303,7 +306,8 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 		if (c->node_reduction[n] == 0)
 			scatter_find_onto(p, n, c->onto);
 		uint16_t kind = p->nodes.p[n].op_kind;
-		c->node_rounds[n] = (is_dot(kind) || kind == OP_CONVOLUTION) && op_precision(p->m, p->nodes.p[n].op) == PRECISION_DEFAULT;
+		bool rounds = (is_dot(kind) || kind == OP_CONVOLUTION) && op_precision(p->m, p->nodes.p[n].op) == PRECISION_DEFAULT;
+		c->node_width[n] = rounds ? NODE_ROUNDS : kind == OP_CONVERT ? NODE_CONVERTS : 0;
 	}
 	c->work = xcalloc(1, sizeof *c->work);
 	c->work->current = xcalloc(p->vals.n + 1, sizeof *c->work->current);
@@ -357,12 +361,13 @@ void lower_cache_free(lower_cache *c)
 	free(c->node_class);
 	free(c->last);
 	free(c->node_reduction);
-	free(c->node_rounds);
+	free(c->node_width);
 	free(c->given);
 	free(c->onto);
 	free(c->bytes);
 	free(c->io);
 	free(c->now);
+	free(c->was);
 	free(c->work->current);
 	vec_release(&c->work->placed.ops);
 	vec_release(&c->work->placed.vals);
@@ -374,6 +379,7 @@ void lower_cache_free(lower_cache *c)
 	vec_release(&c->work->open);
 	vec_release(&c->work->first_use);
 	vec_release(&c->work->fetched);
+	vec_release(&c->work->widths);
 	vec_release(&c->work->rounded);
 	optimizer_free(c->work->optimizer);
 	free(c->work);

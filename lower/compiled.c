@@ -28,7 +28,7 @@ static const combine_limits limits[] = {
 
 static bool narrows(const lower_cache *c, const lowered *l, const lop *o)
 {
-	if (o->kind != LOP_COMPUTE || c->p->nodes.p[o->node].op_kind != OP_CONVERT)
+	if (c->node_width[o->node] != NODE_CONVERTS)
 		return false;
 	const module *m = c->p->m;
 	const type *from = type_get(m, l->vals.p[l->operands.p[o->operands]].type), *to = type_get(m, l->vals.p[o->results].type);
@@ -65,6 +65,18 @@ static void convert_before_gather(lower_cache *c, lowered *l, lop_id convert)
 	o->bytes = MAX(x->bytes, l->vals.p[r].bytes);
 }
 
+/* A float32 value, if a reshard made it. */
+static void halve(lowered *l, lval_id id)
+{
+	lval *v = &l->vals.p[id];
+	lop *o = &l->ops.p[v->def];
+	if (o->kind != LOP_COLLECTIVE || o->given || o->coll == COLL_ALL_REDUCE || o->coll == COLL_REDUCE_SCATTER || type_get(l->p->m, v->type)->elem != ELEM_F32)
+		return;
+	v->narrow = true;
+	v->bytes /= 2;
+	o->bytes /= 2;
+}
+
 /* What a reshard brings to contractions alone travels and is kept in two bytes. */
 static void round_before_reshards(lower_cache *c, lowered *l)
 {
@@ -73,21 +85,14 @@ static void round_before_reshards(lower_cache *c, lowered *l)
 	vec_reserve(&c->work->rounded, l->vals.n);
 	uint32_t *rounded = c->work->rounded.p;
 	memset(rounded, 0, l->vals.n * sizeof *rounded);
-	for (lop_id i = 0; i < l->ops.n; i++) {
-		const lop *o = &l->ops.p[i];
-		for (uint32_t k = 0; o->kind == LOP_COMPUTE && c->node_rounds[o->node] && k < o->n_operands; k++)
-			rounded[l->operands.p[o->operands + k]]++;
-	}
-	for (lop_id i = 0; i < l->ops.n; i++) {
-		lop *o = &l->ops.p[i];
-		if (o->kind != LOP_COLLECTIVE || o->given || o->coll == COLL_ALL_REDUCE || o->coll == COLL_REDUCE_SCATTER)
-			continue;
-		lval *v = &l->vals.p[o->results];
-		if (!v->n_uses || rounded[o->results] != v->n_uses || type_get(l->p->m, v->type)->elem != ELEM_F32)
-			continue;
-		v->narrow = true;
-		v->bytes /= 2;
-		o->bytes /= 2;
+	for (uint32_t n = 0; n < c->work->widths.n; n++) {
+		const lop *o = &l->ops.p[c->work->widths.p[n]];
+		bool rounds = o->kind == LOP_COMPUTE && c->node_width[o->node] == NODE_ROUNDS; /* a convert may have changed places with a gather */
+		for (uint32_t k = 0; rounds && k < o->n_operands; k++) {
+			lval_id v = l->operands.p[o->operands + k];
+			if (++rounded[v] == l->vals.p[v].n_uses)
+				halve(l, v);
+		}
 	}
 }
 
@@ -162,9 +167,11 @@ static void combine(lower_cache *c, lower_target target, lowered *l)
 
 void lowered_compile(lower_cache *c, lower_target target, lowered *l)
 {
-	for (lop_id i = 0; i < l->ops.n; i++)
-		if (narrows(c, l, &l->ops.p[i]))
-			convert_before_gather(c, l, i);
+	for (uint32_t i = 0; i < c->work->widths.n; i++) {
+		lop_id o = c->work->widths.p[i];
+		if (narrows(c, l, &l->ops.p[o]))
+			convert_before_gather(c, l, o);
+	}
 	if (target == TARGET_TPU)
 		round_before_reshards(c, l);
 	if (!c->n_marks)

@@ -54,6 +54,7 @@ typedef struct plan_entry {
 	const collective_step *reduce; /* by result, when plan.reduce has axes */
 	const struct halo_plan *halo; /* what is fetched from neighbours first; NULL: nothing */
 	sharding_id via;          /* of a dot: its result passes through this sharding; SHARDING_NONE: it does not */
+	bool still;               /* one result, and nothing moves or is summed before the op or behind it */
 } plan_entry;
 
 struct plain_entry {
@@ -72,6 +73,10 @@ struct io_entry { /* of an argument or result of main */
 	bool known;
 };
 
+enum { /* what a node has to do with the width of elements */
+	NODE_ROUNDS = 1, /* a contraction in default precision: TPU takes its operands in bfloat16 */
+	NODE_CONVERTS,
+};
 struct lower_cache {
 	const program *p;
 	sharding_table *t;
@@ -91,10 +96,12 @@ struct lower_cache {
 	const collective_step **given; /* by node: what the program itself communicates there; NULL: nothing, or unknown */
 	pval_id *onto;             /* by node: of a scatter, what it adds to instead of zeros; of the addition behind it, what
 	                              the scatter makes; ID_NONE (onto.c) */
-	bool *node_rounds;         /* a contraction in default precision: TPU takes its operands in bfloat16 */
+	uint8_t *node_width;       /* by node: NODE_ROUNDS, NODE_CONVERTS, 0 */
 	struct byte_entry *bytes;  /* by pval */
 	struct io_entry *io;       /* IO_SLOTS */
 	sharding_id *now;          /* by pval: plain sharding in the current call */
+	sharding_id *was;          /* by pval: what `now` was found for */
+	bool was_partitioner;      /* .. and how */
 	struct lower_work *work;   /* lowered.c */
 	node_id *marks;
 	uint32_t n_marks;
@@ -200,11 +207,13 @@ typedef struct fetched_border {
 struct lower_work {
 	lval_id *current;  /* by pval */
 	lowered placed;    /* what optimize reads */
+	bool regions;      /* there are some in it */
 	VEC(sharding_id) slots;
 	VEC(lval_id) values;
 	VEC(lop_id) open;  /* regions around the current place */
 	VEC(lop_id) first_use; /* by value: compiled.c */
 	VEC(fetched_border) fetched; /* in this program */
+	VEC(lop_id) widths;    /* what lowered_optimize wrote of nodes with a node_width, in order */
 	VEC(uint32_t) rounded; /* by value: uses that round it; compiled.c */
 	struct optimizer *optimizer;
 };
@@ -245,7 +254,11 @@ static inline lval_id lowered_add_result(lowered *l, lop_id o, pval_id origin, s
 /* A collective with its result. */
 lval_id lowered_add_collective(lowered *l, const collective_step *s, lval_id operand, int64_t bytes, node_id node, lop_id region);
 void lowered_clear(lowered *l);
-bool is_reshard_op(uint16_t op_kind); /* constraint, reshard, barrier: nothing but a change of sharding */
+/* Constraint, reshard, barrier: nothing but a change of sharding. */
+static inline bool is_reshard_op(uint16_t kind)
+{
+	return kind == OP_SDY_RESHARD || kind == OP_SDY_SHARDING_CONSTRAINT || kind == OP_SDY_PROPAGATION_BARRIER;
+}
 
 /* ---------------------------------------------------------------- optimize.c, compiled.c */
 void lowered_optimize(lower_cache *c, lower_level level, lower_target target, const lowered *placed, lowered *out);

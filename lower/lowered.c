@@ -101,32 +101,24 @@ static inline lval_id reshard_value(builder *b, lval_id v, sharding_id to, node_
 
 static lval_id current_of(const builder *b, const node *n, uint32_t slot) { return b->w->current[b->p->slots.p[n->slots + slot]]; }
 
-/* The slots' shardings: operands as they are now, results as they are wanted. */
-static inline sharding_id *gather_slots(builder *b, const node *n)
+/* The slots' shardings in w->slots: operands as they are now, results as they are wanted; and the operands in w->values. */
+static inline __attribute__((always_inline)) void gather_slots(builder *b, const node *n)
 {
 	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
 	vec_reserve(&b->w->slots, n_slots);
+	vec_reserve(&b->w->values, n->n_operands);
 	const pval_id *slots = b->p->slots.p + n->slots;
 	const lval_id *current = b->w->current;
 	const lval *vals = b->out->vals.p;
 	const sharding_id *now = b->c->now;
 	sharding_id *s = b->w->slots.p;
-	for (uint32_t i = 0; i < n->n_operands; i++)
-		s[i] = vals[current[slots[i]]].sharding;
+	lval_id *values = b->w->values.p;
+	for (uint32_t i = 0; i < n->n_operands; i++) {
+		values[i] = current[slots[i]];
+		s[i] = vals[values[i]].sharding;
+	}
 	for (uint32_t i = n->n_operands; i < n_slots; i++)
 		s[i] = now[slots[i]];
-	return s;
-}
-
-static lval_id *take_operands(builder *b, const node *n)
-{
-	vec_reserve(&b->w->values, n->n_operands);
-	const pval_id *slots = b->p->slots.p + n->slots;
-	const lval_id *current = b->w->current;
-	lval_id *values = b->w->values.p;
-	for (uint32_t i = 0; i < n->n_operands; i++)
-		values[i] = current[slots[i]];
-	return values;
 }
 
 /* Operands with partial sums are summed unless the result has the same ones. */
@@ -174,12 +166,24 @@ static void fetch_borders(builder *b, const halo_plan *h, lval_id *values, node_
 	}
 }
 
+/* Nothing but the op and its result. */
+static void add_still(builder *b, node_id id, const node *n, const plan_entry *e)
+{
+	lowered *l = b->out;
+	pval_id v = b->p->slots.p[n->slots + n->n_operands];
+	lop_id o = lowered_add_op(l, LOP_COMPUTE, id, b->region);
+	l->ops.p[o].plan = &e->plan;
+	lowered_add_operands(l, o, b->w->values.p, n->n_operands);
+	b->w->current[v] = lowered_add_result(l, o, v, e->plan.at[n->n_operands], b->p->vals.p[v].type, e->bytes[n->n_operands]);
+}
+
 static void build_planned(builder *b, node_id id)
 {
 	const node *n = &b->p->nodes.p[id];
 	lowered *l = b->out;
-	sharding_id *slots = gather_slots(b, n);
-	lval_id *values = take_operands(b, n);
+	gather_slots(b, n);
+	sharding_id *slots = b->w->slots.p;
+	lval_id *values = b->w->values.p;
 	if (b->c->partitioner && b->c->onto[id] != ID_NONE) {
 		lval_id x = b->w->current[b->c->onto[id]];
 		if (n->op_kind != OP_SCATTER) {
@@ -192,6 +196,10 @@ static void build_planned(builder *b, node_id id)
 	if (b->c->unreduced)
 		reduce_operands(b, n, id);
 	const plan_entry *e = cache_node(b->c, id, slots);
+	if (e->still) {
+		add_still(b, id, n, e);
+		return;
+	}
 	const sharding_id *at = e->plan.at;
 	for (uint32_t i = 0; i < n->n_operands; i++)
 		if (slots[i] != at[i])
@@ -246,11 +254,6 @@ static void build_given(builder *b, node_id id)
 	}
 }
 
-bool is_reshard_op(uint16_t kind)
-{
-	return kind == OP_SDY_RESHARD || kind == OP_SDY_SHARDING_CONSTRAINT || kind == OP_SDY_PROPAGATION_BARRIER;
-}
-
 static uint32_t rank_of(const builder *b, sharding_id id) { return sharding_get(b->c->t, id)->rank; }
 
 /* Where such an op runs: as its first operand with the result's rank is sharded. */
@@ -294,8 +297,9 @@ static void build_opaque(builder *b, node_id id)
 		b->w->values.p[i] = x;
 	}
 	lop_id o = lowered_add_op(l, LOP_COMPUTE, id, b->region);
-	l->ops.p[o].plan = &cache_node(b->c, id, gather_slots(b, n))->plan;
 	lowered_add_operands(l, o, b->w->values.p, n->n_operands);
+	gather_slots(b, n);
+	l->ops.p[o].plan = &cache_node(b->c, id, b->w->slots.p)->plan;
 	lval_id first = l->vals.n;
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		pval_id v = b->p->slots.p[n->slots + n->n_operands + r];
@@ -404,6 +408,7 @@ static void open_region(builder *b, node_id id)
 		lowered_add_operand(l, o, b->w->values.p[i]);
 	add_region_args(b, o, n);
 	vec_push(&b->w->open, o);
+	b->w->regions = true;
 	b->region = o;
 }
 
@@ -512,9 +517,13 @@ static void build_nodes(builder *b)
 
 static void find_shardings(lower_cache *c, const sharding_id *shardings)
 {
-	const program *p = c->p;
-	for (pval_id v = 0; v < p->vals.n; v++)
-		c->now[v] = cache_now(c, shardings, v);
+	bool same_way = c->was_partitioner == c->partitioner;
+	for (pval_id v = 0; v < c->p->vals.n; v++)
+		if (!same_way || c->was[v] != shardings[v]) {
+			c->was[v] = shardings[v];
+			c->now[v] = cache_now(c, shardings, v);
+		}
+	c->was_partitioner = c->partitioner;
 }
 
 void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level, lower_target target, lowered *out)
@@ -532,6 +541,7 @@ void lower_program(lower_cache *c, const sharding_id *shardings, lower_level lev
 	vec_reserve(&first->operands, c->p->slots.n);
 	builder b = {.c = c, .p = c->p, .out = first, .w = c->work, .strict = level != LEVEL_PLACED, .shares_borders = target == TARGET_TPU, .region = ID_NONE};
 	c->work->fetched.n = 0;
+	c->work->regions = false;
 	build_arguments(&b);
 	build_nodes(&b);
 	lop_id end = lowered_add_op(first, LOP_RETURN, ID_NONE, ID_NONE);

@@ -181,12 +181,15 @@ static void write_op(pass *p, lop_id id)
 	const lop *o = &l->ops.p[id];
 	lowered *out = p->out;
 	lop_id n = out->ops.n;
-	lop copy = *o;
-	copy.region = moved_region(p, o);
-	copy.operands = out->operands.n;
-	copy.results = out->vals.n;
-	vec_push(&out->ops, copy);
+	vec_reserve(&out->ops, n + 1);
+	lop *copy = &out->ops.p[out->ops.n++];
+	*copy = *o;
+	copy->region = moved_region(p, o);
+	copy->operands = out->operands.n;
+	copy->results = out->vals.n;
 	p->moved[id] = n;
+	if (o->kind == LOP_COMPUTE && p->c->node_width[o->node])
+		vec_push(&p->c->work->widths, n);
 	vec_reserve(&out->operands, out->operands.n + o->n_operands);
 	vec_reserve(&out->vals, out->vals.n + o->n_results);
 	fact *f = p->f;
@@ -212,11 +215,106 @@ static void write_op(pass *p, lop_id id)
 			reduce_carried(p, v, o);
 }
 
+/* ---------------------------------------------------------------- what stays as it is: stretches of ops between collectives */
+
+typedef struct stretch {
+	lop_id first, n_ops;
+	lval_id first_val, n_vals;
+	uint32_t first_operand, n_operands;
+	uint32_t ops, vals, operands; /* how much later they are in the new program, modulo 2^32 */
+} stretch;
+
+static bool is_kept(const pass *p, lop_id id)
+{
+	const lop *o = &p->in->ops.p[id];
+	return p->live[id] && o->kind == LOP_COMPUTE && !(p->sums && o->n_results == 1 && p->f[o->results].partial);
+}
+
+/* From first on, up to end. Operands and results of neighbours are neighbours too. */
+static stretch find_kept(const pass *p, lop_id first, lop_id end)
+{
+	stretch t = {.first = first};
+	while (first + t.n_ops < end && is_kept(p, first + t.n_ops))
+		t.n_ops++;
+	if (!t.n_ops)
+		return t;
+	const lop *from = &p->in->ops.p[first], *last = &from[t.n_ops - 1];
+	t.first_val = from->results;
+	t.n_vals = last->results + last->n_results - from->results;
+	t.first_operand = from->operands;
+	t.n_operands = last->operands + last->n_operands - from->operands;
+	t.ops = p->out->ops.n - first;
+	t.vals = p->out->vals.n - from->results;
+	t.operands = p->out->operands.n - from->operands;
+	return t;
+}
+
+static void write_kept_ops(pass *p, const stretch *t)
+{
+	const lop *from = &p->in->ops.p[t->first];
+	lop_id region = moved_region(p, from), first = p->out->ops.n; /* no border of a region is among them */
+	vec_reserve(&p->out->ops, first + t->n_ops);
+	lop *to = memcpy(p->out->ops.p + first, from, t->n_ops * sizeof *to);
+	for (uint32_t k = 0; k < t->n_ops; k++) {
+		to[k].region = region;
+		to[k].operands += t->operands;
+		to[k].results += t->vals;
+		if (p->c->node_width[to[k].node])
+			vec_push(&p->c->work->widths, first + k);
+	}
+	p->out->ops.n += t->n_ops;
+}
+
+static void write_kept_vals(pass *p, const stretch *t)
+{
+	lval_id first = p->out->vals.n;
+	vec_reserve(&p->out->vals, first + t->n_vals);
+	lval *to = p->out->vals.p + first;
+	fact *f = p->f + t->first_val;
+	if (t->n_vals)
+		memcpy(to, p->in->vals.p + t->first_val, t->n_vals * sizeof *to);
+	for (uint32_t k = 0; k < t->n_vals; k++) {
+		to[k].def += t->ops;
+		to[k].n_uses = 0;
+		f[k].now = first + k;
+	}
+	p->out->vals.n += t->n_vals;
+}
+
+/* Behind write_kept_vals: ops read each other's results. */
+static void write_kept_operands(pass *p, const stretch *t)
+{
+	vec_reserve(&p->out->operands, p->out->operands.n + t->n_operands);
+	const lval_id *from = p->in->operands.p + t->first_operand;
+	lval_id *to = p->out->operands.p + p->out->operands.n;
+	lval *vals = p->out->vals.p;
+	const fact *f = p->f;
+	for (uint32_t k = 0; k < t->n_operands; k++) {
+		to[k] = f[f[from[k]].alias].now;
+		vals[to[k]].n_uses++;
+	}
+	p->out->operands.n += t->n_operands;
+}
+
+/* Returns the first op behind them. */
+static lop_id write_kept(pass *p, lop_id first, lop_id end)
+{
+	stretch t = find_kept(p, first, end);
+	if (t.n_ops) {
+		write_kept_ops(p, &t);
+		write_kept_vals(p, &t);
+		write_kept_operands(p, &t);
+	}
+	return first + t.n_ops;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
 static void write_all(pass *p)
 {
 	const lowered *l = p->in;
 	lop_id start = l->starts.n ? l->starts.p[0] : ID_NONE; /* the next one */
-	for (lop_id i = 0; i < l->ops.n; i++) {
+	for (lop_id i = 0; (i = write_kept(p, i, MIN(start, l->ops.n))) < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
 		for (; start <= i; start = p->out->starts.n < l->starts.n ? l->starts.p[p->out->starts.n] : ID_NONE)
 			vec_push(&p->out->starts, p->out->ops.n);
@@ -254,7 +352,8 @@ void lowered_optimize(lower_cache *c, lower_level level, lower_target target, co
 	vec_reserve(&out->vals, placed->vals.n);
 	vec_reserve(&out->operands, placed->operands.n);
 	pass p = {.c = c, .o = o, .f = o->facts.p, .in = placed, .out = out, .moved = o->moved.p, .live = o->live.p, .level = level, .target = target};
-	p.regions = pass_has_regions(placed);
+	p.regions = c->work->regions;
+	c->work->widths.n = 0;
 	pass_share_reshards(&p);
 	pass_count_uses(&p);
 	if (p.all_reduces)

@@ -73,7 +73,6 @@ static inline bool is_reshard(const lop *o) { return o->kind == LOP_COLLECTIVE &
 static inline bool is_all_reduce(const lop *o) { return o->kind == LOP_COLLECTIVE && o->coll == COLL_ALL_REDUCE && !o->given; }
 
 /* optimize_share.c */
-bool pass_has_regions(const lowered *l);
 void pass_share_reshards(pass *p);
 
 /* optimize_sums.c */

@@ -73,14 +73,6 @@ static void find_heights(pass *p)
 	p->heights = true;
 }
 
-bool pass_has_regions(const lowered *l)
-{
-	for (lop_id i = 0; i < l->ops.n; i++)
-		if (l->ops.p[i].kind == LOP_REGION)
-			return true;
-	return false;
-}
-
 static bool are_far(pass *p, lval_id first, lop_id second)
 {
 	if (p->level != LEVEL_COMPILED || p->target != TARGET_TPU || p->in->ops.p[second].coll != COLL_ALL_GATHER)
@@ -211,17 +203,23 @@ static bool is_linear(const pass *p, const lop *o)
 void pass_share_reshards(pass *p)
 {
 	const lowered *l = p->in;
+	const fact plain = {.now = ID_NONE, .user = ID_NONE, .again = ID_NONE};
 	index_clear(&p->o->seen);
 	p->o->linear.n = 0;
+	for (lval_id v = 0; v < l->vals.n; v++) {
+		p->f[v] = plain;
+		p->f[v].alias = p->f[v].base = v;
+	}
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
 		/* the compiled level shares gathers of parameters too */
-		bool parameter = p->level != LEVEL_COMPILED && o->n_results == 1 && keeps_parameter(p, o);
-		for (lval_id v = o->results, end = v + o->n_results; v < end; v++)
-			p->f[v] = (fact){.alias = v, .base = v, .now = ID_NONE, .user = ID_NONE, .again = ID_NONE, .parameter = parameter};
-		p->all_reduces |= is_all_reduce(o);
+		if (p->level != LEVEL_COMPILED && o->n_results == 1)
+			p->f[o->results].parameter = keeps_parameter(p, o);
 		if (is_linear(p, o))
 			vec_push(&p->o->linear, i);
+		if (o->kind != LOP_COLLECTIVE)
+			continue;
+		p->all_reduces |= is_all_reduce(o);
 		if (is_reshard(o)) {
 			p->f[o->results].alias = find_equal(p, o, o->results);
 			p->f[o->results].again = broadcast_behind(p, o);
