@@ -43,6 +43,8 @@ static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_o
  * is needed until the loop ends. home: the region op the value belongs to. */
 static lop_id use_end(const simulator *s, lop_id at, lop_id home)
 {
+	if (!s->regions)
+		return at;
 	lop_id region = s->ops[at].begin != ID_NONE ? s->ops[at].begin : s->ops[at].region;
 	while (region != home && region != ID_NONE) {
 		at = s->ops[region].end;
@@ -55,6 +57,8 @@ static lop_id use_end(const simulator *s, lop_id at, lop_id home)
 static lop_id home_of(const simulator *s, lval_id v)
 {
 	lop_id def = s->vals[v].def;
+	if (!s->regions)
+		return ID_NONE;
 	return s->ops[def].end != ID_NONE ? def : s->ops[def].region;
 }
 
@@ -222,11 +226,17 @@ static void post_operands(simulator *s, const lowered *l, lop_id id)
 		post_use(s, operands[k], k, id);
 }
 
+static void set_base(simulator *s, lval_id v, lval_id base)
+{
+	s->vals[v].base = base;
+	vec_push(&s->aliases, v);
+}
+
 /* Uses of an alias are uses of what it stands for. */
 static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 {
 	sim_val *a = &s->vals[from], *b = &s->vals[to];
-	a->base = to;
+	set_base(s, from, to);
 	if (a->last_use == ID_NONE)
 		return;
 	lop_id def = b->def;
@@ -248,6 +258,7 @@ static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 static void make_root(simulator *s, const lowered *l, lop_id id)
 {
 	sim_op *o = &s->ops[id];
+	vec_push(&s->writers, id);
 	o->mode = MODE_ROOT;
 	o->root = o->earliest = o->latest = id;
 	o->first_member = id;
@@ -270,6 +281,8 @@ static void join(simulator *s, const lowered *l, lop_id id, lop_id root, bool wr
 	r->has_matmul |= o->class == CLASS_MATMUL;
 	r->ends_tile |= o->tile == TILE_ENDS;
 	s->vals[l->ops.p[id].results].materialised = write;
+	if (write)
+		vec_push(&s->writers, id);
 	post_operands(s, l, id);
 }
 
@@ -277,7 +290,7 @@ static void copy_into_uses(simulator *s, const lowered *l, lop_id id, const sim_
 {
 	sim_op *o = &s->ops[id];
 	o->mode = MODE_COPIED;
-	o->copies = v->copies;
+	o->copies = (uint8_t)v->copies;
 	o->earliest = MIN(v->group_min, v->copied_min);
 	o->latest = v->last_use;
 	post_operands(s, l, id);
@@ -358,7 +371,7 @@ static void end_region(simulator *s, const lowered *l, lop_id id)
 			continue;
 		}
 		sim_val *arg = &s->vals[open->results + i];
-		result->base = open->results + i;
+		set_base(s, end->results + i, open->results + i);
 		arg->output |= result->output;
 		arg->free = result->last_use == ID_NONE ? id : MAX(id, result->last_use);
 	}
@@ -410,7 +423,7 @@ static void begin_region(simulator *s, const lowered *l, lop_id id)
 		}
 		s->vals[start].reordered |= arg->reordered;
 		if (underlying(s, yielded) == open->results + i && s->vals[start].bytes == arg->bytes) {
-			arg->base = start;
+			set_base(s, open->results + i, start);
 			s->vals[start].output |= arg->output;
 			note_use(&s->vals[start], use_end(s, arg->free, home_of(s, start)));
 			continue;
@@ -434,11 +447,14 @@ static void visit(simulator *s, const lowered *l, lop_id id)
 			pass_on(s, o->results + i, operand_at(l, o, i), id);
 	} else if (o->kind == LOP_REGION_END) {
 		s->open_regions++;
+		vec_push(&s->writers, id);
 		end_region(s, l, id);
 	} else if (o->kind == LOP_REGION) {
 		s->open_regions--;
+		vec_push(&s->writers, id);
 		begin_region(s, l, id);
 	} else if (o->kind == LOP_REGION_ELSE) {
+		vec_push(&s->writers, id);
 		end_branch(s, l, id);
 	} else if (o->kind == LOP_RETURN) {
 		for (uint32_t i = 0; i < o->n_operands; i++) {
@@ -468,15 +484,12 @@ static void visit(simulator *s, const lowered *l, lop_id id)
 
 void fuse(simulator *s, const lowered *l)
 {
-	s->open_regions = 0;
+	s->open_regions = s->aliases.n = s->writers.n = 0;
 	for (lop_id i = l->ops.n; i-- > 0;)
 		visit(s, l, i);
-	/* aliases point to what they stand for directly: bases are defined earlier, so one forward sweep does */
-	for (lop_id i = 0; i < l->ops.n; i++) {
-		const lop *o = &l->ops.p[i];
-		if (o->erased)
-			continue;
-		for (sim_val *v = &s->vals[o->results], *end = v + o->n_results; v < end; v++)
-			v->base = s->vals[v->base].base;
+	/* aliases point to what they stand for directly: bases are defined earlier, so their own are known first */
+	while (s->aliases.n) {
+		sim_val *v = &s->vals[vec_pop(&s->aliases)];
+		v->base = s->vals[v->base].base;
 	}
 }

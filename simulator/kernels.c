@@ -79,8 +79,8 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	lop_id root = k->root;
 	int64_t n = times(s, id, root);
 	k->members++;
+	bool matmul = so->class == CLASS_MATMUL;
 	if (w) {
-		bool matmul = so->class == CLASS_MATMUL;
 		int64_t ns = matmul && so->mode == MODE_ROOT ? MAX(w->matmul_ns, w->stored_ns) : w->matmul_ns;
 		k->around.matmul_ns = sat_add(k->around.matmul_ns, sat_mul(n, ns));
 		if (matmul)
@@ -100,20 +100,22 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			return;
 		}
 	}
+	uint8_t side = so->mode == MODE_COPIED ? so->side_now : so->side;
 	for (uint32_t i = 0; i < o->n_operands; i++) {
 		lval_id v = base_of(s, operands[i]);
 		lop_id def = s->vals[v].def;
 		sim_op *from = &s->ops[def];
-		uint8_t side = so->class == CLASS_MATMUL ? (uint8_t)(1u << (i > 0)) : so->mode == MODE_COPIED ? so->side_now : so->side;
-		bool inside = from->mode == MODE_COPIED || (from->mode == MODE_FUSED && from->root == root);
-		k->worked |= inside && so->class == CLASS_MATMUL ? side : 0;
-		if (from->mode == MODE_COPIED && from->stamp != root) {
-			from->stamp = root;
-			from->side_now = side;
-			vec_push(&s->stack, def);
-		}
-		if (inside)
+		if (matmul)
+			side = (uint8_t)(1u << (i > 0));
+		if (from->mode == MODE_COPIED || (from->mode == MODE_FUSED && from->root == root)) {
+			k->worked |= matmul ? side : 0;
+			if (from->mode == MODE_COPIED && from->stamp != root) {
+				from->stamp = root;
+				from->side_now = side;
+				vec_push(&s->stack, def);
+			}
 			continue;
+		}
 		if (i == 0 && so->class == CLASS_UPDATE) {
 			wait_for(s, k, v);
 			continue;
@@ -233,7 +235,8 @@ static bool takes_up(simulator *s, const lowered *l, lop_id dot, lop_id collecti
 /* A contraction takes up one collective: a gather before the scatter. */
 static void find_windowed(simulator *s, const lowered *l)
 {
-	for (lop_id i = 0; i < l->ops.n; i++) {
+	for (uint32_t n = 0; n < s->windows.n; n++) {
+		lop_id i = s->windows.p[n];
 		const lop *o = &l->ops.p[i];
 		if (s->ops[i].class == CLASS_MATMUL) {
 			for (uint32_t k = 0; k < 2 && k < o->n_operands; k++)
@@ -241,7 +244,7 @@ static void find_windowed(simulator *s, const lowered *l)
 					s->ops[i].pieces = 1;
 					break;
 				}
-		} else if (o->kind == LOP_COLLECTIVE && o->coll == COLL_REDUCE_SCATTER && !o->erased) {
+		} else {
 			lop_id dot = l->vals.p[operand_at(l, o, 0)].def;
 			if (!s->ops[dot].pieces)
 				takes_up(s, l, dot, i);
@@ -254,18 +257,16 @@ void measure_kernels(simulator *s, const lowered *l)
 	if (s->dev.windowed_bytes_s)
 		find_windowed(s, l);
 	s->runs.n = s->reads.n = s->border = 0;
-	for (lop_id i = 0; i < l->ops.n; i++) {
-		const lop *o = &l->ops.p[i];
-		if (o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END) {
-			if (!o->erased && form_of(l, o) != FORM_INLINE)
-				measure_border(s, l, i);
-		} else if (s->ops[i].mode != MODE_ROOT) {
-			continue; /* as is what was erased */
-		} else if (s->ops[i].class == CLASS_COLLECTIVE) {
+	for (uint32_t n = s->writers.n; n-- > 0;) {
+		lop_id i = s->writers.p[n];
+		if (s->ops[i].mode == MODE_FUSED)
+			continue;
+		if (s->ops[i].mode != MODE_ROOT)
+			measure_border(s, l, i);
+		else if (s->ops[i].class == CLASS_COLLECTIVE)
 			measure_collective(s, l, i);
-		} else {
+		else
 			measure_kernel(s, l, i);
-		}
 	}
 	number_moments(s);
 }

@@ -82,25 +82,24 @@ static void place_result(simulator *s, const lowered *l, lop_id root, lop_id mem
 			return;
 }
 
-/* Positions between which the results of op i are live; true when one of them is a temporary. Results of a case are written by
+/* Positions between which the temporaries among the results of op i are live; true when there is one. Results of a case are written by
  * its branches, so from its beginning; the arguments of a loop are its carried buffers, whose end fusion has found. */
 static bool set_ranges(simulator *s, const lowered *l, lop_id i)
 {
 	bool temporary = false;
 	const lop *o = &l->ops.p[i];
-	const sim_op *so = &s->ops[i];
-	bool carries = so->end != ID_NONE && form_of(l, o) == FORM_LOOP;
-	lop_id at = so->begin != ID_NONE ? so->begin : so->root == ID_NONE ? i : so->root;
 	for (lval_id id = o->results, end = id + o->n_results; id < end; id++) {
 		sim_val *v = &s->vals[id];
-		v->alloc = at;
+		if (!val_is_temporary(v, id))
+			continue;
+		const sim_op *so = &s->ops[i];
+		bool carries = so->end != ID_NONE && form_of(l, o) == FORM_LOOP;
+		v->alloc = so->begin != ID_NONE ? so->begin : so->root == ID_NONE ? i : so->root;
 		if (!carries)
-			v->free = v->last_use == ID_NONE ? at : MAX(v->last_use, at);
-		if (val_is_temporary(v, id)) {
-			temporary = true;
-			change_before(s, at, v, v->bytes);
-			change_after(s, v->free, v, -v->bytes * times(s, i, v->free));
-		}
+			v->free = v->last_use == ID_NONE ? v->alloc : MAX(v->last_use, v->alloc);
+		temporary = true;
+		change_before(s, v->alloc, v, v->bytes);
+		change_after(s, v->free, v, -v->bytes * times(s, i, v->free));
 	}
 	return temporary;
 }
@@ -108,9 +107,9 @@ static bool set_ranges(simulator *s, const lowered *l, lop_id i)
 void measure_liveness(simulator *s, const lowered *l)
 {
 	s->stores.n = 0;
-	for (lop_id i = 0; i < l->ops.n; i++)
-		if (!l->ops.p[i].erased && set_ranges(s, l, i))
-			vec_push(&s->stores, i);
+	for (uint32_t n = s->writers.n; n-- > 0;)
+		if (set_ranges(s, l, s->writers.p[n]))
+			vec_push(&s->stores, s->writers.p[n]);
 	/* results take the place of operands: what was freed after the kernel is freed before it */
 	for (uint32_t n = 0; n < s->stores.n; n++) {
 		lop_id i = s->stores.p[n];

@@ -68,6 +68,14 @@ static void forget_work(simulator *s)
 	m->entries.n = m->at.n = 0;
 }
 
+static stored_slot *empty_slots(uint32_t n)
+{
+	stored_slot *slots = xmalloc(n * sizeof *slots);
+	for (uint32_t i = 0; i < n; i++)
+		slots[i].bytes = -1;
+	return slots;
+}
+
 void memo_init(simulator *s)
 {
 	find_classes(s->p, &s->work);
@@ -76,9 +84,8 @@ void memo_init(simulator *s)
 	s->work.most = MAX((uint32_t)WORK_ENTRIES, 4 * s->p->nodes.n);
 	forget_work(s);
 	s->collectives = xcalloc(COLLECTIVE_SLOTS, sizeof *s->collectives);
-	s->stored = xmalloc(STORED_SLOTS * sizeof *s->stored);
-	for (uint32_t i = 0; i < STORED_SLOTS; i++)
-		s->stored[i].bytes = -1;
+	s->stored = empty_slots(STORED_SLOTS);
+	s->stored_last = empty_slots(s->p->nodes.n + 1);
 }
 
 void memo_release(simulator *s)
@@ -90,6 +97,7 @@ void memo_release(simulator *s)
 	vec_release(&s->work.at);
 	free(s->collectives);
 	free(s->stored);
+	free(s->stored_last);
 }
 
 void work_begin(simulator *s, uint64_t facts)
@@ -235,8 +243,11 @@ int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8
 	return c->ns;
 }
 
-int64_t stored_find(simulator *s, stored_slot *c, type_id type, sharding_id sharding)
+int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id sharding)
 {
-	*c = (stored_slot){type, sharding, device_stored_bytes(&s->dev, s->t, sharding, type_get(s->p->m, type))};
+	stored_slot *c = &s->stored[hash_mix((uint64_t)type << 32 | sharding) & (STORED_SLOTS - 1)];
+	if (c->bytes < 0 || c->type != type || c->sharding != sharding)
+		*c = (stored_slot){type, sharding, device_stored_bytes(&s->dev, s->t, sharding, type_get(s->p->m, type))};
+	*last = *c;
 	return c->bytes;
 }

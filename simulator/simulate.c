@@ -36,6 +36,9 @@ void simulator_free(simulator *s)
 	vec_release(&s->moments);
 	vec_release(&s->events);
 	vec_release(&s->stack);
+	vec_release(&s->aliases);
+	vec_release(&s->writers);
+	vec_release(&s->windows);
 	vec_release(&s->stores);
 	vec_release(&s->args);
 	vec_release(&s->peak);
@@ -70,20 +73,21 @@ static void make_room(simulator *s, const lowered *l)
 		s->result_taken.p[i] = false;
 }
 
-static void classify_results(simulator *s, const lowered *l, const lop *o, lop_id def)
+/* Values before anything is known of their uses. */
+static void begin_values(simulator *s, const lowered *l)
 {
-	bool stored = !o->halo && (s->dev.tile_minor > 1 || s->dev.tile_second > 1 || (s->dev.target == TARGET_CPU && o->kind != LOP_ARGUMENT));
-	for (lval_id id = o->results, end = id + o->n_results; id < end; id++) {
+	const sim_val unused = {.stamp = ID_NONE, .group_min = ID_NONE, .copied_min = ID_NONE, .external_min = ID_NONE, .last_use = ID_NONE};
+	bool tiled = s->dev.tile_minor > 1 || s->dev.tile_second > 1, cpu = s->dev.target == TARGET_CPU;
+	for (lval_id id = 0; id < l->vals.n; id++) {
 		const lval *lv = &l->vals.p[id];
-		s->vals[id] = (sim_val){.bytes = stored ? stored_lookup(s, lv->type, lv->sharding) : lv->bytes,
-		                        .base = id,
-		                        .stamp = ID_NONE,
-		                        .def = def,
-		                        .group_min = ID_NONE,
-		                        .copied_min = ID_NONE,
-		                        .external_min = ID_NONE,
-		                        .last_use = ID_NONE,
-		                        .argument = o->kind == LOP_ARGUMENT};
+		const lop *o = &l->ops.p[lv->def];
+		sim_val *v = &s->vals[id];
+		*v = unused;
+		v->base = id;
+		v->def = lv->def;
+		v->argument = o->kind == LOP_ARGUMENT;
+		bool stored = !o->halo && (tiled || (cpu && !v->argument));
+		v->bytes = stored ? stored_lookup(s, o->node, lv->type, lv->sharding) : lv->bytes;
 	}
 }
 
@@ -94,51 +98,84 @@ static void classify_compute(simulator *s, const lop *o, sim_op *so)
 	so->spread = work_at(s, so)->spread;
 }
 
-/* The one value that an elementwise op makes its result from, and behind it what that one is made from. */
-static void find_origin(const simulator *s, const lowered *l, const lop *o, sim_op *so)
+/* What an op's operands come from, as far as it makes a difference to the op. */
+typedef struct sources {
+	lval_id one; /* the one value that was not made from little; ID_NONE */
+	bool several;
+	uint8_t tile; /* nearest to the matmul's tile that one of them is */
+} sources;
+
+static sources sources_of(const simulator *s, const lowered *l, const lop *o)
 {
 	const lval_id *operands = l->operands.p + o->operands;
-	lval_id from = ID_NONE;
+	sources from = {ID_NONE, false, TILE_NONE};
 	for (uint32_t i = 0; i < o->n_operands; i++) {
-		if (operands[i] == from || s->ops[s->vals[operands[i]].def].spread)
+		const sim_op *def = &s->ops[s->vals[operands[i]].def];
+		if (def->tile > from.tile && def->tile != TILE_ENDS)
+			from.tile = def->tile;
+		if (def->spread || operands[i] == from.one)
 			continue;
-		if (from != ID_NONE)
-			return;
-		from = operands[i];
+		from.several |= from.one != ID_NONE;
+		from.one = operands[i];
 	}
-	if (from == ID_NONE)
+	return from;
+}
+
+/* The one value that an elementwise op makes its result from, and behind it what that one is made from. */
+static void set_origin(const simulator *s, sim_op *so, const sources *from)
+{
+	if (from->several || from->one == ID_NONE)
 		return;
-	const sim_op *def = &s->ops[s->vals[from].def];
+	const sim_op *def = &s->ops[s->vals[from->one].def];
 	so->chain = (uint8_t)MIN(def->chain + 1, UINT8_MAX);
-	so->origin = def->chain ? def->origin : from;
+	so->origin = def->chain ? def->origin : from->one;
+}
+
+static uint8_t tile_of(const simulator *s, const sim_op *so, const sources *from)
+{
+	if (from->tile != TILE_NONE && so->class == CLASS_REDUCE)
+		return TILE_ROWS;
+	if (work_at(s, so)->expensive)
+		return from->tile == TILE_ROWS ? TILE_ENDS : TILE_NONE;
+	return from->tile;
 }
 
 /* Half of the memory on the chip may hold the side of a matmul that stays, the other half is for what passes by. */
-static uint8_t tile_of(const simulator *s, const lowered *l, const lop *o, const sim_op *so)
+static bool stays_on_chip(const simulator *s, const sim_op *matmul) { return work_at(s, matmul)->side_bytes <= s->dev.on_chip_bytes / 2; }
+
+static void classify_sources(simulator *s, const lowered *l, const lop *o, sim_op *so)
 {
-	if (!s->dev.on_chip_bytes || o->kind != LOP_COMPUTE)
-		return TILE_NONE;
-	if (so->class == CLASS_MATMUL)
-		return work_at(s, so)->side_bytes <= s->dev.on_chip_bytes / 2 ? TILE_INSIDE : TILE_NONE;
-	if (so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE && so->class != CLASS_ALIAS)
-		return TILE_NONE;
-	uint8_t from = TILE_NONE;
-	const lval_id *operands = l->operands.p + o->operands;
-	for (uint32_t i = 0; i < o->n_operands; i++) {
-		uint8_t tile = s->ops[s->vals[operands[i]].def].tile;
-		from = tile == TILE_ENDS ? from : MAX(from, tile);
+	bool tiled = s->dev.on_chip_bytes && o->kind == LOP_COMPUTE;
+	switch (so->class) {
+	case CLASS_MATMUL:
+		so->tile = tiled && stays_on_chip(s, so) ? TILE_INSIDE : TILE_NONE;
+		return;
+	case CLASS_ELEMENTWISE:
+	case CLASS_REDUCE:
+	case CLASS_ALIAS:
+		break;
+	default:
+		return;
 	}
-	if (from != TILE_NONE && so->class == CLASS_REDUCE)
-		return TILE_ROWS;
-	if (work_at(s, so)->expensive)
-		return from == TILE_ROWS ? TILE_ENDS : TILE_NONE;
-	return from;
+	sources from = sources_of(s, l, o);
+	if (tiled)
+		so->tile = tile_of(s, so, &from);
+	if (so->class == CLASS_ELEMENTWISE)
+		set_origin(s, so, &from);
+}
+
+static bool may_be_windowed(const lop *o, const sim_op *so)
+{
+	return so->class == CLASS_MATMUL || (o->kind == LOP_COLLECTIVE && o->coll == COLL_REDUCE_SCATTER);
 }
 
 static void classify(simulator *s, const lowered *l)
 {
 	lop_id region = ID_NONE, open[MAX_NESTING + 2];
 	uint32_t depth = 0, segments[MAX_NESTING + 2], segment = 0, next_segment = 1;
+	s->regions = false;
+	s->windows.n = 0;
+	begin_values(s, l);
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
 		sim_op *so = &s->ops[i];
@@ -153,6 +190,7 @@ static void classify(simulator *s, const lowered *l)
 			/* as if it were not there */
 		} else if (o->kind == LOP_REGION) {
 			assert(depth < COUNT_OF(open));
+			s->regions = true;
 			segments[depth] = segment;
 			open[depth++] = region = i;
 			segment = next_segment++;
@@ -170,11 +208,10 @@ static void classify(simulator *s, const lowered *l)
 				so->class = o->coll == COLL_ALL_SLICE ? CLASS_ELEMENTWISE : CLASS_COLLECTIVE;
 			else if (o->kind == LOP_COMPUTE)
 				classify_compute(s, o, so);
-			so->tile = tile_of(s, l, o, so);
-			if (so->class == CLASS_ELEMENTWISE)
-				find_origin(s, l, o, so);
+			classify_sources(s, l, o, so);
+			if (may_be_windowed(o, so))
+				vec_push(&s->windows, i);
 		}
-		classify_results(s, l, o, i);
 		if (o->kind == LOP_ARGUMENT && o->n_results) {
 			int32_t arg = s->p->vals.p[l->vals.p[o->results].origin].arg_index;
 			if (arg >= 0 && (uint32_t)arg < s->args.n)

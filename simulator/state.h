@@ -90,8 +90,8 @@ typedef struct sim_op {
 	uint8_t pieces;   /* of a collective that runs inside of its contraction's loop; contractions: 1, a gather does; 0: others */
 	bool gathers;     /* elementwise, reads more than it writes */
 	bool spread;      /* made from little: costs nothing to read */
+	uint8_t copies;   /* kernels a copied op is in; bounded by MAX_COPIES */
 	uint8_t chain;    /* elementwise ops behind `origin` that each have one source, this one included; 0: several or none */
-	uint32_t copies;  /* kernels a copied op is in; bounded by MAX_COPIES */
 	lop_id root;
 	lop_id next;      /* member of the same kernel, ascending; roots: first_member starts the list */
 	lop_id first_member;
@@ -188,6 +188,7 @@ struct simulator {
 	work_memo work;
 	collective_slot *collectives;
 	stored_slot *stored;
+	stored_slot *stored_last; /* by node, and one for all others: the answer for what was made there last */
 
 	sim_op *ops;
 	sim_val *vals;
@@ -198,6 +199,10 @@ struct simulator {
 	VEC(moment) moments;   /* by run.moment */
 	VEC(op_event) events;  /* made when they are asked for */
 	VEC(lop_id) stack;     /* copied ops to visit */
+	VEC(lval_id) aliases;  /* values with another base, last ones first */
+	VEC(lop_id) writers;   /* borders of regions, and ops whose results are in memory, the last ones first */
+	VEC(lop_id) windows;   /* contractions and scatters of sums: what could be a windowed einsum */
+	bool regions;          /* there are some that time and memory see */
 	uint32_t open_regions; /* around the op that is fused now */
 	lop_id border;         /* of a region, the last one in front of the kernel that is measured now */
 	VEC(lop_id) stores;    /* liveness: ops with temporaries among their results */
@@ -234,10 +239,11 @@ static inline uint32_t work_lookup(simulator *s, node_id id, const node_plan *pl
 void work_begin(simulator *s, uint64_t facts);
 /* Time of a collective on its own or first in a combined instruction, and as a later member of one. */
 int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link);
-int64_t stored_find(simulator *s, stored_slot *c, type_id type, sharding_id sharding);
-static inline int64_t stored_lookup(simulator *s, type_id type, sharding_id sharding)
+int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id sharding);
+/* node: of the op that makes it, ID_NONE. */
+static inline int64_t stored_lookup(simulator *s, node_id node, type_id type, sharding_id sharding)
 {
-	stored_slot *c = &s->stored[hash_mix((uint64_t)type << 32 | sharding) & (STORED_SLOTS - 1)];
+	stored_slot *c = &s->stored_last[node == ID_NONE ? s->p->nodes.n : node];
 	return c->bytes >= 0 && c->type == type && c->sharding == sharding ? c->bytes : stored_find(s, c, type, sharding);
 }
 void memo_init(simulator *s);
