@@ -355,8 +355,8 @@ static status read_asynchronous(reader *r, const cJSON *o, device *out)
 static status read_device(reader *r, const cJSON *o, device *out)
 {
 	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops", "vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes",
-	                                   "memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s", "reorder_elements_s", "memory_tile", "matmul_efficiency",
-	                                   "memory_efficiency", "asynchronous", "windowed_bytes_s", "overlap_steal_ppm", "links"};
+	                                   "memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s", "reorder_elements_s",
+	                                   "memory_tile", "matmul_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},

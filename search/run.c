@@ -56,7 +56,8 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
 	return ST_OK;
 }
 
-/* Without a budget: what takes about a second. An evaluation's time follows the nodes of the program that is costed. */
+/* Without a budget: enough for large programs, and for small ones as many as take about a second. An evaluation's time follows the
+ * nodes of the program that is costed. */
 static uint64_t default_evaluations(const problem *pb)
 {
 	enum { NODES = 6000000, LEAST = 4000, MOST = 16000 };

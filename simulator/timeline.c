@@ -149,7 +149,8 @@ static void open_region(simulator *s, const lowered *l, run *r, const uint32_t *
 	r->start_ns = s->now;
 	run_copies(s, r);
 	s->frames[s->n_frames++] = (frame){
-		.run = s->ops[r->op].run, .opened = s->now, .branches = form_of(l, o) == FORM_BRANCHES, .trips = MAX(o->trips, 0), .start = s->now, .multiplier = s->multiplier, .before = s->sum};
+		.run = s->ops[r->op].run, .branches = form_of(l, o) == FORM_BRANCHES, .trips = MAX(o->trips, 0), .opened = s->now, .start = s->now,
+		.multiplier = s->multiplier, .before = s->sum};
 	s->multiplier = sat_mul(s->multiplier, MAX(o->trips, 0));
 }
 

@@ -105,3 +105,8 @@ def test_axes_that_share_weights_and_batch(tmp_path):
 def test_seeds_agree():
     times = [plan(corpus("transformer_2_tiny"), "--mesh", "data=2,model=4", "--seed", seed)["cost"]["runtime_ns"] for seed in range(1, 6)]
     assert max(times) <= min(times) * 1.1, times
+
+
+def test_small_programs_get_more_evaluations():
+    spent = {name: plan(corpus(name), "--mesh", "data=2,model=2")["search"]["evaluations"] for name in ("mlp", "convnet")}
+    assert 4000 < spent["convnet"] < spent["mlp"] <= 16500

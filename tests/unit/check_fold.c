@@ -70,8 +70,9 @@ static void forward_pass(strbuf *t, uint32_t layers, int kind)
 			loop(t, name(y, "h", i), name(x, "m", i), name(w, "w", i), 3);
 		else if (branches)
 			branch(t, name(y, "h", i), name(x, "m", i), name(w, "w", i));
-		strbuf_printf(t, "    %%o%u = stablehlo.dot_general %%h%u, %%w%u, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
-		strbuf_printf(t, "    %%x%u = stablehlo.add %%x%u, %%o%u : " X "\n", i + 1, i, i);
+		if (!branches) /* with them the residual stream is elementwise: ready as early as what goes into the branches lets it be */
+			strbuf_printf(t, "    %%o%u = stablehlo.dot_general %%h%u, %%w%u, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
+		strbuf_printf(t, "    %%x%u = stablehlo.add %%x%u, %%%s%u : " X "\n", i + 1, i, branches ? "h" : "o", i);
 	}
 }
 
