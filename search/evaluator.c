@@ -171,6 +171,7 @@ bool evaluator_decide(evaluator *ev, const action *a)
 {
 	if (ev->depth == MAX_PLAN)
 		return false;
+	ev->priority = FIRST_AXES;
 	bool done = is_folded(ev) && decide_folded(ev, a);
 	if (!is_folded(ev))
 		done = walker_decide(ev->on[WHOLE], a);
@@ -187,6 +188,7 @@ void evaluator_undo(evaluator *ev, uint32_t depth)
 {
 	if (depth >= ev->depth)
 		return;
+	ev->priority = FIRST_AXES;
 	if (ev->uneven_from != ID_NONE && depth <= ev->uneven_from)
 		ev->uneven_from = ID_NONE;
 	ev->depth = depth;

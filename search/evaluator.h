@@ -50,6 +50,7 @@ struct evaluator {
 	bool broken;
 	evaluator_stats stats;
 	propagation *fresh[WAYS]; /* for replays */
+	priority_of priority;     /* what the answer takes for the user priority of a dim; the last replay of this path chose it */
 	VEC(sharding_id) pins;    /* by result */
 
 	/* folding */

@@ -30,7 +30,7 @@ sharding_id export_sharding(evaluator *ev, pval_id v, sharding_table *into)
 	sharding_edit e;
 	sharding_to_edit(ev->t, id, &e);
 	for (uint32_t d = 0; d < e.rank; d++) {
-		uint8_t p = walker_priority(present(ev), v, d);
+		uint8_t p = walker_priority(present(ev), v, d, ev->priority);
 		e.dims[d].closed = true;
 		e.dims[d].priority = e.dims[d].axes.n && p ? (int16_t)p : -1;
 	}

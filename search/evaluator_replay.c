@@ -137,7 +137,7 @@ static void replay_whole(evaluator *ev, cost *out, bool *allowed)
 	coster_find(ev, c, WHOLE, out);
 }
 
-void evaluator_replay(evaluator *ev, cost *out, bool *allowed)
+static void replay(evaluator *ev, cost *out, bool *allowed)
 {
 	bool folded = is_folded(ev) && replay_folded(ev, out, allowed);
 	if (!folded) {
@@ -146,5 +146,25 @@ void evaluator_replay(evaluator *ev, cost *out, bool *allowed)
 		cost whole;
 		replay_whole(ev, &whole, allowed);
 		ev->broken |= memcmp(&whole, out, sizeof whole) != 0;
+	}
+}
+
+/* A dim that got an axis by propagation and another one by a later decision can say only one of the two steps: with the first the
+ * later axis comes too early, with the last its own earlier ones come late. Which is nearer to what was decided differs. */
+void evaluator_replay(evaluator *ev, cost *out, bool *allowed)
+{
+	cost last;
+	bool last_allowed;
+	ev->priority = FIRST_AXES;
+	replay(ev, out, allowed);
+	if (!walker_priorities_differ(present(ev)))
+		return;
+	ev->priority = LAST_AXES;
+	replay(ev, &last, &last_allowed);
+	if (last_allowed && (!*allowed || score_less(score_of(ev->pb, &last), score_of(ev->pb, out)))) {
+		*out = last;
+		*allowed = true;
+	} else {
+		ev->priority = FIRST_AXES;
 	}
 }

@@ -251,6 +251,16 @@ static void push_step(explainer *x, uint32_t step, uint32_t without, plan *pl)
 		push(pl, as_action(x, of, n));
 }
 
+/* What the search would say of the plan. */
+static void export_plan(explainer *x, plan *pl, strategy *t)
+{
+	cost c;
+	bool allowed;
+	evaluator_run(x->ev, pl, NULL);
+	evaluator_replay(x->ev, &c, &allowed); /* chooses priorities */
+	evaluator_strategy(x->ev, pl, t);
+}
+
 /* The strategy of the plan without decision i, or with another one in its place; how many members that one changed. */
 static uint32_t replan(explainer *x, uint32_t i, const decision *other, strategy *t)
 {
@@ -278,10 +288,8 @@ static uint32_t replan(explainer *x, uint32_t i, const decision *other, strategy
 		if (!taken)
 			break;
 	}
-	if (taken || !other) {
-		evaluator_run(x->ev, pl, NULL);
-		evaluator_strategy(x->ev, pl, t);
-	}
+	if (taken || !other)
+		export_plan(x, pl, t);
 	free(pl);
 	return taken;
 }
@@ -324,7 +332,7 @@ static status plan_actions(explainer *x, module *m)
 	bool same = x->base.n == steps;
 	status st = ST_OK;
 	if (same) {
-		evaluator_strategy(x->ev, &x->base, &t);
+		export_plan(x, &x->base, &t);
 		st = replay_strategy(&x->pb, m, &t, &c, &allowed, x->d);
 		same = st == ST_OK && c.runtime_ns == x->cost.runtime_ns && c.peak_bytes == x->cost.peak_bytes;
 		strategy_release(&t);

@@ -210,8 +210,10 @@ void walker_undo(walker *w, uint32_t depth);
 bool walker_decided(const walker *w, uint32_t arg);
 bool walker_pinned(const walker *w, uint32_t arg);
 uint32_t walker_kept(const walker *w, uint32_t arg); /* axes that decisions keep it free of, a bit each */
-/* Step at which the dim first got axes, 0: none or the first. */
-uint8_t walker_priority(const walker *w, pval_id v, uint32_t dim);
+/* Step at which the dim first, or last, got axes; 0: it has none, or got them at the first step. */
+typedef enum priority_of { FIRST_AXES, LAST_AXES } priority_of;
+uint8_t walker_priority(const walker *w, pval_id v, uint32_t dim, priority_of when);
+bool walker_priorities_differ(const walker *w); /* of any dim, the one from the other */
 /* Targets that the decision at this depth really changed. */
 uint32_t walker_applied(const walker *w, uint32_t at, const action_target **out);
 /* Equal shardings of all values, equal facts about all arguments; `whole` walks the problem's own program. */

@@ -27,6 +27,7 @@ struct refiner {
 	struct thinned { /* by variant: which group it leaves out of which decision; at: ID_NONE for other variants */
 		uint32_t at, group;
 	} *thinned;
+	bool *odd; /* by argument: every second one of its group, in the order in which the program uses them */
 	uint64_t budget, used[LOGICAL_TREES], end[LOGICAL_TREES];
 	struct refined_states { /* by tree: many variants lead to the same state */
 		index_map index;
@@ -238,6 +239,30 @@ static void list_regrouped(refiner *rf, const plan *pl, uint32_t group, uint32_t
 	free(rest);
 }
 
+/* Every second argument of the action's. */
+static action every_second(const refiner *rf, const action *a, bool odd)
+{
+	action_target *t = arena_array(rf->mem, action_target, a->n_targets);
+	action half = *a;
+	half.group = ID_NONE;
+	half.targets = t;
+	half.n_targets = 0;
+	for (uint32_t i = 0; i < a->n_targets; i++)
+		if (rf->odd[a->targets[i].arg] == odd)
+			t[half.n_targets++] = a->targets[i];
+	return half;
+}
+
+/* At every place. */
+static void list_together(refiner *rf, const plan *rest, const action *decisions, uint32_t n)
+{
+	plan *v;
+	for (uint32_t at = first_free(rest); at <= rest->n; at++)
+		if (is_place(rest, at) && (v = add_variant(rf, rest)))
+			for (uint32_t i = n; i-- > 0;)
+				plan_insert(v, at, &decisions[i], "refine");
+}
+
 /* Parameters of a group with the state that belongs to them, as an action on whole roles has them: whole with their state cut, or
  * cut too. False when the group has no parameters with state. */
 static bool zero_action(const refiner *rf, uint32_t group, bool whole, action *out)
@@ -268,6 +293,13 @@ static bool holds_state_of(const problem *pb, uint32_t group, uint32_t of)
 	return true;
 }
 
+static void clear_with_state(const refiner *rf, plan *pl, uint32_t group, uint32_t axis_mask)
+{
+	for (uint32_t g = 0; g < rf->pb->n_groups; g++)
+		if (g == group || holds_state_of(rf->pb, g, group))
+			plan_clear_group(rf->pb, rf->mem, pl, g, axis_mask);
+}
+
 /* A parameter and its state, both decided anew: each alone is often worse where both together are better. */
 static void list_zeroed(refiner *rf, const plan *pl, uint32_t group, uint32_t axis_mask)
 {
@@ -277,12 +309,62 @@ static void list_zeroed(refiner *rf, const plan *pl, uint32_t group, uint32_t ax
 		if (!rest) {
 			rest = xmalloc(sizeof *rest);
 			*rest = *pl;
-			plan_clear_group(rf->pb, rf->mem, rest, group, axis_mask);
-			for (uint32_t g = 0; g < rf->pb->n_groups; g++)
-				if (holds_state_of(rf->pb, g, group))
-					plan_clear_group(rf->pb, rf->mem, rest, g, axis_mask);
+			clear_with_state(rf, rest, group, axis_mask);
 		}
 		list_decided(rf, rest, &a, axis_mask);
+	}
+	free(rest);
+}
+
+/* The action with the state of the group's parameters, cut like them: a replay might cut it in a way of its own. */
+static action with_state(const refiner *rf, const action *a)
+{
+	const problem *pb = rf->pb;
+	action both = *a;
+	action_target *t = arena_array(rf->mem, action_target, pb->n_args);
+	memcpy(t, a->targets, a->n_targets * sizeof *t);
+	for (uint32_t s = 0; s < pb->n_args; s++) {
+		uint32_t param = pb->param_of[s];
+		if (param != ID_NONE && pb->group_of[param] == a->group && pb->group_of[s] != ID_NONE && pval_type(pb->p, pb->p->args.p[s])->rank > a->dim)
+			t[both.n_targets++] = (action_target){s, a->dim};
+	}
+	both.group = ID_NONE;
+	both.targets = t;
+	return both;
+}
+
+/* One dim on the action's axis and another one on the other's, the other way round in every second argument, too. */
+static void list_crossed_dims(refiner *rf, const plan *rest, const action *a, const action *b)
+{
+	list_together(rf, rest, (action[]){*a, *b}, 2);
+	if (a->n_targets < 2 || a->n_targets != b->n_targets)
+		return;
+	action turned[] = {every_second(rf, a, false), every_second(rf, a, true), every_second(rf, b, false), every_second(rf, b, true)};
+	turned[1].axis = b->axis;
+	turned[3].axis = a->axis;
+	list_together(rf, rest, turned, COUNT_OF(turned));
+}
+
+/* Where the group is one of parameters, first with their state, then alone: of two that look the same, the first is tried. */
+static void list_crossed(refiner *rf, const plan *pl, uint32_t group, uint32_t first, uint32_t second)
+{
+	const problem *pb = rf->pb;
+	plan *rest = xmalloc(sizeof *rest);
+	rf->n = 0;
+	for (int with = pb->roles[pb->group_members[pb->group_first[group]]] == ROLE_PARAMETER; with >= 0; with--) {
+		*rest = *pl;
+		if (with)
+			clear_with_state(rf, rest, group, 1u << first | 1u << second);
+		else
+			plan_clear_group(pb, rf->mem, rest, group, 1u << first | 1u << second);
+		for (uint32_t i = 0; i < rf->actions->n; i++)
+			for (uint32_t k = 0; k < rf->actions->n; k++) {
+				const action *a = &rf->actions->p[i], *b = &rf->actions->p[k];
+				if (a->group != group || b->group != group || a->axis != first || b->axis != second || a->dim == b->dim)
+					continue;
+				action c = with ? with_state(rf, a) : *a, d = with ? with_state(rf, b) : *b;
+				list_crossed_dims(rf, rest, &c, &d);
+			}
 	}
 	free(rest);
 }
@@ -416,6 +498,14 @@ static bool regroup(refiner *rf, plan *pl, int64_t *now)
 			list_zeroed(rf, pl, g, mask);
 			better |= take_best(rf, pl, false, now);
 		}
+	for (uint32_t g = 0; g < rf->pb->n_groups; g++)
+		for (uint32_t i = 0; i < rf->n_axes; i++)
+			for (uint32_t k = i + 1; k < rf->n_axes; k++) {
+				if (all_used(rf) >= rf->budget || rf->stop(rf->stop_arg))
+					return better;
+				list_crossed(rf, pl, g, rf->axes[i], rf->axes[k]);
+				better |= rf->n && take_best(rf, pl, false, now);
+			}
 	return better;
 }
 
@@ -457,6 +547,47 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 	return all_used(rf) - before;
 }
 
+typedef struct use {
+	node_id first;
+	uint32_t arg;
+} use;
+static int by_use(const void *a, const void *b)
+{
+	const use *x = a, *y = b;
+	return x->first != y->first ? (x->first < y->first ? -1 : 1) : x->arg < y->arg ? -1 : x->arg > y->arg;
+}
+
+static void find_odd(refiner *rf)
+{
+	const problem *pb = rf->pb;
+	const program *p = pb->p;
+	node_id *first = xmalloc((pb->n_args + 1) * sizeof *first);
+	use *members = xmalloc((pb->n_args + 1) * sizeof *members);
+	memset(first, 0xff, pb->n_args * sizeof *first); /* ID_NONE: never */
+	for (node_id n = p->nodes.n; n-- > 0;) {
+		const node *nd = &p->nodes.p[n];
+		const pval_id *slots = node_slots(p, nd);
+		for (uint32_t i = 0; i < nd->n_operands; i++)
+			if (p->vals.p[slots[i]].arg_index >= 0)
+				first[p->vals.p[slots[i]].arg_index] = n;
+	}
+	rf->odd = xcalloc(pb->n_args + 1, sizeof *rf->odd);
+	for (uint32_t g = 0; g < pb->n_groups; g++) {
+		const uint32_t *args = &pb->group_members[pb->group_first[g]];
+		uint32_t n = pb->group_first[g + 1] - pb->group_first[g];
+		for (uint32_t i = 0; i < n; i++)
+			members[i] = (use){first[args[i]], args[i]};
+		qsort(members, n, sizeof *members, by_use);
+		for (uint32_t i = 0; i < n; i++)
+			rf->odd[members[i].arg] = i % 2;
+	}
+	for (uint32_t a = 0; a < pb->n_args; a++) /* state goes with its parameter */
+		if (pb->param_of[a] != ID_NONE)
+			rf->odd[a] = rf->odd[pb->param_of[a]];
+	free(members);
+	free(first);
+}
+
 refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena *mem, const action_list *actions, bool (*stop)(void *), void *stop_arg)
 {
 	refiner *rf = xcalloc(1, sizeof *rf);
@@ -467,6 +598,7 @@ refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena
 	for (uint32_t axis = 0; axis < pb->n_axes; axis++)
 		if (axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) > 1)
 			rf->axes[rf->n_axes++] = axis;
+	find_odd(rf);
 	for (int i = 0; i < LOGICAL_TREES; i++)
 		index_init(&rf->known[i].index);
 	index_init(&rf->passed);
@@ -482,6 +614,7 @@ void refiner_free(refiner *rf)
 		vec_release(&rf->known[i].costs);
 	}
 	index_release(&rf->passed);
+	free(rf->odd);
 	free(rf->variants);
 	free(rf->costs);
 	free(rf->thinned);

@@ -23,6 +23,15 @@ typedef struct set_slot { /* a sharding with one more axis, every dim closed */
 	bool used;
 } set_slot;
 
+/* At which step the dim of a value first got axes, and at which it last got any; PRIORITY_UNSET: it has none. */
+typedef struct dim_steps {
+	uint8_t first, last;
+} dim_steps;
+typedef struct dim_change {
+	uint32_t at; /* in steps_of */
+	dim_steps was;
+} dim_change;
+
 struct walker {
 	const problem *pb;
 	const folding *fold; /* NULL: the whole program */
@@ -37,17 +46,18 @@ struct walker {
 	uint32_t *stamps, stamp;   /* by pval: the decision that last changed it */
 	VEC(path_value) values;    /* what the last decision changed, and to what */
 	VEC(path_arg) args;
+	VEC(uint32_t) dims;
 	uint64_t hash;
 	VEC(uint64_t) sharding_hashes; /* by sharding id, 0: not computed */
 	bool *decided, *pinned;
 	uint32_t *kept;    /* by argument: axes it was told to stay free of */
 	uint32_t *origin;  /* by argument: one of the problem's that it stands for */
-	uint32_t *noted;   /* by pval: row in priority of arguments and of values that may be constrained; ID_NONE */
+	uint32_t *noted;   /* by pval: row in steps_of of arguments and of values that may be constrained; ID_NONE */
 	uint32_t n_noted;
-	uint8_t *priority; /* [noted][MAX_RANK]: step at which the dim first got axes */
+	dim_steps *steps_of; /* [noted][MAX_RANK] */
 	VEC(action_target) applied;
 	VEC(arg_change) changes;
-	VEC(uint32_t) dim_log; /* indices into priority that were set */
+	VEC(dim_change) dim_log;
 	set_slot *sets;
 	bool uneven; /* the last decision failed because the layers that must be alike are not, or came to be so in different ways */
 };
@@ -123,8 +133,8 @@ walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, si
 	w->kept = xcalloc(w->n_args + 1, sizeof *w->kept);
 	w->origin = xmalloc((w->n_args + 1) * sizeof *w->origin);
 	number_noted(w);
-	w->priority = xmalloc((size_t)w->n_noted * MAX_RANK + 1);
-	memset(w->priority, PRIORITY_UNSET, (size_t)w->n_noted * MAX_RANK);
+	w->steps_of = xmalloc(((size_t)w->n_noted * MAX_RANK + 1) * sizeof *w->steps_of);
+	memset(w->steps_of, PRIORITY_UNSET, (size_t)w->n_noted * MAX_RANK * sizeof *w->steps_of);
 	w->sets = xcalloc(SET_SLOTS, sizeof *w->sets);
 	for (uint32_t a = pb->n_args; a-- > 0;)
 		w->origin[fold ? fold->arg_of[a] : a] = a;
@@ -161,12 +171,13 @@ void walker_free(walker *w)
 	free(w->kept);
 	free(w->origin);
 	free(w->noted);
-	free(w->priority);
+	free(w->steps_of);
 	free(w->sets);
 	vec_release(&w->sharding_hashes);
 	vec_release(&w->applied);
 	vec_release(&w->changes);
 	vec_release(&w->dim_log);
+	vec_release(&w->dims);
 	free(w);
 }
 
@@ -178,10 +189,19 @@ bool walker_pinned(const walker *w, uint32_t arg) { return w->pinned[arg]; }
 uint32_t walker_kept(const walker *w, uint32_t arg) { return w->kept[arg]; }
 bool walker_was_uneven(const walker *w) { return w->uneven; }
 
-uint8_t walker_priority(const walker *w, pval_id v, uint32_t dim)
+uint8_t walker_priority(const walker *w, pval_id v, uint32_t dim, priority_of when)
 {
-	uint8_t p = w->priority[(size_t)w->noted[v] * MAX_RANK + dim];
+	const dim_steps *s = &w->steps_of[(size_t)w->noted[v] * MAX_RANK + dim];
+	uint8_t p = when == FIRST_AXES ? s->first : s->last;
 	return p == PRIORITY_UNSET ? 0 : p;
+}
+
+bool walker_priorities_differ(const walker *w)
+{
+	for (size_t i = 0; i < (size_t)w->n_noted * MAX_RANK; i++)
+		if (w->steps_of[i].first != w->steps_of[i].last)
+			return true;
+	return false;
 }
 
 uint32_t walker_applied(const walker *w, uint32_t at, const action_target **out)
@@ -328,8 +348,25 @@ static sharding_id make_constrained(walker *w, sharding_id id, type_id type, uin
 	return sharding_intern(w->t, &e);
 }
 
-/* Remembers at which step each dim of an argument, or of a value that may be constrained, first got axes: that is its
- * user priority in the answer. */
+static void set_dim(walker *w, uint32_t at, uint32_t step)
+{
+	dim_steps *s = &w->steps_of[at];
+	vec_push(&w->dim_log, (dim_change){at, *s});
+	if (s->first == PRIORITY_UNSET)
+		s->first = (uint8_t)step;
+	s->last = (uint8_t)step;
+}
+
+static bool changed_dim(const walker *w, sharding_id old, const sharding *now, uint32_t d)
+{
+	const sharding *was = old == SHARDING_NONE ? NULL : sharding_get(w->t, old);
+	axes b = sharding_dim(now, d);
+	axes a = was ? sharding_dim(was, d) : (axes){0};
+	return a.n != b.n || (a.n && memcmp(a.a, b.a, a.n * sizeof *a.a));
+}
+
+/* Remembers at which steps each dim of an argument, or of a value that may be constrained, got axes: one of them is its user
+ * priority in the answer. */
 static void note_priorities(walker *w, uint32_t from_mark, uint32_t step)
 {
 	const trail_change *trail = propagation_trail(w->prop);
@@ -342,10 +379,8 @@ static void note_priorities(walker *w, uint32_t from_mark, uint32_t step)
 		const sharding *s = sharding_get(w->t, id);
 		for (uint32_t d = 0; d < s->rank; d++) {
 			uint32_t at = noted * MAX_RANK + d;
-			if (s->dims[d].n && w->priority[at] == PRIORITY_UNSET) {
-				w->priority[at] = (uint8_t)step;
-				vec_push(&w->dim_log, at);
-			}
+			if (w->steps_of[at].last != step && changed_dim(w, trail[i].old, s, d))
+				set_dim(w, at, step);
 		}
 	}
 }
@@ -404,10 +439,8 @@ static bool retrace(walker *w, const path_outcome *o)
 	}
 	for (uint32_t i = 0; i < o->n_applied; i++)
 		vec_push(&w->applied, o->applied[i]);
-	for (uint32_t i = 0; i < o->n_dims; i++) {
-		w->priority[o->dims[i]] = (uint8_t)(w->depth - 1);
-		vec_push(&w->dim_log, o->dims[i]);
-	}
+	for (uint32_t i = 0; i < o->n_dims; i++)
+		set_dim(w, o->dims[i], w->depth - 1);
 	w->hash = o->hash;
 	return true;
 }
@@ -428,8 +461,11 @@ static void learn(walker *w, uint32_t place, const step *s)
 		o.args = w->args.p;
 		o.n_applied = w->applied.n - s->applied;
 		o.applied = w->applied.p + s->applied;
-		o.n_dims = w->dim_log.n - s->dims;
-		o.dims = w->dim_log.p + s->dims;
+		w->dims.n = 0;
+		for (uint32_t i = s->dims; i < w->dim_log.n; i++)
+			vec_push(&w->dims, w->dim_log.p[i].at);
+		o.n_dims = w->dims.n;
+		o.dims = w->dims.p;
 		o.hash = w->hash;
 	}
 	path_learn(w->paths, place, &o);
@@ -503,8 +539,10 @@ void walker_undo(walker *w, uint32_t depth)
 		w->kept[c.arg] = c.kept;
 		w->decided[c.arg] = c.decided;
 	}
-	while (w->dim_log.n > s->dims)
-		w->priority[vec_pop(&w->dim_log)] = PRIORITY_UNSET;
+	while (w->dim_log.n > s->dims) {
+		dim_change c = vec_pop(&w->dim_log);
+		w->steps_of[c.at] = c.was;
+	}
 	w->applied.n = s->applied;
 	w->depth = depth;
 }
@@ -520,7 +558,7 @@ bool walker_same_state(walker *w, walker *whole)
 	for (uint32_t i = 0; i < whole->n_args && same; i++) {
 		uint32_t arg = w->fold ? w->fold->arg_of[i] : i;
 		same = w->decided[arg] == whole->decided[i] && w->kept[arg] == whole->kept[i] &&
-		       !memcmp(w->priority + (size_t)arg * MAX_RANK, whole->priority + (size_t)i * MAX_RANK, MAX_RANK);
+		       !memcmp(w->steps_of + (size_t)arg * MAX_RANK, whole->steps_of + (size_t)i * MAX_RANK, MAX_RANK * sizeof *w->steps_of);
 	}
 	return same;
 }
