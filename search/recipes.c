@@ -146,10 +146,9 @@ static void append_batch(const composer *k, const unit *u, plan *pl)
 
 uint32_t composer_begin_split(const composer *k, const split *sp, plan *pl)
 {
-	const plan *recipe = &k->units[sp->first->like].recipe[CUTS_WEIGHTS_BEFORE_BATCH];
 	pl->n = 0;
-	for (uint32_t r = 0; r < recipe->n; r++)
-		composer_insert(k, sp->first, pl, pl->n, &recipe->decisions[r]);
+	for (uint32_t r = 0; r < sp->given->n; r++)
+		composer_insert(k, sp->first, pl, pl->n, &sp->given->decisions[r]);
 	uint32_t at[SPLIT_PLACES];
 	at[SPLIT_BEFORE] = pl->n;
 	append_batch(k, sp->place == SPLIT_BEHIND ? sp->first : sp->second, pl);
@@ -166,7 +165,7 @@ static void find_split(composer *k, int tree, split *sp)
 	for (uint32_t i = 0; i < k->n_axes; i++)
 		composer_append_role(k->pb, now, ROLE_ACTION_ZERO2, k->axes[i]);
 	evaluator_run(k->ev[tree], now, NULL);
-	if (k->units[sp->first->like].recipe[CUTS_WEIGHTS_BEFORE_BATCH].n && now->n >= n) /* all of it applies */
+	if (sp->given->n && now->n >= n) /* all of it applies */
 		extend(k, tree, sp->second, WEIGHTS, k->used[tree] + k->part, now, now->n - at, &sp->recipe);
 	free(now);
 }
@@ -174,7 +173,7 @@ static void find_split(composer *k, int tree, split *sp)
 static void find_splits(void *user, int tree)
 {
 	composer *k = user;
-	for (uint32_t i = (uint32_t)tree; i < k->n_splits; i += LOGICAL_TREES)
+	for (uint32_t i = k->first_split + (uint32_t)tree; i < k->n_splits; i += LOGICAL_TREES)
 		find_split(k, tree, &k->splits[i]);
 }
 
@@ -302,7 +301,30 @@ static void list_splits(composer *k)
 		for (uint32_t j = 0; j < k->n_units; j++)
 			for (split_place at = 0; at < SPLIT_PLACES; at++)
 				if (!(k->units[i].mask & k->units[j].mask) && (k->units[i].mask | k->units[j].mask) == (1u << k->n_axes) - 1 && k->n_splits < MAX_SPLITS)
-					k->splits[k->n_splits++] = (split){.first = &k->units[i], .second = &k->units[j], .place = at};
+					k->splits[k->n_splits++] = (split){.first = &k->units[i],
+									   .second = &k->units[j],
+									   .given = &k->units[k->units[i].like].recipe[CUTS_WEIGHTS_BEFORE_BATCH],
+									   .place = at};
+}
+
+static void list_turned_splits(composer *k)
+{
+	k->first_split = k->n_splits;
+	for (uint32_t i = 0; i < k->first_split; i++) {
+		const split *sp = &k->splits[i];
+		if (sp->place != SPLIT_BEFORE || !sp->recipe.n || same_recipe(&sp->recipe, &k->units[sp->second->like].recipe[CUTS_WEIGHTS_BEFORE_BATCH]))
+			continue;
+		for (split_place at = SPLIT_BETWEEN; at < SPLIT_PLACES && k->n_splits < MAX_SPLITS; at++)
+			k->splits[k->n_splits++] = (split){.first = sp->second, .second = sp->first, .given = &sp->recipe, .place = at};
+	}
+}
+
+/* What all splits from the first one on may take, each the same. */
+static void find_listed_splits(composer *k, int threads, uint64_t budget)
+{
+	uint32_t n = k->n_splits - k->first_split;
+	k->part = n ? (budget - MIN(budget, composer_used(k))) / n : 0;
+	parallel_for(LOGICAL_TREES, threads, find_splits, k);
 }
 
 uint64_t composer_used(const composer *k)
@@ -323,7 +345,8 @@ bool composer_find_recipes(composer *k, int threads, uint64_t budget)
 	parallel_for(LOGICAL_TREES, threads, find_recipes, k);
 	drop_same_recipes(k);
 	list_splits(k);
-	k->part = k->n_splits ? (budget - MIN(budget, composer_used(k))) / k->n_splits : 0;
-	parallel_for(LOGICAL_TREES, threads, find_splits, k);
+	find_listed_splits(k, threads, budget);
+	list_turned_splits(k);
+	find_listed_splits(k, threads, budget);
 	return true;
 }
