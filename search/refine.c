@@ -4,8 +4,11 @@
  *      or of a ZeRO decision the parameters of one group are kept whole rather than cut, or cut rather than kept whole;
  *      random walks rarely change the same on all axes at once, and a plan that treats its axes alike is often left no other way
  *   2. each decision that has twins without them; one repeated on an axis more; a decision about a whole role more, at any place
- *   3. one group after the other is decided anew: nothing or any of its dims, or its parameters with their state, on all axes alike or
- *      on one, before all else, behind all else or behind a decision about many groups
+ *   3. one group, or class of inner dims, after the other is decided anew: nothing or any of its dims, or its parameters with their
+ *      state, on all axes alike, in their order or the opposite one, or on one; then one dim on one axis and another on a second,
+ *      in all of the group or the other way round in every second of its members (chains of weights that are cut both ways: over
+ *      which axis the values come out of one, over that axis the next one takes them in). Each before all else, behind all else or
+ *      behind a decision about many groups
  *
  * In 1 and 2 the best neighbour is taken, in 3 the best one of each group. What is taken is better in a replay, too. */
 #include "search/internal.h"
@@ -209,17 +212,21 @@ static bool is_place(const plan *pl, uint32_t at)
 	return !before || at == pl->n || (before->group == ID_NONE && before->kind != ACTION_CONSTRAIN);
 }
 
-/* At every place, on every one of the axes (bits). */
+/* At every place, on every one of the axes (bits), in their order and in the opposite one. */
 static void list_decided(refiner *rf, const plan *rest, const action *a, uint32_t axis_mask)
 {
 	plan *v;
 	for (uint32_t at = first_free(rest); at <= rest->n; at++)
-		if (is_place(rest, at) && (v = add_variant(rf, rest)))
-			for (uint32_t i = rf->n_axes; i-- > 0;)
-				if (axis_mask >> rf->axes[i] & 1) {
-					action own = action_on_axis(rf->pb, a, rf->axes[i]);
+		for (int reversed = 0; reversed < (axis_mask & (axis_mask - 1) ? 2 : 1); reversed++) {
+			if (!is_place(rest, at) || !(v = add_variant(rf, rest)))
+				continue;
+			for (uint32_t k = 0; k < rf->n_axes; k++) {
+				uint32_t axis = rf->axes[reversed ? k : rf->n_axes - 1 - k];
+				action own = action_on_axis(rf->pb, a, axis);
+				if (axis_mask >> axis & 1)
 					plan_insert(v, at, &own, "refine");
-				}
+			}
+		}
 }
 
 /* Nothing or any of the group's dims on these axes. */
@@ -261,6 +268,28 @@ static void list_together(refiner *rf, const plan *rest, const action *decisions
 		if (is_place(rest, at) && (v = add_variant(rf, rest)))
 			for (uint32_t i = n; i-- > 0;)
 				plan_insert(v, at, &decisions[i], "refine");
+}
+
+/* Nothing, or the inner dims of the class on these axes. */
+static void list_reconstrained(refiner *rf, const plan *pl, const site_class *sc, uint32_t axis_mask)
+{
+	plan *rest = xmalloc(sizeof *rest);
+	uint32_t first = 0;
+	while (!(axis_mask >> first & 1))
+		first++;
+	*rest = *pl;
+	for (uint32_t i = rest->n; i-- > 0;) {
+		const action *a = &rest->decisions[i];
+		if (a->kind == ACTION_CONSTRAIN && a->targets == sc->targets && axis_mask >> a->axis & 1 && !a->fixed)
+			plan_drop(rest, i);
+	}
+	rf->n = 0;
+	if (rest->n < pl->n)
+		add_variant(rf, rest);
+	for (uint32_t i = 0; i < rf->actions->n; i++)
+		if (rf->actions->p[i].kind == ACTION_CONSTRAIN && rf->actions->p[i].targets == sc->targets && rf->actions->p[i].axis == first)
+			list_decided(rf, rest, &rf->actions->p[i], axis_mask);
+	free(rest);
 }
 
 /* Parameters of a group with the state that belongs to them, as an action on whole roles has them: whole with their state cut, or
@@ -349,18 +378,28 @@ static void list_crossed_dims(refiner *rf, const plan *rest, const action *a, co
 static void list_crossed(refiner *rf, const plan *pl, uint32_t group, uint32_t first, uint32_t second)
 {
 	const problem *pb = rf->pb;
-	plan *rest = xmalloc(sizeof *rest);
+	const action *on[2][MAX_RANK];
+	uint32_t n[2] = {0, 0};
+	for (uint32_t i = 0; i < rf->actions->n; i++) {
+		const action *a = &rf->actions->p[i];
+		uint32_t which = a->axis == second;
+		if (a->group == group && (a->axis == first || a->axis == second))
+			on[which][n[which]++] = a;
+	}
 	rf->n = 0;
+	if (!n[0] || !n[1])
+		return;
+	plan *rest = xmalloc(sizeof *rest);
 	for (int with = pb->roles[pb->group_members[pb->group_first[group]]] == ROLE_PARAMETER; with >= 0; with--) {
 		*rest = *pl;
 		if (with)
 			clear_with_state(rf, rest, group, 1u << first | 1u << second);
 		else
 			plan_clear_group(pb, rf->mem, rest, group, 1u << first | 1u << second);
-		for (uint32_t i = 0; i < rf->actions->n; i++)
-			for (uint32_t k = 0; k < rf->actions->n; k++) {
-				const action *a = &rf->actions->p[i], *b = &rf->actions->p[k];
-				if (a->group != group || b->group != group || a->axis != first || b->axis != second || a->dim == b->dim)
+		for (uint32_t i = 0; i < n[0]; i++)
+			for (uint32_t k = 0; k < n[1]; k++) {
+				const action *a = on[0][i], *b = on[1][k];
+				if (a->dim == b->dim)
 					continue;
 				action c = with ? with_state(rf, a) : *a, d = with ? with_state(rf, b) : *b;
 				list_crossed_dims(rf, rest, &c, &d);
@@ -471,6 +510,8 @@ static void cost_listed(refiner *rf, uint32_t first)
 /* The best of the variants listed becomes the plan; false when none is better. */
 static bool take_best(refiner *rf, plan *pl, bool twins, int64_t *now)
 {
+	if (!rf->n)
+		return false;
 	cost_listed(rf, 0);
 	uint32_t n = rf->n;
 	list_thinned_together(rf, pl, twins, *now);
@@ -482,29 +523,43 @@ static bool take_best(refiner *rf, plan *pl, bool twins, int64_t *now)
 	return best != ID_NONE;
 }
 
-/* Every group, on all axes alike and on each. */
-static bool regroup(refiner *rf, plan *pl, int64_t *now)
+static bool is_over(refiner *rf) { return all_used(rf) >= rf->budget || rf->stop(rf->stop_arg); }
+
+/* All axes together, where there are several, and each; returns how many. */
+static uint32_t axis_masks(const refiner *rf, uint32_t masks[MAX_MESH_AXES + 1])
 {
-	bool better = false;
-	uint32_t all = 0;
+	uint32_t n = 0, all = 0;
 	for (uint32_t i = 0; i < rf->n_axes; i++)
 		all |= 1u << rf->axes[i];
-	for (uint32_t g = 0; g < rf->pb->n_groups; g++)
-		for (uint32_t i = rf->n_axes > 1 ? 0 : 1; i <= rf->n_axes; i++) {
-			if (all_used(rf) >= rf->budget || rf->stop(rf->stop_arg))
-				return better;
-			uint32_t mask = i ? 1u << rf->axes[i - 1] : all;
-			list_regrouped(rf, pl, g, mask);
-			list_zeroed(rf, pl, g, mask);
+	if (rf->n_axes > 1)
+		masks[n++] = all;
+	for (uint32_t i = 0; i < rf->n_axes; i++)
+		masks[n++] = 1u << rf->axes[i];
+	return n;
+}
+
+/* Every group and every class of inner dims, on all axes alike and on each; then every group on two axes at once. */
+static bool regroup(refiner *rf, plan *pl, int64_t *now)
+{
+	const problem *pb = rf->pb;
+	bool better = false;
+	uint32_t masks[MAX_MESH_AXES + 1], n = axis_masks(rf, masks);
+	for (uint32_t g = 0; g < pb->n_groups; g++)
+		for (uint32_t i = 0; i < n && !is_over(rf); i++) {
+			list_regrouped(rf, pl, g, masks[i]);
+			list_zeroed(rf, pl, g, masks[i]);
 			better |= take_best(rf, pl, false, now);
 		}
-	for (uint32_t g = 0; g < rf->pb->n_groups; g++)
+	for (uint32_t c = 0; c < pb->n_site_classes; c++)
+		for (uint32_t i = 0; i < n && !is_over(rf); i++) {
+			list_reconstrained(rf, pl, &pb->site_classes[c], masks[i]);
+			better |= take_best(rf, pl, false, now);
+		}
+	for (uint32_t g = 0; g < pb->n_groups; g++)
 		for (uint32_t i = 0; i < rf->n_axes; i++)
-			for (uint32_t k = i + 1; k < rf->n_axes; k++) {
-				if (all_used(rf) >= rf->budget || rf->stop(rf->stop_arg))
-					return better;
+			for (uint32_t k = i + 1; k < rf->n_axes && !is_over(rf); k++) {
 				list_crossed(rf, pl, g, rf->axes[i], rf->axes[k]);
-				better |= rf->n && take_best(rf, pl, false, now);
+				better |= take_best(rf, pl, false, now);
 			}
 	return better;
 }
