@@ -190,7 +190,7 @@ static void close_region(simulator *s, const run *end)
 	s->now = sat_add(f->opened, sat_mul(f->branches ? f->longest : f->sum, f->trips));
 	s->multiplier = f->multiplier;
 	run_copies(s, end);
-	r->end_ns = s->now;
+	r->end_ns = s->stretch_start = s->now;
 	for (uint32_t i = 0; i < s->dev.n_links; i++)
 		s->queues[i].free_ns = s->now;
 }

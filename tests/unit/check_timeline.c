@@ -239,6 +239,34 @@ START_TEST(test_loop_equals_unrolled)
 }
 END_TEST
 
+/* What comes behind a loop takes the same however often the loop ran: a gather there waits for the kernel that prepares its operand. */
+START_TEST(test_behind_a_loop)
+{
+	int64_t runtime[2][2];
+	for (int many = 0; many < 2; many++)
+		for (int behind = 0; behind < 2; behind++) {
+			fix f;
+			fix_init(&f, "h100", "x=4");
+			type_id t = fix_type(&f, ELEM_BF16, 2, 4096, 4096), wide = fix_type(&f, ELEM_F32, 2, 1024, 4096), part = fix_type(&f, ELEM_BF16, 2, 1024, 4096),
+				flag = fix_type(&f, ELEM_I1, 0);
+			lval_id h = fix_arg(&f, t), w = fix_arg(&f, wide), init[] = {h};
+			lop_id loop = fix_region(&f, OP_WHILE, many ? 9 : 1, init, 1);
+			h = fix_result(&f, loop);
+			lval_id cond = fix_op(&f, OP_CONSTANT, flag, 0);
+			fix_else(&f, &cond, 1);
+			lval_id yields[] = {fix_dot(&f, h, h)};
+			h = fix_result(&f, fix_end(&f, yields, 1));
+			if (behind)
+				h = fix_dot(&f, h, fix_collective(&f, COLL_ALL_GATHER, "x", fix_op(&f, OP_CONVERT, part, 1, w), t));
+			fix_return(&f, 1, h);
+			runtime[many][behind] = fix_simulate(&f).runtime_ns;
+			fix_release(&f);
+		}
+	ck_assert_int_gt(runtime[1][0], runtime[0][0]);
+	ck_assert_int_eq(runtime[1][1] - runtime[1][0], runtime[0][1] - runtime[0][0]);
+}
+END_TEST
+
 /* Of the branches of a case the longest counts, alone. */
 START_TEST(test_case_takes_the_longest)
 {
@@ -330,6 +358,6 @@ int main(void)
 {
 	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence, test_prepared_early, test_kinds_that_overlap, test_one_stream_on_gpu,
 	                        test_overlap_tax, test_loops_multiply,
-	                        test_loop_equals_unrolled, test_case_takes_the_longest, test_fsdp_threshold, test_deterministic};
+	                        test_loop_equals_unrolled, test_behind_a_loop, test_case_takes_the_longest, test_fsdp_threshold, test_deterministic};
 	return run_suite("timeline", tests, COUNT_OF(tests));
 }
