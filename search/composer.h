@@ -65,15 +65,16 @@ bool for_splits_only(const unit *u, axis_way way);
 
 /* Where the second one's recipe stands: before the batch, between the batch over its own axes and that over the first one's, behind. */
 typedef enum split_place { SPLIT_BEFORE, SPLIT_BETWEEN, SPLIT_BEHIND, SPLIT_PLACES } split_place;
-enum { MAX_SPLITS = 2 * MAX_COMPOSED_AXES * (SPLIT_PLACES + SPLIT_PLACES - 1) };
+enum { MAX_SPLITS = 2 * MAX_COMPOSED_AXES * SPLIT_PLACES + SPLIT_PLACES - 1 };
 /* Two units that share all axes, both of which cut weights and the batch: what the second one cuts is found where the first one's
- * recipe stands. Each on its own they would cut the same dims. The first one's is of WEIGHTS_BEFORE_BATCH, or, the other way round,
- * what it found as the second of a split before the batch: then the other unit takes what both like best in one of the other places. */
+ * recipe stands. Each on its own they would cut the same dims. The first one's is of WEIGHTS_BEFORE_BATCH. The best split before the
+ * batch is turned round as well: what the second one found there is given, and the first one is asked again in the other places. */
 typedef struct split {
 	const unit *first, *second;
 	const plan *given; /* the first one's */
 	split_place place;
 	plan recipe;       /* the second one's */
+	int64_t best;      /* what try_plan says with both */
 } split;
 
 typedef struct composer {

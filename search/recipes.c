@@ -79,15 +79,15 @@ void composer_insert(const composer *k, const unit *u, plan *pl, uint32_t at, co
 		}
 }
 
-/* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the recipe. */
-static void extend(composer *k, int tree, const unit *u, dims cut, uint64_t end, plan *now, uint32_t behind, plan *recipe)
+/* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the recipe. Returns what try_plan says of it then. */
+static int64_t extend(composer *k, int tree, const unit *u, dims cut, uint64_t end, plan *now, uint32_t behind, plan *recipe)
 {
 	uint32_t listed = 0;
 	int64_t best;
 	while (!(u->mask >> listed & 1))
 		listed++;
 	if (k->used[tree] >= end || !try_plan(k, tree, now, &best))
-		return;
+		return INT64_MAX;
 	plan *next = xmalloc(sizeof *next);
 	VEC(trial) trials = {0};
 	for (uint32_t i = 0; i < k->actions->n && k->used[tree] < end && !k->stop(k->stop_arg); i++) {
@@ -114,6 +114,7 @@ static void extend(composer *k, int tree, const unit *u, dims cut, uint64_t end,
 	}
 	vec_release(&trials);
 	free(next);
+	return best;
 }
 
 /* What else is decided when a way is found; returns how many decisions come behind its recipe. */
@@ -166,7 +167,7 @@ static void find_split(composer *k, int tree, split *sp)
 		composer_append_role(k->pb, now, ROLE_ACTION_ZERO2, k->axes[i]);
 	evaluator_run(k->ev[tree], now, NULL);
 	if (sp->given->n && now->n >= n) /* all of it applies */
-		extend(k, tree, sp->second, WEIGHTS, k->used[tree] + k->part, now, now->n - at, &sp->recipe);
+		sp->best = extend(k, tree, sp->second, WEIGHTS, k->used[tree] + k->part, now, now->n - at, &sp->recipe);
 	free(now);
 }
 
@@ -300,7 +301,7 @@ static void list_splits(composer *k)
 	for (uint32_t i = 0; i < k->n_units; i++)
 		for (uint32_t j = 0; j < k->n_units; j++)
 			for (split_place at = 0; at < SPLIT_PLACES; at++)
-				if (!(k->units[i].mask & k->units[j].mask) && (k->units[i].mask | k->units[j].mask) == (1u << k->n_axes) - 1 && k->n_splits < MAX_SPLITS)
+				if (!(k->units[i].mask & k->units[j].mask) && (k->units[i].mask | k->units[j].mask) == (1u << k->n_axes) - 1 && k->n_splits < MAX_SPLITS - (SPLIT_PLACES - 1))
 					k->splits[k->n_splits++] = (split){.first = &k->units[i],
 									   .second = &k->units[j],
 									   .given = &k->units[k->units[i].like].recipe[CUTS_WEIGHTS_BEFORE_BATCH],
@@ -309,14 +310,16 @@ static void list_splits(composer *k)
 
 static void list_turned_splits(composer *k)
 {
+	const split *best = NULL;
 	k->first_split = k->n_splits;
-	for (uint32_t i = 0; i < k->first_split; i++) {
+	for (uint32_t i = 0; i < k->n_splits; i++) {
 		const split *sp = &k->splits[i];
-		if (sp->place != SPLIT_BEFORE || !sp->recipe.n || same_recipe(&sp->recipe, &k->units[sp->second->like].recipe[CUTS_WEIGHTS_BEFORE_BATCH]))
-			continue;
-		for (split_place at = SPLIT_BETWEEN; at < SPLIT_PLACES && k->n_splits < MAX_SPLITS; at++)
-			k->splits[k->n_splits++] = (split){.first = sp->second, .second = sp->first, .given = &sp->recipe, .place = at};
+		bool new = sp->recipe.n && !same_recipe(&sp->recipe, &k->units[sp->second->like].recipe[CUTS_WEIGHTS_BEFORE_BATCH]);
+		if (sp->place == SPLIT_BEFORE && new && (!best || sp->best < best->best))
+			best = sp;
 	}
+	for (split_place at = SPLIT_BETWEEN; best && at < SPLIT_PLACES; at++)
+		k->splits[k->n_splits++] = (split){.first = best->second, .second = best->first, .given = &best->recipe, .place = at};
 }
 
 /* What all splits from the first one on may take, each the same. */
