@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */ };
+enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */ };
 
 struct refiner {
 	const problem *pb;
@@ -30,6 +30,8 @@ struct refiner {
 	struct thinned { /* by variant: which group it leaves out of which decision; at: ID_NONE for other variants */
 		uint32_t at, group;
 	} *thinned;
+	uint32_t *groups; /* those of most bytes first */
+	uint64_t patience, bored; /* regroup ends at so many evaluations after the last better plan, which is at so many of all */
 	bool *odd; /* by argument: every second one of its group, in the order in which the program uses them */
 	uint64_t budget, used[LOGICAL_TREES], end[LOGICAL_TREES];
 	struct refined_states { /* by tree: many variants lead to the same state */
@@ -523,7 +525,16 @@ static bool take_best(refiner *rf, plan *pl, bool twins, int64_t *now)
 	return best != ID_NONE;
 }
 
-static bool is_over(refiner *rf) { return all_used(rf) >= rf->budget || rf->stop(rf->stop_arg); }
+static bool is_over(const refiner *rf) { return all_used(rf) >= MIN(rf->budget, rf->bored) || rf->stop(rf->stop_arg); }
+
+/* take_best for one group or class. */
+static bool take_regrouped(refiner *rf, plan *pl, int64_t *now)
+{
+	bool better = take_best(rf, pl, false, now);
+	if (better)
+		rf->bored = all_used(rf) + rf->patience;
+	return better;
+}
 
 /* All axes together, where there are several, and each; returns how many. */
 static uint32_t axis_masks(const refiner *rf, uint32_t masks[MAX_MESH_AXES + 1])
@@ -544,22 +555,23 @@ static bool regroup(refiner *rf, plan *pl, int64_t *now)
 	const problem *pb = rf->pb;
 	bool better = false;
 	uint32_t masks[MAX_MESH_AXES + 1], n = axis_masks(rf, masks);
+	rf->bored = all_used(rf) + rf->patience;
 	for (uint32_t g = 0; g < pb->n_groups; g++)
 		for (uint32_t i = 0; i < n && !is_over(rf); i++) {
-			list_regrouped(rf, pl, g, masks[i]);
-			list_zeroed(rf, pl, g, masks[i]);
-			better |= take_best(rf, pl, false, now);
+			list_regrouped(rf, pl, rf->groups[g], masks[i]);
+			list_zeroed(rf, pl, rf->groups[g], masks[i]);
+			better |= take_regrouped(rf, pl, now);
 		}
 	for (uint32_t c = 0; c < pb->n_site_classes; c++)
 		for (uint32_t i = 0; i < n && !is_over(rf); i++) {
 			list_reconstrained(rf, pl, &pb->site_classes[c], masks[i]);
-			better |= take_best(rf, pl, false, now);
+			better |= take_regrouped(rf, pl, now);
 		}
 	for (uint32_t g = 0; g < pb->n_groups; g++)
 		for (uint32_t i = 0; i < rf->n_axes; i++)
 			for (uint32_t k = i + 1; k < rf->n_axes && !is_over(rf); k++) {
-				list_crossed(rf, pl, g, rf->axes[i], rf->axes[k]);
-				better |= take_best(rf, pl, false, now);
+				list_crossed(rf, pl, rf->groups[g], rf->axes[i], rf->axes[k]);
+				better |= take_regrouped(rf, pl, now);
 			}
 	return better;
 }
@@ -581,6 +593,7 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 	int64_t now = replayed(rf, pl);
 	refine_depth level = REFINE_ALIKE;
 	rf->budget = before + budget;
+	rf->patience = budget / PATIENCE;
 	while (level <= depth && all_used(rf) < rf->budget && !rf->stop(rf->stop_arg)) {
 		rf->n = 0;
 		if (level == REFINE_ALIKE) {
@@ -600,6 +613,32 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 	}
 	*energy = now;
 	return all_used(rf) - before;
+}
+
+typedef struct sized_group {
+	int64_t bytes;
+	uint32_t group;
+} sized_group;
+static int by_bytes(const void *a, const void *b)
+{
+	const sized_group *x = a, *y = b;
+	return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : x->group < y->group ? -1 : x->group > y->group;
+}
+
+static void sort_groups(refiner *rf)
+{
+	const problem *pb = rf->pb;
+	sized_group *list = xcalloc(pb->n_groups + 1, sizeof *list);
+	rf->groups = xmalloc((pb->n_groups + 1) * sizeof *rf->groups);
+	for (uint32_t g = 0; g < pb->n_groups; g++) {
+		list[g].group = g;
+		for (uint32_t i = pb->group_first[g]; i < pb->group_first[g + 1]; i++)
+			list[g].bytes = sat_add(list[g].bytes, pb->arg_bytes[pb->group_members[i]]);
+	}
+	qsort(list, pb->n_groups, sizeof *list, by_bytes);
+	for (uint32_t g = 0; g < pb->n_groups; g++)
+		rf->groups[g] = list[g].group;
+	free(list);
 }
 
 typedef struct use {
@@ -653,6 +692,7 @@ refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena
 	for (uint32_t axis = 0; axis < pb->n_axes; axis++)
 		if (axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) > 1)
 			rf->axes[rf->n_axes++] = axis;
+	sort_groups(rf);
 	find_odd(rf);
 	for (int i = 0; i < LOGICAL_TREES; i++)
 		index_init(&rf->known[i].index);
@@ -669,6 +709,7 @@ void refiner_free(refiner *rf)
 		vec_release(&rf->known[i].costs);
 	}
 	index_release(&rf->passed);
+	free(rf->groups);
 	free(rf->odd);
 	free(rf->variants);
 	free(rf->costs);
