@@ -102,6 +102,46 @@ def test_axes_that_share_weights_and_batch(tmp_path):
         assert plan(program, *mesh, "--seed", seed)["cost"]["runtime_ns"] <= wanted["cost"]["runtime_ns"]
 
 
+def scheduled(tmp_path, program, options, *tactics):
+    """tactics: (arguments, dimension, axis) or (name, axis)."""
+    path = tmp_path / "schedule.json"
+    path.write_text(json.dumps({"tactics": [{"named": t[0], "axis": t[1]} if len(t) == 2 else {"manual": {"arguments": t[0], "dimension": t[1], "axis": t[2]}}
+                                            for t in tactics]}))
+    return plan(corpus(program), *options, "--schedule", path)
+
+
+def test_experts_behind_the_batch(tmp_path):
+    """The hidden dim before the batch, which is over all axes, and the experts behind it over those that hold its last parts."""
+    options = ("--mesh", "a=2,b=2,c=4", "--device", "tpu-v5p")
+    wanted = scheduled(tmp_path, "moe", options, ("params*'w_in'*", 2, "c"), *(("data_parallel", axis) for axis in "cba"),
+                       ("params*'w_in'*", 0, "b"), ("params*'w_in'*", 0, "a"), *(("zero3", axis) for axis in "abc"))
+    assert plan(corpus("moe"), *options)["cost"]["runtime_ns"] <= wanted["cost"]["runtime_ns"]
+
+
+FOUR_LAYERS = ("--mesh", "data=16,model=16", "--device", "tpu-v5e")
+
+
+# Of the two inner weights (arguments 3 and 5), over which axis the values come out of one, over that axis the next one takes them in;
+# the biases of the hidden layers over both axes.
+BOTH_WAYS = [(3, 0, "data"), (5, 0, "model"), (3, 1, "model"), (5, 1, "data"), ([0, 2, 4], 0, "data"), ([0, 2, 4], 0, "model")]
+
+
+def test_weights_cut_both_ways(tmp_path):
+    wanted = scheduled(tmp_path, "mlp", FOUR_LAYERS, *BOTH_WAYS)
+    for seed in (1, 2):
+        found = plan(corpus("mlp"), *FOUR_LAYERS, "--seed", seed)
+        assert found["cost"]["runtime_ns"] <= wanted["cost"]["runtime_ns"]
+
+
+def test_later_axes_do_not_come_early(tmp_path):
+    """Each of the biases has one axis from a weight and gets the other by the last two decisions. With the steps of their first axes for
+    priorities, both would come before the weights' second axes, and XLA would not arrive at what was decided."""
+    found = scheduled(tmp_path, "mlp", FOUR_LAYERS, *BOTH_WAYS)
+    assert found["search"]["replay_gap_ppm"] == 0
+    by_name = {a["name"]: a for a in found["arguments"]}
+    assert by_name["params['layers'][2]['b']"]["priority"][0] > max(by_name["params['layers'][1]['w']"]["priority"])
+
+
 def test_seeds_agree():
     times = [plan(corpus("transformer_2_tiny"), "--mesh", "data=2,model=4", "--seed", seed)["cost"]["runtime_ns"] for seed in range(1, 6)]
     assert max(times) <= min(times) * 1.1, times
