@@ -32,6 +32,7 @@ struct refiner {
 	} *thinned;
 	uint32_t *groups; /* those of most bytes first */
 	uint64_t patience, bored; /* regroup ends at so many evaluations after the last better plan, which is at so many of all */
+	action_target *targets; /* room for those of one action */
 	bool *odd; /* by argument: every second one of its group, in the order in which the program uses them */
 	uint64_t budget, used[LOGICAL_TREES], end[LOGICAL_TREES];
 	struct refined_states { /* by tree: many variants lead to the same state */
@@ -248,18 +249,26 @@ static void list_regrouped(refiner *rf, const plan *pl, uint32_t group, uint32_t
 	free(rest);
 }
 
+/* The action with the first n targets of rf->targets instead. */
+static action retargeted(const refiner *rf, const action *a, uint32_t n)
+{
+	action own = *a;
+	action_target *t = arena_array(rf->mem, action_target, n + 1);
+	memcpy(t, rf->targets, n * sizeof *t);
+	own.group = ID_NONE;
+	own.targets = t;
+	own.n_targets = n;
+	return own;
+}
+
 /* Every second argument of the action's. */
 static action every_second(const refiner *rf, const action *a, bool odd)
 {
-	action_target *t = arena_array(rf->mem, action_target, a->n_targets);
-	action half = *a;
-	half.group = ID_NONE;
-	half.targets = t;
-	half.n_targets = 0;
+	uint32_t n = 0;
 	for (uint32_t i = 0; i < a->n_targets; i++)
 		if (rf->odd[a->targets[i].arg] == odd)
-			t[half.n_targets++] = a->targets[i];
-	return half;
+			rf->targets[n++] = a->targets[i];
+	return retargeted(rf, a, n);
 }
 
 /* At every place. */
@@ -300,16 +309,15 @@ static bool zero_action(const refiner *rf, uint32_t group, bool whole, action *o
 {
 	const problem *pb = rf->pb;
 	uint32_t n = 0, states = 0;
-	action_target *t = arena_array(rf->mem, action_target, pb->n_args);
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t a = 0; a < pb->n_args; a++) {
 			uint32_t param = pass ? pb->param_of[a] : a;
 			if (param == ID_NONE || pb->group_of[param] != group || pb->group_of[a] == ID_NONE || pb->roles[param] != ROLE_PARAMETER)
 				continue;
-			t[n++] = (action_target){a, pass || !whole ? DIM_LARGEST : DIM_KEEP};
+			rf->targets[n++] = (action_target){a, pass || !whole ? DIM_LARGEST : DIM_KEEP};
 			states += (uint32_t)pass;
 		}
-	*out = (action){.kind = ACTION_PARTITION, .group = ID_NONE, .dim = DIM_LARGEST, .weight = 1, .targets = t, .n_targets = n};
+	*out = retargeted(rf, &(action){.kind = ACTION_PARTITION, .dim = DIM_LARGEST, .weight = 1}, n);
 	return states;
 }
 
@@ -351,17 +359,14 @@ static void list_zeroed(refiner *rf, const plan *pl, uint32_t group, uint32_t ax
 static action with_state(const refiner *rf, const action *a)
 {
 	const problem *pb = rf->pb;
-	action both = *a;
-	action_target *t = arena_array(rf->mem, action_target, pb->n_args);
-	memcpy(t, a->targets, a->n_targets * sizeof *t);
+	uint32_t n = a->n_targets;
+	memcpy(rf->targets, a->targets, n * sizeof *rf->targets);
 	for (uint32_t s = 0; s < pb->n_args; s++) {
 		uint32_t param = pb->param_of[s];
 		if (param != ID_NONE && pb->group_of[param] == a->group && pb->group_of[s] != ID_NONE && pval_type(pb->p, pb->p->args.p[s])->rank > a->dim)
-			t[both.n_targets++] = (action_target){s, a->dim};
+			rf->targets[n++] = (action_target){s, a->dim};
 	}
-	both.group = ID_NONE;
-	both.targets = t;
-	return both;
+	return retargeted(rf, a, n);
 }
 
 /* One dim on the action's axis and another one on the other's, the other way round in every second argument, too. */
@@ -692,6 +697,7 @@ refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena
 	for (uint32_t axis = 0; axis < pb->n_axes; axis++)
 		if (axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) > 1)
 			rf->axes[rf->n_axes++] = axis;
+	rf->targets = xmalloc((pb->n_args + 1) * sizeof *rf->targets);
 	sort_groups(rf);
 	find_odd(rf);
 	for (int i = 0; i < LOGICAL_TREES; i++)
@@ -709,6 +715,7 @@ void refiner_free(refiner *rf)
 		vec_release(&rf->known[i].costs);
 	}
 	index_release(&rf->passed);
+	free(rf->targets);
 	free(rf->groups);
 	free(rf->odd);
 	free(rf->variants);
