@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */ };
+enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */, MOST_TURNED = 8 /* members, of folded programs */ };
 
 struct refiner {
 	const problem *pb;
@@ -369,11 +369,11 @@ static action with_state(const refiner *rf, const action *a)
 	return retargeted(rf, a, n);
 }
 
-/* One dim on the action's axis and another one on the other's, the other way round in every second argument, too. */
-static void list_crossed_dims(refiner *rf, const plan *rest, const action *a, const action *b)
+/* One dim on the action's axis and another one on the other's; turns: the other way round in every second argument, too. */
+static void list_crossed_dims(refiner *rf, const plan *rest, const action *a, const action *b, bool turns)
 {
 	list_together(rf, rest, (action[]){*a, *b}, 2);
-	if (a->n_targets < 2 || a->n_targets != b->n_targets)
+	if (!turns || a->n_targets != b->n_targets)
 		return;
 	action turned[] = {every_second(rf, a, false), every_second(rf, a, true), every_second(rf, b, false), every_second(rf, b, true)};
 	turned[1].axis = b->axis;
@@ -396,6 +396,9 @@ static void list_crossed(refiner *rf, const plan *pl, uint32_t group, uint32_t f
 	rf->n = 0;
 	if (!n[0] || !n[1])
 		return;
+	/* Layers that are one in the folded program would have to be costed one by one. */
+	uint32_t members = pb->group_first[group + 1] - pb->group_first[group];
+	bool turns = members > 1 && (!pb->fold || members <= MOST_TURNED);
 	plan *rest = xmalloc(sizeof *rest);
 	for (int with = pb->roles[pb->group_members[pb->group_first[group]]] == ROLE_PARAMETER; with >= 0; with--) {
 		*rest = *pl;
@@ -409,7 +412,7 @@ static void list_crossed(refiner *rf, const plan *pl, uint32_t group, uint32_t f
 				if (a->dim == b->dim)
 					continue;
 				action c = with ? with_state(rf, a) : *a, d = with ? with_state(rf, b) : *b;
-				list_crossed_dims(rf, rest, &c, &d);
+				list_crossed_dims(rf, rest, &c, &d, turns);
 			}
 	}
 	free(rest);
