@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */, MOST_TURNED = 8 /* members, of folded programs */ };
+enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */, MOST_TURNED = 8 /* members of a group */ };
 
 struct refiner {
 	const problem *pb;
@@ -396,9 +396,9 @@ static void list_crossed(refiner *rf, const plan *pl, uint32_t group, uint32_t f
 	rf->n = 0;
 	if (!n[0] || !n[1])
 		return;
-	/* Layers that are one in the folded program would have to be costed one by one. */
+	/* Many are of layers that a folded program has as one: each would have to be costed on its own. */
 	uint32_t members = pb->group_first[group + 1] - pb->group_first[group];
-	bool turns = members > 1 && (!pb->fold || members <= MOST_TURNED);
+	bool turns = members > 1 && members <= MOST_TURNED;
 	plan *rest = xmalloc(sizeof *rest);
 	for (int with = pb->roles[pb->group_members[pb->group_first[group]]] == ROLE_PARAMETER; with >= 0; with--) {
 		*rest = *pl;
