@@ -339,6 +339,7 @@ void cache_bound(lower_cache *c)
 	c->reshards.n = c->plans.n = c->reduce_steps.n = 0;
 	memset(c->last, 0, c->p->nodes.n * sizeof *c->last);
 	optimizer_forget(c->work->optimizer);
+	nest_forget(c);
 }
 
 void lower_cache_free(lower_cache *c)
@@ -346,6 +347,7 @@ void lower_cache_free(lower_cache *c)
 	if (!c)
 		return;
 	free(c->marks);
+	nesting_free(c->nesting);
 	arena_release(&c->mem);
 	arena_release(&c->scratch);
 	arena_release(&c->keep);

@@ -28,7 +28,7 @@ static const combine_limits limits[] = {
 
 static bool narrows(const lower_cache *c, const lowered *l, const lop *o)
 {
-	if (c->node_width[o->node] != NODE_CONVERTS)
+	if (c->node_width[o->node] != NODE_CONVERTS || o->nest)
 		return false;
 	const module *m = c->p->m;
 	const type *from = type_get(m, l->vals.p[l->operands.p[o->operands]].type), *to = type_get(m, l->vals.p[o->results].type);

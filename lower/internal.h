@@ -105,6 +105,7 @@ struct lower_cache {
 	struct lower_work *work;   /* lowered.c */
 	node_id *marks;
 	uint32_t n_marks;
+	struct nesting *nesting; /* nest.c; NULL: nothing is nested */
 	bool ones;        /* the mesh has axes of one device */
 	bool unreduced;   /* some sharding so far has partial sums */
 	bool partitioner; /* plans of nodes are now wanted as XLA's partitioner makes them: the compiled level */
@@ -259,6 +260,17 @@ static inline bool is_reshard_op(uint16_t kind)
 {
 	return kind == OP_SDY_RESHARD || kind == OP_SDY_SHARDING_CONSTRAINT || kind == OP_SDY_PROPAGATION_BARRIER;
 }
+
+/* ---------------------------------------------------------------- nest.c */
+
+/* Before a program with the shardings of c->now. */
+void nest_begin(lower_cache *c);
+/* Builds the node if it is nested, dropped, or has something nested; false: it is to be built as any other. */
+bool nest_build(lower_cache *c, lowered *l, node_id id, lop_id region);
+/* Was something not sharded as c->now says? */
+bool nest_misfits(const lower_cache *c);
+void nest_forget(lower_cache *c); /* c->mem starts over */
+void nesting_free(struct nesting *x);
 
 /* ---------------------------------------------------------------- optimize.c, compiled.c */
 void lowered_optimize(lower_cache *c, lower_level level, lower_target target, const lowered *placed, lowered *out);

@@ -7,6 +7,7 @@
  *   cache.c        both memoised, local sizes                                  lowered.c   the placed per-device program
  *   halo.c         borders that windows over cut dims reach into
  *   given.c        collectives that the program itself names                 onto.c      scatters that are added to something
+ *   nest.c         ops that are part of their readers
  *   optimize.c     the optimized level, with optimize_share, _sums and _scatter.c compiled.c  the compiled level
  *   passes.c       the two passes on a module                                  count.c     counts and lists for people
  *   emit.c emit_ops.c emit_index.c emit_parts.c emit_collectives.c  per-device MLIR (placed level)
@@ -58,6 +59,21 @@ void lower_cache_limit(lower_cache *c, size_t bytes);
  * stretches of a program does so to repeat them, and combines what that gives (combine_joins). */
 void lower_cache_mark(lower_cache *c, const node_id *nodes, uint32_t n);
 
+/* What a node may be where only costs are asked for. */
+typedef enum nest_way {
+	NEST_NOT,
+	NEST_INSIDE, /* elementwise, read by one elementwise op: part of that op (nested_op) */
+	NEST_ANYWHERE, /* the same, made of constants alone: wherever it stands */
+	NEST_DROPPED, /* the broadcast of a constant, read by one elementwise op: nothing that a cost depends on */
+	NEST_CONSTANT, /* reads nothing and takes no time: may stand between an op and what is nested in it */
+} nest_way;
+/* From now on programs at the compiled level are for simulate() alone: nodes are nested as `ways` (by node) allow, where
+ * all that they and their readers compute with stays where it is and nothing runs in between. That halves the number of
+ * ops. Costs are those of the program without nesting. */
+void lower_cache_nest(lower_cache *c, const uint8_t *ways);
+/* These nodes no longer. */
+void lower_cache_unnest(lower_cache *c, const node_id *nodes, uint32_t n);
+
 /* Steps from one sharding to another of a tensor type, as Shardy's greedy machine makes them. */
 const reshard_plan *lower_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type);
 
@@ -83,6 +99,25 @@ typedef enum lop_kind {
 } lop_kind;
 
 typedef uint32_t lval_id, lop_id;
+/* Ops that are part of the one op that reads them, and what that op's own node reads. A read is NEST_OPERAND, the next
+ * operand of the lop, or the number of a nested op. Operands of nested ops come first, in their order, then the node's own. */
+enum { NEST_OPERAND = UINT8_MAX, NEST_ROOT = UINT8_MAX, MAX_NESTED = 64 };
+typedef struct nested_op {
+	node_id node;
+	const node_plan *plan;
+	int64_t bytes;               /* local, of its result */
+	uint8_t reader;              /* a nested op; NEST_ROOT: the lop's own node */
+	uint8_t n_reads;             /* without what was dropped */
+	uint16_t first_read;         /* in nest.reads */
+} nested_op;
+typedef struct nest {
+	const nested_op *ops;        /* ascending in program order */
+	const uint8_t *reads;
+	uint8_t n_ops, n_reads;      /* n_reads: of the lop's own node, the last ones */
+	uint16_t first_read;         /* .. from here on */
+	uint16_t n_operands;         /* of the lop, and how many of them nested ops read */
+	uint16_t n_nested_operands;
+} nest;
 typedef struct lop {
 	uint8_t kind, coll; /* collective_kind */
 	uint8_t reduction;  /* of all_reduce / reduce_scatter: 0 add, 1 max, 2 min, 3 other */
@@ -101,6 +136,7 @@ typedef struct lop {
 	const node_plan *plan; /* LOP_COMPUTE */
 	const collective_step *step; /* LOP_COLLECTIVE */
 	int64_t bytes;      /* LOP_COLLECTIVE: local bytes of the larger side, per execution */
+	const struct nest *nest; /* LOP_COMPUTE: what of its operands was nested or dropped; NULL: nothing */
 } lop;
 /* Devices that take part in a collective together. */
 static inline int64_t lop_group_size(const lop *o) { return axes_product(o->step->axes); }

@@ -12,6 +12,7 @@ typedef struct builder {
 	struct lower_work *w;
 	bool shares_borders; /* XLA for TPU permutes equal borders once */
 	bool strict; /* ops without a rule need whole operands: above the placed level */
+	bool nests;  /* nest.c */
 	lop_id region;
 } builder;
 
@@ -485,6 +486,8 @@ static void build_nodes(builder *b)
 		}
 		switch ((node_kind)n->kind) {
 		case NODE_OP:
+			if (b->nests && nest_build(b->c, b->out, id, b->region))
+				break;
 			if (b->c->partitioner && b->c->given[id])
 				build_given(b, id);
 			else if (is_reshard_op(n->op_kind))
@@ -493,7 +496,8 @@ static void build_nodes(builder *b)
 				build_planned(b, id);
 			break;
 		case NODE_OPAQUE:
-			build_opaque(b, id);
+			if (!b->nests || !nest_build(b->c, b->out, id, b->region))
+				build_opaque(b, id);
 			break;
 		case NODE_REGION:
 			if (op_at(p->m, n->op)->n_regions)
@@ -526,27 +530,38 @@ static void find_shardings(lower_cache *c, const sharding_id *shardings)
 	c->was_partitioner = c->partitioner;
 }
 
+/* False when something was not sharded as nesting took it to be. */
+static bool build_all(lower_cache *c, lowered *out, lower_level level, lower_target target, bool nest)
+{
+	lowered_clear(out);
+	c->work->open.n = c->work->fetched.n = 0;
+	c->work->regions = false;
+	vec_reserve(&out->ops, c->p->nodes.n + c->p->args.n + 1);
+	vec_reserve(&out->vals, c->p->vals.n);
+	vec_reserve(&out->operands, c->p->slots.n);
+	builder b = {.c = c, .p = c->p, .out = out, .w = c->work, .strict = level != LEVEL_PLACED, .shares_borders = target == TARGET_TPU, .region = ID_NONE,
+	             .nests = nest};
+	if (nest)
+		nest_begin(c);
+	build_arguments(&b);
+	build_nodes(&b);
+	lop_id end = lowered_add_op(out, LOP_RETURN, ID_NONE, ID_NONE);
+	for (uint32_t i = 0; i < out->results.n; i++)
+		lowered_add_operand(out, end, out->results.p[i]);
+	return !nest || !nest_misfits(c);
+}
+
 void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level, lower_target target, lowered *out)
 {
 	lowered *first = level == LEVEL_PLACED ? out : &c->work->placed;
 	cache_bound(c);
 	c->partitioner = level == LEVEL_COMPILED;
-	lowered_clear(first);
 	first->p = c->p;
 	first->shardings = c->t;
 	find_shardings(c, shardings);
-	c->work->open.n = 0;
-	vec_reserve(&first->ops, c->p->nodes.n + c->p->args.n + 1);
-	vec_reserve(&first->vals, c->p->vals.n);
-	vec_reserve(&first->operands, c->p->slots.n);
-	builder b = {.c = c, .p = c->p, .out = first, .w = c->work, .strict = level != LEVEL_PLACED, .shares_borders = target == TARGET_TPU, .region = ID_NONE};
-	c->work->fetched.n = 0;
-	c->work->regions = false;
-	build_arguments(&b);
-	build_nodes(&b);
-	lop_id end = lowered_add_op(first, LOP_RETURN, ID_NONE, ID_NONE);
-	for (uint32_t i = 0; i < first->results.n; i++)
-		lowered_add_operand(first, end, first->results.p[i]);
+	/* what becomes of partial sums depends on the ops behind them */
+	if (!build_all(c, first, level, target, c->nesting && level == LEVEL_COMPILED && !c->unreduced))
+		(void)build_all(c, first, level, target, false);
 	if (level != LEVEL_PLACED) {
 		lowered_clear(out);
 		out->p = c->p;

@@ -35,6 +35,22 @@ static void read_at(pass *p, lval_id v, lop_id user, lop_id region, uint32_t hei
 	note_reading(&p->o->readings.p[v], user, height);
 }
 
+/* What is nested in an op of height h is read as far from the end as if it stood in front of it. */
+static void read_nested(pass *p, lop_id id, uint32_t h)
+{
+	const lop *x = &p->in->ops.p[id];
+	const nest *n = x->nest;
+	uint32_t heights[MAX_NESTED], k = 0;
+	for (uint32_t j = n->n_ops; j-- > 0;)
+		heights[j] = 1 + (n->ops[j].reader == NEST_ROOT ? h : heights[n->ops[j].reader]);
+	for (uint32_t j = 0; j < n->n_ops; j++)
+		for (uint32_t i = 0; i < n->ops[j].n_reads; i++)
+			if (n->reads[n->ops[j].first_read + i] == NEST_OPERAND)
+				read_at(p, operand_of(p->in, x, k++), id, x->region, heights[j]);
+	for (; k < x->n_operands; k++)
+		read_at(p, operand_of(p->in, x, k), id, x->region, h);
+}
+
 /* Height: how many ops the longest way from an op to the end of its region has. */
 static void find_heights(pass *p)
 {
@@ -52,6 +68,11 @@ static void find_heights(pass *p)
 		uint32_t h = 0;
 		for (lval_id v = x->results, end = v + x->n_results; v < end; v++)
 			h = MAX(h, readings[v].highest);
+		if (x->nest) {
+			heights[i] = h;
+			read_nested(p, i, h);
+			continue;
+		}
 		if (!p->regions) {
 			heights[i] = h;
 			const lval_id *operands = l->operands.p + x->operands;

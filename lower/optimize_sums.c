@@ -62,8 +62,8 @@ static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 	const fact *a, *b;
 	*sum = false;
 	uint16_t kind = kind_of(p, o);
-	if (p->level == LEVEL_COMPILED && (kind != OP_ADD || p->target == TARGET_CPU))
-		return NULL;
+	if (p->level == LEVEL_COMPILED && (kind != OP_ADD || p->target == TARGET_CPU || o->nest))
+		return NULL; /* what is nested is no partial sum */
 	switch (kind) {
 	case OP_ADD:
 	case OP_SUBTRACT:
@@ -159,7 +159,7 @@ static bool collect_terms(const pass *p, lval_id v, lop_id loop, lval_id *terms,
 		terms[(*n)++] = v;
 		return axes_equal(f->partial->axes, p->f[terms[0]].partial->axes);
 	}
-	uint16_t kind = def->kind == LOP_COMPUTE ? kind_of(p, def) : OP_UNKNOWN;
+	uint16_t kind = def->kind == LOP_COMPUTE && !def->nest ? kind_of(p, def) : OP_UNKNOWN;
 	if (kind == OP_TRANSPOSE || kind == OP_RESHAPE || (kind == OP_CONVERT && widens(p, def)))
 		return collect_terms(p, operand_of(l, def, 0), loop, terms, n);
 	return kind == OP_ADD && collect_terms(p, operand_of(l, def, 0), loop, terms, n) && collect_terms(p, operand_of(l, def, 1), loop, terms, n);
@@ -178,7 +178,7 @@ static void carry(pass *p, lop_id loop, lval_id carried, lval_id yielded, lval_i
 {
 	const lowered *l = p->in;
 	const lop *add = &l->ops.p[l->vals.p[yielded].def];
-	if (add->kind != LOP_COMPUTE || kind_of(p, add) != OP_ADD || add->region != loop || p->f[yielded].uses != 1 || p->f[carried].uses != 1)
+	if (add->kind != LOP_COMPUTE || kind_of(p, add) != OP_ADD || add->nest || add->region != loop || p->f[yielded].uses != 1 || p->f[carried].uses != 1)
 		return;
 	lval_id a = p->f[operand_of(l, add, 0)].alias, b = p->f[operand_of(l, add, 1)].alias, terms[MAX_TERMS];
 	uint32_t n = 0;

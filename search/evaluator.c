@@ -246,6 +246,10 @@ coster *evaluator_coster(evaluator *ev, int way)
 		free(firsts);
 		simulator_fold(c->sim, ev->fold);
 	}
+	uint8_t *ways = xmalloc(p->nodes.n + 1);
+	simulator_nesting(p, ev->t, pb->o->device->target, ways);
+	lower_cache_nest(c->lower, ways);
+	free(ways);
 	return c;
 }
 
@@ -259,6 +263,26 @@ static void find_costed(evaluator *ev, coster *c, const program *p, const int32_
 			c->costed[p->results.p[result_of_arg[a]]] = c->costed[p->args.p[a]];
 }
 
+/* False when layers of the folded program come out differently. */
+static bool cost_anew(evaluator *ev, coster *c, int way)
+{
+	bool alike = true;
+	uint32_t n_apart;
+	const node_id *apart = NULL;
+	do {
+		if (apart)
+			lower_cache_unnest(c->lower, apart, n_apart);
+		lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
+		if (way == FOLDED)
+			alike = simulate_folded(c->sim, c->low, &c->cost);
+		else
+			simulate(c->sim, c->low, &c->cost);
+		apart = simulator_apart(c->sim, &n_apart);
+		ev->stats.apart += n_apart > 0;
+	} while (n_apart);
+	return alike;
+}
+
 /* The cost of what c->costed says; a search often asks twice in a row: decisions can differ in what no value sees, and a
  * replay mostly comes to what was costed before. False when layers of the folded program come out differently. */
 bool coster_find(evaluator *ev, coster *c, int way, cost *out)
@@ -266,12 +290,8 @@ bool coster_find(evaluator *ev, coster *c, int way, cost *out)
 	size_t bytes = (way == FOLDED ? ev->fold->p : ev->pb->p)->vals.n * sizeof *c->costed;
 	if (!c->known || memcmp(c->last, c->costed, bytes)) {
 		memcpy(c->last, c->costed, bytes);
-		lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
-		c->known = c->alike = true;
-		if (way == FOLDED)
-			c->alike = simulate_folded(c->sim, c->low, &c->cost);
-		else
-			simulate(c->sim, c->low, &c->cost);
+		c->alike = cost_anew(ev, c, way);
+		c->known = true;
 	}
 	if (c->alike)
 		*out = c->cost;

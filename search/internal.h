@@ -255,6 +255,7 @@ typedef struct evaluator_stats {
 	uint64_t folded, whole; /* costs computed from the folded program, from the whole one; */
 	uint64_t known;         /* computed before, by some evaluator of the problem */
 	uint64_t unfolded;      /* decisions that the folded program could not take */
+	uint64_t apart;         /* lowered once more, with less nested */
 } evaluator_stats;
 evaluator_stats evaluator_statistics(const evaluator *ev);
 

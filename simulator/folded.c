@@ -235,6 +235,8 @@ static bool ops_agree(const simulator *s, const lowered *l, lop_id x, lop_id y, 
 	if (a->class != b->class || a->mode != b->mode || a->has_matmul != b->has_matmul || a->side != b->side || !refs_agree(s->folder, l, a->root, b->root, dir) ||
 	    !refs_agree(s->folder, l, a->begin, b->begin, dir) || !refs_agree(s->folder, l, o->region, p->region, dir))
 		return false;
+	if (o->nest != p->nest && !nests_agree(o->nest, p->nest))
+		return false;
 	if (work && memcmp(&s->delta[x], &s->delta[y], sizeof s->delta[x]))
 		return false;
 	for (uint32_t i = 0; i < o->n_operands; i++)

@@ -86,7 +86,8 @@ static void note_group(sim_val *v, lop_id root, uint8_t side)
 	v->side |= root == v->group_min ? side : 0;
 }
 
-static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user)
+/* gathers: does what reads it, perhaps something nested in the user? */
+static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user, bool gathers)
 {
 	const sim_op *o = &s->ops[user];
 	sim_val *v = &s->vals[id];
@@ -97,7 +98,7 @@ static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user)
 		return;
 	}
 	note_use(v, o->latest);
-	v->gathered |= o->gathers;
+	v->gathered |= gathers;
 	v->copies += (o->mode == MODE_COPIED ? o->copies : 1) * times(s, user, def);
 	if (o->mode == MODE_COPIED) {
 		v->many = true;
@@ -110,27 +111,11 @@ static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user)
 
 static const sim_op *maker(const simulator *s, lval_id v) { return &s->ops[s->vals[v].def]; }
 
-/* The one value that at most MAX_CHAIN elementwise ops make v from; v itself where several do. */
-static lval_id source_of(const simulator *s, const lowered *l, lval_id v)
-{
-	enum { MAX_CHAIN = 8 };
-	if (!maker(s, v)->chain)
-		return v;
-	if (maker(s, v)->chain <= MAX_CHAIN)
-		return maker(s, v)->origin;
-	for (uint32_t n = 0; n < MAX_CHAIN; n++) {
-		const lop *def = &l->ops.p[s->vals[v].def];
-		uint32_t i = 0;
-		while (maker(s, operand_at(l, def, i))->spread)
-			i++;
-		v = operand_at(l, def, i);
-	}
-	return v;
-}
-
 /* Does the op read more than it writes? */
-static bool gathers(const simulator *s, const lowered *l, const lop *o)
+static bool reads_more(const simulator *s, const lowered *l, const lop *o)
 {
+	if (o->nest)
+		return s->ops[s->vals[o->results].def].reads_more;
 	const lval_id *operands = l->operands.p + o->operands;
 	int64_t bytes = 0, written = s->vals[o->results].bytes;
 	for (uint32_t i = 0; i < o->n_operands; i++) {
@@ -139,15 +124,14 @@ static bool gathers(const simulator *s, const lowered *l, const lop *o)
 			continue;
 		bool again = false;
 		for (uint32_t k = 0; k < i && !again; k++)
-			again = operands[k] == v || source_of(s, l, operands[k]) == source_of(s, l, v);
+			again = operands[k] == v || source_of(s, operands[k]) == source_of(s, v);
 		if (!again)
 			bytes = sat_add(bytes, s->vals[v].bytes);
 	}
 	return bytes > written;
 }
 
-/* Equal but for dims of size 1 and elements. */
-static bool same_dims(const type *a, const type *b)
+bool dims_in_order(const type *a, const type *b)
 {
 	uint32_t i = 0, k = 0;
 	for (;;) {
@@ -175,11 +159,11 @@ static bool keeps_order(const simulator *s, const lowered *l, const lop *o, uint
 	case CLASS_UPDATE:
 		return k == 0;
 	case CLASS_ALIAS:
-		return same_dims(from, to);
+		return dims_in_order(from, to);
 	case CLASS_ELEMENTWISE:
 		if (o->kind == LOP_COLLECTIVE || kind == OP_SLICE || kind == OP_DYNAMIC_SLICE)
 			return k == 0;
-		return kind != OP_TRANSPOSE && kind != OP_BROADCAST_IN_DIM && same_dims(from, to);
+		return kind != OP_TRANSPOSE && kind != OP_BROADCAST_IN_DIM && dims_in_order(from, to);
 	default:
 		return false;
 	}
@@ -207,6 +191,11 @@ static void post_orders(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
 	const sim_op *so = &s->ops[id];
+	if (o->nest) {
+		if (s->vals[o->results].reordered)
+			nested_orders(s, l, o);
+		return;
+	}
 	for (uint32_t k = 0; k < o->n_operands; k++) {
 		bool wanted = so->class == CLASS_MATMUL ? work_at(s, so)->reorders >> k & 1 : gathers_inside(s, l, o);
 		lval_id result = o->results + (o->n_results == o->n_operands ? k : 0);
@@ -216,14 +205,34 @@ static void post_orders(simulator *s, const lowered *l, lop_id id)
 	}
 }
 
+/* Nested ops read in their op's place. */
+static void post_nested(simulator *s, const lowered *l, lop_id id)
+{
+	const lop *o = &l->ops.p[id];
+	const lval_id *operand = l->operands.p + o->operands;
+	const sim_nested *nested = nested_of(s, o);
+	for (uint32_t j = 0; j < o->nest->n_ops; j++) {
+		const nested_op *n = &o->nest->ops[j];
+		for (uint32_t i = 0; i < n->n_reads; i++)
+			if (o->nest->reads[n->first_read + i] == NEST_OPERAND)
+				post_use(s, *operand++, 0, id, nested[j].gathers);
+	}
+	for (const lval_id *end = l->operands.p + o->operands + o->n_operands; operand < end; operand++)
+		post_use(s, *operand, 0, id, s->ops[id].gathers);
+}
+
 static void post_operands(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
 	const lval_id *operands = l->operands.p + o->operands;
+	if (o->nest) {
+		post_nested(s, l, id);
+		return;
+	}
 	if (s->ops[id].class == CLASS_ELEMENTWISE && o->n_operands > 1)
-		s->ops[id].gathers = gathers(s, l, o);
+		s->ops[id].gathers = reads_more(s, l, o);
 	for (uint32_t k = 0; k < o->n_operands; k++)
-		post_use(s, operands[k], k, id);
+		post_use(s, operands[k], k, id, s->ops[id].gathers);
 }
 
 static void set_base(simulator *s, lval_id v, lval_id base)
@@ -293,6 +302,8 @@ static void copy_into_uses(simulator *s, const lowered *l, lop_id id, const sim_
 	o->copies = (uint8_t)v->copies;
 	o->earliest = MIN(v->group_min, v->copied_min);
 	o->latest = v->last_use;
+	if (l->ops.p[id].nest)
+		nested_copied(s, &l->ops.p[id]);
 	post_operands(s, l, id);
 }
 
@@ -316,7 +327,7 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 		return;
 	}
 	bool keeps = so->work != UINT32_MAX && work_at(s, so)->expensive && (s->dev.target == TARGET_CPU || so->tile == TILE_ENDS);
-	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && !(v->gathered && gathers(s, l, o))) {
+	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && !(v->gathered && reads_more(s, l, o))) {
 		copy_into_uses(s, l, id, v);
 		return;
 	}

@@ -88,6 +88,11 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, w->vector_flops));
 		k->flops = sat_add(k->flops, sat_mul(n, w->flops));
 	}
+	if (o->nest) {
+		int64_t flops = sat_mul(n, s->nest_last[o->node].flops);
+		k->vector_flops = sat_add(k->vector_flops, flops);
+		k->flops = sat_add(k->flops, flops);
+	}
 	if (w && w->in_place && o->n_operands) {
 		add_bytes(k, n, w->write_bytes);
 		lval_id target = base_of(s, operands[0]);

@@ -41,10 +41,10 @@ static void change_after(simulator *s, lop_id at, const sim_val *v, int64_t byte
 		s->delta[at].main_after += bytes;
 }
 
-/* The first dying operand of that size, of this op. */
-static bool take_place(simulator *s, const lowered *l, const lop *o, lop_id at, int64_t bytes)
+/* The first dying operand of that size, of this op's from .. end. */
+static bool take_place(simulator *s, const lowered *l, const lop *o, uint32_t from, uint32_t end, lop_id at, int64_t bytes)
 {
-	for (uint32_t i = 0; i < o->n_operands; i++) {
+	for (uint32_t i = from; i < end; i++) {
 		lval_id v = base_of(s, operand_at(l, o, i));
 		if (s->vals[v].bytes != bytes || !dies_at(s, v, at))
 			continue;
@@ -75,10 +75,11 @@ static bool may_reuse(const simulator *s, const lop *o, lop_id id)
 static void place_result(simulator *s, const lowered *l, lop_id root, lop_id member, int64_t bytes)
 {
 	const lop *o = &l->ops.p[member];
-	if (!may_reuse(s, o, member) || take_place(s, l, o, root, bytes))
+	uint32_t own = o->nest ? o->nest->n_nested_operands : 0;
+	if (!may_reuse(s, o, member) || take_place(s, l, o, own, o->n_operands, root, bytes))
 		return;
 	for (lop_id m = s->ops[root].first_member; m != ID_NONE; m = s->ops[m].next)
-		if (m != member && s->ops[m].class == CLASS_ELEMENTWISE && take_place(s, l, &l->ops.p[m], root, bytes))
+		if (s->ops[m].class == CLASS_ELEMENTWISE && take_place(s, l, &l->ops.p[m], 0, m == member ? own : l->ops.p[m].n_operands, root, bytes))
 			return;
 }
 
@@ -125,7 +126,7 @@ void measure_liveness(simulator *s, const lowered *l)
 			if (kernel)
 				place_result(s, l, at, i, v->bytes);
 			else
-				take_place(s, l, o, at, v->bytes);
+				take_place(s, l, o, 0, o->n_operands, at, v->bytes);
 		}
 	}
 }

@@ -9,7 +9,7 @@ enum { WORK_ENTRIES = 1 << 20 };
 
 static bool is_constant(const node *n) { return n->op_kind == OP_CONSTANT || n->op_kind == OP_SDY_CONSTANT; }
 
-static bool is_splat(const module *m, const node *n)
+bool is_splat(const module *m, const node *n)
 {
 	attr_id a = is_constant(n) ? op_attr(m, n->op, "value") : ID_NONE;
 	return a != ID_NONE && attr_get(m, a)->splat;
@@ -86,6 +86,7 @@ void memo_init(simulator *s)
 	s->collectives = xcalloc(COLLECTIVE_SLOTS, sizeof *s->collectives);
 	s->stored = empty_slots(STORED_SLOTS);
 	s->stored_last = empty_slots(s->p->nodes.n + 1);
+	s->nest_last = xcalloc(s->p->nodes.n + 1, sizeof *s->nest_last);
 }
 
 void memo_release(simulator *s)
@@ -98,12 +99,16 @@ void memo_release(simulator *s)
 	free(s->collectives);
 	free(s->stored);
 	free(s->stored_last);
+	free(s->nest_last);
 }
 
 void work_begin(simulator *s, uint64_t facts)
 {
-	if (s->work.facts != facts)
+	if (s->work.facts != facts) {
 		memset(s->work.last, 0, sizeof *s->work.last * s->p->nodes.n);
+		for (node_id n = 0; n < s->p->nodes.n; n++)
+			s->nest_last[n].nest = NULL;
+	}
 	s->work.facts = facts;
 }
 

@@ -35,6 +35,8 @@ void simulator_free(simulator *s)
 	vec_release(&s->reads);
 	vec_release(&s->moments);
 	vec_release(&s->events);
+	vec_release(&s->nested);
+	vec_release(&s->apart);
 	vec_release(&s->stack);
 	vec_release(&s->aliases);
 	vec_release(&s->writers);
@@ -98,46 +100,22 @@ static void classify_compute(simulator *s, const lop *o, sim_op *so)
 	so->spread = work_at(s, so)->spread;
 }
 
-/* What an op's operands come from, as far as it makes a difference to the op. */
-typedef struct sources {
-	lval_id one; /* the one value that was not made from little; ID_NONE */
-	bool several;
-	uint8_t tile; /* nearest to the matmul's tile that one of them is */
-} sources;
-
 static sources sources_of(const simulator *s, const lowered *l, const lop *o)
 {
 	const lval_id *operands = l->operands.p + o->operands;
 	sources from = {ID_NONE, false, TILE_NONE};
 	for (uint32_t i = 0; i < o->n_operands; i++) {
 		const sim_op *def = &s->ops[s->vals[operands[i]].def];
-		if (def->tile > from.tile && def->tile != TILE_ENDS)
-			from.tile = def->tile;
-		if (def->spread || operands[i] == from.one)
-			continue;
-		from.several |= from.one != ID_NONE;
-		from.one = operands[i];
+		add_source(&from, operands[i], def->spread, def->tile);
 	}
 	return from;
-}
-
-/* The one value that an elementwise op makes its result from, and behind it what that one is made from. */
-static void set_origin(const simulator *s, sim_op *so, const sources *from)
-{
-	if (from->several || from->one == ID_NONE)
-		return;
-	const sim_op *def = &s->ops[s->vals[from->one].def];
-	so->chain = (uint8_t)MIN(def->chain + 1, UINT8_MAX);
-	so->origin = def->chain ? def->origin : from->one;
 }
 
 static uint8_t tile_of(const simulator *s, const sim_op *so, const sources *from)
 {
 	if (from->tile != TILE_NONE && so->class == CLASS_REDUCE)
 		return TILE_ROWS;
-	if (work_at(s, so)->expensive)
-		return from->tile == TILE_ROWS ? TILE_ENDS : TILE_NONE;
-	return from->tile;
+	return tile_behind(from->tile, work_at(s, so)->expensive);
 }
 
 /* Half of the memory on the chip may hold the side of a matmul that stays, the other half is for what passes by. */
@@ -157,11 +135,12 @@ static void classify_sources(simulator *s, const lowered *l, const lop *o, sim_o
 	default:
 		return;
 	}
-	sources from = sources_of(s, l, o);
+	sources from = o->nest ? nested_classify(s, l, so->earliest, tiled) : sources_of(s, l, o);
 	if (tiled)
 		so->tile = tile_of(s, so, &from);
-	if (so->class == CLASS_ELEMENTWISE)
-		set_origin(s, so, &from);
+	/* the one value that an elementwise op makes its result from, and behind it what that one is made from */
+	if (so->class == CLASS_ELEMENTWISE && !from.several && from.one != ID_NONE)
+		so->origin = source_of(s, from.one);
 }
 
 static bool may_be_windowed(const lop *o, const sim_op *so)
@@ -181,7 +160,7 @@ static void classify(simulator *s, const lowered *l)
 		sim_op *so = &s->ops[i];
 		s->delta[i] = (memory_change){0};
 		*so = (sim_op){.class = CLASS_NOTHING, .root = ID_NONE, .next = ID_NONE, .first_member = ID_NONE, .earliest = i, .latest = i,
-		               .region = region, .end = ID_NONE, .begin = ID_NONE, .work = UINT32_MAX, .stamp = ID_NONE};
+		               .region = region, .end = ID_NONE, .begin = ID_NONE, .work = UINT32_MAX, .stamp = ID_NONE, .origin = ID_NONE};
 		if (o->erased)
 			continue;
 		so->segment = segment;
@@ -247,13 +226,16 @@ static void fill_cost(simulator *s, const lowered *l, cost *out)
 static void find_out(simulator *s, const lowered *l)
 {
 	uint32_t before = s->work.entries.n;
+	s->apart.n = 0;
 	make_room(s, l);
 	work_begin(s, l->facts);
 	if (s->folder)
 		folder_place(s, l);
 	classify(s, l);
-	if (s->work.entries.n < before) /* the memo table was emptied on the way */
+	if (s->work.entries.n < before) { /* the memo table was emptied on the way */
+		s->apart.n = 0;
 		classify(s, l);
+	}
 	fuse(s, l);
 	measure_kernels(s, l);
 	measure_liveness(s, l);

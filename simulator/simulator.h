@@ -1,5 +1,6 @@
 /* simulator: run time and peak memory of a lowered program on a device.
  *
+ *   nested.c     ops that are part of their readers (lower/nest.c)
  *   fusion.c     which ops share a kernel, and so what reaches memory      kernels.c   traffic and time of each kernel
  *   timeline.c   compute stream and link queues
  *   liveness.c   peak memory with donation, aliasing and loops             simulate.c  all of it; cost JSON
@@ -40,6 +41,12 @@ void simulator_free(simulator *s);
 void simulator_limit(simulator *s, size_t bytes); /* of memoised work; at least what one program needs */
 /* l: compiled level (any level works). No allocation once warmed up. Deterministic. */
 void simulate(simulator *s, const lowered *l, cost *out);
+
+/* By node of p, what lower_cache_nest may do with it on that target; all NEST_NOT where costs would depend on it. ways: p->nodes.n. */
+void simulator_nesting(const program *p, const sharding_table *t, lower_target target, uint8_t *ways);
+/* Nodes that the last program had nested although they do not go with their readers, so that its cost is not to be had from it:
+ * they have to be taken apart (lower_cache_unnest) and the program be lowered and simulated again. Most often none. */
+const node_id *simulator_apart(const simulator *s, uint32_t *n);
 
 /* For a simulator of the folded program: costs the whole one from the lowered form of the folded one, whose cache is
  * marked with the firsts of the folding's blocks. False when the layers do not come out alike: the whole program has to be

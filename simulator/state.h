@@ -88,10 +88,10 @@ typedef struct sim_op {
 	uint8_t side_now; /* copied ops: the same, in the kernel that is measured */
 	bool ends_tile;   /* roots: an op with TILE_ENDS is inside */
 	uint8_t pieces;   /* of a collective that runs inside of its contraction's loop; contractions: 1, a gather does; 0: others */
-	bool gathers;     /* elementwise, reads more than it writes */
+	bool gathers;     /* elementwise with several operands, reads more than it writes */
+	bool reads_more;  /* .. with nested ops: in any case */
 	bool spread;      /* made from little: costs nothing to read */
 	uint8_t copies;   /* kernels a copied op is in; bounded by MAX_COPIES */
-	uint8_t chain;    /* elementwise ops behind `origin` that each have one source, this one included; 0: several or none */
 	lop_id root;
 	lop_id next;      /* member of the same kernel, ascending; roots: first_member starts the list */
 	lop_id first_member;
@@ -103,7 +103,7 @@ typedef struct sim_op {
 	uint32_t work;    /* entry, UINT32_MAX for none */
 	lop_id stamp;     /* last kernel that counted this copied op */
 	uint32_t run;     /* roots of kernels and collectives: in simulator.runs */
-	lval_id origin;   /* chain > 0: the one value that the chain makes its result from */
+	lval_id origin;   /* elementwise ops: the one value that it and those in front of it make its result from; ID_NONE: several or none */
 } sim_op;
 
 typedef struct sim_val {
@@ -123,6 +123,40 @@ typedef struct sim_val {
 	bool off_chip;      /* of a collective or a loop: in main memory */
 	bool reordered;     /* some matmul wants it in another order of dims */
 } sim_val;
+
+/* A nested op of the present program, at the place in simulator.nested that it has whenever it is one. */
+typedef struct sim_nested {
+	int64_t bytes;   /* of its result, as stored */
+	uint32_t origin; /* as sim_op.origin; its own id where there is none */
+	uint8_t tile;
+	bool expensive;
+	bool spread;
+	bool reads_more; /* than it writes */
+	bool gathers;    /* as sim_op.gathers */
+} sim_nested;
+typedef struct nest_last { /* what is nested in a node, most often what was in the previous program too */
+	const nest *nest;
+	uint32_t first, room; /* in simulator.nested */
+	int64_t flops;
+} nest_last;
+/* Ids of values: those of lowered.vals, and what nested ops make. */
+enum { NESTED_ID = 1u << 31 };
+
+/* What an op's operands come from, as far as it makes a difference to the op. */
+typedef struct sources {
+	uint32_t one; /* the one value that was not made from little; ID_NONE */
+	bool several;
+	uint8_t tile; /* nearest to the matmul's tile that one of them is */
+} sources;
+static inline void add_source(sources *from, uint32_t id, bool spread, uint8_t tile)
+{
+	if (tile > from->tile && tile != TILE_ENDS)
+		from->tile = tile;
+	if (spread || id == from->one)
+		return;
+	from->several |= from->one != ID_NONE;
+	from->one = id;
+}
 
 enum { MAX_COPIES = 16, PREFETCH_DEPTH = 8 };
 
@@ -198,6 +232,9 @@ struct simulator {
 	VEC(lop_id) reads;     /* of runs: collectives and, for collectives, kernels */
 	VEC(moment) moments;   /* by run.moment */
 	VEC(op_event) events;  /* made when they are asked for */
+	VEC(sim_nested) nested;
+	nest_last *nest_last;  /* by node */
+	VEC(node_id) apart;    /* simulator_apart */
 	VEC(lop_id) stack;     /* copied ops to visit */
 	VEC(lval_id) aliases;  /* values with another base, last ones first */
 	VEC(lop_id) writers;   /* borders of regions, and ops whose results are in memory, the last ones first */
@@ -246,9 +283,13 @@ static inline int64_t stored_lookup(simulator *s, node_id node, type_id type, sh
 	stored_slot *c = &s->stored_last[node == ID_NONE ? s->p->nodes.n : node];
 	return c->bytes >= 0 && c->type == type && c->sharding == sharding ? c->bytes : stored_find(s, c, type, sharding);
 }
+bool is_splat(const module *m, const node *n); /* a constant that is one number */
 void memo_init(simulator *s);
 void memo_release(simulator *s);
 static inline const work_entry *work_at(const simulator *s, const sim_op *o) { return &s->work.entries.p[o->work]; }
+
+/* Equal but for dims of size 1 and elements. */
+bool dims_in_order(const type *a, const type *b);
 
 /* fusion.c: decides modes, kernels, buffers (base) and last uses. */
 void fuse(simulator *s, const lowered *l);
@@ -256,6 +297,22 @@ void fuse(simulator *s, const lowered *l);
 static inline bool loop_copies(const simulator *s, const lowered *l, const lop *open, uint32_t i)
 {
 	return s->vals[open->results + i].reordered && s->vals[l->operands.p[open->operands + i]].argument;
+}
+/* nested.c: classifies what is nested in an op; the sources of the op itself */
+sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled);
+void nested_copied(simulator *s, const lop *o); /* the op is copied into its readers: which ones would not be? */
+void nested_orders(simulator *s, const lowered *l, const lop *o); /* its result is wanted in another order: which operands are? */
+bool nests_agree(const nest *a, const nest *b);
+static inline const sim_nested *nested_of(const simulator *s, const lop *o) { return s->nested.p + s->nest_last[o->node].first; }
+/* What tile an elementwise op's result belongs to. */
+static inline uint8_t tile_behind(uint8_t tile, bool expensive) { return !expensive ? tile : tile == TILE_ROWS ? TILE_ENDS : TILE_NONE; }
+/* The one value that elementwise ops make a value from; itself where several do. */
+static inline uint32_t source_of(const simulator *s, uint32_t id)
+{
+	if (id & NESTED_ID)
+		return s->nested.p[id & ~NESTED_ID].origin;
+	uint32_t origin = s->ops[s->vals[id].def].origin;
+	return origin == ID_NONE ? id : origin;
 }
 /* kernels.c: fills runs, reads and moments. */
 void measure_kernels(simulator *s, const lowered *l);

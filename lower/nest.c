@@ -1,0 +1,448 @@
+/* Elementwise ops that are part of the one op that reads them: programs for costs alone. Most ops of a training step are
+ * such: the moments and updates of an optimizer are trees of them.
+ *
+ * A tree is a fact of the program: elementwise ops, each read by one of the others, up to the last one. Nothing but the tree's
+ * own ops and what is made of constants alone stands between its first op that reads something and its last. In a lowered program it falls into
+ * parts: a part is one op with others nested in it, between which nothing has to be moved, summed or fetched. So whoever walks
+ * the nested ops of a part and then the op walks the program in its own order, and what depends on the order of ops comes
+ * out the same. */
+#include "lower/internal.h"
+
+#include <string.h>
+
+typedef struct part {
+	node_id root;          /* the op that stays */
+	const plan_entry *plan; /* its plan */
+	const pval_id *leaves; /* what is read from elsewhere, once for every read */
+	nest nest;
+} part;
+
+/* A tree at certain shardings. */
+typedef struct tree_state {
+	struct tree_state *next;
+	const sharding_id *at;    /* by tree.vals */
+	const part *const *parts; /* by tree.nodes: that it is in; NULL: it is an op as any other */
+} tree_state;
+
+typedef struct tree {
+	const node_id *nodes; /* ascending */
+	const pval_id *vals;  /* that they read or make */
+	uint32_t n_nodes, n_vals;
+	tree_state *states;   /* the last one first */
+	uint64_t found;       /* nesting.call in which states[0] was made the present one */
+} tree;
+
+struct nesting {
+	arena mem;
+	uint8_t *ways;     /* by node: nest_way */
+	node_id *reader;   /* by node that may be nested; ID_NONE */
+	uint32_t *tree_of; /* by node; ID_NONE */
+	uint32_t *number;  /* by node of a tree: its place there */
+	VEC(tree) trees;
+	uint64_t call;
+	bool misfit;
+	/* of the state that is made now, by tree.nodes */
+	VEC(const plan_entry *) still; /* plans; NULL: something moves there */
+	VEC(uint32_t) root;            /* of the part that the node is in */
+	VEC(uint32_t) place;           /* among the part's nested ops */
+	VEC(nested_op) ops;
+	VEC(uint8_t) reads;
+	VEC(pval_id) leaves;
+};
+
+/* ---------------------------------------------------------------- trees, once */
+
+static pval_id result_of(const program *p, node_id id) { return node_slots(p, &p->nodes.p[id])[p->nodes.p[id].n_operands]; }
+
+static node_id reader_of(const program *p, node_id id) { return p->slot_node.p[p->uses.p[p->vals.p[result_of(p, id)].uses]]; }
+
+/* Read by one op that is not dead, as partial sums have to be that stay partial (optimize_sums.c). */
+static bool is_read_once(const program *p, const pval *v)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < v->n_uses; i++)
+		n += !p->nodes.p[p->slot_node.p[p->uses.p[v->uses + i]]].dead;
+	return n <= 1;
+}
+
+/* Could the optimized level sum it later? sums: by node in front of the reader. */
+static bool may_stay_partial(const program *p, const bool *sums, pval_id v)
+{
+	node_id def = p->vals.p[v].def;
+	return def != ID_NONE && sums[def] && is_read_once(p, &p->vals.p[v]);
+}
+
+/* Nodes that partial sums pass through stand for themselves: sums of two of them, and in loops whatever a sum that is carried
+ * could be made of. */
+static void keep_sums(struct nesting *x, const program *p)
+{
+	bool *sums = xcalloc(p->nodes.n + 1, sizeof *sums), *stays = xcalloc(p->nodes.n + 1, sizeof *stays);
+	for (node_id id = p->main_first; id < p->main_end; id++) {
+		const node *n = &p->nodes.p[id];
+		uint32_t partial = 0;
+		for (uint32_t i = 0; i < n->n_operands; i++)
+			partial += may_stay_partial(p, sums, node_slots(p, n)[i]);
+		switch (n->op_kind) {
+		case OP_CONSTANT:
+		case OP_SDY_CONSTANT:
+		case OP_IOTA:
+		case OP_BROADCAST_IN_DIM:
+			break;
+		case OP_ADD:
+		case OP_CONVERT:
+			sums[id] = partial > 0;
+			stays[id] = n->parent != ID_NONE ? partial > 0 : partial > 1;
+			break;
+		default:
+			sums[id] = !n->elementwise;
+		}
+	}
+	for (node_id id = p->main_first; id < p->main_end; id++)
+		if (x->reader[id] != ID_NONE && (stays[id] || stays[x->reader[id]])) {
+			x->ways[id] = NEST_NOT;
+			x->reader[id] = ID_NONE;
+		}
+	free(sums);
+	free(stays);
+}
+
+/* Whose tree every node is in: x->tree_of names last ops afterwards. */
+static void find_roots(lower_cache *c)
+{
+	const program *p = c->p;
+	struct nesting *x = c->nesting;
+	node_id next = ID_NONE; /* the op that is in no tree, or the last of one, and is met next behind this place */
+	uint32_t mark = c->n_marks, *count = xcalloc(p->nodes.n + 1, sizeof *count);
+	memset(x->tree_of, 0xff, p->nodes.n * sizeof *x->tree_of);
+	for (node_id id = p->main_end; id-- > p->main_first;) {
+		for (; mark && c->marks[mark - 1] > id; mark--)
+			next = ID_NONE; /* stretches are kept apart */
+		uint8_t way = x->ways[id];
+		node_id reader = x->reader[id];
+		if (way == NEST_CONSTANT)
+			continue;
+		node_id root = reader == ID_NONE ? ID_NONE : x->tree_of[reader] != ID_NONE ? x->tree_of[reader] : reader;
+		bool free = way == NEST_DROPPED || way == NEST_ANYWHERE;
+		if (way == NEST_DROPPED || ((way == NEST_ANYWHERE || (way == NEST_INSIDE && root == next)) && count[root] < MAX_NESTED)) {
+			x->tree_of[id] = x->tree_of[root] = root;
+			count[root] += way != NEST_DROPPED;
+		} else if (!free) {
+			next = id;
+		} else {
+			x->ways[id] = NEST_NOT; /* too many */
+			x->reader[id] = ID_NONE;
+		}
+	}
+	free(count);
+}
+
+static const void *keep(arena *mem, const void *p, size_t n) { return n ? memcpy(arena_alloc(mem, n), p, n) : NULL; }
+
+/* nodes: descending */
+static void add_tree(lower_cache *c, const node_id *nodes, uint32_t n, uint32_t *seen)
+{
+	const program *p = c->p;
+	struct nesting *x = c->nesting;
+	uint32_t id = x->trees.n;
+	node_id *list = arena_array(&x->mem, node_id, n);
+	x->leaves.n = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		node_id k = list[i] = nodes[n - 1 - i];
+		x->tree_of[k] = id;
+		x->number[k] = i;
+		for (uint32_t j = 0; j < (uint32_t)p->nodes.p[k].n_operands + p->nodes.p[k].n_results; j++) {
+			pval_id v = node_slots(p, &p->nodes.p[k])[j];
+			if (seen[v] != id)
+				vec_push(&x->leaves, v);
+			seen[v] = id;
+		}
+	}
+	tree t = {.nodes = list, .n_nodes = n, .vals = keep(&x->mem, x->leaves.p, x->leaves.n * sizeof *x->leaves.p), .n_vals = x->leaves.n};
+	vec_push(&x->trees, t);
+}
+
+/* The last op of a tree stands behind all others, which are chained up to it. */
+static void make_trees(lower_cache *c)
+{
+	const program *p = c->p;
+	struct nesting *x = c->nesting;
+	node_id *last = xmalloc((p->nodes.n + 1) * sizeof *last), *before = xmalloc((p->nodes.n + 1) * sizeof *before);
+	uint32_t *seen = xmalloc((p->vals.n + 1) * sizeof *seen);
+	VEC(node_id) nodes = {0};
+	memset(last, 0xff, p->nodes.n * sizeof *last);
+	memset(seen, 0xff, p->vals.n * sizeof *seen);
+	for (node_id id = p->main_first; id < p->main_end; id++) {
+		node_id root = x->tree_of[id];
+		if (root == ID_NONE)
+			continue;
+		before[id] = last[root];
+		last[root] = id;
+		if (root != id)
+			continue;
+		nodes.n = 0;
+		for (node_id i = id; i != ID_NONE; i = before[i])
+			vec_push(&nodes, i);
+		add_tree(c, nodes.p, nodes.n, seen);
+	}
+	free(last);
+	free(before);
+	free(seen);
+	vec_release(&nodes);
+}
+
+static void find_trees(lower_cache *c)
+{
+	const program *p = c->p;
+	struct nesting *x = c->nesting;
+	arena_release(&x->mem);
+	arena_init(&x->mem);
+	x->trees.n = 0;
+	for (node_id id = 0; id < p->nodes.n; id++) {
+		bool nests = x->ways[id] != NEST_NOT && x->ways[id] != NEST_CONSTANT;
+		x->reader[id] = nests ? reader_of(p, id) : ID_NONE;
+		if (nests && (c->onto[id] != ID_NONE || c->onto[x->reader[id]] != ID_NONE)) {
+			x->ways[id] = NEST_NOT;
+			x->reader[id] = ID_NONE;
+		}
+	}
+	keep_sums(x, p);
+	find_roots(c);
+	make_trees(c);
+}
+
+void lower_cache_nest(lower_cache *c, const uint8_t *ways)
+{
+	struct nesting *x = c->nesting;
+	if (!x) {
+		x = c->nesting = xcalloc(1, sizeof *x);
+		arena_init(&x->mem);
+		x->ways = xmalloc(c->p->nodes.n + 1);
+		x->reader = xmalloc((c->p->nodes.n + 1) * sizeof *x->reader);
+		x->number = xcalloc(c->p->nodes.n + 1, sizeof *x->number);
+		x->tree_of = xmalloc((c->p->nodes.n + 1) * sizeof *x->tree_of);
+	}
+	memcpy(x->ways, ways, c->p->nodes.n);
+	find_trees(c);
+}
+
+void lower_cache_unnest(lower_cache *c, const node_id *nodes, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		c->nesting->ways[nodes[i]] = NEST_NOT;
+	find_trees(c);
+}
+
+void nesting_free(struct nesting *x)
+{
+	if (!x)
+		return;
+	arena_release(&x->mem);
+	vec_release(&x->trees);
+	free(x->ways);
+	free(x->reader);
+	free(x->tree_of);
+	free(x->number);
+	vec_release(&x->still);
+	vec_release(&x->root);
+	vec_release(&x->place);
+	vec_release(&x->ops);
+	vec_release(&x->reads);
+	vec_release(&x->leaves);
+	free(x);
+}
+
+/* ---------------------------------------------------------------- in every program */
+
+void nest_begin(lower_cache *c)
+{
+	c->nesting->call++;
+	c->nesting->misfit = false;
+}
+
+bool nest_misfits(const lower_cache *c) { return c->nesting->misfit; }
+
+/* The states' plans are in c->mem, and so are they. */
+void nest_forget(lower_cache *c)
+{
+	for (uint32_t i = 0; c->nesting && i < c->nesting->trees.n; i++)
+		c->nesting->trees.p[i].states = NULL;
+}
+
+/* The node's plan when nothing moves around it, else NULL. */
+static const plan_entry *still_plan(lower_cache *c, node_id id)
+{
+	const node *n = &c->p->nodes.p[id];
+	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
+	vec_reserve(&c->work->slots, n_slots);
+	for (uint32_t i = 0; i < n_slots; i++)
+		c->work->slots.p[i] = c->now[node_slots(c->p, n)[i]];
+	const plan_entry *e = cache_node(c, id, c->work->slots.p);
+	return e->still ? e : NULL;
+}
+
+/* Do all those that are made of constants and read by this one stand still too? Behind x->still of all of them. */
+static bool is_free(const lower_cache *c, uint32_t tree, node_id id)
+{
+	const struct nesting *x = c->nesting;
+	const node *n = &c->p->nodes.p[id];
+	bool free = x->still.p[x->number[id]];
+	for (uint32_t i = 0; i < n->n_operands && free; i++) {
+		node_id def = c->p->vals.p[node_slots(c->p, n)[i]].def;
+		if (def != ID_NONE && x->ways[def] != NEST_CONSTANT)
+			free = x->tree_of[def] == tree && x->reader[def] == id && is_free(c, tree, def);
+	}
+	return free;
+}
+
+/* Which part every node of the tree is in: x->root. */
+static void find_parts(lower_cache *c, const tree *t)
+{
+	struct nesting *x = c->nesting;
+	for (uint32_t i = 0; i < t->n_nodes; i++)
+		x->still.p[i] = still_plan(c, t->nodes[i]);
+	uint32_t next = t->n_nodes - 1; /* the op that stays and is met next behind this place */
+	for (uint32_t i = t->n_nodes; i-- > 0;) {
+		node_id id = t->nodes[i];
+		uint32_t reader = i + 1 < t->n_nodes ? x->number[x->reader[id]] : i;
+		bool free = x->ways[id] == NEST_DROPPED || (x->ways[id] == NEST_ANYWHERE && is_free(c, x->tree_of[id], id));
+		x->root.p[i] = i;
+		if (i + 1 < t->n_nodes && x->still.p[i] && x->still.p[reader] && (free || (x->ways[id] == NEST_INSIDE && x->root.p[reader] == next)))
+			x->root.p[i] = x->root.p[reader];
+		else if (!free)
+			next = i;
+	}
+}
+
+/* What a node of a part reads: operands of the op, and nested ops. */
+static uint8_t add_reads(lower_cache *c, uint32_t root, node_id id, uint8_t self)
+{
+	struct nesting *x = c->nesting;
+	const node *n = &c->p->nodes.p[id];
+	uint8_t reads = 0;
+	for (uint32_t i = 0; i < n->n_operands; i++) {
+		pval_id v = node_slots(c->p, n)[i];
+		node_id def = c->p->vals.p[v].def;
+		bool inside = def != ID_NONE && x->tree_of[def] == x->tree_of[id] && x->reader[def] == id && x->root.p[x->number[def]] == root;
+		if (inside && x->ways[def] == NEST_DROPPED)
+			continue;
+		reads++;
+		if (inside) {
+			uint32_t k = x->place.p[x->number[def]];
+			x->ops.p[k].reader = self;
+			vec_push(&x->reads, (uint8_t)k);
+		} else {
+			vec_push(&x->reads, NEST_OPERAND);
+			vec_push(&x->leaves, v);
+		}
+	}
+	return reads;
+}
+
+static const part *make_part(lower_cache *c, const tree *t, uint32_t root)
+{
+	struct nesting *x = c->nesting;
+	x->ops.n = x->reads.n = x->leaves.n = 0;
+	for (uint32_t i = 0; i < root; i++) {
+		node_id id = t->nodes[i];
+		if (x->root.p[i] != root || x->ways[id] == NEST_DROPPED)
+			continue;
+		uint32_t first = x->reads.n;
+		x->place.p[i] = x->ops.n;
+		uint8_t n_reads = add_reads(c, root, id, (uint8_t)x->ops.n);
+		const plan_entry *e = x->still.p[i];
+		vec_push(&x->ops, (nested_op){.node = id, .plan = &e->plan, .bytes = e->bytes[c->p->nodes.p[id].n_operands], .first_read = (uint16_t)first,
+		                              .n_reads = n_reads});
+	}
+	part *y = arena_array(&c->mem, part, 1);
+	*y = (part){.root = t->nodes[root], .plan = x->still.p[root]};
+	y->nest.n_nested_operands = (uint16_t)x->leaves.n;
+	y->nest.first_read = (uint16_t)x->reads.n;
+	y->nest.n_reads = add_reads(c, root, y->root, NEST_ROOT);
+	y->nest.n_operands = (uint16_t)x->leaves.n;
+	y->nest.n_ops = (uint8_t)x->ops.n;
+	y->leaves = keep(&c->mem, x->leaves.p, x->leaves.n * sizeof *x->leaves.p);
+	y->nest.ops = keep(&c->mem, x->ops.p, x->ops.n * sizeof *x->ops.p);
+	y->nest.reads = keep(&c->mem, x->reads.p, x->reads.n);
+	return y;
+}
+
+static const part *const *make_parts(lower_cache *c, const tree *t)
+{
+	struct nesting *x = c->nesting;
+	const part **parts = arena_zarray(&c->mem, const part *, t->n_nodes);
+	vec_reserve(&x->still, t->n_nodes);
+	vec_reserve(&x->root, t->n_nodes);
+	vec_reserve(&x->place, t->n_nodes);
+	find_parts(c, t);
+	for (uint32_t i = 0; i < t->n_nodes; i++) {
+		uint32_t root = x->root.p[i];
+		if (root != i && !parts[root])
+			parts[root] = make_part(c, t, root);
+		if (root != i)
+			parts[i] = parts[root];
+	}
+	return parts;
+}
+
+static bool is_at(const lower_cache *c, const tree *t, const tree_state *s)
+{
+	uint32_t i = 0;
+	while (i < t->n_vals && s->at[i] == c->now[t->vals[i]])
+		i++;
+	return i == t->n_vals;
+}
+
+static const tree_state *find_state(lower_cache *c, tree *t)
+{
+	t->found = c->nesting->call;
+	for (tree_state **link = &t->states; *link; link = &(*link)->next) {
+		tree_state *s = *link;
+		if (!is_at(c, t, s))
+			continue;
+		/* to the front: the next program most often has it there too */
+		*link = s->next;
+		s->next = t->states;
+		return t->states = s;
+	}
+	sharding_id *at = arena_array(&c->mem, sharding_id, t->n_vals);
+	for (uint32_t i = 0; i < t->n_vals; i++)
+		at[i] = c->now[t->vals[i]];
+	tree_state *s = arena_array(&c->mem, tree_state, 1);
+	*s = (tree_state){.next = t->states, .at = at};
+	s->parts = make_parts(c, t);
+	return t->states = s;
+}
+
+static void build_part(lower_cache *c, lowered *l, const part *x, lop_id region)
+{
+	const node *n = &c->p->nodes.p[x->root];
+	lop_id o = lowered_add_op(l, LOP_COMPUTE, x->root, region);
+	lop *op = &l->ops.p[o];
+	op->plan = &x->plan->plan;
+	op->nest = &x->nest;
+	op->n_operands = x->nest.n_operands;
+	vec_reserve(&l->operands, l->operands.n + op->n_operands);
+	lval_id *to = l->operands.p + l->operands.n;
+	for (uint32_t i = 0; i < op->n_operands; i++) {
+		to[i] = c->work->current[x->leaves[i]];
+		lval *v = &l->vals.p[to[i]];
+		v->n_uses++;
+		c->nesting->misfit |= v->sharding != c->now[x->leaves[i]];
+	}
+	l->operands.n += op->n_operands;
+	pval_id v = node_slots(c->p, n)[n->n_operands];
+	c->work->current[v] = lowered_add_result(l, o, v, x->plan->plan.at[n->n_operands], c->p->vals.p[v].type, x->plan->bytes[n->n_operands]);
+}
+
+bool nest_build(lower_cache *c, lowered *l, node_id id, lop_id region)
+{
+	struct nesting *x = c->nesting;
+	if (x->tree_of[id] == ID_NONE)
+		return false;
+	tree *t = &x->trees.p[x->tree_of[id]];
+	const tree_state *s = t->found == x->call ? t->states : find_state(c, t);
+	const part *y = s->parts[x->number[id]];
+	if (y && y->root == id)
+		build_part(c, l, y, region);
+	return y;
+}
