@@ -327,7 +327,7 @@ void lower_cache_limit(lower_cache *c, size_t bytes) { c->limit = bytes; }
 
 void cache_bound(lower_cache *c)
 {
-	size_t indexed = (size_t)(c->reshard_index.cap + c->plan_index.cap + c->step_index.cap) * (sizeof(uint64_t) + sizeof(uint32_t));
+	size_t indexed = (size_t)(c->reshard_index.cap + c->plan_index.cap + c->step_index.cap) * (sizeof(uint64_t) + sizeof(uint32_t)) + nest_index_bytes(c);
 	if (!c->limit || c->mem.used_bytes + indexed <= c->limit)
 		return;
 	arena_release(&c->mem);

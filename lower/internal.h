@@ -265,11 +265,13 @@ static inline bool is_reshard_op(uint16_t kind)
 
 /* Before a program with the shardings of c->now. */
 void nest_begin(lower_cache *c);
+void nest_value_changed(lower_cache *c, pval_id v); /* in c->now */
 /* Builds the node if it is nested, dropped, or has something nested; false: it is to be built as any other. */
 bool nest_build(lower_cache *c, lowered *l, node_id id, lop_id region);
 /* Was something not sharded as c->now says? */
 bool nest_misfits(const lower_cache *c);
 void nest_forget(lower_cache *c); /* c->mem starts over */
+size_t nest_index_bytes(const lower_cache *c);
 void nesting_free(struct nesting *x);
 
 /* ---------------------------------------------------------------- optimize.c, compiled.c */

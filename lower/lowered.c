@@ -524,8 +524,11 @@ static void find_shardings(lower_cache *c, const sharding_id *shardings)
 	bool same_way = c->was_partitioner == c->partitioner;
 	for (pval_id v = 0; v < c->p->vals.n; v++)
 		if (!same_way || c->was[v] != shardings[v]) {
+			sharding_id before = c->now[v];
 			c->was[v] = shardings[v];
 			c->now[v] = cache_now(c, shardings, v);
+			if (c->nesting && c->now[v] != before)
+				nest_value_changed(c, v);
 		}
 	c->was_partitioner = c->partitioner;
 }

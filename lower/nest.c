@@ -19,7 +19,7 @@ typedef struct part {
 
 /* A tree at certain shardings. */
 typedef struct tree_state {
-	struct tree_state *next;
+	uint32_t tree;
 	const sharding_id *at;    /* by tree.vals */
 	const part *const *parts; /* by tree.nodes: that it is in; NULL: it is an op as any other */
 } tree_state;
@@ -28,8 +28,7 @@ typedef struct tree {
 	const node_id *nodes; /* ascending */
 	const pval_id *vals;  /* that they read or make */
 	uint32_t n_nodes, n_vals;
-	tree_state *states;   /* the last one first */
-	uint64_t found;       /* nesting.call in which states[0] was made the present one */
+	const tree_state *state; /* that of c->now, or of an earlier program */
 } tree;
 
 struct nesting {
@@ -39,7 +38,11 @@ struct nesting {
 	uint32_t *tree_of; /* by node; ID_NONE */
 	uint32_t *number;  /* by node of a tree: its place there */
 	VEC(tree) trees;
-	uint64_t call;
+	index_map by_shardings;   /* of trees: states */
+	VEC(const tree_state *) states;
+	VEC(uint8_t) current;     /* by tree: its state is that of c->now */
+	uint32_t *first_tree_of;  /* by value, and the end: in trees_of */
+	VEC(uint32_t) trees_of;
 	bool misfit;
 	/* of the state that is made now, by tree.nodes */
 	VEC(const plan_entry *) still; /* plans; NULL: something moves there */
@@ -190,6 +193,32 @@ static void make_trees(lower_cache *c)
 	vec_release(&nodes);
 }
 
+/* Which trees look at a value. */
+static void index_trees(struct nesting *x, const program *p)
+{
+	uint32_t *first = x->first_tree_of, total = 0;
+	memset(first, 0, (p->vals.n + 1) * sizeof *first);
+	for (uint32_t i = 0; i < x->trees.n; i++)
+		for (uint32_t k = 0; k < x->trees.p[i].n_vals; k++)
+			first[x->trees.p[i].vals[k]]++;
+	for (pval_id v = 0; v <= p->vals.n; v++)
+		total += first[v], first[v] = total;
+	vec_reserve(&x->trees_of, total);
+	for (uint32_t i = x->trees.n; i-- > 0;)
+		for (uint32_t k = 0; k < x->trees.p[i].n_vals; k++)
+			x->trees_of.p[--first[x->trees.p[i].vals[k]]] = i;
+	vec_reserve(&x->current, x->trees.n);
+	memset(x->current.p, false, x->trees.n);
+}
+
+static void forget_states(struct nesting *x)
+{
+	index_clear(&x->by_shardings);
+	x->states.n = 0;
+	if (x->current.p)
+		memset(x->current.p, false, x->trees.n);
+}
+
 static void find_trees(lower_cache *c)
 {
 	const program *p = c->p;
@@ -197,6 +226,7 @@ static void find_trees(lower_cache *c)
 	arena_release(&x->mem);
 	arena_init(&x->mem);
 	x->trees.n = 0;
+	forget_states(x);
 	for (node_id id = 0; id < p->nodes.n; id++) {
 		bool nests = x->ways[id] != NEST_NOT && x->ways[id] != NEST_CONSTANT;
 		x->reader[id] = nests ? reader_of(p, id) : ID_NONE;
@@ -208,6 +238,7 @@ static void find_trees(lower_cache *c)
 	keep_sums(x, p);
 	find_roots(c);
 	make_trees(c);
+	index_trees(x, p);
 }
 
 void lower_cache_nest(lower_cache *c, const uint8_t *ways)
@@ -216,9 +247,11 @@ void lower_cache_nest(lower_cache *c, const uint8_t *ways)
 	if (!x) {
 		x = c->nesting = xcalloc(1, sizeof *x);
 		arena_init(&x->mem);
+		index_init(&x->by_shardings);
 		x->ways = xmalloc(c->p->nodes.n + 1);
 		x->reader = xmalloc((c->p->nodes.n + 1) * sizeof *x->reader);
 		x->number = xcalloc(c->p->nodes.n + 1, sizeof *x->number);
+		x->first_tree_of = xmalloc((c->p->vals.n + 2) * sizeof *x->first_tree_of);
 		x->tree_of = xmalloc((c->p->nodes.n + 1) * sizeof *x->tree_of);
 	}
 	memcpy(x->ways, ways, c->p->nodes.n);
@@ -242,6 +275,11 @@ void nesting_free(struct nesting *x)
 	free(x->reader);
 	free(x->tree_of);
 	free(x->number);
+	free(x->first_tree_of);
+	index_release(&x->by_shardings);
+	vec_release(&x->states);
+	vec_release(&x->current);
+	vec_release(&x->trees_of);
 	vec_release(&x->still);
 	vec_release(&x->root);
 	vec_release(&x->place);
@@ -253,10 +291,13 @@ void nesting_free(struct nesting *x)
 
 /* ---------------------------------------------------------------- in every program */
 
-void nest_begin(lower_cache *c)
+void nest_begin(lower_cache *c) { c->nesting->misfit = false; }
+
+void nest_value_changed(lower_cache *c, pval_id v)
 {
-	c->nesting->call++;
-	c->nesting->misfit = false;
+	struct nesting *x = c->nesting;
+	for (uint32_t i = x->first_tree_of[v]; i < x->first_tree_of[v + 1]; i++)
+		x->current.p[x->trees_of.p[i]] = false;
 }
 
 bool nest_misfits(const lower_cache *c) { return c->nesting->misfit; }
@@ -264,9 +305,11 @@ bool nest_misfits(const lower_cache *c) { return c->nesting->misfit; }
 /* The states' plans are in c->mem, and so are they. */
 void nest_forget(lower_cache *c)
 {
-	for (uint32_t i = 0; c->nesting && i < c->nesting->trees.n; i++)
-		c->nesting->trees.p[i].states = NULL;
+	if (c->nesting)
+		forget_states(c->nesting);
 }
+
+size_t nest_index_bytes(const lower_cache *c) { return c->nesting ? c->nesting->by_shardings.cap * (sizeof(uint64_t) + sizeof(uint32_t)) : 0; }
 
 /* The node's plan when nothing moves around it, else NULL. */
 static const plan_entry *still_plan(lower_cache *c, node_id id)
@@ -384,33 +427,42 @@ static const part *const *make_parts(lower_cache *c, const tree *t)
 	return parts;
 }
 
-static bool is_at(const lower_cache *c, const tree *t, const tree_state *s)
+static bool is_at(const lower_cache *c, const tree *t, const sharding_id *at)
 {
 	uint32_t i = 0;
-	while (i < t->n_vals && s->at[i] == c->now[t->vals[i]])
+	while (i < t->n_vals && at[i] == c->now[t->vals[i]])
 		i++;
 	return i == t->n_vals;
 }
 
-static const tree_state *find_state(lower_cache *c, tree *t)
+static const tree_state *make_state(lower_cache *c, uint32_t k)
 {
-	t->found = c->nesting->call;
-	for (tree_state **link = &t->states; *link; link = &(*link)->next) {
-		tree_state *s = *link;
-		if (!is_at(c, t, s))
-			continue;
-		/* to the front: the next program most often has it there too */
-		*link = s->next;
-		s->next = t->states;
-		return t->states = s;
-	}
+	const tree *t = &c->nesting->trees.p[k];
 	sharding_id *at = arena_array(&c->mem, sharding_id, t->n_vals);
 	for (uint32_t i = 0; i < t->n_vals; i++)
 		at[i] = c->now[t->vals[i]];
 	tree_state *s = arena_array(&c->mem, tree_state, 1);
-	*s = (tree_state){.next = t->states, .at = at};
-	s->parts = make_parts(c, t);
-	return t->states = s;
+	*s = (tree_state){.tree = k, .at = at, .parts = make_parts(c, t)};
+	return s;
+}
+
+/* The state that the tree is in now. */
+static const tree_state *find_state(lower_cache *c, uint32_t k)
+{
+	struct nesting *x = c->nesting;
+	const tree *t = &x->trees.p[k];
+	uint64_t h = k;
+	uint32_t id;
+	for (uint32_t i = 0; i < t->n_vals; i++)
+		h = (h ^ c->now[t->vals[i]]) * 0x9e3779b97f4a7c15ull ^ h >> 29;
+	h = hash_mix(h);
+	for (uint32_t it = index_first(&x->by_shardings, h); index_next(&x->by_shardings, h, &it, &id);)
+		if (x->states.p[id]->tree == k && is_at(c, t, x->states.p[id]->at))
+			return x->states.p[id];
+	const tree_state *s = make_state(c, k);
+	index_add(&x->by_shardings, h, x->states.n);
+	vec_push(&x->states, s);
+	return s;
 }
 
 static void build_part(lower_cache *c, lowered *l, const part *x, lop_id region)
@@ -437,11 +489,14 @@ static void build_part(lower_cache *c, lowered *l, const part *x, lop_id region)
 bool nest_build(lower_cache *c, lowered *l, node_id id, lop_id region)
 {
 	struct nesting *x = c->nesting;
-	if (x->tree_of[id] == ID_NONE)
+	uint32_t k = x->tree_of[id];
+	if (k == ID_NONE)
 		return false;
-	tree *t = &x->trees.p[x->tree_of[id]];
-	const tree_state *s = t->found == x->call ? t->states : find_state(c, t);
-	const part *y = s->parts[x->number[id]];
+	if (!x->current.p[k]) {
+		x->trees.p[k].state = find_state(c, k);
+		x->current.p[k] = true;
+	}
+	const part *y = x->trees.p[k].state->parts[x->number[id]];
 	if (y && y->root == id)
 		build_part(c, l, y, region);
 	return y;
