@@ -145,6 +145,9 @@ bool plan_leave_out(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32
 bool plan_exchange_zero(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group);
 /* Each of the two axes does what the other one did, but for fixed decisions. */
 void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other);
+void plan_clear_axis(plan *pl, uint32_t axis);
+/* The axis does what the other one does, next to it in the order, and nothing else. */
+void plan_imitate_axis(const problem *pb, plan *pl, uint32_t axis, uint32_t other);
 /* Nothing but fixed decisions and constraints says anything about a group on these axes (bits) any more. New targets come from
  * mem. */
 void plan_clear_group(const problem *pb, arena *mem, plan *pl, uint32_t group, uint32_t axis_mask);
@@ -339,9 +342,11 @@ uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const act
 typedef struct refiner refiner;
 /* How far from a plan its descent looks: decisions with their twins on all axes; each alone, and roles more; groups. */
 typedef enum refine_depth { REFINE_ALIKE, REFINE_APART, REFINE_GROUPS } refine_depth;
+/* Told of every better plan of a descent, which has used so many evaluations; energy: as replayed. */
+typedef void refined(void *user, plan *pl, uint64_t used, int64_t energy);
 /* Descends from plans and remembers the states it costed. ev: LOGICAL_TREES of them. All must outlive it; what plans point into
  * comes from mem. */
-refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena *mem, const action_list *actions, bool (*stop)(void *), void *stop_arg);
+refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena *mem, const action_list *actions, bool (*stop)(void *), refined *tell, void *user);
 void refiner_free(refiner *rf);
 /* With at most so many evaluations; returns those used. *energy: the plan's at the end, replayed;
  * INT64_MAX when it came to where another one's descent had been. */

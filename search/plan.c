@@ -45,6 +45,25 @@ void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t oth
 	}
 }
 
+void plan_clear_axis(plan *pl, uint32_t axis)
+{
+	for (uint32_t i = pl->n; i-- > 0;)
+		if (pl->decisions[i].axis == axis && !pl->decisions[i].fixed)
+			plan_drop(pl, i);
+}
+
+void plan_imitate_axis(const problem *pb, plan *pl, uint32_t axis, uint32_t other)
+{
+	plan_clear_axis(pl, axis);
+	for (uint32_t i = 0; i < pl->n; i++)
+		if (pl->decisions[i].axis == other) {
+			action a = action_on_axis(pb, &pl->decisions[i], axis);
+			a.fixed = false;
+			plan_insert(pl, i + 1, &a, pl->tactics[i]);
+			i++;
+		}
+}
+
 static bool same_targets(const action *a, const action *b)
 {
 	return a->n_targets == b->n_targets && (a->targets == b->targets || !memcmp(a->targets, b->targets, a->n_targets * sizeof *a->targets));

@@ -71,38 +71,18 @@ static const action *pick_action(polisher *ps)
 	return &ps->actions->p[a];
 }
 
-static void clear_axis(plan *t, uint32_t axis)
-{
-	for (uint32_t i = t->n; i-- > 0;)
-		if (t->decisions[i].axis == axis && !t->decisions[i].fixed)
-			plan_drop(t, i);
-}
-
 static void add_recipe(polisher *ps, plan *t, uint32_t axis)
 {
 	if (!ps->n_recipes)
 		return;
 	const plan *recipe = &ps->recipes[rng_below(&ps->random, ps->n_recipes)];
 	if (rng_below(&ps->random, 3))
-		clear_axis(t, axis);
+		plan_clear_axis(t, axis);
 	uint32_t place = pick_place(ps, t);
 	for (uint32_t i = 0; i < recipe->n; i++) {
 		action a = action_on_axis(ps->pb, &recipe->decisions[i], axis);
 		plan_insert(t, place + i, &a, recipe->tactics[i]);
 	}
-}
-
-/* The axis does what another one does, next to it in the order. */
-static void imitate_axis(polisher *ps, plan *t, uint32_t axis, uint32_t other)
-{
-	clear_axis(t, axis);
-	for (uint32_t i = 0; i < t->n; i++)
-		if (t->decisions[i].axis == other) {
-			action a = action_on_axis(ps->pb, &t->decisions[i], axis);
-			a.fixed = false;
-			plan_insert(t, i + 1, &a, t->tactics[i]);
-			i++;
-		}
 }
 
 /* Decides a group anew, on all axes at once: a cut over two axes can pay where each alone does not. */
@@ -236,7 +216,7 @@ static bool propose(polisher *ps)
 		add_recipe(ps, t, axis);
 		break;
 	case MOVE_IMITATE:
-		imitate_axis(ps, t, axis, other);
+		plan_imitate_axis(ps->pb, t, axis, other);
 		break;
 	case MOVE_SPLICE:
 		return splice(ps, t);

@@ -1,6 +1,7 @@
 /* Descent from a whole plan, through neighbourhoods that grow where the smaller ones lead nowhere:
  *
- *   1. each decision, with its twins on other axes, is left out, decided first, last or before ZeRO, or keeps off one group of what it cuts,
+ *   1. two axes change places, or one does what the other one does;
+ *      each decision, with its twins on other axes, is left out, decided first, last or before ZeRO, or keeps off one group of what it cuts,
  *      or of a ZeRO decision the parameters of one group are kept whole rather than cut, or cut rather than kept whole;
  *      random walks rarely change the same on all axes at once, and a plan that treats its axes alike is often left no other way
  *   2. each decision that has twins without them; one repeated on an axis more; a decision about a whole role more, at any place
@@ -41,8 +42,10 @@ struct refiner {
 	} known[LOGICAL_TREES];
 	index_map passed; /* states that descents came through */
 	uint32_t n_passed;
+	uint64_t start; /* all used when the present descent began */
 	bool (*stop)(void *);
-	void *stop_arg;
+	refined *tell;
+	void *user;
 };
 
 static plan *add_variant(refiner *rf, const plan *from)
@@ -195,14 +198,16 @@ static void list_spread(refiner *rf, const plan *pl)
 		}
 }
 
-/* Axes of one size may be worth different things. */
+/* Axes of one size may be worth different things. And what one axis does can be best for two, by way of which no smaller step leads. */
 static void list_exchanged(refiner *rf, const plan *pl)
 {
 	for (uint32_t i = 0; i < rf->n_axes; i++)
-		for (uint32_t k = i + 1; k < rf->n_axes; k++) {
-			plan *v = add_variant(rf, pl);
+		for (uint32_t k = 0; k < rf->n_axes; k++) {
+			plan *v = i < k ? add_variant(rf, pl) : NULL;
 			if (v)
 				plan_exchange_axes(rf->pb, v, rf->axes[i], rf->axes[k]);
+			if (i != k && (v = add_variant(rf, pl)))
+				plan_imitate_axis(rf->pb, v, rf->axes[i], rf->axes[k]);
 		}
 }
 
@@ -426,7 +431,7 @@ static void cost_variants(void *user, int tree)
 	struct refined_states *known = &rf->known[tree];
 	for (uint32_t i = rf->first + (uint32_t)tree; i < rf->n; i += LOGICAL_TREES) {
 		rf->costs[i] = (cost){.runtime_ns = INT64_MAX / 16, .peak_bytes = INT64_MAX / 16};
-		if (rf->stop(rf->stop_arg))
+		if (rf->stop(rf->user))
 			continue;
 		evaluator_run(rf->ev[tree], &rf->variants[i], NULL);
 		uint64_t h = evaluator_hash(rf->ev[tree]);
@@ -528,12 +533,14 @@ static bool take_best(refiner *rf, plan *pl, bool twins, int64_t *now)
 	if (rf->n > n)
 		cost_listed(rf, n);
 	uint32_t best = best_variant(rf, now);
-	if (best != ID_NONE)
-		*pl = rf->variants[best];
-	return best != ID_NONE;
+	if (best == ID_NONE)
+		return false;
+	*pl = rf->variants[best];
+	rf->tell(rf->user, pl, all_used(rf) - rf->start, *now);
+	return true;
 }
 
-static bool is_over(const refiner *rf) { return all_used(rf) >= MIN(rf->budget, rf->bored) || rf->stop(rf->stop_arg); }
+static bool is_over(const refiner *rf) { return all_used(rf) >= MIN(rf->budget, rf->bored) || rf->stop(rf->user); }
 
 /* take_best for one group or class. */
 static bool take_regrouped(refiner *rf, plan *pl, int64_t *now)
@@ -597,12 +604,12 @@ static bool has_passed(refiner *rf)
 
 uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t budget, int64_t *energy)
 {
-	uint64_t before = all_used(rf);
 	int64_t now = replayed(rf, pl);
 	refine_depth level = REFINE_ALIKE;
-	rf->budget = before + budget;
+	rf->start = all_used(rf);
+	rf->budget = rf->start + budget;
 	rf->patience = budget / PATIENCE;
-	while (level <= depth && all_used(rf) < rf->budget && !rf->stop(rf->stop_arg)) {
+	while (level <= depth && all_used(rf) < rf->budget && !rf->stop(rf->user)) {
 		rf->n = 0;
 		if (level == REFINE_ALIKE) {
 			list_exchanged(rf, pl);
@@ -620,7 +627,7 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 		}
 	}
 	*energy = now;
-	return all_used(rf) - before;
+	return all_used(rf) - rf->start;
 }
 
 typedef struct sized_group {
@@ -690,10 +697,10 @@ static void find_odd(refiner *rf)
 	free(first);
 }
 
-refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena *mem, const action_list *actions, bool (*stop)(void *), void *stop_arg)
+refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena *mem, const action_list *actions, bool (*stop)(void *), refined *tell, void *user)
 {
 	refiner *rf = xcalloc(1, sizeof *rf);
-	*rf = (refiner){.pb = pb, .ev = ev, .threads = threads, .mem = mem, .actions = actions, .stop = stop, .stop_arg = stop_arg};
+	*rf = (refiner){.pb = pb, .ev = ev, .threads = threads, .mem = mem, .actions = actions, .stop = stop, .tell = tell, .user = user};
 	rf->variants = xmalloc(MOST_VARIANTS * sizeof *rf->variants);
 	rf->costs = xmalloc(MOST_VARIANTS * sizeof *rf->costs);
 	rf->thinned = xmalloc(MOST_VARIANTS * sizeof *rf->thinned);

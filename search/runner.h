@@ -35,6 +35,8 @@ typedef struct runner {
 	int64_t start_ns, deadline_ns; /* of the present tactic when the budget is time; 0: none */
 	uint64_t tried[MAX_TRIED]; /* hashes of replayed states */
 	uint32_t n_tried;
+	status descent;      /* what came of the plans that the present descent told of */
+	diag *descent_diag;
 	int threads;
 } runner;
 

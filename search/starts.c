@@ -19,6 +19,24 @@ static int by_energy(const void *a, const void *b)
 	return x->energy != y->energy ? (x->energy < y->energy ? -1 : 1) : x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* What is clearly better is replayed at once, so that an interrupt finds it and who looks on sees it. */
+static void tell_refined(void *user, plan *pl, uint64_t used, int64_t energy)
+{
+	runner *r = user;
+	if (energy >= plan_energy(&r->pb, &r->out->cost) / 100 * 99 || r->descent != ST_OK)
+		return;
+	r->out->evaluations += used;
+	r->descent = runner_try(r, pl, "refine", r->descent_diag);
+	r->out->evaluations -= used;
+}
+
+static refiner *open_refiner(runner *r, diag *d)
+{
+	r->descent = ST_OK;
+	r->descent_diag = d;
+	return refiner_new(&r->pb, r->ev, r->threads, &r->chain_mem[0], &r->composed_of, runner_stops, tell_refined, r);
+}
+
 /* The first composite plans a little and the best of them as far as it goes; then the others, and the best that are left. */
 static status refine_composed(runner *r, uint64_t budget, diag *d)
 {
@@ -27,7 +45,7 @@ static status refine_composed(runner *r, uint64_t budget, diag *d)
 	composition *cm = r->composed;
 	uint32_t n = cm->n_large + cm->n;
 	refined_plan *list = xcalloc(n + 1, sizeof *list);
-	refiner *rf = refiner_new(&r->pb, r->ev, r->threads, &r->chain_mem[0], &r->composed_of, runner_stops, r);
+	refiner *rf = open_refiner(r, d);
 	int64_t best = INT64_MAX;
 	status s = ST_OK;
 	for (uint32_t i = 0; i < n; i++)
@@ -42,7 +60,8 @@ static status refine_composed(runner *r, uint64_t budget, diag *d)
 			budget -= MIN(used, budget);
 			r->out->evaluations += used;
 			best = MIN(best, list[i].energy);
-			if (list[i].energy == best)
+			s = r->descent;
+			if (s == ST_OK && list[i].energy == best)
 				s = runner_try(r, list[i].pl, "compose", d);
 		}
 		qsort(list, n, sizeof *list, by_energy);
@@ -74,9 +93,9 @@ status runner_descend(runner *r, uint64_t budget, diag *d)
 	plan *pl = xmalloc(sizeof *pl);
 	int64_t energy;
 	*pl = *best->pl;
-	refiner *rf = refiner_new(&r->pb, r->ev, r->threads, &r->chain_mem[0], &r->composed_of, runner_stops, r);
+	refiner *rf = open_refiner(r, d);
 	r->out->evaluations += refiner_improve(rf, pl, REFINE_GROUPS, budget, &energy);
-	status s = energy < INT64_MAX ? runner_try(r, pl, "refine", d) : ST_OK;
+	status s = r->descent == ST_OK && energy < INT64_MAX ? runner_try(r, pl, "refine", d) : r->descent;
 	refiner_free(rf);
 	free(pl);
 	return s;

@@ -142,6 +142,20 @@ def test_later_axes_do_not_come_early(tmp_path):
     assert by_name["params['layers'][2]['b']"]["priority"][0] > max(by_name["params['layers'][1]['w']"]["priority"])
 
 
+def first_close(program, *args):
+    """Evaluations until an answer was told that is within 2% of the last one."""
+    done = subprocess.run([TOOL, "search", corpus(program), *args, "--progress-json", "--json"], capture_output=True, text=True)
+    told = [e for e in map(json.loads, done.stderr.splitlines()) if e["event"] == "incumbent"]
+    return next(e["evaluation"] for e in told if e["runtime_ns"] * 100 <= told[-1]["runtime_ns"] * 102)
+
+
+def test_good_answers_come_early():
+    """What every axis should do is found on one of them first; and what a descent finds is told at once."""
+    assert first_close("transformer_32", "--mesh", "data=4,model=4", "--device", "tpu-v5p") < 900
+    assert first_close("mlp", "--mesh", "data=4,model=4") < 700
+    assert first_close("decode", "--mesh", "data=4,model=4") < 800
+
+
 def test_seeds_agree():
     times = [plan(corpus("transformer_2_tiny"), "--mesh", "data=2,model=4", "--seed", seed)["cost"]["runtime_ns"] for seed in range(1, 6)]
     assert max(times) <= min(times) * 1.1, times
