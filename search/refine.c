@@ -1,6 +1,6 @@
 /* Descent from a whole plan, through neighbourhoods that grow where the smaller ones lead nowhere:
  *
- *   1. two axes change places, or one does what the other one does;
+ *   1. two axes change places, or, of two, one does what the other one does (of more: in 2);
  *      each decision, with its twins on other axes, is left out, decided first, last or before ZeRO, or keeps off one group of what it cuts,
  *      or of a ZeRO decision the parameters of one group are kept whole rather than cut, or cut rather than kept whole;
  *      random walks rarely change the same on all axes at once, and a plan that treats its axes alike is often left no other way
@@ -198,18 +198,30 @@ static void list_spread(refiner *rf, const plan *pl)
 		}
 }
 
-/* Axes of one size may be worth different things. And what one axis does can be best for two, by way of which no smaller step leads. */
+/* Axes of one size may be worth different things. */
 static void list_exchanged(refiner *rf, const plan *pl)
 {
 	for (uint32_t i = 0; i < rf->n_axes; i++)
-		for (uint32_t k = 0; k < rf->n_axes; k++) {
-			plan *v = i < k ? add_variant(rf, pl) : NULL;
+		for (uint32_t k = i + 1; k < rf->n_axes; k++) {
+			plan *v = add_variant(rf, pl);
 			if (v)
 				plan_exchange_axes(rf->pb, v, rf->axes[i], rf->axes[k]);
-			if (i != k && (v = add_variant(rf, pl)))
+		}
+}
+
+/* What one axis does can be best for two, by way of which no smaller step leads. */
+static void list_imitated(refiner *rf, const plan *pl)
+{
+	for (uint32_t i = 0; i < rf->n_axes; i++)
+		for (uint32_t k = 0; k < rf->n_axes; k++) {
+			plan *v = i != k ? add_variant(rf, pl) : NULL;
+			if (v)
 				plan_imitate_axis(rf->pb, v, rf->axes[i], rf->axes[k]);
 		}
 }
+
+/* Of three axes two that do the same too early leave the third no way: seeds came up to 6% apart. */
+static refine_depth imitation(const refiner *rf) { return rf->n_axes == 2 ? REFINE_ALIKE : REFINE_APART; }
 
 /* ---------------------------------------------------------------- one group */
 
@@ -611,6 +623,8 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 	rf->patience = budget / PATIENCE;
 	while (level <= depth && all_used(rf) < rf->budget && !rf->stop(rf->user)) {
 		rf->n = 0;
+		if (level == imitation(rf))
+			list_imitated(rf, pl);
 		if (level == REFINE_ALIKE) {
 			list_exchanged(rf, pl);
 			list_changed(rf, pl, true);

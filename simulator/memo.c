@@ -7,8 +7,6 @@
 
 enum { WORK_ENTRIES = 1 << 20 };
 
-static bool is_constant(const node *n) { return n->op_kind == OP_CONSTANT || n->op_kind == OP_SDY_CONSTANT; }
-
 bool is_splat(const module *m, const node *n)
 {
 	attr_id a = is_constant(n) ? op_attr(m, n->op, "value") : ID_NONE;

@@ -5,8 +5,6 @@
 
 /* ---------------------------------------------------------------- which nodes, once */
 
-static bool is_constant(const node *n) { return n->op_kind == OP_CONSTANT || n->op_kind == OP_SDY_CONSTANT; }
-
 /* Region arguments need not be sharded as their own value is (add_region_args). */
 static bool reads_plainly(const program *p, const node *n)
 {

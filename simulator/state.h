@@ -283,6 +283,7 @@ static inline int64_t stored_lookup(simulator *s, node_id node, type_id type, sh
 	stored_slot *c = &s->stored_last[node == ID_NONE ? s->p->nodes.n : node];
 	return c->bytes >= 0 && c->type == type && c->sharding == sharding ? c->bytes : stored_find(s, c, type, sharding);
 }
+static inline bool is_constant(const node *n) { return n->op_kind == OP_CONSTANT || n->op_kind == OP_SDY_CONSTANT; }
 bool is_splat(const module *m, const node *n); /* a constant that is one number */
 void memo_init(simulator *s);
 void memo_release(simulator *s);
