@@ -207,7 +207,7 @@ static void index_trees(struct nesting *x, const program *p)
 	for (uint32_t i = x->trees.n; i-- > 0;)
 		for (uint32_t k = 0; k < x->trees.p[i].n_vals; k++)
 			x->trees_of.p[--first[x->trees.p[i].vals[k]]] = i;
-	vec_reserve(&x->current, x->trees.n);
+	vec_reserve(&x->current, x->trees.n + 1);
 	memset(x->current.p, false, x->trees.n);
 }
 

@@ -542,6 +542,21 @@ static bool always(void *unused)
 	return true;
 }
 
+/* What a descent tells: each plan better than the one before it, and in time. */
+typedef struct telling {
+	uint64_t used;
+	int64_t energy;
+} telling;
+
+static void told(void *user, plan *pl, uint64_t used, int64_t energy)
+{
+	telling *t = user;
+	ck_assert_uint_ge(used, t->used);
+	ck_assert_int_lt(energy, t->energy);
+	ck_assert(pl->n <= MAX_PLAN);
+	*t = (telling){used, energy};
+}
+
 /* Refines a plan as far as it goes; *before, *after: its energy in replays. */
 static uint64_t refine_on(fixture *f, const problem *pb, arena *mem, plan *pl, refine_depth depth, uint64_t budget, bool (*stop)(void *), int64_t *before, int64_t *after)
 {
@@ -556,8 +571,10 @@ static uint64_t refine_on(fixture *f, const problem *pb, arena *mem, plan *pl, r
 	evaluator_run(ev[0], pl, NULL);
 	evaluator_replay(ev[0], &c, &allowed);
 	*before = plan_energy(pb, &c);
-	refiner *rf = refiner_new(pb, ev, (int)f->o.threads, mem, &actions, stop, NULL);
+	telling t = {0, *before};
+	refiner *rf = refiner_new(pb, ev, (int)f->o.threads, mem, &actions, stop, told, &t);
 	uint64_t used = refiner_improve(rf, pl, depth, budget, &energy);
+	ck_assert_int_eq(t.energy, energy);
 	refiner_free(rf);
 	evaluator_run(ev[0], pl, NULL);
 	evaluator_replay(ev[0], &c, &allowed);
@@ -648,10 +665,12 @@ START_TEST(descents_that_meet)
 	for (int i = 0; i < LOGICAL_TREES; i++)
 		ev[i] = evaluator_new(&pb);
 	actions_make(&pb, UINT32_MAX, NULL, &actions);
-	refiner *rf = refiner_new(&pb, ev, 1, &mem, &actions, never, NULL);
+	telling t = {0, INT64_MAX};
+	refiner *rf = refiner_new(&pb, ev, 1, &mem, &actions, never, told, &t);
 	plan *pl = xcalloc(1, sizeof *pl), *other = xcalloc(1, sizeof *other);
 	uint64_t used = refiner_improve(rf, pl, REFINE_GROUPS, 500, &first);
 	ck_assert(used > 0 && first < INT64_MAX);
+	t = (telling){0, INT64_MAX};
 	ck_assert_uint_eq(refiner_improve(rf, other, REFINE_GROUPS, 500, &second), 0); /* all it looks at was costed before */
 	ck_assert_int_eq(second, INT64_MAX);
 	refiner_free(rf);
