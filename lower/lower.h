@@ -103,9 +103,9 @@ typedef uint32_t lval_id, lop_id;
  * operand of the lop, or the number of a nested op. Operands of nested ops come first, in their order, then the node's own. */
 enum { NEST_OPERAND = UINT8_MAX, NEST_ROOT = UINT8_MAX, MAX_NESTED = 64 };
 typedef struct nested_op {
-	node_id node;
 	const node_plan *plan;
 	int64_t bytes;               /* local, of its result */
+	uint32_t before;             /* its node is so many in front of the lop's */
 	uint8_t reader;              /* a nested op; NEST_ROOT: the lop's own node */
 	uint8_t n_reads;             /* without what was dropped */
 	uint16_t first_read;         /* in nest.reads */
@@ -117,7 +117,7 @@ typedef struct nest {
 	uint16_t first_read;         /* .. from here on */
 	uint16_t n_operands;         /* of the lop, and how many of them nested ops read */
 	uint16_t n_nested_operands;
-} nest;
+} nest; /* shared by ops whose trees are alike */
 typedef struct lop {
 	uint8_t kind, coll; /* collective_kind */
 	uint8_t reduction;  /* of all_reduce / reduce_scatter: 0 add, 1 max, 2 min, 3 other */
@@ -138,6 +138,7 @@ typedef struct lop {
 	int64_t bytes;      /* LOP_COLLECTIVE: local bytes of the larger side, per execution */
 	const struct nest *nest; /* LOP_COMPUTE: what of its operands was nested or dropped; NULL: nothing */
 } lop;
+static inline node_id nested_node(const lop *o, const nested_op *x) { return o->node - x->before; }
 /* Devices that take part in a collective together. */
 static inline int64_t lop_group_size(const lop *o) { return axes_product(o->step->axes); }
 typedef struct lval {

@@ -11,25 +11,33 @@
 #include <string.h>
 
 typedef struct part {
-	node_id root;          /* the op that stays */
+	uint32_t root;          /* the op that stays: its place in tree.nodes */
 	const plan_entry *plan; /* its plan */
-	const pval_id *leaves; /* what is read from elsewhere, once for every read */
+	const uint32_t *leaves; /* what is read from elsewhere, once for every read: places in tree.vals */
 	nest nest;
 } part;
 
-/* A tree at certain shardings. */
+/* Trees of one class at certain shardings. */
 typedef struct tree_state {
-	uint32_t tree;
+	uint32_t class;
 	const sharding_id *at;    /* by tree.vals */
 	const part *const *parts; /* by tree.nodes: that it is in; NULL: it is an op as any other */
 } tree_state;
 
 typedef struct tree {
-	const node_id *nodes; /* ascending */
-	const pval_id *vals;  /* that they read or make */
-	uint32_t n_nodes, n_vals;
+	const node_id *nodes;  /* ascending */
+	const pval_id *vals;   /* that they read or make */
+	const uint32_t *slots; /* of all nodes, one after the other: places in vals */
+	uint32_t n_nodes, n_vals, n_slots;
+	uint32_t class;
 	const tree_state *state; /* that of c->now, or of an earlier program */
 } tree;
+
+/* Trees alike in all that states depend on, as those of repeated layers are. */
+typedef struct tree_class {
+	uint32_t first; /* of its trees */
+	const tree_state *last; /* found for one of them; NULL: none yet */
+} tree_class;
 
 struct nesting {
 	arena mem;
@@ -38,7 +46,8 @@ struct nesting {
 	uint32_t *tree_of; /* by node; ID_NONE */
 	uint32_t *number;  /* by node of a tree: its place there */
 	VEC(tree) trees;
-	index_map by_shardings;   /* of trees: states */
+	VEC(tree_class) classes;
+	index_map by_shardings;   /* of classes: states */
 	VEC(const tree_state *) states;
 	VEC(uint8_t) current;     /* by tree: its state is that of c->now */
 	uint32_t *first_tree_of;  /* by value, and the end: in trees_of */
@@ -50,7 +59,7 @@ struct nesting {
 	VEC(uint32_t) place;           /* among the part's nested ops */
 	VEC(nested_op) ops;
 	VEC(uint8_t) reads;
-	VEC(pval_id) leaves;
+	VEC(uint32_t) leaves;
 };
 
 /* ---------------------------------------------------------------- trees, once */
@@ -141,13 +150,14 @@ static void find_roots(lower_cache *c)
 
 static const void *keep(arena *mem, const void *p, size_t n) { return n ? memcpy(arena_alloc(mem, n), p, n) : NULL; }
 
-/* nodes: descending */
-static void add_tree(lower_cache *c, const node_id *nodes, uint32_t n, uint32_t *seen)
+/* nodes: descending. seen: by value: the last tree with it, and its place there. */
+static void add_tree(lower_cache *c, const node_id *nodes, uint32_t n, uint32_t (*seen)[2])
 {
 	const program *p = c->p;
 	struct nesting *x = c->nesting;
 	uint32_t id = x->trees.n;
 	node_id *list = arena_array(&x->mem, node_id, n);
+	VEC(uint32_t) slots = {0};
 	x->leaves.n = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		node_id k = list[i] = nodes[n - 1 - i];
@@ -155,13 +165,19 @@ static void add_tree(lower_cache *c, const node_id *nodes, uint32_t n, uint32_t 
 		x->number[k] = i;
 		for (uint32_t j = 0; j < (uint32_t)p->nodes.p[k].n_operands + p->nodes.p[k].n_results; j++) {
 			pval_id v = node_slots(p, &p->nodes.p[k])[j];
-			if (seen[v] != id)
+			if (seen[v][0] != id) {
+				seen[v][0] = id;
+				seen[v][1] = x->leaves.n;
 				vec_push(&x->leaves, v);
-			seen[v] = id;
+			}
+			vec_push(&slots, seen[v][1]);
 		}
 	}
-	tree t = {.nodes = list, .n_nodes = n, .vals = keep(&x->mem, x->leaves.p, x->leaves.n * sizeof *x->leaves.p), .n_vals = x->leaves.n};
+	tree t = {.nodes = list, .n_nodes = n, .n_vals = x->leaves.n, .n_slots = slots.n};
+	t.vals = keep(&x->mem, x->leaves.p, x->leaves.n * sizeof *x->leaves.p);
+	t.slots = keep(&x->mem, slots.p, slots.n * sizeof *slots.p);
 	vec_push(&x->trees, t);
+	vec_release(&slots);
 }
 
 /* The last op of a tree stands behind all others, which are chained up to it. */
@@ -170,7 +186,7 @@ static void make_trees(lower_cache *c)
 	const program *p = c->p;
 	struct nesting *x = c->nesting;
 	node_id *last = xmalloc((p->nodes.n + 1) * sizeof *last), *before = xmalloc((p->nodes.n + 1) * sizeof *before);
-	uint32_t *seen = xmalloc((p->vals.n + 1) * sizeof *seen);
+	uint32_t(*seen)[2] = xmalloc((p->vals.n + 1) * sizeof *seen);
 	VEC(node_id) nodes = {0};
 	memset(last, 0xff, p->nodes.n * sizeof *last);
 	memset(seen, 0xff, p->vals.n * sizeof *seen);
@@ -191,6 +207,60 @@ static void make_trees(lower_cache *c)
 	free(before);
 	free(seen);
 	vec_release(&nodes);
+}
+
+static bool reads_constant(const lower_cache *c, pval_id v)
+{
+	node_id def = c->p->vals.p[v].def;
+	return def != ID_NONE && c->nesting->ways[def] == NEST_CONSTANT;
+}
+
+static uint64_t tree_hash(const lower_cache *c, const tree *t)
+{
+	uint64_t h = hash_combine(t->n_nodes, t->n_vals);
+	for (uint32_t i = 0; i < t->n_nodes; i++)
+		h = hash_combine(h, (uint64_t)c->node_class[t->nodes[i]] << 32 | (t->nodes[t->n_nodes - 1] - t->nodes[i]));
+	return hash_bytes(t->slots, t->n_slots * sizeof *t->slots, h);
+}
+
+/* Equal shardings make equal states, which name nodes by how far they are in front of the last one. */
+static bool are_alike(const lower_cache *c, const tree *a, const tree *b)
+{
+	const struct nesting *x = c->nesting;
+	if (a->n_nodes != b->n_nodes || a->n_vals != b->n_vals || a->n_slots != b->n_slots || memcmp(a->slots, b->slots, a->n_slots * sizeof *a->slots))
+		return false;
+	for (uint32_t i = 0, last = a->n_nodes - 1; i < a->n_nodes; i++) {
+		node_id k = a->nodes[i], n = b->nodes[i];
+		if (c->node_class[k] != c->node_class[n] || x->ways[k] != x->ways[n] || a->nodes[last] - k != b->nodes[last] - n ||
+		    c->p->nodes.p[k].kind != c->p->nodes.p[n].kind || (i < last && x->number[x->reader[k]] != x->number[x->reader[n]]))
+			return false;
+	}
+	for (uint32_t i = 0; i < a->n_vals; i++)
+		if (reads_constant(c, a->vals[i]) != reads_constant(c, b->vals[i]))
+			return false;
+	return true;
+}
+
+static uint32_t class_of(lower_cache *c, uint32_t k, index_map *seen)
+{
+	struct nesting *x = c->nesting;
+	uint64_t h = tree_hash(c, &x->trees.p[k]);
+	uint32_t id;
+	for (uint32_t it = index_first(seen, h); index_next(seen, h, &it, &id);)
+		if (are_alike(c, &x->trees.p[x->classes.p[id].first], &x->trees.p[k]))
+			return id;
+	index_add(seen, h, x->classes.n);
+	vec_push(&x->classes, (tree_class){.first = k});
+	return x->classes.n - 1;
+}
+
+static void classify_trees(lower_cache *c)
+{
+	index_map seen;
+	index_init(&seen);
+	for (uint32_t k = 0; k < c->nesting->trees.n; k++)
+		c->nesting->trees.p[k].class = class_of(c, k, &seen);
+	index_release(&seen);
 }
 
 /* Which trees look at a value. */
@@ -215,6 +285,8 @@ static void forget_states(struct nesting *x)
 {
 	index_clear(&x->by_shardings);
 	x->states.n = 0;
+	for (uint32_t i = 0; i < x->classes.n; i++)
+		x->classes.p[i].last = NULL;
 	if (x->current.p)
 		memset(x->current.p, false, x->trees.n);
 }
@@ -225,7 +297,7 @@ static void find_trees(lower_cache *c)
 	struct nesting *x = c->nesting;
 	arena_release(&x->mem);
 	arena_init(&x->mem);
-	x->trees.n = 0;
+	x->trees.n = x->classes.n = 0;
 	forget_states(x);
 	for (node_id id = 0; id < p->nodes.n; id++) {
 		bool nests = x->ways[id] != NEST_NOT && x->ways[id] != NEST_CONSTANT;
@@ -238,6 +310,7 @@ static void find_trees(lower_cache *c)
 	keep_sums(x, p);
 	find_roots(c);
 	make_trees(c);
+	classify_trees(c);
 	index_trees(x, p);
 }
 
@@ -271,6 +344,7 @@ void nesting_free(struct nesting *x)
 		return;
 	arena_release(&x->mem);
 	vec_release(&x->trees);
+	vec_release(&x->classes);
 	free(x->ways);
 	free(x->reader);
 	free(x->tree_of);
@@ -356,15 +430,14 @@ static void find_parts(lower_cache *c, const tree *t)
 	}
 }
 
-/* What a node of a part reads: operands of the op, and nested ops. */
-static uint8_t add_reads(lower_cache *c, uint32_t root, node_id id, uint8_t self)
+/* What a node of a part reads: operands of the op, and nested ops. slots: the node's, in tree.slots. */
+static uint8_t add_reads(lower_cache *c, const tree *t, uint32_t root, uint32_t at, const uint32_t *slots, uint8_t self)
 {
 	struct nesting *x = c->nesting;
-	const node *n = &c->p->nodes.p[id];
+	node_id id = t->nodes[at];
 	uint8_t reads = 0;
-	for (uint32_t i = 0; i < n->n_operands; i++) {
-		pval_id v = node_slots(c->p, n)[i];
-		node_id def = c->p->vals.p[v].def;
+	for (uint32_t i = 0; i < c->p->nodes.p[id].n_operands; i++) {
+		node_id def = c->p->vals.p[t->vals[slots[i]]].def;
 		bool inside = def != ID_NONE && x->tree_of[def] == x->tree_of[id] && x->reader[def] == id && x->root.p[x->number[def]] == root;
 		if (inside && x->ways[def] == NEST_DROPPED)
 			continue;
@@ -375,7 +448,7 @@ static uint8_t add_reads(lower_cache *c, uint32_t root, node_id id, uint8_t self
 			vec_push(&x->reads, (uint8_t)k);
 		} else {
 			vec_push(&x->reads, NEST_OPERAND);
-			vec_push(&x->leaves, v);
+			vec_push(&x->leaves, slots[i]);
 		}
 	}
 	return reads;
@@ -384,23 +457,25 @@ static uint8_t add_reads(lower_cache *c, uint32_t root, node_id id, uint8_t self
 static const part *make_part(lower_cache *c, const tree *t, uint32_t root)
 {
 	struct nesting *x = c->nesting;
+	const uint32_t *slots = t->slots;
 	x->ops.n = x->reads.n = x->leaves.n = 0;
 	for (uint32_t i = 0; i < root; i++) {
-		node_id id = t->nodes[i];
-		if (x->root.p[i] != root || x->ways[id] == NEST_DROPPED)
-			continue;
-		uint32_t first = x->reads.n;
-		x->place.p[i] = x->ops.n;
-		uint8_t n_reads = add_reads(c, root, id, (uint8_t)x->ops.n);
-		const plan_entry *e = x->still.p[i];
-		vec_push(&x->ops, (nested_op){.node = id, .plan = &e->plan, .bytes = e->bytes[c->p->nodes.p[id].n_operands], .first_read = (uint16_t)first,
-		                              .n_reads = n_reads});
+		const node *n = &c->p->nodes.p[t->nodes[i]];
+		if (x->root.p[i] == root && x->ways[t->nodes[i]] != NEST_DROPPED) {
+			uint32_t first = x->reads.n;
+			x->place.p[i] = x->ops.n;
+			uint8_t n_reads = add_reads(c, t, root, i, slots, (uint8_t)x->ops.n);
+			const plan_entry *e = x->still.p[i];
+			vec_push(&x->ops, (nested_op){.before = t->nodes[root] - t->nodes[i], .plan = &e->plan, .bytes = e->bytes[n->n_operands],
+			                              .first_read = (uint16_t)first, .n_reads = n_reads});
+		}
+		slots += n->n_operands + n->n_results;
 	}
 	part *y = arena_array(&c->mem, part, 1);
-	*y = (part){.root = t->nodes[root], .plan = x->still.p[root]};
+	*y = (part){.root = root, .plan = x->still.p[root]};
 	y->nest.n_nested_operands = (uint16_t)x->leaves.n;
 	y->nest.first_read = (uint16_t)x->reads.n;
-	y->nest.n_reads = add_reads(c, root, y->root, NEST_ROOT);
+	y->nest.n_reads = add_reads(c, t, root, root, slots, NEST_ROOT);
 	y->nest.n_operands = (uint16_t)x->leaves.n;
 	y->nest.n_ops = (uint8_t)x->ops.n;
 	y->leaves = keep(&c->mem, x->leaves.p, x->leaves.n * sizeof *x->leaves.p);
@@ -435,40 +510,42 @@ static bool is_at(const lower_cache *c, const tree *t, const sharding_id *at)
 	return i == t->n_vals;
 }
 
-static const tree_state *make_state(lower_cache *c, uint32_t k)
+static const tree_state *make_state(lower_cache *c, const tree *t)
 {
-	const tree *t = &c->nesting->trees.p[k];
 	sharding_id *at = arena_array(&c->mem, sharding_id, t->n_vals);
 	for (uint32_t i = 0; i < t->n_vals; i++)
 		at[i] = c->now[t->vals[i]];
 	tree_state *s = arena_array(&c->mem, tree_state, 1);
-	*s = (tree_state){.tree = k, .at = at, .parts = make_parts(c, t)};
+	*s = (tree_state){.class = t->class, .at = at, .parts = make_parts(c, t)};
 	return s;
 }
 
-/* The state that the tree is in now. */
-static const tree_state *find_state(lower_cache *c, uint32_t k)
+/* The state that the tree is in now: most often that of the tree alike before it. */
+static const tree_state *find_state(lower_cache *c, const tree *t)
 {
 	struct nesting *x = c->nesting;
-	const tree *t = &x->trees.p[k];
-	uint64_t h = k;
+	const tree_state **last = &x->classes.p[t->class].last;
+	if (*last && is_at(c, t, (*last)->at))
+		return *last;
+	uint64_t h = t->class;
 	uint32_t id;
 	for (uint32_t i = 0; i < t->n_vals; i++)
 		h = (h ^ c->now[t->vals[i]]) * 0x9e3779b97f4a7c15ull ^ h >> 29;
 	h = hash_mix(h);
 	for (uint32_t it = index_first(&x->by_shardings, h); index_next(&x->by_shardings, h, &it, &id);)
-		if (x->states.p[id]->tree == k && is_at(c, t, x->states.p[id]->at))
-			return x->states.p[id];
-	const tree_state *s = make_state(c, k);
+		if (x->states.p[id]->class == t->class && is_at(c, t, x->states.p[id]->at))
+			return *last = x->states.p[id];
+	const tree_state *s = make_state(c, t);
 	index_add(&x->by_shardings, h, x->states.n);
 	vec_push(&x->states, s);
-	return s;
+	return *last = s;
 }
 
-static void build_part(lower_cache *c, lowered *l, const part *x, lop_id region)
+static void build_part(lower_cache *c, lowered *l, const tree *t, const part *x, lop_id region)
 {
-	const node *n = &c->p->nodes.p[x->root];
-	lop_id o = lowered_add_op(l, LOP_COMPUTE, x->root, region);
+	node_id id = t->nodes[x->root];
+	const node *n = &c->p->nodes.p[id];
+	lop_id o = lowered_add_op(l, LOP_COMPUTE, id, region);
 	lop *op = &l->ops.p[o];
 	op->plan = &x->plan->plan;
 	op->nest = &x->nest;
@@ -476,10 +553,11 @@ static void build_part(lower_cache *c, lowered *l, const part *x, lop_id region)
 	vec_reserve(&l->operands, l->operands.n + op->n_operands);
 	lval_id *to = l->operands.p + l->operands.n;
 	for (uint32_t i = 0; i < op->n_operands; i++) {
-		to[i] = c->work->current[x->leaves[i]];
+		pval_id leaf = t->vals[x->leaves[i]];
+		to[i] = c->work->current[leaf];
 		lval *v = &l->vals.p[to[i]];
 		v->n_uses++;
-		c->nesting->misfit |= v->sharding != c->now[x->leaves[i]];
+		c->nesting->misfit |= v->sharding != c->now[leaf];
 	}
 	l->operands.n += op->n_operands;
 	pval_id v = node_slots(c->p, n)[n->n_operands];
@@ -492,12 +570,13 @@ bool nest_build(lower_cache *c, lowered *l, node_id id, lop_id region)
 	uint32_t k = x->tree_of[id];
 	if (k == ID_NONE)
 		return false;
+	tree *t = &x->trees.p[k];
 	if (!x->current.p[k]) {
-		x->trees.p[k].state = find_state(c, k);
+		t->state = find_state(c, t);
 		x->current.p[k] = true;
 	}
-	const part *y = x->trees.p[k].state->parts[x->number[id]];
-	if (y && y->root == id)
-		build_part(c, l, y, region);
+	const part *y = t->state->parts[x->number[id]];
+	if (y && y->root == x->number[id])
+		build_part(c, l, t, y, region);
 	return y;
 }

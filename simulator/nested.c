@@ -112,14 +112,15 @@ static void learn(simulator *s, const lop *o)
 	last->flops = 0;
 	for (uint32_t j = 0; j < n->n_ops; j++) {
 		const nested_op *x = &n->ops[j];
-		const node *node = &p->nodes.p[x->node];
-		uint32_t e = work_lookup(s, x->node, x->plan); /* may move the entries */
+		node_id id = nested_node(o, x);
+		const node *node = &p->nodes.p[id];
+		uint32_t e = work_lookup(s, id, x->plan); /* may move the entries */
 		const work_entry *w = &s->work.entries.p[e];
 		last->flops = sat_add(last->flops, w->vector_flops);
 		s->nested.p[last->first + j] = (sim_nested){.expensive = w->expensive, .spread = w->spread, .bytes = x->bytes};
 		if (s->dev.tile_minor > 1 || s->dev.tile_second > 1)
 			s->nested.p[last->first + j].bytes =
-				stored_lookup(s, x->node, p->vals.p[node_slots(p, node)[node->n_operands]].type, x->plan->at[node->n_operands]);
+				stored_lookup(s, id, p->vals.p[node_slots(p, node)[node->n_operands]].type, x->plan->at[node->n_operands]);
 	}
 	last->nest = n;
 }
@@ -170,11 +171,11 @@ sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled)
 		const nested_op *y = &n->ops[j];
 		sim_nested *x = &s->nested.p[first + j];
 		sources from = read_all(s, first, n->reads + y->first_read, y->n_reads, &operand, x->bytes, &x->reads_more);
-		x->gathers = l->p->nodes.p[y->node].n_operands > 1 && x->reads_more;
+		x->gathers = l->p->nodes.p[nested_node(o, y)].n_operands > 1 && x->reads_more;
 		x->tile = tiled ? tile_behind(from.tile, x->expensive) : TILE_NONE;
 		x->origin = from.several || from.one == ID_NONE ? NESTED_ID | (first + j) : source_of(s, from.one);
 		if (x->tile == TILE_ENDS)
-			vec_push(&s->apart, y->node);
+			vec_push(&s->apart, nested_node(o, y));
 	}
 	sim_op *so = &s->ops[id];
 	sources from = read_all(s, first, n->reads + n->first_read, n->n_reads, &operand, s->vals[o->results].bytes, &so->reads_more);
@@ -189,7 +190,7 @@ void nested_copied(simulator *s, const lop *o)
 		uint8_t reader = o->nest->ops[j].reader;
 		bool gathers = reader == NEST_ROOT ? s->ops[s->vals[o->results].def].gathers : nested[reader].gathers;
 		if (gathers && nested[j].reads_more)
-			vec_push(&s->apart, o->nest->ops[j].node);
+			vec_push(&s->apart, nested_node(o, &o->nest->ops[j]));
 	}
 }
 
@@ -213,8 +214,9 @@ void nested_orders(simulator *s, const lowered *l, const lop *o)
 	for (uint32_t j = n->n_ops; j-- > 0;) {
 		const nested_op *x = &n->ops[j];
 		bool root = x->reader == NEST_ROOT;
-		kept[j] = (root ? !moves_dims(l, o->node) : kept[x->reader]) && !moves_dims(l, x->node) &&
-			  dims_in_order(result_type(l, x->node), result_type(l, root ? o->node : n->ops[x->reader].node));
+		node_id id = nested_node(o, x);
+		kept[j] = (root ? !moves_dims(l, o->node) : kept[x->reader]) && !moves_dims(l, id) &&
+			  dims_in_order(result_type(l, id), result_type(l, root ? o->node : nested_node(o, &n->ops[x->reader])));
 	}
 	kept[n->n_ops] = !moves_dims(l, o->node);
 	const lval_id *operand = l->operands.p + o->operands;
@@ -225,7 +227,7 @@ void nested_orders(simulator *s, const lowered *l, const lop *o)
 			if (reads[i] != NEST_OPERAND)
 				continue;
 			lval_id v = *operand++;
-			s->vals[v].reordered |= kept[j] && dims_in_order(type_get(l->p->m, l->vals.p[v].type), result_type(l, x ? x->node : o->node));
+			s->vals[v].reordered |= kept[j] && dims_in_order(type_get(l->p->m, l->vals.p[v].type), result_type(l, x ? nested_node(o, x) : o->node));
 		}
 	}
 }

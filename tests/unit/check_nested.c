@@ -151,7 +151,7 @@ static void list_nested(const fixture *f, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, "%s%s(%u)", n ? " " : "", op_infos[l->p->nodes.p[l->ops.p[i].node].op_kind].text + strlen("stablehlo."),
 		                      l->ops.p[i].n_operands);
 		for (uint32_t k = 0; k < x->n_ops; k++)
-			n += (size_t)snprintf(out + n, size - n, " <%s", op_infos[l->p->nodes.p[x->ops[k].node].op_kind].text + strlen("stablehlo."));
+			n += (size_t)snprintf(out + n, size - n, " <%s", op_infos[l->p->nodes.p[nested_node(&l->ops.p[i], &x->ops[k])].op_kind].text + strlen("stablehlo."));
 	}
 	evaluator_free(ev);
 }
