@@ -48,7 +48,7 @@ propagation *propagation_new(const program *p, sharding_table *t, const propagat
 	s->changed = xcalloc(s->n_words, sizeof *s->changed);
 	s->in_stack = xcalloc(n + 1, sizeof *s->in_stack);
 	s->clean = xcalloc(n + 1, sizeof *s->clean);
-	s->in = xmalloc(most * sizeof *s->in);
+	s->in = xmalloc((most + 1) * sizeof *s->in); /* written two at a time */
 	s->erased = xcalloc(n + 1, sizeof *s->erased);
 	s->uses = p->n_dead ? xmalloc((p->m->values.n + 1) * sizeof *s->uses) : NULL;
 	s->result_nodes = xmalloc((p->results.n + 1) * sizeof *s->result_nodes);
@@ -323,6 +323,12 @@ static void note_clean(propagation *s, node_id i, uint32_t bit)
 		s->clean[i] |= bit;
 }
 
+/* Shardings of two slots, the first in the lower half; of the only one left. */
+static inline uint64_t slots_pair(const propagation *s, const pval_id *slots, uint32_t left)
+{
+	return s->shardings[slots[0]] | (left > 1 ? (uint64_t)s->shardings[slots[1]] << 32 : 0);
+}
+
 static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool basic, uint32_t round, uint32_t bit)
 {
 	const plan *pl = &s->plans[i];
@@ -330,19 +336,24 @@ static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool 
 	if (round == 0 && pl->counts_uses && !operands_single_use(s, i))
 		return;
 	const pval_id *slots = s->p->slots.p + pl->slots;
-	const sharding_id *shardings = s->shardings;
 	sharding_id *in = s->in;
-	uint32_t any = 0, n_slots = pl->n_slots, n;
-	for (uint32_t k = 0; k < n_slots; k++)
-		any |= in[k] = shardings[slots[k]];
+	uint32_t n_slots = pl->n_slots, n;
+	mode |= (basic ? MODE_BASIC : 0) | pl->flags;
+	uint64_t hash = transfer_hash_begin(pl->rule, mode), any = 0, pair;
+	for (uint32_t k = 0; k < n_slots; k += 2) {
+		any |= pair = slots_pair(s, slots + k, n_slots - k);
+		memcpy(in + k, &pair, sizeof pair); /* and not one by one: reading what was written in parts takes long */
+		hash = transfer_hash_add(hash, pair);
+	}
 	if (!any) {
 		note_clean(s, i, bit);
 		return;
 	}
-	if (pl->manual)
+	if (pl->manual) {
 		in[n_slots - 1] = manual_enter(s->t, manual_edge_of(s->p, i), in[n_slots - 1]);
-	mode |= (basic ? MODE_BASIC : 0) | pl->flags;
-	const transfer_update *u = transfer_updates(&s->transfer, pl->rule, mode, in, n_slots, &n);
+		hash = transfer_hash(pl->rule, mode, in, n_slots);
+	}
+	const transfer_update *u = transfer_find(&s->transfer, transfer_hash_end(hash), pl->rule, mode, in, n_slots, &n);
 	if (!n) {
 		note_clean(s, i, bit);
 		return;

@@ -42,22 +42,23 @@ bool transfer_grid(const rule *r, const sharding_table *t, step_mode mode, const
 /* Updates of one step, in the order they are written; valid until the next call. */
 const transfer_update *transfer_anew(transfer *x, uint32_t hash, rule_id r, step_mode mode, const sharding_id *in, uint32_t n_slots, uint32_t *n_updates);
 
-/* The memo is asked for every step of every walk, so it is read inline, and two words at a time. */
+/* The memo is asked for every step of every walk, so it is read inline, and two words at a time. Behind an odd number of slots comes
+ * a zero. */
 static inline uint64_t two_words(const uint32_t *w)
 {
 	uint64_t both;
 	memcpy(&both, w, sizeof both);
 	return both;
 }
-static inline uint32_t transfer_hash(rule_id r, step_mode mode, const sharding_id *in, uint32_t n)
+static inline uint64_t transfer_hash_begin(rule_id r, step_mode mode) { return ((uint64_t)r << 8 | mode) * 0x9e3779b97f4a7c15ull; }
+static inline uint64_t transfer_hash_add(uint64_t h, uint64_t pair) { return (h ^ h >> 29 ^ pair) * 0xbf58476d1ce4e5b9ull; }
+static inline uint32_t transfer_hash_end(uint64_t h) { return (uint32_t)(h >> 32) ^ (uint32_t)h >> 7; }
+static inline uint64_t transfer_hash(rule_id r, step_mode mode, const sharding_id *in, uint32_t n)
 {
-	uint64_t h = ((uint64_t)r << 8 | mode) * 0x9e3779b97f4a7c15ull;
-	uint32_t i = 0;
-	for (; i + 1 < n; i += 2)
-		h = (h ^ h >> 29 ^ two_words(in + i)) * 0xbf58476d1ce4e5b9ull;
-	if (i < n)
-		h = (h ^ h >> 29 ^ in[i]) * 0xbf58476d1ce4e5b9ull;
-	return (uint32_t)(h >> 32) ^ (uint32_t)h >> 7;
+	uint64_t h = transfer_hash_begin(r, mode);
+	for (uint32_t i = 0; i < n; i += 2)
+		h = transfer_hash_add(h, i + 1 < n ? two_words(in + i) : in[i]);
+	return h;
 }
 enum { TRANSFER_HEADER = 3 };
 static inline bool transfer_is(const uint32_t *w, rule_id r, step_mode mode, const sharding_id *in, uint32_t n)
@@ -71,12 +72,11 @@ static inline bool transfer_is(const uint32_t *w, rule_id r, step_mode mode, con
 			return false;
 	return i == n || w[i] == in[i];
 }
-static inline const transfer_update *transfer_updates(transfer *x, rule_id r, step_mode mode, const sharding_id *in, uint32_t n_slots, uint32_t *n_updates)
+/* hash: transfer_hash, ended. */
+static inline const transfer_update *transfer_find(transfer *x, uint32_t hash, rule_id r, step_mode mode, const sharding_id *in, uint32_t n_slots, uint32_t *n_updates)
 {
 	x->stats.steps++;
-	uint32_t hash = 0;
 	if (!x->no_memo) {
-		hash = transfer_hash(r, mode, in, n_slots);
 		for (uint32_t i = hash & (x->cap - 1); x->table[i].at; i = (i + 1) & (x->cap - 1)) {
 			const uint32_t *w = x->words.p + x->table[i].at - 1;
 			if (x->table[i].hash != hash || !transfer_is(w, r, mode, in, n_slots))
@@ -87,6 +87,10 @@ static inline const transfer_update *transfer_updates(transfer *x, rule_id r, st
 		}
 	}
 	return transfer_anew(x, hash, r, mode, in, n_slots, n_updates);
+}
+static inline const transfer_update *transfer_updates(transfer *x, rule_id r, step_mode mode, const sharding_id *in, uint32_t n_slots, uint32_t *n_updates)
+{
+	return transfer_find(x, transfer_hash_end(transfer_hash(r, mode, in, n_slots)), r, mode, in, n_slots, n_updates);
 }
 
 /* ---------------------------------------------------------------- engine.c */
