@@ -8,9 +8,6 @@
 
 enum { MOST_PLANS = 256, MOST_ODD = 1, MOST_REPAIRED = 2, MOST_SPLITS = 4, REPAIR_STEPS = 4, MOST_REPLAYED = 2 * COMPOSE_KEEP };
 
-/* Over the axes that cut the batch, or over all. Mixed: parameters over the other axes, state over all. */
-typedef enum zero_way { ZERO_NONE, ZERO2_BATCH, ZERO2_ALL, ZERO3_BATCH, ZERO3_ALL, ZERO_MIXED, ZERO_WAYS } zero_way;
-
 /* ---------------------------------------------------------------- what they combine to */
 
 /* Every axis is in one of these units. */
@@ -20,17 +17,14 @@ typedef struct combination {
 	axis_way ways[MAX_COMPOSED_AXES];
 } combination;
 
-static void add_zero(const composer *k, plan *pl, zero_way way, uint32_t batch)
+static void add_over(const composer *k, plan *pl, role_action which, uint32_t mask)
 {
-	role_action which = way == ZERO2_BATCH || way == ZERO2_ALL || way == ZERO_MIXED ? ROLE_ACTION_ZERO2 : ROLE_ACTION_ZERO3;
-	bool all = way == ZERO2_ALL || way == ZERO3_ALL;
-	for (uint32_t i = 0; i < k->n_axes && way == ZERO_MIXED; i++)
-		if (!(batch >> i & 1))
-			composer_append_role(k->pb, pl, ROLE_ACTION_ZERO3, k->axes[i]);
-	for (uint32_t i = 0; i < k->n_axes && way != ZERO_NONE; i++)
-		if (all || batch >> i & 1)
+	for (uint32_t i = 0; i < k->n_axes; i++)
+		if (mask >> i & 1)
 			composer_append_role(k->pb, pl, which, k->axes[i]);
 }
+
+static uint32_t all_axes(const composer *k) { return (1u << k->n_axes) - 1; }
 
 /* What the units do with something else than the batch alone and that comes in this place, in their order. */
 static bool append_recipes(const composer *k, const combination *c, place where, plan *pl)
@@ -47,37 +41,64 @@ static bool append_recipes(const composer *k, const combination *c, place where,
 	return true;
 }
 
-static bool make_plan(const composer *k, const combination *c, zero_way zero, plan *pl)
+static uint32_t batch_axes(const combination *c)
 {
 	uint32_t batch = 0;
-	pl->n = 0;
-	if (!append_recipes(k, c, BEFORE_BATCH, pl))
-		return false;
 	for (uint32_t i = 0; i < c->n; i++)
 		batch |= cuts_batch(c->ways[i]) ? c->units[i]->mask : 0;
-	for (uint32_t i = 0; i < k->n_axes; i++)
-		if (batch >> i & 1)
-			composer_append_role(k->pb, pl, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
+	return batch;
+}
+
+/* Parameters with their state over the axes of zero3 (ZeRO-3), and then state alone over those of zero2 (ZeRO-2). */
+static void list_plan(composer *k, const combination *c, uint32_t zero3, uint32_t zero2)
+{
+	if (k->n_plans == k->cap)
+		return;
+	plan *pl = &k->plans[k->n_plans];
+	pl->n = 0;
+	if (!append_recipes(k, c, BEFORE_BATCH, pl))
+		return;
+	add_over(k, pl, ROLE_ACTION_DATA_PARALLEL, batch_axes(c));
 	if (!append_recipes(k, c, BEHIND_BATCH, pl))
-		return false;
-	bool some = batch && batch != (1u << k->n_axes) - 1;
-	if ((zero == ZERO2_BATCH || zero == ZERO3_BATCH || zero == ZERO_MIXED) && !some)
-		return false; /* over no axis, or over all */
-	add_zero(k, pl, zero, batch);
-	return append_recipes(k, c, BEHIND_ZERO, pl);
+		return;
+	add_over(k, pl, ROLE_ACTION_ZERO3, zero3);
+	add_over(k, pl, ROLE_ACTION_ZERO2, zero2);
+	k->n_plans += append_recipes(k, c, BEHIND_ZERO, pl);
+}
+
+/* Parameters over one of the batch axes, or over all but one, and state over all: what has to be gathered is near, or of few devices. */
+static void list_hybrids(composer *k, const combination *c)
+{
+	uint32_t batch = batch_axes(c), all = all_axes(k);
+	for (uint32_t i = 0; i < k->n_axes; i++) {
+		uint32_t one = 1u << i, others = batch & ~one;
+		if (!(batch & one) || !others)
+			continue;
+		list_plan(k, c, one, all & ~one);
+		if (others & (others - 1)) /* of two axes, the others are one too */
+			list_plan(k, c, others, all & ~others);
+	}
 }
 
 static void list_zero_ways(composer *k, const combination *c)
 {
-	for (zero_way zero = 0; zero < ZERO_WAYS; zero++)
-		if (k->n_plans < k->cap && make_plan(k, c, zero, &k->plans[k->n_plans]))
-			k->n_plans++;
+	uint32_t batch = batch_axes(c), all = all_axes(k);
+	list_plan(k, c, 0, 0);
+	if (batch && batch != all)
+		list_plan(k, c, 0, batch);
+	list_plan(k, c, 0, all);
+	if (batch && batch != all)
+		list_plan(k, c, batch, 0);
+	list_plan(k, c, all, 0);
+	if (batch && batch != all)
+		list_plan(k, c, all & ~batch, batch);
+	list_hybrids(k, c);
 }
 
 /* The state cut over all axes, parameters too, or neither. */
 static void list_split_plans(composer *k)
 {
-	static const zero_way ways[] = {ZERO2_ALL, ZERO3_ALL, ZERO_NONE};
+	static const struct { bool zero3, zero2; } ways[] = {{.zero2 = true}, {.zero3 = true}, {0}};
 	for (uint32_t i = 0; i < k->n_splits; i++) {
 		const split *sp = &k->splits[i];
 		for (uint32_t z = 0; z < COUNT_OF(ways) && sp->recipe.n && k->n_plans < k->cap; z++) {
@@ -85,7 +106,8 @@ static void list_split_plans(composer *k)
 			uint32_t at = composer_begin_split(k, sp, pl), behind = pl->n - at;
 			for (uint32_t r = 0; r < sp->recipe.n; r++)
 				composer_insert(k, sp->second, pl, pl->n - behind, &sp->recipe.decisions[r]);
-			add_zero(k, pl, ways[z], 0);
+			add_over(k, pl, ROLE_ACTION_ZERO3, ways[z].zero3 ? all_axes(k) : 0);
+			add_over(k, pl, ROLE_ACTION_ZERO2, ways[z].zero2 ? all_axes(k) : 0);
 		}
 	}
 }
@@ -98,8 +120,6 @@ static uint32_t rank_of(const composer *k, const combination *c)
 	bool alike = true, paired = false, mixed = false;
 	for (uint32_t i = 0; i < c->n; i++) {
 		bool pair = c->units[i]->sort == PAIR;
-		if (for_splits_only(c->units[i], c->ways[i]))
-			return RANKS;
 		odd += composer_ways[c->ways[i]].odd && !pair;
 		alike &= c->ways[i] == c->ways[0] && c->units[i]->sort == c->units[0]->sort;
 		mixed |= !pair && c->ways[i] != c->ways[0];

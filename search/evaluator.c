@@ -76,7 +76,6 @@ static void coster_release(coster *c)
 	lowered_free(c->low);
 	lower_cache_free(c->lower);
 	free(c->costed);
-	free(c->last);
 	vec_release(&c->matmuls);
 }
 
@@ -235,7 +234,6 @@ coster *evaluator_coster(evaluator *ev, int way)
 	c->low = lowered_new(p, ev->t);
 	c->sim = simulator_new(p, ev->t, pb->o->device, &ev->links, way == FOLDED ? &ev->dn : &pb->dn);
 	c->costed = xcalloc(p->vals.n + 1, sizeof *c->costed);
-	c->last = xcalloc(p->vals.n + 1, sizeof *c->last);
 	lower_cache_limit(c->lower, memo_share(pb));
 	simulator_limit(c->sim, memo_share(pb));
 	if (way == FOLDED) {
@@ -283,19 +281,22 @@ static bool cost_anew(evaluator *ev, coster *c, int way)
 	return alike;
 }
 
-/* The cost of what c->costed says; a search often asks twice in a row: decisions can differ in what no value sees, and a
- * replay mostly comes to what was costed before. False when layers of the folded program come out differently. */
+/* What is lowered depends on the axes that cut what: different states can come to the same, and a replay mostly comes to what was
+ * costed before. False when layers of the folded program come out differently. */
 bool coster_find(evaluator *ev, coster *c, int way, cost *out)
 {
-	size_t bytes = (way == FOLDED ? ev->fold->p : ev->pb->p)->vals.n * sizeof *c->costed;
-	if (!c->known || memcmp(c->last, c->costed, bytes)) {
-		memcpy(c->last, c->costed, bytes);
-		c->alike = cost_anew(ev, c, way);
-		c->known = true;
-	}
-	if (c->alike)
-		*out = c->cost;
-	return c->alike;
+	cost_memo *costs = ev->pb->o->check ? NULL : ev->pb->costs;
+	uint32_t n = (way == FOLDED ? ev->fold->p : ev->pb->p)->vals.n;
+	uint64_t h = costs ? hash_combine(walker_hash_of(present(ev), c->costed, n), (uint64_t)way) : 0;
+	c->known = costs && cost_memo_find(costs, h, out);
+	if (c->known)
+		return true;
+	if (!cost_anew(ev, c, way))
+		return false;
+	*out = c->cost;
+	if (costs)
+		cost_memo_add(costs, h, out);
+	return true;
 }
 
 void coster_load(evaluator *ev, coster *c, int way)
@@ -334,11 +335,13 @@ void evaluator_cost(evaluator *ev, cost *out)
 		return;
 	}
 	bool folded = is_folded(ev) && cost_folded(ev, out);
-	ev->stats.folded += folded;
-	ev->stats.whole += !folded;
-	if (!folded) {
+	if (!folded)
 		cost_whole(ev, out);
-	} else if (ev->pb->o->check) {
+	if (ev->cost[folded ? FOLDED : WHOLE].known)
+		ev->stats.known++;
+	else
+		folded ? ev->stats.folded++ : ev->stats.whole++;
+	if (folded && ev->pb->o->check) {
 		cost whole;
 		cost_whole(ev, &whole);
 		ev->broken |= memcmp(&whole, out, sizeof whole) != 0;

@@ -23,8 +23,7 @@ typedef struct coster {
 	lowered *low;
 	simulator *sim;
 	sharding_id *costed; /* by pval: what is lowered, with results as the next step needs them */
-	sharding_id *last;   /* the same of the previous time, */
-	bool known, alike;   /* if there was one, and what came of it; folded: the layers that should be alike were */
+	bool known;          /* the last cost asked for was remembered */
 	cost cost;
 	bool matmuls_known;  /* evaluator_bound.c: these, */
 	VEC(bound_part) matmuls;

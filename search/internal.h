@@ -133,6 +133,7 @@ typedef struct plan {
 /* plan.c: what the parts of the search that write whole plans do with them. Behind the last place of a full plan nothing fits. */
 void plan_insert(plan *pl, uint32_t at, const action *a, const char *tactic);
 void plan_drop(plan *pl, uint32_t at);
+void plan_move(plan *pl, uint32_t at, uint32_t to); /* to: its place afterwards */
 /* Place of the first ZeRO decision on whole roles, or the end: ZeRO keeps parameters off the axes that it cuts, so what else is decided
  * about them comes before. */
 uint32_t plan_zero_at(const plan *pl);
@@ -203,6 +204,8 @@ void walker_free(walker *w);
 void walker_restart(walker *w, bool no_memo); /* without decisions; computes where it starts from again */
 uint32_t walker_depth(const walker *w);
 uint64_t walker_hash(const walker *w);
+/* The same of any n values of the walker's sharding table. */
+uint64_t walker_hash_of(walker *w, const sharding_id *state, uint32_t n);
 const sharding_id *walker_state(walker *w); /* by pval */
 bool walker_can(const walker *w, const action *a);
 bool walker_decide(walker *w, const action *a);

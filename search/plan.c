@@ -19,6 +19,14 @@ void plan_drop(plan *pl, uint32_t at)
 	memmove(&pl->tactics[at], &pl->tactics[at + 1], (pl->n - at) * sizeof *pl->tactics);
 }
 
+void plan_move(plan *pl, uint32_t at, uint32_t to)
+{
+	const action a = pl->decisions[at];
+	const char *tactic = pl->tactics[at];
+	plan_drop(pl, at);
+	plan_insert(pl, to, &a, tactic);
+}
+
 uint32_t plan_zero_at(const plan *pl)
 {
 	uint32_t at = 0;

@@ -5,7 +5,8 @@
  *      or of a ZeRO decision the parameters of one group are kept whole rather than cut, or cut rather than kept whole;
  *      random walks rarely change the same on all axes at once, and a plan that treats its axes alike is often left no other way
  *   2. each decision that has twins without them; one repeated on an axis more; a decision about a whole role more, at any place
- *   3. one group, or class of inner dims, after the other is decided anew: nothing or any of its dims, or its parameters with their
+ *   3. every decision comes as late as that costs nothing, so that there is room in front of it; then
+ *      one group, or class of inner dims, after the other is decided anew: nothing or any of its dims, or its parameters with their
  *      state, on all axes alike, in their order or the opposite one, or on one; then one dim on one axis and another on a second,
  *      in all of the group or the other way round in every second of its members (chains of weights that are cut both ways: over
  *      which axis the values come out of one, over that axis the next one takes them in). Each before all else, behind all else or
@@ -16,7 +17,8 @@
 
 #include <stdlib.h>
 
-enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */, MOST_TURNED = 8 /* members of a group */ };
+enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */, MOST_TURNED = 8 /* members of a group */,
+       BATCH = 48 /* variants costed at once, if there are as many */ };
 
 struct refiner {
 	const problem *pb;
@@ -258,7 +260,6 @@ static void list_regrouped(refiner *rf, const plan *pl, uint32_t group, uint32_t
 		first++;
 	*rest = *pl;
 	plan_clear_group(rf->pb, rf->mem, rest, group, axis_mask);
-	rf->n = 0;
 	add_variant(rf, rest);
 	for (uint32_t i = 0; i < rf->actions->n; i++)
 		if (rf->actions->p[i].group == group && rf->actions->p[i].axis == first)
@@ -311,7 +312,6 @@ static void list_reconstrained(refiner *rf, const plan *pl, const site_class *sc
 		if (a->kind == ACTION_CONSTRAIN && a->targets == sc->targets && axis_mask >> a->axis & 1 && !a->fixed)
 			plan_drop(rest, i);
 	}
-	rf->n = 0;
 	if (rest->n < pl->n)
 		add_variant(rf, rest);
 	for (uint32_t i = 0; i < rf->actions->n; i++)
@@ -399,18 +399,19 @@ static void list_crossed_dims(refiner *rf, const plan *rest, const action *a, co
 }
 
 /* Where the group is one of parameters, first with their state, then alone: of two that look the same, the first is tried. */
-static void list_crossed(refiner *rf, const plan *pl, uint32_t group, uint32_t first, uint32_t second)
+static void list_crossed(refiner *rf, const plan *pl, uint32_t group, uint32_t axis_mask)
 {
 	const problem *pb = rf->pb;
 	const action *on[2][MAX_RANK];
-	uint32_t n[2] = {0, 0};
+	uint32_t n[2] = {0, 0}, first = 0;
+	while (!(axis_mask >> first & 1))
+		first++;
 	for (uint32_t i = 0; i < rf->actions->n; i++) {
 		const action *a = &rf->actions->p[i];
-		uint32_t which = a->axis == second;
-		if (a->group == group && (a->axis == first || a->axis == second))
+		uint32_t which = a->axis != first;
+		if (a->group == group && axis_mask >> a->axis & 1)
 			on[which][n[which]++] = a;
 	}
-	rf->n = 0;
 	if (!n[0] || !n[1])
 		return;
 	/* Many are of layers that a folded program has as one: each would have to be costed on its own. */
@@ -420,9 +421,9 @@ static void list_crossed(refiner *rf, const plan *pl, uint32_t group, uint32_t f
 	for (int with = pb->roles[pb->group_members[pb->group_first[group]]] == ROLE_PARAMETER; with >= 0; with--) {
 		*rest = *pl;
 		if (with)
-			clear_with_state(rf, rest, group, 1u << first | 1u << second);
+			clear_with_state(rf, rest, group, axis_mask);
 		else
-			plan_clear_group(pb, rf->mem, rest, group, 1u << first | 1u << second);
+			plan_clear_group(pb, rf->mem, rest, group, axis_mask);
 		for (uint32_t i = 0; i < n[0]; i++)
 			for (uint32_t k = 0; k < n[1]; k++) {
 				const action *a = on[0][i], *b = on[1][k];
@@ -478,13 +479,13 @@ static int64_t replayed(refiner *rf, plan *pl)
 	return allowed ? plan_energy(rf->pb, &c) : INT64_MAX;
 }
 
-/* The one that is better than *now in a replay, too. */
-static uint32_t best_variant(refiner *rf, int64_t *now)
+/* The one of those from the first to the last that is better than *now in a replay, too. */
+static uint32_t best_variant(refiner *rf, uint32_t first, uint32_t end, int64_t *now)
 {
 	for (int tries = 0; tries < MOST_REPLAYS; tries++) {
 		int64_t least = *now;
 		uint32_t best = ID_NONE;
-		for (uint32_t i = 0; i < rf->n; i++) {
+		for (uint32_t i = first; i < end; i++) {
 			int64_t e = plan_energy(rf->pb, &rf->costs[i]);
 			if (e < least) {
 				least = e;
@@ -499,7 +500,7 @@ static uint32_t best_variant(refiner *rf, int64_t *now)
 			return best;
 		}
 		int64_t gone = rf->costs[best].runtime_ns;
-		for (uint32_t i = 0; i < rf->n; i++) /* most likely the same state */
+		for (uint32_t i = first; i < end; i++) /* most likely the same state */
 			if (rf->costs[i].runtime_ns == gone)
 				rf->costs[i].runtime_ns = rf->costs[i].peak_bytes = INT64_MAX / 16;
 	}
@@ -534,8 +535,18 @@ static void cost_listed(refiner *rf, uint32_t first)
 	parallel_for(LOGICAL_TREES, rf->threads, cost_variants, rf);
 }
 
-/* The best of the variants listed becomes the plan; false when none is better. */
-static bool take_best(refiner *rf, plan *pl, bool twins, int64_t *now)
+/* The best of these variants becomes the plan; false when none is better. */
+static bool take_best(refiner *rf, plan *pl, uint32_t first, uint32_t end, int64_t *now)
+{
+	uint32_t best = best_variant(rf, first, end, now);
+	if (best == ID_NONE)
+		return false;
+	*pl = rf->variants[best];
+	rf->tell(rf->user, pl, all_used(rf) - rf->start, *now);
+	return true;
+}
+
+static bool change_decisions(refiner *rf, plan *pl, bool twins, int64_t *now)
 {
 	if (!rf->n)
 		return false;
@@ -544,24 +555,10 @@ static bool take_best(refiner *rf, plan *pl, bool twins, int64_t *now)
 	list_thinned_together(rf, pl, twins, *now);
 	if (rf->n > n)
 		cost_listed(rf, n);
-	uint32_t best = best_variant(rf, now);
-	if (best == ID_NONE)
-		return false;
-	*pl = rf->variants[best];
-	rf->tell(rf->user, pl, all_used(rf) - rf->start, *now);
-	return true;
+	return take_best(rf, pl, 0, rf->n, now);
 }
 
 static bool is_over(const refiner *rf) { return all_used(rf) >= MIN(rf->budget, rf->bored) || rf->stop(rf->user); }
-
-/* take_best for one group or class. */
-static bool take_regrouped(refiner *rf, plan *pl, int64_t *now)
-{
-	bool better = take_best(rf, pl, false, now);
-	if (better)
-		rf->bored = all_used(rf) + rf->patience;
-	return better;
-}
 
 /* All axes together, where there are several, and each; returns how many. */
 static uint32_t axis_masks(const refiner *rf, uint32_t masks[MAX_MESH_AXES + 1])
@@ -576,30 +573,114 @@ static uint32_t axis_masks(const refiner *rf, uint32_t masks[MAX_MESH_AXES + 1])
 	return n;
 }
 
+/* The last place that the decision can take at the same cost. */
+static uint32_t last_place(refiner *rf, const plan *pl, uint32_t at)
+{
+	uint32_t last = at;
+	rf->n = 0;
+	for (uint32_t to = at; to < pl->n; to++) {
+		plan *v = add_variant(rf, pl);
+		if (v)
+			plan_move(v, at, to);
+	}
+	cost_listed(rf, 0);
+	for (uint32_t i = 1; i < rf->n; i++)
+		if (rf->variants[i].n == pl->n && rf->costs[i].runtime_ns == rf->costs[0].runtime_ns && rf->costs[i].peak_bytes <= rf->costs[0].peak_bytes)
+			last = at + i;
+	return last;
+}
+
+/* Every decision comes as late as that costs nothing: what is decided in front of it then has more to say. */
+static void postpone(refiner *rf, plan *pl, int64_t *now)
+{
+	plan *v = xmalloc(sizeof *v);
+	*v = *pl;
+	for (uint32_t at = v->n; at-- > first_free(v);)
+		if (!v->decisions[at].fixed)
+			plan_move(v, at, last_place(rf, v, at));
+	int64_t then = replayed(rf, v);
+	if (then <= *now) {
+		*now = then;
+		*pl = *v;
+	}
+	free(v);
+}
+
+/* One thing that is decided anew. */
+typedef struct regrouping {
+	uint32_t group;       /* ID_NONE: a class of inner dims */
+	const site_class *sc;
+	uint32_t mask;        /* axes */
+	bool crossed;         /* of two axes: one dim on the one, another on the other */
+} regrouping;
+typedef VEC(regrouping) regrouping_list;
+
 /* Every group and every class of inner dims, on all axes alike and on each; then every group on two axes at once. */
-static bool regroup(refiner *rf, plan *pl, int64_t *now)
+static void list_regroupings(const refiner *rf, regrouping_list *out)
 {
 	const problem *pb = rf->pb;
-	bool better = false;
 	uint32_t masks[MAX_MESH_AXES + 1], n = axis_masks(rf, masks);
-	rf->bored = all_used(rf) + rf->patience;
 	for (uint32_t g = 0; g < pb->n_groups; g++)
-		for (uint32_t i = 0; i < n && !is_over(rf); i++) {
-			list_regrouped(rf, pl, rf->groups[g], masks[i]);
-			list_zeroed(rf, pl, rf->groups[g], masks[i]);
-			better |= take_regrouped(rf, pl, now);
-		}
+		for (uint32_t i = 0; i < n; i++)
+			vec_push(out, (regrouping){.group = rf->groups[g], .mask = masks[i]});
 	for (uint32_t c = 0; c < pb->n_site_classes; c++)
-		for (uint32_t i = 0; i < n && !is_over(rf); i++) {
-			list_reconstrained(rf, pl, &pb->site_classes[c], masks[i]);
-			better |= take_regrouped(rf, pl, now);
-		}
+		for (uint32_t i = 0; i < n; i++)
+			vec_push(out, (regrouping){.group = ID_NONE, .sc = &pb->site_classes[c], .mask = masks[i]});
 	for (uint32_t g = 0; g < pb->n_groups; g++)
 		for (uint32_t i = 0; i < rf->n_axes; i++)
-			for (uint32_t k = i + 1; k < rf->n_axes && !is_over(rf); k++) {
-				list_crossed(rf, pl, rf->groups[g], rf->axes[i], rf->axes[k]);
-				better |= take_regrouped(rf, pl, now);
-			}
+			for (uint32_t k = i + 1; k < rf->n_axes; k++)
+				vec_push(out, (regrouping){.group = rf->groups[g], .mask = 1u << rf->axes[i] | 1u << rf->axes[k], .crossed = true});
+}
+
+static void list_regrouping(refiner *rf, const plan *pl, const regrouping *x)
+{
+	if (x->group == ID_NONE) {
+		list_reconstrained(rf, pl, x->sc, x->mask);
+	} else if (x->crossed) {
+		list_crossed(rf, pl, x->group, x->mask);
+	} else {
+		list_regrouped(rf, pl, x->group, x->mask);
+		list_zeroed(rf, pl, x->group, x->mask);
+	}
+}
+
+/* Lists as many of them as make a good batch, one after the other: threads wait for each other after each. ends: of their variants.
+ * Returns how many. */
+static uint32_t list_batch(refiner *rf, const plan *pl, const regrouping_list *all, uint32_t from, uint32_t ends[BATCH])
+{
+	uint32_t n = 0;
+	rf->n = 0;
+	while (n < BATCH && from + n < all->n && rf->n < BATCH) {
+		uint32_t before = rf->n;
+		list_regrouping(rf, pl, &all->p[from + n]);
+		if (n && rf->n == MOST_VARIANTS) { /* perhaps not all of its own */
+			rf->n = before;
+			break;
+		}
+		ends[n++] = rf->n;
+	}
+	return n;
+}
+
+static bool regroup(refiner *rf, plan *pl, int64_t *now)
+{
+	bool better = false;
+	regrouping_list all = {0};
+	uint32_t ends[BATCH];
+	postpone(rf, pl, now);
+	list_regroupings(rf, &all);
+	rf->bored = all_used(rf) + rf->patience;
+	for (uint32_t next = 0; next < all.n && !is_over(rf);) {
+		uint32_t n = list_batch(rf, pl, &all, next, ends);
+		cost_listed(rf, 0);
+		bool taken = false; /* what is listed behind it is of the plan before */
+		for (uint32_t i = 0; i < n && !taken; i++, next++)
+			taken = take_best(rf, pl, i ? ends[i - 1] : 0, ends[i], now);
+		if (taken)
+			rf->bored = all_used(rf) + rf->patience;
+		better |= taken;
+	}
+	vec_release(&all);
 	return better;
 }
 
@@ -633,7 +714,7 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 			list_spread(rf, pl);
 			list_added(rf, pl);
 		}
-		bool better = level == REFINE_GROUPS ? regroup(rf, pl, &now) : take_best(rf, pl, level == REFINE_ALIKE, &now);
+		bool better = level == REFINE_GROUPS ? regroup(rf, pl, &now) : change_decisions(rf, pl, level == REFINE_ALIKE, &now);
 		level = better ? REFINE_ALIKE : level + 1;
 		if (better && has_passed(rf)) {
 			now = INT64_MAX;

@@ -152,9 +152,7 @@ void walker_restart(walker *w, bool no_memo)
 	propagation_set_no_memo(w->prop, no_memo);
 	propagation_reset(w->prop);
 	propagation_run(w->prop);
-	w->hash = 0;
-	for (pval_id v = 0; v < w->p->vals.n; v++)
-		w->hash ^= value_hash(w, v, propagation_shardings(w->prop)[v]);
+	w->hash = walker_hash_of(w, propagation_shardings(w->prop), w->p->vals.n);
 }
 
 void walker_free(walker *w)
@@ -179,6 +177,14 @@ void walker_free(walker *w)
 	vec_release(&w->dim_log);
 	vec_release(&w->dims);
 	free(w);
+}
+
+uint64_t walker_hash_of(walker *w, const sharding_id *state, uint32_t n)
+{
+	uint64_t h = 0;
+	for (pval_id v = 0; v < n; v++)
+		h ^= value_hash(w, v, state[v]);
+	return h;
 }
 
 uint32_t walker_depth(const walker *w) { return w->depth; }
