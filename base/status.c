@@ -100,3 +100,8 @@ static void *checked(void *p)
 void *xmalloc(size_t n) { return checked(malloc(n ? n : 1)); }
 void *xcalloc(size_t n, size_t size) { return checked(calloc(n ? n : 1, size ? size : 1)); }
 void *xrealloc(void *p, size_t n) { return checked(realloc(p, n ? n : 1)); }
+void *xmalloc_lines(size_t n)
+{
+	enum { LINE = 64 };
+	return checked(n <= SIZE_MAX - LINE ? aligned_alloc(LINE, (n / LINE + 1) * LINE) : NULL);
+}

@@ -221,8 +221,7 @@ struct lower_work {
 /* Operands are pushed by lowered_add_operand right after, then the results. */
 static inline lop_id lowered_add_op(lowered *l, lop_kind kind, node_id node, lop_id region)
 {
-	vec_push(&l->ops, (lop){.kind = (uint8_t)kind, .node = node, .operands = l->operands.n, .results = l->vals.n, .combined = 1, .region = region,
-				.trips = 1});
+	vec_push(&l->ops, (lop){.kind = (uint8_t)kind, .node = node, .operands = l->operands.n, .results = l->vals.n, .combined = 1, .region = region});
 	return l->ops.n - 1;
 }
 

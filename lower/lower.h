@@ -132,10 +132,12 @@ typedef struct lop {
 	uint16_t combined;  /* compiled level: how many logical collectives one instruction carries; on the first of them,
 	                       0 on the others, which have no latency of their own */
 	lop_id region;      /* enclosing LOP_REGION or ID_NONE */
-	int64_t trips;      /* LOP_REGION: executions of the body */
 	const node_plan *plan; /* LOP_COMPUTE */
 	const collective_step *step; /* LOP_COLLECTIVE */
-	int64_t bytes;      /* LOP_COLLECTIVE: local bytes of the larger side, per execution */
+	union {
+		int64_t bytes; /* LOP_COLLECTIVE: local bytes of the larger side, per execution */
+		int64_t trips; /* LOP_REGION: executions of the body */
+	};
 	const struct nest *nest; /* LOP_COMPUTE: what of its operands was nested or dropped; NULL: nothing */
 } lop;
 static inline node_id nested_node(const lop *o, const nested_op *x) { return o->node - x->before; }
@@ -144,8 +146,8 @@ static inline int64_t lop_group_size(const lop *o) { return axes_product(o->step
 typedef struct lval {
 	pval_id origin;       /* program value whose data it is (possibly partial or differently sharded) */
 	sharding_id sharding;
-	lop_id def;
 	int64_t bytes;        /* local, before tile padding */
+	lop_id def;
 	type_id type;
 	uint32_t n_uses;
 	bool narrow;          /* compiled level: held in two bytes of its four, as the matmuls that read it take it */

@@ -20,6 +20,12 @@ static plan plan_of(const program *p, node_id i, bool conservative)
 	return pl;
 }
 
+/* What members of a group that take its sharding get elsewhere stays their own. */
+static audience audience_of(const pval *v)
+{
+	return (audience){.first = v->notify, .n_notify = v->n_notify, .n_touch = v->n_touch, .group = v->group_takes ? ID_NONE : v->group};
+}
+
 static uint16_t mode_bit(uint8_t mode) { return mode ? (uint16_t)(1u << mode) : 0; }
 
 propagation *propagation_new(const program *p, sharding_table *t, const propagate_options *o)
@@ -41,6 +47,9 @@ propagation *propagation_new(const program *p, sharding_table *t, const propagat
 		for (uint32_t r = 0; r < ROUNDS && !pl->result; r++)
 			s->bits[(size_t)r * n + i] = mode_bit(pl->mode[r]);
 	}
+	s->audiences = xmalloc((p->vals.n + 1) * sizeof *s->audiences);
+	for (pval_id v = 0; v < p->vals.n; v++)
+		s->audiences[v] = audience_of(&p->vals.p[v]);
 	for (uint32_t e = 0; e < p->manual_edges.n; e++)
 		s->plans[p->manual_edges.p[e].node].manual = true;
 	s->n_words = n / 64 + 1;
@@ -71,6 +80,7 @@ void propagation_free(propagation *s)
 	vec_release(&s->stack);
 	free(s->shardings);
 	free(s->plans);
+	free(s->audiences);
 	free(s->waiting);
 	free(s->changed);
 	free(s->in_stack);
@@ -120,11 +130,12 @@ transfer_stats propagation_stats(const propagation *s) { return s->transfer.stat
 /* ---------------------------------------------------------------- values and the trail */
 
 /* The nodes with this value among their tensors have a new input. */
-static inline void touch(propagation *s, const pval *v)
+static inline void touch(propagation *s, pval_id v)
 {
-	const node_id *list = s->p->notify.p + v->notify;
+	const audience *by = &s->audiences[v];
+	const node_id *list = s->p->notify.p + by->first;
 	uint32_t *clean = s->clean;
-	for (uint32_t i = 0; i < v->n_touch; i++)
+	for (uint32_t i = 0; i < by->n_touch; i++)
 		clean[list[i]] = 0;
 }
 
@@ -134,7 +145,7 @@ static inline void write_value(propagation *s, pval_id v, sharding_id sh)
 		return;
 	vec_push(&s->trail, (trail_change){v, s->shardings[v]});
 	s->shardings[v] = sh;
-	touch(s, &s->p->vals.p[v]);
+	touch(s, v);
 }
 
 void propagation_set(propagation *s, pval_id v, sharding_id sh) { write_value(s, v, sh); }
@@ -146,7 +157,7 @@ void propagation_undo(propagation *s, uint32_t mark)
 	while (s->trail.n > mark) {
 		trail_change c = vec_pop(&s->trail);
 		s->shardings[c.v] = c.old;
-		touch(s, &s->p->vals.p[c.v]);
+		touch(s, c.v);
 	}
 	while (s->settles.n && s->settles.p[s->settles.n - 1] > mark)
 		s->settles.n--;
@@ -175,9 +186,9 @@ static inline void queue(propagation *s, node_id n)
 
 static inline void queue_watchers(propagation *s, pval_id v, node_id self)
 {
-	const pval *x = &s->p->vals.p[v];
-	const node_id *list = s->p->notify.p + x->notify;
-	for (uint32_t i = 0; i < x->n_notify; i++)
+	const audience *by = &s->audiences[v];
+	const node_id *list = s->p->notify.p + by->first;
+	for (uint32_t i = 0; i < by->n_notify; i++)
 		if (list[i] != self)
 			queue(s, list[i]);
 }
@@ -288,8 +299,8 @@ static inline void apply(propagation *s, node_id self, bool queueing, pval_id v,
 	write_value(s, v, sh);
 	if (queueing)
 		queue_watchers(s, v, self);
-	uint32_t g = p->vals.p[v].group;
-	if (g == ID_NONE || p->vals.p[v].group_takes)
+	uint32_t g = s->audiences[v].group;
+	if (g == ID_NONE)
 		return;
 	for (uint32_t i = p->group_first.p[g]; i < p->group_first.p[g + 1]; i++) {
 		pval_id member = p->group_members.p[i];
@@ -396,9 +407,9 @@ static void fill_waiting(propagation *s, bool everything)
 		return;
 	}
 	for (; s->n_seen < s->trail.n; s->n_seen++) {
-		const pval *v = &s->p->vals.p[s->trail.p[s->n_seen].v];
-		const node_id *list = s->p->notify.p + v->notify;
-		for (uint32_t k = 0; k < v->n_notify; k++)
+		const audience *by = &s->audiences[s->trail.p[s->n_seen].v];
+		const node_id *list = s->p->notify.p + by->first;
+		for (uint32_t k = 0; k < by->n_notify; k++)
 			s->changed[list[k] / 64] |= 1ull << list[k] % 64;
 	}
 	memcpy(s->waiting, s->changed, s->n_words * sizeof *s->waiting);

@@ -109,13 +109,19 @@ typedef struct plan {
 	uint8_t mode[ROUNDS];   /* directions by round; 0: the node does nothing in it, or ever without a rule with factors */
 } plan;
 
+/* .. and of a value: pval.notify, n_notify, n_touch, and the sharding group whose members follow it; ID_NONE. */
+typedef struct audience {
+	uint32_t first, n_notify, n_touch, group;
+} audience;
+
 struct propagation {
 	sharding_id *shardings; /* first member: propagation_shardings */
 	const program *p;
 	sharding_table *t;
 	propagate_options options;
 	transfer transfer;
-	plan *plans;
+	plan *plans;           /* by node */
+	audience *audiences;   /* by value */
 	uint16_t *bits;        /* [round][node]: its mode as a bit of `clean`; 0 for a node without a step and, as no walk visits it, a result */
 	uint16_t *result_bits; /* by result of main: the same, in the last round */
 	node_id *result_nodes; /* by result of main */

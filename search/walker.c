@@ -503,10 +503,10 @@ static bool decide_anew(walker *w, const action *a)
 		w->stamps[v] = w->stamp;
 		vec_push(&w->values, (path_value){v, state[v]});
 		w->hash ^= value_hash(w, v, trail[i].old) ^ value_hash(w, v, state[v]);
-		int32_t arg = w->p->vals.p[v].arg_index;
+		uint32_t arg = w->noted[v];
 		if (w->fold)
 			w->uneven |= !fold_is_even(w->fold, state, v);
-		allowed &= arg < 0 || !problem_forbids_sharding(w->pb, w->t, w->origin[arg], state[v]);
+		allowed &= arg >= w->n_args || !problem_forbids_sharding(w->pb, w->t, w->origin[arg], state[v]);
 	}
 	/* Propagation carried a forbidden axis somewhere: the decision that did it is not on the worklist. */
 	if (!allowed || w->uneven)

@@ -230,7 +230,7 @@ static bool ops_agree(const simulator *s, const lowered *l, lop_id x, lop_id y, 
 	const lop *o = &l->ops.p[x], *p = &l->ops.p[y];
 	const sim_op *a = &s->ops[x], *b = &s->ops[y];
 	if (o->kind != p->kind || o->coll != p->coll || o->reduction != p->reduction || o->erased != p->erased || o->n_operands != p->n_operands ||
-	    o->n_results != p->n_results || o->bytes != p->bytes || o->plan != p->plan || o->trips != p->trips || (o->step && !axes_equal(o->step->axes, p->step->axes)))
+	    o->n_results != p->n_results || o->bytes != p->bytes || o->plan != p->plan || (o->step && !axes_equal(o->step->axes, p->step->axes)))
 		return false;
 	if (a->class != b->class || a->mode != b->mode || a->has_matmul != b->has_matmul || a->side != b->side || !refs_agree(s->folder, l, a->root, b->root, dir) ||
 	    !refs_agree(s->folder, l, a->begin, b->begin, dir) || !refs_agree(s->folder, l, o->region, p->region, dir))

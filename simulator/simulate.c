@@ -53,13 +53,15 @@ static void make_room(simulator *s, const lowered *l)
 {
 	if (l->ops.n >= s->ops_cap) {
 		uint32_t cap = MAX(l->ops.n + l->ops.n / 4, 1024);
-		s->ops = xrealloc(s->ops, cap * sizeof *s->ops);
+		free(s->ops);
+		s->ops = xmalloc_lines(cap * sizeof *s->ops);
 		s->delta = xrealloc(s->delta, cap * sizeof *s->delta);
 		s->ops_cap = cap;
 	}
 	if (l->vals.n >= s->vals_cap) {
 		uint32_t cap = MAX(l->vals.n + l->vals.n / 4, 1024);
-		s->vals = xrealloc(s->vals, cap * sizeof *s->vals);
+		free(s->vals);
+		s->vals = xmalloc_lines(cap * sizeof *s->vals);
 		s->vals_cap = cap;
 	}
 	s->n_ops = l->ops.n;
