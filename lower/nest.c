@@ -209,12 +209,6 @@ static void make_trees(lower_cache *c)
 	vec_release(&nodes);
 }
 
-static bool reads_constant(const lower_cache *c, pval_id v)
-{
-	node_id def = c->p->vals.p[v].def;
-	return def != ID_NONE && c->nesting->ways[def] == NEST_CONSTANT;
-}
-
 static uint64_t tree_hash(const lower_cache *c, const tree *t)
 {
 	uint64_t h = hash_combine(t->n_nodes, t->n_vals);
@@ -223,21 +217,17 @@ static uint64_t tree_hash(const lower_cache *c, const tree *t)
 	return hash_bytes(t->slots, t->n_slots * sizeof *t->slots, h);
 }
 
-/* Equal shardings make equal states, which name nodes by how far they are in front of the last one. */
+/* Equal shardings make equal states, which name nodes by how far they are in front of the last one. Who reads whom is in the slots,
+ * and what is made of constants alone in the ways. */
 static bool are_alike(const lower_cache *c, const tree *a, const tree *b)
 {
-	const struct nesting *x = c->nesting;
 	if (a->n_nodes != b->n_nodes || a->n_vals != b->n_vals || a->n_slots != b->n_slots || memcmp(a->slots, b->slots, a->n_slots * sizeof *a->slots))
 		return false;
-	for (uint32_t i = 0, last = a->n_nodes - 1; i < a->n_nodes; i++) {
+	for (uint32_t i = 0; i < a->n_nodes; i++) {
 		node_id k = a->nodes[i], n = b->nodes[i];
-		if (c->node_class[k] != c->node_class[n] || x->ways[k] != x->ways[n] || a->nodes[last] - k != b->nodes[last] - n ||
-		    c->p->nodes.p[k].kind != c->p->nodes.p[n].kind || (i < last && x->number[x->reader[k]] != x->number[x->reader[n]]))
+		if (c->node_class[k] != c->node_class[n] || c->nesting->ways[k] != c->nesting->ways[n] || a->nodes[0] - k != b->nodes[0] - n)
 			return false;
 	}
-	for (uint32_t i = 0; i < a->n_vals; i++)
-		if (reads_constant(c, a->vals[i]) != reads_constant(c, b->vals[i]))
-			return false;
 	return true;
 }
 
