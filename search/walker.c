@@ -62,7 +62,8 @@ struct walker {
 	bool uneven; /* the last decision failed because the layers that must be alike are not, or came to be so in different ways */
 };
 
-/* Which axes cut which dim; open or closed, priorities and ids do not count. */
+/* Which axes cut which dim; priorities and ids do not count, and open or closed only where a part of an axis cuts: of what
+ * is open, arguments and results of main lose such parts (program_trim_io). */
 static uint64_t find_hash(walker *w, sharding_id id)
 {
 	while (w->sharding_hashes.n <= id)
@@ -71,8 +72,13 @@ static uint64_t find_hash(walker *w, sharding_id id)
 	uint64_t h = 0;
 	for (uint32_t d = 0; d < s->rank; d++) {
 		axes a = sharding_dim(s, d);
-		for (uint32_t i = 0; i < a.n; i++)
+		bool parts = false;
+		for (uint32_t i = 0; i < a.n; i++) {
 			h = hash_combine(h + d + 1, a.a[i]);
+			parts |= a.a[i] != mesh_full_axis(w->t, s->mesh, axis_index(a.a[i]));
+		}
+		if (parts && s->dims[d].closed)
+			h = hash_combine(h, MAX_RANK + d + 1);
 	}
 	axes u = sharding_unreduced(s);
 	for (uint32_t i = 0; i < u.n; i++)
