@@ -60,9 +60,6 @@ typedef struct unit {
 	plan recipe[AXIS_WAYS]; /* axes of decisions say nothing */
 } unit;
 
-/* Is the recipe of use to splits alone? */
-bool for_splits_only(const unit *u, axis_way way);
-
 /* Where the second one's recipe stands: before the batch, between the batch over its own axes and that over the first one's, behind. */
 typedef enum split_place { SPLIT_BEFORE, SPLIT_BETWEEN, SPLIT_BEHIND, SPLIT_PLACES } split_place;
 enum { MAX_SPLITS = 2 * MAX_COMPOSED_AXES * SPLIT_PLACES + SPLIT_PLACES - 1 };

@@ -197,8 +197,6 @@ static void find_way(composer *k, int tree, unit *u, axis_way way)
 	free(more);
 }
 
-bool for_splits_only(const unit *u, axis_way way) { return u->sort == PAIR && way == CUTS_WEIGHTS_BEFORE_BATCH; }
-
 /* Does the unit find the way on its own, and not what goes on from another one? */
 static bool is_found(const composer *k, uint32_t at, axis_way way)
 {
@@ -287,12 +285,13 @@ static bool find_units(composer *k)
 	return n > 0;
 }
 
+/* Weights of pairs before the batch come on top: few findings use up their part. */
 static uint32_t count_findings(const composer *k)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < k->n_units; i++)
 		for (axis_way way = 0; way < AXIS_WAYS; way++)
-			n += is_found(k, i, way) && !for_splits_only(&k->units[i], way);
+			n += is_found(k, i, way) && !(k->units[i].sort == PAIR && way == CUTS_WEIGHTS_BEFORE_BATCH);
 	return n;
 }
 

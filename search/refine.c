@@ -19,6 +19,7 @@
 
 enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */, MOST_TURNED = 8 /* members of a group */,
        BATCH = 48 /* variants costed at once, if there are as many */ };
+#define NOT_COSTED (INT64_MAX / 16) /* time and bytes of what is out of budget: worse than anything */
 
 struct refiner {
 	const problem *pb;
@@ -443,7 +444,7 @@ static void cost_variants(void *user, int tree)
 	refiner *rf = user;
 	struct refined_states *known = &rf->known[tree];
 	for (uint32_t i = rf->first + (uint32_t)tree; i < rf->n; i += LOGICAL_TREES) {
-		rf->costs[i] = (cost){.runtime_ns = INT64_MAX / 16, .peak_bytes = INT64_MAX / 16};
+		rf->costs[i] = (cost){.runtime_ns = NOT_COSTED, .peak_bytes = NOT_COSTED};
 		if (rf->stop(rf->user))
 			continue;
 		evaluator_run(rf->ev[tree], &rf->variants[i], NULL);
@@ -502,7 +503,7 @@ static uint32_t best_variant(refiner *rf, uint32_t first, uint32_t end, int64_t 
 		int64_t gone = rf->costs[best].runtime_ns;
 		for (uint32_t i = first; i < end; i++) /* most likely the same state */
 			if (rf->costs[i].runtime_ns == gone)
-				rf->costs[i].runtime_ns = rf->costs[i].peak_bytes = INT64_MAX / 16;
+				rf->costs[i].runtime_ns = rf->costs[i].peak_bytes = NOT_COSTED;
 	}
 	return ID_NONE;
 }
@@ -584,7 +585,8 @@ static uint32_t last_place(refiner *rf, const plan *pl, uint32_t at)
 			plan_move(v, at, to);
 	}
 	cost_listed(rf, 0);
-	for (uint32_t i = 1; i < rf->n; i++)
+	bool costed = rf->costs[0].runtime_ns < NOT_COSTED; /* else it is time to end */
+	for (uint32_t i = 1; i < rf->n && costed; i++)
 		if (rf->variants[i].n == pl->n && rf->costs[i].runtime_ns == rf->costs[0].runtime_ns && rf->costs[i].peak_bytes <= rf->costs[0].peak_bytes)
 			last = at + i;
 	return last;
