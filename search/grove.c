@@ -12,7 +12,7 @@ static int by_score(const void *a, const void *b)
 		return -1;
 	if (score_less(y->s, x->s))
 		return 1;
-	return x->hash < y->hash ? -1 : x->hash > y->hash; /* equal scores: any fixed order */
+	return plan_compare(&x->pl, &y->pl);
 }
 
 /* The trees of one automatic tactic, worked off by whatever threads there are. */

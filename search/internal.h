@@ -137,6 +137,8 @@ void plan_move(plan *pl, uint32_t at, uint32_t to); /* to: its place afterwards 
 /* Place of the first ZeRO decision on whole roles, or the end: ZeRO keeps parameters off the axes that it cuts, so what else is decided
  * about them comes before. */
 uint32_t plan_zero_at(const plan *pl);
+/* An order for plans of equal worth, fewer decisions first: the same whether a program is folded or not, as that of states is not. */
+int plan_compare(const plan *a, const plan *b);
 bool plan_same(const plan *a, const plan *b);
 /* Leaves a group out of a decision on a whole role: near the memory limit only some of the state needs to be cut. New targets
  * come from mem. False when that changes nothing or leaves nothing. */

@@ -82,6 +82,22 @@ bool action_is_twin(const action *a, const action *b)
 	return a->axis != b->axis && a->kind == b->kind && a->on_role == b->on_role && (!a->on_role || a->role == b->role) && !b->fixed && same_targets(a, b);
 }
 
+static int compare(int64_t a, int64_t b) { return a < b ? -1 : a > b; }
+
+int plan_compare(const plan *a, const plan *b)
+{
+	int c = compare(a->n, b->n);
+	for (uint32_t i = 0; i < a->n && !c; i++) {
+		const action *x = &a->decisions[i], *y = &b->decisions[i];
+		if (!(c = compare(x->axis, y->axis)) && !(c = compare(x->kind, y->kind)))
+			c = compare(x->n_targets, y->n_targets);
+		for (uint32_t k = 0; k < x->n_targets && !c; k++)
+			if (!(c = compare(x->targets[k].arg, y->targets[k].arg)))
+				c = compare(x->targets[k].dim, y->targets[k].dim);
+	}
+	return c;
+}
+
 bool plan_same(const plan *a, const plan *b)
 {
 	bool same = a->n == b->n;

@@ -62,7 +62,7 @@ static void add_recipes(const runner *r, plan *list, uint32_t *n, uint32_t limit
 static int chain_by_score(const void *a, const void *b)
 {
 	const polish_best *x = *(const polish_best *const *)a, *y = *(const polish_best *const *)b;
-	return score_less(x->s, y->s) ? -1 : score_less(y->s, x->s) ? 1 : x->hash < y->hash ? -1 : x->hash > y->hash;
+	return score_less(x->s, y->s) ? -1 : score_less(y->s, x->s) ? 1 : plan_compare(&x->pl, &y->pl);
 }
 
 /* Takes decisions away that bring nothing: the answer is for people too. */
