@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_PLANS = 256, MOST_ODD = 1, MOST_REPAIRED = 2, MOST_SPLITS = 4, REPAIR_STEPS = 4, MOST_REPLAYED = 2 * COMPOSE_KEEP };
+enum { MOST_PLANS = 256, MOST_ODD = 1, MOST_REPAIRED = 2, MOST_ADDED = 64 /* actions tried at once */, MOST_SPLITS = 4, REPAIR_STEPS = 4, MOST_REPLAYED = 2 * COMPOSE_KEEP };
 
 /* ---------------------------------------------------------------- what they combine to */
 
@@ -173,14 +173,13 @@ static void list_plans(composer *k)
 		}
 }
 
-static void cost_plans(void *user, int tree)
+static void cost_plans(composer *k)
 {
-	composer *k = user;
-	for (uint32_t i = (uint32_t)tree; i < k->n_plans && !k->stop(k->stop_arg); i += LOGICAL_TREES) {
-		evaluator_run(k->ev[tree], &k->plans[i], NULL);
-		composer_cost(k, tree, &k->outcomes[i].c);
-		k->outcomes[i].done = true;
-	}
+	cost *costs = xmalloc((k->n_plans + 1) * sizeof *costs);
+	k->used += crew_cost(k->with, k->plans, k->n_plans, k->n_plans, costs);
+	for (uint32_t i = 0; i < k->n_plans; i++)
+		k->outcomes[i] = (outcome){.c = costs[i], .done = is_costed(&costs[i])};
+	free(costs);
 }
 
 /* ---------------------------------------------------------------- what does not fit */
@@ -190,18 +189,18 @@ static double over(const problem *pb, const cost *c) { return MAX((double)c->pea
 /* What a plan is worth as a start: what is a little too large can be made to fit. */
 static double promise(const problem *pb, const cost *c) { return (double)c->runtime_ns * (1 + 2 * over(pb, c)); }
 
-static void cost_additions(void *user, int tree)
+static void cost_additions(composer *k)
 {
-	composer *k = user;
-	plan *pl = xmalloc(sizeof *pl);
-	for (uint32_t i = (uint32_t)tree; i < k->actions->n && !k->stop(k->stop_arg); i += LOGICAL_TREES) {
-		*pl = k->repaired;
-		plan_insert(pl, plan_zero_at(pl), &k->actions->p[i], "compose");
-		evaluator_run(k->ev[tree], pl, NULL);
-		k->after[i].done = true;
-		composer_cost(k, tree, &k->after[i].c);
+	plan *with = xmalloc(MOST_ADDED * sizeof *with);
+	for (uint32_t first = 0; first < k->actions->n; first += MOST_ADDED) {
+		uint32_t n = MIN(k->actions->n - first, (uint32_t)MOST_ADDED);
+		for (uint32_t i = 0; i < n; i++) {
+			with[i] = k->repaired;
+			plan_insert(&with[i], plan_zero_at(&with[i]), &k->actions->p[first + i], "compose");
+		}
+		k->used += crew_cost(k->with, with, n, n, k->after + first);
 	}
-	free(pl);
+	free(with);
 }
 
 /* The addition that makes it fit for the least time, or that saves most memory for the time it costs; ID_NONE. */
@@ -211,8 +210,8 @@ static uint32_t best_addition(const composer *k, const cost *now)
 	double best_price = 0;
 	bool best_fits = false;
 	for (uint32_t i = 0; i < k->actions->n; i++) {
-		const cost *c = &k->after[i].c;
-		if (!k->after[i].done || c->peak_bytes >= now->peak_bytes)
+		const cost *c = &k->after[i];
+		if (!is_costed(c) || c->peak_bytes >= now->peak_bytes)
 			continue;
 		bool fits = c->peak_bytes <= k->pb->memory_limit;
 		double time = (double)(c->runtime_ns - now->runtime_ns), saved = (double)(now->peak_bytes - c->peak_bytes);
@@ -226,18 +225,17 @@ static uint32_t best_addition(const composer *k, const cost *now)
 	return best;
 }
 
-static void repair(composer *k, int threads, uint64_t budget, uint32_t at)
+static void repair(composer *k, uint64_t budget, uint32_t at)
 {
 	cost now = k->outcomes[at].c;
 	k->repaired = k->plans[at];
-	for (int step = 0; step < REPAIR_STEPS && over(k->pb, &now) > 0 && k->repaired.n < MAX_PLAN && composer_used(k) + k->actions->n <= budget; step++) {
-		memset(k->after, 0, k->actions->n * sizeof *k->after);
-		parallel_for(LOGICAL_TREES, threads, cost_additions, k);
+	for (int step = 0; step < REPAIR_STEPS && over(k->pb, &now) > 0 && k->repaired.n < MAX_PLAN && k->used + k->actions->n <= budget; step++) {
+		cost_additions(k);
 		uint32_t best = best_addition(k, &now);
-		if (best == ID_NONE || k->stop(k->stop_arg))
+		if (best == ID_NONE || crew_stops(k->with))
 			break;
 		plan_insert(&k->repaired, plan_zero_at(&k->repaired), &k->actions->p[best], "compose");
-		now = k->after[best].c;
+		now = k->after[best];
 	}
 	k->plans[k->n_plans] = k->repaired;
 	k->outcomes[k->n_plans++] = (outcome){.c = now, .done = true};
@@ -269,17 +267,17 @@ static void take_alike(const composer *k, uint32_t n, uint32_t at, bool *taken)
 }
 
 /* The most promising plans that take too much memory. What is still faster than all that fits is where a polish may start. */
-static void repair_plans(composer *k, int threads, uint64_t budget, composition *out)
+static void repair_plans(composer *k, uint64_t budget, composition *out)
 {
 	uint32_t n = k->n_plans;
 	k->after = xcalloc(k->actions->n + 1, sizeof *k->after);
 	bool *taken = xcalloc(n + 1, sizeof *taken);
 	for (int round = 0; round < MOST_REPAIRED; round++) {
 		uint32_t best = most_promising(k, n, taken);
-		if (best == ID_NONE || k->stop(k->stop_arg))
+		if (best == ID_NONE || crew_stops(k->with))
 			break;
 		take_alike(k, n, best, taken);
-		repair(k, threads, budget, best);
+		repair(k, budget, best);
 	}
 	memset(taken, 0, n * sizeof *taken);
 	uint32_t large;
@@ -329,8 +327,8 @@ static void keep_best(composer *k, composition *out)
 		}
 		if (!o->replayed && replays++ < MOST_REPLAYED) {
 			bool allowed;
-			evaluator_run(k->ev[0], &k->plans[best], NULL);
-			evaluator_replay(k->ev[0], &o->c, &allowed);
+			evaluator_run(crew_lead(k->with), &k->plans[best], NULL);
+			evaluator_replay(crew_lead(k->with), &o->c, &allowed);
 			o->replayed = true;
 			o->done = allowed;
 			continue;
@@ -346,31 +344,26 @@ static void keep_best(composer *k, composition *out)
 	}
 }
 
-uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const action_list *actions, uint64_t budget, bool (*stop)(void *), void *stop_arg,
-		 composition *out)
+uint64_t compose(const problem *pb, crew *with, const action_list *actions, uint64_t budget, composition *out)
 {
 	composer *k = xcalloc(1, sizeof *k);
-	*k = (composer){.pb = pb, .ev = ev, .actions = actions, .stop = stop, .stop_arg = stop_arg};
+	*k = (composer){.pb = pb, .with = with, .actions = actions};
 	*out = (composition){0};
-	if (budget && composer_find_recipes(k, threads, budget * 3 / 4)) {
-		k->cap = (uint32_t)MIN(budget - MIN(budget, composer_used(k)), (uint64_t)MOST_PLANS);
+	if (budget && composer_find_recipes(k, budget * 3 / 4)) {
+		k->cap = (uint32_t)MIN(budget - MIN(budget, k->used), (uint64_t)MOST_PLANS);
 		k->plans = xcalloc(k->cap + MOST_REPAIRED, sizeof *k->plans);
 		k->outcomes = xcalloc(k->cap + MOST_REPAIRED, sizeof *k->outcomes);
 		list_plans(k);
-		parallel_for(LOGICAL_TREES, threads, cost_plans, k);
+		cost_plans(k);
 		if (pb->objective == OBJECTIVE_RUNTIME)
-			repair_plans(k, threads, budget, out);
+			repair_plans(k, budget, out);
 	}
 	keep_best(k, out);
 	for (uint32_t i = 0; i < k->n_axes && k->n_units; i++)
 		for (axis_way way = CUTS_WEIGHTS; way < AXIS_WAYS; way++)
 			if (k->units[i].recipe[way].n)
 				out->recipes[out->n_recipes++] = k->units[i].recipe[way];
-	uint64_t used = composer_used(k);
-	for (int i = 0; i < LOGICAL_TREES; i++) {
-		index_release(&k->known[i].index);
-		vec_release(&k->known[i].costs);
-	}
+	uint64_t used = k->used;
 	free(k->plans);
 	free(k->outcomes);
 	free(k);

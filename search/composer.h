@@ -76,7 +76,7 @@ typedef struct split {
 
 typedef struct composer {
 	const problem *pb;
-	evaluator *const *ev;
+	crew *with;
 	const action_list *actions;
 	uint32_t n_axes, axes[MAX_COMPOSED_AXES]; /* that cut anything */
 	uint32_t n_units;
@@ -87,22 +87,17 @@ typedef struct composer {
 	plan *plans;
 	outcome *outcomes;
 	plan repaired;
-	outcome *after;  /* by action: the repaired plan with it */
+	cost *after;     /* by action: the repaired plan with it */
+	struct finding {
+		unit *u;
+		axis_way way;
+	} findings[MAX_UNITS * AXIS_WAYS];
 	uint64_t part;   /* evaluations of one finding */
-	uint64_t used[LOGICAL_TREES];
-	struct known_states { /* by tree: many actions lead to the same state */
-		index_map index;
-		VEC(cost) costs;
-	} known[LOGICAL_TREES];
-	bool (*stop)(void *);
-	void *stop_arg;
+	uint64_t used;
 } composer;
 
 /* Finds units and what they cut, with at most so many evaluations. False: no axis cuts anything, or there are too many. */
-bool composer_find_recipes(composer *k, int threads, uint64_t budget);
-/* Of the state that a tree's evaluator is in. */
-void composer_cost(composer *k, int tree, cost *out);
-uint64_t composer_used(const composer *k);
+bool composer_find_recipes(composer *k, uint64_t budget);
 void composer_append_role(const problem *pb, plan *pl, role_action which, uint32_t axis);
 /* The first unit's recipe and the batch over all axes, minor those of the unit whose weights are cut behind it; returns where the
  * second unit's recipe goes. */

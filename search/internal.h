@@ -327,6 +327,41 @@ void polisher_meet(polisher *ps, const plan *others, uint32_t n);
 void polisher_go_to(polisher *ps, const plan *pl);
 const polish_best *polisher_best(const polisher *ps);
 
+/* ---------------------------------------------------------------- crew.c */
+
+#define NOT_COSTED (INT64_MAX / 16) /* time and bytes of what is out of budget: worse than anything */
+static inline bool is_costed(const cost *c) { return c->runtime_ns < NOT_COSTED; }
+
+/* What states cost. */
+typedef struct ledger {
+	index_map index;
+	VEC(uint64_t) states;
+	VEC(cost) costs;
+} ledger;
+
+/* Evaluators that work side by side, and what they costed: a state is an evaluation once only. ev: LOGICAL_TREES of them. */
+typedef struct crew crew;
+crew *crew_new(evaluator *const *ev, int threads, bool (*stop)(void *), void *stop_arg);
+void crew_free(crew *c);
+/* For what is done one after the other. */
+evaluator *crew_lead(const crew *c);
+bool crew_stops(const crew *c);
+/* Decides n plans (decisions that do not apply are dropped from them) and costs them, with at most so many evaluations: what is
+ * beyond them, or comes after a stop, is NOT_COSTED. Returns evaluations used. */
+uint64_t crew_cost(crew *c, plan *plans, uint32_t n, uint64_t budget, cost *costs);
+
+/* One of several jobs: what it asks for next depends on what it got. Sees what was known before any of them began, and its own. */
+typedef struct scout {
+	evaluator *ev;
+	const ledger *known;
+	ledger own;
+} scout;
+typedef void crew_job(void *user, uint32_t i, scout *s);
+void scout_cost(scout *s, cost *out); /* of the state that its evaluator is in */
+uint64_t scout_used(const scout *s);
+/* Does n jobs. Returns evaluations used: states that several jobs asked for count once. */
+uint64_t crew_do(crew *c, uint32_t n, crew_job *job, void *user);
+
 /* ---------------------------------------------------------------- compose.c */
 
 enum { MAX_COMPOSED_AXES = 4, COMPOSE_KEEP = 16 };
@@ -338,9 +373,8 @@ typedef struct composition {
 	plan recipes[8 * MAX_COMPOSED_AXES];  /* plans on a single axis: what it cuts */
 } composition;
 /* Costs the composite plans of at most so many evaluations, on meshes of up to MAX_COMPOSED_AXES axes that cut anything.
- * ev: LOGICAL_TREES of them. actions must outlive the plans. Returns evaluations used. */
-uint64_t compose(const problem *pb, evaluator *const *ev, int threads, const action_list *actions, uint64_t budget, bool (*stop)(void *), void *stop_arg,
-		 composition *out);
+ * actions must outlive the plans. Returns evaluations used. */
+uint64_t compose(const problem *pb, crew *with, const action_list *actions, uint64_t budget, composition *out);
 
 /* ---------------------------------------------------------------- refine.c */
 
@@ -349,9 +383,8 @@ typedef struct refiner refiner;
 typedef enum refine_depth { REFINE_ALIKE, REFINE_APART, REFINE_GROUPS } refine_depth;
 /* Told of every better plan of a descent, which has used so many evaluations; energy: as replayed. */
 typedef void refined(void *user, plan *pl, uint64_t used, int64_t energy);
-/* Descends from plans and remembers the states it costed. ev: LOGICAL_TREES of them. All must outlive it; what plans point into
- * comes from mem. */
-refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena *mem, const action_list *actions, bool (*stop)(void *), refined *tell, void *user);
+/* Descends from plans. All must outlive it; what plans point into comes from mem. */
+refiner *refiner_new(const problem *pb, crew *with, arena *mem, const action_list *actions, refined *tell, void *user);
 void refiner_free(refiner *rf);
 /* With at most so many evaluations; returns those used. *energy: the plan's at the end, replayed;
  * INT64_MAX when it came to where another one's descent had been. */

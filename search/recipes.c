@@ -26,32 +26,17 @@ void composer_append_role(const problem *pb, plan *pl, role_action which, uint32
 	append(pl, action_of_role(pb, which, axis), role_action_names[which]);
 }
 
-void composer_cost(composer *k, int tree, cost *out)
-{
-	struct known_states *known = &k->known[tree];
-	uint64_t h = evaluator_hash(k->ev[tree]);
-	uint32_t id, it = index_first(&known->index, h);
-	if (!index_next(&known->index, h, &it, &id)) {
-		evaluator_cost(k->ev[tree], out);
-		k->used[tree]++;
-		index_add(&known->index, h, known->costs.n);
-		vec_push(&known->costs, *out);
-		return;
-	}
-	*out = known->costs.p[id];
-}
-
 /* ---------------------------------------------------------------- what a unit cuts */
 
 /* What the plan is to bring down: memory is not looked at as long as time is the goal, for other axes may take care of it. */
-static bool try_plan(composer *k, int tree, plan *pl, int64_t *out)
+static bool try_plan(const composer *k, scout *s, plan *pl, int64_t *out)
 {
 	uint32_t wanted = pl->n;
 	cost c;
-	evaluator_run(k->ev[tree], pl, NULL);
+	evaluator_run(s->ev, pl, NULL);
 	if (pl->n < wanted)
 		return false;
-	composer_cost(k, tree, &c);
+	scout_cost(s, &c);
 	*out = k->pb->objective == OBJECTIVE_MEMORY ? c.peak_bytes : c.runtime_ns;
 	return true;
 }
@@ -79,34 +64,36 @@ void composer_insert(const composer *k, const unit *u, plan *pl, uint32_t at, co
 		}
 }
 
+static bool is_over(const composer *k, const scout *s) { return scout_used(s) >= k->part || crew_stops(k->with); }
+
 /* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the recipe. Returns what try_plan says of it then. */
-static int64_t extend(composer *k, int tree, const unit *u, dims cut, uint64_t end, plan *now, uint32_t behind, plan *recipe)
+static int64_t extend(const composer *k, scout *s, const unit *u, dims cut, plan *now, uint32_t behind, plan *recipe)
 {
 	uint32_t listed = 0;
 	int64_t best;
 	while (!(u->mask >> listed & 1))
 		listed++;
-	if (k->used[tree] >= end || !try_plan(k, tree, now, &best))
+	if (is_over(k, s) || !try_plan(k, s, now, &best))
 		return INT64_MAX;
 	plan *next = xmalloc(sizeof *next);
 	VEC(trial) trials = {0};
-	for (uint32_t i = 0; i < k->actions->n && k->used[tree] < end && !k->stop(k->stop_arg); i++) {
+	for (uint32_t i = 0; i < k->actions->n && !is_over(k, s); i++) {
 		const action *a = &k->actions->p[i];
 		if (a->axis != k->axes[listed] || a->on_role || cuts_weights(k->pb, a) != (cut == WEIGHTS))
 			continue;
 		*next = *now;
 		composer_insert(k, u, next, next->n - behind, a);
 		trial t = {.a = a};
-		if (try_plan(k, tree, next, &t.time))
+		if (try_plan(k, s, next, &t.time))
 			vec_push(&trials, t);
 	}
 	if (trials.n)
 		qsort(trials.p, trials.n, sizeof *trials.p, by_time);
-	for (uint32_t i = 0; i < MIN(trials.n, (uint32_t)MOST_TRIED) && recipe->n < MOST_KEPT && k->used[tree] < end && !k->stop(k->stop_arg); i++) {
+	for (uint32_t i = 0; i < MIN(trials.n, (uint32_t)MOST_TRIED) && recipe->n < MOST_KEPT && !is_over(k, s); i++) {
 		int64_t time;
 		*next = *now;
 		composer_insert(k, u, next, next->n - behind, trials.p[i].a);
-		if (!try_plan(k, tree, next, &time) || time >= best)
+		if (!try_plan(k, s, next, &time) || time >= best)
 			continue;
 		best = time;
 		*now = *next;
@@ -118,7 +105,7 @@ static int64_t extend(composer *k, int tree, const unit *u, dims cut, uint64_t e
 }
 
 /* What else is decided when a way is found; returns how many decisions come behind its recipe. */
-static uint32_t surround(composer *k, int tree, const unit *u, const way_row *w, plan *now)
+static uint32_t surround(const composer *k, scout *s, const unit *u, const way_row *w, plan *now)
 {
 	for (uint32_t i = 0; i < k->n_axes; i++)
 		if (w->batch != BATCH_NONE && !(u->mask >> i & 1))
@@ -126,7 +113,7 @@ static uint32_t surround(composer *k, int tree, const unit *u, const way_row *w,
 	for (uint32_t i = 0; i < k->n_axes; i++)
 		if (w->batch == BATCH_ALL && u->mask >> i & 1)
 			composer_append_role(k->pb, now, ROLE_ACTION_DATA_PARALLEL, k->axes[i]);
-	evaluator_run(k->ev[tree], now, NULL); /* drops what does not apply */
+	evaluator_run(s->ev, now, NULL); /* drops what does not apply */
 	uint32_t batch = now->n;
 	for (uint32_t i = 0; i < k->n_axes; i++)
 		if (w->state == STATE_ZERO3_HERE && u->mask >> i & 1)
@@ -134,7 +121,7 @@ static uint32_t surround(composer *k, int tree, const unit *u, const way_row *w,
 	for (uint32_t i = 0; i < k->n_axes; i++)
 		if (w->state == STATE_ZERO2 || (w->state == STATE_ZERO3_HERE && !(u->mask >> i & 1)))
 			composer_append_role(k->pb, now, ROLE_ACTION_ZERO2, k->axes[i]);
-	evaluator_run(k->ev[tree], now, NULL);
+	evaluator_run(s->ev, now, NULL);
 	return w->placed == BEFORE_BATCH ? now->n : w->placed == BEHIND_BATCH ? now->n - batch : 0;
 }
 
@@ -159,39 +146,36 @@ uint32_t composer_begin_split(const composer *k, const split *sp, plan *pl)
 	return at[sp->place];
 }
 
-static void find_split(composer *k, int tree, split *sp)
+static void find_split(void *user, uint32_t i, scout *s)
 {
+	composer *k = user;
+	split *sp = &k->splits[k->first_split + i];
 	plan *now = xcalloc(1, sizeof *now);
 	uint32_t at = composer_begin_split(k, sp, now), n = now->n;
 	for (uint32_t i = 0; i < k->n_axes; i++)
 		composer_append_role(k->pb, now, ROLE_ACTION_ZERO2, k->axes[i]);
-	evaluator_run(k->ev[tree], now, NULL);
+	evaluator_run(s->ev, now, NULL);
 	if (sp->given->n && now->n >= n) /* all of it applies */
-		sp->best = extend(k, tree, sp->second, WEIGHTS, k->used[tree] + k->part, now, now->n - at, &sp->recipe);
+		sp->best = extend(k, s, sp->second, WEIGHTS, now, now->n - at, &sp->recipe);
 	free(now);
 }
 
-static void find_splits(void *user, int tree)
+/* A way of a unit, and those that go on from it. */
+static void find_way(void *user, uint32_t i, scout *s)
 {
 	composer *k = user;
-	for (uint32_t i = k->first_split + (uint32_t)tree; i < k->n_splits; i += LOGICAL_TREES)
-		find_split(k, tree, &k->splits[i]);
-}
-
-/* A way of a unit, and those that go on from it. */
-static void find_way(composer *k, int tree, unit *u, axis_way way)
-{
+	unit *u = k->findings[i].u;
+	axis_way way = k->findings[i].way;
 	const way_row *w = &composer_ways[way];
 	plan *now = xcalloc(1, sizeof *now), *more = xmalloc(sizeof *more);
-	uint64_t end = k->used[tree] + k->part;
-	uint32_t behind = surround(k, tree, u, w, now);
+	uint32_t behind = surround(k, s, u, w, now);
 	if (behind || w->placed != BEFORE_BATCH)
-		extend(k, tree, u, w->cuts, end, now, behind, &u->recipe[way]);
+		extend(k, s, u, w->cuts, now, behind, &u->recipe[way]);
 	for (axis_way next = way + 1; next < AXIS_WAYS; next++)
 		if (composer_ways[next].after == way && composer_ways[next].units & u->sort) {
 			u->recipe[next] = u->recipe[way];
 			*more = *now;
-			extend(k, tree, u, composer_ways[next].cuts, end, more, behind, &u->recipe[next]);
+			extend(k, s, u, composer_ways[next].cuts, more, behind, &u->recipe[next]);
 		}
 	free(now);
 	free(more);
@@ -204,14 +188,18 @@ static bool is_found(const composer *k, uint32_t at, axis_way way)
 	return way != CUTS_BATCH && u->like == at && composer_ways[way].units & u->sort && composer_ways[way].after == CUTS_BATCH;
 }
 
-static void find_recipes(void *user, int tree)
+/* Weights of pairs before the batch come on top: few findings use up their part. */
+static void find_ways(composer *k, uint64_t budget)
 {
-	composer *k = user;
-	uint32_t n = 0;
+	uint32_t n = 0, extra = 0;
 	for (uint32_t i = 0; i < k->n_units; i++)
 		for (axis_way way = 0; way < AXIS_WAYS; way++)
-			if (is_found(k, i, way) && n++ % LOGICAL_TREES == (uint32_t)tree)
-				find_way(k, tree, &k->units[i], way);
+			if (is_found(k, i, way)) {
+				extra += k->units[i].sort == PAIR && way == CUTS_WEIGHTS_BEFORE_BATCH;
+				k->findings[n++] = (struct finding){&k->units[i], way};
+			}
+	k->part = budget / (n - extra);
+	k->used += crew_do(k->with, n, find_way, k);
 }
 
 /* A way that another one found too. */
@@ -285,16 +273,6 @@ static bool find_units(composer *k)
 	return n > 0;
 }
 
-/* Weights of pairs before the batch come on top: few findings use up their part. */
-static uint32_t count_findings(const composer *k)
-{
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < k->n_units; i++)
-		for (axis_way way = 0; way < AXIS_WAYS; way++)
-			n += is_found(k, i, way) && !(k->units[i].sort == PAIR && way == CUTS_WEIGHTS_BEFORE_BATCH);
-	return n;
-}
-
 static void list_splits(composer *k)
 {
 	for (uint32_t i = 0; i < k->n_units; i++)
@@ -322,33 +300,22 @@ static void list_turned_splits(composer *k)
 }
 
 /* What all splits from the first one on may take, each the same. */
-static void find_listed_splits(composer *k, int threads, uint64_t budget)
+static void find_splits(composer *k, uint64_t budget)
 {
 	uint32_t n = k->n_splits - k->first_split;
-	k->part = n ? (budget - MIN(budget, composer_used(k))) / n : 0;
-	parallel_for(LOGICAL_TREES, threads, find_splits, k);
+	k->part = n ? (budget - MIN(budget, k->used)) / n : 0;
+	k->used += crew_do(k->with, n, find_split, k);
 }
 
-uint64_t composer_used(const composer *k)
+bool composer_find_recipes(composer *k, uint64_t budget)
 {
-	uint64_t n = 0;
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		n += k->used[i];
-	return n;
-}
-
-bool composer_find_recipes(composer *k, int threads, uint64_t budget)
-{
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		index_init(&k->known[i].index);
 	if (!find_units(k))
 		return false;
-	k->part = budget / count_findings(k);
-	parallel_for(LOGICAL_TREES, threads, find_recipes, k);
+	find_ways(k, budget);
 	drop_same_recipes(k);
 	list_splits(k);
-	find_listed_splits(k, threads, budget);
+	find_splits(k, budget);
 	list_turned_splits(k);
-	find_listed_splits(k, threads, budget);
+	find_splits(k, budget);
 	return true;
 }

@@ -19,16 +19,14 @@
 
 enum { MOST_VARIANTS = 192, MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */, MOST_TURNED = 8 /* members of a group */,
        BATCH = 48 /* variants costed at once, if there are as many */ };
-#define NOT_COSTED (INT64_MAX / 16) /* time and bytes of what is out of budget: worse than anything */
 
 struct refiner {
 	const problem *pb;
-	evaluator *const *ev;
-	int threads;
+	crew *with;
 	arena *mem;
 	const action_list *actions;
 	uint32_t n_axes, axes[MAX_MESH_AXES]; /* that cut anything */
-	uint32_t n, first; /* variants from the first on are to be costed */
+	uint32_t n;
 	plan *variants;
 	cost *costs;
 	struct thinned { /* by variant: which group it leaves out of which decision; at: ID_NONE for other variants */
@@ -38,15 +36,10 @@ struct refiner {
 	uint64_t patience, bored; /* regroup ends at so many evaluations after the last better plan, which is at so many of all */
 	action_target *targets; /* room for those of one action */
 	bool *odd; /* by argument: every second one of its group, in the order in which the program uses them */
-	uint64_t budget, used[LOGICAL_TREES], end[LOGICAL_TREES];
-	struct refined_states { /* by tree: many variants lead to the same state */
-		index_map index;
-		VEC(cost) costs;
-	} known[LOGICAL_TREES];
+	uint64_t budget, used;
 	index_map passed; /* states that descents came through */
 	uint32_t n_passed;
 	uint64_t start; /* all used when the present descent began */
-	bool (*stop)(void *);
 	refined *tell;
 	void *user;
 };
@@ -439,44 +432,12 @@ static void list_crossed(refiner *rf, const plan *pl, uint32_t group, uint32_t a
 
 /* ---------------------------------------------------------------- descent */
 
-static void cost_variants(void *user, int tree)
-{
-	refiner *rf = user;
-	struct refined_states *known = &rf->known[tree];
-	for (uint32_t i = rf->first + (uint32_t)tree; i < rf->n; i += LOGICAL_TREES) {
-		rf->costs[i] = (cost){.runtime_ns = NOT_COSTED, .peak_bytes = NOT_COSTED};
-		if (rf->stop(rf->user))
-			continue;
-		evaluator_run(rf->ev[tree], &rf->variants[i], NULL);
-		uint64_t h = evaluator_hash(rf->ev[tree]);
-		uint32_t id, it = index_first(&known->index, h);
-		if (index_next(&known->index, h, &it, &id)) {
-			rf->costs[i] = known->costs.p[id];
-			continue;
-		}
-		if (rf->used[tree] == rf->end[tree])
-			continue;
-		evaluator_cost(rf->ev[tree], &rf->costs[i]);
-		rf->used[tree]++;
-		index_add(&known->index, h, known->costs.n);
-		vec_push(&known->costs, rf->costs[i]);
-	}
-}
-
-static uint64_t all_used(const refiner *rf)
-{
-	uint64_t n = 0;
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		n += rf->used[i];
-	return n;
-}
-
 static int64_t replayed(refiner *rf, plan *pl)
 {
 	cost c;
 	bool allowed;
-	evaluator_run(rf->ev[0], pl, NULL);
-	evaluator_replay(rf->ev[0], &c, &allowed);
+	evaluator_run(crew_lead(rf->with), pl, NULL);
+	evaluator_replay(crew_lead(rf->with), &c, &allowed);
 	return allowed ? plan_energy(rf->pb, &c) : INT64_MAX;
 }
 
@@ -529,11 +490,7 @@ static void list_thinned_together(refiner *rf, const plan *pl, bool twins, int64
 
 static void cost_listed(refiner *rf, uint32_t first)
 {
-	uint64_t left = rf->budget - MIN(rf->budget, all_used(rf));
-	rf->first = first;
-	for (uint32_t i = 0; i < LOGICAL_TREES; i++)
-		rf->end[i] = rf->used[i] + left / LOGICAL_TREES + (i < left % LOGICAL_TREES);
-	parallel_for(LOGICAL_TREES, rf->threads, cost_variants, rf);
+	rf->used += crew_cost(rf->with, rf->variants + first, rf->n - first, rf->budget - MIN(rf->budget, rf->used), rf->costs + first);
 }
 
 /* The best of these variants becomes the plan; false when none is better. */
@@ -543,7 +500,7 @@ static bool take_best(refiner *rf, plan *pl, uint32_t first, uint32_t end, int64
 	if (best == ID_NONE)
 		return false;
 	*pl = rf->variants[best];
-	rf->tell(rf->user, pl, all_used(rf) - rf->start, *now);
+	rf->tell(rf->user, pl, rf->used - rf->start, *now);
 	return true;
 }
 
@@ -559,7 +516,7 @@ static bool change_decisions(refiner *rf, plan *pl, bool twins, int64_t *now)
 	return take_best(rf, pl, 0, rf->n, now);
 }
 
-static bool is_over(const refiner *rf) { return all_used(rf) >= MIN(rf->budget, rf->bored) || rf->stop(rf->user); }
+static bool is_over(const refiner *rf) { return rf->used >= MIN(rf->budget, rf->bored) || crew_stops(rf->with); }
 
 /* All axes together, where there are several, and each; returns how many. */
 static uint32_t axis_masks(const refiner *rf, uint32_t masks[MAX_MESH_AXES + 1])
@@ -585,7 +542,7 @@ static uint32_t last_place(refiner *rf, const plan *pl, uint32_t at)
 			plan_move(v, at, to);
 	}
 	cost_listed(rf, 0);
-	bool costed = rf->costs[0].runtime_ns < NOT_COSTED; /* else it is time to end */
+	bool costed = is_costed(&rf->costs[0]); /* else it is time to end */
 	for (uint32_t i = 1; i < rf->n && costed; i++)
 		if (rf->variants[i].n == pl->n && rf->costs[i].runtime_ns == rf->costs[0].runtime_ns && rf->costs[i].peak_bytes <= rf->costs[0].peak_bytes)
 			last = at + i;
@@ -671,7 +628,7 @@ static bool regroup(refiner *rf, plan *pl, int64_t *now)
 	uint32_t ends[BATCH];
 	postpone(rf, pl, now);
 	list_regroupings(rf, &all);
-	rf->bored = all_used(rf) + rf->patience;
+	rf->bored = rf->used + rf->patience;
 	for (uint32_t next = 0; next < all.n && !is_over(rf);) {
 		uint32_t n = list_batch(rf, pl, &all, next, ends);
 		cost_listed(rf, 0);
@@ -679,7 +636,7 @@ static bool regroup(refiner *rf, plan *pl, int64_t *now)
 		for (uint32_t i = 0; i < n && !taken; i++, next++)
 			taken = take_best(rf, pl, i ? ends[i - 1] : 0, ends[i], now);
 		if (taken)
-			rf->bored = all_used(rf) + rf->patience;
+			rf->bored = rf->used + rf->patience;
 		better |= taken;
 	}
 	vec_release(&all);
@@ -689,7 +646,7 @@ static bool regroup(refiner *rf, plan *pl, int64_t *now)
 /* Did another descent come through the state of the plan last replayed? */
 static bool has_passed(refiner *rf)
 {
-	uint64_t h = evaluator_hash(rf->ev[0]);
+	uint64_t h = evaluator_hash(crew_lead(rf->with));
 	uint32_t id, it = index_first(&rf->passed, h);
 	if (index_next(&rf->passed, h, &it, &id))
 		return true;
@@ -701,10 +658,10 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 {
 	int64_t now = replayed(rf, pl);
 	refine_depth level = REFINE_ALIKE;
-	rf->start = all_used(rf);
+	rf->start = rf->used;
 	rf->budget = rf->start + budget;
 	rf->patience = budget / PATIENCE;
-	while (level <= depth && all_used(rf) < rf->budget && !rf->stop(rf->user)) {
+	while (level <= depth && rf->used < rf->budget && !crew_stops(rf->with)) {
 		rf->n = 0;
 		if (level == imitation(rf))
 			list_imitated(rf, pl);
@@ -724,7 +681,7 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 		}
 	}
 	*energy = now;
-	return all_used(rf) - rf->start;
+	return rf->used - rf->start;
 }
 
 typedef struct sized_group {
@@ -794,10 +751,10 @@ static void find_odd(refiner *rf)
 	free(first);
 }
 
-refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena *mem, const action_list *actions, bool (*stop)(void *), refined *tell, void *user)
+refiner *refiner_new(const problem *pb, crew *with, arena *mem, const action_list *actions, refined *tell, void *user)
 {
 	refiner *rf = xcalloc(1, sizeof *rf);
-	*rf = (refiner){.pb = pb, .ev = ev, .threads = threads, .mem = mem, .actions = actions, .stop = stop, .tell = tell, .user = user};
+	*rf = (refiner){.pb = pb, .with = with, .mem = mem, .actions = actions, .tell = tell, .user = user};
 	rf->variants = xmalloc(MOST_VARIANTS * sizeof *rf->variants);
 	rf->costs = xmalloc(MOST_VARIANTS * sizeof *rf->costs);
 	rf->thinned = xmalloc(MOST_VARIANTS * sizeof *rf->thinned);
@@ -807,8 +764,6 @@ refiner *refiner_new(const problem *pb, evaluator *const *ev, int threads, arena
 	rf->targets = xmalloc((pb->n_args + 1) * sizeof *rf->targets);
 	sort_groups(rf);
 	find_odd(rf);
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		index_init(&rf->known[i].index);
 	index_init(&rf->passed);
 	return rf;
 }
@@ -817,10 +772,6 @@ void refiner_free(refiner *rf)
 {
 	if (!rf)
 		return;
-	for (int i = 0; i < LOGICAL_TREES; i++) {
-		index_release(&rf->known[i].index);
-		vec_release(&rf->known[i].costs);
-	}
 	index_release(&rf->passed);
 	free(rf->targets);
 	free(rf->groups);

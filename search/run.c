@@ -128,6 +128,7 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 		s = schedule_read(&r->pb, o->schedule_json, &r->tactics, d);
 	if (s == ST_OK) {
 		parallel_for(LOGICAL_TREES, r->threads, open_evaluator, r);
+		r->crew = crew_new(r->ev, r->threads, runner_stops, r);
 		s = runner_baselines(r, d);
 	}
 	if (s == ST_OK)
@@ -147,6 +148,7 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 		}
 		runner_report(r);
 	}
+	crew_free(r->crew);
 	for (int i = 0; i < LOGICAL_TREES; i++) {
 		evaluator_free(r->ev[i]);
 		arena_release(&r->chain_mem[i]);

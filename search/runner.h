@@ -20,6 +20,7 @@ typedef struct runner {
 	module *base;     /* the input with mesh and pins: what strategies are applied to */
 	problem pb;
 	evaluator *ev[LOGICAL_TREES];
+	crew *crew; /* of these evaluators */
 	arena chain_mem[LOGICAL_TREES]; /* what polished plans point into */
 	tactic_list tactics;
 	plan bases[MAX_BASES];

@@ -34,7 +34,7 @@ static refiner *open_refiner(runner *r, diag *d)
 {
 	r->descent = ST_OK;
 	r->descent_diag = d;
-	return refiner_new(&r->pb, r->ev, r->threads, &r->chain_mem[0], &r->composed_of, runner_stops, tell_refined, r);
+	return refiner_new(&r->pb, r->crew, &r->chain_mem[0], &r->composed_of, tell_refined, r);
 }
 
 /* The first composite plans a little and the best of them as far as it goes; then the others, and the best that are left. */
@@ -106,7 +106,7 @@ status runner_compose(runner *r, uint64_t total, uint64_t budget, diag *d)
 {
 	r->composed = xcalloc(1, sizeof *r->composed);
 	actions_make(&r->pb, UINT32_MAX, NULL, &r->composed_of);
-	r->out->evaluations += compose(&r->pb, r->ev, r->threads, &r->composed_of, budget, runner_stops, r, r->composed);
+	r->out->evaluations += compose(&r->pb, r->crew, &r->composed_of, budget, r->composed);
 	runner_tell(r, false, "compose");
 	for (uint32_t i = 0; i < MIN(r->composed->n, (uint32_t)COMPOSED_STARTS); i++)
 		TRY(runner_try(r, &r->composed->plans[i], "compose", d));

@@ -572,10 +572,12 @@ static uint64_t refine_on(fixture *f, const problem *pb, arena *mem, plan *pl, r
 	evaluator_replay(ev[0], &c, &allowed);
 	*before = plan_energy(pb, &c);
 	telling t = {0, *before};
-	refiner *rf = refiner_new(pb, ev, (int)f->o.threads, mem, &actions, stop, told, &t);
+	crew *with = crew_new(ev, (int)f->o.threads, stop, NULL);
+	refiner *rf = refiner_new(pb, with, mem, &actions, told, &t);
 	uint64_t used = refiner_improve(rf, pl, depth, budget, &energy);
 	ck_assert_int_eq(t.energy, energy);
 	refiner_free(rf);
+	crew_free(with);
 	evaluator_run(ev[0], pl, NULL);
 	evaluator_replay(ev[0], &c, &allowed);
 	*after = plan_energy(pb, &c);
@@ -666,7 +668,8 @@ START_TEST(descents_that_meet)
 		ev[i] = evaluator_new(&pb);
 	actions_make(&pb, UINT32_MAX, NULL, &actions);
 	telling t = {0, INT64_MAX};
-	refiner *rf = refiner_new(&pb, ev, 1, &mem, &actions, never, told, &t);
+	crew *with = crew_new(ev, 1, never, NULL);
+	refiner *rf = refiner_new(&pb, with, &mem, &actions, told, &t);
 	plan *pl = xcalloc(1, sizeof *pl), *other = xcalloc(1, sizeof *other);
 	uint64_t used = refiner_improve(rf, pl, REFINE_GROUPS, 500, &first);
 	ck_assert(used > 0 && first < INT64_MAX);
@@ -674,6 +677,7 @@ START_TEST(descents_that_meet)
 	ck_assert_uint_eq(refiner_improve(rf, other, REFINE_GROUPS, 500, &second), 0); /* all it looks at was costed before */
 	ck_assert_int_eq(second, INT64_MAX);
 	refiner_free(rf);
+	crew_free(with);
 	free(pl);
 	free(other);
 	for (int i = 0; i < LOGICAL_TREES; i++)
@@ -788,7 +792,9 @@ static uint64_t compose_on(fixture *f, const problem *pb, const action_list *act
 	evaluator *ev[LOGICAL_TREES];
 	for (int i = 0; i < LOGICAL_TREES; i++)
 		ev[i] = evaluator_new(pb);
-	uint64_t used = compose(pb, ev, (int)f->o.threads, actions, budget, stop, NULL, out);
+	crew *with = crew_new(ev, (int)f->o.threads, stop, NULL);
+	uint64_t used = compose(pb, with, actions, budget, out);
+	crew_free(with);
 	for (int i = 0; i < LOGICAL_TREES; i++)
 		evaluator_free(ev[i]);
 	return used;
