@@ -42,16 +42,16 @@ static void find_classes(const program *p, work_memo *m)
 	m->class_of = xmalloc(sizeof *m->class_of * (p->nodes.n + 1));
 	for (node_id n = 0; n < p->nodes.n; n++) {
 		uint64_t h = class_hash(p, &p->nodes.p[n]);
-		uint32_t id = ID_NONE;
-		for (uint32_t it = index_first(&seen, h); index_next(&seen, h, &it, &id);)
+		uint32_t id, class = ID_NONE;
+		for (uint32_t it = index_first(&seen, h); class == ID_NONE && index_next(&seen, h, &it, &id);)
 			if (same_class(p, &p->nodes.p[firsts.p[id]], &p->nodes.p[n]))
-				break;
-		if (id == ID_NONE) {
-			id = firsts.n;
-			index_add(&seen, h, id);
+				class = id;
+		if (class == ID_NONE) {
+			class = firsts.n;
+			index_add(&seen, h, class);
 			vec_push(&firsts, n);
 		}
-		m->class_of[n] = id;
+		m->class_of[n] = class;
 	}
 	m->n_classes = firsts.n;
 	index_release(&seen);
