@@ -130,7 +130,7 @@ static void push_constraints(problem *pb, uint32_t axis_mask, action_list *out)
 void actions_make(problem *pb, uint32_t axis_mask, const bool *allowed, action_list *out)
 {
 	for (uint32_t axis = 0; axis < pb->n_axes; axis++) {
-		if (!(axis_mask >> axis & 1) || axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) == 1)
+		if (!(axis_mask >> axis & 1) || !problem_axis_cuts(pb, axis))
 			continue;
 		for (role_action r = ROLE_ACTION_DATA_PARALLEL; r <= ROLE_ACTION_ZERO3; r++) {
 			action a = allowed ? action_role(pb, r, axis, allowed) : *action_of_role(pb, r, axis);

@@ -3,7 +3,7 @@
 
 static void add(const problem *pb, plan *pl, role_action which, uint32_t axis)
 {
-	if (pl->n == MAX_PLAN || axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) == 1)
+	if (pl->n == MAX_PLAN || !problem_axis_cuts(pb, axis))
 		return;
 	pl->decisions[pl->n] = *action_of_role(pb, which, axis);
 	pl->tactics[pl->n++] = role_action_names[which];

@@ -510,7 +510,7 @@ static status list_alternatives(explainer *x, module *m, uint32_t at, alternativ
 		TRY(try_otherwise(x, m, at, (decision){.kind = ACTION_REPLICATE, .axis = dc->axis}, out));
 	for (uint32_t d = 0; d < rank; d++)
 		for (uint32_t axis = 0; axis < axes; axis++)
-			if (axis != dc->axis && axis_size(mesh_full_axis(x->pb.m->shardings, x->pb.mesh, axis)) > 1)
+			if (axis != dc->axis && problem_axis_cuts(&x->pb, axis))
 				TRY(try_otherwise(x, m, at, (decision){.kind = cut, .dim = d, .axis = axis}, out));
 	return ST_OK;
 }

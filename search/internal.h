@@ -56,6 +56,7 @@ void problem_find_groups(problem *pb);
 void problem_find_sites(problem *pb, const module *original);
 /* The value of a site class that an op of main in the input module defines; ID_NONE when it defines none. */
 pval_id problem_site(const problem *pb, uint32_t op_index, uint32_t result);
+bool problem_axis_cuts(const problem *pb, uint32_t axis); /* into more than one part */
 static inline bool problem_forbids(const problem *pb, uint32_t arg, uint32_t dim, uint32_t axis)
 {
 	return pb->forbidden && pb->forbidden[((size_t)arg * MAX_RANK + dim) * pb->n_axes + axis];
@@ -139,6 +140,7 @@ void plan_move(plan *pl, uint32_t at, uint32_t to); /* to: its place afterwards 
 uint32_t plan_zero_at(const plan *pl);
 /* An order for plans of equal worth, fewer decisions first: the same whether a program is folded or not, as that of states is not. */
 int plan_compare(const plan *a, const plan *b);
+uint32_t plan_first_free(const plan *pl); /* the first decision that a schedule did not fix */
 bool plan_same(const plan *a, const plan *b);
 /* Leaves a group out of a decision on a whole role: near the memory limit only some of the state needs to be cut. New targets
  * come from mem. False when that changes nothing or leaves nothing. */

@@ -78,7 +78,7 @@ void neighbours_init(neighbours *nb, const problem *pb, arena *mem, const action
 	nb->variants = xmalloc(MOST_VARIANTS * sizeof *nb->variants);
 	nb->thinned = xmalloc(MOST_VARIANTS * sizeof *nb->thinned);
 	for (uint32_t axis = 0; axis < pb->n_axes; axis++)
-		if (axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) > 1)
+		if (problem_axis_cuts(pb, axis))
 			nb->axes[nb->n_axes++] = axis;
 	nb->targets = xmalloc((pb->n_args + 1) * sizeof *nb->targets);
 	sort_groups(nb);

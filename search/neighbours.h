@@ -60,13 +60,4 @@ void regroupings_list(const neighbours *nb, regrouping_list *out);
  * their variants. Returns how many. */
 uint32_t regroupings_of(neighbours *nb, const plan *pl, const regrouping_list *all, uint32_t from, uint32_t ends[REGROUPINGS]);
 
-/* The first decision that a schedule did not fix. */
-static inline uint32_t plan_first_free(const plan *pl)
-{
-	uint32_t first = 0;
-	while (first < pl->n && pl->decisions[first].fixed)
-		first++;
-	return first;
-}
-
 #endif

@@ -12,6 +12,14 @@ void plan_insert(plan *pl, uint32_t at, const action *a, const char *tactic)
 	pl->tactics[at] = tactic;
 }
 
+uint32_t plan_first_free(const plan *pl)
+{
+	uint32_t first = 0;
+	while (first < pl->n && pl->decisions[first].fixed)
+		first++;
+	return first;
+}
+
 void plan_drop(plan *pl, uint32_t at)
 {
 	pl->n--;

@@ -56,9 +56,7 @@ static uint32_t pick_free(polisher *ps, const plan *t)
 /* The end, or any place behind the fixed decisions, which stay in front. */
 static uint32_t pick_place(polisher *ps, const plan *t)
 {
-	uint32_t first = 0;
-	while (first < t->n && t->decisions[first].fixed)
-		first++;
+	uint32_t first = plan_first_free(t);
 	return rng_below(&ps->random, 2) ? t->n : first + rng_below(&ps->random, t->n - first + 1);
 }
 
@@ -113,9 +111,7 @@ static bool splice(polisher *ps, plan *t)
 	if (!ps->n_others)
 		return false;
 	const plan *other = &ps->others[rng_below(&ps->random, ps->n_others)];
-	uint32_t fixed = 0;
-	while (fixed < t->n && t->decisions[fixed].fixed)
-		fixed++;
+	uint32_t fixed = plan_first_free(t);
 	t->n = fixed + rng_below(&ps->random, t->n - fixed + 1);
 	for (uint32_t i = rng_below(&ps->random, 2) ? 0 : rng_below(&ps->random, other->n + 1); i < other->n; i++)
 		plan_insert(t, t->n, &other->decisions[i], other->tactics[i]);
@@ -308,7 +304,7 @@ polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, cons
 	for (uint32_t a = 0; a < actions->n; a++)
 		ps->weight_sum += actions->p[a].weight;
 	for (uint32_t axis = 0; axis < pb->n_axes; axis++)
-		if (axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) > 1)
+		if (problem_axis_cuts(pb, axis))
 			ps->axes[ps->n_axes++] = axis;
 	rng_seed(&ps->random, seed, 77);
 	polisher_go_to(ps, start);

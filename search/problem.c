@@ -98,6 +98,8 @@ status problem_init(problem *pb, const module *annotated, const search_options *
 	return ST_OK;
 }
 
+bool problem_axis_cuts(const problem *pb, uint32_t axis) { return axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) > 1; }
+
 void problem_release(problem *pb)
 {
 	cost_memo_free(pb->costs);

@@ -256,7 +256,7 @@ static void add_unit(composer *k, uint32_t sort, uint32_t mask)
 static bool find_units(composer *k)
 {
 	for (uint32_t a = 0; a < k->pb->n_axes; a++) {
-		if (axis_size(mesh_full_axis(k->pb->m->shardings, k->pb->mesh, a)) == 1)
+		if (!problem_axis_cuts(k->pb, a))
 			continue;
 		if (k->n_axes == MAX_COMPOSED_AXES)
 			return false;

@@ -199,7 +199,7 @@ static void default_schedule(problem *pb, tactic_list *out)
 	if (without & WITHOUT_AXIS_TACTICS && !(without & WITHOUT_TREES))
 		vec_push(out, (tactic){.kind = TACTIC_AUTO, .axis_mask = UINT32_MAX, .objective = pb->o->objective, .title = "auto"});
 	for (uint32_t axis = 0; axis < pb->n_axes && !(without & (WITHOUT_AXIS_TACTICS | WITHOUT_TREES)); axis++) {
-		if (axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) == 1)
+		if (!problem_axis_cuts(pb, axis))
 			continue;
 		tactic t = {.kind = TACTIC_AUTO, .axis_mask = 1u << axis, .objective = pb->o->objective};
 		str name = strtab_get(&pb->m->shardings->names, pb->m->shardings->meshes.p[pb->mesh].axis_names[axis]);
