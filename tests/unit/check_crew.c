@@ -130,7 +130,7 @@ END_TEST
 typedef struct walk {
 	const fixture *f;
 	int64_t least[JOBS];
-	uint64_t used[JOBS];
+	uint64_t used[JOBS], distinct[JOBS]; /* evaluations; states that it came to */
 } walk;
 
 static void walk_some(void *user, uint32_t i, scout *s)
@@ -138,11 +138,18 @@ static void walk_some(void *user, uint32_t i, scout *s)
 	walk *w = user;
 	plan *plans = xcalloc(JOB_PLANS, sizeof *plans);
 	cost c;
+	uint64_t seen[JOB_PLANS];
+	w->distinct[i] = 0;
 	list_plans(w->f, plans, JOB_PLANS, i / 2); /* two do the same */
 	w->least[i] = INT64_MAX;
 	for (uint32_t k = 0; k < JOB_PLANS; k++) {
 		evaluator_run(s->ev, &plans[k], NULL);
 		scout_cost(s, &c);
+		uint32_t at = 0;
+		while (at < w->distinct[i] && seen[at] != evaluator_hash(s->ev))
+			at++;
+		if (at == w->distinct[i])
+			seen[w->distinct[i]++] = evaluator_hash(s->ev);
 		w->least[i] = MIN(w->least[i], c.runtime_ns);
 	}
 	w->used[i] = scout_used(s);
@@ -161,6 +168,7 @@ START_TEST(jobs_count_once)
 		uint64_t n = crew_do(s.crew, JOBS, walk_some, &w), sum = 0;
 		for (uint32_t i = 0; i < JOBS; i++)
 			sum += w.used[i];
+		ck_assert_mem_eq(w.used, w.distinct, sizeof w.used);
 		ck_assert_uint_gt(n, JOB_PLANS / 2);
 		ck_assert_uint_le(2 * n, sum);
 		if (threads == 1) {
