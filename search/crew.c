@@ -130,12 +130,13 @@ void scout_cost(scout *s, cost *out)
 }
 
 uint64_t scout_used(const scout *s) { return s->own.costs.n; }
+bool scout_stops(const scout *s) { return crew_stops(s->of); }
 
 static void do_some(void *user, int worker)
 {
 	crew *c = user;
 	for (uint32_t i; (i = take_next(c)) < c->n;) {
-		c->scouts[i] = (scout){.ev = c->ev[worker], .known = &c->known};
+		c->scouts[i] = (scout){.ev = c->ev[worker], .of = c, .known = &c->known};
 		c->job(c->job_user, i, &c->scouts[i]);
 	}
 }

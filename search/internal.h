@@ -306,29 +306,6 @@ typedef struct tree_stats {
 } tree_stats;
 tree_stats tree_statistics(const tree *t);
 
-/* ---------------------------------------------------------------- polish.c */
-
-typedef struct polisher polisher;
-typedef struct polish_best {
-	bool set;
-	plan pl;
-	score s;
-	cost c;
-	uint64_t hash;
-} polish_best;
-/* A chain of plans that starts at one. recipes: plans on a single axis, ways to use it. All arguments must outlive it; ev and
- * mem are exclusively its own, and the plans it finds point into mem. */
-polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, const action_list *actions, const plan *recipes, uint32_t n_recipes, uint64_t seed,
-		       arena *mem);
-void polisher_free(polisher *ps);
-/* Walks until so many more states were evaluated. heat: by how many millionths a step may be worse than where it starts.
- * Returns evaluations used. */
-uint64_t polisher_walk(polisher *ps, uint64_t evaluations, uint32_t heat, bool (*stop)(void *), void *stop_arg);
-/* Plans of other chains, which the walk may borrow from until it is given others. */
-void polisher_meet(polisher *ps, const plan *others, uint32_t n);
-void polisher_go_to(polisher *ps, const plan *pl);
-const polish_best *polisher_best(const polisher *ps);
-
 /* ---------------------------------------------------------------- crew.c */
 
 #define NOT_COSTED (INT64_MAX / 16) /* time and bytes of what is out of budget: worse than anything */
@@ -355,14 +332,38 @@ uint64_t crew_cost(crew *c, plan *plans, uint32_t n, uint64_t budget, cost *cost
 /* One of several jobs: what it asks for next depends on what it got. Sees what was known before any of them began, and its own. */
 typedef struct scout {
 	evaluator *ev;
+	const crew *of;
 	const ledger *known;
 	ledger own;
 } scout;
 typedef void crew_job(void *user, uint32_t i, scout *s);
 void scout_cost(scout *s, cost *out); /* of the state that its evaluator is in */
 uint64_t scout_used(const scout *s);
+bool scout_stops(const scout *s);
 /* Does n jobs. Returns evaluations used: states that several jobs asked for count once. */
 uint64_t crew_do(crew *c, uint32_t n, crew_job *job, void *user);
+
+/* ---------------------------------------------------------------- polish.c */
+
+typedef struct polisher polisher;
+typedef struct polish_best {
+	bool set;
+	plan pl;
+	score s;
+	cost c;
+	uint64_t hash;
+} polish_best;
+/* A chain of plans that starts at one. recipes: plans on a single axis, ways to use it. All arguments but the scout must outlive
+ * it; mem is exclusively its own, and the plans it finds point into mem. with: of the job that makes it, or walks. */
+polisher *polisher_new(scout *with, const problem *pb, const plan *start, const action_list *actions, const plan *recipes, uint32_t n_recipes, uint64_t seed,
+		       arena *mem);
+void polisher_free(polisher *ps);
+/* Walks until so many more states were evaluated. heat: by how many millionths a step may be worse than where it starts. */
+void polisher_walk(polisher *ps, scout *with, uint64_t evaluations, uint32_t heat);
+/* Plans of other chains, which the walk may borrow from until it is given others. */
+void polisher_meet(polisher *ps, const plan *others, uint32_t n);
+void polisher_go_to(polisher *ps, scout *with, const plan *pl);
+const polish_best *polisher_best(const polisher *ps);
 
 /* ---------------------------------------------------------------- compose.c */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum { PPM = 1000000, TWINS_ONE_IN = 3 /* steps that change what several axes do, on all of them */,
-       IDLE_MOVES = 64 /* moves that change nothing, per evaluation: then the chain is done */ };
+       IDLE_MOVES = 64, IDLE_WALKS = 3 /* per evaluation, to plans that were known, to states that were: then the chain is done */ };
 
 typedef struct seen_state {
 	uint64_t hash;
@@ -23,7 +23,7 @@ typedef struct tried_plan {
 } tried_plan;
 
 struct polisher {
-	evaluator *ev;
+	scout *s; /* of the present call */
 	const problem *pb;
 	const action_list *actions;
 	const plan *recipes, *others;
@@ -244,7 +244,7 @@ static seen_state *state_of_plan(polisher *ps, uint64_t hash)
 	return NULL;
 }
 
-/* The evaluator's present state, costed once. */
+/* The scout's present state, costed once. */
 static seen_state *state_here(polisher *ps, uint64_t hash)
 {
 	uint32_t id;
@@ -252,7 +252,7 @@ static seen_state *state_here(polisher *ps, uint64_t hash)
 		if (ps->seen.p[id].hash == hash)
 			return &ps->seen.p[id];
 	seen_state s = {.hash = hash};
-	evaluator_cost(ps->ev, &s.c);
+	scout_cost(ps->s, &s.c);
 	index_add(&ps->index, hash, ps->seen.n);
 	vec_push(&ps->seen, s);
 	return &ps->seen.p[ps->seen.n - 1];
@@ -265,7 +265,7 @@ static void note_best(polisher *ps, const plan *pl, seen_state *state)
 		return;
 	if (!state->replayed) {
 		bool allowed;
-		evaluator_replay(ps->ev, &state->c, &allowed);
+		evaluator_replay(ps->s->ev, &state->c, &allowed);
 		if (!allowed)
 			state->c.runtime_ns = state->c.peak_bytes = INT64_MAX / 8;
 		state->replayed = true;
@@ -281,21 +281,21 @@ void polisher_meet(polisher *ps, const plan *others, uint32_t n)
 	ps->n_others = n;
 }
 
-void polisher_go_to(polisher *ps, const plan *pl)
+void polisher_go_to(polisher *ps, scout *with, const plan *pl)
 {
+	ps->s = with;
 	ps->here = *pl;
-	evaluator_run(ps->ev, &ps->here, NULL);
-	ps->here_hash = evaluator_hash(ps->ev);
+	evaluator_run(with->ev, &ps->here, NULL);
+	ps->here_hash = evaluator_hash(with->ev);
 	seen_state *state = state_here(ps, ps->here_hash);
 	note_best(ps, &ps->here, state);
 	ps->here_energy = plan_energy(ps->pb, &state->c);
 }
 
-polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, const action_list *actions, const plan *recipes, uint32_t n_recipes, uint64_t seed,
+polisher *polisher_new(scout *with, const problem *pb, const plan *start, const action_list *actions, const plan *recipes, uint32_t n_recipes, uint64_t seed,
 		       arena *mem)
 {
 	polisher *ps = xcalloc(1, sizeof *ps);
-	ps->ev = ev;
 	ps->pb = pb;
 	ps->actions = actions;
 	ps->recipes = recipes;
@@ -307,7 +307,7 @@ polisher *polisher_new(evaluator *ev, const problem *pb, const plan *start, cons
 		if (problem_axis_cuts(pb, axis))
 			ps->axes[ps->n_axes++] = axis;
 	rng_seed(&ps->random, seed, 77);
-	polisher_go_to(ps, start);
+	polisher_go_to(ps, with, start);
 	return ps;
 }
 
@@ -324,17 +324,15 @@ void polisher_free(polisher *ps)
 
 const polish_best *polisher_best(const polisher *ps) { return &ps->best; }
 
-/* Where the trial leads; *used grows when that is somewhere else. */
-static seen_state *evaluate_trial(polisher *ps, uint64_t *used)
+/* Where the trial leads. */
+static seen_state *evaluate_trial(polisher *ps)
 {
 	uint64_t list = plan_hash(&ps->trial);
 	seen_state *state = state_of_plan(ps, list);
 	if (state)
 		return state;
-	evaluator_run(ps->ev, &ps->trial, NULL);
-	uint64_t hash = evaluator_hash(ps->ev);
-	*used += hash != ps->here_hash; /* else the decision does not apply or changes nothing */
-	state = state_here(ps, hash);
+	evaluator_run(ps->s->ev, &ps->trial, NULL);
+	state = state_here(ps, evaluator_hash(ps->s->ev));
 	index_add(&ps->tried, list, ps->plans.n);
 	vec_push(&ps->plans, (tried_plan){list, (uint32_t)(state - ps->seen.p)});
 	note_best(ps, &ps->trial, state);
@@ -348,15 +346,16 @@ static void move_to_trial(polisher *ps, const seen_state *state, int64_t energy)
 	ps->here_energy = energy;
 }
 
-uint64_t polisher_walk(polisher *ps, uint64_t evaluations, uint32_t heat, bool (*stop)(void *), void *stop_arg)
+void polisher_walk(polisher *ps, scout *with, uint64_t evaluations, uint32_t heat)
 {
-	uint64_t used = 0, idle = 0;
+	uint64_t end = scout_used(with) + evaluations, moves = 0, walked = ps->plans.n;
 	if (!ps->weight_sum || !ps->n_axes)
-		return 0;
-	while (used < evaluations && idle++ < IDLE_MOVES * evaluations && !(stop && stop(stop_arg))) {
+		return;
+	ps->s = with;
+	while (scout_used(with) < end && moves++ < IDLE_MOVES * evaluations && ps->plans.n - walked < IDLE_WALKS * evaluations && !scout_stops(with)) {
 		if (!propose(ps))
 			continue;
-		const seen_state *state = evaluate_trial(ps, &used);
+		const seen_state *state = evaluate_trial(ps);
 		if (state->hash == ps->here_hash)
 			continue;
 		int64_t energy = plan_energy(ps->pb, &state->c);
@@ -365,5 +364,4 @@ uint64_t polisher_walk(polisher *ps, uint64_t evaluations, uint32_t heat, bool (
 		if ((double)energy <= (double)ps->here_energy * (1 + (double)allowance / PPM))
 			move_to_trial(ps, state, energy);
 	}
-	return used;
 }

@@ -8,25 +8,27 @@ enum { DESCENT_SHARE = 16, POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN
 typedef struct workshop {
 	runner *r;
 	polisher *chains[LOGICAL_TREES];
-	uint64_t part, used[LOGICAL_TREES];
+	uint64_t part;
 	uint32_t heat;
-	const plan *starts[LOGICAL_TREES];
+	const plan *starts[LOGICAL_TREES], *go_to[LOGICAL_TREES]; /* go_to: NULL: on from where it is */
 	const action_list *actions;
 	const plan *recipes;
 	uint32_t n_recipes;
 } workshop;
 
-static void open_chain(void *user, int i)
+static void open_chain(void *user, uint32_t i, scout *s)
 {
 	workshop *w = user;
 	uint64_t chain = (uint64_t)i + LOGICAL_TREES * w->r->polished;
-	w->chains[i] = polisher_new(w->r->ev[i], &w->r->pb, w->starts[i], w->actions, w->recipes, w->n_recipes, w->r->o.seed + 1000 * chain, &w->r->chain_mem[i]);
+	w->chains[i] = polisher_new(s, &w->r->pb, w->starts[i], w->actions, w->recipes, w->n_recipes, w->r->o.seed + 1000 * chain, &w->r->chain_mem[i]);
 }
 
-static void walk_chain(void *user, int i)
+static void walk_chain(void *user, uint32_t i, scout *s)
 {
 	workshop *w = user;
-	w->used[i] = polisher_walk(w->chains[i], w->part, w->heat, runner_stops, w->r);
+	if (w->go_to[i])
+		polisher_go_to(w->chains[i], s, w->go_to[i]);
+	polisher_walk(w->chains[i], s, w->part, w->heat);
 }
 
 static void add_plan(plan *list, uint32_t *n, uint32_t limit, const plan *pl)
@@ -63,6 +65,14 @@ static int chain_by_score(const void *a, const void *b)
 {
 	const polish_best *x = *(const polish_best *const *)a, *y = *(const polish_best *const *)b;
 	return score_less(x->s, y->s) ? -1 : score_less(y->s, x->s) ? 1 : plan_compare(&x->pl, &y->pl);
+}
+
+static int chain_of(const workshop *w, const polish_best *best)
+{
+	int i = 0;
+	while (polisher_best(w->chains[i]) != best)
+		i++;
+	return i;
 }
 
 /* Takes decisions away that bring nothing: the answer is for people too. */
@@ -117,11 +127,11 @@ status runner_polish(runner *r, uint64_t budget, diag *d)
 		add_plan(starts, &n, MAX_STARTS, best->pl);
 	for (uint32_t i = 0; r->composed && i < MIN(r->composed->n_large, 1u); i++)
 		add_plan(starts, &n, MAX_STARTS, &r->composed->large[i]);
+	for (uint32_t i = 0; r->composed && i < MIN(r->composed->n, (uint32_t)COMPOSED_STARTS); i++)
+		add_plan(starts, &n, MAX_STARTS, &r->composed->plans[i]);
 	for (uint32_t i = 0; i < r->n_bases; i++)
 		if (r->bases[i].n || !r->composed)
 			add_plan(starts, &n, MAX_STARTS, &r->bases[i]);
-	for (uint32_t i = 0; r->composed && i < MIN(r->composed->n, (uint32_t)COMPOSED_STARTS); i++)
-		add_plan(starts, &n, MAX_STARTS, &r->composed->plans[i]);
 	for (uint32_t i = 0; i < n; i++)
 		add_recipes(r, recipes, &n_recipes, MAX_RECIPES, &starts[i]);
 	for (uint32_t i = 0; r->composed && i < r->composed->n_recipes; i++)
@@ -136,10 +146,10 @@ status runner_polish(runner *r, uint64_t budget, diag *d)
 	workshop w = {.r = r, .actions = &actions, .recipes = recipes, .n_recipes = n_recipes};
 	for (uint32_t i = 0; i < LOGICAL_TREES; i++)
 		w.starts[i] = &starts[i % n];
-	parallel_for(LOGICAL_TREES, r->threads, open_chain, &w);
+	uint64_t used = crew_do(r->crew, LOGICAL_TREES, open_chain, &w);
+	r->out->evaluations += used;
 	r->polished++;
 	const polish_best *order[LOGICAL_TREES];
-	uint64_t used = 0;
 	int64_t end = r->deadline_ns;
 	status s = ST_OK;
 	plan *met = xcalloc(LOGICAL_TREES, sizeof *met);
@@ -153,13 +163,13 @@ status runner_polish(runner *r, uint64_t budget, diag *d)
 		if (end) /* the chains cool down in time, too */
 			r->deadline_ns = runner_elapsed(r) + MAX(end - runner_elapsed(r), 0) / left;
 		w.heat = FIRST_HEAT / (POLISH_ROUNDS * POLISH_ROUNDS) * (left - 1) * (left - 1);
-		parallel_for(LOGICAL_TREES, r->threads, walk_chain, &w);
+		uint64_t costed = crew_do(r->crew, LOGICAL_TREES, walk_chain, &w);
+		memset(w.go_to, 0, sizeof w.go_to);
+		used += costed;
+		r->out->evaluations += costed;
 		r->deadline_ns = end;
-		for (int i = 0; i < LOGICAL_TREES; i++) {
+		for (int i = 0; i < LOGICAL_TREES; i++)
 			order[i] = polisher_best(w.chains[i]);
-			used += w.used[i];
-			r->out->evaluations += w.used[i];
-		}
 		qsort(order, LOGICAL_TREES, sizeof *order, chain_by_score);
 		runner_tell(r, false, "polish");
 		/* What is clearly better is replayed at once, so that an interrupt finds it. */
@@ -171,9 +181,7 @@ status runner_polish(runner *r, uint64_t budget, diag *d)
 		}
 		/* Towards the end the chains gather at the best plans. */
 		if (round * 2 >= POLISH_ROUNDS)
-			for (int i = 0; i < LOGICAL_TREES; i++)
-				if (polisher_best(w.chains[i]) == order[LOGICAL_TREES - 1])
-					polisher_go_to(w.chains[i], &order[0]->pl);
+			w.go_to[chain_of(&w, order[LOGICAL_TREES - 1])] = &met[chain_of(&w, order[0])]; /* as it is at the next round */
 	}
 	for (uint32_t i = 0; i < LOGICAL_TREES && s == ST_OK; i++) {
 		plan *pl = xmalloc(sizeof *pl);

@@ -188,6 +188,63 @@ START_TEST(jobs_count_once)
 }
 END_TEST
 
+enum { CHAIN_EVALUATIONS = 60, HEAT = 50000 };
+
+typedef struct chains {
+	const fixture *f;
+	arena mem[LOGICAL_TREES];
+	int64_t best[LOGICAL_TREES];
+	uint64_t used[LOGICAL_TREES];
+} chains;
+
+static void walk_chain(void *user, uint32_t i, scout *s)
+{
+	chains *c = user;
+	plan *start = xcalloc(1, sizeof *start);
+	polisher *ps = polisher_new(s, &c->f->pb, start, &c->f->actions, NULL, 0, i, &c->mem[i]);
+	uint64_t before = scout_used(s);
+	polisher_walk(ps, s, CHAIN_EVALUATIONS, HEAT);
+	c->used[i] = scout_used(s) - before;
+	c->best[i] = polisher_best(ps)->c.runtime_ns;
+	polisher_free(ps);
+	free(start);
+}
+
+/* The same chains once more come to the same states first, and for what is left of their evaluations to others. */
+START_TEST(chains_go_on_from_what_is_known)
+{
+	fixture f;
+	int64_t first[LOGICAL_TREES], further = 0;
+	setup_corpus(&f, "mlp", "tpu-v5e", "data=4,model=4", false);
+	for (int threads = 1; threads <= LOGICAL_TREES; threads++) {
+		side s = open_side(&f, threads, never);
+		chains c = {.f = &f};
+		uint64_t n = crew_do(s.crew, LOGICAL_TREES, walk_chain, &c);
+		for (int i = 0; i < LOGICAL_TREES; i++)
+			ck_assert_uint_eq(c.used[i], CHAIN_EVALUATIONS);
+		ck_assert(n > CHAIN_EVALUATIONS && n <= LOGICAL_TREES * (CHAIN_EVALUATIONS + 1));
+		if (threads == 1)
+			memcpy(first, c.best, sizeof first);
+		ck_assert_mem_eq(first, c.best, sizeof first);
+		crew_do(s.crew, LOGICAL_TREES, walk_chain, &c);
+		for (int i = 0; i < LOGICAL_TREES; i++) {
+			ck_assert_int_le(c.best[i], first[i]);
+			further += c.best[i] < first[i];
+		}
+		close_side(&s);
+		s = open_side(&f, threads, always);
+		crew_do(s.crew, LOGICAL_TREES, walk_chain, &c);
+		for (int i = 0; i < LOGICAL_TREES; i++) {
+			ck_assert_uint_eq(c.used[i], 0);
+			arena_release(&c.mem[i]);
+		}
+		close_side(&s);
+	}
+	ck_assert_int_gt(further, 0);
+	teardown(&f);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("crew");
@@ -196,6 +253,7 @@ int main(void)
 	tcase_add_test(t, plans_count_once);
 	tcase_add_test(t, stops);
 	tcase_add_test(t, jobs_count_once);
+	tcase_add_test(t, chains_go_on_from_what_is_known);
 	suite_add_tcase(s, t);
 	SRunner *run = srunner_create(s);
 	srunner_run_all(run, CK_NORMAL);
