@@ -148,8 +148,8 @@ bool plan_leave_out(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32
 /* The parameters of the group that the decision cuts together with their state are kept whole instead, those it keeps whole
  * are cut; false when it has none of the group or decides about no state. */
 bool plan_exchange_zero(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group);
-/* Each of the two axes does what the other one did, but for fixed decisions. */
-void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other);
+/* Each of the two axes does what the other one did, but for fixed decisions. group: to that group alone; ID_NONE: to all. */
+void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other, uint32_t group);
 void plan_clear_axis(plan *pl, uint32_t axis);
 /* The axis does what the other one does, next to it in the order, and nothing else. */
 void plan_imitate_axis(const problem *pb, plan *pl, uint32_t axis, uint32_t other);

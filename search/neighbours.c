@@ -236,14 +236,28 @@ void neighbours_spread(neighbours *nb, const plan *pl)
 		}
 }
 
-/* Axes of one size may be worth different things. */
+static void list_exchanged(neighbours *nb, const plan *pl, uint32_t axis, uint32_t other, uint32_t group)
+{
+	plan *v = neighbours_add(nb, pl);
+	if (v)
+		plan_exchange_axes(nb->pb, v, axis, other, group);
+}
+
+/* Axes of one size may be worth different things; and a group may be cut better by an axis that does something else besides. */
 void neighbours_exchanged(neighbours *nb, const plan *pl)
 {
 	for (uint32_t i = 0; i < nb->n_axes; i++)
 		for (uint32_t k = i + 1; k < nb->n_axes; k++) {
-			plan *v = neighbours_add(nb, pl);
-			if (v)
-				plan_exchange_axes(nb->pb, v, nb->axes[i], nb->axes[k]);
+			uint32_t axis = nb->axes[i], other = nb->axes[k];
+			list_exchanged(nb, pl, axis, other, ID_NONE);
+			for (uint32_t at = 0; at < pl->n; at++) {
+				const action *a = &pl->decisions[at];
+				bool new = !a->fixed && a->group != ID_NONE && (a->axis == axis || a->axis == other);
+				for (uint32_t m = 0; m < at && new; m++)
+					new = pl->decisions[m].group != a->group || (pl->decisions[m].axis != axis && pl->decisions[m].axis != other);
+				if (new)
+					list_exchanged(nb, pl, axis, other, a->group);
+			}
 		}
 }
 

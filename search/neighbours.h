@@ -35,7 +35,7 @@ plan *neighbours_add(neighbours *nb, const plan *from);
  *	           twins, once; otherwise those that have any, alone
  *	added      decisions about whole roles, at every place
  *	spread     each decision on one axis more, in front of it or behind it
- *	exchanged  two axes change places
+ *	exchanged  two axes change places, for all that is decided or for one group
  *	imitated   one axis does what another one does */
 void neighbours_changed(neighbours *nb, const plan *pl, bool twins);
 void neighbours_added(neighbours *nb, const plan *pl);

@@ -52,11 +52,11 @@ action action_on_axis(const problem *pb, const action *a, uint32_t axis)
 	return moved;
 }
 
-void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other)
+void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other, uint32_t group)
 {
 	for (uint32_t i = 0; i < pl->n; i++) {
 		uint32_t has = pl->decisions[i].axis;
-		if (!pl->decisions[i].fixed && (has == axis || has == other))
+		if (!pl->decisions[i].fixed && (has == axis || has == other) && (group == ID_NONE || pl->decisions[i].group == group))
 			pl->decisions[i] = action_on_axis(pb, &pl->decisions[i], has == axis ? other : axis);
 	}
 }

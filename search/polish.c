@@ -217,7 +217,7 @@ static bool propose(polisher *ps)
 	case MOVE_SPLICE:
 		return splice(ps, t);
 	default:
-		plan_exchange_axes(ps->pb, t, axis, other);
+		plan_exchange_axes(ps->pb, t, axis, other, ID_NONE);
 	}
 	return true;
 }

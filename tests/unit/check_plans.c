@@ -203,8 +203,15 @@ START_TEST(plans_and_twins)
 	ck_assert(pl->n == 2 && pl->decisions[0].role == ROLE_ACTION_ZERO3 && pl->decisions[1].n_targets == 2);
 	/* axes change places, but for what is fixed */
 	pl->decisions[0].fixed = true;
-	plan_exchange_axes(&pb, pl, 0, 1);
+	plan_exchange_axes(&pb, pl, 0, 1, ID_NONE);
 	ck_assert(pl->decisions[0].axis == 1 && pl->decisions[1].axis == 0 && pl->n == 2);
+	/* those of one group alone */
+	pl->decisions[0].fixed = false;
+	pl->decisions[0].group = x;
+	plan_exchange_axes(&pb, pl, 0, 1, x);
+	ck_assert(pl->decisions[0].axis == 0 && pl->decisions[1].axis == 0);
+	plan_exchange_axes(&pb, pl, 0, 1, pb.group_of[3]);
+	ck_assert(pl->decisions[0].axis == 0 && pl->decisions[1].axis == 0);
 	free(pl);
 	arena_release(&mem);
 	problem_release(&pb);
