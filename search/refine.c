@@ -1,6 +1,6 @@
 /* Descent from a whole plan, through neighbourhoods that grow where the smaller ones lead nowhere:
  *
- *   1. two axes change places, or, of two, one does what the other one does (of more: in 2);
+ *   1. two axes change places, altogether or for one group, or, of two, one does what the other one does (of more: in 2);
  *      each decision, with its twins on other axes, is left out, decided first, last or before ZeRO, or keeps off one group of what it cuts,
  *      or of a ZeRO decision the parameters of one group are kept whole rather than cut, or cut rather than kept whole;
  *      random walks rarely change the same on all axes at once, and a plan that treats its axes alike is often left no other way
@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */ };
+enum { MOST_REPLAYS = 3 /* in a step */, PATIENCE = 16 /* part of the budget, without a better plan */ };
 
 struct refiner {
 	const problem *pb;

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { POLISH_SHARE = 4 /* of the budget, an automatic tactic having 1 */ };
+enum { POLISH_SHARE = 10 /* of the budget, an automatic tactic having 1 */ };
 
 int64_t runner_elapsed(const runner *r) { return clock_ns() - r->start_ns; }
 
