@@ -54,7 +54,7 @@ typedef struct regrouping {
 } regrouping;
 typedef VEC(regrouping) regrouping_list;
 
-/* Every group and every class of inner dims, on all axes alike and on each; then every group on two axes at once. */
+/* Every group and every class of inner dims, on all axes alike; then on each; then every group on two axes at once. */
 void regroupings_list(const neighbours *nb, regrouping_list *out);
 /* Variants of as many of them as make a good list, in the place of what was there: threads wait for each other after each. ends: of
  * their variants. Returns how many. */

@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_REPLAYS = 3 /* in a step */, PATIENCE = 16 /* part of the budget, without a better plan */ };
+enum { MOST_REPLAYS = 3 /* in a step */, PATIENCE = 8 /* part of the budget, without a better plan */ };
 
 struct refiner {
 	const problem *pb;

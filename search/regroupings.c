@@ -5,11 +5,11 @@
 
 enum { MOST_TURNED = 8 /* members of a group */ };
 
-/* A place in the order that makes a difference: what comes in between decides about other groups. */
+/* A place in the order that makes a difference: what comes in between decides about other groups, or the same on another axis. */
 static bool is_place(const plan *pl, uint32_t at)
 {
 	const action *before = at > plan_first_free(pl) ? &pl->decisions[at - 1] : NULL;
-	return !before || at == pl->n || (before->group == ID_NONE && before->kind != ACTION_CONSTRAIN);
+	return !before || at == pl->n || (before->group == ID_NONE && before->kind != ACTION_CONSTRAIN && !action_is_twin(before, &pl->decisions[at]));
 }
 
 /* At every place, on every one of the axes (bits), in their order and in the opposite one. */
@@ -233,12 +233,15 @@ void regroupings_list(const neighbours *nb, regrouping_list *out)
 {
 	const problem *pb = nb->pb;
 	uint32_t masks[MAX_MESH_AXES + 1], n = axis_masks(nb, masks);
-	for (uint32_t g = 0; g < pb->n_groups; g++)
-		for (uint32_t i = 0; i < n; i++)
-			vec_push(out, (regrouping){.group = nb->groups[g], .mask = masks[i]});
-	for (uint32_t c = 0; c < pb->n_site_classes; c++)
-		for (uint32_t i = 0; i < n; i++)
-			vec_push(out, (regrouping){.group = ID_NONE, .sc = &pb->site_classes[c], .mask = masks[i]});
+	for (int alone = 0; alone < 2; alone++) {
+		uint32_t first = alone ? 1 : 0, end = alone ? n : 1;
+		for (uint32_t g = 0; g < pb->n_groups; g++)
+			for (uint32_t i = first; i < end; i++)
+				vec_push(out, (regrouping){.group = nb->groups[g], .mask = masks[i]});
+		for (uint32_t c = 0; c < pb->n_site_classes; c++)
+			for (uint32_t i = first; i < end; i++)
+				vec_push(out, (regrouping){.group = ID_NONE, .sc = &pb->site_classes[c], .mask = masks[i]});
+	}
 	for (uint32_t g = 0; g < pb->n_groups; g++)
 		for (uint32_t i = 0; i < nb->n_axes; i++)
 			for (uint32_t k = i + 1; k < nb->n_axes; k++)
