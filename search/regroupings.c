@@ -144,6 +144,7 @@ static void list_zeroed(neighbours *nb, const plan *pl, uint32_t group, uint32_t
 			rest = xmalloc(sizeof *rest);
 			*rest = *pl;
 			clear_with_state(nb, rest, group, axis_mask);
+			neighbours_add(nb, rest);
 		}
 		list_decided(nb, rest, &a, axis_mask);
 	}
