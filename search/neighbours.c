@@ -243,13 +243,20 @@ static void list_exchanged(neighbours *nb, const plan *pl, uint32_t axis, uint32
 		plan_exchange_axes(nb->pb, v, axis, other, group);
 }
 
-/* Axes of one size may be worth different things; and a group may be cut better by an axis that does something else besides. */
+/* Axes of one size may be worth different things. */
 void neighbours_exchanged(neighbours *nb, const plan *pl)
+{
+	for (uint32_t i = 0; i < nb->n_axes; i++)
+		for (uint32_t k = i + 1; k < nb->n_axes; k++)
+			list_exchanged(nb, pl, nb->axes[i], nb->axes[k], ID_NONE);
+}
+
+/* A group may be cut better by an axis that does something else besides. */
+void neighbours_exchanged_for_groups(neighbours *nb, const plan *pl)
 {
 	for (uint32_t i = 0; i < nb->n_axes; i++)
 		for (uint32_t k = i + 1; k < nb->n_axes; k++) {
 			uint32_t axis = nb->axes[i], other = nb->axes[k];
-			list_exchanged(nb, pl, axis, other, ID_NONE);
 			for (uint32_t at = 0; at < pl->n; at++) {
 				const action *a = &pl->decisions[at];
 				bool new = !a->fixed && a->group != ID_NONE && (a->axis == axis || a->axis == other);

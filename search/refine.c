@@ -1,6 +1,6 @@
 /* Descent from a whole plan, through neighbourhoods that grow where the smaller ones lead nowhere:
  *
- *   1. two axes change places, altogether or for one group, or, of two, one does what the other one does (of more: in 2);
+ *   1. two axes change places; of two, one does what the other one does, or they change places for one group (of more: in 2);
  *      each decision, with its twins on other axes, is left out, decided first, last or before ZeRO, or keeps off one group of what it cuts,
  *      or of a ZeRO decision the parameters of one group are kept whole rather than cut, or cut rather than kept whole;
  *      random walks rarely change the same on all axes at once, and a plan that treats its axes alike is often left no other way
@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_REPLAYS = 3 /* in a step */, PATIENCE = 8 /* part of the budget, without a better plan */ };
+enum { MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */ };
 
 struct refiner {
 	const problem *pb;
@@ -185,7 +185,7 @@ static bool has_passed(refiner *rf)
 	return false;
 }
 
-/* Of three axes two that do the same too early leave the third no way: seeds came up to 6% apart. */
+/* When one axis takes over from another: of three axes two that do the same too early leave the third no way. Seeds came up to 6% apart. */
 static refine_depth imitation(const refiner *rf) { return rf->near.n_axes == 2 ? REFINE_ALIKE : REFINE_APART; }
 
 uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t budget, int64_t *energy)
@@ -197,8 +197,10 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 	rf->patience = budget / PATIENCE;
 	while (level <= depth && rf->used < rf->budget && !crew_stops(rf->with)) {
 		rf->near.n = 0;
-		if (level == imitation(rf))
+		if (level == imitation(rf)) {
 			neighbours_imitated(&rf->near, pl);
+			neighbours_exchanged_for_groups(&rf->near, pl);
+		}
 		if (level == REFINE_ALIKE) {
 			neighbours_exchanged(&rf->near, pl);
 			neighbours_changed(&rf->near, pl, true);
