@@ -1,5 +1,6 @@
 /* include/shardwright.h as an embedding program uses it: what it asks for is kept, and its mistakes are told. */
 #include "include/shardwright.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <string.h>
@@ -93,15 +94,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("api");
 	TCase *t = tcase_create("api");
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, wishes_are_kept);
 	tcase_add_test(t, mistakes_are_told);
-	suite_add_tcase(s, t);
-	SRunner *sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return run_suite(t, "api");
 }

@@ -1,6 +1,7 @@
 /* The algebra on axis references against a model: an axis is written as a chain of prime digits, a reference is the set
  * of digits it covers, and every helper becomes an operation on such sets. */
 #include "ir/ir.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -270,17 +271,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("axes");
 	TCase *c = tcase_create("algebra");
 	tcase_add_test(c, pairs_of_one_axis);
 	tcase_add_test(c, different_axes_and_size_one);
 	tcase_add_test(c, prefixes_of_lists);
 	tcase_add_test(c, sorting_and_merging_keeps_digits);
 	tcase_add_test(c, products);
-	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(c, "axes");
 }

@@ -1,4 +1,5 @@
 #include "base/base.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <unistd.h>
@@ -207,7 +208,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("base");
 	TCase *t = tcase_create("base");
 	tcase_add_test(t, diagnostics);
 	tcase_add_test(t, arenas);
@@ -216,10 +216,5 @@ int main(void)
 	tcase_add_test(t, tables);
 	tcase_add_test(t, random_numbers);
 	tcase_add_test(t, files);
-	suite_add_tcase(s, t);
-	SRunner *sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return run_suite(t, "base");
 }

@@ -1,5 +1,6 @@
 /* Bounds: no state costs less than what is said of it, nor does any state that further decisions make of it. */
 #include "tests/unit/problem_fixture.h"
+#include "tests/unit/run_suite.h"
 
 enum { MOST_DECISIONS = 7 };
 
@@ -84,15 +85,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("bound");
 	TCase *t = tcase_create("bound");
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, nothing_costs_less, 0, (int)COUNT_OF(rows));
 	tcase_add_test(t, what_is_decided_counts);
-	suite_add_tcase(s, t);
-	SRunner *run = srunner_create(s);
-	srunner_run_all(run, CK_NORMAL);
-	int failed = srunner_ntests_failed(run);
-	srunner_free(run);
-	return failed != 0;
+	return run_suite(t, "bound");
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "costmodel/costmodel.h"
+#include "tests/unit/run_suite.h"
 
 static device get(const char *name)
 {
@@ -245,7 +246,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("calibrate");
 	TCase *t = tcase_create("calibrate");
 	tcase_add_test(t, a_known_link_is_found_again);
 	tcase_add_test(t, launch_and_latency_come_apart);
@@ -254,10 +254,5 @@ int main(void)
 	tcase_add_test(t, measured_tables_are_met);
 	tcase_add_test(t, both_forms_of_tables);
 	tcase_add_test(t, nonsense_has_a_place);
-	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(t, "calibrate");
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "costmodel/costmodel.h"
+#include "tests/unit/run_suite.h"
 
 static sharding_table *t;
 static void setup(void) { t = sharding_table_new(); }
@@ -330,7 +331,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("collective");
 	TCase *tc = tcase_create("all");
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 30);
@@ -345,10 +345,5 @@ int main(void)
 	tcase_add_test(tc, test_sub_axes);
 	tcase_add_test(tc, test_mesh_links_per_peer);
 	tcase_add_test(tc, test_monotone);
-	suite_add_tcase(s, tc);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(tc, "collective");
 }

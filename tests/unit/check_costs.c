@@ -1,5 +1,6 @@
 /* Costs by state: what one evaluator has costed, others need not, whatever decisions led them there. */
 #include "tests/unit/problem_fixture.h"
+#include "tests/unit/run_suite.h"
 
 START_TEST(a_full_memo_starts_over)
 {
@@ -48,14 +49,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("costs");
 	TCase *t = tcase_create("costs");
 	tcase_add_test(t, a_full_memo_starts_over);
 	tcase_add_test(t, evaluators_share);
-	suite_add_tcase(s, t);
-	SRunner *run = srunner_create(s);
-	srunner_run_all(run, CK_NORMAL);
-	int failed = srunner_ntests_failed(run);
-	srunner_free(run);
-	return failed != 0;
+	return run_suite(t, "costs");
 }

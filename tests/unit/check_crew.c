@@ -1,5 +1,6 @@
 /* Evaluators side by side: what is costed and what counts as an evaluation is the same for any number of them. */
 #include "tests/unit/problem_fixture.h"
+#include "tests/unit/run_suite.h"
 
 #include <stdlib.h>
 
@@ -247,17 +248,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("crew");
 	TCase *t = tcase_create("crew");
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, plans_count_once);
 	tcase_add_test(t, stops);
 	tcase_add_test(t, jobs_count_once);
 	tcase_add_test(t, chains_go_on_from_what_is_known);
-	suite_add_tcase(s, t);
-	SRunner *run = srunner_create(s);
-	srunner_run_all(run, CK_NORMAL);
-	int failed = srunner_ntests_failed(run);
-	srunner_free(run);
-	return failed != 0;
+	return run_suite(t, "crew");
 }

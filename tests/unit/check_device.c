@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "costmodel/costmodel.h"
+#include "tests/unit/run_suite.h"
 
 START_TEST(test_every_profile_parses)
 {
@@ -180,7 +181,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("device");
 	TCase *tc = tcase_create("all");
 	tcase_add_test(tc, test_every_profile_parses);
 	tcase_add_test(tc, test_every_number_has_a_source);
@@ -189,10 +189,5 @@ int main(void)
 	tcase_add_test(tc, test_errors_name_the_path);
 	tcase_add_test(tc, test_plain_numbers_and_garbage);
 	tcase_add_test(tc, test_truncations);
-	suite_add_tcase(s, tc);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(tc, "device");
 }

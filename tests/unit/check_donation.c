@@ -73,5 +73,5 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_attributes, test_errors, test_sizes};
-	return run_suite("donation", tests, COUNT_OF(tests));
+	return run_tests(tests, COUNT_OF(tests), "donation");
 }

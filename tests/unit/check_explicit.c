@@ -1,6 +1,7 @@
 /* Common axes of one op. The expected shardings of the first table are what jaxlib's sdy-insert-explicit-reshards (full version) gives for
  * the same op; tests/oracle/test_lower.py compares many more. */
 #include "lower/internal.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -207,17 +208,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("explicit");
 	TCase *t = tcase_create("explicit");
 	tcase_add_loop_test(t, common_axes_are_shardys, 0, (int)COUNT_OF(op_cases));
 	tcase_add_loop_test(t, partitioner_goes_op_by_op, 0, (int)COUNT_OF(partitioner_cases));
 	tcase_add_loop_test(t, the_choice_is_stable, 0, (int)COUNT_OF(op_cases));
 	tcase_add_test(t, a_dot_gives_its_result_the_operands_axes);
 	tcase_add_test(t, differences_of_axis_sets);
-	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(t, "explicit");
 }

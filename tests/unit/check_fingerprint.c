@@ -112,4 +112,4 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, mesh_ops_leave_the_program_alone);
 }
 
-int main(void) { return run_suite("fingerprint", add_tests); }
+int main(void) { return run_added(add_tests, "fingerprint"); }

@@ -1,6 +1,7 @@
 /* Folding: a program with repeated layers is evaluated from a few of them, and every state and every cost is exactly that
  * of the whole program; what treats layers differently unfolds. */
 #include "tests/unit/problem_fixture.h"
+#include "tests/unit/run_suite.h"
 
 #include <stdlib.h>
 
@@ -369,7 +370,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("fold");
 	TCase *t = tcase_create("fold");
 	tcase_set_timeout(t, 300);
 	tcase_add_test(t, training_step);
@@ -383,10 +383,5 @@ int main(void)
 #ifndef __SANITIZE_ADDRESS__
 	tcase_add_test(t, no_allocation_in_the_loop);
 #endif
-	suite_add_tcase(s, t);
-	SRunner *sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return run_suite(t, "fold");
 }

@@ -277,5 +277,5 @@ int main(void)
 {
 	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_sums_of_sums, test_softmax_passes, test_matmul_borders,
 	                        test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order, test_dead_work};
-	return run_suite("fusion", tests, COUNT_OF(tests));
+	return run_tests(tests, COUNT_OF(tests), "fusion");
 }

@@ -72,4 +72,4 @@ END_TEST
 
 static void add_tests(TCase *t) { tcase_add_test(t, passes_give_what_jaxlib_gave); }
 
-int main(void) { return run_suite("golden", add_tests); }
+int main(void) { return run_added(add_tests, "golden"); }

@@ -497,4 +497,4 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, text_is_recognised);
 }
 
-int main(void) { return run_suite("hlo", add_tests); }
+int main(void) { return run_added(add_tests, "hlo"); }

@@ -377,4 +377,4 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, asynchronous_operands_stay_until_the_done);
 }
 
-int main(void) { return run_suite("hlo_simulate", add_tests); }
+int main(void) { return run_added(add_tests, "hlo_simulate"); }

@@ -1,5 +1,6 @@
 /* What the JSON gate lets in and what it refuses, with positions. */
 #include "server/server.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -118,7 +119,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("json gate");
 	TCase *tc = tcase_create("gate");
 	tcase_add_test(tc, test_accepts);
 	tcase_add_test(tc, test_refuses);
@@ -126,10 +126,5 @@ int main(void)
 	tcase_add_test(tc, test_positions);
 	tcase_add_test(tc, test_agrees_with_the_parser);
 	tcase_add_test(tc, test_written_strings_are_read_back);
-	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(tc, "json gate");
 }

@@ -1,4 +1,5 @@
 #include "layout/layout.h"
+#include "tests/unit/run_suite.h"
 
 #include <cjson/cJSON.h>
 #include <check.h>
@@ -168,17 +169,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("layout_json");
 	TCase *c = tcase_create("layout_json");
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, shardings);
 	tcase_add_test(c, bad_shardings);
 	tcase_add_test(c, meshes);
 	tcase_add_test(c, bad_meshes);
-	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(c, "layout_json");
 }

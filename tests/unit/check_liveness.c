@@ -294,5 +294,5 @@ int main(void)
 {
 	const TTest *tests[] = {test_chain, test_saved_activations, test_memory_on_the_chip, test_reuse, test_donation, test_loops, test_stacked_updates,
 	                        test_peak_list, test_renumbering, test_longer_ranges, test_zero_grid};
-	return run_suite("liveness", tests, COUNT_OF(tests));
+	return run_tests(tests, COUNT_OF(tests), "liveness");
 }

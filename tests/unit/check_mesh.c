@@ -1,4 +1,5 @@
 #include "ir/ir.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -163,7 +164,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("mesh");
 	TCase *c = tcase_create("mesh");
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, flags);
@@ -173,10 +173,5 @@ int main(void)
 	tcase_add_test(c, identity);
 	tcase_add_test(c, bad_text);
 	tcase_add_test(c, references);
-	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(c, "mesh");
 }

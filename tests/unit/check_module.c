@@ -317,4 +317,4 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, integer_constants);
 }
 
-int main(void) { return run_suite("module", add_tests); }
+int main(void) { return run_added(add_tests, "module"); }

@@ -1,6 +1,7 @@
 /* Ops nested in their readers: programs for costs have far fewer ops, and cost what they cost without. */
 #include "search/evaluator.h"
 #include "tests/unit/problem_fixture.h"
+#include "tests/unit/run_suite.h"
 
 #include <string.h>
 
@@ -206,16 +207,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("nested");
 	TCase *t = tcase_create("nested");
 	tcase_set_timeout(t, 0);
 	tcase_add_loop_test(t, costs_are_those_without, 0, COUNT_OF(rows));
 	tcase_add_test(t, not_on_cpus);
 	tcase_add_loop_test(t, what_is_nested, 0, COUNT_OF(shapes));
-	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(t, "nested");
 }

@@ -1,6 +1,7 @@
 /* A conversion is right when every device has the same slice before and after. */
 #include "layout/layout.h"
 #include "tests/golden/layout_jax.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -471,7 +472,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("notation");
 	TCase *c = tcase_create("notation");
 	tcase_set_timeout(c, 60);
 	tcase_add_checked_fixture(c, setup, teardown);
@@ -484,10 +484,5 @@ int main(void)
 	tcase_add_test(c, bad_text);
 	tcase_add_test(c, damaged_text);
 	tcase_add_test(c, names);
-	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(c, "notation");
 }

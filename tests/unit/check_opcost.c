@@ -200,5 +200,5 @@ int main(void)
 {
 	const TTest *tests[] = {test_every_kind_is_known, test_every_kind_survives_anything, test_elementwise_and_shapes, test_dots,
 	                        test_shards, test_convolutions, test_transformer_layer_flops};
-	return run_suite("opcost", tests, COUNT_OF(tests));
+	return run_tests(tests, COUNT_OF(tests), "opcost");
 }

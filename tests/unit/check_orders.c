@@ -111,4 +111,4 @@ END_TEST
 
 static void add_tests(TCase *t) { tcase_add_test(t, test_copies_of_loops); }
 
-int main(void) { return run_suite("orders", add_tests); }
+int main(void) { return run_added(add_tests, "orders"); }

@@ -252,4 +252,4 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, equal_ops_become_one);
 }
 
-int main(void) { return run_suite("passes", add_tests); }
+int main(void) { return run_added(add_tests, "passes"); }

@@ -108,4 +108,4 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, registered_passes_are_found);
 }
 
-int main(void) { return run_suite("pipeline", add_tests); }
+int main(void) { return run_added(add_tests, "pipeline"); }

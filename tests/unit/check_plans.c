@@ -1,5 +1,6 @@
 /* Whole plans: composites, descents from them, what is near a plan, and what paths of decisions came to. */
 #include "tests/unit/search_fixture.h"
+#include "tests/unit/run_suite.h"
 
 static void setup_problem(fixture *f, problem *pb, const char *text, const char *mesh_text)
 {
@@ -369,7 +370,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("plans");
 	TCase *t = tcase_create("plans");
 	tcase_set_timeout(t, 300);
 	tcase_add_test(t, composite_plans);
@@ -379,10 +379,5 @@ int main(void)
 	tcase_add_test(t, plans_and_twins);
 	tcase_add_test(t, parameters_and_their_state);
 	tcase_add_test(t, remembered_paths);
-	suite_add_tcase(s, t);
-	SRunner *sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return run_suite(t, "plans");
 }

@@ -194,4 +194,4 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, one_op);
 }
 
-int main(void) { return run_suite("print", add_tests); }
+int main(void) { return run_added(add_tests, "print"); }

@@ -354,4 +354,4 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, damaged_text_is_survived);
 }
 
-int main(void) { return run_suite("read", add_tests); }
+int main(void) { return run_added(add_tests, "read"); }

@@ -1,6 +1,7 @@
 /* Reshards: the steps lead from one sharding to the other, and executing them on arrays leaves every device with its
  * slice. Brute force: each device's shard is the list of the global elements it holds. */
 #include "lower/internal.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -352,7 +353,6 @@ static void teardown(void) { sharding_table_unref(table); }
 
 int main(void)
 {
-	Suite *s = suite_create("reshard");
 	TCase *t = tcase_create("reshard");
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
@@ -360,10 +360,5 @@ int main(void)
 	tcase_add_test(t, one_collective_does_when_one_can);
 	tcase_add_test(t, slicing_comes_first_and_gathering_last);
 	tcase_add_test(t, device_orders_take_a_permute);
-	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(t, "reshard");
 }

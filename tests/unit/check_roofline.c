@@ -219,5 +219,5 @@ int main(void)
 {
 	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results, test_reorders, test_kernel_around_a_contraction,
 	                        test_padding, test_element_types, test_h100_vector_add, test_stored_bytes};
-	return run_suite("roofline", tests, COUNT_OF(tests));
+	return run_tests(tests, COUNT_OF(tests), "roofline");
 }

@@ -91,4 +91,4 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, bad_text_is_refused);
 }
 
-int main(void) { return run_suite("rule", add_tests); }
+int main(void) { return run_added(add_tests, "rule"); }

@@ -105,4 +105,4 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, a_rule_for_other_ranks_is_not_taken);
 }
 
-int main(void) { return run_suite("rules", add_tests); }
+int main(void) { return run_added(add_tests, "rules"); }

@@ -1,6 +1,7 @@
 /* The search against exhaustive enumeration on small programs, and its promises: never worse than a baseline, equal
  * answers for any number of threads, exact undo, pins, forbids, schedules, budgets. */
 #include "tests/unit/search_fixture.h"
+#include "tests/unit/run_suite.h"
 
 /* Prime sizes: nothing divides. */
 static const char *const indivisible =
@@ -481,7 +482,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("search");
 	TCase *t = tcase_create("search");
 	tcase_set_timeout(t, 300);
 	tcase_add_test(t, optimum_runtime);
@@ -499,10 +499,5 @@ int main(void)
 	tcase_add_test(t, schedules);
 	tcase_add_test(t, edges_of_the_problem);
 	tcase_add_test(t, strategy_round_trip);
-	suite_add_tcase(s, t);
-	SRunner *sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	int failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed != 0;
+	return run_suite(t, "search");
 }

@@ -1,4 +1,5 @@
 #include "ir/ir.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -238,7 +239,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("sharding");
 	TCase *c = tcase_create("sharding");
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, text_and_back);
@@ -248,10 +248,5 @@ int main(void)
 	tcase_add_test(c, rules);
 	tcase_add_test(c, rules_with_types);
 	tcase_add_test(c, local_sizes);
-	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(c, "sharding");
 }

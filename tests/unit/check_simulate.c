@@ -175,5 +175,5 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_json, test_trace, test_no_allocation, test_speed, test_empty, test_annotated_text};
-	return run_suite("simulate", tests, COUNT_OF(tests));
+	return run_tests(tests, COUNT_OF(tests), "simulate");
 }

@@ -1,4 +1,5 @@
 #include "layout/layout.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -227,7 +228,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("slices");
 	TCase *c = tcase_create("slices");
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, mindspore_examples);
@@ -239,10 +239,5 @@ int main(void)
 	tcase_add_test(c, refusals);
 	tcase_add_test(c, tables_and_json);
 	tcase_add_test(c, pictures);
-	suite_add_tcase(s, c);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(c, "slices");
 }

@@ -1,5 +1,6 @@
 /* The store: the life of a search in rows, fencing, leases, the cache, what a second opening finds. */
 #include "server/server.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -367,7 +368,6 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("store");
 	TCase *tc = tcase_create("store");
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 30);
@@ -382,10 +382,5 @@ int main(void)
 	tcase_add_test(tc, test_reopening);
 	tcase_add_test(tc, test_events);
 	tcase_add_test(tc, test_failed_operations_are_undone_alone);
-	suite_add_tcase(suite, tc);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(tc, "store");
 }

@@ -359,5 +359,5 @@ int main(void)
 	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence, test_prepared_early, test_kinds_that_overlap, test_one_stream_on_gpu,
 	                        test_overlap_tax, test_loops_multiply,
 	                        test_loop_equals_unrolled, test_behind_a_loop, test_case_takes_the_longest, test_fsdp_threshold, test_deterministic};
-	return run_suite("timeline", tests, COUNT_OF(tests));
+	return run_tests(tests, COUNT_OF(tests), "timeline");
 }

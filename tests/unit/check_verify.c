@@ -287,4 +287,4 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, rules_in_the_text);
 }
 
-int main(void) { return run_suite("verify", add_tests); }
+int main(void) { return run_added(add_tests, "verify"); }

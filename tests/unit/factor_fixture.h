@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "propagate/propagate.h"
+#include "tests/unit/run_suite.h"
 
 typedef struct bench {
 	sharding_table *t;
@@ -82,17 +83,6 @@ static inline void bench_step(bench *b, const step_case *c)
 	}
 	ck_assert_int_eq(changed, differs);
 	ck_assert(!transfer_step(&p, b->t, &node, c->strategy, c->dir, c->pass_through_only, c->conservative, out, again));
-}
-
-static inline int run_suite(TCase *tc, const char *name)
-{
-	Suite *s = suite_create(name);
-	suite_add_tcase(s, tc);
-	SRunner *runner = srunner_create(s);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
 }
 
 #endif

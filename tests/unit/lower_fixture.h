@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lower/lower.h"
+#include "tests/unit/run_suite.h"
 
 typedef struct lowering {
 	module *m;
@@ -99,17 +100,6 @@ static inline void check_counts(lowering *x, lower_level level, lower_target tar
 		if (counts[k])
 			n += (size_t)snprintf(got + n, sizeof got - n, "%s%s=%lld", n ? " " : "", collective_name((collective_kind)k), (long long)counts[k]);
 	ck_assert_str_eq(got, want);
-}
-
-static inline int run_suite(TCase *tc, const char *name)
-{
-	Suite *s = suite_create(name);
-	suite_add_tcase(s, tc);
-	SRunner *runner = srunner_create(s);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
 }
 
 #endif

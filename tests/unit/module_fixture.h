@@ -3,6 +3,7 @@
 #define SW_TESTS_MODULE_FIXTURE_H
 
 #include "ir/ir.h"
+#include "tests/unit/run_suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -59,17 +60,11 @@ static inline void structure_ok(const module *m)
 	ck_assert_msg(module_verify(m, &d) == ST_OK, "%s", d.msg);
 }
 
-static inline int run_suite(const char *name, void (*add)(TCase *))
+static inline int run_added(void (*add)(TCase *), const char *name)
 {
-	Suite *s = suite_create(name);
 	TCase *t = tcase_create(name);
 	add(t);
-	suite_add_tcase(s, t);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(t, name);
 }
 
 #endif

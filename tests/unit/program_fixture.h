@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "propagate/propagate.h"
+#include "tests/unit/run_suite.h"
 
 typedef struct planned {
 	module *m;
@@ -95,17 +96,6 @@ static inline void random_sets(planned *x, propagation *s, rng *r, uint32_t n)
 		while (pval_type(x->p, v)->rank != 2);
 		propagation_set(s, v, planned_sharding(x, text));
 	}
-}
-
-static inline int run_suite(TCase *tc, const char *name)
-{
-	Suite *s = suite_create(name);
-	suite_add_tcase(s, tc);
-	SRunner *runner = srunner_create(s);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "simulator/simulator.h"
+#include "tests/unit/run_suite.h"
 
 typedef struct fix {
 	module *m;
@@ -283,19 +284,13 @@ static inline void fix_random(fix *f, uint64_t seed, uint32_t count)
 	free(pool);
 }
 
-static inline int run_suite(const char *name, const TTest *const *tests, size_t n)
+static inline int run_tests(const TTest *const *tests, size_t n, const char *name)
 {
-	Suite *s = suite_create(name);
 	TCase *tc = tcase_create("all");
 	tcase_set_timeout(tc, 60);
 	for (size_t i = 0; i < n; i++)
 		tcase_add_test(tc, tests[i]);
-	suite_add_tcase(s, tc);
-	SRunner *r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	int failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed != 0;
+	return run_suite(tc, name);
 }
 
 #endif
