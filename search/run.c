@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-enum { POLISH_SHARE = 10 /* of the budget, an automatic tactic having 1 */ };
+/* Of the budget, an automatic tactic having 1: behind composite plans and their descents trees find little. */
+enum { POLISH_SHARE = 4, POLISH_SHARE_COMPOSED = 10 };
 
 int64_t runner_elapsed(const runner *r) { return clock_ns() - r->start_ns; }
 
@@ -70,7 +71,7 @@ static status run_schedule(runner *r, diag *d)
 	enum { COMPOSE_SHARE = 2 /* at most this part of the budget */, EARLY_SHARE = 12, EARLY_MOST = 400 };
 	const search_options *o = r->user;
 	uint64_t total = o->evaluations ? o->evaluations : o->time_limit_ns ? UINT64_MAX / 4 : default_evaluations(&r->pb), fixed = 0;
-	uint32_t shares = 0;
+	uint32_t shares = 0, polish_share = o->schedule_json ? POLISH_SHARE : POLISH_SHARE_COMPOSED;
 	/* Composites rarely need their part of a budget in time, and bring most of what there is to gain. */
 	r->deadline_ns = o->time_limit_ns ? runner_elapsed(r) + MAX(o->time_limit_ns - runner_elapsed(r), 0) / COMPOSE_SHARE : 0;
 	if (!o->schedule_json && !(o->without & WITHOUT_COMPOSITES)) {
@@ -82,7 +83,7 @@ static status run_schedule(runner *r, diag *d)
 	for (uint32_t i = 0; i < r->tactics.n; i++) {
 		const tactic *tc = &r->tactics.p[i];
 		fixed += tc->evaluations;
-		shares += tc->evaluations ? 0 : tc->kind == TACTIC_AUTO ? 1 : tc->kind == TACTIC_POLISH ? POLISH_SHARE : 0;
+		shares += tc->evaluations ? 0 : tc->kind == TACTIC_AUTO ? 1 : tc->kind == TACTIC_POLISH ? polish_share : 0;
 	}
 	uint64_t left = total > fixed + r->out->evaluations ? total - fixed - r->out->evaluations : 0, share = shares ? left / shares : 0;
 	r->n_bases = 1;
@@ -98,7 +99,7 @@ static status run_schedule(runner *r, diag *d)
 		else if (!runner_stops(r) && tc->kind == TACTIC_AUTO)
 			TRY(runner_auto(r, tc, tc->evaluations ? tc->evaluations : share, d));
 		else if (!runner_stops(r))
-			TRY(runner_last_polish(r, tc->evaluations ? tc->evaluations : share * POLISH_SHARE, d));
+			TRY(runner_last_polish(r, tc->evaluations ? tc->evaluations : share * polish_share, d));
 	}
 	return ST_OK;
 }
