@@ -251,6 +251,17 @@ void neighbours_exchanged(neighbours *nb, const plan *pl)
 			list_exchanged(nb, pl, nb->axes[i], nb->axes[k], ID_NONE);
 }
 
+/* Where there is little to do, what an axis saves is less than its collectives take. One by one, each decision on it is still worth more
+ * than nothing. */
+void neighbours_idle(neighbours *nb, const plan *pl)
+{
+	for (uint32_t i = 0; i < nb->n_axes; i++) {
+		plan *v = neighbours_add(nb, pl);
+		if (v)
+			plan_clear_axis(v, nb->axes[i]);
+	}
+}
+
 /* A group may be cut better by an axis that does something else besides. */
 void neighbours_exchanged_for_groups(neighbours *nb, const plan *pl)
 {

@@ -36,11 +36,13 @@ plan *neighbours_add(neighbours *nb, const plan *from);
  *	added      decisions about whole roles, at every place
  *	spread     each decision on one axis more, in front of it or behind it
  *	exchanged  two axes change places: in all that is decided, or for one group
+ *	idle       one axis does nothing
  *	imitated   one axis does what another one does */
 void neighbours_changed(neighbours *nb, const plan *pl, bool twins);
 void neighbours_added(neighbours *nb, const plan *pl);
 void neighbours_spread(neighbours *nb, const plan *pl);
 void neighbours_exchanged(neighbours *nb, const plan *pl);
+void neighbours_idle(neighbours *nb, const plan *pl);
 void neighbours_exchanged_for_groups(neighbours *nb, const plan *pl);
 void neighbours_imitated(neighbours *nb, const plan *pl);
 /* Leaves the group out of the decision, and of its twins; false when that changes nothing or leaves nothing. */

@@ -352,7 +352,7 @@ void polisher_walk(polisher *ps, scout *with, uint64_t evaluations, uint32_t hea
 	if (!ps->weight_sum || !ps->n_axes)
 		return;
 	ps->s = with;
-	while (scout_used(with) < end && moves++ < IDLE_MOVES * evaluations && ps->plans.n - walked < IDLE_WALKS * evaluations && !scout_stops(with)) {
+	while (scout_used(with) < end && moves++ / IDLE_MOVES < evaluations && (ps->plans.n - walked) / IDLE_WALKS < evaluations && !scout_stops(with)) {
 		if (!propose(ps))
 			continue;
 		const seen_state *state = evaluate_trial(ps);

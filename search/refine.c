@@ -1,6 +1,6 @@
 /* Descent from a whole plan, through neighbourhoods that grow where the smaller ones lead nowhere:
  *
- *   1. two axes change places; of two, one does what the other one does, or they change places for one group (of more: in 2);
+ *   1. two axes change places, or one does nothing; of two, one does what the other one does, or they change places for one group (of more: in 2);
  *      each decision, with its twins on other axes, is left out, decided first, last or before ZeRO, or keeps off one group of what it cuts,
  *      or of a ZeRO decision the parameters of one group are kept whole rather than cut, or cut rather than kept whole;
  *      random walks rarely change the same on all axes at once, and a plan that treats its axes alike is often left no other way
@@ -203,6 +203,7 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 		}
 		if (level == REFINE_ALIKE) {
 			neighbours_exchanged(&rf->near, pl);
+			neighbours_idle(&rf->near, pl);
 			neighbours_changed(&rf->near, pl, true);
 		} else if (level == REFINE_APART) {
 			neighbours_changed(&rf->near, pl, false);
