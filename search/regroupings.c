@@ -235,7 +235,7 @@ void regroupings_list(const neighbours *nb, regrouping_list *out)
 	const problem *pb = nb->pb;
 	uint32_t masks[MAX_MESH_AXES + 1], n = axis_masks(nb, masks);
 	for (int alone = 0; alone < 2; alone++) {
-		uint32_t first = alone ? 1 : 0, end = alone ? n : 1;
+		uint32_t first = alone ? 1 : 0, end = alone ? n : MIN(n, 1u);
 		for (uint32_t g = 0; g < pb->n_groups; g++)
 			for (uint32_t i = first; i < end; i++)
 				vec_push(out, (regrouping){.group = nb->groups[g], .mask = masks[i]});

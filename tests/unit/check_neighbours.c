@@ -157,6 +157,29 @@ START_TEST(regroupings_on_all_axes_come_first)
 }
 END_TEST
 
+START_TEST(axes_of_one_device_have_no_neighbours)
+{
+	fixture f;
+	arena mem = {0};
+	neighbours nb;
+	regrouping_list all = {0};
+	plan *empty = xcalloc(1, sizeof *empty);
+	setup_corpus(&f, "mlp", "tpu-v5e", "data=1,model=1", false);
+	neighbours_init(&nb, &f.pb, &mem, &f.actions);
+	regroupings_list(&nb, &all);
+	neighbours_idle(&nb, empty);
+	neighbours_exchanged(&nb, empty);
+	neighbours_exchanged_for_groups(&nb, empty);
+	ck_assert_uint_eq(all.n, 0);
+	ck_assert_uint_eq(nb.n, 0);
+	vec_release(&all);
+	neighbours_release(&nb);
+	arena_release(&mem);
+	free(empty);
+	teardown(&f);
+}
+END_TEST
+
 /* Does a decision say anything about parameters of the group or their state? */
 static bool is_about(const problem *pb, const plan *pl, uint32_t group)
 {
@@ -206,6 +229,7 @@ int main(void)
 	tcase_add_test(t, an_axis_does_what_another_one_does);
 	tcase_add_test(t, a_full_list_takes_no_more);
 	tcase_add_test(t, regroupings_on_all_axes_come_first);
+	tcase_add_test(t, axes_of_one_device_have_no_neighbours);
 	tcase_add_test(t, a_parameter_is_left_out_with_its_state);
 	return run_suite(t, "neighbours");
 }
