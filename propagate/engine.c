@@ -91,6 +91,7 @@ void propagation_free(propagation *s)
 	free(s->result_nodes);
 	free(s->result_bits);
 	free(s->bits);
+	reads_release(&s->reads);
 	free(s);
 }
 
@@ -103,7 +104,8 @@ void propagation_reset(propagation *s)
 		s->shardings[v] = x->value != ID_NONE ? value_at(p->m, x->value)->sharding
 				  : x->result_index >= 0 ? main->result_shardings[x->result_index] : SHARDING_NONE;
 	}
-	memset(s->clean, 0, p->nodes.n * sizeof *s->clean);
+	s->stale = true;
+	s->exchanged = UINT64_MAX;
 	memset(s->erased, 0, p->nodes.n * sizeof *s->erased);
 	if (s->uses)
 		memcpy(s->uses, p->use_counts, p->m->values.n * sizeof *s->uses);
@@ -114,8 +116,7 @@ void propagation_reset(propagation *s)
 void propagation_set_no_memo(propagation *s, bool no_memo)
 {
 	s->transfer.no_memo = no_memo;
-	if (no_memo)
-		memset(s->clean, 0, s->p->nodes.n * sizeof *s->clean);
+	s->stale = true;
 }
 
 /* An entry takes about ten words, and twice its place in the table. */
@@ -148,27 +149,52 @@ static inline void write_value(propagation *s, pval_id v, sharding_id sh)
 	touch(s, v);
 }
 
+
 void propagation_set(propagation *s, pval_id v, sharding_id sh) { write_value(s, v, sh); }
 uint32_t propagation_mark(const propagation *s) { return s->trail.n; }
 const trail_change *propagation_trail(const propagation *s) { return s->trail.p; }
 
 void propagation_undo(propagation *s, uint32_t mark)
 {
+	s->stale |= s->trail.n > mark;
 	while (s->trail.n > mark) {
 		trail_change c = vec_pop(&s->trail);
 		s->shardings[c.v] = c.old;
-		touch(s, c.v);
 	}
-	while (s->settles.n && s->settles.p[s->settles.n - 1] > mark)
+	while (s->settles.n && s->settles.p[s->settles.n - 1].at > mark)
 		s->settles.n--;
 }
 
-uint32_t engine_settled(const propagation *s) { return s->settles.n ? s->settles.p[s->settles.n - 1] : 0; }
+uint32_t engine_settled(const propagation *s) { return s->settles.n ? s->settles.p[s->settles.n - 1].at : 0; }
 
+bool propagation_is_stable(const propagation *s)
+{
+	const settled_at *last = &s->settles.p[s->settles.n - 1];
+	return s->settles.n && last->stable && last->at == s->trail.n;
+}
+
+static void mark_settled(propagation *s, bool stable)
+{
+	if (!s->settles.n || s->settles.p[s->settles.n - 1].at != s->trail.n)
+		vec_push(&s->settles, (settled_at){s->trail.n, stable});
+}
+
+/* With two strategies in turn the first one may still find something to exchange. */
 void engine_mark_settled(propagation *s)
 {
-	if (!s->settles.n || s->settles.p[s->settles.n - 1] != s->trail.n)
-		vec_push(&s->settles, s->trail.n);
+	mark_settled(s, s->exchanged >> 1 == s->trail.n && s->options.strategy != STRATEGY_BASIC_THEN_AGGRESSIVE);
+}
+
+void propagation_retrace(propagation *s, const value_is *values, uint32_t n, bool stable)
+{
+	vec_reserve(&s->trail, s->trail.n + n);
+	s->stale |= n > 0;
+	for (uint32_t i = 0; i < n; i++) {
+		pval_id v = values[i].v;
+		s->trail.p[s->trail.n++] = (trail_change){v, s->shardings[v]};
+		s->shardings[v] = values[i].is;
+	}
+	mark_settled(s, stable);
 }
 
 /* ---------------------------------------------------------------- the worklist */
@@ -415,8 +441,31 @@ static void fill_waiting(propagation *s, bool everything)
 	memcpy(s->waiting, s->changed, s->n_words * sizeof *s->waiting);
 }
 
+void engine_forget_clean(propagation *s)
+{
+	if (s->stale)
+		memset(s->clean, 0, s->p->nodes.n * sizeof *s->clean);
+	s->stale = false;
+}
+
+/* Undoing and retracing, which searches do most, leave `clean` as it was. Of nodes that a settle queues it says nothing when it
+ * begins; results of main are asked anyway, and clean where nothing was left to be exchanged and nothing changed since. */
+static void find_clean(propagation *s, uint32_t from)
+{
+	engine_forget_clean(s);
+	if (!s->settles.n || !s->settles.p[s->settles.n - 1].stable || s->transfer.no_memo)
+		return;
+	bool basic = s->options.strategy == STRATEGY_BASIC;
+	for (uint32_t i = 0; i < s->p->results.n; i++)
+		s->clean[s->result_nodes[i]] = (uint32_t)s->result_bits[i] << (basic ? 16 : 0);
+	for (uint32_t i = from; i < s->trail.n; i++)
+		touch(s, s->trail.p[i].v);
+}
+
 void engine_begin(propagation *s, uint32_t from)
 {
+	if (s->stale)
+		find_clean(s, from);
 	memset(s->changed, 0, s->n_words * sizeof *s->changed);
 	s->n_seen = from;
 }

@@ -114,6 +114,23 @@ typedef struct audience {
 	uint32_t first, n_notify, n_touch, group;
 } audience;
 
+/* Where a settle or a run ended: length of the trail; stable: propagation_is_stable. */
+typedef struct settled_at {
+	uint32_t at;
+	bool stable;
+} settled_at;
+
+/* reads.c: room for one call after the other; stamps say which of them an entry is of. */
+typedef struct value_read {
+	uint32_t changed, listed, followed;
+	sharding_id before; /* when changed */
+} value_read;
+typedef struct settle_reads {
+	VEC(value_is) list;
+	value_read *vals; /* NULL: no call so far */
+	uint32_t *nodes, stamp;
+} settle_reads;
+
 struct propagation {
 	sharding_id *shardings; /* first member: propagation_shardings */
 	const program *p;
@@ -126,7 +143,7 @@ struct propagation {
 	uint16_t *result_bits; /* by result of main: the same, in the last round */
 	node_id *result_nodes; /* by result of main */
 	VEC(trail_change) trail;
-	VEC(uint32_t) settles; /* trail lengths at which a settle or a run ended */
+	VEC(settled_at) settles;
 	/* worklist: `waiting` has the nodes of the first walk that are still to come, `stack` what was queued since */
 	uint64_t *waiting, *changed; /* changed: who sees a value of the trail since the settle began, up to n_seen */
 	uint32_t n_words, n_seen;
@@ -135,12 +152,18 @@ struct propagation {
 	VEC(node_id) stack;
 	bool *in_stack;
 	uint32_t *clean; /* by node: modes whose step changes nothing while the node's values stay as they are; none without a memo */
+	bool stale;      /* values changed without regard to `clean` */
 	sharding_id *in; /* slots of the node being processed */
 	bool *erased;    /* by node: dead and gone */
 	uint32_t *uses;  /* by IR value, less those of erased ops */
 	bool all_dead_erased;
 	change_log *log; /* NULL: nobody asks */
+	settle_reads reads;
 };
+
+/* ---------------------------------------------------------------- reads.c */
+
+void reads_release(settle_reads *r);
 
 /* ---------------------------------------------------------------- origins.c */
 
@@ -157,6 +180,8 @@ uint32_t tensor_dim_of_factor(const rule *r, uint32_t tensor, uint32_t factor);
 /* propagation_run, written down and told. pass: its name. */
 void explain_run(explanation *e, const char *pass, const program *p, propagation *s, const propagate_options *o);
 
+/* Before a walk over everything: no node is known to be clean unless it was seen to be since the last change. */
+void engine_forget_clean(propagation *s);
 /* Walks that follow and are not over everything start from what sees the values on the trail behind this length. */
 void engine_begin(propagation *s, uint32_t from);
 /* One walk of Shardy's driver, in round `round`; func results are exchanged before and after. */

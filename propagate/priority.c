@@ -171,6 +171,7 @@ static void run_user_priority(propagation *s)
 
 void propagation_run(propagation *s)
 {
+	engine_forget_clean(s);
 	if (s->options.user_priority)
 		run_user_priority(s);
 	else
@@ -189,4 +190,3 @@ void propagation_settle(propagation *s)
 	engine_mark_settled(s);
 }
 
-void propagation_settled(propagation *s) { engine_mark_settled(s); }

@@ -5,6 +5,7 @@
  *   projection.c   tensor sharding <-> factor shardings
  *   basic.c aggressive.c   the two factor propagation strategies      transfer.c  one op's step, memoised
  *   engine.c       worklist, trail, undo                              priority.c  op and user priorities
+ *   reads.c        what a settle depends on
  *   origins.c losses.c     where an axis came from, and why one did not come    explain*.c  the same in sentences
  *   layers.c       finds repeated layers of a program                  fold.c  the program with most of them left out
  *                                                                      fold_band.c  those of them that must come out alike
@@ -251,8 +252,12 @@ void propagation_run_logged(propagation *s, change_log *l);
  * rounds. Everything is recorded on the trail. */
 void propagation_set(propagation *s, pval_id v, sharding_id sh);
 void propagation_settle(propagation *s);
-/* What was set since is settled: it is what a run came to before, all of it. */
-void propagation_settled(propagation *s);
+typedef struct value_is {
+	pval_id v;
+	sharding_id is;
+} value_is;
+/* Writes what setting and settling came to before, all of it; stable: propagation_is_stable was true then. */
+void propagation_retrace(propagation *s, const value_is *values, uint32_t n, bool stable);
 uint32_t propagation_mark(const propagation *s);        /* length of the trail */
 void propagation_undo(propagation *s, uint32_t mark);   /* back to that length, exactly */
 typedef struct trail_change {
@@ -261,6 +266,14 @@ typedef struct trail_change {
 } trail_change;
 /* The whole trail; valid until the next change. */
 const trail_change *propagation_trail(const propagation *s);
+/* All that the changes since mark depend on, once they are settled: values with the shardings they had at mark, those in `first`
+ * before all others. Where these have the same shardings again, setting the same values and settling comes to the same. Which
+ * value comes next in the list depends on those before it alone. The state at mark was stable. Returns their number; *out is valid
+ * until the next call. */
+uint32_t propagation_reads(propagation *s, uint32_t mark, const pval_id *first, uint32_t n_first, const value_is **out);
+/* Behind a run or a settle, and back there: nothing is left to be exchanged between returned values and results of main, so that
+ * what a settle comes to depends on nothing but what is set and who sees it. */
+bool propagation_is_stable(const propagation *s);
 /* Did the values of all layers of the band go through the same shardings in what s has changed since mark? s: on the folded
  * program, its state even. Then it does not depend on how many such layers there are. */
 bool fold_is_sure(const folding *f, const propagation *s, uint32_t mark);

@@ -29,11 +29,12 @@ static sharding_table *table_copy(const sharding_table *from)
 	return to;
 }
 
-/* A part of the memory that memo tables may take: there are four propagations, and two of everything else. */
+/* A part of the memory that memo tables may take: half of it goes to four propagations and two of what costs, half to the
+ * two memos of what decisions came to. */
 static size_t memo_share(const problem *pb)
 {
 	int64_t all = pb->o->cache_bytes ? pb->o->cache_bytes : SEARCH_DEFAULT_CACHE_BYTES;
-	return (size_t)(all / LOGICAL_TREES / 8);
+	return (size_t)(all / LOGICAL_TREES / 16);
 }
 
 propagation *evaluator_propagation(evaluator *ev, const program *p)

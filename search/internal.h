@@ -171,34 +171,33 @@ score score_of(const problem *pb, const cost *c);
 score score_final(const problem *pb, const cost *c);
 bool score_less(score a, score b);
 
-/* paths.c: what decisions came to. A place is a list of decisions; targets of actions must outlive the memo. */
-typedef struct path_value {
-	pval_id v;
-	sharding_id now;
-} path_value;
-typedef struct path_arg {
+/* effects.c: what decisions came to, by what they depend on. */
+typedef struct effect_arg {
 	uint32_t arg, kept;
 	bool decided;
-} path_arg;
-typedef struct path_outcome { /* all but the flags: of a decision that was taken, what it changed */
-	bool done, uneven;
+} effect_arg;
+typedef struct effect { /* all but the flags: of a decision that was taken, what it changed */
+	bool done, uneven, stable;
+	uint8_t bits;
 	uint32_t n_values, n_args, n_applied, n_dims;
-	uint64_t hash;
-	const path_value *values;
-	const path_arg *args;
+	uint64_t hash; /* the bits of the state's that changed */
+	const uint32_t *values; /* effect_value, effect_now */
+	const effect_arg *args;
 	const action_target *applied;
 	const uint32_t *dims;
-} path_outcome;
-typedef struct path_memo path_memo;
-enum { PATH_START = 0 };
-path_memo *path_memo_new(size_t limit);
-void path_memo_free(path_memo *m);
-uint32_t path_next(path_memo *m, uint32_t from, const action *a);
-const path_outcome *path_known(const path_memo *m, uint32_t at); /* NULL: not known */
-void path_learn(path_memo *m, uint32_t at, const path_outcome *from); /* copies */
-bool path_is_full(const path_memo *m);
-/* Drops everything; the places of one path, each the next of the one before, are made anew. */
-void path_forget(path_memo *m, uint32_t *path, uint32_t n);
+} effect;
+static inline pval_id effect_value(const effect *e, uint32_t i) { return e->values[i] & (((uint64_t)1 << e->bits) - 1); }
+static inline sharding_id effect_now(const effect *e, uint32_t i) { return (sharding_id)((uint64_t)e->values[i] >> e->bits); }
+typedef struct effect_memo effect_memo;
+effect_memo *effects_new(uint32_t n_values, uint32_t n_args, size_t limit);
+void effects_free(effect_memo *m);
+void effects_clear(effect_memo *m);
+/* In the state with these shardings by value and axes kept free by argument; NULL: not known. Valid until something is added. */
+const effect *effects_find(const effect_memo *m, const action *a, const sharding_id *values, const uint32_t *kept);
+/* Copies all but the action's targets, which must outlive the memo; values: o's. reads: all that it depends on, values or, numbered
+ * behind them, arguments with the axes they are kept free of; which one comes next must depend on those before it alone. Starts over
+ * when it is full; what is too large to be packed is not remembered. */
+void effects_add(effect_memo *m, const action *a, const value_is *reads, uint32_t n_reads, const value_is *values, uint32_t n_values, const effect *o);
 
 /* walker.c: the path on one program. fold: NULL for the problem's own; otherwise arguments are the folded program's.
  * memo_bytes: the most that memoised steps may take. */

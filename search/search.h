@@ -3,7 +3,7 @@
  *   problem.c    the imported program, paired results, roles      groups.c     arguments that must shard alike
  *   actions.c    what may be decided, and when it is pruned       walker.c     decide -> settle -> undo, on one program
  *   evaluator*.c folded where layers repeat, -> lower -> simulate; what is told of a path; its replay
- *   costs.c      of states, shared by evaluators                  paths.c      what decisions came to
+ *   costs.c      of states, shared by evaluators                  effects.c    what decisions came to
  *   recipes.c    what axes may cut                                compose.c    what that combines to: plans to start from
  *   refine.c     descents from plans                              polish.c     drop, move, swap and add over all axes, at random
  *   tree.c       goal-oriented Monte Carlo tree search            baselines.c  replicated, data_parallel, zero2, zero3

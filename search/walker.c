@@ -40,13 +40,14 @@ struct walker {
 	propagation *prop;
 	uint32_t n_args, depth;
 	step steps[MAX_PLAN];
-	path_memo *paths;
-	uint32_t places[MAX_PLAN]; /* in paths: after each step */
+	effect_memo *effects;
 	bool no_memo;
 	uint32_t *stamps, stamp;   /* by pval: the decision that last changed it */
-	VEC(path_value) values;    /* what the last decision changed, and to what */
-	VEC(path_arg) args;
+	VEC(value_is) values; /* what the last decision changed, and to what */
+	VEC(effect_arg) args;     /* .. and all else that is remembered of it */
 	VEC(uint32_t) dims;
+	VEC(pval_id) asked;
+	VEC(value_is) reads;
 	uint64_t hash;
 	VEC(uint64_t) sharding_hashes; /* by sharding id, 0: not computed */
 	bool *decided, *pinned;
@@ -132,7 +133,7 @@ walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, si
 	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	w->prop = propagation_new(w->p, t, &po);
 	propagation_limit(w->prop, memo_bytes);
-	w->paths = path_memo_new(memo_bytes);
+	w->effects = effects_new(w->p->vals.n, w->n_args, 4 * memo_bytes);
 	w->stamps = xcalloc(w->p->vals.n + 1, sizeof *w->stamps);
 	w->decided = xcalloc(w->n_args + 1, sizeof *w->decided);
 	w->pinned = xcalloc(w->n_args + 1, sizeof *w->pinned);
@@ -154,7 +155,7 @@ void walker_restart(walker *w, bool no_memo)
 {
 	assert(!w->depth);
 	w->no_memo = no_memo;
-	path_forget(w->paths, NULL, 0);
+	effects_clear(w->effects);
 	propagation_set_no_memo(w->prop, no_memo);
 	propagation_reset(w->prop);
 	propagation_run(w->prop);
@@ -166,7 +167,7 @@ void walker_free(walker *w)
 	if (!w)
 		return;
 	propagation_free(w->prop);
-	path_memo_free(w->paths);
+	effects_free(w->effects);
 	free(w->stamps);
 	vec_release(&w->values);
 	vec_release(&w->args);
@@ -182,6 +183,8 @@ void walker_free(walker *w)
 	vec_release(&w->changes);
 	vec_release(&w->dim_log);
 	vec_release(&w->dims);
+	vec_release(&w->asked);
+	vec_release(&w->reads);
 	free(w);
 }
 
@@ -429,22 +432,25 @@ static bool apply_target(walker *w, const action *a, action_target target)
 
 static step *open_step(walker *w)
 {
-	w->steps[w->depth] = (step){.mark = propagation_mark(w->prop), .applied = w->applied.n, .changes = w->changes.n, .dims = w->dim_log.n, .hash = w->hash};
+	w->steps[w->depth] = (step){.mark = propagation_mark(w->prop), .applied = w->applied.n, .changes = w->changes.n, .dims = w->dim_log.n,
+	                            .hash = w->hash};
 	return &w->steps[w->depth++];
 }
 
 /* The decision is known: what it changed is written. */
-static bool retrace(walker *w, const path_outcome *o)
+static bool retrace(walker *w, const effect *o)
 {
 	w->uneven = o->uneven;
 	if (!o->done)
 		return false;
 	open_step(w);
+	w->values.n = 0;
+	vec_reserve(&w->values, o->n_values);
 	for (uint32_t i = 0; i < o->n_values; i++)
-		propagation_set(w->prop, o->values[i].v, o->values[i].now);
-	propagation_settled(w->prop);
+		w->values.p[i] = (value_is){effect_value(o, i), effect_now(o, i)};
+	propagation_retrace(w->prop, w->values.p, o->n_values, o->stable);
 	for (uint32_t i = 0; i < o->n_args; i++) {
-		const path_arg *a = &o->args[i];
+		const effect_arg *a = &o->args[i];
 		log_arg(w, a->arg);
 		w->kept[a->arg] = a->kept;
 		w->decided[a->arg] = a->decided;
@@ -453,47 +459,53 @@ static bool retrace(walker *w, const path_outcome *o)
 		vec_push(&w->applied, o->applied[i]);
 	for (uint32_t i = 0; i < o->n_dims; i++)
 		set_dim(w, o->dims[i], w->depth - 1);
-	w->hash = o->hash;
+	w->hash ^= o->hash;
 	return true;
 }
 
-/* Writes down what the last step changed; NULL: it was refused. */
-static void learn(walker *w, uint32_t place, const step *s)
+/* The values that the decision is about, and what its arguments are kept free of. */
+static void list_asked(walker *w, const action *a)
 {
-	path_outcome o = {.done = s != NULL, .uneven = w->uneven};
-	if (s) {
-		w->args.n = 0;
-		for (uint32_t i = s->changes; i < w->changes.n; i++) {
-			uint32_t arg = w->changes.p[i].arg;
-			vec_push(&w->args, (path_arg){arg, w->kept[arg], w->decided[arg]});
-		}
-		o.n_values = w->values.n;
-		o.values = w->values.p;
+	w->asked.n = w->reads.n = 0;
+	for (uint32_t i = 0; i < a->n_targets; i++) {
+		uint32_t arg = a->targets[i].arg;
+		vec_push(&w->asked, a->kind == ACTION_CONSTRAIN ? arg : w->p->args.p[arg]);
+		if (a->kind != ACTION_CONSTRAIN)
+			vec_push(&w->reads, (value_is){w->p->vals.n + arg, w->kept[arg]});
+	}
+}
+
+/* Remembers what the step that is open now changed, or that it was refused. */
+static void learn(walker *w, const action *a, const step *s, bool done)
+{
+	effect o = {.done = done, .uneven = w->uneven, .stable = propagation_is_stable(w->prop)};
+	const value_is *from;
+	uint32_t n = propagation_reads(w->prop, s->mark, w->asked.p, w->asked.n, &from);
+	vec_reserve(&w->reads, w->reads.n + n);
+	memcpy(w->reads.p + w->reads.n, from, n * sizeof *from);
+	w->reads.n += n;
+	w->args.n = w->dims.n = 0;
+	for (uint32_t i = s->changes; i < w->changes.n && done; i++) {
+		uint32_t arg = w->changes.p[i].arg;
+		vec_push(&w->args, (effect_arg){arg, w->kept[arg], w->decided[arg]});
+	}
+	for (uint32_t i = s->dims; i < w->dim_log.n && done; i++)
+		vec_push(&w->dims, w->dim_log.p[i].at);
+	if (done) {
 		o.n_args = w->args.n;
 		o.args = w->args.p;
 		o.n_applied = w->applied.n - s->applied;
 		o.applied = w->applied.p + s->applied;
-		w->dims.n = 0;
-		for (uint32_t i = s->dims; i < w->dim_log.n; i++)
-			vec_push(&w->dims, w->dim_log.p[i].at);
 		o.n_dims = w->dims.n;
 		o.dims = w->dims.p;
-		o.hash = w->hash;
+		o.hash = w->hash ^ s->hash;
 	}
-	path_learn(w->paths, place, &o);
+	effects_add(w->effects, a, w->reads.p, w->reads.n, w->values.p, done ? w->values.n : 0, &o);
 }
 
-/* The decision, propagated. */
-static bool decide_anew(walker *w, const action *a)
+/* Propagates the targets of the step. False when it comes to what must not be. */
+static bool settle(walker *w, const step *s)
 {
-	step *s = open_step(w);
-	bool useful = false;
-	for (uint32_t i = 0; i < a->n_targets; i++)
-		useful |= apply_target(w, a, a->targets[i]);
-	if (!useful) {
-		walker_undo(w, w->depth - 1);
-		return false;
-	}
 	propagation_settle(w->prop);
 	note_priorities(w, s->mark, w->depth - 1);
 	const sharding_id *state = propagation_shardings(w->prop);
@@ -507,7 +519,7 @@ static bool decide_anew(walker *w, const action *a)
 		if (w->stamps[v] == w->stamp)
 			continue;
 		w->stamps[v] = w->stamp;
-		vec_push(&w->values, (path_value){v, state[v]});
+		vec_push(&w->values, (value_is){v, state[v]});
 		w->hash ^= value_hash(w, v, trail[i].old) ^ value_hash(w, v, state[v]);
 		uint32_t arg = w->noted[v];
 		if (w->fold)
@@ -515,9 +527,23 @@ static bool decide_anew(walker *w, const action *a)
 		allowed &= arg >= w->n_args || !problem_forbids_sharding(w->pb, w->t, w->origin[arg], state[v]);
 	}
 	/* Propagation carried a forbidden axis somewhere: the decision that did it is not on the worklist. */
-	if (!allowed || w->uneven)
-		walker_undo(w, w->depth - 1);
 	return allowed && !w->uneven;
+}
+
+static bool decide_anew(walker *w, const action *a)
+{
+	bool useful = false, learns = propagation_is_stable(w->prop) && !w->no_memo;
+	if (learns)
+		list_asked(w, a);
+	step *s = open_step(w);
+	for (uint32_t i = 0; i < a->n_targets; i++)
+		useful |= apply_target(w, a, a->targets[i]);
+	bool done = useful && settle(w, s);
+	if (learns)
+		learn(w, a, s, done);
+	if (!done)
+		walker_undo(w, w->depth - 1);
+	return done;
 }
 
 bool walker_decide(walker *w, const action *a)
@@ -525,18 +551,8 @@ bool walker_decide(walker *w, const action *a)
 	w->uneven = false;
 	if (w->depth == MAX_PLAN)
 		return false;
-	if (w->no_memo)
-		return decide_anew(w, a);
-	if (path_is_full(w->paths))
-		path_forget(w->paths, w->places, w->depth);
-	uint32_t place = path_next(w->paths, w->depth ? w->places[w->depth - 1] : PATH_START, a), depth = w->depth;
-	const path_outcome *known = path_known(w->paths, place);
-	w->places[depth] = place;
-	if (known)
-		return retrace(w, known);
-	bool done = decide_anew(w, a);
-	learn(w, place, done ? &w->steps[depth] : NULL);
-	return done;
+	const effect *known = propagation_is_stable(w->prop) && !w->no_memo ? effects_find(w->effects, a, propagation_shardings(w->prop), w->kept) : NULL;
+	return known ? retrace(w, known) : decide_anew(w, a);
 }
 
 void walker_undo(walker *w, uint32_t depth)

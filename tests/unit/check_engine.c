@@ -90,6 +90,101 @@ START_TEST(memo_changes_nothing)
 }
 END_TEST
 
+typedef struct known_set { /* one value set, what that depended on, and what it came to */
+	value_is set;
+	uint32_t n_reads, n_written;
+	value_is *reads, *written;
+	bool stable;
+} known_set;
+
+static value_is *copy_list(const value_is *from, uint32_t n) { return memcpy(malloc((n + 1) * sizeof *from), from, n * sizeof *from); }
+
+static known_set settle_and_learn(propagation *s, value_is set)
+{
+	uint32_t mark = propagation_mark(s), n = 0;
+	const value_is *reads;
+	known_set k = {.set = set};
+	propagation_set(s, set.v, set.is);
+	propagation_settle(s);
+	k.n_reads = propagation_reads(s, mark, &set.v, 1, &reads);
+	k.reads = copy_list(reads, k.n_reads);
+	k.stable = propagation_is_stable(s);
+	k.written = malloc((propagation_mark(s) - mark + 1) * sizeof *k.written);
+	for (uint32_t i = mark; i < propagation_mark(s); i++) {
+		pval_id v = propagation_trail(s)[i].v;
+		k.written[n++] = (value_is){v, propagation_shardings(s)[v]};
+	}
+	k.n_written = n;
+	return k;
+}
+
+static bool reads_agree(propagation *s, const known_set *k)
+{
+	for (uint32_t i = 0; i < k->n_reads; i++)
+		if (propagation_shardings(s)[k->reads[i].v] != k->reads[i].is)
+			return false;
+	return true;
+}
+
+/* Where all that a settle depended on is the same again, writing what it came to is what a settle does. */
+START_TEST(what_settles_depend_on)
+{
+	enum { KNOWN = 600, STEPS = 600 };
+	rng r;
+	rng_seed(&r, 17, (uint64_t)_i);
+	strbuf text;
+	strbuf_init(&text);
+	random_text(&r, 10 + rng_below(&r, 60), &text);
+	planned x;
+	planned_read(&x, text.p);
+	propagate_options plain = op_priority;
+	plain.no_memo = true;
+	propagation *s[2] = {propagation_new(x.p, x.m->shardings, &op_priority), propagation_new(x.p, x.m->shardings, &plain)};
+	known_set *known = malloc(KNOWN * sizeof *known);
+	uint32_t n = 0, retraced = 0, marks[2][4], depth = 0;
+	for (uint32_t k = 0; k < 2; k++)
+		propagation_run(s[k]);
+	for (uint32_t step = 0; step < STEPS; step++) {
+		if (depth == COUNT_OF(marks[0]) || (depth && rng_below(&r, 4) == 0)) {
+			depth = rng_below(&r, depth);
+			for (uint32_t k = 0; k < 2; k++)
+				propagation_undo(s[k], marks[k][depth]);
+		}
+		value_is set = {x.p->args.p[rng_below(&r, x.p->args.n)], planned_sharding(&x, random_shardings[rng_below(&r, 4)])};
+		for (uint32_t k = 0; k < 2; k++)
+			marks[k][depth] = propagation_mark(s[k]);
+		depth++;
+		const known_set *found = NULL;
+		for (uint32_t i = 0; i < n && !found && propagation_is_stable(s[0]); i++)
+			if (known[i].set.v == set.v && known[i].set.is == set.is && reads_agree(s[0], &known[i]))
+				found = &known[i];
+		if (found) {
+			propagation_retrace(s[0], found->written, found->n_written, found->stable);
+			retraced++;
+		} else if (propagation_is_stable(s[0]) && n < KNOWN) {
+			known[n++] = settle_and_learn(s[0], set);
+		} else {
+			propagation_set(s[0], set.v, set.is);
+			propagation_settle(s[0]);
+		}
+		propagation_set(s[1], set.v, set.is);
+		propagation_settle(s[1]);
+		ck_assert_uint_eq(state_hash(&x, s[0]), state_hash(&x, s[1]));
+		ck_assert_uint_eq(propagation_is_stable(s[0]), propagation_is_stable(s[1]));
+	}
+	ck_assert_uint_gt(retraced, STEPS / 10);
+	for (uint32_t i = 0; i < n; i++) {
+		free(known[i].reads);
+		free(known[i].written);
+	}
+	free(known);
+	propagation_free(s[0]);
+	propagation_free(s[1]);
+	planned_release(&x);
+	strbuf_release(&text);
+}
+END_TEST
+
 /* A second full run, and a settle without changes, find nothing to do. */
 START_TEST(runs_repeat)
 {
@@ -188,6 +283,7 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, undo_is_exact, 0, 12);
 	tcase_add_loop_test(tc, memo_changes_nothing, 0, 18);
+	tcase_add_loop_test(tc, what_settles_depend_on, 0, 12);
 	tcase_add_loop_test(tc, runs_repeat, 0, 12);
 	tcase_add_test(tc, megatron_block);
 	tcase_add_test(tc, groups_and_barriers);

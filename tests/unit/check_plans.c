@@ -341,30 +341,50 @@ START_TEST(composite_plans)
 }
 END_TEST
 
-/* What a memo of paths knows is found by the list of decisions alone, and is gone when it is forgotten, the path apart. */
-START_TEST(remembered_paths)
+/* The effects of an action are found by what they depend on and nothing else; a memo that is full starts over. */
+START_TEST(remembered_effects)
 {
+	enum { VALUES = 6, ARGS = 2 };
 	action_target one = {1, 0}, same = {1, 0}, two = {2, 0};
 	action a = {.axis = 0, .targets = &one, .n_targets = 1}, like = {.axis = 0, .targets = &same, .n_targets = 1}, b = {.axis = 1, .targets = &two, .n_targets = 1};
-	path_memo *m = path_memo_new(1 << 12);
-	uint32_t at_a = path_next(m, PATH_START, &a), at_b = path_next(m, PATH_START, &b), path[2] = {at_a, path_next(m, at_a, &b)};
-	ck_assert_uint_eq(path_next(m, PATH_START, &like), at_a);
-	ck_assert(at_a != at_b && path[1] != at_b && !path_known(m, at_a) && !path_is_full(m));
-	path_value values[] = {{7, 3}, {9, 4}};
-	path_outcome o = {.done = true, .n_values = 2, .values = values, .hash = 5};
-	path_learn(m, path[1], &o);
-	values[0].v = 0;
-	const path_outcome *known = path_known(m, path[1]);
-	ck_assert(known && known->done && known->hash == 5 && known->n_values == 2 && known->values[0].v == 7 && !path_known(m, at_b));
-	path_learn(m, at_b, &(path_outcome){.uneven = true});
-	ck_assert(!path_known(m, at_b)->done && path_known(m, at_b)->uneven);
-	for (uint32_t i = 0; i < 100 && !path_is_full(m); i++)
-		path_learn(m, path[1], &o);
-	ck_assert(path_is_full(m));
-	path_forget(m, path, 2);
-	ck_assert(!path_is_full(m) && !path_known(m, path[1]));
-	ck_assert_uint_eq(path_next(m, path_next(m, PATH_START, &a), &b), path[1]);
-	path_memo_free(m);
+	sharding_id state[VALUES] = {1, 2, 3, 4, 5, 6};
+	uint32_t kept[ARGS] = {0, 3};
+	effect_memo *m = effects_new(VALUES, ARGS, 1 << 14);
+	ck_assert(!effects_find(m, &a, state, kept));
+	/* value 2 is asked for first; where it is 3 what argument 1 keeps matters too, where it is 9 value 4 does */
+	value_is first[] = {{2, 3}, {VALUES + 1, 3}}, second[] = {{2, 9}, {4, 5}}, third[] = {{2, 9}, {4, 8}}, change[] = {{0, 7}, {5, 8}};
+	uint32_t dims[] = {12};
+	effects_add(m, &a, first, 2, change, 2, &(effect){.done = true, .stable = true, .hash = 5, .dims = dims, .n_dims = 1});
+	effects_add(m, &a, second, 2, change, 0, &(effect){.uneven = true});
+	effects_add(m, &a, third, 2, change, 2, &(effect){.done = true, .stable = true, .hash = 5, .dims = dims, .n_dims = 1});
+	change[0].v = dims[0] = 0;
+	const effect *known = effects_find(m, &like, state, kept);
+	ck_assert(known && known->done && known->stable && known->hash == 5 && known->n_values == 2 && known->n_dims == 1 && known->dims[0] == 12);
+	ck_assert(effect_value(known, 0) == 0 && effect_now(known, 0) == 7 && effect_value(known, 1) == 5 && effect_now(known, 1) == 8);
+	ck_assert(!effects_find(m, &b, state, kept));
+	state[4] = 11; /* nobody asks for it yet */
+	ck_assert(effects_find(m, &a, state, kept) == known);
+	kept[1] = 1;
+	ck_assert(!effects_find(m, &a, state, kept));
+	state[2] = 9;
+	ck_assert(!effects_find(m, &a, state, kept));
+	state[4] = 5;
+	ck_assert(effects_find(m, &a, state, kept)->uneven && !effects_find(m, &a, state, kept)->done);
+	state[4] = 8;
+	ck_assert(effects_find(m, &a, state, kept) == known); /* kept once */
+	/* what does not fit into a word is not remembered, what is there already changes nothing */
+	value_is large = {1, UINT32_MAX / 2};
+	effects_add(m, &b, &large, 1, change, 0, &(effect){.uneven = true});
+	state[1] = large.is;
+	ck_assert(!effects_find(m, &b, state, kept));
+	effects_add(m, &a, third, 2, change, 0, &(effect){.uneven = true});
+	ck_assert(effects_find(m, &a, state, kept) == known);
+	for (uint32_t i = 0; i < 1000; i++)
+		effects_add(m, &b, &(value_is){0, i}, 1, change, 2, &(effect){.done = true, .hash = i});
+	ck_assert(!effects_find(m, &a, state, kept));
+	state[0] = 999;
+	ck_assert_uint_eq(effects_find(m, &b, state, kept)->hash, 999);
+	effects_free(m);
 }
 END_TEST
 
@@ -378,6 +398,6 @@ int main(void)
 	tcase_add_test(t, descents_that_meet);
 	tcase_add_test(t, plans_and_twins);
 	tcase_add_test(t, parameters_and_their_state);
-	tcase_add_test(t, remembered_paths);
+	tcase_add_test(t, remembered_effects);
 	return run_suite(t, "plans");
 }
