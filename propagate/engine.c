@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+enum { WAVES_BYTES = 1 << 26 }; /* unless said otherwise */
+
 /* ---------------------------------------------------------------- life */
 
 static plan plan_of(const program *p, node_id i, bool conservative)
@@ -37,6 +39,7 @@ propagation *propagation_new(const program *p, sharding_table *t, const propagat
 	s->options = *o;
 	transfer_init(&s->transfer, p->rules, t);
 	s->transfer.no_memo = o->no_memo;
+	s->waves.limit = WAVES_BYTES;
 	s->shardings = xcalloc(p->vals.n + 1, sizeof *s->shardings);
 	s->plans = xmalloc((n + 1) * sizeof *s->plans);
 	s->bits = xcalloc((size_t)ROUNDS * n + 1, sizeof *s->bits);
@@ -92,6 +95,7 @@ void propagation_free(propagation *s)
 	free(s->result_bits);
 	free(s->bits);
 	reads_release(&s->reads);
+	waves_release(&s->waves);
 	free(s);
 }
 
@@ -120,11 +124,12 @@ void propagation_set_no_memo(propagation *s, bool no_memo)
 }
 
 /* An entry takes about ten words, and twice its place in the table. */
-void propagation_limit(propagation *s, size_t bytes)
+void propagation_limit(propagation *s, size_t step_bytes, size_t settle_bytes)
 {
 	enum { ENTRY_BYTES = 10 * sizeof(uint32_t) + 4 * 2 * sizeof(uint32_t), LEAST = 1 << 10 };
-	s->transfer.max_entries = (uint32_t)MIN(MAX(bytes / ENTRY_BYTES, (size_t)LEAST), (size_t)s->transfer.max_entries);
-	s->transfer.max_words = (uint32_t)MIN(MAX(bytes / (2 * sizeof(uint32_t)), (size_t)LEAST * 64), (size_t)s->transfer.max_words);
+	s->transfer.max_entries = (uint32_t)MIN(MAX(step_bytes / ENTRY_BYTES, (size_t)LEAST), (size_t)s->transfer.max_entries);
+	s->waves.limit = settle_bytes;
+	s->transfer.max_words = (uint32_t)MIN(MAX(step_bytes / (2 * sizeof(uint32_t)), (size_t)LEAST * 64), (size_t)s->transfer.max_words);
 }
 transfer_stats propagation_stats(const propagation *s) { return s->transfer.stats; }
 
@@ -173,16 +178,13 @@ bool propagation_is_stable(const propagation *s)
 	return s->settles.n && last->stable && last->at == s->trail.n;
 }
 
-static void mark_settled(propagation *s, bool stable)
+/* With two strategies in turn the first one may still find something to exchange. */
+bool engine_has_exchanged(const propagation *s) { return s->exchanged >> 1 == s->trail.n && s->options.strategy != STRATEGY_BASIC_THEN_AGGRESSIVE; }
+
+void engine_mark_settled(propagation *s, bool stable)
 {
 	if (!s->settles.n || s->settles.p[s->settles.n - 1].at != s->trail.n)
 		vec_push(&s->settles, (settled_at){s->trail.n, stable});
-}
-
-/* With two strategies in turn the first one may still find something to exchange. */
-void engine_mark_settled(propagation *s)
-{
-	mark_settled(s, s->exchanged >> 1 == s->trail.n && s->options.strategy != STRATEGY_BASIC_THEN_AGGRESSIVE);
 }
 
 void propagation_retrace(propagation *s, const value_is *values, uint32_t n, bool stable)
@@ -194,7 +196,7 @@ void propagation_retrace(propagation *s, const value_is *values, uint32_t n, boo
 		s->trail.p[s->trail.n++] = (trail_change){v, s->shardings[v]};
 		s->shardings[v] = values[i].is;
 	}
-	mark_settled(s, stable);
+	engine_mark_settled(s, stable);
 }
 
 /* ---------------------------------------------------------------- the worklist */
@@ -424,23 +426,6 @@ static void exchange_results(propagation *s, bool basic)
 		s->exchanged = now;
 }
 
-static void fill_waiting(propagation *s, bool everything)
-{
-	s->at = 0;
-	if (everything) {
-		memset(s->waiting, 0xff, s->p->nodes.n / 64 * sizeof *s->waiting);
-		s->waiting[s->p->nodes.n / 64] = (1ull << s->p->nodes.n % 64) - 1;
-		return;
-	}
-	for (; s->n_seen < s->trail.n; s->n_seen++) {
-		const audience *by = &s->audiences[s->trail.p[s->n_seen].v];
-		const node_id *list = s->p->notify.p + by->first;
-		for (uint32_t k = 0; k < by->n_notify; k++)
-			s->changed[list[k] / 64] |= 1ull << list[k] % 64;
-	}
-	memcpy(s->waiting, s->changed, s->n_words * sizeof *s->waiting);
-}
-
 void engine_forget_clean(propagation *s)
 {
 	if (s->stale)
@@ -450,7 +435,7 @@ void engine_forget_clean(propagation *s)
 
 /* Undoing and retracing, which searches do most, leave `clean` as it was. Of nodes that a settle queues it says nothing when it
  * begins; results of main are asked anyway, and clean where nothing was left to be exchanged and nothing changed since. */
-static void find_clean(propagation *s, uint32_t from)
+static void find_clean(propagation *s)
 {
 	engine_forget_clean(s);
 	if (!s->settles.n || !s->settles.p[s->settles.n - 1].stable || s->transfer.no_memo)
@@ -458,16 +443,42 @@ static void find_clean(propagation *s, uint32_t from)
 	bool basic = s->options.strategy == STRATEGY_BASIC;
 	for (uint32_t i = 0; i < s->p->results.n; i++)
 		s->clean[s->result_nodes[i]] = (uint32_t)s->result_bits[i] << (basic ? 16 : 0);
-	for (uint32_t i = from; i < s->trail.n; i++)
-		touch(s, s->trail.p[i].v);
 }
 
-void engine_begin(propagation *s, uint32_t from)
+void engine_begin(propagation *s)
 {
 	if (s->stale)
-		find_clean(s, from);
+		find_clean(s);
 	memset(s->changed, 0, s->n_words * sizeof *s->changed);
-	s->n_seen = from;
+	s->n_seen = s->trail.n;
+}
+
+/* Who sees the value has to be asked. */
+static void mark_watchers(propagation *s, pval_id v)
+{
+	const audience *by = &s->audiences[v];
+	const node_id *list = s->p->notify.p + by->first;
+	for (uint32_t k = 0; k < by->n_notify; k++)
+		s->changed[list[k] / 64] |= 1ull << list[k] % 64;
+}
+
+void engine_start(propagation *s, pval_id v)
+{
+	touch(s, v);
+	mark_watchers(s, v);
+}
+
+static void fill_waiting(propagation *s, bool everything)
+{
+	s->at = 0;
+	if (everything) {
+		memset(s->waiting, 0xff, s->p->nodes.n / 64 * sizeof *s->waiting);
+		s->waiting[s->p->nodes.n / 64] = (1ull << s->p->nodes.n % 64) - 1;
+		return;
+	}
+	for (; s->n_seen < s->trail.n; s->n_seen++)
+		mark_watchers(s, s->trail.p[s->n_seen].v);
+	memcpy(s->waiting, s->changed, s->n_words * sizeof *s->waiting);
 }
 
 void engine_walk(propagation *s, bool basic, uint32_t round, bool everything)

@@ -131,6 +131,45 @@ typedef struct settle_reads {
 	uint32_t *nodes, stamp;
 } settle_reads;
 
+/* waves.c: what is known of waves, and room for one settle after the other; stamps say which of them an entry is of. */
+typedef struct wave wave;
+typedef struct wave_entry { /* waves by their first seed */
+	value_is seed;
+	read_node *root;
+} wave_entry;
+typedef struct wave_value {
+	uint32_t seed, joined, written, followed, rooted; /* stamps */
+	uint32_t read;      /* part_stamp */
+	bool taken;         /* of a seed: by a known wave */
+	uint32_t parent;    /* joined: towards the one that stands for all of its wave */
+	uint32_t part;      /* of that one, rooted: which */
+	sharding_id before; /* written: sharding when the settle began */
+} wave_value;
+typedef struct wave_node {
+	uint32_t stamp, owner; /* a known wave, numbered behind all values; or a changed value that it sees */
+	uint32_t listed;
+} wave_node;
+typedef struct wave_chain {
+	uint32_t first, last;
+} wave_chain;
+typedef struct wave_part {
+	wave_chain seeds, written;
+} wave_part;
+typedef struct waves {
+	VEC(wave_entry) entries;
+	index_map by_seed;
+	read_tree tree;
+	size_t limit;
+	wave_value *vals; /* NULL: no settle so far */
+	wave_node *nodes;
+	uint32_t stamp, part_stamp;
+	sharding_id set; /* a bit that marks the sharding of a seed as set now */
+	VEC(const wave *) found;
+	VEC(value_is) seeds, written, reads, of_part;
+	VEC(wave_part) parts;
+	VEC(uint32_t) next_seed, next_written, packed;
+} waves;
+
 struct propagation {
 	sharding_id *shardings; /* first member: propagation_shardings */
 	const program *p;
@@ -159,11 +198,18 @@ struct propagation {
 	bool all_dead_erased;
 	change_log *log; /* NULL: nobody asks */
 	settle_reads reads;
+	waves waves;
 };
 
 /* ---------------------------------------------------------------- reads.c */
 
 void reads_release(settle_reads *r);
+
+/* ---------------------------------------------------------------- waves.c */
+
+void waves_release(waves *w);
+/* Settles what the trail has from `from` on, writing the waves that are known. False, and nothing done, where it has no way to. */
+bool waves_settle(propagation *s, uint32_t from);
 
 /* ---------------------------------------------------------------- origins.c */
 
@@ -182,15 +228,18 @@ void explain_run(explanation *e, const char *pass, const program *p, propagation
 
 /* Before a walk over everything: no node is known to be clean unless it was seen to be since the last change. */
 void engine_forget_clean(propagation *s);
-/* Walks that follow and are not over everything start from what sees the values on the trail behind this length. */
-void engine_begin(propagation *s, uint32_t from);
+/* Walks that follow and are not over everything start from what sees the values that are named after this. */
+void engine_begin(propagation *s);
+void engine_start(propagation *s, pval_id v);
 /* One walk of Shardy's driver, in round `round`; func results are exchanged before and after. */
 void engine_walk(propagation *s, bool basic, uint32_t round, bool everything);
 /* Marks the dead ops that no walk has met yet. */
 void engine_erase_dead(propagation *s);
 /* Trail length at the end of the last settle or run, and saying that this is one. */
 uint32_t engine_settled(const propagation *s);
-void engine_mark_settled(propagation *s);
+void engine_mark_settled(propagation *s, bool stable);
+/* After a walk: it ended with nothing to exchange. */
+bool engine_has_exchanged(const propagation *s);
 
 /* ---------------------------------------------------------------- priority.c */
 

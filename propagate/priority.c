@@ -176,17 +176,18 @@ void propagation_run(propagation *s)
 		run_user_priority(s);
 	else
 		run_op_priority(s, true);
-	engine_mark_settled(s);
+	engine_mark_settled(s, engine_has_exchanged(s));
 }
 
 void propagation_settle(propagation *s)
 {
 	uint32_t from = engine_settled(s);
 	engine_erase_dead(s);
-	if (from < s->trail.n) {
-		engine_begin(s, from);
-		run_op_priority(s, false);
-	}
-	engine_mark_settled(s);
+	if (from == s->trail.n || waves_settle(s, from))
+		return;
+	engine_begin(s);
+	for (uint32_t i = from, n = s->trail.n; i < n; i++)
+		engine_start(s, s->trail.p[i].v);
+	run_op_priority(s, false);
+	engine_mark_settled(s, engine_has_exchanged(s));
 }
-

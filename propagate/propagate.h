@@ -5,7 +5,8 @@
  *   projection.c   tensor sharding <-> factor shardings
  *   basic.c aggressive.c   the two factor propagation strategies      transfer.c  one op's step, memoised
  *   engine.c       worklist, trail, undo                              priority.c  op and user priorities
- *   reads.c        what a settle depends on
+ *   reads.c        what a settle depends on                           read_tree.c  what is known of states that agree in that
+ *   waves.c        settles in parts, known ones written
  *   origins.c losses.c     where an axis came from, and why one did not come    explain*.c  the same in sentences
  *   layers.c       finds repeated layers of a program                  fold.c  the program with most of them left out
  *                                                                      fold_band.c  those of them that must come out alike
@@ -234,6 +235,7 @@ enum { OP_PRIORITY_ROUNDS = 5 };
 
 typedef struct transfer_stats {
 	uint64_t steps, memo_hits, updates;
+	uint64_t waves; /* parts of settles that were written because they were known */
 } transfer_stats;
 
 /* Shardings of all pvals of a program plus what the worklist needs. One thread each. */
@@ -274,11 +276,33 @@ uint32_t propagation_reads(propagation *s, uint32_t mark, const pval_id *first, 
 /* Behind a run or a settle, and back there: nothing is left to be exchanged between returned values and results of main, so that
  * what a settle comes to depends on nothing but what is set and who sees it. */
 bool propagation_is_stable(const propagation *s);
+/* What is known of states by what was read in them: leaves, each with the reads that it depends on. Leaves and all else live in the
+ * arena. Of a read, `v` may also be the number of something that is no value, from n_values on. */
+typedef struct read_tree {
+	arena mem;
+	size_t bytes; /* of the arena that are taken */
+	uint32_t n_values;
+	uint8_t bits; /* of a packed word say what is read, the others what it is */
+	VEC(uint32_t) packed;
+} read_tree;
+typedef struct read_node read_node;
+void read_tree_init(read_tree *t, uint32_t n_values, uint32_t n_more);
+void read_tree_clear(read_tree *t); /* all roots are void then */
+void read_tree_release(read_tree *t);
+void *read_tree_keep(read_tree *t, const void *from, uint32_t n, size_t size); /* NULL when there is nothing to keep */
+/* False when a number is too large for a word. */
+bool read_tree_pack(const read_tree *t, const value_is *from, uint32_t n, uint32_t *to);
+static inline value_is read_unpack(uint8_t bits, uint32_t packed) { return (value_is){packed & (((uint64_t)1 << bits) - 1), (sharding_id)((uint64_t)packed >> bits)}; }
+/* A leaf of the tree under the root all of whose reads are as they were; NULL: none is known. more: what is read from n_values on. */
+const void *read_tree_find(const read_tree *t, const read_node *root, const sharding_id *values, const uint32_t *more);
+/* reads: from the first one on, the fewer states share them the later. False: cannot be remembered, or there is a leaf. */
+bool read_tree_add(read_tree *t, read_node **root, const value_is *reads, uint32_t n, const void *leaf);
 /* Did the values of all layers of the band go through the same shardings in what s has changed since mark? s: on the folded
  * program, its state even. Then it does not depend on how many such layers there are. */
 bool fold_is_sure(const folding *f, const propagation *s, uint32_t mark);
 void propagation_set_no_memo(propagation *s, bool no_memo);
-void propagation_limit(propagation *s, size_t bytes); /* of memoised steps; a full memo starts over */
+/* Of memoised steps, and of what is remembered of settles; a full memo starts over. */
+void propagation_limit(propagation *s, size_t step_bytes, size_t settle_bytes);
 transfer_stats propagation_stats(const propagation *s);
 /* One op's step on given slot shardings, unmemoised: for tests, explain and lowering. Returns true when out differs. */
 bool transfer_step(const program *p, sharding_table *t, const node *n, strategy_kind strategy, direction dir, bool pass_through_only,

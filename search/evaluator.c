@@ -29,26 +29,26 @@ static sharding_table *table_copy(const sharding_table *from)
 	return to;
 }
 
-/* A part of the memory that memo tables may take: half of it goes to four propagations and two of what costs, half to the
- * two memos of what decisions came to. */
-static size_t memo_share(const problem *pb)
+/* A part of the memory that memo tables may take. There are two walkers, two costers with two parts each, and two propagations for
+ * replays. */
+static size_t memo_part(const problem *pb)
 {
 	int64_t all = pb->o->cache_bytes ? pb->o->cache_bytes : SEARCH_DEFAULT_CACHE_BYTES;
-	return (size_t)(all / LOGICAL_TREES / 16);
+	return (size_t)(all / LOGICAL_TREES / (2 * WALKER_PARTS + 2 * 2 + 2));
 }
 
 propagation *evaluator_propagation(evaluator *ev, const program *p)
 {
 	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	propagation *s = propagation_new(p, ev->t, &po);
-	propagation_limit(s, memo_share(ev->pb));
+	propagation_limit(s, memo_part(ev->pb), 0);
 	return s;
 }
 
 walker *evaluator_walker(evaluator *ev, int way)
 {
 	if (!ev->on[way])
-		ev->on[way] = walker_new(ev->pb, way == FOLDED ? ev->fold : NULL, ev->t, memo_share(ev->pb));
+		ev->on[way] = walker_new(ev->pb, way == FOLDED ? ev->fold : NULL, ev->t, memo_part(ev->pb));
 	return ev->on[way];
 }
 
@@ -235,8 +235,8 @@ coster *evaluator_coster(evaluator *ev, int way)
 	c->low = lowered_new(p, ev->t);
 	c->sim = simulator_new(p, ev->t, pb->o->device, &ev->links, way == FOLDED ? &ev->dn : &pb->dn);
 	c->costed = xcalloc(p->vals.n + 1, sizeof *c->costed);
-	lower_cache_limit(c->lower, memo_share(pb));
-	simulator_limit(c->sim, memo_share(pb));
+	lower_cache_limit(c->lower, memo_part(pb));
+	simulator_limit(c->sim, memo_part(pb));
 	if (way == FOLDED) {
 		node_id *firsts = xmalloc((ev->fold->blocks.n + 1) * sizeof *firsts);
 		for (uint32_t b = 0; b < ev->fold->blocks.n; b++)
@@ -357,7 +357,7 @@ bool evaluator_broken(const evaluator *ev) { return ev->broken; }
 
 bool evaluator_self_check(evaluator *ev, const plan *pl)
 {
-	walker *fresh = walker_new(ev->pb, NULL, ev->t, memo_share(ev->pb));
+	walker *fresh = walker_new(ev->pb, NULL, ev->t, memo_part(ev->pb));
 	walker_restart(fresh, true);
 	bool same = !ev->broken;
 	for (uint32_t i = 0; i < pl->n && same; i++)

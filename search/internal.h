@@ -181,13 +181,12 @@ typedef struct effect { /* all but the flags: of a decision that was taken, what
 	uint8_t bits;
 	uint32_t n_values, n_args, n_applied, n_dims;
 	uint64_t hash; /* the bits of the state's that changed */
-	const uint32_t *values; /* effect_value, effect_now */
+	const uint32_t *values; /* packed: effect_value */
 	const effect_arg *args;
 	const action_target *applied;
 	const uint32_t *dims;
 } effect;
-static inline pval_id effect_value(const effect *e, uint32_t i) { return e->values[i] & (((uint64_t)1 << e->bits) - 1); }
-static inline sharding_id effect_now(const effect *e, uint32_t i) { return (sharding_id)((uint64_t)e->values[i] >> e->bits); }
+static inline value_is effect_value(const effect *e, uint32_t i) { return read_unpack(e->bits, e->values[i]); }
 typedef struct effect_memo effect_memo;
 effect_memo *effects_new(uint32_t n_values, uint32_t n_args, size_t limit);
 void effects_free(effect_memo *m);
@@ -195,12 +194,12 @@ void effects_clear(effect_memo *m);
 /* In the state with these shardings by value and axes kept free by argument; NULL: not known. Valid until something is added. */
 const effect *effects_find(const effect_memo *m, const action *a, const sharding_id *values, const uint32_t *kept);
 /* Copies all but the action's targets, which must outlive the memo; values: o's. reads: all that it depends on, values or, numbered
- * behind them, arguments with the axes they are kept free of; which one comes next must depend on those before it alone. Starts over
- * when it is full; what is too large to be packed is not remembered. */
+ * behind them, arguments with the axes they are kept free of; as read_tree_add has them. Starts over when it is full. */
 void effects_add(effect_memo *m, const action *a, const value_is *reads, uint32_t n_reads, const value_is *values, uint32_t n_values, const effect *o);
 
-/* walker.c: the path on one program. fold: NULL for the problem's own; otherwise arguments are the folded program's.
- * memo_bytes: the most that memoised steps may take. */
+/* walker.c: the path on one program. fold: NULL for the problem's own; otherwise arguments are the folded program's. Its memos take
+ * WALKER_PARTS times memo_bytes at most. */
+enum { STEP_PARTS = 1, SETTLE_PARTS = 3, EFFECT_PARTS = 9, WALKER_PARTS = STEP_PARTS + SETTLE_PARTS + EFFECT_PARTS };
 typedef struct walker walker;
 walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, size_t memo_bytes);
 void walker_free(walker *w);

@@ -132,8 +132,8 @@ walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, si
 	w->n_args = w->p->args.n;
 	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	w->prop = propagation_new(w->p, t, &po);
-	propagation_limit(w->prop, memo_bytes);
-	w->effects = effects_new(w->p->vals.n, w->n_args, 4 * memo_bytes);
+	propagation_limit(w->prop, STEP_PARTS * memo_bytes, SETTLE_PARTS * memo_bytes);
+	w->effects = effects_new(w->p->vals.n, w->n_args, EFFECT_PARTS * memo_bytes);
 	w->stamps = xcalloc(w->p->vals.n + 1, sizeof *w->stamps);
 	w->decided = xcalloc(w->n_args + 1, sizeof *w->decided);
 	w->pinned = xcalloc(w->n_args + 1, sizeof *w->pinned);
@@ -447,7 +447,7 @@ static bool retrace(walker *w, const effect *o)
 	w->values.n = 0;
 	vec_reserve(&w->values, o->n_values);
 	for (uint32_t i = 0; i < o->n_values; i++)
-		w->values.p[i] = (value_is){effect_value(o, i), effect_now(o, i)};
+		w->values.p[i] = effect_value(o, i);
 	propagation_retrace(w->prop, w->values.p, o->n_values, o->stable);
 	for (uint32_t i = 0; i < o->n_args; i++) {
 		const effect_arg *a = &o->args[i];
@@ -482,7 +482,8 @@ static void learn(walker *w, const action *a, const step *s, bool done)
 	const value_is *from;
 	uint32_t n = propagation_reads(w->prop, s->mark, w->asked.p, w->asked.n, &from);
 	vec_reserve(&w->reads, w->reads.n + n);
-	memcpy(w->reads.p + w->reads.n, from, n * sizeof *from);
+	if (n)
+		memcpy(w->reads.p + w->reads.n, from, n * sizeof *from);
 	w->reads.n += n;
 	w->args.n = w->dims.n = 0;
 	for (uint32_t i = s->changes; i < w->changes.n && done; i++) {

@@ -76,7 +76,7 @@ static void bench_costs(const problem *pb, const action_list *actions, int64_t b
 	mesh_links links;
 	diag d = {0};
 	must(mesh_links_assign(pb->o->device, t, pb->mesh, NULL, &links, &d), &d);
-	walker *w = walker_new(pb, NULL, t, SEARCH_DEFAULT_CACHE_BYTES);
+	walker *w = walker_new(pb, NULL, t, SEARCH_DEFAULT_CACHE_BYTES / WALKER_PARTS);
 	lower_cache *facts = lower_cache_new(pb->p, t);
 	lowered *low = lowered_new(pb->p, t);
 	simulator *sim = simulator_new(pb->p, t, pb->o->device, &links, &pb->dn);

@@ -185,6 +185,123 @@ START_TEST(what_settles_depend_on)
 }
 END_TEST
 
+/* Chains of ops on an argument each; every few of them meet at the end. */
+static void chains_text(rng *r, uint32_t n_chains, strbuf *out)
+{
+	strbuf_puts(out, "module {\n  sdy.mesh @mesh = <[\"a\"=2, \"b\"=4, \"c\"=2]>\n  func.func @main(");
+	for (uint32_t i = 0; i < n_chains; i++)
+		strbuf_printf(out, "%s%%v%u: tensor<8x8xf32>", i ? ", " : "", i);
+	strbuf_puts(out, ") -> (");
+	for (uint32_t i = 0; i < n_chains; i++)
+		strbuf_printf(out, "%stensor<8x8xf32>", i ? ", " : "");
+	strbuf_puts(out, ") {\n");
+	for (uint32_t i = 0; i < n_chains; i++) {
+		strbuf_printf(out, "    %%a%u = stablehlo.tanh %%v%u : tensor<8x8xf32>\n", i, i);
+		strbuf_printf(out, "    %%b%u = stablehlo.dot_general %%a%u, %%v%u, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n", i, i, i);
+		uint32_t other = i && rng_below(r, 3) == 0 ? rng_below(r, i) : i;
+		strbuf_printf(out, "    %%d%u = stablehlo.dot_general %%b%u, %%b%u, contracting_dims = [1] x [1] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n", i, i,
+			      other);
+		strbuf_printf(out, "    %%c%u = stablehlo.%s %%d%u, %%%c%u : tensor<8x8xf32>\n", i, rng_below(r, 2) ? "add" : "multiply", i, "abd"[rng_below(r, 3)],
+			      i ? rng_below(r, i) : i);
+	}
+	strbuf_puts(out, "    return ");
+	for (uint32_t i = 0; i < n_chains; i++)
+		strbuf_printf(out, "%s%%c%u", i ? ", " : "", i);
+	strbuf_puts(out, " : ");
+	for (uint32_t i = 0; i < n_chains; i++)
+		strbuf_printf(out, "%stensor<8x8xf32>", i ? ", " : "");
+	strbuf_puts(out, "\n  }\n}\n");
+}
+
+/* Settles that write the waves they know come to what settles do that know nothing, also where waves meet that were known apart, and
+ * where the memo is too small for them. */
+START_TEST(known_waves)
+{
+	enum { CHAINS = 12, STEPS = 400, MOST = 6 };
+	rng r;
+	rng_seed(&r, 19, (uint64_t)_i);
+	strbuf text;
+	strbuf_init(&text);
+	chains_text(&r, CHAINS, &text);
+	planned x;
+	planned_read(&x, text.p);
+	propagate_options o = op_priority, plain;
+	o.strategy = (strategy_kind)(_i % 2);
+	plain = o;
+	plain.no_memo = true;
+	propagation *s[2] = {propagation_new(x.p, x.m->shardings, &o), propagation_new(x.p, x.m->shardings, &plain)};
+	if (_i % 4 == 3)
+		propagation_limit(s[0], 1 << 20, 1 << 12);
+	uint32_t marks[MOST], depth = 0;
+	for (uint32_t k = 0; k < 2; k++)
+		propagation_run(s[k]);
+	for (uint32_t step = 0; step < STEPS; step++) {
+		if (depth == MOST || (depth && rng_below(&r, 3) == 0)) {
+			depth = rng_below(&r, depth);
+			for (uint32_t k = 0; k < 2; k++)
+				propagation_undo(s[k], marks[depth]);
+		}
+		marks[depth++] = propagation_mark(s[0]);
+		for (uint32_t i = 0, n = 1 + rng_below(&r, CHAINS); i < n; i++) {
+			pval_id v = rng_below(&r, 4) ? x.p->args.p[rng_below(&r, CHAINS)] : rng_below(&r, x.p->vals.n);
+			sharding_id sh = planned_sharding(&x, random_shardings[rng_below(&r, 3)]);
+			for (uint32_t k = 0; k < 2; k++)
+				propagation_set(s[k], v, sh);
+		}
+		for (uint32_t k = 0; k < 2; k++)
+			propagation_settle(s[k]);
+		ck_assert_uint_eq(state_hash(&x, s[0]), state_hash(&x, s[1]));
+		ck_assert_uint_eq(propagation_mark(s[0]), propagation_mark(s[1]));
+	}
+	ck_assert_uint_gt(propagation_stats(s[0]).waves, STEPS / 8);
+	ck_assert_uint_eq(propagation_stats(s[1]).waves, 0);
+	for (uint32_t k = 0; k < 2; k++)
+		propagation_free(s[k]);
+	planned_release(&x);
+	strbuf_release(&text);
+}
+END_TEST
+
+/* Two known waves that end up at the same op: together they are not what they are alone. */
+START_TEST(known_waves_that_meet)
+{
+	planned x;
+	planned_read(&x, "module {\n"
+			 "sdy.mesh @mesh = <[\"a\"=2, \"b\"=2]>\n"
+			 "func.func @main(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %z: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {\n"
+			 "  %0 = stablehlo.tanh %x : tensor<8x8xf32>\n"
+			 "  %1 = sdy.propagation_barrier %0 allowed_direction=FORWARD : tensor<8x8xf32>\n"
+			 "  %2 = stablehlo.tanh %y : tensor<8x8xf32>\n"
+			 "  %3 = sdy.propagation_barrier %2 allowed_direction=FORWARD : tensor<8x8xf32>\n"
+			 "  %4 = stablehlo.add %1, %3 : tensor<8x8xf32>\n"
+			 "  %5 = stablehlo.tanh %z : tensor<8x8xf32>\n"
+			 "  return %4, %5 : tensor<8x8xf32>, tensor<8x8xf32>\n}\n}\n");
+	static const char *const sets[] = {"[{\"a\"}, {}]", "[{\"b\"}, {}]", "[{}, {\"b\"}]"};
+	propagate_options plain = op_priority;
+	plain.no_memo = true;
+	propagation *s[2] = {propagation_new(x.p, x.m->shardings, &op_priority), propagation_new(x.p, x.m->shardings, &plain)};
+	for (uint32_t k = 0; k < 2; k++)
+		propagation_run(s[k]);
+	/* which arguments are set together; what is set alone is not learned */
+	static const uint8_t together[] = {5, 6, 7, 5, 6, 7}, known[] = {0, 1, 0, 2, 2, 0};
+	for (uint32_t i = 0; i < COUNT_OF(together); i++) {
+		uint64_t waves = propagation_stats(s[0]).waves;
+		for (uint32_t k = 0; k < 2; k++) {
+			propagation_undo(s[k], 0);
+			for (uint32_t a = 0; a < 3; a++)
+				if (together[i] >> a & 1)
+					propagation_set(s[k], x.p->args.p[a], planned_sharding(&x, sets[a]));
+			propagation_settle(s[k]);
+		}
+		ck_assert_uint_eq(state_hash(&x, s[0]), state_hash(&x, s[1]));
+		ck_assert_uint_eq(propagation_stats(s[0]).waves - waves, known[i]);
+	}
+	for (uint32_t k = 0; k < 2; k++)
+		propagation_free(s[k]);
+	planned_release(&x);
+}
+END_TEST
+
 /* A second full run, and a settle without changes, find nothing to do. */
 START_TEST(runs_repeat)
 {
@@ -284,6 +401,8 @@ int main(void)
 	tcase_add_loop_test(tc, undo_is_exact, 0, 12);
 	tcase_add_loop_test(tc, memo_changes_nothing, 0, 18);
 	tcase_add_loop_test(tc, what_settles_depend_on, 0, 12);
+	tcase_add_loop_test(tc, known_waves, 0, 16);
+	tcase_add_test(tc, known_waves_that_meet);
 	tcase_add_loop_test(tc, runs_repeat, 0, 12);
 	tcase_add_test(tc, megatron_block);
 	tcase_add_test(tc, groups_and_barriers);

@@ -360,7 +360,7 @@ START_TEST(remembered_effects)
 	change[0].v = dims[0] = 0;
 	const effect *known = effects_find(m, &like, state, kept);
 	ck_assert(known && known->done && known->stable && known->hash == 5 && known->n_values == 2 && known->n_dims == 1 && known->dims[0] == 12);
-	ck_assert(effect_value(known, 0) == 0 && effect_now(known, 0) == 7 && effect_value(known, 1) == 5 && effect_now(known, 1) == 8);
+	ck_assert(effect_value(known, 0).v == 0 && effect_value(known, 0).is == 7 && effect_value(known, 1).v == 5 && effect_value(known, 1).is == 8);
 	ck_assert(!effects_find(m, &b, state, kept));
 	state[4] = 11; /* nobody asks for it yet */
 	ck_assert(effects_find(m, &a, state, kept) == known);
