@@ -14,8 +14,11 @@ struct crew {
 	bool (*stop)(void *);
 	void *stop_arg;
 	ledger known;
-	atomic_uint next; /* of what is to be done */
-	uint32_t n;
+	struct share { /* of what is to be done: each worker's own */
+		atomic_uint next;
+		uint32_t end;
+	} shares[LOGICAL_TREES];
+	int workers;
 	plan *plans;
 	cost *costs;
 	uint64_t *states; /* by plan, with room for cap */
@@ -66,21 +69,34 @@ static void make_room(ledger *l)
 
 /* ---------------------------------------------------------------- plans */
 
-static uint32_t take_next(crew *c) { return atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed); }
+/* From the worker's own share first, then from those of others. Neighbours in a list, and what has about the same place in the next list,
+ * are alike, and each evaluator remembers for itself what decisions came to. */
+static bool take_next(crew *c, int worker, uint32_t *out)
+{
+	for (int i = 0; i < c->workers; i++) {
+		struct share *x = &c->shares[(worker + i) % c->workers];
+		*out = atomic_load_explicit(&x->next, memory_order_relaxed) < x->end ? atomic_fetch_add_explicit(&x->next, 1, memory_order_relaxed) : x->end;
+		if (*out < x->end)
+			return true;
+	}
+	return false;
+}
 
 static void run_on_all(crew *c, uint32_t n, void (*work)(void *, int))
 {
-	int workers = MIN(c->threads, LOGICAL_TREES);
-	c->n = n;
-	atomic_store_explicit(&c->next, 0, memory_order_relaxed);
-	parallel_for((int)MIN((uint32_t)workers, n), workers, work, c);
+	c->workers = (int)MIN((uint32_t)MIN(c->threads, LOGICAL_TREES), n);
+	for (int i = 0; i < c->workers; i++) {
+		atomic_store_explicit(&c->shares[i].next, (uint32_t)((uint64_t)n * (uint32_t)i / (uint32_t)c->workers), memory_order_relaxed);
+		c->shares[i].end = (uint32_t)((uint64_t)n * ((uint32_t)i + 1) / (uint32_t)c->workers);
+	}
+	parallel_for(c->workers, c->workers, work, c);
 }
 
 static void cost_some(void *user, int worker)
 {
 	crew *c = user;
 	evaluator *ev = c->ev[worker];
-	for (uint32_t i; (i = take_next(c)) < c->n;) {
+	for (uint32_t i; take_next(c, worker, &i);) {
 		c->costs[i] = (cost){.runtime_ns = NOT_COSTED, .peak_bytes = NOT_COSTED};
 		if (c->stop(c->stop_arg))
 			continue;
@@ -135,7 +151,7 @@ bool scout_stops(const scout *s) { return crew_stops(s->of); }
 static void do_some(void *user, int worker)
 {
 	crew *c = user;
-	for (uint32_t i; (i = take_next(c)) < c->n;) {
+	for (uint32_t i; take_next(c, worker, &i);) {
 		c->scouts[i] = (scout){.ev = c->ev[worker], .of = c, .known = &c->known};
 		c->job(c->job_user, i, &c->scouts[i]);
 	}
