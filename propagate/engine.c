@@ -154,7 +154,6 @@ static inline void write_value(propagation *s, pval_id v, sharding_id sh)
 	touch(s, v);
 }
 
-
 void propagation_set(propagation *s, pval_id v, sharding_id sh) { write_value(s, v, sh); }
 uint32_t propagation_mark(const propagation *s) { return s->trail.n; }
 const trail_change *propagation_trail(const propagation *s) { return s->trail.p; }
@@ -174,8 +173,8 @@ uint32_t engine_settled(const propagation *s) { return s->settles.n ? s->settles
 
 bool propagation_is_stable(const propagation *s)
 {
-	const settled_at *last = &s->settles.p[s->settles.n - 1];
-	return s->settles.n && last->stable && last->at == s->trail.n;
+	const settled_at *last = s->settles.n ? &s->settles.p[s->settles.n - 1] : NULL;
+	return last && last->stable && last->at == s->trail.n;
 }
 
 /* With two strategies in turn the first one may still find something to exchange. */

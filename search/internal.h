@@ -172,9 +172,8 @@ score score_final(const problem *pb, const cost *c);
 bool score_less(score a, score b);
 
 /* effects.c: what decisions came to, by what they depend on. */
-typedef struct effect_arg {
+typedef struct effect_arg { /* of an argument that is decided now */
 	uint32_t arg, kept;
-	bool decided;
 } effect_arg;
 typedef struct effect { /* all but the flags: of a decision that was taken, what it changed */
 	bool done, uneven, stable;

@@ -453,7 +453,7 @@ static bool retrace(walker *w, const effect *o)
 		const effect_arg *a = &o->args[i];
 		log_arg(w, a->arg);
 		w->kept[a->arg] = a->kept;
-		w->decided[a->arg] = a->decided;
+		w->decided[a->arg] = true;
 	}
 	for (uint32_t i = 0; i < o->n_applied; i++)
 		vec_push(&w->applied, o->applied[i]);
@@ -488,7 +488,7 @@ static void learn(walker *w, const action *a, const step *s, bool done)
 	w->args.n = w->dims.n = 0;
 	for (uint32_t i = s->changes; i < w->changes.n && done; i++) {
 		uint32_t arg = w->changes.p[i].arg;
-		vec_push(&w->args, (effect_arg){arg, w->kept[arg], w->decided[arg]});
+		vec_push(&w->args, (effect_arg){arg, w->kept[arg]});
 	}
 	for (uint32_t i = s->dims; i < w->dim_log.n && done; i++)
 		vec_push(&w->dims, w->dim_log.p[i].at);
