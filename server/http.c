@@ -544,10 +544,12 @@ void http_quiesce(server *srv)
 		MHD_quiesce_daemon(srv->tcp);
 	if (srv->local)
 		MHD_quiesce_daemon(srv->local);
+	/* New clients are refused. Closed only behind MHD_stop_daemon: its thread may be about to take the socket out of its epoll set,
+	 * and ends the process when that is no socket any more. */
 	if (srv->tcp_fd >= 0)
-		close(srv->tcp_fd);
+		shutdown(srv->tcp_fd, SHUT_RDWR);
 	if (srv->local_fd >= 0) {
-		close(srv->local_fd);
+		shutdown(srv->local_fd, SHUT_RDWR);
 		unlink(srv->opt.unix_socket);
 	}
 }
@@ -558,4 +560,8 @@ void http_stop(server *srv)
 		MHD_stop_daemon(srv->tcp);
 	if (srv->local)
 		MHD_stop_daemon(srv->local);
+	if (srv->tcp_fd >= 0)
+		close(srv->tcp_fd);
+	if (srv->local_fd >= 0)
+		close(srv->local_fd);
 }
