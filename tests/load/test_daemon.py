@@ -3,6 +3,7 @@
 import hashlib
 import http.client
 import json
+import os
 import pathlib
 import re
 import socket
@@ -147,6 +148,31 @@ def test_cancel_keeps_the_best_so_far(daemon):
     assert daemon.request("POST", f"/v1/searches/{search}/cancel").json()["state"] == "canceled"
     # a partial answer is no answer to the next one who asks
     assert daemon.search(question, {"Cache-Control": "only-if-cached"}).status == 504
+
+
+def test_stop_while_requests_come(own, tmp_path, monkeypatch):
+    """The HTTP library's thread may still be at the listening socket when the daemon stops."""
+    shim = tmp_path / "slow_epoll.so"
+    source = pathlib.Path(__file__).with_name("slow_epoll.c")
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(shim))
+    d = own()
+    monkeypatch.delenv("LD_PRELOAD")
+    answered = threading.Event()
+
+    def ask():
+        try:
+            while d.get("/v1/devices").status == 200:
+                answered.set()
+        except (OSError, http.client.HTTPException):
+            pass  # it has stopped
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert answered.wait(20)
+    code = d.stop()
+    thread.join()
+    assert code == 0, d.log()[-2000:]
 
 
 def test_cancel_of_a_waiting_search(own):
