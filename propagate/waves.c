@@ -232,8 +232,8 @@ static void extend(wave_chain *c, uint32_t *next, uint32_t i)
 	next[i] = ID_NONE;
 }
 
-/* Which seeds and which changes are of one wave. */
-static void list_parts(propagation *s)
+/* Which seeds and which changes are of one wave. False when a change is of none: then it has another cause than the seeds. */
+static bool list_parts(propagation *s)
 {
 	waves *w = &s->waves;
 	const wave_chain none = {ID_NONE, ID_NONE};
@@ -249,8 +249,13 @@ static void list_parts(propagation *s)
 		}
 		extend(&w->parts.p[root->part].seeds, w->next_seed.p, i);
 	}
-	for (uint32_t i = 0; i < w->written.n; i++)
-		extend(&w->parts.p[w->vals[root_of(w, w->written.p[i].v)].part].written, w->next_written.p, i);
+	for (uint32_t i = 0; i < w->written.n; i++) {
+		const wave_value *root = &w->vals[root_of(w, w->written.p[i].v)];
+		if (root->rooted != w->stamp)
+			return false;
+		extend(&w->parts.p[root->part].written, w->next_written.p, i);
+	}
+	return true;
 }
 
 static void list_read(propagation *s, pval_id v)
@@ -334,8 +339,7 @@ static void learn(propagation *s, uint32_t base)
 		read_tree_clear(&w->tree);
 	}
 	list_written(s, base);
-	list_parts(s);
-	if (w->parts.n == 1 && !w->found.n) /* such a settle as a whole is what others remember */
+	if (!list_parts(s) || (w->parts.n == 1 && !w->found.n)) /* such a settle as a whole is what others remember */
 		return;
 	for (uint32_t i = 0; i < w->parts.n; i++)
 		learn_part(s, &w->parts.p[i]);

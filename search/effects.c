@@ -55,17 +55,11 @@ static uint64_t action_hash(const action *a)
 	return hash_combine((uint64_t)a->axis << 8 | a->kind, hash_bytes(a->targets, a->n_targets * sizeof *a->targets, a->n_targets));
 }
 
-static bool same_action(const action *a, const action *b)
-{
-	return a->axis == b->axis && a->kind == b->kind && a->n_targets == b->n_targets &&
-	       (a->targets == b->targets || !memcmp(a->targets, b->targets, a->n_targets * sizeof *a->targets));
-}
-
 static entry *find_entry(const effect_memo *m, const action *a, uint64_t h)
 {
 	uint32_t id;
 	for (uint32_t it = index_first(&m->by_action, h); index_next(&m->by_action, h, &it, &id);)
-		if (same_action(&m->entries.p[id].a, a))
+		if (action_same(&m->entries.p[id].a, a))
 			return &m->entries.p[id];
 	return NULL;
 }

@@ -200,16 +200,10 @@ void evaluator_undo(evaluator *ev, uint32_t depth)
 		walker_undo(ev->on[WHOLE], depth);
 }
 
-static bool same_action(const action *a, const action *b)
-{
-	return a->axis == b->axis && a->kind == b->kind && a->n_targets == b->n_targets &&
-	       (a->targets == b->targets || !memcmp(a->targets, b->targets, a->n_targets * sizeof *a->targets));
-}
-
 void evaluator_run(evaluator *ev, plan *pl, cost *out)
 {
 	uint32_t kept = 0;
-	while (kept < pl->n && kept < ev->depth && same_action(&ev->path[kept], &pl->decisions[kept]))
+	while (kept < pl->n && kept < ev->depth && action_same(&ev->path[kept], &pl->decisions[kept]))
 		kept++;
 	evaluator_undo(ev, kept);
 	for (uint32_t i = kept; i < pl->n; i++)

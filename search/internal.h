@@ -157,6 +157,7 @@ void plan_imitate_axis(const problem *pb, plan *pl, uint32_t axis, uint32_t othe
  * mem. */
 void plan_clear_group(const problem *pb, arena *mem, plan *pl, uint32_t group, uint32_t axis_mask);
 action action_on_axis(const problem *pb, const action *a, uint32_t axis);
+bool action_same(const action *a, const action *b); /* the same kind, axis and targets */
 /* Is b, which is not fixed, the same decision as a on another axis? */
 bool action_is_twin(const action *a, const action *b);
 /* What walks go down on: the objective, growing with every byte over the limit. */
