@@ -108,8 +108,7 @@ int plan_compare(const plan *a, const plan *b)
 
 bool action_same(const action *a, const action *b)
 {
-	return a->axis == b->axis && a->kind == b->kind && a->n_targets == b->n_targets &&
-	       (a->targets == b->targets || !memcmp(a->targets, b->targets, a->n_targets * sizeof *a->targets));
+	return a->axis == b->axis && a->kind == b->kind && same_targets(a, b);
 }
 
 bool plan_same(const plan *a, const plan *b)
