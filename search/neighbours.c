@@ -236,6 +236,34 @@ void neighbours_spread(neighbours *nb, const plan *pl)
 		}
 }
 
+/* State cut over the axis behind all else: what the plan as it was had no room for. */
+static void list_with_state(neighbours *nb, const plan *from, uint32_t axis)
+{
+	plan *v = neighbours_add(nb, from);
+	if (v)
+		plan_insert(v, v->n, action_of_role(nb->pb, ROLE_ACTION_ZERO2, axis), role_action_names[ROLE_ACTION_ZERO2]);
+}
+
+/* Each decision on another axis instead, which leaves its own to the state. */
+void neighbours_elsewhere(neighbours *nb, const plan *pl)
+{
+	plan *moved = xmalloc(sizeof *moved);
+	for (uint32_t at = plan_first_free(pl); at < pl->n; at++)
+		for (uint32_t i = 0; i < nb->n_axes; i++) {
+			const action *a = &pl->decisions[at];
+			bool there = a->fixed || a->axis == nb->axes[i];
+			for (uint32_t k = 0; k < pl->n && !there; k++)
+				there = pl->decisions[k].axis == nb->axes[i] && action_is_twin(&pl->decisions[k], a);
+			if (there)
+				continue;
+			*moved = *pl;
+			moved->decisions[at] = action_on_axis(nb->pb, a, nb->axes[i]);
+			neighbours_add(nb, moved);
+			list_with_state(nb, moved, a->axis);
+		}
+	free(moved);
+}
+
 static void list_exchanged(neighbours *nb, const plan *pl, uint32_t axis, uint32_t other, uint32_t group)
 {
 	plan *v = neighbours_add(nb, pl);

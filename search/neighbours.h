@@ -35,12 +35,14 @@ plan *neighbours_add(neighbours *nb, const plan *from);
  *	           twins, once; otherwise those that have any, alone
  *	added      decisions about whole roles, at every place
  *	spread     each decision on one axis more, in front of it or behind it
+ *	elsewhere  each decision on another axis instead, and state on that axis too
  *	exchanged  two axes change places: in all that is decided, or for one group
  *	idle       one axis does nothing
  *	imitated   one axis does what another one does */
 void neighbours_changed(neighbours *nb, const plan *pl, bool twins);
 void neighbours_added(neighbours *nb, const plan *pl);
 void neighbours_spread(neighbours *nb, const plan *pl);
+void neighbours_elsewhere(neighbours *nb, const plan *pl);
 void neighbours_exchanged(neighbours *nb, const plan *pl);
 void neighbours_idle(neighbours *nb, const plan *pl);
 void neighbours_exchanged_for_groups(neighbours *nb, const plan *pl);

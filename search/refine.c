@@ -4,7 +4,8 @@
  *      each decision, with its twins on other axes, is left out, decided first, last or before ZeRO, or keeps off one group of what it cuts,
  *      or of a ZeRO decision the parameters of one group are kept whole rather than cut, or cut rather than kept whole;
  *      random walks rarely change the same on all axes at once, and a plan that treats its axes alike is often left no other way
- *   2. each decision that has twins without them; one repeated on an axis more; a decision about a whole role more, at any place
+ *   2. each decision that has twins without them; one repeated on an axis more; a decision about a whole role more, at any place;
+ *      one on another axis instead, and state over the axis that it leaves
  *   3. every decision comes as late as that costs nothing, so that there is room in front of it; then
  *      one group, or class of inner dims, after the other is decided anew: nothing or any of its dims, or its parameters with their
  *      state, on all axes alike, in their order or the opposite one, or on one; then one dim on one axis and another on a second,
@@ -17,14 +18,17 @@
 
 #include <stdlib.h>
 
-enum { MOST_REPLAYS = 3 /* in a step */, PATIENCE = 4 /* a quarter of the budget without a better plan */ };
+enum { MOST_REPLAYS = 3 /* in a step */ };
+/* So many evaluations without a better plan end what decides groups anew: a quarter of the budget, and of that when a descent comes to it
+ * again, which rarely brings anything. */
+enum { PATIENCE = 4, LEAST_PATIENCE = 150, LEAST_PATIENCE_LATER = 50 };
 
 struct refiner {
 	const problem *pb;
 	crew *with;
 	neighbours near;
 	cost costs[MOST_VARIANTS]; /* of those near */
-	uint64_t patience, bored; /* regroup ends at so many evaluations after the last better plan, which is at so many of all */
+	uint64_t patience, bored; /* the next regroup ends at so many evaluations after the last better plan, which is at so many of all */
 	uint64_t budget, used;
 	index_map passed; /* states that descents came through */
 	uint32_t n_passed;
@@ -157,9 +161,11 @@ static bool regroup(refiner *rf, plan *pl, int64_t *now)
 	bool better = false;
 	regrouping_list all = {0};
 	uint32_t ends[REGROUPINGS];
+	uint64_t patience = rf->patience;
+	rf->patience = MAX(patience / PATIENCE, (uint64_t)LEAST_PATIENCE_LATER);
 	postpone(rf, pl, now);
 	regroupings_list(&rf->near, &all);
-	rf->bored = rf->used + rf->patience;
+	rf->bored = rf->used + patience;
 	for (uint32_t next = 0; next < all.n && !is_over(rf);) {
 		uint32_t n = regroupings_of(&rf->near, pl, &all, next, ends);
 		cost_listed(rf, 0);
@@ -167,7 +173,7 @@ static bool regroup(refiner *rf, plan *pl, int64_t *now)
 		for (uint32_t i = 0; i < n && !taken; i++, next++)
 			taken = take_best(rf, pl, i ? ends[i - 1] : 0, ends[i], now);
 		if (taken)
-			rf->bored = rf->used + rf->patience;
+			rf->bored = rf->used + patience;
 		better |= taken;
 	}
 	vec_release(&all);
@@ -194,7 +200,7 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 	refine_depth level = REFINE_ALIKE;
 	rf->start = rf->used;
 	rf->budget = rf->start + budget;
-	rf->patience = budget / PATIENCE;
+	rf->patience = MAX(budget / PATIENCE, (uint64_t)LEAST_PATIENCE);
 	while (level <= depth && rf->used < rf->budget && !crew_stops(rf->with)) {
 		rf->near.n = 0;
 		if (level == imitation(rf)) {
@@ -209,6 +215,7 @@ uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t bud
 			neighbours_changed(&rf->near, pl, false);
 			neighbours_spread(&rf->near, pl);
 			neighbours_added(&rf->near, pl);
+			neighbours_elsewhere(&rf->near, pl);
 		}
 		bool better = level == REFINE_GROUPS ? regroup(rf, pl, &now) : change_decisions(rf, pl, level == REFINE_ALIKE, &now);
 		level = better ? REFINE_ALIKE : level + 1;

@@ -61,7 +61,7 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
  * nodes of the program that is costed. */
 static uint64_t default_evaluations(const problem *pb)
 {
-	enum { NODES = 6000000, LEAST = 4000, MOST = 16000 };
+	enum { NODES = 6000000, LEAST = 4400, MOST = 16000 };
 	uint64_t nodes = (pb->fold ? pb->fold->p : pb->p)->nodes.n;
 	return MIN(MAX(NODES / MAX(nodes, 1), (uint64_t)LEAST), (uint64_t)MOST);
 }

@@ -9,7 +9,7 @@ typedef struct refined_plan {
 	plan *pl;
 	int64_t energy;
 	uint32_t number;
-	bool refined;
+	bool refined, alike; /* alike: to one that a descent went far from */
 	refine_depth depth;
 } refined_plan;
 
@@ -17,6 +17,38 @@ static int by_energy(const void *a, const void *b)
 {
 	const refined_plan *x = a, *y = b;
 	return x->energy != y->energy ? (x->energy < y->energy ? -1 : 1) : x->number < y->number ? -1 : x->number > y->number;
+}
+
+static bool decides_alike(const action *a, const action *b)
+{
+	return a->kind == b->kind && a->dim == b->dim && (a->kind == ACTION_CONSTRAIN ? a->targets == b->targets : a->group == b->group);
+}
+
+/* Of what the plan says of single groups and classes of inner dims, so much is said in the other one, too, on whatever axis. */
+static uint32_t said_in(const plan *pl, const plan *other, uint32_t *of)
+{
+	uint32_t n = 0;
+	*of = 0;
+	for (uint32_t i = 0; i < pl->n; i++) {
+		const action *a = &pl->decisions[i];
+		bool said = false;
+		if (a->group == ID_NONE && a->kind != ACTION_CONSTRAIN)
+			continue;
+		for (uint32_t k = 0; k < other->n && !said; k++)
+			said = decides_alike(a, &other->decisions[k]);
+		n += said;
+		++*of;
+	}
+	return n;
+}
+
+/* Descents from plans that are alike often come to the same: does one say most of what the other one says? */
+static bool is_alike(const plan *a, const plan *b)
+{
+	uint32_t n_a, n_b, said_a = said_in(a, b, &n_a), said_b = said_in(b, a, &n_b);
+	if (!n_a || !n_b)
+		return n_a == n_b;
+	return said_a * 4 >= n_a * 3 || said_b * 4 >= n_b * 3;
 }
 
 /* What is clearly better is replayed at once, so that an interrupt finds it and who looks on sees it. */
@@ -37,6 +69,16 @@ static refiner *open_refiner(runner *r, diag *d)
 	return refiner_new(&r->pb, r->crew, &r->chain_mem[0], &r->composed_of, tell_refined, r);
 }
 
+/* The next one of these that no descent went so far from: one that is like no other of those, rather. UINT32_MAX: none. */
+static uint32_t next_start(const refined_plan *list, uint32_t n, refine_depth depth)
+{
+	for (int alike = 0; alike < 2; alike++)
+		for (uint32_t i = 0; i < n; i++)
+			if (!(list[i].refined && list[i].depth >= depth) && list[i].alike == alike)
+				return i;
+	return UINT32_MAX;
+}
+
 /* The first composite plans a little and the best of them as far as it goes; then the others, and the best that are left. */
 static status refine_composed(runner *r, uint64_t budget, diag *d)
 {
@@ -51,9 +93,9 @@ static status refine_composed(runner *r, uint64_t budget, diag *d)
 	for (uint32_t i = 0; i < n; i++)
 		list[i] = (refined_plan){.energy = INT64_MAX, .number = i, .pl = i < cm->n_large ? &cm->large[i] : &cm->plans[i - cm->n_large]};
 	for (uint32_t k = 0; k < COUNT_OF(stages); k++) {
-		for (uint32_t i = 0; i < MIN(n, stages[k].n) && budget && s == ST_OK; i++) {
-			if (list[i].refined && list[i].depth >= stages[k].depth)
-				continue;
+		for (uint32_t i; budget && s == ST_OK && (i = next_start(list, MIN(n, stages[k].n), stages[k].depth)) < n;) {
+			for (uint32_t other = 0; other < n && stages[k].depth == REFINE_GROUPS; other++)
+				list[other].alike |= is_alike(list[i].pl, list[other].pl);
 			uint64_t used = refiner_improve(rf, list[i].pl, stages[k].depth, MIN(budget, stages[k].each), &list[i].energy);
 			list[i].refined = true;
 			list[i].depth = stages[k].depth;
