@@ -14,7 +14,7 @@ static const char help[] =
 	"  --memory 16GiB              limit per device (default: the profile's usable memory)\n"
 	"  --objective runtime|memory  what to minimise once it fits (default runtime)\n"
 	"  --schedule F.json           tactics; default: composite plans, one automatic tactic per axis, a joint polish\n"
-	"  --evaluations N             budget in costed states (default 4000, up to 16000 for small programs)\n"
+	"  --evaluations N             budget in costed states (default 4400, up to 16000 for small programs)\n"
 	"  --seconds S                 budget in time instead; the answer then depends on the machine\n"
 	"  --seed N                    random seed (default 1)\n"
 	"  --threads N                 default all cores, at most 4 are used; never changes the answer of --evaluations\n"

@@ -100,6 +100,24 @@ START_TEST(an_axis_does_nothing)
 }
 END_TEST
 
+START_TEST(a_decision_is_on_another_axis)
+{
+	near_plan n;
+	begin(&n);
+	neighbours_elsewhere(&n.nb, n.pl); /* y and the batch; x is on both axes already. Behind each: state on the axis that it was on */
+	ck_assert_uint_eq(n.nb.n, 4);
+	for (uint32_t i = 1; i < n.nb.n; i += 2) {
+		const plan *v = &n.nb.variants[i];
+		ck_assert(v->decisions[v->n - 1].on_role && v->decisions[v->n - 1].role == ROLE_ACTION_ZERO2);
+	}
+	expect(&n, (const char *const[]){"0001", "00011", "0111", "01110"}, 4);
+	n.pl->decisions[1].fixed = true;
+	neighbours_elsewhere(&n.nb, n.pl);
+	expect(&n, (const char *const[]){"0111", "01110"}, 2);
+	end(&n);
+}
+END_TEST
+
 START_TEST(an_axis_does_what_another_one_does)
 {
 	near_plan n;
@@ -130,6 +148,7 @@ START_TEST(a_full_list_takes_no_more)
 	neighbours_changed(&n.nb, n.pl, true);
 	neighbours_added(&n.nb, n.pl);
 	neighbours_spread(&n.nb, n.pl);
+	neighbours_elsewhere(&n.nb, n.pl);
 	ck_assert_uint_eq(n.nb.n, MOST_VARIANTS);
 	end(&n);
 }
@@ -226,6 +245,7 @@ int main(void)
 	TCase *t = tcase_create("neighbours");
 	tcase_add_test(t, axes_change_places);
 	tcase_add_test(t, an_axis_does_nothing);
+	tcase_add_test(t, a_decision_is_on_another_axis);
 	tcase_add_test(t, an_axis_does_what_another_one_does);
 	tcase_add_test(t, a_full_list_takes_no_more);
 	tcase_add_test(t, regroupings_on_all_axes_come_first);
