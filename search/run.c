@@ -41,6 +41,8 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
 	r->best_score = (score){false, INT64_MAX, INT64_MAX};
 	r->n_tried = 0;
 	r->first_candidate = r->candidates.n;
+	free(r->composed);
+	r->composed = NULL;
 	for (uint32_t i = 0; i < r->n_bases; i++) {
 		plan *pl = &r->bases[i];
 		evaluator_run(r->ev[0], pl, NULL);

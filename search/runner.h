@@ -25,7 +25,7 @@ typedef struct runner {
 	tactic_list tactics;
 	plan bases[MAX_BASES];
 	uint32_t n_bases;
-	composition *composed; /* NULL: none */
+	composition *composed; /* NULL: none that has the schedule's decisions so far */
 	action_list composed_of;
 	uint32_t polished; /* how often */
 	VEC(candidate) candidates;  /* each better than the one before */
@@ -65,6 +65,8 @@ status runner_auto(runner *r, const tactic *tc, uint64_t budget, diag *d) MUST_U
 
 /* starts.c: composite plans and their descents, of a whole budget of so many evaluations. */
 status runner_compose(runner *r, uint64_t total, uint64_t budget, diag *d) MUST_USE;
+/* For a schedule with decisions of its own, which its plans keep: what a polish may start from besides, with a part of its budget. */
+status runner_compose_polish(runner *r, uint64_t budget, diag *d) MUST_USE;
 /* From the answer so far to the nearest plan that no single step makes better. */
 status runner_descend(runner *r, uint64_t budget, diag *d) MUST_USE;
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { REFINE_SHARE = 3 /* fifths of what composite plans leave */ };
+enum { REFINE_SHARE = 3 /* fifths of what composite plans leave */, LEAST_COMPOSED = 1000 /* evaluations of a schedule's polish */ };
 
 typedef struct refined_plan {
 	plan *pl;
@@ -155,4 +155,40 @@ status runner_compose(runner *r, uint64_t total, uint64_t budget, diag *d)
 	if (r->user->without & WITHOUT_REFINE)
 		return ST_OK;
 	return refine_composed(r, (total - MIN(total, r->out->evaluations)) / 5 * REFINE_SHARE, d);
+}
+
+/* The decisions of a schedule's own around the plan: what begins the schedule and what names arguments in front, the others last. */
+static void keep_to_schedule(const plan *own, plan *pl)
+{
+	uint32_t first = plan_first_free(own), in_front = 0, fixed = 0;
+	for (uint32_t i = 0; i < own->n; i++)
+		fixed += own->decisions[i].fixed;
+	pl->n = MIN(pl->n, MAX_PLAN - fixed);
+	for (uint32_t i = 0; i < own->n; i++)
+		if (own->decisions[i].fixed)
+			plan_insert(pl, i < first || !own->decisions[i].on_role ? in_front++ : pl->n, &own->decisions[i], own->tactics[i]);
+}
+
+status runner_compose_polish(runner *r, uint64_t budget, diag *d)
+{
+	if (r->composed || budget < LEAST_COMPOSED || (r->user->without & WITHOUT_COMPOSITES))
+		return ST_OK;
+	uint64_t before = r->out->evaluations;
+	composition *cm = r->composed = xcalloc(1, sizeof *cm);
+	int64_t end = r->deadline_ns;
+	status s = ST_OK;
+	if (end)
+		r->deadline_ns = runner_elapsed(r) + MAX(end - runner_elapsed(r), 0) / 2;
+	if (!r->composed_of.n)
+		actions_make(&r->pb, UINT32_MAX, NULL, &r->composed_of);
+	r->out->evaluations += compose(&r->pb, r->crew, &r->composed_of, budget / 2, cm);
+	for (uint32_t i = 0; i < cm->n; i++)
+		keep_to_schedule(&r->bases[0], &cm->plans[i]);
+	for (uint32_t i = 0; i < cm->n_large; i++)
+		keep_to_schedule(&r->bases[0], &cm->large[i]);
+	runner_tell(r, false, "compose");
+	if (!(r->user->without & WITHOUT_REFINE))
+		s = refine_composed(r, budget - MIN(budget, r->out->evaluations - before), d);
+	r->deadline_ns = end;
+	return s;
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { DESCENT_SHARE = 6, DESCENT_SHARE_COMPOSED = 3 /* chains have less to find */, POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 2 + MAX_BASES + 3 + COMPOSE_KEEP };
+enum { DESCENT_SHARE = 6, DESCENT_SHARE_COMPOSED = 3 /* chains have less to find */, COMPOSE_SHARE = 2 /* at most, with a schedule */, POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 2 + MAX_BASES + 3 + COMPOSE_KEEP };
 
 typedef struct workshop {
 	runner *r;
@@ -200,6 +200,11 @@ status runner_polish(runner *r, uint64_t budget, diag *d)
 
 status runner_last_polish(runner *r, uint64_t budget, diag *d)
 {
+	if (r->user->schedule_json) {
+		uint64_t before = r->out->evaluations;
+		TRY(runner_compose_polish(r, budget / COMPOSE_SHARE, d));
+		budget -= MIN(budget, r->out->evaluations - before);
+	}
 	uint64_t descent = budget / (r->composed ? DESCENT_SHARE_COMPOSED : DESCENT_SHARE);
 	TRY(runner_polish(r, budget - descent, d));
 	TRY(runner_descend(r, descent, d));

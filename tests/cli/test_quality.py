@@ -178,6 +178,28 @@ def test_decisions_on_other_axes():
     assert against_baselines("llama_8b", "data=16,model=16", "tpu-v5p", "--seed", 6) < 0.38  # 0.370; 0.388 without, with this seed
 
 
+def schedule(tmp_path, *tactics):
+    path = tmp_path / "schedule.json"
+    path.write_text(json.dumps({"tactics": tactics}))
+    return path
+
+
+BATCH = {"manual": {"arguments": "batch*", "dimension": 0, "axis": "data"}}
+
+
+def test_a_schedule_gets_composites_too(tmp_path):
+    """A polish behind the user's decisions starts from composite plans that keep them."""
+    path = schedule(tmp_path, BATCH, {"auto": {"axes": ["model"]}}, {"polish": {}})
+    assert against_baselines("convnet", "data=4,model=4", "a100", "--schedule", path) < 4  # 2.9; 6.0 from what trees find
+
+
+def test_decisions_behind_a_polish_stay(tmp_path):
+    """What the first polish started from does not know of the decision behind it."""
+    path = schedule(tmp_path, {"auto": {"axes": ["model"], "evaluations": 100}}, {"polish": {"evaluations": 2000}}, BATCH, {"polish": {"evaluations": 2000}})
+    document = plan(corpus("mlp"), "--mesh", "data=4,model=2", "--schedule", path)
+    assert [a["axis"] for a in document["actions"] if a["tactic"] == "manual"] == ["data"]
+
+
 def test_two_axes_of_three_as_one():
     """Weights over two axes before the batch over all three, whatever the seed."""
     for seed in (3, 8):
