@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
-enum { DESCENT_SHARE = 6, DESCENT_SHARE_COMPOSED = 3 /* chains have less to find */, COMPOSE_SHARE = 2 /* at most, with a schedule */, POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 2 + MAX_BASES + 3 + COMPOSE_KEEP };
+enum { POLISH_ROUNDS = 12, WORTH_SIMPLIFYING = 10 * MAX_PLAN, FIRST_HEAT = 80000, MAX_RECIPES = 32, MAX_STARTS = 2 + MAX_BASES + 3 + COMPOSE_KEEP };
+/* Of a last polish's budget: the descent at its end; behind composites chains have less to find. What composites take, at most, with a schedule. */
+enum { DESCENT_SHARE = 6, DESCENT_SHARE_COMPOSED = 3, COMPOSE_SHARE = 2 };
 
 typedef struct workshop {
 	runner *r;
