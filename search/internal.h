@@ -141,6 +141,7 @@ uint32_t plan_zero_at(const plan *pl);
 /* An order for plans of equal worth, fewer decisions first: the same whether a program is folded or not, as that of states is not. */
 int plan_compare(const plan *a, const plan *b);
 uint32_t plan_first_free(const plan *pl); /* the first decision that a schedule did not fix */
+uint32_t plan_manual(const plan *pl);     /* how many decisions of manual tactics it has: one that no longer applies drops out when a plan is run */
 bool plan_same(const plan *a, const plan *b);
 /* Leaves a group out of a decision on a whole role: near the memory limit only some of the state needs to be cut. New targets
  * come from mem. False when that changes nothing or leaves nothing. */

@@ -30,6 +30,7 @@ struct polisher {
 	uint32_t n_recipes, n_others;
 	arena *mem; /* for targets of thinned actions */
 	uint64_t weight_sum;
+	uint32_t n_manual; /* decisions that a plan has to keep */
 	uint32_t n_axes, axes[MAX_MESH_AXES]; /* that cut anything */
 	rng random;
 	plan here, trial;
@@ -308,6 +309,7 @@ polisher *polisher_new(scout *with, const problem *pb, const plan *start, const 
 			ps->axes[ps->n_axes++] = axis;
 	rng_seed(&ps->random, seed, 77);
 	polisher_go_to(ps, with, start);
+	ps->n_manual = plan_manual(&ps->here);
 	return ps;
 }
 
@@ -324,7 +326,7 @@ void polisher_free(polisher *ps)
 
 const polish_best *polisher_best(const polisher *ps) { return &ps->best; }
 
-/* Where the trial leads. */
+/* Where the trial leads; NULL: it leaves no room for a decision that the user made. */
 static seen_state *evaluate_trial(polisher *ps)
 {
 	uint64_t list = plan_hash(&ps->trial);
@@ -332,6 +334,8 @@ static seen_state *evaluate_trial(polisher *ps)
 	if (state)
 		return state;
 	evaluator_run(ps->s->ev, &ps->trial, NULL);
+	if (plan_manual(&ps->trial) < ps->n_manual)
+		return NULL;
 	state = state_here(ps, evaluator_hash(ps->s->ev));
 	index_add(&ps->tried, list, ps->plans.n);
 	vec_push(&ps->plans, (tried_plan){list, (uint32_t)(state - ps->seen.p)});
@@ -356,7 +360,7 @@ void polisher_walk(polisher *ps, scout *with, uint64_t evaluations, uint32_t hea
 		if (!propose(ps))
 			continue;
 		const seen_state *state = evaluate_trial(ps);
-		if (state->hash == ps->here_hash)
+		if (!state || state->hash == ps->here_hash)
 			continue;
 		int64_t energy = plan_energy(ps->pb, &state->c);
 		/* u * u: small steps up are taken more often than large ones. */

@@ -32,6 +32,7 @@ struct refiner {
 	uint64_t budget, used;
 	index_map passed; /* states that descents came through */
 	uint32_t n_passed;
+	uint32_t n_manual; /* decisions that a plan has to keep */
 	uint64_t start; /* all used when the present descent began */
 	refined *tell;
 	void *user;
@@ -43,7 +44,7 @@ static int64_t replayed(refiner *rf, plan *pl)
 	bool allowed;
 	evaluator_run(crew_lead(rf->with), pl, NULL);
 	evaluator_replay(crew_lead(rf->with), &c, &allowed);
-	return allowed ? plan_energy(rf->pb, &c) : INT64_MAX;
+	return allowed && plan_manual(pl) >= rf->n_manual ? plan_energy(rf->pb, &c) : INT64_MAX;
 }
 
 /* The one of those from the first to the last that is better than *now in a replay, too. */
@@ -196,7 +197,9 @@ static refine_depth imitation(const refiner *rf) { return rf->near.n_axes == 2 ?
 
 uint64_t refiner_improve(refiner *rf, plan *pl, refine_depth depth, uint64_t budget, int64_t *energy)
 {
+	rf->n_manual = 0;
 	int64_t now = replayed(rf, pl);
+	rf->n_manual = plan_manual(pl);
 	refine_depth level = REFINE_ALIKE;
 	rf->start = rf->used;
 	rf->budget = rf->start + budget;

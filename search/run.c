@@ -43,6 +43,7 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
 	r->first_candidate = r->candidates.n;
 	free(r->composed);
 	r->composed = NULL;
+	r->n_manual += tc->kind == TACTIC_MANUAL;
 	for (uint32_t i = 0; i < r->n_bases; i++) {
 		plan *pl = &r->bases[i];
 		evaluator_run(r->ev[0], pl, NULL);

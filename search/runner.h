@@ -29,6 +29,7 @@ typedef struct runner {
 	action_list composed_of;
 	uint32_t polished; /* how often */
 	VEC(candidate) candidates;  /* each better than the one before */
+	uint32_t n_manual;          /* decisions of manual tactics so far: the answer has them all */
 	uint32_t first_candidate;   /* earlier ones lack what the schedule wants */
 	candidate *answer;
 	score best_score;

@@ -200,6 +200,14 @@ def test_decisions_behind_a_polish_stay(tmp_path):
     assert [a["axis"] for a in document["actions"] if a["tactic"] == "manual"] == ["data"]
 
 
+def test_manual_decisions_behind_automatic_ones_stay(tmp_path):
+    """What a polish puts in front of a manual decision may not take its axis."""
+    path = schedule(tmp_path, {"auto": {"axes": ["data", "model"], "evaluations": 300}}, BATCH, {"polish": {"evaluations": 300}})
+    for seed in (1, 2):
+        document = plan(corpus("transformer_2_tiny"), "--mesh", "data=4,model=4", "--schedule", path, "--seed", seed)
+        assert [a["axis"] for a in document["actions"] if a["tactic"] == "manual"] == ["data"]
+
+
 def test_two_axes_of_three_as_one():
     """Weights over two axes before the batch over all three, whatever the seed."""
     for seed in (3, 8):
