@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { REFINE_SHARE = 3 /* fifths of what composite plans leave */, LEAST_COMPOSED = 1000 /* evaluations of a schedule's polish */ };
+enum { REFINE_SHARE = 3 /* fifths of what composite plans leave */, LEAST_COMPOSED = 1000 /* evaluations for those of a schedule */ };
 
 typedef struct refined_plan {
 	plan *pl;

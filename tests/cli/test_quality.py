@@ -170,7 +170,7 @@ def test_room_in_front_of_decisions():
 def test_starts_unlike_each_other():
     """All parameters over both axes, to which no descent leads from the plans with tensor parallelism that are faster before it."""
     for seed in (1, 2):
-        assert against_baselines("llama_4", "data=4,model=4", "tpu-v5p", "--seed", seed) < 0.75  # 0.739; 0.775 for half of the seeds
+        assert against_baselines("llama_4", "data=4,model=4", "tpu-v5p", "--seed", seed) < 0.75  # 0.739; 0.775 with seed 2 and most others where starts are alike
 
 
 def test_decisions_on_other_axes():
