@@ -137,6 +137,20 @@ const int64_t *attr_int_list(const module *m, attr_id a, uint32_t *n)
 	}
 }
 
+attr_id attr_offer_donation(module *m, attr_id dict)
+{
+	const attr *old = attr_get(m, dict);
+	uint32_t n = old->n;
+	named_attr *children = arena_array(&m->mem, named_attr, n);
+	memcpy(children, old->children, n * sizeof *children);
+	str_id alias = strtab_add(&m->strs, STR("tf.aliasing_output")), donor = strtab_add(&m->strs, STR("jax.buffer_donor"));
+	attr_id yes = attr_new(m, &(attr){.kind = ATTR_BOOL, .type = ID_NONE, .i = 1});
+	for (uint32_t i = 0; i < n; i++)
+		if (children[i].name == alias)
+			children[i] = (named_attr){donor, yes};
+	return attr_new(m, &(attr){.kind = ATTR_DICT, .type = ID_NONE, .n = n, .children = children});
+}
+
 const int64_t *op_ints(const module *m, op_id o, const char *path, uint32_t *n) { return attr_int_list(m, op_attr_path(m, o, path), n); }
 
 int64_t op_int(const module *m, op_id o, const char *path, int64_t absent)

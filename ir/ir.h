@@ -394,6 +394,8 @@ void op_attr_set(module *m, op_id o, const char *name, attr_id value);
 void op_attr_remove(module *m, op_id o, const char *name);
 /* Child of a dict or struct attribute. */
 attr_id attr_child(const module *m, attr_id a, const char *name);
+/* Attributes of an argument with tf.aliasing_output (a result that takes its buffer) as jax.buffer_donor (an offer). */
+attr_id attr_offer_donation(module *m, attr_id dict);
 /* Integer lists, whatever they are written as: array<i64: ..>, dense<[..]> : tensor<..xi64>, [1, 2] or a struct child.
  * Dotted names reach into structs: "dot_dimension_numbers.lhs_batching_dimensions". NULL with *n = 0 when absent. */
 const int64_t *op_ints(const module *m, op_id o, const char *path, uint32_t *n);

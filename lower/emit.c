@@ -1,5 +1,5 @@
-/* The placed program of one device as a module: local types, StableHLO collectives over replicas. Device k of the mesh
- * (by device id) runs it as replica k with its shards as arguments and results. */
+/* The program of one device as a module: local types, StableHLO collectives. Alone, device k of the mesh (by device id) runs it
+ * as replica k with its shards as arguments and results; emit_global.c puts it into a manual computation. */
 #include "lower/emit.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ enum { MAX_EMITTED_DEVICES = 4096 }; /* tables and groups name every device */
 static void emit_argument(emitter *e, const lop *o, uint32_t index)
 {
 	const lval *v = &e->l->vals.p[o->results];
-	value_id old = op_region(e->p->m, module_main(e->p->m)->op, 0)->args + index;
+	value_id old = op_region(e->p->m, e->old_main, 0)->args + index;
 	e->value[o->results] = region_add_arg(e->m, e->body, emit_local_type(e, v->type, v->sharding), value_at(e->p->m, old)->loc);
 }
 
@@ -164,7 +164,7 @@ static status emit_lop(emitter *e, lop_id id)
 		if (o->coll == COLL_ALL_REDUCE)
 			return emit_all_reduce(e, o);
 		lval_id v = e->l->operands.p[o->operands];
-		e->value[o->results] = emit_collective(e, o->step, e->value[v], e->l->vals.p[v].type);
+		e->value[o->results] = (e->summed[v] ? emit_own_part : emit_collective)(e, o->step, e->value[v], e->l->vals.p[v].type);
 		return ST_OK;
 	}
 	case LOP_REGION:
@@ -181,6 +181,7 @@ static status emit_lop(emitter *e, lop_id id)
 	return ST_OK;
 }
 
+/* Of main, or of the manual computation that the body belongs to. */
 static void emit_return(emitter *e, op_id main)
 {
 	const lop *o = &e->l->ops.p[e->l->ops.n - 1];
@@ -190,8 +191,10 @@ static void emit_return(emitter *e, op_id main)
 		values[i] = e->value[e->l->operands.p[o->operands + i]];
 		types[i] = value_at(e->m, values[i])->type;
 	}
-	op_append(e->m, op_new(e->m, OP_FUNC_RETURN, 0, values, o->n_operands, NULL, 0, 0, 0), e->body);
-	func_add(e->m, main, STR("main"), types, o->n_operands);
+	op_kind kind = e->form == EMIT_GLOBAL ? OP_SDY_RETURN : OP_FUNC_RETURN;
+	op_append(e->m, op_new(e->m, kind, 0, values, o->n_operands, NULL, 0, 0, 0), e->body);
+	if (e->form == EMIT_DEVICE)
+		func_add(e->m, main, STR("main"), types, o->n_operands);
 }
 
 /* Bodies of reductions and functions of composites are copied as they are, constraints included. */
@@ -209,57 +212,79 @@ static void forget_shardings(module *m)
 }
 
 /* Everything but the new function goes, and functions that it names (of a composite op, on whole values); the module says
- * how many replicas it is for. */
-static status finish_module(emitter *e, op_id old)
+ * how many devices it is for. */
+static status finish_module(emitter *e)
 {
 	module *m = e->m;
-	op_erase(m, old);
+	op_erase(m, e->old_main);
 	for (op_id o = m->regions.p[m->body].first, next; o != ID_NONE; o = next) {
 		next = op_at(m, o)->next;
 		if (op_at(m, o)->kind != OP_FUNC)
 			op_erase(m, o);
 	}
-	TRY(passes_run(m, "symbol-dce", e->d));
 	forget_shardings(m);
+	if (e->form == EMIT_GLOBAL)
+		emit_global_shardings(e);
 	named_attr *list = arena_array(&m->mem, named_attr, 2);
-	list[0] = (named_attr){strtab_add(&m->strs, STR("mhlo.num_partitions")), attr_int(m, 1, "i32")};
-	list[1] = (named_attr){strtab_add(&m->strs, STR("mhlo.num_replicas")), attr_int(m, e->n_devices, "i32")};
+	bool replicas = e->form == EMIT_DEVICE;
+	list[0] = (named_attr){strtab_add(&m->strs, STR("mhlo.num_partitions")), attr_int(m, replicas ? 1 : e->n_devices, "i32")};
+	list[1] = (named_attr){strtab_add(&m->strs, STR("mhlo.num_replicas")), attr_int(m, replicas ? e->n_devices : 1, "i32")};
 	attr dict = {.kind = ATTR_DICT, .type = ID_NONE, .n = 2, .children = list};
 	m->module_attrs = attr_new(m, &dict);
-	return ST_OK;
+	return passes_run(m, "symbol-dce", e->d);
+}
+
+/* Partial results that nothing but a reduction reads are its to sum. */
+static void find_reduced(emitter *e)
+{
+	for (lop_id i = 0; i < e->l->ops.n; i++) {
+		const lop *o = &e->l->ops.p[i];
+		if (o->kind == LOP_COLLECTIVE && !o->given && (o->coll == COLL_ALL_REDUCE || o->coll == COLL_REDUCE_SCATTER))
+			e->reduced[e->l->operands.p[o->operands]] = true;
+	}
 }
 
 static status emit_module(emitter *e)
 {
 	module *m = e->m;
-	op_id old = module_main(m)->op, main = op_new(m, OP_FUNC, 0, NULL, 0, NULL, 0, 1, op_at(m, old)->loc);
-	func_rename(m, old, STR("main.whole"));
+	op_id main = op_new(m, OP_FUNC, 0, NULL, 0, NULL, 0, 1, op_at(m, e->old_main)->loc);
+	func_rename(m, e->old_main, STR("main.whole"));
 	e->body = e->at = op_at(m, main)->regions;
+	find_reduced(e);
+	if (e->form == EMIT_GLOBAL)
+		TRY(emit_global_open(e, main));
 	for (lop_id i = 0; i < e->l->ops.n; i++)
 		TRY(emit_lop(e, i));
 	emit_return(e, main);
+	if (e->form == EMIT_GLOBAL)
+		emit_global_close(e, main);
 	op_append(m, main, m->body);
-	return finish_module(e, old);
+	return finish_module(e);
 }
 
-status lower_emit_mlir(const lowered *placed, strbuf *out, diag *d)
+status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d)
 {
-	const program *p = placed->p;
-	if (placed->level != LEVEL_PLACED)
-		return diag_set(d, ST_ERR_INVALID, "one device's program is written from the placed level");
+	const program *p = l->p;
+	if (l->level == LEVEL_COMPILED)
+		return diag_set(d, ST_ERR_INVALID, "one device's program is written from the placed or the optimized level");
 	if (!module_main(p->m))
 		return diag_set(d, ST_ERR_INVALID, "expected a function main");
-	const mesh *mesh = p->mesh == ID_NONE ? NULL : &placed->shardings->meshes.p[p->mesh];
-	emitter e = {.l = placed, .p = p, .mesh = mesh, .n_devices = mesh ? mesh->n_devices : 1, .device = ID_NONE, .d = d};
+	const mesh *mesh = p->mesh == ID_NONE ? NULL : &l->shardings->meshes.p[p->mesh];
+	if (form == EMIT_GLOBAL && !mesh)
+		return diag_set(d, ST_ERR_INVALID, "a manual computation needs a mesh: expected shardings in the module");
+	emitter e = {.l = l, .p = p, .form = form, .mesh = mesh, .n_devices = mesh ? mesh->n_devices : 1, .device = ID_NONE, .prologue = ID_NONE, .d = d};
 	if (e.n_devices > MAX_EMITTED_DEVICES)
 		return diag_set(d, ST_ERR_LIMIT, "a program of one device names all devices: %lld, at most %d", (long long)e.n_devices, MAX_EMITTED_DEVICES);
 	arena_init(&e.mem);
 	e.m = module_clone(p->m);
-	e.value = arena_zarray(&e.mem, value_id, placed->vals.n + 1);
-	e.summed = arena_zarray(&e.mem, bool, placed->vals.n + 1);
+	e.old_main = module_main(e.m)->op;
+	e.value = arena_zarray(&e.mem, value_id, l->vals.n + 1);
+	e.summed = arena_zarray(&e.mem, bool, l->vals.n + 1);
+	e.reduced = arena_zarray(&e.mem, bool, l->vals.n + 1);
 	status st = emit_module(&e);
 	if (st == ST_OK)
-		module_print(e.m, &(print_options){.locations = false}, out);
+		module_print(e.m, &(print_options){.locations = form == EMIT_GLOBAL}, out);
+	vec_release(&e.offsets);
 	module_free(e.m);
 	arena_release(&e.mem);
 	return st;

@@ -4,6 +4,13 @@
 
 #include "lower/internal.h"
 
+/* A coordinate of this device, times a factor. */
+typedef struct emit_offset_entry {
+	axes along;
+	int64_t scale;
+	value_id value;
+} emit_offset_entry;
+
 typedef struct emitter {
 	const lowered *l;
 	const program *p;
@@ -13,12 +20,28 @@ typedef struct emitter {
 	region_id at;        /* where ops are appended */
 	value_id *value;     /* by lval */
 	bool *summed;        /* by lval: made whole where it was computed, so its all_reduce is not needed */
-	value_id device;     /* replica_id, ID_NONE until it is needed */
-	region_id body;      /* of main */
+	bool *reduced;       /* by lval: partial results that a collective sums as they are */
+	emit_form form;
+	value_id device;     /* replica_id or partition_id, ID_NONE until it is needed */
+	VEC(emit_offset_entry) offsets; /* tables that were looked up already */
+	op_id prologue;      /* the last op of what all of the body may use; ID_NONE: none yet */
+	region_id body;      /* of main, or of its manual computation */
+	op_id old_main;      /* the program's */
+	op_id manual;        /* EMIT_GLOBAL: the manual computation */
 	loc_id loc;          /* of the lop that is being written */
 	arena mem;
 	diag *d;
 } emitter;
+
+/* ---------------------------------------------------------------- emit_global.c */
+
+/* Arguments of the new main, and the manual computation that takes them; e->body becomes its region. ERR_UNSUPPORTED where the
+ * program's arguments or results cannot cross the edge of one. */
+status emit_global_open(emitter *e, op_id main) MUST_USE;
+/* Behind the body: main's return, its names and donations. */
+void emit_global_close(emitter *e, op_id main);
+/* When nothing of the old program is left: the mesh, and shardings of main and of the manual computation. */
+void emit_global_shardings(emitter *e);
 
 /* ---------------------------------------------------------------- emit_parts.c */
 
@@ -55,10 +78,14 @@ value_id emit_offset(emitter *e, axes l, int64_t scale);
 value_id emit_gather(emitter *e, value_id v, uint32_t d, axes l, int64_t size);
 value_id emit_slice(emitter *e, value_id v, uint32_t d, axes l, int64_t size);
 value_id emit_sum(emitter *e, value_id v, axes l, op_kind reduction);
+/* The own part along dim d of the sum over the axes. */
+value_id emit_scatter(emitter *e, value_id v, uint32_t d, axes l, int64_t size);
 /* The only region of an op: one op on two scalars. */
 void emit_body(emitter *e, op_id o, elem k, op_kind reduction);
-/* A step of a reshard of a value of that type; where the two cuts do not nest, by way of the whole value. */
+/* A step of a reshard, or a reduce_scatter, of a value of that type; where the two cuts do not nest, by way of the whole value. */
 value_id emit_collective(emitter *e, const collective_step *s, value_id v, type_id whole);
+/* The same of what every device has the sum of already: a reduce_scatter moves nothing. */
+value_id emit_own_part(emitter *e, const collective_step *s, value_id v, type_id whole);
 
 /* ---------------------------------------------------------------- emit_index.c */
 

@@ -55,22 +55,29 @@ value_id emit_constant(emitter *e, type_id type, const char *text)
 	return op_result(e->m, o, 0);
 }
 
+/* At the beginning of the body, behind what was put there before. */
+static void add_to_prologue(emitter *e, op_id o)
+{
+	if (e->prologue != ID_NONE)
+		op_insert_after(e->m, o, e->prologue);
+	else if (e->m->regions.p[e->body].first != ID_NONE)
+		op_insert_before(e->m, o, e->m->regions.p[e->body].first);
+	else
+		op_append(e->m, o, e->body);
+	e->prologue = o;
+}
+
 value_id emit_device_id(emitter *e)
 {
 	if (e->device != ID_NONE)
 		return e->device;
-	region_id here = e->at;
 	type_id type = type_tensor(e->m, ELEM_UI32, 0, NULL);
-	op_id o = op_new(e->m, OP_REPLICA_ID, 0, NULL, 0, &type, 1, 0, e->loc);
-	if (e->m->regions.p[e->body].first == ID_NONE)
-		op_append(e->m, o, e->body);
-	else
-		op_insert_before(e->m, o, e->m->regions.p[e->body].first);
-	e->at = here;
+	op_id o = op_new(e->m, e->form == EMIT_GLOBAL ? OP_PARTITION_ID : OP_REPLICA_ID, 0, NULL, 0, &type, 1, 0, 0);
+	add_to_prologue(e, o);
 	return e->device = op_result(e->m, o, 0);
 }
 
-value_id emit_offset(emitter *e, axes l, int64_t scale)
+static value_id look_up(emitter *e, axes l, int64_t scale)
 {
 	strbuf text;
 	strbuf_init(&text);
@@ -84,12 +91,33 @@ value_id emit_offset(emitter *e, axes l, int64_t scale)
 	}
 	strbuf_putc(&text, ']');
 	const int64_t one = 1;
-	value_id operands[2] = {emit_constant(e, type_tensor(e->m, ELEM_I32, 1, &e->n_devices), text.p), emit_device_id(e)};
+	type_id list = type_tensor(e->m, ELEM_I32, 1, &e->n_devices), single = type_tensor(e->m, ELEM_I32, 1, &one), scalar = type_tensor(e->m, ELEM_I32, 0, NULL);
+	value_id operands[2] = {ID_NONE, emit_device_id(e)};
+	op_id table = op_new(e->m, OP_CONSTANT, 0, NULL, 0, &list, 1, 0, 0);
+	op_attr_set(e->m, table, "value", dense(e, list, text.p, text.n));
 	strbuf_release(&text);
-	op_id pick = emit_op(e, OP_DYNAMIC_SLICE, operands, 2, type_tensor(e->m, ELEM_I32, 1, &one), 0);
+	add_to_prologue(e, table);
+	operands[0] = op_result(e->m, table, 0);
+	op_id pick = op_new(e->m, OP_DYNAMIC_SLICE, 0, operands, 2, &single, 1, 0, 0);
 	op_attr_set(e->m, pick, "slice_sizes", attr_ints(e->m, &one, 1));
+	add_to_prologue(e, pick);
 	value_id picked = op_result(e->m, pick, 0);
-	return op_result(e->m, emit_op(e, OP_RESHAPE, &picked, 1, type_tensor(e->m, ELEM_I32, 0, NULL), 0), 0);
+	op_id number = op_new(e->m, OP_RESHAPE, 0, &picked, 1, &scalar, 1, 0, 0);
+	add_to_prologue(e, number);
+	return op_result(e->m, number, 0);
+}
+
+value_id emit_offset(emitter *e, axes l, int64_t scale)
+{
+	for (uint32_t i = 0; i < e->offsets.n; i++)
+		if (e->offsets.p[i].scale == scale && axes_equal(e->offsets.p[i].along, l))
+			return e->offsets.p[i].value;
+	axis_ref *own = arena_array(&e->mem, axis_ref, l.n);
+	if (l.n)
+		memcpy(own, l.a, l.n * sizeof *own);
+	value_id v = look_up(e, l, scale);
+	vec_push(&e->offsets, (emit_offset_entry){{own, l.n}, scale, v});
+	return v;
 }
 
 static attr_id groups_attr(emitter *e, axes l)
@@ -116,6 +144,24 @@ static attr_id groups_attr(emitter *e, axes l)
 	return a;
 }
 
+/* Devices are partitions of one replica in a manual computation, and a channel tells so. */
+static void set_channel(emitter *e, op_id o)
+{
+	if (e->form != EMIT_GLOBAL)
+		return;
+	const attr channel = {.kind = ATTR_RAW, .type = ID_NONE, .text = STR("#stablehlo.channel_handle<handle = 1, type = 1>")};
+	op_attr_set(e->m, o, "channel_handle", attr_new(e->m, &channel));
+	op_kind k = (op_kind)op_at(e->m, o)->kind;
+	if (k == OP_HLO_ALL_GATHER || k == OP_HLO_ALL_REDUCE || k == OP_HLO_REDUCE_SCATTER)
+		op_attr_set(e->m, o, "use_global_device_ids", attr_unit(e->m));
+}
+
+static void set_groups(emitter *e, op_id o, axes l)
+{
+	op_attr_set(e->m, o, "replica_groups", groups_attr(e, l));
+	set_channel(e, o);
+}
+
 /* ---------------------------------------------------------------- one kind each */
 
 value_id emit_gather(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
@@ -125,7 +171,7 @@ value_id emit_gather(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 		return emit_resized(e, v, d, size);
 	op_id o = emit_op(e, OP_HLO_ALL_GATHER, &v, 1, emit_resized_type(e, v, d, local * n), 0);
 	op_attr_set(e->m, o, "all_gather_dim", attr_int(e->m, d, "i64"));
-	op_attr_set(e->m, o, "replica_groups", groups_attr(e, l));
+	set_groups(e, o, l);
 	return emit_resized(e, op_result(e->m, o, 0), d, size);
 }
 
@@ -158,7 +204,7 @@ static value_id emit_all_to_all(emitter *e, value_id v, const struct a2a_move *m
 	op_attr_set(e->m, o, "split_dimension", attr_int(e->m, move->target, "i64"));
 	op_attr_set(e->m, o, "concat_dimension", attr_int(e->m, move->source, "i64"));
 	op_attr_set(e->m, o, "split_count", attr_int(e->m, n, "i64"));
-	op_attr_set(e->m, o, "replica_groups", groups_attr(e, move->axes));
+	set_groups(e, o, move->axes);
 	return emit_resized(e, op_result(e->m, o, 0), move->source, source);
 }
 
@@ -197,6 +243,7 @@ static value_id emit_permute(emitter *e, value_id v, const collective_step *s)
 	op_id o = emit_op(e, OP_HLO_COLLECTIVE_PERMUTE, &v, 1, value_at(e->m, v)->type, 0);
 	op_attr_set(e->m, o, "source_target_pairs", dense(e, type_tensor(e->m, ELEM_I64, 2, dims), text.p, text.n));
 	strbuf_release(&text);
+	set_channel(e, o);
 	return op_result(e->m, o, 0);
 }
 
@@ -216,8 +263,18 @@ void emit_body(emitter *e, op_id o, elem k, op_kind reduction)
 value_id emit_sum(emitter *e, value_id v, axes l, op_kind reduction)
 {
 	op_id o = emit_op(e, OP_HLO_ALL_REDUCE, &v, 1, value_at(e->m, v)->type, 1);
-	op_attr_set(e->m, o, "replica_groups", groups_attr(e, l));
+	set_groups(e, o, l);
 	emit_body(e, o, (elem)value_type(e->m, v)->elem, reduction);
+	return op_result(e->m, o, 0);
+}
+
+value_id emit_scatter(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
+{
+	v = emit_resized(e, v, d, size * axes_product(l));
+	op_id o = emit_op(e, OP_HLO_REDUCE_SCATTER, &v, 1, emit_resized_type(e, v, d, size), 1);
+	op_attr_set(e->m, o, "scatter_dimension", attr_int(e->m, d, "i64"));
+	set_groups(e, o, l);
+	emit_body(e, o, (elem)value_type(e->m, v)->elem, OP_ADD);
 	return op_result(e->m, o, 0);
 }
 
@@ -246,21 +303,42 @@ static bool step_nests(const emitter *e, const collective_step *s, const type *t
 	return has_elements(t) && (s->kind != COLL_ALL_TO_ALL || moved == 2 * s->n_moves);
 }
 
-value_id emit_collective(emitter *e, const collective_step *s, value_id v, type_id whole)
+/* Dim by dim, gathered, cut or scattered. */
+static value_id by_dim(emitter *e, collective_kind kind, const collective_step *s, value_id v, const int64_t *sizes, uint32_t rank)
+{
+	for (uint32_t d = 0; d < rank; d++)
+		if (s->dim_axes[d].n)
+			v = (kind == COLL_ALL_GATHER ? emit_gather : kind == COLL_ALL_SLICE ? emit_slice : emit_scatter)(e, v, d, s->dim_axes[d], sizes[d]);
+	return v;
+}
+
+static value_id emit_step(emitter *e, collective_kind kind, const collective_step *s, value_id v, type_id whole)
 {
 	const sharding *out = sharding_get(e->m->shardings, s->out);
 	const type t = *type_get(e->m, whole);
-	if (!step_nests(e, s, &t))
+	if (!step_nests(e, s, &t)) {
+		if (kind == COLL_REDUCE_SCATTER)
+			v = emit_sum(e, v, s->axes, OP_ADD);
 		return emit_shard(e, emit_whole(e, v, whole, s->in), s->out);
+	}
+	if (kind == COLL_COLLECTIVE_PERMUTE)
+		return emit_permute(e, v, s);
 	int64_t sizes[MAX_RANK];
 	for (uint32_t d = 0; d < t.rank; d++)
 		sizes[d] = emit_part(t.dims[d], sharding_dim_parts(out, d));
-	if (s->kind == COLL_COLLECTIVE_PERMUTE)
-		return emit_permute(e, v, s);
-	for (uint32_t i = 0; s->kind == COLL_ALL_TO_ALL && i < s->n_moves; i++)
+	if (kind != COLL_ALL_TO_ALL)
+		return by_dim(e, kind, s, v, sizes, t.rank);
+	for (uint32_t i = 0; i < s->n_moves; i++)
 		v = emit_all_to_all(e, v, &s->moves[i], sizes[s->moves[i].target], sizes[s->moves[i].source]);
-	for (uint32_t d = 0; s->kind != COLL_ALL_TO_ALL && d < t.rank; d++)
-		if (s->dim_axes[d].n)
-			v = s->kind == COLL_ALL_GATHER ? emit_gather(e, v, d, s->dim_axes[d], sizes[d]) : emit_slice(e, v, d, s->dim_axes[d], sizes[d]);
 	return v;
+}
+
+value_id emit_collective(emitter *e, const collective_step *s, value_id v, type_id whole)
+{
+	return emit_step(e, (collective_kind)s->kind, s, v, whole);
+}
+
+value_id emit_own_part(emitter *e, const collective_step *s, value_id v, type_id whole)
+{
+	return emit_step(e, s->kind == COLL_REDUCE_SCATTER ? COLL_ALL_SLICE : (collective_kind)s->kind, s, v, whole);
 }

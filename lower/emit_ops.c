@@ -415,8 +415,10 @@ static op_id copy_op(emitter *e, const node *n, const value_id *operands, const 
 		v->name = 0;
 	}
 	op_attr_remove(e->m, o, "sdy.sharding_rule");
-	op_attr_remove(e->m, o, "channel_handle"); /* of partitions; the devices are replicas here, with the same numbers */
-	op_attr_remove(e->m, o, "use_global_device_ids");
+	if (e->form == EMIT_DEVICE) { /* devices are replicas here, with the numbers that they have as partitions */
+		op_attr_remove(e->m, o, "channel_handle");
+		op_attr_remove(e->m, o, "use_global_device_ids");
+	}
 	return o;
 }
 
@@ -467,6 +469,15 @@ static afterwards take_operands(emitter *e, const node *n, const lop *o, bool sh
 	return then;
 }
 
+/* On whole operands every device has all of the sum already, where the plan has partial results. */
+static value_id take_whole(emitter *e, const lop *o, lval_id v)
+{
+	value_id part = emit_shard(e, e->value[v], e->l->vals.p[v].sharding);
+	bool partial = o->plan && o->plan->reduce.n;
+	e->summed[v] = partial && e->reduced[v];
+	return partial && !e->reduced[v] ? emit_summand(e, part, o->plan->reduce) : part;
+}
+
 static void take_results(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, const afterwards *then,
 			 op_id made)
 {
@@ -479,9 +490,8 @@ static void take_results(emitter *e, const node *n, const lop *o, bool shards, c
 			e->value[v] = emit_gathered_inside(e, n, e->value[v], then->inside);
 		if (then->start != ID_NONE)
 			e->value[v] = added_to_all(e, e->value[v], then->start);
-		e->summed[v] = !shards;
 		if (!shards)
-			e->value[v] = emit_shard(e, e->value[v], sh);
+			e->value[v] = take_whole(e, o, v);
 		else if (sharding_get(e->m->shardings, sh)->n_unreduced)
 			missing_axes(e, n, o, sh, c, &missing);
 		if (missing.n)

@@ -349,16 +349,7 @@ static void soften_donation(module *m, func *main, uint32_t arg)
 	value_id v = op_region(m, main->op, 0)->args + arg;
 	if (r < 0 || r >= main->n_results || same_cut(m->shardings, m->values.p[v].sharding, main->result_shardings[r]))
 		return;
-	const attr *old = attr_get(m, dict);
-	uint32_t n = old->n;
-	named_attr *children = arena_array(&m->mem, named_attr, n);
-	memcpy(children, old->children, n * sizeof *children);
-	str_id alias = strtab_add(&m->strs, STR("tf.aliasing_output")), donor = strtab_add(&m->strs, STR("jax.buffer_donor"));
-	attr_id yes = attr_new(m, &(attr){.kind = ATTR_BOOL, .type = ID_NONE, .i = 1});
-	for (uint32_t i = 0; i < n; i++)
-		if (children[i].name == alias)
-			children[i] = (named_attr){donor, yes};
-	main->arg_attrs[arg] = attr_new(m, &(attr){.kind = ATTR_DICT, .type = ID_NONE, .n = n, .children = children});
+	main->arg_attrs[arg] = attr_offer_donation(m, dict);
 }
 
 static status add_constraints(module *m, const strategy *s, diag *d)

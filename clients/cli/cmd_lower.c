@@ -6,17 +6,28 @@
 #include <stdlib.h>
 
 static const char help[] =
-	"shardwright lower MODULE [--json | --emit-mlir OUT] [--device NAME | --device-file F]\n\n"
+	"shardwright lower MODULE [--json | --emit-mlir OUT [--level L] [--global]] [--device NAME | --device-file F]\n\n"
 	"Propagates the shardings in the module and places communication. Counts are static instructions: as Shardy places\n"
 	"them, after textbook rewrites, and as the compiler of the device would emit them (what the list shows). Of\n"
 	"scheduled HLO text the collectives are listed as they are, with their groups of devices.\n"
 	"A collective that XLA for TPU makes one loop with the contraction beside it is marked \"windowed einsum\".\n\n"
 	"  --json           one JSON document instead of tables\n"
 	"  --emit-mlir OUT  write the program of one device (- for standard output)\n"
+	"  --level L        of that program: placed (default) or optimized\n"
+	"  --global         write it inside one manual computation, so that arguments and results are whole arrays with their\n"
+	"                   shardings; XLA compiles it as it is and has nothing left to partition\n"
 	"  --device NAME    whose compiler (default tpu-v5e; `shardwright devices` lists them)\n";
+
+/* What --emit-mlir writes. */
+typedef struct lowering_form {
+	lower_level level;
+	emit_form form;
+	bool given;
+} lowering_form;
 
 typedef struct arguments {
 	const char *file, *device, *device_file, *emit;
+	lowering_form form;
 	bool json;
 } arguments;
 
@@ -36,13 +47,24 @@ static const char *const level_names[3] = {"placed", "optimized", "compiled"};
 
 static int parse(arguments *a, int argc, char **argv)
 {
-	static const struct option options[] = {{"json", 0, 0, 'j'}, {"emit-mlir", 1, 0, 'e'}, {"device", 1, 0, 'd'},
+	static const struct option options[] = {{"json", 0, 0, 'j'}, {"emit-mlir", 1, 0, 'e'}, {"level", 1, 0, 'l'},
+						{"global", 0, 0, 'g'}, {"device", 1, 0, 'd'},
 						{"device-file", 1, 0, 'f'}, {"help", 0, 0, 'h'}, {0}};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
 		case 'j': a->json = true; break;
 		case 'e': a->emit = optarg; break;
+		case 'l':
+			if (strcmp(optarg, "placed") && strcmp(optarg, "optimized"))
+				return cli_usage("lower", "--level: expected placed or optimized, found '%s'", optarg);
+			a->form.level = optarg[0] == 'p' ? LEVEL_PLACED : LEVEL_OPTIMIZED;
+			a->form.given = true;
+			break;
+		case 'g':
+			a->form.form = EMIT_GLOBAL;
+			a->form.given = true;
+			break;
 		case 'd': a->device = optarg; break;
 		case 'f': a->device_file = optarg; break;
 		case 'h': fputs(help, stdout); return 0;
@@ -53,6 +75,8 @@ static int parse(arguments *a, int argc, char **argv)
 		return cli_usage("lower", "expected one MODULE");
 	if (a->json && a->emit)
 		return cli_usage("lower", "--json and --emit-mlir exclude each other");
+	if (a->form.given && !a->emit)
+		return cli_usage("lower", "--level and --global are of --emit-mlir");
 	a->file = argv[optind];
 	return -1;
 }
@@ -261,7 +285,7 @@ static status run(const arguments *a, lowering *x, hlo_module **compiled, strbuf
 	if (a->emit) {
 		strbuf out;
 		strbuf_init(&out);
-		status st = lower_emit_mlir(x->levels[LEVEL_PLACED], &out, d);
+		status st = lower_emit_mlir(x->levels[a->form.level], a->form.form, &out, d);
 		if (st == ST_OK)
 			st = file_write(a->emit, out.p, out.n, d);
 		strbuf_release(&out);

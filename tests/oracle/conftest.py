@@ -63,6 +63,7 @@ class Tool:
 
     def __init__(self, path, folder):
         self.path, self.folder = path, folder
+        self.emit = ()  # flags of `lower --emit-mlir` beyond the defaults: replicas.py
 
     def file(self, text, name="module.mlir"):
         path = os.path.join(self.folder, name)
