@@ -200,7 +200,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 	sharding_id *key = arena_array(&c->mem, sharding_id, n_slots), *at = arena_array(&c->mem, sharding_id, n_slots);
 	memcpy(key, slots, n_slots * sizeof *key);
 	memcpy(at, slots, n_slots * sizeof *at);
-	*e = (plan_entry){.class = c->node_class[id], .n_slots = n_slots, .partitioner = c->partitioner, .slots = key, .plan = {.at = at}};
+	*e = (plan_entry){.class = c->node_class[id], .n_slots = n_slots, .planner = c->planner, .slots = key, .plan = {.at = at}};
 	axes_buf reduce = {.n = 0};
 	if (is_planned(c, n)) {
 		arena_mark mark = arena_save(&c->scratch);
@@ -209,7 +209,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		memcpy(in, slots, n_slots * sizeof *in);
 		for (uint32_t i = 0; i < n_slots; i++)
 			sizes[i] = pval_type(c->p, c->p->slots.p[n->slots + i])->elements;
-		explicit_op op = {rule_get(c->p->rules, n->rule), n->op_kind, sizes, in, c->mesh, c->partitioner};
+		explicit_op op = {rule_get(c->p->rules, n->rule), n->op_kind, sizes, in, c->mesh, c->planner == PLANNER_XLA};
 		if (is_dot(n->op_kind)) {
 			in[2] = cache_plain(c, explicit_dot_result(c->t, &op, &c->scratch), 0);
 			if (in[2] != slots[2])
@@ -225,7 +225,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		bytes[i] = type_bytes(c, at[i], type);
 	}
 	e->bytes = bytes;
-	if (c->partitioner && is_planned(c, n))
+	if (c->planner == PLANNER_XLA && is_planned(c, n))
 		e->halo = halo_of(c, n, at);
 	if (reduce.n) {
 		collective_step *steps = arena_array(&c->mem, collective_step, n->n_results);
@@ -241,14 +241,14 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 const plan_entry *cache_find_plan(lower_cache *c, node_id n, const sharding_id *slots, uint32_t n_slots)
 {
 	uint32_t class = c->node_class[n];
-	uint64_t h = (uint64_t)class << 1 | c->partitioner;
+	uint64_t h = (uint64_t)class << 2 | c->planner;
 	for (uint32_t i = 0; i < n_slots; i++)
 		h = (h ^ slots[i]) * 0x9e3779b97f4a7c15ull ^ h >> 29;
 	h = hash_mix(h);
 	uint32_t id;
 	for (uint32_t it = index_first(&c->plan_index, h); index_next(&c->plan_index, h, &it, &id);) {
 		const plan_entry *e = c->plans.p[id];
-		if (e->class == class && e->partitioner == c->partitioner && same_slots(e->slots, slots, n_slots))
+		if (e->class == class && e->planner == c->planner && same_slots(e->slots, slots, n_slots))
 			return c->last[n] = e;
 	}
 	plan_entry *e = make_plan(c, n, slots);

@@ -161,6 +161,8 @@ static status emit_lop(emitter *e, lop_id id)
 	case LOP_COMPUTE:
 		return emit_compute(e, o);
 	case LOP_COLLECTIVE: {
+		if (o->given)
+			return emit_compute(e, o);
 		if (o->coll == COLL_ALL_REDUCE)
 			return emit_all_reduce(e, o);
 		lval_id v = e->l->operands.p[o->operands];

@@ -47,7 +47,7 @@ typedef struct reshard_entry {
 /* A node plan and what building needs to know about it; facts of (class, slot shardings). */
 typedef struct plan_entry {
 	uint32_t class, n_slots;
-	bool partitioner;
+	uint8_t planner;
 	const sharding_id *slots; /* the key */
 	node_plan plan;
 	const int64_t *bytes;     /* by slot: local bytes at plan.at */
@@ -77,6 +77,13 @@ enum { /* what a node has to do with the width of elements */
 	NODE_ROUNDS = 1, /* a contraction in default precision: TPU takes its operands in bfloat16 */
 	NODE_CONVERTS,
 };
+/* Who decides where an op runs. */
+enum {
+	PLANNER_SHARDY, /* insert-explicit-reshards */
+	PLANNER_XLA,    /* XLA's partitioner: the compiled level */
+	PLANNER_EXACT,  /* ourselves: the exact level */
+};
+static inline uint8_t planner_of(lower_level l) { return l == LEVEL_COMPILED ? PLANNER_XLA : l == LEVEL_EXACT ? PLANNER_EXACT : PLANNER_SHARDY; }
 struct lower_cache {
 	const program *p;
 	sharding_table *t;
@@ -101,14 +108,14 @@ struct lower_cache {
 	struct io_entry *io;       /* IO_SLOTS */
 	sharding_id *now;          /* by pval: plain sharding in the current call */
 	sharding_id *was;          /* by pval: what `now` was found for */
-	bool was_partitioner;      /* .. and how */
+	uint8_t was_planner;       /* .. and how */
 	struct lower_work *work;   /* lowered.c */
 	node_id *marks;
 	uint32_t n_marks;
 	struct nesting *nesting; /* nest.c; NULL: nothing is nested */
 	bool ones;        /* the mesh has axes of one device */
 	bool unreduced;   /* some sharding so far has partial sums */
-	bool partitioner; /* plans of nodes are now wanted as XLA's partitioner makes them: the compiled level */
+	uint8_t planner;  /* as whom plans of nodes are wanted now */
 	size_t limit; /* bytes of facts, 0: none */
 };
 
@@ -134,7 +141,7 @@ sharding_id cache_bare(lower_cache *c, sharding_id plain);
 /* The sharding that Shardy leaves on an argument or result of main: cut where it does not divide, without sub-axes in
  * open dims. */
 sharding_id cache_io(lower_cache *c, sharding_id id, type_id type);
-/* The plain sharding a value is lowered with; c->partitioner is set. */
+/* The plain sharding a value is lowered with; c->planner is set. */
 static inline sharding_id cache_now(lower_cache *c, const sharding_id *shardings, pval_id v)
 {
 	const pval *x = &c->p->vals.p[v];
@@ -142,7 +149,7 @@ static inline sharding_id cache_now(lower_cache *c, const sharding_id *shardings
 	if (x->arg_index >= 0 || x->result_index >= 0)
 		sh = cache_io(c, sh, x->type);
 	sh = sh != SHARDING_NONE ? cache_plain(c, sh, 0) : c->replicated[type_get(c->p->m, x->type)->rank];
-	return c->ones && c->partitioner ? cache_bare(c, sh) : sh;
+	return c->ones && c->planner == PLANNER_XLA ? cache_bare(c, sh) : sh;
 }
 const reshard_entry *cache_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type);
 /* slots: plain shardings. */
@@ -157,7 +164,7 @@ static inline const plan_entry *cache_node(lower_cache *c, node_id n, const shar
 {
 	const plan_entry *e = c->last[n];
 	uint32_t n_slots = (uint32_t)c->p->nodes.p[n].n_operands + c->p->nodes.p[n].n_results;
-	return e && e->partitioner == c->partitioner && same_slots(e->slots, slots, n_slots) ? e : cache_find_plan(c, n, slots, n_slots);
+	return e && e->planner == c->planner && same_slots(e->slots, slots, n_slots) ? e : cache_find_plan(c, n, slots, n_slots);
 }
 /* all_reduce over axes of a value that keeps its sharding. */
 const collective_step *cache_reduce_step(lower_cache *c, axes list, sharding_id at);
@@ -191,6 +198,8 @@ uint64_t halo_hash(const program *p, const node *n);
 
 /* ---------------------------------------------------------------- onto.c */
 
+/* A constant of zeros, or a broadcast of one. */
+bool is_splat_zero(const program *p, pval_id v);
 /* Is the node such a scatter, then onto of it and of the addition. Scatters in program order. */
 void scatter_find_onto(const program *p, node_id id, pval_id *onto);
 

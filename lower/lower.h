@@ -2,6 +2,7 @@
  *   placed     as Shardy places collectives (insert-explicit-reshards full, reshard-to-collectives)
  *   optimized  textbook rewrites on top: sum before reduce, all_reduce + slice to reduce_scatter, common gathers
  *   compiled   what XLA's partitioner and passes emit for a target, combining included
+ *   exact      our program of one device as a target's compiler takes it: the optimized level, combining included
  *
  *   reshard.c      sharding -> sharding as a sequence of collectives (pure)     explicit.c  per-op common axes (pure)
  *   cache.c        both memoised, local sizes                                  lowered.c   the placed per-device program
@@ -67,7 +68,7 @@ typedef enum nest_way {
 	NEST_DROPPED, /* the broadcast of a constant, read by one elementwise op: nothing that a cost depends on */
 	NEST_CONSTANT, /* reads nothing and takes no time: may stand between an op and what is nested in it */
 } nest_way;
-/* From now on programs at the compiled level are for simulate() alone: nodes are nested as `ways` (by node) allow, where
+/* From now on programs at levels that are costed are for simulate() alone: nodes are nested as `ways` (by node) allow, where
  * all that they and their readers compute with stays where it is and nothing runs in between. That halves the number of
  * ops. Costs are those of the program without nesting. */
 void lower_cache_nest(lower_cache *c, const uint8_t *ways);
@@ -124,7 +125,7 @@ typedef struct lop {
 	bool erased;
 	bool halo;          /* LOP_COLLECTIVE, compiled level: a permute of borders (given too); operands: the value and, behind the
 	                       first of several permutes, what the one before it left; bytes: of the border */
-	bool given;         /* LOP_COLLECTIVE: the program's own; only at the compiled level it is more than a LOP_COMPUTE */
+	bool given;         /* LOP_COLLECTIVE: the program's own; only at the levels that are costed it is more than a LOP_COMPUTE */
 	node_id node;       /* the node it comes from; ID_NONE for arguments of main */
 	uint32_t operands, n_operands;
 	lval_id results;
@@ -132,7 +133,7 @@ typedef struct lop {
 	uint16_t combined;  /* compiled level: how many logical collectives one instruction carries; on the first of them,
 	                       0 on the others, which have no latency of their own */
 	lop_id region;      /* enclosing LOP_REGION or ID_NONE */
-	const node_plan *plan; /* LOP_COMPUTE */
+	const node_plan *plan; /* LOP_COMPUTE; also LOP_COLLECTIVE that are given, at the exact level */
 	const collective_step *step; /* LOP_COLLECTIVE */
 	union {
 		int64_t bytes; /* LOP_COLLECTIVE: local bytes of the larger side, per execution */
@@ -152,7 +153,12 @@ typedef struct lval {
 	uint32_t n_uses;
 	bool narrow;          /* compiled level: held in two bytes of its four, as the matmuls that read it take it */
 } lval;
-typedef enum lower_level { LEVEL_PLACED, LEVEL_OPTIMIZED, LEVEL_COMPILED } lower_level;
+typedef enum lower_level {
+	LEVEL_PLACED, LEVEL_OPTIMIZED,
+	LEVEL_COMPILED, /* of the annotated program: what the target's partitioner and passes make of its shardings */
+	LEVEL_EXACT,    /* of our own program of one device (EMIT_GLOBAL): what is written, and what the target's passes combine */
+} lower_level;
+static inline bool level_is_costed(lower_level l) { return l >= LEVEL_COMPILED; }
 typedef enum lower_target { TARGET_TPU, TARGET_GPU, TARGET_CPU } lower_target;
 
 /* Two marked stretches: what was gathered for the one, the other reads too, because they are near to each other in this
@@ -182,11 +188,11 @@ void lowered_free(lowered *l);
 /* The placed level is what Shardy gives; above it, ops without a rule get whole operands unless they are elementwise. */
 void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level, lower_target target, lowered *out);
 
-/* How a node runs at the compiled level of a program with these shardings, by itself; NULL where partial sums among its operands
+/* How a node runs at a costed level of a program with these shardings, by itself; NULL where partial sums among its operands
  * make that depend on what is around it. Lives until the next lower_program. */
-const node_plan *lower_node_plan(lower_cache *c, const sharding_id *shardings, node_id n);
+const node_plan *lower_node_plan(lower_cache *c, lower_level level, const sharding_id *shardings, node_id n);
 /* Bytes of one device's part of a value there. */
-int64_t lower_value_bytes(lower_cache *c, const sharding_id *shardings, pval_id v);
+int64_t lower_value_bytes(lower_cache *c, lower_level level, const sharding_id *shardings, pval_id v);
 /* lowered.facts of these plans. */
 uint64_t lower_facts(const lower_cache *c);
 
@@ -228,7 +234,7 @@ typedef enum emit_form {
 	EMIT_GLOBAL, /* as the body of one manual computation over all axes of the mesh: arguments and results of main are whole,
 	                with their shardings, donation and names; one partition per device */
 } emit_form;
-/* Per-device MLIR of the placed or optimized level with sdy collectives turned into stablehlo ones on local types. Ops that
+/* Per-device MLIR of the placed, optimized or exact level with sdy collectives turned into stablehlo ones on local types. Ops that
  * shards alone would get wrong (random numbers, custom calls) run on whole operands and are sliced. Parts of a dim that is
  * not cut evenly are padded to the size of the first. ERR_UNSUPPORTED, with the position, for ops of EMIT_REFUSED. */
 status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d) MUST_USE;

@@ -185,7 +185,7 @@ static void build_planned(builder *b, node_id id)
 	gather_slots(b, n);
 	sharding_id *slots = b->w->slots.p;
 	lval_id *values = b->w->values.p;
-	if (b->c->partitioner && b->c->onto[id] != ID_NONE) {
+	if (b->c->planner == PLANNER_XLA && b->c->onto[id] != ID_NONE) {
 		lval_id x = b->w->current[b->c->onto[id]];
 		if (n->op_kind != OP_SCATTER) {
 			b->w->current[node_slots(b->p, n)[2]] = reshard_value(b, x, b->c->now[node_slots(b->p, n)[2]], id);
@@ -238,6 +238,8 @@ static void build_given(builder *b, node_id id)
 	const node *n = &b->p->nodes.p[id];
 	const collective_step *s = b->c->given[id];
 	lowered *l = b->out;
+	gather_slots(b, n);
+	const node_plan *plan = b->c->planner == PLANNER_EXACT ? &cache_node(b->c, id, b->w->slots.p)->plan : NULL;
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		lval_id x = current_of(b, n, r);
 		pval_id v = b->p->slots.p[n->slots + n->n_operands + r];
@@ -248,6 +250,7 @@ static void build_given(builder *b, node_id id)
 		to->coll = s->kind;
 		to->step = s;
 		to->given = true;
+		to->plan = plan;
 		to->bytes = MAX(l->vals.p[x].bytes, bytes);
 		lowered_add_operand(l, o, x);
 		x = lowered_add_result(l, o, v, at, b->p->vals.p[v].type, bytes);
@@ -488,7 +491,7 @@ static void build_nodes(builder *b)
 		case NODE_OP:
 			if (b->nests && nest_build(b->c, b->out, id, b->region))
 				break;
-			if (b->c->partitioner && b->c->given[id])
+			if (b->c->given[id] && (b->c->planner == PLANNER_XLA || (b->c->planner == PLANNER_EXACT && n->n_results == 1)))
 				build_given(b, id);
 			else if (is_reshard_op(n->op_kind))
 				build_opaque(b, id);
@@ -521,7 +524,7 @@ static void build_nodes(builder *b)
 
 static void find_shardings(lower_cache *c, const sharding_id *shardings)
 {
-	bool same_way = c->was_partitioner == c->partitioner;
+	bool same_way = c->was_planner == c->planner;
 	for (pval_id v = 0; v < c->p->vals.n; v++)
 		if (!same_way || c->was[v] != shardings[v]) {
 			sharding_id before = c->now[v];
@@ -530,7 +533,7 @@ static void find_shardings(lower_cache *c, const sharding_id *shardings)
 			if (c->nesting && c->now[v] != before)
 				nest_value_changed(c, v);
 		}
-	c->was_partitioner = c->partitioner;
+	c->was_planner = c->planner;
 }
 
 /* False when something was not sharded as nesting took it to be. */
@@ -558,12 +561,12 @@ void lower_program(lower_cache *c, const sharding_id *shardings, lower_level lev
 {
 	lowered *first = level == LEVEL_PLACED ? out : &c->work->placed;
 	cache_bound(c);
-	c->partitioner = level == LEVEL_COMPILED;
+	c->planner = planner_of(level);
 	first->p = c->p;
 	first->shardings = c->t;
 	find_shardings(c, shardings);
 	/* what becomes of partial sums depends on the ops behind them */
-	if (!build_all(c, first, level, target, c->nesting && level == LEVEL_COMPILED && !c->unreduced))
+	if (!build_all(c, first, level, target, c->nesting && level_is_costed(level) && !c->unreduced))
 		(void)build_all(c, first, level, target, false);
 	if (level != LEVEL_PLACED) {
 		lowered_clear(out);
@@ -574,6 +577,6 @@ void lower_program(lower_cache *c, const sharding_id *shardings, lower_level lev
 	out->level = level;
 	out->target = target;
 	out->facts = c->facts;
-	if (level == LEVEL_COMPILED)
+	if (level_is_costed(level))
 		lowered_compile(c, target, out);
 }

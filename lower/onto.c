@@ -7,7 +7,7 @@ static const node *maker_of(const program *p, pval_id v)
 	return p->vals.p[v].def == ID_NONE ? NULL : &p->nodes.p[p->vals.p[v].def];
 }
 
-static bool is_zero(const program *p, pval_id v)
+bool is_splat_zero(const program *p, pval_id v)
 {
 	const node *n = maker_of(p, v);
 	while (n && n->op_kind == OP_BROADCAST_IN_DIM)
@@ -29,7 +29,7 @@ static bool is_zero(const program *p, pval_id v)
 void scatter_find_onto(const program *p, node_id id, pval_id *onto)
 {
 	const node *n = &p->nodes.p[id];
-	if (n->op_kind != OP_SCATTER || n->n_operands != 3 || n->n_results != 1 || !is_zero(p, node_slots(p, n)[0]))
+	if (n->op_kind != OP_SCATTER || n->n_operands != 3 || n->n_results != 1 || !is_splat_zero(p, node_slots(p, n)[0]))
 		return;
 	pval_id made = node_slots(p, n)[3];
 	if (p->vals.p[made].n_uses != 1)

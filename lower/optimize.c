@@ -3,8 +3,8 @@
  *   1 forward   equal reshards of one value become one; a reshard back to where the value came from is the value
  *   2 backward  use counts of what is left: dead code goes
  *   3 forward   which values could stay partial sums (linear ops on all_reduce results with one use)
- *   4 backward  which do: those that flow into a sum of partial sums over the same axes; at the compiled level also those
- *               that a loop accumulates: they are reduced behind the loop
+ *   4 backward  which do: those that flow into a sum of partial sums over the same axes; at the levels that are costed also
+ *               those that a loop accumulates: they are reduced behind the loop
  *   5 forward   write: chains of reshards are planned again from end to end, all_reduce + all_slice becomes
  *               reduce_scatter, a sum of partial sums is reduced once, and a scalar's broadcast (the zeros that a scatter
  *               adds to) is not moved but made again where it is wanted
@@ -360,7 +360,7 @@ void lowered_optimize(lower_cache *c, lower_level level, lower_target target, co
 		pass_find_partial(&p);
 	if (p.sums)
 		pass_choose_partial(&p);
-	if (level == LEVEL_COMPILED && target != TARGET_CPU && p.all_reduces && p.regions)
+	if ((level == LEVEL_EXACT || (level == LEVEL_COMPILED && target != TARGET_CPU)) && p.all_reduces && p.regions)
 		pass_find_carried(&p);
 	write_all(&p);
 }

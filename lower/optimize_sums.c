@@ -64,6 +64,8 @@ static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 	uint16_t kind = kind_of(p, o);
 	if (p->level == LEVEL_COMPILED && (kind != OP_ADD || p->target == TARGET_CPU || o->nest))
 		return NULL; /* what is nested is no partial sum */
+	if (p->level == LEVEL_EXACT && (o->nest || (kind != OP_ADD && kind != OP_RESHAPE && kind != OP_TRANSPOSE)))
+		return NULL; /* other elementwise ops may be nested where costs are asked for */
 	switch (kind) {
 	case OP_ADD:
 	case OP_SUBTRACT:
@@ -169,11 +171,18 @@ static bool collect_terms(const pass *p, lval_id v, lop_id loop, lval_id *terms,
 static type_id narrow_type(const pass *p, lval_id added)
 {
 	const lop *def = &p->in->ops.p[p->in->vals.p[added].def];
-	bool widened = p->target == TARGET_GPU && def->kind == LOP_COMPUTE && kind_of(p, def) == OP_CONVERT;
+	bool widened = p->level == LEVEL_COMPILED && p->target == TARGET_GPU && def->kind == LOP_COMPUTE && kind_of(p, def) == OP_CONVERT;
 	return widened ? p->in->vals.p[operand_of(p->in, def, 0)].type : ID_NONE;
 }
 
-/* The loop adds the terms to what it carries, and does nothing else with it. One term moves, the others stay. */
+static bool starts_with_zeros(const pass *p, const lop *loop, lval_id carried)
+{
+	lval_id start = p->f[operand_of(p->in, loop, carried - loop->results)].alias;
+	return is_splat_zero(p->c->p, p->in->vals.p[start].origin);
+}
+
+/* The loop adds the terms to what it carries, and does nothing else with it. XLA moves one term and leaves the others; in our own
+ * program all stay partial, since a sum of partial and whole ones would be wrong. */
 static void carry(pass *p, lop_id loop, lval_id carried, lval_id yielded, lval_id result)
 {
 	const lowered *l = p->in;
@@ -188,7 +197,10 @@ static void carry(pass *p, lop_id loop, lval_id carried, lval_id yielded, lval_i
 	}
 	if (a != carried || !collect_terms(p, b, loop, terms, &n))
 		return;
-	p->f[terms[n - 1]].need = true;
+	if (p->level == LEVEL_EXACT && !starts_with_zeros(p, l->ops.p + loop, carried))
+		return; /* every device would add its start value */
+	for (uint32_t i = p->level == LEVEL_EXACT ? 0 : n - 1; i < n; i++)
+		p->f[terms[i]].need = true;
 	p->f[result].carried = cache_reduce_step(p->c, p->f[terms[0]].partial->axes, sharding_of(p, result));
 	p->f[result].carried_as = narrow_type(p, b);
 }

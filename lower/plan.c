@@ -1,11 +1,11 @@
 /* How single nodes run, without lowering the program around them: for bounds on what a program costs. */
 #include "lower/internal.h"
 
-const node_plan *lower_node_plan(lower_cache *c, const sharding_id *shardings, node_id id)
+const node_plan *lower_node_plan(lower_cache *c, lower_level level, const sharding_id *shardings, node_id id)
 {
 	const node *n = &c->p->nodes.p[id];
 	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
-	c->partitioner = true;
+	c->planner = planner_of(level);
 	vec_reserve(&c->work->slots, n_slots);
 	for (uint32_t i = 0; i < n_slots; i++) {
 		c->work->slots.p[i] = cache_now(c, shardings, c->p->slots.p[n->slots + i]);
@@ -15,9 +15,9 @@ const node_plan *lower_node_plan(lower_cache *c, const sharding_id *shardings, n
 	return &cache_node(c, id, c->work->slots.p)->plan;
 }
 
-int64_t lower_value_bytes(lower_cache *c, const sharding_id *shardings, pval_id v)
+int64_t lower_value_bytes(lower_cache *c, lower_level level, const sharding_id *shardings, pval_id v)
 {
-	c->partitioner = true;
+	c->planner = planner_of(level);
 	return cache_bytes(c, v, cache_now(c, shardings, v));
 }
 

@@ -91,7 +91,6 @@ sw_plan *sw_search(sw_module *m, const sw_options *o, sw_error *err)
 	device *dev = xcalloc(1, sizeof *dev);
 	mesh_spec spec = {0};
 	sw_plan *p = xcalloc(1, sizeof *p);
-	module *annotated = NULL;
 	const char *links[MAX_MESH_AXES] = {0};
 	status s = o->mesh ? mesh_from_text(m->m->shardings, o->mesh, &spec, &d) : diag_set(&d, ST_ERR_INVALID, "expected a mesh such as data=4,model=4");
 	if (s == ST_OK)
@@ -113,11 +112,7 @@ sw_plan *sw_search(sw_module *m, const sw_options *o, sw_error *err)
 	if (s == ST_OK)
 		s = document_write(m->m, &so, &p->r, &p->json, &d);
 	if (s == ST_OK)
-		s = strategy_apply(m->m, &p->r.best, &annotated, &d);
-	if (s == ST_OK)
-		module_print(annotated, &(print_options){.locations = true}, &p->mlir);
-	if (annotated)
-		module_free(annotated);
+		s = strategy_write(m->m, &p->r.best, dev, &p->mlir, &d);
 	free(dev);
 	if (s == ST_OK)
 		return p;

@@ -211,6 +211,7 @@ status document_write(const module *m, const search_options *o, const search_res
 	cJSON_AddStringToObject(root, "device", o->device->name);
 	cJSON_AddNumberToObject(root, "memory_limit_bytes", (double)r->memory_limit);
 	cJSON_AddBoolToObject(root, "fits", r->fits);
+	cJSON_AddStringToObject(root, "apply", apply_name(r->best.apply));
 	cJSON_AddItemToObject(root, "arguments", arguments_json(m, r));
 	cJSON_AddItemToObject(root, "results", results_json(m, r));
 	cJSON_AddItemToObject(root, "constraints", constraints_json(m, &r->best));

@@ -265,7 +265,7 @@ static bool cost_anew(evaluator *ev, coster *c, int way)
 	do {
 		if (apart)
 			lower_cache_unnest(c->lower, apart, n_apart);
-		lower_program(c->lower, c->costed, LEVEL_COMPILED, ev->pb->o->device->target, c->low);
+		lower_program(c->lower, c->costed, apply_level(ev->pb->o->apply), ev->pb->o->device->target, c->low);
 		if (way == FOLDED)
 			alike = simulate_folded(c->sim, c->low, &c->cost);
 		else

@@ -102,6 +102,7 @@ void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out)
 	const problem *pb = ev->pb;
 	assert(pl->n == ev->depth);
 	strategy_init(out, pb->mesh, pb->n_args, pb->n_results);
+	out->apply = pb->o->apply;
 	for (uint32_t a = 0; a < pb->n_args; a++) {
 		if (pb->pinned[a]) {
 			out->args[a] = pb->m->values.p[pb->p->vals.p[pb->p->args.p[a]].value].sharding;

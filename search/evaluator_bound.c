@@ -62,7 +62,7 @@ static int64_t least_bytes(evaluator *ev, coster *c, const program *p, uint32_t 
 	int64_t sum = 0;
 	for (uint32_t a = 0; a < p->args.n; a++) {
 		pval_id v = p->args.p[a];
-		int64_t bytes = lower_value_bytes(c->lower, c->costed, v);
+		int64_t bytes = lower_value_bytes(c->lower, apply_level(ev->pb->o->apply), c->costed, v);
 		uint32_t left = walker_pinned(present(ev), a) || !pval_type(p, v)->rank ? 0 : further & ~walker_kept(present(ev), a);
 		if (left && c->costed[v] != SHARDING_NONE)
 			left &= ~axes_in(ev, c->costed[v]);
@@ -76,7 +76,7 @@ static int64_t least_ns(evaluator *ev, coster *c, const program *p, uint32_t fur
 	int64_t sum = 0;
 	for (uint32_t i = 0; i < c->matmuls.n; i++) {
 		node_id n = c->matmuls.p[i].node;
-		const node_plan *plan = lower_node_plan(c->lower, c->costed, n);
+		const node_plan *plan = lower_node_plan(c->lower, apply_level(ev->pb->o->apply), c->costed, n);
 		if (!plan)
 			continue;
 		uint32_t left = further;

@@ -103,7 +103,7 @@ static status cost_of(explainer *x, module *m, strategy *t, cost *out, source_li
 	module *annotated;
 	evaluation ev;
 	TRY(strategy_apply(m, t, &annotated, x->d));
-	status st = simulate_module(annotated, x->o.device, x->o.axis_links, out, &ev, x->d);
+	status st = simulate_module(annotated, x->o.device, x->o.apply, x->o.axis_links, out, &ev, x->d);
 	if (st == ST_OK) {
 		add_sources(x, &ev, 1, change);
 		evaluation_release(&ev);
@@ -573,7 +573,7 @@ static status explain_whole(explainer *x, module *m, cJSON *root)
 	module *annotated;
 	evaluation ev;
 	TRY(strategy_apply(m, x->s, &annotated, x->d));
-	status st = simulate_module(annotated, x->o.device, x->o.axis_links, &x->cost, &ev, x->d);
+	status st = simulate_module(annotated, x->o.device, x->o.apply, x->o.axis_links, &x->cost, &ev, x->d);
 	if (st == ST_OK) {
 		add_sources(x, &ev, 1, &x->sources);
 		evaluation_release(&ev);
@@ -610,7 +610,7 @@ status explain_strategy(module *m, const strategy *s, const device *dev, int64_t
 	x->d = d;
 	x->most = most_alternatives;
 	x->limit = memory_limit ? memory_limit : dev->usable_bytes;
-	x->o = (search_options){.mesh = s->mesh, .device = dev, .axis_links = s->has_links ? s->axis_links : NULL, .memory_limit = x->limit};
+	x->o = (search_options){.mesh = s->mesh, .device = dev, .axis_links = s->has_links ? s->axis_links : NULL, .memory_limit = x->limit, .apply = s->apply};
 	status st = problem_init(&x->pb, m, &x->o, d);
 	if (st == ST_OK)
 		st = explain_whole(x, m, root);

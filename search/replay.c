@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-status search_replay(const module *annotated, const device *dev, const char *const *axis_links, cost *out, diag *d)
+status search_replay(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, diag *d)
 {
-	return simulate_module(annotated, dev, axis_links, out, NULL, d);
+	return simulate_module(annotated, dev, apply, axis_links, out, NULL, d);
 }
 
 sharding_id sharding_pin(sharding_table *t, mesh_id mesh, sharding_id id, uint32_t rank, int16_t priority)
@@ -56,7 +56,7 @@ status replay_strategy(const problem *pb, const module *original, strategy *s, c
 		module *annotated = NULL;
 		evaluation ev;
 		TRY(strategy_apply(original, s, &annotated, d));
-		status st = simulate_module(annotated, pb->o->device, pb->o->axis_links, out, &ev, d);
+		status st = simulate_module(annotated, pb->o->device, pb->o->apply, pb->o->axis_links, out, &ev, d);
 		bool settled = true;
 		*allowed = true;
 		if (st == ST_OK) {

@@ -49,6 +49,7 @@ typedef struct strategy_action {
 typedef struct strategy {
 	arena mem;
 	mesh_id mesh;
+	apply_way apply;
 	bool has_links;
 	const char *axis_links[MAX_MESH_AXES]; /* link class of the device profile per axis, NULL: default filling */
 	uint32_t n_args, n_results, n_constraints, n_actions;
@@ -67,6 +68,9 @@ status strategy_read(const module *m, const char *json, size_t n, strategy *out,
 /* A copy of the module that carries the strategy: one mesh, partition counts, argument and result shardings,
  * constraints. What the module had before stays where the strategy says nothing. */
 status strategy_apply(const module *m, const strategy *s, module **out, diag *d) MUST_USE;
+
+/* The module that XLA gets, as text with locations: annotated, or as s->apply says with the program of one device in it. */
+status strategy_write(const module *m, const strategy *s, const device *dev, strbuf *out, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- searching */
 
@@ -105,6 +109,7 @@ typedef struct search_options {
 	uint64_t seed;
 	uint32_t threads;              /* 0: all cores */
 	bool open_results;
+	apply_way apply;               /* how XLA will get the plan, which costs depend on */
 	const search_pin *pins;
 	uint32_t n_pins;
 	const search_forbid *forbids;
@@ -168,7 +173,7 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 void search_result_release(search_result *r);
 
 /* Cost of a module as it is annotated (the replay): what evaluate and simulate print. */
-status search_replay(const module *annotated, const device *dev, const char *const *axis_links, cost *out, diag *d) MUST_USE;
+status search_replay(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, diag *d) MUST_USE;
 
 /* Facts about main that need no mesh, for answers that are not searches (evaluate, explain). */
 status search_roles(const module *m, role *out /* by argument */, diag *d) MUST_USE;

@@ -23,6 +23,7 @@ static str copy_str(arena *a, str s) { return (str){arena_strdup(a, s.p, s.n), s
 void strategy_copy(strategy *to, const strategy *from)
 {
 	strategy_init(to, from->mesh, from->n_args, from->n_results);
+	to->apply = from->apply;
 	to->has_links = from->has_links;
 	for (uint32_t i = 0; i < MAX_MESH_AXES; i++)
 		to->axis_links[i] = from->axis_links[i] ? arena_strdup(&to->mem, from->axis_links[i], strlen(from->axis_links[i])) : NULL;
@@ -230,6 +231,9 @@ static status read_root(reader *r, const cJSON *root, char device[64], int64_t *
 			r->s->axis_links[i] = arena_strdup(&r->s->mem, link.p, link.n);
 			r->s->has_links = true;
 		}
+	const cJSON *apply = cJSON_GetObjectItemCaseSensitive(root, "apply");
+	if (apply && (!cJSON_IsString(apply) || !apply_find(apply->valuestring, &r->s->apply)))
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'apply': expected \"exact\" or \"annotate\"");
 	snprintf(device, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
 	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15 ? (int64_t)limit->valuedouble : 0;
 	enum { ARGUMENTS, RESULTS, CONSTRAINTS, ACTIONS, LISTS };
@@ -403,4 +407,21 @@ status strategy_apply(const module *m, const strategy *s, module **out, diag *d)
 	set_module_attr(c, "mhlo.num_replicas", attr_int(c, 1, "i32"));
 	*out = c;
 	return ST_OK;
+}
+
+status strategy_write(const module *m, const strategy *s, const device *dev, strbuf *out, diag *d)
+{
+	module *annotated;
+	evaluation ev;
+	cost c;
+	TRY(strategy_apply(m, s, &annotated, d));
+	status st = ST_OK;
+	if (s->apply == APPLY_ANNOTATE) {
+		module_print(annotated, &(print_options){.locations = true}, out);
+	} else if ((st = simulate_module(annotated, dev, s->apply, s->has_links ? s->axis_links : NULL, &c, &ev, d)) == ST_OK) {
+		st = lower_emit_mlir(ev.low, EMIT_GLOBAL, out, d);
+		evaluation_release(&ev);
+	}
+	module_free(annotated);
+	return st;
 }

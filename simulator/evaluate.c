@@ -3,6 +3,30 @@
 
 #include <stdlib.h>
 
+static const char *const apply_names[] = {
+#define X(id, name, level) [APPLY_##id] = name,
+	APPLY_TABLE(X)
+#undef X
+};
+static const lower_level apply_levels[] = {
+#define X(id, name, level) [APPLY_##id] = level,
+	APPLY_TABLE(X)
+#undef X
+};
+
+const char *apply_name(apply_way a) { return apply_names[a]; }
+lower_level apply_level(apply_way a) { return apply_levels[a]; }
+
+bool apply_find(const char *name, apply_way *out)
+{
+	for (apply_way a = 0; a < APPLY_COUNT; a++)
+		if (!strcmp(name, apply_names[a])) {
+			*out = a;
+			return true;
+		}
+	return false;
+}
+
 static void release(evaluation *e)
 {
 	if (e->sim)
@@ -36,7 +60,7 @@ static mesh_id one_device_mesh(sharding_table *t)
 	return mesh_intern(t, &(mesh){.name = strtab_add(&t->names, STR("mesh")), .n_axes = 1, .axis_names = &axis, .axis_sizes = &size, .n_devices = 1});
 }
 
-static status run(evaluation *e, const module *annotated, const device *dev, const char *const *axis_links, cost *out, diag *d)
+static status run(evaluation *e, const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, diag *d)
 {
 	e->m = module_clone(annotated);
 	TRY(passes_import(e->m, dev->target == TARGET_TPU, d));
@@ -55,19 +79,19 @@ static status run(evaluation *e, const module *annotated, const device *dev, con
 	program_trim_io(e->p, t, e->shardings);
 	e->cache = lower_cache_new(e->p, t);
 	e->low = lowered_new(e->p, t);
-	lower_program(e->cache, e->shardings, LEVEL_COMPILED, dev->target, e->low);
+	lower_program(e->cache, e->shardings, apply_level(apply), dev->target, e->low);
 	e->sim = simulator_new(e->p, t, dev, &e->links, &e->dn);
 	simulate(e->sim, e->low, out);
 	return ST_OK;
 }
 
-status simulate_module(const module *annotated, const device *dev, const char *const *axis_links, cost *out, evaluation *keep, diag *d)
+status simulate_module(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, evaluation *keep, diag *d)
 {
 	/* built in place: the program points at the rule table beside it */
 	evaluation local, *e = keep ? keep : &local;
 	*e = (evaluation){0};
 	rule_table_init(&e->rules);
-	status s = run(e, annotated, dev, axis_links, out, d);
+	status s = run(e, annotated, dev, apply, axis_links, out, d);
 	if (s != ST_OK || !keep)
 		release(e);
 	return s;

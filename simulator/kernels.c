@@ -259,7 +259,7 @@ static void find_windowed(simulator *s, const lowered *l)
 
 void measure_kernels(simulator *s, const lowered *l)
 {
-	if (s->dev.windowed_bytes_s)
+	if (s->dev.windowed_bytes_s && l->level != LEVEL_EXACT) /* the partitioner's work */
 		find_windowed(s, l);
 	s->runs.n = s->reads.n = s->border = 0;
 	for (uint32_t n = s->writers.n; n-- > 0;) {

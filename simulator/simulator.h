@@ -84,14 +84,27 @@ typedef struct evaluation {
 	propagation *prop;
 	sharding_id *shardings; /* by pval, after propagation; arguments and results cut to what divides */
 	lower_cache *cache;
-	lowered *low; /* compiled level */
+	lowered *low; /* at the level that was costed */
 	simulator *sim;
 	donation dn;
 	mesh_links links;
 } evaluation;
+/* How XLA gets a plan: one row per way, with its name in documents and flags. */
+#define APPLY_TABLE(X)                                                                                             \
+	X(ANNOTATE, "annotate", LEVEL_COMPILED) /* as shardings, priorities and constraints: XLA partitions */            \
+	X(EXACT, "exact", LEVEL_EXACT)          /* as the program of one device in one manual computation */
+typedef enum apply_way {
+#define X(id, name, level) APPLY_##id,
+	APPLY_TABLE(X)
+#undef X
+	APPLY_COUNT
+} apply_way;
+const char *apply_name(apply_way a);
+lower_level apply_level(apply_way a); /* what is costed */
+bool apply_find(const char *name, apply_way *out);
 /* The replay: import passes, one fresh propagation run, lowering, simulation. keep may be NULL; otherwise the caller
  * releases it with evaluation_release (after success only). A module without a mesh runs on one device. */
-status simulate_module(const module *annotated, const device *dev, const char *const *axis_links, cost *out, evaluation *keep, diag *d) MUST_USE;
+status simulate_module(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, evaluation *keep, diag *d) MUST_USE;
 void evaluation_release(evaluation *e);
 
 struct cJSON;

@@ -3,22 +3,30 @@
 #include <getopt.h>
 
 static const char help[] =
-	"shardwright apply MODULE --strategy S.json -o OUT.mlir\n\n"
-	"Writes MODULE annotated with the strategy: one mesh, partition counts, shardings with priorities, constraints.\n"
-	"XLA compiles the result as it is.\n\n"
+	"shardwright apply MODULE --strategy S.json -o OUT.mlir [--apply exact|annotate]\n\n"
+	"Writes MODULE as it carries the strategy; XLA compiles the result as it is.\n\n"
+	"  annotate   one mesh, partition counts, shardings with priorities, constraints: XLA partitions\n"
+	"  exact      the program of one device inside one manual computation: arguments and results are whole arrays with their\n"
+	"             shardings, and nothing is left to partition\n\n"
 	"  -s, --strategy S.json   a document that search wrote, or one written by hand (docs/strategy-document.md)\n"
-	"  -o, --output OUT.mlir   where to write; - is standard output\n";
+	"  -o, --output OUT.mlir   where to write; - is standard output\n"
+	"      --apply WAY         exact or annotate; default: what the document says, annotate where it says nothing\n";
 
 int cmd_apply(int argc, char **argv)
 {
-	static const struct option options[] = {{"strategy", 1, 0, 's'}, {"output", 1, 0, 'o'}, {"help", 0, 0, 'h'}, {0}};
+	static const struct option options[] = {{"strategy", 1, 0, 's'}, {"output", 1, 0, 'o'}, {"apply", 1, 0, 'a'}, {"help", 0, 0, 'h'}, {0}};
 	const char *strategy_file = NULL, *output = NULL;
+	apply_way way = APPLY_COUNT;
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "s:o:h", options, NULL)) != -1;) {
 		if (c == 's')
 			strategy_file = optarg;
 		else if (c == 'o')
 			output = optarg;
+		else if (c == 'a' && !apply_find(optarg, &way))
+			return cli_usage("apply", "--apply: expected exact or annotate, found '%s'", optarg);
+		else if (c == 'a')
+			continue;
 		else if (c == 'h')
 			return fputs(help, stdout), 0;
 		else
@@ -27,7 +35,8 @@ int cmd_apply(int argc, char **argv)
 	if (optind + 1 != argc || !strategy_file || !output)
 		return cli_usage("apply", "expected MODULE, --strategy S.json and -o OUT.mlir");
 	diag d = {0};
-	module *m = NULL, *annotated = NULL;
+	module *m = NULL;
+	cli_target target = {0};
 	strategy s = {0};
 	strbuf text = {0}, out = {0};
 	char device_name[64];
@@ -41,14 +50,15 @@ int cmd_apply(int argc, char **argv)
 			diag_in_file(&d, strategy_file);
 	}
 	if (st == ST_OK)
-		st = strategy_apply(m, &s, &annotated, &d);
-	if (st == ST_OK) {
-		module_print(annotated, &(print_options){.locations = true}, &out);
+		s.apply = way != APPLY_COUNT ? way : s.apply;
+	if (st == ST_OK && s.apply != APPLY_ANNOTATE) /* compilers differ in what they get */
+		st = cli_device(device_name[0] ? device_name : NULL, NULL, &target, &d);
+	if (st == ST_OK)
+		st = strategy_write(m, &s, &target.dev, &out, &d);
+	if (st == ST_OK)
 		st = file_write(output, out.p, out.n, &d);
-	}
 	int code = st == ST_OK ? 0 : cli_fail(&d, st);
-	if (annotated)
-		module_free(annotated);
+	cli_target_release(&target);
 	strategy_release(&s);
 	if (m)
 		module_free(m);

@@ -107,7 +107,7 @@ int cmd_evaluate(int argc, char **argv)
 	if (st == ST_OK)
 		st = strategy_apply(in.m, &in.s, &annotated, &d);
 	if (st == ST_OK)
-		st = search_replay(annotated, &in.target.dev, in.s.has_links ? in.s.axis_links : NULL, &c, &d);
+		st = search_replay(annotated, &in.target.dev, in.s.apply, in.s.has_links ? in.s.axis_links : NULL, &c, &d);
 	if (st != ST_OK) {
 		code = cli_fail(&d, st);
 	} else {

@@ -22,9 +22,11 @@ static const char help[] =
 	"  --pin 'GLOB:SHARDING'       fix arguments by name: --pin 'params*embed*:[[\"model\"],[]]'; * and ? match, may be repeated\n"
 	"  --forbid 'GLOB:DIM:AXIS'    that dimension is never sharded over that axis, by decision or by propagation\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
+	"  --apply exact|annotate      how XLA will get the plan, which costs depend on: as the program of one device, which leaves\n"
+	"                              nothing to partition, or as annotations (default annotate)\n"
 	"  --open-results              do not tie donated results to their argument's sharding\n"
 	"  --json                      print the strategy document instead of tables\n"
-	"  --emit-mlir OUT.mlir        the annotated module, which XLA compiles as it is\n"
+	"  --emit-mlir OUT.mlir        the module that carries the plan, which XLA compiles as it is\n"
 	"  --emit-strategy OUT.json    the strategy document\n"
 	"  --trace OUT.json            timeline of one step for Perfetto\n"
 	"  --progress-json             incumbents and progress on standard error, one JSON object per line\n"
@@ -118,14 +120,14 @@ static bool parse_forbid(search_args *a, const char *text)
 }
 
 enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS,
-       OPT_CACHE_MEMORY, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_JSON, OPT_EMIT_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+       OPT_CACHE_MEMORY, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_JSON, OPT_EMIT_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
 
 static const struct option options[] = {
 	{"mesh", 1, 0, OPT_MESH}, {"device", 1, 0, OPT_DEVICE}, {"device-file", 1, 0, OPT_DEVICE_FILE}, {"memory", 1, 0, OPT_MEMORY},
 	{"objective", 1, 0, OPT_OBJECTIVE}, {"schedule", 1, 0, OPT_SCHEDULE}, {"evaluations", 1, 0, OPT_EVALUATIONS}, {"seconds", 1, 0, OPT_SECONDS},
 	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"pin", 1, 0, OPT_PIN},
 	{"forbid", 1, 0, OPT_FORBID},
-	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR},
+	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR},
 	{"emit-strategy", 1, 0, OPT_EMIT_STRATEGY}, {"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK},
 	{"help", 0, 0, OPT_HELP}, {0}};
 
@@ -142,6 +144,10 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 		case OPT_DEVICE_FILE: a->device_file = optarg; break;
 		case OPT_SCHEDULE: a->schedule = optarg; break;
 		case OPT_OPEN_RESULTS: a->o.open_results = true; break;
+		case OPT_APPLY:
+			if (!apply_find(optarg, &a->o.apply))
+				return cli_usage("search", "--apply: expected exact or annotate, found '%s'", optarg);
+			break;
 		case OPT_JSON: a->json = true; break;
 		case OPT_EMIT_MLIR: a->emit_mlir = optarg; break;
 		case OPT_EMIT_STRATEGY: a->emit_strategy = optarg; break;
@@ -227,18 +233,19 @@ static status write_answer(const search_args *a, module *m, const search_result 
 	if (st == ST_OK && a->emit_strategy)
 		st = file_write(a->emit_strategy, document.p, document.n, d);
 	module *annotated = NULL;
-	if (st == ST_OK && (a->emit_mlir || a->trace))
-		st = strategy_apply(m, &r->best, &annotated, d);
 	if (st == ST_OK && a->emit_mlir) {
 		strbuf text = {0};
-		module_print(annotated, &(print_options){.locations = true}, &text);
-		st = file_write(a->emit_mlir, text.p, text.n, d);
+		st = strategy_write(m, &r->best, a->o.device, &text, d);
+		if (st == ST_OK)
+			st = file_write(a->emit_mlir, text.p, text.n, d);
 		strbuf_release(&text);
 	}
+	if (st == ST_OK && a->trace)
+		st = strategy_apply(m, &r->best, &annotated, d);
 	if (st == ST_OK && a->trace) {
 		evaluation ev;
 		cost c;
-		st = simulate_module(annotated, a->o.device, a->o.axis_links, &c, &ev, d);
+		st = simulate_module(annotated, a->o.device, a->o.apply, a->o.axis_links, &c, &ev, d);
 		if (st == ST_OK) {
 			strbuf text = {0};
 			simulator_trace(ev.sim, ev.low, &text);

@@ -6,23 +6,26 @@
 #include <stdlib.h>
 
 static const char help[] =
-	"shardwright simulate MODULE [--device NAME | --device-file F] [--memory 16GiB] [--json [--ops]] [--trace OUT.json]\n\n"
+	"shardwright simulate MODULE [--device NAME | --device-file F] [--memory 16GiB] [--apply exact|annotate] [--json [--ops]]\n"
+	"                            [--trace OUT.json]\n\n"
 	"Propagates the shardings in the module, lowers it to per-device code and simulates one step. The mesh is the\n"
 	"module's own; without one it runs on one device. MODULE may also be scheduled HLO text, what\n"
 	"compiled.as_text() prints on CPU, GPU or TPU: its kernels, its order and its collectives are then taken as they\n"
-	"are. --ops adds what every kernel and collective does; --trace writes a timeline for Perfetto or\n"
+	"are. --apply exact costs the program of one device that `lower --global` writes, instead of what XLA's partitioner\n"
+	"makes of the shardings. --ops adds what every kernel and collective does; --trace writes a timeline for Perfetto or\n"
 	"chrome://tracing.\n";
 
 typedef struct arguments {
 	const char *file, *device, *device_file, *trace;
 	int64_t memory;
+	apply_way apply;
 	bool json, ops;
 } arguments;
 
 static int parse(arguments *a, int argc, char **argv)
 {
 	static const struct option options[] = {{"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'}, {"memory", 1, 0, 'm'}, {"json", 0, 0, 'j'},
-	                                        {"ops", 0, 0, 'o'},    {"trace", 1, 0, 't'},       {"help", 0, 0, 'h'},   {0}};
+	                                        {"ops", 0, 0, 'o'},    {"trace", 1, 0, 't'},       {"apply", 1, 0, 'a'}, {"help", 0, 0, 'h'},   {0}};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
@@ -32,6 +35,10 @@ static int parse(arguments *a, int argc, char **argv)
 		case 'o': a->ops = true; break;
 		case 't': a->trace = optarg; break;
 		case 'h': fputs(help, stdout); return 0;
+		case 'a':
+			if (!apply_find(optarg, &a->apply))
+				return cli_usage("simulate", "--apply: expected exact or annotate, found '%s'", optarg);
+			break;
 		case 'm':
 			if (!cli_bytes("simulate", "--memory", optarg, &a->memory))
 				return EXIT_USAGE;
@@ -159,7 +166,7 @@ static status simulate_stablehlo(const arguments *a, const device *dev, const st
 	if (st == ST_OK)
 		st = module_verify_types(m, d);
 	if (st == ST_OK)
-		st = simulate_module(m, dev, NULL, &c, &ev, d);
+		st = simulate_module(m, dev, a->apply, NULL, &c, &ev, d);
 	if (st == ST_OK) {
 		if (a->trace)
 			st = write_trace(&ev, a->trace, d);

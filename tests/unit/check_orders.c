@@ -87,7 +87,7 @@ static cost cost_of(const loop_case *x, int64_t reorders)
 	diag d = {0};
 	ck_assert_int_eq(device_find(x->device, &dev, NULL), ST_OK);
 	dev.reorder_elements_s = reorders;
-	ck_assert_msg(simulate_module(m, &dev, NULL, &c, NULL, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(simulate_module(m, &dev, APPLY_ANNOTATE, NULL, &c, NULL, &d) == ST_OK, "%s", d.msg);
 	module_free(m);
 	strbuf_release(&args);
 	strbuf_release(&results);

@@ -153,7 +153,7 @@ START_TEST(test_annotated_text)
 	ck_assert_int_eq(device_find("tpu-v5e", &dev, &d), ST_OK);
 	cost c, again;
 	evaluation ev;
-	ck_assert_msg(simulate_module(m, &dev, NULL, &c, &ev, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(simulate_module(m, &dev, APPLY_ANNOTATE, NULL, &c, &ev, &d) == ST_OK, "%s", d.msg);
 	/* x by data: 16 x 512; w by model: 256 x 256; result 16 x 256 */
 	ck_assert_int_eq(c.argument_bytes, 4 * (16 * 512 + 256 * 256));
 	ck_assert_int_eq(c.output_bytes, 4 * 16 * 256);
@@ -162,12 +162,12 @@ START_TEST(test_annotated_text)
 	ck_assert_int_eq(c.collectives[COLL_ALL_REDUCE].bytes, 4 * 16 * 256);
 	ck_assert_uint_eq(ev.low->results.n, 1);
 	evaluation_release(&ev);
-	ck_assert_int_eq(simulate_module(m, &dev, NULL, &again, NULL, &d), ST_OK);
+	ck_assert_int_eq(simulate_module(m, &dev, APPLY_ANNOTATE, NULL, &again, NULL, &d), ST_OK);
 	ck_assert_mem_eq(&c, &again, sizeof c);
 	const char *links[] = {"dcn", NULL};
-	ck_assert_int_eq(simulate_module(m, &dev, links, &again, NULL, &d), ST_OK);
+	ck_assert_int_eq(simulate_module(m, &dev, APPLY_ANNOTATE, links, &again, NULL, &d), ST_OK);
 	const char *wrong[] = {"nvlink", NULL};
-	ck_assert_int_eq(simulate_module(m, &dev, wrong, &again, NULL, &d), ST_ERR_NOT_FOUND);
+	ck_assert_int_eq(simulate_module(m, &dev, APPLY_ANNOTATE, wrong, &again, NULL, &d), ST_ERR_NOT_FOUND);
 	module_free(m);
 }
 END_TEST
