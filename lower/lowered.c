@@ -232,30 +232,46 @@ static void build_planned(builder *b, node_id id)
 	}
 }
 
-/* What the program itself communicates, in a manual computation. */
-static void build_given(builder *b, node_id id)
+static lval_id add_given(builder *b, node_id id, lval_id x, const node_plan *plan, sharding_id at, uint32_t r)
 {
 	const node *n = &b->p->nodes.p[id];
 	const collective_step *s = b->c->given[id];
 	lowered *l = b->out;
-	gather_slots(b, n);
-	const node_plan *plan = b->c->planner == PLANNER_EXACT ? &cache_node(b->c, id, b->w->slots.p)->plan : NULL;
+	pval_id v = b->p->slots.p[n->slots + n->n_operands + r];
+	int64_t bytes = cache_bytes(b->c, v, at);
+	lop_id o = lowered_add_op(l, LOP_COLLECTIVE, id, b->region);
+	lop *to = &l->ops.p[o];
+	to->coll = s->kind;
+	to->step = s;
+	to->given = true;
+	to->plan = plan;
+	to->bytes = MAX(l->vals.p[x].bytes, bytes);
+	lowered_add_operand(l, o, x);
+	return lowered_add_result(l, o, v, at, b->p->vals.p[v].type, bytes);
+}
+
+/* What the program itself communicates, in a manual computation. */
+static void build_given(builder *b, node_id id)
+{
+	const node *n = &b->p->nodes.p[id];
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		lval_id x = current_of(b, n, r);
 		pval_id v = b->p->slots.p[n->slots + n->n_operands + r];
-		sharding_id at = l->vals.p[x].sharding;
-		int64_t bytes = cache_bytes(b->c, v, at);
-		lop_id o = lowered_add_op(l, LOP_COLLECTIVE, id, b->region);
-		lop *to = &l->ops.p[o];
-		to->coll = s->kind;
-		to->step = s;
-		to->given = true;
-		to->plan = plan;
-		to->bytes = MAX(l->vals.p[x].bytes, bytes);
-		lowered_add_operand(l, o, x);
-		x = lowered_add_result(l, o, v, at, b->p->vals.p[v].type, bytes);
+		x = add_given(b, id, x, NULL, b->out->vals.p[x].sharding, r);
 		b->w->current[v] = reshard_value(b, x, b->c->now[v], id);
 	}
+}
+
+/* The same in our own program, where it is an op that runs with a plan like any other. */
+static void build_given_planned(builder *b, node_id id)
+{
+	const node *n = &b->p->nodes.p[id];
+	pval_id v = b->p->slots.p[n->slots + 1];
+	gather_slots(b, n);
+	const node_plan *plan = &cache_node(b->c, id, b->w->slots.p)->plan;
+	lval_id x = reshard_value(b, current_of(b, n, 0), plan->at[0], id);
+	x = add_given(b, id, x, plan, plan->at[1], 0);
+	b->w->current[v] = reshard_value(b, x, b->c->now[v], id);
 }
 
 static uint32_t rank_of(const builder *b, sharding_id id) { return sharding_get(b->c->t, id)->rank; }
@@ -491,8 +507,10 @@ static void build_nodes(builder *b)
 		case NODE_OP:
 			if (b->nests && nest_build(b->c, b->out, id, b->region))
 				break;
-			if (b->c->given[id] && (b->c->planner == PLANNER_XLA || (b->c->planner == PLANNER_EXACT && n->n_results == 1)))
+			if (b->c->given[id] && b->c->planner == PLANNER_XLA)
 				build_given(b, id);
+			else if (b->c->given[id] && b->c->planner == PLANNER_EXACT && n->n_operands == 1 && n->n_results == 1)
+				build_given_planned(b, id);
 			else if (is_reshard_op(n->op_kind))
 				build_opaque(b, id);
 			else

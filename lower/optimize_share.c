@@ -113,6 +113,12 @@ static bool region_holds(const lowered *l, lop_id outer, lop_id inner)
 	return inner == outer;
 }
 
+/* Is the op in the region of its op that is open now, not in one before it? */
+static bool in_same_branch(const pass *p, const lop *x)
+{
+	return x->region == ID_NONE || p->moved[x->region] < (lop_id)(x - p->in->ops.p);
+}
+
 static bool keeps_parameter(const pass *p, const lop *o)
 {
 	if (o->kind == LOP_ARGUMENT)
@@ -177,7 +183,7 @@ static lval_id find_equal(pass *p, const lop *o, lval_id v)
 	for (uint32_t it = index_first(&p->o->seen, h); index_next(&p->o->seen, h, &it, &other);) {
 		const lop *x = &l->ops.p[l->vals.p[other].def];
 		if (x->coll == o->coll && x->step->out == o->step->out && p->f[operand_of(l, x, 0)].alias == from &&
-		    region_holds(l, x->region, o->region) && (last == ID_NONE || other > last))
+		    region_holds(l, x->region, o->region) && in_same_branch(p, x) && (last == ID_NONE || other > last))
 			last = other;
 	}
 	if (last != ID_NONE && !are_far(p, last, l->vals.p[v].def)) {
@@ -233,6 +239,8 @@ void pass_share_reshards(pass *p)
 	}
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
+		if (o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE) /* until it is written: where its open region begins */
+			p->moved[o->kind == LOP_REGION ? i : o->region] = i;
 		/* the compiled level shares gathers of parameters too */
 		if (p->level != LEVEL_COMPILED && o->n_results == 1)
 			p->f[o->results].parameter = keeps_parameter(p, o);

@@ -8,12 +8,13 @@
 static const char help[] =
 	"shardwright lower MODULE [--json | --emit-mlir OUT [--level L] [--global]] [--device NAME | --device-file F]\n\n"
 	"Propagates the shardings in the module and places communication. Counts are static instructions: as Shardy places\n"
-	"them, after textbook rewrites, and as the compiler of the device would emit them (what the list shows). Of\n"
+	"them, after textbook rewrites, as the compiler of the device would emit them for the annotated module (what the list\n"
+	"shows), and for our own program of one device. Of\n"
 	"scheduled HLO text the collectives are listed as they are, with their groups of devices.\n"
 	"A collective that XLA for TPU makes one loop with the contraction beside it is marked \"windowed einsum\".\n\n"
 	"  --json           one JSON document instead of tables\n"
 	"  --emit-mlir OUT  write the program of one device (- for standard output)\n"
-	"  --level L        of that program: placed (default) or optimized\n"
+	"  --level L        of that program: placed (default), optimized, or exact, which is what `search --apply exact` writes\n"
 	"  --global         write it inside one manual computation, so that arguments and results are whole arrays with their\n"
 	"                   shardings; XLA compiles it as it is and has nothing left to partition\n"
 	"  --device NAME    whose compiler (default tpu-v5e; `shardwright devices` lists them)\n";
@@ -31,19 +32,21 @@ typedef struct arguments {
 	bool json;
 } arguments;
 
-/* The lowered program at the three levels. */
+#define LEVELS (LEVEL_EXACT + 1)
+
+/* The lowered program at all levels. */
 typedef struct lowering {
 	module *m;
 	rule_table rules;
 	program *p;
 	propagation *s;
 	lower_cache *cache;
-	lowered *levels[3];
+	lowered *levels[LEVELS];
 	simulator *sim; /* of the compiled level; NULL without a mesh */
 	const op_event *events;
 } lowering;
 
-static const char *const level_names[3] = {"placed", "optimized", "compiled"};
+static const char *const level_names[LEVELS] = {"placed", "optimized", "compiled", "exact"};
 
 static int parse(arguments *a, int argc, char **argv)
 {
@@ -56,9 +59,11 @@ static int parse(arguments *a, int argc, char **argv)
 		case 'j': a->json = true; break;
 		case 'e': a->emit = optarg; break;
 		case 'l':
-			if (strcmp(optarg, "placed") && strcmp(optarg, "optimized"))
-				return cli_usage("lower", "--level: expected placed or optimized, found '%s'", optarg);
-			a->form.level = optarg[0] == 'p' ? LEVEL_PLACED : LEVEL_OPTIMIZED;
+			a->form.level = LEVEL_PLACED;
+			while (a->form.level < LEVELS && (a->form.level == LEVEL_COMPILED || strcmp(optarg, level_names[a->form.level])))
+				a->form.level++;
+			if (a->form.level == LEVELS)
+				return cli_usage("lower", "--level: expected placed, optimized or exact, found '%s'", optarg);
 			a->form.given = true;
 			break;
 		case 'g':
@@ -84,7 +89,7 @@ static int parse(arguments *a, int argc, char **argv)
 static void release(lowering *x)
 {
 	simulator_free(x->sim);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < LEVELS; i++)
 		lowered_free(x->levels[i]);
 	lower_cache_free(x->cache);
 	propagation_free(x->s);
@@ -103,7 +108,7 @@ static status lower_module(lowering *x, const char *file, const strbuf *text, lo
 	propagation_reset(x->s);
 	propagation_run(x->s);
 	x->cache = lower_cache_new(x->p, x->m->shardings);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < LEVELS; i++) {
 		x->levels[i] = lowered_new(x->p, x->m->shardings);
 		lower_program(x->cache, propagation_shardings(x->s), (lower_level)i, target, x->levels[i]);
 	}
@@ -206,7 +211,7 @@ static void print_json(const lowering *x)
 	lister l = {.x = x, .list = cJSON_CreateArray()};
 	lowered_collectives(x->levels[LEVEL_COMPILED], list_json, &l);
 	cJSON_AddItemToObject(doc, "collectives", l.list);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < LEVELS; i++)
 		cJSON_AddItemToObject(counts, level_names[i], counts_json(x->levels[i], i == LEVEL_PLACED));
 	cJSON_AddItemToObject(doc, "counts", counts);
 	print_document(doc);
@@ -239,13 +244,13 @@ static void list_row(void *user, const collective_record *c)
 
 static void print_tables(const lowering *x)
 {
-	printf("%-18s  %10s  %10s  %10s\n", "collective", level_names[0], level_names[1], level_names[2]);
-	int64_t counts[3][COLL_COUNT];
-	for (int i = 0; i < 3; i++)
+	printf("%-18s  %10s  %10s  %10s  %10s\n", "collective", level_names[0], level_names[1], level_names[2], level_names[3]);
+	int64_t counts[LEVELS][COLL_COUNT];
+	for (int i = 0; i < LEVELS; i++)
 		lowered_counts(x->levels[i], counts[i]);
 	for (int k = 0; k < COLL_COUNT; k++)
-		printf("%-18s  %10lld  %10lld  %10lld\n", collective_name((collective_kind)k), (long long)counts[0][k], (long long)counts[1][k],
-		       (long long)counts[2][k]);
+		printf("%-18s  %10lld  %10lld  %10lld  %10lld\n", collective_name((collective_kind)k), (long long)counts[0][k], (long long)counts[1][k],
+		       (long long)counts[2][k], (long long)counts[3][k]);
 	lister l = {.x = x};
 	puts("");
 	printf("%-18s  %-16s  %12s  %-7s  %-28s  %s\n", "kind", "axes", "bytes", "times", "op", "location");

@@ -182,14 +182,14 @@ def main(argv):
     parser.add_argument("what", choices=("ops", "control", "manual"))
     parser.add_argument("--seeds", default="0:10", metavar="FROM:TO")
     parser.add_argument("--kind", action="append", help="of the ops; default all")
-    parser.add_argument("--optimized", action="store_true", help="the optimized level instead of the placed one")
+    parser.add_argument("--level", default="placed", choices=("placed", "optimized", "exact"))
     parser.add_argument("--global", action="store_true", help="inside a manual computation over all axes")
     parser.add_argument("--keep", required=True, help="folder for what fails")
     options = parser.parse_args(argv)
     os.environ["JAX_PLATFORMS"] = "cpu"
     from conftest import ROOT, Tool
     tool = Tool(os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright")), options.keep)
-    tool.emit = (*(("--level", "optimized") if options.optimized else ()), *(("--global",) if getattr(options, "global") else ()))
+    tool.emit = ("--level", options.level, *(("--global",) if getattr(options, "global") else ()))
     counts = collections.defaultdict(collections.Counter)
     for seed in range(*map(int, options.seeds.split(":"))):
         found = {"ops": lambda: run_ops(tool, seed, options.kind or KINDS), "control": lambda: run_control(tool, seed),

@@ -108,6 +108,7 @@ def errors(tool, path, whole, signature, simplify=True):
     text = tool("lower", path, "--emit-mlir", "-", *tool.emit)
     if "--global" in tool.emit:
         found = execute.run(text, simplify=simplify)
-        return [float(np.abs(mine - want).max(initial=0) / (np.abs(want).max(initial=0) + 1e-3)) for mine, want in zip(found, whole)]
+        return [float(np.abs(np.where(np.isnan(want) & np.isnan(mine), 0, mine - want)).max(initial=0) / (np.abs(want).max(initial=0) + 1e-3))
+                for mine, want in zip(found, whole)]
     arguments, results, sizes = forked(io_shardings, tool("opt", "--passes", "inline,symbol-dce,sdy-propagation-pipeline", path))
     return run(text, whole, signature, arguments, results, sizes, simplify=simplify)
