@@ -138,7 +138,8 @@ op_id emit_copy_op(emitter *e, const node *n, const value_id *operands, const ty
 /* What the body, of two arguments, makes of them: one op, or OP_UNKNOWN. */
 op_kind emit_body_op(const module *m, const region *body);
 bool emit_is_idempotent(op_kind k);
-bool emit_is_zero(const emitter *e, value_id v); /* a constant that is spelled as zero */
+bool emit_is_number(const emitter *e, value_id v, double number); /* a constant in decimal digits */
+bool emit_is_zero(const emitter *e, value_id v);
 
 /* The op of a node on shards, or on whole values where shards would not do. */
 status emit_compute(emitter *e, const lop *o) MUST_USE;

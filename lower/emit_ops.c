@@ -98,14 +98,22 @@ static cut_factors *find_cut_factors(emitter *e, const node *n, const lop *o, co
 /* What the devices start with (the start values of a reduction, what a scatter adds to) may count more than once. */
 bool emit_is_idempotent(op_kind k) { return k == OP_MAXIMUM || k == OP_MINIMUM || k == OP_AND || k == OP_OR; }
 
-bool emit_is_zero(const emitter *e, value_id v)
+bool emit_is_number(const emitter *e, value_id v, double number)
 {
 	op_id def = value_def(e->m, v);
 	if (def == ID_NONE || (op_at(e->m, def)->kind != OP_CONSTANT && op_at(e->m, def)->kind != OP_SDY_CONSTANT))
 		return false;
 	attr_id a = op_attr(e->m, def, "value");
-	return a != ID_NONE && (str_is(attr_get(e->m, a)->text, "0") || str_is(attr_get(e->m, a)->text, "0.000000e+00"));
+	str text = a == ID_NONE ? STR("") : attr_get(e->m, a)->text;
+	char digits[32], *end;
+	if (!text.n || text.n >= sizeof digits)
+		return false;
+	memcpy(digits, text.p, text.n);
+	digits[text.n] = 0;
+	return strtod(digits, &end) == number && end == digits + text.n && !strpbrk(digits, "xX");
 }
+
+bool emit_is_zero(const emitter *e, value_id v) { return emit_is_number(e, v, 0); }
 
 /* The input features of a convolution are contracted like any dim; its windows read what other devices have. */
 static bool is_kernel_input(const emitter *e, const node *n, const rule *r, uint32_t f)
@@ -199,6 +207,7 @@ emit_way emit_way_of(op_kind k)
 	case OP_CONCATENATE:
 	case OP_SLICE:
 	case OP_REVERSE:
+	case OP_IOTA:
 	case OP_SORT:
 	case OP_DYNAMIC_SLICE:
 	case OP_GATHER:
