@@ -286,7 +286,7 @@ status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d)
 	status st = emit_module(&e);
 	if (st == ST_OK)
 		module_print(e.m, &(print_options){.locations = form == EMIT_GLOBAL}, out);
-	vec_release(&e.offsets);
+	vec_release(&e.tables);
 	module_free(e.m);
 	arena_release(&e.mem);
 	return st;

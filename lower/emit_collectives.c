@@ -12,7 +12,7 @@ static int64_t stride_of(const mesh *m, axis_ref a)
 	return stride;
 }
 
-static int64_t coordinate(const mesh *m, int64_t logical, axes l)
+int64_t emit_coordinate(const mesh *m, int64_t logical, axes l)
 {
 	int64_t at = 0;
 	for (uint32_t i = 0; i < l.n; i++)
@@ -20,8 +20,7 @@ static int64_t coordinate(const mesh *m, int64_t logical, axes l)
 	return at;
 }
 
-/* The logical device with another coordinate along the axes. */
-static int64_t peer(const mesh *m, int64_t logical, axes l, int64_t at)
+int64_t emit_peer(const mesh *m, int64_t logical, axes l, int64_t at)
 {
 	for (uint32_t i = l.n; i-- > 0;) {
 		int64_t stride = stride_of(m, l.a[i]), size = axis_size(l.a[i]);
@@ -42,7 +41,7 @@ op_id emit_op(emitter *e, op_kind kind, const value_id *operands, uint32_t n, ty
 	return o;
 }
 
-static attr_id dense(emitter *e, type_id type, const char *text, size_t n)
+attr_id emit_dense(emitter *e, type_id type, const char *text, size_t n)
 {
 	attr a = {.kind = ATTR_DENSE, .type = type, .text = {arena_strdup(&e->m->mem, text, n), n}, .splat = n && *text != '['};
 	return attr_new(e->m, &a);
@@ -51,7 +50,7 @@ static attr_id dense(emitter *e, type_id type, const char *text, size_t n)
 value_id emit_constant(emitter *e, type_id type, const char *text)
 {
 	op_id o = emit_op(e, OP_CONSTANT, NULL, 0, type, 0);
-	op_attr_set(e->m, o, "value", dense(e, type, text, strlen(text)));
+	op_attr_set(e->m, o, "value", emit_dense(e, type, text, strlen(text)));
 	return op_result(e->m, o, 0);
 }
 
@@ -77,13 +76,13 @@ value_id emit_device_id(emitter *e)
 	return e->device = op_result(e->m, o, 0);
 }
 
-static value_id look_up(emitter *e, axes l, int64_t scale)
+static value_id look_up(emitter *e, const int64_t *by_logical)
 {
 	strbuf text;
 	strbuf_init(&text);
 	int64_t *by_number = arena_array(&e->mem, int64_t, e->n_devices);
 	for (int64_t i = 0; i < e->n_devices; i++)
-		by_number[device_number(e->mesh, i)] = coordinate(e->mesh, i, l) * scale;
+		by_number[device_number(e->mesh, i)] = by_logical[i];
 	strbuf_putc(&text, '[');
 	for (int64_t i = 0; i < e->n_devices; i++) {
 		strbuf_puts(&text, i ? ", " : "");
@@ -94,7 +93,7 @@ static value_id look_up(emitter *e, axes l, int64_t scale)
 	type_id list = type_tensor(e->m, ELEM_I32, 1, &e->n_devices), single = type_tensor(e->m, ELEM_I32, 1, &one), scalar = type_tensor(e->m, ELEM_I32, 0, NULL);
 	value_id operands[2] = {ID_NONE, emit_device_id(e)};
 	op_id table = op_new(e->m, OP_CONSTANT, 0, NULL, 0, &list, 1, 0, 0);
-	op_attr_set(e->m, table, "value", dense(e, list, text.p, text.n));
+	op_attr_set(e->m, table, "value", emit_dense(e, list, text.p, text.n));
 	strbuf_release(&text);
 	add_to_prologue(e, table);
 	operands[0] = op_result(e->m, table, 0);
@@ -107,17 +106,25 @@ static value_id look_up(emitter *e, axes l, int64_t scale)
 	return op_result(e->m, number, 0);
 }
 
+value_id emit_by_device(emitter *e, const int64_t *by_logical)
+{
+	size_t bytes = (size_t)e->n_devices * sizeof *by_logical;
+	for (uint32_t i = 0; i < e->tables.n; i++)
+		if (!memcmp(e->tables.p[i].by_logical, by_logical, bytes))
+			return e->tables.p[i].value;
+	int64_t *own = arena_array(&e->mem, int64_t, e->n_devices);
+	memcpy(own, by_logical, bytes);
+	value_id v = look_up(e, own);
+	vec_push(&e->tables, (emit_table){own, v});
+	return v;
+}
+
 value_id emit_offset(emitter *e, axes l, int64_t scale)
 {
-	for (uint32_t i = 0; i < e->offsets.n; i++)
-		if (e->offsets.p[i].scale == scale && axes_equal(e->offsets.p[i].along, l))
-			return e->offsets.p[i].value;
-	axis_ref *own = arena_array(&e->mem, axis_ref, l.n);
-	if (l.n)
-		memcpy(own, l.a, l.n * sizeof *own);
-	value_id v = look_up(e, l, scale);
-	vec_push(&e->offsets, (emit_offset_entry){{own, l.n}, scale, v});
-	return v;
+	int64_t *by_logical = arena_array(&e->mem, int64_t, e->n_devices);
+	for (int64_t i = 0; i < e->n_devices; i++)
+		by_logical[i] = emit_coordinate(e->mesh, i, l) * scale;
+	return emit_by_device(e, by_logical);
 }
 
 static attr_id groups_attr(emitter *e, axes l)
@@ -128,18 +135,18 @@ static attr_id groups_attr(emitter *e, axes l)
 	strbuf_putc(&text, '[');
 	bool first = true;
 	for (int64_t i = 0; i < e->n_devices; i++) {
-		if (coordinate(e->mesh, i, l))
+		if (emit_coordinate(e->mesh, i, l))
 			continue;
 		strbuf_puts(&text, first ? "[" : ", [");
 		first = false;
 		for (int64_t k = 0; k < size; k++) {
 			strbuf_puts(&text, k ? ", " : "");
-			strbuf_i64(&text, device_number(e->mesh, peer(e->mesh, i, l, k)));
+			strbuf_i64(&text, device_number(e->mesh, emit_peer(e->mesh, i, l, k)));
 		}
 		strbuf_putc(&text, ']');
 	}
 	strbuf_putc(&text, ']');
-	attr_id a = dense(e, type_tensor(e->m, ELEM_I64, 2, dims), text.p, text.n);
+	attr_id a = emit_dense(e, type_tensor(e->m, ELEM_I64, 2, dims), text.p, text.n);
 	strbuf_release(&text);
 	return a;
 }
@@ -208,12 +215,30 @@ static value_id emit_all_to_all(emitter *e, value_id v, const struct a2a_move *m
 	return emit_resized(e, op_result(e->m, o, 0), move->source, source);
 }
 
+value_id emit_sent(emitter *e, value_id v, const int64_t *source)
+{
+	int64_t dims[2] = {0, 2};
+	strbuf text;
+	strbuf_init(&text);
+	strbuf_putc(&text, '[');
+	for (int64_t i = 0; i < e->n_devices; i++)
+		if (source[i] >= 0)
+			strbuf_printf(&text, "%s[%lld, %lld]", dims[0]++ ? ", " : "", (long long)device_number(e->mesh, source[i]),
+				      (long long)device_number(e->mesh, i));
+	strbuf_putc(&text, ']');
+	op_id o = emit_op(e, OP_HLO_COLLECTIVE_PERMUTE, &v, 1, value_at(e->m, v)->type, 0);
+	op_attr_set(e->m, o, "source_target_pairs", emit_dense(e, type_tensor(e->m, ELEM_I64, 2, dims), text.p, text.n));
+	strbuf_release(&text);
+	set_channel(e, o);
+	return op_result(e->m, o, 0);
+}
+
 /* Number of the shard a device holds. */
 static int64_t shard_number(const mesh *m, const sharding *s, int64_t logical)
 {
 	int64_t n = 0;
 	for (uint32_t d = 0; d < s->rank; d++)
-		n = n * sharding_dim_parts(s, d) + coordinate(m, logical, sharding_dim(s, d));
+		n = n * sharding_dim_parts(s, d) + emit_coordinate(m, logical, sharding_dim(s, d));
 	return n;
 }
 
@@ -222,7 +247,7 @@ static value_id emit_permute(emitter *e, value_id v, const collective_step *s)
 {
 	const sharding_table *t = e->m->shardings;
 	const sharding *in = sharding_get(t, s->in), *out = sharding_get(t, s->out);
-	int64_t n = e->n_devices, dims[2] = {n, 2}, shards = 1;
+	int64_t n = e->n_devices, shards = 1;
 	for (uint32_t d = 0; d < in->rank; d++)
 		shards *= sharding_dim_parts(in, d);
 	int64_t *holder = arena_array(&e->mem, int64_t, n), *next = arena_zarray(&e->mem, int64_t, shards), *taken = arena_zarray(&e->mem, int64_t, shards);
@@ -231,20 +256,12 @@ static value_id emit_permute(emitter *e, value_id v, const collective_step *s)
 		int64_t k = shard_number(e->mesh, in, i);
 		holder[k * copies + next[k]++] = i;
 	}
-	strbuf text;
-	strbuf_init(&text);
-	strbuf_putc(&text, '[');
+	int64_t *source = arena_array(&e->mem, int64_t, n);
 	for (int64_t i = 0; i < n; i++) {
 		int64_t k = shard_number(e->mesh, out, i);
-		strbuf_printf(&text, "%s[%lld, %lld]", i ? ", " : "", (long long)device_number(e->mesh, holder[k * copies + taken[k]++]),
-			      (long long)device_number(e->mesh, i));
+		source[i] = holder[k * copies + taken[k]++];
 	}
-	strbuf_putc(&text, ']');
-	op_id o = emit_op(e, OP_HLO_COLLECTIVE_PERMUTE, &v, 1, value_at(e->m, v)->type, 0);
-	op_attr_set(e->m, o, "source_target_pairs", dense(e, type_tensor(e->m, ELEM_I64, 2, dims), text.p, text.n));
-	strbuf_release(&text);
-	set_channel(e, o);
-	return op_result(e->m, o, 0);
+	return emit_sent(e, v, source);
 }
 
 void emit_body(emitter *e, op_id o, elem k, op_kind reduction)

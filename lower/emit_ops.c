@@ -3,8 +3,7 @@
  * part: correct for every op, at the price of more communication than the placed level counts. */
 #include "lower/emit.h"
 
-/* The body is one op of its two arguments. */
-static op_kind body_op(const module *m, const region *body)
+op_kind emit_body_op(const module *m, const region *body)
 {
 	op_id end = body->empty ? ID_NONE : body->last;
 	if (end == ID_NONE || body->n_args != 2 || op_at(m, end)->n_operands != 1)
@@ -19,7 +18,7 @@ static op_kind body_op(const module *m, const region *body)
 op_kind emit_reduction(const module *m, op_id o)
 {
 	const op *op = op_at(m, o);
-	return (op->kind == OP_REDUCE || op->kind == OP_SCATTER) && op->n_regions ? body_op(m, op_region(m, o, 0)) : OP_ADD;
+	return (op->kind == OP_REDUCE || op->kind == OP_SCATTER) && op->n_regions ? emit_body_op(m, op_region(m, o, 0)) : OP_ADD;
 }
 
 /* ---------------------------------------------------------------- may it run on shards? */
@@ -50,21 +49,16 @@ static bool is_one_factor(const rule *r, uint32_t tensor, uint32_t d, const type
 	return dim->n == 1 && r->factor_sizes[r->dim_factors[dim->first]] == t->dims[d];
 }
 
-/* Factors that tensors are cut along. */
-typedef struct cut_factors {
-	uint64_t cut, uneven, unlike; /* masks; uneven: some device has padding; unlike: not cut alike in all tensors that have it */
-	bool odd;                     /* a dim without factors is cut */
-	axes axes[MAX_FACTORS];
-} cut_factors;
-
-static const type *slot_type(const emitter *e, const node *n, uint32_t slot) { return pval_type(e->p, e->p->slots.p[n->slots + slot]); }
+const type *emit_slot_type(const emitter *e, const node *n, uint32_t slot) { return pval_type(e->p, e->p->slots.p[n->slots + slot]); }
 
 static void mark_dims(const emitter *e, const node *n, const lop *o, const rule *r, uint32_t slot, cut_factors *c)
 {
-	const type *t = slot_type(e, n, slot);
+	const type *t = emit_slot_type(e, n, slot);
 	const sharding *s = sharding_get(e->m->shardings, o->plan->at[slot]);
 	for (uint32_t d = 0; s->rank == t->rank && d < t->rank; d++) {
 		const struct rule_dim *dim = &r->dims[r->tensor_first[slot] + d];
+		if (emit_is_in_space(e, n, slot, d))
+			continue;
 		c->odd |= !dim->n && s->dims[d].n;
 		bool uneven = t->dims[d] % sharding_dim_parts(s, d) != 0, simple = is_one_factor(r, slot, d, t);
 		for (uint32_t k = 0; k < dim->n; k++) {
@@ -75,7 +69,7 @@ static void mark_dims(const emitter *e, const node *n, const lop *o, const rule 
 	}
 }
 
-static const cut_factors *find_cut_factors(emitter *e, const node *n, const lop *o, const rule *r)
+static cut_factors *find_cut_factors(emitter *e, const node *n, const lop *o, const rule *r)
 {
 	cut_factors *c = arena_zarray(&e->mem, cut_factors, 1);
 	tensor_factors *tf = arena_array(&e->mem, tensor_factors, 1);
@@ -102,16 +96,24 @@ static const cut_factors *find_cut_factors(emitter *e, const node *n, const lop 
 }
 
 /* What the devices start with (the start values of a reduction, what a scatter adds to) may count more than once. */
-static bool is_idempotent(op_kind k) { return k == OP_MAXIMUM || k == OP_MINIMUM || k == OP_AND || k == OP_OR; }
+bool emit_is_idempotent(op_kind k) { return k == OP_MAXIMUM || k == OP_MINIMUM || k == OP_AND || k == OP_OR; }
 
-static bool is_zero(const emitter *e, value_id v)
+bool emit_is_number(const emitter *e, value_id v, double number)
 {
 	op_id def = value_def(e->m, v);
 	if (def == ID_NONE || (op_at(e->m, def)->kind != OP_CONSTANT && op_at(e->m, def)->kind != OP_SDY_CONSTANT))
 		return false;
 	attr_id a = op_attr(e->m, def, "value");
-	return a != ID_NONE && (str_is(attr_get(e->m, a)->text, "0") || str_is(attr_get(e->m, a)->text, "0.000000e+00"));
+	str text = a == ID_NONE ? STR("") : attr_get(e->m, a)->text;
+	char digits[32], *end;
+	if (!text.n || text.n >= sizeof digits)
+		return false;
+	memcpy(digits, text.p, text.n);
+	digits[text.n] = 0;
+	return strtod(digits, &end) == number && end == digits + text.n && !strpbrk(digits, "xX");
 }
+
+bool emit_is_zero(const emitter *e, value_id v) { return emit_is_number(e, v, 0); }
 
 /* The input features of a convolution are contracted like any dim; its windows read what other devices have. */
 static bool is_kernel_input(const emitter *e, const node *n, const rule *r, uint32_t f)
@@ -126,7 +128,7 @@ static bool is_kernel_input(const emitter *e, const node *n, const rule *r, uint
 static bool contracts_on_shards(const emitter *e, const node *n, const rule *r, uint32_t f, bool uneven)
 {
 	op_kind reduction = emit_reduction(e->m, n->op);
-	bool starts = is_idempotent(reduction) || (reduction == OP_ADD && emit_has_zero(e, e->p->vals.p[e->p->slots.p[n->slots]].type));
+	bool starts = emit_is_idempotent(reduction) || (reduction == OP_ADD && emit_has_zero(e, e->p->vals.p[e->p->slots.p[n->slots]].type));
 	switch (n->op_kind) {
 	case OP_DOT_GENERAL:
 	case OP_DOT:
@@ -205,6 +207,7 @@ emit_way emit_way_of(op_kind k)
 	case OP_CONCATENATE:
 	case OP_SLICE:
 	case OP_REVERSE:
+	case OP_IOTA:
 	case OP_SORT:
 	case OP_DYNAMIC_SLICE:
 	case OP_GATHER:
@@ -251,12 +254,10 @@ static bool passes_through(const node *n, const rule *r, uint32_t f)
 static bool attributes_allow_shards(const emitter *e, const node *n, const lop *o, const rule *r, uint64_t cut)
 {
 	switch (n->op_kind) {
-	case OP_CONVOLUTION:
-		return op_int(e->m, n->op, "feature_group_count", 1) == 1 && op_int(e->m, n->op, "batch_group_count", 1) == 1;
 	case OP_PAD:
 		return pads_only_whole_dims(e, n, o);
 	case OP_CHLO_TOP_K: /* all of a dim's elements: the rule lets that dim through, the op does not */
-		return !sharding_get(e->m->shardings, o->plan->at[0])->dims[slot_type(e, n, 0)->rank - 1].n;
+		return !sharding_get(e->m->shardings, o->plan->at[0])->dims[emit_slot_type(e, n, 0)->rank - 1].n;
 	case OP_DYNAMIC_UPDATE_SLICE:
 	case OP_SCATTER: /* positions are of the whole operand: what is cut must be cut in the update too, or indexed */
 		for (uint32_t f = 0; f < r->n_factors; f++)
@@ -298,7 +299,9 @@ static bool runs_on_shards(emitter *e, const node *n, const lop *o, const cut_fa
 	if (n->kind != NODE_OP || n->rule == RULE_NONE || !can_run_on_shards((op_kind)n->op_kind))
 		return false;
 	const rule *r = rule_get(e->p->rules, n->rule);
-	const cut_factors *c = find_cut_factors(e, n, o, r);
+	cut_factors *c = find_cut_factors(e, n, o, r);
+	if (n->op_kind == OP_CONVOLUTION && !emit_convolution_fits(e, n, o, r, c))
+		return false;
 	if (!factors_allow_shards(e, n, r, c) || !attributes_allow_shards(e, n, o, r, c->cut))
 		return false;
 	*cut = c;
@@ -320,7 +323,7 @@ static bool is_indexed(const emitter *e, const node *n, const cut_factors *c)
 static value_id masked_operand(emitter *e, const node *n, uint32_t slot, value_id v, value_id fill, const cut_factors *c)
 {
 	const rule *r = rule_get(e->p->rules, n->rule);
-	const type *t = slot_type(e, n, slot);
+	const type *t = emit_slot_type(e, n, slot);
 	for (uint32_t d = 0; d < t->rank; d++) {
 		const struct rule_dim *dim = &r->dims[r->tensor_first[slot] + d];
 		uint32_t f = dim->n ? r->dim_factors[dim->first] : 0;
@@ -347,7 +350,7 @@ static value_id start_once(emitter *e, const node *n, value_id *operands, const 
 	if (!l.n || (n->op_kind != OP_REDUCE && n->op_kind != OP_SCATTER) || emit_reduction(e->m, n->op) != OP_ADD)
 		return ID_NONE;
 	uint32_t at = n->op_kind == OP_REDUCE ? 1 : 0; /* a reduction by one op has one operand */
-	if (is_zero(e, op_operand(e->m, n->op, at)))
+	if (emit_is_zero(e, op_operand(e->m, n->op, at)))
 		return ID_NONE;
 	value_id start = emit_summand(e, operands[at], axes_of(&l));
 	operands[at] = at ? emit_scalar_zero(e, start) : start;
@@ -399,8 +402,7 @@ static op_id copy_constant(emitter *e, op_id from, type_id type)
 	return o;
 }
 
-/* The op on other operands with other result types. */
-static op_id copy_op(emitter *e, const node *n, const value_id *operands, const type_id *types)
+op_id emit_copy_op(emitter *e, const node *n, const value_id *operands, const type_id *types)
 {
 	if (n->op_kind == OP_SDY_CONSTANT || n->op_kind == OP_CONSTANT)
 		return copy_constant(e, n->op, types[0]);
@@ -458,7 +460,7 @@ static afterwards take_operands(emitter *e, const node *n, const lop *o, bool sh
 		out[i] = shards ? e->value[v] : emit_whole(e, e->value[v], x->type, x->sharding);
 	}
 	uint32_t n_inputs = n->op_kind == OP_REDUCE ? n->n_operands / 2u : n->n_operands;
-	bool starts = n->op_kind == OP_REDUCE && is_idempotent(emit_reduction(e->m, n->op));
+	bool starts = n->op_kind == OP_REDUCE && emit_is_idempotent(emit_reduction(e->m, n->op));
 	for (uint32_t i = 0; c && c->uneven && n->op_kind != OP_GATHER && i < n_inputs; i++)
 		out[i] = masked_operand(e, n, i, out[i], starts ? out[n_inputs + i] : ID_NONE, c);
 	afterwards then = {ID_NONE, c ? start_once(e, n, out, c) : ID_NONE};
@@ -509,6 +511,8 @@ status emit_compute(emitter *e, const lop *o)
 		return ST_OK;
 	}
 	bool shards = runs_on_shards(e, n, o, &cut);
+	if (!shards && emit_moved(e, n, o))
+		return ST_OK;
 	value_id *operands = arena_array(&e->mem, value_id, n->n_operands);
 	type_id *types = arena_array(&e->mem, type_id, n->n_results);
 	afterwards then = take_operands(e, n, o, shards, cut, operands);
@@ -516,7 +520,8 @@ status emit_compute(emitter *e, const lop *o)
 		const lval *v = &e->l->vals.p[o->results + r];
 		types[r] = shards ? emit_local_type(e, v->type, v->sharding) : v->type;
 	}
-	op_id copy = copy_op(e, n, operands, types);
+	bool convolved = cut && n->op_kind == OP_CONVOLUTION;
+	op_id copy = convolved ? emit_convolution(e, n, o, cut, operands, types[0]) : emit_copy_op(e, n, operands, types);
 	if (shards && (n->op_kind == OP_SLICE || n->op_kind == OP_DYNAMIC_SLICE || n->op_kind == OP_GATHER))
 		localize_sizes(e, copy, n->op_kind == OP_SLICE ? "limit_indices" : "slice_sizes", value_type(e->p->m, op_operand(e->p->m, n->op, 0)),
 			       operands[0], sharding_get(e->m->shardings, o->plan->at[0]));

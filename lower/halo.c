@@ -7,12 +7,7 @@
  * that any device needs, and what is kept of the dim as long as the longest of these ranges. */
 #include "lower/internal.h"
 
-/* One dim that a window moves along: in of the operand, kernel of the second one (-1: none), out of the result. Window p covers
- * p stride - low + dilation [0, size); of these places every base-th holds an element. */
-typedef struct window {
-	int32_t in, kernel, out;
-	int64_t size, stride, low, base, dilation;
-} window;
+typedef halo_window window;
 
 typedef struct span {
 	int64_t left, right, length;
@@ -54,23 +49,25 @@ static uint32_t window_lists(const module *m, op_id o, uint32_t rank, window *ou
 	return rank;
 }
 
-/* Those that look at more than the element in the same place. out: MAX_RANK. */
-static uint32_t windows_of(const program *p, const node *n, window *out)
+uint32_t halo_windows(const program *p, const node *n, window *out)
 {
-	uint32_t all = 0, kept = 0;
 	switch (n->op_kind) {
 	case OP_CONVOLUTION:
-		all = n->n_operands == 2 && n->n_results == 1 ? convolution_windows(p->m, n->op, out) : 0;
-		break;
+		return n->n_operands == 2 && n->n_results == 1 ? convolution_windows(p->m, n->op, out) : 0;
 	case OP_REDUCE_WINDOW:
 	case OP_SELECT_AND_SCATTER:
 	case OP_SLICE:
 	case OP_PAD:
-		all = n->n_results ? window_lists(p->m, n->op, pval_type(p, node_slots(p, n)[0])->rank, out) : 0;
-		break;
+		return n->n_results ? window_lists(p->m, n->op, pval_type(p, node_slots(p, n)[0])->rank, out) : 0;
 	default:
 		return 0;
 	}
+}
+
+/* Those that look at more than the element in the same place. out: MAX_RANK. */
+static uint32_t windows_of(const program *p, const node *n, window *out)
+{
+	uint32_t all = halo_windows(p, n, out), kept = 0;
 	const type *in = all ? pval_type(p, node_slots(p, n)[0]) : NULL, *to = all ? pval_type(p, node_slots(p, n)[n->n_operands]) : NULL;
 	for (uint32_t i = 0; i < all; i++) {
 		const window w = out[i];
@@ -108,10 +105,20 @@ bool halo_alike(const program *p, const node *a, const node *b)
 
 /* ---------------------------------------------------------------- how wide */
 
-typedef __int128 wide;
-
 static wide floor_div(wide a, wide b) { return a / b - (a % b != 0 && a < 0); }
 static wide round_up_div(wide a, wide b) { return -floor_div(-a, b); }
+
+halo_range halo_reads(const window *w, wide place, int64_t places, wide tap, int64_t taps)
+{
+	wide first = place * w->stride - w->low + tap * w->dilation;
+	wide last = first + (wide)(places - 1) * w->stride + (wide)(taps - 1) * w->dilation;
+	return (halo_range){round_up_div(first, w->base), floor_div(last, w->base) + 1};
+}
+
+halo_range halo_readers(const window *w, wide first, wide end)
+{
+	return (halo_range){round_up_div(first + w->low - (w->size - 1), w->stride), floor_div(end - 1 + w->low, w->stride) + 1};
+}
 
 /* Widens s by device j of n, which holds `part` elements and needs [start, end). */
 static void reach(span *s, int64_t j, int64_t n, int64_t part, wide start, wide end)
@@ -130,10 +137,10 @@ static span window_span(const window *w, int64_t n, int64_t in, int64_t out, boo
 {
 	span s = {0, 0, 1};
 	int64_t part = ceil_div(in, n), places = kernel ? out : ceil_div(out, n), taps = kernel ? ceil_div(w->size, n) : w->size;
-	wide step = kernel ? (wide)taps * w->dilation : (wide)places * w->stride;
-	wide first = -(wide)w->low, last = first + (wide)(places - 1) * w->stride + (wide)(taps - 1) * w->dilation;
-	for (int64_t j = 0; j < n; j++)
-		reach(&s, j, n, part, round_up_div(first + j * step, w->base), floor_div(last + j * step, w->base) + 1);
+	for (int64_t j = 0; j < n; j++) {
+		halo_range r = halo_reads(w, kernel ? 0 : (wide)j * places, places, kernel ? (wide)j * taps : 0, taps);
+		reach(&s, j, n, part, r.start, r.end);
+	}
 	return s;
 }
 
@@ -143,10 +150,10 @@ static void scatter_spans(const window *w, int64_t n, int64_t in, int64_t places
 	*source = *operand = (span){0, 0, 1};
 	int64_t part = ceil_div(in, n), own = ceil_div(places, n);
 	for (int64_t j = 0; j < n; j++) {
-		wide first = round_up_div((wide)part * j + w->low - (w->size - 1), w->stride), last = floor_div((wide)part * (j + 1) - 1 + w->low, w->stride);
-		first = MAX(first, 0);
-		reach(source, j, n, own, first, last + 1);
-		reach(operand, j, n, part, first * w->stride - w->low, last * w->stride - w->low + w->size);
+		halo_range r = halo_readers(w, (wide)part * j, (wide)part * (j + 1));
+		wide first = MAX(r.start, 0);
+		reach(source, j, n, own, first, r.end);
+		reach(operand, j, n, part, first * w->stride - w->low, (r.end - 1) * w->stride - w->low + w->size);
 	}
 }
 

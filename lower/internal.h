@@ -178,6 +178,22 @@ const collective_step *given_step(lower_cache *c, node_id id);
 
 /* ---------------------------------------------------------------- halo.c */
 
+/* One dim that a window moves along: in of the operand, kernel of the second one (-1: none), out of the result. Window p covers
+ * p stride - low + dilation [0, size); of these places every base-th holds an element. */
+typedef struct halo_window {
+	int32_t in, kernel, out;
+	int64_t size, stride, low, base, dilation;
+} halo_window;
+/* Of a convolution: one per dim in space; of reduce_window, select_and_scatter, slice and pad: one per dim. out: MAX_RANK. */
+uint32_t halo_windows(const program *p, const node *n, halo_window *out);
+typedef __int128 wide;
+typedef struct halo_range {
+	wide start, end;
+} halo_range;
+/* Elements of the operand, some of them outside of it, that so many windows from one on read with so many of their taps. */
+halo_range halo_reads(const halo_window *w, wide place, int64_t places, wide tap, int64_t taps);
+/* Windows, some of them no places of the result, that reach into these elements; of windows without holes. */
+halo_range halo_readers(const halo_window *w, wide first, wide end);
 /* A permute that fetches a border of an operand: bytes move; what it leaves has `after`, of the last step of an operand all of it with
  * its borders. Steps of equal `what` on one value, after the same steps, fetch the same. */
 typedef struct halo_step {

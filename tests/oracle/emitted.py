@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random programs whose values are cut at random, evenly or not: the program of one device against the whole program.
 
-    emitted.py ops|control|manual --keep FOLDER [--seeds FROM:TO] [--kind NAME]..     runs them and prints what came out
+    emitted.py ops|moves|control|manual --keep FOLDER [--seeds FROM:TO] [--kind NAME]..     runs them and prints what came out
 
 Many single ops go into one module, since starting XLA takes longer than running them; a module that fails is taken apart."""
 import argparse
@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import execute  # noqa: E402
 import random_ops  # noqa: E402
 import random_regions  # noqa: E402
+import random_windows  # noqa: E402
 import replicas  # noqa: E402
 from child import Crash, forked  # noqa: E402
 
@@ -166,6 +167,19 @@ def run_ops(tool, seed, kinds=KINDS):
     return [(op[0], joined([op], seed, axes), found) for op, found in outcomes(tool, random_case(seed, kinds=kinds), seed, axes)]
 
 
+def moves_case(seed, count=24, kinds=None):
+    ops = random_windows.Windows(seed)
+    kinds = kinds or ops.kinds
+    chosen = [kinds[(seed * count + i) % len(kinds)] for i in range(count)]
+    return finished([(kind, *ops.op(kind)) for kind in chosen])
+
+
+def run_moves(tool, seed, kinds=None):
+    """As run_ops, of ops with windows or shifts along dims."""
+    axes = mesh_of(seed)
+    return [(op[0], joined([op], seed, axes), found) for op, found in outcomes(tool, moves_case(seed, kinds=kinds), seed, axes)]
+
+
 def run_control(tool, seed):
     whole, text, signature = random_regions.control(seed, mesh_of(seed), random_sharding)
     return [("control flow", text, program_outcome(tool, text, whole, signature))]
@@ -179,7 +193,7 @@ def run_manual(tool, seed):
 
 def main(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("ops", "control", "manual"))
+    parser.add_argument("what", choices=("ops", "moves", "control", "manual"))
     parser.add_argument("--seeds", default="0:10", metavar="FROM:TO")
     parser.add_argument("--kind", action="append", help="of the ops; default all")
     parser.add_argument("--level", default="placed", choices=("placed", "optimized", "exact"))
@@ -192,7 +206,7 @@ def main(argv):
     tool.emit = ("--level", options.level, *(("--global",) if getattr(options, "global") else ()))
     counts = collections.defaultdict(collections.Counter)
     for seed in range(*map(int, options.seeds.split(":"))):
-        found = {"ops": lambda: run_ops(tool, seed, options.kind or KINDS), "control": lambda: run_control(tool, seed),
+        found = {"ops": lambda: run_ops(tool, seed, options.kind or KINDS), "moves": lambda: run_moves(tool, seed, options.kind), "control": lambda: run_control(tool, seed),
                  "manual": lambda: run_manual(tool, seed)}[options.what]()
         for kind, text, failure in found:
             outcome = failure.split(":")[0] if failure else "equal"
