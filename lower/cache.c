@@ -143,7 +143,7 @@ static bool is_planned(const lower_cache *c, const node *n)
 
 static uint64_t node_hash(const program *p, const node *n)
 {
-	uint64_t h = hash_combine(hash_combine(n->rule, n->op_kind == OP_RESHAPE ? 1 : is_dot(n->op_kind) ? 2 : 0), halo_hash(p, n));
+	uint64_t h = hash_combine(hash_combine(n->rule, n->elementwise ? 0 : n->op_kind), halo_hash(p, n));
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
 		h = hash_combine(h, p->vals.p[p->slots.p[n->slots + i]].type);
 	return h;
@@ -152,7 +152,7 @@ static uint64_t node_hash(const program *p, const node *n)
 static bool same_class(const program *p, const node *a, const node *b)
 {
 	if (a->rule != b->rule || a->n_operands != b->n_operands || a->n_results != b->n_results ||
-	    (a->op_kind == OP_RESHAPE) != (b->op_kind == OP_RESHAPE) || is_dot(a->op_kind) != is_dot(b->op_kind) || !halo_alike(p, a, b))
+	    a->elementwise != b->elementwise || !halo_alike(p, a, b) || !emit_alike(p, a, b))
 		return false;
 	for (uint32_t i = 0; i < (uint32_t)a->n_operands + a->n_results; i++)
 		if (p->vals.p[p->slots.p[a->slots + i]].type != p->vals.p[p->slots.p[b->slots + i]].type)
@@ -191,6 +191,19 @@ static uint8_t reduction_of(const module *m, op_id o)
 	return found == UINT8_MAX ? OTHER : found;
 }
 
+static type_id slot_type_id(const lower_cache *c, const node *n, uint32_t slot) { return c->p->vals.p[c->p->slots.p[n->slots + slot]].type; }
+
+/* An op that the program of one device may have to run on whole operands. */
+static bool has_parts(const lower_cache *c, const node *n, const sharding_id *at)
+{
+	if (n->kind != NODE_OP || is_reshard_op(n->op_kind) || !n->n_operands)
+		return false;
+	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
+		if (!sharding_is_replicated(c->t, at[i]) || sharding_get(c->t, at[i])->n_unreduced)
+			return true;
+	return false;
+}
+
 /* Computes with at; a plan of no op keeps everything where it is. */
 static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slots)
 {
@@ -219,13 +232,18 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		arena_rewind(&c->scratch, mark);
 	}
 	int64_t *bytes = arena_array(&c->mem, int64_t, n_slots);
-	for (uint32_t i = 0; i < n_slots; i++) {
-		type_id type = c->p->vals.p[c->p->slots.p[n->slots + i]].type;
-		at[i] = cache_plain(c, at[i], type_get(c->p->m, type)->rank);
-		bytes[i] = type_bytes(c, at[i], type);
+	for (uint32_t i = 0; i < n_slots; i++)
+		at[i] = cache_plain(c, at[i], type_get(c->p->m, slot_type_id(c, n, i))->rank);
+	if (c->planner == PLANNER_EXACT && has_parts(c, n, at) && !emit_runs_on_parts(c->p, c->t, id, &(node_plan){at, axes_of(&reduce)})) {
+		for (uint32_t i = 0; i < n_slots; i++)
+			at[i] = c->replicated[type_get(c->p->m, slot_type_id(c, n, i))->rank];
+		reduce.n = 0;
+		e->via = SHARDING_NONE;
 	}
+	for (uint32_t i = 0; i < n_slots; i++)
+		bytes[i] = type_bytes(c, at[i], slot_type_id(c, n, i));
 	e->bytes = bytes;
-	if (c->planner == PLANNER_XLA && is_planned(c, n))
+	if (c->planner != PLANNER_SHARDY && is_planned(c, n))
 		e->halo = halo_of(c, n, at);
 	if (reduce.n) {
 		collective_step *steps = arena_array(&c->mem, collective_step, n->n_results);

@@ -161,6 +161,10 @@ static status emit_lop(emitter *e, lop_id id)
 	case LOP_COMPUTE:
 		return emit_compute(e, o);
 	case LOP_COLLECTIVE: {
+		if (o->halo) { /* whoever reads the borders fetches them */
+			e->value[o->results] = e->value[e->l->operands.p[o->operands]];
+			return ST_OK;
+		}
 		if (o->given)
 			return emit_compute(e, o);
 		if (o->coll == COLL_ALL_REDUCE)

@@ -154,6 +154,8 @@ op_id emit_convolution(emitter *e, const node *n, const lop *o, const cut_factor
 
 /* An op that reads other places of dims than it writes; false: not one of these, or it has to run whole. */
 bool emit_moved(emitter *e, const node *n, const lop *o);
+/* The same before anything is written; of windows whose start value would count more than once true all the same. */
+bool emit_may_move(emitter *e, const node *n, const lop *o);
 
 /* ---------------------------------------------------------------- emit_ops.c */
 

@@ -527,13 +527,20 @@ static bool can_move(mover *x)
 	return x->rank && !any_summands(x) && emit_is_modest(x->e, x->n, x->w, windows);
 }
 
+static bool (*const ways[OP_COUNT])(mover *) = {
+	[OP_SLICE] = move_slice, [OP_PAD] = move_pad, [OP_REDUCE_WINDOW] = move_reduce_window,
+	[OP_SELECT_AND_SCATTER] = move_select_and_scatter, [OP_REVERSE] = move_reverse, [OP_CONCATENATE] = move_concatenate,
+	[OP_IOTA] = move_iota, [OP_DYNAMIC_SLICE] = move_dynamic_slice, [OP_DYNAMIC_UPDATE_SLICE] = move_dynamic_update_slice,
+};
+
+bool emit_may_move(emitter *e, const node *n, const lop *o)
+{
+	mover x = {.e = e, .n = n, .o = o};
+	return n->kind == NODE_OP && ways[n->op_kind] && can_move(&x);
+}
+
 bool emit_moved(emitter *e, const node *n, const lop *o)
 {
-	static bool (*const ways[OP_COUNT])(mover *) = {
-		[OP_SLICE] = move_slice, [OP_PAD] = move_pad, [OP_REDUCE_WINDOW] = move_reduce_window,
-		[OP_SELECT_AND_SCATTER] = move_select_and_scatter, [OP_REVERSE] = move_reverse, [OP_CONCATENATE] = move_concatenate,
-		[OP_IOTA] = move_iota, [OP_DYNAMIC_SLICE] = move_dynamic_slice, [OP_DYNAMIC_UPDATE_SLICE] = move_dynamic_update_slice,
-	};
 	mover x = {.e = e, .n = n, .o = o};
 	if (n->kind != NODE_OP || !ways[n->op_kind] || !can_move(&x))
 		return false;

@@ -308,6 +308,35 @@ static bool runs_on_shards(emitter *e, const node *n, const lop *o, const cut_fa
 	return true;
 }
 
+/* Nothing is written here: the module is only read. */
+bool emit_runs_on_parts(const program *p, sharding_table *t, node_id id, const node_plan *plan)
+{
+	module view = *p->m;
+	view.shardings = t;
+	const mesh *mesh = p->mesh == ID_NONE ? NULL : &t->meshes.p[p->mesh];
+	emitter e = {.p = p, .m = &view, .mesh = mesh, .n_devices = mesh ? mesh->n_devices : 1};
+	arena_init(&e.mem);
+	const lop o = {.kind = LOP_COMPUTE, .node = id, .plan = plan};
+	const node *n = &p->nodes.p[id];
+	const cut_factors *cut;
+	bool runs = runs_on_shards(&e, n, &o, &cut) || emit_may_move(&e, n, &o);
+	arena_release(&e.mem);
+	return runs;
+}
+
+bool emit_alike(const program *p, const node *a, const node *b)
+{
+	if (a->elementwise && b->elementwise)
+		return true;
+	const op *x = op_at(p->m, a->op), *y = op_at(p->m, b->op);
+	if (a->op_kind != b->op_kind || x->n_regions != y->n_regions || !attrs_equal(p->m, a->op, b->op))
+		return false;
+	for (uint32_t r = 0; r < x->n_regions; r++)
+		if (emit_body_op(p->m, op_region(p->m, a->op, r)) != emit_body_op(p->m, op_region(p->m, b->op, r)))
+			return false;
+	return true;
+}
+
 /* ---------------------------------------------------------------- operands */
 
 static bool is_indexed(const emitter *e, const node *n, const cut_factors *c)

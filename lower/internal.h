@@ -219,6 +219,14 @@ bool is_splat_zero(const program *p, pval_id v);
 /* Is the node such a scatter, then onto of it and of the addition. Scatters in program order. */
 void scatter_find_onto(const program *p, node_id id, pval_id *onto);
 
+/* ---------------------------------------------------------------- emit_ops.c */
+
+/* Does the program of one device compute the node from parts, sharded as the plan says? Else it needs whole operands. The plan has
+ * shardings of t. */
+bool emit_runs_on_parts(const program *p, sharding_table *t, node_id id, const node_plan *plan);
+/* Nodes of equal rules and types for which that is the same at equal plans. */
+bool emit_alike(const program *p, const node *a, const node *b);
+
 /* ---------------------------------------------------------------- lowered.c */
 
 /* A permute of a border that is there already. */
