@@ -23,6 +23,7 @@ static lop_id region_end(const lowered *l, lop_id region)
 }
 
 static bool is_computation(uint16_t kind) { return kind == OP_SDY_MANUAL_COMPUTATION || kind == OP_SDY_NAMED_COMPUTATION; }
+static bool is_emitted_region(uint16_t kind) { return kind == OP_WHILE || kind == OP_CASE || kind == OP_IF || is_computation(kind); }
 
 /* The axes of an outer dim that a manual computation takes, so that its body sees `inside` elements of `outside`. */
 static axes manual_prefix(const sharding *outer, uint32_t d, int64_t outside, int64_t inside)
@@ -62,7 +63,7 @@ static status emit_open(emitter *e, lop_id id)
 		}
 		return ST_OK;
 	}
-	if (n->op_kind != OP_WHILE && n->op_kind != OP_CASE && n->op_kind != OP_IF)
+	if (!is_emitted_region(n->op_kind))
 		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "the regions of this op have no program of one device; expected while, case or if");
 	value_id *operands = arena_array(&e->mem, value_id, o->n_operands);
 	type_id *types = arena_array(&e->mem, type_id, end->n_results);
@@ -268,6 +269,26 @@ static status emit_module(emitter *e)
 	return finish_module(e);
 }
 
+static status check_devices(int64_t n, diag *d)
+{
+	return n <= MAX_EMITTED_DEVICES ? ST_OK : diag_set(d, ST_ERR_LIMIT, "a program of one device names all devices: %lld, at most %d", (long long)n,
+							   MAX_EMITTED_DEVICES);
+}
+
+status lower_check_emits(const program *p, const sharding_table *t, mesh_id mesh, diag *d)
+{
+	emitter e = {.p = p, .d = d};
+	TRY(check_devices(t->meshes.p[mesh].n_devices, d));
+	for (node_id id = p->main_first; id < p->main_end; id++) {
+		const node *n = &p->nodes.p[id];
+		if (n->kind == NODE_OP || n->kind == NODE_OPAQUE)
+			TRY(emit_check_supported(&e, n));
+		else if (n->kind == NODE_REGION && op_at(p->m, n->op)->n_regions && !is_emitted_region(n->op_kind))
+			return op_error(p->m, n->op, d, ST_ERR_UNSUPPORTED, "the regions of this op have no program of one device; expected while, case or if");
+	}
+	return ST_OK;
+}
+
 status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d)
 {
 	const program *p = l->p;
@@ -279,8 +300,7 @@ status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d)
 	if (form == EMIT_GLOBAL && !mesh)
 		return diag_set(d, ST_ERR_INVALID, "a manual computation needs a mesh: expected shardings in the module");
 	emitter e = {.l = l, .p = p, .form = form, .mesh = mesh, .n_devices = mesh ? mesh->n_devices : 1, .device = ID_NONE, .prologue = ID_NONE, .d = d};
-	if (e.n_devices > MAX_EMITTED_DEVICES)
-		return diag_set(d, ST_ERR_LIMIT, "a program of one device names all devices: %lld, at most %d", (long long)e.n_devices, MAX_EMITTED_DEVICES);
+	TRY(check_devices(e.n_devices, d));
 	arena_init(&e.mem);
 	e.m = module_clone(p->m);
 	e.old_main = module_main(e.m)->op;

@@ -169,6 +169,8 @@ bool emit_is_idempotent(op_kind k);
 bool emit_is_number(const emitter *e, value_id v, double number); /* a constant in decimal digits */
 bool emit_is_zero(const emitter *e, value_id v);
 
+/* ERR_UNSUPPORTED for an op that has no counterpart in the program of one device. */
+status emit_check_supported(emitter *e, const node *n) MUST_USE;
 /* The op of a node on shards, or on whole values where shards would not do. */
 status emit_compute(emitter *e, const lop *o) MUST_USE;
 /* The op by which partial results of a node are combined; OP_UNKNOWN when it is no single op. */

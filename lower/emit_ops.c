@@ -461,7 +461,7 @@ static bool in_manual_computation(const emitter *e, const node *n)
 	return false;
 }
 
-static status check_supported(emitter *e, const node *n)
+status emit_check_supported(emitter *e, const node *n)
 {
 	op_kind k = (op_kind)n->op_kind;
 	emit_way way = emit_way_of(k);
@@ -534,7 +534,7 @@ status emit_compute(emitter *e, const lop *o)
 {
 	const node *n = &e->p->nodes.p[o->node];
 	const cut_factors *cut;
-	TRY(check_supported(e, n));
+	TRY(emit_check_supported(e, n));
 	if (n->op_kind == OP_PARTITION_ID) {
 		e->value[o->results] = emit_device_id(e);
 		return ST_OK;

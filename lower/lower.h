@@ -239,6 +239,9 @@ typedef enum emit_form {
  * not cut evenly are padded to the size of the first. ERR_UNSUPPORTED, with the position, for ops of EMIT_REFUSED. */
 status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d) MUST_USE;
 
+/* Can it be written whatever the shardings are? ERR_UNSUPPORTED, with the position, for the first op that stands against it. */
+status lower_check_emits(const program *p, const sharding_table *t, mesh_id mesh, diag *d) MUST_USE;
+
 /* How it writes an op. */
 typedef enum emit_way {
 	EMIT_SHARDS,  /* on shards, where its attributes and the way it is cut allow it; else whole */

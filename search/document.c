@@ -176,6 +176,8 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 	cJSON *bound = cJSON_AddObjectToObject(s, "bound");
 	cJSON_AddNumberToObject(bound, "runtime_ns", (double)r->least_runtime_ns);
 	cJSON_AddNumberToObject(bound, "peak_bytes", (double)r->least_peak_bytes);
+	if (*r->not_exact)
+		cJSON_AddStringToObject(s, "not_exact", r->not_exact);
 	cJSON_AddBoolToObject(s, "interrupted", r->interrupted);
 	for (uint32_t i = 0; i < r->incumbents.n; i++) {
 		cJSON *e = cJSON_CreateObject();

@@ -112,4 +112,5 @@ void runner_report(runner *r)
 	fill_actions(r);
 	fill_unsupported(r);
 	fill_facts(r);
+	r->out->best.apply = r->o.apply;
 }

@@ -107,6 +107,22 @@ static status run_schedule(runner *r, diag *d)
 	return ST_OK;
 }
 
+/* How the plan is applied, before anything is costed. */
+static status settle_apply(runner *r, diag *d)
+{
+	diag why = {0};
+	if (r->o.apply != APPLY_EXACT && !r->o.apply_exact_if_possible)
+		return ST_OK;
+	status s = lower_check_emits(r->pb.p, r->pb.m->shardings, r->pb.mesh, &why);
+	if (s != ST_OK && !r->o.apply_exact_if_possible) {
+		*d = why;
+		return s;
+	}
+	r->o.apply = s == ST_OK ? APPLY_EXACT : APPLY_ANNOTATE;
+	snprintf(r->out->not_exact, sizeof r->out->not_exact, "%.*s", (int)sizeof r->out->not_exact - 1, s == ST_OK ? "" : why.msg);
+	return ST_OK;
+}
+
 status search_run(module *m, const search_options *o, search_result *out, diag *d)
 {
 	runner *r = xcalloc(1, sizeof *r);
@@ -126,6 +142,8 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 		s = runner_apply_pins(r, d);
 	if (s == ST_OK)
 		s = problem_init(&r->pb, r->base, &r->o, d);
+	if (s == ST_OK)
+		s = settle_apply(r, d);
 	if (s == ST_OK)
 		s = runner_apply_forbids(r, d);
 	if (s == ST_OK)

@@ -110,6 +110,7 @@ typedef struct search_options {
 	uint32_t threads;              /* 0: all cores */
 	bool open_results;
 	apply_way apply;               /* how XLA will get the plan, which costs depend on */
+	bool apply_exact_if_possible;  /* exact where the whole program can be written so, annotate otherwise, whatever apply says */
 	const search_pin *pins;
 	uint32_t n_pins;
 	const search_forbid *forbids;
@@ -154,7 +155,8 @@ typedef struct unsupported_op {
 
 typedef struct search_result {
 	arena mem;
-	strategy best;
+	strategy best; /* best.apply: the way that was costed */
+	char not_exact[256]; /* why it is not exact though that was asked for where possible; "" */
 	cost cost;
 	bool fits, interrupted;
 	int64_t memory_limit;

@@ -22,8 +22,8 @@ static const char help[] =
 	"  --pin 'GLOB:SHARDING'       fix arguments by name: --pin 'params*embed*:[[\"model\"],[]]'; * and ? match, may be repeated\n"
 	"  --forbid 'GLOB:DIM:AXIS'    that dimension is never sharded over that axis, by decision or by propagation\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
-	"  --apply exact|annotate      how XLA will get the plan, which costs depend on: as the program of one device, which leaves\n"
-	"                              nothing to partition, or as annotations (default annotate)\n"
+	"  --apply annotate|exact|auto how XLA will get the plan, which costs depend on: as annotations (default), as the program of\n"
+	"                              one device, which leaves nothing to partition, or as that wherever it can be written\n"
 	"  --open-results              do not tie donated results to their argument's sharding\n"
 	"  --json                      print the strategy document instead of tables\n"
 	"  --emit-mlir OUT.mlir        the module that carries the plan, which XLA compiles as it is\n"
@@ -145,8 +145,9 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 		case OPT_SCHEDULE: a->schedule = optarg; break;
 		case OPT_OPEN_RESULTS: a->o.open_results = true; break;
 		case OPT_APPLY:
-			if (!apply_find(optarg, &a->o.apply))
-				return cli_usage("search", "--apply: expected exact or annotate, found '%s'", optarg);
+			a->o.apply_exact_if_possible = !strcmp(optarg, "auto");
+			if (!a->o.apply_exact_if_possible && !apply_find(optarg, &a->o.apply))
+				return cli_usage("search", "--apply: expected auto, exact or annotate, found '%s'", optarg);
 			break;
 		case OPT_JSON: a->json = true; break;
 		case OPT_EMIT_MLIR: a->emit_mlir = optarg; break;
