@@ -10,7 +10,8 @@
  *   nest.c         ops that are part of their readers
  *   optimize.c     the optimized level, with optimize_share, _sums and _scatter.c compiled.c  the compiled level
  *   passes.c       the two passes on a module                                  count.c     counts and lists for people
- *   emit.c emit_ops.c emit_index.c emit_parts.c emit_collectives.c  per-device MLIR (placed level)
+ *   emit.c emit_ops.c emit_index.c emit_parts.c emit_collectives.c emit_ranges.c emit_windows.c emit_moves.c
+ *                  per-device MLIR (placed level)
  */
 #ifndef SW_LOWER_H
 #define SW_LOWER_H
@@ -222,8 +223,9 @@ typedef void (*collective_visit)(void *user, const collective_record *c);
 void lowered_collectives(const lowered *l, collective_visit visit, void *user);
 
 /* Per-device MLIR of the placed level with sdy collectives turned into stablehlo ones on local types, for one replica per
- * device: replica k is device k of the mesh (by device id). Ops that shards alone would get wrong (sharded window or
- * scatter dims, random numbers, custom calls) run on whole operands and are sliced. Parts of a dim that is not cut evenly
+ * device: replica k is device k of the mesh (by device id). Windows and shifts along cut dims
+ * fetch borders first; ops that shards would get wrong (sorts along a cut dim, random numbers, custom calls) run on whole
+ * operands and are sliced. Parts of a dim that is not cut evenly
  * are padded to the size of the first. ERR_UNSUPPORTED, with the position, for ops of EMIT_REFUSED. */
 status lower_emit_mlir(const lowered *placed, strbuf *out, diag *d) MUST_USE;
 
