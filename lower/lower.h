@@ -227,6 +227,7 @@ typedef struct collective_record {
 typedef void (*collective_visit)(void *user, const collective_record *c);
 void lowered_collectives(const lowered *l, collective_visit visit, void *user);
 
+<<<<<<< HEAD
 /* How the program of one device is written. */
 typedef enum emit_form {
 	EMIT_DEVICE, /* by itself, for one replica per device: replica k is device k of the mesh (by device id), arguments and
@@ -241,6 +242,14 @@ status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d) M
 
 /* Can it be written whatever the shardings are? ERR_UNSUPPORTED, with the position, for the first op that stands against it. */
 status lower_check_emits(const program *p, const sharding_table *t, mesh_id mesh, diag *d) MUST_USE;
+=======
+/* Per-device MLIR of the placed level with sdy collectives turned into stablehlo ones on local types, for one replica per
+ * device: replica k is device k of the mesh (by device id). Windows and shifts along cut dims
+ * fetch borders first; ops that shards would get wrong (sorts along a cut dim, random numbers, custom calls) run on whole
+ * operands and are sliced. Parts of a dim that is not cut evenly
+ * are padded to the size of the first. ERR_UNSUPPORTED, with the position, for ops of EMIT_REFUSED. */
+status lower_emit_mlir(const lowered *placed, strbuf *out, diag *d) MUST_USE;
+>>>>>>> helper-c
 
 /* How it writes an op. */
 typedef enum emit_way {

@@ -172,12 +172,12 @@ EXECUTED = [("mlp_tiny", label) for label in ("data", "both_axes", "zero2", "zer
     (name, "zero3_donated") for name in cases.TINY] + [
     pytest.param(name, "data", marks=pytest.mark.slow) for name in cases.TINY] + [
     pytest.param(name, "data_megatron", marks=pytest.mark.slow) for name in cases.TINY if name not in ("encoder_decoder_tiny", "dit_tiny")] + [
-    ("graph_net_tiny", "edges"), ("ssm_tiny", "states"), ("mixed_precision_tiny", "megatron"), ("shard_map_step_tiny", "data_megatron")] + [
+    ("graph_net_tiny", "edges"), ("resnet_tiny", "spatial"), ("ssm_tiny", "states"), ("mixed_precision_tiny", "megatron"), ("shard_map_step_tiny", "data_megatron")] + [
     pytest.param(name, label, marks=pytest.mark.slow) for label in ("random_0", "random_1")
     for name in (*cases.TINY, "graph_net_tiny", "ssm_tiny", "resnet_tiny", "shard_map_step_tiny", "mixed_precision_tiny", "flax_step_tiny", "optax_step_tiny")] + [
     pytest.param(name, label, marks=pytest.mark.slow) for name, label in (
         ("graph_net_tiny", "nodes"), ("graph_net_tiny", "zero2"), ("mixed_precision_tiny", "vocabulary"), ("resnet_tiny", "channels"),
-        ("flax_step_tiny", "megatron"), ("flax_step_tiny", "zero3_donated"), ("optax_step_tiny", "data_megatron"), ("resnet_tiny", "spatial"),
+        ("flax_step_tiny", "megatron"), ("flax_step_tiny", "zero3_donated"), ("optax_step_tiny", "data_megatron"), ("unet_tiny", "spatial"),
         ("shard_map_step_tiny", "zero3_donated"))]
 
 
@@ -204,3 +204,23 @@ def test_emitted_program_communicates_as_placed(tool, name, label):
     del placed["all_slice"]  # moves nothing
     emitted = tool("lower", path, "--emit-mlir", "-")
     assert {kind: emitted.count('"stablehlo.%s"' % kind) for kind in placed} == placed
+
+
+CONVOLUTION = """module {
+  sdy.mesh @mesh = <["a"=4, "b"=2]>
+  func.func @main(%%x: tensor<2x16x16x4xf32> %s, %%w: tensor<3x3x4x4xf32>) -> (tensor<2x16x16x4xf32> %s) {
+    %%r = stablehlo.convolution(%%x, %%w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[1, 1], [1, 1]]} {
+      batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x16x16x4xf32>, tensor<3x3x4x4xf32>) -> tensor<2x16x16x4xf32>
+    return %%r : tensor<2x16x16x4xf32>
+  }
+}
+"""
+
+
+def test_borders_are_sent_and_nothing_is_gathered(tool):
+    """Of a convolution cut in space: one permute per side and dim, each of a border."""
+    space = '{sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}, {"b"}, {}]>}'
+    emitted = tool("lower", tool.file(CONVOLUTION % (space, space)), "--emit-mlir", "-")
+    sent = re.findall(r'"stablehlo\.collective_permute".* -> tensor<([\dx]+)f32>', emitted)
+    assert sorted(sent) == ["2x1x8x4x", "2x1x8x4x", "2x6x1x4x", "2x6x1x4x"]
+    assert not re.findall(r"stablehlo\.(?:all_gather|all_reduce|all_to_all)", emitted)

@@ -41,6 +41,11 @@ def test_random_ops(tool, seed):
     assert failures(emitted.run_ops(tool, seed)) == []
 
 
+@pytest.mark.parametrize("seed", seeds(3, 40))
+def test_random_windows_and_shifts(tool, seed):
+    assert failures(emitted.run_moves(tool, seed)) == []
+
+
 @pytest.mark.parametrize("seed", seeds(6, 100))
 def test_random_control_flow(tool, seed):
     assert failures(emitted.run_control(tool, seed)) == []
