@@ -1,4 +1,4 @@
-/* lower: from a propagated program to per-device code with collectives, at three levels:
+/* lower: from a propagated program to per-device code with collectives, at four levels:
  *   placed     as Shardy places collectives (insert-explicit-reshards full, reshard-to-collectives)
  *   optimized  textbook rewrites on top: sum before reduce, all_reduce + slice to reduce_scatter, common gathers
  *   compiled   what XLA's partitioner and passes emit for a target, combining included
@@ -11,7 +11,8 @@
  *   nest.c         ops that are part of their readers
  *   optimize.c     the optimized level, with optimize_share, _sums and _scatter.c compiled.c  the compiled level
  *   passes.c       the two passes on a module                                  count.c     counts and lists for people
- *   emit.c emit_global.c emit_ops.c emit_index.c emit_parts.c emit_collectives.c  per-device MLIR
+ *   emit.c emit_global.c emit_ops.c emit_index.c emit_parts.c emit_collectives.c emit_ranges.c emit_windows.c emit_moves.c
+ *                  per-device MLIR
  */
 #ifndef SW_LOWER_H
 #define SW_LOWER_H
@@ -227,7 +228,6 @@ typedef struct collective_record {
 typedef void (*collective_visit)(void *user, const collective_record *c);
 void lowered_collectives(const lowered *l, collective_visit visit, void *user);
 
-<<<<<<< HEAD
 /* How the program of one device is written. */
 typedef enum emit_form {
 	EMIT_DEVICE, /* by itself, for one replica per device: replica k is device k of the mesh (by device id), arguments and
@@ -235,21 +235,14 @@ typedef enum emit_form {
 	EMIT_GLOBAL, /* as the body of one manual computation over all axes of the mesh: arguments and results of main are whole,
 	                with their shardings, donation and names; one partition per device */
 } emit_form;
-/* Per-device MLIR of the placed, optimized or exact level with sdy collectives turned into stablehlo ones on local types. Ops that
- * shards alone would get wrong (random numbers, custom calls) run on whole operands and are sliced. Parts of a dim that is
+/* Per-device MLIR of the placed, optimized or exact level with sdy collectives turned into stablehlo ones on local types. What
+ * ops with windows or shifts along cut dims read of other parts is exchanged. Ops that shards alone would get wrong (random
+ * numbers, custom calls, sorts along a cut dim) run on whole operands and are sliced. Parts of a dim that is
  * not cut evenly are padded to the size of the first. ERR_UNSUPPORTED, with the position, for ops of EMIT_REFUSED. */
 status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d) MUST_USE;
 
 /* Can it be written whatever the shardings are? ERR_UNSUPPORTED, with the position, for the first op that stands against it. */
 status lower_check_emits(const program *p, const sharding_table *t, mesh_id mesh, diag *d) MUST_USE;
-=======
-/* Per-device MLIR of the placed level with sdy collectives turned into stablehlo ones on local types, for one replica per
- * device: replica k is device k of the mesh (by device id). Windows and shifts along cut dims
- * fetch borders first; ops that shards would get wrong (sorts along a cut dim, random numbers, custom calls) run on whole
- * operands and are sliced. Parts of a dim that is not cut evenly
- * are padded to the size of the first. ERR_UNSUPPORTED, with the position, for ops of EMIT_REFUSED. */
-status lower_emit_mlir(const lowered *placed, strbuf *out, diag *d) MUST_USE;
->>>>>>> helper-c
 
 /* How it writes an op. */
 typedef enum emit_way {

@@ -27,12 +27,10 @@ def exact(tool):
     return tool
 
 
-EXECUTED = [("mlp_tiny", "zero3_donated"), ("transformer_2_tiny", "data_megatron"), ("transformer_2_tiny", "zero3_donated"), ("transformer_2_tiny", "sub_axes"),
-            ("accumulate_tiny", "zero3_donated"), ("decode_tiny", "zero3_donated"), ("shard_map_step_tiny", "data_megatron"), ("ssm_tiny", "states"),
-            ("moe", "experts")] + [
-    pytest.param(name, label, marks=pytest.mark.slow) for label in ("data", "data_megatron", "zero3_donated", "random_0", "random_1")
-    for name in (*cases.TINY, "graph_net_tiny", "ssm_tiny", "resnet_tiny", "shard_map_step_tiny", "mixed_precision_tiny", "flax_step_tiny", "optax_step_tiny")
-    if label in cases.strategies(name, cases.text_of(name))]
+EXECUTED = [("mlp_tiny", "zero3_donated"), ("transformer_2_tiny", "data_megatron"), ("transformer_2_tiny", "sub_axes"), ("accumulate_tiny", "zero3_donated"),
+            ("shard_map_step_tiny", "data_megatron"), ("ssm_tiny", "states"), ("resnet_tiny", "spatial")] + [
+    pytest.param(name, label, marks=pytest.mark.slow) for label in ("data", "zero3_donated", "random_0", "random_1")
+    for name in (*cases.TINY, "graph_net_tiny", "ssm_tiny", "resnet_tiny", "shard_map_step_tiny", "mixed_precision_tiny", "flax_step_tiny", "optax_step_tiny")]
 
 
 @pytest.mark.parametrize("name,label", EXECUTED)
@@ -114,8 +112,8 @@ def moved(text):
     return found
 
 
-@pytest.mark.parametrize("name", ["mlp", "transformer_2_tiny", "llama_2_tiny", "encoder_decoder_tiny", "lora_tiny", "moe", "mixed_precision_tiny"] + [
-    pytest.param(name, marks=pytest.mark.slow) for name in ("dit_tiny", "transformer_4", "graph_net_tiny", "flax_step_tiny", "optax_step_tiny", "convnet", "resnet_tiny")])
+@pytest.mark.parametrize("name", ["mlp", "transformer_2_tiny", "llama_2_tiny", "lora_tiny"] + [
+    pytest.param(name, marks=pytest.mark.slow) for name in ("encoder_decoder_tiny", "moe", "mixed_precision_tiny", "dit_tiny", "transformer_4", "graph_net_tiny", "flax_step_tiny", "optax_step_tiny", "convnet", "resnet_tiny")])
 def test_what_is_costed_is_what_is_written(tool, name):
     """Bytes of arguments, results and donated ones as XLA has them; collectives of the text as the cost counts them. A reshard of two dims at
     once is two collectives in the text, of which the cost counts the larger one."""
