@@ -187,18 +187,26 @@ static void clear(finder *f)
 	f->todo.n = f->grown = 0;
 }
 
-/* Numbers a chain of counterparts through one of its nodes; a chain that is a ring has no layers. */
+/* Counterparts are paired one to one, so they form chains that end and rings. A ring is a wrong guess: it has no first layer, and
+ * whatever reads it would be given numbers without end. Without rings every walk along counterparts ends. ring: room for n flags. */
+static void drop_rings(uint32_t n, uint32_t *next, uint32_t *before, bool *ring)
+{
+	memset(ring, true, n);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = before[i] == ID_NONE ? i : ID_NONE; k != ID_NONE; k = next[k])
+			ring[k] = false;
+	for (uint32_t i = 0; i < n; i++)
+		if (ring[i])
+			next[i] = before[i] = ID_NONE;
+}
+
+/* Numbers a chain of counterparts through one of its nodes. */
 static void number_chain(finder *f, node_id in, int32_t layer)
 {
 	node_id at = f->unit[in], n = at, middle;
 	uint32_t length = 1;
-	while (f->node_before[n] != ID_NONE) {
+	for (; f->node_before[n] != ID_NONE; layer--, length++)
 		n = f->node_before[n];
-		layer--;
-		length++;
-		if (n == at)
-			return;
-	}
 	for (node_id k = f->ly->node_next[at]; k != ID_NONE; k = f->ly->node_next[k])
 		length++;
 	middle = n;
@@ -215,12 +223,8 @@ static void number_chain(finder *f, node_id in, int32_t layer)
 static void number_val_chain(finder *f, pval_id at, int32_t layer)
 {
 	pval_id v = at;
-	while (f->val_before[v] != ID_NONE) {
+	for (; f->val_before[v] != ID_NONE; layer--)
 		v = f->val_before[v];
-		layer--;
-		if (v == at)
-			return;
-	}
 	for (; v != ID_NONE; v = f->ly->val_next[v])
 		f->ly->val_layer[v] = layer++;
 }
@@ -389,7 +393,34 @@ static void number_vals(finder *f)
 	}
 }
 
-/* Few counterparts are no layers: something at an end that happens to look like something else. */
+/* Values whose ops have no counterparts any more have none. */
+static void drop_orphans(finder *f)
+{
+	layering *ly = f->ly;
+	for (pval_id v = 0; v < f->p->vals.n; v++) {
+		node_id def = f->p->vals.p[v].def;
+		if (def == ID_NONE || ly->node_next[def] != ID_NONE || f->node_before[def] != ID_NONE)
+			continue;
+		if (f->val_before[v] != ID_NONE)
+			ly->val_next[f->val_before[v]] = ID_NONE;
+		if (ly->val_next[v] != ID_NONE)
+			f->val_before[ly->val_next[v]] = ID_NONE;
+		ly->val_next[v] = f->val_before[v] = ID_NONE;
+		ly->val_layer[v] = LAYER_NONE;
+	}
+}
+
+static void drop_all_rings(finder *f)
+{
+	uint32_t n = MAX(f->p->nodes.n, f->p->vals.n);
+	bool *ring = xmalloc(n + 1);
+	drop_rings(f->p->nodes.n, f->ly->node_next, f->node_before, ring);
+	drop_rings(f->p->vals.n, f->ly->val_next, f->val_before, ring);
+	free(ring);
+	drop_orphans(f);
+}
+
+/* Few counterparts are no layers: something at an end that happens to look like something else. Nor is what only a ring led to. */
 static void drop_short_chains(finder *f)
 {
 	layering *ly = f->ly;
@@ -397,23 +428,14 @@ static void drop_short_chains(finder *f)
 		uint32_t length = 0;
 		for (node_id k = f->node_before[i] == ID_NONE ? i : ID_NONE; k != ID_NONE && length < MIN_LAYERS; k = ly->node_next[k])
 			length++;
-		for (node_id k = length && length < MIN_LAYERS ? i : ID_NONE, next; k != ID_NONE; k = next) {
+		bool none = length && (length < MIN_LAYERS || ly->node_layer[i] == LAYER_NONE);
+		for (node_id k = none ? i : ID_NONE, next; k != ID_NONE; k = next) {
 			next = ly->node_next[k];
 			ly->node_layer[k] = LAYER_NONE;
 			ly->node_next[k] = f->node_before[k] = ID_NONE;
 		}
 	}
-	for (pval_id v = 0; v < f->p->vals.n; v++) {
-		node_id def = f->p->vals.p[v].def;
-		if (def != ID_NONE && ly->node_layer[def] == LAYER_NONE) {
-			if (f->val_before[v] != ID_NONE)
-				ly->val_next[f->val_before[v]] = ID_NONE;
-			if (ly->val_next[v] != ID_NONE)
-				f->val_before[ly->val_next[v]] = ID_NONE;
-			ly->val_next[v] = f->val_before[v] = ID_NONE;
-			ly->val_layer[v] = LAYER_NONE;
-		}
-	}
+	drop_orphans(f);
 }
 
 static void grow(finder *f, node_id a, node_id b)
@@ -427,6 +449,7 @@ static void grow(finder *f, node_id a, node_id b)
 		for (uint32_t i = 0; i < (uint32_t)nx->n_operands + nx->n_results; i++)
 			pair_values(f, p->slots.p[nx->slots + i], p->slots.p[ny->slots + i]);
 	}
+	drop_all_rings(f);
 	number_chain(f, a, 0);
 	while (f->todo.n)
 		number_around(f, vec_pop(&f->todo));
@@ -443,7 +466,7 @@ static void find_heads(const finder *f, uint32_t *node_head, uint32_t *val_head)
 	for (node_id n = 0; n < f->p->nodes.n; n++)
 		if (f->node_before[n] == ID_NONE)
 			for (node_id k = n; k != ID_NONE; k = f->ly->node_next[k])
-				node_head[k] = n; /* those in rings have no layer and are not asked for */
+				node_head[k] = n;
 	for (pval_id v = 0; v < f->p->vals.n; v++)
 		if (f->val_before[v] == ID_NONE)
 			for (pval_id k = v; k != ID_NONE; k = f->ly->val_next[k])
