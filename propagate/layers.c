@@ -95,6 +95,18 @@ static void find_units(finder *f)
 	}
 }
 
+/* ---------------------------------------------------------------- numbers */
+
+/* What is a number of the program stands in no layer: layers read equal ones wherever they mean something else by them (the number
+ * of a dropout and a rotation of its bits), and which one it is makes no difference to what is asked of a layer. */
+bool layers_is_number(const program *p, pval_id v)
+{
+	node_id def = p->vals.p[v].def;
+	if (def == ID_NONE || p->nodes.p[def].parent != ID_NONE || pval_type(p, v)->rank)
+		return false;
+	return p->nodes.p[def].op_kind == OP_CONSTANT || p->nodes.p[def].op_kind == OP_SDY_CONSTANT;
+}
+
 /* ---------------------------------------------------------------- growing */
 
 static bool may_pair(const finder *f, node_id a, node_id b)
@@ -167,7 +179,7 @@ static void pair_values(finder *f, pval_id a, pval_id b)
 	if (a == b || f->ly->val_next[a] != ID_NONE || f->val_before[b] != ID_NONE || va->type != vb->type ||
 	    (va->arg_index < 0) != (vb->arg_index < 0) || (va->def == ID_NONE) != (vb->def == ID_NONE))
 		return;
-	if (va->def != ID_NONE && !pair_nodes(f, va->def, vb->def))
+	if (layers_is_number(f->p, a) || (va->def != ID_NONE && !pair_nodes(f, va->def, vb->def)))
 		return;
 	f->ly->val_next[a] = b;
 	f->val_before[b] = a;
@@ -488,7 +500,10 @@ static void hash_layers(finder *f, int32_t low, uint32_t n_layers, uint64_t *has
 		for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++) {
 			pval_id v = p->slots.p[n->slots + k];
 			int32_t away = ly->val_layer[v] == LAYER_NONE ? 0 : ly->val_layer[v] - ly->node_layer[i];
-			h = hash_combine(h, ly->val_layer[v] == LAYER_NONE ? (uint64_t)v << 8 : (uint64_t)val_head[v] << 8 | (uint8_t)(away + 100));
+			if (layers_is_number(p, v))
+				h = hash_combine(h, f->looks[p->vals.p[v].def]);
+			else
+				h = hash_combine(h, ly->val_layer[v] == LAYER_NONE ? (uint64_t)v << 8 : (uint64_t)val_head[v] << 8 | (uint8_t)(away + 100));
 			reach[ly->node_layer[i] - low] = MAX(reach[ly->node_layer[i] - low], (uint32_t)abs(away));
 		}
 		hash[ly->node_layer[i] - low] += hash_mix(h);
@@ -612,7 +627,7 @@ static uint32_t list_guesses(const finder *f, guess *out)
 	guess *sizes = xmalloc(MAX_SIZES * sizeof *sizes);
 	uint32_t n = 0, n_sizes = 0;
 	for (node_id i = 0; i < f->p->nodes.n; i++)
-		if (colour[i] && f->unit[i] == i)
+		if (colour[i] && f->unit[i] == i && (f->p->nodes.p[i].n_results != 1 || !layers_is_number(f->p, f->p->slots.p[f->p->nodes.p[i].slots + f->p->nodes.p[i].n_operands])))
 			list[n++] = (coloured){colour[i], i};
 	qsort(list, n, sizeof *list, by_colour);
 	for (uint32_t from = 0, to; from < n; from = to) {

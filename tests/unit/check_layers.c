@@ -232,10 +232,40 @@ START_TEST(random_patterns)
 }
 END_TEST
 
+/* Every layer adds its own number, and all of them multiply by one of these. */
+START_TEST(numbers_stand_in_no_layer)
+{
+	enum { LAYERS = 20, EVERYWHERE = 7 };
+	fixture f = {0};
+	rng r;
+	strbuf *t = &f.text;
+	strbuf_init(t);
+	strbuf_puts(t, "module @m {\n  func.func public @main(%x0: " X);
+	for (int i = 0; i < LAYERS; i++)
+		strbuf_printf(t, ", %%w%d: " W, i);
+	strbuf_puts(t, ") -> " X " {\n");
+	for (int i = 0; i < LAYERS; i++) {
+		strbuf_printf(t, "    %%n%d = stablehlo.constant dense<%d.0> : tensor<f32>\n    %%m%d = stablehlo.constant dense<%d.0> : tensor<f32>\n", i, i, i, EVERYWHERE);
+		strbuf_printf(t, "    %%bn%d = stablehlo.broadcast_in_dim %%n%d, dims = [] : (tensor<f32>) -> " X "\n", i, i);
+		strbuf_printf(t, "    %%bm%d = stablehlo.broadcast_in_dim %%m%d, dims = [] : (tensor<f32>) -> " X "\n", i, i);
+		strbuf_printf(t, "    %%d%d = stablehlo.dot_general %%x%d, %%w%d, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
+		strbuf_printf(t, "    %%a%d = stablehlo.add %%d%d, %%bn%d : " X "\n    %%x%d = stablehlo.multiply %%a%d, %%bm%d : " X "\n", i, i, i, i + 1, i, i);
+	}
+	strbuf_printf(t, "    return %%x%d : " X "\n  }\n}\n", LAYERS);
+	fix_problem(&f, "tpu-v5e", "a=2,b=4", true);
+	ck_assert(f.pb.fold);
+	ck_assert_uint_ge(f.pb.fold->copies, LAYERS - 8);
+	rng_seed(&r, 3, 0);
+	random_walk(&f, &r, 60, 0);
+	teardown(&f);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tc = tcase_create("layers");
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, random_patterns);
+	tcase_add_test(tc, numbers_stand_in_no_layer);
 	return run_suite(tc, "layers");
 }
