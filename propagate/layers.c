@@ -379,7 +379,8 @@ static void follow_text(finder *f)
 	free(middle);
 }
 
-/* Values are in the layer of what makes them, arguments in that of what first reads them. */
+/* Values are in the layer of what makes them, arguments in that of what reads them last: a parameter's update, which its new value is
+ * the result of, may be in another layer than the ops that read it first. */
 static void number_vals(finder *f)
 {
 	const program *p = f->p;
@@ -395,7 +396,7 @@ static void number_vals(finder *f)
 			middle = ly->val_next[middle];
 		const pval *m = &p->vals.p[middle];
 		int32_t layer = LAYER_NONE;
-		for (uint32_t u = m->uses; u < m->uses + m->n_uses && layer == LAYER_NONE; u++)
+		for (uint32_t u = m->uses + m->n_uses; u-- > m->uses && layer == LAYER_NONE;)
 			layer = ly->node_layer[p->slot_node.p[p->uses.p[u]]];
 		if (layer == LAYER_NONE)
 			continue;
