@@ -53,7 +53,8 @@ bool size_parse(str s, int64_t *out_bytes)
 	size_t digits = 0;
 	while (digits < s.n && ((s.p[digits] >= '0' && s.p[digits] <= '9') || s.p[digits] == '.'))
 		digits++;
-	str unit = {s.p + digits, s.n - digits}, number = {s.p, digits};
+	size_t blank = digits && digits + 1 < s.n && s.p[digits] == ' '; /* one, as in "16 GiB" */
+	str unit = {s.p + digits + blank, s.n - digits - blank}, number = {s.p, digits};
 	for (size_t u = 0; u < COUNT_OF(units); u++) {
 		if (!str_is(unit, units[u].suffix))
 			continue;

@@ -36,7 +36,7 @@ typedef struct scatter_entry {
 typedef struct reading {
 	uint32_t highest; /* 1 + height of the user that is farthest from the end; 0: nothing reads it */
 	uint32_t lowest;  /* height of the user that is nearest to the end */
-	lop_id nearest;   /* that user */
+	lop_id farthest, nearest; /* these users */
 } reading;
 
 struct optimizer {

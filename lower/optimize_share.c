@@ -16,7 +16,10 @@ static lop_id home_of(const lowered *l, lval_id v)
 
 static void note_reading(reading *r, lop_id user, uint32_t height)
 {
-	r->highest = MAX(r->highest, height + 1);
+	if (height + 1 > r->highest) {
+		r->highest = height + 1;
+		r->farthest = user;
+	}
 	if (height < r->lowest) {
 		r->lowest = height;
 		r->nearest = user;
@@ -61,7 +64,7 @@ static void find_heights(pass *p)
 	reading *readings = o->readings.p;
 	uint32_t *heights = o->height.p;
 	for (lval_id v = 0; v < l->vals.n; v++)
-		readings[v] = (reading){0, UINT32_MAX, ID_NONE};
+		readings[v] = (reading){0, UINT32_MAX, ID_NONE, ID_NONE};
 	o->loops.n = 0;
 	for (lop_id i = l->ops.n; i-- > 0;) {
 		const lop *x = &l->ops.p[i];
@@ -147,6 +150,30 @@ static uint32_t stretch_of(const lowered *l, lop_id o)
 	return low ? low - 1 : 0;
 }
 
+/* What reads the results of an op on the longest way from it to the end; ID_NONE at the end. */
+static lop_id farthest_reader(const pass *p, lop_id o)
+{
+	const lop *x = &p->in->ops.p[o];
+	lop_id to = ID_NONE;
+	for (lval_id v = x->results; v < x->results + x->n_results && to == ID_NONE; v++)
+		if (p->o->readings.p[v].highest == p->o->height.p[o])
+			to = p->o->readings.p[v].farthest;
+	return to;
+}
+
+/* How far `first` and `second` are from each other lies in what is on the longest way from the one's reader until it is as near to
+ * the end as the other one is, wherever in the program that is. */
+static lowered_span span_between(const pass *p, lop_id reader, lop_id second)
+{
+	uint32_t a = stretch_of(p->in, reader), b = stretch_of(p->in, second);
+	lowered_span s = {MIN(a, b), MAX(a, b)};
+	for (lop_id o = reader; o != ID_NONE && p->o->height.p[o] > p->o->height.p[second]; o = farthest_reader(p, o)) {
+		uint32_t at = stretch_of(p->in, o);
+		s = (lowered_span){MIN(s.from, at), MAX(s.to, at)};
+	}
+	return s;
+}
+
 /* v is the value of `first` too. */
 static void share(pass *p, lval_id first, lval_id v)
 {
@@ -154,10 +181,9 @@ static void share(pass *p, lval_id first, lval_id v)
 		return;
 	reading *r = &p->o->readings.p[first];
 	const reading *other = &p->o->readings.p[v];
-	if (p->in->starts.n && p->in->ops.p[p->in->vals.p[v].def].coll == COLL_ALL_GATHER) {
-		uint32_t a = stretch_of(p->in, r->nearest), b = stretch_of(p->in, p->in->vals.p[v].def);
-		vec_push(&p->out->spans, (lowered_span){MIN(a, b), MAX(a, b)});
-	}
+	lop_id second = p->in->vals.p[v].def;
+	if (p->in->starts.n && p->in->ops.p[second].coll == COLL_ALL_GATHER)
+		vec_push(&p->out->spans, span_between(p, r->nearest, second));
 	if (other->lowest < r->lowest) {
 		r->lowest = other->lowest;
 		r->nearest = other->nearest;

@@ -66,6 +66,23 @@ static pval_id seen_from(folder *x, pval_id v, int32_t layer)
 	return step_out(x, v, x->ly.val_next, x->val_before, layer);
 }
 
+/* Of the numbers that counterparts of layers that look the same read, all read the one that stands first in the program. */
+static pval_id common_number(const folder *x, node_id i, uint32_t k, pval_id v)
+{
+	const program *p = x->from;
+	const layering *ly = &x->ly;
+	if (ly->node_layer[i] < ly->first || ly->node_layer[i] > ly->last || !layers_is_number(p, v))
+		return v;
+	while (x->node_before[i] != ID_NONE && ly->node_layer[x->node_before[i]] >= ly->first)
+		i = x->node_before[i];
+	for (; i != ID_NONE && ly->node_layer[i] <= ly->last; i = ly->node_next[i]) {
+		pval_id other = p->slots.p[p->nodes.p[i].slots + k];
+		if (layers_is_number(p, other) && p->vals.p[other].def < p->vals.p[v].def)
+			v = other;
+	}
+	return v;
+}
+
 /* ---------------------------------------------------------------- numbering */
 
 static void find_before(folder *x)
@@ -160,6 +177,7 @@ static void copy_slots(folder *x, node_id i, node *to)
 			to->n_operands--;
 			continue;
 		}
+		v = k < n->n_operands ? common_number(x, i, k, v) : v;
 		v = seen_from(x, v, layer);
 		node_id def = x->failed ? ID_NONE : x->from->vals.p[v].def;
 		/* what an op reads must still stand before it */

@@ -95,6 +95,18 @@ static void find_units(finder *f)
 	}
 }
 
+/* ---------------------------------------------------------------- numbers */
+
+/* What is a number of the program stands in no layer: layers read equal ones wherever they mean something else by them (the number
+ * of a dropout and a rotation of its bits), and which one it is makes no difference to what is asked of a layer. */
+bool layers_is_number(const program *p, pval_id v)
+{
+	node_id def = p->vals.p[v].def;
+	if (def == ID_NONE || p->nodes.p[def].parent != ID_NONE || pval_type(p, v)->rank)
+		return false;
+	return p->nodes.p[def].op_kind == OP_CONSTANT || p->nodes.p[def].op_kind == OP_SDY_CONSTANT;
+}
+
 /* ---------------------------------------------------------------- growing */
 
 static bool may_pair(const finder *f, node_id a, node_id b)
@@ -167,7 +179,7 @@ static void pair_values(finder *f, pval_id a, pval_id b)
 	if (a == b || f->ly->val_next[a] != ID_NONE || f->val_before[b] != ID_NONE || va->type != vb->type ||
 	    (va->arg_index < 0) != (vb->arg_index < 0) || (va->def == ID_NONE) != (vb->def == ID_NONE))
 		return;
-	if (va->def != ID_NONE && !pair_nodes(f, va->def, vb->def))
+	if (layers_is_number(f->p, a) || (va->def != ID_NONE && !pair_nodes(f, va->def, vb->def)))
 		return;
 	f->ly->val_next[a] = b;
 	f->val_before[b] = a;
@@ -187,18 +199,26 @@ static void clear(finder *f)
 	f->todo.n = f->grown = 0;
 }
 
-/* Numbers a chain of counterparts through one of its nodes; a chain that is a ring has no layers. */
+/* Counterparts are paired one to one, so they form chains that end and rings. A ring is a wrong guess: it has no first layer, and
+ * whatever reads it would be given numbers without end. Without rings every walk along counterparts ends. ring: room for n flags. */
+static void drop_rings(uint32_t n, uint32_t *next, uint32_t *before, bool *ring)
+{
+	memset(ring, true, n);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = before[i] == ID_NONE ? i : ID_NONE; k != ID_NONE; k = next[k])
+			ring[k] = false;
+	for (uint32_t i = 0; i < n; i++)
+		if (ring[i])
+			next[i] = before[i] = ID_NONE;
+}
+
+/* Numbers a chain of counterparts through one of its nodes. */
 static void number_chain(finder *f, node_id in, int32_t layer)
 {
 	node_id at = f->unit[in], n = at, middle;
 	uint32_t length = 1;
-	while (f->node_before[n] != ID_NONE) {
+	for (; f->node_before[n] != ID_NONE; layer--, length++)
 		n = f->node_before[n];
-		layer--;
-		length++;
-		if (n == at)
-			return;
-	}
 	for (node_id k = f->ly->node_next[at]; k != ID_NONE; k = f->ly->node_next[k])
 		length++;
 	middle = n;
@@ -215,12 +235,8 @@ static void number_chain(finder *f, node_id in, int32_t layer)
 static void number_val_chain(finder *f, pval_id at, int32_t layer)
 {
 	pval_id v = at;
-	while (f->val_before[v] != ID_NONE) {
+	for (; f->val_before[v] != ID_NONE; layer--)
 		v = f->val_before[v];
-		layer--;
-		if (v == at)
-			return;
-	}
 	for (; v != ID_NONE; v = f->ly->val_next[v])
 		f->ly->val_layer[v] = layer++;
 }
@@ -363,7 +379,8 @@ static void follow_text(finder *f)
 	free(middle);
 }
 
-/* Values are in the layer of what makes them, arguments in that of what first reads them. */
+/* Values are in the layer of what makes them, arguments in that of what reads them last: a parameter's update, which its new value is
+ * the result of, may be in another layer than the ops that read it first. */
 static void number_vals(finder *f)
 {
 	const program *p = f->p;
@@ -379,7 +396,7 @@ static void number_vals(finder *f)
 			middle = ly->val_next[middle];
 		const pval *m = &p->vals.p[middle];
 		int32_t layer = LAYER_NONE;
-		for (uint32_t u = m->uses; u < m->uses + m->n_uses && layer == LAYER_NONE; u++)
+		for (uint32_t u = m->uses + m->n_uses; u-- > m->uses && layer == LAYER_NONE;)
 			layer = ly->node_layer[p->slot_node.p[p->uses.p[u]]];
 		if (layer == LAYER_NONE)
 			continue;
@@ -389,7 +406,34 @@ static void number_vals(finder *f)
 	}
 }
 
-/* Few counterparts are no layers: something at an end that happens to look like something else. */
+/* Values whose ops have no counterparts any more have none. */
+static void drop_orphans(finder *f)
+{
+	layering *ly = f->ly;
+	for (pval_id v = 0; v < f->p->vals.n; v++) {
+		node_id def = f->p->vals.p[v].def;
+		if (def == ID_NONE || ly->node_next[def] != ID_NONE || f->node_before[def] != ID_NONE)
+			continue;
+		if (f->val_before[v] != ID_NONE)
+			ly->val_next[f->val_before[v]] = ID_NONE;
+		if (ly->val_next[v] != ID_NONE)
+			f->val_before[ly->val_next[v]] = ID_NONE;
+		ly->val_next[v] = f->val_before[v] = ID_NONE;
+		ly->val_layer[v] = LAYER_NONE;
+	}
+}
+
+static void drop_all_rings(finder *f)
+{
+	uint32_t n = MAX(f->p->nodes.n, f->p->vals.n);
+	bool *ring = xmalloc(n + 1);
+	drop_rings(f->p->nodes.n, f->ly->node_next, f->node_before, ring);
+	drop_rings(f->p->vals.n, f->ly->val_next, f->val_before, ring);
+	free(ring);
+	drop_orphans(f);
+}
+
+/* Few counterparts are no layers: something at an end that happens to look like something else. Nor is what only a ring led to. */
 static void drop_short_chains(finder *f)
 {
 	layering *ly = f->ly;
@@ -397,23 +441,14 @@ static void drop_short_chains(finder *f)
 		uint32_t length = 0;
 		for (node_id k = f->node_before[i] == ID_NONE ? i : ID_NONE; k != ID_NONE && length < MIN_LAYERS; k = ly->node_next[k])
 			length++;
-		for (node_id k = length && length < MIN_LAYERS ? i : ID_NONE, next; k != ID_NONE; k = next) {
+		bool none = length && (length < MIN_LAYERS || ly->node_layer[i] == LAYER_NONE);
+		for (node_id k = none ? i : ID_NONE, next; k != ID_NONE; k = next) {
 			next = ly->node_next[k];
 			ly->node_layer[k] = LAYER_NONE;
 			ly->node_next[k] = f->node_before[k] = ID_NONE;
 		}
 	}
-	for (pval_id v = 0; v < f->p->vals.n; v++) {
-		node_id def = f->p->vals.p[v].def;
-		if (def != ID_NONE && ly->node_layer[def] == LAYER_NONE) {
-			if (f->val_before[v] != ID_NONE)
-				ly->val_next[f->val_before[v]] = ID_NONE;
-			if (ly->val_next[v] != ID_NONE)
-				f->val_before[ly->val_next[v]] = ID_NONE;
-			ly->val_next[v] = f->val_before[v] = ID_NONE;
-			ly->val_layer[v] = LAYER_NONE;
-		}
-	}
+	drop_orphans(f);
 }
 
 static void grow(finder *f, node_id a, node_id b)
@@ -427,6 +462,7 @@ static void grow(finder *f, node_id a, node_id b)
 		for (uint32_t i = 0; i < (uint32_t)nx->n_operands + nx->n_results; i++)
 			pair_values(f, p->slots.p[nx->slots + i], p->slots.p[ny->slots + i]);
 	}
+	drop_all_rings(f);
 	number_chain(f, a, 0);
 	while (f->todo.n)
 		number_around(f, vec_pop(&f->todo));
@@ -443,7 +479,7 @@ static void find_heads(const finder *f, uint32_t *node_head, uint32_t *val_head)
 	for (node_id n = 0; n < f->p->nodes.n; n++)
 		if (f->node_before[n] == ID_NONE)
 			for (node_id k = n; k != ID_NONE; k = f->ly->node_next[k])
-				node_head[k] = n; /* those in rings have no layer and are not asked for */
+				node_head[k] = n;
 	for (pval_id v = 0; v < f->p->vals.n; v++)
 		if (f->val_before[v] == ID_NONE)
 			for (pval_id k = v; k != ID_NONE; k = f->ly->val_next[k])
@@ -465,7 +501,10 @@ static void hash_layers(finder *f, int32_t low, uint32_t n_layers, uint64_t *has
 		for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++) {
 			pval_id v = p->slots.p[n->slots + k];
 			int32_t away = ly->val_layer[v] == LAYER_NONE ? 0 : ly->val_layer[v] - ly->node_layer[i];
-			h = hash_combine(h, ly->val_layer[v] == LAYER_NONE ? (uint64_t)v << 8 : (uint64_t)val_head[v] << 8 | (uint8_t)(away + 100));
+			if (layers_is_number(p, v))
+				h = hash_combine(h, f->looks[p->vals.p[v].def]);
+			else
+				h = hash_combine(h, ly->val_layer[v] == LAYER_NONE ? (uint64_t)v << 8 : (uint64_t)val_head[v] << 8 | (uint8_t)(away + 100));
 			reach[ly->node_layer[i] - low] = MAX(reach[ly->node_layer[i] - low], (uint32_t)abs(away));
 		}
 		hash[ly->node_layer[i] - low] += hash_mix(h);
@@ -589,7 +628,7 @@ static uint32_t list_guesses(const finder *f, guess *out)
 	guess *sizes = xmalloc(MAX_SIZES * sizeof *sizes);
 	uint32_t n = 0, n_sizes = 0;
 	for (node_id i = 0; i < f->p->nodes.n; i++)
-		if (colour[i] && f->unit[i] == i)
+		if (colour[i] && f->unit[i] == i && (f->p->nodes.p[i].n_results != 1 || !layers_is_number(f->p, f->p->slots.p[f->p->nodes.p[i].slots + f->p->nodes.p[i].n_operands])))
 			list[n++] = (coloured){colour[i], i};
 	qsort(list, n, sizeof *list, by_colour);
 	for (uint32_t from = 0, to; from < n; from = to) {

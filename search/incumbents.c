@@ -118,6 +118,7 @@ static void add_baseline(runner *r, const char *name, candidate *c, bool allowed
 		candidate_release(c);
 }
 
+/* Who is told to stop gets the first one, so that there is an answer. */
 status runner_baselines(runner *r, diag *d)
 {
 	static const char *const names[] = {"replicated", "data_parallel", "data_parallel_first_axis", "zero2", "zero3"};
@@ -128,6 +129,8 @@ status runner_baselines(runner *r, diag *d)
 		candidate c = {0};
 		if (i == 2 && r->pb.n_axes < 2)
 			continue; /* the same as data_parallel */
+		if (i && runner_stops(r))
+			break;
 		baseline_plan(&r->pb, names[i], pl);
 		evaluator_run(r->ev[0], pl, &c.incremental);
 		r->out->evaluations++;
@@ -139,7 +142,7 @@ status runner_baselines(runner *r, diag *d)
 		add_baseline(r, names[i], &c, allowed);
 	}
 	free(pl);
-	for (uint32_t i = 0; i < r->o.n_baselines && s == ST_OK; i++) {
+	for (uint32_t i = 0; i < r->o.n_baselines && s == ST_OK && !runner_stops(r); i++) {
 		candidate c = {.confirmed = true};
 		char device[64];
 		int64_t limit;

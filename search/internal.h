@@ -273,6 +273,8 @@ evaluator_stats evaluator_statistics(const evaluator *ev);
 /* The mesh that the module declares with the same axes and devices, so that its shardings and a strategy's agree; ID_NONE
  * when it declares none. */
 mesh_id module_own_mesh(const module *m, mesh_id wanted);
+/* Shardings on a mesh without axes, as JAX writes for random keys outside of any mesh, say the same on every mesh: they get this one. */
+void module_fill_empty_mesh(module *m, mesh_id mesh);
 
 /* ---------------------------------------------------------------- replay.c */
 

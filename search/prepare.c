@@ -3,18 +3,25 @@
 
 #include <stdlib.h>
 
+/* One device, where a callback runs, is no part of how the others are cut. */
+static bool is_on_other(const module *m, sharding_id id, mesh_id mesh)
+{
+	mesh_id at = id == SHARDING_NONE ? mesh : sharding_get(m->shardings, id)->mesh;
+	return at != mesh && !m->shardings->meshes.p[at].maximal;
+}
+
 /* Inner computations by hand are on a mesh too. */
-static bool any_sharding(const module *m)
+static bool any_on_other(const module *m, mesh_id mesh)
 {
 	for (op_id o = 0; o < m->ops.n; o++)
 		if (m->ops.p[o].kind == OP_SDY_MANUAL_COMPUTATION && !(m->ops.p[o].flags & OPS_ERASED))
 			return true;
 	for (value_id v = 0; v < m->values.n; v++)
-		if (m->values.p[v].sharding != SHARDING_NONE)
+		if (is_on_other(m, m->values.p[v].sharding, mesh))
 			return true;
 	for (uint32_t f = 0; f < m->funcs.n; f++)
 		for (uint32_t i = 0; i < m->funcs.p[f].n_results; i++)
-			if (m->funcs.p[f].result_shardings[i] != SHARDING_NONE)
+			if (is_on_other(m, m->funcs.p[f].result_shardings[i], mesh))
 				return true;
 	return false;
 }
@@ -23,7 +30,8 @@ static bool any_sharding(const module *m)
 status runner_settle_mesh(runner *r, diag *d)
 {
 	mesh_id own = module_own_mesh(r->base, r->o.mesh);
-	if (own == ID_NONE && any_sharding(r->base))
+	module_fill_empty_mesh(r->base, own == ID_NONE ? r->o.mesh : own);
+	if (own == ID_NONE && any_on_other(r->base, r->o.mesh))
 		return diag_set(d, ST_ERR_INVALID, "the module already has shardings on another mesh than the one given with --mesh");
 	if (own != ID_NONE)
 		r->o.mesh = own;

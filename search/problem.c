@@ -14,7 +14,9 @@ static bool has_axes(const sharding_table *t, sharding_id id)
 	return s->n_replicated || s->n_unreduced;
 }
 
-/* Do common plans, and all but few of some random decisions, come out of the folding? */
+static bool is_stopped(const problem *pb) { return pb->o->stop && *pb->o->stop; }
+
+/* Do common plans, and all but few of some random decisions, come out of the folding? Who is told to stop takes it. */
 static bool folding_suits(problem *pb)
 {
 	enum { PATHS = 6, DEPTH = 3, ONE_OF = 8 };
@@ -24,14 +26,14 @@ static bool folding_suits(problem *pb)
 	action_list actions = {0};
 	cost c;
 	rng r;
-	for (uint32_t i = 0; i < COUNT_OF(names); i++) {
+	for (uint32_t i = 0; i < COUNT_OF(names) && !is_stopped(pb); i++) {
 		baseline_plan(pb, names[i], pl);
 		evaluator_run(ev, pl, &c);
 	}
 	bool suits = !evaluator_statistics(ev).whole;
 	actions_make(pb, UINT32_MAX, NULL, &actions);
 	rng_seed(&r, 1, 0);
-	for (uint32_t i = 0; i < PATHS * DEPTH && suits && actions.n; i++) {
+	for (uint32_t i = 0; i < PATHS * DEPTH && suits && actions.n && !is_stopped(pb); i++) {
 		if (i % DEPTH == 0)
 			evaluator_undo(ev, 0);
 		if (evaluator_decide(ev, &actions.p[rng_below(&r, actions.n)]))

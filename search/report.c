@@ -3,7 +3,7 @@
 
 #include <cjson/cJSON.h>
 
-enum { NAME_WIDTH = 44 };
+enum { NAME_WIDTH = 44, MOST_NAME = 64 };
 
 static void rule_line(strbuf *out, const char *title)
 {
@@ -29,18 +29,63 @@ static void sharding_cell(const cJSON *sh, strbuf *out)
 	strbuf_putc(out, ']');
 }
 
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* Numbers that count parts of a path: [0], ['0'], .0, layer_0, mlp_1/linear; not those of words, as in ln1. Where the one that begins at
+ * `at` ends; 0: there is none. */
+static size_t path_number(str name, size_t at)
+{
+	size_t end = at;
+	if (at && (is_digit(name.p[at - 1]) || !strchr("[]'\"./_", name.p[at - 1])))
+		return 0;
+	while (end < name.n && is_digit(name.p[end]))
+		end++;
+	bool ends = end == name.n || strchr("]'\"./_", name.p[end]) || (at && name.p[at - 1] == '[');
+	return end > at && ends ? end : 0;
+}
+
 void report_name_pattern(str name, strbuf *out)
 {
 	strbuf_clear(out);
-	for (size_t i = 0; i < name.n; i++) {
-		if (name.p[i] == '[' && i + 1 < name.n && name.p[i + 1] >= '0' && name.p[i + 1] <= '9') {
-			strbuf_puts(out, "[*");
-			while (i + 1 < name.n && name.p[i + 1] >= '0' && name.p[i + 1] <= '9')
-				i++;
-		} else {
-			strbuf_putc(out, name.p[i]);
-		}
+	for (size_t i = 0, end; i < name.n; i = end) {
+		end = path_number(name, i);
+		strbuf_putc(out, end ? '*' : name.p[i]);
+		end = end ? end : i + 1;
 	}
+}
+
+/* The name that several of one pattern have in common: a number that all have stays. */
+static void common_name(str a, str b, strbuf *out)
+{
+	size_t i = 0, k = 0;
+	strbuf_clear(out);
+	while (i < a.n && k < b.n) {
+		size_t x = path_number(a, i), y = path_number(b, k);
+		if (a.p[i] == '*' || (x && y && (x - i != y - k || memcmp(a.p + i, b.p + k, x - i))))
+			strbuf_putc(out, '*');
+		else
+			strbuf_str(out, (str){a.p + i, x ? x - i : 1});
+		i = x ? x : i + 1;
+		k = y ? y : k + 1;
+	}
+}
+
+/* At most so many characters: what is too long is left out in the middle. */
+static void shorten(str name, size_t most, strbuf *out)
+{
+	strbuf_clear(out);
+	if (name.n <= most) {
+		strbuf_str(out, name);
+		return;
+	}
+	size_t head = (most - 2) / 2, tail = name.n - (most - 2 - head);
+	while (head && ((unsigned char)name.p[head] & 0xc0) == 0x80)
+		head--;
+	while (tail < name.n && ((unsigned char)name.p[tail] & 0xc0) == 0x80)
+		tail++;
+	strbuf_str(out, (str){name.p, head});
+	strbuf_puts(out, "..");
+	strbuf_str(out, (str){name.p + tail, name.n - tail});
 }
 
 static const char *text_of(const cJSON *o, const char *key)
@@ -61,10 +106,20 @@ static const cJSON *first_of(const cJSON *o, const char *key)
 }
 
 typedef struct group_row {
-	char *pattern, *sharding;
+	char *pattern, *sharding, *name; /* name: what their names have in common */
 	const char *type, *role;
 	uint32_t count;
 } group_row;
+
+/* Columns are as wide as what they hold, within bounds. */
+static int width_of(const group_row *rows, uint32_t n, bool types)
+{
+	enum { LEAST_TYPE = 28, MOST_TYPE = 48 };
+	size_t width = types ? LEAST_TYPE : NAME_WIDTH;
+	for (uint32_t k = 0; k < n; k++)
+		width = MAX(width, strlen(types ? rows[k].type : rows[k].name));
+	return (int)MIN(width, (size_t)(types ? MOST_TYPE : MOST_NAME));
+}
 
 static void argument_table(const cJSON *document, strbuf *out)
 {
@@ -79,16 +134,23 @@ static void argument_table(const cJSON *document, strbuf *out)
 		if (cJSON_IsNull(decided) && propagated)
 			strbuf_puts(&cell, " by propagation");
 		uint32_t k = 0;
-		while (k < rows.n && (strcmp(rows.p[k].pattern, pattern.p) || strcmp(rows.p[k].type, text_of(a, "type")) || strcmp(rows.p[k].sharding, cell.p)))
+		while (k < rows.n && (strcmp(rows.p[k].pattern, pattern.p) || strcmp(rows.p[k].type, text_of(a, "type")) || strcmp(rows.p[k].sharding, cell.p) ||
+				      strcmp(rows.p[k].role, text_of(a, "role"))))
 			k++;
+		str name = str_of(text_of(a, "name"));
 		if (k == rows.n)
-			vec_push(&rows, (group_row){arena_strdup(&mem, pattern.p, pattern.n), arena_strdup(&mem, cell.p, cell.n), text_of(a, "type"), text_of(a, "role"), 0});
+			vec_push(&rows, (group_row){arena_strdup(&mem, pattern.p, pattern.n), arena_strdup(&mem, cell.p, cell.n), arena_strdup(&mem, name.p, name.n), text_of(a, "type"), text_of(a, "role"), 0});
+		common_name(str_of(rows.p[k].name), name, &pattern);
+		rows.p[k].name = arena_strdup(&mem, pattern.p, pattern.n);
 		rows.p[k].count++;
 	}
+	int type_width = width_of(rows.p, rows.n, true), name_width = width_of(rows.p, rows.n, false);
 	rule_line(out, "ARGUMENTS");
-	strbuf_printf(out, "  %5s  %-*s %-10s %-28s %s\n", "count", NAME_WIDTH, "name", "role", "type", "sharding");
-	for (uint32_t k = 0; k < rows.n; k++)
-		strbuf_printf(out, "  %5u  %-*s %-10s %-28s %s\n", rows.p[k].count, NAME_WIDTH, rows.p[k].pattern, rows.p[k].role, rows.p[k].type, rows.p[k].sharding);
+	strbuf_printf(out, "  %5s  %-*s %-10s %-*s %s\n", "count", name_width, "name", "role", type_width, "type", "sharding");
+	for (uint32_t k = 0; k < rows.n; k++) {
+		shorten(str_of(rows.p[k].name), (size_t)name_width, &pattern);
+		strbuf_printf(out, "  %5u  %-*s %-10s %-*s %s\n", rows.p[k].count, name_width, pattern.p, rows.p[k].role, type_width, rows.p[k].type, rows.p[k].sharding);
+	}
 	strbuf_release(&pattern);
 	strbuf_release(&cell);
 	vec_release(&rows);
@@ -108,7 +170,7 @@ static void signed_bytes(strbuf *out, int64_t bytes)
 
 static void decision_table(const cJSON *document, strbuf *out)
 {
-	strbuf pattern = {0};
+	strbuf pattern = {0}, whole = {0};
 	uint32_t n = 0, n_args = 0;
 	VEC(const char *) names = {0};
 	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next, n_args++)
@@ -119,7 +181,12 @@ static void decision_table(const cJSON *document, strbuf *out)
 		uint32_t first = members && members->child ? (uint32_t)members->child->valuedouble : 0;
 		int count = cJSON_GetArraySize(members);
 		strbuf row = {0};
-		report_name_pattern(str_of(first < n_args ? names.p[first] : "?"), &pattern);
+		strbuf_clear(&whole);
+		if (count > 1)
+			report_name_pattern(str_of(first < n_args ? names.p[first] : "?"), &whole);
+		else
+			strbuf_puts(&whole, first < n_args ? names.p[first] : "?");
+		shorten((str){whole.p, whole.n}, MOST_NAME, &pattern);
 		strbuf_printf(&row, "  %2u  %-14s ", ++n, text_of(a, "tactic"));
 		if (!strcmp(text_of(a, "kind"), "constrain")) {
 			const cJSON *sites = cJSON_GetObjectItemCaseSensitive(a, "constraints");
@@ -144,6 +211,7 @@ static void decision_table(const cJSON *document, strbuf *out)
 		strbuf_puts(out, "  none\n");
 	vec_release(&names);
 	strbuf_release(&pattern);
+	strbuf_release(&whole);
 }
 
 static void collective_row(strbuf *out, const char *kind, int64_t count, int64_t dynamic_count, int64_t bytes)

@@ -69,7 +69,7 @@ static void fill_unsupported(runner *r)
 		int64_t bytes = 0;
 		for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
 			bytes = sat_add(bytes, sharding_local_bytes(pb->m->shardings, SHARDING_NONE, pval_type(pb->p, node_slots(pb->p, n)[k])));
-		bool known = false;
+		bool known = !bytes; /* nothing is kept replicated of what is empty */
 		for (uint32_t u = 0; u < r->out->unsupported.n && !known; u++) {
 			unsupported_op *have = &r->out->unsupported.p[u];
 			if (str_equal(have->op, name) && str_equal(have->location, (str){where.p, where.n})) {

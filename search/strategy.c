@@ -308,16 +308,40 @@ static bool mesh_used(const module *m, mesh_id mesh)
 	return false;
 }
 
-/* An emitted module has one mesh: the strategy's. Declarations that nothing uses give way to it. */
+static sharding_id on_mesh(sharding_table *t, sharding_id id, mesh_id mesh)
+{
+	if (id == SHARDING_NONE)
+		return id;
+	const struct mesh *at = &t->meshes.p[sharding_get(t, id)->mesh];
+	if (at->n_axes || at->maximal)
+		return id;
+	sharding_edit e;
+	sharding_to_edit(t, id, &e);
+	e.mesh = mesh;
+	return sharding_intern(t, &e);
+}
+
+void module_fill_empty_mesh(module *m, mesh_id mesh)
+{
+	for (value_id v = 0; v < m->values.n; v++)
+		m->values.p[v].sharding = on_mesh(m->shardings, m->values.p[v].sharding, mesh);
+	for (uint32_t f = 0; f < m->funcs.n; f++)
+		for (uint32_t i = 0; i < m->funcs.p[f].n_results; i++)
+			m->funcs.p[f].result_shardings[i] = on_mesh(m->shardings, m->funcs.p[f].result_shardings[i], mesh);
+}
+
+/* An emitted module has one mesh: the strategy's. Declarations that nothing uses give way to it. Those of one device stay: a
+ * callback runs there. */
 static status declare_mesh(module *m, mesh_id mesh, diag *d)
 {
+	module_fill_empty_mesh(m, mesh);
 	op_id next;
 	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = next) {
 		next = m->ops.p[o].next;
 		if (m->ops.p[o].kind != OP_SDY_MESH)
 			continue;
 		mesh_id other = mesh_declared(m, o);
-		if (other == mesh)
+		if (other == mesh || (other != ID_NONE && m->shardings->meshes.p[other].maximal))
 			continue;
 		if (other != ID_NONE && mesh_used(m, other))
 			return op_error(m, o, d, ST_ERR_INVALID, "the module has shardings on this mesh, the strategy is for another");

@@ -73,7 +73,7 @@ START_TEST(globs_and_sizes)
 	static const struct {
 		const char *text;
 		int64_t bytes; /* -1: refused */
-	} sizes[] = {{"16GiB", 16ll << 30}, {"300GB", 300000000000}, {"1.5KiB", 1536}, {"7", 7}, {"0B", 0}, {"", -1}, {"GiB", -1}, {"16 GiB", -1},
+	} sizes[] = {{"16GiB", 16ll << 30}, {"300GB", 300000000000}, {"1.5KiB", 1536}, {"7", 7}, {"0B", 0}, {"", -1}, {"GiB", -1}, {"16 GiB", 16ll << 30}, {"16  GiB", -1}, {"16 ", -1}, {" 16", -1},
 		     {"-1", -1}, {"1e9", -1}, {"99999999999TiB", -1}, {"16gib", -1}, {"1.5.5GB", -1}};
 	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
 		int64_t out;

@@ -27,7 +27,7 @@ static void fix_problem(fixture *f, const char *device_name, const char *mesh_te
 	actions_make(&f->pb, UINT32_MAX, NULL, &f->actions);
 }
 
-static void setup_corpus(fixture *f, const char *program, const char *device_name, const char *mesh_text, bool check)
+__attribute__((unused)) static void setup_corpus(fixture *f, const char *program, const char *device_name, const char *mesh_text, bool check)
 {
 	diag d = {0};
 	char path[128];
