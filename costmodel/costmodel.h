@@ -99,6 +99,7 @@ typedef struct op_work {
 	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all places; its operations */
 	bool in_place;      /* dynamic_update_slice, scatter: only the update is touched */
 	bool fusible;       /* elementwise-like: can be fused into a consumer */
+	bool sums;          /* a multiplication and a sum: a reduction, what is in front of it can be fused into it */
 	bool expensive;     /* not worth computing twice (exp, log, divide, ..) */
 	bool free;          /* no work at all: constants, reshapes, parameters */
 } op_work;
@@ -194,6 +195,6 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
                            strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "9"
+#define COST_MODEL_VERSION "10"
 
 #endif

@@ -124,6 +124,11 @@ static uint8_t class_of(const node *n, const op_work *w)
 	switch (n->op_kind) {
 	case OP_REDUCE:
 		return CLASS_REDUCE;
+	case OP_DOT_GENERAL:
+	case OP_DOT:
+		if (w->sums)
+			return CLASS_REDUCE;
+		break;
 	case OP_DYNAMIC_UPDATE_SLICE:
 		return CLASS_UPDATE;
 	default:
@@ -167,6 +172,8 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 	                .stored_ns = stored_results_ns(s, n, &w),
 	                .m = w.m,
 	                .n = w.n,
+	                .k = w.k,
+	                .products = n->op_kind == OP_DOT_GENERAL || n->op_kind == OP_DOT,
 	                .side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
 	                .reorders = reorders,
 	                .slice_bytes = w.slice_bytes,
@@ -210,11 +217,15 @@ uint32_t work_find(simulator *s, node_id id, const node_plan *plan)
 	return e;
 }
 
-int64_t simulator_matmul_ns(simulator *s, uint64_t facts, node_id n, const node_plan *plan)
+int64_t simulator_matmul_ns(simulator *s, uint64_t facts, node_id n, const node_plan *plan, int64_t ways)
 {
 	work_begin(s, facts);
 	uint32_t e = work_lookup(s, n, plan); /* may move the entries */
-	return s->work.entries.p[e].matmul_ns;
+	const work_entry *w = &s->work.entries.p[e];
+	/* cut so far that it sums nothing up, it is no matmul */
+	if (w->products && (w->k <= ways || sat_mul(w->m, w->n) <= ways))
+		return 0;
+	return w->matmul_ns / ways;
 }
 
 int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link)

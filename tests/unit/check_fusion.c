@@ -255,6 +255,32 @@ START_TEST(test_order)
 }
 END_TEST
 
+/* A product without a sum is computed where it is used; one of vectors takes in what is computed in front of it. */
+START_TEST(test_products_that_are_no_matmuls)
+{
+	static const char *const devices[] = {"h100", "tpu-v5e", "cpu-host"};
+	for (size_t i = 0; i < COUNT_OF(devices); i++) {
+		fix f;
+		fix_init(&f, devices[i], "x=4");
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), column = fix_type(&f, ELEM_F32, 2, 1024, 8), row = fix_type(&f, ELEM_F32, 2, 8, 1024);
+		type_id one = fix_type(&f, ELEM_F32, 2, 1, 1 << 20), same = fix_type(&f, ELEM_F32, 2, 1 << 20, 1);
+		lval_id a = fix_arg(&f, fix_type(&f, ELEM_F32, 2, 1024, 1)), b = fix_arg(&f, fix_type(&f, ELEM_F32, 2, 1, 1024)), c = fix_arg(&f, t);
+		lval_id outer = fix_dot(&f, a, b), out = fix_op(&f, OP_ADD, t, 2, outer, c);
+		lval_id x = fix_arg(&f, one), y = fix_arg(&f, same), shifted = fix_op(&f, OP_EXPONENTIAL, one, 1, x), sum = fix_dot(&f, shifted, y);
+		lval_id p = fix_arg(&f, column), q = fix_arg(&f, row), matmul = fix_dot(&f, p, q), kept = fix_op(&f, OP_ADD, t, 2, matmul, c);
+		fix_return(&f, 3, out, sum, kept);
+		run r = start(&f);
+		ck_assert_int_eq(traffic(&r, &f, outer), -1);
+		ck_assert_int_le(traffic(&r, &f, out), 2 * B + 2 * 1024 * 4 * 128); /* TPU: a column is stored in tiles */
+		ck_assert_int_eq(traffic(&r, &f, shifted), -1);
+		ck_assert_int_gt(traffic(&r, &f, sum), 2 * B);
+		ck_assert_int_eq(traffic(&r, &f, matmul) == -1, f.dev.target == TARGET_TPU);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
 /* Work nobody uses is not done. */
 START_TEST(test_dead_work)
 {
@@ -275,7 +301,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_sums_of_sums, test_softmax_passes, test_matmul_borders,
+	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_sums_of_sums, test_softmax_passes, test_matmul_borders, test_products_that_are_no_matmuls,
 	                        test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order, test_dead_work};
 	return run_tests(tests, COUNT_OF(tests), "fusion");
 }

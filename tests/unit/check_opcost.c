@@ -117,6 +117,42 @@ START_TEST(test_dots)
 }
 END_TEST
 
+/* Products that sum nothing up are multiplications, products of vectors a multiplication and a sum. */
+START_TEST(test_products_that_are_no_matmuls)
+{
+	fix f;
+	fix_init(&f, "tpu-v5e", "x=4");
+	/* [b, i] by [b, j]: the dot_general of an einsum of several operands */
+	op_id outer = fix_op_id(&f, OP_DOT_GENERAL);
+	named_attr batch[] = {named(&f, "lhs_batching_dimensions", ints(&f, 1, 0)), named(&f, "rhs_batching_dimensions", ints(&f, 1, 0))};
+	op_attr_set(f.m, outer, "dot_dimension_numbers", structure(&f, "stablehlo.dot", batch, 2));
+	type_id types[] = {fix_type(&f, ELEM_F32, 2, 32, 64), fix_type(&f, ELEM_F32, 2, 32, 16), fix_type(&f, ELEM_F32, 3, 32, 64, 16)};
+	op_work w = work_of(&f, OP_DOT_GENERAL, outer, types, 2, 1);
+	ck_assert(w.fusible && !w.sums);
+	ck_assert_int_eq(w.matmul_flops, 0);
+	ck_assert_int_eq(w.vector_flops, 32 * 64 * 16);
+	/* the same with a contracted dim of one element */
+	type_id column[] = {fix_type(&f, ELEM_F32, 2, 64, 1), fix_type(&f, ELEM_F32, 2, 1, 16), fix_type(&f, ELEM_F32, 2, 64, 16)};
+	w = work_of(&f, OP_DOT, fix_op_id(&f, OP_DOT), column, 2, 1);
+	ck_assert(w.fusible);
+	ck_assert_int_eq(w.vector_flops, 64 * 16);
+	/* [b, k] by [b, k] */
+	op_id inner = fix_op_id(&f, OP_DOT_GENERAL);
+	named_attr dims[] = {batch[0], batch[1], named(&f, "lhs_contracting_dimensions", ints(&f, 1, 1)), named(&f, "rhs_contracting_dimensions", ints(&f, 1, 1))};
+	op_attr_set(f.m, inner, "dot_dimension_numbers", structure(&f, "stablehlo.dot", dims, 4));
+	type_id rows[] = {types[0], types[0], fix_type(&f, ELEM_F32, 1, 32)};
+	w = work_of(&f, OP_DOT_GENERAL, inner, rows, 2, 1);
+	ck_assert(w.sums && !w.fusible);
+	ck_assert_int_eq(w.matmul_flops, 0);
+	ck_assert_int_eq(w.vector_flops, 2 * 32 * 64);
+	/* a matrix and a vector are a product on the matmul unit */
+	type_id vector[] = {fix_type(&f, ELEM_F32, 2, 64, 32), fix_type(&f, ELEM_F32, 1, 32), fix_type(&f, ELEM_F32, 1, 64)};
+	w = work_of(&f, OP_DOT, fix_op_id(&f, OP_DOT), vector, 2, 1);
+	ck_assert_int_eq(w.matmul_flops, 2 * 64 * 32);
+	fix_release(&f);
+}
+END_TEST
+
 /* Work falls with the shards: batch over x = 4 leaves a quarter of the rows. */
 START_TEST(test_shards)
 {
@@ -198,7 +234,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_every_kind_is_known, test_every_kind_survives_anything, test_elementwise_and_shapes, test_dots,
+	const TTest *tests[] = {test_every_kind_is_known, test_every_kind_survives_anything, test_elementwise_and_shapes, test_dots, test_products_that_are_no_matmuls,
 	                        test_shards, test_convolutions, test_transformer_layer_flops};
 	return run_tests(tests, COUNT_OF(tests), "opcost");
 }
