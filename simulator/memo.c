@@ -136,7 +136,7 @@ static uint8_t class_of(const node *n, const op_work *w)
 	}
 	if (w->fusible)
 		return CLASS_ELEMENTWISE;
-	return w->matmul_flops > 0 ? CLASS_MATMUL : CLASS_OTHER;
+	return w->matmul_flops > 0 && !w->blocks ? CLASS_MATMUL : CLASS_OTHER;
 }
 
 static int64_t stored_results_ns(const simulator *s, const node *n, const op_work *w)
@@ -157,6 +157,10 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 	op_work_of(s->p, s->t, n, at, &w);
 	if (s->dev.target == TARGET_TPU && w.select_flops > 0) /* what its compiler makes of such a scatter */
 		w.fusible = true, w.in_place = false, w.vector_flops = w.select_flops;
+	if (s->dev.target == TARGET_TPU && w.dft_stages > 0)
+		work_as_dft(&w);
+	if (s->dev.target == TARGET_GPU && n->op_kind == OP_SORT)
+		work_as_radix_sort(&w);
 	uint8_t reorders = s->dev.target == TARGET_TPU ? w.untiled : s->dev.target == TARGET_GPU ? w.unsorted : 0;
 	uint32_t *first = &m->first[m->class_of[id]];
 	work_entry e = {.next = *first,
@@ -179,7 +183,9 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 	                .slice_bytes = w.slice_bytes,
 	                .read_bytes = w.read_bytes,
 	                .write_bytes = w.write_bytes,
-	                .flops = sat_add(w.matmul_flops, w.vector_flops),
+	                .flops = sat_add(sat_mul(w.matmul_flops, MAX(w.blocks, 1)), w.vector_flops),
+	                .again_bytes = w.again_bytes,
+	                .launches = w.launches,
 	                .dims = w.dims};
 	e.dims.peak_ns = matmul_peak_ns(&s->dev, &w);
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)

@@ -39,6 +39,7 @@ typedef struct work_entry {
 	int64_t side_bytes; /* matmuls: the right operand of one of the batch */
 	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
 	int64_t flops;
+	int64_t again_bytes, launches; /* as op_work */
 	contraction dims;
 } work_entry;
 typedef struct work_last { /* what a node did in the previous program, most often what it does in this one too */

@@ -281,6 +281,52 @@ START_TEST(test_products_that_are_no_matmuls)
 }
 END_TEST
 
+/* A TPU counts on single numbers beside its kernels; elsewhere each is a kernel. */
+START_TEST(test_single_numbers)
+{
+	for (int tpu = 0; tpu < 2; tpu++) {
+		fix f;
+		fix_init(&f, tpu ? "tpu-v5e" : "h100", "x=4");
+		type_id number = fix_type(&f, ELEM_I32, 0), row = fix_type(&f, ELEM_F32, 1, 1024);
+		lval_id i = fix_arg(&f, number), a = fix_arg(&f, row);
+		lval_id next = fix_op(&f, OP_NEGATE, number, 1, i), sum = fix_op(&f, OP_REDUCE, fix_type(&f, ELEM_F32, 0), 1, a);
+		fix_return(&f, 2, next, sum);
+		run r = start(&f);
+		uint32_t n;
+		const op_event *e = simulator_events(r.s, &n);
+		ck_assert_int_eq(e[f.l.vals.p[next].def].end_ns == e[f.l.vals.p[next].def].start_ns, tpu);
+		ck_assert_int_gt(e[f.l.vals.p[sum].def].end_ns, e[f.l.vals.p[sum].def].start_ns);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
+/* Fourier transforms are products of 128 points on TPU, sorts go through memory again and again on GPU. */
+START_TEST(test_transforms_and_sorts)
+{
+	int64_t ns[2][2];
+	for (int tpu = 0; tpu < 2; tpu++)
+		for (int sort = 0; sort < 2; sort++) {
+			fix f;
+			fix_init(&f, tpu ? "tpu-v5e" : "h100", "x=4");
+			type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024);
+			lval_id a = fix_arg(&f, t), out = fix_op(&f, sort ? OP_SORT : OP_NEGATE, t, 1, a);
+			fix_return(&f, 1, out);
+			run r = start(&f);
+			ns[tpu][sort] = traffic(&r, &f, out);
+			simulator_free(r.s);
+			fix_release(&f);
+		}
+	ck_assert_int_eq(ns[1][1], ns[1][0]);
+	ck_assert_int_eq(ns[0][1], ns[0][0] / 2 * 9); /* four passes, and once to count */
+	op_work w = {.dft_stages = 2, .dft_elements = 1 << 20};
+	work_as_dft(&w);
+	ck_assert_int_eq(w.blocks, 2);
+	ck_assert_int_eq(w.matmul_flops, 2ll * 3 * 128 << 20);
+}
+END_TEST
+
 /* Work nobody uses is not done. */
 START_TEST(test_dead_work)
 {
@@ -301,7 +347,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_sums_of_sums, test_softmax_passes, test_matmul_borders, test_products_that_are_no_matmuls,
+	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_sums_of_sums, test_softmax_passes, test_matmul_borders, test_products_that_are_no_matmuls, test_single_numbers, test_transforms_and_sorts,
 	                        test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order, test_dead_work};
 	return run_tests(tests, COUNT_OF(tests), "fusion");
 }
