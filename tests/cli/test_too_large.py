@@ -55,3 +55,13 @@ def test_donation_and_temporaries(tmp_path):
     cost = document["cost"]
     assert not document["fits"] and cost["peak_bytes"] - cost["temporary_bytes"] <= document["memory_limit_bytes"]
     assert document["too_large"]["rematerialise_bytes"] == cost["peak_bytes"] - document["memory_limit_bytes"]
+
+
+def test_the_table_names_what_fits():
+    words = [TOOL, "search", corpus("mlp"), "--mesh", "data=4,model=2", "--device", "tpu-v5e", "--evaluations", "600"]
+    done = subprocess.run([*words, "--memory", "1KiB"], capture_output=True, text=True)
+    assert done.returncode == 2
+    limit = re.search(r"fits from --memory (\d+MiB) on", done.stdout)[1]
+    assert re.search(r"the arguments alone need \d+ devices", done.stdout)
+    assert "donated" not in done.stdout
+    assert subprocess.run([*words, "--memory", limit], capture_output=True).returncode == 0
