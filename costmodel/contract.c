@@ -38,6 +38,19 @@ static void set_matmul(const op_view *v, op_work *w, int64_t batch, int64_t m, i
 	w->matmul_flops = sat_mul(sat_mul(sat_mul(batch, m), sat_mul(n, k)), per);
 }
 
+/* What compilers make of a product that sums nothing up, or of which no dim is free, whatever the target: a multiplication of every
+ * pair, and a sum behind it. (XLA's algebraic simplifier does so for TPU, GPU and CPU, libtpu 0.0.52 and jaxlib 0.10.2.) */
+static void be_multiplication(op_work *w)
+{
+	if (w->k != 1 && (w->m != 1 || w->n != 1))
+		return;
+	int64_t pairs = sat_mul(sat_mul(w->batch, w->m), sat_mul(w->n, w->k));
+	w->sums = w->k != 1;
+	w->fusible = !w->sums;
+	w->vector_flops = w->sums ? sat_mul(pairs, 2) : pairs;
+	w->matmul_flops = 0;
+}
+
 /* What dims of an operand are to a contraction. */
 typedef enum dim_role { ROLE_BATCH, ROLE_CONTRACTED, ROLE_FREE, ROLE_COUNT } dim_role;
 
@@ -101,9 +114,11 @@ void cost_dot(const op_view *v, op_work *w)
 	w->precision = op_precision(v->p->m, v->n->op);
 	if (v->n->op_kind == OP_DOT_GENERAL) {
 		cost_dot_general(v, w);
+		be_multiplication(w);
 	} else if (v->n->op_kind == OP_DOT && lhs && rhs) { /* [m, k] or [k] by [k, n] or [k] */
 		int64_t last = (int64_t)lhs->rank - 1, zero = 0;
 		set_matmul(v, w, 1, product_of_rest(v, 0, &last, 1, NULL, 0), product_of_rest(v, 1, &zero, 1, NULL, 0), local_dim(v, 0, last));
+		be_multiplication(w);
 	} else if (lhs && out && out->rank) { /* ragged_dot, einsum: every element of the left side meets the last result dim */
 		int64_t n = MAX(local_dim(v, result_slot(v, 0), out->rank - 1), 1);
 		int64_t rows = MAX(local_elements(v, result_slot(v, 0)) / n, 1);

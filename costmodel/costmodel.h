@@ -2,6 +2,7 @@
  *
  *   profiles.c     the built-in profiles (costmodel/devices/NAME.json, embedded)       device.c    reads a profile
  *   opcost.c       flops and bytes of one op from shard sizes (no machine numbers)     contract.c  the same of contractions
+ *   linalg.c       the same of factorizations and solves
  *   calibrate*.c   fits a profile to measurements
  *   roofline.c     time of that work      links.c  mesh axes -> links      collective.c  time of a collective over mesh axes
  * Integer nanoseconds and bytes; no libm in anything that orders results. */
@@ -89,16 +90,21 @@ typedef struct op_work {
 	double flops;       /* multiply-adds count twice; exact up to 2^53, used as integers below that */
 	int64_t matmul_flops, vector_flops;
 	int64_t m, n, k, batch; /* of contractions: local sizes, 0 otherwise */
+	int64_t blocks;     /* > 0: m, n, k, batch and matmul_flops are of one of so many products that wait for each other */
+	int64_t launches;   /* small kernels that wait for each other, beside the one */
 	int64_t read_bytes, write_bytes; /* if nothing is fused */
+	int64_t again_bytes; /* what goes through memory beside these */
 	int64_t slice_bytes; /* > 0: what is read of operand 0, less than all of it (slices, gathers) */
 	uint8_t elem;       /* operand element type of contractions */
 	uint8_t precision;  /* of contractions */
 	contraction dims;   /* peak_ns left 0 */
 	uint8_t unsorted;   /* bit k: dims of operand k of a contraction are not batch first, then contracted and free ones, each together */
 	uint8_t untiled;    /* bit k: its last two dims are not a contracted and a free one */
+	int64_t dft_stages, dft_elements; /* > 0: a Fourier transform */
 	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all places; its operations */
 	bool in_place;      /* dynamic_update_slice, scatter: only the update is touched */
 	bool fusible;       /* elementwise-like: can be fused into a consumer */
+	bool sums;          /* a multiplication and a sum: a reduction, what is in front of it can be fused into it */
 	bool expensive;     /* not worth computing twice (exp, log, divide, ..) */
 	bool free;          /* no work at all: constants, reshapes, parameters */
 } op_work;
@@ -106,6 +112,10 @@ typedef struct op_work {
 void op_work_of(const program *p, const sharding_table *t, const node *n, const sharding_id *at, op_work *out);
 /* Pairs (output place, kernel tap) of one spatial dim of a convolution that meet a real input element. */
 int64_t convolution_taps(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low, int64_t lhs_dilation, int64_t rhs_dilation);
+/* A Fourier transform as TPU compilers make it, of matrix products. */
+void work_as_dft(op_work *w);
+/* A sort as libraries for GPU do it. elem: of the keys. */
+void work_as_radix_sort(op_work *w);
 /* True for every op kind when costmodel knows its cost word. */
 bool op_cost_known(op_kind k);
 /* Roofline time of work with the given HBM traffic (after fusion): the longest of the three parts below, plus the launch
@@ -194,6 +204,6 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
                            strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "9"
+#define COST_MODEL_VERSION "10"
 
 #endif

@@ -140,18 +140,16 @@ static void cost_sort(const op_view *v, op_work *w)
 	const type *ty = slot_type(v, 0);
 	int64_t dim = op_int(v->p->m, v->n->op, "dimension", ty ? (int64_t)ty->rank - 1 : 0);
 	int64_t steps = log2_steps(local_dim(v, 0, dim < 0 && ty ? dim + ty->rank : dim));
+	w->elem = ty ? ty->elem : ELEM_F32;
 	w->vector_flops = sat_mul(operand_elements(v), steps * (steps + 1) / 2);
 }
 
-/* cholesky of [.., n, n]: n^3/3; triangular_solve of [.., n, n] and m right-hand sides: n^2 m. */
 static void cost_solve(const op_view *v, op_work *w)
 {
-	const type *ty = slot_type(v, 0);
-	int64_t n = ty && ty->rank ? local_dim(v, 0, ty->rank - 1) : 1;
 	if (v->n->op_kind == OP_CHOLESKY)
-		w->vector_flops = sat_mul(local_elements(v, 0), MAX(n / 3, 1));
+		cost_cholesky(v, w);
 	else
-		w->vector_flops = sat_mul(local_elements(v, 1), n);
+		cost_triangular_solve(v, w);
 }
 
 static void cost_fft(const op_view *v, op_work *w)
@@ -159,9 +157,13 @@ static void cost_fft(const op_view *v, op_work *w)
 	uint32_t n;
 	const int64_t *length = op_ints(v->p->m, v->n->op, "fft_length", &n);
 	int64_t points = 1;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		points = sat_mul(points, MAX(length[i], 1));
-	w->vector_flops = sat_mul(MAX(local_elements(v, 0), result_elements(v)), 5 * log2_steps(points));
+		w->dft_stages += dft_stages(length[i]);
+	}
+	w->elem = ELEM_F32;
+	w->dft_elements = MAX(local_elements(v, 0), result_elements(v));
+	w->vector_flops = sat_mul(w->dft_elements, 5 * log2_steps(points));
 }
 
 static void cost_rng(const op_view *v, op_work *w)
@@ -181,6 +183,8 @@ static void cost_custom(const op_view *v, op_work *w)
 			w->free = true;
 			return;
 		}
+	if (cost_linalg_call(v, target, w))
+		return;
 	w->vector_flops = result_elements(v);
 	if (glob_match("*fmha*", target) || glob_match("*flash*attention*", target))
 		cost_attention(v, w);
@@ -228,5 +232,5 @@ void op_work_of(const program *p, const sharding_table *t, const node *n, const 
 		out->slice_bytes = MIN(out->slice_bytes, MAX(whole, 1));
 		out->read_bytes = out->read_bytes - whole + out->slice_bytes;
 	}
-	out->flops = (double)out->matmul_flops + (double)out->vector_flops;
+	out->flops = (double)out->matmul_flops * (double)MAX(out->blocks, 1) + (double)out->vector_flops;
 }

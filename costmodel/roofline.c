@@ -62,7 +62,8 @@ int64_t matmul_results_ns(const device *dev, const op_work *w, bool narrow)
 	return rate ? time_of(sat_mul(MAX(w->batch, 1), sat_mul(w->m, w->n)), rate, PPM) : 0;
 }
 
-int64_t matmul_time_ns(const device *dev, const op_work *w)
+/* Without regard to w->blocks. */
+static int64_t one_matmul_ns(const device *dev, const op_work *w)
 {
 	if (w->matmul_flops <= 0)
 		return 0;
@@ -79,6 +80,8 @@ int64_t matmul_time_ns(const device *dev, const op_work *w)
 	int64_t t = time_of(MAX(tile_flops, flops), matmul_peak(dev, elem), curve_at(&dev->matmul_efficiency, flops));
 	return MAX(t, matmul_results_ns(dev, w, false));
 }
+
+int64_t matmul_time_ns(const device *dev, const op_work *w) { return sat_mul(one_matmul_ns(dev, w), MAX(w->blocks, 1)); }
 
 int64_t matmul_peak_ns(const device *dev, const op_work *w) { return time_of(w->matmul_flops, matmul_peak(dev, w->elem), PPM); }
 
@@ -122,8 +125,8 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)
 {
 	int64_t compute = MAX(matmul_time_ns(dev, w), vector_time_ns(dev, w->vector_flops));
-	int64_t t = MAX(compute, memory_time_ns(dev, hbm_bytes));
-	return t || !w->free ? sat_add(t, dev->op_launch_ns) : 0;
+	int64_t t = MAX(compute, memory_time_ns(dev, sat_add(hbm_bytes, w->again_bytes)));
+	return t || !w->free ? sat_add(t, sat_mul(dev->op_launch_ns, 1 + w->launches)) : 0;
 }
 
 int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id, const type *ty)

@@ -29,4 +29,11 @@ void cost_dot(const op_view *v, op_work *w);
 void cost_convolution(const op_view *v, op_work *w);
 void cost_attention(const op_view *v, op_work *w);
 
+/* linalg.c */
+int64_t dft_stages(int64_t points); /* products one after the other */
+void cost_cholesky(const op_view *v, op_work *w);
+void cost_triangular_solve(const op_view *v, op_work *w);
+/* Of a custom call with that target; false when it is no linear algebra. */
+bool cost_linalg_call(const op_view *v, str target, op_work *w);
+
 #endif

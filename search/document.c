@@ -191,6 +191,22 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 	return s;
 }
 
+/* Where nothing fits: what is needed, and what would help. */
+static cJSON *too_large_json(const search_result *r)
+{
+	cJSON *o = cJSON_CreateObject();
+	cJSON_AddNumberToObject(o, "smallest_peak_bytes", (double)r->smallest.peak_bytes);
+	cJSON_AddNumberToObject(o, "smallest_runtime_ns", (double)r->smallest.runtime_ns);
+	if (r->least_devices)
+		cJSON_AddNumberToObject(o, "least_devices", (double)r->least_devices);
+	if (r->donatable_bytes)
+		cJSON_AddNumberToObject(o, "donation_saves_bytes", (double)r->donatable_bytes);
+	/* without temporaries it would fit: computing them again instead of keeping them helps */
+	if (r->cost.peak_bytes - r->cost.temporary_bytes <= r->memory_limit)
+		cJSON_AddNumberToObject(o, "rematerialise_bytes", (double)(r->cost.peak_bytes - r->memory_limit));
+	return o;
+}
+
 status document_write(const module *m, const search_options *o, const search_result *r, strbuf *out, diag *d)
 {
 	cJSON *root = cJSON_CreateObject(), *tool = cJSON_CreateObject(), *about = cJSON_CreateObject(), *list;
@@ -214,6 +230,8 @@ status document_write(const module *m, const search_options *o, const search_res
 	cJSON_AddNumberToObject(root, "memory_limit_bytes", (double)r->memory_limit);
 	cJSON_AddBoolToObject(root, "fits", r->fits);
 	cJSON_AddStringToObject(root, "apply", apply_name(r->best.apply));
+	if (!r->fits)
+		cJSON_AddItemToObject(root, "too_large", too_large_json(r));
 	cJSON_AddItemToObject(root, "arguments", arguments_json(m, r));
 	cJSON_AddItemToObject(root, "results", results_json(m, r));
 	cJSON_AddItemToObject(root, "constraints", constraints_json(m, &r->best));

@@ -366,8 +366,7 @@ static score score_by(const problem *pb, const cost *c, objective goal)
 	bool fits = c->peak_bytes <= pb->memory_limit;
 	if (goal == OBJECTIVE_MEMORY)
 		return (score){fits, c->peak_bytes, c->runtime_ns};
-	/* Nothing fits: nearest to fitting first. */
-	return fits ? (score){true, c->runtime_ns, c->peak_bytes} : (score){false, c->peak_bytes, c->runtime_ns};
+	return fits ? (score){true, c->runtime_ns, c->peak_bytes} : (score){false, cost_too_large(c), c->peak_bytes};
 }
 
 score score_of(const problem *pb, const cost *c) { return score_by(pb, c, pb->objective); }

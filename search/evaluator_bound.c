@@ -82,8 +82,8 @@ static int64_t least_ns(evaluator *ev, coster *c, const program *p, uint32_t fur
 		uint32_t left = further;
 		for (uint32_t k = 0; left && k < (uint32_t)p->nodes.p[n].n_operands + p->nodes.p[n].n_results; k++)
 			left &= ~axes_in(ev, plan->at[k]);
-		int64_t ns = simulator_matmul_ns(c->sim, lower_facts(c->lower), n, plan);
-		sum = sat_add(sum, sat_mul(ns / devices_of(ev, left), c->matmuls.p[i].times));
+		int64_t ns = simulator_matmul_ns(c->sim, lower_facts(c->lower), n, plan, devices_of(ev, left));
+		sum = sat_add(sum, sat_mul(ns, c->matmuls.p[i].times));
 	}
 	return sum;
 }

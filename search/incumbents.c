@@ -28,6 +28,13 @@ static plan *copy_plan(const plan *pl)
 	return to;
 }
 
+static void note_smallest(runner *r, const cost *c)
+{
+	cost *least = &r->out->smallest;
+	if (!least->peak_bytes || c->peak_bytes < least->peak_bytes || (c->peak_bytes == least->peak_bytes && c->runtime_ns < least->runtime_ns))
+		*least = *c;
+}
+
 /* The replay of the plan that is on the first evaluator. With `check` also that of its module, which must cost the same; with
  * open results it need not, for a module whose donated results come out differently frees other buffers. */
 static status runner_replay(runner *r, const plan *pl, cost *out, bool *allowed, diag *d)
@@ -61,6 +68,8 @@ status runner_try(runner *r, plan *pl, const char *tactic, diag *d)
 		r->tried[r->n_tried++] = h;
 	bool allowed;
 	TRY(runner_replay(r, pl, &c.c, &allowed, d));
+	if (allowed)
+		note_smallest(r, &c.c);
 	if (allowed && score_less(score_final(&r->pb, &c.c), r->best_score)) {
 		evaluator_strategy(r->ev[0], pl, &c.s);
 		c.pl = copy_plan(pl);
@@ -112,6 +121,8 @@ static void add_baseline(runner *r, const char *name, candidate *c, bool allowed
 	for (uint32_t a = 0; a < r->pb.n_args; a++)
 		allowed &= !r->pb.pinned[a] || c->s.args[a] == SHARDING_NONE || c->s.args[a] == pinned_sharding(r, a);
 	vec_push(&r->out->baselines, b);
+	if (allowed)
+		note_smallest(r, &c->c);
 	if (first || (allowed && score_less(score_final(&r->pb, &c->c), r->best_score)))
 		runner_take(r, c, name);
 	else

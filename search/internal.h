@@ -31,7 +31,7 @@ typedef struct problem {
 	uint32_t n_axes;
 	bool *forbidden;        /* [arg][dim < MAX_RANK][axis] */
 	int64_t memory_limit;
-	bool nothing_fits; /* so far: what comes nearer to the limit is better, whatever it takes */
+	bool nothing_fits; /* so far: plans are compared by cost_too_large */
 	int64_t *arg_bytes;
 	objective objective;    /* of the present tactic */
 	struct action *role_actions; /* [ROLE_ACTION_COUNT][n_axes], on all arguments */
@@ -163,6 +163,8 @@ bool action_same(const action *a, const action *b); /* the same kind, axis and t
 bool action_is_twin(const action *a, const action *b);
 /* What walks go down on: the objective, growing with every byte over the limit. */
 int64_t plan_energy(const problem *pb, const cost *c);
+/* Of what does not fit, when nothing does: memory and a little time, the one definition that searches and answers go by. */
+int64_t cost_too_large(const cost *c);
 
 typedef struct score { /* ordered: smaller is better */
 	bool fits;

@@ -159,7 +159,10 @@ static action with_state(const neighbours *nb, const action *a)
 	memcpy(nb->targets, a->targets, n * sizeof *nb->targets);
 	for (uint32_t s = 0; s < pb->n_args; s++) {
 		uint32_t param = pb->param_of[s];
-		if (param != ID_NONE && pb->group_of[param] == a->group && pb->group_of[s] != ID_NONE && pval_type(pb->p, pb->p->args.p[s])->rank > a->dim)
+		if (param == ID_NONE || pb->group_of[param] != a->group || pb->group_of[s] == ID_NONE)
+			continue;
+		const type *own = pval_type(pb->p, pb->p->args.p[s]), *of = pval_type(pb->p, pb->p->args.p[param]);
+		if (own->rank > a->dim && own->dims[a->dim] == of->dims[a->dim]) /* moments of rows or columns have other dims */
 			nb->targets[n++] = (action_target){s, a->dim};
 	}
 	return retargeted(nb, a, n);

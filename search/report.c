@@ -307,6 +307,29 @@ static void bound_row(const cJSON *document, const cJSON *bound, strbuf *out)
 	strbuf_release(&bytes);
 }
 
+/* Where nothing fits: what would fit, and what would help. */
+static void too_large_rows(const cJSON *facts, strbuf *out)
+{
+	static const struct {
+		const char *key, *before, *behind;
+	} rows[] = {
+		{"donation_saves_bytes", "no argument is donated: donating what results replace saves up to ", ""},
+		{"rematerialise_bytes", "too much is kept for later: jax.checkpoint has to save ", ""},
+	};
+	if (!facts)
+		return;
+	/* rounded up: with that limit it does fit */
+	strbuf_printf(out, "\n  fits from --memory %lldMiB on\n", (long long)ceil_div((int64_t)number_of(facts, "smallest_peak_bytes"), 1 << 20));
+	for (uint32_t i = 0; i < COUNT_OF(rows); i++)
+		if (cJSON_GetObjectItemCaseSensitive(facts, rows[i].key)) {
+			strbuf_printf(out, "  %s", rows[i].before);
+			strbuf_bytes(out, number_of(facts, rows[i].key));
+			strbuf_printf(out, "%s\n", rows[i].behind);
+		}
+	if (cJSON_GetObjectItemCaseSensitive(facts, "least_devices"))
+		strbuf_printf(out, "  the arguments alone need %lld devices\n", (long long)number_of(facts, "least_devices"));
+}
+
 void report_document(const cJSON *document, bool color, strbuf *out)
 {
 	const char *bold = color ? "\033[1m" : "", *plain = color ? "\033[0m" : "";
@@ -336,6 +359,7 @@ void report_document(const cJSON *document, bool color, strbuf *out)
 	for (const cJSON *b = first_of(document, "baselines"); b; b = b->next)
 		cost_row(out, text_of(b, "name"), cJSON_GetObjectItemCaseSensitive(b, "cost"), is_true(b, "fits"), number_of(cost, "runtime_ns"));
 	bound_row(document, cJSON_GetObjectItemCaseSensitive(search, "bound"), out);
+	too_large_rows(cJSON_GetObjectItemCaseSensitive(document, "too_large"), out);
 	for (const cJSON *u = first_of(document, "unsupported"); u; u = u->next)
 		strbuf_printf(out, "  no sharding rule: %s at %s (%lld times), kept replicated\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
 	const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(search, "seconds");

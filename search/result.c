@@ -87,6 +87,22 @@ static void fill_unsupported(runner *r)
 	}
 }
 
+/* What would help where nothing fits. */
+static void fill_helps(runner *r)
+{
+	search_result *out = r->out;
+	const problem *pb = &r->pb;
+	int64_t devices = 1;
+	for (uint32_t axis = 0; axis < pb->n_axes; axis++)
+		devices = sat_mul(devices, axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)));
+	if (out->least_peak_bytes > pb->memory_limit)
+		out->least_devices = ceil_div(sat_mul(out->least_peak_bytes, devices), MAX(pb->memory_limit, 1));
+	if (!strcmp(pb->pairing, "dataflow") && !out->cost.alias_bytes)
+		out->donatable_bytes = MIN(out->cost.argument_bytes, out->cost.output_bytes);
+	if (!out->smallest.peak_bytes || out->cost.peak_bytes < out->smallest.peak_bytes)
+		out->smallest = out->cost;
+}
+
 static void fill_facts(runner *r)
 {
 	search_result *out = r->out;
@@ -103,6 +119,7 @@ static void fill_facts(runner *r)
 	evaluator_bound(r->ev[0], UINT32_MAX, &least);
 	out->least_runtime_ns = least.runtime_ns;
 	out->least_peak_bytes = least.peak_bytes;
+	fill_helps(r);
 	out->interrupted = r->user->stop && *r->user->stop;
 	out->elapsed_ns = runner_elapsed(r);
 }

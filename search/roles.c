@@ -149,6 +149,98 @@ static bool only_updated(const program *p, pval_id arg, uint32_t *seen, uint32_t
 	return true;
 }
 
+/* Marks the values that replace an argument: what is returned, and what that is before it is converted, moved, selected, or handed out
+ * of the branches of a conditional. The argument itself may be among them: where a step is left out, the old value stays. */
+static void mark_replacements(const problem *pb, uint32_t arg, uint32_t *seen, uint32_t stamp, pval_id *stack)
+{
+	const program *p = pb->p;
+	uint32_t n = 0;
+	stack[n++] = p->returned.p[pb->result_of_arg[arg]];
+	seen[stack[0]] = stamp;
+	while (n) {
+		pval_id v = stack[--n];
+		const node *def = p->vals.p[v].def == ID_NONE ? NULL : &p->nodes.p[p->vals.p[v].def];
+		if (!def || !(def->kind == NODE_EDGE || (def->kind == NODE_OP && (def->op_kind == OP_CONVERT || def->op_kind == OP_RESHAPE ||
+		                                                                  def->op_kind == OP_TRANSPOSE || def->op_kind == OP_SELECT))))
+			continue;
+		for (uint32_t i = def->kind == NODE_OP && def->op_kind == OP_SELECT; i < def->n_operands; i++) {
+			pval_id u = node_slots(p, def)[i];
+			if (seen[u] != stamp) {
+				seen[u] = stamp;
+				stack[n++] = u;
+			}
+		}
+	}
+}
+
+/* Ops that keep to the elements, spread them or add them up; also as a product of vectors. */
+static bool keeps_to_elements(const program *p, const node *n)
+{
+	return n->n_results == 1 && (carries(p, n) || n->kind == NODE_EDGE || n->op_kind == OP_BROADCAST_IN_DIM || n->op_kind == OP_REDUCE ||
+	                             (n->op_kind == OP_DOT_GENERAL && pval_type(p, node_slots(p, n)[n->n_operands])->elements == 1));
+}
+
+/* Is what becomes of an argument, up to what replaces it, elementwise, spread or reduced, in loops and branches too? No parameter is:
+ * where a model uses it, something is contracted, looked up or moved in windows. replaced: of values, stamp where they replace it. */
+static bool only_replaced(const program *p, pval_id arg, const uint32_t *replaced, uint32_t *seen, uint32_t stamp, pval_id *stack)
+{
+	uint32_t n = 0;
+	stack[n++] = arg;
+	seen[arg] = stamp;
+	while (n) {
+		pval_id v = stack[--n];
+		const pval *pv = &p->vals.p[v];
+		for (uint32_t u = 0; u < pv->n_uses && (v == arg || replaced[v] != stamp); u++) {
+			const node *user = &p->nodes.p[p->slot_node.p[p->uses.p[pv->uses + u]]];
+			if (user->kind == NODE_TERMINATOR || user->kind == NODE_RESULT || user->kind == NODE_REGION) /* regions have edges */
+				continue;
+			if (!keeps_to_elements(p, user))
+				return false;
+			pval_id r = node_slots(p, user)[user->n_operands];
+			if (seen[r] != stamp) {
+				seen[r] = stamp;
+				stack[n++] = r;
+			}
+		}
+	}
+	return true;
+}
+
+/* The one parameter whose new value is made of v; ID_NONE: of none, of several, or too far away to tell. Single numbers, as the norm
+ * of all gradients, bind nothing together. */
+static uint32_t parameter_made_of(const problem *pb, pval_id v, const uint32_t *arg_of_result, uint32_t *seen, uint32_t stamp, pval_id *queue)
+{
+	enum { MAX_VISITS = 4096 };
+	const program *p = pb->p;
+	uint32_t head = 0, tail = 0, found = ID_NONE;
+	queue[tail++] = v;
+	seen[v] = stamp;
+	while (head < tail) {
+		const pval *pv = &p->vals.p[queue[head++]];
+		for (uint32_t u = 0; u < pv->n_uses; u++) {
+			const node *user = &p->nodes.p[p->slot_node.p[p->uses.p[pv->uses + u]]];
+			if (user->kind == NODE_REGION || user->kind == NODE_TERMINATOR) /* values go through edges */
+				continue;
+			for (uint32_t k = user->n_operands; k < (uint32_t)user->n_operands + user->n_results; k++) {
+				pval_id r = node_slots(p, user)[k];
+				if (seen[r] == stamp || pval_type(p, r)->elements <= 1)
+					continue;
+				uint32_t arg = p->vals.p[r].result_index < 0 ? ID_NONE : arg_of_result[p->vals.p[r].result_index];
+				if (arg != ID_NONE && pb->roles[arg] == ROLE_PARAMETER) {
+					if (found != ID_NONE && found != arg)
+						return ID_NONE;
+					found = arg;
+				}
+				if (tail == MAX_VISITS)
+					return ID_NONE;
+				seen[r] = stamp;
+				queue[tail++] = r;
+			}
+		}
+	}
+	return found;
+}
+
 /* ---------------------------------------------------------------- roles */
 
 static bool is_float(const type *ty) { return ty->elem >= ELEM_F4E2M1FN && ty->elem <= ELEM_F64; }
@@ -256,6 +348,109 @@ static void add_batch(problem *pb, const dim_classes *c, uint32_t arg, uint32_t 
 		batch[c->of[c->first[pb->p->args.p[arg]] + dim]] = true;
 }
 
+/* Marks what the results that replace arguments are made of. */
+static void mark_needed(const problem *pb, bool *needed)
+{
+	const program *p = pb->p;
+	for (uint32_t a = 0; a < pb->n_args; a++)
+		if (pb->result_of_arg[a] >= 0)
+			needed[p->returned.p[pb->result_of_arg[a]]] = true;
+	for (bool more = true; more;) {
+		more = false;
+		for (node_id i = p->nodes.n; i-- > 0;) {
+			const node *n = &p->nodes.p[i];
+			const pval_id *slots = node_slots(p, n);
+			bool any = false;
+			for (uint32_t k = n->n_operands; k < (uint32_t)n->n_operands + n->n_results; k++)
+				any |= needed[slots[k]];
+			for (uint32_t k = 0; any && k < n->n_operands; k++)
+				if (!needed[slots[k]])
+					more = needed[slots[k]] = true;
+		}
+	}
+}
+
+/* Marks the classes of dims along which those values are computed apart from each other: none of them is contracted, reduced or cut. */
+static void mark_apart(const problem *pb, const dim_classes *c, bool *apart)
+{
+	const program *p = pb->p;
+	bool *needed = xcalloc(p->vals.n + 1, sizeof *needed);
+	mark_needed(pb, needed);
+	memset(apart, true, c->first[p->vals.n]);
+	for (node_id i = 0; i < p->nodes.n; i++) {
+		const node *n = &p->nodes.p[i];
+		const pval_id *slots = node_slots(p, n);
+		uint32_t tensors = (uint32_t)n->n_operands + n->n_results;
+		bool any = false;
+		for (uint32_t k = n->n_operands; k < tensors; k++)
+			any |= needed[slots[k]];
+		if (!any || n->rule == RULE_NONE)
+			continue;
+		const rule *r = rule_get(p->rules, n->rule);
+		for (uint32_t k = 0; k < tensors; k++)
+			for (uint32_t d = 0; d < pval_type(p, slots[k])->rank; d++) {
+				uint32_t f = rule_major_factor(r, k, d);
+				if (pval_type(p, slots[k])->dims[d] > 1 && (f == ID_NONE || r->factor_types[f] != FACTOR_PASS_THROUGH))
+					apart[c->of[c->first[slots[k]] + d]] = false;
+			}
+	}
+	free(needed);
+}
+
+static bool is_carried_tensor(const problem *pb, uint32_t arg)
+{
+	const type *ty = pval_type(pb->p, pb->p->args.p[arg]);
+	return pb->result_of_arg[arg] >= 0 && is_numeric(ty) && ty->rank;
+}
+
+/* The first class of such dims that every tensor carried from call to call has, and so has what replaces it; ID_NONE. */
+static uint32_t shared_class(const problem *pb, const dim_classes *c, const bool *apart)
+{
+	const program *p = pb->p;
+	uint32_t carried = 0, first = ID_NONE, found = ID_NONE;
+	uint32_t *count = xcalloc(c->first[p->vals.n] + 1, sizeof *count);
+	for (uint32_t a = 0; a < pb->n_args; a++) {
+		if (!is_carried_tensor(pb, a))
+			continue;
+		pval_id v = p->args.p[a], new = p->returned.p[pb->result_of_arg[a]];
+		const type *ty = pval_type(p, v);
+		first = carried ? first : v;
+		for (uint32_t d = 0; d < ty->rank && pval_type(p, new)->rank == ty->rank; d++) {
+			uint32_t class = c->of[c->first[v] + d];
+			if (ty->dims[d] > 1 && apart[class] && count[class] == carried && c->of[c->first[new] + d] == class)
+				count[class]++;
+		}
+		carried++;
+	}
+	for (uint32_t d = carried ? pval_type(p, first)->rank : 0; d-- > 0;)
+		if (count[c->of[c->first[first] + d]] == carried)
+			found = c->of[c->first[first] + d];
+	free(count);
+	return found;
+}
+
+/* A simulation: positions and velocities of many systems that know nothing of each other. They are the data though each call replaces
+ * them, and what has no dim along the systems, a controller's weights, is not. No training step has such a dim: every dim of a weight
+ * is contracted somewhere on the way to its gradient, or summed over. */
+static bool find_simulated(problem *pb, const dim_classes *c)
+{
+	const program *p = pb->p;
+	bool *batch = xcalloc(c->first[p->vals.n] + 1, sizeof *batch);
+	mark_apart(pb, c, batch);
+	uint32_t class = shared_class(pb, c, batch);
+	memset(batch, false, c->first[p->vals.n]);
+	if (class != ID_NONE) {
+		batch[class] = true;
+		for (uint32_t a = 0; a < pb->n_args; a++) {
+			uint32_t d = pb->roles[a] == ROLE_OTHER ? ID_NONE : first_dim_in(p, c, a, batch);
+			if (d != ID_NONE)
+				add_batch(pb, c, a, d, batch);
+		}
+	}
+	free(batch);
+	return class != ID_NONE;
+}
+
 /* Data are the index tensors and whatever else has a dim along which examples lie; what is carried from step to step
  * only when it lies along the batch of those (a cache of keys, not a table of positions). Without index tensors the
  * floats that no step carries are the data. */
@@ -274,11 +469,12 @@ static void find_data(problem *pb, bool any_carried)
 		const type *ty = pval_type(p, p->args.p[a]);
 		derived[p->args.p[a]] = any_index ? is_index(ty) : is_numeric(ty) && ty->rank && pb->result_of_arg[a] < 0;
 	}
+	bool simulated = !any_index && any_carried && find_simulated(pb, &c);
 	if (any_index || any_carried) {
 		mark_derived(p, derived);
 		mark_example_dims(p, &c, derived, example);
 	}
-	for (uint32_t a = 0; a < pb->n_args; a++) {
+	for (uint32_t a = 0; a < pb->n_args && !simulated; a++) {
 		const type *ty = pval_type(p, p->args.p[a]);
 		if (is_index(ty)) {
 			uint32_t d = first_dim_in(p, &c, a, example);
@@ -288,7 +484,7 @@ static void find_data(problem *pb, bool any_carried)
 			add_batch(pb, &c, a, d != ID_NONE ? d : 0, batch);
 		}
 	}
-	for (uint32_t a = 0; a < pb->n_args; a++) {
+	for (uint32_t a = 0; a < pb->n_args && !simulated; a++) {
 		const type *ty = pval_type(p, p->args.p[a]);
 		if (!ty->rank || pb->roles[a] == ROLE_DATA || pb->roles[a] == ROLE_STATE)
 			continue;
@@ -350,6 +546,36 @@ static void find_states(problem *pb)
 	free(queue);
 }
 
+/* Moments that the update uses as a whole: norms of them, means of their rows, products, roots. What goes into the parameter is made of
+ * the new value then, and the old one is only ever updated to become that. A cache of keys is as well: data is found first. */
+static void find_moments(problem *pb)
+{
+	const program *p = pb->p;
+	uint32_t *seen = xcalloc(p->vals.n, sizeof *seen), *replaced = xcalloc(p->vals.n, sizeof *replaced);
+	uint32_t *arg_of_result = xmalloc((pb->n_results + 1) * sizeof *arg_of_result);
+	pval_id *stack = xmalloc(p->vals.n * sizeof *stack);
+	for (uint32_t r = 0; r < pb->n_results; r++)
+		arg_of_result[r] = ID_NONE;
+	for (uint32_t a = 0; a < pb->n_args; a++)
+		if (pb->result_of_arg[a] >= 0)
+			arg_of_result[pb->result_of_arg[a]] = a;
+	for (uint32_t a = 0; a < pb->n_args; a++) {
+		if (pb->roles[a] != ROLE_PARAMETER || pb->result_of_arg[a] < 0)
+			continue;
+		mark_replacements(pb, a, replaced, a + 1, stack);
+		if (only_replaced(p, p->args.p[a], replaced, seen, a + 1, stack))
+			pb->roles[a] = ROLE_STATE;
+	}
+	find_states(pb);
+	for (uint32_t a = 0; a < pb->n_args; a++)
+		if (pb->roles[a] == ROLE_STATE && pb->param_of[a] == ID_NONE)
+			pb->param_of[a] = parameter_made_of(pb, p->args.p[a], arg_of_result, seen, pb->n_args + a + 1, stack);
+	free(seen);
+	free(replaced);
+	free(arg_of_result);
+	free(stack);
+}
+
 void problem_find_roles(problem *pb)
 {
 	const program *p = pb->p;
@@ -380,7 +606,7 @@ void problem_find_roles(problem *pb)
 	free(seen);
 	free(stack);
 	find_data(pb, any_carried);
-	find_states(pb);
+	find_moments(pb);
 	for (uint32_t a = 0; a < pb->n_args; a++)
 		any_data |= pb->roles[a] == ROLE_DATA;
 	if (!any_data)

@@ -168,6 +168,9 @@ typedef struct search_result {
 	uint64_t evaluations, replays, nodes, groups, actions, full_evaluations, table_hits;
 	int64_t elapsed_ns, replay_gap_ppm; /* incremental against replay, of the answer */
 	cost incremental;                   /* the evaluator's view of the answer */
+	cost smallest;                      /* of all strategies that were replayed: the one with the least memory */
+	int64_t donatable_bytes;            /* of results that replace an argument, where no argument is donated; 0 otherwise */
+	int64_t least_devices;              /* > 0: fewer cannot hold the arguments */
 	int64_t least_runtime_ns, least_peak_bytes; /* no strategy on this mesh needs less: matmuls and arguments over all devices */
 } search_result;
 

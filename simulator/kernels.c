@@ -5,6 +5,7 @@
 typedef struct kernel {
 	contraction_kernel around; /* kernels without a contraction: all 0 but bytes */
 	int64_t vector_flops, flops;
+	int64_t launches; /* beside its own */
 	uint32_t members;
 	uint8_t worked; /* bit k: something in front of operand k of the contraction */
 	int64_t early_ns; /* when all it reads could be there, as run.early_ns: what was made in front of the last border is */
@@ -87,6 +88,8 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			k->around.m = w->m, k->around.n = w->n;
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, w->vector_flops));
 		k->flops = sat_add(k->flops, sat_mul(n, w->flops));
+		k->launches = sat_add(k->launches, sat_mul(n, w->launches));
+		add_bytes(k, n, w->again_bytes);
 	}
 	if (o->nest) {
 		int64_t flops = sat_mul(n, s->nest_last[o->node].flops);
@@ -146,6 +149,15 @@ static run *add_run(simulator *s, run_kind kind, lop_id op)
 
 static void end_run(simulator *s) { s->runs.p[s->runs.n - 1].n_reads = s->reads.n - s->runs.p[s->runs.n - 1].first_read; }
 
+/* A TPU works on single numbers beside its kernels, on a core of their own. */
+static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k)
+{
+	enum { MOST_FLOPS = 16 /* of one op on one number */ };
+	const lop *o = &l->ops.p[k->root];
+	return s->dev.target == TARGET_TPU && s->ops[k->root].class == CLASS_ELEMENTWISE && o->n_results == 1 &&
+	       type_get(l->p->m, l->vals.p[o->results].type)->elements == 1 && !k->around.matmul_ns && k->vector_flops <= (int64_t)k->members * MOST_FLOPS;
+}
+
 static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 {
 	kernel k = {.root = root};
@@ -158,7 +170,8 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	k.around.vector_ns = vector_time_ns(&s->dev, k.vector_flops);
 	k.around.fused = k.around.matmul_ns && k.members > 1;
 	k.around.both_in_front = k.worked == 3;
-	r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around), s->dev.op_launch_ns);
+	if (!is_scalar_work(s, l, &k))
+		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around), sat_mul(s->dev.op_launch_ns, 1 + k.launches));
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
 	r->bytes = k.around.bytes;
 	r->flops = k.flops;

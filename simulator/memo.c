@@ -124,6 +124,11 @@ static uint8_t class_of(const node *n, const op_work *w)
 	switch (n->op_kind) {
 	case OP_REDUCE:
 		return CLASS_REDUCE;
+	case OP_DOT_GENERAL:
+	case OP_DOT:
+		if (w->sums)
+			return CLASS_REDUCE;
+		break;
 	case OP_DYNAMIC_UPDATE_SLICE:
 		return CLASS_UPDATE;
 	default:
@@ -131,7 +136,7 @@ static uint8_t class_of(const node *n, const op_work *w)
 	}
 	if (w->fusible)
 		return CLASS_ELEMENTWISE;
-	return w->matmul_flops > 0 ? CLASS_MATMUL : CLASS_OTHER;
+	return w->matmul_flops > 0 && !w->blocks ? CLASS_MATMUL : CLASS_OTHER;
 }
 
 static int64_t stored_results_ns(const simulator *s, const node *n, const op_work *w)
@@ -152,6 +157,10 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 	op_work_of(s->p, s->t, n, at, &w);
 	if (s->dev.target == TARGET_TPU && w.select_flops > 0) /* what its compiler makes of such a scatter */
 		w.fusible = true, w.in_place = false, w.vector_flops = w.select_flops;
+	if (s->dev.target == TARGET_TPU && w.dft_stages > 0)
+		work_as_dft(&w);
+	if (s->dev.target == TARGET_GPU && n->op_kind == OP_SORT)
+		work_as_radix_sort(&w);
 	uint8_t reorders = s->dev.target == TARGET_TPU ? w.untiled : s->dev.target == TARGET_GPU ? w.unsorted : 0;
 	uint32_t *first = &m->first[m->class_of[id]];
 	work_entry e = {.next = *first,
@@ -167,12 +176,16 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 	                .stored_ns = stored_results_ns(s, n, &w),
 	                .m = w.m,
 	                .n = w.n,
+	                .k = w.k,
+	                .products = n->op_kind == OP_DOT_GENERAL || n->op_kind == OP_DOT,
 	                .side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
 	                .reorders = reorders,
 	                .slice_bytes = w.slice_bytes,
 	                .read_bytes = w.read_bytes,
 	                .write_bytes = w.write_bytes,
-	                .flops = sat_add(w.matmul_flops, w.vector_flops),
+	                .flops = sat_add(sat_mul(w.matmul_flops, MAX(w.blocks, 1)), w.vector_flops),
+	                .again_bytes = w.again_bytes,
+	                .launches = w.launches,
 	                .dims = w.dims};
 	e.dims.peak_ns = matmul_peak_ns(&s->dev, &w);
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
@@ -210,11 +223,15 @@ uint32_t work_find(simulator *s, node_id id, const node_plan *plan)
 	return e;
 }
 
-int64_t simulator_matmul_ns(simulator *s, uint64_t facts, node_id n, const node_plan *plan)
+int64_t simulator_matmul_ns(simulator *s, uint64_t facts, node_id n, const node_plan *plan, int64_t ways)
 {
 	work_begin(s, facts);
 	uint32_t e = work_lookup(s, n, plan); /* may move the entries */
-	return s->work.entries.p[e].matmul_ns;
+	const work_entry *w = &s->work.entries.p[e];
+	/* cut so far that it sums nothing up, it is no matmul */
+	if (w->products && (w->k <= ways || sat_mul(w->m, w->n) <= ways))
+		return 0;
+	return w->matmul_ns / ways;
 }
 
 int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link)

@@ -54,8 +54,9 @@ const node_id *simulator_apart(const simulator *s, uint32_t *n);
 void simulator_fold(simulator *s, const folding *f);
 bool simulate_folded(simulator *s, const lowered *l, cost *out) MUST_USE;
 
-/* The least that a kernel with this node's matmul takes; 0 for nodes without one. facts: lower_facts of the plan's cache. */
-int64_t simulator_matmul_ns(simulator *s, uint64_t facts, node_id n, const node_plan *plan);
+/* The least that a kernel with this node's matmul takes when it is cut `ways` ways more; 0 for nodes without one, and where it may
+ * no longer be one then. facts: lower_facts of the plan's cache. */
+int64_t simulator_matmul_ns(simulator *s, uint64_t facts, node_id n, const node_plan *plan, int64_t ways);
 
 /* Per-op detail of the last simulate call, for explain, --ops and the trace. */
 typedef struct op_event {

@@ -32,12 +32,14 @@ typedef struct work_entry {
 	uint8_t class;
 	bool expensive, in_place, transpose, splat;
 	bool spread;       /* made from little */
+	bool products;     /* dot or dot_general */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
-	int64_t m, n;       /* matmuls: as op_work */
+	int64_t m, n, k;    /* matmuls: as op_work */
 	int64_t stored_ns;  /* matmuls: to hand on results that are written as they are */
 	int64_t side_bytes; /* matmuls: the right operand of one of the batch */
 	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
 	int64_t flops;
+	int64_t again_bytes, launches; /* as op_work */
 	contraction dims;
 } work_entry;
 typedef struct work_last { /* what a node did in the previous program, most often what it does in this one too */

@@ -6,7 +6,7 @@
     mint.py --ops [NAME ...]      count the ops of the committed files by name
 
 Deterministic: equal versions of jax give equal bytes (the zstd frame is compared after decompression).
-Needs: requirements.txt (jax as the tests have it; flax and optax for two programs, which --check leaves out without
+Needs: requirements.txt (jax as the tests have it; flax and optax for some programs, which --check leaves out without
 them, and which no test needs), the zstd command.
 """
 import os
@@ -19,8 +19,8 @@ EXAMPLE = os.path.join(HERE, "..", "..", "examples", "mlp.mlir")
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 os.environ["JAX_PLATFORMS"] = "cpu"
-# Models that bring everything along: WIDE, TINY, step_of(shape), arguments(key, shape), DONATED. Minted in both shapes.
-FAMILIES = ("unet", "graph_net", "ssm", "resnet", "shard_map_step", "mixed_precision", "flax_step", "optax_step")
+# Models that bring everything along: WIDE, TINY, step_of(shape), arguments(key, shape), DONATED, minted in both shapes; or programs(key).
+FAMILIES = ("unet", "graph_net", "ssm", "resnet", "shard_map_step", "mixed_precision", "flax_step", "optax_step", "optimizers")
 BEGIN, END = "<!-- table: written by mint.py -->\n", "<!-- end of table -->\n"
 
 
@@ -35,6 +35,9 @@ def families(names):
         except ModuleNotFoundError as missing:
             print("no %s (see requirements.txt): %s is left out" % (missing.name, name), file=sys.stderr)
             continue
+        if hasattr(model, "programs"):
+            out.update(model.programs(key))
+            continue
         for label, s in ((name, model.WIDE), (name + "_tiny", model.TINY)):
             out[label] = model.step_of(s), model.DONATED, jax.eval_shape(lambda: model.arguments(key, s))
     return out
@@ -44,7 +47,7 @@ def programs():
     """name -> (function, donated argument numbers, abstract arguments)."""
     import jax
     import jax.numpy as jnp
-    from models import accumulate, adam, convnet, decode, dit, encoder_decoder, llama, lora, mlp, moe, transformer
+    from models import accumulate, adam, convnet, decode, dit, encoder_decoder, llama, lora, mlp, moe, physics, transformer
 
     key = jax.random.key(0)
 
@@ -107,6 +110,7 @@ def programs():
         "lora": (lora.step, (0, 1), fine_tune(llama_four)),
         "accumulate_tiny": (accumulate.step_of(2), (0, 1), train(transformer.init, transformer.TINY)),
         "accumulate": (accumulate.step_of(4), (0, 1), train(transformer.init, shaped(four, batch=64))),
+        "physics_tiny": (physics.rollout, (1, 2), abstract(lambda: physics.arguments(key))),
         **families(FAMILIES),
         "../../examples/mlp": (mlp.step, (0, 1), mlp_args([32, 64, 64, 64, 32], 16)),
     }
@@ -209,7 +213,7 @@ def main(argv):
         else:
             write(name, text)
     if "--check" not in flags:
-        if not all(name in known for name in FAMILIES):
+        if not all(name in known for name in ("flax_step", "lamb_tiny")):
             sys.exit("the table in README.md needs every program")
         write_table([name for name in known if os.path.exists(path_of(name))])
     return different > 0

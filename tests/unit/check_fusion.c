@@ -255,6 +255,78 @@ START_TEST(test_order)
 }
 END_TEST
 
+/* A product without a sum is computed where it is used; one of vectors takes in what is computed in front of it. */
+START_TEST(test_products_that_are_no_matmuls)
+{
+	static const char *const devices[] = {"h100", "tpu-v5e", "cpu-host"};
+	for (size_t i = 0; i < COUNT_OF(devices); i++) {
+		fix f;
+		fix_init(&f, devices[i], "x=4");
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), column = fix_type(&f, ELEM_F32, 2, 1024, 8), row = fix_type(&f, ELEM_F32, 2, 8, 1024);
+		type_id one = fix_type(&f, ELEM_F32, 2, 1, 1 << 20), same = fix_type(&f, ELEM_F32, 2, 1 << 20, 1);
+		lval_id a = fix_arg(&f, fix_type(&f, ELEM_F32, 2, 1024, 1)), b = fix_arg(&f, fix_type(&f, ELEM_F32, 2, 1, 1024)), c = fix_arg(&f, t);
+		lval_id outer = fix_dot(&f, a, b), out = fix_op(&f, OP_ADD, t, 2, outer, c);
+		lval_id x = fix_arg(&f, one), y = fix_arg(&f, same), shifted = fix_op(&f, OP_EXPONENTIAL, one, 1, x), sum = fix_dot(&f, shifted, y);
+		lval_id p = fix_arg(&f, column), q = fix_arg(&f, row), matmul = fix_dot(&f, p, q), kept = fix_op(&f, OP_ADD, t, 2, matmul, c);
+		fix_return(&f, 3, out, sum, kept);
+		run r = start(&f);
+		ck_assert_int_eq(traffic(&r, &f, outer), -1);
+		ck_assert_int_le(traffic(&r, &f, out), 2 * B + 2 * 1024 * 4 * 128); /* TPU: a column is stored in tiles */
+		ck_assert_int_eq(traffic(&r, &f, shifted), -1);
+		ck_assert_int_gt(traffic(&r, &f, sum), 2 * B);
+		ck_assert_int_eq(traffic(&r, &f, matmul) == -1, f.dev.target == TARGET_TPU);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
+/* A TPU counts on single numbers beside its kernels; elsewhere each is a kernel. */
+START_TEST(test_single_numbers)
+{
+	for (int tpu = 0; tpu < 2; tpu++) {
+		fix f;
+		fix_init(&f, tpu ? "tpu-v5e" : "h100", "x=4");
+		type_id number = fix_type(&f, ELEM_I32, 0), row = fix_type(&f, ELEM_F32, 1, 1024);
+		lval_id i = fix_arg(&f, number), a = fix_arg(&f, row);
+		lval_id next = fix_op(&f, OP_NEGATE, number, 1, i), sum = fix_op(&f, OP_REDUCE, fix_type(&f, ELEM_F32, 0), 1, a);
+		fix_return(&f, 2, next, sum);
+		run r = start(&f);
+		uint32_t n;
+		const op_event *e = simulator_events(r.s, &n);
+		ck_assert_int_eq(e[f.l.vals.p[next].def].end_ns == e[f.l.vals.p[next].def].start_ns, tpu);
+		ck_assert_int_gt(e[f.l.vals.p[sum].def].end_ns, e[f.l.vals.p[sum].def].start_ns);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
+/* Fourier transforms are products of 128 points on TPU, sorts go through memory again and again on GPU. */
+START_TEST(test_transforms_and_sorts)
+{
+	int64_t ns[2][2];
+	for (int tpu = 0; tpu < 2; tpu++)
+		for (int sort = 0; sort < 2; sort++) {
+			fix f;
+			fix_init(&f, tpu ? "tpu-v5e" : "h100", "x=4");
+			type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024);
+			lval_id a = fix_arg(&f, t), out = fix_op(&f, sort ? OP_SORT : OP_NEGATE, t, 1, a);
+			fix_return(&f, 1, out);
+			run r = start(&f);
+			ns[tpu][sort] = traffic(&r, &f, out);
+			simulator_free(r.s);
+			fix_release(&f);
+		}
+	ck_assert_int_eq(ns[1][1], ns[1][0]);
+	ck_assert_int_eq(ns[0][1], ns[0][0] / 2 * 9); /* four passes, and once to count */
+	op_work w = {.dft_stages = 2, .dft_elements = 1 << 20};
+	work_as_dft(&w);
+	ck_assert_int_eq(w.blocks, 2);
+	ck_assert_int_eq(w.matmul_flops, 2ll * 3 * 128 << 20);
+}
+END_TEST
+
 /* Work nobody uses is not done. */
 START_TEST(test_dead_work)
 {
@@ -275,7 +347,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_sums_of_sums, test_softmax_passes, test_matmul_borders,
+	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_sums_of_sums, test_softmax_passes, test_matmul_borders, test_products_that_are_no_matmuls, test_single_numbers, test_transforms_and_sorts,
 	                        test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order, test_dead_work};
 	return run_tests(tests, COUNT_OF(tests), "fusion");
 }

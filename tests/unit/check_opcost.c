@@ -117,6 +117,84 @@ START_TEST(test_dots)
 }
 END_TEST
 
+/* Products that sum nothing up are multiplications, products of vectors a multiplication and a sum. */
+START_TEST(test_products_that_are_no_matmuls)
+{
+	fix f;
+	fix_init(&f, "tpu-v5e", "x=4");
+	/* [b, i] by [b, j]: the dot_general of an einsum of several operands */
+	op_id outer = fix_op_id(&f, OP_DOT_GENERAL);
+	named_attr batch[] = {named(&f, "lhs_batching_dimensions", ints(&f, 1, 0)), named(&f, "rhs_batching_dimensions", ints(&f, 1, 0))};
+	op_attr_set(f.m, outer, "dot_dimension_numbers", structure(&f, "stablehlo.dot", batch, 2));
+	type_id types[] = {fix_type(&f, ELEM_F32, 2, 32, 64), fix_type(&f, ELEM_F32, 2, 32, 16), fix_type(&f, ELEM_F32, 3, 32, 64, 16)};
+	op_work w = work_of(&f, OP_DOT_GENERAL, outer, types, 2, 1);
+	ck_assert(w.fusible && !w.sums);
+	ck_assert_int_eq(w.matmul_flops, 0);
+	ck_assert_int_eq(w.vector_flops, 32 * 64 * 16);
+	/* the same with a contracted dim of one element */
+	type_id column[] = {fix_type(&f, ELEM_F32, 2, 64, 1), fix_type(&f, ELEM_F32, 2, 1, 16), fix_type(&f, ELEM_F32, 2, 64, 16)};
+	w = work_of(&f, OP_DOT, fix_op_id(&f, OP_DOT), column, 2, 1);
+	ck_assert(w.fusible);
+	ck_assert_int_eq(w.vector_flops, 64 * 16);
+	/* [b, k] by [b, k] */
+	op_id inner = fix_op_id(&f, OP_DOT_GENERAL);
+	named_attr dims[] = {batch[0], batch[1], named(&f, "lhs_contracting_dimensions", ints(&f, 1, 1)), named(&f, "rhs_contracting_dimensions", ints(&f, 1, 1))};
+	op_attr_set(f.m, inner, "dot_dimension_numbers", structure(&f, "stablehlo.dot", dims, 4));
+	type_id rows[] = {types[0], types[0], fix_type(&f, ELEM_F32, 1, 32)};
+	w = work_of(&f, OP_DOT_GENERAL, inner, rows, 2, 1);
+	ck_assert(w.sums && !w.fusible);
+	ck_assert_int_eq(w.matmul_flops, 0);
+	ck_assert_int_eq(w.vector_flops, 2 * 32 * 64);
+	/* a matrix and a vector are a product on the matmul unit */
+	type_id vector[] = {fix_type(&f, ELEM_F32, 2, 64, 32), fix_type(&f, ELEM_F32, 1, 32), fix_type(&f, ELEM_F32, 1, 64)};
+	w = work_of(&f, OP_DOT, fix_op_id(&f, OP_DOT), vector, 2, 1);
+	ck_assert_int_eq(w.matmul_flops, 2 * 64 * 32);
+	fix_release(&f);
+}
+END_TEST
+
+/* Operations as LAPACK counts them, whether an op or a call does it; what is above one block is matrix products. */
+START_TEST(test_factorizations)
+{
+	static const struct {
+		const char *call; /* NULL: the op */
+		int64_t thirds;   /* of n^3 */
+	} rows[] = {{NULL, 1}, {"lapack_spotrf_ffi", 1}, {"cusolver_potrf_ffi", 1}, {"cusolver_getrf_ffi", 2}, {"Qr", 4}, {"lapack_sorgqr_ffi", 4}, {"cusolver_syevd_ffi", 18}};
+	fix f;
+	fix_init(&f, "tpu-v5e", "x=4");
+	enum { N = 2048 };
+	type_id square = fix_type(&f, ELEM_F32, 2, N, N), types[] = {square, square};
+	device dev;
+	diag d;
+	ck_assert_int_eq(device_find("tpu-v5e", &dev, &d), ST_OK);
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		op_kind kind = rows[i].call ? OP_CUSTOM_CALL : OP_CHOLESKY;
+		op_id o = fix_op_id(&f, kind);
+		if (rows[i].call)
+			op_attr_set(f.m, o, "call_target_name", attr_string(f.m, str_of(rows[i].call)));
+		op_work w = work_of(&f, kind, o, types, 1, 1);
+		ck_assert_int_eq(w.blocks, 16);
+		double want = (double)rows[i].thirds * N * N * N / 3;
+		ck_assert(w.flops > .99 * want && w.flops < 1.01 * want);
+		ck_assert_int_gt(w.matmul_flops * w.blocks, w.vector_flops);
+		ck_assert_int_eq(w.again_bytes > 0, rows[i].thirds == 18);
+	}
+	/* no cheaper than a product of that size: a sixth of its operations, at six times the passes */
+	type_id large = fix_type(&f, ELEM_F32, 2, 8192, 8192), product[] = {large, large, large};
+	op_work cholesky = work_of(&f, OP_CHOLESKY, fix_op_id(&f, OP_CHOLESKY), product, 1, 1), dot = work_of(&f, OP_DOT, fix_op_id(&f, OP_DOT), product, 2, 1);
+	ck_assert_int_gt(work_time_ns(&dev, &cholesky, 0), work_time_ns(&dev, &dot, 0));
+	type_id solve[] = {square, square, square};
+	op_work w = work_of(&f, OP_TRIANGULAR_SOLVE, fix_op_id(&f, OP_TRIANGULAR_SOLVE), solve, 2, 1);
+	ck_assert(w.flops >= 1. * N * N * N && w.flops < 1.02 * N * N * N);
+	/* small ones are one panel each, all at once */
+	type_id many = fix_type(&f, ELEM_F32, 3, 64, 6, 6), batch[] = {many, many};
+	w = work_of(&f, OP_CHOLESKY, fix_op_id(&f, OP_CHOLESKY), batch, 1, 1);
+	ck_assert_int_eq(w.vector_flops, 64 * 6 * 6 * 6 / 3);
+	ck_assert_int_eq(w.matmul_flops + w.launches, 0);
+	fix_release(&f);
+}
+END_TEST
+
 /* Work falls with the shards: batch over x = 4 leaves a quarter of the rows. */
 START_TEST(test_shards)
 {
@@ -198,7 +276,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_every_kind_is_known, test_every_kind_survives_anything, test_elementwise_and_shapes, test_dots,
+	const TTest *tests[] = {test_every_kind_is_known, test_every_kind_survives_anything, test_elementwise_and_shapes, test_dots, test_products_that_are_no_matmuls, test_factorizations,
 	                        test_shards, test_convolutions, test_transformer_layer_flops};
 	return run_tests(tests, COUNT_OF(tests), "opcost");
 }

@@ -388,6 +388,27 @@ START_TEST(remembered_effects)
 }
 END_TEST
 
+/* Where nothing fits, what comes nearer to the limit is better, but not whatever it takes. */
+START_TEST(too_large_is_memory_and_some_time)
+{
+	const int64_t mib = 1 << 20;
+	cost small = {.peak_bytes = 23040 * mib, .runtime_ns = 1990000000}, fast = {.peak_bytes = 24064 * mib, .runtime_ns = 551000000};
+	ck_assert_int_lt(cost_too_large(&fast), cost_too_large(&small)); /* a twentieth of the memory for 3.6 times the time */
+	small.runtime_ns = 661000000;
+	ck_assert_int_lt(cost_too_large(&small), cost_too_large(&fast)); /* the same for a fifth */
+	small = (cost){.peak_bytes = 12032 * mib, .runtime_ns = 50 * fast.runtime_ns};
+	ck_assert_int_lt(cost_too_large(&small), cost_too_large(&fast)); /* half of the memory is worth nearly any time */
+	/* falls with either, and is more than any time of a step */
+	int64_t last = INT64_MAX;
+	for (cost c = {.peak_bytes = INT64_MAX / 4, .runtime_ns = INT64_MAX / 4}; c.peak_bytes > 4; c.peak_bytes -= c.peak_bytes / 4, c.runtime_ns -= c.runtime_ns / 4) {
+		int64_t now = cost_too_large(&c);
+		ck_assert_int_le(now, last);
+		ck_assert_int_gt(now, c.peak_bytes < mib ? 0 : mib);
+		last = now;
+	}
+}
+END_TEST
+
 int main(void)
 {
 	TCase *t = tcase_create("plans");
@@ -399,5 +420,6 @@ int main(void)
 	tcase_add_test(t, plans_and_twins);
 	tcase_add_test(t, parameters_and_their_state);
 	tcase_add_test(t, remembered_effects);
+	tcase_add_test(t, too_large_is_memory_and_some_time);
 	return run_suite(t, "plans");
 }
