@@ -65,6 +65,7 @@ static void *reaper_main(void *cls)
 		if (tick % HANGUP_TICKS == 0)
 			find_hangups(c);
 		watch_expire(c->srv->hub, now);
+		memory_recover();
 		usleep(TICK_US);
 	}
 	return NULL;

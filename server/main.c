@@ -136,6 +136,7 @@ static void notify(const char *what)
 static status start(server *srv, diag *d)
 {
 	srv->tcp_fd = srv->local_fd = -1;
+	memory_init(&srv->memory, srv->opt.memory);
 	TRY(find_worker(srv, d));
 	TRY(read_devices(srv, d));
 	TRY(read_version(srv, d));
@@ -248,6 +249,10 @@ int main(int argc, char **argv)
 		options_help(stdout);
 	} else if (srv->opt.version) {
 		printf("shardwrightd %s\n", SERVER_VERSION);
+	} else if (srv->opt.check) {
+		code = store_check(srv->opt.store, stdout, &d) ? 0 : 1;
+		if (d.code != ST_OK)
+			diag_print(&d, stderr);
 	} else if (srv->opt.new_token) {
 		status s = tokens_add(srv->opt.tokens, srv->opt.new_token, &d);
 		if (s != ST_OK)

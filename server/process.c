@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
@@ -38,7 +39,7 @@ static void child_main(const char *binary, char *const argv[], char *const env[]
 	sigemptyset(&none);
 	/* The daemon's death must not leave workers behind, whatever killed it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
-		_exit(127);
+		_exit(EXIT_NOT_STARTED);
 	setpgid(0, 0); /* an interrupt typed at the daemon's terminal is the daemon's to pass on */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
@@ -52,13 +53,13 @@ static void child_main(const char *binary, char *const argv[], char *const env[]
 	if (limits->nice)
 		setpriority(PRIO_PROCESS, 0, limits->nice);
 	if (limits->dir && chdir(limits->dir) != 0)
-		_exit(127);
+		_exit(EXIT_NOT_STARTED);
 	for (int i = 0; i < 3; i++)
 		if (dup2(fds[i], i) < 0)
-			_exit(127);
+			_exit(EXIT_NOT_STARTED);
 	syscall(SYS_close_range, 3u, ~0u, 0u);
 	execve(binary, argv, env);
-	_exit(127);
+	_exit(EXIT_NOT_STARTED);
 }
 
 static bool open_pipes(int pipes[2][2], int *null)
@@ -66,6 +67,26 @@ static bool open_pipes(int pipes[2][2], int *null)
 	*null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	pipes[0][0] = pipes[0][1] = pipes[1][0] = pipes[1][1] = -1;
 	return *null >= 0 && pipe2(pipes[0], O_CLOEXEC) == 0 && pipe2(pipes[1], O_CLOEXEC) == 0;
+}
+
+int64_t kernel_memory_kills(void)
+{
+	char line[128];
+	int64_t n = 0;
+	FILE *f = fopen("/proc/vmstat", "re");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "oom_kill %" SCNd64, &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+bool died_of_memory(int exit_code, const char *err, int64_t kills)
+{
+	if (exit_code == 128 + SIGKILL)
+		return kernel_memory_kills() > kills;
+	return (exit_code == 128 + SIGABRT || exit_code == 3) && err && strstr(err, "out of memory");
 }
 
 bool child_start(const char *binary, char *const argv[], const child_limits *limits, child *out)
@@ -86,6 +107,7 @@ bool child_start(const char *binary, char *const argv[], const child_limits *lim
 			child_main(binary, argv, env ? env : environ, limits, (int[]){null, pipes[0][1], pipes[1][1]}, parent);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
+	int error = errno;
 	free(env);
 	if (null >= 0)
 		close(null);
@@ -95,6 +117,7 @@ bool child_start(const char *binary, char *const argv[], const child_limits *lim
 		if (out->pid < 0 && pipes[i][0] >= 0)
 			close(pipes[i][0]);
 	}
+	errno = error;
 	if (out->pid < 0)
 		return false;
 	out->out = pipes[0][0];
@@ -156,10 +179,13 @@ void child_run(const char *binary, char *const argv[], const child_limits *limit
 	const atomic_bool *stop, run_result *r)
 {
 	memset(r, 0, sizeof *r);
-	r->exit_code = -1;
 	child c;
-	if (!child_start(binary, argv, limits, &c))
+	int64_t kills = kernel_memory_kills();
+	if (!child_start(binary, argv, limits, &c)) {
+		log_warn("event=tool_not_started error=\"%s\"", strerror(errno));
+		r->not_started = true;
 		return;
+	}
 	if (!drain(&c, clock_ns() + limit_ms * 1000000, out_limit, stop, r))
 		kill(c.pid, SIGKILL);
 	close(c.out);
@@ -174,6 +200,25 @@ void child_run(const char *binary, char *const argv[], const child_limits *limit
 	r->exit_code = exit_code_of(status_word);
 	strbuf_add(&r->out, "", 0);
 	strbuf_add(&r->err, "", 0);
+	r->not_started = r->exit_code == EXIT_NOT_STARTED;
+	bool ended_by_us = r->stopped || r->timed_out || r->too_large;
+	r->out_of_memory = !ended_by_us && died_of_memory(r->exit_code, r->err.p, kills);
+}
+
+bool run_was_fair(const run_result *r, const options *o, problem *why)
+{
+	if (r->stopped)
+		return problem_set(why, PROBLEM_UNAVAILABLE, "the daemon is stopping");
+	if (r->not_started)
+		return problem_set(why, PROBLEM_UNAVAILABLE, "the daemon could not start a worker: try again");
+	if (r->timed_out)
+		return problem_set(why, PROBLEM_UNPROCESSABLE, "it took longer than allowed");
+	if (r->too_large)
+		return problem_set(why, PROBLEM_UNPROCESSABLE, "the answer is larger than allowed");
+	if (r->out_of_memory)
+		return problem_set(why, PROBLEM_UNPROCESSABLE, "the worker ran out of memory; its limit is %lld MiB (--worker-memory)",
+			(long long)o->worker_memory >> 20);
+	return true;
 }
 
 void run_result_release(run_result *r)

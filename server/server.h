@@ -13,6 +13,7 @@
  *   store.c    open, migrate   store_search.c  life of a search       store_list.c  rows as JSON
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
+ *   memory.c   what bodies and answers may take
  *
  * Lock order: watch bucket -> libmicrohttpd's own locks. Every other lock is a leaf. */
 #ifndef SW_SERVER_H
@@ -59,14 +60,15 @@ typedef struct request request;
 	SIZE(worker_memory, 0, 0, (1ll << 50), "address space of one worker; 0 sets no limit")                             \
 	SIZE(worker_cache, 0, 0, (1ll << 50), "what the memo tables of one search may take; 0: the search's default")      \
 	INT(worker_nice, 5, 0, 19, "niceness of workers, so that answers stay quick beside a search")                      \
+	SIZE(memory, 0, 0, (1ll << 50), "what bodies and answers may take together; 0: a quarter of what there is, at most 2 GiB") \
 	INT(search_seconds, 3600, 1, 604800, "a search is ended after this time and keeps its best so far")                \
 	INT(search_attempts, 3, 1, 100, "a search whose worker crashed this often has failed")                             \
 	INT(queue, 10000, 1, 10000000, "searches that may wait; beyond it requests get 429")                               \
 	INT(tool_threads, 2, 1, 64, "module checks, simulate and opt runs at the same time")                               \
 	INT(tool_seconds, 20, 1, 3600, "time limit of one simulate or opt run")                                            \
 	INT(http_threads, 0, 0, 64, "threads that serve HTTP; 0: as many as cores, 2 to 4")                                \
-	INT(connections, 4096, 8, 1000000, "open connections")                                                             \
-	INT(address_connections, 0, 0, 1000000, "open connections per client address; 0: no limit on loopback, else 64")   \
+	INT(connections, 4096, 8, 1000000, "open connections; fewer where descriptors or memory do not suffice")           \
+	INT(address_connections, 0, 0, 1000000, "open connections per client address; 0: half of all on loopback, else 64")   \
 	INT(streams, 1000, 1, 100000, "event streams at the same time; beyond it 429")                                     \
 	INT(idle_timeout, 30, 1, 3600, "seconds a silent connection is kept")                                              \
 	INT(header_timeout, 10, 1, 3600, "seconds a client has to send a request's head")                                  \
@@ -89,7 +91,7 @@ typedef struct options {
 #undef SIZE
 #undef FLAG
 	const char *new_token; /* --new-token NAME:SCOPES: add one and leave */
-	bool help, version;
+	bool help, version, check;
 	arena mem;
 } options;
 
@@ -107,7 +109,7 @@ void log_line(const char *level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #define METRIC_TABLE(X)                                                                                            \
 	X(requests, "counter", "requests answered")                                                                        \
-	X(responses_4xx, "counter", "answers that blame the request")                                                      \
+	X(responses_4xx, "counter", "answers that blame the request (with 501 and the 504 of only-if-cached)")             \
 	X(responses_5xx, "counter", "answers that blame the daemon")                                                       \
 	X(rejected_heads, "counter", "requests refused for an ambiguous or malformed head")                                \
 	X(connections_open, "gauge", "open connections")                                                                   \
@@ -121,6 +123,8 @@ void log_line(const char *level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 	X(workers_running, "gauge", "search workers alive")                                                                \
 	X(workers_started, "counter", "search workers started")                                                            \
 	X(workers_crashed, "counter", "search workers that ended without a usable answer")                                 \
+	X(workers_out_of_memory, "counter", "workers that needed more memory than they may have")                          \
+	X(workers_not_started, "counter", "starts that failed because the daemon was short of something")                  \
 	X(searches_succeeded, "counter", "searches that ended with a strategy")                                            \
 	X(searches_failed, "counter", "searches that failed")                                                              \
 	X(searches_canceled, "counter", "searches that were canceled")                                                     \
@@ -139,6 +143,30 @@ typedef struct metrics {
 #define metric_add(srv, name, n) atomic_fetch_add_explicit(&(srv)->metrics.name, (n), memory_order_relaxed)
 /* Prometheus text format 0.0.4, without the gauges that need the store. */
 void metrics_print(const metrics *m, strbuf *out);
+
+/* ---------------------------------------------------------------- memory.c */
+
+struct problem;
+enum { MEMORY_SMALL = 64 << 10 };
+typedef struct memory { /* thread-safe */
+	int64_t limit;
+	_Atomic int64_t used, refused;
+} memory;
+/* Before the first thread. limit 0: from what the process may use. Also sets the sizes of stacks and heaps. */
+void memory_init(memory *m, int64_t limit);
+/* False: spent, nothing was taken. What was taken is given back by whoever took it. */
+bool memory_take(memory *m, int64_t bytes);
+/* For what is there already, and for refusals themselves. */
+void memory_take_anyway(memory *m, int64_t bytes);
+void memory_give(memory *m, int64_t bytes);
+/* Tries to build the reserve up again after it was used. */
+void memory_recover(void);
+/* Fills why with the refusal; false. */
+bool memory_refused(struct problem *why);
+/* Bytes that one worker may answer. */
+int64_t answer_limit(const struct server *srv);
+/* Bytes that this machine, or the control group of this process, has; and that this process may map. */
+int64_t memory_of_machine(void), memory_of_process(void);
 
 /* ---------------------------------------------------------------- json_gate.c */
 
@@ -210,6 +238,8 @@ bool problem_set(problem *p, problem_kind kind, const char *fmt, ...) PRINTF_LIK
 /* The same for one field. */
 bool problem_at(problem *p, const char *pointer, const char *fmt, ...) PRINTF_LIKE(3, 4);
 bool problem_from_diag(problem *p, problem_kind kind, const diag *d);
+/* By errno: 503 when the daemon itself is short of descriptors, processes or memory, else 507. */
+bool problem_errno(problem *p, const char *what);
 int problem_status(problem_kind kind);
 void problem_json(const problem *p, strbuf *out);
 
@@ -265,14 +295,23 @@ typedef struct child {
 bool child_start(const char *binary, char *const argv[], const child_limits *limits, child *out);
 
 typedef struct run_result {
-	int exit_code; /* 128 + signal when killed, -1 when it could not start */
+	int exit_code; /* 128 + signal when killed */
 	bool timed_out, too_large, stopped;
+	bool not_started; /* for want of descriptors, processes or memory, or because the program could not be run */
+	bool out_of_memory; /* of its own limit, or ended by the kernel for the machine's sake */
 	strbuf out, err;
 } run_result;
 /* Runs to the end with a time limit; output beyond out_limit ends it. stop (may be NULL): polled, ends it. */
 void child_run(const char *binary, char *const argv[], const child_limits *limits, int64_t limit_ms, size_t out_limit,
 	const atomic_bool *stop, run_result *r);
 void run_result_release(run_result *r);
+/* Fills why for a run that ended in none of the ways its caller knows: stopped, short of something, out of memory or time. False
+ * when it has. */
+bool run_was_fair(const run_result *r, const options *o, problem *why);
+enum { EXIT_NOT_STARTED = 127 }; /* of a child that could not execute its program */
+/* Whether a child with this end and these last words ran out of memory; kills: kernel_memory_kills() when it was started. */
+bool died_of_memory(int exit_code, const char *err, int64_t kills);
+int64_t kernel_memory_kills(void);
 /* Finds "file:line:col: error: msg" in a worker's error text; the file name (a path of ours) is left out. */
 void worker_error(const char *text, problem *out);
 bool read_available(int fd, strbuf *b, size_t limit, bool *eof);
@@ -286,6 +325,7 @@ typedef struct objects {
 	_Atomic uint64_t next;
 } objects;
 status objects_open(objects *o, const char *dir, diag *d) MUST_USE;
+bool write_all(int fd, const char *p, size_t n);
 /* A new file in tmp/; name has room for 512. -1 on failure. */
 int objects_temp(objects *o, char name[512]);
 void objects_path(const objects *o, const char *kind, const char *id, char path[512]);
@@ -295,22 +335,31 @@ bool objects_publish(objects *o, const char *temp, const char *kind, const char 
 bool objects_store_file(objects *o, const char *plain, const char *kind, const char *id);
 /* Removes module texts that no row knows and that are older than an hour (an upload that died before its commit). */
 void objects_sweep(objects *o, bool (*known)(void *cls, const char *id), void *cls);
-/* A response that streams the decoded text of a .zst file, or the file as it is when the client takes zstd. NULL: none. */
-struct MHD_Response *objects_response(const char *path, bool as_zstd);
+/* A response that streams the decoded text of a .zst file, or the file as it is when the client takes zstd. NULL with why
+ * filled: INTERNAL when the file is not there, UNAVAILABLE when it could not be read now. */
+struct MHD_Response *objects_response(const char *path, bool as_zstd, memory *m, struct problem *why);
+/* Not there, as against: could not be looked up. */
+bool objects_lost(const objects *o, const char *kind, const char *id);
+/* Whether the stored text has the sha256 that its name says. */
+bool objects_intact(const objects *o, const char *kind, const char *id);
 
 /* ---------------------------------------------------------------- upload.c */
 
 typedef struct upload upload;
 typedef enum upload_coding { CODING_ANY, CODING_GZIP, CODING_ZSTD } upload_coding;
-/* Decodes as it arrives, counts, hashes; keeps the text in memory (o NULL) or, compressed, in a temporary file of o. */
-upload *upload_new(objects *o, upload_coding coding, int64_t wire_limit, int64_t decoded_limit);
+/* Decodes as it arrives, counts, hashes; keeps the text in memory (o NULL) or, compressed, in a temporary file of o. What it
+ * holds is taken from m. NULL with why filled on failure. */
+upload *upload_new(objects *o, memory *m, upload_coding coding, int64_t wire_limit, int64_t decoded_limit, problem *why);
 void upload_free(upload *u); /* removes the temporary file unless it was taken */
 bool upload_feed(upload *u, const char *p, size_t n, problem *why);
+/* Also lets the coders go: an upload may wait long to be checked. */
 bool upload_end(upload *u, problem *why);
 const char *upload_id(const upload *u); /* after upload_end */
 int64_t upload_text_bytes(const upload *u);
 int64_t upload_wire_bytes(const upload *u);
 const char *upload_temp(const upload *u);
+/* Why the temporary file could not be written, or NULL: a text that the store has already needs none. */
+const problem *upload_unwritten(const upload *u);
 strbuf *upload_text(upload *u);
 
 /* ---------------------------------------------------------------- store.c, store_write.c */
@@ -332,6 +381,11 @@ sqlite3_stmt *db_statement(db *c, statement_id id);
 void bind_text(sqlite3_stmt *s, int at, const char *text);
 const char *column_text(sqlite3_stmt *s, int at); /* "" for NULL */
 
+/* A read has three ends, and only SQLite's "no row" says that there is no such thing. */
+typedef enum found { FOUND_FAILED = -1, FOUND_NONE, FOUND } found;
+/* Steps s (NULL: failed) to its next row; a failure is logged. */
+found db_step(db *c, sqlite3_stmt *s);
+
 typedef struct write_op write_op;
 struct write_op {
 	/* Inside a transaction, on the writer thread. A status other than ST_OK undoes this op alone. */
@@ -351,8 +405,15 @@ void store_submit(store *s, write_op *op);
 status store_write(store *s, write_op *op); /* waits for the commit */
 /* This thread's read-only connection, closed when the thread ends; NULL on failure. */
 db *store_reader(store *s);
-/* False while the last write failed (full or broken disk). */
+/* False while the last write failed (full or broken disk, or another program holds the lock of the database), and from a start
+ * in such a state on: reads go on. */
 bool store_writable(store *s);
+/* Module texts that rows name and that are not in objects/. store_look_for_lost counts them anew. */
+int64_t store_lost(store *s);
+void store_look_for_lost(store *s);
+/* --check: reads everything there is and tells on out what is wrong; false when something is. Changes nothing, and may run
+ * beside a daemon. */
+bool store_check(const char *dir, FILE *out, diag *d);
 objects *store_objects(store *s);
 
 /* ---------------------------------------------------------------- store_search.c: the life of a search
@@ -361,16 +422,26 @@ objects *store_objects(store *s);
  *      ^---------'   worker crash, daemon restart, expired lease
  *
  * attempt counts starts and fences results: a result is taken once, WHERE id = ? AND attempt = ? AND state = 'running'.
- * failures counts crashes only; a restart of the daemon costs nothing. */
+ * failures counts crashes only; a restart of the daemon costs nothing, and neither does a start that failed for want of
+ * descriptors, processes or memory: that claim is taken back. */
 
 typedef struct module_row {
 	char id[ID_BYTES], fingerprint[ID_BYTES], shardings[ID_BYTES];
 	char name[256];
 	int64_t ops, arguments, text_bytes;
 } module_row;
-bool module_find(db *c, const char *id, module_row *out);
+found module_find(db *c, const char *id, module_row *out);
 void module_json(const module_row *m, strbuf *out);
 status module_insert(db *c, const module_row *m, int64_t stored_bytes);
+
+enum { DOCUMENT_WHOLE = 256 << 10 }; /* up to here a document is handled in one piece, beyond it in pieces of this size */
+typedef struct document_ref { /* a strategy document in the database; number 0: none */
+	int64_t number, bytes;
+} document_ref;
+/* A document of at most DOCUMENT_WHOLE bytes is appended to whole; a larger one is for document_read. */
+found document_find(db *c, const char *id, document_ref *out, strbuf *whole);
+/* Bytes [at, at + n) of it; false on failure. */
+bool document_read(db *c, const document_ref *d, int64_t at, void *to, int64_t n);
 
 typedef struct search_create {
 	write_op op;
@@ -385,15 +456,17 @@ typedef struct search_create {
 	char id[SEARCH_ID_BYTES];
 	bool existing, cached, queue_full;
 	strbuf json;
+	document_ref large;
 } search_create;
 status search_create_run(db *c, write_op *op);
 
 /* The search that answered this key with at least this budget; "" in id when there is none. */
-void search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES]);
-/* The resource as JSON; false when there is none. rev and final (may be NULL) tell its version and whether it has ended. */
-bool search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final);
-/* with_document adds the strategy document of a search that has one. */
-bool search_json_full(db *c, const char *id, strbuf *out);
+found search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES]);
+/* The resource as JSON. rev and final (may be NULL) tell its version and whether it has ended. */
+found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final);
+/* The same with the strategy document of a search that has one. A large document is not copied: out then ends behind the key
+ * "document", and *large names the document; the closing brace is the caller's. */
+found search_json_full(db *c, const char *id, strbuf *out, document_ref *large);
 
 typedef struct search_claim {
 	write_op op;
@@ -418,7 +491,8 @@ typedef struct search_event {
 } search_event;
 status search_event_run(db *c, write_op *op);
 
-typedef enum search_outcome { OUTCOME_SUCCEEDED, OUTCOME_CANCELED, OUTCOME_FAILED, OUTCOME_CRASHED, OUTCOME_RELEASED } search_outcome;
+typedef enum search_outcome { OUTCOME_SUCCEEDED, OUTCOME_CANCELED, OUTCOME_FAILED, OUTCOME_CRASHED, OUTCOME_RELEASED,
+	OUTCOME_NOT_STARTED } search_outcome;
 typedef struct search_finish {
 	write_op op;
 	char id[SEARCH_ID_BYTES];
@@ -458,12 +532,13 @@ typedef struct list_filter {
 	const char *module, *mesh, *device, *state; /* NULL: any */
 	int64_t page_size, before;                  /* before: position from a page token, INT64_MAX: from the start */
 } list_filter;
-void list_searches(db *c, const list_filter *f, strbuf *out);
-void list_strategies(db *c, const list_filter *f, strbuf *out);
-bool strategy_document(db *c, const char *id, strbuf *out);
-bool strategy_module(db *c, const char *id, char module[ID_BYTES]);
-/* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. */
-void events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
+enum { LIST_BYTES = 1 << 20 };
+/* A page ends early where it has LIST_BYTES. False: a read failed. */
+bool list_searches(db *c, const list_filter *f, strbuf *out);
+bool list_strategies(db *c, const list_filter *f, strbuf *out);
+found strategy_module(db *c, const char *id, char module[ID_BYTES]);
+/* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. False: a read failed. */
+bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
 
 /* ---------------------------------------------------------------- watch.c */
 
@@ -560,6 +635,7 @@ struct request {
 	bool answered;             /* queued already; sent tells whether that worked */
 	enum MHD_Result sent;
 	int64_t discarded;
+	int64_t held;              /* bytes taken from the memory budget, given back with the request */
 	void (*again)(request *r); /* continues a parked request that has no reply yet */
 	void *state;               /* of the handler; freed by free_state */
 	void (*free_state)(void *state);
@@ -579,6 +655,17 @@ bool request_watch(request *r, const char *id, uint64_t generation, int64_t dead
 void request_resume(request *r);
 const char *request_header(request *r, const char *name);
 const char *request_query(request *r, const char *name);
+/* Takes bytes from the memory budget until the request ends; false with why filled when it is spent. */
+bool request_hold(request *r, int64_t bytes, problem *why);
+/* Frees the body of a request whose handler needs it no more. */
+void request_let_go(request *r);
+/* True when it was found. Else the answer is prepared: 404 with the text, or 503 because the store could not be read. */
+bool reply_unless_found(request *r, found f, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void reply_read_failure(request *r);
+/* A large answer that lies in a file: fd becomes the response's. */
+void reply_file(request *r, unsigned code, const char *type, int fd, int64_t bytes);
+/* JSON around a document that is read while it is sent: head, the document, tail. head is emptied. */
+void reply_document_json(request *r, unsigned code, strbuf *head, const document_ref *d, const char *tail);
 /* Prepare the answer; sent when the handler returns or, for a parked request, when it is resumed. b is emptied. */
 void reply_buffer(request *r, unsigned code, const char *type, strbuf *b);
 void reply_json(request *r, unsigned code, strbuf *b);
@@ -629,6 +716,7 @@ embedded embedded_schema(void), embedded_openapi(void), embedded_page(void);
 
 struct server {
 	options opt;
+	memory memory;
 	metrics metrics;
 	store *store;
 	watch_hub *hub;
