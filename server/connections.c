@@ -17,6 +17,8 @@ typedef struct peer {
 	bool reaped, receiving; /* receiving: a request is on its way in */
 	bool hung_up;           /* seen at the last look */
 	int64_t deadline_ns;
+	gate *gate;
+	uint64_t requests; /* begun; of the connection's own thread */
 } peer;
 
 struct connections {
@@ -122,6 +124,8 @@ void connections_notify(void *cls, struct MHD_Connection *conn, void **context, 
 		p->fd = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 		p->deadline_ns = deadline_of(&c->srv->opt, PHASE_HEAD);
 		p->receiving = true;
+		p->gate = gate_new();
+		gate_put(p->fd, p->gate);
 		pthread_mutex_lock(&c->mutex);
 		p->next = c->first;
 		p->link = &c->first;
@@ -139,6 +143,8 @@ void connections_notify(void *cls, struct MHD_Connection *conn, void **context, 
 		if (p->next)
 			p->next->link = p->link;
 		pthread_mutex_unlock(&c->mutex);
+		gate_put(p->fd, NULL);
+		gate_free(p->gate);
 		free(p);
 		*context = NULL;
 		metric_add(c->srv, connections_open, -1);
@@ -157,4 +163,12 @@ void connections_phase(connections *c, struct MHD_Connection *conn, connection_p
 	p->receiving = phase == PHASE_HEAD || phase == PHASE_BODY || phase == PHASE_IDLE;
 	p->hung_up = false;
 	pthread_mutex_unlock(&c->mutex);
+}
+
+uint64_t connections_request(struct MHD_Connection *conn, gate **out)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	peer *p = info ? info->socket_context : NULL;
+	*out = p && gate_of(p->fd) == p->gate ? p->gate : NULL;
+	return p ? ++p->requests : 0;
 }

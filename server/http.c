@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum { JSON_KEPT = 4 }; /* copies of a JSON body until its request ends: the buffer with its room to grow, the canonical text */
-enum { MAX_IGNORED_BYTES = 64 << 10, MAX_DISCARDED_BYTES = 32 << 20, BACKLOG = 511, CONNECTION_MEMORY = 32 << 10, CONNECTION_BYTES = 40 << 10,
+enum { MAX_IGNORED_BYTES = 64 << 10, MAX_DISCARDED_BYTES = 32 << 20, BACKLOG = 511, CONNECTION_MEMORY = 32 << 10, CONNECTION_BYTES = 40 << 10, MOST_DESCRIPTORS = 4 << 20,
 	RETRY_SECONDS = 5 };
 
 /* ---------------------------------------------------------------- replies */
@@ -301,6 +301,9 @@ static bool check_head(request *r, const char *version)
 		return problem_set(p, PROBLEM_BAD_REQUEST, "both Content-Length and Transfer-Encoding");
 	if (h.hosts > 1 || (!h.hosts && strcmp(version, MHD_HTTP_VERSION_1_0)))
 		return problem_set(p, PROBLEM_BAD_REQUEST, "expected exactly one Host");
+	const char *host = request_header(r, "Host");
+	if (h.hosts && !check_host(r, host ? host : ""))
+		return false;
 	if (h.codings > 1 || h.bad_coding)
 		return problem_set(p, PROBLEM_UNSUPPORTED_CODING, "the only transfer coding is chunked");
 	return true;
@@ -309,11 +312,11 @@ static bool check_head(request *r, const char *version)
 static bool check_token(request *r)
 {
 	server *srv = r->srv;
-	if (!srv->tokens || !r->route->scope)
+	if (!r->route->scope || peer_is_trusted(r))
 		return true;
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_DAEMON);
-	if (info && info->daemon == srv->local)
-		return true; /* the mode of the socket says who may connect */
+	if (!srv->tokens)
+		return srv->opt.insecure || !peer_is_local(r)
+			|| problem_set(&r->why, PROBLEM_FORBIDDEN, "over the Unix socket this user, and whoever comes through a proxy, needs a token (--tokens)");
 	int scopes = tokens_check(srv->tokens, request_header(r, "Authorization"), r->owner);
 	if (!scopes)
 		return problem_set(&r->why, PROBLEM_UNAUTHORIZED, "send a token as Authorization: Bearer TOKEN");
@@ -396,10 +399,19 @@ static bool check_body(request *r, const char *method)
 	return length <= MAX_IGNORED_BYTES || problem_set(&r->why, PROBLEM_TOO_LARGE, "no body is expected here");
 }
 
+/* Looked at again once the body is there: its chunks pass the gate later than the head. */
+static bool check_gate(request *r)
+{
+	if (!r->gate)
+		return problem_set(&r->why, PROBLEM_INTERNAL, "this connection did not pass the request gate");
+	const char *reason = gate_refusal(r->gate, r->number);
+	return !reason || problem_set(&r->why, PROBLEM_BAD_REQUEST, "%s", reason);
+}
+
 /* Everything that can be refused before the body arrives. */
 static bool check_request(request *r, const char *url, const char *method, const char *version)
 {
-	if (!check_head(r, version)) {
+	if (!check_gate(r) || !check_head(r, version)) {
 		metric_add(r->srv, rejected_heads, 1);
 		r->ambiguous = true;
 		return false;
@@ -409,7 +421,7 @@ static bool check_request(request *r, const char *url, const char *method, const
 	if (!r->route)
 		return r->allow[0] ? problem_set(&r->why, PROBLEM_METHOD, "%.200s takes %s", url, r->allow)
 			: problem_set(&r->why, PROBLEM_NOT_FOUND, "nothing is at %.200s", url);
-	if (!check_token(r))
+	if (!check_origin(r, method) || !check_token(r))
 		return false;
 	MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, check_parameter, r);
 	if (r->why.kind)
@@ -425,6 +437,7 @@ static request *request_new(server *srv, struct MHD_Connection *conn)
 	r->srv = srv;
 	r->conn = conn;
 	r->started_ns = clock_ns();
+	r->number = connections_request(conn, &r->gate);
 	atomic_fetch_add(&srv->requests_active, 1);
 	return r;
 }
@@ -434,6 +447,8 @@ static void reply_refusal(request *r)
 	reply_problem(r, &r->why);
 	if (r->why.kind == PROBLEM_METHOD)
 		reply_header(r, "Allow", r->allow);
+	if (r->ambiguous || (r->gate && gate_refusal(r->gate, r->number)))
+		reply_header(r, "Connection", "close");
 }
 
 static enum MHD_Result begin(request *r, const char *url, const char *method, const char *version)
@@ -449,7 +464,8 @@ static enum MHD_Result begin(request *r, const char *url, const char *method, co
 	if (bearable && !r->ambiguous)
 		return MHD_YES;
 	reply_refusal(r);
-	reply_header(r, "Connection", "close");
+	if (!r->ambiguous)
+		reply_header(r, "Connection", "close");
 	return send_reply(r);
 }
 
@@ -499,7 +515,8 @@ static enum MHD_Result serve(void *cls, struct MHD_Connection *conn, const char 
 	if (!r->handled) {
 		r->handled = true;
 		connections_phase(srv->connections, conn, PHASE_WORK);
-		if (r->up && !r->why.kind)
+		bool whole = check_gate(r);
+		if (whole && r->up && !r->why.kind)
 			upload_end(r->up, &r->why);
 		if (r->why.kind)
 			reply_refusal(r);
@@ -596,9 +613,18 @@ static status open_local(server *srv, diag *d)
 	}
 	if (errno == ECONNREFUSED)
 		unlink(path); /* left by a daemon that was killed */
+	gid_t group = 0;
+	if (srv->opt.unix_group[0] && !group_find(srv->opt.unix_group, &group)) {
+		if (fd >= 0)
+			close(fd);
+		return diag_set(d, ST_ERR_INVALID, "--unix-group is '%s', which is no group", srv->opt.unix_group);
+	}
 	mode_t before = umask(0177);
-	bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && listen(fd, BACKLOG) == 0;
+	bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0;
 	umask(before);
+	if (ok && srv->opt.unix_group[0])
+		ok = chown(path, (uid_t)-1, group) == 0 && chmod(path, 0660) == 0;
+	ok = ok && listen(fd, BACKLOG) == 0;
 	if (!ok) {
 		diag_set(d, ST_ERR_IO, "cannot listen on '%s': %s", path, strerror(errno));
 		if (fd >= 0)
@@ -680,7 +706,10 @@ status http_start(server *srv, diag *d)
 {
 	if (!srv->opt.listen[0] && !srv->opt.unix_socket[0])
 		return diag_set(d, ST_ERR_INVALID, "nothing to serve on: give --listen or --unix");
+	struct rlimit files;
 	fit_connections(&srv->opt);
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || !gate_init(MIN((size_t)files.rlim_cur, (size_t)MOST_DESCRIPTORS)))
+		return diag_set(d, ST_ERR_INTERNAL, "the HTTP library does not read through the request gate");
 	/* Those that come over the Unix socket have connections of their own: the network cannot take them. */
 	int64_t local = !srv->opt.unix_socket[0] ? 0 : !srv->opt.listen[0] ? srv->opt.connections : MAX(srv->opt.connections / 4, 4);
 	int64_t remote = srv->opt.connections - local;

@@ -51,7 +51,9 @@ typedef struct request request;
  * line of --help. INT and SIZE rows: field, default, least, most. */
 #define OPTION_TABLE(TEXT, INT, SIZE, FLAG)                                                                        \
 	TEXT(listen, "127.0.0.1:7070", "HOST:PORT", "address to serve on; port 0 takes a free one; empty for none")        \
-	TEXT(unix_socket, "", "PATH", "also serve on this Unix socket (mode 0600: its owner is trusted)")                  \
+	TEXT(unix_socket, "", "PATH", "also serve on this Unix socket (mode 0600): the same user needs no token")                  \
+	TEXT(unix_group, "", "GROUP", "members of this group are trusted on the Unix socket too (mode 0660)")              \
+	TEXT(host, "", "NAMES", "names that clients may know this daemon by, separated by commas; * for any")              \
 	TEXT(store, "shardwright-store", "DIR", "where everything is kept; one daemon per store")                          \
 	TEXT(tokens, "", "FILE", "access tokens, one a line: NAME SCOPES SHA256; needed to serve beyond loopback")         \
 	TEXT(worker_binary, "", "PATH", "the shardwright program; default: the one beside this daemon")                    \
@@ -203,12 +205,13 @@ int64_t wall_us(void);
 	X(BAD_FIELD, "bad-field", 400, "A field of the request is wrong")                                                  \
 	X(BAD_MODULE, "bad-module", 400, "The module is not valid")                                                        \
 	X(UNAUTHORIZED, "unauthorized", 401, "An access token is needed")                                                  \
-	X(FORBIDDEN, "forbidden", 403, "The access token does not allow this")                                             \
+	X(FORBIDDEN, "forbidden", 403, "This is not allowed")                                             \
 	X(NOT_FOUND, "not-found", 404, "There is no such thing")                                                           \
 	X(METHOD, "method-not-allowed", 405, "The method is not allowed here")                                             \
 	X(CONFLICT, "conflict", 409, "The state of the resource does not allow this")                                      \
 	X(TOO_LARGE, "too-large", 413, "The body is larger than the limit")                                                \
 	X(MEDIA_TYPE, "media-type", 415, "The body has an unsupported type or encoding")                                   \
+	X(MISDIRECTED, "misdirected", 421, "The request is meant for another server")                                      \
 	X(UNPROCESSABLE, "unprocessable", 422, "The request is understood but cannot be carried out")                      \
 	X(TOO_MANY, "too-many", 429, "Too much is waiting already")                                                        \
 	X(INTERNAL, "internal", 500, "The daemon failed")                                                                  \
@@ -594,6 +597,32 @@ int tokens_check(const tokens *t, const char *authorization, char owner[64]);
 /* Appends one to the file and prints its secret on standard output. spec: "NAME:read,submit". */
 status tokens_add(const char *path, const char *spec, diag *d) MUST_USE;
 
+/* ---------------------------------------------------------------- gate.c: what may look like a request at all */
+
+typedef struct gate gate; /* of one connection; one thread at a time */
+gate *gate_new(void);
+void gate_free(gate *g);
+/* n bytes from the client lie in buf, of cap; returns how many bytes of buf are for the HTTP library. */
+size_t gate_pass(gate *g, char *buf, size_t n, size_t cap);
+/* Why request `number` of the connection, counted from 1, is refused; NULL when it is not. */
+const char *gate_refusal(const gate *g, uint64_t number);
+/* False when the HTTP library would not go through it. */
+bool gate_init(size_t descriptors);
+void gate_put(int fd, gate *g);
+gate *gate_of(int fd);
+
+/* ---------------------------------------------------------------- origin.c: who speaks to whom */
+
+/* Host and Origin of a request, and who is at the other end. A web page of another origin may make a browser send requests here,
+ * and a name that its owner points at this machine makes them look like those of the page's own server. Fills r->why. */
+bool check_host(request *r, const char *host);
+bool check_origin(request *r, const char *method);
+/* The client of a Unix socket by its credentials: false unless it runs as this daemon's user, as root, or in --unix-group, and
+ * speaks for itself: a proxy's connection carries everybody's requests. Sets r->owner. */
+bool peer_is_trusted(request *r);
+bool peer_is_local(request *r); /* over the Unix socket */
+bool group_find(const char *name, gid_t *out);
+
 /* ---------------------------------------------------------------- connections.c */
 
 typedef struct connections connections;
@@ -603,6 +632,8 @@ void connections_notify(void *cls, struct MHD_Connection *conn, void **context, 
 /* HEAD, BODY, SEND and IDLE have deadlines; WORK (being computed, parked, an event stream) has none. */
 typedef enum connection_phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_SEND, PHASE_IDLE } connection_phase;
 void connections_phase(connections *c, struct MHD_Connection *conn, connection_phase phase);
+/* Counts a request of conn from 1 on; *out its gate, NULL: it has none. */
+uint64_t connections_request(struct MHD_Connection *conn, gate **out);
 void connections_stop(connections *c); /* joins the reaper */
 void connections_free(connections *c);
 
@@ -624,6 +655,8 @@ struct request {
 	char id[256];              /* the {id} of the path */
 	char owner[64];
 	int64_t started_ns;
+	gate *gate;
+	uint64_t number;           /* of the connection's requests, from 1 */
 	problem why;               /* set before or while the body arrives: the answer once it is complete */
 	char allow[64];            /* of a 405 */
 	strbuf body;               /* BODY_JSON, BODY_NONE */

@@ -1,0 +1,170 @@
+"""Who may do what: names and origins, the Unix socket, tokens."""
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+
+import pytest
+
+from daemon import SHARDWRIGHT, SHARDWRIGHTD, module_text
+
+JSON = {"Content-Type": "application/json"}
+
+
+# ---------------------------------------------------------------- names and origins
+
+
+def ask(d, method, path, host, headers=None, body=None):
+    conn = d.connect()
+    conn.putrequest(method, path, skip_host=True)
+    conn.putheader("Host", host)
+    for name, value in (headers or {}).items():
+        conn.putheader(name, value)
+    if body is not None:
+        conn.putheader("Content-Length", str(len(body)))
+    conn.endheaders(body)
+    response = conn.getresponse()
+    response.read()
+    conn.close()
+    return response.status
+
+
+def test_a_name_that_was_pointed_here_is_refused(daemon):
+    """What a page does that makes its own name resolve to 127.0.0.1: every request, reads too."""
+    for host in ("evil.example", "evil.example:7070", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1", "[2001:db8::1]", "0.0.0.0"):
+        for path in ("/v1/searches", "/", "/healthz", "/openapi.json"):
+            assert ask(daemon, "GET", path, host) == 421, (host, path)
+    for host in (f"127.0.0.1:{daemon.port}", "localhost", "LOCALHOST:1", "localhost.", "[::1]:7070", "127.9.9.9", "[::ffff:127.0.0.1]", socket.gethostname()):
+        assert ask(daemon, "GET", "/v1/searches", host) == 200, host
+
+
+def test_names_that_are_given(own):
+    d = own("--host", "plans.example,10.1.2.3")
+    for host, status in (("plans.example", 200), ("Plans.Example:443", 200), ("10.1.2.3", 200), ("x.plans.example", 421), ("plans.example.org", 421)):
+        assert ask(d, "GET", "/v1/searches", host) == status, host
+    d.kill()
+    d = own("--host", "*")
+    assert ask(d, "GET", "/v1/searches", "anything.example") == 200
+
+
+def cross_site(d, headers):
+    """What a browser sends for a page of another origin; all that changes something has to be refused."""
+    host = f"127.0.0.1:{d.port}"
+    module, search = module_text(960).encode(), "s-" + "0" * 32
+    text, form = {"Content-Type": "text/plain;charset=UTF-8"}, {"Content-Type": "application/x-www-form-urlencoded"}
+    return [
+        ask(d, "POST", "/v1/modules", host, {**headers, **text}, module),
+        ask(d, "POST", "/v1/searches", host, {**headers, **JSON}, b"{}"),
+        ask(d, "POST", "/v1/searches", host, {**headers, **text}, b"{}"),
+        ask(d, "POST", f"/v1/searches/{search}/cancel", host, {**headers, **form}, b""),
+        ask(d, "POST", "/v1/opt?passes=inline", host, {**headers, **text}, module),
+        ask(d, "POST", "/v1/simulate", host, {**headers, **text}, module),
+    ]
+
+
+def test_pages_of_other_origins_change_nothing(daemon):
+    before = daemon.rows("SELECT count(*) FROM modules")
+    port = daemon.port
+    for headers in (
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "null", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+        {"Origin": f"http://127.0.0.1:{port + 1}", "Sec-Fetch-Site": "same-site"},
+        {"Origin": f"http://localhost:{port}"},
+        {"Origin": f"http://127.0.0.1:{port}.evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Origin": ""},
+    ):
+        assert set(cross_site(daemon, headers)) == {403}, headers
+    assert daemon.rows("SELECT count(*) FROM modules") == before
+    # The browser asks before it sends JSON for another origin, and is told nothing that lets it.
+    answer = daemon.request("OPTIONS", "/v1/searches", headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"})
+    assert answer.status == 405 and not any(name.lower().startswith("access-control") for name in answer.headers)
+
+
+def test_its_own_page_may(daemon):
+    for headers in ({"Origin": f"http://127.0.0.1:{daemon.port}", "Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}, {}):
+        statuses = cross_site(daemon, headers)
+        assert 403 not in statuses and statuses[0] in (200, 201) and statuses[2] == 415, (headers, statuses)
+
+
+# ---------------------------------------------------------------- the Unix socket
+
+
+def over(path, method="GET", target="/v1/searches", headers=None):
+    conn = http.client.HTTPConnection("localhost")
+    conn.sock = socket.socket(socket.AF_UNIX)
+    conn.sock.connect(str(path))
+    conn.request(method, target, headers=headers or {})
+    response = conn.getresponse()
+    response.read()
+    conn.close()
+    return response.status
+
+
+CLIENT = """
+import http.client, socket, sys
+conn = http.client.HTTPConnection("localhost")
+conn.sock = socket.socket(socket.AF_UNIX)
+conn.sock.connect(sys.argv[1])
+conn.request("GET", "/v1/searches")
+print(conn.getresponse().status)
+"""
+
+
+def as_user(path, **who):
+    run = subprocess.run(["/usr/bin/python3", "-c", CLIENT, str(path)], capture_output=True, text=True, timeout=20, cwd="/", **who)
+    return int(run.stdout) if run.returncode == 0 else run.stderr.splitlines()[-1]
+
+
+def new_token(tokens, name, scopes):
+    run = subprocess.run([SHARDWRIGHTD, "--tokens", str(tokens), "--new-token", f"{name}:{scopes}"], capture_output=True, text=True, timeout=20)
+    assert run.returncode == 0, run.stderr
+    return {"Authorization": "Bearer " + run.stdout.strip()}
+
+
+@pytest.mark.parametrize("threads", [[], ["--http-threads", "1"]], ids=["default pool", "one thread"])
+def test_the_same_user_needs_no_token(own, tmp_path, threads):
+    path, tokens = tmp_path / "s", tmp_path / "tokens"
+    secret = new_token(tokens, "reader", "read")
+    d = own("--unix", str(path), "--tokens", str(tokens), *threads)
+    for _ in range(8):  # whichever thread of the pool takes it
+        assert over(path) == 200
+    assert d.get("/v1/searches").status == 401
+    assert d.get("/v1/searches", secret).status == 200
+
+
+def test_a_proxy_speaks_for_others(own, tmp_path):
+    path, tokens = tmp_path / "s", tmp_path / "tokens"
+    secret = new_token(tokens, "reader", "read")
+    d = own("--unix", str(path), "--tokens", str(tokens))
+    for name in ("X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host"):
+        assert over(path, headers={name: "192.0.2.1"}) == 401, name
+        assert over(path, headers={name: "192.0.2.1", **secret}) == 200
+    d.kill()
+    d = own("--unix", str(path))
+    assert over(path) == 200
+    assert over(path, headers={"X-Forwarded-For": "192.0.2.1"}) == 403
+    assert over(path, target="/healthz", headers={"X-Forwarded-For": "192.0.2.1"}) == 200
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/usr/bin/python3"), reason="needs root to be somebody else")
+def test_other_users_of_the_socket(own, tmp_path):
+    path = tmp_path / "s"
+    folder = tmp_path
+    while folder != folder.parent and not folder.stat().st_mode & 1:
+        folder.chmod(folder.stat().st_mode | 0o011)
+        folder = folder.parent
+    d = own("--unix", str(path), "--unix-group", "4242")
+    assert path.stat().st_mode & 0o777 == 0o660 and path.stat().st_gid == 4242
+    assert as_user(path, user=65534, group=65534, extra_groups=[4242]) == 200
+    assert as_user(path, user=65534, group=4242, extra_groups=[]) == 200
+    assert "Permission denied" in as_user(path, user=65534, group=65534, extra_groups=[])
+    path.chmod(0o666)  # the mode of the socket alone does not decide
+    assert as_user(path, user=65534, group=65534, extra_groups=[]) == 403
+    assert d.stop() == 0
+    bad = subprocess.run([SHARDWRIGHTD, "--unix", str(path), "--unix-group", "no such group", "--store", str(d.store), "--listen", "",
+        "--worker-binary", SHARDWRIGHT], capture_output=True, text=True, timeout=20)
+    assert bad.returncode == 1 and "no group" in bad.stderr
