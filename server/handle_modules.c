@@ -61,7 +61,7 @@ static bool check_module(module_task *t, problem *why)
 {
 	server *srv = t->r->srv;
 	run_result run;
-	child_limits limits = {.memory_bytes = srv->opt.worker_memory, .nice = (int)srv->opt.worker_nice, .threads = 1};
+	child_limits limits = tool_limits(srv);
 	char *argv[] = {srv->worker, "fingerprint", (char *)upload_temp(t->r->up), "--json", NULL};
 	metric_add(srv, tool_runs, 1);
 	child_run(srv->worker, argv, &limits, CHECK_MS, CHECK_OUTPUT, tasks_stop_flag(srv->tools), &run);

@@ -173,7 +173,8 @@ static void run_apply(apply_task *t, const char *document, const char *result, p
 	server *srv = t->r->srv;
 	char module[512];
 	run_result run;
-	child_limits limits = {.memory_bytes = srv->opt.worker_memory, .nice = (int)srv->opt.worker_nice, .threads = 1};
+	child_limits limits = tool_limits(srv);
+	limits.writes = true;
 	objects_path(store_objects(srv->store), "objects", t->module, module);
 	char *argv[] = {srv->worker, "apply", module, "--strategy", (char *)document, "-o", (char *)result, NULL};
 	metric_add(srv, tool_runs, 1);

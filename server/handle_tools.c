@@ -57,7 +57,7 @@ static void tool_run(task *base, bool stopping)
 		problem_errno(&why, "cannot write a temporary file");
 	} else {
 		request_let_go(r);
-		child_limits limits = {.memory_bytes = srv->opt.worker_memory, .nice = (int)srv->opt.worker_nice, .threads = 1};
+		child_limits limits = tool_limits(srv);
 		t->argv[t->file_at] = file;
 		metric_add(srv, tool_runs, 1);
 		child_run(srv->worker, t->argv, &limits, srv->opt.tool_seconds * 1000, answer_limit(srv), tasks_stop_flag(srv->tools), &run);

@@ -31,11 +31,31 @@ static status find_worker(server *srv, diag *d)
 	return ST_OK;
 }
 
+/* Where the worker's libraries lie in places that the sandbox does not know, workers run without it rather than not at all. */
+static void find_confinement(server *srv)
+{
+	char *argv[] = {srv->worker, "version", NULL};
+	srv->confined = sandbox_possible();
+	for (int i = 0; srv->confined && i < 2; i++) {
+		child_limits limits = {.confined = i == 0};
+		run_result run;
+		child_run(srv->worker, argv, &limits, ASK_MS, 4096, NULL, &run);
+		bool works = !run.not_started && run.exit_code == 0;
+		run_result_release(&run);
+		if (i == 0 && works)
+			return;
+		if (i == 1 && works) {
+			srv->confined = false;
+			log_warn("event=no_sandbox worker=\"%s\"", srv->worker);
+		}
+	}
+}
+
 /* The names of the device profiles, and the whole answer for GET /v1/devices. */
 static status read_devices(server *srv, diag *d)
 {
 	char *argv[] = {srv->worker, "devices", "--json", NULL};
-	child_limits limits = {0};
+	child_limits limits = {.confined = srv->confined};
 	run_result run;
 	child_run(srv->worker, argv, &limits, ASK_MS, 16 << 20, NULL, &run);
 	cJSON *root = run.exit_code == 0 ? json_parse(run.out.p, run.out.n, 16 << 20, NULL) : NULL;
@@ -59,7 +79,7 @@ static status read_version(server *srv, diag *d)
 {
 	static const char mark[] = "cost model ";
 	char *argv[] = {srv->worker, "version", NULL};
-	child_limits limits = {0};
+	child_limits limits = {.confined = srv->confined};
 	run_result run;
 	child_run(srv->worker, argv, &limits, ASK_MS, 4096, NULL, &run);
 	char *line = run.out.p, *model = line ? strstr(line, mark) : NULL;
@@ -138,6 +158,9 @@ static status start(server *srv, diag *d)
 	srv->tcp_fd = srv->local_fd = -1;
 	memory_init(&srv->memory, srv->opt.memory);
 	TRY(find_worker(srv, d));
+	if (!srv->opt.worker_memory && sandbox_possible())
+		srv->opt.worker_memory = worker_memory_share(srv);
+	find_confinement(srv);
 	TRY(read_devices(srv, d));
 	TRY(read_version(srv, d));
 	make_page_policy(srv);

@@ -11,6 +11,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* A worker's tables may take 1 GiB (search --cache-memory); a thread reserves a stack and a heap. */
+#define WORKER_BYTES (2ll << 30)
+#define THREAD_BYTES (144ll << 20)
+
 enum { RESERVE_BYTES = 16 << 20, PAUSE_US = 20000, MOST_PAUSES = 500, STACK_BYTES = 2 << 20, ARENAS = 2 };
 #define LEAST_BUDGET (16ll << 20)
 #define MOST_BUDGET (2ll << 30)
@@ -115,4 +119,11 @@ int64_t answer_limit(const server *srv)
 {
 	/* Twice for each that may be under way, since a buffer doubles; the rest of the budget is for clients. */
 	return MIN((int64_t)MAX_DOCUMENT_BYTES, srv->memory.limit / (4 + 2 * (srv->opt.workers + srv->opt.tool_threads)));
+}
+
+int64_t worker_memory_share(const server *srv)
+{
+	int64_t threads = srv->opt.worker_threads ? srv->opt.worker_threads : parallel_cores();
+	int64_t share = memory_of_process() / 4 * 3 / srv->opt.workers;
+	return MAX(share, WORKER_BYTES + threads * THREAD_BYTES);
 }

@@ -17,23 +17,36 @@
 
 extern char **environ;
 
-/* A copy of the environment with OMP_NUM_THREADS replaced; `entry` is the new one. */
-static char **environment_with(char *entry)
+/* What a worker gets of the environment: how to find its libraries, how to speak and how to run threads. Not what the daemon was
+ * told in confidence, such as tokens or the folder of its credentials. */
+static bool is_for_workers(const char *entry)
+{
+	static const char *const names[] = {"PATH=", "LD_LIBRARY_PATH=", "LANG=", "LC_", "TZ=", "OMP_", "GOMP_", "ASAN_OPTIONS=", "UBSAN_OPTIONS=",
+		"LSAN_OPTIONS=", "TSAN_OPTIONS="};
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (!strncmp(entry, names[i], strlen(names[i])))
+			return strncmp(entry, "OMP_NUM_THREADS=", 16) != 0;
+	return false;
+}
+
+/* threads: OMP_NUM_THREADS=.., or empty. */
+static char **clean_environment(char *threads)
 {
 	size_t n = 0, k = 0;
 	while (environ[n])
 		n++;
 	char **out = xmalloc((n + 2) * sizeof *out);
 	for (size_t i = 0; i < n; i++)
-		if (strncmp(environ[i], "OMP_NUM_THREADS=", 16))
+		if (is_for_workers(environ[i]))
 			out[k++] = environ[i];
-	out[k++] = entry;
+	if (threads[0])
+		out[k++] = threads;
 	out[k] = NULL;
 	return out;
 }
 
 static void child_main(const char *binary, char *const argv[], char *const env[], const child_limits *limits, const int fds[3],
-	pid_t parent)
+	int rules, pid_t parent)
 {
 	sigset_t none;
 	sigemptyset(&none);
@@ -57,6 +70,8 @@ static void child_main(const char *binary, char *const argv[], char *const env[]
 	for (int i = 0; i < 3; i++)
 		if (dup2(fds[i], i) < 0)
 			_exit(EXIT_NOT_STARTED);
+	if (limits->confined && !sandbox_enter(rules))
+		_exit(EXIT_NOT_STARTED);
 	syscall(SYS_close_range, 3u, ~0u, 0u);
 	execve(binary, argv, env);
 	_exit(EXIT_NOT_STARTED);
@@ -91,26 +106,32 @@ bool died_of_memory(int exit_code, const char *err, int64_t kills)
 
 bool child_start(const char *binary, char *const argv[], const child_limits *limits, child *out)
 {
-	int pipes[2][2], null;
-	char threads[40];
-	snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%d", limits->threads);
-	char **env = limits->threads ? environment_with(threads) : NULL;
+	int pipes[2][2], null, rules = -1;
+	char threads[40] = "";
+	if (limits->threads)
+		snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%d", limits->threads);
+	char **env = clean_environment(threads);
 	pid_t parent = getpid();
 	out->pid = -1;
-	if (open_pipes(pipes, &null)) {
+	bool ready = open_pipes(pipes, &null);
+	if (ready && limits->confined)
+		ready = sandbox_rules(binary, limits->store, limits->writes, &rules);
+	if (ready) {
 		/* The parent's handlers must not run in the child before exec. */
 		sigset_t all, before;
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
 		out->pid = fork();
 		if (out->pid == 0)
-			child_main(binary, argv, env ? env : environ, limits, (int[]){null, pipes[0][1], pipes[1][1]}, parent);
+			child_main(binary, argv, env, limits, (int[]){null, pipes[0][1], pipes[1][1]}, rules, parent);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
 	int error = errno;
 	free(env);
 	if (null >= 0)
 		close(null);
+	if (rules >= 0)
+		close(rules);
 	for (int i = 0; i < 2; i++) {
 		if (pipes[i][1] >= 0)
 			close(pipes[i][1]);
@@ -125,6 +146,27 @@ bool child_start(const char *binary, char *const argv[], const child_limits *lim
 	fcntl(out->out, F_SETFL, O_NONBLOCK);
 	fcntl(out->err, F_SETFL, O_NONBLOCK);
 	return true;
+}
+
+int64_t child_cpu_ticks(pid_t pid)
+{
+	char path[64], text[1024];
+	unsigned long long user = 0, system = 0;
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	FILE *f = fopen(path, "re");
+	bool ok = f && fgets(text, sizeof text, f);
+	if (f)
+		fclose(f);
+	const char *end = ok ? strrchr(text, ')') : NULL; /* the name may hold anything */
+	if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) != 2)
+		return -1;
+	return (int64_t)(user + system);
+}
+
+child_limits tool_limits(const server *srv)
+{
+	return (child_limits){.memory_bytes = srv->opt.worker_memory, .nice = (int)srv->opt.worker_nice, .threads = 1, .confined = srv->confined,
+		.store = srv->store ? store_objects(srv->store)->dir : NULL};
 }
 
 bool read_available(int fd, strbuf *b, size_t limit, bool *eof)

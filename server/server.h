@@ -13,7 +13,8 @@
  *   store.c    open, migrate   store_search.c  life of a search       store_list.c  rows as JSON
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
- *   memory.c   what bodies and answers may take
+ *   memory.c   what bodies and answers may take   gate.c   malformed requests   origin.c  hosts, pages, peers
+ *   sandbox.c  what workers may do
  *
  * Lock order: watch bucket -> libmicrohttpd's own locks. Every other lock is a leaf. */
 #ifndef SW_SERVER_H
@@ -59,7 +60,8 @@ typedef struct request request;
 	TEXT(worker_binary, "", "PATH", "the shardwright program; default: the one beside this daemon")                    \
 	INT(workers, 1, 1, 256, "searches that run at the same time")                                                      \
 	INT(worker_threads, 0, 0, 1024, "threads of one search; 0 lets it use every core")                                 \
-	SIZE(worker_memory, 0, 0, (1ll << 50), "address space of one worker; 0 sets no limit")                             \
+	SIZE(worker_memory, 0, 0, (1ll << 50), "address space of one worker; 0: a share of three quarters of the memory")    \
+	INT(worker_silence, 60, 1, 86400, "a worker that neither computes nor speaks for so many seconds is killed")       \
 	SIZE(worker_cache, 0, 0, (1ll << 50), "what the memo tables of one search may take; 0: the search's default")      \
 	INT(worker_nice, 5, 0, 19, "niceness of workers, so that answers stay quick beside a search")                      \
 	SIZE(memory, 0, 0, (1ll << 50), "what bodies and answers may take together; 0: a quarter of what there is, at most 2 GiB") \
@@ -165,6 +167,8 @@ void memory_give(memory *m, int64_t bytes);
 void memory_recover(void);
 /* Fills why with the refusal; false. */
 bool memory_refused(struct problem *why);
+/* Address space of one worker when nothing else is said: a share of the memory, and no less than its threads and tables need. */
+int64_t worker_memory_share(const struct server *srv);
 /* Bytes that one worker may answer. */
 int64_t answer_limit(const struct server *srv);
 /* Bytes that this machine, or the control group of this process, has; and that this process may map. */
@@ -286,14 +290,22 @@ typedef struct child_limits {
 	int nice;
 	int threads;          /* OMP_NUM_THREADS, 0: as inherited */
 	const char *dir;      /* working directory, NULL: as inherited */
+	bool confined;        /* sandbox.c */
+	const char *store;    /* the store it may read modules of, NULL: none */
+	bool writes;          /* it also writes a file to the store's tmp/ */
 } child_limits;
+
+/* For a short worker of one thread. */
+child_limits tool_limits(const struct server *srv);
 
 typedef struct child {
 	pid_t pid;
 	int out, err; /* non-blocking read ends */
 } child;
 
-/* Starts binary with argv. The child dies with the calling thread (PR_SET_PDEATHSIG), holds no descriptor of ours but
+/* CPU time that a process has taken, in ticks; -1: there is none. */
+int64_t child_cpu_ticks(pid_t pid);
+/* Starts binary with argv, in an environment of what it needs. The child dies with the calling thread (PR_SET_PDEATHSIG), holds no descriptor of ours but
  * its three standard ones, and reads nothing. Call only from threads that outlive the child. */
 bool child_start(const char *binary, char *const argv[], const child_limits *limits, child *out);
 
@@ -318,6 +330,15 @@ int64_t kernel_memory_kills(void);
 /* Finds "file:line:col: error: msg" in a worker's error text; the file name (a path of ours) is left out. */
 void worker_error(const char *text, problem *out);
 bool read_available(int fd, strbuf *b, size_t limit, bool *eof);
+
+/* ---------------------------------------------------------------- sandbox.c: what a worker may do */
+
+/* Rules about files for a child; *out -1 where the kernel has none. False: they could not be made now (errno). */
+bool sandbox_rules(const char *binary, const char *store, bool writes, int *out);
+/* In the child, before exec. Only async-signal-safe calls. */
+bool sandbox_enter(int rules);
+/* False in a build for a sanitizer. */
+bool sandbox_possible(void);
 
 /* ---------------------------------------------------------------- objects.c: files by content */
 
@@ -758,6 +779,7 @@ struct server {
 	connections *connections;
 	tokens *tokens; /* NULL: everything is open */
 	char worker[512];
+	bool confined; /* workers are */
 	char *devices_json, *version_json; /* of the worker, read once at start */
 	const char **device_names;
 	uint32_t device_count;

@@ -48,7 +48,8 @@ typedef struct slot {
 	search_event waiting;                   /* the newest event, held back to keep the rate down; kind NULL: none */
 	int64_t last_event_ns;
 	search_finish finish;
-	bool out_of_memory;
+	int64_t alive_ns, look_ns, cpu_ticks; /* when it last spoke or computed; when to look again; what it had taken then */
+	bool out_of_memory, frozen;
 	int64_t kills;          /* kernel_memory_kills() at its start */
 	int64_t retry_ns;
 } slot;
@@ -259,8 +260,9 @@ static bool start_worker(supervisor *v, slot *s, const char *request, size_t req
 	s->kills = kernel_memory_kills();
 	bool ok = spec_parse(&spec, request, request_n, NULL, 0, why) && (mkdir(path, 0700) == 0 || errno == EEXIST);
 	if (ok && (ok = build_arguments(v, s, &spec, a))) {
-		child_limits limits = {.memory_bytes = v->srv->opt.worker_memory, .nice = (int)v->srv->opt.worker_nice,
-			.threads = (int)threads_of(v, &spec), .dir = path};
+		child_limits limits = tool_limits(v->srv);
+		limits.threads = (int)threads_of(v, &spec);
+		limits.dir = path;
 		ok = child_start(v->srv->worker, a->v, &limits, &s->worker);
 	}
 	if (!ok)
@@ -296,6 +298,7 @@ static void start_claimed(supervisor *v, slot *s, const search_claim *c)
 	problem why = {0};
 	if (start_worker(v, s, c->request.p, c->request.n, &why)) {
 		s->state = SLOT_RUNNING;
+		s->alive_ns = clock_ns();
 		metric_add(v->srv, workers_started, 1);
 		metric_add(v->srv, workers_running, 1);
 	} else if (why.kind) {
@@ -362,7 +365,7 @@ static void judge(server *srv, slot *s, int wait_status)
 	begin_finish(s, OUTCOME_CRASHED);
 	search_finish *f = &s->finish;
 	strbuf_add(&s->tail, "", 0);
-	s->out_of_memory = !s->flooded && !s->kill_ns && died_of_memory(code, s->tail.p, s->kills);
+	s->out_of_memory = !s->flooded && !s->kill_ns && !s->frozen && died_of_memory(code, s->tail.p, s->kills);
 	if (code == 1 && str_starts(str_of(s->tail.p), "libgomp: ")) {
 		problem_set(&f->error, PROBLEM_INTERNAL, "the worker could not start its threads: %.400s", s->tail.p);
 	} else if (code == 1 && objects_lost(store_objects(srv->store), "objects", s->module)) {
@@ -376,6 +379,8 @@ static void judge(server *srv, slot *s, int wait_status)
 		f->outcome = OUTCOME_FAILED;
 		problem_set(&f->error, PROBLEM_UNPROCESSABLE, "the worker ran out of memory; its limit is %lld MiB (--worker-memory)",
 			(long long)srv->opt.worker_memory >> 20);
+	} else if (s->frozen) {
+		problem_set(&f->error, PROBLEM_INTERNAL, "the worker neither computed nor spoke for %lld s", (long long)srv->opt.worker_silence);
 	} else if (code == EXIT_NOT_STARTED) {
 		f->outcome = OUTCOME_NOT_STARTED;
 	} else if (document && (code == 0 || code == 2)) {
@@ -475,6 +480,24 @@ static void reap(supervisor *v, slot *s)
 		v->start_pause_ns = 0;
 }
 
+/* A worker's heartbeat is that it speaks or takes CPU time: one that is stopped, or waits for itself, does neither. */
+static void check_heartbeat(supervisor *v, slot *s, int64_t now)
+{
+	if (s->state != SLOT_RUNNING || now < s->look_ns || s->frozen)
+		return;
+	int64_t ticks = child_cpu_ticks(s->worker.pid);
+	s->look_ns = now + LOOK_MS * 1000000ll;
+	if (ticks != s->cpu_ticks)
+		s->alive_ns = now;
+	s->cpu_ticks = ticks;
+	if (now - s->alive_ns < v->srv->opt.worker_silence * 1000000000)
+		return;
+	log_warn("event=worker_frozen search=%s pid=%d", s->id, (int)s->worker.pid);
+	s->frozen = true;
+	end_worker(s, SIGKILL);
+	s->out_ended = s->err_ended = true;
+}
+
 /* A worker that has been killed may have left a process that holds its pipes: the exit of the worker itself counts. */
 static void check_time(slot *s, int64_t now)
 {
@@ -498,6 +521,8 @@ static void read_worker(const server *srv, slot *s)
 		s->flooded = true;
 	if (!s->err_ended && !read_available(s->worker.err, &s->err, 1 << 20, &s->err_ended))
 		s->flooded = true;
+	if (s->err.n)
+		s->alive_ns = clock_ns();
 	take_lines(s);
 	if (s->err_ended && s->err.n) {
 		keep_tail(s, s->err.p, s->err.n);
@@ -572,6 +597,7 @@ static void turn(supervisor *v, struct pollfd *p)
 		if (s->state == SLOT_RUNNING) {
 			read_worker(v->srv, s);
 			check_time(s, now);
+			check_heartbeat(v, s, now);
 			if (now - s->last_event_ns >= EVENT_INTERVAL_MS * 1000000ll)
 				flush_event(v, s);
 			reap(v, s);
