@@ -103,6 +103,7 @@ static void module_run(task *base, bool stopping)
 			if (store_lost(r->srv->store))
 				store_look_for_lost(r->srv->store); /* this may have been one of them */
 			metric_add(r->srv, modules_added, 1);
+			log_audit("event=upload module=%s owner=\"%s\"", t->row.id, r->owner);
 			reply_module(r, 201, &t->row);
 		} else {
 			reply_store_failure(r, s);

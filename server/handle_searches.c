@@ -34,6 +34,13 @@ static void reply_search(request *r, unsigned code, const char *id, strbuf *json
 	reply_header(r, "Cache-Status", cache_status);
 }
 
+static void audit(request *r, const char *action, const char *search)
+{
+	char peer[64];
+	peer_text(r, peer);
+	log_audit("event=%s search=%s owner=\"%s\" address=%s", action, search, r->owner, peer);
+}
+
 /* Writer thread, after COMMIT. */
 static void search_created(write_op *op)
 {
@@ -49,6 +56,7 @@ static void search_created(write_op *op)
 		metric_add(srv, cache_hits, 1);
 		reply_search(r, 200, a->id, &a->json, &a->large, "shardwright; hit");
 	} else {
+		audit(r, a->existing ? "join" : "submit", a->id);
 		if (a->existing)
 			metric_add(srv, searches_deduplicated, 1);
 		else
@@ -234,7 +242,10 @@ static void search_canceled(write_op *op)
 		reply_store_failure(r, op->result);
 	} else if (!a->found) {
 		reply_failure(r, PROBLEM_NOT_FOUND, "there is no search '%.100s'", r->id);
+	} else if (a->forbidden) {
+		reply_failure(r, PROBLEM_FORBIDDEN, "the search belongs to somebody else; its owner or an admin may cancel it");
 	} else {
+		audit(r, "cancel", a->id);
 		reply_json(r, a->was_running ? 202 : 200, &a->json);
 		if (a->was_running)
 			supervisor_cancel(r->srv->supervisor, a->id);
@@ -256,6 +267,8 @@ void handle_search_cancel(request *r)
 	t->cancel.op.run = search_cancel_run;
 	t->cancel.op.done = search_canceled;
 	memcpy(t->cancel.id, id, sizeof id);
+	t->cancel.any = !r->srv->tokens || r->admin;
+	snprintf(t->cancel.owner, sizeof t->cancel.owner, "%s", r->owner);
 	r->state = t;
 	r->free_state = cancel_post_free;
 	request_park(r);

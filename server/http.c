@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define GUESS_PAUSE_NS 1000000000ll
 enum { JSON_KEPT = 4 }; /* copies of a JSON body until its request ends: the buffer with its room to grow, the canonical text */
 enum { MAX_IGNORED_BYTES = 64 << 10, MAX_DISCARDED_BYTES = 32 << 20, BACKLOG = 511, CONNECTION_MEMORY = 32 << 10, CONNECTION_BYTES = 40 << 10, MOST_DESCRIPTORS = 4 << 20,
 	RETRY_SECONDS = 5 };
@@ -318,6 +319,7 @@ static bool check_token(request *r)
 		return srv->opt.insecure || !peer_is_local(r)
 			|| problem_set(&r->why, PROBLEM_FORBIDDEN, "over the Unix socket this user, and whoever comes through a proxy, needs a token (--tokens)");
 	int scopes = tokens_check(srv->tokens, request_header(r, "Authorization"), r->owner);
+	r->admin = scopes & SCOPE_ADMIN;
 	if (!scopes)
 		return problem_set(&r->why, PROBLEM_UNAUTHORIZED, "send a token as Authorization: Bearer TOKEN");
 	if (!(scopes & r->route->scope))
@@ -460,7 +462,8 @@ static enum MHD_Result begin(request *r, const char *url, const char *method, co
 	 * see the answer: bodies of a bearable size are taken in and dropped first. */
 	const char *length = request_header(r, "Content-Length");
 	int64_t bytes = 0;
-	bool bearable = (!length || (str_to_i64(str_of(length), &bytes) && bytes <= MAX_DISCARDED_BYTES)) && !request_header(r, "Expect");
+	bool guess = r->why.kind == PROBLEM_UNAUTHORIZED && request_header(r, "Authorization");
+	bool bearable = (!length || (str_to_i64(str_of(length), &bytes) && bytes <= MAX_DISCARDED_BYTES)) && (guess || !request_header(r, "Expect"));
 	if (bearable && !r->ambiguous)
 		return MHD_YES;
 	reply_refusal(r);
@@ -497,6 +500,19 @@ static enum MHD_Result take_data(request *r, const char *p, size_t n)
 	return MHD_YES;
 }
 
+/* Whoever guesses at tokens waits for each answer, and is named in the log. */
+static bool slow_down(request *r)
+{
+	char peer[64];
+	if (r->why.kind != PROBLEM_UNAUTHORIZED || !request_header(r, "Authorization"))
+		return false;
+	peer_text(r, peer);
+	log_audit("event=token_refused address=%s route=%s", peer, r->route->pattern);
+	metric_add(r->srv, tokens_refused, 1);
+	static const char nobody[] = "";
+	return request_watch(r, nobody, watch_generation(r->srv->hub, nobody), clock_ns() + GUESS_PAUSE_NS, reply_refusal);
+}
+
 static enum MHD_Result serve(void *cls, struct MHD_Connection *conn, const char *url, const char *method, const char *version,
 	const char *data, size_t *data_n, void **context)
 {
@@ -518,9 +534,9 @@ static enum MHD_Result serve(void *cls, struct MHD_Connection *conn, const char 
 		bool whole = check_gate(r);
 		if (whole && r->up && !r->why.kind)
 			upload_end(r->up, &r->why);
-		if (r->why.kind)
+		if (r->why.kind && !slow_down(r))
 			reply_refusal(r);
-		else
+		else if (!r->why.kind)
 			r->route->handle(r);
 	} else if (!r->reply && r->again) {
 		r->again(r);

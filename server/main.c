@@ -229,6 +229,15 @@ static void say_address(const server *srv)
 		srv->cost_model, srv->device_count);
 }
 
+static void reload(server *srv)
+{
+	diag d = {0};
+	if (srv->tokens && tokens_reload(srv->tokens, &d) != ST_OK)
+		log_warn("event=reload_failed error=\"%s\"", d.msg);
+	else
+		log_info("event=reloaded");
+}
+
 static int serve_until_signal(server *srv)
 {
 	diag d = {0};
@@ -249,8 +258,9 @@ static int serve_until_signal(server *srv)
 	}
 	say_address(srv);
 	notify("READY=1");
-	while (sigwait(&signals, &which) != 0)
-		;
+	while (sigwait(&signals, &which) != 0 || which == SIGHUP)
+		if (which == SIGHUP)
+			reload(srv);
 	notify("STOPPING=1");
 	log_info("event=stopping signal=%d", which);
 	stop(srv);

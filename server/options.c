@@ -196,7 +196,7 @@ void options_help(FILE *out)
 			fprintf(out, " [%lldMiB]", (long long)(rows[i].number >> 20));
 		fputc('\n', out);
 	}
-	fprintf(out, "  %-28s %s\n", "--new-token NAME:SCOPES", "add a token to --tokens, print its secret, leave; scopes: read,submit,admin");
+	fprintf(out, "  %-28s %s\n", "--new-token NAME:SCOPES[:DAY]", "add a token to --tokens, print its secret, leave; scopes: read,submit,admin; DAY: when it expires");
 	fprintf(out, "  %-28s %s\n", "--check", "read the whole store, tell what is wrong with it, leave (0: nothing); a daemon may run beside it");
 	fprintf(out, "  %-28s %s\n", "--version, --help", "");
 	fputs("\nexit codes: 0 stopped as asked, 1 bad setting, 3 could not start or internal error, 64 usage\n", out);

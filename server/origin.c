@@ -174,6 +174,17 @@ static bool in_group(int fd, const struct ucred *peer, const char *name)
 	return false;
 }
 
+void peer_text(request *r, char text[64])
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const struct sockaddr *a = info ? info->client_addr : NULL;
+	snprintf(text, 64, "%s", a && a->sa_family == AF_UNIX ? "unix" : "?");
+	if (a && a->sa_family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, text, 64);
+	else if (a && a->sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)a)->sin6_addr, text, 64);
+}
+
 /* Proxies say for whom they speak. */
 static bool is_forwarded(request *r)
 {
@@ -194,5 +205,6 @@ bool peer_is_trusted(request *r)
 	if (peer.uid != geteuid() && peer.uid != 0 && !in_group(fd, &peer, r->srv->opt.unix_group))
 		return false;
 	snprintf(r->owner, sizeof r->owner, "unix:%u", (unsigned)peer.uid);
+	r->admin = peer.uid == geteuid() || peer.uid == 0;
 	return true;
 }

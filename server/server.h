@@ -56,7 +56,7 @@ typedef struct request request;
 	TEXT(unix_group, "", "GROUP", "members of this group are trusted on the Unix socket too (mode 0660)")              \
 	TEXT(host, "", "NAMES", "names that clients may know this daemon by, separated by commas; * for any")              \
 	TEXT(store, "shardwright-store", "DIR", "where everything is kept; one daemon per store")                          \
-	TEXT(tokens, "", "FILE", "access tokens, one a line: NAME SCOPES SHA256; needed to serve beyond loopback")         \
+	TEXT(tokens, "", "FILE", "access tokens, one a line: NAME SCOPES SHA256 [EXPIRES]; needed to serve beyond loopback")       \
 	TEXT(worker_binary, "", "PATH", "the shardwright program; default: the one beside this daemon")                    \
 	INT(workers, 1, 1, 256, "searches that run at the same time")                                                      \
 	INT(worker_threads, 0, 0, 1024, "threads of one search; 0 lets it use every core")                                 \
@@ -108,6 +108,8 @@ void options_help(FILE *out);
 
 /* One line of logfmt on standard error: time, level, then the text. Thread-safe. */
 void log_line(const char *level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Who did what, for those who have to know later: text without spaces, the rest as logfmt. */
+#define log_audit(...) log_line("audit", __VA_ARGS__)
 #define log_info(...) log_line("info", __VA_ARGS__)
 #define log_warn(...) log_line("warn", __VA_ARGS__)
 
@@ -116,6 +118,7 @@ void log_line(const char *level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 	X(responses_4xx, "counter", "answers that blame the request (with 501 and the 504 of only-if-cached)")             \
 	X(responses_5xx, "counter", "answers that blame the daemon")                                                       \
 	X(rejected_heads, "counter", "requests refused for an ambiguous or malformed head")                                \
+	X(tokens_refused, "counter", "requests with a token that is unknown or has expired")                              \
 	X(connections_open, "gauge", "open connections")                                                                   \
 	X(connections_reaped, "counter", "connections ended by an absolute deadline")                                      \
 	X(upload_bytes, "counter", "bytes of module uploads as sent")                                                      \
@@ -535,7 +538,10 @@ status search_finish_run(db *c, write_op *op);
 typedef struct search_cancel {
 	write_op op;
 	char id[SEARCH_ID_BYTES];
-	bool found, was_running, changed;
+	bool any;         /* also one that belongs to another owner */
+	char owner[64];
+	/* out */
+	bool found, forbidden, was_running, changed;
 	strbuf json;
 } search_cancel;
 status search_cancel_run(db *c, write_op *op);
@@ -612,10 +618,13 @@ void supervisor_stop(supervisor *v);                    /* kills workers, their 
 enum { SCOPE_READ = 1, SCOPE_SUBMIT = 2, SCOPE_ADMIN = 4 };
 typedef struct tokens tokens;
 tokens *tokens_load(const char *path, diag *d) MUST_USE;
+/* Reads the file again; on failure the old ones stay. Logs which came and went. Thread-safe beside tokens_check. */
+status tokens_reload(tokens *t, diag *d);
 void tokens_free(tokens *t);
-/* Scopes of the bearer token in an Authorization header, 0 when unknown; constant time per entry. */
-int tokens_check(const tokens *t, const char *authorization, char owner[64]);
-/* Appends one to the file and prints its secret on standard output. spec: "NAME:read,submit". */
+/* Scopes of the bearer token in an Authorization header, 0 when unknown or expired; constant time per entry. The scope of admin
+ * has the others in it. */
+int tokens_check(tokens *t, const char *authorization, char owner[64]);
+/* Appends one to the file and prints its secret on standard output. spec: "NAME:read,submit" or "NAME:read,submit:2030-12-31". */
 status tokens_add(const char *path, const char *spec, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- gate.c: what may look like a request at all */
@@ -642,6 +651,8 @@ bool check_origin(request *r, const char *method);
  * speaks for itself: a proxy's connection carries everybody's requests. Sets r->owner. */
 bool peer_is_trusted(request *r);
 bool peer_is_local(request *r); /* over the Unix socket */
+/* "192.0.2.1", "unix" */
+void peer_text(request *r, char text[64]);
 bool group_find(const char *name, gid_t *out);
 
 /* ---------------------------------------------------------------- connections.c */
@@ -675,6 +686,7 @@ struct request {
 	const route *route;
 	char id[256];              /* the {id} of the path */
 	char owner[64];
+	bool admin;                /* may act on what belongs to others */
 	int64_t started_ns;
 	gate *gate;
 	uint64_t number;           /* of the connection's requests, from 1 */

@@ -36,7 +36,7 @@ bool list_searches(db *c, const list_filter *f, strbuf *out)
 	sqlite3_bind_int64(s, 6, f->page_size);
 	found more = FOUND;
 	while (out->n < LIST_BYTES && (more = db_step(c, s)) == FOUND) {
-		last = sqlite3_column_int64(s, 25);
+		last = sqlite3_column_int64(s, 26);
 		if (n++)
 			strbuf_putc(out, ',');
 		search_row_json(s, out);

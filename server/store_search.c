@@ -245,6 +245,7 @@ void search_row_json(sqlite3_stmt *s, strbuf *out)
 	json_raw(out, "error", sqlite3_column_type(s, 20) == SQLITE_NULL ? "null" : column_text(s, 20));
 	if (sqlite3_column_type(s, 10) != SQLITE_NULL)
 		json_raw(out, "request", column_text(s, 10)); /* left out of lists: it may be large */
+	json_text(out, "owner", column_text(s, 25)[0] ? column_text(s, 25) : NULL);
 	json_time(out, "created", sqlite3_column_int64(s, 21));
 	json_time(out, "started", sqlite3_column_int64(s, 22));
 	json_time(out, "ended", sqlite3_column_int64(s, 23));
@@ -544,10 +545,13 @@ status search_cancel_run(db *c, write_op *op)
 	if (a->found) {
 		copy(state, sizeof state, column_text(s, 1));
 		pending = sqlite3_column_int(s, 13);
+		a->forbidden = !a->any && strcmp(column_text(s, 25), a->owner) != 0;
 	}
 	sqlite3_reset(s);
 	if (!a->found)
 		return f == FOUND_NONE ? ST_OK : ST_ERR_IO;
+	if (a->forbidden)
+		return ST_OK;
 	if (!strcmp(state, "queued")) {
 		a->changed = true;
 		if (!end_search(c, a->id, "canceled", NULL, false, NULL, 0))

@@ -145,7 +145,10 @@ class Daemon:
             time.sleep(0.02)
 
     def metric(self, name):
-        for line in self.get("/metrics").body.decode().splitlines():
+        return self.metric_as({}, name)
+
+    def metric_as(self, headers, name):
+        for line in self.get("/metrics", headers).body.decode().splitlines():
             if line.startswith(name + " "):
                 return int(line.split()[1])
         raise AssertionError("no metric " + name)

@@ -1,14 +1,15 @@
 """Who may do what: names and origins, the Unix socket, tokens."""
 
 import http.client
-import json
 import os
+import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
-from daemon import SHARDWRIGHT, SHARDWRIGHTD, module_text
+from daemon import SHARDWRIGHT, SHARDWRIGHTD, eventually, module_text
 
 JSON = {"Content-Type": "application/json"}
 
@@ -168,3 +169,90 @@ def test_other_users_of_the_socket(own, tmp_path):
     bad = subprocess.run([SHARDWRIGHTD, "--unix", str(path), "--unix-group", "no such group", "--store", str(d.store), "--listen", "",
         "--worker-binary", SHARDWRIGHT], capture_output=True, text=True, timeout=20)
     assert bad.returncode == 1 and "no group" in bad.stderr
+
+
+# ---------------------------------------------------------------- tokens
+
+
+def test_what_belongs_to_whom(own, tmp_path):
+    tokens = tmp_path / "tokens"
+    one, two, reader, boss = (new_token(tokens, name, scopes) for name, scopes in
+        (("one", "read,submit"), ("two", "read,submit"), ("reader", "read"), ("boss", "admin")))
+    d = own("--workers", "1", "--tokens", str(tokens), "--unix", str(tmp_path / "s"))
+    module = d.upload(module_text(), boss).json()["id"]  # admin may all
+    question = {"module": module, "mesh": "data=2", "seconds": 60}
+    searches = [d.search({**question, "memory": n + 1}, one).json()["id"] for n in range(3)]
+    assert d.get("/v1/searches/" + searches[0], reader).json()["owner"] == "one"
+    assert {s["owner"] for s in d.get("/v1/searches", boss).json()["searches"]} == {"one"}
+
+    def cancel(search, headers):
+        return d.request("POST", f"/v1/searches/{search}/cancel", headers=headers).status
+
+    for search in searches:
+        assert cancel(search, two) == 403 and cancel(search, reader) == 403
+        assert d.get("/v1/searches/" + search, one).json()["state"] in ("queued", "running")
+    assert cancel(searches[2], one) == 200 and cancel(searches[1], boss) == 200
+    assert over(tmp_path / "s", "POST", f"/v1/searches/{searches[0]}/cancel") in (200, 202)  # the daemon's own user
+    log = d.log()
+    for line in (f'event=submit search={searches[0]} owner="one" address=127.0.0.1', f'event=cancel search={searches[1]} owner="boss"',
+            f"event=upload module={module}"):
+        assert line in log, line
+    assert f'event=cancel search={searches[2]} owner="two"' not in log
+
+
+def test_tokens_come_and_go(own, tmp_path):
+    """By SIGHUP, without a restart; a file with a fault changes nothing."""
+    tokens = tmp_path / "tokens"
+    first = new_token(tokens, "first", "read")
+    d = own("--tokens", str(tokens))
+    second = new_token(tokens, "second", "read")
+    assert d.get("/v1/searches", second).status == 401
+    d.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "event=reloaded" in d.log())
+    assert d.get("/v1/searches", second).status == 200 and d.get("/v1/searches", first).status == 200
+    lines = tokens.read_text().splitlines(True)
+    tokens.write_text("".join(line for line in lines if not line.startswith("first")))
+    d.process.send_signal(signal.SIGHUP)
+    eventually(lambda: 'event=token_removed name="first"' in d.log())
+    assert d.get("/v1/searches", first).status == 401 and d.get("/v1/searches", second).status == 200
+    assert 'event=token_added name="second"' in d.log()
+    tokens.write_text("nonsense\n")
+    d.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "event=reload_failed" in d.log())
+    assert d.get("/v1/searches", second).status == 200 and d.alive()
+    assert d.stop() == 0
+
+
+def test_tokens_expire(own, tmp_path):
+    tokens = tmp_path / "tokens"
+    past, future = new_token(tokens, "past", "read:2020-01-31"), new_token(tokens, "future", "read:2120-01-31T10:00:00Z")
+    moment = new_token(tokens, "moment", "read:" + time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4)))
+    d = own("--tokens", str(tokens))
+    assert d.get("/v1/searches", moment).status == 200
+    assert d.get("/v1/searches", past).status == 401 and d.get("/v1/searches", future).status == 200
+    eventually(lambda: d.get("/v1/searches", moment).status == 401)
+    for bad in ("x:read:soon", "x:read:", "x:read:2030-13-01", "unix:read", "x:write"):
+        run = subprocess.run([SHARDWRIGHTD, "--tokens", str(tokens), "--new-token", bad], capture_output=True, text=True, timeout=20)
+        assert run.returncode == 1 and "--new-token takes" in run.stderr, bad
+
+
+def test_guesses_are_slow_and_logged(own, tmp_path):
+    tokens = tmp_path / "tokens"
+    good = new_token(tokens, "reader", "read")
+    d = own("--tokens", str(tokens))
+    conn = d.connect()
+    for n in range(2):
+        start = time.monotonic()
+        conn.request("GET", "/v1/searches", headers={"Authorization": "Bearer " + str(n) * 64})
+        response = conn.getresponse()
+        response.read()
+        assert response.status == 401 and time.monotonic() - start > 0.9
+    conn.close()
+    assert d.log().count("event=token_refused address=127.0.0.1 route=/v1/searches") == 2
+    assert d.metric_as(good, "shardwright_tokens_refused") == 2
+    with d.socket() as s:  # nor does one who asks before sending get a quick answer
+        start = time.monotonic()
+        s.sendall(b"POST /v1/modules HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n")
+        assert s.recv(4096).startswith(b"HTTP/1.1 100")
+        s.sendall(b"x")
+        assert b"HTTP/1.1 401" in s.recv(4096) and time.monotonic() - start > 0.9
