@@ -116,6 +116,12 @@ static int64_t deadline_of(const options *o, connection_phase phase)
 	return clock_ns() + seconds * 1000000000;
 }
 
+static bool is_encrypted(const server *srv, struct MHD_Connection *conn)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	return srv->opt.tls_cert[0] && info && info->client_addr && info->client_addr->sa_family != AF_UNIX;
+}
+
 void connections_notify(void *cls, struct MHD_Connection *conn, void **context, enum MHD_ConnectionNotificationCode code)
 {
 	connections *c = cls;
@@ -125,7 +131,7 @@ void connections_notify(void *cls, struct MHD_Connection *conn, void **context, 
 		p->deadline_ns = deadline_of(&c->srv->opt, PHASE_HEAD);
 		p->receiving = true;
 		p->gate = gate_new();
-		gate_put(p->fd, p->gate);
+		gate_put(p->fd, p->gate, is_encrypted(c->srv, conn));
 		pthread_mutex_lock(&c->mutex);
 		p->next = c->first;
 		p->link = &c->first;
@@ -143,7 +149,7 @@ void connections_notify(void *cls, struct MHD_Connection *conn, void **context, 
 		if (p->next)
 			p->next->link = p->link;
 		pthread_mutex_unlock(&c->mutex);
-		gate_put(p->fd, NULL);
+		gate_put(p->fd, NULL, false);
 		gate_free(p->gate);
 		free(p);
 		*context = NULL;

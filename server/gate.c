@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnutls/gnutls.h>
 #include <sys/socket.h>
 
 typedef enum gate_state {
@@ -376,27 +377,38 @@ size_t gate_pass(gate *g, char *buf, size_t n, size_t cap)
 	return add_rest(g, buf, at, cap);
 }
 
+bool gate_stopped(const gate *g) { return g->state == STOPPED; }
+bool gate_ended(const gate *g) { return g->ended; }
+
 const char *gate_refusal(const gate *g, uint64_t number) { return g->refused && g->refused == number ? g->reason : NULL; }
 
 /* ---------------------------------------------------------------- in front of libmicrohttpd */
 
-static _Atomic(gate *) *gates; /* by descriptor; an entry belongs to the thread of its connection */
+typedef struct entry { /* belongs to the thread of its connection */
+	_Atomic(gate *) gate;
+	atomic_bool tls; /* the bytes are to be looked at behind their decryption, see tls.c */
+} entry;
+
+static entry *gates; /* by descriptor */
 static size_t gate_count;
 
 bool gate_init(size_t descriptors)
 {
 	gate_count = descriptors;
 	gates = xcalloc(descriptors, sizeof *gates);
-	return dlsym(RTLD_DEFAULT, "recv") == (void *)recv;
+	return dlsym(RTLD_DEFAULT, "recv") == (void *)recv && dlsym(RTLD_DEFAULT, "gnutls_record_recv") == (void *)gnutls_record_recv;
 }
 
-void gate_put(int fd, gate *g)
+void gate_put(int fd, gate *g, bool tls)
 {
-	if ((size_t)fd < gate_count)
-		atomic_store(&gates[fd], g);
+	if ((size_t)fd >= gate_count)
+		return;
+	atomic_store(&gates[fd].tls, tls);
+	atomic_store(&gates[fd].gate, g);
 }
 
-gate *gate_of(int fd) { return (size_t)fd < gate_count ? atomic_load(&gates[fd]) : NULL; }
+gate *gate_of(int fd) { return (size_t)fd < gate_count ? atomic_load(&gates[fd].gate) : NULL; }
+gate *gate_of_tls(int fd) { return (size_t)fd < gate_count && atomic_load(&gates[fd].tls) ? gate_of(fd) : NULL; }
 
 /* What a refused client goes on to send: left unread it would turn the close into a reset, which may overtake the answer. */
 static void drain(int fd)
@@ -409,7 +421,7 @@ static void drain(int fd)
 ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
 	gate *g = gate_of(fd);
-	if (!g || !n)
+	if (!g || !n || atomic_load(&gates[fd].tls))
 		return recvfrom(fd, buf, n, flags, NULL, NULL);
 	if (g->state == STOPPED) {
 		drain(fd);

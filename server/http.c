@@ -669,7 +669,7 @@ static size_t unescape(void *cls, struct MHD_Connection *conn, char *text)
 
 static int64_t http_threads(const options *o) { return o->http_threads ? o->http_threads : MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 2), 4); }
 
-static struct MHD_Daemon *start_daemon(server *srv, int fd, int64_t connections, int64_t per_address)
+static struct MHD_Daemon *start_daemon(server *srv, int fd, int64_t connections, int64_t per_address, bool tls)
 {
 	const options *o = &srv->opt;
 	int64_t threads = http_threads(o);
@@ -687,8 +687,13 @@ static struct MHD_Daemon *start_daemon(server *srv, int fd, int64_t connections,
 		{threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, serve, srv,
-		MHD_OPTION_ARRAY, items, MHD_OPTION_END);
+	struct MHD_OptionItem secure[] = {
+		{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_callback()},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+		{MHD_OPTION_END, 0, NULL},
+	};
+	return MHD_start_daemon((tls ? MHD_USE_TLS : 0) | MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, serve, srv,
+		MHD_OPTION_ARRAY, items, MHD_OPTION_ARRAY, tls ? secure : &secure[COUNT_OF(secure) - 1], MHD_OPTION_END);
 }
 
 /* A connection holds its own descriptor, and at most one of a file: an upload's or an answer's. What the daemon needs to read,
@@ -723,6 +728,10 @@ status http_start(server *srv, diag *d)
 	if (!srv->opt.listen[0] && !srv->opt.unix_socket[0])
 		return diag_set(d, ST_ERR_INVALID, "nothing to serve on: give --listen or --unix");
 	struct rlimit files;
+	if (!srv->opt.tls_cert[0] != !srv->opt.tls_key[0])
+		return diag_set(d, ST_ERR_INVALID, "--tls-cert and --tls-key go together");
+	if (srv->opt.tls_cert[0])
+		TRY(tls_load(&srv->opt, d));
 	fit_connections(&srv->opt);
 	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || !gate_init(MIN((size_t)files.rlim_cur, (size_t)MOST_DESCRIPTORS)))
 		return diag_set(d, ST_ERR_INTERNAL, "the HTTP library does not read through the request gate");
@@ -732,13 +741,13 @@ status http_start(server *srv, diag *d)
 	if (srv->opt.listen[0]) {
 		TRY(open_tcp(srv, d));
 		int64_t each = srv->opt.address_connections ? srv->opt.address_connections : MAX(remote / 2, 1);
-		srv->tcp = start_daemon(srv, srv->tcp_fd, remote, each);
+		srv->tcp = start_daemon(srv, srv->tcp_fd, remote, each, srv->opt.tls_cert[0] != 0);
 		if (!srv->tcp)
 			return diag_set(d, ST_ERR_INTERNAL, "cannot start the HTTP server");
 	}
 	if (srv->opt.unix_socket[0]) {
 		TRY(open_local(srv, d));
-		srv->local = start_daemon(srv, srv->local_fd, local, 0);
+		srv->local = start_daemon(srv, srv->local_fd, local, 0, false);
 		if (!srv->local)
 			return diag_set(d, ST_ERR_INTERNAL, "cannot start the HTTP server");
 	}

@@ -220,7 +220,7 @@ static void say_address(const server *srv)
 {
 	if (srv->tcp) {
 		int n = (int)(strrchr(srv->opt.listen, ':') - srv->opt.listen);
-		printf("listening on http://%.*s:%u\n", n, srv->opt.listen, srv->port);
+		printf("listening on %s://%.*s:%u\n", srv->opt.tls_cert[0] ? "https" : "http", n, srv->opt.listen, srv->port);
 	}
 	if (srv->local)
 		printf("listening on unix:%s\n", srv->opt.unix_socket);
@@ -232,7 +232,9 @@ static void say_address(const server *srv)
 static void reload(server *srv)
 {
 	diag d = {0};
-	if (srv->tokens && tokens_reload(srv->tokens, &d) != ST_OK)
+	bool ok = !srv->tokens || tokens_reload(srv->tokens, &d) == ST_OK;
+	ok = (!srv->opt.tls_cert[0] || tls_load(&srv->opt, &d) == ST_OK) && ok;
+	if (!ok)
 		log_warn("event=reload_failed error=\"%s\"", d.msg);
 	else
 		log_info("event=reloaded");

@@ -14,7 +14,7 @@
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
  *   memory.c   what bodies and answers may take   gate.c   malformed requests   origin.c  hosts, pages, peers
- *   sandbox.c  what workers may do
+ *   sandbox.c  what workers may do   tls.c  certificates
  *
  * Lock order: watch bucket -> libmicrohttpd's own locks. Every other lock is a leaf. */
 #ifndef SW_SERVER_H
@@ -57,6 +57,8 @@ typedef struct request request;
 	TEXT(host, "", "NAMES", "names that clients may know this daemon by, separated by commas; * for any")              \
 	TEXT(store, "shardwright-store", "DIR", "where everything is kept; one daemon per store")                          \
 	TEXT(tokens, "", "FILE", "access tokens, one a line: NAME SCOPES SHA256 [EXPIRES]; needed to serve beyond loopback")       \
+	TEXT(tls_cert, "", "FILE", "serve HTTPS with this certificate (PEM, with its chain); read again by SIGHUP")        \
+	TEXT(tls_key, "", "FILE", "its key (PEM)")                                                                         \
 	TEXT(worker_binary, "", "PATH", "the shardwright program; default: the one beside this daemon")                    \
 	INT(workers, 1, 1, 256, "searches that run at the same time")                                                      \
 	INT(worker_threads, 0, 0, 1024, "threads of one search; 0 lets it use every core")                                 \
@@ -638,8 +640,16 @@ size_t gate_pass(gate *g, char *buf, size_t n, size_t cap);
 const char *gate_refusal(const gate *g, uint64_t number);
 /* False when the HTTP library would not go through it. */
 bool gate_init(size_t descriptors);
-void gate_put(int fd, gate *g);
-gate *gate_of(int fd);
+/* tls: what passes is what gnutls_record_recv decrypts. */
+void gate_put(int fd, gate *g, bool tls);
+gate *gate_of(int fd), *gate_of_tls(int fd);
+bool gate_stopped(const gate *g), gate_ended(const gate *g);
+
+/* ---------------------------------------------------------------- tls.c */
+
+/* Reads --tls-cert and --tls-key; also again, while the daemon runs: on failure the old ones stay. */
+status tls_load(const options *o, diag *d) MUST_USE;
+void *tls_callback(void); /* for MHD_OPTION_HTTPS_CERT_CALLBACK */
 
 /* ---------------------------------------------------------------- origin.c: who speaks to whom */
 

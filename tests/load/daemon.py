@@ -67,7 +67,7 @@ class Daemon:
 
         self.process = subprocess.Popen(command + self.flags + list(more), stdout=subprocess.PIPE, stderr=log, preexec_fn=restrict, env={**os.environ, **self.env})
         line = self.process.stdout.readline().decode()
-        assert line.startswith("listening on http://127.0.0.1:"), line + self.log()[-2000:]
+        assert line.startswith(("listening on http://127.0.0.1:", "listening on https://127.0.0.1:")), line + self.log()[-2000:]
         self.port = int(line.rsplit(":", 1)[1])
         return self
 

@@ -2,8 +2,10 @@
 
 import http.client
 import os
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import time
 
@@ -256,3 +258,76 @@ def test_guesses_are_slow_and_logged(own, tmp_path):
         assert s.recv(4096).startswith(b"HTTP/1.1 100")
         s.sendall(b"x")
         assert b"HTTP/1.1 401" in s.recv(4096) and time.monotonic() - start > 0.9
+
+
+# ---------------------------------------------------------------- TLS
+
+
+def certificate(folder, name):
+    """A certificate that signs itself, and its key."""
+    files = folder / (name + ".pem"), folder / (name + ".key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+        "-addext", "subjectAltName=IP:127.0.0.1", "-out", files[0], "-keyout", files[1]], check=True, capture_output=True)
+    return files
+
+
+def secure(d, trusted):
+    context = ssl.create_default_context(cafile=str(trusted))
+    return context.wrap_socket(d.socket(), server_hostname="127.0.0.1")
+
+
+def exchange(s, raw):
+    data = b""
+    with s:
+        s.sendall(raw)
+        try:
+            while more := s.recv(65536):
+                data += more
+        except OSError:
+            pass
+    return data
+
+
+GET = b"GET /v1/version HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl program")
+def test_tls(own, tmp_path):
+    (cert, key), (other, other_key) = certificate(tmp_path, "one"), certificate(tmp_path, "two")
+    d = own("--tls-cert", str(cert), "--tls-key", str(key), "--unix", str(tmp_path / "s"))
+    last = GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    assert exchange(secure(d, cert), GET + last).count(b"HTTP/1.1 200") == 2
+    # the gate looks behind the decryption
+    for bad in (b"GET / HTTP/1.1\nHost: 127.0.0.1\n\n", b"POST /v1/searches HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n"):
+        data = exchange(secure(d, cert), GET + bad + GET)
+        assert data.count(b"HTTP/1.1 200") == 1 and data.count(b"HTTP/1.1 400") == 1 and data.count(b"HTTP/1.1 ") == 2, data
+    text = module_text(8).encode() + b"// " + b"x" * 300_000 + b"\n"
+    head = b"POST /v1/modules HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(text)
+    assert exchange(secure(d, cert), head + text).startswith(b"HTTP/1.1 201")
+    assert over(tmp_path / "s") == 200
+    with d.socket() as s:
+        assert b"HTTP" not in exchange(s, GET)  # not in the clear
+    with pytest.raises(ssl.SSLError):
+        secure(d, other)
+    cert.write_bytes(other.read_bytes())  # half of a change: the key is still the old one
+    d.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "event=reload_failed" in d.log())
+    with pytest.raises(ssl.SSLError):
+        secure(d, other)
+    key.write_bytes(other_key.read_bytes())
+    d.process.send_signal(signal.SIGHUP)
+    eventually(lambda: "event=reloaded" in d.log())
+    assert exchange(secure(d, other), last).startswith(b"HTTP/1.1 200")
+    old = ssl.create_default_context(cafile=str(other))
+    old.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+    old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises((ssl.SSLError, OSError)):
+        old.wrap_socket(d.socket(), server_hostname="127.0.0.1")
+    assert d.stop() == 0
+
+
+def test_tls_needs_both_files(tmp_path):
+    for flags, text in ((["--tls-cert", "/nonexistent"], "go together"), (["--tls-cert", "/nonexistent", "--tls-key", "/nonexistent"], "/nonexistent")):
+        run = subprocess.run([SHARDWRIGHTD, "--store", str(tmp_path / "store"), "--listen", "127.0.0.1:0", "--worker-binary", SHARDWRIGHT, *flags],
+            capture_output=True, text=True, timeout=20)
+        assert run.returncode == 1 and text in run.stderr, run.stderr
