@@ -291,6 +291,7 @@ def exchange(s, raw):
 GET = b"GET /v1/version HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of asking for an old version
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl program")
 def test_tls(own, tmp_path):
     (cert, key), (other, other_key) = certificate(tmp_path, "one"), certificate(tmp_path, "two")
