@@ -104,11 +104,12 @@ static bool is_own_name(request *r, const authority *a)
 	const options *o = &r->srv->opt;
 	char host[256] = "";
 	struct in6_addr asked, own;
-	gethostname(host, sizeof host - 1);
-	if (name_equal(a->name, "localhost") || in_list(o->host, a->name) || (host[0] && name_equal(a->name, host)))
+	if (name_equal(a->name, "localhost") || in_list(o->host, a->name))
 		return true;
 	if (address_parse(a, &asked))
 		return is_loopback(&asked) || (own_address(descriptor(r), &own) && !memcmp(&asked, &own, sizeof own));
+	if (gethostname(host, sizeof host - 1) == 0 && host[0] && name_equal(a->name, host))
+		return true;
 	const char *colon = strrchr(o->listen, ':');
 	snprintf(host, sizeof host, "%.*s", colon ? (int)(colon - o->listen) : 0, o->listen);
 	return host[0] && name_equal(a->name, host);

@@ -3,16 +3,18 @@
 import hashlib
 import json
 import os
+import random
 import resource
 import signal
 import socket
 import sqlite3
 import subprocess
+import threading
 import time
 
 import pytest
 
-from daemon import ROOT, SHARDWRIGHT, SHARDWRIGHTD, Daemon, eventually, module_text
+from daemon import SHARDWRIGHT, SHARDWRIGHTD, eventually, module_text
 
 SPACE = 512 << 20
 JSON = {"Content-Type": "application/json"}
@@ -223,6 +225,49 @@ def test_large_documents_are_streamed(own):
         s.close()
 
 
+def test_everything_at_once(own):
+    """All of the above from six clients for a while; then everything is given back."""
+    d = start_small(own)
+    module = d.module()
+    busy = d.search(d.long()).json()["id"]
+    ids = [d.search(large_request(module, n + 1)).json()["id"] for n in range(8)]
+    json_head = b"POST /v1/searches HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
+    kinds = [
+        b"GET /v1/searches?page_size=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n" * 5,
+        f"GET /v1/searches/{ids[0]} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 10,
+        f"GET /v1/searches/{busy}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(),
+        upload_head(1 << 20) + zstd_frame(23, b"x" * 1000),
+        upload_head(64 << 20) + b"// " + b"x" * 200_000,
+        json_head + b'{"module":[' + b"1," * 190_000,
+        b"POST /v1/opt?passes=inline HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8000000\r\n\r\n" + b"/" * 3_000_000,
+        b"GET /heal",
+    ]
+
+    def client(number):
+        rng, held = random.Random(number), []
+        until = time.monotonic() + 6
+        while time.monotonic() < until and len(held) < 300:
+            try:
+                s = from_address(d, f"127.0.0.{2 + number}")
+                held.append(s)
+                s.settimeout(1)
+                s.sendall(rng.choice(kinds))
+            except OSError:
+                pass
+        for s in held:
+            s.close()
+
+    threads = [threading.Thread(target=client, args=(n,)) for n in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert d.alive(), d.log()[-3000:]
+    eventually(lambda: d.metric("shardwright_memory_bytes") < 1 << 20, 60)
+    assert d.upload(module_text(56)).status == 201 and d.get("/v1/searches/" + ids[0]).status == 200
+    assert d.stop() == 0
+
+
 # ---------------------------------------------------------------- descriptors and processes
 
 
@@ -273,8 +318,6 @@ def test_a_start_that_fails_is_no_attempt(own, faults):
 
 def test_a_program_that_cannot_be_run_is_no_attempt(own, tmp_path):
     """The worker program goes away for a moment, as it does while it is being replaced."""
-    program = tmp_path / "shardwright"
-    program.symlink_to(SHARDWRIGHT)
     copy = tmp_path / "program"
     copy.write_bytes(open(SHARDWRIGHT, "rb").read())
     copy.chmod(0o755)
