@@ -71,15 +71,15 @@ $(BUILD)/shardwright: $(CLI_OBJ) $(BUILD)/libshardwright.a
 
 $(BUILD)/shardwrightd: $(BUILD)/obj/server/main.o $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
 	$(if $(V),,@echo "  LINK  $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/libshardwright.a $(LIBS) -lmicrohttpd -lsqlite3
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/libshardwright.a $(LIBS) -lmicrohttpd -lgnutls -lsqlite3
 
 $(BUILD)/unit/%: tests/unit/%.c $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  TEST  $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a $(LIBS) -lmicrohttpd -lsqlite3 -lcheck -lsubunit -lrt -lm -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a $(LIBS) -lmicrohttpd -lgnutls -lsqlite3 -lcheck -lsubunit -lrt -lm -lpthread
 
 # ---------------------------------------------------------------- fresh machines
-DEB_BUILD := gcc make pkg-config libmicrohttpd-dev libcjson-dev libsqlite3-dev libzstd-dev zlib1g-dev libssl-dev libcurl4-openssl-dev
+DEB_BUILD := gcc make pkg-config libmicrohttpd-dev libgnutls28-dev libcjson-dev libsqlite3-dev libzstd-dev zlib1g-dev libssl-dev libcurl4-openssl-dev
 DEB_DEMO := curl zstd sqlite3
 DEB_TEST := check libsubunit-dev valgrind clang libclang-rt-14-dev python3-venv zstd sqlite3 curl
 

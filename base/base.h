@@ -77,8 +77,9 @@ void diag_print(const diag *d, FILE *out);
 			return try_status_;                                                                        \
 	} while (0)
 
-/* Out of memory in the allocators below ends in this hook, which aborts by default: inputs are bounded by limits
- * before they are allocated for. */
+/* Out of memory in the allocators below aborts: inputs are bounded by limits before they are allocated for. A program that
+ * keeps a reserve sets this hook before its first thread: true means that memory was freed and it is worth another try. */
+extern bool (*memory_hook)(void);
 void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t n);

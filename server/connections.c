@@ -17,6 +17,8 @@ typedef struct peer {
 	bool reaped, receiving; /* receiving: a request is on its way in */
 	bool hung_up;           /* seen at the last look */
 	int64_t deadline_ns;
+	gate *gate;
+	uint64_t requests; /* begun; of the connection's own thread */
 } peer;
 
 struct connections {
@@ -65,6 +67,7 @@ static void *reaper_main(void *cls)
 		if (tick % HANGUP_TICKS == 0)
 			find_hangups(c);
 		watch_expire(c->srv->hub, now);
+		memory_recover();
 		usleep(TICK_US);
 	}
 	return NULL;
@@ -113,6 +116,12 @@ static int64_t deadline_of(const options *o, connection_phase phase)
 	return clock_ns() + seconds * 1000000000;
 }
 
+static bool is_encrypted(const server *srv, struct MHD_Connection *conn)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	return srv->opt.tls_cert[0] && info && info->client_addr && info->client_addr->sa_family != AF_UNIX;
+}
+
 void connections_notify(void *cls, struct MHD_Connection *conn, void **context, enum MHD_ConnectionNotificationCode code)
 {
 	connections *c = cls;
@@ -121,6 +130,8 @@ void connections_notify(void *cls, struct MHD_Connection *conn, void **context, 
 		p->fd = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 		p->deadline_ns = deadline_of(&c->srv->opt, PHASE_HEAD);
 		p->receiving = true;
+		p->gate = gate_new();
+		gate_put(p->fd, p->gate, is_encrypted(c->srv, conn));
 		pthread_mutex_lock(&c->mutex);
 		p->next = c->first;
 		p->link = &c->first;
@@ -138,6 +149,8 @@ void connections_notify(void *cls, struct MHD_Connection *conn, void **context, 
 		if (p->next)
 			p->next->link = p->link;
 		pthread_mutex_unlock(&c->mutex);
+		gate_put(p->fd, NULL, false);
+		gate_free(p->gate);
 		free(p);
 		*context = NULL;
 		metric_add(c->srv, connections_open, -1);
@@ -156,4 +169,12 @@ void connections_phase(connections *c, struct MHD_Connection *conn, connection_p
 	p->receiving = phase == PHASE_HEAD || phase == PHASE_BODY || phase == PHASE_IDLE;
 	p->hung_up = false;
 	pthread_mutex_unlock(&c->mutex);
+}
+
+uint64_t connections_request(struct MHD_Connection *conn, gate **out)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	peer *p = info ? info->socket_context : NULL;
+	*out = p && gate_of(p->fd) == p->gate ? p->gate : NULL;
+	return p ? ++p->requests : 0;
 }

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { BLOCK = 16 << 10 };
+enum { BLOCK = 16 << 10, STREAM_BYTES = 64 << 10 }; /* the block of its response, and up to 200 events */
 
 typedef struct stream { /* lives as long as its response */
 	server *srv;
@@ -32,9 +32,9 @@ static bool search_is_over(db *c, const char *id)
 	strbuf unused;
 	bool final = false;
 	strbuf_init(&unused);
-	bool found = search_json(c, id, &unused, NULL, &final);
+	found f = search_json(c, id, &unused, NULL, &final);
 	strbuf_release(&unused);
-	return found && final; /* a read that failed is tried again at the next change or heartbeat */
+	return f == FOUND && final;
 }
 
 static ssize_t stream_read(void *cls, uint64_t pos, char *buf, size_t max)
@@ -44,12 +44,15 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *buf, size_t max)
 	if (t->at < t->pending.n)
 		return send_pending(t, buf, max);
 	db *c = store_reader(t->srv->store);
-	while (c && !t->final && !watch_stopped(t->srv->hub)) {
+	if (!c)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	while (!t->final && !watch_stopped(t->srv->hub)) {
 		uint64_t generation = watch_generation(t->srv->hub, t->id);
 		bool over = search_is_over(c, t->id); /* asked first: its last event may come between two reads */
 		strbuf_clear(&t->pending);
 		t->at = 0;
-		events_stream(c, t->id, t->last, &t->pending, &t->last, &t->final);
+		if (!events_stream(c, t->id, t->last, &t->pending, &t->last, &t->final))
+			return MHD_CONTENT_READER_END_WITH_ERROR; /* cut off, not ended: the client comes again with its last id */
 		if (!t->pending.n && over)
 			break;
 		if (!t->pending.n && clock_ns() >= t->heartbeat_ns)
@@ -66,6 +69,7 @@ static void stream_free(void *cls)
 {
 	stream *t = cls;
 	metric_add(t->srv, streams_open, -1);
+	memory_give(&t->srv->memory, STREAM_BYTES);
 	strbuf_release(&t->pending);
 	free(t);
 }
@@ -88,12 +92,10 @@ void handle_search_events(request *r)
 	if (!request_search_id(r, id))
 		return;
 	strbuf_init(&b);
-	bool found = c && search_json(c, r->id, &b, NULL, NULL);
+	found f = c ? search_json(c, r->id, &b, NULL, NULL) : FOUND_FAILED;
 	strbuf_release(&b);
-	if (!found) {
-		reply_failure(r, PROBLEM_NOT_FOUND, "there is no search '%.100s'", r->id);
+	if (!reply_unless_found(r, f, "there is no search '%.100s'", r->id))
 		return;
-	}
 	if (!read_last_id(r, &last)) {
 		reply_failure(r, PROBLEM_BAD_REQUEST, "Last-Event-ID is not an id of this stream");
 		return;
@@ -103,6 +105,13 @@ void handle_search_events(request *r)
 		reply_failure(r, PROBLEM_TOO_MANY, "%lld event streams are open already", (long long)srv->opt.streams);
 		return;
 	}
+	problem why = {0};
+	if (!memory_take(&srv->memory, STREAM_BYTES)) {
+		metric_add(srv, streams_open, -1);
+		memory_refused(&why);
+		reply_problem(r, &why);
+		return;
+	}
 	stream *t = xcalloc(1, sizeof *t);
 	t->srv = srv;
 	t->conn = r->conn;
@@ -110,7 +119,10 @@ void handle_search_events(request *r)
 	memcpy(t->id, id, sizeof id);
 	strbuf_puts(&t->pending, "retry: 3000\n\n");
 	t->heartbeat_ns = clock_ns();
-	reply_response(r, 200, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, stream_read, t, stream_free));
+	struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, stream_read, t, stream_free);
+	if (!response)
+		stream_free(t);
+	reply_response(r, 200, response);
 	reply_header(r, "Content-Type", "text/event-stream");
 	reply_header(r, "Cache-Control", "no-store");
 	reply_header(r, "X-Accel-Buffering", "no");

@@ -61,14 +61,12 @@ static bool check_module(module_task *t, problem *why)
 {
 	server *srv = t->r->srv;
 	run_result run;
-	child_limits limits = {.memory_bytes = srv->opt.worker_memory, .nice = (int)srv->opt.worker_nice, .threads = 1};
+	child_limits limits = tool_limits(srv);
 	char *argv[] = {srv->worker, "fingerprint", (char *)upload_temp(t->r->up), "--json", NULL};
 	metric_add(srv, tool_runs, 1);
 	child_run(srv->worker, argv, &limits, CHECK_MS, CHECK_OUTPUT, tasks_stop_flag(srv->tools), &run);
-	if (run.stopped)
-		problem_set(why, PROBLEM_UNAVAILABLE, "the daemon is stopping");
-	else if (run.timed_out)
-		problem_set(why, PROBLEM_UNPROCESSABLE, "checking the module took longer than %d s", CHECK_MS / 1000);
+	if (!run_was_fair(&run, &srv->opt, why))
+		metric_add(srv, workers_out_of_memory, run.out_of_memory);
 	else if (run.exit_code == 1)
 		worker_error(run.err.p, why);
 	else if (run.exit_code != 0)
@@ -102,7 +100,10 @@ static void module_run(task *base, bool stopping)
 		t->op.run = insert_run;
 		status s = store_write(r->srv->store, &t->op);
 		if (s == ST_OK) {
+			if (store_lost(r->srv->store))
+				store_look_for_lost(r->srv->store); /* this may have been one of them */
 			metric_add(r->srv, modules_added, 1);
+			log_audit("event=upload module=%s owner=\"%s\"", t->row.id, r->owner);
 			reply_module(r, 201, &t->row);
 		} else {
 			reply_store_failure(r, s);
@@ -117,8 +118,17 @@ void handle_module_post(request *r)
 	module_row known;
 	db *c = store_reader(srv->store);
 	metric_add(srv, upload_bytes, upload_wire_bytes(r->up));
-	if (c && module_find(c, upload_id(r->up), &known)) {
+	found f = c ? module_find(c, upload_id(r->up), &known) : FOUND_FAILED;
+	if (f == FOUND_FAILED) {
+		reply_read_failure(r);
+		return;
+	}
+	if (f == FOUND && !objects_lost(store_objects(srv->store), "objects", known.id)) {
 		reply_module(r, 200, &known);
+		return;
+	}
+	if (upload_unwritten(r->up)) {
+		reply_problem(r, upload_unwritten(r->up));
 		return;
 	}
 	module_task *t = xcalloc(1, sizeof *t);
@@ -143,10 +153,8 @@ void handle_module_get(request *r)
 	if (text)
 		*dot = 0;
 	db *c = store_reader(r->srv->store);
-	if (!c || !module_find(c, r->id, &m)) {
-		reply_failure(r, PROBLEM_NOT_FOUND, "there is no module '%.100s'", r->id);
+	if (!reply_unless_found(r, c ? module_find(c, r->id, &m) : FOUND_FAILED, "there is no module '%.100s'", r->id))
 		return;
-	}
 	if (!text) {
 		strbuf b;
 		strbuf_init(&b);
@@ -157,9 +165,12 @@ void handle_module_get(request *r)
 	char path[512];
 	const char *accept = request_header(r, "Accept-Encoding");
 	objects_path(store_objects(r->srv->store), "objects", m.id, path);
-	struct MHD_Response *response = objects_response(path, accept && strstr(accept, "zstd"));
+	problem why = {0};
+	struct MHD_Response *response = objects_response(path, accept && strstr(accept, "zstd"), &r->srv->memory, &why);
 	if (!response) {
-		reply_failure(r, PROBLEM_INTERNAL, "the text of the module is missing from the store");
+		if (why.kind == PROBLEM_INTERNAL && !store_lost(r->srv->store))
+			store_look_for_lost(r->srv->store);
+		reply_problem(r, &why);
 		return;
 	}
 	reply_response(r, 200, response);

@@ -12,10 +12,22 @@ void handle_devices(request *r) { reply_constant(r, "application/json", r->srv->
 void handle_version(request *r) { reply_constant(r, "application/json", r->srv->version_json, strlen(r->srv->version_json)); }
 void handle_healthz(request *r) { reply_constant(r, "text/plain; charset=utf-8", "ok\n", 3); }
 
+/* Everything else works: uploading a text whose file is gone stores it again. */
+static void reply_ready_but(request *r, int64_t lost)
+{
+	strbuf b;
+	strbuf_init(&b);
+	strbuf_printf(&b, "ready\nlost_objects %lld\n", (long long)lost);
+	reply_buffer(r, 200, "text/plain; charset=utf-8", &b);
+	reply_header(r, "Cache-Control", "no-cache");
+}
+
 void handle_readyz(request *r)
 {
 	if (!store_writable(r->srv->store))
-		reply_failure(r, PROBLEM_UNAVAILABLE, "the store cannot be written");
+		reply_failure(r, PROBLEM_UNAVAILABLE, "the store cannot be written: what it holds is served, nothing new is taken");
+	else if (store_lost(r->srv->store))
+		reply_ready_but(r, store_lost(r->srv->store));
 	else
 		reply_constant(r, "text/plain; charset=utf-8", "ready\n", 6);
 }
@@ -52,11 +64,22 @@ static void count_states(db *c, strbuf *out)
 		sqlite3_reset(s);
 }
 
+static void print_gauge(strbuf *out, const char *name, const char *help, int64_t value)
+{
+	strbuf_printf(out, "# HELP shardwright_%s %s\n# TYPE shardwright_%s gauge\nshardwright_%s %lld\n", name, help, name, name,
+		(long long)value);
+}
+
 void handle_metrics(request *r)
 {
 	strbuf b;
 	strbuf_init(&b);
-	metrics_print(&r->srv->metrics, &b);
+	server *srv = r->srv;
+	metrics_print(&srv->metrics, &b);
+	print_gauge(&b, "memory_bytes", "what bodies and answers hold of the budget", atomic_load(&srv->memory.used));
+	print_gauge(&b, "memory_limit_bytes", "the budget", srv->memory.limit);
+	print_gauge(&b, "memory_refusals", "requests and answers the budget refused", atomic_load(&srv->memory.refused));
+	print_gauge(&b, "objects_lost", "module texts that are missing from the store", store_lost(srv->store));
 	db *c = store_reader(r->srv->store);
 	if (c)
 		count_states(c, &b);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_WAIT_SECONDS = 60, MOST_PAGE = 1000, DEFAULT_PAGE = 100 };
+enum { MOST_WAIT_SECONDS = 60, MOST_PAGE = 1000, DEFAULT_PAGE = 100, PARSED_BYTES = 24 };
 
 /* ---------------------------------------------------------------- create */
 
@@ -20,13 +20,25 @@ static void search_post_free(void *cls)
 	free(t);
 }
 
-static void reply_search(request *r, unsigned code, const char *id, strbuf *json, const char *cache_status)
+static void reply_search(request *r, unsigned code, const char *id, strbuf *json, const document_ref *large, const char *cache_status)
 {
 	char location[96];
-	reply_json(r, code, json);
+	if (large && large->number) {
+		reply_document_json(r, code, json, large, "}");
+		reply_header(r, "Cache-Control", "no-cache");
+	} else {
+		reply_json(r, code, json);
+	}
 	snprintf(location, sizeof location, "/v1/searches/%s", id);
 	reply_header(r, "Location", location);
 	reply_header(r, "Cache-Status", cache_status);
+}
+
+static void audit(request *r, const char *action, const char *search)
+{
+	char peer[64];
+	peer_text(r, peer);
+	log_audit("event=%s search=%s owner=\"%s\" address=%s", action, search, r->owner, peer);
 }
 
 /* Writer thread, after COMMIT. */
@@ -42,13 +54,14 @@ static void search_created(write_op *op)
 		reply_failure(r, PROBLEM_TOO_MANY, "%lld searches are waiting already", (long long)a->queue_limit);
 	} else if (a->cached) {
 		metric_add(srv, cache_hits, 1);
-		reply_search(r, 200, a->id, &a->json, "shardwright; hit");
+		reply_search(r, 200, a->id, &a->json, &a->large, "shardwright; hit");
 	} else {
+		audit(r, a->existing ? "join" : "submit", a->id);
 		if (a->existing)
 			metric_add(srv, searches_deduplicated, 1);
 		else
 			metric_add(srv, searches_created, 1);
-		reply_search(r, 202, a->id, &a->json, a->existing ? "shardwright; fwd=miss; collapsed" : "shardwright; fwd=miss");
+		reply_search(r, 202, a->id, &a->json, NULL, a->existing ? "shardwright; fwd=miss; collapsed" : "shardwright; fwd=miss");
 		reply_header(r, "Retry-After", "1");
 		if (!a->existing)
 			supervisor_kick(srv->supervisor);
@@ -67,6 +80,18 @@ static bool has_directive(const char *header, const char *directive)
 	return false;
 }
 
+/* The parser builds a tree beside the text, of up to PARSED_BYTES for each of its bytes; it is gone when this returns. */
+static bool parse_body(request *r, search_spec *spec, problem *why)
+{
+	server *srv = r->srv;
+	int64_t bytes = (int64_t)r->body.n * PARSED_BYTES;
+	if (!memory_take(&srv->memory, bytes))
+		return memory_refused(why);
+	bool ok = spec_parse(spec, r->body.p ? r->body.p : "", r->body.n, srv->device_names, srv->device_count, why);
+	memory_give(&srv->memory, bytes);
+	return ok;
+}
+
 void handle_search_post(request *r)
 {
 	server *srv = r->srv;
@@ -77,12 +102,17 @@ void handle_search_post(request *r)
 	r->state = t;
 	r->free_state = search_post_free;
 	t->r = r;
-	if (!spec_parse(&t->spec, r->body.p ? r->body.p : "", r->body.n, srv->device_names, srv->device_count, &why)) {
+	if (!parse_body(r, &t->spec, &why)) {
 		reply_problem(r, &why);
 		return;
 	}
 	db *c = store_reader(srv->store);
-	if (!c || !module_find(c, t->spec.module, &module)) {
+	found f = c ? module_find(c, t->spec.module, &module) : FOUND_FAILED;
+	if (f == FOUND_FAILED) {
+		reply_read_failure(r);
+		return;
+	}
+	if (f == FOUND_NONE) {
 		problem_at(&why, "/module", "there is no module '%s': upload it with POST /v1/modules first", t->spec.module);
 		why.kind = PROBLEM_NOT_FOUND;
 		reply_problem(r, &why);
@@ -92,16 +122,27 @@ void handle_search_post(request *r)
 	const char *cache = request_header(r, "Cache-Control");
 	bool only_cached = has_directive(cache, "only-if-cached") || has_directive(request_header(r, "Prefer"), "only-if-cached");
 	a->fresh = has_directive(cache, "no-cache") && !only_cached;
-	if (!a->fresh)
-		search_cached(c, a->key, t->spec.budget, t->spec.budget_amount, a->id);
-	if (a->id[0] && search_json_full(c, a->id, &a->json)) {
+	f = a->fresh ? FOUND_NONE : search_cached(c, a->key, t->spec.budget, t->spec.budget_amount, a->id);
+	if (f == FOUND)
+		f = search_json_full(c, a->id, &a->json, &a->large);
+	if (f == FOUND_FAILED) {
+		reply_read_failure(r);
+		return;
+	}
+	if (f == FOUND) {
 		metric_add(srv, cache_hits, 1);
-		reply_search(r, 200, a->id, &a->json, "shardwright; hit");
+		reply_search(r, 200, a->id, &a->json, &a->large, "shardwright; hit");
 		return;
 	}
 	metric_add(srv, cache_misses, 1);
 	if (only_cached) {
 		reply_failure(r, PROBLEM_NOT_CACHED, "the store has no answer to this yet");
+		return;
+	}
+	if (objects_lost(store_objects(srv->store), "objects", module.id)) {
+		problem_at(&why, "/module", "the text of the module '%s' is lost: upload it again with POST /v1/modules", module.id);
+		why.kind = PROBLEM_NOT_FOUND;
+		reply_problem(r, &why);
 		return;
 	}
 	a->op.run = search_create_run;
@@ -144,9 +185,9 @@ static void search_look(request *r)
 		int64_t revision;
 		bool final;
 		strbuf_clear(&b);
-		if (!c || !search_json(c, r->id, &b, &revision, &final)) {
+		found f = c ? search_json(c, r->id, &b, &revision, &final) : FOUND_FAILED;
+		if (!reply_unless_found(r, f, "there is no search '%.100s'", r->id)) {
 			strbuf_release(&b);
-			reply_failure(r, PROBLEM_NOT_FOUND, "there is no search '%.100s'", r->id);
 			return;
 		}
 		char tag[32];
@@ -201,7 +242,10 @@ static void search_canceled(write_op *op)
 		reply_store_failure(r, op->result);
 	} else if (!a->found) {
 		reply_failure(r, PROBLEM_NOT_FOUND, "there is no search '%.100s'", r->id);
+	} else if (a->forbidden) {
+		reply_failure(r, PROBLEM_FORBIDDEN, "the search belongs to somebody else; its owner or an admin may cancel it");
 	} else {
+		audit(r, "cancel", a->id);
 		reply_json(r, a->was_running ? 202 : 200, &a->json);
 		if (a->was_running)
 			supervisor_cancel(r->srv->supervisor, a->id);
@@ -223,6 +267,8 @@ void handle_search_cancel(request *r)
 	t->cancel.op.run = search_cancel_run;
 	t->cancel.op.done = search_canceled;
 	memcpy(t->cancel.id, id, sizeof id);
+	t->cancel.any = !r->srv->tokens || r->admin;
+	snprintf(t->cancel.owner, sizeof t->cancel.owner, "%s", r->owner);
 	r->state = t;
 	r->free_state = cancel_post_free;
 	request_park(r);
@@ -247,7 +293,7 @@ static bool read_page(request *r, list_filter *f)
 	return true;
 }
 
-static void reply_list(request *r, void (*list)(db *c, const list_filter *f, strbuf *out))
+static void reply_list(request *r, bool (*list)(db *c, const list_filter *f, strbuf *out))
 {
 	list_filter f = {.module = request_query(r, "module"), .device = request_query(r, "device"), .state = request_query(r, "state")};
 	const char *mesh = request_query(r, "mesh");
@@ -259,11 +305,13 @@ static void reply_list(request *r, void (*list)(db *c, const list_filter *f, str
 	if (mesh && !mesh_text_check(mesh, &canonical, &why)) {
 		reply_problem(r, &why);
 	} else if (!c) {
-		reply_failure(r, PROBLEM_INTERNAL, "the store cannot be read");
+		reply_read_failure(r);
 	} else if (read_page(r, &f)) {
 		f.mesh = mesh ? canonical.p : NULL;
-		list(c, &f, &b);
-		reply_json(r, 200, &b);
+		if (list(c, &f, &b))
+			reply_json(r, 200, &b);
+		else
+			reply_read_failure(r);
 	}
 	strbuf_release(&canonical);
 	strbuf_release(&b);

@@ -3,14 +3,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { SLOTS = 256, CACHED_BYTES = 256 << 10, APPLY_MS = 300000 };
+enum { SLOTS = 256, APPLY_MS = 300000, CACHE_SHARE = 8 }; /* of the memory budget, which it stands beside */
 
 /* Strategies never change: the ones asked for lately are kept as ready responses, one per slot. */
 typedef struct strategy_cache {
+	_Atomic int64_t bytes; /* of all of them */
 	struct {
 		pthread_mutex_t mutex;
 		char id[ID_BYTES];
 		struct MHD_Response *response;
+		int64_t bytes;
 	} slots[SLOTS];
 } strategy_cache;
 
@@ -60,16 +62,35 @@ static bool queue_cached(request *r, const char *id, unsigned slot)
 	return hit;
 }
 
-static void cache_response(server *srv, const char *id, unsigned slot, strbuf *document)
+/* False: there is no room for it, and the document stays the caller's. */
+static bool cache_response(server *srv, const char *id, unsigned slot, strbuf *document)
 {
-	struct MHD_Response *fresh = document_response(document, id), *old;
-	pthread_mutex_lock(&srv->cache->slots[slot].mutex);
-	old = srv->cache->slots[slot].response;
-	srv->cache->slots[slot].response = fresh;
-	snprintf(srv->cache->slots[slot].id, ID_BYTES, "%.71s", id);
-	pthread_mutex_unlock(&srv->cache->slots[slot].mutex);
+	strategy_cache *all = srv->cache;
+	int64_t bytes = (int64_t)document->n;
+	struct MHD_Response *old = NULL;
+	pthread_mutex_lock(&all->slots[slot].mutex);
+	int64_t more = bytes - all->slots[slot].bytes;
+	bool room = atomic_fetch_add(&all->bytes, more) + more <= srv->memory.limit / CACHE_SHARE || more <= 0;
+	if (room) {
+		old = all->slots[slot].response;
+		all->slots[slot].response = document_response(document, id);
+		all->slots[slot].bytes = bytes;
+		snprintf(all->slots[slot].id, ID_BYTES, "%.71s", id);
+	} else {
+		atomic_fetch_sub(&all->bytes, more);
+	}
+	pthread_mutex_unlock(&all->slots[slot].mutex);
 	if (old)
 		MHD_destroy_response(old);
+	return room;
+}
+
+static void tag_document(request *r, const char *id)
+{
+	char tag[ID_BYTES + 2];
+	snprintf(tag, sizeof tag, "\"%s\"", id);
+	reply_header(r, "Cache-Control", "private, max-age=31536000, immutable");
+	reply_header(r, "ETag", tag);
 }
 
 static void reply_document(request *r, const char *id)
@@ -80,24 +101,26 @@ static void reply_document(request *r, const char *id)
 	bool same = match && strstr(match, id);
 	if (!same && queue_cached(r, id, slot))
 		return;
+	document_ref d;
 	strbuf b;
 	strbuf_init(&b);
 	db *c = store_reader(srv->store);
-	if (!c || !strategy_document(c, id, &b)) {
+	if (!reply_unless_found(r, c ? document_find(c, id, &d, &b) : FOUND_FAILED, "there is no strategy '%.100s'", id)) {
 		strbuf_release(&b);
-		reply_failure(r, PROBLEM_NOT_FOUND, "there is no strategy '%.100s'", id);
 		return;
 	}
-	if (same) {
+	if (same)
 		strbuf_clear(&b);
-		reply_response(r, 304, document_response(&b, id));
-	} else if (b.n <= CACHED_BYTES) {
-		cache_response(srv, id, slot, &b);
-		if (!queue_cached(r, id, slot)) /* another strategy took the slot in between */
-			reply_failure(r, PROBLEM_UNAVAILABLE, "try again");
-	} else {
-		reply_response(r, 200, document_response(&b, id));
-	}
+	else if (b.n && cache_response(srv, id, slot, &b) && queue_cached(r, id, slot))
+		return;
+	if (same || b.n)
+		reply_buffer(r, same ? 304 : 200, "application/json", &b);
+	else if (d.bytes > DOCUMENT_WHOLE)
+		reply_document_json(r, 200, &b, &d, "");
+	else
+		reply_failure(r, PROBLEM_UNAVAILABLE, "try again"); /* another strategy took the slot in between */
+	if (r->reply_code < 400)
+		tag_document(r, id);
 }
 
 /* ---------------------------------------------------------------- the module with the strategy applied */
@@ -111,9 +134,10 @@ typedef struct apply_task { /* lives in request.state */
 
 static void reply_text(request *r, const char *path, bool as_zstd)
 {
-	struct MHD_Response *response = objects_response(path, as_zstd);
+	problem why = {0};
+	struct MHD_Response *response = objects_response(path, as_zstd, &r->srv->memory, &why);
 	if (!response) {
-		reply_failure(r, PROBLEM_INTERNAL, "the module is missing from the store");
+		reply_problem(r, &why);
 		return;
 	}
 	reply_response(r, 200, response);
@@ -122,18 +146,43 @@ static void reply_text(request *r, const char *path, bool as_zstd)
 	reply_header(r, "Cache-Control", "private, max-age=31536000, immutable");
 }
 
+static bool write_document(server *srv, const char *id, int fd, problem *why)
+{
+	document_ref d;
+	strbuf b;
+	strbuf_init(&b);
+	db *c = store_reader(srv->store);
+	bool ok = c && document_find(c, id, &d, &b) == FOUND, written = true;
+	char *piece = xmalloc(DOCUMENT_WHOLE);
+	if (ok && b.n)
+		written = write_all(fd, b.p, b.n);
+	for (int64_t at = 0, n; ok && written && !b.n && at < d.bytes; at += n) {
+		n = MIN(d.bytes - at, (int64_t)DOCUMENT_WHOLE);
+		ok = document_read(c, &d, at, piece, n);
+		written = !ok || write_all(fd, piece, (size_t)n);
+	}
+	free(piece);
+	strbuf_release(&b);
+	if (!ok)
+		return problem_set(why, PROBLEM_UNAVAILABLE, "the store could not be read: try again");
+	return written || problem_errno(why, "cannot write a temporary file");
+}
+
 static void run_apply(apply_task *t, const char *document, const char *result, problem *why)
 {
 	server *srv = t->r->srv;
 	char module[512];
 	run_result run;
-	child_limits limits = {.memory_bytes = srv->opt.worker_memory, .nice = (int)srv->opt.worker_nice, .threads = 1};
+	child_limits limits = tool_limits(srv);
+	limits.writes = true;
 	objects_path(store_objects(srv->store), "objects", t->module, module);
 	char *argv[] = {srv->worker, "apply", module, "--strategy", (char *)document, "-o", (char *)result, NULL};
 	metric_add(srv, tool_runs, 1);
 	child_run(srv->worker, argv, &limits, APPLY_MS, 1 << 20, tasks_stop_flag(srv->tools), &run);
-	if (run.stopped)
-		problem_set(why, PROBLEM_UNAVAILABLE, "the daemon is stopping");
+	if (!run_was_fair(&run, &srv->opt, why))
+		metric_add(srv, workers_out_of_memory, run.out_of_memory);
+	else if (run.exit_code != 0 && objects_lost(store_objects(srv->store), "objects", t->module))
+		problem_set(why, PROBLEM_INTERNAL, "the text of the module is lost: upload it again");
 	else if (run.exit_code != 0)
 		problem_set(why, PROBLEM_INTERNAL, "applying the strategy failed (%d): %.300s", run.exit_code, run.err.p ? run.err.p : "");
 	else if (!objects_store_file(store_objects(srv->store), result, "emitted", t->id))
@@ -148,18 +197,13 @@ static void apply_run(task *base, bool stopping)
 	objects *o = store_objects(r->srv->store);
 	char document[512], result[512], path[512];
 	problem why = {0};
-	diag d = {0};
-	strbuf text;
-	strbuf_init(&text);
-	int fd = objects_temp(o, document), out = objects_temp(o, result);
-	db *c = store_reader(r->srv->store);
+	int fd = objects_temp(o, document), out = fd < 0 ? -1 : objects_temp(o, result);
 	if (stopping)
 		problem_set(&why, PROBLEM_UNAVAILABLE, "the daemon is stopping");
-	else if (fd < 0 || out < 0 || !c || !strategy_document(c, t->id, &text) || file_write(document, text.p, text.n, &d) != ST_OK)
-		problem_set(&why, PROBLEM_STORAGE, "cannot write a temporary file");
-	else
+	else if (out < 0)
+		problem_errno(&why, "cannot make a temporary file");
+	else if (write_document(r->srv, t->id, fd, &why))
 		run_apply(t, document, result, &why);
-	strbuf_release(&text);
 	if (fd >= 0)
 		close(fd), unlink(document);
 	if (out >= 0)
@@ -178,10 +222,8 @@ static void reply_applied(request *r, const char *id)
 	const char *accept = request_header(r, "Accept-Encoding");
 	bool as_zstd = accept && strstr(accept, "zstd");
 	db *c = store_reader(r->srv->store);
-	if (!c || !strategy_module(c, id, module)) {
-		reply_failure(r, PROBLEM_NOT_FOUND, "there is no strategy '%.100s'", id);
+	if (!reply_unless_found(r, c ? strategy_module(c, id, module) : FOUND_FAILED, "there is no strategy '%.100s'", id))
 		return;
-	}
 	objects_path(store_objects(r->srv->store), "emitted", id, path);
 	if (access(path, R_OK) == 0) {
 		reply_text(r, path, as_zstd);

@@ -1,7 +1,6 @@
 /* POST /v1/simulate and /v1/opt: one short worker run each, off the HTTP threads, with limits of size and time. */
 #include "server/server.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,25 +14,28 @@ typedef struct tool_task { /* lives in request.state */
 	int argc, file_at; /* argv[file_at]: the module's temporary file */
 } tool_task;
 
-static bool write_module(const strbuf *text, int fd)
+/* A large answer waits for its reader in a file that has no name any more, not in memory. */
+static void reply_output(request *r, const char *type, strbuf *out)
 {
-	for (size_t at = 0; at < text->n;) {
-		ssize_t n = write(fd, text->p + at, text->n - at);
-		if (n < 0 && errno != EINTR)
-			return false;
-		at += n > 0 ? (size_t)n : 0;
+	char file[512];
+	int fd = out->n > DOCUMENT_WHOLE ? objects_temp(store_objects(r->srv->store), file) : -1;
+	if (fd >= 0)
+		unlink(file);
+	if (fd >= 0 && write_all(fd, out->p, out->n)) {
+		reply_file(r, 200, type, fd, (int64_t)out->n);
+		return;
 	}
-	return true;
+	if (fd >= 0)
+		close(fd);
+	reply_buffer(r, 200, type, out);
 }
 
 static void judge(const run_result *run, const options *o, problem *why)
 {
-	if (run->stopped)
-		problem_set(why, PROBLEM_UNAVAILABLE, "the daemon is stopping");
-	else if (run->timed_out)
+	if (run->timed_out)
 		problem_set(why, PROBLEM_UNPROCESSABLE, "it took longer than %lld s", (long long)o->tool_seconds);
-	else if (run->too_large)
-		problem_set(why, PROBLEM_UNPROCESSABLE, "the answer is larger than %d MiB", MAX_DOCUMENT_BYTES >> 20);
+	else if (!run_was_fair(run, o, why))
+		return;
 	else if (run->exit_code == 1 || run->exit_code == 64)
 		worker_error(run->err.p, why);
 	else if (run->exit_code != 0 && run->exit_code != 2)
@@ -51,13 +53,15 @@ static void tool_run(task *base, bool stopping)
 	int fd = stopping ? -1 : objects_temp(store_objects(srv->store), file);
 	if (stopping) {
 		problem_set(&why, PROBLEM_UNAVAILABLE, "the daemon is stopping");
-	} else if (fd < 0 || !write_module(upload_text(r->up), fd)) {
-		problem_set(&why, PROBLEM_STORAGE, "cannot write a temporary file");
+	} else if (fd < 0 || !write_all(fd, upload_text(r->up)->p, upload_text(r->up)->n)) {
+		problem_errno(&why, "cannot write a temporary file");
 	} else {
-		child_limits limits = {.memory_bytes = srv->opt.worker_memory, .nice = (int)srv->opt.worker_nice, .threads = 1};
+		request_let_go(r);
+		child_limits limits = tool_limits(srv);
 		t->argv[t->file_at] = file;
 		metric_add(srv, tool_runs, 1);
-		child_run(srv->worker, t->argv, &limits, srv->opt.tool_seconds * 1000, MAX_DOCUMENT_BYTES, tasks_stop_flag(srv->tools), &run);
+		child_run(srv->worker, t->argv, &limits, srv->opt.tool_seconds * 1000, answer_limit(srv), tasks_stop_flag(srv->tools), &run);
+		metric_add(srv, workers_out_of_memory, run.out_of_memory);
 		judge(&run, &srv->opt, &why);
 	}
 	if (fd >= 0) {
@@ -67,7 +71,7 @@ static void tool_run(task *base, bool stopping)
 	if (why.kind)
 		reply_problem(r, &why);
 	else
-		reply_buffer(r, 200, t->type, &run.out);
+		reply_output(r, t->type, &run.out);
 	run_result_release(&run);
 	request_resume(r);
 }

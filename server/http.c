@@ -16,7 +16,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { MAX_IGNORED_BYTES = 64 << 10, MAX_DISCARDED_BYTES = 32 << 20, BACKLOG = 511, CONNECTION_MEMORY = 32 << 10 };
+#define GUESS_PAUSE_NS 1000000000ll
+enum { JSON_KEPT = 4 }; /* copies of a JSON body until its request ends: the buffer with its room to grow, the canonical text */
+enum { MAX_IGNORED_BYTES = 64 << 10, MAX_DISCARDED_BYTES = 32 << 20, BACKLOG = 511, CONNECTION_MEMORY = 32 << 10, CONNECTION_BYTES = 40 << 10, MOST_DESCRIPTORS = 4 << 20,
+	RETRY_SECONDS = 5 };
 
 /* ---------------------------------------------------------------- replies */
 
@@ -33,12 +36,113 @@ void reply_response(request *r, unsigned code, struct MHD_Response *response)
 
 void reply_header(request *r, const char *name, const char *value) { MHD_add_response_header(r->reply, name, value); }
 
+typedef struct kept { /* a text that counts against the budget until the client has taken it */
+	memory *m;
+	char *p;
+	int64_t bytes;
+} kept;
+
+static void kept_free(void *cls)
+{
+	kept *k = cls;
+	memory_give(k->m, k->bytes);
+	free(k->p);
+	free(k);
+}
+
+static void own_text(request *r, unsigned code, const char *type, strbuf *b)
+{
+	kept *k = xmalloc(sizeof *k);
+	*k = (kept){&r->srv->memory, b->p, (int64_t)b->cap};
+	struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(b->n, b->p, kept_free, k);
+	strbuf_init(b);
+	if (!response)
+		kept_free(k);
+	reply_response(r, code, response);
+	reply_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	reply_header(r, "X-Content-Type-Options", "nosniff");
+}
+
 void reply_buffer(request *r, unsigned code, const char *type, strbuf *b)
 {
 	strbuf_add(b, "", 0);
-	reply_response(r, code, MHD_create_response_from_buffer(b->n, b->p, MHD_RESPMEM_MUST_FREE));
-	strbuf_init(b); /* the response owns the text now */
+	if (memory_take(&r->srv->memory, (int64_t)b->cap)) {
+		own_text(r, code, type, b);
+		return;
+	}
+	problem why = {0};
+	strbuf_release(b);
+	memory_refused(&why);
+	reply_problem(r, &why);
+}
+
+void reply_file(request *r, unsigned code, const char *type, int fd, int64_t bytes)
+{
+	struct MHD_Response *response = MHD_create_response_from_fd64((uint64_t)bytes, fd);
+	if (!response)
+		close(fd);
+	reply_response(r, code, response);
 	reply_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	reply_header(r, "X-Content-Type-Options", "nosniff");
+}
+
+typedef struct wrapped { /* lives as long as its response */
+	server *srv;
+	strbuf head;
+	document_ref document;
+	const char *tail;
+	int64_t held;
+} wrapped;
+
+static ssize_t wrapped_read(void *cls, uint64_t pos, char *buf, size_t max)
+{
+	wrapped *w = cls;
+	uint64_t document = (uint64_t)w->document.bytes;
+	if (pos < w->head.n) {
+		size_t n = MIN(max, w->head.n - pos);
+		memcpy(buf, w->head.p + pos, n);
+		return (ssize_t)n;
+	}
+	pos -= w->head.n;
+	if (pos < document) {
+		size_t n = MIN(max, document - pos);
+		db *c = store_reader(w->srv->store);
+		bool ok = c && document_read(c, &w->document, (int64_t)pos, buf, (int64_t)n);
+		return ok ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR;
+	}
+	pos -= document;
+	size_t n = MIN(max, strlen(w->tail) - pos);
+	memcpy(buf, w->tail + pos, n);
+	return (ssize_t)n;
+}
+
+static void wrapped_free(void *cls)
+{
+	wrapped *w = cls;
+	memory_give(&w->srv->memory, w->held);
+	strbuf_release(&w->head);
+	free(w);
+}
+
+void reply_document_json(request *r, unsigned code, strbuf *head, const document_ref *d, const char *tail)
+{
+	problem why = {0};
+	int64_t bytes = (int64_t)head->cap + DOCUMENT_WHOLE;
+	if (!memory_take(&r->srv->memory, bytes)) {
+		strbuf_release(head);
+		memory_refused(&why);
+		reply_problem(r, &why);
+		return;
+	}
+	wrapped *w = xcalloc(1, sizeof *w);
+	*w = (wrapped){r->srv, *head, *d, tail, bytes};
+	strbuf_init(head);
+	uint64_t size = w->head.n + (uint64_t)d->bytes + strlen(tail);
+	struct MHD_Response *response = MHD_create_response_from_callback(size, DOCUMENT_WHOLE, wrapped_read, w, wrapped_free);
+	if (!response)
+		wrapped_free(w);
+	reply_response(r, code, response);
+	reply_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
 	reply_header(r, "X-Content-Type-Options", "nosniff");
 }
 
@@ -53,11 +157,14 @@ void reply_problem(request *r, const problem *p)
 	strbuf b;
 	strbuf_init(&b);
 	problem_json(p, &b);
-	reply_buffer(r, (unsigned)problem_status(p->kind), "application/problem+json", &b);
+	strbuf_add(&b, "", 0);
+	memory_take_anyway(&r->srv->memory, (int64_t)b.cap);
+	own_text(r, (unsigned)problem_status(p->kind), "application/problem+json", &b);
 	reply_header(r, "Cache-Control", "no-store");
-	if (p->retry_after) {
+	bool later = p->kind == PROBLEM_TOO_MANY || p->kind == PROBLEM_UNAVAILABLE || p->kind == PROBLEM_STORAGE;
+	if (p->retry_after || later) {
 		char seconds[16];
-		snprintf(seconds, sizeof seconds, "%d", p->retry_after);
+		snprintf(seconds, sizeof seconds, "%d", p->retry_after ? p->retry_after : RETRY_SECONDS);
 		reply_header(r, "Retry-After", seconds);
 	}
 	if (p->kind == PROBLEM_UNAUTHORIZED)
@@ -75,9 +182,33 @@ void reply_failure(request *r, problem_kind kind, const char *fmt, ...)
 	vsnprintf(detail, sizeof detail, fmt, args);
 	va_end(args);
 	problem_set(&p, kind, "%s", detail);
-	if (kind == PROBLEM_TOO_MANY || kind == PROBLEM_UNAVAILABLE || kind == PROBLEM_STORAGE)
-		p.retry_after = 5;
 	reply_problem(r, &p);
+}
+
+void reply_read_failure(request *r) { reply_failure(r, PROBLEM_UNAVAILABLE, "the store could not be read: try again"); }
+
+bool reply_unless_found(request *r, found f, const char *fmt, ...)
+{
+	char detail[sizeof r->why.detail];
+	if (f == FOUND)
+		return true;
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(detail, sizeof detail, fmt, args);
+	va_end(args);
+	if (f == FOUND_NONE)
+		reply_failure(r, PROBLEM_NOT_FOUND, "%s", detail);
+	else
+		reply_read_failure(r);
+	return false;
+}
+
+bool request_hold(request *r, int64_t bytes, problem *why)
+{
+	if (!memory_take(&r->srv->memory, bytes))
+		return memory_refused(why);
+	r->held += bytes;
+	return true;
 }
 
 void reply_store_failure(request *r, status s)
@@ -120,7 +251,7 @@ static enum MHD_Result send_reply(request *r)
 {
 	server *srv = r->srv;
 	metric_add(srv, requests, 1);
-	if (r->reply_code >= 500)
+	if (r->reply_code >= 500 && r->reply_code != 501 && r->reply_code != 504)
 		metric_add(srv, responses_5xx, 1);
 	else if (r->reply_code >= 400)
 		metric_add(srv, responses_4xx, 1);
@@ -171,6 +302,9 @@ static bool check_head(request *r, const char *version)
 		return problem_set(p, PROBLEM_BAD_REQUEST, "both Content-Length and Transfer-Encoding");
 	if (h.hosts > 1 || (!h.hosts && strcmp(version, MHD_HTTP_VERSION_1_0)))
 		return problem_set(p, PROBLEM_BAD_REQUEST, "expected exactly one Host");
+	const char *host = request_header(r, "Host");
+	if (h.hosts && !check_host(r, host ? host : ""))
+		return false;
 	if (h.codings > 1 || h.bad_coding)
 		return problem_set(p, PROBLEM_UNSUPPORTED_CODING, "the only transfer coding is chunked");
 	return true;
@@ -179,12 +313,13 @@ static bool check_head(request *r, const char *version)
 static bool check_token(request *r)
 {
 	server *srv = r->srv;
-	if (!srv->tokens || !r->route->scope)
+	if (!r->route->scope || peer_is_trusted(r))
 		return true;
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_DAEMON);
-	if (info && info->daemon == srv->local)
-		return true; /* the mode of the socket says who may connect */
+	if (!srv->tokens)
+		return srv->opt.insecure || !peer_is_local(r)
+			|| problem_set(&r->why, PROBLEM_FORBIDDEN, "over the Unix socket this user, and whoever comes through a proxy, needs a token (--tokens)");
 	int scopes = tokens_check(srv->tokens, request_header(r, "Authorization"), r->owner);
+	r->admin = scopes & SCOPE_ADMIN;
 	if (!scopes)
 		return problem_set(&r->why, PROBLEM_UNAUTHORIZED, "send a token as Authorization: Bearer TOKEN");
 	if (!(scopes & r->route->scope))
@@ -234,8 +369,9 @@ static bool check_module_body(request *r, const char *type, int64_t length)
 		return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "Content-Encoding is '%.60s', expected gzip, zstd or none", coding);
 	if (length > limit)
 		return problem_set(&r->why, PROBLEM_TOO_LARGE, "the body has %lld bytes, the limit is %lld", (long long)length, (long long)limit);
-	r->up = upload_new(stored ? store_objects(r->srv->store) : NULL, how, limit, stored ? r->srv->opt.module_limit : MAX_TOOL_BYTES);
-	return r->up || problem_set(&r->why, PROBLEM_STORAGE, "cannot make a temporary file: %s", strerror(errno));
+	r->up = upload_new(stored ? store_objects(r->srv->store) : NULL, &r->srv->memory, how, limit,
+		stored ? r->srv->opt.module_limit : MAX_TOOL_BYTES, &r->why);
+	return r->up != NULL;
 }
 
 static bool check_body(request *r, const char *method)
@@ -265,10 +401,19 @@ static bool check_body(request *r, const char *method)
 	return length <= MAX_IGNORED_BYTES || problem_set(&r->why, PROBLEM_TOO_LARGE, "no body is expected here");
 }
 
+/* Looked at again once the body is there: its chunks pass the gate later than the head. */
+static bool check_gate(request *r)
+{
+	if (!r->gate)
+		return problem_set(&r->why, PROBLEM_INTERNAL, "this connection did not pass the request gate");
+	const char *reason = gate_refusal(r->gate, r->number);
+	return !reason || problem_set(&r->why, PROBLEM_BAD_REQUEST, "%s", reason);
+}
+
 /* Everything that can be refused before the body arrives. */
 static bool check_request(request *r, const char *url, const char *method, const char *version)
 {
-	if (!check_head(r, version)) {
+	if (!check_gate(r) || !check_head(r, version)) {
 		metric_add(r->srv, rejected_heads, 1);
 		r->ambiguous = true;
 		return false;
@@ -278,7 +423,7 @@ static bool check_request(request *r, const char *url, const char *method, const
 	if (!r->route)
 		return r->allow[0] ? problem_set(&r->why, PROBLEM_METHOD, "%.200s takes %s", url, r->allow)
 			: problem_set(&r->why, PROBLEM_NOT_FOUND, "nothing is at %.200s", url);
-	if (!check_token(r))
+	if (!check_origin(r, method) || !check_token(r))
 		return false;
 	MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, check_parameter, r);
 	if (r->why.kind)
@@ -294,6 +439,7 @@ static request *request_new(server *srv, struct MHD_Connection *conn)
 	r->srv = srv;
 	r->conn = conn;
 	r->started_ns = clock_ns();
+	r->number = connections_request(conn, &r->gate);
 	atomic_fetch_add(&srv->requests_active, 1);
 	return r;
 }
@@ -303,6 +449,8 @@ static void reply_refusal(request *r)
 	reply_problem(r, &r->why);
 	if (r->why.kind == PROBLEM_METHOD)
 		reply_header(r, "Allow", r->allow);
+	if (r->ambiguous || (r->gate && gate_refusal(r->gate, r->number)))
+		reply_header(r, "Connection", "close");
 }
 
 static enum MHD_Result begin(request *r, const char *url, const char *method, const char *version)
@@ -314,12 +462,23 @@ static enum MHD_Result begin(request *r, const char *url, const char *method, co
 	 * see the answer: bodies of a bearable size are taken in and dropped first. */
 	const char *length = request_header(r, "Content-Length");
 	int64_t bytes = 0;
-	bool bearable = (!length || (str_to_i64(str_of(length), &bytes) && bytes <= MAX_DISCARDED_BYTES)) && !request_header(r, "Expect");
+	bool guess = r->why.kind == PROBLEM_UNAUTHORIZED && request_header(r, "Authorization");
+	bool bearable = (!length || (str_to_i64(str_of(length), &bytes) && bytes <= MAX_DISCARDED_BYTES)) && (guess || !request_header(r, "Expect"));
 	if (bearable && !r->ambiguous)
 		return MHD_YES;
 	reply_refusal(r);
-	reply_header(r, "Connection", "close");
+	if (!r->ambiguous)
+		reply_header(r, "Connection", "close");
 	return send_reply(r);
+}
+
+void request_let_go(request *r)
+{
+	upload_free(r->up);
+	r->up = NULL;
+	strbuf_release(&r->body);
+	memory_give(&r->srv->memory, r->held);
+	r->held = 0;
 }
 
 static enum MHD_Result take_data(request *r, const char *p, size_t n)
@@ -334,9 +493,24 @@ static enum MHD_Result take_data(request *r, const char *p, size_t n)
 		upload_feed(r->up, p, n, &r->why);
 	else if (r->body.n + n > limit)
 		problem_set(&r->why, PROBLEM_TOO_LARGE, "the body has more than the limit of %zu bytes", limit);
-	else
+	else if (request_hold(r, (int64_t)n * JSON_KEPT, &r->why))
 		strbuf_add(&r->body, p, n);
+	if (r->why.kind) /* what follows is thrown away: so is what came */
+		request_let_go(r);
 	return MHD_YES;
+}
+
+/* Whoever guesses at tokens waits for each answer, and is named in the log. */
+static bool slow_down(request *r)
+{
+	char peer[64];
+	if (r->why.kind != PROBLEM_UNAUTHORIZED || !request_header(r, "Authorization"))
+		return false;
+	peer_text(r, peer);
+	log_audit("event=token_refused address=%s route=%s", peer, r->route->pattern);
+	metric_add(r->srv, tokens_refused, 1);
+	static const char nobody[] = "";
+	return request_watch(r, nobody, watch_generation(r->srv->hub, nobody), clock_ns() + GUESS_PAUSE_NS, reply_refusal);
 }
 
 static enum MHD_Result serve(void *cls, struct MHD_Connection *conn, const char *url, const char *method, const char *version,
@@ -357,11 +531,12 @@ static enum MHD_Result serve(void *cls, struct MHD_Connection *conn, const char 
 	if (!r->handled) {
 		r->handled = true;
 		connections_phase(srv->connections, conn, PHASE_WORK);
-		if (r->up && !r->why.kind)
+		bool whole = check_gate(r);
+		if (whole && r->up && !r->why.kind)
 			upload_end(r->up, &r->why);
-		if (r->why.kind)
+		if (r->why.kind && !slow_down(r))
 			reply_refusal(r);
-		else
+		else if (!r->why.kind)
 			r->route->handle(r);
 	} else if (!r->reply && r->again) {
 		r->again(r);
@@ -385,8 +560,7 @@ static void completed(void *cls, struct MHD_Connection *conn, void **context, en
 		r->free_state(r->state);
 	if (r->reply)
 		MHD_destroy_response(r->reply);
-	upload_free(r->up);
-	strbuf_release(&r->body);
+	request_let_go(r);
 	free(r);
 	*context = NULL;
 	atomic_fetch_sub(&srv->requests_active, 1);
@@ -455,9 +629,18 @@ static status open_local(server *srv, diag *d)
 	}
 	if (errno == ECONNREFUSED)
 		unlink(path); /* left by a daemon that was killed */
+	gid_t group = 0;
+	if (srv->opt.unix_group[0] && !group_find(srv->opt.unix_group, &group)) {
+		if (fd >= 0)
+			close(fd);
+		return diag_set(d, ST_ERR_INVALID, "--unix-group is '%s', which is no group", srv->opt.unix_group);
+	}
 	mode_t before = umask(0177);
-	bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && listen(fd, BACKLOG) == 0;
+	bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0;
 	umask(before);
+	if (ok && srv->opt.unix_group[0])
+		ok = chown(path, (uid_t)-1, group) == 0 && chmod(path, 0660) == 0;
+	ok = ok && listen(fd, BACKLOG) == 0;
 	if (!ok) {
 		diag_set(d, ST_ERR_IO, "cannot listen on '%s': %s", path, strerror(errno));
 		if (fd >= 0)
@@ -484,17 +667,19 @@ static size_t unescape(void *cls, struct MHD_Connection *conn, char *text)
 	return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
 }
 
-static struct MHD_Daemon *start_daemon(server *srv, int fd, int64_t per_address)
+static int64_t http_threads(const options *o) { return o->http_threads ? o->http_threads : MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 2), 4); }
+
+static struct MHD_Daemon *start_daemon(server *srv, int fd, int64_t connections, int64_t per_address, bool tls)
 {
 	const options *o = &srv->opt;
-	int64_t threads = o->http_threads ? o->http_threads : MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 2), 4);
+	int64_t threads = http_threads(o);
 	struct MHD_OptionItem items[] = {
 		{MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)mhd_log, NULL},
 		{MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)completed, srv},
 		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)connections_notify, srv->connections},
 		{MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)unescape, NULL},
 		{MHD_OPTION_LISTEN_SOCKET, fd, NULL},
-		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)o->connections, NULL},
+		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connections, NULL},
 		{MHD_OPTION_PER_IP_CONNECTION_LIMIT, (intptr_t)per_address, NULL},
 		{MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)o->idle_timeout, NULL},
 		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
@@ -502,36 +687,67 @@ static struct MHD_Daemon *start_daemon(server *srv, int fd, int64_t per_address)
 		{threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	return MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, serve, srv,
-		MHD_OPTION_ARRAY, items, MHD_OPTION_END);
+	struct MHD_OptionItem secure[] = {
+		{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_callback()},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+		{MHD_OPTION_END, 0, NULL},
+	};
+	return MHD_start_daemon((tls ? MHD_USE_TLS : 0) | MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, serve, srv,
+		MHD_OPTION_ARRAY, items, MHD_OPTION_ARRAY, tls ? secure : &secure[COUNT_OF(secure) - 1], MHD_OPTION_END);
 }
 
-static void raise_descriptor_limit(const options *o)
+/* A connection holds its own descriptor, and at most one of a file: an upload's or an answer's. What the daemon needs to read,
+ * write and start workers is kept aside, so that connections end before it does. */
+static int64_t most_by_descriptors(const options *o)
 {
 	struct rlimit files;
-	rlim_t want = (rlim_t)o->connections + 256;
-	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= want)
+	int64_t reserve = 64 + 8 * (o->workers + o->tool_threads) + 4 * http_threads(o);
+	rlim_t want = (rlim_t)(2 * o->connections + reserve);
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+		return o->connections;
+	if (files.rlim_cur < want) {
+		files.rlim_cur = MIN(want, files.rlim_max);
+		setrlimit(RLIMIT_NOFILE, &files);
+		getrlimit(RLIMIT_NOFILE, &files);
+	}
+	return files.rlim_cur == RLIM_INFINITY ? o->connections : ((int64_t)files.rlim_cur - reserve) / 2;
+}
+
+static void fit_connections(options *o)
+{
+	int64_t files = most_by_descriptors(o), memory = memory_of_process() / 4 / CONNECTION_BYTES, most = MAX(MIN(files, memory), 8);
+	if (o->connections <= most)
 		return;
-	files.rlim_cur = MIN(want, files.rlim_max);
-	setrlimit(RLIMIT_NOFILE, &files);
-	if (files.rlim_cur < want)
-		log_warn("event=few_descriptors limit=%llu wanted=%llu", (unsigned long long)files.rlim_cur, (unsigned long long)want);
+	log_warn("event=fewer_connections wanted=%lld taken=%lld by=%s", (long long)o->connections, (long long)most,
+		files < memory ? "descriptors" : "memory");
+	o->connections = most;
 }
 
 status http_start(server *srv, diag *d)
 {
 	if (!srv->opt.listen[0] && !srv->opt.unix_socket[0])
 		return diag_set(d, ST_ERR_INVALID, "nothing to serve on: give --listen or --unix");
-	raise_descriptor_limit(&srv->opt);
+	struct rlimit files;
+	if (!srv->opt.tls_cert[0] != !srv->opt.tls_key[0])
+		return diag_set(d, ST_ERR_INVALID, "--tls-cert and --tls-key go together");
+	if (srv->opt.tls_cert[0])
+		TRY(tls_load(&srv->opt, d));
+	fit_connections(&srv->opt);
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || !gate_init(MIN((size_t)files.rlim_cur, (size_t)MOST_DESCRIPTORS)))
+		return diag_set(d, ST_ERR_INTERNAL, "the HTTP library does not read through the request gate");
+	/* Those that come over the Unix socket have connections of their own: the network cannot take them. */
+	int64_t local = !srv->opt.unix_socket[0] ? 0 : !srv->opt.listen[0] ? srv->opt.connections : MAX(srv->opt.connections / 4, 4);
+	int64_t remote = srv->opt.connections - local;
 	if (srv->opt.listen[0]) {
 		TRY(open_tcp(srv, d));
-		srv->tcp = start_daemon(srv, srv->tcp_fd, srv->opt.address_connections);
+		int64_t each = srv->opt.address_connections ? srv->opt.address_connections : MAX(remote / 2, 1);
+		srv->tcp = start_daemon(srv, srv->tcp_fd, remote, each, srv->opt.tls_cert[0] != 0);
 		if (!srv->tcp)
 			return diag_set(d, ST_ERR_INTERNAL, "cannot start the HTTP server");
 	}
 	if (srv->opt.unix_socket[0]) {
 		TRY(open_local(srv, d));
-		srv->local = start_daemon(srv, srv->local_fd, 0);
+		srv->local = start_daemon(srv, srv->local_fd, local, 0, false);
 		if (!srv->local)
 			return diag_set(d, ST_ERR_INTERNAL, "cannot start the HTTP server");
 	}

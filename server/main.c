@@ -31,11 +31,31 @@ static status find_worker(server *srv, diag *d)
 	return ST_OK;
 }
 
+/* Where the worker's libraries lie in places that the sandbox does not know, workers run without it rather than not at all. */
+static void find_confinement(server *srv)
+{
+	char *argv[] = {srv->worker, "version", NULL};
+	srv->confined = sandbox_possible();
+	for (int i = 0; srv->confined && i < 2; i++) {
+		child_limits limits = {.confined = i == 0};
+		run_result run;
+		child_run(srv->worker, argv, &limits, ASK_MS, 4096, NULL, &run);
+		bool works = !run.not_started && run.exit_code == 0;
+		run_result_release(&run);
+		if (i == 0 && works)
+			return;
+		if (i == 1 && works) {
+			srv->confined = false;
+			log_warn("event=no_sandbox worker=\"%s\"", srv->worker);
+		}
+	}
+}
+
 /* The names of the device profiles, and the whole answer for GET /v1/devices. */
 static status read_devices(server *srv, diag *d)
 {
 	char *argv[] = {srv->worker, "devices", "--json", NULL};
-	child_limits limits = {0};
+	child_limits limits = {.confined = srv->confined};
 	run_result run;
 	child_run(srv->worker, argv, &limits, ASK_MS, 16 << 20, NULL, &run);
 	cJSON *root = run.exit_code == 0 ? json_parse(run.out.p, run.out.n, 16 << 20, NULL) : NULL;
@@ -59,7 +79,7 @@ static status read_version(server *srv, diag *d)
 {
 	static const char mark[] = "cost model ";
 	char *argv[] = {srv->worker, "version", NULL};
-	child_limits limits = {0};
+	child_limits limits = {.confined = srv->confined};
 	run_result run;
 	child_run(srv->worker, argv, &limits, ASK_MS, 4096, NULL, &run);
 	char *line = run.out.p, *model = line ? strstr(line, mark) : NULL;
@@ -136,7 +156,11 @@ static void notify(const char *what)
 static status start(server *srv, diag *d)
 {
 	srv->tcp_fd = srv->local_fd = -1;
+	memory_init(&srv->memory, srv->opt.memory);
 	TRY(find_worker(srv, d));
+	if (!srv->opt.worker_memory && sandbox_possible())
+		srv->opt.worker_memory = worker_memory_share(srv);
+	find_confinement(srv);
 	TRY(read_devices(srv, d));
 	TRY(read_version(srv, d));
 	make_page_policy(srv);
@@ -196,13 +220,24 @@ static void say_address(const server *srv)
 {
 	if (srv->tcp) {
 		int n = (int)(strrchr(srv->opt.listen, ':') - srv->opt.listen);
-		printf("listening on http://%.*s:%u\n", n, srv->opt.listen, srv->port);
+		printf("listening on %s://%.*s:%u\n", srv->opt.tls_cert[0] ? "https" : "http", n, srv->opt.listen, srv->port);
 	}
 	if (srv->local)
 		printf("listening on unix:%s\n", srv->opt.unix_socket);
 	fflush(stdout);
 	log_info("event=started port=%u store=\"%s\" worker=\"%s\" cost_model=\"%s\" devices=%u", srv->port, srv->opt.store, srv->worker,
 		srv->cost_model, srv->device_count);
+}
+
+static void reload(server *srv)
+{
+	diag d = {0};
+	bool ok = !srv->tokens || tokens_reload(srv->tokens, &d) == ST_OK;
+	ok = (!srv->opt.tls_cert[0] || tls_load(&srv->opt, &d) == ST_OK) && ok;
+	if (!ok)
+		log_warn("event=reload_failed error=\"%s\"", d.msg);
+	else
+		log_info("event=reloaded");
 }
 
 static int serve_until_signal(server *srv)
@@ -225,8 +260,9 @@ static int serve_until_signal(server *srv)
 	}
 	say_address(srv);
 	notify("READY=1");
-	while (sigwait(&signals, &which) != 0)
-		;
+	while (sigwait(&signals, &which) != 0 || which == SIGHUP)
+		if (which == SIGHUP)
+			reload(srv);
 	notify("STOPPING=1");
 	log_info("event=stopping signal=%d", which);
 	stop(srv);
@@ -248,6 +284,10 @@ int main(int argc, char **argv)
 		options_help(stdout);
 	} else if (srv->opt.version) {
 		printf("shardwrightd %s\n", SERVER_VERSION);
+	} else if (srv->opt.check) {
+		code = store_check(srv->opt.store, stdout, &d) ? 0 : 1;
+		if (d.code != ST_OK)
+			diag_print(&d, stderr);
 	} else if (srv->opt.new_token) {
 		status s = tokens_add(srv->opt.tokens, srv->opt.new_token, &d);
 		if (s != ST_OK)

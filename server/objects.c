@@ -3,32 +3,39 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
-enum { CHUNK = 1 << 17, SWEEP_AGE_SECONDS = 3600 };
+enum {
+	CHUNK = 1 << 16,
+	SWEEP_AGE_SECONDS = 3600,
+	WINDOW_LOG = 19,           /* of what is packed here: whoever reads it holds a window of this size */
+	DECODER_BYTES = 1 << 20,   /* of one answer that is unpacked while it is sent */
+};
 
-static void remove_tree(const char *path)
+/* What lies in a folder goes; the folder itself stays, since a full disk may not give it back. */
+static void empty_folder(const char *path)
 {
 	DIR *dir = opendir(path);
-	if (!dir) {
-		unlink(path);
+	if (!dir)
 		return;
-	}
 	for (struct dirent *e; (e = readdir(dir));) {
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		strbuf inner;
 		strbuf_init(&inner);
 		strbuf_printf(&inner, "%s/%s", path, e->d_name);
-		remove_tree(inner.p);
+		if (unlink(inner.p) != 0) {
+			empty_folder(inner.p);
+			rmdir(inner.p);
+		}
 		strbuf_release(&inner);
 	}
 	closedir(dir);
-	rmdir(path);
 }
 
 status objects_open(objects *o, const char *dir, diag *d)
@@ -40,7 +47,7 @@ status objects_open(objects *o, const char *dir, diag *d)
 	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
 		snprintf(path, sizeof path, "%s%s", dir, kinds[i]);
 		if (i >= 3)
-			remove_tree(path); /* a daemon that died left these */
+			empty_folder(path); /* a daemon that died left these */
 		if (mkdir(path, 0700) != 0 && errno != EEXIST)
 			return diag_set(d, ST_ERR_IO, "cannot make the folder '%s': %s", path, strerror(errno));
 	}
@@ -53,10 +60,28 @@ int objects_temp(objects *o, char name[512])
 	return open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
+bool write_all(int fd, const char *p, size_t n)
+{
+	for (size_t at = 0; at < n;) {
+		ssize_t w = write(fd, p + at, n - at);
+		if (w < 0 && errno != EINTR)
+			return false;
+		at += w > 0 ? (size_t)w : 0;
+	}
+	return true;
+}
+
 void objects_path(const objects *o, const char *kind, const char *id, char path[512])
 {
 	const char *hex = strncmp(id, "sha256:", 7) ? id : id + 7;
 	snprintf(path, 512, "%s/%s/%.2s/%.62s.zst", o->dir, kind, hex, hex + 2);
+}
+
+bool objects_lost(const objects *o, const char *kind, const char *id)
+{
+	char path[512];
+	objects_path(o, kind, id, path);
+	return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
 static bool sync_path(const char *path, int flags)
@@ -88,7 +113,7 @@ static bool compress_file(int from, int to)
 {
 	ZSTD_CStream *z = ZSTD_createCStream();
 	char *in = xmalloc(CHUNK), *out = xmalloc(CHUNK);
-	bool ok = z != NULL;
+	bool ok = z && !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, WINDOW_LOG));
 	for (bool last = false; ok && !last;) {
 		ssize_t n = read(from, in, CHUNK);
 		ok = n >= 0;
@@ -158,6 +183,7 @@ void objects_sweep(objects *o, bool (*known)(void *cls, const char *id), void *c
 /* ---------------------------------------------------------------- streaming a stored text */
 
 typedef struct decoder {
+	memory *memory;
 	int fd;
 	ZSTD_DStream *z;
 	ZSTD_inBuffer in;
@@ -187,31 +213,77 @@ static ssize_t decoder_read(void *cls, uint64_t pos, char *buf, size_t max)
 	return (ssize_t)out.pos;
 }
 
+bool objects_intact(const objects *o, const char *kind, const char *id)
+{
+	char path[512], hex[65] = "";
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	objects_path(o, kind, id, path);
+	decoder *t = xcalloc(1, sizeof *t);
+	t->fd = open(path, O_RDONLY | O_CLOEXEC);
+	t->z = ZSTD_createDStream();
+	EVP_MD_CTX *hash = EVP_MD_CTX_new();
+	char *text = xmalloc(CHUNK);
+	ssize_t n = -1;
+	if (t->fd >= 0 && t->z && hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1)
+		while ((n = decoder_read(t, 0, text, CHUNK)) > 0)
+			EVP_DigestUpdate(hash, text, (size_t)n);
+	if (n == MHD_CONTENT_READER_END_OF_STREAM && EVP_DigestFinal_ex(hash, digest, NULL) == 1)
+		for (int i = 0; i < 32; i++)
+			snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	if (t->fd >= 0)
+		close(t->fd);
+	ZSTD_freeDStream(t->z);
+	EVP_MD_CTX_free(hash);
+	free(text);
+	free(t);
+	return !strcmp(hex, strncmp(id, "sha256:", 7) ? id : id + 7);
+}
+
 static void decoder_free(void *cls)
 {
 	decoder *t = cls;
 	close(t->fd);
 	ZSTD_freeDStream(t->z);
+	memory_give(t->memory, DECODER_BYTES);
 	free(t);
 }
 
-struct MHD_Response *objects_response(const char *path, bool as_zstd)
+static struct MHD_Response *unpacked(int fd, memory *m)
+{
+	ZSTD_DStream *z = ZSTD_createDStream();
+	if (!z || !memory_take(m, DECODER_BYTES)) {
+		ZSTD_freeDStream(z);
+		return NULL;
+	}
+	decoder *t = xcalloc(1, sizeof *t);
+	*t = (decoder){.memory = m, .fd = fd, .z = z};
+	ZSTD_DCtx_setParameter(t->z, ZSTD_d_windowLogMax, 27);
+	struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CHUNK, decoder_read, t, decoder_free);
+	if (!response) {
+		t->fd = -1; /* the caller's again */
+		decoder_free(t);
+	}
+	return response;
+}
+
+struct MHD_Response *objects_response(const char *path, bool as_zstd, memory *m, problem *why)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) != 0)
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		problem_set(why, errno == ENOENT ? PROBLEM_INTERNAL : PROBLEM_UNAVAILABLE, "the text cannot be read from the store: %s", strerror(errno));
+		if (fd >= 0)
+			close(fd);
 		return NULL;
-	struct MHD_Response *response;
-	if (as_zstd) {
-		response = MHD_create_response_from_fd64((uint64_t)st.st_size, fd);
-		MHD_add_response_header(response, "Content-Encoding", "zstd");
-	} else {
-		decoder *t = xcalloc(1, sizeof *t);
-		t->fd = fd;
-		t->z = ZSTD_createDStream();
-		ZSTD_DCtx_setParameter(t->z, ZSTD_d_windowLogMax, 27);
-		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CHUNK, decoder_read, t, decoder_free);
 	}
+	struct MHD_Response *response = as_zstd ? MHD_create_response_from_fd64((uint64_t)st.st_size, fd) : unpacked(fd, m);
+	if (!response) {
+		close(fd);
+		memory_refused(why);
+		return NULL;
+	}
+	if (as_zstd)
+		MHD_add_response_header(response, "Content-Encoding", "zstd");
 	MHD_add_response_header(response, "Vary", "Accept-Encoding");
 	return response;
 }

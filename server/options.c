@@ -130,6 +130,10 @@ status options_parse(options *o, int argc, char **argv, diag *d)
 			o->version = true;
 			return ST_OK;
 		}
+		if (!strcmp(arg, "--check")) {
+			o->check = true;
+			continue;
+		}
 		if (strncmp(arg, "--", 2))
 			return diag_set(d, ST_ERR_INVALID, "unexpected argument '%s'", arg);
 		const char *equals = strchr(arg, '=');
@@ -192,7 +196,8 @@ void options_help(FILE *out)
 			fprintf(out, " [%lldMiB]", (long long)(rows[i].number >> 20));
 		fputc('\n', out);
 	}
-	fprintf(out, "  %-28s %s\n", "--new-token NAME:SCOPES", "add a token to --tokens, print its secret, leave; scopes: read,submit,admin");
+	fprintf(out, "  %-28s %s\n", "--new-token NAME:SCOPES[:DAY]", "add a token to --tokens, print its secret, leave; scopes: read,submit,admin; DAY: when it expires");
+	fprintf(out, "  %-28s %s\n", "--check", "read the whole store, tell what is wrong with it, leave (0: nothing); a daemon may run beside it");
 	fprintf(out, "  %-28s %s\n", "--version, --help", "");
 	fputs("\nexit codes: 0 stopped as asked, 1 bad setting, 3 could not start or internal error, 64 usage\n", out);
 }

@@ -1,5 +1,7 @@
 #include "server/server.h"
 
+#include <errno.h>
+
 static const struct {
 	int http;
 	const char *name, *title;
@@ -57,6 +59,13 @@ bool problem_from_diag(problem *p, problem_kind kind, const diag *d)
 	p->col = d->col;
 	snprintf(p->excerpt, sizeof p->excerpt, "%s", d->excerpt);
 	return false;
+}
+
+bool problem_errno(problem *p, const char *what)
+{
+	int e = errno;
+	bool shortage = e == EMFILE || e == ENFILE || e == ENOMEM || e == EAGAIN;
+	return problem_set(p, shortage ? PROBLEM_UNAVAILABLE : PROBLEM_STORAGE, "%s: %s", what, strerror(e));
 }
 
 int problem_status(problem_kind kind) { return rows[kind].http; }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,29 +17,42 @@
 
 extern char **environ;
 
-/* A copy of the environment with OMP_NUM_THREADS replaced; `entry` is the new one. */
-static char **environment_with(char *entry)
+/* What a worker gets of the environment: how to find its libraries, how to speak and how to run threads. Not what the daemon was
+ * told in confidence, such as tokens or the folder of its credentials. */
+static bool is_for_workers(const char *entry)
+{
+	static const char *const names[] = {"PATH=", "LD_LIBRARY_PATH=", "LANG=", "LC_", "TZ=", "OMP_", "GOMP_", "ASAN_OPTIONS=", "UBSAN_OPTIONS=",
+		"LSAN_OPTIONS=", "TSAN_OPTIONS="};
+	for (size_t i = 0; i < COUNT_OF(names); i++)
+		if (!strncmp(entry, names[i], strlen(names[i])))
+			return strncmp(entry, "OMP_NUM_THREADS=", 16) != 0;
+	return false;
+}
+
+/* threads: OMP_NUM_THREADS=.., or empty. */
+static char **clean_environment(char *threads)
 {
 	size_t n = 0, k = 0;
 	while (environ[n])
 		n++;
 	char **out = xmalloc((n + 2) * sizeof *out);
 	for (size_t i = 0; i < n; i++)
-		if (strncmp(environ[i], "OMP_NUM_THREADS=", 16))
+		if (is_for_workers(environ[i]))
 			out[k++] = environ[i];
-	out[k++] = entry;
+	if (threads[0])
+		out[k++] = threads;
 	out[k] = NULL;
 	return out;
 }
 
 static void child_main(const char *binary, char *const argv[], char *const env[], const child_limits *limits, const int fds[3],
-	pid_t parent)
+	int rules, pid_t parent)
 {
 	sigset_t none;
 	sigemptyset(&none);
 	/* The daemon's death must not leave workers behind, whatever killed it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
-		_exit(127);
+		_exit(EXIT_NOT_STARTED);
 	setpgid(0, 0); /* an interrupt typed at the daemon's terminal is the daemon's to pass on */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
@@ -52,13 +66,15 @@ static void child_main(const char *binary, char *const argv[], char *const env[]
 	if (limits->nice)
 		setpriority(PRIO_PROCESS, 0, limits->nice);
 	if (limits->dir && chdir(limits->dir) != 0)
-		_exit(127);
+		_exit(EXIT_NOT_STARTED);
 	for (int i = 0; i < 3; i++)
 		if (dup2(fds[i], i) < 0)
-			_exit(127);
+			_exit(EXIT_NOT_STARTED);
+	if (limits->confined && !sandbox_enter(rules))
+		_exit(EXIT_NOT_STARTED);
 	syscall(SYS_close_range, 3u, ~0u, 0u);
 	execve(binary, argv, env);
-	_exit(127);
+	_exit(EXIT_NOT_STARTED);
 }
 
 static bool open_pipes(int pipes[2][2], int *null)
@@ -68,33 +84,61 @@ static bool open_pipes(int pipes[2][2], int *null)
 	return *null >= 0 && pipe2(pipes[0], O_CLOEXEC) == 0 && pipe2(pipes[1], O_CLOEXEC) == 0;
 }
 
+int64_t kernel_memory_kills(void)
+{
+	char line[128];
+	int64_t n = 0;
+	FILE *f = fopen("/proc/vmstat", "re");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "oom_kill %" SCNd64, &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+bool died_of_memory(int exit_code, const char *err, int64_t kills)
+{
+	if (exit_code == 128 + SIGKILL)
+		return kernel_memory_kills() > kills;
+	return (exit_code == 128 + SIGABRT || exit_code == 3) && err && strstr(err, "out of memory");
+}
+
 bool child_start(const char *binary, char *const argv[], const child_limits *limits, child *out)
 {
-	int pipes[2][2], null;
-	char threads[40];
-	snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%d", limits->threads);
-	char **env = limits->threads ? environment_with(threads) : NULL;
+	int pipes[2][2], null, rules = -1;
+	char threads[40] = "";
+	if (limits->threads)
+		snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%d", limits->threads);
+	char **env = clean_environment(threads);
 	pid_t parent = getpid();
 	out->pid = -1;
-	if (open_pipes(pipes, &null)) {
+	bool ready = open_pipes(pipes, &null);
+	if (ready && limits->confined)
+		ready = sandbox_rules(binary, limits->store, limits->writes, &rules);
+	if (ready) {
 		/* The parent's handlers must not run in the child before exec. */
 		sigset_t all, before;
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
 		out->pid = fork();
 		if (out->pid == 0)
-			child_main(binary, argv, env ? env : environ, limits, (int[]){null, pipes[0][1], pipes[1][1]}, parent);
+			child_main(binary, argv, env, limits, (int[]){null, pipes[0][1], pipes[1][1]}, rules, parent);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
+	int error = errno;
 	free(env);
 	if (null >= 0)
 		close(null);
+	if (rules >= 0)
+		close(rules);
 	for (int i = 0; i < 2; i++) {
 		if (pipes[i][1] >= 0)
 			close(pipes[i][1]);
 		if (out->pid < 0 && pipes[i][0] >= 0)
 			close(pipes[i][0]);
 	}
+	errno = error;
 	if (out->pid < 0)
 		return false;
 	out->out = pipes[0][0];
@@ -102,6 +146,27 @@ bool child_start(const char *binary, char *const argv[], const child_limits *lim
 	fcntl(out->out, F_SETFL, O_NONBLOCK);
 	fcntl(out->err, F_SETFL, O_NONBLOCK);
 	return true;
+}
+
+int64_t child_cpu_ticks(pid_t pid)
+{
+	char path[64], text[1024];
+	unsigned long long user = 0, system = 0;
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	FILE *f = fopen(path, "re");
+	bool ok = f && fgets(text, sizeof text, f);
+	if (f)
+		fclose(f);
+	const char *end = ok ? strrchr(text, ')') : NULL; /* the name may hold anything */
+	if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) != 2)
+		return -1;
+	return (int64_t)(user + system);
+}
+
+child_limits tool_limits(const server *srv)
+{
+	return (child_limits){.memory_bytes = srv->opt.worker_memory, .nice = (int)srv->opt.worker_nice, .threads = 1, .confined = srv->confined,
+		.store = srv->store ? store_objects(srv->store)->dir : NULL};
 }
 
 bool read_available(int fd, strbuf *b, size_t limit, bool *eof)
@@ -156,10 +221,13 @@ void child_run(const char *binary, char *const argv[], const child_limits *limit
 	const atomic_bool *stop, run_result *r)
 {
 	memset(r, 0, sizeof *r);
-	r->exit_code = -1;
 	child c;
-	if (!child_start(binary, argv, limits, &c))
+	int64_t kills = kernel_memory_kills();
+	if (!child_start(binary, argv, limits, &c)) {
+		log_warn("event=tool_not_started error=\"%s\"", strerror(errno));
+		r->not_started = true;
 		return;
+	}
 	if (!drain(&c, clock_ns() + limit_ms * 1000000, out_limit, stop, r))
 		kill(c.pid, SIGKILL);
 	close(c.out);
@@ -174,6 +242,25 @@ void child_run(const char *binary, char *const argv[], const child_limits *limit
 	r->exit_code = exit_code_of(status_word);
 	strbuf_add(&r->out, "", 0);
 	strbuf_add(&r->err, "", 0);
+	r->not_started = r->exit_code == EXIT_NOT_STARTED;
+	bool ended_by_us = r->stopped || r->timed_out || r->too_large;
+	r->out_of_memory = !ended_by_us && died_of_memory(r->exit_code, r->err.p, kills);
+}
+
+bool run_was_fair(const run_result *r, const options *o, problem *why)
+{
+	if (r->stopped)
+		return problem_set(why, PROBLEM_UNAVAILABLE, "the daemon is stopping");
+	if (r->not_started)
+		return problem_set(why, PROBLEM_UNAVAILABLE, "the daemon could not start a worker: try again");
+	if (r->timed_out)
+		return problem_set(why, PROBLEM_UNPROCESSABLE, "it took longer than allowed");
+	if (r->too_large)
+		return problem_set(why, PROBLEM_UNPROCESSABLE, "the answer is larger than allowed");
+	if (r->out_of_memory)
+		return problem_set(why, PROBLEM_UNPROCESSABLE, "the worker ran out of memory; its limit is %lld MiB (--worker-memory)",
+			(long long)o->worker_memory >> 20);
+	return true;
 }
 
 void run_result_release(run_result *r)

@@ -13,6 +13,8 @@
  *   store.c    open, migrate   store_search.c  life of a search       store_list.c  rows as JSON
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
+ *   memory.c   what bodies and answers may take   gate.c   malformed requests   origin.c  hosts, pages, peers
+ *   sandbox.c  what workers may do   tls.c  certificates
  *
  * Lock order: watch bucket -> libmicrohttpd's own locks. Every other lock is a leaf. */
 #ifndef SW_SERVER_H
@@ -50,23 +52,29 @@ typedef struct request request;
  * line of --help. INT and SIZE rows: field, default, least, most. */
 #define OPTION_TABLE(TEXT, INT, SIZE, FLAG)                                                                        \
 	TEXT(listen, "127.0.0.1:7070", "HOST:PORT", "address to serve on; port 0 takes a free one; empty for none")        \
-	TEXT(unix_socket, "", "PATH", "also serve on this Unix socket (mode 0600: its owner is trusted)")                  \
+	TEXT(unix_socket, "", "PATH", "also serve on this Unix socket (mode 0600): the same user needs no token")                  \
+	TEXT(unix_group, "", "GROUP", "members of this group are trusted on the Unix socket too (mode 0660)")              \
+	TEXT(host, "", "NAMES", "names that clients may know this daemon by, separated by commas; * for any")              \
 	TEXT(store, "shardwright-store", "DIR", "where everything is kept; one daemon per store")                          \
-	TEXT(tokens, "", "FILE", "access tokens, one a line: NAME SCOPES SHA256; needed to serve beyond loopback")         \
+	TEXT(tokens, "", "FILE", "access tokens, one a line: NAME SCOPES SHA256 [EXPIRES]; needed to serve beyond loopback")       \
+	TEXT(tls_cert, "", "FILE", "serve HTTPS with this certificate (PEM, with its chain); read again by SIGHUP")        \
+	TEXT(tls_key, "", "FILE", "its key (PEM)")                                                                         \
 	TEXT(worker_binary, "", "PATH", "the shardwright program; default: the one beside this daemon")                    \
 	INT(workers, 1, 1, 256, "searches that run at the same time")                                                      \
 	INT(worker_threads, 0, 0, 1024, "threads of one search; 0 lets it use every core")                                 \
-	SIZE(worker_memory, 0, 0, (1ll << 50), "address space of one worker; 0 sets no limit")                             \
+	SIZE(worker_memory, 0, 0, (1ll << 50), "address space of one worker; 0: a share of three quarters of the memory")    \
+	INT(worker_silence, 60, 1, 86400, "a worker that neither computes nor speaks for so many seconds is killed")       \
 	SIZE(worker_cache, 0, 0, (1ll << 50), "what the memo tables of one search may take; 0: the search's default")      \
 	INT(worker_nice, 5, 0, 19, "niceness of workers, so that answers stay quick beside a search")                      \
+	SIZE(memory, 0, 0, (1ll << 50), "what bodies and answers may take together; 0: a quarter of what there is, at most 2 GiB") \
 	INT(search_seconds, 3600, 1, 604800, "a search is ended after this time and keeps its best so far")                \
 	INT(search_attempts, 3, 1, 100, "a search whose worker crashed this often has failed")                             \
 	INT(queue, 10000, 1, 10000000, "searches that may wait; beyond it requests get 429")                               \
 	INT(tool_threads, 2, 1, 64, "module checks, simulate and opt runs at the same time")                               \
 	INT(tool_seconds, 20, 1, 3600, "time limit of one simulate or opt run")                                            \
 	INT(http_threads, 0, 0, 64, "threads that serve HTTP; 0: as many as cores, 2 to 4")                                \
-	INT(connections, 4096, 8, 1000000, "open connections")                                                             \
-	INT(address_connections, 0, 0, 1000000, "open connections per client address; 0: no limit on loopback, else 64")   \
+	INT(connections, 4096, 8, 1000000, "open connections; fewer where descriptors or memory do not suffice")           \
+	INT(address_connections, 0, 0, 1000000, "open connections per client address; 0: half of all on loopback, else 64")   \
 	INT(streams, 1000, 1, 100000, "event streams at the same time; beyond it 429")                                     \
 	INT(idle_timeout, 30, 1, 3600, "seconds a silent connection is kept")                                              \
 	INT(header_timeout, 10, 1, 3600, "seconds a client has to send a request's head")                                  \
@@ -89,7 +97,7 @@ typedef struct options {
 #undef SIZE
 #undef FLAG
 	const char *new_token; /* --new-token NAME:SCOPES: add one and leave */
-	bool help, version;
+	bool help, version, check;
 	arena mem;
 } options;
 
@@ -102,14 +110,17 @@ void options_help(FILE *out);
 
 /* One line of logfmt on standard error: time, level, then the text. Thread-safe. */
 void log_line(const char *level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Who did what, for those who have to know later: text without spaces, the rest as logfmt. */
+#define log_audit(...) log_line("audit", __VA_ARGS__)
 #define log_info(...) log_line("info", __VA_ARGS__)
 #define log_warn(...) log_line("warn", __VA_ARGS__)
 
 #define METRIC_TABLE(X)                                                                                            \
 	X(requests, "counter", "requests answered")                                                                        \
-	X(responses_4xx, "counter", "answers that blame the request")                                                      \
+	X(responses_4xx, "counter", "answers that blame the request (with 501 and the 504 of only-if-cached)")             \
 	X(responses_5xx, "counter", "answers that blame the daemon")                                                       \
 	X(rejected_heads, "counter", "requests refused for an ambiguous or malformed head")                                \
+	X(tokens_refused, "counter", "requests with a token that is unknown or has expired")                              \
 	X(connections_open, "gauge", "open connections")                                                                   \
 	X(connections_reaped, "counter", "connections ended by an absolute deadline")                                      \
 	X(upload_bytes, "counter", "bytes of module uploads as sent")                                                      \
@@ -121,6 +132,8 @@ void log_line(const char *level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 	X(workers_running, "gauge", "search workers alive")                                                                \
 	X(workers_started, "counter", "search workers started")                                                            \
 	X(workers_crashed, "counter", "search workers that ended without a usable answer")                                 \
+	X(workers_out_of_memory, "counter", "workers that needed more memory than they may have")                          \
+	X(workers_not_started, "counter", "starts that failed because the daemon was short of something")                  \
 	X(searches_succeeded, "counter", "searches that ended with a strategy")                                            \
 	X(searches_failed, "counter", "searches that failed")                                                              \
 	X(searches_canceled, "counter", "searches that were canceled")                                                     \
@@ -139,6 +152,32 @@ typedef struct metrics {
 #define metric_add(srv, name, n) atomic_fetch_add_explicit(&(srv)->metrics.name, (n), memory_order_relaxed)
 /* Prometheus text format 0.0.4, without the gauges that need the store. */
 void metrics_print(const metrics *m, strbuf *out);
+
+/* ---------------------------------------------------------------- memory.c */
+
+struct problem;
+enum { MEMORY_SMALL = 64 << 10 };
+typedef struct memory { /* thread-safe */
+	int64_t limit;
+	_Atomic int64_t used, refused;
+} memory;
+/* Before the first thread. limit 0: from what the process may use. Also sets the sizes of stacks and heaps. */
+void memory_init(memory *m, int64_t limit);
+/* False: spent, nothing was taken. What was taken is given back by whoever took it. */
+bool memory_take(memory *m, int64_t bytes);
+/* For what is there already, and for refusals themselves. */
+void memory_take_anyway(memory *m, int64_t bytes);
+void memory_give(memory *m, int64_t bytes);
+/* Tries to build the reserve up again after it was used. */
+void memory_recover(void);
+/* Fills why with the refusal; false. */
+bool memory_refused(struct problem *why);
+/* Address space of one worker when nothing else is said: a share of the memory, and no less than its threads and tables need. */
+int64_t worker_memory_share(const struct server *srv);
+/* Bytes that one worker may answer. */
+int64_t answer_limit(const struct server *srv);
+/* Bytes that this machine, or the control group of this process, has; and that this process may map. */
+int64_t memory_of_machine(void), memory_of_process(void);
 
 /* ---------------------------------------------------------------- json_gate.c */
 
@@ -175,12 +214,13 @@ int64_t wall_us(void);
 	X(BAD_FIELD, "bad-field", 400, "A field of the request is wrong")                                                  \
 	X(BAD_MODULE, "bad-module", 400, "The module is not valid")                                                        \
 	X(UNAUTHORIZED, "unauthorized", 401, "An access token is needed")                                                  \
-	X(FORBIDDEN, "forbidden", 403, "The access token does not allow this")                                             \
+	X(FORBIDDEN, "forbidden", 403, "This is not allowed")                                             \
 	X(NOT_FOUND, "not-found", 404, "There is no such thing")                                                           \
 	X(METHOD, "method-not-allowed", 405, "The method is not allowed here")                                             \
 	X(CONFLICT, "conflict", 409, "The state of the resource does not allow this")                                      \
 	X(TOO_LARGE, "too-large", 413, "The body is larger than the limit")                                                \
 	X(MEDIA_TYPE, "media-type", 415, "The body has an unsupported type or encoding")                                   \
+	X(MISDIRECTED, "misdirected", 421, "The request is meant for another server")                                      \
 	X(UNPROCESSABLE, "unprocessable", 422, "The request is understood but cannot be carried out")                      \
 	X(TOO_MANY, "too-many", 429, "Too much is waiting already")                                                        \
 	X(INTERNAL, "internal", 500, "The daemon failed")                                                                  \
@@ -210,6 +250,8 @@ bool problem_set(problem *p, problem_kind kind, const char *fmt, ...) PRINTF_LIK
 /* The same for one field. */
 bool problem_at(problem *p, const char *pointer, const char *fmt, ...) PRINTF_LIKE(3, 4);
 bool problem_from_diag(problem *p, problem_kind kind, const diag *d);
+/* By errno: 503 when the daemon itself is short of descriptors, processes or memory, else 507. */
+bool problem_errno(problem *p, const char *what);
 int problem_status(problem_kind kind);
 void problem_json(const problem *p, strbuf *out);
 
@@ -253,29 +295,55 @@ typedef struct child_limits {
 	int nice;
 	int threads;          /* OMP_NUM_THREADS, 0: as inherited */
 	const char *dir;      /* working directory, NULL: as inherited */
+	bool confined;        /* sandbox.c */
+	const char *store;    /* the store it may read modules of, NULL: none */
+	bool writes;          /* it also writes a file to the store's tmp/ */
 } child_limits;
+
+/* For a short worker of one thread. */
+child_limits tool_limits(const struct server *srv);
 
 typedef struct child {
 	pid_t pid;
 	int out, err; /* non-blocking read ends */
 } child;
 
-/* Starts binary with argv. The child dies with the calling thread (PR_SET_PDEATHSIG), holds no descriptor of ours but
+/* CPU time that a process has taken, in ticks; -1: there is none. */
+int64_t child_cpu_ticks(pid_t pid);
+/* Starts binary with argv, in an environment of what it needs. The child dies with the calling thread (PR_SET_PDEATHSIG), holds no descriptor of ours but
  * its three standard ones, and reads nothing. Call only from threads that outlive the child. */
 bool child_start(const char *binary, char *const argv[], const child_limits *limits, child *out);
 
 typedef struct run_result {
-	int exit_code; /* 128 + signal when killed, -1 when it could not start */
+	int exit_code; /* 128 + signal when killed */
 	bool timed_out, too_large, stopped;
+	bool not_started; /* for want of descriptors, processes or memory, or because the program could not be run */
+	bool out_of_memory; /* of its own limit, or ended by the kernel for the machine's sake */
 	strbuf out, err;
 } run_result;
 /* Runs to the end with a time limit; output beyond out_limit ends it. stop (may be NULL): polled, ends it. */
 void child_run(const char *binary, char *const argv[], const child_limits *limits, int64_t limit_ms, size_t out_limit,
 	const atomic_bool *stop, run_result *r);
 void run_result_release(run_result *r);
+/* Fills why for a run that ended in none of the ways its caller knows: stopped, short of something, out of memory or time. False
+ * when it has. */
+bool run_was_fair(const run_result *r, const options *o, problem *why);
+enum { EXIT_NOT_STARTED = 127 }; /* of a child that could not execute its program */
+/* Whether a child with this end and these last words ran out of memory; kills: kernel_memory_kills() when it was started. */
+bool died_of_memory(int exit_code, const char *err, int64_t kills);
+int64_t kernel_memory_kills(void);
 /* Finds "file:line:col: error: msg" in a worker's error text; the file name (a path of ours) is left out. */
 void worker_error(const char *text, problem *out);
 bool read_available(int fd, strbuf *b, size_t limit, bool *eof);
+
+/* ---------------------------------------------------------------- sandbox.c: what a worker may do */
+
+/* Rules about files for a child; *out -1 where the kernel has none. False: they could not be made now (errno). */
+bool sandbox_rules(const char *binary, const char *store, bool writes, int *out);
+/* In the child, before exec. Only async-signal-safe calls. */
+bool sandbox_enter(int rules);
+/* False in a build for a sanitizer. */
+bool sandbox_possible(void);
 
 /* ---------------------------------------------------------------- objects.c: files by content */
 
@@ -286,6 +354,7 @@ typedef struct objects {
 	_Atomic uint64_t next;
 } objects;
 status objects_open(objects *o, const char *dir, diag *d) MUST_USE;
+bool write_all(int fd, const char *p, size_t n);
 /* A new file in tmp/; name has room for 512. -1 on failure. */
 int objects_temp(objects *o, char name[512]);
 void objects_path(const objects *o, const char *kind, const char *id, char path[512]);
@@ -295,22 +364,31 @@ bool objects_publish(objects *o, const char *temp, const char *kind, const char 
 bool objects_store_file(objects *o, const char *plain, const char *kind, const char *id);
 /* Removes module texts that no row knows and that are older than an hour (an upload that died before its commit). */
 void objects_sweep(objects *o, bool (*known)(void *cls, const char *id), void *cls);
-/* A response that streams the decoded text of a .zst file, or the file as it is when the client takes zstd. NULL: none. */
-struct MHD_Response *objects_response(const char *path, bool as_zstd);
+/* A response that streams the decoded text of a .zst file, or the file as it is when the client takes zstd. NULL with why
+ * filled: INTERNAL when the file is not there, UNAVAILABLE when it could not be read now. */
+struct MHD_Response *objects_response(const char *path, bool as_zstd, memory *m, struct problem *why);
+/* Not there, as against: could not be looked up. */
+bool objects_lost(const objects *o, const char *kind, const char *id);
+/* Whether the stored text has the sha256 that its name says. */
+bool objects_intact(const objects *o, const char *kind, const char *id);
 
 /* ---------------------------------------------------------------- upload.c */
 
 typedef struct upload upload;
 typedef enum upload_coding { CODING_ANY, CODING_GZIP, CODING_ZSTD } upload_coding;
-/* Decodes as it arrives, counts, hashes; keeps the text in memory (o NULL) or, compressed, in a temporary file of o. */
-upload *upload_new(objects *o, upload_coding coding, int64_t wire_limit, int64_t decoded_limit);
+/* Decodes as it arrives, counts, hashes; keeps the text in memory (o NULL) or, compressed, in a temporary file of o. What it
+ * holds is taken from m. NULL with why filled on failure. */
+upload *upload_new(objects *o, memory *m, upload_coding coding, int64_t wire_limit, int64_t decoded_limit, problem *why);
 void upload_free(upload *u); /* removes the temporary file unless it was taken */
 bool upload_feed(upload *u, const char *p, size_t n, problem *why);
+/* Also lets the coders go: an upload may wait long to be checked. */
 bool upload_end(upload *u, problem *why);
 const char *upload_id(const upload *u); /* after upload_end */
 int64_t upload_text_bytes(const upload *u);
 int64_t upload_wire_bytes(const upload *u);
 const char *upload_temp(const upload *u);
+/* Why the temporary file could not be written, or NULL: a text that the store has already needs none. */
+const problem *upload_unwritten(const upload *u);
 strbuf *upload_text(upload *u);
 
 /* ---------------------------------------------------------------- store.c, store_write.c */
@@ -332,6 +410,11 @@ sqlite3_stmt *db_statement(db *c, statement_id id);
 void bind_text(sqlite3_stmt *s, int at, const char *text);
 const char *column_text(sqlite3_stmt *s, int at); /* "" for NULL */
 
+/* A read has three ends, and only SQLite's "no row" says that there is no such thing. */
+typedef enum found { FOUND_FAILED = -1, FOUND_NONE, FOUND } found;
+/* Steps s (NULL: failed) to its next row; a failure is logged. */
+found db_step(db *c, sqlite3_stmt *s);
+
 typedef struct write_op write_op;
 struct write_op {
 	/* Inside a transaction, on the writer thread. A status other than ST_OK undoes this op alone. */
@@ -351,8 +434,15 @@ void store_submit(store *s, write_op *op);
 status store_write(store *s, write_op *op); /* waits for the commit */
 /* This thread's read-only connection, closed when the thread ends; NULL on failure. */
 db *store_reader(store *s);
-/* False while the last write failed (full or broken disk). */
+/* False while the last write failed (full or broken disk, or another program holds the lock of the database), and from a start
+ * in such a state on: reads go on. */
 bool store_writable(store *s);
+/* Module texts that rows name and that are not in objects/. store_look_for_lost counts them anew. */
+int64_t store_lost(store *s);
+void store_look_for_lost(store *s);
+/* --check: reads everything there is and tells on out what is wrong; false when something is. Changes nothing, and may run
+ * beside a daemon. */
+bool store_check(const char *dir, FILE *out, diag *d);
 objects *store_objects(store *s);
 
 /* ---------------------------------------------------------------- store_search.c: the life of a search
@@ -361,16 +451,26 @@ objects *store_objects(store *s);
  *      ^---------'   worker crash, daemon restart, expired lease
  *
  * attempt counts starts and fences results: a result is taken once, WHERE id = ? AND attempt = ? AND state = 'running'.
- * failures counts crashes only; a restart of the daemon costs nothing. */
+ * failures counts crashes only; a restart of the daemon costs nothing, and neither does a start that failed for want of
+ * descriptors, processes or memory: that claim is taken back. */
 
 typedef struct module_row {
 	char id[ID_BYTES], fingerprint[ID_BYTES], shardings[ID_BYTES];
 	char name[256];
 	int64_t ops, arguments, text_bytes;
 } module_row;
-bool module_find(db *c, const char *id, module_row *out);
+found module_find(db *c, const char *id, module_row *out);
 void module_json(const module_row *m, strbuf *out);
 status module_insert(db *c, const module_row *m, int64_t stored_bytes);
+
+enum { DOCUMENT_WHOLE = 256 << 10 }; /* up to here a document is handled in one piece, beyond it in pieces of this size */
+typedef struct document_ref { /* a strategy document in the database; number 0: none */
+	int64_t number, bytes;
+} document_ref;
+/* A document of at most DOCUMENT_WHOLE bytes is appended to whole; a larger one is for document_read. */
+found document_find(db *c, const char *id, document_ref *out, strbuf *whole);
+/* Bytes [at, at + n) of it; false on failure. */
+bool document_read(db *c, const document_ref *d, int64_t at, void *to, int64_t n);
 
 typedef struct search_create {
 	write_op op;
@@ -385,15 +485,17 @@ typedef struct search_create {
 	char id[SEARCH_ID_BYTES];
 	bool existing, cached, queue_full;
 	strbuf json;
+	document_ref large;
 } search_create;
 status search_create_run(db *c, write_op *op);
 
 /* The search that answered this key with at least this budget; "" in id when there is none. */
-void search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES]);
-/* The resource as JSON; false when there is none. rev and final (may be NULL) tell its version and whether it has ended. */
-bool search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final);
-/* with_document adds the strategy document of a search that has one. */
-bool search_json_full(db *c, const char *id, strbuf *out);
+found search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES]);
+/* The resource as JSON. rev and final (may be NULL) tell its version and whether it has ended. */
+found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final);
+/* The same with the strategy document of a search that has one. A large document is not copied: out then ends behind the key
+ * "document", and *large names the document; the closing brace is the caller's. */
+found search_json_full(db *c, const char *id, strbuf *out, document_ref *large);
 
 typedef struct search_claim {
 	write_op op;
@@ -418,7 +520,8 @@ typedef struct search_event {
 } search_event;
 status search_event_run(db *c, write_op *op);
 
-typedef enum search_outcome { OUTCOME_SUCCEEDED, OUTCOME_CANCELED, OUTCOME_FAILED, OUTCOME_CRASHED, OUTCOME_RELEASED } search_outcome;
+typedef enum search_outcome { OUTCOME_SUCCEEDED, OUTCOME_CANCELED, OUTCOME_FAILED, OUTCOME_CRASHED, OUTCOME_RELEASED,
+	OUTCOME_NOT_STARTED } search_outcome;
 typedef struct search_finish {
 	write_op op;
 	char id[SEARCH_ID_BYTES];
@@ -437,7 +540,10 @@ status search_finish_run(db *c, write_op *op);
 typedef struct search_cancel {
 	write_op op;
 	char id[SEARCH_ID_BYTES];
-	bool found, was_running, changed;
+	bool any;         /* also one that belongs to another owner */
+	char owner[64];
+	/* out */
+	bool found, forbidden, was_running, changed;
 	strbuf json;
 } search_cancel;
 status search_cancel_run(db *c, write_op *op);
@@ -458,12 +564,13 @@ typedef struct list_filter {
 	const char *module, *mesh, *device, *state; /* NULL: any */
 	int64_t page_size, before;                  /* before: position from a page token, INT64_MAX: from the start */
 } list_filter;
-void list_searches(db *c, const list_filter *f, strbuf *out);
-void list_strategies(db *c, const list_filter *f, strbuf *out);
-bool strategy_document(db *c, const char *id, strbuf *out);
-bool strategy_module(db *c, const char *id, char module[ID_BYTES]);
-/* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. */
-void events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
+enum { LIST_BYTES = 1 << 20 };
+/* A page ends early where it has LIST_BYTES. False: a read failed. */
+bool list_searches(db *c, const list_filter *f, strbuf *out);
+bool list_strategies(db *c, const list_filter *f, strbuf *out);
+found strategy_module(db *c, const char *id, char module[ID_BYTES]);
+/* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. False: a read failed. */
+bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
 
 /* ---------------------------------------------------------------- watch.c */
 
@@ -513,11 +620,50 @@ void supervisor_stop(supervisor *v);                    /* kills workers, their 
 enum { SCOPE_READ = 1, SCOPE_SUBMIT = 2, SCOPE_ADMIN = 4 };
 typedef struct tokens tokens;
 tokens *tokens_load(const char *path, diag *d) MUST_USE;
+/* Reads the file again; on failure the old ones stay. Logs which came and went. Thread-safe beside tokens_check. */
+status tokens_reload(tokens *t, diag *d);
 void tokens_free(tokens *t);
-/* Scopes of the bearer token in an Authorization header, 0 when unknown; constant time per entry. */
-int tokens_check(const tokens *t, const char *authorization, char owner[64]);
-/* Appends one to the file and prints its secret on standard output. spec: "NAME:read,submit". */
+/* Scopes of the bearer token in an Authorization header, 0 when unknown or expired; constant time per entry. The scope of admin
+ * has the others in it. */
+int tokens_check(tokens *t, const char *authorization, char owner[64]);
+/* Appends one to the file and prints its secret on standard output. spec: "NAME:read,submit" or "NAME:read,submit:2030-12-31". */
 status tokens_add(const char *path, const char *spec, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- gate.c: what may look like a request at all */
+
+typedef struct gate gate; /* of one connection; one thread at a time */
+gate *gate_new(void);
+void gate_free(gate *g);
+/* n bytes from the client lie in buf, of cap; returns how many bytes of buf are for the HTTP library. */
+size_t gate_pass(gate *g, char *buf, size_t n, size_t cap);
+/* Why request `number` of the connection, counted from 1, is refused; NULL when it is not. */
+const char *gate_refusal(const gate *g, uint64_t number);
+/* False when the HTTP library would not go through it. */
+bool gate_init(size_t descriptors);
+/* tls: what passes is what gnutls_record_recv decrypts. */
+void gate_put(int fd, gate *g, bool tls);
+gate *gate_of(int fd), *gate_of_tls(int fd);
+bool gate_stopped(const gate *g), gate_ended(const gate *g);
+
+/* ---------------------------------------------------------------- tls.c */
+
+/* Reads --tls-cert and --tls-key; also again, while the daemon runs: on failure the old ones stay. */
+status tls_load(const options *o, diag *d) MUST_USE;
+void *tls_callback(void); /* for MHD_OPTION_HTTPS_CERT_CALLBACK */
+
+/* ---------------------------------------------------------------- origin.c: who speaks to whom */
+
+/* Host and Origin of a request, and who is at the other end. A web page of another origin may make a browser send requests here,
+ * and a name that its owner points at this machine makes them look like those of the page's own server. Fills r->why. */
+bool check_host(request *r, const char *host);
+bool check_origin(request *r, const char *method);
+/* The client of a Unix socket by its credentials: false unless it runs as this daemon's user, as root, or in --unix-group, and
+ * speaks for itself: a proxy's connection carries everybody's requests. Sets r->owner. */
+bool peer_is_trusted(request *r);
+bool peer_is_local(request *r); /* over the Unix socket */
+/* "192.0.2.1", "unix" */
+void peer_text(request *r, char text[64]);
+bool group_find(const char *name, gid_t *out);
 
 /* ---------------------------------------------------------------- connections.c */
 
@@ -528,6 +674,8 @@ void connections_notify(void *cls, struct MHD_Connection *conn, void **context, 
 /* HEAD, BODY, SEND and IDLE have deadlines; WORK (being computed, parked, an event stream) has none. */
 typedef enum connection_phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_SEND, PHASE_IDLE } connection_phase;
 void connections_phase(connections *c, struct MHD_Connection *conn, connection_phase phase);
+/* Counts a request of conn from 1 on; *out its gate, NULL: it has none. */
+uint64_t connections_request(struct MHD_Connection *conn, gate **out);
 void connections_stop(connections *c); /* joins the reaper */
 void connections_free(connections *c);
 
@@ -548,7 +696,10 @@ struct request {
 	const route *route;
 	char id[256];              /* the {id} of the path */
 	char owner[64];
+	bool admin;                /* may act on what belongs to others */
 	int64_t started_ns;
+	gate *gate;
+	uint64_t number;           /* of the connection's requests, from 1 */
 	problem why;               /* set before or while the body arrives: the answer once it is complete */
 	char allow[64];            /* of a 405 */
 	strbuf body;               /* BODY_JSON, BODY_NONE */
@@ -560,6 +711,7 @@ struct request {
 	bool answered;             /* queued already; sent tells whether that worked */
 	enum MHD_Result sent;
 	int64_t discarded;
+	int64_t held;              /* bytes taken from the memory budget, given back with the request */
 	void (*again)(request *r); /* continues a parked request that has no reply yet */
 	void *state;               /* of the handler; freed by free_state */
 	void (*free_state)(void *state);
@@ -579,6 +731,17 @@ bool request_watch(request *r, const char *id, uint64_t generation, int64_t dead
 void request_resume(request *r);
 const char *request_header(request *r, const char *name);
 const char *request_query(request *r, const char *name);
+/* Takes bytes from the memory budget until the request ends; false with why filled when it is spent. */
+bool request_hold(request *r, int64_t bytes, problem *why);
+/* Frees the body of a request whose handler needs it no more. */
+void request_let_go(request *r);
+/* True when it was found. Else the answer is prepared: 404 with the text, or 503 because the store could not be read. */
+bool reply_unless_found(request *r, found f, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void reply_read_failure(request *r);
+/* A large answer that lies in a file: fd becomes the response's. */
+void reply_file(request *r, unsigned code, const char *type, int fd, int64_t bytes);
+/* JSON around a document that is read while it is sent: head, the document, tail. head is emptied. */
+void reply_document_json(request *r, unsigned code, strbuf *head, const document_ref *d, const char *tail);
 /* Prepare the answer; sent when the handler returns or, for a parked request, when it is resumed. b is emptied. */
 void reply_buffer(request *r, unsigned code, const char *type, strbuf *b);
 void reply_json(request *r, unsigned code, strbuf *b);
@@ -629,6 +792,7 @@ embedded embedded_schema(void), embedded_openapi(void), embedded_page(void);
 
 struct server {
 	options opt;
+	memory memory;
 	metrics metrics;
 	store *store;
 	watch_hub *hub;
@@ -637,6 +801,7 @@ struct server {
 	connections *connections;
 	tokens *tokens; /* NULL: everything is open */
 	char worker[512];
+	bool confined; /* workers are */
 	char *devices_json, *version_json; /* of the worker, read once at start */
 	const char **device_names;
 	uint32_t device_count;

@@ -1,4 +1,8 @@
-/* Opening: lock the folder, open the database, check it, migrate it, recover what a killed daemon left. */
+/* Opening: lock the folder, open the database, check it, migrate it, recover what a killed daemon left.
+ *
+ * A store that can be read but not written serves what it has. Behind another program's write lock the recovery waits for the
+ * first write that succeeds. On a full disk SQLite cannot even make its file of shared memory: then its index lives in this
+ * process (the VFS "unix-excl"), and until the next start other programs cannot open the database beside the daemon. */
 #include "server/server.h"
 #include "server/store_private.h"
 
@@ -10,6 +14,7 @@
 #include <unistd.h>
 
 enum { APPLICATION_ID = 0x53574431 }; /* "SWD1" */
+enum { BUSY_MS = 5000, START_BUSY_MS = 1000 };
 
 #define STATEMENT(id, sql) [SQL_##id] = sql,
 static const char *const statement_texts[] = {
@@ -29,6 +34,15 @@ sqlite3_stmt *db_statement(db *c, statement_id id)
 	sqlite3_reset(*s);
 	sqlite3_clear_bindings(*s);
 	return *s;
+}
+
+found db_step(db *c, sqlite3_stmt *s)
+{
+	int rc = s ? sqlite3_step(s) : SQLITE_ERROR;
+	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+		return rc == SQLITE_ROW ? FOUND : FOUND_NONE;
+	log_warn("event=read_failed error=\"%s\"", sqlite3_errmsg(c->handle));
+	return FOUND_FAILED;
 }
 
 void bind_text(sqlite3_stmt *s, int at, const char *text)
@@ -54,11 +68,11 @@ void db_close(db *c)
 	memset(c->statements, 0, sizeof c->statements);
 }
 
-static bool db_open(db *c, const char *path, int flags, const char *pragmas)
+static bool db_open(db *c, const char *path, int flags, const char *vfs, const char *pragmas)
 {
 	memset(c, 0, sizeof *c);
-	if (sqlite3_open_v2(path, &c->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
-		sqlite3_busy_timeout(c->handle, 5000);
+	if (sqlite3_open_v2(path, &c->handle, flags | SQLITE_OPEN_NOMUTEX, vfs) == SQLITE_OK) {
+		sqlite3_busy_timeout(c->handle, BUSY_MS);
 		if (sqlite3_exec(c->handle, pragmas, NULL, NULL, NULL) == SQLITE_OK)
 			return true;
 	}
@@ -78,7 +92,7 @@ db *store_reader(store *s)
 	if (c)
 		return c;
 	c = xcalloc(1, sizeof *c);
-	if (!db_open(c, s->path, SQLITE_OPEN_READONLY, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;")) {
+	if (!db_open(c, s->path, SQLITE_OPEN_READONLY, s->vfs, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;")) {
 		log_warn("event=reader_failed error=\"%s\"", sqlite3_errmsg(c->handle));
 		reader_close(c);
 		return NULL;
@@ -167,22 +181,57 @@ static status lock_folder(store *s, diag *d)
 static bool module_known(void *cls, const char *id)
 {
 	module_row row;
-	return module_find(cls, id, &row);
+	return module_find(cls, id, &row) != FOUND_NONE; /* what could not be looked up stays */
+}
+
+static bool open_writer(store *s, const char *vfs)
+{
+	static const char pragmas[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+				      "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 67108864;";
+	s->vfs = vfs;
+	return db_open(&s->writer, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs, pragmas);
+}
+
+/* The disk, and not the database, is what is wrong. */
+static bool is_disk_trouble(const db *c)
+{
+	int code = sqlite3_errcode(c->handle);
+	return code == SQLITE_IOERR || code == SQLITE_FULL || code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
+}
+
+bool store_recover(store *s)
+{
+	int64_t count = 0;
+	if (s->recovered)
+		return true;
+	s->recovered = search_recover(&s->writer, &count) == ST_OK;
+	if (s->recovered && count)
+		log_info("event=recovered searches=%lld", (long long)count);
+	return s->recovered;
 }
 
 static status open_database(store *s, diag *d)
 {
-	static const char pragmas[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
-				      "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 67108864;";
-	if (!db_open(&s->writer, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, pragmas))
-		return diag_set(d, ST_ERR_IO, "cannot open the database '%s': %s", s->path, sqlite3_errmsg(s->writer.handle));
+	struct stat st;
+	bool there = stat(s->path, &st) == 0 && st.st_size > 0;
+	if (!open_writer(s, NULL)) {
+		bool again = there && is_disk_trouble(&s->writer);
+		diag_set(again ? NULL : d, ST_ERR_IO, "cannot open the database '%s': %s", s->path, sqlite3_errmsg(s->writer.handle));
+		if (!again)
+			return ST_ERR_IO;
+		log_warn("event=no_shared_memory error=\"%s\"", sqlite3_errmsg(s->writer.handle));
+		db_close(&s->writer);
+		if (!open_writer(s, "unix-excl"))
+			return diag_set(d, ST_ERR_IO, "cannot open the database '%s': %s", s->path, sqlite3_errmsg(s->writer.handle));
+	}
 	TRY(migrate(&s->writer, s->path, d));
 	TRY(check_health(&s->writer, s->path, d));
-	int64_t recovered = 0;
-	if (search_recover(&s->writer, &recovered) != ST_OK)
-		return diag_set(d, ST_ERR_IO, "cannot requeue interrupted searches: %s", sqlite3_errmsg(s->writer.handle));
-	if (recovered)
-		log_info("event=recovered searches=%lld", (long long)recovered);
+	sqlite3_busy_timeout(s->writer.handle, START_BUSY_MS);
+	bool writable = store_recover(s) && writer_probe(&s->writer);
+	if (!writable)
+		log_warn("event=read_only error=\"%s\"", sqlite3_errmsg(s->writer.handle));
+	sqlite3_busy_timeout(s->writer.handle, BUSY_MS);
+	atomic_store(&s->writable, writable);
 	objects_sweep(&s->objects, module_known, &s->writer);
 	return ST_OK;
 }
@@ -196,7 +245,7 @@ store *store_open(const char *dir, metrics *m, diag *d)
 	/* The lock comes before the clean-up of temporary files: they may be another daemon's. */
 	if (make_folder(s, dir, d) == ST_OK && lock_folder(s, d) == ST_OK && objects_open(&s->objects, s->dir, d) == ST_OK
 		&& open_database(s, d) == ST_OK && writer_start(s)) {
-		atomic_store(&s->writable, true);
+		store_look_for_lost(s);
 		return s;
 	}
 	diag_set(d, ST_ERR_IO, "cannot start the writer thread");
@@ -221,6 +270,92 @@ void store_close(store *s)
 	close(s->lock_fd);
 	free(s->dir);
 	free(s);
+}
+
+/* ---------------------------------------------------------------- lost texts, and --check */
+
+static bool count_lost(db *c, const objects *o, int64_t *out)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_MODULE_IDS);
+	found more;
+	*out = 0;
+	while ((more = db_step(c, s)) == FOUND)
+		*out += objects_lost(o, "objects", column_text(s, 0));
+	if (s)
+		sqlite3_reset(s);
+	return more == FOUND_NONE;
+}
+
+void store_look_for_lost(store *s)
+{
+	int64_t n;
+	db *c = store_reader(s);
+	if (!c || !count_lost(c, &s->objects, &n))
+		return;
+	if (atomic_exchange(&s->lost, n) != n && n)
+		log_warn("event=objects_lost count=%lld", (long long)n);
+}
+
+int64_t store_lost(store *s) { return atomic_load(&s->lost); }
+
+/* Every row of a PRAGMA that lists faults; false when there is one, or when it fails. */
+static bool report_pragma(db *c, const char *sql, const char *good, FILE *out)
+{
+	sqlite3_stmt *s = NULL;
+	bool ok = sqlite3_prepare_v2(c->handle, sql, -1, &s, NULL) == SQLITE_OK;
+	int rc = SQLITE_DONE;
+	while (ok && (rc = sqlite3_step(s)) == SQLITE_ROW)
+		if (!good || strcmp(column_text(s, 0), good)) {
+			fprintf(out, "%s: %s\n", sql, column_text(s, 0));
+			ok = false;
+		}
+	if (rc != SQLITE_DONE && rc != SQLITE_ROW)
+		fprintf(out, "%s: %s\n", sql, sqlite3_errmsg(c->handle));
+	sqlite3_finalize(s);
+	return ok && rc == SQLITE_DONE;
+}
+
+static bool report_objects(db *c, const objects *o, FILE *out)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_MODULE_IDS);
+	int64_t count = 0, bad = 0;
+	found more;
+	while ((more = db_step(c, s)) == FOUND) {
+		const char *id = column_text(s, 0);
+		bool lost = objects_lost(o, "objects", id);
+		count++;
+		if (!lost && objects_intact(o, "objects", id))
+			continue;
+		bad++;
+		fprintf(out, "%s: the text is %s\n", id, lost ? "lost: upload it again" : "damaged: remove its file and upload it again");
+	}
+	if (s)
+		sqlite3_reset(s);
+	fprintf(out, "%lld modules, %lld texts lost or damaged\n", (long long)count, (long long)bad);
+	return more == FOUND_NONE && !bad;
+}
+
+bool store_check(const char *dir, FILE *out, diag *d)
+{
+	store s = {.lock_fd = -1};
+	struct stat st;
+	db c;
+	snprintf(s.path, sizeof s.path, "%.400s/shardwright.db", dir);
+	if (stat(s.path, &st) != 0) {
+		diag_set(d, ST_ERR_NOT_FOUND, "there is no store in '%.300s': %s", dir, strerror(errno));
+		return false;
+	}
+	bool ok = db_open(&c, s.path, SQLITE_OPEN_READONLY, NULL, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;");
+	if (ok) {
+		s.objects.dir = dir;
+		ok = report_pragma(&c, "PRAGMA integrity_check", "ok", out);
+		ok = report_pragma(&c, "PRAGMA foreign_key_check", NULL, out) && ok;
+		ok = report_objects(&c, &s.objects, out) && ok;
+	} else {
+		diag_set(d, ST_ERR_IO, "cannot open '%s': %s", s.path, sqlite3_errmsg(c.handle));
+	}
+	db_close(&c);
+	return ok;
 }
 
 bool store_writable(store *s) { return atomic_load(&s->writable); }

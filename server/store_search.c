@@ -1,4 +1,5 @@
 #include "server/server.h"
+#include "server/store_private.h"
 
 #include <openssl/rand.h>
 #include <stdlib.h>
@@ -19,14 +20,14 @@ static void copy(char *to, size_t n, const char *from) { snprintf(to, n, "%s", f
 
 /* ---------------------------------------------------------------- modules */
 
-bool module_find(db *c, const char *id, module_row *out)
+found module_find(db *c, const char *id, module_row *out)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_MODULE_FIND);
 	if (!s)
-		return false;
+		return FOUND_FAILED;
 	bind_text(s, 1, id);
-	bool found = sqlite3_step(s) == SQLITE_ROW;
-	if (found) {
+	found f = db_step(c, s);
+	if (f == FOUND) {
 		copy(out->id, sizeof out->id, column_text(s, 0));
 		copy(out->fingerprint, sizeof out->fingerprint, column_text(s, 1));
 		copy(out->shardings, sizeof out->shardings, column_text(s, 2));
@@ -36,7 +37,7 @@ bool module_find(db *c, const char *id, module_row *out)
 		out->text_bytes = sqlite3_column_int64(s, 6);
 	}
 	sqlite3_reset(s);
-	return found;
+	return f;
 }
 
 void module_json(const module_row *m, strbuf *out)
@@ -100,31 +101,35 @@ static bool event_state(db *c, const char *id, const char *state, const char *st
 
 /* ---------------------------------------------------------------- create */
 
-static void find_id(sqlite3_stmt *s, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES])
+static found find_id(db *c, statement_id statement, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES])
 {
+	sqlite3_stmt *s = db_statement(c, statement);
 	id[0] = 0;
 	if (!s)
-		return;
+		return FOUND_FAILED;
 	bind_text(s, 1, key);
 	bind_text(s, 2, budget);
 	sqlite3_bind_int64(s, 3, amount);
-	if (sqlite3_step(s) == SQLITE_ROW)
+	found f = db_step(c, s);
+	if (f == FOUND)
 		copy(id, SEARCH_ID_BYTES, column_text(s, 0));
 	sqlite3_reset(s);
+	return f;
 }
 
-void search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES])
+found search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES])
 {
-	find_id(db_statement(c, SQL_SEARCH_CACHED), key, budget, amount, id);
+	return find_id(c, SQL_SEARCH_CACHED, key, budget, amount, id);
 }
 
-static bool queue_is_full(db *c, int64_t limit)
+/* -1: could not be counted. */
+static int64_t count_waiting(db *c)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_WAITING);
-	bool full = s && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 0) >= limit;
+	int64_t n = db_step(c, s) == FOUND ? sqlite3_column_int64(s, 0) : -1;
 	if (s)
 		sqlite3_reset(s);
-	return full;
+	return n;
 }
 
 static void new_search_id(char id[SEARCH_ID_BYTES])
@@ -167,14 +172,19 @@ status search_create_run(db *c, write_op *op)
 	a->existing = a->cached = a->queue_full = false;
 	if (!a->fresh) {
 		/* Looked up again here: one of them may have come since the reader looked. */
-		search_cached(c, a->key, p->budget, p->budget_amount, a->id);
-		a->cached = a->id[0] != 0;
-		if (!a->cached)
-			find_id(db_statement(c, SQL_SEARCH_FLIGHT), a->key, p->budget, p->budget_amount, a->id);
-		a->existing = a->id[0] != 0;
+		found f = search_cached(c, a->key, p->budget, p->budget_amount, a->id);
+		a->cached = f == FOUND;
+		if (f == FOUND_NONE)
+			f = find_id(c, SQL_SEARCH_FLIGHT, a->key, p->budget, p->budget_amount, a->id);
+		if (f == FOUND_FAILED)
+			return ST_ERR_IO;
+		a->existing = f == FOUND;
 	}
 	if (!a->existing) {
-		a->queue_full = queue_is_full(c, a->queue_limit);
+		int64_t waiting = count_waiting(c);
+		if (waiting < 0)
+			return ST_ERR_IO;
+		a->queue_full = waiting >= a->queue_limit;
 		if (a->queue_full)
 			return ST_OK;
 		new_search_id(a->id);
@@ -182,8 +192,8 @@ status search_create_run(db *c, write_op *op)
 			return ST_ERR_IO;
 	}
 	strbuf_clear(&a->json);
-	bool found = a->cached ? search_json_full(c, a->id, &a->json) : search_json(c, a->id, &a->json, NULL, NULL);
-	return found ? ST_OK : ST_ERR_IO;
+	found f = a->cached ? search_json_full(c, a->id, &a->json, &a->large) : search_json(c, a->id, &a->json, NULL, NULL);
+	return f == FOUND ? ST_OK : ST_ERR_IO;
 }
 
 /* ---------------------------------------------------------------- the resource as JSON */
@@ -203,7 +213,7 @@ static void json_column_text(strbuf *out, const char *key, sqlite3_stmt *s, int 
 
 static bool state_is_final(const char *state) { return strcmp(state, "queued") && strcmp(state, "running"); }
 
-static void write_search(sqlite3_stmt *s, strbuf *out)
+void search_row_json(sqlite3_stmt *s, strbuf *out)
 {
 	bool best = sqlite3_column_type(s, 15) != SQLITE_NULL;
 	strbuf_putc(out, '{');
@@ -233,7 +243,9 @@ static void write_search(sqlite3_stmt *s, strbuf *out)
 		json_raw(out, "best", "null");
 	}
 	json_raw(out, "error", sqlite3_column_type(s, 20) == SQLITE_NULL ? "null" : column_text(s, 20));
-	json_raw(out, "request", column_text(s, 10));
+	if (sqlite3_column_type(s, 10) != SQLITE_NULL)
+		json_raw(out, "request", column_text(s, 10)); /* left out of lists: it may be large */
+	json_text(out, "owner", column_text(s, 25)[0] ? column_text(s, 25) : NULL);
 	json_time(out, "created", sqlite3_column_int64(s, 21));
 	json_time(out, "started", sqlite3_column_int64(s, 22));
 	json_time(out, "ended", sqlite3_column_int64(s, 23));
@@ -241,44 +253,50 @@ static void write_search(sqlite3_stmt *s, strbuf *out)
 	strbuf_putc(out, '}');
 }
 
-bool search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final)
+found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
 	if (!s)
-		return false;
+		return FOUND_FAILED;
 	bind_text(s, 1, id);
-	bool found = sqlite3_step(s) == SQLITE_ROW;
-	if (found) {
-		write_search(s, out);
+	found f = db_step(c, s);
+	if (f == FOUND) {
+		search_row_json(s, out);
 		if (rev)
 			*rev = sqlite3_column_int64(s, 24);
 		if (final)
 			*final = state_is_final(column_text(s, 1));
 	}
 	sqlite3_reset(s);
-	return found;
+	return f;
 }
 
-bool search_json_full(db *c, const char *id, strbuf *out)
+found search_json_full(db *c, const char *id, strbuf *out, document_ref *large)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
 	char strategy[ID_BYTES] = "";
+	document_ref d = {0};
+	*large = d;
 	if (!s)
-		return false;
+		return FOUND_FAILED;
 	bind_text(s, 1, id);
-	bool found = sqlite3_step(s) == SQLITE_ROW;
-	if (found) {
-		write_search(s, out);
+	found f = db_step(c, s);
+	if (f == FOUND) {
+		search_row_json(s, out);
 		copy(strategy, sizeof strategy, column_text(s, 18));
 	}
 	sqlite3_reset(s);
-	if (found && strategy[0]) {
-		out->n--; /* the closing brace */
-		json_key(out, "document");
-		found = strategy_document(c, strategy, out);
+	if (f != FOUND || !strategy[0])
+		return f;
+	out->n--; /* the closing brace */
+	json_key(out, "document");
+	if (document_find(c, strategy, &d, out) != FOUND)
+		return FOUND_FAILED; /* the row of the search says that there is one */
+	if (d.bytes > DOCUMENT_WHOLE)
+		*large = d;
+	else
 		strbuf_putc(out, '}');
-	}
-	return found;
+	return FOUND;
 }
 
 /* ---------------------------------------------------------------- run */
@@ -357,6 +375,16 @@ static bool requeue(db *c, const char *id, int failures, int64_t not_before_us)
 	return finish(s) && event_state(c, id, "queued", NULL);
 }
 
+/* No worker was started, so none can come late with an answer for this number of the attempt. */
+static bool unclaim(db *c, const char *id)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_UNCLAIM);
+	if (!s)
+		return false;
+	bind_text(s, 1, id);
+	return finish(s) && event_state(c, id, "queued", NULL);
+}
+
 static bool end_search(db *c, const char *id, const char *state, const char *strategy, bool partial, const char *error, int failures)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_END);
@@ -393,15 +421,15 @@ typedef struct owned {
 	bool cancel;
 } owned;
 
-static bool find_owned(db *c, const search_finish *a, owned *o)
+static found find_owned(db *c, const search_finish *a, owned *o)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_OWNED);
 	if (!s)
-		return false;
+		return FOUND_FAILED;
 	bind_text(s, 1, a->id);
 	sqlite3_bind_int64(s, 2, a->attempt);
-	bool found = sqlite3_step(s) == SQLITE_ROW;
-	if (found) {
+	found f = db_step(c, s);
+	if (f == FOUND) {
 		copy(o->module, sizeof o->module, column_text(s, 0));
 		copy(o->fingerprint, sizeof o->fingerprint, column_text(s, 1));
 		strbuf_puts(&o->mesh, column_text(s, 2));
@@ -412,7 +440,7 @@ static bool find_owned(db *c, const search_finish *a, owned *o)
 		o->cancel = sqlite3_column_int(s, 7);
 	}
 	sqlite3_reset(s);
-	return found;
+	return f;
 }
 
 static bool document_is_strategy(db *c, const char *p, size_t n)
@@ -457,11 +485,15 @@ static bool end_with_error(db *c, const search_finish *a, const char *state, int
 static bool finish_owned(db *c, search_finish *a, const owned *o)
 {
 	search_outcome outcome = a->outcome;
-	if (outcome == OUTCOME_RELEASED && o->cancel)
+	if ((outcome == OUTCOME_RELEASED || outcome == OUTCOME_NOT_STARTED) && o->cancel)
 		return end_search(c, a->id, "canceled", NULL, false, NULL, 0);
 	if (outcome == OUTCOME_RELEASED) {
 		a->requeued = true;
 		return requeue(c, a->id, 0, 0);
+	}
+	if (outcome == OUTCOME_NOT_STARTED) {
+		a->requeued = true;
+		return unclaim(c, a->id);
 	}
 	if (a->document && !document_is_strategy(c, a->document, a->document_bytes)) {
 		problem_set(&a->error, PROBLEM_INTERNAL, "the worker's answer is not a strategy document");
@@ -489,8 +521,9 @@ status search_finish_run(db *c, write_op *op)
 	owned o = {0};
 	a->requeued = false;
 	a->strategy[0] = 0;
-	a->accepted = find_owned(c, a, &o);
-	bool ok = !a->accepted || finish_owned(c, a, &o);
+	found f = find_owned(c, a, &o);
+	a->accepted = f == FOUND;
+	bool ok = f == FOUND_NONE || (f == FOUND && finish_owned(c, a, &o));
 	strbuf_release(&o.mesh);
 	return ok ? ST_OK : ST_ERR_IO;
 }
@@ -507,13 +540,17 @@ status search_cancel_run(db *c, write_op *op)
 	if (!s)
 		return ST_ERR_IO;
 	bind_text(s, 1, a->id);
-	a->found = sqlite3_step(s) == SQLITE_ROW;
+	found f = db_step(c, s);
+	a->found = f == FOUND;
 	if (a->found) {
 		copy(state, sizeof state, column_text(s, 1));
 		pending = sqlite3_column_int(s, 13);
+		a->forbidden = !a->any && strcmp(column_text(s, 25), a->owner) != 0;
 	}
 	sqlite3_reset(s);
 	if (!a->found)
+		return f == FOUND_NONE ? ST_OK : ST_ERR_IO;
+	if (a->forbidden)
 		return ST_OK;
 	if (!strcmp(state, "queued")) {
 		a->changed = true;
@@ -529,23 +566,25 @@ status search_cancel_run(db *c, write_op *op)
 			return ST_ERR_IO;
 	}
 	strbuf_clear(&a->json);
-	return search_json(c, a->id, &a->json, NULL, NULL) ? ST_OK : ST_ERR_IO;
+	return search_json(c, a->id, &a->json, NULL, NULL) == FOUND ? ST_OK : ST_ERR_IO;
 }
 
 /* ---------------------------------------------------------------- leases */
 
-/* Ids from a statement with one text column; they are acted upon after it is done. */
-static uint32_t collect_ids(sqlite3_stmt *s, char (**out)[SEARCH_ID_BYTES])
+/* Ids from a statement with one text column; they are acted upon after it is done. False: not all could be read. */
+static bool collect_ids(db *c, sqlite3_stmt *s, char (**out)[SEARCH_ID_BYTES], uint32_t *out_n)
 {
 	VEC(struct { char id[SEARCH_ID_BYTES]; }) ids = {0};
-	while (s && sqlite3_step(s) == SQLITE_ROW) {
+	found f;
+	while ((f = db_step(c, s)) == FOUND) {
 		vec_reserve(&ids, ids.n + 1);
 		copy(ids.p[ids.n++].id, SEARCH_ID_BYTES, column_text(s, 0));
 	}
 	if (s)
 		sqlite3_reset(s);
 	*out = (char (*)[SEARCH_ID_BYTES])ids.p;
-	return ids.n;
+	*out_n = ids.n;
+	return f == FOUND_NONE;
 }
 
 status search_beat_run(db *c, write_op *op)
@@ -565,7 +604,8 @@ status search_beat_run(db *c, write_op *op)
 	if (s)
 		sqlite3_bind_int64(s, 1, now);
 	char (*expired)[SEARCH_ID_BYTES];
-	uint32_t n = collect_ids(s, &expired);
+	uint32_t n;
+	ok = collect_ids(c, s, &expired, &n) && ok;
 	for (uint32_t i = 0; i < n && ok; i++)
 		ok = requeue(c, expired[i], 0, 0);
 	free(expired);
@@ -576,8 +616,9 @@ status search_recover(db *c, int64_t *out_count)
 {
 	/* The lock of the store says that no other daemon runs them, and workers die with their daemon. */
 	char (*ids)[SEARCH_ID_BYTES];
-	uint32_t n = collect_ids(db_statement(c, SQL_SEARCH_RUNNING), &ids);
-	bool ok = sqlite3_exec(c->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+	uint32_t n;
+	bool ok = collect_ids(c, db_statement(c, SQL_SEARCH_RUNNING), &ids, &n)
+		&& sqlite3_exec(c->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
 	for (uint32_t i = 0; i < n && ok; i++) {
 		sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
 		if (s)
@@ -588,6 +629,8 @@ status search_recover(db *c, int64_t *out_count)
 		ok = cancel ? end_search(c, ids[i], "canceled", NULL, false, NULL, 0) : requeue(c, ids[i], 0, 0);
 	}
 	ok = ok && sqlite3_exec(c->handle, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+	if (!ok && !sqlite3_get_autocommit(c->handle))
+		sqlite3_exec(c->handle, "ROLLBACK", NULL, NULL, NULL);
 	free(ids);
 	*out_count = n;
 	return ok ? ST_OK : ST_ERR_IO;

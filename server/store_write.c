@@ -45,7 +45,7 @@ static void run_batch(store *s, write_op *batch)
 {
 	db *c = &s->writer;
 	int64_t start = clock_ns(), count = 0;
-	bool ok = step(c, SQL_BEGIN);
+	bool ok = store_recover(s) && step(c, SQL_BEGIN);
 	for (write_op *op = batch; op; op = op->next, count++) {
 		if (ok)
 			run_one(c, op);
@@ -75,7 +75,18 @@ static void run_batch(store *s, write_op *batch)
 static status probe_run(db *c, write_op *op)
 {
 	(void)op;
-	return sqlite3_exec(c->handle, "PRAGMA user_version = 1", NULL, NULL, NULL) == SQLITE_OK ? ST_OK : ST_ERR_IO;
+	char sql[48];
+	snprintf(sql, sizeof sql, "PRAGMA user_version = %d", STORE_VERSION);
+	return sqlite3_exec(c->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? ST_OK : ST_ERR_IO;
+}
+
+bool writer_probe(db *c)
+{
+	bool ok = step(c, SQL_BEGIN) && probe_run(c, NULL) == ST_OK && step(c, SQL_COMMIT);
+	reset_all(c);
+	if (!sqlite3_get_autocommit(c->handle))
+		step(c, SQL_ROLLBACK);
+	return ok;
 }
 
 static void probe_done(write_op *op) { (void)op; }
@@ -125,7 +136,6 @@ bool writer_start(store *s)
 	s->tail = &s->head;
 	pthread_mutex_init(&s->mutex, NULL);
 	pthread_cond_init(&s->wake, NULL);
-	atomic_store(&s->writable, true);
 	return pthread_create(&s->thread, NULL, writer_main, s) == 0;
 }
 

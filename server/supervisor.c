@@ -5,7 +5,10 @@
  *   end     exit 0, 2 with a document        succeeded (2: nothing fits, the document says so)
  *           exit 130 after our SIGTERM       canceled, or succeeded but partial when the time limit was the reason
  *           exit 1, 64                       failed, with the worker's message
+ *           out of memory                    failed, 422: another attempt would end the same
  *           anything else                    crashed: back to the queue until search_attempts is reached
+ *   A start that fails for want of descriptors, processes or memory is no attempt: the claim is taken back, and the next start
+ *   waits a while.
  *
  * A result that cannot be committed (full disk) is kept and offered again. */
 #include "server/server.h"
@@ -27,6 +30,8 @@ enum {
 	MOST_ARGUMENTS = 2048,
 	RETRY_MS = 5000,
 	LOOK_MS = 1000,
+	START_PAUSE_MS = 2000,      /* after a start that failed for want of something; doubles up to the most */
+	MOST_START_PAUSE_MS = 30000,
 };
 
 typedef enum slot_state { SLOT_FREE, SLOT_RUNNING, SLOT_DONE } slot_state; /* DONE: its result waits to be committed */
@@ -35,6 +40,7 @@ typedef struct slot {
 	slot_state state;
 	char id[SEARCH_ID_BYTES];
 	int64_t attempt;
+	char module[ID_BYTES];
 	child worker;
 	bool out_ended, err_ended, canceled, overtime, flooded;
 	int64_t deadline_ns, kill_ns, ended_ns; /* kill_ns: when SIGKILL follows SIGTERM, 0: no SIGTERM yet */
@@ -42,6 +48,9 @@ typedef struct slot {
 	search_event waiting;                   /* the newest event, held back to keep the rate down; kind NULL: none */
 	int64_t last_event_ns;
 	search_finish finish;
+	int64_t alive_ns, look_ns, cpu_ticks; /* when it last spoke or computed; when to look again; what it had taken then */
+	bool out_of_memory, frozen;
+	int64_t kills;          /* kernel_memory_kills() at its start */
 	int64_t retry_ns;
 } slot;
 
@@ -54,6 +63,7 @@ struct supervisor {
 	VEC(struct { char id[SEARCH_ID_BYTES]; }) cancels;
 	int64_t next_beat_ns, next_look_ns;
 	bool queue_empty;      /* nothing to claim until a kick or the next look */
+	int64_t start_ns, start_pause_ns; /* no start before start_ns; the pause of the last failure, 0: the last one went well */
 	uint32_t slot_count;
 	slot slots[];
 };
@@ -187,6 +197,13 @@ static bool add_file(supervisor *v, const slot *s, arguments *a, const char *fla
 	return file_write(path, json, strlen(json), NULL) == ST_OK;
 }
 
+/* A request may ask for fewer threads than the daemon gives, never for more. */
+static int64_t threads_of(const supervisor *v, const search_spec *p)
+{
+	int64_t most = v->srv->opt.worker_threads;
+	return p->threads ? MIN(p->threads, most ? most : parallel_cores()) : most;
+}
+
 static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, arguments *a)
 {
 	char module[512];
@@ -216,7 +233,7 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 	}
 	if (p->seed >= 0)
 		add_number(a, "--seed", p->seed);
-	int64_t threads = p->threads ? p->threads : v->srv->opt.worker_threads;
+	int64_t threads = threads_of(v, p);
 	if (threads)
 		add_number(a, "--threads", threads);
 	if (v->srv->opt.worker_cache)
@@ -232,22 +249,24 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 	return ok;
 }
 
-static bool start_worker(supervisor *v, slot *s, const char *request, size_t request_n)
+/* False with why filled when the stored request is not one; false without when something was short. */
+static bool start_worker(supervisor *v, slot *s, const char *request, size_t request_n, problem *why)
 {
 	char path[600];
-	problem why = {0};
 	search_spec spec;
 	arguments *a = xcalloc(1, sizeof *a);
 	arena_init(&a->mem);
 	work_path(v, s, "", path);
-	bool ok = spec_parse(&spec, request, request_n, NULL, 0, &why) && mkdir(path, 0700) == 0;
+	s->kills = kernel_memory_kills();
+	bool ok = spec_parse(&spec, request, request_n, NULL, 0, why) && (mkdir(path, 0700) == 0 || errno == EEXIST);
 	if (ok && (ok = build_arguments(v, s, &spec, a))) {
-		child_limits limits = {.memory_bytes = v->srv->opt.worker_memory, .nice = (int)v->srv->opt.worker_nice,
-			.threads = (int)(spec.threads ? spec.threads : v->srv->opt.worker_threads), .dir = path};
+		child_limits limits = tool_limits(v->srv);
+		limits.threads = (int)threads_of(v, &spec);
+		limits.dir = path;
 		ok = child_start(v->srv->worker, a->v, &limits, &s->worker);
 	}
 	if (!ok)
-		log_warn("event=worker_not_started search=%s error=\"%s\"", s->id, why.kind ? why.detail : strerror(errno));
+		log_warn("event=worker_not_started search=%s error=\"%s\"", s->id, why->kind ? why->detail : strerror(errno));
 	spec_release(&spec);
 	arena_release(&a->mem);
 	free(a);
@@ -266,13 +285,38 @@ static void begin_finish(slot *s, search_outcome outcome)
 	s->retry_ns = 0;
 }
 
+/* Something was short, and may be for a while: the search keeps its place in the queue, and the next start waits. */
+static void pause_starts(supervisor *v)
+{
+	v->start_pause_ns = MIN(MAX(2 * v->start_pause_ns, START_PAUSE_MS * 1000000ll), MOST_START_PAUSE_MS * 1000000ll);
+	v->start_ns = clock_ns() + v->start_pause_ns;
+	metric_add(v->srv, workers_not_started, 1);
+}
+
+static void start_claimed(supervisor *v, slot *s, const search_claim *c)
+{
+	problem why = {0};
+	if (start_worker(v, s, c->request.p, c->request.n, &why)) {
+		s->state = SLOT_RUNNING;
+		s->alive_ns = clock_ns();
+		metric_add(v->srv, workers_started, 1);
+		metric_add(v->srv, workers_running, 1);
+	} else if (why.kind) {
+		begin_finish(s, OUTCOME_FAILED);
+		s->finish.error = why;
+	} else {
+		begin_finish(s, OUTCOME_NOT_STARTED);
+		pause_starts(v);
+	}
+}
+
 /* Fills free slots from the queue. */
 static void claim(supervisor *v)
 {
 	server *srv = v->srv;
 	for (uint32_t i = 0; i < v->slot_count && !v->queue_empty; i++) {
 		slot *s = &v->slots[i];
-		if (s->state != SLOT_FREE)
+		if (s->state != SLOT_FREE || clock_ns() < v->start_ns)
 			continue;
 		search_claim c = {.op = {.run = search_claim_run}, .lease_us = srv->opt.lease * 1000000};
 		if (store_write(srv->store, &c.op) != ST_OK || !c.found) {
@@ -281,15 +325,9 @@ static void claim(supervisor *v)
 			memset(s, 0, sizeof *s);
 			memcpy(s->id, c.id, sizeof s->id);
 			s->attempt = c.attempt;
+			memcpy(s->module, c.module, sizeof s->module);
 			s->deadline_ns = clock_ns() + srv->opt.search_seconds * 1000000000;
-			if (start_worker(v, s, c.request.p, c.request.n)) {
-				s->state = SLOT_RUNNING;
-				metric_add(srv, workers_started, 1);
-				metric_add(srv, workers_running, 1);
-			} else {
-				begin_finish(s, OUTCOME_CRASHED);
-				problem_set(&s->finish.error, PROBLEM_INTERNAL, "the worker could not be started");
-			}
+			start_claimed(v, s, &c);
 			watch_notify(srv->hub, s->id);
 		}
 		strbuf_release(&c.request);
@@ -326,10 +364,25 @@ static void judge(server *srv, slot *s, int wait_status)
 	bool document = s->out.n > 0 && !s->flooded;
 	begin_finish(s, OUTCOME_CRASHED);
 	search_finish *f = &s->finish;
-	if (code == 1 || code == 64) {
+	strbuf_add(&s->tail, "", 0);
+	s->out_of_memory = !s->flooded && !s->kill_ns && !s->frozen && died_of_memory(code, s->tail.p, s->kills);
+	if (code == 1 && str_starts(str_of(s->tail.p), "libgomp: ")) {
+		problem_set(&f->error, PROBLEM_INTERNAL, "the worker could not start its threads: %.400s", s->tail.p);
+	} else if (code == 1 && objects_lost(store_objects(srv->store), "objects", s->module)) {
 		f->outcome = OUTCOME_FAILED;
-		strbuf_add(&s->tail, "", 0);
+		store_look_for_lost(srv->store);
+		problem_set(&f->error, PROBLEM_INTERNAL, "the text of the module is lost: upload it again and ask again");
+	} else if (code == 1 || code == 64) {
+		f->outcome = OUTCOME_FAILED;
 		worker_error(s->tail.p, &f->error);
+	} else if (s->out_of_memory) {
+		f->outcome = OUTCOME_FAILED;
+		problem_set(&f->error, PROBLEM_UNPROCESSABLE, "the worker ran out of memory; its limit is %lld MiB (--worker-memory)",
+			(long long)srv->opt.worker_memory >> 20);
+	} else if (s->frozen) {
+		problem_set(&f->error, PROBLEM_INTERNAL, "the worker neither computed nor spoke for %lld s", (long long)srv->opt.worker_silence);
+	} else if (code == EXIT_NOT_STARTED) {
+		f->outcome = OUTCOME_NOT_STARTED;
 	} else if (document && (code == 0 || code == 2)) {
 		f->outcome = OUTCOME_SUCCEEDED;
 		f->partial = s->overtime;
@@ -344,9 +397,9 @@ static void judge(server *srv, slot *s, int wait_status)
 		f->outcome = OUTCOME_FAILED;
 		problem_set(&f->error, PROBLEM_UNPROCESSABLE, "no answer within the limit of %lld s", (long long)srv->opt.search_seconds);
 	} else if (s->flooded) {
-		problem_set(&f->error, PROBLEM_INTERNAL, "the worker's output passed the limit of %d MiB", MAX_DOCUMENT_BYTES >> 20);
+		f->outcome = OUTCOME_FAILED;
+		problem_set(&f->error, PROBLEM_UNPROCESSABLE, "the worker's output passed the limit of %lld MiB", (long long)answer_limit(srv) >> 20);
 	} else {
-		strbuf_add(&s->tail, "", 0);
 		problem_set(&f->error, PROBLEM_INTERNAL, "the worker ended with %s %d%s%.400s", WIFSIGNALED(wait_status) ? "signal" : "code",
 			WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : code, s->tail.n ? ": " : "", s->tail.p);
 	}
@@ -370,6 +423,7 @@ static void count_end(server *srv, const slot *s)
 			break;
 		case OUTCOME_CANCELED:
 		case OUTCOME_RELEASED:
+		case OUTCOME_NOT_STARTED:
 			metric_add(srv, searches_canceled, 1);
 			break;
 		case OUTCOME_FAILED:
@@ -378,6 +432,7 @@ static void count_end(server *srv, const slot *s)
 			break;
 		}
 	}
+	metric_add(srv, workers_out_of_memory, f->accepted && s->out_of_memory);
 	log_info("event=search_ended search=%s attempt=%lld outcome=%d requeued=%d", s->id, (long long)s->attempt, f->outcome, f->requeued);
 }
 
@@ -419,6 +474,28 @@ static void reap(supervisor *v, slot *s)
 	metric_add(v->srv, workers_running, -1);
 	flush_event(v, s);
 	judge(v->srv, s, wait_status);
+	if (s->finish.outcome == OUTCOME_NOT_STARTED)
+		pause_starts(v);
+	else
+		v->start_pause_ns = 0;
+}
+
+/* A worker's heartbeat is that it speaks or takes CPU time: one that is stopped, or waits for itself, does neither. */
+static void check_heartbeat(supervisor *v, slot *s, int64_t now)
+{
+	if (s->state != SLOT_RUNNING || now < s->look_ns || s->frozen)
+		return;
+	int64_t ticks = child_cpu_ticks(s->worker.pid);
+	s->look_ns = now + LOOK_MS * 1000000ll;
+	if (ticks != s->cpu_ticks)
+		s->alive_ns = now;
+	s->cpu_ticks = ticks;
+	if (now - s->alive_ns < v->srv->opt.worker_silence * 1000000000)
+		return;
+	log_warn("event=worker_frozen search=%s pid=%d", s->id, (int)s->worker.pid);
+	s->frozen = true;
+	end_worker(s, SIGKILL);
+	s->out_ended = s->err_ended = true;
 }
 
 /* A worker that has been killed may have left a process that holds its pipes: the exit of the worker itself counts. */
@@ -438,12 +515,14 @@ static void check_time(slot *s, int64_t now)
 
 /* ---------------------------------------------------------------- the loop */
 
-static void read_worker(slot *s)
+static void read_worker(const server *srv, slot *s)
 {
-	if (!s->out_ended && !read_available(s->worker.out, &s->out, MAX_DOCUMENT_BYTES, &s->out_ended))
+	if (!s->out_ended && !read_available(s->worker.out, &s->out, (size_t)answer_limit(srv), &s->out_ended))
 		s->flooded = true;
 	if (!s->err_ended && !read_available(s->worker.err, &s->err, 1 << 20, &s->err_ended))
 		s->flooded = true;
+	if (s->err.n)
+		s->alive_ns = clock_ns();
 	take_lines(s);
 	if (s->err_ended && s->err.n) {
 		keep_tail(s, s->err.p, s->err.n);
@@ -516,8 +595,9 @@ static void turn(supervisor *v, struct pollfd *p)
 	for (uint32_t i = 0; i < v->slot_count; i++) {
 		slot *s = &v->slots[i];
 		if (s->state == SLOT_RUNNING) {
-			read_worker(s);
+			read_worker(v->srv, s);
 			check_time(s, now);
+			check_heartbeat(v, s, now);
 			if (now - s->last_event_ns >= EVENT_INTERVAL_MS * 1000000ll)
 				flush_event(v, s);
 			reap(v, s);

@@ -1,5 +1,6 @@
 import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -25,13 +26,41 @@ def daemon(tmp_path_factory):
     assert d.rows("PRAGMA integrity_check") == [("ok",)]
 
 
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory):
+    """Path of a C file of this folder as a library to preload."""
+
+    def build(name):
+        out = tmp_path_factory.mktemp("shim") / (name + ".so")
+        source = pathlib.Path(__file__).with_name(name + ".c")
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", out, source, "-ldl"], check=True)
+        return str(out)
+
+    return build
+
+
+@pytest.fixture
+def faults(shim, tmp_path):
+    """(environment of a daemon, fault(name, on)): see faults.c."""
+    folder = tmp_path / "faults"
+    folder.mkdir()
+
+    def fault(name, on=True):
+        if on:
+            (folder / name).touch()
+        else:
+            (folder / name).unlink(missing_ok=True)
+
+    return {"LD_PRELOAD": shim("faults"), "FAULTS": str(folder)}, fault
+
+
 @pytest.fixture
 def own(tmp_path):
     """Makes daemons that the test may kill; own(flags...)."""
     made = []
 
-    def make(*flags):
-        made.append(Daemon(tmp_path, *flags).start())
+    def make(*flags, **more):
+        made.append(Daemon(tmp_path, *flags, **more).start())
         return made[-1]
 
     yield make

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import pathlib
+import resource
 import signal
 import socket
 import sqlite3
@@ -45,8 +46,10 @@ class Answer:
 class Daemon:
     """start() waits until it listens; the store survives stop() and kill()."""
 
-    def __init__(self, folder, *flags):
+    def __init__(self, folder, *flags, limits=None, env=None):
         self.folder = pathlib.Path(folder)
+        self.limits = limits or {}  # resource: most, of the next start
+        self.env = env or {}
         self.store = self.folder / "store"
         self.flags = list(flags)
         self.process = None
@@ -56,9 +59,15 @@ class Daemon:
     def start(self, *more):
         log = open(self.folder / "log", "ab")
         command = [SHARDWRIGHTD, "--listen", "127.0.0.1:0", "--store", str(self.store), "--worker-binary", SHARDWRIGHT]
-        self.process = subprocess.Popen(command + self.flags + list(more), stdout=subprocess.PIPE, stderr=log)
+        limits = dict(self.limits)
+
+        def restrict():
+            for which, most in limits.items():
+                resource.setrlimit(which, most if isinstance(most, tuple) else (most, most))
+
+        self.process = subprocess.Popen(command + self.flags + list(more), stdout=subprocess.PIPE, stderr=log, preexec_fn=restrict, env={**os.environ, **self.env})
         line = self.process.stdout.readline().decode()
-        assert line.startswith("listening on http://127.0.0.1:"), line + self.log()[-2000:]
+        assert line.startswith(("listening on http://127.0.0.1:", "listening on https://127.0.0.1:")), line + self.log()[-2000:]
         self.port = int(line.rsplit(":", 1)[1])
         return self
 
@@ -136,7 +145,10 @@ class Daemon:
             time.sleep(0.02)
 
     def metric(self, name):
-        for line in self.get("/metrics").body.decode().splitlines():
+        return self.metric_as({}, name)
+
+    def metric_as(self, headers, name):
+        for line in self.get("/metrics", headers).body.decode().splitlines():
             if line.startswith(name + " "):
                 return int(line.split()[1])
         raise AssertionError("no metric " + name)

@@ -81,7 +81,7 @@ def test_stream_limit_and_heartbeat(own):
     d = own("--streams", "1", "--stream-heartbeat", "1")
     search = d.search(d.long()).json()["id"]
     s = d.socket()
-    s.sendall(f"GET /v1/searches/{search}/events HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    s.sendall(f"GET /v1/searches/{search}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     assert b"200 OK" in s.recv(4096)
     assert d.get(f"/v1/searches/{search}/events").status == 429
     s.close()  # a hang-up is noticed with the next event or heartbeat
