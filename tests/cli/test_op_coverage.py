@@ -21,5 +21,5 @@ def test_rows_are_complete():
     listed = subprocess.run([TOOL, "rules", "--list"], capture_output=True, text=True, timeout=60).stdout.splitlines()[1:]
     assert [line.split()[0] for line in listed] == table and all(len(line.split(None, 4)) == 5 for line in listed)
     ways = {line.split()[0]: line.split(None, 4)[4] for line in listed}
-    assert ways["stablehlo.add"] == "shards" and ways["stablehlo.iota"] == "whole" and ways["stablehlo.all_reduce"] == "manual"
+    assert ways["stablehlo.add"] == "shards" and ways["stablehlo.iota"] == "shards" and ways["stablehlo.rng"] == "whole" and ways["stablehlo.all_reduce"] == "manual"
     assert ways["func.call"] == "inlined" and ways["stablehlo.tuple"].startswith("refused: ")

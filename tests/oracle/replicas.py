@@ -101,6 +101,12 @@ def run(text, whole, signature, arguments, results, sizes, seed=0, simplify=True
     return forked(_run, text, whole, signature, arguments, results, sizes, seed, simplify)
 
 
+def far(mine, want):
+    """The largest error relative to the largest number; what is no number has none."""
+    known = ~np.isnan(want)
+    return float(np.abs(mine[known] - want[known]).max(initial=0) / (np.abs(want[known]).max(initial=0) + 1e-3))
+
+
 def errors(tool, path, whole, signature, simplify=True):
     """The same for a module of sharded text: the program of one device that `lower` makes of it against the whole results.
 
@@ -108,7 +114,6 @@ def errors(tool, path, whole, signature, simplify=True):
     text = tool("lower", path, "--emit-mlir", "-", *tool.emit)
     if "--global" in tool.emit:
         found = execute.run(text, simplify=simplify)
-        return [float(np.abs(np.where(np.isnan(want) & np.isnan(mine), 0, mine - want)).max(initial=0) / (np.abs(want).max(initial=0) + 1e-3))
-                for mine, want in zip(found, whole)]
+        return [far(mine, want) for mine, want in zip(found, whole)]
     arguments, results, sizes = forked(io_shardings, tool("opt", "--passes", "inline,symbol-dce,sdy-propagation-pipeline", path))
     return run(text, whole, signature, arguments, results, sizes, simplify=simplify)
