@@ -285,8 +285,25 @@ value_id emit_sum(emitter *e, value_id v, axes l, op_kind reduction)
 	return op_result(e->m, o, 0);
 }
 
+static elem real_of(elem k) { return k == ELEM_C64 ? ELEM_F32 : k == ELEM_C128 ? ELEM_F64 : ELEM_NONE; }
+
+/* XLA for TPU has no reduce_scatter of complex numbers: their parts are scattered each on its own. */
+static value_id scatter_complex(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
+{
+	const struct type t = *value_type(e->m, v);
+	type_id real = type_tensor(e->m, real_of((elem)t.elem), t.rank, t.dims);
+	const op_kind part[2] = {OP_REAL, OP_IMAG};
+	value_id parts[2];
+	for (int i = 0; i < 2; i++)
+		parts[i] = emit_scatter(e, op_result(e->m, emit_op(e, part[i], &v, 1, real, 0), 0), d, l, size);
+	const struct type own = *value_type(e->m, parts[0]);
+	return op_result(e->m, emit_op(e, OP_COMPLEX, parts, 2, type_tensor(e->m, t.elem, own.rank, own.dims), 0), 0);
+}
+
 value_id emit_scatter(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 {
+	if (real_of((elem)value_type(e->m, v)->elem) != ELEM_NONE)
+		return scatter_complex(e, v, d, l, size);
 	v = emit_resized(e, v, d, size * axes_product(l));
 	op_id o = emit_op(e, OP_HLO_REDUCE_SCATTER, &v, 1, emit_resized_type(e, v, d, size), 1);
 	op_attr_set(e->m, o, "scatter_dimension", attr_int(e->m, d, "i64"));

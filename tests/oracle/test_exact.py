@@ -14,7 +14,7 @@ import memory
 import replicas
 from annotate import annotate, main_of
 from child import forked
-from test_numerics import failures, seeds
+from test_numerics import GOLDENS, failures, golden_error, seeds
 from test_replay import BYTES, DEVICE, search
 
 EXACT = ("--level", "exact", "--global")
@@ -54,6 +54,11 @@ def test_random_control_flow(exact, seed):
 @pytest.mark.parametrize("seed", seeds(4, 100))
 def test_random_manual_computations(exact, seed):
     assert failures(emitted.run_manual(exact, seed)) == []
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_golden_programs(exact, name):
+    assert golden_error(exact, name) < 1e-4
 
 
 def steps(text, count, seed=0):
