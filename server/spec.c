@@ -235,6 +235,7 @@ static bool check_word(const cJSON *item, const char *base, const char *const *w
 }
 
 static const char *const objectives[] = {"runtime", "memory", NULL};
+static const char *const apply_ways[] = {"annotate", "exact", "auto", NULL};
 static const char *const named_tactics[] = {"data_parallel", "zero2", "zero3", "replicate", NULL};
 
 /* Fields that tactics share; a missing one is fine here, the worker knows what each tactic needs. */
@@ -402,6 +403,9 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 		return false;
 	if (item)
 		s->objective = keep(s, item->valuestring);
+	if ((item = field(root, "apply")) && !check_word(item, "/apply", apply_ways, why))
+		return false;
+	s->apply = item && strcmp(item->valuestring, apply_ways[0]) ? keep(s, item->valuestring) : NULL;
 	s->seed = -1;
 	if ((item = field(root, "seed")) && !check_integer(item, "/seed", 0, INTEGER_LIMIT - 1, &s->seed, why))
 		return false;
@@ -445,6 +449,8 @@ static void write_question(const search_spec *s, strbuf *b)
 	json_list(b, "forbids", s->forbids, s->forbid_count);
 	if (s->open_results)
 		json_bool(b, "open_results", true);
+	if (s->apply)
+		json_text(b, "apply", s->apply);
 }
 
 static void write_canonical(search_spec *s)
@@ -478,7 +484,7 @@ bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devi
 	if (!root)
 		return problem_from_diag(why, PROBLEM_BAD_JSON, &d);
 	axes a = {0};
-	static const char known[] = " module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results ";
+	static const char known[] = " module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply ";
 	bool ok = check_fields(root, "", known, why) && read_module(s, root, why) && read_mesh(s, root, &a, why)
 		&& read_device(s, root, devices, device_count, why) && read_memory(s, root, why) && read_schedule(s, root, &a, why)
 		&& read_budget(s, root, why) && read_list(s, root, "pins", &s->pins, &s->pin_count, why)

@@ -244,6 +244,8 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 		add(a, "--forbid", p->forbids[i]);
 	if (p->open_results)
 		add(a, "--open-results", NULL);
+	if (p->apply)
+		add(a, "--apply", p->apply);
 	add(a, "--json", "--progress-json");
 	a->v[a->n] = NULL;
 	return ok;

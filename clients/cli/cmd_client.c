@@ -223,7 +223,7 @@ static const struct {
 		"already or with --wait, what was found.\n\n"
 		"  --mesh NAME=SIZE,.. | FILE.json    --device NAME | --device-file FILE    --memory SIZE    --objective runtime|memory\n"
 		"  --schedule FILE    --evaluations N | --seconds S    --seed N    --threads N    --pin GLOB:SHARDING    --forbid GLOB:DIM:AXIS\n"
-		"  --open-results\n"
+		"  --open-results   --apply annotate|exact|auto\n"
 		"  --wait [--timeout S]  wait for the end          --json            print the strategy document\n"
 		"  --fresh               search again, ignore what is stored\n"
 		"  --only-if-cached      never start a search\n"},
@@ -303,7 +303,7 @@ static void add_to_list(cJSON *request, const char *field, const char *value)
 static int submit_flag(flags *f, const char *name, const char *value)
 {
 	static const char *const numbers[] = {"evaluations", "seconds", "seed", "threads"};
-	static const char *const texts[] = {"device", "memory", "objective"};
+	static const char *const texts[] = {"device", "memory", "objective", "apply"};
 	size_t n = strlen(value);
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)
 		if (!strcmp(name, numbers[i]))

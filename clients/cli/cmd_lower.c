@@ -1,4 +1,4 @@
-/* lower: the collectives of an annotated module at three levels, and its per-device program. */
+/* lower: the collectives of an annotated module at four levels, and its per-device program. */
 #include "clients/cli/hlo.h"
 
 #include <cjson/cJSON.h>
@@ -9,12 +9,13 @@ static const char help[] =
 	"shardwright lower MODULE [--json | --emit-mlir OUT [--level L] [--global]] [--device NAME | --device-file F]\n\n"
 	"Propagates the shardings in the module and places communication. Counts are static instructions: as Shardy places\n"
 	"them, after textbook rewrites, as the compiler of the device would emit them for the annotated module (what the list\n"
-	"shows), and for our own program of one device. Of\n"
-	"scheduled HLO text the collectives are listed as they are, with their groups of devices.\n"
+	"shows), and for our own program of one device. Of scheduled HLO text the collectives are listed as they are, with\n"
+	"their groups of devices.\n"
 	"A collective that XLA for TPU makes one loop with the contraction beside it is marked \"windowed einsum\".\n\n"
 	"  --json           one JSON document instead of tables\n"
 	"  --emit-mlir OUT  write the program of one device (- for standard output)\n"
-	"  --level L        of that program: placed (default), optimized, or exact, which is what `search --apply exact` writes\n"
+	"  --level L        of that program: placed (default), optimized, or exact, which is what is written where a plan is\n"
+	"                   applied exactly\n"
 	"  --global         write it inside one manual computation, so that arguments and results are whole arrays with their\n"
 	"                   shardings; XLA compiles it as it is and has nothing left to partition\n"
 	"  --device NAME    whose compiler (default tpu-v5e; `shardwright devices` lists them)\n";

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 
 static const char help[] =
-	"shardwright simulate MODULE [--device NAME | --device-file F] [--memory 16GiB] [--apply exact|annotate] [--json [--ops]]\n"
-	"                            [--trace OUT.json]\n\n"
+	"shardwright simulate MODULE [--device NAME | --device-file F] [--memory 16GiB] [--apply exact|annotate] [--json [--ops]] [--trace OUT.json]\n\n"
 	"Propagates the shardings in the module, lowers it to per-device code and simulates one step. The mesh is the\n"
 	"module's own; without one it runs on one device. MODULE may also be scheduled HLO text, what\n"
 	"compiled.as_text() prints on CPU, GPU or TPU: its kernels, its order and its collectives are then taken as they\n"

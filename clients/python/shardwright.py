@@ -38,7 +38,7 @@ class Error(Exception):
 
 
 def plan(step, args, mesh, memory=None, device=None, server=None, *, kwargs=None, donate_argnums=None, objective=None, schedule=None,
-         evaluations=None, seconds=None, seed=None, threads=None, pins=(), forbids=(), open_results=False, timeout=None, tool=None):
+         evaluations=None, seconds=None, seed=None, threads=None, pins=(), forbids=(), open_results=False, apply=None, timeout=None, tool=None):
     """Search a sharding strategy for step(*args, **kwargs) on a mesh.
 
     step            a function, jitted or not; donate_argnums counts only for one that is not
@@ -49,6 +49,7 @@ def plan(step, args, mesh, memory=None, device=None, server=None, *, kwargs=None
     server          URL of a daemon; default: SHARDWRIGHT_SERVER, and without it the command line tool
     schedule        {"tactics": [..]} or a list of tactics
     pins, forbids   "GLOB:SHARDING", "GLOB:DIM:AXIS" over argument names such as params['w1']
+    apply           how XLA will get the plan: "annotate" (default), "exact" or "auto"; see plan.fn
     timeout         seconds to wait for the answer
 
     -> Plan. Error with the tool's message if the search fails. A plan that does not fit is returned all the same; see plan.fits.
@@ -62,7 +63,7 @@ def plan(step, args, mesh, memory=None, device=None, server=None, *, kwargs=None
         schedule = {"tactics": list(schedule)}
     wanted = {"mesh": _mesh_words(mesh), "device": device, "memory": memory, "objective": objective, "schedule": schedule,
               "evaluations": evaluations, "seconds": seconds, "seed": seed, "threads": threads, "pins": list(pins),
-              "forbids": list(forbids), "open_results": open_results}
+              "forbids": list(forbids), "open_results": open_results, "apply": apply}
     wanted = {key: value for key, value in wanted.items() if value not in (None, [], False)}
     server = server or (None if tool else os.environ.get("SHARDWRIGHT_SERVER"))
     document, emitted = _ask_server(server, text, wanted, timeout) if server else _ask_tool(tool, text, wanted, timeout)
@@ -73,12 +74,14 @@ class Plan:
     """A strategy, tied to the function and arguments it was found for.
 
     document    the strategy document, format shardwright.strategy/1
-    module      StableHLO text with mesh, shardings, priorities and constraints; XLA compiles it as it is
+    module      StableHLO text that carries the plan; XLA compiles it as it is. Annotated: with mesh, shardings, priorities and constraints.
+                Exact: the program of one device in one manual computation, its arguments and results whole arrays with their shardings
     """
 
     def __init__(self, document, module, step, args, kwargs, lowered):
         self.document, self.module = document, module
         self._step, self._args, self._kwargs, self._lowered = step, args, kwargs, lowered
+        self._fn = None
 
     @property
     def fits(self):
@@ -131,6 +134,8 @@ class Plan:
     def losses(self):
         """What in_shardings and out_shardings cannot say of this plan, as lines of text; empty if they say everything."""
         found = []
+        if self.document.get("apply") == "exact":
+            found.append("the program of one device: jit lets XLA partition, which the plan's cost knows nothing of; use plan.fn")
         late = [a["name"] for a in self.document["arguments"] if any(_parts(a["sharding"])[2]) or any(a.get("priority") or [])]
         if late:
             found.append("user priorities on %d arguments, such as %s" % (len(late), late[0]))
@@ -147,6 +152,13 @@ class Plan:
         mesh = mesh or self.mesh()
         options.setdefault("donate_argnums", self._donated())
         return jax.jit(self._step, in_shardings=self.in_shardings(mesh), out_shardings=self.out_shardings(mesh), **options)
+
+    @property
+    def fn(self):
+        """The program that was planned, on plan.mesh(): plan.compile(), made once. Call it like the function."""
+        if self._fn is None:
+            self._fn = self.compile()
+        return self._fn
 
     def compile(self, mesh=None, compiler_options=None):
         """Compile the emitted module, priorities and constraints included; -> a jax.stages.Compiled, called as the function.
@@ -348,7 +360,7 @@ def _abstract(tree):
 # --- the command line tool ---------------------------------------------------------------------------------------------
 
 FLAGS = {"mesh": "--mesh", "device": "--device", "memory": "--memory", "objective": "--objective", "schedule": "--schedule",
-         "evaluations": "--evaluations", "seconds": "--seconds", "seed": "--seed", "threads": "--threads"}
+         "evaluations": "--evaluations", "seconds": "--seconds", "seed": "--seed", "threads": "--threads", "apply": "--apply"}
 
 
 def _ask_tool(tool, text, wanted, timeout):

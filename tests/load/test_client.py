@@ -54,6 +54,15 @@ def test_strategies(cli, daemon, tmp_path):
     assert "stablehlo.dot_general" in (tmp_path / "out.mlir").read_text()
 
 
+def test_exact_strategies(cli, daemon, tmp_path):
+    """The way a plan is applied is part of the question, and the module is written so."""
+    run = cli("submit", "step.mlir", "--mesh", "data=2", "--evaluations", 10, "--apply", "exact", "--wait", "--json", rows=232)
+    assert run.returncode == 0 and json.loads(run.stdout)["apply"] == "exact", run.stderr
+    found = json.loads(cli("strategies", "--module", "step.mlir", "--json", rows=232).stdout)["strategies"]
+    assert cli("strategies", found[0]["id"], "--mlir", "exact.mlir", rows=232).returncode == 0
+    assert "sdy.manual_computation" in (tmp_path / "exact.mlir").read_text()
+
+
 def test_large_modules_travel_compressed(cli, daemon):
     before = daemon.metric("shardwright_upload_bytes")
     module = module_text(224) + "// " + "x" * 200000 + "\n"

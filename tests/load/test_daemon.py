@@ -93,6 +93,7 @@ def test_other_questions_are_misses(daemon):
         {"memory": "1GiB"},
         {"pins": ["arg0:[[],[]]"]},
         {"open_results": True},
+        {"apply": "exact"},
         {"schedule": {"tactics": [{"named": "zero2", "axis": "data"}]}},
     ):
         answer = daemon.search({**base, **other}, cached)

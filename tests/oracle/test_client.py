@@ -74,6 +74,27 @@ def test_plan(tool, pins):
         assert any(spec.endswith("(None, 'model')") for spec in specs), specs
 
 
+def run_exactly(path):
+    devices()
+    import jax
+    import numpy as np
+    import shardwright
+    step, args = small_step()
+    plan = shardwright.plan(step, args, "data=4,model=2", donate_argnums=0, device="h100", evaluations=100, seed=1, apply="exact", tool=path)
+    assert plan.document["apply"] == "exact" and "sdy.manual_computation" in plan.module and "one device" in plan.losses()[0]
+    expected, host = jax.jit(step)(*args), jax.tree.map(np.asarray, args)
+    found = plan.fn(*host)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), found, expected)
+    assert np.isfinite(plan.fn(found[0], host[1], host[2])[1]) and plan.fn is plan.fn
+    memory = plan.fn.compiled.memory_analysis()
+    return memory.alias_size_in_bytes - plan.cost["alias_bytes"], memory.argument_size_in_bytes - plan.cost["argument_bytes"]
+
+
+def test_exact_plan(tool):
+    """plan.fn is the program that was planned: it computes the same, gives back donated buffers, and takes its own results."""
+    assert forked(run_exactly, tool.path) == (0, 0)
+
+
 def plan_only(**more):
     devices()
     import shardwright
