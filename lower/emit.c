@@ -304,6 +304,7 @@ status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d)
 	arena_init(&e.mem);
 	e.m = module_clone(p->m);
 	e.old_main = module_main(e.m)->op;
+	e.projected = arena_array(&e.mem, tensor_factors, 1);
 	e.value = arena_zarray(&e.mem, value_id, l->vals.n + 1);
 	e.summed = arena_zarray(&e.mem, bool, l->vals.n + 1);
 	e.reduced = arena_zarray(&e.mem, bool, l->vals.n + 1);

@@ -28,6 +28,7 @@ typedef struct emitter {
 	op_id old_main;      /* the program's */
 	op_id manual;        /* EMIT_GLOBAL: the manual computation */
 	loc_id loc;          /* of the lop that is being written */
+	tensor_factors *projected; /* room for one projection, which is too large to make anew for every op */
 	arena mem;
 	diag *d;
 } emitter;

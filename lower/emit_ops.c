@@ -72,7 +72,7 @@ static void mark_dims(const emitter *e, const node *n, const lop *o, const rule 
 static cut_factors *find_cut_factors(emitter *e, const node *n, const lop *o, const rule *r)
 {
 	cut_factors *c = arena_zarray(&e->mem, cut_factors, 1);
-	tensor_factors *tf = arena_array(&e->mem, tensor_factors, 1);
+	tensor_factors *tf = e->projected;
 	uint64_t seen = 0;
 	for (uint32_t i = 0; i < n_slots(n); i++) {
 		project_to_factors(r, i, e->m->shardings, o->plan->at[i], e->p->mesh, true, tf);
@@ -314,7 +314,8 @@ bool emit_runs_on_parts(const program *p, sharding_table *t, node_id id, const n
 	module view = *p->m;
 	view.shardings = t;
 	const mesh *mesh = p->mesh == ID_NONE ? NULL : &t->meshes.p[p->mesh];
-	emitter e = {.p = p, .m = &view, .mesh = mesh, .n_devices = mesh ? mesh->n_devices : 1};
+	tensor_factors room;
+	emitter e = {.p = p, .m = &view, .mesh = mesh, .n_devices = mesh ? mesh->n_devices : 1, .projected = &room};
 	arena_init(&e.mem);
 	const lop o = {.kind = LOP_COMPUTE, .node = id, .plan = plan};
 	const node *n = &p->nodes.p[id];
