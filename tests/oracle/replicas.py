@@ -51,6 +51,18 @@ def slices(dims, shape, device, sizes):
     return tuple(out)
 
 
+def far(mine, want):
+    """The largest difference where the whole value is a number; NaN there is infinitely far. Where it is NaN, anything will do."""
+    mine, known = np.asarray(mine).astype(want.dtype), ~np.isnan(want)
+    apart = np.abs(np.where(mine == want, 0, mine - want)[known])
+    return float(np.where(np.isnan(apart), np.inf, apart).max(initial=0))
+
+
+def scale_of(want):
+    finite = want[np.isfinite(want)]
+    return float(np.abs(finite).max(initial=0)) + 1e-3
+
+
 def _run(text, whole, signature, arguments, results, sizes, seed, simplify):
     import os
     n = 1
@@ -84,11 +96,11 @@ def _run(text, whole, signature, arguments, results, sizes, seed, simplify):
         given.append(jax.make_array_from_single_device_arrays(stacked, jax.sharding.NamedSharding(mesh, spec), parts))
     errors = []
     for want, dims, parts in zip(whole, results, executable.execute_sharded(given).disassemble_into_single_device_arrays()):
-        scale, worst = np.abs(want).max(initial=0) + 1e-3, 0.0
+        worst = 0.0
         for k, part in enumerate(parts):
             mine = want[slices(dims, want.shape, k, sizes)]
             assert mine.shape == part.shape
-            worst = max(worst, float(np.abs(np.asarray(part).astype(want.dtype) - mine).max(initial=0) / scale))
+            worst = max(worst, far(part, mine) / scale_of(want))
         errors.append(worst)
     return errors
 
@@ -101,12 +113,6 @@ def run(text, whole, signature, arguments, results, sizes, seed=0, simplify=True
     return forked(_run, text, whole, signature, arguments, results, sizes, seed, simplify)
 
 
-def far(mine, want):
-    """The largest error relative to the largest number; what is no number has none."""
-    known = ~np.isnan(want)
-    return float(np.abs(mine[known] - want[known]).max(initial=0) / (np.abs(want[known]).max(initial=0) + 1e-3))
-
-
 def errors(tool, path, whole, signature, simplify=True):
     """The same for a module of sharded text: the program of one device that `lower` makes of it against the whole results.
 
@@ -114,6 +120,6 @@ def errors(tool, path, whole, signature, simplify=True):
     text = tool("lower", path, "--emit-mlir", "-", *tool.emit)
     if "--global" in tool.emit:
         found = execute.run(text, simplify=simplify)
-        return [far(mine, want) for mine, want in zip(found, whole)]
+        return [far(mine, want) / scale_of(want) for mine, want in zip(found, whole)]
     arguments, results, sizes = forked(io_shardings, tool("opt", "--passes", "inline,symbol-dce,sdy-propagation-pipeline", path))
     return run(text, whole, signature, arguments, results, sizes, simplify=simplify)
