@@ -97,26 +97,20 @@ static void add_sources(explainer *x, const evaluation *ev, int64_t sign, source
 static status cost_of(explainer *x, module *m, strategy *t, cost *out, source_list *change)
 {
 	bool allowed;
-	TRY(replay_strategy(&x->pb, m, t, out, &allowed, x->d));
+	evaluation ev;
+	TRY(replay_applied(&x->pb, m, t, out, &allowed, change ? &ev : NULL, x->d));
 	if (!change)
 		return ST_OK;
-	module *annotated;
-	evaluation ev;
-	TRY(strategy_apply(m, t, &annotated, x->d));
-	status st = simulate_module(annotated, x->o.device, x->o.apply, x->o.axis_links, out, &ev, x->d);
-	if (st == ST_OK) {
-		add_sources(x, &ev, 1, change);
-		evaluation_release(&ev);
-		for (uint32_t i = 0; i < x->sources.n; i++) {
-			const source *s = &x->sources.p[i];
-			source *at = source_at(x, change, s->kind, s->where, s->op);
-			at->count -= s->count;
-			at->bytes -= s->bytes;
-			at->time_ns -= s->time_ns;
-		}
+	add_sources(x, &ev, 1, change);
+	evaluation_release(&ev);
+	for (uint32_t i = 0; i < x->sources.n; i++) {
+		const source *s = &x->sources.p[i];
+		source *at = source_at(x, change, s->kind, s->where, s->op);
+		at->count -= s->count;
+		at->bytes -= s->bytes;
+		at->time_ns -= s->time_ns;
 	}
-	module_free(annotated);
-	return st;
+	return ST_OK;
 }
 
 static void set_argument(explainer *x, strategy *t, uint32_t arg, sharding_id id)
@@ -333,7 +327,7 @@ static status plan_actions(explainer *x, module *m)
 	status st = ST_OK;
 	if (same) {
 		export_plan(x, &x->base, &t);
-		st = replay_strategy(&x->pb, m, &t, &c, &allowed, x->d);
+		st = replay_applied(&x->pb, m, &t, &c, &allowed, NULL, x->d);
 		same = st == ST_OK && c.runtime_ns == x->cost.runtime_ns && c.peak_bytes == x->cost.peak_bytes;
 		strategy_release(&t);
 	}
@@ -573,7 +567,7 @@ static status explain_whole(explainer *x, module *m, cJSON *root)
 	module *annotated;
 	evaluation ev;
 	TRY(strategy_apply(m, x->s, &annotated, x->d));
-	status st = simulate_module(annotated, x->o.device, x->o.apply, x->o.axis_links, &x->cost, &ev, x->d);
+	status st = simulate_applied(annotated, x->o.device, x->o.apply, x->o.axis_links, &x->cost, &ev, x->d);
 	if (st == ST_OK) {
 		add_sources(x, &ev, 1, &x->sources);
 		evaluation_release(&ev);

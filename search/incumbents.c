@@ -78,6 +78,32 @@ status runner_try(runner *r, plan *pl, const char *tactic, diag *d)
 	return ST_OK;
 }
 
+/* Is a candidate what its plan promised? What is written for one device has work that plans do not count, such as tables of
+ * positions: little, or it is not. */
+static bool keeps_promise(const runner *r, score promised, score found)
+{
+	enum { PART = 32 };
+	if (r->o.apply == APPLY_EXACT && promised.fits == found.fits)
+		promised.primary += promised.primary / PART;
+	return !score_less(promised, found);
+}
+
+/* Baselines are costed as they would be applied, too, and none of them may be better than the answer. */
+static status confirm_baselines(runner *r, candidate **best, diag *d)
+{
+	for (uint32_t i = 0; i < r->baselines.n; i++) {
+		candidate *c = &r->baselines.p[i];
+		bool allowed;
+		r->out->replays++;
+		TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
+		r->out->baselines.p[i].cost = c->c;
+		r->out->baselines.p[i].fits = c->c.peak_bytes <= r->pb.memory_limit;
+		if (c->confirmed && allowed && !r->first_candidate && score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &(*best)->c)))
+			*best = c;
+	}
+	return ST_OK;
+}
+
 /* The answer is the last candidate, as the module that it is written into is costed. The others are there in case that is not
  * what its plan promised. */
 status runner_confirm(runner *r, diag *d)
@@ -87,15 +113,16 @@ status runner_confirm(runner *r, diag *d)
 		candidate *c = &r->candidates.p[i];
 		score promised = score_final(&r->pb, &c->c);
 		bool allowed = true, first = i == r->first_candidate; /* there is always that one */
-		if (!c->confirmed) {
+		if (!c->confirmed || r->o.apply == APPLY_EXACT) {
 			r->out->replays++;
-			TRY(replay_strategy(&r->pb, r->base, &c->s, &c->c, &allowed, d));
+			TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
 		}
 		if ((allowed || (first && !best)) && (!best || score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &best->c))))
 			best = c;
-		if (best == c && !score_less(promised, score_final(&r->pb, &c->c)))
+		if (best == c && keeps_promise(r, promised, score_final(&r->pb, &c->c)))
 			break;
 	}
+	TRY(confirm_baselines(r, &best, d));
 	r->answer = best;
 	r->out->best = best->s;
 	r->out->cost = best->c;
@@ -121,6 +148,11 @@ static void add_baseline(runner *r, const char *name, candidate *c, bool allowed
 	for (uint32_t a = 0; a < r->pb.n_args; a++)
 		allowed &= !r->pb.pinned[a] || c->s.args[a] == SHARDING_NONE || c->s.args[a] == pinned_sharding(r, a);
 	vec_push(&r->out->baselines, b);
+	if (r->o.apply == APPLY_EXACT) {
+		candidate kept = {.c = c->c, .incremental = c->incremental, .pl = c->pl ? copy_plan(c->pl) : NULL, .confirmed = allowed};
+		strategy_copy(&kept.s, &c->s);
+		vec_push(&r->baselines, kept);
+	}
 	if (allowed)
 		note_smallest(r, &c->c);
 	if (first || (allowed && score_less(score_final(&r->pb, &c->c), r->best_score)))

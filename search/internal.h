@@ -287,6 +287,8 @@ bool sharding_same_axes(const sharding_table *t, sharding_id a, sharding_id b);
 /* Replays a strategy on the original module; pins results of undecided donated arguments to what their argument got
  * (iterated until it holds), writing them into s. *allowed: no argument ended with a forbidden axis. */
 status replay_strategy(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, diag *d) MUST_USE;
+/* The same with the cost of what is handed over (simulate_applied), which keep, if there is one, is the evaluation of. */
+status replay_applied(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, evaluation *keep, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- tree.c */
 

@@ -5,7 +5,7 @@
 
 status search_replay(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, diag *d)
 {
-	return simulate_module(annotated, dev, apply, axis_links, out, NULL, d);
+	return simulate_applied(annotated, dev, apply, axis_links, out, NULL, d);
 }
 
 sharding_id sharding_pin(sharding_table *t, mesh_id mesh, sharding_id id, uint32_t rank, int16_t priority)
@@ -80,4 +80,16 @@ status replay_strategy(const problem *pb, const module *original, strategy *s, c
 		if (st != ST_OK || settled || round == REPLAY_ROUNDS)
 			return st;
 	}
+}
+
+status replay_applied(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, evaluation *keep, diag *d)
+{
+	TRY(replay_strategy(pb, original, s, out, allowed, d));
+	if (pb->o->apply == APPLY_ANNOTATE && !keep)
+		return ST_OK;
+	module *annotated;
+	TRY(strategy_apply(original, s, &annotated, d));
+	status st = simulate_applied(annotated, pb->o->device, pb->o->apply, pb->o->axis_links, out, keep, d);
+	module_free(annotated);
+	return st;
 }

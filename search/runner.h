@@ -11,7 +11,7 @@ typedef struct candidate {
 	strategy s;
 	cost c, incremental;     /* replayed; the evaluator's view */
 	plan *pl;                /* NULL: a user's baseline */
-	bool confirmed;          /* by a replay of its module */
+	bool confirmed;          /* by a replay of its module; of a baseline that is kept: it may be the answer */
 } candidate;
 
 typedef struct runner {
@@ -29,6 +29,7 @@ typedef struct runner {
 	action_list composed_of;
 	uint32_t polished; /* how often */
 	VEC(candidate) candidates;  /* each better than the one before */
+	VEC(candidate) baselines;   /* of plans that are applied exactly: to be costed as they are written */
 	uint32_t n_manual;          /* decisions of manual tactics so far: the answer has them all */
 	uint32_t first_candidate;   /* earlier ones lack what the schedule wants */
 	candidate *answer;

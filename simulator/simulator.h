@@ -106,6 +106,9 @@ bool apply_find(const char *name, apply_way *out);
 /* The replay: import passes, one fresh propagation run, lowering, simulation. keep may be NULL; otherwise the caller
  * releases it with evaluation_release (after success only). A module without a mesh runs on one device. */
 status simulate_module(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, evaluation *keep, diag *d) MUST_USE;
+/* What XLA takes for the plan: of a plan that is applied exactly, the module that is written is costed (lower_emit_mlir), and keep
+ * is that module's evaluation. So costs of an answer are those of its text. ERR_UNSUPPORTED as lower_emit_mlir. */
+status simulate_applied(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, evaluation *keep, diag *d) MUST_USE;
 void evaluation_release(evaluation *e);
 
 struct cJSON;

@@ -165,7 +165,7 @@ static status simulate_stablehlo(const arguments *a, const device *dev, const st
 	if (st == ST_OK)
 		st = module_verify_types(m, d);
 	if (st == ST_OK)
-		st = simulate_module(m, dev, a->apply, NULL, &c, &ev, d);
+		st = simulate_applied(m, dev, a->apply, NULL, &c, &ev, d);
 	if (st == ST_OK) {
 		if (a->trace)
 			st = write_trace(&ev, a->trace, d);
