@@ -300,6 +300,7 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	index_init(&c->plan_index);
 	index_init(&c->class_index);
 	index_init(&c->step_index);
+	index_init(&c->split_index);
 	sharding_edit e;
 	for (uint32_t rank = 0; rank <= MAX_RANK; rank++) {
 		sharding_edit_init(&e, c->mesh, rank, true);
@@ -345,7 +346,7 @@ void lower_cache_limit(lower_cache *c, size_t bytes) { c->limit = bytes; }
 
 void cache_bound(lower_cache *c)
 {
-	size_t indexed = (size_t)(c->reshard_index.cap + c->plan_index.cap + c->step_index.cap) * (sizeof(uint64_t) + sizeof(uint32_t)) + nest_index_bytes(c);
+	size_t indexed = (size_t)(c->reshard_index.cap + c->plan_index.cap + c->step_index.cap + c->split_index.cap) * (sizeof(uint64_t) + sizeof(uint32_t)) + nest_index_bytes(c);
 	if (!c->limit || c->mem.used_bytes + indexed <= c->limit)
 		return;
 	arena_release(&c->mem);
@@ -354,7 +355,8 @@ void cache_bound(lower_cache *c)
 	index_clear(&c->reshard_index);
 	index_clear(&c->plan_index);
 	index_clear(&c->step_index);
-	c->reshards.n = c->plans.n = c->reduce_steps.n = 0;
+	index_clear(&c->split_index);
+	c->reshards.n = c->plans.n = c->reduce_steps.n = c->splits.n = 0;
 	memset(c->last, 0, c->p->nodes.n * sizeof *c->last);
 	optimizer_forget(c->work->optimizer);
 	nest_forget(c);
@@ -373,10 +375,12 @@ void lower_cache_free(lower_cache *c)
 	index_release(&c->plan_index);
 	index_release(&c->class_index);
 	index_release(&c->step_index);
+	index_release(&c->split_index);
 	vec_release(&c->reshards);
 	vec_release(&c->plans);
 	vec_release(&c->classes);
 	vec_release(&c->reduce_steps);
+	vec_release(&c->splits);
 	vec_release(&c->plain);
 	free(c->node_class);
 	free(c->last);

@@ -44,6 +44,16 @@ typedef struct reshard_entry {
 	const int64_t *bytes; /* local bytes after every step */
 } reshard_entry;
 
+/* A step along several dims as steps along one each (by_dim.c). */
+typedef struct split_entry {
+	uint8_t kind;
+	sharding_id in, out;
+	type_id type;
+	uint32_t n;
+	const collective_step *steps;
+	const int64_t *bytes; /* local, after every step */
+} split_entry;
+
 /* A node plan and what building needs to know about it; facts of (class, slot shardings). */
 typedef struct plan_entry {
 	uint32_t class, n_slots;
@@ -90,11 +100,12 @@ struct lower_cache {
 	arena mem, scratch, keep; /* keep: facts of the program alone */
 	uint64_t facts; /* lowered.facts: another number whenever mem starts over */
 	mesh_id mesh;
-	index_map reshard_index, plan_index, class_index, step_index;
+	index_map reshard_index, plan_index, class_index, step_index, split_index;
 	VEC(reshard_entry *) reshards;
 	VEC(plan_entry *) plans;
 	VEC(node_id) classes;      /* by class: its first node */
 	VEC(const collective_step *) reduce_steps;
+	VEC(const split_entry *) splits;
 	VEC(struct plain_entry) plain; /* by sharding id */
 	sharding_id replicated[MAX_RANK + 1];
 	uint32_t *node_class;      /* nodes of equal class have equal plans at equal shardings */
@@ -170,6 +181,11 @@ static inline const plan_entry *cache_node(lower_cache *c, node_id n, const shar
 const collective_step *cache_reduce_step(lower_cache *c, axes list, sharding_id at);
 int64_t cache_bytes(lower_cache *c, pval_id v, sharding_id plain);
 int64_t type_bytes(const lower_cache *c, sharding_id id, type_id type);
+
+/* ---------------------------------------------------------------- by_dim.c */
+
+/* NULL: the step is along one dim. type: of the whole value. */
+const split_entry *cache_split(lower_cache *c, const collective_step *s, type_id type);
 
 /* ---------------------------------------------------------------- given.c */
 

@@ -6,6 +6,7 @@
  *
  *   reshard.c      sharding -> sharding as a sequence of collectives (pure)     explicit.c  per-op common axes (pure)
  *   cache.c        both memoised, local sizes                                  lowered.c   the placed per-device program
+ *   by_dim.c       steps along several dims as steps along one
  *   halo.c         borders that windows over cut dims reach into
  *   given.c        collectives that the program itself names                 onto.c      scatters that are added to something
  *   nest.c         ops that are part of their readers

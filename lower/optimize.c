@@ -80,6 +80,14 @@ static void finish_reduce(pass *p, lval_id v, lval_id x, const collective_step *
 		p->f[v].now = write_all_reduce(p, s, x, like);
 }
 
+static lval_id write_step(pass *p, const collective_step *s, lval_id x, int64_t bytes, node_id node, lop_id region)
+{
+	const split_entry *e = p->level == LEVEL_EXACT ? cache_split(p->c, s, p->out->vals.p[x].type) : NULL;
+	for (uint32_t i = 0; e && i < e->n; i++)
+		x = lowered_add_collective(p->out, &e->steps[i], x, e->bytes[i], node, region);
+	return e ? x : lowered_add_collective(p->out, s, x, bytes, node, region);
+}
+
 /* x, perhaps an unfinished sum over `reduce`, from one sharding to another on behalf of o. */
 static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, const lop *reducer, sharding_id from, lval_id v, const lop *o)
 {
@@ -91,7 +99,7 @@ static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, con
 		const scatter_entry *s = (p->level != LEVEL_COMPILED || p->target != TARGET_CPU) && e->plan.n && e->plan.steps[0].kind == COLL_ALL_SLICE ?
 						 pass_find_scatter(p, reduce->axes, &e->plan.steps[0], to->type) : NULL;
 		if (s) {
-			x = lowered_add_collective(p->out, &s->scatter, x, s->scatter_bytes, reducer->node, region);
+			x = write_step(p, &s->scatter, x, s->scatter_bytes, reducer->node, region);
 			if (s->has_rest)
 				x = lowered_add_collective(p->out, &s->rest, x, s->rest_bytes, o->node, region);
 			i = 1;
@@ -100,7 +108,7 @@ static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, con
 		}
 	}
 	for (; i < e->plan.n; i++)
-		x = lowered_add_collective(p->out, &e->plan.steps[i], x, e->bytes[i], o->node, region);
+		x = write_step(p, &e->plan.steps[i], x, e->bytes[i], o->node, region);
 	p->out->vals.p[x].sharding = to->sharding;
 	return x;
 }

@@ -43,6 +43,8 @@ static void release(evaluation *e)
 	rule_table_release(&e->rules);
 	if (e->m)
 		module_free(e->m);
+	if (e->written)
+		module_free(e->written);
 	free(e->shardings);
 }
 
@@ -113,6 +115,9 @@ status simulate_applied(const module *annotated, const device *dev, apply_way ap
 	if (s != ST_OK)
 		return s;
 	s = simulate_module(written, dev, APPLY_ANNOTATE, axis_links, out, keep, d);
-	module_free(written);
+	if (s == ST_OK && keep)
+		keep->written = written;
+	else
+		module_free(written);
 	return s;
 }

@@ -77,6 +77,14 @@ static void make_room(simulator *s, const lowered *l)
 		s->result_taken.p[i] = false;
 }
 
+/* Is it an argument of main, seen from a body that stands there as if it were main's own? */
+static bool enters_inline(const simulator *s, const lowered *l, const lop *o, lval_id v)
+{
+	if (o->kind != LOP_REGION || form_of(l, o) != FORM_INLINE || v - o->results >= o->n_operands)
+		return false;
+	return s->vals[operand_at(l, o, v - o->results)].argument;
+}
+
 /* Values before anything is known of their uses. */
 static void begin_values(simulator *s, const lowered *l)
 {
@@ -89,7 +97,7 @@ static void begin_values(simulator *s, const lowered *l)
 		*v = unused;
 		v->base = id;
 		v->def = lv->def;
-		v->argument = o->kind == LOP_ARGUMENT;
+		v->argument = o->kind == LOP_ARGUMENT || enters_inline(s, l, o, id);
 		bool stored = !o->halo && (tiled || (cpu && !v->argument));
 		v->bytes = stored ? stored_lookup(s, o->node, lv->type, lv->sharding) : lv->bytes;
 	}

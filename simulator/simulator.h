@@ -80,6 +80,7 @@ const live_at_peak *simulator_peak(simulator *s, const lowered *l, uint32_t *n);
 /* Everything between an annotated module and its cost, kept for those who want to look inside. */
 typedef struct evaluation {
 	module *m; /* imported copy */
+	module *written; /* what it is a copy of, where that is nobody else's: strings are shared; NULL */
 	rule_table rules;
 	program *p;
 	propagation *prop;

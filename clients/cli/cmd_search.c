@@ -22,8 +22,9 @@ static const char help[] =
 	"  --pin 'GLOB:SHARDING'       fix arguments by name: --pin 'params*embed*:[[\"model\"],[]]'; * and ? match, may be repeated\n"
 	"  --forbid 'GLOB:DIM:AXIS'    that dimension is never sharded over that axis, by decision or by propagation\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
-	"  --apply annotate|exact|auto how XLA will get the plan, which costs depend on: as annotations (default), as the program of\n"
-	"                              one device, which leaves nothing to partition, or as that wherever it can be written\n"
+	"  --apply auto|exact|annotate how XLA will get the plan, which costs depend on: exact, as the program of one device, which\n"
+	"                              leaves nothing to partition; annotate, as shardings that XLA partitions by; auto (default),\n"
+	"                              exact wherever the whole program can be written so\n"
 	"  --open-results              do not tie donated results to their argument's sharding\n"
 	"  --json                      print the strategy document instead of tables\n"
 	"  --emit-mlir OUT.mlir        the module that carries the plan, which XLA compiles as it is\n"
@@ -136,6 +137,7 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 {
 	int64_t n;
 	a->o.seed = SEARCH_DEFAULT_SEED;
+	a->o.apply_exact_if_possible = true;
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
