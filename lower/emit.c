@@ -278,7 +278,11 @@ static status check_devices(int64_t n, diag *d)
 status lower_check_emits(const program *p, const sharding_table *t, mesh_id mesh, diag *d)
 {
 	emitter e = {.p = p, .d = d};
+	const func *main = module_main(p->m);
 	TRY(check_devices(t->meshes.p[mesh].n_devices, d));
+	if (MAX(main->n_args, main->n_results) > UINT16_MAX) /* as program_new */
+		return op_error(p->m, main->op, d, ST_ERR_LIMIT, "%u arguments and %u results, at most %u of each can be those of a manual computation", main->n_args,
+				main->n_results, UINT16_MAX);
 	for (node_id id = p->main_first; id < p->main_end; id++) {
 		const node *n = &p->nodes.p[id];
 		if (n->kind == NODE_OP || n->kind == NODE_OPAQUE)

@@ -28,11 +28,21 @@ static plan *copy_plan(const plan *pl)
 	return to;
 }
 
-static void note_smallest(runner *r, const cost *c)
+/* pl, which is on the first evaluator, or s: what it costs. */
+static void note_smallest(runner *r, const cost *c, const plan *pl, const strategy *s)
 {
 	cost *least = &r->out->smallest;
-	if (!least->peak_bytes || c->peak_bytes < least->peak_bytes || (c->peak_bytes == least->peak_bytes && c->runtime_ns < least->runtime_ns))
-		*least = *c;
+	if (least->peak_bytes && (c->peak_bytes > least->peak_bytes || (c->peak_bytes == least->peak_bytes && c->runtime_ns >= least->runtime_ns)))
+		return;
+	*least = *c;
+	if (r->o.apply != APPLY_EXACT)
+		return;
+	candidate_release(&r->smallest);
+	r->smallest = (candidate){.c = *c, .incremental = *c, .pl = pl ? copy_plan(pl) : NULL};
+	if (s)
+		strategy_copy(&r->smallest.s, s);
+	else
+		evaluator_strategy(r->ev[0], pl, &r->smallest.s);
 }
 
 /* The replay of the plan that is on the first evaluator. With `check` also that of its module, which must cost the same; with
@@ -69,7 +79,7 @@ status runner_try(runner *r, plan *pl, const char *tactic, diag *d)
 	bool allowed;
 	TRY(runner_replay(r, pl, &c.c, &allowed, d));
 	if (allowed)
-		note_smallest(r, &c.c);
+		note_smallest(r, &c.c, pl, NULL);
 	if (allowed && score_less(score_final(&r->pb, &c.c), r->best_score)) {
 		evaluator_strategy(r->ev[0], pl, &c.s);
 		c.pl = copy_plan(pl);
@@ -104,6 +114,31 @@ static status confirm_baselines(runner *r, candidate **best, diag *d)
 	return ST_OK;
 }
 
+/* Where the answer does not fit as it is written, the strategy with the least memory may. */
+static status confirm_smallest(runner *r, candidate **best, diag *d)
+{
+	candidate *c = &r->smallest;
+	bool allowed;
+	if (r->o.apply != APPLY_EXACT || (*best)->c.peak_bytes <= r->pb.memory_limit)
+		return ST_OK;
+	TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
+	r->out->smallest = c->c;
+	if (allowed && !r->first_candidate && score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &(*best)->c)))
+		*best = c;
+	return ST_OK;
+}
+
+/* The last one of the curve is the answer, as it is costed. */
+static void tell_cost_as_written(runner *r)
+{
+	const incumbent_mark *last = &r->out->incumbents.p[r->out->incumbents.n - 1];
+	const cost *c = &r->out->cost;
+	if (r->o.apply != APPLY_EXACT || (last->runtime_ns == c->runtime_ns && last->peak_bytes == c->peak_bytes))
+		return;
+	vec_push(&r->out->incumbents, (incumbent_mark){r->out->evaluations, runner_elapsed(r), c->runtime_ns, c->peak_bytes});
+	runner_tell(r, true, "as written");
+}
+
 /* The answer is the last candidate, as the module that it is written into is costed. The others are there in case that is not
  * what its plan promised. */
 status runner_confirm(runner *r, diag *d)
@@ -123,10 +158,12 @@ status runner_confirm(runner *r, diag *d)
 			break;
 	}
 	TRY(confirm_baselines(r, &best, d));
+	TRY(confirm_smallest(r, &best, d));
 	r->answer = best;
 	r->out->best = best->s;
 	r->out->cost = best->c;
 	r->out->fits = best->c.peak_bytes <= r->pb.memory_limit;
+	tell_cost_as_written(r);
 	r->out->incremental = best->incremental;
 	best->s = (strategy){0};
 	return ST_OK;
@@ -154,7 +191,7 @@ static void add_baseline(runner *r, const char *name, candidate *c, bool allowed
 		vec_push(&r->baselines, kept);
 	}
 	if (allowed)
-		note_smallest(r, &c->c);
+		note_smallest(r, &c->c, c->pl, &c->s);
 	if (first || (allowed && score_less(score_final(&r->pb, &c->c), r->best_score)))
 		runner_take(r, c, name);
 	else

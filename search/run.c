@@ -181,6 +181,7 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 	for (uint32_t i = 0; i < r->baselines.n; i++)
 		candidate_release(&r->baselines.p[i]);
 	vec_release(&r->baselines);
+	candidate_release(&r->smallest);
 	free(r->composed);
 	vec_release(&r->composed_of);
 	vec_release(&r->tactics);

@@ -30,6 +30,7 @@ typedef struct runner {
 	uint32_t polished; /* how often */
 	VEC(candidate) candidates;  /* each better than the one before */
 	VEC(candidate) baselines;   /* of plans that are applied exactly: to be costed as they are written */
+	candidate smallest;         /* of search_result.smallest; where plans are applied exactly */
 	uint32_t n_manual;          /* decisions of manual tactics so far: the answer has them all */
 	uint32_t first_candidate;   /* earlier ones lack what the schedule wants */
 	candidate *answer;

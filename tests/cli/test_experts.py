@@ -35,7 +35,7 @@ def cost_of(program, tmp_path):
 
     def cost(name):
         path = tmp_path / "strategy.json"
-        path.write_text(json.dumps(documents[name]))
+        path.write_text(json.dumps({**documents[name], "apply": "exact"}))
         return json.loads(run("evaluate", program.path, "--strategy", str(path), "--device", "tpu-v5e", "--json"))
     return cost
 

@@ -94,7 +94,7 @@ def test_every_axis_has_one_path(tmp_path, name):
     """On whole training steps with a strategy on them: what the sharding has by dim is what the paths explain."""
     annotated = tmp_path / "annotated.mlir"
     subprocess.run([TOOL, "search", os.path.join(ROOT, "tests", "corpus", name + ".mlir.zst"), "--mesh", "data=2,model=4", "--evaluations", "60",
-                    "--emit-mlir", annotated], stdout=subprocess.DEVNULL, timeout=600)
+                    "--apply", "annotate", "--emit-mlir", annotated], stdout=subprocess.DEVNULL, timeout=600)
     mesh = sizes(annotated.read_text())
     told = 0
     for run_ in json.loads(run("--passes", PIPELINE, "--explain", "--explain-limit", 0, "--json", annotated))["runs"]:
