@@ -234,11 +234,12 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 	int64_t *bytes = arena_array(&c->mem, int64_t, n_slots);
 	for (uint32_t i = 0; i < n_slots; i++)
 		at[i] = cache_plain(c, at[i], type_get(c->p->m, slot_type_id(c, n, i))->rank);
-	if (c->planner == PLANNER_EXACT && has_parts(c, n, at) && !emit_runs_on_parts(c->p, c->t, id, &(node_plan){at, axes_of(&reduce)})) {
+	if (c->planner == PLANNER_EXACT && has_parts(c, n, at) && !emit_runs_on_parts(c->p, c->t, id, &(node_plan){.at = at, .reduce = axes_of(&reduce)})) {
 		for (uint32_t i = 0; i < n_slots; i++)
 			at[i] = c->replicated[type_get(c->p->m, slot_type_id(c, n, i))->rank];
 		reduce.n = 0;
 		e->via = SHARDING_NONE;
+		e->plan.whole = true;
 	}
 	for (uint32_t i = 0; i < n_slots; i++)
 		bytes[i] = type_bytes(c, at[i], slot_type_id(c, n, i));

@@ -207,6 +207,20 @@ static cJSON *too_large_json(const search_result *r)
 	return o;
 }
 
+static cJSON *listed_ops_json(const listed_ops *ops)
+{
+	cJSON *list = cJSON_CreateArray();
+	for (uint32_t i = 0; i < ops->n; i++) {
+		cJSON *o = cJSON_CreateObject();
+		add_text(o, "op", ops->p[i].op);
+		add_text(o, "location", ops->p[i].location);
+		cJSON_AddNumberToObject(o, "count", ops->p[i].count);
+		cJSON_AddNumberToObject(o, "bytes", (double)ops->p[i].bytes);
+		cJSON_AddItemToArray(list, o);
+	}
+	return list;
+}
+
 status document_write(const module *m, const search_options *o, const search_result *r, strbuf *out, diag *d)
 {
 	cJSON *root = cJSON_CreateObject(), *tool = cJSON_CreateObject(), *about = cJSON_CreateObject(), *list;
@@ -245,15 +259,9 @@ status document_write(const module *m, const search_options *o, const search_res
 		cJSON_AddItemToObject(b, "cost", cost_to_json(&r->baselines.p[i].cost));
 		cJSON_AddItemToArray(list, b);
 	}
-	list = cJSON_AddArrayToObject(root, "unsupported");
-	for (uint32_t i = 0; i < r->unsupported.n; i++) {
-		cJSON *u = cJSON_CreateObject();
-		add_text(u, "op", r->unsupported.p[i].op);
-		add_text(u, "location", r->unsupported.p[i].location);
-		cJSON_AddNumberToObject(u, "count", r->unsupported.p[i].count);
-		cJSON_AddNumberToObject(u, "bytes", (double)r->unsupported.p[i].bytes);
-		cJSON_AddItemToArray(list, u);
-	}
+	cJSON_AddItemToObject(root, "unsupported", listed_ops_json(&r->unsupported));
+	if (r->best.apply == APPLY_EXACT)
+		cJSON_AddItemToObject(root, "runs_whole", listed_ops_json(&r->whole));
 	cJSON_AddItemToObject(root, "search", search_json(o, r));
 	char *text = cJSON_PrintUnformatted(root);
 	cJSON_Delete(root);

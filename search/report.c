@@ -331,6 +331,15 @@ static void too_large_rows(const cJSON *facts, strbuf *out)
 		strbuf_printf(out, "  the arguments alone need %lld devices\n", (long long)number_of(facts, "least_devices"));
 }
 
+static void apply_line(const cJSON *document, const cJSON *search, strbuf *out)
+{
+	const char *why = text_of(search, "not_exact");
+	if (!strcmp(text_of(document, "apply"), "exact"))
+		strbuf_puts(out, "applied exactly: XLA gets the program of one device and partitions nothing\n");
+	else
+		strbuf_printf(out, "applied as annotations, by which XLA partitions%s%s\n", *why ? ": " : "", why);
+}
+
 void report_document(const cJSON *document, bool color, strbuf *out)
 {
 	const char *bold = color ? "\033[1m" : "", *plain = color ? "\033[0m" : "";
@@ -342,6 +351,7 @@ void report_document(const cJSON *document, bool color, strbuf *out)
 	strbuf_printf(out, " of %s, limit ", text_of(document, "device"));
 	strbuf_bytes(out, number_of(document, "memory_limit_bytes"));
 	strbuf_puts(out, " per device\n");
+	apply_line(document, search, out);
 	argument_table(document, out);
 	decision_table(document, out);
 	rule_line(out, collectives_title);
@@ -361,6 +371,8 @@ void report_document(const cJSON *document, bool color, strbuf *out)
 		cost_row(out, text_of(b, "name"), cJSON_GetObjectItemCaseSensitive(b, "cost"), is_true(b, "fits"), number_of(cost, "runtime_ns"));
 	bound_row(document, cJSON_GetObjectItemCaseSensitive(search, "bound"), out);
 	too_large_rows(cJSON_GetObjectItemCaseSensitive(document, "too_large"), out);
+	for (const cJSON *u = first_of(document, "runs_whole"); u; u = u->next)
+		strbuf_printf(out, "  runs on whole operands: %s at %s (%lld times)\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
 	for (const cJSON *u = first_of(document, "unsupported"); u; u = u->next)
 		strbuf_printf(out, "  no sharding rule: %s at %s (%lld times), kept replicated\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
 	const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(search, "seconds");

@@ -54,6 +54,30 @@ static void fill_actions(runner *r)
 	vec_release(&list);
 }
 
+static void list_op(arena *mem, const module *m, op_id o, int64_t bytes, listed_ops *list)
+{
+	strbuf where = {0};
+	loc_print(m, m->ops.p[o].loc, &where);
+	str name = strtab_get(&m->strs, m->ops.p[o].name), at = {where.p ? where.p : "", where.n};
+	uint32_t k = 0;
+	while (k < list->n && !(str_equal(list->p[k].op, name) && str_equal(list->p[k].location, at)))
+		k++;
+	if (k == list->n)
+		vec_push(list, (listed_op){.op = {arena_strdup(mem, name.p, name.n), name.n}, .location = {arena_strdup(mem, at.p, at.n), at.n}});
+	list->p[k].count++;
+	list->p[k].bytes = sat_add(list->p[k].bytes, bytes);
+	strbuf_release(&where);
+}
+
+/* Of all that the node reads and makes, whole. */
+static int64_t whole_bytes(const program *p, const node *n)
+{
+	int64_t bytes = 0;
+	for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
+		bytes = sat_add(bytes, sharding_local_bytes(p->m->shardings, SHARDING_NONE, pval_type(p, node_slots(p, n)[k])));
+	return bytes;
+}
+
 static void fill_unsupported(runner *r)
 {
 	const problem *pb = &r->pb;
@@ -62,29 +86,31 @@ static void fill_unsupported(runner *r)
 		rule_id rule;
 		if (n->kind != NODE_OPAQUE || rule_of_op(&r->pb.rules, pb->m, n->op, false, &rule) != RULE_UNSUPPORTED)
 			continue;
-		strbuf where;
-		strbuf_init(&where);
-		loc_print(pb->m, pb->m->ops.p[n->op].loc, &where);
-		str name = strtab_get(&pb->m->strs, pb->m->ops.p[n->op].name);
-		int64_t bytes = 0;
-		for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
-			bytes = sat_add(bytes, sharding_local_bytes(pb->m->shardings, SHARDING_NONE, pval_type(pb->p, node_slots(pb->p, n)[k])));
-		bool known = !bytes; /* nothing is kept replicated of what is empty */
-		for (uint32_t u = 0; u < r->out->unsupported.n && !known; u++) {
-			unsupported_op *have = &r->out->unsupported.p[u];
-			if (str_equal(have->op, name) && str_equal(have->location, (str){where.p, where.n})) {
-				have->count++;
-				have->bytes = sat_add(have->bytes, bytes);
-				known = true;
-			}
-		}
-		if (!known)
-			vec_push(&r->out->unsupported, (unsupported_op){.op = {arena_strdup(&r->out->mem, name.p, name.n), name.n},
-									.location = {arena_strdup(&r->out->mem, where.p ? where.p : "", where.n), where.n},
-									.count = 1,
-									.bytes = bytes});
-		strbuf_release(&where);
+		int64_t bytes = whole_bytes(pb->p, n);
+		if (bytes) /* nothing is kept replicated of what is empty */
+			list_op(&r->out->mem, pb->m, n->op, bytes, &r->out->unsupported);
 	}
+}
+
+static status fill_whole(runner *r, diag *d)
+{
+	module *annotated;
+	evaluation ev;
+	cost c;
+	if (r->o.apply != APPLY_EXACT)
+		return ST_OK;
+	TRY(strategy_apply(r->base, &r->out->best, &annotated, d));
+	status st = simulate_module(annotated, r->o.device, r->o.apply, r->o.axis_links, &c, &ev, d);
+	if (st == ST_OK) {
+		for (lop_id i = 0; i < ev.low->ops.n; i++) {
+			const lop *o = &ev.low->ops.p[i];
+			if (o->kind == LOP_COMPUTE && !o->erased && o->plan && o->plan->whole)
+				list_op(&r->out->mem, ev.m, ev.p->nodes.p[o->node].op, whole_bytes(ev.p, &ev.p->nodes.p[o->node]), &r->out->whole);
+		}
+		evaluation_release(&ev);
+	}
+	module_free(annotated);
+	return st;
 }
 
 /* What would help where nothing fits. */
@@ -124,10 +150,11 @@ static void fill_facts(runner *r)
 	out->elapsed_ns = runner_elapsed(r);
 }
 
-void runner_report(runner *r)
+status runner_report(runner *r, diag *d)
 {
 	fill_actions(r);
 	fill_unsupported(r);
 	fill_facts(r);
 	r->out->best.apply = r->o.apply;
+	return fill_whole(r, d);
 }

@@ -168,7 +168,8 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 			if (!evaluator_self_check(r->ev[0], r->answer->pl))
 				s = diag_set(d, ST_ERR_INTERNAL, "the incremental state differs from its unmemoised re-execution");
 		}
-		runner_report(r);
+		if (s == ST_OK)
+			s = runner_report(r, d);
 	}
 	crew_free(r->crew);
 	for (int i = 0; i < LOGICAL_TREES; i++) {
@@ -199,6 +200,7 @@ void search_result_release(search_result *r)
 	vec_release(&r->baselines);
 	vec_release(&r->incumbents);
 	vec_release(&r->unsupported);
+	vec_release(&r->whole);
 	arena_release(&r->mem);
 	*r = (search_result){0};
 }

@@ -78,6 +78,6 @@ status runner_polish(runner *r, uint64_t budget, diag *d) MUST_USE;
 status runner_last_polish(runner *r, uint64_t budget, diag *d) MUST_USE;
 
 /* result.c: what the answer is reported with. */
-void runner_report(runner *r);
+status runner_report(runner *r, diag *d) MUST_USE;
 
 #endif

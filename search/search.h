@@ -147,11 +147,12 @@ typedef struct incumbent_mark {
 	uint64_t evaluation;
 	int64_t elapsed_ns, runtime_ns, peak_bytes;
 } incumbent_mark;
-typedef struct unsupported_op {
+typedef struct listed_op { /* ops of one name at one place of the source */
 	str op, location;
 	uint32_t count;
-	int64_t bytes; /* of the values it pins */
-} unsupported_op;
+	int64_t bytes; /* of the values that they keep replicated */
+} listed_op;
+typedef VEC(listed_op) listed_ops;
 
 typedef struct search_result {
 	arena mem;
@@ -163,7 +164,8 @@ typedef struct search_result {
 	role *roles; /* by argument */
 	VEC(baseline_result) baselines;
 	VEC(incumbent_mark) incumbents;
-	VEC(unsupported_op) unsupported;
+	listed_ops unsupported;  /* without a sharding rule */
+	listed_ops whole;       /* of a plan that is applied exactly: ops that cannot run on parts, whose operands are gathered around them */
 	const char *pairing; /* how results were paired with arguments: "donation", "dataflow", "none" */
 	uint64_t evaluations, replays, nodes, groups, actions, full_evaluations, table_hits;
 	int64_t elapsed_ns, replay_gap_ppm; /* incremental against replay, of the answer */
