@@ -69,6 +69,9 @@ typedef struct device {
 	char version[72];           /* fingerprint of the profile's JSON, part of cache keys */
 } device;
 
+/* Of the innermost link class; 2 where that is no torus. */
+uint32_t device_torus_dims(const device *dev);
+
 /* Built-in profiles. */
 uint32_t device_count(void);
 const char *device_name_at(uint32_t i);
@@ -204,6 +207,6 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
                            strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "10"
+#define COST_MODEL_VERSION "11"
 
 #endif

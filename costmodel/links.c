@@ -188,3 +188,5 @@ status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m, 
 			                pinned[a] == UINT32_MAX ? "the links" : dev->links[pinned[a]].name, dev->name);
 	return ST_OK;
 }
+
+uint32_t device_torus_dims(const device *dev) { return dev->n_links && dev->links[0].kind == LINK_RING ? dev->links[0].n_dims : 2; }

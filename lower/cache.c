@@ -290,6 +290,7 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	c->p = p;
 	c->t = t;
 	c->mesh = p->mesh;
+	c->torus_dims = 2;
 	const mesh *m = c->mesh == ID_NONE ? NULL : &t->meshes.p[c->mesh];
 	for (uint32_t i = 0; m && i < m->n_axes; i++)
 		c->ones |= m->axis_sizes[i] == 1;
@@ -342,6 +343,8 @@ void lower_cache_mark(lower_cache *c, const node_id *nodes, uint32_t n)
 	memcpy(c->marks, nodes, n * sizeof *nodes);
 	c->marks[n] = ID_NONE;
 }
+
+void lower_cache_torus(lower_cache *c, uint32_t dims) { c->torus_dims = dims; }
 
 void lower_cache_limit(lower_cache *c, size_t bytes) { c->limit = bytes; }
 

@@ -65,12 +65,12 @@ static void convert_before_gather(lower_cache *c, lowered *l, lop_id convert)
 	o->bytes = MAX(x->bytes, l->vals.p[r].bytes);
 }
 
-/* A float32 value, if a reshard made it. */
+/* A float32 value, if a reshard made it, or a collective of the program's own: XLA for TPU rounds both first. */
 static void halve(lowered *l, lval_id id)
 {
 	lval *v = &l->vals.p[id];
 	lop *o = &l->ops.p[v->def];
-	if (o->kind != LOP_COLLECTIVE || o->given || o->coll == COLL_ALL_REDUCE || o->coll == COLL_REDUCE_SCATTER || type_get(l->p->m, v->type)->elem != ELEM_F32)
+	if (o->kind != LOP_COLLECTIVE || o->halo || o->coll == COLL_ALL_REDUCE || o->coll == COLL_REDUCE_SCATTER || type_get(l->p->m, v->type)->elem != ELEM_F32)
 		return;
 	v->narrow = true;
 	v->bytes /= 2;

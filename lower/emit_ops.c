@@ -468,6 +468,9 @@ status emit_check_supported(emitter *e, const node *n)
 	emit_way way = emit_way_of(k);
 	if (way == EMIT_MANUAL && !in_manual_computation(e, n))
 		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "%s names devices: expected it in a manual computation", op_infos[k].text);
+	attr_id effect = k == OP_CUSTOM_CALL && !in_manual_computation(e, n) ? op_attr(e->p->m, n->op, "has_side_effect") : ID_NONE;
+	if (effect != ID_NONE && attr_get(e->p->m, effect)->i)
+		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "a call with a side effect, such as jax.debug.print, would be made on every device");
 	if (way == EMIT_INLINED)
 		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "calls must be inlined before one device's program is written");
 	if (way == EMIT_REFUSED)

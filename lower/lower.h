@@ -58,6 +58,9 @@ void lower_cache_free(lower_cache *c);
  * lowered before is no longer valid then. */
 void lower_cache_limit(lower_cache *c, size_t bytes);
 
+/* Dims of the torus that the devices form, 2 at first: on TPU it decides what becomes of a reduce_scatter over all devices. */
+void lower_cache_torus(lower_cache *c, uint32_t dims);
+
 /* Nodes, ascending, whose beginnings lowered programs tell. Collectives of marked programs are not combined: whoever marks
  * stretches of a program does so to repeat them, and combines what that gives (combine_joins). */
 void lower_cache_mark(lower_cache *c, const node_id *nodes, uint32_t n);

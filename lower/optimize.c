@@ -82,10 +82,24 @@ static void finish_reduce(pass *p, lval_id v, lval_id x, const collective_step *
 
 static lval_id write_step(pass *p, const collective_step *s, lval_id x, int64_t bytes, node_id node, lop_id region)
 {
-	const split_entry *e = p->level == LEVEL_EXACT ? cache_split(p->c, s, p->out->vals.p[x].type) : NULL;
+	bool by_axis = s->kind == COLL_REDUCE_SCATTER && p->target == TARGET_TPU && cache_reduces_whole(p->c, s->axes);
+	const split_entry *e = p->level == LEVEL_EXACT ? cache_split(p->c, s, p->out->vals.p[x].type, by_axis) : NULL;
 	for (uint32_t i = 0; e && i < e->n; i++)
 		x = lowered_add_collective(p->out, &e->steps[i], x, e->bytes[i], node, region);
 	return e ? x : lowered_add_collective(p->out, s, x, bytes, node, region);
+}
+
+/* Do an all_reduce and the slice behind it become a reduce_scatter? Our own program has it axis by axis where XLA would not make one,
+ * in a torus of two dims alone: in one of three dims an all_reduce has more links to go over. */
+static bool forms_scatter(const pass *p, const collective_step *reduce)
+{
+	if (!level_is_costed(p->level))
+		return true;
+	if (p->target == TARGET_CPU)
+		return p->level == LEVEL_EXACT;
+	if (p->target != TARGET_TPU || !cache_reduces_whole(p->c, reduce->axes))
+		return true;
+	return p->level == LEVEL_EXACT && p->c->torus_dims == 2 && reduce->axes.n > 1;
 }
 
 /* x, perhaps an unfinished sum over `reduce`, from one sharding to another on behalf of o. */
@@ -96,7 +110,7 @@ static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, con
 	lop_id region = moved_region(p, o);
 	uint32_t i = 0;
 	if (reduce) {
-		const scatter_entry *s = (p->level != LEVEL_COMPILED || p->target != TARGET_CPU) && e->plan.n && e->plan.steps[0].kind == COLL_ALL_SLICE ?
+		const scatter_entry *s = forms_scatter(p, reduce) && e->plan.n && e->plan.steps[0].kind == COLL_ALL_SLICE ?
 						 pass_find_scatter(p, reduce->axes, &e->plan.steps[0], to->type) : NULL;
 		if (s) {
 			x = write_step(p, &s->scatter, x, s->scatter_bytes, reducer->node, region);

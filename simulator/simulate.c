@@ -99,7 +99,7 @@ static void begin_values(simulator *s, const lowered *l)
 		v->def = lv->def;
 		v->argument = o->kind == LOP_ARGUMENT || enters_inline(s, l, o, id);
 		bool stored = !o->halo && (tiled || (cpu && !v->argument));
-		v->bytes = stored ? stored_lookup(s, o->node, lv->type, lv->sharding) : lv->bytes;
+		v->bytes = stored ? stored_lookup(s, o->node, lv->type, lv->sharding) >> lv->narrow : lv->bytes;
 	}
 }
 

@@ -99,19 +99,20 @@ static void release(lowering *x)
 	module_free(x->m);
 }
 
-static status lower_module(lowering *x, const char *file, const strbuf *text, lower_target target, diag *d)
+static status lower_module(lowering *x, const char *file, const strbuf *text, const device *dev, diag *d)
 {
 	const propagate_options options = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	TRY(module_read(text->p, text->n, strcmp(file, "-") ? file : "<stdin>", NULL, &x->m, d));
-	TRY(passes_import(x->m, target == TARGET_TPU, d));
+	TRY(passes_import(x->m, dev->target == TARGET_TPU, d));
 	TRY(program_new(x->m, &x->rules, READ_AS_XLA, &x->p, d));
 	x->s = propagation_new(x->p, x->m->shardings, &options);
 	propagation_reset(x->s);
 	propagation_run(x->s);
 	x->cache = lower_cache_new(x->p, x->m->shardings);
+	lower_cache_torus(x->cache, device_torus_dims(dev));
 	for (int i = 0; i < LEVELS; i++) {
 		x->levels[i] = lowered_new(x->p, x->m->shardings);
-		lower_program(x->cache, propagation_shardings(x->s), (lower_level)i, target, x->levels[i]);
+		lower_program(x->cache, propagation_shardings(x->s), (lower_level)i, dev->target, x->levels[i]);
 	}
 	return ST_OK;
 }
@@ -287,7 +288,7 @@ static status run(const arguments *a, lowering *x, hlo_module **compiled, strbuf
 	TRY(cli_read_hlo(a->file, text, compiled, d));
 	if (*compiled)
 		return list_hlo(a, &target.dev, *compiled, d);
-	TRY(lower_module(x, a->file, text, target.dev.target, d));
+	TRY(lower_module(x, a->file, text, &target.dev, d));
 	if (a->emit) {
 		strbuf out;
 		strbuf_init(&out);
