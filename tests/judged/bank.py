@@ -3,12 +3,13 @@
 
     bank.py [--programs GLOB] [--plans 2] [--keep DIR] [--seconds 900] [--tools DIR]
 
-A row that is there is left alone, so that it can be stopped and started again. Rows go to bank.json.zst: the step and its parts by
+A row that is there is left alone while its module is the same, so that it can be stopped and started again. Rows go to bank.json.zst: the step and its parts by
 xla_timeline.py, the compiler's memory and seconds, and of every scheduled instruction what a model may see: see instructions_of.
 Needs jax, libtpu and the two scripts in --tools (../shared/tools beside the checkout). One compile at a time.
 """
 import argparse
 import fnmatch
+import hashlib
 import json
 import os
 import re
@@ -122,18 +123,20 @@ def mint_program(name, bank, options):
     program = Program(short.SHORT[name][1], cases.TOOL, path_of(name))
     for plan, document in plans_of(program, options.plans):
         key = "%s | %s | exact" % (name, plan)
-        if key in bank:
-            continue
         with tempfile.TemporaryDirectory() as folder:
             strategy, module = os.path.join(folder, "s.json"), os.path.join(folder, re.sub(r"\W+", "_", key) + ".mlir")
             with open(strategy, "w") as f:
                 json.dump(document, f)
             cases.run("apply", path_of(name), "--strategy", strategy, "--apply", "exact", "-o", module)
+            with open(module, "rb") as f:
+                digest = hashlib.sha256(f.read()).hexdigest()[:16]
+            if key in bank and bank[key].get("module") == digest:
+                continue
             row = mint.judge(module, cases.Case(short.SHORT[name][0], name, MESH, DEVICE, TOPOLOGY), options)
             if "xla" in row:
                 with open(module + ".hlo") as f:
                     row["schedule"] = instructions_of(f.read())
-        bank[key] = {"family": short.SHORT[name][0], "strategy": document, **row}
+        bank[key] = {"family": short.SHORT[name][0], "module": digest, "strategy": document, **row}
         save(bank)
         print("%-70s %s  %5.0f s" % (key, "%9.3f ms" % (row["xla"]["step"] / 1e3) if "xla" in row else row.get("error", "out of memory"), row["compile_s"]), flush=True)
 
