@@ -50,6 +50,11 @@ def path_of(name):
     return path if os.path.exists(path) else os.path.join(short.CORPUS, name.replace("_short", "") + ".mlir.zst")
 
 
+def digest_of(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()[:16]
+
+
 def called_by(instruction):
     found = re.findall(r"(?:calls|body|to_apply|true_computation|false_computation)=%([\w.-]+)", instruction[4])
     branches = re.search(r"branch_computations=\{([^}]*)\}", instruction[4])
@@ -128,8 +133,7 @@ def mint_program(name, bank, options):
             with open(strategy, "w") as f:
                 json.dump(document, f)
             cases.run("apply", path_of(name), "--strategy", strategy, "--apply", "exact", "-o", module)
-            with open(module, "rb") as f:
-                digest = hashlib.sha256(f.read()).hexdigest()[:16]
+            digest = digest_of(module)
             if key in bank and bank[key].get("module") == digest:
                 continue
             row = mint.judge(module, cases.Case(short.SHORT[name][0], name, MESH, DEVICE, TOPOLOGY), options)

@@ -4,8 +4,9 @@
     report.py [--json]
 
 Needs neither a compiler nor the scripts that bank.py needs. Of every row: computing time, step, waiting for collectives and temporary
-memory, ours and XLA's (xla_timeline.py walks the schedule with the compiler's own estimates of kernels), and our error. By family and
-over all: medians of the errors' sizes; of programs with three plans or more the rank correlation, and what our first choice costs.
+memory, ours and XLA's (xla_timeline.py walks the schedule with the compiler's own estimates of kernels), and our error; a * says that the
+program of one device is written in another way by now: bank.py compiles it again. By family and over all: medians of the errors' sizes; of
+programs with three plans or more the rank correlation, and what our first choice costs.
 """
 import json
 import os
@@ -21,22 +22,24 @@ import cases  # noqa: E402
 
 
 def cost_of(name, strategy):
-    """Our cost of the program of one device."""
+    """Our cost of the program of one device, and the digest of its text."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, n) for n in ("strategy.json", "module.mlir")]
         with open(paths[0], "w") as f:
             json.dump(strategy, f)
         cases.run("apply", bank.path_of(name), "--strategy", paths[0], "--apply", "annotate", "-o", paths[1])
-        return json.loads(cases.run("simulate", paths[1], "--device", bank.DEVICE, "--apply", "exact", "--json"))
+        cost = json.loads(cases.run("simulate", paths[1], "--device", bank.DEVICE, "--apply", "exact", "--json"))
+        cases.run("apply", bank.path_of(name), "--strategy", paths[0], "--apply", "exact", "-o", paths[1])
+        return cost, bank.digest_of(paths[1])
 
 
 def row_of(key, row):
     name, plan, _ = key.split(" | ")
-    cost, xla = cost_of(name, row["strategy"]), row["xla"]
+    (cost, digest), xla = cost_of(name, row["strategy"]), row["xla"]
     pairs = {"compute": (cost["compute_ns"] / 1e6, xla["compute"] / 1e3), "step": (cost["runtime_ns"] / 1e6, xla["step"] / 1e3),
              "waiting": (cost["exposed_communication_ns"] / 1e6, xla["exposed"] / 1e3),
              "temporary": (cost["temporary_bytes"] / 2 ** 20, row["memory"]["temp_bytes"] / 2 ** 20)}
-    return {"program": name, "plan": plan, "family": row["family"], "compile_s": row["compile_s"], **pairs}
+    return {"program": name, "plan": plan, "family": row["family"], "compile_s": row["compile_s"], "stale": digest != row.get("module"), **pairs}
 
 
 def error(row, what):
@@ -73,7 +76,7 @@ def main():
     print("%-22s %-46s %9s %9s %7s %9s %9s %7s %9s %7s %6s" % ("program", "plan, applied exactly", "XLA ms", "compute", "ours", "XLA ms", "step", "ours", "XLA MiB", "ours", "s"))
     for r in rows:
         print("%-22s %-46s %19.3f %+6.0f%% %19.3f %+6.0f%% %9.0f %+6.0f%% %6.0f" % (
-            r["program"], r["plan"], r["compute"][1], 100 * error(r, "compute"), r["step"][1], 100 * error(r, "step"), r["temporary"][1], 100 * error(r, "temporary"), r["compile_s"]))
+            r["program"] + "*" * r["stale"], r["plan"], r["compute"][1], 100 * error(r, "compute"), r["step"][1], 100 * error(r, "step"), r["temporary"][1], 100 * error(r, "temporary"), r["compile_s"]))
     print("\nmedian error             rows  compute     step  temporary")
     for family in [*sorted({r["family"] for r in rows}), None]:
         of = [r for r in rows if family in (None, r["family"])]
