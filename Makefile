@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity bench bench-search bench-methods corpus install clean venv
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged bench bench-search bench-methods corpus install clean venv
 all: $(PROGRAMS)
 
 help:
@@ -49,6 +49,7 @@ help:
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
+## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
 ## make corpus          mint tests/corpus again from the models
 ## make install         PREFIX=/usr/local
 
@@ -192,6 +193,9 @@ FIDELITY ?=
 fidelity: all venv
 	SHARDWRIGHT=$(BUILD)/shardwright $(VENV)/bin/python tests/oracle/fidelity/report.py $(FIDELITY)
 	$(if $(FIDELITY),,SHARDWRIGHT=$(BUILD)/shardwright $(VENV)/bin/python tests/oracle/fidelity/products.py)
+
+judged: all
+	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/judged/report.py $(JUDGED)
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include

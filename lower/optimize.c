@@ -169,6 +169,8 @@ static void finish_partial(pass *p, const lop *o)
 	lval *now = &p->out->vals.p[x];
 	if (now->sharding != f->at) {
 		sharding_id slots[3] = {f->at, f->at, f->at};
+		if (kind_of(p, o) == OP_TRANSPOSE)
+			slots[0] = p->f[p->f[operand_of(p->in, o, 0)].alias].at;
 		p->out->ops.p[now->def].plan = &cache_node(p->c, o->node, slots)->plan;
 		now->sharding = f->at;
 		now->bytes = cache_bytes(p->c, now->origin, f->at);

@@ -77,8 +77,13 @@ static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 		return widens(p, o) ? partial_operand(p, o, 0) : NULL;
 	case OP_NEGATE:
 		return partial_operand(p, o, 0);
-	case OP_RESHAPE:
 	case OP_TRANSPOSE:
+		/* Compilers compute the transpose of a product as the product of the sides exchanged, where no collective is in between. Else
+		 * a weight's gradient has another order of dims than the weight and its state, and they copy these. */
+		a = p->level == LEVEL_EXACT ? partial_operand(p, o, 0) : in_place(p, o, 0);
+		*sum = p->level == LEVEL_EXACT && a;
+		return a;
+	case OP_RESHAPE:
 		return in_place(p, o, 0);
 	case OP_DIVIDE:
 		return p->f[p->f[operand_of(p->in, o, 1)].alias].partial ? NULL : in_place(p, o, 0);
@@ -89,6 +94,19 @@ static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 	default:
 		return NULL;
 	}
+}
+
+/* The sharding with its dims where the transpose puts them. */
+static sharding_id transposed(const pass *p, const lop *o, sharding_id at)
+{
+	uint32_t n;
+	const int64_t *from = op_ints(p->c->p->m, p->c->p->nodes.p[o->node].op, "permutation", &n);
+	sharding_edit old, new;
+	sharding_to_edit(p->c->t, at, &old);
+	new = old;
+	for (uint32_t d = 0; d < n && d < old.rank; d++)
+		new.dims[d] = old.dims[from[d]];
+	return sharding_intern(p->c->t, &new);
 }
 
 void pass_find_partial(pass *p)
@@ -115,7 +133,7 @@ void pass_find_partial(pass *p)
 		f->scattered = from->scattered;
 		p->sums |= f->sum;
 		bool moves = is_reshard(o) || from->at != sharding_of(p, operand_of(l, o, 0));
-		f->at = moves ? from->at : sharding_of(p, o->results);
+		f->at = !moves ? sharding_of(p, o->results) : kind_of(p, o) == OP_TRANSPOSE && !is_reshard(o) ? transposed(p, o, from->at) : from->at;
 	}
 }
 

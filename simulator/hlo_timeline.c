@@ -48,13 +48,16 @@ static int64_t enqueue(hlo_simulation *s, uint32_t stream, int64_t t, hlo_event 
 	return e.end_ns;
 }
 
-static void wait_until(hlo_simulation *s, int64_t t, uint32_t event)
+/* Only what is waited for collectives is exposed communication; copies between memories are waited for too. A queue runs its collectives
+ * without gaps while something waits, so that it is never more than all communication. */
+static void wait_until(hlo_simulation *s, int64_t t, uint32_t event, bool collective)
 {
 	if (t <= s->now)
 		return;
 	int64_t all = sat_mul(t - s->now, s->multiplier);
 	s->now = t;
-	s->sum.exposed = sat_add(s->sum.exposed, all);
+	if (collective)
+		s->sum.exposed = sat_add(s->sum.exposed, all);
 	if (event < s->events.n)
 		s->events.p[event].exposed_ns = sat_add(s->events.p[event].exposed_ns, all);
 }
@@ -81,7 +84,7 @@ static void run_comm(hlo_simulation *s, hlo_id i, const hlo_comm *c)
 		s->ready_ns[i] = end;
 		s->event_of[i] = event;
 		if (c->role == ROLE_SYNC)
-			wait_until(s, end, event);
+			wait_until(s, end, event, true);
 		else if (fused)
 			vec_push(&s->open, (struct hlo_open){channel, end, event});
 		if (fused && c->role == ROLE_SYNC)
@@ -90,12 +93,12 @@ static void run_comm(hlo_simulation *s, hlo_id i, const hlo_comm *c)
 	}
 	if (!fused) {
 		hlo_id start = hlo_async_start(s->m, i);
-		wait_until(s, s->ready_ns[start], s->event_of[start]);
+		wait_until(s, s->ready_ns[start], s->event_of[start], true);
 		return;
 	}
 	for (uint32_t k = s->open.n; k-- > 0;)
 		if (s->open.p[k].channel == channel) {
-			wait_until(s, s->open.p[k].ready_ns, s->open.p[k].event);
+			wait_until(s, s->open.p[k].ready_ns, s->open.p[k].event, true);
 			s->open.p[k] = s->open.p[--s->open.n];
 			return;
 		}
@@ -202,7 +205,7 @@ static void run_instr(hlo_simulation *s, hlo_id i)
 	else if (in->op == HLO_ASYNC_START || in->op == HLO_COPY_START)
 		start_other(s, i);
 	else if (in->op == HLO_ASYNC_DONE || in->op == HLO_COPY_DONE)
-		wait_until(s, s->ready_ns[hlo_async_start(m, i)], s->event_of[hlo_async_start(m, i)]);
+		wait_until(s, s->ready_ns[hlo_async_start(m, i)], s->event_of[hlo_async_start(m, i)], false);
 	else
 		run_kernel(s, i);
 }

@@ -333,6 +333,35 @@ START_TEST(near_gathers_are_shared)
 }
 END_TEST
 
+/* In our own program the transpose of a partial sum is summed, not the sum transposed: of a weight's gradient XLA makes one product then,
+ * in the weight's order of dims, and copies neither weight nor state. Also where it is scattered. */
+START_TEST(sums_are_transposed_before_they_are_reduced)
+{
+	static const char *const texts[] = {
+		MAIN(T WHOLE) DOT("p", "a", "b") "  %t = stablehlo.transpose %p, dims = [1, 0] : (" T ") -> " T "\n  return %t : " T "\n}\n",
+		MAIN(T ROWS) DOT("p", "a", "b") "  %t = stablehlo.transpose %p, dims = [1, 0] : (" T ") -> " T
+		"\n  return %t : " T "\n}\n",
+	};
+	lowering x;
+	for (uint32_t i = 0; i < COUNT_OF(texts); i++) {
+		lowering_read(&x, MESH, texts[i]);
+		lower_to(&x, LEVEL_EXACT, TARGET_TPU);
+		uint32_t reduced = 0;
+		for (lop_id o = 0; o < x.out->ops.n; o++) {
+			const lop *c = &x.out->ops.p[o];
+			if (c->kind != LOP_COLLECTIVE || c->coll == COLL_ALL_SLICE)
+				continue;
+			ck_assert_int_eq(c->coll, i ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE);
+			const lop *from = &x.out->ops.p[x.out->vals.p[x.out->operands.p[c->operands]].def];
+			ck_assert_int_eq(x.p->nodes.p[from->node].op_kind, OP_TRANSPOSE);
+			reduced++;
+		}
+		ck_assert_int_eq(reduced, 1);
+		lowering_release(&x);
+	}
+}
+END_TEST
+
 #define LOOP(before, after)                                                                                                                            \
 	MAIN(T WHOLE)                                                                                                                                  \
 	"  %i0 = stablehlo.constant dense<0> : tensor<i32>\n  %i1 = stablehlo.constant dense<1> : tensor<i32>\n  %i5 = stablehlo.constant dense<5> : "  \
@@ -449,6 +478,7 @@ int main(void)
 	tcase_add_loop_test(t, compiled, 0, (int)COUNT_OF(compiled_cases));
 	tcase_add_test(t, near_gathers_are_shared);
 	tcase_add_test(t, own_collectives_are_counted);
+	tcase_add_test(t, sums_are_transposed_before_they_are_reduced);
 	tcase_add_test(t, what_loops_accumulate_is_reduced_behind_them);
 	return run_suite(t, "optimize");
 }

@@ -52,9 +52,10 @@ def own_mesh(text):
 
 
 class Program:
-    def __init__(self, name, tool):
+    def __init__(self, name, tool, path=None):
+        """name: whose rules hold; path: of a smaller version of it."""
         self.name = name
-        self.path = os.path.join(CORPUS, name + ".mlir.zst")
+        self.path = path or os.path.join(CORPUS, name + ".mlir.zst")
         self.text = read(self.path)
         self.mesh = own_mesh(self.text)
         # Names, types and roles as every answer lists them; the search itself is none: one evaluation.

@@ -1,0 +1,77 @@
+"""Programs, meshes and devices whose plans XLA judges; and the hand-written plans that they are held against."""
+import collections
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
+from experts import Program, experts_of  # noqa: E402
+
+TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
+
+# family: programs of one kind share it; figures of a fit are reported on families that were left out of it
+Case = collections.namedtuple("Case", "family program mesh device topology")
+
+V5E = ("tpu-v5e", "v5e:4x4")
+CASES = [Case(family, program, mesh, *target) for family, program, mesh, target in (
+    ("mlp", "mlp", "data=4,model=4", V5E),
+    ("transformer", "transformer_4_forward", "data=4,model=4", V5E),
+    ("transformer", "mixed_precision", "data=4,model=4", V5E),
+    ("transformer", "transformer_4", "data=4,model=4", V5E),
+    ("convolution", "convnet", "data=4,model=4", V5E),
+    ("mixture of experts", "moe", "data=4,model=4", V5E),
+    ("graph network", "graph_net", "data=4,model=4", V5E),
+    ("decode", "decode", "data=4,model=4", V5E),
+    ("diffusion", "dit", "data=4,model=4", V5E),
+    ("encoder-decoder", "encoder_decoder", "data=4,model=4", V5E),
+    ("low rank", "lora", "data=4,model=4", V5E),
+    ("flax", "flax_step", "data=4,model=4", V5E),
+    ("optax", "optax_step", "data=4,model=4", V5E),
+    ("state space", "ssm", "data=4,model=4", V5E),
+    ("convolution", "resnet", "data=4,model=4", V5E),
+    ("u-net", "unet", "data=4,model=4", V5E),
+    ("llama", "llama_4", "data=4,model=4", V5E),
+    ("mlp", "mlp", "data=2,model=4", ("tpu-v5p", "v5p:2x2x2")),
+    ("diffusion", "dit", "data=2,model=4", ("tpu-v5p", "v5p:2x2x2")),
+    ("graph network", "graph_net", "data=2,model=4", ("tpu-v5p", "v5p:2x2x2")),
+    ("mlp", "mlp", "data=2,model=4", ("tpu-v6e", "v6e:2x4")),
+    ("encoder-decoder", "encoder_decoder", "data=2,model=4", ("tpu-v6e", "v6e:2x4")),
+)]
+
+
+def name_of(case):
+    return "%s %s %s" % (case.program, case.mesh, case.device)
+
+
+def run(*words, codes=(0, 2)):
+    done = subprocess.run([TOOL, *map(str, words)], capture_output=True, text=True)
+    if done.returncode not in codes:
+        raise RuntimeError("%s: %s" % (" ".join(map(str, words[:2])), done.stderr[-500:]))
+    return done.stdout
+
+
+def corpus(case):
+    return os.path.join(ROOT, "tests", "corpus", case.program + ".mlir.zst")
+
+
+def hand_written(case, folder, most):
+    """The expert strategies that we say are fastest among those that fit, annotated as people write them, no two of the same cost:
+    [(name, path of its document, our cost)]."""
+    mesh = {axis: int(size) for axis, size in (a.split("=") for a in case.mesh.split(","))}
+    found = []
+    for i, (name, document) in enumerate(experts_of(Program(case.program, TOOL), mesh)):
+        path = os.path.join(folder, "expert%d.json" % i)
+        with open(path, "w") as f:
+            json.dump(document, f)
+        cost = json.loads(run("evaluate", corpus(case), "--strategy", path, "--device", case.device, "--json"))
+        fits = subprocess.run([TOOL, "evaluate", corpus(case), "--strategy", path, "--device", case.device], capture_output=True).returncode == 0
+        found.append((not fits, cost["runtime_ns"], name, path, cost))
+    found.sort(key=lambda x: x[:3])
+    kept, seen = [], set()
+    for _, runtime, name, path, cost in found:
+        if (runtime, cost["peak_bytes"]) not in seen and len(kept) < most:
+            seen.add((runtime, cost["peak_bytes"]))
+            kept.append((name, path, cost))
+    return kept

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Have XLA compile our answers and hand-written plans, and keep what its schedules say in figures.json.
+
+    mint.py [--cases GLOB] [--experts 4] [--again] [--seconds 900] [--keep DIR] [--tools DIR]
+
+Of every case of cases.py: the default search's plan applied exactly, the plan that is searched for annotations, and hand-written plans. A
+row that is there is left alone, so that it can be stopped and started again; rows of another answer are minted anew. Needs jax and
+libtpu in the environment that runs it, no accelerator, and a folder with two scripts (--tools; ../shared/tools beside the checkout):
+xla_oracle.py compiles ahead of time, xla_timeline.py walks XLA's schedule. One compile at a time, most take one to four minutes.
+
+A row: case, plan, way it is applied; our cost; `xla`: core, HBM queue, links and step in us; what the compiler says of memory; seconds.
+"""
+import argparse
+import fnmatch
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import cases  # noqa: E402
+
+FIGURES = os.path.join(HERE, "figures.json")
+NO_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|[Oo]ut of memory|Ran out of memory")
+
+
+def load():
+    if not os.path.exists(FIGURES):
+        return {}
+    with open(FIGURES) as f:
+        return json.load(f)
+
+
+def save(figures):
+    with open(FIGURES + ".new", "w") as f:
+        f.write("{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(figures[k], sort_keys=True)) for k in sorted(figures)) + "\n}\n")
+    os.replace(FIGURES + ".new", FIGURES)
+
+
+def judge(module, case, options):
+    """Compiled in a process of its own, which is ended after so many seconds."""
+    hlo = module + ".hlo"
+    start = time.monotonic()
+    env = dict(os.environ, ALLOW_MULTIPLE_LIBTPU_LOAD="1")
+    try:
+        done = subprocess.run([sys.executable, os.path.join(options.tools, "xla_oracle.py"), "compile", "tpu", case.topology, module, "--hlo", hlo],
+                              capture_output=True, text=True, timeout=options.seconds, env=env)
+    except subprocess.TimeoutExpired:
+        return {"compile_s": options.seconds, "error": "no answer after %d s" % options.seconds}
+    row = {"compile_s": round(time.monotonic() - start, 1)}
+    if done.returncode:
+        text = " ".join(done.stderr.split())
+        return {**row, "out_of_memory" if NO_MEMORY.search(text) else "error": text[-400:]}
+    figures = json.loads(done.stdout)
+    row["memory"] = {k: figures[k] for k in ("argument_bytes", "output_bytes", "alias_bytes", "temp_bytes")}
+    walked = subprocess.run([sys.executable, os.path.join(options.tools, "xla_timeline.py"), case.topology, hlo], capture_output=True, text=True, check=True)
+    row["xla"] = json.loads(walked.stdout)
+    own = json.loads(cases.run("simulate", hlo, "--device", case.device, "--json"))
+    row["simulated_ns"] = own["runtime_ns"]
+    if options.keep:
+        os.makedirs(options.keep, exist_ok=True)
+        subprocess.run(["zstd", "-qf", hlo, "-o", os.path.join(options.keep, re.sub(r"\W+", "_", os.path.basename(module)) + ".hlo.zst")], check=True)
+    return row
+
+
+def plans_of(case, folder, options):
+    """(plan, way, document, our cost), our own answers first."""
+    for way in ("exact", "annotate"):
+        path = os.path.join(folder, way + ".json")
+        cases.run("search", cases.corpus(case), "--mesh", case.mesh, "--device", case.device, "--apply", way, "--emit-strategy", path)
+        with open(path) as f:
+            document = json.load(f)
+        yield "search", way, path, document["cost"]
+    for name, path, cost in cases.hand_written(case, folder, options.experts):
+        yield name, "annotate", path, cost
+
+
+def mint(case, figures, options):
+    with tempfile.TemporaryDirectory() as folder:
+        for plan, way, path, cost in plans_of(case, folder, options):
+            key = "%s | %s | %s" % (cases.name_of(case), plan, way)
+            module = os.path.join(folder, re.sub(r"\W+", "_", key) + ".mlir")
+            cases.run("apply", cases.corpus(case), "--strategy", path, "--apply", way, "-o", module)
+            with open(module, "rb") as f:
+                digest = hashlib.sha256(f.read()).hexdigest()[:16]
+            old = figures.get(key)
+            ours = {"runtime_ns": cost["runtime_ns"], "peak_bytes": cost["peak_bytes"], "compute_ns": cost["compute_ns"], "temporary_bytes": cost["temporary_bytes"]}
+            if old and old["module"] == digest and not options.again:
+                old["ours"] = ours
+                continue
+            figures[key] = {"family": case.family, "module": digest, "ours": ours, **judge(module, case, options)}
+            save(figures)
+            row = figures[key]
+            print("%-80s ours %9.3f ms  XLA %s  %5.0f s" % (key, cost["runtime_ns"] / 1e6, "%9.3f ms" % (row["xla"]["step"] / 1e3) if "xla" in row else
+                                                        "out of memory" if "out_of_memory" in row else "failed", row["compile_s"]), flush=True)
+    save(figures)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", default="*", help="of those whose name this matches, such as 'moe *'")
+    parser.add_argument("--experts", type=int, default=4, help="hand-written plans per case")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--seconds", type=int, default=900, help="for one compile")
+    parser.add_argument("--keep", help="folder for the scheduled texts")
+    parser.add_argument("--tools", default=os.path.join(cases.ROOT, "..", "shared", "tools"))
+    options = parser.parse_args()
+    figures = load()
+    for case in cases.CASES:
+        if fnmatch.fnmatch(cases.name_of(case), options.cases):
+            try:
+                mint(case, figures, options)
+            except RuntimeError as error:
+                print("%s: %s" % (cases.name_of(case), error), file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
