@@ -204,6 +204,22 @@ static bool has_parts(const lower_cache *c, const node *n, const sharding_id *at
 	return false;
 }
 
+/* Is an operand cut along a dim that the op needs all of? */
+static bool needs_more(const lower_cache *c, const node *n, const sharding_id *slots)
+{
+	const rule *r = rule_get(c->p->rules, n->rule);
+	for (uint32_t i = 0; i < n->n_operands; i++) {
+		const sharding *s = sharding_get(c->t, slots[i]);
+		for (uint32_t d = 0; d < s->rank; d++) {
+			const struct rule_dim *dim = &r->dims[r->tensor_first[i] + d];
+			for (uint32_t k = 0; k < dim->n; k++)
+				if (r->factor_types[r->dim_factors[dim->first + k]] == FACTOR_NEED_REPLICATION && sharding_dim(s, d).n)
+					return true;
+		}
+	}
+	return false;
+}
+
 /* Computes with at; a plan of no op keeps everything where it is. */
 static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slots)
 {
@@ -234,6 +250,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 	int64_t *bytes = arena_array(&c->mem, int64_t, n_slots);
 	for (uint32_t i = 0; i < n_slots; i++)
 		at[i] = cache_plain(c, at[i], type_get(c->p->m, slot_type_id(c, n, i))->rank);
+	e->plan.whole = c->planner == PLANNER_EXACT && is_planned(c, n) && needs_more(c, n, slots);
 	if (c->planner == PLANNER_EXACT && has_parts(c, n, at) && !emit_runs_on_parts(c->p, c->t, id, &(node_plan){.at = at, .reduce = axes_of(&reduce)})) {
 		for (uint32_t i = 0; i < n_slots; i++)
 			at[i] = c->replicated[type_get(c->p->m, slot_type_id(c, n, i))->rank];

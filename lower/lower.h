@@ -88,7 +88,7 @@ const reshard_plan *lower_reshard(lower_cache *c, sharding_id from, sharding_id 
 typedef struct node_plan {
 	const sharding_id *at;  /* per slot, the sharding the op computes with */
 	axes reduce;            /* all_reduce of every result over these axes; n = 0: none */
-	bool whole;             /* exact level: the op cannot run on the parts it would have, so its operands are gathered around it */
+	bool whole;             /* exact level: the op cannot run on the parts that its operands have: they are gathered around it */
 } node_plan;
 
 /* ---------------------------------------------------------------- the per-device program */

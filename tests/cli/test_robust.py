@@ -129,6 +129,7 @@ def test_hundred_thousand_arguments(tmp_path):
     module = program(tmp_path, "".join(adds) + "    return %%%d : tensor<64x32xf32>\n" % (n - 1), [("params[%d]" % i, "tensor<64x32xf32>") for i in range(n)], "tensor<64x32xf32>")
     document = plan(module, "--mesh", "data=4,model=4", "--evaluations", 8, "--device", "h100", ok=(0,))
     assert len(document["arguments"]) == n and document["search"]["groups"] < 50
+    assert document["apply"] == "annotate" and "65535" in document["search"]["not_exact"]
     assert document["cost"]["argument_bytes"] * 16 == n * 64 * 32 * 4, "every argument is cut over all devices, and nothing pads it"
 
 

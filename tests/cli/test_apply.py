@@ -1,0 +1,83 @@
+"""How a plan is applied: exactly wherever the program can be written for one device, and then costs are of what is written."""
+import glob
+import json
+import os
+import subprocess
+
+import pytest
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
+TINY = sorted(os.path.basename(p).split(".")[0] for p in glob.glob(os.path.join(ROOT, "tests", "corpus", "*_tiny.mlir.zst")))
+
+
+def corpus(name):
+    return os.path.join(ROOT, "tests", "corpus", name + ".mlir.zst")
+
+
+def run(*args, codes=(0, 2)):
+    done = subprocess.run([TOOL, *map(str, args)], capture_output=True, text=True, timeout=600)
+    assert done.returncode in codes, (args, done.stderr[-1000:])
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_costs_are_of_what_is_written(name, tmp_path):
+    mlir, strategy = tmp_path / "out.mlir", tmp_path / "s.json"
+    document = json.loads(run("search", corpus(name), "--mesh", "data=4,model=2", "--evaluations", 150, "--json", "--emit-mlir", mlir, "--emit-strategy", strategy))
+    if document["apply"] == "annotate":
+        assert document["search"]["not_exact"] and "runs_whole" not in document
+    else:
+        assert "sdy.manual_computation" in mlir.read_text() and isinstance(document["runs_whole"], list)
+    assert json.loads(run("simulate", mlir, "--json")) == document["cost"]
+    assert json.loads(run("evaluate", corpus(name), "--strategy", strategy, "--json")) == document["cost"]
+    last = document["search"]["incumbents"][-1]
+    assert (last["runtime_ns"], last["peak_bytes"]) == (document["cost"]["runtime_ns"], document["cost"]["peak_bytes"])
+    # what is never worse than a baseline is so as it is written
+    assert all(b["cost"]["runtime_ns"] >= document["cost"]["runtime_ns"] for b in document["baselines"] if b["fits"] and document["fits"])
+
+
+SORT = """module {
+  func.func public @main(%arg0: tensor<64x32xf32> loc("x")) -> tensor<64x32xf32> {
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 1 : i64, is_stable = true}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %c = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    }) : (tensor<64x32xf32>) -> tensor<64x32xf32>
+    return %0 : tensor<64x32xf32>
+  }
+}
+"""
+
+
+def test_ops_on_whole_operands_are_listed(tmp_path):
+    module = tmp_path / "sort.mlir"
+    module.write_text(SORT)
+    words = ["search", module, "--mesh", "d=4", "--pin", 'x:[[],["d"]]']
+    document = json.loads(run(*words, "--json"))
+    assert [(o["op"], o["count"]) for o in document["runs_whole"]] == [("stablehlo.sort", 1)]
+    assert sum(c["count"] for c in document["cost"]["collectives"].values())
+    table = run(*words)
+    assert "applied exactly" in table and "runs on whole operands: stablehlo.sort" in table
+    assert "applied as annotations" in run(*words, "--apply", "annotate")
+    # along the other dim it runs on parts
+    assert json.loads(run("search", module, "--mesh", "d=4", "--pin", 'x:[["d"],[]]', "--json"))["runs_whole"] == []
+
+
+EFFECT = """module {
+  func.func public @main(%arg0: tensor<64x32xf32>) -> tensor<64x32xf32> {
+    %0 = stablehlo.tanh %arg0 : tensor<64x32xf32>
+    stablehlo.custom_call @tell(%0) {has_side_effect = true} : (tensor<64x32xf32>) -> ()
+    return %0 : tensor<64x32xf32>
+  }
+}
+"""
+
+
+def test_what_must_happen_once_is_annotated(tmp_path):
+    module = tmp_path / "effect.mlir"
+    module.write_text(EFFECT)
+    document = json.loads(run("search", module, "--mesh", "d=4", "--json"))
+    assert document["apply"] == "annotate" and "side effect" in document["search"]["not_exact"]
+    done = subprocess.run([TOOL, "search", str(module), "--mesh", "d=4", "--apply", "exact"], capture_output=True, text=True)
+    assert done.returncode == 1 and "effect.mlir:4:" in done.stderr and "every device" in done.stderr
