@@ -129,8 +129,12 @@ typedef struct apply_task { /* lives in request.state */
 	task task;
 	request *r;
 	char id[ID_BYTES], module[ID_BYTES];
+	const char *way; /* as the query says, NULL: as the document does */
 	bool as_zstd;
 } apply_task;
+
+/* Where modules applied in that way are kept. */
+static const char *kind_of(const char *way) { return way ? way : "emitted"; }
 
 static void reply_text(request *r, const char *path, bool as_zstd)
 {
@@ -176,16 +180,18 @@ static void run_apply(apply_task *t, const char *document, const char *result, p
 	child_limits limits = tool_limits(srv);
 	limits.writes = true;
 	objects_path(store_objects(srv->store), "objects", t->module, module);
-	char *argv[] = {srv->worker, "apply", module, "--strategy", (char *)document, "-o", (char *)result, NULL};
+	char *argv[] = {srv->worker, "apply", module, "--strategy", (char *)document, "-o", (char *)result, t->way ? "--apply" : NULL, (char *)t->way, NULL};
 	metric_add(srv, tool_runs, 1);
 	child_run(srv->worker, argv, &limits, APPLY_MS, 1 << 20, tasks_stop_flag(srv->tools), &run);
 	if (!run_was_fair(&run, &srv->opt, why))
 		metric_add(srv, workers_out_of_memory, run.out_of_memory);
 	else if (run.exit_code != 0 && objects_lost(store_objects(srv->store), "objects", t->module))
 		problem_set(why, PROBLEM_INTERNAL, "the text of the module is lost: upload it again");
+	else if (run.exit_code == 1 && t->way)
+		problem_set(why, PROBLEM_UNPROCESSABLE, "it cannot be applied so: %.300s", run.err.p ? run.err.p : "");
 	else if (run.exit_code != 0)
 		problem_set(why, PROBLEM_INTERNAL, "applying the strategy failed (%d): %.300s", run.exit_code, run.err.p ? run.err.p : "");
-	else if (!objects_store_file(store_objects(srv->store), result, "emitted", t->id))
+	else if (!objects_store_file(store_objects(srv->store), result, kind_of(t->way), t->id))
 		problem_set(why, PROBLEM_STORAGE, "the module cannot be written: the disk is full or broken");
 	run_result_release(&run);
 }
@@ -208,7 +214,7 @@ static void apply_run(task *base, bool stopping)
 		close(fd), unlink(document);
 	if (out >= 0)
 		close(out), unlink(result);
-	objects_path(o, "emitted", t->id, path);
+	objects_path(o, kind_of(t->way), t->id, path);
 	if (why.kind)
 		reply_problem(r, &why);
 	else
@@ -218,13 +224,20 @@ static void apply_run(task *base, bool stopping)
 
 static void reply_applied(request *r, const char *id)
 {
+	static const char *const ways[] = {"exact", "annotate"};
 	char module[ID_BYTES], path[512];
+	const char *way = request_query(r, "apply");
+	if (way && strcmp(way, ways[0]) && strcmp(way, ways[1])) {
+		reply_failure(r, PROBLEM_BAD_FIELD, "apply: expected exact or annotate, found '%.40s'", way);
+		return;
+	}
+	way = way ? ways[strcmp(way, ways[0]) != 0] : NULL;
 	const char *accept = request_header(r, "Accept-Encoding");
 	bool as_zstd = accept && strstr(accept, "zstd");
 	db *c = store_reader(r->srv->store);
 	if (!reply_unless_found(r, c ? strategy_module(c, id, module) : FOUND_FAILED, "there is no strategy '%.100s'", id))
 		return;
-	objects_path(store_objects(r->srv->store), "emitted", id, path);
+	objects_path(store_objects(r->srv->store), kind_of(way), id, path);
 	if (access(path, R_OK) == 0) {
 		reply_text(r, path, as_zstd);
 		return;
@@ -233,6 +246,7 @@ static void reply_applied(request *r, const char *id)
 	t->task.run = apply_run;
 	t->r = r;
 	t->as_zstd = as_zstd;
+	t->way = way;
 	snprintf(t->id, sizeof t->id, "%s", id);
 	memcpy(t->module, module, sizeof module);
 	r->state = t;

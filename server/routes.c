@@ -11,7 +11,7 @@ static const route routes[] = {
 	{"GET", "/v1/searches/{id}/events", handle_search_events, BODY_NONE, SCOPE_READ, "last_event_id"},
 	{"POST", "/v1/searches/{id}/cancel", handle_search_cancel, BODY_NONE, SCOPE_SUBMIT, ""},
 	{"GET", "/v1/strategies", handle_strategy_list, BODY_NONE, SCOPE_READ, LIST_QUERY},
-	{"GET", "/v1/strategies/{id}", handle_strategy_get, BODY_NONE, SCOPE_READ, ""},
+	{"GET", "/v1/strategies/{id}", handle_strategy_get, BODY_NONE, SCOPE_READ, "apply"},
 	{"POST", "/v1/simulate", handle_simulate, BODY_TEXT, SCOPE_SUBMIT, "device,ops"},
 	{"POST", "/v1/opt", handle_opt, BODY_TEXT, SCOPE_SUBMIT, "passes"},
 	{"GET", "/v1/devices", handle_devices, BODY_NONE, SCOPE_READ, ""},

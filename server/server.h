@@ -265,7 +265,7 @@ typedef struct search_spec {
 	const char *device_json;
 	int64_t memory_bytes;   /* 0: the profile's */
 	const char *objective;  /* "runtime" | "memory" */
-	const char *apply;      /* "exact" | "auto"; NULL: annotate */
+	const char *apply;      /* "exact" | "annotate"; NULL: auto */
 	const char *schedule_json; /* or NULL */
 	const char **pins, **forbids;
 	uint32_t pin_count, forbid_count;

@@ -235,7 +235,7 @@ static bool check_word(const cJSON *item, const char *base, const char *const *w
 }
 
 static const char *const objectives[] = {"runtime", "memory", NULL};
-static const char *const apply_ways[] = {"auto", "exact", "annotate", NULL} /* the default is the first */;
+static const char *const apply_ways[] = {"auto", "exact", "annotate", NULL}; /* the default is the first */
 static const char *const named_tactics[] = {"data_parallel", "zero2", "zero3", "replicate", NULL};
 
 /* Fields that tactics share; a missing one is fine here, the worker knows what each tactic needs. */

@@ -223,7 +223,7 @@ static const struct {
 		"already or with --wait, what was found.\n\n"
 		"  --mesh NAME=SIZE,.. | FILE.json    --device NAME | --device-file FILE    --memory SIZE    --objective runtime|memory\n"
 		"  --schedule FILE    --evaluations N | --seconds S    --seed N    --threads N    --pin GLOB:SHARDING    --forbid GLOB:DIM:AXIS\n"
-		"  --open-results   --apply annotate|exact|auto\n"
+		"  --open-results   --apply auto|exact|annotate\n"
 		"  --wait [--timeout S]  wait for the end          --json            print the strategy document\n"
 		"  --fresh               search again, ignore what is stored\n"
 		"  --only-if-cached      never start a search\n"},

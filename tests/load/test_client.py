@@ -59,6 +59,10 @@ def test_exact_strategies(cli, daemon, tmp_path):
     run = cli("submit", "step.mlir", "--mesh", "data=2", "--evaluations", 10, "--apply", "exact", "--wait", "--json", rows=232)
     assert run.returncode == 0 and json.loads(run.stdout)["apply"] == "exact", run.stderr
     found = json.loads(cli("strategies", "--module", "step.mlir", "--json", rows=232).stdout)["strategies"]
+    for way, told in (("exact", True), ("annotate", False)):
+        text = daemon.get("/v1/strategies/%s.mlir?apply=%s" % (found[0]["id"], way))
+        assert text.status == 200 and (b"sdy.manual_computation" in text.body) == told
+    assert daemon.get("/v1/strategies/%s.mlir?apply=both" % found[0]["id"]).status == 400
     assert cli("strategies", found[0]["id"], "--mlir", "exact.mlir", rows=232).returncode == 0
     assert "sdy.manual_computation" in (tmp_path / "exact.mlir").read_text()
 
