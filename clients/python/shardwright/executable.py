@@ -4,7 +4,7 @@ from typing import Any
 
 from .errors import Error
 from .program import Program
-from .shardings import JSON, is_open, named, split_axis
+from .shardings import JSON, is_extended, is_open, named, split_axis
 
 COMPILES_WITH = "0.10.2"
 
@@ -45,20 +45,22 @@ def compile_plan(program: Program, document: JSON, module: str, mesh: Any, compi
         from jaxlib.mlir import ir
         lowering = copy.copy(program.lowered._lowering)
 
-        def words(value: Any, name: str) -> Any:
-            return UNSPECIFIED if value is None or split_axis(value) or is_open(value) else named(mesh, value, name)
+        def words(value: Any, name: str, aval: Any) -> Any:
+            unsaid = value is None or split_axis(value) or is_open(value) or is_extended(aval)
+            return UNSPECIFIED if unsaid else named(mesh, value, name)
 
         effects = len(lowering.compile_args["ordered_effects"])
         if effects:
             raise Error("the program has ordered effects (jax.debug.print(.., ordered=True) and the like), which XLA cannot partition")
+        arguments, results = lowering.compile_args["global_in_avals"], lowering.compile_args["global_out_avals"]
+        for side, planned, had in (("arguments", document["arguments"], arguments), ("results", document["results"], results)):
+            if len(planned) != len(had):
+                raise Error("the plan has %d %s, the function %d" % (len(planned), side, len(had)))
         lowering.compile_args = dict(
             lowering.compile_args, committed=True, num_devices=mesh.devices.size, context_mesh=mesh,
-            in_shardings=tuple(words(a["sharding"], a["name"]) for a in document["arguments"]),
-            out_shardings=tuple(words(r["sharding"], "result %d" % r["index"]) for r in document["results"]))
-        for side, avals in (("in_shardings", "global_in_avals"), ("out_shardings", "global_out_avals")):
-            count, wanted = len(lowering.compile_args[side]), len(lowering.compile_args[avals])
-            if count != wanted:
-                raise Error("the plan has %d %s, the function %d" % (count, "arguments" if side == "in_shardings" else "results", wanted))
+            in_shardings=tuple(words(a["sharding"], a["name"], aval) for a, aval in zip(document["arguments"], arguments, strict=True)),
+            out_shardings=tuple(words(r["sharding"], "result %d" % r["index"], aval)
+                                for r, aval in zip(document["results"], results, strict=True)))
         lowering._device_list = xla_client.DeviceList(tuple(mesh.devices.flat))
         lowering._executable = None
         lowered = copy.copy(program.lowered)

@@ -75,8 +75,16 @@ def is_open(value: Any) -> bool:
     return any(parts(value)[1])
 
 
-def named(mesh: Any, value: Any, name: str) -> Any:
-    """NamedSharding for a sharding of the document; None stays None. Error on sub-axes, which it cannot say."""
+def is_extended(aval: Any) -> bool:
+    """Whether a value has a type of jax's own, such as jax.random.key: its array in the program has more dimensions."""
+    import jax
+    return bool(jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended))
+
+
+def named(mesh: Any, value: Any, name: str, rank: int | None = None) -> Any:
+    """NamedSharding for a sharding of the document; None stays None. Error on sub-axes, which it cannot say.
+
+    rank: dimensions that jax counts, where the program has more."""
     from jax.sharding import NamedSharding, PartitionSpec
     if value is None:
         return None
@@ -87,7 +95,7 @@ def named(mesh: Any, value: Any, name: str) -> Any:
     dims, free, _ = parts(value)
     for axes, more in zip(dims, free, strict=True):
         spec.append(PartitionSpec.UNCONSTRAINED if more and not axes else None if not axes else axes[0] if len(axes) == 1 else tuple(axes))
-    return NamedSharding(mesh, PartitionSpec(*spec))
+    return NamedSharding(mesh, PartitionSpec(*spec[:rank]))
 
 
 def sharding_text(value: Any, priority: list[int] | None = None) -> str:

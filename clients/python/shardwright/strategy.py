@@ -119,11 +119,12 @@ class Plan:
         self._warn_of_losses()
         mesh = check_mesh(mesh, self.document["mesh"]) if mesh is not None else self.mesh()
         flat: list[Any] = [None] * self._program.flat_count()
+        avals = jax.tree.leaves(self._program.lowered.in_avals)
         for at, argument in zip(self._kept(), self.document["arguments"], strict=True):
             value = argument["sharding"]
             if value is None and not split_axis(argument.get("propagated")):
                 value = argument.get("propagated")
-            flat[at] = named(mesh, value, argument["name"])
+            flat[at] = named(mesh, value, argument["name"], avals[at].ndim)
         args, kwargs = jax.tree.unflatten(self._program.lowered.in_tree, flat)
         if kwargs:
             raise Error("jax.jit takes no in_shardings for keyword arguments (%s): plan and call with them by position, or use plan.fn"
@@ -139,7 +140,8 @@ class Plan:
         results = self.document["results"]
         if len(results) != len(leaves):
             raise Error("the plan has %d results, the function %d" % (len(results), len(leaves)))
-        return jax.tree.unflatten(tree, [named(mesh, r["sharding"], "result %d" % r["index"]) for r in results])
+        return jax.tree.unflatten(tree, [
+            named(mesh, r["sharding"], "result %d" % r["index"], leaf.ndim) for r, leaf in zip(results, leaves, strict=True)])
 
     def losses(self) -> list[str]:
         """What in_shardings and out_shardings cannot say of this plan, as lines of text; empty if they say everything."""
