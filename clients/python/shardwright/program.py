@@ -83,8 +83,9 @@ class Program:
         return head, self.text.count("sdy.sharding_constraint ")
 
 
-def program_of(step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], jit_options: dict[str, Any]) -> Program:
-    """jit_options: static_argnums and the like, for a step that is not jitted."""
+def program_of(step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], jit_options: dict[str, Any],
+               ambient_mesh: str = "keep") -> Program:
+    """jit_options: static_argnums and the like, for a step that is not jitted. ambient_mesh: "ignore" lowers outside jax.set_mesh."""
     given = {name: value for name, value in jit_options.items() if value is not None}
     kind = type(step).__module__.split(".")[0]
     if kind in RECIPES and not hasattr(step, "_jit_info"):
@@ -92,11 +93,11 @@ def program_of(step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     if hasattr(step, "lower"):
         if given:
             raise Error("%s: the function is jitted already; give it to its jax.jit" % ", ".join(given))
-        return Program(step, args, kwargs)
+        return Program(step, args, kwargs, ambient_mesh)
     if not callable(step):
         raise Error("expected a function, found %s" % type(step).__name__)
     import jax
-    return Program(jax.jit(step, **given), args, kwargs)
+    return Program(jax.jit(step, **given), args, kwargs, ambient_mesh)
 
 
 def abstract(tree: Any) -> Any:

@@ -56,9 +56,8 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
     if ambient_mesh not in ("keep", "ignore"):
         raise Error('ambient_mesh: expected "keep" or "ignore", found %r' % ambient_mesh)
     program = program_of(step, args, dict(kwargs or {}), {"static_argnums": static_argnums, "static_argnames": static_argnames,
-                                                          "donate_argnums": donate_argnums, "donate_argnames": donate_argnames})
-    if ambient_mesh == "ignore":
-        program = program.without_ambient_mesh()
+                                                          "donate_argnums": donate_argnums, "donate_argnames": donate_argnames},
+                         ambient_mesh)
     if isinstance(schedule, (list, tuple)):
         schedule = {"tactics": list(schedule)}
     asked = {"mesh": mesh_words(mesh), "device": device, "memory": memory, "objective": objective, "schedule": schedule,
