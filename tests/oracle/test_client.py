@@ -103,7 +103,7 @@ def test_errors(tool):
         forked(lambda: plan_only(tool="/nowhere/shardwright"))
     with pytest.raises(Crash, match="shardwright.Error: .*nosuch"):
         forked(lambda: plan_only(tool=tool.path, pins=["*:[[\"nosuch\"],[]]"]))
-    with pytest.raises(Crash, match="shardwright.Error: no daemon"):
+    with pytest.raises(Crash, match="shardwright.NoAnswer: no daemon"):
         forked(lambda: plan_only(server="http://127.0.0.1:9", fallback=None))
 
 
