@@ -148,13 +148,13 @@ def _why_not(step: Any, error: Exception, args: Any, kwargs: Any) -> str:
     text = "jax cannot trace %s: %s: %s" % (_name_of(step), type(error).__name__, said[0] if said else "")
     kinds = {type(leaf).__module__.split(".")[0] for leaf in jax.tree.leaves((args, kwargs))}
     whole = {type(a).__module__.split(".")[0] for a in (*args, *kwargs.values())}
-    if "is not a valid JAX type" in str(error) or isinstance(error, TypeError):
+    if "Tracer" in type(error).__name__ or "Concretization" in type(error).__name__:
+        text += "; a value that decides what is computed must be static (static_argnames), or the branch a jax.lax.cond"
+    elif "is not a valid JAX type" in str(error) or isinstance(error, TypeError):
         text += "; what is not an array must be static: jax.jit(.., static_argnames=..) or plan(.., static_argnames=..)"
         for recipe in RECIPES:
             if recipe in kinds | whole:
                 text += "; " + RECIPES[recipe]
-    elif "Tracer" in type(error).__name__ or "Concretization" in type(error).__name__:
-        text += "; a value that decides what is computed must be static (static_argnames), or the branch a jax.lax.cond"
     elif isinstance(error, ValueError) and "mesh" in str(error):
         text += "; plan under the mesh that the function asks for (jax.set_mesh), or without one"
     return text
