@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged bench bench-search bench-methods corpus install clean venv
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged bench bench-search bench-methods corpus install man wheel lint-python clean venv
 all: $(PROGRAMS)
 
 help:
@@ -51,7 +51,10 @@ help:
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
 ## make corpus          mint tests/corpus again from the models
-## make install         PREFIX=/usr/local
+## make install         programs, library, header, man pages and completions; PREFIX=/usr/local
+## make man             man pages into build/man
+## make wheel           the Python package with the built tool inside, into build/wheel
+## make lint-python     ruff and mypy on the Python package
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -202,6 +205,25 @@ install: all
 	install -m 755 $(BUILD)/shardwright $(BUILD)/shardwrightd $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(BUILD)/libshardwright.a $(DESTDIR)$(PREFIX)/lib
 	install -m 644 include/shardwright.h $(DESTDIR)$(PREFIX)/include
+	tools/make-man $(BUILD)/shardwright $(DESTDIR)$(PREFIX)/share/man/man1
+	install -D -m 644 tools/completion/shardwright.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/shardwright
+	install -D -m 644 tools/completion/_shardwright $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_shardwright
+	install -D -m 644 tools/completion/shardwright.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/shardwright.fish
+
+man: $(BUILD)/shardwright
+	tools/make-man $< $(BUILD)/man
+
+# In a virtual environment of its own: the one of the tests has neither a builder nor linters.
+PYTOOLS := $(BUILD)/pytools
+$(PYTOOLS)/.done:
+	python3 -m venv $(PYTOOLS)
+	$(PYTOOLS)/bin/pip install -q --disable-pip-version-check hatchling==1.33.0 ruff==0.17.6 mypy==2.4.1
+	@touch $@
+wheel: $(BUILD)/shardwright $(PYTOOLS)/.done
+	@mkdir -p $(BUILD)/wheel
+	SHARDWRIGHT_WHEEL_TOOL=$(abspath $<) $(PYTOOLS)/bin/pip wheel -q --no-deps --no-build-isolation -w $(BUILD)/wheel clients/python
+lint-python: $(PYTOOLS)/.done
+	cd clients/python && $(abspath $(PYTOOLS))/bin/ruff check . && $(abspath $(PYTOOLS))/bin/mypy
 
 corpus: $(BUILD)/mint/.done
 	$(BUILD)/mint/bin/python tests/corpus/mint.py

@@ -4,6 +4,7 @@
  *   status.c  codes and diagnostics      arena.c  arenas          text.c  string views, builders, globs, sizes
  *   table.c   hashing and hash maps      file.c   files, gzip and zstd    clock.c  monotonic time
  *   random.c  random numbers             parallel.c  parallel loops
+ *   nearest.c  typos
  *
  * Three kinds of failure are kept apart: input (a status and a diag), resource (a status), bug (assert). */
 #ifndef SW_BASE_H
@@ -139,6 +140,19 @@ bool glob_match(const char *pattern, str text);
 bool str_to_i64(str s, int64_t *out);
 /* "16GiB", "300GB", "512MiB", plain bytes; false when malformed or above 2^53. */
 bool size_parse(str s, int64_t *out_bytes);
+
+/* ---------------------------------------------------------------- nearest.c: what was meant by a word that nothing has */
+
+typedef struct nearest {
+	str wanted;
+	char text[129]; /* of the nearest candidate so far, the first of equals */
+	uint32_t distance;
+	bool found;     /* near enough to be meant: a third of the word at most differs, or the candidate begins with it */
+} nearest;
+/* n starts as {.wanted = word}. */
+void nearest_consider(nearest *n, str candidate);
+/* "; did you mean 'X'?", or "" where nothing is near. Returns out. */
+const char *nearest_hint(const nearest *n, char out[160]);
 
 /* Growable text. buf.p is always terminated. */
 typedef struct strbuf {

@@ -33,10 +33,15 @@ status device_find(const char *name, device *out, diag *d)
 	for (uint32_t i = 0; i < COUNT_OF(profiles); i++)
 		if (!strcmp(name, profiles[i].name) || (profiles[i].alias[0] && !strcmp(name, profiles[i].alias)))
 			return device_parse(profiles[i].json, strlen(profiles[i].json), out, d);
-	char known[256] = "";
+	char known[256] = "", hint[160];
+	nearest near = {.wanted = str_of(name)};
+	for (uint32_t i = 0; i < COUNT_OF(profiles); i++) {
+		nearest_consider(&near, str_of(profiles[i].name));
+		nearest_consider(&near, str_of(profiles[i].alias));
+	}
 	for (uint32_t i = 0; i < COUNT_OF(profiles); i++) {
 		size_t n = strlen(known);
 		snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", profiles[i].name);
 	}
-	return diag_set(d, ST_ERR_NOT_FOUND, "unknown device '%.64s'; known: %s", name, known);
+	return diag_set(d, ST_ERR_NOT_FOUND, "unknown device '%.64s'%s%s known: %s", name, nearest_hint(&near, hint), near.found ? "" : ";", known);
 }

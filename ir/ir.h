@@ -481,6 +481,8 @@ typedef struct read_options {
 } read_options;
 /* Parses StableHLO/sdy/func text. text is copied. On error *out is NULL and d has the position. */
 status module_read(const char *text, size_t n, const char *file, const read_options *options, module **out, diag *d) MUST_USE;
+/* ERR_UNSUPPORTED, with what it is and what to do, for bytes that are another thing than text: MLIR bytecode, jax.export, HLO, xz.. */
+status module_refuse_foreign(const char *text, size_t n, diag *d) MUST_USE;
 /* Reads and decodes a file ("-": standard input) and parses it. */
 status module_read_file(const char *path, const read_options *options, module **out, diag *d) MUST_USE;
 /* An error at the source of an op. */

@@ -361,7 +361,12 @@ status module_read_file(const char *path, const read_options *options, module **
 	strbuf_init(&text);
 	size_t limit = options && options->max_bytes ? MIN(options->max_bytes, (size_t)MAX_TEXT_BYTES) : (size_t)MAX_TEXT_BYTES;
 	TRY(file_read(path, limit, &text, d));
-	status s = module_read(text.p, text.n, strcmp(path, "-") ? path : "<stdin>", options, out, d);
+	const char *name = strcmp(path, "-") ? path : "<stdin>";
+	status s = module_refuse_foreign(text.p, text.n, d);
+	if (s != ST_OK)
+		diag_in_file(d, name);
+	else
+		s = module_read(text.p, text.n, name, options, out, d);
 	strbuf_release(&text);
 	return s;
 }

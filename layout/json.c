@@ -24,6 +24,15 @@ static status fail_at(struct place p, diag *d, status code, const char *fmt, ...
 	return diag_set(d, code, "%s[%lld]: %s", p.list, (long long)p.index, msg);
 }
 
+static status unknown_axis(const sharding_table *t, mesh_id m, str name, struct place p, diag *d)
+{
+	char hint[160];
+	nearest near = {.wanted = name};
+	for (uint32_t i = 0; i < t->meshes.p[m].n_axes; i++)
+		nearest_consider(&near, strtab_get(&t->names, t->meshes.p[m].axis_names[i]));
+	return fail_at(p, d, ST_ERR_INVALID, "unknown axis name: \"" STR_FMT "\"%s", STR_ARG(name), nearest_hint(&near, hint));
+}
+
 /* "axis" or "axis:(PRE)SIZE"; an axis that has such a name itself goes first. */
 static status read_axis(sharding_table *t, mesh_id m, const cJSON *item, struct place p, axes_buf *out, uint32_t *n_refs, diag *d)
 {
@@ -42,11 +51,11 @@ static status read_axis(sharding_table *t, mesh_id m, const cJSON *item, struct 
 	const char *open = strstr(item->valuestring, ":("), *close = open ? strchr(open, ')') : NULL;
 	int64_t pre, size, next;
 	if (!open)
-		return fail_at(p, d, ST_ERR_INVALID, "unknown axis name: \"" STR_FMT "\"", STR_ARG(text));
+		return unknown_axis(t, m, text, p, d);
 	str name = {text.p, (size_t)(open - text.p)};
 	axis = mesh_axis_find(t, m, name);
 	if (axis == ID_NONE)
-		return fail_at(p, d, ST_ERR_INVALID, "unknown axis name: \"" STR_FMT "\"", STR_ARG(name));
+		return unknown_axis(t, m, name, p, d);
 	if (!close || !str_to_i64((str){open + 2, (size_t)(close - open - 2)}, &pre) || !str_to_i64(str_of(close + 1), &size))
 		return fail_at(p, d, ST_ERR_PARSE, "expected a sub-axis like \"" STR_FMT ":(2)4\", found \"" STR_FMT "\"", STR_ARG(name), STR_ARG(text));
 	int64_t full = t->meshes.p[m].axis_sizes[axis];

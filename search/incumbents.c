@@ -176,6 +176,30 @@ static sharding_id pinned_sharding(const runner *r, uint32_t arg)
 	return r->pb.m->values.p[r->pb.p->vals.p[r->pb.p->args.p[arg]].value].sharding;
 }
 
+/* Before a candidate's strategy goes its way: a copy for the caller who asked for it. */
+static void keep_baseline(runner *r, const char *name, const candidate *c)
+{
+	for (uint32_t i = 0; i < r->o.n_kept; i++)
+		if (!r->o.kept[i].found && !strcmp(r->o.kept[i].name, name)) {
+			strategy_copy(&r->o.kept[i].s, &c->s);
+			r->o.kept[i].s.apply = r->o.apply;
+			r->o.kept[i].found = true;
+		}
+}
+
+static status all_kept(const runner *r, diag *d)
+{
+	for (uint32_t i = 0; i < r->o.n_kept; i++) {
+		char hint[160];
+		nearest near = {.wanted = str_of(r->o.kept[i].name)};
+		for (uint32_t k = 0; k < r->out->baselines.n; k++)
+			nearest_consider(&near, r->out->baselines.p[k].name);
+		if (!r->o.kept[i].found)
+			return diag_set(d, ST_ERR_NOT_FOUND, "no baseline '%s'%s", r->o.kept[i].name, nearest_hint(&near, hint));
+	}
+	return ST_OK;
+}
+
 /* Takes c->s and c->pl. */
 static void add_baseline(runner *r, const char *name, candidate *c, bool allowed)
 {
@@ -190,6 +214,7 @@ static void add_baseline(runner *r, const char *name, candidate *c, bool allowed
 		strategy_copy(&kept.s, &c->s);
 		vec_push(&r->baselines, kept);
 	}
+	keep_baseline(r, name, c);
 	if (allowed)
 		note_smallest(r, &c->c, c->pl, &c->s);
 	if (first || (allowed && score_less(score_final(&r->pb, &c->c), r->best_score)))
@@ -237,5 +262,5 @@ status runner_baselines(runner *r, diag *d)
 		else
 			candidate_release(&c);
 	}
-	return s;
+	return s == ST_OK ? all_kept(r, d) : s;
 }

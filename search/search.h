@@ -88,6 +88,13 @@ typedef struct search_baseline { /* --baseline FILE: text of a strategy document
 	size_t n;
 } search_baseline;
 
+/* A baseline whose strategy the caller wants: filled by a search that succeeds, then the caller's to release. */
+typedef struct search_kept {
+	const char *name;
+	bool found;
+	strategy s;
+} search_kept;
+
 typedef struct search_event {
 	bool incumbent; /* else a progress tick */
 	uint64_t evaluation;
@@ -117,6 +124,8 @@ typedef struct search_options {
 	uint32_t n_forbids;
 	const search_baseline *baselines;
 	uint32_t n_baselines;
+	search_kept *kept; /* a name that no baseline has is an error */
+	uint32_t n_kept;
 	const volatile int *stop; /* nonzero: answer with the best so far */
 	void (*on_event)(void *user, const search_event *e);
 	void *user;

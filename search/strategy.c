@@ -366,7 +366,15 @@ static bool same_cut(const sharding_table *t, sharding_id a, sharding_id b)
 	return true;
 }
 
-/* XLA refuses an alias between buffers of different shard shapes: such a donation is only an offer. */
+/* Whether a donated argument and its result have shards of one shape whatever propagation does with what nobody decided. */
+static bool surely_same_cut(const module *m, sharding_id a, sharding_id b, const type *ty)
+{
+	if (a == SHARDING_NONE && b == SHARDING_NONE)
+		return ty->rank == 0;
+	return same_cut(m->shardings, a, b);
+}
+
+/* XLA refuses an alias between buffers of different shard shapes: such a donation is only an offer, which it takes where they are equal. */
 static void soften_donation(module *m, func *main, uint32_t arg)
 {
 	attr_id dict = main->arg_attrs[arg];
@@ -375,7 +383,7 @@ static void soften_donation(module *m, func *main, uint32_t arg)
 		return;
 	int64_t r = attr_get(m, target)->i;
 	value_id v = op_region(m, main->op, 0)->args + arg;
-	if (r < 0 || r >= main->n_results || same_cut(m->shardings, m->values.p[v].sharding, main->result_shardings[r]))
+	if (r < 0 || r >= main->n_results || surely_same_cut(m, m->values.p[v].sharding, main->result_shardings[r], value_type(m, v)))
 		return;
 	main->arg_attrs[arg] = attr_offer_donation(m, dict);
 }

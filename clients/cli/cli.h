@@ -3,6 +3,7 @@
 #ifndef SW_CLI_H
 #define SW_CLI_H
 
+#include "clients/cli/color.h"
 #include "search/search.h"
 
 enum { EXIT_FITS = 0, EXIT_BAD_INPUT = 1, EXIT_NOTHING_FITS = 2, EXIT_INTERNAL = 3, EXIT_USAGE = 64, EXIT_INTERRUPTED = 130 };
@@ -29,6 +30,9 @@ int cmd_strategies(int argc, char **argv);
 
 /* Prints "shardwright VERB: message" and how to get help; returns EXIT_USAGE. */
 int cli_usage(const char *verb, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* After getopt_long has refused argv[optind - 1] and said why: names the nearest option. Returns EXIT_USAGE. */
+struct option;
+int cli_bad_option(const char *verb, const struct option *options, char *const *argv);
 /* Prints the diagnostic; returns the exit code of its status. */
 int cli_fail(const diag *d, status s);
 
@@ -48,5 +52,10 @@ void cli_target_release(cli_target *t);
 /* Whole number option; false prints a usage error. */
 bool cli_number(const char *verb, const char *option, const char *text, int64_t min, int64_t max, int64_t *out);
 bool cli_bytes(const char *verb, const char *option, const char *text, int64_t *out);
+
+/* ---------------------------------------------------------------- advice.c */
+
+/* Warns on standard error of mesh axes whose size divides no dimension of any data argument. */
+void cli_warn_of_axes(const module *m, mesh_id mesh);
 
 #endif

@@ -30,7 +30,7 @@ int cmd_apply(int argc, char **argv)
 		else if (c == 'h')
 			return fputs(help, stdout), 0;
 		else
-			return cli_usage("apply", "see --help");
+			return cli_bad_option("apply", options, argv);
 	}
 	if (optind + 1 != argc || !strategy_file || !output)
 		return cli_usage("apply", "expected MODULE, --strategy S.json and -o OUT.mlir");

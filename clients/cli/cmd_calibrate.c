@@ -56,7 +56,7 @@ static int parse(arguments *a, int argc, char **argv)
 			if (!parse_groups(a, optarg))
 				return EXIT_USAGE;
 			break;
-		default: return cli_usage("calibrate", "see --help");
+		default: return cli_bad_option("calibrate", options, argv);
 		}
 	}
 	if (optind == argc || argc - optind > MAX_TABLES)

@@ -2,6 +2,7 @@
  * The daemon is --server URL or SHARDWRIGHT_SERVER: http://HOST:PORT, https://.., or unix:PATH; a token for it comes from
  * SHARDWRIGHT_TOKEN. Exit codes as everywhere: 0 found and fits, 2 found but nothing fits, 1 bad input or a search that
  * failed, 3 the daemon cannot be reached or failed, 64 usage, 130 canceled. */
+#include "clients/cli/color.h"
 #include "search/search.h"
 
 #include <cjson/cJSON.h>
@@ -444,7 +445,7 @@ static int print_end(client *c, const cJSON *search, bool json)
 	} else {
 		strbuf table = {0};
 		cJSON *document = cJSON_ParseWithLength(a.body.p, a.body.n);
-		report_document(document, isatty(STDOUT_FILENO), &table);
+		report_document(document, cli_color(STDOUT_FILENO), &table);
 		printf("search %s %s, strategy %s\n\n%s", id, state, strategy, table.p);
 		cJSON_Delete(document);
 		strbuf_release(&table);

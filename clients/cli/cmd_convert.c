@@ -49,7 +49,7 @@ int cmd_convert(int argc, char **argv)
 		case 'f': r.from_name = optarg; break;
 		case 't': r.to_name = optarg; break;
 		case 'h': return print_help();
-		default: return cli_usage("convert", "see --help");
+		default: return cli_bad_option("convert", options, argv);
 		}
 	if (optind + 1 != argc || !r.mesh || !rank_text || !r.from_name || !r.to_name)
 		return cli_usage("convert", "expected --mesh, --rank, --from, --to and the text of a sharding");

@@ -76,7 +76,7 @@ int cmd_devices(int argc, char **argv)
 		switch (c) {
 		case 'j': json = true; break;
 		case 'h': fputs(help, stdout); return 0;
-		default: return cli_usage("devices", "see --help");
+		default: return cli_bad_option("devices", options, argv);
 		}
 	}
 	if (optind + 1 < argc)

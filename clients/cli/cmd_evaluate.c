@@ -51,7 +51,7 @@ static int parse(inputs *in, int argc, char **argv, const char *help, bool expla
 			if (!cli_number(in->verb, "--alternatives", optarg, 0, 1000, &in->alternatives))
 				return EXIT_USAGE;
 			break;
-		default: return cli_usage(in->verb, "see --help");
+		default: return cli_bad_option(in->verb, options, argv);
 		}
 	}
 	if (optind + 1 != argc || !in->strategy_file)

@@ -20,7 +20,7 @@ int cmd_fingerprint(int argc, char **argv)
 		else if (c == 'h')
 			return fputs(help, stdout), 0;
 		else
-			return cli_usage("fingerprint", "see --help");
+			return cli_bad_option("fingerprint", options, argv);
 	}
 	if (optind + 1 != argc)
 		return cli_usage("fingerprint", "expected one MODULE");

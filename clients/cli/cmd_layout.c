@@ -117,7 +117,7 @@ int cmd_layout(int argc, char **argv)
 			if (notation_find(optarg, &r.notation))
 				break;
 			return cli_usage("layout", "unknown notation '%s'", optarg);
-		default: return cli_usage("layout", "see --help");
+		default: return cli_bad_option("layout", options, argv);
 		}
 	if (optind != argc || !r.mesh || !r.shape || !r.sharding)
 		return cli_usage("layout", "expected --mesh, --shape and --sharding");

@@ -74,7 +74,7 @@ static int parse(arguments *a, int argc, char **argv)
 		case 'd': a->device = optarg; break;
 		case 'f': a->device_file = optarg; break;
 		case 'h': fputs(help, stdout); return 0;
-		default: return cli_usage("lower", "see --help");
+		default: return cli_bad_option("lower", options, argv);
 		}
 	}
 	if (optind + 1 != argc)

@@ -238,7 +238,7 @@ int cmd_opt(int argc, char **argv)
 			if (!cli_number("opt", "--explain-limit", optarg, 0, UINT32_MAX, &q.limit))
 				code = EXIT_USAGE;
 			break;
-		default: code = cli_usage("opt", "see --help");
+		default: code = cli_bad_option("opt", options, argv);
 		}
 	}
 	if (code < 0 && list)

@@ -99,7 +99,7 @@ int cmd_rules(int argc, char **argv)
 		else if (c == 'h')
 			return fputs(help, stdout), 0;
 		else
-			return cli_usage("rules", "see --help");
+			return cli_bad_option("rules", options, argv);
 	}
 	if (optind + 1 != argc)
 		return cli_usage("rules", "expected one MODULE");

@@ -29,6 +29,8 @@ static const char help[] =
 	"  --json                      print the strategy document instead of tables\n"
 	"  --emit-mlir OUT.mlir        the module that carries the plan, which XLA compiles as it is\n"
 	"  --emit-strategy OUT.json    the strategy document\n"
+	"  --baseline-mlir NAME OUT    the module of a baseline, as --emit-mlir: replicated, data_parallel, zero2, zero3 or a file given\n"
+	"                              with --baseline; may be repeated\n"
 	"  --trace OUT.json            timeline of one step for Perfetto\n"
 	"  --progress-json             incumbents and progress on standard error, one JSON object per line\n"
 	"  --check                     compare the answer's incremental state with a re-execution (for tests)\n\n"
@@ -83,6 +85,8 @@ typedef struct search_args {
 	VEC(search_pin) pins;
 	VEC(search_forbid) forbids;
 	VEC(search_baseline) baselines;
+	VEC(search_kept) kept;  /* --baseline-mlir: names */
+	VEC(const char *) kept_paths;
 	VEC(strbuf) texts;  /* of baseline files */
 	VEC(char *) copies; /* of split flags */
 } search_args;
@@ -121,14 +125,14 @@ static bool parse_forbid(search_args *a, const char *text)
 }
 
 enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS,
-       OPT_CACHE_MEMORY, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_JSON, OPT_EMIT_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+       OPT_CACHE_MEMORY, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
 
 static const struct option options[] = {
 	{"mesh", 1, 0, OPT_MESH}, {"device", 1, 0, OPT_DEVICE}, {"device-file", 1, 0, OPT_DEVICE_FILE}, {"memory", 1, 0, OPT_MEMORY},
 	{"objective", 1, 0, OPT_OBJECTIVE}, {"schedule", 1, 0, OPT_SCHEDULE}, {"evaluations", 1, 0, OPT_EVALUATIONS}, {"seconds", 1, 0, OPT_SECONDS},
 	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"pin", 1, 0, OPT_PIN},
 	{"forbid", 1, 0, OPT_FORBID},
-	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR},
+	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
 	{"emit-strategy", 1, 0, OPT_EMIT_STRATEGY}, {"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK},
 	{"help", 0, 0, OPT_HELP}, {0}};
 
@@ -205,8 +209,14 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 		case OPT_BASELINE:
 			vec_push(&a->baselines, (search_baseline){.name = optarg});
 			break;
+		case OPT_BASELINE_MLIR:
+			if (optind >= argc)
+				return cli_usage("search", "--baseline-mlir: expected the NAME of a baseline and a path, found only '%s'", optarg);
+			vec_push(&a->kept, (search_kept){.name = optarg});
+			vec_push(&a->kept_paths, argv[optind++]);
+			break;
 		default:
-			return cli_usage("search", "see --help");
+			return cli_bad_option("search", options, argv);
 		}
 	}
 	if (optind + 1 != argc)
@@ -243,6 +253,13 @@ static status write_answer(const search_args *a, module *m, const search_result 
 			st = file_write(a->emit_mlir, text.p, text.n, d);
 		strbuf_release(&text);
 	}
+	for (uint32_t i = 0; i < a->kept.n && st == ST_OK; i++) {
+		strbuf text = {0};
+		st = strategy_write(m, &a->kept.p[i].s, a->o.device, &text, d);
+		if (st == ST_OK)
+			st = file_write(a->kept_paths.p[i], text.p, text.n, d);
+		strbuf_release(&text);
+	}
 	if (st == ST_OK && a->trace)
 		st = strategy_apply(m, &r->best, &annotated, d);
 	if (st == ST_OK && a->trace) {
@@ -264,7 +281,7 @@ static status write_answer(const search_args *a, module *m, const search_result 
 	if (st == ST_OK && !a->json) {
 		strbuf table = {0};
 		cJSON *root = cJSON_ParseWithLength(document.p, document.n);
-		report_document(root, isatty(STDOUT_FILENO), &table);
+		report_document(root, cli_color(STDOUT_FILENO), &table);
 		fwrite(table.p, 1, table.n, stdout);
 		cJSON_Delete(root);
 		strbuf_release(&table);
@@ -322,11 +339,15 @@ int cmd_search(int argc, char **argv)
 			a.o.n_forbids = a.forbids.n;
 			a.o.baselines = a.baselines.p;
 			a.o.n_baselines = a.baselines.n;
+			a.o.kept = a.kept.p;
+			a.o.n_kept = a.kept.n;
 			a.o.stop = &stop_flag;
 			a.o.on_event = show_progress;
 			a.o.user = &shown;
-			if (!a.progress_json)
+			if (!a.progress_json) {
 				warn_of_limit(&a);
+				cli_warn_of_axes(m, target.mesh);
+			}
 			st = search_run(m, &a.o, &result, &d);
 			if (shown.terminal)
 				fputs("\r\033[K", stderr);
@@ -344,6 +365,10 @@ int cmd_search(int argc, char **argv)
 		strbuf_release(&a.texts.p[i]);
 	for (uint32_t i = 0; i < a.copies.n; i++)
 		free(a.copies.p[i]);
+	for (uint32_t i = 0; i < a.kept.n; i++)
+		strategy_release(&a.kept.p[i].s);
+	vec_release(&a.kept);
+	vec_release(&a.kept_paths);
 	vec_release(&a.texts);
 	vec_release(&a.copies);
 	vec_release(&a.pins);

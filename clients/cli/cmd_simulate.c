@@ -42,7 +42,7 @@ static int parse(arguments *a, int argc, char **argv)
 			if (!cli_bytes("simulate", "--memory", optarg, &a->memory))
 				return EXIT_USAGE;
 			break;
-		default: return cli_usage("simulate", "see --help");
+		default: return cli_bad_option("simulate", options, argv);
 		}
 	}
 	if (optind + 1 != argc)

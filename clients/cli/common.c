@@ -1,5 +1,8 @@
 #include "clients/cli/cli.h"
 
+#include <getopt.h>
+#include <unistd.h>
+
 int cli_usage(const char *verb, const char *fmt, ...)
 {
 	va_list args;
@@ -9,6 +12,29 @@ int cli_usage(const char *verb, const char *fmt, ...)
 	fprintf(stderr, "\n`shardwright %s --help` tells more\n", verb);
 	va_end(args);
 	return EXIT_USAGE;
+}
+
+int cli_bad_option(const char *verb, const struct option *options, char *const *argv)
+{
+	const char *word = argv[optind - 1];
+	if (!strncmp(word, "--", 2)) {
+		size_t n = strcspn(word + 2, "=");
+		nearest near = {.wanted = {word + 2, n}};
+		bool known = false;
+		for (const struct option *o = options; o->name; o++) {
+			known |= strlen(o->name) >= n && !strncmp(o->name, word + 2, n); /* refused for another reason, which getopt has said */
+			nearest_consider(&near, str_of(o->name));
+		}
+		if (!known && near.found)
+			return cli_usage(verb, "did you mean '--%s'?", near.text);
+	}
+	return cli_usage(verb, "see --help");
+}
+
+bool cli_color(int fd)
+{
+	const char *no = getenv("NO_COLOR");
+	return isatty(fd) && !(no && *no);
 }
 
 int cli_fail(const diag *d, status s)
@@ -66,8 +92,13 @@ bool cli_number(const char *verb, const char *option, const char *text, int64_t 
 
 bool cli_bytes(const char *verb, const char *option, const char *text, int64_t *out)
 {
-	if (size_parse(str_of(text), out) && *out > 0)
-		return true;
+	bool unit = strspn(text, "0123456789.") < strlen(text);
+	if (size_parse(str_of(text), out) && *out > 0) {
+		if (unit || *out >= 1 << 16)
+			return true;
+		cli_usage(verb, "%s: %s bytes; did you mean '%sGiB'? (%sB says bytes)", option, text, text, text);
+		return false;
+	}
 	cli_usage(verb, "%s: expected a size such as 16GiB, 300GB or plain bytes, found '%s'", option, text);
 	return false;
 }

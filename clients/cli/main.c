@@ -79,6 +79,10 @@ int main(int argc, char **argv)
 			}
 			return code;
 		}
-	fprintf(stderr, "shardwright: unknown verb '%s'; `shardwright help` lists them\n", argv[1]);
+	char hint[160];
+	nearest near = {.wanted = str_of(argv[1])};
+	for (size_t i = 0; i < COUNT_OF(verbs); i++)
+		nearest_consider(&near, str_of(verbs[i].name));
+	fprintf(stderr, "shardwright: unknown verb '%s'%s `shardwright help` lists them\n", argv[1], near.found ? nearest_hint(&near, hint) : ";");
 	return EXIT_USAGE;
 }

@@ -173,7 +173,7 @@ def test_odd_meshes(tmp_path):
 
 
 def test_memory_that_nothing_fits(tmp_path):
-    code, out, err = search(tmp_path, SMALL, *MESH, "--memory", "16")
+    code, out, err = search(tmp_path, SMALL, *MESH, "--memory", "16B")
     assert code == 2 and '"fits":false' in out, err
 
 

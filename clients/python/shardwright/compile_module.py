@@ -1,0 +1,99 @@
+"""Compile one planned module ahead of time, in a process of its own: python -m shardwright.compile_module REQUEST.json ANSWER.json HLO.txt
+
+REQUEST   {"module": path, "target": "tpu" or "cpu", "topology": "v5e:4x4", "options": {..}}
+ANSWER    {"compiler", "version", "argument_bytes", "output_bytes", "alias_bytes", "temporary_bytes"} or {"refused": reason}
+HLO       the scheduled program, as compiled.as_text() prints it
+
+No device is needed: for TPU the compiler of libtpu is given a topology; for CPU devices are forced. Uses internals of jax.
+"""
+import json
+import os
+import re
+import sys
+from typing import Any
+
+COUNT = re.compile(r"mhlo\.num_partitions = (\d+)")
+
+
+def _environment(target: str, count: int) -> None:
+    """Before jax is imported."""
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if target == "tpu":
+        for name, value in (("TPU_SKIP_MDS_QUERY", "1"), ("TPU_WORKER_HOSTNAMES", "localhost"), ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")):
+            os.environ.setdefault(name, value)
+    else:
+        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=%d" % count
+
+
+def _has_sharding(module: Any, side: str) -> list[bool]:
+    """For every argument (arg_attrs) or result (res_attrs) of main: whether the module says its sharding."""
+    from jaxlib.mlir import ir
+    main = next(op for op in module.body.operations
+                if op.operation.name == "func.func" and str(op.operation.attributes["sym_name"]) == '"main"')
+    kind = ir.FunctionType(ir.TypeAttr(main.operation.attributes["function_type"]).value)
+    if side in main.operation.attributes:
+        return ["sdy.sharding" in attributes for attributes in main.operation.attributes[side]]
+    return [False] * len(kind.inputs if side == "arg_attrs" else kind.results)
+
+
+def compile_text(text: str, devices: Any, options: dict[str, Any] | None) -> Any:
+    """The loaded or unloaded executable of a module over the first of these devices, as jax.jit would compile it."""
+    import numpy as np
+    from jax._src import compiler
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+    from jaxlib.mlir import ir
+    with mlir.make_ir_context():
+        module = ir.Module.parse(text)
+        count = ir.IntegerAttr(module.operation.attributes["mhlo.num_partitions"]).value
+        wanted = compiler.get_compile_options(num_replicas=1, num_partitions=count, env_options_overrides=options or None,
+                                              device_assignment=np.array(devices[:count]).reshape(1, count))
+        build = wanted.executable_build_options
+        build.use_spmd_partitioning = build.use_shardy_partitioner = count > 1
+        build.allow_spmd_sharding_propagation_to_parameters = [not said for said in _has_sharding(module, "arg_attrs")]
+        build.allow_spmd_sharding_propagation_to_output = [not said for said in _has_sharding(module, "res_attrs")]
+        return compiler.backend_compile_and_load(devices[0].client, module, xla_client.DeviceList(tuple(devices[:count])), wanted, [])
+
+
+def _answer(request: dict[str, Any], hlo_path: str) -> dict[str, Any]:
+    with open(request["module"]) as f:
+        text = f.read()
+    found = COUNT.search(text)
+    _environment(request["target"], int(found[1]) if found else 1)
+    import jax
+    if request["target"] == "tpu":
+        from jax.experimental import topologies
+        devices = topologies.get_topology_desc(platform="tpu", topology_name=request["topology"]).devices
+    else:
+        devices = jax.devices()
+    try:
+        executable = compile_text(text, devices, request.get("options"))
+    except Exception as error:      # the compiler's own word is the answer, whatever it raises
+        said = str(error).strip().splitlines()
+        return {"refused": "%s: %s" % (type(error).__name__, said[0][:500] if said else "")}
+    with open(hlo_path, "w") as f:
+        f.write(executable.hlo_modules()[0].to_string())
+    memory = executable.get_compiled_memory_stats()
+    return {"compiler": "XLA for " + request["target"], "version": _version(request["target"]),
+            "argument_bytes": memory.argument_size_in_bytes, "output_bytes": memory.output_size_in_bytes,
+            "alias_bytes": memory.alias_size_in_bytes, "temporary_bytes": memory.temp_size_in_bytes}
+
+
+def _version(target: str) -> str:
+    from importlib.metadata import version
+    return ("libtpu " + version("libtpu")) if target == "tpu" else "jaxlib " + version("jaxlib")
+
+
+def main(argv: list[str]) -> None:
+    with open(argv[1]) as f:
+        request = json.load(f)
+    answer = _answer(request, argv[3])
+    with open(argv[2], "w") as f:
+        json.dump(answer, f)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    main(sys.argv)
