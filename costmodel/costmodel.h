@@ -58,6 +58,7 @@ typedef struct device {
 	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU 128 x 8); 1: none */
 	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit, by its precision */
 	int64_t matmul_results_s[2]; /* results the matmul unit can hand on per second: of 32 bits, of 16; 0: as many as it makes */
+	int64_t cycles_s;           /* cycles per second in which the device's compiler estimates kernels; 0: it writes no estimates */
 	int64_t reorder_elements_s; /* elements narrower than 32 bits that are brought into another order of dims per second; 0: as memory has it */
 	curve matmul_efficiency; /* by flops of one op */
 	curve memory_efficiency; /* by bytes of one op */

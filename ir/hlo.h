@@ -164,6 +164,8 @@ hlo_id hlo_async_start(const hlo_module *m, hlo_id i);
 hlo_id hlo_async_wrapped(const hlo_module *m, hlo_id start);
 /* Times that a while runs: from the compiler's note, or from a counter compared with a constant; -1 when unknown. */
 int64_t hlo_trip_count(const hlo_module *m, hlo_id i);
+/* What the compiler wrote down as its estimate of the kernel; -1: nothing. */
+int64_t hlo_estimated_cycles(const hlo_module *m, hlo_id i);
 /* Members of every group of a collective as global device ids (replica * partitions + partition), whatever its spelling
  * and mode: starts[g] .. starts[g + 1]. Of a collective-permute its pairs. Owned by caller: hlo_members_release. */
 typedef struct hlo_members {

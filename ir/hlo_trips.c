@@ -6,15 +6,14 @@
 
 /* ---------------------------------------------------------------- trip counts */
 
-/* "known_trip_count":{"n":"12"} in the backend_config, quotes escaped or not. */
-static int64_t noted_trips(const hlo_module *m, hlo_id i)
+/* The number behind a key in the backend_config, as in "known_trip_count":{"n":"12"}, quotes escaped or not; -1: none. */
+static int64_t noted_number(const hlo_module *m, hlo_id i, const char *key)
 {
-	static const char key[] = "known_trip_count";
 	str config = hlo_word(m, i, HLO_ATTR_CONFIG);
-	const char *at = config.n ? memmem(config.p, config.n, key, sizeof key - 1) : NULL;
+	const char *at = config.n ? memmem(config.p, config.n, key, strlen(key)) : NULL;
 	if (!at)
 		return -1;
-	const char *end = config.p + config.n, *p = at + sizeof key - 1;
+	const char *end = config.p + config.n, *p = at + strlen(key);
 	while (p < end && (strchr("\\\":{ n", *p) && *p))
 		p++;
 	str digits = {p, 0};
@@ -23,6 +22,10 @@ static int64_t noted_trips(const hlo_module *m, hlo_id i)
 	int64_t n;
 	return str_to_i64(digits, &n) ? n : -1;
 }
+
+static int64_t noted_trips(const hlo_module *m, hlo_id i) { return noted_number(m, i, "known_trip_count"); }
+
+int64_t hlo_estimated_cycles(const hlo_module *m, hlo_id i) { return noted_number(m, i, "estimated_cycles"); }
 
 /* A value inside nested fusions and calls: the instruction, and the call it was reached through. */
 enum { MAX_STEPS = 64, MAX_FRAMES = 8 };

@@ -41,6 +41,7 @@ const hlo_event *hlo_events(const hlo_simulation *s, uint32_t *n);
 const hlo_live *hlo_peak(const hlo_simulation *s, uint32_t *n);                    /* largest first */
 const hlo_collective *hlo_collectives(const hlo_simulation *s, uint32_t *n);       /* in schedule order */
 uint32_t hlo_unknown_loops(const hlo_simulation *s);
+bool hlo_has_estimates(const hlo_simulation *s); /* kernels take the compiler's own estimates, not the cost model's */
 const char *hlo_stream_name(const hlo_simulation *s, uint8_t stream);
 /* Chrome trace, as simulator_trace. */
 void hlo_trace(const hlo_simulation *s, strbuf *out);

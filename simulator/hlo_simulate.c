@@ -103,6 +103,7 @@ const hlo_collective *hlo_collectives(const hlo_simulation *s, uint32_t *n)
 	return s->collectives.p;
 }
 uint32_t hlo_unknown_loops(const hlo_simulation *s) { return s->unknown_loops; }
+bool hlo_has_estimates(const hlo_simulation *s) { return s->estimated; }
 
 const char *hlo_stream_name(const hlo_simulation *s, uint8_t stream)
 {

@@ -61,12 +61,14 @@ struct hlo_simulation {
 	uint32_t *event_of; /* by instruction: its start's event */
 	VEC(struct hlo_open) open; /* asynchronous fusions by channel */
 	uint32_t unknown_loops;
+	bool estimated; /* kernels take what the compiler wrote down */
 	/* timeline */
 	hlo_queue queue[MAX_LINK_CLASSES + 2];
 	int64_t now, multiplier, temporary;
 	uint64_t runs; /* instructions run so far */
 	struct hlo_totals {
 		int64_t compute, communication, exposed;
+		int64_t memory; /* traffic at the full rate, of kernels no more than they take */
 		double flops;
 		int64_t dynamic_count[COLL_COUNT], bytes[COLL_COUNT];
 	} sum;

@@ -20,8 +20,28 @@ static void add_event(hlo_simulation *s, hlo_event e)
 static int64_t kernel_ns(const hlo_simulation *s, const hlo_work *w)
 {
 	int64_t t = MAX(MAX(w->matmul_ns, vector_time_ns(&s->dev, w->vector_flops)), memory_time_ns(&s->dev, w->moved));
-	return sat_add(t, s->dev.op_launch_ns);
+	return s->estimated ? t : sat_add(t, s->dev.op_launch_ns); /* what has no estimate in such a text is no kernel */
 }
+
+/* The compiler's own estimate, where it has written one and the profile knows its clock. */
+static int64_t estimate_ns(const hlo_simulation *s, hlo_id i)
+{
+	int64_t cycles = s->estimated ? hlo_estimated_cycles(s->m, i) : -1;
+	return cycles < 0 ? -1 : (int64_t)MIN((__int128)cycles * 1000000000 / s->dev.cycles_s, INT64_MAX / 4);
+}
+
+static bool has_estimates(const hlo_simulation *s)
+{
+	for (hlo_id i = 0; s->dev.cycles_s && i < s->m->instrs.n; i++)
+		if (hlo_estimated_cycles(s->m, i) > 0)
+			return true;
+	return false;
+}
+
+/* Estimates of kernels leave out what was fetched ahead, but memory is one: a program takes no less than all its traffic at the full
+ * rate, and what it waits for communication besides. */
+static int64_t full_rate_ns(const hlo_simulation *s, int64_t bytes) { return (int64_t)MIN((__int128)bytes * 1000000000 / s->dev.memory_bytes_s, INT64_MAX / 4); }
+static void use_memory(hlo_simulation *s, int64_t ns) { s->sum.memory = sat_add(s->sum.memory, sat_mul(ns, s->multiplier)); }
 
 static void run_kernel(hlo_simulation *s, hlo_id i)
 {
@@ -29,7 +49,9 @@ static void run_kernel(hlo_simulation *s, hlo_id i)
 	hlo_work_of(s, i, &w);
 	if (w.free)
 		return;
-	int64_t t = kernel_ns(s, &w);
+	int64_t t = estimate_ns(s, i);
+	t = t < 0 ? kernel_ns(s, &w) : t;
+	use_memory(s, MIN(t, full_rate_ns(s, w.bytes)));
 	add_event(s, (hlo_event){.instr = i, .start_ns = s->now, .end_ns = sat_add(s->now, t), .hbm_bytes = w.bytes, .coll = -1});
 	s->now = sat_add(s->now, t);
 	s->sum.compute = sat_add(s->sum.compute, sat_mul(t, s->multiplier));
@@ -118,7 +140,8 @@ static void start_other(hlo_simulation *s, hlo_id i)
 		int64_t reads = hlo_in_main_memory(&s->dev, src->space), writes = all->n_leaves && hlo_in_main_memory(&s->dev, hlo_leaf(m, all, 0)->space);
 		w = (hlo_work){.bytes = sat_mul(src->bytes, reads + writes)};
 	}
-	int64_t t = copy ? memory_time_ns(&s->dev, w.bytes) : kernel_ns(s, &w);
+	int64_t t = !copy ? kernel_ns(s, &w) : s->estimated ? full_rate_ns(s, w.bytes) : memory_time_ns(&s->dev, w.bytes);
+	use_memory(s, copy ? t : 0);
 	s->ready_ns[i] = enqueue(s, copy ? stream_copies(s) : stream_other(s), t, (hlo_event){.instr = i, .hbm_bytes = w.bytes, .coll = -1});
 	s->event_of[i] = s->events.n - 1;
 	s->sum.flops += w.flops * (double)s->multiplier;
@@ -226,7 +249,10 @@ void hlo_run_timeline(hlo_simulation *s)
 	s->ready_ns = xcalloc(s->m->instrs.n + 1, sizeof *s->ready_ns);
 	s->event_of = xmalloc((s->m->instrs.n + 1) * sizeof *s->event_of);
 	memset(s->event_of, 0xff, (s->m->instrs.n + 1) * sizeof *s->event_of);
+	s->estimated = has_estimates(s);
 	run_comp(s, s->m->entry);
+	if (s->estimated)
+		s->now = MAX(s->now, sat_add(s->sum.memory, s->sum.exposed));
 	for (uint32_t q = 0; q < COUNT_OF(s->queue); q++)
 		s->now = MAX(s->now, s->queue[q].free_ns);
 }

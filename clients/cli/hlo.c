@@ -108,6 +108,7 @@ void cli_hlo_print_peak(const hlo_module *m, const hlo_simulation *s)
 		strbuf_release(&size);
 		strbuf_release(&where);
 	}
+	printf("\ntimes of kernels: %s\n", hlo_has_estimates(s) ? "the compiler's own estimates" : "the cost model's");
 	if (hlo_unknown_loops(s))
 		printf("\n%u loops of unknown trip count were taken to run once\n", hlo_unknown_loops(s));
 }

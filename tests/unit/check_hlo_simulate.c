@@ -153,6 +153,27 @@ START_TEST(asynchronous_collectives_overlap)
 }
 END_TEST
 
+/* Kernels take what the compiler wrote down, but the program no less than its traffic; where the profile has no clock, the model counts. */
+START_TEST(estimates_of_the_compiler_are_taken)
+{
+#define DOUBLED(config) "  %p = f32[250] parameter(0)\n  ROOT %a = f32[250] add(%p, %p)" config "\n"
+	ck_assert_int_eq(cost_of("h100", "", DOUBLED(", backend_config={\"estimated_cycles\":\"15000\"}")).runtime_ns, cost_of("h100", "", DOUBLED("")).runtime_ns);
+	cost long_one = cost_of("tpu-v5e", "", DOUBLED(", backend_config={\"window_config\":{\"estimated_cycles\":\"15000\"}}"));
+	ck_assert_int_eq(long_one.compute_ns, 10000);
+	ck_assert_int_eq(long_one.runtime_ns, 10000);
+	cost short_one = cost_of("tpu-v5e", "", DOUBLED(", backend_config={\"estimated_cycles\":\"1500\"}"));
+	ck_assert_int_eq(short_one.runtime_ns, 1000);
+	cost fetched = cost_of("tpu-v5e", "", "  %p = f32[250] parameter(0)\n  %c = (f32[250]{0:S(1)}, f32[250], u32[]) copy-start(%p)\n"
+	                                      "  %q = f32[250] parameter(1)\n"
+	                                      "  %b = f32[250] add(%q, %q), backend_config={\"estimated_cycles\":\"1500\"}\n"
+	                                      "  %cd = f32[250]{0:S(1)} copy-done(%c)\n"
+	                                      "  ROOT %a = f32[250] add(%cd, %b), backend_config={\"estimated_cycles\":\"300\"}\n");
+	ck_assert_int_eq(fetched.compute_ns, 1200);
+	ck_assert_int_eq(fetched.runtime_ns, 2200); /* 1000 fetched beside the first, whose traffic takes as long as it does */
+#undef DOUBLED
+}
+END_TEST
+
 START_TEST(queues_are_in_order_and_copies_have_their_own)
 {
 	result r = run_on("tpu-v5e", entry("", "  %p = f32[250] parameter(0)\n"
@@ -372,6 +393,7 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, flops_of_contractions);
 	tcase_add_test(t, traffic_of_fusions);
 	tcase_add_test(t, asynchronous_collectives_overlap);
+	tcase_add_test(t, estimates_of_the_compiler_are_taken);
 	tcase_add_test(t, queues_are_in_order_and_copies_have_their_own);
 	tcase_add_test(t, tpu_collectives_inside_fusions_count_once);
 	tcase_add_test(t, loops_and_branches);
