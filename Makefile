@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity bench bench-search bench-methods corpus install clean venv
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity zoo bench bench-search bench-methods corpus install clean venv
 all: $(PROGRAMS)
 
 help:
@@ -49,6 +49,7 @@ help:
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
+## make zoo             programs of JAX packages, planned and compiled by XLA (docs/zoo.md; resumable, an hour)
 ## make corpus          mint tests/corpus again from the models
 ## make install         PREFIX=/usr/local
 
@@ -101,6 +102,16 @@ demo:
 	@tools/install-debian $(DEB_BUILD) $(DEB_DEMO)
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tools/demo
+
+# Only for this: the packages would bring other versions of what the tests are pinned to.
+ZOO := $(BUILD)/zoo-venv
+$(ZOO)/.done: tests/zoo/requirements.txt
+	@mkdir -p $(BUILD)
+	python3 -m venv $(ZOO)
+	$(ZOO)/bin/pip install -q --disable-pip-version-check -r tests/zoo/requirements.txt
+	@touch $@
+zoo: $(BUILD)/shardwright $(ZOO)/.done
+	@python3 tests/zoo/zoo.py
 
 # ---------------------------------------------------------------- tests
 check:
