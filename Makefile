@@ -50,6 +50,7 @@ help:
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
+## make zoo             programs of JAX packages, planned and compiled by XLA (docs/zoo.md; resumable, an hour)
 ## make corpus          mint tests/corpus again from the models
 ## make install         programs, library, header, man pages and completions; PREFIX=/usr/local
 ## make man             man pages into build/man
@@ -105,6 +106,16 @@ demo:
 	@tools/install-debian $(DEB_BUILD) $(DEB_DEMO)
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tools/demo
+
+# Only for this: the packages would bring other versions of what the tests are pinned to.
+ZOO := $(BUILD)/zoo-venv
+$(ZOO)/.done: tests/zoo/requirements.txt
+	@mkdir -p $(BUILD)
+	python3 -m venv $(ZOO)
+	$(ZOO)/bin/pip install -q --disable-pip-version-check -r tests/zoo/requirements.txt
+	@touch $@
+zoo: $(BUILD)/shardwright $(ZOO)/.done
+	@python3 tests/zoo/zoo.py
 
 # ---------------------------------------------------------------- tests
 check:

@@ -164,6 +164,38 @@ def test_interrupt_in_the_middle(tmp_path, how):
     assert json.loads(run("simulate", mlir, "--json", ok=(0, 2))) == document["cost"]
 
 
+def cpu_seconds(process):
+    fields = open("/proc/%d/stat" % process.pid).read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("after", [0.05, 0.2, 0.5, 0.9, 1.5])
+def test_interrupt_at_any_time(tmp_path, after):
+    """While it is read, prepared, composed or searched: a whole answer, and what was going on is left where it is."""
+    answer, told = tmp_path / "answer.json", tmp_path / "told"
+    with open(answer, "w") as out, open(told, "w") as err:
+        p = subprocess.Popen([TOOL, "search", corpus("unet"), "--mesh", "data=4,model=4", "--threads", "1", "--evaluations", "1000000", "--progress-json", "--json"],
+                             stdout=out, stderr=err)
+        while cpu_seconds(p) < after:
+            time.sleep(0.005)
+        before = sum(1 for _ in open(told))
+        p.send_signal(signal.SIGINT)
+        assert p.wait(300) == 130
+    document = json.loads(answer.read_text())
+    events_after = [json.loads(line) for line in open(told)][before:]
+    assert document["search"]["interrupted"] and len(document["baselines"]) >= 1
+    if before == 0:     # the baselines, and no more
+        assert document["search"]["evaluations"] <= 10
+    elif events_after:  # a batch of plans at most is told of when it stops, not worked off
+        assert document["search"]["evaluations"] - events_after[0]["evaluation"] <= 64
+
+
+def test_default_budget_follows_the_work():
+    """A large program without repeated layers gets fewer evaluations: its nodes are all costed in each of them."""
+    document = plan(corpus("unet"), "--mesh", "data=4,model=4", "--device", "tpu-v5e", ok=(0,))
+    assert 1000 < document["search"]["evaluations"] < 3000
+
+
 def on_terminal(*args):
     """What a terminal at standard error gets, and the exit code."""
     reader, writer = pty.openpty()
