@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged bench bench-search bench-methods corpus install man wheel lint-python clean venv
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo bench bench-search bench-methods corpus install man wheel lint-python clean venv
 all: $(PROGRAMS)
 
 help:
