@@ -3,16 +3,21 @@
  * And a reduce_scatter over all devices axis by axis, where XLA would make an all_reduce of it. */
 #include "lower/internal.h"
 
+bool tpu_reduces_whole(int64_t devices, int64_t group, uint32_t torus_dims)
+{
+	int64_t side = 4;
+	if (group != devices)
+		return false;
+	if (torus_dims > 2)
+		return devices >= 8;
+	while (side * side < devices)
+		side *= 2;
+	return side * side == devices;
+}
+
 bool cache_reduces_whole(const lower_cache *c, axes over)
 {
-	int64_t n = c->mesh == ID_NONE ? 1 : c->t->meshes.p[c->mesh].n_devices, side = 4;
-	if (axes_product(over) != n)
-		return false;
-	if (c->torus_dims > 2)
-		return n >= 8;
-	while (side * side < n)
-		side *= 2;
-	return side * side == n;
+	return c->mesh != ID_NONE && tpu_reduces_whole(c->t->meshes.p[c->mesh].n_devices, axes_product(over), c->torus_dims);
 }
 
 /* Dims that the step moves along; of an all_to_all: pairs of them. */

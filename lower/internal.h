@@ -187,9 +187,7 @@ int64_t type_bytes(const lower_cache *c, sharding_id id, type_id type);
 
 /* NULL: the step is along one dim. type: of the whole value. by_axis: a reduce_scatter over one mesh axis after the other. */
 const split_entry *cache_split(lower_cache *c, const collective_step *s, type_id type, bool by_axis);
-/* Over all devices XLA for TPU makes an all_reduce of a reduce_scatter, in a torus of three dims and in a square. Seen in libtpu 0.0.51's
- * programs: v5e and v6e 4x4, v5e 8x8, v5p 2x2x2, 2x2x4, 2x4x4 and 4x4x4 do; v5e 2x2, 2x4, 4x8, v6e 2x4 and v5p 2x2x1 do not, and no group
- * of some of the devices does, along one dim or several. */
+/* tpu_reduces_whole of the program's mesh. */
 bool cache_reduces_whole(const lower_cache *c, axes over);
 
 /* ---------------------------------------------------------------- given.c */

@@ -89,17 +89,13 @@ static lval_id write_step(pass *p, const collective_step *s, lval_id x, int64_t 
 	return e ? x : lowered_add_collective(p->out, s, x, bytes, node, region);
 }
 
-/* Do an all_reduce and the slice behind it become a reduce_scatter? Our own program has it axis by axis where XLA would not make one,
- * in a torus of two dims alone: in one of three dims an all_reduce has more links to go over. */
+/* Do an all_reduce and the slice behind it become a reduce_scatter? Our own program has it axis by axis where XLA would not keep it
+ * (write_step), in a torus of two dims alone: in one of three dims an all_reduce has more links to go over. */
 static bool forms_scatter(const pass *p, const collective_step *reduce)
 {
-	if (!level_is_costed(p->level))
-		return true;
-	if (p->target == TARGET_CPU)
-		return p->level == LEVEL_EXACT;
-	if (p->target != TARGET_TPU || !cache_reduces_whole(p->c, reduce->axes))
-		return true;
-	return p->level == LEVEL_EXACT && p->c->torus_dims == 2 && reduce->axes.n > 1;
+	if (p->level == LEVEL_COMPILED)
+		return p->target != TARGET_CPU;
+	return p->level != LEVEL_EXACT || p->target != TARGET_TPU || p->c->torus_dims == 2 || !cache_reduces_whole(p->c, reduce->axes);
 }
 
 /* x, perhaps an unfinished sum over `reduce`, from one sharding to another on behalf of o. */

@@ -177,11 +177,22 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	r->flops = k.flops;
 }
 
+/* A reduce_scatter that the compiler makes an all_reduce of: all of it is in memory until its part is read. */
+static bool is_reduced_whole(const simulator *s, const lop *o)
+{
+	mesh_id mesh = s->p->mesh;
+	return o->coll == COLL_REDUCE_SCATTER && s->dev.target == TARGET_TPU && mesh != ID_NONE &&
+	       tpu_reduces_whole(s->t->meshes.p[mesh].n_devices, lop_group_size(o), device_torus_dims(&s->dev));
+}
+
 static void measure_collective(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
 	run *r = add_run(s, RUN_COLLECTIVE, id);
-	r->ns = collective_lookup(s, o, &r->follows_ns, &r->link);
+	bool whole = !s->ops[id].pieces && is_reduced_whole(s, o);
+	r->ns = collective_lookup(s, o, whole ? COLL_ALL_REDUCE : (collective_kind)o->coll, &r->follows_ns, &r->link);
+	if (whole)
+		s->vals[o->results].bytes = MAX(s->vals[o->results].bytes, o->bytes);
 	r->coll = o->coll;
 	r->pieces = s->ops[id].pieces;
 	r->leads = o->combined || r->pieces;

@@ -234,29 +234,29 @@ int64_t simulator_matmul_ns(simulator *s, uint64_t facts, node_id n, const node_
 	return w->matmul_ns / ways;
 }
 
-int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link)
+int64_t collective_lookup(simulator *s, const lop *o, collective_kind kind, int64_t *follows_ns, uint8_t *link)
 {
 	axes a = o->step->axes;
 	/* A member of a combined instruction pays for its bytes; its first member pays launch and latency for all. */
 	if (a.n > MEMO_AXES) {
-		int64_t whole = collective_time_ns(&s->dev, &s->links, o->coll, a, o->bytes, link);
+		int64_t whole = collective_time_ns(&s->dev, &s->links, kind, a, o->bytes, link);
 		uint8_t smallest_link;
-		*follows_ns = MAX(whole - collective_time_ns(&s->dev, &s->links, o->coll, a, 1, &smallest_link), 0);
+		*follows_ns = MAX(whole - collective_time_ns(&s->dev, &s->links, kind, a, 1, &smallest_link), 0);
 		return whole;
 	}
-	uint64_t h = hash_combine((uint64_t)o->bytes, (uint64_t)o->coll << 8 | a.n);
+	uint64_t h = hash_combine((uint64_t)o->bytes, (uint64_t)kind << 8 | a.n);
 	for (uint32_t i = 0; i < a.n; i++)
 		h = hash_combine(h, a.a[i]);
 	collective_slot *c = &s->collectives[h & (COLLECTIVE_SLOTS - 1)];
-	bool same = c->bytes == o->bytes && c->kind == o->coll && c->n == a.n;
+	bool same = c->bytes == o->bytes && c->kind == kind && c->n == a.n;
 	for (uint32_t i = 0; same && i < a.n; i++)
 		same = c->axes[i] == a.a[i];
 	if (!same || !c->bytes) {
-		c->bytes = o->bytes, c->kind = o->coll, c->n = (uint8_t)a.n;
+		c->bytes = o->bytes, c->kind = (uint8_t)kind, c->n = (uint8_t)a.n;
 		for (uint32_t i = 0; i < a.n; i++)
 			c->axes[i] = a.a[i];
-		c->fixed_ns = collective_time_ns(&s->dev, &s->links, o->coll, a, 1, &c->link);
-		c->ns = collective_time_ns(&s->dev, &s->links, o->coll, a, o->bytes, &c->link);
+		c->fixed_ns = collective_time_ns(&s->dev, &s->links, kind, a, 1, &c->link);
+		c->ns = collective_time_ns(&s->dev, &s->links, kind, a, o->bytes, &c->link);
 	}
 	*link = c->link;
 	*follows_ns = MAX(c->ns - c->fixed_ns, 0);

@@ -277,7 +277,7 @@ static inline uint32_t work_lookup(simulator *s, node_id id, const node_plan *pl
 /* Before the first lookup for a program. */
 void work_begin(simulator *s, uint64_t facts);
 /* Time of a collective on its own or first in a combined instruction, and as a later member of one. */
-int64_t collective_lookup(simulator *s, const lop *o, int64_t *follows_ns, uint8_t *link);
+int64_t collective_lookup(simulator *s, const lop *o, collective_kind kind, int64_t *follows_ns, uint8_t *link);
 int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id sharding);
 /* node: of the op that makes it, ID_NONE. */
 static inline int64_t stored_lookup(simulator *s, node_id node, type_id type, sharding_id sharding)
