@@ -54,6 +54,32 @@ static uint32_t step_out(folder *x, uint32_t id, const uint32_t *next, const uin
 	return id;
 }
 
+/* Layers add to a sum of scalars in any order. Where one that is left out did, the sum is what it was before: what the ops that are
+ * kept see is the sum that they alone make, in the order in which they stand. ID_NONE: v is not such a sum. */
+static pval_id sum_before(const folder *x, pval_id v)
+{
+	const program *p = x->from;
+	while (is_left_out(x, layer_of_val(x, v))) {
+		node_id def = p->vals.p[v].def;
+		pval_id sum = ID_NONE;
+		if (def == ID_NONE || !layers_is_scalar_op(p, def))
+			return ID_NONE;
+		for (uint32_t k = 0; k < p->nodes.p[def].n_operands; k++) {
+			pval_id from = p->slots.p[p->nodes.p[def].slots + k];
+			node_id maker = p->vals.p[from].def;
+			if (maker == ID_NONE || layers_is_number(p, from) || !layers_is_scalar_op(p, maker))
+				continue;
+			if (sum != ID_NONE)
+				return ID_NONE;
+			sum = from;
+		}
+		if (sum == ID_NONE)
+			return ID_NONE;
+		v = sum;
+	}
+	return v;
+}
+
 /* What stands for a value where something of that layer reads it. */
 static pval_id seen_from(folder *x, pval_id v, int32_t layer)
 {
@@ -178,7 +204,8 @@ static void copy_slots(folder *x, node_id i, node *to)
 			continue;
 		}
 		v = k < n->n_operands ? common_number(x, i, k, v) : v;
-		v = seen_from(x, v, layer);
+		pval_id sum = k < n->n_operands && is_left_out(x, layer_of_val(x, v)) ? sum_before(x, v) : ID_NONE;
+		v = sum != ID_NONE ? sum : seen_from(x, v, layer);
 		node_id def = x->failed ? ID_NONE : x->from->vals.p[v].def;
 		/* what an op reads must still stand before it */
 		x->failed |= def != ID_NONE && k < n->n_operands && n->kind != NODE_EDGE && first_seen(x->from, def) >= i;

@@ -20,6 +20,7 @@ typedef struct finder {
 	node_id *node_before;
 	pval_id *val_before;
 	VEC(node_id) todo; /* nodes whose pair has not been followed yet; then chains whose neighbours have no layer yet */
+	VEC(node_id) later; /* nodes that read results of scalar ops, which are followed when nothing else is left */
 	uint32_t grown;
 } finder;
 
@@ -105,6 +106,33 @@ bool layers_is_number(const program *p, pval_id v)
 	if (def == ID_NONE || p->nodes.p[def].parent != ID_NONE || pval_type(p, v)->rank)
 		return false;
 	return p->nodes.p[def].op_kind == OP_CONSTANT || p->nodes.p[def].op_kind == OP_SDY_CONSTANT;
+}
+
+/* ---------------------------------------------------------------- sums of scalars */
+
+static bool is_scalar(const program *p, pval_id v)
+{
+	const type *t = pval_type(p, v);
+	return t->kind == TYPE_TENSOR && !t->rank;
+}
+
+bool layers_is_scalar_op(const program *p, node_id n)
+{
+	const node *x = &p->nodes.p[n];
+	if (x->kind != NODE_OP || x->parent != ID_NONE || !x->elementwise || !x->n_operands || x->n_results != 1)
+		return false;
+	for (uint32_t i = 0; i < (uint32_t)x->n_operands + x->n_results; i++)
+		if (!is_scalar(p, p->slots.p[x->slots + i]))
+			return false;
+	return true;
+}
+
+/* What a scalar op made from scalars alone. Layers that each add something to a sum (the norm of all gradients) do so in the order
+ * of their names: "10" comes before "2". So such a value says little about which layers are neighbours. */
+static bool is_summed(const program *p, pval_id v)
+{
+	node_id def = p->vals.p[v].def;
+	return def != ID_NONE && layers_is_scalar_op(p, def);
 }
 
 /* ---------------------------------------------------------------- growing */
@@ -196,7 +224,7 @@ static void clear(finder *f)
 		f->ly->val_layer[v] = LAYER_NONE;
 		f->ly->val_next[v] = f->val_before[v] = ID_NONE;
 	}
-	f->todo.n = f->grown = 0;
+	f->todo.n = f->later.n = f->grown = 0;
 }
 
 /* Counterparts are paired one to one, so they form chains that end and rings. A ring is a wrong guess: it has no first layer, and
@@ -242,7 +270,7 @@ static void number_val_chain(finder *f, pval_id at, int32_t layer)
 }
 
 /* What the middle of a chain reads, or is read by, is in the same layer unless it has one already. */
-static void number_around(finder *f, node_id x)
+static void number_around(finder *f, node_id x, bool summed)
 {
 	const program *p = f->p;
 	const node *n = &p->nodes.p[x];
@@ -252,6 +280,10 @@ static void number_around(finder *f, node_id x)
 		const pval *pv = &p->vals.p[v];
 		if (f->ly->val_next[v] == ID_NONE && f->val_before[v] == ID_NONE)
 			continue;
+		if (!summed && is_summed(p, v)) {
+			vec_push(&f->later, x);
+			continue;
+		}
 		if (pv->def != ID_NONE && f->ly->node_layer[pv->def] == LAYER_NONE && (f->ly->node_next[pv->def] != ID_NONE || f->node_before[pv->def] != ID_NONE))
 			number_chain(f, pv->def, layer);
 		if (f->ly->val_layer[v] == LAYER_NONE)
@@ -456,16 +488,24 @@ static void grow(finder *f, node_id a, node_id b)
 	const program *p = f->p;
 	clear(f);
 	pair_nodes(f, a, b);
-	while (f->todo.n) {
-		node_id x = vec_pop(&f->todo), y = f->ly->node_next[x];
+	while (f->todo.n || f->later.n) {
+		bool summed = !f->todo.n, wait = false;
+		node_id x = summed ? vec_pop(&f->later) : vec_pop(&f->todo), y = f->ly->node_next[x];
 		const node *nx = &p->nodes.p[x], *ny = &p->nodes.p[y];
-		for (uint32_t i = 0; i < (uint32_t)nx->n_operands + nx->n_results; i++)
-			pair_values(f, p->slots.p[nx->slots + i], p->slots.p[ny->slots + i]);
+		for (uint32_t i = 0; i < (uint32_t)nx->n_operands + nx->n_results; i++) {
+			pval_id a = p->slots.p[nx->slots + i], b = p->slots.p[ny->slots + i];
+			if (summed || !is_summed(p, a))
+				pair_values(f, a, b);
+			else
+				wait = true;
+		}
+		if (wait)
+			vec_push(&f->later, x);
 	}
 	drop_all_rings(f);
 	number_chain(f, a, 0);
-	while (f->todo.n)
-		number_around(f, vec_pop(&f->todo));
+	while (f->todo.n || f->later.n)
+		f->todo.n ? number_around(f, vec_pop(&f->todo), false) : number_around(f, vec_pop(&f->later), true);
 	drop_short_chains(f);
 	follow_text(f);
 	number_vals(f);
@@ -503,7 +543,10 @@ static void hash_layers(finder *f, int32_t low, uint32_t n_layers, uint64_t *has
 			int32_t away = ly->val_layer[v] == LAYER_NONE ? 0 : ly->val_layer[v] - ly->node_layer[i];
 			if (layers_is_number(p, v))
 				h = hash_combine(h, f->looks[p->vals.p[v].def]);
-			else
+			else if (ly->val_layer[v] != LAYER_NONE && is_summed(p, v) && layers_is_scalar_op(p, i)) {
+				h = hash_combine(h, val_head[v]); /* from any layer: nothing about a scalar depends on which */
+				continue;
+			} else
 				h = hash_combine(h, ly->val_layer[v] == LAYER_NONE ? (uint64_t)v << 8 : (uint64_t)val_head[v] << 8 | (uint8_t)(away + 100));
 			reach[ly->node_layer[i] - low] = MAX(reach[ly->node_layer[i] - low], (uint32_t)abs(away));
 		}
@@ -667,6 +710,35 @@ static uint32_t nodes_between(const finder *f)
 	return n;
 }
 
+static bool is_summed_on(const finder *f, node_id n)
+{
+	const program *p = f->p;
+	const pval *v = &p->vals.p[p->slots.p[p->nodes.p[n].slots + p->nodes.p[n].n_operands]];
+	for (uint32_t u = v->uses; u < v->uses + v->n_uses; u++)
+		if (f->ly->node_layer[p->slot_node.p[p->uses.p[u]]] != LAYER_NONE && layers_is_scalar_op(p, p->slot_node.p[p->uses.p[u]]))
+			return true;
+	return false;
+}
+
+/* What ends a sum over all layers often looks like a step of it, and all layers refer to it: it is of none. */
+static void drop_outer_sums(finder *f)
+{
+	layering *ly = f->ly;
+	for (node_id n = f->p->nodes.n; n-- > 0;) {
+		if (ly->node_layer[n] == LAYER_NONE || (ly->node_layer[n] >= ly->first && ly->node_layer[n] <= ly->last) || !layers_is_scalar_op(f->p, n) ||
+		    is_summed_on(f, n))
+			continue;
+		node_id next = ly->node_next[n], before = f->node_before[n];
+		if (next != ID_NONE)
+			f->node_before[next] = ID_NONE;
+		if (before != ID_NONE)
+			ly->node_next[before] = ID_NONE;
+		ly->node_next[n] = f->node_before[n] = ID_NONE;
+		ly->node_layer[n] = LAYER_NONE;
+	}
+	drop_orphans(f);
+}
+
 bool layers_find(const program *p, layering *out)
 {
 	*out = (layering){.last = -1};
@@ -696,6 +768,7 @@ bool layers_find(const program *p, layering *out)
 	if (found) {
 		grow(&f, chosen.a, chosen.b);
 		find_run(&f);
+		drop_outer_sums(&f);
 	}
 	free(f.looks);
 	free(f.unit);
@@ -703,6 +776,7 @@ bool layers_find(const program *p, layering *out)
 	free(f.node_before);
 	free(f.val_before);
 	vec_release(&f.todo);
+	vec_release(&f.later);
 	if (!found)
 		layers_release(out);
 	return found;

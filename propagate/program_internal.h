@@ -25,6 +25,7 @@ bool while_trips(const module *m, op_id o, int64_t *out);
 /* Foldings reach no further: the most layers between an op and what it reads. */
 enum { MAX_REACH = 2 };
 bool layers_is_number(const program *p, pval_id v); /* a constant of one element outside of loops and branches */
+bool layers_is_scalar_op(const program *p, node_id n); /* one outside of loops and branches that makes a number from numbers, elementwise */
 /* fold_band.c: which values are in the band, once the folded program is there. */
 void fold_find_band(folding *f);
 

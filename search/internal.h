@@ -13,6 +13,7 @@ typedef struct problem {
 	rule_table rules;
 	program *p;
 	folding *fold; /* NULL: no layers to fold, or asked not to */
+	bool costs_whole;         /* there is one, but most costs need the whole program */
 	struct cost_memo *costs; /* NULL: every evaluator costs its states itself */
 	donation dn;
 	uint32_t n_args, n_results;

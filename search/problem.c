@@ -41,20 +41,24 @@ static bool folding_suits(problem *pb)
 	}
 	evaluator_stats st = evaluator_statistics(ev);
 	suits = suits && st.whole * ONE_OF <= st.whole + st.folded;
+	pb->costs_whole = 2 * st.whole > st.whole + st.folded;
 	vec_release(&actions);
 	free(pl);
 	evaluator_free(ev);
 	return suits;
 }
 
-/* The tight folding when it suits. */
+/* The tight folding when it suits. The other is taken as it is, but what it saves decides on the default budget. */
 static void choose_folding(problem *pb)
 {
 	pb->fold = folding_new(pb->p, true);
-	if (!pb->fold || !pb->fold->tight || folding_suits(pb))
+	if (!pb->fold || folding_suits(pb) || !pb->fold->tight)
 		return;
 	folding_free(pb->fold);
 	pb->fold = folding_new(pb->p, false);
+	pb->costs_whole = false;
+	if (pb->fold)
+		folding_suits(pb);
 }
 
 enum { COSTS_SHARE = 64 /* of the memory for memo tables */ };

@@ -61,13 +61,14 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
 }
 
 /* Without a budget: enough for large programs, and for small ones as many as take about a second. An evaluation's time follows the
- * nodes of the program that is costed. Where nothing folds, they are all of the program's: then what takes some nine seconds is the most,
+ * nodes of the program that is costed. Where nothing folds, or too little to cost from, they are all of the program's: then what takes some nine seconds is the most,
  * of which reading the program and preparing the search take as much as a hundred evaluations. */
 static uint64_t default_evaluations(const problem *pb)
 {
 	enum { NODES = 6000000, LEAST = 4400, MOST = 16000, WHOLE_NODES = 21000000, PREPARING = 100, WHOLE_LEAST = 100 };
-	uint64_t nodes = MAX((pb->fold ? pb->fold->p : pb->p)->nodes.n, 1u), whole = WHOLE_NODES / nodes;
-	uint64_t most = pb->fold ? MOST : whole > PREPARING + WHOLE_LEAST ? MIN(whole - PREPARING, (uint64_t)MOST) : WHOLE_LEAST;
+	bool folded = pb->fold && !pb->costs_whole;
+	uint64_t nodes = MAX((folded ? pb->fold->p : pb->p)->nodes.n, 1u), whole = WHOLE_NODES / nodes;
+	uint64_t most = folded ? MOST : whole > PREPARING + WHOLE_LEAST ? MIN(whole - PREPARING, (uint64_t)MOST) : WHOLE_LEAST;
 	return MIN(MIN(MAX(NODES / nodes, (uint64_t)LEAST), (uint64_t)MOST), most);
 }
 

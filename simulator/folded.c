@@ -158,6 +158,11 @@ void folder_place(simulator *s, const lowered *l)
 		x->layer[x->n_args] = layer;
 		x->spots[x->n_args] = spot_of(x, layer);
 	}
+	/* what returns from main stands behind the last block, but belongs to all layers */
+	if (l->ops.n && l->ops.p[l->ops.n - 1].kind == LOP_RETURN) {
+		x->layer[l->ops.n - 1] = LAYER_NONE;
+		x->spots[l->ops.n - 1] = SPOT_FAR;
+	}
 	s->spots = x->spots;
 }
 
@@ -194,6 +199,27 @@ static inline bool refs_agree(const struct folder *x, const lowered *l, lop_id o
 	return x->beyond[x->layer[o]] || is_counterpart(x, l, o, other, dir);
 }
 
+bool folder_in_layer(const simulator *s, lop_id o) { return s->folder->layer[o] != LAYER_NONE; }
+
+/* A step of a sum over layers that is computed where the sum is used. Layers may be added in any order (those called "10" and "2"),
+ * so counterparts may read sums from layers at any distance; where the kernel that computes all of them is, the sum's own place and
+ * order make no difference. */
+static bool is_sum_step(const simulator *s, const lowered *l, lval_id v)
+{
+	lop_id o = l->vals.p[v].def;
+	return o != ID_NONE && o >= s->folder->n_args && folder_in_layer(s, o) && s->ops[o].class == CLASS_ELEMENTWISE && s->ops[o].mode == MODE_FUSED &&
+	       l->ops.p[o].n_results == 1 && !type_get(l->p->m, l->vals.p[v].type)->rank && !s->vals[v].materialised;
+}
+
+/* Two steps of such sums, of any layers, that end up in one kernel. */
+static bool sums_agree(const simulator *s, const lowered *l, lval_id v, lval_id w)
+{
+	if (!is_sum_step(s, l, v) || !is_sum_step(s, l, w))
+		return false;
+	lop_id a = l->vals.p[v].def, b = l->vals.p[w].def;
+	return s->ops[a].root == s->ops[b].root && s->spots[s->ops[a].root] == SPOT_FAR;
+}
+
 static bool values_agree(const simulator *s, const lowered *l, lval_id v, lval_id w, int32_t dir)
 {
 	const lval *a = &l->vals.p[v], *b = &l->vals.p[w];
@@ -205,7 +231,8 @@ static bool results_agree(const simulator *s, const lowered *l, lval_id v, lval_
 	const sim_val *a = &s->vals[v], *b = &s->vals[w];
 	return a->bytes == b->bytes && a->materialised == b->materialised && a->constant == b->constant && a->output == b->output &&
 	       a->carried == b->carried && a->off_chip == b->off_chip && l->vals.p[v].bytes == l->vals.p[w].bytes && l->vals.p[v].type == l->vals.p[w].type &&
-	       l->vals.p[v].sharding == l->vals.p[w].sharding && values_agree(s, l, a->base, b->base, dir) && refs_agree(s->folder, l, a->last_use, b->last_use, dir) &&
+	       l->vals.p[v].sharding == l->vals.p[w].sharding && values_agree(s, l, a->base, b->base, dir) &&
+	       (refs_agree(s->folder, l, a->last_use, b->last_use, dir) || sums_agree(s, l, v, w)) &&
 	       /* combining asks who waits for a collective */
 	       (l->ops.p[a->def].kind != LOP_COLLECTIVE || refs_agree(s->folder, l, s->folder->first_use[v], s->folder->first_use[w], dir));
 }
@@ -240,7 +267,7 @@ static bool ops_agree(const simulator *s, const lowered *l, lop_id x, lop_id y, 
 	if (work && memcmp(&s->delta[x], &s->delta[y], sizeof s->delta[x]))
 		return false;
 	for (uint32_t i = 0; i < o->n_operands; i++)
-		if (!values_agree(s, l, operand_at(l, o, i), operand_at(l, p, i), dir))
+		if (!values_agree(s, l, operand_at(l, o, i), operand_at(l, p, i), dir) && !sums_agree(s, l, operand_at(l, o, i), operand_at(l, p, i)))
 			return false;
 	for (uint32_t i = 0; i < o->n_results; i++)
 		if (!results_agree(s, l, o->results + i, p->results + i, dir))
@@ -292,7 +319,7 @@ static bool spans_are_whole(const struct folder *x, const lowered *l)
 static far_ref ref_of(struct folder *x, lop_id o, lop_id to)
 {
 	const fold_block *from = &x->f->blocks.p[x->block_of[o]], *target = &x->f->blocks.p[x->block_of[to]];
-	bool middle = from->layer == x->f->middle || target->layer == x->f->middle;
+	bool middle = x->layer[to] != LAYER_NONE && (from->layer == x->f->middle || target->layer == x->f->middle);
 	if (middle && is_near(x, from->layer) && is_near(x, target->layer))
 		return (far_ref){.chain = target->chain, .away = target->layer - from->layer, .relative = true};
 	x->alike &= target->layer != x->f->middle; /* which one? */

@@ -99,7 +99,7 @@ static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user, bool gat
 	}
 	note_use(v, o->latest);
 	v->gathered |= gathers;
-	v->copies += (o->mode == MODE_COPIED ? o->copies : 1) * times(s, user, def);
+	v->copies += (o->mode == MODE_COPIED ? o->copies : 1) * times_read(s, user, def);
 	if (o->mode == MODE_COPIED) {
 		v->many = true;
 		v->copied_min = MIN(v->copied_min, o->earliest);
@@ -261,7 +261,7 @@ static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 	b->external_min = MIN(b->external_min, a->external_min);
 	b->copied_min = MIN(b->copied_min, a->copied_min);
 	note_group(b, a->group_min, a->side);
-	b->copies += a->copies * times(s, at, def);
+	b->copies += a->copies * times_read(s, at, def);
 }
 
 static void make_root(simulator *s, const lowered *l, lop_id id)

@@ -369,6 +369,14 @@ static inline uint32_t times(const simulator *s, lop_id many, lop_id one)
 {
 	return s->spots && s->spots[many] == SPOT_MIDDLE && s->spots[one] == SPOT_FAR ? 1 + s->copies : 1;
 }
+/* Is an op of a folded program part of a layer? */
+bool folder_in_layer(const simulator *s, lop_id o);
+/* Of those, how many read what `def` makes: a step of a sum over layers reads one step of another layer. */
+static inline uint32_t times_read(const simulator *s, lop_id user, lop_id def)
+{
+	uint32_t n = times(s, user, def);
+	return n > 1 && folder_in_layer(s, def) ? 1 : n;
+}
 /* Bytes of an argument or a result of main: as stored, but a CPU keeps them as they are. */
 static inline int64_t end_bytes(const simulator *s, const lowered *l, lval_id v) { return s->dev.target == TARGET_CPU ? l->vals.p[v].bytes : s->vals[v].bytes; }
 static inline lval_id base_of(const simulator *s, lval_id v) { return s->vals[v].base; }

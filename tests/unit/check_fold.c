@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-enum { FORWARD = 0, TRAIN = 1, ODD_LAYER = 2 /* one layer in the middle is another */, LOOPS = 4 /* in layers, before and behind them */, BRANCHES = 8 };
+enum { FORWARD = 0, TRAIN = 1, ODD_LAYER = 2 /* one layer in the middle is another */, LOOPS = 4 /* in layers, before and behind them */, BRANCHES = 8,
+       CLIP = 16 /* gradients are scaled by the norm of them all, which is summed in the order of layers' names */ };
 
 #define X "tensor<16x32xf32>"
 #define W "tensor<32x32xf32>"
@@ -77,8 +78,34 @@ static void forward_pass(strbuf *t, uint32_t layers, int kind)
 	}
 }
 
+static int by_name(const void *a, const void *b)
+{
+	char x[16], y[16];
+	return strcmp(name(x, "", *(const uint32_t *)a), name(y, "", *(const uint32_t *)b));
+}
+
+/* %cp: %p divided by the norm of all. A layer "10" is added before one called "2", as JAX walks a dict. */
+static void clip(strbuf *t, uint32_t layers)
+{
+	uint32_t order[64];
+	for (uint32_t i = 0; i < layers; i++)
+		order[i] = i;
+	qsort(order, layers, sizeof *order, by_name);
+	strbuf_puts(t, "    %sum0 = stablehlo.negate %zero : tensor<f32>\n");
+	for (uint32_t k = 0; k < layers; k++) {
+		uint32_t i = order[k];
+		strbuf_printf(t, "    %%sp%u = stablehlo.multiply %%p%u, %%p%u : " W "\n    %%sq%u = stablehlo.multiply %%q%u, %%q%u : " B "\n", i, i, i, i, i, i);
+		strbuf_printf(t, "    %%np%u = stablehlo.reduce(%%sp%u init: %%zero) applies stablehlo.add across dimensions = [0, 1] : (" W ", tensor<f32>) -> tensor<f32>\n", i, i);
+		strbuf_printf(t, "    %%nq%u = stablehlo.reduce(%%sq%u init: %%zero) applies stablehlo.add across dimensions = [0] : (" B ", tensor<f32>) -> tensor<f32>\n", i, i);
+		strbuf_printf(t, "    %%half%u = stablehlo.add %%sum%u, %%np%u : tensor<f32>\n    %%sum%u = stablehlo.add %%half%u, %%nq%u : tensor<f32>\n", k, k, i, k + 1, k, i);
+	}
+	strbuf_printf(t, "    %%norm = stablehlo.sqrt %%sum%u : tensor<f32>\n    %%norms = stablehlo.broadcast_in_dim %%norm, dims = [] : (tensor<f32>) -> " W "\n", layers);
+	for (uint32_t i = 0; i < layers; i++)
+		strbuf_printf(t, "    %%cp%u = stablehlo.divide %%p%u, %%norms : " W "\n", i, i);
+}
+
 /* Gradients from the last layer to the first, then updates in the order of the arguments. */
-static void backward_pass(strbuf *t, uint32_t layers)
+static void backward_pass(strbuf *t, uint32_t layers, int kind)
 {
 	strbuf_printf(t, "    %%g%u = stablehlo.multiply %%x%u, %%x%u : " X "\n", layers, layers, layers);
 	for (uint32_t i = layers; i-- > 0;) {
@@ -89,8 +116,10 @@ static void backward_pass(strbuf *t, uint32_t layers)
 		normalise(t, "v", "r", i);
 		strbuf_printf(t, "    %%g%u = stablehlo.add %%g%u, %%v%u : " X "\n", i, i + 1, i);
 	}
+	if (kind & CLIP)
+		clip(t, layers);
 	for (uint32_t i = 0; i < layers; i++) {
-		strbuf_printf(t, "    %%k%u = stablehlo.multiply %%p%u, %%w%u : " W "\n", i, i, i);
+		strbuf_printf(t, "    %%k%u = stablehlo.multiply %%%s%u, %%w%u : " W "\n", i, kind & CLIP ? "cp" : "p", i, i);
 		strbuf_printf(t, "    %%nw%u = stablehlo.subtract %%w%u, %%k%u : " W "\n    %%nb%u = stablehlo.subtract %%b%u, %%q%u : " B "\n", i, i, i, i, i, i);
 	}
 }
@@ -107,7 +136,7 @@ static void write_program(strbuf *t, uint32_t layers, int kind)
 	strbuf_puts(t, ") {\n");
 	forward_pass(t, layers, kind);
 	if (kind & TRAIN)
-		backward_pass(t, layers);
+		backward_pass(t, layers, kind);
 	char last[16];
 	if (kind & LOOPS)
 		loop(t, "out", name(last, "x", layers), "w0", 2);
@@ -192,6 +221,22 @@ START_TEST(folded_equals_whole)
 		}
 		ck_assert_msg(folded > 0, "kind %d", kinds[k]);
 	}
+}
+END_TEST
+
+/* However many steps of the sum lie between two layers, all of the layers are alike. */
+START_TEST(sums_in_the_order_of_names)
+{
+	uint64_t folded = 0;
+	for (uint32_t i = 0; i < COUNT_OF(meshes); i++) {
+		fixture f;
+		setup(&f, 24 + 13 * i, TRAIN | CLIP, devices[i], meshes[i]);
+		ck_assert(f.pb.fold);
+		ck_assert_uint_ge(f.pb.fold->copies, 12);
+		folded += random_walk(&f, 500 + i, 100, 0).folded;
+		teardown(&f);
+	}
+	ck_assert_uint_gt(folded, 40);
 }
 END_TEST
 
@@ -374,6 +419,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_test(t, training_step);
 	tcase_add_test(t, folded_equals_whole);
+	tcase_add_test(t, sums_in_the_order_of_names);
 	tcase_add_test(t, what_depends_on_the_number_of_layers);
 	tcase_add_test(t, what_treats_layers_differently_unfolds);
 	tcase_add_test(t, the_way_counts);
