@@ -47,7 +47,7 @@ def annotated(path, folder):
     schedule = os.path.join(folder, "dp.json")
     with open(schedule, "w") as f:
         json.dump({"tactics": [{"named": "data_parallel", "axis": "data"}]}, f)
-    subprocess.run([TOOL, "search", path, "--mesh", MESH, "--schedule", schedule, "--evaluations", "1", "--emit-mlir", out, "--json"],
+    subprocess.run([TOOL, "search", path, "--mesh", MESH, "--schedule", schedule, "--evaluations", "1", "--apply", "annotate", "--emit-mlir", out, "--json"],
                    stdout=subprocess.DEVNULL, check=False)
     return out
 

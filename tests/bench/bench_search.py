@@ -44,7 +44,7 @@ def flag(mesh):
 
 def evaluate(program, device, document):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
-        json.dump(document, f)
+        json.dump({**document, "apply": "exact"}, f)
         f.flush()
         done = subprocess.run([TOOL, "evaluate", program.path, "--strategy", f.name, "--device", device, "--json"], capture_output=True, text=True)
     if done.returncode not in (0, 2):
@@ -62,7 +62,7 @@ def judge_experts(program, mesh, device, jobs):
 
 def search(program, mesh, device):
     start = time.perf_counter()
-    done = subprocess.run([TOOL, "search", program.path, "--mesh", flag(mesh), "--device", device, "--json"], capture_output=True, text=True)
+    done = subprocess.run([TOOL, "search", program.path, "--mesh", flag(mesh), "--device", device, "--apply", "exact", "--json"], capture_output=True, text=True)
     seconds = time.perf_counter() - start
     if done.returncode not in (0, 2):
         raise RuntimeError("%s: %s" % (program.name, done.stderr.strip()))
