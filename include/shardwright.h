@@ -66,6 +66,7 @@ typedef struct sw_options {
 	uint32_t n_pins, n_forbids, n_baselines;
 	int open_results;        /* do not tie donated results to their argument's sharding */
 	int64_t cache_bytes;     /* what memo tables may take; 0: 1 GiB; never changes the answer */
+	const char *apply;       /* how XLA gets the plan: "exact", "annotate"; "auto" or NULL: exact where that can be written */
 } sw_options;
 
 const char *sw_version(void);

@@ -107,6 +107,9 @@ sw_plan *sw_search(sw_module *m, const sw_options *o, sw_error *err)
 		.evaluations = o->evaluations, .time_limit_ns = (int64_t)(o->seconds * 1e9), .seed = o->seed, .threads = o->threads, .stop = o->stop,
 	};
 	take_wishes(p, o, &so);
+	so.apply_exact_if_possible = !o->apply || !strcmp(o->apply, "auto");
+	if (s == ST_OK && !so.apply_exact_if_possible && !apply_find(o->apply, &so.apply))
+		s = diag_set(&d, ST_ERR_INVALID, "apply: expected auto, exact or annotate, found '%.40s'", o->apply);
 	if (s == ST_OK)
 		s = search_run(m->m, &so, &p->r, &d);
 	if (s == ST_OK)

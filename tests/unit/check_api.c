@@ -64,6 +64,31 @@ START_TEST(wishes_are_kept)
 }
 END_TEST
 
+START_TEST(ways_to_apply)
+{
+	static const struct {
+		const char *apply;
+		bool exact;
+	} cases[] = {{NULL, true}, {"auto", true}, {"exact", true}, {"annotate", false}};
+	sw_module *m = parsed();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		sw_error err = {0};
+		sw_options o = options();
+		o.apply = cases[i].apply;
+		sw_plan *p = sw_search(m, &o, &err);
+		ck_assert_msg(p != NULL, "%s", err.message);
+		ck_assert_int_eq(strstr(sw_plan_mlir(p), "sdy.manual_computation") != NULL, cases[i].exact);
+		ck_assert(strstr(sw_plan_json(p), cases[i].exact ? "\"apply\":\"exact\"" : "\"apply\":\"annotate\""));
+		sw_plan_free(p);
+	}
+	sw_error err = {0};
+	sw_options o = options();
+	o.apply = "both";
+	ck_assert(!sw_search(m, &o, &err) && err.code == 1 && strstr(err.message, "'both'"));
+	sw_module_free(m);
+}
+END_TEST
+
 START_TEST(mistakes_are_told)
 {
 	sw_error err = {0};
@@ -97,6 +122,7 @@ int main(void)
 	TCase *t = tcase_create("api");
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, wishes_are_kept);
+	tcase_add_test(t, ways_to_apply);
 	tcase_add_test(t, mistakes_are_told);
 	return run_suite(t, "api");
 }
