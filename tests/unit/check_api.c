@@ -68,8 +68,8 @@ START_TEST(ways_to_apply)
 {
 	static const struct {
 		const char *apply;
-		bool exact;
-	} cases[] = {{NULL, true}, {"auto", true}, {"exact", true}, {"annotate", false}};
+		int exact;
+	} cases[] = {{NULL, 1}, {"auto", 1}, {"exact", 1}, {"annotate", 0}};
 	sw_module *m = parsed();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		sw_error err = {0};
