@@ -105,6 +105,10 @@ static void keep_sums(struct nesting *x, const program *p)
 			sums[id] = partial > 0;
 			stays[id] = n->parent != ID_NONE ? partial > 0 : partial > 1;
 			break;
+		case OP_TRANSPOSE: /* stands in front of the sum over devices at the exact level */
+			sums[id] = true;
+			stays[id] = partial > 0;
+			break;
 		default:
 			sums[id] = !n->elementwise;
 		}
