@@ -63,7 +63,7 @@ void lower_cache_torus(lower_cache *c, uint32_t dims);
 
 /* Over all devices XLA for TPU makes an all_reduce of a reduce_scatter, in a torus of three dims and in a square. Seen in libtpu 0.0.51's
  * programs: v5e and v6e 4x4, v5e 8x8, v5p 2x2x2, 2x2x4, 2x4x4 and 4x4x4 do; v5e 2x2, 2x4, 4x8, v6e 2x4 and v5p 2x2x1 do not, and no group
- * of some of the devices does, along one dim or several. */
+ * of some of the devices does, along one dim or several. Larger squares and tori are taken to be as these; none was compiled. */
 bool tpu_reduces_whole(int64_t devices, int64_t group, uint32_t torus_dims);
 
 /* Nodes, ascending, whose beginnings lowered programs tell. Collectives of marked programs are not combined: whoever marks

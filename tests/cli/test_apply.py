@@ -81,3 +81,29 @@ def test_what_must_happen_once_is_annotated(tmp_path):
     assert document["apply"] == "annotate" and "side effect" in document["search"]["not_exact"]
     done = subprocess.run([TOOL, "search", str(module), "--mesh", "d=4", "--apply", "exact"], capture_output=True, text=True)
     assert done.returncode == 1 and "effect.mlir:4:" in done.stderr and "every device" in done.stderr
+
+
+SUM = """module {
+  sdy.mesh @mesh = <[%s]>
+  func.func public @main(%%arg0: tensor<16x4096x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d", "m"}, {}, {}]>})
+      -> (tensor<4096x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [%s, {}]>}) {
+    %%zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %%0 = stablehlo.reduce(%%arg0 init: %%zero) applies stablehlo.add across dimensions = [0] : (tensor<16x4096x1024xf32>, tensor<f32>) -> tensor<4096x1024xf32>
+    return %%0 : tensor<4096x1024xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("axes, device, whole", [('"d"=4, "m"=4', "tpu-v5e", True), ('"d"=2, "m"=4', "tpu-v5e", False), ('"d"=2, "m"=4', "tpu-v5p", True),
+                                                 ('"d"=4, "m"=4', "h100", False)])
+def test_scatters_that_become_reductions(tmp_path, axes, device, whole):
+    """Over all devices of a square or of three dims, XLA for TPU makes an all_reduce of a reduce_scatter, which takes as long."""
+    costs = []
+    for cut in ('{"d", "m"}', "{}"):
+        module = tmp_path / "sum.mlir"
+        module.write_text(SUM % (axes, cut))
+        costs.append(json.loads(run("simulate", module, "--device", device, "--json")))
+    scattered, reduced = costs
+    assert scattered["collectives"]["reduce_scatter"]["count"] == 1 and reduced["collectives"]["all_reduce"]["count"] == 1
+    assert (scattered["communication_ns"] == reduced["communication_ns"]) == whole

@@ -7,7 +7,6 @@ A row that is there is left alone while its module is the same, so that it can b
 xla_timeline.py, the compiler's memory and seconds, and of every scheduled instruction what a model may see: see instructions_of.
 Needs jax, libtpu and the two scripts in --tools (../shared/tools beside the checkout). One compile at a time.
 """
-import argparse
 import fnmatch
 import hashlib
 import json
@@ -146,12 +145,9 @@ def mint_program(name, bank, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = mint.parser_of(__doc__.splitlines()[0])
     parser.add_argument("--programs", default="*")
     parser.add_argument("--plans", type=int, default=2, help="hand-written plans per program")
-    parser.add_argument("--seconds", type=int, default=900, help="for one compile")
-    parser.add_argument("--keep", help="folder for the scheduled texts")
-    parser.add_argument("--tools", default=os.path.join(cases.ROOT, "..", "shared", "tools"))
     options = parser.parse_args()
     bank = load()
     for name in short.SHORT:

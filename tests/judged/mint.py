@@ -101,14 +101,20 @@ def mint(case, figures, options):
     save(figures)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", default="*", help="of those whose name this matches, such as 'moe *'")
-    parser.add_argument("--experts", type=int, default=4, help="hand-written plans per case")
-    parser.add_argument("--again", action="store_true")
+def parser_of(description):
+    """With what every script that compiles takes."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seconds", type=int, default=900, help="for one compile")
     parser.add_argument("--keep", help="folder for the scheduled texts")
     parser.add_argument("--tools", default=os.path.join(cases.ROOT, "..", "shared", "tools"))
+    return parser
+
+
+def main():
+    parser = parser_of(__doc__.splitlines()[0])
+    parser.add_argument("--cases", default="*", help="of those whose name this matches, such as 'moe *'")
+    parser.add_argument("--experts", type=int, default=4, help="hand-written plans per case")
+    parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
     figures = load()
     for case in cases.CASES:
