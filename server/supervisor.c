@@ -188,6 +188,14 @@ static void add_number(arguments *a, const char *flag, int64_t value)
 	add(a, flag, text);
 }
 
+/* With the unit: the command asks back about a small number without one. */
+static void add_bytes(arguments *a, const char *flag, int64_t value)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lldB", (long long)value);
+	add(a, flag, text);
+}
+
 /* A field that is JSON goes to the worker as a file. */
 static bool add_file(supervisor *v, const slot *s, arguments *a, const char *flag, const char *file, const char *json)
 {
@@ -222,7 +230,7 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 	if (p->schedule_json)
 		ok = ok && add_file(v, s, a, "--schedule", "schedule.json", p->schedule_json);
 	if (p->memory_bytes)
-		add_number(a, "--memory", p->memory_bytes);
+		add_bytes(a, "--memory", p->memory_bytes);
 	add(a, "--objective", p->objective);
 	if (!strcmp(p->budget, "evaluations"))
 		add_number(a, "--evaluations", p->budget_amount);
