@@ -210,6 +210,7 @@ fidelity: all venv
 
 judged: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/judged/report.py $(JUDGED)
+	python3 tests/judged/answers.py
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include

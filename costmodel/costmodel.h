@@ -58,6 +58,9 @@ typedef struct device {
 	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU 128 x 8); 1: none */
 	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit, by its precision */
 	int64_t matmul_results_s[2]; /* results the matmul unit can hand on per second: of 32 bits, of 16; 0: as many as it makes */
+	/* elements that the vector unit works through per second in kernels without a matmul: of the largest tensor, and read and written
+	   by all of them together; 0: no bound */
+	int64_t vector_elements_s[2];
 	int64_t cycles_s;           /* cycles per second in which the device's compiler estimates kernels; 0: it writes no estimates */
 	int64_t reorder_elements_s; /* elements narrower than 32 bits that are brought into another order of dims per second; 0: as memory has it */
 	curve matmul_efficiency; /* by flops of one op */
@@ -130,6 +133,9 @@ int64_t matmul_peak_ns(const device *dev, const op_work *w); /* at the peak of i
 /* Time to hand on the results of a contraction, which one of few summands waits for. narrow: rounded to 16 bits on the way. */
 int64_t matmul_results_ns(const device *dev, const op_work *w, bool narrow);
 int64_t vector_time_ns(const device *dev, int64_t flops);
+/* The least that a kernel takes whose largest tensor has so many elements, and that reads and writes so many; 0 where the profile has no
+ * bound. */
+int64_t elements_time_ns(const device *dev, int64_t largest, int64_t accessed);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
 /* Time of a copy of an array of so many bytes into another order of dims. bits: of an element. */
 int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
@@ -208,6 +214,6 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
                            strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "11"
+#define COST_MODEL_VERSION "12"
 
 #endif

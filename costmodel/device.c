@@ -355,7 +355,7 @@ static status read_asynchronous(reader *r, const cJSON *o, device *out)
 static status read_device(reader *r, const cJSON *o, device *out)
 {
 	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops", "vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes",
-	                                   "memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s", "cycles_s", "reorder_elements_s",
+	                                   "memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s", "vector_elements_s", "cycles_s", "reorder_elements_s",
 	                                   "memory_tile", "matmul_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
@@ -394,6 +394,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		out->matmul_passes[i] = 1;
 	TRY(read_integers(r, o, "matmul_passes", PRECISION_COUNT, PRECISION_COUNT, true, out->matmul_passes, &n));
 	TRY(read_integers(r, o, "matmul_results_s", 2, 2, true, out->matmul_results_s, &n));
+	TRY(read_integers(r, o, "vector_elements_s", 2, 2, true, out->vector_elements_s, &n));
 	for (uint32_t i = 0; i < 3; i++)
 		if (tile[i] > 65536 || (i < 2 && stored[i] > 65536) || out->matmul_passes[i] > 1000)
 			return bad(r, "matmul_tile, memory_tile and matmul_passes: expected small integers");

@@ -87,6 +87,12 @@ int64_t matmul_peak_ns(const device *dev, const op_work *w) { return time_of(w->
 
 int64_t vector_time_ns(const device *dev, int64_t flops) { return time_of(flops, dev->vector_flops, PPM); }
 
+int64_t elements_time_ns(const device *dev, int64_t largest, int64_t accessed)
+{
+	int64_t t = dev->vector_elements_s[0] ? time_of(largest, dev->vector_elements_s[0], PPM) : 0;
+	return MAX(t, dev->vector_elements_s[1] ? time_of(accessed, dev->vector_elements_s[1], PPM) : 0);
+}
+
 int64_t memory_time_ns(const device *dev, int64_t bytes)
 {
 	return bytes <= 0 ? 0 : time_of(bytes, dev->memory_bytes_s, curve_at(&dev->memory_efficiency, bytes));

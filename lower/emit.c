@@ -160,7 +160,10 @@ static status emit_lop(emitter *e, lop_id id)
 		emit_argument(e, o, id);
 		return ST_OK;
 	case LOP_COMPUTE:
-		return emit_compute(e, o);
+		TRY(emit_compute(e, o));
+		if (e->l->reshards_after_forward)
+			emit_note_reader(e, o);
+		return ST_OK;
 	case LOP_COLLECTIVE: {
 		if (o->halo) { /* whoever reads the borders fetches them */
 			e->value[o->results] = e->value[e->l->operands.p[o->operands]];
@@ -171,7 +174,8 @@ static status emit_lop(emitter *e, lop_id id)
 		if (o->coll == COLL_ALL_REDUCE)
 			return emit_all_reduce(e, o);
 		lval_id v = e->l->operands.p[o->operands];
-		e->value[o->results] = (e->summed[v] ? emit_own_part : emit_collective)(e, o->step, e->value[v], e->l->vals.p[v].type);
+		value_id from = e->l->reshards_after_forward && o->coll == COLL_ALL_GATHER ? emit_again(e, o, e->value[v]) : e->value[v];
+		e->value[o->results] = (e->summed[v] ? emit_own_part : emit_collective)(e, o->step, from, e->l->vals.p[v].type);
 		return ST_OK;
 	}
 	case LOP_REGION:
@@ -258,6 +262,8 @@ static status emit_module(emitter *e)
 	func_rename(m, e->old_main, STR("main.whole"));
 	e->body = e->at = op_at(m, main)->regions;
 	find_reduced(e);
+	if (e->l->reshards_after_forward)
+		emit_find_last_uses(e);
 	if (e->form == EMIT_GLOBAL)
 		TRY(emit_global_open(e, main));
 	for (lop_id i = 0; i < e->l->ops.n; i++)
@@ -306,6 +312,7 @@ status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d)
 	emitter e = {.l = l, .p = p, .form = form, .mesh = mesh, .n_devices = mesh ? mesh->n_devices : 1, .device = ID_NONE, .prologue = ID_NONE, .d = d};
 	TRY(check_devices(e.n_devices, d));
 	arena_init(&e.mem);
+	index_init(&e.gathers);
 	e.m = module_clone(p->m);
 	e.old_main = module_main(e.m)->op;
 	e.projected = arena_array(&e.mem, tensor_factors, 1);
@@ -316,6 +323,7 @@ status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d)
 	if (st == ST_OK)
 		module_print(e.m, &(print_options){.locations = form == EMIT_GLOBAL}, out);
 	vec_release(&e.tables);
+	index_release(&e.gathers);
 	module_free(e.m);
 	arena_release(&e.mem);
 	return st;

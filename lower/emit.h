@@ -10,6 +10,13 @@ typedef struct emit_table {
 	value_id value;
 } emit_table;
 
+/* What an op gave that reads something gathered, and the region it is in. */
+typedef struct emit_reader {
+	lval_id result;
+	region_id region;
+} emit_reader;
+enum { READERS_AHEAD = 2, READERS_KEPT = 16 };
+
 typedef struct emitter {
 	const lowered *l;
 	const program *p;
@@ -28,10 +35,23 @@ typedef struct emitter {
 	op_id old_main;      /* the program's */
 	op_id manual;        /* EMIT_GLOBAL: the manual computation */
 	loc_id loc;          /* of the lop that is being written */
+	index_map gathers;       /* emit_again.c: lops, by operand and what they give */
+	emit_reader readers[READERS_KEPT]; /* a ring of the latest ones */
+	uint32_t n_readers;
+	lop_id *last_use;    /* by lval */
 	tensor_factors *projected; /* room for one projection, which is too large to make anew for every op */
 	arena mem;
 	diag *d;
 } emitter;
+
+/* ---------------------------------------------------------------- emit_again.c */
+
+/* The operand of an all_gather; behind a barrier where an equal gather has been written. */
+value_id emit_again(emitter *e, const lop *gather, value_id v);
+/* Before the first op is written. */
+void emit_find_last_uses(emitter *e);
+/* An op has been written. */
+void emit_note_reader(emitter *e, const lop *o);
 
 /* ---------------------------------------------------------------- emit_global.c */
 

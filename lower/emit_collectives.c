@@ -300,11 +300,35 @@ static value_id scatter_complex(emitter *e, value_id v, uint32_t d, axes l, int6
 	return op_result(e->m, emit_op(e, OP_COMPLEX, parts, 2, type_tensor(e->m, t.elem, own.rank, own.dims), 0), 0);
 }
 
+static int64_t product_of(const int64_t *dims, uint32_t from, uint32_t to)
+{
+	int64_t n = 1;
+	for (; from < to; from++)
+		n *= dims[from];
+	return n;
+}
+
+/* XLA for TPU scatters along the outermost dim in memory or one of the two innermost; along one in between it makes an all_reduce. Which
+ * is where is its choice, so values of four dims and more become ones of three, with the scattered dim among the outer two. */
+static value_id scatter_in_three(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
+{
+	const struct type t = *value_type(e->m, v);
+	uint32_t last = t.rank - 1, cut = d ? d : 1; /* where the first of the three dims ends */
+	int64_t whole[3] = {product_of(t.dims, 0, cut), product_of(t.dims, cut, last), t.dims[last]}, part[MAX_RANK];
+	memcpy(part, t.dims, t.rank * sizeof *part);
+	part[d] = size;
+	v = op_result(e->m, emit_op(e, OP_RESHAPE, &v, 1, type_tensor(e->m, t.elem, 3, whole), 0), 0);
+	v = emit_scatter(e, v, d > 0, l, whole[d > 0] / axes_product(l));
+	return op_result(e->m, emit_op(e, OP_RESHAPE, &v, 1, type_tensor(e->m, t.elem, t.rank, part), 0), 0);
+}
+
 value_id emit_scatter(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 {
 	if (real_of((elem)value_type(e->m, v)->elem) != ELEM_NONE)
 		return scatter_complex(e, v, d, l, size);
 	v = emit_resized(e, v, d, size * axes_product(l));
+	if (value_type(e->m, v)->rank > 3 && d + 1 < value_type(e->m, v)->rank)
+		return scatter_in_three(e, v, d, l, size);
 	op_id o = emit_op(e, OP_HLO_REDUCE_SCATTER, &v, 1, emit_resized_type(e, v, d, size), 1);
 	op_attr_set(e->m, o, "scatter_dimension", attr_int(e->m, d, "i64"));
 	set_groups(e, o, l);

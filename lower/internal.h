@@ -127,6 +127,7 @@ struct lower_cache {
 	bool ones;        /* the mesh has axes of one device */
 	bool unreduced;   /* some sharding so far has partial sums */
 	uint32_t torus_dims;
+	bool reshards_after_forward;
 	uint8_t planner;  /* as whom plans of nodes are wanted now */
 	size_t limit; /* bytes of facts, 0: none */
 };

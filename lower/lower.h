@@ -60,6 +60,9 @@ void lower_cache_limit(lower_cache *c, size_t bytes);
 
 /* Dims of the torus that the devices form, 2 at first: on TPU it decides what becomes of a reduce_scatter over all devices. */
 void lower_cache_torus(lower_cache *c, uint32_t dims);
+/* At the exact level: are gathers of parameters made again by each of their readers, so that nobody holds what they give from the forward
+ * to the backward pass (reshard_after_forward of FSDP)? Not at first: compilers make one of equal gathers, however far apart they are. */
+void lower_cache_reshard_after_forward(lower_cache *c, bool on);
 
 /* Over all devices XLA for TPU makes an all_reduce of a reduce_scatter, in a torus of three dims and in a square. Seen in libtpu 0.0.51's
  * programs: v5e and v6e 4x4, v5e 8x8, v5p 2x2x2, 2x2x4, 2x4x4 and 4x4x4 do; v5e 2x2, 2x4, 4x8, v6e 2x4 and v5p 2x2x1 do not, and no group
@@ -188,6 +191,7 @@ typedef struct lowered {
 	VEC(lval_id) operands;
 	lower_level level;
 	lower_target target;
+	bool reshards_after_forward; /* equal gathers are kept apart */
 	VEC(lval_id) results; /* of main */
 	VEC(lop_id) starts;   /* by mark of the cache (lower_cache_mark): the first op at or behind that node */
 	VEC(lowered_span) spans; /* of a marked program */

@@ -594,6 +594,7 @@ void lower_program(lower_cache *c, const sharding_id *shardings, lower_level lev
 	}
 	out->level = level;
 	out->target = target;
+	out->reshards_after_forward = level == LEVEL_EXACT && c->reshards_after_forward;
 	out->facts = c->facts;
 	if (level_is_costed(level))
 		lowered_compile(c, target, out);

@@ -201,7 +201,7 @@ static lval_id find_equal(pass *p, const lop *o, lval_id v)
 		if (l->vals.p[before].sharding == l->vals.p[v].sharding)
 			return before;
 	}
-	if (o->coll == COLL_ALL_GATHER && p->f[from].parameter && p->level != LEVEL_COMPILED)
+	if (o->coll == COLL_ALL_GATHER && p->f[from].parameter && (!level_is_costed(p->level) || (p->level == LEVEL_EXACT && p->c->reshards_after_forward)))
 		return v;
 	uint64_t h = hash_combine((uint64_t)from << 32 | o->step->out, o->coll);
 	uint32_t other;

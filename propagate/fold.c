@@ -451,6 +451,35 @@ static bool find_order(folding *f, const folder *x)
 	return fits && expected == ID_NONE;
 }
 
+/* folding.node_pass: from the places of `middle` and the layer behind it in the full program. */
+static void find_passes(folding *f, const folder *x)
+{
+	uint32_t chains = 0;
+	for (uint32_t b = 0; b < f->blocks.n; b++)
+		chains = MAX(chains, f->blocks.p[b].chain + 1);
+	uint32_t *at = xmalloc((chains + 1) * sizeof *at);
+	int32_t *pass = xcalloc(chains + 1, sizeof *pass);
+	memset(at, 0xff, (chains + 1) * sizeof *at);
+	for (uint32_t i = 0; i < f->order.n; i++)
+		if (f->order_layer.p[i] == f->middle)
+			at[f->blocks.p[f->order.p[i]].chain] = i;
+	for (uint32_t i = 0; i < f->order.n; i++) {
+		uint32_t chain = f->blocks.p[f->order.p[i]].chain;
+		if (f->order_layer.p[i] == f->middle + 1 && at[chain] != ID_NONE)
+			pass[chain] = (int32_t)i - (int32_t)at[chain];
+	}
+	f->node_pass = xcalloc(f->p->nodes.n + 1, sizeof *f->node_pass);
+	f->full_pass = xcalloc(f->full->nodes.n + 1, sizeof *f->full_pass);
+	for (uint32_t b = 0; b < f->blocks.n; b++)
+		for (node_id n = f->blocks.p[b].first; n < f->blocks.p[b].end; n++)
+			f->node_pass[n] = f->blocks.p[b].layer == LAYER_NONE ? 0 : pass[f->blocks.p[b].chain];
+	for (node_id n = 0; n < f->full->nodes.n; n++)
+		if (x->node_to[n] != ID_NONE)
+			f->full_pass[n] = f->node_pass[x->node_to[n]];
+	free(at);
+	free(pass);
+}
+
 /* ---------------------------------------------------------------- all of it */
 
 /* Arguments of regions are looked up by their values in the module. */
@@ -516,6 +545,8 @@ static void build(folder *x)
 	cut_blocks(f, x);
 	fold_find_band(f);
 	x->failed = !blocks_agree(f) || !find_order(f, x);
+	if (!x->failed)
+		find_passes(f, x);
 }
 
 folding *folding_new(const program *full, bool tight)
@@ -553,6 +584,8 @@ void folding_free(folding *f)
 	free(f->val_before);
 	free(f->node_layer);
 	free(f->node_next);
+	free(f->node_pass);
+	free(f->full_pass);
 	free(f->arg_of);
 	free(f->band_of);
 	free(f->band_name);

@@ -244,6 +244,8 @@ status document_write(const module *m, const search_options *o, const search_res
 	cJSON_AddNumberToObject(root, "memory_limit_bytes", (double)r->memory_limit);
 	cJSON_AddBoolToObject(root, "fits", r->fits);
 	cJSON_AddStringToObject(root, "apply", apply_name(r->best.apply));
+	if (r->best.apply == APPLY_EXACT_RESHARDED)
+		cJSON_AddTrueToObject(root, "reshard_after_forward");
 	if (!r->fits)
 		cJSON_AddItemToObject(root, "too_large", too_large_json(r));
 	cJSON_AddItemToObject(root, "arguments", arguments_json(m, r));
@@ -260,7 +262,7 @@ status document_write(const module *m, const search_options *o, const search_res
 		cJSON_AddItemToArray(list, b);
 	}
 	cJSON_AddItemToObject(root, "unsupported", listed_ops_json(&r->unsupported));
-	if (r->best.apply == APPLY_EXACT)
+	if (apply_is_exact(r->best.apply))
 		cJSON_AddItemToObject(root, "runs_whole", listed_ops_json(&r->whole));
 	cJSON_AddItemToObject(root, "search", search_json(o, r));
 	char *text = cJSON_PrintUnformatted(root);

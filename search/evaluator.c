@@ -239,6 +239,8 @@ coster *evaluator_coster(evaluator *ev, int way)
 		lower_cache_mark(c->lower, firsts, ev->fold->blocks.n);
 		free(firsts);
 		simulator_fold(c->sim, ev->fold);
+	} else if (ev->fold) {
+		simulator_unfolded(c->sim, ev->fold);
 	}
 	uint8_t *ways = xmalloc(p->nodes.n + 1);
 	simulator_nesting(p, ev->t, pb->o->device->target, ways);
@@ -258,11 +260,12 @@ static void find_costed(evaluator *ev, coster *c, const program *p, const int32_
 }
 
 /* False when layers of the folded program come out differently. */
-static bool cost_anew(evaluator *ev, coster *c, int way)
+static bool cost_with(evaluator *ev, coster *c, int way, bool reshards)
 {
 	bool alike = true;
 	uint32_t n_apart;
 	const node_id *apart = NULL;
+	lower_cache_reshard_after_forward(c->lower, reshards);
 	do {
 		if (apart)
 			lower_cache_unnest(c->lower, apart, n_apart);
@@ -275,6 +278,22 @@ static bool cost_anew(evaluator *ev, coster *c, int way)
 		ev->stats.apart += n_apart > 0;
 	} while (n_apart);
 	return alike;
+}
+
+/* Gathered parameters are held from the forward to the backward pass where there is memory for that, else gathered again. */
+static bool cost_anew(evaluator *ev, coster *c, int way)
+{
+	const search_options *o = ev->pb->o;
+	if (!cost_with(ev, c, way, o->apply == APPLY_EXACT_RESHARDED))
+		return false;
+	cost held = c->cost;
+	if (o->apply != APPLY_EXACT || (o->objective != OBJECTIVE_MEMORY && held.peak_bytes <= ev->pb->memory_limit))
+		return true;
+	if (!cost_with(ev, c, way, true))
+		return false;
+	if (!score_less(score_final(ev->pb, &c->cost), score_final(ev->pb, &held)))
+		c->cost = held;
+	return true;
 }
 
 /* What is lowered depends on the axes that cut what: different states can come to the same, and a replay mostly comes to what was

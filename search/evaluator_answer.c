@@ -102,7 +102,10 @@ void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out)
 	const problem *pb = ev->pb;
 	assert(pl->n == ev->depth);
 	strategy_init(out, pb->mesh, pb->n_args, pb->n_results);
-	out->apply = pb->o->apply;
+	cost c = {0};
+	if (pb->o->apply == APPLY_EXACT)
+		evaluator_cost(ev, &c);
+	out->apply = c.reshards_after_forward ? APPLY_EXACT_RESHARDED : pb->o->apply;
 	for (uint32_t a = 0; a < pb->n_args; a++) {
 		if (pb->pinned[a]) {
 			out->args[a] = pb->m->values.p[pb->p->vals.p[pb->p->args.p[a]].value].sharding;

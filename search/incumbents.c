@@ -35,7 +35,7 @@ static void note_smallest(runner *r, const cost *c, const plan *pl, const strate
 	if (least->peak_bytes && (c->peak_bytes > least->peak_bytes || (c->peak_bytes == least->peak_bytes && c->runtime_ns >= least->runtime_ns)))
 		return;
 	*least = *c;
-	if (r->o.apply != APPLY_EXACT)
+	if (!apply_is_exact(r->o.apply))
 		return;
 	candidate_release(&r->smallest);
 	r->smallest = (candidate){.c = *c, .incremental = *c, .pl = pl ? copy_plan(pl) : NULL};
@@ -50,7 +50,7 @@ static void note_smallest(runner *r, const cost *c, const plan *pl, const strate
 static bool keeps_promise(const runner *r, score promised, score found)
 {
 	enum { PART = 32 };
-	if (r->o.apply == APPLY_EXACT && promised.fits == found.fits)
+	if (apply_is_exact(r->o.apply) && promised.fits == found.fits)
 		promised.primary += promised.primary / PART;
 	return !score_less(promised, found);
 }
@@ -119,7 +119,7 @@ static status confirm_smallest(runner *r, candidate **best, diag *d)
 {
 	candidate *c = &r->smallest;
 	bool allowed;
-	if (r->o.apply != APPLY_EXACT || (*best)->c.peak_bytes <= r->pb.memory_limit)
+	if (!apply_is_exact(r->o.apply) || (*best)->c.peak_bytes <= r->pb.memory_limit)
 		return ST_OK;
 	TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
 	r->out->smallest = c->c;
@@ -133,7 +133,7 @@ static void tell_cost_as_written(runner *r)
 {
 	const incumbent_mark *last = &r->out->incumbents.p[r->out->incumbents.n - 1];
 	const cost *c = &r->out->cost;
-	if (r->o.apply != APPLY_EXACT || (last->runtime_ns == c->runtime_ns && last->peak_bytes == c->peak_bytes))
+	if (!apply_is_exact(r->o.apply) || (last->runtime_ns == c->runtime_ns && last->peak_bytes == c->peak_bytes))
 		return;
 	vec_push(&r->out->incumbents, (incumbent_mark){r->out->evaluations, runner_elapsed(r), c->runtime_ns, c->peak_bytes});
 	runner_tell(r, true, "as written");
@@ -148,7 +148,7 @@ status runner_confirm(runner *r, diag *d)
 		candidate *c = &r->candidates.p[i];
 		score promised = score_final(&r->pb, &c->c);
 		bool allowed = true, first = i == r->first_candidate; /* there is always that one */
-		if (!c->confirmed || r->o.apply == APPLY_EXACT) {
+		if (!c->confirmed || apply_is_exact(r->o.apply)) {
 			r->out->replays++;
 			TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
 		}
@@ -182,7 +182,7 @@ static void keep_baseline(runner *r, const char *name, const candidate *c)
 	for (uint32_t i = 0; i < r->o.n_kept; i++)
 		if (!r->o.kept[i].found && !strcmp(r->o.kept[i].name, name)) {
 			strategy_copy(&r->o.kept[i].s, &c->s);
-			r->o.kept[i].s.apply = r->o.apply;
+			r->o.kept[i].s.apply = apply_as(c->s.apply, r->o.apply);
 			r->o.kept[i].found = true;
 		}
 }
@@ -209,7 +209,7 @@ static void add_baseline(runner *r, const char *name, candidate *c, bool allowed
 	for (uint32_t a = 0; a < r->pb.n_args; a++)
 		allowed &= !r->pb.pinned[a] || c->s.args[a] == SHARDING_NONE || c->s.args[a] == pinned_sharding(r, a);
 	vec_push(&r->out->baselines, b);
-	if (r->o.apply == APPLY_EXACT) {
+	if (apply_is_exact(r->o.apply)) {
 		candidate kept = {.c = c->c, .incremental = c->incremental, .pl = c->pl ? copy_plan(c->pl) : NULL, .confirmed = allowed};
 		strategy_copy(&kept.s, &c->s);
 		vec_push(&r->baselines, kept);

@@ -56,7 +56,7 @@ status replay_strategy(const problem *pb, const module *original, strategy *s, c
 		module *annotated = NULL;
 		evaluation ev;
 		TRY(strategy_apply(original, s, &annotated, d));
-		status st = simulate_module(annotated, pb->o->device, pb->o->apply, pb->o->axis_links, out, &ev, d);
+		status st = simulate_module(annotated, pb->o->device, s->apply, pb->o->axis_links, out, &ev, d);
 		bool settled = true;
 		*allowed = true;
 		if (st == ST_OK) {
@@ -85,11 +85,11 @@ status replay_strategy(const problem *pb, const module *original, strategy *s, c
 status replay_applied(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, evaluation *keep, diag *d)
 {
 	TRY(replay_strategy(pb, original, s, out, allowed, d));
-	if (pb->o->apply == APPLY_ANNOTATE && !keep)
+	if (!apply_is_exact(s->apply) && !keep)
 		return ST_OK;
 	module *annotated;
 	TRY(strategy_apply(original, s, &annotated, d));
-	status st = simulate_applied(annotated, pb->o->device, pb->o->apply, pb->o->axis_links, out, keep, d);
+	status st = simulate_applied(annotated, pb->o->device, s->apply, pb->o->axis_links, out, keep, d);
 	module_free(annotated);
 	return st;
 }

@@ -97,10 +97,10 @@ static status fill_whole(runner *r, diag *d)
 	module *annotated;
 	evaluation ev;
 	cost c;
-	if (r->o.apply != APPLY_EXACT)
+	if (!apply_is_exact(r->o.apply))
 		return ST_OK;
 	TRY(strategy_apply(r->base, &r->out->best, &annotated, d));
-	status st = simulate_module(annotated, r->o.device, r->o.apply, r->o.axis_links, &c, &ev, d);
+	status st = simulate_module(annotated, r->o.device, r->out->best.apply, r->o.axis_links, &c, &ev, d);
 	if (st == ST_OK) {
 		for (lop_id i = 0; i < ev.low->ops.n; i++) {
 			const lop *o = &ev.low->ops.p[i];
@@ -155,6 +155,6 @@ status runner_report(runner *r, diag *d)
 	fill_actions(r);
 	fill_unsupported(r);
 	fill_facts(r);
-	r->out->best.apply = r->o.apply;
+	r->out->best.apply = apply_as(r->out->best.apply, r->o.apply);
 	return fill_whole(r, d);
 }

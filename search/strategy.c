@@ -234,6 +234,13 @@ static status read_root(reader *r, const cJSON *root, char device[64], int64_t *
 	const cJSON *apply = cJSON_GetObjectItemCaseSensitive(root, "apply");
 	if (apply && (!cJSON_IsString(apply) || !apply_find(apply->valuestring, &r->s->apply)))
 		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'apply': expected \"exact\" or \"annotate\"");
+	const cJSON *reshards = cJSON_GetObjectItemCaseSensitive(root, "reshard_after_forward");
+	if (reshards && !cJSON_IsBool(reshards))
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'reshard_after_forward': expected true or false");
+	if (cJSON_IsTrue(reshards) && !apply_is_exact(r->s->apply))
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'reshard_after_forward' is for plans that are applied exactly: expected \"apply\": \"exact\"");
+	if (cJSON_IsTrue(reshards))
+		r->s->apply = APPLY_EXACT_RESHARDED;
 	snprintf(device, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
 	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15 ? (int64_t)limit->valuedouble : 0;
 	enum { ARGUMENTS, RESULTS, CONSTRAINTS, ACTIONS, LISTS };

@@ -44,6 +44,8 @@ struct folder {
 	uint32_t *block_at;         /* [chain][layer of the folded program] */
 	uint32_t *instance_at;      /* [chain][layer] */
 	uint32_t *instance_of;      /* by block: its first instance */
+	int64_t *block_written;     /* by block: bytes that its ops write */
+	int64_t *written_at;        /* by instance: bytes that are written in front of it */
 	uint32_t *moments_from, *moments_at; /* by block: its first moment; by instance: the same in the whole program */
 	uint32_t *acts_from;        /* by block, and the end */
 	memory_level *sums;         /* by block */
@@ -88,12 +90,17 @@ void simulator_fold(simulator *s, const folding *f)
 		if (f->order_layer.p[i] != LAYER_NONE)
 			x->instance_at[f->blocks.p[f->order.p[i]].chain * x->n_layers + (uint32_t)f->order_layer.p[i]] = i;
 	}
+	s->passes = f->node_pass;
+	x->block_written = xmalloc((f->blocks.n + 1) * sizeof *x->block_written);
+	x->written_at = xmalloc((f->order.n + 1) * sizeof *x->written_at);
 	x->moments_from = xmalloc((f->blocks.n + 1) * sizeof *x->moments_from);
 	x->moments_at = xmalloc((f->order.n + 1) * sizeof *x->moments_at);
 	x->acts_from = xmalloc((f->blocks.n + 1) * sizeof *x->acts_from);
 	x->sums = xmalloc((f->blocks.n + 1) * sizeof *x->sums);
 	x->beyond = xmalloc((x->n_short + 1) * sizeof *x->beyond);
 }
+
+void simulator_unfolded(simulator *s, const folding *f) { s->passes = f->full_pass; }
 
 void folder_free(struct folder *x)
 {
@@ -102,6 +109,8 @@ void folder_free(struct folder *x)
 	free(x->block_at);
 	free(x->instance_at);
 	free(x->instance_of);
+	free(x->block_written);
+	free(x->written_at);
 	free(x->moments_from);
 	free(x->moments_at);
 	free(x->acts_from);
@@ -164,6 +173,37 @@ void folder_place(simulator *s, const lowered *l)
 		x->spots[l->ops.n - 1] = SPOT_FAR;
 	}
 	s->spots = x->spots;
+	memset(x->block_written, 0, x->f->blocks.n * sizeof *x->block_written);
+}
+
+/* ---------------------------------------------------------------- what is written in between */
+
+int64_t folder_add_written(simulator *s, lop_id o, int64_t bytes)
+{
+	int64_t *sum = &s->folder->block_written[s->folder->block_of[o]], before = *sum;
+	*sum = sat_add(*sum, bytes);
+	return before;
+}
+
+int64_t folder_end_written(simulator *s)
+{
+	struct folder *x = s->folder;
+	int64_t sum = 0;
+	for (uint32_t i = 0; i < x->f->order.n; i++) {
+		x->written_at[i] = sum;
+		sum = sat_add(sum, x->block_written[x->f->order.p[i]]);
+	}
+	return sum;
+}
+
+int64_t folder_written_between(const simulator *s, lop_id op, lop_id later)
+{
+	const struct folder *x = s->folder;
+	uint32_t b = x->block_of[op], c = x->block_of[later], from = x->instance_of[b], to = x->instance_of[c];
+	const fold_block *def = &x->f->blocks.p[b], *use = &x->f->blocks.p[c];
+	if (is_near(x, def->layer) && is_near(x, use->layer)) /* as many layers apart as here */
+		from = x->instance_at[def->chain * x->n_layers + (uint32_t)(x->f->order_layer.p[to] + def->layer - use->layer)];
+	return x->written_at[to] + s->ops[later].written - x->written_at[from] - s->ops[op].written;
 }
 
 /* ---------------------------------------------------------------- are the layers alike? */

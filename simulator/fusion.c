@@ -327,7 +327,9 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 		return;
 	}
 	bool keeps = so->work != UINT32_MAX && work_at(s, so)->expensive && (s->dev.target == TARGET_CPU || so->tile == TILE_ENDS);
-	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && !(v->gathered && reads_more(s, l, o))) {
+	/* made from one value, on TPU: a mask is made from it again, though it is smaller */
+	bool mask = s->dev.target == TARGET_TPU && so->origin != ID_NONE;
+	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && (mask || !v->gathered || !reads_more(s, l, o))) {
 		copy_into_uses(s, l, id, v);
 		return;
 	}

@@ -1,12 +1,20 @@
 /* What the kernels do: traffic, time, and which collectives they wait for. None of it depends on when they run. */
 #include "simulator/state.h"
 
+enum { MOST_READS = 8 };
+
 /* What one kernel does, summed over its members. */
 typedef struct kernel {
 	contraction_kernel around; /* kernels without a contraction: all 0 but bytes */
 	int64_t vector_flops, flops;
+	int64_t largest, accessed; /* elements: of the largest tensor, and of all that are read and written */
 	int64_t launches; /* beside its own */
 	uint32_t members;
+	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
+	struct {
+		lval_id val;
+		int64_t elements;
+	} read[MOST_READS];
 	uint8_t worked; /* bit k: something in front of operand k of the contraction */
 	int64_t early_ns; /* when all it reads could be there, as run.early_ns: what was made in front of the last border is */
 	lop_id root;
@@ -34,6 +42,87 @@ static inline void wait_for(simulator *s, kernel *k, lval_id v)
 	}
 }
 
+static int32_t pass_of(const simulator *s, const lowered *l, lop_id o) { return l->ops.p[o].node == ID_NONE ? 0 : s->passes[l->ops.p[o].node]; }
+
+/* Does what is written after op `def` and before op `at` fit on the chip? What the forward pass leaves for the backward pass counts as
+ * far away in all layers: else the last layers would differ from the others, and no program could be folded. */
+static bool fits_between(const simulator *s, const lowered *l, lop_id def, lop_id at)
+{
+	if (s->all_near)
+		return true;
+	if (s->passes && pass_of(s, l, def) != pass_of(s, l, at))
+		return false;
+	return (s->folder ? folder_written_between(s, def, at) : s->ops[at].written - s->ops[def].written) <= s->dev.on_chip_bytes;
+}
+
+/* Is the value still on the chip when op `at` reads it? It was made in the same region, and what was written since fits there: what
+ * is written takes the place of what was written longest ago. */
+static bool reaches(const simulator *s, const lowered *l, const sim_val *v, lop_id at)
+{
+	const sim_op *def = &s->ops[v->def];
+	if (!s->dev.on_chip_bytes || v->bytes > s->dev.on_chip_bytes / 2 || v->argument || v->constant || v->carried || def->end != ID_NONE || def->begin != ID_NONE)
+		return false;
+	return def->segment == s->ops[at].segment && fits_between(s, l, v->def, at);
+}
+
+/* Is the value never in main memory? */
+static bool stays(const simulator *s, const lowered *l, const sim_val *v)
+{
+	return !v->output && v->last_use != ID_NONE && reaches(s, l, v, v->last_use);
+}
+
+/* What the vector unit has to do with a value in n kernels that are one. Returns the elements. */
+static int64_t add_elements(const simulator *s, const lowered *l, kernel *k, int64_t n, lval_id v, int64_t bytes)
+{
+	const type *ty = type_get(l->p->m, l->vals.p[v].type);
+	if (!s->dev.vector_elements_s[0] || ty->kind != TYPE_TENSOR)
+		return 0;
+	int64_t elements = bytes * 8 / MAX(elem_bits((enum elem)ty->elem), 8);
+	k->largest = MAX(k->largest, elements);
+	k->accessed = sat_add(k->accessed, sat_mul(n, elements));
+	return elements;
+}
+
+static void note_read(kernel *k, lval_id v, int64_t elements)
+{
+	if (k->n_reads < MOST_READS)
+		k->read[k->n_reads].val = v, k->read[k->n_reads].elements = elements;
+	k->n_reads++;
+}
+
+/* Where a value is there: at the kernel that makes it. */
+static lop_id made_at(const simulator *s, lval_id v)
+{
+	lop_id maker = maker_of(s, v);
+	return maker == ID_NONE ? 0 : maker;
+}
+
+/* A compiler with kernels of several results sums a value up where it is made, or where another sum reads it, when all else that the
+ * sum reads is there by then. The value is not read again then: *elements, what is left to read. */
+static bool joins_other(simulator *s, const kernel *k, int64_t *elements)
+{
+	if (!s->dev.vector_elements_s[0] || (s->ops[k->root].class != CLASS_REDUCE && s->ops[k->root].class != CLASS_ELEMENTWISE) ||
+	    k->around.matmul_ns || !k->n_reads || k->n_reads > MOST_READS)
+		return false;
+	uint32_t most = 0; /* of equal ones the one that is made last, whatever the order in which they are read */
+	for (uint32_t i = 1; i < k->n_reads; i++)
+		if (k->read[i].elements > k->read[most].elements || (k->read[i].elements == k->read[most].elements && k->read[i].val > k->read[most].val))
+			most = i;
+	lop_id there = 0;
+	for (uint32_t i = 0; i < k->n_reads; i++)
+		there = i == most ? there : MAX(there, made_at(s, k->read[i].val));
+	sim_val *v = &s->vals[k->read[most].val];
+	const sim_op *maker = v->argument ? NULL : &s->ops[made_at(s, k->read[most].val)];
+	*elements = k->accessed - k->read[most].elements;
+	if (maker && maker->mode == MODE_ROOT && maker->segment == s->ops[k->root].segment && there < maker->root &&
+	    (maker->class == CLASS_MATMUL || maker->class == CLASS_ELEMENTWISE))
+		return true;
+	if (v->summed_at != ID_NONE && s->ops[v->summed_at].segment == s->ops[k->root].segment && MAX(there, made_at(s, k->read[most].val)) < v->summed_at)
+		return true;
+	v->summed_at = k->root;
+	return false;
+}
+
 static void add_bytes(kernel *k, int64_t n, int64_t bytes) { k->around.bytes = sat_add(k->around.bytes, sat_mul(n, bytes)); }
 
 /* side: bit k: read in front of operand k of the contraction; of both, it is counted with the first. */
@@ -46,12 +135,15 @@ static void add_read(kernel *k, int64_t n, int64_t bytes, uint8_t side)
 	}
 }
 
-static void read_value(simulator *s, kernel *k, lval_id v, int64_t part, int64_t n, uint8_t side)
+static void read_value(simulator *s, const lowered *l, kernel *k, lval_id v, int64_t part, int64_t n, uint8_t side)
 {
 	sim_val *val = &s->vals[v];
+	bool there = reaches(s, l, val, k->root);
 	wait_for(s, k, v);
 	if (part) {
-		add_read(k, n, MIN(part, val->bytes), side);
+		note_read(k, v, add_elements(s, l, k, n, v, MIN(part, val->bytes)));
+		if (!there)
+			add_read(k, n, MIN(part, val->bytes), side);
 		return;
 	}
 	if (val->stamp == k->root)
@@ -59,7 +151,10 @@ static void read_value(simulator *s, kernel *k, lval_id v, int64_t part, int64_t
 	val->stamp = k->root;
 	bool splat = val->constant && s->ops[val->def].work != UINT32_MAX && work_at(s, &s->ops[val->def])->splat;
 	bool on_chip = !val->argument && val->bytes <= s->dev.on_chip_bytes / 2; /* as in tile_of: reading it again costs nothing */
-	if (!splat)
+	if (splat)
+		return;
+	note_read(k, v, add_elements(s, l, k, n, v, val->bytes));
+	if (!there)
 		add_read(k, n, val->bytes, on_chip ? 0 : side);
 }
 
@@ -131,13 +226,17 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		bool slice = i == 0 && ((w && w->slice_bytes) || (o->kind == LOP_COLLECTIVE && so->class == CLASS_ELEMENTWISE));
 		int64_t part = !slice ? 0 : w ? w->slice_bytes : s->vals[o->results].bytes;
 		/* a part is read by each of the n, a whole value once for those that share it */
-		read_value(s, k, v, part, n > 1 && !part && !folder_repeats(s, def) ? 1 : n, side);
+		read_value(s, l, k, v, part, n > 1 && !part && !folder_repeats(s, def) ? 1 : n, side);
 	}
 	if (so->mode == MODE_COPIED || (w && w->in_place))
 		return;
-	for (const sim_val *v = &s->vals[o->results], *end = v + o->n_results; v < end; v++)
-		if (v->materialised)
-			add_bytes(k, n, v->bytes);
+	for (lval_id v = o->results, end = v + o->n_results; v < end; v++) {
+		if (!s->vals[v].materialised)
+			continue;
+		add_elements(s, l, k, n, v, s->vals[v].bytes);
+		if (!stays(s, l, &s->vals[v]))
+			add_bytes(k, n, s->vals[v].bytes);
+	}
 }
 
 static run *add_run(simulator *s, run_kind kind, lop_id op)
@@ -168,10 +267,16 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 		add_member(s, l, &k, vec_pop(&s->stack));
 	end_run(s);
 	k.around.vector_ns = vector_time_ns(&s->dev, k.vector_flops);
+	int64_t left;
+	bool joins = joins_other(s, &k, &left);
+	if (joins)
+		k.around.bytes = 0, k.around.vector_ns = elements_time_ns(&s->dev, 0, left);
+	else if (!k.around.matmul_ns && k.n_reads)
+		k.around.vector_ns = MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, k.accessed));
 	k.around.fused = k.around.matmul_ns && k.members > 1;
 	k.around.both_in_front = k.worked == 3;
 	if (!is_scalar_work(s, l, &k))
-		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around), sat_mul(s->dev.op_launch_ns, 1 + k.launches));
+		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around), sat_mul(s->dev.op_launch_ns, !joins + k.launches));
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
 	r->bytes = k.around.bytes;
 	r->flops = k.flops;
@@ -281,10 +386,29 @@ static void find_windowed(simulator *s, const lowered *l)
 	}
 }
 
+/* Bytes that kernels and collectives write, in program order. */
+static void count_written(simulator *s, const lowered *l)
+{
+	int64_t sum = 0;
+	for (uint32_t n = s->writers.n; n-- > 0;) {
+		lop_id id = s->writers.p[n];
+		const lop *o = &l->ops.p[id];
+		int64_t bytes = 0;
+		for (const sim_val *v = &s->vals[o->results], *end = v + o->n_results; v < end; v++)
+			if (v->materialised && !v->argument && !v->constant)
+				bytes = sat_add(bytes, v->bytes);
+		s->ops[id].written = s->folder ? folder_add_written(s, id, bytes) : sum;
+		sum = sat_add(sum, bytes);
+	}
+	s->all_near = (s->folder ? folder_end_written(s) : sum) <= s->dev.on_chip_bytes;
+}
+
 void measure_kernels(simulator *s, const lowered *l)
 {
 	if (s->dev.windowed_bytes_s && l->level != LEVEL_EXACT) /* the partitioner's work */
 		find_windowed(s, l);
+	if (s->dev.on_chip_bytes)
+		count_written(s, l);
 	s->runs.n = s->reads.n = s->border = 0;
 	for (uint32_t n = s->writers.n; n-- > 0;) {
 		lop_id i = s->writers.p[n];

@@ -88,7 +88,7 @@ static bool enters_inline(const simulator *s, const lowered *l, const lop *o, lv
 /* Values before anything is known of their uses. */
 static void begin_values(simulator *s, const lowered *l)
 {
-	const sim_val unused = {.stamp = ID_NONE, .group_min = ID_NONE, .copied_min = ID_NONE, .external_min = ID_NONE, .last_use = ID_NONE};
+	const sim_val unused = {.stamp = ID_NONE, .summed_at = ID_NONE, .group_min = ID_NONE, .copied_min = ID_NONE, .external_min = ID_NONE, .last_use = ID_NONE};
 	bool tiled = s->dev.tile_minor > 1 || s->dev.tile_second > 1, cpu = s->dev.target == TARGET_CPU;
 	for (lval_id id = 0; id < l->vals.n; id++) {
 		const lval *lv = &l->vals.p[id];
@@ -229,6 +229,7 @@ static void fill_cost(simulator *s, const lowered *l, cost *out)
 	}
 	for (uint32_t i = 0; i < l->results.n; i++)
 		out->output_bytes = sat_add(out->output_bytes, sat_mul(end_bytes(s, l, l->results.p[i]), s->folder ? folder_val_weight(s, s->p->results.p[i]) : 1));
+	out->reshards_after_forward = l->reshards_after_forward;
 	out->alias_bytes = donated_bytes(s, l);
 	out->peak_bytes = sat_add(sat_add(out->argument_bytes, out->output_bytes - out->alias_bytes), out->temporary_bytes);
 }

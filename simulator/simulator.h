@@ -23,6 +23,7 @@ typedef struct cost {
 	int64_t peak_bytes, argument_bytes, output_bytes, alias_bytes, temporary_bytes;
 	double flops_per_device;
 	collective_cost collectives[COLL_COUNT]; /* all_slice stays zero */
+	int64_t reshards_after_forward; /* is it that of the program with lower_cache_reshard_after_forward? */
 } cost;
 
 /* What the module says about main's arguments and results, read once: donation (tf.aliasing_output, jax.buffer_donor)
@@ -52,6 +53,8 @@ const node_id *simulator_apart(const simulator *s, uint32_t *n);
  * marked with the firsts of the folding's blocks. False when the layers do not come out alike: the whole program has to be
  * lowered. donation: the folded program's. */
 void simulator_fold(simulator *s, const folding *f);
+/* For a simulator of the program that was folded: so that both cost the same. */
+void simulator_unfolded(simulator *s, const folding *f);
 bool simulate_folded(simulator *s, const lowered *l, cost *out) MUST_USE;
 
 /* The least that a kernel with this node's matmul takes when it is cut `ways` ways more; 0 for nodes without one, and where it may
@@ -94,7 +97,8 @@ typedef struct evaluation {
 /* How XLA gets a plan: one row per way, with its name in documents and flags. */
 #define APPLY_TABLE(X)                                                                                             \
 	X(ANNOTATE, "annotate", LEVEL_COMPILED) /* as shardings, priorities and constraints: XLA partitions */            \
-	X(EXACT, "exact", LEVEL_EXACT)          /* as the program of one device in one manual computation */
+	X(EXACT, "exact", LEVEL_EXACT)          /* as the program of one device in one manual computation */           \
+	X(EXACT_RESHARDED, "exact", LEVEL_EXACT) /* with lower_cache_reshard_after_forward; "exact" is found as the one above */
 typedef enum apply_way {
 #define X(id, name, level) APPLY_##id,
 	APPLY_TABLE(X)
@@ -104,6 +108,9 @@ typedef enum apply_way {
 const char *apply_name(apply_way a);
 lower_level apply_level(apply_way a); /* what is costed */
 bool apply_find(const char *name, apply_way *out);
+static inline bool apply_is_exact(apply_way a) { return a != APPLY_ANNOTATE; }
+/* The way that is asked for, with what the plan says of it. */
+static inline apply_way apply_as(apply_way plan, apply_way asked) { return apply_is_exact(plan) && apply_is_exact(asked) ? plan : asked; }
 /* The replay: import passes, one fresh propagation run, lowering, simulation. keep may be NULL; otherwise the caller
  * releases it with evaluation_release (after success only). A module without a mesh runs on one device. */
 status simulate_module(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, evaluation *keep, diag *d) MUST_USE;

@@ -105,6 +105,7 @@ typedef struct sim_op {
 	uint32_t work;    /* entry, UINT32_MAX for none */
 	lop_id stamp;     /* last kernel that counted this copied op */
 	uint32_t run;     /* roots of kernels and collectives: in simulator.runs */
+	int64_t written;  /* ops whose results are in memory: bytes written in front of it, folded: in its block; see reaches() in kernels.c */
 	lval_id origin;   /* elementwise ops: the one value that it and those in front of it make its result from; ID_NONE: several or none */
 } sim_op;
 
@@ -112,6 +113,7 @@ typedef struct sim_val {
 	int64_t bytes;      /* as stored */
 	lval_id base;       /* whose buffer it is; itself when it has one */
 	lop_id stamp;       /* last kernel that counted its read */
+	lop_id summed_at;   /* first kernel that sums it up, and others with it; ID_NONE */
 	lop_id def;
 	/* earliest kernel of each sort of use: those that could compute it in place, those in copied ops, others */
 	lop_id group_min, copied_min, external_min;
@@ -251,6 +253,7 @@ struct simulator {
 	uint32_t sizes_cap;
 	struct folder *folder;   /* NULL: programs are whole */
 	const uint8_t *spots;    /* folded: by op, see op_spot */
+	const int32_t *passes;   /* by node, folding.node_pass or full_pass; NULL: no layers are known */
 	uint32_t copies;         /* folded: layers that the middle one stands for beside itself */
 	VEC(bool) result_taken; /* donation: by result of main, paired by the module */
 	frame frames[MAX_NESTING + 2];
@@ -264,6 +267,7 @@ struct simulator {
 
 	lop_id peak_at;
 	int64_t temporary;
+	bool all_near;         /* all that the program writes fits on the chip */
 	bool on_chip;          /* all that need not be in main memory is on the chip */
 };
 
@@ -348,8 +352,12 @@ void folder_free(struct folder *x);
 /* Where an op of a folded program is: in a layer from which something in `middle` can be meant relatively, or far off. */
 typedef enum op_spot { SPOT_FAR, SPOT_NEAR, SPOT_MIDDLE } op_spot;
 static inline bool folder_repeats(const simulator *s, lop_id o) { return s->spots[o] != SPOT_FAR; } /* is alike in several layers */
-/* How many values one stands for. */
-uint32_t folder_val_weight(const simulator *s, pval_id v);
+/* What ops write, in program order: the op's place in its block's sum. Then what the whole program writes. */
+int64_t folder_add_written(simulator *s, lop_id o, int64_t bytes);
+int64_t folder_end_written(simulator *s);
+/* Of two ops of equal pass: bytes that the whole program writes between them. */
+int64_t folder_written_between(const simulator *s, lop_id op, lop_id later);
+uint32_t folder_val_weight(const simulator *s, pval_id v); /* how many values one stands for */
 /* donation.c */
 int64_t donated_bytes(simulator *s, const lowered *l);
 

@@ -1,7 +1,7 @@
 /* Run time. One in-order compute stream, one queue per link class, on GPU one for all. A kernel starts when the stream is
  * free and what it reads is there. A collective of a kind that the device's compiler makes asynchronous starts when its
- * operands are there and its queue is free, wherever it stands in the program, but at most PREFETCH_DEPTH collectives ahead
- * of what the stream has consumed; its first user waits for it. The stream waits for collectives of other kinds where they
+ * operands are there and its queue is free, wherever it stands in the program, but at most so many collectives ahead
+ * of what the stream has consumed (prefetch_depth); its first user waits for it. The stream waits for collectives of other kinds where they
  * stand. Kernels that only prepare what was there from the start (the conversion of a weight that is gathered next) hold up
  * no collective: they count where they stand, but what they make is there as early as it could be. Collectives inside of a
  * contraction's loop (costmodel/windowed.c) run beside it.
@@ -17,6 +17,9 @@
 
 /* XLA for GPU issues all collectives to one stream (AsyncStreamKind::kCollective). */
 static queue *queue_of(simulator *s, const run *r) { return &s->queues[s->dev.target == TARGET_GPU ? 0 : r->link]; }
+
+/* XLA for TPU has one gather in flight, carried by the products between its start and its end; the next one starts behind that. */
+static uint32_t prefetch_depth(const simulator *s) { return s->dev.target == TARGET_TPU ? 1 : PREFETCH_DEPTH; }
 
 /* First use of a collective's result: the prefetch window moves on. */
 static int64_t consume(simulator *s, uint32_t id)
@@ -103,8 +106,9 @@ static void run_collective(simulator *s, run *r, uint32_t to, const uint32_t *re
 	if (m->pieces) /* run_loop */
 		return;
 	int64_t begin = MAX(ready, q->free_ns);
-	if (q->n >= PREFETCH_DEPTH)
-		begin = MAX(begin, s->moments.p[q->recent[q->n % PREFETCH_DEPTH]].first_use_ns);
+	uint32_t depth = prefetch_depth(s);
+	if (q->n >= depth)
+		begin = MAX(begin, s->moments.p[q->recent[(q->n - depth) % PREFETCH_DEPTH]].first_use_ns);
 	bool waits = !(s->dev.asynchronous >> r->coll & 1);
 	if (waits)
 		begin = MAX(begin, s->now);

@@ -50,7 +50,7 @@ int cmd_apply(int argc, char **argv)
 			diag_in_file(&d, strategy_file);
 	}
 	if (st == ST_OK)
-		s.apply = way != APPLY_COUNT ? way : s.apply;
+		s.apply = way != APPLY_COUNT ? apply_as(s.apply, way) : s.apply;
 	if (st == ST_OK && s.apply != APPLY_ANNOTATE) /* compilers differ in what they get */
 		st = cli_device(device_name[0] ? device_name : NULL, NULL, &target, &d);
 	if (st == ST_OK)

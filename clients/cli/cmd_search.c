@@ -266,7 +266,7 @@ static status write_answer(const search_args *a, module *m, const search_result 
 	if (st == ST_OK && a->trace) {
 		evaluation ev;
 		cost c;
-		st = simulate_applied(annotated, a->o.device, a->o.apply, a->o.axis_links, &c, &ev, d);
+		st = simulate_applied(annotated, a->o.device, r->best.apply, a->o.axis_links, &c, &ev, d);
 		if (st == ST_OK) {
 			strbuf text = {0};
 			simulator_trace(ev.sim, ev.low, &text);

@@ -107,3 +107,56 @@ def test_scatters_that_become_reductions(tmp_path, axes, device, whole):
     scattered, reduced = costs
     assert scattered["collectives"]["reduce_scatter"]["count"] == 1 and reduced["collectives"]["all_reduce"]["count"] == 1
     assert (scattered["communication_ns"] == reduced["communication_ns"]) == whole
+
+
+LAYERS = """module {
+  func.func public @main(%w: tensor<1024x1024xf32> loc("w"), %v: tensor<1024x16384xf32> loc("v"), %x: tensor<16384x1024xf32> loc("x")) -> tensor<16384x1024xf32> {
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<16384x1024xf32>, tensor<1024x1024xf32>) -> tensor<16384x1024xf32>
+    %1 = stablehlo.dot_general %0, %v, contracting_dims = [1] x [0] : (tensor<16384x1024xf32>, tensor<1024x16384xf32>) -> tensor<16384x16384xf32>
+    %2 = stablehlo.dot_general %1, %v, contracting_dims = [1] x [1] : (tensor<16384x16384xf32>, tensor<1024x16384xf32>) -> tensor<16384x1024xf32>
+    %3 = stablehlo.dot_general %2, %w, contracting_dims = [1] x [0] : (tensor<16384x1024xf32>, tensor<1024x1024xf32>) -> tensor<16384x1024xf32>
+    return %3 : tensor<16384x1024xf32>
+  }
+}
+"""
+
+
+def test_gathered_once_where_it_fits_and_again_where_not(tmp_path):
+    """Compilers make one of equal gathers; where there is no room for what they give, each reader gathers again behind a barrier."""
+    module, mlir, strategy = tmp_path / "m.mlir", tmp_path / "out.mlir", tmp_path / "s.json"
+    module.write_text(LAYERS)
+    words = ["search", module, "--mesh", "d=4", "--pin", 'w:[["d"],[]]', "--pin", "v:[[],[]]", "--pin", 'x:[["d"],[]]', "--json", "--emit-mlir", mlir,
+             "--emit-strategy", strategy]
+    held = json.loads(run(*words))
+    assert "reshard_after_forward" not in held and "optimization_barrier" not in mlir.read_text()
+    assert mlir.read_text().count('"stablehlo.all_gather"(') == held["cost"]["collectives"]["all_gather"]["count"] == 1
+    again = json.loads(run(*words, "--memory", "%dB" % (held["cost"]["peak_bytes"] - 1)))
+    assert again["reshard_after_forward"] is True and again["cost"]["peak_bytes"] < held["cost"]["peak_bytes"]
+    assert mlir.read_text().count('"stablehlo.all_gather"(') == 2 and mlir.read_text().count("stablehlo.optimization_barrier") == 1
+    assert again["cost"]["collectives"]["all_gather"]["bytes"] == 2 * held["cost"]["collectives"]["all_gather"]["bytes"]
+    assert json.loads(run("simulate", mlir, "--json")) == again["cost"] == json.loads(run("evaluate", module, "--strategy", strategy, "--json"))
+    out = tmp_path / "applied.mlir"
+    run("apply", module, "--strategy", strategy, "-o", out)
+    assert out.read_text() == mlir.read_text()
+    document = json.loads(strategy.read_text())
+    document["apply"] = "annotate"
+    strategy.write_text(json.dumps(document))
+    done = subprocess.run([TOOL, "apply", module, "--strategy", strategy, "-o", out], capture_output=True, text=True)
+    assert done.returncode == 1 and 'expected "apply": "exact"' in done.stderr
+
+
+def test_sums_are_scattered_along_one_of_three_dims(tmp_path):
+    """XLA for TPU makes an all_reduce of a reduce_scatter along a dim in the middle of four."""
+    module, out = tmp_path / "m.mlir", tmp_path / "out.mlir"
+    module.write_text("""module {
+  sdy.mesh @mesh = <["d"=4]>
+  func.func public @main(%x: tensor<4096x4x16x160xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}, {}, {}]>}, %y: tensor<4096x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>})
+      -> (tensor<4x16x160x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"d"}, {}, {}]>}) {
+    %0 = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (tensor<4096x4x16x160xf32>, tensor<4096x64xf32>) -> tensor<4x16x160x64xf32>
+    return %0 : tensor<4x16x160x64xf32>
+  }
+}
+""")
+    run("lower", module, "--emit-mlir", out, "--level", "exact", "--global")
+    text = out.read_text()
+    assert "(tensor<4x2560x64xf32>) -> tensor<4x640x64xf32>" in text and "scatter_dimension = 1" in text

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Have XLA compile our answers and hand-written plans, and keep what its schedules say in figures.json.
 
-    mint.py [--cases GLOB] [--experts 4] [--again] [--seconds 900] [--keep DIR] [--tools DIR]
+    mint.py [--cases GLOB] [--experts 4] [--ways exact,annotate] [--again] [--seconds 900] [--keep DIR] [--tools DIR]
 
 Of every case of cases.py: the default search's plan applied exactly, the plan that is searched for annotations, and hand-written plans. A
 row that is there is left alone, so that it can be stopped and started again; rows of another answer are minted anew. Needs jax and
 libtpu in the environment that runs it, no accelerator, and a folder with two scripts (--tools; ../shared/tools beside the checkout):
-xla_oracle.py compiles ahead of time, xla_timeline.py walks XLA's schedule. One compile at a time, most take one to four minutes.
+xla_oracle.py compiles ahead of time, xla_timeline.py walks XLA's schedule, both with devices in the order in which JAX lays a mesh over a
+slice (in_mesh_order.py). One compile at a time, most take one to four minutes.
 
-A row: case, plan, way it is applied; our cost; `xla`: core, HBM queue, links and step in us; what the compiler says of memory; seconds.
+A row: case, plan, way it is applied; our cost; `xla`: core, HBM queue, links and step in us; `listed_us`: the step with devices in the order
+in which the topology lists them; what the compiler says of memory; seconds.
 """
 import argparse
 import fnmatch
@@ -47,9 +49,9 @@ def judge(module, case, options):
     hlo = module + ".hlo"
     start = time.monotonic()
     env = dict(os.environ, ALLOW_MULTIPLE_LIBTPU_LOAD="1")
+    tools = [sys.executable, os.path.join(HERE, "in_mesh_order.py"), options.tools, case.mesh]
     try:
-        done = subprocess.run([sys.executable, os.path.join(options.tools, "xla_oracle.py"), "compile", "tpu", case.topology, module, "--hlo", hlo],
-                              capture_output=True, text=True, timeout=options.seconds, env=env)
+        done = subprocess.run([*tools, "compile", "tpu", case.topology, module, "--hlo", hlo], capture_output=True, text=True, timeout=options.seconds, env=env)
     except subprocess.TimeoutExpired:
         return {"compile_s": options.seconds, "error": "no answer after %d s" % options.seconds}
     row = {"compile_s": round(time.monotonic() - start, 1)}
@@ -58,8 +60,9 @@ def judge(module, case, options):
         return {**row, "out_of_memory" if NO_MEMORY.search(text) else "error": text[-400:]}
     figures = json.loads(done.stdout)
     row["memory"] = {k: figures[k] for k in ("argument_bytes", "output_bytes", "alias_bytes", "temp_bytes")}
-    walked = subprocess.run([sys.executable, os.path.join(options.tools, "xla_timeline.py"), case.topology, hlo], capture_output=True, text=True, check=True)
-    row["xla"] = json.loads(walked.stdout)
+    row["xla"] = json.loads(subprocess.run([*tools, "walk", case.topology, hlo], capture_output=True, text=True, check=True).stdout)
+    listed = subprocess.run([sys.executable, os.path.join(options.tools, "xla_timeline.py"), case.topology, hlo], capture_output=True, text=True, check=True)
+    row["listed_us"] = json.loads(listed.stdout)["step"]
     own = json.loads(cases.run("simulate", hlo, "--device", case.device, "--json"))
     row["simulated_ns"] = own["runtime_ns"]
     if options.keep:
@@ -70,7 +73,7 @@ def judge(module, case, options):
 
 def plans_of(case, folder, options):
     """(plan, way, document, our cost), our own answers first."""
-    for way in ("exact", "annotate"):
+    for way in options.ways.split(","):
         path = os.path.join(folder, way + ".json")
         cases.run("search", cases.corpus(case), "--mesh", case.mesh, "--device", case.device, "--apply", way, "--emit-strategy", path)
         with open(path) as f:
@@ -90,7 +93,7 @@ def mint(case, figures, options):
                 digest = hashlib.sha256(f.read()).hexdigest()[:16]
             old = figures.get(key)
             ours = {"runtime_ns": cost["runtime_ns"], "peak_bytes": cost["peak_bytes"], "compute_ns": cost["compute_ns"], "temporary_bytes": cost["temporary_bytes"]}
-            if old and old["module"] == digest and not options.again:
+            if old and old["module"] == digest and ("listed_us" in old or "xla" not in old) and not options.again:
                 old["ours"] = ours
                 continue
             figures[key] = {"family": case.family, "module": digest, "ours": ours, **judge(module, case, options)}
@@ -114,6 +117,7 @@ def main():
     parser = parser_of(__doc__.splitlines()[0])
     parser.add_argument("--cases", default="*", help="of those whose name this matches, such as 'moe *'")
     parser.add_argument("--experts", type=int, default=4, help="hand-written plans per case")
+    parser.add_argument("--ways", default="exact,annotate", help="in which our own answer is applied")
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
     figures = load()

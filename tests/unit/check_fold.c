@@ -240,6 +240,29 @@ START_TEST(sums_in_the_order_of_names)
 }
 END_TEST
 
+/* What is still on the chip when it is read depends on how much is written in between, and so on the layers that were left out. */
+START_TEST(memory_on_the_chip)
+{
+	int64_t before = 0;
+	for (uint32_t i = 0; i < 6; i++) {
+		fixture f;
+		setup(&f, 14, i & 1 ? FORWARD : TRAIN, "tpu-v5e", "a=2,b=4");
+		f.dev.on_chip_bytes = i / 2 ? (int64_t)2048 << 2 * (i / 2) : 0;
+		evaluator_stats st = random_walk(&f, 200 + i, 100, 0);
+		ck_assert_uint_gt(st.folded, 0);
+		if (i % 2 == 0) { /* the first state, without decisions */
+			evaluator *ev = evaluator_new(&f.pb);
+			cost c;
+			evaluator_cost(ev, &c);
+			ck_assert(!i || c.compute_ns < before);
+			before = c.compute_ns;
+			evaluator_free(ev);
+		}
+		teardown(&f);
+	}
+}
+END_TEST
+
 START_TEST(what_treats_layers_differently_unfolds)
 {
 	for (uint32_t i = 0; i < COUNT_OF(meshes); i++) {
@@ -421,6 +444,7 @@ int main(void)
 	tcase_add_test(t, folded_equals_whole);
 	tcase_add_test(t, sums_in_the_order_of_names);
 	tcase_add_test(t, what_depends_on_the_number_of_layers);
+	tcase_add_test(t, memory_on_the_chip);
 	tcase_add_test(t, what_treats_layers_differently_unfolds);
 	tcase_add_test(t, the_way_counts);
 	tcase_add_test(t, layers_that_are_no_layers);

@@ -87,6 +87,16 @@ START_TEST(test_results)
 }
 END_TEST
 
+/* The largest tensor and all that is read and written, whichever takes longer. */
+START_TEST(test_vector_elements)
+{
+	device dev = {.vector_elements_s = {1000000000, 4000000000}};
+	ck_assert_int_eq(elements_time_ns(&dev, 1000, 2000), 1000);
+	ck_assert_int_eq(elements_time_ns(&dev, 1000, 8000), 2000);
+	ck_assert_int_eq(elements_time_ns(&(device){0}, 1000, 8000), 0);
+}
+END_TEST
+
 /* Both ways at 0.8 of the memory's rate, and what is packed into words besides. */
 START_TEST(test_reorders)
 {
@@ -217,7 +227,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results, test_reorders, test_kernel_around_a_contraction,
+	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results, test_vector_elements, test_reorders, test_kernel_around_a_contraction,
 	                        test_padding, test_element_types, test_h100_vector_add, test_stored_bytes};
 	return run_tests(tests, COUNT_OF(tests), "roofline");
 }
