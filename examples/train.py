@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 
 import shardwright  # noqa: E402
 
-LAYERS, WIDTH, HIDDEN, HEADS, WORDS, BATCH, LENGTH = 2, 64, 256, 4, 128, 16, 32
+LAYERS, WIDTH, HIDDEN, HEADS, WORDS, BATCH, LENGTH = 2, 128, 512, 4, 512, 16, 128
 
 
 def init(key):
