@@ -30,7 +30,8 @@ typedef struct act {
 	uint32_t first_read, n_reads; /* in folder.reads */
 	far_ref used; /* collectives: block of the first use, and its position there */
 	uint32_t used_at;
-	int64_t ns, flops; /* RUN_KERNEL without reads and moment */
+	int64_t ns, flops; /* RUN_KERNEL without reads, moment and arguments to fetch */
+	int64_t traffic_ns, last_ns; /* of these: see memory_busy */
 } act;
 typedef struct read_ref {
 	far_ref from;
@@ -281,7 +282,7 @@ static bool runs_agree(const simulator *s, const lowered *l, lop_id o, lop_id p,
 {
 	const run *a = &s->runs.p[s->ops[o].run], *b = &s->runs.p[s->ops[p].run];
 	if (a->kind != b->kind || a->link != b->link || a->coll != b->coll || a->ns != b->ns || a->follows_ns != b->follows_ns || a->bytes != b->bytes ||
-	    a->flops != b->flops || a->early_ns != b->early_ns || a->pieces != b->pieces || a->n_reads != b->n_reads ||
+	    a->flops != b->flops || a->early_ns != b->early_ns || a->near_ns != b->near_ns || a->fetch_ns != b->fetch_ns || a->direct_ns != b->direct_ns || a->pieces != b->pieces || a->n_reads != b->n_reads ||
 	    (a->moment == ID_NONE) != (b->moment == ID_NONE))
 		return false;
 	for (uint32_t i = 0; i < a->n_reads; i++)
@@ -422,14 +423,16 @@ static void add_act(simulator *s, const lowered *l, uint32_t id, bool first)
 {
 	struct folder *x = s->folder;
 	const run *r = &s->runs.p[id];
-	bool plain = r->kind == RUN_KERNEL && !r->n_reads && r->moment == ID_NONE;
+	bool plain = r->kind == RUN_KERNEL && !r->n_reads && r->moment == ID_NONE && !r->fetch_ns;
 	act *last = first ? NULL : &x->acts.p[x->acts.n - 1];
 	if (plain && last && last->run == ID_NONE) {
+		last->last_ns = MAX(sat_add(last->last_ns, r->direct_ns), sat_add(last->ns, r->direct_ns));
+		last->traffic_ns = sat_add(last->traffic_ns, r->direct_ns);
 		last->ns = sat_add(last->ns, r->ns);
 		last->flops = sat_add(last->flops, r->flops);
 		return;
 	}
-	act a = {.run = plain ? ID_NONE : id, .kind = r->kind, .key = NO_KEY, .first_read = x->reads.n, .ns = r->ns, .flops = r->flops};
+	act a = {.run = plain ? ID_NONE : id, .kind = r->kind, .key = NO_KEY, .first_read = x->reads.n, .ns = r->ns, .flops = r->flops, .traffic_ns = r->direct_ns, .last_ns = r->direct_ns};
 	if (r->kind == RUN_COLLECTIVE) {
 		lop_id use = x->first_use[l->ops.p[r->op].results];
 		a.key = key_of(x, l, r->op);
@@ -481,6 +484,7 @@ static void run_act(simulator *s, const lowered *l, const act *a, uint32_t block
 {
 	struct folder *x = s->folder;
 	if (a->run == ID_NONE) {
+		memory_busy(s, s->now, a->traffic_ns, a->last_ns);
 		s->now = sat_add(s->now, a->ns);
 		s->sum.compute = sat_add(s->sum.compute, sat_mul(a->ns, s->multiplier));
 		s->sum.flops = sat_add(s->sum.flops, sat_mul(a->flops, s->multiplier));

@@ -7,6 +7,7 @@ enum { MOST_READS = 8 };
 typedef struct kernel {
 	contraction_kernel around; /* kernels without a contraction: all 0 but bytes */
 	int64_t vector_flops, flops;
+	int64_t arguments; /* bytes: of arguments read whole */
 	int64_t largest, accessed; /* elements: of the largest tensor, and of all that are read and written */
 	int64_t launches; /* beside its own */
 	uint32_t members;
@@ -154,6 +155,8 @@ static void read_value(simulator *s, const lowered *l, kernel *k, lval_id v, int
 	if (splat)
 		return;
 	note_read(k, v, add_elements(s, l, k, n, v, val->bytes));
+	if (val->argument)
+		k->arguments = sat_add(k->arguments, sat_mul(n, val->bytes));
 	if (!there)
 		add_read(k, n, val->bytes, on_chip ? 0 : side);
 }
@@ -257,6 +260,18 @@ static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k
 	       type_get(l->p->m, l->vals.p[o->results].type)->elements == 1 && !k->around.matmul_ns && k->vector_flops <= (int64_t)k->members * MOST_FLOPS;
 }
 
+/* What a kernel gains when its arguments are on the chip by then: as much of them as is fetched ahead, half of what fits there. Where it works
+ * block by block the compiler reads them as it goes. */
+static void measure_fetch(const simulator *s, run *r, const kernel *k)
+{
+	int64_t fetched = MIN(k->arguments, s->dev.on_chip_bytes / 2);
+	contraction_kernel near = k->around;
+	near.bytes = MAX(near.bytes - fetched, 0);
+	r->near_ns = sat_add(contraction_kernel_ns(&s->dev, &near), sat_mul(s->dev.op_launch_ns, 1 + k->launches));
+	r->fetch_ns = fetched && r->near_ns < r->ns && !k->around.both_in_front ? memory_time_ns(&s->dev, fetched) : 0;
+	r->direct_ns = r->fetch_ns ? memory_time_ns(&s->dev, near.bytes) : MIN(memory_time_ns(&s->dev, k->around.bytes), r->ns);
+}
+
 static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 {
 	kernel k = {.root = root};
@@ -280,6 +295,8 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
 	r->bytes = k.around.bytes;
 	r->flops = k.flops;
+	if (s->dev.on_chip_bytes)
+		measure_fetch(s, r, &k);
 }
 
 /* A reduce_scatter that the compiler makes an all_reduce of: all of it is in memory until its part is read. */

@@ -56,6 +56,25 @@ static void run_loop(simulator *s, run *r, const moment *m)
 	r->end_ns = s->now;
 }
 
+/* TPU compilers fetch what a kernel reads of arguments while others run, as far ahead as there is room for it on the chip; what waits for
+ * collectives leaves the way to memory free. Where that comes too late the kernel reads them itself. */
+static int64_t kernel_end(simulator *s, const run *r)
+{
+	int64_t start = s->now, end = sat_add(start, r->ns);
+	if (!r->fetch_ns) {
+		memory_busy(s, start, r->direct_ns, r->direct_ns);
+		return end;
+	}
+	int64_t there = sat_add(MAX(s->memory_free_ns, start - s->lead_ns), r->fetch_ns), written = sat_add(MAX(there, start), r->direct_ns);
+	int64_t ahead = MAX(sat_add(start, r->near_ns), written);
+	if (ahead < end) {
+		s->memory_free_ns = written;
+		return ahead;
+	}
+	memory_busy(s, start, r->fetch_ns + r->direct_ns, r->fetch_ns + r->direct_ns);
+	return end;
+}
+
 static void run_kernel(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
 {
 	int64_t ready = 0;
@@ -69,11 +88,12 @@ static void run_kernel(simulator *s, run *r, uint32_t to, const uint32_t *reads,
 	}
 	stall_until(s, ready, cause);
 	r->start_ns = s->now;
-	r->end_ns = s->now = sat_add(s->now, r->ns);
+	r->end_ns = s->now = kernel_end(s, r);
+	int64_t took = r->end_ns - r->start_ns;
 	for (uint32_t i = 0; i < n; i++)
 		if (s->moments.p[reads[i]].pieces)
 			run_loop(s, r, &s->moments.p[reads[i]]);
-	s->sum.compute = sat_add(s->sum.compute, sat_mul(r->ns, s->multiplier));
+	s->sum.compute = sat_add(s->sum.compute, sat_mul(took, s->multiplier));
 	s->sum.flops = sat_add(s->sum.flops, sat_mul(r->flops, s->multiplier));
 	if (to == ID_NONE)
 		return;
@@ -136,6 +156,7 @@ void timeline_drain(simulator *s)
 		s->queues[i] = (queue){.free_ns = s->now, .last = ID_NONE};
 	s->stretch_comm = s->stretch_stall = 0;
 	s->stretch_start = s->now;
+	s->memory_free_ns = s->now;
 }
 
 static void run_copies(simulator *s, const run *r)
@@ -194,14 +215,15 @@ static void close_region(simulator *s, const run *end)
 	s->now = sat_add(f->opened, sat_mul(f->branches ? f->longest : f->sum, f->trips));
 	s->multiplier = f->multiplier;
 	run_copies(s, end);
-	r->end_ns = s->stretch_start = s->now;
+	r->end_ns = s->stretch_start = s->memory_free_ns = s->now;
 	for (uint32_t i = 0; i < s->dev.n_links; i++)
 		s->queues[i].free_ns = s->now;
 }
 
 void timeline_begin(simulator *s)
 {
-	s->now = s->stretch_comm = s->stretch_stall = s->stretch_start = 0;
+	s->now = s->stretch_comm = s->stretch_stall = s->stretch_start = s->memory_free_ns = 0;
+	s->lead_ns = s->dev.on_chip_bytes ? memory_time_ns(&s->dev, s->dev.on_chip_bytes / 2) : 0;
 	s->multiplier = 1;
 	s->n_frames = 0;
 	s->sum = (totals){0};

@@ -180,7 +180,7 @@ START_TEST(test_sides_of_a_matmul)
 	}
 	ck_assert_int_gt(took[BOTH], took[ONE]);
 	ck_assert_int_lt(took[BOTH_MADE], took[BOTH]);
-	ck_assert_int_lt(took[BOTH_MADE], took[ONE]); /* not from memory at all */
+	ck_assert_int_le(took[BOTH_MADE], took[ONE]); /* not from memory at all; of one side, it is fetched meanwhile */
 	ck_assert_int_gt(took[BOTH_SHARED], took[ONE]);
 	ck_assert_int_eq(took[BEHIND], took[ONE]);
 }

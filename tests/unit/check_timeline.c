@@ -333,6 +333,41 @@ START_TEST(test_fsdp_threshold)
 }
 END_TEST
 
+/* TPU: what a kernel reads of arguments is fetched while the core waits for a collective, as much as there is room for; not what the
+ * first kernel reads, nor what was made in the program. */
+START_TEST(test_arguments_fetched_ahead)
+{
+	enum { FIRST, BEHIND, LARGE, MADE, KERNELS };
+	fix f;
+	fix_init(&f, "tpu-v5e", "x=4");
+	f.dev.vector_elements_s[0] = f.dev.vector_elements_s[1] = 0; /* bound by memory */
+	type_id t = fix_type(&f, ELEM_F32, 2, 4096, 2048), large = fix_type(&f, ELEM_F32, 2, 4096, 32768);
+	lval_id out[KERNELS];
+	out[FIRST] = fix_op(&f, OP_NEGATE, t, 1, fix_arg(&f, t));
+	lval_id sum = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_arg(&f, large), large);
+	out[BEHIND] = fix_op(&f, OP_NEGATE, t, 1, fix_arg(&f, t));
+	lval_id other = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_arg(&f, large), large);
+	out[LARGE] = fix_op(&f, OP_NEGATE, large, 1, fix_arg(&f, large));
+	out[MADE] = fix_op(&f, OP_NEGATE, large, 1, sum);
+	fix_return(&f, 5, out[FIRST], out[BEHIND], out[LARGE], out[MADE], other);
+	cost c;
+	uint32_t n;
+	fix_simulate(&f);
+	simulator *s = simulator_new(&f.p, f.m->shardings, &f.dev, &f.links, &f.dn);
+	simulate(s, &f.l, &c);
+	const op_event *e = simulator_events(s, &n);
+	int64_t took[KERNELS];
+	for (int k = 0; k < KERNELS; k++)
+		took[k] = e[f.l.vals.p[out[k]].def].end_ns - e[f.l.vals.p[out[k]].def].start_ns;
+	ck_assert_int_lt(took[BEHIND], took[FIRST]);
+	ck_assert_int_lt(took[LARGE], took[MADE]);
+	ck_assert_int_gt(took[LARGE], took[MADE] * 3 / 4); /* half of the chip's memory of it */
+	ck_assert_int_le(c.runtime_ns, c.compute_ns + c.communication_ns);
+	simulator_free(s);
+	fix_release(&f);
+}
+END_TEST
+
 /* Equal to the bit: the same call again, after other programs, in a fresh simulator. */
 START_TEST(test_deterministic)
 {
@@ -359,6 +394,7 @@ int main(void)
 {
 	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence, test_prepared_early, test_kinds_that_overlap, test_one_stream_on_gpu,
 	                        test_overlap_tax, test_loops_multiply,
-	                        test_loop_equals_unrolled, test_behind_a_loop, test_case_takes_the_longest, test_fsdp_threshold, test_deterministic};
+	                        test_loop_equals_unrolled, test_behind_a_loop, test_case_takes_the_longest, test_arguments_fetched_ahead,
+	                        test_fsdp_threshold, test_deterministic};
 	return run_tests(tests, COUNT_OF(tests), "timeline");
 }
