@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 
 FOLDERS := base ir layout propagate lower costmodel simulator search
 LIB_SRC := $(sort $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c)))
-CLI_SRC := $(sort $(wildcard clients/cli/*.c))
+CLI_SRC := $(sort $(wildcard batch/*.c) $(wildcard clients/cli/*.c))
 SERVER_SRC := $(sort $(wildcard server/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/check_*.c))
 SERVER_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out server/main.c,$(SERVER_SRC)))
@@ -63,16 +63,21 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Files that .incbin takes into an object.
-$(BUILD)/obj/server/embed.o: server/schema.sql docs/openapi.json clients/web/index.html
+$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql docs/openapi.json clients/web/index.html
 $(BUILD)/obj/costmodel/profiles.o: $(wildcard costmodel/devices/*.json)
 
 $(BUILD)/libshardwright.a: $(LIB_OBJ)
 	$(if $(V),,@echo "  AR    $@")
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/shardwright: $(CLI_OBJ) $(BUILD)/libshardwright.a
+# What the tool takes of it, the store and the supervisor, needs no HTTP: its link fails where that changes.
+$(BUILD)/libserver.a: $(SERVER_LIB_OBJ)
+	$(if $(V),,@echo "  AR    $@")
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/shardwright: $(CLI_OBJ) $(BUILD)/libserver.a $(BUILD)/libshardwright.a
 	$(if $(V),,@echo "  LINK  $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libshardwright.a $(LIBS) -lcurl
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libserver.a $(BUILD)/libshardwright.a $(LIBS) -lcurl -lsqlite3
 
 $(BUILD)/shardwrightd: $(BUILD)/obj/server/main.o $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
 	$(if $(V),,@echo "  LINK  $@")
