@@ -1,0 +1,173 @@
+#include "batch/batch.h"
+#include "clients/cli/batch_remote.h"
+#include "clients/cli/cli.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char help[] =
+	"shardwright batch JOBS --store DIR [options]\n"
+	"shardwright batch JOBS --server URL [options]\n\n"
+	"Searches for many modules, meshes and devices, one worker process per core, and keeps the answers in a store. A daemon\n"
+	"started on the same store answers from them at once. What the store knows is not searched again: after an interrupt, a\n"
+	"crash or kill -9 the same command goes on.\n\n"
+	"JOBS holds a JSON object per line, or a table (CSV, or TSV) with a header row; - reads standard input:\n"
+	"  {\"module\":\"step.mlir\",\"mesh\":\"data=4,model=4\",\"device\":\"tpu-v5e\",\"memory\":\"16GiB\",\"priority\":1}\n\n"
+	"  module,mesh,device,memory\n"
+	"  step.mlir,\"data=4,model=4\",tpu-v5e,16GiB\n\n"
+	"Fields: module (a path, or an id of the store), mesh, device, memory, objective, schedule, pins, forbids, evaluations or\n"
+	"seconds, seed, threads, open_results, apply, as a search request of the daemon has them, and priority: higher ones first.\n"
+	"mesh, device and schedule may name a file that ends in .json.\n\n"
+	"  --store DIR             where answers are kept, made when it is not there; no daemon may have it open\n"
+	"  --server URL            sends the jobs to a daemon instead: http://HOST:PORT or unix:PATH\n"
+	"  --sweep devices=N       searches each job on all mesh shapes of N devices and ranks them; jobs have no mesh then\n"
+	"  --workers N             searches at the same time; default: one per core\n"
+	"  --worker-threads N      threads of one search; default: cores / workers\n"
+	"  --worker-memory SIZE    address space of one search; default: a share of three quarters of the memory\n"
+	"  --worker-cache SIZE     what the memo tables of one search may take\n"
+	"  --search-seconds N      a search is ended after this time and keeps its best so far; default 3600\n"
+	"  --search-attempts N     a search whose worker crashed this often has failed; default 3\n"
+	"  --strict                searches nothing when a line is broken or the same as another\n"
+	"  --dry-run               tells what would be searched and what is known, changes nothing\n"
+	"  --json                  prints one document on standard output; lines go to standard error\n"
+	"  --log FILE              appends what the workers' supervisor does\n\n"
+	"Exit codes: 0 all jobs answered and fit, 2 some do not fit the memory, 4 some have no answer, 1 none has or JOBS or the\n"
+	"store is wrong, 3 the store cannot be written or the daemon not be reached, 64 usage, 130 interrupted.\n";
+
+typedef struct batch_args {
+	const char *server, *store;
+	int64_t sweep;
+	bool strict, dry_run, json, has_worker_flags;
+	batch_local_options local;
+} batch_args;
+
+static atomic_int stop_flag;
+
+static void on_signal(int number)
+{
+	(void)number;
+	if (atomic_exchange(&stop_flag, 1))
+		_exit(EXIT_INTERRUPTED); /* the workers end with us */
+}
+
+enum { OPT_STORE = 256, OPT_SERVER, OPT_SWEEP, OPT_SETTING, OPT_STRICT, OPT_DRY_RUN, OPT_JSON, OPT_LOG, OPT_HELP };
+
+static const struct option options[] = {{"store", 1, 0, OPT_STORE}, {"server", 1, 0, OPT_SERVER}, {"sweep", 1, 0, OPT_SWEEP},
+	{"workers", 1, 0, OPT_SETTING}, {"worker-threads", 1, 0, OPT_SETTING}, {"worker-memory", 1, 0, OPT_SETTING}, {"worker-cache", 1, 0, OPT_SETTING},
+	{"search-seconds", 1, 0, OPT_SETTING}, {"search-attempts", 1, 0, OPT_SETTING}, {"strict", 0, 0, OPT_STRICT}, {"dry-run", 0, 0, OPT_DRY_RUN},
+	{"json", 0, 0, OPT_JSON}, {"log", 1, 0, OPT_LOG}, {"help", 0, 0, OPT_HELP}, {0}};
+
+/* A setting of the daemon goes to its own reader, which knows its range. */
+static void add_setting(batch_args *a, const char *name, const char *value)
+{
+	static char flags[16][40];
+	int n = a->local.n_flags / 2;
+	if (n == (int)COUNT_OF(flags))
+		return; /* each of the few settings a few times: the last ones of more are left out */
+	snprintf(flags[n], sizeof flags[n], "--%s", name);
+	a->local.flags[a->local.n_flags++] = flags[n];
+	a->local.flags[a->local.n_flags++] = value;
+	a->has_worker_flags = true;
+}
+
+/* -1: go on; otherwise the exit code. */
+static int parse_arguments(batch_args *a, int argc, char **argv)
+{
+	int which;
+	optind = 1;
+	for (int c; (c = getopt_long(argc, argv, "", options, &which)) != -1;) {
+		switch (c) {
+		case OPT_STORE: a->store = a->local.store = optarg; break;
+		case OPT_SERVER: a->server = optarg; break;
+		case OPT_SETTING: add_setting(a, options[which].name, optarg); break;
+		case OPT_STRICT: a->strict = true; break;
+		case OPT_DRY_RUN: a->dry_run = true; break;
+		case OPT_JSON: a->json = true; break;
+		case OPT_LOG: a->local.log = optarg; break;
+		case OPT_HELP: fputs(help, stdout); return 0;
+		case OPT_SWEEP:
+			if (strncmp(optarg, "devices=", 8) || !str_to_i64(str_of(optarg + 8), &a->sweep) || a->sweep < 1 || a->sweep > 1 << 24)
+				return cli_usage("batch", "--sweep: expected devices=N, N from 1 to %d, found '%s'", 1 << 24, optarg);
+			break;
+		default:
+			return cli_bad_option("batch", options, argv);
+		}
+	}
+	if (optind + 1 != argc)
+		return cli_usage("batch", optind == argc ? "expected a file of JOBS" : "expected one file of JOBS, found also '%s'", argv[optind + (optind + 1 < argc)]);
+	if (!a->store == !a->server)
+		return cli_usage("batch", "expected --store DIR or --server URL%s", a->store ? ", not both" : "");
+	if (a->server && (a->has_worker_flags || a->local.log))
+		return cli_usage("batch", "workers are the daemon's with --server: --workers and the like belong to shardwrightd");
+	return -1;
+}
+
+/* Lines that are no jobs, and, where it matters, those that are the same as others. False: --strict ends it. */
+static bool tell_faults(const batch *b, bool strict)
+{
+	for (uint32_t i = 0; i < b->faults.n; i++)
+		diag_print(&b->faults.p[i], stderr);
+	for (uint32_t i = 0; i < b->jobs.n && b->duplicates; i++) {
+		const batch_job *j = &b->jobs.p[i];
+		if (j->same_as != i)
+			fprintf(stderr, "%s:%u:1: %s: the same question as line %u%s\n", b->path, j->line, strict ? "error" : "warning",
+				b->jobs.p[j->same_as].line, strict ? "" : ": one search answers both");
+	}
+	if (!strict || (!b->faults.n && !b->duplicates))
+		return true;
+	fputs("error: --strict: nothing was searched\n", stderr);
+	return false;
+}
+
+static batch_engine *open_engine(const batch_args *a, diag *d)
+{
+	if (a->server)
+		return batch_remote_open(a->server, a->dry_run, d);
+	batch_engine *e = a->dry_run ? batch_peek_open(&a->local, d) : batch_local_open(&a->local, d);
+	if (!e && strstr(d->msg, "in use by another")) {
+		size_t n = strlen(d->msg);
+		snprintf(d->msg + n, sizeof d->msg - n, "; --server URL sends the jobs to a daemon");
+	}
+	return e;
+}
+
+static int run(const batch_args *a, batch *b)
+{
+	diag d = {0};
+	struct sigaction act = {.sa_handler = on_signal};
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	signal(SIGXFSZ, SIG_IGN);
+	batch_engine *e = open_engine(a, &d);
+	if (!e)
+		return cli_fail(&d, d.code);
+	batch_run_options o = {.json = a->json, .dry_run = a->dry_run, .terminal = isatty(STDERR_FILENO), .stop = &stop_flag};
+	batch_outcome r = batch_run(b, e, &o, &d);
+	e->close(e);
+	batch_print_summary(b, &r, a->dry_run, a->json ? stderr : stdout);
+	if (a->json)
+		batch_print_json(b, &r, stdout);
+	if (r.broken) {
+		diag_print(&d, stderr);
+		return EXIT_INTERNAL;
+	}
+	if (a->dry_run && !r.failed && !b->faults.n)
+		return r.stopped ? EXIT_INTERRUPTED : 0;
+	return batch_exit_code(b, &r);
+}
+
+int cmd_batch(int argc, char **argv)
+{
+	batch_args a = {0};
+	batch b = {0};
+	diag d = {0};
+	int code = parse_arguments(&a, argc, argv);
+	if (code < 0) {
+		status st = batch_read(argv[optind], a.sweep, &b, &d);
+		code = st != ST_OK ? cli_fail(&d, st) : !tell_faults(&b, a.strict) ? EXIT_BAD_INPUT : run(&a, &b);
+	}
+	batch_release(&b);
+	return code;
+}
