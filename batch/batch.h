@@ -3,6 +3,7 @@
  *   jobs.c    JOBS -> checked jobs, each fault with its position    table.c  CSV and TSV rows as JSON
  *   sweep.c   all mesh shapes of a number of devices                run.c    asks for jobs by priority, waits, counts
  *   report.c  a line per job, the summary, JSON                     local.c  the engine over a store: the daemon's own code
+ *   export.c  views of a store as table, CSV and JSON
  *
  * An engine answers jobs: local.c's starts workers, another one may ask a daemon over HTTP. One thread uses all of this. */
 #ifndef SW_BATCH_H
@@ -116,6 +117,20 @@ void batch_print_json(const batch *b, const batch_outcome *r, FILE *out);
 /* Jobs of the same line of JOBS, best shape first; writes their indices to order (room for all jobs), returns how many. first: the
  * first of them. Those without an answer come last. */
 uint32_t batch_rank(const batch *b, uint32_t first, uint32_t *order);
+
+/* ---------------------------------------------------------------- export.c: what a store has */
+
+typedef enum export_form { EXPORT_TABLE, EXPORT_CSV, EXPORT_JSON } export_form;
+typedef struct export_options {
+	const char *store, *view;                   /* view: a name of export_view_at */
+	const char *module, *mesh, *device;         /* NULL: any. module: a name, an id or a fingerprint */
+	int64_t devices;                            /* 0: any */
+	export_form form;
+} export_options;
+/* Short name of the i-th view and what it shows; NULL behind the last one. */
+const char *export_view_at(uint32_t i, const char **out_help);
+/* Prints the rows of a view; reads alone, beside a daemon too. */
+status export_print(const export_options *o, FILE *out, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- inside */
 

@@ -29,32 +29,36 @@ WHERE place = 1;
 
 -- The best strategy per program and mesh by the newest cost model that it was searched with, beside its best baseline.
 CREATE VIEW best_per_mesh AS
-SELECT m.name AS module, t.fingerprint, t.mesh, t.device, t.memory_limit_bytes, t.objective, t.runtime_ns, t.peak_bytes, t.fits,
-	b.name AS baseline, b.runtime_ns AS baseline_runtime_ns, b.peak_bytes AS baseline_peak_bytes, b.fits AS baseline_fits,
-	round(b.runtime_ns * 1.0 / t.runtime_ns, 3) AS faster, t.cost_model, t.id AS strategy
-FROM (
-	SELECT *, row_number() OVER (PARTITION BY fingerprint, mesh, device, memory_limit_bytes, objective ORDER BY newest DESC) AS age
-	FROM model_best) t
-JOIN modules m ON m.id = t.module
-LEFT JOIN (
-	SELECT *, row_number() OVER (PARTITION BY strategy
-		ORDER BY fits DESC, CASE objective WHEN 'memory' THEN peak_bytes ELSE runtime_ns END, name) AS place
-	FROM strategy_baselines) b ON b.strategy = t.id AND b.place = 1
-WHERE t.age = 1;
+WITH newest AS MATERIALIZED (
+	SELECT t.*, (SELECT value FROM (
+			SELECT b.value, b.value ->> 'fits' AS fits,
+				CASE t.objective WHEN 'memory' THEN b.value ->> '$.cost.peak_bytes' ELSE b.value ->> '$.cost.runtime_ns' END AS cost
+			FROM json_each(t.document, '$.baselines') b)
+		ORDER BY fits DESC, cost LIMIT 1) AS baseline
+	FROM (
+		SELECT *, row_number() OVER (PARTITION BY fingerprint, mesh, device, memory_limit_bytes, objective ORDER BY newest DESC) AS age
+		FROM model_best) t
+	WHERE t.age = 1)
+SELECT m.name AS module, t.fingerprint, n.devices, t.mesh, t.device, t.memory_limit_bytes, t.objective, t.runtime_ns, t.peak_bytes, t.fits,
+	t.baseline ->> 'name' AS baseline, t.baseline ->> '$.cost.runtime_ns' AS baseline_runtime_ns,
+	t.baseline ->> '$.cost.peak_bytes' AS baseline_peak_bytes, t.baseline ->> 'fits' AS baseline_fits,
+	round((t.baseline ->> '$.cost.runtime_ns') * 1.0 / t.runtime_ns, 3) AS faster, t.cost_model, t.id AS strategy
+FROM newest t JOIN modules m ON m.id = t.module JOIN meshes n ON n.mesh = t.mesh;
 
 -- The meshes of as many devices, best first, per program, device, memory and objective.
 CREATE VIEW mesh_ranking AS
-SELECT b.module, b.fingerprint, b.device, b.memory_limit_bytes, b.objective, n.devices,
+SELECT b.module, b.fingerprint, b.device, b.memory_limit_bytes, b.objective, b.devices,
 	row_number() OVER place AS place, b.mesh, b.runtime_ns, b.peak_bytes, b.fits,
 	round(b.runtime_ns * 1.0 / first_value(b.runtime_ns) OVER place, 3) AS of_best, b.cost_model, b.strategy
-FROM best_per_mesh b JOIN meshes n ON n.mesh = b.mesh
-WINDOW place AS (PARTITION BY b.fingerprint, b.device, b.memory_limit_bytes, b.objective, b.cost_model, n.devices
+FROM best_per_mesh b
+WINDOW place AS (PARTITION BY b.fingerprint, b.device, b.memory_limit_bytes, b.objective, b.cost_model, b.devices
 	ORDER BY b.fits DESC, CASE b.objective WHEN 'memory' THEN b.peak_bytes ELSE b.runtime_ns END, b.mesh);
 
 -- How the answer to a question changed from one cost model to the next, in the order of their first strategies.
 CREATE VIEW cost_model_history AS
-SELECT m.name AS module, t.fingerprint, t.mesh, t.device, t.memory_limit_bytes, t.objective, t.cost_model, t.runtime_ns, t.peak_bytes, t.fits,
+SELECT m.name AS module, t.fingerprint, n.devices, t.mesh, t.device, t.memory_limit_bytes, t.objective,
+	row_number() OVER history AS step, t.cost_model, t.runtime_ns, t.peak_bytes, t.fits,
 	round(t.runtime_ns * 1.0 / lag(t.runtime_ns) OVER history, 3) AS of_previous,
 	datetime(t.created_us / 1000000, 'unixepoch') AS created, t.id AS strategy
-FROM model_best t JOIN modules m ON m.id = t.module
+FROM model_best t JOIN modules m ON m.id = t.module JOIN meshes n ON n.mesh = t.mesh
 WINDOW history AS (PARTITION BY t.fingerprint, t.mesh, t.device, t.memory_limit_bytes, t.objective ORDER BY t.newest);

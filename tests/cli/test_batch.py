@@ -1,7 +1,12 @@
 """`batch`: what JOBS may look like, faults with their position, sweeps, exit codes. Kills and daemons: tests/load/test_batch.py."""
+import csv
+import io
 import json
 import os
 import pathlib
+import pty
+import re
+import sqlite3
 import subprocess
 
 import pytest
@@ -185,9 +190,103 @@ def test_a_sweep_ranks(folder):
 
 def test_an_id_of_the_store(folder):
     document, _ = run(folder, line(mesh="data=2", evaluations=100))
-    import sqlite3
     known = sqlite3.connect(folder / "store" / "shardwright.db").execute("SELECT id FROM modules").fetchone()[0]
     document, _ = run(folder, json.dumps({"module": known, "mesh": "data=2", "evaluations": 100}))
     assert document["summary"]["known"] == 1
     document, _ = run(folder, json.dumps({"module": "sha256:" + "0" * 64, "mesh": "data=2"}), code=1)
     assert "the store has no module" in document["jobs"][0]["error"]
+
+
+def test_progress_on_a_terminal(folder):
+    (folder / "jobs").write_text("".join(line(mesh=f"data={n}", evaluations=100) for n in (2, 4, 8)))
+    main, side = pty.openpty()
+    done = subprocess.run([TOOL, "batch", "jobs", "--store", "store", "--workers", "1"], cwd=folder, stdout=subprocess.PIPE, stderr=side, timeout=60)
+    os.close(side)
+    text = os.read(main, 1 << 16).decode()
+    os.close(main)
+    assert done.returncode == 0 and "1 of 3 jobs, about " in text and " left" in text and text.endswith("\r\x1b[K"), text
+
+
+# ---------------------------------------------------------------- store
+
+
+def store(folder, *flags, code=0):
+    done = subprocess.run([TOOL, "store", *flags, "--store", "store"], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """Two devices, two programs, sweeps; then the answers of one mesh again, as an older cost model had them."""
+    folder = tmp_path_factory.mktemp("filled")
+    other = str(ROOT / "tests" / "corpus" / "transformer_2_tiny.mlir.zst")
+    run(folder, line(evaluations=100) + line(evaluations=100, device="h100") + json.dumps({"module": other, "evaluations": 100}), "--sweep", "devices=8")
+    run(folder, line(mesh="data=4", evaluations=100, objective="memory") + line(mesh="data=4", evaluations=100, memory="1KiB"), code=2)
+    db = sqlite3.connect(folder / "store" / "shardwright.db")
+    columns = [c for _, c, *_ in db.execute("PRAGMA table_info(strategies)") if c not in ("number", "id", "cost_model", "runtime_ns")]
+    names = ", ".join(columns)
+    db.execute(f"INSERT INTO strategies (number, id, cost_model, runtime_ns, {names}) SELECT -number, id || 'x', 'older', 2 * runtime_ns, {names}"
+               " FROM strategies WHERE mesh = 'x=8'")
+    db.commit()
+    db.close()
+    return folder
+
+
+def test_views_as_csv_and_json(filled):
+    db = sqlite3.connect(filled / "store" / "shardwright.db")
+    db.row_factory = sqlite3.Row
+    for name, view, n in (("best", "best_per_mesh", 11), ("ranking", "mesh_ranking", 11), ("history", "cost_model_history", 14)):
+        wanted = sorted([dict(row) for row in db.execute(f"SELECT * FROM {view}")], key=str)
+        document = json.loads(store(filled, name, "--json"))
+        assert document["format"] == f"shardwright.{name}/1" and len(wanted) == n
+        assert sorted(document["rows"], key=lambda r: str({k: int(v) if isinstance(v, bool) else v for k, v in r.items()})) == wanted
+        rows = list(csv.DictReader(io.StringIO(store(filled, name, "--csv"))))
+        assert [{k: "" if v is None else str(int(v) if isinstance(v, bool) else v) for k, v in r.items()} for r in document["rows"]] == rows
+        assert len(store(filled, name).splitlines()) == n + 1
+
+
+def test_what_the_views_say(filled):
+    ranking = json.loads(store(filled, "ranking", "--devices", "8", "--module", MODULE, "--device", "h100", "--json"))["rows"]
+    assert [r["place"] for r in ranking] == [1, 2, 3] and {r["mesh"] for r in ranking} == {"x=8", "x=4,y=2", "x=2,y=2,z=2"}
+    times = [r["runtime_ns"] for r in ranking]
+    assert times == sorted(times) and [r["of_best"] for r in ranking] == [round(t / times[0], 3) for t in times]
+    document = json.loads(sqlite3.connect(filled / "store" / "shardwright.db").execute(
+        "SELECT document FROM strategies WHERE id = ?", [ranking[0]["strategy"]]).fetchone()[0])
+    assert document["cost"]["runtime_ns"] == times[0]
+    best = json.loads(store(filled, "best", "--mesh", ranking[0]["mesh"], "--device", "h100", "--json"))["rows"][0]
+    baseline = min(document["baselines"], key=lambda b: (not b["fits"], b["cost"]["runtime_ns"]))
+    assert (best["strategy"], best["baseline"], best["baseline_runtime_ns"]) == (ranking[0]["strategy"], baseline["name"], baseline["cost"]["runtime_ns"])
+    # The older cost model is history, and nothing else.
+    assert all(r["cost_model"] != "older" for r in json.loads(store(filled, "best", "--json"))["rows"])
+    history = json.loads(store(filled, "history", "--mesh", "x=8", "--device", "h100", "--json"))["rows"]
+    assert [(r["cost_model"] == "older", r["of_previous"]) for r in history] == [(True, None), (False, 0.5)]
+    # By name, by id, by fingerprint.
+    for module in ("jit_tiny_step", ranking[0]["fingerprint"]):
+        assert len(json.loads(store(filled, "ranking", "--module", module, "--json"))["rows"]) == 8
+    assert json.loads(store(filled, "best", "--module", "nobody", "--json"))["rows"] == []
+    assert store(filled, "best", "--module", "nobody", "--csv").startswith("module,fingerprint,devices,mesh,")
+    assert "no axis name" in store(filled, "best", "--mesh", "8=8", code=1)
+    assert "expected best, ranking or history, found 'worst'" in store(filled, "worst", code=64)
+    # The best for memory is the one with the least.
+    assert len(json.loads(store(filled, "best", "--mesh", "data=4", "--json"))["rows"]) == 2
+
+
+def test_documented_queries(filled):
+    """Every statement of docs/database.md runs."""
+    text = (ROOT / "docs" / "database.md").read_text()
+    blocks = re.findall(r"^```sql\n(.*?)^```$", text, re.M | re.S)
+    db = sqlite3.connect(filled / "store" / "shardwright.db")
+    ran = {}
+    for statement in "".join(blocks).split(";"):
+        if "SELECT" in statement:
+            ran[statement.strip().split("\n")[0]] = len(db.execute(statement.replace("= 16", "= 8")).fetchall())
+    assert len(ran) >= 10
+    assert sum(n > 0 for n in ran.values()) >= len(ran) - 2, ran  # one is about a strategy named in it
+
+
+def test_no_store(folder):
+    assert "there is no store in 'store'" in store(folder, "best", code=1)
+    (folder / "store").mkdir()
+    (folder / "store" / "shardwright.db").write_text("nonsense " * 1000)
+    assert "not a database" in store(folder, "best", code=3)
