@@ -3,7 +3,8 @@
  *   jobs.c    JOBS -> checked jobs, each fault with its position    table.c  CSV and TSV rows as JSON
  *   sweep.c   all mesh shapes of a number of devices                run.c    asks for jobs by priority, waits, counts
  *   report.c  a line per job, the summary, JSON                     local.c  the engine over a store: the daemon's own code
- *   export.c  views of a store as table, CSV and JSON
+ *   export.c  views of a store as table, CSV and JSON                queue.c  jobs shared by several machines
+ *   merge.c   several stores into one                               slurm.c  array jobs whose tasks share a queue
  *
  * An engine answers jobs: local.c's starts workers, another one may ask a daemon over HTTP. One thread uses all of this. */
 #ifndef SW_BATCH_H
@@ -18,7 +19,7 @@ enum { BATCH_ID_BYTES = 72, BATCH_ERROR_BYTES = 768 };
 /* Of the process: some jobs have an answer and some have none; the others are those of every verb. */
 enum { BATCH_EXIT_PARTIAL = 4 };
 
-typedef enum batch_state { BATCH_WAITING, BATCH_RUNNING, BATCH_SUCCEEDED, BATCH_FAILED } batch_state;
+typedef enum batch_state { BATCH_WAITING, BATCH_RUNNING, BATCH_SUCCEEDED, BATCH_FAILED, BATCH_ELSEWHERE } batch_state; /* ELSEWHERE: another task of the queue ended it */
 
 /* What became of a job. Times ns, sizes bytes. */
 typedef struct batch_result {
@@ -83,6 +84,7 @@ struct batch_engine {
 
 typedef struct batch_local_options {
 	const char *store, *log;  /* log: a file that gets the supervisor's log, or NULL */
+	bool alone;               /* the store may lie on a network file system: nobody else reads it meanwhile */
 	const char *flags[32];    /* settings of the daemon: "--workers", "4", .. */
 	int n_flags;
 } batch_local_options;
@@ -98,9 +100,10 @@ typedef struct batch_run_options {
 	bool json, terminal;      /* terminal: standard error shows progress */
 	bool dry_run;
 	const atomic_int *stop;   /* not 0: end */
+	struct queue *queue;      /* NULL: all jobs are ours */
 } batch_run_options;
 typedef struct batch_outcome {
-	uint32_t succeeded, failed, waiting, fits_not; /* of all jobs */
+	uint32_t succeeded, failed, waiting, fits_not, elsewhere; /* of all jobs */
 	uint32_t stored, same; /* of those that succeeded: known before, and the same as another line */
 	int64_t elapsed_ns;
 	bool stopped, broken;
@@ -117,6 +120,50 @@ void batch_print_json(const batch *b, const batch_outcome *r, FILE *out);
 /* Jobs of the same line of JOBS, best shape first; writes their indices to order (room for all jobs), returns how many. first: the
  * first of them. Those without an answer come last. */
 uint32_t batch_rank(const batch *b, uint32_t first, uint32_t *order);
+
+/* ---------------------------------------------------------------- queue.c: jobs shared by several machines
+ *
+ * A folder that all of them see, on NFS too, with two kinds of files, each made by link() and so by one task alone:
+ *   lease.JOB.N   the N-th task that took the job; its time of change is moved on while that task works
+ *   done.JOB      the job has ended: in whose store, and how
+ * A lease whose time is not moved on is followed by lease.JOB.(N+1). A task that comes back after that may end the job a second
+ * time; then `done` is there, and the merge takes one answer. Times are those of the file system, not of the machines. */
+
+typedef struct queue queue;
+typedef enum queue_claim { QUEUE_OURS, QUEUE_DONE, QUEUE_HELD, QUEUE_GIVEN_UP, QUEUE_BROKEN } queue_claim;
+/* Makes the folder when it is not there. task: who we are, part of file names. lease_seconds: after which a silent task is given up. */
+queue *queue_open(const char *dir, const char *task, int64_t lease_seconds, diag *d) MUST_USE;
+void queue_close(queue *q);
+/* GIVEN_UP: as many tasks as may have lost it. BROKEN: the folder cannot be used, d says why. */
+queue_claim queue_take(queue *q, uint32_t job, diag *d);
+/* Moves our leases on; call it often, it looks at the clock. */
+void queue_beat(queue *q);
+/* After the answer is committed. how: "succeeded" or "failed". False: it could not be written. */
+bool queue_done(queue *q, uint32_t job, const char *how);
+/* Others may take it at once. */
+void queue_release(queue *q, uint32_t job);
+
+/* ---------------------------------------------------------------- merge.c */
+
+typedef struct merge_counts {
+	int64_t stores, modules, answers, known, failed; /* known: questions that the store could answer already */
+} merge_counts;
+/* Takes what the stores in dirs have found into the store `into`, each in one transaction; may be repeated. Ends at the first that
+ * cannot be taken; those before it are in. */
+status merge_stores(const char *into, const char *const *dirs, uint32_t n, merge_counts *out, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- slurm.c */
+
+typedef struct slurm_options {
+	const char *tool, *store, *partition, *time;
+	int64_t nodes;               /* tasks of the array, a node each */
+	const char *const *sbatch;   /* further lines for sbatch */
+	uint32_t n_sbatch;
+	const char *const *flags;    /* of batch, for the tasks */
+	int n_flags;
+} slurm_options;
+/* Writes the jobs that wait, the scripts and a queue into STORE/slurm/RUN, and submits them; dry_run: prints the scripts. */
+status slurm_submit(const batch *b, const slurm_options *o, bool dry_run, FILE *out, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- export.c: what a store has */
 

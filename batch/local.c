@@ -360,10 +360,11 @@ batch_engine *batch_local_open(const batch_local_options *o, diag *d)
 	if (!l)
 		return NULL;
 	server *srv = l->srv;
-	srv->store = store_open(srv->opt.store, &srv->metrics, d);
+	srv->store = store_open_by(srv->opt.store, o->alone, &srv->metrics, d);
 	srv->supervisor = srv->store ? supervisor_new(srv) : NULL;
 	l->engine.workers = (uint32_t)srv->opt.workers;
-	l->engine.most_at_once = l->engine.workers + 1; /* the next one is there when a worker gets free */
+	/* The next one is there when a worker gets free; of a queue, others may take it. */
+	l->engine.most_at_once = l->engine.workers + !o->alone;
 	if (srv->supervisor)
 		return &l->engine;
 	diag_set(d, ST_ERR_INTERNAL, "cannot start threads");

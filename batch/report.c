@@ -160,7 +160,7 @@ static void print_row(const batch *b, const batch_job *j, FILE *out)
 		else
 			strbuf_printf(&line, " %8s", j->same_as == (uint32_t)(j - b->jobs.p) ? "known" : "same");
 	} else {
-		strbuf_puts(&line, j->result.state == BATCH_FAILED ? " failed" : " waiting");
+		strbuf_puts(&line, j->result.state == BATCH_FAILED ? " failed" : j->result.state == BATCH_ELSEWHERE ? " by another task" : " waiting");
 	}
 	fprintf(out, "%s\n", line.p);
 	strbuf_release(&line);
@@ -182,6 +182,8 @@ static void print_counts(const batch *b, const batch_outcome *r, bool dry_run, F
 		fprintf(out, "%u jobs: %u searched, %u known", b->jobs.n, r->succeeded - r->stored - r->same, r->stored);
 	if (r->same && !dry_run)
 		fprintf(out, ", %u the same as others", r->same);
+	if (r->elsewhere)
+		fprintf(out, ", %u by other tasks", r->elsewhere);
 	if (r->fits_not)
 		fprintf(out, ", %u too large", r->fits_not);
 	if (r->failed)
@@ -217,7 +219,7 @@ static void seconds_json(strbuf *out, const char *key, int64_t ns)
 
 static void job_json(const batch *b, const batch_job *j, strbuf *out)
 {
-	static const char *const states[] = {"waiting", "waiting", "succeeded", "failed"};
+	static const char *const states[] = {"waiting", "waiting", "succeeded", "failed", "elsewhere"};
 	const batch_result *r = &j->result;
 	strbuf_putc(out, '{');
 	json_int(out, "line", j->line);
@@ -306,6 +308,7 @@ void batch_print_json(const batch *b, const batch_outcome *r, FILE *out)
 	json_int(&t, "searched", r->succeeded - r->stored - r->same);
 	json_int(&t, "known", r->stored);
 	json_int(&t, "duplicates", b->duplicates);
+	json_int(&t, "elsewhere", r->elsewhere);
 	json_int(&t, "too_large", r->fits_not);
 	json_int(&t, "failed", r->failed);
 	json_int(&t, "waiting", r->waiting);

@@ -5,6 +5,7 @@
 
 enum {
 	LOOK_MS = 200,
+	AGAIN_MS = 2000,    /* between looks at what others hold */
 	LATER_SECONDS = 30, /* how long a store that cannot be written is tried again */
 	EXIT_FITS_NOT = 2,
 	EXIT_NONE = 1,
@@ -16,7 +17,9 @@ typedef struct run {
 	batch_engine *e;
 	const batch_run_options *o;
 	uint32_t *order;     /* jobs by priority */
-	uint32_t next;       /* in order: the next to ask for */
+	uint32_t next, end;  /* in order: the next to ask for, and behind the last one */
+	uint32_t held;       /* at the front of order: jobs that other tasks of the queue have */
+	int64_t again_ns;    /* when to look at those again */
 	VEC(uint32_t) asked; /* jobs under way */
 	batch_outcome out;
 	uint32_t ended, searched;
@@ -105,40 +108,88 @@ static void end_job(run *r, uint32_t i)
 	}
 }
 
+static void be_late(run *r, const char *why)
+{
+	if (!r->later_ns)
+		fprintf(stderr, "%swarning: %s; trying again for %d s\n", r->o->terminal ? "\r\033[K" : "", why, LATER_SECONDS);
+	r->later_ns = r->later_ns ? r->later_ns : clock_ns();
+	snprintf(r->later, sizeof r->later, "%s", why);
+}
+
+/* The job has an end that is on disk. False: not yet, others have to be told first. */
+static bool end_or_wait(run *r, uint32_t i)
+{
+	bool failed = r->b->jobs.p[i].result.state == BATCH_FAILED;
+	if (r->o->queue && !queue_done(r->o->queue, i, failed ? "failed" : "succeeded")) {
+		be_late(r, "the queue cannot be written");
+		return false;
+	}
+	end_job(r, i);
+	return true;
+}
+
+typedef enum next_step { STEP_ASK, STEP_SKIP, STEP_LATER } next_step;
+
+/* Takes job i from the queue that several tasks share. */
+static next_step take(run *r, uint32_t i)
+{
+	diag why = {0};
+	batch_result *x = &r->b->jobs.p[i].result;
+	switch (queue_take(r->o->queue, i, &why)) {
+	case QUEUE_OURS:
+		return STEP_ASK;
+	case QUEUE_HELD:
+		r->order[r->held++] = i;
+		return STEP_SKIP;
+	case QUEUE_DONE:
+		for (uint32_t k = i, more = 1; more; k = r->b->jobs.p[k].next_same, more = k) {
+			r->b->jobs.p[k].result.state = BATCH_ELSEWHERE;
+			r->out.elsewhere++;
+			r->ended++;
+		}
+		return STEP_SKIP;
+	case QUEUE_GIVEN_UP:
+		x->state = BATCH_FAILED;
+		snprintf(x->error, sizeof x->error, "every task that took it was lost");
+		return end_or_wait(r, i) ? STEP_SKIP : STEP_LATER;
+	case QUEUE_BROKEN:
+		break;
+	}
+	be_late(r, why.msg);
+	return STEP_LATER;
+}
+
 /* False: nothing can be asked now, or ever. */
 static bool ask_next(run *r, diag *d)
 {
 	uint32_t i = r->order[r->next];
 	batch_job *j = &r->b->jobs.p[i];
 	diag why = {0};
-	if (j->same_as != i) { /* told when the other one ends */
-		r->next++;
-		return true;
-	}
+	next_step step = j->same_as != i ? STEP_SKIP : r->o->queue ? take(r, i) : STEP_ASK; /* the same: told when the other one ends */
+	r->next += step == STEP_SKIP;
+	if (step != STEP_ASK)
+		return step == STEP_SKIP;
 	batch_result x = {0};
 	batch_asked asked = r->e->ask(r->e, j, &x, &why);
-	if (asked == BATCH_ASK_BROKEN) {
-		if (d)
-			*d = why;
-		r->out.broken = true;
-		return false;
-	}
-	if (asked == BATCH_ASK_LATER) {
-		if (!r->later_ns)
-			fprintf(stderr, "%swarning: %s; trying again for %d s\n", r->o->terminal ? "\r\033[K" : "", why.msg, LATER_SECONDS);
-		r->later_ns = r->later_ns ? r->later_ns : clock_ns();
-		snprintf(r->later, sizeof r->later, "%s", why.msg);
-		return false;
-	}
-	r->later_ns = 0;
-	r->next++;
 	j->result = x;
 	if (asked == BATCH_ASK_STARTED) {
 		j->result.state = BATCH_RUNNING;
 		vec_push(&r->asked, i);
-	} else {
-		end_job(r, i);
+	} else if (asked == BATCH_ASK_BROKEN) {
+		if (d)
+			*d = why;
+		r->out.broken = true;
+	} else if (asked == BATCH_ASK_LATER) {
+		be_late(r, why.msg);
 	}
+	if (asked == BATCH_ASK_BROKEN || asked == BATCH_ASK_LATER || (asked == BATCH_ASK_ENDED && !end_or_wait(r, i))) {
+		j->result.state = BATCH_WAITING;
+		if (r->o->queue)
+			queue_release(r->o->queue, i);
+		return false;
+	}
+	r->later_ns = 0;
+	r->next++;
 	return true;
 }
 
@@ -148,17 +199,18 @@ static bool look_at_all(run *r, diag *d)
 	for (uint32_t k = 0; k < r->asked.n;) {
 		uint32_t i = r->asked.p[k];
 		diag why = {0};
-		if (r->e->look(r->e, &r->b->jobs.p[i].result, &why)) {
+		if (!r->e->look(r->e, &r->b->jobs.p[i].result, &why)) {
+			if (why.code != ST_OK) {
+				if (d)
+					*d = why;
+				return false;
+			}
+			k++;
+		} else if (end_or_wait(r, i)) {
 			r->asked.p[k] = vec_pop(&r->asked);
-			end_job(r, i);
-			continue;
+		} else {
+			k++;
 		}
-		if (why.code != ST_OK) {
-			if (d)
-				*d = why;
-			return false;
-		}
-		k++;
 	}
 	return true;
 }
@@ -171,17 +223,31 @@ static bool gave_up(run *r, diag *d)
 	return r->out.broken = true;
 }
 
+/* Other tasks may have ended what they held, or been lost with it. */
+static void look_again(run *r)
+{
+	if (r->next < r->end || !r->held || clock_ns() < r->again_ns)
+		return;
+	r->again_ns = clock_ns() + AGAIN_MS * 1000000ll;
+	r->end = r->held;
+	r->next = r->held = 0;
+}
+
 static void run_all(run *r, diag *d)
 {
-	while (r->next < r->b->jobs.n || r->asked.n) {
-		while (r->next < r->b->jobs.n && r->asked.n < r->e->most_at_once && !atomic_load(r->o->stop) && ask_next(r, d))
+	r->end = r->b->jobs.n;
+	while (r->next < r->end || r->asked.n || r->held) {
+		look_again(r);
+		while (r->next < r->end && r->asked.n < r->e->most_at_once && !atomic_load(r->o->stop) && ask_next(r, d))
 			show_progress(r);
+		if (r->o->queue)
+			queue_beat(r->o->queue);
 		r->out.broken = r->out.broken || !look_at_all(r, d);
 		r->out.stopped = atomic_load(r->o->stop) != 0;
 		if (r->out.stopped || r->out.broken || gave_up(r, d))
 			return;
 		show_progress(r);
-		if (r->asked.n || r->later_ns)
+		if (r->asked.n || r->later_ns || r->held)
 			r->e->wait(r->e, LOOK_MS);
 	}
 }
@@ -196,7 +262,7 @@ batch_outcome batch_run(batch *b, batch_engine *e, const batch_run_options *o, d
 	qsort(r.order, b->jobs.n, sizeof *r.order, compare_priority);
 	run_all(&r, d);
 	hide_progress(&r);
-	r.out.waiting = b->jobs.n - r.out.succeeded - r.out.failed;
+	r.out.waiting = b->jobs.n - r.out.succeeded - r.out.failed - r.out.elsewhere;
 	r.out.elapsed_ns = clock_ns() - r.start_ns;
 	free(r.order);
 	vec_release(&r.asked);
@@ -209,6 +275,6 @@ int batch_exit_code(const batch *b, const batch_outcome *r)
 	if (r->stopped)
 		return EXIT_STOPPED;
 	if (without)
-		return r->succeeded ? BATCH_EXIT_PARTIAL : EXIT_NONE;
+		return r->succeeded || r->elsewhere ? BATCH_EXIT_PARTIAL : EXIT_NONE;
 	return r->fits_not ? EXIT_FITS_NOT : 0;
 }

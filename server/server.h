@@ -438,6 +438,10 @@ struct write_op {
 typedef struct store store;
 /* Creates or migrates the database, takes the lock of the folder, recovers searches that a killed daemon left running. */
 store *store_open(const char *dir, metrics *m, diag *d) MUST_USE;
+/* alone: keeps SQLite's index in this process and the file locked, so that the store may lie on a network file system; no other
+ * program can read it meanwhile. */
+store *store_open_by(const char *dir, bool alone, metrics *m, diag *d) MUST_USE;
+int store_version(void); /* of this program's stores */
 /* Opens a store of this program's version for reading alone: without its lock, beside a daemon, changing nothing. NULL with d filled;
  * ST_ERR_NOT_FOUND when there is none. For store_reader, store_objects and store_close only. */
 store *store_peek(const char *dir, diag *d) MUST_USE;

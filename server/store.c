@@ -222,7 +222,7 @@ static status open_database(store *s, diag *d)
 {
 	struct stat st;
 	bool there = stat(s->path, &st) == 0 && st.st_size > 0;
-	if (!open_writer(s, NULL)) {
+	if (!open_writer(s, s->vfs)) {
 		bool again = there && is_disk_trouble(&s->writer);
 		diag_set(again ? NULL : d, ST_ERR_IO, "cannot open the database '%s': %s", s->path, sqlite3_errmsg(s->writer.handle));
 		if (!again)
@@ -244,9 +244,12 @@ static status open_database(store *s, diag *d)
 	return ST_OK;
 }
 
-store *store_open(const char *dir, metrics *m, diag *d)
+store *store_open(const char *dir, metrics *m, diag *d) { return store_open_by(dir, false, m, d); }
+
+store *store_open_by(const char *dir, bool alone, metrics *m, diag *d)
 {
 	store *s = xcalloc(1, sizeof *s);
+	s->vfs = alone ? "unix-excl" : NULL;
 	s->lock_fd = -1;
 	s->metrics = m;
 	pthread_key_create(&s->reader_key, reader_close);
@@ -402,6 +405,8 @@ bool store_check(const char *dir, FILE *out, diag *d)
 	db_close(&c);
 	return ok;
 }
+
+int store_version(void) { return STORE_VERSION; }
 
 bool store_writable(store *s) { return atomic_load(&s->writable); }
 objects *store_objects(store *s) { return &s->objects; }
