@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo bench bench-search bench-methods corpus install man wheel lint-python clean venv
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo bench bench-search bench-methods corpus install man wheel lint-python clean venv check-slurm
 all: $(PROGRAMS)
 
 help:
@@ -50,6 +50,7 @@ help:
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
+## make check-slurm     batch --slurm on a real Slurm with virtual nodes on this machine, as root; installs Debian's packages (5 minutes)
 ## make zoo             programs of JAX packages, planned and compiled by XLA (docs/zoo.md; resumable, an hour)
 ## make corpus          mint tests/corpus again from the models
 ## make install         programs, library, header, man pages and completions; PREFIX=/usr/local
@@ -127,6 +128,11 @@ check:
 	@$(MAKE) --no-print-directory deps-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tools/check
+
+# Its daemons run in a temporary folder, with a configuration of their own.
+check-slurm: all venv
+	@tools/install-debian slurmctld slurmd slurm-client munge
+	SHARDWRIGHT=$(abspath $(BUILD))/shardwright $(VENV)/bin/python -m pytest -q -p no:cacheprovider tests/slurm
 
 check-unit: $(UNIT_BIN)
 	@tools/run-unit $(UNIT_BIN)

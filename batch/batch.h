@@ -25,6 +25,7 @@ typedef enum batch_state { BATCH_WAITING, BATCH_RUNNING, BATCH_SUCCEEDED, BATCH_
 typedef struct batch_result {
 	batch_state state;
 	bool stored;                       /* the answer was there already */
+	bool partial;                      /* ended by --search-seconds: no answer to the next batch */
 	bool fits, has_baseline, baseline_fits;
 	char search[BATCH_ID_BYTES], strategy[BATCH_ID_BYTES], name[128]; /* name: the module's own */
 	int64_t runtime_ns, peak_bytes, evaluations, search_ns;
@@ -78,6 +79,7 @@ struct batch_engine {
 	batch_asked (*ask)(batch_engine *e, const batch_job *job, batch_result *out, diag *d);
 	/* True when it has ended: out is filled. out->search names it. False with d filled: it cannot be looked up. */
 	bool (*look)(batch_engine *e, batch_result *out, diag *d);
+	const char *(*trouble)(batch_engine *e); /* why no answer can be kept now, NULL: they can; may be NULL itself */
 	void (*wait)(batch_engine *e, int ms); /* until something may have changed */
 	void (*close)(batch_engine *e);
 };

@@ -192,6 +192,7 @@ static bool read_result(local *l, batch_result *out)
 		out->fits = sqlite3_column_int(s, 5);
 		out->evaluations = sqlite3_column_int64(s, 6);
 		out->search_ns = sqlite3_column_int64(s, 7) * 1000;
+		out->partial = sqlite3_column_int(s, 8);
 		bool running = !strcmp(state, "running");
 		bool ended = !running && strcmp(state, "queued");
 		out->state = running ? BATCH_RUNNING : !ended ? BATCH_WAITING : out->strategy[0] ? BATCH_SUCCEEDED : BATCH_FAILED;
@@ -212,6 +213,11 @@ static bool look(batch_engine *e, batch_result *out, diag *d)
 		return diag_set(d, ST_ERR_IO, "the store cannot be read"), false;
 	return out->state == BATCH_SUCCEEDED || out->state == BATCH_FAILED;
 }
+
+#define UNWRITABLE "the store cannot be written: the disk is full or broken, or another program holds its lock"
+
+/* The supervisor keeps what it could not commit, and offers it again. */
+static const char *trouble(batch_engine *e) { return store_writable(((local *)e)->srv->store) ? NULL : UNWRITABLE; }
 
 /* The request with the id of its module. */
 static bool make_spec(local *l, const batch_job *job, const module_row *row, search_spec *spec, problem *why)
@@ -276,7 +282,7 @@ static batch_asked ask(batch_engine *e, const batch_job *job, batch_result *out,
 		else if (asked == BATCH_ASK_STARTED)
 			asked = start(l, &spec, key, &m->row, out);
 		if (asked == BATCH_ASK_LATER)
-			diag_set(d, ST_ERR_IO, "the store cannot be written: the disk is full or broken, or another program holds its lock");
+			diag_set(d, ST_ERR_IO, UNWRITABLE);
 	}
 	spec_release(&spec);
 	return asked;
@@ -362,6 +368,7 @@ batch_engine *batch_local_open(const batch_local_options *o, diag *d)
 	server *srv = l->srv;
 	srv->store = store_open_by(srv->opt.store, o->alone, &srv->metrics, d);
 	srv->supervisor = srv->store ? supervisor_new(srv) : NULL;
+	l->engine.trouble = trouble;
 	l->engine.workers = (uint32_t)srv->opt.workers;
 	/* The next one is there when a worker gets free; of a queue, others may take it. */
 	l->engine.most_at_once = l->engine.workers + !o->alone;

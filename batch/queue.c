@@ -60,7 +60,9 @@ static int64_t now_ns(const queue *q)
 {
 	struct stat st;
 	bool ok = write_own(q, "asks for the time") && stat(q->own, &st) == 0;
+	int error = errno;
 	unlink(q->own);
+	errno = error;
 	return ok ? changed_ns(&st) : -1;
 }
 
@@ -87,6 +89,12 @@ void queue_close(queue *q)
 	free(q);
 }
 
+static queue_claim unwritable(const queue *q, diag *d)
+{
+	diag_set(d, ST_ERR_IO, "cannot write to the queue '%.300s': %s", q->dir, strerror(errno));
+	return QUEUE_BROKEN;
+}
+
 queue_claim queue_take(queue *q, uint32_t job, diag *d)
 {
 	char path[700];
@@ -102,7 +110,9 @@ queue_claim queue_take(queue *q, uint32_t job, diag *d)
 	}
 	if (changed) {
 		int64_t now = now_ns(q);
-		if (now < 0 || now - changed < q->lease_ns)
+		if (now < 0)
+			return unwritable(q, d);
+		if (now - changed < q->lease_ns)
 			return QUEUE_HELD;
 	}
 	if (lost >= MOST_TASKS)
@@ -111,10 +121,7 @@ queue_claim queue_take(queue *q, uint32_t job, diag *d)
 		vec_push(&q->leases, (lease){job, number});
 		return QUEUE_OURS;
 	}
-	if (errno == EEXIST)
-		return QUEUE_HELD;
-	diag_set(d, ST_ERR_IO, "cannot write to the queue '%.300s': %s", q->dir, strerror(errno));
-	return QUEUE_BROKEN;
+	return errno == EEXIST ? QUEUE_HELD : unwritable(q, d);
 }
 
 void queue_beat(queue *q)

@@ -79,7 +79,7 @@ void batch_print_line(const batch *b, const batch_job *j, uint32_t ended, bool d
 	} else {
 		add_cost(&line, r);
 		if (!strcmp(source_of(b, j), "search"))
-			strbuf_printf(&line, " in %.2f s", (double)r->search_ns / 1e9);
+			strbuf_printf(&line, " in %.2f s%s", (double)r->search_ns / 1e9, r->partial ? ", ended early" : "");
 		else
 			strbuf_printf(&line, " %s", j->same_as == (uint32_t)(j - b->jobs.p) ? "known" : "as another line");
 	}
@@ -238,6 +238,7 @@ static void job_json(const batch *b, const batch_job *j, strbuf *out)
 		json_int(out, "runtime_ns", r->runtime_ns);
 		json_int(out, "peak_bytes", r->peak_bytes);
 		json_bool(out, "fits", r->fits);
+		json_bool(out, "partial", r->partial);
 		json_int(out, "evaluations", r->evaluations);
 		seconds_json(out, "seconds", r->search_ns);
 		json_key(out, "baseline");

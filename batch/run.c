@@ -5,7 +5,7 @@
 
 enum {
 	LOOK_MS = 200,
-	AGAIN_MS = 2000,    /* between looks at what others hold */
+	AGAIN_MS = 1000,    /* between looks at what others hold */
 	LATER_SECONDS = 30, /* how long a store that cannot be written is tried again */
 	EXIT_FITS_NOT = 2,
 	EXIT_NONE = 1,
@@ -24,7 +24,8 @@ typedef struct run {
 	batch_outcome out;
 	uint32_t ended, searched;
 	int64_t start_ns, searched_ns; /* searched_ns: what the workers took together */
-	int64_t later_ns;    /* since when the store cannot be written, 0: it can */
+	int64_t later_ns;    /* since when something cannot be written, 0: all can */
+	bool late;           /* in this turn of the loop */
 	char later[512];
 } run;
 
@@ -50,10 +51,10 @@ static void show_progress(const run *r)
 		strbuf_printf(&line, ", %u failed", r->out.failed);
 	if (r->later_ns)
 		strbuf_printf(&line, ", waiting: %.60s", r->later);
-	else if (r->searched && r->e->workers) {
-		/* What is left may be stored or the same as others: an upper estimate. */
-		int64_t each = r->searched_ns / r->searched;
-		int64_t s = (int64_t)((double)each * left / MIN(r->e->workers, left ? left : 1) / 1e9);
+	else if (r->searched && left) {
+		/* What is left may be known or the same as others: an upper estimate. */
+		int64_t each = r->e->workers ? r->searched_ns / MIN(r->e->workers, left) : clock_ns() - r->start_ns;
+		int64_t s = (int64_t)((double)each / r->searched * left / 1e9);
 		if (s >= 3600)
 			strbuf_printf(&line, ", about %lld h %02lld min left", (long long)(s / 3600), (long long)(s / 60 % 60));
 		else if (s >= 60)
@@ -113,6 +114,7 @@ static void be_late(run *r, const char *why)
 	if (!r->later_ns)
 		fprintf(stderr, "%swarning: %s; trying again for %d s\n", r->o->terminal ? "\r\033[K" : "", why, LATER_SECONDS);
 	r->later_ns = r->later_ns ? r->later_ns : clock_ns();
+	r->late = true;
 	snprintf(r->later, sizeof r->later, "%s", why);
 }
 
@@ -188,7 +190,6 @@ static bool ask_next(run *r, diag *d)
 			queue_release(r->o->queue, i);
 		return false;
 	}
-	r->later_ns = 0;
 	r->next++;
 	return true;
 }
@@ -237,12 +238,17 @@ static void run_all(run *r, diag *d)
 {
 	r->end = r->b->jobs.n;
 	while (r->next < r->end || r->asked.n || r->held) {
+		r->late = false;
 		look_again(r);
 		while (r->next < r->end && r->asked.n < r->e->most_at_once && !atomic_load(r->o->stop) && ask_next(r, d))
 			show_progress(r);
 		if (r->o->queue)
 			queue_beat(r->o->queue);
 		r->out.broken = r->out.broken || !look_at_all(r, d);
+		const char *trouble = r->e->trouble ? r->e->trouble(r->e) : NULL;
+		if (trouble)
+			be_late(r, trouble);
+		r->later_ns = r->late ? r->later_ns : 0;
 		r->out.stopped = atomic_load(r->o->stop) != 0;
 		if (r->out.stopped || r->out.broken || gave_up(r, d))
 			return;

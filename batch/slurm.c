@@ -211,8 +211,11 @@ status slurm_submit(const batch *b, const slurm_options *o, bool dry_run, FILE *
 	char stamp[32];
 	if (!dry_run && mkdir(o->store, 0700) != 0 && errno != EEXIST)
 		return diag_set(d, ST_ERR_IO, "cannot make the folder '%.300s': %s", o->store, strerror(errno));
-	if (!realpath(o->store, r.store))
+	char here[PATH_MAX] = "";
+	if (!realpath(o->store, r.store) && (o->store[0] == '/' || !getcwd(here, sizeof here)))
 		snprintf(r.store, sizeof r.store, "%s", o->store);
+	else if (here[0])
+		snprintf(r.store, sizeof r.store, "%.2000s/%.2000s", here, o->store);
 	strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", gmtime_r(&now, &tm));
 	snprintf(r.dir, sizeof r.dir, "%.4000s/slurm/%s-%d", r.store, stamp, (int)getpid());
 	status st = check_words(o, r.store, d);

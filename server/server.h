@@ -9,12 +9,14 @@
  *   reaper          (connections.c)  ends connections past their absolute deadline, wakes long polls and event streams
  *
  *   options.c  settings        json_gate.c   what JSON is let in      json_write.c  JSON out        problem.c  log.c  metrics.c
- *   spec.c     search request  upload.c      streamed decoding        objects.c     files by sha256
+ *   spec.c     search request  upload.c      streamed decoding        objects.c     files by sha256 (objects_response.c: as an answer)
  *   store.c    open, migrate   store_search.c  life of a search       store_list.c  rows as JSON   modules.c  taking one in
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
  *   memory.c   what bodies and answers may take   gate.c   malformed requests   origin.c  hosts, pages, peers
- *   sandbox.c  what workers may do   tls.c  certificates
+ *   sandbox.c  what workers may do   worker.c  the worker program   tls.c  certificates
+ *
+ * batch/ fills stores without HTTP: it links the store, the supervisor and what they need, none of which calls libmicrohttpd.
  *
  * Lock order: watch bucket -> libmicrohttpd's own locks. Every other lock is a leaf. */
 #ifndef SW_SERVER_H

@@ -154,6 +154,7 @@ static bool take_search(remote *r, const cJSON *search, batch_result *out)
 	out->peak_bytes = (int64_t)client_number(best, "peak_bytes");
 	out->fits = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(best, "fits"));
 	out->evaluations = (int64_t)client_number(search, "evaluations");
+	out->partial = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(search, "partial"));
 	return take_document(r, cJSON_GetObjectItemCaseSensitive(search, "document"), out, client_text(search, "objective"));
 }
 

@@ -42,7 +42,7 @@ static const char help[] =
 	"  --nodes N               tasks of the array job, a node each; default 1\n"
 	"  --partition NAME        as sbatch has it\n"
 	"  --time LIMIT            as sbatch has it, of a task\n"
-	"  --sbatch OPTION         another option of sbatch, such as --account=x; many times\n\n"
+	"  --sbatch OPTION         another option of sbatch, such as '-A x'; many times\n\n"
 	"Exit codes: 0 all jobs answered and fit, 2 some do not fit the memory, 4 some have no answer, 1 none has or JOBS or the\n"
 	"store is wrong, 3 the store cannot be written or the daemon not be reached, 64 usage, 130 interrupted.\n";
 
@@ -78,13 +78,14 @@ static const struct option options[] = {{"store", 1, 0, OPT_STORE}, {"server", 1
 /* A setting of the daemon goes to its own reader, which knows its range. */
 static void add_setting(batch_args *a, const char *name, const char *value)
 {
-	static char flags[12][40];
-	int n = a->local.n_flags / 2;
-	if (n == (int)COUNT_OF(flags))
-		return; /* each of the few settings a few times: the last ones of more are left out */
+	static char flags[12][40]; /* more than there are settings */
+	int n = 0;
+	while (n < a->local.n_flags / 2 && strcmp(flags[n] + 2, name)) /* a later one wins */
+		n++;
 	snprintf(flags[n], sizeof flags[n], "--%s", name);
-	a->local.flags[a->local.n_flags++] = flags[n];
-	a->local.flags[a->local.n_flags++] = value;
+	a->local.flags[2 * n] = flags[n];
+	a->local.flags[2 * n + 1] = value;
+	a->local.n_flags = MAX(a->local.n_flags, 2 * (n + 1));
 	a->has_worker_flags = true;
 }
 

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import resource
 import signal
 import sqlite3
@@ -143,7 +144,7 @@ def test_killed_again_and_again(folder):
 
 
 def test_a_worker_that_is_killed_is_started_again(folder):
-    write_jobs(folder, {**LONG, "seconds": 2})
+    write_jobs(folder, {**LONG, "seconds": 0.5})
     process = start(folder, "--json")
     eventually(lambda: rows_or_none(folder, "SELECT 1 FROM searches WHERE state = 'running'"))
     eventually(lambda: children(process.pid))
@@ -159,6 +160,15 @@ def rows_or_none(folder, sql):
         return rows(folder, sql)
     except sqlite3.OperationalError:
         return None
+
+
+def test_a_search_that_takes_too_long(folder):
+    """It keeps the best until then, which is no answer to the next batch."""
+    write_jobs(folder, LONG)
+    for times in (1, 2):
+        job = json.loads(run(folder, "--search-seconds", "1", "--json")[0])["jobs"][0]
+        assert job["state"] == "succeeded" and job["partial"] and job["from"] == "search"
+        assert rows(folder, "SELECT count(*) FROM searches WHERE partial") == [(times,)]
 
 
 def test_an_interrupt(folder):
@@ -250,7 +260,112 @@ def test_a_full_disk(folder):
 
 def test_a_job_that_needs_more_memory(folder):
     write_jobs(folder, LONG, questions(1)[0])
-    out, _ = run(folder, "--worker-memory", "200MiB", "--workers", "1", "--json", code=4)
+    out, _ = run(folder, "--worker-memory", "120MiB", "--workers", "1", "--json", code=4)
     jobs = json.loads(out)["jobs"]
     assert jobs[0]["state"] == "failed" and "memory" in jobs[0]["error"], jobs[0]
     assert jobs[1]["state"] == "succeeded"
+
+
+# ---------------------------------------------------------------- a queue of several machines
+
+
+def share(folder, k, *flags, **how):
+    return start(folder, "--queue", "queue", "--lease", "2", "--workers", "1", "--json", *flags, store=f"task{k}", **how)
+
+
+def merge(folder, *stores, code=0):
+    done = subprocess.run([SHARDWRIGHT, "batch", "--merge", *stores, "--store", "store", "--json"], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    return json.loads(done.stdout), done.stderr
+
+
+def test_a_queue_with_a_lost_task(folder):
+    """Three tasks, one killed in its work: the others take over, and each question has one answer in the end."""
+    jobs = questions(6, [str(CORPUS / "mlp_tiny.mlir.zst")], evaluations=2000)
+    write_jobs(folder, {**LONG, "seconds": 1, "priority": 1}, *jobs, {"module": "missing.mlir", "mesh": "data=2"})
+    lost = share(folder, 0)
+    eventually(lambda: (folder / "queue" / "lease.0.0").exists() and children(lost.pid))
+    others = [share(folder, k) for k in (1, 2)]
+    lost.kill()
+    lost.communicate()
+    documents = [json.loads(process.communicate(timeout=60)[0]) for process in others]
+    assert sorted(process.returncode for process in others) == [0, 4]
+    assert (folder / "queue" / "lease.0.1").exists()
+    states = list(zip(*[[j["state"] for j in d["jobs"]] for d in documents]))
+    assert all(sorted(s) == ["elsewhere", "succeeded"] for s in states[:-1]) and sorted(states[-1]) == ["elsewhere", "failed"]
+    assert {p.name for p in (folder / "queue").iterdir() if p.name.startswith("done")} == {f"done.{i}" for i in range(8)}
+    counts, _ = merge(folder, "task0", "task1", "task2")
+    assert counts["answers"] == 7 and counts["known"] == 0 and counts["stores"] == 3
+    again, _ = merge(folder, "task2", "task1", "task0")
+    assert again["answers"] == 0 and again["known"] == 7
+    assert rows(folder, "SELECT count(*), count(DISTINCT key) FROM searches WHERE state = 'succeeded'") == [(7, 7)]
+    assert rows(folder, "PRAGMA foreign_key_check") == []
+    daemon = Daemon(folder).start()
+    try:
+        request = {**jobs[0], "module": daemon.upload((CORPUS / "mlp_tiny.mlir.zst").read_bytes()).json()["id"]}
+        assert daemon.search(request, {"Cache-Control": "only-if-cached"}).status == 200
+    finally:
+        daemon.stop()
+    _, err = run(folder, code=4)
+    assert rows(folder, "SELECT count(*) FROM searches") == [(7,)]
+
+
+def test_a_task_that_is_told_to_end_gives_its_jobs_back(folder):
+    write_jobs(folder, {**LONG, "seconds": 1})
+    first = share(folder, 0, "--lease", "3600")
+    eventually(lambda: children(first.pid))
+    first.terminate()
+    assert first.wait(20) == 130
+    second = share(folder, 1, "--lease", "3600")
+    assert second.wait(30) in (0, 2)
+
+
+def test_answers_of_two_tasks_to_one_question(folder):
+    """A lease that was lost, and whose holder lived: both have an answer, the merge takes one. A larger budget is another answer."""
+    write_jobs(folder, *questions(2))
+    for k in (0, 1):
+        run(folder, store=f"task{k}")
+    write_jobs(folder, {**questions(2)[0], "evaluations": 300})
+    run(folder, store="task1")
+    counts, _ = merge(folder, "task0", "task1")
+    assert (counts["answers"], counts["known"]) == (3, 2)
+
+
+def test_a_merge_that_cannot_be(folder):
+    write_jobs(folder, *questions(1))
+    run(folder, store="task0")
+    _, err = merge(folder, "task0", "nowhere", code=1)
+    assert "there is no store in 'nowhere'" in err and rows(folder, "SELECT count(*) FROM strategies") == [(1,)]
+    daemon = Daemon(folder).start()
+    _, err = merge(folder, "task0", code=1)
+    assert "in use" in err
+    daemon.stop()
+    (folder / "store").rename(folder / "task1")
+    daemon = Daemon(folder)
+    daemon.store = folder / "task1"
+    daemon.start()
+    _, err = merge(folder, "task1", code=1)
+    assert "is in use: merge it when its batch has ended" in err
+    daemon.stop()
+    db = sqlite3.connect(folder / "task0" / "shardwright.db")
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    _, err = merge(folder, "task0", code=1)
+    assert "'task0' has version 99, expected 2" in err
+
+
+def test_slurm_scripts(folder):
+    write_jobs(folder, *questions(3), questions(1)[0], {"module": "missing.mlir", "mesh": "data=2"})
+    out, err = run(folder, "--slurm", "--nodes", "2", "--partition", "cpu", "--time", "2:00:00", "--sbatch=--account=research", "--workers", "3", "--dry-run", code=4)
+    for line in ("#SBATCH --array=0-1", "#SBATCH --partition=cpu", "#SBATCH --time=2:00:00", "#SBATCH --account=research", "#SBATCH --requeue"):
+        assert line in out
+    assert "'--workers' '3'" in out and "batch --merge" in out and not (folder / "store").exists()
+    scripts = re.findall(r"(?m)^#!/bin/sh\n(?:.+\n)+", out)
+    assert len(scripts) == 2
+    for script in scripts:
+        assert subprocess.run(["sh", "-n"], input=script, text=True).returncode == 0
+    (folder / "bin").mkdir()
+    for name in ("sh",):
+        (folder / "bin" / name).symlink_to("/bin/sh")
+    _, err = run(folder, "--slurm", code=1, env={"PATH": str(folder / "bin")})
+    assert "no Slurm here: sbatch is not on the PATH" in err
