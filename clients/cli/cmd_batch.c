@@ -137,7 +137,7 @@ static int parse_arguments(batch_args *a, int argc, char **argv)
 				return EXIT_USAGE;
 			break;
 		case OPT_LEASE:
-			if (!cli_number("batch", "--lease", optarg, 2, 86400, &a->lease))
+			if (!cli_number("batch", "--lease", optarg, 1, 86400, &a->lease))
 				return EXIT_USAGE;
 			break;
 		case OPT_HELP: fputs(help, stdout); return 0;

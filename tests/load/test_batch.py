@@ -109,7 +109,7 @@ def test_what_a_daemon_found_is_not_searched_again(folder):
 
 def test_killed_again_and_again(folder):
     """Each question is searched to its end once, whatever is killed: the batch, or its workers."""
-    write_jobs(folder, *questions(16, [str(CORPUS / "mlp_tiny.mlir.zst")], evaluations=2000))
+    write_jobs(folder, *questions(10, [str(CORPUS / "mlp_tiny.mlir.zst")], evaluations=2000))
     random.seed(1)
     done, kills = set(), 0
     for turn in range(60):
@@ -131,14 +131,14 @@ def test_killed_again_and_again(folder):
             continue  # killed while it made the tables
         assert done <= now
         done = now
-        if len(done) > 11:
+        if len(done) > 6:
             break
     assert kills > 2 and done
     out, _ = run(folder, "--json")
     document = json.loads(out)
-    assert document["summary"]["known"] == len(done) and document["summary"]["searched"] == 16 - len(done)
+    assert document["summary"]["known"] == len(done) and document["summary"]["searched"] == 10 - len(done)
     finished = rows(folder, "SELECT key, count(*) FROM searches GROUP BY key")
-    assert len(finished) == 16 and all(n == 1 for _, n in finished)
+    assert len(finished) == 10 and all(n == 1 for _, n in finished)
     assert rows(folder, "SELECT count(*) FROM searches WHERE state != 'succeeded'") == [(0,)]
     assert rows(folder, "PRAGMA integrity_check") == [("ok",)]
 
@@ -165,10 +165,9 @@ def rows_or_none(folder, sql):
 def test_a_search_that_takes_too_long(folder):
     """It keeps the best until then, which is no answer to the next batch."""
     write_jobs(folder, LONG)
-    for times in (1, 2):
-        job = json.loads(run(folder, "--search-seconds", "1", "--json")[0])["jobs"][0]
-        assert job["state"] == "succeeded" and job["partial"] and job["from"] == "search"
-        assert rows(folder, "SELECT count(*) FROM searches WHERE partial") == [(times,)]
+    job = json.loads(run(folder, "--search-seconds", "1", "--json")[0])["jobs"][0]
+    assert job["state"] == "succeeded" and job["partial"] and job["from"] == "search"
+    assert json.loads(run(folder, "--dry-run", "--json")[0])["jobs"][0]["state"] == "waiting"
 
 
 def test_an_interrupt(folder):
@@ -260,7 +259,7 @@ def test_a_full_disk(folder):
 
 def test_a_job_that_needs_more_memory(folder):
     write_jobs(folder, LONG, questions(1)[0])
-    out, _ = run(folder, "--worker-memory", "120MiB", "--workers", "1", "--json", code=4)
+    out, _ = run(folder, "--worker-memory", "64MiB", "--workers", "1", "--json", code=4)
     jobs = json.loads(out)["jobs"]
     assert jobs[0]["state"] == "failed" and "memory" in jobs[0]["error"], jobs[0]
     assert jobs[1]["state"] == "succeeded"
@@ -270,7 +269,7 @@ def test_a_job_that_needs_more_memory(folder):
 
 
 def share(folder, k, *flags, **how):
-    return start(folder, "--queue", "queue", "--lease", "2", "--workers", "1", "--json", *flags, store=f"task{k}", **how)
+    return start(folder, "--queue", "queue", "--lease", "1", "--workers", "1", "--json", *flags, store=f"task{k}", **how)
 
 
 def merge(folder, *stores, code=0):
@@ -282,7 +281,7 @@ def merge(folder, *stores, code=0):
 def test_a_queue_with_a_lost_task(folder):
     """Three tasks, one killed in its work: the others take over, and each question has one answer in the end."""
     jobs = questions(6, [str(CORPUS / "mlp_tiny.mlir.zst")], evaluations=2000)
-    write_jobs(folder, {**LONG, "seconds": 1, "priority": 1}, *jobs, {"module": "missing.mlir", "mesh": "data=2"})
+    write_jobs(folder, {**LONG, "seconds": 0.5, "priority": 1}, *jobs, {"module": "missing.mlir", "mesh": "data=2"})
     lost = share(folder, 0)
     eventually(lambda: (folder / "queue" / "lease.0.0").exists() and children(lost.pid))
     others = [share(folder, k) for k in (1, 2)]
@@ -311,9 +310,9 @@ def test_a_queue_with_a_lost_task(folder):
 
 
 def test_a_task_that_is_told_to_end_gives_its_jobs_back(folder):
-    write_jobs(folder, {**LONG, "seconds": 1})
+    write_jobs(folder, {**LONG, "seconds": 0.8})
     first = share(folder, 0, "--lease", "3600")
-    eventually(lambda: children(first.pid))
+    eventually(lambda: (folder / "queue" / "lease.0.0").exists() and children(first.pid))
     first.terminate()
     assert first.wait(20) == 130
     second = share(folder, 1, "--lease", "3600")
