@@ -156,6 +156,13 @@ static sqlite3_stmt *prepare(db *c, const export_options *o, diag *d)
 	return NULL;
 }
 
+static void put(strbuf *line, FILE *out)
+{
+	if (line->n)
+		fwrite(line->p, 1, line->n, out);
+	strbuf_clear(line);
+}
+
 static status print_rows(sqlite3_stmt *s, const export_options *o, FILE *out, diag *d)
 {
 	strbuf line = {0};
@@ -177,10 +184,9 @@ static status print_rows(sqlite3_stmt *s, const export_options *o, FILE *out, di
 			for (int i = 0; i < t.columns; i++)
 				add_cell(&t, s, i, false);
 		}
-		fwrite(line.p, 1, line.n, out);
-		strbuf_clear(&line);
+		put(&line, out);
 	}
-	fwrite(line.p, 1, line.n, out); /* the header of no rows */
+	put(&line, out); /* the header of no rows */
 	if (o->form == EXPORT_JSON)
 		fputs("\n]}\n", out);
 	if (o->form == EXPORT_TABLE)
