@@ -146,16 +146,23 @@ FUZZ_CORPUS := $(wildcard tests/fuzz/corpus/*)
 JSON_CORPUS := $(wildcard tests/fuzz/corpus-json/*)
 HLO_CORPUS := $(wildcard tests/fuzz/corpus-hlo/*)
 PASSES_CORPUS := $(wildcard tests/fuzz/corpus-passes/*)
+JOBS_CORPUS := $(wildcard tests/fuzz/corpus-jobs/*)
 $(BUILD)/fuzz/%: tests/fuzz/fuzz_%.c $(BUILD)/libshardwright.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  FUZZ  $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -DREPLAY -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
+BATCH_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard batch/*.c)))
+$(BUILD)/fuzz/jobs: tests/fuzz/fuzz_jobs.c $(BATCH_OBJ) $(BUILD)/libserver.a $(BUILD)/libshardwright.a
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  FUZZ  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) -DREPLAY -o $@ $^ $(LIBS) -lsqlite3
 check-fuzz:
-	@$(ASAN_MAKE) $(BUILD)/asan/fuzz/module $(BUILD)/asan/fuzz/json $(BUILD)/asan/fuzz/hlo $(BUILD)/asan/fuzz/passes
+	@$(ASAN_MAKE) $(BUILD)/asan/fuzz/module $(BUILD)/asan/fuzz/json $(BUILD)/asan/fuzz/hlo $(BUILD)/asan/fuzz/passes $(BUILD)/asan/fuzz/jobs
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/module $(FUZZ_CORPUS)
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/json $(JSON_CORPUS)
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/hlo $(HLO_CORPUS)
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/passes $(PASSES_CORPUS)
+	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/jobs $(JOBS_CORPUS)
 
 asan:
 	@$(ASAN_MAKE) check-unit $(BUILD)/asan/shardwright
@@ -181,10 +188,10 @@ check-valgrind: $(BUILD)/shardwright
 FUZZ_SECONDS ?= 60
 # An empty list is a null pointer with offset 0, which C23's successor defines: not what we are after.
 fuzz:
-	@mkdir -p $(BUILD)/fuzz-run/module $(BUILD)/fuzz-run/json $(BUILD)/fuzz-run/hlo $(BUILD)/fuzz-run/passes
-	@for target in module json hlo passes; do \
+	@mkdir -p $(BUILD)/fuzz-run/module $(BUILD)/fuzz-run/json $(BUILD)/fuzz-run/hlo $(BUILD)/fuzz-run/passes $(BUILD)/fuzz-run/jobs
+	@for target in module json hlo passes jobs; do \
 		clang $(ALL_CFLAGS) -fno-openmp -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined -o $(BUILD)/fuzz-run/fuzz_$$target tests/fuzz/fuzz_$$target.c $(LIB_SRC) \
-			$(filter-out -fopenmp,$(LIBS)) && \
+			$$( [ $$target != jobs ] || echo $(wildcard batch/*.c) $(filter-out server/main.c,$(SERVER_SRC)) -lsqlite3 -lmicrohttpd -lgnutls ) $(filter-out -fopenmp,$(LIBS)) && \
 		$(BUILD)/fuzz-run/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 $(BUILD)/fuzz-run/$$target \
 			tests/fuzz/corpus$$( [ $$target = module ] || echo -$$target ) || exit 1; \
 	done

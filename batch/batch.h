@@ -61,6 +61,8 @@ typedef struct batch {
 /* Reads JSON lines or a table; "-": standard input. sweep: 0, or the number of devices whose mesh shapes each job is searched on.
  * A line that is no job becomes one of out->faults; fails where nothing can be read at all. Owned by caller (batch_release). */
 status batch_read(const char *path, int64_t sweep, batch *out, diag *d) MUST_USE;
+/* The same of a text; path names it in messages. Changes no file. */
+status batch_read_text(const char *path, const char *p, size_t n, int64_t sweep, batch *out, diag *d) MUST_USE;
 void batch_release(batch *b);
 
 /* ---------------------------------------------------------------- engines */
@@ -187,7 +189,7 @@ status export_print(const export_options *o, FILE *out, diag *d) MUST_USE;
 struct cJSON;
 typedef struct batch_cells {
 	const char *const *names; /* of the header */
-	const uint32_t *cols, *lines;
+	const uint32_t *cols, *lines; /* 0: an empty cell */
 	uint32_t n;
 } batch_cells;
 typedef void (*batch_row)(void *cls, struct cJSON *row, uint32_t line, const batch_cells *cells);

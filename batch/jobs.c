@@ -81,7 +81,7 @@ static void fault_at(batch *b, const place *at, const char *field, const char *d
 	uint32_t line = at->line, col = 1;
 	if (at->cells) {
 		for (uint32_t i = 0; i < at->cells->n; i++)
-			if (!strcmp(at->cells->names[i], key))
+			if (!strcmp(at->cells->names[i], key) && at->cells->cols[i])
 				line = at->cells->lines[i], col = at->cells->cols[i];
 	} else {
 		col = column_of_key(at->text, at->n, key);
@@ -335,27 +335,32 @@ static status read_text(reader *r, const char *p, size_t n, diag *d)
 	return ST_OK;
 }
 
-status batch_read(const char *path, int64_t sweep, batch *out, diag *d)
+status batch_read_text(const char *path, const char *p, size_t n, int64_t sweep, batch *out, diag *d)
 {
 	memset(out, 0, sizeof *out);
 	arena_init(&out->mem);
-	out->path = !strcmp(path, "-") ? "standard input" : path;
+	out->path = path;
 	out->sweep = sweep;
 	reader r = {.b = out};
 	index_init(&r.known);
-	strbuf text = {0};
-	status st = file_read(path, MOST_JOBS_BYTES, &text, d);
-	if (st == ST_OK) {
-		st = read_text(&r, text.p, text.n, d);
-		if (st != ST_OK)
-			diag_in_file(d, out->path);
-	}
-	strbuf_release(&text);
+	status st = read_text(&r, p, n, d);
+	if (st != ST_OK)
+		diag_in_file(d, out->path);
 	batch_measure(out);
 	for (uint32_t i = 0; i < r.questions.n; i++)
 		free(r.questions.p[i]);
 	vec_release(&r.questions);
 	index_release(&r.known);
+	return st;
+}
+
+status batch_read(const char *path, int64_t sweep, batch *out, diag *d)
+{
+	strbuf text = {0};
+	status st = file_read(path, MOST_JOBS_BYTES, &text, d);
+	if (st == ST_OK)
+		st = batch_read_text(!strcmp(path, "-") ? "standard input" : path, text.p ? text.p : "", text.n, sweep, out, d);
+	strbuf_release(&text);
 	return st;
 }
 

@@ -8,7 +8,10 @@
 static const char *shown(const char *s, size_t room, char out[256])
 {
 	size_t n = strlen(s);
-	snprintf(out, 256, "%s%s", n > room ? ".." : "", n > room ? s + n - (room - 2) : s);
+	const char *from = n > room ? s + n - (room - 2) : s;
+	while (from > s && ((unsigned char)*from & 0xc0) == 0x80) /* not in the midst of a character */
+		from++;
+	snprintf(out, 256, "%s%s", from > s ? ".." : "", from);
 	for (char *c = out; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = '?';
@@ -17,7 +20,6 @@ static const char *shown(const char *s, size_t room, char out[256])
 
 static const char *device_shown(const batch_job *j) { return strcmp(j->device, "default") ? j->device : "tpu-v5e"; }
 
-/* "@jit_step" of a module that has been read, else its file. */
 static const char *file_of(const batch_job *j, char out[256])
 {
 	const char *slash = strrchr(j->module, '/');
@@ -89,33 +91,41 @@ void batch_print_line(const batch *b, const batch_job *j, uint32_t ended, bool d
 
 /* ---------------------------------------------------------------- ranking */
 
-static const batch *ranked; /* of the one call of qsort at a time */
+typedef struct candidate {
+	uint32_t job;
+	bool answered, fits;
+	int64_t cost; /* by the objective */
+} candidate;
 
-static int compare_jobs(const void *a, const void *b)
+static int better_first(const void *a, const void *b)
 {
-	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-	const batch_result *x = &ranked->jobs.p[i].result, *y = &ranked->jobs.p[k].result;
-	bool has_x = x->state == BATCH_SUCCEEDED, has_y = y->state == BATCH_SUCCEEDED;
-	if (has_x != has_y)
-		return has_x ? -1 : 1;
-	if (has_x && x->fits != y->fits)
+	const candidate *x = a, *y = b;
+	if (x->answered != y->answered)
+		return x->answered ? -1 : 1;
+	if (x->fits != y->fits)
 		return x->fits ? -1 : 1;
-	bool memory = strstr(ranked->jobs.p[i].request, "\"objective\":\"memory\"") != NULL;
-	int64_t p = memory ? x->peak_bytes : x->runtime_ns, q = memory ? y->peak_bytes : y->runtime_ns;
-	if (has_x && p != q)
-		return p < q ? -1 : 1;
-	return i < k ? -1 : i > k;
+	if (x->cost != y->cost)
+		return x->cost < y->cost ? -1 : 1;
+	return x->job < y->job ? -1 : x->job > y->job;
 }
 
 uint32_t batch_rank(const batch *b, uint32_t first, uint32_t *order)
 {
-	uint32_t n = 0;
-	while (first + n < b->jobs.n && b->jobs.p[first + n].line == b->jobs.p[first].line) {
-		order[n] = first + n;
-		n++;
+	VEC(candidate) found = {0};
+	for (uint32_t i = first; i < b->jobs.n && b->jobs.p[i].line == b->jobs.p[first].line; i++) {
+		const batch_result *r = &b->jobs.p[i].result;
+		candidate c = {.job = i, .answered = r->state == BATCH_SUCCEEDED};
+		if (c.answered) {
+			c.fits = r->fits;
+			c.cost = strstr(b->jobs.p[i].request, "\"objective\":\"memory\"") ? r->peak_bytes : r->runtime_ns;
+		}
+		vec_push(&found, c);
 	}
-	ranked = b;
-	qsort(order, n, sizeof *order, compare_jobs);
+	qsort(found.p, found.n, sizeof *found.p, better_first);
+	uint32_t n = found.n;
+	for (uint32_t k = 0; k < n; k++)
+		order[k] = found.p[k].job;
+	vec_release(&found);
 	return n;
 }
 

@@ -29,13 +29,31 @@ typedef struct run {
 	char later[512];
 } run;
 
-static const batch_job *sort_jobs; /* of the one call of qsort at a time */
+typedef struct turn {
+	int64_t priority;
+	uint32_t job;
+} turn;
 
-static int compare_priority(const void *a, const void *b)
+static int by_priority(const void *a, const void *b)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	int64_t p = sort_jobs[x].priority, q = sort_jobs[y].priority;
-	return p != q ? (p < q ? 1 : -1) : x < y ? -1 : x > y;
+	const turn *x = a, *y = b;
+	if (x->priority != y->priority)
+		return x->priority > y->priority ? -1 : 1;
+	return x->job < y->job ? -1 : x->job > y->job;
+}
+
+/* Owned by caller. */
+static uint32_t *order_of(const batch *b)
+{
+	turn *turns = xcalloc(MAX(b->jobs.n, 1), sizeof *turns);
+	uint32_t *order = xcalloc(MAX(b->jobs.n, 1), sizeof *order);
+	for (uint32_t i = 0; i < b->jobs.n; i++)
+		turns[i] = (turn){b->jobs.p[i].priority, i};
+	qsort(turns, b->jobs.n, sizeof *turns, by_priority);
+	for (uint32_t i = 0; i < b->jobs.n; i++)
+		order[i] = turns[i].job;
+	free(turns);
+	return order;
 }
 
 /* ---------------------------------------------------------------- progress */
@@ -261,11 +279,7 @@ static void run_all(run *r, diag *d)
 batch_outcome batch_run(batch *b, batch_engine *e, const batch_run_options *o, diag *d)
 {
 	run r = {.b = b, .e = e, .o = o, .start_ns = clock_ns()};
-	r.order = xcalloc(b->jobs.n ? b->jobs.n : 1, sizeof *r.order);
-	for (uint32_t i = 0; i < b->jobs.n; i++)
-		r.order[i] = i;
-	sort_jobs = b->jobs.p;
-	qsort(r.order, b->jobs.n, sizeof *r.order, compare_priority);
+	r.order = order_of(b);
 	run_all(&r, d);
 	hide_progress(&r);
 	r.out.waiting = b->jobs.n - r.out.succeeded - r.out.failed - r.out.elsewhere;

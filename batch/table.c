@@ -135,7 +135,7 @@ static bool read_cells(table *t, char *const *names, uint32_t n_names, batch_row
 			ok = false;
 			break;
 		}
-		blank = blank && n == 0 && !cell.n;
+		blank = blank && !cell.n; /* spreadsheets end with rows of empty cells */
 		if (n < n_names && cell.n && ok) {
 			cols[n] = col, lines[n] = line;
 			cJSON *value = memchr(cell.p, 0, cell.n) ? NULL : value_of(names[n], cell.p, why);
