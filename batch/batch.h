@@ -64,6 +64,8 @@ status batch_read(const char *path, int64_t sweep, batch *out, diag *d) MUST_USE
 /* The same of a text; path names it in messages. Changes no file. */
 status batch_read_text(const char *path, const char *p, size_t n, int64_t sweep, batch *out, diag *d) MUST_USE;
 void batch_release(batch *b);
+/* Equal for equal jobs in the same order. */
+void batch_name(const batch *b, char out[BATCH_ID_BYTES]);
 
 /* ---------------------------------------------------------------- engines */
 
@@ -127,16 +129,18 @@ uint32_t batch_rank(const batch *b, uint32_t first, uint32_t *order);
 
 /* ---------------------------------------------------------------- queue.c: jobs shared by several machines
  *
- * A folder that all of them see, on NFS too, with two kinds of files, each made by link() and so by one task alone:
+ * A folder that all of them see, on NFS too, with three kinds of files, each made by link() and so by one task alone:
  *   lease.JOB.N   the N-th task that took the job; its time of change is moved on while that task works
  *   done.JOB      the job has ended: in whose store, and how
+ *   jobs          which jobs the numbers are of
  * A lease whose time is not moved on is followed by lease.JOB.(N+1). A task that comes back after that may end the job a second
  * time; then `done` is there, and the merge takes one answer. Times are those of the file system, not of the machines. */
 
 typedef struct queue queue;
 typedef enum queue_claim { QUEUE_OURS, QUEUE_DONE, QUEUE_HELD, QUEUE_GIVEN_UP, QUEUE_BROKEN } queue_claim;
-/* Makes the folder when it is not there. task: who we are, part of file names. lease_seconds: after which a silent task is given up. */
-queue *queue_open(const char *dir, const char *task, int64_t lease_seconds, diag *d) MUST_USE;
+/* Makes the folder when it is not there. task: who we are, part of file names. jobs: batch_name of
+ * the jobs; a queue of others is refused. lease_seconds: after which a silent task is given up. */
+queue *queue_open(const char *dir, const char *task, const char *jobs, int64_t lease_seconds, diag *d) MUST_USE;
 void queue_close(queue *q);
 /* GIVEN_UP: as many tasks as may have lost it. BROKEN: the folder cannot be used, d says why. */
 queue_claim queue_take(queue *q, uint32_t job, diag *d);

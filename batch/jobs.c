@@ -364,6 +364,15 @@ status batch_read(const char *path, int64_t sweep, batch *out, diag *d)
 	return st;
 }
 
+void batch_name(const batch *b, char out[BATCH_ID_BYTES])
+{
+	strbuf all = {0};
+	for (uint32_t i = 0; i < b->jobs.n; i++)
+		strbuf_printf(&all, "%s\n%s\n", b->jobs.p[i].module, b->jobs.p[i].request);
+	sha256_name(all.p, all.n, out);
+	strbuf_release(&all);
+}
+
 void batch_release(batch *b)
 {
 	vec_release(&b->jobs);

@@ -66,7 +66,25 @@ static int64_t now_ns(const queue *q)
 	return ok ? changed_ns(&st) : -1;
 }
 
-queue *queue_open(const char *dir, const char *task, int64_t lease_seconds, diag *d)
+/* The first task writes which jobs the numbers are of, the others compare. */
+static status check_jobs(const queue *q, const char *jobs, diag *d)
+{
+	char path[700], text[256] = "";
+	snprintf(path, sizeof path, "%s/jobs", q->dir);
+	if (access(path, F_OK) != 0 && !make_file(q, path, jobs) && errno != EEXIST)
+		return diag_set(d, ST_ERR_IO, "cannot write to the queue '%.300s': %s", q->dir, strerror(errno));
+	FILE *f = fopen(path, "re");
+	bool read = f && fgets(text, sizeof text, f);
+	if (f)
+		fclose(f);
+	char *name = strchr(text, ' ');
+	text[strcspn(text, "\n")] = 0;
+	if (!read || !name || strcmp(name + 1, jobs))
+		return diag_set(d, ST_ERR_INVALID, "the queue '%.300s' is of other jobs: take another folder", q->dir);
+	return ST_OK;
+}
+
+queue *queue_open(const char *dir, const char *task, const char *jobs, int64_t lease_seconds, diag *d)
 {
 	if ((mkdir(dir, 0777) != 0 && errno != EEXIST) || access(dir, W_OK) != 0) {
 		diag_set(d, ST_ERR_IO, "cannot use the queue '%.300s': %s", dir, strerror(errno));
@@ -77,7 +95,10 @@ queue *queue_open(const char *dir, const char *task, int64_t lease_seconds, diag
 	snprintf(q->task, sizeof q->task, "%.100s", task);
 	snprintf(q->own, sizeof q->own, "%s/task.%s.%d", q->dir, q->task, (int)getpid());
 	q->lease_ns = lease_seconds * 1000000000;
-	return q;
+	if (check_jobs(q, jobs, d) == ST_OK)
+		return q;
+	queue_close(q);
+	return NULL;
 }
 
 void queue_close(queue *q)

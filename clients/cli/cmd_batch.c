@@ -182,15 +182,16 @@ static batch_engine *open_engine(const batch_args *a, diag *d)
 }
 
 /* The host and the process: what a task is called among those of a queue. */
-static queue *open_queue(const batch_args *a, diag *d)
+static queue *open_queue(const batch_args *a, const batch *b, diag *d)
 {
-	char host[64] = "", task[100];
+	char host[64] = "", task[100], jobs[BATCH_ID_BYTES];
+	batch_name(b, jobs);
 	gethostname(host, sizeof host - 1);
 	for (char *c = host; *c; c++)
 		if (*c == '/' || (unsigned char)*c <= ' ')
 			*c = '-';
 	snprintf(task, sizeof task, "%s.%d", host, (int)getpid());
-	return queue_open(a->queue, task, a->lease ? a->lease : DEFAULT_LEASE, d);
+	return queue_open(a->queue, task, jobs, a->lease ? a->lease : DEFAULT_LEASE, d);
 }
 
 static void catch_signals(void)
@@ -204,7 +205,7 @@ static void catch_signals(void)
 static int run(const batch_args *a, batch *b)
 {
 	diag d = {0};
-	queue *q = a->queue ? open_queue(a, &d) : NULL;
+	queue *q = a->queue ? open_queue(a, b, &d) : NULL;
 	batch_engine *e = a->queue && !q ? NULL : open_engine(a, &d);
 	if (!e) {
 		if (q)

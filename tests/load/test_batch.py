@@ -113,7 +113,7 @@ def test_killed_again_and_again(folder):
     random.seed(1)
     done, kills = set(), 0
     for turn in range(60):
-        process = start(folder)
+        process = start(folder, "--search-attempts", "100")  # of a search whose workers are killed at most every third turn
         time.sleep(random.uniform(0.05, 0.6))
         if turn % 3 == 2:
             for pid in children(process.pid):
@@ -307,6 +307,9 @@ def test_a_queue_with_a_lost_task(folder):
         daemon.stop()
     _, err = run(folder, code=4)
     assert rows(folder, "SELECT count(*) FROM searches") == [(7,)]
+    write_jobs(folder, *jobs)
+    process = share(folder, 3)
+    assert "the queue 'queue' is of other jobs" in process.communicate(timeout=20)[1] and process.returncode == 1
 
 
 def test_a_task_that_is_told_to_end_gives_its_jobs_back(folder):
