@@ -141,15 +141,14 @@ typedef enum queue_claim { QUEUE_OURS, QUEUE_DONE, QUEUE_HELD, QUEUE_GIVEN_UP, Q
 /* Makes the folder when it is not there. task: who we are, part of file names. jobs: batch_name of
  * the jobs; a queue of others is refused. lease_seconds: after which a silent task is given up. */
 queue *queue_open(const char *dir, const char *task, const char *jobs, int64_t lease_seconds, diag *d) MUST_USE;
+/* Gives back what is not done: others may take it at once. */
 void queue_close(queue *q);
-/* GIVEN_UP: as many tasks as may have lost it. BROKEN: the folder cannot be used, d says why. */
+/* OURS also when we have it already. GIVEN_UP: as many tasks as may have lost it. BROKEN: the folder cannot be used, d says why. */
 queue_claim queue_take(queue *q, uint32_t job, diag *d);
 /* Moves our leases on; call it often, it looks at the clock. */
 void queue_beat(queue *q);
 /* After the answer is committed. how: "succeeded" or "failed". False: it could not be written. */
 bool queue_done(queue *q, uint32_t job, const char *how);
-/* Others may take it at once. */
-void queue_release(queue *q, uint32_t job);
 
 /* ---------------------------------------------------------------- merge.c */
 

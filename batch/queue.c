@@ -103,8 +103,11 @@ queue *queue_open(const char *dir, const char *task, const char *jobs, int64_t l
 
 void queue_close(queue *q)
 {
-	while (q->leases.n)
-		queue_release(q, q->leases.p[0].job);
+	for (uint32_t i = 0; i < q->leases.n; i++) {
+		char path[700];
+		lease_path(q, q->leases.p[i].job, q->leases.p[i].number, path);
+		utimensat(AT_FDCWD, path, (struct timespec[2]){{0, 0}, {0, 0}}, 0);
+	}
 	unlink(q->own);
 	vec_release(&q->leases);
 	free(q);
@@ -120,6 +123,9 @@ queue_claim queue_take(queue *q, uint32_t job, diag *d)
 {
 	char path[700];
 	struct stat st;
+	for (uint32_t i = 0; i < q->leases.n; i++)
+		if (q->leases.p[i].job == job)
+			return QUEUE_OURS;
 	done_path(q, job, path);
 	if (access(path, F_OK) == 0)
 		return QUEUE_DONE;
@@ -158,28 +164,16 @@ void queue_beat(queue *q)
 	}
 }
 
-static void forget(queue *q, uint32_t job, bool give_back)
-{
-	for (uint32_t i = 0; i < q->leases.n; i++) {
-		if (q->leases.p[i].job != job)
-			continue;
-		char path[700];
-		lease_path(q, job, q->leases.p[i].number, path);
-		if (give_back)
-			utimensat(AT_FDCWD, path, (struct timespec[2]){{0, 0}, {0, 0}}, 0);
-		q->leases.p[i] = vec_pop(&q->leases);
-		return;
-	}
-}
-
 bool queue_done(queue *q, uint32_t job, const char *how)
 {
 	char path[700];
 	done_path(q, job, path);
 	if (!make_file(q, path, how) && errno != EEXIST)
 		return false;
-	forget(q, job, false);
+	for (uint32_t i = 0; i < q->leases.n; i++)
+		if (q->leases.p[i].job == job) {
+			q->leases.p[i] = vec_pop(&q->leases);
+			break;
+		}
 	return true;
 }
-
-void queue_release(queue *q, uint32_t job) { forget(q, job, true); }

@@ -204,8 +204,6 @@ static bool ask_next(run *r, diag *d)
 	}
 	if (asked == BATCH_ASK_BROKEN || asked == BATCH_ASK_LATER || (asked == BATCH_ASK_ENDED && !end_or_wait(r, i))) {
 		j->result.state = BATCH_WAITING;
-		if (r->o->queue)
-			queue_release(r->o->queue, i);
 		return false;
 	}
 	r->next++;

@@ -106,6 +106,8 @@ static int check_arguments(const batch_args *a, int argc, char **argv)
 		return cli_usage("batch", "--nodes, --partition, --time and --sbatch belong to --slurm");
 	if (a->slurm && (a->queue || a->json))
 		return cli_usage("batch", "--slurm makes the queue itself, and prints no document");
+	if (a->queue && a->dry_run)
+		return cli_usage("batch", "--dry-run takes nothing from a --queue");
 	if (a->lease && !a->queue && !a->slurm)
 		return cli_usage("batch", "--lease belongs to --queue and --slurm");
 	return -1;

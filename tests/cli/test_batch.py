@@ -120,7 +120,8 @@ def test_nothing_can_be_read(folder):
 
 def test_usage(folder):
     for flags in ((), ("jobs",), ("jobs", "--store", "s", "--server", "x"), ("jobs", "more", "--store", "s"), ("jobs", "--store", "s", "--sweep", "8"),
-                  ("jobs", "--store", "s", "--sweep", "devices=0"), ("jobs", "--server", "x", "--workers", "2"), ("jobs", "--store", "s", "--nope")):
+                  ("jobs", "--store", "s", "--sweep", "devices=0"), ("jobs", "--server", "x", "--workers", "2"), ("jobs", "--store", "s", "--nope"), ("jobs", "--store", "s", "--queue", "q", "--dry-run"),
+                  ("jobs", "--store", "s", "--nodes", "2"), ("--merge", "--store", "s"), ("--merge", "x"), ("jobs", "--store", "s", "--lease", "5")):
         done = subprocess.run([TOOL, "batch", *flags], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 64, flags
     (folder / "jobs").write_text(line(mesh="data=2"))
