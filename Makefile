@@ -21,7 +21,7 @@ JOBS ?= $(shell nproc)
 
 FOLDERS := base ir layout propagate lower costmodel simulator search
 LIB_SRC := $(sort $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c)))
-CLI_SRC := $(sort $(wildcard clients/cli/*.c))
+CLI_SRC := $(sort $(wildcard batch/*.c) $(wildcard clients/cli/*.c))
 SERVER_SRC := $(sort $(wildcard server/*.c))
 UNIT_SRC := $(sort $(wildcard tests/unit/check_*.c))
 SERVER_LIB_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out server/main.c,$(SERVER_SRC)))
@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo bench bench-search bench-methods corpus install man wheel lint-python clean venv
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo bench bench-search bench-methods corpus install man wheel lint-python clean venv check-slurm
 all: $(PROGRAMS)
 
 help:
@@ -50,6 +50,7 @@ help:
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
+## make check-slurm     batch --slurm on a real Slurm with virtual nodes on this machine, as root; installs Debian's packages (5 minutes)
 ## make zoo             programs of JAX packages, planned and compiled by XLA (docs/zoo.md; resumable, an hour)
 ## make corpus          mint tests/corpus again from the models
 ## make install         programs, library, header, man pages and completions; PREFIX=/usr/local
@@ -63,16 +64,21 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Files that .incbin takes into an object.
-$(BUILD)/obj/server/embed.o: server/schema.sql docs/openapi.json clients/web/index.html
+$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql docs/openapi.json clients/web/index.html
 $(BUILD)/obj/costmodel/profiles.o: $(wildcard costmodel/devices/*.json)
 
 $(BUILD)/libshardwright.a: $(LIB_OBJ)
 	$(if $(V),,@echo "  AR    $@")
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/shardwright: $(CLI_OBJ) $(BUILD)/libshardwright.a
+# What the tool takes of it, the store and the supervisor, needs no HTTP: its link fails where that changes.
+$(BUILD)/libserver.a: $(SERVER_LIB_OBJ)
+	$(if $(V),,@echo "  AR    $@")
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/shardwright: $(CLI_OBJ) $(BUILD)/libserver.a $(BUILD)/libshardwright.a
 	$(if $(V),,@echo "  LINK  $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libshardwright.a $(LIBS) -lcurl
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libserver.a $(BUILD)/libshardwright.a $(LIBS) -lcurl -lsqlite3
 
 $(BUILD)/shardwrightd: $(BUILD)/obj/server/main.o $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
 	$(if $(V),,@echo "  LINK  $@")
@@ -123,6 +129,11 @@ check:
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tools/check
 
+# Its daemons run in a temporary folder, with a configuration of their own.
+check-slurm: all venv
+	@tools/install-debian slurmctld slurmd slurm-client munge
+	SHARDWRIGHT=$(abspath $(BUILD))/shardwright $(VENV)/bin/python -m pytest -q -p no:cacheprovider tests/slurm
+
 check-unit: $(UNIT_BIN)
 	@tools/run-unit $(UNIT_BIN)
 
@@ -135,16 +146,23 @@ FUZZ_CORPUS := $(wildcard tests/fuzz/corpus/*)
 JSON_CORPUS := $(wildcard tests/fuzz/corpus-json/*)
 HLO_CORPUS := $(wildcard tests/fuzz/corpus-hlo/*)
 PASSES_CORPUS := $(wildcard tests/fuzz/corpus-passes/*)
+JOBS_CORPUS := $(wildcard tests/fuzz/corpus-jobs/*)
 $(BUILD)/fuzz/%: tests/fuzz/fuzz_%.c $(BUILD)/libshardwright.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  FUZZ  $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -DREPLAY -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
+BATCH_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard batch/*.c)))
+$(BUILD)/fuzz/jobs: tests/fuzz/fuzz_jobs.c $(BATCH_OBJ) $(BUILD)/libserver.a $(BUILD)/libshardwright.a
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  FUZZ  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) -DREPLAY -o $@ $^ $(LIBS) -lsqlite3
 check-fuzz:
-	@$(ASAN_MAKE) $(BUILD)/asan/fuzz/module $(BUILD)/asan/fuzz/json $(BUILD)/asan/fuzz/hlo $(BUILD)/asan/fuzz/passes
+	@$(ASAN_MAKE) $(BUILD)/asan/fuzz/module $(BUILD)/asan/fuzz/json $(BUILD)/asan/fuzz/hlo $(BUILD)/asan/fuzz/passes $(BUILD)/asan/fuzz/jobs
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/module $(FUZZ_CORPUS)
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/json $(JSON_CORPUS)
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/hlo $(HLO_CORPUS)
 	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/passes $(PASSES_CORPUS)
+	@ASAN_OPTIONS=detect_leaks=1 $(BUILD)/asan/fuzz/jobs $(JOBS_CORPUS)
 
 asan:
 	@$(ASAN_MAKE) check-unit $(BUILD)/asan/shardwright
@@ -170,10 +188,10 @@ check-valgrind: $(BUILD)/shardwright
 FUZZ_SECONDS ?= 60
 # An empty list is a null pointer with offset 0, which C23's successor defines: not what we are after.
 fuzz:
-	@mkdir -p $(BUILD)/fuzz-run/module $(BUILD)/fuzz-run/json $(BUILD)/fuzz-run/hlo $(BUILD)/fuzz-run/passes
-	@for target in module json hlo passes; do \
+	@mkdir -p $(BUILD)/fuzz-run/module $(BUILD)/fuzz-run/json $(BUILD)/fuzz-run/hlo $(BUILD)/fuzz-run/passes $(BUILD)/fuzz-run/jobs
+	@for target in module json hlo passes jobs; do \
 		clang $(ALL_CFLAGS) -fno-openmp -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined -o $(BUILD)/fuzz-run/fuzz_$$target tests/fuzz/fuzz_$$target.c $(LIB_SRC) \
-			$(filter-out -fopenmp,$(LIBS)) && \
+			$$( [ $$target != jobs ] || echo $(wildcard batch/*.c) $(filter-out server/main.c,$(SERVER_SRC)) -lsqlite3 -lmicrohttpd -lgnutls ) $(filter-out -fopenmp,$(LIBS)) && \
 		$(BUILD)/fuzz-run/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 $(BUILD)/fuzz-run/$$target \
 			tests/fuzz/corpus$$( [ $$target = module ] || echo -$$target ) || exit 1; \
 	done

@@ -3,6 +3,10 @@
 #include <time.h>
 #include <unistd.h>
 
+static int sink = STDERR_FILENO;
+
+void log_to(int fd) { sink = fd; }
+
 void log_line(const char *level, const char *fmt, ...)
 {
 	struct timespec now;
@@ -22,6 +26,6 @@ void log_line(const char *level, const char *fmt, ...)
 			line[i] = ' '; /* texts of clients may be in it: one event stays one line */
 	line[end++] = '\n';
 	/* One write keeps lines of several threads apart; a closed standard error is no reason to stop. */
-	if (write(STDERR_FILENO, line, end) < 0)
+	if (sink >= 0 && write(sink, line, end) < 0)
 		return;
 }

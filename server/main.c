@@ -10,98 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { ASK_MS = 30000, DRAIN_MS = 3000, TOOL_QUEUE = 256, EXIT_USAGE = 64, EXIT_INTERNAL = 3 };
-
-/* ---------------------------------------------------------------- the worker program */
-
-static status find_worker(server *srv, diag *d)
-{
-	ssize_t n;
-	if (srv->opt.worker_binary[0]) {
-		char *full = realpath(srv->opt.worker_binary, NULL);
-		snprintf(srv->worker, sizeof srv->worker, "%s", full ? full : srv->opt.worker_binary);
-		free(full);
-	} else if ((n = readlink("/proc/self/exe", srv->worker, sizeof srv->worker - 1)) > 0) {
-		srv->worker[n] = 0;
-		char *slash = strrchr(srv->worker, '/');
-		snprintf(slash, sizeof srv->worker - (size_t)(slash - srv->worker), "/shardwright");
-	}
-	if (access(srv->worker, X_OK) != 0)
-		return diag_set(d, ST_ERR_NOT_FOUND, "the worker program '%.300s' cannot be run: %s; see --worker-binary", srv->worker, strerror(errno));
-	return ST_OK;
-}
-
-/* Where the worker's libraries lie in places that the sandbox does not know, workers run without it rather than not at all. */
-static void find_confinement(server *srv)
-{
-	char *argv[] = {srv->worker, "version", NULL};
-	srv->confined = sandbox_possible();
-	for (int i = 0; srv->confined && i < 2; i++) {
-		child_limits limits = {.confined = i == 0};
-		run_result run;
-		child_run(srv->worker, argv, &limits, ASK_MS, 4096, NULL, &run);
-		bool works = !run.not_started && run.exit_code == 0;
-		run_result_release(&run);
-		if (i == 0 && works)
-			return;
-		if (i == 1 && works) {
-			srv->confined = false;
-			log_warn("event=no_sandbox worker=\"%s\"", srv->worker);
-		}
-	}
-}
-
-/* The names of the device profiles, and the whole answer for GET /v1/devices. */
-static status read_devices(server *srv, diag *d)
-{
-	char *argv[] = {srv->worker, "devices", "--json", NULL};
-	child_limits limits = {.confined = srv->confined};
-	run_result run;
-	child_run(srv->worker, argv, &limits, ASK_MS, 16 << 20, NULL, &run);
-	cJSON *root = run.exit_code == 0 ? json_parse(run.out.p, run.out.n, 16 << 20, NULL) : NULL;
-	srv->devices_json = root ? strdup(run.out.p) : NULL;
-	run_result_release(&run);
-	if (!root)
-		return diag_set(d, ST_ERR_INTERNAL, "'%.300s devices --json' failed: is it the shardwright program?", srv->worker);
-	const cJSON *list = cJSON_IsArray(root) ? root : cJSON_GetObjectItemCaseSensitive(root, "devices");
-	srv->device_names = xcalloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *srv->device_names);
-	for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
-		const cJSON *name = cJSON_IsString(item) ? item : cJSON_GetObjectItemCaseSensitive(item, "name");
-		if (cJSON_IsString(name))
-			srv->device_names[srv->device_count++] = arena_strdup(&srv->opt.mem, name->valuestring, strlen(name->valuestring));
-	}
-	cJSON_Delete(root);
-	return ST_OK;
-}
-
-/* The tool answers in one line: shardwright VERSION (cost model VERSION, ..). */
-static status read_version(server *srv, diag *d)
-{
-	static const char mark[] = "cost model ";
-	char *argv[] = {srv->worker, "version", NULL};
-	child_limits limits = {.confined = srv->confined};
-	run_result run;
-	child_run(srv->worker, argv, &limits, ASK_MS, 4096, NULL, &run);
-	char *line = run.out.p, *model = line ? strstr(line, mark) : NULL;
-	if (run.exit_code != 0 || !model) {
-		run_result_release(&run);
-		return diag_set(d, ST_ERR_INTERNAL, "'%.300s version' does not name its cost model", srv->worker);
-	}
-	line[strcspn(line, "\r\n")] = 0;
-	model += strlen(mark);
-	snprintf(srv->cost_model, sizeof srv->cost_model, "%.*s", (int)strcspn(model, ",)"), model);
-	strbuf b;
-	strbuf_init(&b);
-	strbuf_putc(&b, '{');
-	json_text(&b, "daemon", SERVER_VERSION);
-	json_text(&b, "cost_model", srv->cost_model);
-	json_text(&b, "sqlite", sqlite3_libversion());
-	json_text(&b, "tool", line);
-	strbuf_putc(&b, '}');
-	srv->version_json = b.p;
-	run_result_release(&run);
-	return ST_OK;
-}
+enum { DRAIN_MS = 3000, TOOL_QUEUE = 256, EXIT_USAGE = 64, EXIT_INTERNAL = 3 };
 
 /* ---------------------------------------------------------------- the page's security policy */
 
@@ -153,16 +62,28 @@ static void notify(const char *what)
 	}
 }
 
+static void make_version(server *srv)
+{
+	strbuf b;
+	strbuf_init(&b);
+	strbuf_putc(&b, '{');
+	json_text(&b, "daemon", SERVER_VERSION);
+	json_text(&b, "cost_model", srv->cost_model);
+	json_text(&b, "sqlite", sqlite3_libversion());
+	json_text(&b, "tool", srv->tool_version);
+	strbuf_putc(&b, '}');
+	srv->version_json = b.p;
+}
+
+static void wake_watchers(server *srv, const char *id) { watch_notify(srv->hub, id); }
+
 static status start(server *srv, diag *d)
 {
+	srv->search_changed = wake_watchers;
 	srv->tcp_fd = srv->local_fd = -1;
 	memory_init(&srv->memory, srv->opt.memory);
-	TRY(find_worker(srv, d));
-	if (!srv->opt.worker_memory && sandbox_possible())
-		srv->opt.worker_memory = worker_memory_share(srv);
-	find_confinement(srv);
-	TRY(read_devices(srv, d));
-	TRY(read_version(srv, d));
+	TRY(worker_find(srv, d));
+	make_version(srv);
 	make_page_policy(srv);
 	if (srv->opt.tokens[0] && !(srv->tokens = tokens_load(srv->opt.tokens, d)))
 		return d->code;
@@ -191,9 +112,8 @@ static void release(server *srv)
 	if (srv->hub)
 		watch_free(srv->hub);
 	tokens_free(srv->tokens);
-	free(srv->devices_json);
+	worker_release(srv);
 	free(srv->version_json);
-	free(srv->device_names);
 }
 
 /* Whoever is parked gets an answer first: libmicrohttpd must not be stopped with parked requests. Also ends a start that

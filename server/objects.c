@@ -1,4 +1,5 @@
 #include "server/server.h"
+#include "server/objects_private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,10 +12,8 @@
 #include <zstd.h>
 
 enum {
-	CHUNK = 1 << 16,
 	SWEEP_AGE_SECONDS = 3600,
 	WINDOW_LOG = 19,           /* of what is packed here: whoever reads it holds a window of this size */
-	DECODER_BYTES = 1 << 20,   /* of one answer that is unpacked while it is sent */
 };
 
 /* What lies in a folder goes; the folder itself stays, since a full disk may not give it back. */
@@ -180,18 +179,9 @@ void objects_sweep(objects *o, bool (*known)(void *cls, const char *id), void *c
 		closedir(dir);
 }
 
-/* ---------------------------------------------------------------- streaming a stored text */
+/* ---------------------------------------------------------------- reading a stored text */
 
-typedef struct decoder {
-	memory *memory;
-	int fd;
-	ZSTD_DStream *z;
-	ZSTD_inBuffer in;
-	bool at_end;
-	char chunk[CHUNK];
-} decoder;
-
-static ssize_t decoder_read(void *cls, uint64_t pos, char *buf, size_t max)
+ssize_t decoder_read(void *cls, uint64_t pos, char *buf, size_t max)
 {
 	decoder *t = cls;
 	(void)pos;
@@ -237,53 +227,4 @@ bool objects_intact(const objects *o, const char *kind, const char *id)
 	free(text);
 	free(t);
 	return !strcmp(hex, strncmp(id, "sha256:", 7) ? id : id + 7);
-}
-
-static void decoder_free(void *cls)
-{
-	decoder *t = cls;
-	close(t->fd);
-	ZSTD_freeDStream(t->z);
-	memory_give(t->memory, DECODER_BYTES);
-	free(t);
-}
-
-static struct MHD_Response *unpacked(int fd, memory *m)
-{
-	ZSTD_DStream *z = ZSTD_createDStream();
-	if (!z || !memory_take(m, DECODER_BYTES)) {
-		ZSTD_freeDStream(z);
-		return NULL;
-	}
-	decoder *t = xcalloc(1, sizeof *t);
-	*t = (decoder){.memory = m, .fd = fd, .z = z};
-	ZSTD_DCtx_setParameter(t->z, ZSTD_d_windowLogMax, 27);
-	struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CHUNK, decoder_read, t, decoder_free);
-	if (!response) {
-		t->fd = -1; /* the caller's again */
-		decoder_free(t);
-	}
-	return response;
-}
-
-struct MHD_Response *objects_response(const char *path, bool as_zstd, memory *m, problem *why)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	if (fd < 0 || fstat(fd, &st) != 0) {
-		problem_set(why, errno == ENOENT ? PROBLEM_INTERNAL : PROBLEM_UNAVAILABLE, "the text cannot be read from the store: %s", strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return NULL;
-	}
-	struct MHD_Response *response = as_zstd ? MHD_create_response_from_fd64((uint64_t)st.st_size, fd) : unpacked(fd, m);
-	if (!response) {
-		close(fd);
-		memory_refused(why);
-		return NULL;
-	}
-	if (as_zstd)
-		MHD_add_response_header(response, "Content-Encoding", "zstd");
-	MHD_add_response_header(response, "Vary", "Accept-Encoding");
-	return response;
 }

@@ -9,12 +9,14 @@
  *   reaper          (connections.c)  ends connections past their absolute deadline, wakes long polls and event streams
  *
  *   options.c  settings        json_gate.c   what JSON is let in      json_write.c  JSON out        problem.c  log.c  metrics.c
- *   spec.c     search request  upload.c      streamed decoding        objects.c     files by sha256
- *   store.c    open, migrate   store_search.c  life of a search       store_list.c  rows as JSON
+ *   spec.c     search request  upload.c      streamed decoding        objects.c     files by sha256 (objects_response.c: as an answer)
+ *   store.c    open, migrate   store_search.c  life of a search       store_list.c  rows as JSON   modules.c  taking one in
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
  *   memory.c   what bodies and answers may take   gate.c   malformed requests   origin.c  hosts, pages, peers
- *   sandbox.c  what workers may do   tls.c  certificates
+ *   sandbox.c  what workers may do   worker.c  the worker program   tls.c  certificates
+ *
+ * batch/ fills stores without HTTP: it links the store, the supervisor and what they need, none of which calls libmicrohttpd.
  *
  * Lock order: watch bucket -> libmicrohttpd's own locks. Every other lock is a leaf. */
 #ifndef SW_SERVER_H
@@ -108,8 +110,10 @@ void options_help(FILE *out);
 
 /* ---------------------------------------------------------------- log.c, metrics.c */
 
-/* One line of logfmt on standard error: time, level, then the text. Thread-safe. */
+/* One line of logfmt on standard error, or where log_to says: time, level, then the text. Thread-safe. */
 void log_line(const char *level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Before the first thread; -1: nowhere. */
+void log_to(int fd);
 /* Who did what, for those who have to know later: text without spaces, the rest as logfmt. */
 #define log_audit(...) log_line("audit", __VA_ARGS__)
 #define log_info(...) log_line("info", __VA_ARGS__)
@@ -337,6 +341,13 @@ int64_t kernel_memory_kills(void);
 void worker_error(const char *text, problem *out);
 bool read_available(int fd, strbuf *b, size_t limit, bool *eof);
 
+/* ---------------------------------------------------------------- worker.c: the worker program */
+
+/* Fills worker, worker_memory (unless set), confined, devices_json, device_names, tool_version and cost_model of srv from its options:
+ * --worker-binary, or the shardwright beside this program. */
+status worker_find(struct server *srv, diag *d) MUST_USE;
+void worker_release(struct server *srv);
+
 /* ---------------------------------------------------------------- sandbox.c: what a worker may do */
 
 /* Rules about files for a child; *out -1 where the kernel has none. False: they could not be made now (errno). */
@@ -429,6 +440,13 @@ struct write_op {
 typedef struct store store;
 /* Creates or migrates the database, takes the lock of the folder, recovers searches that a killed daemon left running. */
 store *store_open(const char *dir, metrics *m, diag *d) MUST_USE;
+/* alone: keeps SQLite's index in this process and the file locked, so that the store may lie on a network file system; no other
+ * program can read it meanwhile. */
+store *store_open_by(const char *dir, bool alone, metrics *m, diag *d) MUST_USE;
+int store_version(void); /* of this program's stores */
+/* Opens a store of this program's version for reading alone: without its lock, beside a daemon, changing nothing. NULL with d filled;
+ * ST_ERR_NOT_FOUND when there is none. For store_reader, store_objects and store_close only. */
+store *store_peek(const char *dir, diag *d) MUST_USE;
 void store_close(store *s); /* after the last submit */
 /* Thread-safe. Ops run in order. */
 void store_submit(store *s, write_op *op);
@@ -463,6 +481,13 @@ typedef struct module_row {
 found module_find(db *c, const char *id, module_row *out);
 void module_json(const module_row *m, strbuf *out);
 status module_insert(db *c, const module_row *m, int64_t stored_bytes);
+
+/* modules.c: lets a worker read the module in `path`: fills all of row but id and text_bytes. stop (may be NULL): polled, ends it.
+ * False with why filled. */
+bool module_check(struct server *srv, const char *path, const atomic_bool *stop, module_row *row, problem *why);
+/* Checks the text of an upload that has ended, publishes its file and commits its row. ST_ERR_INVALID with why filled when the
+ * text is refused or the file cannot be written, another status when the row cannot. Acknowledged once ST_OK. */
+status module_add(struct server *srv, const upload *up, const atomic_bool *stop, module_row *row, problem *why) MUST_USE;
 
 enum { DOCUMENT_WHOLE = 256 << 10 }; /* up to here a document is handled in one piece, beyond it in pieces of this size */
 typedef struct document_ref { /* a strategy document in the database; number 0: none */
@@ -787,7 +812,7 @@ typedef struct embedded {
 	const char *p;
 	size_t n;
 } embedded;
-embedded embedded_schema(void), embedded_openapi(void), embedded_page(void);
+embedded embedded_schema(void), embedded_schema_2(void), embedded_openapi(void), embedded_page(void);
 
 /* ---------------------------------------------------------------- server */
 
@@ -797,6 +822,8 @@ struct server {
 	metrics metrics;
 	store *store;
 	watch_hub *hub;
+	void *cls; /* of search_changed */
+	void (*search_changed)(server *srv, const char *id); /* of the supervisor, after a commit; on any of its threads */
 	task_pool *tools;
 	supervisor *supervisor;
 	connections *connections;
@@ -804,6 +831,7 @@ struct server {
 	char worker[512];
 	bool confined; /* workers are */
 	char *devices_json, *version_json; /* of the worker, read once at start */
+	char tool_version[256];
 	const char **device_names;
 	uint32_t device_count;
 	char cost_model[128];

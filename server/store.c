@@ -114,11 +114,12 @@ static int64_t pragma_number(db *c, const char *sql)
 }
 
 /* Step i brings a database of version i to i + 1. Released steps never change. */
-static const char *migration(int64_t version) { return version == 0 ? embedded_schema().p : NULL; }
+static const char *migration(int64_t version) { return version == 0 ? embedded_schema().p : version == 1 ? embedded_schema_2().p : NULL; }
 
-static status migrate(db *c, const char *path, diag *d)
+static status read_version(db *c, const char *path, int64_t *out_version, diag *d)
 {
 	int64_t version = pragma_number(c, "PRAGMA user_version"), application = pragma_number(c, "PRAGMA application_id");
+	*out_version = version;
 	if (version < 0 || application < 0)
 		return diag_set(d, ST_ERR_IO, "'%s' cannot be read: %s", path, sqlite3_errmsg(c->handle));
 	if (version > STORE_VERSION)
@@ -126,6 +127,13 @@ static status migrate(db *c, const char *path, diag *d)
 			STORE_VERSION);
 	if (application != APPLICATION_ID && (application != 0 || version != 0 || pragma_number(c, "SELECT count(*) FROM sqlite_schema") != 0))
 		return diag_set(d, ST_ERR_INVALID, "'%s' is a database of another program", path);
+	return ST_OK;
+}
+
+static status migrate(db *c, const char *path, diag *d)
+{
+	int64_t version;
+	TRY(read_version(c, path, &version, d));
 	for (; version < STORE_VERSION; version++) {
 		char *tail = sqlite3_mprintf("PRAGMA application_id = %d; PRAGMA user_version = %lld; COMMIT", APPLICATION_ID, version + 1);
 		bool ok = sqlite3_exec(c->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK
@@ -174,7 +182,7 @@ static status lock_folder(store *s, diag *d)
 	if (s->lock_fd < 0)
 		return diag_set(d, ST_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0)
-		return diag_set(d, ST_ERR_INVALID, "the store '%s' is in use by another daemon", s->dir);
+		return diag_set(d, ST_ERR_INVALID, "the store '%s' is in use by another daemon or batch", s->dir);
 	return ST_OK;
 }
 
@@ -214,7 +222,7 @@ static status open_database(store *s, diag *d)
 {
 	struct stat st;
 	bool there = stat(s->path, &st) == 0 && st.st_size > 0;
-	if (!open_writer(s, NULL)) {
+	if (!open_writer(s, s->vfs)) {
 		bool again = there && is_disk_trouble(&s->writer);
 		diag_set(again ? NULL : d, ST_ERR_IO, "cannot open the database '%s': %s", s->path, sqlite3_errmsg(s->writer.handle));
 		if (!again)
@@ -236,9 +244,12 @@ static status open_database(store *s, diag *d)
 	return ST_OK;
 }
 
-store *store_open(const char *dir, metrics *m, diag *d)
+store *store_open(const char *dir, metrics *m, diag *d) { return store_open_by(dir, false, m, d); }
+
+store *store_open_by(const char *dir, bool alone, metrics *m, diag *d)
 {
 	store *s = xcalloc(1, sizeof *s);
+	s->vfs = alone ? "unix-excl" : NULL;
 	s->lock_fd = -1;
 	s->metrics = m;
 	pthread_key_create(&s->reader_key, reader_close);
@@ -258,16 +269,53 @@ store *store_open(const char *dir, metrics *m, diag *d)
 	return NULL;
 }
 
+static status check_version(store *s, diag *d)
+{
+	int64_t version;
+	db *c = store_reader(s);
+	if (!c)
+		return diag_set(d, ST_ERR_IO, "cannot open the database '%s'", s->path);
+	TRY(read_version(c, s->path, &version, d));
+	if (version < STORE_VERSION)
+		return diag_set(d, ST_ERR_INVALID, "'%s' has version %lld: a batch or a daemon that opens it brings it to version %d", s->path,
+			(long long)version, STORE_VERSION);
+	return ST_OK;
+}
+
+store *store_peek(const char *dir, diag *d)
+{
+	struct stat st;
+	store *s = xcalloc(1, sizeof *s);
+	s->lock_fd = -1;
+	s->dir = realpath(dir, NULL);
+	snprintf(s->path, sizeof s->path, "%.400s/shardwright.db", s->dir ? s->dir : dir);
+	if (stat(s->path, &st) != 0) {
+		diag_set(d, ST_ERR_NOT_FOUND, "there is no store in '%.300s': %s", dir, strerror(errno));
+		free(s->dir);
+		free(s);
+		return NULL;
+	}
+	pthread_key_create(&s->reader_key, reader_close);
+	s->objects.dir = s->dir;
+	if (check_version(s, d) == ST_OK)
+		return s;
+	store_close(s);
+	return NULL;
+}
+
 void store_close(store *s)
 {
-	writer_stop(s);
+	if (s->writer.handle)
+		writer_stop(s);
 	db *own = pthread_getspecific(s->reader_key);
 	if (own)
 		reader_close(own);
 	pthread_key_delete(s->reader_key);
-	sqlite3_exec(s->writer.handle, "PRAGMA optimize", NULL, NULL, NULL);
-	db_close(&s->writer);
-	close(s->lock_fd);
+	if (s->writer.handle) {
+		sqlite3_exec(s->writer.handle, "PRAGMA optimize", NULL, NULL, NULL);
+		db_close(&s->writer);
+		close(s->lock_fd);
+	}
 	free(s->dir);
 	free(s);
 }
@@ -357,6 +405,8 @@ bool store_check(const char *dir, FILE *out, diag *d)
 	db_close(&c);
 	return ok;
 }
+
+int store_version(void) { return STORE_VERSION; }
 
 bool store_writable(store *s) { return atomic_load(&s->writable); }
 objects *store_objects(store *s) { return &s->objects; }

@@ -93,7 +93,7 @@ static void event_done(write_op *op)
 	search_event *e = (search_event *)op;
 	server *srv = e->cls;
 	if (op->result == ST_OK)
-		watch_notify(srv->hub, e->id);
+		srv->search_changed(srv, e->id);
 	free(e);
 }
 
@@ -338,7 +338,7 @@ static void claim(supervisor *v)
 			memcpy(s->module, c.module, sizeof s->module);
 			s->deadline_ns = clock_ns() + srv->opt.search_seconds * 1000000000;
 			start_claimed(v, s, &c);
-			watch_notify(srv->hub, s->id);
+			srv->search_changed(srv, s->id);
 		}
 		strbuf_release(&c.request);
 	}
@@ -457,7 +457,7 @@ static void commit_result(supervisor *v, slot *s)
 		return;
 	}
 	count_end(v->srv, s);
-	watch_notify(v->srv->hub, s->id);
+	v->srv->search_changed(v->srv, s->id);
 	remove_work(v, s);
 	strbuf_release(&s->out);
 	strbuf_release(&s->err);

@@ -3,13 +3,11 @@
  * SHARDWRIGHT_TOKEN. Exit codes as everywhere: 0 found and fits, 2 found but nothing fits, 1 bad input or a search that
  * failed, 3 the daemon cannot be reached or failed, 64 usage, 130 canceled. */
 #include "clients/cli/color.h"
+#include "clients/cli/daemon.h"
 #include "search/search.h"
 
-#include <cjson/cJSON.h>
-#include <curl/curl.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <zstd.h>
 
 enum {
 	EXIT_FITS_NOT = 2,
@@ -17,199 +15,15 @@ enum {
 	EXIT_DAEMON = 3,
 	EXIT_USAGE = 64,
 	EXIT_CANCELED = 130,
-	MOST_TRIES = 4,
-	MOST_PAUSE_SECONDS = 5,
-	PACK_FROM = 64 << 10, /* smaller modules travel as they are */
 };
 
-/* ---------------------------------------------------------------- one request */
-
-typedef struct client {
-	CURL *curl;
-	const char *server; /* as given, for messages */
-	char base[512], socket[256];
-} client;
-
-typedef struct answer {
-	long code; /* 0: no answer */
-	strbuf body;
-	char tag[64];
-	int retry_after;
-} answer;
-
-static void answer_clear(answer *a)
-{
-	strbuf_clear(&a->body);
-	a->code = 0;
-	a->tag[0] = 0;
-	a->retry_after = 1;
-}
-
-static size_t take_body(char *p, size_t size, size_t n, void *cls)
-{
-	strbuf_add(cls, p, size * n);
-	return size * n;
-}
-
-static size_t take_header(char *p, size_t size, size_t n, void *cls)
-{
-	answer *a = cls;
-	size_t len = size * n;
-	while (len && (p[len - 1] == '\r' || p[len - 1] == '\n'))
-		len--;
-	if (len > 5 && !strncasecmp(p, "ETag:", 5)) {
-		p += 5, len -= 5;
-		while (len && *p == ' ')
-			p++, len--;
-		snprintf(a->tag, sizeof a->tag, "%.*s", (int)len, p);
-	} else if (len > 12 && !strncasecmp(p, "Retry-After:", 12)) {
-		a->retry_after = atoi(p + 12);
-	}
-	return size * n;
-}
-
-static bool client_open(client *c, const char *server)
-{
-	if (!server)
-		server = getenv("SHARDWRIGHT_SERVER");
-	if (!server || !*server)
-		server = "http://127.0.0.1:7070";
-	c->server = server;
-	c->socket[0] = 0;
-	size_t n = strlen(server);
-	while (n && server[n - 1] == '/')
-		n--;
-	if (!strncmp(server, "unix:", 5)) {
-		snprintf(c->socket, sizeof c->socket, "%s", server + 5);
-		snprintf(c->base, sizeof c->base, "http://localhost");
-	} else {
-		snprintf(c->base, sizeof c->base, "%s%.*s", strstr(server, "://") ? "" : "http://", (int)n, server);
-	}
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-	c->curl = curl_easy_init();
-	return c->curl != NULL;
-}
-
-static void client_close(client *c)
-{
-	if (c->curl)
-		curl_easy_cleanup(c->curl);
-	curl_global_cleanup();
-}
-
-static struct curl_slist *add_token(struct curl_slist *headers)
-{
-	const char *token = getenv("SHARDWRIGHT_TOKEN");
-	if (!token || !*token)
-		return headers;
-	strbuf line;
-	strbuf_init(&line);
-	strbuf_printf(&line, "Authorization: Bearer %s", token);
-	headers = curl_slist_append(headers, line.p);
-	strbuf_release(&line);
-	return headers;
-}
-
-/* headers: a NULL-terminated list of lines. */
-static void perform(client *c, const char *method, const char *path, const char *body, size_t n, const char *const *lines, answer *a)
-{
-	struct curl_slist *headers = curl_slist_append(NULL, "Expect:"); /* no round trip before the body */
-	strbuf url;
-	strbuf_init(&url);
-	strbuf_printf(&url, "%s%s", c->base, path);
-	for (; lines && *lines; lines++)
-		headers = curl_slist_append(headers, *lines);
-	headers = add_token(headers);
-	answer_clear(a);
-	curl_easy_reset(c->curl);
-	curl_easy_setopt(c->curl, CURLOPT_URL, url.p);
-	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT, 10L);
-	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
-	curl_easy_setopt(c->curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take_body);
-	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, &a->body);
-	curl_easy_setopt(c->curl, CURLOPT_HEADERFUNCTION, take_header);
-	curl_easy_setopt(c->curl, CURLOPT_HEADERDATA, a);
-	if (c->socket[0])
-		curl_easy_setopt(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
-	if (!strcmp(method, "POST")) {
-		curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
-		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, body ? body : "");
-		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
-	}
-	CURLcode rc = curl_easy_perform(c->curl);
-	if (rc == CURLE_OK)
-		curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &a->code);
-	else
-		fprintf(stderr, "shardwright: error: no answer from %s: %s\n", c->server, curl_easy_strerror(rc));
-	strbuf_add(&a->body, "", 0);
-	curl_slist_free_all(headers);
-	strbuf_release(&url);
-}
-
-/* The same; waits and tries again when the daemon says that it is busy. */
-static void call(client *c, const char *method, const char *path, const char *body, size_t n, const char *const *lines, answer *a)
-{
-	for (int i = 0; i < MOST_TRIES; i++) {
-		perform(c, method, path, body, n, lines, a);
-		if (a->code != 429 && a->code != 503)
-			return;
-		if (i + 1 < MOST_TRIES)
-			sleep((unsigned)MIN(MAX(a->retry_after, 1), MOST_PAUSE_SECONDS));
-	}
-}
-
-static const char *text_of(const cJSON *o, const char *name)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
-	return cJSON_IsString(item) ? item->valuestring : NULL;
-}
-
-static double number_of(const cJSON *o, const char *name)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
-	return cJSON_IsNumber(item) ? item->valuedouble : 0;
-}
-
-/* What the daemon sends ends on a terminal: control characters do not. */
-static void print_safe(FILE *out, const char *s)
-{
-	for (; s && *s; s++)
-		fputc((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s, out);
-}
-
-static void print_problem(const cJSON *p, const char *file)
-{
-	const char *detail = text_of(p, "detail"), *title = text_of(p, "title"), *excerpt = text_of(p, "excerpt");
-	const cJSON *errors = cJSON_GetObjectItemCaseSensitive(p, "errors");
-	const char *pointer = text_of(cJSON_GetArrayItem(errors, 0), "pointer");
-	if (file && number_of(p, "line") > 0)
-		fprintf(stderr, "%s:%.0f:%.0f: ", file, number_of(p, "line"), number_of(p, "column"));
-	fputs("error: ", stderr);
-	if (pointer) {
-		print_safe(stderr, pointer);
-		fputs(": ", stderr);
-	}
-	print_safe(stderr, detail ? detail : title ? title : "the daemon gave no reason");
-	fputc('\n', stderr);
-	if (excerpt) {
-		print_safe(stderr, excerpt);
-		fputc('\n', stderr);
-	}
-}
-
 /* Prints why an answer is none; the exit code for it. */
-static int refuse(const answer *a, const char *file)
+static int refuse(const client *c, const answer *a, const char *file)
 {
-	if (a->code) {
-		cJSON *p = cJSON_ParseWithLength(a->body.p, a->body.n);
-		if (p)
-			print_problem(p, file);
-		else
-			fprintf(stderr, "error: the daemon answered %ld\n", a->code);
-		cJSON_Delete(p);
-	}
+	strbuf why = {0};
+	client_refusal(c, a, file, &why);
+	fprintf(stderr, "%s%s\n", a->code ? "" : "shardwright: ", why.p);
+	strbuf_release(&why);
 	return a->code >= 400 && a->code < 500 ? EXIT_INPUT : EXIT_DAEMON;
 }
 
@@ -399,19 +213,17 @@ static int parse_flags(flags *f, int argc, char **argv, bool listing)
 
 /* ---------------------------------------------------------------- search */
 
-static bool is_final(const char *state) { return state && strcmp(state, "queued") && strcmp(state, "running"); }
-
 static void print_best(const cJSON *search)
 {
 	const cJSON *best = cJSON_GetObjectItemCaseSensitive(search, "best");
 	strbuf b;
 	strbuf_init(&b);
-	strbuf_puts(&b, text_of(search, "state") ? text_of(search, "state") : "?");
+	strbuf_puts(&b, client_text(search, "state") ? client_text(search, "state") : "?");
 	if (cJSON_IsObject(best)) {
-		strbuf_printf(&b, ", %.0f evaluations, best ", number_of(search, "evaluations"));
-		strbuf_duration(&b, (int64_t)number_of(best, "runtime_ns"));
+		strbuf_printf(&b, ", %.0f evaluations, best ", client_number(search, "evaluations"));
+		strbuf_duration(&b, (int64_t)client_number(best, "runtime_ns"));
 		strbuf_puts(&b, " a step, ");
-		strbuf_bytes(&b, (int64_t)number_of(best, "peak_bytes"));
+		strbuf_bytes(&b, (int64_t)client_number(best, "peak_bytes"));
 		strbuf_puts(&b, cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(best, "fits")) ? "" : " (does not fit)");
 	}
 	fprintf(stderr, "\r%s\033[K", b.p);
@@ -422,21 +234,25 @@ static void print_best(const cJSON *search)
 /* Prints a search that has ended; its exit code. */
 static int print_end(client *c, const cJSON *search, bool json)
 {
-	const char *state = text_of(search, "state"), *strategy = text_of(search, "strategy"), *id = text_of(search, "id");
+	const char *state = client_text(search, "state"), *strategy = client_text(search, "strategy"), *id = client_text(search, "id");
 	const cJSON *best = cJSON_GetObjectItemCaseSensitive(search, "best");
 	if (!strategy) {
 		const cJSON *error = cJSON_GetObjectItemCaseSensitive(search, "error");
 		fprintf(stderr, "search %s %s\n", id, state);
-		if (cJSON_IsObject(error))
-			print_problem(error, NULL);
-		return !strcmp(state, "canceled") ? EXIT_CANCELED : number_of(error, "status") < 500 ? EXIT_INPUT : EXIT_DAEMON;
+		if (cJSON_IsObject(error)) {
+			strbuf why = {0};
+			client_problem(error, NULL, &why);
+			fprintf(stderr, "%s\n", why.p);
+			strbuf_release(&why);
+		}
+		return !strcmp(state, "canceled") ? EXIT_CANCELED : client_number(error, "status") < 500 ? EXIT_INPUT : EXIT_DAEMON;
 	}
 	char path[160];
 	answer a = {0};
 	snprintf(path, sizeof path, "/v1/strategies/%.100s", strategy);
-	call(c, "GET", path, NULL, 0, NULL, &a);
+	client_call(c, "GET", path, NULL, 0, NULL, &a);
 	if (a.code != 200) {
-		int code = refuse(&a, NULL);
+		int code = refuse(c, &a, NULL);
 		strbuf_release(&a.body);
 		return code;
 	}
@@ -466,7 +282,7 @@ static int wait_for(client *c, const char *id, const flags *f)
 	for (;;) {
 		int64_t left_ms = until == INT64_MAX ? 30000 : (until - clock_ns()) / 1000000;
 		snprintf(path, sizeof path, "/v1/searches/%.100s?wait=%lldms", id, (long long)MIN(MAX(left_ms, 0), 30000));
-		call(c, "GET", path, NULL, 0, live && match[0] ? (const char *[]){match, NULL} : NULL, &a);
+		client_call(c, "GET", path, NULL, 0, live && match[0] ? (const char *[]){match, NULL} : NULL, &a);
 		if (a.code != 200 && a.code != 304)
 			break;
 		cJSON *search = a.code == 200 ? cJSON_ParseWithLength(a.body.p, a.body.n) : NULL;
@@ -474,7 +290,7 @@ static int wait_for(client *c, const char *id, const flags *f)
 			print_best(search);
 			snprintf(match, sizeof match, "If-None-Match: %s", a.tag);
 		}
-		bool final = is_final(text_of(search, "state"));
+		bool final = client_is_final(client_text(search, "state"));
 		if (final && live)
 			fputs("\r\033[K", stderr);
 		int code = final ? print_end(c, search, f->json) : 0;
@@ -489,47 +305,20 @@ static int wait_for(client *c, const char *id, const flags *f)
 			return code;
 		}
 	}
-	int code = refuse(&a, NULL);
+	int code = refuse(c, &a, NULL);
 	strbuf_release(&a.body);
 	return code;
 }
 
-/* Uploads a module file as it is, or compressed; its id, or an exit code. */
+/* Uploads a module; 0, or an exit code after telling why not. */
 static int upload(client *c, const char *path, char id[80])
 {
-	diag d = {0};
-	strbuf text, packed;
-	strbuf_init(&text);
-	strbuf_init(&packed);
-	if (file_read(path, (size_t)1 << 30, &text, &d) != ST_OK) {
-		diag_print(&d, stderr);
-		return status_exit_code(d.code);
-	}
-	const char *body = text.p;
-	size_t n = text.n;
-	if (n >= PACK_FROM) {
-		size_t room = ZSTD_compressBound(n);
-		packed.p = xmalloc(room);
-		packed.n = ZSTD_compress(packed.p, room, text.p, text.n, 1);
-		if (!ZSTD_isError(packed.n)) {
-			body = packed.p;
-			n = packed.n;
-		}
-	}
 	answer a = {0};
-	const char *const lines[] = {"Content-Type: application/octet-stream", body == packed.p ? "Content-Encoding: zstd" : NULL, NULL};
-	call(c, "POST", "/v1/modules", body, n, lines, &a);
+	diag d = {0};
 	int code = 0;
-	if (a.code == 200 || a.code == 201) {
-		cJSON *module = cJSON_ParseWithLength(a.body.p, a.body.n);
-		snprintf(id, 80, "%s", text_of(module, "id") ? text_of(module, "id") : "");
-		cJSON_Delete(module);
-	} else {
-		code = refuse(&a, path);
-	}
+	if (!client_upload(c, path, id, &a, &d))
+		code = d.code != ST_OK ? (diag_print(&d, stderr), status_exit_code(d.code)) : refuse(c, &a, path);
 	strbuf_release(&a.body);
-	strbuf_release(&text);
-	strbuf_release(&packed);
 	return code;
 }
 
@@ -539,13 +328,13 @@ static int post_search(client *c, const flags *f)
 	const char *const lines[] = {"Content-Type: application/json",
 		f->fresh ? "Cache-Control: no-cache" : f->only_cached ? "Cache-Control: only-if-cached" : NULL, NULL};
 	answer a = {0};
-	call(c, "POST", "/v1/searches", body, strlen(body), lines, &a);
+	client_call(c, "POST", "/v1/searches", body, strlen(body), lines, &a);
 	int code = 0;
 	if (a.code != 200 && a.code != 202) {
-		code = refuse(&a, NULL);
+		code = refuse(c, &a, NULL);
 	} else {
 		cJSON *search = cJSON_ParseWithLength(a.body.p, a.body.n);
-		const char *id = text_of(search, "id");
+		const char *id = client_text(search, "id");
 		if (a.code == 200)
 			code = print_end(c, search, f->json);
 		else if (f->wait && id)
@@ -599,9 +388,9 @@ static int cancel_search(client *c, const flags *f)
 	answer a = {0};
 	int code = 0;
 	snprintf(path, sizeof path, "/v1/searches/%.100s/cancel", f->positional);
-	call(c, "POST", path, NULL, 0, NULL, &a);
+	client_call(c, "POST", path, NULL, 0, NULL, &a);
 	if (a.code != 200 && a.code != 202)
-		code = refuse(&a, NULL);
+		code = refuse(c, &a, NULL);
 	else if (f->json)
 		printf("%s\n", a.body.p);
 	else
@@ -643,12 +432,12 @@ static void print_list(const cJSON *root)
 		strbuf time, peak;
 		strbuf_init(&time);
 		strbuf_init(&peak);
-		strbuf_duration(&time, (int64_t)number_of(item, "runtime_ns"));
-		strbuf_bytes(&peak, (int64_t)number_of(item, "peak_bytes"));
+		strbuf_duration(&time, (int64_t)client_number(item, "runtime_ns"));
+		strbuf_bytes(&peak, (int64_t)client_number(item, "peak_bytes"));
 		if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "fits")))
 			strbuf_putc(&peak, '!');
-		printf("%-14s %-11s %-12.12s %-24.24s ", time.p, peak.p, text_of(item, "device"), text_of(item, "mesh"));
-		printf("%-12.12s %s\n", text_of(item, "name"), text_of(item, "id"));
+		printf("%-14s %-11s %-12.12s %-24.24s ", time.p, peak.p, client_text(item, "device"), client_text(item, "mesh"));
+		printf("%-12.12s %s\n", client_text(item, "name"), client_text(item, "id"));
 		strbuf_release(&time);
 		strbuf_release(&peak);
 	}
@@ -679,8 +468,8 @@ static int list_all(client *c, const flags *f)
 	add_query(c, &path, "module", module);
 	add_query(c, &path, "mesh", f->mesh);
 	add_query(c, &path, "device", f->device);
-	call(c, "GET", path.p, NULL, 0, NULL, &a);
-	int code = a.code == 200 ? 0 : refuse(&a, NULL);
+	client_call(c, "GET", path.p, NULL, 0, NULL, &a);
+	int code = a.code == 200 ? 0 : refuse(c, &a, NULL);
 	cJSON *root = code ? NULL : cJSON_ParseWithLength(a.body.p, a.body.n);
 	if (!code && f->json)
 		printf("%s\n", a.body.p);
@@ -698,8 +487,8 @@ static int fetch(client *c, const char *id, const char *suffix, const char *out)
 	answer a = {0};
 	diag d = {0};
 	snprintf(path, sizeof path, "/v1/strategies/%.100s%s", id, suffix);
-	call(c, "GET", path, NULL, 0, NULL, &a);
-	int code = a.code == 200 ? 0 : refuse(&a, NULL);
+	client_call(c, "GET", path, NULL, 0, NULL, &a);
+	int code = a.code == 200 ? 0 : refuse(c, &a, NULL);
 	if (!code && file_write(out, a.body.p, a.body.n, &d) != ST_OK) {
 		diag_print(&d, stderr);
 		code = status_exit_code(d.code);

@@ -26,6 +26,8 @@ static const verb verbs[] = {
 	{"devices", cmd_devices, "device profiles"},
 	{"calibrate", cmd_calibrate, "a device profile fitted to measurements"},
 	{"fingerprint", cmd_fingerprint, "identity of a module"},
+	{"batch", cmd_batch, "many searches from a file of jobs"},
+	{"store", cmd_store, "what a store has found, as table, CSV or JSON"},
 	{"submit", cmd_submit, "search through a daemon"},
 	{"wait", cmd_wait, "wait for a daemon's search"},
 	{"cancel", cmd_cancel, "cancel a daemon's search"},

@@ -1,0 +1,242 @@
+/* Several stores into one. Rows are copied value by value, each source in one transaction of the target: a merge that is killed can
+ * be started again. An answer is taken unless the target has one to the same question with no smaller budget: of two tasks that both
+ * ended a job, one counts. */
+#include "batch/batch.h"
+#include "server/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct source {
+	write_op op; /* first: what the writer sees */
+	sqlite3 *from;
+	merge_counts counts;
+	char error[300];
+} source;
+
+#define SEARCH_COLUMNS                                                                                              \
+	"id, key, budget, budget_amount, module, fingerprint, mesh, device, memory_bytes, objective, request, owner, state, cancel, attempt," \
+	" failures, max_failures, not_before_us, lease_us, evaluations, best_runtime_ns, best_peak_bytes, best_fits, strategy, partial, error," \
+	" created_us, started_us, ended_us, revision"
+#define STRATEGY_COLUMNS                                                                                            \
+	"id, search, module, fingerprint, mesh, device, objective, memory_limit_bytes, fits, partial, runtime_ns, peak_bytes, communication_ns," \
+	" evaluations, cost_model, document, created_us"
+#define MODULE_COLUMNS "id, fingerprint, shardings, name, ops, arguments, text_bytes, stored_bytes, created_us"
+
+static bool note(source *s, sqlite3 *db)
+{
+	if (!s->error[0])
+		snprintf(s->error, sizeof s->error, "%s", sqlite3_errmsg(db));
+	return false;
+}
+
+static sqlite3_stmt *prepare(source *s, sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *p = NULL;
+	if (sqlite3_prepare_v2(db, sql, -1, &p, NULL) != SQLITE_OK)
+		note(s, db);
+	return p;
+}
+
+/* INSERT OR IGNORE of the row that `row` stands on. */
+static bool insert_row(source *s, sqlite3 *to, const char *table, const char *columns, sqlite3_stmt *row, int64_t *out_new)
+{
+	int n = sqlite3_column_count(row);
+	strbuf sql = {0};
+	strbuf_printf(&sql, "INSERT OR IGNORE INTO %s(%s) VALUES (", table, columns);
+	for (int i = 0; i < n; i++)
+		strbuf_puts(&sql, i ? ", ?" : "?");
+	strbuf_putc(&sql, ')');
+	sqlite3_stmt *insert = prepare(s, to, sql.p);
+	strbuf_release(&sql);
+	for (int i = 0; insert && i < n; i++)
+		sqlite3_bind_value(insert, i + 1, sqlite3_column_value(row, i));
+	bool ok = insert && (sqlite3_step(insert) == SQLITE_DONE || note(s, to));
+	if (ok && out_new)
+		*out_new += sqlite3_changes(to);
+	sqlite3_finalize(insert);
+	return ok;
+}
+
+/* All rows that a query with one parameter gives; key NULL: without it. */
+static bool copy_rows(source *s, sqlite3 *to, const char *table, const char *columns, const char *where, const char *key, int64_t *out_new)
+{
+	char *sql = sqlite3_mprintf("SELECT %s FROM %s%s", columns, table, where);
+	sqlite3_stmt *rows = prepare(s, s->from, sql);
+	sqlite3_free(sql);
+	bool ok = rows != NULL;
+	int rc = SQLITE_DONE;
+	if (ok && key)
+		bind_text(rows, 1, key);
+	while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW)
+		ok = insert_row(s, to, table, columns, rows, out_new);
+	ok = ok && (rc == SQLITE_DONE || note(s, s->from));
+	sqlite3_finalize(rows);
+	return ok;
+}
+
+/* -1: the target could not be asked. */
+static int is_answered(source *s, sqlite3 *to, sqlite3_stmt *search)
+{
+	sqlite3_stmt *q = prepare(s, to,
+		"SELECT 1 FROM searches WHERE key = ?2 AND budget = ?3 AND budget_amount >= ?4 AND state = 'succeeded' AND partial = 0 AND id <> ?1");
+	if (!q)
+		return -1;
+	for (int i = 0; i < 4; i++)
+		sqlite3_bind_value(q, i + 1, sqlite3_column_value(search, i));
+	int rc = sqlite3_step(q);
+	sqlite3_finalize(q);
+	return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : -1;
+}
+
+/* A search that has ended, with its strategy and its events. row: SEARCH_COLUMNS. */
+static bool take_search(source *s, sqlite3 *to, sqlite3_stmt *row)
+{
+	const char *id = (const char *)sqlite3_column_text(row, 0), *state = (const char *)sqlite3_column_text(row, 12);
+	const char *strategy = (const char *)sqlite3_column_text(row, 23);
+	bool succeeded = !strcmp(state, "succeeded");
+	int answered = succeeded ? is_answered(s, to, row) : 0;
+	int64_t fresh = 0;
+	if (answered < 0)
+		return note(s, to);
+	if (answered) {
+		s->counts.known++;
+		return true;
+	}
+	if (strategy && !copy_rows(s, to, "strategies", STRATEGY_COLUMNS, " WHERE id = ?1", strategy, NULL))
+		return false;
+	if (!insert_row(s, to, "searches", SEARCH_COLUMNS, row, &fresh)
+		|| !copy_rows(s, to, "events", "search, sequence, kind, at_us, body", " WHERE search = ?1", id, NULL))
+		return false;
+	s->counts.answers += succeeded ? fresh : 0;
+	s->counts.known += succeeded ? !fresh : 0;
+	s->counts.failed += succeeded ? 0 : fresh;
+	return true;
+}
+
+static status merge_run(db *c, write_op *op)
+{
+	source *s = (source *)op;
+	sqlite3 *to = c->handle;
+	s->counts = (merge_counts){0};
+	bool ok = copy_rows(s, to, "modules", MODULE_COLUMNS, "", NULL, &s->counts.modules);
+	sqlite3_stmt *rows = ok ? prepare(s, s->from, "SELECT " SEARCH_COLUMNS " FROM searches WHERE state IN ('succeeded', 'failed') ORDER BY number") : NULL;
+	int rc = SQLITE_ERROR;
+	ok = rows != NULL;
+	while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW)
+		ok = take_search(s, to, rows);
+	ok = ok && (rc == SQLITE_DONE || note(s, s->from));
+	sqlite3_finalize(rows);
+	return ok ? ST_OK : ST_ERR_IO;
+}
+
+/* ---------------------------------------------------------------- texts of modules */
+
+static bool copy_file(const char *from, int to)
+{
+	char piece[1 << 16];
+	int fd = open(from, O_RDONLY | O_CLOEXEC);
+	ssize_t n = -1;
+	bool ok = fd >= 0;
+	while (ok && (n = read(fd, piece, sizeof piece)) > 0)
+		ok = write_all(to, piece, (size_t)n);
+	if (fd >= 0)
+		close(fd);
+	return ok && n == 0;
+}
+
+/* Before the rows that name them. */
+static status copy_texts(source *s, store *into, const char *dir, diag *d)
+{
+	objects *mine = store_objects(into), theirs = {.dir = dir};
+	sqlite3_stmt *rows = prepare(s, s->from, "SELECT id FROM modules");
+	status st = rows ? ST_OK : diag_set(d, ST_ERR_IO, "'%.300s' cannot be read: %s", dir, s->error);
+	while (st == ST_OK && sqlite3_step(rows) == SQLITE_ROW) {
+		const char *id = column_text(rows, 0);
+		char from[512], temp[512];
+		if (!objects_lost(mine, "objects", id) || objects_lost(&theirs, "objects", id))
+			continue; /* a lost text is the daemon's to tell; the answers are whole without it */
+		objects_path(&theirs, "objects", id, from);
+		int to = objects_temp(mine, temp);
+		bool ok = to >= 0 && copy_file(from, to);
+		if (to >= 0)
+			close(to);
+		if (!ok || !objects_publish(mine, temp, "objects", id)) {
+			unlink(temp);
+			st = diag_set(d, ST_ERR_IO, "the text of a module cannot be copied from '%.300s': the disk is full or broken", dir);
+		}
+	}
+	sqlite3_finalize(rows);
+	return st;
+}
+
+/* ---------------------------------------------------------------- one source */
+
+static status check_source(source *s, const char *dir, diag *d)
+{
+	sqlite3_stmt *p = prepare(s, s->from, "PRAGMA user_version");
+	int64_t version = p && sqlite3_step(p) == SQLITE_ROW ? sqlite3_column_int64(p, 0) : -1;
+	sqlite3_finalize(p);
+	if (version < 0)
+		return diag_set(d, ST_ERR_IO, "'%.300s' cannot be read: %s", dir, sqlite3_errmsg(s->from));
+	if (version != store_version())
+		return diag_set(d, ST_ERR_INVALID, "'%.300s' has version %lld, expected %d", dir, (long long)version, store_version());
+	return ST_OK;
+}
+
+static status merge_one(store *into, const char *dir, merge_counts *out, diag *d)
+{
+	source s = {.op = {.run = merge_run}};
+	strbuf path = {0};
+	struct stat st;
+	strbuf_printf(&path, "%s/shardwright.db", dir);
+	status result = ST_OK;
+	if (stat(path.p, &st) != 0)
+		result = diag_set(d, ST_ERR_NOT_FOUND, "there is no store in '%.300s': %s", dir, strerror(errno));
+	strbuf_clear(&path);
+	strbuf_printf(&path, "%s/lock", dir);
+	int lock = result == ST_OK ? open(path.p, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+	if (result == ST_OK && (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0))
+		result = diag_set(d, ST_ERR_INVALID, "the store '%.300s' is in use: merge it when its batch has ended", dir);
+	strbuf_clear(&path);
+	strbuf_printf(&path, "%s/shardwright.db", dir);
+	/* Written to only where a task was killed: its log is taken in. Network file systems cannot share SQLite's index. */
+	if (result == ST_OK && sqlite3_open_v2(path.p, &s.from, SQLITE_OPEN_READWRITE, "unix-excl") != SQLITE_OK)
+		result = diag_set(d, ST_ERR_IO, "cannot open '%.300s': %s", path.p, sqlite3_errmsg(s.from));
+	if (result == ST_OK)
+		result = check_source(&s, dir, d);
+	if (result == ST_OK)
+		result = copy_texts(&s, into, dir, d);
+	if (result == ST_OK && store_write(into, &s.op) != ST_OK)
+		result = diag_set(d, ST_ERR_IO, "'%.300s' cannot be merged: %s", dir, s.error[0] ? s.error : "the disk is full or broken");
+	sqlite3_close(s.from);
+	if (lock >= 0)
+		close(lock);
+	strbuf_release(&path);
+	if (result == ST_OK) {
+		out->stores++;
+		out->modules += s.counts.modules;
+		out->answers += s.counts.answers;
+		out->known += s.counts.known;
+		out->failed += s.counts.failed;
+	}
+	return result;
+}
+
+status merge_stores(const char *into, const char *const *dirs, uint32_t n, merge_counts *out, diag *d)
+{
+	metrics counters = {0};
+	log_to(-1); /* what goes wrong is told by d */
+	store *to = store_open_by(into, true, &counters, d);
+	if (!to)
+		return d->code;
+	status st = ST_OK;
+	for (uint32_t i = 0; i < n && st == ST_OK; i++)
+		st = merge_one(to, dirs[i], out, d);
+	store_close(to);
+	return st;
+}

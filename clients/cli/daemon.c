@@ -1,0 +1,214 @@
+#include "clients/cli/daemon.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+#include <zstd.h>
+
+enum {
+	MOST_TRIES = 4,
+	MOST_PAUSE_SECONDS = 5,
+	PACK_FROM = 64 << 10, /* smaller modules travel as they are */
+};
+
+static void answer_clear(answer *a)
+{
+	strbuf_clear(&a->body);
+	a->code = 0;
+	a->tag[0] = a->error[0] = 0;
+	a->retry_after = 1;
+}
+
+static size_t take_body(char *p, size_t size, size_t n, void *cls)
+{
+	strbuf_add(cls, p, size * n);
+	return size * n;
+}
+
+static size_t take_header(char *p, size_t size, size_t n, void *cls)
+{
+	answer *a = cls;
+	size_t len = size * n;
+	while (len && (p[len - 1] == '\r' || p[len - 1] == '\n'))
+		len--;
+	if (len > 5 && !strncasecmp(p, "ETag:", 5)) {
+		p += 5, len -= 5;
+		while (len && *p == ' ')
+			p++, len--;
+		snprintf(a->tag, sizeof a->tag, "%.*s", (int)len, p);
+	} else if (len > 12 && !strncasecmp(p, "Retry-After:", 12)) {
+		a->retry_after = atoi(p + 12);
+	}
+	return size * n;
+}
+
+bool client_open(client *c, const char *server)
+{
+	if (!server)
+		server = getenv("SHARDWRIGHT_SERVER");
+	if (!server || !*server)
+		server = "http://127.0.0.1:7070";
+	c->server = server;
+	c->socket[0] = 0;
+	size_t n = strlen(server);
+	while (n && server[n - 1] == '/')
+		n--;
+	if (!strncmp(server, "unix:", 5)) {
+		snprintf(c->socket, sizeof c->socket, "%s", server + 5);
+		snprintf(c->base, sizeof c->base, "http://localhost");
+	} else {
+		snprintf(c->base, sizeof c->base, "%s%.*s", strstr(server, "://") ? "" : "http://", (int)n, server);
+	}
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	c->curl = curl_easy_init();
+	return c->curl != NULL;
+}
+
+void client_close(client *c)
+{
+	if (c->curl)
+		curl_easy_cleanup(c->curl);
+	curl_global_cleanup();
+}
+
+static struct curl_slist *add_token(struct curl_slist *headers)
+{
+	const char *token = getenv("SHARDWRIGHT_TOKEN");
+	if (!token || !*token)
+		return headers;
+	strbuf line;
+	strbuf_init(&line);
+	strbuf_printf(&line, "Authorization: Bearer %s", token);
+	headers = curl_slist_append(headers, line.p);
+	strbuf_release(&line);
+	return headers;
+}
+
+/* headers: a NULL-terminated list of lines. */
+static void perform(client *c, const char *method, const char *path, const char *body, size_t n, const char *const *lines, answer *a)
+{
+	struct curl_slist *headers = curl_slist_append(NULL, "Expect:"); /* no round trip before the body */
+	strbuf url;
+	strbuf_init(&url);
+	strbuf_printf(&url, "%s%s", c->base, path);
+	for (; lines && *lines; lines++)
+		headers = curl_slist_append(headers, *lines);
+	headers = add_token(headers);
+	answer_clear(a);
+	curl_easy_reset(c->curl);
+	curl_easy_setopt(c->curl, CURLOPT_URL, url.p);
+	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT, 10L);
+	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
+	curl_easy_setopt(c->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take_body);
+	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, &a->body);
+	curl_easy_setopt(c->curl, CURLOPT_HEADERFUNCTION, take_header);
+	curl_easy_setopt(c->curl, CURLOPT_HEADERDATA, a);
+	if (c->socket[0])
+		curl_easy_setopt(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
+	if (!strcmp(method, "POST")) {
+		curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
+		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, body ? body : "");
+		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
+	}
+	CURLcode rc = curl_easy_perform(c->curl);
+	if (rc == CURLE_OK)
+		curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &a->code);
+	else
+		snprintf(a->error, sizeof a->error, "no answer from %.150s: %.100s", c->server, curl_easy_strerror(rc));
+	strbuf_add(&a->body, "", 0);
+	curl_slist_free_all(headers);
+	strbuf_release(&url);
+}
+
+void client_call(client *c, const char *method, const char *path, const char *body, size_t n, const char *const *lines, answer *a)
+{
+	for (int i = 0; i < MOST_TRIES; i++) {
+		perform(c, method, path, body, n, lines, a);
+		if (a->code != 429 && a->code != 503)
+			return;
+		if (i + 1 < MOST_TRIES)
+			sleep((unsigned)MIN(MAX(a->retry_after, 1), MOST_PAUSE_SECONDS));
+	}
+}
+
+const char *client_text(const cJSON *o, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
+	return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+double client_number(const cJSON *o, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
+	return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+/* What the daemon sends ends on a terminal: control characters do not. */
+static void add_safe(strbuf *out, const char *s)
+{
+	for (; s && *s; s++)
+		strbuf_putc(out, (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+}
+
+void client_problem(const cJSON *p, const char *file, strbuf *out)
+{
+	const char *detail = client_text(p, "detail"), *title = client_text(p, "title"), *excerpt = client_text(p, "excerpt");
+	const cJSON *errors = cJSON_GetObjectItemCaseSensitive(p, "errors");
+	const char *pointer = client_text(cJSON_GetArrayItem(errors, 0), "pointer");
+	if (file && client_number(p, "line") > 0)
+		strbuf_printf(out, "%s:%.0f:%.0f: ", file, client_number(p, "line"), client_number(p, "column"));
+	strbuf_puts(out, "error: ");
+	if (pointer) {
+		add_safe(out, pointer);
+		strbuf_puts(out, ": ");
+	}
+	add_safe(out, detail ? detail : title ? title : "the daemon gave no reason");
+	if (excerpt) {
+		strbuf_putc(out, '\n');
+		add_safe(out, excerpt);
+	}
+}
+
+void client_refusal(const client *c, const answer *a, const char *file, strbuf *out)
+{
+	cJSON *p = a->code ? cJSON_ParseWithLength(a->body.p, a->body.n) : NULL;
+	if (!a->code)
+		strbuf_printf(out, "error: %s", a->error);
+	else if (p)
+		client_problem(p, file, out);
+	else
+		strbuf_printf(out, "error: %s answered %ld", c->server, a->code);
+	cJSON_Delete(p);
+}
+
+bool client_is_final(const char *state) { return state && strcmp(state, "queued") && strcmp(state, "running"); }
+
+bool client_upload(client *c, const char *path, char id[80], answer *a, diag *d)
+{
+	strbuf text = {0}, packed = {0};
+	if (file_read(path, (size_t)1 << 30, &text, d) != ST_OK)
+		return false;
+	const char *body = text.p;
+	size_t n = text.n;
+	if (n >= PACK_FROM) {
+		size_t room = ZSTD_compressBound(n);
+		packed.p = xmalloc(room);
+		packed.n = ZSTD_compress(packed.p, room, text.p, text.n, 1);
+		if (!ZSTD_isError(packed.n)) {
+			body = packed.p;
+			n = packed.n;
+		}
+	}
+	const char *const lines[] = {"Content-Type: application/octet-stream", body == packed.p ? "Content-Encoding: zstd" : NULL, NULL};
+	client_call(c, "POST", "/v1/modules", body, n, lines, a);
+	bool ok = a->code == 200 || a->code == 201;
+	if (ok) {
+		cJSON *module = cJSON_ParseWithLength(a->body.p, a->body.n);
+		snprintf(id, 80, "%s", client_text(module, "id") ? client_text(module, "id") : "");
+		cJSON_Delete(module);
+	}
+	strbuf_release(&text);
+	strbuf_release(&packed);
+	return ok;
+}
