@@ -22,6 +22,10 @@ static const combine_limits limits[] = {
 	[TARGET_TPU] = {(30 << 20) + 7, 256, false},
 	[TARGET_GPU] = {(30 << 20) + 7, 256, false},
 	[TARGET_CPU] = {INT64_MAX, 256, true},
+}, manual_limits[] = { /* TPU: libtpu 0.0.51 puts gradients of 108 MiB into one all_reduce, of 145 into two; gathers and scatters stay on their own */
+	[TARGET_TPU] = {120 << 20, 256, true},
+	[TARGET_GPU] = {(30 << 20) + 7, 256, false},
+	[TARGET_CPU] = {INT64_MAX, 256, true},
 };
 
 /* ---------------------------------------------------------------- narrow type first */
@@ -107,18 +111,30 @@ bool lops_combine_alike(const lowered *l, lop_id a, lop_id b)
 	return v->narrow == w->narrow && type_get(l->p->m, v->type)->elem == type_get(l->p->m, w->type)->elem;
 }
 
-bool lop_combines(lower_target target, const lop *o)
+/* Is it written in the program of one device, and not the partitioner's? */
+static bool is_manual(const lowered *l, const lop *o) { return l->level == LEVEL_EXACT || o->given; }
+
+static const combine_limits *limits_of(const lowered *l, const lop *o) { return &(is_manual(l, o) ? manual_limits : limits)[l->target]; }
+
+bool lop_combines(const lowered *l, const lop *o)
 {
 	if (o->kind != LOP_COLLECTIVE || o->erased)
 		return false;
-	if (limits[target].reduce_only)
+	if (limits_of(l, o)->reduce_only)
 		return o->coll == COLL_ALL_REDUCE;
 	return o->coll == COLL_ALL_REDUCE || o->coll == COLL_ALL_GATHER || o->coll == COLL_REDUCE_SCATTER;
 }
 
-bool combine_joins(lower_target target, combine_group *g, uint64_t at, uint64_t first_use, int64_t bytes)
+lop_id lop_combines_from(const lowered *l, lop_id id)
 {
-	const combine_limits *lim = &limits[target];
+	const lop *o = &l->ops.p[id];
+	lop_id def = is_manual(l, o) ? l->vals.p[l->operands.p[o->operands]].def : id;
+	return l->ops.p[def].region == o->region ? def : id;
+}
+
+bool combine_joins(const lowered *l, const lop *o, combine_group *g, uint64_t at, uint64_t first_use, int64_t bytes)
+{
+	const combine_limits *lim = limits_of(l, o);
 	if (g->n && at < g->closes && g->n < lim->members && sat_add(g->bytes, bytes) <= lim->bytes) {
 		g->bytes = sat_add(g->bytes, bytes);
 		g->closes = MIN(g->closes, first_use);
@@ -129,25 +145,41 @@ bool combine_joins(lower_target target, combine_group *g, uint64_t at, uint64_t 
 	return false;
 }
 
-static void find_first_uses(const lowered *l, lop_id *first_use)
+/* Does an op only hand on what it reads, so that compilers do it with whoever reads that? */
+static bool hands_on(const lowered *l, const lop *o)
 {
-	for (lval_id v = 0; v < l->vals.n; v++)
-		first_use[v] = l->ops.n;
-	for (lop_id i = l->ops.n; i-- > 0;)
-		for (uint32_t k = 0; k < l->ops.p[i].n_operands; k++)
-			first_use[l->operands.p[l->ops.p[i].operands + k]] = i;
+	if (o->kind != LOP_COMPUTE || o->n_operands != 1 || o->n_results != 1 || o->nest)
+		return false;
+	uint16_t kind = l->p->nodes.p[o->node].op_kind;
+	return kind == OP_CONVERT || kind == OP_RESHAPE || kind == OP_TRANSPOSE;
 }
 
-static void combine(lower_cache *c, lower_target target, lowered *l)
+void lowered_first_uses(const lowered *l, lop_id *first_use)
+{
+	for (lval_id v = 0; v < l->vals.n; v++)
+		first_use[v] = ID_NONE;
+	for (lop_id i = l->ops.n; i-- > 0;) {
+		const lop *o = &l->ops.p[i];
+		lop_id handed = hands_on(l, o) ? first_use[o->results] : i;
+		for (uint32_t k = 0; k < o->n_operands; k++) {
+			lval_id v = l->operands.p[o->operands + k];
+			const lop *def = &l->ops.p[l->vals.p[v].def];
+			bool moves = def->kind != LOP_COLLECTIVE || is_manual(l, def);
+			first_use[v] = MIN(first_use[v], moves ? handed : i);
+		}
+	}
+}
+
+static void combine(lower_cache *c, lowered *l)
 {
 	vec_reserve(&c->work->first_use, l->vals.n);
 	lop_id *first_use = c->work->first_use.p, first[MAX_OPEN_GROUPS];
-	find_first_uses(l, first_use);
+	lowered_first_uses(l, first_use);
 	combine_group open[MAX_OPEN_GROUPS];
 	uint32_t n_open = 0;
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		lop *o = &l->ops.p[i];
-		if (!lop_combines(target, o))
+		if (!lop_combines(l, o))
 			continue;
 		uint32_t g = 0;
 		while (g < n_open && !lops_combine_alike(l, first[g], i))
@@ -156,7 +188,7 @@ static void combine(lower_cache *c, lower_target target, lowered *l)
 			continue;
 		if (g == n_open)
 			open[n_open++] = (combine_group){0};
-		if (combine_joins(target, &open[g], i, first_use[o->results], o->bytes)) {
+		if (combine_joins(l, o, &open[g], lop_combines_from(l, i), first_use[o->results], o->bytes)) {
 			l->ops.p[first[g]].combined = open[g].n;
 			o->combined = 0;
 		} else {
@@ -175,5 +207,5 @@ void lowered_compile(lower_cache *c, lower_target target, lowered *l)
 	if (target == TARGET_TPU)
 		round_before_reshards(c, l);
 	if (!c->n_marks)
-		combine(c, target, l);
+		combine(c, l);
 }

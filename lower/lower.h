@@ -219,10 +219,15 @@ typedef struct combine_group { /* all zero: no instruction is open */
 	uint16_t n;
 } combine_group;
 enum { MAX_OPEN_GROUPS = 64 /* kinds times sets of devices times element types; those beyond are not combined */ };
-bool lop_combines(lower_target target, const lop *o);
+bool lop_combines(const lowered *l, const lop *o);
+/* By value, the first op that reads it (ID_NONE: none does); of collectives in the program of one device, behind what only hands it on. */
+void lowered_first_uses(const lowered *l, lop_id *first_use);
+/* From where in the program on it can be in an instruction: the op itself, of one in the program of one device, which compilers
+ * move, what makes its operand. */
+lop_id lop_combines_from(const lowered *l, lop_id o);
 bool lops_combine_alike(const lowered *l, lop_id a, lop_id b);
 /* True: the collective is one more member of the open instruction. False: it opens a new one. */
-bool combine_joins(lower_target target, combine_group *g, uint64_t at, uint64_t first_use, int64_t bytes);
+bool combine_joins(const lowered *l, const lop *o, combine_group *g, uint64_t at, uint64_t first_use, int64_t bytes);
 
 /* Static instruction counts by kind (combined ones count once). */
 void lowered_counts(const lowered *l, int64_t counts[COLL_COUNT]);

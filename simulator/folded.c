@@ -28,8 +28,8 @@ typedef struct act {
 	uint8_t kind; /* run_kind */
 	uint8_t key;  /* of collectives: its combined instruction */
 	uint32_t first_read, n_reads; /* in folder.reads */
-	far_ref used; /* collectives: block of the first use, and its position there */
-	uint32_t used_at;
+	far_ref used, made; /* collectives: block of the first use, and its position there; of lop_combines_from */
+	uint32_t used_at, made_at;
 	int64_t ns, flops; /* RUN_KERNEL without reads, moment and arguments to fetch */
 	int64_t traffic_ns, last_ns; /* of these: see memory_busy */
 } act;
@@ -374,7 +374,7 @@ static uint32_t resolve(const struct folder *x, const far_ref *r, uint32_t insta
 
 static uint8_t key_of(struct folder *x, const lowered *l, lop_id o)
 {
-	if (!lop_combines(l->target, &l->ops.p[o]))
+	if (!lop_combines(l, &l->ops.p[o]))
 		return NO_KEY;
 	uint32_t k = 0;
 	while (k < x->n_keys && !lops_combine_alike(l, x->keys[k], o))
@@ -394,14 +394,7 @@ static void find_first_uses(struct folder *x, const lowered *l)
 		x->first_use_cap = l->vals.n + l->vals.n / 4;
 		x->first_use = xrealloc(x->first_use, x->first_use_cap * sizeof *x->first_use);
 	}
-	lop_id *first_use = x->first_use;
-	for (lval_id v = 0; v < l->vals.n; v++)
-		first_use[v] = ID_NONE;
-	for (lop_id i = l->ops.n; i-- > 0;) {
-		const lval_id *operands = l->operands.p + l->ops.p[i].operands;
-		for (uint32_t k = 0; k < l->ops.p[i].n_operands; k++)
-			first_use[operands[k]] = i;
-	}
+	lowered_first_uses(l, x->first_use);
 }
 
 /* What sums something up over all layers reads every one of them. */
@@ -442,6 +435,10 @@ static void add_act(simulator *s, const lowered *l, uint32_t id, bool first)
 			a.used_at = ID_NONE;
 		else
 			a.used = ref_of(x, r->op, use), a.used_at = x->offset[use];
+		if (a.key != NO_KEY) {
+			lop_id made = lop_combines_from(l, r->op);
+			a.made = ref_of(x, r->op, made), a.made_at = x->offset[made];
+		}
 	}
 	add_reads(s, r);
 	a.n_reads = x->reads.n - a.first_read;
@@ -475,9 +472,9 @@ static bool leads(simulator *s, const lowered *l, const act *a, uint32_t instanc
 	if (a->key == NO_KEY)
 		return true;
 	const run *r = &s->runs.p[a->run];
-	uint64_t at = (uint64_t)instance << 32 | x->offset[r->op];
+	uint64_t at = (uint64_t)resolve(x, &a->made, instance) << 32 | a->made_at;
 	uint64_t used = a->used_at == ID_NONE ? UINT64_MAX : (uint64_t)resolve(x, &a->used, instance) << 32 | a->used_at;
-	return !combine_joins(l->target, &groups[a->key], at, used, r->bytes);
+	return !combine_joins(l, &l->ops.p[r->op], &groups[a->key], at, used, r->bytes);
 }
 
 static void run_act(simulator *s, const lowered *l, const act *a, uint32_t block, uint32_t instance, combine_group *groups)
