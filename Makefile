@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo bench bench-search bench-methods corpus install man wheel lint-python clean venv
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations bench bench-search bench-methods corpus install man wheel lint-python clean venv
 all: $(PROGRAMS)
 
 help:
@@ -50,6 +50,7 @@ help:
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
+## make notations       shardings evaluated by PyTorch and MindSpore themselves (CASES=2000; installs 4 GB)
 ## make zoo             programs of JAX packages, planned and compiled by XLA (docs/zoo.md; resumable, an hour)
 ## make corpus          mint tests/corpus again from the models
 ## make install         programs, library, header, man pages and completions; PREFIX=/usr/local
@@ -116,6 +117,17 @@ $(ZOO)/.done: tests/zoo/requirements.txt
 	@touch $@
 zoo: $(BUILD)/shardwright $(ZOO)/.done
 	@python3 tests/zoo/zoo.py
+
+# The same for PyTorch and MindSpore; tests/golden/layout_frameworks.h is what they said of some cases.
+NOTATIONS := $(BUILD)/notations-venv
+CASES ?= 2000
+$(NOTATIONS)/.done: tests/notations/requirements.txt
+	@mkdir -p $(BUILD)
+	python3 -m venv $(NOTATIONS)
+	$(NOTATIONS)/bin/pip install -q --disable-pip-version-check -r tests/notations/requirements.txt
+	@touch $@
+notations: $(BUILD)/shardwright $(NOTATIONS)/.done
+	@SHARDWRIGHT=$(BUILD)/shardwright $(NOTATIONS)/bin/python tests/notations/notations.py --cases $(CASES)
 
 # ---------------------------------------------------------------- tests
 check:

@@ -1,8 +1,12 @@
 /* layout: which slice of a tensor each device holds, and every notation for saying so.
  *
  *   slices.c    index ranges per device             draw.c      tables, JSON and pictures of them
+ *   cut.c       how sizes that do not divide are cut
  *   json.c      shardings and meshes in JSON        notation.c  the list of notations, dispatch
- *   notation_gspmd.c notation_jax.c notation_mindspore.c notation_placement.c (SBP and DTensor)   one notation each
+ *   notation_gspmd.c notation_jax.c notation_mindspore.c notation_placement.c, placement_print.c (SBP
+ *   and DTensor)   one notation each
+ *   tuple.c     one text for several tensors        strategy_text.c  a whole strategy, ready to paste
+ *   devices.c   nested lists of devices, as OneFlow's ranks and PyTorch's DeviceMesh
  *   pieces.c    a mesh cut where a sharding cuts it, and back: axis lists found from shard indices
  *   scan.c      the scanner that notations share
  *
@@ -16,7 +20,42 @@
 
 struct cJSON;
 
+/* ---------------------------------------------------------------- what a notation says of a tensor */
+
+/* identifier, word, words of other notations (NULL: none) */
+#define REDUCTION_TABLE(X)                                                                                         \
+	X(SUM, "sum")                                                                                              \
+	X(AVERAGE, "avg")                                                                                          \
+	X(PRODUCT, "product")                                                                                      \
+	X(MIN, "min")                                                                                              \
+	X(MAX, "max")
+
+typedef enum reduction {
+#define X(id, name) REDUCTION_##id,
+	REDUCTION_TABLE(X)
+#undef X
+	REDUCTION_COUNT
+} reduction;
+
+const char *reduction_name(reduction r);
+bool reduction_find(str name, reduction *out);
+
+/* A sharding, and what some notations add to it. */
+typedef struct tensor_spec {
+	sharding_edit e;
+	reduction reduction; /* what restores the tensor along e.unreduced; sum where there is none */
+	axes_buf manual;     /* axes along which shards are the program's own business (GSPMD); none of e's axes */
+	bool own_devices;    /* the text had a device array of its own, along which uneven sizes would be cut */
+} tensor_spec;
+
 /* ---------------------------------------------------------------- slices.c */
+
+/* How a size that does not divide is cut.
+ *   round up   XLA, sdy: every shard has ceil(size / parts), cut at the tensor's end
+ *   torch      mesh axis after mesh axis in the order of the mesh, each as torch.chunk; _StridedShard as PyTorch has it
+ *   balanced   OneFlow: the first size % parts shards get one more; along several axes sizes must divide
+ *   exact      MindSpore: sizes must divide */
+typedef enum cut_rule { CUT_ROUND_UP, CUT_TORCH, CUT_BALANCED, CUT_EXACT } cut_rule;
 
 typedef struct index_range {
 	int64_t begin, end; /* half-open, cut at the tensor's end; begin == end for a shard of padding only */
@@ -25,6 +64,7 @@ typedef struct index_range {
 /* One digit of a shard index: (position / divisor % size) * weight. */
 typedef struct layout_digit {
 	int64_t divisor, size, weight;
+	axis_ref ref;
 } layout_digit;
 
 typedef struct layout {
@@ -32,6 +72,7 @@ typedef struct layout {
 	int64_t shape[MAX_RANK];
 	int64_t parts[MAX_RANK]; /* ways a dim is cut */
 	int64_t shard[MAX_RANK]; /* ceil(shape / parts) */
+	cut_rule cut[MAX_RANK];  /* CUT_ROUND_UP where the size divides */
 	uint32_t first_digit[MAX_RANK + 1];
 	VEC(layout_digit) digits;
 	uint32_t n_axes;
@@ -43,6 +84,10 @@ typedef struct layout {
 
 /* e must be valid for its mesh (sharding_check) and is checked; sizes >= 0. A maximal mesh is one device that holds all. */
 status layout_init(layout *l, const sharding_table *t, const sharding_edit *e, const int64_t *shape, uint32_t rank, diag *d) MUST_USE;
+/* The same with sizes cut by another rule than rounding up. ST_ERR_UNSUPPORTED when a size does not divide and the rule
+ * has no contiguous slices for it; the message names the dimension, and the device where there is one. */
+status layout_init_cut(layout *l, const sharding_table *t, const tensor_spec *s, const int64_t *shape, uint32_t rank, cut_rule cut,
+                       diag *d) MUST_USE;
 void layout_release(layout *l);
 int64_t layout_device_at(const layout *l, int64_t position);
 /* Position of the i-th device in the order of device numbers. */
@@ -112,12 +157,33 @@ typedef enum notation {
 const char *notation_name(notation n);
 const char *notation_summary(notation n);
 bool notation_find(const char *name, notation *out);
-/* Text of a tensor of that rank over that mesh. The result passes sharding_check. Errors have a position in text.
+/* How the systems that write this notation cut sizes that do not divide. */
+cut_rule notation_cut(notation n);
+/* Text of a tensor of that rank over that mesh. The sharding passes sharding_check. Errors have a position in text.
+ * Device numbers of GSPMD are positions in the mesh, as JAX writes them; ranks of MindSpore, OneFlow and PyTorch are devices.
+ * {maximal device=3} gives a sharding over a mesh of that one device.
  *
- * Two notations agree when every device has the same slice. They differ in how they cut sizes that do not divide
- * (XLA and sdy round every shard up, OneFlow and PyTorch do not), so SBP and DTensor hold for sizes that divide. */
-status notation_parse(sharding_table *t, notation n, mesh_id m, uint32_t rank, str text, sharding_edit *out, diag *d) MUST_USE;
-/* e must pass sharding_check. ST_ERR_UNSUPPORTED "cannot be expressed in X: why" when the notation has no words for it. */
-status notation_print(sharding_table *t, notation n, const sharding_edit *e, strbuf *out, diag *d) MUST_USE;
+ * Two notations agree when every device has the same slice of sizes that divide (others: notation_cut). */
+status notation_parse(sharding_table *t, notation n, mesh_id m, uint32_t rank, str text, tensor_spec *out, diag *d) MUST_USE;
+/* s->e must pass sharding_check. ST_ERR_UNSUPPORTED "cannot be expressed in X: why" when the notation has no words for it. */
+status notation_print(sharding_table *t, notation n, const tensor_spec *s, strbuf *out, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- tuple.c */
+
+/* A GSPMD tuple, {{replicated}, {devices=[2]<=[2]}}, or one text of any notation. ranks: one per element, or one for all. out
+ * has room for max elements; ST_ERR_LIMIT beyond. tuple: whether the text was one. */
+status notation_parse_tuple(sharding_table *t, notation n, mesh_id m, const uint32_t *ranks, uint32_t n_ranks, str text, tensor_spec *out,
+                            uint32_t max, uint32_t *n_out, bool *tuple, diag *d) MUST_USE;
+/* As the notation writes several: {a, b} in GSPMD, sharding_per_value in sdy, a list in JSON, a Python tuple elsewhere. */
+status notation_print_tuple(sharding_table *t, notation n, const tensor_spec *s, uint32_t count, strbuf *out, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- strategy_text.c */
+
+/* A strategy document (shardwright.strategy/1) as text to paste: the mesh, then a sharding for every argument, by name.
+ * Priorities are left out. An argument that the strategy leaves to propagation is None or a comment where the system propagates
+ * (JAX, sdy, GSPMD), and what the document says propagation gave it elsewhere.
+ * Errors name the argument. Reads mesh and arguments only; the caller has bounded the size of the document. */
+status strategy_text(notation n, const struct cJSON *document, strbuf *out, diag *d) MUST_USE;
+status strategy_text_of(notation n, const char *json, size_t size, strbuf *out, diag *d) MUST_USE;
 
 #endif

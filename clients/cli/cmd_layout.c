@@ -22,26 +22,6 @@ static int print_help(void)
 	return 0;
 }
 
-/* 8x16; "scalar" or nothing: rank 0 */
-static status parse_shape(const char *text, int64_t *shape, uint32_t *rank, diag *d)
-{
-	str s = str_of(text);
-	*rank = 0;
-	if (s.n == 0 || str_is(s, "scalar"))
-		return ST_OK;
-	for (size_t at = 0;;) {
-		const char *x = memchr(s.p + at, 'x', s.n - at);
-		size_t end = x ? (size_t)(x - s.p) : s.n;
-		if (*rank == MAX_RANK)
-			return diag_at(d, s.p, s.n, at, ST_ERR_LIMIT, "more than %d dimensions", MAX_RANK);
-		if (!str_to_i64((str){s.p + at, end - at}, &shape[(*rank)++]))
-			return diag_at(d, s.p, s.n, at, ST_ERR_PARSE, "expected sizes like 8x16");
-		if (!x)
-			return ST_OK;
-		at = end + 1;
-	}
-}
-
 /* Rows are made and written in parts, so that large meshes need no memory. */
 static status write_rows(const layout *l, bool json)
 {
@@ -84,13 +64,17 @@ static status answer(const struct request *r, sharding_table *t, diag *d)
 	mesh_spec mesh;
 	int64_t shape[MAX_RANK];
 	uint32_t rank;
-	sharding_edit e;
 	layout l;
+	tensor_spec *spec;
 	TRY(mesh_from_text(t, r->mesh, &mesh, d));
-	TRY(parse_shape(r->shape, shape, &rank, d));
-	TRY(notation_parse(t, r->notation, mesh.mesh, rank, str_of(r->sharding), &e, d));
-	TRY(layout_init(&l, t, &e, shape, rank, d));
-	status s = r->svg ? write_svg(&l, r->svg, d) : write_rows(&l, r->json);
+	TRY(cli_shape(r->shape, shape, &rank, d));
+	spec = xmalloc(sizeof *spec);
+	status s = notation_parse(t, r->notation, mesh.mesh, rank, str_of(r->sharding), spec, d);
+	if (s == ST_OK)
+		s = layout_init_cut(&l, t, spec, shape, rank, notation_cut(r->notation), d);
+	free(spec);
+	TRY(s);
+	s = r->svg ? write_svg(&l, r->svg, d) : write_rows(&l, r->json);
 	if (s == ST_ERR_IO)
 		diag_set(d, s, "cannot write standard output");
 	layout_release(&l);

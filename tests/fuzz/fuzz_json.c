@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int64_t limit;
 	device dev, own;
 	mesh_spec spec;
-	sharding_edit *e = xmalloc(sizeof *e);
+	tensor_spec *e = xmalloc(sizeof *e);
 	if (strategy_read(m, b.p, b.n, &s, name, &limit, &d) == ST_OK) {
 		module *annotated = NULL;
 		diag_clear(&d);
@@ -36,9 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	diag_clear(&d);
 	if (mesh_parse_flag(m->shardings, "x=2,y=4", &spec.mesh, &d) != ST_OK || device_find("tpu-v5e", &dev, &d) != ST_OK)
 		abort();
-	(void)!sharding_from_json_text(m->shardings, spec.mesh, (str){b.p, b.n}, ID_NONE, e, &d);
+	(void)!sharding_from_json_text(m->shardings, spec.mesh, (str){b.p, b.n}, ID_NONE, &e->e, &d);
 	diag_clear(&d);
-	(void)!sharding_parse(m->shardings, (str){b.p, b.n}, e, &d);
+	(void)!sharding_parse(m->shardings, (str){b.p, b.n}, &e->e, &d);
 	diag_clear(&d);
 	mesh_id mesh;
 	(void)!mesh_parse(m->shardings, (str){b.p, b.n}, STR("m"), &mesh, &d);
@@ -49,6 +49,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)!notation_parse(m->shardings, (notation)n, spec.mesh, 2, (str){b.p, b.n}, e, &d);
 		diag_clear(&d);
 	}
+	static const uint32_t ranks[] = {2};
+	tensor_spec *specs = xcalloc(4, sizeof *specs);
+	uint32_t n_specs;
+	bool tuple;
+	strbuf printed = {0};
+	if (notation_parse_tuple(m->shardings, NOTATION_GSPMD, spec.mesh, ranks, 1, (str){b.p, b.n}, specs, 4, &n_specs, &tuple, &d) == ST_OK)
+		for (int n = 0; n < NOTATION_COUNT; n++)
+			(void)!notation_print_tuple(m->shardings, (notation)n, specs, n_specs, &printed, &d);
+	for (int n = 0; n < NOTATION_COUNT; n++) {
+		diag_clear(&d);
+		(void)!strategy_text_of((notation)n, b.p ? b.p : "", b.n, &printed, &d);
+	}
+	diag_clear(&d);
+	strbuf_release(&printed);
+	free(specs);
 	search_options o = {.mesh = spec.mesh, .device = &dev, .schedule_json = b.p, .evaluations = 5, .threads = 1};
 	search_result r;
 	if (search_run(m, &o, &r, &d) == ST_OK)
