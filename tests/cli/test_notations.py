@@ -87,7 +87,7 @@ if callable(in_shardings):
 step = jax.jit(lambda params, batch: batch @ params["w1"], in_shardings=(in_shardings["params"], in_shardings["batch"]))
 compiled = step.lower(args["params"], args["batch"]).compile()
 (params, batch), _ = compiled.input_shardings
-print(params["w1"].spec, batch.spec)
+print(tuple(params["w1"].spec), tuple(batch.spec))
 """
 
 
@@ -97,7 +97,7 @@ def test_jax(tmp_path, leaf):
     plan["arguments"][1]["name"] = leaf
     (tmp_path / "specs.py").write_text(text_of(tmp_path, "jax", plan).stdout)
     done = subprocess.run([sys.executable, "-c", CHILD, str(tmp_path / "specs.py")], capture_output=True, text=True)
-    assert done.stdout.strip() == "PartitionSpec(None, 'model') PartitionSpec('data', None)", done.stderr[-2000:]
+    assert done.stdout.strip() == "(None, 'model') ('data', None)", done.stderr[-2000:]
 
 
 def test_lines(tmp_path):
