@@ -19,7 +19,7 @@ endif
 Q := $(if $(V),,@)
 JOBS ?= $(shell nproc)
 
-FOLDERS := base ir layout propagate lower costmodel simulator search
+FOLDERS := base ir layout propagate sbp lower costmodel simulator search
 LIB_SRC := $(sort $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c)))
 CLI_SRC := $(sort $(wildcard clients/cli/*.c))
 SERVER_SRC := $(sort $(wildcard server/*.c))

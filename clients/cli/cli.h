@@ -14,6 +14,7 @@ int cmd_evaluate(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_opt(int argc, char **argv);
 int cmd_rules(int argc, char **argv);
+int cmd_sbp(int argc, char **argv);
 int cmd_lower(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
 int cmd_layout(int argc, char **argv);

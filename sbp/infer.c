@@ -1,0 +1,454 @@
+/* Inference over a module, op by op in program order: every op sees what its inputs came out as, never what its readers would like. */
+#include "sbp/sbp.h"
+
+#include <stdlib.h>
+
+enum { MAX_DRY_RUNS = 4 /* loops in loops that are inferred twice each */ };
+
+struct state {
+	nd_sbp sbp;
+	mesh_id placement;
+	bool free; /* made of constants */
+};
+
+struct cached {
+	size_t n;
+	const uint8_t *key;
+	sbp_choice choice;
+};
+
+struct walk {
+	const module *m;
+	sbp_inference *x;
+	struct state *of; /* by value */
+	VEC(struct cached) cache;
+	index_map index;
+	strbuf key;
+	uint32_t loops, dry_runs; /* around the op at hand */
+	diag *d;
+};
+
+static status infer_region(struct walk *w, region_id r);
+
+/* ---------------------------------------------------------------- boxing */
+
+static int64_t value_bytes(const struct walk *w, value_id v)
+{
+	const type *ty = value_type(w->m, v);
+	return ty->kind == TYPE_TENSOR ? sharding_local_bytes(w->m->shardings, SHARDING_NONE, ty) : 0;
+}
+
+static status placement_of(const struct walk *w, op_id o, mesh_id mesh, sbp_placement *out)
+{
+	diag inner = {0};
+	if (mesh == w->x->placement.mesh) {
+		*out = w->x->placement;
+		return ST_OK;
+	}
+	status s = sbp_placement_of(w->m->shardings, mesh, out, &inner);
+	return s == ST_OK ? s : op_error(w->m, o, w->d, s, "%s", inner.msg);
+}
+
+/* Brings operand i of an op to an SBP. */
+static status box(struct walk *w, op_id o, uint32_t i, const nd_sbp *to)
+{
+	value_id v = op_operand(w->m, o, i);
+	const struct state *s = &w->of[v];
+	sbp_placement p;
+	boxing_step steps[MAX_BOXING];
+	if (s->free || nd_sbp_equal(&s->sbp, to))
+		return ST_OK;
+	TRY(placement_of(w, o, s->placement, &p));
+	sbp_boxing_record r = {.op = o, .operand = i, .placement = s->placement, .from = s->sbp, .to = *to, .in_loop = w->loops > 0, .first = w->x->steps.n};
+	r.n = sbp_boxing(&s->sbp, to, &p, value_bytes(w, v), steps);
+	for (uint32_t k = 0; k < r.n; k++)
+		vec_push(&w->x->steps, steps[k]);
+	vec_push(&w->x->boxings, r);
+	return ST_OK;
+}
+
+static void set_value(struct walk *w, value_id v, const struct state *s)
+{
+	w->of[v] = *s;
+	if (!s->free && value_type(w->m, v)->kind == TYPE_TENSOR)
+		vec_push(&w->x->values, (sbp_value_record){v, s->placement, s->sbp});
+}
+
+/* What leaves a region or a function is no partial sum. */
+static nd_sbp whole(const nd_sbp *s)
+{
+	nd_sbp out = *s;
+	for (uint32_t k = 0; k < MAX_HIERARCHY; k++)
+		if (out.at[k].kind == SBP_PARTIAL)
+			out.at[k] = (sbp){0};
+	return out;
+}
+
+/* ---------------------------------------------------------------- one op */
+
+/* All inputs that are more than constants have one placement; the op has it too. */
+static status find_placement(struct walk *w, op_id o, mesh_id *out)
+{
+	uint32_t first = ID_NONE;
+	*out = w->x->placement.mesh;
+	for (uint32_t i = 0; i < op_at(w->m, o)->n_operands; i++) {
+		const struct state *s = &w->of[op_operand(w->m, o, i)];
+		if (s->free)
+			continue;
+		if (first == ID_NONE) {
+			first = i;
+			*out = s->placement;
+		} else if (!mesh_same_devices(w->m->shardings, *out, s->placement)) {
+			const sharding_table *t = w->m->shardings;
+			return op_error(w->m, o, w->d, ST_ERR_INVALID, "inputs have different placements: operand %u is on @" STR_FMT ", operand %u on @" STR_FMT,
+			                first, STR_ARG(strtab_get(&t->names, t->meshes.p[*out].name)), i,
+			                STR_ARG(strtab_get(&t->names, t->meshes.p[s->placement].name)));
+		}
+	}
+	return ST_OK;
+}
+
+static status find_constraint(struct walk *w, op_id o, const sbp_placement *p, sbp_constraint *out)
+{
+	uint32_t n = op_at(w->m, o)->n_results;
+	nd_sbp *of = arena_zarray(&w->x->mem, nd_sbp, MAX(n, 1));
+	bool *given = arena_zarray(&w->x->mem, bool, MAX(n, 1));
+	*out = (sbp_constraint){of, given};
+	for (uint32_t i = 0; i < n; i++) {
+		sharding_id id = value_at(w->m, op_result(w->m, o, i))->sharding;
+		diag inner = {0};
+		if (id == SHARDING_NONE)
+			continue;
+		if (!mesh_same_devices(w->m->shardings, sharding_get(w->m->shardings, id)->mesh, p->mesh))
+			return op_error(w->m, o, w->d, ST_ERR_INVALID, "its result is constrained to another placement than its inputs have");
+		status s = nd_sbp_of_sharding(w->m->shardings, id, p, &of[i], &inner);
+		if (s != ST_OK)
+			return op_error(w->m, o, w->d, s, "%s", inner.msg);
+		given[i] = true;
+	}
+	return ST_OK;
+}
+
+/* Shape, dtype, SBP and placement of the inputs, the constraint, and what the op can do. */
+static void make_key(struct walk *w, const sbp_op_record *r)
+{
+	const sbp_candidates *c = &r->candidates;
+	uint32_t n = c->n * (c->n_operands + c->n_results);
+	strbuf *k = &w->key;
+	strbuf_clear(k);
+	strbuf_add(k, (const char *)&r->placement, sizeof r->placement);
+	strbuf_add(k, (const char *)&c->n_operands, sizeof c->n_operands);
+	strbuf_add(k, (const char *)c->words, n * sizeof *c->words);
+	strbuf_add(k, (const char *)c->factor, c->n * sizeof *c->factor);
+	strbuf_add(k, (const char *)c->sizes, c->n * sizeof *c->sizes);
+	for (uint32_t i = 0; i < c->n_operands; i++) {
+		strbuf_add(k, (const char *)&r->hints[i].type, sizeof r->hints[i].type);
+		strbuf_add(k, (const char *)&r->hints[i].sbp, sizeof r->hints[i].sbp);
+		strbuf_putc(k, r->hints[i].free ? 'f' : 'v');
+	}
+	for (uint32_t i = 0; i < c->n_results; i++) {
+		strbuf_putc(k, r->constraint.given[i] ? 'c' : '-');
+		strbuf_add(k, (const char *)&r->constraint.of[i], sizeof r->constraint.of[i]);
+	}
+}
+
+static const sbp_choice *find_cached(struct walk *w, uint64_t h)
+{
+	uint32_t id;
+	for (uint32_t it = index_first(&w->index, h); index_next(&w->index, h, &it, &id);)
+		if (w->cache.p[id].n == w->key.n && !memcmp(w->cache.p[id].key, w->key.p, w->key.n))
+			return &w->cache.p[id].choice;
+	return NULL;
+}
+
+static bool choose(struct walk *w, sbp_op_record *r, const sbp_placement *p)
+{
+	make_key(w, r);
+	uint64_t h = hash_bytes(w->key.p, w->key.n, 0x736270);
+	const sbp_choice *known = find_cached(w, h);
+	r->cached = known != NULL;
+	if (known) {
+		r->choice = *known;
+		return true;
+	}
+	if (!sbp_choose(&r->candidates, r->hints, p, &r->constraint, &r->choice))
+		return false;
+	uint8_t *key = arena_array(&w->x->mem, uint8_t, w->key.n);
+	memcpy(key, w->key.p, w->key.n);
+	index_add(&w->index, h, w->cache.n);
+	vec_push(&w->cache, (struct cached){w->key.n, key, r->choice});
+	return true;
+}
+
+nd_sbp sbp_chosen(const sbp_op_record *r, uint32_t k, uint32_t hierarchy)
+{
+	nd_sbp out = {0};
+	for (uint32_t slot = 0; slot < hierarchy; slot++)
+		out.at[slot] = candidate_words(&r->candidates, r->choice.signature[slot])[k];
+	return out;
+}
+
+static status infer_op(struct walk *w, op_id o)
+{
+	const op *at = op_at(w->m, o);
+	sbp_placement p;
+	sbp_op_record r = {.op = o};
+	TRY(find_placement(w, o, &r.placement));
+	TRY(placement_of(w, o, r.placement, &p));
+	sbp_hint *hints = arena_zarray(&w->x->mem, sbp_hint, MAX(at->n_operands, 1));
+	for (uint32_t i = 0; i < at->n_operands; i++) {
+		value_id v = op_operand(w->m, o, i);
+		hints[i] = (sbp_hint){value_at(w->m, v)->type, value_bytes(w, v), w->of[v].sbp, w->of[v].free};
+	}
+	r.hints = hints;
+	TRY(find_constraint(w, o, &p, &r.constraint));
+	sbp_candidates_of(&w->x->rules, w->m, o, &w->x->mem, &r.candidates);
+	if (!choose(w, &r, &p))
+		return op_error(w->m, o, w->d, ST_ERR_INVALID, "no valid SBP signature: none of %u has what its result is constrained to", r.candidates.n);
+	r.first_boxing = w->x->boxings.n;
+	for (uint32_t i = 0; i < at->n_operands; i++) {
+		nd_sbp want = sbp_chosen(&r, i, p.n);
+		TRY(box(w, o, i, &want));
+	}
+	r.n_boxings = w->x->boxings.n - r.first_boxing;
+	for (uint32_t i = 0; i < at->n_results; i++)
+		set_value(w, op_result(w->m, o, i), &(struct state){sbp_chosen(&r, at->n_operands + i, p.n), r.placement, false});
+	vec_push(&w->x->ops, r);
+	return ST_OK;
+}
+
+/* ---------------------------------------------------------------- regions */
+
+static bool all_free(const struct walk *w, op_id o)
+{
+	for (uint32_t i = 0; i < op_at(w->m, o)->n_operands; i++)
+		if (!w->of[op_operand(w->m, o, i)].free)
+			return false;
+	return true;
+}
+
+static void set_arguments(struct walk *w, op_id o, const struct state *carried)
+{
+	for (uint32_t i = 0; i < op_at(w->m, o)->n_regions; i++) {
+		const region *r = op_region(w->m, o, i);
+		for (uint32_t k = 0; k < r->n_args; k++)
+			w->of[r->args + k] = carried[k];
+	}
+}
+
+/* What a loop carries that begins as a constant takes the SBP that one run of the body leaves it with; what is known then of the
+ * run is forgotten. */
+static status try_body(struct walk *w, op_id o, struct state *carried)
+{
+	sbp_inference *x = w->x;
+	uint32_t ops = x->ops.n, boxings = x->boxings.n, steps = x->steps.n, values = x->values.n;
+	set_arguments(w, o, carried);
+	w->dry_runs++;
+	TRY(infer_region(w, op_at(w->m, o)->regions + 1));
+	w->dry_runs--;
+	x->ops.n = ops;
+	x->boxings.n = boxings;
+	x->steps.n = steps;
+	x->values.n = values;
+	op_id end = region_terminator(w->m, op_at(w->m, o)->regions + 1);
+	for (uint32_t i = 0; i < op_at(w->m, o)->n_operands; i++)
+		if (carried[i].free && !w->of[op_operand(w->m, end, i)].free) {
+			carried[i] = w->of[op_operand(w->m, end, i)];
+			carried[i].sbp = whole(&carried[i].sbp);
+		}
+	return ST_OK;
+}
+
+/* A loop's values keep the SBP that they come in with. */
+static status infer_while(struct walk *w, op_id o)
+{
+	uint32_t n = op_at(w->m, o)->n_operands;
+	struct state *carried = xcalloc(MAX(n, 1), sizeof *carried);
+	bool any_free = false;
+	status s = ST_OK;
+	for (uint32_t i = 0; i < n; i++) {
+		carried[i] = w->of[op_operand(w->m, o, i)];
+		carried[i].sbp = whole(&carried[i].sbp);
+		any_free = any_free || carried[i].free;
+	}
+	w->loops++;
+	if (any_free && w->dry_runs < MAX_DRY_RUNS)
+		s = try_body(w, o, carried);
+	w->loops--;
+	for (uint32_t i = 0; i < n && s == ST_OK; i++) {
+		s = box(w, o, i, &carried[i].sbp);
+		if (carried[i].free)
+			carried[i] = (struct state){.placement = w->x->placement.mesh};
+	}
+	w->loops++;
+	if (s == ST_OK)
+		set_arguments(w, o, carried);
+	for (uint32_t i = 0; i < op_at(w->m, o)->n_regions && s == ST_OK; i++)
+		s = infer_region(w, op_at(w->m, o)->regions + i);
+	if (s == ST_OK) {
+		op_id end = region_terminator(w->m, op_at(w->m, o)->regions + 1);
+		for (uint32_t i = 0; i < n && s == ST_OK; i++)
+			s = box(w, end, i, &carried[i].sbp);
+	}
+	w->loops--;
+	for (uint32_t i = 0; i < n && s == ST_OK; i++)
+		set_value(w, op_result(w->m, o, i), &carried[i]);
+	free(carried);
+	return s;
+}
+
+/* All branches give what the first one does. */
+static status infer_branches(struct walk *w, op_id o)
+{
+	const op *at = op_at(w->m, o);
+	nd_sbp whole_index = {0};
+	struct state *results = xcalloc(MAX(at->n_results, 1), sizeof *results);
+	status s = at->n_operands ? box(w, o, 0, &whole_index) : ST_OK;
+	for (uint32_t i = 0; i < at->n_regions && s == ST_OK; i++) {
+		s = infer_region(w, at->regions + i);
+		op_id end = region_terminator(w->m, at->regions + i);
+		for (uint32_t k = 0; k < at->n_results && s == ST_OK; k++) {
+			const struct state *given = &w->of[op_operand(w->m, end, k)];
+			if (i == 0)
+				results[k] = given->free ? (struct state){.placement = w->x->placement.mesh} : (struct state){whole(&given->sbp), given->placement, false};
+			s = box(w, end, k, &results[k].sbp);
+		}
+	}
+	for (uint32_t k = 0; k < at->n_results && s == ST_OK; k++)
+		set_value(w, op_result(w->m, o, k), &results[k]);
+	free(results);
+	return s;
+}
+
+static bool makes_constants(const module *m, op_id o)
+{
+	op_kind k = op_at(m, o)->kind;
+	return k == OP_CONSTANT || k == OP_IOTA || k == OP_SDY_CONSTANT || k == OP_CHLO_CONSTANT;
+}
+
+static status infer_any(struct walk *w, op_id o)
+{
+	const op *at = op_at(w->m, o);
+	switch (at->kind) {
+	case OP_WHILE: return infer_while(w, o);
+	case OP_CASE:
+	case OP_IF: return infer_branches(w, o);
+	case OP_CALL: return op_error(w->m, o, w->d, ST_ERR_UNSUPPORTED, "calls are not inferred: expected an inlined module");
+	case OP_SDY_MANUAL_COMPUTATION: return op_error(w->m, o, w->d, ST_ERR_UNSUPPORTED, "a manual computation has no SBP signature");
+	case OP_OPTIMIZATION_BARRIER:
+		for (uint32_t i = 0; i < at->n_results; i++)
+			set_value(w, op_result(w->m, o, i), &w->of[op_operand(w->m, o, i)]);
+		return ST_OK;
+	default: break;
+	}
+	bool constrained = false;
+	for (uint32_t i = 0; i < at->n_results; i++)
+		constrained = constrained || value_at(w->m, op_result(w->m, o, i))->sharding != SHARDING_NONE;
+	if (!constrained && (makes_constants(w->m, o) || (at->n_operands && op_infos[at->kind].flags & OPF_PURE && all_free(w, o)))) {
+		for (uint32_t i = 0; i < at->n_results; i++)
+			w->of[op_result(w->m, o, i)] = (struct state){.placement = w->x->placement.mesh, .free = true};
+		return ST_OK;
+	}
+	return infer_op(w, o);
+}
+
+static status infer_region(struct walk *w, region_id r)
+{
+	for (op_id o = w->m->regions.p[r].first; o != ID_NONE; o = op_at(w->m, o)->next)
+		if (!(op_infos[op_at(w->m, o)->kind].flags & (OPF_TERMINATOR | OPF_SYMBOL)))
+			TRY(infer_any(w, o));
+	return ST_OK;
+}
+
+/* ---------------------------------------------------------------- main */
+
+static status find_mesh(const module *m, const func *f, mesh_id given, mesh_id *out, diag *d)
+{
+	const region *body = op_region(m, f->op, 0);
+	*out = given;
+	for (uint32_t i = 0; i < f->n_args && *out == ID_NONE; i++)
+		if (value_at(m, body->args + i)->sharding != SHARDING_NONE)
+			*out = sharding_get(m->shardings, value_at(m, body->args + i)->sharding)->mesh;
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE && *out == ID_NONE; o = op_at(m, o)->next)
+		*out = mesh_declared(m, o);
+	return *out == ID_NONE ? op_error(m, f->op, d, ST_ERR_INVALID, "no placement: the module declares no mesh") : ST_OK;
+}
+
+static status take_arguments(struct walk *w, const func *f)
+{
+	const region *body = op_region(w->m, f->op, 0);
+	for (uint32_t i = 0; i < f->n_args; i++) {
+		value_id v = body->args + i;
+		sharding_id id = value_at(w->m, v)->sharding;
+		struct state s = {.placement = w->x->placement.mesh};
+		sbp_placement p;
+		diag inner = {0};
+		if (id != SHARDING_NONE)
+			s.placement = sharding_get(w->m->shardings, id)->mesh;
+		TRY(placement_of(w, f->op, s.placement, &p));
+		status st = nd_sbp_of_sharding(w->m->shardings, id, &p, &s.sbp, &inner);
+		if (st != ST_OK)
+			return op_error(w->m, f->op, w->d, st, "argument %u: %s", i, inner.msg);
+		w->of[v] = s;
+	}
+	return ST_OK;
+}
+
+/* Results have the SBP of their sharding, else what comes, without partial sums. */
+static status give_results(struct walk *w, const func *f)
+{
+	op_id end = region_terminator(w->m, op_at(w->m, f->op)->regions);
+	for (uint32_t i = 0; i < f->n_results; i++) {
+		const struct state *s = &w->of[op_operand(w->m, end, i)];
+		sbp_placement p;
+		diag inner = {0};
+		nd_sbp to = s->free ? (nd_sbp){0} : whole(&s->sbp);
+		TRY(placement_of(w, end, s->placement, &p));
+		if (f->result_shardings[i] != SHARDING_NONE) {
+			status st = nd_sbp_of_sharding(w->m->shardings, f->result_shardings[i], &p, &to, &inner);
+			if (st != ST_OK)
+				return op_error(w->m, end, w->d, st, "result %u: %s", i, inner.msg);
+		}
+		TRY(box(w, end, i, &to));
+		vec_push(&w->x->results, (sbp_value_record){i, s->placement, to});
+	}
+	return ST_OK;
+}
+
+status sbp_infer(const module *m, mesh_id placement, sbp_inference *out, diag *d)
+{
+	struct walk w = {.m = m, .x = out, .d = d};
+	mesh_id mesh;
+	memset(out, 0, sizeof *out);
+	arena_init(&out->mem);
+	rule_table_init(&out->rules);
+	const func *f = module_main(m);
+	if (!f || op_region(m, f->op, 0)->empty)
+		return diag_set(d, ST_ERR_INVALID, "the module has no main function");
+	TRY(find_mesh(m, f, placement, &mesh, d));
+	TRY(sbp_placement_of(m->shardings, mesh, &out->placement, d));
+	w.of = xcalloc(MAX(m->values.n, 1), sizeof *w.of);
+	index_init(&w.index);
+	strbuf_init(&w.key);
+	status s = take_arguments(&w, f);
+	if (s == ST_OK)
+		s = infer_region(&w, op_at(m, f->op)->regions);
+	if (s == ST_OK)
+		s = give_results(&w, f);
+	free(w.of);
+	vec_release(&w.cache);
+	index_release(&w.index);
+	strbuf_release(&w.key);
+	return s;
+}
+
+void sbp_inference_release(sbp_inference *x)
+{
+	vec_release(&x->ops);
+	vec_release(&x->boxings);
+	vec_release(&x->steps);
+	vec_release(&x->values);
+	vec_release(&x->results);
+	rule_table_release(&x->rules);
+	arena_release(&x->mem);
+}
