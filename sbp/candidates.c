@@ -170,8 +170,9 @@ void sbp_candidates_of(rule_table *rules, const module *m, op_id o, arena *mem, 
 		id = rule_identity(rules, value_type(m, op_result(m, o, 0)), 1, 1);
 	else if (rule_of_op(rules, m, o, false, &id) != RULE_FOUND)
 		id = RULE_NONE;
-	if (id != RULE_NONE) {
+	if (id != RULE_NONE)
 		l.rule = rule_get(rules, id);
+	if (l.rule && l.rule->n_operands == l.n_operands && l.rule->n_operands + l.rule->n_results == l.n_tensors) {
 		for (uint32_t f = 0; f < l.rule->n_factors; f++)
 			add_factor(&l, f, words);
 	}

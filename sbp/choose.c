@@ -64,7 +64,7 @@ int64_t sbp_copy_cost(const sbp_candidates *c, uint32_t i, const sbp_hint *hints
 	int64_t cost = 0;
 	for (uint32_t k = 0; k < c->n_operands; k++) {
 		sbp has = hints[k].sbp.at[slot];
-		if (hints[k].free || sbp_equal(has, words[k]))
+		if (hints[k].free ? words[k].kind != SBP_PARTIAL : sbp_equal(has, words[k]))
 			continue;
 		if (words[k].kind == SBP_PARTIAL)
 			cost = sat_add(cost, INT64_MAX);
@@ -136,7 +136,7 @@ bool sbp_choose(const sbp_candidates *c, const sbp_hint *hints, const sbp_placem
 				int64_t order, cost;
 				out->signature[slot] = (uint16_t)i;
 				values_of(c, hints, p, constrained, out->signature, &order, &cost);
-				if (i != kept && (order < out->order || (order == out->order && cost < out->cost)) && sbp_fits_constraint(c, i, slot, k) &&
+				if (i != kept && (cost < out->cost || (cost == out->cost && order < out->order)) && sbp_fits_constraint(c, i, slot, k) &&
 				    all_fit(c, out->signature, p)) {
 					out->order = order;
 					out->cost = cost;

@@ -40,7 +40,7 @@ static void print_boxing(const module *m, const sbp_inference *x, const sbp_boxi
 	nd_sbp_print(&r->from, n, out);
 	strbuf_puts(out, " -> ");
 	nd_sbp_print(&r->to, n, out);
-	strbuf_putc(out, ':');
+	strbuf_puts(out, r->same == ID_NONE ? ":" : ", as for an op before");
 	for (uint32_t i = 0; i < r->n; i++) {
 		const boxing_step *s = &x->steps.p[r->first + i];
 		strbuf_printf(out, "%s %s over ", i ? "," : "", boxing_name(s->kind));
@@ -126,7 +126,7 @@ static void print_op(const module *m, const sbp_op_record *r, bool every, line_c
 	for (uint32_t k = 0; k < c->n_operands; k++) {
 		strbuf_printf(out, "  in_%u     ", k);
 		if (r->hints[k].free)
-			strbuf_puts(out, "constant: any SBP costs nothing");
+			strbuf_puts(out, "constant");
 		else
 			nd_sbp_print(&r->hints[k].sbp, p.n, out);
 		strbuf_printf(out, "  " STR_FMT ", ", STR_ARG(type_get(m, r->hints[k].type)->text));

@@ -77,6 +77,7 @@ static cJSON *boxing_json(const module *m, const sbp_inference *x, const sbp_box
 	cJSON_AddItemToObject(o, "from", nd_json(&r->from, n));
 	cJSON_AddItemToObject(o, "to", nd_json(&r->to, n));
 	cJSON_AddBoolToObject(o, "in_loop", r->in_loop);
+	cJSON_AddBoolToObject(o, "shared", r->same != ID_NONE);
 	cJSON *steps = cJSON_AddArrayToObject(o, "steps");
 	for (uint32_t i = 0; i < r->n; i++) {
 		const boxing_step *s = &x->steps.p[r->first + i];

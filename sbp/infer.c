@@ -21,6 +21,7 @@ struct walk {
 	const module *m;
 	sbp_inference *x;
 	struct state *of; /* by value */
+	uint32_t *boxed;  /* by value: its newest boxing, ID_NONE; may be forgotten again (try_body) */
 	VEC(struct cached) cache;
 	index_map index;
 	strbuf key;
@@ -49,20 +50,41 @@ static status placement_of(const struct walk *w, op_id o, mesh_id mesh, sbp_plac
 	return s == ST_OK ? s : op_error(w->m, o, w->d, s, "%s", inner.msg);
 }
 
-/* Brings operand i of an op to an SBP. */
+/* The same value brought to the same SBP for an op before this one in the same block. */
+static uint32_t boxed_before(const struct walk *w, op_id o, value_id v, const nd_sbp *to)
+{
+	for (uint32_t i = w->boxed[v]; i != ID_NONE && i < w->x->boxings.n && w->x->boxings.p[i].value == v; i = w->x->boxings.p[i].older)
+		if (w->x->boxings.p[i].same == ID_NONE && nd_sbp_equal(&w->x->boxings.p[i].to, to) && op_at(w->m, w->x->boxings.p[i].op)->parent == op_at(w->m, o)->parent)
+			return i;
+	return ID_NONE;
+}
+
+static bool is_partial(const nd_sbp *s)
+{
+	for (uint32_t k = 0; k < MAX_HIERARCHY; k++)
+		if (s->at[k].kind == SBP_PARTIAL)
+			return true;
+	return false;
+}
+
+/* Brings operand i of an op to an SBP. Constants are everywhere: only as summands they have to be made. */
 static status box(struct walk *w, op_id o, uint32_t i, const nd_sbp *to)
 {
 	value_id v = op_operand(w->m, o, i);
 	const struct state *s = &w->of[v];
 	sbp_placement p;
 	boxing_step steps[MAX_BOXING];
-	if (s->free || nd_sbp_equal(&s->sbp, to))
+	if (s->free ? !is_partial(to) : nd_sbp_equal(&s->sbp, to))
 		return ST_OK;
 	TRY(placement_of(w, o, s->placement, &p));
-	sbp_boxing_record r = {.op = o, .operand = i, .placement = s->placement, .from = s->sbp, .to = *to, .in_loop = w->loops > 0, .first = w->x->steps.n};
-	r.n = sbp_boxing(&s->sbp, to, &p, value_bytes(w, v), steps);
+	sbp_boxing_record r = {.op = o, .operand = i, .value = v, .older = w->boxed[v], .placement = s->placement, .from = s->sbp, .to = *to,
+	                       .in_loop = w->loops > 0, .first = w->x->steps.n};
+	r.same = boxed_before(w, o, v, to);
+	if (r.same == ID_NONE)
+		r.n = sbp_boxing(&s->sbp, to, &p, value_bytes(w, v), steps);
 	for (uint32_t k = 0; k < r.n; k++)
 		vec_push(&w->x->steps, steps[k]);
+	w->boxed[v] = w->x->boxings.n;
 	vec_push(&w->x->boxings, r);
 	return ST_OK;
 }
@@ -259,10 +281,22 @@ static status try_body(struct walk *w, op_id o, struct state *carried)
 	return ST_OK;
 }
 
+/* Does a region give one value per result? The reader leaves that to whoever runs the op. */
+static bool gives(const module *m, op_id o, uint32_t i)
+{
+	op_id end = i < op_at(m, o)->n_regions ? region_terminator(m, op_at(m, o)->regions + i) : ID_NONE;
+	return end != ID_NONE && op_at(m, end)->n_operands == op_at(m, o)->n_results;
+}
+
 /* A loop's values keep the SBP that they come in with. */
 static status infer_while(struct walk *w, op_id o)
 {
 	uint32_t n = op_at(w->m, o)->n_operands;
+	if (op_at(w->m, o)->n_regions != 2 || op_at(w->m, o)->n_results != n || !gives(w->m, o, 1))
+		return op_error(w->m, o, w->d, ST_ERR_INVALID, "the loop's body does not give what it carries");
+	for (uint32_t i = 0; i < 2; i++)
+		if (op_region(w->m, o, i)->n_args != n)
+			return op_error(w->m, o, w->d, ST_ERR_INVALID, "a region of the loop does not take what it carries");
 	struct state *carried = xcalloc(MAX(n, 1), sizeof *carried);
 	bool any_free = false;
 	status s = ST_OK;
@@ -305,7 +339,12 @@ static status infer_branches(struct walk *w, op_id o)
 	struct state *results = xcalloc(MAX(at->n_results, 1), sizeof *results);
 	status s = at->n_operands ? box(w, o, 0, &whole_index) : ST_OK;
 	for (uint32_t i = 0; i < at->n_regions && s == ST_OK; i++) {
-		s = infer_region(w, at->regions + i);
+		if (!gives(w->m, o, i))
+			s = op_error(w->m, o, w->d, ST_ERR_INVALID, "branch %u does not give the results of the op", i);
+		if (s == ST_OK)
+			s = infer_region(w, at->regions + i);
+		if (s != ST_OK)
+			break;
 		op_id end = region_terminator(w->m, at->regions + i);
 		for (uint32_t k = 0; k < at->n_results && s == ST_OK; k++) {
 			const struct state *given = &w->of[op_operand(w->m, end, k)];
@@ -428,6 +467,9 @@ status sbp_infer(const module *m, mesh_id placement, sbp_inference *out, diag *d
 	TRY(find_mesh(m, f, placement, &mesh, d));
 	TRY(sbp_placement_of(m->shardings, mesh, &out->placement, d));
 	w.of = xcalloc(MAX(m->values.n, 1), sizeof *w.of);
+	w.boxed = xmalloc(MAX(m->values.n, 1) * sizeof *w.boxed);
+	for (uint32_t v = 0; v < m->values.n; v++)
+		w.boxed[v] = ID_NONE;
 	index_init(&w.index);
 	strbuf_init(&w.key);
 	status s = take_arguments(&w, f);
@@ -436,6 +478,7 @@ status sbp_infer(const module *m, mesh_id placement, sbp_inference *out, diag *d
 	if (s == ST_OK)
 		s = give_results(&w, f);
 	free(w.of);
+	free(w.boxed);
 	vec_release(&w.cache);
 	index_release(&w.index);
 	strbuf_release(&w.key);

@@ -69,7 +69,7 @@ typedef struct sbp_hint {
 	type_id type;
 	int64_t bytes; /* logical */
 	nd_sbp sbp;
-	bool free;     /* made of constants: any SBP costs nothing, as of an attribute of the op */
+	bool free;     /* made of constants: broadcast, and split at no cost, as an attribute of the op would be */
 } sbp_hint;
 
 /* Order value of a 1-D signature: -10 per input that has its SBP already; 0 for all under constraints; without inputs -1 per
@@ -98,8 +98,8 @@ bool sbp_fits_shape(const sbp_candidates *c, const uint16_t *chosen, uint32_t sl
 bool sbp_fits_constraint(const sbp_candidates *c, uint32_t i, uint32_t slot, const sbp_constraint *k);
 
 /* Per dimension of the hierarchy the first of the candidates that fit, ordered by order value, then by copy cost, ties by list
- * order. Then greedy: one dimension after another takes the signature that makes the N-D order value, then the cost, smallest, as
- * long as that gets better. False: no signature fits. */
+ * order. Then greedy: one dimension after another takes the signature that makes the copy cost over all dimensions, then the N-D
+ * order value, smallest, as long as that gets better. False: no signature fits. */
 bool sbp_choose(const sbp_candidates *c, const sbp_hint *hints, const sbp_placement *p, const sbp_constraint *k, sbp_choice *out);
 
 /* ---------------------------------------------------------------- boxing.c */
@@ -144,6 +144,9 @@ nd_sbp sbp_chosen(const sbp_op_record *r, uint32_t k, uint32_t hierarchy);
 typedef struct sbp_boxing_record {
 	op_id op; /* the reader */
 	uint32_t operand;
+	value_id value;
+	uint32_t same;  /* an earlier record that has brought it there in this block already, ID_NONE: none; then there are no steps */
+	uint32_t older; /* of the same value; ID_NONE */
 	mesh_id placement;
 	nd_sbp from, to;
 	bool in_loop;
