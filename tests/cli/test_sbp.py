@@ -46,7 +46,7 @@ def test_real_programs(tmp_path):
     """Everything that is inferred goes through lowering and simulation."""
     for name in ("mlp_tiny", "transformer_2_tiny", "transformer_scan", "decode_tiny", "moe"):
         module, inferred = tmp_path / "m.mlir", tmp_path / "i.mlir"
-        run("search", os.path.join(CORPUS, name + ".mlir.zst"), "--mesh", "data=2,model=2", "--evaluations", 1, "--apply", "annotate", "--baseline-mlir", "zero3", module)
+        run("search", os.path.join(CORPUS, name + ".mlir.zst"), "--mesh", "data=2,model=2", "--memory", "1TiB", "--evaluations", 1, "--apply", "annotate", "--baseline-mlir", "zero3", module)
         run("sbp", module, "--emit-mlir", inferred)
         assert json.loads(run("simulate", inferred, "--json"))["runtime_ns"] > 0
         assert "ops," in run("sbp", module)
