@@ -1,6 +1,8 @@
 /* layout: which slice of a tensor each device holds, and every notation for saying so.
  *
- *   slices.c    index ranges per device             draw.c      tables, JSON and pictures of them
+ *   slices.c    index ranges per device             draw.c      tables and JSON of them
+ *   steps.c     how the devices come to hold them, step by step
+ *   blocks.c    the blocks of a tensor with the devices that hold them       picture.c   pictures of them, SVG and text
  *   cut.c       how sizes that do not divide are cut
  *   json.c      shardings and meshes in JSON        notation.c  the list of notations, dispatch
  *   notation_gspmd.c notation_jax.c notation_mindspore.c notation_placement.c, placement_print.c (SBP
@@ -75,6 +77,8 @@ typedef struct layout {
 	cut_rule cut[MAX_RANK];  /* CUT_ROUND_UP where the size divides */
 	uint32_t first_digit[MAX_RANK + 1];
 	VEC(layout_digit) digits;
+	const sharding_table *table; /* names of axes; outlives the layout */
+	mesh_id mesh;
 	uint32_t n_axes;
 	int64_t axis_sizes[MAX_MESH_AXES];
 	int64_t n_devices;
@@ -102,13 +106,51 @@ void layout_coordinates(const layout *l, int64_t position, int64_t *out);
 
 /* ---------------------------------------------------------------- draw.c */
 
-/* Rows first .. first + n - 1 in the order of device numbers; the head line comes with first == 0. */
+/* Rows first .. first + n - 1 in the order of device numbers; the head line comes with first == 0. slice: the number of the shard in
+ * row-major order over the cuts of all dims, as MindSpore's list method counts them. */
 void layout_table(const layout *l, int64_t first, int64_t n, strbuf *out);
-/* {"device":0,"ranges":[[0,4],[0,4]]} joined with commas: the inside of the "devices" list. */
+/* {"device":0,"slice":0,"ranges":[[0,4],[0,4]]} joined with commas: the inside of the "devices" list. */
 void layout_json(const layout *l, int64_t first, int64_t n, strbuf *out);
-/* Blocks of the first two cut dims (filled up with uncut ones), each with the devices that hold it.
- * ST_ERR_LIMIT beyond 4096 blocks. */
+
+/* ---------------------------------------------------------------- steps.c */
+
+/* MindSpore's visual method: the whole tensor on device 0; dims from left to right, every axis of a dim cuts what is there and
+ * sends part j to the device whose coordinate along it is j; then the axes that cut nothing, from right to left, each copying
+ * what is there. Axes of size 1 do nothing. */
+typedef struct layout_step {
+	axis_ref axis;
+	uint32_t dim;          /* that it cuts; ID_NONE: a copy */
+	int64_t divisor, size; /* coordinate: position / divisor % size */
+} layout_step;
+enum { MAX_LAYOUT_STEPS = 2 * MAX_TENSOR_AXES + MAX_MESH_AXES };
+typedef struct layout_steps {
+	const layout *l;
+	uint32_t n;
+	layout_step at[MAX_LAYOUT_STEPS];
+} layout_steps;
+/* l is of the sharding e and outlives the steps. */
+void layout_steps_of(const layout *l, const sharding_edit *e, layout_steps *out);
+/* After the first `done` steps: does the device at a position hold anything, which number has its slice, and its ranges? */
+bool layout_held_after(const layout_steps *s, uint32_t done, int64_t position);
+int64_t layout_slice_after(const layout_steps *s, uint32_t done, int64_t position);
+void layout_ranges_after(const layout_steps *s, uint32_t done, int64_t position, index_range *out);
+/* "axis_2 cuts dimension 0 into 2", "axis_1 copies". step 0: "the whole tensor is on device 0". */
+void layout_step_text(const layout_steps *s, uint32_t step, strbuf *out);
+/* {"steps":[{"step":0,"text":..,"action":"place|cut|copy","axis":..,"dimension":..,"devices":[..]},..],"devices":[..]}: devices that hold something.
+ * ST_ERR_LIMIT beyond MAX_STEP_DEVICES devices. */
+enum { MAX_STEP_DEVICES = 4096 };
+status layout_steps_json(const layout_steps *s, strbuf *out, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- picture.c */
+
+/* Blocks of the first two cut dims (filled up with uncut ones), in one picture for every part of the other cut dims. A block
+ * has the colour of its slice, the slice's number and the devices that hold it. Texts are inside of the picture, which is as large as that
+ * takes. ST_ERR_LIMIT beyond 4096 blocks. */
 status layout_svg(const layout *l, strbuf *out, diag *d) MUST_USE;
+/* The same after every step, one below the other. */
+status layout_steps_svg(const layout_steps *s, strbuf *out, diag *d) MUST_USE;
+/* In characters. */
+status layout_steps_text(const layout_steps *s, strbuf *out, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- json.c */
 
@@ -165,6 +207,8 @@ cut_rule notation_cut(notation n);
  *
  * Two notations agree when every device has the same slice of sizes that divide (others: notation_cut). */
 status notation_parse(sharding_table *t, notation n, mesh_id m, uint32_t rank, str text, tensor_spec *out, diag *d) MUST_USE;
+/* The mesh that a MindSpore Layout brings along: its device matrix with the alias names as axes, in the order of its rank list. */
+status mindspore_mesh(sharding_table *t, str text, mesh_id *out, diag *d) MUST_USE;
 /* s->e must pass sharding_check. ST_ERR_UNSUPPORTED "cannot be expressed in X: why" when the notation has no words for it. */
 status notation_print(sharding_table *t, notation n, const tensor_spec *s, strbuf *out, diag *d) MUST_USE;
 

@@ -277,6 +277,52 @@ status mindspore_parse(sharding_table *t, scan *s, tensor_spec *out)
 	return r;
 }
 
+/* The number of devices that a matrix stands for, which parse_all then holds it to. */
+static status count_devices(scan *s, struct matrix *m, int64_t *out)
+{
+	scan_peek(s);
+	size_t start = s->at;
+	if (str_is(scan_last_word(s), "Layout"))
+		TRY(scan_expect(s, '(', "after Layout"));
+	else
+		s->at = start;
+	TRY(parse_matrix(s, m));
+	TRY(scan_expect(s, ',', "after the device matrix"));
+	TRY(parse_aliases(s, m));
+	*out = 1;
+	for (uint32_t i = 0; i < m->n - m->interleaved; i++)
+		*out = sat_mul(*out, m->sizes[i]);
+	return ST_OK;
+}
+
+status mindspore_mesh(sharding_table *t, str text, mesh_id *out, diag *d)
+{
+	scan s = {text, 0, d};
+	struct matrix m = {0};
+	str_id names[MAX_MATRIX];
+	char msg[256];
+	int64_t n;
+	TRY(count_devices(&s, &m, &n));
+	size_t at = m.at;
+	mesh found = {.name = strtab_add(&t->names, STR("mesh")), .n_axes = m.n - m.interleaved, .axis_names = names, .axis_sizes = m.sizes};
+	for (uint32_t i = 0; i < found.n_axes; i++)
+		names[i] = strtab_add(&t->names, m.aliases[i]);
+	if (mesh_check(t, &found, NULL, msg, sizeof msg) != ST_OK)
+		return scan_fail(&s, at, ST_ERR_INVALID, "%s", msg);
+	status r = ST_OK;
+	if (scan_take(&s, ',')) { /* the rank list, or the tensor map */
+		scan_peek(&s);
+		bool map = str_starts((str){text.p + s.at, text.n - s.at}, "tensor_map");
+		r = map ? ST_OK : parse_ranks(&s, &m, n);
+		found.device_ids = m.ranks;
+		found.n_device_ids = m.ranks ? (uint32_t)n : 0;
+	}
+	if (r == ST_OK)
+		*out = mesh_intern(t, &found);
+	free(m.ranks);
+	return r;
+}
+
 /* ---------------------------------------------------------------- printing */
 
 static bool name_taken(const sharding_table *t, const mesh *m, str name)

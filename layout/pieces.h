@@ -32,6 +32,13 @@ status cut_check(const layout *l, uint32_t dim, cut_rule cut, bool own_devices, 
 /* The slice of shard index `index` of a dimension, on the device at a mesh position. */
 index_range cut_range(const layout *l, uint32_t dim, int64_t position, int64_t index);
 
+/* ---- steps.c */
+
+/* Part `index` of `parts` of a dim, which is cut further in the end. */
+index_range range_of_part(const layout *l, uint32_t dim, int64_t index, int64_t parts);
+/* The name of an axis; "model:(2)4" for a part of one. */
+void axis_name_print(const layout *l, axis_ref a, strbuf *out);
+
 /* ---- scan.c: text of the notations, errors at byte positions */
 
 typedef struct scan {

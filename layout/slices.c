@@ -33,7 +33,7 @@ static void invert_ids(layout *l)
 status layout_init(layout *l, const sharding_table *t, const sharding_edit *e, const int64_t *shape, uint32_t rank, diag *d)
 {
 	char msg[256];
-	*l = (layout){.rank = rank, .n_devices = 1};
+	*l = (layout){.rank = rank, .table = t, .mesh = e->mesh, .n_devices = 1};
 	if (!sharding_check(t, e, NULL, msg, sizeof msg))
 		return diag_set(d, ST_ERR_INVALID, "%s", msg);
 	const mesh *m = &t->meshes.p[e->mesh];
