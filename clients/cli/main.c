@@ -20,7 +20,7 @@ static const verb verbs[] = {
 	{"explain", cmd_explain, "what each decision of a strategy brings"},
 	{"opt", cmd_opt, "run Shardy passes on a module"},
 	{"rules", cmd_rules, "sharding rule of every op"},
-	{"sbp", cmd_sbp, "SBP signatures of every op, as OneFlow infers them"},
+	{"sbp", cmd_sbp, "split, broadcast or partial sum for every op, as OneFlow infers them"},
 	{"lower", cmd_lower, "collectives of an annotated module"},
 	{"simulate", cmd_simulate, "run time and memory of an annotated module"},
 	{"layout", cmd_layout, "which slice of a tensor each device holds"},

@@ -8,6 +8,25 @@ static const char *const text =
 	"  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>\n"
 	"  return %0 : tensor<8x4xf32> } }\n";
 
+/* Tables and pictures of a tensor that mostly does not divide. */
+static void draw(const sharding_table *t, const tensor_spec *s, cut_rule cut, strbuf *out)
+{
+	static const int64_t shape[] = {11, 24};
+	layout l;
+	layout_steps steps;
+	diag d = {0};
+	if (layout_init_cut(&l, t, s, shape, 2, cut, &d) != ST_OK)
+		return;
+	layout_table(&l, 0, l.n_devices, out);
+	layout_steps_of(&l, &s->e, &steps);
+	(void)!layout_steps_text(&steps, out, &d);
+	diag_clear(&d);
+	(void)!layout_steps_svg(&steps, out, &d);
+	diag_clear(&d);
+	(void)!layout_steps_json(&steps, out, &d);
+	layout_release(&l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size > 1 << 16)
@@ -60,6 +79,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int n = 0; n < NOTATION_COUNT; n++) {
 		diag_clear(&d);
 		(void)!strategy_text_of((notation)n, b.p ? b.p : "", b.n, &printed, &d);
+	}
+	diag_clear(&d);
+	if (mindspore_mesh(m->shardings, (str){b.p, b.n}, &mesh, &d) == ST_OK && m->shardings->meshes.p[mesh].n_devices <= 64 &&
+	    notation_parse(m->shardings, NOTATION_MINDSPORE, mesh, 2, (str){b.p, b.n}, specs, &d) == ST_OK)
+		draw(m->shardings, specs, CUT_ROUND_UP, &printed);
+	for (int n = 0; n < NOTATION_COUNT; n++) {
+		diag_clear(&d);
+		if (notation_parse(m->shardings, (notation)n, spec.mesh, 2, (str){b.p, b.n}, specs, &d) == ST_OK)
+			draw(m->shardings, specs, notation_cut((notation)n), &printed);
 	}
 	diag_clear(&d);
 	strbuf_release(&printed);
