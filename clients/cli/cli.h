@@ -17,6 +17,7 @@ int cmd_rules(int argc, char **argv);
 int cmd_sbp(int argc, char **argv);
 int cmd_lower(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
+int cmd_hlo(int argc, char **argv);
 int cmd_layout(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_devices(int argc, char **argv);

@@ -23,6 +23,7 @@ static const verb verbs[] = {
 	{"sbp", cmd_sbp, "split, broadcast or partial sum for every op, as OneFlow infers them"},
 	{"lower", cmd_lower, "collectives of an annotated module"},
 	{"simulate", cmd_simulate, "run time and memory of an annotated module"},
+	{"hlo", cmd_hlo, "compiled HLO text, read, verified and printed again"},
 	{"layout", cmd_layout, "which slice of a tensor each device holds"},
 	{"convert", cmd_convert, "one sharding notation into another"},
 	{"devices", cmd_devices, "device profiles"},

@@ -25,6 +25,31 @@ static void simulate_on(const hlo_module *m, const char *name)
 	hlo_simulation_free(s);
 }
 
+/* What is printed reads back, in every form, and prints the same again. */
+static void print_all(const hlo_module *m)
+{
+	static const hlo_form forms[] = {HLO_AS_READ, HLO_SUGAR, HLO_GENERIC};
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		strbuf text = {0}, again = {0};
+		hlo_module *back;
+		diag d = {0};
+		hlo_print(m, forms[i], &text);
+		if (hlo_read(text.p, text.n, "printed", &back, &d) != ST_OK) {
+			fprintf(stderr, "%s\n", text.p);
+			diag_print(&d, stderr);
+			abort();
+		}
+		hlo_print(back, forms[i], &again);
+		if (text.n != again.n || memcmp(text.p, again.p, text.n)) {
+			fprintf(stderr, "%s\n---\n%s\n", text.p, again.p);
+			abort();
+		}
+		hlo_free(back);
+		strbuf_release(&text);
+		strbuf_release(&again);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	hlo_module *m;
@@ -40,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (hlo_id i = 0; i < m->instrs.n; i++)
 		if (m->instrs.p[i].op == HLO_WHILE)
 			(void)hlo_trip_count(m, i);
+	print_all(m);
 	simulate_on(m, "tpu-v5e");
 	simulate_on(m, "h100");
 	hlo_free(m);
