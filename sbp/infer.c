@@ -1,35 +1,7 @@
 /* Inference over a module, op by op in program order: every op sees what its inputs came out as, never what its readers would like. */
-#include "sbp/sbp.h"
+#include "sbp/walk.h"
 
 #include <stdlib.h>
-
-enum { MAX_DRY_RUNS = 4 /* loops in loops that are inferred twice each */ };
-
-struct state {
-	nd_sbp sbp;
-	mesh_id placement;
-	bool free; /* made of constants */
-};
-
-struct cached {
-	size_t n;
-	const uint8_t *key;
-	sbp_choice choice;
-};
-
-struct walk {
-	const module *m;
-	sbp_inference *x;
-	struct state *of; /* by value */
-	uint32_t *boxed;  /* by value: its newest boxing, ID_NONE; may be forgotten again (try_body) */
-	VEC(struct cached) cache;
-	index_map index;
-	strbuf key;
-	uint32_t loops, dry_runs; /* around the op at hand */
-	diag *d;
-};
-
-static status infer_region(struct walk *w, region_id r);
 
 /* ---------------------------------------------------------------- boxing */
 
@@ -68,7 +40,7 @@ static bool is_partial(const nd_sbp *s)
 }
 
 /* Brings operand i of an op to an SBP. Constants are everywhere: only as summands they have to be made. */
-static status box(struct walk *w, op_id o, uint32_t i, const nd_sbp *to)
+status walk_box(struct walk *w, op_id o, uint32_t i, const nd_sbp *to)
 {
 	value_id v = op_operand(w->m, o, i);
 	const struct state *s = &w->of[v];
@@ -89,7 +61,7 @@ static status box(struct walk *w, op_id o, uint32_t i, const nd_sbp *to)
 	return ST_OK;
 }
 
-static void set_value(struct walk *w, value_id v, const struct state *s)
+void walk_set(struct walk *w, value_id v, const struct state *s)
 {
 	w->of[v] = *s;
 	if (!s->free && value_type(w->m, v)->kind == TYPE_TENSOR)
@@ -97,7 +69,7 @@ static void set_value(struct walk *w, value_id v, const struct state *s)
 }
 
 /* What leaves a region or a function is no partial sum. */
-static nd_sbp whole(const nd_sbp *s)
+nd_sbp walk_whole(const nd_sbp *s)
 {
 	nd_sbp out = *s;
 	for (uint32_t k = 0; k < MAX_HIERARCHY; k++)
@@ -210,7 +182,7 @@ nd_sbp sbp_chosen(const sbp_op_record *r, uint32_t k, uint32_t hierarchy)
 	return out;
 }
 
-static status infer_op(struct walk *w, op_id o)
+status walk_op(struct walk *w, op_id o)
 {
 	const op *at = op_at(w->m, o);
 	sbp_placement p;
@@ -230,172 +202,12 @@ static status infer_op(struct walk *w, op_id o)
 	r.first_boxing = w->x->boxings.n;
 	for (uint32_t i = 0; i < at->n_operands; i++) {
 		nd_sbp want = sbp_chosen(&r, i, p.n);
-		TRY(box(w, o, i, &want));
+		TRY(walk_box(w, o, i, &want));
 	}
 	r.n_boxings = w->x->boxings.n - r.first_boxing;
 	for (uint32_t i = 0; i < at->n_results; i++)
-		set_value(w, op_result(w->m, o, i), &(struct state){sbp_chosen(&r, at->n_operands + i, p.n), r.placement, false});
+		walk_set(w, op_result(w->m, o, i), &(struct state){sbp_chosen(&r, at->n_operands + i, p.n), r.placement, false});
 	vec_push(&w->x->ops, r);
-	return ST_OK;
-}
-
-/* ---------------------------------------------------------------- regions */
-
-static bool all_free(const struct walk *w, op_id o)
-{
-	for (uint32_t i = 0; i < op_at(w->m, o)->n_operands; i++)
-		if (!w->of[op_operand(w->m, o, i)].free)
-			return false;
-	return true;
-}
-
-static void set_arguments(struct walk *w, op_id o, const struct state *carried)
-{
-	for (uint32_t i = 0; i < op_at(w->m, o)->n_regions; i++) {
-		const region *r = op_region(w->m, o, i);
-		for (uint32_t k = 0; k < r->n_args; k++)
-			w->of[r->args + k] = carried[k];
-	}
-}
-
-/* What a loop carries that begins as a constant takes the SBP that one run of the body leaves it with; what is known then of the
- * run is forgotten. */
-static status try_body(struct walk *w, op_id o, struct state *carried)
-{
-	sbp_inference *x = w->x;
-	uint32_t ops = x->ops.n, boxings = x->boxings.n, steps = x->steps.n, values = x->values.n;
-	set_arguments(w, o, carried);
-	w->dry_runs++;
-	TRY(infer_region(w, op_at(w->m, o)->regions + 1));
-	w->dry_runs--;
-	x->ops.n = ops;
-	x->boxings.n = boxings;
-	x->steps.n = steps;
-	x->values.n = values;
-	op_id end = region_terminator(w->m, op_at(w->m, o)->regions + 1);
-	for (uint32_t i = 0; i < op_at(w->m, o)->n_operands; i++)
-		if (carried[i].free && !w->of[op_operand(w->m, end, i)].free) {
-			carried[i] = w->of[op_operand(w->m, end, i)];
-			carried[i].sbp = whole(&carried[i].sbp);
-		}
-	return ST_OK;
-}
-
-/* Does a region give one value per result? The reader leaves that to whoever runs the op. */
-static bool gives(const module *m, op_id o, uint32_t i)
-{
-	op_id end = i < op_at(m, o)->n_regions ? region_terminator(m, op_at(m, o)->regions + i) : ID_NONE;
-	return end != ID_NONE && op_at(m, end)->n_operands == op_at(m, o)->n_results;
-}
-
-/* A loop's values keep the SBP that they come in with. */
-static status infer_while(struct walk *w, op_id o)
-{
-	uint32_t n = op_at(w->m, o)->n_operands;
-	if (op_at(w->m, o)->n_regions != 2 || op_at(w->m, o)->n_results != n || !gives(w->m, o, 1))
-		return op_error(w->m, o, w->d, ST_ERR_INVALID, "the loop's body does not give what it carries");
-	for (uint32_t i = 0; i < 2; i++)
-		if (op_region(w->m, o, i)->n_args != n)
-			return op_error(w->m, o, w->d, ST_ERR_INVALID, "a region of the loop does not take what it carries");
-	struct state *carried = xcalloc(MAX(n, 1), sizeof *carried);
-	bool any_free = false;
-	status s = ST_OK;
-	for (uint32_t i = 0; i < n; i++) {
-		carried[i] = w->of[op_operand(w->m, o, i)];
-		carried[i].sbp = whole(&carried[i].sbp);
-		any_free = any_free || carried[i].free;
-	}
-	w->loops++;
-	if (any_free && w->dry_runs < MAX_DRY_RUNS)
-		s = try_body(w, o, carried);
-	w->loops--;
-	for (uint32_t i = 0; i < n && s == ST_OK; i++) {
-		s = box(w, o, i, &carried[i].sbp);
-		if (carried[i].free)
-			carried[i] = (struct state){.placement = w->x->placement.mesh};
-	}
-	w->loops++;
-	if (s == ST_OK)
-		set_arguments(w, o, carried);
-	for (uint32_t i = 0; i < op_at(w->m, o)->n_regions && s == ST_OK; i++)
-		s = infer_region(w, op_at(w->m, o)->regions + i);
-	if (s == ST_OK) {
-		op_id end = region_terminator(w->m, op_at(w->m, o)->regions + 1);
-		for (uint32_t i = 0; i < n && s == ST_OK; i++)
-			s = box(w, end, i, &carried[i].sbp);
-	}
-	w->loops--;
-	for (uint32_t i = 0; i < n && s == ST_OK; i++)
-		set_value(w, op_result(w->m, o, i), &carried[i]);
-	free(carried);
-	return s;
-}
-
-/* All branches give what the first one does. */
-static status infer_branches(struct walk *w, op_id o)
-{
-	const op *at = op_at(w->m, o);
-	nd_sbp whole_index = {0};
-	struct state *results = xcalloc(MAX(at->n_results, 1), sizeof *results);
-	status s = at->n_operands ? box(w, o, 0, &whole_index) : ST_OK;
-	for (uint32_t i = 0; i < at->n_regions && s == ST_OK; i++) {
-		if (!gives(w->m, o, i))
-			s = op_error(w->m, o, w->d, ST_ERR_INVALID, "branch %u does not give the results of the op", i);
-		if (s == ST_OK)
-			s = infer_region(w, at->regions + i);
-		if (s != ST_OK)
-			break;
-		op_id end = region_terminator(w->m, at->regions + i);
-		for (uint32_t k = 0; k < at->n_results && s == ST_OK; k++) {
-			const struct state *given = &w->of[op_operand(w->m, end, k)];
-			if (i == 0)
-				results[k] = given->free ? (struct state){.placement = w->x->placement.mesh} : (struct state){whole(&given->sbp), given->placement, false};
-			s = box(w, end, k, &results[k].sbp);
-		}
-	}
-	for (uint32_t k = 0; k < at->n_results && s == ST_OK; k++)
-		set_value(w, op_result(w->m, o, k), &results[k]);
-	free(results);
-	return s;
-}
-
-static bool makes_constants(const module *m, op_id o)
-{
-	op_kind k = op_at(m, o)->kind;
-	return k == OP_CONSTANT || k == OP_IOTA || k == OP_SDY_CONSTANT || k == OP_CHLO_CONSTANT;
-}
-
-static status infer_any(struct walk *w, op_id o)
-{
-	const op *at = op_at(w->m, o);
-	switch (at->kind) {
-	case OP_WHILE: return infer_while(w, o);
-	case OP_CASE:
-	case OP_IF: return infer_branches(w, o);
-	case OP_CALL: return op_error(w->m, o, w->d, ST_ERR_UNSUPPORTED, "calls are not inferred: expected an inlined module");
-	case OP_SDY_MANUAL_COMPUTATION: return op_error(w->m, o, w->d, ST_ERR_UNSUPPORTED, "a manual computation has no SBP signature");
-	case OP_OPTIMIZATION_BARRIER:
-		for (uint32_t i = 0; i < at->n_results; i++)
-			set_value(w, op_result(w->m, o, i), &w->of[op_operand(w->m, o, i)]);
-		return ST_OK;
-	default: break;
-	}
-	bool constrained = false;
-	for (uint32_t i = 0; i < at->n_results; i++)
-		constrained = constrained || value_at(w->m, op_result(w->m, o, i))->sharding != SHARDING_NONE;
-	if (!constrained && (makes_constants(w->m, o) || (at->n_operands && op_infos[at->kind].flags & OPF_PURE && all_free(w, o)))) {
-		for (uint32_t i = 0; i < at->n_results; i++)
-			w->of[op_result(w->m, o, i)] = (struct state){.placement = w->x->placement.mesh, .free = true};
-		return ST_OK;
-	}
-	return infer_op(w, o);
-}
-
-static status infer_region(struct walk *w, region_id r)
-{
-	for (op_id o = w->m->regions.p[r].first; o != ID_NONE; o = op_at(w->m, o)->next)
-		if (!(op_infos[op_at(w->m, o)->kind].flags & (OPF_TERMINATOR | OPF_SYMBOL)))
-			TRY(infer_any(w, o));
 	return ST_OK;
 }
 
@@ -441,14 +253,14 @@ static status give_results(struct walk *w, const func *f)
 		const struct state *s = &w->of[op_operand(w->m, end, i)];
 		sbp_placement p;
 		diag inner = {0};
-		nd_sbp to = s->free ? (nd_sbp){0} : whole(&s->sbp);
+		nd_sbp to = s->free ? (nd_sbp){0} : walk_whole(&s->sbp);
 		TRY(placement_of(w, end, s->placement, &p));
 		if (f->result_shardings[i] != SHARDING_NONE) {
 			status st = nd_sbp_of_sharding(w->m->shardings, f->result_shardings[i], &p, &to, &inner);
 			if (st != ST_OK)
 				return op_error(w->m, end, w->d, st, "result %u: %s", i, inner.msg);
 		}
-		TRY(box(w, end, i, &to));
+		TRY(walk_box(w, end, i, &to));
 		vec_push(&w->x->results, (sbp_value_record){i, s->placement, to});
 	}
 	return ST_OK;
@@ -474,7 +286,7 @@ status sbp_infer(const module *m, mesh_id placement, sbp_inference *out, diag *d
 	strbuf_init(&w.key);
 	status s = take_arguments(&w, f);
 	if (s == ST_OK)
-		s = infer_region(&w, op_at(m, f->op)->regions);
+		s = walk_region(&w, op_at(m, f->op)->regions);
 	if (s == ST_OK)
 		s = give_results(&w, f);
 	free(w.of);

@@ -3,7 +3,8 @@
  *   words.c       SBP words, SBP <-> sharding            candidates.c  the 1-D signatures of an op, from its sharding rule
  *   choose.c      filters, order values, copy costs, the choice, its cache
  *   boxing.c      from one N-D SBP to another as collectives
- *   infer.c       a whole module                         annotate.c    the answer in the module; the pass
+ *   infer.c       a whole module, op by op               regions.c     its loops and branches
+ *   annotate.c    the answer in the module; the pass
  *   explain.c     what was chosen and why, text          explain_json.c  the same as OneFlow's JSON
  *
  * Facts: seeds.md 4 of the reference, after OneFlow's documentation of its inference. A placement is a mesh: the axes of the
