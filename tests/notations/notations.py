@@ -156,6 +156,52 @@ def check(rng, number, counts, rows):
                          ";".join(",".join("%d:%d" % (p[0], p[-1] + 1) if p else "-" for p in device) for device in mine)))
 
 
+PLAN = {"mesh": {"axes": [{"name": "x", "size": 2}, {"name": "y", "size": 4}]}, "arguments": [
+    {"name": "params['w']", "sharding": [["y"], ["x"]]}, {"name": "params['b']", "sharding": None, "propagated": [["y", "x"]]}],
+    "results": [{"sharding": [["x"], []]}]}
+
+
+def check_strategy():
+    """A whole strategy runs as a program of the library; only the mesh, which wants running processes, is stood in for."""
+    import tempfile
+
+    import torch.distributed.device_mesh
+    from torch.distributed.tensor import Replicate, Shard
+    from torch.distributed.tensor.placement_types import _StridedShard
+    torch.distributed.device_mesh.init_device_mesh = lambda kind, sizes, mesh_dim_names: (sizes, mesh_dim_names)
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+        json.dump(PLAN, f)
+        f.flush()
+        texts = {notation: tool("convert", "--strategy", f.name, "--to", notation)[1] for notation in ("dtensor", "mindspore")}
+    scope = {}
+    exec(texts["dtensor"], scope)
+    assert scope["mesh"] == ((2, 4), ("x", "y"))
+    assert scope["placements"] == {"params['w']": [Shard(1), Shard(0)], "params['b']": [_StridedShard(0, split_factor=4), Shard(0)]}
+    assert scope["results"] == [[Shard(0), Replicate()]]
+    exec(texts["mindspore"], scope)
+    layouts = {name: layout.to_dict() for name, layout in scope["layouts"].items()}
+    assert layouts["params['b']"]["tensor_map"] == ((0, 1),) and layouts["params['w']"]["tensor_map"] == (0, 1)
+    assert layouts["params['w']"]["device_matrix"] == (2, 4)
+    return 2
+
+
+def check_interleaved():
+    """MindSpore takes what we take of interleaved_parallel, and refuses what we refuse."""
+    from mindspore.parallel import Layout
+    texts = ("Layout((2, 4, 2), ('x', 'y', 'interleaved_parallel'))(('x', 'interleaved_parallel'), 'y')",
+             "Layout((2, 4, 2), ('x', 'interleaved_parallel', 'y'))('x', 'y')", "Layout((2, 4), ('x', 'x'))('x', 'None')", "Layout((2, 4), ('x', 'None'))('x', 'None')",
+             "Layout((2, 4), ('x', 'y'))('x', 'z')", "Layout((2, 4), ('x', 'y'))('x', 'x')", "Layout((2, 4), ('x', 'y'), [0, 1])('x', 'y')")
+    for text in texts:
+        try:
+            eval(text, {"Layout": Layout})
+            taken = True
+        except ValueError:
+            taken = False
+        code, _ = tool("layout", "--shape", "16x16", "--notation", "mindspore", "--sharding", text)
+        assert taken == (code == 0), text
+    return len(texts)
+
+
 def write_golden(rows):
     import mindspore
     import torch
@@ -175,13 +221,15 @@ def main():
     arguments.add_argument("--mint", action="store_true")
     o = arguments.parse_args()
     rng, counts, rows = random.Random(o.seed), {}, []
-    for number in range(120 if o.mint else o.cases):
+    o.cases = 120 if o.mint else o.cases
+    for number in range(o.cases):
         check(rng, number, counts, rows)
+    o.cases += check_strategy() + check_interleaved()
     for (notation, kind), n in sorted(counts.items()):
         print("%-10s %-8s %d" % (notation, kind, n))
     if o.mint:
         write_golden([row for row in rows if len(row[4]) < 500])
-    print("notations: %d cases passed, 0 failed" % (120 if o.mint else o.cases))
+    print("notations: %d cases passed, 0 failed" % o.cases)
 
 
 main()
