@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+enum { MAX_STRIDED_PIECES = 1 << 27 /* some seconds */ };
 typedef VEC(index_range) range_list;
 
 static void add_range(range_list *l, index_range r)
@@ -84,6 +85,7 @@ static status check_torch(const layout *l, uint32_t dim, bool own_devices, diag 
 	axis_ref refs[MAX_TENSOR_AXES];
 	axes list = dim_axes(l, dim, refs);
 	bool strided = false;
+	int64_t pieces = l->n_devices;
 	if (own_devices)
 		return diag_set(d, ST_ERR_UNSUPPORTED,
 		                "dimension %u of size %lld does not divide by %lld: give the devices of the text as the mesh, PyTorch cuts along its axes", dim,
@@ -94,10 +96,14 @@ static status check_torch(const layout *l, uint32_t dim, bool own_devices, diag 
 				continue;
 			int64_t factor = split_factor(l->axis_sizes, list, axis);
 			strided = strided || factor > 1;
+			pieces = sat_mul(pieces, factor);
 			if (factor == 0)
 				return diag_set(d, ST_ERR_UNSUPPORTED, "dimension %u of size %lld does not divide by %lld: PyTorch has no placements for parts of axes",
 				                dim, (long long)l->shape[dim], (long long)l->parts[dim]);
 		}
+	if (strided && pieces > MAX_STRIDED_PIECES)
+		return diag_set(d, ST_ERR_LIMIT, "dimension %u of size %lld does not divide by %lld: %lld pieces of strided shards, at most %d are followed", dim,
+		                (long long)l->shape[dim], (long long)l->parts[dim], (long long)pieces, MAX_STRIDED_PIECES);
 	for (int64_t p = 0; strided && p < l->n_devices; p++) {
 		range_list ranges;
 		torch_ranges(l, dim, p, &ranges);

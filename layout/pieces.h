@@ -5,6 +5,8 @@
 #include "layout/layout.h"
 
 
+enum { MAX_NOTATION_BYTES = 1 << 28 /* of several shardings together */ };
+
 /* ---- pieces.c */
 
 /* A mesh seen at the resolution of a sharding: every axis replaced by the sub-axes that the sharding uses and the rest

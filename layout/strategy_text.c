@@ -252,7 +252,7 @@ static status jax_tree(struct text *x, const cJSON *arguments, bool *done)
 			strbuf_puts(&leaves[i].text, "None");
 		else if (*done)
 			r = sharding_text(x, item, name, &leaves[i].text);
-		i++;
+		i++; /* as long as the document at most: JAX lists no devices */
 	}
 	*done = *done && is_tree(leaves, n);
 	if (*done && r == ST_OK) {
@@ -324,6 +324,14 @@ static status add_argument(struct text *x, const cJSON *item, bool first)
 	return r;
 }
 
+/* An argument can list all devices of a large mesh. */
+static status check_size(const struct text *x)
+{
+	if (x->out->n <= MAX_NOTATION_BYTES)
+		return ST_OK;
+	return diag_set(x->d, ST_ERR_LIMIT, "the strategy takes more than %d bytes in %s", MAX_NOTATION_BYTES, notation_name(x->n));
+}
+
 static status add_arguments(struct text *x, const cJSON *arguments)
 {
 	const struct form *f = &forms[x->n];
@@ -333,6 +341,7 @@ static status add_arguments(struct text *x, const cJSON *arguments)
 		strbuf_printf(x->out, "%s%s%s", f->head ? "\n" : "", f->open, x->n == NOTATION_JSON ? "" : "\n");
 	cJSON_ArrayForEach(item, arguments) {
 		TRY(add_argument(x, item, first));
+		TRY(check_size(x));
 		first = false;
 	}
 	if (f->open)
@@ -364,6 +373,7 @@ static status add_results(struct text *x, const cJSON *results)
 		strbuf_puts(x->out, ",\n");
 		strbuf_release(&text);
 		TRY(r);
+		TRY(check_size(x));
 	}
 	strbuf_puts(x->out, "]\n");
 	return ST_OK;

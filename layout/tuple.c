@@ -86,6 +86,8 @@ status notation_print_tuple(sharding_table *t, notation n, const tensor_spec *s,
 		bool pair = n == NOTATION_SBP || n == NOTATION_DTENSOR;
 		size_t start = out->n;
 		TRY(print_element(t, n, &s[i], out, d));
+		if (out->n > MAX_NOTATION_BYTES)
+			return diag_set(d, ST_ERR_LIMIT, "the tuple takes more than %d bytes in %s", MAX_NOTATION_BYTES, notation_name(n));
 		if (pair && out->p[start] != '[') {
 			strbuf copy;
 			strbuf_init(&copy);
