@@ -102,6 +102,15 @@ static status find_placement(struct walk *w, op_id o, mesh_id *out)
 	return ST_OK;
 }
 
+/* All dims open and without axes: nothing is asked for. */
+static bool says_nothing(const sharding *s)
+{
+	for (uint32_t d = 0; d < s->rank; d++)
+		if (sharding_dim(s, d).n || s->dims[d].closed)
+			return false;
+	return s->rank && !sharding_unreduced(s).n && !sharding_replicated(s).n;
+}
+
 static status find_constraint(struct walk *w, op_id o, const sbp_placement *p, sbp_constraint *out)
 {
 	uint32_t n = op_at(w->m, o)->n_results;
@@ -111,7 +120,7 @@ static status find_constraint(struct walk *w, op_id o, const sbp_placement *p, s
 	for (uint32_t i = 0; i < n; i++) {
 		sharding_id id = value_at(w->m, op_result(w->m, o, i))->sharding;
 		diag inner = {0};
-		if (id == SHARDING_NONE)
+		if (id == SHARDING_NONE || says_nothing(sharding_get(w->m->shardings, id)))
 			continue;
 		if (!mesh_same_devices(w->m->shardings, sharding_get(w->m->shardings, id)->mesh, p->mesh))
 			return op_error(w->m, o, w->d, ST_ERR_INVALID, "its result is constrained to another placement than its inputs have");
@@ -255,7 +264,7 @@ static status give_results(struct walk *w, const func *f)
 		diag inner = {0};
 		nd_sbp to = s->free ? (nd_sbp){0} : walk_whole(&s->sbp);
 		TRY(placement_of(w, end, s->placement, &p));
-		if (f->result_shardings[i] != SHARDING_NONE) {
+		if (f->result_shardings[i] != SHARDING_NONE && !says_nothing(sharding_get(w->m->shardings, f->result_shardings[i]))) {
 			status st = nd_sbp_of_sharding(w->m->shardings, f->result_shardings[i], &p, &to, &inner);
 			if (st != ST_OK)
 				return op_error(w->m, end, w->d, st, "result %u: %s", i, inner.msg);

@@ -260,6 +260,17 @@ START_TEST(constraints)
 }
 END_TEST
 
+/* A sharding that leaves everything open asks for nothing. */
+START_TEST(open_shardings)
+{
+	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t1: tensor<2x4xf32> {sdy.sharding = #sdy.sharding<@a, [{\"x\"}, {}]>}) -> tensor<2x4xf32> {\n"
+	         "  %0 = stablehlo.add %t1, %t1 {sdy.sharding = #sdy.sharding_per_value<[<@a, [{?}, {?}]>]>} : tensor<2x4xf32>\n  return %0 : tensor<2x4xf32>\n}\n");
+	ck_assert(!x.ops.p[0].constraint.given[0]);
+	chosen_is(0, "S(0) S(0) S(0)");
+	done();
+}
+END_TEST
+
 /* seeds.md 4.6, outside rule: without inputs -1 per output that is S(0). */
 START_TEST(sources)
 {
@@ -571,6 +582,7 @@ int main(void)
 	tcase_add_test(c, greedy_against_all);
 	tcase_add_test(c, errors);
 	tcase_add_test(c, constraints);
+	tcase_add_test(c, open_shardings);
 	tcase_add_test(c, sources);
 	tcase_add_test(c, cache);
 	tcase_add_test(c, signatures_from_rules);
