@@ -71,6 +71,8 @@ static str child_text(str tuple, uint32_t k)
 		depth -= c == ')' || c == '}' || c == ']';
 	}
 	str s = {tuple.p + from, i - from};
+	while (s.n && is_space(s.p[s.n - 1]))
+		s.n--;
 	while (s.n && is_space(s.p[0]))
 		s = (str){s.p + 1, s.n - 1};
 	const char *end = s.n > 2 && !memcmp(s.p, "/*", 2) ? memmem(s.p, s.n, "*/", 2) : NULL;
