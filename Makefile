@@ -19,7 +19,7 @@ endif
 Q := $(if $(V),,@)
 JOBS ?= $(shell nproc)
 
-FOLDERS := base ir layout propagate lower costmodel simulator search
+FOLDERS := base ir layout propagate sbp lower costmodel simulator search
 LIB_SRC := $(sort $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c)))
 CLI_SRC := $(sort $(wildcard batch/*.c) $(wildcard clients/cli/*.c))
 SERVER_SRC := $(sort $(wildcard server/*.c))
@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo bench bench-search bench-methods corpus install man wheel lint-python clean venv check-slurm
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations bench bench-search bench-methods corpus install man wheel lint-python clean venv check-slurm
 all: $(PROGRAMS)
 
 help:
@@ -51,6 +51,7 @@ help:
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
 ## make check-slurm     batch --slurm on a real Slurm with virtual nodes on this machine, as root; installs Debian's packages (5 minutes)
+## make notations       shardings evaluated by PyTorch and MindSpore themselves (CASES=2000; installs 4 GB)
 ## make zoo             programs of JAX packages, planned and compiled by XLA (docs/zoo.md; resumable, an hour)
 ## make corpus          mint tests/corpus again from the models
 ## make install         programs, library, header, man pages and completions; PREFIX=/usr/local
@@ -92,7 +93,7 @@ $(BUILD)/unit/%: tests/unit/%.c $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
 # ---------------------------------------------------------------- fresh machines
 DEB_BUILD := gcc make pkg-config libmicrohttpd-dev libgnutls28-dev libcjson-dev libsqlite3-dev libzstd-dev zlib1g-dev libssl-dev libcurl4-openssl-dev
 DEB_DEMO := curl zstd sqlite3
-DEB_TEST := check libsubunit-dev valgrind clang libclang-rt-14-dev python3-venv zstd sqlite3 curl
+DEB_TEST := check libsubunit-dev valgrind clang libclang-rt-14-dev python3-venv zstd sqlite3 curl librsvg2-bin fonts-dejavu-core
 
 deps:
 	@tools/install-debian $(DEB_BUILD)
@@ -122,6 +123,17 @@ $(ZOO)/.done: tests/zoo/requirements.txt
 	@touch $@
 zoo: $(BUILD)/shardwright $(ZOO)/.done
 	@python3 tests/zoo/zoo.py
+
+# The same for PyTorch and MindSpore; tests/golden/layout_frameworks.h is what they said of some cases.
+NOTATIONS := $(BUILD)/notations-venv
+CASES ?= 2000
+$(NOTATIONS)/.done: tests/notations/requirements.txt
+	@mkdir -p $(BUILD)
+	python3 -m venv $(NOTATIONS)
+	$(NOTATIONS)/bin/pip install -q --disable-pip-version-check -r tests/notations/requirements.txt
+	@touch $@
+notations: $(BUILD)/shardwright $(NOTATIONS)/.done
+	@SHARDWRIGHT=$(BUILD)/shardwright $(NOTATIONS)/bin/python tests/notations/notations.py --cases $(CASES)
 
 # ---------------------------------------------------------------- tests
 check:

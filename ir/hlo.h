@@ -2,6 +2,7 @@
  *
  *   hlo_ops.def    one row per opcode         hlo_read.c    module, computations, instructions
  *   hlo_shape.c    shapes with layouts        hlo_attrs.c   attributes           hlo_groups.c  replica groups
+ *   hlo_print.c    the text again, with asynchronous ops as sugar or spelled out
  *   hlo_verify.c   async pairs, call graph    hlo_trips.c   trip counts of loops, source locations
  *
  * A module is flat arrays addressed by 32-bit ids; the order of instructions in a computation is the schedule. The text
@@ -137,6 +138,12 @@ bool hlo_is_text(const char *p, size_t n);
  * named), ST_ERR_LIMIT; with the position. Owned by caller. */
 status hlo_read(const char *p, size_t n, const char *file, hlo_module **out, diag *d) MUST_USE;
 void hlo_free(hlo_module *m);
+
+/* How asynchronous ops are printed: as they were read; slice-start, slice-done; or async-start of a computation that holds the slice.
+ * Pairs that sugar cannot say without loss stay generic. */
+typedef enum hlo_form { HLO_AS_READ, HLO_SUGAR, HLO_GENERIC } hlo_form;
+/* HLO text that reads back to the same. Of what XLA prints the form HLO_AS_READ is the text itself. */
+void hlo_print(const hlo_module *m, hlo_form form, strbuf *out);
 
 static inline str hlo_text(const hlo_module *m, uint32_t at, uint32_t n) { return (str){m->text.p + at, n}; }
 static inline str hlo_name(const hlo_module *m, hlo_id i) { return hlo_text(m, m->instrs.p[i].name, m->instrs.p[i].name_n); }

@@ -185,7 +185,7 @@ static void add_name(hlo_reader *r, hlo_id id, uint64_t hash)
 
 /* ---------------------------------------------------------------- opcodes */
 
-static uint32_t find_op(str text)
+uint32_t hlo_find_op(str text)
 {
 	static _Thread_local uint16_t table[1024];
 	static _Thread_local bool filled;
@@ -215,7 +215,7 @@ static uint32_t sugar_of(str text, uint32_t *half, uint32_t *base_n)
 		size_t n = strlen(halves[i].suffix);
 		if (text.n <= n || memcmp(text.p + text.n - n, halves[i].suffix, n))
 			continue;
-		uint32_t base = find_op((str){text.p, text.n - n});
+		uint32_t base = hlo_find_op((str){text.p, text.n - n});
 		if (base == HLO_UNKNOWN || base == HLO_PARAMETER || ops[base].flags & (HLOF_START | HLOF_DONE))
 			return HLO_UNKNOWN;
 		*half = halves[i].op;
@@ -317,7 +317,7 @@ static status read_instr(hlo_reader *r, hlo_comp_id comp)
 	str op = lex_suffix(&r->lex);
 	if (!op.n)
 		return hlo_expected(r, "an opcode");
-	uint32_t kind = find_op(op), half = 0, base_n = 0, base = kind == HLO_UNKNOWN ? sugar_of(op, &half, &base_n) : HLO_UNKNOWN;
+	uint32_t kind = hlo_find_op(op), half = 0, base_n = 0, base = kind == HLO_UNKNOWN ? sugar_of(op, &half, &base_n) : HLO_UNKNOWN;
 	in.op = (uint16_t)(base == HLO_UNKNOWN ? kind : half);
 	in.op_at = hlo_at(r, op_at);
 	in.op_n = (uint32_t)op.n;

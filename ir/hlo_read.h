@@ -69,6 +69,8 @@ static inline bool hlo_take(hlo_reader *r, char c)
 	return true;
 }
 static inline uint32_t hlo_at(const hlo_reader *r, const char *p) { return (uint32_t)(p - r->lex.text); }
+/* The opcode of a text; HLO_UNKNOWN. */
+uint32_t hlo_find_op(str text);
 status hlo_expect(hlo_reader *r, char c) MUST_USE;
 status hlo_error(hlo_reader *r, const char *at, status code, const char *fmt, ...) PRINTF_LIKE(4, 5);
 status hlo_expected(hlo_reader *r, const char *what);

@@ -180,7 +180,7 @@ status sharding_from_json(sharding_table *t, mesh_id m, const cJSON *json, uint3
 	return ST_OK;
 }
 
-static status parse_json(str text, cJSON **out, diag *d)
+status json_text_parse(str text, cJSON **out, diag *d)
 {
 	const char *end = NULL;
 	cJSON *json = cJSON_ParseWithLengthOpts(text.p, text.n, &end, false);
@@ -198,7 +198,7 @@ static status parse_json(str text, cJSON **out, diag *d)
 status sharding_from_json_text(sharding_table *t, mesh_id m, str text, uint32_t rank, sharding_edit *out, diag *d)
 {
 	cJSON *json;
-	TRY(parse_json(text, &json, d));
+	TRY(json_text_parse(text, &json, d));
 	status s = sharding_from_json(t, m, json, rank, out, d);
 	cJSON_Delete(json);
 	return s;
@@ -337,7 +337,7 @@ status mesh_from_json(sharding_table *t, const cJSON *json, mesh_spec *out, diag
 static status mesh_from_json_text(sharding_table *t, str text, mesh_spec *out, diag *d)
 {
 	cJSON *json;
-	TRY(parse_json(text, &json, d));
+	TRY(json_text_parse(text, &json, d));
 	status s = mesh_from_json(t, json, out, d);
 	cJSON_Delete(json);
 	return s;

@@ -1,6 +1,7 @@
-/* HloSharding text. The devices of the mesh, in the order of tiles, are written either as a list or as "iota": the
- * numbers 0..n-1 reshaped, transposed and flattened. Tile dims beyond the tensor's rank are groups of devices that hold
- * the same tile (replicated) or a part of its sum (unreduced). */
+/* HloSharding text. Devices are positions in the mesh, as JAX writes them whatever devices it has put there. In the order of tiles
+ * they are written either as a list or as "iota": the numbers 0..n-1 reshaped, transposed and flattened. Tile dims beyond the tensor's
+ * rank are groups of devices that hold the same tile (replicated), a part of its sum (unreduced), or that the program itself
+ * tells apart (manual). {unknown} leaves every dim to the compiler: all are open. */
 #include "layout/pieces.h"
 
 #include <stdlib.h>
@@ -53,26 +54,6 @@ static void print_iota(const mesh_pieces *p, const uint32_t *order, strbuf *out)
 	strbuf_putc(out, ')');
 }
 
-static void print_devices(const mesh *m, const mesh_pieces *p, const uint32_t *order, strbuf *out)
-{
-	int64_t strides[COUNT_OF(p->a)], stride = 1;
-	for (uint32_t i = p->n; i-- > 0;) {
-		strides[i] = stride;
-		stride *= axis_size(p->a[i]);
-	}
-	for (int64_t q = 0; q < m->n_devices; q++) {
-		int64_t position = 0, rest = q;
-		for (uint32_t i = p->n; i-- > 0;) {
-			int64_t size = axis_size(p->a[order[i]]);
-			position += rest % size * strides[order[i]];
-			rest /= size;
-		}
-		if (q)
-			strbuf_putc(out, ',');
-		strbuf_i64(out, m->device_ids[position]);
-	}
-}
-
 /* The pieces in the order of tiles: those of the dims, those unreduced, the rest in mesh order. */
 static void tile_order(const mesh_pieces *p, const sharding_edit *e, uint32_t *order)
 {
@@ -87,50 +68,89 @@ static void tile_order(const mesh_pieces *p, const sharding_edit *e, uint32_t *o
 			order[n++] = i;
 }
 
-status gspmd_print(const sharding_table *t, const sharding_edit *e, strbuf *out, diag *d)
+/* A tile dim for groups of devices behind those of the tensor. */
+struct groups {
+	const char *words[3];
+	uint32_t n;
+};
+
+static void add_group(struct groups *g, int64_t *tiles, uint32_t *n, int64_t size, const char *word)
 {
+	if (size == 1)
+		return;
+	tiles[(*n)++] = size;
+	g->words[g->n++] = word;
+}
+
+static void print_groups(const struct groups *g, strbuf *out)
+{
+	if (g->n == 1 && !strcmp(g->words[0], "replicated")) {
+		strbuf_puts(out, " last_tile_dim_replicate");
+		return;
+	}
+	for (uint32_t i = 0; i < g->n; i++)
+		strbuf_printf(out, "%s%s", i ? ", " : " last_tile_dims={", g->words[i]);
+	if (g->n)
+		strbuf_putc(out, '}');
+}
+
+static bool is_unknown(const sharding_edit *e)
+{
+	for (uint32_t i = 0; i < e->rank; i++)
+		if (e->dims[i].closed || e->dims[i].axes.n || e->dims[i].priority > 0)
+			return false;
+	return e->rank && !e->unreduced.n && !e->replicated.n;
+}
+
+static void print_tiles(const sharding_table *t, const tensor_spec *s, struct groups *groups, int64_t *tiles, uint32_t n, strbuf *out)
+{
+	mesh_pieces p;
+	uint32_t order[COUNT_OF(p.a)];
+	/* manual groups stand where unreduced ones do */
+	sharding_edit *all = xmalloc(sizeof *all);
+	*all = s->e;
+	for (uint32_t i = 0; i < s->manual.n; i++)
+		all->unreduced.a[all->unreduced.n++] = s->manual.a[i];
+	pieces_of(t, all, &p);
+	tile_order(&p, all, order);
+	free(all);
+	strbuf_puts(out, "{devices=[");
+	print_list(tiles, n, out);
+	strbuf_putc(out, ']');
+	print_iota(&p, order, out);
+	print_groups(groups, out);
+	strbuf_putc(out, '}');
+}
+
+status gspmd_print(const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
+{
+	const sharding_edit *e = &s->e;
 	const mesh *m = &t->meshes.p[e->mesh];
 	if (m->maximal) {
 		strbuf_printf(out, "{maximal device=%lld}", (long long)m->device_ids[0]);
 		return ST_OK;
 	}
-	TRY(refuse_beyond(t, e, "gspmd", (vocabulary){.unreduced = true, .sub_axes = true}, d));
-	int64_t tiles[MAX_RANK + 2], cut = 1, partial = axes_product(axes_of(&e->unreduced));
+	if (is_unknown(e) && !s->manual.n) {
+		strbuf_puts(out, "{unknown}");
+		return ST_OK;
+	}
+	TRY(refuse_beyond(t, s, "gspmd", (vocabulary){.unreduced = true, .sub_axes = true, .manual = true}, d));
+	int64_t tiles[MAX_RANK + 3], cut = 1, partial = axes_product(axes_of(&e->unreduced)), manual = axes_product(axes_of(&s->manual));
 	uint32_t n = 0;
 	for (; n < e->rank; n++) {
 		tiles[n] = axes_product(axes_of(&e->dims[n].axes));
 		cut *= tiles[n];
 	}
-	if (cut == 1 && partial == 1) {
+	struct groups groups = {.n = 0};
+	add_group(&groups, tiles, &n, partial, "unreduced");
+	add_group(&groups, tiles, &n, manual, "manual");
+	add_group(&groups, tiles, &n, m->n_devices / cut / partial / manual, "replicated");
+	if (cut == 1 && partial == 1 && manual == 1)
 		strbuf_puts(out, "{replicated}");
-		return ST_OK;
-	}
-	if (partial == m->n_devices) {
-		strbuf_puts(out, "{unreduced}");
-		return ST_OK;
-	}
-	int64_t replicas = m->n_devices / cut / partial;
-	if (partial > 1)
-		tiles[n++] = partial;
-	if (replicas > 1)
-		tiles[n++] = replicas;
-
-	mesh_pieces p;
-	uint32_t order[COUNT_OF(p.a)];
-	pieces_of(t, e, &p);
-	tile_order(&p, e, order);
-	strbuf_puts(out, "{devices=[");
-	print_list(tiles, n, out);
-	strbuf_putc(out, ']');
-	if (m->n_device_ids)
-		print_devices(m, &p, order, out);
+	else if (cut == 1 && groups.n == 1)
+		strbuf_printf(out, "{%s}", groups.words[0]);
 	else
-		print_iota(&p, order, out);
-	if (partial > 1)
-		strbuf_puts(out, replicas > 1 ? " last_tile_dims={unreduced, replicated}" : " last_tile_dims={unreduced}");
-	else if (replicas > 1)
-		strbuf_puts(out, " last_tile_dim_replicate");
-	strbuf_putc(out, '}');
+		print_tiles(t, s, &groups, tiles, n, out);
 	return ST_OK;
 }
 
@@ -139,7 +159,7 @@ status gspmd_print(const sharding_table *t, const sharding_edit *e, strbuf *out,
 struct tiling {
 	int64_t sizes[MAX_TILE_DIMS], strides[MAX_TILE_DIMS];
 	uint32_t n, n_groups; /* n_groups of the n are last_tile_dims */
-	bool unreduced[MAX_TILE_DIMS];
+	enum { REPLICATED, UNREDUCED, MANUAL } group[MAX_TILE_DIMS];
 	uint32_t *tile_of;    /* by mesh position */
 };
 
@@ -235,28 +255,30 @@ static status parse_groups(scan *s, struct tiling *t)
 {
 	if (scan_word_is(s, "last_tile_dim_replicate")) {
 		t->n_groups = 1;
-		t->unreduced[t->n - 1] = false;
 		return ST_OK;
 	}
 	if (!scan_word_is(s, "last_tile_dims"))
 		return ST_OK;
-	bool unreduced[MAX_TILE_DIMS];
+	uint32_t groups[MAX_TILE_DIMS];
 	TRY(scan_expect(s, '=', "after last_tile_dims"));
 	TRY(scan_expect(s, '{', "after last_tile_dims="));
 	do {
 		scan_peek(s);
 		size_t at = s->at;
 		str word = scan_word(s);
-		if (str_is(word, "manual") || str_is(word, "maximal"))
-			return scan_fail(s, at, ST_ERR_UNSUPPORTED, STR_FMT " subgroups cannot be expressed as a sharding over the mesh", STR_ARG(word));
-		if (!str_is(word, "replicated") && !str_is(word, "unreduced"))
-			return scan_fail(s, at, ST_ERR_PARSE, "expected replicated or unreduced");
 		if (t->n_groups == t->n)
 			return scan_fail(s, at, ST_ERR_INVALID, "more last_tile_dims than tile dims");
-		unreduced[t->n_groups++] = str_is(word, "unreduced");
+		if (str_is(word, "replicated"))
+			groups[t->n_groups++] = REPLICATED;
+		else if (str_is(word, "unreduced"))
+			groups[t->n_groups++] = UNREDUCED;
+		else if (str_is(word, "manual"))
+			groups[t->n_groups++] = MANUAL;
+		else
+			return scan_fail(s, at, ST_ERR_PARSE, "expected replicated, unreduced or manual");
 	} while (scan_take(s, ','));
 	for (uint32_t i = 0; i < t->n_groups; i++)
-		t->unreduced[t->n - t->n_groups + i] = unreduced[i];
+		t->group[t->n - t->n_groups + i] = groups[i];
 	return scan_expect(s, '}', "after last_tile_dims");
 }
 
@@ -266,24 +288,28 @@ static int64_t tile_index(const void *ctx, int64_t position, uint32_t dim)
 	return t->tile_of[position] / t->strides[dim] % t->sizes[dim];
 }
 
-static status solve_tiles(const sharding_table *t, scan *s, size_t start, struct tiling *tiles, const uint32_t *devices, sharding_edit *e)
+static void append(axes_buf *to, const axes_buf *from)
 {
+	for (uint32_t k = 0; k < from->n; k++)
+		to->a[to->n++] = from->a[k];
+}
+
+static status solve_tiles(const sharding_table *t, scan *s, size_t start, struct tiling *tiles, const uint32_t *devices, tensor_spec *out)
+{
+	sharding_edit *e = &out->e;
 	const mesh *m = &t->meshes.p[e->mesh];
 	axes_buf *lists = xmalloc(tiles->n * sizeof *lists);
-	uint32_t *tile_of_device = xmalloc((size_t)m->n_devices * sizeof *tile_of_device);
 	diag inner = {0};
 	int64_t parts[MAX_TILE_DIMS], stride = 1;
 	for (uint32_t i = tiles->n; i-- > 0;) {
 		tiles->strides[i] = stride;
 		stride *= tiles->sizes[i];
 		/* nothing depends on the order of devices in a replicated group */
-		parts[i] = i >= e->rank && !tiles->unreduced[i] ? 1 : tiles->sizes[i];
+		parts[i] = i >= e->rank && tiles->group[i] == REPLICATED ? 1 : tiles->sizes[i];
 	}
-	for (int64_t q = 0; q < m->n_devices; q++)
-		tile_of_device[devices[q]] = (uint32_t)q;
 	tiles->tile_of = xmalloc((size_t)m->n_devices * sizeof *tiles->tile_of);
-	for (int64_t p = 0; p < m->n_devices; p++)
-		tiles->tile_of[p] = tile_of_device[m->n_device_ids ? m->device_ids[p] : p];
+	for (int64_t q = 0; q < m->n_devices; q++)
+		tiles->tile_of[devices[q]] = (uint32_t)q;
 
 	status r = pieces_solve(t, e->mesh, tiles->n, parts, tile_index, tiles, lists, &inner);
 	if (r != ST_OK)
@@ -292,21 +318,21 @@ static status solve_tiles(const sharding_table *t, scan *s, size_t start, struct
 		if (i < e->rank)
 			axes_copy(&e->dims[i].axes, axes_of(&lists[i]));
 		else
-			for (uint32_t k = 0; k < lists[i].n; k++)
-				e->unreduced.a[e->unreduced.n++] = lists[i].a[k];
+			append(tiles->group[i] == MANUAL ? &out->manual : &e->unreduced, &lists[i]);
 	}
 	axes_sort_merge(&e->unreduced);
+	axes_sort_merge(&out->manual);
 	free(tiles->tile_of);
-	free(tile_of_device);
 	free(lists);
 	return r;
 }
 
 /* devices=[..] and what follows */
-static status parse_tiles(const sharding_table *t, scan *s, sharding_edit *e)
+static status parse_tiles(const sharding_table *t, scan *s, tensor_spec *out)
 {
 	struct tiling tiles = {0};
-	int64_t n_devices = t->meshes.p[e->mesh].n_devices;
+	const uint32_t rank = out->e.rank;
+	int64_t n_devices = t->meshes.p[out->e.mesh].n_devices;
 	size_t start = s->at;
 	TRY(scan_expect(s, '=', "after devices"));
 	TRY(scan_expect(s, '[', "before the tile sizes"));
@@ -317,50 +343,61 @@ static status parse_tiles(const sharding_table *t, scan *s, sharding_edit *e)
 	status r = scan_take(s, '<') ? parse_iota(s, devices, n_devices) : parse_device_list(s, devices, n_devices);
 	if (r == ST_OK)
 		r = parse_groups(s, &tiles);
-	if (r == ST_OK && tiles.n - tiles.n_groups != e->rank)
-		r = scan_fail(s, at, ST_ERR_INVALID, "the sharding has %u dimensions, the tensor has %u", tiles.n - tiles.n_groups, e->rank);
+	if (r == ST_OK && tiles.n - tiles.n_groups != rank)
+		r = scan_fail(s, at, ST_ERR_INVALID, "the sharding has %u dimensions, the tensor has %u", tiles.n - tiles.n_groups, rank);
 	if (r == ST_OK)
-		r = solve_tiles(t, s, start, &tiles, devices, e);
+		r = solve_tiles(t, s, start, &tiles, devices, out);
 	free(devices);
 	return r;
 }
 
-static status parse_maximal(const sharding_table *t, scan *s, size_t start, sharding_edit *e)
+/* One device holds all. Over a mesh of one device that says nothing; over another the sharding is over a mesh of its own. */
+static status parse_maximal(sharding_table *t, scan *s, sharding_edit *e)
 {
 	const mesh *m = &t->meshes.p[e->mesh];
 	int64_t device;
 	if (!scan_word_is(s, "device"))
 		return scan_fail(s, s->at, ST_ERR_PARSE, "expected device= after maximal");
 	TRY(scan_expect(s, '=', "after device"));
+	scan_peek(s);
+	size_t at = s->at;
 	TRY(scan_int(s, "a device number", &device));
-	if (m->n_devices == 1 && device == (m->n_device_ids ? m->device_ids[0] : 0)) {
-		if (m->maximal)
-			e->rank = 0;
-		return ST_OK;
-	}
-	return scan_fail(s, start, ST_ERR_UNSUPPORTED, "cannot be expressed over this mesh: device %lld alone holds the tensor", (long long)device);
+	if (m->maximal ? device != m->device_ids[0] : device >= m->n_devices)
+		return scan_fail(s, at, ST_ERR_INVALID, "device %lld is not in the mesh", (long long)device);
+	if (m->maximal)
+		e->rank = 0;
+	else if (m->n_devices > 1)
+		sharding_edit_init(e, maximal_mesh(t, device), 0, true);
+	return ST_OK;
 }
 
-status gspmd_parse(sharding_table *t, scan *s, sharding_edit *e)
+static void all_axes(const sharding_table *t, mesh_id m, axes_buf *out)
 {
-	const mesh *m = &t->meshes.p[e->mesh];
+	for (uint32_t i = 0; i < t->meshes.p[m].n_axes; i++)
+		out->a[out->n++] = mesh_full_axis(t, m, i);
+}
+
+status gspmd_parse(sharding_table *t, scan *s, tensor_spec *out)
+{
+	sharding_edit *e = &out->e;
 	TRY(scan_expect(s, '{', "before the sharding"));
 	if (scan_peek(s) == '{')
 		return scan_fail(s, s->at, ST_ERR_UNSUPPORTED, "this is a tuple of shardings, expected one");
 	size_t start = s->at;
 	str word = scan_word(s);
 	if (str_is(word, "maximal"))
-		TRY(parse_maximal(t, s, start, e));
-	else if (m->maximal)
+		TRY(parse_maximal(t, s, e));
+	else if (t->meshes.p[e->mesh].maximal)
 		return scan_fail(s, start, ST_ERR_INVALID, "expected maximal, as the mesh is a single device");
 	else if (str_is(word, "devices"))
-		TRY(parse_tiles(t, s, e));
+		TRY(parse_tiles(t, s, out));
 	else if (str_is(word, "unreduced"))
-		for (uint32_t i = 0; i < m->n_axes; i++)
-			e->unreduced.a[e->unreduced.n++] = mesh_full_axis(t, e->mesh, i);
-	else if (str_is(word, "manual") || str_is(word, "unknown"))
-		return scan_fail(s, start, ST_ERR_UNSUPPORTED, "{" STR_FMT "} says nothing about slices", STR_ARG(word));
+		all_axes(t, e->mesh, &e->unreduced);
+	else if (str_is(word, "manual"))
+		all_axes(t, e->mesh, &out->manual);
+	else if (str_is(word, "unknown"))
+		sharding_edit_init(e, e->mesh, e->rank, false);
 	else if (!str_is(word, "replicated"))
-		return scan_fail(s, start, ST_ERR_PARSE, "expected devices=[..], replicated or maximal device=N");
+		return scan_fail(s, start, ST_ERR_PARSE, "expected devices=[..], replicated, maximal device=N, unreduced, manual or unknown");
 	return scan_expect(s, '}', "after the sharding");
 }

@@ -62,8 +62,9 @@ static status parse_dim(sharding_table *t, scan *s, uint32_t dim, sharding_edit 
 	return ST_OK;
 }
 
-status jax_parse(sharding_table *t, scan *s, sharding_edit *e)
+status jax_parse(sharding_table *t, scan *s, tensor_spec *out)
 {
+	sharding_edit *e = &out->e;
 	scan_peek(s);
 	size_t at = s->at;
 	str word = scan_last_word(s);
@@ -101,9 +102,10 @@ static void print_names(const sharding_table *t, mesh_id m, const axes_buf *l, s
 	}
 }
 
-status jax_print(const sharding_table *t, const sharding_edit *e, strbuf *out, diag *d)
+status jax_print(const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
 {
-	TRY(refuse_beyond(t, e, "jax", (vocabulary){.open = true, .unreduced = true}, d));
+	const sharding_edit *e = &s->e;
+	TRY(refuse_beyond(t, s, "jax", (vocabulary){.open = true, .unreduced = true}, d));
 	for (uint32_t i = 0; i < e->rank; i++)
 		if (!e->dims[i].closed && e->dims[i].axes.n)
 			return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in jax: dimension %u has axes and is open to more", i);

@@ -1,5 +1,6 @@
 /* Layout(device_matrix, alias_name)(tensor_map), with the numbers of the ranks when they are not 0..n-1. The device
- * matrix need not be the mesh: axes are found from the shards that the ranks hold. */
+ * matrix need not be the mesh: axes are found from the shards that the ranks hold. The last alias may be interleaved_parallel:
+ * no devices, but the parts in which one device works its slice off. */
 #include "layout/pieces.h"
 
 #include <stdlib.h>
@@ -12,6 +13,8 @@ struct matrix {
 	str aliases[MAX_MATRIX];
 	uint32_t n_aliases;
 	bool taken[MAX_MATRIX];
+	bool interleaved; /* the last dimension is no devices */
+	size_t at;        /* of the device matrix */
 	int64_t *ranks; /* rank list by place in the matrix, NULL: 0..n-1 */
 	int64_t n_ranks;
 	uint32_t map[MAX_RANK][MAX_MATRIX], n_map[MAX_RANK], rank;
@@ -44,26 +47,32 @@ static status skip_keyword(scan *s, const char *word)
 	return scan_word_is(s, word) ? scan_expect(s, '=', "after the keyword") : ST_OK;
 }
 
-static status parse_matrix(scan *s, struct matrix *m, int64_t n_devices)
+static status parse_matrix(scan *s, struct matrix *m)
 {
 	char close;
 	bool more;
-	int64_t product = 1;
 	TRY(skip_keyword(s, "device_matrix"));
 	scan_peek(s);
-	size_t at = s->at;
+	m->at = s->at;
 	TRY(open_list(s, "before the device matrix", &close));
 	do {
 		if (m->n == MAX_MATRIX)
 			return scan_fail(s, s->at, ST_ERR_LIMIT, "more than %d dimensions in the device matrix", MAX_MATRIX);
-		TRY(scan_int(s, "a size of the device matrix", &m->sizes[m->n]));
-		product = sat_mul(product, m->sizes[m->n++]);
+		TRY(scan_int(s, "a size of the device matrix", &m->sizes[m->n++]));
 		TRY(next_element(s, close, &more));
 	} while (more);
+	return ST_OK;
+}
+
+/* The dimensions that are devices, and their strides. */
+static status check_matrix(scan *s, struct matrix *m, int64_t n_devices)
+{
+	int64_t product = 1, stride = 1;
+	for (uint32_t i = 0; i < m->n - m->interleaved; i++)
+		product = sat_mul(product, m->sizes[i]);
 	if (product != n_devices)
-		return scan_fail(s, at, ST_ERR_INVALID, "the device matrix has %lld devices, the mesh has %lld", (long long)product, (long long)n_devices);
-	int64_t stride = 1;
-	for (uint32_t i = m->n; i-- > 0;) {
+		return scan_fail(s, m->at, ST_ERR_INVALID, "the device matrix has %lld devices, the mesh has %lld", (long long)product, (long long)n_devices);
+	for (uint32_t i = m->n - m->interleaved; i-- > 0;) {
 		m->strides[i] = stride;
 		stride *= m->sizes[i];
 	}
@@ -86,8 +95,11 @@ static status parse_aliases(scan *s, struct matrix *m)
 		for (uint32_t i = 0; i < m->n_aliases; i++)
 			if (str_equal(name, m->aliases[i]))
 				return scan_fail(s, start, ST_ERR_INVALID, "duplicate alias name \"" STR_FMT "\"", STR_ARG(name));
-		if (str_is(name, "None") || str_is(name, "interleaved_parallel"))
-			return scan_fail(s, start, ST_ERR_UNSUPPORTED, "\"" STR_FMT "\" is not supported as an alias name", STR_ARG(name));
+		if (str_is(name, "None"))
+			return scan_fail(s, start, ST_ERR_INVALID, "\"None\" is no alias name: it means not cut");
+		if (m->interleaved)
+			return scan_fail(s, start, ST_ERR_INVALID, "\"interleaved_parallel\" stands before this, it can only be the last alias name");
+		m->interleaved = str_is(name, "interleaved_parallel");
 		if (m->n_aliases == m->n)
 			return scan_fail(s, start, ST_ERR_INVALID, "more alias names than dimensions of the device matrix (%u)", m->n);
 		m->aliases[m->n_aliases++] = name;
@@ -126,7 +138,7 @@ static status parse_ranks(scan *s, struct matrix *m, int64_t n_devices)
 	return r;
 }
 
-static status parse_alias(scan *s, struct matrix *m, bool may_be_none)
+static status parse_alias(scan *s, struct matrix *m, bool may_be_none, bool *interleaved)
 {
 	str name;
 	scan_peek(s);
@@ -140,6 +152,13 @@ static status parse_alias(scan *s, struct matrix *m, bool may_be_none)
 		if (m->taken[i])
 			return scan_fail(s, at, ST_ERR_INVALID, "alias \"" STR_FMT "\" cuts the tensor twice", STR_ARG(name));
 		m->taken[i] = true;
+		if (m->interleaved && i + 1 == m->n) { /* parts of one device's slice, if nothing cuts further */
+			*interleaved = true;
+			return ST_OK;
+		}
+		if (*interleaved)
+			return scan_fail(s, at, ST_ERR_UNSUPPORTED, "alias \"" STR_FMT "\" behind interleaved_parallel gives devices separate slices",
+			                 STR_ARG(name));
 		m->map[m->rank][m->n_map[m->rank]++] = i;
 		return ST_OK;
 	}
@@ -150,14 +169,14 @@ static status parse_alias(scan *s, struct matrix *m, bool may_be_none)
 static status parse_entry(scan *s, struct matrix *m)
 {
 	char c = scan_peek(s), close;
-	bool more;
+	bool more, interleaved = false;
 	if (c == '"' || c == '\'')
-		return parse_alias(s, m, true);
+		return parse_alias(s, m, true, &interleaved);
 	if (scan_word_is(s, "None"))
 		return ST_OK;
 	TRY(open_list(s, "before a tuple of alias names", &close));
 	do {
-		TRY(parse_alias(s, m, false));
+		TRY(parse_alias(s, m, false, &interleaved));
 		TRY(next_element(s, close, &more));
 	} while (more);
 	return ST_OK;
@@ -191,9 +210,10 @@ static status parse_all(scan *s, struct matrix *m, int64_t n_devices, uint32_t r
 		TRY(scan_expect(s, '(', "after Layout"));
 	else
 		s->at = start;
-	TRY(parse_matrix(s, m, n_devices));
+	TRY(parse_matrix(s, m));
 	TRY(scan_expect(s, ',', "after the device matrix"));
 	TRY(parse_aliases(s, m));
+	TRY(check_matrix(s, m, n_devices));
 	if (call) {
 		if (scan_take(s, ','))
 			TRY(parse_ranks(s, m, n_devices));
@@ -224,31 +244,27 @@ static status solve(const sharding_table *t, scan *s, size_t start, struct matri
 {
 	const mesh *mesh = &t->meshes.p[e->mesh];
 	axes_buf *lists = xmalloc(MAX(e->rank, 1) * sizeof *lists);
-	int64_t parts[MAX_RANK], *place_of_rank = xmalloc((size_t)mesh->n_devices * sizeof *place_of_rank);
+	int64_t parts[MAX_RANK];
 	diag inner = {0};
 	for (uint32_t d = 0; d < e->rank; d++) {
 		parts[d] = 1;
 		for (uint32_t i = 0; i < m->n_map[d]; i++)
 			parts[d] *= m->sizes[m->map[d][i]];
 	}
-	for (int64_t q = 0; q < mesh->n_devices; q++)
-		place_of_rank[m->ranks ? m->ranks[q] : q] = q;
-	m->place_of = xmalloc((size_t)mesh->n_devices * sizeof *m->place_of);
-	for (int64_t p = 0; p < mesh->n_devices; p++)
-		m->place_of[p] = place_of_rank[mesh->n_device_ids ? mesh->device_ids[p] : p];
+	m->place_of = places_of(mesh, m->ranks);
 	status r = pieces_solve(t, e->mesh, e->rank, parts, shard_index, m, lists, &inner);
 	if (r != ST_OK)
 		r = scan_fail(s, start, r, "cannot be expressed over this mesh: %s", inner.msg);
 	for (uint32_t d = 0; d < e->rank && r == ST_OK; d++)
 		axes_copy(&e->dims[d].axes, axes_of(&lists[d]));
 	free(m->place_of);
-	free(place_of_rank);
 	free(lists);
 	return r;
 }
 
-status mindspore_parse(sharding_table *t, scan *s, sharding_edit *e)
+status mindspore_parse(sharding_table *t, scan *s, tensor_spec *out)
 {
+	sharding_edit *e = &out->e;
 	const mesh *mesh = &t->meshes.p[e->mesh];
 	struct matrix m = {0};
 	size_t start = s->at;
@@ -257,6 +273,52 @@ status mindspore_parse(sharding_table *t, scan *s, sharding_edit *e)
 	status r = parse_all(s, &m, mesh->n_devices, e->rank);
 	if (r == ST_OK)
 		r = solve(t, s, start, &m, e);
+	free(m.ranks);
+	return r;
+}
+
+/* The number of devices that a matrix stands for, which parse_all then holds it to. */
+static status count_devices(scan *s, struct matrix *m, int64_t *out)
+{
+	scan_peek(s);
+	size_t start = s->at;
+	if (str_is(scan_last_word(s), "Layout"))
+		TRY(scan_expect(s, '(', "after Layout"));
+	else
+		s->at = start;
+	TRY(parse_matrix(s, m));
+	TRY(scan_expect(s, ',', "after the device matrix"));
+	TRY(parse_aliases(s, m));
+	*out = 1;
+	for (uint32_t i = 0; i < m->n - m->interleaved; i++)
+		*out = sat_mul(*out, m->sizes[i]);
+	return ST_OK;
+}
+
+status mindspore_mesh(sharding_table *t, str text, mesh_id *out, diag *d)
+{
+	scan s = {text, 0, d};
+	struct matrix m = {0};
+	str_id names[MAX_MATRIX];
+	char msg[256];
+	int64_t n;
+	TRY(count_devices(&s, &m, &n));
+	size_t at = m.at;
+	mesh found = {.name = strtab_add(&t->names, STR("mesh")), .n_axes = m.n - m.interleaved, .axis_names = names, .axis_sizes = m.sizes};
+	for (uint32_t i = 0; i < found.n_axes; i++)
+		names[i] = strtab_add(&t->names, m.aliases[i]);
+	if (mesh_check(t, &found, NULL, msg, sizeof msg) != ST_OK)
+		return scan_fail(&s, at, ST_ERR_INVALID, "%s", msg);
+	status r = ST_OK;
+	if (scan_take(&s, ',')) { /* the rank list, or the tensor map */
+		scan_peek(&s);
+		bool map = str_starts((str){text.p + s.at, text.n - s.at}, "tensor_map");
+		r = map ? ST_OK : parse_ranks(&s, &m, n);
+		found.device_ids = m.ranks;
+		found.n_device_ids = m.ranks ? (uint32_t)n : 0;
+	}
+	if (r == ST_OK)
+		*out = mesh_intern(t, &found);
 	free(m.ranks);
 	return r;
 }
@@ -334,11 +396,12 @@ static void print_map(const sharding_table *t, const sharding_edit *e, const mes
 	strbuf_putc(out, ')');
 }
 
-status mindspore_print(const sharding_table *t, const sharding_edit *e, strbuf *out, diag *d)
+status mindspore_print(const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
 {
+	const sharding_edit *e = &s->e;
 	const mesh *m = &t->meshes.p[e->mesh];
 	mesh_pieces p;
-	TRY(refuse_beyond(t, e, "mindspore", (vocabulary){.sub_axes = true}, d));
+	TRY(refuse_beyond(t, s, "mindspore", (vocabulary){.sub_axes = true}, d));
 	TRY(refuse_names(t, m, d));
 	pieces_of(t, e, &p);
 	strbuf_puts(out, "Layout((");

@@ -1,4 +1,4 @@
-#include "layout/layout.h"
+#include "layout/pieces.h"
 
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ static void add_dim(layout *l, const mesh *m, const int64_t *strides, axes list)
 		uint32_t axis = axis_index(list.a[i]);
 		int64_t post = m->axis_sizes[axis] / axis_next_pre(list.a[i]);
 		weight /= axis_size(list.a[i]);
-		vec_push(&l->digits, (layout_digit){strides[axis] * post, axis_size(list.a[i]), weight});
+		vec_push(&l->digits, (layout_digit){strides[axis] * post, axis_size(list.a[i]), weight, list.a[i]});
 	}
 }
 
@@ -33,7 +33,7 @@ static void invert_ids(layout *l)
 status layout_init(layout *l, const sharding_table *t, const sharding_edit *e, const int64_t *shape, uint32_t rank, diag *d)
 {
 	char msg[256];
-	*l = (layout){.rank = rank, .n_devices = 1};
+	*l = (layout){.rank = rank, .table = t, .mesh = e->mesh, .n_devices = 1};
 	if (!sharding_check(t, e, NULL, msg, sizeof msg))
 		return diag_set(d, ST_ERR_INVALID, "%s", msg);
 	const mesh *m = &t->meshes.p[e->mesh];
@@ -66,6 +66,21 @@ status layout_init(layout *l, const sharding_table *t, const sharding_edit *e, c
 	return ST_OK;
 }
 
+status layout_init_cut(layout *l, const sharding_table *t, const tensor_spec *s, const int64_t *shape, uint32_t rank, cut_rule cut, diag *d)
+{
+	TRY(layout_init(l, t, &s->e, shape, rank, d));
+	status r = ST_OK;
+	for (uint32_t i = 0; i < rank && r == ST_OK; i++) {
+		if (l->shape[i] % l->parts[i] == 0)
+			continue;
+		r = cut_check(l, i, cut, s->own_devices, d);
+		l->cut[i] = cut;
+	}
+	if (r != ST_OK)
+		layout_release(l);
+	return r;
+}
+
 void layout_release(layout *l)
 {
 	vec_release(&l->digits);
@@ -89,10 +104,8 @@ void layout_ranges(const layout *l, int64_t position, index_range *out)
 {
 	int64_t index[MAX_RANK];
 	layout_indices(l, position, index);
-	for (uint32_t d = 0; d < l->rank; d++) {
-		out[d].begin = MIN(sat_mul(index[d], l->shard[d]), l->shape[d]);
-		out[d].end = MIN(sat_add(out[d].begin, l->shard[d]), l->shape[d]);
-	}
+	for (uint32_t d = 0; d < l->rank; d++)
+		out[d] = cut_range(l, d, position, index[d]);
 }
 
 int64_t layout_slice_number(const layout *l, int64_t position)

@@ -14,8 +14,10 @@ int cmd_evaluate(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_opt(int argc, char **argv);
 int cmd_rules(int argc, char **argv);
+int cmd_sbp(int argc, char **argv);
 int cmd_lower(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
+int cmd_hlo(int argc, char **argv);
 int cmd_layout(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
@@ -53,6 +55,8 @@ status cli_device(const char *name, const char *file, cli_target *out, diag *d) 
 void cli_target_release(cli_target *t);
 /* Whole number option; false prints a usage error. */
 bool cli_number(const char *verb, const char *option, const char *text, int64_t min, int64_t max, int64_t *out);
+/* "8x16" into sizes; "scalar" or nothing: rank 0. shape has room for MAX_RANK. */
+status cli_shape(const char *text, int64_t *shape, uint32_t *rank, diag *d) MUST_USE;
 bool cli_bytes(const char *verb, const char *option, const char *text, int64_t *out);
 
 /* ---------------------------------------------------------------- advice.c */

@@ -48,8 +48,9 @@ static const struct {
 	{"cancel", "shardwright cancel SEARCH [--json]\n\nEnds a search; the best strategy until then is kept.\n"},
 	{"strategies",
 		"shardwright strategies [--module FILE|ID] [--mesh ..] [--device ..] [--json]\n"
-		"shardwright strategies STRATEGY [-o FILE | --mlir FILE]\n\n"
-		"Lists what a daemon has found; with an id, fetches the document, or the module with the strategy applied.\n"},
+		"shardwright strategies STRATEGY [-o FILE | --mlir FILE | --notation NAME]\n\n"
+		"Lists what a daemon has found; with an id, fetches the document, or the module with the strategy applied, or prints\n"
+		"the shardings of the arguments ready to paste, as shardwright convert --strategy does.\n"},
 };
 
 static int print_help(const char *verb)
@@ -63,7 +64,7 @@ static int print_help(const char *verb)
 }
 
 typedef struct flags {
-	const char *server, *positional, *mesh, *module, *device, *out, *mlir;
+	const char *server, *positional, *mesh, *module, *device, *out, *mlir, *notation;
 	bool json, wait, fresh, only_cached;
 	double timeout; /* seconds, < 0: none */
 	cJSON *request; /* of submit */
@@ -165,7 +166,7 @@ static bool switch_flag(flags *f, const char *name)
 static const char **list_flag(flags *f, const char *name)
 {
 	return !strcmp(name, "mesh") ? &f->mesh : !strcmp(name, "module") ? &f->module : !strcmp(name, "device") ? &f->device
-		: !strcmp(name, "mlir") ? &f->mlir : !strcmp(name, "o") ? &f->out : NULL;
+		: !strcmp(name, "mlir") ? &f->mlir : !strcmp(name, "notation") ? &f->notation : !strcmp(name, "o") ? &f->out : NULL;
 }
 
 /* -1 to go on, or the exit code to leave with: a usage error that has been told, or 0 after the help. listing: strategies
@@ -481,7 +482,8 @@ static int list_all(client *c, const flags *f)
 	return code;
 }
 
-static int fetch(client *c, const char *id, const char *suffix, const char *out)
+/* n: the notation that a document is written in; NOTATION_COUNT: as it is */
+static int fetch(client *c, const char *id, const char *suffix, const char *out, notation n)
 {
 	char path[160];
 	answer a = {0};
@@ -489,10 +491,17 @@ static int fetch(client *c, const char *id, const char *suffix, const char *out)
 	snprintf(path, sizeof path, "/v1/strategies/%.100s%s", id, suffix);
 	client_call(c, "GET", path, NULL, 0, NULL, &a);
 	int code = a.code == 200 ? 0 : refuse(c, &a, NULL);
-	if (!code && file_write(out, a.body.p, a.body.n, &d) != ST_OK) {
+	strbuf text = {0};
+	if (!code && n != NOTATION_COUNT && strategy_text_of(n, a.body.p, a.body.n, &text, &d) != ST_OK) {
 		diag_print(&d, stderr);
 		code = status_exit_code(d.code);
 	}
+	const strbuf *written = n != NOTATION_COUNT ? &text : &a.body;
+	if (!code && file_write(out, written->p, written->n, &d) != ST_OK) {
+		diag_print(&d, stderr);
+		code = status_exit_code(d.code);
+	}
+	strbuf_release(&text);
 	strbuf_release(&a.body);
 	return code;
 }
@@ -504,14 +513,17 @@ int cmd_strategies(int argc, char **argv)
 	int code = parse_flags(&f, argc, argv, true);
 	if (code < 0 && f.mlir && !f.positional)
 		code = usage(argv[0], "--mlir needs the id of a strategy", NULL);
+	notation n = NOTATION_COUNT;
+	if (code < 0 && f.notation && (!f.positional || !notation_find(f.notation, &n)))
+		code = usage(argv[0], f.positional ? "unknown notation" : "--notation needs the id of a strategy", f.positional ? f.notation : NULL);
 	if (code < 0 && !client_open(&c, f.server))
 		code = EXIT_DAEMON;
 	if (code < 0 && !f.positional)
 		code = list_all(&c, &f);
 	else if (code < 0 && f.mlir)
-		code = fetch(&c, f.positional, ".mlir", f.mlir);
+		code = fetch(&c, f.positional, ".mlir", f.mlir, NOTATION_COUNT);
 	else if (code < 0)
-		code = fetch(&c, f.positional, "", f.out ? f.out : "-");
+		code = fetch(&c, f.positional, "", f.out ? f.out : "-", n);
 	client_close(&c);
 	return code;
 }

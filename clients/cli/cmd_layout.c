@@ -5,13 +5,16 @@
 #include <stdlib.h>
 
 static const char help_head[] =
-	"shardwright layout --mesh data=2,model=4 --shape 8x16 --sharding TEXT [--notation NAME] [--json | --svg OUT]\n\n"
-	"Prints the slice of a tensor that each device holds: half-open index ranges, cut at the tensor's end.\n\n"
-	"  --mesh      axes with sizes, major first, or a JSON file {\"axes\":[{\"name\":..,\"size\":..},..],\"device_order\":[..]}\n"
+	"shardwright layout --mesh data=2,model=4 --shape 8x16 --sharding TEXT [--notation NAME] [--steps] [--json | --svg OUT]\n\n"
+	"Prints the slice of a tensor that each device holds: half-open index ranges, cut at the tensor's end, and the slice's\n"
+	"number in row-major order.\n\n"
+	"  --mesh      axes with sizes, major first, or a JSON file {\"axes\":[{\"name\":..,\"size\":..},..],\"device_order\":[..]}. A\n"
+	"              MindSpore Layout(..) needs none: its device matrix is the mesh\n"
 	"  --shape     sizes of the dimensions; scalar for a tensor without any\n"
 	"  --sharding  a list of axes per dimension, '[[\"data\"],[\"model:(1)2\"]]', or text in the notation given\n"
-	"  --json      {\"devices\":[{\"device\":0,\"ranges\":[[0,4],[0,4]]},..]}\n"
-	"  --svg OUT   a picture of the blocks of the first two dimensions that are cut\n"
+	"  --steps     how the devices come to hold them: the tensor on device 0, cut axis by axis, then copied along the others\n"
+	"  --json      {\"devices\":[{\"device\":0,\"slice\":0,\"ranges\":[[0,4],[0,4]]},..]}, with --steps {\"steps\":[..],\"devices\":[..]}\n"
+	"  --svg OUT   a picture of the blocks and the devices that hold them; with --steps one for every step\n"
 	"  --notation  ";
 
 static int print_help(void)
@@ -20,26 +23,6 @@ static int print_help(void)
 	for (int n = 0; n < NOTATION_COUNT; n++)
 		printf("%s%-10s %s\n", n ? "              " : "", notation_name((notation)n), notation_summary((notation)n));
 	return 0;
-}
-
-/* 8x16; "scalar" or nothing: rank 0 */
-static status parse_shape(const char *text, int64_t *shape, uint32_t *rank, diag *d)
-{
-	str s = str_of(text);
-	*rank = 0;
-	if (s.n == 0 || str_is(s, "scalar"))
-		return ST_OK;
-	for (size_t at = 0;;) {
-		const char *x = memchr(s.p + at, 'x', s.n - at);
-		size_t end = x ? (size_t)(x - s.p) : s.n;
-		if (*rank == MAX_RANK)
-			return diag_at(d, s.p, s.n, at, ST_ERR_LIMIT, "more than %d dimensions", MAX_RANK);
-		if (!str_to_i64((str){s.p + at, end - at}, &shape[(*rank)++]))
-			return diag_at(d, s.p, s.n, at, ST_ERR_PARSE, "expected sizes like 8x16");
-		if (!x)
-			return ST_OK;
-		at = end + 1;
-	}
 }
 
 /* Rows are made and written in parts, so that large meshes need no memory. */
@@ -62,38 +45,56 @@ static status write_rows(const layout *l, bool json)
 	return ok ? ST_OK : ST_ERR_IO;
 }
 
-static status write_svg(const layout *l, const char *path, diag *d)
-{
-	strbuf b;
-	strbuf_init(&b);
-	status s = layout_svg(l, &b, d);
-	if (s == ST_OK)
-		s = file_write(path, b.p, b.n, d);
-	strbuf_release(&b);
-	return s;
-}
 
 struct request {
 	const char *mesh, *shape, *sharding, *svg;
 	notation notation;
-	bool json;
+	bool json, steps;
 };
+
+static status write_answer(const struct request *r, const layout *l, const sharding_edit *e, diag *d)
+{
+	layout_steps steps;
+	strbuf b;
+	status s;
+	if (!r->svg && !r->steps) {
+		s = write_rows(l, r->json);
+		return s == ST_ERR_IO ? diag_set(d, s, "cannot write standard output") : s;
+	}
+	strbuf_init(&b);
+	if (r->steps)
+		layout_steps_of(l, e, &steps);
+	if (r->svg)
+		s = r->steps ? layout_steps_svg(&steps, &b, d) : layout_svg(l, &b, d);
+	else
+		s = r->json ? layout_steps_json(&steps, &b, d) : layout_steps_text(&steps, &b, d);
+	if (s == ST_OK)
+		s = file_write(r->svg ? r->svg : "-", b.p, b.n, d);
+	strbuf_release(&b);
+	return s;
+}
 
 static status answer(const struct request *r, sharding_table *t, diag *d)
 {
 	mesh_spec mesh;
 	int64_t shape[MAX_RANK];
 	uint32_t rank;
-	sharding_edit e;
 	layout l;
-	TRY(mesh_from_text(t, r->mesh, &mesh, d));
-	TRY(parse_shape(r->shape, shape, &rank, d));
-	TRY(notation_parse(t, r->notation, mesh.mesh, rank, str_of(r->sharding), &e, d));
-	TRY(layout_init(&l, t, &e, shape, rank, d));
-	status s = r->svg ? write_svg(&l, r->svg, d) : write_rows(&l, r->json);
-	if (s == ST_ERR_IO)
-		diag_set(d, s, "cannot write standard output");
-	layout_release(&l);
+	tensor_spec *spec;
+	if (r->mesh)
+		TRY(mesh_from_text(t, r->mesh, &mesh, d));
+	else
+		TRY(mindspore_mesh(t, str_of(r->sharding), &mesh.mesh, d));
+	TRY(cli_shape(r->shape, shape, &rank, d));
+	spec = xmalloc(sizeof *spec);
+	status s = notation_parse(t, r->notation, mesh.mesh, rank, str_of(r->sharding), spec, d);
+	if (s == ST_OK)
+		s = layout_init_cut(&l, t, spec, shape, rank, notation_cut(r->notation), d);
+	if (s == ST_OK) {
+		s = write_answer(r, &l, &spec->e, d);
+		layout_release(&l);
+	}
+	free(spec);
 	return s;
 }
 
@@ -101,7 +102,7 @@ int cmd_layout(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"mesh", 1, 0, 'm'}, {"shape", 1, 0, 's'}, {"sharding", 1, 0, 'S'}, {"notation", 1, 0, 'n'},
-		{"json", 0, 0, 'j'}, {"svg", 1, 0, 'v'},   {"help", 0, 0, 'h'},     {0},
+		{"json", 0, 0, 'j'}, {"svg", 1, 0, 'v'},   {"steps", 0, 0, 't'},     {"help", 0, 0, 'h'}, {0},
 	};
 	struct request r = {.notation = NOTATION_JSON};
 	optind = 1;
@@ -112,6 +113,7 @@ int cmd_layout(int argc, char **argv)
 		case 'S': r.sharding = optarg; break;
 		case 'v': r.svg = optarg; break;
 		case 'j': r.json = true; break;
+		case 't': r.steps = true; break;
 		case 'h': return print_help();
 		case 'n':
 			if (notation_find(optarg, &r.notation))
@@ -119,7 +121,7 @@ int cmd_layout(int argc, char **argv)
 			return cli_usage("layout", "unknown notation '%s'", optarg);
 		default: return cli_bad_option("layout", options, argv);
 		}
-	if (optind != argc || !r.mesh || !r.shape || !r.sharding)
+	if (optind != argc || !r.shape || !r.sharding || (!r.mesh && r.notation != NOTATION_MINDSPORE))
 		return cli_usage("layout", "expected --mesh, --shape and --sharding");
 	if (r.json && r.svg)
 		return cli_usage("layout", "--json and --svg exclude each other");

@@ -28,6 +28,8 @@ static const char help[] =
 	"                              exact wherever the whole program can be written so\n"
 	"  --open-results              do not tie donated results to their argument's sharding\n"
 	"  --json                      print the strategy document instead of tables\n"
+	"  --notation NAME             print the shardings of the arguments ready to paste instead of tables: jax, dtensor,\n"
+	"                              mindspore, sbp, sdy, gspmd or json, as `shardwright convert --strategy` does\n"
 	"  --emit-mlir OUT.mlir        the module that carries the plan, which XLA compiles as it is\n"
 	"  --emit-strategy OUT.json    the strategy document\n"
 	"  --baseline-mlir NAME OUT    the module of a baseline, as --emit-mlir: replicated, data_parallel, zero2, zero3 or a file given\n"
@@ -81,7 +83,8 @@ static void show_progress(void *user, const search_event *e)
 
 typedef struct search_args {
 	const char *mesh, *device, *device_file, *schedule, *emit_mlir, *emit_strategy, *trace;
-	bool json, progress_json;
+	bool json, progress_json, in_notation;
+	notation notation; /* with in_notation */
 	search_options o;
 	VEC(search_pin) pins;
 	VEC(search_forbid) forbids;
@@ -126,12 +129,12 @@ static bool parse_forbid(search_args *a, const char *text)
 }
 
 enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS,
-       OPT_CACHE_MEMORY, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
 
 static const struct option options[] = {
 	{"mesh", 1, 0, OPT_MESH}, {"device", 1, 0, OPT_DEVICE}, {"device-file", 1, 0, OPT_DEVICE_FILE}, {"memory", 1, 0, OPT_MEMORY},
 	{"objective", 1, 0, OPT_OBJECTIVE}, {"schedule", 1, 0, OPT_SCHEDULE}, {"evaluations", 1, 0, OPT_EVALUATIONS}, {"seconds", 1, 0, OPT_SECONDS},
-	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"pin", 1, 0, OPT_PIN},
+	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION}, {"pin", 1, 0, OPT_PIN},
 	{"forbid", 1, 0, OPT_FORBID},
 	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
 	{"emit-strategy", 1, 0, OPT_EMIT_STRATEGY}, {"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK},
@@ -199,6 +202,11 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			if (!cli_bytes("search", "--cache-memory", optarg, &a->o.cache_bytes))
 				return EXIT_USAGE;
 			break;
+		case OPT_NOTATION:
+			a->in_notation = true;
+			if (notation_find(optarg, &a->notation))
+				break;
+			return cli_usage("search", "--notation: unknown notation '%s'; shardwright convert --help lists them", optarg);
 		case OPT_PIN:
 			if (!parse_pin(a, optarg))
 				return cli_usage("search", "--pin: expected GLOB:SHARDING such as 'params*:[[],[\"model\"]]', found '%s'", optarg);
@@ -222,6 +230,8 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 	}
 	if (optind + 1 != argc)
 		return cli_usage("search", optind == argc ? "expected a MODULE" : "expected one MODULE, found also '%s'", argv[optind + (optind + 1 < argc)]);
+	if (a->json && a->in_notation)
+		return cli_usage("search", "--json and --notation exclude each other");
 	if (!a->mesh)
 		return cli_usage("search", "expected --mesh, for example --mesh data=4,model=4");
 	return -1;
@@ -279,7 +289,13 @@ static status write_answer(const search_args *a, module *m, const search_result 
 		module_free(annotated);
 	if (st == ST_OK && a->json)
 		fwrite(document.p, 1, document.n, stdout);
-	if (st == ST_OK && !a->json) {
+	if (st == ST_OK && a->in_notation) {
+		strbuf text = {0};
+		st = strategy_text_of(a->notation, document.p, document.n, &text, d);
+		fwrite(text.p, 1, text.n, stdout);
+		strbuf_release(&text);
+	}
+	if (st == ST_OK && !a->json && !a->in_notation) {
 		strbuf table = {0};
 		cJSON *root = cJSON_ParseWithLength(document.p, document.n);
 		report_document(root, cli_color(STDOUT_FILENO), &table);

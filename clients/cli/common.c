@@ -102,3 +102,22 @@ bool cli_bytes(const char *verb, const char *option, const char *text, int64_t *
 	cli_usage(verb, "%s: expected a size such as 16GiB, 300GB or plain bytes, found '%s'", option, text);
 	return false;
 }
+
+status cli_shape(const char *text, int64_t *shape, uint32_t *rank, diag *d)
+{
+	str s = str_of(text);
+	*rank = 0;
+	if (s.n == 0 || str_is(s, "scalar"))
+		return ST_OK;
+	for (size_t at = 0;;) {
+		const char *x = memchr(s.p + at, 'x', s.n - at);
+		size_t end = x ? (size_t)(x - s.p) : s.n;
+		if (*rank == MAX_RANK)
+			return diag_at(d, s.p, s.n, at, ST_ERR_LIMIT, "more than %d dimensions", MAX_RANK);
+		if (!str_to_i64((str){s.p + at, end - at}, &shape[(*rank)++]))
+			return diag_at(d, s.p, s.n, at, ST_ERR_PARSE, "expected sizes like 8x16");
+		if (!x)
+			return ST_OK;
+		at = end + 1;
+	}
+}

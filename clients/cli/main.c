@@ -1,5 +1,6 @@
 /* shardwright: verbs and their help. */
 #include "clients/cli/cli.h"
+#include "sbp/sbp.h"
 
 #include <signal.h>
 
@@ -19,8 +20,10 @@ static const verb verbs[] = {
 	{"explain", cmd_explain, "what each decision of a strategy brings"},
 	{"opt", cmd_opt, "run Shardy passes on a module"},
 	{"rules", cmd_rules, "sharding rule of every op"},
+	{"sbp", cmd_sbp, "split, broadcast or partial sum for every op, as OneFlow infers them"},
 	{"lower", cmd_lower, "collectives of an annotated module"},
 	{"simulate", cmd_simulate, "run time and memory of an annotated module"},
+	{"hlo", cmd_hlo, "compiled HLO text, read, verified and printed again"},
 	{"layout", cmd_layout, "which slice of a tensor each device holds"},
 	{"convert", cmd_convert, "one sharding notation into another"},
 	{"devices", cmd_devices, "device profiles"},
@@ -66,6 +69,7 @@ int main(int argc, char **argv)
 {
 	signal(SIGPIPE, SIG_IGN);
 	lower_register_passes();
+	sbp_register_passes();
 	if (argc < 2) {
 		cmd_help(1, argv);
 		return EXIT_USAGE;

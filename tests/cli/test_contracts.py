@@ -90,7 +90,7 @@ def test_fingerprints():
 
 def test_verbs_explain_themselves():
     out = run("help")
-    for verb in ("search", "apply", "evaluate", "explain", "opt", "rules", "lower", "simulate", "layout", "convert", "devices"):
+    for verb in ("search", "apply", "evaluate", "explain", "opt", "rules", "sbp", "hlo", "lower", "simulate", "layout", "convert", "devices"):
         assert verb in out
         assert len(run(verb, "--help")) > 60, verb
     assert "shardwright" in run("version")

@@ -25,6 +25,39 @@ static void simulate_on(const hlo_module *m, const char *name)
 	hlo_simulation_free(s);
 }
 
+/* Reads what was printed and prints it; out: the new text. */
+static void print_again(const strbuf *text, hlo_form form, strbuf *out)
+{
+	hlo_module *back;
+	diag d = {0};
+	if (hlo_read(text->p, text->n, "printed", &back, &d) != ST_OK) {
+		fprintf(stderr, "%s\n", text->p);
+		diag_print(&d, stderr);
+		abort();
+	}
+	hlo_print(back, form, out);
+	hlo_free(back);
+}
+
+/* What is printed reads back, in every form; printed twice, spaces as they may have been are gone, and it stays the same. */
+static void print_all(const hlo_module *m)
+{
+	static const hlo_form forms[] = {HLO_AS_READ, HLO_SUGAR, HLO_GENERIC};
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		strbuf first = {0}, second = {0}, third = {0};
+		hlo_print(m, forms[i], &first);
+		print_again(&first, forms[i], &second);
+		print_again(&second, forms[i], &third);
+		if (second.n != third.n || memcmp(second.p, third.p, third.n)) {
+			fprintf(stderr, "%s\n---\n%s\n", second.p, third.p);
+			abort();
+		}
+		strbuf_release(&first);
+		strbuf_release(&second);
+		strbuf_release(&third);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	hlo_module *m;
@@ -40,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (hlo_id i = 0; i < m->instrs.n; i++)
 		if (m->instrs.p[i].op == HLO_WHILE)
 			(void)hlo_trip_count(m, i);
+	print_all(m);
 	simulate_on(m, "tpu-v5e");
 	simulate_on(m, "h100");
 	hlo_free(m);

@@ -2,6 +2,7 @@
  * print reads back. */
 #include "lower/lower.h"
 #include "propagate/passes.h"
+#include "sbp/sbp.h"
 #include "tests/fuzz/mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,6 +16,7 @@ static const char *const pipelines[] = {
 	"func.func(sdy-populate-op-sharding-rules{conservative-propagation=true}),sdy-aggressive-propagate",
 	"sdy-add-data-flow-edges,sdy-user-priority-propagate,sdy-sink-data-flow-edges",
 	"func.func(sdy-apply-sharding-constraints),sdy-op-priority-propagate,sdy-close-shardings",
+	"inline,symbol-dce,sbp-infer",
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -22,8 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static bool registered;
 	module *m = NULL;
 	diag d = {0};
-	if (!registered)
+	if (!registered) {
 		lower_register_passes();
+		sbp_register_passes();
+	}
 	registered = true;
 	if (!size || size > 1 << 16)
 		return 0;

@@ -50,6 +50,10 @@ def test_strategies(cli, daemon, tmp_path):
     assert found[0]["id"] in table.stdout
     document = cli("strategies", found[0]["id"], rows=216)
     assert json.loads(document.stdout)["cost"]["runtime_ns"] == found[0]["runtime_ns"]
+    pasted = cli("strategies", found[0]["id"], "--notation", "dtensor", rows=216)
+    assert pasted.returncode == 0 and 'mesh = init_device_mesh("cuda", (2,), mesh_dim_names=("data",))' in pasted.stdout
+    assert cli("strategies", found[0]["id"], "--notation", "torch", rows=216).returncode == 64
+    assert cli("strategies", "--notation", "jax", rows=216).returncode == 64
     assert cli("strategies", found[0]["id"], "--mlir", "out.mlir", rows=216).returncode == 0
     assert "stablehlo.dot_general" in (tmp_path / "out.mlir").read_text()
 

@@ -1,5 +1,6 @@
 /* A conversion is right when every device has the same slice before and after. */
 #include "layout/layout.h"
+#include "tests/golden/layout_frameworks.h"
 #include "tests/golden/layout_jax.h"
 #include "tests/unit/run_suite.h"
 
@@ -19,13 +20,13 @@ static mesh_id mesh_of(const char *text)
 	return m;
 }
 
-static void parse(notation n, mesh_id m, uint32_t rank, const char *text, sharding_edit *e)
+static void parse(notation n, mesh_id m, uint32_t rank, const char *text, tensor_spec *e)
 {
 	diag d = {0};
 	ck_assert_msg(notation_parse(t, n, m, rank, str_of(text), e, &d) == ST_OK, "%s: %u:%u %s", text, d.line, d.col, d.msg);
 }
 
-static void print(notation n, const sharding_edit *e, const char *want)
+static void print(notation n, const tensor_spec *e, const char *want)
 {
 	strbuf b;
 	diag d = {0};
@@ -36,11 +37,11 @@ static void print(notation n, const sharding_edit *e, const char *want)
 }
 
 /* "begin:end,begin:end;.." in the order of devices */
-static void ranges(const sharding_edit *e, const int64_t *shape, uint32_t rank, strbuf *out)
+static void ranges(const tensor_spec *e, const int64_t *shape, uint32_t rank, strbuf *out)
 {
 	layout l;
 	diag d = {0};
-	ck_assert_msg(layout_init(&l, t, e, shape, rank, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(layout_init(&l, t, &e->e, shape, rank, &d) == ST_OK, "%s", d.msg);
 	strbuf_clear(out);
 	strbuf_add(out, "", 0);
 	for (int64_t i = 0; i < l.n_devices; i++) {
@@ -67,7 +68,7 @@ START_TEST(as_jax_does)
 	strbuf got;
 	strbuf_init(&got);
 	for (size_t i = 0; i < COUNT_OF(layout_jax); i++) {
-		sharding_edit e, back;
+		tensor_spec e = {0}, back;
 		int64_t shape[MAX_RANK];
 		uint32_t rank = shape_of(layout_jax[i].shape, shape);
 		mesh_id m = mesh_of(layout_jax[i].mesh);
@@ -81,9 +82,134 @@ START_TEST(as_jax_does)
 		ck_assert_str_eq(got.p, layout_jax[i].ranges);
 		print(NOTATION_GSPMD, &back, layout_jax[i].gspmd);
 		parse(NOTATION_JAX, m, rank, layout_jax[i].spec, &back);
-		ck_assert_uint_eq(sharding_intern(t, &back), sharding_intern(t, &e));
+		ck_assert_uint_eq(sharding_intern(t, &back.e), sharding_intern(t, &e.e));
 	}
 	strbuf_release(&got);
+}
+END_TEST
+
+/* What PyTorch and MindSpore themselves give every device, sizes that do not divide among them. "-": nothing. */
+START_TEST(as_frameworks_do)
+{
+	strbuf got;
+	strbuf_init(&got);
+	uint32_t uneven = 0;
+	for (size_t i = 0; i < COUNT_OF(layout_frameworks); i++) {
+		tensor_spec e;
+		layout l;
+		diag d = {0};
+		int64_t shape[MAX_RANK];
+		notation n;
+		uint32_t rank = shape_of(layout_frameworks[i].shape, shape);
+		ck_assert(notation_find(layout_frameworks[i].notation, &n));
+		parse(n, mesh_of(layout_frameworks[i].mesh), rank, layout_frameworks[i].text, &e);
+		ck_assert_msg(layout_init_cut(&l, t, &e, shape, rank, notation_cut(n), &d) == ST_OK, "%s: %s", layout_frameworks[i].text, d.msg);
+		strbuf_clear(&got);
+		for (int64_t k = 0; k < l.n_devices; k++) {
+			index_range r[MAX_RANK];
+			layout_ranges(&l, layout_position_of(&l, k), r);
+			strbuf_puts(&got, k ? ";" : "");
+			for (uint32_t j = 0; j < rank; j++)
+				if (r[j].begin == r[j].end)
+					strbuf_puts(&got, j ? ",-" : "-");
+				else
+					strbuf_printf(&got, "%s%lld:%lld", j ? "," : "", (long long)r[j].begin, (long long)r[j].end);
+		}
+		for (uint32_t j = 0; j < rank; j++)
+			uneven += l.shape[j] % l.parts[j] != 0;
+		ck_assert_msg(strcmp(got.p, layout_frameworks[i].ranges) == 0, "%s:\n%s\n%s", layout_frameworks[i].text, got.p, layout_frameworks[i].ranges);
+		layout_release(&l);
+	}
+	ck_assert_uint_gt(uneven, 10);
+	strbuf_release(&got);
+}
+END_TEST
+
+/* Sizes that a system does not cut are refused, with the reason. */
+START_TEST(sizes_that_do_not_divide)
+{
+	static const struct {
+		notation n;
+		const char *mesh, *text;
+		int64_t size;
+		const char *words; /* NULL: "0:2" and so on are checked by as_frameworks_do */
+	} lines[] = {
+		{NOTATION_MINDSPORE, "a=4", "Layout((4,), ('a',))('a')", 10, "MindSpore cuts only what divides"},
+		{NOTATION_SBP, "a=2,b=2", "[S(0), S(0)]", 10, "only over devices in one row"},
+		{NOTATION_SBP, "a=4", "[S(0)]", 3, "leaves some of 4 devices nothing"},
+		{NOTATION_SBP, "a=4", "[S(0)]", 10, NULL},
+		{NOTATION_DTENSOR, "a=2,b=4", "[_StridedShard(0, split_factor=2), Shard(0)]", 9, "device 1 2 separate ranges"},
+		{NOTATION_DTENSOR, "a=2,b=2", "[_StridedShard(0, split_factor=2), Shard(0)]", 8, NULL},
+		{NOTATION_DTENSOR, "a=4", "DeviceMesh('cuda', [[0, 1], [2, 3]]), [Shard(0), Shard(0)]", 10, "give the devices of the text as the mesh"},
+	};
+	for (size_t i = 0; i < COUNT_OF(lines); i++) {
+		tensor_spec e;
+		layout l;
+		diag d = {0};
+		parse(lines[i].n, mesh_of(lines[i].mesh), 1, lines[i].text, &e);
+		status s = layout_init_cut(&l, t, &e, &lines[i].size, 1, notation_cut(lines[i].n), &d);
+		ck_assert_msg((s == ST_OK) == !lines[i].words, "%s: %s", lines[i].text, d.msg);
+		ck_assert_msg(!lines[i].words || strstr(d.msg, lines[i].words), "%s: %s", lines[i].text, d.msg);
+		if (s == ST_OK)
+			layout_release(&l);
+	}
+	/* OneFlow's first 10 % 4 shards get one more */
+	tensor_spec e;
+	layout l;
+	index_range r[1];
+	static const int64_t ends[] = {3, 6, 8, 10};
+	int64_t ten = 10;
+	diag d = {0};
+	parse(NOTATION_SBP, mesh_of("a=4"), 1, "[S(0)]", &e);
+	ck_assert_int_eq(layout_init_cut(&l, t, &e, &ten, 1, notation_cut(NOTATION_SBP), &d), ST_OK);
+	for (int64_t p = 0; p < 4; p++) {
+		layout_ranges(&l, p, r);
+		ck_assert(r->begin == (p ? ends[p - 1] : 0) && r->end == ends[p]);
+	}
+	layout_release(&l);
+}
+END_TEST
+
+START_TEST(tuples)
+{
+	static const struct {
+		const char *text, *ranks;
+		notation to;
+		const char *want;
+	} lines[] = {
+		{"{{replicated}, {devices=[2,4]<=[8]}}", "1,2", NOTATION_GSPMD, "{{replicated}, {devices=[2,4]<=[8]}}"},
+		{"{{replicated}, {devices=[2,4]<=[8]}}", "1,2", NOTATION_JAX, "(PartitionSpec(None), PartitionSpec('a', 'b'))"},
+		{"{{devices=[8]<=[8]}}", "1", NOTATION_JAX, "(PartitionSpec(('a', 'b')),)"},
+		{"{{maximal device=3}, {unknown}}", "2", NOTATION_SDY, "#sdy.sharding_per_value<[<mesh<[], device_ids=[3]>, []>, <@mesh, [{?}, {?}]>]>"},
+		{"{{devices=[8]<=[2,4]T(1,0)}, {replicated}}", "1", NOTATION_SBP,
+	         "((placement(type=\"cuda\", ranks=[[0, 4], [1, 5], [2, 6], [3, 7]]), [S(0), S(0)]), [B, B])"},
+		{"{}", "1", NOTATION_GSPMD, "{}"},
+		{"{{replicated}, {devices=[3]<=[8]}}", "1", NOTATION_JAX, "1:26 the tile sizes stand for 3 devices"},
+		{"{{replicated}, {replicated}", "1", NOTATION_JAX, "1:28 expected '}'"},
+		{"{{replicated}, x}", "1", NOTATION_JAX, "1:16 expected '{'"},
+		{"{{replicated}}", "1,2", NOTATION_JAX, "1:1 1 elements for 2 ranks"},
+		{"{{replicated}, {replicated}, {replicated}}", "1,2", NOTATION_JAX, "1:30 more elements than ranks (2)"},
+		{"{replicated}", "1,2", NOTATION_JAX, "1:1 one sharding for 2 ranks"},
+	};
+	mesh_id m = mesh_of("a=2,b=4");
+	for (size_t i = 0; i < COUNT_OF(lines); i++) {
+		tensor_spec specs[4];
+		uint32_t ranks[2], n = 0, count;
+		bool tuple;
+		diag d = {0};
+		for (const char *p = lines[i].ranks; *p; p++)
+			if (*p != ',')
+				ranks[n++] = (uint32_t)(*p - '0');
+		strbuf b;
+		strbuf_init(&b);
+		status s = notation_parse_tuple(t, NOTATION_GSPMD, m, ranks, n, str_of(lines[i].text), specs, COUNT_OF(specs), &count, &tuple, &d);
+		if (s == ST_OK)
+			ck_assert_int_eq(notation_print_tuple(t, lines[i].to, specs, count, &b, &d), ST_OK);
+		else
+			strbuf_printf(&b, "%u:%u %s", d.line, d.col, d.msg);
+		ck_assert_msg(strncmp(b.p, lines[i].want, strlen(lines[i].want)) == 0 && (s != ST_OK || b.n == strlen(lines[i].want)), "%s: %s", lines[i].text, b.p);
+		strbuf_release(&b);
+	}
 }
 END_TEST
 
@@ -163,13 +289,13 @@ START_TEST(every_device_keeps_its_slice)
 		t = sharding_table_new();
 		uint32_t rank = 1 + below(3);
 		mesh_id m = random_mesh();
-		sharding_edit e, back;
+		tensor_spec e = {0}, back;
 		char msg[256];
 		int64_t shape[3];
-		random_sharding(m, rank, &e);
-		ck_assert_msg(sharding_check(t, &e, NULL, msg, sizeof msg), "%s", msg);
+		random_sharding(m, rank, &e.e);
+		ck_assert_msg(sharding_check(t, &e.e, NULL, msg, sizeof msg), "%s", msg);
 		for (uint32_t k = 0; k < rank; k++)
-			shape[k] = axes_product(axes_of(&e.dims[k].axes)) * (1 + below(2));
+			shape[k] = axes_product(axes_of(&e.e.dims[k].axes)) * (1 + below(2));
 		ranges(&e, shape, rank, &before);
 		for (int n = 0; n < NOTATION_COUNT; n++) {
 			diag d = {0};
@@ -185,14 +311,16 @@ START_TEST(every_device_keeps_its_slice)
 			ck_assert_msg(s == ST_OK, "%s %s: %s", notation_name((notation)n), text.p, d.msg);
 			ranges(&back, shape, rank, &after);
 			ck_assert_msg(strcmp(before.p, after.p) == 0, "%s %s:\n%s\n%s", notation_name((notation)n), text.p, before.p, after.p);
-			ck_assert_int_eq(axes_product(axes_of(&back.unreduced)), axes_product(axes_of(&e.unreduced)));
+			ck_assert_int_eq(axes_product(axes_of(&back.e.unreduced)), axes_product(axes_of(&e.e.unreduced)));
 		}
 	}
 	ck_assert_uint_eq(said[NOTATION_SDY], 1500);
 	ck_assert_uint_eq(said[NOTATION_JSON], 1500);
 	ck_assert_uint_eq(said[NOTATION_GSPMD], 1500);
+	ck_assert_uint_eq(said[NOTATION_SBP], 1500);
+	ck_assert_uint_eq(said[NOTATION_DTENSOR], 1500);
 	for (int n = 0; n < NOTATION_COUNT; n++)
-		ck_assert_msg(said[n] > 300 && (n < NOTATION_JAX || said[n] < 1500), "%s: %u", notation_name((notation)n), said[n]);
+		ck_assert_msg(said[n] > 300 && ((n != NOTATION_JAX && n != NOTATION_MINDSPORE) || said[n] < 1500), "%s: %u", notation_name((notation)n), said[n]);
 	strbuf_release(&before);
 	strbuf_release(&after);
 	strbuf_release(&text);
@@ -216,7 +344,7 @@ START_TEST(orders_that_no_axes_give)
 			for (uint32_t i = 0; i < 6; i++)
 				strbuf_printf(&b, "%s%u", i ? "," : "", order[i]);
 			strbuf_puts(&b, "}");
-			sharding_edit e;
+			tensor_spec e;
 			diag d = {0};
 			status s = notation_parse(t, NOTATION_GSPMD, m, 1, (str){b.p, b.n}, &e, &d);
 			ck_assert(s == (x == y ? ST_OK : ST_ERR_UNSUPPORTED));
@@ -255,7 +383,7 @@ START_TEST(spellings)
 	         "{\"dims\":[[\"a\"]],\"open\":[false],\"priority\":[0],\"replicated\":[],\"unreduced\":[\"b\"]}"},
 		{NOTATION_GSPMD, "a=2,b=4", 0, "{unreduced}", "{\"dims\":[],\"open\":[],\"priority\":[],\"replicated\":[],\"unreduced\":[\"a\",\"b\"]}"},
 		{NOTATION_GSPMD, "a=1", 1, "{maximal device=0}", "[[]]"},
-		{NOTATION_GSPMD, "<[\"a\"=2, \"b\"=2], device_ids=[0, 2, 1, 3]>", 2, "{devices=[2,2]<=[4]}", "[[\"b\"],[\"a\"]]"},
+		{NOTATION_GSPMD, "<[\"a\"=2, \"b\"=2], device_ids=[0, 2, 1, 3]>", 2, "{devices=[2,2]<=[4]}", "[[\"a\"],[\"b\"]]"},
 		{NOTATION_JAX, "a=2,b=4", 2, "P('a')", "[[\"a\"],[]]"},
 		{NOTATION_JAX, "a=2,b=4", 2, "jax.sharding.PartitionSpec(None, (\"a\", 'b'),)", "[[],[\"a\",\"b\"]]"},
 		{NOTATION_JAX, "a=2,b=4", 2, "P((), ['a'])", "[[],[\"a\"]]"},
@@ -274,11 +402,31 @@ START_TEST(spellings)
 		{NOTATION_DTENSOR, "a=2,b=4", 2, "(Shard(dim=1), R)", "[[],[\"a\"]]"},
 		{NOTATION_DTENSOR, "a=2,b=4", 1, "[Partial(), torch.distributed.tensor.Shard(-1)]",
 	         "{\"dims\":[[\"b\"]],\"open\":[false],\"priority\":[0],\"replicated\":[],\"unreduced\":[\"a\"]}"},
+		{NOTATION_SBP, "a=2,b=4", 1, "flow.placement(type=\"cuda\", ranks=[[0, 4], [1, 5], [2, 6], [3, 7]]), sbp=[flow.sbp.split(0), flow.sbp.split(0)]",
+	         "[[\"b\",\"a\"]]"},
+		{NOTATION_SBP, "a=2,b=4", 1, "placement=oneflow.placement(\"cpu\", [[0, 1, 2, 3], [4, 5, 6, 7]]), [B, P]",
+	         "{\"dims\":[[]],\"open\":[false],\"priority\":[0],\"replicated\":[],\"unreduced\":[\"b\"]}"},
+		{NOTATION_SBP, "a=2,b=4", 2, "{\"sbp_parallel\":[{\"split_parallel\":{\"axis\":\"1\"}},{\"broadcast_parallel\":{}}]}", "[[],[\"a\"]]"},
+		{NOTATION_SBP, "a=2", 1, "[{\"partial_sum_parallel\":{}}]",
+	         "{\"dims\":[[]],\"open\":[false],\"priority\":[0],\"replicated\":[],\"unreduced\":[\"a\"]}"},
+		{NOTATION_SBP, "a=2", 1, "[flow.sbp.partial_max()]",
+	         "{\"dims\":[[]],\"open\":[false],\"priority\":[0],\"replicated\":[],\"unreduced\":[\"a\"],\"reduction\":\"max\"}"},
+		{NOTATION_DTENSOR, "a=2,b=4", 1, "[_StridedShard(dim=0, sf=4), Shard(dim=0)]", "[[\"b\",\"a\"]]"},
+		{NOTATION_DTENSOR, "a=2,b=4", 1, "[_StridedShard(0, split_factor=2), Shard(0)]", "[[\"b:(1)2\",\"a\",\"b:(2)2\"]]"},
+		{NOTATION_DTENSOR, "a=2,b=4", 1, "DeviceMesh(\"cuda\", [[0, 2, 4, 6], [1, 3, 5, 7]], mesh_dim_names=(\"x\", \"y\")), [Shard(0), Replicate()]",
+	         "[[\"b:(2)2\"]]"},
+		{NOTATION_DTENSOR, "a=2", 1, "[Partial(\"avg\")]",
+	         "{\"dims\":[[]],\"open\":[false],\"priority\":[0],\"replicated\":[],\"unreduced\":[\"a\"],\"reduction\":\"avg\"}"},
+		{NOTATION_GSPMD, "a=2,b=4", 2, "{manual}", "{\"dims\":[[],[]],\"manual\":[\"a\",\"b\"]}"},
+		{NOTATION_GSPMD, "a=2,b=4", 2, "{devices=[2,1,4]<=[8] last_tile_dims={manual}}", "{\"dims\":[[\"a\"],[]],\"manual\":[\"b\"]}"},
+		{NOTATION_GSPMD, "a=2,b=4", 1, "{unknown}", "{\"dims\":[[]],\"open\":[true],\"priority\":[0],\"replicated\":[],\"unreduced\":[]}"},
+		{NOTATION_MINDSPORE, "a=2,b=4", 2, "Layout((2, 4, 2), ('a', 'b', 'interleaved_parallel'))(('a', 'interleaved_parallel'), 'b')",
+	         "[[\"a\"],[\"b\"]]"},
 		{NOTATION_DTENSOR, "a=2", 1, "[Partial(reduce_op='sum')]",
 	         "{\"dims\":[[]],\"open\":[false],\"priority\":[0],\"replicated\":[],\"unreduced\":[\"a\"]}"},
 	};
 	for (size_t i = 0; i < COUNT_OF(lines); i++) {
-		sharding_edit e;
+		tensor_spec e;
 		parse(lines[i].n, mesh_of(lines[i].mesh), lines[i].rank, lines[i].text, &e);
 		print(NOTATION_JSON, &e, lines[i].json);
 	}
@@ -291,8 +439,19 @@ START_TEST(printed)
 		{NOTATION_SDY, "a=2,b=4", 2, "#sdy.sharding<@mesh, [{\"a\"}, {\"b\":(1)2}]>", "[[\"a\"],[\"b:(1)2\"]]"},
 		{NOTATION_GSPMD, "a=2,b=4", 2, "{devices=[2,2,2]<=[8] last_tile_dim_replicate}", "[[\"a\"],[\"b:(1)2\"]]"},
 		{NOTATION_GSPMD, "a=2,b=4", 2, "{devices=[2,1,4]<=[2,2,2]T(1,0,2) last_tile_dim_replicate}", "[[\"b:(1)2\"],[]]"},
-		{NOTATION_GSPMD, "<[\"a\"=2, \"b\"=2], device_ids=[0, 2, 1, 3]>", 2, "{devices=[2,2]0,2,1,3}", "[[\"a\"],[\"b\"]]"},
+		{NOTATION_GSPMD, "<[\"a\"=2, \"b\"=2], device_ids=[0, 2, 1, 3]>", 2, "{devices=[2,2]<=[4]}", "[[\"a\"],[\"b\"]]"},
 		{NOTATION_GSPMD, "a=1,b=1", 1, "{replicated}", "[[\"a\",\"b\"]]"},
+		{NOTATION_GSPMD, "a=2,b=4", 2, "{devices=[2,1,4]<=[8] last_tile_dims={manual}}", "{\"dims\":[[\"a\"],[]],\"manual\":[\"b\"]}"},
+		{NOTATION_GSPMD, "a=2,b=4", 1, "{manual}", "{\"dims\":[[]],\"manual\":[\"a\",\"b\"]}"},
+		{NOTATION_GSPMD, "a=2,b=2,c=2", 1, "{devices=[1,2,2,2]<=[2,4]T(1,0) last_tile_dims={unreduced, manual, replicated}}",
+	         "{\"dims\":[[]],\"unreduced\":[\"b\"],\"manual\":[\"c\"]}"},
+		{NOTATION_GSPMD, "a=2", 2, "{unknown}", "{\"dims\":[[],[]],\"open\":[true,true]}"},
+		{NOTATION_GSPMD, "<[\"a\"=2, \"b\"=4], device_ids=[0, 2, 4, 6, 1, 3, 5, 7]>", 2, "{devices=[4,2]<=[2,4]T(1,0)}", "[[\"b\"],[\"a\"]]"},
+		{NOTATION_SBP, "a=2,b=4", 1, "placement(type=\"cuda\", ranks=[[0, 4], [1, 5], [2, 6], [3, 7]]), [S(0), S(0)]", "[[\"b\",\"a\"]]"},
+		{NOTATION_SBP, "a=2", 1, "[P(max)]", "{\"dims\":[[]],\"unreduced\":[\"a\"],\"reduction\":\"max\"}"},
+		{NOTATION_DTENSOR, "a=2,b=4", 1, "[_StridedShard(0, split_factor=4), Shard(0)]", "[[\"b\",\"a\"]]"},
+		{NOTATION_DTENSOR, "a=2,b=4", 1, "[_StridedShard(0, split_factor=2), Shard(0)]", "[[\"b:(1)2\",\"a\",\"b:(2)2\"]]"},
+		{NOTATION_DTENSOR, "a=2,b=4", 1, "DeviceMesh(\"cuda\", [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]), [Replicate(), Replicate(), Shard(0)]", "[[\"b:(2)2\"]]"},
 		{NOTATION_JAX, "data=2,model=2,stage=2", 3, "PartitionSpec('data', None, ('model', 'stage'))", "[[\"data\"],[],[\"model\",\"stage\"]]"},
 		{NOTATION_JAX, "a=2", 1, "PartitionSpec(PartitionSpec.UNCONSTRAINED)", "{\"dims\":[[]],\"open\":[true]}"},
 		{NOTATION_MINDSPORE, "a=2,b=4", 2, "Layout((2, 4), (\"a\", \"b\"))(\"b\", \"None\")", "[[\"b\"],[]]"},
@@ -303,19 +462,26 @@ START_TEST(printed)
 		{NOTATION_SBP, "a=2,b=4", 2, "[S(0), B]", "[[\"a\"],[]]"},
 		{NOTATION_SBP, "a=2,b=4", 1, "[S(0), P]", "{\"dims\":[[\"a\"]],\"unreduced\":[\"b\"]}"},
 		{NOTATION_SBP, "a=2,b=1", 1, "[S(0), S(0)]", "[[\"b\",\"a\"]]"},
-		{NOTATION_DTENSOR, "a=2,b=4", 1, "[Shard(0), Partial(sum)]", "{\"dims\":[[\"a\"]],\"unreduced\":[\"b\"]}"},
+		{NOTATION_DTENSOR, "a=2,b=4", 1, "[Shard(0), Partial(\"sum\")]", "{\"dims\":[[\"a\"]],\"unreduced\":[\"b\"]}"},
 		{NOTATION_DTENSOR, "a=2,b=4", 1, "[Replicate(), Replicate()]", "{\"dims\":[[]],\"replicated\":[\"b\"]}"},
 	};
 	for (size_t i = 0; i < COUNT_OF(lines); i++) {
-		sharding_edit e;
+		tensor_spec e;
 		parse(NOTATION_JSON, mesh_of(lines[i].mesh), lines[i].rank, lines[i].json, &e);
 		print(lines[i].n, &e, lines[i].text);
 	}
-	sharding_edit e;
-	sharding_edit_init(&e, mesh_of("<[], device_ids=[3]>"), 0, true);
+	tensor_spec e = {0};
+	sharding_edit_init(&e.e, mesh_of("<[], device_ids=[3]>"), 0, true);
 	print(NOTATION_GSPMD, &e, "{maximal device=3}");
-	parse(NOTATION_GSPMD, e.mesh, 0, "{maximal device=3}", &e);
-	print(NOTATION_SDY, &e, "#sdy.sharding<@mesh, []>");
+	parse(NOTATION_GSPMD, e.e.mesh, 0, "{maximal device=3}", &e);
+	print(NOTATION_SDY, &e, "#sdy.sharding<mesh<[], device_ids=[3]>, []>");
+	print(NOTATION_SBP, &e, "placement(type=\"cuda\", ranks=[3]), [B]");
+	print(NOTATION_DTENSOR, &e, "DeviceMesh(\"cuda\", [3]), [Replicate()]");
+	/* a mesh of eight, one of which holds all */
+	parse(NOTATION_GSPMD, mesh_of("a=2,b=4"), 2, "{maximal device=5}", &e);
+	print(NOTATION_SBP, &e, "placement(type=\"cuda\", ranks=[5]), [B]");
+	parse(NOTATION_SBP, mesh_of("a=2,b=4"), 2, "placement(\"cpu\", [5]), sbp=[B]", &e);
+	print(NOTATION_GSPMD, &e, "{maximal device=5}");
 }
 END_TEST
 
@@ -325,20 +491,21 @@ START_TEST(no_words_for_it)
 		notation n;
 		const char *json, *words;
 	} lines[] = {
-		{NOTATION_GSPMD, "{\"dims\":[[]],\"open\":[true]}", "dimension 0 is open"},
+		{NOTATION_GSPMD, "{\"dims\":[[\"a\"]],\"open\":[true]}", "dimension 0 is open"},
 		{NOTATION_GSPMD, "{\"dims\":[[\"a\"]],\"priority\":[2]}", "dimension 0 has priority 2"},
 		{NOTATION_JAX, "[[\"b:(1)2\"]]", "no sub-axes like \"b\":(1)2"},
 		{NOTATION_JAX, "{\"dims\":[[\"a\"]],\"open\":[true]}", "dimension 0 has axes and is open to more"},
 		{NOTATION_JAX, "{\"dims\":[[]],\"open\":[true],\"replicated\":[\"a\"]}", "replicated beside open"},
 		{NOTATION_MINDSPORE, "{\"dims\":[[]],\"unreduced\":[\"a\"]}", "unreduced"},
-		{NOTATION_SBP, "[[\"b\",\"a\"]]", "dimension 0 is cut by \"b\" before \"a\""},
-		{NOTATION_SBP, "[[\"b:(2)2\"]]", "sub-axes"},
-		{NOTATION_DTENSOR, "[[\"b\",\"a\"]]", "dimension 0 is cut by \"b\" before \"a\""},
-		{NOTATION_DTENSOR, "{\"dims\":[[]],\"unreduced\":[\"b:(2)2\"]}", "part of an axis"},
+		{NOTATION_SDY, "{\"dims\":[[]],\"unreduced\":[\"a\"],\"reduction\":\"max\"}", "combined by max"},
+		{NOTATION_GSPMD, "{\"dims\":[[]],\"unreduced\":[\"a\"],\"reduction\":\"min\"}", "combined by min"},
+		{NOTATION_JAX, "{\"dims\":[[\"a\"]],\"manual\":[\"b\"]}", "axes are manual"},
+		{NOTATION_SBP, "{\"dims\":[[]],\"open\":[true]}", "dimension 0 is open"},
+		{NOTATION_DTENSOR, "{\"dims\":[[]],\"manual\":[\"b\"]}", "axes are manual"},
 	};
 	mesh_id m = mesh_of("a=2,b=4");
 	for (size_t i = 0; i < COUNT_OF(lines); i++) {
-		sharding_edit e;
+		tensor_spec e;
 		strbuf b;
 		diag d = {0};
 		strbuf_init(&b);
@@ -366,7 +533,6 @@ START_TEST(bad_text)
 		{NOTATION_SDY, "<mesh<[\"q\"=2]>, [{}, {}]>", ST_ERR_INVALID, 1, "another mesh"},
 		{NOTATION_GSPMD, "", ST_ERR_PARSE, 1, "'{'"},
 		{NOTATION_GSPMD, "{", ST_ERR_PARSE, 2, "devices"},
-		{NOTATION_GSPMD, "{manual}", ST_ERR_UNSUPPORTED, 2, "manual"},
 		{NOTATION_GSPMD, "{{replicated}}", ST_ERR_UNSUPPORTED, 2, "tuple"},
 		{NOTATION_GSPMD, "{replicated} x", ST_ERR_PARSE, 14, "end"},
 		{NOTATION_GSPMD, "{devices=[2,2]<=[4]}", ST_ERR_INVALID, 11, "4 devices, the mesh has 8"},
@@ -379,9 +545,9 @@ START_TEST(bad_text)
 		{NOTATION_GSPMD, "{devices=[2,4]0,1,2,3,8,4,5,6}", ST_ERR_INVALID, 23, "device 8 is not in the mesh"},
 		{NOTATION_GSPMD, "{devices=[2,4]1,0,2,3,4,5,6,7}", ST_ERR_UNSUPPORTED, 9, "dimension 1"},
 		{NOTATION_GSPMD, "{devices=[8]<=[8]}", ST_ERR_INVALID, 11, "1 dimensions, the tensor has 2"},
-		{NOTATION_GSPMD, "{devices=[2,4]<=[8] last_tile_dims={manual}}", ST_ERR_UNSUPPORTED, 37, "manual"},
+		{NOTATION_GSPMD, "{devices=[2,1,4]<=[8] last_tile_dims={maximal}}", ST_ERR_PARSE, 39, "manual"},
 		{NOTATION_GSPMD, "{devices=[8]<=[8] last_tile_dims={replicated, replicated}}", ST_ERR_INVALID, 47, "more last_tile_dims"},
-		{NOTATION_GSPMD, "{maximal device=3}", ST_ERR_UNSUPPORTED, 2, "device 3 alone"},
+		{NOTATION_GSPMD, "{maximal device=8}", ST_ERR_INVALID, 17, "device 8 is not in the mesh"},
 		{NOTATION_GSPMD, "{devices=[99999999999999999999,2]<=[8]}", ST_ERR_PARSE, 11, "whole number"},
 		{NOTATION_GSPMD, "{devices=[4294967296,4294967296,4294967296]<=[8]}", ST_ERR_INVALID, 11, "the mesh has 8"},
 		{NOTATION_JAX, "Q('a')", ST_ERR_PARSE, 1, "PartitionSpec"},
@@ -406,12 +572,30 @@ START_TEST(bad_text)
 		{NOTATION_SBP, "[X, B]", ST_ERR_PARSE, 2, "S(dim), B or P"},
 		{NOTATION_SBP, "[B, B", ST_ERR_PARSE, 6, "']'"},
 		{NOTATION_SBP, "", ST_ERR_INVALID, 1, "0 words"},
-		{NOTATION_DTENSOR, "[Partial(max), Replicate()]", ST_ERR_UNSUPPORTED, 10, "sums"},
-		{NOTATION_DTENSOR, "[_StridedShard(dim=0, sf=2), Replicate()]", ST_ERR_UNSUPPORTED, 2, "strided"},
+		{NOTATION_SBP, "[S(0), P(norm)]", ST_ERR_PARSE, 10, "expected a reduction"},
+		{NOTATION_SBP, "[P(min), P(max)]", ST_ERR_UNSUPPORTED, 10, "partial by max beside partial by min"},
+		{NOTATION_SBP, "placement(type=\"cuda\", ranks=[[0, 1], [2]]), [B, B]", ST_ERR_INVALID, 39, "1 elements beside one of 2"},
+		{NOTATION_SBP, "placement(type=\"cuda\", ranks=[0, 1, 2]), [B]", ST_ERR_INVALID, 30, "3 devices are listed, the mesh has 8"},
+		{NOTATION_SBP, "placement(\"cuda\", [0,1,2,3,4,5,6,6]), [B]", ST_ERR_INVALID, 19, "device 6 is listed twice"},
+		{NOTATION_SBP, "placement(\"cuda\", [0,1,2,3,4,5,6,8]), [B]", ST_ERR_INVALID, 19, "device 8 is not in the mesh"},
+		{NOTATION_SBP, "placement(\"cuda\", [[0],1]), [B]", ST_ERR_PARSE, 24, "expected a list"},
+		{NOTATION_SBP, "placement(\"cuda\", [0,[1]]), [B]", ST_ERR_PARSE, 22, "expected a device number"},
+		{NOTATION_SBP, "placement(\"cuda\", []), [B]", ST_ERR_INVALID, 19, "empty list"},
+		{NOTATION_SBP, "placement(\"cuda\", [[0,1,2,3],[4,5,6,7]]), [S(0)]", ST_ERR_INVALID, 44, "1 words for a mesh of 2"},
+		{NOTATION_SBP, "[{\"split_parallel\":{\"axis\":\"2\"}}, B]", ST_ERR_INVALID, 28, "dimension 2"},
+		{NOTATION_SBP, "[{\"cut\":{}}, B]", ST_ERR_PARSE, 3, "split_parallel"},
+		{NOTATION_DTENSOR, "[Partial(norm), Replicate()]", ST_ERR_PARSE, 10, "expected a reduction"},
+		{NOTATION_DTENSOR, "[_StridedShard(dim=0, sf=2), Replicate()]", ST_ERR_UNSUPPORTED, 2, "separate slices"},
+		{NOTATION_DTENSOR, "[_StridedShard(0, split_factor=3), Shard(0)]", ST_ERR_UNSUPPORTED, 2, "separate slices"},
+		{NOTATION_DTENSOR, "[_StridedShard(0, split_factor=0), Shard(0)]", ST_ERR_INVALID, 32, "is 0"},
+		{NOTATION_DTENSOR, "[_StridedShard(0), Shard(0)]", ST_ERR_PARSE, 17, "split factor"},
+		{NOTATION_MINDSPORE, "Layout((8, 2), ('interleaved_parallel', 'a'))('a', 'None')", ST_ERR_INVALID, 41, "last alias"},
+		{NOTATION_MINDSPORE, "Layout((8, 2), ('a', 'interleaved_parallel'))(('interleaved_parallel', 'a'), 'None')", ST_ERR_UNSUPPORTED, 72,
+		 "separate slices"},
 	};
 	mesh_id m = mesh_of("a=2,b=4");
 	for (size_t i = 0; i < COUNT_OF(lines); i++) {
-		sharding_edit e;
+		tensor_spec e;
 		diag d = {0};
 		status s = notation_parse(t, lines[i].n, m, 2, str_of(lines[i].text), &e, &d);
 		ck_assert_msg(s == lines[i].code, "%s: %s %s", lines[i].text, status_name(s), d.msg);
@@ -432,7 +616,9 @@ START_TEST(damaged_text)
 		{NOTATION_JAX, "a=2,b=4", 2, "PartitionSpec('a', ('b',), unreduced={})", NULL},
 		{NOTATION_MINDSPORE, "a=2,b=4", 2, "Layout((2, 4), ('a', 'b'), rank_list=[0,1,2,3,4,5,6,7])(('a', 'b'), 'None')", NULL},
 		{NOTATION_SBP, "a=2,b=4", 2, "[S(0), P]", NULL},
+		{NOTATION_SBP, "a=2,b=4", 2, "placement(type=\"cuda\", ranks=[[0, 4], [1, 5], [2, 6], [3, 7]]), sbp=[S(0), {\"split_parallel\":{\"axis\":\"0\"}}]", NULL},
 		{NOTATION_DTENSOR, "a=2,b=4", 2, "[Shard(dim=0), Partial(reduce_op='sum')]", NULL},
+		{NOTATION_DTENSOR, "a=2,b=4", 2, "DeviceMesh(\"cuda\", [[0, 1, 2, 3], [4, 5, 6, 7]]), [_StridedShard(0, sf=2), Shard(0)]", NULL},
 	};
 	static const char bytes[] = "\"'()[]{}<>=,:-?pT09 \\a\x01\x80";
 	uint32_t tried = 0;
@@ -440,7 +626,7 @@ START_TEST(damaged_text)
 		mesh_id m = mesh_of(lines[i].mesh);
 		size_t n = strlen(lines[i].text);
 		char *text = malloc(n); /* exactly as long as the view */
-		sharding_edit e;
+		tensor_spec e;
 		for (size_t at = 0; at < n; at++) {
 			memcpy(text, lines[i].text, n);
 			ck_assert_int_ne(notation_parse(t, lines[i].n, m, 2, (str){text, at}, &e, NULL), ST_OK);
@@ -476,6 +662,9 @@ int main(void)
 	tcase_set_timeout(c, 60);
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, as_jax_does);
+	tcase_add_test(c, as_frameworks_do);
+	tcase_add_test(c, sizes_that_do_not_divide);
+	tcase_add_test(c, tuples);
 	tcase_add_test(c, every_device_keeps_its_slice);
 	tcase_add_test(c, orders_that_no_axes_give);
 	tcase_add_test(c, spellings);

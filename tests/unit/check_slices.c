@@ -173,14 +173,14 @@ START_TEST(tables_and_json)
 	make(&l, "data=2,model=2", "[[\"data\"],[\"model\"]]", SHAPE(8, 16));
 	layout_json(&l, 0, 2, &b);
 	layout_json(&l, 2, 100, &b);
-	ck_assert_str_eq(b.p, "\n{\"device\":0,\"ranges\":[[0,4],[0,8]]},\n{\"device\":1,\"ranges\":[[0,4],[8,16]]},"
-	                      "\n{\"device\":2,\"ranges\":[[4,8],[0,8]]},\n{\"device\":3,\"ranges\":[[4,8],[8,16]]}");
+	ck_assert_str_eq(b.p, "\n{\"device\":0,\"slice\":0,\"ranges\":[[0,4],[0,8]]},\n{\"device\":1,\"slice\":1,\"ranges\":[[0,4],[8,16]]},"
+	                      "\n{\"device\":2,\"slice\":2,\"ranges\":[[4,8],[0,8]]},\n{\"device\":3,\"slice\":3,\"ranges\":[[4,8],[8,16]]}");
 	strbuf_clear(&b);
 	layout_table(&l, 0, 1, &b);
 	layout_table(&l, 3, 1, &b);
-	ck_assert_str_eq(b.p, "device    position  shard  ranges\n"
-	                      "0         (0,0)     (0,0)  [0:4, 0:8]\n"
-	                      "3         (1,1)     (1,1)  [4:8, 8:16]\n");
+	ck_assert_str_eq(b.p, "device    position  shard  slice  ranges\n"
+	                      "0         (0,0)     (0,0)  0      [0:4, 0:8]\n"
+	                      "3         (1,1)     (1,1)  3      [4:8, 8:16]\n");
 	layout_release(&l);
 	strbuf_release(&b);
 }
@@ -193,6 +193,28 @@ static uint32_t count(const char *text, const char *word)
 		n++;
 	return n;
 }
+
+/* No two slices have one colour. */
+START_TEST(colours)
+{
+	layout l;
+	strbuf b;
+	diag d = {0};
+	strbuf_init(&b);
+	make(&l, "a=64,b=64", "[[\"a\"],[\"b\"]]", SHAPE(64, 64));
+	ck_assert_int_eq(layout_svg(&l, &b, &d), ST_OK);
+	static uint8_t seen[1 << 21];
+	uint32_t n = 0;
+	for (const char *p = b.p; (p = strstr(p, "fill=\"#")); p += 7, n++) {
+		unsigned long colour = strtoul(p + 7, NULL, 16);
+		ck_assert_msg(!(seen[colour >> 3] >> (colour & 7) & 1), "%06lx comes twice", colour);
+		seen[colour >> 3] |= (uint8_t)(1 << (colour & 7));
+	}
+	ck_assert_uint_eq(n, 4096);
+	layout_release(&l);
+	strbuf_release(&b);
+}
+END_TEST
 
 static void picture(const char *mesh, const char *json, const int64_t *shape, uint32_t rank, uint32_t blocks, const char *words)
 {
@@ -211,10 +233,13 @@ static void picture(const char *mesh, const char *json, const int64_t *shape, ui
 START_TEST(pictures)
 {
 	picture("a=2,b=4", "[[\"a\"],[\"b\"]]", SHAPE(8, 16), 8, ">4:8<");
-	picture("a=2,b=4", "[[],[\"b\"]]", SHAPE(8, 16), 4, ">2 6<");
-	picture("a=16", "[[]]", SHAPE(8), 1, ">0 1 2 3 4 5 +10<");
+	picture("a=2,b=4", "[[],[\"b\"]]", SHAPE(8, 16), 4, ">devices 2, 6<");
+	picture("a=16", "[[]]", SHAPE(8), 1, ">devices 0-15<");
 	picture("a=2", "[]", NULL, 0, 1, "scalar");
-	picture("a=2,b=2,c=2", "[[\"a\"],[],[\"b\"],[\"c\"]]", SHAPE(2, 3, 4, 4), 4, "dim 3, cut in 2, is not shown");
+	picture("a=2,b=2,c=2", "[[\"a\"],[],[\"b\"],[\"c\"]]", SHAPE(2, 3, 4, 4), 8, ">dim 3 (c) 2:4<");
+	picture("data=2,model=4", "[[\"data\"],[\"model\"]]", SHAPE(8, 16), 8, ">dim 0 (data) downwards, dim 1 (model) to the right<");
+	picture("a=8,b=16", "[[\"b\"],[]]", SHAPE(16, 16), 16, ">devices 3, 19, .., 115<");
+	picture("<[\"a\"=2, \"b\"=9], device_ids=[0, 2, 4, 7, 9, 11, 14, 15, 17, 1, 3, 5, 6, 8, 10, 12, 13, 16]>", "[[\"a\"]]", SHAPE(4), 2, ".. (9 devices)<");
 	layout l;
 	strbuf b;
 	diag d = {0};
@@ -239,5 +264,6 @@ int main(void)
 	tcase_add_test(c, refusals);
 	tcase_add_test(c, tables_and_json);
 	tcase_add_test(c, pictures);
+	tcase_add_test(c, colours);
 	return run_suite(c, "slices");
 }
