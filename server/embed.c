@@ -13,4 +13,4 @@
 
 EMBED(schema, "server/schema.sql")
 EMBED(openapi, "docs/openapi.json")
-EMBED(page, "clients/web/index.html")
+EMBED(page, "web/built/index.html")
