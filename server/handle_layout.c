@@ -1,4 +1,4 @@
-/* GET /v1/layout: which slice of a tensor each device holds. Cheap, and bounded by MOST_DEVICES, so it is answered at once. */
+/* GET /v1/layout: which slice of a tensor each device holds, and every notation for it. Cheap, and bounded by MOST_DEVICES, so it is answered at once. */
 #include "server/server.h"
 
 #include "layout/layout.h"
@@ -24,25 +24,42 @@ static status read_shape(const char *text, int64_t *shape, uint32_t *rank, diag 
 	return ST_OK;
 }
 
-/* Owned by the caller, like all of *l. */
-static status read_layout(sharding_table *t, const char *mesh_text, const char *shape_text, const char *sharding_text, layout *l, diag *d)
+/* *l is the caller's to release. */
+static status read_layout(sharding_table *t, const char *mesh_text, const char *shape_text, const char *sharding_text, sharding_edit *e, layout *l, diag *d)
 {
 	mesh_id mesh;
 	int64_t shape[MAX_RANK];
 	uint32_t rank;
-	sharding_edit e;
 	TRY(mesh_parse_flag(t, mesh_text, &mesh, d));
 	TRY(read_shape(shape_text, shape, &rank, d));
-	TRY(notation_parse(t, NOTATION_JSON, mesh, rank, str_of(sharding_text), &e, d));
-	return layout_init(l, t, &e, shape, rank, d);
+	TRY(notation_parse(t, NOTATION_JSON, mesh, rank, str_of(sharding_text), e, d));
+	return layout_init(l, t, e, shape, rank, d);
 }
 
-static void print_layout(const layout *l, strbuf *b)
+/* "notations":{"jax":"PartitionSpec('data')",..}; null: it has no words for it. */
+static void print_notations(sharding_table *t, const sharding_edit *e, strbuf *b)
+{
+	strbuf text;
+	strbuf_init(&text);
+	strbuf_puts(b, "\"notations\":{");
+	for (int n = 0; n < NOTATION_COUNT; n++) {
+		diag unused = {0};
+		strbuf_clear(&text);
+		bool can = notation_print(t, (notation)n, e, &text, &unused) == ST_OK;
+		json_text(b, notation_name((notation)n), can ? text.p : NULL);
+	}
+	strbuf_putc(b, '}');
+	strbuf_release(&text);
+}
+
+static void print_layout(sharding_table *t, const sharding_edit *e, const layout *l, strbuf *b)
 {
 	strbuf_printf(b, "{\"count\":%lld,\"parts\":[", (long long)l->n_devices);
 	for (uint32_t k = 0; k < l->rank; k++)
 		strbuf_printf(b, "%s%lld", k ? "," : "", (long long)l->parts[k]);
-	strbuf_puts(b, "],\"devices\":[");
+	strbuf_puts(b, "],");
+	print_notations(t, e, b);
+	strbuf_puts(b, ",\"devices\":[");
 	layout_json(l, 0, MOST_DEVICES, b);
 	strbuf_puts(b, "]}");
 }
@@ -56,12 +73,13 @@ void handle_layout(request *r)
 	}
 	diag d = {0};
 	layout l;
+	sharding_edit e;
 	problem why = {0};
 	sharding_table *t = sharding_table_new();
-	if (read_layout(t, mesh, shape, text, &l, &d) == ST_OK) {
+	if (read_layout(t, mesh, shape, text, &e, &l, &d) == ST_OK) {
 		strbuf b;
 		strbuf_init(&b);
-		print_layout(&l, &b);
+		print_layout(t, &e, &l, &b);
 		reply_json(r, 200, &b);
 		layout_release(&l);
 	} else {

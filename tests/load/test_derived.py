@@ -77,7 +77,11 @@ def layout(daemon, **query):
 
 
 def test_layout(daemon):
-    assert layout(daemon, mesh="data=2,model=2", shape="7x4", sharding='[["data"],["model"]]').json() == {
+    answer = layout(daemon, mesh="data=2,model=2", shape="7x4", sharding='[["data"],["model"]]').json()
+    notations = answer.pop("notations")
+    assert notations["jax"] == "PartitionSpec('data', 'model')" and notations["gspmd"] == "{devices=[2,2]<=[4]}"
+    assert layout(daemon, mesh="data=4", shape="8", sharding='[["data:(1)2"]]').json()["notations"]["jax"] is None
+    assert answer == {
         "count": 4, "parts": [2, 2], "devices": [
             {"device": 0, "ranges": [[0, 4], [0, 2]]}, {"device": 1, "ranges": [[0, 4], [2, 4]]},
             {"device": 2, "ranges": [[4, 7], [0, 2]]}, {"device": 3, "ranges": [[4, 7], [2, 4]]}]}
