@@ -56,7 +56,7 @@ help:
 ## make man             man pages into build/man
 ## make wheel           the Python package with the built tool inside, into build/wheel
 ## make web             the daemon's page, built from web/src into web/built; needs node and npm
-## make check-web       lint, types and a browser's way through the page (Debian's chromium); SHOTS=1 takes docs/pictures/page-*.png again
+## make check-web       lint, types and a browser's way through the page (Debian's chromium)
 ## make lint-python     ruff and mypy on the Python package
 
 $(BUILD)/obj/%.o: %.c

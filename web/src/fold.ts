@@ -3,9 +3,23 @@ import type { Argument, Axes, Sharding } from "./types";
 
 // Numbers that count parts of a path: [0], ['0'], .0, layer_0, mlp_1/linear; not those of words, as in ln1.
 const NUMBER = /(?<=\[)\d+|(?<=^|[[\]'"./_])\d+(?=$|[\]'"./_])/g;
-const DIGIT = /\d/;
+const BRACKET = 91, EDGE = new Set([..."[]'\"./_"].map(c => c.charCodeAt(0)));
 
-export const pattern = (name: string): string => (DIGIT.test(name) ? name.replace(NUMBER, "*") : name);
+/** name.replace(NUMBER, "*"), several times as fast: there may be 100,000 names. */
+export function pattern(name: string): string {
+	let out = "", from = 0;
+	for (let i = 0; i < name.length; ) {
+		let c = name.charCodeAt(i);
+		if (c < 48 || c > 57) { i++; continue; }
+		const at = i, before = at ? name.charCodeAt(at - 1) : 0;
+		do c = name.charCodeAt(++i); while (c >= 48 && c <= 57);
+		if (before === BRACKET || ((!at || EDGE.has(before)) && (i === name.length || (c !== BRACKET && EDGE.has(c))))) {
+			out += `${name.slice(from, at)}*`;
+			from = i;
+		}
+	}
+	return from ? out + name.slice(from) : name;
+}
 
 /** The name that two of one pattern have in common: a number that both have stays. */
 export function common(a: string, b: string): string {
@@ -76,22 +90,25 @@ export function localBytes(type: string, axes: Axes | null, sizes: Sizes): numbe
 	return whole ? Math.ceil((t.bytes / whole) * local) : 0;
 }
 
-export interface Group { name: string; type: string; role: string; cuts: Axes | null; decided: boolean; members: Argument[]; local: number; search: string }
+export interface Group { name: string; type: string; role: string; cuts: Axes | null; decided: boolean; members: Argument[]; local: number }
 
 export function fold(list: Argument[], sizes: Sizes): Group[] {
-	const groups = new Map<string, Group>();
+	const byPattern = new Map<string, (Group & { cell: string })[]>(), groups: Group[] = [];
 	for (const a of list) {
-		const axes = cuts(a), decided = a.sharding !== null, shape = pattern(a.name);
-		const key = `${shape}\0${a.type}\0${a.role}\0${cell(axes)}\0${decided}`;
-		const g = groups.get(key);
+		const axes = cuts(a), decided = a.sharding !== null, shape = pattern(a.name), text = cell(axes);
+		let same = byPattern.get(shape);
+		if (!same) byPattern.set(shape, same = []);
+		const g = same.find(x => x.cell === text && x.type === a.type && x.role === a.role && x.decided === decided);
 		if (g) {
 			g.members.push(a);
 			if (g.name !== shape) g.name = common(g.name, a.name);
 		} else {
-			groups.set(key, { name: a.name, type: a.type, role: a.role, cuts: axes, decided, members: [a], local: localBytes(a.type, axes, sizes), search: "" });
+			const made = { name: a.name, type: a.type, role: a.role, cuts: axes, decided, members: [a], local: localBytes(a.type, axes, sizes), cell: text };
+			same.push(made);
+			groups.push(made);
 		}
 	}
-	return [...groups.values()];
+	return groups;
 }
 
 export interface Filter { text: string; role: string; axis: string }

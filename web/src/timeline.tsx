@@ -92,11 +92,11 @@ function Picture({ timeline, limit, arguments_ }: { timeline: Timeline; limit: n
 	const lanes = useMemo(() => [...new Set(timeline.runs.map(r => r.lane))].sort((a, b) => a - b), [timeline]);
 	const height = RULER + lanes.length * (LANE + GAP);
 	useEffect(() => {
-		const sizes = new ResizeObserver(() => setWidth(canvas.current!.clientWidth));
+		const sizes = new ResizeObserver(() => canvas.current && setWidth(canvas.current.clientWidth));
 		sizes.observe(canvas.current!);
 		return () => sizes.disconnect();
 	}, []);
-	useEffect(() => draw(canvas.current!, timeline, lanes, view, chosen), [timeline, lanes, view, chosen, width, dark]);
+	useEffect(() => { if (canvas.current) draw(canvas.current, timeline, lanes, view, chosen); }, [timeline, lanes, view, chosen, width, dark]);
 	const move = (from: number, to: number) => {
 		const least = Math.min(timeline.end, 200), span = Math.min(timeline.end, Math.max(least, to - from));
 		const start = Math.min(timeline.end - span, Math.max(0, from + (to - from - span) / 2));

@@ -108,11 +108,14 @@ export function useMedia(query: string): boolean {
 
 export const NARROW = "(max-width: 44rem)";
 
-/** Moves the focus to a view's heading when the view changes, so that a screen reader hears of it; not at a refresh. */
+let arrived = false;
+
+/** Moves the focus to a view's heading when the view changes, so that a screen reader hears of it; not on arrival, nor at a refresh. */
 export function Heading({ children, of }: { children: ComponentChildren; of: string }) {
 	const h = useRef<HTMLHeadingElement>(null);
 	useEffect(() => {
-		if (document.activeElement === document.body) h.current?.focus({ preventScroll: true });
+		if (arrived && document.activeElement === document.body) h.current?.focus({ preventScroll: true });
+		arrived = true;
 	}, [of]);
 	return <h1 ref={h} tabIndex={-1}>{children}</h1>;
 }
