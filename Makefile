@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations bench bench-search bench-methods corpus install man wheel lint-python clean venv check-slurm
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm
 all: $(PROGRAMS)
 
 help:
@@ -57,6 +57,8 @@ help:
 ## make install         programs, library, header, man pages and completions; PREFIX=/usr/local
 ## make man             man pages into build/man
 ## make wheel           the Python package with the built tool inside, into build/wheel
+## make web             the daemon's page, built from web/src into web/built; needs node and npm
+## make check-web       lint, types and a browser's way through the page (Debian's chromium)
 ## make lint-python     ruff and mypy on the Python package
 
 $(BUILD)/obj/%.o: %.c
@@ -65,7 +67,7 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Files that .incbin takes into an object.
-$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql docs/openapi.json clients/web/index.html
+$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql docs/openapi.json web/built/index.html
 $(BUILD)/obj/costmodel/profiles.o: $(wildcard costmodel/devices/*.json)
 
 $(BUILD)/libshardwright.a: $(LIB_OBJ)
@@ -266,6 +268,18 @@ wheel: $(BUILD)/shardwright $(PYTOOLS)/.done
 	SHARDWRIGHT_WHEEL_TOOL=$(abspath $<) $(PYTOOLS)/bin/pip wheel -q --no-deps --no-build-isolation -w $(BUILD)/wheel clients/python
 lint-python: $(PYTOOLS)/.done
 	cd clients/python && $(abspath $(PYTOOLS))/bin/ruff check . && $(abspath $(PYTOOLS))/bin/mypy
+
+# web/built is committed, so that nothing but these two needs node.
+web/node_modules/.done: web/package-lock.json
+	cd web && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+web: web/node_modules/.done
+	cd web && npm run --silent build
+DEB_WEB := chromium
+check-web: all web/node_modules/.done
+	@tools/install-debian $(DEB_WEB)
+	cd web && npm run --silent lint && npm run --silent types && node build.mjs --check
+	cd web && SHARDWRIGHT=$(abspath $(BUILD))/shardwright SHARDWRIGHTD=$(abspath $(BUILD))/shardwrightd npm test --silent
 
 corpus: $(BUILD)/mint/.done
 	$(BUILD)/mint/bin/python tests/corpus/mint.py

@@ -14,4 +14,4 @@
 EMBED(schema, "server/schema.sql")
 EMBED(schema_2, "server/schema_2.sql")
 EMBED(openapi, "docs/openapi.json")
-EMBED(page, "clients/web/index.html")
+EMBED(page, "web/built/index.html")

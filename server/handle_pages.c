@@ -1,5 +1,10 @@
 #include "server/server.h"
 
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+#include <stdlib.h>
+#include <zlib.h>
+
 static void reply_constant(request *r, const char *type, const char *p, size_t n)
 {
 	reply_response(r, 200, MHD_create_response_from_buffer(n, (void *)(uintptr_t)p, MHD_RESPMEM_PERSISTENT));
@@ -38,10 +43,83 @@ void handle_openapi(request *r)
 	reply_constant(r, "application/json", e.p, e.n);
 }
 
+/* ---------------------------------------------------------------- the page for people */
+
+static void digest_text(const char *p, size_t n, char out[64])
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+	SHA256((const unsigned char *)p, n, digest);
+	EVP_EncodeBlock((unsigned char *)out, digest, sizeof digest);
+}
+
+static void add_hash(strbuf *policy, const char *directive, str page, const char *open, const char *close)
+{
+	const char *from = memmem(page.p, page.n, open, strlen(open));
+	const char *end = from ? strstr(from, close) : NULL;
+	char text[64];
+	if (!end)
+		return;
+	from += strlen(open);
+	digest_text(from, (size_t)(end - from), text);
+	strbuf_printf(policy, "; %s 'sha256-%s'", directive, text);
+}
+
+/* Nothing compressed where zlib has no memory: the page is then served as it is. */
+static void compress_page(str page, strbuf *out)
+{
+	z_stream z = {0};
+	strbuf_init(out);
+	if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+		return;
+	size_t most = deflateBound(&z, page.n);
+	char *to = xmalloc(most);
+	z.next_in = (unsigned char *)(uintptr_t)page.p;
+	z.avail_in = (uInt)page.n;
+	z.next_out = (unsigned char *)to;
+	z.avail_out = (uInt)most;
+	if (deflate(&z, Z_FINISH) == Z_STREAM_END)
+		strbuf_add(out, to, most - z.avail_out);
+	deflateEnd(&z);
+	free(to);
+}
+
+/* Only the page's own script and style, known by their hashes, may run, and nothing may turn text into markup. */
+void page_prepare(server *srv)
+{
+	embedded e = embedded_page();
+	str page = {e.p, e.n};
+	char text[64];
+	strbuf policy;
+	strbuf_init(&policy);
+	strbuf_puts(&policy, "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+		"require-trusted-types-for 'script'; trusted-types 'none'");
+	add_hash(&policy, "script-src", page, "<script type=\"module\">", "</script>");
+	add_hash(&policy, "style-src", page, "<style>", "</style>");
+	snprintf(srv->page_policy, sizeof srv->page_policy, "%s", policy.p);
+	strbuf_release(&policy);
+	digest_text(e.p, e.n, text);
+	snprintf(srv->page_tag, sizeof srv->page_tag, "\"%s\"", text);
+	compress_page(page, &srv->page_gzip);
+}
+
+void page_release(server *srv) { strbuf_release(&srv->page_gzip); }
+
 void handle_page(request *r)
 {
 	embedded e = embedded_page();
-	reply_constant(r, "text/html; charset=utf-8", e.p, e.n);
+	const strbuf *small = &r->srv->page_gzip;
+	const char *match = request_header(r, "If-None-Match"), *accept = request_header(r, "Accept-Encoding");
+	bool gzip = small->n && accept && strstr(accept, "gzip"), same = match && strstr(match, r->srv->page_tag);
+	const char *p = gzip ? small->p : e.p;
+	size_t n = same ? 0 : gzip ? small->n : e.n;
+	reply_response(r, same ? 304 : 200, MHD_create_response_from_buffer(n, (void *)(uintptr_t)p, MHD_RESPMEM_PERSISTENT));
+	reply_header(r, "Content-Type", "text/html; charset=utf-8");
+	if (gzip && !same)
+		reply_header(r, "Content-Encoding", "gzip");
+	reply_header(r, "Vary", "Accept-Encoding");
+	reply_header(r, "ETag", r->srv->page_tag);
+	reply_header(r, "X-Content-Type-Options", "nosniff");
+	reply_header(r, "Cache-Control", "no-cache");
 	reply_header(r, "Content-Security-Policy", r->srv->page_policy);
 	reply_header(r, "Referrer-Policy", "no-referrer");
 }

@@ -2,8 +2,6 @@
 #include "server/server.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
-#include <openssl/sha.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -11,35 +9,6 @@
 #include <unistd.h>
 
 enum { DRAIN_MS = 3000, TOOL_QUEUE = 256, EXIT_USAGE = 64, EXIT_INTERNAL = 3 };
-
-/* ---------------------------------------------------------------- the page's security policy */
-
-static void add_hash(strbuf *policy, const char *directive, str page, const char *open, const char *close)
-{
-	const char *from = memmem(page.p, page.n, open, strlen(open));
-	const char *end = from ? strstr(from, close) : NULL;
-	unsigned char digest[SHA256_DIGEST_LENGTH], text[64];
-	if (!end)
-		return;
-	from += strlen(open);
-	SHA256((const unsigned char *)from, (size_t)(end - from), digest);
-	EVP_EncodeBlock(text, digest, sizeof digest);
-	strbuf_printf(policy, "; %s 'sha256-%s'", directive, text);
-}
-
-/* Only the page's own script and style, known by their hashes, may run. */
-static void make_page_policy(server *srv)
-{
-	embedded e = embedded_page();
-	str page = {e.p, e.n};
-	strbuf policy;
-	strbuf_init(&policy);
-	strbuf_puts(&policy, "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-	add_hash(&policy, "script-src", page, "<script>", "</script>");
-	add_hash(&policy, "style-src", page, "<style>", "</style>");
-	snprintf(srv->page_policy, sizeof srv->page_policy, "%s", policy.p);
-	strbuf_release(&policy);
-}
 
 /* ---------------------------------------------------------------- start and stop */
 
@@ -84,7 +53,7 @@ static status start(server *srv, diag *d)
 	memory_init(&srv->memory, srv->opt.memory);
 	TRY(worker_find(srv, d));
 	make_version(srv);
-	make_page_policy(srv);
+	page_prepare(srv);
 	if (srv->opt.tokens[0] && !(srv->tokens = tokens_load(srv->opt.tokens, d)))
 		return d->code;
 	if (!(srv->store = store_open(srv->opt.store, &srv->metrics, d)))
@@ -112,6 +81,7 @@ static void release(server *srv)
 	if (srv->hub)
 		watch_free(srv->hub);
 	tokens_free(srv->tokens);
+	page_release(srv);
 	worker_release(srv);
 	free(srv->version_json);
 }

@@ -39,13 +39,13 @@ static void empty_folder(const char *path)
 
 status objects_open(objects *o, const char *dir, diag *d)
 {
-	static const char *const kinds[] = {"", "/objects", "/emitted", "/exact", "/annotate", "/tmp", "/work"};
+	static const char *const kinds[] = {"", "/objects", "/emitted", "/exact", "/annotate", "/explanation", "/timeline", "/arguments", "/tmp", "/work"};
 	char path[600];
 	o->dir = dir;
 	atomic_store(&o->next, 1);
 	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
 		snprintf(path, sizeof path, "%s%s", dir, kinds[i]);
-		if (i >= 5)
+		if (i >= COUNT_OF(kinds) - 2)
 			empty_folder(path); /* a daemon that died left these */
 		if (mkdir(path, 0700) != 0 && errno != EEXIST)
 			return diag_set(d, ST_ERR_IO, "cannot make the folder '%s': %s", path, strerror(errno));

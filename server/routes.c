@@ -5,6 +5,7 @@
 static const route routes[] = {
 	{"POST", "/v1/modules", handle_module_post, BODY_MODULE, SCOPE_SUBMIT, ""},
 	{"GET", "/v1/modules/{id}", handle_module_get, BODY_NONE, SCOPE_READ, ""},
+	{"GET", "/v1/modules/{id}/arguments", handle_module_arguments, BODY_NONE, SCOPE_READ, ""},
 	{"POST", "/v1/searches", handle_search_post, BODY_JSON, SCOPE_SUBMIT, ""},
 	{"GET", "/v1/searches", handle_search_list, BODY_NONE, SCOPE_READ, "state," LIST_QUERY},
 	{"GET", "/v1/searches/{id}", handle_search_get, BODY_NONE, SCOPE_READ, "wait"},
@@ -12,6 +13,9 @@ static const route routes[] = {
 	{"POST", "/v1/searches/{id}/cancel", handle_search_cancel, BODY_NONE, SCOPE_SUBMIT, ""},
 	{"GET", "/v1/strategies", handle_strategy_list, BODY_NONE, SCOPE_READ, LIST_QUERY},
 	{"GET", "/v1/strategies/{id}", handle_strategy_get, BODY_NONE, SCOPE_READ, "apply"},
+	{"GET", "/v1/strategies/{id}/explanation", handle_strategy_explanation, BODY_NONE, SCOPE_READ, ""},
+	{"GET", "/v1/strategies/{id}/timeline", handle_strategy_timeline, BODY_NONE, SCOPE_READ, ""},
+	{"GET", "/v1/layout", handle_layout, BODY_NONE, SCOPE_READ, "mesh,shape,sharding"},
 	{"POST", "/v1/simulate", handle_simulate, BODY_TEXT, SCOPE_SUBMIT, "device,ops"},
 	{"POST", "/v1/opt", handle_opt, BODY_TEXT, SCOPE_SUBMIT, "passes"},
 	{"GET", "/v1/devices", handle_devices, BODY_NONE, SCOPE_READ, ""},

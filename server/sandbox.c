@@ -77,7 +77,7 @@ bool sandbox_rules(const char *binary, const char *store, bool writes, int *out)
 	allow(rules, "/sys/devices/system", READ, false);
 	allow(rules, binary, RUN, true);
 	allow_list(rules, getenv("LD_LIBRARY_PATH"));
-	static const struct { const char *folder; bool temporary; } parts[] = {{"objects", false}, {"work", false}, {"tmp", true}};
+	static const struct { const char *folder; bool temporary; } parts[] = {{"objects", false}, {"emitted", false}, {"work", false}, {"tmp", true}};
 	for (size_t i = 0; store && i < COUNT_OF(parts); i++) {
 		char path[600];
 		snprintf(path, sizeof path, "%s/%s", store, parts[i].folder);

@@ -359,8 +359,8 @@ bool sandbox_possible(void);
 
 /* ---------------------------------------------------------------- objects.c: files by content */
 
-/* Layout of a store: shardwright.db, lock, objects/ab/cdef...zst (module texts), emitted/ab/cdef...zst (modules with a
- * strategy applied), tmp/, work/. */
+/* Layout of a store: shardwright.db, lock, objects/ab/cdef...zst (module texts), the same in emitted/, exact/, annotate/ (modules with
+ * a strategy applied), explanation/, timeline/ and arguments/ (handle_derived.c), tmp/, work/. */
 typedef struct objects {
 	const char *dir;
 	_Atomic uint64_t next;
@@ -594,7 +594,9 @@ enum { LIST_BYTES = 1 << 20 };
 /* A page ends early where it has LIST_BYTES. False: a read failed. */
 bool list_searches(db *c, const list_filter *f, strbuf *out);
 bool list_strategies(db *c, const list_filter *f, strbuf *out);
-found strategy_module(db *c, const char *id, char module[ID_BYTES]);
+/* What a strategy was found for: the module's id, the profile's name, and the profile itself where the request described one, else NULL
+ * (JSON, owned by the caller). */
+found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile);
 /* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. False: a read failed. */
 bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
 
@@ -803,6 +805,15 @@ void handle_readyz(request *r);
 void handle_metrics(request *r);
 void handle_openapi(request *r);
 void handle_page(request *r);
+void handle_strategy_explanation(request *r);
+void handle_strategy_timeline(request *r);
+void handle_module_arguments(request *r);
+void handle_layout(request *r);
+/* Answers with the module that strategy `id` is applied to. */
+void reply_applied(request *r, const char *id);
+/* The page's headers and its compressed form, from what is embedded; call once before serving. */
+void page_prepare(server *srv);
+void page_release(server *srv);
 void strategies_cache_init(server *srv);
 void strategies_cache_release(server *srv);
 
@@ -836,6 +847,8 @@ struct server {
 	uint32_t device_count;
 	char cost_model[128];
 	char page_policy[512]; /* Content-Security-Policy of the page */
+	char page_tag[72];     /* its ETag */
+	strbuf page_gzip;      /* it, compressed */
 	struct strategy_cache *cache;
 	struct MHD_Daemon *tcp, *local;
 	int tcp_fd, local_fd;

@@ -135,15 +135,20 @@ bool document_read(db *c, const document_ref *d, int64_t at, void *to, int64_t n
 	return ok;
 }
 
-found strategy_module(db *c, const char *id, char module[ID_BYTES])
+found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile)
 {
-	sqlite3_stmt *s = db_statement(c, SQL_STRATEGY_MODULE);
+	*profile = NULL;
+	sqlite3_stmt *s = db_statement(c, SQL_STRATEGY_ORIGIN);
 	if (!s)
 		return FOUND_FAILED;
 	bind_text(s, 1, id);
 	found f = db_step(c, s);
-	if (f == FOUND)
+	if (f == FOUND) {
 		snprintf(module, ID_BYTES, "%s", column_text(s, 0));
+		snprintf(device, 256, "%s", column_text(s, 1));
+		if (sqlite3_column_type(s, 2) != SQLITE_NULL)
+			*profile = strdup(column_text(s, 2));
+	}
 	sqlite3_reset(s);
 	return f;
 }

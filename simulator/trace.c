@@ -37,7 +37,16 @@ static str op_name(const lowered *l, const lop *o)
 	return strtab_get(&m->strs, op_at(m, l->p->nodes.p[o->node].op)->name);
 }
 
-static void add_event(const op_event *e, const lowered *l, strbuf *out, strbuf *scratch)
+/* What most of a kernel's time goes into. Work beside the memory's overlaps all but a fifth of the shorter part (contraction_kernel_ns). */
+static const char *limit_of(const device *dev, const op_event *e)
+{
+	int64_t all = e->end_ns - e->start_ns, work = all - dev->op_launch_ns;
+	if (work < all / 2)
+		return "launch";
+	return memory_time_ns(dev, e->hbm_bytes) >= work - work / 6 ? "memory" : "compute";
+}
+
+static void add_event(const device *dev, const op_event *e, const lowered *l, strbuf *out, strbuf *scratch)
 {
 	lop_id id = e->op;
 	const lop *o = &l->ops.p[id];
@@ -54,7 +63,7 @@ static void add_event(const op_event *e, const lowered *l, strbuf *out, strbuf *
 	else if (o->kind == LOP_REGION)
 		strbuf_printf(out, ",\"trips\":%lld", (long long)o->trips);
 	else
-		strbuf_printf(out, ",\"memory_traffic_bytes\":%lld", (long long)e->hbm_bytes);
+		strbuf_printf(out, ",\"memory_traffic_bytes\":%lld,\"limit\":\"%s\"", (long long)e->hbm_bytes, limit_of(dev, e));
 	if (e->windowed)
 		strbuf_puts(out, ",\"windowed_einsum\":true");
 	if (o->node != ID_NONE) {
@@ -84,7 +93,7 @@ void simulator_trace(simulator *s, const lowered *l, strbuf *out)
 		bool runs = s->ops[i].mode == MODE_ROOT || (l->ops.p[i].kind == LOP_REGION && e->end_ns > e->start_ns);
 		if (!runs)
 			continue;
-		add_event(e, l, out, &scratch);
+		add_event(&s->dev, e, l, out, &scratch);
 		if (live != shown && !e->stream) {
 			strbuf_puts(out, ",\n{\"ph\":\"C\",\"pid\":1,\"name\":\"temporary bytes\",\"ts\":");
 			add_us(out, e->start_ns);

@@ -1,5 +1,6 @@
 """The life of a search: upload, search, poll, cache, dedupe, cancel, lists, pages."""
 
+import gzip
 import hashlib
 import http.client
 import json
@@ -261,7 +262,10 @@ def test_pages(daemon):
     assert page.status == 200 and b"<!doctype html>" in page.body[:40].lower()
     policy = page.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "script-src 'sha256-" in policy and "unsafe" not in policy
-    assert b"http://" not in page.body and b"https://" not in page.body and b"innerHTML" not in page.body
+    assert "require-trusted-types-for 'script'" in policy and "connect-src 'self'" in policy
+    small = daemon.get("/", {"Accept-Encoding": "gzip"})
+    assert small.headers["Content-Encoding"] == "gzip" and gzip.decompress(small.body) == page.body
+    assert daemon.get("/", {"If-None-Match": page.headers["ETag"]}).status == 304
     assert daemon.get("/healthz").body == b"ok\n"
     assert daemon.get("/readyz").status == 200
     assert daemon.get("/v1/version").json()["daemon"]

@@ -1,0 +1,39 @@
+/** A module: its strategies over meshes and devices. */
+import { useOnce } from "./api";
+import { bytes, count, duration, short } from "./format";
+import { CompareBar, StrategyTable } from "./home";
+import { link, useRoute } from "./route";
+import { useSiblings } from "./strategy";
+import type { Module, StrategyRow } from "./types";
+import { Fact, Heading, Problem, Waiting } from "./ui";
+
+/** Step time against peak memory of all strategies: what is below and left of another one is better in both. */
+function Field({ rows }: { rows: StrategyRow[] }) {
+	const W = 640, H = 260, L = 64, B = 34, log = (v: number, lo: number, hi: number) => (hi > lo ? Math.log(v / lo) / Math.log(hi / lo) : 0.5);
+	const xs = rows.map(r => Math.max(1, r.peak_bytes)), ys = rows.map(r => Math.max(1, r.runtime_ns)), x0 = Math.min(...xs), x1 = Math.max(...xs), y0 = Math.min(...ys), y1 = Math.max(...ys);
+	return <figure><svg viewBox={`0 0 ${W} ${H}`} class="field" role="group" aria-label="Step time against peak memory; each point is a strategy">
+		<line x1={L} y1={10} x2={L} y2={H - B} class="axis-line" /><line x1={L} y1={H - B} x2={W - 10} y2={H - B} class="axis-line" />
+		<text x={L - 6} y={20} text-anchor="end">{duration(y1)}</text><text x={L - 6} y={H - B - 4} text-anchor="end">{duration(y0)}</text>
+		<text x={L + 4} y={H - 12}>{bytes(x0)}</text><text x={W - 12} y={H - 12} text-anchor="end">{bytes(x1)} of a device</text>
+		{rows.map((r, i) => {
+			const x = L + 16 + log(xs[i]!, x0, x1) * (W - L - 150), y = H - B - 16 - log(ys[i]!, y0, y1) * (H - B - 44);
+			return <a key={r.id} href={link(["strategies", r.id])} aria-label={`${r.mesh} of ${r.device}: ${duration(r.runtime_ns)}, ${bytes(r.peak_bytes)}`}>
+				<circle cx={x} cy={y} r={6} class={r.fits ? "point" : "point over"}><title>{`${r.mesh} ${r.device}: ${duration(r.runtime_ns)}, ${bytes(r.peak_bytes)}`}</title></circle>
+				{rows.length <= 14 ? <text x={x + 9} y={y + 4}>{r.mesh.replaceAll(",", " × ").replaceAll("=", " ")}</text> : null}</a>;
+		})}
+	</svg><figcaption class="soft">Step time (up) against peak memory (right), both logarithmic.</figcaption></figure>;
+}
+
+export function ModuleView({ id }: { id: string }) {
+	const { query } = useRoute();
+	const { data: m, error } = useOnce<Module>(`/v1/modules/${id}`), siblings = useSiblings(m?.fingerprint ?? "");
+	if (error) return <Problem>{error}</Problem>;
+	if (!m) return <Waiting what="Loading the module" />;
+	const rows = siblings.data?.strategies ?? [], chosen = (query.get("pick") ?? "").split(" ").filter(Boolean);
+	return <article class="view">
+		<header class="view-head"><div><Heading of={id}>{m.name || "a module"}</Heading><p class="soft mono">{id}</p></div><div class="actions"><a class="button main" href={link(["ask"], { module: id })}>Ask for a strategy</a></div></header>
+		<dl class="facts big"><Fact name="Arguments">{count(m.arguments)}</Fact><Fact name="Ops">{count(m.ops)}</Fact><Fact name="Text">{bytes(m.bytes)}</Fact><Fact name="Program" note="equal for texts that differ in names only">{short(m.fingerprint)}</Fact></dl>
+		{rows.length > 1 ? <section class="card"><h2>Over meshes and devices</h2><Field rows={rows} /></section> : null}
+		<section><h2>Strategies for this program</h2><CompareBar chosen={chosen} />{siblings.data ? <StrategyTable rows={rows} chosen={chosen} /> : siblings.error ? <Problem>{siblings.error}</Problem> : <Waiting what="Loading" />}</section>
+	</article>;
+}

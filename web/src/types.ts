@@ -1,0 +1,76 @@
+/** What the daemon answers; docs/openapi.json and docs/strategy-document.md describe it. */
+
+export type Axes = string[][];
+export type Sharding = Axes | { dims: Axes; open?: boolean[]; replicated?: string[]; unreduced?: string[] };
+
+export interface Best { runtime_ns: number; peak_bytes: number; fits: boolean }
+
+export interface Search {
+	id: string; state: "queued" | "running" | "succeeded" | "failed" | "canceled"; strategy: string | null; partial: boolean;
+	module: string; fingerprint: string; mesh: string; device: string; memory_bytes: number; objective: string; budget: string;
+	attempt: number; canceling: boolean; evaluations: number; best: Best | null; error: { detail: string } | null;
+	request?: { seconds?: number; evaluations?: number; pins?: string[]; [field: string]: unknown };
+	created: string; started: string | null; ended: string | null;
+}
+
+export interface StrategyRow {
+	id: string; search: string; module: string; fingerprint: string; name: string; mesh: string; device: string; objective: string;
+	memory_limit_bytes: number; fits: boolean; partial: boolean; runtime_ns: number; peak_bytes: number; communication_ns: number;
+	evaluations: number; created: string;
+}
+
+export interface Argument {
+	index: number; name: string; type: string; role: string; sharding: Sharding | null; propagated?: Axes;
+}
+
+export interface Action {
+	step: number; tactic: string; kind: "partition" | "replicate" | "constrain"; members: number[]; constraints?: number[];
+	dimension: number; axis: string; delta: { runtime_ns: number; peak_bytes: number };
+}
+
+export interface Collective { count: number; dynamic_count: number; bytes: number }
+
+export interface Cost {
+	runtime_ns: number; compute_ns: number; communication_ns: number; exposed_communication_ns: number; peak_bytes: number;
+	argument_bytes: number; output_bytes: number; alias_bytes: number; temporary_bytes: number; flops_per_device: number;
+	collectives: Record<string, Collective>;
+}
+
+export interface Incumbent { evaluation: number; seconds: number; runtime_ns: number; peak_bytes: number; fits?: boolean }
+
+export interface Strategy {
+	module: { name: string; fingerprint: string; ops: number; arguments: number };
+	mesh: { axes: { name: string; size: number; link?: string }[]; device_order?: number[] };
+	device: string; memory_limit_bytes: number; fits: boolean; apply: string;
+	too_large?: { smallest_peak_bytes: number; smallest_runtime_ns: number; least_devices?: number; donation_saves_bytes?: number; rematerialise_bytes?: number };
+	arguments: Argument[]; constraints: { location: string }[]; actions: Action[]; cost: Cost;
+	baselines: { name: string; fits: boolean; cost: Cost }[];
+	unsupported: { op: string; location: string; count: number; bytes: number }[];
+	runs_whole?: { op: string; location: string; count: number; bytes: number }[];
+	search: { evaluations: number; replays: number; seconds: number; interrupted: boolean; bound?: { runtime_ns: number; peak_bytes: number }; incumbents: Incumbent[] };
+}
+
+export interface SourceCollective { kind: string; op: string; location: string; executions: number; bytes: number; time_ns: number; windowed_einsum?: boolean }
+
+export interface Decision {
+	tactic: string; kind: string; dimension: number; axis?: string; members: number[]; names: string[];
+	without: { runtime_ns: number; peak_bytes: number; fits: boolean; collectives: SourceCollective[] };
+	alternatives: { kind: string; dimension: number; axis?: string; members: number; runtime_ns: number; peak_bytes: number; fits: boolean }[];
+}
+
+export interface Explanation { cost: Cost; collectives: SourceCollective[]; decisions: Decision[] }
+
+export interface TraceEvent {
+	ph: string; tid?: number; name: string; ts?: number; dur?: number;
+	args: { name?: string; op?: number; bytes?: number; group?: number; exposed_ns?: number; memory_traffic_bytes?: number; limit?: string; location?: string; trips?: number };
+}
+export interface Trace { traceEvents: TraceEvent[] }
+
+export interface Device {
+	name: string; aliases: string[]; title: string; target: string; memory_bytes: number; usable_bytes: number; memory_bytes_s: number;
+	bf16_flops: number; links: { name: string; kind: string; size: number; bandwidth_bytes_s: number }[];
+}
+
+export interface Module { id: string; fingerprint: string; name: string; ops: number; arguments: number; bytes: number; created: string }
+export interface ModuleArgument { index: number; name: string; type: string; role: string; bytes: number }
+export interface Layout { count: number; parts: number[]; notations: Record<string, string | null>; devices: { device: number; ranges: [number, number][] }[] }

@@ -1,0 +1,60 @@
+// A real daemon in a folder of its own, and a browser on its page.
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { chromium } from "playwright-core";
+
+export const ROOT = resolve(new URL("../..", import.meta.url).pathname);
+const program = (name, variable) => resolve(process.env[variable] ?? join(ROOT, "build", name));
+
+export class Daemon {
+	static async start(...flags) {
+		const d = new Daemon();
+		d.folder = mkdtempSync(join(tmpdir(), "shardwright-web-"));
+		d.process = spawn(program("shardwrightd", "SHARDWRIGHTD"), ["--listen", "127.0.0.1:0", "--store", join(d.folder, "store"), "--worker-binary", program("shardwright", "SHARDWRIGHT"), ...flags],
+			{ stdio: ["ignore", "pipe", "ignore"] });
+		d.url = await new Promise((found, failed) => {
+			d.process.once("exit", code => failed(new Error(`the daemon ended with ${code}`)));
+			d.process.stdout.once("data", text => found(/http:\S+/.exec(text.toString())[0]));
+		});
+		return d;
+	}
+	async stop() {
+		const gone = new Promise(done => this.process.once("exit", done));
+		this.process.kill("SIGTERM");
+		await gone;
+		rmSync(this.folder, { recursive: true, force: true });
+	}
+	async json(path, options) {
+		const response = await fetch(this.url + path, options);
+		const body = await response.json();
+		if (!response.ok) throw new Error(`${path}: ${response.status} ${JSON.stringify(body)}`);
+		return body;
+	}
+	/** bytes or text */
+	async upload(body) { return (await this.json("/v1/modules", { method: "POST", body })).id; }
+	async search(fields) {
+		const post = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(fields) };
+		let s = await this.json("/v1/searches", post);
+		while (s.state === "queued" || s.state === "running") s = await this.json(`/v1/searches/${s.id}?wait=30s`);
+		if (s.state !== "succeeded") throw new Error(JSON.stringify(s.error));
+		return s;
+	}
+}
+
+export const corpus = name => readFileSync(join(ROOT, "tests/corpus", `${name}.mlir.zst`));
+
+/** executablePath: Debian's. Errors of a page, and requests to anybody but its daemon, end in page.faults. */
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+
+export async function open(browser, daemon, options = {}) {
+	const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+	const page = await context.newPage();
+	page.faults = [];
+	page.on("pageerror", e => page.faults.push(e.message));
+	page.on("console", m => { if (m.type() === "error") page.faults.push(m.text()); });
+	page.on("request", r => { if (!r.url().startsWith(daemon.url) && !/^(data|blob):/.test(r.url())) page.faults.push(`a request to ${r.url()}`); });
+	page.at = path => page.goto(`${daemon.url}/${path}`);
+	return page;
+}
