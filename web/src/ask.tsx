@@ -53,10 +53,10 @@ function MeshEditor({ axes, device }: { axes: Axis[]; device: Device | undefined
 			<span class={`swatch axis${i % 6}`} aria-hidden="true" />
 			<label><span class="hidden">name of axis {i + 1}</span><input value={a.name} size={8} pattern="[A-Za-z_][A-Za-z0-9_]*" onChange={e => change(i, { name: e.currentTarget.value.replace(/[^A-Za-z0-9_]/g, "") || `axis${i}` })} /></label>
 			<label><span class="hidden">size of {a.name}</span><input type="number" min={1} max={16777216} value={a.size} onChange={e => change(i, { size: Math.max(1, Math.round(Number(e.currentTarget.value)) || 1) })} /></label>
-			<button type="button" class="small" aria-label={`halve ${a.name}`} onClick={() => change(i, { size: Math.max(1, a.size >> 1) })}>÷2</button>
-			<button type="button" class="small" aria-label={`double ${a.name}`} onClick={() => change(i, { size: a.size * 2 })}>×2</button>
-			<button type="button" class="small" aria-label={`move ${a.name} up`} disabled={!i} onClick={() => set(axes.map((x, k) => (k === i - 1 ? a : k === i ? axes[i - 1]! : x)))}>↑</button>
-			<button type="button" class="small" aria-label={`remove ${a.name}`} disabled={axes.length < 2} onClick={() => set(axes.filter((_, k) => k !== i))}>Remove</button>
+			<button type="button" class="small" onClick={() => change(i, { size: Math.max(1, a.size >> 1) })}><span class="hidden">halve {a.name} </span>÷2</button>
+			<button type="button" class="small" onClick={() => change(i, { size: a.size * 2 })}><span class="hidden">double {a.name} </span>×2</button>
+			<button type="button" class="small" disabled={!i} onClick={() => set(axes.map((x, k) => (k === i - 1 ? a : k === i ? axes[i - 1]! : x)))}><span class="hidden">move {a.name} up </span>↑</button>
+			<button type="button" class="small" disabled={axes.length < 2} onClick={() => set(axes.filter((_, k) => k !== i))}>Remove<span class="hidden"> {a.name}</span></button>
 		</div>)}
 		<button type="button" class="small" disabled={axes.length >= 32} onClick={() => set([...axes, { name: ["data", "model", "stage", "expert"].find(n => !axes.some(a => a.name === n)) ?? `axis${axes.length}`, size: 2 }])}>Add an axis</button>
 		<p role="status"><b>{count(devices)} devices</b> <span class="soft">{inner?.size ? (devices <= inner.size ? `of up to ${count(inner.size)} on ${inner.name}` : `more than the ${count(inner.size)} that ${inner.name} joins: outer axes go over ${device?.links[1]?.name ?? "nothing"}`) : ""}</span></p>

@@ -9,7 +9,7 @@ import { ModuleView } from "./module";
 import { link, useRoute } from "./route";
 import { StrategyView } from "./strategy";
 import type { Search } from "./types";
-import { Heading, Problem } from "./ui";
+import { Heading } from "./ui";
 import { WatchView } from "./watch";
 
 /** Set by build.mjs. */
@@ -44,7 +44,7 @@ function View() {
 	if (what === "searches" && id) return <WatchView key={id} id={id} />;
 	if (what === "modules" && id) return <ModuleView key={id} id={id} />;
 	if (what === "compare" && id && other) return <CompareView key={id + other} a={id} b={other} />;
-	return <Problem>There is nothing at this address.</Problem>;
+	return <article class="view"><Heading of="nowhere">There is nothing at this address</Heading><p><a href="#/">All strategies</a></p></article>;
 }
 
 function Page() {

@@ -75,7 +75,7 @@ export function MeshPicture({ strategy, name, type, cuts }: { strategy: Pick<Str
 	};
 	const local = t.shape.length ? piece.ranges.reduce((n, [a, b]) => n * (b - a), 1) : 1, all = t.shape.reduce((n, d) => n * d, 1) || 1;
 	return <section class="mesh" aria-label="Pieces on the mesh">
-		<h3 class="mono">{name}</h3>
+		<h2 class="mono">{name}</h2>
 		<p class="soft">{typeText(type)} as {cell(cuts)}: {pieces.length === 1 ? "whole on every device" : `${count(pieces.length)} pieces${data.count > data.devices.length ? " on these devices" : ""}, ${count(piece.holders)} ${piece.holders === 1 ? "device holds" : "devices hold"} each`}</p>
 		<div class="mesh-row">
 			<Tensor pieces={pieces} type={t} parts={data.parts} at={piece.number} />

@@ -147,7 +147,7 @@ function Picture({ timeline, limit, arguments_ }: { timeline: Timeline; limit: n
 			onPointerMove={e => { const d = drag.current; if (d && Math.abs(e.clientX - d.x) > 3) { d.moved = true; const by = ((d.x - e.clientX) / Math.max(1, width - LEFT)) * (d.view[1] - d.view[0]); move(d.view[0] + by, d.view[1] + by); } }}
 			onPointerUp={e => { if (drag.current && !drag.current.moved) hit(e); drag.current = null; }} />
 		{chosen ? <Detail run={chosen} timeline={timeline} /> : <p class="soft run">Click a bar, or press n, to see what it is.</p>}
-		<h3>Memory over the step</h3>
+		<h2>Memory over the step</h2>
 		{m.at.length > 1 ? <Plot label={`Memory of a device over the step, at most ${bytes(most)}`} height={170} keep={`${timeline.end} ${limit}`} range={view} data={data} options={() => ({
 			scales: { x: { time: false }, y: { range: (_u, _lo, hi) => [0, Math.max(hi, arguments_) * 1.08] } }, padding: [8, 0, 0, 0], legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } },
 			axes: [axis(duration, "time in the step", 44), axis(bytes, "", LEFT, true)],
@@ -168,7 +168,7 @@ export function TimelineView({ id, strategy }: { id: string; strategy: Strategy 
 	const c = strategy.cost;
 	return <div class="timeline-view card">
 		<Picture timeline={timeline} limit={strategy.memory_limit_bytes} arguments_={c.argument_bytes + c.output_bytes - c.alias_bytes} />
-		<h3>What takes longest</h3>
+		<h2>What takes longest</h2>
 		<Table caption="Longest runs" rows={longest} keyOf={(_, i) => i} columns={[
 			{ title: "Op", cell: r => <span class="mono">{r.name}</span> }, { title: "Line", wide: true, cell: r => <span class="mono">{r.location}</span> },
 			{ title: "On", cell: r => timeline.lanes[r.lane] }, { title: "Limited by", cell: r => r.kind === "link" ? (r.exposed ? "link, exposed" : "hidden") : r.kind },

@@ -28,7 +28,7 @@ for (const [mode, options] of Object.entries({ light: {}, dark: { colorScheme: "
 			await page.at("#/licences");
 			await page.at(path);
 			await page.waitForFunction(() => document.querySelector("h1, [role=alert]") && !document.querySelector(".waiting"));
-			for (const closed of await page.locator("main details:not([open]) > summary").all()) await closed.evaluate(s => { s.parentElement.open = true; });
+			await page.evaluate(() => { for (const d of document.querySelectorAll("main details")) d.open = true; });
 			await page.evaluate(axe);
 			const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
 			found.push(...violations.map(v => `${path} ${v.id}: ${v.nodes.slice(0, 3).map(n => n.html.slice(0, 160)).join(" | ")}`));
@@ -43,7 +43,7 @@ for (const [mode, options] of Object.entries({ light: {}, dark: { colorScheme: "
 test("a daemon with tokens asks for one, once", async () => {
 	const folder = mkdtempSync(join(tmpdir(), "shardwright-tokens-")), secret = "x".repeat(43);
 	const { createHash } = await import("node:crypto");
-	writeFileSync(join(folder, "tokens"), `${createHash("sha256").update(secret).digest("hex")} ada read,submit\n`, { mode: 0o600 });
+	writeFileSync(join(folder, "tokens"), `ada read,submit ${createHash("sha256").update(secret).digest("hex")}\n`, { mode: 0o600 });
 	const closed = await Daemon.start("--tokens", join(folder, "tokens"));
 	try {
 		const page = await open(browser, closed);

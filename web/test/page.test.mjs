@@ -48,9 +48,9 @@ test("from a dropped module to a strategy, its timeline, a comparison and its fi
 	await page.dispatchEvent(".drop", "drop", { dataTransfer: data });
 	await page.getByText("Arguments and pins").waitFor();
 	assert.match(await view(), /jit_step[\s\S]*Arguments\s+27[\s\S]*Ops\s+458/);
-	await page.getByRole("button", { name: "double model" }).click();
+	await page.getByRole("button", { name: /^double model/ }).click();
 	assert.match(await view(), /16 devices of up to 256 on ici/);
-	await page.getByRole("button", { name: "halve model" }).click();
+	await page.getByRole("button", { name: /^halve model/ }).click();
 	await page.getByRole("searchbox", { name: "Name" }).fill("batch['x']");
 	await page.getByText("1 of 27 arguments").waitFor();
 	await page.getByRole("button", { name: "dimension 0: whole; change" }).click();
@@ -188,10 +188,10 @@ test("a shared URL shows the same to somebody else", async () => {
 	const shown = await view(), url = page.url();
 	await page.reload();
 	await settled();
-	await page.locator(".mesh h3").waitFor();
+	await page.locator(".mesh h2").waitFor();
 	assert.equal(await view(), shown);
 	await visit(new URL(url).hash);
-	await page.locator(".mesh h3").waitFor();
+	await page.locator(".mesh h2").waitFor();
 	assert.equal(await view(), shown);
 	await visit(`#/ask?module=${mlp.id}&mesh=x=2,y=3&device=h100&memory=40GiB&seconds=7&objective=memory`);
 	await settled();
