@@ -145,13 +145,19 @@ bool combine_joins(const lowered *l, const lop *o, combine_group *g, uint64_t at
 	return false;
 }
 
-/* Does an op only hand on what it reads, so that compilers do it with whoever reads that? */
+static bool node_hands_on(const lowered *l, node_id n)
+{
+	uint16_t kind = l->p->nodes.p[n].op_kind;
+	return kind == OP_CONVERT || kind == OP_RESHAPE || kind == OP_TRANSPOSE;
+}
+
+/* Does an op, with what is nested in it, only hand on what it reads, so that compilers do it with whoever reads that? */
 static bool hands_on(const lowered *l, const lop *o)
 {
-	if (o->kind != LOP_COMPUTE || o->n_operands != 1 || o->n_results != 1 || o->nest)
-		return false;
-	uint16_t kind = l->p->nodes.p[o->node].op_kind;
-	return kind == OP_CONVERT || kind == OP_RESHAPE || kind == OP_TRANSPOSE;
+	bool does = o->kind == LOP_COMPUTE && o->n_operands == 1 && o->n_results == 1 && node_hands_on(l, o->node);
+	for (uint32_t i = 0; does && o->nest && i < o->nest->n_ops; i++)
+		does = node_hands_on(l, nested_node(o, &o->nest->ops[i]));
+	return does;
 }
 
 void lowered_first_uses(const lowered *l, lop_id *first_use)
