@@ -38,7 +38,11 @@ def test_found_strategy(tool, name, results):
     assert {word: simulated[word] for word in BYTES} == {word: measured[word] for word in BYTES}
 
 
-@pytest.mark.parametrize("name,label", [(name, label) for name in ("mlp", "transformer_2_tiny", "transformer_scan", "moe", "convnet")
+LARGE = (("moe", "zero3_donated"), ("moe", "both_axes"))  # XLA compiles each for most of a minute
+
+
+@pytest.mark.parametrize("name,label", [pytest.param(name, label, marks=[pytest.mark.slow] * ((name, label) in LARGE))
+                                        for name in ("mlp", "transformer_2_tiny", "transformer_scan", "moe", "convnet")
                                         for label in ("none", "data_donated", "zero2", "zero3_donated", "both_axes")])
 def test_bytes_of_hand_written(tool, name, label):
     text = cases.text_of(name)
