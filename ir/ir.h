@@ -497,6 +497,12 @@ void type_print(const module *m, type_id t, strbuf *out);
 void attr_print(const module *m, attr_id a, strbuf *out);
 /* "file:line:col", "name", or "" when unknown. */
 void loc_print(const module *m, loc_id l, strbuf *out);
+/* The op's location, else file and line of the text. Ops come nearly in the order of the text, so that counting lines goes on from the
+ * last one; begins as all zero. */
+typedef struct line_cursor {
+	uint32_t at, line;
+} line_cursor;
+void op_print_place(const module *m, op_id o, line_cursor *c, strbuf *out);
 /* Name of argument i of main: from its location when that is a plain name, else "argI". */
 void module_arg_name(const module *m, uint32_t i, strbuf *out);
 

@@ -257,6 +257,19 @@ void loc_print(const module *m, loc_id l, strbuf *out)
 		strbuf_str(out, at->name);
 }
 
+void op_print_place(const module *m, op_id o, line_cursor *c, strbuf *out)
+{
+	size_t before = out->n;
+	loc_print(m, op_at(m, o)->loc, out);
+	if (out->n != before)
+		return;
+	if (op_at(m, o)->src < c->at || c->line == 0)
+		*c = (line_cursor){0, 1};
+	for (; c->at < op_at(m, o)->src && c->at < m->text.n; c->at++)
+		c->line += m->text.p[c->at] == '\n';
+	strbuf_printf(out, "%s:%u", m->file, c->line);
+}
+
 void module_arg_name(const module *m, uint32_t i, strbuf *out)
 {
 	const func *f = module_main(m);

@@ -1,23 +1,5 @@
 #include "sbp/sbp.h"
 
-/* Ops come nearly in the order of the text, so counting lines goes on from the last one. */
-typedef struct line_cursor {
-	uint32_t at, line;
-} line_cursor;
-
-static void print_place(const module *m, op_id o, line_cursor *c, strbuf *out)
-{
-	size_t before = out->n;
-	loc_print(m, op_at(m, o)->loc, out);
-	if (out->n != before)
-		return;
-	if (op_at(m, o)->src < c->at || c->line == 0)
-		*c = (line_cursor){0, 1};
-	for (; c->at < op_at(m, o)->src && c->at < m->text.n; c->at++)
-		c->line += m->text.p[c->at] == '\n';
-	strbuf_printf(out, "%s:%u", m->file, c->line);
-}
-
 static void pad(strbuf *out, size_t start, size_t width)
 {
 	while (out->n - start < width)
@@ -113,7 +95,7 @@ static void print_op(const module *m, const sbp_op_record *r, bool every, line_c
 	const sbp_candidates *c = &r->candidates;
 	if (sbp_placement_of(m->shardings, r->placement, &p, &d) != ST_OK)
 		return;
-	print_place(m, r->op, lines, out);
+	op_print_place(m, r->op, lines, out);
 	strbuf_printf(out, ": " STR_FMT, STR_ARG(strtab_get(&m->strs, op_at(m, r->op)->name)));
 	for (uint32_t k = 0; k < c->n_operands + c->n_results; k++) {
 		nd_sbp s = sbp_chosen(r, k, p.n);
@@ -178,7 +160,7 @@ void sbp_explain(const module *m, const sbp_inference *x, bool every, strbuf *ou
 		/* of loops, branches and returns, which have no signature */
 		for (uint32_t end = r ? r->first_boxing : x->boxings.n; next < end; next++) {
 			const sbp_boxing_record *b = &x->boxings.p[next];
-			print_place(m, b->op, &lines, out);
+			op_print_place(m, b->op, &lines, out);
 			strbuf_printf(out, ": " STR_FMT "\n", STR_ARG(strtab_get(&m->strs, op_at(m, b->op)->name)));
 			print_boxing(m, x, b, out);
 		}

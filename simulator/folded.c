@@ -282,7 +282,8 @@ static bool runs_agree(const simulator *s, const lowered *l, lop_id o, lop_id p,
 {
 	const run *a = &s->runs.p[s->ops[o].run], *b = &s->runs.p[s->ops[p].run];
 	if (a->kind != b->kind || a->link != b->link || a->coll != b->coll || a->ns != b->ns || a->follows_ns != b->follows_ns || a->bytes != b->bytes ||
-	    a->flops != b->flops || a->early_ns != b->early_ns || a->near_ns != b->near_ns || a->fetch_ns != b->fetch_ns || a->direct_ns != b->direct_ns || a->pieces != b->pieces || a->n_reads != b->n_reads ||
+	    a->flops != b->flops || a->early_ns != b->early_ns || a->near_ns != b->near_ns || a->fetch_ns != b->fetch_ns ||
+	    a->direct_ns != b->direct_ns || a->pieces != b->pieces || a->n_reads != b->n_reads ||
 	    (a->moment == ID_NONE) != (b->moment == ID_NONE))
 		return false;
 	for (uint32_t i = 0; i < a->n_reads; i++)
@@ -425,7 +426,8 @@ static void add_act(simulator *s, const lowered *l, uint32_t id, bool first)
 		last->flops = sat_add(last->flops, r->flops);
 		return;
 	}
-	act a = {.run = plain ? ID_NONE : id, .kind = r->kind, .key = NO_KEY, .first_read = x->reads.n, .ns = r->ns, .flops = r->flops, .traffic_ns = r->direct_ns, .last_ns = r->direct_ns};
+	act a = {.run = plain ? ID_NONE : id, .kind = r->kind, .key = NO_KEY, .first_read = x->reads.n, .ns = r->ns, .flops = r->flops,
+	         .traffic_ns = r->direct_ns, .last_ns = r->direct_ns};
 	if (r->kind == RUN_COLLECTIVE) {
 		lop_id use = x->first_use[l->ops.p[r->op].results];
 		a.key = key_of(x, l, r->op);

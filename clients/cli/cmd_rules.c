@@ -44,28 +44,10 @@ static int list_ops(void)
 
 /* ---------------------------------------------------------------- rules of a module */
 
-typedef struct line_cursor { /* ops come in the order of the text, so counting goes on from the last one */
-	uint32_t at, line;
-} line_cursor;
-
-/* The op's location, else the line of the file. */
-static void print_place(const module *m, op_id o, line_cursor *c, strbuf *out)
-{
-	size_t before = out->n;
-	loc_print(m, op_at(m, o)->loc, out);
-	if (out->n != before)
-		return;
-	if (op_at(m, o)->src < c->at)
-		*c = (line_cursor){0, 1};
-	for (; c->at < op_at(m, o)->src && c->at < m->text.n; c->at++)
-		c->line += m->text.p[c->at] == '\n';
-	strbuf_printf(out, "%s:%u", m->file, c->line);
-}
-
 static void print_rules(const module *m, bool conservative, strbuf *out)
 {
 	rule_table rules;
-	line_cursor lines = {0, 1};
+	line_cursor lines = {0};
 	rule_table_init(&rules);
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
 		rule_id id;
@@ -73,7 +55,7 @@ static void print_rules(const module *m, bool conservative, strbuf *out)
 		if (flags & (OPF_TERMINATOR | OPF_SYMBOL))
 			continue;
 		rule_status st = rule_of_op(&rules, m, o, conservative, &id);
-		print_place(m, o, &lines, out);
+		op_print_place(m, o, &lines, out);
 		strbuf_printf(out, ": " STR_FMT ": ", STR_ARG(strtab_get(&m->strs, op_at(m, o)->name)));
 		if (st == RULE_FOUND) {
 			strbuf_puts(out, "#sdy.op_sharding_rule");

@@ -43,6 +43,20 @@ class Answer:
         return json.loads(self.body)
 
 
+def children(pid):
+    """Process ids of a process's children."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text()
+            except OSError:
+                continue
+            if int(stat.rsplit(")", 1)[1].split()[1]) == pid:
+                found.append(int(entry.name))
+    return found
+
+
 class Daemon:
     """start() waits until it listens; the store survives stop() and kill()."""
 
@@ -161,17 +175,7 @@ class Daemon:
             db.close()
 
     def workers(self):
-        """Process ids of the daemon's children."""
-        out = []
-        for entry in pathlib.Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    stat = (entry / "stat").read_text()
-                except OSError:
-                    continue
-                if int(stat.rsplit(")", 1)[1].split()[1]) == self.process.pid:
-                    out.append(int(entry.name))
-        return out
+        return children(self.process.pid)
 
     def worker(self):
         """A worker's process id; the row says running a moment before there is one."""

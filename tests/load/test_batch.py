@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from daemon import SHARDWRIGHT, Daemon, eventually, module_text
+from daemon import SHARDWRIGHT, Daemon, children, eventually, module_text
 
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "corpus"
 LONG = {"module": str(CORPUS / "transformer_4.mlir.zst"), "mesh": "data=2,model=2", "seconds": 60}
@@ -53,19 +53,6 @@ def rows(folder, sql):
 def questions(n, modules=("step.mlir", "other.mlir"), **more):
     """As many different ones, quick to search."""
     return [{"module": modules[i % len(modules)], "mesh": "data=2,model=2", "memory": (8 << 30) + i, "evaluations": 200, **more} for i in range(n)]
-
-
-def children(pid):
-    found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text()
-            except OSError:
-                continue
-            if int(stat.rsplit(")", 1)[1].split()[1]) == pid:
-                found.append(int(entry.name))
-    return found
 
 
 def test_a_daemon_answers_from_it_at_once(folder):

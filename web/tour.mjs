@@ -1,6 +1,6 @@
-// The screenshots of docs/page.md: node test/tour.mjs. Needs the built programs and Debian's Chromium.
+// The screenshots of docs/page.md: node tour.mjs. Needs the built programs and Debian's Chromium.
 import { join } from "node:path";
-import { Daemon, ROOT, corpus, launch, open } from "./daemon.mjs";
+import { Daemon, ROOT, corpus, launch, open } from "./test/daemon.mjs";
 
 const shot = (page, name) => page.screenshot({ path: join(ROOT, "docs/pictures", `page-${name}.png`) });
 const settled = page => page.waitForFunction(() => document.querySelector("h1") && !document.querySelector(".waiting"));
