@@ -126,6 +126,7 @@ typedef struct search_options {
 	uint32_t n_baselines;
 	search_kept *kept; /* a name that no baseline has is an error */
 	uint32_t n_kept;
+	uint32_t alternatives;         /* so many plans besides the answer that do something else, if there are */
 	const volatile int *stop; /* nonzero: answer with the best so far */
 	void (*on_event)(void *user, const search_event *e);
 	void *user;
@@ -136,13 +137,11 @@ typedef struct search_options {
 } search_options;
 enum {
 	WITHOUT_GROUPS = 1,        /* every argument decides for itself */
-	WITHOUT_MERGING = 4,       /* equal states reached in two ways are two nodes */
-	WITHOUT_WORKLIST = 8,      /* actions that change nothing are found out by trying them */
-	WITHOUT_AXIS_TACTICS = 16, /* one automatic tactic over all axes */
-	WITHOUT_TREES = 32,        /* polish only */
-	WITHOUT_POLISH = 64,
-	WITHOUT_COMPOSITES = 128,  /* no composite plans to start from */
-	WITHOUT_REFINE = 256,      /* they are taken as they are */
+	WITHOUT_TREE = 2,          /* leaves take turns */
+	WITHOUT_TACTICS = 4,       /* no composite plans: one leaf */
+	WITHOUT_DESCENTS = 8,      /* walks only */
+	WITHOUT_WALKS = 16,        /* descents only */
+	WITHOUT_LOCAL_SEARCH = 32, /* composite plans as they are */
 };
 enum { SEARCH_DEFAULT_SEED = 1 };
 #define SEARCH_DEFAULT_CACHE_BYTES ((int64_t)1 << 30)
@@ -152,6 +151,13 @@ typedef struct baseline_result {
 	bool fits;
 	cost cost;
 } baseline_result;
+/* A plan besides the answer. */
+typedef struct plan_alternative {
+	strategy s;
+	cost cost;
+	bool fits;
+	str difference; /* from the answer, for people */
+} plan_alternative;
 typedef struct incumbent_mark {
 	uint64_t evaluation;
 	int64_t elapsed_ns, runtime_ns, peak_bytes;
@@ -173,10 +179,11 @@ typedef struct search_result {
 	role *roles; /* by argument */
 	VEC(baseline_result) baselines;
 	VEC(incumbent_mark) incumbents;
+	VEC(plan_alternative) alternatives; /* best first */
 	listed_ops unsupported;  /* without a sharding rule */
 	listed_ops whole;       /* of a plan that is applied exactly: ops that cannot run on parts, whose operands are gathered around them */
 	const char *pairing; /* how results were paired with arguments: "donation", "dataflow", "none" */
-	uint64_t evaluations, replays, nodes, groups, actions, full_evaluations, table_hits;
+	uint64_t evaluations, replays, nodes /* of search trees */, groups;
 	int64_t elapsed_ns, replay_gap_ppm; /* incremental against replay, of the answer */
 	cost incremental;                   /* the evaluator's view of the answer */
 	cost smallest;                      /* of all strategies that were replayed: the one with the least memory */

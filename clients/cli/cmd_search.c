@@ -13,9 +13,9 @@ static const char help[] =
 	"  --device-file F.json        your own profile\n"
 	"  --memory 16GiB              limit per device (default: the profile's usable memory)\n"
 	"  --objective runtime|memory  what to minimise once it fits (default runtime)\n"
-	"  --schedule F.json           tactics; default: composite plans, one automatic tactic per axis, a joint polish\n"
-	"  --evaluations N             budget in costed states (default 4400; up to 16000 for small programs, down to\n"
-	"                              100 for large ones without repeated layers)\n"
+	"  --schedule F.json           tactics; default: one automatic tactic over all axes\n"
+	"  --evaluations N             budget in costed states (default: until nothing more is expected, at most 4400; up to\n"
+	"                              16000 for small programs, down to 100 for large ones without repeated layers)\n"
 	"  --seconds S                 budget in time instead; the answer then depends on the machine\n"
 	"  --seed N                    random seed (default 1)\n"
 	"  --threads N                 default all cores, at most 4 are used; never changes the answer of --evaluations\n"
@@ -26,6 +26,7 @@ static const char help[] =
 	"  --apply auto|exact|annotate how XLA will get the plan, which costs depend on: exact, as the program of one device, which\n"
 	"                              leaves nothing to partition; annotate, as shardings that XLA partitions by; auto (default),\n"
 	"                              exact wherever the whole program can be written so\n"
+	"  --alternatives K            with the answer the K best plans that do something else with the big tensors\n"
 	"  --open-results              do not tie donated results to their argument's sharding\n"
 	"  --json                      print the strategy document instead of tables\n"
 	"  --notation NAME             print the shardings of the arguments ready to paste instead of tables: jax, dtensor,\n"
@@ -129,14 +130,14 @@ static bool parse_forbid(search_args *a, const char *text)
 }
 
 enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS,
-       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_ALTERNATIVES, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
 
 static const struct option options[] = {
 	{"mesh", 1, 0, OPT_MESH}, {"device", 1, 0, OPT_DEVICE}, {"device-file", 1, 0, OPT_DEVICE_FILE}, {"memory", 1, 0, OPT_MEMORY},
 	{"objective", 1, 0, OPT_OBJECTIVE}, {"schedule", 1, 0, OPT_SCHEDULE}, {"evaluations", 1, 0, OPT_EVALUATIONS}, {"seconds", 1, 0, OPT_SECONDS},
 	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION}, {"pin", 1, 0, OPT_PIN},
 	{"forbid", 1, 0, OPT_FORBID},
-	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
+	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"alternatives", 1, 0, OPT_ALTERNATIVES}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
 	{"emit-strategy", 1, 0, OPT_EMIT_STRATEGY}, {"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK},
 	{"help", 0, 0, OPT_HELP}, {0}};
 
@@ -174,6 +175,11 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			if (strcmp(optarg, "runtime") && strcmp(optarg, "memory"))
 				return cli_usage("search", "--objective: expected runtime or memory, found '%s'", optarg);
 			a->o.objective = optarg[0] == 'm' ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME;
+			break;
+		case OPT_ALTERNATIVES:
+			if (!cli_number("search", "--alternatives", optarg, 0, 16, &n))
+				return EXIT_USAGE;
+			a->o.alternatives = (uint32_t)n;
 			break;
 		case OPT_EVALUATIONS:
 			if (!cli_number("search", "--evaluations", optarg, 1, 1000000000, &n))

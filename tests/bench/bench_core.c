@@ -1,7 +1,8 @@
 /* Speeds of the library's stages on one module, as JSON; medians of several runs. Reading and the pipeline in CPU time of
  * their one thread, so that what else runs on the machine matters little. Driven by bench.py.
  *	bench_core MODULE MESH */
-#include "search/internal.h"
+#include "search/evaluate/walker.h"
+#include "search/tree/runner.h"
 
 #include <sys/resource.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* Time and memory against the number of ops, as JSON: a program of repeated layers with data parallelism on it, generated.
  * Times are CPU times of the one thread. Driven by bench.py.
  *	bench_scale OPS */
-#include "search/internal.h"
+#include "search/tree/runner.h"
 
 #include <malloc.h>
 #include <time.h>

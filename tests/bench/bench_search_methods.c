@@ -4,11 +4,11 @@
  *
  *	bench_search_methods MODULE MESH DEVICE METHOD EVALUATIONS FIRST_SEED SEEDS
  *
- *	search      the whole search: schedule, trees, polish       search-groups, search-merging, ..  the search without that part
- *	mcts        one tree over all axes                          random      random decision lists
+ *	search      the whole search                                search-tree, search-walks, ..  the search without that part
+ *	random      random decision lists
  *	greedy      steepest descent by adding decisions, from random starts once it is stuck
  *	annealing   simulated annealing over decision lists         exhaustive  all states, breadth first, until the budget ends */
-#include "search/internal.h"
+#include "search/tree/runner.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -239,29 +239,6 @@ static void run_exhaustive(contest *k)
 	vec_release(&queue);
 }
 
-/* One tree grown step by step, so that the curve knows when its best state came. */
-static void run_mcts(contest *k, uint64_t seed)
-{
-	plan *empty = xcalloc(1, sizeof *empty);
-	const tree_best *list;
-	tree *t = tree_new(k->ev, &k->pb, empty, &k->actions, "bench", seed, 0);
-	uint64_t step = 1;
-	for (bool more = true; more && k->used < k->budget;) {
-		uint64_t done = tree_grow(t, step, NULL, NULL);
-		k->used += done;
-		more = done > 0;
-		if (tree_results(t, &list) && (!k->any || score_less(list[0].s, k->best_score))) {
-			k->best_score = list[0].s;
-			k->now = list[0].pl;
-			evaluator_run(k->ev, &k->now, NULL);
-			improve(k, &k->now);
-		}
-	}
-	k->full = tree_statistics(t).full;
-	tree_free(t);
-	free(empty);
-}
-
 /* ---------------------------------------------------------------- the whole search */
 
 static void on_event(void *user, const search_event *e)
@@ -279,13 +256,11 @@ static const struct {
 } parts[] = {
 	{"search", 0, false},
 	{"search-groups", WITHOUT_GROUPS, false},
-	{"search-merging", WITHOUT_MERGING, false},
-	{"search-worklist", WITHOUT_WORKLIST, false},
-	{"search-axis-tactics", WITHOUT_AXIS_TACTICS, false},
-	{"search-trees", WITHOUT_TREES, false},
-	{"search-polish", WITHOUT_POLISH, false},
-	{"search-composites", WITHOUT_COMPOSITES, false},
-	{"search-refine", WITHOUT_REFINE, false},
+	{"search-tree", WITHOUT_TREE, false},
+	{"search-tactics", WITHOUT_TACTICS, false},
+	{"search-descents", WITHOUT_DESCENTS, false},
+	{"search-walks", WITHOUT_WALKS, false},
+	{"search-local-search", WITHOUT_LOCAL_SEARCH, false},
 	{"search-folding", 0, true},
 };
 
@@ -322,7 +297,7 @@ static bool run_search(contest *k, const char *method, uint64_t seed)
 		o.user = k;
 		int64_t start = clock_ns();
 		must(search_run(k->m, &o, &r, &d), &d);
-		print_head(method, seed, &r.cost, r.fits, r.evaluations, r.full_evaluations, clock_ns() - start);
+		print_head(method, seed, &r.cost, r.fits, r.evaluations, r.evaluations, clock_ns() - start);
 		print_curve(k);
 		search_result_release(&r);
 		return true;
@@ -350,8 +325,6 @@ static void run_method(contest *k, const char *method, uint64_t seed)
 		run_annealing(k);
 	else if (!strcmp(method, "exhaustive"))
 		run_exhaustive(k);
-	else if (!strcmp(method, "mcts"))
-		run_mcts(k, seed);
 	else {
 		fprintf(stderr, "unknown method %s\n", method);
 		exit(64);

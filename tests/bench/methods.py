@@ -25,12 +25,11 @@ CASES = ["mlp/4x4/tpu-v5e", "transformer_4/4x4/a100", "transformer_scan/16x16/tp
 SMALL = ["mlp_tiny/2x2/tpu-v5e", "mlp_tiny/4x4/tpu-v5e", "mlp_tiny/2x2x4/h100"]   # where all states can be seen
 FOLDED = ["transformer_32/4x4/tpu-v5e", "llama_8b/4x4/tpu-v5p"]   # what folding is for: with a budget that the whole program can stand
 FOLDED_BUDGET = 600
-METHODS = ["search", "mcts", "annealing", "greedy", "random"]
-PARTS = {"search": "nothing", "search-groups": "groups", "search-merging": "merging of equal states", "search-worklist": "worklist pruning",
-         "search-axis-tactics": "tactics per axis", "search-trees": "trees (polish only)", "search-polish": "polish", "search-composites": "composite plans",
-         "search-refine": "refining of composite plans"}
+METHODS = ["search", "annealing", "greedy", "random"]
+PARTS = {"search": "nothing", "search-tree": "the tree (leaves in turn)", "search-tactics": "tactics (one leaf)", "search-descents": "descents", "search-walks": "walks",
+         "search-local-search": "local search", "search-groups": "groups"}
 ALL_STATES = 2000000
-COLORS = {"search": "#b8463c", "mcts": "#2f6f9f", "annealing": "#6a9a58", "greedy": "#e39c37", "random": "#888888"}
+COLORS = {"search": "#b8463c", "annealing": "#6a9a58", "greedy": "#e39c37", "random": "#888888"}
 
 
 def run(case, method, evaluations, seed, build):

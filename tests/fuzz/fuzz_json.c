@@ -1,5 +1,5 @@
 /* Any bytes as a strategy document, a schedule, a mesh, a device profile and a sharding: accepted or reported. */
-#include "search/internal.h"
+#include "search/tree/runner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 enum { PLANS = 120, JOBS = 12, JOB_PLANS = 20 };
 
 typedef struct side {
-	evaluator *ev[LOGICAL_TREES];
+	evaluator *ev[MOST_EVALUATORS];
 	crew *crew;
 } side;
 
@@ -25,7 +25,7 @@ static bool always(void *unused)
 static side open_side(const fixture *f, int threads, bool (*stop)(void *))
 {
 	side s;
-	for (int i = 0; i < LOGICAL_TREES; i++)
+	for (int i = 0; i < MOST_EVALUATORS; i++)
 		s.ev[i] = evaluator_new(&f->pb);
 	s.crew = crew_new(s.ev, threads, stop, NULL);
 	return s;
@@ -34,7 +34,7 @@ static side open_side(const fixture *f, int threads, bool (*stop)(void *))
 static void close_side(side *s)
 {
 	crew_free(s->crew);
-	for (int i = 0; i < LOGICAL_TREES; i++)
+	for (int i = 0; i < MOST_EVALUATORS; i++)
 		evaluator_free(s->ev[i]);
 }
 
@@ -81,7 +81,7 @@ START_TEST(plans_count_once)
 	uint32_t distinct = cost_alone(&f, own, PLANS, alone, states);
 	ck_assert_uint_gt(distinct, 10);
 	ck_assert_uint_lt(distinct, PLANS);
-	for (int threads = 1; threads <= LOGICAL_TREES; threads++)
+	for (int threads = 1; threads <= MOST_EVALUATORS; threads++)
 		for (uint64_t budget = 0; budget <= distinct + 1; budget += 1 + budget / 4) {
 			side s = open_side(&f, threads, never);
 			memcpy(own, plans, PLANS * sizeof *own);
@@ -163,7 +163,7 @@ START_TEST(jobs_count_once)
 	walk first = {0};
 	uint64_t used = 0;
 	setup_corpus(&f, "mlp", "tpu-v5e", "data=4,model=4", false);
-	for (int threads = 1; threads <= LOGICAL_TREES; threads++) {
+	for (int threads = 1; threads <= MOST_EVALUATORS; threads++) {
 		side s = open_side(&f, threads, never);
 		walk w = {.f = &f};
 		uint64_t n = crew_do(s.crew, JOBS, walk_some, &w), sum = 0;
@@ -189,63 +189,6 @@ START_TEST(jobs_count_once)
 }
 END_TEST
 
-enum { CHAIN_EVALUATIONS = 60, HEAT = 50000 };
-
-typedef struct chains {
-	const fixture *f;
-	arena mem[LOGICAL_TREES];
-	int64_t best[LOGICAL_TREES];
-	uint64_t used[LOGICAL_TREES];
-} chains;
-
-static void walk_chain(void *user, uint32_t i, scout *s)
-{
-	chains *c = user;
-	plan *start = xcalloc(1, sizeof *start);
-	polisher *ps = polisher_new(s, &c->f->pb, start, &c->f->actions, NULL, 0, i, &c->mem[i]);
-	uint64_t before = scout_used(s);
-	polisher_walk(ps, s, CHAIN_EVALUATIONS, HEAT);
-	c->used[i] = scout_used(s) - before;
-	c->best[i] = polisher_best(ps)->c.runtime_ns;
-	polisher_free(ps);
-	free(start);
-}
-
-/* The same chains once more come to the same states first, and for what is left of their evaluations to others. */
-START_TEST(chains_go_on_from_what_is_known)
-{
-	fixture f;
-	int64_t first[LOGICAL_TREES], further = 0;
-	setup_corpus(&f, "mlp", "tpu-v5e", "data=4,model=4", false);
-	for (int threads = 1; threads <= LOGICAL_TREES; threads++) {
-		side s = open_side(&f, threads, never);
-		chains c = {.f = &f};
-		uint64_t n = crew_do(s.crew, LOGICAL_TREES, walk_chain, &c);
-		for (int i = 0; i < LOGICAL_TREES; i++)
-			ck_assert_uint_eq(c.used[i], CHAIN_EVALUATIONS);
-		ck_assert(n > CHAIN_EVALUATIONS && n <= LOGICAL_TREES * (CHAIN_EVALUATIONS + 1));
-		if (threads == 1)
-			memcpy(first, c.best, sizeof first);
-		ck_assert_mem_eq(first, c.best, sizeof first);
-		crew_do(s.crew, LOGICAL_TREES, walk_chain, &c);
-		for (int i = 0; i < LOGICAL_TREES; i++) {
-			ck_assert_int_le(c.best[i], first[i]);
-			further += c.best[i] < first[i];
-		}
-		close_side(&s);
-		s = open_side(&f, threads, always);
-		crew_do(s.crew, LOGICAL_TREES, walk_chain, &c);
-		for (int i = 0; i < LOGICAL_TREES; i++) {
-			ck_assert_uint_eq(c.used[i], 0);
-			arena_release(&c.mem[i]);
-		}
-		close_side(&s);
-	}
-	ck_assert_int_gt(further, 0);
-	teardown(&f);
-}
-END_TEST
-
 int main(void)
 {
 	TCase *t = tcase_create("crew");
@@ -253,6 +196,5 @@ int main(void)
 	tcase_add_test(t, plans_count_once);
 	tcase_add_test(t, stops);
 	tcase_add_test(t, jobs_count_once);
-	tcase_add_test(t, chains_go_on_from_what_is_known);
 	return run_suite(t, "crew");
 }

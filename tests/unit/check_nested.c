@@ -1,5 +1,5 @@
 /* Ops nested in their readers: programs for costs have far fewer ops, and cost what they cost without. */
-#include "search/evaluator.h"
+#include "search/evaluate/evaluator.h"
 #include "tests/unit/problem_fixture.h"
 #include "tests/unit/run_suite.h"
 

@@ -1,4 +1,7 @@
 /* Whole plans: composites, descents from them, what is near a plan, and what paths of decisions came to. */
+#include "search/evaluate/walker.h"
+#include "search/tree/local_search.h"
+#include "search/tree/tactics.h"
 #include "tests/unit/search_fixture.h"
 #include "tests/unit/run_suite.h"
 
@@ -20,148 +23,185 @@ static bool always(void *unused)
 	return true;
 }
 
-/* What a descent tells: each plan better than the one before it, and in time. */
-typedef struct telling {
-	uint64_t used;
-	int64_t energy;
-} telling;
+/* Local searches of a problem. */
+typedef struct searching {
+	evaluator *ev[MOST_EVALUATORS];
+	crew *with;
+	scope of;
+	arena mem;
+	local_search *ls;
+} searching;
 
-static void told(void *user, plan *pl, uint64_t used, int64_t energy)
+static void begin_searching(searching *s, const fixture *f, problem *pb, bool (*stop)(void *))
 {
-	telling *t = user;
-	ck_assert_uint_ge(used, t->used);
-	ck_assert_int_lt(energy, t->energy);
-	ck_assert(pl->n <= MAX_PLAN);
-	*t = (telling){used, energy};
+	*s = (searching){0};
+	for (int i = 0; i < MOST_EVALUATORS; i++)
+		s->ev[i] = evaluator_new(pb);
+	scope_init(&s->of, pb, UINT32_MAX, NULL);
+	s->with = crew_new(s->ev, (int)f->o.threads, stop, NULL);
+	s->ls = xmalloc(sizeof *s->ls);
+	local_search_init(s->ls, pb, s->with, &s->of, &s->mem, 150);
 }
 
-/* Refines a plan as far as it goes; *before, *after: its energy in replays. */
-static uint64_t refine_on(fixture *f, const problem *pb, arena *mem, plan *pl, refine_depth depth, uint64_t budget, bool (*stop)(void *), int64_t *before, int64_t *after)
+static void end_searching(searching *s)
 {
-	evaluator *ev[LOGICAL_TREES];
-	action_list actions = {0};
+	local_search_release(s->ls);
+	free(s->ls);
+	scope_release(&s->of);
+	arena_release(&s->mem);
+	crew_free(s->with);
+	for (int i = 0; i < MOST_EVALUATORS; i++)
+		evaluator_free(s->ev[i]);
+}
+
+/* Descends from a plan until it would look farther than that; returns evaluations used. Each step is better or tells that it is not. */
+static uint64_t descend(searching *s, const problem *pb, descent *d, plan *pl, level far, uint64_t budget, int64_t *before, int64_t *after)
+{
+	uint64_t used = 0;
+	descent_begin(s->ls, d, pl, 1, 0);
+	*before = plan_energy(pb, &d->c);
+	for (int steps = 0; steps < 400 && d->at <= far && !d->done && used < budget; steps++) {
+		bool better;
+		int64_t was = plan_energy(pb, &d->c);
+		used += descent_step(s->ls, d, budget - used, &better);
+		ck_assert(better == (plan_energy(pb, &d->c) < was));
+		ck_assert(better || plan_energy(pb, &d->c) == was);
+	}
+	*after = plan_energy(pb, &d->c);
 	cost c;
 	bool allowed;
-	int64_t energy;
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		ev[i] = evaluator_new(pb);
-	actions_make((problem *)pb, UINT32_MAX, NULL, &actions);
-	evaluator_run(ev[0], pl, NULL);
-	evaluator_replay(ev[0], &c, &allowed);
-	*before = plan_energy(pb, &c);
-	telling t = {0, *before};
-	crew *with = crew_new(ev, (int)f->o.threads, stop, NULL);
-	refiner *rf = refiner_new(pb, with, mem, &actions, told, &t);
-	uint64_t used = refiner_improve(rf, pl, depth, budget, &energy);
-	ck_assert_int_eq(t.energy, energy);
-	refiner_free(rf);
-	crew_free(with);
-	evaluator_run(ev[0], pl, NULL);
-	evaluator_replay(ev[0], &c, &allowed);
-	*after = plan_energy(pb, &c);
-	ck_assert_int_eq(*after, energy);
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		evaluator_free(ev[i]);
-	vec_release(&actions);
+	*pl = d->pl;
+	evaluator_run(s->ev[0], pl, NULL);
+	evaluator_replay(s->ev[0], &c, &allowed);
+	ck_assert_int_eq(plan_energy(pb, &c), *after);
 	return used;
 }
 
 /* Down, within the budget, for any number of threads. */
-START_TEST(refined_plans)
+START_TEST(descents)
 {
 	fixture f;
 	problem pb;
-	arena mem = {0};
-	int64_t before, after;
+	searching s, other;
+	int64_t before, after, same;
 	setup_problem(&f, &pb, mlp, "data=4,model=4");
-	plan *start = xcalloc(1, sizeof *start), *pl = xcalloc(1, sizeof *pl), *other = xcalloc(1, sizeof *other);
-	const action *batch = action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0);
+	plan *start = xcalloc(1, sizeof *start), *pl = xcalloc(1, sizeof *pl), *again = xcalloc(1, sizeof *again);
+	descent *d = xcalloc(1, sizeof *d);
 	for (uint32_t axis = 0; axis < 2; axis++) { /* both weights by rows before the batch: every product is summed up */
 		static const uint32_t weights[] = {0, 1};
 		action rows = action_manual(&pb, weights, 2, 0, axis);
 		plan_insert(start, start->n, &rows, "test");
 	}
-	plan_insert(start, start->n, batch, "test");
-	*pl = *start;
-	uint64_t used = refine_on(&f, &pb, &mem, pl, REFINE_ALIKE, 500, never, &before, &after);
-	ck_assert(used > 1 && used <= 500);
+	plan_insert(start, start->n, action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0), "test");
+	*pl = *again = *start;
+	begin_searching(&s, &f, &pb, never);
+	uint64_t used = descend(&s, &pb, d, pl, GROUPS, 2000, &before, &after);
+	ck_assert(used > 1 && used <= 2000);
 	ck_assert_int_lt(after, before);
 	f.o.threads = 3;
-	*other = *start;
-	ck_assert_uint_eq(refine_on(&f, &pb, &mem, other, REFINE_ALIKE, 500, never, &before, &after), used);
-	ck_assert(plan_same(pl, other));
-	for (uint64_t budget = 0; budget < 40; budget++) {
+	begin_searching(&other, &f, &pb, never);
+	ck_assert_uint_eq(descend(&other, &pb, d, again, GROUPS, 2000, &before, &same), used);
+	ck_assert(plan_same(pl, again) && same == after);
+	end_searching(&other);
+	end_searching(&s);
+	for (uint64_t budget = 0; budget < 40; budget += 3) {
+		begin_searching(&s, &f, &pb, never);
 		*pl = *start;
-		ck_assert_uint_le(refine_on(&f, &pb, &mem, pl, REFINE_GROUPS, budget, never, &before, &after), budget);
+		ck_assert_uint_le(descend(&s, &pb, d, pl, SAMPLED, budget, &before, &after), budget);
 		ck_assert_int_le(after, before);
+		end_searching(&s);
 	}
+	begin_searching(&s, &f, &pb, always);
 	*pl = *start;
-	refine_on(&f, &pb, &mem, pl, REFINE_GROUPS, 500, always, &before, &after);
+	ck_assert_uint_eq(descend(&s, &pb, d, pl, SAMPLED, 500, &before, &after), 0);
 	ck_assert(plan_same(pl, start));
+	end_searching(&s);
+	free(d);
 	free(start);
 	free(pl);
-	free(other);
-	arena_release(&mem);
+	free(again);
 	problem_release(&pb);
 	teardown(&f);
 }
 END_TEST
 
-/* What each depth adds to the one before: from nothing decided there is nothing to change; roles are added; groups are decided on
+/* What each level adds to the one before: from nothing decided there is nothing to change; roles are added; groups are decided on
  * their own. */
-START_TEST(depths_of_refining)
+START_TEST(levels_of_a_descent)
 {
 	fixture f;
 	problem pb;
-	arena mem = {0};
+	searching s;
 	int64_t before, alike, apart, groups;
 	setup_problem(&f, &pb, mlp, "data=4,model=4");
 	plan *pl = xcalloc(1, sizeof *pl);
-	refine_on(&f, &pb, &mem, pl, REFINE_ALIKE, 500, never, &before, &alike);
+	descent *d = xcalloc(1, sizeof *d);
+	begin_searching(&s, &f, &pb, never);
+	descend(&s, &pb, d, pl, ALIKE, 500, &before, &alike);
 	ck_assert(alike == before && pl->n == 0);
-	refine_on(&f, &pb, &mem, pl, REFINE_APART, 500, never, &before, &apart);
+	end_searching(&s);
+	begin_searching(&s, &f, &pb, never);
+	descend(&s, &pb, d, pl, APART, 500, &before, &apart);
 	ck_assert_int_lt(apart, alike);
 	for (uint32_t i = 0; i < pl->n; i++)
 		ck_assert(pl->decisions[i].group == ID_NONE);
-	refine_on(&f, &pb, &mem, pl, REFINE_GROUPS, 500, never, &before, &groups);
+	end_searching(&s);
+	begin_searching(&s, &f, &pb, never);
+	descend(&s, &pb, d, pl, GROUPS, 500, &before, &groups);
 	ck_assert_int_lt(groups, apart);
+	end_searching(&s);
 	free(pl);
-	arena_release(&mem);
+	free(d);
 	problem_release(&pb);
 	teardown(&f);
 }
 END_TEST
 
-/* Two descents that meet: the second one ends there, and has no energy of its own. */
+/* Of two descents that meet the second one is done. */
 START_TEST(descents_that_meet)
 {
 	fixture f;
 	problem pb;
-	arena mem = {0};
-	action_list actions = {0};
-	evaluator *ev[LOGICAL_TREES];
-	int64_t first, second;
+	searching s;
 	setup_problem(&f, &pb, mlp, "data=4,model=4");
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		ev[i] = evaluator_new(&pb);
-	actions_make(&pb, UINT32_MAX, NULL, &actions);
-	telling t = {0, INT64_MAX};
-	crew *with = crew_new(ev, 1, never, NULL);
-	refiner *rf = refiner_new(&pb, with, &mem, &actions, told, &t);
-	plan *pl = xcalloc(1, sizeof *pl), *other = xcalloc(1, sizeof *other);
-	uint64_t used = refiner_improve(rf, pl, REFINE_GROUPS, 500, &first);
-	ck_assert(used > 0 && first < INT64_MAX);
-	t = (telling){0, INT64_MAX};
-	ck_assert_uint_eq(refiner_improve(rf, other, REFINE_GROUPS, 500, &second), 0); /* all it looks at was costed before */
-	ck_assert_int_eq(second, INT64_MAX);
-	refiner_free(rf);
-	crew_free(with);
+	plan *pl = xcalloc(1, sizeof *pl);
+	descent *first = xcalloc(1, sizeof *first), *second = xcalloc(1, sizeof *second);
+	begin_searching(&s, &f, &pb, never);
+	descent_begin(s.ls, first, pl, 1, 0);
+	descent_begin(s.ls, second, pl, 1, 1);
+	ck_assert(!first->done && second->done);
+	end_searching(&s);
 	free(pl);
-	free(other);
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		evaluator_free(ev[i]);
-	vec_release(&actions);
-	arena_release(&mem);
+	free(first);
+	free(second);
+	problem_release(&pb);
+	teardown(&f);
+}
+END_TEST
+
+/* A walk ends, too, and what it keeps is never worse. */
+START_TEST(walks_end)
+{
+	fixture f;
+	problem pb;
+	searching s;
+	setup_problem(&f, &pb, mlp, "data=4,model=4");
+	plan *pl = xcalloc(1, sizeof *pl);
+	descent *d = xcalloc(1, sizeof *d);
+	begin_searching(&s, &f, &pb, never);
+	descent_begin(s.ls, d, pl, 1, 0);
+	int64_t last = plan_energy(&pb, &d->c);
+	int steps = 0;
+	for (; !d->done && steps < 2000; steps++) {
+		bool better;
+		descent_step(s.ls, d, 1000, &better);
+		ck_assert_int_le(plan_energy(&pb, &d->c), last);
+		last = plan_energy(&pb, &d->c);
+	}
+	ck_assert(d->done && d->at == SAMPLED);
+	end_searching(&s);
+	free(pl);
+	free(d);
 	problem_release(&pb);
 	teardown(&f);
 }
@@ -272,70 +312,62 @@ START_TEST(parameters_and_their_state)
 }
 END_TEST
 
-static uint64_t compose_on(fixture *f, const problem *pb, const action_list *actions, uint64_t budget, bool (*stop)(void *), composition *out)
+/* Finds tactics and lists composite plans; returns evaluations used. */
+static uint64_t complete(const fixture *f, problem *pb, uint64_t budget, bool (*stop)(void *), tactic_space *ts, completion_list *out)
 {
-	evaluator *ev[LOGICAL_TREES];
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		ev[i] = evaluator_new(pb);
-	crew *with = crew_new(ev, (int)f->o.threads, stop, NULL);
-	uint64_t used = compose(pb, with, actions, budget, out);
-	crew_free(with);
-	for (int i = 0; i < LOGICAL_TREES; i++)
-		evaluator_free(ev[i]);
+	searching s;
+	begin_searching(&s, f, pb, stop);
+	*ts = (tactic_space){.pb = pb, .with = s.with, .of = &s.of};
+	out->n = 0;
+	if (tactics_find(ts, budget))
+		completions_list(ts, 400, out);
+	uint64_t used = ts->used;
+	end_searching(&s);
 	return used;
 }
 
-/* Ways to cut batch and weights are found, and plans come best first. */
+/* What cuts batch and weights is found, and every plan has a path of its own. */
 START_TEST(composite_plans)
 {
 	fixture f;
 	problem pb;
-	action_list actions = {0};
 	setup_problem(&f, &pb, mlp, "data=4,model=4");
-	actions_make(&pb, UINT32_MAX, NULL, &actions);
-	composition *c = xcalloc(1, sizeof *c), *again = xcalloc(1, sizeof *again);
-	uint64_t used = compose_on(&f, &pb, &actions, 2000, never, c);
-	ck_assert(used > 0 && used <= 2000 && c->n > 1 && c->n_recipes > 0);
-	evaluator *ev = evaluator_new(&pb);
-	score before = {.fits = true};
+	completion_list list = {0}, again = {0};
+	tactic_space *ts = xcalloc(1, sizeof *ts);
+	uint64_t used = complete(&f, &pb, 2000, never, ts, &list);
+	ck_assert(used > 0 && used <= 2000 && list.n > 20);
 	bool batch = false, weights = false;
-	for (uint32_t i = 0; i < c->n; i++) {
-		cost now;
-		bool allowed;
-		plan pl = c->plans[i];
-		evaluator_run(ev, &pl, NULL);
-		evaluator_replay(ev, &now, &allowed);
-		ck_assert(allowed && !score_less(score_of(&pb, &now), before));
-		before = score_of(&pb, &now);
-		for (uint32_t k = 0; k < pl.n; k++)
-			batch |= pl.decisions[k].on_role && pl.decisions[k].role == ROLE_ACTION_DATA_PARALLEL;
+	for (uint32_t i = 0; i < list.n; i++) {
+		const completion *c = &list.p[i];
+		for (uint32_t k = 0; k < i; k++)
+			ck_assert(list.p[k].depth != c->depth || memcmp(list.p[k].path, c->path, c->depth * sizeof *c->path));
+		for (uint32_t k = 0; k < c->pl.n; k++)
+			batch |= c->pl.decisions[k].on_role && c->pl.decisions[k].role == ROLE_ACTION_DATA_PARALLEL;
 	}
-	for (uint32_t i = 0; i < c->n_recipes; i++)
-		for (uint32_t k = 0; k < c->recipes[i].n; k++) {
-			const action *a = &c->recipes[i].decisions[k];
-			weights |= a->kind == ACTION_PARTITION && pb.roles[a->targets[0].arg] == ROLE_PARAMETER;
-		}
+	for (uint32_t i = 0; i < ts->n_sets; i++)
+		for (tactic_id t = CUTS_WEIGHTS; t < TACTICS; t++)
+			for (uint32_t k = 0; k < ts->sets[i].instance[t].n; k++) {
+				const action *a = &ts->sets[i].instance[t].decisions[k];
+				weights |= a->kind == ACTION_PARTITION && pb.roles[a->targets[0].arg] == ROLE_PARAMETER;
+			}
 	ck_assert(batch && weights);
 	/* any number of threads, any second time */
 	f.o.threads = 3;
-	ck_assert_uint_eq(compose_on(&f, &pb, &actions, 2000, never, again), used);
-	ck_assert_uint_eq(again->n, c->n);
-	for (uint32_t i = 0; i < c->n; i++) {
-		ck_assert_uint_eq(again->plans[i].n, c->plans[i].n);
-		for (uint32_t k = 0; k < c->plans[i].n; k++)
-			ck_assert(again->plans[i].decisions[k].axis == c->plans[i].decisions[k].axis && again->plans[i].decisions[k].targets == c->plans[i].decisions[k].targets);
+	ck_assert_uint_eq(complete(&f, &pb, 2000, never, ts, &again), used);
+	ck_assert_uint_eq(again.n, list.n);
+	for (uint32_t i = 0; i < list.n; i++) {
+		ck_assert_uint_eq(again.p[i].pl.n, list.p[i].pl.n);
+		for (uint32_t k = 0; k < list.p[i].pl.n; k++)
+			ck_assert(again.p[i].pl.decisions[k].axis == list.p[i].pl.decisions[k].axis && again.p[i].pl.decisions[k].n_targets == list.p[i].pl.decisions[k].n_targets);
 	}
 	/* a budget is kept; nothing is tried when it is time to stop */
 	for (uint64_t budget = 0; budget < 40; budget += 3)
-		ck_assert(compose_on(&f, &pb, &actions, budget, never, again) <= budget);
-	ck_assert_uint_eq(compose_on(&f, &pb, &actions, 0, never, again), 0);
-	ck_assert_uint_eq(again->n, 0);
-	compose_on(&f, &pb, &actions, 2000, always, again);
-	ck_assert_uint_eq(again->n, 0);
-	evaluator_free(ev);
-	free(c);
-	free(again);
-	vec_release(&actions);
+		ck_assert(complete(&f, &pb, budget, never, ts, &again) <= budget);
+	ck_assert_uint_eq(complete(&f, &pb, 0, never, ts, &again), 0);
+	ck_assert_uint_eq(complete(&f, &pb, 2000, always, ts, &again), 0);
+	free(ts);
+	vec_release(&list);
+	vec_release(&again);
 	problem_release(&pb);
 	teardown(&f);
 }
@@ -414,9 +446,10 @@ int main(void)
 	TCase *t = tcase_create("plans");
 	tcase_set_timeout(t, 300);
 	tcase_add_test(t, composite_plans);
-	tcase_add_test(t, refined_plans);
-	tcase_add_test(t, depths_of_refining);
+	tcase_add_test(t, descents);
+	tcase_add_test(t, levels_of_a_descent);
 	tcase_add_test(t, descents_that_meet);
+	tcase_add_test(t, walks_end);
 	tcase_add_test(t, plans_and_twins);
 	tcase_add_test(t, parameters_and_their_state);
 	tcase_add_test(t, remembered_effects);

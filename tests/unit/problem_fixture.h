@@ -2,7 +2,7 @@
 #ifndef SW_PROBLEM_FIXTURE_H
 #define SW_PROBLEM_FIXTURE_H
 
-#include "search/internal.h"
+#include "search/tree/runner.h"
 
 #include <check.h>
 

@@ -2,7 +2,7 @@
 #ifndef SW_SEARCH_FIXTURE_H
 #define SW_SEARCH_FIXTURE_H
 
-#include "search/internal.h"
+#include "search/tree/runner.h"
 
 #include <check.h>
 

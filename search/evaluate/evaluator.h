@@ -1,0 +1,106 @@
+/* Private to evaluator*.c: what one evaluator has.
+ *	evaluator.c          its life, the path of decisions and what states cost
+ *	evaluator_folded.c   actions of the whole program on the folded one
+ *	evaluator_bound.c    what states and all that can come of them cost at least
+ *	evaluator_answer.c   what is told of a path: targets, shardings, the strategy
+ *	evaluator_replay.c   the strategy, propagated afresh as XLA will do it */
+#ifndef SW_EVALUATOR_H
+#define SW_EVALUATOR_H
+
+#include "search/evaluate/walker.h"
+
+enum { FOLDED, WHOLE, WAYS };
+
+/* A matmul of the program, and how often a step runs it. */
+typedef struct bound_part {
+	node_id node;
+	int64_t times;
+} bound_part;
+
+/* What costs one program. */
+typedef struct coster {
+	lower_cache *lower;
+	lowered *low;
+	simulator *sim;
+	sharding_id *costed; /* by pval: what is lowered, with results as the next step needs them */
+	bool known;          /* the last cost asked for was remembered */
+	cost cost;
+	bool matmuls_known;  /* evaluator_bound.c: these, */
+	VEC(bound_part) matmuls;
+} coster;
+
+/* An action of the whole program on the folded one. */
+typedef struct folded_action {
+	const action_target *key, *targets;
+	uint32_t n_key, n_targets;
+	bool inner; /* targets are values, not arguments */
+	bool even; /* what stands for several layers does so for this action too */
+} folded_action;
+
+struct evaluator {
+	const problem *pb;
+	const folding *fold; /* NULL: nothing is folded */
+	sharding_table *t;
+	mesh_links links;
+	walker *on[WAYS];    /* made when they are first needed */
+	coster cost[WAYS];
+	uint32_t depth, uneven_from; /* decisions from here on need the whole program; ID_NONE: none does */
+	action path[MAX_PLAN];       /* so that a plan that shares its beginning starts from there */
+	bool broken;
+	evaluator_stats stats;
+	propagation *fresh[WAYS]; /* for replays */
+	priority_of priority;     /* what the answer takes for the user priority of a dim; the last replay of this path chose it */
+	VEC(sharding_id) pins;    /* by result */
+
+	/* folding */
+	arena mem;
+	int32_t *result_of_arg; /* of the folded program, as in the problem */
+	donation dn;
+	uint32_t *class_size; /* by the first of the values in the band that are counterparts */
+	uint32_t *seen, *seen_dim;       /* by class: targets counted, their dim */
+	uint32_t *target_of;             /* by pval of the folded program */
+	index_map by_targets;
+	VEC(folded_action) actions;
+	VEC(action_target) expanded;
+	VEC(pval_id) sites; /* constrained values */
+};
+
+static inline bool is_folded(const evaluator *ev) { return ev->fold && ev->uneven_from == ID_NONE; }
+static inline walker *present(const evaluator *ev) { return ev->on[is_folded(ev) ? FOLDED : WHOLE]; }
+
+/* What stands for a target of the whole program: an argument, or for a constraint a value; ID_NONE: it is dead. */
+static inline uint32_t fold_target(const evaluator *ev, bool inner, uint32_t target) { return inner ? ev->fold->val_of[target] : ev->fold->arg_of[target]; }
+static inline pval_id fold_value(const evaluator *ev, bool inner, uint32_t folded) { return inner ? folded : ev->fold->p->args.p[folded]; }
+
+/* ---------------------------------------------------------------- evaluator.c */
+
+propagation *evaluator_propagation(evaluator *ev, const program *p);
+/* Made when it is first asked for. */
+walker *evaluator_walker(evaluator *ev, int way);
+coster *evaluator_coster(evaluator *ev, int way);
+/* Makes c->costed the state that the path is in on this program. */
+void coster_load(evaluator *ev, coster *c, int way);
+/* The cost of what c->costed says; false when layers of the folded program come out differently. */
+bool coster_find(evaluator *ev, coster *c, int way, cost *out);
+
+/* ---------------------------------------------------------------- evaluator_folded.c */
+
+/* Decides whether this evaluator walks the problem's folded program, and makes what that needs. */
+void fold_begin(evaluator *ev);
+const folded_action *fold_action(evaluator *ev, const action *a);
+action with_targets(const action *a, const folded_action *f);
+/* Numbers targets of the folded program, for target_index: which of them stands for one of the whole program's; ID_NONE. */
+void mark_targets(evaluator *ev, bool inner, const action_target *list, uint32_t n);
+uint32_t target_index(const evaluator *ev, bool inner, uint32_t target);
+
+/* ---------------------------------------------------------------- evaluator_answer.c */
+
+/* What the answer says of an argument (own: of the program that the path is on), in any table that has the evaluator's
+ * meshes under the same ids. */
+sharding_id export_argument(evaluator *ev, uint32_t own, sharding_table *into);
+sharding_id export_sharding(evaluator *ev, pval_id v, sharding_table *into); /* the same of a constrained value */
+/* Into ev->sites: the constrained values, each once, in the order of the decisions. */
+void list_sites(evaluator *ev);
+static inline pval_id present_value(const evaluator *ev, pval_id v) { return is_folded(ev) ? ev->fold->val_of[v] : v; }
+
+#endif

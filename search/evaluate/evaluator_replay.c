@@ -1,0 +1,170 @@
+/* The strategy of a path, propagated afresh as XLA will do it: results are pinned to what their arguments got until that
+ * holds. On the folded program where its layers come out alike. */
+#include "search/evaluate/evaluator.h"
+
+/* A program to replay on; arguments and results are its own. */
+typedef struct stage {
+	const program *p;
+	propagation *prop;
+	const int32_t *result_of_arg;
+	bool folded;
+} stage;
+
+static stage stage_on(evaluator *ev, int way)
+{
+	stage st = {.folded = way == FOLDED, .p = ev->pb->p, .result_of_arg = ev->pb->result_of_arg};
+	if (way == FOLDED) {
+		st.p = ev->fold->p;
+		st.result_of_arg = ev->result_of_arg;
+	}
+	if (!ev->fresh[way])
+		ev->fresh[way] = evaluator_propagation(ev, st.p);
+	st.prop = ev->fresh[way];
+	return st;
+}
+
+static void annotate_sites(evaluator *ev, const stage *st)
+{
+	if (!st->folded) {
+		list_sites(ev);
+		for (uint32_t i = 0; i < ev->sites.n; i++)
+			propagation_set(st->prop, ev->sites.p[i], export_sharding(ev, present_value(ev, ev->sites.p[i]), ev->t));
+		return;
+	}
+	for (uint32_t i = 0; i < ev->depth; i++) {
+		const action_target *targets;
+		uint32_t n = ev->path[i].kind == ACTION_CONSTRAIN ? walker_applied(present(ev), i, &targets) : 0;
+		for (uint32_t k = 0; k < n; k++)
+			propagation_set(st->prop, targets[k].arg, export_sharding(ev, targets[k].arg, ev->t));
+	}
+}
+
+/* The strategy's shardings, as strategy_apply would write them into the module. */
+static int16_t annotate(evaluator *ev, const stage *st)
+{
+	int16_t last = -1;
+	propagation_reset(st->prop);
+	for (uint32_t a = 0; a < st->p->args.n; a++) {
+		uint32_t own = st->folded || !is_folded(ev) ? a : ev->fold->arg_of[a];
+		pval_id v = st->p->args.p[a];
+		sharding_id id = propagation_shardings(st->prop)[v];
+		bool decided = walker_decided(present(ev), own);
+		if (decided && !walker_pinned(present(ev), own))
+			propagation_set(st->prop, v, id = export_argument(ev, own, ev->t));
+		if (id == SHARDING_NONE || !decided)
+			continue;
+		for (uint32_t d = 0; d < sharding_get(ev->t, id)->rank; d++)
+			last = MAX(last, sharding_get(ev->t, id)->dims[d].priority);
+		if (st->result_of_arg[a] >= 0)
+			propagation_set(st->prop, st->p->results.p[st->result_of_arg[a]], id);
+	}
+	annotate_sites(ev, st);
+	return last > 0 ? last : -1;
+}
+
+/* One fresh propagation, with results pinned to what their argument got until that holds. */
+static void run_stage(evaluator *ev, const stage *st)
+{
+	sharding_id *at = propagation_shardings(st->prop);
+	vec_reserve(&ev->pins, st->p->results.n);
+	if (st->p->results.n)
+		memset(ev->pins.p, 0, st->p->results.n * sizeof *ev->pins.p);
+	for (int round = 0;; round++) {
+		int16_t late = annotate(ev, st);
+		for (uint32_t r = 0; r < st->p->results.n; r++)
+			if (ev->pins.p[r] != SHARDING_NONE)
+				propagation_set(st->prop, st->p->results.p[r], ev->pins.p[r]);
+		propagation_run(st->prop);
+		bool settled = true;
+		for (uint32_t a = 0; a < st->p->args.n; a++) {
+			int32_t r = st->result_of_arg[a];
+			if (r < 0)
+				continue;
+			pval_id av = st->p->args.p[a], rv = st->p->results.p[r];
+			if (!sharding_same_axes(ev->t, at[av], at[rv])) {
+				ev->pins.p[r] = sharding_pin(ev->t, ev->pb->mesh, at[av], pval_type(st->p, av)->rank, late);
+				settled = false;
+			}
+		}
+		if (settled || round == REPLAY_ROUNDS)
+			return;
+	}
+}
+
+static bool stage_is_sure(const evaluator *ev, const stage *st)
+{
+	for (pval_id v = 0; v < st->p->vals.n; v++)
+		if (!fold_is_even(ev->fold, propagation_shardings(st->prop), v))
+			return false;
+	return fold_is_sure(ev->fold, st->prop, 0);
+}
+
+static bool stage_is_allowed(const evaluator *ev, const stage *st)
+{
+	for (uint32_t a = 0; ev->pb->forbidden && a < ev->pb->n_args; a++) {
+		uint32_t own = st->folded ? ev->fold->arg_of[a] : a;
+		if (own != ID_NONE && problem_forbids_sharding(ev->pb, ev->t, a, propagation_shardings(st->prop)[st->p->args.p[own]]))
+			return false;
+	}
+	return true;
+}
+
+static void trim_stage(evaluator *ev, const stage *st, coster *c)
+{
+	memcpy(c->costed, propagation_shardings(st->prop), st->p->vals.n * sizeof *c->costed);
+	program_trim_io(st->p, ev->t, c->costed);
+}
+
+static bool replay_folded(evaluator *ev, cost *out, bool *allowed)
+{
+	stage st = stage_on(ev, FOLDED);
+	run_stage(ev, &st);
+	if (!stage_is_sure(ev, &st))
+		return false;
+	coster *c = evaluator_coster(ev, FOLDED);
+	trim_stage(ev, &st, c);
+	*allowed = stage_is_allowed(ev, &st);
+	return coster_find(ev, c, FOLDED, out);
+}
+
+static void replay_whole(evaluator *ev, cost *out, bool *allowed)
+{
+	stage st = stage_on(ev, WHOLE);
+	run_stage(ev, &st);
+	coster *c = evaluator_coster(ev, WHOLE);
+	trim_stage(ev, &st, c);
+	*allowed = stage_is_allowed(ev, &st);
+	coster_find(ev, c, WHOLE, out);
+}
+
+static void replay(evaluator *ev, cost *out, bool *allowed)
+{
+	bool folded = is_folded(ev) && replay_folded(ev, out, allowed);
+	if (!folded) {
+		replay_whole(ev, out, allowed);
+	} else if (ev->pb->o->check) {
+		cost whole;
+		replay_whole(ev, &whole, allowed);
+		ev->broken |= memcmp(&whole, out, sizeof whole) != 0;
+	}
+}
+
+/* A dim that got an axis by propagation and another one by a later decision can say only one of the two steps: with the first the
+ * later axis comes too early, with the last its own earlier ones come late. Which is nearer to what was decided differs. */
+void evaluator_replay(evaluator *ev, cost *out, bool *allowed)
+{
+	cost last;
+	bool last_allowed;
+	ev->priority = FIRST_AXES;
+	replay(ev, out, allowed);
+	if (!walker_priorities_differ(present(ev)))
+		return;
+	ev->priority = LAST_AXES;
+	replay(ev, &last, &last_allowed);
+	if (last_allowed && (!*allowed || score_less(score_of(ev->pb, &last), score_of(ev->pb, out)))) {
+		*out = last;
+		*allowed = true;
+	} else {
+		ev->priority = FIRST_AXES;
+	}
+}

@@ -1,0 +1,95 @@
+/* A replay is one fresh run of the whole pipeline on the annotated module: what XLA will do with the answer. */
+#include "search/evaluate/evaluate.h"
+
+#include <stdlib.h>
+
+status search_replay(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, diag *d)
+{
+	return simulate_applied(annotated, dev, apply, axis_links, out, NULL, d);
+}
+
+sharding_id sharding_pin(sharding_table *t, mesh_id mesh, sharding_id id, uint32_t rank, int16_t priority)
+{
+	sharding_edit e;
+	if (id == SHARDING_NONE)
+		sharding_edit_init(&e, mesh, rank, true);
+	else
+		sharding_to_edit(t, id, &e);
+	for (uint32_t i = 0; i < e.rank; i++) {
+		e.dims[i].closed = true;
+		e.dims[i].priority = e.dims[i].axes.n ? priority : -1;
+	}
+	e.replicated.n = e.unreduced.n = 0;
+	return sharding_intern(t, &e);
+}
+
+static axes axes_of_dim(const sharding_table *t, sharding_id id, uint32_t d) { return id == SHARDING_NONE ? (axes){0} : sharding_dim(sharding_get(t, id), d); }
+
+bool sharding_same_axes(const sharding_table *t, sharding_id a, sharding_id b)
+{
+	if (a == b)
+		return true;
+	uint32_t rank = sharding_get(t, a != SHARDING_NONE ? a : b)->rank;
+	for (uint32_t d = 0; d < rank; d++)
+		if (!axes_equal(axes_of_dim(t, a, d), axes_of_dim(t, b, d)))
+			return false;
+	return true;
+}
+
+/* The latest priority of the strategy: a pinned result only records what the decisions led to, so it comes with the last. */
+static int16_t last_priority(const sharding_table *t, const strategy *s)
+{
+	int16_t last = 0;
+	for (uint32_t a = 0; a < s->n_args; a++) {
+		const sharding *sh = s->args[a] == SHARDING_NONE ? NULL : sharding_get(t, s->args[a]);
+		for (uint32_t d = 0; sh && d < sh->rank; d++)
+			last = MAX(last, sh->dims[d].priority);
+	}
+	return last ? last : -1;
+}
+
+status replay_strategy(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, diag *d)
+{
+	sharding_table *t = pb->m->shardings;
+	int16_t late = last_priority(t, s);
+	for (int round = 0;; round++) {
+		module *annotated = NULL;
+		evaluation ev;
+		TRY(strategy_apply(original, s, &annotated, d));
+		status st = simulate_module(annotated, pb->o->device, s->apply, pb->o->axis_links, out, &ev, d);
+		bool settled = true;
+		*allowed = true;
+		if (st == ST_OK) {
+			for (uint32_t a = 0; a < pb->n_args; a++)
+				s->propagated[a] = ev.shardings[ev.p->args.p[a]];
+			for (uint32_t a = 0; a < pb->n_args; a++)
+				*allowed &= !problem_forbids_sharding(pb, t, a, ev.shardings[ev.p->args.p[a]]);
+			for (uint32_t a = 0; a < pb->n_args && !pb->o->open_results; a++) {
+				int32_t r = pb->result_of_arg[a];
+				if (r < 0)
+					continue;
+				pval_id av = ev.p->args.p[a], rv = ev.p->results.p[r];
+				if (!sharding_same_axes(t, ev.shardings[av], ev.shardings[rv])) {
+					s->results[r] = sharding_pin(t, pb->mesh, ev.shardings[av], pval_type(ev.p, av)->rank, late);
+					settled = false;
+				}
+			}
+			evaluation_release(&ev);
+		}
+		module_free(annotated);
+		if (st != ST_OK || settled || round == REPLAY_ROUNDS)
+			return st;
+	}
+}
+
+status replay_applied(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, evaluation *keep, diag *d)
+{
+	TRY(replay_strategy(pb, original, s, out, allowed, d));
+	if (!apply_is_exact(s->apply) && !keep)
+		return ST_OK;
+	module *annotated;
+	TRY(strategy_apply(original, s, &annotated, d));
+	status st = simulate_applied(annotated, pb->o->device, s->apply, pb->o->axis_links, out, keep, d);
+	module_free(annotated);
+	return st;
+}

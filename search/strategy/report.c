@@ -1,0 +1,468 @@
+/* Tables for people. Every number in them also stands in the JSON document. */
+#include "search/strategy/strategy.h"
+
+#include <cjson/cJSON.h>
+
+enum { NAME_WIDTH = 44, MOST_NAME = 64 };
+
+static void rule_line(strbuf *out, const char *title)
+{
+	strbuf_printf(out, "\n%s\n", title);
+}
+
+/* [data+model, -] from the JSON notation. */
+static void sharding_cell(const cJSON *sh, strbuf *out)
+{
+	const cJSON *dims = cJSON_IsObject(sh) ? cJSON_GetObjectItemCaseSensitive(sh, "dims") : sh;
+	if (!cJSON_IsArray(dims)) {
+		strbuf_puts(out, "(propagated)");
+		return;
+	}
+	strbuf_putc(out, '[');
+	for (const cJSON *d = dims->child; d; d = d->next) {
+		strbuf_puts(out, d != dims->child ? ", " : "");
+		if (!d->child)
+			strbuf_putc(out, '-');
+		for (const cJSON *axis = d->child; axis; axis = axis->next)
+			strbuf_printf(out, "%s%s", axis != d->child ? "+" : "", cJSON_IsString(axis) ? axis->valuestring : "?");
+	}
+	strbuf_putc(out, ']');
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* Numbers that count parts of a path: [0], ['0'], .0, layer_0, mlp_1/linear; not those of words, as in ln1. Where the one that begins at
+ * `at` ends; 0: there is none. */
+static size_t path_number(str name, size_t at)
+{
+	size_t end = at;
+	if (at && (is_digit(name.p[at - 1]) || !strchr("[]'\"./_", name.p[at - 1])))
+		return 0;
+	while (end < name.n && is_digit(name.p[end]))
+		end++;
+	bool ends = end == name.n || strchr("]'\"./_", name.p[end]) || (at && name.p[at - 1] == '[');
+	return end > at && ends ? end : 0;
+}
+
+void report_name_pattern(str name, strbuf *out)
+{
+	strbuf_clear(out);
+	for (size_t i = 0, end; i < name.n; i = end) {
+		end = path_number(name, i);
+		strbuf_putc(out, end ? '*' : name.p[i]);
+		end = end ? end : i + 1;
+	}
+}
+
+/* The name that several of one pattern have in common: a number that all have stays. */
+static void common_name(str a, str b, strbuf *out)
+{
+	size_t i = 0, k = 0;
+	strbuf_clear(out);
+	while (i < a.n && k < b.n) {
+		size_t x = path_number(a, i), y = path_number(b, k);
+		if (a.p[i] == '*' || (x && y && (x - i != y - k || memcmp(a.p + i, b.p + k, x - i))))
+			strbuf_putc(out, '*');
+		else
+			strbuf_str(out, (str){a.p + i, x ? x - i : 1});
+		i = x ? x : i + 1;
+		k = y ? y : k + 1;
+	}
+}
+
+/* At most so many characters: what is too long is left out in the middle. */
+static void shorten(str name, size_t most, strbuf *out)
+{
+	strbuf_clear(out);
+	if (name.n <= most) {
+		strbuf_str(out, name);
+		return;
+	}
+	size_t head = (most - 2) / 2, tail = name.n - (most - 2 - head);
+	while (head && ((unsigned char)name.p[head] & 0xc0) == 0x80)
+		head--;
+	while (tail < name.n && ((unsigned char)name.p[tail] & 0xc0) == 0x80)
+		tail++;
+	strbuf_str(out, (str){name.p, head});
+	strbuf_puts(out, "..");
+	strbuf_str(out, (str){name.p + tail, name.n - tail});
+}
+
+static const char *text_of(const cJSON *o, const char *key)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	return cJSON_IsString(v) ? v->valuestring : "";
+}
+static int64_t number_of(const cJSON *o, const char *key)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	return cJSON_IsNumber(v) && v->valuedouble > -9e15 && v->valuedouble < 9e15 ? (int64_t)v->valuedouble : 0;
+}
+static bool is_true(const cJSON *o, const char *key) { return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, key)); }
+static const cJSON *first_of(const cJSON *o, const char *key)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+	return v ? v->child : NULL;
+}
+
+typedef struct group_row {
+	char *pattern, *sharding, *name; /* name: what their names have in common */
+	const char *type, *role;
+	uint32_t count;
+} group_row;
+
+/* Columns are as wide as what they hold, within bounds. */
+static int width_of(const group_row *rows, uint32_t n, bool types)
+{
+	enum { LEAST_TYPE = 28, MOST_TYPE = 48 };
+	size_t width = types ? LEAST_TYPE : NAME_WIDTH;
+	for (uint32_t k = 0; k < n; k++)
+		width = MAX(width, strlen(types ? rows[k].type : rows[k].name));
+	return (int)MIN(width, (size_t)(types ? MOST_TYPE : MOST_NAME));
+}
+
+static void argument_table(const cJSON *document, strbuf *out)
+{
+	arena mem = {0};
+	VEC(group_row) rows = {0};
+	strbuf pattern = {0}, cell = {0};
+	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next) {
+		report_name_pattern(str_of(text_of(a, "name")), &pattern);
+		strbuf_clear(&cell);
+		const cJSON *decided = cJSON_GetObjectItemCaseSensitive(a, "sharding"), *propagated = cJSON_GetObjectItemCaseSensitive(a, "propagated");
+		sharding_cell(cJSON_IsNull(decided) && propagated ? propagated : decided, &cell);
+		if (cJSON_IsNull(decided) && propagated)
+			strbuf_puts(&cell, " by propagation");
+		uint32_t k = 0;
+		while (k < rows.n && (strcmp(rows.p[k].pattern, pattern.p) || strcmp(rows.p[k].type, text_of(a, "type")) || strcmp(rows.p[k].sharding, cell.p) ||
+				      strcmp(rows.p[k].role, text_of(a, "role"))))
+			k++;
+		str name = str_of(text_of(a, "name"));
+		if (k == rows.n)
+			vec_push(&rows, (group_row){arena_strdup(&mem, pattern.p, pattern.n), arena_strdup(&mem, cell.p, cell.n), arena_strdup(&mem, name.p, name.n), text_of(a, "type"), text_of(a, "role"), 0});
+		common_name(str_of(rows.p[k].name), name, &pattern);
+		rows.p[k].name = arena_strdup(&mem, pattern.p, pattern.n);
+		rows.p[k].count++;
+	}
+	int type_width = width_of(rows.p, rows.n, true), name_width = width_of(rows.p, rows.n, false);
+	rule_line(out, "ARGUMENTS");
+	strbuf_printf(out, "  %5s  %-*s %-10s %-*s %s\n", "count", name_width, "name", "role", type_width, "type", "sharding");
+	for (uint32_t k = 0; k < rows.n; k++) {
+		shorten(str_of(rows.p[k].name), (size_t)name_width, &pattern);
+		strbuf_printf(out, "  %5u  %-*s %-10s %-*s %s\n", rows.p[k].count, name_width, pattern.p, rows.p[k].role, type_width, rows.p[k].type, rows.p[k].sharding);
+	}
+	strbuf_release(&pattern);
+	strbuf_release(&cell);
+	vec_release(&rows);
+	arena_release(&mem);
+}
+
+static void signed_duration(strbuf *out, int64_t ns)
+{
+	strbuf_putc(out, ns < 0 ? '-' : '+');
+	strbuf_duration(out, ns < 0 ? -ns : ns);
+}
+static void signed_bytes(strbuf *out, int64_t bytes)
+{
+	strbuf_putc(out, bytes < 0 ? '-' : '+');
+	strbuf_bytes(out, bytes < 0 ? -bytes : bytes);
+}
+
+static void decision_table(const cJSON *document, strbuf *out)
+{
+	strbuf pattern = {0}, whole = {0};
+	uint32_t n = 0, n_args = 0;
+	VEC(const char *) names = {0};
+	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next, n_args++)
+		vec_push(&names, text_of(a, "name"));
+	rule_line(out, "DECISIONS");
+	for (const cJSON *a = first_of(document, "actions"); a; a = a->next) {
+		const cJSON *members = cJSON_GetObjectItemCaseSensitive(a, "members"), *delta = cJSON_GetObjectItemCaseSensitive(a, "delta");
+		uint32_t first = members && members->child ? (uint32_t)members->child->valuedouble : 0;
+		int count = cJSON_GetArraySize(members);
+		strbuf row = {0};
+		strbuf_clear(&whole);
+		if (count > 1)
+			report_name_pattern(str_of(first < n_args ? names.p[first] : "?"), &whole);
+		else
+			strbuf_puts(&whole, first < n_args ? names.p[first] : "?");
+		shorten((str){whole.p, whole.n}, MOST_NAME, &pattern);
+		strbuf_printf(&row, "  %2u  %-14s ", ++n, text_of(a, "tactic"));
+		if (!strcmp(text_of(a, "kind"), "constrain")) {
+			const cJSON *sites = cJSON_GetObjectItemCaseSensitive(a, "constraints");
+			const cJSON *at = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(document, "constraints"), sites && sites->child ? (int)sites->child->valuedouble : -1);
+			count = cJSON_GetArraySize(sites);
+			strbuf_printf(&row, "constrain dim %lld at %s over %s", (long long)number_of(a, "dimension"), at ? text_of(at, "location") : "?", text_of(a, "axis"));
+		} else if (!strcmp(text_of(a, "kind"), "replicate"))
+			strbuf_printf(&row, "keep %s%s off %s", pattern.p, count > 1 ? " and others" : "", text_of(a, "axis"));
+		else
+			strbuf_printf(&row, "shard dim %lld of %s%s over %s", (long long)number_of(a, "dimension"), pattern.p, count > 1 ? " and others" : "", text_of(a, "axis"));
+		strbuf_printf(&row, " (%d)", count);
+		strbuf_printf(out, "%-100s ", row.p);
+		if (number_of(delta, "runtime_ns") || number_of(delta, "peak_bytes")) {
+			signed_duration(out, number_of(delta, "runtime_ns"));
+			strbuf_puts(out, "  ");
+			signed_bytes(out, number_of(delta, "peak_bytes"));
+		}
+		strbuf_putc(out, '\n');
+		strbuf_release(&row);
+	}
+	if (!n)
+		strbuf_puts(out, "  none\n");
+	vec_release(&names);
+	strbuf_release(&pattern);
+	strbuf_release(&whole);
+}
+
+static void collective_row(strbuf *out, const char *kind, int64_t count, int64_t dynamic_count, int64_t bytes)
+{
+	strbuf cell = {0};
+	strbuf_bytes(&cell, bytes);
+	strbuf_printf(out, "  %-20s %6lld instructions %8lld executions %12s\n", kind, (long long)count, (long long)dynamic_count, cell.p);
+	strbuf_release(&cell);
+}
+
+static const char collectives_title[] = "COLLECTIVES (per step and device)";
+
+static void cost_header(strbuf *out)
+{
+	rule_line(out, "COST");
+	strbuf_printf(out, "  %-26s %10s %12s %12s\n", "", "step", "exposed comm", "peak memory");
+}
+
+/* One row of the cost table; best_ns: the answer's step time, for the ratio. */
+static void cost_row(strbuf *out, const char *name, const cJSON *cost, bool fits, int64_t best_ns)
+{
+	strbuf time = {0}, comm = {0}, peak = {0};
+	int64_t runtime = number_of(cost, "runtime_ns");
+	strbuf_duration(&time, runtime);
+	strbuf_duration(&comm, number_of(cost, "exposed_communication_ns"));
+	strbuf_bytes(&peak, number_of(cost, "peak_bytes"));
+	strbuf_printf(out, "  %-26s %10s %12s %12s  %-10s", name, time.p, comm.p, peak.p, fits ? "fits" : "too large");
+	if (best_ns > 0 && runtime != best_ns)
+		strbuf_printf(out, " %.2fx", (double)runtime / (double)best_ns);
+	strbuf_putc(out, '\n');
+	strbuf_release(&time);
+	strbuf_release(&comm);
+	strbuf_release(&peak);
+}
+
+void report_cost(const cost *c, int64_t memory_limit, strbuf *out)
+{
+	static const struct {
+		const char *label;
+		size_t offset;
+		bool bytes;
+	} rows[] = {
+		{"step time", offsetof(cost, runtime_ns), false},
+		{"compute", offsetof(cost, compute_ns), false},
+		{"communication", offsetof(cost, communication_ns), false},
+		{"exposed communication", offsetof(cost, exposed_communication_ns), false},
+		{"peak memory", offsetof(cost, peak_bytes), true},
+		{"arguments", offsetof(cost, argument_bytes), true},
+		{"outputs", offsetof(cost, output_bytes), true},
+		{"donated in place", offsetof(cost, alias_bytes), true},
+		{"temporary", offsetof(cost, temporary_bytes), true},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		int64_t v;
+		memcpy(&v, (const char *)c + rows[i].offset, sizeof v);
+		strbuf cell = {0};
+		if (rows[i].bytes)
+			strbuf_bytes(&cell, v);
+		else
+			strbuf_duration(&cell, v);
+		strbuf_printf(out, "  %-24s %12s\n", rows[i].label, cell.p);
+		strbuf_release(&cell);
+	}
+	if (memory_limit > 0) {
+		strbuf limit = {0};
+		strbuf_bytes(&limit, memory_limit);
+		strbuf_printf(out, "  %-24s %12s  %s\n", "memory limit", limit.p, c->peak_bytes <= memory_limit ? "fits" : "does not fit");
+		strbuf_release(&limit);
+	}
+	rule_line(out, collectives_title);
+	bool any = false;
+	for (int k = 0; k < COLL_COUNT; k++)
+		if (c->collectives[k].count) {
+			collective_row(out, collective_name((collective_kind)k), c->collectives[k].count, c->collectives[k].dynamic_count, c->collectives[k].bytes);
+			any = true;
+		}
+	if (!any)
+		strbuf_puts(out, "  none\n");
+}
+
+/* What no strategy gets below; documents of earlier versions do not say it. */
+static void bound_row(const cJSON *document, const cJSON *bound, strbuf *out)
+{
+	strbuf time = {0}, bytes = {0};
+	if (!bound)
+		return;
+	strbuf_duration(&time, number_of(bound, "runtime_ns"));
+	strbuf_bytes(&bytes, number_of(bound, "peak_bytes"));
+	strbuf_printf(out, "  %-26s %10s %12s %12s\n", "any strategy, at least", time.p, "", bytes.p);
+	if (number_of(bound, "peak_bytes") > number_of(document, "memory_limit_bytes"))
+		strbuf_printf(out, "\n  no strategy fits: cut over all devices, the arguments alone take %s of each\n", bytes.p);
+	strbuf_release(&time);
+	strbuf_release(&bytes);
+}
+
+/* Where nothing fits: what would fit, and what would help. */
+static void too_large_rows(const cJSON *facts, strbuf *out)
+{
+	static const struct {
+		const char *key, *before, *behind;
+	} rows[] = {
+		{"donation_saves_bytes", "no argument is donated: donating what results replace saves up to ", ""},
+		{"rematerialise_bytes", "too much is kept for later: jax.checkpoint has to save ", ""},
+	};
+	if (!facts)
+		return;
+	/* a search with another limit goes other ways, so a little more than what was found */
+	int64_t found = number_of(facts, "smallest_peak_bytes");
+	strbuf_printf(out, "\n  fits from --memory %lldMiB on\n", (long long)ceil_div(found + found / 32, 1 << 20));
+	for (uint32_t i = 0; i < COUNT_OF(rows); i++)
+		if (cJSON_GetObjectItemCaseSensitive(facts, rows[i].key)) {
+			strbuf_printf(out, "  %s", rows[i].before);
+			strbuf_bytes(out, number_of(facts, rows[i].key));
+			strbuf_printf(out, "%s\n", rows[i].behind);
+		}
+	if (cJSON_GetObjectItemCaseSensitive(facts, "least_devices"))
+		strbuf_printf(out, "  the arguments alone need %lld devices\n", (long long)number_of(facts, "least_devices"));
+}
+
+static void apply_line(const cJSON *document, const cJSON *search, strbuf *out)
+{
+	const char *why = text_of(search, "not_exact");
+	if (!strcmp(text_of(document, "apply"), "exact"))
+		strbuf_puts(out, "applied exactly: XLA gets the program of one device and partitions nothing\n");
+	else
+		strbuf_printf(out, "applied as annotations, by which XLA partitions%s%s\n", *why ? ": " : "", why);
+}
+
+void report_document(const cJSON *document, bool color, strbuf *out)
+{
+	const char *bold = color ? "\033[1m" : "", *plain = color ? "\033[0m" : "";
+	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(document, "cost"), *search = cJSON_GetObjectItemCaseSensitive(document, "search");
+	const cJSON *mesh = cJSON_GetObjectItemCaseSensitive(document, "mesh");
+	strbuf_printf(out, "%s@%s%s on ", bold, text_of(cJSON_GetObjectItemCaseSensitive(document, "module"), "name"), plain);
+	for (const cJSON *axis = first_of(mesh, "axes"); axis; axis = axis->next)
+		strbuf_printf(out, "%s=%lld%s", text_of(axis, "name"), (long long)number_of(axis, "size"), axis->next ? "," : "");
+	strbuf_printf(out, " of %s, limit ", text_of(document, "device"));
+	strbuf_bytes(out, number_of(document, "memory_limit_bytes"));
+	strbuf_puts(out, " per device\n");
+	apply_line(document, search, out);
+	argument_table(document, out);
+	decision_table(document, out);
+	rule_line(out, collectives_title);
+	bool any = false;
+	for (const cJSON *c = first_of(cost, "collectives"); c; c = c->next)
+		if (number_of(c, "count")) {
+			collective_row(out, c->string, number_of(c, "count"), number_of(c, "dynamic_count"), number_of(c, "bytes"));
+			any = true;
+		}
+	if (!any)
+		strbuf_puts(out, "  none\n");
+	cost_header(out);
+	strbuf_puts(out, bold);
+	cost_row(out, "this strategy", cost, is_true(document, "fits"), 0);
+	strbuf_puts(out, plain);
+	for (const cJSON *b = first_of(document, "baselines"); b; b = b->next)
+		cost_row(out, text_of(b, "name"), cJSON_GetObjectItemCaseSensitive(b, "cost"), is_true(b, "fits"), number_of(cost, "runtime_ns"));
+	char title[40];
+	uint32_t number = 0;
+	for (const cJSON *a = first_of(document, "alternatives"); a; a = a->next) {
+		snprintf(title, sizeof title, "alternative %u", ++number);
+		cost_row(out, title, cJSON_GetObjectItemCaseSensitive(a, "cost"), is_true(a, "fits"), number_of(cost, "runtime_ns"));
+		strbuf_printf(out, "    %s\n", text_of(a, "difference"));
+	}
+	bound_row(document, cJSON_GetObjectItemCaseSensitive(search, "bound"), out);
+	too_large_rows(cJSON_GetObjectItemCaseSensitive(document, "too_large"), out);
+	for (const cJSON *u = first_of(document, "runs_whole"); u; u = u->next)
+		strbuf_printf(out, "  runs on whole operands: %s at %s (%lld times)\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
+	for (const cJSON *u = first_of(document, "unsupported"); u; u = u->next)
+		strbuf_printf(out, "  no sharding rule: %s at %s (%lld times), kept replicated\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
+	const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(search, "seconds");
+	strbuf_printf(out, "\n  %lld evaluations, %lld replays, %lld groups, %.2f s%s\n", (long long)number_of(search, "evaluations"), (long long)number_of(search, "replays"),
+		      (long long)number_of(search, "groups"), cJSON_IsNumber(seconds) ? seconds->valuedouble : 0.0, is_true(search, "interrupted") ? " (interrupted)" : "");
+}
+
+/* ---------------------------------------------------------------- explain */
+
+static void source_row(const cJSON *c, const char *indent, bool change, strbuf *out)
+{
+	strbuf cell = {0};
+	if (change)
+		signed_bytes(&cell, number_of(c, "bytes"));
+	else
+		strbuf_bytes(&cell, number_of(c, "bytes"));
+	strbuf_puts(&cell, ", ");
+	if (change)
+		signed_duration(&cell, number_of(c, "time_ns"));
+	else
+		strbuf_duration(&cell, number_of(c, "time_ns"));
+	strbuf_printf(out, change ? "%s%-18s %+6lld x  " : "%s%-18s %6lld x  ", indent, text_of(c, "kind"), (long long)number_of(c, "executions"));
+	strbuf_printf(out, "%-24s %-28s %s%s\n", cell.p, text_of(c, "op"), text_of(c, "location"), is_true(c, "windowed_einsum") ? "  windowed einsum" : "");
+	strbuf_release(&cell);
+}
+
+/* "dim 0 over data", "kept off data", "kept whole". */
+static void what_text(const cJSON *o, strbuf *out)
+{
+	if (!strcmp(text_of(o, "kind"), "partition"))
+		strbuf_printf(out, "dim %lld over %s", (long long)number_of(o, "dimension"), text_of(o, "axis"));
+	else if (*text_of(o, "axis"))
+		strbuf_printf(out, "kept off %s", text_of(o, "axis"));
+	else
+		strbuf_puts(out, "kept whole");
+}
+
+static void compare_row(const char *label, const cJSON *o, const cJSON *whole, strbuf *out)
+{
+	strbuf time = {0}, bytes = {0};
+	signed_duration(&time, number_of(o, "runtime_ns") - number_of(whole, "runtime_ns"));
+	signed_bytes(&bytes, number_of(o, "peak_bytes") - number_of(whole, "peak_bytes"));
+	strbuf_printf(out, "        %-28s %12s %12s%s\n", label, time.p, bytes.p, is_true(o, "fits") ? "" : "  too large");
+	strbuf_release(&time);
+	strbuf_release(&bytes);
+}
+
+static void decision_rows(const cJSON *d, uint32_t number, const cJSON *whole, strbuf *out)
+{
+	enum { MAX_CHANGES = 4 };
+	const cJSON *names = cJSON_GetObjectItemCaseSensitive(d, "names"), *without = cJSON_GetObjectItemCaseSensitive(d, "without");
+	int patterns = cJSON_GetArraySize(names), changes = 0;
+	strbuf label = {0};
+	what_text(d, &label);
+	strbuf_printf(out, "  %2u  %-14s %s: %s%s (%d)\n", number, text_of(d, "tactic"), label.p, names->child->valuestring, patterns > 1 ? " and others" : "",
+		      cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(d, "members")));
+	compare_row("without it", without, whole, out);
+	for (const cJSON *c = first_of(without, "collectives"); c && changes < MAX_CHANGES; c = c->next, changes++)
+		source_row(c, "          ", true, out);
+	for (const cJSON *a = first_of(d, "alternatives"); a; a = a->next) {
+		strbuf_clear(&label);
+		what_text(a, &label);
+		compare_row(label.p, a, whole, out);
+	}
+	strbuf_release(&label);
+}
+
+void report_explanation(const cJSON *explanation, strbuf *out)
+{
+	enum { MAX_ROWS = 15 };
+	uint32_t n = 0;
+	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(explanation, "cost");
+	cost_header(out);
+	cost_row(out, "this strategy", cost, is_true(explanation, "fits"), 0);
+	rule_line(out, "COLLECTIVES BY SOURCE (costliest first)");
+	for (const cJSON *c = first_of(explanation, "collectives"); c && n < MAX_ROWS; c = c->next, n++)
+		source_row(c, "  ", false, out);
+	if (!n)
+		strbuf_puts(out, "  none\n");
+	rule_line(out, "DECISIONS (what each brings: the change without it; what else could be decided for the same arguments)");
+	n = 0;
+	for (const cJSON *d = first_of(explanation, "decisions"); d; d = d->next)
+		decision_rows(d, ++n, cost, out);
+	if (!n)
+		strbuf_puts(out, "  none\n");
+}

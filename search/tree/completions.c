@@ -1,0 +1,188 @@
+/* Composite plans: each axis cuts the batch, weights, or other dims of the data such as the sequence, by instances of tactics, and
+ * optimizer state and parameters may be cut over more axes on top (ZeRO). So what people write by hand (Megatron, expert and sequence
+ * parallelism, channels) is among the first plans of the tree. */
+#include "search/tree/tactics.h"
+
+/* Every axis is in one of these sets. */
+typedef struct combination {
+	uint32_t joined; /* which set of several axes is in it */
+	uint32_t n;
+	const axis_set *sets[MAX_COMPOSED_AXES];
+	tactic_id tactics[MAX_COMPOSED_AXES];
+} combination;
+
+typedef struct listing {
+	const tactic_space *ts;
+	completion_list *out;
+	uint32_t most;
+} listing;
+
+static void add_over(const tactic_space *ts, plan *pl, role_action which, uint32_t mask)
+{
+	for (uint32_t i = 0; i < ts->n_axes; i++)
+		if (mask >> i & 1)
+			append_role(ts->of, pl, which, ts->axes[i]);
+}
+
+static uint32_t all_axes(const tactic_space *ts) { return (1u << ts->n_axes) - 1; }
+
+/* What the sets do with something else than the batch alone and that comes in this place, in their order. */
+static bool append_instances(const tactic_space *ts, const combination *c, place where, plan *pl)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		const plan *instance = &ts->sets[c->sets[i]->like].instance[c->tactics[i]];
+		if (c->tactics[i] == CUTS_BATCH || tactic_rows[c->tactics[i]].placed != where)
+			continue;
+		if (!instance->n)
+			return false;
+		for (uint32_t r = 0; r < instance->n; r++)
+			insert_on_axes(ts, c->sets[i], pl, pl->n, &instance->decisions[r]);
+	}
+	return true;
+}
+
+static uint32_t batch_axes(const combination *c)
+{
+	uint32_t batch = 0;
+	for (uint32_t i = 0; i < c->n; i++)
+		batch |= cuts_batch(c->tactics[i]) ? c->sets[i]->mask : 0;
+	return batch;
+}
+
+static void add(listing *l, const completion *c)
+{
+	if (l->out->n < l->most)
+		vec_push(l->out, *c);
+}
+
+/* Parameters with their state over the axes of zero3 (ZeRO-3), and then state alone over those of zero2 (ZeRO-2). */
+static void list_plan(listing *l, const combination *c, uint32_t zero3, uint32_t zero2)
+{
+	completion to = {.path = {c->joined}, .depth = 1};
+	const tactic_space *ts = l->ts;
+	if (!append_instances(ts, c, BEFORE_BATCH, &to.pl))
+		return;
+	add_over(ts, &to.pl, ROLE_ACTION_DATA_PARALLEL, batch_axes(c));
+	if (!append_instances(ts, c, BEHIND_BATCH, &to.pl))
+		return;
+	add_over(ts, &to.pl, ROLE_ACTION_ZERO3, zero3);
+	add_over(ts, &to.pl, ROLE_ACTION_ZERO2, zero2);
+	if (!append_instances(ts, c, BEHIND_ZERO, &to.pl))
+		return;
+	for (uint32_t i = 0; i < c->n; i++)
+		to.path[to.depth++] = c->tactics[i];
+	to.path[to.depth++] = zero3 << MAX_COMPOSED_AXES | zero2;
+	add(l, &to);
+}
+
+/* Parameters over one of the batch axes, or over all but one, and state over all (hybrid sharded data parallelism): what has to be
+ * gathered is near, or of few devices. */
+static void list_hybrids(listing *l, const combination *c)
+{
+	uint32_t batch = batch_axes(c), all = all_axes(l->ts);
+	for (uint32_t i = 0; i < l->ts->n_axes; i++) {
+		uint32_t one = 1u << i, others = batch & ~one;
+		if (!(batch & one) || !others)
+			continue;
+		list_plan(l, c, one, all & ~one);
+		if (others & (others - 1)) /* of two axes, the others are one too */
+			list_plan(l, c, others, all & ~others);
+	}
+}
+
+static void list_zero(listing *l, const combination *c)
+{
+	uint32_t batch = batch_axes(c), all = all_axes(l->ts);
+	list_plan(l, c, 0, 0);
+	if (batch && batch != all)
+		list_plan(l, c, 0, batch);
+	list_plan(l, c, 0, all);
+	if (batch && batch != all)
+		list_plan(l, c, batch, 0);
+	list_plan(l, c, all, 0);
+	if (batch && batch != all)
+		list_plan(l, c, all & ~batch, batch);
+	list_hybrids(l, c);
+}
+
+/* The state cut over all axes, parameters too, or neither. */
+static void list_splits(listing *l)
+{
+	static const struct { bool zero3, zero2; } cuts[] = {{.zero2 = true}, {.zero3 = true}, {0}};
+	const tactic_space *ts = l->ts;
+	for (uint32_t i = 0; i < ts->n_splits; i++) {
+		const split *sp = &ts->splits[i];
+		for (uint32_t z = 0; z < COUNT_OF(cuts) && sp->instance.n; z++) {
+			completion to = {.path = {MAX_AXIS_SETS, i, z}, .depth = 3};
+			uint32_t at = begin_split(ts, sp, &to.pl), behind = to.pl.n - at;
+			for (uint32_t r = 0; r < sp->instance.n; r++)
+				insert_on_axes(ts, sp->second, &to.pl, to.pl.n - behind, &sp->instance.decisions[r]);
+			add_over(ts, &to.pl, ROLE_ACTION_ZERO3, cuts[z].zero3 ? all_axes(ts) : 0);
+			add_over(ts, &to.pl, ROLE_ACTION_ZERO2, cuts[z].zero2 ? all_axes(ts) : 0);
+			add(l, &to);
+		}
+	}
+}
+
+/* Which combinations come in which order: what is usual; what is alike, or two axes together; what is unusual on one set. */
+enum { USUAL, ALIKE_OR_PAIRED, UNUSUAL, RANKS, MOST_UNUSUAL = 1 };
+static uint32_t rank_of(const tactic_space *ts, const combination *c)
+{
+	uint32_t unusual = 0;
+	bool alike = true, paired = false, mixed = false;
+	for (uint32_t i = 0; i < c->n; i++) {
+		bool pair = c->sets[i]->size == TWO_AXES;
+		unusual += !tactic_rows[c->tactics[i]].usual && !pair;
+		alike &= c->tactics[i] == c->tactics[0] && c->sets[i]->size == c->sets[0]->size;
+		mixed |= !pair && c->tactics[i] != c->tactics[0];
+		paired |= pair;
+	}
+	if (paired)
+		return unusual || mixed ? RANKS : ALIKE_OR_PAIRED;
+	if (!unusual)
+		return USUAL;
+	return alike ? ALIKE_OR_PAIRED : unusual <= MOST_UNUSUAL && unusual + ts->n_axes <= MAX_COMPOSED_AXES ? UNUSUAL : RANKS;
+}
+
+/* All tactics of the combination's sets, when they are of the rank. */
+static void list_combinations(listing *l, combination *c, uint32_t rank)
+{
+	uint32_t total = 1;
+	for (uint32_t i = 0; i < c->n; i++)
+		total *= TACTICS;
+	for (uint32_t code = 0; code < total; code++) {
+		bool possible = true;
+		uint32_t rest = code;
+		for (uint32_t i = 0; i < c->n; i++, rest /= TACTICS) {
+			c->tactics[i] = rest % TACTICS;
+			possible &= (tactic_rows[c->tactics[i]].sets & c->sets[i]->size) != 0;
+		}
+		if (possible && rank_of(l->ts, c) == rank)
+			list_zero(l, c);
+	}
+}
+
+/* One set of several axes, or none (NULL), and every other axis on its own. */
+static combination combine(const tactic_space *ts, const axis_set *several)
+{
+	combination c = {0};
+	for (uint32_t i = 0; i < ts->n_axes; i++)
+		if (!several || !(several->mask >> i & 1))
+			c.sets[c.n++] = &ts->sets[i];
+	if (several) {
+		c.joined = (uint32_t)(several - ts->sets);
+		c.sets[c.n++] = several;
+	}
+	return c;
+}
+
+void completions_list(const tactic_space *ts, uint32_t most, completion_list *out)
+{
+	listing l = {.ts = ts, .out = out, .most = most};
+	list_splits(&l);
+	for (uint32_t rank = 0; rank < RANKS; rank++)
+		for (uint32_t i = ts->n_axes - 1; i < ts->n_sets; i++) { /* the last of one axis stands for them all */
+			combination c = combine(ts, ts->sets[i].size == ONE_AXIS ? NULL : &ts->sets[i]);
+			list_combinations(&l, &c, rank);
+		}
+}

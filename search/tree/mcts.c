@@ -1,0 +1,238 @@
+/* An automatic tactic, or a polish: the tree, until its budget is used up or nothing is expected of it any more. */
+#include "search/tree/runner.h"
+#include "search/tree/tree.h"
+
+#include <stdlib.h>
+
+/* Of a budget, for finding instances of tactics at most; before memory is all that counts where nothing fits yet; without a better plan in regroupings. */
+enum { FIND_PART = 3, FIND_OF = 8, FIT_PART = 8, PATIENCE_PART = 8, LEAST_PATIENCE = 150 };
+/* Without a budget it ends after as many evaluations without a plan better by a thousandth as it took to find the last one, at least LEAST_IDLE. */
+enum { LEAST_IDLE = 1500, WORTH = 1000 };
+enum { BEST_TRIED = 3, MOST_REMEMBERED = 64, MAX_INSTANCES = TACTICS * MAX_COMPOSED_AXES + 16 };
+
+typedef struct mcts {
+	runner *r;
+	const tactic *tc;
+	scope of;
+	tactic_space *tactics;
+	local_search *ls;
+	tree *t;
+	plan kept; /* what the schedule decided before, which stays */
+	plan *instances;
+	uint64_t budget, used, best_at;
+	int64_t best;
+	bool open_ended;
+} mcts;
+
+static void add_instance(mcts *s, const plan *of)
+{
+	plan *to = &s->instances[s->ls->draws.n_instances];
+	if (!of->n || s->ls->draws.n_instances == MAX_INSTANCES)
+		return;
+	*to = *of;
+	for (uint32_t i = 0; i < to->n; i++)
+		to->decisions[i] = action_on_axis(&s->r->pb, &of->decisions[i], 0);
+	s->ls->draws.n_instances++;
+}
+
+static void add_leaf(mcts *s, const plan *pl, uint32_t number)
+{
+	completion c = {.pl = *pl, .path = {MAX_AXIS_SETS + 1, number}, .depth = 2};
+	tree_add(s->t, &c);
+}
+
+/* What moves may do with an axis: instances of tactics, and what baselines do. */
+static void list_instances(mcts *s)
+{
+	static const role_action whole[][2] = {{ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_COUNT}, {ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_ZERO2}, {ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_ZERO3}};
+	s->instances = xcalloc(MAX_INSTANCES, sizeof *s->instances);
+	s->ls->draws.instances = s->instances;
+	for (uint32_t i = 0; i < COUNT_OF(whole); i++) {
+		plan *pl = xcalloc(1, sizeof *pl);
+		for (uint32_t k = 0; k < 2 && whole[i][k] < ROLE_ACTION_COUNT; k++)
+			append_role(&s->of, pl, whole[i][k], 0);
+		add_instance(s, pl);
+		free(pl);
+	}
+	for (uint32_t i = 0; i < s->tactics->n_axes && s->tactics->n_sets; i++)
+		for (tactic_id t = CUTS_BATCH + 1; t < TACTICS; t++)
+			add_instance(s, &s->tactics->sets[i].instance[t]);
+}
+
+/* Leaves: the plan that there is, what is kept alone, and composites around it. */
+static void plant(mcts *s)
+{
+	completion_list list = {0};
+	bool composes = !(s->r->user->without & WITHOUT_TACTICS) && tactics_find(s->tactics, s->budget * FIND_PART / FIND_OF);
+	s->used = s->tactics->used;
+	s->r->out->evaluations += s->used;
+	add_leaf(s, &s->kept, 0);
+	if (s->tc->kind == TACTIC_POLISH)
+		add_leaf(s, &s->r->plan, 1);
+	if (composes)
+		completions_list(s->tactics, 512, &list);
+	for (uint32_t i = 0; i < list.n; i++) {
+		plan_keep(&s->kept, &list.p[i].pl);
+		tree_add(s->t, &list.p[i]);
+	}
+	vec_release(&list);
+	list_instances(s);
+}
+
+/* As long as nothing fits, memory counts with the time; and again when it is found that something does. */
+static void aim(mcts *s)
+{
+	problem *pb = &s->r->pb;
+	bool nothing = !s->r->best_score.fits && s->used >= s->budget / FIT_PART;
+	if (nothing == pb->nothing_fits)
+		return;
+	pb->nothing_fits = nothing;
+	tree_rescore(s->t);
+}
+
+static bool is_done(const mcts *s) { return s->open_ended && s->used - s->best_at > MAX(s->best_at, (uint64_t)LEAST_IDLE); }
+
+/* What is clearly better is replayed at once, so that an interrupt finds it and who looks on sees it. */
+static status note(mcts *s, uint32_t leaf, diag *d)
+{
+	runner *r = s->r;
+	const tree_leaf *l = tree_leaf_at(s->t, leaf);
+	int64_t e = is_costed(&l->c) ? plan_energy(&r->pb, &l->c) : INT64_MAX;
+	if (e >= s->best)
+		return ST_OK;
+	if (e < s->best - s->best / WORTH) {
+		s->best_at = s->used;
+		s->best = e;
+	}
+	r->others[r->n_others++ % COUNT_OF(r->others)] = *tree_plan(s->t, leaf);
+	s->ls->draws.others = r->others;
+	s->ls->draws.n_others = MIN(r->n_others, (uint32_t)COUNT_OF(r->others));
+	plan *pl = xmalloc(sizeof *pl);
+	*pl = *tree_plan(s->t, leaf);
+	status st = runner_try(r, pl, s->tc->title, d);
+	free(pl);
+	return st;
+}
+
+/* The plan that later tactics go on from, and the best ones as candidates for the answer. */
+static status hand_on(mcts *s, diag *d)
+{
+	runner *r = s->r;
+	plan *pl = xmalloc(sizeof *pl);
+	status st = ST_OK;
+	uint32_t leaf = ID_NONE;
+	r->others_found.n = 0;
+	for (int i = 0; i < MOST_REMEMBERED && st == ST_OK && (leaf = tree_next_best(s->t, leaf)) != ID_NONE; i++) {
+		*pl = *tree_plan(s->t, leaf);
+		if (!i)
+			r->plan = *pl;
+		if (i < BEST_TRIED)
+			st = runner_try(r, pl, s->tc->title, d);
+		runner_remember(r, pl);
+	}
+	free(pl);
+	return st;
+}
+
+static status grow(mcts *s, diag *d)
+{
+	runner *r = s->r;
+	s->best_at = s->used;
+	while (s->used < s->budget && !runner_stops(r) && !is_done(s)) {
+		uint64_t used;
+		uint32_t changed;
+		aim(s);
+		if (!tree_visit(s->t, s->budget - s->used, &used, &changed))
+			break;
+		s->used += used;
+		r->out->evaluations += used;
+		if (changed != ID_NONE)
+			TRY(note(s, changed, d));
+		runner_tell(r, false, s->tc->title);
+	}
+	return ST_OK;
+}
+
+/* What earlier tactics decided stays; of a polish, what the user did. */
+static void keep_before(mcts *s)
+{
+	bool polish = s->tc->kind == TACTIC_POLISH;
+	plan *pl = &s->r->plan;
+	for (uint32_t i = 0; i < pl->n; i++) {
+		action *a = &pl->decisions[i];
+		if (a->fixed != FIXED_BY_USER)
+			a->fixed = polish ? NOT_FIXED : FIXED_BY_SEARCH;
+		if (a->fixed)
+			plan_insert(&s->kept, s->kept.n, a, pl->tactics[i]);
+	}
+}
+
+status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
+{
+	mcts s = {.r = r, .tc = tc, .budget = budget, .best = INT64_MAX, .open_ended = !r->user->evaluations && !r->user->time_limit_ns && !tc->evaluations};
+	const action *roles = r->pb.role_actions;
+	keep_before(&s);
+	scope_init(&s.of, &r->pb, tc->kind == TACTIC_POLISH ? UINT32_MAX : tc->axis_mask, tc->kind == TACTIC_POLISH ? NULL : tc->allowed);
+	r->pb.objective = tc->objective;
+	r->pb.role_actions = s.of.roles;
+	r->pb.nothing_fits = false;
+	s.ls = xmalloc(sizeof *s.ls);
+	local_search_init(s.ls, &r->pb, r->crew, &s.of, &r->mem, MAX(budget / PATIENCE_PART, (uint64_t)LEAST_PATIENCE));
+	s.ls->n_manual = plan_manual(&s.kept);
+	s.tactics = xcalloc(1, sizeof *s.tactics);
+	*s.tactics = (tactic_space){.pb = &r->pb, .with = r->crew, .of = &s.of};
+	s.t = tree_new(&r->pb, s.ls, r->o.seed);
+	plant(&s);
+	status st = grow(&s, d);
+	r->out->nodes += tree_size(s.t);
+	if (st == ST_OK)
+		st = hand_on(&s, d);
+	tree_free(s.t);
+	local_search_release(s.ls);
+	free(s.ls);
+	free(s.tactics);
+	free(s.instances);
+	scope_release(&s.of);
+	r->pb.role_actions = (action *)(uintptr_t)roles;
+	r->pb.objective = r->o.objective;
+	return st;
+}
+
+status runner_simplify(runner *r, diag *d)
+{
+	const candidate *answer = runner_best(r);
+	if (!answer || !answer->pl)
+		return ST_OK;
+	plan *pl = xmalloc(sizeof *pl), *trial = xmalloc(sizeof *trial);
+	cost c;
+	bool allowed;
+	*pl = *answer->pl;
+	evaluator_run(r->ev[0], pl, NULL);
+	evaluator_replay(r->ev[0], &c, &allowed);
+	score best = score_final(&r->pb, &c);
+	uint32_t before = pl->n;
+	for (uint32_t i = pl->n; i-- > 0 && !runner_stops(r);) {
+		if (i >= pl->n || pl->decisions[i].fixed)
+			continue;
+		*trial = *pl;
+		plan_drop(trial, i);
+		evaluator_run(r->ev[0], trial, NULL);
+		evaluator_replay(r->ev[0], &c, &allowed);
+		r->out->evaluations++;
+		score s = score_final(&r->pb, &c);
+		if (allowed && s.fits == best.fits && s.primary <= best.primary) {
+			best = s;
+			*pl = *trial;
+		}
+	}
+	status st = ST_OK;
+	if (pl->n < before) {
+		/* As good is enough here. */
+		r->best_score.secondary = INT64_MAX;
+		r->n_tried = 0;
+		st = runner_try(r, pl, "search", d);
+	}
+	free(pl);
+	free(trial);
+	return st;
+}

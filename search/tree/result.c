@@ -1,0 +1,161 @@
+/* What the answer is reported with: its decisions and what each brought, unsupported ops, facts about the search. */
+#include "search/tree/runner.h"
+
+static void fill_actions(runner *r)
+{
+	strategy *s = &r->out->best;
+	const plan *pl = r->answer->pl;
+	if (!pl)
+		return;
+	evaluator *ev = r->ev[0];
+	cost before, after;
+	VEC(strategy_action) list = {0};
+	evaluator_undo(ev, 0);
+	evaluator_cost(ev, &before);
+	uint32_t steps = 0;
+	for (uint32_t i = 0; i < pl->n; i++) {
+		const action *a = &pl->decisions[i];
+		const action_target *targets;
+		if (!evaluator_decide(ev, a))
+			continue;
+		evaluator_cost(ev, &after);
+		uint32_t n = evaluator_targets(ev, steps++, &targets);
+		if (a->kind == ACTION_CONSTRAIN) {
+			str by = str_of(pl->tactics[i]);
+			vec_push(&list, (strategy_action){.tactic = {arena_strdup(&s->mem, by.p, by.n), by.n}, .kind = ACTION_CONSTRAIN, .dimension = a->dim, .axis = a->axis, .step = steps - 1,
+							  .sites = evaluator_sites(ev, steps - 1, &s->mem, &n), .n_sites = n,
+							  .delta_runtime_ns = after.runtime_ns - before.runtime_ns, .delta_peak_bytes = after.peak_bytes - before.peak_bytes});
+			before = after;
+			continue;
+		}
+		/* An action on a whole role chose its dimensions one by one: one entry per dimension; the first carries the delta. */
+		bool delta_given = false;
+		for (uint32_t dim = 0; dim <= DIM_KEEP; dim++) {
+			uint32_t *members = arena_array(&s->mem, uint32_t, n), k = 0;
+			for (uint32_t t = 0; t < n; t++)
+				if (targets[t].dim == dim)
+					members[k++] = targets[t].arg;
+			if (!k)
+				continue;
+			str tactic = str_of(a->on_role ? role_action_names[a->role] : pl->tactics[i]);
+			vec_push(&list, (strategy_action){
+				.tactic = {arena_strdup(&s->mem, tactic.p, tactic.n), tactic.n}, .kind = dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_PARTITION,
+				.members = members, .n_members = k, .dimension = dim == DIM_KEEP ? 0 : dim, .axis = a->axis, .step = steps - 1,
+				.delta_runtime_ns = delta_given ? 0 : after.runtime_ns - before.runtime_ns,
+				.delta_peak_bytes = delta_given ? 0 : after.peak_bytes - before.peak_bytes});
+			delta_given = true;
+		}
+		before = after;
+	}
+	s->n_actions = list.n;
+	s->actions = arena_array(&s->mem, strategy_action, list.n);
+	if (list.n)
+		memcpy(s->actions, list.p, list.n * sizeof *list.p);
+	vec_release(&list);
+}
+
+static void list_op(arena *mem, const module *m, op_id o, int64_t bytes, listed_ops *list)
+{
+	strbuf where = {0};
+	loc_print(m, m->ops.p[o].loc, &where);
+	str name = strtab_get(&m->strs, m->ops.p[o].name), at = {where.p ? where.p : "", where.n};
+	uint32_t k = 0;
+	while (k < list->n && !(str_equal(list->p[k].op, name) && str_equal(list->p[k].location, at)))
+		k++;
+	if (k == list->n)
+		vec_push(list, (listed_op){.op = {arena_strdup(mem, name.p, name.n), name.n}, .location = {arena_strdup(mem, at.p, at.n), at.n}});
+	list->p[k].count++;
+	list->p[k].bytes = sat_add(list->p[k].bytes, bytes);
+	strbuf_release(&where);
+}
+
+/* Of all that the node reads and makes, whole. */
+static int64_t whole_bytes(const program *p, const node *n)
+{
+	int64_t bytes = 0;
+	for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
+		bytes = sat_add(bytes, sharding_local_bytes(p->m->shardings, SHARDING_NONE, pval_type(p, node_slots(p, n)[k])));
+	return bytes;
+}
+
+static void fill_unsupported(runner *r)
+{
+	const problem *pb = &r->pb;
+	for (node_id i = 0; i < pb->p->nodes.n; i++) {
+		const node *n = &pb->p->nodes.p[i];
+		rule_id rule;
+		if (n->kind != NODE_OPAQUE || rule_of_op(&r->pb.rules, pb->m, n->op, false, &rule) != RULE_UNSUPPORTED)
+			continue;
+		int64_t bytes = whole_bytes(pb->p, n);
+		if (bytes) /* nothing is kept replicated of what is empty */
+			list_op(&r->out->mem, pb->m, n->op, bytes, &r->out->unsupported);
+	}
+}
+
+static status fill_whole(runner *r, diag *d)
+{
+	module *annotated;
+	evaluation ev;
+	cost c;
+	if (!apply_is_exact(r->o.apply))
+		return ST_OK;
+	TRY(strategy_apply(r->base, &r->out->best, &annotated, d));
+	status st = simulate_module(annotated, r->o.device, r->out->best.apply, r->o.axis_links, &c, &ev, d);
+	if (st == ST_OK) {
+		for (lop_id i = 0; i < ev.low->ops.n; i++) {
+			const lop *o = &ev.low->ops.p[i];
+			if (o->kind == LOP_COMPUTE && !o->erased && o->plan && o->plan->whole)
+				list_op(&r->out->mem, ev.m, ev.p->nodes.p[o->node].op, whole_bytes(ev.p, &ev.p->nodes.p[o->node]), &r->out->whole);
+		}
+		evaluation_release(&ev);
+	}
+	module_free(annotated);
+	return st;
+}
+
+/* What would help where nothing fits. */
+static void fill_helps(runner *r)
+{
+	search_result *out = r->out;
+	const problem *pb = &r->pb;
+	int64_t devices = 1;
+	for (uint32_t axis = 0; axis < pb->n_axes; axis++)
+		devices = sat_mul(devices, axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)));
+	if (out->least_peak_bytes > pb->memory_limit)
+		out->least_devices = ceil_div(sat_mul(out->least_peak_bytes, devices), MAX(pb->memory_limit, 1));
+	if (!strcmp(pb->pairing, "dataflow") && !out->cost.alias_bytes)
+		out->donatable_bytes = MIN(out->cost.argument_bytes, out->cost.output_bytes);
+	if (!out->smallest.peak_bytes || out->cost.peak_bytes < out->smallest.peak_bytes)
+		out->smallest = out->cost;
+}
+
+static void fill_facts(runner *r)
+{
+	search_result *out = r->out;
+	const problem *pb = &r->pb;
+	out->memory_limit = pb->memory_limit;
+	out->pairing = pb->pairing;
+	out->groups = pb->n_groups;
+	out->roles = arena_array(&out->mem, role, pb->n_args + 1);
+	memcpy(out->roles, pb->roles, pb->n_args * sizeof *out->roles);
+	if (r->answer->pl && out->cost.runtime_ns > 0)
+		out->replay_gap_ppm = (int64_t)((__int128)(out->incremental.runtime_ns - out->cost.runtime_ns) * 1000000 / out->cost.runtime_ns);
+	cost least;
+	evaluator_undo(r->ev[0], 0);
+	evaluator_bound(r->ev[0], UINT32_MAX, &least);
+	out->least_runtime_ns = least.runtime_ns;
+	out->least_peak_bytes = least.peak_bytes;
+	fill_helps(r);
+	out->interrupted = r->user->stop && *r->user->stop;
+	out->elapsed_ns = runner_elapsed(r);
+}
+
+status runner_report(runner *r, diag *d)
+{
+	fill_actions(r);
+	fill_unsupported(r);
+	fill_facts(r);
+	r->out->best.apply = apply_as(r->out->best.apply, r->o.apply);
+	TRY(runner_alternatives(r, d));
+	return fill_whole(r, d);
+}

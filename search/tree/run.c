@@ -1,0 +1,224 @@
+/* Runs a schedule: prepares the module (mesh, pins), replays the baselines, then lets each tactic refine the plan at hand. Every
+ * candidate for the answer is replayed first. Neither threads nor timing change the answer. */
+#include "search/tree/runner.h"
+
+#include <stdlib.h>
+
+enum { WORTH_SIMPLIFYING = 10 * MAX_PLAN /* evaluations */ };
+
+int64_t runner_elapsed(const runner *r) { return clock_ns() - r->start_ns; }
+
+bool runner_stops(void *arg)
+{
+	const runner *r = arg;
+	return (r->user->stop && *r->user->stop) || (r->deadline_ns && runner_elapsed(r) > r->deadline_ns);
+}
+
+void runner_tell(runner *r, bool incumbent, const char *tactic)
+{
+	if (!r->user->on_event)
+		return;
+	search_event e = {.incumbent = incumbent, .evaluation = r->out->evaluations, .elapsed_ns = runner_elapsed(r), .tactic = tactic, .cost = r->out->cost, .fits = r->out->fits};
+	r->user->on_event(r->user->user, &e);
+}
+
+static void open_evaluator(void *user, int i)
+{
+	runner *r = user;
+	r->ev[i] = evaluator_new(&r->pb);
+}
+
+/* Does the argument have the axis on that dim already, by a decision or by propagation? */
+static bool has_axis(runner *r, uint32_t arg, uint32_t dim, uint32_t axis)
+{
+	const sharding_table *t = r->pb.m->shardings;
+	sharding_id id = evaluator_arg(r->ev[0], arg);
+	axes a = id == SHARDING_NONE ? (axes){0} : sharding_dim(sharding_get(t, id), dim);
+	for (uint32_t i = 0; i < a.n; i++)
+		if (a.a[i] == mesh_full_axis(t, r->pb.mesh, axis))
+			return true;
+	return false;
+}
+
+/* What a manual tactic asks for and none of its arguments can take; none of it is an error where it is so already. */
+static status refuse_manual(runner *r, const tactic *tc, diag *d)
+{
+	uint32_t first = ID_NONE;
+	for (uint32_t i = 0; i < tc->n_args && first == ID_NONE; i++)
+		if (!has_axis(r, tc->args[i], tc->dimension, tc->axis))
+			first = tc->args[i];
+	if (first == ID_NONE)
+		return ST_OK;
+	strbuf name = {0};
+	module_arg_name(r->base, first, &name);
+	str axis = strtab_get(&r->pb.m->shardings->names, r->pb.m->shardings->meshes.p[r->pb.mesh].axis_names[tc->axis]);
+	status s = diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: manual: cannot shard dimension %u of %s over '" STR_FMT "': the axis is in use there, pinned, or does not divide it",
+			    (uint32_t)(tc - r->tactics.p), tc->dimension, name.p, STR_ARG(axis));
+	strbuf_release(&name);
+	return s;
+}
+
+/* Adds one fixed decision to the plan. */
+static status run_fixed(runner *r, const tactic *tc, diag *d)
+{
+	action a = tc->kind == TACTIC_MANUAL ? action_manual(&r->pb, tc->args, tc->n_args, tc->dimension, tc->axis)
+					     : action_role(&r->pb, tc->role, tc->axis, tc->allowed);
+	plan *pl = &r->plan;
+	a.fixed = FIXED_BY_USER;
+	/* What came before does not have this decision: the schedule's word counts more than a better answer without it. */
+	r->best_score = (score){false, INT64_MAX, INT64_MAX};
+	r->n_tried = 0;
+	r->first_candidate = r->candidates.n;
+	evaluator_run(r->ev[0], pl, NULL);
+	bool can = evaluator_can(r->ev[0], &a);
+	if (tc->kind == TACTIC_MANUAL && !can)
+		TRY(refuse_manual(r, tc, d));
+	r->n_manual += tc->kind == TACTIC_MANUAL && can;
+	if (can)
+		plan_insert(pl, pl->n, &a, tc->title);
+	r->out->evaluations++;
+	return runner_try(r, pl, tc->title, d);
+}
+
+/* Without a budget: enough for large programs, and for small ones as many as take about a second. An evaluation's time follows the
+ * nodes of the program that is costed. Where nothing folds, or too little to cost from, they are all of the program's: then what takes some nine seconds is the most,
+ * of which reading the program and preparing the search take as much as a hundred evaluations. */
+static uint64_t default_evaluations(const problem *pb)
+{
+	enum { NODES = 6000000, LEAST = 4400, MOST = 16000, WHOLE_NODES = 21000000, PREPARING = 100, WHOLE_LEAST = 100 };
+	bool folded = pb->fold && !pb->costs_whole;
+	uint64_t nodes = MAX((folded ? pb->fold->p : pb->p)->nodes.n, 1u), whole = WHOLE_NODES / nodes;
+	uint64_t most = folded ? MOST : whole > PREPARING + WHOLE_LEAST ? MIN(whole - PREPARING, (uint64_t)MOST) : WHOLE_LEAST;
+	return MIN(MIN(MAX(NODES / nodes, (uint64_t)LEAST), (uint64_t)MOST), most);
+}
+
+static bool searches(const tactic *tc) { return tc->kind == TACTIC_AUTO || tc->kind == TACTIC_POLISH; }
+
+/* What the budget has left after tactics that name their own is shared evenly between the others. */
+static status run_schedule(runner *r, diag *d)
+{
+	const search_options *o = r->user;
+	uint64_t total = o->evaluations ? o->evaluations : o->time_limit_ns ? UINT64_MAX / 4 : default_evaluations(&r->pb), own = 0;
+	uint32_t shares = 0;
+	for (uint32_t i = 0; i < r->tactics.n; i++) {
+		own += r->tactics.p[i].evaluations;
+		shares += searches(&r->tactics.p[i]) && !r->tactics.p[i].evaluations;
+	}
+	for (uint32_t i = 0; i < r->tactics.n; i++) {
+		const tactic *tc = &r->tactics.p[i];
+		/* Time left is shared evenly between the tactics left; what one does not use goes to the next, as evaluations do. */
+		int64_t now = runner_elapsed(r);
+		r->deadline_ns = !o->time_limit_ns ? 0 : now < o->time_limit_ns ? now + (o->time_limit_ns - now) / (r->tactics.n - i) : now;
+		own -= tc->evaluations;
+		if (!searches(tc)) {
+			TRY(run_fixed(r, tc, d));
+		} else if (!runner_stops(r)) {
+			uint64_t left = total - MIN(total, own + r->out->evaluations);
+			uint64_t budget = tc->evaluations ? tc->evaluations : left / shares;
+			shares -= !tc->evaluations;
+			if (budget)
+				TRY(runner_search(r, tc, budget, d));
+		}
+	}
+	bool searched = r->tactics.n && searches(&r->tactics.p[r->tactics.n - 1]);
+	return searched && total > WORTH_SIMPLIFYING && !runner_stops(r) ? runner_simplify(r, d) : ST_OK;
+}
+
+/* How the plan is applied, before anything is costed. */
+static status settle_apply(runner *r, diag *d)
+{
+	diag why = {0};
+	if (r->o.apply != APPLY_EXACT && !r->o.apply_exact_if_possible)
+		return ST_OK;
+	status s = lower_check_emits(r->pb.p, r->pb.m->shardings, r->pb.mesh, &why);
+	if (s != ST_OK && !r->o.apply_exact_if_possible) {
+		*d = why;
+		return s;
+	}
+	r->o.apply = s == ST_OK ? APPLY_EXACT : APPLY_ANNOTATE;
+	snprintf(r->out->not_exact, sizeof r->out->not_exact, "%.*s", (int)sizeof r->out->not_exact - 1, s == ST_OK ? "" : why.msg);
+	return ST_OK;
+}
+
+status search_run(module *m, const search_options *o, search_result *out, diag *d)
+{
+	runner *r = xcalloc(1, sizeof *r);
+	*out = (search_result){0};
+	r->o = *o;
+	r->user = o;
+	r->out = out;
+	r->start_ns = clock_ns();
+	r->base = module_clone(m);
+	r->threads = (int)MIN(o->threads ? o->threads : (uint32_t)parallel_cores(), (uint32_t)MOST_EVALUATORS);
+	status s = ST_OK;
+	if (!module_main(m))
+		s = diag_set(d, ST_ERR_INVALID, "the module has no function 'main'");
+	if (s == ST_OK)
+		s = runner_settle_mesh(r, d);
+	if (s == ST_OK)
+		s = runner_apply_pins(r, d);
+	if (s == ST_OK)
+		s = problem_init(&r->pb, r->base, &r->o, d);
+	if (s == ST_OK)
+		s = settle_apply(r, d);
+	if (s == ST_OK)
+		s = runner_apply_forbids(r, d);
+	if (s == ST_OK)
+		s = schedule_read(&r->pb, o->schedule_json, &r->tactics, d);
+	if (s == ST_OK) {
+		parallel_for(MOST_EVALUATORS, r->threads, open_evaluator, r);
+		r->crew = crew_new(r->ev, r->threads, runner_stops, r);
+		s = runner_baselines(r, d);
+	}
+	if (s == ST_OK)
+		s = run_schedule(r, d);
+	if (s == ST_OK) {
+		for (int i = 0; i < MOST_EVALUATORS && s == ST_OK; i++)
+			if (evaluator_broken(r->ev[i]))
+				s = diag_set(d, ST_ERR_INTERNAL, "an evaluation of the folded program differs from one of the whole program");
+		if (s == ST_OK)
+			s = runner_confirm(r, d);
+	}
+	if (s == ST_OK) {
+		if (o->check && r->answer->pl) {
+			evaluator_run(r->ev[0], r->answer->pl, NULL);
+			if (!evaluator_self_check(r->ev[0], r->answer->pl))
+				s = diag_set(d, ST_ERR_INTERNAL, "the incremental state differs from its unmemoised re-execution");
+		}
+		if (s == ST_OK)
+			s = runner_report(r, d);
+	}
+	crew_free(r->crew);
+	for (int i = 0; i < MOST_EVALUATORS; i++)
+		evaluator_free(r->ev[i]);
+	arena_release(&r->mem);
+	for (uint32_t i = 0; i < r->candidates.n; i++)
+		candidate_release(&r->candidates.p[i]);
+	vec_release(&r->candidates);
+	for (uint32_t i = 0; i < r->baselines.n; i++)
+		candidate_release(&r->baselines.p[i]);
+	vec_release(&r->baselines);
+	candidate_release(&r->smallest);
+	vec_release(&r->others_found);
+	vec_release(&r->tactics);
+	problem_release(&r->pb);
+	module_free(r->base);
+	free(r);
+	if (s != ST_OK)
+		search_result_release(out);
+	return s;
+}
+
+void search_result_release(search_result *r)
+{
+	strategy_release(&r->best);
+	vec_release(&r->baselines);
+	vec_release(&r->incumbents);
+	for (uint32_t i = 0; i < r->alternatives.n; i++)
+		strategy_release(&r->alternatives.p[i].s);
+	vec_release(&r->alternatives);
+	vec_release(&r->unsupported);
+	vec_release(&r->whole);
+	arena_release(&r->mem);
+	*r = (search_result){0};
+}

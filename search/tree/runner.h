@@ -1,0 +1,76 @@
+/* Shared by the files that run a schedule: run.c, prepare.c, incumbents.c, mcts.c, result.c. */
+#ifndef SW_SEARCH_RUNNER_H
+#define SW_SEARCH_RUNNER_H
+
+#include "search/tree/schedule.h"
+#include "search/strategy/strategy.h"
+
+enum { MAX_TRIED = 256, MAX_OTHERS = 4 };
+
+/* A strategy that was the best so far when it was found. */
+typedef struct candidate {
+	strategy s;
+	cost c, incremental;     /* replayed; the evaluator's view */
+	plan *pl;                /* NULL: a user's baseline */
+	bool confirmed;          /* by a replay of its module; of a baseline that is kept: it may be the answer */
+} candidate;
+
+typedef struct runner {
+	search_options o; /* with the module's own mesh */
+	const search_options *user;
+	module *base;     /* the input with mesh and pins: what strategies are applied to */
+	problem pb;
+	evaluator *ev[MOST_EVALUATORS];
+	crew *crew; /* of these evaluators */
+	arena mem; /* what plans point into */
+	tactic_list tactics;
+	plan plan; /* what the schedule's tactics came to so far */
+	plan others[MAX_OTHERS]; /* the best plans of late, for moves that borrow from another one */
+	uint32_t n_others;
+	VEC(plan) others_found; /* best plans of leaves, for alternatives */
+	VEC(candidate) candidates;  /* each better than the one before */
+	VEC(candidate) baselines;   /* of plans that are applied exactly: to be costed as they are written */
+	candidate smallest;         /* of search_result.smallest; where plans are applied exactly */
+	uint32_t n_manual;          /* decisions of manual tactics so far: the answer has them all */
+	uint32_t first_candidate;   /* earlier ones lack what the schedule wants */
+	candidate *answer;
+	score best_score;
+	search_result *out;
+	int64_t start_ns, deadline_ns; /* of the present tactic when the budget is time; 0: none */
+	uint64_t tried[MAX_TRIED]; /* hashes of replayed states */
+	uint32_t n_tried;
+	int threads;
+} runner;
+
+/* run.c */
+int64_t runner_elapsed(const runner *r);
+bool runner_stops(void *r); /* out of time, or told to stop */
+void runner_tell(runner *r, bool incumbent, const char *tactic);
+
+/* prepare.c: the module's own mesh when it has one with the same axes; pins and forbidden axes of the user. */
+status runner_settle_mesh(runner *r, diag *d) MUST_USE;
+status runner_apply_pins(runner *r, diag *d) MUST_USE;
+status runner_apply_forbids(runner *r, diag *d) MUST_USE;
+
+/* incumbents.c */
+const candidate *runner_best(const runner *r); /* NULL: none yet */
+void candidate_release(candidate *c);
+/* Replays a plan; it becomes the answer when it beats the present one. */
+status runner_try(runner *r, plan *pl, const char *tactic, diag *d) MUST_USE;
+status runner_baselines(runner *r, diag *d) MUST_USE;
+/* The answer is the last candidate, as the module that it is written into is costed. */
+status runner_confirm(runner *r, diag *d) MUST_USE;
+
+/* mcts.c: an automatic tactic or a polish, with at most so many evaluations. */
+status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d) MUST_USE;
+/* Takes decisions out of the answer that bring nothing: it is for people too. */
+status runner_simplify(runner *r, diag *d) MUST_USE;
+
+/* alternatives.c: plans besides the answer, best first, as many as were asked for. */
+void runner_remember(runner *r, const plan *pl);
+status runner_alternatives(runner *r, diag *d) MUST_USE;
+
+/* result.c: what the answer is reported with. */
+status runner_report(runner *r, diag *d) MUST_USE;
+
+#endif

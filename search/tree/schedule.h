@@ -1,0 +1,25 @@
+/* Tactics of a schedule. */
+#ifndef SW_SEARCH_SCHEDULE_H
+#define SW_SEARCH_SCHEDULE_H
+
+#include "search/evaluate/evaluate.h"
+
+/* ---------------------------------------------------------------- schedule.c */
+
+typedef enum tactic_kind { TACTIC_MANUAL, TACTIC_NAMED, TACTIC_AUTO, TACTIC_POLISH } tactic_kind;
+typedef struct tactic {
+	tactic_kind kind;
+	char title[96];
+	uint32_t axis_mask; /* auto */
+	uint32_t axis, dimension; /* manual, named */
+	role_action role;   /* named */
+	uint32_t *args, n_args; /* manual; auto: arguments it may touch (n_args = all when no filter) */
+	bool *allowed;
+	objective objective;
+	uint64_t evaluations;
+} tactic;
+typedef VEC(tactic) tactic_list;
+/* JSON of DESIGN 5.3, or the default when NULL: one automatic tactic over all axes. */
+status schedule_read(problem *pb, const char *json, tactic_list *out, diag *d) MUST_USE;
+
+#endif

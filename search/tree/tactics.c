@@ -1,0 +1,321 @@
+/* Finds what axes may cut: instances of tactics, of each axis, and where there are three or more of every two together, as if they were
+ * one of their common size. An instance is found with the batch over all other axes: every action is tried on its own, then one after
+ * the other is kept if it makes the step faster. Mostly that is done with the optimizer state cut over all axes (ZeRO-2): as long as
+ * every device updates all of it, what cuts the state looks best whatever it does to the layers. */
+#include "search/tree/tactics.h"
+
+#include <stdlib.h>
+
+enum { MOST_KEPT = 12 /* actions of an instance */, MOST_TRIED = 24 /* one after the other, best first */ };
+
+const tactic_row tactic_rows[TACTICS] = {
+	[CUTS_BATCH] = {.sets = ONE_AXIS, .usual = true},
+#define TACTIC(name, ...) [CUTS_##name] = {__VA_ARGS__},
+#include "search/tree/tactics.def"
+#undef TACTIC
+};
+
+typedef struct trial {
+	const action *a;
+	int64_t time;
+} trial;
+
+static void append(plan *pl, const action *a, const char *tactic) { plan_insert(pl, pl->n, a, tactic); }
+void append_role(const scope *of, plan *pl, role_action which, uint32_t axis)
+{
+	append(pl, scope_role(of, which, axis), role_action_names[which]);
+}
+
+/* ---------------------------------------------------------------- what an axis set cuts */
+
+/* What the plan is to bring down: memory is not looked at as long as time is the goal, for other axes may take care of it. */
+static bool try_plan(const tactic_space *ts, scout *s, plan *pl, int64_t *out)
+{
+	uint32_t wanted = pl->n;
+	cost c;
+	evaluator_run(s->ev, pl, NULL);
+	if (pl->n < wanted)
+		return false;
+	scout_cost(s, &c);
+	*out = ts->pb->objective == OBJECTIVE_MEMORY ? c.peak_bytes : c.runtime_ns;
+	return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const trial *x = a, *y = b;
+	return x->time != y->time ? (x->time < y->time ? -1 : 1) : x->a < y->a ? -1 : x->a > y->a;
+}
+
+/* Weights: parameters and their state. Data: the rest, and values inside the program. */
+static bool cuts_weights(const problem *pb, const action *a)
+{
+	role r = a->kind == ACTION_CONSTRAIN ? ROLE_OTHER : pb->roles[a->targets[0].arg];
+	return r == ROLE_PARAMETER || r == ROLE_STATE;
+}
+
+void insert_on_axes(const tactic_space *ts, const axis_set *set, plan *pl, uint32_t at, const action *a)
+{
+	for (uint32_t i = 0; i < ts->n_axes; i++)
+		if (set->mask >> i & 1) {
+			action own = *a;
+			own.axis = ts->axes[i];
+			plan_insert(pl, at++, &own, "tactic");
+		}
+}
+
+static bool is_over(const tactic_space *ts, const scout *s) { return scout_used(s) >= ts->part || crew_stops(ts->with); }
+
+/* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the instance. Returns what try_plan says of it then. */
+static int64_t extend(const tactic_space *ts, scout *s, const axis_set *set, dims cut, plan *now, uint32_t behind, plan *instance)
+{
+	uint32_t listed = 0;
+	int64_t best;
+	while (!(set->mask >> listed & 1))
+		listed++;
+	if (is_over(ts, s) || !try_plan(ts, s, now, &best))
+		return INT64_MAX;
+	plan *next = xmalloc(sizeof *next);
+	VEC(trial) trials = {0};
+	for (uint32_t i = 0; i < ts->of->actions.n && !is_over(ts, s); i++) {
+		const action *a = &ts->of->actions.p[i];
+		if (a->axis != ts->axes[listed] || a->on_role || cuts_weights(ts->pb, a) != (cut == WEIGHTS))
+			continue;
+		*next = *now;
+		insert_on_axes(ts, set, next, next->n - behind, a);
+		trial t = {.a = a};
+		if (try_plan(ts, s, next, &t.time))
+			vec_push(&trials, t);
+	}
+	if (trials.n)
+		qsort(trials.p, trials.n, sizeof *trials.p, by_time);
+	for (uint32_t i = 0; i < MIN(trials.n, (uint32_t)MOST_TRIED) && instance->n < MOST_KEPT && !is_over(ts, s); i++) {
+		int64_t time;
+		*next = *now;
+		insert_on_axes(ts, set, next, next->n - behind, trials.p[i].a);
+		if (!try_plan(ts, s, next, &time) || time >= best)
+			continue;
+		best = time;
+		*now = *next;
+		append(instance, trials.p[i].a, "tactic");
+	}
+	vec_release(&trials);
+	free(next);
+	return best;
+}
+
+/* What else is decided when a tactic is found; returns how many decisions come behind its instance. */
+static uint32_t surround(const tactic_space *ts, scout *s, const axis_set *set, const tactic_row *w, plan *now)
+{
+	for (uint32_t i = 0; i < ts->n_axes; i++)
+		if (w->batch != BATCH_NONE && !(set->mask >> i & 1))
+			append_role(ts->of, now, ROLE_ACTION_DATA_PARALLEL, ts->axes[i]);
+	for (uint32_t i = 0; i < ts->n_axes; i++)
+		if (w->batch == BATCH_ALL && set->mask >> i & 1)
+			append_role(ts->of, now, ROLE_ACTION_DATA_PARALLEL, ts->axes[i]);
+	evaluator_run(s->ev, now, NULL); /* drops what does not apply */
+	uint32_t batch = now->n;
+	for (uint32_t i = 0; i < ts->n_axes; i++)
+		if (w->state == STATE_ZERO3_HERE && set->mask >> i & 1)
+			append_role(ts->of, now, ROLE_ACTION_ZERO3, ts->axes[i]);
+	for (uint32_t i = 0; i < ts->n_axes; i++)
+		if (w->state == STATE_ZERO2 || (w->state == STATE_ZERO3_HERE && !(set->mask >> i & 1)))
+			append_role(ts->of, now, ROLE_ACTION_ZERO2, ts->axes[i]);
+	evaluator_run(s->ev, now, NULL);
+	return w->placed == BEFORE_BATCH ? now->n : w->placed == BEHIND_BATCH ? now->n - batch : 0;
+}
+
+static void append_batch(const tactic_space *ts, const axis_set *set, plan *pl)
+{
+	for (uint32_t i = 0; i < ts->n_axes; i++)
+		if (set->mask >> i & 1)
+			append_role(ts->of, pl, ROLE_ACTION_DATA_PARALLEL, ts->axes[i]);
+}
+
+uint32_t begin_split(const tactic_space *ts, const split *sp, plan *pl)
+{
+	pl->n = 0;
+	for (uint32_t r = 0; r < sp->given->n; r++)
+		insert_on_axes(ts, sp->first, pl, pl->n, &sp->given->decisions[r]);
+	uint32_t at[SPLIT_PLACES];
+	at[SPLIT_BEFORE] = pl->n;
+	append_batch(ts, sp->place == SPLIT_BEHIND ? sp->first : sp->second, pl);
+	at[SPLIT_BETWEEN] = pl->n;
+	append_batch(ts, sp->place == SPLIT_BEHIND ? sp->second : sp->first, pl);
+	at[SPLIT_BEHIND] = pl->n;
+	return at[sp->place];
+}
+
+static void find_split(void *user, uint32_t i, scout *s)
+{
+	tactic_space *ts = user;
+	split *sp = &ts->splits[ts->first_split + i];
+	plan *now = xcalloc(1, sizeof *now);
+	uint32_t at = begin_split(ts, sp, now), n = now->n;
+	for (uint32_t i = 0; i < ts->n_axes; i++)
+		append_role(ts->of, now, ROLE_ACTION_ZERO2, ts->axes[i]);
+	evaluator_run(s->ev, now, NULL);
+	if (sp->given->n && now->n >= n) /* all of it applies */
+		sp->best = extend(ts, s, sp->second, WEIGHTS, now, now->n - at, &sp->instance);
+	free(now);
+}
+
+/* A tactic of an axis set, and those that go on from it. */
+static void find_tactic(void *user, uint32_t i, scout *s)
+{
+	tactic_space *ts = user;
+	axis_set *set = ts->findings[i].set;
+	tactic_id t = ts->findings[i].tactic;
+	const tactic_row *w = &tactic_rows[t];
+	plan *now = xcalloc(1, sizeof *now), *more = xmalloc(sizeof *more);
+	uint32_t behind = surround(ts, s, set, w, now);
+	if (behind || w->placed != BEFORE_BATCH)
+		extend(ts, s, set, w->cuts, now, behind, &set->instance[t]);
+	for (tactic_id next = t + 1; next < TACTICS; next++)
+		if (tactic_rows[next].after == t && tactic_rows[next].sets & set->size) {
+			set->instance[next] = set->instance[t];
+			*more = *now;
+			extend(ts, s, set, tactic_rows[next].cuts, more, behind, &set->instance[next]);
+		}
+	free(now);
+	free(more);
+}
+
+/* Does the axis set find the tactic on its own, and not what goes on from another one? */
+static bool is_found(const tactic_space *ts, uint32_t at, tactic_id t)
+{
+	const axis_set *set = &ts->sets[at];
+	return t != CUTS_BATCH && set->like == at && tactic_rows[t].sets & set->size && tactic_rows[t].after == CUTS_BATCH;
+}
+
+/* Weights of pairs before the batch come on top: few findings use up their part. */
+static void find_tactics(tactic_space *ts, uint64_t budget)
+{
+	uint32_t n = 0, extra = 0;
+	for (uint32_t i = 0; i < ts->n_sets; i++)
+		for (tactic_id t = 0; t < TACTICS; t++)
+			if (is_found(ts, i, t)) {
+				extra += ts->sets[i].size == TWO_AXES && t == CUTS_WEIGHTS_BEFORE_BATCH;
+				ts->findings[n++] = (struct finding){&ts->sets[i], t};
+			}
+	ts->part = budget / (n - extra);
+	ts->used += crew_do(ts->with, n, find_tactic, ts);
+}
+
+/* A tactic that another one found too. */
+static bool same_instance(const plan *a, const plan *b)
+{
+	bool same = a->n == b->n;
+	for (uint32_t i = 0; i < a->n && same; i++)
+		same = a->decisions[i].targets == b->decisions[i].targets && a->decisions[i].kind == b->decisions[i].kind;
+	return same;
+}
+
+static void drop_same_instances(tactic_space *ts)
+{
+	for (uint32_t i = 0; i < ts->n_sets; i++)
+		for (tactic_id t = CUTS_WEIGHTS; t < TACTICS; t++)
+			for (tactic_id before = CUTS_WEIGHTS; before < t; before++)
+				if (tactic_rows[before].placed == BEHIND_BATCH && tactic_rows[t].placed == BEHIND_BATCH &&
+				    same_instance(&ts->sets[i].instance[before], &ts->sets[i].instance[t]))
+					ts->sets[i].instance[t].n = 0;
+}
+
+/* ---------------------------------------------------------------- axis sets */
+
+static int64_t size_of(const tactic_space *ts, uint32_t axis) { return axis_size(mesh_full_axis(ts->pb->m->shardings, ts->pb->mesh, ts->axes[axis])); }
+
+/* Both are of as many axes, of the same sizes in their order. */
+static bool is_like(const tactic_space *ts, const axis_set *a, const axis_set *b)
+{
+	uint32_t i = 0, j = 0;
+	if (a->size != b->size || (a->size == TWO_AXES && a != b))
+		return false;
+	for (;; i++, j++) {
+		while (i < ts->n_axes && !(a->mask >> i & 1))
+			i++;
+		while (j < ts->n_axes && !(b->mask >> j & 1))
+			j++;
+		if (i == ts->n_axes || j == ts->n_axes)
+			return i == j;
+		if (size_of(ts, i) != size_of(ts, j))
+			return false;
+	}
+}
+
+static void add_axis_set(tactic_space *ts, uint32_t size, uint32_t mask)
+{
+	axis_set *set = &ts->sets[ts->n_sets];
+	*set = (axis_set){.size = size, .mask = mask};
+	while (!is_like(ts, set, &ts->sets[set->like]))
+		set->like++;
+	ts->n_sets++;
+}
+
+/* False: no axis cuts anything, or there are too many. */
+static bool find_axis_sets(tactic_space *ts)
+{
+	for (uint32_t a = 0; a < ts->pb->n_axes; a++) {
+		if (!problem_axis_cuts(ts->pb, a) || !(ts->of->axis_mask >> a & 1))
+			continue;
+		if (ts->n_axes == MAX_COMPOSED_AXES)
+			return false;
+		ts->axes[ts->n_axes++] = a;
+	}
+	uint32_t n = ts->n_axes;
+	for (uint32_t i = 0; i < n; i++)
+		add_axis_set(ts, ONE_AXIS, 1u << i);
+	for (uint32_t i = 0; i < n && n > 2; i++)
+		for (uint32_t j = i + 1; j < n; j++)
+			add_axis_set(ts, TWO_AXES, 1u << i | 1u << j);
+	if (n > 1)
+		add_axis_set(ts, ALL_AXES, (1u << n) - 1);
+	return n > 0;
+}
+
+static void list_splits(tactic_space *ts)
+{
+	for (uint32_t i = 0; i < ts->n_sets; i++)
+		for (uint32_t j = 0; j < ts->n_sets; j++)
+			for (split_place at = 0; at < SPLIT_PLACES; at++)
+				if (!(ts->sets[i].mask & ts->sets[j].mask) && (ts->sets[i].mask | ts->sets[j].mask) == (1u << ts->n_axes) - 1 && ts->n_splits < MAX_SPLITS - (SPLIT_PLACES - 1))
+					ts->splits[ts->n_splits++] = (split){.first = &ts->sets[i],
+									   .second = &ts->sets[j],
+									   .given = &ts->sets[ts->sets[i].like].instance[CUTS_WEIGHTS_BEFORE_BATCH],
+									   .place = at};
+}
+
+static void list_turned_splits(tactic_space *ts)
+{
+	const split *best = NULL;
+	ts->first_split = ts->n_splits;
+	for (uint32_t i = 0; i < ts->n_splits; i++) {
+		const split *sp = &ts->splits[i];
+		bool new = sp->instance.n && !same_instance(&sp->instance, &ts->sets[sp->second->like].instance[CUTS_WEIGHTS_BEFORE_BATCH]);
+		if (sp->place == SPLIT_BEFORE && new && (!best || sp->best < best->best))
+			best = sp;
+	}
+	for (split_place at = SPLIT_BETWEEN; best && at < SPLIT_PLACES; at++)
+		ts->splits[ts->n_splits++] = (split){.first = best->second, .second = best->first, .given = &best->instance, .place = at};
+}
+
+/* What all splits from the first one on may take, each the same. */
+static void find_splits(tactic_space *ts, uint64_t budget)
+{
+	uint32_t n = ts->n_splits - ts->first_split;
+	ts->part = n ? (budget - MIN(budget, ts->used)) / n : 0;
+	ts->used += crew_do(ts->with, n, find_split, ts);
+}
+
+bool tactics_find(tactic_space *ts, uint64_t budget)
+{
+	if (!find_axis_sets(ts))
+		return false;
+	find_tactics(ts, budget);
+	drop_same_instances(ts);
+	list_splits(ts);
+	find_splits(ts, budget);
+	list_turned_splits(ts);
+	find_splits(ts, budget);
+	return true;
+}
