@@ -88,9 +88,11 @@ static void aim(mcts *s)
 		return;
 	pb->nothing_fits = nothing;
 	tree_rescore(s->t);
+	s->best = INT64_MAX; /* energies of another scale */
 }
 
-static bool is_done(const mcts *s) { return s->open_ended && s->used - s->best_at > MAX(s->best_at, (uint64_t)LEAST_IDLE); }
+/* Where nothing fits, all of the budget goes into finding something that does. */
+static bool is_done(const mcts *s) { return s->open_ended && s->r->best_score.fits && s->used - s->best_at > MAX(s->best_at, (uint64_t)LEAST_IDLE); }
 
 /* What is clearly better is replayed at once, so that an interrupt finds it and who looks on sees it. */
 static status note(mcts *s, uint32_t leaf, diag *d)
