@@ -116,22 +116,12 @@ static op_id new_sharded(module *m, op_kind kind, value_id v, sharding_id sh)
 	return o;
 }
 
-static void print_axes(const sharding_table *t, mesh_id mesh, axes l, strbuf *out)
-{
-	strbuf_putc(out, '{');
-	for (uint32_t i = 0; i < l.n; i++) {
-		strbuf_puts(out, i ? ", " : "");
-		axis_print(t, mesh, l.a[i], out);
-	}
-	strbuf_putc(out, '}');
-}
-
 static void print_axes_by_dim(const sharding_table *t, mesh_id mesh, const axes *dims, uint32_t rank, strbuf *out)
 {
 	strbuf_putc(out, '[');
 	for (uint32_t d = 0; d < rank; d++) {
 		strbuf_puts(out, d ? ", " : "");
-		print_axes(t, mesh, dims[d], out);
+		axes_print(t, mesh, dims[d], out);
 	}
 	strbuf_putc(out, ']');
 }
@@ -152,7 +142,7 @@ static op_id new_all_reduce(module *m, value_id v, axes list, sharding_id sh)
 	op_id o = new_sharded(m, OP_SDY_ALL_REDUCE, v, sh);
 	strbuf text;
 	strbuf_init(&text);
-	print_axes(m->shardings, sharding_get(m->shardings, sh)->mesh, list, &text);
+	axes_print(m->shardings, sharding_get(m->shardings, sh)->mesh, list, &text);
 	set_axes_attr(m, o, "reduction_axes", "axis_ref_list", &text);
 	strbuf_release(&text);
 	return o;
@@ -234,7 +224,7 @@ static op_id new_replicated_to_unreduced(inserter *s, value_id v, const axes_buf
 	op_id o = new_sharded(s->m, OP_SDY_REPLICATED_TO_UNREDUCED, v, sh);
 	strbuf text;
 	strbuf_init(&text);
-	print_axes(s->t, sharding_get(s->t, from)->mesh, axes_of(l), &text);
+	axes_print(s->t, sharding_get(s->t, from)->mesh, axes_of(l), &text);
 	set_axes_attr(s->m, o, "axes", "axis_ref_list", &text);
 	strbuf_release(&text);
 	return o;
@@ -701,7 +691,7 @@ static op_id new_collective(module *m, const collective_step *s, value_id v)
 		strbuf_putc(&text, '[');
 		for (uint32_t i = 0; i < s->n_moves; i++) {
 			strbuf_puts(&text, i ? ", " : "");
-			print_axes(t, mesh, s->moves[i].axes, &text);
+			axes_print(t, mesh, s->moves[i].axes, &text);
 			strbuf_printf(&text, ": %u->%u", s->moves[i].source, s->moves[i].target);
 		}
 		strbuf_putc(&text, ']');

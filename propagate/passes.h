@@ -22,7 +22,7 @@ static inline bool value_is_tensor(const module *m, value_id v) { return value_t
 void op_copy_attrs(module *m, op_id from, op_id to, const char *except);
 
 /* Calls f for every sharding of the module and stores what it returns: values, function results, and lists on ops. */
-typedef sharding_id (*sharding_fn)(module *m, sharding_id id, const type *ty, void *context);
+typedef sharding_id (*sharding_fn)(module *m, sharding_id id, void *context);
 void shardings_transform(module *m, sharding_fn f, void *context);
 attr_id attr_shardings(module *m, const sharding_id *ids, uint32_t n);
 /* Sharding i of a list attribute of an op; SHARDING_NONE when the op has none. */
@@ -32,6 +32,9 @@ sharding_id sharding_open(module *m, mesh_id mesh, uint32_t rank);
 
 /* What propagation does first: members of a sharding group get one sharding, or constraints when they disagree. */
 void sharding_groups_sync(module *m);
+
+/* Collectives that do nothing go, two that are one become one. */
+void collectives_fold(module *m, op_id root);
 
 /* Of equal ops without effects in one block the first stays, with OPS_MERGED. */
 void ops_merge_equal(module *m);
