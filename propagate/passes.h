@@ -99,7 +99,7 @@ func *call_target(const module *m, op_id call);
 	X(populate_rules) X(propagate_from_func_to_call) X(flatten_call_graph) X(import_func_calls)                    \
 	X(pre_order_funcs) X(export_named_computations) X(propagate_to_func_results) X(unflatten_call_graph)           \
 	X(insert_func_call_reshards) X(basic_propagate) X(aggressive_propagate) X(op_priority_propagate)               \
-	X(user_priority_propagate) X(minimal_reshards)
+	X(user_priority_propagate) X(minimal_reshards) X(add_func_data_flow_edges) X(sink_func_data_flow_edges)
 #define X(word) status pass_##word(module *m, const pass_option *options, uint32_t n_options, diag *d);
 PASS_LIST(X)
 #undef X

@@ -291,7 +291,7 @@ static void import_call(module *m, op_id call)
 	op_attr_set(m, named, "name", attr_string(m, func_original_name(m, callee)));
 	for (uint32_t i = 0; i < n_results; i++)
 		ids[i] = value_at(m, op_result(m, call, i))->sharding;
-	if (complete_shardings(m, ids, types, n_results))
+	if (has_result_shardings(m, call)) /* of one result means of all */
 		op_set_shardings(m, named, "out_shardings", ids, n_results);
 	value_id args = op_region(m, callee, 0)->args;
 	for (uint32_t i = 0; i < n_args; i++) {
@@ -478,9 +478,9 @@ static bool same_layout(const module *m, sharding_id a, sharding_id b)
 	if (a == SHARDING_NONE || b == SHARDING_NONE)
 		return no_axes(m, a == SHARDING_NONE ? b : a);
 	const sharding *x = sharding_get(m->shardings, a), *y = sharding_get(m->shardings, b);
-	if (m->shardings->meshes.p[x->mesh].maximal || m->shardings->meshes.p[y->mesh].maximal)
-		return no_axes(m, a) && no_axes(m, b);
-	if (x->rank != y->rank || !mesh_same_devices(m->shardings, x->mesh, y->mesh))
+	if (!m->shardings->meshes.p[x->mesh].n_axes || !m->shardings->meshes.p[y->mesh].n_axes)
+		return no_axes(m, a) && no_axes(m, b); /* one device, or no mesh in particular */
+	if (x->rank != y->rank || x->mesh != y->mesh) /* the same mesh under another name is another one here */
 		return false;
 	for (uint32_t d = 0; d < x->rank; d++)
 		if (!axes_equal(sharding_dim(x, d), sharding_dim(y, d)))
@@ -545,7 +545,9 @@ static void match_results(module *m, op_id call, const func *f)
 			continue;
 		if (same_layout(m, has, wanted))
 			continue;
-		insert_reshard(m, v, wanted != SHARDING_NONE ? wanted : replicated_on(m, mesh, v, true), call, &to);
+		if (wanted == SHARDING_NONE)
+			wanted = replicated_on(m, sharding_get(m->shardings, value_at(m, v)->sharding)->mesh, v, true);
+		insert_reshard(m, v, wanted, call, &to);
 		value_replace_uses(m, v, to, value_def(m, to));
 	}
 }

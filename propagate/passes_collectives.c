@@ -227,8 +227,6 @@ static void fold_collective(module *m, op_id o, collective *a, collective *b)
 		fold_all_reduce(m, o, a, b);
 	else if (kind == OP_SDY_ALL_SLICE && !fold_gathered(m, o, a, b))
 		fold_reduced(m, o, a, b);
-	else if (kind == OP_SDY_ALL_TO_ALL && !value_has_uses(m, op_result(m, o, 0)))
-		op_erase(m, o);
 	else if (kind == OP_SDY_ALL_TO_ALL)
 		fold_all_to_alls(m, o, a, b);
 }

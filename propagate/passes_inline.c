@@ -61,12 +61,15 @@ static void hoist_constants(module *m, op_id root)
 	vec_release(&ops);
 }
 
+/* Of the collectives these alone go when nobody reads them. */
+static bool unused_all_to_all(const module *m, op_id o) { return op_at(m, o)->kind == OP_SDY_ALL_TO_ALL && !value_has_uses(m, op_result(m, o, 0)); }
+
 static void erase_dead(module *m, op_id root)
 {
 	op_list ops = {0};
 	ops_pre_order(m, root, &ops);
 	for (uint32_t i = ops.n; i-- > 0;)
-		if (ops.p[i] != root && !op_erased(m, ops.p[i]) && op_dead(m, ops.p[i]))
+		if (ops.p[i] != root && !op_erased(m, ops.p[i]) && (op_dead(m, ops.p[i]) || unused_all_to_all(m, ops.p[i])))
 			op_erase(m, ops.p[i]);
 	vec_release(&ops);
 }
@@ -141,15 +144,6 @@ static void canonicalize(module *m, op_id root)
 	erase_dead(m, root);
 }
 
-status pass_canonicalize(module *m, const pass_option *options, uint32_t n_options, diag *d)
-{
-	(void)options, (void)n_options, (void)d;
-	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next)
-		if (op_at(m, o)->kind == OP_FUNC)
-			canonicalize(m, o);
-	return ST_OK;
-}
-
 /* The pipeline's own canonicalizer knows the collective patterns only, but it folds and removes dead ops all the same. */
 status pass_collective_canonicalize(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
@@ -157,6 +151,17 @@ status pass_collective_canonicalize(module *m, const pass_option *options, uint3
 	hoist_constants(m, ID_NONE);
 	collectives_fold(m, ID_NONE);
 	erase_dead(m, ID_NONE);
+	return ST_OK;
+}
+
+status pass_canonicalize(module *m, const pass_option *options, uint32_t n_options, diag *d)
+{
+	str only = option_text(options, n_options, "enable-patterns", "");
+	if (str_is(only, "sdy-collective") || str_is(only, "{sdy-collective}"))
+		return pass_collective_canonicalize(m, options, n_options, d);
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next)
+		if (op_at(m, o)->kind == OP_FUNC)
+			canonicalize(m, o);
 	return ST_OK;
 }
 

@@ -55,12 +55,16 @@ PASSES = {
     "sdy-user-priority-propagate": propagation("sdy-user-priority-propagate", "{run-op-priority-propagation=false}",
                                                "{propagation-strategy=basic-then-aggressive}"),
     "sdy-propagation-pipeline": ["sdy-propagation-pipeline"],
+    "sdy-propagation-pipeline, functions kept": ["sdy-propagation-pipeline{dedup-functions-fully=true}"],
+    "propagation across calls": ["sdy-add-func-data-flow-edges,sdy-%s-propagate%s" % (p, sink) for p in ("basic", "aggressive", "op-priority", "user-priority")
+                                 for sink in ("", ",func.func(sdy-sink-func-data-flow-edges)")],
+    "sdy-add-func-data-flow-edges": ["sdy-add-func-data-flow-edges"],
     "sdy-propagation-pipeline, in steps": ["sdy-import-pipeline,sdy-user-priority-propagate%s,sdy-export-pipeline" % o
                                            for o in ("", "{conservative-propagation=true}", "{propagation-strategy=basic-then-aggressive}")],
     "sdy-insert-explicit-reshards, minimal": [CLOSED + "func.func(sdy-insert-explicit-reshards)", "func.func(sdy-insert-explicit-reshards)"],
     "sdy-insert-explicit-reshards, full": [CLOSED + FULL, FULL, "sdy-propagation-pipeline," + FULL],
     "sdy-reshard-to-collectives": ["sdy-propagation-pipeline,%s,%s" % (FULL, COLLECTIVES), "sdy-close-shardings," + COLLECTIVES],
-    "sdy-import-pipeline": ["sdy-import-pipeline"],
+    "sdy-import-pipeline": ["sdy-import-pipeline", "sdy-import-pipeline", "sdy-import-pipeline{dedup-functions-fully=true}"],
     "sdy-export-pipeline": [EDGES + "sdy-aggressive-propagate,sdy-export-pipeline"],
     "sdy-add-data-flow-edges": ["sdy-add-data-flow-edges"],
     "sdy-sink-data-flow-edges": [EDGES + "func.func(sdy-sink-data-flow-edges)", EDGES + "sdy-aggressive-propagate,func.func(sdy-sink-data-flow-edges)"],
@@ -89,6 +93,7 @@ PASSES = {
     "sdy-insert-func-call-reshards": ["sdy-insert-func-call-reshards"],
     "sdy-pre-order-funcs": ["sdy-pre-order-funcs"],
     "symbol-dce": ["symbol-dce"],
+    "canonicalize, collectives": ["canonicalize{enable-patterns=sdy-collective}"],
 }
 GENERATORS = {"random": programs.text, "constructs": constructs.text}
 SAME = ("equal", "refused by both")
