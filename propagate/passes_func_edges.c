@@ -88,7 +88,9 @@ status pass_sink_func_data_flow_edges(module *m, const pass_option *options, uin
 		if (op_at(m, o)->kind != OP_SDY_FUNC_DATA_FLOW_EDGE)
 			continue;
 		value_id owner = op_operand(m, o, 0);
-		sharding_id s = value_at(m, op_result(m, o, 0))->sharding;
+		sharding_id s = value_at(m, op_result(m, o, 0))->sharding, old = value_at(m, owner)->sharding;
+		if (s == SHARDING_NONE && old != SHARDING_NONE) /* what the edge lost, or never had */
+			s = sharding_open(m, sharding_get(m->shardings, old)->mesh, sharding_get(m->shardings, old)->rank);
 		if (s != SHARDING_NONE)
 			value_set_sharding(m, owner, s);
 		value_replace_uses(m, op_result(m, o, 0), owner, ID_NONE);

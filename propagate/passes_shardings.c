@@ -209,10 +209,11 @@ static void describe_mesh(module *m, op_id o)
 		strbuf_printf(&b, "%s{name = \"" STR_FMT "\", size = %lld : i64}", i ? ", " : "", STR_ARG(strtab_get(&t->names, mesh->axis_names[i])),
 			      (long long)mesh->axis_sizes[i]);
 	strbuf_putc(&b, ']');
+	bool list = mesh->n_device_ids > 1;
 	for (uint32_t i = 0; i < mesh->n_device_ids; i++)
-		strbuf_printf(&b, "%s%lld", i ? ", " : ", device_ids = dense<[", (long long)mesh->device_ids[i]);
+		strbuf_printf(&b, "%s%lld", i ? ", " : list ? ", device_ids = dense<[" : ", device_ids = dense<", (long long)mesh->device_ids[i]);
 	if (mesh->n_device_ids)
-		strbuf_printf(&b, "]> : tensor<%uxi64>", mesh->n_device_ids);
+		strbuf_printf(&b, "%s> : tensor<%uxi64>", list ? "]" : "", mesh->n_device_ids);
 	strbuf_putc(&b, '}');
 	str text = {arena_strdup(&m->mem, b.p, b.n), b.n};
 	strbuf_release(&b);
