@@ -335,7 +335,7 @@ static bool is_func_edge(const compiler *c, op_id o)
 	if (!v->is_arg)
 		return op_at(c->m, v->def)->kind == OP_CALL;
 	op_id parent = c->m->regions.p[v->def].parent;
-	return op_at(c->m, parent)->kind == OP_FUNC && parent != c->main->op;
+	return op_at(c->m, parent)->kind == OP_FUNC && (!c->main || parent != c->main->op);
 }
 
 static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
