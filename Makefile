@@ -43,7 +43,7 @@ help:
 ## make check-unit      unit tests only (one program per source file)
 ## make asan tsan       the sanitizer builds and their runs
 ## make fuzz            libFuzzer on the readers, the JSON gate and the passes (FUZZ_SECONDS=60)
-## make parity N=1000   random programs through every pass, against jaxlib's Shardy
+## make parity N=1000   random programs, and others of every construct, through every pass, against jaxlib's Shardy
 ## make measured        the cost model against published measurements (docs/measured.md)
 ## make bench           the table of speeds
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
@@ -217,7 +217,10 @@ $(BUILD)/oracle/%: tests/oracle/%.c $(BUILD)/libshardwright.a
 
 N ?= 1000
 parity: $(BUILD)/oracle/pass_server venv
-	$(VENV)/bin/python tests/oracle/parity.py --server $(BUILD)/oracle/pass_server --count $(N) --jobs $(JOBS) --state $(BUILD)/parity.jsonl
+	@failed=0; for programs in random constructs; do \
+		echo "$$programs programs"; \
+		$(VENV)/bin/python tests/oracle/parity.py --programs $$programs --server $(BUILD)/oracle/pass_server --count $(N) --jobs $(JOBS) --state $(BUILD)/parity.jsonl || failed=1; \
+	done; exit $$failed
 
 MEASURED ?=
 measured: all venv

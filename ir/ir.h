@@ -211,6 +211,8 @@ void sharding_print(const sharding_table *t, sharding_id id, strbuf *out);
 void mesh_print(const sharding_table *t, mesh_id m, strbuf *out);
 /* `"a"` or `"a":(2)4`. */
 void axis_print(const sharding_table *t, mesh_id m, axis_ref a, strbuf *out);
+/* `{"a", "b":(1)2}` */
+void axes_print(const sharding_table *t, mesh_id m, axes l, strbuf *out);
 
 /* ---------------------------------------------------------------- attrs.c */
 

@@ -444,13 +444,19 @@ static void print_axes(const sharding_table *t, mesh_id m, axes l, strbuf *out)
 	}
 }
 
+void axes_print(const sharding_table *t, mesh_id m, axes l, strbuf *out)
+{
+	strbuf_putc(out, '{');
+	print_axes(t, m, l, out);
+	strbuf_putc(out, '}');
+}
+
 static void print_extra(const sharding_table *t, mesh_id m, const char *word, axes l, strbuf *out)
 {
 	if (l.n == 0)
 		return;
-	strbuf_printf(out, ", %s={", word);
-	print_axes(t, m, l, out);
-	strbuf_putc(out, '}');
+	strbuf_printf(out, ", %s=", word);
+	axes_print(t, m, l, out);
 }
 
 /* Names outside MLIR's bare identifiers stand in quotes. */

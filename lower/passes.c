@@ -88,7 +88,7 @@ static bool is_equivalent(const sharding_table *t, sharding_id a, sharding_id b)
 	if (sharding_is_replicated(t, a) || sharding_is_replicated(t, b))
 		return sharding_is_replicated(t, a) && sharding_is_replicated(t, b);
 	const sharding *x = sharding_get(t, a), *y = sharding_get(t, b);
-	if (x->rank != y->rank || !mesh_same_devices(t, x->mesh, y->mesh))
+	if (x->rank != y->rank || x->mesh != y->mesh) /* the same mesh under another name is another one here */
 		return false;
 	for (uint32_t d = 0; d < x->rank; d++)
 		if (!axes_equal(sharding_dim(x, d), sharding_dim(y, d)))
@@ -116,22 +116,12 @@ static op_id new_sharded(module *m, op_kind kind, value_id v, sharding_id sh)
 	return o;
 }
 
-static void print_axes(const sharding_table *t, mesh_id mesh, axes l, strbuf *out)
-{
-	strbuf_putc(out, '{');
-	for (uint32_t i = 0; i < l.n; i++) {
-		strbuf_puts(out, i ? ", " : "");
-		axis_print(t, mesh, l.a[i], out);
-	}
-	strbuf_putc(out, '}');
-}
-
 static void print_axes_by_dim(const sharding_table *t, mesh_id mesh, const axes *dims, uint32_t rank, strbuf *out)
 {
 	strbuf_putc(out, '[');
 	for (uint32_t d = 0; d < rank; d++) {
 		strbuf_puts(out, d ? ", " : "");
-		print_axes(t, mesh, dims[d], out);
+		axes_print(t, mesh, dims[d], out);
 	}
 	strbuf_putc(out, ']');
 }
@@ -152,7 +142,7 @@ static op_id new_all_reduce(module *m, value_id v, axes list, sharding_id sh)
 	op_id o = new_sharded(m, OP_SDY_ALL_REDUCE, v, sh);
 	strbuf text;
 	strbuf_init(&text);
-	print_axes(m->shardings, sharding_get(m->shardings, sh)->mesh, list, &text);
+	axes_print(m->shardings, sharding_get(m->shardings, sh)->mesh, list, &text);
 	set_axes_attr(m, o, "reduction_axes", "axis_ref_list", &text);
 	strbuf_release(&text);
 	return o;
@@ -234,7 +224,7 @@ static op_id new_replicated_to_unreduced(inserter *s, value_id v, const axes_buf
 	op_id o = new_sharded(s->m, OP_SDY_REPLICATED_TO_UNREDUCED, v, sh);
 	strbuf text;
 	strbuf_init(&text);
-	print_axes(s->t, sharding_get(s->t, from)->mesh, axes_of(l), &text);
+	axes_print(s->t, sharding_get(s->t, from)->mesh, axes_of(l), &text);
 	set_axes_attr(s->m, o, "axes", "axis_ref_list", &text);
 	strbuf_release(&text);
 	return o;
@@ -273,6 +263,8 @@ static bool plan_unreduced(inserter *s, sharding_id from, sharding_id to, unredu
 	bool moves = false;
 	sharding_to_edit(s->t, to, &e);
 	sharding_to_edit(s->t, from, &in);
+	if (mesh_same_devices(s->t, a->mesh, b->mesh))
+		e.mesh = a->mesh; /* one mesh under two names */
 	axes_copy(&e.unreduced, sharding_unreduced(a));
 	axes_copy(&e.replicated, sharding_replicated(a));
 	for (uint32_t d = 0; d < a->rank; d++) {
@@ -398,14 +390,18 @@ static void reshard_data_flow(inserter *s, op_id o)
 			reshard_operand(s, o, i, listed(m, o, "in_shardings", i), place_after_value);
 }
 
+/* The mesh of a sharding that others can be on as well; ID_NONE: it has none, or is on a single device. */
+static mesh_id mesh_to_share(const sharding_table *t, sharding_id id)
+{
+	return id == SHARDING_NONE || t->meshes.p[sharding_get(t, id)->mesh].maximal ? ID_NONE : sharding_get(t, id)->mesh;
+}
+
 static mesh_id mesh_of_operands(const inserter *s, op_id o)
 {
-	for (uint32_t i = 0; i < op_at(s->m, o)->n_operands; i++) {
-		sharding_id id = sharding_of(s->m, op_operand(s->m, o, i));
-		if (id != SHARDING_NONE && !s->t->meshes.p[sharding_get(s->t, id)->mesh].maximal)
-			return sharding_get(s->t, id)->mesh;
-	}
-	return ID_NONE;
+	mesh_id mesh = ID_NONE;
+	for (uint32_t i = 0; i < op_at(s->m, o)->n_operands && mesh == ID_NONE; i++)
+		mesh = mesh_to_share(s->t, sharding_of(s->m, op_operand(s->m, o, i)));
+	return mesh;
 }
 
 static void reshard_call(inserter *s, op_id o)
@@ -415,20 +411,17 @@ static void reshard_call(inserter *s, op_id o)
 	if (!f || !op_at(m, f->op)->n_regions || op_region(m, f->op, 0)->n_args != op_at(m, o)->n_operands)
 		return;
 	value_id args = op_region(m, f->op, 0)->args;
-	bool any = false;
 	mesh_id mesh = ID_NONE;
-	for (uint32_t i = 0; i < op_at(m, o)->n_operands && !any; i++) {
-		sharding_id id = value_at(m, args + i)->sharding;
-		any = id != SHARDING_NONE;
-		mesh = any ? sharding_get(s->t, id)->mesh : ID_NONE;
-	}
+	for (uint32_t i = 0; i < op_at(m, o)->n_operands && mesh == ID_NONE; i++)
+		mesh = mesh_to_share(s->t, value_at(m, args + i)->sharding);
+	bool any = mesh != ID_NONE;
 	if (!any && (mesh = mesh_of_operands(s, o)) == ID_NONE)
 		return;
 	bool was = s->full;
 	s->full = true; /* also in the minimal version, so that one function serves all calls */
 	for (uint32_t i = 0; i < op_at(m, o)->n_operands; i++) {
 		sharding_id target = value_at(m, args + i)->sharding;
-		if (target == SHARDING_NONE)
+		if (target == SHARDING_NONE || !any) /* single devices alone say nothing */
 			target = replicated_sharding(s->t, mesh, value_type(m, args + i)->rank, !any);
 		reshard_operand(s, o, i, target, place_after_value);
 	}
@@ -701,7 +694,7 @@ static op_id new_collective(module *m, const collective_step *s, value_id v)
 		strbuf_putc(&text, '[');
 		for (uint32_t i = 0; i < s->n_moves; i++) {
 			strbuf_puts(&text, i ? ", " : "");
-			print_axes(t, mesh, s->moves[i].axes, &text);
+			axes_print(t, mesh, s->moves[i].axes, &text);
 			strbuf_printf(&text, ": %u->%u", s->moves[i].source, s->moves[i].target);
 		}
 		strbuf_putc(&text, ']');
@@ -727,7 +720,8 @@ static void collect_reshard(module *m, op_id o, arena *mem, bool keep_redundant)
 		from = closed_replicated(t, sharding_get(t, to)->mesh, rank);
 	if (sharding_get(t, from)->rank != rank)
 		return;
-	if (!replicated && !same_mesh_axes(t, sharding_get(t, from)->mesh, sharding_get(t, to)->mesh))
+	mesh_id source = sharding_get(t, from)->mesh, target = sharding_get(t, to)->mesh;
+	if (!replicated && (!same_mesh_axes(t, source, target) || (t->meshes.p[target].n_axes && !t->meshes.p[source].n_axes)))
 		return;
 	value_id now = op_operand(m, o, 0);
 	if (!replicated || !sharding_is_replicated(t, from)) {
@@ -751,13 +745,15 @@ static status pass_collectives(module *m, const pass_option *options, uint32_t n
 {
 	(void)d;
 	bool keep_redundant = option_is(options, n_options, "keep-redundant-reshards", "true");
+	op_list reshards = {0};
 	arena mem;
 	arena_init(&mem);
-	for (op_id o = op_walk_first(m, ID_NONE), next; o != ID_NONE; o = next) {
-		next = op_walk_next(m, ID_NONE, o);
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o))
 		if (op_at(m, o)->kind == OP_SDY_RESHARD)
-			collect_reshard(m, o, &mem, keep_redundant);
-	}
+			vec_push(&reshards, o);
+	while (reshards.n) /* from the end: each still sees the reshard that it reads */
+		collect_reshard(m, vec_pop(&reshards), &mem, keep_redundant);
+	vec_release(&reshards);
 	arena_release(&mem);
 	return ST_OK;
 }

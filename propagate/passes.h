@@ -22,7 +22,7 @@ static inline bool value_is_tensor(const module *m, value_id v) { return value_t
 void op_copy_attrs(module *m, op_id from, op_id to, const char *except);
 
 /* Calls f for every sharding of the module and stores what it returns: values, function results, and lists on ops. */
-typedef sharding_id (*sharding_fn)(module *m, sharding_id id, const type *ty, void *context);
+typedef sharding_id (*sharding_fn)(module *m, sharding_id id, void *context);
 void shardings_transform(module *m, sharding_fn f, void *context);
 attr_id attr_shardings(module *m, const sharding_id *ids, uint32_t n);
 /* Sharding i of a list attribute of an op; SHARDING_NONE when the op has none. */
@@ -32,6 +32,9 @@ sharding_id sharding_open(module *m, mesh_id mesh, uint32_t rank);
 
 /* What propagation does first: members of a sharding group get one sharding, or constraints when they disagree. */
 void sharding_groups_sync(module *m);
+
+/* Collectives that do nothing go, two that are one become one. */
+void collectives_fold(module *m, op_id root);
 
 /* Of equal ops without effects in one block the first stays, with OPS_MERGED. */
 void ops_merge_equal(module *m);
@@ -96,7 +99,7 @@ func *call_target(const module *m, op_id call);
 	X(populate_rules) X(propagate_from_func_to_call) X(flatten_call_graph) X(import_func_calls)                    \
 	X(pre_order_funcs) X(export_named_computations) X(propagate_to_func_results) X(unflatten_call_graph)           \
 	X(insert_func_call_reshards) X(basic_propagate) X(aggressive_propagate) X(op_priority_propagate)               \
-	X(user_priority_propagate) X(minimal_reshards)
+	X(user_priority_propagate) X(minimal_reshards) X(add_func_data_flow_edges) X(sink_func_data_flow_edges)
 #define X(word) status pass_##word(module *m, const pass_option *options, uint32_t n_options, diag *d);
 PASS_LIST(X)
 #undef X

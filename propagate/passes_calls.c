@@ -81,14 +81,20 @@ void funcs_callees_first(const module *m, op_list *out)
 	free(placed);
 }
 
+/* Mesh on which values without a sharding are open beside these: the first one that is no single device, ID_NONE if none. */
+static mesh_id mesh_of_many(const module *m, const sharding_id *ids, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (ids[i] != SHARDING_NONE && !m->shardings->meshes.p[sharding_get(m->shardings, ids[i])->mesh].maximal)
+			return sharding_get(m->shardings, ids[i])->mesh;
+	return ID_NONE;
+}
+
 /* ---------------------------------------------------------------- func to call */
 
 static void set_call_shardings(module *m, op_id call, const func *f)
 {
-	mesh_id mesh = ID_NONE;
-	for (uint32_t i = 0; i < f->n_results && mesh == ID_NONE; i++)
-		if (f->result_shardings[i] != SHARDING_NONE)
-			mesh = sharding_get(m->shardings, f->result_shardings[i])->mesh;
+	mesh_id mesh = mesh_of_many(m, f->result_shardings, f->n_results);
 	for (uint32_t i = 0; i < f->n_results && mesh != ID_NONE; i++) {
 		sharding_id s = f->result_shardings[i];
 		uint32_t rank = type_get(m, f->result_types[i])->rank;
@@ -163,8 +169,7 @@ status func_clone_for_call(func_cloner *c, op_id call)
 	if (st != ST_OK)
 		return st;
 	op_append(m, copy, m->body);
-	func_rename(m, copy, free_name(&c->names, m, original));
-	module_func(m, copy)->is_private = true;
+	func_rename(m, copy, free_name(&c->names, m, name_of(m, module_func(m, source))));
 	op_attr_set(m, copy, original_name, attr_string(m, original));
 	*seen_func(c, module_func(m, copy)) = true;
 	set_callee(m, call, name_of(m, module_func(m, copy)));
@@ -262,10 +267,7 @@ static void replace_terminator(module *m, region_id r, op_kind kind)
 /* List of shardings with missing ones open; false when there are none at all. */
 static bool complete_shardings(module *m, sharding_id *ids, const type_id *types, uint32_t n)
 {
-	mesh_id mesh = ID_NONE;
-	for (uint32_t i = 0; i < n && mesh == ID_NONE; i++)
-		if (ids[i] != SHARDING_NONE)
-			mesh = sharding_get(m->shardings, ids[i])->mesh;
+	mesh_id mesh = mesh_of_many(m, ids, n);
 	for (uint32_t i = 0; i < n && mesh != ID_NONE; i++)
 		if (ids[i] == SHARDING_NONE)
 			ids[i] = sharding_open(m, mesh, type_get(m, types[i])->rank);
@@ -289,7 +291,7 @@ static void import_call(module *m, op_id call)
 	op_attr_set(m, named, "name", attr_string(m, func_original_name(m, callee)));
 	for (uint32_t i = 0; i < n_results; i++)
 		ids[i] = value_at(m, op_result(m, call, i))->sharding;
-	if (complete_shardings(m, ids, types, n_results))
+	if (has_result_shardings(m, call)) /* of one result means of all */
 		op_set_shardings(m, named, "out_shardings", ids, n_results);
 	value_id args = op_region(m, callee, 0)->args;
 	for (uint32_t i = 0; i < n_args; i++) {
@@ -336,6 +338,8 @@ status pass_pre_order_funcs(module *m, const pass_option *options, uint32_t n_op
 	funcs_callees_first(m, &funcs);
 	while (funcs.n) {
 		op_id o = vec_pop(&funcs);
+		if (region_terminator(m, op_at(m, o)->regions) == ID_NONE)
+			continue; /* declarations stay where they are */
 		op_unlink(m, o);
 		op_append(m, o, m->body);
 	}
@@ -456,9 +460,11 @@ static void insert_reshard(module *m, value_id input, sharding_id to, op_id afte
 	*out = op_result(m, o, 0);
 }
 
-static bool no_dim_sharded(const sharding *s)
+/* On a single device, or without a sharding at all: no axes of any dim. */
+static bool no_axes(const module *m, sharding_id id)
 {
-	for (uint32_t d = 0; d < s->rank; d++)
+	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(m->shardings, id);
+	for (uint32_t d = 0; s && d < s->rank; d++)
 		if (sharding_dim(s, d).n)
 			return false;
 	return true;
@@ -470,9 +476,11 @@ static bool same_layout(const module *m, sharding_id a, sharding_id b)
 	if (a == b)
 		return true;
 	if (a == SHARDING_NONE || b == SHARDING_NONE)
-		return no_dim_sharded(sharding_get(m->shardings, a == SHARDING_NONE ? b : a));
+		return no_axes(m, a == SHARDING_NONE ? b : a);
 	const sharding *x = sharding_get(m->shardings, a), *y = sharding_get(m->shardings, b);
-	if (x->rank != y->rank || !mesh_same_devices(m->shardings, x->mesh, y->mesh))
+	if (!m->shardings->meshes.p[x->mesh].n_axes || !m->shardings->meshes.p[y->mesh].n_axes)
+		return no_axes(m, a) && no_axes(m, b); /* one device, or no mesh in particular */
+	if (x->rank != y->rank || x->mesh != y->mesh) /* the same mesh under another name is another one here */
 		return false;
 	for (uint32_t d = 0; d < x->rank; d++)
 		if (!axes_equal(sharding_dim(x, d), sharding_dim(y, d)))
@@ -513,11 +521,11 @@ status pass_unflatten_call_graph(module *m, const pass_option *options, uint32_t
 	return ST_OK;
 }
 
-static sharding_id replicated_like(module *m, sharding_id like, value_id v, bool closed)
+static sharding_id replicated_on(module *m, mesh_id mesh, value_id v, bool closed)
 {
 	sharding_edit e;
 	const type *t = value_type(m, v);
-	sharding_edit_init(&e, sharding_get(m->shardings, like)->mesh, t->kind == TYPE_TENSOR ? t->rank : 0, closed);
+	sharding_edit_init(&e, mesh, t->kind == TYPE_TENSOR && !m->shardings->meshes.p[mesh].maximal ? t->rank : 0, closed);
 	return sharding_intern(m->shardings, &e);
 }
 
@@ -525,20 +533,21 @@ static sharding_id replicated_like(module *m, sharding_id like, value_id v, bool
  * reads as replicated; written out it is open beside the function's others, and closed when the function has none. */
 static void match_results(module *m, op_id call, const func *f)
 {
-	sharding_id like = SHARDING_NONE;
-	bool any = false;
-	for (uint32_t k = 0; k < op_at(m, call)->n_results && !any; k++) {
-		any = f->result_shardings[k] != SHARDING_NONE;
-		sharding_id own = value_at(m, op_result(m, call, k))->sharding;
-		like = any ? f->result_shardings[k] : like != SHARDING_NONE ? like : own;
-	}
-	for (uint32_t k = 0; like != SHARDING_NONE && k < op_at(m, call)->n_results; k++) {
+	mesh_id mesh = mesh_of_many(m, f->result_shardings, f->n_results);
+	for (uint32_t k = 0; k < op_at(m, call)->n_results; k++) {
 		value_id v = op_result(m, call, k), to;
 		sharding_id has = f->result_shardings[k], wanted = value_at(m, v)->sharding;
-		value_get(m, v)->sharding = has != SHARDING_NONE ? has : replicated_like(m, like, v, !any);
+		if (mesh != ID_NONE)
+			value_get(m, v)->sharding = has != SHARDING_NONE ? has : replicated_on(m, mesh, v, false);
+		else if (wanted != SHARDING_NONE)
+			value_get(m, v)->sharding = replicated_on(m, sharding_get(m->shardings, wanted)->mesh, v, true);
+		else
+			continue;
 		if (same_layout(m, has, wanted))
 			continue;
-		insert_reshard(m, v, wanted != SHARDING_NONE ? wanted : replicated_like(m, like, v, true), call, &to);
+		if (wanted == SHARDING_NONE)
+			wanted = replicated_on(m, sharding_get(m->shardings, value_at(m, v)->sharding)->mesh, v, true);
+		insert_reshard(m, v, wanted, call, &to);
 		value_replace_uses(m, v, to, value_def(m, to));
 	}
 }

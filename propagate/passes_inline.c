@@ -61,12 +61,15 @@ static void hoist_constants(module *m, op_id root)
 	vec_release(&ops);
 }
 
+/* Of the collectives these alone go when nobody reads them. */
+static bool unused_all_to_all(const module *m, op_id o) { return op_at(m, o)->kind == OP_SDY_ALL_TO_ALL && !value_has_uses(m, op_result(m, o, 0)); }
+
 static void erase_dead(module *m, op_id root)
 {
 	op_list ops = {0};
 	ops_pre_order(m, root, &ops);
 	for (uint32_t i = ops.n; i-- > 0;)
-		if (ops.p[i] != root && !op_erased(m, ops.p[i]) && op_dead(m, ops.p[i]))
+		if (ops.p[i] != root && !op_erased(m, ops.p[i]) && (op_dead(m, ops.p[i]) || unused_all_to_all(m, ops.p[i])))
 			op_erase(m, ops.p[i]);
 	vec_release(&ops);
 }
@@ -86,75 +89,6 @@ static void fold_reshards(module *m, op_id root)
 		op_set_operand(m, o, 0, op_operand(m, inner, 0));
 		op_erase(m, inner);
 	}
-	vec_release(&ops);
-}
-
-static int compare_words(const void *a, const void *b)
-{
-	const str *x = a, *y = b;
-	int c = memcmp(x->p, y->p, MIN(x->n, y->n));
-	return c ? c : (x->n > y->n) - (x->n < y->n);
-}
-
-/* The axes named in an attribute's text, in alphabetical order. */
-static uint32_t axis_words(str text, str *out)
-{
-	uint32_t n = 0;
-	for (size_t i = 0; i < text.n && n < MAX_TENSOR_AXES; i++) {
-		if (text.p[i] != '"')
-			continue;
-		size_t from = i;
-		while (i < text.n && text.p[i] != ',' && text.p[i] != '}')
-			i++;
-		out[n++] = (str){text.p + from, i - from};
-	}
-	qsort(out, n, sizeof *out, compare_words);
-	return n;
-}
-
-static bool same_axes(str a, str b)
-{
-	str x[MAX_TENSOR_AXES], y[MAX_TENSOR_AXES];
-	uint32_t n = axis_words(a, x);
-	if (n != axis_words(b, y))
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		if (!str_equal(x[i], y[i]))
-			return false;
-	return true;
-}
-
-/* An all-reduce of what was made unreduced over the same axes is what was there before; an all-gather of it where the
- * axes sharded dims. */
-static void fold_all_reduce(module *m, op_id o)
-{
-	op_id inner = value_def(m, op_operand(m, o, 0));
-	uint16_t kind = inner == ID_NONE ? OP_UNKNOWN : op_at(m, inner)->kind;
-	if (kind != OP_SDY_REPLICATED_TO_UNREDUCED && kind != OP_SDY_SHARDED_TO_UNREDUCED)
-		return;
-	attr_id axes = op_attr(m, inner, "axes"), reduced = op_attr(m, o, "reduction_axes");
-	if (axes == ID_NONE || reduced == ID_NONE || !same_axes(attr_get(m, axes)->text, attr_get(m, reduced)->text))
-		return;
-	value_id v = op_operand(m, inner, 0);
-	if (kind == OP_SDY_SHARDED_TO_UNREDUCED) {
-		type_id type = value_at(m, v)->type;
-		op_id gather = op_new(m, OP_SDY_ALL_GATHER, 0, &v, 1, &type, 1, 0, op_at(m, o)->loc);
-		value_get(m, op_result(m, gather, 0))->sharding = value_at(m, op_result(m, o, 0))->sharding;
-		op_attr_set(m, gather, "gathering_axes", axes);
-		op_insert_before(m, gather, o);
-		v = op_result(m, gather, 0);
-	}
-	value_replace_uses(m, op_result(m, o, 0), v, ID_NONE);
-	op_erase(m, o);
-}
-
-static void fold_all_reduces(module *m, op_id root)
-{
-	op_list ops = {0};
-	ops_pre_order(m, root, &ops);
-	for (uint32_t i = 0; i < ops.n; i++)
-		if (!op_erased(m, ops.p[i]) && op_at(m, ops.p[i])->kind == OP_SDY_ALL_REDUCE)
-			fold_all_reduce(m, ops.p[i]);
 	vec_release(&ops);
 }
 
@@ -204,19 +138,10 @@ static void canonicalize(module *m, op_id root)
 {
 	hoist_constants(m, root);
 	fold_reshards(m, root);
-	fold_all_reduces(m, root);
+	collectives_fold(m, root);
 	erase_dead(m, root);
 	drop_unused_inputs(m, root);
 	erase_dead(m, root);
-}
-
-status pass_canonicalize(module *m, const pass_option *options, uint32_t n_options, diag *d)
-{
-	(void)options, (void)n_options, (void)d;
-	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next)
-		if (op_at(m, o)->kind == OP_FUNC)
-			canonicalize(m, o);
-	return ST_OK;
 }
 
 /* The pipeline's own canonicalizer knows the collective patterns only, but it folds and removes dead ops all the same. */
@@ -224,8 +149,19 @@ status pass_collective_canonicalize(module *m, const pass_option *options, uint3
 {
 	(void)options, (void)n_options, (void)d;
 	hoist_constants(m, ID_NONE);
-	fold_all_reduces(m, ID_NONE);
+	collectives_fold(m, ID_NONE);
 	erase_dead(m, ID_NONE);
+	return ST_OK;
+}
+
+status pass_canonicalize(module *m, const pass_option *options, uint32_t n_options, diag *d)
+{
+	str only = option_text(options, n_options, "enable-patterns", "");
+	if (str_is(only, "sdy-collective") || str_is(only, "{sdy-collective}"))
+		return pass_collective_canonicalize(m, options, n_options, d);
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next)
+		if (op_at(m, o)->kind == OP_FUNC)
+			canonicalize(m, o);
 	return ST_OK;
 }
 

@@ -39,7 +39,8 @@ static void drop_list_priorities(module *m, op_id o, const char *list)
 	free(ids);
 }
 
-/* What no program holds loses its priorities too: results of other functions, lists of computations without edges. */
+/* What no program holds loses its priorities too: results of other functions, lists of computations without edges, and
+ * what edges across calls stand for. */
 static void drop_other_priorities(module *m)
 {
 	for (uint32_t f = 0; f < m->funcs.n; f++)
@@ -47,6 +48,10 @@ static void drop_other_priorities(module *m)
 			m->funcs.p[f].result_shardings[i] = without_priorities(m, m->funcs.p[f].result_shardings[i]);
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
 		uint16_t kind = op_at(m, o)->kind;
+		if (kind == OP_SDY_FUNC_DATA_FLOW_EDGE) {
+			value *owner = value_get(m, op_operand(m, o, 0));
+			owner->sharding = without_priorities(m, owner->sharding);
+		}
 		if ((kind != OP_SDY_MANUAL_COMPUTATION && kind != OP_SDY_NAMED_COMPUTATION) || op_has_edges(m, o))
 			continue;
 		drop_list_priorities(m, o, "in_shardings");

@@ -5,9 +5,9 @@
 
 /* ---------------------------------------------------------------- close, size-one axes */
 
-static sharding_id close_one(module *m, sharding_id id, const type *ty, void *context)
+static sharding_id close_one(module *m, sharding_id id, void *context)
 {
-	(void)ty, (void)context;
+	(void)context;
 	sharding_edit e;
 	sharding_to_edit(m->shardings, id, &e);
 	for (uint32_t d = 0; d < e.rank; d++) {
@@ -35,9 +35,9 @@ static void drop_size_one(const sharding_table *t, mesh_id mesh, axes_buf *b)
 	b->n = n;
 }
 
-static sharding_id remove_size_one(module *m, sharding_id id, const type *ty, void *context)
+static sharding_id remove_size_one(module *m, sharding_id id, void *context)
 {
-	(void)ty, (void)context;
+	(void)context;
 	sharding_edit e;
 	sharding_to_edit(m->shardings, id, &e);
 	for (uint32_t d = 0; d < e.rank; d++) {
@@ -177,9 +177,8 @@ static mesh_id lift_mesh(module *m, mesh_id id)
 	return lifted;
 }
 
-static sharding_id rename_mesh(module *m, sharding_id id, const type *ty, void *context)
+static sharding_id rename_mesh(module *m, sharding_id id, void *context)
 {
-	(void)ty;
 	mesh_names *names = context;
 	mesh_id mesh = sharding_get(m->shardings, id)->mesh;
 	for (uint32_t i = 0; i < names->from.n; i++)
@@ -210,10 +209,11 @@ static void describe_mesh(module *m, op_id o)
 		strbuf_printf(&b, "%s{name = \"" STR_FMT "\", size = %lld : i64}", i ? ", " : "", STR_ARG(strtab_get(&t->names, mesh->axis_names[i])),
 			      (long long)mesh->axis_sizes[i]);
 	strbuf_putc(&b, ']');
+	bool list = mesh->n_device_ids > 1;
 	for (uint32_t i = 0; i < mesh->n_device_ids; i++)
-		strbuf_printf(&b, "%s%lld", i ? ", " : ", device_ids = dense<[", (long long)mesh->device_ids[i]);
+		strbuf_printf(&b, "%s%lld", i ? ", " : list ? ", device_ids = dense<[" : ", device_ids = dense<", (long long)mesh->device_ids[i]);
 	if (mesh->n_device_ids)
-		strbuf_printf(&b, "]> : tensor<%uxi64>", mesh->n_device_ids);
+		strbuf_printf(&b, "%s> : tensor<%uxi64>", list ? "]" : "", mesh->n_device_ids);
 	strbuf_putc(&b, '}');
 	str text = {arena_strdup(&m->mem, b.p, b.n), b.n};
 	strbuf_release(&b);
@@ -247,9 +247,9 @@ status pass_lift_inlined_meshes(module *m, const pass_option *options, uint32_t 
 	return ST_OK;
 }
 
-static sharding_id inline_mesh(module *m, sharding_id id, const type *ty, void *context)
+static sharding_id inline_mesh(module *m, sharding_id id, void *context)
 {
-	(void)ty, (void)context;
+	(void)context;
 	mesh plain = m->shardings->meshes.p[sharding_get(m->shardings, id)->mesh];
 	plain.name = 0;
 	return on_mesh(m, id, mesh_intern(m->shardings, &plain));
@@ -272,9 +272,9 @@ status pass_inline_meshes(module *m, const pass_option *options, uint32_t n_opti
 	return ST_OK;
 }
 
-static sharding_id forget(module *m, sharding_id id, const type *ty, void *context)
+static sharding_id forget(module *m, sharding_id id, void *context)
 {
-	(void)m, (void)id, (void)ty, (void)context;
+	(void)m, (void)id, (void)context;
 	return SHARDING_NONE;
 }
 

@@ -121,7 +121,7 @@ static void transform_value(module *m, value_id v, sharding_fn f, void *context)
 {
 	sharding_id old = value_at(m, v)->sharding;
 	if (old != SHARDING_NONE)
-		value_get(m, v)->sharding = f(m, old, value_type(m, v), context);
+		value_get(m, v)->sharding = f(m, old, context);
 }
 
 static void transform_list(module *m, op_id o, const char *name, sharding_fn f, void *context)
@@ -130,13 +130,9 @@ static void transform_list(module *m, op_id o, const char *name, sharding_fn f, 
 	if (a == ID_NONE || attr_get(m, a)->kind != ATTR_SHARDINGS)
 		return;
 	uint32_t n = attr_get(m, a)->n;
-	bool in = str_is(str_of(name), "in_shardings");
 	sharding_id *ids = xmalloc((n + 1) * sizeof *ids);
-	for (uint32_t i = 0; i < n; i++) {
-		const op *op = op_at(m, o);
-		value_id v = in ? (i < op->n_operands ? op_operand(m, o, i) : ID_NONE) : (i < op->n_results ? op->results + i : ID_NONE);
-		ids[i] = v == ID_NONE ? attr_get(m, a)->shardings[i] : f(m, attr_get(m, a)->shardings[i], value_type(m, v), context);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		ids[i] = f(m, attr_get(m, a)->shardings[i], context);
 	op_set_shardings(m, o, name, ids, n);
 	free(ids);
 }
@@ -151,11 +147,13 @@ void shardings_transform(module *m, sharding_fn f, void *context)
 				transform_value(m, args + i, f, context);
 			for (uint32_t i = 0; i < fn->n_results; i++)
 				if (fn->result_shardings[i] != SHARDING_NONE)
-					fn->result_shardings[i] = f(m, fn->result_shardings[i], type_get(m, fn->result_types[i]), context);
+					fn->result_shardings[i] = f(m, fn->result_shardings[i], context);
 			continue;
 		}
 		for (uint32_t i = 0; i < op_at(m, o)->n_results; i++)
 			transform_value(m, op_result(m, o, i), f, context);
+		if (!op_at(m, o)->n_results)
+			transform_list(m, o, "sdy.sharding", f, context);
 		if (op_at(m, o)->kind == OP_SDY_MANUAL_COMPUTATION || op_at(m, o)->kind == OP_SDY_NAMED_COMPUTATION) {
 			transform_list(m, o, "in_shardings", f, context);
 			transform_list(m, o, "out_shardings", f, context);

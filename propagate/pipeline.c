@@ -42,6 +42,8 @@ static status run_all(module *m, const sub_pass *passes, uint32_t n, const pass_
 	return ST_OK;
 }
 
+static bool keeps_functions(const pass_option *options, uint32_t n_options) { return option_bool(options, n_options, "dedup-functions-fully", false); }
+
 static status run_import(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	static const sub_pass passes[] = {
@@ -53,8 +55,11 @@ static status run_import(module *m, const pass_option *options, uint32_t n_optio
 		{.run = pass_symbol_dce},
 		{.run = pass_manual_axes_cleanup},
 		{.run = pass_add_data_flow_edges},
+		/* what stands behind it here goes with functions that stay as they are */
+		{.run = pass_apply_sharding_constraints},
+		{.run = pass_sharding_group_import},
 	};
-	return run_all(m, passes, COUNT_OF(passes), options, n_options, d);
+	return run_all(m, passes, COUNT_OF(passes) - (keeps_functions(options, n_options) ? 0 : 2), options, n_options, d);
 }
 
 static status run_export(module *m, const pass_option *options, uint32_t n_options, diag *d)
@@ -103,8 +108,22 @@ static status run_propagation(module *m, const pass_option *options, uint32_t n_
 		{.run = pass_symbol_dce},
 		{.run = pass_insert_func_call_reshards},
 	};
+	static const sub_pass across_calls[] = {
+		{.run = pass_add_func_data_flow_edges},
+		{.run = pass_pre_order_funcs},
+		{.run = pass_user_priority_propagate},
+		{.run = keep_concatenate_rules},
+		{.run = pass_propagate_to_func_results},
+		{.run = pass_sink_func_data_flow_edges},
+		{.run = pass_unflatten_call_graph, .option = {.name = STR("dedup-functions-fully"), .value = STR("false")}},
+		{.run = pass_symbol_dce},
+		{.run = pass_insert_func_call_reshards},
+	};
 	TRY(run_import(m, options, n_options, d));
-	TRY(run_all(m, before, COUNT_OF(before), options, n_options, d));
+	if (keeps_functions(options, n_options))
+		TRY(run_all(m, across_calls, COUNT_OF(across_calls), options, n_options, d));
+	else
+		TRY(run_all(m, before, COUNT_OF(before), options, n_options, d));
 	return run_export(m, options, n_options, d);
 }
 
@@ -141,8 +160,8 @@ static pass_info table[MAX_PASSES] = {
 	{"symbol-dce", pass_symbol_dce, "", "remove private functions that nothing calls"},
 	{"canonicalize", pass_canonicalize, "max-iterations region-simplify top-down enable-patterns disable-patterns cse-between-iterations max-num-rewrites test-convergence",
 	 "move and merge constants, fold reshards, remove dead ops"},
-	{"sdy-propagation-pipeline", run_propagation, PROPAGATION_OPTIONS, "import, propagation by user and op priorities, export"},
-	{"sdy-import-pipeline", run_import, "", "what runs before propagation"},
+	{"sdy-propagation-pipeline", run_propagation, PROPAGATION_OPTIONS " dedup-functions-fully", "import, propagation by user and op priorities, export"},
+	{"sdy-import-pipeline", run_import, "dedup-functions-fully", "what runs before propagation"},
 	{"sdy-export-pipeline", run_export, "", "what runs after propagation"},
 	{"sdy-lift-inlined-meshes", pass_lift_inlined_meshes, "", "give inlined meshes a symbol, merge equal meshes"},
 	{"sdy-inline-meshes", pass_inline_meshes, "", "write meshes into shardings, drop their symbols"},
@@ -154,6 +173,8 @@ static pass_info table[MAX_PASSES] = {
 	{"sdy-add-data-flow-edges", pass_add_data_flow_edges, "", "one edge op per loop value and computation argument"},
 	{"sdy-sink-data-flow-edges", pass_sink_data_flow_edges, "sink-debug-sharding-origins sink-debug-propagation-edge-sharding",
 	 "fold edges back into their ops"},
+	{"sdy-add-func-data-flow-edges", pass_add_func_data_flow_edges, "", "one edge op per function argument and call result"},
+	{"sdy-sink-func-data-flow-edges", pass_sink_func_data_flow_edges, "", "fold these edges back into functions and calls"},
 	{"sdy-flatten-call-graph", pass_flatten_call_graph, "", "one function per call"},
 	{"sdy-import-func-calls", pass_import_func_calls, "add-data-flow-edges-on-named-computations", "turn calls into named computations"},
 	{"sdy-apply-sharding-constraints", pass_apply_sharding_constraints, "debug-sharding-origins debug-propagation-edge-sharding",

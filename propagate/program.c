@@ -12,6 +12,7 @@ typedef struct compiler {
 	const func *main;
 	program_reading how;
 	rule_memo memo;
+	callers callers; /* made for the first edge across calls */
 	diag *d;
 } compiler;
 
@@ -22,7 +23,8 @@ op_id edge_of_owner(const module *m, value_id owner)
 	if (!value_one_use(m, owner))
 		return ID_NONE;
 	op_id user = m->slots.p[value_at(m, owner)->first_use].owner;
-	return op_at(m, user)->kind == OP_SDY_DATA_FLOW_EDGE ? user : ID_NONE;
+	uint16_t kind = op_at(m, user)->kind;
+	return kind == OP_SDY_DATA_FLOW_EDGE || kind == OP_SDY_FUNC_DATA_FLOW_EDGE ? user : ID_NONE;
 }
 
 static bool is_computation(const op *o) { return o->kind == OP_SDY_MANUAL_COMPUTATION || o->kind == OP_SDY_NAMED_COMPUTATION; }
@@ -80,7 +82,8 @@ static pval_id pval_for(compiler *c, value_id v)
 {
 	if (c->p->pval_of[v] == ID_NONE) {
 		pval_id id = pval_add(c, value_at(c->m, v)->type, v);
-		if (value_at(c->m, v)->is_arg && !is_computation(op_at(c->m, c->m->regions.p[value_at(c->m, v)->def].parent)))
+		const op *of = value_at(c->m, v)->is_arg ? op_at(c->m, c->m->regions.p[value_at(c->m, v)->def].parent) : NULL;
+		if (of && of->kind != OP_FUNC && !is_computation(of))
 			c->p->vals.p[id].value = ID_NONE;
 	}
 	return c->p->pval_of[v];
@@ -104,7 +107,7 @@ static void share_edge(compiler *c, value_id owner)
 	bool loop = !value_at(c->m, owner)->is_arg && op_at(c->m, value_at(c->m, owner)->def)->kind == OP_WHILE;
 	if (edge == ID_NONE && !loop) /* the arguments of a loop have its results' shardings even so */
 		return;
-	alias a = {c, pval_add(c, value_at(c->m, owner)->type, edge == ID_NONE ? owner : op_result(c->m, edge, 0))};
+	alias a = {c, edge == ID_NONE ? pval_add(c, value_at(c->m, owner)->type, owner) : pval_for(c, op_result(c->m, edge, 0))};
 	alias_value(&a, owner);
 	edge_other_targets(c->m, owner, alias_value, &a);
 }
@@ -112,7 +115,7 @@ static void share_edge(compiler *c, value_id owner)
 static void share_edges(compiler *c, op_id o)
 {
 	const op *op = op_at(c->m, o);
-	if (!(op_infos[op->kind].flags & OPF_DATAFLOW))
+	if (!(op_infos[op->kind].flags & OPF_DATAFLOW) && op->kind != OP_CALL)
 		return;
 	for (uint32_t i = 0; i < op->n_results; i++)
 		share_edge(c, op->results + i);
@@ -211,11 +214,34 @@ static void add_manual_edge(compiler *c, node_id n, value_id owner)
 		vec_push(&c->p->manual_edges, e);
 }
 
+/* Sources of an edge across calls: what a called function returns, or what its calls pass. */
+static void take_func_sources(compiler *c, value_id owner, slot_taker *t)
+{
+	const module *m = c->m;
+	const value *v = value_at(m, owner);
+	if (!v->is_arg) {
+		const func *f = call_target(m, v->def);
+		op_id end = f ? region_terminator(m, op_at(m, f->op)->regions) : ID_NONE;
+		if (end != ID_NONE && v->index < op_at(m, end)->n_operands)
+			take_slot(t, op_operand(m, end, v->index));
+		return;
+	}
+	if (!c->callers.m)
+		callers_init(&c->callers, m);
+	uint32_t n;
+	const op_id *calls = callers_of(&c->callers, module_func(m, m->regions.p[v->def].parent), &n);
+	for (uint32_t i = 0; i < n && t->n < UINT16_MAX; i++)
+		take_slot(t, op_operand(m, calls[i], v->index));
+}
+
 static status compile_edge(compiler *c, op_id o, node_id n)
 {
 	value_id owner = op_operand(c->m, o, 0), result = op_result(c->m, o, 0);
 	slot_taker t = {c, n, 0};
-	edge_sources(c->m, owner, take_slot, &t);
+	if (op_at(c->m, o)->kind == OP_SDY_FUNC_DATA_FLOW_EDGE)
+		take_func_sources(c, owner, &t);
+	else
+		edge_sources(c->m, owner, take_slot, &t);
 	pval_id v = pval_for(c, result);
 	slot_add(c, n, v, result);
 	c->p->vals.p[v].def = n;
@@ -300,6 +326,18 @@ static void compile_rule(compiler *c, op_id o, node_id n)
 	node->kind = rule_memo_get(&c->memo, c->p->rules, c->m, o, c->how == READ_CONSERVATIVE, &node->rule) == RULE_FOUND ? NODE_OP : NODE_OPAQUE;
 }
 
+/* One across calls that owns its operand: an argument of a function that is not main, or a result of a call. */
+static bool is_func_edge(const compiler *c, op_id o)
+{
+	if (op_at(c->m, o)->kind != OP_SDY_FUNC_DATA_FLOW_EDGE || edge_of_owner(c->m, op_operand(c->m, o, 0)) != o)
+		return false;
+	const value *v = value_at(c->m, op_operand(c->m, o, 0));
+	if (!v->is_arg)
+		return op_at(c->m, v->def)->kind == OP_CALL;
+	op_id parent = c->m->regions.p[v->def].parent;
+	return op_at(c->m, parent)->kind == OP_FUNC && (!c->main || parent != c->main->op);
+}
+
 static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
 {
 	const op *op = op_at(c->m, o);
@@ -313,7 +351,7 @@ static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
 	c->p->nodes.p[n].elementwise = op_elementwise(c->m, o);
 	c->p->nodes.p[n].forward_only_op = op->kind == OP_DYNAMIC_SLICE || op->kind == OP_DYNAMIC_UPDATE_SLICE;
 	c->p->nodes.p[n].pure = op_pure(c->m, o);
-	if (op->kind == OP_SDY_DATA_FLOW_EDGE) {
+	if (op->kind == OP_SDY_DATA_FLOW_EDGE || is_func_edge(c, o)) {
 		c->p->nodes.p[n].kind = NODE_EDGE;
 		return compile_edge(c, o, n);
 	}
@@ -346,7 +384,9 @@ static status compile_function(compiler *c, const func *f)
 		if (ty->dynamic || ty->kind == TYPE_TUPLE)
 			return op_error(c->m, f->op, c->d, ST_ERR_UNSUPPORTED, "argument %u: only ranked tensors with a static shape can be planned: " STR_FMT,
 					i, STR_ARG(ty->text));
-		pval_id v = pval_add(c, value_at(c->m, body->args + i)->type, body->args + i);
+		if (f != c->main)
+			share_edge(c, body->args + i);
+		pval_id v = pval_for(c, body->args + i);
 		if (f == c->main) {
 			c->p->vals.p[v].arg_index = (int32_t)i;
 			vec_push(&c->p->args, v);
@@ -519,6 +559,7 @@ status program_new(const module *m, rule_table *rules, program_reading how, prog
 		st = f ? compile_function(&c, f) : ST_OK;
 	}
 	rule_memo_release(&c.memo);
+	callers_release(&c.callers);
 	if (st != ST_OK) {
 		program_free(p);
 		return st;

@@ -4,7 +4,18 @@
 
 #include "propagate/propagate.h"
 
-/* The data_flow_edge that owns a value (its only user), or ID_NONE. */
+/* Who calls every function, in the order of the module. */
+typedef struct callers {
+	const module *m;
+	op_id *calls;
+	uint32_t *from, n; /* by function: where its calls are */
+} callers;
+void callers_init(callers *c, const module *m);
+void callers_release(callers *c);
+/* The calls of a function; the list lives as long as c. */
+const op_id *callers_of(const callers *c, const func *f, uint32_t *n);
+
+/* The data_flow_edge or func_data_flow_edge that owns a value (its only user), or ID_NONE. */
 op_id edge_of_owner(const module *m, value_id owner);
 /* Values that flow into an edge, given its owner: calls take(user, value) for each, in Shardy's order. */
 typedef void (*take_value)(void *user, value_id v);

@@ -1,5 +1,6 @@
 /* Who sees a change: for every value the nodes to queue again, in the order in which Shardy's pattern pushes them, and
  * the slots that read it. */
+#include "propagate/passes.h"
 #include "propagate/program_internal.h"
 
 #include <stdlib.h>
@@ -8,6 +9,7 @@ typedef struct linker {
 	program *p;
 	uint32_t *seen; /* by node: stamp of the value it was last added for */
 	uint32_t stamp, first;
+	callers callers; /* without a module: no edge goes across calls */
 } linker;
 
 static void push_node(linker *l, node_id n)
@@ -34,13 +36,43 @@ static op_id edge_of_source(const module *m, const use_slot *use, uint32_t index
 	return edge_of_owner(m, op_at(m, o)->results + index);
 }
 
+static node_id node_of_edge(const program *p, value_id owner)
+{
+	op_id edge = edge_of_owner(p->m, owner);
+	return edge == ID_NONE ? ID_NONE : p->node_of[edge];
+}
+
+/* What a function returns flows into its calls' results, what a call passes into the function's arguments. */
+static bool push_across_calls(linker *l, op_id user, uint32_t index)
+{
+	const module *m = l->p->m;
+	if (op_at(m, user)->kind == OP_CALL) {
+		const func *f = call_target(m, user);
+		if (f && !op_region(m, f->op, 0)->empty && index < f->n_args)
+			push_node(l, node_of_edge(l->p, op_region(m, f->op, 0)->args + index));
+		return true;
+	}
+	op_id parent = op_at(m, user)->kind == OP_FUNC_RETURN ? op_parent(m, user) : ID_NONE;
+	if (parent == ID_NONE || op_at(m, parent)->kind != OP_FUNC)
+		return false;
+	uint32_t n;
+	const op_id *calls = callers_of(&l->callers, module_func(m, parent), &n);
+	for (uint32_t i = 0; i < n; i++)
+		if (index < op_at(m, calls[i])->n_results)
+			push_node(l, node_of_edge(l->p, op_result(m, calls[i], index)));
+	return true;
+}
+
 static void push_users(void *user, value_id v)
 {
 	linker *l = user;
 	const module *m = l->p->m;
 	for (slot_id s = value_at(m, v)->first_use; s != ID_NONE; s = m->slots.p[s].next) {
 		const use_slot *use = &m->slots.p[s];
-		op_id edge = edge_of_source(m, use, s - op_at(m, use->owner)->operands);
+		uint32_t index = s - op_at(m, use->owner)->operands;
+		if (l->callers.m && push_across_calls(l, use->owner, index))
+			continue;
+		op_id edge = edge_of_source(m, use, index);
 		push_node(l, l->p->node_of[edge != ID_NONE ? edge : use->owner]);
 	}
 }
@@ -97,7 +129,11 @@ void program_link(program *p)
 {
 	program_link_uses(p);
 	linker l = {.p = p, .seen = xcalloc(p->nodes.n + 1, sizeof *l.seen)};
+	for (node_id n = 0; n < p->nodes.n && !l.callers.m; n++)
+		if (p->nodes.p[n].kind == NODE_EDGE && p->nodes.p[n].op_kind == OP_SDY_FUNC_DATA_FLOW_EDGE)
+			callers_init(&l.callers, p->m);
 	for (pval_id v = 0; v < p->vals.n; v++)
 		link_pval(&l, v);
 	free(l.seen);
+	callers_release(&l.callers);
 }

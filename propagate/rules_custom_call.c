@@ -16,11 +16,13 @@ static uint32_t batch_dims(rule_builder *b)
 
 static rule_status eigh(rule_builder *b)
 {
-	if (!rule_needs(b, 1, 2))
+	if (!rule_needs(b, 1, 1))
 		return RULE_UNSUPPORTED;
 	uint32_t rows = batch_dims(b), columns = rows + 1;
 	factor_unary(b, rows, rows, tensor_dim(b, 0, rows), FACTOR_PASS_THROUGH);
-	factor_map(b, factor_unary(b, columns, columns, tensor_dim(b, 0, columns), FACTOR_PASS_THROUGH), 2, rows);
+	uint32_t f = factor_unary(b, columns, columns, tensor_dim(b, 0, columns), FACTOR_PASS_THROUGH);
+	if (b->n_tensors > 2)
+		factor_map(b, f, 2, rows);
 	return rule_build(b);
 }
 
@@ -61,7 +63,7 @@ rule_status rule_top_k(rule_builder *b)
 
 static rule_status approximate_top_k(rule_builder *b)
 {
-	if (!rule_needs(b, 4, 2) || tensor_rank(b, 0) != tensor_rank(b, first_result(b)))
+	if (!rule_needs(b, 1, 1) || tensor_rank(b, 0) != tensor_rank(b, first_result(b)))
 		return RULE_UNSUPPORTED;
 	uint32_t out = first_result(b);
 	for (uint32_t d = 0; d < tensor_rank(b, 0); d++) {
@@ -70,7 +72,7 @@ static rule_status approximate_top_k(rule_builder *b)
 			factor_pointwise(b, d, in_size, FACTOR_PASS_THROUGH);
 			continue;
 		}
-		factor_map_all(b, factor_add(b, in_size, FACTOR_PASS_THROUGH), 0, 2, d);
+		factor_map_all(b, factor_add(b, in_size, FACTOR_PASS_THROUGH), 0, MIN(2, first_result(b)), d);
 		uint32_t f = factor_add(b, size, FACTOR_NEED_REPLICATION);
 		factor_map_all(b, f, out, b->n_tensors, d);
 		factor_block(b, f);

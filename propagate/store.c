@@ -27,6 +27,9 @@ static void complete_results(module *m, op_id o)
 	}
 }
 
+/* Computations keep their shardings in lists of their own. */
+static bool has_lists(const module *m, op_id o) { return op_at(m, o)->kind == OP_SDY_MANUAL_COMPUTATION || op_at(m, o)->kind == OP_SDY_NAMED_COMPUTATION; }
+
 void program_store(const program *p, propagation *s, module *m)
 {
 	func *main = module_main(m);
@@ -40,7 +43,7 @@ void program_store(const program *p, propagation *s, module *m)
 	for (node_id n = p->nodes.n; n-- > 0;) {
 		if (s->erased[n])
 			op_erase(m, p->nodes.p[n].op); /* users come later in the program, so they are gone by now */
-		else if (p->nodes.p[n].kind != NODE_RESULT && op_at(m, p->nodes.p[n].op)->n_results > 1)
+		else if (p->nodes.p[n].kind != NODE_RESULT && op_at(m, p->nodes.p[n].op)->n_results > 1 && !has_lists(m, p->nodes.p[n].op))
 			complete_results(m, p->nodes.p[n].op);
 	}
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Random programs through Shardy's passes, ours against jaxlib's: each pass on its own, with its options.
 
-    parity.py [--count N] [--seed S] [--passes REGEX] [--jobs J] [--state FILE] [--server PROGRAM]
+    parity.py [--programs random|constructs] [--count N] [--seed S] [--passes REGEX] [--jobs J] [--state FILE] [--server PROGRAM]
     parity.py --seed S --passes NAME --shrink     one program's difference, made as small as it gets
     parity.py --seed S --passes NAME --show       the program and both answers
 
+Programs are long ones of ordinary ops (programs.py) or short ones of all that Shardy's dialect has (constructs.py).
 Every program has a seed; --count N takes seeds S .. S+N-1 through every pass. Texts are equal when jaxlib prints both
 alike. What jaxlib does not parse, or dies of, is counted and left out. Finished parts go to the state file, and the
 same command goes on where it stopped, as long as the server and the generator are the same. Exit code 1 when anything
@@ -25,6 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import constructs  # noqa: E402
 import programs  # noqa: E402
 from child import Crash, Resident, forked  # noqa: E402
 
@@ -53,12 +55,16 @@ PASSES = {
     "sdy-user-priority-propagate": propagation("sdy-user-priority-propagate", "{run-op-priority-propagation=false}",
                                                "{propagation-strategy=basic-then-aggressive}"),
     "sdy-propagation-pipeline": ["sdy-propagation-pipeline"],
+    "sdy-propagation-pipeline, functions kept": ["sdy-propagation-pipeline{dedup-functions-fully=true}"],
+    "propagation across calls": ["sdy-add-func-data-flow-edges,sdy-%s-propagate%s" % (p, sink) for p in ("basic", "aggressive", "op-priority", "user-priority")
+                                 for sink in ("", ",func.func(sdy-sink-func-data-flow-edges)")],
+    "sdy-add-func-data-flow-edges": ["sdy-add-func-data-flow-edges"],
     "sdy-propagation-pipeline, in steps": ["sdy-import-pipeline,sdy-user-priority-propagate%s,sdy-export-pipeline" % o
                                            for o in ("", "{conservative-propagation=true}", "{propagation-strategy=basic-then-aggressive}")],
     "sdy-insert-explicit-reshards, minimal": [CLOSED + "func.func(sdy-insert-explicit-reshards)", "func.func(sdy-insert-explicit-reshards)"],
     "sdy-insert-explicit-reshards, full": [CLOSED + FULL, FULL, "sdy-propagation-pipeline," + FULL],
     "sdy-reshard-to-collectives": ["sdy-propagation-pipeline,%s,%s" % (FULL, COLLECTIVES), "sdy-close-shardings," + COLLECTIVES],
-    "sdy-import-pipeline": ["sdy-import-pipeline"],
+    "sdy-import-pipeline": ["sdy-import-pipeline", "sdy-import-pipeline", "sdy-import-pipeline{dedup-functions-fully=true}"],
     "sdy-export-pipeline": [EDGES + "sdy-aggressive-propagate,sdy-export-pipeline"],
     "sdy-add-data-flow-edges": ["sdy-add-data-flow-edges"],
     "sdy-sink-data-flow-edges": [EDGES + "func.func(sdy-sink-data-flow-edges)", EDGES + "sdy-aggressive-propagate,func.func(sdy-sink-data-flow-edges)"],
@@ -87,7 +93,9 @@ PASSES = {
     "sdy-insert-func-call-reshards": ["sdy-insert-func-call-reshards"],
     "sdy-pre-order-funcs": ["sdy-pre-order-funcs"],
     "symbol-dce": ["symbol-dce"],
+    "canonicalize, collectives": ["canonicalize{enable-patterns=sdy-collective}"],
 }
+GENERATORS = {"random": programs.text, "constructs": constructs.text}
 SAME = ("equal", "refused by both")
 # jaxlib's own passes make what its verifier refuses: nothing to be equal to. Which ones is in the state file.
 SKIPPED = ("not parsed by jaxlib", "jaxlib crashed", "jaxlib hung", "refused by jaxlib alone")
@@ -195,21 +203,21 @@ def complaint(message):
     return re.sub(r"\d+", "N", re.sub(r'"-":\d+:\d+:', "", lines[0]))[:160].strip() if lines else ""
 
 
-def work(server_path, tasks, out):
+def work(server_path, generate, tasks, out):
     """tasks: [(seed, pass)]; writes one pickled (seed, pass, word, complaint) per task as it goes."""
     server = Server(server_path)
     judge = Judge(server)
     text, last = None, None
     for seed, name in tasks:
         if seed != last:
-            text, last = programs.text(seed), seed
+            text, last = generate(seed), seed
         word, theirs, _ = judge.verdict(text, pipeline_of(name, seed))
         pickle.dump((seed, name, word, complaint(theirs) if word == "refused by jaxlib alone" else None), out)
         out.flush()
     server.close()
 
 
-def in_children(server_path, tasks):
+def in_children(server_path, generate, tasks):
     """Yields (seed, pass, word, complaint) of all tasks; a child that dies takes one task with it."""
     done = 0
     while done < len(tasks):
@@ -222,7 +230,7 @@ def in_children(server_path, tasks):
                 os.close(readable)
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                 with os.fdopen(writable, "wb") as out:
-                    work(server_path, tasks[done:], out)
+                    work(server_path, generate, tasks[done:], out)
                 code = 0
             except BaseException as error:  # noqa: BLE001
                 os.write(1, ("worker: %r at %s\n" % (error, tasks[done:done + 1])).encode())
@@ -279,13 +287,13 @@ def manage(options, names, parts):
         begin = time.time()
         counts, differ, complaints = {name: collections.Counter() for name in names}, [], collections.Counter()
         tasks = [(seed, name) for seed in range(first, first + n) for name in names]
-        for seed, name, word, said in in_children(options.server, tasks):
+        for seed, name, word, said in in_children(options.server, GENERATORS[options.programs], tasks):
             counts[name][word] += 1
             if said:
                 complaints[said] += 1
             if word not in SAME + SKIPPED:
                 differ.append([seed, name, word])
-        line = {"build": options.build, "first": first, "n": n, "passes": counts, "different": differ, "complaints": complaints, "seconds": round(time.time() - begin, 2)}
+        line = {"build": options.build, "programs": options.programs, "first": first, "n": n, "passes": counts, "different": differ, "complaints": complaints, "seconds": round(time.time() - begin, 2)}
         with open(options.state, "a") as f:
             f.write(json.dumps(line) + "\n")
         for seed, name, word in differ:
@@ -296,19 +304,19 @@ def manage(options, names, parts):
 def build_of(server):
     """What answers depend on: the server's bytes and the generator's."""
     digest = hashlib.sha256()
-    for path in [server] + [os.path.join(HERE, name + ".py") for name in ("parity", "programs", "random_ops")]:
+    for path in [server] + [os.path.join(HERE, name + ".py") for name in ("parity", "programs", "constructs", "random_ops")]:
         with open(path, "rb") as f:
             digest.update(f.read())
     return digest.hexdigest()[:16]
 
 
-def finished(state, build):
-    """Lines that this build wrote."""
+def finished(state, build, kind):
+    """Lines that this build wrote of this kind of programs."""
     lines = []
     if os.path.exists(state):
         with open(state) as f:
             lines = [json.loads(line) for line in f if line.endswith("\n")]
-    return [line for line in lines if line["build"] == build]
+    return [line for line in lines if line["build"] == build and line["programs"] == kind]
 
 
 def table(lines, names):
@@ -346,7 +354,7 @@ def run_many(options, names):
     parts = [(first, min(CHUNK, options.seed + options.count - first)) for first in range(options.seed, options.seed + options.count, CHUNK)]
 
     def lines_of_parts():
-        return [line for line in finished(options.state, options.build) if (line["first"], line["n"]) in parts]
+        return [line for line in finished(options.state, options.build, options.programs) if (line["first"], line["n"]) in parts]
     done = {(line["first"], line["n"]) for line in lines_of_parts() if set(names) <= set(line["passes"])}
     todo = [p for p in parts if p not in done]
     children = []
@@ -368,7 +376,7 @@ def run_many(options, names):
 
 
 def show(options, name):
-    text, pipeline = programs.text(options.seed), pipeline_of(name, options.seed)
+    text, pipeline = GENERATORS[options.programs](options.seed), pipeline_of(name, options.seed)
     if options.shrink:
         import jax._src.interpreters.mlir  # noqa: F401  loaded once, inherited by the children
         import jaxlib.mlir.passmanager  # noqa: F401
@@ -382,6 +390,7 @@ def show(options, name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", choices=sorted(GENERATORS), default="random")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--passes", default="", help="only the rows of the table whose name this regular expression finds")

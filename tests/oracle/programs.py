@@ -17,7 +17,7 @@ class Value:
     def __init__(self, name, kind):
         self.name, self.type = name, kind
         dims = re.fullmatch(r"tensor<((?:\d+x)*)(.*)>", kind)
-        self.shape = [int(d) for d in dims[1].split("x") if d] if dims else None
+        self.shape = [int(d) for d in dims[1].split("x") if d] if dims and "?" not in kind else None
         self.elem = dims[2] if dims else None
 
 
@@ -587,6 +587,12 @@ class Program:
             return
         self.emit("func.call @%s(%s) : (%s) -> %s" % (f.name, ", ".join(v.name for v in values), ", ".join(f.inputs), paren(f.outputs)), f.outputs)
 
+    def returnable(self, v):
+        return v.shape is not None
+
+    def border(self, v):
+        return self.sharding(v.shape, True)
+
     def function(self, name, n_ops, visibility):
         """Text of a function; its types are added to what calls can call."""
         self.pool, self.lines, self.args, self.free_arguments = [], [], [], True
@@ -597,9 +603,9 @@ class Program:
             self.argument(tensor(shape))
         for _ in range(n_ops):
             self.op()
-        outs = [v for v in self.pool if v.shape is not None]
+        outs = [v for v in self.pool if self.returnable(v)]
         results = [self.r.choice(outs[-8:]) for _ in range(self.r.randint(1, 4))]
-        shardings = [self.sharding(v.shape, True) if self.r.random() < .2 else None for v in results]
+        shardings = [self.border(v) if self.r.random() < .2 else None for v in results]
 
         def typed(kind, sharding):
             return kind + (" {sdy.sharding = #sdy.sharding%s}" % sharding if sharding else "")

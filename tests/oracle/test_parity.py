@@ -15,11 +15,16 @@ GOLDEN = sorted(glob.glob(os.path.join(HERE, "..", "golden", "passes", "*.mlir")
 SEEDS = (3, 60)  # first, how many
 
 
-def test_slice():
+# What constructs reach: pipelines, and what is of calls and collectives alone.
+CONSTRUCTS = ["--programs", "constructs", "--passes", "pipeline|across calls|func|canonicalize"]
+
+
+@pytest.mark.parametrize("more", [[], CONSTRUCTS], ids=["random", "constructs"])
+def test_slice(more):
     """A few differences are known (docs/propagation-differences.md); the programs of the slice have none of them."""
     subprocess.run(["make", "-C", ROOT, "build/oracle/pass_server"], check=True, capture_output=True)
     done = subprocess.run([sys.executable, os.path.join(HERE, "parity.py"), "--seed", str(SEEDS[0]), "--count", str(SEEDS[1]),
-                           "--server", SERVER], capture_output=True, text=True, timeout=600, cwd=ROOT)
+                           "--server", SERVER] + more, capture_output=True, text=True, timeout=600, cwd=ROOT)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
     print(done.stdout)
 

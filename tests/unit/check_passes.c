@@ -108,6 +108,25 @@ START_TEST(loops_get_edges_and_lose_them)
 }
 END_TEST
 
+/* jaxlib ends in a check without a main. */
+START_TEST(edges_across_calls_need_no_main)
+{
+	module *m = read_ok("sdy.mesh @mesh = <[\"a\"=2]>\n"
+			    "func.func @step(%a: tensor<8xf32>) -> tensor<8xf32> {\n  %0 = call @f(%a) : (tensor<8xf32>) -> tensor<8xf32>\n"
+			    "  return %0 : tensor<8xf32>\n}\n"
+			    "func.func private @f(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"a\"}]>}) -> tensor<8xf32> {\n"
+			    "  %0 = stablehlo.abs %a : tensor<8xf32>\n  return %0 : tensor<8xf32>\n}\n");
+	run(m, "sdy-add-func-data-flow-edges,sdy-user-priority-propagate");
+	ck_assert_uint_eq(count(m, OP_SDY_FUNC_DATA_FLOW_EDGE), 3);
+	run(m, "sdy-sink-func-data-flow-edges");
+	ck_assert_uint_eq(count(m, OP_SDY_FUNC_DATA_FLOW_EDGE), 0);
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o))
+		if (op_at(m, o)->kind == OP_CALL || op_at(m, o)->kind == OP_ABS)
+			sharded_as(m, op_result(m, o, 0), "<@mesh, [{\"a\", ?}]>");
+	module_free(m);
+}
+END_TEST
+
 START_TEST(shardings_are_closed_and_divided)
 {
 	module *m = read_body("%a: tensor<6x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"b\", ?}p1, {?}]>}", "tensor<6x8xf32>", "func.return %a : tensor<6x8xf32>");
@@ -244,6 +263,7 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, calls_become_computations_and_calls_again);
 	tcase_add_test(t, constants_are_split_and_merged);
 	tcase_add_test(t, loops_get_edges_and_lose_them);
+	tcase_add_test(t, edges_across_calls_need_no_main);
 	tcase_add_test(t, shardings_are_closed_and_divided);
 	tcase_add_test(t, inlined_meshes_get_symbols);
 	tcase_add_test(t, constraints_reach_their_inputs);
