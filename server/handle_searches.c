@@ -52,11 +52,16 @@ static void search_created(write_op *op)
 		reply_store_failure(r, op->result);
 	} else if (a->queue_full) {
 		reply_failure(r, PROBLEM_TOO_MANY, "%lld searches are waiting already", (long long)a->queue_limit);
+	} else if (a->owner_full) {
+		reply_failure(r, PROBLEM_TOO_MANY, "%lld of your searches are waiting already", (long long)a->owner_limit);
+	} else if (a->reused) {
+		reply_failure(r, PROBLEM_UNPROCESSABLE, "this Idempotency-Key was given with another request");
 	} else if (a->cached) {
 		metric_add(srv, cache_hits, 1);
 		reply_search(r, 200, a->id, &a->json, &a->large, "shardwright; hit");
 	} else {
-		audit(r, a->existing ? "join" : "submit", a->id);
+		audit(r, a->repeated ? "repeat" : a->existing ? "join" : "submit", a->id);
+		metric_add(srv, cache_misses, 1);
 		if (a->existing)
 			metric_add(srv, searches_deduplicated, 1);
 		else
@@ -122,7 +127,15 @@ void handle_search_post(request *r)
 	const char *cache = request_header(r, "Cache-Control");
 	bool only_cached = has_directive(cache, "only-if-cached") || has_directive(request_header(r, "Prefer"), "only-if-cached");
 	a->fresh = has_directive(cache, "no-cache") && !only_cached;
-	f = a->fresh ? FOUND_NONE : search_cached(c, a->key, t->spec.budget, t->spec.budget_amount, a->id);
+	snprintf(a->owner, sizeof a->owner, "%s", r->owner);
+	if (!request_repeat_key(r, &a->repeat, &why)) {
+		reply_problem(r, &why);
+		return;
+	}
+	sha256_name(t->spec.json, strlen(t->spec.json) + a->fresh, a->repeat.digest); /* with its end, when it is to be fresh */
+	/* Answers come from here; only what has to be written down goes to the writer, while it can write. */
+	bool noted = (a->repeat.key[0] || t->spec.tag_count) && !only_cached && store_writable(srv->store);
+	f = a->fresh || noted ? FOUND_NONE : search_cached(c, a->key, t->spec.budget, t->spec.budget_amount, a->id);
 	if (f == FOUND)
 		f = search_json_full(c, a->id, &a->json, &a->large);
 	if (f == FOUND_FAILED) {
@@ -134,8 +147,8 @@ void handle_search_post(request *r)
 		reply_search(r, 200, a->id, &a->json, &a->large, "shardwright; hit");
 		return;
 	}
-	metric_add(srv, cache_misses, 1);
 	if (only_cached) {
+		metric_add(srv, cache_misses, 1);
 		reply_failure(r, PROBLEM_NOT_CACHED, "the store has no answer to this yet");
 		return;
 	}
@@ -149,9 +162,9 @@ void handle_search_post(request *r)
 	a->op.done = search_created;
 	a->spec = &t->spec;
 	a->queue_limit = srv->opt.queue;
+	a->owner_limit = srv->opt.owner_queue;
 	a->max_failures = (int)srv->opt.search_attempts;
 	snprintf(a->fingerprint, sizeof a->fingerprint, "%s", module.fingerprint);
-	snprintf(a->owner, sizeof a->owner, "%s", r->owner);
 	request_park(r);
 	store_submit(srv->store, &a->op);
 }
@@ -277,15 +290,22 @@ void handle_search_cancel(request *r)
 
 /* ---------------------------------------------------------------- lists */
 
+bool request_page_size(request *r, int64_t *out)
+{
+	const char *size = request_query(r, "page_size");
+	*out = DEFAULT_PAGE;
+	if (!size || (str_to_i64(str_of(size), out) && *out >= 1 && *out <= MOST_PAGE))
+		return true;
+	reply_failure(r, PROBLEM_BAD_REQUEST, "page_size is '%.60s', expected 1 to %d", size, MOST_PAGE);
+	return false;
+}
+
 static bool read_page(request *r, list_filter *f)
 {
-	const char *size = request_query(r, "page_size"), *token = request_query(r, "page_token");
-	f->page_size = DEFAULT_PAGE;
+	const char *token = request_query(r, "page_token");
 	f->before = INT64_MAX;
-	if (size && (!str_to_i64(str_of(size), &f->page_size) || f->page_size < 1 || f->page_size > MOST_PAGE)) {
-		reply_failure(r, PROBLEM_BAD_REQUEST, "page_size is '%.60s', expected 1 to %d", size, MOST_PAGE);
+	if (!request_page_size(r, &f->page_size))
 		return false;
-	}
 	if (token && !str_to_i64(str_of(token), &f->before)) {
 		reply_failure(r, PROBLEM_BAD_REQUEST, "page_token is not one that a list has answered");
 		return false;
@@ -295,7 +315,8 @@ static bool read_page(request *r, list_filter *f)
 
 static void reply_list(request *r, bool (*list)(db *c, const list_filter *f, strbuf *out))
 {
-	list_filter f = {.module = request_query(r, "module"), .device = request_query(r, "device"), .state = request_query(r, "state")};
+	list_filter f = {.module = request_query(r, "module"), .device = request_query(r, "device"), .state = request_query(r, "state"),
+		.label = request_query(r, "label"), .tag = request_query(r, "tag"), .owner = request_query(r, "owner")};
 	const char *mesh = request_query(r, "mesh");
 	problem why = {0};
 	strbuf canonical, b;

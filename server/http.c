@@ -230,6 +230,19 @@ bool request_search_id(request *r, char id[SEARCH_ID_BYTES])
 	return true;
 }
 
+bool request_repeat_key(request *r, repeat_key *out, problem *why)
+{
+	const char *key = request_header(r, "Idempotency-Key");
+	snprintf(out->owner, sizeof out->owner, "%s", r->owner);
+	for (const char *c = key; c && *c; c++)
+		if (*c < 0x21 || *c > 0x7e)
+			return problem_set(why, PROBLEM_BAD_REQUEST, "Idempotency-Key: expected 1 to %zu visible characters of ASCII", sizeof out->key - 1);
+	if (key && (!*key || strlen(key) >= sizeof out->key))
+		return problem_set(why, PROBLEM_BAD_REQUEST, "Idempotency-Key: expected 1 to %zu visible characters of ASCII", sizeof out->key - 1);
+	snprintf(out->key, sizeof out->key, "%s", key ? key : "");
+	return true;
+}
+
 /* ---------------------------------------------------------------- parking */
 
 void request_park(request *r)

@@ -29,3 +29,25 @@ void log_line(const char *level, const char *fmt, ...)
 	if (sink >= 0 && write(sink, line, end) < 0)
 		return;
 }
+
+log_value log_quoted(const char *text)
+{
+	log_value v;
+	size_t n = 0;
+	v.text[n++] = '"';
+	for (const char *c = text ? text : ""; *c; c++) {
+		if (n + 8 > sizeof v.text) {
+			n += (size_t)snprintf(v.text + n, 4, "...");
+			break;
+		}
+		if (*c == '"' || *c == '\\')
+			v.text[n++] = '\\';
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			n += (size_t)snprintf(v.text + n, 5, "\\x%02x", (unsigned char)*c);
+		else
+			v.text[n++] = *c;
+	}
+	v.text[n++] = '"';
+	v.text[n] = 0;
+	return v;
+}

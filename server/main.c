@@ -51,6 +51,8 @@ static status start(server *srv, diag *d)
 	srv->search_changed = wake_watchers;
 	srv->tcp_fd = srv->local_fd = -1;
 	memory_init(&srv->memory, srv->opt.memory);
+	TRY(shares_parse(&srv->shares, srv->opt.shares, d));
+	srv->rules = (fair_rules){&srv->shares, srv->opt.owner_workers};
 	TRY(worker_find(srv, d));
 	make_version(srv);
 	page_prepare(srv);
@@ -81,6 +83,7 @@ static void release(server *srv)
 	if (srv->hub)
 		watch_free(srv->hub);
 	tokens_free(srv->tokens);
+	vec_release(&srv->shares);
 	page_release(srv);
 	worker_release(srv);
 	free(srv->version_json);

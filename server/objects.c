@@ -83,7 +83,7 @@ bool objects_lost(const objects *o, const char *kind, const char *id)
 	return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
-static bool sync_path(const char *path, int flags)
+bool file_sync(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC);
 	if (fd < 0)
@@ -100,12 +100,12 @@ bool objects_publish(objects *o, const char *temp, const char *kind, const char 
 	snprintf(dir, sizeof dir, "%s", path);
 	*strrchr(dir, '/') = 0;
 	bool made = mkdir(dir, 0700) == 0;
-	if (!sync_path(temp, O_RDONLY) || rename(temp, path) != 0 || !sync_path(dir, O_RDONLY | O_DIRECTORY))
+	if (!file_sync(temp, O_RDONLY) || rename(temp, path) != 0 || !file_sync(dir, O_RDONLY | O_DIRECTORY))
 		return false;
 	if (!made)
 		return true;
 	*strrchr(dir, '/') = 0; /* the new folder's own entry */
-	return sync_path(dir, O_RDONLY | O_DIRECTORY);
+	return file_sync(dir, O_RDONLY | O_DIRECTORY);
 }
 
 static bool compress_file(int from, int to)

@@ -10,7 +10,8 @@
  *
  *   options.c  settings        json_gate.c   what JSON is let in      json_write.c  JSON out        problem.c  log.c  metrics.c
  *   spec.c     search request  upload.c      streamed decoding        objects.c     files by sha256 (objects_response.c: as an answer)
- *   store.c    open, migrate   store_search.c  life of a search       store_list.c  rows as JSON   modules.c  taking one in
+ *   store.c    open            store_search.c  life of a search       store_list.c  rows as JSON   modules.c  taking one in
+ *   store_migrate.c  versions  store_queue.c   who is next            store_names.c labels, tags   hits.c     use of answers
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
  *   memory.c   what bodies and answers may take   gate.c   malformed requests   origin.c  hosts, pages, peers
@@ -70,6 +71,9 @@ typedef struct request request;
 	INT(worker_nice, 5, 0, 19, "niceness of workers, so that answers stay quick beside a search")                      \
 	SIZE(memory, 0, 0, (1ll << 50), "what bodies and answers may take together; 0: a quarter of what there is, at most 2 GiB") \
 	INT(search_seconds, 3600, 1, 604800, "a search is ended after this time and keeps its best so far")                \
+	TEXT(shares, "", "OWNER=N,..", "weights of owners in the fair queue; 1 for those not named")                       \
+	INT(owner_workers, 0, 0, 256, "searches of one owner that run at the same time; 0: as many as there are workers")  \
+	INT(owner_queue, 0, 0, 10000000, "searches of one owner that may wait; 0: as many as --queue; beyond it 429")      \
 	INT(search_attempts, 3, 1, 100, "a search whose worker crashed this often has failed")                             \
 	INT(queue, 10000, 1, 10000000, "searches that may wait; beyond it requests get 429")                               \
 	INT(tool_threads, 2, 1, 64, "module checks, simulate and opt runs at the same time")                               \
@@ -112,6 +116,11 @@ void options_help(FILE *out);
 
 /* One line of logfmt on standard error, or where log_to says: time, level, then the text. Thread-safe. */
 void log_line(const char *level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A value for a line, in quotes: what comes from elsewhere cannot look like another field. Cut where it is long; NULL: "". */
+typedef struct log_value {
+	char text[256];
+} log_value;
+log_value log_quoted(const char *text);
 /* Before the first thread; -1: nowhere. */
 void log_to(int fd);
 /* Who did what, for those who have to know later: text without spaces, the rest as logfmt. */
@@ -278,6 +287,9 @@ typedef struct search_spec {
 	int64_t seed;           /* -1: none given */
 	int64_t threads;        /* 0: the daemon's */
 	bool open_results;
+	int64_t priority;       /* among the owner's searches, higher first */
+	const char **tags;
+	uint32_t tag_count;
 	const char *json;       /* the request, canonical, as stored and as read back by spec_parse */
 	arena mem;
 } search_spec;
@@ -367,6 +379,7 @@ typedef struct objects {
 } objects;
 status objects_open(objects *o, const char *dir, diag *d) MUST_USE;
 bool write_all(int fd, const char *p, size_t n);
+bool file_sync(const char *path, int flags); /* flags: as open takes them */
 /* A new file in tmp/; name has room for 512. -1 on failure. */
 int objects_temp(objects *o, char name[512]);
 void objects_path(const objects *o, const char *kind, const char *id, char path[512]);
@@ -447,6 +460,8 @@ int store_version(void); /* of this program's stores */
 /* Opens a store of this program's version for reading alone: without its lock, beside a daemon, changing nothing. NULL with d filled;
  * ST_ERR_NOT_FOUND when there is none. For store_reader, store_objects and store_close only. */
 store *store_peek(const char *dir, diag *d) MUST_USE;
+/* All of a database into a new file, as it is at one moment; others may write meanwhile. On disk when true. */
+bool database_copy(db *c, const char *to);
 void store_close(store *s); /* after the last submit */
 /* Thread-safe. Ops run in order. */
 void store_submit(store *s, write_op *op);
@@ -479,16 +494,13 @@ typedef struct module_row {
 	int64_t ops, arguments, text_bytes;
 } module_row;
 found module_find(db *c, const char *id, module_row *out);
-void module_json(const module_row *m, strbuf *out);
+/* With its labels; false: they could not be read. */
+bool module_json(db *c, const module_row *m, strbuf *out);
 status module_insert(db *c, const module_row *m, int64_t stored_bytes);
 
 /* modules.c: lets a worker read the module in `path`: fills all of row but id and text_bytes. stop (may be NULL): polled, ends it.
  * False with why filled. */
 bool module_check(struct server *srv, const char *path, const atomic_bool *stop, module_row *row, problem *why);
-/* Checks the text of an upload that has ended, publishes its file and commits its row. ST_ERR_INVALID with why filled when the
- * text is refused or the file cannot be written, another status when the row cannot. Acknowledged once ST_OK. */
-status module_add(struct server *srv, const upload *up, const atomic_bool *stop, module_row *row, problem *why) MUST_USE;
-
 enum { DOCUMENT_WHOLE = 256 << 10 }; /* up to here a document is handled in one piece, beyond it in pieces of this size */
 typedef struct document_ref { /* a strategy document in the database; number 0: none */
 	int64_t number, bytes;
@@ -498,6 +510,66 @@ found document_find(db *c, const char *id, document_ref *out, strbuf *whole);
 /* Bytes [at, at + n) of it; false on failure. */
 bool document_read(db *c, const document_ref *d, int64_t at, void *to, int64_t n);
 
+/* ---------------------------------------------------------------- store_names.c */
+
+enum { GIVEN_NAME_BYTES = 100, MOST_NAMES = 16 }; /* of one label or tag; labels or tags of one request */
+/* A label or tag. False with why filled (at pointer). */
+bool name_check(const char *text, const char *pointer, problem *why);
+/* Labels of a module as a JSON array. */
+found labels_json(db *c, const char *module, strbuf *out);
+/* Changes nothing when the module has it already, has as many as it may, or is not there. */
+bool label_add(db *c, const char *module, const char *label, const char *owner);
+
+typedef struct labels_change {
+	write_op op;
+	char module[ID_BYTES], owner[64];
+	bool any; /* also labels of other owners */
+	const char *const *add, *const *remove;
+	uint32_t add_count, remove_count;
+	bool forbidden; /* out: one of them is somebody else's; nothing was changed */
+} labels_change;
+status labels_change_run(db *c, write_op *op);
+
+bool tags_add(db *c, const char *search, const search_spec *spec, bool *out_changed);
+
+typedef struct repeat_key { /* of a request that may be sent twice; key "": it is none */
+	char owner[64], key[256], digest[ID_BYTES];
+} repeat_key;
+/* What a request with this key led to, for a day; *out_same: it was this request. */
+found repeat_find(db *c, const repeat_key *r, char *resource, size_t resource_size, bool *out_same);
+bool repeat_keep(db *c, const repeat_key *r, const char *resource);
+
+typedef struct module_about { /* what an upload says beside the text */
+	write_op op;
+	char module[ID_BYTES], owner[64];
+	const char *label; /* or NULL */
+	repeat_key repeat;
+	bool reused; /* out: the key was another request's; nothing was changed */
+} module_about;
+/* Only looks for the key. */
+status module_about_check(db *c, module_about *a);
+status module_about_run(db *c, write_op *op);
+/* modules.c. Checks the text of an upload that has ended, publishes its file and commits its row, with what the request says of it in the same
+ * transaction (about may be NULL). ST_ERR_INVALID with why filled when the
+ * text is refused or the file cannot be written, another status when the row cannot. Acknowledged once ST_OK. */
+status module_add(struct server *srv, const upload *up, module_about *about, const atomic_bool *stop, module_row *row, problem *why) MUST_USE;
+
+/* ---------------------------------------------------------------- store_queue.c */
+
+typedef struct share {
+	char owner[64];
+	int64_t weight;
+} share;
+typedef VEC(share) shares;
+/* "training=3,research=1"; an owner that is not in it has weight 1. */
+status shares_parse(shares *out, const char *text, diag *d) MUST_USE;
+typedef struct fair_rules { /* immutable while the supervisor runs */
+	const shares *shares;
+	int64_t most_running; /* searches of one owner at a time, 0: any number */
+} fair_rules;
+/* The place of a search among those of its owner and priority. */
+int64_t search_rank_us(const search_spec *s, int64_t now_us);
+
 typedef struct search_create {
 	write_op op;
 	const search_spec *spec;
@@ -505,11 +577,13 @@ typedef struct search_create {
 	char fingerprint[ID_BYTES];
 	char owner[64];
 	bool fresh;       /* neither a stored answer nor a search in flight will do */
-	int64_t queue_limit;
+	int64_t queue_limit, owner_limit; /* searches that may wait, in all and of one owner; 0: any number */
 	int max_failures;
+	repeat_key repeat;
 	/* out */
 	char id[SEARCH_ID_BYTES];
-	bool existing, cached, queue_full;
+	bool existing, cached, queue_full, owner_full;
+	bool repeated, reused; /* its key is known: for this request, for another one */
 	strbuf json;
 	document_ref large;
 } search_create;
@@ -526,6 +600,7 @@ found search_json_full(db *c, const char *id, strbuf *out, document_ref *large);
 typedef struct search_claim {
 	write_op op;
 	int64_t lease_us;
+	const fair_rules *rules; /* NULL: equal shares */
 	bool found;
 	char id[SEARCH_ID_BYTES];
 	int64_t attempt;
@@ -587,13 +662,15 @@ status search_recover(db *c, int64_t *out_count);
 /* ---------------------------------------------------------------- store_list.c */
 
 typedef struct list_filter {
-	const char *module, *mesh, *device, *state; /* NULL: any */
+	const char *module, *mesh, *device, *state, *label, *tag, *owner; /* NULL: any */
 	int64_t page_size, before;                  /* before: position from a page token, INT64_MAX: from the start */
+	char before_id[ID_BYTES];                   /* of modules, which have a time and an id as position */
 } list_filter;
 enum { LIST_BYTES = 1 << 20 };
 /* A page ends early where it has LIST_BYTES. False: a read failed. */
 bool list_searches(db *c, const list_filter *f, strbuf *out);
 bool list_strategies(db *c, const list_filter *f, strbuf *out);
+bool list_modules(db *c, const list_filter *f, strbuf *out);
 /* What a strategy was found for: the module's id, the profile's name, and the profile itself where the request described one, else NULL
  * (JSON, owned by the caller). */
 found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile);
@@ -770,6 +847,10 @@ void reply_read_failure(request *r);
 void reply_file(request *r, unsigned code, const char *type, int fd, int64_t bytes);
 /* JSON around a document that is read while it is sent: head, the document, tail. head is emptied. */
 void reply_document_json(request *r, unsigned code, strbuf *head, const document_ref *d, const char *tail);
+/* Idempotency-Key of the request into out, "" without one; false with why filled when it is malformed. digest is the caller's. */
+bool request_repeat_key(request *r, repeat_key *out, problem *why);
+/* page_size and page_token as they stand; false: the answer is prepared. */
+bool request_page_size(request *r, int64_t *out);
 /* Prepare the answer; sent when the handler returns or, for a parked request, when it is resumed. b is emptied. */
 void reply_buffer(request *r, unsigned code, const char *type, strbuf *b);
 void reply_json(request *r, unsigned code, strbuf *b);
@@ -789,6 +870,8 @@ const route *route_find(const char *method, const char *path, char id[256], char
 
 void handle_module_post(request *r);
 void handle_module_get(request *r);
+void handle_module_list(request *r);
+void handle_module_labels(request *r);
 void handle_search_post(request *r);
 void handle_search_get(request *r);
 void handle_search_list(request *r);
@@ -823,7 +906,7 @@ typedef struct embedded {
 	const char *p;
 	size_t n;
 } embedded;
-embedded embedded_schema(void), embedded_schema_2(void), embedded_openapi(void), embedded_page(void);
+embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void), embedded_openapi(void), embedded_page(void);
 
 /* ---------------------------------------------------------------- server */
 
@@ -839,6 +922,8 @@ struct server {
 	supervisor *supervisor;
 	connections *connections;
 	tokens *tokens; /* NULL: everything is open */
+	shares shares;
+	fair_rules rules;
 	char worker[512];
 	bool confined; /* workers are */
 	char *devices_json, *version_json; /* of the worker, read once at start */

@@ -4,7 +4,7 @@
 
 #include "server/server.h"
 
-enum { STORE_VERSION = 2 };
+enum { STORE_VERSION = 3 };
 
 struct store {
 	char *dir, path[512];
@@ -25,6 +25,17 @@ struct store {
 };
 
 void db_close(db *c);
+bool db_open(db *c, const char *path, int flags, const char *vfs, const char *pragmas);
+/* store_migrate.c */
+status store_read_version(db *c, const char *path, int64_t *out_version, diag *d) MUST_USE;
+/* Brings the database to STORE_VERSION; an older one is copied first. */
+status store_migrate(db *c, const char *path, diag *d) MUST_USE;
+/* One statement without rows. */
+bool statement_finish(sqlite3_stmt *s);
+/* store_search.c: the event that a search has come to a state; strategy may be NULL. */
+bool event_state(db *c, const char *id, const char *state, const char *strategy);
+/* store_queue.c: adds what a running search has taken until now to its owner's use. */
+bool owner_charge(db *c, const char *id);
 /* The row of SEARCH_GET or LIST_SEARCHES as JSON. */
 void search_row_json(sqlite3_stmt *s, strbuf *out);
 /* Takes what a dead daemon left running back to the queue, once; false: not possible yet. */

@@ -19,6 +19,14 @@ static bool step(db *c, statement_id id)
 	return rc == SQLITE_DONE || rc == SQLITE_ROW;
 }
 
+bool statement_finish(sqlite3_stmt *s)
+{
+	int rc = s ? sqlite3_step(s) : SQLITE_ERROR;
+	if (s)
+		sqlite3_reset(s);
+	return rc == SQLITE_DONE;
+}
+
 /* Statements that stopped at a row would keep the transaction open. */
 static void reset_all(db *c)
 {

@@ -328,7 +328,7 @@ static void claim(supervisor *v)
 		slot *s = &v->slots[i];
 		if (s->state != SLOT_FREE || clock_ns() < v->start_ns)
 			continue;
-		search_claim c = {.op = {.run = search_claim_run}, .lease_us = srv->opt.lease * 1000000};
+		search_claim c = {.op = {.run = search_claim_run}, .lease_us = srv->opt.lease * 1000000, .rules = &srv->rules};
 		if (store_write(srv->store, &c.op) != ST_OK || !c.found) {
 			v->queue_empty = true;
 		} else {
