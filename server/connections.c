@@ -68,6 +68,7 @@ static void *reaper_main(void *cls)
 			find_hangups(c);
 		watch_expire(c->srv->hub, now);
 		memory_recover();
+		hits_flush(c->srv->hits, false);
 		usleep(TICK_US);
 	}
 	return NULL;

@@ -52,6 +52,8 @@ static void labels_changed(write_op *op)
 	request *r = t->r;
 	db *c = store_reader(r->srv->store);
 	strbuf b = {0};
+	if (op->result == ST_OK)
+		response_cache_outdate(r->srv->responses);
 	if (t->change.forbidden) {
 		reply_failure(r, PROBLEM_FORBIDDEN, "a label belongs to who gave it; its owner or an admin may take it away");
 	} else if (op->result != ST_OK) {

@@ -36,6 +36,8 @@ static void reply_taken(module_task *t, unsigned code, status s)
 	} else if (t->about.reused) {
 		reply_failure(r, PROBLEM_UNPROCESSABLE, "this Idempotency-Key was given with another request");
 	} else {
+		if (t->about.label)
+			response_cache_outdate(r->srv->responses);
 		peer_text(r, peer);
 		log_audit("event=upload module=%s label=%s owner=%s address=%s", t->row.id, log_quoted(t->about.label).text, log_quoted(r->owner).text, peer);
 		reply_module(r, code, &t->row);

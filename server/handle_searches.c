@@ -20,11 +20,11 @@ static void search_post_free(void *cls)
 	free(t);
 }
 
-static void reply_search(request *r, unsigned code, const char *id, strbuf *json, const document_ref *large, const char *cache_status)
+static void reply_search(request *r, unsigned code, const char *id, strbuf *json, const document_ref *document, const char *cache_status)
 {
 	char location[96];
-	if (large && large->number) {
-		reply_document_json(r, code, json, large, "}");
+	if (document && document->bytes > DOCUMENT_WHOLE) {
+		reply_document_json(r, code, json, document, "}");
 		reply_header(r, "Cache-Control", "no-cache");
 	} else {
 		reply_json(r, code, json);
@@ -41,6 +41,41 @@ static void audit(request *r, const char *action, const char *search)
 	log_audit("event=%s search=%s owner=\"%s\" address=%s", action, search, r->owner, peer);
 }
 
+#define CACHE_HIT "shardwright; hit"
+
+static void reply_hit(request *r, search_create *a)
+{
+	metric_add(r->srv, cache_hits, 1);
+	if (a->document.id[0])
+		hits_add(r->srv->hits, a->document.id);
+	reply_search(r, 200, a->id, &a->json, &a->document, CACHE_HIT);
+}
+
+/* The same, and the answer is kept for whoever sends these bytes again. */
+static void reply_kept(request *r, search_create *a, uint64_t generation)
+{
+	char location[96];
+	const char *body = r->body.p;
+	int64_t bytes = (int64_t)a->json.n;
+	if (a->document.bytes > DOCUMENT_WHOLE || a->spec->tag_count) {
+		reply_hit(r, a);
+		return;
+	}
+	struct MHD_Response *response = MHD_create_response_from_buffer(a->json.n, a->json.p, MHD_RESPMEM_MUST_FREE);
+	strbuf_init(&a->json);
+	snprintf(location, sizeof location, "/v1/searches/%s", a->id);
+	MHD_add_response_header(response, "Content-Type", "application/json");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Cache-Control", "no-cache");
+	MHD_add_response_header(response, "Location", location);
+	MHD_add_response_header(response, "Cache-Status", CACHE_HIT);
+	metric_add(r->srv, cache_hits, 1);
+	hits_add(r->srv->hits, a->document.id);
+	request_answer(r, 200, response);
+	if (!response_cache_put(r->srv->responses, body, r->body.n, generation, a->document.id, response, bytes))
+		MHD_destroy_response(response);
+}
+
 /* Writer thread, after COMMIT. */
 static void search_created(write_op *op)
 {
@@ -48,6 +83,8 @@ static void search_created(write_op *op)
 	request *r = t->r;
 	server *srv = r->srv;
 	search_create *a = &t->create;
+	if (op->result == ST_OK && a->changed)
+		response_cache_outdate(srv->responses);
 	if (op->result != ST_OK) {
 		reply_store_failure(r, op->result);
 	} else if (a->queue_full) {
@@ -57,8 +94,7 @@ static void search_created(write_op *op)
 	} else if (a->reused) {
 		reply_failure(r, PROBLEM_UNPROCESSABLE, "this Idempotency-Key was given with another request");
 	} else if (a->cached) {
-		metric_add(srv, cache_hits, 1);
-		reply_search(r, 200, a->id, &a->json, &a->large, "shardwright; hit");
+		reply_hit(r, a);
 	} else {
 		audit(r, a->repeated ? "repeat" : a->existing ? "join" : "submit", a->id);
 		metric_add(srv, cache_misses, 1);
@@ -97,21 +133,35 @@ static bool parse_body(request *r, search_spec *spec, problem *why)
 	return ok;
 }
 
+/* The bytes of a request that was answered from the store before say all that has to be known. */
+static bool answer_again(request *r)
+{
+	if (!r->body.n || request_header(r, "Idempotency-Key") || has_directive(request_header(r, "Cache-Control"), "no-cache")
+		|| !response_cache_queue(r->srv->responses, r, r->body.p, r->body.n))
+		return false;
+	metric_add(r->srv, cache_hits, 1);
+	return true;
+}
+
 void handle_search_post(request *r)
 {
 	server *srv = r->srv;
 	problem why = {0};
 	module_row module;
+	if (answer_again(r))
+		return;
 	search_post *t = xcalloc(1, sizeof *t);
 	search_create *a = &t->create;
 	r->state = t;
 	r->free_state = search_post_free;
 	t->r = r;
+	a->spec = &t->spec;
 	if (!parse_body(r, &t->spec, &why)) {
 		reply_problem(r, &why);
 		return;
 	}
 	db *c = store_reader(srv->store);
+	uint64_t generation = response_cache_generation(srv->responses);
 	found f = c ? module_find(c, t->spec.module, &module) : FOUND_FAILED;
 	if (f == FOUND_FAILED) {
 		reply_read_failure(r);
@@ -137,14 +187,13 @@ void handle_search_post(request *r)
 	bool noted = (a->repeat.key[0] || t->spec.tag_count) && !only_cached && store_writable(srv->store);
 	f = a->fresh || noted ? FOUND_NONE : search_cached(c, a->key, t->spec.budget, t->spec.budget_amount, a->id);
 	if (f == FOUND)
-		f = search_json_full(c, a->id, &a->json, &a->large);
+		f = search_json_full(c, a->id, &a->json, &a->document);
 	if (f == FOUND_FAILED) {
 		reply_read_failure(r);
 		return;
 	}
 	if (f == FOUND) {
-		metric_add(srv, cache_hits, 1);
-		reply_search(r, 200, a->id, &a->json, &a->large, "shardwright; hit");
+		reply_kept(r, a, generation);
 		return;
 	}
 	if (only_cached) {
@@ -160,7 +209,6 @@ void handle_search_post(request *r)
 	}
 	a->op.run = search_create_run;
 	a->op.done = search_created;
-	a->spec = &t->spec;
 	a->queue_limit = srv->opt.queue;
 	a->owner_limit = srv->opt.owner_queue;
 	a->max_failures = (int)srv->opt.search_attempts;

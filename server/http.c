@@ -260,20 +260,35 @@ bool request_watch(request *r, const char *id, uint64_t generation, int64_t dead
 	return r->parked;
 }
 
-static enum MHD_Result send_reply(request *r)
+static enum MHD_Result queue(request *r, unsigned code, struct MHD_Response *response)
 {
 	server *srv = r->srv;
+	int64_t took = clock_ns() - r->started_ns;
 	metric_add(srv, requests, 1);
-	if (r->reply_code >= 500 && r->reply_code != 501 && r->reply_code != 504)
+	if (code >= 500 && code != 501 && code != 504)
 		metric_add(srv, responses_5xx, 1);
-	else if (r->reply_code >= 400)
+	else if (code >= 400)
 		metric_add(srv, responses_4xx, 1);
 	if (!r->stream)
 		connections_phase(srv->connections, r->conn, PHASE_SEND);
-	if (srv->opt.log_requests)
-		log_info("event=request method=%s route=%s id=%s status=%u ms=%.1f owner=%s", r->route ? r->route->method : "?",
-			r->route ? r->route->pattern : "?", r->id, r->reply_code, (double)(clock_ns() - r->started_ns) / 1e6, r->owner);
-	enum MHD_Result ok = MHD_queue_response(r->conn, r->reply_code, r->reply);
+	if (srv->opt.log_requests) {
+		char peer[64];
+		peer_text(r, peer);
+		log_info("event=request method=%s route=%s id=%s status=%u ms=%.1f owner=%s address=%s", r->route ? r->route->method : "?",
+			r->route ? r->route->pattern : "?", log_quoted(r->id).text, code, (double)took / 1e6, log_quoted(r->owner).text, peer);
+	}
+	return MHD_queue_response(r->conn, code, response);
+}
+
+void request_answer(request *r, unsigned code, struct MHD_Response *response)
+{
+	r->answered = true;
+	r->sent = queue(r, code, response);
+}
+
+static enum MHD_Result send_reply(request *r)
+{
+	enum MHD_Result ok = queue(r, r->reply_code, r->reply);
 	MHD_destroy_response(r->reply);
 	r->reply = NULL;
 	return ok;

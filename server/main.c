@@ -60,7 +60,8 @@ static status start(server *srv, diag *d)
 		return d->code;
 	if (!(srv->store = store_open(srv->opt.store, &srv->metrics, d)))
 		return d->code;
-	strategies_cache_init(srv);
+	srv->hits = hits_new(srv->store);
+	srv->responses = response_cache_new(srv);
 	srv->hub = watch_new();
 	srv->tools = tasks_new((int)srv->opt.tool_threads, TOOL_QUEUE);
 	srv->supervisor = srv->tools ? supervisor_new(srv) : NULL;
@@ -72,10 +73,12 @@ static status start(server *srv, diag *d)
 
 static void release(server *srv)
 {
+	if (srv->hits)
+		hits_flush(srv->hits, true);
 	if (srv->store)
 		store_close(srv->store);
-	if (srv->cache)
-		strategies_cache_release(srv);
+	hits_free(srv->hits);
+	response_cache_free(srv->responses);
 	if (srv->tools)
 		tasks_free(srv->tools);
 	if (srv->connections)

@@ -11,6 +11,7 @@
  *   options.c  settings        json_gate.c   what JSON is let in      json_write.c  JSON out        problem.c  log.c  metrics.c
  *   spec.c     search request  upload.c      streamed decoding        objects.c     files by sha256 (objects_response.c: as an answer)
  *   store.c    open            store_search.c  life of a search       store_list.c  rows as JSON   modules.c  taking one in
+ *   response_cache.c  ready answers
  *   store_migrate.c  versions  store_queue.c   who is next            store_names.c labels, tags   hits.c     use of answers
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
@@ -504,6 +505,7 @@ bool module_check(struct server *srv, const char *path, const atomic_bool *stop,
 enum { DOCUMENT_WHOLE = 256 << 10 }; /* up to here a document is handled in one piece, beyond it in pieces of this size */
 typedef struct document_ref { /* a strategy document in the database; number 0: none */
 	int64_t number, bytes;
+	char id[ID_BYTES];
 } document_ref;
 /* A document of at most DOCUMENT_WHOLE bytes is appended to whole; a larger one is for document_read. */
 found document_find(db *c, const char *id, document_ref *out, strbuf *whole);
@@ -585,7 +587,8 @@ typedef struct search_create {
 	bool existing, cached, queue_full, owner_full;
 	bool repeated, reused; /* its key is known: for this request, for another one */
 	strbuf json;
-	document_ref large;
+	document_ref document;
+	bool changed; /* names that answers show */
 } search_create;
 status search_create_run(db *c, write_op *op);
 
@@ -593,9 +596,9 @@ status search_create_run(db *c, write_op *op);
 found search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES]);
 /* The resource as JSON. rev and final (may be NULL) tell its version and whether it has ended. */
 found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final);
-/* The same with the strategy document of a search that has one. A large document is not copied: out then ends behind the key
- * "document", and *large names the document; the closing brace is the caller's. */
-found search_json_full(db *c, const char *id, strbuf *out, document_ref *large);
+/* The same with the strategy document of a search that has one, which *document names. One of more than DOCUMENT_WHOLE bytes is not
+ * copied: out then ends behind the key "document"; document and closing brace are the caller's. */
+found search_json_full(db *c, const char *id, strbuf *out, document_ref *document);
 
 typedef struct search_claim {
 	write_op op;
@@ -676,6 +679,30 @@ bool list_modules(db *c, const list_filter *f, strbuf *out);
 found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile);
 /* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. False: a read failed. */
 bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
+
+/* ---------------------------------------------------------------- hits.c */
+
+typedef struct hits hits; /* thread-safe */
+hits *hits_new(store *s);
+void hits_free(hits *h);
+void hits_add(hits *h, const char *strategy);
+/* Writes down what has come together, when it is time or `now`. */
+void hits_flush(hits *h, bool now);
+
+/* ---------------------------------------------------------------- response_cache.c */
+
+typedef struct response_cache response_cache; /* thread-safe */
+response_cache *response_cache_new(struct server *srv);
+void response_cache_free(response_cache *c);
+/* Read it before the store is read. */
+uint64_t response_cache_generation(response_cache *c);
+/* Something that answers show has changed. */
+void response_cache_outdate(response_cache *c);
+/* Answers r; false: nothing is kept for these bytes. */
+bool response_cache_queue(response_cache *c, request *r, const char *key, size_t n);
+/* Keeps a response of `bytes` bytes, and takes it over; false: there is no room for it. strategy: what it is a use of, or "". */
+bool response_cache_put(response_cache *c, const char *key, size_t n, uint64_t generation, const char *strategy, struct MHD_Response *response,
+	int64_t bytes);
 
 /* ---------------------------------------------------------------- watch.c */
 
@@ -855,6 +882,8 @@ bool request_page_size(request *r, int64_t *out);
 void reply_buffer(request *r, unsigned code, const char *type, strbuf *b);
 void reply_json(request *r, unsigned code, strbuf *b);
 void reply_response(request *r, unsigned code, struct MHD_Response *response);
+/* Answers at once with a response that others hold too; from a handler only, in place of a reply. */
+void request_answer(request *r, unsigned code, struct MHD_Response *response);
 void reply_problem(request *r, const problem *p);
 void reply_failure(request *r, problem_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* False (and a 404 is prepared) when the {id} of the path cannot be a search's; else it is copied. */
@@ -897,8 +926,6 @@ void reply_applied(request *r, const char *id);
 /* The page's headers and its compressed form, from what is embedded; call once before serving. */
 void page_prepare(server *srv);
 void page_release(server *srv);
-void strategies_cache_init(server *srv);
-void strategies_cache_release(server *srv);
 
 /* ---------------------------------------------------------------- embed.c: files inside the binary, terminated */
 
@@ -934,7 +961,8 @@ struct server {
 	char page_policy[512]; /* Content-Security-Policy of the page */
 	char page_tag[72];     /* its ETag */
 	strbuf page_gzip;      /* it, compressed */
-	struct strategy_cache *cache;
+	response_cache *responses;
+	hits *hits;
 	struct MHD_Daemon *tcp, *local;
 	int tcp_fd, local_fd;
 	uint16_t port;

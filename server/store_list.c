@@ -152,6 +152,7 @@ found document_find(db *c, const char *id, document_ref *out, strbuf *whole)
 	found f = db_step(c, s);
 	if (f == FOUND)
 		out->number = sqlite3_column_int64(s, 0);
+	snprintf(out->id, sizeof out->id, "%s", id);
 	sqlite3_reset(s);
 	if (f != FOUND)
 		return f;

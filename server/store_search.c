@@ -179,7 +179,7 @@ static found find_existing(db *c, search_create *a)
 static status reply_of(db *c, search_create *a)
 {
 	strbuf_clear(&a->json);
-	found f = a->cached ? search_json_full(c, a->id, &a->json, &a->large) : search_json(c, a->id, &a->json, NULL, NULL);
+	found f = a->cached ? search_json_full(c, a->id, &a->json, &a->document) : search_json(c, a->id, &a->json, NULL, NULL);
 	return f == FOUND ? ST_OK : ST_ERR_IO;
 }
 
@@ -203,8 +203,7 @@ static found find_repeated(db *c, search_create *a)
 status search_create_run(db *c, write_op *op)
 {
 	search_create *a = (search_create *)op;
-	bool changed = false;
-	a->existing = a->cached = a->queue_full = a->owner_full = a->repeated = a->reused = false;
+	a->changed = a->existing = a->cached = a->queue_full = a->owner_full = a->repeated = a->reused = false;
 	found f = find_repeated(c, a);
 	if (f == FOUND)
 		return a->reused ? ST_OK : reply_of(c, a);
@@ -221,9 +220,9 @@ status search_create_run(db *c, write_op *op)
 		if (!insert_search(c, a))
 			return ST_ERR_IO;
 	}
-	if (!tags_add(c, a->id, a->spec, &changed) || (a->repeat.key[0] && !repeat_keep(c, &a->repeat, a->id)))
+	if (!tags_add(c, a->id, a->spec, &a->changed) || (a->repeat.key[0] && !repeat_keep(c, &a->repeat, a->id)))
 		return ST_ERR_IO;
-	sqlite3_stmt *revised = changed && a->existing ? db_statement(c, SQL_SEARCH_REVISED) : NULL;
+	sqlite3_stmt *revised = a->changed && a->existing ? db_statement(c, SQL_SEARCH_REVISED) : NULL;
 	if (revised) {
 		bind_text(revised, 1, a->id);
 		if (!statement_finish(revised))
@@ -310,12 +309,11 @@ found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final)
 	return f;
 }
 
-found search_json_full(db *c, const char *id, strbuf *out, document_ref *large)
+found search_json_full(db *c, const char *id, strbuf *out, document_ref *document)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
 	char strategy[ID_BYTES] = "";
-	document_ref d = {0};
-	*large = d;
+	*document = (document_ref){0};
 	if (!s)
 		return FOUND_FAILED;
 	bind_text(s, 1, id);
@@ -329,11 +327,9 @@ found search_json_full(db *c, const char *id, strbuf *out, document_ref *large)
 		return f;
 	out->n--; /* the closing brace */
 	json_key(out, "document");
-	if (document_find(c, strategy, &d, out) != FOUND)
+	if (document_find(c, strategy, document, out) != FOUND)
 		return FOUND_FAILED; /* the row of the search says that there is one */
-	if (d.bytes > DOCUMENT_WHOLE)
-		*large = d;
-	else
+	if (document->bytes <= DOCUMENT_WHOLE)
 		strbuf_putc(out, '}');
 	return FOUND;
 }
