@@ -69,6 +69,7 @@ static void *reaper_main(void *cls)
 		watch_expire(c->srv->hub, now);
 		memory_recover();
 		hits_flush(c->srv->hits, false);
+		retain_if_due(c->srv);
 		usleep(TICK_US);
 	}
 	return NULL;

@@ -46,9 +46,13 @@ static void make_version(server *srv)
 
 static void wake_watchers(server *srv, const char *id) { watch_notify(srv->hub, id); }
 
+/* The best answer to a question may be another one now. */
+static void outdate_answers(server *srv) { response_cache_outdate(srv->responses); }
+
 static status start(server *srv, diag *d)
 {
 	srv->search_changed = wake_watchers;
+	srv->answer_found = outdate_answers;
 	srv->tcp_fd = srv->local_fd = -1;
 	memory_init(&srv->memory, srv->opt.memory);
 	TRY(shares_parse(&srv->shares, srv->opt.shares, d));

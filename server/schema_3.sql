@@ -51,6 +51,8 @@ DROP INDEX searches_pick;
 CREATE INDEX searches_pick ON searches(owner, priority DESC, rank_us, number) WHERE state = 'queued';
 CREATE INDEX searches_live ON searches(owner, state, not_before_us, started_us, number) WHERE state IN ('queued', 'running');
 CREATE INDEX searches_strategy ON searches(strategy);
+CREATE INDEX searches_ended ON searches(ended_us) WHERE ended_us IS NOT NULL;
+CREATE INDEX strategies_created ON strategies(created_us, id); -- created_us itself stands behind the document: reading it walks that
 CREATE INDEX modules_created ON modules(created_us, id);
 
 -- What waits and what runs. Service alternates between owners by what they have used; within an owner it has this order.

@@ -88,6 +88,8 @@ typedef struct request request;
 	INT(body_timeout, 300, 1, 86400, "seconds a client has to send a request's body")                                  \
 	INT(stream_heartbeat, 15, 1, 3600, "seconds between comments on a silent event stream")                            \
 	INT(lease, 30, 2, 3600, "seconds until a running search without heartbeat goes back to the queue")                 \
+	INT(keep_days, 0, 0, 100000, "what nobody has asked for during so many days is deleted; 0: nothing is")           \
+	SIZE(keep_size, 0, 0, (1ll << 50), "above this size of the store the answers used longest ago are deleted; 0: no limit") \
 	SIZE(upload_limit, 256ll << 20, 1024, (1ll << 40), "bytes of a module as sent")                                    \
 	SIZE(module_limit, 1ll << 30, 1024, (1ll << 40), "bytes of a module when decoded")                                 \
 	FLAG(insecure, "serve beyond loopback without tokens")                                                             \
@@ -388,8 +390,8 @@ void objects_path(const objects *o, const char *kind, const char *id, char path[
 bool objects_publish(objects *o, const char *temp, const char *kind, const char *id);
 /* Compresses a plain file into place as object `id` of `kind`. */
 bool objects_store_file(objects *o, const char *plain, const char *kind, const char *id);
-/* Removes module texts that no row knows and that are older than an hour (an upload that died before its commit). */
-void objects_sweep(objects *o, bool (*known)(void *cls, const char *id), void *cls);
+/* Removes files of `kind` that nobody knows and that are older than an hour (an upload that died before its commit). */
+void objects_sweep(objects *o, const char *kind, bool (*known)(void *cls, const char *id), void *cls);
 /* A response that streams the decoded text of a .zst file, or the file as it is when the client takes zstd. NULL with why
  * filled: INTERNAL when the file is not there, UNAVAILABLE when it could not be read now. */
 struct MHD_Response *objects_response(const char *path, bool as_zstd, memory *m, struct problem *why);
@@ -397,6 +399,7 @@ struct MHD_Response *objects_response(const char *path, bool as_zstd, memory *m,
 bool objects_lost(const objects *o, const char *kind, const char *id);
 /* Whether the stored text has the sha256 that its name says. */
 bool objects_intact(const objects *o, const char *kind, const char *id);
+bool file_intact(const char *path, const char *id);
 
 /* ---------------------------------------------------------------- upload.c */
 
@@ -431,6 +434,11 @@ typedef struct db { /* one connection and its statements; one thread at a time *
 	sqlite3 *handle;
 	sqlite3_stmt *statements[SQL_COUNT];
 } db;
+/* flags: SQLITE_OPEN_*; vfs: NULL for SQLite's own. False: c->handle says why, and is to be closed all the same. */
+bool db_open(db *c, const char *path, int flags, const char *vfs, const char *pragmas);
+void db_close(db *c);
+/* Brings a database to this program's version; an older one is copied first (beside `path`). */
+status store_migrate(db *c, const char *path, diag *d) MUST_USE;
 /* Reset and without bindings; NULL on failure (logged). */
 sqlite3_stmt *db_statement(db *c, statement_id id);
 void bind_text(sqlite3_stmt *s, int at, const char *text);
@@ -461,7 +469,8 @@ int store_version(void); /* of this program's stores */
 /* Opens a store of this program's version for reading alone: without its lock, beside a daemon, changing nothing. NULL with d filled;
  * ST_ERR_NOT_FOUND when there is none. For store_reader, store_objects and store_close only. */
 store *store_peek(const char *dir, diag *d) MUST_USE;
-/* All of a database into a new file, as it is at one moment; others may write meanwhile. On disk when true. */
+/* All of a database into a new file, as it is at one moment; others may write meanwhile. On disk when true. c is for nothing
+ * but reading afterwards, if it was so before, yet no longer guarded against writes. */
 bool database_copy(db *c, const char *to);
 void store_close(store *s); /* after the last submit */
 /* Thread-safe. Ops run in order. */
@@ -679,6 +688,23 @@ bool list_modules(db *c, const list_filter *f, strbuf *out);
 found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile);
 /* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. False: a read failed. */
 bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
+
+/* ---------------------------------------------------------------- store_retention.c */
+
+typedef struct retention {
+	write_op op;
+	int64_t before_us;  /* what was last used before then goes; 0: nothing by age */
+	int64_t most_bytes; /* of the store; 0: nothing by size */
+	int64_t strategies, searches, modules; /* out: what went; adds up over runs */
+	bool more;          /* out: run it again */
+} retention;
+status retention_run(db *c, write_op *op);
+/* What the rows and the texts of modules take, -1 when it cannot be read. */
+int64_t store_bytes(db *c);
+/* Removes files of the store that no row names any more. */
+void store_sweep(objects *o, db *c);
+/* retain.c: in the daemon, every hour, as --keep-days and --keep-size say. Called often, from one thread. */
+void retain_if_due(struct server *srv);
 
 /* ---------------------------------------------------------------- hits.c */
 
@@ -962,7 +988,10 @@ struct server {
 	char page_tag[72];     /* its ETag */
 	strbuf page_gzip;      /* it, compressed */
 	response_cache *responses;
+	void (*answer_found)(server *srv); /* of the supervisor: a search has succeeded; may be NULL */
 	hits *hits;
+	int64_t retain_ns; /* of the reaper: when retention is due again */
+	atomic_bool retaining;
 	struct MHD_Daemon *tcp, *local;
 	int tcp_fd, local_fd;
 	uint16_t port;

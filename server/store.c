@@ -137,12 +137,6 @@ static status lock_folder(store *s, diag *d)
 	return ST_OK;
 }
 
-static bool module_known(void *cls, const char *id)
-{
-	module_row row;
-	return module_find(cls, id, &row) != FOUND_NONE; /* what could not be looked up stays */
-}
-
 static bool open_writer(store *s, const char *vfs)
 {
 	static const char pragmas[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
@@ -191,7 +185,7 @@ static status open_database(store *s, diag *d)
 		log_warn("event=read_only error=\"%s\"", sqlite3_errmsg(s->writer.handle));
 	sqlite3_busy_timeout(s->writer.handle, BUSY_MS);
 	atomic_store(&s->writable, writable);
-	objects_sweep(&s->objects, module_known, &s->writer);
+	store_sweep(&s->objects, &s->writer);
 	return ST_OK;
 }
 

@@ -24,12 +24,8 @@ struct store {
 	bool stop;
 };
 
-void db_close(db *c);
-bool db_open(db *c, const char *path, int flags, const char *vfs, const char *pragmas);
 /* store_migrate.c */
 status store_read_version(db *c, const char *path, int64_t *out_version, diag *d) MUST_USE;
-/* Brings the database to STORE_VERSION; an older one is copied first. */
-status store_migrate(db *c, const char *path, diag *d) MUST_USE;
 /* One statement without rows. */
 bool statement_finish(sqlite3_stmt *s);
 /* store_search.c: the event that a search has come to a state; strategy may be NULL. */

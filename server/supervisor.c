@@ -457,6 +457,8 @@ static void commit_result(supervisor *v, slot *s)
 		return;
 	}
 	count_end(v->srv, s);
+	if (s->finish.outcome == OUTCOME_SUCCEEDED && v->srv->answer_found)
+		v->srv->answer_found(v->srv);
 	v->srv->search_changed(v->srv, s->id);
 	remove_work(v, s);
 	strbuf_release(&s->out);
