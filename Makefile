@@ -250,6 +250,9 @@ install: all
 	install -m 644 $(BUILD)/libshardwright.a $(DESTDIR)$(PREFIX)/lib
 	install -m 644 include/shardwright.h $(DESTDIR)$(PREFIX)/include
 	tools/make-man $(BUILD)/shardwright $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|/usr/local/bin/|$(abspath $(PREFIX))/bin/|' tools/systemd/shardwrightd.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/shardwrightd.service
+	install -m 644 tools/systemd/shardwrightd.socket $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -D -m 644 tools/completion/shardwright.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/shardwright
 	install -D -m 644 tools/completion/_shardwright $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_shardwright
 	install -D -m 644 tools/completion/shardwright.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/shardwright.fish

@@ -30,7 +30,7 @@ static void reply_module(request *r, unsigned code, const module_row *m)
 static void reply_taken(module_task *t, unsigned code, status s)
 {
 	request *r = t->r;
-	char peer[64];
+	char peer[PEER_BYTES];
 	if (s != ST_OK) {
 		reply_store_failure(r, s);
 	} else if (t->about.reused) {

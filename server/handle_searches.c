@@ -36,9 +36,9 @@ static void reply_search(request *r, unsigned code, const char *id, strbuf *json
 
 static void audit(request *r, const char *action, const char *search)
 {
-	char peer[64];
+	char peer[PEER_BYTES];
 	peer_text(r, peer);
-	log_audit("event=%s search=%s owner=\"%s\" address=%s", action, search, r->owner, peer);
+	log_audit("event=%s search=%s owner=%s address=%s", action, search, log_quoted(r->owner).text, peer);
 }
 
 #define CACHE_HIT "shardwright; hit"
@@ -277,7 +277,7 @@ void handle_search_get(request *r)
 		reply_failure(r, PROBLEM_BAD_REQUEST, "wait is '%.60s', expected a time such as 30s or 500ms", text);
 		return;
 	}
-	r->wait_until_ns = clock_ns() + wait;
+	r->wait_until_ns = text ? clock_ns() + wait : 0;
 	search_look(r);
 }
 

@@ -29,6 +29,10 @@ static const route routes[] = {
 	{"GET", "/", handle_page, BODY_NONE, 0, ""},
 };
 
+_Static_assert(COUNT_OF(routes) <= MOST_ROUTES, "a histogram for each route");
+uint32_t route_index(const route *r) { return (uint32_t)(r - routes); }
+const route *route_at(uint32_t i) { return i < COUNT_OF(routes) ? &routes[i] : NULL; }
+
 /* id receives what stands at {id}; a segment is never empty. */
 static bool path_matches(const char *pattern, const char *path, char id[256])
 {

@@ -11,7 +11,7 @@
  *   options.c  settings        json_gate.c   what JSON is let in      json_write.c  JSON out        problem.c  log.c  metrics.c
  *   spec.c     search request  upload.c      streamed decoding        objects.c     files by sha256 (objects_response.c: as an answer)
  *   store.c    open            store_search.c  life of a search       store_list.c  rows as JSON   modules.c  taking one in
- *   response_cache.c  ready answers
+ *   response_cache.c  ready answers   systemd.c  the service manager   retain.c  deletes what is old
  *   store_migrate.c  versions  store_queue.c   who is next            store_names.c labels, tags   hits.c     use of answers
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
@@ -160,7 +160,19 @@ void log_to(int fd);
 	X(store_errors, "counter", "transactions that failed")                                                             \
 	X(store_commit_nanoseconds, "counter", "time spent in transactions")
 
+/* Times by upper bounds, which metrics.c has; thread-safe. */
+enum { TIME_BUCKETS = 16, MOST_ROUTES = 64 };
+typedef struct histogram {
+	_Atomic int64_t buckets[TIME_BUCKETS], sum_ns, count;
+} histogram;
+void histogram_add(histogram *h, int64_t ns);
+/* HELP and TYPE of a family, then its members; label: `route="..."`, or "". */
+void histogram_head(const char *name, const char *help, strbuf *out);
+void histogram_print(const histogram *h, const char *name, const char *label, strbuf *out);
+
 typedef struct metrics {
+	histogram request_seconds[MOST_ROUTES]; /* by route_index: until the answer is ready; without long polls and event streams */
+	histogram queue_seconds, search_seconds, commit_seconds;
 #define X(name, kind, help) _Atomic int64_t name;
 	METRIC_TABLE(X)
 #undef X
@@ -618,6 +630,7 @@ typedef struct search_claim {
 	int64_t attempt;
 	strbuf request;
 	char module[ID_BYTES];
+	int64_t waited_us; /* since it was asked for */
 } search_claim;
 status search_claim_run(db *c, write_op *op);
 
@@ -771,6 +784,7 @@ typedef struct supervisor supervisor;
 supervisor *supervisor_new(server *srv);
 void supervisor_kick(supervisor *v);                    /* something was queued or canceled */
 void supervisor_cancel(supervisor *v, const char *id);
+int64_t supervisor_turned_ns(supervisor *v); /* when it last looked around */
 void supervisor_stop(supervisor *v);                    /* kills workers, their searches go back to the queue */
 
 /* ---------------------------------------------------------------- tokens.c */
@@ -819,9 +833,19 @@ bool check_origin(request *r, const char *method);
  * speaks for itself: a proxy's connection carries everybody's requests. Sets r->owner. */
 bool peer_is_trusted(request *r);
 bool peer_is_local(request *r); /* over the Unix socket */
-/* "192.0.2.1", "unix" */
-void peer_text(request *r, char text[64]);
+/* "192.0.2.1", "unix", for a line of the log: with the field forwarded="..." where a proxy names its client. */
+enum { PEER_BYTES = 360 };
+void peer_text(request *r, char text[PEER_BYTES]);
 bool group_find(const char *name, gid_t *out);
+
+/* ---------------------------------------------------------------- systemd.c */
+
+/* Nothing where no service manager asked to be told. */
+void systemd_notify(const char *what);
+void systemd_reloading(void);
+int64_t systemd_watchdog_ns(void); /* how often it wants to hear WATCHDOG=1, 0: never */
+/* Listening sockets that it passed, -1: none; they stay open when this process ends. */
+bool systemd_sockets(int *out_tcp, int *out_local, diag *d);
 
 /* ---------------------------------------------------------------- connections.c */
 
@@ -834,6 +858,7 @@ typedef enum connection_phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_SEND, 
 void connections_phase(connections *c, struct MHD_Connection *conn, connection_phase phase);
 /* Counts a request of conn from 1 on; *out its gate, NULL: it has none. */
 uint64_t connections_request(struct MHD_Connection *conn, gate **out);
+int64_t connections_turned_ns(connections *c); /* when the reaper last looked around */
 void connections_stop(connections *c); /* joins the reaper */
 void connections_free(connections *c);
 
@@ -923,6 +948,9 @@ void reply_store_failure(request *r, status s);
 /* The route, or NULL; *allow then lists the methods of the path ("" when the path is unknown). id receives {id}. */
 const route *route_find(const char *method, const char *path, char id[256], char allow[64]);
 
+uint32_t route_index(const route *r);
+const route *route_at(uint32_t i); /* NULL behind the last */
+
 void handle_module_post(request *r);
 void handle_module_get(request *r);
 void handle_module_list(request *r);
@@ -994,6 +1022,7 @@ struct server {
 	atomic_bool retaining;
 	struct MHD_Daemon *tcp, *local;
 	int tcp_fd, local_fd;
+	bool activated; /* the service manager's sockets */
 	uint16_t port;
 	_Atomic int64_t requests_active;
 	atomic_bool stopping;

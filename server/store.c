@@ -27,7 +27,7 @@ sqlite3_stmt *db_statement(db *c, statement_id id)
 {
 	sqlite3_stmt **s = &c->statements[id];
 	if (!*s && sqlite3_prepare_v3(c->handle, statement_texts[id], -1, SQLITE_PREPARE_PERSISTENT, s, NULL) != SQLITE_OK) {
-		log_warn("event=prepare_failed statement=%d error=\"%s\"", id, sqlite3_errmsg(c->handle));
+		log_warn("event=prepare_failed statement=%d error=%s", id, log_quoted(sqlite3_errmsg(c->handle)).text);
 		return NULL;
 	}
 	sqlite3_reset(*s);
@@ -40,7 +40,7 @@ found db_step(db *c, sqlite3_stmt *s)
 	int rc = s ? sqlite3_step(s) : SQLITE_ERROR;
 	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
 		return rc == SQLITE_ROW ? FOUND : FOUND_NONE;
-	log_warn("event=read_failed error=\"%s\"", sqlite3_errmsg(c->handle));
+	log_warn("event=read_failed error=%s", log_quoted(sqlite3_errmsg(c->handle)).text);
 	return FOUND_FAILED;
 }
 
@@ -92,7 +92,7 @@ db *store_reader(store *s)
 		return c;
 	c = xcalloc(1, sizeof *c);
 	if (!db_open(c, s->path, SQLITE_OPEN_READONLY, s->vfs, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;")) {
-		log_warn("event=reader_failed error=\"%s\"", sqlite3_errmsg(c->handle));
+		log_warn("event=reader_failed error=%s", log_quoted(sqlite3_errmsg(c->handle)).text);
 		reader_close(c);
 		return NULL;
 	}
@@ -172,7 +172,7 @@ static status open_database(store *s, diag *d)
 		diag_set(again ? NULL : d, ST_ERR_IO, "cannot open the database '%s': %s", s->path, sqlite3_errmsg(s->writer.handle));
 		if (!again)
 			return ST_ERR_IO;
-		log_warn("event=no_shared_memory error=\"%s\"", sqlite3_errmsg(s->writer.handle));
+		log_warn("event=no_shared_memory error=%s", log_quoted(sqlite3_errmsg(s->writer.handle)).text);
 		db_close(&s->writer);
 		if (!open_writer(s, "unix-excl"))
 			return diag_set(d, ST_ERR_IO, "cannot open the database '%s': %s", s->path, sqlite3_errmsg(s->writer.handle));
@@ -182,7 +182,7 @@ static status open_database(store *s, diag *d)
 	sqlite3_busy_timeout(s->writer.handle, START_BUSY_MS);
 	bool writable = store_recover(s) && writer_probe(&s->writer);
 	if (!writable)
-		log_warn("event=read_only error=\"%s\"", sqlite3_errmsg(s->writer.handle));
+		log_warn("event=read_only error=%s", log_quoted(sqlite3_errmsg(s->writer.handle)).text);
 	sqlite3_busy_timeout(s->writer.handle, BUSY_MS);
 	atomic_store(&s->writable, writable);
 	store_sweep(&s->objects, &s->writer);

@@ -127,7 +127,7 @@ static sqlite3_blob *document_open(db *c, int64_t number)
 	sqlite3_blob *b = NULL;
 	if (sqlite3_blob_open(c->handle, "main", "strategies", "document", number, 0, &b) == SQLITE_OK)
 		return b;
-	log_warn("event=read_failed error=\"%s\"", sqlite3_errmsg(c->handle));
+	log_warn("event=read_failed error=%s", log_quoted(sqlite3_errmsg(c->handle)).text);
 	sqlite3_blob_close(b);
 	return NULL;
 }

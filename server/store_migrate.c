@@ -65,7 +65,7 @@ static status keep_copy(db *c, const char *path, int64_t version, diag *d)
 	if (!database_copy(c, copy))
 		return diag_set(d, ST_ERR_IO, "'%s' has version %lld and is not brought to %d, since no copy of it can be written: %s", path,
 			(long long)version, STORE_VERSION, sqlite3_errcode(c->handle) == SQLITE_OK ? strerror(errno) : sqlite3_errmsg(c->handle));
-	log_info("event=store_copied version=%lld copy=\"%s\"", (long long)version, copy);
+	log_info("event=store_copied version=%lld copy=%s", (long long)version, log_quoted(copy).text);
 	return ST_OK;
 }
 

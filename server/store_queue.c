@@ -140,6 +140,7 @@ status search_claim_run(db *c, write_op *op)
 		strbuf_clear(&a->request);
 		strbuf_puts(&a->request, column_text(s, 2));
 		snprintf(a->module, sizeof a->module, "%s", column_text(s, 3));
+		a->waited_us = sqlite3_column_int64(s, 4);
 		rc = sqlite3_step(s); /* RETURNING has changed the row only once it is done */
 	}
 	sqlite3_reset(s);
