@@ -95,7 +95,7 @@ $(BUILD)/unit/%: tests/unit/%.c $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
 # ---------------------------------------------------------------- fresh machines
 DEB_BUILD := gcc make pkg-config libmicrohttpd-dev libgnutls28-dev libcjson-dev libsqlite3-dev libzstd-dev zlib1g-dev libssl-dev libcurl4-openssl-dev
 DEB_DEMO := curl zstd sqlite3
-DEB_TEST := check libsubunit-dev valgrind clang libclang-rt-14-dev python3-venv zstd sqlite3 curl librsvg2-bin fonts-dejavu-core
+DEB_TEST := nginx-light openssl check libsubunit-dev valgrind clang libclang-rt-14-dev python3-venv zstd sqlite3 curl librsvg2-bin fonts-dejavu-core
 
 deps:
 	@tools/install-debian $(DEB_BUILD)

@@ -51,6 +51,7 @@ static void labels_changed(write_op *op)
 	labels_post *t = (labels_post *)op;
 	request *r = t->r;
 	db *c = store_reader(r->srv->store);
+	char peer[PEER_BYTES];
 	strbuf b = {0};
 	if (op->result == ST_OK)
 		response_cache_outdate(r->srv->responses);
@@ -59,8 +60,9 @@ static void labels_changed(write_op *op)
 	} else if (op->result != ST_OK) {
 		reply_store_failure(r, op->result);
 	} else if (c && module_json(c, &t->module, &b)) {
-		log_audit("event=label module=%s added=%u removed=%u owner=%s", t->module.id, t->change.add_count, t->change.remove_count,
-			log_quoted(r->owner).text);
+		peer_text(r, peer);
+		log_audit("event=label module=%s added=%u removed=%u owner=%s address=%s", t->module.id, t->change.add_count, t->change.remove_count,
+			log_quoted(r->owner).text, peer);
 		reply_json(r, 200, &b);
 	} else {
 		reply_read_failure(r);

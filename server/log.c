@@ -13,7 +13,7 @@ void log_line(const char *level, const char *fmt, ...)
 	struct tm tm;
 	clock_gettime(CLOCK_REALTIME, &now);
 	gmtime_r(&now.tv_sec, &tm);
-	char line[1024];
+	char line[2048];
 	size_t n = strftime(line, 64, "%Y-%m-%dT%H:%M:%S", &tm);
 	n += (size_t)snprintf(line + n, sizeof line - n, ".%03ldZ %s ", now.tv_nsec / 1000000, level);
 	va_list args;

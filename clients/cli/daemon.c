@@ -122,6 +122,13 @@ static void perform(client *c, const char *method, const char *path, const char 
 	CURLcode rc = curl_easy_perform(c->curl);
 	if (rc == CURLE_OK)
 		curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &a->code);
+	/* A proxy without a daemon behind it. The daemon's own refusals are problems, 504 too. */
+	const char *type = NULL;
+	if (rc == CURLE_OK && (a->code == 502 || a->code == 504) && (curl_easy_getinfo(c->curl, CURLINFO_CONTENT_TYPE, &type) != CURLE_OK || !type
+		|| strncmp(type, "application/problem+json", 24))) {
+		snprintf(a->error, sizeof a->error, "no answer from %.150s: %ld from a proxy", c->server, a->code);
+		a->code = 0;
+	}
 	a->timed_out = rc == CURLE_OPERATION_TIMEDOUT;
 	if (rc != CURLE_OK)
 		snprintf(a->error, sizeof a->error, "no answer from %.150s: %.100s", c->server, curl_easy_strerror(rc));
