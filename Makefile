@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits
 all: $(PROGRAMS)
 
 help:
@@ -50,6 +50,8 @@ help:
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
+## make soak            a daemon under mixed load, kills and faults (SOAK_SECONDS=3600); fails when anything acknowledged is lost
+## make bench-hits      answers of the store a second, beside nginx with a file; needs wrk
 ## make check-slurm     batch --slurm on a real Slurm with virtual nodes on this machine, as root; installs Debian's packages (5 minutes)
 ## make notations       shardings evaluated by PyTorch and MindSpore themselves (CASES=2000; installs 4 GB)
 ## make zoo             programs of JAX packages, planned and compiled by XLA (docs/zoo.md; resumable, an hour)
@@ -243,6 +245,13 @@ fidelity: all venv
 judged: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/judged/report.py $(JUDGED)
 	python3 tests/judged/answers.py
+
+SOAK_SECONDS ?= 3600
+soak: all
+	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/soak.py --seconds $(SOAK_SECONDS)
+bench-hits: all
+	@tools/install-debian nginx-light wrk
+	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/bench/hits.py
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
