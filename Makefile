@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
 all: $(PROGRAMS)
 
 help:
@@ -51,6 +51,7 @@ help:
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
 ## make soak            a daemon under mixed load, kills and faults (SOAK_SECONDS=3600); fails when anything acknowledged is lost
+## make check-malformed REQUESTS=1000000  as many malformed requests against a daemon under ASan and UBSan (20 minutes)
 ## make bench-hits      answers of the store a second, beside nginx with a file; needs wrk
 ## make check-slurm     batch --slurm on a real Slurm with virtual nodes on this machine, as root; installs Debian's packages (5 minutes)
 ## make notations       shardings evaluated by PyTorch and MindSpore themselves (CASES=2000; installs 4 GB)
@@ -246,6 +247,10 @@ judged: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/judged/report.py $(JUDGED)
 	python3 tests/judged/answers.py
 
+REQUESTS ?= 1000000
+check-malformed:
+	@$(ASAN_MAKE) $(BUILD)/asan/shardwright $(BUILD)/asan/shardwrightd
+	SHARDWRIGHT=$(BUILD)/asan/shardwright SHARDWRIGHTD=$(BUILD)/asan/shardwrightd python3 tests/load/malformed.py --requests $(REQUESTS)
 SOAK_SECONDS ?= 3600
 soak: all
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/soak.py --seconds $(SOAK_SECONDS)
