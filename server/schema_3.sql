@@ -18,7 +18,7 @@ CREATE TABLE tags (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tags_tag ON tags(tag, search);
 
--- What a request with an Idempotency-Key led to. Forgotten after a day.
+-- What a request with an Idempotency-Key led to. Forgotten after a week.
 CREATE TABLE idempotency (
 	owner      TEXT NOT NULL,
 	key        TEXT NOT NULL,

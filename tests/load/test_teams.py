@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import pathlib
 import sqlite3
 import subprocess
 import time
@@ -117,6 +118,16 @@ def test_a_request_sent_twice_is_one_search(own):
     done = d.search(body, key)
     assert done.status == 200 and done.json()["id"] == first and done.json()["document"]
     assert d.rows("SELECT count(*) FROM searches WHERE mesh = 'data=2' AND module = ?", body["module"]) == [(2,)]
+
+
+def test_a_key_outlives_a_jump_of_the_clock(own, faults):
+    env, fault = faults
+    d = own(env=env)
+    body, key = {"module": d.module(), "mesh": "data=2", "evaluations": 10}, {"Idempotency-Key": "k", "Cache-Control": "no-cache"}
+    first = d.search(body, key).json()["id"]
+    for jump in (86400, -86400):
+        (pathlib.Path(env["FAULTS"]) / "clock").write_text(str(jump))
+        assert d.search(body, key).json()["id"] == first
 
 
 def test_an_upload_sent_twice(daemon):
