@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
 all: $(PROGRAMS)
 
 help:
@@ -50,6 +50,9 @@ help:
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
+## make soak            a daemon under mixed load, kills and faults (SOAK_SECONDS=3600); fails when anything acknowledged is lost
+## make check-malformed REQUESTS=1000000  as many malformed requests against a daemon under ASan and UBSan (20 minutes)
+## make bench-hits      answers of the store a second, beside nginx with a file; needs wrk
 ## make check-slurm     batch --slurm on a real Slurm with virtual nodes on this machine, as root; installs Debian's packages (5 minutes)
 ## make notations       shardings evaluated by PyTorch and MindSpore themselves (CASES=2000; installs 4 GB)
 ## make zoo             programs of JAX packages, planned and compiled by XLA (docs/zoo.md; resumable, an hour)
@@ -67,7 +70,7 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Files that .incbin takes into an object.
-$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql docs/openapi.json web/built/index.html
+$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql docs/openapi.json web/built/index.html
 $(BUILD)/obj/costmodel/profiles.o: $(wildcard costmodel/devices/*.json)
 
 $(BUILD)/libshardwright.a: $(LIB_OBJ)
@@ -95,7 +98,7 @@ $(BUILD)/unit/%: tests/unit/%.c $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
 # ---------------------------------------------------------------- fresh machines
 DEB_BUILD := gcc make pkg-config libmicrohttpd-dev libgnutls28-dev libcjson-dev libsqlite3-dev libzstd-dev zlib1g-dev libssl-dev libcurl4-openssl-dev
 DEB_DEMO := curl zstd sqlite3
-DEB_TEST := check libsubunit-dev valgrind clang libclang-rt-14-dev python3-venv zstd sqlite3 curl librsvg2-bin fonts-dejavu-core
+DEB_TEST := nginx-light openssl check libsubunit-dev valgrind clang libclang-rt-14-dev python3-venv zstd sqlite3 curl librsvg2-bin fonts-dejavu-core
 
 deps:
 	@tools/install-debian $(DEB_BUILD)
@@ -247,12 +250,26 @@ judged: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/judged/report.py $(JUDGED)
 	python3 tests/judged/answers.py
 
+REQUESTS ?= 1000000
+check-malformed:
+	@$(ASAN_MAKE) $(BUILD)/asan/shardwright $(BUILD)/asan/shardwrightd
+	SHARDWRIGHT=$(BUILD)/asan/shardwright SHARDWRIGHTD=$(BUILD)/asan/shardwrightd python3 tests/load/malformed.py --requests $(REQUESTS)
+SOAK_SECONDS ?= 3600
+soak: all
+	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/soak.py --seconds $(SOAK_SECONDS)
+bench-hits: all
+	@tools/install-debian nginx-light wrk
+	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/bench/hits.py
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(BUILD)/shardwright $(BUILD)/shardwrightd $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(BUILD)/libshardwright.a $(DESTDIR)$(PREFIX)/lib
 	install -m 644 include/shardwright.h $(DESTDIR)$(PREFIX)/include
 	tools/make-man $(BUILD)/shardwright $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|/usr/local/bin/|$(abspath $(PREFIX))/bin/|' tools/systemd/shardwrightd.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/shardwrightd.service
+	install -m 644 tools/systemd/shardwrightd.socket $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -D -m 644 tools/completion/shardwright.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/shardwright
 	install -D -m 644 tools/completion/_shardwright $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_shardwright
 	install -D -m 644 tools/completion/shardwright.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/shardwright.fish

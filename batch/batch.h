@@ -4,6 +4,7 @@
  *   sweep.c   all mesh shapes of a number of devices                run.c    asks for jobs by priority, waits, counts
  *   report.c  a line per job, the summary, JSON                     local.c  the engine over a store: the daemon's own code
  *   export.c  views of a store as table, CSV and JSON                queue.c  jobs shared by several machines
+ *   transfer.c  a store as one file, backups, retention by hand
  *   merge.c   several stores into one                               slurm.c  array jobs whose tasks share a queue
  *
  * An engine answers jobs: local.c's starts workers, another one may ask a daemon over HTTP. One thread uses all of this. */
@@ -153,11 +154,31 @@ bool queue_done(queue *q, uint32_t job, const char *how);
 /* ---------------------------------------------------------------- merge.c */
 
 typedef struct merge_counts {
-	int64_t stores, modules, answers, known, failed; /* known: questions that the store could answer already */
+	int64_t stores, modules, answers, better, known, failed; /* better: of the answers, those to questions that it had a worse one for; known: the store has one as good */
 } merge_counts;
 /* Takes what the stores in dirs have found into the store `into`, each in one transaction; may be repeated. Ends at the first that
  * cannot be taken; those before it are in. */
 status merge_stores(const char *into, const char *const *dirs, uint32_t n, merge_counts *out, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- transfer.c */
+
+/* All of a store, also of one in use, into a new folder that is a store. A text that the copy's rows name and that is not there is told
+ * by *out_lost. */
+status store_backup(const char *dir, const char *to, int64_t *out_lost, diag *d) MUST_USE;
+/* Reads a whole store and tells on out what is lost or damaged: then an error status, d without a code. */
+status store_verify(const char *dir, FILE *out, diag *d) MUST_USE;
+typedef struct transfer_filter {
+	const char *module, *mesh, *device, *label; /* NULL: any; module: id, fingerprint or name */
+} transfer_filter;
+/* Answers of a store with their modules into one file; beside a daemon too. */
+status store_export(const char *dir, const char *file, const transfer_filter *f, merge_counts *out, diag *d) MUST_USE;
+/* Such a file into a store that nobody has open. Texts and documents have to be what their names say. */
+status store_import(const char *dir, const char *file, merge_counts *out, diag *d) MUST_USE;
+typedef struct prune_counts {
+	int64_t strategies, searches, modules, bytes_before, bytes_after;
+} prune_counts;
+/* Retention by hand, of a store that nobody has open; 0: not by this. */
+status store_prune(const char *dir, int64_t keep_days, int64_t keep_bytes, prune_counts *out, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- slurm.c */
 

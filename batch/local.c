@@ -101,7 +101,7 @@ static void add_file(local *l, known_module *m, const char *path)
 		else if (upload_unwritten(up))
 			m->why = *upload_unwritten(up);
 		else
-			m->ok = module_add(srv, up, NULL, &m->row, &m->why) == ST_OK;
+			m->ok = module_add(srv, up, NULL, NULL, &m->row, &m->why) == ST_OK;
 	}
 	if (up && !m->ok)
 		problem_set(&m->why, PROBLEM_STORAGE, "the store cannot be written: the disk is full or broken");

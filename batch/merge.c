@@ -1,8 +1,7 @@
 /* Several stores into one. Rows are copied value by value, each source in one transaction of the target: a merge that is killed can
- * be started again. An answer is taken unless the target has one to the same question with no smaller budget: of two tasks that both
- * ended a job, one counts. */
-#include "batch/batch.h"
-#include "server/server.h"
+ * be started again. An answer is taken unless the target has one to the same question, with no smaller budget, that is as good: of two
+ * tasks that both ended a job, one counts. Of several answers a store gives the best. */
+#include "batch/rows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,39 +10,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct source {
-	write_op op; /* first: what the writer sees */
-	sqlite3 *from;
-	merge_counts counts;
-	char error[300];
-} source;
-
-#define SEARCH_COLUMNS                                                                                              \
-	"id, key, budget, budget_amount, module, fingerprint, mesh, device, memory_bytes, objective, request, owner, state, cancel, attempt," \
-	" failures, max_failures, not_before_us, lease_us, evaluations, best_runtime_ns, best_peak_bytes, best_fits, strategy, partial, error," \
-	" created_us, started_us, ended_us, revision"
-#define STRATEGY_COLUMNS                                                                                            \
-	"id, search, module, fingerprint, mesh, device, objective, memory_limit_bytes, fits, partial, runtime_ns, peak_bytes, communication_ns," \
-	" evaluations, cost_model, document, created_us"
-#define MODULE_COLUMNS "id, fingerprint, shardings, name, ops, arguments, text_bytes, stored_bytes, created_us"
-
-static bool note(source *s, sqlite3 *db)
+bool source_note(source *s, sqlite3 *db)
 {
 	if (!s->error[0])
 		snprintf(s->error, sizeof s->error, "%s", sqlite3_errmsg(db));
 	return false;
 }
 
-static sqlite3_stmt *prepare(source *s, sqlite3 *db, const char *sql)
+sqlite3_stmt *source_prepare(source *s, sqlite3 *db, const char *sql)
 {
 	sqlite3_stmt *p = NULL;
 	if (sqlite3_prepare_v2(db, sql, -1, &p, NULL) != SQLITE_OK)
-		note(s, db);
+		source_note(s, db);
 	return p;
 }
 
 /* INSERT OR IGNORE of the row that `row` stands on. */
-static bool insert_row(source *s, sqlite3 *to, const char *table, const char *columns, sqlite3_stmt *row, int64_t *out_new)
+bool source_insert_row(source *s, sqlite3 *to, const char *table, const char *columns, sqlite3_stmt *row, int64_t *out_new)
 {
 	int n = sqlite3_column_count(row);
 	strbuf sql = {0};
@@ -51,11 +34,11 @@ static bool insert_row(source *s, sqlite3 *to, const char *table, const char *co
 	for (int i = 0; i < n; i++)
 		strbuf_puts(&sql, i ? ", ?" : "?");
 	strbuf_putc(&sql, ')');
-	sqlite3_stmt *insert = prepare(s, to, sql.p);
+	sqlite3_stmt *insert = source_prepare(s, to, sql.p);
 	strbuf_release(&sql);
 	for (int i = 0; insert && i < n; i++)
 		sqlite3_bind_value(insert, i + 1, sqlite3_column_value(row, i));
-	bool ok = insert && (sqlite3_step(insert) == SQLITE_DONE || note(s, to));
+	bool ok = insert && (sqlite3_step(insert) == SQLITE_DONE || source_note(s, to));
 	if (ok && out_new)
 		*out_new += sqlite3_changes(to);
 	sqlite3_finalize(insert);
@@ -63,80 +46,92 @@ static bool insert_row(source *s, sqlite3 *to, const char *table, const char *co
 }
 
 /* All rows that a query with one parameter gives; key NULL: without it. */
-static bool copy_rows(source *s, sqlite3 *to, const char *table, const char *columns, const char *where, const char *key, int64_t *out_new)
+bool source_copy_rows(source *s, sqlite3 *to, const char *table, const char *columns, const char *where, const char *key, int64_t *out_new)
 {
 	char *sql = sqlite3_mprintf("SELECT %s FROM %s%s", columns, table, where);
-	sqlite3_stmt *rows = prepare(s, s->from, sql);
+	sqlite3_stmt *rows = source_prepare(s, s->from, sql);
 	sqlite3_free(sql);
 	bool ok = rows != NULL;
 	int rc = SQLITE_DONE;
 	if (ok && key)
 		bind_text(rows, 1, key);
 	while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW)
-		ok = insert_row(s, to, table, columns, rows, out_new);
-	ok = ok && (rc == SQLITE_DONE || note(s, s->from));
+		ok = source_insert_row(s, to, table, columns, rows, out_new);
+	ok = ok && (rc == SQLITE_DONE || source_note(s, s->from));
 	sqlite3_finalize(rows);
 	return ok;
 }
 
-/* -1: the target could not be asked. */
-static int is_answered(source *s, sqlite3 *to, sqlite3_stmt *search)
+typedef enum standing { STANDING_FAILED = -1, STANDING_NEW, STANDING_BETTER, STANDING_KNOWN } standing;
+
+/* What the target has beside this answer. Costs compare: the key has cost model, memory and objective in it. */
+static standing compare(source *s, sqlite3 *to, sqlite3_stmt *search)
 {
-	sqlite3_stmt *q = prepare(s, to,
-		"SELECT 1 FROM searches WHERE key = ?2 AND budget = ?3 AND budget_amount >= ?4 AND state = 'succeeded' AND partial = 0 AND id <> ?1");
+	sqlite3_stmt *q = source_prepare(s, to,
+		"SELECT best_fits, CASE objective WHEN 'memory' THEN best_peak_bytes ELSE best_runtime_ns END AS cost FROM searches"
+		" WHERE key = ?2 AND budget = ?3 AND budget_amount >= ?4 AND state = 'succeeded' AND partial = 0 AND id <> ?1"
+		" ORDER BY best_fits DESC, cost LIMIT 1");
 	if (!q)
-		return -1;
+		return STANDING_FAILED;
 	for (int i = 0; i < 4; i++)
 		sqlite3_bind_value(q, i + 1, sqlite3_column_value(search, i));
 	int rc = sqlite3_step(q);
+	bool memory = !strcmp(column_text(search, 9), "memory");
+	int fits = sqlite3_column_int(search, 22);
+	int64_t cost = sqlite3_column_int64(search, memory ? 21 : 20);
+	standing result = rc == SQLITE_DONE ? STANDING_NEW : rc != SQLITE_ROW ? STANDING_FAILED : STANDING_KNOWN;
+	if (rc == SQLITE_ROW && (fits > sqlite3_column_int(q, 0) || (fits == sqlite3_column_int(q, 0) && cost < sqlite3_column_int64(q, 1))))
+		result = STANDING_BETTER;
 	sqlite3_finalize(q);
-	return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : -1;
+	return result;
 }
 
 /* A search that has ended, with its strategy and its events. row: SEARCH_COLUMNS. */
-static bool take_search(source *s, sqlite3 *to, sqlite3_stmt *row)
+bool source_take_search(source *s, sqlite3 *to, sqlite3_stmt *row)
 {
-	const char *id = (const char *)sqlite3_column_text(row, 0), *state = (const char *)sqlite3_column_text(row, 12);
-	const char *strategy = (const char *)sqlite3_column_text(row, 23);
-	bool succeeded = !strcmp(state, "succeeded");
-	int answered = succeeded ? is_answered(s, to, row) : 0;
+	const char *id = column_text(row, 0), *strategy = (const char *)sqlite3_column_text(row, 23);
+	bool succeeded = !strcmp(column_text(row, 12), "succeeded");
+	standing beside = succeeded ? compare(s, to, row) : STANDING_NEW;
 	int64_t fresh = 0;
-	if (answered < 0)
-		return note(s, to);
-	if (answered) {
+	if (beside == STANDING_FAILED)
+		return source_note(s, to);
+	if (beside == STANDING_KNOWN) {
 		s->counts.known++;
 		return true;
 	}
-	if (strategy && !copy_rows(s, to, "strategies", STRATEGY_COLUMNS, " WHERE id = ?1", strategy, NULL))
+	if (strategy && !source_copy_rows(s, to, "strategies", STRATEGY_COLUMNS, " WHERE id = ?1", strategy, NULL))
 		return false;
-	if (!insert_row(s, to, "searches", SEARCH_COLUMNS, row, &fresh)
-		|| !copy_rows(s, to, "events", "search, sequence, kind, at_us, body", " WHERE search = ?1", id, NULL))
+	if (!source_insert_row(s, to, "searches", SEARCH_COLUMNS, row, &fresh)
+		|| !source_copy_rows(s, to, "events", "search, sequence, kind, at_us, body", " WHERE search = ?1", id, NULL)
+		|| !source_copy_rows(s, to, "tags", "search, tag", " WHERE search = ?1", id, NULL))
 		return false;
 	s->counts.answers += succeeded ? fresh : 0;
+	s->counts.better += beside == STANDING_BETTER ? fresh : 0;
 	s->counts.known += succeeded ? !fresh : 0;
 	s->counts.failed += succeeded ? 0 : fresh;
 	return true;
 }
 
-static status merge_run(db *c, write_op *op)
+status source_merge_run(db *c, write_op *op)
 {
 	source *s = (source *)op;
 	sqlite3 *to = c->handle;
 	s->counts = (merge_counts){0};
-	bool ok = copy_rows(s, to, "modules", MODULE_COLUMNS, "", NULL, &s->counts.modules);
-	sqlite3_stmt *rows = ok ? prepare(s, s->from, "SELECT " SEARCH_COLUMNS " FROM searches WHERE state IN ('succeeded', 'failed') ORDER BY number") : NULL;
+	bool ok = source_copy_rows(s, to, "modules", MODULE_COLUMNS, "", NULL, &s->counts.modules)
+		&& source_copy_rows(s, to, "labels", LABEL_COLUMNS, "", NULL, NULL);
+	sqlite3_stmt *rows = ok ? source_prepare(s, s->from, "SELECT " SEARCH_COLUMNS " FROM searches WHERE state IN ('succeeded', 'failed') ORDER BY number") : NULL;
 	int rc = SQLITE_ERROR;
 	ok = rows != NULL;
 	while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW)
-		ok = take_search(s, to, rows);
-	ok = ok && (rc == SQLITE_DONE || note(s, s->from));
+		ok = source_take_search(s, to, rows);
+	ok = ok && (rc == SQLITE_DONE || source_note(s, s->from));
 	sqlite3_finalize(rows);
 	return ok ? ST_OK : ST_ERR_IO;
 }
 
 /* ---------------------------------------------------------------- texts of modules */
 
-static bool copy_file(const char *from, int to)
+bool file_copy(const char *from, int to)
 {
 	char piece[1 << 16];
 	int fd = open(from, O_RDONLY | O_CLOEXEC);
@@ -153,7 +148,7 @@ static bool copy_file(const char *from, int to)
 static status copy_texts(source *s, store *into, const char *dir, diag *d)
 {
 	objects *mine = store_objects(into), theirs = {.dir = dir};
-	sqlite3_stmt *rows = prepare(s, s->from, "SELECT id FROM modules");
+	sqlite3_stmt *rows = source_prepare(s, s->from, "SELECT id FROM modules");
 	status st = rows ? ST_OK : diag_set(d, ST_ERR_IO, "'%.300s' cannot be read: %s", dir, s->error);
 	while (st == ST_OK && sqlite3_step(rows) == SQLITE_ROW) {
 		const char *id = column_text(rows, 0);
@@ -162,7 +157,7 @@ static status copy_texts(source *s, store *into, const char *dir, diag *d)
 			continue; /* a lost text is the daemon's to tell; the answers are whole without it */
 		objects_path(&theirs, "objects", id, from);
 		int to = objects_temp(mine, temp);
-		bool ok = to >= 0 && copy_file(from, to);
+		bool ok = to >= 0 && file_copy(from, to);
 		if (to >= 0)
 			close(to);
 		if (!ok || !objects_publish(mine, temp, "objects", id)) {
@@ -178,7 +173,7 @@ static status copy_texts(source *s, store *into, const char *dir, diag *d)
 
 static status check_source(source *s, const char *dir, diag *d)
 {
-	sqlite3_stmt *p = prepare(s, s->from, "PRAGMA user_version");
+	sqlite3_stmt *p = source_prepare(s, s->from, "PRAGMA user_version");
 	int64_t version = p && sqlite3_step(p) == SQLITE_ROW ? sqlite3_column_int64(p, 0) : -1;
 	sqlite3_finalize(p);
 	if (version < 0)
@@ -190,7 +185,7 @@ static status check_source(source *s, const char *dir, diag *d)
 
 static status merge_one(store *into, const char *dir, merge_counts *out, diag *d)
 {
-	source s = {.op = {.run = merge_run}};
+	source s = {.op = {.run = source_merge_run}};
 	strbuf path = {0};
 	struct stat st;
 	strbuf_printf(&path, "%s/shardwright.db", dir);
@@ -221,6 +216,7 @@ static status merge_one(store *into, const char *dir, merge_counts *out, diag *d
 		out->stores++;
 		out->modules += s.counts.modules;
 		out->answers += s.counts.answers;
+		out->better += s.counts.better;
 		out->known += s.counts.known;
 		out->failed += s.counts.failed;
 	}

@@ -27,6 +27,7 @@ struct connections {
 	peer *first;
 	pthread_t thread;
 	atomic_bool stop;
+	_Atomic int64_t turned_ns;
 };
 
 static void reap(connections *c, int64_t now)
@@ -63,11 +64,14 @@ static void *reaper_main(void *cls)
 	connections *c = cls;
 	for (unsigned tick = 0; !atomic_load(&c->stop); tick++) {
 		int64_t now = clock_ns();
+		atomic_store_explicit(&c->turned_ns, now, memory_order_relaxed);
 		reap(c, now);
 		if (tick % HANGUP_TICKS == 0)
 			find_hangups(c);
 		watch_expire(c->srv->hub, now);
 		memory_recover();
+		hits_flush(c->srv->hits, false);
+		retain_if_due(c->srv);
 		usleep(TICK_US);
 	}
 	return NULL;
@@ -77,12 +81,15 @@ connections *connections_new(server *srv)
 {
 	connections *c = xcalloc(1, sizeof *c);
 	c->srv = srv;
+	c->turned_ns = clock_ns();
 	pthread_mutex_init(&c->mutex, NULL);
 	if (pthread_create(&c->thread, NULL, reaper_main, c) == 0)
 		return c;
 	connections_free(c);
 	return NULL;
 }
+
+int64_t connections_turned_ns(connections *c) { return atomic_load_explicit(&c->turned_ns, memory_order_relaxed); }
 
 void connections_stop(connections *c)
 {

@@ -148,6 +148,24 @@ static void print_gauge(strbuf *out, const char *name, const char *help, int64_t
 		(long long)value);
 }
 
+static void print_times(const metrics *m, strbuf *out)
+{
+	const route *route;
+	histogram_head("request_seconds", "from the head of a request until its answer is ready, without long polls and event streams", out);
+	for (uint32_t i = 0; (route = route_at(i)); i++) {
+		char label[128];
+		snprintf(label, sizeof label, "method=\"%s\",route=\"%s\"", route->method, route->pattern);
+		if (atomic_load(&m->request_seconds[i].count))
+			histogram_print(&m->request_seconds[i], "request_seconds", label, out);
+	}
+	histogram_head("queue_seconds", "from a request until its worker starts", out);
+	histogram_print(&m->queue_seconds, "queue_seconds", "", out);
+	histogram_head("search_seconds", "of one worker", out);
+	histogram_print(&m->search_seconds, "search_seconds", "", out);
+	histogram_head("commit_seconds", "of one transaction", out);
+	histogram_print(&m->commit_seconds, "commit_seconds", "", out);
+}
+
 void handle_metrics(request *r)
 {
 	strbuf b;
@@ -158,6 +176,7 @@ void handle_metrics(request *r)
 	print_gauge(&b, "memory_limit_bytes", "the budget", srv->memory.limit);
 	print_gauge(&b, "memory_refusals", "requests and answers the budget refused", atomic_load(&srv->memory.refused));
 	print_gauge(&b, "objects_lost", "module texts that are missing from the store", store_lost(srv->store));
+	print_times(&srv->metrics, &b);
 	db *c = store_reader(r->srv->store);
 	if (c)
 		count_states(c, &b);

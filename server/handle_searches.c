@@ -20,11 +20,11 @@ static void search_post_free(void *cls)
 	free(t);
 }
 
-static void reply_search(request *r, unsigned code, const char *id, strbuf *json, const document_ref *large, const char *cache_status)
+static void reply_search(request *r, unsigned code, const char *id, strbuf *json, const document_ref *document, const char *cache_status)
 {
 	char location[96];
-	if (large && large->number) {
-		reply_document_json(r, code, json, large, "}");
+	if (document && document->bytes > DOCUMENT_WHOLE) {
+		reply_document_json(r, code, json, document, "}");
 		reply_header(r, "Cache-Control", "no-cache");
 	} else {
 		reply_json(r, code, json);
@@ -36,9 +36,44 @@ static void reply_search(request *r, unsigned code, const char *id, strbuf *json
 
 static void audit(request *r, const char *action, const char *search)
 {
-	char peer[64];
+	char peer[PEER_BYTES];
 	peer_text(r, peer);
-	log_audit("event=%s search=%s owner=\"%s\" address=%s", action, search, r->owner, peer);
+	log_audit("event=%s search=%s owner=%s address=%s", action, search, log_quoted(r->owner).text, peer);
+}
+
+#define CACHE_HIT "shardwright; hit"
+
+static void reply_hit(request *r, search_create *a)
+{
+	metric_add(r->srv, cache_hits, 1);
+	if (a->document.id[0])
+		hits_add(r->srv->hits, a->document.id);
+	reply_search(r, 200, a->id, &a->json, &a->document, CACHE_HIT);
+}
+
+/* The same, and the answer is kept for whoever sends these bytes again. */
+static void reply_kept(request *r, search_create *a, uint64_t generation)
+{
+	char location[96];
+	const char *body = r->body.p;
+	int64_t bytes = (int64_t)a->json.n;
+	if (a->document.bytes > DOCUMENT_WHOLE || a->spec->tag_count) {
+		reply_hit(r, a);
+		return;
+	}
+	struct MHD_Response *response = MHD_create_response_from_buffer(a->json.n, a->json.p, MHD_RESPMEM_MUST_FREE);
+	strbuf_init(&a->json);
+	snprintf(location, sizeof location, "/v1/searches/%s", a->id);
+	MHD_add_response_header(response, "Content-Type", "application/json");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, "Cache-Control", "no-cache");
+	MHD_add_response_header(response, "Location", location);
+	MHD_add_response_header(response, "Cache-Status", CACHE_HIT);
+	metric_add(r->srv, cache_hits, 1);
+	hits_add(r->srv->hits, a->document.id);
+	request_answer(r, 200, response);
+	if (!response_cache_put(r->srv->responses, body, r->body.n, generation, a->document.id, response, bytes))
+		MHD_destroy_response(response);
 }
 
 /* Writer thread, after COMMIT. */
@@ -48,15 +83,21 @@ static void search_created(write_op *op)
 	request *r = t->r;
 	server *srv = r->srv;
 	search_create *a = &t->create;
+	if (op->result == ST_OK && a->changed)
+		response_cache_outdate(srv->responses);
 	if (op->result != ST_OK) {
 		reply_store_failure(r, op->result);
 	} else if (a->queue_full) {
 		reply_failure(r, PROBLEM_TOO_MANY, "%lld searches are waiting already", (long long)a->queue_limit);
+	} else if (a->owner_full) {
+		reply_failure(r, PROBLEM_TOO_MANY, "%lld of your searches are waiting already", (long long)a->owner_limit);
+	} else if (a->reused) {
+		reply_failure(r, PROBLEM_UNPROCESSABLE, "this Idempotency-Key was given with another request");
 	} else if (a->cached) {
-		metric_add(srv, cache_hits, 1);
-		reply_search(r, 200, a->id, &a->json, &a->large, "shardwright; hit");
+		reply_hit(r, a);
 	} else {
-		audit(r, a->existing ? "join" : "submit", a->id);
+		audit(r, a->repeated ? "repeat" : a->existing ? "join" : "submit", a->id);
+		metric_add(srv, cache_misses, 1);
 		if (a->existing)
 			metric_add(srv, searches_deduplicated, 1);
 		else
@@ -92,21 +133,35 @@ static bool parse_body(request *r, search_spec *spec, problem *why)
 	return ok;
 }
 
+/* The bytes of a request that was answered from the store before say all that has to be known. */
+static bool answer_again(request *r)
+{
+	if (!r->body.n || request_header(r, "Idempotency-Key") || has_directive(request_header(r, "Cache-Control"), "no-cache")
+		|| !response_cache_queue(r->srv->responses, r, r->body.p, r->body.n))
+		return false;
+	metric_add(r->srv, cache_hits, 1);
+	return true;
+}
+
 void handle_search_post(request *r)
 {
 	server *srv = r->srv;
 	problem why = {0};
 	module_row module;
+	if (answer_again(r))
+		return;
 	search_post *t = xcalloc(1, sizeof *t);
 	search_create *a = &t->create;
 	r->state = t;
 	r->free_state = search_post_free;
 	t->r = r;
+	a->spec = &t->spec;
 	if (!parse_body(r, &t->spec, &why)) {
 		reply_problem(r, &why);
 		return;
 	}
 	db *c = store_reader(srv->store);
+	uint64_t generation = response_cache_generation(srv->responses);
 	found f = c ? module_find(c, t->spec.module, &module) : FOUND_FAILED;
 	if (f == FOUND_FAILED) {
 		reply_read_failure(r);
@@ -122,20 +177,27 @@ void handle_search_post(request *r)
 	const char *cache = request_header(r, "Cache-Control");
 	bool only_cached = has_directive(cache, "only-if-cached") || has_directive(request_header(r, "Prefer"), "only-if-cached");
 	a->fresh = has_directive(cache, "no-cache") && !only_cached;
-	f = a->fresh ? FOUND_NONE : search_cached(c, a->key, t->spec.budget, t->spec.budget_amount, a->id);
+	snprintf(a->owner, sizeof a->owner, "%s", r->owner);
+	if (!request_repeat_key(r, &a->repeat, &why)) {
+		reply_problem(r, &why);
+		return;
+	}
+	sha256_name(t->spec.json, strlen(t->spec.json) + a->fresh, a->repeat.digest); /* with its end, when it is to be fresh */
+	/* Answers come from here; only what has to be written down goes to the writer, while it can write. */
+	bool noted = (a->repeat.key[0] || t->spec.tag_count) && !only_cached && store_writable(srv->store);
+	f = a->fresh || noted ? FOUND_NONE : search_cached(c, a->key, t->spec.budget, t->spec.budget_amount, a->id);
 	if (f == FOUND)
-		f = search_json_full(c, a->id, &a->json, &a->large);
+		f = search_json_full(c, a->id, &a->json, &a->document);
 	if (f == FOUND_FAILED) {
 		reply_read_failure(r);
 		return;
 	}
 	if (f == FOUND) {
-		metric_add(srv, cache_hits, 1);
-		reply_search(r, 200, a->id, &a->json, &a->large, "shardwright; hit");
+		reply_kept(r, a, generation);
 		return;
 	}
-	metric_add(srv, cache_misses, 1);
 	if (only_cached) {
+		metric_add(srv, cache_misses, 1);
 		reply_failure(r, PROBLEM_NOT_CACHED, "the store has no answer to this yet");
 		return;
 	}
@@ -147,11 +209,10 @@ void handle_search_post(request *r)
 	}
 	a->op.run = search_create_run;
 	a->op.done = search_created;
-	a->spec = &t->spec;
 	a->queue_limit = srv->opt.queue;
+	a->owner_limit = srv->opt.owner_queue;
 	a->max_failures = (int)srv->opt.search_attempts;
 	snprintf(a->fingerprint, sizeof a->fingerprint, "%s", module.fingerprint);
-	snprintf(a->owner, sizeof a->owner, "%s", r->owner);
 	request_park(r);
 	store_submit(srv->store, &a->op);
 }
@@ -216,7 +277,7 @@ void handle_search_get(request *r)
 		reply_failure(r, PROBLEM_BAD_REQUEST, "wait is '%.60s', expected a time such as 30s or 500ms", text);
 		return;
 	}
-	r->wait_until_ns = clock_ns() + wait;
+	r->wait_until_ns = text ? clock_ns() + wait : 0;
 	search_look(r);
 }
 
@@ -277,15 +338,22 @@ void handle_search_cancel(request *r)
 
 /* ---------------------------------------------------------------- lists */
 
+bool request_page_size(request *r, int64_t *out)
+{
+	const char *size = request_query(r, "page_size");
+	*out = DEFAULT_PAGE;
+	if (!size || (str_to_i64(str_of(size), out) && *out >= 1 && *out <= MOST_PAGE))
+		return true;
+	reply_failure(r, PROBLEM_BAD_REQUEST, "page_size is '%.60s', expected 1 to %d", size, MOST_PAGE);
+	return false;
+}
+
 static bool read_page(request *r, list_filter *f)
 {
-	const char *size = request_query(r, "page_size"), *token = request_query(r, "page_token");
-	f->page_size = DEFAULT_PAGE;
+	const char *token = request_query(r, "page_token");
 	f->before = INT64_MAX;
-	if (size && (!str_to_i64(str_of(size), &f->page_size) || f->page_size < 1 || f->page_size > MOST_PAGE)) {
-		reply_failure(r, PROBLEM_BAD_REQUEST, "page_size is '%.60s', expected 1 to %d", size, MOST_PAGE);
+	if (!request_page_size(r, &f->page_size))
 		return false;
-	}
 	if (token && !str_to_i64(str_of(token), &f->before)) {
 		reply_failure(r, PROBLEM_BAD_REQUEST, "page_token is not one that a list has answered");
 		return false;
@@ -295,7 +363,8 @@ static bool read_page(request *r, list_filter *f)
 
 static void reply_list(request *r, bool (*list)(db *c, const list_filter *f, strbuf *out))
 {
-	list_filter f = {.module = request_query(r, "module"), .device = request_query(r, "device"), .state = request_query(r, "state")};
+	list_filter f = {.module = request_query(r, "module"), .device = request_query(r, "device"), .state = request_query(r, "state"),
+		.label = request_query(r, "label"), .tag = request_query(r, "tag"), .owner = request_query(r, "owner")};
 	const char *mesh = request_query(r, "mesh");
 	problem why = {0};
 	strbuf canonical, b;

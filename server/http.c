@@ -230,6 +230,19 @@ bool request_search_id(request *r, char id[SEARCH_ID_BYTES])
 	return true;
 }
 
+bool request_repeat_key(request *r, repeat_key *out, problem *why)
+{
+	const char *key = request_header(r, "Idempotency-Key");
+	snprintf(out->owner, sizeof out->owner, "%s", r->owner);
+	for (const char *c = key; c && *c; c++)
+		if (*c < 0x21 || *c > 0x7e)
+			return problem_set(why, PROBLEM_BAD_REQUEST, "Idempotency-Key: expected 1 to %zu visible characters of ASCII", sizeof out->key - 1);
+	if (key && (!*key || strlen(key) >= sizeof out->key))
+		return problem_set(why, PROBLEM_BAD_REQUEST, "Idempotency-Key: expected 1 to %zu visible characters of ASCII", sizeof out->key - 1);
+	snprintf(out->key, sizeof out->key, "%s", key ? key : "");
+	return true;
+}
+
 /* ---------------------------------------------------------------- parking */
 
 void request_park(request *r)
@@ -247,20 +260,37 @@ bool request_watch(request *r, const char *id, uint64_t generation, int64_t dead
 	return r->parked;
 }
 
-static enum MHD_Result send_reply(request *r)
+static enum MHD_Result queue(request *r, unsigned code, struct MHD_Response *response)
 {
 	server *srv = r->srv;
+	int64_t took = clock_ns() - r->started_ns;
 	metric_add(srv, requests, 1);
-	if (r->reply_code >= 500 && r->reply_code != 501 && r->reply_code != 504)
+	if (code >= 500 && code != 501 && code != 504)
 		metric_add(srv, responses_5xx, 1);
-	else if (r->reply_code >= 400)
+	else if (code >= 400)
 		metric_add(srv, responses_4xx, 1);
 	if (!r->stream)
 		connections_phase(srv->connections, r->conn, PHASE_SEND);
-	if (srv->opt.log_requests)
-		log_info("event=request method=%s route=%s id=%s status=%u ms=%.1f owner=%s", r->route ? r->route->method : "?",
-			r->route ? r->route->pattern : "?", r->id, r->reply_code, (double)(clock_ns() - r->started_ns) / 1e6, r->owner);
-	enum MHD_Result ok = MHD_queue_response(r->conn, r->reply_code, r->reply);
+	if (!r->stream && r->route && !r->wait_until_ns)
+		histogram_add(&srv->metrics.request_seconds[route_index(r->route)], took);
+	if (srv->opt.log_requests) {
+		char peer[PEER_BYTES];
+		peer_text(r, peer);
+		log_info("event=request method=%s route=%s id=%s status=%u ms=%.1f owner=%s address=%s", r->route ? r->route->method : "?",
+			r->route ? r->route->pattern : "?", log_quoted(r->id).text, code, (double)took / 1e6, log_quoted(r->owner).text, peer);
+	}
+	return MHD_queue_response(r->conn, code, response);
+}
+
+void request_answer(request *r, unsigned code, struct MHD_Response *response)
+{
+	r->answered = true;
+	r->sent = queue(r, code, response);
+}
+
+static enum MHD_Result send_reply(request *r)
+{
+	enum MHD_Result ok = queue(r, r->reply_code, r->reply);
 	MHD_destroy_response(r->reply);
 	r->reply = NULL;
 	return ok;
@@ -503,7 +533,7 @@ static enum MHD_Result take_data(request *r, const char *p, size_t n)
 /* Whoever guesses at tokens waits for each answer, and is named in the log. */
 static bool slow_down(request *r)
 {
-	char peer[64];
+	char peer[PEER_BYTES];
 	if (r->why.kind != PROBLEM_UNAUTHORIZED || !request_header(r, "Authorization"))
 		return false;
 	peer_text(r, peer);
@@ -575,13 +605,36 @@ static bool is_loopback(const struct sockaddr *a)
 	return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
 }
 
+static status check_reach(server *srv, const struct sockaddr *a, diag *d)
+{
+	if (!is_loopback(a) && !srv->tokens && !srv->opt.insecure)
+		return diag_set(d, ST_ERR_INVALID, "'%s' is reachable by others: give --tokens FILE, or --insecure to let everybody in",
+			srv->activated ? "the service manager's socket" : srv->opt.listen);
+	if (!srv->opt.address_connections && !is_loopback(a))
+		srv->opt.address_connections = 64;
+	return ST_OK;
+}
+
+static uint16_t port_of(const struct sockaddr_storage *a)
+{
+	return ntohs(a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port : ((const struct sockaddr_in *)a)->sin_port);
+}
+
+/* One that the service manager opened. */
+static status take_tcp(server *srv, diag *d)
+{
+	struct sockaddr_storage bound;
+	socklen_t n = sizeof bound;
+	if (getsockname(srv->tcp_fd, (struct sockaddr *)&bound, &n) != 0)
+		return diag_set(d, ST_ERR_IO, "the service manager's socket: %s", strerror(errno));
+	srv->port = port_of(&bound);
+	return check_reach(srv, (struct sockaddr *)&bound, d);
+}
+
 static status bind_address(server *srv, const struct addrinfo *a, diag *d)
 {
 	int on = 1;
-	if (!is_loopback(a->ai_addr) && !srv->tokens && !srv->opt.insecure)
-		return diag_set(d, ST_ERR_INVALID, "'%s' is reachable by others: give --tokens FILE, or --insecure to let everybody in", srv->opt.listen);
-	if (!srv->opt.address_connections && !is_loopback(a->ai_addr))
-		srv->opt.address_connections = 64;
+	TRY(check_reach(srv, a->ai_addr, d));
 	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return diag_set(d, ST_ERR_IO, "cannot make a socket: %s", strerror(errno));
@@ -594,7 +647,7 @@ static status bind_address(server *srv, const struct addrinfo *a, diag *d)
 		return ST_ERR_IO;
 	}
 	srv->tcp_fd = fd;
-	srv->port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port : ((struct sockaddr_in *)&bound)->sin_port);
+	srv->port = port_of(&bound);
 	return ST_OK;
 }
 
@@ -656,7 +709,7 @@ static void mhd_log(void *cls, const char *fmt, va_list args)
 	char text[400];
 	(void)cls;
 	vsnprintf(text, sizeof text, fmt, args);
-	log_warn("event=http text=\"%s\"", text);
+	log_warn("event=http text=%s", log_quoted(text).text);
 }
 
 /* Percent-decoding, but a %00 stays as it is: decoded it would cut the text short. */
@@ -725,7 +778,11 @@ static void fit_connections(options *o)
 
 status http_start(server *srv, diag *d)
 {
-	if (!srv->opt.listen[0] && !srv->opt.unix_socket[0])
+	if (!systemd_sockets(&srv->tcp_fd, &srv->local_fd, d))
+		return d->code;
+	srv->activated = srv->tcp_fd >= 0 || srv->local_fd >= 0;
+	bool tcp = srv->activated ? srv->tcp_fd >= 0 : srv->opt.listen[0], unix_socket = srv->activated ? srv->local_fd >= 0 : srv->opt.unix_socket[0];
+	if (!tcp && !unix_socket)
 		return diag_set(d, ST_ERR_INVALID, "nothing to serve on: give --listen or --unix");
 	struct rlimit files;
 	if (!srv->opt.tls_cert[0] != !srv->opt.tls_key[0])
@@ -736,17 +793,18 @@ status http_start(server *srv, diag *d)
 	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || !gate_init(MIN((size_t)files.rlim_cur, (size_t)MOST_DESCRIPTORS)))
 		return diag_set(d, ST_ERR_INTERNAL, "the HTTP library does not read through the request gate");
 	/* Those that come over the Unix socket have connections of their own: the network cannot take them. */
-	int64_t local = !srv->opt.unix_socket[0] ? 0 : !srv->opt.listen[0] ? srv->opt.connections : MAX(srv->opt.connections / 4, 4);
+	int64_t local = !unix_socket ? 0 : !tcp ? srv->opt.connections : MAX(srv->opt.connections / 4, 4);
 	int64_t remote = srv->opt.connections - local;
-	if (srv->opt.listen[0]) {
-		TRY(open_tcp(srv, d));
+	if (tcp) {
+		TRY(srv->activated ? take_tcp(srv, d) : open_tcp(srv, d));
 		int64_t each = srv->opt.address_connections ? srv->opt.address_connections : MAX(remote / 2, 1);
 		srv->tcp = start_daemon(srv, srv->tcp_fd, remote, each, srv->opt.tls_cert[0] != 0);
 		if (!srv->tcp)
 			return diag_set(d, ST_ERR_INTERNAL, "cannot start the HTTP server");
 	}
-	if (srv->opt.unix_socket[0]) {
-		TRY(open_local(srv, d));
+	if (unix_socket) {
+		if (!srv->activated)
+			TRY(open_local(srv, d));
 		srv->local = start_daemon(srv, srv->local_fd, local, 0, false);
 		if (!srv->local)
 			return diag_set(d, ST_ERR_INTERNAL, "cannot start the HTTP server");
@@ -760,6 +818,8 @@ void http_quiesce(server *srv)
 		MHD_quiesce_daemon(srv->tcp);
 	if (srv->local)
 		MHD_quiesce_daemon(srv->local);
+	if (srv->activated)
+		return; /* who comes now waits in its queue for the next start */
 	/* New clients are refused. Closed only behind MHD_stop_daemon: its thread may be about to take the socket out of its epoll set,
 	 * and ends the process when that is no socket any more. */
 	if (srv->tcp_fd >= 0)

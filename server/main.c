@@ -4,32 +4,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#define STUCK_NS (60ll * 1000000000)
 enum { DRAIN_MS = 3000, TOOL_QUEUE = 256, EXIT_USAGE = 64, EXIT_INTERNAL = 3 };
 
 /* ---------------------------------------------------------------- start and stop */
-
-/* Tells systemd, when it started us, how we are. */
-static void notify(const char *what)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	if (!path || strlen(path) >= sizeof a.sun_path)
-		return;
-	memcpy(a.sun_path, path, strlen(path));
-	socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-	if (a.sun_path[0] == '@')
-		a.sun_path[0] = 0;
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0) {
-		if (sendto(fd, what, strlen(what), 0, (struct sockaddr *)&a, n) < 0)
-			log_warn("event=notify_failed error=\"%s\"", strerror(errno));
-		close(fd);
-	}
-}
 
 static void make_version(server *srv)
 {
@@ -46,11 +27,17 @@ static void make_version(server *srv)
 
 static void wake_watchers(server *srv, const char *id) { watch_notify(srv->hub, id); }
 
+/* The best answer to a question may be another one now. */
+static void outdate_answers(server *srv) { response_cache_outdate(srv->responses); }
+
 static status start(server *srv, diag *d)
 {
 	srv->search_changed = wake_watchers;
+	srv->answer_found = outdate_answers;
 	srv->tcp_fd = srv->local_fd = -1;
 	memory_init(&srv->memory, srv->opt.memory);
+	TRY(shares_parse(&srv->shares, srv->opt.shares, d));
+	srv->rules = (fair_rules){&srv->shares, srv->opt.owner_workers};
 	TRY(worker_find(srv, d));
 	make_version(srv);
 	page_prepare(srv);
@@ -58,7 +45,8 @@ static status start(server *srv, diag *d)
 		return d->code;
 	if (!(srv->store = store_open(srv->opt.store, &srv->metrics, d)))
 		return d->code;
-	strategies_cache_init(srv);
+	srv->hits = hits_new(srv->store);
+	srv->responses = response_cache_new(srv);
 	srv->hub = watch_new();
 	srv->tools = tasks_new((int)srv->opt.tool_threads, TOOL_QUEUE);
 	srv->supervisor = srv->tools ? supervisor_new(srv) : NULL;
@@ -70,10 +58,12 @@ static status start(server *srv, diag *d)
 
 static void release(server *srv)
 {
+	if (srv->hits)
+		hits_flush(srv->hits, true);
 	if (srv->store)
 		store_close(srv->store);
-	if (srv->cache)
-		strategies_cache_release(srv);
+	hits_free(srv->hits);
+	response_cache_free(srv->responses);
 	if (srv->tools)
 		tasks_free(srv->tools);
 	if (srv->connections)
@@ -81,6 +71,7 @@ static void release(server *srv)
 	if (srv->hub)
 		watch_free(srv->hub);
 	tokens_free(srv->tokens);
+	vec_release(&srv->shares);
 	page_release(srv);
 	worker_release(srv);
 	free(srv->version_json);
@@ -109,25 +100,51 @@ static void stop(server *srv)
 static void say_address(const server *srv)
 {
 	if (srv->tcp) {
-		int n = (int)(strrchr(srv->opt.listen, ':') - srv->opt.listen);
-		printf("listening on %s://%.*s:%u\n", srv->opt.tls_cert[0] ? "https" : "http", n, srv->opt.listen, srv->port);
+		const char *host = srv->activated ? "*:" : srv->opt.listen;
+		printf("listening on %s://%.*s:%u\n", srv->opt.tls_cert[0] ? "https" : "http", (int)(strrchr(host, ':') - host), host, srv->port);
 	}
 	if (srv->local)
-		printf("listening on unix:%s\n", srv->opt.unix_socket);
+		printf("listening on unix:%s\n", srv->activated ? "(of the service manager)" : srv->opt.unix_socket);
 	fflush(stdout);
-	log_info("event=started port=%u store=\"%s\" worker=\"%s\" cost_model=\"%s\" devices=%u", srv->port, srv->opt.store, srv->worker,
-		srv->cost_model, srv->device_count);
+	log_info("event=started port=%u store=%s worker=%s cost_model=%s devices=%u", srv->port, log_quoted(srv->opt.store).text,
+		log_quoted(srv->worker).text, log_quoted(srv->cost_model).text, srv->device_count);
+}
+
+/* A disk that hangs holds the supervisor up too, and another start would not help: it gets long enough for that to show. */
+static bool is_turning(server *srv)
+{
+	int64_t now = clock_ns();
+	bool ok = now - supervisor_turned_ns(srv->supervisor) < STUCK_NS && now - connections_turned_ns(srv->connections) < STUCK_NS;
+	if (!ok)
+		log_warn("event=stuck");
+	return ok;
 }
 
 static void reload(server *srv)
 {
 	diag d = {0};
+	systemd_reloading();
 	bool ok = !srv->tokens || tokens_reload(srv->tokens, &d) == ST_OK;
 	ok = (!srv->opt.tls_cert[0] || tls_load(&srv->opt, &d) == ST_OK) && ok;
 	if (!ok)
-		log_warn("event=reload_failed error=\"%s\"", d.msg);
+		log_warn("event=reload_failed error=%s", log_quoted(d.msg).text);
 	else
 		log_info("event=reloaded");
+	systemd_notify("READY=1");
+}
+
+/* Waits for a signal; meanwhile systemd, if it wants to, hears every so often that the threads which everything waits for still turn. */
+static int wait_for_signal(server *srv, const sigset_t *signals)
+{
+	int64_t every_ns = systemd_watchdog_ns();
+	struct timespec pause = {every_ns / 1000000000, every_ns % 1000000000};
+	for (;;) {
+		int which = every_ns ? sigtimedwait(signals, NULL, &pause) : sigwaitinfo(signals, NULL);
+		if (which > 0)
+			return which;
+		if (every_ns && errno == EAGAIN && is_turning(srv))
+			systemd_notify("WATCHDOG=1");
+	}
 }
 
 static int serve_until_signal(server *srv)
@@ -149,11 +166,10 @@ static int serve_until_signal(server *srv)
 		return status_exit_code(d.code);
 	}
 	say_address(srv);
-	notify("READY=1");
-	while (sigwait(&signals, &which) != 0 || which == SIGHUP)
-		if (which == SIGHUP)
-			reload(srv);
-	notify("STOPPING=1");
+	systemd_notify("READY=1");
+	while ((which = wait_for_signal(srv, &signals)) == SIGHUP)
+		reload(srv);
+	systemd_notify("STOPPING=1");
 	log_info("event=stopping signal=%d", which);
 	stop(srv);
 	log_info("event=stopped");

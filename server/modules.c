@@ -10,12 +10,18 @@ typedef struct insert_op {
 	write_op op;
 	const module_row *row;
 	int64_t stored_bytes;
+	module_about *about;
 } insert_op;
 
 static status insert_run(db *c, write_op *op)
 {
 	const insert_op *a = (const insert_op *)op;
-	return module_insert(c, a->row, a->stored_bytes);
+	if (a->about)
+		TRY(module_about_check(c, a->about));
+	if (a->about && a->about->reused)
+		return ST_OK;
+	TRY(module_insert(c, a->row, a->stored_bytes));
+	return a->about ? module_about_run(c, &a->about->op) : ST_OK;
 }
 
 static bool copy_text(const cJSON *o, const char *name, char *to, size_t n)
@@ -64,7 +70,7 @@ bool module_check(server *srv, const char *path, const atomic_bool *stop, module
 	return !why->kind;
 }
 
-status module_add(server *srv, const upload *up, const atomic_bool *stop, module_row *row, problem *why)
+status module_add(server *srv, const upload *up, module_about *about, const atomic_bool *stop, module_row *row, problem *why)
 {
 	struct stat st = {0};
 	memset(row, 0, sizeof *row);
@@ -77,7 +83,7 @@ status module_add(server *srv, const upload *up, const atomic_bool *stop, module
 		problem_set(why, PROBLEM_STORAGE, "the module cannot be written: the disk is full or broken");
 		return ST_ERR_INVALID;
 	}
-	insert_op a = {.op = {.run = insert_run}, .row = row, .stored_bytes = st.st_size};
+	insert_op a = {.op = {.run = insert_run}, .row = row, .stored_bytes = st.st_size, .about = about};
 	TRY(store_write(srv->store, &a.op));
 	if (store_lost(srv->store))
 		store_look_for_lost(srv->store); /* this may have been one of them */

@@ -83,7 +83,7 @@ bool objects_lost(const objects *o, const char *kind, const char *id)
 	return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
-static bool sync_path(const char *path, int flags)
+bool file_sync(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC);
 	if (fd < 0)
@@ -100,12 +100,12 @@ bool objects_publish(objects *o, const char *temp, const char *kind, const char 
 	snprintf(dir, sizeof dir, "%s", path);
 	*strrchr(dir, '/') = 0;
 	bool made = mkdir(dir, 0700) == 0;
-	if (!sync_path(temp, O_RDONLY) || rename(temp, path) != 0 || !sync_path(dir, O_RDONLY | O_DIRECTORY))
+	if (!file_sync(temp, O_RDONLY) || rename(temp, path) != 0 || !file_sync(dir, O_RDONLY | O_DIRECTORY))
 		return false;
 	if (!made)
 		return true;
 	*strrchr(dir, '/') = 0; /* the new folder's own entry */
-	return sync_path(dir, O_RDONLY | O_DIRECTORY);
+	return file_sync(dir, O_RDONLY | O_DIRECTORY);
 }
 
 static bool compress_file(int from, int to)
@@ -146,34 +146,47 @@ bool objects_store_file(objects *o, const char *plain, const char *kind, const c
 	return ok;
 }
 
-static void sweep_folder(const char *path, const char *prefix, bool (*known)(void *cls, const char *id), void *cls)
+/* Taken aside first and looked at again: an upload may have put a new file in its place meanwhile, which then goes back. */
+static void sweep_file(objects *o, const char *file, const char *id, bool (*known)(void *cls, const char *id), void *cls)
+{
+	char aside[512];
+	struct stat st;
+	if (stat(file, &st) != 0 || st.st_mtime >= time(NULL) - SWEEP_AGE_SECONDS || known(cls, id))
+		return;
+	snprintf(aside, sizeof aside, "%s/tmp/sweep-%llu", o->dir, (unsigned long long)atomic_fetch_add(&o->next, 1));
+	if (rename(file, aside) != 0)
+		return;
+	if (stat(aside, &st) == 0 && st.st_mtime < time(NULL) - SWEEP_AGE_SECONDS && !known(cls, id))
+		unlink(aside);
+	else if (rename(aside, file) != 0)
+		log_warn("event=sweep_failed error=%s", log_quoted(strerror(errno)).text);
+}
+
+static void sweep_folder(objects *o, const char *path, const char *prefix, bool (*known)(void *cls, const char *id), void *cls)
 {
 	DIR *dir = opendir(path);
 	for (struct dirent *e; dir && (e = readdir(dir));) {
 		char file[1024], id[ID_BYTES];
-		struct stat st;
-		size_t n = strlen(e->d_name);
-		if (n != 62 + 4)
+		if (strlen(e->d_name) != 62 + 4)
 			continue;
 		snprintf(id, sizeof id, "sha256:%.2s%.62s", prefix, e->d_name);
 		snprintf(file, sizeof file, "%s/%.66s", path, e->d_name);
-		if (!known(cls, id) && stat(file, &st) == 0 && st.st_mtime < time(NULL) - SWEEP_AGE_SECONDS)
-			unlink(file);
+		sweep_file(o, file, id, known, cls);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-void objects_sweep(objects *o, bool (*known)(void *cls, const char *id), void *cls)
+void objects_sweep(objects *o, const char *kind, bool (*known)(void *cls, const char *id), void *cls)
 {
 	char path[512], inner[600];
-	snprintf(path, sizeof path, "%s/objects", o->dir);
+	snprintf(path, sizeof path, "%.400s/%s", o->dir, kind);
 	DIR *dir = opendir(path);
 	for (struct dirent *e; dir && (e = readdir(dir));) {
 		if (e->d_name[0] == '.' || strlen(e->d_name) != 2)
 			continue;
 		snprintf(inner, sizeof inner, "%s/%.2s", path, e->d_name);
-		sweep_folder(inner, e->d_name, known, cls);
+		sweep_folder(o, inner, e->d_name, known, cls);
 	}
 	if (dir)
 		closedir(dir);
@@ -197,17 +210,26 @@ ssize_t decoder_read(void *cls, uint64_t pos, char *buf, size_t max)
 		size_t left = ZSTD_decompressStream(t->z, &out, &t->in);
 		if (ZSTD_isError(left))
 			return MHD_CONTENT_READER_END_WITH_ERROR;
-		if (out.pos == 0 && t->at_end && t->in.pos == t->in.size)
-			return MHD_CONTENT_READER_END_OF_STREAM;
+		/* A call that had nothing left to do asks for the next frame: what the one before wanted is what counts. */
+		bool idle = t->at_end && t->in.pos == t->in.size && out.pos == 0;
+		if (idle)
+			return t->whole ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+		t->whole = left == 0;
 	}
 	return (ssize_t)out.pos;
 }
 
 bool objects_intact(const objects *o, const char *kind, const char *id)
 {
-	char path[512], hex[65] = "";
-	unsigned char digest[EVP_MAX_MD_SIZE];
+	char path[512];
 	objects_path(o, kind, id, path);
+	return file_intact(path, id);
+}
+
+bool file_intact(const char *path, const char *id)
+{
+	char hex[65] = "";
+	unsigned char digest[EVP_MAX_MD_SIZE];
 	decoder *t = xcalloc(1, sizeof *t);
 	t->fd = open(path, O_RDONLY | O_CLOEXEC);
 	t->z = ZSTD_createDStream();

@@ -13,7 +13,7 @@ typedef struct decoder {
 	int fd;
 	ZSTD_DStream *z;
 	ZSTD_inBuffer in;
-	bool at_end;
+	bool at_end, whole; /* whole: what came was complete frames */
 	char chunk[CHUNK];
 } decoder;
 

@@ -175,15 +175,19 @@ static bool in_group(int fd, const struct ucred *peer, const char *name)
 	return false;
 }
 
-void peer_text(request *r, char text[64])
+void peer_text(request *r, char text[PEER_BYTES])
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	const struct sockaddr *a = info ? info->client_addr : NULL;
-	snprintf(text, 64, "%s", a && a->sa_family == AF_UNIX ? "unix" : "?");
+	snprintf(text, PEER_BYTES, "%s", a && a->sa_family == AF_UNIX ? "unix" : "?");
 	if (a && a->sa_family == AF_INET)
 		inet_ntop(AF_INET, &((const struct sockaddr_in *)a)->sin_addr, text, 64);
 	else if (a && a->sa_family == AF_INET6)
 		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)a)->sin6_addr, text, 64);
+	const char *from = request_header(r, "X-Forwarded-For");
+	size_t n = strlen(text);
+	if (from) /* what a proxy says, or whoever says that he is one */
+		snprintf(text + n, PEER_BYTES - n, " forwarded=%s", log_quoted(from).text);
 }
 
 /* Proxies say for whom they speak. */

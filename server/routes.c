@@ -4,14 +4,16 @@
 
 static const route routes[] = {
 	{"POST", "/v1/modules", handle_module_post, BODY_MODULE, SCOPE_SUBMIT, ""},
+	{"GET", "/v1/modules", handle_module_list, BODY_NONE, SCOPE_READ, "module,label,page_size,page_token"},
+	{"POST", "/v1/modules/{id}/labels", handle_module_labels, BODY_JSON, SCOPE_SUBMIT, ""},
 	{"GET", "/v1/modules/{id}", handle_module_get, BODY_NONE, SCOPE_READ, ""},
 	{"GET", "/v1/modules/{id}/arguments", handle_module_arguments, BODY_NONE, SCOPE_READ, ""},
 	{"POST", "/v1/searches", handle_search_post, BODY_JSON, SCOPE_SUBMIT, ""},
-	{"GET", "/v1/searches", handle_search_list, BODY_NONE, SCOPE_READ, "state," LIST_QUERY},
+	{"GET", "/v1/searches", handle_search_list, BODY_NONE, SCOPE_READ, "state,tag,owner,label," LIST_QUERY},
 	{"GET", "/v1/searches/{id}", handle_search_get, BODY_NONE, SCOPE_READ, "wait"},
 	{"GET", "/v1/searches/{id}/events", handle_search_events, BODY_NONE, SCOPE_READ, "last_event_id"},
 	{"POST", "/v1/searches/{id}/cancel", handle_search_cancel, BODY_NONE, SCOPE_SUBMIT, ""},
-	{"GET", "/v1/strategies", handle_strategy_list, BODY_NONE, SCOPE_READ, LIST_QUERY},
+	{"GET", "/v1/strategies", handle_strategy_list, BODY_NONE, SCOPE_READ, "tag,label," LIST_QUERY},
 	{"GET", "/v1/strategies/{id}", handle_strategy_get, BODY_NONE, SCOPE_READ, "apply"},
 	{"GET", "/v1/strategies/{id}/explanation", handle_strategy_explanation, BODY_NONE, SCOPE_READ, ""},
 	{"GET", "/v1/strategies/{id}/timeline", handle_strategy_timeline, BODY_NONE, SCOPE_READ, ""},
@@ -26,6 +28,10 @@ static const route routes[] = {
 	{"GET", "/openapi.json", handle_openapi, BODY_NONE, 0, ""},
 	{"GET", "/", handle_page, BODY_NONE, 0, ""},
 };
+
+_Static_assert(COUNT_OF(routes) <= MOST_ROUTES, "a histogram for each route");
+uint32_t route_index(const route *r) { return (uint32_t)(r - routes); }
+const route *route_at(uint32_t i) { return i < COUNT_OF(routes) ? &routes[i] : NULL; }
 
 /* id receives what stands at {id}; a segment is never empty. */
 static bool path_matches(const char *pattern, const char *path, char id[256])

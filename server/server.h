@@ -10,7 +10,9 @@
  *
  *   options.c  settings        json_gate.c   what JSON is let in      json_write.c  JSON out        problem.c  log.c  metrics.c
  *   spec.c     search request  upload.c      streamed decoding        objects.c     files by sha256 (objects_response.c: as an answer)
- *   store.c    open, migrate   store_search.c  life of a search       store_list.c  rows as JSON   modules.c  taking one in
+ *   store.c    open            store_search.c  life of a search       store_list.c  rows as JSON   modules.c  taking one in
+ *   response_cache.c  ready answers   systemd.c  the service manager   retain.c  deletes what is old
+ *   store_migrate.c  versions  store_queue.c   who is next            store_names.c labels, tags   hits.c     use of answers
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
  *   memory.c   what bodies and answers may take   gate.c   malformed requests   origin.c  hosts, pages, peers
@@ -70,6 +72,9 @@ typedef struct request request;
 	INT(worker_nice, 5, 0, 19, "niceness of workers, so that answers stay quick beside a search")                      \
 	SIZE(memory, 0, 0, (1ll << 50), "what bodies and answers may take together; 0: a quarter of what there is, at most 2 GiB") \
 	INT(search_seconds, 3600, 1, 604800, "a search is ended after this time and keeps its best so far")                \
+	TEXT(shares, "", "OWNER=N,..", "weights of owners in the fair queue; 1 for those not named")                       \
+	INT(owner_workers, 0, 0, 256, "searches of one owner that run at the same time; 0: as many as there are workers")  \
+	INT(owner_queue, 0, 0, 10000000, "searches of one owner that may wait; 0: as many as --queue; beyond it 429")      \
 	INT(search_attempts, 3, 1, 100, "a search whose worker crashed this often has failed")                             \
 	INT(queue, 10000, 1, 10000000, "searches that may wait; beyond it requests get 429")                               \
 	INT(tool_threads, 2, 1, 64, "module checks, simulate and opt runs at the same time")                               \
@@ -83,6 +88,8 @@ typedef struct request request;
 	INT(body_timeout, 300, 1, 86400, "seconds a client has to send a request's body")                                  \
 	INT(stream_heartbeat, 15, 1, 3600, "seconds between comments on a silent event stream")                            \
 	INT(lease, 30, 2, 3600, "seconds until a running search without heartbeat goes back to the queue")                 \
+	INT(keep_days, 0, 0, 100000, "what nobody has asked for during so many days is deleted; 0: nothing is")           \
+	SIZE(keep_size, 0, 0, (1ll << 50), "above this size of the store the answers used longest ago are deleted; 0: no limit") \
 	SIZE(upload_limit, 256ll << 20, 1024, (1ll << 40), "bytes of a module as sent")                                    \
 	SIZE(module_limit, 1ll << 30, 1024, (1ll << 40), "bytes of a module when decoded")                                 \
 	FLAG(insecure, "serve beyond loopback without tokens")                                                             \
@@ -112,6 +119,11 @@ void options_help(FILE *out);
 
 /* One line of logfmt on standard error, or where log_to says: time, level, then the text. Thread-safe. */
 void log_line(const char *level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A value for a line, in quotes: what comes from elsewhere cannot look like another field. Cut where it is long; NULL: "". */
+typedef struct log_value {
+	char text[256];
+} log_value;
+log_value log_quoted(const char *text);
 /* Before the first thread; -1: nowhere. */
 void log_to(int fd);
 /* Who did what, for those who have to know later: text without spaces, the rest as logfmt. */
@@ -148,7 +160,19 @@ void log_to(int fd);
 	X(store_errors, "counter", "transactions that failed")                                                             \
 	X(store_commit_nanoseconds, "counter", "time spent in transactions")
 
+/* Times by upper bounds, which metrics.c has; thread-safe. */
+enum { TIME_BUCKETS = 16, MOST_ROUTES = 64 };
+typedef struct histogram {
+	_Atomic int64_t buckets[TIME_BUCKETS], sum_ns, count;
+} histogram;
+void histogram_add(histogram *h, int64_t ns);
+/* HELP and TYPE of a family, then its members; label: `route="..."`, or "". */
+void histogram_head(const char *name, const char *help, strbuf *out);
+void histogram_print(const histogram *h, const char *name, const char *label, strbuf *out);
+
 typedef struct metrics {
+	histogram request_seconds[MOST_ROUTES]; /* by route_index: until the answer is ready; without long polls and event streams */
+	histogram queue_seconds, search_seconds, commit_seconds;
 #define X(name, kind, help) _Atomic int64_t name;
 	METRIC_TABLE(X)
 #undef X
@@ -278,6 +302,9 @@ typedef struct search_spec {
 	int64_t seed;           /* -1: none given */
 	int64_t threads;        /* 0: the daemon's */
 	bool open_results;
+	int64_t priority;       /* among the owner's searches, higher first */
+	const char **tags;
+	uint32_t tag_count;
 	const char *json;       /* the request, canonical, as stored and as read back by spec_parse */
 	arena mem;
 } search_spec;
@@ -367,6 +394,7 @@ typedef struct objects {
 } objects;
 status objects_open(objects *o, const char *dir, diag *d) MUST_USE;
 bool write_all(int fd, const char *p, size_t n);
+bool file_sync(const char *path, int flags); /* flags: as open takes them */
 /* A new file in tmp/; name has room for 512. -1 on failure. */
 int objects_temp(objects *o, char name[512]);
 void objects_path(const objects *o, const char *kind, const char *id, char path[512]);
@@ -374,8 +402,8 @@ void objects_path(const objects *o, const char *kind, const char *id, char path[
 bool objects_publish(objects *o, const char *temp, const char *kind, const char *id);
 /* Compresses a plain file into place as object `id` of `kind`. */
 bool objects_store_file(objects *o, const char *plain, const char *kind, const char *id);
-/* Removes module texts that no row knows and that are older than an hour (an upload that died before its commit). */
-void objects_sweep(objects *o, bool (*known)(void *cls, const char *id), void *cls);
+/* Removes files of `kind` that nobody knows and that are older than an hour (an upload that died before its commit). */
+void objects_sweep(objects *o, const char *kind, bool (*known)(void *cls, const char *id), void *cls);
 /* A response that streams the decoded text of a .zst file, or the file as it is when the client takes zstd. NULL with why
  * filled: INTERNAL when the file is not there, UNAVAILABLE when it could not be read now. */
 struct MHD_Response *objects_response(const char *path, bool as_zstd, memory *m, struct problem *why);
@@ -383,6 +411,7 @@ struct MHD_Response *objects_response(const char *path, bool as_zstd, memory *m,
 bool objects_lost(const objects *o, const char *kind, const char *id);
 /* Whether the stored text has the sha256 that its name says. */
 bool objects_intact(const objects *o, const char *kind, const char *id);
+bool file_intact(const char *path, const char *id);
 
 /* ---------------------------------------------------------------- upload.c */
 
@@ -417,6 +446,11 @@ typedef struct db { /* one connection and its statements; one thread at a time *
 	sqlite3 *handle;
 	sqlite3_stmt *statements[SQL_COUNT];
 } db;
+/* flags: SQLITE_OPEN_*; vfs: NULL for SQLite's own. False: c->handle says why, and is to be closed all the same. */
+bool db_open(db *c, const char *path, int flags, const char *vfs, const char *pragmas);
+void db_close(db *c);
+/* Brings a database to this program's version; an older one is copied first (beside `path`). */
+status store_migrate(db *c, const char *path, diag *d) MUST_USE;
 /* Reset and without bindings; NULL on failure (logged). */
 sqlite3_stmt *db_statement(db *c, statement_id id);
 void bind_text(sqlite3_stmt *s, int at, const char *text);
@@ -447,6 +481,9 @@ int store_version(void); /* of this program's stores */
 /* Opens a store of this program's version for reading alone: without its lock, beside a daemon, changing nothing. NULL with d filled;
  * ST_ERR_NOT_FOUND when there is none. For store_reader, store_objects and store_close only. */
 store *store_peek(const char *dir, diag *d) MUST_USE;
+/* All of a database into a new file, as it is at one moment; others may write meanwhile. On disk when true. c is for nothing
+ * but reading afterwards, if it was so before, yet no longer guarded against writes. */
+bool database_copy(db *c, const char *to);
 void store_close(store *s); /* after the last submit */
 /* Thread-safe. Ops run in order. */
 void store_submit(store *s, write_op *op);
@@ -479,24 +516,82 @@ typedef struct module_row {
 	int64_t ops, arguments, text_bytes;
 } module_row;
 found module_find(db *c, const char *id, module_row *out);
-void module_json(const module_row *m, strbuf *out);
+/* With its labels; false: they could not be read. */
+bool module_json(db *c, const module_row *m, strbuf *out);
 status module_insert(db *c, const module_row *m, int64_t stored_bytes);
 
 /* modules.c: lets a worker read the module in `path`: fills all of row but id and text_bytes. stop (may be NULL): polled, ends it.
  * False with why filled. */
 bool module_check(struct server *srv, const char *path, const atomic_bool *stop, module_row *row, problem *why);
-/* Checks the text of an upload that has ended, publishes its file and commits its row. ST_ERR_INVALID with why filled when the
- * text is refused or the file cannot be written, another status when the row cannot. Acknowledged once ST_OK. */
-status module_add(struct server *srv, const upload *up, const atomic_bool *stop, module_row *row, problem *why) MUST_USE;
-
 enum { DOCUMENT_WHOLE = 256 << 10 }; /* up to here a document is handled in one piece, beyond it in pieces of this size */
 typedef struct document_ref { /* a strategy document in the database; number 0: none */
 	int64_t number, bytes;
+	char id[ID_BYTES];
 } document_ref;
 /* A document of at most DOCUMENT_WHOLE bytes is appended to whole; a larger one is for document_read. */
 found document_find(db *c, const char *id, document_ref *out, strbuf *whole);
 /* Bytes [at, at + n) of it; false on failure. */
 bool document_read(db *c, const document_ref *d, int64_t at, void *to, int64_t n);
+
+/* ---------------------------------------------------------------- store_names.c */
+
+enum { GIVEN_NAME_BYTES = 100, MOST_NAMES = 16 }; /* of one label or tag; labels or tags of one request */
+/* A label or tag. False with why filled (at pointer). */
+bool name_check(const char *text, const char *pointer, problem *why);
+/* Labels of a module as a JSON array. */
+found labels_json(db *c, const char *module, strbuf *out);
+/* Changes nothing when the module has it already, has as many as it may, or is not there. */
+bool label_add(db *c, const char *module, const char *label, const char *owner);
+
+typedef struct labels_change {
+	write_op op;
+	char module[ID_BYTES], owner[64];
+	bool any; /* also labels of other owners */
+	const char *const *add, *const *remove;
+	uint32_t add_count, remove_count;
+	bool forbidden; /* out: one of them is somebody else's; nothing was changed */
+} labels_change;
+status labels_change_run(db *c, write_op *op);
+
+bool tags_add(db *c, const char *search, const search_spec *spec, bool *out_changed);
+
+typedef struct repeat_key { /* of a request that may be sent twice; key "": it is none */
+	char owner[64], key[256], digest[ID_BYTES];
+} repeat_key;
+/* What a request with this key led to, for a day; *out_same: it was this request. */
+found repeat_find(db *c, const repeat_key *r, char *resource, size_t resource_size, bool *out_same);
+bool repeat_keep(db *c, const repeat_key *r, const char *resource);
+
+typedef struct module_about { /* what an upload says beside the text */
+	write_op op;
+	char module[ID_BYTES], owner[64];
+	const char *label; /* or NULL */
+	repeat_key repeat;
+	bool reused; /* out: the key was another request's; nothing was changed */
+} module_about;
+/* Only looks for the key. */
+status module_about_check(db *c, module_about *a);
+status module_about_run(db *c, write_op *op);
+/* modules.c. Checks the text of an upload that has ended, publishes its file and commits its row, with what the request says of it in the same
+ * transaction (about may be NULL). ST_ERR_INVALID with why filled when the
+ * text is refused or the file cannot be written, another status when the row cannot. Acknowledged once ST_OK. */
+status module_add(struct server *srv, const upload *up, module_about *about, const atomic_bool *stop, module_row *row, problem *why) MUST_USE;
+
+/* ---------------------------------------------------------------- store_queue.c */
+
+typedef struct share {
+	char owner[64];
+	int64_t weight;
+} share;
+typedef VEC(share) shares;
+/* "training=3,research=1"; an owner that is not in it has weight 1. */
+status shares_parse(shares *out, const char *text, diag *d) MUST_USE;
+typedef struct fair_rules { /* immutable while the supervisor runs */
+	const shares *shares;
+	int64_t most_running; /* searches of one owner at a time, 0: any number */
+} fair_rules;
+/* The place of a search among those of its owner and priority. */
+int64_t search_rank_us(const search_spec *s, int64_t now_us);
 
 typedef struct search_create {
 	write_op op;
@@ -505,13 +600,16 @@ typedef struct search_create {
 	char fingerprint[ID_BYTES];
 	char owner[64];
 	bool fresh;       /* neither a stored answer nor a search in flight will do */
-	int64_t queue_limit;
+	int64_t queue_limit, owner_limit; /* searches that may wait, in all and of one owner; 0: any number */
 	int max_failures;
+	repeat_key repeat;
 	/* out */
 	char id[SEARCH_ID_BYTES];
-	bool existing, cached, queue_full;
+	bool existing, cached, queue_full, owner_full;
+	bool repeated, reused; /* its key is known: for this request, for another one */
 	strbuf json;
-	document_ref large;
+	document_ref document;
+	bool changed; /* names that answers show */
 } search_create;
 status search_create_run(db *c, write_op *op);
 
@@ -519,18 +617,20 @@ status search_create_run(db *c, write_op *op);
 found search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES]);
 /* The resource as JSON. rev and final (may be NULL) tell its version and whether it has ended. */
 found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final);
-/* The same with the strategy document of a search that has one. A large document is not copied: out then ends behind the key
- * "document", and *large names the document; the closing brace is the caller's. */
-found search_json_full(db *c, const char *id, strbuf *out, document_ref *large);
+/* The same with the strategy document of a search that has one, which *document names. One of more than DOCUMENT_WHOLE bytes is not
+ * copied: out then ends behind the key "document"; document and closing brace are the caller's. */
+found search_json_full(db *c, const char *id, strbuf *out, document_ref *document);
 
 typedef struct search_claim {
 	write_op op;
 	int64_t lease_us;
+	const fair_rules *rules; /* NULL: equal shares */
 	bool found;
 	char id[SEARCH_ID_BYTES];
 	int64_t attempt;
 	strbuf request;
 	char module[ID_BYTES];
+	int64_t waited_us; /* since it was asked for */
 } search_claim;
 status search_claim_run(db *c, write_op *op);
 
@@ -587,18 +687,61 @@ status search_recover(db *c, int64_t *out_count);
 /* ---------------------------------------------------------------- store_list.c */
 
 typedef struct list_filter {
-	const char *module, *mesh, *device, *state; /* NULL: any */
+	const char *module, *mesh, *device, *state, *label, *tag, *owner; /* NULL: any */
 	int64_t page_size, before;                  /* before: position from a page token, INT64_MAX: from the start */
+	char before_id[ID_BYTES];                   /* of modules, which have a time and an id as position */
 } list_filter;
 enum { LIST_BYTES = 1 << 20 };
 /* A page ends early where it has LIST_BYTES. False: a read failed. */
 bool list_searches(db *c, const list_filter *f, strbuf *out);
 bool list_strategies(db *c, const list_filter *f, strbuf *out);
+bool list_modules(db *c, const list_filter *f, strbuf *out);
 /* What a strategy was found for: the module's id, the profile's name, and the profile itself where the request described one, else NULL
  * (JSON, owned by the caller). */
 found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile);
 /* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. False: a read failed. */
 bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
+
+/* ---------------------------------------------------------------- store_retention.c */
+
+typedef struct retention {
+	write_op op;
+	int64_t before_us;  /* what was last used before then goes; 0: nothing by age */
+	int64_t most_bytes; /* of the store; 0: nothing by size */
+	int64_t strategies, searches, modules; /* out: what went; adds up over runs */
+	bool more;          /* out: run it again */
+} retention;
+status retention_run(db *c, write_op *op);
+/* What the rows and the texts of modules take, -1 when it cannot be read. */
+int64_t store_bytes(db *c);
+/* Removes files of the store that no row names any more. */
+void store_sweep(objects *o, db *c);
+/* retain.c: in the daemon, every hour, as --keep-days and --keep-size say. Called often, from one thread. */
+void retain_if_due(struct server *srv);
+
+/* ---------------------------------------------------------------- hits.c */
+
+typedef struct hits hits; /* thread-safe */
+hits *hits_new(store *s);
+void hits_free(hits *h);
+void hits_add(hits *h, const char *strategy);
+/* Writes down what has come together, when it is time or `now`. */
+void hits_flush(hits *h, bool now);
+
+/* ---------------------------------------------------------------- response_cache.c */
+
+typedef struct response_cache response_cache; /* thread-safe */
+response_cache *response_cache_new(struct server *srv);
+void response_cache_free(response_cache *c);
+/* Read it before the store is read. */
+uint64_t response_cache_generation(response_cache *c);
+/* Something that answers show has changed. */
+void response_cache_outdate(response_cache *c);
+/* Answers r; false: nothing is kept for these bytes. */
+bool response_cache_queue(response_cache *c, request *r, const char *key, size_t n);
+/* Keeps a response of `bytes` bytes, and takes it over; false: there is no room for it. strategy: what it is a use of, or "". */
+bool response_cache_put(response_cache *c, const char *key, size_t n, uint64_t generation, const char *strategy, struct MHD_Response *response,
+	int64_t bytes);
 
 /* ---------------------------------------------------------------- watch.c */
 
@@ -641,6 +784,7 @@ typedef struct supervisor supervisor;
 supervisor *supervisor_new(server *srv);
 void supervisor_kick(supervisor *v);                    /* something was queued or canceled */
 void supervisor_cancel(supervisor *v, const char *id);
+int64_t supervisor_turned_ns(supervisor *v); /* when it last looked around */
 void supervisor_stop(supervisor *v);                    /* kills workers, their searches go back to the queue */
 
 /* ---------------------------------------------------------------- tokens.c */
@@ -689,9 +833,19 @@ bool check_origin(request *r, const char *method);
  * speaks for itself: a proxy's connection carries everybody's requests. Sets r->owner. */
 bool peer_is_trusted(request *r);
 bool peer_is_local(request *r); /* over the Unix socket */
-/* "192.0.2.1", "unix" */
-void peer_text(request *r, char text[64]);
+/* "192.0.2.1", "unix", for a line of the log: with the field forwarded="..." where a proxy names its client. */
+enum { PEER_BYTES = 360 };
+void peer_text(request *r, char text[PEER_BYTES]);
 bool group_find(const char *name, gid_t *out);
+
+/* ---------------------------------------------------------------- systemd.c */
+
+/* Nothing where no service manager asked to be told. */
+void systemd_notify(const char *what);
+void systemd_reloading(void);
+int64_t systemd_watchdog_ns(void); /* how often it wants to hear WATCHDOG=1, 0: never */
+/* Listening sockets that it passed, -1: none; they stay open when this process ends. */
+bool systemd_sockets(int *out_tcp, int *out_local, diag *d);
 
 /* ---------------------------------------------------------------- connections.c */
 
@@ -704,6 +858,7 @@ typedef enum connection_phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_SEND, 
 void connections_phase(connections *c, struct MHD_Connection *conn, connection_phase phase);
 /* Counts a request of conn from 1 on; *out its gate, NULL: it has none. */
 uint64_t connections_request(struct MHD_Connection *conn, gate **out);
+int64_t connections_turned_ns(connections *c); /* when the reaper last looked around */
 void connections_stop(connections *c); /* joins the reaper */
 void connections_free(connections *c);
 
@@ -770,10 +925,16 @@ void reply_read_failure(request *r);
 void reply_file(request *r, unsigned code, const char *type, int fd, int64_t bytes);
 /* JSON around a document that is read while it is sent: head, the document, tail. head is emptied. */
 void reply_document_json(request *r, unsigned code, strbuf *head, const document_ref *d, const char *tail);
+/* Idempotency-Key of the request into out, "" without one; false with why filled when it is malformed. digest is the caller's. */
+bool request_repeat_key(request *r, repeat_key *out, problem *why);
+/* page_size and page_token as they stand; false: the answer is prepared. */
+bool request_page_size(request *r, int64_t *out);
 /* Prepare the answer; sent when the handler returns or, for a parked request, when it is resumed. b is emptied. */
 void reply_buffer(request *r, unsigned code, const char *type, strbuf *b);
 void reply_json(request *r, unsigned code, strbuf *b);
 void reply_response(request *r, unsigned code, struct MHD_Response *response);
+/* Answers at once with a response that others hold too; from a handler only, in place of a reply. */
+void request_answer(request *r, unsigned code, struct MHD_Response *response);
 void reply_problem(request *r, const problem *p);
 void reply_failure(request *r, problem_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* False (and a 404 is prepared) when the {id} of the path cannot be a search's; else it is copied. */
@@ -787,8 +948,13 @@ void reply_store_failure(request *r, status s);
 /* The route, or NULL; *allow then lists the methods of the path ("" when the path is unknown). id receives {id}. */
 const route *route_find(const char *method, const char *path, char id[256], char allow[64]);
 
+uint32_t route_index(const route *r);
+const route *route_at(uint32_t i); /* NULL behind the last */
+
 void handle_module_post(request *r);
 void handle_module_get(request *r);
+void handle_module_list(request *r);
+void handle_module_labels(request *r);
 void handle_search_post(request *r);
 void handle_search_get(request *r);
 void handle_search_list(request *r);
@@ -814,8 +980,6 @@ void reply_applied(request *r, const char *id);
 /* The page's headers and its compressed form, from what is embedded; call once before serving. */
 void page_prepare(server *srv);
 void page_release(server *srv);
-void strategies_cache_init(server *srv);
-void strategies_cache_release(server *srv);
 
 /* ---------------------------------------------------------------- embed.c: files inside the binary, terminated */
 
@@ -823,7 +987,7 @@ typedef struct embedded {
 	const char *p;
 	size_t n;
 } embedded;
-embedded embedded_schema(void), embedded_schema_2(void), embedded_openapi(void), embedded_page(void);
+embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void), embedded_openapi(void), embedded_page(void);
 
 /* ---------------------------------------------------------------- server */
 
@@ -839,6 +1003,8 @@ struct server {
 	supervisor *supervisor;
 	connections *connections;
 	tokens *tokens; /* NULL: everything is open */
+	shares shares;
+	fair_rules rules;
 	char worker[512];
 	bool confined; /* workers are */
 	char *devices_json, *version_json; /* of the worker, read once at start */
@@ -849,9 +1015,14 @@ struct server {
 	char page_policy[512]; /* Content-Security-Policy of the page */
 	char page_tag[72];     /* its ETag */
 	strbuf page_gzip;      /* it, compressed */
-	struct strategy_cache *cache;
+	response_cache *responses;
+	void (*answer_found)(server *srv); /* of the supervisor: a search has succeeded; may be NULL */
+	hits *hits;
+	int64_t retain_ns; /* of the reaper: when retention is due again */
+	atomic_bool retaining;
 	struct MHD_Daemon *tcp, *local;
 	int tcp_fd, local_fd;
+	bool activated; /* the service manager's sockets */
 	uint16_t port;
 	_Atomic int64_t requests_active;
 	atomic_bool stopping;

@@ -11,6 +11,7 @@ enum {
 	LIST_LIMIT = 1000,
 	TEXT_LIMIT = 4096,
 	TACTIC_LIMIT = 256,
+	PRIORITY_LIMIT = 100,
 };
 #define INTEGER_LIMIT ((int64_t)1 << 53)
 
@@ -395,6 +396,21 @@ static bool read_list(search_spec *s, const cJSON *root, const char *name, const
 	return true;
 }
 
+static bool read_tags(search_spec *s, const cJSON *root, problem *why)
+{
+	const cJSON *list = field(root, "tags");
+	int n = !list ? 0 : cJSON_IsArray(list) ? cJSON_GetArraySize(list) : MOST_NAMES + 1;
+	if (n > MOST_NAMES)
+		return problem_at(why, "/tags", "expected an array of at most %d names", MOST_NAMES);
+	s->tags = arena_array(&s->mem, const char *, MAX(n, 1));
+	for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
+		if (!name_check(cJSON_IsString(item) ? item->valuestring : "", element("/tags", (int)s->tag_count).text, why))
+			return false;
+		s->tags[s->tag_count++] = keep(s, item->valuestring);
+	}
+	return true;
+}
+
 static bool read_options(search_spec *s, const cJSON *root, problem *why)
 {
 	const cJSON *item = field(root, "objective");
@@ -410,6 +426,8 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 	if ((item = field(root, "seed")) && !check_integer(item, "/seed", 0, INTEGER_LIMIT - 1, &s->seed, why))
 		return false;
 	if ((item = field(root, "threads")) && !check_integer(item, "/threads", 1, 1024, &s->threads, why))
+		return false;
+	if ((item = field(root, "priority")) && !check_integer(item, "/priority", -PRIORITY_LIMIT, PRIORITY_LIMIT, &s->priority, why))
 		return false;
 	if ((item = field(root, "open_results")) && !cJSON_IsBool(item))
 		return problem_at(why, "/open_results", "expected true or false");
@@ -470,6 +488,9 @@ static void write_canonical(search_spec *s)
 		json_int(&b, "seed", s->seed);
 	if (s->threads)
 		json_int(&b, "threads", s->threads);
+	if (s->priority)
+		json_int(&b, "priority", s->priority);
+	json_list(&b, "tags", s->tags, s->tag_count);
 	strbuf_putc(&b, '}');
 	s->json = keep(s, b.p);
 	strbuf_release(&b);
@@ -484,12 +505,12 @@ bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devi
 	if (!root)
 		return problem_from_diag(why, PROBLEM_BAD_JSON, &d);
 	axes a = {0};
-	static const char known[] = " module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply ";
+	static const char known[] = " module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply priority tags ";
 	bool ok = check_fields(root, "", known, why) && read_module(s, root, why) && read_mesh(s, root, &a, why)
 		&& read_device(s, root, devices, device_count, why) && read_memory(s, root, why) && read_schedule(s, root, &a, why)
 		&& read_budget(s, root, why) && read_list(s, root, "pins", &s->pins, &s->pin_count, why)
 		&& read_list(s, root, "forbids", &s->forbids, &s->forbid_count, why)
-		&& read_options(s, root, why);
+		&& read_tags(s, root, why) && read_options(s, root, why);
 	if (ok)
 		write_canonical(s);
 	cJSON_Delete(root);

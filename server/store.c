@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { APPLICATION_ID = 0x53574431 }; /* "SWD1" */
 enum { BUSY_MS = 5000, START_BUSY_MS = 1000 };
 
 #define STATEMENT(id, sql) [SQL_##id] = sql,
@@ -28,7 +27,7 @@ sqlite3_stmt *db_statement(db *c, statement_id id)
 {
 	sqlite3_stmt **s = &c->statements[id];
 	if (!*s && sqlite3_prepare_v3(c->handle, statement_texts[id], -1, SQLITE_PREPARE_PERSISTENT, s, NULL) != SQLITE_OK) {
-		log_warn("event=prepare_failed statement=%d error=\"%s\"", id, sqlite3_errmsg(c->handle));
+		log_warn("event=prepare_failed statement=%d error=%s", id, log_quoted(sqlite3_errmsg(c->handle)).text);
 		return NULL;
 	}
 	sqlite3_reset(*s);
@@ -41,7 +40,7 @@ found db_step(db *c, sqlite3_stmt *s)
 	int rc = s ? sqlite3_step(s) : SQLITE_ERROR;
 	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
 		return rc == SQLITE_ROW ? FOUND : FOUND_NONE;
-	log_warn("event=read_failed error=\"%s\"", sqlite3_errmsg(c->handle));
+	log_warn("event=read_failed error=%s", log_quoted(sqlite3_errmsg(c->handle)).text);
 	return FOUND_FAILED;
 }
 
@@ -68,7 +67,7 @@ void db_close(db *c)
 	memset(c->statements, 0, sizeof c->statements);
 }
 
-static bool db_open(db *c, const char *path, int flags, const char *vfs, const char *pragmas)
+bool db_open(db *c, const char *path, int flags, const char *vfs, const char *pragmas)
 {
 	memset(c, 0, sizeof *c);
 	if (sqlite3_open_v2(path, &c->handle, flags | SQLITE_OPEN_NOMUTEX, vfs) == SQLITE_OK) {
@@ -93,7 +92,7 @@ db *store_reader(store *s)
 		return c;
 	c = xcalloc(1, sizeof *c);
 	if (!db_open(c, s->path, SQLITE_OPEN_READONLY, s->vfs, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;")) {
-		log_warn("event=reader_failed error=\"%s\"", sqlite3_errmsg(c->handle));
+		log_warn("event=reader_failed error=%s", log_quoted(sqlite3_errmsg(c->handle)).text);
 		reader_close(c);
 		return NULL;
 	}
@@ -101,53 +100,7 @@ db *store_reader(store *s)
 	return c;
 }
 
-/* ---------------------------------------------------------------- migration */
-
-static int64_t pragma_number(db *c, const char *sql)
-{
-	sqlite3_stmt *s;
-	int64_t v = -1;
-	if (sqlite3_prepare_v2(c->handle, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
-		v = sqlite3_column_int64(s, 0);
-	sqlite3_finalize(s);
-	return v;
-}
-
-/* Step i brings a database of version i to i + 1. Released steps never change. */
-static const char *migration(int64_t version) { return version == 0 ? embedded_schema().p : version == 1 ? embedded_schema_2().p : NULL; }
-
-static status read_version(db *c, const char *path, int64_t *out_version, diag *d)
-{
-	int64_t version = pragma_number(c, "PRAGMA user_version"), application = pragma_number(c, "PRAGMA application_id");
-	*out_version = version;
-	if (version < 0 || application < 0)
-		return diag_set(d, ST_ERR_IO, "'%s' cannot be read: %s", path, sqlite3_errmsg(c->handle));
-	if (version > STORE_VERSION)
-		return diag_set(d, ST_ERR_INVALID, "'%s' has version %lld, this program knows versions up to %d", path, (long long)version,
-			STORE_VERSION);
-	if (application != APPLICATION_ID && (application != 0 || version != 0 || pragma_number(c, "SELECT count(*) FROM sqlite_schema") != 0))
-		return diag_set(d, ST_ERR_INVALID, "'%s' is a database of another program", path);
-	return ST_OK;
-}
-
-static status migrate(db *c, const char *path, diag *d)
-{
-	int64_t version;
-	TRY(read_version(c, path, &version, d));
-	for (; version < STORE_VERSION; version++) {
-		char *tail = sqlite3_mprintf("PRAGMA application_id = %d; PRAGMA user_version = %lld; COMMIT", APPLICATION_ID, version + 1);
-		bool ok = sqlite3_exec(c->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK
-			&& sqlite3_exec(c->handle, migration(version), NULL, NULL, NULL) == SQLITE_OK
-			&& sqlite3_exec(c->handle, tail, NULL, NULL, NULL) == SQLITE_OK;
-		sqlite3_free(tail);
-		if (!ok) {
-			diag_set(d, ST_ERR_IO, "'%s' cannot be brought to version %lld: %s", path, (long long)version + 1, sqlite3_errmsg(c->handle));
-			sqlite3_exec(c->handle, "ROLLBACK", NULL, NULL, NULL);
-			return ST_ERR_IO;
-		}
-	}
-	return ST_OK;
-}
+/* ---------------------------------------------------------------- open and close */
 
 static status check_health(db *c, const char *path, diag *d)
 {
@@ -160,8 +113,6 @@ static status check_health(db *c, const char *path, diag *d)
 	sqlite3_finalize(s);
 	return result;
 }
-
-/* ---------------------------------------------------------------- open and close */
 
 /* The folder's full name: workers run elsewhere. */
 static status make_folder(store *s, const char *dir, diag *d)
@@ -184,12 +135,6 @@ static status lock_folder(store *s, diag *d)
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0)
 		return diag_set(d, ST_ERR_INVALID, "the store '%s' is in use by another daemon or batch", s->dir);
 	return ST_OK;
-}
-
-static bool module_known(void *cls, const char *id)
-{
-	module_row row;
-	return module_find(cls, id, &row) != FOUND_NONE; /* what could not be looked up stays */
 }
 
 static bool open_writer(store *s, const char *vfs)
@@ -227,20 +172,20 @@ static status open_database(store *s, diag *d)
 		diag_set(again ? NULL : d, ST_ERR_IO, "cannot open the database '%s': %s", s->path, sqlite3_errmsg(s->writer.handle));
 		if (!again)
 			return ST_ERR_IO;
-		log_warn("event=no_shared_memory error=\"%s\"", sqlite3_errmsg(s->writer.handle));
+		log_warn("event=no_shared_memory error=%s", log_quoted(sqlite3_errmsg(s->writer.handle)).text);
 		db_close(&s->writer);
 		if (!open_writer(s, "unix-excl"))
 			return diag_set(d, ST_ERR_IO, "cannot open the database '%s': %s", s->path, sqlite3_errmsg(s->writer.handle));
 	}
-	TRY(migrate(&s->writer, s->path, d));
+	TRY(store_migrate(&s->writer, s->path, d));
 	TRY(check_health(&s->writer, s->path, d));
 	sqlite3_busy_timeout(s->writer.handle, START_BUSY_MS);
 	bool writable = store_recover(s) && writer_probe(&s->writer);
 	if (!writable)
-		log_warn("event=read_only error=\"%s\"", sqlite3_errmsg(s->writer.handle));
+		log_warn("event=read_only error=%s", log_quoted(sqlite3_errmsg(s->writer.handle)).text);
 	sqlite3_busy_timeout(s->writer.handle, BUSY_MS);
 	atomic_store(&s->writable, writable);
-	objects_sweep(&s->objects, module_known, &s->writer);
+	store_sweep(&s->objects, &s->writer);
 	return ST_OK;
 }
 
@@ -275,7 +220,7 @@ static status check_version(store *s, diag *d)
 	db *c = store_reader(s);
 	if (!c)
 		return diag_set(d, ST_ERR_IO, "cannot open the database '%s'", s->path);
-	TRY(read_version(c, s->path, &version, d));
+	TRY(store_read_version(c, s->path, &version, d));
 	if (version < STORE_VERSION)
 		return diag_set(d, ST_ERR_INVALID, "'%s' has version %lld: a batch or a daemon that opens it brings it to version %d", s->path,
 			(long long)version, STORE_VERSION);

@@ -9,22 +9,18 @@ static void open_page(strbuf *out, const char *key)
 }
 
 /* The position to go on from, when the page is full. */
-static void close_page(strbuf *out, bool full, int64_t last)
+static void close_page(strbuf *out, bool full, const char *last)
 {
 	strbuf_putc(out, ']');
-	if (full) {
-		json_key(out, "next_page");
-		strbuf_printf(out, "\"%lld\"", (long long)last);
-	} else {
-		json_raw(out, "next_page", "null");
-	}
+	json_text(out, "next_page", full ? last : NULL);
 	strbuf_putc(out, '}');
 }
 
 bool list_searches(db *c, const list_filter *f, strbuf *out)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_LIST_SEARCHES);
-	int64_t n = 0, last = 0;
+	int64_t n = 0;
+	char last[32] = "";
 	if (!s)
 		return false;
 	open_page(out, "searches");
@@ -34,9 +30,12 @@ bool list_searches(db *c, const list_filter *f, strbuf *out)
 	bind_text(s, 4, f->mesh);
 	bind_text(s, 5, f->device);
 	sqlite3_bind_int64(s, 6, f->page_size);
+	bind_text(s, 7, f->label);
+	bind_text(s, 8, f->tag);
+	bind_text(s, 9, f->owner);
 	found more = FOUND;
 	while (out->n < LIST_BYTES && (more = db_step(c, s)) == FOUND) {
-		last = sqlite3_column_int64(s, 26);
+		snprintf(last, sizeof last, "%lld", (long long)sqlite3_column_int64(s, 29));
 		if (n++)
 			strbuf_putc(out, ',');
 		search_row_json(s, out);
@@ -51,7 +50,8 @@ bool list_strategies(db *c, const list_filter *f, strbuf *out)
 	static const char *const texts[] = {"id", "search", "module", "fingerprint", "name", "mesh", "device", "objective"};
 	static const char *const numbers[] = {"runtime_ns", "peak_bytes", "communication_ns", "evaluations"};
 	sqlite3_stmt *s = db_statement(c, SQL_LIST_STRATEGIES);
-	int64_t n = 0, last = 0;
+	int64_t n = 0;
+	char last[32] = "";
 	if (!s)
 		return false;
 	open_page(out, "strategies");
@@ -60,9 +60,11 @@ bool list_strategies(db *c, const list_filter *f, strbuf *out)
 	bind_text(s, 3, f->mesh);
 	bind_text(s, 4, f->device);
 	sqlite3_bind_int64(s, 5, f->page_size);
+	bind_text(s, 6, f->label);
+	bind_text(s, 7, f->tag);
 	found more = FOUND;
 	while (out->n < LIST_BYTES && (more = db_step(c, s)) == FOUND) {
-		last = sqlite3_column_int64(s, 0);
+		snprintf(last, sizeof last, "%lld", (long long)sqlite3_column_int64(s, 0));
 		if (n++)
 			strbuf_putc(out, ',');
 		strbuf_putc(out, '{');
@@ -74,7 +76,43 @@ bool list_strategies(db *c, const list_filter *f, strbuf *out)
 		for (int i = 0; i < (int)COUNT_OF(numbers); i++)
 			json_int(out, numbers[i], sqlite3_column_int64(s, 12 + i));
 		json_text(out, "cost_model", column_text(s, 16));
+		json_raw(out, "tags", column_text(s, 18));
+		json_raw(out, "labels", column_text(s, 19));
+		json_int(out, "hits", sqlite3_column_int64(s, 20));
+		json_time(out, "last_hit", sqlite3_column_int64(s, 21));
 		json_time(out, "created", sqlite3_column_int64(s, 17));
+		strbuf_putc(out, '}');
+	}
+	sqlite3_reset(s);
+	close_page(out, n == f->page_size || more == FOUND, last);
+	return more != FOUND_FAILED;
+}
+
+bool list_modules(db *c, const list_filter *f, strbuf *out)
+{
+	static const char *const texts[] = {"id", "fingerprint", "shardings", "name"};
+	static const char *const numbers[] = {"ops", "arguments", "bytes"};
+	sqlite3_stmt *s = db_statement(c, SQL_LIST_MODULES);
+	int64_t n = 0;
+	char last[ID_BYTES + 32] = "";
+	if (!s)
+		return false;
+	open_page(out, "modules");
+	sqlite3_bind_int64(s, 1, f->before);
+	bind_text(s, 2, f->before_id);
+	bind_text(s, 3, f->module);
+	bind_text(s, 4, f->label);
+	sqlite3_bind_int64(s, 5, f->page_size);
+	found more = FOUND;
+	while (out->n < LIST_BYTES && (more = db_step(c, s)) == FOUND) {
+		snprintf(last, sizeof last, "%lld-%s", (long long)sqlite3_column_int64(s, 7), column_text(s, 0));
+		strbuf_puts(out, n++ ? ",{" : "{");
+		for (int i = 0; i < (int)COUNT_OF(texts); i++)
+			json_text(out, texts[i], column_text(s, i));
+		for (int i = 0; i < (int)COUNT_OF(numbers); i++)
+			json_int(out, numbers[i], sqlite3_column_int64(s, 4 + i));
+		json_raw(out, "labels", column_text(s, 8));
+		json_time(out, "created", sqlite3_column_int64(s, 7));
 		strbuf_putc(out, '}');
 	}
 	sqlite3_reset(s);
@@ -89,7 +127,7 @@ static sqlite3_blob *document_open(db *c, int64_t number)
 	sqlite3_blob *b = NULL;
 	if (sqlite3_blob_open(c->handle, "main", "strategies", "document", number, 0, &b) == SQLITE_OK)
 		return b;
-	log_warn("event=read_failed error=\"%s\"", sqlite3_errmsg(c->handle));
+	log_warn("event=read_failed error=%s", log_quoted(sqlite3_errmsg(c->handle)).text);
 	sqlite3_blob_close(b);
 	return NULL;
 }
@@ -114,6 +152,7 @@ found document_find(db *c, const char *id, document_ref *out, strbuf *whole)
 	found f = db_step(c, s);
 	if (f == FOUND)
 		out->number = sqlite3_column_int64(s, 0);
+	snprintf(out->id, sizeof out->id, "%s", id);
 	sqlite3_reset(s);
 	if (f != FOUND)
 		return f;

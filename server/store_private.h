@@ -4,7 +4,7 @@
 
 #include "server/server.h"
 
-enum { STORE_VERSION = 2 };
+enum { STORE_VERSION = 3 };
 
 struct store {
 	char *dir, path[512];
@@ -24,7 +24,14 @@ struct store {
 	bool stop;
 };
 
-void db_close(db *c);
+/* store_migrate.c */
+status store_read_version(db *c, const char *path, int64_t *out_version, diag *d) MUST_USE;
+/* One statement without rows. */
+bool statement_finish(sqlite3_stmt *s);
+/* store_search.c: the event that a search has come to a state; strategy may be NULL. */
+bool event_state(db *c, const char *id, const char *state, const char *strategy);
+/* store_queue.c: adds what a running search has taken until now to its owner's use. */
+bool owner_charge(db *c, const char *id);
 /* The row of SEARCH_GET or LIST_SEARCHES as JSON. */
 void search_row_json(sqlite3_stmt *s, strbuf *out);
 /* Takes what a dead daemon left running back to the queue, once; false: not possible yet. */

@@ -6,16 +6,6 @@
 
 enum { CRASH_PAUSE_US = 1000000 };
 
-/* One statement without rows. */
-static bool finish(sqlite3_stmt *s)
-{
-	if (!s)
-		return false;
-	int rc = sqlite3_step(s);
-	sqlite3_reset(s);
-	return rc == SQLITE_DONE;
-}
-
 static void copy(char *to, size_t n, const char *from) { snprintf(to, n, "%s", from); }
 
 /* ---------------------------------------------------------------- modules */
@@ -40,7 +30,7 @@ found module_find(db *c, const char *id, module_row *out)
 	return f;
 }
 
-void module_json(const module_row *m, strbuf *out)
+bool module_json(db *c, const module_row *m, strbuf *out)
 {
 	strbuf_putc(out, '{');
 	json_text(out, "id", m->id);
@@ -50,7 +40,10 @@ void module_json(const module_row *m, strbuf *out)
 	json_int(out, "ops", m->ops);
 	json_int(out, "arguments", m->arguments);
 	json_int(out, "bytes", m->text_bytes);
+	json_key(out, "labels");
+	bool ok = labels_json(c, m->id, out) == FOUND;
 	strbuf_putc(out, '}');
+	return ok;
 }
 
 status module_insert(db *c, const module_row *m, int64_t stored_bytes)
@@ -67,7 +60,7 @@ status module_insert(db *c, const module_row *m, int64_t stored_bytes)
 	sqlite3_bind_int64(s, 7, m->text_bytes);
 	sqlite3_bind_int64(s, 8, stored_bytes);
 	sqlite3_bind_int64(s, 9, wall_us());
-	return finish(s) ? ST_OK : ST_ERR_IO;
+	return statement_finish(s) ? ST_OK : ST_ERR_IO;
 }
 
 /* ---------------------------------------------------------------- events */
@@ -81,10 +74,10 @@ static bool event_add(db *c, const char *id, const char *kind, const char *body)
 	bind_text(s, 2, kind);
 	sqlite3_bind_int64(s, 3, wall_us());
 	bind_text(s, 4, body);
-	return finish(s);
+	return statement_finish(s);
 }
 
-static bool event_state(db *c, const char *id, const char *state, const char *strategy)
+bool event_state(db *c, const char *id, const char *state, const char *strategy)
 {
 	strbuf b;
 	strbuf_init(&b);
@@ -122,14 +115,18 @@ found search_cached(db *c, const char *key, const char *budget, int64_t amount, 
 	return find_id(c, SQL_SEARCH_CACHED, key, budget, amount, id);
 }
 
-/* -1: could not be counted. */
-static int64_t count_waiting(db *c)
+/* False: they could not be counted. */
+static bool look_for_room(db *c, search_create *a)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_WAITING);
-	int64_t n = db_step(c, s) == FOUND ? sqlite3_column_int64(s, 0) : -1;
-	if (s)
-		sqlite3_reset(s);
-	return n;
+	if (!s)
+		return false;
+	bind_text(s, 1, a->owner);
+	bool ok = db_step(c, s) == FOUND;
+	a->queue_full = ok && sqlite3_column_int64(s, 0) >= a->queue_limit;
+	a->owner_full = ok && !a->queue_full && a->owner_limit && sqlite3_column_int64(s, 1) >= a->owner_limit;
+	sqlite3_reset(s);
+	return ok;
 }
 
 static void new_search_id(char id[SEARCH_ID_BYTES])
@@ -148,6 +145,7 @@ static bool insert_search(db *c, const search_create *a)
 	if (!s)
 		return false;
 	const search_spec *p = a->spec;
+	int64_t now = wall_us();
 	bind_text(s, 1, a->id);
 	bind_text(s, 2, a->key);
 	bind_text(s, 3, p->budget);
@@ -161,39 +159,76 @@ static bool insert_search(db *c, const search_create *a)
 	bind_text(s, 11, p->json);
 	bind_text(s, 12, a->owner);
 	sqlite3_bind_int(s, 13, a->max_failures);
-	sqlite3_bind_int64(s, 14, wall_us());
-	return finish(s) && event_state(c, a->id, "queued", NULL);
+	sqlite3_bind_int64(s, 14, now);
+	sqlite3_bind_int64(s, 15, p->priority);
+	sqlite3_bind_int64(s, 16, search_rank_us(p, now));
+	return statement_finish(s) && event_state(c, a->id, "queued", NULL);
+}
+
+/* What the store has or is doing already. Looked up again here: one of them may have come since the reader looked. */
+static found find_existing(db *c, search_create *a)
+{
+	const search_spec *p = a->spec;
+	if (a->fresh)
+		return FOUND_NONE;
+	found f = search_cached(c, a->key, p->budget, p->budget_amount, a->id);
+	a->cached = f == FOUND;
+	return f == FOUND_NONE ? find_id(c, SQL_SEARCH_FLIGHT, a->key, p->budget, p->budget_amount, a->id) : f;
+}
+
+static status reply_of(db *c, search_create *a)
+{
+	strbuf_clear(&a->json);
+	found f = a->cached ? search_json_full(c, a->id, &a->json, &a->document) : search_json(c, a->id, &a->json, NULL, NULL);
+	return f == FOUND ? ST_OK : ST_ERR_IO;
+}
+
+/* The search that the same request led to before; FOUND_NONE also when it is gone. */
+static found find_repeated(db *c, search_create *a)
+{
+	bool same, final;
+	found f = a->repeat.key[0] ? repeat_find(c, &a->repeat, a->id, sizeof a->id, &same) : FOUND_NONE;
+	if (f != FOUND)
+		return f;
+	strbuf_clear(&a->json);
+	f = search_json(c, a->id, &a->json, NULL, &final);
+	if (f != FOUND)
+		return f;
+	a->reused = !same;
+	a->repeated = a->existing = same;
+	a->cached = same && final && strstr(a->json.p, "\"state\":\"succeeded\"");
+	return FOUND;
 }
 
 status search_create_run(db *c, write_op *op)
 {
 	search_create *a = (search_create *)op;
-	const search_spec *p = a->spec;
-	a->existing = a->cached = a->queue_full = false;
-	if (!a->fresh) {
-		/* Looked up again here: one of them may have come since the reader looked. */
-		found f = search_cached(c, a->key, p->budget, p->budget_amount, a->id);
-		a->cached = f == FOUND;
-		if (f == FOUND_NONE)
-			f = find_id(c, SQL_SEARCH_FLIGHT, a->key, p->budget, p->budget_amount, a->id);
-		if (f == FOUND_FAILED)
-			return ST_ERR_IO;
-		a->existing = f == FOUND;
-	}
+	a->changed = a->existing = a->cached = a->queue_full = a->owner_full = a->repeated = a->reused = false;
+	found f = find_repeated(c, a);
+	if (f == FOUND)
+		return a->reused ? ST_OK : reply_of(c, a);
+	f = f == FOUND_NONE ? find_existing(c, a) : f;
+	if (f == FOUND_FAILED)
+		return ST_ERR_IO;
+	a->existing = f == FOUND;
 	if (!a->existing) {
-		int64_t waiting = count_waiting(c);
-		if (waiting < 0)
+		if (!look_for_room(c, a))
 			return ST_ERR_IO;
-		a->queue_full = waiting >= a->queue_limit;
-		if (a->queue_full)
+		if (a->queue_full || a->owner_full)
 			return ST_OK;
 		new_search_id(a->id);
 		if (!insert_search(c, a))
 			return ST_ERR_IO;
 	}
-	strbuf_clear(&a->json);
-	found f = a->cached ? search_json_full(c, a->id, &a->json, &a->large) : search_json(c, a->id, &a->json, NULL, NULL);
-	return f == FOUND ? ST_OK : ST_ERR_IO;
+	if (!tags_add(c, a->id, a->spec, &a->changed) || (a->repeat.key[0] && !repeat_keep(c, &a->repeat, a->id)))
+		return ST_ERR_IO;
+	sqlite3_stmt *revised = a->changed && a->existing ? db_statement(c, SQL_SEARCH_REVISED) : NULL;
+	if (revised) {
+		bind_text(revised, 1, a->id);
+		if (!statement_finish(revised))
+			return ST_ERR_IO;
+	}
+	return reply_of(c, a);
 }
 
 /* ---------------------------------------------------------------- the resource as JSON */
@@ -246,6 +281,9 @@ void search_row_json(sqlite3_stmt *s, strbuf *out)
 	if (sqlite3_column_type(s, 10) != SQLITE_NULL)
 		json_raw(out, "request", column_text(s, 10)); /* left out of lists: it may be large */
 	json_text(out, "owner", column_text(s, 25)[0] ? column_text(s, 25) : NULL);
+	json_int(out, "priority", sqlite3_column_int64(s, 26));
+	json_raw(out, "tags", column_text(s, 27));
+	json_raw(out, "labels", column_text(s, 28));
 	json_time(out, "created", sqlite3_column_int64(s, 21));
 	json_time(out, "started", sqlite3_column_int64(s, 22));
 	json_time(out, "ended", sqlite3_column_int64(s, 23));
@@ -271,12 +309,11 @@ found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final)
 	return f;
 }
 
-found search_json_full(db *c, const char *id, strbuf *out, document_ref *large)
+found search_json_full(db *c, const char *id, strbuf *out, document_ref *document)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
 	char strategy[ID_BYTES] = "";
-	document_ref d = {0};
-	*large = d;
+	*document = (document_ref){0};
 	if (!s)
 		return FOUND_FAILED;
 	bind_text(s, 1, id);
@@ -290,41 +327,14 @@ found search_json_full(db *c, const char *id, strbuf *out, document_ref *large)
 		return f;
 	out->n--; /* the closing brace */
 	json_key(out, "document");
-	if (document_find(c, strategy, &d, out) != FOUND)
+	if (document_find(c, strategy, document, out) != FOUND)
 		return FOUND_FAILED; /* the row of the search says that there is one */
-	if (d.bytes > DOCUMENT_WHOLE)
-		*large = d;
-	else
+	if (document->bytes <= DOCUMENT_WHOLE)
 		strbuf_putc(out, '}');
 	return FOUND;
 }
 
 /* ---------------------------------------------------------------- run */
-
-status search_claim_run(db *c, write_op *op)
-{
-	search_claim *a = (search_claim *)op;
-	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_CLAIM);
-	if (!s)
-		return ST_ERR_IO;
-	int64_t now = wall_us();
-	sqlite3_bind_int64(s, 1, now + a->lease_us);
-	sqlite3_bind_int64(s, 2, now);
-	int rc = sqlite3_step(s);
-	a->found = rc == SQLITE_ROW;
-	if (a->found) {
-		copy(a->id, sizeof a->id, column_text(s, 0));
-		a->attempt = sqlite3_column_int64(s, 1);
-		strbuf_clear(&a->request);
-		strbuf_puts(&a->request, column_text(s, 2));
-		copy(a->module, sizeof a->module, column_text(s, 3));
-		rc = sqlite3_step(s); /* RETURNING has changed the row only once it is done */
-	}
-	sqlite3_reset(s);
-	if (rc != SQLITE_DONE)
-		return ST_ERR_IO;
-	return !a->found || event_state(c, a->id, "running", NULL) ? ST_OK : ST_ERR_IO;
-}
 
 status search_event_run(db *c, write_op *op)
 {
@@ -341,7 +351,7 @@ status search_event_run(db *c, write_op *op)
 		sqlite3_bind_int64(s, 5, a->peak_bytes);
 		sqlite3_bind_int(s, 6, a->fits);
 	}
-	if (!finish(s))
+	if (!statement_finish(s))
 		return ST_ERR_IO;
 	if (!sqlite3_changes(c->handle))
 		return ST_OK; /* late: the search has ended or was started again */
@@ -372,7 +382,7 @@ static bool requeue(db *c, const char *id, int failures, int64_t not_before_us)
 	bind_text(s, 1, id);
 	sqlite3_bind_int(s, 2, failures);
 	sqlite3_bind_int64(s, 3, not_before_us);
-	return finish(s) && event_state(c, id, "queued", NULL);
+	return statement_finish(s) && event_state(c, id, "queued", NULL);
 }
 
 /* No worker was started, so none can come late with an answer for this number of the attempt. */
@@ -382,7 +392,7 @@ static bool unclaim(db *c, const char *id)
 	if (!s)
 		return false;
 	bind_text(s, 1, id);
-	return finish(s) && event_state(c, id, "queued", NULL);
+	return statement_finish(s) && event_state(c, id, "queued", NULL);
 }
 
 static bool end_search(db *c, const char *id, const char *state, const char *strategy, bool partial, const char *error, int failures)
@@ -397,21 +407,21 @@ static bool end_search(db *c, const char *id, const char *state, const char *str
 	bind_text(s, 5, error);
 	sqlite3_bind_int64(s, 6, wall_us());
 	sqlite3_bind_int(s, 7, failures);
-	if (!finish(s))
+	if (!statement_finish(s))
 		return false;
 	if (strategy && strategy[0]) {
 		if (!(s = db_statement(c, SQL_SEARCH_END_NUMBERS)))
 			return false;
 		bind_text(s, 1, id);
 		bind_text(s, 2, strategy);
-		if (!finish(s))
+		if (!statement_finish(s))
 			return false;
 	}
 	/* The last event first: numbers follow the highest one there is, and a stream has seen the one that goes. */
 	if (!event_state(c, id, state, strategy) || !(s = db_statement(c, SQL_EVENT_THIN)))
 		return false;
 	bind_text(s, 1, id);
-	return finish(s);
+	return statement_finish(s);
 }
 
 typedef struct owned {
@@ -469,7 +479,7 @@ static bool insert_strategy(db *c, const search_finish *a, const owned *o)
 	sqlite3_bind_int(s, 8, a->partial);
 	sqlite3_bind_text(s, 9, a->document, (int)a->document_bytes, SQLITE_STATIC);
 	sqlite3_bind_int64(s, 10, wall_us());
-	return finish(s);
+	return statement_finish(s);
 }
 
 static bool end_with_error(db *c, const search_finish *a, const char *state, int failures)
@@ -523,7 +533,9 @@ status search_finish_run(db *c, write_op *op)
 	a->strategy[0] = 0;
 	found f = find_owned(c, a, &o);
 	a->accepted = f == FOUND;
-	bool ok = f == FOUND_NONE || (f == FOUND && finish_owned(c, a, &o));
+	/* What it took counts, however it ended. */
+	bool charged = f != FOUND || a->outcome == OUTCOME_NOT_STARTED || owner_charge(c, a->id);
+	bool ok = f == FOUND_NONE || (f == FOUND && charged && finish_owned(c, a, &o));
 	strbuf_release(&o.mesh);
 	return ok ? ST_OK : ST_ERR_IO;
 }
@@ -562,7 +574,7 @@ status search_cancel_run(db *c, write_op *op)
 		s = db_statement(c, SQL_SEARCH_CANCEL_RUNNING);
 		if (s)
 			bind_text(s, 1, a->id);
-		if (a->changed && !finish(s))
+		if (a->changed && !statement_finish(s))
 			return ST_ERR_IO;
 	}
 	strbuf_clear(&a->json);
@@ -598,7 +610,7 @@ status search_beat_run(db *c, write_op *op)
 			bind_text(s, 1, a->ids[i]);
 			sqlite3_bind_int64(s, 2, now + a->lease_us);
 		}
-		ok = finish(s);
+		ok = statement_finish(s);
 	}
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_EXPIRED);
 	if (s)

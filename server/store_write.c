@@ -19,6 +19,14 @@ static bool step(db *c, statement_id id)
 	return rc == SQLITE_DONE || rc == SQLITE_ROW;
 }
 
+bool statement_finish(sqlite3_stmt *s)
+{
+	int rc = s ? sqlite3_step(s) : SQLITE_ERROR;
+	if (s)
+		sqlite3_reset(s);
+	return rc == SQLITE_DONE;
+}
+
 /* Statements that stopped at a row would keep the transaction open. */
 static void reset_all(db *c)
 {
@@ -54,7 +62,7 @@ static void run_batch(store *s, write_op *batch)
 	}
 	ok = ok && !sqlite3_get_autocommit(c->handle) && step(c, SQL_COMMIT);
 	if (!ok) {
-		log_warn("event=transaction_failed error=\"%s\"", sqlite3_errmsg(c->handle));
+		log_warn("event=transaction_failed error=%s", log_quoted(sqlite3_errmsg(c->handle)).text);
 		reset_all(c);
 		if (!sqlite3_get_autocommit(c->handle))
 			step(c, SQL_ROLLBACK);
@@ -65,7 +73,9 @@ static void run_batch(store *s, write_op *batch)
 	atomic_store(&s->writable, ok);
 	atomic_fetch_add(&s->metrics->store_commits, 1);
 	atomic_fetch_add(&s->metrics->store_writes, count);
-	atomic_fetch_add(&s->metrics->store_commit_nanoseconds, clock_ns() - start);
+	int64_t took = clock_ns() - start;
+	atomic_fetch_add(&s->metrics->store_commit_nanoseconds, took);
+	histogram_add(&s->metrics->commit_seconds, took);
 	for (write_op *op = batch, *next; op; op = next) {
 		next = op->next; /* done may free it */
 		op->done(op);

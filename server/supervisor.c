@@ -43,7 +43,7 @@ typedef struct slot {
 	char module[ID_BYTES];
 	child worker;
 	bool out_ended, err_ended, canceled, overtime, flooded;
-	int64_t deadline_ns, kill_ns, ended_ns; /* kill_ns: when SIGKILL follows SIGTERM, 0: no SIGTERM yet */
+	int64_t started_ns, deadline_ns, kill_ns, ended_ns; /* kill_ns: when SIGKILL follows SIGTERM, 0: no SIGTERM yet */
 	strbuf out, err, tail;                  /* err: unread lines; tail: the last lines that are no events */
 	search_event waiting;                   /* the newest event, held back to keep the rate down; kind NULL: none */
 	int64_t last_event_ns;
@@ -59,6 +59,7 @@ struct supervisor {
 	pthread_t thread;
 	int wake_fd;
 	atomic_bool stop;
+	_Atomic int64_t turned_ns;
 	pthread_mutex_t mutex; /* of cancels; a leaf */
 	VEC(struct { char id[SEARCH_ID_BYTES]; }) cancels;
 	int64_t next_beat_ns, next_look_ns;
@@ -276,7 +277,7 @@ static bool start_worker(supervisor *v, slot *s, const char *request, size_t req
 		ok = child_start(v->srv->worker, a->v, &limits, &s->worker);
 	}
 	if (!ok)
-		log_warn("event=worker_not_started search=%s error=\"%s\"", s->id, why->kind ? why->detail : strerror(errno));
+		log_warn("event=worker_not_started search=%s error=%s", s->id, log_quoted(why->kind ? why->detail : strerror(errno)).text);
 	spec_release(&spec);
 	arena_release(&a->mem);
 	free(a);
@@ -308,7 +309,7 @@ static void start_claimed(supervisor *v, slot *s, const search_claim *c)
 	problem why = {0};
 	if (start_worker(v, s, c->request.p, c->request.n, &why)) {
 		s->state = SLOT_RUNNING;
-		s->alive_ns = clock_ns();
+		s->alive_ns = s->started_ns = clock_ns();
 		metric_add(v->srv, workers_started, 1);
 		metric_add(v->srv, workers_running, 1);
 	} else if (why.kind) {
@@ -328,10 +329,11 @@ static void claim(supervisor *v)
 		slot *s = &v->slots[i];
 		if (s->state != SLOT_FREE || clock_ns() < v->start_ns)
 			continue;
-		search_claim c = {.op = {.run = search_claim_run}, .lease_us = srv->opt.lease * 1000000};
+		search_claim c = {.op = {.run = search_claim_run}, .lease_us = srv->opt.lease * 1000000, .rules = &srv->rules};
 		if (store_write(srv->store, &c.op) != ST_OK || !c.found) {
 			v->queue_empty = true;
 		} else {
+			histogram_add(&srv->metrics.queue_seconds, c.waited_us * 1000);
 			memset(s, 0, sizeof *s);
 			memcpy(s->id, c.id, sizeof s->id);
 			s->attempt = c.attempt;
@@ -457,6 +459,8 @@ static void commit_result(supervisor *v, slot *s)
 		return;
 	}
 	count_end(v->srv, s);
+	if (s->finish.outcome == OUTCOME_SUCCEEDED && v->srv->answer_found)
+		v->srv->answer_found(v->srv);
 	v->srv->search_changed(v->srv, s->id);
 	remove_work(v, s);
 	strbuf_release(&s->out);
@@ -483,6 +487,7 @@ static void reap(supervisor *v, slot *s)
 	close(s->worker.err);
 	metric_add(v->srv, workers_running, -1);
 	flush_event(v, s);
+	histogram_add(&v->srv->metrics.search_seconds, clock_ns() - s->started_ns);
 	judge(v->srv, s, wait_status);
 	if (s->finish.outcome == OUTCOME_NOT_STARTED)
 		pause_starts(v);
@@ -602,6 +607,7 @@ static void turn(supervisor *v, struct pollfd *p)
 	wait_for_work(v, p);
 	take_cancels(v);
 	int64_t now = clock_ns();
+	atomic_store_explicit(&v->turned_ns, now, memory_order_relaxed);
 	for (uint32_t i = 0; i < v->slot_count; i++) {
 		slot *s = &v->slots[i];
 		if (s->state == SLOT_RUNNING) {
@@ -660,6 +666,7 @@ supervisor *supervisor_new(server *srv)
 {
 	supervisor *v = xcalloc(1, sizeof *v + (size_t)srv->opt.workers * sizeof v->slots[0]);
 	v->srv = srv;
+	v->turned_ns = clock_ns();
 	v->slot_count = (uint32_t)srv->opt.workers;
 	v->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&v->mutex, NULL);
@@ -668,6 +675,8 @@ supervisor *supervisor_new(server *srv)
 	free(v);
 	return NULL;
 }
+
+int64_t supervisor_turned_ns(supervisor *v) { return atomic_load_explicit(&v->turned_ns, memory_order_relaxed); }
 
 void supervisor_kick(supervisor *v)
 {

@@ -146,10 +146,10 @@ static void log_changes(const token_list *before, const token_list *after)
 {
 	for (uint32_t i = 0; i < before->n; i++)
 		if (!has(after, &before->p[i]))
-			log_audit("event=token_removed name=\"%s\"", before->p[i].owner);
+			log_audit("event=token_removed name=%s", log_quoted(before->p[i].owner).text);
 	for (uint32_t i = 0; i < after->n; i++)
 		if (!has(before, &after->p[i]))
-			log_audit("event=token_added name=\"%s\" scopes=%d", after->p[i].owner, after->p[i].scopes);
+			log_audit("event=token_added name=%s scopes=%d", log_quoted(after->p[i].owner).text, after->p[i].scopes);
 }
 
 status tokens_reload(tokens *t, diag *d)

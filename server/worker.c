@@ -39,7 +39,7 @@ static void find_confinement(server *srv)
 			return;
 		if (i == 1 && works) {
 			srv->confined = false;
-			log_warn("event=no_sandbox worker=\"%s\"", srv->worker);
+			log_warn("event=no_sandbox worker=%s", log_quoted(srv->worker).text);
 		}
 	}
 }

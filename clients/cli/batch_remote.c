@@ -64,7 +64,7 @@ static batch_asked send_module(remote *r, const char *path, const sent_module **
 	else if (r->only_cached) {
 		if (!hash_file(path, m.id, &why))
 			snprintf(m.error, sizeof m.error, "%s", why.msg);
-	} else if (!client_upload(&r->c, path, m.id, &a, &why)) {
+	} else if (!client_upload(&r->c, path, NULL, m.id, &a, &why)) {
 		if (why.code != ST_OK)
 			snprintf(m.error, sizeof m.error, "%s", why.msg);
 		else if (refusal(r, &a, path, m.error))

@@ -1,7 +1,8 @@
 /* shardwright submit | wait | cancel | strategies: the same work through a daemon, over HTTP or a Unix socket.
  * The daemon is --server URL or SHARDWRIGHT_SERVER: http://HOST:PORT, https://.., or unix:PATH; a token for it comes from
  * SHARDWRIGHT_TOKEN. Exit codes as everywhere: 0 found and fits, 2 found but nothing fits, 1 bad input or a search that
- * failed, 3 the daemon cannot be reached or failed, 64 usage, 130 canceled. */
+ * failed, 3 the daemon failed, 64 usage, 130 canceled. Two more, by the names of sysexits.h, let a launcher choose what to do:
+ * 69 no daemon answered, 75 there is no answer yet. */
 #include "clients/cli/color.h"
 #include "clients/cli/daemon.h"
 #include "search/search.h"
@@ -14,6 +15,8 @@ enum {
 	EXIT_INPUT = 1,
 	EXIT_DAEMON = 3,
 	EXIT_USAGE = 64,
+	EXIT_NO_DAEMON = 69,
+	EXIT_NOT_YET = 75, /* not stored, or still under way */
 	EXIT_CANCELED = 130,
 };
 
@@ -24,10 +27,18 @@ static int refuse(const client *c, const answer *a, const char *file)
 	client_refusal(c, a, file, &why);
 	fprintf(stderr, "%s%s\n", a->code ? "" : "shardwright: ", why.p);
 	strbuf_release(&why);
-	return a->code >= 400 && a->code < 500 ? EXIT_INPUT : EXIT_DAEMON;
+	if (!a->code)
+		return a->timed_out && c->answered ? EXIT_NOT_YET : EXIT_NO_DAEMON;
+	return a->code == 504 ? EXIT_NOT_YET : a->code >= 400 && a->code < 500 ? EXIT_INPUT : EXIT_DAEMON;
 }
 
 /* ---------------------------------------------------------------- flags */
+
+#define TIMES                                                                                                      \
+	"  --timeout S           seconds for everything, uploading and waiting included\n"                                  \
+	"  --connect-timeout S   seconds until the daemon has to take the connection [10]\n"                                 \
+	"  --retry S             seconds for which a daemon that does not answer is asked again; without it, one that has\n" \
+	"                        answered once is given 30 to start again\n"
 
 static const struct {
 	const char *verb, *text;
@@ -39,15 +50,23 @@ static const struct {
 		"  --mesh NAME=SIZE,.. | FILE.json    --device NAME | --device-file FILE    --memory SIZE    --objective runtime|memory\n"
 		"  --schedule FILE    --evaluations N | --seconds S    --seed N    --threads N    --pin GLOB:SHARDING    --forbid GLOB:DIM:AXIS\n"
 		"  --open-results   --apply auto|exact|annotate\n"
-		"  --wait [--timeout S]  wait for the end          --json            print the strategy document\n"
+		"  --label NAME          a name for the module, which is called jit_step otherwise\n"
+		"  --tag NAME            a word to find the search by (repeat)\n"
+		"  --priority N          -100 to 100: the order among your own waiting searches\n"
+		"  --wait                wait for the end\n"
+		"  --json                print the strategy document\n"
 		"  --fresh               search again, ignore what is stored\n"
-		"  --only-if-cached      never start a search\n"},
+		"  --only-if-cached      never start a search\n"
+		TIMES
+		"\nExit codes: 0 found, 2 found but it does not fit, 1 refused or failed, 3 the daemon failed, 64 usage, 69 no daemon answered,\n"
+		"75 no answer yet (not stored, or still under way), 130 canceled.\n"},
 	{"wait",
-		"shardwright wait SEARCH [--timeout S] [--json]\n\n"
-		"Waits for the end of a search and prints what it found; --json prints the strategy document.\n"},
-	{"cancel", "shardwright cancel SEARCH [--json]\n\nEnds a search; the best strategy until then is kept.\n"},
+		"shardwright wait SEARCH [--json]\n\n"
+		"Waits for the end of a search and prints what it found; --json prints the strategy document.\n\n"
+		TIMES},
+	{"cancel", "shardwright cancel SEARCH [--json]\n\nEnds a search; the best strategy until then is kept.\n\n" TIMES},
 	{"strategies",
-		"shardwright strategies [--module FILE|ID] [--mesh ..] [--device ..] [--json]\n"
+		"shardwright strategies [--module FILE|ID] [--mesh ..] [--device ..] [--label NAME] [--tag NAME] [--json]\n"
 		"shardwright strategies STRATEGY [-o FILE | --mlir FILE | --notation NAME]\n\n"
 		"Lists what a daemon has found; with an id, fetches the document, or the module with the strategy applied, or prints\n"
 		"the shardings of the arguments ready to paste, as shardwright convert --strategy does.\n"},
@@ -64,9 +83,9 @@ static int print_help(const char *verb)
 }
 
 typedef struct flags {
-	const char *server, *positional, *mesh, *module, *device, *out, *mlir, *notation;
+	const char *server, *positional, *mesh, *module, *device, *out, *mlir, *notation, *label, *tag;
 	bool json, wait, fresh, only_cached;
-	double timeout; /* seconds, < 0: none */
+	double timeout, connect, retry; /* seconds, < 0: not given */
 	cJSON *request; /* of submit */
 } flags;
 
@@ -118,7 +137,7 @@ static void add_to_list(cJSON *request, const char *field, const char *value)
 /* Flags of submit that are fields of the request. 1: taken, 0: not one of them, -1: wrong (told). */
 static int submit_flag(flags *f, const char *name, const char *value)
 {
-	static const char *const numbers[] = {"evaluations", "seconds", "seed", "threads"};
+	static const char *const numbers[] = {"evaluations", "seconds", "seed", "threads", "priority"};
 	static const char *const texts[] = {"device", "memory", "objective", "apply"};
 	size_t n = strlen(value);
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)
@@ -137,6 +156,10 @@ static int submit_flag(flags *f, const char *name, const char *value)
 		add_to_list(f->request, "pins", value);
 	else if (!strcmp(name, "forbid"))
 		add_to_list(f->request, "forbids", value);
+	else if (!strcmp(name, "tag"))
+		add_to_list(f->request, "tags", value);
+	else if (!strcmp(name, "label"))
+		f->label = value;
 	else if (!strcmp(name, "device-file"))
 		return add_json_file(f->request, "device", value) ? 1 : -1;
 	else if (!strcmp(name, "schedule"))
@@ -166,7 +189,23 @@ static bool switch_flag(flags *f, const char *name)
 static const char **list_flag(flags *f, const char *name)
 {
 	return !strcmp(name, "mesh") ? &f->mesh : !strcmp(name, "module") ? &f->module : !strcmp(name, "device") ? &f->device
-		: !strcmp(name, "mlir") ? &f->mlir : !strcmp(name, "notation") ? &f->notation : !strcmp(name, "o") ? &f->out : NULL;
+		: !strcmp(name, "mlir") ? &f->mlir : !strcmp(name, "notation") ? &f->notation : !strcmp(name, "o") ? &f->out
+		: !strcmp(name, "label") ? &f->label : !strcmp(name, "tag") ? &f->tag : NULL;
+}
+
+/* Seconds of a time; false when it is none (told). */
+static bool time_flag(flags *f, const char *name, const char *value, bool *out_taken)
+{
+	double *slot = !strcmp(name, "timeout") ? &f->timeout : !strcmp(name, "connect-timeout") ? &f->connect : !strcmp(name, "retry") ? &f->retry : NULL;
+	char *end;
+	*out_taken = slot != NULL;
+	if (!slot)
+		return true;
+	*slot = strtod(value, &end);
+	if (*value && !*end && *slot >= 0 && *slot <= 1e6)
+		return true;
+	fprintf(stderr, "error: --%s is '%s', expected seconds\n", name, value);
+	return false;
 }
 
 /* -1 to go on, or the exit code to leave with: a usage error that has been told, or 0 after the help. listing: strategies
@@ -174,7 +213,7 @@ static const char **list_flag(flags *f, const char *name)
 static int parse_flags(flags *f, int argc, char **argv, bool listing)
 {
 	const char *verb = argv[0];
-	f->timeout = -1;
+	f->timeout = f->connect = f->retry = -1;
 	for (int i = 1; i < argc; i++) {
 		const char *arg = argv[i];
 		if (arg[0] != '-' || !arg[1]) {
@@ -194,6 +233,11 @@ static int parse_flags(flags *f, int argc, char **argv, bool listing)
 		const char *value = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
 		if (!value)
 			return usage(verb, "a value is missing after", arg);
+		bool is_time = false;
+		if (!listing && !time_flag(f, head, value, &is_time))
+			return EXIT_INPUT;
+		if (is_time)
+			continue;
 		int taken = f->request ? submit_flag(f, head, value) : 0;
 		if (taken < 0)
 			return EXIT_INPUT;
@@ -204,12 +248,22 @@ static int parse_flags(flags *f, int argc, char **argv, bool listing)
 			*slot = value;
 		else if (!strcmp(head, "server"))
 			f->server = value;
-		else if (!strcmp(head, "timeout"))
-			f->timeout = atof(value);
 		else
 			return usage(verb, "unknown flag", arg);
 	}
 	return -1;
+}
+
+static bool open_daemon(client *c, const flags *f)
+{
+	if (!client_open(c, f->server))
+		return false;
+	if (f->connect >= 0)
+		c->connect_ms = MAX((int64_t)(f->connect * 1000), 1);
+	if (f->timeout >= 0)
+		c->deadline_ns = clock_ns() + (int64_t)(f->timeout * 1e9);
+	c->retry_ns = f->retry >= 0 ? (int64_t)(f->retry * 1e9) : -1;
+	return true;
 }
 
 /* ---------------------------------------------------------------- search */
@@ -277,11 +331,13 @@ static int print_end(client *c, const cJSON *search, bool json)
 static int wait_for(client *c, const char *id, const flags *f)
 {
 	bool live = isatty(STDERR_FILENO) && !f->json;
-	int64_t until = f->timeout < 0 ? INT64_MAX : clock_ns() + (int64_t)(f->timeout * 1e9);
+	int64_t until = c->deadline_ns;
+	/* The last answer has to come before the deadline: what is asked for ends a little earlier. */
+	enum { ROUND_TRIP_MS = 300 }; /* the daemon looks at its clock ten times a second */
 	char path[160], match[96] = "";
 	answer a = {0};
 	for (;;) {
-		int64_t left_ms = until == INT64_MAX ? 30000 : (until - clock_ns()) / 1000000;
+		int64_t left_ms = until == INT64_MAX ? 30000 : (until - clock_ns()) / 1000000 - ROUND_TRIP_MS;
 		snprintf(path, sizeof path, "/v1/searches/%.100s?wait=%lldms", id, (long long)MIN(MAX(left_ms, 0), 30000));
 		client_call(c, "GET", path, NULL, 0, live && match[0] ? (const char *[]){match, NULL} : NULL, &a);
 		if (a.code != 200 && a.code != 304)
@@ -296,9 +352,9 @@ static int wait_for(client *c, const char *id, const flags *f)
 			fputs("\r\033[K", stderr);
 		int code = final ? print_end(c, search, f->json) : 0;
 		cJSON_Delete(search);
-		if (!final && clock_ns() >= until) {
+		if (!final && (left_ms <= 0 || client_is_late(c))) {
 			fprintf(stderr, "search %s is still under way\n", id);
-			code = EXIT_DAEMON;
+			code = EXIT_NOT_YET;
 			final = true;
 		}
 		if (final) {
@@ -312,13 +368,13 @@ static int wait_for(client *c, const char *id, const flags *f)
 }
 
 /* Uploads a module; 0, or an exit code after telling why not. */
-static int upload(client *c, const char *path, char id[80])
+static int upload(client *c, const flags *f, char id[80])
 {
 	answer a = {0};
 	diag d = {0};
 	int code = 0;
-	if (!client_upload(c, path, id, &a, &d))
-		code = d.code != ST_OK ? (diag_print(&d, stderr), status_exit_code(d.code)) : refuse(c, &a, path);
+	if (!client_upload(c, f->positional, f->label, id, &a, &d))
+		code = d.code != ST_OK ? (diag_print(&d, stderr), status_exit_code(d.code)) : refuse(c, &a, f->positional);
 	strbuf_release(&a.body);
 	return code;
 }
@@ -326,8 +382,16 @@ static int upload(client *c, const char *path, char id[80])
 static int post_search(client *c, const flags *f)
 {
 	char *body = cJSON_PrintUnformatted(f->request);
+	/* The same question joins the search that it led to; only a fresh one needs a key to be sent twice. */
+	char key[64];
+	unsigned char random[16] = {0};
+	if (getentropy(random, sizeof random) != 0)
+		memcpy(random, &(int64_t){clock_ns()}, sizeof(int64_t));
+	size_t at = (size_t)snprintf(key, sizeof key, "Idempotency-Key: ");
+	for (size_t i = 0; i < sizeof random; i++)
+		at += (size_t)snprintf(key + at, sizeof key - at, "%02x", random[i]);
 	const char *const lines[] = {"Content-Type: application/json",
-		f->fresh ? "Cache-Control: no-cache" : f->only_cached ? "Cache-Control: only-if-cached" : NULL, NULL};
+		f->fresh ? "Cache-Control: no-cache" : f->only_cached ? "Cache-Control: only-if-cached" : NULL, f->fresh ? key : NULL, NULL};
 	answer a = {0};
 	client_call(c, "POST", "/v1/searches", body, strlen(body), lines, &a);
 	int code = 0;
@@ -359,9 +423,9 @@ int cmd_submit(int argc, char **argv)
 	int code = parse_flags(&f, argc, argv, false);
 	if (code < 0 && (!f.positional || !cJSON_HasObjectItem(f.request, "mesh")))
 		code = usage(argv[0], "expected MODULE --mesh NAME=SIZE,..", NULL);
-	if (code < 0 && !client_open(&c, f.server))
+	if (code < 0 && !open_daemon(&c, &f))
 		code = EXIT_DAEMON;
-	if (code < 0 && !(code = upload(&c, f.positional, id))) {
+	if (code < 0 && !(code = upload(&c, &f, id))) {
 		cJSON_AddStringToObject(f.request, "module", id);
 		code = post_search(&c, &f);
 	}
@@ -378,7 +442,7 @@ int cmd_wait(int argc, char **argv)
 	if (code < 0 && !f.positional)
 		code = usage(argv[0], "expected the id of a search", NULL);
 	if (code < 0)
-		code = client_open(&c, f.server) ? wait_for(&c, f.positional, &f) : EXIT_DAEMON;
+		code = open_daemon(&c, &f) ? wait_for(&c, f.positional, &f) : EXIT_DAEMON;
 	client_close(&c);
 	return code;
 }
@@ -408,7 +472,7 @@ int cmd_cancel(int argc, char **argv)
 	if (code < 0 && !f.positional)
 		code = usage(argv[0], "expected the id of a search", NULL);
 	if (code < 0)
-		code = client_open(&c, f.server) ? cancel_search(&c, &f) : EXIT_DAEMON;
+		code = open_daemon(&c, &f) ? cancel_search(&c, &f) : EXIT_DAEMON;
 	client_close(&c);
 	return code;
 }
@@ -427,7 +491,7 @@ static void add_query(client *c, strbuf *path, const char *name, const char *val
 static void print_list(const cJSON *root)
 {
 	const cJSON *item;
-	printf("%-14s %-11s %-12s %-24s %-12s %s\n", "STEP TIME", "PEAK", "DEVICE", "MESH", "MODULE", "STRATEGY");
+	printf("%-14s %-11s %-12s %-24s %-16s %s\n", "STEP TIME", "PEAK", "DEVICE", "MESH", "MODULE", "STRATEGY");
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "strategies"))
 	{
 		strbuf time, peak;
@@ -438,7 +502,8 @@ static void print_list(const cJSON *root)
 		if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "fits")))
 			strbuf_putc(&peak, '!');
 		printf("%-14s %-11s %-12.12s %-24.24s ", time.p, peak.p, client_text(item, "device"), client_text(item, "mesh"));
-		printf("%-12.12s %s\n", client_text(item, "name"), client_text(item, "id"));
+		const cJSON *label = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(item, "labels"), 0);
+		printf("%-16.16s %s\n", cJSON_IsString(label) ? label->valuestring : client_text(item, "name"), client_text(item, "id"));
 		strbuf_release(&time);
 		strbuf_release(&peak);
 	}
@@ -469,6 +534,8 @@ static int list_all(client *c, const flags *f)
 	add_query(c, &path, "module", module);
 	add_query(c, &path, "mesh", f->mesh);
 	add_query(c, &path, "device", f->device);
+	add_query(c, &path, "label", f->label);
+	add_query(c, &path, "tag", f->tag);
 	client_call(c, "GET", path.p, NULL, 0, NULL, &a);
 	int code = a.code == 200 ? 0 : refuse(c, &a, NULL);
 	cJSON *root = code ? NULL : cJSON_ParseWithLength(a.body.p, a.body.n);
@@ -516,7 +583,7 @@ int cmd_strategies(int argc, char **argv)
 	notation n = NOTATION_COUNT;
 	if (code < 0 && f.notation && (!f.positional || !notation_find(f.notation, &n)))
 		code = usage(argv[0], f.positional ? "unknown notation" : "--notation needs the id of a strategy", f.positional ? f.notation : NULL);
-	if (code < 0 && !client_open(&c, f.server))
+	if (code < 0 && !open_daemon(&c, &f))
 		code = EXIT_DAEMON;
 	if (code < 0 && !f.positional)
 		code = list_all(&c, &f);

@@ -7,6 +7,8 @@
 enum {
 	MOST_TRIES = 4,
 	MOST_PAUSE_SECONDS = 5,
+	FIRST_PAUSE_MS = 100, /* between tries of a daemon that does not answer; doubles up to the most */
+	MOST_PAUSE_MS = 1000,
 	PACK_FROM = 64 << 10, /* smaller modules travel as they are */
 };
 
@@ -48,6 +50,10 @@ bool client_open(client *c, const char *server)
 	if (!server || !*server)
 		server = "http://127.0.0.1:7070";
 	c->server = server;
+	c->connect_ms = CONNECT_MS;
+	c->deadline_ns = INT64_MAX;
+	c->retry_ns = 0;
+	c->answered = false;
 	c->socket[0] = 0;
 	size_t n = strlen(server);
 	while (n && server[n - 1] == '/')
@@ -97,7 +103,9 @@ static void perform(client *c, const char *method, const char *path, const char 
 	curl_easy_reset(c->curl);
 	curl_easy_setopt(c->curl, CURLOPT_URL, url.p);
 	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT, 10L);
+	curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)c->connect_ms);
+	if (c->deadline_ns != INT64_MAX)
+		curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)MAX((c->deadline_ns - clock_ns()) / 1000000, 1));
 	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(c->curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take_body);
@@ -114,21 +122,43 @@ static void perform(client *c, const char *method, const char *path, const char 
 	CURLcode rc = curl_easy_perform(c->curl);
 	if (rc == CURLE_OK)
 		curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &a->code);
-	else
+	/* A proxy without a daemon behind it. The daemon's own refusals are problems, 504 too. */
+	const char *type = NULL;
+	if (rc == CURLE_OK && (a->code == 502 || a->code == 504) && (curl_easy_getinfo(c->curl, CURLINFO_CONTENT_TYPE, &type) != CURLE_OK || !type
+		|| strncmp(type, "application/problem+json", 24))) {
+		snprintf(a->error, sizeof a->error, "no answer from %.150s: %ld from a proxy", c->server, a->code);
+		a->code = 0;
+	}
+	a->timed_out = rc == CURLE_OPERATION_TIMEDOUT;
+	if (rc != CURLE_OK)
 		snprintf(a->error, sizeof a->error, "no answer from %.150s: %.100s", c->server, curl_easy_strerror(rc));
 	strbuf_add(&a->body, "", 0);
 	curl_slist_free_all(headers);
 	strbuf_release(&url);
 }
 
+bool client_is_late(const client *c) { return clock_ns() >= c->deadline_ns; }
+
+/* Not past the deadline. */
+static void pause_ms(const client *c, int64_t ms)
+{
+	int64_t left = c->deadline_ns == INT64_MAX ? ms : (c->deadline_ns - clock_ns()) / 1000000;
+	usleep((useconds_t)MAX(MIN(ms, left), 1) * 1000);
+}
+
 void client_call(client *c, const char *method, const char *path, const char *body, size_t n, const char *const *lines, answer *a)
 {
-	for (int i = 0; i < MOST_TRIES; i++) {
+	int64_t pause = FIRST_PAUSE_MS, began = clock_ns();
+	for (int busy = 1;;) {
 		perform(c, method, path, body, n, lines, a);
-		if (a->code != 429 && a->code != 503)
+		c->answered = c->answered || a->code;
+		int64_t patience = c->retry_ns >= 0 ? c->retry_ns : c->answered ? RESTART_SECONDS * 1000000000ll : 0;
+		bool restart = !a->code && clock_ns() - began < patience;
+		bool again = restart || ((a->code == 429 || a->code == 503) && busy++ < MOST_TRIES);
+		if (!again || client_is_late(c))
 			return;
-		if (i + 1 < MOST_TRIES)
-			sleep((unsigned)MIN(MAX(a->retry_after, 1), MOST_PAUSE_SECONDS));
+		pause_ms(c, restart ? pause : MIN(MAX(a->retry_after, 1), MOST_PAUSE_SECONDS) * 1000);
+		pause = MIN(2 * pause, MOST_PAUSE_MS);
 	}
 }
 
@@ -184,7 +214,7 @@ void client_refusal(const client *c, const answer *a, const char *file, strbuf *
 
 bool client_is_final(const char *state) { return state && strcmp(state, "queued") && strcmp(state, "running"); }
 
-bool client_upload(client *c, const char *path, char id[80], answer *a, diag *d)
+bool client_upload(client *c, const char *path, const char *label, char id[80], answer *a, diag *d)
 {
 	strbuf text = {0}, packed = {0};
 	if (file_read(path, (size_t)1 << 30, &text, d) != ST_OK)
@@ -200,7 +230,14 @@ bool client_upload(client *c, const char *path, char id[80], answer *a, diag *d)
 			n = packed.n;
 		}
 	}
-	const char *const lines[] = {"Content-Type: application/octet-stream", body == packed.p ? "Content-Encoding: zstd" : NULL, NULL};
+	char named[300];
+	const char *lines[] = {"Content-Type: application/octet-stream", NULL, NULL, NULL};
+	int more = 1;
+	if (body == packed.p)
+		lines[more++] = "Content-Encoding: zstd";
+	snprintf(named, sizeof named, "X-Shardwright-Label: %s", label ? label : "");
+	if (label)
+		lines[more] = named;
 	client_call(c, "POST", "/v1/modules", body, n, lines, a);
 	bool ok = a->code == 200 || a->code == 201;
 	if (ok) {

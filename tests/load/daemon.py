@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import socket
@@ -16,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARDWRIGHT = os.path.abspath(os.environ.get("SHARDWRIGHT", ROOT / "build" / "shardwright"))
 SHARDWRIGHTD = os.path.abspath(os.environ.get("SHARDWRIGHTD", ROOT / "build" / "shardwrightd"))
 
+STORE_VERSION = int(re.search(r"STORE_VERSION = (\d+)", (ROOT / "server" / "store_private.h").read_text()).group(1))
 unique = itertools.count(1)  # 16 GiB itself is what a request without a limit gets
 
 FINAL = ("succeeded", "failed", "canceled")

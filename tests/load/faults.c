@@ -2,6 +2,9 @@
  *   fork    EAGAIN, as at the limit of processes
  *   pread   EIO, for files whose name ends in shardwright.db or shardwright.db-wal
  *   open    EMFILE, for the database
+ *   write   ENOSPC, for the database
+ *   sync    EIO
+ *   clock   holds seconds by which the time of day is wrong
  * Workers do not have it: their environment is clean, and fork comes before. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -11,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static int wanted(const char *fault)
@@ -48,6 +53,46 @@ ssize_t pread64(int fd, void *to, size_t n, off64_t at)
 		return real(fd, to, n, at);
 	errno = EIO;
 	return -1;
+}
+
+ssize_t pwrite64(int fd, const void *from, size_t n, off64_t at)
+{
+	ssize_t (*real)(int, const void *, size_t, off64_t);
+	*(void **)&real = dlsym(RTLD_NEXT, "pwrite64");
+	if (!wanted("write") || !is_database(fd))
+		return real(fd, from, n, at);
+	errno = ENOSPC;
+	return -1;
+}
+
+static int sync_by(const char *name, int fd)
+{
+	int (*real)(int);
+	*(void **)&real = dlsym(RTLD_NEXT, name);
+	if (!wanted("sync"))
+		return real(fd);
+	errno = EIO;
+	return -1;
+}
+
+int fsync(int fd) { return sync_by("fsync", fd); }
+int fdatasync(int fd) { return sync_by("fdatasync", fd); }
+
+int clock_gettime(clockid_t which, struct timespec *out)
+{
+	char path[512], text[32] = "";
+	const char *folder = getenv("FAULTS");
+	int rc = (int)syscall(SYS_clock_gettime, which, out);
+	if (rc != 0 || which != CLOCK_REALTIME || !folder)
+		return rc;
+	snprintf(path, sizeof path, "%s/clock", folder);
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (read(fd, text, sizeof text - 1) > 0)
+			out->tv_sec += atol(text);
+		close(fd);
+	}
+	return rc;
 }
 
 int open64(const char *path, int flags, ...)

@@ -255,7 +255,7 @@ def test_cancel_of_unknown_or_longer_ids(daemon):
 
 
 @pytest.mark.parametrize("method, path, allow", [
-    ("DELETE", "/v1/searches", "POST, GET, HEAD"), ("GET", "/v1/modules", "POST"), ("PUT", "/v1/modules", "POST"), ("POST", "/healthz", "GET, HEAD"),
+    ("DELETE", "/v1/searches", "POST, GET, HEAD"), ("GET", "/v1/opt", "POST"), ("PUT", "/v1/modules", "POST, GET, HEAD"), ("POST", "/healthz", "GET, HEAD"),
     ("PATCH", "/v1/searches/x", "GET, HEAD"), ("GET", "/v1/searches/x/cancel", "POST"), ("OPTIONS", "/", "GET, HEAD"),
 ])
 def test_wrong_methods(daemon, method, path, allow):

@@ -181,7 +181,8 @@ def test_full_disk(own):
     busy = d.search(d.long()).json()["id"]
     d.until(busy, "running")
     unlimited = resource.prlimit(d.process.pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(d.process.pid, resource.RLIMIT_FSIZE, (300_000, unlimited[1]))
+    room = max(p.stat().st_size for p in d.store.iterdir()) + 150_000
+    resource.prlimit(d.process.pid, resource.RLIMIT_FSIZE, (room, unlimited[1]))
     acknowledged, refused = [], None
     for i in range(2000):
         answer = d.search({"module": module, "mesh": "data=2", "memory": 1 << 30, "evaluations": i + 1}, {"Cache-Control": "no-cache"})

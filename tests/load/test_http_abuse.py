@@ -134,7 +134,7 @@ def test_pipelined_requests(daemon):
 
 def test_connection_survives_errors(daemon):
     conn = daemon.connect()
-    for path, status in (("/nothing", 404), ("/v1/modules", 405), ("/v1/searches/x", 404), ("/healthz", 200)) * 3:
+    for path, status in (("/nothing", 404), ("/v1/opt", 405), ("/v1/searches/x", 404), ("/healthz", 200)) * 3:
         conn.request("GET", path)
         response = conn.getresponse()
         response.read()
