@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import Error
+from .source import without_locations
 
 RECIPES = {
     "equinox": "equinox: dynamic, static = eqx.partition(arguments, eqx.is_array), and plan jax.jit(lambda dynamic: "
@@ -125,10 +126,6 @@ def ambient_explicit_axes() -> tuple[str, ...]:
 def no_ambient_mesh() -> Any:
     import jax
     return jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ()))
-
-
-def without_locations(text: str) -> str:
-    return re.sub(r"^#loc.*\n| loc\((?:[^()\"]|\"(?:[^\"\\]|\\.)*\"|\([^()]*\))*\)", "", text, flags=re.MULTILINE)
 
 
 def _and_names(kwargs: dict[str, Any]) -> str:
