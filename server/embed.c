@@ -13,5 +13,6 @@
 
 EMBED(schema, "server/schema.sql")
 EMBED(schema_2, "server/schema_2.sql")
+EMBED(schema_verifications, "server/schema_verifications.sql")
 EMBED(openapi, "docs/openapi.json")
 EMBED(page, "web/built/index.html")

@@ -92,6 +92,21 @@ static bool parse_body(request *r, search_spec *spec, problem *why)
 	return ok;
 }
 
+static void submit_search(request *r, search_post *t, const module_row *module)
+{
+	server *srv = r->srv;
+	search_create *a = &t->create;
+	a->op.run = search_create_run;
+	a->op.done = search_created;
+	a->spec = &t->spec;
+	a->queue_limit = srv->opt.queue;
+	a->max_failures = (int)srv->opt.search_attempts;
+	snprintf(a->fingerprint, sizeof a->fingerprint, "%s", module->fingerprint);
+	snprintf(a->owner, sizeof a->owner, "%s", r->owner);
+	request_park(r);
+	store_submit(srv->store, &a->op);
+}
+
 void handle_search_post(request *r)
 {
 	server *srv = r->srv;
@@ -123,6 +138,13 @@ void handle_search_post(request *r)
 	bool only_cached = has_directive(cache, "only-if-cached") || has_directive(request_header(r, "Prefer"), "only-if-cached");
 	a->fresh = has_directive(cache, "no-cache") && !only_cached;
 	f = a->fresh ? FOUND_NONE : search_cached(c, a->key, t->spec.budget, t->spec.budget_amount, a->id);
+	if (f == FOUND && t->spec.verify && !only_cached) {
+		f = verification_asked(c, a->id, t->spec.verify);
+		if (f == FOUND_NONE) { /* the answer is there, and something to write all the same */
+			submit_search(r, t, &module);
+			return;
+		}
+	}
 	if (f == FOUND)
 		f = search_json_full(c, a->id, &a->json, &a->large);
 	if (f == FOUND_FAILED) {
@@ -145,15 +167,7 @@ void handle_search_post(request *r)
 		reply_problem(r, &why);
 		return;
 	}
-	a->op.run = search_create_run;
-	a->op.done = search_created;
-	a->spec = &t->spec;
-	a->queue_limit = srv->opt.queue;
-	a->max_failures = (int)srv->opt.search_attempts;
-	snprintf(a->fingerprint, sizeof a->fingerprint, "%s", module.fingerprint);
-	snprintf(a->owner, sizeof a->owner, "%s", r->owner);
-	request_park(r);
-	store_submit(srv->store, &a->op);
+	submit_search(r, t, &module);
 }
 
 /* ---------------------------------------------------------------- read and wait */
@@ -172,7 +186,7 @@ static int64_t parse_wait(const char *text)
 	return MIN(v, most) * (ms ? 1000000 : 1000000000);
 }
 
-/* With If-None-Match, "something new" is a change of revision; without, the end of the search. */
+/* With If-None-Match, "something new" is a change of revision; without, the end of the search, or of its verification too. */
 static void search_look(request *r)
 {
 	server *srv = r->srv;
@@ -186,6 +200,8 @@ static void search_look(request *r)
 		bool final;
 		strbuf_clear(&b);
 		found f = c ? search_json(c, r->id, &b, &revision, &final) : FOUND_FAILED;
+		if (f == FOUND && final && request_query(r, "until"))
+			f = verification_over(c, r->id, &final);
 		if (!reply_unless_found(r, f, "there is no search '%.100s'", r->id)) {
 			strbuf_release(&b);
 			return;
@@ -214,6 +230,11 @@ void handle_search_get(request *r)
 	int64_t wait = text ? parse_wait(text) : 0;
 	if (wait < 0) {
 		reply_failure(r, PROBLEM_BAD_REQUEST, "wait is '%.60s', expected a time such as 30s or 500ms", text);
+		return;
+	}
+	const char *until = request_query(r, "until");
+	if (until && strcmp(until, "verified")) {
+		reply_failure(r, PROBLEM_BAD_REQUEST, "until is '%.60s', expected verified", until);
 		return;
 	}
 	r->wait_until_ns = clock_ns() + wait;

@@ -411,6 +411,8 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 		return false;
 	if ((item = field(root, "threads")) && !check_integer(item, "/threads", 1, 1024, &s->threads, why))
 		return false;
+	if ((item = field(root, "verify")) && !check_integer(item, "/verify", 1, MOST_PLANS, &s->verify, why))
+		return false;
 	if ((item = field(root, "open_results")) && !cJSON_IsBool(item))
 		return problem_at(why, "/open_results", "expected true or false");
 	s->open_results = cJSON_IsTrue(item);
@@ -470,6 +472,8 @@ static void write_canonical(search_spec *s)
 		json_int(&b, "seed", s->seed);
 	if (s->threads)
 		json_int(&b, "threads", s->threads);
+	if (s->verify)
+		json_int(&b, "verify", s->verify);
 	strbuf_putc(&b, '}');
 	s->json = keep(s, b.p);
 	strbuf_release(&b);
@@ -484,7 +488,7 @@ bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devi
 	if (!root)
 		return problem_from_diag(why, PROBLEM_BAD_JSON, &d);
 	axes a = {0};
-	static const char known[] = " module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply ";
+	static const char known[] = " module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply verify ";
 	bool ok = check_fields(root, "", known, why) && read_module(s, root, why) && read_mesh(s, root, &a, why)
 		&& read_device(s, root, devices, device_count, why) && read_memory(s, root, why) && read_schedule(s, root, &a, why)
 		&& read_budget(s, root, why) && read_list(s, root, "pins", &s->pins, &s->pin_count, why)

@@ -218,9 +218,9 @@ def test_an_older_store_is_brought_up_to_date(folder):
     db.close()
     write_jobs(folder, *questions(1))
     _, err = run(folder, "--dry-run", code=1)
-    assert "brings it to version 2" in err
+    assert "brings it to version 3" in err
     run(folder)
-    assert rows(folder, "PRAGMA user_version") == [(2,)]
+    assert rows(folder, "PRAGMA user_version") == [(3,)]
 
 
 def test_a_full_disk(folder):
@@ -342,7 +342,7 @@ def test_a_merge_that_cannot_be(folder):
     db.execute("PRAGMA user_version = 99")
     db.close()
     _, err = merge(folder, "task0", code=1)
-    assert "'task0' has version 99, expected 2" in err
+    assert "'task0' has version 99, expected 3" in err
 
 
 def test_slurm_scripts(folder):

@@ -1,6 +1,7 @@
 """The compiler's word on a plan: compile it and others, cost what was scheduled, take XLA's own memory; the best that fits is the answer."""
 import concurrent.futures
 import contextlib
+import dataclasses
 import importlib.util
 import json
 import os
@@ -8,6 +9,8 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -23,6 +26,7 @@ from .tables import duration, size
 from .tool import Folder, find_tool, run_tool
 
 RUNS = 3
+LOOK_SECONDS = 0.5
 RUN_PROGRAMS = 4
 # Topologies that libtpu knows, by generation and devices; a smaller mesh takes the first devices of the next one.
 _FLAT = {4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16"}
@@ -72,18 +76,19 @@ def verify(plan: Plan, count: int | str = 2, *, seconds: float = 1800, processes
             "%s %s: %s" % (row["plan"], row["apply"], row["reason"] or size(row["peak_bytes"])) for row in rows), PlanWarning, stacklevel=3)
         plan.verifications = rows
         return plan
-    answer = plan if found[at].document is plan.document else _plan_of(plan, found[at])
-    if answer.compiler_options != found[at].options:
-        answer.document = dict(answer.document, compiler_options=found[at].options)
+    document = answered(found[at])
+    answer = plan if document is plan.document else _plan_of(plan, dataclasses.replace(found[at], document=document))
     answer.verifications = rows
     return answer
 
 
-def compiled(source: Source, found: list[Candidate], *, seconds: float, processes: int | None, target: str | None, show: Progress) -> list[JSON]:
-    """A row for each program, in the same order. Error where the target's compiler is not here."""
+def compiled(source: Source, found: list[Candidate], *, seconds: float, processes: int | None, target: str | None, show: Progress,
+             stop: threading.Event | None = None) -> list[JSON]:
+    """A row for each program, in the same order. Error where the target's compiler is not here. stop, once set, ends the compiles."""
     chosen, topology = _target(target, found[0].document)
+    stop = stop or threading.Event()
     with concurrent.futures.ThreadPoolExecutor(processes or max(1, (os.cpu_count() or 2) // 2)) as pool:
-        return list(pool.map(lambda one: _compiled(source, one, chosen, topology, seconds, show), found))
+        return list(pool.map(lambda one: _compiled(source, one, chosen, topology, seconds, show, stop), found))
 
 
 def best_of(rows: list[JSON]) -> int | None:
@@ -94,6 +99,13 @@ def best_of(rows: list[JSON]) -> int | None:
     at = min(good, key=lambda i: rows[i]["predicted_runtime_ns"] if rows[i]["runtime_ns"] is None else rows[i]["runtime_ns"])
     rows[at]["chosen"] = True
     return at
+
+
+def answered(one: Candidate) -> JSON:
+    """The document of a candidate that is the answer, with the options it was compiled with."""
+    if one.document.get("compiler_options", {}) == one.options:
+        return one.document
+    return dict(one.document, compiler_options=one.options)
 
 
 def _target(target: str | None, document: JSON) -> tuple[str, str | None]:
@@ -127,13 +139,14 @@ def _tell(row: JSON, show: Progress) -> None:
     show.line("verify: %-14s %-8s %s%s, %.0f s" % (row["plan"], row["apply"], "with options, " if row["options"] else "", took, row["seconds"]))
 
 
-def _compiled(source: Source, one: Candidate, target: str, topology: str | None, seconds: float, show: Progress) -> JSON:
+def _compiled(source: Source, one: Candidate, target: str, topology: str | None, seconds: float, show: Progress,
+              stop: threading.Event) -> JSON:
     row, start = _row(one, "compiled"), time.monotonic()
     with Folder() as folder:
         request = {"module": folder.file("module.mlir", one.module), "mesh": one.document["mesh"], "target": target, "topology": topology,
                    "options": one.options}
         answer_path, hlo = folder.path("answer.json"), folder.path("compiled.hlo")
-        said = _in_a_process([folder.file("request.json", request), answer_path, hlo], seconds)
+        said = _in_a_process([folder.file("request.json", request), answer_path, hlo], seconds, stop)
         row["seconds"] = time.monotonic() - start
         if said is None:
             with open(answer_path) as f:
@@ -153,25 +166,34 @@ def _compiled(source: Source, one: Candidate, target: str, topology: str | None,
     return row
 
 
-def _in_a_process(words: list[str], seconds: float) -> str | None:
+def _in_a_process(words: list[str], seconds: float, stop: threading.Event) -> str | None:
     """None, or why there is no answer."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH")))))
-    process = subprocess.Popen([sys.executable, "-m", "shardwright.compile_module", *words], env=environment, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
-    try:
-        _, noise = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return "not compiled within %g s" % seconds
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)      # its own session: the compiler and what it has started
-            process.communicate()
-    if process.returncode:
-        last = noise.strip().splitlines()
-        how = "signal %d" % -process.returncode if process.returncode < 0 else "exit %d" % process.returncode
+    with tempfile.TemporaryFile() as noise:
+        process = subprocess.Popen([sys.executable, "-m", "shardwright.compile_module", *words], env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=noise, start_new_session=True)
+        deadline = time.monotonic() + seconds
+        try:
+            while True:
+                try:
+                    code = process.wait(max(0.0, min(LOOK_SECONDS, deadline - time.monotonic())))
+                    break
+                except subprocess.TimeoutExpired:
+                    if stop.is_set():
+                        return "stopped"
+                    if time.monotonic() >= deadline:
+                        return "not compiled within %g s" % seconds
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)      # its own session: the compiler and what it has started
+                process.wait()
+        if not code:
+            return None
+        noise.seek(0)
+        last = noise.read().decode(errors="replace").strip().splitlines()
+        how = "signal %d" % -code if code < 0 else "exit %d" % code
         return "the compiler died (%s): %s" % (how, last[-1][:500] if last else "")
-    return None
 
 
 def _measured(plan: Plan, one: Candidate, arguments: tuple[tuple[Any, ...], dict[str, Any]] | None, show: Progress) -> JSON:
