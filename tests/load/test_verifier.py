@@ -165,6 +165,30 @@ def test_scope(own, tmp_path):
     assert answers == {"trainer": 403, "verifier": 204}
 
 
+def test_command_line(own, tmp_path):
+    """submit --verify answers with the plan so far; --verified waits for the verifier."""
+    d = own()
+    step = tmp_path / "step.mlir"
+    step.write_text(module_text(48))
+    where = ["--server", f"http://127.0.0.1:{d.port}"]
+
+    def run(*words):
+        return subprocess.run([SHARDWRIGHT, *words, *where], capture_output=True, text=True, timeout=60)
+
+    first = run("submit", str(step), "--mesh", "data=2", "--evaluations", "20", "--verify", "2", "--wait")
+    assert first.returncode == 0 and "verification queued" in first.stdout, first
+    search = first.stdout.split()[1]
+    assert run("wait", search).returncode == 0
+    slow = run("wait", search, "--verified", "--timeout", "0.3")
+    assert slow.returncode == 3 and "still under way" in slow.stderr
+    taken(d)
+    assert post(d, f"/v1/verifications/{search}/result", {"attempt": 1, "verifications": [row(chosen=True)]}).status == 200
+    end = run("wait", search, "--verified")
+    assert end.returncode == 0 and "verified by XLA for cpu, jaxlib 1: 900 ns a step" in end.stdout, end
+    again = run("submit", str(step), "--mesh", "data=2", "--evaluations", "20", "--verified")
+    assert again.returncode == 0 and "verified by" in again.stdout
+
+
 # ---------------------------------------------------------------- the verifier itself
 
 needs_jax = pytest.mark.skipif(not VENV.exists() or subprocess.run([str(VENV), "-c", "import jax"], capture_output=True).returncode != 0,

@@ -187,6 +187,30 @@ def test_explicit_axes(tool):
     assert not ignored
 
 
+def set_to_gspmd(path):
+    start()
+    import jax
+    import jax.numpy as jnp
+    jax.config.update("jax_use_shardy_partitioner", False)
+    mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+
+    def step(w, x):
+        return jnp.sum(jax.lax.with_sharding_constraint(jnp.tanh(x @ w), rows))
+
+    args = jnp.ones((64, 32)), jnp.ones((16, 64))
+    step = jax.jit(step, in_shardings=(None, rows))
+    plan = planner(path)(step, *args)
+    by_gspmd = "mhlo.sharding" in step.lower(*args).as_text()       # the process stays as it was set
+    return plan.document["arguments"][1]["sharding"], float(plan.fn(*args)), by_gspmd
+
+
+def test_set_to_gspmd(tool):
+    """Annotations of a program in a process that is set to GSPMD are pins as any others."""
+    sharding, value, by_gspmd = forked(set_to_gspmd, tool.path)
+    assert sharding[0] == ["data"] and value == 512 and by_gspmd
+
+
 def refusals(path):
     start()
     import jax
