@@ -80,6 +80,25 @@ def test_life_of_a_job(own):
     assert failed["strategy"] == chosen
 
 
+def test_verified_answers_are_preferred(own):
+    d = own()
+    question = {"module": d.module(56), "mesh": "data=2", "evaluations": 20}
+    first = d.search(question).json()["id"]
+    d.wait(first)
+    second = d.search({**question, "verify": 1}, {"Cache-Control": "no-cache"}).json()["id"]
+    d.wait(second)
+    assert d.search(question).json()["id"] == first != second
+    assert taken(d)["search"] == second
+    assert d.search(question).json()["id"] == first
+    assert post(d, f"/v1/verifications/{second}/result", {"attempt": 1, "verifications": [row(chosen=True)]}).status == 200
+    assert d.search(question).json()["id"] == second
+    kept = d.search({**question, "verify": 1})
+    assert kept.status == 200 and kept.json()["id"] == second and kept.headers["Cache-Status"].endswith("hit")
+    assert post(d, CLAIM, {}).status == 204                             # what was asked for is there already
+    only = d.search({**question, "verify": 9}, {"Cache-Control": "only-if-cached"})
+    assert only.status == 200 and only.json()["verification"]["plans"] == 1  # and this starts no work
+
+
 def test_refused_results(own):
     d = own()
     search = ask(d, rows=24)["id"]

@@ -52,3 +52,20 @@ def test_everything_is_told():
     assert not set(arguments) - told and not set(members) - told, (set(arguments) - told, set(members) - told)
     signature = re.search(r"^plan\((.*?)\) -> Plan", text, re.S | re.M)[1]
     assert re.findall(r"(\w+)(?:=|,|$)", re.sub(r"=[^,]*", "=", signature)) == arguments
+
+
+def flags_of_verifier():
+    sys.path.insert(0, os.path.join(ROOT, "clients", "python"))
+    from shardwright import verifier
+    import contextlib
+    import io
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+        verifier.main(["--help"])
+    return text.getvalue()
+
+
+def test_every_flag_of_the_verifier_is_told():
+    section = doc().split("### Verifiers")[1].split("\n## ")[0]
+    flags = set(re.findall(r"--[a-z]+", forked(flags_of_verifier))) - {"--help"}
+    assert len(flags) > 8 and flags == set(re.findall(r"--[a-z]+", section))
