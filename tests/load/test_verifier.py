@@ -284,3 +284,34 @@ def compilers():
         if b"shardwright.compile_module" in words and ours:
             found.append(int(pid))
     return found
+
+
+PLAN = """
+import json, sys, warnings
+import jax, jax.numpy as jnp, shardwright
+args = jax.ShapeDtypeStruct((64, 32), jnp.float32), jax.ShapeDtypeStruct((16, 64), jnp.float32)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    plan = shardwright.plan(lambda w, x: jnp.tanh(x @ w), *args, mesh="data=2", evaluations=20, server=sys.argv[1], verify=2, verify_by="server",
+                            timeout=float(sys.argv[2]))
+print(json.dumps([plan.verified, [str(w.message) for w in told]]))
+"""
+
+
+@needs_jax
+def test_plan_by_server(own):
+    """shardwright.plan waits for the daemon's verifier, and takes the plan so far when there is none in time."""
+    d = own()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "clients" / "python"), "JAX_PLATFORMS": "cpu"}
+
+    def plan(seconds):
+        run = subprocess.run([str(VENV), "-c", PLAN, f"http://127.0.0.1:{d.port}", str(seconds)], env=environment, capture_output=True, text=True, timeout=120)
+        assert run.returncode == 0, run.stderr
+        return json.loads(run.stdout)
+
+    verified, told = plan(2)
+    assert verified is None and "is not verified: its verification is queued" in told[0], told
+    v = verifier(d, "--once")
+    verified, told = plan(100)
+    v.communicate(timeout=60)
+    assert verified["compiler"] == "XLA for cpu" and verified["fits"] and not told, told

@@ -7,10 +7,11 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .errors import Error, NoAnswer
+from .errors import Error, NoAnswer, PlanWarning
 from .shardings import JSON
 
 
@@ -47,25 +48,45 @@ def request(server: str, method: str, path: str, body: bytes | None = None, head
         raise NoAnswer("no answer of the daemon at %s: %s" % (server, error)) from None
 
 
-def ask_daemon(server: str, text: str, wanted: JSON, timeout: float | None, show: Callable[[JSON], None]) -> tuple[JSON, str]:
-    """Search on a daemon -> (strategy document, module that carries the plan)."""
+def ask_daemon(server: str, text: str, wanted: JSON, timeout: float | None, show: Callable[[JSON], None]) -> JSON:
+    """Search on a daemon -> {"document", "module", "verifications"}. With wanted["verify"], the verified answer if a verifier gives
+    it in time, else the plan so far with a warning."""
     deadline = None if timeout is None else time.monotonic() + timeout
     patience = 60 if timeout is None else max(1.0, min(60.0, timeout))
     answer = request(server, "POST", "/v1/modules", gzip.compress(text.encode(), 6, mtime=0),
-                      {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, timeout=patience)
+                     {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, timeout=patience)
     body: dict[str, Any] = dict(wanted, module=json.loads(answer)["id"])
     answer = request(server, "POST", "/v1/searches", json.dumps(body).encode(), {"Content-Type": "application/json"}, timeout=patience)
     search = json.loads(answer)
-    while search["state"] in ("queued", "running"):
+    path, until = "/v1/searches/" + urllib.parse.quote(search["id"], safe=":"), "&until=verified" if wanted.get("verify") else ""
+    while (state := _under_way(search, bool(until))):
         left = 30 if deadline is None else min(30, int(deadline - time.monotonic()))
         if left <= 0:
+            if search["state"] == "succeeded":
+                break
             raise NoAnswer("no answer within %s s; search %s goes on" % (timeout, search["id"]))
-        show({"event": search["state"]})
-        answer = request(server, "GET", "/v1/searches/%s?wait=%ds" % (urllib.parse.quote(search["id"], safe=":"), left), timeout=left + 30)
-        search = json.loads(answer)
+        show({"event": state})
+        search = json.loads(request(server, "GET", "%s?wait=%ds%s" % (path, left, until), timeout=left + 30))
     if search["state"] != "succeeded" or not search.get("strategy"):
         raise Error("search %s %s: %s" % (search.get("id"), search["state"], search.get("error") or search.get("detail") or "no strategy"))
-    return strategy_of(server, search["strategy"])
+    document, module = strategy_of(server, search["strategy"])
+    rows: list[JSON] = []
+    if until:
+        job = search["verification"] or {}
+        if job.get("state") == "done":
+            rows = json.loads(request(server, "GET", path + "/verifications"))["verifications"]
+        else:
+            why = job.get("error") or "its verification is %s" % job.get("state")
+            warnings.warn("the plan of search %s is not verified: %s" % (search["id"], why), PlanWarning, stacklevel=5)
+    return {"document": document, "module": module, "verifications": rows}
+
+
+def _under_way(search: JSON, verified: bool) -> str | None:
+    """What is waited for, as a state; None: nothing."""
+    if search["state"] in ("queued", "running"):
+        return str(search["state"])
+    job = search.get("verification") if verified else None
+    return "verifying" if job and job["state"] in ("queued", "running") else None
 
 
 def strategy_of(server: str, strategy: str) -> tuple[JSON, str]:
