@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Plan a torch module's training step, print a placement for each parameter, and train so with DTensor in several processes.
 
-    python examples/torch_dtensor.py [--mesh model=2] [--memory 12MiB] [--steps 5]
+    python examples/torch_dtensor.py [--mesh model=2] [--memory 5MiB] [--steps 5]
 
 torchax turns the module into a function of its state; jax lowers the training step to StableHLO, which is what is planned. The
 processes are torch's own, over gloo, and know nothing of jax. Needs torch, torchax and jax; `make torch` installs them apart.
 """
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -80,8 +81,7 @@ def placements_of(plan):
 def placed(text):
     """The placements of the pasted text, by the parameter's name in torch; inputs as x and y."""
     names = {}
-    body = "\n".join(line for line in text.splitlines() if not line.startswith("mesh ="))
-    exec(body, names)
+    exec("\n".join(line for line in text.splitlines() if not line.startswith("mesh =")), names)       # a mesh of its own, on the CPU
     return {name.removeprefix("params['").removesuffix("']"): value for name, value in names["placements"].items()}
 
 
@@ -95,10 +95,9 @@ def train(text, sizes, axes, steps):
     if text:
         dist.init_process_group("gloo")
         mesh, places = init_device_mesh("cpu", sizes, mesh_dim_names=axes), placed(text)
-        for owner in model.modules():
-            for name, parameter in list(owner.named_parameters(recurse=False)):
-                whole = next(n for n, p in model.named_parameters() if p is parameter)
-                setattr(owner, name, nn.Parameter(distribute_tensor(parameter.data, mesh, places[whole])))
+        for name, parameter in list(model.named_parameters()):
+            owner, _, leaf = name.rpartition(".")
+            setattr(model.get_submodule(owner), leaf, nn.Parameter(distribute_tensor(parameter.data, mesh, places[name])))
         x, y = distribute_tensor(x, mesh, places["x"]), distribute_tensor(y, mesh, places["y"])
     optimizer, losses = torch.optim.SGD(model.parameters(), lr=RATE), []
     for _ in range(steps):
@@ -134,7 +133,7 @@ def in_processes(count, text, sizes, axes, steps):
                 job.kill()
         if any(job.returncode for job in jobs):
             sys.exit("a process failed: exit codes %s" % [job.returncode for job in jobs])
-        return [eval(line.splitlines()[-1]) for line in said]
+        return [json.loads(line.splitlines()[-1]) for line in said]
 
 
 def free_port():
@@ -147,7 +146,7 @@ def free_port():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mesh", default="model=2")
-    parser.add_argument("--memory", default="12MiB", help="limit per device; the replicated step takes about 13 MiB")
+    parser.add_argument("--memory", default="5MiB", help="limit per device; replicated, the step takes 8.5 MiB")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--train", help=argparse.SUPPRESS)
     parser.add_argument("--sizes", help=argparse.SUPPRESS)
@@ -155,19 +154,20 @@ def main():
     options = parser.parse_args()
     if options.train:
         with open(os.path.join(options.train, "placements.py")) as f:
-            print(train(f.read(), tuple(map(int, options.sizes.split(","))), tuple(options.axes.split(",")), options.steps))
+            text = f.read()
+        print(json.dumps(train(text, tuple(map(int, options.sizes.split(","))), tuple(options.axes.split(",")), options.steps)))
         return
     plan = planned(options.mesh, options.memory)
     axes = plan.document["mesh"]["axes"]
     text = placements_of(plan)
     print(plan.table())
-    print(text[:text.index("\n}\n") + 3])
+    print(text[text.index("placements = "):text.index("\n}\n") + 3])
     one, whole = train("", (), (), options.steps)
     count = 1
     for axis in axes:
         count *= axis["size"]
     every = in_processes(count, text, tuple(axis["size"] for axis in axes), tuple(axis["name"] for axis in axes), options.steps)
-    print("one process  " + " ".join("%.5f" % loss for loss in one))
+    print("one process   " + " ".join("%.5f" % loss for loss in one))
     for rank, (losses, local) in enumerate(every):
         print("rank %-7d  %s, %d of %d bytes of parameters" % (rank, " ".join("%.5f" % loss for loss in losses), local, whole))
     worst = max(abs(a - b) / abs(a) for losses, _ in every for a, b in zip(one, losses, strict=True))

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from child import forked
 from conftest import ROOT
 
@@ -36,6 +38,19 @@ def test_example(tool):
     assert LOSS.sub("LOSS", found) == LOSS.sub("LOSS", told)
     for a, b in zip(LOSS.findall(found), LOSS.findall(told), strict=True):
         assert abs(float(a) - float(b)) < 1e-3, (a, b)
+
+
+TORCH = os.path.join(ROOT, "build", "torch-venv", "bin", "python")
+TORCH_OUTPUT = re.compile(r"(<!-- output of make torch -->\n```\n)(.*?)(```\n)", re.S)
+
+
+@pytest.mark.skipif(not os.path.exists(TORCH), reason="no torch: make torch")
+def test_torch_example(tool):
+    done = subprocess.run([TORCH, os.path.join(ROOT, "examples", "torch_dtensor.py")], capture_output=True, text=True,
+                          env=dict(os.environ, SHARDWRIGHT=tool.path), timeout=300)
+    assert done.returncode == 0 and "losses agree" in done.stdout, done.stdout + done.stderr
+    found, told = done.stdout[done.stdout.index("placements = "):], TORCH_OUTPUT.search(doc())[2]
+    assert LOSS.sub("LOSS", found) == LOSS.sub("LOSS", told)
 
 
 def public():
