@@ -16,6 +16,7 @@ CREATE TABLE verification_jobs (
 	ended_us   INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX verification_jobs_open ON verification_jobs(created_us) WHERE state IN ('queued', 'running');
+CREATE INDEX verification_jobs_planned ON verification_jobs(planned) WHERE planned IS NOT NULL;
 
 -- Whoever waits for a change of the search hears of its verification too.
 CREATE TRIGGER verification_asked AFTER INSERT ON verification_jobs

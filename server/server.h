@@ -291,6 +291,8 @@ void spec_release(search_spec *s);
  * cost-model version. Globs match argument names, which a fingerprint does not cover, so the module's id joins in when the
  * request has any. The budget is not in it: an answer serves every request with the same kind of budget and no larger. */
 void spec_key(const search_spec *s, const char *fingerprint, const char *shardings, const char *cost_model, char out[ID_BYTES]);
+/* Whether o is an object with no other fields; base: its JSON pointer. known: names separated by spaces, with a space at both ends. */
+bool check_fields(const cJSON *o, const char *base, const char *known, problem *why);
 /* "data=4,model=4" in canonical form; false when it is not a mesh. */
 bool mesh_text_check(const char *text, strbuf *canonical, problem *why);
 

@@ -45,8 +45,7 @@ static pointer element(const char *base, int i)
 	return below(base, index);
 }
 
-/* known: names separated by spaces, with a space at both ends. */
-static bool check_fields(const cJSON *o, const char *base, const char *known, problem *why)
+bool check_fields(const cJSON *o, const char *base, const char *known, problem *why)
 {
 	if (!cJSON_IsObject(o))
 		return problem_at(why, base, "expected an object");
