@@ -51,12 +51,12 @@ CREATE INDEX verifications_strategy ON verifications(strategy) WHERE strategy IS
 
 -- What was predicted of each program beside what was found.
 CREATE VIEW predicted_and_verified AS
-SELECT m.name AS module, s.fingerprint, s.mesh, t.device, v.plan, v.apply, v.source, v.compiler, v.version,
+SELECT m.name AS module, s.fingerprint, n.devices, s.mesh, t.device, v.plan, v.apply, v.source, v.compiler, v.version,
 	v.predicted_runtime_ns, v.runtime_ns, round(v.runtime_ns * 1.0 / v.predicted_runtime_ns, 3) AS of_predicted_runtime,
 	v.predicted_peak_bytes, v.peak_bytes, round(v.peak_bytes * 1.0 / v.predicted_peak_bytes, 3) AS of_predicted_peak,
 	v.fits, v.chosen, t.cost_model, v.search, v.strategy, v.reason
 FROM verifications v JOIN verification_jobs j ON j.search = v.search JOIN searches s ON s.id = v.search
-	JOIN strategies t ON t.id = j.planned JOIN modules m ON m.id = s.module
+	JOIN strategies t ON t.id = j.planned JOIN modules m ON m.id = s.module JOIN meshes n ON n.mesh = s.mesh
 WHERE v.attempt = (SELECT max(attempt) FROM verifications w WHERE w.search = v.search);
 
 -- What waits for a verifier and what one has taken, in the order of service.

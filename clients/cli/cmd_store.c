@@ -16,7 +16,8 @@ static const char more_help[] =
 	"  --devices N             only meshes of so many devices\n"
 	"  --csv                   a header and a line per row (RFC 4180), times in ns, sizes in bytes\n"
 	"  --json                  {\"format\":\"shardwright.VIEW/1\",\"rows\":[..]}\n\n"
-	"The views are those of the database too (docs/database.md): best_per_mesh, mesh_ranking, cost_model_history.\n";
+	"The views are those of the database too (docs/database.md): best_per_mesh, mesh_ranking, cost_model_history,\n"
+	"predicted_and_verified.\n";
 
 static int print_help(void)
 {
@@ -79,7 +80,7 @@ int cmd_store(int argc, char **argv)
 		}
 	}
 	if (optind + 1 != argc || !view_is_known(argv[optind]))
-		return cli_usage("store", optind == argc ? "expected a VIEW: best, ranking or history" : "expected best, ranking or history, found '%s'",
+		return cli_usage("store", optind == argc ? "expected a VIEW: best, ranking, history or verified" : "expected best, ranking, history or verified, found '%s'",
 			argv[optind + (optind + 1 < argc)]);
 	if (!o.store)
 		return cli_usage("store", "expected --store DIR");

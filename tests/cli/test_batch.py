@@ -270,7 +270,7 @@ def test_what_the_views_say(filled):
     assert json.loads(store(filled, "best", "--module", "nobody", "--json"))["rows"] == []
     assert store(filled, "best", "--module", "nobody", "--csv").startswith("module,fingerprint,devices,mesh,")
     assert "no axis name" in store(filled, "best", "--mesh", "8=8", code=1)
-    assert "expected best, ranking or history, found 'worst'" in store(filled, "worst", code=64)
+    assert "expected best, ranking, history or verified, found 'worst'" in store(filled, "worst", code=64)
     # The best for memory is the one with the least.
     assert len(json.loads(store(filled, "best", "--mesh", "data=4", "--json"))["rows"]) == 2
 

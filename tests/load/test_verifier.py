@@ -69,6 +69,9 @@ def test_life_of_a_job(own):
         assert [r["plan"] for r in rows] == ["this plan", "this plan", "zero3"] and [r["chosen"] for r in rows] == [False, True, False]
         assert rows[1]["strategy"] == chosen and rows[2]["reason"] == "refused" and rows[2]["strategy"] is None and rows[0]["seconds"] == 1.5
     assert d.rows("SELECT plan, of_predicted_runtime, of_predicted_peak FROM predicted_and_verified WHERE chosen") == [("this plan", 0.8, 1.25)]
+    listed = subprocess.run([SHARDWRIGHT, "store", "verified", "--store", str(d.store), "--json"], capture_output=True, text=True, timeout=20)
+    found = [(r["plan"], r["apply"], r["chosen"], r["devices"], r["runtime_ns"]) for r in json.loads(listed.stdout)["rows"]]
+    assert found == [("this plan", "annotate", True, 2, 800), ("this plan", "exact", False, 2, 900), ("zero3", "exact", False, 2, None)], listed
     # more programs than before are a new job, from what the search itself had planned
     more = ask(d, plans=5)
     assert more["verification"]["state"] == "queued" and more["verification"]["plans"] == 5
