@@ -133,15 +133,29 @@ def test_order_of_a_slice():
     assert as_jax and as_given and (len({x for x, _, _ in row}) == 1 or len({y for _, y, _ in row}) == 1), row
 
 
-def compiled_for_tpu(path):
+def test_targets(monkeypatch):
+    """The device's own compiler where it is installed, with a topology that has room for the mesh."""
+    from shardwright import targets
+    here = set()
+    monkeypatch.setattr(targets, "_is_here", lambda module: module in here)
+    assert targets.target_of("tpu-v5e", 16) == targets.target_of("h100", 8) == ("cpu", None)
+    here |= {"libtpu", "jax_plugins.xla_cuda12"}
+    assert [targets.target_of("tpu-v5e", n)[1] for n in (1, 4, 6, 256)] == ["v5e:2x2", "v5e:2x2", "v5e:2x4", "v5e:16x16"]
+    assert targets.target_of("tpu-v5e", 257) == ("cpu", None) and targets.target_of("tpu-v5p", 257) == ("tpu", "v5p:8x8x8")
+    assert [targets.target_of("h100", n)[1] for n in (2, 8, 9, 64)] == ["1x1x2", "1x1x8", "1x2x8", "1x8x8"]
+    assert targets.target_of("a100-80g", 8) == ("cpu", None)
+
+
+def compiled_for(path, device):
     import shardwright
     plan, args = step_with_alternatives(path)
-    for_tpu = shardwright.plan(plan._program.jitted, *args, mesh="data=4", device="tpu-v5e", evaluations=20, tool=path)
-    return for_tpu.verify(1, seconds=120).verifications
+    own = shardwright.plan(plan._program.jitted, *args, mesh="data=4", device=device, evaluations=20, tool=path)
+    return own.verify(1, seconds=120).verifications
 
 
 @pytest.mark.slow
-def test_compiled_for_tpu(tool):
-    pytest.importorskip("libtpu")
-    row, = forked(compiled_for_tpu, tool.path)
-    assert row["reason"] is None and row["runtime_ns"] > 0 and row["compiler"] == "XLA for tpu" and row["fits"], row
+@pytest.mark.parametrize("target, device, package", (("tpu", "tpu-v5e", "libtpu"), ("gpu", "h100", "jax_plugins.xla_cuda12")))
+def test_compiled_for(tool, target, device, package):
+    pytest.importorskip(package)
+    row, = forked(compiled_for, tool.path, device)
+    assert row["reason"] is None and row["runtime_ns"] > 0 and row["compiler"] == "XLA for " + target and row["fits"], row

@@ -1,33 +1,22 @@
 """Compile one planned module ahead of time, in a process of its own: python -m shardwright.compile_module REQUEST.json ANSWER.json HLO.txt
 
-REQUEST   {"module": path, "mesh": {"axes": [..]}, "target": "tpu" or "cpu", "topology": "v5e:4x4", "options": {..}}
+REQUEST   {"module": path, "mesh": {"axes": [..]}, "target": "tpu", "gpu" or "cpu", "topology": "v5e:4x4", "options": {..}}
 ANSWER    {"compiler", "version", "argument_bytes", "output_bytes", "alias_bytes", "temporary_bytes"} or {"refused": reason}
 HLO       the scheduled program, as compiled.as_text() prints it
 
-No device is needed: for TPU the compiler of libtpu is given a topology; for CPU devices are forced. The devices lie in the mesh as
+No device is needed: the compilers for TPU and GPU are given a topology; for CPU devices are forced. The devices lie in the mesh as
 jax.make_mesh lays them. Uses internals of jax. Ends with the process that started it.
 """
 import ctypes
 import json
-import os
 import signal
 import sys
 from typing import Any
 
 from .shardings import device_count, make_mesh
+from .targets import devices_of, set_environment, version_of
 
 PR_SET_PDEATHSIG = 1
-
-
-def _environment(target: str, count: int) -> None:
-    """Before jax is imported."""
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if target == "tpu":
-        for name, value in (("TPU_SKIP_MDS_QUERY", "1"), ("TPU_WORKER_HOSTNAMES", "localhost"), ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")):
-            os.environ.setdefault(name, value)
-    else:
-        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=%d" % count
 
 
 def _has_sharding(module: Any, side: str) -> list[bool]:
@@ -65,13 +54,8 @@ def compile_text(text: str, devices: Any, options: dict[str, Any] | None) -> Any
 def _answer(request: dict[str, Any], hlo_path: str) -> dict[str, Any]:
     with open(request["module"]) as f:
         text = f.read()
-    _environment(request["target"], device_count(request["mesh"]))
-    import jax
-    if request["target"] == "tpu":
-        from jax.experimental import topologies
-        devices = topologies.get_topology_desc(platform="tpu", topology_name=request["topology"]).devices
-    else:
-        devices = jax.devices()
+    set_environment(request["target"], device_count(request["mesh"]))
+    devices = devices_of(request["target"], request["topology"])
     try:
         executable = compile_text(text, list(make_mesh(request["mesh"], devices).devices.flat), request.get("options"))
     except Exception as error:      # the compiler's own word is the answer, whatever it raises
@@ -80,14 +64,9 @@ def _answer(request: dict[str, Any], hlo_path: str) -> dict[str, Any]:
     with open(hlo_path, "w") as f:
         f.write(executable.hlo_modules()[0].to_string())
     memory = executable.get_compiled_memory_stats()
-    return {"compiler": "XLA for " + request["target"], "version": _version(request["target"]),
+    return {"compiler": "XLA for " + request["target"], "version": version_of(request["target"]),
             "argument_bytes": memory.argument_size_in_bytes, "output_bytes": memory.output_size_in_bytes,
             "alias_bytes": memory.alias_size_in_bytes, "temporary_bytes": memory.temp_size_in_bytes}
-
-
-def _version(target: str) -> str:
-    from importlib.metadata import version
-    return ("libtpu " + version("libtpu")) if target == "tpu" else "jaxlib " + version("jaxlib")
 
 
 def _end_with_parent() -> None:

@@ -2,7 +2,6 @@
 import concurrent.futures
 import contextlib
 import dataclasses
-import importlib.util
 import json
 import os
 import signal
@@ -23,25 +22,12 @@ from .shardings import JSON, device_count
 from .source import Source
 from .strategy import Plan
 from .tables import duration, size
+from .targets import target_of
 from .tool import Folder, find_tool, run_tool
 
 RUNS = 3
 LOOK_SECONDS = 0.5
 RUN_PROGRAMS = 4
-# Topologies that libtpu knows, by generation and devices; a smaller mesh takes the first devices of the next one.
-_FLAT = {4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16"}
-_DEEP = {4: "2x2x1", 8: "2x2x2", 16: "2x2x4", 32: "2x4x4", 64: "4x4x4", 128: "4x4x8", 256: "4x8x8", 512: "8x8x8"}
-TOPOLOGIES = {"tpu-v5e": ("v5e", _FLAT), "tpu-v6e": ("v6e", _FLAT), "tpu-v5p": ("v5p", _DEEP), "tpu-v4": ("v4", _DEEP)}
-
-
-def target_of(device: str, count: int) -> tuple[str, str | None]:
-    """("tpu", topology) where libtpu can compile for that device, else ("cpu", None)."""
-    if device in TOPOLOGIES and importlib.util.find_spec("libtpu"):
-        name, shapes = TOPOLOGIES[device]
-        fitting = [chips for chips in shapes if chips >= count]
-        if fitting:
-            return "tpu", "%s:%s" % (name, shapes[min(fitting)])
-    return "cpu", None
 
 
 def verify(plan: Plan, count: int | str = 2, *, seconds: float = 1800, processes: int | None = None, target: str | None = None,
@@ -51,7 +37,7 @@ def verify(plan: Plan, count: int | str = 2, *, seconds: float = 1800, processes
 
     count              how many different programs are compiled; "run" times steps of four on the devices that are here instead
     seconds            time limit of each compile, which has a process of its own; `processes` run at a time
-    target             "tpu" or "cpu"; default: libtpu's compiler where it is installed and the plan is for a TPU. What the compiler
+    target             "tpu", "gpu" or "cpu"; default: the device's own compiler where it is installed. What the compiler
                        for CPU schedules says nothing of another device's time: it gives memory and refusals, the prediction ranks
     compiler_options   XLA's, beside the plan's own. Programs with options are compiled without them too
     arguments          (args, kwargs) for "run"; default: zeros
@@ -109,13 +95,14 @@ def answered(one: Candidate) -> JSON:
 
 
 def _target(target: str | None, document: JSON) -> tuple[str, str | None]:
-    if target not in (None, "cpu", "tpu"):
-        raise Error('target: expected "tpu" or "cpu", found %r' % target)
+    if target not in (None, "cpu", "gpu", "tpu"):
+        raise Error('target: expected "tpu", "gpu" or "cpu", found %r' % target)
     if target == "cpu":
         return "cpu", None
     found = target_of(document["device"], device_count(document["mesh"]))
-    if target == "tpu" and found[0] != "tpu":
-        raise Error("no compiler for %s here: pip install libtpu, and plan for a TPU" % document["device"])
+    if target and target != found[0]:
+        raise Error("no compiler for %s that is called %s here: for TPU pip install libtpu, for H100 and H200 pip install jax[cuda12]"
+                    % (document["device"], target))
     return found
 
 

@@ -152,7 +152,7 @@ def _options(argv: list[str]) -> argparse.Namespace:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default=os.environ.get("SHARDWRIGHT_SERVER"), help="URL of the daemon; default: SHARDWRIGHT_SERVER")
     parser.add_argument("--device", action="append", help="take plans for this device profile only; may be repeated")
-    parser.add_argument("--target", choices=("tpu", "cpu"), help="compiler; default: libtpu's where it is installed and the plan is for a TPU")
+    parser.add_argument("--target", choices=("tpu", "gpu", "cpu"), help="compiler; default: the device's own where it is installed")
     parser.add_argument("--seconds", type=float, default=1800, help="time limit of each compile (1800)")
     parser.add_argument("--processes", type=int, help="compiles at a time (half of the cores)")
     parser.add_argument("--lease", type=float, default=60, help="seconds without a heartbeat after which a search is free again (60)")
