@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations torch bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
 all: $(PROGRAMS)
 
 help:
@@ -55,6 +55,7 @@ help:
 ## make bench-hits      answers of the store a second, beside nginx with a file; needs wrk
 ## make check-slurm     batch --slurm on a real Slurm with virtual nodes on this machine, as root; installs Debian's packages (5 minutes)
 ## make notations       shardings evaluated by PyTorch and MindSpore themselves (CASES=2000; installs 4 GB)
+## make torch           a torch module planned, and trained so with DTensor in two processes (installs 4 GB)
 ## make zoo             programs of JAX packages, planned and compiled by XLA (docs/zoo.md; resumable, an hour)
 ## make corpus          mint tests/corpus again from the models
 ## make install         programs, library, header, man pages and completions; PREFIX=/usr/local
@@ -70,7 +71,7 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Files that .incbin takes into an object.
-$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql docs/openapi.json web/built/index.html
+$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql server/schema_4.sql docs/openapi.json web/built/index.html
 $(BUILD)/obj/costmodel/profiles.o: $(wildcard costmodel/devices/*.json)
 
 $(BUILD)/libshardwright.a: $(LIB_OBJ)
@@ -139,6 +140,16 @@ $(NOTATIONS)/.done: tests/notations/requirements.txt
 	@touch $@
 notations: $(BUILD)/shardwright $(NOTATIONS)/.done
 	@SHARDWRIGHT=$(BUILD)/shardwright $(NOTATIONS)/bin/python tests/notations/notations.py --cases $(CASES)
+
+# And for torchax, which is behind PyTorch's newest.
+TORCH := $(BUILD)/torch-venv
+$(TORCH)/.done: examples/torch_requirements.txt
+	@mkdir -p $(BUILD)
+	python3 -m venv $(TORCH)
+	$(TORCH)/bin/pip install -q --disable-pip-version-check -r examples/torch_requirements.txt
+	@touch $@
+torch: $(BUILD)/shardwright $(TORCH)/.done
+	@SHARDWRIGHT=$(BUILD)/shardwright $(TORCH)/bin/python examples/torch_dtensor.py
 
 # ---------------------------------------------------------------- tests
 check:

@@ -15,6 +15,8 @@ static const struct {
 		"meshes of as many devices, best first"},
 	{"history", "cost_model_history", "module, fingerprint, mesh, device, memory_limit_bytes, objective, step",
 		"how answers changed from one cost model to the next"},
+	{"verified", "predicted_and_verified", "module, fingerprint, device, mesh, search, chosen DESC, reason IS NOT NULL, runtime_ns",
+		"what compilers said of programs, beside what was predicted"},
 };
 
 const char *export_view_at(uint32_t i, const char **out_help)
@@ -37,9 +39,9 @@ static bool ends_with(const char *s, const char *end)
 
 static column_kind kind_of(const char *name)
 {
-	if (!strcmp(name, "fingerprint") || !strcmp(name, "strategy"))
+	if (!strcmp(name, "fingerprint") || !strcmp(name, "strategy") || !strcmp(name, "search"))
 		return COLUMN_ID;
-	return ends_with(name, "_ns") ? COLUMN_TIME : ends_with(name, "_bytes") ? COLUMN_BYTES : ends_with(name, "fits") ? COLUMN_BOOL : COLUMN_TEXT;
+	return ends_with(name, "_ns") ? COLUMN_TIME : ends_with(name, "_bytes") ? COLUMN_BYTES : ends_with(name, "fits") || !strcmp(name, "chosen") ? COLUMN_BOOL : COLUMN_TEXT;
 }
 
 /* ---------------------------------------------------------------- CSV and JSON */

@@ -14,5 +14,6 @@
 EMBED(schema, "server/schema.sql")
 EMBED(schema_2, "server/schema_2.sql")
 EMBED(schema_3, "server/schema_3.sql")
+EMBED(schema_4, "server/schema_4.sql")
 EMBED(openapi, "docs/openapi.json")
 EMBED(page, "web/built/index.html")

@@ -57,7 +57,7 @@ static void reply_kept(request *r, search_create *a, uint64_t generation)
 	char location[96];
 	const char *body = r->body.p;
 	int64_t bytes = (int64_t)a->json.n;
-	if (a->document.bytes > DOCUMENT_WHOLE || a->spec->tag_count) {
+	if (a->document.bytes > DOCUMENT_WHOLE || a->spec->tag_count || a->spec->verify) {
 		reply_hit(r, a);
 		return;
 	}
@@ -83,7 +83,7 @@ static void search_created(write_op *op)
 	request *r = t->r;
 	server *srv = r->srv;
 	search_create *a = &t->create;
-	if (op->result == ST_OK && a->changed)
+	if (op->result == ST_OK && (a->changed || a->spec->verify))
 		response_cache_outdate(srv->responses);
 	if (op->result != ST_OK) {
 		reply_store_failure(r, op->result);
@@ -143,6 +143,21 @@ static bool answer_again(request *r)
 	return true;
 }
 
+static void submit_search(request *r, search_post *t, const module_row *module)
+{
+	server *srv = r->srv;
+	search_create *a = &t->create;
+	a->op.run = search_create_run;
+	a->op.done = search_created;
+	a->spec = &t->spec;
+	a->queue_limit = srv->opt.queue;
+	a->owner_limit = srv->opt.owner_queue;
+	a->max_failures = (int)srv->opt.search_attempts;
+	snprintf(a->fingerprint, sizeof a->fingerprint, "%s", module->fingerprint);
+	request_park(r);
+	store_submit(srv->store, &a->op);
+}
+
 void handle_search_post(request *r)
 {
 	server *srv = r->srv;
@@ -186,6 +201,13 @@ void handle_search_post(request *r)
 	/* Answers come from here; only what has to be written down goes to the writer, while it can write. */
 	bool noted = (a->repeat.key[0] || t->spec.tag_count) && !only_cached && store_writable(srv->store);
 	f = a->fresh || noted ? FOUND_NONE : search_cached(c, a->key, t->spec.budget, t->spec.budget_amount, a->id);
+	if (f == FOUND && t->spec.verify && !only_cached) {
+		f = verification_asked(c, a->id, t->spec.verify);
+		if (f == FOUND_NONE) { /* the answer is there, and something to write all the same */
+			submit_search(r, t, &module);
+			return;
+		}
+	}
 	if (f == FOUND)
 		f = search_json_full(c, a->id, &a->json, &a->document);
 	if (f == FOUND_FAILED) {
@@ -207,14 +229,7 @@ void handle_search_post(request *r)
 		reply_problem(r, &why);
 		return;
 	}
-	a->op.run = search_create_run;
-	a->op.done = search_created;
-	a->queue_limit = srv->opt.queue;
-	a->owner_limit = srv->opt.owner_queue;
-	a->max_failures = (int)srv->opt.search_attempts;
-	snprintf(a->fingerprint, sizeof a->fingerprint, "%s", module.fingerprint);
-	request_park(r);
-	store_submit(srv->store, &a->op);
+	submit_search(r, t, &module);
 }
 
 /* ---------------------------------------------------------------- read and wait */
@@ -233,7 +248,7 @@ static int64_t parse_wait(const char *text)
 	return MIN(v, most) * (ms ? 1000000 : 1000000000);
 }
 
-/* With If-None-Match, "something new" is a change of revision; without, the end of the search. */
+/* With If-None-Match, "something new" is a change of revision; without, the end of the search, or of its verification too. */
 static void search_look(request *r)
 {
 	server *srv = r->srv;
@@ -247,6 +262,8 @@ static void search_look(request *r)
 		bool final;
 		strbuf_clear(&b);
 		found f = c ? search_json(c, r->id, &b, &revision, &final) : FOUND_FAILED;
+		if (f == FOUND && final && request_query(r, "until"))
+			f = verification_over(c, r->id, &final);
 		if (!reply_unless_found(r, f, "there is no search '%.100s'", r->id)) {
 			strbuf_release(&b);
 			return;
@@ -275,6 +292,11 @@ void handle_search_get(request *r)
 	int64_t wait = text ? parse_wait(text) : 0;
 	if (wait < 0) {
 		reply_failure(r, PROBLEM_BAD_REQUEST, "wait is '%.60s', expected a time such as 30s or 500ms", text);
+		return;
+	}
+	const char *until = request_query(r, "until");
+	if (until && strcmp(until, "verified")) {
+		reply_failure(r, PROBLEM_BAD_REQUEST, "until is '%.60s', expected verified", until);
 		return;
 	}
 	r->wait_until_ns = text ? clock_ns() + wait : 0;

@@ -386,10 +386,12 @@ static bool media_type_is(const char *header, const char *type)
 static bool check_module_body(request *r, const char *type, int64_t length)
 {
 	const char *coding = request_header(r, "Content-Encoding");
-	bool stored = r->route->body == BODY_MODULE;
+	bool stored = r->route->body == BODY_MODULE, json = r->route->body == BODY_LARGE_JSON;
 	int64_t limit = stored ? r->srv->opt.upload_limit : MAX_TOOL_BYTES;
 	upload_coding how = CODING_ANY;
-	if (media_type_is(type, "multipart/form-data") || media_type_is(type, "application/json"))
+	if (json && !media_type_is(type, "application/json"))
+		return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "expected Content-Type: application/json");
+	if (!json && (media_type_is(type, "multipart/form-data") || media_type_is(type, "application/json")))
 		return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "send the module itself as the body, not %.60s", type);
 	if (coding && (!strcasecmp(coding, "gzip") || !strcasecmp(coding, "x-gzip")))
 		how = CODING_GZIP;
@@ -416,6 +418,7 @@ static bool check_body(request *r, const char *method)
 	switch (r->route->body) {
 	case BODY_MODULE:
 	case BODY_TEXT:
+	case BODY_LARGE_JSON:
 		return check_module_body(r, type, length);
 	case BODY_JSON:
 		if (!media_type_is(type, "application/json"))

@@ -43,7 +43,7 @@ enum {
 	ID_BYTES = 72,             /* "sha256:" and 64 hex digits, terminated */
 	SEARCH_ID_BYTES = 35,      /* "s-" and 32 hex digits, terminated */
 	MAX_JSON_BYTES = 1 << 20,  /* a search request */
-	MAX_TOOL_BYTES = 8 << 20,  /* decoded module of /v1/simulate and /v1/opt */
+	MAX_TOOL_BYTES = 8 << 20,  /* decoded body of /v1/simulate, /v1/opt and a verification */
 	MAX_DOCUMENT_BYTES = 64 << 20,
 };
 
@@ -305,6 +305,7 @@ typedef struct search_spec {
 	int64_t priority;       /* among the owner's searches, higher first */
 	const char **tags;
 	uint32_t tag_count;
+	int64_t verify;         /* programs that a verifier is to compile; 0: none */
 	const char *json;       /* the request, canonical, as stored and as read back by spec_parse */
 	arena mem;
 } search_spec;
@@ -317,6 +318,8 @@ void spec_release(search_spec *s);
  * cost-model version. Globs match argument names, which a fingerprint does not cover, so the module's id joins in when the
  * request has any. The budget is not in it: an answer serves every request with the same kind of budget and no larger. */
 void spec_key(const search_spec *s, const char *fingerprint, const char *shardings, const char *cost_model, char out[ID_BYTES]);
+/* Whether o is an object with no other fields; base: its JSON pointer. known: names separated by spaces, with a space at both ends. */
+bool check_fields(const cJSON *o, const char *base, const char *known, problem *why);
 /* "data=4,model=4" in canonical form; false when it is not a mesh. */
 bool mesh_text_check(const char *text, strbuf *canonical, problem *why);
 
@@ -615,7 +618,7 @@ status search_create_run(db *c, write_op *op);
 
 /* The search that answered this key with at least this budget; "" in id when there is none. */
 found search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES]);
-/* The resource as JSON. rev and final (may be NULL) tell its version and whether it has ended. */
+/* The resource as JSON, with its verification. rev and final (may be NULL) tell its version and whether it has ended. */
 found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final);
 /* The same with the strategy document of a search that has one, which *document names. One of more than DOCUMENT_WHOLE bytes is not
  * copied: out then ends behind the key "document"; document and closing brace are the caller's. */
@@ -683,6 +686,68 @@ typedef struct search_beat { /* extends leases of the live ones, requeues what e
 status search_beat_run(db *c, write_op *op);
 /* At open: what a dead daemon left running goes back to the queue. */
 status search_recover(db *c, int64_t *out_count);
+
+/* ---------------------------------------------------------------- store_verify.c: what compilers say of a search's plans
+ *
+ *   queued -> running -> done | failed
+ *      ^---------'   the lease ran out: the verifier died
+ *
+ * A job is of a search, and is taken once that has succeeded. A result is taken once, WHERE attempt = ? AND state = 'running'. */
+
+enum { MOST_PLANS = 64, MOST_VERIFICATIONS = 256 };
+/* Asks for `plans` programs of a search; no less than what was asked before. Writer thread. */
+bool verification_ask(db *c, const char *search, int64_t plans);
+/* Whether that many were asked for already, and have not failed. */
+found verification_asked(db *c, const char *search, int64_t plans);
+/* The job of a search with its rows, or else with the chosen one. */
+found verification_json(db *c, const char *search, bool with_rows, strbuf *out);
+/* Whether nothing is to be waited for: it has ended, or there is none. FOUND, or FOUND_FAILED. */
+found verification_over(db *c, const char *search, bool *over);
+/* {"verifications": [..]} of all searches that planned or chose a strategy. */
+bool verifications_of_strategy(db *c, const char *strategy, strbuf *out);
+
+typedef struct verification_claim {
+	write_op op;
+	const char *verifier; /* or NULL */
+	const char *devices;  /* JSON array of profile names; NULL: any */
+	int64_t lease_us;
+	/* out */
+	bool found;
+	char search[SEARCH_ID_BYTES];
+	int64_t attempt;
+	strbuf json;
+} verification_claim;
+status verification_claim_run(db *c, write_op *op);
+
+typedef struct verification_beat {
+	write_op op;
+	char search[SEARCH_ID_BYTES];
+	int64_t attempt, lease_us;
+	bool held; /* out */
+} verification_beat;
+status verification_beat_run(db *c, write_op *op);
+
+typedef struct verification_row { /* -1: not known */
+	const char *plan, *apply, *source, *compiler, *version, *options, *reason;
+	int64_t runtime_ns, peak_bytes, predicted_runtime_ns, predicted_peak_bytes;
+	double seconds;
+	bool fits, chosen;
+} verification_row;
+
+typedef struct verification_result {
+	write_op op;
+	char search[SEARCH_ID_BYTES];
+	int64_t attempt;
+	const verification_row *rows;
+	uint32_t row_count;
+	const char *document; /* of the chosen row, where it is not the planned strategy; else NULL */
+	const char *error;    /* no rows could be made, because of this; else NULL */
+	/* out */
+	bool found, held, repeated; /* held: taken now; repeated: the same attempt has answered before */
+	bool refused;               /* the document is not of this program and mesh */
+	char strategy[ID_BYTES];    /* the answer of the search from now on; "": as before */
+} verification_result;
+status verification_result_run(db *c, write_op *op);
 
 /* ---------------------------------------------------------------- store_list.c */
 
@@ -864,7 +929,7 @@ void connections_free(connections *c);
 
 /* ---------------------------------------------------------------- http.c */
 
-typedef enum body_kind { BODY_NONE, BODY_JSON, BODY_MODULE, BODY_TEXT } body_kind;
+typedef enum body_kind { BODY_NONE, BODY_JSON, BODY_MODULE, BODY_TEXT, BODY_LARGE_JSON } body_kind;
 typedef struct route {
 	const char *method, *pattern; /* "{id}" stands for one path segment */
 	void (*handle)(request *r);
@@ -886,7 +951,7 @@ struct request {
 	problem why;               /* set before or while the body arrives: the answer once it is complete */
 	char allow[64];            /* of a 405 */
 	strbuf body;               /* BODY_JSON, BODY_NONE */
-	upload *up;                /* BODY_MODULE, BODY_TEXT */
+	upload *up;                /* BODY_MODULE, BODY_TEXT, BODY_LARGE_JSON */
 	struct MHD_Response *reply;
 	unsigned reply_code;
 	bool ambiguous;            /* where the request ends is not certain: the connection has to end with it */
@@ -975,6 +1040,11 @@ void handle_strategy_explanation(request *r);
 void handle_strategy_timeline(request *r);
 void handle_module_arguments(request *r);
 void handle_layout(request *r);
+void handle_verification_claim(request *r);
+void handle_verification_heartbeat(request *r);
+void handle_verification_result(request *r);
+void handle_search_verifications(request *r);
+void handle_strategy_verifications(request *r);
 /* Answers with the module that strategy `id` is applied to. */
 void reply_applied(request *r, const char *id);
 /* The page's headers and its compressed form, from what is embedded; call once before serving. */
@@ -987,7 +1057,7 @@ typedef struct embedded {
 	const char *p;
 	size_t n;
 } embedded;
-embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void), embedded_openapi(void), embedded_page(void);
+embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void), embedded_schema_4(void), embedded_openapi(void), embedded_page(void);
 
 /* ---------------------------------------------------------------- server */
 

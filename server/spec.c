@@ -46,8 +46,7 @@ static pointer element(const char *base, int i)
 	return below(base, index);
 }
 
-/* known: names separated by spaces, with a space at both ends. */
-static bool check_fields(const cJSON *o, const char *base, const char *known, problem *why)
+bool check_fields(const cJSON *o, const char *base, const char *known, problem *why)
 {
 	if (!cJSON_IsObject(o))
 		return problem_at(why, base, "expected an object");
@@ -429,6 +428,8 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 		return false;
 	if ((item = field(root, "priority")) && !check_integer(item, "/priority", -PRIORITY_LIMIT, PRIORITY_LIMIT, &s->priority, why))
 		return false;
+	if ((item = field(root, "verify")) && !check_integer(item, "/verify", 1, MOST_PLANS, &s->verify, why))
+		return false;
 	if ((item = field(root, "open_results")) && !cJSON_IsBool(item))
 		return problem_at(why, "/open_results", "expected true or false");
 	s->open_results = cJSON_IsTrue(item);
@@ -491,6 +492,8 @@ static void write_canonical(search_spec *s)
 	if (s->priority)
 		json_int(&b, "priority", s->priority);
 	json_list(&b, "tags", s->tags, s->tag_count);
+	if (s->verify)
+		json_int(&b, "verify", s->verify);
 	strbuf_putc(&b, '}');
 	s->json = keep(s, b.p);
 	strbuf_release(&b);
@@ -505,7 +508,7 @@ bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devi
 	if (!root)
 		return problem_from_diag(why, PROBLEM_BAD_JSON, &d);
 	axes a = {0};
-	static const char known[] = " module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply priority tags ";
+	static const char known[] = " module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply priority tags verify ";
 	bool ok = check_fields(root, "", known, why) && read_module(s, root, why) && read_mesh(s, root, &a, why)
 		&& read_device(s, root, devices, device_count, why) && read_memory(s, root, why) && read_schedule(s, root, &a, why)
 		&& read_budget(s, root, why) && read_list(s, root, "pins", &s->pins, &s->pin_count, why)

@@ -23,7 +23,9 @@ static int64_t pragma_number(db *c, const char *sql)
 /* Step i brings a database of version i to i + 1. Released steps never change. */
 static const char *migration(int64_t version)
 {
-	return version == 0 ? embedded_schema().p : version == 1 ? embedded_schema_2().p : version == 2 ? embedded_schema_3().p : NULL;
+	embedded (*const steps[])(void) = {embedded_schema, embedded_schema_2, embedded_schema_3, embedded_schema_4};
+	_Static_assert(COUNT_OF(steps) == STORE_VERSION, "a step for each version");
+	return steps[version]().p;
 }
 
 status store_read_version(db *c, const char *path, int64_t *out_version, diag *d)

@@ -4,7 +4,7 @@
 
 #include "server/server.h"
 
-enum { STORE_VERSION = 3 };
+enum { STORE_VERSION = 4 };
 
 struct store {
 	char *dir, path[512];

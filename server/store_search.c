@@ -228,6 +228,8 @@ status search_create_run(db *c, write_op *op)
 		if (!statement_finish(revised))
 			return ST_ERR_IO;
 	}
+	if (a->spec->verify && !verification_ask(c, a->id, a->spec->verify))
+		return ST_ERR_IO;
 	return reply_of(c, a);
 }
 
@@ -291,6 +293,18 @@ void search_row_json(sqlite3_stmt *s, strbuf *out)
 	strbuf_putc(out, '}');
 }
 
+/* Behind the row of a search, in place of its closing brace. */
+static bool add_verification(db *c, const char *id, strbuf *out)
+{
+	out->n--;
+	json_key(out, "verification");
+	found f = verification_json(c, id, false, out);
+	if (f == FOUND_NONE)
+		strbuf_puts(out, "null");
+	strbuf_putc(out, '}');
+	return f != FOUND_FAILED;
+}
+
 found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
@@ -306,7 +320,7 @@ found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final)
 			*final = state_is_final(column_text(s, 1));
 	}
 	sqlite3_reset(s);
-	return f;
+	return f == FOUND && !add_verification(c, id, out) ? FOUND_FAILED : f;
 }
 
 found search_json_full(db *c, const char *id, strbuf *out, document_ref *document)
@@ -323,6 +337,8 @@ found search_json_full(db *c, const char *id, strbuf *out, document_ref *documen
 		copy(strategy, sizeof strategy, column_text(s, 18));
 	}
 	sqlite3_reset(s);
+	if (f == FOUND && !add_verification(c, id, out))
+		return FOUND_FAILED;
 	if (f != FOUND || !strategy[0])
 		return f;
 	out->n--; /* the closing brace */

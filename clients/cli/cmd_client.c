@@ -55,14 +55,17 @@ static const struct {
 		"  --priority N          -100 to 100: the order among your own waiting searches\n"
 		"  --wait                wait for the end\n"
 		"  --json                print the strategy document\n"
+		"  --verify K            K programs are for a verifier to compile (python -m shardwright.verifier)\n"
+		"  --verified            wait until it has answered, too\n"
 		"  --fresh               search again, ignore what is stored\n"
 		"  --only-if-cached      never start a search\n"
 		TIMES
 		"\nExit codes: 0 found, 2 found but it does not fit, 1 refused or failed, 3 the daemon failed, 64 usage, 69 no daemon answered,\n"
 		"75 no answer yet (not stored, or still under way), 130 canceled.\n"},
 	{"wait",
-		"shardwright wait SEARCH [--json]\n\n"
-		"Waits for the end of a search and prints what it found; --json prints the strategy document.\n\n"
+		"shardwright wait SEARCH [--verified] [--json]\n\n"
+		"Waits for the end of a search and prints what it found; --json prints the strategy document. --verified: waits for the\n"
+		"end of its verification too, where it was submitted with --verify.\n\n"
 		TIMES},
 	{"cancel", "shardwright cancel SEARCH [--json]\n\nEnds a search; the best strategy until then is kept.\n\n" TIMES},
 	{"strategies",
@@ -84,8 +87,9 @@ static int print_help(const char *verb)
 
 typedef struct flags {
 	const char *server, *positional, *mesh, *module, *device, *out, *mlir, *notation, *label, *tag;
-	bool json, wait, fresh, only_cached;
+	bool json, wait, verified, fresh, only_cached;
 	double timeout, connect, retry; /* seconds, < 0: not given */
+	bool waits;     /* the verb may wait */
 	cJSON *request; /* of submit */
 } flags;
 
@@ -137,7 +141,7 @@ static void add_to_list(cJSON *request, const char *field, const char *value)
 /* Flags of submit that are fields of the request. 1: taken, 0: not one of them, -1: wrong (told). */
 static int submit_flag(flags *f, const char *name, const char *value)
 {
-	static const char *const numbers[] = {"evaluations", "seconds", "seed", "threads", "priority"};
+	static const char *const numbers[] = {"evaluations", "seconds", "seed", "threads", "priority", "verify"};
 	static const char *const texts[] = {"device", "memory", "objective", "apply"};
 	size_t n = strlen(value);
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)
@@ -173,6 +177,8 @@ static bool switch_flag(flags *f, const char *name)
 {
 	if (!strcmp(name, "json"))
 		f->json = true;
+	else if (f->waits && !strcmp(name, "verified"))
+		f->verified = true;
 	else if (f->request && !strcmp(name, "wait"))
 		f->wait = true;
 	else if (f->request && !strcmp(name, "fresh"))
@@ -286,6 +292,28 @@ static void print_best(const cJSON *search)
 	strbuf_release(&b);
 }
 
+/* What the compiler said of the answer, where a verifier has asked it. */
+static void print_verified(const cJSON *search)
+{
+	const cJSON *job = cJSON_GetObjectItemCaseSensitive(search, "verification"), *best = cJSON_GetObjectItemCaseSensitive(job, "best");
+	strbuf b;
+	strbuf_init(&b);
+	if (cJSON_IsObject(best)) {
+		strbuf_printf(&b, "verified by %s, %s: ", client_text(best, "compiler") ? client_text(best, "compiler") : "?",
+			client_text(best, "version") ? client_text(best, "version") : "?");
+		if (cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(best, "runtime_ns"))) {
+			strbuf_duration(&b, (int64_t)client_number(best, "runtime_ns"));
+			strbuf_puts(&b, " a step, ");
+		}
+		strbuf_bytes(&b, (int64_t)client_number(best, "peak_bytes"));
+		printf("%s\n", b.p);
+	} else if (cJSON_IsObject(job)) {
+		printf("verification %s%s%s\n", client_text(job, "state"), client_text(job, "error") ? ": " : "",
+			client_text(job, "error") ? client_text(job, "error") : "");
+	}
+	strbuf_release(&b);
+}
+
 /* Prints a search that has ended; its exit code. */
 static int print_end(client *c, const cJSON *search, bool json)
 {
@@ -317,7 +345,9 @@ static int print_end(client *c, const cJSON *search, bool json)
 		strbuf table = {0};
 		cJSON *document = cJSON_ParseWithLength(a.body.p, a.body.n);
 		report_document(document, cli_color(STDOUT_FILENO), &table);
-		printf("search %s %s, strategy %s\n\n%s", id, state, strategy, table.p);
+		printf("search %s %s, strategy %s\n", id, state, strategy);
+		print_verified(search);
+		printf("\n%s", table.p);
 		cJSON_Delete(document);
 		strbuf_release(&table);
 	}
@@ -327,7 +357,14 @@ static int print_end(client *c, const cJSON *search, bool json)
 	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(best, "fits")) ? 0 : EXIT_FITS_NOT;
 }
 
-/* Polls until the search has ended; with a terminal, each change is shown. */
+/* Nothing more will come of it: of its verification neither, where that is waited for. */
+static bool is_over(const cJSON *search, bool verified)
+{
+	const char *job = client_text(cJSON_GetObjectItemCaseSensitive(search, "verification"), "state");
+	return client_is_final(client_text(search, "state")) && !(verified && job && !(strcmp(job, "queued") && strcmp(job, "running")));
+}
+
+/* Polls until the search is over; with a terminal, each change is shown. */
 static int wait_for(client *c, const char *id, const flags *f)
 {
 	bool live = isatty(STDERR_FILENO) && !f->json;
@@ -338,7 +375,8 @@ static int wait_for(client *c, const char *id, const flags *f)
 	answer a = {0};
 	for (;;) {
 		int64_t left_ms = until == INT64_MAX ? 30000 : (until - clock_ns()) / 1000000 - ROUND_TRIP_MS;
-		snprintf(path, sizeof path, "/v1/searches/%.100s?wait=%lldms", id, (long long)MIN(MAX(left_ms, 0), 30000));
+		snprintf(path, sizeof path, "/v1/searches/%.100s?wait=%lldms%s", id, (long long)MIN(MAX(left_ms, 0), 30000),
+			f->verified ? "&until=verified" : "");
 		client_call(c, "GET", path, NULL, 0, live && match[0] ? (const char *[]){match, NULL} : NULL, &a);
 		if (a.code != 200 && a.code != 304)
 			break;
@@ -347,7 +385,7 @@ static int wait_for(client *c, const char *id, const flags *f)
 			print_best(search);
 			snprintf(match, sizeof match, "If-None-Match: %s", a.tag);
 		}
-		bool final = client_is_final(client_text(search, "state"));
+		bool final = search && is_over(search, f->verified);
 		if (final && live)
 			fputs("\r\033[K", stderr);
 		int code = final ? print_end(c, search, f->json) : 0;
@@ -400,9 +438,9 @@ static int post_search(client *c, const flags *f)
 	} else {
 		cJSON *search = cJSON_ParseWithLength(a.body.p, a.body.n);
 		const char *id = client_text(search, "id");
-		if (a.code == 200)
+		if (is_over(search, f->verified))
 			code = print_end(c, search, f->json);
-		else if (f->wait && id)
+		else if ((f->wait || f->verified) && id)
 			code = wait_for(c, id, f);
 		else if (f->json)
 			printf("%s\n", a.body.p);
@@ -417,7 +455,7 @@ static int post_search(client *c, const flags *f)
 
 int cmd_submit(int argc, char **argv)
 {
-	flags f = {.request = cJSON_CreateObject()};
+	flags f = {.request = cJSON_CreateObject(), .waits = true};
 	client c = {0};
 	char id[80];
 	int code = parse_flags(&f, argc, argv, false);
@@ -436,7 +474,7 @@ int cmd_submit(int argc, char **argv)
 
 int cmd_wait(int argc, char **argv)
 {
-	flags f = {0};
+	flags f = {.waits = true};
 	client c = {0};
 	int code = parse_flags(&f, argc, argv, false);
 	if (code < 0 && !f.positional)

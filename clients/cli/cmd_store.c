@@ -22,7 +22,8 @@ static const char more_help[] =
 	"  --keep-size SIZE        above it the answers used longest ago are deleted, none of the last hour (prune)\n"
 	"  --csv                   a header and a line per row (RFC 4180), times in ns, sizes in bytes\n"
 	"  --json                  {\"format\":\"shardwright.VIEW/1\",\"rows\":[..]}\n\n"
-	"The views are those of the database too (docs/database.md): best_per_mesh, mesh_ranking, cost_model_history.\n";
+	"The views are those of the database too (docs/database.md): best_per_mesh, mesh_ranking, cost_model_history,\n"
+	"predicted_and_verified.\n";
 
 static int print_help(void)
 {

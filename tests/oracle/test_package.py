@@ -187,6 +187,30 @@ def test_explicit_axes(tool):
     assert not ignored
 
 
+def set_to_gspmd(path):
+    start()
+    import jax
+    import jax.numpy as jnp
+    jax.config.update("jax_use_shardy_partitioner", False)
+    mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+
+    def step(w, x):
+        return jnp.sum(jax.lax.with_sharding_constraint(jnp.tanh(x @ w), rows))
+
+    args = jnp.ones((64, 32)), jnp.ones((16, 64))
+    step = jax.jit(step, in_shardings=(None, rows))
+    plan = planner(path)(step, *args)
+    by_gspmd = "mhlo.sharding" in step.lower(*args).as_text()       # the process stays as it was set
+    return plan.document["arguments"][1]["sharding"], float(plan.fn(*args)), by_gspmd
+
+
+def test_set_to_gspmd(tool):
+    """Annotations of a program in a process that is set to GSPMD are pins as any others."""
+    sharding, value, by_gspmd = forked(set_to_gspmd, tool.path)
+    assert sharding[0] == ["data"] and value == 512 and by_gspmd
+
+
 def refusals(path):
     start()
     import jax
@@ -245,33 +269,3 @@ def nobody_answers(path):
 def test_fallback(tool):
     told, why, value = forked(nobody_answers, tool.path)
     assert why in told and "no daemon" in why and "this is the baseline zero3, not the answer of a search" in why and value == 1.0
-
-
-def verified(path, target):
-    start()
-    import jax
-    import jax.numpy as jnp
-
-    def step(w, x):
-        return w - 0.1 * jax.grad(lambda w: jnp.mean(jnp.tanh(x @ w)))(w)
-
-    args = jnp.ones((256, 512)), jnp.ones((128, 256))
-    lines = []
-    plan = planner(path)(step, *args, donate_argnums=0)
-    options = {"count": "run"} if target == "run" else {"count": 2, "target": target}
-    rows = plan.verify(**options, progress=lambda event: lines.append(event.get("text", ""))).verifications
-    late = plan.verify(1, target="cpu", seconds=0.01).verifications if target == "cpu" else None
-    return rows, [line for line in lines if line], late
-
-
-@pytest.mark.parametrize("target", ("cpu", "run"))
-def test_verify(tool, target):
-    rows, lines, late = forked(verified, tool.path, target)
-    assert len(rows) == len(lines) > 1 and sum("chosen" in row for row in rows) == 1
-    for row in rows:
-        assert row["reason"] is None and row["fits"] and row["peak_bytes"] > 0, row
-        assert (row["runtime_ns"] is None) == (target == "cpu") and row["source"] == ("compiled" if target == "cpu" else "measured")
-    best = min(rows, key=lambda row: row["runtime_ns"] or row["predicted_runtime_ns"])
-    assert best.get("chosen")
-    if late:
-        assert "not compiled within 0.01 s" in late[0]["reason"] and not late[0]["fits"]

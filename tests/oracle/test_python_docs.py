@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from child import forked
 from conftest import ROOT
 
@@ -38,6 +40,19 @@ def test_example(tool):
         assert abs(float(a) - float(b)) < 1e-3, (a, b)
 
 
+TORCH = os.path.join(ROOT, "build", "torch-venv", "bin", "python")
+TORCH_OUTPUT = re.compile(r"(<!-- output of make torch -->\n```\n)(.*?)(```\n)", re.S)
+
+
+@pytest.mark.skipif(not os.path.exists(TORCH), reason="no torch: make torch")
+def test_torch_example(tool):
+    done = subprocess.run([TORCH, os.path.join(ROOT, "examples", "torch_dtensor.py")], capture_output=True, text=True,
+                          env=dict(os.environ, SHARDWRIGHT=tool.path), timeout=300)
+    assert done.returncode == 0 and "losses agree" in done.stdout, done.stdout + done.stderr
+    found, told = done.stdout[done.stdout.index("placements = "):], TORCH_OUTPUT.search(doc())[2]
+    assert LOSS.sub("LOSS", found) == LOSS.sub("LOSS", told)
+
+
 def public():
     sys.path.insert(0, os.path.join(ROOT, "clients", "python"))
     import shardwright
@@ -52,3 +67,20 @@ def test_everything_is_told():
     assert not set(arguments) - told and not set(members) - told, (set(arguments) - told, set(members) - told)
     signature = re.search(r"^plan\((.*?)\) -> Plan", text, re.S | re.M)[1]
     assert re.findall(r"(\w+)(?:=|,|$)", re.sub(r"=[^,]*", "=", signature)) == arguments
+
+
+def flags_of_verifier():
+    sys.path.insert(0, os.path.join(ROOT, "clients", "python"))
+    from shardwright import verifier
+    import contextlib
+    import io
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+        verifier.main(["--help"])
+    return text.getvalue()
+
+
+def test_every_flag_of_the_verifier_is_told():
+    section = doc().split("### Verifiers")[1].split("\n## ")[0]
+    flags = set(re.findall(r"--[a-z]+", forked(flags_of_verifier))) - {"--help"}
+    assert len(flags) > 8 and flags == set(re.findall(r"--[a-z]+", section))

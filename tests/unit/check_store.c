@@ -367,6 +367,68 @@ START_TEST(test_failed_operations_are_undone_alone)
 }
 END_TEST
 
+static verification_claim claim_verification(int64_t lease_us)
+{
+	verification_claim c = {.op = {.run = verification_claim_run}, .verifier = "v", .lease_us = lease_us};
+	ck_assert_int_eq(store_write(s, &c.op), ST_OK);
+	strbuf_release(&c.json);
+	return c;
+}
+
+static verification_result answer_verification(const char *id, int64_t attempt, const verification_row *row, const char *error)
+{
+	verification_result r = {.op = {.run = verification_result_run}, .attempt = attempt, .rows = row, .row_count = row != NULL, .error = error};
+	memcpy(r.search, id, SEARCH_ID_BYTES);
+	ck_assert_int_eq(store_write(s, &r.op), ST_OK);
+	return r;
+}
+
+START_TEST(test_verifications)
+{
+	const verification_row row = {.plan = "this plan", .apply = "annotate", .source = "compiled", .options = "{}", .runtime_ns = 8, .peak_bytes = -1,
+		.predicted_runtime_ns = 7, .predicted_peak_bytes = 9, .fits = true, .chosen = true};
+	char id[SEARCH_ID_BYTES], other[SEARCH_ID_BYTES];
+	bool over;
+	ask(",\"verify\":3", id, NULL);
+	expect(id, "\"verification\":{\"state\":\"queued\",\"plans\":3");
+	ck_assert(!claim_verification(60000000).found); /* nothing is planned yet */
+	finish(id, claim(other), OUTCOME_SUCCEEDED, document);
+	verification_claim first = claim_verification(1); /* runs out at once */
+	ck_assert(first.found);
+	ck_assert_str_eq(first.search, id);
+	usleep(1000);
+	store_close(s); /* the daemon dies: the lease is the verifier's as long as nobody else takes the search */
+	open_store();
+	verification_beat beat = {.op = {.run = verification_beat_run}, .attempt = 1, .lease_us = 1};
+	memcpy(beat.search, id, sizeof beat.search);
+	ck_assert_int_eq(store_write(s, &beat.op), ST_OK);
+	ck_assert(beat.held);
+	usleep(1000);
+	ck_assert_int_eq(claim_verification(60000000).attempt, 2);
+	ck_assert(!claim_verification(60000000).found);
+	ck_assert_int_eq(store_write(s, &beat.op), ST_OK);
+	ck_assert(!beat.held);
+	verification_result late = answer_verification(id, 1, &row, NULL);
+	ck_assert(late.found && !late.held && !late.repeated);
+	ck_assert_int_eq(verification_over(store_reader(s), id, &over), FOUND);
+	ck_assert(!over);
+	ck_assert(answer_verification(id, 2, &row, NULL).held);
+	ck_assert(answer_verification(id, 2, &row, NULL).repeated);
+	ck_assert_int_eq(verification_over(store_reader(s), id, &over), FOUND);
+	ck_assert(over);
+	expect(id, "\"runtime_ns\":8,\"peak_bytes\":null,\"fits\":true");
+	ck_assert_int_eq(verification_asked(store_reader(s), id, 3), FOUND);
+	ck_assert_int_eq(verification_asked(store_reader(s), id, 4), FOUND_NONE);
+	ck_assert(!answer_verification("s-00000000000000000000000000000000", 1, &row, NULL).found);
+	ask(",\"verify\":4", other, NULL);
+	ck_assert_str_eq(other, id);
+	ck_assert_int_eq(claim_verification(60000000).attempt, 3);
+	ck_assert(answer_verification(id, 3, NULL, "no compiler").held);
+	expect(id, "\"state\":\"failed\",\"plans\":4,\"attempt\":3");
+	expect(id, "\"error\":\"no compiler\"");
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tc = tcase_create("store");
@@ -382,6 +444,7 @@ int main(void)
 	tcase_add_test(tc, test_leases);
 	tcase_add_test(tc, test_reopening);
 	tcase_add_test(tc, test_events);
+	tcase_add_test(tc, test_verifications);
 	tcase_add_test(tc, test_failed_operations_are_undone_alone);
 	return run_suite(tc, "store");
 }

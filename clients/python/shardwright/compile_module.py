@@ -1,29 +1,22 @@
 """Compile one planned module ahead of time, in a process of its own: python -m shardwright.compile_module REQUEST.json ANSWER.json HLO.txt
 
-REQUEST   {"module": path, "target": "tpu" or "cpu", "topology": "v5e:4x4", "options": {..}}
+REQUEST   {"module": path, "mesh": {"axes": [..]}, "target": "tpu", "gpu" or "cpu", "topology": "v5e:4x4", "options": {..}}
 ANSWER    {"compiler", "version", "argument_bytes", "output_bytes", "alias_bytes", "temporary_bytes"} or {"refused": reason}
 HLO       the scheduled program, as compiled.as_text() prints it
 
-No device is needed: for TPU the compiler of libtpu is given a topology; for CPU devices are forced. Uses internals of jax.
+No device is needed: the compilers for TPU and GPU are given a topology; for CPU devices are forced. The devices lie in the mesh as
+jax.make_mesh lays them. Uses internals of jax. Ends with the process that started it.
 """
+import ctypes
 import json
-import os
-import re
+import signal
 import sys
 from typing import Any
 
-COUNT = re.compile(r"mhlo\.num_partitions = (\d+)")
+from .shardings import device_count, make_mesh
+from .targets import devices_of, set_environment, version_of
 
-
-def _environment(target: str, count: int) -> None:
-    """Before jax is imported."""
-    os.environ["JAX_PLATFORMS"] = "cpu"
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if target == "tpu":
-        for name, value in (("TPU_SKIP_MDS_QUERY", "1"), ("TPU_WORKER_HOSTNAMES", "localhost"), ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")):
-            os.environ.setdefault(name, value)
-    else:
-        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=%d" % count
+PR_SET_PDEATHSIG = 1
 
 
 def _has_sharding(module: Any, side: str) -> list[bool]:
@@ -38,7 +31,7 @@ def _has_sharding(module: Any, side: str) -> list[bool]:
 
 
 def compile_text(text: str, devices: Any, options: dict[str, Any] | None) -> Any:
-    """The loaded or unloaded executable of a module over the first of these devices, as jax.jit would compile it."""
+    """The loaded or unloaded executable of a module over these devices, as jax.jit would compile it."""
     import numpy as np
     from jax._src import compiler
     from jax._src.interpreters import mlir
@@ -47,45 +40,43 @@ def compile_text(text: str, devices: Any, options: dict[str, Any] | None) -> Any
     with mlir.make_ir_context():
         module = ir.Module.parse(text)
         count = ir.IntegerAttr(module.operation.attributes["mhlo.num_partitions"]).value
+        if count != len(devices):
+            raise ValueError("the module is for %d devices, the mesh has %d" % (count, len(devices)))
         wanted = compiler.get_compile_options(num_replicas=1, num_partitions=count, env_options_overrides=options or None,
-                                              device_assignment=np.array(devices[:count]).reshape(1, count))
+                                              device_assignment=np.array(devices).reshape(1, count))
         build = wanted.executable_build_options
         build.use_spmd_partitioning = build.use_shardy_partitioner = count > 1
         build.allow_spmd_sharding_propagation_to_parameters = [not said for said in _has_sharding(module, "arg_attrs")]
         build.allow_spmd_sharding_propagation_to_output = [not said for said in _has_sharding(module, "res_attrs")]
-        return compiler.backend_compile_and_load(devices[0].client, module, xla_client.DeviceList(tuple(devices[:count])), wanted, [])
+        return compiler.backend_compile_and_load(devices[0].client, module, xla_client.DeviceList(tuple(devices)), wanted, [])
 
 
 def _answer(request: dict[str, Any], hlo_path: str) -> dict[str, Any]:
     with open(request["module"]) as f:
         text = f.read()
-    found = COUNT.search(text)
-    _environment(request["target"], int(found[1]) if found else 1)
-    import jax
-    if request["target"] == "tpu":
-        from jax.experimental import topologies
-        devices = topologies.get_topology_desc(platform="tpu", topology_name=request["topology"]).devices
-    else:
-        devices = jax.devices()
+    set_environment(request["target"], device_count(request["mesh"]))
+    devices = devices_of(request["target"], request["topology"])
     try:
-        executable = compile_text(text, devices, request.get("options"))
+        executable = compile_text(text, list(make_mesh(request["mesh"], devices).devices.flat), request.get("options"))
     except Exception as error:      # the compiler's own word is the answer, whatever it raises
         said = str(error).strip().splitlines()
         return {"refused": "%s: %s" % (type(error).__name__, said[0][:500] if said else "")}
     with open(hlo_path, "w") as f:
         f.write(executable.hlo_modules()[0].to_string())
     memory = executable.get_compiled_memory_stats()
-    return {"compiler": "XLA for " + request["target"], "version": _version(request["target"]),
+    return {"compiler": "XLA for " + request["target"], "version": version_of(request["target"]),
             "argument_bytes": memory.argument_size_in_bytes, "output_bytes": memory.output_size_in_bytes,
             "alias_bytes": memory.alias_size_in_bytes, "temporary_bytes": memory.temp_size_in_bytes}
 
 
-def _version(target: str) -> str:
-    from importlib.metadata import version
-    return ("libtpu " + version("libtpu")) if target == "tpu" else "jaxlib " + version("jaxlib")
+def _end_with_parent() -> None:
+    """A compile takes minutes of a core: whoever asked for it and is killed must not leave it behind. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
 def main(argv: list[str]) -> None:
+    _end_with_parent()
     with open(argv[1]) as f:
         request = json.load(f)
     answer = _answer(request, argv[3])

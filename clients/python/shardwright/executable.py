@@ -3,7 +3,7 @@ import copy
 from typing import Any
 
 from .errors import Error
-from .program import Program
+from .program import Program, with_shardy
 from .shardings import JSON, is_extended, is_open, named, split_axis
 
 COMPILES_WITH = "0.10.2"
@@ -65,7 +65,7 @@ def compile_plan(program: Program, document: JSON, module: str, mesh: Any, compi
         lowering._executable = None
         lowered = copy.copy(program.lowered)
         lowered._lowering = lowering
-        with mlir.make_ir_context():
+        with with_shardy(), mlir.make_ir_context():
             lowering._hlo = ir.Module.parse(module)
             return PlannedFunction(program, lowered.compile(compiler_options or None))
     except (AttributeError, ImportError, TypeError, KeyError) as error:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import Error
+from .source import without_locations
 
 RECIPES = {
     "equinox": "equinox: dynamic, static = eqx.partition(arguments, eqx.is_array), and plan jax.jit(lambda dynamic: "
@@ -39,7 +40,7 @@ class Program:
         return {i if i >= 0 else count + i for i in self._static_positions}
 
     def _lower(self, ambient_mesh: str) -> Any:
-        with no_ambient_mesh() if ambient_mesh == "ignore" else contextlib.nullcontext():
+        with with_shardy(), no_ambient_mesh() if ambient_mesh == "ignore" else contextlib.nullcontext():
             try:
                 return self.jitted.lower(*self.args, **self.kwargs)
             except Exception as error:
@@ -122,13 +123,18 @@ def ambient_explicit_axes() -> tuple[str, ...]:
         return ()
 
 
+def with_shardy() -> Any:
+    """A context in which jax writes and compiles shardings for Shardy, also in a process that is set to GSPMD: those would not be read."""
+    try:
+        from jax._src.config import use_shardy_partitioner
+        return use_shardy_partitioner(True)
+    except (ImportError, AttributeError, TypeError):        # another jax: as it is set
+        return contextlib.nullcontext()
+
+
 def no_ambient_mesh() -> Any:
     import jax
     return jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), ()))
-
-
-def without_locations(text: str) -> str:
-    return re.sub(r"^#loc.*\n| loc\((?:[^()\"]|\"(?:[^\"\\]|\\.)*\"|\([^()]*\))*\)", "", text, flags=re.MULTILINE)
 
 
 def _and_names(kwargs: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
          kwargs: dict[str, Any] | None = None, static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
          donate_argnames: Any = None, objective: str | None = None, schedule: Any = None, evaluations: int | None = None,
          seconds: float | None = None, seed: int | None = None, threads: int | None = None, pins: Sequence[str] = (),
-         forbids: Sequence[str] = (), open_results: bool = False, apply: str | None = None, verify: int | str | None = None,
+         forbids: Sequence[str] = (), open_results: bool = False, apply: str | None = None, verify: int | str | None = None, verify_by: str = "here",
          timeout: float | None = None, fallback: str | None = "data_parallel", ambient_mesh: str = "keep",
          progress: bool | Callable[[JSON], Any] | None = None, tool: str | None = None) -> Plan:
     """Search a sharding strategy for step(*args, **kwargs) on a mesh.
@@ -38,6 +38,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
     pins, forbids   "GLOB:SHARDING", "GLOB:DIM:AXIS" over argument names such as params['w1']
     apply           how XLA will get the plan: "annotate", "exact" or "auto"; see plan.fn. Default: the tool's
     verify          K: compile the K best different plans and answer with the best by the compiler; "run": time them here
+    verify_by       "here", or "server": a verifier of the daemon compiles (python -m shardwright.verifier), and this call waits for it
     timeout         seconds to wait; then the best so far is the answer, with a warning
     fallback        what to plan where nobody answers (no daemon, no plan in time): a baseline, with a warning; None: raise NoAnswer
     ambient_mesh    "keep", or "ignore": lower outside the mesh that jax.set_mesh has set, which pins what has explicit axes
@@ -55,6 +56,8 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
         raise Error("fallback: expected None or one of %s, found %r" % (", ".join(FALLBACKS), fallback))
     if ambient_mesh not in ("keep", "ignore"):
         raise Error('ambient_mesh: expected "keep" or "ignore", found %r' % ambient_mesh)
+    server = server or (None if tool else os.environ.get("SHARDWRIGHT_SERVER"))
+    by_server = _is_by_server(verify, verify_by, server)
     program = program_of(step, args, dict(kwargs or {}), {"static_argnums": static_argnums, "static_argnames": static_argnames,
                                                           "donate_argnums": donate_argnums, "donate_argnames": donate_argnames},
                          ambient_mesh)
@@ -62,9 +65,8 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
         schedule = {"tactics": list(schedule)}
     asked = {"mesh": mesh_words(mesh), "device": device, "memory": memory, "objective": objective, "schedule": schedule,
              "evaluations": evaluations, "seconds": seconds, "seed": seed, "threads": threads, "pins": list(pins),
-             "forbids": list(forbids), "open_results": open_results or None, "apply": apply}
+             "forbids": list(forbids), "open_results": open_results or None, "apply": apply, "verify": verify if by_server else None}
     wanted = {key: value for key, value in asked.items() if value is not None and value != []}
-    server = server or (None if tool else os.environ.get("SHARDWRIGHT_SERVER"))
     with Progress(progress) as show:
         def answer(of: Program) -> JSON:
             return _answer(of, wanted, server, tool, timeout, fallback, show)
@@ -72,16 +74,29 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
         found = _together(program, wanted, lambda: answer(program))
         result = Plan(found["document"], found["module"], program, tool=tool, fallback=found["fallback"],
                       device_profile=device if isinstance(device, dict) else None)
+        result.verifications = found.get("verifications", [])
         if found["fallback"]:
             warnings.warn(found["fallback"], PlanWarning, stacklevel=2)
         if ambient_mesh == "keep" and ambient_explicit_axes():
             _report_pins(program, result, answer)
-        if verify:
+        if verify and not by_server:
             if process_count() > 1:
                 raise Error("verify compiles in processes of its own: verify the plan in one process, save it, and load it in the job")
             from .verification import verify as verify_plan
             result = verify_plan(result, verify, progress=show, arguments=(args, dict(kwargs or {})))
     return result
+
+
+def _is_by_server(verify: Any, verify_by: str, server: str | None) -> bool:
+    if verify_by not in ("here", "server"):
+        raise Error('verify_by: expected "here" or "server", found %r' % verify_by)
+    if not verify or verify_by == "here":
+        return False
+    if not server:
+        raise Error('verify_by="server" needs the URL of a daemon: server=.. or SHARDWRIGHT_SERVER')
+    if isinstance(verify, bool) or not isinstance(verify, int):
+        raise Error('verify: a daemon verifies a number of programs, found %r' % (verify,))
+    return True
 
 
 def _older_form(args: tuple[Any, ...], memory: Any, device: Any, server: Any) -> tuple[Any, ...]:
@@ -98,9 +113,8 @@ def _answer(program: Program, wanted: JSON, server: str | None, tool: str | None
     """{"document", "module", "fallback"}; fallback: None, or in words why this is a baseline."""
     try:
         if server:
-            document, module = ask_daemon(server, program.text, wanted, timeout, show)
-        else:
-            document, module = ask_tool(find_tool(tool), program.text, wanted, timeout, show if show.on else None)
+            return {**ask_daemon(server, program.text, wanted, timeout, show), "fallback": None}
+        document, module = ask_tool(find_tool(tool), program.text, wanted, timeout, show if show.on else None)
         return {"document": document, "module": module, "fallback": None}
     except NoAnswer as error:
         if fallback is None:

@@ -31,7 +31,9 @@ def device_count(mesh: JSON) -> int:
 
 
 def make_mesh(mesh: JSON, devices: Any = None) -> Any:
-    """A jax.sharding.Mesh with the axes of a document's mesh; a device order in it is kept."""
+    """A jax.sharding.Mesh with the axes of a document's mesh; a device order in it is kept.
+
+    Otherwise the devices lie as jax.make_mesh lays them: on a TPU slice, an axis is a row of the torus where it can be one."""
     import jax
     import numpy as np
     count = device_count(mesh)
@@ -41,9 +43,15 @@ def make_mesh(mesh: JSON, devices: Any = None) -> Any:
         if devices and devices[0].platform == "cpu":
             hint = "; XLA_FLAGS=--xla_force_host_platform_device_count=%d, set before jax starts, makes them of the CPU" % count
         raise Error("the plan needs %d devices (%s), jax has %d%s" % (count, mesh_text(mesh), len(devices), hint))
+    sizes, names = [axis["size"] for axis in mesh["axes"]], tuple(axis["name"] for axis in mesh["axes"])
+    if not mesh.get("device_order"):
+        try:
+            return jax.make_mesh(sizes, names, devices=devices[:count], axis_types=(jax.sharding.AxisType.Auto,) * len(names))
+        except (ValueError, NotImplementedError, AssertionError):
+            pass            # several slices, or no layout of these axes over the torus: as the devices are listed
     order = mesh.get("device_order") or range(count)
-    grid = np.array([devices[i] for i in order], dtype=object).reshape([axis["size"] for axis in mesh["axes"]])
-    return jax.sharding.Mesh(grid, tuple(axis["name"] for axis in mesh["axes"]))
+    grid = np.array([devices[i] for i in order], dtype=object).reshape(sizes)
+    return jax.sharding.Mesh(grid, names)
 
 
 def check_mesh(mesh: Any, planned: JSON) -> Any:

@@ -10,8 +10,8 @@ from .errors import Error, PlanWarning
 from .executable import PlannedFunction, compile_plan
 from .program import Program
 from .shardings import JSON, check_mesh, is_open, make_mesh, mesh_text, named, parts, split_axis
+from .source import Source, alternatives_of
 from .tables import document_table, duration, size
-from .tool import Folder, find_tool, run_tool
 from .version import __version__
 
 FORMAT = "shardwright.plan/1"
@@ -31,7 +31,7 @@ class Plan:
                  device_profile: JSON | None = None):
         self.document, self.module, self.fallback = document, module, fallback
         self.verifications: list[JSON] = []
-        self._program, self._tool, self._profile = program, tool, device_profile
+        self._program, self._source = program, Source(program.text, tool, device_profile)
         self._functions: dict[str, PlannedFunction] = {}
         self._warned = False
 
@@ -40,7 +40,12 @@ class Plan:
     @property
     def fits(self) -> bool:
         """Whether the peak memory keeps the limit: as the compiler says if verified, as predicted otherwise."""
-        return bool(self.document["fits"])
+        return bool((self.verified or self.document)["fits"])
+
+    @property
+    def verified(self) -> JSON | None:
+        """What the compiler said of this plan: its row of `verifications`; None if it was not asked, or if it refused."""
+        return next((row for row in self.verifications if row.get("chosen")), None)
 
     @property
     def cost(self) -> JSON:
@@ -49,8 +54,8 @@ class Plan:
 
     @property
     def alternatives(self) -> list[JSON]:
-        """Other plans that the search found, where its document has them."""
-        return list(self.document.get("alternatives", ()))
+        """Other plans that the search found, where its document has them: strategy documents of their own."""
+        return alternatives_of(self.document)
 
     @property
     def compiler_options(self) -> dict[str, Any]:
@@ -63,9 +68,7 @@ class Plan:
 
     def explain(self) -> str:
         """What each decision brings and which source line every collective comes from, as `shardwright explain` prints it."""
-        with Folder() as folder:
-            words = ["explain", folder.file("module.mlir", self._program.text), "--strategy", folder.file("plan.json", self.document)]
-            return run_tool(find_tool(self._tool), *words, *self._device_words(folder))
+        return self._source.explained(self.document)
 
     def __repr__(self) -> str:
         return "<shardwright.Plan %s, %s per step, %s peak%s%s>" % (
@@ -101,12 +104,7 @@ class Plan:
         """The module that carries the plan in one of the two ways; Error where the program of one device cannot be written."""
         if apply in (None, self.document.get("apply", "annotate")):
             return self.module
-        with Folder() as folder:
-            out = folder.path("applied.mlir")
-            run_tool(find_tool(self._tool), "apply", folder.file("module.mlir", self._program.text), "--strategy",
-                     folder.file("plan.json", self.document), "-o", out, "--apply", str(apply), codes=(0,))
-            with open(out) as f:
-                return f.read()
+        return self._source.applied(self.document, str(apply))
 
     # --- for people who jit themselves
 
@@ -168,9 +166,7 @@ class Plan:
                                  for a in self.document["arguments"]]
         document["results"] = [{"index": r["index"], "sharding": plain(r["sharding"])} for r in self.document["results"]]
         document.update(constraints=[], actions=[], apply="annotate")
-        with Folder() as folder:
-            words = ["evaluate", folder.file("module.mlir", self._program.text), "--strategy", folder.file("plan.json", document), "--json"]
-            return dict(json.loads(run_tool(find_tool(self._tool), *words, *self._device_words(folder))))
+        return self._source.cost(document)
 
     def jit(self, mesh: Any = None, **options: Any) -> Any:
         """jax.jit of the function with in_shardings and out_shardings; donated as the function was. Options go to jax.jit."""
@@ -187,7 +183,7 @@ class Plan:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a file, compressed; shardwright.load reads it beside the same function."""
         content = {"format": FORMAT, "version": __version__, "program": self._program.digest(), "document": self.document,
-                   "module": self.module, "fallback": self.fallback, "device_profile": self._profile, "verifications": self.verifications}
+                   "module": self.module, "fallback": self.fallback, "device_profile": self._source.profile, "verifications": self.verifications}
         part = "%s.part" % os.fspath(path)
         with open(part, "wb") as f:
             f.write(gzip.compress(json.dumps(content).encode(), 6, mtime=0))
@@ -201,9 +197,6 @@ class Plan:
         return verify(self, count, **options)
 
     # --- inside
-
-    def _device_words(self, folder: Folder) -> list[str]:
-        return ["--device-file", folder.file("device.json", self._profile)] if self._profile else []
 
     def _warn_of_losses(self) -> None:
         found = self.losses()
