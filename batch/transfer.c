@@ -168,6 +168,19 @@ static bool put_answers(source *s, sqlite3 *to, objects *o, const transfer_filte
 	return ok;
 }
 
+/* An import takes no file with triggers: they would be somebody else's program. */
+static bool drop_triggers(sqlite3 *to)
+{
+	sqlite3_stmt *q = NULL;
+	char *sql = NULL;
+	bool ok = sqlite3_prepare_v2(to, "SELECT group_concat('DROP TRIGGER \"' || name || '\";', '') FROM sqlite_schema WHERE type = 'trigger'", -1, &q, NULL) == SQLITE_OK
+		&& sqlite3_step(q) == SQLITE_ROW && (sql = sqlite3_mprintf("%s", column_text(q, 0))) != NULL;
+	sqlite3_finalize(q);
+	ok = ok && sqlite3_exec(to, sql, NULL, NULL, NULL) == SQLITE_OK;
+	sqlite3_free(sql);
+	return ok;
+}
+
 /* Of the answers to one question the best, in one snapshot of the store. */
 static status write_export(source *s, const char *path, objects *o, const transfer_filter *f, diag *d)
 {
@@ -176,7 +189,7 @@ static status write_export(source *s, const char *path, objects *o, const transf
 	status st = ok ? store_migrate(&to, path, d) : failed("cannot write", path, sqlite3_errmsg(to.handle), d);
 	if (st == ST_OK) {
 		ok = sqlite3_exec(to.handle, "BEGIN; CREATE TABLE texts (id TEXT PRIMARY KEY, zstd BLOB NOT NULL) STRICT", NULL, NULL, NULL) == SQLITE_OK
-			&& sqlite3_exec(s->from, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && put_answers(s, to.handle, o, f)
+			&& sqlite3_exec(s->from, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && put_answers(s, to.handle, o, f) && drop_triggers(to.handle)
 			&& sqlite3_exec(to.handle, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
 		if (!ok)
 			st = failed("cannot write", path, s->error[0] ? s->error : sqlite3_errmsg(to.handle), d);

@@ -305,6 +305,7 @@ typedef struct search_spec {
 	int64_t priority;       /* among the owner's searches, higher first */
 	const char **tags;
 	uint32_t tag_count;
+	int64_t alternatives;   /* plans besides the answer */
 	int64_t verify;         /* programs that a verifier is to compile; 0: none */
 	const char *json;       /* the request, canonical, as stored and as read back by spec_parse */
 	arena mem;
@@ -694,7 +695,7 @@ status search_recover(db *c, int64_t *out_count);
  *
  * A job is of a search, and is taken once that has succeeded. A result is taken once, WHERE attempt = ? AND state = 'running'. */
 
-enum { MOST_PLANS = 64, MOST_VERIFICATIONS = 256 };
+enum { MOST_ALTERNATIVES = 16 /* as of `search --alternatives` */, MOST_PLANS = 64, MOST_VERIFICATIONS = 256 };
 /* Asks for `plans` programs of a search; no less than what was asked before. Writer thread. */
 bool verification_ask(db *c, const char *search, int64_t plans);
 /* Whether that many were asked for already, and have not failed. */

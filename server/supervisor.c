@@ -255,6 +255,10 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 		add(a, "--open-results", NULL);
 	if (p->apply)
 		add(a, "--apply", p->apply);
+	/* a verifier compiles them, too */
+	int64_t alternatives = MAX(p->alternatives, MIN(p->verify, (int64_t)MOST_ALTERNATIVES));
+	if (alternatives)
+		add_number(a, "--alternatives", alternatives);
 	add(a, "--json", "--progress-json");
 	a->v[a->n] = NULL;
 	return ok;

@@ -49,7 +49,7 @@ static const struct {
 		"already or with --wait, what was found.\n\n"
 		"  --mesh NAME=SIZE,.. | FILE.json    --device NAME | --device-file FILE    --memory SIZE    --objective runtime|memory\n"
 		"  --schedule FILE    --evaluations N | --seconds S    --seed N    --threads N    --pin GLOB:SHARDING    --forbid GLOB:DIM:AXIS\n"
-		"  --open-results   --apply auto|exact|annotate\n"
+		"  --open-results   --apply auto|exact|annotate   --alternatives K\n"
 		"  --label NAME          a name for the module, which is called jit_step otherwise\n"
 		"  --tag NAME            a word to find the search by (repeat)\n"
 		"  --priority N          -100 to 100: the order among your own waiting searches\n"
@@ -141,7 +141,7 @@ static void add_to_list(cJSON *request, const char *field, const char *value)
 /* Flags of submit that are fields of the request. 1: taken, 0: not one of them, -1: wrong (told). */
 static int submit_flag(flags *f, const char *name, const char *value)
 {
-	static const char *const numbers[] = {"evaluations", "seconds", "seed", "threads", "priority", "verify"};
+	static const char *const numbers[] = {"evaluations", "seconds", "seed", "threads", "alternatives", "priority", "verify"};
 	static const char *const texts[] = {"device", "memory", "objective", "apply"};
 	size_t n = strlen(value);
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)

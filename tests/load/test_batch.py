@@ -97,7 +97,7 @@ def test_what_a_daemon_found_is_not_searched_again(folder):
 
 def test_killed_again_and_again(folder):
     """Each question is searched to its end once, whatever is killed: the batch, or its workers."""
-    write_jobs(folder, *questions(24, [str(CORPUS / "mlp_tiny.mlir.zst")], evaluations=2000))
+    write_jobs(folder, *questions(24, [str(CORPUS / "mlp.mlir.zst")], evaluations=600))
     random.seed(1)
     done, kills = set(), 0
     for turn in range(60):

@@ -157,6 +157,7 @@ def test_a_small_search_overtakes_thirty_long_ones(own):
     assert d.wait(small)["state"] == "succeeded"
     assert started(d)[:2] == [first, small]
     urgent = d.search({**d.long(60), "priority": 5}).json()["id"]
+    eventually(lambda: any(s in started(d) for s in thirty))
     d.request("POST", f"/v1/searches/{next(s for s in thirty if s in started(d))}/cancel")
     eventually(lambda: urgent in started(d))
     assert len(started(d)) == 4

@@ -202,7 +202,7 @@ def test_command_line(own, tmp_path):
     search = first.stdout.split()[1]
     assert run("wait", search).returncode == 0
     slow = run("wait", search, "--verified", "--timeout", "0.3")
-    assert slow.returncode == 3 and "still under way" in slow.stderr
+    assert slow.returncode == 75 and "still under way" in slow.stderr
     taken(d)
     assert post(d, f"/v1/verifications/{search}/result", {"attempt": 1, "verifications": [row(chosen=True)]}).status == 200
     end = run("wait", search, "--verified")

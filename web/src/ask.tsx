@@ -135,7 +135,7 @@ function PinList({ module, axes, pins }: { module: string; axes: Axis[]; pins: P
 /* ---------------------------------------------------------------- all of it */
 
 const DEFAULT = "tpu-v5e"; // the daemon's own default
-const EXAMPLE = `{"tactics":[{"name":"data_parallel","axis":"data"},{"name":"auto"}]}`;
+const EXAMPLE = `{"tactics":[{"named":"data_parallel","axis":"data"},{"auto":{}}]}`;
 
 export function AskView() {
 	const { query } = useRoute();

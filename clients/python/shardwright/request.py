@@ -16,6 +16,7 @@ from .strategy import Plan
 from .tables import duration, size
 from .tool import ask_tool, find_tool
 
+MOST_ALTERNATIVES = 16
 FALLBACKS = ("replicated", "data_parallel", "zero2", "zero3")
 
 
@@ -23,7 +24,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
          kwargs: dict[str, Any] | None = None, static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
          donate_argnames: Any = None, objective: str | None = None, schedule: Any = None, evaluations: int | None = None,
          seconds: float | None = None, seed: int | None = None, threads: int | None = None, pins: Sequence[str] = (),
-         forbids: Sequence[str] = (), open_results: bool = False, apply: str | None = None, verify: int | str | None = None, verify_by: str = "here",
+         forbids: Sequence[str] = (), open_results: bool = False, apply: str | None = None, alternatives: int | None = None, verify: int | str | None = None, verify_by: str = "here",
          timeout: float | None = None, fallback: str | None = "data_parallel", ambient_mesh: str = "keep",
          progress: bool | Callable[[JSON], Any] | None = None, tool: str | None = None) -> Plan:
     """Search a sharding strategy for step(*args, **kwargs) on a mesh.
@@ -37,6 +38,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
     schedule        {"tactics": [..]} or a list of tactics
     pins, forbids   "GLOB:SHARDING", "GLOB:DIM:AXIS" over argument names such as params['w1']
     apply           how XLA will get the plan: "annotate", "exact" or "auto"; see plan.fn. Default: the tool's
+    alternatives    so many plans besides the answer that do something else: plan.alternatives
     verify          K: compile the K best different plans and answer with the best by the compiler; "run": time them here
     verify_by       "here", or "server": a verifier of the daemon compiles (python -m shardwright.verifier), and this call waits for it
     timeout         seconds to wait; then the best so far is the answer, with a warning
@@ -65,7 +67,8 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
         schedule = {"tactics": list(schedule)}
     asked = {"mesh": mesh_words(mesh), "device": device, "memory": memory, "objective": objective, "schedule": schedule,
              "evaluations": evaluations, "seconds": seconds, "seed": seed, "threads": threads, "pins": list(pins),
-             "forbids": list(forbids), "open_results": open_results or None, "apply": apply, "verify": verify if by_server else None}
+             "forbids": list(forbids), "open_results": open_results or None, "apply": apply,
+             "alternatives": alternatives if alternatives is not None else _alternatives_for(verify), "verify": verify if by_server else None}
     wanted = {key: value for key, value in asked.items() if value is not None and value != []}
     with Progress(progress) as show:
         def answer(of: Program) -> JSON:
@@ -85,6 +88,11 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
             from .verification import verify as verify_plan
             result = verify_plan(result, verify, progress=show, arguments=(args, dict(kwargs or {})))
     return result
+
+
+def _alternatives_for(verify: Any) -> int | None:
+    """Plans besides the answer that a verification of so many programs may compile."""
+    return min(verify, MOST_ALTERNATIVES) if isinstance(verify, int) and not isinstance(verify, bool) and verify > 1 else None
 
 
 def _is_by_server(verify: Any, verify_by: str, server: str | None) -> bool:

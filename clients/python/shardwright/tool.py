@@ -17,7 +17,8 @@ from .shardings import JSON
 from .version import __version__
 
 FLAGS = {"mesh": "--mesh", "device": "--device", "memory": "--memory", "objective": "--objective", "schedule": "--schedule",
-         "evaluations": "--evaluations", "seconds": "--seconds", "seed": "--seed", "threads": "--threads", "apply": "--apply"}
+         "evaluations": "--evaluations", "seconds": "--seconds", "seed": "--seed", "threads": "--threads", "apply": "--apply",
+         "alternatives": "--alternatives"}
 GRACE_SECONDS = 10
 
 

@@ -14,7 +14,9 @@ import sys
 import threading
 import time
 import urllib.parse
+from collections.abc import Callable
 from types import FrameType
+from typing import TypeVar
 
 from .candidates import candidates
 from .daemon import Refused, request, strategy_of
@@ -24,6 +26,7 @@ from .shardings import JSON
 from .source import Source
 from .verification import answered, best_of, compiled
 
+T = TypeVar("T")
 PAUSES = (0.5, 1, 2, 5, 10, 30)     # between tries to reach a daemon that does not answer
 BEATS_PER_LEASE = 4
 LOOK_SECONDS = 0.25
@@ -47,10 +50,15 @@ class Verifier:
         content, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
         if compress:
             content, headers["Content-Encoding"] = gzip.compress(content, 6, mtime=0), "gzip"
-        for tries in range(sys.maxsize):
+        answer = self.patiently(lambda: request(self.options.server, "POST", path, content, headers))
+        return dict(json.loads(answer)) if answer else None
+
+    def patiently(self, ask: Callable[[], T]) -> T:
+        """What the daemon says, tried again until it is there. Refused as it says."""
+        tries = 0
+        while True:
             try:
-                answer = request(self.options.server, "POST", path, content, headers)
-                return dict(json.loads(answer)) if answer else None
+                return ask()
             except NoAnswer as error:
                 self.say("%s; trying again" % error)
             except Refused as error:
@@ -59,7 +67,7 @@ class Verifier:
                 self.say("%s; trying again" % error)
             if self.stop.wait(PAUSES[min(tries, len(PAUSES) - 1)]):
                 raise Stopped
-        return None
+            tries += 1
 
     def run(self) -> None:
         while not self.stop.is_set():
@@ -90,8 +98,9 @@ class Verifier:
 
     def compile(self, task: JSON, lost: threading.Event) -> JSON:
         try:
-            text = request(self.options.server, "GET", "/v1/modules/%s.mlir" % urllib.parse.quote(task["module"], safe=":"), timeout=600).decode()
-            document, module = strategy_of(self.options.server, task["strategy"])
+            path = "/v1/modules/%s.mlir" % urllib.parse.quote(task["module"], safe=":")
+            text = self.patiently(lambda: request(self.options.server, "GET", path, timeout=600)).decode()
+            document, module = self.patiently(lambda: strategy_of(self.options.server, task["strategy"]))
             source = Source(text, self.options.tool, task["device_profile"])
             found = candidates(source, document, module, task["plans"], document.get("compiler_options"))
             with Progress(True) as show:
