@@ -73,7 +73,7 @@ def judge(module, case, options):
 
 def plans_of(case, folder, options):
     """(plan, way, document, our cost), our own answers first."""
-    for way in options.ways.split(","):
+    for way in filter(None, options.ways.split(",")):
         path = os.path.join(folder, way + ".json")
         cases.run("search", cases.corpus(case), "--mesh", case.mesh, "--device", case.device, "--apply", way, "--emit-strategy", path)
         with open(path) as f:
@@ -117,7 +117,7 @@ def main():
     parser = parser_of(__doc__.splitlines()[0])
     parser.add_argument("--cases", default="*", help="of those whose name this matches, such as 'moe *'")
     parser.add_argument("--experts", type=int, default=4, help="hand-written plans per case")
-    parser.add_argument("--ways", default="exact,annotate", help="in which our own answer is applied")
+    parser.add_argument("--ways", default="exact,annotate", help="in which our own answer is applied; empty: hand-written plans alone")
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
     figures = load()
