@@ -4,7 +4,7 @@
  * updated by matrix products at the highest precision. Libraries for GPU and CPU do the same with blocks of their own. So a
  * factorization is: as many operations as the algorithm has (LAPACK Working Note 41), those inside of panels on the vector unit and
  * the rest on the matmul unit, block by block; and for every block some small kernels that wait for each other. How many was taken
- * from libtpu 0.0.52: what is left of its estimates at 256 to 1024 columns without the products, in launches of 0.5 us. Its panel
+ * from libtpu 0.0.52: what is left of its estimates at 256 to 1024 columns without the products, in launches of 1.2 us. Its panel
  * kernels carry no estimate and are in none of these figures.
  *
  * Reductions to a band (of eigenvalues and singular values) read all that is left of the matrix for every column. */
@@ -26,18 +26,18 @@ enum { SWEEPS = 8 /* of Jacobi's method, a judgement: it converges in 5 to 10 */
 /* Symmetric eigenvalues: 4/3 n^3 to tridiagonal form, half of it with the matrix read per column, up to 8/3 to divide and conquer, 2 back
  * to the vectors. Singular values: the same to bidiagonal form with both sides. Jacobi: 9 n^3 a sweep, for two sides and the vectors. */
 static const factorization factorizations[] = {
-	{{"*potrf*", "Cholesky", NULL}, 1, 0, 14, 0, 0, false},
-	{{"*getrf*", "LuDecomposition*", NULL}, 3, 1, 21, 0, 0, false},
-	{{"*geqrf*", "*geqp3*", "Qr", NULL}, 6, 2, 15, 0, 0, false},
-	{{"*orgqr*", "*ungqr*", "ProductOfElementaryHouseholderReflectors", NULL}, 6, 2, 10, 0, 0, false},
-	{{"*ormqr*", "*unmqr*", NULL}, 6, 0, 10, 0, 0, false},
+	{{"*potrf*", "Cholesky", NULL}, 1, 0, 6, 0, 0, false},
+	{{"*getrf*", "LuDecomposition*", NULL}, 3, 1, 9, 0, 0, false},
+	{{"*geqrf*", "*geqp3*", "Qr", NULL}, 6, 2, 6, 0, 0, false},
+	{{"*orgqr*", "*ungqr*", "ProductOfElementaryHouseholderReflectors", NULL}, 6, 2, 4, 0, 0, false},
+	{{"*ormqr*", "*unmqr*", NULL}, 6, 0, 4, 0, 0, false},
 	{{"*syevj*", "*heevj*", "Eigh*", NULL}, 27 * SWEEPS, 0, 0, SWEEPS, 0, true},
-	{{"*syev*", "*heev*", NULL}, 18, 0, 25, 2, 1, false},
+	{{"*syev*", "*heev*", NULL}, 18, 0, 10, 2, 1, false},
 	{{"*gesvdj*", NULL}, 24 * SWEEPS, 0, 0, SWEEPS, 0, true},
-	{{"*gesvd*", "*gesdd*", NULL}, 36, 0, 25, 2, 2, false},
-	{{"*geev*", "*gees*", NULL}, 75, 0, 25, 4, 10, false},
+	{{"*gesvd*", "*gesdd*", NULL}, 36, 0, 10, 2, 2, false},
+	{{"*geev*", "*gees*", NULL}, 75, 0, 10, 4, 10, false},
 	{{"*sytrd*", "*hetrd*", NULL}, 4, 0, 0, 2, 1, false},
-	{{"*gehrd*", NULL}, 10, 0, 15, 2, 1, false},
+	{{"*gehrd*", NULL}, 10, 0, 6, 2, 1, false},
 };
 
 static bool is_complex(const type *ty) { return ty->elem == ELEM_C64 || ty->elem == ELEM_C128; }
@@ -93,7 +93,7 @@ void cost_cholesky(const op_view *v, op_work *w) { cost_factorization(v, &factor
 /* n^2 operations per right-hand side, twice where multiply and add count; the blocks on the diagonal are inverted first. */
 void cost_triangular_solve(const op_view *v, op_work *w)
 {
-	enum { BLOCK_LAUNCHES = 15 };
+	enum { BLOCK_LAUNCHES = 6 };
 	const type *ty = slot_type(v, 0);
 	if (!ty || ty->rank < 2)
 		return;

@@ -58,6 +58,7 @@ struct folder {
 	uint32_t ops_cap, n_args;
 	uint32_t *first_use;        /* by value */
 	uint32_t first_use_cap;
+	lop_id last_combining;      /* lowered_last_combining */
 	VEC(act) acts;
 	VEC(read_ref) reads;
 	VEC(uint32_t) now_reads;
@@ -283,6 +284,7 @@ static bool runs_agree(const simulator *s, const lowered *l, lop_id o, lop_id p,
 	const run *a = &s->runs.p[s->ops[o].run], *b = &s->runs.p[s->ops[p].run];
 	if (a->kind != b->kind || a->link != b->link || a->coll != b->coll || a->ns != b->ns || a->follows_ns != b->follows_ns || a->bytes != b->bytes ||
 	    a->flops != b->flops || a->early_ns != b->early_ns || a->near_ns != b->near_ns || a->fetch_ns != b->fetch_ns ||
+	    a->behind_ns != b->behind_ns || a->moved_apart != b->moved_apart ||
 	    a->direct_ns != b->direct_ns || a->pieces != b->pieces || a->n_reads != b->n_reads ||
 	    (a->moment == ID_NONE) != (b->moment == ID_NONE))
 		return false;
@@ -378,7 +380,7 @@ static uint8_t key_of(struct folder *x, const lowered *l, lop_id o)
 	if (!lop_combines(l, &l->ops.p[o]))
 		return NO_KEY;
 	uint32_t k = 0;
-	while (k < x->n_keys && !lops_combine_alike(l, x->keys[k], o))
+	while (k < x->n_keys && !lops_combine_alike(l, x->keys[k], o, x->first_use, x->last_combining))
 		k++;
 	if (k == MAX_OPEN_GROUPS)
 		return NO_KEY;
@@ -396,6 +398,7 @@ static void find_first_uses(struct folder *x, const lowered *l)
 		x->first_use = xrealloc(x->first_use, x->first_use_cap * sizeof *x->first_use);
 	}
 	lowered_first_uses(l, x->first_use);
+	x->last_combining = lowered_last_combining(l);
 }
 
 /* What sums something up over all layers reads every one of them. */
@@ -417,7 +420,7 @@ static void add_act(simulator *s, const lowered *l, uint32_t id, bool first)
 {
 	struct folder *x = s->folder;
 	const run *r = &s->runs.p[id];
-	bool plain = r->kind == RUN_KERNEL && !r->n_reads && r->moment == ID_NONE && !r->fetch_ns;
+	bool plain = r->kind == RUN_KERNEL && !r->n_reads && r->moment == ID_NONE && !r->moved_apart;
 	act *last = first ? NULL : &x->acts.p[x->acts.n - 1];
 	if (plain && last && last->run == ID_NONE) {
 		last->last_ns = MAX(sat_add(last->last_ns, r->direct_ns), sat_add(last->ns, r->direct_ns));
@@ -537,7 +540,7 @@ static void run_blocks(simulator *s, const lowered *l)
 		for (uint32_t k = x->acts_from[b]; k < x->acts_from[b + 1]; k++)
 			run_act(s, l, &x->acts.p[k], b, i, groups);
 	}
-	timeline_drain(s);
+	timeline_end(s);
 }
 
 static void find_folded_peak(simulator *s, const lowered *l)

@@ -7,7 +7,7 @@ enum { MOST_READS = 8 };
 typedef struct kernel {
 	contraction_kernel around; /* kernels without a contraction: all 0 but bytes */
 	int64_t vector_flops, flops;
-	int64_t arguments; /* bytes: of arguments read whole */
+	int64_t arguments, results; /* bytes: of arguments read whole and of results of main, those that fit into half of the memory on the chip */
 	int64_t largest, accessed; /* elements: of the largest tensor, and of all that are read and written */
 	int64_t launches; /* beside its own */
 	uint32_t members;
@@ -155,7 +155,7 @@ static void read_value(simulator *s, const lowered *l, kernel *k, lval_id v, int
 	if (splat)
 		return;
 	note_read(k, v, add_elements(s, l, k, n, v, val->bytes));
-	if (val->argument)
+	if (val->argument && val->bytes <= s->dev.on_chip_bytes / 2)
 		k->arguments = sat_add(k->arguments, sat_mul(n, val->bytes));
 	if (!there)
 		add_read(k, n, val->bytes, on_chip ? 0 : side);
@@ -236,9 +236,12 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	for (lval_id v = o->results, end = v + o->n_results; v < end; v++) {
 		if (!s->vals[v].materialised)
 			continue;
-		add_elements(s, l, k, n, v, s->vals[v].bytes);
-		if (!stays(s, l, &s->vals[v]))
-			add_bytes(k, n, s->vals[v].bytes);
+		const sim_val *val = &s->vals[v];
+		add_elements(s, l, k, n, v, val->bytes);
+		if (!stays(s, l, val))
+			add_bytes(k, n, val->bytes);
+		if (val->output && val->bytes <= s->dev.on_chip_bytes / 2)
+			k->results = sat_add(k->results, sat_mul(n, val->bytes));
 	}
 }
 
@@ -251,6 +254,18 @@ static run *add_run(simulator *s, run_kind kind, lop_id op)
 
 static void end_run(simulator *s) { s->runs.p[s->runs.n - 1].n_reads = s->reads.n - s->runs.p[s->runs.n - 1].first_read; }
 
+/* Compilers for TPU schedule the inside of a fusion well, but not one op alone. Copies in another order of dims mostly disappear: the layout of
+ * what makes the value is chosen so. */
+static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
+{
+	const sim_op *so = &s->ops[k->root];
+	const lop *o = &l->ops.p[k->root];
+	if (k->members != 1 || o->nest || o->kind != LOP_COMPUTE || so->work == UINT32_MAX || (so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE))
+		return false;
+	const work_entry *w = work_at(s, so);
+	return !w->transpose && !w->spread && !w->slice_bytes;
+}
+
 /* A TPU works on single numbers beside its kernels, on a core of their own. */
 static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k)
 {
@@ -260,16 +275,18 @@ static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k
 	       type_get(l->p->m, l->vals.p[o->results].type)->elements == 1 && !k->around.matmul_ns && k->vector_flops <= (int64_t)k->members * MOST_FLOPS;
 }
 
-/* What a kernel gains when its arguments are on the chip by then: as much of them as is fetched ahead, half of what fits there. Where it works
- * block by block the compiler reads them as it goes. */
+/* What a kernel gains when its arguments are on the chip by then and its results of main are copied out from there later: of either as much as
+ * half of the chip's memory. Where it works block by block the compiler reads and writes as it goes. */
 static void measure_fetch(const simulator *s, run *r, const kernel *k)
 {
-	int64_t fetched = MIN(k->arguments, s->dev.on_chip_bytes / 2);
+	int64_t fetched = MIN(k->arguments, s->dev.on_chip_bytes / 2), behind = MIN(k->results, s->dev.on_chip_bytes / 2);
 	contraction_kernel near = k->around;
-	near.bytes = MAX(near.bytes - fetched, 0);
+	near.bytes = MAX(near.bytes - fetched - behind, 0);
 	r->near_ns = sat_add(contraction_kernel_ns(&s->dev, &near), sat_mul(s->dev.op_launch_ns, 1 + k->launches));
-	r->fetch_ns = fetched && r->near_ns < r->ns && !k->around.both_in_front ? memory_time_ns(&s->dev, fetched) : 0;
-	r->direct_ns = r->fetch_ns ? memory_time_ns(&s->dev, near.bytes) : MIN(memory_time_ns(&s->dev, k->around.bytes), r->ns);
+	r->moved_apart = fetched + behind && r->near_ns < r->ns && !k->around.both_in_front;
+	r->fetch_ns = r->moved_apart ? copy_time_ns(&s->dev, fetched) : 0;
+	r->behind_ns = r->moved_apart ? copy_time_ns(&s->dev, behind) : 0;
+	r->direct_ns = r->moved_apart ? memory_time_ns(&s->dev, near.bytes) : MIN(memory_time_ns(&s->dev, k->around.bytes), r->ns);
 }
 
 static void measure_kernel(simulator *s, const lowered *l, lop_id root)
@@ -285,9 +302,9 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	int64_t left;
 	bool joins = joins_other(s, &k, &left);
 	if (joins)
-		k.around.bytes = 0, k.around.vector_ns = elements_time_ns(&s->dev, 0, left);
+		k.around.bytes = 0, k.around.vector_ns = elements_time_ns(&s->dev, 0, left, false);
 	else if (!k.around.matmul_ns && k.n_reads)
-		k.around.vector_ns = MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, k.accessed));
+		k.around.vector_ns = MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, k.accessed, is_lone(s, l, &k)));
 	k.around.fused = k.around.matmul_ns && k.members > 1;
 	k.around.both_in_front = k.worked == 3;
 	if (!is_scalar_work(s, l, &k))

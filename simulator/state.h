@@ -92,6 +92,7 @@ typedef struct sim_op {
 	uint8_t pieces;   /* of a collective that runs inside of its contraction's loop; contractions: 1, a gather does; 0: others */
 	bool gathers;     /* elementwise with several operands, reads more than it writes */
 	bool reads_more;  /* .. with nested ops: in any case */
+	bool reads_own;   /* with nested ops: itself, not these, reads something that is made for it alone */
 	bool spread;      /* made from little: costs nothing to read */
 	uint8_t copies;   /* kernels a copied op is in; bounded by MAX_COPIES */
 	lop_id root;
@@ -136,6 +137,7 @@ typedef struct sim_nested {
 	bool expensive;
 	bool spread;
 	bool reads_more; /* than it writes */
+	bool reads_own;  /* as sim_op.reads_own */
 	bool gathers;    /* as sim_op.gathers */
 } sim_nested;
 typedef struct nest_last { /* what is nested in a node, most often what was in the previous program too */
@@ -181,8 +183,10 @@ typedef struct run {
 	uint32_t first_read, n_reads; /* in simulator.reads: ops whose ends it waits for */
 	int64_t ns, follows_ns;       /* collectives: time when it leads, when it does not; borders of a loop: of copies into it, or out of it */
 	int64_t bytes, flops;
-	/* kernels: time of it once arguments that it reads are on the chip, of fetching them there (0: nothing to gain), of its other traffic */
-	int64_t near_ns, fetch_ns, direct_ns;
+	/* kernels: time of it when arguments that it reads and results of main that it makes are on the chip, of fetching the ones there ahead
+	   and copying the others out behind it, of its other traffic */
+	int64_t near_ns, fetch_ns, behind_ns, direct_ns;
+	bool moved_apart; /* there is something to gain from that */
 	int64_t early_ns; /* kernels made of nothing but what is there from the start, or from the last border of a region on: when they
 	                     could be done, from then; -1: others */
 	int64_t start_ns, end_ns, exposed_ns;
@@ -227,6 +231,7 @@ struct simulator {
 	donation dn;
 	work_memo work;
 	collective_slot *collectives;
+	uint8_t *minor; /* by type: the dim in the lanes of a TPU, MAX_RANK: as wastes least */
 	stored_slot *stored;
 	stored_slot *stored_last; /* by node, and one for all others: the answer for what was made there last */
 
@@ -264,8 +269,8 @@ struct simulator {
 	/* timeline */
 	queue queues[MAX_LINK_CLASSES];
 	int64_t now, multiplier;
-	int64_t lead_ns;        /* how long before a kernel its arguments are fetched at the earliest */
-	int64_t memory_free_ns; /* when the way to main memory has nothing to do; arguments are fetched ahead over it */
+	int64_t lead_ns;        /* how long before a kernel its arguments are fetched at the earliest, and behind it its results copied out at the latest */
+	int64_t memory_free_ns; /* when the way to main memory has nothing to do; copies ahead of kernels and behind them go over it */
 	int64_t stretch_start, stretch_comm, stretch_stall; /* since the queues were last drained */
 	totals sum;
 
@@ -302,6 +307,12 @@ static inline const work_entry *work_at(const simulator *s, const sim_op *o) { r
 /* Equal but for dims of size 1 and elements. */
 bool dims_in_order(const type *a, const type *b);
 
+/* Is it made by arithmetic that a reader's kernel could do, for one reader alone? */
+static inline bool made_for_one(const simulator *s, const lowered *l, lval_id v)
+{
+	const sim_op *from = &s->ops[s->vals[v].def];
+	return l->vals.p[v].n_uses == 1 && !from->spread && (from->class == CLASS_ELEMENTWISE || from->class == CLASS_MATMUL);
+}
 /* fusion.c: decides modes, kernels, buffers (base) and last uses. */
 void fuse(simulator *s, const lowered *l);
 /* Does the loop run on a copy of argument i, because it wants it in another order of dims? */
@@ -339,6 +350,7 @@ void timeline_begin(simulator *s);
 /* reads: n moments that the run waits for; moment: where its own end goes, ID_NONE. */
 void timeline_run(simulator *s, const lowered *l, run *r, uint32_t moment, const uint32_t *reads, uint32_t n);
 void timeline_drain(simulator *s);
+void timeline_end(simulator *s); /* the same, and for what is still copied out */
 /* liveness.c: changes of memory at positions, and their largest sum. */
 void measure_liveness(simulator *s, const lowered *l);
 void find_peak(simulator *s, const lowered *l);

@@ -56,22 +56,25 @@ static void run_loop(simulator *s, run *r, const moment *m)
 	r->end_ns = s->now;
 }
 
-/* TPU compilers fetch what a kernel reads of arguments while others run, as far ahead as there is room for it on the chip; what waits for
- * collectives leaves the way to memory free. Where that comes too late the kernel reads them itself. */
+/* TPU compilers fetch what a kernel reads of arguments while others run, as far ahead as there is room for it on the chip, and copy results of
+ * main out behind it, as late as there is room for them. What waits for collectives leaves the way to memory free. Where that comes too late the
+ * kernel reads and writes them itself. */
 static int64_t kernel_end(simulator *s, const run *r)
 {
 	int64_t start = s->now, end = sat_add(start, r->ns);
-	if (!r->fetch_ns) {
+	if (!r->moved_apart) {
 		memory_busy(s, start, r->direct_ns, r->direct_ns);
 		return end;
 	}
 	int64_t there = sat_add(MAX(s->memory_free_ns, start - s->lead_ns), r->fetch_ns), written = sat_add(MAX(there, start), r->direct_ns);
-	int64_t ahead = MAX(sat_add(start, r->near_ns), written);
-	if (ahead < end) {
-		s->memory_free_ns = written;
-		return ahead;
+	int64_t out = sat_add(MAX(written, sat_add(start, r->near_ns)), r->behind_ns);
+	int64_t apart = MAX(MAX(sat_add(start, r->near_ns), written), out - s->lead_ns);
+	if (apart < end) {
+		s->memory_free_ns = out;
+		return apart;
 	}
-	memory_busy(s, start, r->fetch_ns + r->direct_ns, r->fetch_ns + r->direct_ns);
+	int64_t traffic = r->fetch_ns + r->behind_ns + r->direct_ns;
+	memory_busy(s, start, traffic, traffic);
 	return end;
 }
 
@@ -157,6 +160,14 @@ void timeline_drain(simulator *s)
 	s->stretch_comm = s->stretch_stall = 0;
 	s->stretch_start = s->now;
 	s->memory_free_ns = s->now;
+}
+
+void timeline_end(simulator *s)
+{
+	int64_t out = s->memory_free_ns;
+	timeline_drain(s);
+	s->sum.compute = sat_add(s->sum.compute, MAX(out - s->now, 0));
+	s->now = MAX(s->now, out);
 }
 
 static void run_copies(simulator *s, const run *r)
@@ -259,5 +270,5 @@ void run_timeline(simulator *s, const lowered *l)
 		run *r = &s->runs.p[i];
 		timeline_run(s, l, r, r->moment, s->reads.p + r->first_read, r->n_reads);
 	}
-	timeline_drain(s);
+	timeline_end(s);
 }

@@ -216,7 +216,7 @@ START_TEST(chains_go_on_from_what_is_known)
 {
 	fixture f;
 	int64_t first[LOGICAL_TREES], further = 0;
-	setup_corpus(&f, "mlp", "tpu-v5e", "data=4,model=4", false);
+	setup_corpus(&f, "transformer_4_forward", "tpu-v5e", "data=4,model=4", false);
 	for (int threads = 1; threads <= LOGICAL_TREES; threads++) {
 		side s = open_side(&f, threads, never);
 		chains c = {.f = &f};

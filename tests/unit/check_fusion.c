@@ -180,7 +180,7 @@ START_TEST(test_sides_of_a_matmul)
 	}
 	ck_assert_int_gt(took[BOTH], took[ONE]);
 	ck_assert_int_lt(took[BOTH_MADE], took[BOTH]);
-	ck_assert_int_le(took[BOTH_MADE], took[ONE]); /* not from memory at all; of one side, it is fetched meanwhile */
+	ck_assert_int_lt(took[BOTH_MADE], (took[ONE] + took[BOTH]) / 2); /* reads no memory; of one side, it is read and written meanwhile */
 	ck_assert_int_gt(took[BOTH_SHARED], took[ONE]);
 	ck_assert_int_eq(took[BEHIND], took[ONE]);
 }
@@ -378,6 +378,7 @@ START_TEST(test_elements)
 		fix f;
 		fix_init(&f, "tpu-v5e", "x=4");
 		f.dev.op_launch_ns = 0;
+		f.dev.lone_elements_s = 0;
 		f.dev.vector_elements_s[0] = bound ? 1 << 30 : 0, f.dev.vector_elements_s[1] = bound ? 1ll << 31 : 0;
 		type_id t = fix_type(&f, ELEM_I8, 2, 1024, 1024), row = fix_type(&f, ELEM_I8, 1, 1024);
 		lval_id a = fix_arg(&f, t), b = fix_arg(&f, t), x = fix_op(&f, OP_ADD, t, 2, a, b);
@@ -389,7 +390,7 @@ START_TEST(test_elements)
 		simulator_free(r.s);
 		fix_release(&f);
 	}
-	ck_assert_int_gt(ns[1][0], 1000000000ll * 3 / 2048 - 2); /* three times 2^20 of 2^31 a second */
+	ck_assert_int_gt(ns[1][0], 1000000000ll * 4 / 2048 - 2); /* four times 2^20 of 2^31 a second: the largest counts once more */
 	ck_assert_int_lt(ns[0][0], ns[1][0] / 2);
 	ck_assert_int_gt(ns[1][1], 1000000000ll / 1024 - 2);
 	ck_assert_int_lt(ns[1][2], ns[1][1] / 100);
