@@ -3,6 +3,8 @@
 
     answers.py [--json]
 
+Behind the table, of every case with three hand-written plans or more that XLA compiled: how our order of them agrees with XLA's.
+
 Of every case: the step of our plan, applied exactly, and of the best hand-written plan, annotated as people write it, both by
 xla_timeline.py with devices in the order of the mesh; what we said of ours; the ratio. A case without hand-written plans that compiled shows
 ours alone. Below: geometric mean of the ratios, how many are at most 1.0, and the median size of our error of the step.
@@ -13,6 +15,7 @@ import statistics
 import sys
 
 from mint import load
+from report import ranking
 
 
 def rows_of(figures):
@@ -31,6 +34,18 @@ def rows_of(figures):
                "ratio": best[0] and ours["xla"]["step"] / best[0], "listed_ms": ours["listed_us"] / 1e3}
 
 
+def rankings(figures):
+    """(case, plans, Spearman, regret) of the annotated hand-written plans."""
+    cases = {}
+    for key, row in figures.items():
+        case, plan, way = key.split(" | ")
+        if plan != "search" and way == "annotate" and "listed_us" in row:
+            cases.setdefault(case, []).append({"program": case, "step": (row["ours"]["runtime_ns"] / 1e6, row["xla"]["step"] / 1e3)})
+    for case, rows in sorted(cases.items()):
+        for _, spearman, regret in ranking(rows):
+            yield case, len(rows), spearman, regret
+
+
 def main():
     rows = sorted(rows_of(load()), key=lambda r: r["case"])
     if "--json" in sys.argv:
@@ -44,6 +59,13 @@ def main():
         print("\n%d cases with hand-written plans: geometric mean %.2f, at most 1.0 in %d; median error of our step %.0f%% over %d cases" % (
             len(ratios), math.exp(statistics.fmean(map(math.log, ratios))), sum(r <= 1 for r in ratios),
             100 * statistics.median(abs(r["said_ms"] / r["ours_ms"] - 1) for r in rows), len(rows)))
+    ranked = list(rankings(load()))
+    if ranked:
+        print("\n%-46s %5s %9s %s" % ("order of hand-written plans", "plans", "Spearman", "our first choice is slower than the best by"))
+        for case, plans, spearman, regret in ranked:
+            print("%-46s %5d %9.2f %6.1f%%" % (case, plans, spearman, 100 * regret))
+        print("%d cases: median Spearman %.2f, our first choice within 3%% in %d" % (
+            len(ranked), statistics.median(r[2] for r in ranked), sum(r[3] <= 0.03 for r in ranked)))
 
 
 if __name__ == "__main__":
