@@ -132,10 +132,10 @@ static bool reads_more(const simulator *s, const lowered *l, const lop *o)
 }
 
 /* Does the op read more than it writes, and something that is made for it alone? That can be made in its kernel, and only there: compilers for
- * TPU write what it makes rather than make all of it again in every reader. */
+ * TPU write what it makes, where it stays on the chip, rather than make all of it again in every reader. */
 static bool ends_chain(const simulator *s, const lowered *l, const lop *o)
 {
-	if (s->dev.target != TARGET_TPU || !reads_more(s, l, o))
+	if (!may_end_chain(s, s->vals[o->results].bytes) || !reads_more(s, l, o))
 		return false;
 	if (o->nest)
 		return s->ops[s->vals[o->results].def].reads_own;

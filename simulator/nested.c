@@ -193,7 +193,7 @@ void nested_copied(simulator *s, const lop *o)
 	for (uint32_t j = 0; j < o->nest->n_ops; j++) {
 		uint8_t reader = o->nest->ops[j].reader;
 		bool gathers = reader == NEST_ROOT ? s->ops[s->vals[o->results].def].gathers : nested[reader].gathers;
-		if (nested[j].reads_more && (gathers || (s->dev.target == TARGET_TPU && nested[j].reads_own)))
+		if (nested[j].reads_more && (gathers || (may_end_chain(s, nested[j].bytes) && nested[j].reads_own)))
 			vec_push(&s->apart, nested_node(o, &o->nest->ops[j]));
 	}
 }

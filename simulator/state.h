@@ -307,6 +307,8 @@ static inline const work_entry *work_at(const simulator *s, const sim_op *o) { r
 /* Equal but for dims of size 1 and elements. */
 bool dims_in_order(const type *a, const type *b);
 
+/* May a value of so many bytes be written where it ends a chain (fusion.c), rather than be made again? */
+static inline bool may_end_chain(const simulator *s, int64_t bytes) { return s->dev.target == TARGET_TPU && bytes <= s->dev.on_chip_bytes / 2; }
 /* Is it made by arithmetic that a reader's kernel could do, for one reader alone? */
 static inline bool made_for_one(const simulator *s, const lowered *l, lval_id v)
 {
