@@ -140,6 +140,25 @@ static status settle_apply(runner *r, diag *d)
 	return ST_OK;
 }
 
+static void runner_release(runner *r)
+{
+	crew_free(r->crew);
+	for (int i = 0; i < MOST_EVALUATORS; i++)
+		evaluator_free(r->ev[i]);
+	arena_release(&r->mem);
+	for (uint32_t i = 0; i < r->candidates.n; i++)
+		candidate_release(&r->candidates.p[i]);
+	vec_release(&r->candidates);
+	for (uint32_t i = 0; i < r->baselines.n; i++)
+		candidate_release(&r->baselines.p[i]);
+	vec_release(&r->baselines);
+	candidate_release(&r->smallest);
+	vec_release(&r->others_found);
+	vec_release(&r->tactics);
+	problem_release(&r->pb);
+	module_free(r->base);
+}
+
 status search_run(module *m, const search_options *o, search_result *out, diag *d)
 {
 	runner *r = xcalloc(1, sizeof *r);
@@ -188,21 +207,7 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 		if (s == ST_OK)
 			s = runner_report(r, d);
 	}
-	crew_free(r->crew);
-	for (int i = 0; i < MOST_EVALUATORS; i++)
-		evaluator_free(r->ev[i]);
-	arena_release(&r->mem);
-	for (uint32_t i = 0; i < r->candidates.n; i++)
-		candidate_release(&r->candidates.p[i]);
-	vec_release(&r->candidates);
-	for (uint32_t i = 0; i < r->baselines.n; i++)
-		candidate_release(&r->baselines.p[i]);
-	vec_release(&r->baselines);
-	candidate_release(&r->smallest);
-	vec_release(&r->others_found);
-	vec_release(&r->tactics);
-	problem_release(&r->pb);
-	module_free(r->base);
+	runner_release(r);
 	free(r);
 	if (s != ST_OK)
 		search_result_release(out);
