@@ -1,19 +1,9 @@
 /* search: from a module and a mesh to a strategy document.
  *
- *   problem.c    the imported program, paired results, roles      groups.c     arguments that must shard alike
- *   actions.c    what may be decided, and when it is pruned       walker.c     decide -> settle -> undo, on one program
- *   evaluator*.c folded where layers repeat, -> lower -> simulate; what is told of a path; its replay
- *   costs.c      of states, shared by evaluators                  effects.c    what decisions came to
- *   recipes.c    what axes may cut                                compose.c    what that combines to: plans to start from
- *   refine.c     descents from plans                              polish.c     drop, move, swap and add over all axes, at random
- *   tree.c       goal-oriented Monte Carlo tree search            baselines.c  replicated, data_parallel, zero2, zero3
- *   schedule.c   tactics                                          replay.c     a fresh run of the whole pipeline
- *   run.c        a schedule, tactic by tactic                     prepare.c    the module with the user's pins
- *   incumbents.c candidates for the answer, baselines             result.c     what the answer is reported with
- *   starts.c     composite plans, refined                         grove.c      trees on threads
- *   workshop.c   chains of a polish on threads
- *   strategy.c   the strategy document and the annotated module   document.c   its JSON       report.c  tables
- *   explain.c    what each decision brings, and what else could be decided
+ *   problem/     the imported program, roles, groups of arguments that shard alike, what may be decided
+ *   evaluate/    decision lists: what they come to (decide -> propagate -> undo), what that costs, their replay; evaluators side by side
+ *   strategy/    strategies in modules and documents, tables, what each decision brings
+ *   tree/        Monte Carlo tree search over tactics with local searches at its leaves; schedules, candidates for the answer, its report
  *
  * Two truths are kept apart: the evaluator's (incremental, this decision order) and the replay's (one Shardy run over
  * all annotations). Only replayed costs are reported and compared with baselines. */

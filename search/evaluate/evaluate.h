@@ -37,7 +37,9 @@ uint32_t plan_zero_at(const plan *pl);
 /* An order for plans of equal worth, fewer decisions first: the same whether a program is folded or not, as that of states is not. */
 int plan_compare(const plan *a, const plan *b);
 uint32_t plan_first_free(const plan *pl); /* the first decision that a schedule did not fix */
-uint32_t plan_manual(const plan *pl);     /* how many decisions of manual tactics it has, or that a search before fixed: one that no longer applies drops out when a plan is run */
+/* How many decisions it has of manual tactics, or (least: FIXED_BY_SEARCH) also of automatic ones before: one that no longer applies drops out
+ * when a plan is run. */
+uint32_t plan_manual(const plan *pl, fixed_by least);
 /* Decisions that are kept (fixed) around those of another plan: what begins and what names arguments in front, the others last. */
 void plan_keep(const plan *kept, plan *pl);
 bool plan_same(const plan *a, const plan *b);

@@ -20,11 +20,11 @@ uint32_t plan_first_free(const plan *pl)
 	return first;
 }
 
-uint32_t plan_manual(const plan *pl)
+uint32_t plan_manual(const plan *pl, fixed_by least)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < pl->n; i++)
-		n += pl->decisions[i].fixed && !pl->decisions[i].on_role;
+		n += pl->decisions[i].fixed >= least && !pl->decisions[i].on_role;
 	return n;
 }
 

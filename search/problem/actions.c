@@ -169,7 +169,7 @@ void actions_split(problem *pb, uint32_t axis_mask, action_list *out)
 
 void scope_init(scope *s, problem *pb, uint32_t axis_mask, const bool *allowed)
 {
-	*s = (scope){.axis_mask = axis_mask, .n_axes = pb->n_axes, .all_arguments = !allowed, .roles = pb->role_actions};
+	*s = (scope){.axis_mask = axis_mask, .n_axes = pb->n_axes, .roles = pb->role_actions};
 	actions_make(pb, axis_mask, allowed, &s->actions);
 	for (uint32_t i = 0; i < s->actions.n; i++)
 		vec_push(&s->sampled, s->actions.p[i]);

@@ -121,7 +121,6 @@ void actions_split(problem *pb, uint32_t axis_mask, action_list *out);
 typedef struct scope {
 	uint32_t axis_mask;
 	uint32_t n_axes;     /* of the mesh */
-	bool all_arguments;
 	action_list actions; /* on these axes and arguments */
 	action_list sampled; /* the same, and finer ones */
 	action *roles;       /* [ROLE_ACTION_COUNT][n_axes], on these arguments */

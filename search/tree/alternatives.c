@@ -75,7 +75,7 @@ static status consider(runner *r, plan *pl, diag *d)
 	plan_alternative a = {0};
 	bool allowed, other;
 	evaluator_run(r->ev[0], pl, NULL);
-	if (plan_manual(pl) < r->n_manual)
+	if (plan_manual(pl, FIXED_BY_USER) < r->n_manual)
 		return ST_OK;
 	evaluator_replay(r->ev[0], &a.cost, &allowed);
 	evaluator_strategy(r->ev[0], pl, &a.s);

@@ -78,7 +78,7 @@ status runner_try(runner *r, plan *pl, const char *tactic, diag *d)
 {
 	candidate c = {0};
 	evaluator_run(r->ev[0], pl, &c.incremental);
-	if (r->candidates.n > r->first_candidate && plan_manual(pl) < r->n_manual)
+	if (r->candidates.n > r->first_candidate && plan_manual(pl, FIXED_BY_USER) < r->n_manual)
 		return ST_OK;
 	uint64_t h = evaluator_hash(r->ev[0]);
 	for (uint32_t i = 0; i < r->n_tried; i++)

@@ -18,7 +18,7 @@ static cost replayed(local_search *ls, plan *pl)
 	evaluator *ev = crew_lead(ls->with);
 	evaluator_run(ev, pl, NULL);
 	evaluator_replay(ev, &c, &allowed);
-	if (!allowed || plan_manual(pl) < ls->n_manual)
+	if (!allowed || plan_manual(pl, FIXED_BY_SEARCH) < ls->n_manual)
 		c = (cost){.runtime_ns = NOT_COSTED, .peak_bytes = NOT_COSTED};
 	return c;
 }
@@ -193,7 +193,7 @@ static void walk(local_search *ls, descent *d)
 		int64_t e = energy(ls, &ls->costs[i]);
 		/* u * u: small steps up are taken more often than large ones. */
 		uint64_t u = rng_below(&d->random, 1001), allowance = heat * u / 1000 * u / 1000;
-		if (e == INT64_MAX || e == d->here_energy || plan_manual(&ls->near.variants[i]) < ls->n_manual ||
+		if (e == INT64_MAX || e == d->here_energy || plan_manual(&ls->near.variants[i], FIXED_BY_SEARCH) < ls->n_manual ||
 		    (double)e > (double)d->here_energy * (1 + (double)allowance / PPM))
 			continue;
 		d->here = ls->near.variants[i];

@@ -70,7 +70,7 @@ static void plant(mcts *s)
 	if (s->tc->kind == TACTIC_POLISH)
 		add_leaf(s, &s->r->plan, 1);
 	if (composes)
-		completions_list(s->tactics, 512, &list);
+		completions_list(s->tactics, MOST_LEAVES, &list);
 	for (uint32_t i = 0; i < list.n; i++) {
 		plan_keep(&s->kept, &list.p[i].pl);
 		tree_add(s->t, &list.p[i]);
@@ -180,7 +180,7 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 	r->pb.nothing_fits = false;
 	s.ls = xmalloc(sizeof *s.ls);
 	local_search_init(s.ls, &r->pb, r->crew, &s.of, &r->mem, MAX(budget / PATIENCE_PART, (uint64_t)LEAST_PATIENCE));
-	s.ls->n_manual = plan_manual(&s.kept);
+	s.ls->n_manual = plan_manual(&s.kept, FIXED_BY_SEARCH);
 	s.tactics = xcalloc(1, sizeof *s.tactics);
 	*s.tactics = (tactic_space){.pb = &r->pb, .with = r->crew, .of = &s.of};
 	s.t = tree_new(&r->pb, s.ls, r->o.seed);
@@ -214,7 +214,7 @@ status runner_simplify(runner *r, diag *d)
 	score best = score_final(&r->pb, &c);
 	uint32_t before = pl->n;
 	for (uint32_t i = pl->n; i-- > 0 && !runner_stops(r);) {
-		if (i >= pl->n || pl->decisions[i].fixed)
+		if (i >= pl->n || pl->decisions[i].fixed == FIXED_BY_USER)
 			continue;
 		*trial = *pl;
 		plan_drop(trial, i);

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { UNIT = 64 /* evaluations that count as a visit */, BATCH = 32 /* leaves costed at once */, MOST_LEAVES = 512 };
+enum { UNIT = 64 /* evaluations that count as a visit */, BATCH = 32 /* leaves costed at once */ };
 static const double EXPLORATION = 0.1, SPREAD = 0.5;
 
 typedef struct tree_node {

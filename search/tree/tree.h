@@ -5,6 +5,7 @@
 #include "search/tree/local_search.h"
 #include "search/tree/tactics.h"
 
+enum { MOST_LEAVES = 512 };
 typedef struct tree tree;
 typedef struct tree_leaf {
 	uint32_t node;
