@@ -6,10 +6,12 @@
 #include "server/server.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -813,6 +815,23 @@ status http_start(server *srv, diag *d)
 			return diag_set(d, ST_ERR_INTERNAL, "cannot start the HTTP server");
 	}
 	return ST_OK;
+}
+
+typedef int (*epoll_ctl_function)(int, int, int, struct epoll_event *);
+
+/* libmicrohttpd takes the listening socket out of a thread's epoll set both in MHD_quiesce_daemon and in that thread once it sees the
+ * flag, and 0.9.75 ends the process when the second of them finds it gone. It calls epoll_ctl() through the dynamic linker, and so finds
+ * this one: what is not there is removed. */
+int epoll_ctl(int set, int op, int fd, struct epoll_event *event)
+{
+	static _Atomic(epoll_ctl_function) next; /* its only writers write the same */
+	epoll_ctl_function call = atomic_load_explicit(&next, memory_order_relaxed);
+	if (!call) {
+		*(void **)&call = dlsym(RTLD_NEXT, "epoll_ctl");
+		atomic_store_explicit(&next, call, memory_order_relaxed);
+	}
+	int failed = call(set, op, fd, event);
+	return failed && op == EPOLL_CTL_DEL && errno == ENOENT ? 0 : failed;
 }
 
 void http_quiesce(server *srv)

@@ -5,6 +5,7 @@
  *   write   ENOSPC, for the database
  *   sync    EIO
  *   clock   holds seconds by which the time of day is wrong
+ *   epoll   a pause before the main thread takes a descriptor out of an epoll set
  * Workers do not have it: their environment is clean, and fork comes before. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,4 +110,11 @@ int open64(const char *path, int flags, ...)
 		return -1;
 	}
 	return real(path, flags, mode);
+}
+
+int epoll_ctl(int set, int op, int fd, struct epoll_event *event)
+{
+	if (op == EPOLL_CTL_DEL && getpid() == gettid() && wanted("epoll"))
+		usleep(2000);
+	return (int)syscall(SYS_epoll_ctl, set, op, fd, event);
 }

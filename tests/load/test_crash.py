@@ -203,6 +203,33 @@ def test_full_disk(own):
     assert d.rows("PRAGMA integrity_check") == [("ok",)]
 
 
+def test_a_stop_among_new_connections(own, faults):
+    """Main thread and threads of the HTTP library both take the listening socket out of the same set."""
+    env, fault = faults
+    fault("epoll")
+    for _ in range(3):
+        d = own("--http-threads", "4", env=env)
+        ended = threading.Event()
+
+        def connect():
+            while not ended.is_set():
+                try:
+                    d.get("/healthz")
+                except OSError:
+                    return
+
+        clients = [threading.Thread(target=connect) for _ in range(6)]
+        for client in clients:
+            client.start()
+        time.sleep(0.05)
+        try:
+            assert d.stop() == 0, d.log()[-2000:]
+        finally:
+            ended.set()
+            for client in clients:
+                client.join()
+
+
 def test_a_database_of_another_kind_is_refused(own):
     d = own()
     assert d.stop() == 0
