@@ -37,6 +37,7 @@ static void release(evaluation *e)
 		lower_cache_free(e->cache);
 	if (e->prop)
 		propagation_free(e->prop);
+	folding_free(e->fold);
 	if (e->p)
 		program_free(e->p);
 	donation_release(&e->dn);
@@ -85,6 +86,9 @@ static status run(evaluation *e, const module *annotated, const device *dev, app
 	e->low = lowered_new(e->p, t);
 	lower_program(e->cache, e->shardings, apply_level(apply), dev->target, e->low);
 	e->sim = simulator_new(e->p, t, dev, &e->links, &e->dn);
+	e->fold = folding_new(e->p, true);
+	if (e->fold)
+		simulator_unfolded(e->sim, e->fold);
 	simulate(e->sim, e->low, out);
 	return ST_OK;
 }

@@ -86,6 +86,7 @@ typedef struct evaluation {
 	module *written; /* what it is a copy of, where that is nobody else's: strings are shared; NULL */
 	rule_table rules;
 	program *p;
+	folding *fold; /* of p, whose layers the simulator knows; NULL: none */
 	propagation *prop;
 	sharding_id *shardings; /* by pval, after propagation; arguments and results cut to what divides */
 	lower_cache *cache;

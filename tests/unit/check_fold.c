@@ -207,6 +207,40 @@ START_TEST(training_step)
 }
 END_TEST
 
+/* Who is given the annotated module knows of its layers what the search does. */
+START_TEST(modules_cost_what_their_plans_do)
+{
+	fixture f;
+	setup_corpus(&f, "transformer_32", "tpu-v5e", "data=4,model=4", true);
+	evaluator *ev = evaluator_new(&f.pb);
+	rng r;
+	uint64_t compared = 0;
+	rng_seed(&r, 7, 0);
+	for (uint32_t k = 0; k < 6; k++) {
+		plan pl = {0};
+		cost expected, found;
+		bool allowed;
+		strategy s;
+		diag d = {0};
+		for (uint32_t n = k; pl.n < n; pl.n++) {
+			pl.decisions[pl.n] = f.actions.p[rng_below(&r, f.actions.n)];
+			pl.tactics[pl.n] = "test";
+		}
+		evaluator_run(ev, &pl, &expected);
+		evaluator_replay(ev, &expected, &allowed);
+		evaluator_strategy(ev, &pl, &s);
+		ck_assert_msg(replay_strategy(&f.pb, f.m, &s, &found, &allowed, &d) == ST_OK, "%s", d.msg);
+		ck_assert_msg(!memcmp(&expected, &found, sizeof found), "plan %u: %lld ns, by its module %lld", k, (long long)expected.runtime_ns,
+			(long long)found.runtime_ns);
+		compared += evaluator_statistics(ev).folded;
+		strategy_release(&s);
+	}
+	ck_assert_uint_gt(compared, 0);
+	evaluator_free(ev);
+	teardown(&f);
+}
+END_TEST
+
 START_TEST(folded_equals_whole)
 {
 	static const int kinds[] = {FORWARD, TRAIN, LOOPS, TRAIN | LOOPS, BRANCHES, TRAIN | BRANCHES};
@@ -441,6 +475,7 @@ int main(void)
 	TCase *t = tcase_create("fold");
 	tcase_set_timeout(t, 300);
 	tcase_add_test(t, training_step);
+	tcase_add_test(t, modules_cost_what_their_plans_do);
 	tcase_add_test(t, folded_equals_whole);
 	tcase_add_test(t, sums_in_the_order_of_names);
 	tcase_add_test(t, what_depends_on_the_number_of_layers);
