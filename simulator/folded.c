@@ -58,6 +58,7 @@ struct folder {
 	uint32_t ops_cap, n_args;
 	uint32_t *first_use;        /* by value */
 	uint32_t first_use_cap;
+	lop_id last_combining;      /* lowered_last_combining */
 	VEC(act) acts;
 	VEC(read_ref) reads;
 	VEC(uint32_t) now_reads;
@@ -378,7 +379,7 @@ static uint8_t key_of(struct folder *x, const lowered *l, lop_id o)
 	if (!lop_combines(l, &l->ops.p[o]))
 		return NO_KEY;
 	uint32_t k = 0;
-	while (k < x->n_keys && !lops_combine_alike(l, x->keys[k], o))
+	while (k < x->n_keys && !lops_combine_alike(l, x->keys[k], o, x->first_use, x->last_combining))
 		k++;
 	if (k == MAX_OPEN_GROUPS)
 		return NO_KEY;
@@ -396,6 +397,7 @@ static void find_first_uses(struct folder *x, const lowered *l)
 		x->first_use = xrealloc(x->first_use, x->first_use_cap * sizeof *x->first_use);
 	}
 	lowered_first_uses(l, x->first_use);
+	x->last_combining = lowered_last_combining(l);
 }
 
 /* What sums something up over all layers reads every one of them. */

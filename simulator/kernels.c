@@ -251,6 +251,18 @@ static run *add_run(simulator *s, run_kind kind, lop_id op)
 
 static void end_run(simulator *s) { s->runs.p[s->runs.n - 1].n_reads = s->reads.n - s->runs.p[s->runs.n - 1].first_read; }
 
+/* Compilers for TPU schedule the inside of a fusion well, but not one op alone. Copies in another order of dims mostly disappear: the layout of
+ * what makes the value is chosen so. */
+static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
+{
+	const sim_op *so = &s->ops[k->root];
+	const lop *o = &l->ops.p[k->root];
+	if (k->members != 1 || o->nest || o->kind != LOP_COMPUTE || so->work == UINT32_MAX || (so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE))
+		return false;
+	const work_entry *w = work_at(s, so);
+	return !w->transpose && !w->spread && !w->slice_bytes;
+}
+
 /* A TPU works on single numbers beside its kernels, on a core of their own. */
 static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k)
 {
@@ -285,9 +297,9 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	int64_t left;
 	bool joins = joins_other(s, &k, &left);
 	if (joins)
-		k.around.bytes = 0, k.around.vector_ns = elements_time_ns(&s->dev, 0, left);
+		k.around.bytes = 0, k.around.vector_ns = elements_time_ns(&s->dev, 0, left, false);
 	else if (!k.around.matmul_ns && k.n_reads)
-		k.around.vector_ns = MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, k.accessed));
+		k.around.vector_ns = MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, k.accessed, is_lone(s, l, &k)));
 	k.around.fused = k.around.matmul_ns && k.members > 1;
 	k.around.both_in_front = k.worked == 3;
 	if (!is_scalar_work(s, l, &k))
