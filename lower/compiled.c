@@ -194,6 +194,20 @@ void lowered_first_uses(const lowered *l, lop_id *first_use)
 	}
 }
 
+/* Leaves out what was opened in a region that has ended: every loop has instructions of its own. */
+static uint32_t still_open(const lowered *l, lop_id region, lop_id *first, combine_group *open, uint32_t n)
+{
+	uint32_t kept = 0;
+	for (uint32_t g = 0; g < n; g++) {
+		lop_id of = l->ops.p[first[g]].region, at = region;
+		while (of != ID_NONE && at != ID_NONE && at != of)
+			at = l->ops.p[at].region;
+		if (of == ID_NONE || at == of)
+			first[kept] = first[g], open[kept++] = open[g];
+	}
+	return kept;
+}
+
 static void combine(lower_cache *c, lowered *l)
 {
 	vec_reserve(&c->work->first_use, l->vals.n);
@@ -209,6 +223,8 @@ static void combine(lower_cache *c, lowered *l)
 		uint32_t g = 0;
 		while (g < n_open && !lops_combine_alike(l, first[g], i, first_use, last))
 			g++;
+		if (g == MAX_OPEN_GROUPS)
+			g = n_open = still_open(l, o->region, first, open, n_open);
 		if (g == MAX_OPEN_GROUPS)
 			continue;
 		if (g == n_open)

@@ -218,7 +218,7 @@ typedef struct combine_group { /* all zero: no instruction is open */
 	int64_t bytes;
 	uint16_t n;
 } combine_group;
-enum { MAX_OPEN_GROUPS = 64 /* kinds times sets of devices times element types; those beyond are not combined */ };
+enum { MAX_OPEN_GROUPS = 64 /* at a time: kinds times sets of devices times element types; those beyond are not combined */ };
 bool lop_combines(const lowered *l, const lop *o);
 /* By value, the first op that reads it (ID_NONE: none does); of collectives in the program of one device, behind what only hands it on. */
 void lowered_first_uses(const lowered *l, lop_id *first_use);

@@ -64,7 +64,7 @@ struct folder {
 	VEC(uint32_t) now_reads;
 	VEC(moment) moments;
 	lop_id keys[MAX_OPEN_GROUPS];
-	uint32_t n_keys, n_repeated_keys; /* repeated: in regions of `middle`, of which every layer has its own */
+	uint32_t n_keys;
 	bool alike;
 };
 
@@ -381,12 +381,12 @@ static uint8_t key_of(struct folder *x, const lowered *l, lop_id o)
 	uint32_t k = 0;
 	while (k < x->n_keys && !lops_combine_alike(l, x->keys[k], o, x->first_use, x->last_combining))
 		k++;
-	if (k == MAX_OPEN_GROUPS)
+	if (k == MAX_OPEN_GROUPS) {
+		x->alike = false; /* which of them are open at a time is not known here */
 		return NO_KEY;
-	if (k == x->n_keys) {
-		x->keys[x->n_keys++] = o;
-		x->n_repeated_keys += l->ops.p[o].region != ID_NONE && x->f->blocks.p[x->block_of[o]].layer == x->f->middle;
 	}
+	if (k == x->n_keys)
+		x->keys[x->n_keys++] = o;
 	return (uint8_t)k;
 }
 
@@ -453,7 +453,7 @@ static void make_acts(simulator *s, const lowered *l)
 {
 	struct folder *x = s->folder;
 	uint32_t id = 0, moments = 0;
-	x->acts.n = x->reads.n = x->n_keys = x->n_repeated_keys = 0;
+	x->acts.n = x->reads.n = x->n_keys = 0;
 	for (uint32_t b = 0; b < x->f->blocks.n; b++) {
 		x->acts_from[b] = x->acts.n;
 		x->moments_from[b] = moments;
@@ -463,7 +463,6 @@ static void make_acts(simulator *s, const lowered *l)
 		}
 	}
 	x->acts_from[x->f->blocks.n] = x->acts.n;
-	x->alike &= x->n_keys + x->n_repeated_keys * x->f->copies <= MAX_OPEN_GROUPS; /* more are not combined */
 	for (uint32_t i = 0; i < x->reads.n; i++) /* moments are numbered by block from here on */
 		x->reads.p[i].moment -= x->moments_from[x->block_of[s->runs.p[s->moments.p[x->reads.p[i].moment].run].op]];
 }
