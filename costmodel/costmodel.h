@@ -151,7 +151,7 @@ typedef struct contraction_kernel {
 	int64_t front_bytes[2]; /* of these: read for what the kernel computes of an operand in front of the contraction */
 	int64_t m, n;           /* local sizes of the result, of one of the batch */
 	bool fused;             /* there is other work in it */
-	bool both_in_front;     /* in front of both operands */
+	bool by_blocks;         /* work in front of both operands, or of one while the other one comes from memory block by block */
 } contraction_kernel;
 /* ns >= 0 without the launch. TPU compilers run the matmul unit beside the traffic, but not beside all of it, and not when both operands
  * have to be computed block by block. */

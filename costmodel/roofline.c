@@ -127,7 +127,8 @@ int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits)
 /* The figures are fitted to libtpu 0.0.52's estimates of random products on v5e (tests/oracle/fidelity/products.py prints how
  * well they hold): work on one side, or behind, overlaps all but a fifth of the shorter part; with work on both sides blocks of
  * BLOCK rows and columns are computed, so that an operand is read and worked on again for every block of the other, at 0.8 of
- * the memory's rate, and only half of the contraction runs meanwhile. */
+ * the memory's rate, and only half of the contraction runs meanwhile. The same with work on one side, where the other operand is
+ * too large to be on the chip by then. */
 enum { BLOCK = 1024, SERIAL_PPM = 200000 };
 
 int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
@@ -136,7 +137,7 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 	if (dev->target != TARGET_TPU || !k->fused)
 		return t;
 	t = sat_add(t, (int64_t)((__int128)MIN(compute, memory) * SERIAL_PPM / PPM));
-	if (!k->both_in_front)
+	if (!k->by_blocks)
 		return t;
 	int64_t again = sat_add(sat_mul(k->front_bytes[0], ceil_div(MAX(k->n, 1), BLOCK) - 1), sat_mul(k->front_bytes[1], ceil_div(MAX(k->m, 1), BLOCK) - 1));
 	return MAX(t, sat_add(compute / 2, time_of(sat_add(k->bytes, again), dev->memory_bytes_s, STRIDED_RATE_PPM)));

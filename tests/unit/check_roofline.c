@@ -134,7 +134,7 @@ START_TEST(test_kernel_around_a_contraction)
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4200);
 	k.vector_ns = 2000;
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4400);
-	k.both_in_front = true; /* 3000 rows are three blocks, 2048 columns two: 4000 + 1000 + 2 * 1500 bytes at 0.8 per ns */
+	k.by_blocks = true; /* 3000 rows are three blocks, 2048 columns two: 4000 + 1000 + 2 * 1500 bytes at 0.8 per ns */
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 1000 + 10000);
 	ck_assert_int_eq(contraction_kernel_ns(&gpu, &k), 4000);
 	k.matmul_ns = 100000;
