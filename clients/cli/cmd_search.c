@@ -41,7 +41,7 @@ static const char help[] =
 	"Exit codes: 0 found and fits, 2 nothing fits (the best effort is still written), 1 bad input, 64 usage, 3 internal\n"
 	"error, 130 interrupted (the best so far is written).\n";
 
-static volatile int stop_flag;
+static atomic_int stop_flag;
 static void on_signal(int signo)
 {
 	(void)signo;

@@ -146,7 +146,7 @@ static void fill_facts(runner *r)
 	out->least_runtime_ns = least.runtime_ns;
 	out->least_peak_bytes = least.peak_bytes;
 	fill_helps(r);
-	out->interrupted = r->user->stop && *r->user->stop;
+	out->interrupted = search_is_stopped(r->user);
 	out->elapsed_ns = runner_elapsed(r);
 }
 

@@ -11,7 +11,7 @@ int64_t runner_elapsed(const runner *r) { return clock_ns() - r->start_ns; }
 bool runner_stops(void *arg)
 {
 	const runner *r = arg;
-	return (r->user->stop && *r->user->stop) || (r->deadline_ns && runner_elapsed(r) > r->deadline_ns);
+	return search_is_stopped(r->user) || (r->deadline_ns && runner_elapsed(r) > r->deadline_ns);
 }
 
 void runner_tell(runner *r, bool incumbent, const char *tactic)
