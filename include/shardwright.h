@@ -72,6 +72,8 @@ typedef struct sw_options {
 	const sw_forbid *forbids;
 	const sw_baseline *baselines;
 	uint32_t n_pins, n_forbids, n_baselines;
+	const char *const *groups; /* globs: arguments whose name matches one are decided together, as one */
+	uint32_t n_groups;
 	int open_results;        /* do not tie donated results to their argument's sharding */
 	int64_t cache_bytes;     /* what memo tables may take; 0: 1 GiB; never changes the answer */
 	const char *apply;       /* how XLA gets the plan: "exact", "annotate"; "auto" or NULL: exact where that can be written */

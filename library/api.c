@@ -120,6 +120,8 @@ static void take_wishes(const sw_options *o, search_options *so)
 	so->n_pins = o->n_pins;
 	so->forbids = forbids;
 	so->n_forbids = o->n_forbids;
+	so->groups = o->groups;
+	so->n_groups = o->n_groups;
 	so->baselines = baselines;
 	so->n_baselines = o->n_baselines;
 	so->open_results = o->open_results;

@@ -114,6 +114,8 @@ typedef struct search_options {
 	uint32_t n_pins;
 	const search_forbid *forbids;
 	uint32_t n_forbids;
+	const char *const *groups; /* --group GLOB: arguments that match one shard alike; those of the schedule come besides */
+	uint32_t n_groups;
 	const search_baseline *baselines;
 	uint32_t n_baselines;
 	search_kept *kept; /* a name that no baseline has is an error */
@@ -139,6 +141,11 @@ enum {
 };
 enum { SEARCH_DEFAULT_SEED = 1 };
 #define SEARCH_DEFAULT_CACHE_BYTES ((int64_t)1 << 30)
+
+typedef struct given_group { /* of the user's */
+	str glob;
+	uint32_t *members, n; /* argument indices */
+} given_group;
 
 typedef struct baseline_result {
 	str name;
@@ -171,6 +178,8 @@ typedef struct search_result {
 	bool fits, interrupted;
 	int64_t memory_limit;
 	role *roles; /* by argument */
+	given_group *given; /* by group of the user's */
+	uint32_t n_given;
 	VEC(baseline_result) baselines;
 	VEC(incumbent_mark) incumbents;
 	VEC(plan_alternative) alternatives; /* best first */
