@@ -1,15 +1,19 @@
 /* Memory that runs out inside a call: every STRIDE-th allocation of a whole run (reading and searching) fails in turn, and so do all after it, or
  * it alone. Each run ends with SW_ERROR_MEMORY or with the answer of a run in which nothing failed, and leaves as many blocks as it found.
+ * So do compressed files, every allocation of reading them, which leave no descriptor either.
  *
  * malloc is this program's, for the libraries below, too. STRIDE=1 takes every allocation; the default a few seconds. */
+#define _POSIX_C_SOURCE 200809L
 #include "shardwright.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <zlib.h>
 
-#ifdef __SANITIZE_ADDRESS__ /* has a malloc of its own: what the library itself calls is wrapped when this is linked */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* have a malloc of their own: what the library itself calls is wrapped when this is linked */
 #define OURS(name) __wrap_##name
 #define THEIRS(name) __real_##name
 void *OURS(malloc)(size_t), *OURS(calloc)(size_t, size_t), *OURS(realloc)(void *, size_t), OURS(free)(void *);
@@ -128,6 +132,59 @@ static int wrong(const char *how, long at, const outcome *o, const outcome *want
 	return 1;
 }
 
+/* The descriptor that the next file would get. */
+static int next_descriptor(void)
+{
+	int fd = dup(1);
+	close(fd);
+	return fd;
+}
+
+static outcome read_file(const char *path)
+{
+	sw_error err = {0};
+	sw_module *m = sw_module_read(path, &err);
+	sw_module_free(m);
+	return m ? (outcome){0} : failed(&err);
+}
+
+/* How many runs were wrong. */
+static long check_file(const char *path)
+{
+	long bad = 0;
+	read_file(path); /* what libraries allocate once */
+	fail_no_more();
+	outcome want = read_file(path);
+	long n = atomic_load(&allocations);
+	if (want.code)
+		return wrong(path, 0, &(outcome){.code = -1}, &want, 0);
+	for (long at = 1; at <= n; at++)
+		for (int alone = 0; alone < 2; alone++) {
+			long before = atomic_load(&live);
+			int descriptor = next_descriptor();
+			fail(at, alone ? at + 1 : INT32_MAX);
+			outcome o = read_file(path);
+			fail_no_more();
+			bad += wrong(path, at, &o, &want, atomic_load(&live) - before + next_descriptor() - descriptor);
+		}
+	printf("memory: %s, %ld allocations.\n", path, n);
+	return bad;
+}
+
+static long check_files(void)
+{
+	char path[] = "/tmp/shardwright-memory-XXXXXX";
+	int fd = mkstemp(path);
+	gzFile gz = fd >= 0 ? gzdopen(fd, "wb") : NULL;
+	if (!gz || gzputs(gz, text) <= 0 || gzclose(gz) != Z_OK) {
+		perror(path);
+		return 1;
+	}
+	long bad = check_file(path) + check_file("tests/corpus/mlp_tiny.mlir.zst");
+	unlink(path);
+	return bad;
+}
+
 int main(void)
 {
 	const char *given = getenv("STRIDE");
@@ -162,6 +219,9 @@ int main(void)
 		fprintf(stderr, "memory: no run was out of memory: the test looks at the wrong place\n");
 		bad++;
 	}
+	long files = check_files();
+	if (files)
+		fprintf(stderr, "memory: %ld readings of compressed files failed\n", files);
 	printf("memory: %ld passed, %ld failed, %ld of them out of memory\n", runs - bad, bad, errors);
-	return bad != 0;
+	return bad || files;
 }
