@@ -129,7 +129,8 @@ static level torus_level(const link_class *l, const span *s, uint32_t n, collect
 		rate += MAX(both * l->bandwidth_bytes_s / stride, 1);
 		hops += (s[i].wrapped ? s[i].n / 2 : s[i].n - 1) * stride;
 	}
-	out.latency = hops * l->latency_ns;
+	/* what permutes is mostly borders and the pieces of loops, for the neighbour */
+	out.latency = (kind == COLL_COLLECTIVE_PERMUTE ? 1 : hops) * l->latency_ns;
 	if (kind == COLL_ALL_TO_ALL || kind == COLL_COLLECTIVE_PERMUTE) {
 		int64_t local = effective_bytes(l, out.members, bytes / outer);
 		for (uint32_t i = 0; kind == COLL_ALL_TO_ALL && i < n; i++) /* what crosses the middle of each dim */

@@ -128,7 +128,7 @@ void cost_dot(const op_view *v, op_work *w)
 
 /* Pairs (output place, kernel tap) of one spatial dim that meet a real input element, not padding or a dilation hole.
  * Exact for sizes met in practice; beyond MAX_PAIRS padding is ignored. */
-enum { MAX_PAIRS = 1 << 16 };
+enum { MAX_PAIRS = 1 << 16, LEAST_IMAGES = 8 };
 int64_t convolution_taps(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low, int64_t lhs_dilation, int64_t rhs_dilation)
 {
 	lhs_dilation = MAX(lhs_dilation, 1);
@@ -170,6 +170,10 @@ void cost_convolution(const op_view *v, op_work *w)
 	}
 	/* every output element sums over the taps that hit and the input features of its group */
 	int64_t elements = local_elements(v, result_slot(v, 0)), rows = MAX(elements / MAX(features, 1), 1);
+	int64_t images = local_dim(v, 0, op_int(m, o, "dimension_numbers.input_batch_dimension", -1));
+	int64_t inputs = local_dim(v, 0, op_int(m, o, "dimension_numbers.input_feature_dimension", -1));
+	if (n && images < LEAST_IMAGES && taps > 1 && taps < places) /* not of the gradient of weights, whose images are its features */
+		w->relaid_rows = local_elements(v, 0) / MAX(inputs, 1), w->relaid_features = inputs;
 	w->precision = op_precision(v->p->m, v->n->op);
 	groups = MAX(groups, batch_groups);
 	set_matmul(v, w, MAX(groups, 1), rows, MAX(features / MAX(groups, 1), 1), sat_mul(taps, depth));

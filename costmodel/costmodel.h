@@ -61,6 +61,7 @@ typedef struct device {
 	/* elements that the vector unit works through per second in kernels without a matmul: of the largest tensor, and read and written
 	   by all of them together; 0: no bound */
 	int64_t vector_elements_s[2];
+	int64_t lone_elements_s;    /* elements of the largest tensor per second of a kernel of one op; 0: as of others */
 	int64_t cycles_s;           /* cycles per second in which the device's compiler estimates kernels; 0: it writes no estimates */
 	int64_t reorder_elements_s; /* elements narrower than 32 bits that are brought into another order of dims per second; 0: as memory has it */
 	curve matmul_efficiency; /* by flops of one op */
@@ -108,6 +109,7 @@ typedef struct op_work {
 	uint8_t unsorted;   /* bit k: dims of operand k of a contraction are not batch first, then contracted and free ones, each together */
 	uint8_t untiled;    /* bit k: its last two dims are not a contracted and a free one */
 	int64_t dft_stages, dft_elements; /* > 0: a Fourier transform */
+	int64_t relaid_rows, relaid_features; /* > 0: a convolution of few images; places of its input, and elements at each */
 	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all places; its operations */
 	bool in_place;      /* dynamic_update_slice, scatter: only the update is touched */
 	bool fusible;       /* elementwise-like: can be fused into a consumer */
@@ -121,6 +123,9 @@ void op_work_of(const program *p, const sharding_table *t, const node *n, const 
 int64_t convolution_taps(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low, int64_t lhs_dilation, int64_t rhs_dilation);
 /* A Fourier transform as TPU compilers make it, of matrix products. */
 void work_as_dft(op_work *w);
+/* What compilers for TPU do to a convolution of fewer images than a tile has rows: they cut each into stripes, which takes arranging what is read
+ * and made anew, with borders. Time of that, beside the product. */
+int64_t relaid_time_ns(const device *dev, const op_work *w);
 /* A sort as libraries for GPU do it. elem: of the keys. */
 void work_as_radix_sort(op_work *w);
 /* True for every op kind when costmodel knows its cost word. */
@@ -134,8 +139,8 @@ int64_t matmul_peak_ns(const device *dev, const op_work *w); /* at the peak of i
 int64_t matmul_results_ns(const device *dev, const op_work *w, bool narrow);
 int64_t vector_time_ns(const device *dev, int64_t flops);
 /* The least that a kernel takes whose largest tensor has so many elements, and that reads and writes so many; 0 where the profile has no
- * bound. */
-int64_t elements_time_ns(const device *dev, int64_t largest, int64_t accessed);
+ * bound. lone: it is one op, fused with nothing. */
+int64_t elements_time_ns(const device *dev, int64_t largest, int64_t accessed, bool lone);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
 /* Time of a copy of an array of so many bytes into another order of dims. bits: of an element. */
 int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
@@ -146,15 +151,16 @@ typedef struct contraction_kernel {
 	int64_t front_bytes[2]; /* of these: read for what the kernel computes of an operand in front of the contraction */
 	int64_t m, n;           /* local sizes of the result, of one of the batch */
 	bool fused;             /* there is other work in it */
-	bool both_in_front;     /* in front of both operands */
+	bool by_blocks;         /* work in front of both operands, or of one while the other one comes from memory block by block */
 } contraction_kernel;
 /* ns >= 0 without the launch. TPU compilers run the matmul unit beside the traffic, but not beside all of it, and not when both operands
  * have to be computed block by block. */
 int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k);
 /* Bytes of one device's shard as the device stores it: the two minor dims padded to its memory tiles in the order that
  * wastes least (a compiler chooses the layout), fewer dims to a power of two of a tile's rows. CPU compilers compute 16-bit
- * floats as float32 and keep them so. Elsewhere equal to sharding_local_bytes. */
-int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id, const type *ty);
+ * floats as float32 and keep them so. Elsewhere equal to sharding_local_bytes. minor: the dim that is the minor one whatever that wastes,
+ * as long as a tile has a use for it; MAX_RANK: none. */
+int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id, const type *ty, uint32_t minor);
 
 /* Which link classes the axes of a mesh run over. By default axes fill the profile's levels from the innermost (last
  * mesh axis) outwards; names[i] (may be NULL) pins axis i to a link class. On a torus an axis gets dims of its own, or
@@ -214,6 +220,6 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
                            strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "12"
+#define COST_MODEL_VERSION "13"
 
 #endif

@@ -355,7 +355,7 @@ static status read_asynchronous(reader *r, const cJSON *o, device *out)
 static status read_device(reader *r, const cJSON *o, device *out)
 {
 	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops", "vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes",
-	                                   "memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s", "vector_elements_s", "cycles_s", "reorder_elements_s",
+	                                   "memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s", "vector_elements_s", "lone_elements_s", "cycles_s", "reorder_elements_s",
 	                                   "memory_tile", "matmul_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
@@ -365,6 +365,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		{"memory_bytes_s", offsetof(device, memory_bytes_s), 1, INT64_MAX, false},
 		{"op_launch_ns", offsetof(device, op_launch_ns), 0, 1000000000, false},
 		{"cycles_s", offsetof(device, cycles_s), 1, INT64_MAX, true},
+		{"lone_elements_s", offsetof(device, lone_elements_s), 1, INT64_MAX, true},
 		{"reorder_elements_s", offsetof(device, reorder_elements_s), 1, INT64_MAX, true},
 		{"windowed_bytes_s", offsetof(device, windowed_bytes_s), 1, INT64_MAX, true},
 		{"overlap_steal_ppm", offsetof(device, overlap_steal_ppm), 0, 1000000, true},

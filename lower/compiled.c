@@ -102,15 +102,6 @@ static void round_before_reshards(lower_cache *c, lowered *l)
 
 /* ---------------------------------------------------------------- combining */
 
-bool lops_combine_alike(const lowered *l, lop_id a, lop_id b)
-{
-	const lop *x = &l->ops.p[a], *y = &l->ops.p[b];
-	if (x->coll != y->coll || x->reduction != y->reduction || x->region != y->region || !axes_equal(x->step->axes, y->step->axes))
-		return false;
-	const lval *v = &l->vals.p[x->results], *w = &l->vals.p[y->results];
-	return v->narrow == w->narrow && type_get(l->p->m, v->type)->elem == type_get(l->p->m, w->type)->elem;
-}
-
 /* Is it written in the program of one device, and not the partitioner's? */
 static bool is_manual(const lowered *l, const lop *o) { return l->level == LEVEL_EXACT || o->given; }
 
@@ -123,6 +114,26 @@ bool lop_combines(const lowered *l, const lop *o)
 	if (limits_of(l, o)->reduce_only)
 		return o->coll == COLL_ALL_REDUCE;
 	return o->coll == COLL_ALL_REDUCE || o->coll == COLL_ALL_GATHER || o->coll == COLL_REDUCE_SCATTER;
+}
+
+lop_id lowered_last_combining(const lowered *l)
+{
+	lop_id i = l->ops.n;
+	while (i-- > 0)
+		if (lop_combines(l, &l->ops.p[i]))
+			return i;
+	return ID_NONE;
+}
+
+bool lops_combine_alike(const lowered *l, lop_id a, lop_id b, const lop_id *first_use, lop_id last)
+{
+	const lop *x = &l->ops.p[a], *y = &l->ops.p[b];
+	if (is_manual(l, x) && is_manual(l, y) && (first_use[x->results] > last) != (first_use[y->results] > last))
+		return false;
+	if (x->coll != y->coll || x->reduction != y->reduction || x->region != y->region || !axes_equal(x->step->axes, y->step->axes))
+		return false;
+	const lval *v = &l->vals.p[x->results], *w = &l->vals.p[y->results];
+	return v->narrow == w->narrow && type_get(l->p->m, v->type)->elem == type_get(l->p->m, w->type)->elem;
 }
 
 lop_id lop_combines_from(const lowered *l, lop_id id)
@@ -147,14 +158,21 @@ bool combine_joins(const lowered *l, const lop *o, combine_group *g, uint64_t at
 
 static bool node_hands_on(const lowered *l, node_id n)
 {
-	uint16_t kind = l->p->nodes.p[n].op_kind;
-	return kind == OP_CONVERT || kind == OP_RESHAPE || kind == OP_TRANSPOSE;
+	const node *x = &l->p->nodes.p[n];
+	if (x->op_kind == OP_REDUCE) { /* over dims of one element: a reshape */
+		const pval_id *slots = node_slots(l->p, x);
+		return x->n_results == 1 && pval_type(l->p, slots[0])->elements == pval_type(l->p, slots[x->n_operands])->elements;
+	}
+	return x->op_kind == OP_CONVERT || x->op_kind == OP_RESHAPE || x->op_kind == OP_TRANSPOSE;
 }
 
 /* Does an op, with what is nested in it, only hand on what it reads, so that compilers do it with whoever reads that? */
 static bool hands_on(const lowered *l, const lop *o)
 {
-	bool does = o->kind == LOP_COMPUTE && o->n_operands == 1 && o->n_results == 1 && node_hands_on(l, o->node);
+	if (o->kind != LOP_COMPUTE || o->n_results != 1)
+		return false;
+	bool starts = l->p->nodes.p[o->node].op_kind == OP_REDUCE && !o->nest; /* its second operand is what the sum starts from */
+	bool does = o->n_operands == 1u + starts && node_hands_on(l, o->node);
 	for (uint32_t i = 0; does && o->nest && i < o->nest->n_ops; i++)
 		does = node_hands_on(l, nested_node(o, &o->nest->ops[i]));
 	return does;
@@ -176,11 +194,26 @@ void lowered_first_uses(const lowered *l, lop_id *first_use)
 	}
 }
 
+/* Leaves out what was opened in a region that has ended: every loop has instructions of its own. */
+static uint32_t still_open(const lowered *l, lop_id region, lop_id *first, combine_group *open, uint32_t n)
+{
+	uint32_t kept = 0;
+	for (uint32_t g = 0; g < n; g++) {
+		lop_id of = l->ops.p[first[g]].region, at = region;
+		while (of != ID_NONE && at != ID_NONE && at != of)
+			at = l->ops.p[at].region;
+		if (of == ID_NONE || at == of)
+			first[kept] = first[g], open[kept++] = open[g];
+	}
+	return kept;
+}
+
 static void combine(lower_cache *c, lowered *l)
 {
 	vec_reserve(&c->work->first_use, l->vals.n);
 	lop_id *first_use = c->work->first_use.p, first[MAX_OPEN_GROUPS];
 	lowered_first_uses(l, first_use);
+	lop_id last = lowered_last_combining(l);
 	combine_group open[MAX_OPEN_GROUPS];
 	uint32_t n_open = 0;
 	for (lop_id i = 0; i < l->ops.n; i++) {
@@ -188,8 +221,10 @@ static void combine(lower_cache *c, lowered *l)
 		if (!lop_combines(l, o))
 			continue;
 		uint32_t g = 0;
-		while (g < n_open && !lops_combine_alike(l, first[g], i))
+		while (g < n_open && !lops_combine_alike(l, first[g], i, first_use, last))
 			g++;
+		if (g == MAX_OPEN_GROUPS)
+			g = n_open = still_open(l, o->region, first, open, n_open);
 		if (g == MAX_OPEN_GROUPS)
 			continue;
 		if (g == n_open)

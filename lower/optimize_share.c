@@ -103,7 +103,10 @@ static bool are_far(pass *p, lval_id first, lop_id second)
 		return false;
 	if (!p->heights)
 		find_heights(p);
-	return p->o->readings.p[first].lowest > p->o->height.p[second] + NEAR_OPS;
+	lop_id home = home_of(p->in, first), at = second; /* of one in a loop it counts how far that is from the end */
+	while (p->in->ops.p[at].region != home && p->in->ops.p[at].region != ID_NONE)
+		at = p->in->ops.p[at].region;
+	return p->o->readings.p[first].lowest > p->o->height.p[at] + NEAR_OPS;
 }
 
 /* ---------------------------------------------------------------- 1: equal reshards */

@@ -58,12 +58,13 @@ struct folder {
 	uint32_t ops_cap, n_args;
 	uint32_t *first_use;        /* by value */
 	uint32_t first_use_cap;
+	lop_id last_combining;      /* lowered_last_combining */
 	VEC(act) acts;
 	VEC(read_ref) reads;
 	VEC(uint32_t) now_reads;
 	VEC(moment) moments;
 	lop_id keys[MAX_OPEN_GROUPS];
-	uint32_t n_keys, n_repeated_keys; /* repeated: in regions of `middle`, of which every layer has its own */
+	uint32_t n_keys;
 	bool alike;
 };
 
@@ -378,14 +379,14 @@ static uint8_t key_of(struct folder *x, const lowered *l, lop_id o)
 	if (!lop_combines(l, &l->ops.p[o]))
 		return NO_KEY;
 	uint32_t k = 0;
-	while (k < x->n_keys && !lops_combine_alike(l, x->keys[k], o))
+	while (k < x->n_keys && !lops_combine_alike(l, x->keys[k], o, x->first_use, x->last_combining))
 		k++;
-	if (k == MAX_OPEN_GROUPS)
+	if (k == MAX_OPEN_GROUPS) {
+		x->alike = false; /* which of them are open at a time is not known here */
 		return NO_KEY;
-	if (k == x->n_keys) {
-		x->keys[x->n_keys++] = o;
-		x->n_repeated_keys += l->ops.p[o].region != ID_NONE && x->f->blocks.p[x->block_of[o]].layer == x->f->middle;
 	}
+	if (k == x->n_keys)
+		x->keys[x->n_keys++] = o;
 	return (uint8_t)k;
 }
 
@@ -396,6 +397,7 @@ static void find_first_uses(struct folder *x, const lowered *l)
 		x->first_use = xrealloc(x->first_use, x->first_use_cap * sizeof *x->first_use);
 	}
 	lowered_first_uses(l, x->first_use);
+	x->last_combining = lowered_last_combining(l);
 }
 
 /* What sums something up over all layers reads every one of them. */
@@ -451,7 +453,7 @@ static void make_acts(simulator *s, const lowered *l)
 {
 	struct folder *x = s->folder;
 	uint32_t id = 0, moments = 0;
-	x->acts.n = x->reads.n = x->n_keys = x->n_repeated_keys = 0;
+	x->acts.n = x->reads.n = x->n_keys = 0;
 	for (uint32_t b = 0; b < x->f->blocks.n; b++) {
 		x->acts_from[b] = x->acts.n;
 		x->moments_from[b] = moments;
@@ -461,7 +463,6 @@ static void make_acts(simulator *s, const lowered *l)
 		}
 	}
 	x->acts_from[x->f->blocks.n] = x->acts.n;
-	x->alike &= x->n_keys + x->n_repeated_keys * x->f->copies <= MAX_OPEN_GROUPS; /* more are not combined */
 	for (uint32_t i = 0; i < x->reads.n; i++) /* moments are numbered by block from here on */
 		x->reads.p[i].moment -= x->moments_from[x->block_of[s->runs.p[s->moments.p[x->reads.p[i].moment].run].op]];
 }

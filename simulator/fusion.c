@@ -131,6 +131,20 @@ static bool reads_more(const simulator *s, const lowered *l, const lop *o)
 	return bytes > written;
 }
 
+/* Does the op read more than it writes, and something that is made for it alone? That can be made in its kernel, and only there: compilers for
+ * TPU write what it makes, where it stays on the chip, rather than make all of it again in every reader. */
+static bool ends_chain(const simulator *s, const lowered *l, const lop *o)
+{
+	if (!may_end_chain(s, s->vals[o->results].bytes) || !reads_more(s, l, o))
+		return false;
+	if (o->nest)
+		return s->ops[s->vals[o->results].def].reads_own;
+	for (uint32_t i = 0; i < o->n_operands; i++)
+		if (made_for_one(s, l, operand_at(l, o, i)))
+			return true;
+	return false;
+}
+
 bool dims_in_order(const type *a, const type *b)
 {
 	uint32_t i = 0, k = 0;
@@ -329,7 +343,7 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 	bool keeps = so->work != UINT32_MAX && work_at(s, so)->expensive && (s->dev.target == TARGET_CPU || so->tile == TILE_ENDS);
 	/* made from one value, on TPU: a mask is made from it again, though it is smaller */
 	bool mask = s->dev.target == TARGET_TPU && so->origin != ID_NONE;
-	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && (mask || !v->gathered || !reads_more(s, l, o))) {
+	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && (mask || (!ends_chain(s, l, o) && (!v->gathered || !reads_more(s, l, o))))) {
 		copy_into_uses(s, l, id, v);
 		return;
 	}

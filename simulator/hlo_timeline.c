@@ -109,7 +109,7 @@ static void run_comm(hlo_simulation *s, hlo_id i, const hlo_comm *c)
 			wait_until(s, end, event, true);
 		else if (fused)
 			vec_push(&s->open, (struct hlo_open){channel, end, event});
-		if (fused && c->role == ROLE_SYNC)
+		if (fused && (c->role == ROLE_SYNC || estimate_ns(s, i) >= 0))
 			run_kernel(s, i); /* what else is in it */
 		return;
 	}
@@ -118,6 +118,8 @@ static void run_comm(hlo_simulation *s, hlo_id i, const hlo_comm *c)
 		wait_until(s, s->ready_ns[start], s->event_of[start], true);
 		return;
 	}
+	if (estimate_ns(s, i) >= 0)
+		run_kernel(s, i);
 	for (uint32_t k = s->open.n; k-- > 0;)
 		if (s->open.p[k].channel == channel) {
 			wait_until(s, s->open.p[k].ready_ns, s->open.p[k].event, true);

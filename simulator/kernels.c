@@ -7,7 +7,7 @@ enum { MOST_READS = 8 };
 typedef struct kernel {
 	contraction_kernel around; /* kernels without a contraction: all 0 but bytes */
 	int64_t vector_flops, flops;
-	int64_t arguments; /* bytes: of arguments read whole */
+	int64_t arguments; /* bytes: of arguments read whole, those that fit into half of the memory on the chip */
 	int64_t largest, accessed; /* elements: of the largest tensor, and of all that are read and written */
 	int64_t launches; /* beside its own */
 	uint32_t members;
@@ -17,6 +17,7 @@ typedef struct kernel {
 		int64_t elements;
 	} read[MOST_READS];
 	uint8_t worked; /* bit k: something in front of operand k of the contraction */
+	int64_t near_bytes[2]; /* read in front of operand k from the chip */
 	int64_t early_ns; /* when all it reads could be there, as run.early_ns: what was made in front of the last border is */
 	lop_id root;
 } kernel;
@@ -155,10 +156,12 @@ static void read_value(simulator *s, const lowered *l, kernel *k, lval_id v, int
 	if (splat)
 		return;
 	note_read(k, v, add_elements(s, l, k, n, v, val->bytes));
-	if (val->argument)
+	if (val->argument && val->bytes <= s->dev.on_chip_bytes / 2)
 		k->arguments = sat_add(k->arguments, sat_mul(n, val->bytes));
 	if (!there)
 		add_read(k, n, val->bytes, on_chip ? 0 : side);
+	if (side && (there || on_chip))
+		k->near_bytes[!(side & 1)] = sat_add(k->near_bytes[!(side & 1)], sat_mul(n, val->bytes));
 }
 
 /* An update that cannot be done where its operand lies copies it first. */
@@ -251,6 +254,18 @@ static run *add_run(simulator *s, run_kind kind, lop_id op)
 
 static void end_run(simulator *s) { s->runs.p[s->runs.n - 1].n_reads = s->reads.n - s->runs.p[s->runs.n - 1].first_read; }
 
+/* Compilers for TPU schedule the inside of a fusion well, but not one op alone. Copies in another order of dims mostly disappear: the layout of
+ * what makes the value is chosen so. */
+static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
+{
+	const sim_op *so = &s->ops[k->root];
+	const lop *o = &l->ops.p[k->root];
+	if (k->members != 1 || o->nest || o->kind != LOP_COMPUTE || so->work == UINT32_MAX || (so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE))
+		return false;
+	const work_entry *w = work_at(s, so);
+	return !w->transpose && !w->spread && !w->slice_bytes;
+}
+
 /* A TPU works on single numbers beside its kernels, on a core of their own. */
 static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k)
 {
@@ -268,7 +283,7 @@ static void measure_fetch(const simulator *s, run *r, const kernel *k)
 	contraction_kernel near = k->around;
 	near.bytes = MAX(near.bytes - fetched, 0);
 	r->near_ns = sat_add(contraction_kernel_ns(&s->dev, &near), sat_mul(s->dev.op_launch_ns, 1 + k->launches));
-	r->fetch_ns = fetched && r->near_ns < r->ns && !k->around.both_in_front ? memory_time_ns(&s->dev, fetched) : 0;
+	r->fetch_ns = fetched && r->near_ns < r->ns && !k->around.by_blocks ? memory_time_ns(&s->dev, fetched) : 0;
 	r->direct_ns = r->fetch_ns ? memory_time_ns(&s->dev, near.bytes) : MIN(memory_time_ns(&s->dev, k->around.bytes), r->ns);
 }
 
@@ -285,11 +300,16 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	int64_t left;
 	bool joins = joins_other(s, &k, &left);
 	if (joins)
-		k.around.bytes = 0, k.around.vector_ns = elements_time_ns(&s->dev, 0, left);
+		k.around.bytes = 0, k.around.vector_ns = elements_time_ns(&s->dev, 0, left, false);
 	else if (!k.around.matmul_ns && k.n_reads)
-		k.around.vector_ns = MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, k.accessed));
+		k.around.vector_ns = MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, k.accessed, is_lone(s, l, &k)));
 	k.around.fused = k.around.matmul_ns && k.members > 1;
-	k.around.both_in_front = k.worked == 3;
+	k.around.by_blocks = k.worked == 3;
+	if ((k.worked == 1 || k.worked == 2) && k.around.front_bytes[k.worked == 1] > s->dev.on_chip_bytes / 2) {
+		int64_t *front = &k.around.front_bytes[k.worked == 2];
+		*front = sat_add(*front, k.near_bytes[k.worked == 2]); /* the chip has no room for what is read again */
+		k.around.by_blocks = true;
+	}
 	if (!is_scalar_work(s, l, &k))
 		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around), sat_mul(s->dev.op_launch_ns, !joins + k.launches));
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);

@@ -58,6 +58,41 @@ static void find_classes(const program *p, work_memo *m)
 	vec_release(&firsts);
 }
 
+static bool same_dims(const type *a, const type *b)
+{
+	return a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && !a->dynamic && !b->dynamic && a->rank == b->rank &&
+	       !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims);
+}
+
+/* What has these dims lies so inside of the program, whatever its elements. */
+static void set_minor(simulator *s, pval_id v, int64_t dim)
+{
+	const type *wanted = pval_type(s->p, v);
+	for (type_id t = 0; t < s->p->m->types.n; t++)
+		if (same_dims(type_get(s->p->m, t), wanted))
+			s->minor[t] = dim < 0 || dim >= MAX_RANK ? MAX_RANK : (uint8_t)dim;
+}
+
+/* Compilers for TPU put the features of what convolutions read and make into the lanes, however few there are. Arguments and results of main
+ * lie as wastes least. */
+static void find_minors(simulator *s)
+{
+	const program *p = s->p;
+	s->minor = xmalloc(MAX(p->m->types.n, 1));
+	memset(s->minor, MAX_RANK, MAX(p->m->types.n, 1));
+	for (node_id n = 0; s->dev.target == TARGET_TPU && n < p->nodes.n; n++) {
+		const node *x = &p->nodes.p[n];
+		if (x->op_kind != OP_CONVOLUTION || x->n_operands != 2)
+			continue;
+		set_minor(s, node_slots(p, x)[0], op_int(p->m, x->op, "dimension_numbers.input_feature_dimension", -1));
+		set_minor(s, node_slots(p, x)[2], op_int(p->m, x->op, "dimension_numbers.output_feature_dimension", -1));
+	}
+	for (uint32_t i = 0; i < p->args.n; i++)
+		s->minor[p->vals.p[p->args.p[i]].type] = MAX_RANK;
+	for (uint32_t i = 0; i < p->returned.n; i++)
+		s->minor[p->vals.p[p->returned.p[i]].type] = MAX_RANK;
+}
+
 static void forget_work(simulator *s)
 {
 	work_memo *m = &s->work;
@@ -77,6 +112,7 @@ static stored_slot *empty_slots(uint32_t n)
 void memo_init(simulator *s)
 {
 	find_classes(s->p, &s->work);
+	find_minors(s);
 	s->work.first = xmalloc(sizeof *s->work.first * MAX(s->work.n_classes, 1));
 	s->work.last = xmalloc(sizeof *s->work.last * MAX(s->p->nodes.n, 1));
 	s->work.most = MAX((uint32_t)WORK_ENTRIES, 4 * s->p->nodes.n);
@@ -90,6 +126,7 @@ void memo_init(simulator *s)
 void memo_release(simulator *s)
 {
 	free(s->work.class_of);
+	free(s->minor);
 	free(s->work.first);
 	free(s->work.last);
 	vec_release(&s->work.entries);
@@ -171,7 +208,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 	                .transpose = n->op_kind == OP_TRANSPOSE,
 	                .splat = is_splat(s->p->m, n),
 	                .spread = n->op_kind == OP_BROADCAST_IN_DIM || n->op_kind == OP_IOTA || class_of(n, &w) == CLASS_NOTHING,
-	                .matmul_ns = matmul_time_ns(&s->dev, &w),
+	                .matmul_ns = sat_add(matmul_time_ns(&s->dev, &w), relaid_time_ns(&s->dev, &w)),
 	                .vector_flops = w.vector_flops,
 	                .stored_ns = stored_results_ns(s, n, &w),
 	                .m = w.m,
@@ -267,7 +304,7 @@ int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id s
 {
 	stored_slot *c = &s->stored[hash_mix((uint64_t)type << 32 | sharding) & (STORED_SLOTS - 1)];
 	if (c->bytes < 0 || c->type != type || c->sharding != sharding)
-		*c = (stored_slot){type, sharding, device_stored_bytes(&s->dev, s->t, sharding, type_get(s->p->m, type))};
+		*c = (stored_slot){type, sharding, device_stored_bytes(&s->dev, s->t, sharding, type_get(s->p->m, type), s->minor[type])};
 	*last = *c;
 	return c->bytes;
 }

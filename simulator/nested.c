@@ -125,10 +125,12 @@ static void learn(simulator *s, const lop *o)
 	last->nest = n;
 }
 
-/* Sources of one of an op's nested ops, or of its own node, and whether it reads more than it writes: each source counts once, what
- * was made from little not. operand: the next one, moves on. */
-static sources read_all(const simulator *s, uint32_t first, const uint8_t *reads, uint32_t n, const lval_id **operand, int64_t written, bool *more)
+/* Sources of one of an op's nested ops, or of its own node; whether it reads more than it writes: each source counts once, what
+ * was made from little not; and whether it reads something that is made for it alone. operand: the next one, moves on. */
+static sources read_all(const simulator *s, const lowered *l, uint32_t first, const uint8_t *reads, uint32_t n, const lval_id **operand, int64_t written,
+			bool *more, bool *own)
 {
+	*own = false;
 	sources from = {ID_NONE, false, TILE_NONE};
 	uint32_t made_from[UINT8_MAX];
 	int64_t read = 0;
@@ -143,11 +145,13 @@ static sources read_all(const simulator *s, uint32_t first, const uint8_t *reads
 			const sim_op *def = &s->ops[v->def];
 			bytes = v->bytes, spread = def->spread, tile = def->tile;
 			made_from[i] = def->origin == ID_NONE ? id : def->origin;
+			*own |= made_for_one(s, l, id);
 		} else {
 			const sim_nested *x = &s->nested.p[first + reads[i]];
 			id = NESTED_ID | (first + reads[i]);
 			bytes = x->bytes, spread = x->spread, tile = x->tile;
 			made_from[i] = x->origin;
+			*own |= !spread;
 		}
 		add_source(&from, id, spread, tile);
 		while (made_from[k] != made_from[i])
@@ -170,7 +174,7 @@ sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled)
 	for (uint32_t j = 0; j < n->n_ops; j++) {
 		const nested_op *y = &n->ops[j];
 		sim_nested *x = &s->nested.p[first + j];
-		sources from = read_all(s, first, n->reads + y->first_read, y->n_reads, &operand, x->bytes, &x->reads_more);
+		sources from = read_all(s, l, first, n->reads + y->first_read, y->n_reads, &operand, x->bytes, &x->reads_more, &x->reads_own);
 		x->gathers = l->p->nodes.p[nested_node(o, y)].n_operands > 1 && x->reads_more;
 		x->tile = tiled ? tile_behind(from.tile, x->expensive) : TILE_NONE;
 		x->origin = from.several || from.one == ID_NONE ? NESTED_ID | (first + j) : source_of(s, from.one);
@@ -178,7 +182,7 @@ sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled)
 			vec_push(&s->apart, nested_node(o, y));
 	}
 	sim_op *so = &s->ops[id];
-	sources from = read_all(s, first, n->reads + n->first_read, n->n_reads, &operand, s->vals[o->results].bytes, &so->reads_more);
+	sources from = read_all(s, l, first, n->reads + n->first_read, n->n_reads, &operand, s->vals[o->results].bytes, &so->reads_more, &so->reads_own);
 	so->gathers = l->p->nodes.p[o->node].n_operands > 1 && so->reads_more;
 	return from;
 }
@@ -189,7 +193,7 @@ void nested_copied(simulator *s, const lop *o)
 	for (uint32_t j = 0; j < o->nest->n_ops; j++) {
 		uint8_t reader = o->nest->ops[j].reader;
 		bool gathers = reader == NEST_ROOT ? s->ops[s->vals[o->results].def].gathers : nested[reader].gathers;
-		if (gathers && nested[j].reads_more)
+		if (nested[j].reads_more && (gathers || (may_end_chain(s, nested[j].bytes) && nested[j].reads_own)))
 			vec_push(&s->apart, nested_node(o, &o->nest->ops[j]));
 	}
 }

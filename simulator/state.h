@@ -92,6 +92,7 @@ typedef struct sim_op {
 	uint8_t pieces;   /* of a collective that runs inside of its contraction's loop; contractions: 1, a gather does; 0: others */
 	bool gathers;     /* elementwise with several operands, reads more than it writes */
 	bool reads_more;  /* .. with nested ops: in any case */
+	bool reads_own;   /* with nested ops: itself, not these, reads something that is made for it alone */
 	bool spread;      /* made from little: costs nothing to read */
 	uint8_t copies;   /* kernels a copied op is in; bounded by MAX_COPIES */
 	lop_id root;
@@ -136,6 +137,7 @@ typedef struct sim_nested {
 	bool expensive;
 	bool spread;
 	bool reads_more; /* than it writes */
+	bool reads_own;  /* as sim_op.reads_own */
 	bool gathers;    /* as sim_op.gathers */
 } sim_nested;
 typedef struct nest_last { /* what is nested in a node, most often what was in the previous program too */
@@ -227,6 +229,7 @@ struct simulator {
 	donation dn;
 	work_memo work;
 	collective_slot *collectives;
+	uint8_t *minor; /* by type: the dim in the lanes of a TPU, MAX_RANK: as wastes least */
 	stored_slot *stored;
 	stored_slot *stored_last; /* by node, and one for all others: the answer for what was made there last */
 
@@ -302,6 +305,14 @@ static inline const work_entry *work_at(const simulator *s, const sim_op *o) { r
 /* Equal but for dims of size 1 and elements. */
 bool dims_in_order(const type *a, const type *b);
 
+/* May a value of so many bytes be written where it ends a chain (fusion.c), rather than be made again? */
+static inline bool may_end_chain(const simulator *s, int64_t bytes) { return s->dev.target == TARGET_TPU && bytes <= s->dev.on_chip_bytes / 2; }
+/* Is it made by arithmetic that a reader's kernel could do, for one reader alone? */
+static inline bool made_for_one(const simulator *s, const lowered *l, lval_id v)
+{
+	const sim_op *from = &s->ops[s->vals[v].def];
+	return l->vals.p[v].n_uses == 1 && !from->spread && (from->class == CLASS_ELEMENTWISE || from->class == CLASS_MATMUL);
+}
 /* fusion.c: decides modes, kernels, buffers (base) and last uses. */
 void fuse(simulator *s, const lowered *l);
 /* Does the loop run on a copy of argument i, because it wants it in another order of dims? */

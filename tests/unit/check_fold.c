@@ -248,7 +248,7 @@ START_TEST(folded_equals_whole)
 		uint64_t folded = 0;
 		for (uint32_t i = 0; i < COUNT_OF(meshes); i++) {
 			fixture f;
-			setup(&f, 11 + 2 * i, kinds[k], devices[i], meshes[i]);
+			setup(&f, 14 + 2 * i, kinds[k], devices[i], meshes[i]);
 			ck_assert(f.pb.fold);
 			folded += random_walk(&f, k * 10 + i, 200, 0).folded;
 			teardown(&f);

@@ -378,6 +378,7 @@ START_TEST(test_elements)
 		fix f;
 		fix_init(&f, "tpu-v5e", "x=4");
 		f.dev.op_launch_ns = 0;
+		f.dev.lone_elements_s = 0;
 		f.dev.vector_elements_s[0] = bound ? 1 << 30 : 0, f.dev.vector_elements_s[1] = bound ? 1ll << 31 : 0;
 		type_id t = fix_type(&f, ELEM_I8, 2, 1024, 1024), row = fix_type(&f, ELEM_I8, 1, 1024);
 		lval_id a = fix_arg(&f, t), b = fix_arg(&f, t), x = fix_op(&f, OP_ADD, t, 2, a, b);

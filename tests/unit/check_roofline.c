@@ -91,9 +91,12 @@ END_TEST
 START_TEST(test_vector_elements)
 {
 	device dev = {.vector_elements_s = {1000000000, 4000000000}};
-	ck_assert_int_eq(elements_time_ns(&dev, 1000, 2000), 1000);
-	ck_assert_int_eq(elements_time_ns(&dev, 1000, 8000), 2000);
-	ck_assert_int_eq(elements_time_ns(&(device){0}, 1000, 8000), 0);
+	ck_assert_int_eq(elements_time_ns(&dev, 1000, 2000, false), 1000);
+	ck_assert_int_eq(elements_time_ns(&dev, 1000, 8000, false), 2000);
+	ck_assert_int_eq(elements_time_ns(&dev, 1000, 8000, true), 2000); /* no rate of its own */
+	dev.lone_elements_s = 200000000;
+	ck_assert_int_eq(elements_time_ns(&dev, 1000, 8000, true), 5000);
+	ck_assert_int_eq(elements_time_ns(&(device){0}, 1000, 8000, true), 0);
 }
 END_TEST
 
@@ -131,7 +134,7 @@ START_TEST(test_kernel_around_a_contraction)
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4200);
 	k.vector_ns = 2000;
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4400);
-	k.both_in_front = true; /* 3000 rows are three blocks, 2048 columns two: 4000 + 1000 + 2 * 1500 bytes at 0.8 per ns */
+	k.by_blocks = true; /* 3000 rows are three blocks, 2048 columns two: 4000 + 1000 + 2 * 1500 bytes at 0.8 per ns */
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 1000 + 10000);
 	ck_assert_int_eq(contraction_kernel_ns(&gpu, &k), 4000);
 	k.matmul_ns = 100000;
@@ -169,7 +172,8 @@ START_TEST(test_element_types)
 		t[e] = matmul_time_ns(&dev, &w);
 		ck_assert_int_gt(t[e], 0);
 	}
-	ck_assert_int_eq(t[ELEM_F8E4M3FN], t[ELEM_I8]);
+	ck_assert_int_eq(t[ELEM_F8E4M3FN], t[ELEM_BF16]); /* no float is multiplied as an integer */
+	ck_assert_int_lt(t[ELEM_I4], t[ELEM_BF16]);
 	ck_assert_int_eq(t[ELEM_BF16], t[ELEM_F16]);
 	ck_assert_int_gt(t[ELEM_F32], t[ELEM_BF16]);
 	ck_assert_int_gt(t[ELEM_F64], t[ELEM_F32]);
@@ -213,14 +217,14 @@ START_TEST(test_stored_bytes)
 		{fix_type(&f, ELEM_F32, 2, 1 << 20, 1 << 14), 64ll << 30},
 	};
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
-		ck_assert_int_eq(device_stored_bytes(&f.dev, t, SHARDING_NONE, type_get(f.m, cases[i].ty)), cases[i].want);
+		ck_assert_int_eq(device_stored_bytes(&f.dev, t, SHARDING_NONE, type_get(f.m, cases[i].ty), MAX_RANK), cases[i].want);
 	device gpu, cpu;
 	ck_assert_int_eq(device_find("h100", &gpu, NULL), ST_OK);
 	ck_assert_int_eq(device_find("cpu-host", &cpu, NULL), ST_OK);
-	ck_assert_int_eq(device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty)), 100 * 100 * 4);
-	ck_assert_int_eq(device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty)), 5 * 2);
-	ck_assert_int_eq(device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty)), 5 * 4);
-	ck_assert_int_eq(device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty)), 100 * 100 * 4);
+	ck_assert_int_eq(device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), MAX_RANK), 100 * 100 * 4);
+	ck_assert_int_eq(device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), MAX_RANK), 5 * 2);
+	ck_assert_int_eq(device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), MAX_RANK), 5 * 4);
+	ck_assert_int_eq(device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), MAX_RANK), 100 * 100 * 4);
 	fix_release(&f);
 }
 END_TEST

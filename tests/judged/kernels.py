@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Single kernels as XLA for TPU estimates them: what the rates of the TPU profiles were read from, with no program of the tables in it.
+
+    kernels.py [v5e:4x4 v5p:2x2x2 v6e:2x4]
+
+Compiles small functions for one chip of each topology and prints the compiler's own estimate (estimated_cycles) of every kernel in them:
+
+    update    an optimizer's update of n x 4096 elements, all of it in main memory: us = launch + 26 bytes an element / rate
+    convert   float32 to bfloat16 and nothing else: cycles for 1024 elements
+    fused     elementwise kernels whose values are on the chip, with one and two operands: cycles for 1024 elements
+    product   of bfloat16 matrices on the chip: part of the peak without the launch
+    images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
+
+Needs jax and libtpu; about three minutes, most of it for the convolutions.
+"""
+import os
+import re
+import sys
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+for key, value in (("TPU_SKIP_MDS_QUERY", "1"), ("TPU_WORKER_HOSTNAMES", "localhost"), ("TPU_ACCELERATOR_TYPE", "v5litepod-8"), ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")):
+    os.environ.setdefault(key, value)
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy  # noqa: E402
+from jax.experimental import topologies  # noqa: E402
+from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
+
+CLOCK = {"v5e": 1.5e9, "v5p": 1.75e9, "v6e": 1.75e9}
+PEAK = {"v5e": 197e12, "v5p": 459e12, "v6e": 918e12}
+MEMORY = {"v5e": 819e9, "v5p": 2765e9, "v6e": 1640e9}
+BF16, F32 = jnp.bfloat16, jnp.float32
+apart = jax.lax.optimization_barrier
+
+
+def update(p, m, v, g):
+    g = g.astype(F32)
+    m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+    return p - 1e-3 * m / (jnp.sqrt(v) + 1e-8), m, v
+
+
+def fused(x):
+    y = apart(jnp.tanh(x))
+    z = apart(y * 2 + 1)
+    return jnp.sum(apart(z * y + z))
+
+
+def product(a, b):
+    x, y = apart(jnp.sin(a) * 2 + a), apart(jnp.sin(b) * 2 + b)
+    return jnp.sum(apart(x @ y).astype(F32))
+
+
+def images(x, k1, k2, k3, target):
+    def loss(*kernels):
+        y = x
+        for k in kernels:
+            y = jax.nn.relu(jax.lax.conv_general_dilated(y, k.astype(BF16), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+        return jnp.sum(y.astype(F32) * target.astype(F32))
+    return jax.grad(loss, argnums=(0, 1, 2))(k1, k2, k3)
+
+
+class Chip:
+    def __init__(self, topology):
+        self.name = topology.split(":")[0]
+        device = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices[0]
+        self.sharding = NamedSharding(Mesh(numpy.array([device]), ("x",)), PartitionSpec())
+
+    def kernels(self, function, *arguments):
+        """(line of the scheduled text, us) of every kernel that has an estimate."""
+        args = [jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding) for shape, dtype in arguments]
+        text = jax.jit(function, out_shardings=self.sharding).lower(*args).compile().as_text()
+        for line in text.splitlines():
+            cycles = re.search(r'estimated_cycles":"(\d+)"', line)
+            if cycles:
+                yield line.strip().split("metadata")[0], int(cycles[1]) / CLOCK[self.name] * 1e6
+
+    def per_1024(self, us, elements):
+        return us * 1e-6 * CLOCK[self.name] * 1024 / elements
+
+    def say(self, what, *words):
+        print(self.name, "%-8s" % what, *words, flush=True)
+
+
+def main(topologies_wanted):
+    for chip in map(Chip, topologies_wanted):
+        for n in (8, 128, 2048, 32768):
+            us = sum(t for _, t in chip.kernels(update, *[((n, 4096), F32)] * 3, ((n, 4096), BF16)))
+            chip.say("update", "%5d rows: %8.1f us, %.3f of the memory's rate without a launch of 1.2 us" % (n, us, 26 * n * 4096 / MEMORY[chip.name] / (us - 1.2) * 1e6))
+        us = sum(t for _, t in chip.kernels(lambda x: x.astype(BF16), ((8192, 2048), F32)))
+        chip.say("convert", "%.1f" % chip.per_1024(us, 8192 * 2048))
+        for dtype in (BF16, F32):
+            of_each = [chip.per_1024(t, 2048 * 2048) for line, t in chip.kernels(fused, ((2048, 2048), dtype)) if " fusion(" in line]
+            chip.say("fused", dtype.__name__, " ".join("%.1f" % c for c in of_each[:2]))
+        for m, k, n in ((128, 128, 128), (512, 512, 512), (1024, 1024, 1024), (1024, 2048, 2048), (2048, 2048, 4096)):
+            us = next(t for line, t in chip.kernels(product, ((m, k), BF16), ((k, n), BF16)) if "convolution" in line or "%fusion = " in line)
+            chip.say("product", "%d x %d x %d: %7.2f us, %.3f" % (m, k, n, us, 2 * m * k * n / PEAK[chip.name] / max(us - 1.2, 0.1) * 1e6))
+        for n in (4, 8):
+            us = sum(t for _, t in chip.kernels(images, ((n, 32, 32, 128), BF16), *[((3, 3, 128, 128), F32)] * 3, ((n, 32, 32, 128), BF16)))
+            chip.say("images", "%d: %8.1f us, %.0f" % (n, us, chip.per_1024(us, n * 32 * 32 * 128)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["v5e:4x4", "v5p:2x2x2", "v6e:2x4"])
