@@ -17,6 +17,7 @@ ALL_CFLAGS += -fopenmp
 LIBS += -fopenmp
 endif
 Q := $(if $(V),,@)
+COMMA := ,
 JOBS ?= $(shell nproc)
 
 FOLDERS := base ir layout propagate sbp lower costmodel simulator search
@@ -30,7 +31,7 @@ CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
-.PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
+.PHONY: all help deps deps-test demo check check-unit check-library check-includes check-contracts check-oracle check-load check-fuzz \
         check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations torch bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
 all: $(PROGRAMS)
 
@@ -40,7 +41,8 @@ help:
 ## make                 build shardwright, shardwrightd and libshardwright.a into build/
 ## make demo            install what is missing, build, and show the whole thing on a real training step
 ## make check           install what the tests need and run all of them
-## make check-unit      unit tests only (one program per source file)
+## make check-unit      unit tests only (one program per source file), and check-library
+## make check-library   names that the library exports, and programs that embed it (STRIDE=1: memory runs out at every allocation)
 ## make asan tsan       the sanitizer builds and their runs
 ## make fuzz            libFuzzer on the readers, the JSON gate and the passes (FUZZ_SECONDS=60)
 ## make parity N=1000   random programs, and others of every construct, through every pass, against jaxlib's Shardy
@@ -74,27 +76,39 @@ $(BUILD)/obj/%.o: %.c
 $(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql server/schema_4.sql docs/openapi.json web/built/index.html
 $(BUILD)/obj/costmodel/profiles.o: $(wildcard costmodel/devices/*.json)
 
-$(BUILD)/libshardwright.a: $(LIB_OBJ)
+# All that the folders have, for the programs and tests of this tree.
+$(BUILD)/libinternal.a: $(LIB_OBJ)
 	$(if $(V),,@echo "  AR    $@")
 	$(Q)rm -f $@ && ar rcs $@ $^
+
+# What is installed: one object that defines the functions of include/shardwright.h and no other name, without OpenMP, and with an
+# allocator of its own (library/library.h).
+LIBRARY_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard library/*.c)) $(BUILD)/obj/library/parallel.o
+$(BUILD)/obj/library/parallel.o: base/parallel.c
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC    $< without OpenMP")
+	$(Q)$(CC) $(ALL_CFLAGS) -fno-openmp -MMD -MP -c -o $@ $<
+$(BUILD)/libshardwright.a: tools/link-library $(LIBRARY_OBJ) $(BUILD)/libinternal.a
+	$(if $(V),,@echo "  LINK  $@")
+	$(Q)tools/link-library $@ $(addprefix $(BUILD)/obj/library/,api.o heap.o json.o parallel.o) $(BUILD)/libinternal.a
 
 # What the tool takes of it, the store and the supervisor, needs no HTTP: its link fails where that changes.
 $(BUILD)/libserver.a: $(SERVER_LIB_OBJ)
 	$(if $(V),,@echo "  AR    $@")
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/shardwright: $(CLI_OBJ) $(BUILD)/libserver.a $(BUILD)/libshardwright.a
+$(BUILD)/shardwright: $(CLI_OBJ) $(BUILD)/libserver.a $(BUILD)/libinternal.a
 	$(if $(V),,@echo "  LINK  $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libserver.a $(BUILD)/libshardwright.a $(LIBS) -lcurl -lsqlite3
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libserver.a $(BUILD)/libinternal.a $(LIBS) -lcurl -lsqlite3
 
-$(BUILD)/shardwrightd: $(BUILD)/obj/server/main.o $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
+$(BUILD)/shardwrightd: $(BUILD)/obj/server/main.o $(SERVER_LIB_OBJ) $(BUILD)/libinternal.a
 	$(if $(V),,@echo "  LINK  $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/libshardwright.a $(LIBS) -lmicrohttpd -lgnutls -lsqlite3
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/libinternal.a $(LIBS) -lmicrohttpd -lgnutls -lsqlite3
 
-$(BUILD)/unit/%: tests/unit/%.c $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a
+$(BUILD)/unit/%: tests/unit/%.c $(SERVER_LIB_OBJ) $(BUILD)/libinternal.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  TEST  $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(SERVER_LIB_OBJ) $(BUILD)/libshardwright.a $(LIBS) -lmicrohttpd -lgnutls -lsqlite3 -lcheck -lsubunit -lrt -lm -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(SERVER_LIB_OBJ) $(BUILD)/libinternal.a $(LIBS) -lmicrohttpd -lgnutls -lsqlite3 -lcheck -lsubunit -lrt -lm -lpthread
 
 # ---------------------------------------------------------------- fresh machines
 DEB_BUILD := gcc make pkg-config libmicrohttpd-dev libgnutls28-dev libcjson-dev libsqlite3-dev libzstd-dev zlib1g-dev libssl-dev libcurl4-openssl-dev
@@ -162,8 +176,24 @@ check-slurm: all venv
 	@tools/install-debian slurmctld slurmd slurm-client munge
 	SHARDWRIGHT=$(abspath $(BUILD))/shardwright $(VENV)/bin/python -m pytest -q -p no:cacheprovider tests/slurm
 
-check-unit: $(UNIT_BIN)
+check-unit: $(UNIT_BIN) check-library
 	@tools/run-unit $(UNIT_BIN)
+
+# Programs that know nothing of this tree but the header and the library.
+HOST_BIN := $(patsubst tests/host/%.c,$(BUILD)/host/%,$(wildcard tests/host/*.c))
+HOST_WRAP := $(if $(findstring fsanitize,$(OPT)),$(addprefix -Wl$(COMMA)--wrap=,malloc calloc realloc free))
+HOST_LIBS := -lcjson -lzstd -lz -lcrypto -lm -lpthread
+$(BUILD)/host/%: tests/host/%.c include/shardwright.h $(BUILD)/libshardwright.a
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  TEST  $@")
+	$(Q)$(CC) -std=c11 $(WARN) $(OPT) $(CFLAGS) -Iinclude $(LDFLAGS) $(if $(findstring memory,$@),$(HOST_WRAP)) -o $@ $< $(BUILD)/libshardwright.a $(HOST_LIBS)
+$(BUILD)/unit/check_api: tests/unit/check_api.c $(BUILD)/libshardwright.a
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  TEST  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/libshardwright.a $(HOST_LIBS) -lcheck -lsubunit -lrt -lm -lpthread
+check-library: $(HOST_BIN)
+	@tools/check-exports $(BUILD)/libshardwright.a include/shardwright.h
+	@for program in $(HOST_BIN); do $$program || exit 1; done
 
 check-includes:
 	@tools/check-includes
@@ -175,12 +205,12 @@ JSON_CORPUS := $(wildcard tests/fuzz/corpus-json/*)
 HLO_CORPUS := $(wildcard tests/fuzz/corpus-hlo/*)
 PASSES_CORPUS := $(wildcard tests/fuzz/corpus-passes/*)
 JOBS_CORPUS := $(wildcard tests/fuzz/corpus-jobs/*)
-$(BUILD)/fuzz/%: tests/fuzz/fuzz_%.c $(BUILD)/libshardwright.a
+$(BUILD)/fuzz/%: tests/fuzz/fuzz_%.c $(BUILD)/libinternal.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  FUZZ  $@")
-	$(Q)$(CC) $(ALL_CFLAGS) -DREPLAY -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -DREPLAY -o $@ $< $(BUILD)/libinternal.a $(LIBS)
 BATCH_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard batch/*.c)))
-$(BUILD)/fuzz/jobs: tests/fuzz/fuzz_jobs.c $(BATCH_OBJ) $(BUILD)/libserver.a $(BUILD)/libshardwright.a
+$(BUILD)/fuzz/jobs: tests/fuzz/fuzz_jobs.c $(BATCH_OBJ) $(BUILD)/libserver.a $(BUILD)/libinternal.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  FUZZ  $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -DREPLAY -o $@ $^ $(LIBS) -lsqlite3
@@ -224,10 +254,10 @@ fuzz:
 			tests/fuzz/corpus$$( [ $$target = module ] || echo -$$target ) || exit 1; \
 	done
 
-$(BUILD)/oracle/%: tests/oracle/%.c $(BUILD)/libshardwright.a
+$(BUILD)/oracle/%: tests/oracle/%.c $(BUILD)/libinternal.a
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  TEST  $@")
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libinternal.a $(LIBS)
 
 N ?= 1000
 parity: $(BUILD)/oracle/pass_server venv
@@ -240,9 +270,9 @@ MEASURED ?=
 measured: all venv
 	SHARDWRIGHT=$(BUILD)/shardwright $(VENV)/bin/python tests/measured/measured.py $(MEASURED)
 
-$(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libshardwright.a
+$(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libinternal.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libshardwright.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libinternal.a $(LIBS)
 bench: all venv $(BUILD)/bench/bench_core $(BUILD)/bench/bench_scale
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd $(VENV)/bin/python tests/bench/bench.py
 BENCH ?=
@@ -322,4 +352,4 @@ $(BUILD)/mint/.done: tests/corpus/requirements.txt tests/requirements.txt
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(SERVER_LIB_OBJ:.o=.d) $(BUILD)/obj/server/main.d $(UNIT_BIN:=.d)
+-include $(LIB_OBJ:.o=.d) $(LIBRARY_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(SERVER_LIB_OBJ:.o=.d) $(BUILD)/obj/server/main.d $(UNIT_BIN:=.d)

@@ -4,9 +4,10 @@
  *   status.c  codes and diagnostics      arena.c  arenas          text.c  string views, builders, globs, sizes
  *   table.c   hashing and hash maps      file.c   files, gzip and zstd    clock.c  monotonic time
  *   random.c  random numbers             parallel.c  parallel loops
- *   nearest.c  typos
+ *   nearest.c  typos             memory.c  allocation
  *
- * Three kinds of failure are kept apart: input (a status and a diag), resource (a status), bug (assert). */
+ * Three kinds of failure are kept apart: input (a status and a diag), resource (a status), bug (assert). Memory that runs out is told by
+ * no status: in the library it ends the call (library/library.h), in programs the process. */
 #ifndef SW_BASE_H
 #define SW_BASE_H
 
@@ -78,14 +79,31 @@ void diag_print(const diag *d, FILE *out);
 			return try_status_;                                                                        \
 	} while (0)
 
-/* Out of memory in the allocators below aborts: inputs are bounded by limits before they are allocated for. A program that
- * keeps a reserve sets this hook before its first thread: true means that memory was freed and it is worth another try. */
+/* ---------------------------------------------------------------- memory.c */
+
+/* Inputs are bounded by limits before they are allocated for; where memory runs out all the same, the allocators below call memory_out.
+ * A program that keeps a reserve sets this hook before its first thread: true means that memory was freed and it is worth another try. */
 extern bool (*memory_hook)(void);
 void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t n);
 /* At the beginning of a cache line: what is looked up in no order, in parts of a line's size, then takes one line each. */
 void *xmalloc_lines(size_t n);
+/* Ends the program with a message (abort), or what the thread's innermost memory_guard runs. */
+_Noreturn void memory_out(void);
+/* Runs body(user). False: memory ran out, and body ended where that was, as if by longjmp; what it had allocated is the
+ * heap's, which the caller releases. Threads of parallel_for end their part and the caller's thread then ends its own. */
+struct heap; /* library/library.h */
+bool memory_guard(struct heap *heap, void (*body)(void *user), void *user);
+struct heap *memory_heap(void); /* of the thread's innermost guard; NULL: none */
+/* What memory_out is to undo, a lock or a descriptor, while u is pushed. u stands in the caller's frame; last pushed, first popped. */
+typedef struct unwind {
+	struct unwind *next;
+	void (*undo)(void *what);
+	void *what;
+} unwind;
+void unwind_push(unwind *u, void (*undo)(void *what), void *what);
+void unwind_pop(const unwind *u);
 
 /* ---------------------------------------------------------------- arena.c */
 
@@ -194,6 +212,16 @@ void strbuf_duration(strbuf *b, int64_t ns);
 		vec_reserve((v), (v)->n + 1);                                                                      \
 		(v)->p[(v)->n++] = (__VA_ARGS__);                                                                  \
 	} while (0)
+/* to is not initialised. */
+#define vec_copy(to, from)                                                                                         \
+	do {                                                                                                       \
+		(to)->n = (to)->cap = (from)->n;                                                                   \
+		(to)->p = NULL;                                                                                    \
+		if ((from)->n) {                                                                                   \
+			(to)->p = xmalloc((from)->n * sizeof *(to)->p);                                            \
+			memcpy((to)->p, (from)->p, (from)->n * sizeof *(to)->p);                                   \
+		}                                                                                                  \
+	} while (0)
 #define vec_pop(v) ((v)->p[--(v)->n])
 #define vec_release(v) (free((v)->p), (v)->p = NULL, (v)->n = (v)->cap = 0)
 
@@ -220,6 +248,7 @@ typedef struct index_map {
 void index_init(index_map *ix);
 void index_release(index_map *ix);
 void index_clear(index_map *ix);
+void index_copy(index_map *to, const index_map *from); /* to is not initialised */
 /* Hash 0 marks an empty slot. */
 static inline uint64_t index_slot_hash(uint64_t h) { return h ? h : 1; }
 static inline uint32_t index_first(const index_map *ix, uint64_t h) { return ix->cap ? (uint32_t)index_slot_hash(h) & (ix->cap - 1) : 0; }
@@ -302,7 +331,8 @@ void sha256_name(const void *p, size_t n, char out[72]);
 
 /* ---------------------------------------------------------------- parallel.c */
 int parallel_cores(void);
-/* body(user, i) for i in [0, n) on up to `threads` threads; which thread takes which i is open. Returns when all are done. */
+/* body(user, i) for i in [0, n) on up to `threads` threads; which thread takes which i is open. Returns when all are done. Where memory ran
+ * out in one of them, the rest is not begun and the caller's thread is out of memory, too. */
 void parallel_for(int n, int threads, void (*body)(void *user, int i), void *user);
 
 /* ---------------------------------------------------------------- clock.c */

@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/err.h>
 #include <openssl/sha.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 enum { CHUNK = 1 << 18, MAX_WINDOW_LOG = 27 };
 
@@ -25,11 +27,17 @@ static bool take(strbuf *out, const char *p, size_t n, size_t limit)
 	return true;
 }
 
+static void end_gzip(void *z) { inflateEnd(z); }
+static void end_zstd(void *z) { ZSTD_freeDStream(z); }
+static void end_file(void *fd) { close(*(int *)fd); }
+
 static status decode_gzip(const char *p, size_t n, size_t limit, strbuf *out, diag *d)
 {
 	z_stream z = {.next_in = (Bytef *)(uintptr_t)p, .avail_in = 0};
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
-		return diag_set(d, ST_ERR_MEMORY, "cannot start gzip decoding");
+		memory_out();
+	unwind u;
+	unwind_push(&u, end_gzip, &z);
 	char *chunk = xmalloc(CHUNK);
 	size_t left = n;
 	int rc = Z_OK;
@@ -43,12 +51,15 @@ static status decode_gzip(const char *p, size_t n, size_t limit, strbuf *out, di
 		z.avail_out = CHUNK;
 		rc = inflate(&z, Z_NO_FLUSH);
 		size_t made = CHUNK - z.avail_out;
+		if (rc == Z_MEM_ERROR)
+			memory_out();
 		if (rc != Z_OK && rc != Z_STREAM_END)
 			s = diag_set(d, ST_ERR_PARSE, "damaged or truncated gzip data");
 		else if (!take(out, chunk, made, limit))
 			s = too_large(d, limit);
 	}
 	free(chunk);
+	unwind_pop(&u);
 	inflateEnd(&z);
 	return s;
 }
@@ -57,7 +68,9 @@ static status decode_zstd(const char *p, size_t n, size_t limit, strbuf *out, di
 {
 	ZSTD_DStream *z = ZSTD_createDStream();
 	if (!z)
-		return diag_set(d, ST_ERR_MEMORY, "cannot start zstd decoding");
+		memory_out();
+	unwind u;
+	unwind_push(&u, end_zstd, z);
 	ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, MAX_WINDOW_LOG);
 	char *chunk = xmalloc(CHUNK);
 	ZSTD_inBuffer in = {p, n, 0};
@@ -66,6 +79,8 @@ static status decode_zstd(const char *p, size_t n, size_t limit, strbuf *out, di
 	while (s == ST_OK) {
 		ZSTD_outBuffer o = {chunk, CHUNK, 0};
 		more = ZSTD_decompressStream(z, &o, &in);
+		if (ZSTD_getErrorCode(more) == ZSTD_error_memory_allocation)
+			memory_out();
 		if (ZSTD_isError(more))
 			s = diag_set(d, ST_ERR_PARSE, "damaged zstd data: %s", ZSTD_getErrorName(more));
 		else if (!take(out, chunk, o.pos, limit))
@@ -76,6 +91,7 @@ static status decode_zstd(const char *p, size_t n, size_t limit, strbuf *out, di
 	if (s == ST_OK && more != 0)
 		s = diag_set(d, ST_ERR_PARSE, "truncated zstd data");
 	free(chunk);
+	unwind_pop(&u);
 	ZSTD_freeDStream(z);
 	return s;
 }
@@ -103,6 +119,9 @@ status file_read(const char *path, size_t limit, strbuf *out, diag *d)
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return diag_set(d, ST_ERR_NOT_FOUND, "cannot open '%s': %s", path, strerror(errno));
 	status s = ST_OK;
+	unwind u;
+	if (fd != STDIN_FILENO)
+		unwind_push(&u, end_file, &fd);
 	strbuf raw;
 	strbuf_init(&raw);
 	if (S_ISDIR(st.st_mode))
@@ -120,8 +139,10 @@ status file_read(const char *path, size_t limit, strbuf *out, diag *d)
 			s = too_large(d, limit);
 	}
 	free(chunk);
-	if (fd != STDIN_FILENO)
+	if (fd != STDIN_FILENO) {
+		unwind_pop(&u);
 		close(fd);
+	}
 	if (s == ST_OK && raw.n >= 4 && (!memcmp(raw.p, "\x1f\x8b", 2) || !memcmp(raw.p, "\x28\xb5\x2f\xfd", 4))) {
 		s = bytes_decode(raw.p, raw.n, limit, out, d);
 		strbuf_release(&raw);
@@ -180,7 +201,11 @@ status file_write(const char *path, const char *p, size_t n, diag *d)
 void sha256_name(const void *p, size_t n, char out[72])
 {
 	unsigned char digest[SHA256_DIGEST_LENGTH];
-	SHA256(p, n, digest);
+	ERR_set_mark(); /* nothing of ours stays in the program's queue of errors */
+	bool ok = SHA256(p, n, digest) != NULL;
+	ERR_pop_to_mark();
+	if (!ok)
+		memory_out();
 	memcpy(out, "sha256:", 7);
 	for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
 		snprintf(out + 7 + 2 * i, 3, "%02x", digest[i]);

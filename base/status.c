@@ -87,28 +87,3 @@ void diag_print(const diag *d, FILE *out)
 	if (d->excerpt[0])
 		fprintf(out, "%s\n%*s^\n", d->excerpt, (int)d->caret - 1, "");
 }
-
-bool (*memory_hook)(void);
-
-static bool try_again(void)
-{
-	if (memory_hook && memory_hook())
-		return true;
-	fputs("shardwright: out of memory\n", stderr);
-	abort();
-}
-
-#define UNTIL_IT_SUCCEEDS(call)                                                                                    \
-	void *got;                                                                                                 \
-	while (!(got = (call)) && try_again())                                                                     \
-		;                                                                                                  \
-	return got
-
-void *xmalloc(size_t n) { UNTIL_IT_SUCCEEDS(malloc(n ? n : 1)); }
-void *xcalloc(size_t n, size_t size) { UNTIL_IT_SUCCEEDS(calloc(n ? n : 1, size ? size : 1)); }
-void *xrealloc(void *p, size_t n) { UNTIL_IT_SUCCEEDS(realloc(p, n ? n : 1)); }
-void *xmalloc_lines(size_t n)
-{
-	enum { LINE = 64 };
-	UNTIL_IT_SUCCEEDS(n <= SIZE_MAX - LINE ? aligned_alloc(LINE, (n / LINE + 1) * LINE) : NULL);
-}

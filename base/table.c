@@ -49,6 +49,15 @@ void index_clear(index_map *ix)
 		memset(ix->hash, 0, ix->cap * sizeof *ix->hash);
 }
 
+void index_copy(index_map *to, const index_map *from)
+{
+	*to = *from;
+	if (!from->cap)
+		return;
+	to->hash = memcpy(xmalloc(from->cap * sizeof *to->hash), from->hash, from->cap * sizeof *to->hash);
+	to->id = memcpy(xmalloc(from->cap * sizeof *to->id), from->id, from->cap * sizeof *to->id);
+}
+
 static void place(index_map *ix, uint64_t h, uint32_t id)
 {
 	uint32_t i = (uint32_t)h & (ix->cap - 1);

@@ -84,7 +84,7 @@ static cJSON *value_of(const char *name, const char *text, char why[128])
 		snprintf(why, 128, "expected true or false");
 		return !strcmp(text, "true") ? cJSON_CreateTrue() : !strcmp(text, "false") ? cJSON_CreateFalse() : NULL;
 	}
-	if (!strcmp(name, "pins") || !strcmp(name, "forbids")) {
+	if (!strcmp(name, "pins") || !strcmp(name, "forbids") || !strcmp(name, "groups")) {
 		cJSON *list = cJSON_CreateArray();
 		cJSON_AddItemToArray(list, cJSON_CreateString(text));
 		return list;

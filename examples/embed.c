@@ -1,6 +1,6 @@
 /* Plans a module through the C API: reads MODULE, searches on MESH, prints the plan's cost and writes what XLA compiles.
  *
- *	cc -Iinclude examples/embed.c build/libshardwright.a -lcjson -lzstd -lz -lcrypto -lm -lpthread -fopenmp -o embed
+ *	cc -Iinclude examples/embed.c build/libshardwright.a -lcjson -lzstd -lz -lcrypto -lm -lpthread -o embed
  *	./embed examples/mlp.mlir data=4,model=2 planned.mlir plan.json
  *
  * Interrupt it: the best answer so far is printed and written. */
@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-static volatile int stop;
+static sw_stop stop;
 
 static void on_interrupt(int signo)
 {

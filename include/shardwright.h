@@ -14,21 +14,29 @@
  *	sw_module_free(m);
  *
  * Objects are thread-compatible: one thread at a time per object, different objects on different threads. Strings that
- * functions return live as long as the object they came from. Link with -lcjson -lzstd -lz -lcrypto -lm -fopenmp. */
+ * functions return live as long as the object they came from. Link with -lcjson -lzstd -lz -lcrypto -lm -lpthread. */
 #ifndef SHARDWRIGHT_H
 #define SHARDWRIGHT_H
 
 #include <stdint.h>
 
+/* A flag that another thread or a signal handler may set: assign 1. */
 #ifdef __cplusplus
+#include <atomic>
+typedef std::atomic<int> sw_stop;
 extern "C" {
+#else
+#include <stdatomic.h>
+typedef atomic_int sw_stop;
 #endif
 
 typedef struct sw_module sw_module;
 typedef struct sw_plan sw_plan;
 
+enum { SW_ERROR_INPUT = 1, SW_ERROR_INTERNAL = 3, SW_ERROR_MEMORY = 4 /* memory ran out: nothing of the call is left */ };
+
 typedef struct sw_error {
-	int code;           /* exit code of the command line tool: 1 bad input, 3 internal */
+	int code;           /* SW_ERROR_* */
 	unsigned line, col; /* 1-based position in the module text; 0: none */
 	char message[512];
 } sw_error;
@@ -59,11 +67,13 @@ typedef struct sw_options {
 	double seconds;          /* budget in time; 0: none */
 	uint64_t seed;
 	unsigned threads;        /* 0: all cores; never changes the answer */
-	const volatile int *stop; /* when nonzero, the search answers with its best so far; may be NULL */
+	const sw_stop *stop; /* when nonzero, the search answers with its best so far; may be NULL */
 	const sw_pin *pins;
 	const sw_forbid *forbids;
 	const sw_baseline *baselines;
 	uint32_t n_pins, n_forbids, n_baselines;
+	const char *const *groups; /* globs: arguments whose name matches one are decided together, as one */
+	uint32_t n_groups;
 	int open_results;        /* do not tie donated results to their argument's sharding */
 	int64_t cache_bytes;     /* what memo tables may take; 0: 1 GiB; never changes the answer */
 	const char *apply;       /* how XLA gets the plan: "exact", "annotate"; "auto" or NULL: exact where that can be written */

@@ -6,6 +6,7 @@
  * the text, jax.result_info, shardings and meshes (those have a fingerprint of their own). */
 #include "ir/ir.h"
 
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 
@@ -18,15 +19,21 @@ typedef struct canon {
 	uint32_t n_ordered;
 	VEC(uint32_t) queue;
 	EVP_MD_CTX *sha;
+	unwind u;
 } canon;
 
 enum { FLUSH_AT = 1 << 16 };
 
 static EVP_MD_CTX *start(void)
 {
+	ERR_set_mark(); /* nothing of ours stays in the program's queue of errors */
 	EVP_MD_CTX *sha = EVP_MD_CTX_new();
-	if (!sha || EVP_DigestInit_ex(sha, EVP_sha256(), NULL) != 1)
-		abort(); /* only when memory is out */
+	bool ok = sha && EVP_DigestInit_ex(sha, EVP_sha256(), NULL) == 1;
+	ERR_pop_to_mark();
+	if (!ok) {
+		EVP_MD_CTX_free(sha);
+		memory_out();
+	}
 	return sha;
 }
 
@@ -39,6 +46,8 @@ static void finish(EVP_MD_CTX *sha, char hex[65])
 	for (unsigned int i = 0; i < n; i++)
 		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 }
+
+static void drop(void *sha) { EVP_MD_CTX_free(sha); }
 
 static void flush(canon *c)
 {
@@ -312,6 +321,7 @@ static void canon_init(canon *c, const module *m)
 {
 	*c = (canon){.m = m};
 	c->sha = start();
+	unwind_push(&c->u, drop, c->sha);
 	c->number = xcalloc(m->values.n, sizeof *c->number);
 	c->func_order = xcalloc(m->funcs.n, sizeof *c->func_order);
 }
@@ -319,6 +329,7 @@ static void canon_init(canon *c, const module *m)
 static void canon_finish(canon *c, char out[72])
 {
 	flush(c);
+	unwind_pop(&c->u);
 	memcpy(out, "sha256:", 7);
 	finish(c->sha, out + 7);
 	strbuf_release(&c->out);

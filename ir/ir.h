@@ -175,6 +175,8 @@ typedef struct sharding_table {
 } sharding_table;
 
 sharding_table *sharding_table_new(void);
+/* A copy whose names and lists are the original's, which must outlive it and not change. */
+sharding_table *sharding_table_clone(const sharding_table *t);
 sharding_table *sharding_table_ref(sharding_table *t);
 void sharding_table_unref(sharding_table *t);
 /* Interns a mesh; equal name, axes and ids give the equal id. */
@@ -371,6 +373,8 @@ module *module_new(void);
 void module_free(module *m);
 /* Deep copy that shares text, strings' bytes and the sharding table; the original must outlive it and not change. */
 module *module_clone(const module *m);
+/* The same with a sharding table of its own: nothing that is done with the copy touches the original. */
+module *module_clone_apart(const module *m);
 
 /* Interning. */
 type_id type_tensor(module *m, elem e, uint32_t rank, const int64_t *dims);

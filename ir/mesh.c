@@ -35,6 +35,18 @@ void sharding_table_unref(sharding_table *t)
 	free(t);
 }
 
+sharding_table *sharding_table_clone(const sharding_table *t)
+{
+	sharding_table *c = xcalloc(1, sizeof *c);
+	c->refs = 1;
+	vec_copy(&c->names.strs, &t->names.strs);
+	index_copy(&c->names.index, &t->names.index);
+	vec_copy(&c->meshes, &t->meshes);
+	vec_copy(&c->shardings, &t->shardings);
+	index_copy(&c->index, &t->index);
+	return c;
+}
+
 static bool is_iota(const int64_t *ids, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)

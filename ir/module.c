@@ -51,25 +51,6 @@ void module_free(module *m)
 	free(m);
 }
 
-static void index_copy(index_map *to, const index_map *from)
-{
-	*to = *from;
-	if (!from->cap)
-		return;
-	to->hash = memcpy(xmalloc(from->cap * sizeof *to->hash), from->hash, from->cap * sizeof *to->hash);
-	to->id = memcpy(xmalloc(from->cap * sizeof *to->id), from->id, from->cap * sizeof *to->id);
-}
-
-#define VEC_COPY(to, from)                                                                                         \
-	do {                                                                                                       \
-		(to)->n = (to)->cap = (from)->n;                                                                   \
-		(to)->p = NULL;                                                                                    \
-		if ((from)->n) {                                                                                   \
-			(to)->p = xmalloc((from)->n * sizeof *(to)->p);                                            \
-			memcpy((to)->p, (from)->p, (from)->n * sizeof *(to)->p);                                   \
-		}                                                                                                  \
-	} while (0)
-
 module *module_clone(const module *m)
 {
 	module *c = xmalloc(sizeof *c);
@@ -79,20 +60,20 @@ module *module_clone(const module *m)
 	c->explanation = NULL;
 	/* strings keep their bytes in the original's table */
 	arena_init(&c->strs.mem);
-	VEC_COPY(&c->strs.strs, &m->strs.strs);
+	vec_copy(&c->strs.strs, &m->strs.strs);
 	index_copy(&c->strs.index, &m->strs.index);
 	sharding_table_ref(m->shardings);
-	VEC_COPY(&c->types, &m->types);
+	vec_copy(&c->types, &m->types);
 	index_copy(&c->type_index, &m->type_index);
-	VEC_COPY(&c->attrs, &m->attrs);
-	VEC_COPY(&c->op_attrs, &m->op_attrs);
-	VEC_COPY(&c->ops, &m->ops);
-	VEC_COPY(&c->values, &m->values);
-	VEC_COPY(&c->slots, &m->slots);
-	VEC_COPY(&c->regions, &m->regions);
-	VEC_COPY(&c->funcs, &m->funcs);
+	vec_copy(&c->attrs, &m->attrs);
+	vec_copy(&c->op_attrs, &m->op_attrs);
+	vec_copy(&c->ops, &m->ops);
+	vec_copy(&c->values, &m->values);
+	vec_copy(&c->slots, &m->slots);
+	vec_copy(&c->regions, &m->regions);
+	vec_copy(&c->funcs, &m->funcs);
 	index_copy(&c->func_index, &m->func_index);
-	VEC_COPY(&c->locs, &m->locs);
+	vec_copy(&c->locs, &m->locs);
 	/* What passes change in a function must not reach the original. */
 	for (uint32_t i = 0; i < c->funcs.n; i++) {
 		func *f = &c->funcs.p[i];
@@ -101,6 +82,14 @@ module *module_clone(const module *m)
 		f->result_attrs = results ? memcpy(arena_alloc(&c->mem, results), f->result_attrs, results) : NULL;
 		f->result_shardings = results ? memcpy(arena_alloc(&c->mem, results), f->result_shardings, results) : NULL;
 	}
+	return c;
+}
+
+module *module_clone_apart(const module *m)
+{
+	module *c = module_clone(m);
+	sharding_table_unref(c->shardings);
+	c->shardings = sharding_table_clone(m->shardings);
 	return c;
 }
 

@@ -13,6 +13,8 @@
 #include "layout/layout.h"
 #include "simulator/simulator.h"
 
+#include <stdatomic.h>
+
 /* ---------------------------------------------------------------- strategy documents */
 
 typedef enum role { ROLE_PARAMETER, ROLE_STATE, ROLE_DATA, ROLE_OTHER, ROLE_COUNT } role;
@@ -112,12 +114,14 @@ typedef struct search_options {
 	uint32_t n_pins;
 	const search_forbid *forbids;
 	uint32_t n_forbids;
+	const char *const *groups; /* --group GLOB: arguments that match one shard alike; those of the schedule come besides */
+	uint32_t n_groups;
 	const search_baseline *baselines;
 	uint32_t n_baselines;
 	search_kept *kept; /* a name that no baseline has is an error */
 	uint32_t n_kept;
 	uint32_t alternatives;         /* so many plans besides the answer that do something else, if there are */
-	const volatile int *stop; /* nonzero: answer with the best so far */
+	const atomic_int *stop; /* not NULL and nonzero: answer with the best so far */
 	void (*on_event)(void *user, const search_event *e);
 	void *user;
 	uint32_t without; /* parts of the search to leave out, WITHOUT_*: for experiments (tests/bench), 0 otherwise */
@@ -125,6 +129,8 @@ typedef struct search_options {
 	bool unfolded; /* evaluate repeated layers one by one */
 	bool check; /* compare every incremental state with an unmemoised re-execution (slow, for tests) */
 } search_options;
+/* Relaxed: nothing else is read because of it. */
+static inline bool search_is_stopped(const search_options *o) { return o->stop && atomic_load_explicit(o->stop, memory_order_relaxed); }
 enum {
 	WITHOUT_GROUPS = 1,        /* every argument decides for itself */
 	WITHOUT_TREE = 2,          /* leaves take turns */
@@ -135,6 +141,11 @@ enum {
 };
 enum { SEARCH_DEFAULT_SEED = 1 };
 #define SEARCH_DEFAULT_CACHE_BYTES ((int64_t)1 << 30)
+
+typedef struct given_group { /* of the user's */
+	str glob;
+	uint32_t *members, n; /* argument indices */
+} given_group;
 
 typedef struct baseline_result {
 	str name;
@@ -167,6 +178,8 @@ typedef struct search_result {
 	bool fits, interrupted;
 	int64_t memory_limit;
 	role *roles; /* by argument */
+	given_group *given; /* by group of the user's */
+	uint32_t n_given;
 	VEC(baseline_result) baselines;
 	VEC(incumbent_mark) incumbents;
 	VEC(plan_alternative) alternatives; /* best first */

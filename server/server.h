@@ -295,8 +295,8 @@ typedef struct search_spec {
 	const char *objective;  /* "runtime" | "memory" */
 	const char *apply;      /* "exact" | "annotate"; NULL: auto */
 	const char *schedule_json; /* or NULL */
-	const char **pins, **forbids;
-	uint32_t pin_count, forbid_count;
+	const char **pins, **forbids, **groups;
+	uint32_t pin_count, forbid_count, group_count;
 	const char *budget;     /* "default", "evaluations", "seconds" */
 	int64_t budget_amount;  /* evaluations, or milliseconds */
 	int64_t seed;           /* -1: none given */
@@ -315,7 +315,7 @@ typedef struct search_spec {
  * worker knows (NULL: not checked). */
 bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devices, uint32_t device_count, problem *why);
 void spec_release(search_spec *s);
-/* The cache key: hex sha256 over module fingerprint, its shardings, mesh, device, memory, objective, schedule, pins and the
+/* The cache key: hex sha256 over module fingerprint, its shardings, mesh, device, memory, objective, schedule, pins, groups and the
  * cost-model version. Globs match argument names, which a fingerprint does not cover, so the module's id joins in when the
  * request has any. The budget is not in it: an answer serves every request with the same kind of budget and no larger. */
 void spec_key(const search_spec *s, const char *fingerprint, const char *shardings, const char *cost_model, char out[ID_BYTES]);

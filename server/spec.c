@@ -285,12 +285,24 @@ static bool check_tactic(const axes *a, const cJSON *t, const char *base, proble
 	return problem_at(why, base, "expected one of \"manual\", \"named\", \"auto\", \"polish\"");
 }
 
+static bool check_groups(const cJSON *list, problem *why)
+{
+	static const char base[] = "/schedule/groups";
+	if (list && (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > LIST_LIMIT))
+		return problem_at(why, base, "expected an array of at most %d globs over argument names", LIST_LIMIT);
+	int i = 0;
+	for (const cJSON *item = list ? list->child : NULL; item; item = item->next, i++)
+		if (!check_text(item, element(base, i).text, TEXT_LIMIT, why))
+			return false;
+	return true;
+}
+
 static bool read_schedule(search_spec *s, const cJSON *root, const axes *a, problem *why)
 {
 	const cJSON *schedule = field(root, "schedule");
 	if (!schedule)
 		return true;
-	if (!check_fields(schedule, "/schedule", " tactics ", why))
+	if (!check_fields(schedule, "/schedule", " tactics groups ", why) || !check_groups(field(schedule, "groups"), why))
 		return false;
 	const cJSON *tactics = field(schedule, "tactics");
 	int n = cJSON_IsArray(tactics) ? cJSON_GetArraySize(tactics) : 0;
@@ -374,7 +386,8 @@ static bool read_budget(search_spec *s, const cJSON *root, problem *why)
 	return true;
 }
 
-static bool read_list(search_spec *s, const cJSON *root, const char *name, const char ***out, uint32_t *out_n, problem *why)
+/* colon: a text needs one, as in GLOB:SHARDING. */
+static bool read_list(search_spec *s, const cJSON *root, const char *name, bool colon, const char ***out, uint32_t *out_n, problem *why)
 {
 	const cJSON *list = field(root, name);
 	pointer base = below("", name);
@@ -388,7 +401,7 @@ static bool read_list(search_spec *s, const cJSON *root, const char *name, const
 		pointer at = element(base.text, (int)*out_n);
 		if (!check_text(item, at.text, TEXT_LIMIT, why))
 			return false;
-		if (!strchr(item->valuestring, ':'))
+		if (colon && !strchr(item->valuestring, ':'))
 			return problem_at(why, at.text, "expected 'GLOB:..' with a colon, as the flags of the same name take it");
 		(*out)[(*out_n)++] = keep(s, item->valuestring);
 	}
@@ -468,6 +481,7 @@ static void write_question(const search_spec *s, strbuf *b)
 		json_raw(b, "schedule", s->schedule_json);
 	json_list(b, "pins", s->pins, s->pin_count);
 	json_list(b, "forbids", s->forbids, s->forbid_count);
+	json_list(b, "groups", s->groups, s->group_count);
 	if (s->open_results)
 		json_bool(b, "open_results", true);
 	if (s->apply)
@@ -512,11 +526,12 @@ bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devi
 	if (!root)
 		return problem_from_diag(why, PROBLEM_BAD_JSON, &d);
 	axes a = {0};
-	static const char known[] = " module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply alternatives priority tags verify ";
+	static const char known[] = " module mesh device memory objective schedule pins forbids groups evaluations seconds seed threads open_results apply alternatives priority tags verify ";
 	bool ok = check_fields(root, "", known, why) && read_module(s, root, why) && read_mesh(s, root, &a, why)
 		&& read_device(s, root, devices, device_count, why) && read_memory(s, root, why) && read_schedule(s, root, &a, why)
-		&& read_budget(s, root, why) && read_list(s, root, "pins", &s->pins, &s->pin_count, why)
-		&& read_list(s, root, "forbids", &s->forbids, &s->forbid_count, why)
+		&& read_budget(s, root, why) && read_list(s, root, "pins", true, &s->pins, &s->pin_count, why)
+		&& read_list(s, root, "forbids", true, &s->forbids, &s->forbid_count, why)
+		&& read_list(s, root, "groups", false, &s->groups, &s->group_count, why)
 		&& read_tags(s, root, why) && read_options(s, root, why);
 	if (ok)
 		write_canonical(s);
@@ -531,7 +546,7 @@ void spec_key(const search_spec *s, const char *fingerprint, const char *shardin
 	strbuf b;
 	strbuf_init(&b);
 	strbuf_printf(&b, "key1\n%s\n%s\n%s\n", fingerprint, shardings, cost_model);
-	if (s->schedule_json || s->pin_count || s->forbid_count)
+	if (s->schedule_json || s->pin_count || s->forbid_count || s->group_count)
 		strbuf_printf(&b, "%s\n", s->module);
 	strbuf_putc(&b, '{');
 	write_question(s, &b);

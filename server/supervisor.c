@@ -27,7 +27,7 @@ enum {
 	EVENT_INTERVAL_MS = 500,
 	GRACE_MS = 5000,
 	STDERR_TAIL = 16 << 10,
-	MOST_ARGUMENTS = 2048,
+	MOST_ARGUMENTS = 3 * 2 * 1000 + 64, /* as many pins, forbids and groups as spec.c takes, each with its flag, and the others */
 	RETRY_MS = 5000,
 	LOOK_MS = 1000,
 	START_PAUSE_MS = 2000,      /* after a start that failed for want of something; doubles up to the most */
@@ -176,7 +176,7 @@ typedef struct arguments {
 static void add(arguments *a, const char *flag, const char *value)
 {
 	if (a->n + 3 > MOST_ARGUMENTS)
-		return; /* the limits on pins and forbids keep it below */
+		return; /* never: see MOST_ARGUMENTS */
 	a->v[a->n++] = arena_strdup(&a->mem, flag, strlen(flag));
 	if (value)
 		a->v[a->n++] = arena_strdup(&a->mem, value, strlen(value));
@@ -251,6 +251,8 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 		add(a, "--pin", p->pins[i]);
 	for (uint32_t i = 0; i < p->forbid_count; i++)
 		add(a, "--forbid", p->forbids[i]);
+	for (uint32_t i = 0; i < p->group_count; i++)
+		add(a, "--group", p->groups[i]);
 	if (p->open_results)
 		add(a, "--open-results", NULL);
 	if (p->apply)

@@ -49,7 +49,7 @@ static const struct {
 		"already or with --wait, what was found.\n\n"
 		"  --mesh NAME=SIZE,.. | FILE.json    --device NAME | --device-file FILE    --memory SIZE    --objective runtime|memory\n"
 		"  --schedule FILE    --evaluations N | --seconds S    --seed N    --threads N    --pin GLOB:SHARDING    --forbid GLOB:DIM:AXIS\n"
-		"  --open-results   --apply auto|exact|annotate   --alternatives K\n"
+		"  --group GLOB   --open-results   --apply auto|exact|annotate   --alternatives K\n"
 		"  --label NAME          a name for the module, which is called jit_step otherwise\n"
 		"  --tag NAME            a word to find the search by (repeat)\n"
 		"  --priority N          -100 to 100: the order among your own waiting searches\n"
@@ -160,6 +160,8 @@ static int submit_flag(flags *f, const char *name, const char *value)
 		add_to_list(f->request, "pins", value);
 	else if (!strcmp(name, "forbid"))
 		add_to_list(f->request, "forbids", value);
+	else if (!strcmp(name, "group"))
+		add_to_list(f->request, "groups", value);
 	else if (!strcmp(name, "tag"))
 		add_to_list(f->request, "tags", value);
 	else if (!strcmp(name, "label"))

@@ -22,6 +22,7 @@ static const char help[] =
 	"  --cache-memory 1GiB         what memo tables may take, all threads together (default 1GiB); never changes the answer\n"
 	"  --pin 'GLOB:SHARDING'       fix arguments by name: --pin 'params*embed*:[[\"model\"],[]]'; * and ? match, may be repeated\n"
 	"  --forbid 'GLOB:DIM:AXIS'    that dimension is never sharded over that axis, by decision or by propagation\n"
+	"  --group GLOB                arguments that match are decided together, as one; may be repeated\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
 	"  --apply auto|exact|annotate how XLA will get the plan, which costs depend on: exact, as the program of one device, which\n"
 	"                              leaves nothing to partition; annotate, as shardings that XLA partitions by; auto (default),\n"
@@ -41,7 +42,7 @@ static const char help[] =
 	"Exit codes: 0 found and fits, 2 nothing fits (the best effort is still written), 1 bad input, 64 usage, 3 internal\n"
 	"error, 130 interrupted (the best so far is written).\n";
 
-static volatile int stop_flag;
+static atomic_int stop_flag;
 static void on_signal(int signo)
 {
 	(void)signo;
@@ -89,6 +90,7 @@ typedef struct search_args {
 	search_options o;
 	VEC(search_pin) pins;
 	VEC(search_forbid) forbids;
+	VEC(const char *) groups;
 	VEC(search_baseline) baselines;
 	VEC(search_kept) kept;  /* --baseline-mlir: names */
 	VEC(const char *) kept_paths;
@@ -130,13 +132,13 @@ static bool parse_forbid(search_args *a, const char *text)
 }
 
 enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS,
-       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_ALTERNATIVES, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_GROUP, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_ALTERNATIVES, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
 
 static const struct option options[] = {
 	{"mesh", 1, 0, OPT_MESH}, {"device", 1, 0, OPT_DEVICE}, {"device-file", 1, 0, OPT_DEVICE_FILE}, {"memory", 1, 0, OPT_MEMORY},
 	{"objective", 1, 0, OPT_OBJECTIVE}, {"schedule", 1, 0, OPT_SCHEDULE}, {"evaluations", 1, 0, OPT_EVALUATIONS}, {"seconds", 1, 0, OPT_SECONDS},
 	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION}, {"pin", 1, 0, OPT_PIN},
-	{"forbid", 1, 0, OPT_FORBID},
+	{"forbid", 1, 0, OPT_FORBID}, {"group", 1, 0, OPT_GROUP},
 	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"alternatives", 1, 0, OPT_ALTERNATIVES}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
 	{"emit-strategy", 1, 0, OPT_EMIT_STRATEGY}, {"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK},
 	{"help", 0, 0, OPT_HELP}, {0}};
@@ -220,6 +222,11 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 		case OPT_FORBID:
 			if (!parse_forbid(a, optarg))
 				return cli_usage("search", "--forbid: expected GLOB:DIM:AXIS such as 'batch*:1:model', found '%s'", optarg);
+			break;
+		case OPT_GROUP:
+			if (!*optarg)
+				return cli_usage("search", "--group: expected a glob over argument names such as 'params*w_up'");
+			vec_push(&a->groups, optarg);
 			break;
 		case OPT_BASELINE:
 			vec_push(&a->baselines, (search_baseline){.name = optarg});
@@ -360,6 +367,8 @@ int cmd_search(int argc, char **argv)
 			a.o.n_pins = a.pins.n;
 			a.o.forbids = a.forbids.p;
 			a.o.n_forbids = a.forbids.n;
+			a.o.groups = a.groups.p;
+			a.o.n_groups = a.groups.n;
 			a.o.baselines = a.baselines.p;
 			a.o.n_baselines = a.baselines.n;
 			a.o.kept = a.kept.p;
@@ -396,6 +405,7 @@ int cmd_search(int argc, char **argv)
 	vec_release(&a.copies);
 	vec_release(&a.pins);
 	vec_release(&a.forbids);
+	vec_release(&a.groups);
 	vec_release(&a.baselines);
 	return code;
 }

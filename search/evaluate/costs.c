@@ -43,14 +43,19 @@ bool cost_memo_find(cost_memo *m, uint64_t state, cost *out)
 	return found;
 }
 
+static void unlock(void *lock) { pthread_mutex_unlock(lock); }
+
 void cost_memo_add(cost_memo *m, uint64_t state, const cost *c)
 {
+	unwind u;
 	pthread_mutex_lock(&m->lock);
+	unwind_push(&u, unlock, &m->lock);
 	if (m->costs.n == m->most) {
 		index_clear(&m->known);
 		m->costs.n = 0;
 	}
 	index_add(&m->known, state, m->costs.n);
 	vec_push(&m->costs, *c);
+	unwind_pop(&u);
 	pthread_mutex_unlock(&m->lock);
 }

@@ -106,7 +106,7 @@ static void cost_some(void *user, int worker)
 		if (known)
 			c->costs[i] = *known;
 		else
-			evaluator_cost(ev, &c->costs[i]);
+			evaluator_rate(ev, &c->costs[i]);
 	}
 }
 
@@ -141,7 +141,7 @@ void scout_cost(scout *s, cost *out)
 		*out = *known;
 		return;
 	}
-	evaluator_cost(s->ev, out);
+	evaluator_rate(s->ev, out);
 	ledger_add(&s->own, state, out);
 }
 

@@ -91,13 +91,15 @@ void evaluator_undo(evaluator *ev, uint32_t depth);       /* back to that many d
 /* Depends on the axes of all values, on which axes arguments keep free of, not on the path that led there. */
 uint64_t evaluator_hash(const evaluator *ev);
 void evaluator_cost(evaluator *ev, cost *out);
+/* The same as plans are compared by: a state in which arguments of a user's group differ, which no answer may be, is the slower the more do. */
+void evaluator_rate(evaluator *ev, cost *out);
 /* No more run time and peak memory than this state costs, nor than any state that decisions on the axes of `further` (a bit each)
  * can make of it; 0: of the state alone. The other fields of the cost are not all set. A fraction of what costing takes. */
 void evaluator_bound(evaluator *ev, uint32_t further, cost *least);
 /* From the start: decides the whole plan (decisions that no longer apply are dropped from it) and costs it. */
 void evaluator_run(evaluator *ev, plan *pl, cost *out);
 /* Cost of the present state as a replay will find it: one fresh propagation of the strategy's annotations. *allowed: no
- * argument ended with a forbidden axis. */
+ * argument ended with a forbidden axis, nor unlike others of a user's group. */
 void evaluator_replay(evaluator *ev, cost *out, bool *allowed);
 /* The strategy of the decisions now on the evaluator, shardings in the module's table. */
 void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out);
@@ -125,9 +127,12 @@ evaluator_stats evaluator_statistics(const evaluator *ev);
 enum { REPLAY_ROUNDS = 3 };
 /* The axes of a sharding, every dim closed, with one priority for the dims that have axes: how a result is pinned. */
 sharding_id sharding_pin(sharding_table *t, mesh_id mesh, sharding_id id, uint32_t rank, int16_t priority);
+/* How many arguments of user's groups have other axes than their group's first. p: the program whose values have these shardings, its argument
+ * arg_of[a] stands for a (NULL: it has the same). */
+uint32_t unlike_arguments(const problem *pb, const sharding_table *t, const program *p, const uint32_t *arg_of, const sharding_id *shardings);
 bool sharding_same_axes(const sharding_table *t, sharding_id a, sharding_id b);
 /* Replays a strategy on the original module; pins results of undecided donated arguments to what their argument got
- * (iterated until it holds), writing them into s. *allowed: no argument ended with a forbidden axis. */
+ * (iterated until it holds), writing them into s. *allowed: as of evaluator_replay. */
 status replay_strategy(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, diag *d) MUST_USE;
 /* The same with the cost of what is handed over (simulate_applied), which keep, if there is one, is the evaluation of. */
 status replay_applied(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, evaluation *keep, diag *d) MUST_USE;

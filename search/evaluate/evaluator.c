@@ -365,6 +365,15 @@ void evaluator_cost(evaluator *ev, cost *out)
 		cost_memo_add(costs, state, out);
 }
 
+void evaluator_rate(evaluator *ev, cost *out)
+{
+	evaluator_cost(ev, out);
+	bool folded = is_folded(ev);
+	uint32_t unlike = unlike_arguments(ev->pb, ev->t, folded ? ev->fold->p : ev->pb->p, folded ? ev->fold->arg_of : NULL, walker_state(present(ev)));
+	if (unlike)
+		out->runtime_ns = sat_mul(out->runtime_ns, 2 + (int64_t)unlike);
+}
+
 /* ---------------------------------------------------------------- checks */
 
 bool evaluator_broken(const evaluator *ev) { return ev->broken; }

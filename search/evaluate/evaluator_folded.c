@@ -15,6 +15,7 @@ static bool args_agree(const problem *pb, const folding *f)
 		int32_t ra = pb->result_of_arg[a], ro = pb->result_of_arg[o], da = pb->dn.result_of_arg[a], d = pb->dn.result_of_arg[o];
 		agree = pb->pinned[a] == pb->pinned[o] && (ra < 0) == (ro < 0) && (ra < 0 || f->result_of[ra] == f->result_of[ro]) &&
 			(da < 0 ? da == d : d >= 0 && f->result_of[da] == f->result_of[d]);
+		agree = agree && pb->given[a] == pb->given[o];
 		size_t row = (size_t)MAX_RANK * pb->n_axes;
 		if (pb->forbidden && agree)
 			agree = !memcmp(pb->forbidden + a * row, pb->forbidden + o * row, row * sizeof *pb->forbidden);

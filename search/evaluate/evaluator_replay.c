@@ -101,6 +101,8 @@ static bool stage_is_sure(const evaluator *ev, const stage *st)
 
 static bool stage_is_allowed(const evaluator *ev, const stage *st)
 {
+	if (unlike_arguments(ev->pb, ev->t, st->p, st->folded ? ev->fold->arg_of : NULL, propagation_shardings(st->prop)))
+		return false;
 	for (uint32_t a = 0; ev->pb->forbidden && a < ev->pb->n_args; a++) {
 		uint32_t own = st->folded ? ev->fold->arg_of[a] : a;
 		if (own != ID_NONE && problem_forbids_sharding(ev->pb, ev->t, a, propagation_shardings(st->prop)[st->p->args.p[own]]))

@@ -1,7 +1,7 @@
 /* Whether repeated layers are evaluated once: the folding that suits most plans, tried on some of them. */
 #include "search/evaluate/evaluate.h"
 
-static bool is_stopped(const problem *pb) { return pb->o->stop && *pb->o->stop; }
+static bool is_stopped(const problem *pb) { return search_is_stopped(pb->o); }
 
 /* Do common plans, and all but few of some random decisions, come out of the folding? Who is told to stop takes it. */
 static bool folding_suits(problem *pb)

@@ -36,6 +36,18 @@ bool sharding_same_axes(const sharding_table *t, sharding_id a, sharding_id b)
 	return true;
 }
 
+uint32_t unlike_arguments(const problem *pb, const sharding_table *t, const program *p, const uint32_t *arg_of, const sharding_id *shardings)
+{
+	uint32_t n = 0;
+	for (uint32_t a = 0; pb->o->n_groups && a < pb->n_args; a++) {
+		uint32_t first = pb->given[a] == ID_NONE ? a : pb->given_first[pb->given[a]];
+		uint32_t own = arg_of ? arg_of[a] : a, other = arg_of ? arg_of[first] : first;
+		if (own != other && own != ID_NONE && other != ID_NONE)
+			n += !sharding_same_axes(t, shardings[p->args.p[own]], shardings[p->args.p[other]]);
+	}
+	return n;
+}
+
 /* The latest priority of the strategy: a pinned result only records what the decisions led to, so it comes with the last. */
 static int16_t last_priority(const sharding_table *t, const strategy *s)
 {
@@ -64,6 +76,7 @@ status replay_strategy(const problem *pb, const module *original, strategy *s, c
 				s->propagated[a] = ev.shardings[ev.p->args.p[a]];
 			for (uint32_t a = 0; a < pb->n_args; a++)
 				*allowed &= !problem_forbids_sharding(pb, t, a, ev.shardings[ev.p->args.p[a]]);
+			*allowed &= !unlike_arguments(pb, t, ev.p, NULL, ev.shardings);
 			for (uint32_t a = 0; a < pb->n_args && !pb->o->open_results; a++) {
 				int32_t r = pb->result_of_arg[a];
 				if (r < 0)

@@ -270,14 +270,15 @@ static uint32_t dim_for(const walker *w, const action_target *target, uint32_t a
 		return ID_NONE;
 	int64_t size = axis_size(mesh_full_axis(w->t, w->pb->mesh, axis)), best = 0;
 	uint32_t chosen = ID_NONE;
+	const int64_t *dims = problem_dims(w->pb, w->origin[target->arg]);
 	for (uint32_t d = 0; d < ty->rank; d++) {
 		if (target->dim != DIM_LARGEST && d != target->dim)
 			continue;
 		int64_t parts = s ? sharding_dim_parts(s, d) : 1;
-		if (ty->dims[d] <= 0 || ty->dims[d] % (parts * size) != 0 || problem_forbids(w->pb, w->origin[target->arg], d, axis))
+		if (dims[d] <= 0 || dims[d] % (parts * size) != 0 || problem_forbids(w->pb, w->origin[target->arg], d, axis))
 			continue;
-		if (ty->dims[d] / parts > best) {
-			best = ty->dims[d] / parts;
+		if (dims[d] / parts > best) {
+			best = dims[d] / parts;
 			chosen = d;
 		}
 	}

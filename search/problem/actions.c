@@ -91,13 +91,14 @@ action action_manual(problem *pb, const uint32_t *args, uint32_t n, uint32_t dim
 
 static void push_partitions(problem *pb, const uint32_t *members, uint32_t n, uint32_t group, uint32_t weight, uint32_t axis_mask, action_list *out)
 {
-	const type *ty = pval_type(pb->p, pb->p->args.p[members[0]]);
+	const int64_t *dims = problem_dims(pb, members[0]);
+	uint32_t rank = pval_type(pb->p, pb->p->args.p[members[0]])->rank;
 	for (uint32_t axis = 0; axis < pb->n_axes; axis++) {
 		int64_t size = axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis));
 		if (!(axis_mask >> axis & 1) || size == 1)
 			continue;
-		for (uint32_t d = 0; d < ty->rank; d++) {
-			if (ty->dims[d] < size || ty->dims[d] % size != 0)
+		for (uint32_t d = 0; d < rank; d++) {
+			if (dims[d] < size || dims[d] % size != 0)
 				continue;
 			action_target *t = arena_array(&pb->mem, action_target, n);
 			uint32_t taken = 0;
@@ -160,7 +161,7 @@ void actions_split(problem *pb, uint32_t axis_mask, action_list *out)
 	enum { MAX_SPLIT = 8 };
 	for (uint32_t g = 0; g < pb->n_groups; g++) {
 		uint32_t n = pb->group_first[g + 1] - pb->group_first[g];
-		if (n < 2 || n > MAX_SPLIT)
+		if (n < 2 || n > MAX_SPLIT || pb->given[pb->group_members[pb->group_first[g]]] != ID_NONE)
 			continue;
 		for (uint32_t i = pb->group_first[g]; i < pb->group_first[g + 1]; i++)
 			push_partitions(pb, &pb->group_members[i], 1, g, 1, axis_mask, out);

@@ -52,12 +52,15 @@ static uint64_t *refine(const problem *pb, uint64_t *coarse)
 }
 
 typedef struct keyed {
+	uint32_t given; /* by the user: arguments of one are alike whatever their colours */
 	uint64_t coarse, colour;
 	uint32_t arg;
 } keyed;
 static int by_colour(const void *a, const void *b)
 {
 	const keyed *x = a, *y = b;
+	if (x->given != y->given)
+		return x->given < y->given ? -1 : 1;
 	if (x->coarse != y->coarse)
 		return x->coarse < y->coarse ? -1 : 1;
 	if (x->colour != y->colour)
@@ -72,7 +75,7 @@ static void join_ends(keyed *list, uint32_t n)
 	for (uint32_t from = 0, end; from < n; from = end) {
 		uint32_t most = 0, run = 0;
 		uint64_t winner = 0;
-		for (end = from; end < n && list[end].coarse == list[from].coarse; end++) {
+		for (end = from; end < n && list[end].given == list[from].given && list[end].coarse == list[from].coarse; end++) {
 			run = end > from && list[end].colour == list[end - 1].colour ? run + 1 : 1;
 			if (run > most) {
 				most = run;
@@ -91,10 +94,13 @@ static int by_first(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-void problem_find_groups(problem *pb)
+static bool alike(const keyed *a, const keyed *b) { return a->given == b->given && a->coarse == b->coarse && a->colour == b->colour; }
+
+status problem_find_groups(problem *pb, diag *d)
 {
 	/* Below this many arguments a program has no repeated layers worth folding: every argument decides for itself. */
 	enum { SINGLE_ARGUMENTS = 16 };
+	TRY(problem_find_given(pb, d));
 	uint64_t *coarse = xmalloc((pb->p->vals.n + 1) * sizeof *coarse), *colour = refine(pb, coarse);
 	keyed *list = xmalloc((pb->n_args + 1) * sizeof *list);
 	uint32_t n = 0;
@@ -102,8 +108,14 @@ void problem_find_groups(problem *pb)
 	for (uint32_t a = 0; a < pb->n_args; a++) {
 		pb->group_of[a] = ID_NONE;
 		pval_id v = pb->p->args.p[a];
-		if (!pb->pinned[a] && pval_type(pb->p, v)->rank > 0)
-			list[n++] = pb->n_args <= SINGLE_ARGUMENTS || pb->o->without & WITHOUT_GROUPS ? (keyed){a, a, a} : (keyed){coarse[v], colour[v], a};
+		if (pb->pinned[a] || pval_type(pb->p, v)->rank == 0)
+			continue;
+		if (pb->given[a] != ID_NONE)
+			list[n++] = (keyed){pb->given[a], 0, 0, a};
+		else if (pb->n_args <= SINGLE_ARGUMENTS || pb->o->without & WITHOUT_GROUPS)
+			list[n++] = (keyed){ID_NONE, a, a, a};
+		else
+			list[n++] = (keyed){ID_NONE, coarse[v], colour[v], a};
 	}
 	free(colour);
 	free(coarse);
@@ -113,7 +125,7 @@ void problem_find_groups(problem *pb)
 	/* Groups in the order of their first argument, so that colours (hashes) order nothing. */
 	uint32_t *first = xmalloc((n + 1) * sizeof *first), *start_of = xmalloc((pb->n_args + 1) * sizeof *start_of);
 	for (uint32_t i = 0; i < n; i++)
-		if (i == 0 || list[i].coarse != list[i - 1].coarse || list[i].colour != list[i - 1].colour) {
+		if (i == 0 || !alike(&list[i], &list[i - 1])) {
 			start_of[list[i].arg] = i;
 			first[pb->n_groups++] = list[i].arg;
 		}
@@ -124,7 +136,7 @@ void problem_find_groups(problem *pb)
 	for (uint32_t g = 0; g < pb->n_groups; g++) {
 		pb->group_first[g] = at;
 		uint32_t i = start_of[first[g]];
-		for (keyed k = list[i]; i < n && list[i].coarse == k.coarse && list[i].colour == k.colour; i++) {
+		for (keyed k = list[i]; i < n && alike(&list[i], &k); i++) {
 			pb->group_of[list[i].arg] = g;
 			pb->group_members[at++] = list[i].arg;
 		}
@@ -133,4 +145,5 @@ void problem_find_groups(problem *pb)
 	free(first);
 	free(start_of);
 	free(list);
+	return ST_OK;
 }

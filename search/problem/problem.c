@@ -42,7 +42,7 @@ status problem_read(problem *pb, const module *annotated, const search_options *
 		pb->pinned[a] = has_axes(pb->m->shardings, pb->m->values.p[pb->p->vals.p[v].value].sharding);
 	}
 	problem_find_roles(pb);
-	problem_find_groups(pb);
+	TRY(problem_find_groups(pb, d));
 	problem_find_sites(pb, annotated);
 	/* Roles need the pairs; with open results nothing else does. */
 	for (uint32_t a = 0; a < pb->n_args && o->open_results; a++)

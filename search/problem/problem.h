@@ -23,6 +23,9 @@ typedef struct problem {
 	uint32_t *group_of;     /* by argument; ID_NONE when pinned or without dims */
 	uint32_t n_groups;
 	uint32_t *group_first, *group_members; /* members of group g: group_members[group_first[g] .. group_first[g+1]) */
+	uint32_t *given;        /* by argument: which group of the user's it is in, an index of o->groups; ID_NONE: in none */
+	const int64_t **given_dims; /* by group of the user's: what divides every member's dim */
+	uint32_t *given_first;      /* its first member */
 	bool *pinned;           /* arguments whose sharding the user fixed */
 	arena mem;
 	const search_options *o;
@@ -44,12 +47,27 @@ status problem_read(problem *pb, const module *annotated, const search_options *
 void problem_forget(problem *pb);
 /* Fills roles, batch_dim, result_of_arg and pairing from the program. */
 void problem_find_roles(problem *pb);
-void problem_find_groups(problem *pb);
+/* groups.c: fills group_of and what belongs to it. Errors: those of problem_find_given. */
+status problem_find_groups(problem *pb, diag *d) MUST_USE;
 /* Fills site_classes and site_op; original: the module that the imported one was cloned from. */
 void problem_find_sites(problem *pb, const module *original);
 /* The value of a site class that an op of main in the input module defines; ID_NONE when it defines none. */
 pval_id problem_site(const problem *pb, uint32_t op_index, uint32_t result);
+
+/* given.c: fills given and given_dims from search_options.groups. Errors: a glob that matches nothing, arguments of two globs, members that differ in
+ * rank or role, or of which some are pinned. */
+status problem_find_given(problem *pb, diag *d) MUST_USE;
+/* An error, where an argument of a user's group is allowed and another one is not. */
+status problem_takes_whole_groups(const problem *pb, const bool *allowed, diag *d) MUST_USE;
+/* "pin 'x' names no argument; did you mean 'y'?" */
+status names_no_argument(const module *m, uint32_t n_args, const char *what, const char *glob, diag *d);
+
 bool problem_axis_cuts(const problem *pb, uint32_t axis); /* into more than one part */
+/* Dims by which an argument's are chosen: of a user's group all members have the same. */
+static inline const int64_t *problem_dims(const problem *pb, uint32_t arg)
+{
+	return pb->given[arg] == ID_NONE ? pval_type(pb->p, pb->p->args.p[arg])->dims : pb->given_dims[pb->given[arg]];
+}
 static inline bool problem_forbids(const problem *pb, uint32_t arg, uint32_t dim, uint32_t axis)
 {
 	return pb->forbidden && pb->forbidden[((size_t)arg * MAX_RANK + dim) * pb->n_axes + axis];
@@ -80,6 +98,8 @@ typedef struct action_target {
 	uint32_t arg; /* argument; for ACTION_CONSTRAIN a pval */
 	uint32_t dim;
 } action_target;
+/* Leaves out arguments of a user's group of which others are no targets; returns how many targets there are then (given.c). */
+uint32_t problem_keep_whole_groups(const problem *pb, action_target *t, uint32_t n);
 /* Internal dims that are constrained together. */
 typedef struct site_class {
 	action_target *targets;

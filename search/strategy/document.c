@@ -240,6 +240,20 @@ static cJSON *listed_ops_json(const listed_ops *ops)
 	return list;
 }
 
+static cJSON *groups_json(const search_result *r)
+{
+	cJSON *list = cJSON_CreateArray();
+	for (uint32_t i = 0; i < r->n_given; i++) {
+		cJSON *o = cJSON_CreateObject();
+		add_text(o, "glob", r->given[i].glob);
+		cJSON *members = cJSON_AddArrayToObject(o, "members");
+		for (uint32_t k = 0; k < r->given[i].n; k++)
+			cJSON_AddItemToArray(members, cJSON_CreateNumber(r->given[i].members[k]));
+		cJSON_AddItemToArray(list, o);
+	}
+	return list;
+}
+
 status document_write(const module *m, const search_options *o, const search_result *r, strbuf *out, diag *d)
 {
 	cJSON *root = cJSON_CreateObject(), *tool = cJSON_CreateObject(), *about = cJSON_CreateObject(), *list;
@@ -267,6 +281,8 @@ status document_write(const module *m, const search_options *o, const search_res
 		cJSON_AddTrueToObject(root, "reshard_after_forward");
 	if (!r->fits)
 		cJSON_AddItemToObject(root, "too_large", too_large_json(r));
+	if (r->n_given)
+		cJSON_AddItemToObject(root, "groups", groups_json(r));
 	cJSON_AddItemToObject(root, "arguments", arguments_json(m, &r->best, r->roles));
 	cJSON_AddItemToObject(root, "results", results_json(m, &r->best));
 	cJSON_AddItemToObject(root, "constraints", constraints_json(m, &r->best));

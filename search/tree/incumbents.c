@@ -5,10 +5,17 @@
 
 const candidate *runner_best(const runner *r) { return r->candidates.n > r->first_candidate ? &r->candidates.p[r->candidates.n - 1] : NULL; }
 
-static void runner_take(runner *r, const candidate *c, const char *tactic)
+/* The first one is there whatever it is, so that there is an answer. */
+static bool is_taken(const runner *r, const candidate *c, bool allowed)
+{
+	return !runner_best(r) || (allowed && score_less(score_final(&r->pb, &c->c), r->best_score));
+}
+
+/* Whatever is allowed is better than what is not. */
+static void runner_take(runner *r, const candidate *c, bool allowed, const char *tactic)
 {
 	vec_push(&r->candidates, *c);
-	r->best_score = score_final(&r->pb, &c->c);
+	r->best_score = allowed ? score_final(&r->pb, &c->c) : (score){.primary = INT64_MAX, .secondary = INT64_MAX};
 	r->out->cost = c->c;
 	r->out->fits = c->c.peak_bytes <= r->pb.memory_limit;
 	vec_push(&r->out->incumbents, (incumbent_mark){r->out->evaluations, runner_elapsed(r), c->c.runtime_ns, c->c.peak_bytes});
@@ -90,10 +97,10 @@ status runner_try(runner *r, plan *pl, const char *tactic, diag *d)
 	TRY(runner_replay(r, pl, &c.c, &allowed, d));
 	if (allowed)
 		note_smallest(r, &c.c, pl, NULL);
-	if (allowed && score_less(score_final(&r->pb, &c.c), r->best_score)) {
+	if (is_taken(r, &c, allowed)) {
 		evaluator_strategy(r->ev[0], pl, &c.s);
 		c.pl = copy_plan(pl);
-		runner_take(r, &c, tactic);
+		runner_take(r, &c, allowed, tactic);
 	}
 	return ST_OK;
 }
@@ -139,6 +146,40 @@ static void tell_cost_as_written(runner *r)
 	runner_tell(r, true, "as written");
 }
 
+/* "params['w'] is [{"data"}, {}]" */
+static void tell_argument(const problem *pb, uint32_t arg, sharding_id id, strbuf *out)
+{
+	const sharding_table *t = pb->m->shardings;
+	uint32_t rank = pval_type(pb->p, pb->p->args.p[arg])->rank;
+	module_arg_name(pb->m, arg, out);
+	strbuf_puts(out, " is [");
+	for (uint32_t dim = 0; dim < rank; dim++) {
+		strbuf_puts(out, dim ? ", " : "");
+		axes_print(t, pb->mesh, id == SHARDING_NONE ? (axes){0} : sharding_dim(sharding_get(t, id), dim), out);
+	}
+	strbuf_putc(out, ']');
+}
+
+/* The first candidate may be all that there is, where what is pinned leads to other shardings than the user's groups may have. */
+static status check_groups(const runner *r, const strategy *s, diag *d)
+{
+	const problem *pb = &r->pb;
+	for (uint32_t a = 0; a < pb->n_args; a++) {
+		uint32_t first = pb->given[a] == ID_NONE ? a : pb->given_first[pb->given[a]];
+		if (sharding_same_axes(pb->m->shardings, s->propagated[a], s->propagated[first]))
+			continue;
+		strbuf one = {0}, other = {0};
+		tell_argument(pb, first, s->propagated[first], &one);
+		tell_argument(pb, a, s->propagated[a], &other);
+		diag_set(d, ST_ERR_INVALID, "group '%.100s': no plan was found that shards its arguments alike; in the best one %.140s, %.140s",
+			 pb->o->groups[pb->given[a]], one.p, other.p);
+		strbuf_release(&one);
+		strbuf_release(&other);
+		return ST_ERR_INVALID;
+	}
+	return ST_OK;
+}
+
 /* The answer is the last candidate, as the module that it is written into is costed. The others are there in case that is not
  * what its plan promised. */
 status runner_confirm(runner *r, diag *d)
@@ -159,6 +200,7 @@ status runner_confirm(runner *r, diag *d)
 	}
 	TRY(confirm_baselines(r, &best, d));
 	TRY(confirm_smallest(r, &best, d));
+	TRY(check_groups(r, &best->s, d));
 	r->answer = best;
 	r->out->best = best->s;
 	r->out->cost = best->c;
@@ -204,7 +246,6 @@ static status all_kept(const runner *r, diag *d)
 static void add_baseline(runner *r, const char *name, candidate *c, bool allowed)
 {
 	baseline_result b = {.name = {arena_strdup(&r->out->mem, name, strlen(name)), strlen(name)}, .cost = c->c, .fits = c->c.peak_bytes <= r->pb.memory_limit};
-	bool first = r->out->baselines.n == 0;
 	/* A user's baseline may say what a pin says otherwise: it is shown, but cannot be the answer. */
 	for (uint32_t a = 0; a < r->pb.n_args; a++)
 		allowed &= !r->pb.pinned[a] || c->s.args[a] == SHARDING_NONE || c->s.args[a] == pinned_sharding(r, a);
@@ -217,8 +258,8 @@ static void add_baseline(runner *r, const char *name, candidate *c, bool allowed
 	keep_baseline(r, name, c);
 	if (allowed)
 		note_smallest(r, &c->c, c->pl, &c->s);
-	if (first || (allowed && score_less(score_final(&r->pb, &c->c), r->best_score)))
-		runner_take(r, c, name);
+	if (is_taken(r, c, allowed))
+		runner_take(r, c, allowed, name);
 	else
 		candidate_release(c);
 }

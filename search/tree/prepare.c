@@ -3,29 +3,6 @@
 
 #include <stdlib.h>
 
-/* Forms of an argument's name that a glob may have been meant for. */
-static status names_nothing(const module *m, uint32_t n_args, const char *what, const char *glob, diag *d)
-{
-	char hint[160], bare[128];
-	size_t n = 0;
-	for (const char *c = glob; *c && n + 1 < sizeof bare; c++)
-		if (*c != '*' && *c != '?')
-			bare[n++] = *c;
-	nearest near = {.wanted = {bare, n}};
-	strbuf name;
-	strbuf_init(&name);
-	for (uint32_t a = 0; a < n_args; a++) {
-		strbuf_clear(&name);
-		module_arg_name(m, a, &name);
-		nearest_consider(&near, (str){name.p, name.n});
-	}
-	nearest_hint(&near, hint);
-	if (!near.found && n_args) /* say what names look like */
-		snprintf(hint, sizeof hint, "; names are like %.120s", name.p);
-	strbuf_release(&name);
-	return diag_set(d, ST_ERR_INVALID, "%s '%s' names no argument%s", what, glob, hint);
-}
-
 /* One device, where a callback runs, is no part of how the others are cut. */
 static bool is_on_other(const module *m, sharding_id id, mesh_id mesh)
 {
@@ -156,7 +133,7 @@ status runner_apply_pins(runner *r, diag *d)
 			by[a] = &r->o.pins[p];
 		}
 		if (s == ST_OK && !hit)
-			s = names_nothing(m, main->n_args, "pin", r->o.pins[p].glob, d);
+			s = names_no_argument(m, main->n_args, "pin", r->o.pins[p].glob, d);
 	}
 	strbuf_release(&name);
 	free(by);
@@ -171,6 +148,14 @@ static status no_axis(const problem *pb, const search_forbid *fb, diag *d)
 	for (uint32_t i = 0; i < m->n_axes; i++)
 		nearest_consider(&near, strtab_get(&pb->m->shardings->names, m->axis_names[i]));
 	return diag_set(d, ST_ERR_INVALID, "forbid '%s': the mesh has no axis '%s'%s", fb->glob, fb->axis, nearest_hint(&near, hint));
+}
+
+/* To all of the argument's group: of what shards alike, what one must not have no other one can. */
+static void forbid(problem *pb, uint32_t arg, uint32_t dim, uint32_t axis)
+{
+	for (uint32_t a = 0; a < pb->n_args; a++)
+		if (a == arg || (pb->given[arg] != ID_NONE && pb->given[a] == pb->given[arg]))
+			pb->forbidden[((size_t)a * MAX_RANK + dim) * pb->n_axes + axis] = true;
 }
 
 status runner_apply_forbids(runner *r, diag *d)
@@ -192,7 +177,7 @@ status runner_apply_forbids(runner *r, diag *d)
 			strbuf_clear(&name);
 			module_arg_name(pb->m, a, &name);
 			if (glob_match(fb->glob, (str){name.p, name.n}) && fb->dimension < MAX_RANK) {
-				pb->forbidden[((size_t)a * MAX_RANK + fb->dimension) * pb->n_axes + axis] = true;
+				forbid(pb, a, fb->dimension, axis);
 				hit = true;
 				has_dim |= fb->dimension < pval_type(pb->p, pb->p->args.p[a])->rank;
 			}
@@ -200,7 +185,7 @@ status runner_apply_forbids(runner *r, diag *d)
 		if (hit && !has_dim)
 			s = diag_set(d, ST_ERR_INVALID, "forbid '%s': none of these arguments has a dimension %u", fb->glob, fb->dimension);
 		if (s == ST_OK && !hit)
-			s = names_nothing(pb->m, pb->n_args, "forbid", fb->glob, d);
+			s = names_no_argument(pb->m, pb->n_args, "forbid", fb->glob, d);
 	}
 	strbuf_release(&name);
 	return s;

@@ -45,10 +45,11 @@ static void list_regrouped(neighbourhood *nb, const plan *pl, uint32_t group, ui
 	free(rest);
 }
 
-/* The action with the first n targets of nb->targets instead. */
+/* The action with the first n targets of nb->targets instead, but for parts of the user's groups. */
 static action retargeted(const neighbourhood *nb, const action *a, uint32_t n)
 {
 	action own = *a;
+	n = problem_keep_whole_groups(nb->pb, nb->targets, n);
 	action_target *t = arena_array(nb->mem, action_target, n + 1);
 	memcpy(t, nb->targets, n * sizeof *t);
 	own.group = ID_NONE;
@@ -174,6 +175,9 @@ static void list_crossed_dims(neighbourhood *nb, const plan *rest, const action 
 	list_together(nb, rest, (action[]){*a, *b}, 2);
 	if (!turns || a->n_targets != b->n_targets)
 		return;
+	for (uint32_t i = 0; i < a->n_targets; i++)
+		if (nb->pb->given[a->targets[i].arg] != ID_NONE)
+			return;
 	action turned[] = {every_second(nb, a, false), every_second(nb, a, true), every_second(nb, b, false), every_second(nb, b, true)};
 	turned[1].axis = b->axis;
 	turned[3].axis = a->axis;

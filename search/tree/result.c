@@ -129,6 +129,22 @@ static void fill_helps(runner *r)
 		out->smallest = out->cost;
 }
 
+static void fill_groups(runner *r)
+{
+	search_result *out = r->out;
+	const problem *pb = &r->pb;
+	out->n_given = r->groups.n;
+	out->given = arena_array(&out->mem, given_group, r->groups.n + 1);
+	for (uint32_t k = 0; k < r->groups.n; k++) {
+		given_group *g = &out->given[k];
+		size_t n = strlen(r->groups.p[k]);
+		*g = (given_group){.glob = {arena_strdup(&out->mem, r->groups.p[k], n), n}, .members = arena_array(&out->mem, uint32_t, pb->n_args)};
+		for (uint32_t a = 0; a < pb->n_args; a++)
+			if (pb->given[a] == k)
+				g->members[g->n++] = a;
+	}
+}
+
 static void fill_facts(runner *r)
 {
 	search_result *out = r->out;
@@ -146,7 +162,7 @@ static void fill_facts(runner *r)
 	out->least_runtime_ns = least.runtime_ns;
 	out->least_peak_bytes = least.peak_bytes;
 	fill_helps(r);
-	out->interrupted = r->user->stop && *r->user->stop;
+	out->interrupted = search_is_stopped(r->user);
 	out->elapsed_ns = runner_elapsed(r);
 }
 
@@ -154,6 +170,7 @@ status runner_report(runner *r, diag *d)
 {
 	fill_actions(r);
 	fill_unsupported(r);
+	fill_groups(r);
 	fill_facts(r);
 	r->out->best.apply = apply_as(r->out->best.apply, r->o.apply);
 	TRY(runner_alternatives(r, d));

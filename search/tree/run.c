@@ -11,7 +11,7 @@ int64_t runner_elapsed(const runner *r) { return clock_ns() - r->start_ns; }
 bool runner_stops(void *arg)
 {
 	const runner *r = arg;
-	return (r->user->stop && *r->user->stop) || (r->deadline_ns && runner_elapsed(r) > r->deadline_ns);
+	return search_is_stopped(r->user) || (r->deadline_ns && runner_elapsed(r) > r->deadline_ns);
 }
 
 void runner_tell(runner *r, bool incumbent, const char *tactic)
@@ -155,6 +155,7 @@ static void runner_release(runner *r)
 	candidate_release(&r->smallest);
 	vec_release(&r->others_found);
 	vec_release(&r->tactics);
+	vec_release(&r->groups);
 	problem_release(&r->pb);
 	module_free(r->base);
 }
@@ -176,6 +177,10 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 		s = runner_settle_mesh(r, d);
 	if (s == ST_OK)
 		s = runner_apply_pins(r, d);
+	if (s == ST_OK)
+		s = schedule_groups(o, &r->mem, &r->groups, d);
+	r->o.groups = r->groups.p;
+	r->o.n_groups = r->groups.n;
 	if (s == ST_OK)
 		s = problem_init(&r->pb, r->base, &r->o, d);
 	if (s == ST_OK)

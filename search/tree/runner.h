@@ -22,8 +22,9 @@ typedef struct runner {
 	problem pb;
 	evaluator *ev[MOST_EVALUATORS];
 	crew *crew; /* of these evaluators */
-	arena mem; /* what plans point into */
+	arena mem; /* what plans point into; globs of groups */
 	tactic_list tactics;
+	group_list groups; /* o.groups are these */
 	plan plan; /* what the schedule's tactics came to so far */
 	plan others[MAX_OTHERS]; /* the best plans of late, for moves that borrow from another one */
 	uint32_t n_others;

@@ -88,6 +88,9 @@ static status read_arguments(problem *pb, const cJSON *spec, tactic *t, bool req
 	t->allowed = arena_zarray(&pb->mem, bool, pb->n_args + 1);
 	if (!match_arguments(pb, spec, t->allowed))
 		return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: '%s' names no argument", i, cJSON_IsString(spec) ? spec->valuestring : "arguments");
+	diag part = {0};
+	if (problem_takes_whole_groups(pb, t->allowed, &part) != ST_OK)
+		return bad(d, i, part.msg);
 	t->args = arena_array(&pb->mem, uint32_t, pb->n_args + 1);
 	for (uint32_t a = 0; a < pb->n_args; a++)
 		if (t->allowed[a])
@@ -168,8 +171,8 @@ static status read_tactics(problem *pb, const cJSON *root, tactic_list *out, dia
 	if (!cJSON_IsObject(root) || !cJSON_IsArray(list))
 		return diag_set(d, ST_ERR_INVALID, "schedule: expected an object {\"tactics\":[..]}");
 	for (const cJSON *c = root->child; c; c = c->next)
-		if (strcmp(c->string, "tactics"))
-			return diag_set(d, ST_ERR_INVALID, "schedule: unknown key '%s', expected tactics", c->string);
+		if (strcmp(c->string, "tactics") && strcmp(c->string, "groups"))
+			return diag_set(d, ST_ERR_INVALID, "schedule: unknown key '%s', expected tactics or groups", c->string);
 	uint32_t i = 0;
 	for (const cJSON *c = list->child; c; c = c->next, i++) {
 		tactic t = {.objective = pb->o->objective};
@@ -195,16 +198,60 @@ static status read_tactics(problem *pb, const cJSON *root, tactic_list *out, dia
 	return ST_OK;
 }
 
+static status parse_schedule(const char *json, cJSON **out, diag *d)
+{
+	const char *end = NULL;
+	*out = cJSON_ParseWithLengthOpts(json, strlen(json) + 1, &end, 1);
+	if (!*out)
+		return diag_at(d, json, strlen(json), end ? (size_t)(end - json) : 0, ST_ERR_PARSE, "schedule: invalid JSON");
+	return ST_OK;
+}
+
+static bool has_group(const group_list *l, const char *glob)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		if (!strcmp(l->p[i], glob))
+			return true;
+	return false;
+}
+
+static status read_groups(const cJSON *list, arena *mem, group_list *out, diag *d)
+{
+	if (list && !cJSON_IsArray(list))
+		return diag_set(d, ST_ERR_INVALID, "schedule: 'groups' must be a list of globs over argument names");
+	uint32_t i = 0;
+	for (const cJSON *c = list ? list->child : NULL; c; c = c->next, i++) {
+		if (!cJSON_IsString(c) || !*c->valuestring)
+			return diag_set(d, ST_ERR_INVALID, "schedule: groups[%u]: expected a glob over argument names", i);
+		if (!has_group(out, c->valuestring))
+			vec_push(out, arena_strdup(mem, c->valuestring, strlen(c->valuestring)));
+	}
+	return ST_OK;
+}
+
+status schedule_groups(const search_options *o, arena *mem, group_list *out, diag *d)
+{
+	cJSON *root = NULL;
+	for (uint32_t i = 0; i < o->n_groups; i++)
+		if (!has_group(out, o->groups[i]))
+			vec_push(out, o->groups[i]);
+	if (o->schedule_json)
+		TRY(parse_schedule(o->schedule_json, &root, d));
+	status s = read_groups(cJSON_GetObjectItemCaseSensitive(root, "groups"), mem, out, d);
+	cJSON_Delete(root);
+	if (s == ST_OK && out->n > MAX_GROUPS)
+		s = diag_set(d, ST_ERR_LIMIT, "more than %d groups", MAX_GROUPS);
+	return s;
+}
+
 status schedule_read(problem *pb, const char *json, tactic_list *out, diag *d)
 {
 	if (!json) {
 		vec_push(out, (tactic){.kind = TACTIC_AUTO, .axis_mask = UINT32_MAX, .objective = pb->o->objective, .title = "auto"});
 		return ST_OK;
 	}
-	const char *end = NULL;
-	cJSON *root = cJSON_ParseWithLengthOpts(json, strlen(json) + 1, &end, 1);
-	if (!root)
-		return diag_at(d, json, strlen(json), end ? (size_t)(end - json) : 0, ST_ERR_PARSE, "schedule: invalid JSON");
+	cJSON *root;
+	TRY(parse_schedule(json, &root, d));
 	status s = read_tactics(pb, root, out, d);
 	cJSON_Delete(root);
 	return s;

@@ -19,6 +19,10 @@ typedef struct tactic {
 	uint64_t evaluations;
 } tactic;
 typedef VEC(tactic) tactic_list;
+/* Globs of o->groups and of the schedule's "groups", each once; the schedule's in mem. Read before the problem is made of them. */
+typedef VEC(const char *) group_list;
+enum { MAX_GROUPS = 1000 };
+status schedule_groups(const search_options *o, arena *mem, group_list *out, diag *d) MUST_USE;
 /* JSON of DESIGN 5.3, or the default when NULL: one automatic tactic over all axes. */
 status schedule_read(problem *pb, const char *json, tactic_list *out, diag *d) MUST_USE;
 

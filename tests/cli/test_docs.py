@@ -126,7 +126,7 @@ def test_embedding_program(folder):
     if not os.path.exists(library) or not shutil.which("cc"):
         pytest.skip("no library beside the tool, or no compiler")
     build = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(ROOT, "include"), "examples/embed.c", library,
-             "-lcjson", "-lzstd", "-lz", "-lcrypto", "-lm", "-lpthread", "-fopenmp", "-o", "embed"]
+             "-lcjson", "-lzstd", "-lz", "-lcrypto", "-lm", "-lpthread", "-o", "embed"]
     done = subprocess.run(build, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     run = ["./embed", "examples/mlp.mlir", "data=4,model=2", "planned.mlir", "plan.json"]

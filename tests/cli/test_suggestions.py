@@ -60,6 +60,9 @@ TYPOS = [
     (["search", MODULE, *MESH, "--pin", "nothing*:[[],[]]"], 1, "names no argument; names are like "),
     (["search", MODULE, *MESH, "--forbid", "*:0:modle"], 1, "did you mean 'model'"),
     (["search", MODULE, *MESH, "--forbid", "bach['x']:0:data"], 1, "did you mean 'batch['x']'"),
+    (["search", MODULE, *MESH, "--group", "parms['w2']"], 1, "group 'parms['w2']' names no argument; did you mean 'params['w2']'"),
+    (["search", MODULE, *MESH, "--group", "nothing*"], 1, "names no argument; names are like "),
+    (["search", MODULE, *MESH, "--group", ""], 64, "--group: expected a glob over argument names"),
     (["search", MODULE, *MESH, "--baseline-mlir", "zero4", "/nowhere/x"], 1, "no baseline 'zero4'; did you mean 'zero"),
     (["search", MODULE, *MESH, "--baseline-mlir", "zero3"], 64, "expected the NAME of a baseline and a path"),
 ]

@@ -59,7 +59,7 @@ def test_a_daemon_answers_from_it_at_once(folder):
     pinned = {"module": "step.mlir", "mesh": "data=4", "pins": ["arg0:[[\"data\"],[]]"], "device": "h100", "priority": 5, "seed": 3, "apply": "annotate"}
     schedule = {"tactics": [{"named": "data_parallel", "axis": "data"}]}
     (folder / "tactics.json").write_text(json.dumps(schedule))
-    planned = {"module": "other.mlir", "mesh": "data=2,model=2", "schedule": "tactics.json", "forbids": ["*:0:model"]}
+    planned = {"module": "other.mlir", "mesh": "data=2,model=2", "schedule": "tactics.json", "forbids": ["*:0:model"], "groups": ["arg0"]}
     plain = {"module": "step.mlir", "mesh": {"axes": [{"name": "data", "size": 2, "link": "ici"}]}, "objective": "memory", "evaluations": 100}
     write_jobs(folder, plain, planned, pinned)
     out, _ = run(folder, "--json")

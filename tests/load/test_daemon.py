@@ -93,6 +93,7 @@ def test_other_questions_are_misses(daemon):
         {"objective": "memory"},
         {"memory": "1GiB"},
         {"pins": ["arg0:[[],[]]"]},
+        {"groups": ["arg*"]},
         {"open_results": True},
         {"apply": "exact"},
         {"schedule": {"tactics": [{"named": "zero2", "axis": "data"}]}},

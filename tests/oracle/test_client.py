@@ -37,14 +37,14 @@ def small_step():
     return step, (params, jnp.ones((3,)), jnp.arange(32 * 64.).reshape(32, 64) / 2048)
 
 
-def plan_and_run(path, pins):
+def plan_and_run(path, pins, groups):
     devices()
     import jax
     import numpy as np
     import shardwright
     step, args = small_step()
     # arguments are compared with the CPU's, which does not pad them
-    plan = shardwright.plan(step, args, "data=4,model=2", donate_argnums=0, device="h100", evaluations=100, seed=1, pins=pins, tool=path)
+    plan = shardwright.plan(step, args, "data=4,model=2", donate_argnums=0, device="h100", evaluations=100, seed=1, pins=pins, groups=groups, tool=path)
     expected = jax.jit(step)(*args)
     host = jax.tree.map(np.asarray, args)      # donation takes the arrays: give each run its own
     mesh = plan.mesh()
@@ -57,13 +57,16 @@ def plan_and_run(path, pins):
     donated = plan.compile(mesh).compiled.memory_analysis().alias_size_in_bytes
     assert donated == plan.cost["alias_bytes"], (donated, plan.cost)
     assert "params['w1']" in plan.table()
-    return [str(s.spec) for s in jax.tree.leaves(shardings)], plan.document["format"]
+    return [str(s.spec) for s in jax.tree.leaves(shardings)], plan.document
 
 
-@pytest.mark.parametrize("pins", ((), ("x:[[\"data\"],[]]", "params['w1']:[[],[\"model\"]]")))
-def test_plan(tool, pins):
-    specs, kind = forked(plan_and_run, tool.path, pins)
-    assert kind == "shardwright.strategy/1"
+@pytest.mark.parametrize("pins, groups", (((), ()), (("x:[[\"data\"],[]]", "params['w1']:[[],[\"model\"]]"), ()), ((), ("params*",))))
+def test_plan(tool, pins, groups):
+    specs, document = forked(plan_and_run, tool.path, pins, groups)
+    assert document["format"] == "shardwright.strategy/1"
+    assert [g["glob"] for g in document.get("groups", [])] == list(groups)
+    if groups:
+        assert specs[0] == specs[1], specs
     if pins:
         assert any(spec.endswith("(None, 'model')") for spec in specs), specs
 

@@ -44,12 +44,16 @@ START_TEST(wishes_are_kept)
 	o.forbids = &forbid;
 	o.n_forbids = 1;
 	o.cache_bytes = 1 << 20;
+	static const char *const groups[] = {"batch*"};
+	o.groups = groups;
+	o.n_groups = 1;
 	sw_plan *p = sw_search(m, &o, &err);
 	ck_assert_msg(p != NULL, "%s", err.message);
 	/* of the three arguments the first is pinned, the last is kept off the axis on its first dimension */
 	const char *main = strstr(sw_plan_mlir(p), "%arg0"), *batch = strstr(main, "%arg2");
 	ck_assert(main && batch && strstr(main, "[{}, {\"model\"}]") && strstr(main, "[{}, {\"model\"}]") < batch);
 	ck_assert(strncmp(strchr(batch, '[') ? strchr(batch, '[') : "", "[{\"data\"", 9));
+	ck_assert(strstr(sw_plan_json(p), "\"groups\":[{\"glob\":\"batch*\",\"members\":[2]}]") != NULL);
 	sw_options again = options();
 	sw_baseline mine = {"mine", sw_plan_json(p), strlen(sw_plan_json(p))};
 	again.baselines = &mine;

@@ -2,6 +2,7 @@
 #include "tests/unit/run_suite.h"
 
 #include <check.h>
+#include <signal.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -206,6 +207,52 @@ START_TEST(files)
 }
 END_TEST
 
+static char undone[8];
+static void undo(void *letter) { strncat(undone, letter, 1); }
+
+static void run_out(void *how)
+{
+	unwind a, b, c;
+	unwind_push(&a, undo, "a");
+	unwind_push(&b, undo, "b");
+	unwind_push(&c, undo, "c");
+	unwind_pop(&c);
+	if (how)
+		memory_out();
+	unwind_pop(&b);
+	unwind_pop(&a);
+}
+
+static void run_out_inside(void *whole)
+{
+	unwind d;
+	unwind_push(&d, undo, "d");
+	ck_assert(!memory_guard(NULL, run_out, "inside"));
+	ck_assert_str_eq(undone, "ba");
+	*(bool *)whole = true;
+	memory_out();
+}
+
+/* What is pushed is undone, last first, and what was popped is not; an inner guard does not end an outer one. */
+START_TEST(memory_that_runs_out)
+{
+	bool went_on = false;
+	ck_assert(memory_guard(NULL, run_out, NULL));
+	ck_assert_str_eq(undone, "");
+	ck_assert(!memory_guard(NULL, run_out_inside, &went_on));
+	ck_assert(went_on);
+	ck_assert_str_eq(undone, "bad");
+	ck_assert_ptr_null(memory_heap());
+}
+END_TEST
+
+/* Without a guard the program ends. */
+START_TEST(memory_out_is_the_end)
+{
+	memory_out();
+}
+END_TEST
+
 int main(void)
 {
 	TCase *t = tcase_create("base");
@@ -216,5 +263,7 @@ int main(void)
 	tcase_add_test(t, tables);
 	tcase_add_test(t, random_numbers);
 	tcase_add_test(t, files);
+	tcase_add_test(t, memory_that_runs_out);
+	tcase_add_test_raise_signal(t, memory_out_is_the_end, SIGABRT);
 	return run_suite(t, "base");
 }

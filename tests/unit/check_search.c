@@ -438,7 +438,7 @@ START_TEST(edges_of_the_problem)
 	search_result_release(&r);
 	teardown(&f);
 	/* interrupted before it began: the first baseline is the answer, and nothing else is waited for */
-	volatile int stop = 1;
+	atomic_int stop = 1;
 	setup(&f, mlp, "x=4");
 	f.o.stop = &stop;
 	expect_run(&f, &r);

@@ -93,7 +93,7 @@ def search_words(folder: Folder, wanted: JSON) -> list[str]:
             flag = "--device-file" if key == "device" else flag
             value = folder.file(key + ".json", value)
         words += [flag, str(value)]
-    for key, flag in (("pins", "--pin"), ("forbids", "--forbid")):
+    for key, flag in (("pins", "--pin"), ("forbids", "--forbid"), ("groups", "--group")):
         for value in wanted.get(key, ()):
             words += [flag, value]
     if wanted.get("open_results"):
