@@ -339,6 +339,7 @@ typedef struct location { /* resolved: loc("f"("file":3:4)) keeps all parts that
 	str raw; /* text between loc( and ), aliases unresolved; printed back */
 } location;
 
+enum { MOST_TRIPS = 1000000000 };
 typedef struct module {
 	arena mem;
 	strbuf text; /* the source, kept: names, attributes and excerpts are views into it */
@@ -363,6 +364,7 @@ typedef struct module {
 	str aliases;         /* definitions of location aliases (#loc..) of the source, printed back with locations */
 	bool keep_aliases;   /* attributes use them: printed even without locations */
 	str resources;       /* the {-# .. #-} block of the source, printed back */
+	int64_t trip_count;  /* what a while loop counts whose number of iterations the program does not say, up to MOST_TRIPS; 0: not given, it counts once */
 	struct explanation *explanation; /* propagate's passes tell it what they do; NULL: nobody asks */
 	const struct module *borrowed; /* text and attribute memory belongs to this one (module_clone) */
 } module;

@@ -110,6 +110,9 @@ sw_plan *sw_search(sw_module *m, const sw_options *o, sw_error *err)
 	so.apply_exact_if_possible = !o->apply || !strcmp(o->apply, "auto");
 	if (s == ST_OK && !so.apply_exact_if_possible && !apply_find(o->apply, &so.apply))
 		s = diag_set(&d, ST_ERR_INVALID, "apply: expected auto, exact or annotate, found '%.40s'", o->apply);
+	if (s == ST_OK && (o->trip_count < 0 || o->trip_count > MOST_TRIPS))
+		s = diag_set(&d, ST_ERR_INVALID, "trip_count: expected 1 to %d, or 0 for loops that count once, found %lld", MOST_TRIPS, (long long)o->trip_count);
+	m->m->trip_count = o->trip_count;
 	if (s == ST_OK)
 		s = search_run(m->m, &so, &p->r, &d);
 	if (s == ST_OK)

@@ -253,6 +253,8 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 		add(a, "--forbid", p->forbids[i]);
 	if (p->open_results)
 		add(a, "--open-results", NULL);
+	if (p->trip_count)
+		add_number(a, "--trip-count", p->trip_count);
 	if (p->apply)
 		add(a, "--apply", p->apply);
 	/* a verifier compiles them, too */

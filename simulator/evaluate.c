@@ -120,6 +120,7 @@ status simulate_applied(const module *annotated, const device *dev, apply_way ap
 	strbuf_release(&text);
 	if (s != ST_OK)
 		return s;
+	written->trip_count = annotated->trip_count;
 	s = simulate_module(written, dev, APPLY_ANNOTATE, axis_links, out, keep, d);
 	if (s == ST_OK && keep)
 		keep->written = written;

@@ -575,7 +575,9 @@ static status explain_whole(explainer *x, module *m, cJSON *root)
 		cJSON_AddStringToObject(root, "device", x->o.device->name);
 		cJSON_AddNumberToObject(root, "memory_limit_bytes", (double)x->limit);
 		cJSON_AddBoolToObject(root, "fits", x->cost.peak_bytes <= x->limit);
-		cJSON_AddItemToObject(root, "cost", cost_to_json(&x->cost));
+		cJSON *whole = cost_to_json(&x->cost);
+		add_uncounted_loops(whole, x->pb.p);
+		cJSON_AddItemToObject(root, "cost", whole);
 		cJSON_AddItemToObject(root, "collectives", sources_json(&x->sources));
 	}
 	module_free(annotated);

@@ -382,6 +382,7 @@ void report_document(const cJSON *document, bool color, strbuf *out)
 		strbuf_printf(out, "  runs on whole operands: %s at %s (%lld times)\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
 	for (const cJSON *u = first_of(document, "unsupported"); u; u = u->next)
 		strbuf_printf(out, "  no sharding rule: %s at %s (%lld times), kept replicated\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
+	report_uncounted_loops(cost, out);
 	const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(search, "seconds");
 	strbuf_printf(out, "\n  %lld evaluations, %lld replays, %lld groups, %.2f s%s\n", (long long)number_of(search, "evaluations"), (long long)number_of(search, "replays"),
 		      (long long)number_of(search, "groups"), cJSON_IsNumber(seconds) ? seconds->valuedouble : 0.0, is_true(search, "interrupted") ? " (interrupted)" : "");
@@ -454,6 +455,7 @@ void report_explanation(const cJSON *explanation, strbuf *out)
 	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(explanation, "cost");
 	cost_header(out);
 	cost_row(out, "this strategy", cost, is_true(explanation, "fits"), 0);
+	report_uncounted_loops(cost, out);
 	rule_line(out, "COLLECTIVES BY SOURCE (costliest first)");
 	for (const cJSON *c = first_of(explanation, "collectives"); c && n < MAX_ROWS; c = c->next, n++)
 		source_row(c, "  ", false, out);

@@ -241,6 +241,10 @@ static status read_root(reader *r, const cJSON *root, char device[64], int64_t *
 		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'reshard_after_forward' is for plans that are applied exactly: expected \"apply\": \"exact\"");
 	if (cJSON_IsTrue(reshards))
 		r->s->apply = APPLY_EXACT_RESHARDED;
+	const cJSON *trips = cJSON_GetObjectItemCaseSensitive(root, "trip_count");
+	if (trips && (!cJSON_IsNumber(trips) || trips->valuedouble < 1 || trips->valuedouble > MOST_TRIPS || trips->valuedouble != (double)(int64_t)trips->valuedouble))
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'trip_count': expected a whole number from 1 to %d", MOST_TRIPS);
+	r->s->trip_count = trips ? (int64_t)trips->valuedouble : 0;
 	snprintf(device, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
 	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15 ? (int64_t)limit->valuedouble : 0;
 	enum { ARGUMENTS, RESULTS, CONSTRAINTS, ACTIONS, LISTS };

@@ -54,21 +54,6 @@ static void fill_actions(runner *r)
 	vec_release(&list);
 }
 
-static void list_op(arena *mem, const module *m, op_id o, int64_t bytes, listed_ops *list)
-{
-	strbuf where = {0};
-	loc_print(m, m->ops.p[o].loc, &where);
-	str name = strtab_get(&m->strs, m->ops.p[o].name), at = {where.p ? where.p : "", where.n};
-	uint32_t k = 0;
-	while (k < list->n && !(str_equal(list->p[k].op, name) && str_equal(list->p[k].location, at)))
-		k++;
-	if (k == list->n)
-		vec_push(list, (listed_op){.op = {arena_strdup(mem, name.p, name.n), name.n}, .location = {arena_strdup(mem, at.p, at.n), at.n}});
-	list->p[k].count++;
-	list->p[k].bytes = sat_add(list->p[k].bytes, bytes);
-	strbuf_release(&where);
-}
-
 /* Of all that the node reads and makes, whole. */
 static int64_t whole_bytes(const program *p, const node *n)
 {
@@ -88,7 +73,7 @@ static void fill_unsupported(runner *r)
 			continue;
 		int64_t bytes = whole_bytes(pb->p, n);
 		if (bytes) /* nothing is kept replicated of what is empty */
-			list_op(&r->out->mem, pb->m, n->op, bytes, &r->out->unsupported);
+			listed_op_add(&r->out->mem, pb->m, n->op, bytes, &r->out->unsupported);
 	}
 }
 
@@ -105,7 +90,7 @@ static status fill_whole(runner *r, diag *d)
 		for (lop_id i = 0; i < ev.low->ops.n; i++) {
 			const lop *o = &ev.low->ops.p[i];
 			if (o->kind == LOP_COMPUTE && !o->erased && o->plan && o->plan->whole)
-				list_op(&r->out->mem, ev.m, ev.p->nodes.p[o->node].op, whole_bytes(ev.p, &ev.p->nodes.p[o->node]), &r->out->whole);
+				listed_op_add(&r->out->mem, ev.m, ev.p->nodes.p[o->node].op, whole_bytes(ev.p, &ev.p->nodes.p[o->node]), &r->out->whole);
 		}
 		evaluation_release(&ev);
 	}
@@ -154,6 +139,7 @@ status runner_report(runner *r, diag *d)
 {
 	fill_actions(r);
 	fill_unsupported(r);
+	list_uncounted_loops(r->pb.p, &r->out->mem, &r->out->uncounted);
 	fill_facts(r);
 	r->out->best.apply = apply_as(r->out->best.apply, r->o.apply);
 	TRY(runner_alternatives(r, d));

@@ -224,6 +224,7 @@ void search_result_release(search_result *r)
 	vec_release(&r->alternatives);
 	vec_release(&r->unsupported);
 	vec_release(&r->whole);
+	vec_release(&r->uncounted);
 	arena_release(&r->mem);
 	*r = (search_result){0};
 }

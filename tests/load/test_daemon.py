@@ -95,6 +95,7 @@ def test_other_questions_are_misses(daemon):
         {"pins": ["arg0:[[],[]]"]},
         {"open_results": True},
         {"apply": "exact"},
+        {"trip_count": 7},
         {"schedule": {"tactics": [{"named": "zero2", "axis": "data"}]}},
     ):
         answer = daemon.search({**base, **other}, cached)
