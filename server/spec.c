@@ -265,7 +265,7 @@ static bool check_tactic(const axes *a, const cJSON *t, const char *base, proble
 	static const struct {
 		const char *kind, *fields;
 	} kinds[] = {
-		{"manual", " arguments dimension axis sharding role indices index "},
+		{"manual", " arguments values class_of dimension axis sharding role indices index "},
 		{"auto", " axes objective arguments evaluations role indices index "},
 		{"polish", " axes objective evaluations arguments role "},
 	};
@@ -273,7 +273,7 @@ static bool check_tactic(const axes *a, const cJSON *t, const char *base, proble
 		return problem_at(why, base, "expected a tactic, an object");
 	const cJSON *named = field(t, "named");
 	if (named)
-		return check_fields(t, base, " named axis axes arguments role indices index ", why)
+		return check_fields(t, base, " named axis axes arguments values role indices index ", why)
 			&& check_word(named, below(base, "named").text, named_tactics, why) && check_tactic_fields(a, t, base, why);
 	for (size_t k = 0; k < COUNT_OF(kinds); k++) {
 		const cJSON *body = field(t, kinds[k].kind);

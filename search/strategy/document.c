@@ -124,7 +124,7 @@ static cJSON *actions_json(const module *m, const strategy *s)
 		for (uint32_t k = 0; k < a->n_members; k++)
 			cJSON_AddItemToArray(members, cJSON_CreateNumber(a->members[k]));
 		cJSON_AddItemToObject(o, "members", members);
-		if (a->kind == ACTION_CONSTRAIN) {
+		if (a->n_sites) {
 			cJSON *sites = cJSON_AddArrayToObject(o, "constraints");
 			for (uint32_t k = 0; k < a->n_sites; k++)
 				cJSON_AddItemToArray(sites, cJSON_CreateNumber(a->sites[k]));

@@ -22,7 +22,7 @@ static void fill_actions(runner *r)
 		uint32_t n = evaluator_targets(ev, steps++, &targets);
 		if (a->kind == ACTION_CONSTRAIN) {
 			str by = str_of(pl->tactics[i]);
-			vec_push(&list, (strategy_action){.tactic = {arena_strdup(&s->mem, by.p, by.n), by.n}, .kind = ACTION_CONSTRAIN, .dimension = a->dim, .axis = a->axis, .step = steps - 1,
+			vec_push(&list, (strategy_action){.tactic = {arena_strdup(&s->mem, by.p, by.n), by.n}, .kind = a->dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_CONSTRAIN, .dimension = a->dim == DIM_KEEP ? 0 : a->dim, .axis = a->axis, .step = steps - 1,
 							  .sites = evaluator_sites(ev, steps - 1, &s->mem, &n), .n_sites = n,
 							  .delta_runtime_ns = after.runtime_ns - before.runtime_ns, .delta_peak_bytes = after.peak_bytes - before.peak_bytes});
 			before = after;
