@@ -487,6 +487,10 @@ typedef struct read_options {
 status module_read(const char *text, size_t n, const char *file, const read_options *options, module **out, diag *d) MUST_USE;
 /* ERR_UNSUPPORTED, with what it is and what to do, for bytes that are another thing than text: MLIR bytecode, jax.export, HLO, xz.. */
 status module_refuse_foreign(const char *text, size_t n, diag *d) MUST_USE;
+/* A custom call of GSPMD: "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape". */
+bool op_is_gspmd(const module *m, op_id o, const char *target);
+/* ERR_UNSUPPORTED at the first thing that is for GSPMD, which would be passed over in silence otherwise. */
+status module_refuse_gspmd(const module *m, diag *d) MUST_USE;
 /* Reads and decodes a file ("-": standard input) and parses it. */
 status module_read_file(const char *path, const read_options *options, module **out, diag *d) MUST_USE;
 /* An error at the source of an op. */

@@ -110,6 +110,7 @@ static status lower_module(lowering *x, const arguments *a, const strbuf *text, 
 	const propagate_options options = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	TRY(module_read(text->p, text->n, strcmp(a->file, "-") ? a->file : "<stdin>", NULL, &x->m, d));
 	x->m->trip_count = a->trip_count;
+	TRY(module_refuse_gspmd(x->m, d));
 	TRY(passes_import(x->m, dev->target == TARGET_TPU, d));
 	TRY(program_new(x->m, &x->rules, READ_AS_XLA, &x->p, d));
 	x->s = propagation_new(x->p, x->m->shardings, &options);

@@ -607,6 +607,7 @@ static status settle(explainer *x, module *m)
 
 status explain_strategy(module *m, const strategy *s, const device *dev, int64_t memory_limit, uint32_t most_alternatives, cJSON **out, diag *d)
 {
+	TRY(module_take_gspmd(m, s->mesh, d));
 	explainer *x = xcalloc(1, sizeof *x);
 	cJSON *root = cJSON_CreateObject(), *list;
 	x->s = s;

@@ -428,8 +428,10 @@ status strategy_apply(const module *m, const strategy *s, module **out, diag *d)
 	module *c = module_clone(m);
 	func *main = module_main(c);
 	status st = main && main->n_args == s->n_args && main->n_results == s->n_results
-			    ? declare_mesh(c, s->mesh, d)
+			    ? module_take_gspmd(c, s->mesh, d)
 			    : diag_set(d, ST_ERR_INVALID, "the strategy is for a main with %u arguments and %u results", s->n_args, s->n_results);
+	if (st == ST_OK)
+		st = declare_mesh(c, s->mesh, d);
 	if (st == ST_OK)
 		st = add_constraints(c, s, d);
 	if (st != ST_OK) {
