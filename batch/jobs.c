@@ -10,7 +10,7 @@ enum { MOST_JOBS = 1000000 };
 #define MOST_PRIORITY 1000000
 
 static const char fields[] =
-	" module mesh device memory objective schedule pins forbids groups evaluations seconds seed threads open_results apply priority ";
+	" module mesh device memory objective schedule pins forbids groups evaluations seconds seed threads open_results apply trip_count priority ";
 
 const char *batch_fields(void) { return fields; }
 

@@ -58,7 +58,7 @@ static cell_end read_cell(table *t, strbuf *out)
 
 static bool is_number_field(const char *name)
 {
-	static const char *const names[] = {"evaluations", "seconds", "seed", "threads", "priority"};
+	static const char *const names[] = {"evaluations", "seconds", "seed", "threads", "trip_count", "priority"};
 	for (size_t i = 0; i < COUNT_OF(names); i++)
 		if (!strcmp(names[i], name))
 			return true;

@@ -42,6 +42,7 @@ typedef struct strategy {
 	arena mem;
 	mesh_id mesh;
 	apply_way apply;
+	int64_t trip_count; /* as module.trip_count when it was costed; 0: not given */
 	bool has_links;
 	const char *axis_links[MAX_MESH_AXES]; /* link class of the device profile per axis, NULL: default filling */
 	uint32_t n_args, n_results, n_constraints, n_actions;
@@ -185,6 +186,7 @@ typedef struct search_result {
 	VEC(plan_alternative) alternatives; /* best first */
 	listed_ops unsupported;  /* without a sharding rule */
 	listed_ops whole;       /* of a plan that is applied exactly: ops that cannot run on parts, whose operands are gathered around them */
+	listed_ops uncounted;   /* loops whose trip count the program does not say */
 	const char *pairing; /* how results were paired with arguments: "donation", "dataflow", "none" */
 	uint64_t evaluations, replays, nodes /* of search trees */, groups;
 	int64_t elapsed_ns, replay_gap_ppm; /* incremental against replay, of the answer */
@@ -198,9 +200,6 @@ typedef struct search_result {
 status search_run(module *m, const search_options *o, search_result *out, diag *d) MUST_USE;
 void search_result_release(search_result *r);
 
-/* Cost of a module as it is annotated (the replay): what evaluate and simulate print. */
-status search_replay(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, diag *d) MUST_USE;
-
 /* Facts about main that need no mesh, for answers that are not searches (evaluate, explain). */
 status search_roles(const module *m, role *out /* by argument */, diag *d) MUST_USE;
 
@@ -212,6 +211,10 @@ status document_write(const module *m, const search_options *o, const search_res
 struct cJSON;
 void report_document(const struct cJSON *document, bool color, strbuf *out);
 void report_cost(const cost *c, int64_t memory_limit, strbuf *out);
+/* Loops whose number of iterations the program does not say, by source location, with what each counts (module.trip_count, or once):
+ * "uncounted_loops" of a cost, left out where there are none; and as lines of a table. */
+void add_uncounted_loops(struct cJSON *to, const program *p);
+void report_uncounted_loops(const struct cJSON *of, strbuf *out);
 /* What each decision of a strategy brings and what else could be decided there, as JSON (see docs/strategy-document.md);
  * most_alternatives: replays spent per decision on those. *out is the caller's to delete. */
 status explain_strategy(module *m, const strategy *s, const device *dev, int64_t memory_limit, uint32_t most_alternatives, struct cJSON **out, diag *d) MUST_USE;

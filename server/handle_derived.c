@@ -24,6 +24,8 @@ struct derived_task { /* lives in request.state */
 	const derived *what;
 	char id[ID_BYTES], module[ID_BYTES], device[256];
 	char *profile; /* of the device, where the request described one, else NULL */
+	int64_t trip_count; /* that the request gave, else 0 */
+	char trips[24];     /* as text */
 	bool of_module, as_zstd;
 };
 
@@ -71,6 +73,8 @@ static void explain(const derived_task *t, const char *const files[], const char
 static void trace(const derived_task *t, const char *const files[], const char **argv)
 {
 	argv[0] = "simulate";
+	if (t->trip_count)
+		add(argv, "--trip-count"), add(argv, t->trips);
 	add(argv, "--trace");
 	add(argv, files[RESULT]);
 	add_device(t, files, argv);
@@ -256,8 +260,8 @@ static void reply_of_strategy(request *r, const derived *what, const char *id)
 	derived_task *t = xcalloc(1, sizeof *t);
 	db *c = store_reader(r->srv->store);
 	t->what = what;
-	if (reply_unless_found(r, c ? strategy_origin(c, id, t->module, t->device, &t->profile) : FOUND_FAILED, "there is no strategy '%.100s'", id))
-		reply_derived(r, t, id);
+	if (reply_unless_found(r, c ? strategy_origin(c, id, t->module, t->device, &t->profile, &t->trip_count) : FOUND_FAILED, "there is no strategy '%.100s'", id))
+		snprintf(t->trips, sizeof t->trips, "%lld", (long long)t->trip_count), reply_derived(r, t, id);
 	else
 		derived_free(t);
 }

@@ -325,6 +325,7 @@ typedef struct search_spec {
 	const char **tags;
 	uint32_t tag_count;
 	int64_t alternatives;   /* plans besides the answer */
+	int64_t trip_count;     /* of loops that do not say theirs; 0: none given */
 	int64_t verify;         /* programs that a verifier is to compile; 0: none */
 	const char *json;       /* the request, canonical, as stored and as read back by spec_parse */
 	arena mem;
@@ -714,7 +715,7 @@ status search_recover(db *c, int64_t *out_count);
  *
  * A job is of a search, and is taken once that has succeeded. A result is taken once, WHERE attempt = ? AND state = 'running'. */
 
-enum { MOST_ALTERNATIVES = 16 /* as of `search --alternatives` */, MOST_PLANS = 64, MOST_VERIFICATIONS = 256 };
+enum { MOST_ALTERNATIVES = 16 /* as of `search --alternatives` */, MOST_TRIP_COUNT = 1000000000 /* as of `search --trip-count` */, MOST_PLANS = 64, MOST_VERIFICATIONS = 256 };
 /* Asks for `plans` programs of a search; no less than what was asked before. Writer thread. */
 bool verification_ask(db *c, const char *search, int64_t plans);
 /* Whether that many were asked for already, and have not failed. */
@@ -813,7 +814,7 @@ bool list_strategies(db *c, const list_filter *f, strbuf *out);
 bool list_modules(db *c, const list_filter *f, strbuf *out);
 /* What a strategy was found for: the module's id, the profile's name, and the profile itself where the request described one, else NULL
  * (JSON, owned by the caller). */
-found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile);
+found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile, int64_t *trip_count);
 /* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. False: a read failed. */
 bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
 

@@ -265,7 +265,7 @@ static bool check_tactic(const axes *a, const cJSON *t, const char *base, proble
 	static const struct {
 		const char *kind, *fields;
 	} kinds[] = {
-		{"manual", " arguments dimension axis sharding role indices index "},
+		{"manual", " arguments values class_of dimension axis sharding role indices index "},
 		{"auto", " axes objective arguments evaluations role indices index "},
 		{"polish", " axes objective evaluations arguments role "},
 	};
@@ -273,7 +273,7 @@ static bool check_tactic(const axes *a, const cJSON *t, const char *base, proble
 		return problem_at(why, base, "expected a tactic, an object");
 	const cJSON *named = field(t, "named");
 	if (named)
-		return check_fields(t, base, " named axis axes arguments role indices index ", why)
+		return check_fields(t, base, " named axis axes arguments values role indices index ", why)
 			&& check_word(named, below(base, "named").text, named_tactics, why) && check_tactic_fields(a, t, base, why);
 	for (size_t k = 0; k < COUNT_OF(kinds); k++) {
 		const cJSON *body = field(t, kinds[k].kind);
@@ -443,6 +443,8 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 		return false;
 	if ((item = field(root, "alternatives")) && !check_integer(item, "/alternatives", 0, MOST_ALTERNATIVES, &s->alternatives, why))
 		return false;
+	if ((item = field(root, "trip_count")) && !check_integer(item, "/trip_count", 1, MOST_TRIP_COUNT, &s->trip_count, why))
+		return false;
 	if ((item = field(root, "verify")) && !check_integer(item, "/verify", 1, MOST_PLANS, &s->verify, why))
 		return false;
 	if ((item = field(root, "open_results")) && !cJSON_IsBool(item))
@@ -488,6 +490,8 @@ static void write_question(const search_spec *s, strbuf *b)
 		json_text(b, "apply", s->apply);
 	if (s->alternatives)
 		json_int(b, "alternatives", s->alternatives);
+	if (s->trip_count)
+		json_int(b, "trip_count", s->trip_count);
 }
 
 static void write_canonical(search_spec *s)
@@ -526,7 +530,7 @@ bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devi
 	if (!root)
 		return problem_from_diag(why, PROBLEM_BAD_JSON, &d);
 	axes a = {0};
-	static const char known[] = " module mesh device memory objective schedule pins forbids groups evaluations seconds seed threads open_results apply alternatives priority tags verify ";
+	static const char known[] = " module mesh device memory objective schedule pins forbids groups evaluations seconds seed threads open_results apply alternatives trip_count priority tags verify ";
 	bool ok = check_fields(root, "", known, why) && read_module(s, root, why) && read_mesh(s, root, &a, why)
 		&& read_device(s, root, devices, device_count, why) && read_memory(s, root, why) && read_schedule(s, root, &a, why)
 		&& read_budget(s, root, why) && read_list(s, root, "pins", true, &s->pins, &s->pin_count, why)

@@ -174,9 +174,10 @@ bool document_read(db *c, const document_ref *d, int64_t at, void *to, int64_t n
 	return ok;
 }
 
-found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile)
+found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile, int64_t *trip_count)
 {
 	*profile = NULL;
+	*trip_count = 0;
 	sqlite3_stmt *s = db_statement(c, SQL_STRATEGY_ORIGIN);
 	if (!s)
 		return FOUND_FAILED;
@@ -187,6 +188,7 @@ found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[
 		snprintf(device, 256, "%s", column_text(s, 1));
 		if (sqlite3_column_type(s, 2) != SQLITE_NULL)
 			*profile = strdup(column_text(s, 2));
+		*trip_count = sqlite3_column_int64(s, 3);
 	}
 	sqlite3_reset(s);
 	return f;

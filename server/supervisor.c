@@ -255,6 +255,8 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 		add(a, "--group", p->groups[i]);
 	if (p->open_results)
 		add(a, "--open-results", NULL);
+	if (p->trip_count)
+		add_number(a, "--trip-count", p->trip_count);
 	if (p->apply)
 		add(a, "--apply", p->apply);
 	/* a verifier compiles them, too */

@@ -58,6 +58,8 @@ void cli_target_release(cli_target *t);
 bool cli_number(const char *verb, const char *option, const char *text, int64_t min, int64_t max, int64_t *out);
 /* "8x16" into sizes; "scalar" or nothing: rank 0. shape has room for MAX_RANK. */
 status cli_shape(const char *text, int64_t *shape, uint32_t *rank, diag *d) MUST_USE;
+/* --trip-count, into module.trip_count. */
+bool cli_trip_count(const char *verb, const char *text, int64_t *out);
 bool cli_bytes(const char *verb, const char *option, const char *text, int64_t *out);
 
 /* ---------------------------------------------------------------- advice.c */

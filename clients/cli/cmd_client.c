@@ -49,7 +49,7 @@ static const struct {
 		"already or with --wait, what was found.\n\n"
 		"  --mesh NAME=SIZE,.. | FILE.json    --device NAME | --device-file FILE    --memory SIZE    --objective runtime|memory\n"
 		"  --schedule FILE    --evaluations N | --seconds S    --seed N    --threads N    --pin GLOB:SHARDING    --forbid GLOB:DIM:AXIS\n"
-		"  --group GLOB   --open-results   --apply auto|exact|annotate   --alternatives K\n"
+		"  --group GLOB   --open-results   --apply auto|exact|annotate   --alternatives K   --trip-count N\n"
 		"  --label NAME          a name for the module, which is called jit_step otherwise\n"
 		"  --tag NAME            a word to find the search by (repeat)\n"
 		"  --priority N          -100 to 100: the order among your own waiting searches\n"
@@ -152,6 +152,8 @@ static int submit_flag(flags *f, const char *name, const char *value)
 			cJSON_AddStringToObject(f->request, name, value);
 			return 1;
 		}
+	if (!strcmp(name, "trip-count"))
+		return add_number(f->request, "trip_count", value) ? 1 : -1;
 	if (!strcmp(name, "mesh") && n > 5 && !strcmp(value + n - 5, ".json"))
 		return add_json_file(f->request, "mesh", value) ? 1 : -1;
 	if (!strcmp(name, "mesh"))

@@ -28,6 +28,7 @@ static const char help[] =
 	"                              leaves nothing to partition; annotate, as shardings that XLA partitions by; auto (default),\n"
 	"                              exact wherever the whole program can be written so\n"
 	"  --alternatives K            with the answer the K best plans that do something else with the big tensors\n"
+	"  --trip-count N              iterations of every loop whose number of them the program does not say (default 1)\n"
 	"  --open-results              do not tie donated results to their argument's sharding\n"
 	"  --json                      print the strategy document instead of tables\n"
 	"  --notation NAME             print the shardings of the arguments ready to paste instead of tables: jax, dtensor,\n"
@@ -85,6 +86,7 @@ static void show_progress(void *user, const search_event *e)
 
 typedef struct search_args {
 	const char *mesh, *device, *device_file, *schedule, *emit_mlir, *emit_strategy, *trace;
+	int64_t trip_count; /* 0: not given */
 	bool json, progress_json, in_notation;
 	notation notation; /* with in_notation */
 	search_options o;
@@ -132,14 +134,15 @@ static bool parse_forbid(search_args *a, const char *text)
 }
 
 enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS,
-       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_GROUP, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_ALTERNATIVES, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_GROUP, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_ALTERNATIVES, OPT_TRIP_COUNT, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
 
 static const struct option options[] = {
 	{"mesh", 1, 0, OPT_MESH}, {"device", 1, 0, OPT_DEVICE}, {"device-file", 1, 0, OPT_DEVICE_FILE}, {"memory", 1, 0, OPT_MEMORY},
 	{"objective", 1, 0, OPT_OBJECTIVE}, {"schedule", 1, 0, OPT_SCHEDULE}, {"evaluations", 1, 0, OPT_EVALUATIONS}, {"seconds", 1, 0, OPT_SECONDS},
 	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION}, {"pin", 1, 0, OPT_PIN},
 	{"forbid", 1, 0, OPT_FORBID}, {"group", 1, 0, OPT_GROUP},
-	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"alternatives", 1, 0, OPT_ALTERNATIVES}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
+	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"alternatives", 1, 0, OPT_ALTERNATIVES},
+	{"trip-count", 1, 0, OPT_TRIP_COUNT}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
 	{"emit-strategy", 1, 0, OPT_EMIT_STRATEGY}, {"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK},
 	{"help", 0, 0, OPT_HELP}, {0}};
 
@@ -182,6 +185,10 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			if (!cli_number("search", "--alternatives", optarg, 0, 16, &n))
 				return EXIT_USAGE;
 			a->o.alternatives = (uint32_t)n;
+			break;
+		case OPT_TRIP_COUNT:
+			if (!cli_trip_count("search", optarg, &a->trip_count))
+				return EXIT_USAGE;
 			break;
 		case OPT_EVALUATIONS:
 			if (!cli_number("search", "--evaluations", optarg, 1, 1000000000, &n))
@@ -351,6 +358,8 @@ int cmd_search(int argc, char **argv)
 		st = module_read_file(argv[optind], NULL, &m, &d);
 		if (st == ST_OK && (st = module_verify_types(m, &d)) != ST_OK)
 			diag_in_file(&d, argv[optind]);
+		if (st == ST_OK)
+			m->trip_count = a.trip_count;
 		if (st == ST_OK)
 			st = cli_mesh(m->shardings, a.mesh, &target, &d);
 		if (st == ST_OK)

@@ -1,12 +1,17 @@
 """What a worker makes on demand: arguments of a module, explanation and timeline of a strategy; and layouts."""
 
 import json
+import subprocess
 import urllib.parse
 
 import pytest
 
 from daemon import ROOT, module_text
 from test_daemon import finished
+
+
+def zstandard_text(name):
+    return subprocess.run(["zstdcat", ROOT / "tests" / "corpus" / (name + ".mlir.zst")], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +103,20 @@ def test_layout(daemon):
 def test_layouts_that_are_none(daemon, query):
     answer = layout(daemon, **query)
     assert answer.status == 400 and answer.json()["detail"], answer.body
+
+
+def test_trip_count_of_the_request(daemon):
+    """It reaches the search, its explanation and its timeline."""
+    text = zstandard_text("decode_tiny")
+    module = daemon.upload(text).json()["id"]
+    documents = []
+    for n in (1, 30):
+        answer = daemon.search({"module": module, "mesh": "data=2,model=2", "evaluations": 5, "trip_count": n, "pins": ['tokens:[["data"],[]]']})
+        strategy = daemon.wait(answer.json()["id"])["strategy"]
+        documents.append(daemon.get(f"/v1/strategies/{strategy}").json())
+        assert documents[-1]["trip_count"] == n and documents[-1]["cost"]["uncounted_loops"][0]["trips"] == n
+        assert daemon.get(f"/v1/strategies/{strategy}/explanation").json()["cost"] == documents[-1]["cost"]
+        events = daemon.get(f"/v1/strategies/{strategy}/timeline").json()["traceEvents"]
+        last = max(e["ts"] + e["dur"] for e in events if e["ph"] == "X")
+        assert round(last * 1000) == documents[-1]["cost"]["runtime_ns"]
+    assert documents[1]["cost"]["runtime_ns"] > 10 * documents[0]["cost"]["runtime_ns"]

@@ -72,6 +72,7 @@ export function warnings(s: Strategy): Warning[] {
 	if (s.search.interrupted) out.push({ text: "The search was ended early: this is the best until then." });
 	for (const u of s.unsupported) out.push({ text: `${u.op} has no sharding rule: shardings stop there.`, more: `${count(u.count)} at ${u.location}, ${bytes(u.bytes)} of operands and results` });
 	for (const u of s.runs_whole ?? []) out.push({ text: `${u.op} runs on whole operands, which are gathered around it.`, more: `${count(u.count)} at ${u.location}, ${bytes(u.bytes)}` });
+	for (const u of s.cost.uncounted_loops ?? []) out.push({ text: u.trips > 1 ? `The loop at ${u.location} counts ${count(u.trips)} times, as the request says.` : `The loop at ${u.location} counts once: its trip count is not known.`, more: u.trips > 1 ? "" : "trip_count in a request gives it" });
 	const whole = fold(s.arguments, sizes).filter(g => g.cuts && !g.cuts.flat().length && g.local * g.members.length > s.memory_limit_bytes / 100);
 	for (const g of whole) out.push({ text: `${g.name}${g.members.length > 1 ? ` (×${g.members.length})` : ""} is whole on every device: ${bytes(g.local * g.members.length)} of each.` });
 	if (!s.cost.alias_bytes && s.arguments.some(a => a.role === "state"))
