@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { download, save, useOnce } from "./api";
 import { Arguments } from "./arguments";
 import { Collectives } from "./collectives";
-import { Decisions } from "./decisions";
+import { Decisions, steps } from "./decisions";
 import { bytes, count, duration, short, times } from "./format";
 import { Overview } from "./overview";
 import { amend, link, useRoute } from "./route";
@@ -68,9 +68,9 @@ export function StrategyView({ id }: { id: string }) {
 		</header>
 		<Summary strategy={data} />
 		<Tabs at={tab} onTab={t => amend({ tab: t === "overview" ? "" : t }, true)} tabs={[{ id: "overview", title: "Overview" },
-			{ id: "arguments", title: "Arguments", note: count(data.arguments.length) }, { id: "decisions", title: "Decisions", note: count(data.actions.length) },
+			{ id: "arguments", title: "Arguments", note: count(data.arguments.length) }, { id: "decisions", title: "Decisions", note: count(steps(data.actions).length) },
 			{ id: "collectives", title: "Collectives" }, { id: "timeline", title: "Timeline" }]}>
-			{tab === "arguments" ? <Arguments strategy={data} query={query} />
+			{tab === "arguments" ? <Arguments id={id} strategy={data} query={query} />
 				: tab === "decisions" ? <Decisions id={id} strategy={data} />
 				: tab === "collectives" ? (explained.error ? <Problem>{explained.error}</Problem> : explained.data ? <Collectives rows={explained.data.collectives} total={data.cost.communication_ns} /> : <Waiting what="A worker looks where the collectives come from" />)
 				: tab === "timeline" ? <TimelineView id={id} strategy={data} />
