@@ -646,9 +646,13 @@ typedef struct search_event {
 	int64_t evaluation, milliseconds;
 	int64_t runtime_ns, peak_bytes; /* of an incumbent */
 	bool fits;
+	char *detail; /* of search_detail, for a progress event of its own; whoever frees the event frees it; NULL: none */
 	void *cls;
 } search_event;
 status search_event_run(db *c, write_op *op);
+/* What an event of a worker says of baselines and search tree, as fields of an object; the caller's to free. NULL: nothing, or
+ * nothing that can be trusted. */
+char *search_detail(const cJSON *event);
 
 typedef enum search_outcome { OUTCOME_SUCCEEDED, OUTCOME_CANCELED, OUTCOME_FAILED, OUTCOME_CRASHED, OUTCOME_RELEASED,
 	OUTCOME_NOT_STARTED } search_outcome;

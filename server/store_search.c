@@ -352,6 +352,37 @@ found search_json_full(db *c, const char *id, strbuf *out, document_ref *documen
 
 /* ---------------------------------------------------------------- run */
 
+static bool add_event(db *c, const search_event *a, bool incumbent)
+{
+	strbuf b;
+	strbuf_init(&b);
+	strbuf_putc(&b, '{');
+	json_int(&b, "evaluation", a->evaluation);
+	json_key(&b, "seconds");
+	strbuf_printf(&b, "%lld.%03d", (long long)(a->milliseconds / 1000), (int)(a->milliseconds % 1000));
+	if (incumbent) {
+		json_int(&b, "runtime_ns", a->runtime_ns);
+		json_int(&b, "peak_bytes", a->peak_bytes);
+		json_bool(&b, "fits", a->fits);
+	} else if (a->detail) {
+		strbuf_printf(&b, ",%s", a->detail);
+	}
+	strbuf_putc(&b, '}');
+	bool ok = event_add(c, a->id, incumbent ? "incumbent" : "progress", b.p);
+	strbuf_release(&b);
+	return ok;
+}
+
+/* A tree takes kilobytes: of those of a search only the newest stays. */
+static bool supersede(db *c, const char *id)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_EVENT_SUPERSEDE);
+	if (!s)
+		return false;
+	bind_text(s, 1, id);
+	return statement_finish(s);
+}
+
 status search_event_run(db *c, write_op *op)
 {
 	search_event *a = (search_event *)op;
@@ -371,20 +402,11 @@ status search_event_run(db *c, write_op *op)
 		return ST_ERR_IO;
 	if (!sqlite3_changes(c->handle))
 		return ST_OK; /* late: the search has ended or was started again */
-	strbuf b;
-	strbuf_init(&b);
-	strbuf_putc(&b, '{');
-	json_int(&b, "evaluation", a->evaluation);
-	json_key(&b, "seconds");
-	strbuf_printf(&b, "%lld.%03d", (long long)(a->milliseconds / 1000), (int)(a->milliseconds % 1000));
-	if (incumbent) {
-		json_int(&b, "runtime_ns", a->runtime_ns);
-		json_int(&b, "peak_bytes", a->peak_bytes);
-		json_bool(&b, "fits", a->fits);
-	}
-	strbuf_putc(&b, '}');
-	bool ok = event_add(c, a->id, a->kind, b.p);
-	strbuf_release(&b);
+	bool ok = !incumbent || add_event(c, a, true);
+	if (ok && (!incumbent || a->detail))
+		ok = add_event(c, a, false);
+	if (ok && a->detail)
+		ok = supersede(c, a->id);
 	return ok ? ST_OK : ST_ERR_IO;
 }
 
