@@ -38,6 +38,15 @@ export interface Cost {
 
 export interface Incumbent { evaluation: number; seconds: number; runtime_ns: number; peak_bytes: number; fits?: boolean }
 
+export interface Baseline { name: string; runtime_ns: number; peak_bytes: number; fits: boolean }
+
+/** A node of the search tree; its parent comes before it. */
+export interface TreeNode {
+	parent?: number; what: string; evaluations: number; plans: number; costed: number; runtime_ns?: number; peak_bytes?: number; fits?: boolean; done: boolean;
+}
+
+export interface Progress { evaluation: number; seconds: number; baselines?: Baseline[]; tree?: TreeNode[] }
+
 export interface Strategy {
 	module: { name: string; fingerprint: string; ops: number; arguments: number };
 	mesh: { axes: { name: string; size: number; link?: string }[]; device_order?: number[] };

@@ -108,9 +108,29 @@ test("a running search is canceled, and keeps its best", async () => {
 	await visit(`#/searches/${id}`);
 	await page.locator(".uplot canvas").waitFor({ timeout: 60000 });
 	assert.match(await view(), /about \d+ s left/);
+	// while it runs: the baselines beside the curve, and the tree, whose evaluations grow
+	const tree = page.getByRole("treegrid", { name: "Search tree" }), state = page.locator(".state");
+	await tree.waitFor({ timeout: 60000 });
+	assert.match(await page.locator(".u-legend").innerText(), /data_parallel[\s\S]*zero2[\s\S]*zero3/);
+	const spent = () => tree.locator(".grid-row .g-visits").first().innerText().then(t => Number(/[\d,]+/.exec(t)[0].replaceAll(",", "")));
+	const before = await spent();
+	await page.waitForFunction(n => Number(/[\d,]+/.exec(document.querySelector(".tree .grid-row .g-visits").innerText)[0].replaceAll(",", "")) > n, before, { timeout: 60000 });
+	assert.equal(await state.innerText(), "running");
 	await page.getByRole("button", { name: "Cancel, keep the best" }).click();
 	await page.getByRole("link", { name: "See the strategy" }).waitFor({ timeout: 30000 });
 	assert.match(await view(), /canceled \(partial\)/);
+	// the tree stays when the search has ended, for whoever comes later
+	await page.reload();
+	await tree.waitFor();
+	const rows = await tree.locator(".grid-row").evaluateAll(list => list.map(r => ({ level: Number(r.getAttribute("aria-level")), name: r.querySelector(".g-name").innerText, step: r.querySelector(".g-best").innerText })));
+	assert.equal(rows[0].level, 1);
+	assert.match(rows[0].name, /all plans/);
+	// the first row is the best of all, and is reached by open rows down to a whole plan
+	assert.ok(rows.some(r => r.level >= 4 && r.step === rows[0].step && /ZeRO/.test(r.name)), JSON.stringify(rows));
+	await tree.focus();
+	await page.keyboard.press("Home");
+	await page.keyboard.press("ArrowLeft");
+	await page.waitForFunction(() => document.querySelectorAll(".tree .grid-row").length === 1);
 });
 
 test("hostile names are text", async () => {
