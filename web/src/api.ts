@@ -51,6 +51,9 @@ export function once<T>(path: string): Promise<T> {
 	return p as Promise<T>;
 }
 
+/** What a change has made untrue. */
+export function forget(path: string): void { kept.delete(path); }
+
 export interface Loaded<T> { data: T | null; error: string }
 
 /** path "": nothing is asked. What was shown for another path is gone at once. */

@@ -2,6 +2,7 @@
 import { useOnce } from "./api";
 import { bytes, count, duration, short } from "./format";
 import { CompareBar, StrategyTable } from "./home";
+import { Labels, called } from "./labels";
 import { link, useRoute } from "./route";
 import { useSiblings } from "./strategy";
 import type { Module, StrategyRow } from "./types";
@@ -31,7 +32,7 @@ export function ModuleView({ id }: { id: string }) {
 	if (!m) return <Waiting what="Loading the module" />;
 	const rows = siblings.data?.strategies ?? [], chosen = (query.get("pick") ?? "").split(" ").filter(Boolean);
 	return <article class="view">
-		<header class="view-head"><div><Heading of={id}>{m.name || "a module"}</Heading><p class="soft mono">{id}</p></div><div class="actions"><a class="button main" href={link(["ask"], { module: id })}>Ask for a strategy</a></div></header>
+		<header class="view-head"><div><Heading of={id}>{called(m.name, m.labels)}</Heading><p class="soft mono">{m.name} {id}</p><Labels key={id} module={m} /></div><div class="actions"><a class="button main" href={link(["ask"], { module: id })}>Ask for a strategy</a></div></header>
 		<dl class="facts big"><Fact name="Arguments">{count(m.arguments)}</Fact><Fact name="Ops">{count(m.ops)}</Fact><Fact name="Text">{bytes(m.bytes)}</Fact><Fact name="Program" note="equal for texts that differ in names only">{short(m.fingerprint)}</Fact></dl>
 		{rows.length > 1 ? <section class="card"><h2>Over meshes and devices</h2><Field rows={rows} /></section> : null}
 		<section><h2>Strategies for this program</h2><CompareBar chosen={chosen} />{siblings.data ? <StrategyTable rows={rows} chosen={chosen} /> : siblings.error ? <Problem>{siblings.error}</Problem> : <Waiting what="Loading" />}</section>

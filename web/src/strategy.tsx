@@ -5,6 +5,7 @@ import { Arguments } from "./arguments";
 import { Collectives } from "./collectives";
 import { Decisions, steps } from "./decisions";
 import { bytes, count, duration, short, times } from "./format";
+import { Named, called } from "./labels";
 import { Overview } from "./overview";
 import { amend, link, useRoute } from "./route";
 import { TimelineView } from "./timeline";
@@ -62,8 +63,8 @@ export function StrategyView({ id }: { id: string }) {
 	if (!data) return <Waiting what="Loading the strategy" />;
 	return <article class="view">
 		<header class="view-head">
-			<div><Heading of={id}>{data.module.name || "a module"}</Heading>
-				<p class="soft">strategy {short(id)}, applied {data.apply === "exact" ? "exactly" : "by annotations"}{row ? <>, <a href={link(["modules", row.module])}>module</a>, <a href={link(["searches", row.search])}>search</a>, <a href={link(["ask"], { module: row.module, mesh: row.mesh, device: row.device })}>ask again</a></> : null}</p></div>
+			<div><Heading of={id}>{called(data.module.name, row?.labels ?? [])}</Heading>
+				<p class="soft">strategy {short(id)}, applied {data.apply === "exact" ? "exactly" : "by annotations"}{row ? <>, <a href={link(["modules", row.module])}>module</a>, <a href={link(["searches", row.search])}>search</a>, <a href={link(["ask"], { module: row.module, mesh: row.mesh, device: row.device })}>ask again</a> <Named labels={row.labels.slice(1)} tags={row.tags} /></> : null}</p></div>
 			<div class="actions"><CompareWith id={id} fingerprint={data.module.fingerprint} /><Downloads id={id} name={data.module.name || "module"} /></div>
 		</header>
 		<Summary strategy={data} />

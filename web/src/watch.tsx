@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import { ask, follow, post, useOnce } from "./api";
 import { bytes, count, duration, short } from "./format";
 import { State } from "./home";
+import { Named } from "./labels";
 import { Plot, axis, color } from "./plot";
 import { link } from "./route";
 import { SearchTree } from "./tree";
@@ -81,7 +82,7 @@ export function WatchView({ id }: { id: string }) {
 	if (!s) return <Waiting what="Loading the search" />;
 	const now = best[best.length - 1] ?? s.best, done = FINAL.includes(s.state), device = s.device === "default" ? "" : s.device;
 	return <article class="view">
-		<header class="view-head"><div><Heading of={id}>Search {short(id)}</Heading><p class="soft">{s.mesh.replaceAll(",", " × ").replaceAll("=", " ")} of {device || "the default device"}, <a href={link(["modules", s.module])}>module {short(s.module)}</a></p></div>
+		<header class="view-head"><div><Heading of={id}>Search {short(id)}</Heading><p class="soft">{s.mesh.replaceAll(",", " × ").replaceAll("=", " ")} of {device || "the default device"}, <a href={link(["modules", s.module])}>module {s.labels[0] ?? short(s.module)}</a> <Named labels={s.labels.slice(1)} tags={s.tags} /></p></div>
 			<div class="actions">{s.strategy ? <a class="button main" href={link(["strategies", s.strategy])}>See the strategy</a> : null}
 				{done ? <a class="button" href={link(["ask"], { module: s.module, mesh: s.mesh, device })}>Ask again</a>
 					: <button type="button" disabled={s.canceling} onClick={() => post(`/v1/searches/${id}/cancel`, {}).catch(e => setRefused(e.message))}>Cancel, keep the best</button>}</div></header>

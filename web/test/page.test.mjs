@@ -23,6 +23,15 @@ afterEach(async () => {
 	assert.deepEqual(faults, []);
 });
 
+/** A program of its own: what differs in names only would be the same one. */
+const tiny = (name, rows = 512) => `module @step {
+  func.func public @main(%arg0: tensor<${rows}x16xf32> loc("${name}"), %arg1: tensor<16x32xf32> loc("${name}[1]")) -> tensor<${rows}x32xf32> {
+    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<${rows}x16xf32>, tensor<16x32xf32>) -> tensor<${rows}x32xf32> loc("${name}":1:2)
+    return %0 : tensor<${rows}x32xf32>
+  }
+}
+`;
+
 const mlp = { search: null, id: "" };
 async function answered() {
 	mlp.id ||= await daemon.upload(corpus("mlp"));
@@ -135,14 +144,7 @@ test("a running search is canceled, and keeps its best", async () => {
 
 test("hostile names are text", async () => {
 	const name = "<script>alert(1)</script><img src=x onerror=alert(2)>";
-	const text = `module @step {
-  func.func public @main(%arg0: tensor<512x16xf32> loc("${name}"), %arg1: tensor<16x32xf32> loc("${name}[1]")) -> tensor<512x32xf32> {
-    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<512x16xf32>, tensor<16x32xf32>) -> tensor<512x32xf32> loc("${name}":1:2)
-    return %0 : tensor<512x32xf32>
-  }
-}
-`;
-	const search = await daemon.search({ module: await daemon.upload(text), mesh: "data=2,model=2", evaluations: 50 });
+	const search = await daemon.search({ module: await daemon.upload(tiny(name)), mesh: "data=2,model=2", evaluations: 50 });
 	page = null;
 	await visit(`#/strategies/${search.strategy}?tab=arguments`);
 	page.on("dialog", d => { page.faults.push(`a dialog: ${d.message()}`); d.dismiss(); });
@@ -301,4 +303,48 @@ test("what a decision keeps off an axis is part of that decision, as are all act
 	await page.at(`#/strategies/${strategy}?tab=arguments&arg=${kept[0].members[0]}`);
 	await page.locator(".decided").waitFor();
 	assert.match(await page.locator(".decided").innerText(), /kept off \w+ \(decision \d+\)/);
+});
+
+test("an upload has a name, a search has tags, and lists are of those that have them", async () => {
+	const hostile = "größe <b>×</b> 4", text = tiny("labeled", 1024);
+	await visit("#/ask");
+	await page.getByLabel("Name it").fill(hostile);
+	await page.getByText("Or paste its text").click();
+	await page.getByLabel("Text of the module").fill(text);
+	await page.getByRole("button", { name: "Use this text" }).click();
+	await page.getByText("Arguments and pins").waitFor();
+	assert.match(await view(), /größe <b>×<\/b> 4/);
+	await page.getByRole("textbox", { name: "Label" }).fill("second name");
+	await page.getByRole("button", { name: "Add a label" }).click();
+	await page.getByRole("button", { name: "take the label second name away" }).waitFor();
+	await page.getByLabel("Tags").fill("nightly, try 2");
+	await page.getByLabel("Tags").blur();
+	assert.equal(new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get("tags"), "nightly, try 2");
+	await page.getByLabel("Seconds").fill("0.5");
+	await page.getByLabel("Seconds").blur();
+	await page.getByRole("button", { name: "Search", exact: true }).click();
+	await page.getByRole("link", { name: "See the strategy" }).click({ timeout: 60000 });
+	await settled();
+	await page.getByRole("heading", { level: 1, name: hostile }).waitFor();
+	// what it is called leads to the list of what is called so
+	await page.getByRole("link", { name: "nightly" }).click();
+	await page.getByText("1 strategies").waitFor();
+	assert.match(page.url(), /tag=nightly/);
+	await page.reload();
+	await page.getByText("1 strategies").waitFor();
+	await page.getByRole("link", { name: "second name" }).click();
+	await page.waitForURL(/label=second\+name$/);
+	await page.getByText("1 strategies").waitFor();
+	const { strategies } = await daemon.json("/v1/strategies?label=second%20name&tag=try%202");
+	assert.deepEqual([strategies.length, [...strategies[0].labels].sort(), [...strategies[0].tags].sort()], [1, [hostile, "second name"], ["nightly", "try 2"]]);
+	await page.at(`#/modules/${strategies[0].module}`);
+	await page.getByRole("button", { name: "take the label second name away" }).click();
+	await page.waitForFunction(() => document.querySelectorAll(".labels .label").length === 1);
+	assert.deepEqual((await daemon.json(`/v1/modules/${strategies[0].module}`)).labels, [hostile]);
+	// a label that the daemon refuses is said where it was typed
+	await page.getByRole("textbox", { name: "Label" }).fill("ß".repeat(60)); // 120 bytes
+	page.faults = { push() {} }; // the browser logs the 400
+	await page.getByRole("button", { name: "Add a label" }).click();
+	await page.locator(".labels").getByRole("alert").waitFor();
+	page.faults = [];
 });
