@@ -9,7 +9,7 @@ static const route routes[] = {
 	{"GET", "/v1/modules/{id}", handle_module_get, BODY_NONE, SCOPE_READ, ""},
 	{"GET", "/v1/modules/{id}/arguments", handle_module_arguments, BODY_NONE, SCOPE_READ, ""},
 	{"POST", "/v1/searches", handle_search_post, BODY_JSON, SCOPE_SUBMIT, ""},
-	{"GET", "/v1/searches", handle_search_list, BODY_NONE, SCOPE_READ, "state,tag,owner,label," LIST_QUERY},
+	{"GET", "/v1/searches", handle_search_list, BODY_NONE, SCOPE_READ, "state,verification,tag,owner,label," LIST_QUERY},
 	{"GET", "/v1/searches/{id}", handle_search_get, BODY_NONE, SCOPE_READ, "wait,until"},
 	{"GET", "/v1/searches/{id}/events", handle_search_events, BODY_NONE, SCOPE_READ, "last_event_id"},
 	{"POST", "/v1/searches/{id}/cancel", handle_search_cancel, BODY_NONE, SCOPE_SUBMIT, ""},

@@ -757,7 +757,7 @@ status verification_result_run(db *c, write_op *op);
 /* ---------------------------------------------------------------- store_list.c */
 
 typedef struct list_filter {
-	const char *module, *mesh, *device, *state, *label, *tag, *owner; /* NULL: any */
+	const char *module, *mesh, *device, *state, *label, *tag, *owner, *verification; /* NULL: any; verification "any": where one was asked for */
 	int64_t page_size, before;                  /* before: position from a page token, INT64_MAX: from the start */
 	char before_id[ID_BYTES];                   /* of modules, which have a time and an id as position */
 } list_filter;

@@ -293,8 +293,7 @@ void search_row_json(sqlite3_stmt *s, strbuf *out)
 	strbuf_putc(out, '}');
 }
 
-/* Behind the row of a search, in place of its closing brace. */
-static bool add_verification(db *c, const char *id, strbuf *out)
+bool search_add_verification(db *c, const char *id, strbuf *out)
 {
 	out->n--;
 	json_key(out, "verification");
@@ -320,7 +319,7 @@ found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final)
 			*final = state_is_final(column_text(s, 1));
 	}
 	sqlite3_reset(s);
-	return f == FOUND && !add_verification(c, id, out) ? FOUND_FAILED : f;
+	return f == FOUND && !search_add_verification(c, id, out) ? FOUND_FAILED : f;
 }
 
 found search_json_full(db *c, const char *id, strbuf *out, document_ref *document)
@@ -337,7 +336,7 @@ found search_json_full(db *c, const char *id, strbuf *out, document_ref *documen
 		copy(strategy, sizeof strategy, column_text(s, 18));
 	}
 	sqlite3_reset(s);
-	if (f == FOUND && !add_verification(c, id, out))
+	if (f == FOUND && !search_add_verification(c, id, out))
 		return FOUND_FAILED;
 	if (f != FOUND || !strategy[0])
 		return f;
