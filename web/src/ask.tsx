@@ -1,14 +1,14 @@
 /** A question: a module, a mesh, a device, what is fixed. All of it is in the URL. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Refusal, ask, post, useOnce } from "./api";
+import { Refusal, ask, forget, post, useOnce } from "./api";
 import { type Filter, matcher, parseType, pattern, typeText } from "./fold";
-import { bytes, count, metric } from "./format";
+import { bytes, count, metric, short } from "./format";
 import { Grid } from "./grid";
 import { Filters } from "./arguments";
-import { Labels, called, readTags } from "./labels";
+import { Labels, MODULES, called, readTags } from "./labels";
 import { amend, go, link, useRoute } from "./route";
 import type { Axes, Device, Module, ModuleArgument, Search } from "./types";
-import { Chips, Fact, Heading, Name, Problem, Waiting } from "./ui";
+import { Chips, Fact, Heading, Name, Problem, Table, Waiting } from "./ui";
 
 /* ---------------------------------------------------------------- the module */
 
@@ -39,6 +39,19 @@ function Drop({ onModule }: { onModule: (m: Module) => void }) {
 		</div>
 		{busy ? <Waiting what={busy} /> : null}
 		{error ? <Problem>{detail.line ? `Line ${detail.line}, column ${detail.column}: ` : ""}{error.message}{detail.excerpt ? <pre>{detail.excerpt}</pre> : null}</Problem> : null}
+	</section>;
+}
+
+/** Modules that are here already, newest first. */
+function Known() {
+	const { query } = useRoute(), { data, error } = useOnce<{ modules: Module[] }>(MODULES), text = (query.get("q") ?? "").toLowerCase();
+	const rows = (data?.modules ?? []).filter(m => !text || `${m.name} ${m.labels.join(" ")} ${m.id}`.toLowerCase().includes(text));
+	if (error) return <Problem>{error}</Problem>;
+	if (!data?.modules.length) return null;
+	return <section class="card"><h2>Or one that is here</h2>
+		<div class="filters"><label>Name, label or id <input type="search" value={query.get("q") ?? ""} onInput={e => amend({ q: e.currentTarget.value })} /></label></div>
+		<Table caption="Modules" rows={rows.slice(0, 30)} keyOf={m => m.id} empty="No module is called so." columns={[{ title: "Module", wide: true, cell: m => <a href={link(["ask"], { module: m.id })}><b>{called(m.name, m.labels)}</b> <span class="soft mono">{short(m.id)}</span></a> },
+			{ title: "Labels", cell: m => m.labels.slice(1).join(", ") }, { title: "Arguments", number: true, cell: m => count(m.arguments) }, { title: "Ops", number: true, cell: m => count(m.ops) }, { title: "Text", number: true, cell: m => bytes(m.bytes) }]} />
 	</section>;
 }
 
@@ -171,7 +184,7 @@ export function AskView() {
 	};
 	return <article class="view">
 		<header class="view-head"><Heading of="ask">Ask for a strategy</Heading></header>
-		{!id ? <Drop onModule={m => amend({ module: m.id }, true)} /> : module.error ? <Problem>{module.error}</Problem> : !module.data ? <Waiting what="Loading the module" /> : <>
+		{!id ? <><Drop onModule={m => { forget(MODULES); amend({ module: m.id, q: "" }, true); }} /><Known /></> : module.error ? <Problem>{module.error}</Problem> : !module.data ? <Waiting what="Loading the module" /> : <>
 			<dl class="facts big"><Fact name="Module" note={<a href={link(["ask"])}>another one</a>}>{called(module.data.name, module.data.labels)}</Fact><Fact name="Arguments">{count(module.data.arguments)}</Fact><Fact name="Ops">{count(module.data.ops)}</Fact><Fact name="Text">{bytes(module.data.bytes)}</Fact></dl>
 			<Labels key={id} module={module.data} />
 			<div class="ask">

@@ -43,7 +43,7 @@ export function Home() {
 			{ title: "Search", wide: true, cell: s => <><a href={link(["searches", s.id])}>{s.labels[0] ? <b>{s.labels[0]} </b> : null}<span class="mono">{short(s.id)}</span></a> <Named labels={[]} tags={s.tags} /></> }, { title: "State", cell: s => <State search={s} /> },
 			{ title: "Mesh", cell: s => s.mesh }, { title: "Device", cell: s => s.device }, { title: "Evaluations", number: true, cell: s => count(s.evaluations) },
 			{ title: "Best step", number: true, cell: s => (s.best ? duration(s.best.runtime_ns) : "–") }, { title: "Asked", cell: s => ago(s.created) },
-			{ title: "", cell: s => s.state === "running" || s.state === "queued" ? <button type="button" class="small" aria-label={`cancel ${short(s.id)}`} onClick={() => cancel(s)}>Cancel</button> : s.error?.detail ?? "" },
+			{ title: "Note", cell: s => s.state === "running" || s.state === "queued" ? <button type="button" class="small" aria-label={`cancel ${short(s.id)}`} onClick={() => cancel(s)}>Cancel</button> : s.error?.detail ?? "" },
 		]} /></section> : null}
 		<section>
 			<div class="filters"><label>Name, label, mesh, device or id <input type="search" value={query.get("q") ?? ""} onInput={e => amend({ q: e.currentTarget.value })} /></label>{label ? <span class="label">{label}<button type="button" aria-label={`show all labels, not only ${label}`} onClick={() => amend({ label: "" })}>×</button></span> : null}

@@ -5,6 +5,9 @@ import { link } from "./route";
 import type { Module } from "./types";
 import { Problem } from "./ui";
 
+/** The newest modules. */
+export const MODULES = "/v1/modules?page_size=200";
+
 /** Each leads to the list of what has it. */
 export function Named({ labels, tags }: { labels: string[]; tags: string[] }) {
 	return <>{labels.map(l => <a key={`l${l}`} class="label" href={link([], { label: l })}>{l}</a>)}
@@ -22,6 +25,7 @@ export function Labels({ module }: { module: Module }) {
 		try {
 			setLabels((await post<Module>(`/v1/modules/${module.id}/labels`, body)).labels);
 			forget(`/v1/modules/${module.id}`);
+			forget(MODULES);
 			setText("");
 		} catch (e) { setError((e as Error).message); }
 	};

@@ -1,6 +1,6 @@
 /** A strategy, to be understood. */
 import { useMemo } from "preact/hooks";
-import { download, save, useOnce } from "./api";
+import { download, save, useOnce, usePolled } from "./api";
 import { Arguments } from "./arguments";
 import { Collectives } from "./collectives";
 import { Decisions, steps } from "./decisions";
@@ -13,7 +13,7 @@ import type { Explanation, Strategy, StrategyRow } from "./types";
 import { Fact, Heading, Problem, Tabs, Waiting } from "./ui";
 
 /** The strategies for one program, newest first. */
-export const useSiblings = (fingerprint: string) => useOnce<{ strategies: StrategyRow[] }>(fingerprint ? `/v1/strategies?page_size=200&module=${fingerprint}` : "");
+export const useSiblings = (fingerprint: string) => usePolled<{ strategies: StrategyRow[] }>(fingerprint ? `/v1/strategies?page_size=200&module=${fingerprint}` : "", () => false);
 
 function Downloads({ id, name }: { id: string; name: string }) {
 	const files: [string, string, string][] = [

@@ -30,6 +30,12 @@ function useSearch(id: string) {
 		})).then(load).catch(e => control.signal.aborted || setError(e.message));
 		return () => control.abort();
 	}, [id]);
+	const verifies = search !== null && FINAL.includes(search.state) && ["queued", "running"].includes(search.verification?.state ?? "");
+	useEffect(() => {
+		if (!verifies) return;
+		const timer = setInterval(() => { if (!document.hidden) ask<Search>(`/v1/searches/${id}`).then(setSearch, () => {}); }, 3000);
+		return () => clearInterval(timer);
+	}, [id, verifies]);
 	return { search, error, best, progress, tree, baselines };
 }
 
@@ -89,7 +95,8 @@ export function WatchView({ id }: { id: string }) {
 		{error ? <Problem>{error}</Problem> : null}{refused ? <Problem>{refused}</Problem> : null}{s.error ? <Problem>{s.error.detail}</Problem> : null}
 		<dl class="facts big"><Fact name="State"><State search={s} /></Fact>
 			<Fact name="Best step">{now ? duration(now.runtime_ns) : "–"}</Fact><Fact name="Peak of a device" note={now ? (now.fits ? "fits" : "does not fit") : ""}>{now ? <span class={now.fits ? "fits" : "over"}>{bytes(now.peak_bytes)}</span> : "–"}</Fact>
-			<Budget search={s} progress={progress} /></dl>
+			<Budget search={s} progress={progress} />
+			{s.verification ? <Fact name="Verification" note={s.verification.error ?? (s.verification.best ? `${s.verification.best.plan}: ${s.verification.best.runtime_ns === null ? "no time" : duration(s.verification.best.runtime_ns)} by ${s.verification.best.compiler}` : `${count(s.verification.plans)} programs`)}>{s.verification.state}</Fact> : null}</dl>
 		<section class="card"><h2>Best so far{document.data || baselines.length ? ", against the baselines" : ""}</h2>
 			{all.length ? <Curve best={all} progress={progress} document={document.data} told={baselines} /> : done ? <p class="empty">No improvement was reported.</p> : <Waiting what={s.state === "queued" ? "It waits for a free worker" : "The first strategies are being costed"} />}
 			{all.length ? <details><summary>As a table</summary><Table caption="Incumbents" rows={all} keyOf={(_, i) => i} columns={[{ title: "After", number: true, cell: b => `${b.seconds.toFixed(2)} s` }, { title: "Evaluation", number: true, cell: b => count(b.evaluation) },
