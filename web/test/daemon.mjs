@@ -53,7 +53,7 @@ export class Daemon {
 export const corpus = name => readFileSync(join(ROOT, "tests/corpus", `${name}.mlir.zst`));
 
 /** executablePath: Debian's. Errors of a page, and requests to anybody but its daemon, end in page.faults. */
-export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-lcd-text"] });
 
 export async function open(browser, daemon, options = {}) {
 	const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
