@@ -16,6 +16,7 @@ static const route routes[] = {
 	{"GET", "/v1/strategies", handle_strategy_list, BODY_NONE, SCOPE_READ, "tag,label," LIST_QUERY},
 	{"GET", "/v1/strategies/{id}", handle_strategy_get, BODY_NONE, SCOPE_READ, "apply"},
 	{"GET", "/v1/strategies/{id}/explanation", handle_strategy_explanation, BODY_NONE, SCOPE_READ, ""},
+	{"GET", "/v1/strategies/{id}/shardings", handle_strategy_shardings, BODY_NONE, SCOPE_READ, "to"},
 	{"GET", "/v1/strategies/{id}/timeline", handle_strategy_timeline, BODY_NONE, SCOPE_READ, ""},
 	{"GET", "/v1/strategies/{id}/verifications", handle_strategy_verifications, BODY_NONE, SCOPE_READ, ""},
 	{"GET", "/v1/searches/{id}/verifications", handle_search_verifications, BODY_NONE, SCOPE_READ, ""},

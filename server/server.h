@@ -390,6 +390,9 @@ bool sandbox_possible(void);
 
 /* ---------------------------------------------------------------- objects.c: files by content */
 
+/* What `convert --strategy` writes the shardings of a strategy in, and the folders as-NAME for what it wrote. */
+#define STRATEGY_NOTATIONS(X) X(jax) X(dtensor) X(mindspore) X(sbp) X(sdy) X(gspmd)
+
 /* Layout of a store: shardwright.db, lock, objects/ab/cdef...zst (module texts), the same in emitted/, exact/, annotate/ (modules with
  * a strategy applied), explanation/, timeline/ and arguments/ (handle_derived.c), tmp/, work/. */
 typedef struct objects {
@@ -1043,6 +1046,7 @@ void handle_openapi(request *r);
 void handle_page(request *r);
 void handle_strategy_explanation(request *r);
 void handle_strategy_timeline(request *r);
+void handle_strategy_shardings(request *r);
 void handle_module_arguments(request *r);
 void handle_layout(request *r);
 void handle_verification_claim(request *r);

@@ -1,6 +1,6 @@
 /** A strategy, to be understood. */
-import { useMemo } from "preact/hooks";
-import { download, save, useOnce, usePolled } from "./api";
+import { useMemo, useState } from "preact/hooks";
+import { download, save, send, useOnce, usePolled } from "./api";
 import { Arguments } from "./arguments";
 import { Collectives } from "./collectives";
 import { Decisions, steps } from "./decisions";
@@ -15,6 +15,8 @@ import { Fact, Heading, Problem, Tabs, Waiting } from "./ui";
 /** The strategies for one program, newest first. */
 export const useSiblings = (fingerprint: string) => usePolled<{ strategies: StrategyRow[] }>(fingerprint ? `/v1/strategies?page_size=200&module=${fingerprint}` : "", () => false);
 
+const NOTATIONS: [string, string][] = [["JAX", "jax"], ["PyTorch", "dtensor"], ["MindSpore", "mindspore"], ["OneFlow", "sbp"], ["Shardy", "sdy"], ["GSPMD", "gspmd"]];
+
 function Downloads({ id, name }: { id: string; name: string }) {
 	const files: [string, string, string][] = [
 		["Strategy", `/v1/strategies/${id}`, `${name}.strategy.json`],
@@ -24,12 +26,25 @@ function Downloads({ id, name }: { id: string; name: string }) {
 		["Trace for Perfetto", `/v1/strategies/${id}/timeline`, `${name}.trace.json`],
 		["Explanation", `/v1/strategies/${id}/explanation`, `${name}.explanation.json`],
 	];
+	const [said, say] = useState("");
+	/** Where the browser gives no clipboard (no TLS, not this machine), it is a file. */
+	const copy = async (title: string, notation: string) => {
+		try {
+			const text = await (await send(`/v1/strategies/${id}/shardings?to=${notation}`)).text();
+			if (navigator.clipboard) await navigator.clipboard.writeText(text);
+			else save(new Blob([text]), `${name}.${notation}.txt`);
+			say(navigator.clipboard ? `Copied for ${title}` : `Saved for ${title}`);
+		} catch (e) { say((e as Error).message); }
+	};
 	return <details class="menu"><summary>Download</summary><div class="menu-list">
 		{files.map(([title, path, file]) => <button type="button" key={title} onClick={e => {
 			const button = e.currentTarget;
 			button.disabled = true;
 			download(path, file).catch(error => save(new Blob([`${error.message}\n`]), `${file}.error.txt`)).finally(() => { button.disabled = false; });
 		}}>{title}</button>)}
+		<p class="menu-head">Shardings, to paste</p>
+		{NOTATIONS.map(([title, notation]) => <button type="button" key={notation} onClick={() => copy(title, notation)}><span class="hidden">Copy for </span>{title}</button>)}
+		{said ? <p class="soft" role="status">{said}</p> : null}
 	</div></details>;
 }
 

@@ -98,6 +98,12 @@ test("from a dropped module to a strategy, its timeline, a comparison and its fi
 	assert.match(plan.text, /module @jit_step/);
 	assert.match(annotated.text, /sdy\.sharding/);
 	assert.ok(JSON.parse(trace.text).traceEvents.length > 20);
+	await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+	for (const [title, words] of [["JAX", /PartitionSpec\('data', None\)/], ["PyTorch", /Shard\(0\)/]]) {
+		await page.getByRole("button", { name: `Copy for ${title}` }).click();
+		await page.getByText(`Copied for ${title}`).waitFor();
+		assert.match(await page.evaluate(() => navigator.clipboard.readText()), words);
+	}
 });
 
 test("a module that is wrong says where", async () => {
