@@ -84,9 +84,12 @@ export interface Decision {
 
 export interface Explanation { cost: Cost; collectives: SourceCollective[]; decisions: Decision[] }
 
+/** A temporary at the peak. */
+export interface Live { bytes: number; op: string; location?: string }
+
 export interface TraceEvent {
 	ph: string; tid?: number; name: string; ts?: number; dur?: number;
-	args: { name?: string; op?: number; bytes?: number; group?: number; exposed_ns?: number; memory_traffic_bytes?: number; limit?: string; location?: string; trips?: number };
+	args: { name?: string; op?: number; bytes?: number; group?: number; exposed_ns?: number; memory_traffic_bytes?: number; limit?: string; location?: string; trips?: number; values?: number; live?: Live[] };
 }
 export interface Trace { traceEvents: TraceEvent[] }
 

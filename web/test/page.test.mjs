@@ -84,6 +84,13 @@ test("from a dropped module to a strategy, its timeline, a comparison and its fi
 	assert.match(await page.locator(".run").innerText(), /stablehlo\.\w+[\s\S]*limited by/);
 	await page.locator(".uplot canvas").waitFor();
 
+	// the temporaries at the peak are those of the peak's memory
+	const peak = (await daemon.json(`/v1/strategies/${id}/timeline`)).traceEvents.find(e => e.ph === "i").args;
+	assert.equal(peak.bytes, document.cost.temporary_bytes);
+	const live = page.locator('table:has(caption:text-is("Live at the peak")) tbody tr');
+	assert.match(await live.first().innerText(), /^\w+[\w.]*\s[\s\S]*models\/\w+\.py:\d+/);
+	assert.match(await view(), new RegExp(`${peak.values} temporaries`));
+
 	const other = await answered();
 	await page.reload();
 	await page.getByLabel("Compare with").selectOption(other);
