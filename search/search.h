@@ -88,6 +88,21 @@ typedef struct search_kept {
 	strategy s;
 } search_kept;
 
+/* A node of the search tree as it stands: a partial composite plan, or a whole one. */
+typedef struct search_node {
+	uint32_t parent;       /* its place in the list, before the node's own; UINT32_MAX: the root */
+	char what[128];        /* what it adds to its parent, for people */
+	uint64_t evaluations;  /* spent below it; one at least for each plan */
+	uint32_t plans, costed; /* whole plans below it, and how many of them have been costed */
+	int64_t runtime_ns, peak_bytes; /* of the best of these; 0 where none has been costed */
+	bool fits, done;       /* done: nothing is left to try below it */
+} search_node;
+typedef struct baseline_result {
+	str name;
+	bool fits;
+	cost cost;
+} baseline_result;
+
 typedef struct search_event {
 	bool incumbent; /* else a progress tick */
 	uint64_t evaluation;
@@ -95,6 +110,10 @@ typedef struct search_event {
 	const char *tactic;
 	cost cost; /* of the incumbent, replayed */
 	bool fits;
+	const baseline_result *baselines; /* those replayed so far; as all lists here, good until the callback returns */
+	uint32_t n_baselines;
+	const search_node *nodes; /* the most visited ones, where tree_interval_ns says that it is time; else none */
+	uint32_t n_nodes;
 } search_event;
 
 typedef struct search_options {
@@ -124,6 +143,7 @@ typedef struct search_options {
 	uint32_t alternatives;         /* so many plans besides the answer that do something else, if there are */
 	const atomic_int *stop; /* not NULL and nonzero: answer with the best so far */
 	void (*on_event)(void *user, const search_event *e);
+	int64_t tree_interval_ns; /* > 0: so often, and at the end of each tree, a progress tick lists its nodes */
 	void *user;
 	uint32_t without; /* parts of the search to leave out, WITHOUT_*: for experiments (tests/bench), 0 otherwise */
 	int64_t cache_bytes; /* of the memo tables of all evaluators together; 0: default */
@@ -148,11 +168,6 @@ typedef struct given_group { /* of the user's */
 	uint32_t *members, n; /* argument indices */
 } given_group;
 
-typedef struct baseline_result {
-	str name;
-	bool fits;
-	cost cost;
-} baseline_result;
 /* A plan besides the answer. */
 typedef struct plan_alternative {
 	strategy s;

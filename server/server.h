@@ -410,6 +410,9 @@ bool sandbox_possible(void);
 
 /* ---------------------------------------------------------------- objects.c: files by content */
 
+/* What `convert --strategy` writes the shardings of a strategy in, and the folders as-NAME for what it wrote. */
+#define STRATEGY_NOTATIONS(X) X(jax) X(dtensor) X(mindspore) X(sbp) X(sdy) X(gspmd)
+
 /* Layout of a store: shardwright.db, lock, objects/ab/cdef...zst (module texts), the same in emitted/, exact/, annotate/ (modules with
  * a strategy applied), explanation/, timeline/ and arguments/ (handle_derived.c), tmp/, work/. */
 typedef struct objects {
@@ -666,9 +669,13 @@ typedef struct search_event {
 	int64_t evaluation, milliseconds;
 	int64_t runtime_ns, peak_bytes; /* of an incumbent */
 	bool fits;
+	char *detail; /* of search_detail, for a progress event of its own; whoever frees the event frees it; NULL: none */
 	void *cls;
 } search_event;
 status search_event_run(db *c, write_op *op);
+/* What an event of a worker says of baselines and search tree, as fields of an object; the caller's to free. NULL: nothing, or
+ * nothing that can be trusted. */
+char *search_detail(const cJSON *event);
 
 typedef enum search_outcome { OUTCOME_SUCCEEDED, OUTCOME_CANCELED, OUTCOME_FAILED, OUTCOME_CRASHED, OUTCOME_RELEASED,
 	OUTCOME_NOT_STARTED } search_outcome;
@@ -803,7 +810,7 @@ bool measurements_of_strategy(db *c, const char *strategy, strbuf *out);
 /* ---------------------------------------------------------------- store_list.c */
 
 typedef struct list_filter {
-	const char *module, *mesh, *device, *state, *label, *tag, *owner; /* NULL: any */
+	const char *module, *mesh, *device, *state, *label, *tag, *owner, *verification; /* NULL: any; verification "any": where one was asked for */
 	int64_t page_size, before;                  /* before: position from a page token, INT64_MAX: from the start */
 	char before_id[ID_BYTES];                   /* of modules, which have a time and an id as position */
 } list_filter;
@@ -1091,6 +1098,7 @@ void handle_openapi(request *r);
 void handle_page(request *r);
 void handle_strategy_explanation(request *r);
 void handle_strategy_timeline(request *r);
+void handle_strategy_shardings(request *r);
 void handle_module_arguments(request *r);
 void handle_layout(request *r);
 void handle_verification_claim(request *r);

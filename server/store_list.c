@@ -33,12 +33,17 @@ bool list_searches(db *c, const list_filter *f, strbuf *out)
 	bind_text(s, 7, f->label);
 	bind_text(s, 8, f->tag);
 	bind_text(s, 9, f->owner);
+	bind_text(s, 10, f->verification);
 	found more = FOUND;
 	while (out->n < LIST_BYTES && (more = db_step(c, s)) == FOUND) {
 		snprintf(last, sizeof last, "%lld", (long long)sqlite3_column_int64(s, 29));
 		if (n++)
 			strbuf_putc(out, ',');
 		search_row_json(s, out);
+		if (!search_add_verification(c, column_text(s, 0), out)) {
+			more = FOUND_FAILED;
+			break;
+		}
 	}
 	sqlite3_reset(s);
 	close_page(out, n == f->page_size || more == FOUND, last);

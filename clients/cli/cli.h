@@ -62,6 +62,16 @@ status cli_shape(const char *text, int64_t *shape, uint32_t *rank, diag *d) MUST
 bool cli_trip_count(const char *verb, const char *text, int64_t *out);
 bool cli_bytes(const char *verb, const char *option, const char *text, int64_t *out);
 
+/* ---------------------------------------------------------------- progress.c */
+
+typedef struct cli_progress {
+	bool json, terminal; /* how it is told; neither: not at all */
+	bool told_baselines;
+	int64_t last_ns;
+} cli_progress;
+/* search_options.on_event; user: a cli_progress, zero but for how. */
+void cli_show_progress(void *user, const search_event *e);
+
 /* ---------------------------------------------------------------- advice.c */
 
 /* Warns on standard error of mesh axes whose size divides no dimension of any data argument. */

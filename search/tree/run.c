@@ -18,8 +18,10 @@ void runner_tell(runner *r, bool incumbent, const char *tactic)
 {
 	if (!r->user->on_event)
 		return;
-	search_event e = {.incumbent = incumbent, .evaluation = r->out->evaluations, .elapsed_ns = runner_elapsed(r), .tactic = tactic, .cost = r->out->cost, .fits = r->out->fits};
+	search_event e = {.incumbent = incumbent, .evaluation = r->out->evaluations, .elapsed_ns = runner_elapsed(r), .tactic = tactic, .cost = r->out->cost, .fits = r->out->fits,
+		.baselines = r->out->baselines.p, .n_baselines = r->out->baselines.n, .nodes = r->nodes, .n_nodes = r->n_nodes};
 	r->user->on_event(r->user->user, &e);
+	r->n_nodes = 0;
 }
 
 static void open_evaluator(void *user, int i)
@@ -168,6 +170,7 @@ static void runner_release(runner *r)
 	vec_release(&r->others_found);
 	vec_release(&r->tactics);
 	vec_release(&r->groups);
+	free(r->nodes);
 	problem_release(&r->pb);
 	module_free(r->base);
 }

@@ -51,6 +51,18 @@ def test_timeline_ends_with_the_step(daemon, strategy):
     assert round(sum(e["dur"] for e in kernels) * 1000) == cost["compute_ns"]
 
 
+@pytest.mark.parametrize("to,holds", [("jax", "PartitionSpec("), ("dtensor", "Shard("), ("mindspore", "Layout("), ("sbp", "flow.sbp.split(0)"), ("sdy", "#sdy.sharding"), ("gspmd", "devices=[")])
+def test_shardings_ready_to_paste(daemon, strategy, to, holds):
+    path = f"/v1/strategies/{strategy[1]['strategy']}/shardings"
+    answer = daemon.get(f"{path}?to={to}")
+    assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain"), answer.body
+    assert holds in answer.body.decode() and "arg0" in answer.body.decode()
+    assert daemon.get(f"{path}?to={to}").body == answer.body  # the second answer is what was kept
+    refused = daemon.get(path + "?to=cobol")
+    assert refused.status == 400 and "jax dtensor mindspore sbp sdy gspmd" in refused.json()["detail"]
+    assert daemon.get(path).status == 400
+
+
 def test_a_device_of_ones_own(daemon):
     profile = json.loads((ROOT / "costmodel" / "devices" / "tpu-v5e.json").read_text())
     profile["name"] = "mine"

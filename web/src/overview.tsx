@@ -7,6 +7,7 @@ import { sizesOf } from "./arguments";
 import { link } from "./route";
 import { limitsOf, readTrace } from "./trace";
 import type { Explanation, Strategy, Trace } from "./types";
+import { Figures } from "./verified";
 import { Collectives } from "./collectives";
 import { Fact, type Part, Problem, StackedBar, Waiting } from "./ui";
 
@@ -100,6 +101,7 @@ export function Overview({ id, strategy }: { id: string; strategy: Strategy }) {
 			{explained.error ? <Problem>{explained.error}</Problem> : explained.data ? <Collectives rows={explained.data.collectives.slice(0, 5)} total={strategy.cost.communication_ns} brief />
 				: <Waiting what="A worker looks where the collectives come from" />}
 			{explained.data && explained.data.collectives.length > 5 ? <p><a href={link(["strategies", id], { tab: "collectives" })}>All {count(explained.data.collectives.length)}</a></p> : null}</section>
+		<Figures id={id} strategy={strategy} />
 		<section class="card"><h2>Facts</h2><dl class="facts">
 			<Fact name="Compute">{duration(strategy.cost.compute_ns)}</Fact><Fact name="Communication">{duration(strategy.cost.communication_ns)}</Fact>
 			<Fact name="Of it exposed">{duration(strategy.cost.exposed_communication_ns)}</Fact><Fact name="Floating point work">{`${(strategy.cost.flops_per_device / 1e9).toPrecision(3)} GFLOP`}</Fact>
