@@ -154,7 +154,7 @@ bool queue_done(queue *q, uint32_t job, const char *how);
 /* ---------------------------------------------------------------- merge.c */
 
 typedef struct merge_counts {
-	int64_t stores, modules, answers, better, known, failed; /* better: of the answers, those to questions that it had a worse one for; known: the store has one as good */
+	int64_t stores, modules, answers, better, known, failed, verifications, measurements; /* better: of the answers, those to questions that it had a worse one for; known: the store has one as good */
 } merge_counts;
 /* Takes what the stores in dirs have found into the store `into`, each in one transaction; may be repeated. Ends at the first that
  * cannot be taken; those before it are in. */
@@ -179,6 +179,13 @@ typedef struct prune_counts {
 } prune_counts;
 /* Retention by hand, of a store that nobody has open; 0: not by this. */
 status store_prune(const char *dir, int64_t keep_days, int64_t keep_bytes, prune_counts *out, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- record.c */
+
+struct cJSON;
+/* A measured step, as the body of POST /v1/strategies/ID/measurements has it, into a store that nobody has open. The row as JSON is
+ * appended to out. ST_ERR_NOT_FOUND: there is no such store or strategy. */
+status store_record(const char *dir, const char *strategy, const struct cJSON *body, strbuf *out, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- slurm.c */
 

@@ -17,6 +17,10 @@ static const struct {
 		"how answers changed from one cost model to the next"},
 	{"verified", "predicted_and_verified", "module, fingerprint, device, mesh, search, chosen DESC, reason IS NOT NULL, runtime_ns",
 		"what compilers said of programs, beside what was predicted"},
+	{"measured", "measured", "module, fingerprint, device, mesh, strategy, measured, measurement",
+		"what steps took on real devices, beside what was predicted and verified"},
+	{"known", "best_known", "module, fingerprint, device, memory_limit_bytes, objective, devices, mesh",
+		"the best strategy per module and mesh: measured before verified before predicted"},
 };
 
 const char *export_view_at(uint32_t i, const char **out_help)
@@ -39,7 +43,7 @@ static bool ends_with(const char *s, const char *end)
 
 static column_kind kind_of(const char *name)
 {
-	if (!strcmp(name, "fingerprint") || !strcmp(name, "strategy") || !strcmp(name, "search"))
+	if (!strcmp(name, "fingerprint") || !strcmp(name, "strategy") || !strcmp(name, "search") || !strcmp(name, "measurement"))
 		return COLUMN_ID;
 	return ends_with(name, "_ns") ? COLUMN_TIME : ends_with(name, "_bytes") ? COLUMN_BYTES : ends_with(name, "fits") || !strcmp(name, "chosen") ? COLUMN_BOOL : COLUMN_TEXT;
 }

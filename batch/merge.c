@@ -86,6 +86,56 @@ static standing compare(source *s, sqlite3 *to, sqlite3_stmt *search)
 	return result;
 }
 
+/* One number; -1: it cannot be read. */
+static int64_t ask(source *s, sqlite3 *from, const char *sql, const char *id, const char *other)
+{
+	sqlite3_stmt *q = source_prepare(s, from, sql);
+	if (q)
+		bind_text(q, 1, id);
+	if (q && sqlite3_bind_parameter_count(q) > 1)
+		bind_text(q, 2, other);
+	int64_t n = q && sqlite3_step(q) == SQLITE_ROW ? sqlite3_column_int64(q, 0) : -1;
+	if (n < 0)
+		source_note(s, from);
+	sqlite3_finalize(q);
+	return n;
+}
+
+/* What compilers and machines said of an answer is worth more than that another plan is as good by simulation. */
+static int64_t is_backed(source *s, const char *search, const char *strategy)
+{
+	return ask(s, s->from, "SELECT EXISTS (SELECT 1 FROM verification_jobs WHERE search = ?1 AND state = 'done')"
+		" OR EXISTS (SELECT 1 FROM measurements WHERE strategy = ?2)", search, strategy);
+}
+
+static bool copy_strategies(source *s, sqlite3 *to, const char *where, const char *key)
+{
+	return source_copy_rows(s, to, "strategies", STRATEGY_COLUMNS, where, key, NULL);
+}
+
+/* A verification that has ended, unless the target has one of this search. Its answer is the search's from then on. */
+static bool take_verification(source *s, sqlite3 *to, const char *search, const char *strategy)
+{
+	int64_t fresh = 0;
+	if (!copy_strategies(s, to, " WHERE id IN (SELECT planned FROM verification_jobs WHERE search = ?1) OR id IN"
+		" (SELECT strategy FROM verifications WHERE search = ?1)", search)
+		|| !source_copy_rows(s, to, "verification_jobs", JOB_COLUMNS, " WHERE search = ?1 AND state = 'done'", search, &fresh))
+		return false;
+	if (!fresh)
+		return true;
+	s->counts.verifications += fresh;
+	return source_copy_rows(s, to, "verifications", VERIFICATION_COLUMNS, " WHERE search = ?1 ORDER BY number", search, NULL)
+		&& ask(s, to, "UPDATE searches SET (strategy, best_runtime_ns, best_peak_bytes, best_fits) = (SELECT id, runtime_ns, peak_bytes, fits"
+			" FROM strategies WHERE id = ?2) WHERE id = ?1 RETURNING 1", search, strategy) == 1;
+}
+
+static bool take_measurements(source *s, sqlite3 *to, const char *search, const char *strategy)
+{
+	return source_copy_rows(s, to, "measurements", MEASUREMENT_COLUMNS, " WHERE strategy = ?1 ORDER BY number", strategy, &s->counts.measurements)
+		&& source_copy_rows(s, to, "measurements", MEASUREMENT_COLUMNS, " WHERE strategy IN (SELECT planned FROM verification_jobs"
+			" WHERE search = ?1 AND state = 'done') ORDER BY number", search, &s->counts.measurements);
+}
+
 /* A search that has ended, with its strategy and its events. row: SEARCH_COLUMNS. */
 bool source_take_search(source *s, sqlite3 *to, sqlite3_stmt *row)
 {
@@ -95,15 +145,19 @@ bool source_take_search(source *s, sqlite3 *to, sqlite3_stmt *row)
 	int64_t fresh = 0;
 	if (beside == STANDING_FAILED)
 		return source_note(s, to);
-	if (beside == STANDING_KNOWN) {
+	int64_t backed = beside == STANDING_KNOWN ? is_backed(s, id, strategy) : 0;
+	if (backed < 0)
+		return false;
+	if (beside == STANDING_KNOWN && !backed) {
 		s->counts.known++;
 		return true;
 	}
-	if (strategy && !source_copy_rows(s, to, "strategies", STRATEGY_COLUMNS, " WHERE id = ?1", strategy, NULL))
+	if (strategy && !copy_strategies(s, to, " WHERE id = ?1", strategy))
 		return false;
 	if (!source_insert_row(s, to, "searches", SEARCH_COLUMNS, row, &fresh)
 		|| !source_copy_rows(s, to, "events", "search, sequence, kind, at_us, body", " WHERE search = ?1", id, NULL)
-		|| !source_copy_rows(s, to, "tags", "search, tag", " WHERE search = ?1", id, NULL))
+		|| !source_copy_rows(s, to, "tags", "search, tag", " WHERE search = ?1", id, NULL)
+		|| (strategy && (!take_verification(s, to, id, strategy) || !take_measurements(s, to, id, strategy))))
 		return false;
 	s->counts.answers += succeeded ? fresh : 0;
 	s->counts.better += beside == STANDING_BETTER ? fresh : 0;
@@ -126,6 +180,9 @@ status source_merge_run(db *c, write_op *op)
 		ok = source_take_search(s, to, rows);
 	ok = ok && (rc == SQLITE_DONE || source_note(s, s->from));
 	sqlite3_finalize(rows);
+	/* Of strategies, too, that answer no search any more. */
+	ok = ok && copy_strategies(s, to, " WHERE id IN (SELECT strategy FROM measurements)", NULL)
+		&& source_copy_rows(s, to, "measurements", MEASUREMENT_COLUMNS, " ORDER BY number", NULL, &s->counts.measurements);
 	return ok ? ST_OK : ST_ERR_IO;
 }
 
@@ -219,6 +276,8 @@ static status merge_one(store *into, const char *dir, merge_counts *out, diag *d
 		out->better += s.counts.better;
 		out->known += s.counts.known;
 		out->failed += s.counts.failed;
+		out->verifications += s.counts.verifications;
+		out->measurements += s.counts.measurements;
 	}
 	return result;
 }

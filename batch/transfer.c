@@ -309,7 +309,7 @@ static status open_copy(store *into, const char *file, char temp[512], db *out, 
 		/* Tables that are none, and triggers, would be somebody else's program. */
 		q = NULL;
 		sound = sound && sqlite3_prepare_v2(out->handle, "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' OR (type = 'view' AND name IN"
-			" ('modules', 'searches', 'strategies', 'events', 'labels', 'tags', 'texts'))", -1, &q, NULL) == SQLITE_OK
+			" ('modules', 'searches', 'strategies', 'events', 'labels', 'tags', 'texts', 'verification_jobs', 'verifications', 'measurements'))", -1, &q, NULL) == SQLITE_OK
 			&& sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int(q, 0) == 0;
 		sqlite3_finalize(q);
 		st = sound ? store_migrate(out, temp, d) : diag_set(d, ST_ERR_INVALID, "'%.300s' is damaged, or is no export of a store", file);

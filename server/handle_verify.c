@@ -1,80 +1,14 @@
 /* The daemon's side of `python -m shardwright.verifier`: a verifier takes a search by lease, tells that it lives, and answers. */
 #include "server/server.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-enum { LEASE_SECONDS = 60, MOST_LEASE_SECONDS = 3600, MOST_TEXT = 4096, PARSED_BYTES = 24 };
-#define MOST_NUMBER ((double)((int64_t)1 << 53))
-
-static const cJSON *field(const cJSON *o, const char *name) { return cJSON_GetObjectItemCaseSensitive(o, name); }
-
-/* The parser's tree stands beside the text, and lives as long as the request. */
-static cJSON *parse(request *r, const strbuf *text, size_t limit, problem *why)
-{
-	diag d = {0};
-	if (!request_hold(r, (int64_t)text->n * PARSED_BYTES, why))
-		return NULL;
-	cJSON *root = json_parse(text->p ? text->p : "", text->n, limit, &d);
-	if (!root)
-		problem_from_diag(why, PROBLEM_BAD_JSON, &d);
-	return root;
-}
-
-typedef enum need { OPTIONAL, REQUIRED } need;
-
-static bool read_number(const cJSON *o, const char *base, const char *name, need need, double least, double most, double *out, problem *why)
-{
-	const cJSON *item = field(o, name);
-	char at[256];
-	snprintf(at, sizeof at, "%s/%s", base, name);
-	if ((!item || cJSON_IsNull(item)) && need == OPTIONAL)
-		return true;
-	if (!cJSON_IsNumber(item) || !(item->valuedouble >= least && item->valuedouble <= most))
-		return problem_at(why, at, "expected a number from %.0f to %.0f", least, most);
-	*out = item->valuedouble;
-	return true;
-}
-
-static bool read_count(const cJSON *o, const char *base, const char *name, need need, int64_t *out, problem *why)
-{
-	double v = (double)*out;
-	char at[256];
-	if (!read_number(o, base, name, need, 0, MOST_NUMBER, &v, why))
-		return false;
-	snprintf(at, sizeof at, "%s/%s", base, name);
-	if (v != floor(v))
-		return problem_at(why, at, "expected a whole number");
-	*out = (int64_t)v;
-	return true;
-}
-
-static bool read_text(const cJSON *o, const char *base, const char *name, need need, size_t most, const char **out, problem *why)
-{
-	const cJSON *item = field(o, name);
-	char at[256];
-	snprintf(at, sizeof at, "%s/%s", base, name);
-	if ((!item || cJSON_IsNull(item)) && need == OPTIONAL)
-		return true;
-	if (!cJSON_IsString(item) || !item->valuestring[0] || strlen(item->valuestring) > most)
-		return problem_at(why, at, "expected a text of 1 to %zu bytes", most);
-	*out = item->valuestring;
-	return true;
-}
-
-static bool read_bool(const cJSON *o, const char *base, const char *name, bool *out, problem *why)
-{
-	const cJSON *item = field(o, name);
-	char at[256];
-	snprintf(at, sizeof at, "%s/%s", base, name);
-	*out = cJSON_IsTrue(item);
-	return !item || cJSON_IsBool(item) || problem_at(why, at, "expected true or false");
-}
+enum { LEASE_SECONDS = 60, MOST_LEASE_SECONDS = 3600, MOST_TEXT = 4096 };
 
 static bool read_lease(const cJSON *root, int64_t *out_us, problem *why)
 {
 	double seconds = LEASE_SECONDS;
-	if (!read_number(root, "", "lease_seconds", OPTIONAL, 1, MOST_LEASE_SECONDS, &seconds, why))
+	if (!field_number(root, "", "lease_seconds", FIELD_OPTIONAL, 1, MOST_LEASE_SECONDS, &seconds, why))
 		return false;
 	*out_us = (int64_t)(seconds * 1e6);
 	return true;
@@ -119,9 +53,9 @@ static void claimed(write_op *op)
 
 static bool read_claim(claim_post *t, problem *why)
 {
-	const cJSON *devices = field(t->root, "devices");
+	const cJSON *devices = json_field(t->root, "devices");
 	if (!check_fields(t->root, "", " verifier devices lease_seconds ", why) || !read_lease(t->root, &t->claim.lease_us, why)
-		|| !read_text(t->root, "", "verifier", OPTIONAL, 200, &t->claim.verifier, why))
+		|| !field_text(t->root, "", "verifier", FIELD_OPTIONAL, 200, &t->claim.verifier, why))
 		return false;
 	if (!devices)
 		return true;
@@ -139,7 +73,7 @@ void handle_verification_claim(request *r)
 	r->state = t;
 	r->free_state = claim_free;
 	t->r = r;
-	t->root = parse(r, &r->body, MAX_JSON_BYTES, &why);
+	t->root = request_json(r, &r->body, MAX_JSON_BYTES, &why);
 	if (why.kind || !read_claim(t, &why)) {
 		reply_problem(r, &why);
 		return;
@@ -190,9 +124,9 @@ void handle_verification_heartbeat(request *r)
 	t->r = r;
 	if (!request_search_id(r, t->beat.search))
 		return;
-	cJSON *root = parse(r, &r->body, MAX_JSON_BYTES, &why);
+	cJSON *root = request_json(r, &r->body, MAX_JSON_BYTES, &why);
 	if (!why.kind && check_fields(root, "", " attempt lease_seconds ", &why) && read_lease(root, &t->beat.lease_us, &why))
-		read_count(root, "", "attempt", REQUIRED, &t->beat.attempt, &why);
+		field_count(root, "", "attempt", FIELD_REQUIRED, &t->beat.attempt, &why);
 	cJSON_Delete(root);
 	if (why.kind) {
 		reply_problem(r, &why);
@@ -234,26 +168,26 @@ static bool read_row(const cJSON *o, const char *base, verification_row *row, pr
 {
 	static const char known[] = " plan apply source compiler version options runtime_ns peak_bytes fits predicted_runtime_ns"
 				    " predicted_peak_bytes seconds reason chosen collectives ";
-	const cJSON *options = field(o, "options");
+	const cJSON *options = json_field(o, "options");
 	row->runtime_ns = row->peak_bytes = -1;
 	if (options && !cJSON_IsObject(options))
 		return problem_at(why, base, "expected options as an object");
 	row->options = options ? cJSON_PrintUnformatted(options) : cJSON_PrintUnformatted(&(cJSON){.type = cJSON_Object});
-	return check_fields(o, base, known, why) && read_text(o, base, "plan", REQUIRED, 200, &row->plan, why)
-		&& read_text(o, base, "apply", REQUIRED, 16, &row->apply, why) && one_of(base, "apply", row->apply, "annotate", "exact", why)
-		&& read_text(o, base, "source", REQUIRED, 16, &row->source, why) && one_of(base, "source", row->source, "compiled", "measured", why)
-		&& read_text(o, base, "compiler", OPTIONAL, 200, &row->compiler, why) && read_text(o, base, "version", OPTIONAL, 200, &row->version, why)
-		&& read_text(o, base, "reason", OPTIONAL, MOST_TEXT, &row->reason, why)
-		&& read_count(o, base, "runtime_ns", OPTIONAL, &row->runtime_ns, why) && read_count(o, base, "peak_bytes", OPTIONAL, &row->peak_bytes, why)
-		&& read_count(o, base, "predicted_runtime_ns", REQUIRED, &row->predicted_runtime_ns, why)
-		&& read_count(o, base, "predicted_peak_bytes", REQUIRED, &row->predicted_peak_bytes, why)
-		&& read_number(o, base, "seconds", REQUIRED, 0, MOST_NUMBER, &row->seconds, why) && read_bool(o, base, "fits", &row->fits, why)
-		&& read_bool(o, base, "chosen", &row->chosen, why);
+	return check_fields(o, base, known, why) && field_text(o, base, "plan", FIELD_REQUIRED, 200, &row->plan, why)
+		&& field_text(o, base, "apply", FIELD_REQUIRED, 16, &row->apply, why) && one_of(base, "apply", row->apply, "annotate", "exact", why)
+		&& field_text(o, base, "source", FIELD_REQUIRED, 16, &row->source, why) && one_of(base, "source", row->source, "compiled", "measured", why)
+		&& field_text(o, base, "compiler", FIELD_OPTIONAL, 200, &row->compiler, why) && field_text(o, base, "version", FIELD_OPTIONAL, 200, &row->version, why)
+		&& field_text(o, base, "reason", FIELD_OPTIONAL, MOST_TEXT, &row->reason, why)
+		&& field_count(o, base, "runtime_ns", FIELD_OPTIONAL, &row->runtime_ns, why) && field_count(o, base, "peak_bytes", FIELD_OPTIONAL, &row->peak_bytes, why)
+		&& field_count(o, base, "predicted_runtime_ns", FIELD_REQUIRED, &row->predicted_runtime_ns, why)
+		&& field_count(o, base, "predicted_peak_bytes", FIELD_REQUIRED, &row->predicted_peak_bytes, why)
+		&& field_number(o, base, "seconds", FIELD_REQUIRED, 0, MOST_NUMBER, &row->seconds, why) && field_bool(o, base, "fits", &row->fits, why)
+		&& field_bool(o, base, "chosen", &row->chosen, why);
 }
 
 static bool read_rows(result_post *t, problem *why)
 {
-	const cJSON *list = field(t->root, "verifications");
+	const cJSON *list = json_field(t->root, "verifications");
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0, chosen = 0;
 	if (n < 1 || n > MOST_VERIFICATIONS)
 		return problem_at(why, "/verifications", "expected an array of 1 to %d objects, or an error", MOST_VERIFICATIONS);
@@ -274,9 +208,9 @@ static bool read_rows(result_post *t, problem *why)
 static bool read_result(result_post *t, problem *why)
 {
 	verification_result *a = &t->result;
-	return check_fields(t->root, "", " attempt verifications document error ", why) && read_count(t->root, "", "attempt", REQUIRED, &a->attempt, why)
-		&& read_text(t->root, "", "error", OPTIONAL, MOST_TEXT, &a->error, why)
-		&& read_text(t->root, "", "document", OPTIONAL, MAX_TOOL_BYTES, &a->document, why) && (a->error || read_rows(t, why));
+	return check_fields(t->root, "", " attempt verifications document error ", why) && field_count(t->root, "", "attempt", FIELD_REQUIRED, &a->attempt, why)
+		&& field_text(t->root, "", "error", FIELD_OPTIONAL, MOST_TEXT, &a->error, why)
+		&& field_text(t->root, "", "document", FIELD_OPTIONAL, MAX_TOOL_BYTES, &a->document, why) && (a->error || read_rows(t, why));
 }
 
 static void resulted(write_op *op)
@@ -318,7 +252,7 @@ void handle_verification_result(request *r)
 	t->r = r;
 	if (!request_search_id(r, t->result.search))
 		return;
-	t->root = parse(r, upload_text(r->up), MAX_TOOL_BYTES, &why);
+	t->root = request_json(r, upload_text(r->up), MAX_TOOL_BYTES, &why);
 	if (why.kind || !read_result(t, &why)) {
 		reply_problem(r, &why);
 		return;

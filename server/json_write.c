@@ -72,6 +72,21 @@ void json_time(strbuf *b, const char *key, int64_t us)
 	json_text(b, key, whole);
 }
 
+bool time_parse(const char *text, int64_t *out_us)
+{
+	struct tm tm = {0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	int64_t fraction = 0, unit = 1000000;
+	if (rest && *rest == '.')
+		for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
+			fraction += (*rest - '0') * unit / 10;
+	if (!rest || strcmp(rest, "Z") || strlen(text) < 20 || tm.tm_sec > 59)
+		return false;
+	int64_t seconds = timegm(&tm);
+	*out_us = seconds * 1000000 + fraction;
+	return seconds > 0;
+}
+
 void json_raw(strbuf *b, const char *key, const char *json)
 {
 	json_key(b, key);

@@ -18,6 +18,8 @@ static const route routes[] = {
 	{"GET", "/v1/strategies/{id}/explanation", handle_strategy_explanation, BODY_NONE, SCOPE_READ, ""},
 	{"GET", "/v1/strategies/{id}/timeline", handle_strategy_timeline, BODY_NONE, SCOPE_READ, ""},
 	{"GET", "/v1/strategies/{id}/verifications", handle_strategy_verifications, BODY_NONE, SCOPE_READ, ""},
+	{"GET", "/v1/strategies/{id}/measurements", handle_measurement_list, BODY_NONE, SCOPE_READ, ""},
+	{"POST", "/v1/strategies/{id}/measurements", handle_measurement_post, BODY_JSON, SCOPE_SUBMIT, ""},
 	{"GET", "/v1/searches/{id}/verifications", handle_search_verifications, BODY_NONE, SCOPE_READ, ""},
 	{"POST", "/v1/verifications/claim", handle_verification_claim, BODY_JSON, SCOPE_ADMIN, ""},
 	{"POST", "/v1/verifications/{id}/heartbeat", handle_verification_heartbeat, BODY_JSON, SCOPE_ADMIN, ""},

@@ -12,6 +12,7 @@
  *   spec.c     search request  upload.c      streamed decoding        objects.c     files by sha256 (objects_response.c: as an answer)
  *   store.c    open            store_search.c  life of a search       store_list.c  rows as JSON   modules.c  taking one in
  *   response_cache.c  ready answers   systemd.c  the service manager   retain.c  deletes what is old
+ *   fields.c   typed fields    body.c     a request's JSON        store_verify.c, store_measure.c  what compilers and machines said
  *   store_migrate.c  versions  store_queue.c   who is next            store_names.c labels, tags   hits.c     use of answers
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
@@ -232,6 +233,24 @@ void json_bool(strbuf *b, const char *key, bool value);
 void json_time(strbuf *b, const char *key, int64_t us);
 void json_raw(strbuf *b, const char *key, const char *json);
 int64_t wall_us(void);
+/* A time as json_time writes it, with or without the fraction; microseconds since 1970. False: it is none. */
+bool time_parse(const char *text, int64_t *out_us);
+
+/* ---------------------------------------------------------------- fields.c: typed fields of a JSON object
+ *
+ * They leave *out as it is where an optional field is missing or null. False with why filled, at base/name. Texts belong to the object. */
+
+#define MOST_NUMBER ((double)((int64_t)1 << 53))
+typedef enum field_need { FIELD_OPTIONAL, FIELD_REQUIRED } field_need;
+struct problem;
+const cJSON *json_field(const cJSON *o, const char *name);
+bool field_number(const cJSON *o, const char *base, const char *name, field_need need, double least, double most, double *out, struct problem *why);
+/* A whole number from 0 to 2^53. */
+bool field_count(const cJSON *o, const char *base, const char *name, field_need need, int64_t *out, struct problem *why);
+/* 1 to `most` bytes. */
+bool field_text(const cJSON *o, const char *base, const char *name, field_need need, size_t most, const char **out, struct problem *why);
+/* Missing: false. */
+bool field_bool(const cJSON *o, const char *base, const char *name, bool *out, struct problem *why);
 
 /* ---------------------------------------------------------------- problem.c: RFC 9457 bodies */
 
@@ -755,6 +774,36 @@ typedef struct verification_result {
 } verification_result;
 status verification_result_run(db *c, write_op *op);
 
+/* ---------------------------------------------------------------- store_measure.c: what strategies took on real machines */
+
+enum { MOST_MEASUREMENTS = 1000 }; /* of one strategy */
+typedef struct measured_step { /* texts NULL, numbers -1: not told */
+	int64_t step_ns, peak_bytes, steps, measured_us;
+	const char *device; /* NULL: that of the strategy */
+	const char *hardware, *jax, *jaxlib, *compiler, *source;
+	char *options; /* JSON */
+} measured_step;
+/* The body of a POST; texts live as long as o, the rest until measurement_release. False with why filled. */
+bool measurement_parse(measured_step *m, const cJSON *o, problem *why);
+void measurement_release(measured_step *m);
+
+typedef struct measurement_add {
+	write_op op;
+	measured_step what;
+	char strategy[ID_BYTES], owner[64];
+	repeat_key repeat;
+	/* out */
+	char id[SEARCH_ID_BYTES]; /* "m-" and 32 hex digits */
+	bool found, full;         /* the strategy is there; it has as many as it may */
+	bool repeated, reused;    /* its key is known: for this request, for another one */
+	strbuf json;              /* the measurement */
+} measurement_add;
+status measurement_add_run(db *c, write_op *op);
+/* {"measurements": n, "step_ns", "peak_bytes"} as answers compare them, or null with FOUND_NONE. */
+found measured_json(db *c, const char *strategy, strbuf *out);
+/* {"measurements": [..], "measured": as measured_json}, the oldest first. */
+bool measurements_of_strategy(db *c, const char *strategy, strbuf *out);
+
 /* ---------------------------------------------------------------- store_list.c */
 
 typedef struct list_filter {
@@ -985,6 +1034,8 @@ bool request_watch(request *r, const char *id, uint64_t generation, int64_t dead
 void request_resume(request *r);
 const char *request_header(request *r, const char *name);
 const char *request_query(request *r, const char *name);
+/* A text as JSON, by json_parse; the tree is counted into the memory budget and owned by the caller. NULL with why filled. (body.c) */
+cJSON *request_json(request *r, const strbuf *text, size_t limit, problem *why);
 /* Takes bytes from the memory budget until the request ends; false with why filled when it is spent. */
 bool request_hold(request *r, int64_t bytes, problem *why);
 /* Frees the body of a request whose handler needs it no more. */
@@ -1051,6 +1102,8 @@ void handle_verification_heartbeat(request *r);
 void handle_verification_result(request *r);
 void handle_search_verifications(request *r);
 void handle_strategy_verifications(request *r);
+void handle_measurement_post(request *r);
+void handle_measurement_list(request *r);
 /* Answers with the module that strategy `id` is applied to. */
 void reply_applied(request *r, const char *id);
 /* The page's headers and its compressed form, from what is embedded; call once before serving. */
@@ -1063,7 +1116,7 @@ typedef struct embedded {
 	const char *p;
 	size_t n;
 } embedded;
-embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void), embedded_schema_4(void), embedded_openapi(void), embedded_page(void);
+embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void), embedded_schema_4(void), embedded_schema_5(void), embedded_openapi(void), embedded_page(void);
 
 /* ---------------------------------------------------------------- server */
 

@@ -4,7 +4,7 @@
 
 #include "server/server.h"
 
-enum { STORE_VERSION = 4 };
+enum { STORE_VERSION = 5 };
 
 struct store {
 	char *dir, path[512];
@@ -30,6 +30,8 @@ status store_read_version(db *c, const char *path, int64_t *out_version, diag *d
 bool statement_finish(sqlite3_stmt *s);
 /* store_search.c: the event that a search has come to a state; strategy may be NULL. */
 bool event_state(db *c, const char *id, const char *state, const char *strategy);
+/* store_search.c: `prefix`, a dash and 32 random hex digits. */
+void id_random(char prefix, char id[SEARCH_ID_BYTES]);
 /* store_queue.c: adds what a running search has taken until now to its owner's use. */
 bool owner_charge(db *c, const char *id);
 /* The row of SEARCH_GET or LIST_SEARCHES as JSON. */

@@ -129,12 +129,13 @@ static bool look_for_room(db *c, search_create *a)
 	return ok;
 }
 
-static void new_search_id(char id[SEARCH_ID_BYTES])
+void id_random(char prefix, char id[SEARCH_ID_BYTES])
 {
 	unsigned char random[16];
 	if (RAND_bytes(random, sizeof random) != 1)
 		abort(); /* without randomness nothing here is safe to go on */
-	memcpy(id, "s-", 2);
+	id[0] = prefix;
+	id[1] = '-';
 	for (int i = 0; i < 16; i++)
 		snprintf(id + 2 + 2 * i, 3, "%02x", random[i]);
 }
@@ -216,7 +217,7 @@ status search_create_run(db *c, write_op *op)
 			return ST_ERR_IO;
 		if (a->queue_full || a->owner_full)
 			return ST_OK;
-		new_search_id(a->id);
+		id_random('s', a->id);
 		if (!insert_search(c, a))
 			return ST_ERR_IO;
 	}

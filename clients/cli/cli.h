@@ -24,6 +24,7 @@ int cmd_devices(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);
 int cmd_fingerprint(int argc, char **argv);
 int cmd_batch(int argc, char **argv);
+int cmd_record(int argc, char **argv);
 int cmd_store(int argc, char **argv);
 int cmd_submit(int argc, char **argv);
 int cmd_wait(int argc, char **argv);

@@ -272,11 +272,14 @@ static int run_merge(const batch_args *a, const char *const *dirs, uint32_t n)
 	merge_counts c = {0};
 	status st = merge_stores(a->store, dirs, n, &c, &d);
 	if (a->json)
-		printf("{\"format\":\"shardwright.merge/1\",\"stores\":%lld,\"modules\":%lld,\"answers\":%lld,\"known\":%lld,\"failed\":%lld}\n",
-			(long long)c.stores, (long long)c.modules, (long long)c.answers, (long long)c.known, (long long)c.failed);
+		printf("{\"format\":\"shardwright.merge/1\",\"stores\":%lld,\"modules\":%lld,\"answers\":%lld,\"known\":%lld,\"failed\":%lld,"
+		       "\"verifications\":%lld,\"measurements\":%lld}\n", (long long)c.stores, (long long)c.modules, (long long)c.answers, (long long)c.known,
+			(long long)c.failed, (long long)c.verifications, (long long)c.measurements);
 	else
 		printf("%lld stores: %lld answers and %lld modules taken, %lld answers known already, %lld failed searches\n", (long long)c.stores,
 			(long long)c.answers, (long long)c.modules, (long long)c.known, (long long)c.failed);
+	if (!a->json && (c.verifications || c.measurements))
+		printf("with them %lld verifications and %lld measurements\n", (long long)c.verifications, (long long)c.measurements);
 	return st == ST_OK ? 0 : cli_fail(&d, st);
 }
 

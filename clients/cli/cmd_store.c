@@ -23,7 +23,7 @@ static const char more_help[] =
 	"  --csv                   a header and a line per row (RFC 4180), times in ns, sizes in bytes\n"
 	"  --json                  {\"format\":\"shardwright.VIEW/1\",\"rows\":[..]}\n\n"
 	"The views are those of the database too (docs/database.md): best_per_mesh, mesh_ranking, cost_model_history,\n"
-	"predicted_and_verified.\n";
+	"predicted_and_verified, measured, best_known.\n";
 
 static int print_help(void)
 {

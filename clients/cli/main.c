@@ -31,6 +31,7 @@ static const verb verbs[] = {
 	{"fingerprint", cmd_fingerprint, "identity of a module"},
 	{"batch", cmd_batch, "many searches from a file of jobs"},
 	{"store", cmd_store, "what a store has found, as table, CSV or JSON"},
+	{"record", cmd_record, "a measured step into a store"},
 	{"submit", cmd_submit, "search through a daemon"},
 	{"wait", cmd_wait, "wait for a daemon's search"},
 	{"cancel", cmd_cancel, "cancel a daemon's search"},

@@ -19,14 +19,20 @@ static status run_backup(const care_options *o, diag *d)
 
 static void print_counts(const care_options *o, const char *what, const merge_counts *c)
 {
-	if (o->json)
-		printf("{\"format\":\"shardwright.%s/1\",\"answers\":%lld,\"better\":%lld,\"known\":%lld,\"failed\":%lld,\"modules\":%lld}\n", what,
-			(long long)c->answers, (long long)c->better, (long long)c->known, (long long)c->failed, (long long)c->modules);
-	else if (!strcmp(what, "export"))
-		printf("%lld answers and %lld modules written\n", (long long)c->answers, (long long)c->modules);
+	if (o->json) {
+		printf("{\"format\":\"shardwright.%s/1\",\"answers\":%lld,\"better\":%lld,\"known\":%lld,\"failed\":%lld,\"modules\":%lld,"
+		       "\"verifications\":%lld,\"measurements\":%lld}\n", what, (long long)c->answers, (long long)c->better, (long long)c->known,
+			(long long)c->failed, (long long)c->modules, (long long)c->verifications, (long long)c->measurements);
+		return;
+	}
+	if (!strcmp(what, "export"))
+		printf("%lld answers and %lld modules written", (long long)c->answers, (long long)c->modules);
 	else
-		printf("%lld answers taken, %lld of them better than what the store had; %lld known already; %lld modules\n", (long long)c->answers,
+		printf("%lld answers taken, %lld of them better than what the store had; %lld known already; %lld modules", (long long)c->answers,
 			(long long)c->better, (long long)c->known, (long long)c->modules);
+	if (c->verifications || c->measurements)
+		printf("; %lld verifications, %lld measurements", (long long)c->verifications, (long long)c->measurements);
+	putchar('\n');
 }
 
 static status run_export(const care_options *o, diag *d)

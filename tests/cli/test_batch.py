@@ -285,6 +285,8 @@ def test_documented_queries(filled):
     db.execute("INSERT INTO verification_jobs(search, plans, state, attempt, planned, created_us) VALUES (?, 1, 'done', 1, ?, 1)", (search, strategy))
     db.execute("INSERT INTO verifications(search, attempt, strategy, plan, apply, source, options, runtime_ns, fits, predicted_runtime_ns,"
                " predicted_peak_bytes, seconds, chosen, created_us) VALUES (?, 1, ?, 'zero3', 'exact', 'compiled', '{}', 2, 1, 1, 1, 1, 1, 1)", (search, strategy))
+    db.execute("INSERT INTO measurements(id, strategy, device, step_ns, options, owner, measured_us, created_us) SELECT 'm-1', id, device, 3, '{}', '', 1, 1"
+               " FROM strategies WHERE id = ?", (strategy,))
     ran = {}
     for statement in "".join(blocks).split(";"):
         if "SELECT" in statement:

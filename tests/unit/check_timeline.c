@@ -333,7 +333,7 @@ START_TEST(test_fsdp_threshold)
 }
 END_TEST
 
-/* TPU: what a kernel reads of arguments is fetched while the core waits for a collective, as much as there is room for; not what the
+/* TPU: what a kernel reads of arguments is fetched while the core waits for a collective, if there is room for it; not what the
  * first kernel reads, nor what was made in the program. */
 START_TEST(test_arguments_fetched_ahead)
 {
@@ -360,8 +360,7 @@ START_TEST(test_arguments_fetched_ahead)
 	for (int k = 0; k < KERNELS; k++)
 		took[k] = e[f.l.vals.p[out[k]].def].end_ns - e[f.l.vals.p[out[k]].def].start_ns;
 	ck_assert_int_lt(took[BEHIND], took[FIRST]);
-	ck_assert_int_lt(took[LARGE], took[MADE]);
-	ck_assert_int_gt(took[LARGE], took[MADE] * 3 / 4); /* half of the chip's memory of it */
+	ck_assert_int_eq(took[LARGE], took[MADE]); /* more than half of the chip's memory */
 	ck_assert_int_le(c.runtime_ns, c.compute_ns + c.communication_ns);
 	simulator_free(s);
 	fix_release(&f);
