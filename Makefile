@@ -31,7 +31,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations torch bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations torch bench bench-search bench-methods bench-warm corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
 all: $(PROGRAMS)
 
 help:
@@ -47,6 +47,7 @@ help:
 ## make measured        the cost model against published measurements (docs/measured.md)
 ## make bench           the table of speeds
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
+## make bench-warm      what beginning with another program's plan is worth (docs/search-experiments.md)
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
@@ -268,6 +269,9 @@ check-malformed:
 SOAK_SECONDS ?= 3600
 soak: all
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/soak.py --seconds $(SOAK_SECONDS)
+bench-warm: all
+	python3 tests/bench/warm.py $(BENCH)
+
 bench-hits: all
 	@tools/install-debian nginx-light wrk
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/bench/hits.py

@@ -22,6 +22,8 @@ static const char help[] =
 	"  --cache-memory 1GiB         what memo tables may take, all threads together (default 1GiB); never changes the answer\n"
 	"  --pin 'GLOB:SHARDING'       fix arguments by name: --pin 'params*embed*:[[\"model\"],[]]'; * and ? match, may be repeated\n"
 	"  --forbid 'GLOB:DIM:AXIS'    that dimension is never sharded over that axis, by decision or by propagation\n"
+	"  --start STRATEGY.json       begin with what that document decides, for a program of the same structure (other sizes, layers,\n"
+	"                              mesh); up to four\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
 	"  --apply auto|exact|annotate how XLA will get the plan, which costs depend on: exact, as the program of one device, which\n"
 	"                              leaves nothing to partition; annotate, as shardings that XLA partitions by; auto (default),\n"
@@ -90,6 +92,7 @@ typedef struct search_args {
 	VEC(search_pin) pins;
 	VEC(search_forbid) forbids;
 	VEC(search_baseline) baselines;
+	VEC(search_start) starts;
 	VEC(search_kept) kept;  /* --baseline-mlir: names */
 	VEC(const char *) kept_paths;
 	VEC(strbuf) texts;  /* of baseline files */
@@ -130,14 +133,14 @@ static bool parse_forbid(search_args *a, const char *text)
 }
 
 enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS,
-       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_ALTERNATIVES, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_START, OPT_OPEN_RESULTS, OPT_APPLY, OPT_ALTERNATIVES, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
 
 static const struct option options[] = {
 	{"mesh", 1, 0, OPT_MESH}, {"device", 1, 0, OPT_DEVICE}, {"device-file", 1, 0, OPT_DEVICE_FILE}, {"memory", 1, 0, OPT_MEMORY},
 	{"objective", 1, 0, OPT_OBJECTIVE}, {"schedule", 1, 0, OPT_SCHEDULE}, {"evaluations", 1, 0, OPT_EVALUATIONS}, {"seconds", 1, 0, OPT_SECONDS},
 	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION}, {"pin", 1, 0, OPT_PIN},
 	{"forbid", 1, 0, OPT_FORBID},
-	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"alternatives", 1, 0, OPT_ALTERNATIVES}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
+	{"baseline", 1, 0, OPT_BASELINE}, {"start", 1, 0, OPT_START}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"alternatives", 1, 0, OPT_ALTERNATIVES}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
 	{"emit-strategy", 1, 0, OPT_EMIT_STRATEGY}, {"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK},
 	{"help", 0, 0, OPT_HELP}, {0}};
 
@@ -224,6 +227,9 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 		case OPT_BASELINE:
 			vec_push(&a->baselines, (search_baseline){.name = optarg});
 			break;
+		case OPT_START:
+			vec_push(&a->starts, (search_start){.name = optarg});
+			break;
 		case OPT_BASELINE_MLIR:
 			if (optind >= argc)
 				return cli_usage("search", "--baseline-mlir: expected the NAME of a baseline and a path, found only '%s'", optarg);
@@ -241,6 +247,32 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 	if (!a->mesh)
 		return cli_usage("search", "expected --mesh, for example --mesh data=4,model=4");
 	return -1;
+}
+
+/* What the search begins with; by the hash of its text, which is its id in a store. */
+static status read_starts(search_args *a, diag *d)
+{
+	for (uint32_t i = 0; i < a->starts.n; i++) {
+		search_start *s = &a->starts.p[i];
+		strbuf text = {0};
+		TRY(file_read(s->name, MAX_TEXT_BYTES, &text, d));
+		vec_push(&a->texts, text);
+		cJSON *root = cJSON_ParseWithLength(text.p, text.n);
+		const cJSON *format = cJSON_GetObjectItemCaseSensitive(root, "format");
+		bool known = cJSON_IsString(format) && !strcmp(format->valuestring, "shardwright.strategy/1");
+		cJSON_Delete(root);
+		if (!known)
+			return diag_set(d, ST_ERR_INVALID, "'%.300s' is no strategy document", s->name);
+		char *id = xmalloc(72);
+		vec_push(&a->copies, id);
+		sha256_name(text.p, text.n, id);
+		s->name = id;
+		s->json = text.p;
+		s->n = text.n;
+	}
+	a->o.starts = a->starts.p;
+	a->o.n_starts = a->starts.n;
+	return ST_OK;
 }
 
 static status read_baselines(search_args *a, diag *d)
@@ -352,6 +384,8 @@ int cmd_search(int argc, char **argv)
 			a.o.schedule_json = schedule.p;
 		if (st == ST_OK)
 			st = read_baselines(&a, &d);
+		if (st == ST_OK)
+			st = read_starts(&a, &d);
 		if (st == ST_OK) {
 			a.o.mesh = target.mesh;
 			a.o.device = &target.dev;
@@ -390,6 +424,7 @@ int cmd_search(int argc, char **argv)
 		free(a.copies.p[i]);
 	for (uint32_t i = 0; i < a.kept.n; i++)
 		strategy_release(&a.kept.p[i].s);
+	vec_release(&a.starts);
 	vec_release(&a.kept);
 	vec_release(&a.kept_paths);
 	vec_release(&a.texts);

@@ -159,6 +159,25 @@ static cJSON *mesh_axes_json(const module *m, mesh_id id, const char *const *axi
 	return o;
 }
 
+/* What the search began with. */
+static cJSON *starts_json(const search_result *r)
+{
+	cJSON *list = cJSON_CreateArray();
+	for (uint32_t i = 0; i < r->starts.n; i++) {
+		const started *x = &r->starts.p[i];
+		cJSON *o = cJSON_CreateObject();
+		add_text(o, "strategy", x->name);
+		cJSON_AddNumberToObject(o, "plans", x->plans);
+		if (x->plans) {
+			cJSON_AddNumberToObject(o, "runtime_ns", (double)x->cost.runtime_ns);
+			cJSON_AddNumberToObject(o, "peak_bytes", (double)x->cost.peak_bytes);
+			cJSON_AddBoolToObject(o, "fits", x->fits);
+		}
+		cJSON_AddItemToArray(list, o);
+	}
+	return list;
+}
+
 static cJSON *search_json(const search_options *o, const search_result *r)
 {
 	cJSON *s = cJSON_CreateObject(), *list = cJSON_CreateArray();
@@ -187,6 +206,8 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 		cJSON_AddItemToArray(list, e);
 	}
 	cJSON_AddItemToObject(s, "incumbents", list);
+	if (o->n_starts)
+		cJSON_AddItemToObject(s, "warm_start", starts_json(r));
 	return s;
 }
 
@@ -271,6 +292,8 @@ status document_write(const module *m, const search_options *o, const search_res
 	cJSON_AddItemToObject(root, "results", results_json(m, &r->best));
 	cJSON_AddItemToObject(root, "constraints", constraints_json(m, &r->best));
 	cJSON_AddItemToObject(root, "actions", actions_json(m, &r->best));
+	if (r->decisions)
+		cJSON_AddRawToObject(root, "decisions", r->decisions);
 	cJSON_AddItemToObject(root, "cost", cost_to_json(&r->cost));
 	list = cJSON_AddArrayToObject(root, "baselines");
 	for (uint32_t i = 0; i < r->baselines.n; i++) {
