@@ -72,7 +72,7 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Files that .incbin takes into an object.
-$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql server/schema_4.sql server/schema_5.sql docs/openapi.json web/built/index.html
+$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql server/schema_4.sql server/schema_5.sql server/schema_6.sql docs/openapi.json web/built/index.html
 $(BUILD)/obj/costmodel/profiles.o: $(wildcard costmodel/devices/*.json)
 
 $(BUILD)/libshardwright.a: $(LIB_OBJ)
@@ -249,6 +249,8 @@ bench: all venv $(BUILD)/bench/bench_core $(BUILD)/bench/bench_scale
 BENCH ?=
 bench-search: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/bench/bench_search.py $(BENCH)
+bench-warm: all
+	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/bench/warm.py $(BENCH)
 bench-methods: $(BUILD)/bench/bench_search_methods
 	BENCH_SEARCH_METHODS=$< python3 tests/bench/methods.py $(BENCH)
 
@@ -269,9 +271,6 @@ check-malformed:
 SOAK_SECONDS ?= 3600
 soak: all
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/soak.py --seconds $(SOAK_SECONDS)
-bench-warm: all
-	python3 tests/bench/warm.py $(BENCH)
-
 bench-hits: all
 	@tools/install-debian nginx-light wrk
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/bench/hits.py

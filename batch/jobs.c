@@ -10,7 +10,7 @@ enum { MOST_JOBS = 1000000 };
 #define MOST_PRIORITY 1000000
 
 static const char fields[] =
-	" module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply priority ";
+	" module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply warm_start priority ";
 
 const char *batch_fields(void) { return fields; }
 

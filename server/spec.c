@@ -435,6 +435,9 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 	if ((item = field(root, "open_results")) && !cJSON_IsBool(item))
 		return problem_at(why, "/open_results", "expected true or false");
 	s->open_results = cJSON_IsTrue(item);
+	if ((item = field(root, "warm_start")) && !cJSON_IsBool(item))
+		return problem_at(why, "/warm_start", "expected true or false");
+	s->cold = cJSON_IsFalse(item);
 	return true;
 }
 
@@ -495,6 +498,8 @@ static void write_canonical(search_spec *s)
 		json_int(&b, "threads", s->threads);
 	if (s->priority)
 		json_int(&b, "priority", s->priority);
+	if (s->cold)
+		json_bool(&b, "warm_start", false);
 	json_list(&b, "tags", s->tags, s->tag_count);
 	if (s->verify)
 		json_int(&b, "verify", s->verify);
@@ -512,7 +517,7 @@ bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devi
 	if (!root)
 		return problem_from_diag(why, PROBLEM_BAD_JSON, &d);
 	axes a = {0};
-	static const char known[] = " module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply alternatives priority tags verify ";
+	static const char known[] = " module mesh device memory objective schedule pins forbids evaluations seconds seed threads open_results apply alternatives priority tags verify warm_start ";
 	bool ok = check_fields(root, "", known, why) && read_module(s, root, why) && read_mesh(s, root, &a, why)
 		&& read_device(s, root, devices, device_count, why) && read_memory(s, root, why) && read_schedule(s, root, &a, why)
 		&& read_budget(s, root, why) && read_list(s, root, "pins", &s->pins, &s->pin_count, why)

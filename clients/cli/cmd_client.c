@@ -50,6 +50,7 @@ static const struct {
 		"  --mesh NAME=SIZE,.. | FILE.json    --device NAME | --device-file FILE    --memory SIZE    --objective runtime|memory\n"
 		"  --schedule FILE    --evaluations N | --seconds S    --seed N    --threads N    --pin GLOB:SHARDING    --forbid GLOB:DIM:AXIS\n"
 		"  --open-results   --apply auto|exact|annotate   --alternatives K\n"
+		"  --no-warm-start       begin with nothing from the store\n"
 		"  --label NAME          a name for the module, which is called jit_step otherwise\n"
 		"  --tag NAME            a word to find the search by (repeat)\n"
 		"  --priority N          -100 to 100: the order among your own waiting searches\n"
@@ -187,6 +188,8 @@ static bool switch_flag(flags *f, const char *name)
 		f->only_cached = true;
 	else if (f->request && !strcmp(name, "open-results"))
 		cJSON_AddTrueToObject(f->request, "open_results");
+	else if (f->request && !strcmp(name, "no-warm-start"))
+		cJSON_AddFalseToObject(f->request, "warm_start");
 	else
 		return false;
 	return true;

@@ -1,4 +1,5 @@
 #include "clients/cli/cli.h"
+#include "clients/cli/starts.h"
 
 #include <cjson/cJSON.h>
 #include <getopt.h>
@@ -24,6 +25,8 @@ static const char help[] =
 	"  --forbid 'GLOB:DIM:AXIS'    that dimension is never sharded over that axis, by decision or by propagation\n"
 	"  --start STRATEGY.json       begin with what that document decides, for a program of the same structure (other sizes, layers,\n"
 	"                              mesh); up to four\n"
+	"  --store DIR                 begin with what that store has for programs of the same structure; it may be open elsewhere\n"
+	"  --no-warm-start             not so\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
 	"  --apply auto|exact|annotate how XLA will get the plan, which costs depend on: exact, as the program of one device, which\n"
 	"                              leaves nothing to partition; annotate, as shardings that XLA partitions by; auto (default),\n"
@@ -85,14 +88,15 @@ static void show_progress(void *user, const search_event *e)
 }
 
 typedef struct search_args {
-	const char *mesh, *device, *device_file, *schedule, *emit_mlir, *emit_strategy, *trace;
-	bool json, progress_json, in_notation;
+	const char *mesh, *device, *device_file, *schedule, *store, *emit_mlir, *emit_strategy, *trace;
+	bool json, progress_json, in_notation, cold;
 	notation notation; /* with in_notation */
 	search_options o;
 	VEC(search_pin) pins;
 	VEC(search_forbid) forbids;
 	VEC(search_baseline) baselines;
-	VEC(search_start) starts;
+	VEC(const char *) start_files;
+	cli_starts starts;
 	VEC(search_kept) kept;  /* --baseline-mlir: names */
 	VEC(const char *) kept_paths;
 	VEC(strbuf) texts;  /* of baseline files */
@@ -133,14 +137,14 @@ static bool parse_forbid(search_args *a, const char *text)
 }
 
 enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS,
-       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_START, OPT_OPEN_RESULTS, OPT_APPLY, OPT_ALTERNATIVES, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_BASELINE, OPT_START, OPT_STORE, OPT_COLD, OPT_OPEN_RESULTS, OPT_APPLY, OPT_ALTERNATIVES, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
 
 static const struct option options[] = {
 	{"mesh", 1, 0, OPT_MESH}, {"device", 1, 0, OPT_DEVICE}, {"device-file", 1, 0, OPT_DEVICE_FILE}, {"memory", 1, 0, OPT_MEMORY},
 	{"objective", 1, 0, OPT_OBJECTIVE}, {"schedule", 1, 0, OPT_SCHEDULE}, {"evaluations", 1, 0, OPT_EVALUATIONS}, {"seconds", 1, 0, OPT_SECONDS},
 	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION}, {"pin", 1, 0, OPT_PIN},
 	{"forbid", 1, 0, OPT_FORBID},
-	{"baseline", 1, 0, OPT_BASELINE}, {"start", 1, 0, OPT_START}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"alternatives", 1, 0, OPT_ALTERNATIVES}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
+	{"baseline", 1, 0, OPT_BASELINE}, {"start", 1, 0, OPT_START}, {"store", 1, 0, OPT_STORE}, {"no-warm-start", 0, 0, OPT_COLD}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"alternatives", 1, 0, OPT_ALTERNATIVES}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
 	{"emit-strategy", 1, 0, OPT_EMIT_STRATEGY}, {"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK},
 	{"help", 0, 0, OPT_HELP}, {0}};
 
@@ -228,8 +232,10 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			vec_push(&a->baselines, (search_baseline){.name = optarg});
 			break;
 		case OPT_START:
-			vec_push(&a->starts, (search_start){.name = optarg});
+			vec_push(&a->start_files, optarg);
 			break;
+		case OPT_STORE: a->store = optarg; break;
+		case OPT_COLD: a->cold = true; break;
 		case OPT_BASELINE_MLIR:
 			if (optind >= argc)
 				return cli_usage("search", "--baseline-mlir: expected the NAME of a baseline and a path, found only '%s'", optarg);
@@ -249,29 +255,15 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 	return -1;
 }
 
-/* What the search begins with; by the hash of its text, which is its id in a store. */
-static status read_starts(search_args *a, diag *d)
+/* What is named, and then what the store has. */
+static status read_starts(search_args *a, const module *m, const char *path, const char *device, diag *d)
 {
-	for (uint32_t i = 0; i < a->starts.n; i++) {
-		search_start *s = &a->starts.p[i];
-		strbuf text = {0};
-		TRY(file_read(s->name, MAX_TEXT_BYTES, &text, d));
-		vec_push(&a->texts, text);
-		cJSON *root = cJSON_ParseWithLength(text.p, text.n);
-		const cJSON *format = cJSON_GetObjectItemCaseSensitive(root, "format");
-		bool known = cJSON_IsString(format) && !strcmp(format->valuestring, "shardwright.strategy/1");
-		cJSON_Delete(root);
-		if (!known)
-			return diag_set(d, ST_ERR_INVALID, "'%.300s' is no strategy document", s->name);
-		char *id = xmalloc(72);
-		vec_push(&a->copies, id);
-		sha256_name(text.p, text.n, id);
-		s->name = id;
-		s->json = text.p;
-		s->n = text.n;
-	}
-	a->o.starts = a->starts.p;
-	a->o.n_starts = a->starts.n;
+	for (uint32_t i = 0; i < a->start_files.n; i++)
+		TRY(cli_start_file(&a->starts, a->start_files.p[i], d));
+	if (a->store && !a->cold)
+		TRY(cli_start_store(&a->starts, a->store, m, path, a->mesh, device, d));
+	a->o.starts = a->starts.list.p;
+	a->o.n_starts = a->starts.list.n;
 	return ST_OK;
 }
 
@@ -385,7 +377,7 @@ int cmd_search(int argc, char **argv)
 		if (st == ST_OK)
 			st = read_baselines(&a, &d);
 		if (st == ST_OK)
-			st = read_starts(&a, &d);
+			st = read_starts(&a, m, argv[optind], target.dev.name, &d);
 		if (st == ST_OK) {
 			a.o.mesh = target.mesh;
 			a.o.device = &target.dev;
@@ -424,7 +416,8 @@ int cmd_search(int argc, char **argv)
 		free(a.copies.p[i]);
 	for (uint32_t i = 0; i < a.kept.n; i++)
 		strategy_release(&a.kept.p[i].s);
-	vec_release(&a.starts);
+	vec_release(&a.start_files);
+	cli_starts_release(&a.starts);
 	vec_release(&a.kept);
 	vec_release(&a.kept_paths);
 	vec_release(&a.texts);

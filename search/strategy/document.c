@@ -264,8 +264,9 @@ static cJSON *listed_ops_json(const listed_ops *ops)
 status document_write(const module *m, const search_options *o, const search_result *r, strbuf *out, diag *d)
 {
 	cJSON *root = cJSON_CreateObject(), *tool = cJSON_CreateObject(), *about = cJSON_CreateObject(), *list;
-	char fingerprint[72];
+	char fingerprint[72], structure[72];
 	module_fingerprint(m, fingerprint);
+	module_structure(m, structure);
 	uint32_t ops = 0;
 	for (op_id op = op_walk_first(m, ID_NONE); op != ID_NONE; op = op_walk_next(m, ID_NONE, op))
 		ops++;
@@ -276,6 +277,7 @@ status document_write(const module *m, const search_options *o, const search_res
 	cJSON_AddItemToObject(root, "tool", tool);
 	add_text(about, "name", strtab_get(&m->strs, m->name));
 	cJSON_AddStringToObject(about, "fingerprint", fingerprint);
+	cJSON_AddStringToObject(about, "structure", structure);
 	cJSON_AddNumberToObject(about, "ops", ops);
 	cJSON_AddNumberToObject(about, "arguments", r->best.n_args);
 	cJSON_AddItemToObject(root, "module", about);
