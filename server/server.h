@@ -837,7 +837,8 @@ bool list_modules(db *c, const list_filter *f, strbuf *out);
 /* What a strategy was found for: the module's id, the profile's name, and the profile itself where the request described one, else NULL
  * (JSON, owned by the caller). */
 found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile);
-/* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. False: a read failed. */
+/* Events after `after` as an event stream; sets *last and, when the final one of the search itself is among them, *final. Those of its verification may
+ * come behind it. False: a read failed. */
 bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
 
 /* ---------------------------------------------------------------- store_retention.c */
@@ -1134,7 +1135,7 @@ typedef struct embedded {
 	const char *p;
 	size_t n;
 } embedded;
-embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void), embedded_schema_4(void), embedded_schema_5(void), embedded_schema_6(void), embedded_openapi(void), embedded_page(void);
+embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void), embedded_schema_4(void), embedded_schema_5(void), embedded_schema_6(void), embedded_schema_7(void), embedded_openapi(void), embedded_page(void);
 
 /* ---------------------------------------------------------------- server */
 
