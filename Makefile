@@ -32,7 +32,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-library check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations torch bench bench-search bench-methods corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations torch bench bench-search bench-methods bench-warm corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
 all: $(PROGRAMS)
 
 help:
@@ -49,6 +49,7 @@ help:
 ## make measured        the cost model against published measurements (docs/measured.md)
 ## make bench           the table of speeds
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
+## make bench-warm      what beginning with another program's plan is worth (docs/search-experiments.md)
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
@@ -73,7 +74,7 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Files that .incbin takes into an object.
-$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql server/schema_4.sql server/schema_5.sql docs/openapi.json web/built/index.html
+$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql server/schema_4.sql server/schema_5.sql server/schema_6.sql server/schema_7.sql docs/openapi.json web/built/index.html
 $(BUILD)/obj/costmodel/profiles.o: $(wildcard costmodel/devices/*.json)
 
 # All that the folders have, for the programs and tests of this tree.
@@ -278,6 +279,8 @@ bench: all venv $(BUILD)/bench/bench_core $(BUILD)/bench/bench_scale
 BENCH ?=
 bench-search: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/bench/bench_search.py $(BENCH)
+bench-warm: all
+	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/bench/warm.py $(BENCH)
 bench-methods: $(BUILD)/bench/bench_search_methods
 	BENCH_SEARCH_METHODS=$< python3 tests/bench/methods.py $(BENCH)
 

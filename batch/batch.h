@@ -187,6 +187,30 @@ struct cJSON;
  * appended to out. ST_ERR_NOT_FOUND: there is no such store or strategy. */
 status store_record(const char *dir, const char *strategy, const struct cJSON *body, strbuf *out, diag *d) MUST_USE;
 
+/* ---------------------------------------------------------------- measured.c */
+
+typedef struct measured_row { /* a strategy that was measured on the devices it was made for */
+	char strategy[72], fingerprint[72], name[128], mesh[128], module_path[512];
+	int64_t step_ns, measurements; /* the median of so many */
+	strbuf document;
+} measured_row;
+/* All for a device profile, by program, mesh and id. *out is the caller's (measured_rows_free), *out_lost: so many more, whose module's
+ * text is lost. Beside a daemon too. */
+status store_measured(const char *dir, const char *device, measured_row **out, uint32_t *out_n, uint32_t *out_lost, diag *d) MUST_USE;
+void measured_rows_free(measured_row *rows, uint32_t n);
+
+/* ---------------------------------------------------------------- starts.c */
+
+enum { MOST_BATCH_STARTS = 4 };
+typedef struct batch_start {
+	char id[72];
+	strbuf document; /* the caller's to release */
+} batch_start;
+/* Strategies that a store has for programs of a structure (module_structure), the likeliest to be of use first; at most
+ * MOST_BATCH_STARTS. module: id of the text, which may be unknown to the store; mesh, device: what is searched for. Beside a daemon too. */
+status store_starts(const char *dir, const char *structure, const char *module, const char *mesh, const char *device, batch_start *out, uint32_t *out_n,
+	diag *d) MUST_USE;
+
 /* ---------------------------------------------------------------- slurm.c */
 
 typedef struct slurm_options {

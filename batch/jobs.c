@@ -15,7 +15,7 @@ enum { MOST_JOBS = 1000000 };
 static const char fields[] = " module "
 #define OPTION(id, flag, field, kind, asked, argument, least, most, help) FIELD_##asked(field)
 #include "search/options.def"
-	"priority ";
+	"warm_start priority ";
 
 const char *batch_fields(void) { return fields; }
 

@@ -27,7 +27,7 @@ typedef struct source {
 #define MEASUREMENT_COLUMNS                                                                                         \
 	"id, strategy, device, step_ns, peak_bytes, steps, hardware, jax, jaxlib, compiler, options, source, owner, measured_us, created_us"
 #define LABEL_COLUMNS "module, label, owner, created_us"
-#define MODULE_COLUMNS "id, fingerprint, shardings, name, ops, arguments, text_bytes, stored_bytes, created_us"
+#define MODULE_COLUMNS "id, fingerprint, shardings, name, ops, arguments, text_bytes, stored_bytes, created_us, structure"
 
 /* Keeps db's error; false. */
 bool source_note(source *s, sqlite3 *db);

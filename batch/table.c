@@ -73,7 +73,7 @@ static cJSON *value_of(const char *name, const char *text, char why[128])
 		snprintf(why, 128, "expected a number");
 		return *end || end == text || !__builtin_isfinite(v) ? NULL : cJSON_CreateNumber(v);
 	}
-	if (o && o->kind == OPTION_KIND_SWITCH) {
+	if ((o && o->kind == OPTION_KIND_SWITCH) || !strcmp(name, "warm_start")) {
 		snprintf(why, 128, "expected true or false");
 		return !strcmp(text, "true") ? cJSON_CreateTrue() : !strcmp(text, "false") ? cJSON_CreateFalse() : NULL;
 	}

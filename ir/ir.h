@@ -2,7 +2,7 @@
  * the algebra on mesh axes.
  *
  *   ops.def     one row per op               types.c     interned types        attrs.c    attributes
- *   module.c    ops, functions, walking, copies of modules   rewrite.c  building and changing   fingerprint.c
+ *   module.c    ops, functions, walking, copies of modules   rewrite.c  building and changing   fingerprint.c   structure.c
  *   verify.c    structure between passes    verify_types.c verify_shapes.c verify_windows.c verify_sdy.c verify_rule.c  ops
  *   mesh.c      meshes, axis references      axes.c      algebra on axis lists  sharding.c interned shardings, checks
  *   sharding_text.c  their text
@@ -533,6 +533,11 @@ status module_verify_ops(const module *m, diag *d) MUST_USE;
 void module_fingerprint(const module *m, char out[72]);
 /* The same over meshes and existing shardings alone. */
 void module_sharding_fingerprint(const module *m, char out[72]);
+
+/* structure.c: "sha256:.." over the set of different ops of the program, with ranks and where operands come from: equal for programs that
+ * differ in sizes, element types and the number of repeated layers. Of programs that have it in common a plan for one is worth a try
+ * for another; nothing else follows from it. */
+void module_structure(const module *m, char out[72]);
 
 /* Parses the inside of #sdy.sharding<..> given as text, e.g. `<@mesh, [{"a"}, {?}]>`, for flags and JSON; positions in
  * d are offsets in text. */

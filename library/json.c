@@ -166,6 +166,7 @@ cJSON *json_AddArrayToObject(cJSON *o, const char *name) { return added(o, cJSON
 cJSON *json_AddBoolToObject(cJSON *o, const char *name, cJSON_bool v) { return added(o, cJSON_AddBoolToObject(o, name, v)); }
 cJSON *json_AddTrueToObject(cJSON *o, const char *name) { return added(o, cJSON_AddTrueToObject(o, name)); }
 cJSON *json_AddNumberToObject(cJSON *o, const char *name, double v) { return added(o, cJSON_AddNumberToObject(o, name, v)); }
+cJSON *json_AddRawToObject(cJSON *o, const char *name, const char *v) { return added(o, cJSON_AddRawToObject(o, name, v)); }
 cJSON *json_AddStringToObject(cJSON *o, const char *name, const char *v) { return added(o, cJSON_AddStringToObject(o, name, v)); }
 cJSON_bool json_AddItemToArray(cJSON *array, cJSON *item) { return hung(array, item, cJSON_AddItemToArray(array, item)); }
 cJSON_bool json_AddItemToObject(cJSON *o, const char *name, cJSON *item) { return hung(o, item, cJSON_AddItemToObject(o, name, item)); }

@@ -82,6 +82,13 @@ typedef struct search_baseline { /* --baseline FILE: text of a strategy document
 	size_t n;
 } search_baseline;
 
+/* A strategy document of another search, for a program of the same structure (module_structure): the search begins with what its decisions
+ * mean here. */
+typedef struct search_start {
+	const char *name, *json; /* name: for the answer, such as its id in a store */
+	size_t n;
+} search_start;
+
 /* A baseline whose strategy the caller wants: filled by a search that succeeds, then the caller's to release. */
 typedef struct search_kept {
 	const char *name;
@@ -139,6 +146,8 @@ typedef struct search_options {
 	uint32_t n_groups;
 	const search_baseline *baselines;
 	uint32_t n_baselines;
+	const search_start *starts; /* NULL: the search begins with nothing */
+	uint32_t n_starts;          /* those beyond MOST_STARTS are not looked at */
 	search_kept *kept; /* a name that no baseline has is an error */
 	uint32_t n_kept;
 	uint32_t alternatives;         /* so many plans besides the answer that do something else, if there are */
@@ -176,6 +185,12 @@ typedef struct plan_alternative {
 	bool fits;
 	str difference; /* from the answer, for people */
 } plan_alternative;
+typedef struct started { /* what became of a search_start */
+	str name;
+	uint32_t plans; /* that its decisions may mean; 0: nothing in it was understood */
+	cost cost;      /* of the best of them, as the search sees it */
+	bool fits;
+} started;
 typedef struct incumbent_mark {
 	uint64_t evaluation;
 	int64_t elapsed_ns, runtime_ns, peak_bytes;
@@ -200,6 +215,8 @@ typedef struct search_result {
 	VEC(baseline_result) baselines;
 	VEC(incumbent_mark) incumbents;
 	VEC(plan_alternative) alternatives; /* best first */
+	VEC(started) starts;
+	const char *decisions;   /* JSON: those of the answer, for other programs of this structure; NULL: it has none */
 	listed_ops unsupported;  /* without a sharding rule */
 	listed_ops whole;       /* of a plan that is applied exactly: ops that cannot run on parts, whose operands are gathered around them */
 	listed_ops uncounted;   /* loops whose trip count the program does not say */

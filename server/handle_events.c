@@ -12,7 +12,7 @@ typedef struct stream { /* lives as long as its response */
 	watcher watch;
 	char id[SEARCH_ID_BYTES];
 	int64_t last, heartbeat_ns;
-	bool final;
+	bool final, until_verified;
 	strbuf pending;
 	size_t at;
 } stream;
@@ -27,14 +27,15 @@ static ssize_t send_pending(stream *t, char *buf, size_t max)
 }
 
 /* A client may resume behind the last event of a search that has ended: nothing will ever come. */
-static bool search_is_over(db *c, const char *id)
+static bool search_is_over(db *c, const char *id, bool verified)
 {
 	strbuf unused;
 	bool final = false;
 	strbuf_init(&unused);
 	found f = search_json(c, id, &unused, NULL, &final);
 	strbuf_release(&unused);
-	return f == FOUND && final;
+	bool over = f == FOUND && final;
+	return over && verified ? verification_over(c, id, &over) == FOUND && over : over;
 }
 
 static ssize_t stream_read(void *cls, uint64_t pos, char *buf, size_t max)
@@ -48,11 +49,12 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *buf, size_t max)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	while (!t->final && !watch_stopped(t->srv->hub)) {
 		uint64_t generation = watch_generation(t->srv->hub, t->id);
-		bool over = search_is_over(c, t->id); /* asked first: its last event may come between two reads */
+		bool over = search_is_over(c, t->id, t->until_verified); /* asked first: its last event may come between two reads */
 		strbuf_clear(&t->pending);
 		t->at = 0;
 		if (!events_stream(c, t->id, t->last, &t->pending, &t->last, &t->final))
 			return MHD_CONTENT_READER_END_WITH_ERROR; /* cut off, not ended: the client comes again with its last id */
+		t->final = t->final && !t->until_verified;
 		if (!t->pending.n && over)
 			break;
 		if (!t->pending.n && clock_ns() >= t->heartbeat_ns)
@@ -100,6 +102,11 @@ void handle_search_events(request *r)
 		reply_failure(r, PROBLEM_BAD_REQUEST, "Last-Event-ID is not an id of this stream");
 		return;
 	}
+	const char *until = request_query(r, "until");
+	if (until && strcmp(until, "verified")) {
+		reply_failure(r, PROBLEM_BAD_REQUEST, "until is '%.60s', expected verified", until);
+		return;
+	}
 	if (metric_add(srv, streams_open, 1) >= srv->opt.streams) {
 		metric_add(srv, streams_open, -1);
 		reply_failure(r, PROBLEM_TOO_MANY, "%lld event streams are open already", (long long)srv->opt.streams);
@@ -116,6 +123,7 @@ void handle_search_events(request *r)
 	t->srv = srv;
 	t->conn = r->conn;
 	t->last = last;
+	t->until_verified = until != NULL;
 	memcpy(t->id, id, sizeof id);
 	strbuf_puts(&t->pending, "retry: 3000\n\n");
 	t->heartbeat_ns = clock_ns();

@@ -42,6 +42,7 @@ static bool read_fingerprint(const strbuf *out, module_row *m)
 	bool ok = copy_text(root, "fingerprint", m->fingerprint, sizeof m->fingerprint)
 		&& copy_text(root, "shardings", m->shardings, sizeof m->shardings) && cJSON_IsNumber(ops) && cJSON_IsNumber(arguments);
 	copy_text(root, "name", m->name, sizeof m->name);
+	copy_text(root, "structure", m->structure, sizeof m->structure);
 	if (ok) {
 		m->ops = (int64_t)ops->valuedouble;
 		m->arguments = (int64_t)arguments->valuedouble;

@@ -11,7 +11,7 @@ static const route routes[] = {
 	{"POST", "/v1/searches", handle_search_post, BODY_JSON, SCOPE_SUBMIT, ""},
 	{"GET", "/v1/searches", handle_search_list, BODY_NONE, SCOPE_READ, "state,verification,tag,owner,label," LIST_QUERY},
 	{"GET", "/v1/searches/{id}", handle_search_get, BODY_NONE, SCOPE_READ, "wait,until"},
-	{"GET", "/v1/searches/{id}/events", handle_search_events, BODY_NONE, SCOPE_READ, "last_event_id"},
+	{"GET", "/v1/searches/{id}/events", handle_search_events, BODY_NONE, SCOPE_READ, "last_event_id,until"},
 	{"POST", "/v1/searches/{id}/cancel", handle_search_cancel, BODY_NONE, SCOPE_SUBMIT, ""},
 	{"GET", "/v1/strategies", handle_strategy_list, BODY_NONE, SCOPE_READ, "tag,label," LIST_QUERY},
 	{"GET", "/v1/strategies/{id}", handle_strategy_get, BODY_NONE, SCOPE_READ, "apply"},

@@ -13,6 +13,7 @@
  *   store.c    open            store_search.c  life of a search       store_list.c  rows as JSON   modules.c  taking one in
  *   response_cache.c  ready answers   systemd.c  the service manager   retain.c  deletes what is old
  *   fields.c   typed fields    body.c     a request's JSON        store_verify.c, store_measure.c  what compilers and machines said
+ *   store_starts.c   what searches begin with
  *   store_migrate.c  versions  store_queue.c   who is next            store_names.c labels, tags   hits.c     use of answers
  *   process.c  child processes http.c        requests and answers     routes.c      the table of routes
  *   handle_*.c one file per resource                                  watch.c       who waits for which search
@@ -93,6 +94,7 @@ typedef struct request request;
 	SIZE(keep_size, 0, 0, (1ll << 50), "above this size of the store the answers used longest ago are deleted; 0: no limit") \
 	SIZE(upload_limit, 256ll << 20, 1024, (1ll << 40), "bytes of a module as sent")                                    \
 	SIZE(module_limit, 1ll << 30, 1024, (1ll << 40), "bytes of a module when decoded")                                 \
+	INT(warm_start, 1, 0, 1, "1: searches begin with what the store has for programs of the same structure")           \
 	FLAG(insecure, "serve beyond loopback without tokens")                                                             \
 	FLAG(log_requests, "log every request")
 
@@ -326,6 +328,7 @@ typedef struct search_spec {
 	int64_t seed;           /* -1: none given */
 	int64_t threads;        /* 0: the daemon's */
 	bool open_results;
+	bool cold;              /* begins with nothing from the store; no part of the question */
 	int64_t priority;       /* among the owner's searches, higher first */
 	const char **tags;
 	uint32_t tag_count;
@@ -543,7 +546,7 @@ objects *store_objects(store *s);
  * descriptors, processes or memory: that claim is taken back. */
 
 typedef struct module_row {
-	char id[ID_BYTES], fingerprint[ID_BYTES], shardings[ID_BYTES];
+	char id[ID_BYTES], fingerprint[ID_BYTES], shardings[ID_BYTES], structure[ID_BYTES]; /* structure: "": not known */
 	char name[256];
 	int64_t ops, arguments, text_bytes;
 } module_row;
@@ -727,7 +730,7 @@ status search_recover(db *c, int64_t *out_count);
  *
  * A job is of a search, and is taken once that has succeeded. A result is taken once, WHERE attempt = ? AND state = 'running'. */
 
-enum { MOST_ALTERNATIVES = 16 /* as of `search --alternatives` */, MOST_TRIP_COUNT = 1000000000 /* as of `search --trip-count` */, MOST_PLANS = 64, MOST_VERIFICATIONS = 256 };
+enum { MOST_ALTERNATIVES = 16 /* as of `search --alternatives` */, MOST_PLANS = 64, MOST_VERIFICATIONS = 256 };
 /* Asks for `plans` programs of a search; no less than what was asked before. Writer thread. */
 bool verification_ask(db *c, const char *search, int64_t plans);
 /* Whether that many were asked for already, and have not failed. */
@@ -812,6 +815,26 @@ found measured_json(db *c, const char *strategy, strbuf *out);
 /* {"measurements": [..], "measured": as measured_json}, the oldest first. */
 bool measurements_of_strategy(db *c, const char *strategy, strbuf *out);
 
+/* ---------------------------------------------------------------- store_starts.c: what a search may begin with */
+
+enum { MOST_STORE_STARTS = 4 };
+typedef struct start_found {
+	char id[ID_BYTES]; /* of a strategy */
+	strbuf document;
+} start_found;
+typedef struct starts { /* starts_release, also after a failure */
+	uint32_t n;
+	start_found list[MOST_STORE_STARTS];
+} starts;
+typedef struct start_query {
+	const char *structure, *module, *mesh, *device; /* structure "": unknown, which finds nothing; module: id, where the store has it */
+} start_query;
+/* The structure of a module of the store, "" where it is not known. False: it could not be read. */
+bool starts_structure(db *c, const char *module, char out[ID_BYTES]);
+/* Strategies of modules of the structure, the likeliest to be of use first. False: they could not be read. */
+bool starts_find(db *c, const start_query *q, starts *out);
+void starts_release(starts *s);
+
 /* ---------------------------------------------------------------- store_list.c */
 
 typedef struct list_filter {
@@ -827,7 +850,8 @@ bool list_modules(db *c, const list_filter *f, strbuf *out);
 /* What a strategy was found for: the module's id, the profile's name, and the profile itself where the request described one, else NULL
  * (JSON, owned by the caller). */
 found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile, int64_t *trip_count);
-/* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. False: a read failed. */
+/* Events after `after` as an event stream; sets *last and, when the final one of the search itself is among them, *final. Those of its verification may
+ * come behind it. False: a read failed. */
 bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
 
 /* ---------------------------------------------------------------- store_retention.c */
@@ -1125,7 +1149,7 @@ typedef struct embedded {
 	const char *p;
 	size_t n;
 } embedded;
-embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void), embedded_schema_4(void), embedded_schema_5(void), embedded_openapi(void), embedded_page(void);
+embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void), embedded_schema_4(void), embedded_schema_5(void), embedded_schema_6(void), embedded_schema_7(void), embedded_openapi(void), embedded_page(void);
 
 /* ---------------------------------------------------------------- server */
 

@@ -462,6 +462,9 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 	if ((item = field(root, "open_results")) && !cJSON_IsBool(item))
 		return problem_at(why, "/open_results", "expected true or false");
 	s->open_results = cJSON_IsTrue(item);
+	if ((item = field(root, "warm_start")) && !cJSON_IsBool(item))
+		return problem_at(why, "/warm_start", "expected true or false");
+	s->cold = cJSON_IsFalse(item);
 	return true;
 }
 
@@ -524,6 +527,8 @@ static void write_canonical(search_spec *s)
 		json_int(&b, "threads", s->threads);
 	if (s->priority)
 		json_int(&b, "priority", s->priority);
+	if (s->cold)
+		json_bool(&b, "warm_start", false);
 	json_list(&b, "tags", s->tags, s->tag_count);
 	if (s->verify)
 		json_int(&b, "verify", s->verify);
@@ -547,7 +552,7 @@ bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devi
 	static const char known[] = " module "
 #define OPTION(id, flag, field, kind, asked, argument, least, most, help) FIELD_##asked(field)
 #include "search/options.def"
-		"priority tags verify ";
+		"priority tags verify warm_start ";
 	bool ok = check_fields(root, "", known, why) && read_module(s, root, why) && read_mesh(s, root, &a, why)
 		&& read_device(s, root, devices, device_count, why) && read_memory(s, root, why) && read_schedule(s, root, &a, why)
 		&& read_budget(s, root, why) && read_lists(s, root, why) && read_tags(s, root, why) && read_options(s, root, why);

@@ -83,6 +83,8 @@ bool list_strategies(db *c, const list_filter *f, strbuf *out)
 		json_text(out, "cost_model", column_text(s, 16));
 		json_raw(out, "tags", column_text(s, 18));
 		json_raw(out, "labels", column_text(s, 19));
+		json_raw(out, "verified", sqlite3_column_type(s, 22) == SQLITE_NULL ? "null" : column_text(s, 22));
+		json_raw(out, "measured", sqlite3_column_type(s, 23) == SQLITE_NULL ? "null" : column_text(s, 23));
 		json_int(out, "hits", sqlite3_column_int64(s, 20));
 		json_time(out, "last_hit", sqlite3_column_int64(s, 21));
 		json_time(out, "created", sqlite3_column_int64(s, 17));
@@ -216,7 +218,7 @@ bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *l
 	while ((more = db_step(c, s)) == FOUND) {
 		*last = sqlite3_column_int64(s, 0);
 		strbuf_printf(out, "id: %lld\nevent: %s\ndata: %s\n\n", (long long)*last, column_text(s, 1), column_text(s, 2));
-		*final = event_is_final(column_text(s, 1), column_text(s, 2));
+		*final = *final || event_is_final(column_text(s, 1), column_text(s, 2));
 	}
 	sqlite3_reset(s);
 	return more == FOUND_NONE;

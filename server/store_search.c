@@ -25,6 +25,7 @@ found module_find(db *c, const char *id, module_row *out)
 		out->ops = sqlite3_column_int64(s, 4);
 		out->arguments = sqlite3_column_int64(s, 5);
 		out->text_bytes = sqlite3_column_int64(s, 6);
+		copy(out->structure, sizeof out->structure, column_text(s, 7));
 	}
 	sqlite3_reset(s);
 	return f;
@@ -36,6 +37,7 @@ bool module_json(db *c, const module_row *m, strbuf *out)
 	json_text(out, "id", m->id);
 	json_text(out, "fingerprint", m->fingerprint);
 	json_text(out, "shardings", m->shardings);
+	json_text(out, "structure", m->structure[0] ? m->structure : NULL);
 	json_text(out, "name", m->name);
 	json_int(out, "ops", m->ops);
 	json_int(out, "arguments", m->arguments);
@@ -60,6 +62,7 @@ status module_insert(db *c, const module_row *m, int64_t stored_bytes)
 	sqlite3_bind_int64(s, 7, m->text_bytes);
 	sqlite3_bind_int64(s, 8, stored_bytes);
 	sqlite3_bind_int64(s, 9, wall_us());
+	bind_text(s, 10, m->structure[0] ? m->structure : NULL);
 	return statement_finish(s) ? ST_OK : ST_ERR_IO;
 }
 
@@ -520,6 +523,17 @@ static bool insert_strategy(db *c, const search_finish *a, const owned *o)
 	return statement_finish(s);
 }
 
+/* Of a module from before there were structures. */
+static bool note_structure(db *c, const search_finish *a, const owned *o)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_MODULE_STRUCTURE_SET);
+	if (!s)
+		return false;
+	bind_text(s, 1, o->module);
+	sqlite3_bind_text(s, 2, a->document, (int)a->document_bytes, SQLITE_STATIC);
+	return statement_finish(s);
+}
+
 static bool end_with_error(db *c, const search_finish *a, const char *state, int failures)
 {
 	strbuf error;
@@ -557,7 +571,7 @@ static bool finish_owned(db *c, search_finish *a, const owned *o)
 		return end_with_error(c, a, "failed", outcome == OUTCOME_CRASHED);
 	if (a->document) {
 		sha256_name(a->document, a->document_bytes, a->strategy);
-		if (!insert_strategy(c, a, o))
+		if (!insert_strategy(c, a, o) || !note_structure(c, a, o))
 			return false;
 	}
 	return end_search(c, a->id, outcome == OUTCOME_CANCELED ? "canceled" : "succeeded", a->strategy, a->partial, NULL, 0);

@@ -75,7 +75,8 @@ static void work_path(const supervisor *v, const slot *s, const char *file, char
 	snprintf(path, 600, "%s/work/%s-%lld%s%s", store_objects(v->srv->store)->dir, s->id, (long long)s->attempt, file[0] ? "/" : "", file);
 }
 
-static const char *const work_files[] = {"mesh.json", "device.json", "schedule.json"};
+static const char *const work_files[] = {"mesh.json", "device.json", "schedule.json", "start-0.json", "start-1.json", "start-2.json", "start-3.json"};
+enum { FIRST_START_FILE = 3 };
 
 static void remove_work(const supervisor *v, const slot *s)
 {
@@ -227,6 +228,27 @@ static int64_t threads_of(const supervisor *v, const search_spec *p)
 	return p->threads ? MIN(p->threads, most ? most : parallel_cores()) : most;
 }
 
+/* What is begun with comes from the store as it is now; where it cannot be read, the search begins with nothing. */
+static bool add_starts(supervisor *v, const slot *s, const search_spec *p, arguments *a)
+{
+	char structure[ID_BYTES];
+	db *c = store_reader(v->srv->store);
+	starts found = {0};
+	if (p->cold || !v->srv->opt.warm_start || !c || !starts_structure(c, p->module, structure))
+		return true;
+	bool ok = true;
+	start_query q = {.structure = structure, .module = p->module, .mesh = p->mesh_text, .device = p->device};
+	if (starts_find(c, &q, &found))
+		for (uint32_t i = 0; i < found.n && ok; i++) {
+			char path[600];
+			work_path(v, s, work_files[FIRST_START_FILE + i], path);
+			add(a, "--start", path);
+			ok = file_write(path, found.list[i].document.p, found.list[i].document.n, NULL) == ST_OK;
+		}
+	starts_release(&found);
+	return ok;
+}
+
 static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, arguments *a)
 {
 	char module[512];
@@ -273,6 +295,7 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 	int64_t alternatives = MAX(p->alternatives, MIN(p->verify, (int64_t)MOST_ALTERNATIVES));
 	if (alternatives)
 		add_number(a, "--alternatives", alternatives);
+	ok = ok && add_starts(v, s, p, a);
 	add(a, "--json", "--progress-json");
 	a->v[a->n] = NULL;
 	return ok;

@@ -20,7 +20,7 @@ static const char help[] =
 	"  module,mesh,device,memory\n"
 	"  step.mlir,\"data=4,model=4\",tpu-v5e,16GiB\n\n"
 	"Fields: module (a path, or an id of the store), mesh, device, memory, objective, schedule, pins, forbids, groups, evaluations or\n"
-	"seconds, seed, threads, open_results, apply, trip_count, as a search request of the daemon has them, and priority: higher ones first.\n"
+	"seconds, seed, threads, open_results, apply, trip_count, warm_start, as a search request of the daemon has them, and priority: higher ones first.\n"
 	"mesh, device and schedule may name a file that ends in .json.\n\n"
 	"  --store DIR             where answers are kept, made when it is not there; no daemon may have it open\n"
 	"  --server URL            sends the jobs to a daemon instead: http://HOST:PORT or unix:PATH\n"
@@ -29,6 +29,7 @@ static const char help[] =
 	"  --worker-threads N      threads of one search; default: cores / workers\n"
 	"  --worker-memory SIZE    address space of one search; default: a share of three quarters of the memory\n"
 	"  --worker-cache SIZE     what the memo tables of one search may take\n"
+	"  --no-warm-start         searches begin with nothing that the store has for programs of the same structure\n"
 	"  --search-seconds N      a search is ended after this time and keeps its best so far; default 3600\n"
 	"  --search-attempts N     a search whose worker crashed this often has failed; default 3\n"
 	"  --strict                searches nothing when a line is broken or the same as another\n"
@@ -67,11 +68,11 @@ static void on_signal(int number)
 }
 
 enum { OPT_STORE = 256, OPT_SERVER, OPT_SWEEP, OPT_SETTING, OPT_STRICT, OPT_DRY_RUN, OPT_JSON, OPT_LOG, OPT_QUEUE, OPT_LEASE, OPT_MERGE, OPT_SLURM,
-       OPT_NODES, OPT_PARTITION, OPT_TIME, OPT_SBATCH, OPT_HELP };
+       OPT_NODES, OPT_PARTITION, OPT_TIME, OPT_SBATCH, OPT_COLD, OPT_HELP };
 
 static const struct option options[] = {{"store", 1, 0, OPT_STORE}, {"server", 1, 0, OPT_SERVER}, {"sweep", 1, 0, OPT_SWEEP},
 	{"workers", 1, 0, OPT_SETTING}, {"worker-threads", 1, 0, OPT_SETTING}, {"worker-memory", 1, 0, OPT_SETTING}, {"worker-cache", 1, 0, OPT_SETTING},
-	{"search-seconds", 1, 0, OPT_SETTING}, {"search-attempts", 1, 0, OPT_SETTING}, {"strict", 0, 0, OPT_STRICT}, {"dry-run", 0, 0, OPT_DRY_RUN},
+	{"search-seconds", 1, 0, OPT_SETTING}, {"warm-start", 1, 0, OPT_SETTING}, {"no-warm-start", 0, 0, OPT_COLD}, {"search-attempts", 1, 0, OPT_SETTING}, {"strict", 0, 0, OPT_STRICT}, {"dry-run", 0, 0, OPT_DRY_RUN},
 	{"json", 0, 0, OPT_JSON}, {"log", 1, 0, OPT_LOG}, {"queue", 1, 0, OPT_QUEUE}, {"lease", 1, 0, OPT_LEASE}, {"merge", 0, 0, OPT_MERGE}, {"slurm", 0, 0, OPT_SLURM},
 	{"nodes", 1, 0, OPT_NODES}, {"partition", 1, 0, OPT_PARTITION}, {"time", 1, 0, OPT_TIME}, {"sbatch", 1, 0, OPT_SBATCH}, {"help", 0, 0, OPT_HELP}, {0}};
 
@@ -130,6 +131,7 @@ static int parse_arguments(batch_args *a, int argc, char **argv)
 		case OPT_QUEUE: a->queue = optarg; break;
 		case OPT_MERGE: a->merge = true; break;
 		case OPT_SLURM: a->slurm = true; break;
+		case OPT_COLD: add_setting(a, "warm-start", "0"); break; /* tasks of Slurm get settings with their values */
 		case OPT_PARTITION: a->s.partition = optarg; a->has_slurm_flags = true; break;
 		case OPT_TIME: a->s.time = optarg; a->has_slurm_flags = true; break;
 		case OPT_SBATCH: vec_push(&a->sbatch, optarg); a->has_slurm_flags = true; break;

@@ -1,14 +1,19 @@
 /* calibrate: a device profile fitted to measured collectives. */
+#include "clients/cli/calibrate.h"
 #include "clients/cli/cli.h"
 
 #include <getopt.h>
 
 static const char help[] =
 	"shardwright calibrate TABLE.csv.. -o DEVICE.json [--device NAME | --device-file F] [--group N[,N]..] [--collective KIND]\n"
-	"                      [--link NAME] [--name NAME]\n\n"
+	"                      [--link NAME] [--name NAME]\n"
+	"shardwright calibrate --store DIR -o DEVICE.json [--device NAME] [--name NAME]\n\n"
 	"Fits launch, latency, bandwidth and efficiency of the profile's links to tables of measured collectives and writes the\n"
 	"profile that results. A table is CSV with a header line: columns collective, link, group, bytes and time_ns or time_us;\n"
 	"or the size(B),count,type,time(ns),.. tables of NCCL's tests, which need --group.\n\n"
+	"With --store it fits factors on the rates of compute, memory and links to the steps that were measured with strategies of\n"
+	"the store (shardwright record), and says how far the profile was off before, is after, and is for each program when it is\n"
+	"fitted to all others. It needs at least 5 measured strategies of 2 programs.\n\n"
 	"  -o DEVICE.json     where to write it (- for standard output)\n"
 	"  --device NAME      profile to start from (default: tpu-v5e; a100-80g for tables of NCCL's tests)\n"
 	"  --group N[,N]..    devices that took part, for tables without that column: one for all tables, or one for each\n"
@@ -18,7 +23,7 @@ static const char help[] =
 
 enum { MAX_TABLES = 64 };
 typedef struct arguments {
-	const char *out, *device, *device_file, *collective, *link, *name, *tables[MAX_TABLES];
+	const char *out, *store, *device, *device_file, *collective, *link, *name, *tables[MAX_TABLES];
 	int64_t groups[MAX_TABLES];
 	uint32_t n_tables, n_groups;
 } arguments;
@@ -41,7 +46,7 @@ static bool parse_groups(arguments *a, const char *text)
 static int parse(arguments *a, int argc, char **argv)
 {
 	static const struct option options[] = {{"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'}, {"group", 1, 0, 'g'}, {"collective", 1, 0, 'c'},
-	                                        {"link", 1, 0, 'l'},   {"name", 1, 0, 'n'},        {"help", 0, 0, 'h'},  {0}};
+	                                        {"link", 1, 0, 'l'},   {"name", 1, 0, 'n'},        {"help", 0, 0, 'h'},  {"store", 1, 0, 's'}, {0}};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "o:", options, NULL)) != -1;) {
 		switch (c) {
@@ -51,6 +56,7 @@ static int parse(arguments *a, int argc, char **argv)
 		case 'c': a->collective = optarg; break;
 		case 'l': a->link = optarg; break;
 		case 'n': a->name = optarg; break;
+		case 's': a->store = optarg; break;
 		case 'h': fputs(help, stdout); return 0;
 		case 'g':
 			if (!parse_groups(a, optarg))
@@ -59,6 +65,10 @@ static int parse(arguments *a, int argc, char **argv)
 		default: return cli_bad_option("calibrate", options, argv);
 		}
 	}
+	if (a->store && (optind < argc || a->device_file || a->n_groups || a->collective || a->link))
+		return cli_usage("calibrate", "--store takes no tables, and nothing that is about tables");
+	if (a->store)
+		return a->out ? -1 : cli_usage("calibrate", "expected -o DEVICE.json");
 	if (optind == argc || argc - optind > MAX_TABLES)
 		return cli_usage("calibrate", "expected 1 to %d tables", MAX_TABLES);
 	if (!a->out)
@@ -165,12 +175,32 @@ static status write_profile(const arguments *a, const char *base_json, const dev
 	return st;
 }
 
+/* From measured steps. */
+static int run_store(const arguments *a)
+{
+	diag d = {0};
+	device base;
+	strbuf json = {0}, none = {0}, name = {0}, profile = {0};
+	status st = read_base(a, &none, &base, &json, &d);
+	strbuf_printf(&name, a->name ? "%s" : "%.36s-calibrated", a->name ? a->name : base.name);
+	if (st == ST_OK)
+		st = calibrate_steps(a->store, json.p, &base, name.p, strcmp(a->out, "-") ? stdout : stderr, &profile, &d);
+	if (st == ST_OK)
+		st = file_write(a->out, profile.p, profile.n, &d);
+	strbuf_release(&json);
+	strbuf_release(&name);
+	strbuf_release(&profile);
+	return st == ST_OK ? 0 : cli_fail(&d, st);
+}
+
 int cmd_calibrate(int argc, char **argv)
 {
 	arguments a = {0};
 	int code = parse(&a, argc, argv);
 	if (code >= 0)
 		return code;
+	if (a.store)
+		return run_store(&a);
 	diag d = {0};
 	strbuf *texts = xcalloc(a.n_tables, sizeof *texts), json = {0};
 	measurements rows = {0};

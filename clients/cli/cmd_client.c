@@ -52,6 +52,7 @@ static const struct {
 		"Uploads a module to a daemon and asks for a strategy. Prints the search's id, or, when the daemon knows the answer\n"
 		"already or with --wait, what was found.\n\n"
 		OPTIONS_HERE
+		"  --no-warm-start       begin with nothing from the store\n"
 		"  --label NAME          a name for the module, which is called jit_step otherwise\n"
 		"  --tag NAME            a word to find the search by (repeat)\n"
 		"  --priority N          -100 to 100: the order among your own waiting searches\n"
@@ -193,6 +194,8 @@ static bool switch_flag(flags *f, const char *name)
 		f->only_cached = true;
 	else if (f->request && (o = search_option_flag(name)) && o->kind == OPTION_KIND_SWITCH)
 		cJSON_AddTrueToObject(f->request, o->field);
+	else if (f->request && !strcmp(name, "no-warm-start"))
+		cJSON_AddFalseToObject(f->request, "warm_start");
 	else
 		return false;
 	return true;

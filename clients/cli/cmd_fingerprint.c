@@ -7,7 +7,8 @@
 static const char help[] =
 	"shardwright fingerprint MODULE [--json | --arguments]\n\n"
 	"Identity of a module: equal for programs that differ in names, locations, shardings and layout of the text only.\n"
-	"  --json       adds the fingerprint of the shardings, the name and how many ops and arguments there are\n"
+	"  --json       adds the fingerprint of the shardings, the structure (equal for programs that differ in sizes and the number\n"
+	"               of layers only), the name and how many ops and arguments there are\n"
 	"  --arguments  lists the arguments instead, as JSON: name, type, role and bytes\n";
 
 /* {"arguments":[{"index":0,"name":"params['w']","type":"tensor<8x4xf32>","role":"parameter","bytes":128},..]} */
@@ -48,11 +49,12 @@ static status print_arguments(const module *m, diag *d)
 
 static void print_identity(module *m, bool json)
 {
-	char of_program[72], of_shardings[72];
+	char of_program[72], of_shardings[72], structure[72];
 	module_fingerprint(m, of_program);
 	module_sharding_fingerprint(m, of_shardings);
 	if (json) {
 		uint32_t ops = 0;
+		module_structure(m, structure);
 		for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o))
 			ops++;
 		cJSON *root = cJSON_CreateObject();
@@ -60,6 +62,7 @@ static void print_identity(module *m, bool json)
 		char *copy = arena_strdup(&m->mem, name.p, name.n);
 		cJSON_AddStringToObject(root, "fingerprint", of_program);
 		cJSON_AddStringToObject(root, "shardings", of_shardings);
+		cJSON_AddStringToObject(root, "structure", structure);
 		cJSON_AddStringToObject(root, "name", copy);
 		cJSON_AddNumberToObject(root, "ops", ops);
 		cJSON_AddNumberToObject(root, "arguments", module_main(m)->n_args);

@@ -1,5 +1,6 @@
 #include "clients/cli/cli.h"
 #include "clients/cli/search_options.h"
+#include "clients/cli/starts.h"
 
 #include <cjson/cJSON.h>
 #include <getopt.h>
@@ -11,6 +12,10 @@ static const char help[] =
 	"Finds how to shard MODULE (StableHLO text; plain, gzip or zstd; - reads standard input) over a device mesh.\n\n";
 static const char more_help[] =
 	"  --cache-memory 1GiB         what memo tables may take, all threads together (default 1GiB); never changes the answer\n"
+	"  --start STRATEGY.json       begin with what that document decides, for a program of the same structure (other sizes, layers,\n"
+	"                              mesh); up to four\n"
+	"  --store DIR                 begin with what that store has for programs of the same structure; it may be open elsewhere\n"
+	"  --no-warm-start             not so\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
 	"  --json                      print the strategy document instead of tables\n"
 	"  --notation NAME             print the shardings of the arguments ready to paste instead of tables: jax, dtensor,\n"
@@ -36,15 +41,17 @@ static void on_signal(int signo)
 }
 
 typedef struct search_args {
-	const char *mesh, *device, *device_file, *schedule, *emit_mlir, *emit_strategy, *trace;
+	const char *mesh, *device, *device_file, *schedule, *store, *emit_mlir, *emit_strategy, *trace;
 	int64_t trip_count; /* 0: not given */
-	bool json, progress_json, in_notation;
+	bool json, progress_json, in_notation, cold;
 	notation notation; /* with in_notation */
 	search_options o;
 	VEC(search_pin) pins;
 	VEC(search_forbid) forbids;
 	VEC(const char *) groups;
 	VEC(search_baseline) baselines;
+	VEC(const char *) start_files;
+	cli_starts starts;
 	VEC(search_kept) kept;  /* --baseline-mlir: names */
 	VEC(const char *) kept_paths;
 	VEC(strbuf) texts;  /* of baseline files */
@@ -85,14 +92,15 @@ static bool parse_forbid(search_args *a, const char *text)
 }
 
 /* Those of search/options.def are OPT_SEARCH + search_option_id. */
-enum { OPT_SEARCH = 256, OPT_CACHE_MEMORY = OPT_SEARCH + SEARCH_OPTION_COUNT, OPT_NOTATION, OPT_BASELINE, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR,
+enum { OPT_SEARCH = 256, OPT_CACHE_MEMORY = OPT_SEARCH + SEARCH_OPTION_COUNT, OPT_NOTATION, OPT_BASELINE, OPT_START, OPT_STORE, OPT_COLD, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR,
        OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
 #define OPT(id) (OPT_SEARCH + SEARCH_OPTION_##id)
 
 static const struct option options[] = {
 #define OPTION(id, flag, field, kind, asked, argument, least, most, help) {flag, OPTION_KIND_##kind != OPTION_KIND_SWITCH, 0, OPT(id)},
 #include "search/options.def"
-	{"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION}, {"baseline", 1, 0, OPT_BASELINE}, {"json", 0, 0, OPT_JSON},
+	{"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION}, {"baseline", 1, 0, OPT_BASELINE}, {"start", 1, 0, OPT_START},
+	{"store", 1, 0, OPT_STORE}, {"no-warm-start", 0, 0, OPT_COLD}, {"json", 0, 0, OPT_JSON},
 	{"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR}, {"emit-strategy", 1, 0, OPT_EMIT_STRATEGY},
 	{"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK}, {"help", 0, 0, OPT_HELP}, {0}};
 
@@ -200,6 +208,11 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 		case OPT_BASELINE:
 			vec_push(&a->baselines, (search_baseline){.name = optarg});
 			break;
+		case OPT_START:
+			vec_push(&a->start_files, optarg);
+			break;
+		case OPT_STORE: a->store = optarg; break;
+		case OPT_COLD: a->cold = true; break;
 		case OPT_BASELINE_MLIR:
 			if (optind >= argc)
 				return cli_usage("search", "--baseline-mlir: expected the NAME of a baseline and a path, found only '%s'", optarg);
@@ -217,6 +230,18 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 	if (!a->mesh)
 		return cli_usage("search", "expected --mesh, for example --mesh data=4,model=4");
 	return -1;
+}
+
+/* What is named, and then what the store has. */
+static status read_starts(search_args *a, const module *m, const char *path, const char *device, diag *d)
+{
+	for (uint32_t i = 0; i < a->start_files.n; i++)
+		TRY(cli_start_file(&a->starts, a->start_files.p[i], d));
+	if (a->store && !a->cold)
+		TRY(cli_start_store(&a->starts, a->store, m, path, a->mesh, device, d));
+	a->o.starts = a->starts.list.p;
+	a->o.n_starts = a->starts.list.n;
+	return ST_OK;
 }
 
 static status read_baselines(search_args *a, diag *d)
@@ -330,6 +355,8 @@ int cmd_search(int argc, char **argv)
 			a.o.schedule_json = schedule.p;
 		if (st == ST_OK)
 			st = read_baselines(&a, &d);
+		if (st == ST_OK)
+			st = read_starts(&a, m, argv[optind], target.dev.name, &d);
 		if (st == ST_OK) {
 			a.o.mesh = target.mesh;
 			a.o.device = &target.dev;
@@ -371,6 +398,8 @@ int cmd_search(int argc, char **argv)
 		free(a.copies.p[i]);
 	for (uint32_t i = 0; i < a.kept.n; i++)
 		strategy_release(&a.kept.p[i].s);
+	vec_release(&a.start_files);
+	cli_starts_release(&a.starts);
 	vec_release(&a.kept);
 	vec_release(&a.kept_paths);
 	vec_release(&a.texts);

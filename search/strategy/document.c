@@ -159,6 +159,25 @@ static cJSON *mesh_axes_json(const module *m, mesh_id id, const char *const *axi
 	return o;
 }
 
+/* What the search began with. */
+static cJSON *starts_json(const search_result *r)
+{
+	cJSON *list = cJSON_CreateArray();
+	for (uint32_t i = 0; i < r->starts.n; i++) {
+		const started *x = &r->starts.p[i];
+		cJSON *o = cJSON_CreateObject();
+		add_text(o, "strategy", x->name);
+		cJSON_AddNumberToObject(o, "plans", x->plans);
+		if (x->plans) {
+			cJSON_AddNumberToObject(o, "runtime_ns", (double)x->cost.runtime_ns);
+			cJSON_AddNumberToObject(o, "peak_bytes", (double)x->cost.peak_bytes);
+			cJSON_AddBoolToObject(o, "fits", x->fits);
+		}
+		cJSON_AddItemToArray(list, o);
+	}
+	return list;
+}
+
 static cJSON *search_json(const search_options *o, const search_result *r)
 {
 	cJSON *s = cJSON_CreateObject(), *list = cJSON_CreateArray();
@@ -187,6 +206,8 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 		cJSON_AddItemToArray(list, e);
 	}
 	cJSON_AddItemToObject(s, "incumbents", list);
+	if (o->n_starts)
+		cJSON_AddItemToObject(s, "warm_start", starts_json(r));
 	return s;
 }
 
@@ -243,8 +264,9 @@ static cJSON *groups_json(const search_result *r)
 status document_write(const module *m, const search_options *o, const search_result *r, strbuf *out, diag *d)
 {
 	cJSON *root = cJSON_CreateObject(), *tool = cJSON_CreateObject(), *about = cJSON_CreateObject(), *list;
-	char fingerprint[72];
+	char fingerprint[72], structure[72];
 	module_fingerprint(m, fingerprint);
+	module_structure(m, structure);
 	uint32_t ops = 0;
 	for (op_id op = op_walk_first(m, ID_NONE); op != ID_NONE; op = op_walk_next(m, ID_NONE, op))
 		ops++;
@@ -255,6 +277,7 @@ status document_write(const module *m, const search_options *o, const search_res
 	cJSON_AddItemToObject(root, "tool", tool);
 	add_text(about, "name", strtab_get(&m->strs, m->name));
 	cJSON_AddStringToObject(about, "fingerprint", fingerprint);
+	cJSON_AddStringToObject(about, "structure", structure);
 	cJSON_AddNumberToObject(about, "ops", ops);
 	cJSON_AddNumberToObject(about, "arguments", r->best.n_args);
 	cJSON_AddItemToObject(root, "module", about);
@@ -275,6 +298,8 @@ status document_write(const module *m, const search_options *o, const search_res
 	cJSON_AddItemToObject(root, "results", results_json(m, &r->best));
 	cJSON_AddItemToObject(root, "constraints", constraints_json(m, &r->best));
 	cJSON_AddItemToObject(root, "actions", actions_json(m, &r->best));
+	if (r->decisions)
+		cJSON_AddRawToObject(root, "decisions", r->decisions);
 	cJSON *cost = cost_to_json(&r->cost);
 	add_listed_loops(cost, &r->uncounted, m->trip_count);
 	cJSON_AddItemToObject(root, "cost", cost);

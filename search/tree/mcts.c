@@ -1,9 +1,12 @@
 /* An automatic tactic, or a polish: the tree, until its budget is used up or nothing is expected of it any more. */
 #include "search/tree/runner.h"
 #include "search/tree/tree.h"
+#include "search/tree/warm.h"
 
+#include <cjson/cJSON.h>
 #include <stdlib.h>
 
+enum { FIRST_WARM = 2 /* number of a leaf */ };
 /* Of a budget, for finding instances of tactics at most; before memory is all that counts where nothing fits yet; without a better plan in regroupings. */
 enum { FIND_PART = 3, FIND_OF = 8, FIT_PART = 8, PATIENCE_PART = 8, LEAST_PATIENCE = 150 };
 /* Without a budget it ends after as many evaluations without a plan better by a thousandth as it took to find the last one, at least LEAST_IDLE. */
@@ -63,9 +66,9 @@ static void list_instances(mcts *s)
 static void plant(mcts *s)
 {
 	completion_list list = {0};
-	bool composes = !(s->r->user->without & WITHOUT_TACTICS) && tactics_find(s->tactics, s->budget * FIND_PART / FIND_OF);
-	s->used = s->tactics->used;
-	s->r->out->evaluations += s->used;
+	bool composes = !(s->r->user->without & WITHOUT_TACTICS) && tactics_find(s->tactics, (s->budget - s->used) * FIND_PART / FIND_OF);
+	s->used += s->tactics->used;
+	s->r->out->evaluations += s->tactics->used;
 	add_leaf(s, &s->kept, 0);
 	if (s->tc->kind == TACTIC_POLISH)
 		add_leaf(s, &s->r->plan, 1);
@@ -77,6 +80,47 @@ static void plant(mcts *s)
 	}
 	vec_release(&list);
 	list_instances(s);
+}
+
+/* The plans of one document, costed: the first leaves of the tree, and the best of them a candidate for the answer. */
+static status begin_with(mcts *s, const search_start *from, plan *plans, diag *d)
+{
+	runner *r = s->r;
+	cost costs[MOST_WARM_PLANS];
+	cJSON *document = cJSON_ParseWithLengthOpts(from->json, from->n, NULL, false);
+	started about = {.name = {arena_strdup(&r->out->mem, from->name, strlen(from->name)), strlen(from->name)}};
+	uint32_t n = warm_plans(&r->pb, &s->of, s->tc->allowed, &r->mem, document, plans), best = ID_NONE;
+	cJSON_Delete(document);
+	for (uint32_t i = 0; i < n; i++)
+		plan_keep(&s->kept, &plans[i]);
+	uint64_t used = crew_cost(r->crew, plans, n, s->budget - s->used, costs);
+	s->used += used;
+	r->out->evaluations += used;
+	for (uint32_t i = 0; i < n; i++)
+		if (is_costed(&costs[i]) && (best == ID_NONE || score_less(score_of(&r->pb, &costs[i]), score_of(&r->pb, &costs[best]))))
+			best = i;
+	if (best != ID_NONE) {
+		about.plans = n;
+		about.cost = costs[best];
+		about.fits = costs[best].peak_bytes <= r->pb.memory_limit;
+		add_leaf(s, &plans[best], FIRST_WARM + r->out->starts.n);
+	}
+	vec_push(&r->out->starts, about);
+	return best == ID_NONE ? ST_OK : runner_try(r, &plans[best], "store", d);
+}
+
+/* What was found for programs of the same structure comes first. */
+static status begin_warm(mcts *s, diag *d)
+{
+	runner *r = s->r;
+	status st = ST_OK;
+	if (r->out->starts.n || s->tc->kind != TACTIC_AUTO)
+		return ST_OK;
+	plan *plans = xmalloc(MOST_WARM_PLANS * sizeof *plans);
+	for (uint32_t i = 0; i < MIN(r->user->n_starts, (uint32_t)MOST_STARTS) && st == ST_OK && s->used < s->budget; i++)
+		st = begin_with(s, &r->user->starts[i], plans, d);
+	free(plans);
+	return st;
 }
 
 /* As long as nothing fits, memory counts with the time; and again when it is found that something does. */
@@ -200,9 +244,12 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 	s.tactics = xcalloc(1, sizeof *s.tactics);
 	*s.tactics = (tactic_space){.pb = &r->pb, .with = r->crew, .of = &s.of};
 	s.t = tree_new(&r->pb, s.ls, r->o.seed);
-	runner_tell(r, false, tc->title); /* baselines are known, and finding instances takes a while */
-	plant(&s);
-	status st = grow(&s, d);
+	status st = begin_warm(&s, d);
+	if (st == ST_OK) {
+		runner_tell(r, false, tc->title); /* baselines are known, and finding instances takes a while */
+		plant(&s);
+		st = grow(&s, d);
+	}
 	r->out->nodes += tree_size(s.t);
 	if (st == ST_OK)
 		st = hand_on(&s, d);

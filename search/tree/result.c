@@ -1,5 +1,8 @@
 /* What the answer is reported with: its decisions and what each brought, unsupported ops, facts about the search. */
 #include "search/tree/runner.h"
+#include "search/tree/warm.h"
+
+#include <cjson/cJSON.h>
 
 static void fill_actions(runner *r)
 {
@@ -151,9 +154,19 @@ static void fill_facts(runner *r)
 	out->elapsed_ns = runner_elapsed(r);
 }
 
+static void fill_decisions(runner *r)
+{
+	if (!r->answer->pl)
+		return;
+	char *text = warm_tell(&r->pb, r->answer->pl);
+	r->out->decisions = arena_strdup(&r->out->mem, text, strlen(text));
+	cJSON_free(text);
+}
+
 status runner_report(runner *r, diag *d)
 {
 	fill_actions(r);
+	fill_decisions(r);
 	fill_unsupported(r);
 	fill_groups(r);
 	list_uncounted_loops(r->pb.p, &r->out->mem, &r->out->uncounted);

@@ -239,6 +239,7 @@ void search_result_release(search_result *r)
 	strategy_release(&r->best);
 	vec_release(&r->baselines);
 	vec_release(&r->incumbents);
+	vec_release(&r->starts);
 	for (uint32_t i = 0; i < r->alternatives.n; i++)
 		strategy_release(&r->alternatives.p[i].s);
 	vec_release(&r->alternatives);

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from daemon import SHARDWRIGHT
+from daemon import SHARDWRIGHT, events
 
 STEP = {"step_ns": 2_000_000}
 
@@ -214,3 +214,43 @@ def test_retention_keeps_what_a_verification_names(own):
     db.close()
     assert json.loads(tool("store", "prune", "--keep-days", 1, "--store", d.store, "--json"))["strategies"] == 0
     assert {r[0] for r in d.rows("SELECT id FROM strategies")} == {planned, chosen}
+
+
+def test_verifications_among_events_and_lists(own):
+    d = own()
+    search, planned, chosen = verified(d)
+    plain = answer(d)
+    assert post(d, plain["strategy"], STEP).status == 201
+
+    def told(query=""):
+        return [(kind, data["state"]) for _, kind, data in events(d.get(f"/v1/searches/{search}/events{query}").body) if kind in ("state", "verification")]
+
+    seen = told("?until=verified")
+    assert seen == told() and [s for k, s in seen if k == "verification"] == ["queued", "running", "done"]
+    assert [s for k, s in seen if k == "state"] == ["queued", "running", "succeeded"]
+    assert d.get(f"/v1/searches/{search}/events?until=never").status == 400
+    listed = {s["id"]: s["verification"] for s in d.get("/v1/searches").json()["searches"]}
+    assert listed == {search: {"state": "done", "plans": 2}, plain["id"]: None}
+    rows = {s["id"]: (s["verified"], s["measured"]) for s in d.get("/v1/strategies").json()["strategies"]}
+    assert rows[chosen] == ({"compiler": None, "version": None, "step_ns": 800, "peak_bytes": 5000}, None) and rows[planned] == (None, None)
+    assert rows[plain["strategy"]] == (None, {"measurements": 1, "step_ns": 2_000_000, "peak_bytes": None})
+
+
+def test_a_stream_waits_for_the_verification(own):
+    """Opened while nobody has taken the job: it ends when a verifier has answered."""
+    d = own()
+    search = answer(d, 64, verify=1)["id"]
+    with d.socket() as s:
+        s.sendall(f"GET /v1/searches/{search}/events?until=verified HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        s.settimeout(1)
+        got = b""
+        with pytest.raises(TimeoutError):
+            while piece := s.recv(65536):
+                got += piece
+        assert b"succeeded" in got and b'"running"' in got
+        task = d.request("POST", "/v1/verifications/claim", "{}", {"Content-Type": "application/json"}).json()
+        d.request("POST", f"/v1/verifications/{search}/result", json.dumps({"attempt": task["attempt"], "error": "no compiler"}), {"Content-Type": "application/json"})
+        s.settimeout(20)
+        while piece := s.recv(65536):
+            got += piece
+    assert b'"state":"failed","plans":1' in got and b"no compiler" in got

@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -163,6 +164,29 @@ def test_protocol(tool):
     assert served == forked(lambda: plan_only(tool=tool.path))
 
 
+def recorded(url, path):
+    """A step that was measured, under the platform that it ran on, once however often the request was sent."""
+    import shardwright
+    step, args = small_step()
+    plan = shardwright.plan(step, args, "data=4,model=2", device="h100", evaluations=60, seed=1, server=url)
+    assert plan.strategy.startswith("sha256:") and plan.server == url
+    row = plan.record(step=0.0125, peak=1 << 20, steps=3, source="wall clock")
+    assert row["step_ns"] == 12500000 and row["device"] == "cpu" and row["strategy"] == plan.strategy and row["jax"] and row["hardware"]
+    with tempfile.TemporaryDirectory() as folder:
+        plan.save(folder + "/plan")
+        again = shardwright.load(folder + "/plan", step, *args)
+        assert again.record(0.5, device="h100")["device"] == "h100"
+    with urllib.request.urlopen(url + "/v1/strategies/%s/measurements" % plan.strategy) as answer:
+        found = json.load(answer)
+    assert [m["step_ns"] for m in found["measurements"]] == [12500000, 500000000] and found["measured"]["step_ns"] == 500000000
+    for wrong in (0, -1, "1ms", float("nan"), True):
+        with pytest.raises(shardwright.Error, match="expected seconds"):
+            plan.record(wrong)
+    with pytest.raises(shardwright.Error, match="no daemon's store"):
+        shardwright.plan(step, args, "data=4,model=2", device="h100", evaluations=20, tool=path).record(1.0)
+    return True
+
+
 def test_daemon(tool):
     daemon = os.path.join(os.path.dirname(tool.path), "shardwrightd")
     if not os.path.exists(daemon):
@@ -183,6 +207,7 @@ def test_daemon(tool):
         first = forked(lambda: plan_only(server=url))
         assert first == forked(lambda: plan_only(server=url))        # the second answer comes from the cache
         assert first == forked(lambda: plan_only(tool=tool.path))
+        forked(lambda: recorded(url, tool.path))
     finally:
         process.terminate()
         process.wait(20)

@@ -49,7 +49,7 @@ def request(server: str, method: str, path: str, body: bytes | None = None, head
 
 
 def ask_daemon(server: str, text: str, wanted: JSON, timeout: float | None, show: Callable[[JSON], None]) -> JSON:
-    """Search on a daemon -> {"document", "module", "verifications"}. With wanted["verify"], the verified answer if a verifier gives
+    """Search on a daemon -> {"document", "module", "verifications", "strategy": its id}. With wanted["verify"], the verified answer if a verifier gives
     it in time, else the plan so far with a warning."""
     deadline = None if timeout is None else time.monotonic() + timeout
     patience = 60 if timeout is None else max(1.0, min(60.0, timeout))
@@ -78,7 +78,7 @@ def ask_daemon(server: str, text: str, wanted: JSON, timeout: float | None, show
         else:
             why = job.get("error") or "its verification is %s" % job.get("state")
             warnings.warn("the plan of search %s is not verified: %s" % (search["id"], why), PlanWarning, stacklevel=5)
-    return {"document": document, "module": module, "verifications": rows}
+    return {"document": document, "module": module, "verifications": rows, "strategy": search["strategy"]}
 
 
 def _under_way(search: JSON, verified: bool) -> str | None:

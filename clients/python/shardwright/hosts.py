@@ -32,6 +32,12 @@ def process_count() -> int:
     return int(state.num_processes or 1) if state is not None and state.client is not None else 1
 
 
+def process_index() -> int:
+    """Which of them this is; 0 without jax.distributed."""
+    state = _state()
+    return int(state.process_id or 0) if state is not None and state.client is not None else 0
+
+
 def agree_on(request: str, ask: Callable[[], JSON]) -> JSON:
     """ask() of process 0, in every process. request: digest of what each would ask for. All must call this equally often."""
     state = _state()

@@ -82,6 +82,8 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
         result = Plan(found["document"], found["module"], program, tool=tool, fallback=found["fallback"],
                       device_profile=device if isinstance(device, dict) else None)
         result.verifications = found.get("verifications", [])
+        if found.get("strategy"):
+            result.strategy, result.server = found["strategy"], server
         if found["fallback"]:
             warnings.warn(found["fallback"], PlanWarning, stacklevel=2)
         if ambient_mesh == "keep" and ambient_explicit_axes():

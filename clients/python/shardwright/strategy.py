@@ -25,12 +25,16 @@ class Plan:
                    constraints. Exact: the program of one device in one manual computation, its arguments and results whole arrays
     fallback       None, or why this is not the answer of a search but a baseline
     verifications  what the compiler said of this plan and others; see verify
+    strategy       the id of the strategy in the store of the daemon that planned it; None: it is in none
+    server         the URL of that daemon
     """
 
     def __init__(self, document: JSON, module: str, program: Program, *, tool: str | None = None, fallback: str | None = None,
                  device_profile: JSON | None = None):
         self.document, self.module, self.fallback = document, module, fallback
         self.verifications: list[JSON] = []
+        self.strategy: str | None = None
+        self.server: str | None = None
         self._program, self._source = program, Source(program.text, tool, device_profile)
         self._functions: dict[str, PlannedFunction] = {}
         self._warned = False
@@ -183,7 +187,8 @@ class Plan:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a file, compressed; shardwright.load reads it beside the same function."""
         content = {"format": FORMAT, "version": __version__, "program": self._program.digest(), "document": self.document,
-                   "module": self.module, "fallback": self.fallback, "device_profile": self._source.profile, "verifications": self.verifications}
+                   "module": self.module, "fallback": self.fallback, "device_profile": self._source.profile, "verifications": self.verifications,
+                   "strategy": self.strategy, "server": self.server}
         part = "%s.part" % os.fspath(path)
         with open(part, "wb") as f:
             f.write(gzip.compress(json.dumps(content).encode(), 6, mtime=0))
@@ -195,6 +200,19 @@ class Plan:
         """Compile this plan and others and answer with the best by the compiler; see shardwright.verification.verify."""
         from .verification import verify
         return verify(self, count, **options)
+
+    def record(self, step: float, peak: int | None = None, *, steps: int | None = None, device: str | None = None, source: str | None = None,
+               server: str | None = None) -> JSON | None:
+        """Tell the daemon that planned this what a step takes, in seconds, and the peak memory of a device, in bytes: answers prefer what was measured.
+
+        steps: how many the time is taken from; source: how, such as "profiler". device: the profile of the devices here, where it is not the
+        plan's. -> the measurement as the daemon keeps it; None in all but the first process of a job. Error if no daemon planned this."""
+        from .measurement import record
+        where = server or self.server
+        if not self.strategy or not where:
+            raise Error("record: this plan is in no daemon's store; plan with server=.. or SHARDWRIGHT_SERVER")
+        return record(where, self.strategy, self.document["device"], step=step, peak=peak, steps=steps, device=device, source=source,
+                      options=self.compiler_options or None)
 
     # --- inside
 
@@ -252,4 +270,5 @@ def load(path: str | os.PathLike[str], step: Callable[..., Any], *args: Any, kwa
         raise Error("%s is a plan for another program (other shapes, another function, or another jax): plan again" % os.fspath(path))
     plan = Plan(content["document"], content["module"], program, tool=tool, fallback=content["fallback"], device_profile=content["device_profile"])
     plan.verifications = content["verifications"]
+    plan.strategy, plan.server = content.get("strategy"), content.get("server")
     return plan

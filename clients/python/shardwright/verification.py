@@ -108,8 +108,11 @@ def _target(target: str | None, document: JSON) -> tuple[str, str | None]:
 
 def _plan_of(plan: Plan, one: Candidate) -> Plan:
     assert one.module is not None
-    return Plan(one.document, one.module, plan._program, tool=plan._source.tool, fallback=plan.fallback if one.name == "this plan" else None,
+    made = Plan(one.document, one.module, plan._program, tool=plan._source.tool, fallback=plan.fallback if one.name == "this plan" else None,
                 device_profile=plan._source.profile)
+    if one.document == plan.document:       # else it is another strategy, which no store has
+        made.strategy, made.server = plan.strategy, plan.server
+    return made
 
 
 def _row(one: Candidate, source: str) -> JSON:

@@ -1,0 +1,372 @@
+/* Warm starts. Programs that differ in sizes and in the number of their layers have arguments of the same names, but for the numbers in
+ * them, and of the same roles and ranks. So a plan for one of them is told as decisions about such names, and read as decisions about
+ * the groups that have arguments of these names. Meshes differ in what axes are called and how many there are: a plan is read once for
+ * each likely way to lay the document's axes onto the mesh, and what each of these costs is the search's to find out. */
+#include "search/tree/warm.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+
+enum { MOST_AXES = 4, MOST_WAYS = 625 /* (MOST_AXES + 1) to the MOST_AXES */ };
+
+/* ---------------------------------------------------------------- names */
+
+/* "params['layers'][12]['w']" is "params['layers'][#]['w']". */
+static void fold_name(const char *name, strbuf *out)
+{
+	for (; *name; name++) {
+		bool digit = *name >= '0' && *name <= '9';
+		if (digit && out->n && out->p[out->n - 1] == '#')
+			continue;
+		strbuf_putc(out, digit ? '#' : *name);
+	}
+	strbuf_add(out, "", 0);
+}
+
+static void arg_name(const problem *pb, uint32_t a, strbuf *out)
+{
+	strbuf name = {0};
+	strbuf_clear(out);
+	module_arg_name(pb->m, a, &name);
+	fold_name(name.p ? name.p : "", out);
+	strbuf_release(&name);
+}
+
+static uint32_t arg_rank(const problem *pb, uint32_t a) { return pval_type(pb->p, pb->p->args.p[a])->rank; }
+
+static str axis_name(const problem *pb, uint32_t axis)
+{
+	const sharding_table *t = pb->m->shardings;
+	return strtab_get(&t->names, t->meshes.p[pb->mesh].axis_names[axis]);
+}
+
+static int64_t axis_length(const problem *pb, uint32_t axis) { return axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)); }
+
+/* The op that a class of inner dims begins at. */
+static str site_op(const problem *pb, const site_class *sc)
+{
+	const node *n = &pb->p->nodes.p[pb->p->vals.p[sc->targets[0].arg].def];
+	return strtab_get(&pb->m->strs, op_at(pb->m, n->op)->name);
+}
+
+static bool same_site(const problem *pb, const site_class *a, const site_class *b)
+{
+	return str_equal(site_op(pb, a), site_op(pb, b)) && a->targets[0].dim == b->targets[0].dim
+		&& pval_type(pb->p, a->targets[0].arg)->rank == pval_type(pb->p, b->targets[0].arg)->rank;
+}
+
+/* ---------------------------------------------------------------- telling */
+
+static void tell_site(const problem *pb, const action *a, cJSON *o)
+{
+	uint32_t nth = 0;
+	for (uint32_t k = 0; k < pb->n_site_classes; k++) {
+		const site_class *sc = &pb->site_classes[k];
+		if (sc->targets == a->targets) {
+			str op = site_op(pb, sc);
+			char text[128];
+			snprintf(text, sizeof text, STR_FMT, STR_ARG(op));
+			cJSON_AddStringToObject(o, "inner", text);
+			cJSON_AddNumberToObject(o, "rank", pval_type(pb->p, sc->targets[0].arg)->rank);
+			for (uint32_t i = 0; i < k; i++)
+				nth += same_site(pb, sc, &pb->site_classes[i]);
+			cJSON_AddNumberToObject(o, "nth", nth);
+			return;
+		}
+	}
+}
+
+/* Largest and keep are words, for the numbers are dims. */
+static const char *const dim_words[] = {"largest", "keep"};
+
+/* Each name, role, rank and dim once, in the order of the targets: parameters that are kept whole come before state that is cut. */
+static void tell_arguments(const problem *pb, const action *a, cJSON *o)
+{
+	cJSON *list = cJSON_AddArrayToObject(o, "arguments");
+	strbuf name = {0};
+	for (uint32_t i = 0; i < a->n_targets; i++) {
+		const action_target *t = &a->targets[i];
+		cJSON *e = cJSON_CreateObject();
+		bool known = false;
+		arg_name(pb, t->arg, &name);
+		cJSON_AddStringToObject(e, "name", name.p);
+		cJSON_AddStringToObject(e, "role", role_name(pb->roles[t->arg]));
+		cJSON_AddNumberToObject(e, "rank", arg_rank(pb, t->arg));
+		if (t->dim >= DIM_LARGEST)
+			cJSON_AddStringToObject(e, "dimension", dim_words[t->dim == DIM_KEEP]);
+		else
+			cJSON_AddNumberToObject(e, "dimension", t->dim);
+		for (const cJSON *k = list->child; k && !known; k = k->next)
+			known = cJSON_Compare(k, e, true);
+		if (known)
+			cJSON_Delete(e);
+		else
+			cJSON_AddItemToArray(list, e);
+	}
+	strbuf_release(&name);
+}
+
+char *warm_tell(const problem *pb, const plan *pl)
+{
+	cJSON *list = cJSON_CreateArray();
+	for (uint32_t i = 0; i < pl->n; i++) {
+		const action *a = &pl->decisions[i];
+		cJSON *o = cJSON_CreateObject();
+		char axis[256];
+		str name = axis_name(pb, a->axis);
+		snprintf(axis, sizeof axis, STR_FMT, STR_ARG(name));
+		cJSON_AddStringToObject(o, "axis", axis);
+		if (a->on_role) {
+			cJSON_AddStringToObject(o, "tactic", role_action_names[a->role]);
+		} else if (a->kind == ACTION_CONSTRAIN) {
+			cJSON_AddNumberToObject(o, "dimension", a->dim);
+			tell_site(pb, a, o);
+		} else {
+			if (a->kind == ACTION_REPLICATE)
+				cJSON_AddTrueToObject(o, "replicate");
+			tell_arguments(pb, a, o);
+		}
+		cJSON_AddItemToArray(list, o);
+	}
+	char *text = cJSON_PrintUnformatted(list);
+	cJSON_Delete(list);
+	return text;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+typedef struct reading {
+	const problem *pb;
+	const scope *of;
+	const bool *allowed; /* by argument; NULL: all */
+	arena *mem;          /* of targets */
+	const cJSON *decisions;
+	uint32_t n_axes; /* of the document's mesh */
+	const char *axis_names[MOST_AXES];
+	int64_t axis_sizes[MOST_AXES];
+	bool used[MOST_AXES]; /* some decision is about it */
+	VEC(char *) names;    /* of this program's arguments, folded */
+} reading;
+
+static const char *text_of(const cJSON *o, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
+	return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+/* A whole number; -1: none. */
+static int64_t number_of(const cJSON *o, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
+	return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 1e9 ? (int64_t)item->valuedouble : -1;
+}
+
+/* Which of the document's axes a decision is about; ID_NONE: none that is known. */
+static uint32_t axis_of(const reading *r, const cJSON *decision)
+{
+	const char *name = text_of(decision, "axis");
+	for (uint32_t i = 0; name && i < r->n_axes; i++)
+		if (!strcmp(r->axis_names[i], name))
+			return i;
+	return ID_NONE;
+}
+
+static bool read_axes(reading *r, const cJSON *document)
+{
+	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(document, "mesh"), "axes");
+	if (!cJSON_IsArray(axes) || cJSON_GetArraySize(axes) > MOST_AXES || r->pb->n_axes > MOST_AXES)
+		return false;
+	for (const cJSON *a = axes->child; a; a = a->next) {
+		r->axis_names[r->n_axes] = text_of(a, "name");
+		r->axis_sizes[r->n_axes] = number_of(a, "size");
+		if (!r->axis_names[r->n_axes] || r->axis_sizes[r->n_axes] < 1)
+			return false;
+		r->n_axes++;
+	}
+	for (const cJSON *o = r->decisions->child; o; o = o->next)
+		if (axis_of(r, o) != ID_NONE)
+			r->used[axis_of(r, o)] = true;
+	return r->n_axes > 0;
+}
+
+/* Of an entry: the dim that it decides about; ID_NONE: none that there is. */
+static uint32_t dim_of(const cJSON *e)
+{
+	const char *word = text_of(e, "dimension");
+	int64_t dim = number_of(e, "dimension");
+	if (word)
+		return !strcmp(word, dim_words[0]) ? DIM_LARGEST : !strcmp(word, dim_words[1]) ? DIM_KEEP : ID_NONE;
+	return dim >= 0 && dim < MAX_RANK ? (uint32_t)dim : ID_NONE;
+}
+
+/* Can the argument be what the entry means, with the dim over this axis? */
+static bool is_meant(const reading *r, const cJSON *e, uint32_t a, uint32_t dim, uint32_t axis)
+{
+	const problem *pb = r->pb;
+	const char *name = text_of(e, "name"), *role = text_of(e, "role");
+	const type *ty = pval_type(pb->p, pb->p->args.p[a]);
+	if (pb->group_of[a] == ID_NONE || (r->allowed && !r->allowed[a]) || !name || !role || strcmp(name, r->names.p[a]) || strcmp(role, role_name(pb->roles[a]))
+		|| number_of(e, "rank") != ty->rank)
+		return false;
+	return dim >= DIM_LARGEST || (dim < ty->rank && ty->dims[dim] % axis_length(pb, axis) == 0 && !problem_forbids(pb, a, dim, axis));
+}
+
+/* The action of the scope that does the same, so that moves know it again; else the action itself. */
+static action known_action(const reading *r, const action *a)
+{
+	for (uint32_t i = 0; i < r->of->actions.n; i++)
+		if (action_same(&r->of->actions.p[i], a))
+			return r->of->actions.p[i];
+	return *a;
+}
+
+static void add_arguments(const reading *r, const cJSON *o, uint32_t axis, plan *pl)
+{
+	const problem *pb = r->pb;
+	const cJSON *entries = cJSON_GetObjectItemCaseSensitive(o, "arguments");
+	action a = {.kind = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "replicate")) ? ACTION_REPLICATE : ACTION_PARTITION, .axis = axis,
+		.group = ID_NONE, .dim = DIM_LARGEST, .weight = 1};
+	action_target *t = arena_array(r->mem, action_target, pb->n_args + 1);
+	bool *taken = xcalloc(pb->n_args + 1, sizeof *taken), alike = true;
+	for (const cJSON *e = cJSON_IsArray(entries) ? entries->child : NULL; e; e = e->next) {
+		uint32_t dim = dim_of(e);
+		for (uint32_t arg = 0; dim != ID_NONE && arg < pb->n_args; arg++)
+			if (!taken[arg] && is_meant(r, e, arg, dim, axis)) {
+				taken[arg] = true;
+				t[a.n_targets++] = (action_target){arg, dim};
+				alike = alike && dim == t[0].dim && pb->group_of[arg] == pb->group_of[t[0].arg];
+			}
+	}
+	free(taken);
+	if (!a.n_targets)
+		return;
+	a.targets = t;
+	if (alike && t[0].dim < DIM_LARGEST) {
+		a.dim = t[0].dim;
+		a.group = pb->group_of[t[0].arg];
+	}
+	a = known_action(r, &a);
+	plan_insert(pl, pl->n, &a, "store");
+}
+
+static void add_site(const reading *r, const cJSON *o, uint32_t axis, plan *pl)
+{
+	const problem *pb = r->pb;
+	const char *op = text_of(o, "inner");
+	int64_t rank = number_of(o, "rank"), nth = number_of(o, "nth"), dim = number_of(o, "dimension");
+	for (uint32_t k = 0; k < pb->n_site_classes; k++) {
+		const site_class *sc = &pb->site_classes[k];
+		if (!str_is(site_op(pb, sc), op) || sc->targets[0].dim != dim || pval_type(pb->p, sc->targets[0].arg)->rank != rank || nth-- > 0)
+			continue;
+		for (uint32_t i = 0; i < r->of->actions.n; i++) {
+			const action *a = &r->of->actions.p[i];
+			if (a->kind == ACTION_CONSTRAIN && a->axis == axis && a->targets == sc->targets)
+				plan_insert(pl, pl->n, a, "store");
+		}
+		return;
+	}
+}
+
+/* The decisions in their order, each on the axes that its own axis became. from: by axis of this mesh, ID_NONE: nothing lies on it. */
+static void read_plan(const reading *r, const uint32_t *from, plan *pl)
+{
+	pl->n = 0;
+	for (const cJSON *o = r->decisions->child; o; o = o->next)
+		for (uint32_t axis = 0; axis < r->pb->n_axes; axis++) {
+			if (from[axis] == ID_NONE || from[axis] != axis_of(r, o) || !(r->of->axis_mask >> axis & 1))
+				continue;
+			const char *tactic = text_of(o, "tactic");
+			role_action role = tactic ? role_action_find(tactic) : ROLE_ACTION_COUNT;
+			if (role < ROLE_ACTION_COUNT)
+				plan_insert(pl, pl->n, scope_role(r->of, role, axis), "store");
+			else if (text_of(o, "inner"))
+				add_site(r, o, axis, pl);
+			else if (!tactic)
+				add_arguments(r, o, axis, pl);
+		}
+}
+
+/* ---------------------------------------------------------------- axes */
+
+typedef struct way { /* to lay the document's axes onto those of the mesh */
+	uint32_t from[MOST_AXES];
+	uint32_t price, code;
+} way;
+
+static int by_price(const void *a, const void *b)
+{
+	const way *x = a, *y = b;
+	return x->price != y->price ? (x->price < y->price ? -1 : 1) : x->code < y->code ? -1 : x->code > y->code;
+}
+
+static uint32_t size_distance(int64_t a, int64_t b)
+{
+	uint32_t n = 0;
+	for (; a < b; a *= 2)
+		n++;
+	for (; b < a; b *= 2)
+		n++;
+	return n;
+}
+
+/* How unlikely it is: what was decided about has no place, an axis does nothing, does what another one does, has another name or size. */
+static uint32_t price_of(const reading *r, const way *w)
+{
+	enum { LOST = 16, IDLE = 8, SHARED = 6, RENAMED = 2 };
+	uint32_t price = 0, laid[MOST_AXES] = {0};
+	for (uint32_t axis = 0; axis < r->pb->n_axes; axis++) {
+		uint32_t from = w->from[axis];
+		if (from == ID_NONE) {
+			price += axis_length(r->pb, axis) > 1 ? IDLE : 0;
+			continue;
+		}
+		laid[from]++;
+		price += str_is(axis_name(r->pb, axis), r->axis_names[from]) ? 0 : RENAMED;
+		price += size_distance(axis_length(r->pb, axis), r->axis_sizes[from]);
+	}
+	for (uint32_t i = 0; i < r->n_axes; i++)
+		price += !laid[i] && r->used[i] ? LOST : laid[i] > 1 ? SHARED * (laid[i] - 1) : 0;
+	return price;
+}
+
+static uint32_t list_ways(const reading *r, way *out)
+{
+	uint32_t total = 1, choices = r->n_axes + 1;
+	for (uint32_t i = 0; i < r->pb->n_axes; i++)
+		total *= choices;
+	for (uint32_t code = 0; code < total; code++) {
+		uint32_t rest = code;
+		out[code].code = code;
+		for (uint32_t axis = 0; axis < r->pb->n_axes; axis++, rest /= choices)
+			out[code].from[axis] = rest % choices < r->n_axes ? rest % choices : ID_NONE;
+		out[code].price = price_of(r, &out[code]);
+	}
+	qsort(out, total, sizeof *out, by_price);
+	return total;
+}
+
+uint32_t warm_plans(const problem *pb, const scope *of, const bool *allowed, arena *mem, const cJSON *document, plan out[MOST_WARM_PLANS])
+{
+	reading r = {.pb = pb, .of = of, .allowed = allowed, .mem = mem, .decisions = cJSON_GetObjectItemCaseSensitive(document, "decisions")};
+	uint32_t n = 0;
+	if (!cJSON_IsArray(r.decisions) || !read_axes(&r, document))
+		return 0;
+	strbuf name = {0};
+	for (uint32_t a = 0; a < pb->n_args; a++) {
+		arg_name(pb, a, &name);
+		vec_push(&r.names, arena_strdup(mem, name.p, name.n));
+	}
+	way *ways = xmalloc(MOST_WAYS * sizeof *ways);
+	uint32_t n_ways = list_ways(&r, ways);
+	for (uint32_t i = 0; i < n_ways && n < MOST_WARM_PLANS; i++) {
+		bool known = false;
+		read_plan(&r, ways[i].from, &out[n]);
+		for (uint32_t k = 0; k < n && !known; k++)
+			known = plan_same(&out[k], &out[n]);
+		n += out[n].n && !known;
+	}
+	free(ways);
+	vec_release(&r.names);
+	strbuf_release(&name);
+	return n;
+}
