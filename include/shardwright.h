@@ -77,6 +77,7 @@ typedef struct sw_options {
 	int open_results;        /* do not tie donated results to their argument's sharding */
 	int64_t cache_bytes;     /* what memo tables may take; 0: 1 GiB; never changes the answer */
 	const char *apply;       /* how XLA gets the plan: "exact", "annotate"; "auto" or NULL: exact where that can be written */
+	int64_t trip_count;      /* iterations of loops whose number the program does not say; 0: they count once */
 } sw_options;
 
 const char *sw_version(void);

@@ -114,6 +114,7 @@ typedef struct hlo_module {
 	uint32_t name, name_n;
 	bool scheduled;
 	int64_t n_partitions, n_replicas; /* at least 1 */
+	int64_t trip_count; /* of while loops that do not say theirs; 0: not given, they run once */
 	hlo_comp_id entry;
 	VEC(hlo_comp) comps;
 	VEC(hlo_instr) instrs;

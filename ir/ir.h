@@ -341,6 +341,7 @@ typedef struct location { /* resolved: loc("f"("file":3:4)) keeps all parts that
 	str raw; /* text between loc( and ), aliases unresolved; printed back */
 } location;
 
+enum { MOST_TRIPS = 1000000000 };
 typedef struct module {
 	arena mem;
 	strbuf text; /* the source, kept: names, attributes and excerpts are views into it */
@@ -365,6 +366,7 @@ typedef struct module {
 	str aliases;         /* definitions of location aliases (#loc..) of the source, printed back with locations */
 	bool keep_aliases;   /* attributes use them: printed even without locations */
 	str resources;       /* the {-# .. #-} block of the source, printed back */
+	int64_t trip_count;  /* what a while loop counts whose number of iterations the program does not say, up to MOST_TRIPS; 0: not given, it counts once */
 	struct explanation *explanation; /* propagate's passes tell it what they do; NULL: nobody asks */
 	const struct module *borrowed; /* text and attribute memory belongs to this one (module_clone) */
 } module;
@@ -489,6 +491,10 @@ typedef struct read_options {
 status module_read(const char *text, size_t n, const char *file, const read_options *options, module **out, diag *d) MUST_USE;
 /* ERR_UNSUPPORTED, with what it is and what to do, for bytes that are another thing than text: MLIR bytecode, jax.export, HLO, xz.. */
 status module_refuse_foreign(const char *text, size_t n, diag *d) MUST_USE;
+/* A custom call of GSPMD: "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape". */
+bool op_is_gspmd(const module *m, op_id o, const char *target);
+/* ERR_UNSUPPORTED at the first thing that is for GSPMD, which would be passed over in silence otherwise. */
+status module_refuse_gspmd(const module *m, diag *d) MUST_USE;
 /* Reads and decodes a file ("-": standard input) and parses it. */
 status module_read_file(const char *path, const read_options *options, module **out, diag *d) MUST_USE;
 /* An error at the source of an op. */

@@ -221,6 +221,12 @@ status notation_parse_tuple(sharding_table *t, notation n, mesh_id m, const uint
 /* As the notation writes several: {a, b} in GSPMD, sharding_per_value in sdy, a list in JSON, a Python tuple elsewhere. */
 status notation_print_tuple(sharding_table *t, notation n, const tensor_spec *s, uint32_t count, strbuf *out, diag *d) MUST_USE;
 
+/* ---------------------------------------------------------------- gspmd_module.c */
+
+/* Writes what a module says for GSPMD as Shardy's, over that mesh. ERR_UNSUPPORTED at what the mesh cannot express, and at
+ * shard_maps; the module is half rewritten then. */
+status module_take_gspmd(module *m, mesh_id mesh, diag *d) MUST_USE;
+
 /* ---------------------------------------------------------------- strategy_text.c */
 
 /* A strategy document (shardwright.strategy/1) as text to paste: the mesh, then a sharding for every argument, by name.

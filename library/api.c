@@ -155,6 +155,9 @@ static status search_module(void *user, diag *d)
 		.apply_exact_if_possible = !o->apply || !strcmp(o->apply, "auto"),
 	};
 	take_wishes(o, &so);
+	if (o->trip_count < 0 || o->trip_count > MOST_TRIPS)
+		return diag_set(d, ST_ERR_INVALID, "trip_count: expected 1 to %d, or 0 for loops that count once, found %lld", MOST_TRIPS, (long long)o->trip_count);
+	m->trip_count = o->trip_count;
 	if (!so.apply_exact_if_possible && !apply_find(o->apply, &so.apply))
 		return diag_set(d, ST_ERR_INVALID, "apply: expected auto, exact or annotate, found '%.40s'", o->apply);
 	TRY(search_run(m, &so, &p->r, d));

@@ -264,13 +264,10 @@ static status emit_module(emitter *e)
 	find_reduced(e);
 	if (e->l->reshards_after_forward)
 		emit_find_last_uses(e);
-	emit_find_ties(e);
 	if (e->form == EMIT_GLOBAL)
 		TRY(emit_global_open(e, main));
-	for (lop_id i = 0; i < e->l->ops.n; i++) {
+	for (lop_id i = 0; i < e->l->ops.n; i++)
 		TRY(emit_lop(e, i));
-		emit_ties(e, i);
-	}
 	emit_return(e, main);
 	if (e->form == EMIT_GLOBAL)
 		emit_global_close(e, main);
@@ -326,7 +323,6 @@ status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d)
 	if (st == ST_OK)
 		module_print(e.m, &(print_options){.locations = form == EMIT_GLOBAL}, out);
 	vec_release(&e.tables);
-	vec_release(&e.ties);
 	index_release(&e.gathers);
 	module_free(e.m);
 	arena_release(&e.mem);

@@ -15,11 +15,6 @@ typedef struct emit_reader {
 	lval_id result;
 	region_id region;
 } emit_reader;
-/* A gather of an argument that does not start before a collective is done. */
-typedef struct emit_tie {
-	lop_id behind;
-	lval_id argument;
-} emit_tie;
 enum { READERS_AHEAD = 2, READERS_KEPT = 16 };
 
 typedef struct emitter {
@@ -44,7 +39,6 @@ typedef struct emitter {
 	emit_reader readers[READERS_KEPT]; /* a ring of the latest ones */
 	uint32_t n_readers;
 	lop_id *last_use;    /* by lval */
-	VEC(emit_tie) ties;  /* emit_order.c */
 	tensor_factors *projected; /* room for one projection, which is too large to make anew for every op */
 	arena mem;
 	diag *d;
@@ -58,13 +52,6 @@ value_id emit_again(emitter *e, const lop *gather, value_id v);
 void emit_find_last_uses(emitter *e);
 /* An op has been written. */
 void emit_note_reader(emitter *e, const lop *o);
-
-/* ---------------------------------------------------------------- emit_order.c */
-
-/* Before the first op is written. */
-void emit_find_ties(emitter *e);
-/* A collective has been written: what is read from here on does not start in front of it, where that was decided. */
-void emit_ties(emitter *e, lop_id waited);
 
 /* ---------------------------------------------------------------- emit_global.c */
 

@@ -358,8 +358,11 @@ static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
 	compile_slots(c, o, n);
 	if (c->p->nodes.p[n].kind == NODE_OPAQUE)
 		compile_rule(c, o, n);
-	if (op->kind == OP_WHILE)
+	if (op->kind == OP_WHILE) {
 		c->p->nodes.p[n].trips_known = while_trips(c->m, o, &c->p->nodes.p[n].trips);
+		if (!c->p->nodes.p[n].trips_known)
+			c->p->nodes.p[n].trips = MAX(c->m->trip_count, 1);
+	}
 	if (body)
 		for (uint32_t r = 0; r < op->n_regions; r++)
 			TRY(compile_region(c, op->regions + r, n, (uint16_t)r));

@@ -1,5 +1,6 @@
 /* Trip counts of counted loops, in the form that jax's scan and fori_loop leave: a counter in the carry, compared with
- * a bound that does not change, and incremented by a constant. */
+ * a bound that does not change, and incremented by a constant. What else ends a loop, or a counter that starts with an
+ * argument, leaves the count unknown, as it is to XLA (known_trip_count). */
 #include "propagate/program_internal.h"
 
 static bool is_body_of(const module *m, region_id r, value_id v, uint32_t *index)
@@ -11,36 +12,63 @@ static bool is_body_of(const module *m, region_id r, value_id v, uint32_t *index
 	return true;
 }
 
-/* Conversions of scalars and constraints on them do not change the number. */
-static bool constant_of(const module *m, value_id v, int64_t *out)
-{
-	for (op_id def; (def = value_def(m, v)) != ID_NONE; v = op_operand(m, def, 0)) {
-		uint16_t kind = op_at(m, def)->kind;
-		if (kind == OP_CONSTANT || kind == OP_SDY_CONSTANT)
-			return op_constant_int(m, def, out);
-		if ((kind != OP_CONVERT && kind != OP_RESHAPE && kind != OP_SDY_SHARDING_CONSTRAINT) || !op_at(m, def)->n_operands)
-			return false;
-	}
-	return false;
-}
+static bool number_of(const module *m, value_id v, uint32_t *left, int64_t *out);
 
-/* A value of the loop that is the same in every iteration: a constant, or carried along unchanged from one. */
-static bool invariant_of(const module *m, const op *loop, op_id o, region_id where, value_id v, int64_t *out)
+/* Does an iteration hand this carry on as it got it? */
+static bool is_carried_along(const module *m, const op *loop, uint32_t i)
 {
-	uint32_t i;
-	if (constant_of(m, v, out))
-		return true;
-	if (!is_body_of(m, where, v, &i) || i >= loop->n_operands)
-		return false;
 	op_id end = region_terminator(m, loop->regions + 1);
 	uint32_t back;
-	if (end == ID_NONE || i >= op_at(m, end)->n_operands || !is_body_of(m, loop->regions + 1, op_operand(m, end, i), &back) || back != i)
+	return end != ID_NONE && i < op_at(m, end)->n_operands && is_body_of(m, loop->regions + 1, op_operand(m, end, i), &back) && back == i;
+}
+
+/* Arithmetic on numbers, as XLA folds it before it looks at loops. */
+static bool computed(const module *m, op_id o, uint32_t *left, int64_t *out)
+{
+	const op *op = op_at(m, o);
+	int64_t x, y;
+	if (op->n_operands != 2 || !number_of(m, op_operand(m, o, 0), left, &x) || !number_of(m, op_operand(m, o, 1), left, &y))
 		return false;
-	return constant_of(m, op_operand(m, o, i), out);
+	switch (op->kind) {
+	case OP_ADD: return !__builtin_add_overflow(x, y, out);
+	case OP_SUBTRACT: return !__builtin_sub_overflow(x, y, out);
+	case OP_MULTIPLY: return !__builtin_mul_overflow(x, y, out);
+	case OP_MAXIMUM: *out = MAX(x, y); return true;
+	case OP_MINIMUM: *out = MIN(x, y); return true;
+	default: return false;
+	}
+}
+
+/* A scalar that is the same whenever the program runs: a constant, what is computed from some, or one that loops around it carry along.
+ * Conversions of scalars and constraints on them do not change the number. */
+static bool number_of(const module *m, value_id v, uint32_t *left, int64_t *out)
+{
+	const value *x = value_at(m, v);
+	if (!*left)
+		return false;
+	--*left;
+	if (x->is_arg) {
+		op_id o = m->regions.p[x->def].parent;
+		const op *loop = o == ID_NONE ? NULL : op_at(m, o);
+		return loop && loop->kind == OP_WHILE && loop->n_regions == 2 && x->index < loop->n_operands && is_carried_along(m, loop, x->index) &&
+		       number_of(m, op_operand(m, o, x->index), left, out);
+	}
+	const op *def = op_at(m, x->def);
+	if (def->kind == OP_CONSTANT || def->kind == OP_SDY_CONSTANT)
+		return op_constant_int(m, x->def, out);
+	if ((def->kind == OP_CONVERT || def->kind == OP_RESHAPE || def->kind == OP_SDY_SHARDING_CONSTRAINT) && def->n_operands)
+		return number_of(m, op_operand(m, x->def, 0), left, out);
+	return computed(m, x->def, left, out);
+}
+
+static bool constant_of(const module *m, value_id v, int64_t *out)
+{
+	uint32_t left = 32; /* values on the way to constants */
+	return number_of(m, v, &left, out);
 }
 
 /* The constant that an iteration adds to carry i. */
-static bool step_of(const module *m, const op *loop, op_id o, uint32_t i, int64_t *out)
+static bool step_of(const module *m, const op *loop, uint32_t i, int64_t *out)
 {
 	region_id body = loop->regions + 1;
 	op_id end = region_terminator(m, body);
@@ -52,13 +80,13 @@ static bool step_of(const module *m, const op *loop, op_id o, uint32_t i, int64_
 	uint16_t kind = op_at(m, add)->kind;
 	uint32_t at;
 	if (is_body_of(m, body, op_operand(m, add, 0), &at) && at == i && (kind == OP_ADD || kind == OP_SUBTRACT)) {
-		if (!invariant_of(m, loop, o, body, op_operand(m, add, 1), out) || *out == INT64_MIN)
+		if (!constant_of(m, op_operand(m, add, 1), out) || *out == INT64_MIN)
 			return false;
 		*out = kind == OP_ADD ? *out : -*out;
 		return true;
 	}
 	return kind == OP_ADD && is_body_of(m, body, op_operand(m, add, 1), &at) && at == i &&
-	       invariant_of(m, loop, o, body, op_operand(m, add, 0), out);
+	       constant_of(m, op_operand(m, add, 0), out);
 }
 
 /* Iterations while from (+ k * step) < bound. */
@@ -82,27 +110,27 @@ bool while_trips(const module *m, op_id o, int64_t *out)
 	if (test == ID_NONE || op_at(m, test)->kind != OP_COMPARE)
 		return false;
 	str word = op_text(m, test, "comparison_direction");
-	bool less = str_is(word, "LT") || str_is(word, "LE"), equal = str_is(word, "LE") || str_is(word, "GE");
-	if (!less && !str_is(word, "GT") && !str_is(word, "GE"))
+	bool less = str_is(word, "LT") || str_is(word, "LE"), equal = str_is(word, "LE") || str_is(word, "GE"), apart = str_is(word, "NE");
+	if (!less && !apart && !str_is(word, "GT") && !str_is(word, "GE"))
 		return false;
 	for (uint32_t side = 0; side < 2; side++) {
 		uint32_t i;
 		int64_t from, step, bound, n;
 		if (!is_body_of(m, loop->regions, op_operand(m, test, side), &i) || i >= loop->n_operands ||
-		    !constant_of(m, op_operand(m, o, i), &from) || !step_of(m, loop, o, i, &step) ||
-		    !invariant_of(m, loop, o, loop->regions, op_operand(m, test, 1 - side), &bound))
+		    !constant_of(m, op_operand(m, o, i), &from) || !step_of(m, loop, i, &step) ||
+		    !constant_of(m, op_operand(m, test, 1 - side), &bound))
 			continue;
-		bool up = less == (side == 0); /* counter < bound, either way round */
 		if (from <= INT64_MIN + 1 || step <= INT64_MIN + 1 || bound <= INT64_MIN + 1)
 			return false;
+		bool up = apart ? step > 0 : less == (side == 0); /* counter < bound, either way round */
 		if (!up) {
 			from = -from;
 			step = -step;
 			bound = -bound;
 		}
-		if (equal && bound == INT64_MAX)
+		if ((equal && bound == INT64_MAX) || !count_up(from, step, bound + equal, &n))
 			return false;
-		if (!count_up(from, step, bound + equal, &n))
+		if (apart && (bound < from || (bound - from) % step)) /* it never gets there */
 			return false;
 		*out = n;
 		return true;

@@ -94,7 +94,7 @@ typedef struct node {
 	node_id end;             /* first node after this one's subtree (own id + 1 without a body) */
 	uint16_t region;         /* which region of the parent this node is in */
 	uint16_t n_tensors_used; /* slots whose value has rank > 0 */
-	int64_t trips;           /* NODE_REGION of a while: known trip count, 1 when unknown or not a loop */
+	int64_t trips;           /* NODE_REGION of a while: known trip count; module.trip_count or 1 when unknown; 1 when not a loop */
 	bool trips_known;
 	bool elementwise;        /* Shardy's test, for the aggressive strategy */
 	bool pass_through_op;    /* op priority 0/1 heuristics */

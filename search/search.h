@@ -43,6 +43,7 @@ typedef struct strategy {
 	arena mem;
 	mesh_id mesh;
 	apply_way apply;
+	int64_t trip_count; /* as module.trip_count when it was costed; 0: not given */
 	bool has_links;
 	const char *axis_links[MAX_MESH_AXES]; /* link class of the device profile per axis, NULL: default filling */
 	uint32_t n_args, n_results, n_constraints, n_actions;
@@ -88,6 +89,21 @@ typedef struct search_kept {
 	strategy s;
 } search_kept;
 
+/* A node of the search tree as it stands: a partial composite plan, or a whole one. */
+typedef struct search_node {
+	uint32_t parent;       /* its place in the list, before the node's own; UINT32_MAX: the root */
+	char what[128];        /* what it adds to its parent, for people */
+	uint64_t evaluations;  /* spent below it; one at least for each plan */
+	uint32_t plans, costed; /* whole plans below it, and how many of them have been costed */
+	int64_t runtime_ns, peak_bytes; /* of the best of these; 0 where none has been costed */
+	bool fits, done;       /* done: nothing is left to try below it */
+} search_node;
+typedef struct baseline_result {
+	str name;
+	bool fits;
+	cost cost;
+} baseline_result;
+
 typedef struct search_event {
 	bool incumbent; /* else a progress tick */
 	uint64_t evaluation;
@@ -95,6 +111,10 @@ typedef struct search_event {
 	const char *tactic;
 	cost cost; /* of the incumbent, replayed */
 	bool fits;
+	const baseline_result *baselines; /* those replayed so far; as all lists here, good until the callback returns */
+	uint32_t n_baselines;
+	const search_node *nodes; /* the most visited ones, where tree_interval_ns says that it is time; else none */
+	uint32_t n_nodes;
 } search_event;
 
 typedef struct search_options {
@@ -124,6 +144,7 @@ typedef struct search_options {
 	uint32_t alternatives;         /* so many plans besides the answer that do something else, if there are */
 	const atomic_int *stop; /* not NULL and nonzero: answer with the best so far */
 	void (*on_event)(void *user, const search_event *e);
+	int64_t tree_interval_ns; /* > 0: so often, and at the end of each tree, a progress tick lists its nodes */
 	void *user;
 	uint32_t without; /* parts of the search to leave out, WITHOUT_*: for experiments (tests/bench), 0 otherwise */
 	int64_t cache_bytes; /* of the memo tables of all evaluators together; 0: default */
@@ -148,11 +169,6 @@ typedef struct given_group { /* of the user's */
 	uint32_t *members, n; /* argument indices */
 } given_group;
 
-typedef struct baseline_result {
-	str name;
-	bool fits;
-	cost cost;
-} baseline_result;
 /* A plan besides the answer. */
 typedef struct plan_alternative {
 	strategy s;
@@ -186,6 +202,7 @@ typedef struct search_result {
 	VEC(plan_alternative) alternatives; /* best first */
 	listed_ops unsupported;  /* without a sharding rule */
 	listed_ops whole;       /* of a plan that is applied exactly: ops that cannot run on parts, whose operands are gathered around them */
+	listed_ops uncounted;   /* loops whose trip count the program does not say */
 	const char *pairing; /* how results were paired with arguments: "donation", "dataflow", "none" */
 	uint64_t evaluations, replays, nodes /* of search trees */, groups;
 	int64_t elapsed_ns, replay_gap_ppm; /* incremental against replay, of the answer */
@@ -199,9 +216,6 @@ typedef struct search_result {
 status search_run(module *m, const search_options *o, search_result *out, diag *d) MUST_USE;
 void search_result_release(search_result *r);
 
-/* Cost of a module as it is annotated (the replay): what evaluate and simulate print. */
-status search_replay(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, diag *d) MUST_USE;
-
 /* Facts about main that need no mesh, for answers that are not searches (evaluate, explain). */
 status search_roles(const module *m, role *out /* by argument */, diag *d) MUST_USE;
 
@@ -213,6 +227,10 @@ status document_write(const module *m, const search_options *o, const search_res
 struct cJSON;
 void report_document(const struct cJSON *document, bool color, strbuf *out);
 void report_cost(const cost *c, int64_t memory_limit, strbuf *out);
+/* Loops whose number of iterations the program does not say, by source location, with what each counts (module.trip_count, or once):
+ * "uncounted_loops" of a cost, left out where there are none; and as lines of a table. */
+void add_uncounted_loops(struct cJSON *to, const program *p);
+void report_uncounted_loops(const struct cJSON *of, strbuf *out);
 /* What each decision of a strategy brings and what else could be decided there, as JSON (see docs/strategy-document.md);
  * most_alternatives: replays spent per decision on those. *out is the caller's to delete. */
 status explain_strategy(module *m, const strategy *s, const device *dev, int64_t memory_limit, uint32_t most_alternatives, struct cJSON **out, diag *d) MUST_USE;

@@ -1,5 +1,5 @@
 /* What a worker makes of a module or a strategy on first demand, and what is kept of it beside the modules: the module with a strategy
- * applied, what explains a strategy, the timeline of its step, the arguments of a module. */
+ * applied, what explains a strategy, the timeline of its step, its shardings ready to paste, the arguments of a module. */
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -15,6 +15,7 @@ typedef struct derived_task derived_task;
 typedef struct derived {
 	const char *kind, *type;
 	bool prints;
+	const char *notation; /* of the shardings alone, which need no module; NULL: something else */
 	void (*arguments)(const derived_task *t, const char *const files[], const char **argv);
 } derived;
 
@@ -24,6 +25,8 @@ struct derived_task { /* lives in request.state */
 	const derived *what;
 	char id[ID_BYTES], module[ID_BYTES], device[256];
 	char *profile; /* of the device, where the request described one, else NULL */
+	int64_t trip_count; /* that the request gave, else 0 */
+	char trips[24];     /* as text */
 	bool of_module, as_zstd;
 };
 
@@ -71,6 +74,8 @@ static void explain(const derived_task *t, const char *const files[], const char
 static void trace(const derived_task *t, const char *const files[], const char **argv)
 {
 	argv[0] = "simulate";
+	if (t->trip_count)
+		add(argv, "--trip-count"), add(argv, t->trips);
 	add(argv, "--trace");
 	add(argv, files[RESULT]);
 	add_device(t, files, argv);
@@ -83,15 +88,28 @@ static void list_arguments(const derived_task *t, const char *const files[], con
 	add(argv, "--arguments");
 }
 
+static void write_shardings(const derived_task *t, const char *const files[], const char **argv)
+{
+	argv[0] = "convert";
+	const char *more[] = {"--strategy", files[DOCUMENT], "--to", t->what->notation};
+	for (size_t i = 0; i < COUNT_OF(more); i++)
+		add(argv, more[i]);
+}
+
 /* applied[0] is the way the document says. */
 static const derived applied[] = {
-	{"emitted", TEXT, false, apply_as_document},
-	{"exact", TEXT, false, apply_exact},
-	{"annotate", TEXT, false, apply_annotate},
+	{"emitted", TEXT, false, NULL, apply_as_document},
+	{"exact", TEXT, false, NULL, apply_exact},
+	{"annotate", TEXT, false, NULL, apply_annotate},
 };
-static const derived explanation = {"explanation", "application/json", true, explain};
-static const derived timeline = {"timeline", "application/json", false, trace};
-static const derived arguments = {"arguments", "application/json", true, list_arguments};
+static const derived explanation = {"explanation", "application/json", true, NULL, explain};
+static const derived timeline = {"timeline", "application/json", false, NULL, trace};
+static const derived arguments = {"arguments", "application/json", true, NULL, list_arguments};
+static const derived shardings[] = {
+#define X(name) {"as-" #name, TEXT, true, #name, write_shardings},
+	STRATEGY_NOTATIONS(X)
+#undef X
+};
 
 /* ---------------------------------------------------------------- making one */
 
@@ -126,6 +144,8 @@ static void judge(const derived_task *t, const derived *what, const run_result *
 		metric_add(srv, workers_out_of_memory, run->out_of_memory);
 	else if (!fine && objects_lost(store_objects(srv->store), "objects", t->module))
 		problem_set(why, PROBLEM_INTERNAL, "the text of the module is lost: upload it again");
+	else if (run->exit_code == 1 && what->notation)
+		problem_set(why, PROBLEM_UNPROCESSABLE, "it cannot be written as %s: %.300s", what->notation, said);
 	else if (run->exit_code == 1 && asked_so)
 		problem_set(why, PROBLEM_UNPROCESSABLE, "it cannot be applied so: %.300s", said);
 	else if (!fine)
@@ -141,7 +161,8 @@ static void run_worker(derived_task *t, const derived *what, const char *input, 
 	child_limits limits = tool_limits(srv);
 	limits.writes = !what->prints;
 	what->arguments(t, files, argv + 1);
-	add(argv, input);
+	if (!what->notation)
+		add(argv, input);
 	metric_add(srv, tool_runs, 1);
 	child_run(srv->worker, (char **)argv, &limits, DERIVE_MS, what->prints ? answer_limit(srv) : 1 << 20, tasks_stop_flag(srv->tools), &run);
 	judge(t, what, &run, why);
@@ -256,14 +277,30 @@ static void reply_of_strategy(request *r, const derived *what, const char *id)
 	derived_task *t = xcalloc(1, sizeof *t);
 	db *c = store_reader(r->srv->store);
 	t->what = what;
-	if (reply_unless_found(r, c ? strategy_origin(c, id, t->module, t->device, &t->profile) : FOUND_FAILED, "there is no strategy '%.100s'", id))
-		reply_derived(r, t, id);
+	if (reply_unless_found(r, c ? strategy_origin(c, id, t->module, t->device, &t->profile, &t->trip_count) : FOUND_FAILED, "there is no strategy '%.100s'", id))
+		snprintf(t->trips, sizeof t->trips, "%lld", (long long)t->trip_count), reply_derived(r, t, id);
 	else
 		derived_free(t);
 }
 
 void handle_strategy_explanation(request *r) { reply_of_strategy(r, &explanation, r->id); }
 void handle_strategy_timeline(request *r) { reply_of_strategy(r, &timeline, r->id); }
+
+void handle_strategy_shardings(request *r)
+{
+	const char *to = request_query(r, "to");
+	for (size_t i = 0; i < COUNT_OF(shardings) && to; i++)
+		if (!strcmp(to, shardings[i].notation)) {
+			reply_of_strategy(r, &shardings[i], r->id);
+			return;
+		}
+	strbuf names = {0};
+#define X(name) strbuf_puts(&names, " " #name);
+	STRATEGY_NOTATIONS(X)
+#undef X
+	reply_failure(r, PROBLEM_BAD_FIELD, "to: expected one of%s, found '%.40s'", names.p, to ? to : "");
+	strbuf_release(&names);
+}
 
 void handle_module_arguments(request *r)
 {

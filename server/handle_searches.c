@@ -386,7 +386,8 @@ static bool read_page(request *r, list_filter *f)
 static void reply_list(request *r, bool (*list)(db *c, const list_filter *f, strbuf *out))
 {
 	list_filter f = {.module = request_query(r, "module"), .device = request_query(r, "device"), .state = request_query(r, "state"),
-		.label = request_query(r, "label"), .tag = request_query(r, "tag"), .owner = request_query(r, "owner")};
+		.label = request_query(r, "label"), .tag = request_query(r, "tag"), .owner = request_query(r, "owner"),
+		.verification = request_query(r, "verification")};
 	const char *mesh = request_query(r, "mesh");
 	problem why = {0};
 	strbuf canonical, b;
@@ -408,17 +409,25 @@ static void reply_list(request *r, bool (*list)(db *c, const list_filter *f, str
 	strbuf_release(&b);
 }
 
+/* Of a list's query; a reply has been made where it is none of these words. */
+static bool query_is_of(request *r, const char *name, const char *const *words, size_t n, const char *expected)
+{
+	const char *text = request_query(r, name);
+	for (size_t i = 0; text && i < n; i++)
+		if (!strcmp(words[i], text))
+			return true;
+	if (text)
+		reply_failure(r, PROBLEM_BAD_REQUEST, "%s is '%.60s', expected %s", name, text, expected);
+	return !text;
+}
+
 void handle_search_list(request *r)
 {
 	static const char *const states[] = {"queued", "running", "succeeded", "failed", "canceled"};
-	const char *state = request_query(r, "state");
-	bool known = !state;
-	for (size_t i = 0; i < COUNT_OF(states); i++)
-		known = known || !strcmp(states[i], state);
-	if (known)
+	static const char *const verifications[] = {"any", "queued", "running", "done", "failed", "canceled"};
+	if (query_is_of(r, "state", states, COUNT_OF(states), "queued, running, succeeded, failed or canceled")
+		&& query_is_of(r, "verification", verifications, COUNT_OF(verifications), "any, queued, running, done, failed or canceled"))
 		reply_list(r, list_searches);
-	else
-		reply_failure(r, PROBLEM_BAD_REQUEST, "state is '%.60s', expected queued, running, succeeded, failed or canceled", state);
 }
 
 void handle_strategy_list(request *r) { reply_list(r, list_strategies); }

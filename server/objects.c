@@ -39,7 +39,11 @@ static void empty_folder(const char *path)
 
 status objects_open(objects *o, const char *dir, diag *d)
 {
-	static const char *const kinds[] = {"", "/objects", "/emitted", "/exact", "/annotate", "/explanation", "/timeline", "/arguments", "/tmp", "/work"};
+	static const char *const kinds[] = {"", "/objects", "/emitted", "/exact", "/annotate", "/explanation", "/timeline", "/arguments", "/tmp", "/work",
+#define X(name) "/as-" #name,
+		STRATEGY_NOTATIONS(X)
+#undef X
+	};
 	char path[600];
 	o->dir = dir;
 	atomic_store(&o->next, 1);

@@ -330,6 +330,7 @@ typedef struct search_spec {
 	const char **tags;
 	uint32_t tag_count;
 	int64_t alternatives;   /* plans besides the answer */
+	int64_t trip_count;     /* of loops that do not say theirs; 0: none given */
 	int64_t verify;         /* programs that a verifier is to compile; 0: none */
 	const char *json;       /* the request, canonical, as stored and as read back by spec_parse */
 	arena mem;
@@ -413,6 +414,9 @@ bool sandbox_enter(int rules);
 bool sandbox_possible(void);
 
 /* ---------------------------------------------------------------- objects.c: files by content */
+
+/* What `convert --strategy` writes the shardings of a strategy in, and the folders as-NAME for what it wrote. */
+#define STRATEGY_NOTATIONS(X) X(jax) X(dtensor) X(mindspore) X(sbp) X(sdy) X(gspmd)
 
 /* Layout of a store: shardwright.db, lock, objects/ab/cdef...zst (module texts), the same in emitted/, exact/, annotate/ (modules with
  * a strategy applied), explanation/, timeline/ and arguments/ (handle_derived.c), tmp/, work/. */
@@ -670,9 +674,13 @@ typedef struct search_event {
 	int64_t evaluation, milliseconds;
 	int64_t runtime_ns, peak_bytes; /* of an incumbent */
 	bool fits;
+	char *detail; /* of search_detail, for a progress event of its own; whoever frees the event frees it; NULL: none */
 	void *cls;
 } search_event;
 status search_event_run(db *c, write_op *op);
+/* What an event of a worker says of baselines and search tree, as fields of an object; the caller's to free. NULL: nothing, or
+ * nothing that can be trusted. */
+char *search_detail(const cJSON *event);
 
 typedef enum search_outcome { OUTCOME_SUCCEEDED, OUTCOME_CANCELED, OUTCOME_FAILED, OUTCOME_CRASHED, OUTCOME_RELEASED,
 	OUTCOME_NOT_STARTED } search_outcome;
@@ -807,7 +815,7 @@ bool measurements_of_strategy(db *c, const char *strategy, strbuf *out);
 /* ---------------------------------------------------------------- store_list.c */
 
 typedef struct list_filter {
-	const char *module, *mesh, *device, *state, *label, *tag, *owner; /* NULL: any */
+	const char *module, *mesh, *device, *state, *label, *tag, *owner, *verification; /* NULL: any; verification "any": where one was asked for */
 	int64_t page_size, before;                  /* before: position from a page token, INT64_MAX: from the start */
 	char before_id[ID_BYTES];                   /* of modules, which have a time and an id as position */
 } list_filter;
@@ -818,7 +826,7 @@ bool list_strategies(db *c, const list_filter *f, strbuf *out);
 bool list_modules(db *c, const list_filter *f, strbuf *out);
 /* What a strategy was found for: the module's id, the profile's name, and the profile itself where the request described one, else NULL
  * (JSON, owned by the caller). */
-found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile);
+found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile, int64_t *trip_count);
 /* Events after `after` as an event stream; sets *last and, when the final one is among them, *final. False: a read failed. */
 bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final);
 
@@ -1095,6 +1103,7 @@ void handle_openapi(request *r);
 void handle_page(request *r);
 void handle_strategy_explanation(request *r);
 void handle_strategy_timeline(request *r);
+void handle_strategy_shardings(request *r);
 void handle_module_arguments(request *r);
 void handle_layout(request *r);
 void handle_verification_claim(request *r);

@@ -267,7 +267,7 @@ static bool check_tactic(const axes *a, const cJSON *t, const char *base, proble
 	static const struct {
 		const char *kind, *fields;
 	} kinds[] = {
-		{"manual", " arguments dimension axis sharding role indices index "},
+		{"manual", " arguments values class_of dimension axis sharding role indices index "},
 		{"auto", " axes objective arguments evaluations role indices index "},
 		{"polish", " axes objective evaluations arguments role "},
 	};
@@ -275,7 +275,7 @@ static bool check_tactic(const axes *a, const cJSON *t, const char *base, proble
 		return problem_at(why, base, "expected a tactic, an object");
 	const cJSON *named = field(t, "named");
 	if (named)
-		return check_fields(t, base, " named axis axes arguments role indices index ", why)
+		return check_fields(t, base, " named axis axes arguments values role indices index ", why)
 			&& check_word(named, below(base, "named").text, named_tactics, why) && check_tactic_fields(a, t, base, why);
 	for (size_t k = 0; k < COUNT_OF(kinds); k++) {
 		const cJSON *body = field(t, kinds[k].kind);
@@ -453,7 +453,7 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 	s->apply = item && strcmp(item->valuestring, apply_ways[0]) ? keep(s, item->valuestring) : NULL;
 	s->seed = -1;
 	if (!read_number(root, SEARCH_OPTION_SEED, &s->seed, why) || !read_number(root, SEARCH_OPTION_THREADS, &s->threads, why)
-		|| !read_number(root, SEARCH_OPTION_ALTERNATIVES, &s->alternatives, why))
+		|| !read_number(root, SEARCH_OPTION_ALTERNATIVES, &s->alternatives, why) || !read_number(root, SEARCH_OPTION_TRIP_COUNT, &s->trip_count, why))
 		return false;
 	if ((item = field(root, "priority")) && !check_integer(item, "/priority", -PRIORITY_LIMIT, PRIORITY_LIMIT, &s->priority, why))
 		return false;
@@ -501,6 +501,8 @@ static void write_question(const search_spec *s, strbuf *b)
 		json_text(b, "apply", s->apply);
 	if (s->alternatives)
 		json_int(b, "alternatives", s->alternatives);
+	if (s->trip_count)
+		json_int(b, "trip_count", s->trip_count);
 }
 
 static void write_canonical(search_spec *s)

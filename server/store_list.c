@@ -33,12 +33,17 @@ bool list_searches(db *c, const list_filter *f, strbuf *out)
 	bind_text(s, 7, f->label);
 	bind_text(s, 8, f->tag);
 	bind_text(s, 9, f->owner);
+	bind_text(s, 10, f->verification);
 	found more = FOUND;
 	while (out->n < LIST_BYTES && (more = db_step(c, s)) == FOUND) {
 		snprintf(last, sizeof last, "%lld", (long long)sqlite3_column_int64(s, 29));
 		if (n++)
 			strbuf_putc(out, ',');
 		search_row_json(s, out);
+		if (!search_add_verification(c, column_text(s, 0), out)) {
+			more = FOUND_FAILED;
+			break;
+		}
 	}
 	sqlite3_reset(s);
 	close_page(out, n == f->page_size || more == FOUND, last);
@@ -174,9 +179,10 @@ bool document_read(db *c, const document_ref *d, int64_t at, void *to, int64_t n
 	return ok;
 }
 
-found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile)
+found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile, int64_t *trip_count)
 {
 	*profile = NULL;
+	*trip_count = 0;
 	sqlite3_stmt *s = db_statement(c, SQL_STRATEGY_ORIGIN);
 	if (!s)
 		return FOUND_FAILED;
@@ -187,6 +193,7 @@ found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[
 		snprintf(device, 256, "%s", column_text(s, 1));
 		if (sqlite3_column_type(s, 2) != SQLITE_NULL)
 			*profile = strdup(column_text(s, 2));
+		*trip_count = sqlite3_column_int64(s, 3);
 	}
 	sqlite3_reset(s);
 	return f;

@@ -36,6 +36,8 @@ void id_random(char prefix, char id[SEARCH_ID_BYTES]);
 bool owner_charge(db *c, const char *id);
 /* The row of SEARCH_GET or LIST_SEARCHES as JSON. */
 void search_row_json(sqlite3_stmt *s, strbuf *out);
+/* Behind the row of a search, in place of its closing brace. */
+bool search_add_verification(db *c, const char *id, strbuf *out);
 /* Takes what a dead daemon left running back to the queue, once; false: not possible yet. */
 bool store_recover(store *s);
 /* A write that changes nothing. */

@@ -117,7 +117,11 @@ static bool is_known(void *cls, const char *id)
 
 void store_sweep(objects *o, db *c)
 {
-	static const char *const derived[] = {"emitted", "exact", "annotate", "explanation", "timeline"};
+	static const char *const derived[] = {"emitted", "exact", "annotate", "explanation", "timeline",
+#define X(name) "as-" #name,
+		STRATEGY_NOTATIONS(X)
+#undef X
+	};
 	known modules = {c, "SELECT 1 FROM modules WHERE id = ?1"}, strategies = {c, "SELECT 1 FROM strategies WHERE id = ?1"};
 	objects_sweep(o, "objects", is_known, &modules);
 	objects_sweep(o, "arguments", is_known, &modules);

@@ -294,8 +294,7 @@ void search_row_json(sqlite3_stmt *s, strbuf *out)
 	strbuf_putc(out, '}');
 }
 
-/* Behind the row of a search, in place of its closing brace. */
-static bool add_verification(db *c, const char *id, strbuf *out)
+bool search_add_verification(db *c, const char *id, strbuf *out)
 {
 	out->n--;
 	json_key(out, "verification");
@@ -321,7 +320,7 @@ found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final)
 			*final = state_is_final(column_text(s, 1));
 	}
 	sqlite3_reset(s);
-	return f == FOUND && !add_verification(c, id, out) ? FOUND_FAILED : f;
+	return f == FOUND && !search_add_verification(c, id, out) ? FOUND_FAILED : f;
 }
 
 found search_json_full(db *c, const char *id, strbuf *out, document_ref *document)
@@ -338,7 +337,7 @@ found search_json_full(db *c, const char *id, strbuf *out, document_ref *documen
 		copy(strategy, sizeof strategy, column_text(s, 18));
 	}
 	sqlite3_reset(s);
-	if (f == FOUND && !add_verification(c, id, out))
+	if (f == FOUND && !search_add_verification(c, id, out))
 		return FOUND_FAILED;
 	if (f != FOUND || !strategy[0])
 		return f;
@@ -352,6 +351,37 @@ found search_json_full(db *c, const char *id, strbuf *out, document_ref *documen
 }
 
 /* ---------------------------------------------------------------- run */
+
+static bool add_event(db *c, const search_event *a, bool incumbent)
+{
+	strbuf b;
+	strbuf_init(&b);
+	strbuf_putc(&b, '{');
+	json_int(&b, "evaluation", a->evaluation);
+	json_key(&b, "seconds");
+	strbuf_printf(&b, "%lld.%03d", (long long)(a->milliseconds / 1000), (int)(a->milliseconds % 1000));
+	if (incumbent) {
+		json_int(&b, "runtime_ns", a->runtime_ns);
+		json_int(&b, "peak_bytes", a->peak_bytes);
+		json_bool(&b, "fits", a->fits);
+	} else if (a->detail) {
+		strbuf_printf(&b, ",%s", a->detail);
+	}
+	strbuf_putc(&b, '}');
+	bool ok = event_add(c, a->id, incumbent ? "incumbent" : "progress", b.p);
+	strbuf_release(&b);
+	return ok;
+}
+
+/* A tree takes kilobytes: of those of a search only the newest stays. */
+static bool supersede(db *c, const char *id)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_EVENT_SUPERSEDE);
+	if (!s)
+		return false;
+	bind_text(s, 1, id);
+	return statement_finish(s);
+}
 
 status search_event_run(db *c, write_op *op)
 {
@@ -372,20 +402,11 @@ status search_event_run(db *c, write_op *op)
 		return ST_ERR_IO;
 	if (!sqlite3_changes(c->handle))
 		return ST_OK; /* late: the search has ended or was started again */
-	strbuf b;
-	strbuf_init(&b);
-	strbuf_putc(&b, '{');
-	json_int(&b, "evaluation", a->evaluation);
-	json_key(&b, "seconds");
-	strbuf_printf(&b, "%lld.%03d", (long long)(a->milliseconds / 1000), (int)(a->milliseconds % 1000));
-	if (incumbent) {
-		json_int(&b, "runtime_ns", a->runtime_ns);
-		json_int(&b, "peak_bytes", a->peak_bytes);
-		json_bool(&b, "fits", a->fits);
-	}
-	strbuf_putc(&b, '}');
-	bool ok = event_add(c, a->id, a->kind, b.p);
-	strbuf_release(&b);
+	bool ok = !incumbent || add_event(c, a, true);
+	if (ok && (!incumbent || a->detail))
+		ok = add_event(c, a, false);
+	if (ok && a->detail)
+		ok = supersede(c, a->id);
 	return ok ? ST_OK : ST_ERR_IO;
 }
 

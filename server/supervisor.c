@@ -27,6 +27,7 @@ enum {
 	EVENT_INTERVAL_MS = 500,
 	GRACE_MS = 5000,
 	STDERR_TAIL = 16 << 10,
+	MOST_LINE = 32 << 10,       /* of an event: a search tree has up to 64 nodes */
 	MOST_ARGUMENTS = 3 * 2 * 1000 + 64, /* as many pins, forbids and groups as spec.c takes, each with its flag, and the others */
 	RETRY_MS = 5000,
 	LOOK_MS = 1000,
@@ -95,6 +96,7 @@ static void event_done(write_op *op)
 	server *srv = e->cls;
 	if (op->result == ST_OK)
 		srv->search_changed(srv, e->id);
+	free(e->detail);
 	free(e);
 }
 
@@ -110,6 +112,7 @@ static void flush_event(supervisor *v, slot *s)
 	memcpy(e->id, s->id, sizeof e->id);
 	e->attempt = s->attempt;
 	s->waiting.kind = NULL;
+	s->waiting.detail = NULL;
 	s->last_event_ns = clock_ns();
 	store_submit(v->srv->store, &e->op);
 }
@@ -130,6 +133,11 @@ static void take_event(slot *s, const cJSON *o)
 	/* A progress line never pushes out an incumbent that still waits; it only brings its counters up to date. */
 	if (incumbent || !e->kind)
 		e->kind = incumbent ? "incumbent" : "progress";
+	char *detail = search_detail(o);
+	if (detail) {
+		free(e->detail);
+		e->detail = detail;
+	}
 	e->evaluation = number_of(o, "evaluation");
 	bool plausible = cJSON_IsNumber(seconds) && seconds->valuedouble >= 0 && seconds->valuedouble < 1e9;
 	e->milliseconds = plausible ? (int64_t)(seconds->valuedouble * 1000) : 0;
@@ -154,7 +162,7 @@ static void take_lines(slot *s)
 	for (char *end; s->err.n > at && (end = memchr(s->err.p + at, '\n', s->err.n - at)); at = (size_t)(end - s->err.p) + 1) {
 		const char *line = s->err.p + at;
 		size_t n = (size_t)(end - line);
-		cJSON *o = n && line[0] == '{' ? json_parse(line, n, 4096, NULL) : NULL;
+		cJSON *o = n && line[0] == '{' ? json_parse(line, n, MOST_LINE, NULL) : NULL;
 		if (cJSON_IsObject(o))
 			take_event(s, o);
 		else
@@ -257,6 +265,8 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 #include "search/options.def"
 	if (p->open_results)
 		add(a, "--open-results", NULL);
+	if (p->trip_count)
+		add_number(a, "--trip-count", p->trip_count);
 	if (p->apply)
 		add(a, "--apply", p->apply);
 	/* a verifier compiles them, too */
@@ -474,6 +484,8 @@ static void commit_result(supervisor *v, slot *s)
 	strbuf_release(&s->out);
 	strbuf_release(&s->err);
 	strbuf_release(&s->tail);
+	free(s->waiting.detail);
+	s->waiting.detail = NULL;
 	s->state = SLOT_FREE;
 	v->queue_empty = false;
 }
@@ -656,6 +668,8 @@ static void release_all(supervisor *v)
 		strbuf_release(&s->out);
 		strbuf_release(&s->err);
 		strbuf_release(&s->tail);
+		free(s->waiting.detail);
+		s->waiting.detail = NULL;
 	}
 }
 

@@ -66,6 +66,7 @@ static mesh_id one_device_mesh(sharding_table *t)
 static status run(evaluation *e, const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, diag *d)
 {
 	e->m = module_clone(annotated);
+	TRY(module_refuse_gspmd(e->m, d));
 	TRY(passes_import(e->m, dev->target == TARGET_TPU, d));
 	TRY(program_new(e->m, &e->rules, READ_AS_XLA, &e->p, d));
 	TRY(donation_read(e->m, &e->dn, d));
@@ -120,6 +121,7 @@ status simulate_applied(const module *annotated, const device *dev, apply_way ap
 	strbuf_release(&text);
 	if (s != ST_OK)
 		return s;
+	written->trip_count = annotated->trip_count;
 	s = simulate_module(written, dev, APPLY_ANNOTATE, axis_links, out, keep, d);
 	if (s == ST_OK && keep)
 		keep->written = written;

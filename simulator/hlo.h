@@ -34,7 +34,7 @@ typedef struct hlo_simulation hlo_simulation;
 /* Does HLO memory space `space` lie in the device's main memory? (GPU: 1 is memory registered for collectives.) */
 bool hlo_in_main_memory(const device *dev, uint8_t space);
 /* keep may be NULL; otherwise released with hlo_simulation_free (after success only); it refers to m. ERR_INVALID when
- * the devices of the program do not fit the links of the profile. Loops of unknown trip count run once. */
+ * the devices of the program do not fit the links of the profile. Loops of unknown trip count run m->trip_count times, or once. */
 status hlo_simulate(const hlo_module *m, const device *dev, cost *out, hlo_simulation **keep, diag *d) MUST_USE;
 void hlo_simulation_free(hlo_simulation *s);
 const hlo_event *hlo_events(const hlo_simulation *s, uint32_t *n);

@@ -158,7 +158,7 @@ static void run_loop(hlo_simulation *s, hlo_id i)
 	int64_t trips = hlo_trip_count(m, i), outer = s->multiplier, from = s->now;
 	if (trips < 0) {
 		s->unknown_loops++;
-		trips = 1;
+		trips = MAX(m->trip_count, 1);
 	}
 	int64_t before[MAX_LINK_CLASSES + 2];
 	for (uint32_t q = 0; q < COUNT_OF(before); q++)

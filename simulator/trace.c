@@ -1,6 +1,8 @@
 /* Chrome trace of the last simulate call: streams as threads, kernels and collectives as complete events, memory as a
- * counter. Times are microseconds with three decimals. Loops show their first iteration inside the whole loop's bar. */
+ * counter, what is live at its peak as an instant. Times are microseconds with three decimals. Loops show their first iteration inside the whole loop's bar. */
 #include "simulator/state.h"
+
+enum { MOST_LIVE = 512 }; /* temporaries that the peak lists */
 
 static void add_text(strbuf *out, str s)
 {
@@ -46,6 +48,16 @@ static const char *limit_of(const device *dev, const op_event *e)
 	return memory_time_ns(dev, e->hbm_bytes) >= work - work / 6 ? "memory" : "compute";
 }
 
+static void add_location(const lowered *l, const lop *o, strbuf *out, strbuf *scratch)
+{
+	if (o->node == ID_NONE)
+		return;
+	strbuf_clear(scratch);
+	loc_print(l->p->m, op_at(l->p->m, l->p->nodes.p[o->node].op)->loc, scratch);
+	strbuf_puts(out, ",\"location\":");
+	add_text(out, (str){scratch->p, scratch->n});
+}
+
 static void add_event(const device *dev, const op_event *e, const lowered *l, strbuf *out, strbuf *scratch)
 {
 	lop_id id = e->op;
@@ -66,13 +78,32 @@ static void add_event(const device *dev, const op_event *e, const lowered *l, st
 		strbuf_printf(out, ",\"memory_traffic_bytes\":%lld,\"limit\":\"%s\"", (long long)e->hbm_bytes, limit_of(dev, e));
 	if (e->windowed)
 		strbuf_puts(out, ",\"windowed_einsum\":true");
-	if (o->node != ID_NONE) {
-		strbuf_clear(scratch);
-		loc_print(l->p->m, op_at(l->p->m, l->p->nodes.p[o->node].op)->loc, scratch);
-		strbuf_puts(out, ",\"location\":");
-		add_text(out, (str){scratch->p, scratch->n});
-	}
+	add_location(l, o, out, scratch);
 	strbuf_puts(out, "}}");
+}
+
+/* The temporaries that are live where they take most, largest first: all of them counted, the largest listed. */
+static void add_peak(simulator *s, const lowered *l, strbuf *out, strbuf *scratch)
+{
+	uint32_t n, n_events;
+	const live_at_peak *live = simulator_peak(s, l, &n);
+	const op_event *events = simulator_events(s, &n_events);
+	int64_t bytes = 0;
+	if (!n)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		bytes += live[i].bytes;
+	strbuf_puts(out, ",\n{\"ph\":\"i\",\"s\":\"p\",\"pid\":1,\"tid\":0,\"name\":\"peak of temporary bytes\",\"ts\":");
+	add_us(out, events[s->peak_at].start_ns);
+	strbuf_printf(out, ",\"args\":{\"bytes\":%lld,\"values\":%u,\"live\":[", (long long)bytes, n);
+	for (uint32_t i = 0; i < MIN(n, (uint32_t)MOST_LIVE); i++) {
+		const lop *o = &l->ops.p[l->vals.p[live[i].val].def];
+		strbuf_printf(out, "%s{\"bytes\":%lld,\"op\":", i ? "," : "", (long long)live[i].bytes);
+		add_text(out, op_name(l, o));
+		add_location(l, o, out, scratch);
+		strbuf_putc(out, '}');
+	}
+	strbuf_puts(out, "]}}");
 }
 
 void simulator_trace(simulator *s, const lowered *l, strbuf *out)
@@ -101,6 +132,7 @@ void simulator_trace(simulator *s, const lowered *l, strbuf *out)
 			shown = live;
 		}
 	}
+	add_peak(s, l, out, &scratch);
 	strbuf_puts(out, "\n]}\n");
 	strbuf_release(&scratch);
 }

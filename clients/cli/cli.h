@@ -58,7 +58,19 @@ void cli_target_release(cli_target *t);
 bool cli_number(const char *verb, const char *option, const char *text, int64_t min, int64_t max, int64_t *out);
 /* "8x16" into sizes; "scalar" or nothing: rank 0. shape has room for MAX_RANK. */
 status cli_shape(const char *text, int64_t *shape, uint32_t *rank, diag *d) MUST_USE;
+/* --trip-count, into module.trip_count. */
+bool cli_trip_count(const char *verb, const char *text, int64_t *out);
 bool cli_bytes(const char *verb, const char *option, const char *text, int64_t *out);
+
+/* ---------------------------------------------------------------- progress.c */
+
+typedef struct cli_progress {
+	bool json, terminal; /* how it is told; neither: not at all */
+	bool told_baselines;
+	int64_t last_ns;
+} cli_progress;
+/* search_options.on_event; user: a cli_progress, zero but for how. */
+void cli_show_progress(void *user, const search_event *e);
 
 /* ---------------------------------------------------------------- advice.c */
 

@@ -20,7 +20,7 @@ static const char help[] =
 	"  module,mesh,device,memory\n"
 	"  step.mlir,\"data=4,model=4\",tpu-v5e,16GiB\n\n"
 	"Fields: module (a path, or an id of the store), mesh, device, memory, objective, schedule, pins, forbids, groups, evaluations or\n"
-	"seconds, seed, threads, open_results, apply, as a search request of the daemon has them, and priority: higher ones first.\n"
+	"seconds, seed, threads, open_results, apply, trip_count, as a search request of the daemon has them, and priority: higher ones first.\n"
 	"mesh, device and schedule may name a file that ends in .json.\n\n"
 	"  --store DIR             where answers are kept, made when it is not there; no daemon may have it open\n"
 	"  --server URL            sends the jobs to a daemon instead: http://HOST:PORT or unix:PATH\n"

@@ -5,24 +5,25 @@
 #include <getopt.h>
 
 static const char help_evaluate[] =
-	"shardwright evaluate MODULE --strategy S.json [--device NAME | --device-file F] [--memory 16GiB] [--json]\n\n"
+	"shardwright evaluate MODULE --strategy S.json [--device NAME | --device-file F] [--memory 16GiB] [--trip-count N] [--json]\n\n"
 	"Replays a strategy, ours or hand-written, and prints what it costs. A hand-written document needs a mesh and\n"
 	"arguments: {\"mesh\":{\"axes\":[{\"name\":\"data\",\"size\":4}]},\"arguments\":[{\"name\":\"batch*\",\"sharding\":[[\"data\"],[]]}]}\n"
 	"Device and memory limit are the document's where it names them, else tpu-v5e and what that device leaves to a program.\n"
+	"--trip-count N: iterations of every loop whose number of them the program does not say; else the document's, else 1.\n"
 	"--json prints the cost object. Exit code 2 when it does not fit the memory.\n";
 static const char help_explain[] =
-	"shardwright explain MODULE --strategy S.json [--device NAME | --device-file F] [--memory 16GiB] [--alternatives N] [--json]\n\n"
+	"shardwright explain MODULE --strategy S.json [--device NAME | --device-file F] [--memory 16GiB] [--alternatives N] [--trip-count N] [--json]\n\n"
 	"Which source lines the collectives come from, what each decision of a strategy brings (time, memory, collectives: the\n"
 	"change if it were not there), and what else could be decided for the same arguments: another dimension, another axis,\n"
 	"keeping them whole. Everything else stays as it is.\n\n"
 	"  --alternatives N   replays spent on these per decision (default 8, 0: none)\n"
 	"  --json             one document instead of tables\n\n"
-	"Device and limit as in evaluate.\n";
+	"Device, limit and trip count as in evaluate.\n";
 
 typedef struct inputs {
 	const char *verb;
 	const char *module_file, *strategy_file, *device, *device_file;
-	int64_t memory, alternatives;
+	int64_t memory, alternatives, trip_count;
 	bool json;
 	module *m;
 	strategy s;
@@ -34,7 +35,7 @@ typedef struct inputs {
 static int parse(inputs *in, int argc, char **argv, const char *help, bool explain)
 {
 	const struct option options[] = {{"strategy", 1, 0, 's'}, {"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'}, {"memory", 1, 0, 'm'},
-					 {"json", 0, 0, 'j'}, {"help", 0, 0, 'h'}, {explain ? "alternatives" : NULL, 1, 0, 'a'}, {0}};
+					 {"json", 0, 0, 'j'}, {"trip-count", 1, 0, 't'}, {"help", 0, 0, 'h'}, {explain ? "alternatives" : NULL, 1, 0, 'a'}, {0}};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
@@ -47,6 +48,10 @@ static int parse(inputs *in, int argc, char **argv, const char *help, bool expla
 				return EXIT_USAGE;
 			break;
 		case 'j': in->json = true; break;
+		case 't':
+			if (!cli_trip_count(in->verb, optarg, &in->trip_count))
+				return EXIT_USAGE;
+			break;
 		case 'a':
 			if (!cli_number(in->verb, "--alternatives", optarg, 0, 1000, &in->alternatives))
 				return EXIT_USAGE;
@@ -76,6 +81,7 @@ static status load(inputs *in, diag *d)
 			diag_in_file(d, in->strategy_file);
 	}
 	strbuf_release(&text);
+	in->m->trip_count = in->trip_count ? in->trip_count : in->s.trip_count;
 	if (st == ST_OK)
 		st = cli_device(in->device ? in->device : in->device_file ? NULL : device_name[0] ? device_name : NULL, in->device_file, &in->target, d);
 	/* The limit given, else the document's when it is for this device, else the profile's. */
@@ -100,6 +106,7 @@ int cmd_evaluate(int argc, char **argv)
 	diag d = {0};
 	cost c;
 	module *annotated = NULL;
+	evaluation ev = {0};
 	int code = parse(&in, argc, argv, help_evaluate, false);
 	if (code >= 0)
 		return code;
@@ -107,23 +114,26 @@ int cmd_evaluate(int argc, char **argv)
 	if (st == ST_OK)
 		st = strategy_apply(in.m, &in.s, &annotated, &d);
 	if (st == ST_OK)
-		st = search_replay(annotated, &in.target.dev, in.s.apply, in.s.has_links ? in.s.axis_links : NULL, &c, &d);
+		st = simulate_applied(annotated, &in.target.dev, in.s.apply, in.s.has_links ? in.s.axis_links : NULL, &c, &ev, &d);
 	if (st != ST_OK) {
 		code = cli_fail(&d, st);
 	} else {
 		code = c.peak_bytes <= in.limit ? EXIT_FITS : EXIT_NOTHING_FITS;
+		cJSON *j = cost_to_json(&c);
+		add_uncounted_loops(j, ev.p);
 		if (in.json) {
-			cJSON *j = cost_to_json(&c);
 			char *text = cJSON_PrintUnformatted(j);
 			puts(text);
 			cJSON_free(text);
-			cJSON_Delete(j);
 		} else {
 			strbuf out = {0};
 			report_cost(&c, in.limit, &out);
+			report_uncounted_loops(j, &out);
 			fwrite(out.p, 1, out.n, stdout);
 			strbuf_release(&out);
 		}
+		cJSON_Delete(j);
+		evaluation_release(&ev);
 	}
 	if (annotated)
 		module_free(annotated);

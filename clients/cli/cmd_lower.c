@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 static const char help[] =
-	"shardwright lower MODULE [--json | --emit-mlir OUT [--level L] [--global]] [--device NAME | --device-file F]\n\n"
+	"shardwright lower MODULE [--json | --emit-mlir OUT [--level L] [--global]] [--device NAME | --device-file F] [--trip-count N]\n\n"
 	"Propagates the shardings in the module and places communication. Counts are static instructions: as Shardy places\n"
 	"them, after textbook rewrites, as the compiler of the device would emit them for the annotated module (what the list\n"
 	"shows), and for our own program of one device. Of scheduled HLO text the collectives are listed as they are, with\n"
@@ -18,7 +18,8 @@ static const char help[] =
 	"                   applied exactly\n"
 	"  --global         write it inside one manual computation, so that arguments and results are whole arrays with their\n"
 	"                   shardings; XLA compiles it as it is and has nothing left to partition\n"
-	"  --device NAME    whose compiler (default tpu-v5e; `shardwright devices` lists them)\n";
+	"  --device NAME    whose compiler (default tpu-v5e; `shardwright devices` lists them)\n"
+	"  --trip-count N   iterations of every loop whose number of them the program does not say (default 1)\n";
 
 /* What --emit-mlir writes. */
 typedef struct lowering_form {
@@ -30,6 +31,7 @@ typedef struct lowering_form {
 typedef struct arguments {
 	const char *file, *device, *device_file, *emit;
 	lowering_form form;
+	int64_t trip_count;
 	bool json;
 } arguments;
 
@@ -53,7 +55,7 @@ static int parse(arguments *a, int argc, char **argv)
 {
 	static const struct option options[] = {{"json", 0, 0, 'j'}, {"emit-mlir", 1, 0, 'e'}, {"level", 1, 0, 'l'},
 						{"global", 0, 0, 'g'}, {"device", 1, 0, 'd'},
-						{"device-file", 1, 0, 'f'}, {"help", 0, 0, 'h'}, {0}};
+						{"device-file", 1, 0, 'f'}, {"trip-count", 1, 0, 't'}, {"help", 0, 0, 'h'}, {0}};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
@@ -70,6 +72,10 @@ static int parse(arguments *a, int argc, char **argv)
 		case 'g':
 			a->form.form = EMIT_GLOBAL;
 			a->form.given = true;
+			break;
+		case 't':
+			if (!cli_trip_count("lower", optarg, &a->trip_count))
+				return EXIT_USAGE;
 			break;
 		case 'd': a->device = optarg; break;
 		case 'f': a->device_file = optarg; break;
@@ -99,10 +105,12 @@ static void release(lowering *x)
 	module_free(x->m);
 }
 
-static status lower_module(lowering *x, const char *file, const strbuf *text, const device *dev, diag *d)
+static status lower_module(lowering *x, const arguments *a, const strbuf *text, const device *dev, diag *d)
 {
 	const propagate_options options = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
-	TRY(module_read(text->p, text->n, strcmp(file, "-") ? file : "<stdin>", NULL, &x->m, d));
+	TRY(module_read(text->p, text->n, strcmp(a->file, "-") ? a->file : "<stdin>", NULL, &x->m, d));
+	x->m->trip_count = a->trip_count;
+	TRY(module_refuse_gspmd(x->m, d));
 	TRY(passes_import(x->m, dev->target == TARGET_TPU, d));
 	TRY(program_new(x->m, &x->rules, READ_AS_XLA, &x->p, d));
 	x->s = propagation_new(x->p, x->m->shardings, &options);
@@ -287,8 +295,10 @@ static status run(const arguments *a, lowering *x, hlo_module **compiled, strbuf
 	TRY(cli_device(a->device, a->device_file, &target, d));
 	TRY(cli_read_hlo(a->file, text, compiled, d));
 	if (*compiled)
+		(*compiled)->trip_count = a->trip_count;
+	if (*compiled)
 		return list_hlo(a, &target.dev, *compiled, d);
-	TRY(lower_module(x, a->file, text, &target.dev, d));
+	TRY(lower_module(x, a, text, &target.dev, d));
 	if (a->emit) {
 		strbuf out;
 		strbuf_init(&out);

@@ -89,6 +89,8 @@ int cmd_sbp(int argc, char **argv)
 	sbp_inference x = {0};
 	status s = module_read_file(argv[optind], NULL, &m, &d);
 	if (s == ST_OK)
+		s = module_refuse_gspmd(m, &d);
+	if (s == ST_OK)
 		s = passes_run(m, "inline,symbol-dce", &d);
 	if (s == ST_OK) {
 		s = answer(&r, m, &x, &d);

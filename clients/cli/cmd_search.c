@@ -20,7 +20,8 @@ static const char more_help[] =
 	"  --baseline-mlir NAME OUT    the module of a baseline, as --emit-mlir: replicated, data_parallel, zero2, zero3 or a file given\n"
 	"                              with --baseline; may be repeated\n"
 	"  --trace OUT.json            timeline of one step for Perfetto\n"
-	"  --progress-json             incumbents and progress on standard error, one JSON object per line\n"
+	"  --progress-json             incumbents and progress on standard error, one JSON object per line; about once a second\n"
+	"                              with the baselines and the nodes of the search tree that most was spent on\n"
 	"  --check                     compare the answer's incremental state with a re-execution (for tests)\n\n"
 	"Exit codes: 0 found and fits, 2 nothing fits (the best effort is still written), 1 bad input, 64 usage, 3 internal\n"
 	"error, 130 interrupted (the best so far is written).\n";
@@ -34,40 +35,9 @@ static void on_signal(int signo)
 	stop_flag = 1;
 }
 
-typedef struct progress {
-	bool json, terminal;
-	int64_t last_ns;
-} progress;
-
-static void show_progress(void *user, const search_event *e)
-{
-	progress *p = user;
-	if (p->json) {
-		if (e->incumbent)
-			fprintf(stderr, "{\"event\":\"incumbent\",\"evaluation\":%llu,\"seconds\":%.3f,\"runtime_ns\":%lld,\"peak_bytes\":%lld,\"fits\":%s}\n",
-				(unsigned long long)e->evaluation, (double)e->elapsed_ns / 1e9, (long long)e->cost.runtime_ns, (long long)e->cost.peak_bytes,
-				e->fits ? "true" : "false");
-		else if (e->elapsed_ns - p->last_ns > 200000000)
-			fprintf(stderr, "{\"event\":\"progress\",\"evaluation\":%llu,\"seconds\":%.3f}\n", (unsigned long long)e->evaluation, (double)e->elapsed_ns / 1e9);
-		else
-			return;
-		p->last_ns = e->elapsed_ns;
-		return;
-	}
-	if (!p->terminal || (!e->incumbent && e->elapsed_ns - p->last_ns < 100000000))
-		return;
-	strbuf line = {0};
-	strbuf_printf(&line, "%llu evaluations, %s: best ", (unsigned long long)e->evaluation, e->tactic ? e->tactic : "");
-	strbuf_duration(&line, e->cost.runtime_ns);
-	strbuf_puts(&line, ", ");
-	strbuf_bytes(&line, e->cost.peak_bytes);
-	fprintf(stderr, "\r\033[K%s%s", line.p, e->fits ? "" : " (does not fit yet)");
-	strbuf_release(&line);
-	p->last_ns = e->elapsed_ns;
-}
-
 typedef struct search_args {
 	const char *mesh, *device, *device_file, *schedule, *emit_mlir, *emit_strategy, *trace;
+	int64_t trip_count; /* 0: not given */
 	bool json, progress_json, in_notation;
 	notation notation; /* with in_notation */
 	search_options o;
@@ -177,6 +147,10 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			if (!number_of(SEARCH_OPTION_ALTERNATIVES, optarg, &n))
 				return EXIT_USAGE;
 			a->o.alternatives = (uint32_t)n;
+			break;
+		case OPT(TRIP_COUNT):
+			if (!number_of(SEARCH_OPTION_TRIP_COUNT, optarg, &a->trip_count))
+				return EXIT_USAGE;
 			break;
 		case OPT(EVALUATIONS):
 			if (!number_of(SEARCH_OPTION_EVALUATIONS, optarg, &n))
@@ -342,10 +316,12 @@ int cmd_search(int argc, char **argv)
 		struct sigaction act = {.sa_handler = on_signal};
 		sigaction(SIGINT, &act, NULL);
 		sigaction(SIGTERM, &act, NULL);
-		progress shown = {.json = a.progress_json, .terminal = !a.progress_json && isatty(STDERR_FILENO)};
+		cli_progress shown = {.json = a.progress_json, .terminal = !a.progress_json && isatty(STDERR_FILENO)};
 		st = module_read_file(argv[optind], NULL, &m, &d);
 		if (st == ST_OK && (st = module_verify_types(m, &d)) != ST_OK)
 			diag_in_file(&d, argv[optind]);
+		if (st == ST_OK)
+			m->trip_count = a.trip_count;
 		if (st == ST_OK)
 			st = cli_mesh(m->shardings, a.mesh, &target, &d);
 		if (st == ST_OK)
@@ -369,8 +345,9 @@ int cmd_search(int argc, char **argv)
 			a.o.kept = a.kept.p;
 			a.o.n_kept = a.kept.n;
 			a.o.stop = &stop_flag;
-			a.o.on_event = show_progress;
+			a.o.on_event = cli_show_progress;
 			a.o.user = &shown;
+			a.o.tree_interval_ns = a.progress_json ? 1000000000 : 0;
 			if (!a.progress_json) {
 				warn_of_limit(&a);
 				cli_warn_of_axes(m, target.mesh);

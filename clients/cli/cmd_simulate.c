@@ -6,17 +6,18 @@
 #include <stdlib.h>
 
 static const char help[] =
-	"shardwright simulate MODULE [--device NAME | --device-file F] [--memory 16GiB] [--apply exact|annotate] [--json [--ops]] [--trace OUT.json]\n\n"
+	"shardwright simulate MODULE [--device NAME | --device-file F] [--memory 16GiB] [--apply exact|annotate] [--trip-count N] [--json [--ops]] [--trace OUT.json]\n\n"
 	"Propagates the shardings in the module, lowers it to per-device code and simulates one step. The mesh is the\n"
 	"module's own; without one it runs on one device. MODULE may also be scheduled HLO text, what\n"
 	"compiled.as_text() prints on CPU, GPU or TPU: its kernels, its order and its collectives are then taken as they\n"
 	"are. --apply exact costs the program of one device that `lower --global` writes, instead of what XLA's partitioner\n"
-	"makes of the shardings. --ops adds what every kernel and collective does; --trace writes a timeline for Perfetto or\n"
+	"makes of the shardings. --trip-count N: iterations of every loop whose number of them the program does not say; they\n"
+	"count once otherwise, and the table says so. --ops adds what every kernel and collective does; --trace writes a timeline for Perfetto or\n"
 	"chrome://tracing.\n";
 
 typedef struct arguments {
 	const char *file, *device, *device_file, *trace;
-	int64_t memory;
+	int64_t memory, trip_count;
 	apply_way apply;
 	bool json, ops;
 } arguments;
@@ -24,7 +25,7 @@ typedef struct arguments {
 static int parse(arguments *a, int argc, char **argv)
 {
 	static const struct option options[] = {{"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'}, {"memory", 1, 0, 'm'}, {"json", 0, 0, 'j'},
-	                                        {"ops", 0, 0, 'o'},    {"trace", 1, 0, 't'},       {"apply", 1, 0, 'a'}, {"help", 0, 0, 'h'},   {0}};
+	                                        {"ops", 0, 0, 'o'},    {"trace", 1, 0, 't'},       {"apply", 1, 0, 'a'}, {"trip-count", 1, 0, 'n'}, {"help", 0, 0, 'h'},   {0}};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
@@ -34,6 +35,10 @@ static int parse(arguments *a, int argc, char **argv)
 		case 'o': a->ops = true; break;
 		case 't': a->trace = optarg; break;
 		case 'h': fputs(help, stdout); return 0;
+		case 'n':
+			if (!cli_trip_count("simulate", optarg, &a->trip_count))
+				return EXIT_USAGE;
+			break;
 		case 'a':
 			if (!apply_find(optarg, &a->apply))
 				return cli_usage("simulate", "--apply: expected exact or annotate, found '%s'", optarg);
@@ -103,6 +108,7 @@ static void print_document(cJSON *j)
 static void print_json(const evaluation *ev, const device *dev, const cost *c, bool ops)
 {
 	cJSON *j = cost_to_json(c);
+	add_uncounted_loops(j, ev->p);
 	if (ops) {
 		uint32_t n;
 		const op_event *events = simulator_events(ev->sim, &n);
@@ -139,10 +145,16 @@ static void print_peak(const evaluation *ev)
 	}
 }
 
-static void print_table(const cost *c, int64_t limit)
+/* p: NULL for compiled programs. */
+static void print_table(const cost *c, const program *p, int64_t limit)
 {
 	strbuf out = {0};
+	cJSON *loops = cJSON_CreateObject();
 	report_cost(c, limit, &out);
+	if (p)
+		add_uncounted_loops(loops, p);
+	report_uncounted_loops(loops, &out);
+	cJSON_Delete(loops);
 	fwrite(out.p, 1, out.n, stdout);
 	strbuf_release(&out);
 }
@@ -165,6 +177,8 @@ static status simulate_stablehlo(const arguments *a, const device *dev, const st
 	if (st == ST_OK)
 		st = module_verify_types(m, d);
 	if (st == ST_OK)
+		m->trip_count = a->trip_count;
+	if (st == ST_OK)
 		st = simulate_applied(m, dev, a->apply, NULL, &c, &ev, d);
 	if (st == ST_OK) {
 		if (a->trace)
@@ -172,7 +186,7 @@ static status simulate_stablehlo(const arguments *a, const device *dev, const st
 		if (st == ST_OK && a->json)
 			print_json(&ev, dev, &c, a->ops);
 		else if (st == ST_OK) {
-			print_table(&c, a->memory ? a->memory : dev->usable_bytes);
+			print_table(&c, ev.p, a->memory ? a->memory : dev->usable_bytes);
 			print_peak(&ev);
 		}
 		evaluation_release(&ev);
@@ -201,7 +215,7 @@ static status simulate_hlo(const arguments *a, const device *dev, const hlo_modu
 			cJSON_AddItemToObject(j, "ops", cli_hlo_ops(m, s));
 		print_document(j);
 	} else if (st == ST_OK) {
-		print_table(&c, a->memory ? a->memory : dev->usable_bytes);
+		print_table(&c, NULL, a->memory ? a->memory : dev->usable_bytes);
 		cli_hlo_print_peak(m, s);
 	}
 	hlo_simulation_free(s);
@@ -223,6 +237,8 @@ int cmd_simulate(int argc, char **argv)
 	                          : device_find(a.device ? a.device : "tpu-v5e", &dev, &d);
 	if (st == ST_OK) {
 		st = cli_read_hlo(a.file, &text, &compiled, &d);
+		if (compiled)
+			compiled->trip_count = a.trip_count;
 		if (st == ST_OK)
 			st = compiled ? simulate_hlo(&a, &dev, compiled, &d) : simulate_stablehlo(&a, &dev, &text, &d);
 		if (st != ST_OK)

@@ -90,6 +90,8 @@ bool cli_number(const char *verb, const char *option, const char *text, int64_t 
 	return false;
 }
 
+bool cli_trip_count(const char *verb, const char *text, int64_t *out) { return cli_number(verb, "--trip-count", text, 1, MOST_TRIPS, out); }
+
 bool cli_bytes(const char *verb, const char *option, const char *text, int64_t *out)
 {
 	bool unit = strspn(text, "0123456789.") < strlen(text);

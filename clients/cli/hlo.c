@@ -109,8 +109,10 @@ void cli_hlo_print_peak(const hlo_module *m, const hlo_simulation *s)
 		strbuf_release(&where);
 	}
 	printf("\ntimes of kernels: %s\n", hlo_has_estimates(s) ? "the compiler's own estimates" : "the cost model's");
-	if (hlo_unknown_loops(s))
-		printf("\n%u loops of unknown trip count were taken to run once\n", hlo_unknown_loops(s));
+	if (hlo_unknown_loops(s) && m->trip_count)
+		printf("\n%u loops of unknown trip count were taken to run %lld times, as --trip-count says\n", hlo_unknown_loops(s), (long long)m->trip_count);
+	else if (hlo_unknown_loops(s))
+		printf("\n%u loops of unknown trip count were taken to run once; --trip-count N gives it\n", hlo_unknown_loops(s));
 }
 
 void cli_hlo_print_collectives(const hlo_module *m, const hlo_simulation *s)

@@ -52,7 +52,7 @@ void effects_free(effect_memo *m)
 
 static uint64_t action_hash(const action *a)
 {
-	return hash_combine((uint64_t)a->axis << 8 | a->kind, hash_bytes(a->targets, a->n_targets * sizeof *a->targets, a->n_targets));
+	return hash_combine((uint64_t)a->axis << 8 | (uint64_t)action_holds(a) << 4 | a->kind, hash_bytes(a->targets, a->n_targets * sizeof *a->targets, a->n_targets));
 }
 
 static entry *find_entry(const effect_memo *m, const action *a, uint64_t h)

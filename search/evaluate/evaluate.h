@@ -105,6 +105,7 @@ void evaluator_replay(evaluator *ev, cost *out, bool *allowed);
 void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out);
 /* Shardings of main's arguments now, as ids of the module's table. */
 sharding_id evaluator_arg(evaluator *ev, uint32_t arg);
+sharding_id evaluator_value(evaluator *ev, pval_id v); /* of the whole program */
 /* Targets that the last decision really changed, for the document. */
 uint32_t evaluator_targets(evaluator *ev, uint32_t step, const action_target **out);
 /* Constraints (by their index in the strategy) that the decision at a step made or took part in; memory from mem. */

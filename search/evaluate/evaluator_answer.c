@@ -49,6 +49,12 @@ sharding_id export_argument(evaluator *ev, uint32_t own, sharding_table *into)
 
 sharding_id evaluator_arg(evaluator *ev, uint32_t arg) { return export_argument(ev, present_arg(ev, arg), ev->pb->m->shardings); }
 
+sharding_id evaluator_value(evaluator *ev, pval_id v)
+{
+	pval_id own = present_value(ev, v);
+	return own == ID_NONE ? SHARDING_NONE : export_sharding(ev, own, ev->pb->m->shardings);
+}
+
 /* The constrained values, each once, in the order of the decisions. */
 void list_sites(evaluator *ev)
 {

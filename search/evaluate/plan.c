@@ -127,7 +127,7 @@ int plan_compare(const plan *a, const plan *b)
 
 bool action_same(const action *a, const action *b)
 {
-	return a->axis == b->axis && a->kind == b->kind && same_targets(a, b);
+	return a->axis == b->axis && a->kind == b->kind && action_holds(a) == action_holds(b) && same_targets(a, b);
 }
 
 bool plan_same(const plan *a, const plan *b)

@@ -3,11 +3,6 @@
 
 #include <stdlib.h>
 
-status search_replay(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, diag *d)
-{
-	return simulate_applied(annotated, dev, apply, axis_links, out, NULL, d);
-}
-
 sharding_id sharding_pin(sharding_table *t, mesh_id mesh, sharding_id id, uint32_t rank, int16_t priority)
 {
 	sharding_edit e;

@@ -81,9 +81,11 @@ static uint64_t find_hash(walker *w, sharding_id id)
 		if (parts && s->dims[d].closed)
 			h = hash_combine(h, MAX_RANK + d + 1);
 	}
-	axes u = sharding_unreduced(s);
+	axes u = sharding_unreduced(s), r = sharding_replicated(s);
 	for (uint32_t i = 0; i < u.n; i++)
 		h = hash_combine(h + 1000, u.a[i]);
+	for (uint32_t i = 0; i < r.n; i++)
+		h = hash_combine(h + 2000, r.a[i]);
 	w->sharding_hashes.p[id] = h;
 	return h;
 }
@@ -105,6 +107,13 @@ static inline uint64_t value_hash(walker *w, pval_id v, sharding_id id)
 
 /* ---------------------------------------------------------------- life */
 
+static void note_site(walker *w, pval_id v)
+{
+	v = w->fold ? w->fold->val_of[v] : v;
+	if (v != ID_NONE && w->noted[v] == ID_NONE)
+		w->noted[v] = w->n_noted++;
+}
+
 /* Arguments come first, under their own index. */
 static void number_noted(walker *w)
 {
@@ -114,12 +123,10 @@ static void number_noted(walker *w)
 	for (pval_id v = 0; v < w->p->vals.n; v++)
 		w->noted[v] = w->p->vals.p[v].arg_index >= 0 ? (uint32_t)w->p->vals.p[v].arg_index : ID_NONE;
 	for (uint32_t k = 0; k < pb->n_site_classes; k++)
-		for (uint32_t i = 0; i < pb->site_classes[k].n; i++) {
-			pval_id v = pb->site_classes[k].targets[i].arg;
-			v = w->fold ? w->fold->val_of[v] : v;
-			if (v != ID_NONE && w->noted[v] == ID_NONE)
-				w->noted[v] = w->n_noted++;
-		}
+		for (uint32_t i = 0; i < pb->site_classes[k].n; i++)
+			note_site(w, pb->site_classes[k].targets[i].arg);
+	for (uint32_t i = 0; i < pb->n_given_sites; i++)
+		note_site(w, pb->given_sites[i]);
 }
 
 walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, size_t memo_bytes)
@@ -247,14 +254,35 @@ static bool holds_axis(const walker *w, sharding_id id, uint32_t axis)
 	return uses_axis(sharding_replicated(s), axis) || uses_axis(sharding_unreduced(s), axis);
 }
 
-/* An inner value takes the axis on the target's dim when no dim of it has the axis yet, and it divides. */
-static bool can_constrain(const walker *w, const action_target *target, uint32_t axis)
+/* The open dim that the whole axis cuts, as propagation alone leaves it; ID_NONE when there is none. */
+static uint32_t propagated_dim(const walker *w, const sharding *s, uint32_t axis)
+{
+	for (uint32_t d = 0; d < s->rank; d++) {
+		axes l = sharding_dim(s, d);
+		for (uint32_t i = 0; i < l.n && !s->dims[d].closed; i++)
+			if (l.a[i] == mesh_full_axis(w->t, w->pb->mesh, axis))
+				return d;
+	}
+	return ID_NONE;
+}
+
+/* An inner value takes the axis on the target's dim when no dim of it has the axis yet, and it divides; it is kept off an axis that it
+ * does not have. Where the user constrains, propagation gives way: the axis is held where it is, or leaves the dim that it came to. */
+static bool can_constrain(const walker *w, const action *a, const action_target *target)
 {
 	sharding_id id = propagation_shardings(w->prop)[target->arg];
+	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(w->t, id);
 	const type *ty = pval_type(w->p, target->arg);
-	int64_t size = axis_size(mesh_full_axis(w->t, w->pb->mesh, axis));
-	int64_t parts = id == SHARDING_NONE || target->dim >= ty->rank ? 1 : sharding_dim_parts(sharding_get(w->t, id), target->dim);
-	return target->dim < ty->rank && w->noted[target->arg] != ID_NONE && !holds_axis(w, id, axis) && ty->dims[target->dim] % (parts * size) == 0;
+	bool taken = holds_axis(w, id, a->axis);
+	if (w->noted[target->arg] == ID_NONE || (target->dim != DIM_KEEP && target->dim >= ty->rank))
+		return false;
+	if (taken && action_holds(a)) {
+		if (target->dim != DIM_KEEP && uses_axis(sharding_dim(s, target->dim), a->axis))
+			return true;
+		taken = propagated_dim(w, s, a->axis) == ID_NONE;
+	}
+	int64_t size = axis_size(mesh_full_axis(w->t, w->pb->mesh, a->axis)), parts = s && target->dim != DIM_KEEP ? sharding_dim_parts(s, target->dim) : 1;
+	return !taken && (target->dim == DIM_KEEP || ty->dims[target->dim] % (parts * size) == 0);
 }
 
 /* The dim that can take the axis: the wanted one, or the largest shard for DIM_LARGEST; ID_NONE when none can. */
@@ -306,7 +334,7 @@ bool walker_can(const walker *w, const action *a)
 	for (uint32_t i = 0; i < a->n_targets; i++) {
 		uint32_t arg = a->targets[i].arg;
 		if (a->kind == ACTION_CONSTRAIN) {
-			if (can_constrain(w, &a->targets[i], a->axis))
+			if (can_constrain(w, a, &a->targets[i]))
 				return true;
 		} else if (a->targets[i].dim == DIM_KEEP) {
 			if (a->kind == ACTION_REPLICATE && !w->pinned[arg] && !(w->kept[arg] >> a->axis & 1))
@@ -351,16 +379,36 @@ static void set_argument(walker *w, uint32_t arg, uint32_t d, uint32_t axis)
 	propagation_set(w->prop, v, s->to);
 }
 
-/* A sharding with the axis added to a dim, which is closed; the others stay open to later decisions. */
+static void take_away(sharding_edit *e, uint32_t dim, axis_ref axis)
+{
+	axes_buf left = {0};
+	for (uint32_t i = 0; i < e->dims[dim].axes.n; i++)
+		if (e->dims[dim].axes.a[i] != axis)
+			left.a[left.n++] = e->dims[dim].axes.a[i];
+	e->dims[dim].axes = left;
+}
+
+/* A sharding with the axis added to a dim, which is closed, or to the replicated ones; the others stay open to later decisions. */
 static sharding_id make_constrained(walker *w, sharding_id id, type_id type, uint32_t dim, uint32_t axis)
 {
 	sharding_edit e;
+	axis_ref whole = mesh_full_axis(w->t, w->pb->mesh, axis);
 	if (id == SHARDING_NONE)
 		sharding_edit_init(&e, w->pb->mesh, type_get(w->p->m, type)->rank, false);
 	else
 		sharding_to_edit(w->t, id, &e);
-	axes_push_merge(&e.dims[dim].axes, mesh_full_axis(w->t, w->pb->mesh, axis));
-	e.dims[dim].closed = true;
+	bool there = dim != DIM_KEEP && uses_axis((axes){e.dims[dim].axes.a, e.dims[dim].axes.n}, axis);
+	uint32_t from = id == SHARDING_NONE || there ? ID_NONE : propagated_dim(w, sharding_get(w->t, id), axis);
+	if (from != ID_NONE)
+		take_away(&e, from, whole);
+	if (dim == DIM_KEEP) {
+		axes_push_merge(&e.replicated, whole);
+		axes_sort_merge(&e.replicated);
+	} else {
+		if (!there)
+			axes_push_merge(&e.dims[dim].axes, whole);
+		e.dims[dim].closed = true;
+	}
 	return sharding_intern(w->t, &e);
 }
 
@@ -405,7 +453,7 @@ static bool apply_target(walker *w, const action *a, action_target target)
 {
 	uint32_t arg = target.arg;
 	if (a->kind == ACTION_CONSTRAIN) {
-		if (!can_constrain(w, &target, a->axis))
+		if (!can_constrain(w, a, &target))
 			return false;
 		propagation_set(w->prop, arg, make_constrained(w, propagation_shardings(w->prop)[arg], w->p->vals.p[arg].type, target.dim, a->axis));
 		vec_push(&w->applied, target);

@@ -89,6 +89,11 @@ action action_manual(problem *pb, const uint32_t *args, uint32_t n, uint32_t dim
 	return (action){.kind = ACTION_PARTITION, .axis = axis, .group = ID_NONE, .dim = dim, .weight = 100, .targets = t, .n_targets = n};
 }
 
+action action_constrain(const action_target *targets, uint32_t n, uint32_t dim, uint32_t axis)
+{
+	return (action){.kind = ACTION_CONSTRAIN, .axis = axis, .group = ID_NONE, .dim = dim, .weight = 2, .targets = targets, .n_targets = n};
+}
+
 static void push_partitions(problem *pb, const uint32_t *members, uint32_t n, uint32_t group, uint32_t weight, uint32_t axis_mask, action_list *out)
 {
 	const int64_t *dims = problem_dims(pb, members[0]);
@@ -114,7 +119,6 @@ static void push_partitions(problem *pb, const uint32_t *members, uint32_t n, ui
 /* Internal dims come last: most programs are decided by their arguments. */
 static void push_constraints(problem *pb, uint32_t axis_mask, action_list *out)
 {
-	enum { WEIGHT = 2 };
 	for (uint32_t axis = 0; axis < pb->n_axes; axis++) {
 		int64_t size = axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis));
 		if (!(axis_mask >> axis & 1) || size == 1)
@@ -122,8 +126,7 @@ static void push_constraints(problem *pb, uint32_t axis_mask, action_list *out)
 		for (uint32_t k = 0; k < pb->n_site_classes; k++) {
 			const site_class *sc = &pb->site_classes[k];
 			if (pval_type(pb->p, sc->targets[0].arg)->dims[sc->targets[0].dim] % size == 0)
-				vec_push(out, (action){.kind = ACTION_CONSTRAIN, .axis = axis, .group = ID_NONE, .dim = sc->targets[0].dim, .weight = WEIGHT,
-						       .targets = sc->targets, .n_targets = sc->n});
+				vec_push(out, action_constrain(sc->targets, sc->n, sc->targets[0].dim, axis));
 		}
 	}
 }

@@ -39,7 +39,9 @@ typedef struct problem {
 	struct action *role_actions; /* [ROLE_ACTION_COUNT][n_axes], on all arguments */
 	struct site_class *site_classes; /* largest first */
 	uint32_t n_site_classes;
-	uint32_t *site_op; /* by op id: pre-order index in main of the input module, ID_NONE for all others */
+	uint32_t *site_op, n_site_ops; /* by op id: pre-order index in main of the input module, ID_NONE for all others */
+	pval_id *given_sites; /* values that a schedule or a document constrains, which may be in no class */
+	uint32_t n_given_sites;
 } problem;
 
 /* All but the folding and the memo of costs (problem_init of search/evaluate). */
@@ -51,7 +53,9 @@ void problem_find_roles(problem *pb);
 status problem_find_groups(problem *pb, diag *d) MUST_USE;
 /* Fills site_classes and site_op; original: the module that the imported one was cloned from. */
 void problem_find_sites(problem *pb, const module *original);
-/* The value of a site class that an op of main in the input module defines; ID_NONE when it defines none. */
+/* Can the value carry a constraint? One that an op of main in the input module defines, its loops and branches included. */
+bool problem_is_site(const problem *pb, pval_id v);
+/* The value of that result of an op of main in the input module; ID_NONE when it is none that can carry a constraint. */
 pval_id problem_site(const problem *pb, uint32_t op_index, uint32_t result);
 
 /* given.c: fills given and given_dims from search_options.groups. Errors: a glob that matches nothing, arguments of two globs, members that differ in
@@ -106,6 +110,10 @@ typedef struct site_class {
 	uint32_t n;
 	int64_t bytes; /* of all tensors that have the dim */
 } site_class;
+/* Evaluators that are made from now on can constrain these values, too. */
+void problem_give_sites(problem *pb, const action_target *targets, uint32_t n);
+/* The first value, and its dim, of the stream that a dim of an argument belongs to; false: none can carry a constraint. */
+bool problem_first_of_class(const problem *pb, uint32_t arg, uint32_t dim, action_target *out);
 /* Actions on whole roles, per axis. */
 typedef enum role_action { ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_ZERO2, ROLE_ACTION_ZERO3, ROLE_ACTION_REPLICATE, ROLE_ACTION_COUNT } role_action;
 extern const char *const role_action_names[ROLE_ACTION_COUNT];
@@ -126,6 +134,8 @@ typedef struct action {
 	uint32_t n_targets;
 } action;
 typedef VEC(action) action_list;
+/* Constraints of a schedule hold what propagation gave already, so that no later decision takes it away. */
+static inline bool action_holds(const action *a) { return a->kind == ACTION_CONSTRAIN && a->fixed == FIXED_BY_USER; }
 /* All actions on the given axes (bit mask) and arguments (NULL: all). Memory from pb->mem. */
 void actions_make(problem *pb, uint32_t axis_mask, const bool *allowed, action_list *out);
 /* Made once, by problem_init; afterwards read-only, from any thread. */
@@ -134,6 +144,8 @@ const action *action_of_role(const problem *pb, role_action which, uint32_t axis
 /* The same, restricted to some arguments (NULL: all). */
 action action_role(problem *pb, role_action which, uint32_t axis, const bool *allowed);
 action action_manual(problem *pb, const uint32_t *args, uint32_t n, uint32_t dim, uint32_t axis);
+/* On inner values; dim: of all of them, or DIM_KEEP. */
+action action_constrain(const action_target *targets, uint32_t n, uint32_t dim, uint32_t axis);
 /* Finer actions: single members of small groups. */
 void actions_split(problem *pb, uint32_t axis_mask, action_list *out);
 

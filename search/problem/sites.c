@@ -57,7 +57,15 @@ static int by_bytes(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-static uint32_t list_streams(const problem *pb, const uint32_t *op_index, uint32_t n_original, stream **out)
+bool problem_is_site(const problem *pb, pval_id v)
+{
+	const pval *pv = &pb->p->vals.p[v];
+	const node *n = pv->def == ID_NONE ? NULL : &pb->p->nodes.p[pv->def];
+	return n && n->kind == NODE_OP && n->op < pb->n_site_ops && pb->site_op[n->op] != ID_NONE && pv->result_index < 0 && pv->value != ID_NONE &&
+	       pv->group == ID_NONE && !(op_at(pb->m, n->op)->flags & OPS_MERGED); /* its other ops would need the constraint too */
+}
+
+static uint32_t list_streams(const problem *pb, stream **out)
 {
 	const program *p = pb->p;
 	dim_classes c;
@@ -70,9 +78,7 @@ static uint32_t list_streams(const problem *pb, const uint32_t *op_index, uint32
 		const pval *pv = &p->vals.p[v];
 		const type *ty = pval_type(p, v);
 		int64_t bytes = sharding_local_bytes(pb->m->shardings, SHARDING_NONE, ty);
-		op_id o = pv->def != ID_NONE && p->nodes.p[pv->def].kind == NODE_OP ? p->nodes.p[pv->def].op : ID_NONE;
-		bool site = o != ID_NONE && o < n_original && op_index[o] != ID_NONE && pv->result_index < 0 && pv->value != ID_NONE && pv->group == ID_NONE &&
-			    !(op_at(pb->m, o)->flags & OPS_MERGED); /* its other ops would need the constraint too */
+		bool site = problem_is_site(pb, v);
 		for (uint32_t d = 0; d < ty->rank; d++) {
 			stream *s = &all[c.of[c.first[v] + d]];
 			s->root = c.of[c.first[v] + d];
@@ -99,8 +105,12 @@ static uint32_t list_streams(const problem *pb, const uint32_t *op_index, uint32
 void problem_find_sites(problem *pb, const module *original)
 {
 	uint32_t *op_index = site_indices(original);
+	pb->n_site_ops = original->ops.n;
+	pb->site_op = arena_array(&pb->mem, uint32_t, original->ops.n + 1);
+	memcpy(pb->site_op, op_index, original->ops.n * sizeof *op_index);
+	free(op_index);
 	stream *list;
-	uint32_t n = list_streams(pb, op_index, original->ops.n, &list), n_spans = 0;
+	uint32_t n = list_streams(pb, &list), n_spans = 0;
 	qsort(list, n, sizeof *list, by_kind);
 	span *spans = xmalloc((n + 1) * sizeof *spans);
 	for (uint32_t i = 0; i < n; i++) {
@@ -120,21 +130,46 @@ void problem_find_sites(problem *pb, const module *original)
 		for (uint32_t i = 0; i < sc->n; i++)
 			sc->targets[i] = (action_target){list[spans[k].from + i].first, list[spans[k].from + i].dim};
 	}
-	pb->site_op = arena_array(&pb->mem, uint32_t, original->ops.n + 1);
-	memcpy(pb->site_op, op_index, original->ops.n * sizeof *op_index);
 	free(spans);
 	free(list);
-	free(op_index);
 }
 
 pval_id problem_site(const problem *pb, uint32_t op_index, uint32_t result)
 {
-	for (uint32_t k = 0; k < pb->n_site_classes; k++)
-		for (uint32_t i = 0; i < pb->site_classes[k].n; i++) {
-			pval_id v = pb->site_classes[k].targets[i].arg;
-			op_id o = value_def(pb->m, pb->p->vals.p[v].value);
-			if (pb->site_op[o] == op_index && op_result(pb->m, o, result) == pb->p->vals.p[v].value)
-				return v;
-		}
+	for (pval_id v = 0; v < pb->p->vals.n; v++) {
+		if (!problem_is_site(pb, v))
+			continue;
+		op_id o = value_def(pb->m, pb->p->vals.p[v].value);
+		if (pb->site_op[o] == op_index && op_result(pb->m, o, result) == pb->p->vals.p[v].value)
+			return v;
+	}
 	return ID_NONE;
+}
+
+void problem_give_sites(problem *pb, const action_target *targets, uint32_t n)
+{
+	pval_id *all = arena_array(&pb->mem, pval_id, pb->n_given_sites + n + 1);
+	if (pb->n_given_sites)
+		memcpy(all, pb->given_sites, pb->n_given_sites * sizeof *all);
+	for (uint32_t i = 0; i < n; i++)
+		all[pb->n_given_sites + i] = targets[i].arg;
+	pb->given_sites = all;
+	pb->n_given_sites += n;
+}
+
+bool problem_first_of_class(const problem *pb, uint32_t arg, uint32_t dim, action_target *out)
+{
+	dim_classes c;
+	dim_classes_init(&c, pb->p, false);
+	uint32_t class = c.of[c.first[pb->p->args.p[arg]] + dim];
+	*out = (action_target){ID_NONE, 0};
+	for (pval_id v = 0; v < pb->p->vals.n; v++) {
+		if (!problem_is_site(pb, v) || (out->arg != ID_NONE && pb->p->vals.p[v].def >= pb->p->vals.p[out->arg].def))
+			continue;
+		for (uint32_t d = 0; d < pval_type(pb->p, v)->rank; d++)
+			if (c.of[c.first[v] + d] == class)
+				*out = (action_target){v, d};
+	}
+	dim_classes_release(&c);
+	return out->arg != ID_NONE;
 }

@@ -124,7 +124,7 @@ static cJSON *actions_json(const module *m, const strategy *s)
 		for (uint32_t k = 0; k < a->n_members; k++)
 			cJSON_AddItemToArray(members, cJSON_CreateNumber(a->members[k]));
 		cJSON_AddItemToObject(o, "members", members);
-		if (a->kind == ACTION_CONSTRAIN) {
+		if (a->n_sites) {
 			cJSON *sites = cJSON_AddArrayToObject(o, "constraints");
 			for (uint32_t k = 0; k < a->n_sites; k++)
 				cJSON_AddItemToArray(sites, cJSON_CreateNumber(a->sites[k]));
@@ -226,20 +226,6 @@ static cJSON *alternatives_json(const module *m, const search_result *r)
 	return list;
 }
 
-static cJSON *listed_ops_json(const listed_ops *ops)
-{
-	cJSON *list = cJSON_CreateArray();
-	for (uint32_t i = 0; i < ops->n; i++) {
-		cJSON *o = cJSON_CreateObject();
-		add_text(o, "op", ops->p[i].op);
-		add_text(o, "location", ops->p[i].location);
-		cJSON_AddNumberToObject(o, "count", ops->p[i].count);
-		cJSON_AddNumberToObject(o, "bytes", (double)ops->p[i].bytes);
-		cJSON_AddItemToArray(list, o);
-	}
-	return list;
-}
-
 static cJSON *groups_json(const search_result *r)
 {
 	cJSON *list = cJSON_CreateArray();
@@ -275,6 +261,8 @@ status document_write(const module *m, const search_options *o, const search_res
 	cJSON_AddItemToObject(root, "mesh", mesh_axes_json(m, r->best.mesh, o->axis_links));
 	cJSON_AddStringToObject(root, "device", o->device->name);
 	cJSON_AddNumberToObject(root, "memory_limit_bytes", (double)r->memory_limit);
+	if (m->trip_count)
+		cJSON_AddNumberToObject(root, "trip_count", (double)m->trip_count);
 	cJSON_AddBoolToObject(root, "fits", r->fits);
 	cJSON_AddStringToObject(root, "apply", apply_name(r->best.apply));
 	if (r->best.apply == APPLY_EXACT_RESHARDED)
@@ -287,7 +275,9 @@ status document_write(const module *m, const search_options *o, const search_res
 	cJSON_AddItemToObject(root, "results", results_json(m, &r->best));
 	cJSON_AddItemToObject(root, "constraints", constraints_json(m, &r->best));
 	cJSON_AddItemToObject(root, "actions", actions_json(m, &r->best));
-	cJSON_AddItemToObject(root, "cost", cost_to_json(&r->cost));
+	cJSON *cost = cost_to_json(&r->cost);
+	add_listed_loops(cost, &r->uncounted, m->trip_count);
+	cJSON_AddItemToObject(root, "cost", cost);
 	list = cJSON_AddArrayToObject(root, "baselines");
 	for (uint32_t i = 0; i < r->baselines.n; i++) {
 		cJSON *b = cJSON_CreateObject();

@@ -13,7 +13,8 @@
 typedef struct decision {
 	str tactic;
 	action_kind kind;
-	uint32_t *members, n; /* arguments; for ACTION_CONSTRAIN indices of constraints */
+	bool inner;           /* it is about inner values */
+	uint32_t *members, n; /* arguments; of inner values indices of constraints */
 	uint32_t dim, axis; /* axis ID_NONE: kept whole over all axes */
 	uint32_t step;      /* of the plan */
 } decision;
@@ -218,10 +219,12 @@ static action as_action(explainer *x, const decision *const *of, uint32_t n)
 	for (uint32_t k = 0; k < n; k++) {
 		for (uint32_t i = 0; i < of[k]->n; i++) {
 			uint32_t member = of[k]->members[i];
-			targets[at++] = (action_target){of[k]->kind == ACTION_CONSTRAIN ? x->site[member] : member, of[k]->kind == ACTION_REPLICATE ? DIM_KEEP : of[k]->dim};
+			targets[at++] = (action_target){of[k]->inner ? x->site[member] : member, of[k]->kind == ACTION_REPLICATE ? DIM_KEEP : of[k]->dim};
 		}
-		if (of[k]->kind != ACTION_REPLICATE)
-			a.kind = of[k]->kind;
+		if (of[k]->inner || of[k]->kind != ACTION_REPLICATE)
+			a.kind = of[k]->inner ? ACTION_CONSTRAIN : of[k]->kind;
+		if (of[k]->inner)
+			a.fixed = FIXED_BY_USER; /* as the search that made the document, or its schedule, had it */
 	}
 	return a;
 }
@@ -274,6 +277,7 @@ static uint32_t replan(explainer *x, uint32_t i, const decision *other, strategy
 		decision same_members = *other;
 		same_members.members = dc->members;
 		same_members.n = dc->n;
+		same_members.inner = dc->inner;
 		const decision *of[] = {&same_members};
 		action a = as_action(x, of, 1);
 		push(pl, a);
@@ -300,20 +304,23 @@ static status plan_actions(explainer *x, module *m)
 	bool usable = s->n_actions;
 	x->site = arena_array(&x->mem, pval_id, s->n_constraints + 1);
 	for (uint32_t i = 0; i < s->n_constraints; i++) {
-		x->site[i] = str_equal(s->constraints[i].function, STR("main")) ? problem_site(&x->pb, s->constraints[i].op, s->constraints[i].result) : ID_NONE;
+		action_target given = {ID_NONE, 0};
+		x->site[i] = given.arg = str_equal(s->constraints[i].function, STR("main")) ? problem_site(&x->pb, s->constraints[i].op, s->constraints[i].result) : ID_NONE;
 		usable = usable && x->site[i] != ID_NONE;
+		if (usable)
+			problem_give_sites(&x->pb, &given, 1);
 	}
 	for (uint32_t i = 0; i < s->n_actions && usable; i++) {
 		decided += s->actions[i].n_sites;
-		usable = s->actions[i].kind == ACTION_CONSTRAIN ? s->actions[i].n_sites : s->actions[i].n_members;
+		usable = s->actions[i].n_sites || s->actions[i].n_members;
 	}
 	if (!usable || decided < s->n_constraints)
 		return ST_OK;
 	uint32_t steps = 0;
 	for (uint32_t i = 0; i < s->n_actions; i++) {
 		const strategy_action *a = &s->actions[i];
-		bool inner = a->kind == ACTION_CONSTRAIN;
-		decision dc = {.tactic = a->tactic, .kind = a->kind, .dim = a->dimension, .axis = a->axis, .n = inner ? a->n_sites : a->n_members};
+		bool inner = a->n_sites;
+		decision dc = {.tactic = a->tactic, .kind = a->kind, .inner = inner, .dim = a->dimension, .axis = a->axis, .n = inner ? a->n_sites : a->n_members};
 		steps += i == 0 || a->step != a[-1].step || a->axis != a[-1].axis;
 		dc.step = steps - 1;
 		dc.members = arena_array(&x->mem, uint32_t, dc.n);
@@ -495,14 +502,13 @@ static status list_alternatives(explainer *x, module *m, uint32_t at, alternativ
 {
 	const decision *dc = &x->decisions.p[at];
 	uint32_t rank = 0, axes = x->pb.n_axes;
-	bool inner = dc->kind == ACTION_CONSTRAIN;
+	bool inner = dc->inner;
 	action_kind cut = inner ? ACTION_CONSTRAIN : ACTION_PARTITION;
 	for (uint32_t i = 0; i < dc->n; i++)
 		rank = MAX(rank, pval_type(x->pb.p, inner ? x->site[dc->members[i]] : x->pb.p->args.p[dc->members[i]])->rank);
 	for (uint32_t d = 0; d < rank && dc->axis != ID_NONE; d++)
 		TRY(try_otherwise(x, m, at, (decision){.kind = cut, .dim = d, .axis = dc->axis}, out));
-	if (!inner)
-		TRY(try_otherwise(x, m, at, (decision){.kind = ACTION_REPLICATE, .axis = dc->axis}, out));
+	TRY(try_otherwise(x, m, at, (decision){.kind = ACTION_REPLICATE, .axis = dc->axis}, out));
 	for (uint32_t d = 0; d < rank; d++)
 		for (uint32_t axis = 0; axis < axes; axis++)
 			if (axis != dc->axis && problem_axis_cuts(&x->pb, axis))
@@ -529,7 +535,7 @@ static status explain_decision(explainer *x, module *m, uint32_t at, cJSON *o)
 	cost c;
 	add_text(o, "tactic", dc->tactic);
 	decision_json(x, dc, o);
-	bool inner = dc->kind == ACTION_CONSTRAIN;
+	bool inner = dc->inner;
 	for (uint32_t i = 0; i < dc->n; i++) {
 		cJSON_AddItemToArray(members, cJSON_CreateNumber(dc->members[i]));
 		add_name(inner ? x->s->constraints[dc->members[i]].location : x->patterns[dc->members[i]], names);
@@ -575,7 +581,9 @@ static status explain_whole(explainer *x, module *m, cJSON *root)
 		cJSON_AddStringToObject(root, "device", x->o.device->name);
 		cJSON_AddNumberToObject(root, "memory_limit_bytes", (double)x->limit);
 		cJSON_AddBoolToObject(root, "fits", x->cost.peak_bytes <= x->limit);
-		cJSON_AddItemToObject(root, "cost", cost_to_json(&x->cost));
+		cJSON *whole = cost_to_json(&x->cost);
+		add_uncounted_loops(whole, x->pb.p);
+		cJSON_AddItemToObject(root, "cost", whole);
 		cJSON_AddItemToObject(root, "collectives", sources_json(&x->sources));
 	}
 	module_free(annotated);
@@ -599,6 +607,7 @@ static status settle(explainer *x, module *m)
 
 status explain_strategy(module *m, const strategy *s, const device *dev, int64_t memory_limit, uint32_t most_alternatives, cJSON **out, diag *d)
 {
+	TRY(module_take_gspmd(m, s->mesh, d));
 	explainer *x = xcalloc(1, sizeof *x);
 	cJSON *root = cJSON_CreateObject(), *list;
 	x->s = s;

@@ -188,12 +188,17 @@ static void decision_table(const cJSON *document, strbuf *out)
 			strbuf_puts(&whole, first < n_args ? names.p[first] : "?");
 		shorten((str){whole.p, whole.n}, MOST_NAME, &pattern);
 		strbuf_printf(&row, "  %2u  %-14s ", ++n, text_of(a, "tactic"));
-		if (!strcmp(text_of(a, "kind"), "constrain")) {
-			const cJSON *sites = cJSON_GetObjectItemCaseSensitive(a, "constraints");
-			const cJSON *at = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(document, "constraints"), sites && sites->child ? (int)sites->child->valuedouble : -1);
+		const cJSON *sites = cJSON_GetObjectItemCaseSensitive(a, "constraints");
+		bool keeps = !strcmp(text_of(a, "kind"), "replicate");
+		if (sites) {
+			const cJSON *at = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(document, "constraints"), sites->child ? (int)sites->child->valuedouble : -1);
+			const char *where = at ? text_of(at, "location") : "?";
 			count = cJSON_GetArraySize(sites);
-			strbuf_printf(&row, "constrain dim %lld at %s over %s", (long long)number_of(a, "dimension"), at ? text_of(at, "location") : "?", text_of(a, "axis"));
-		} else if (!strcmp(text_of(a, "kind"), "replicate"))
+			if (keeps)
+				strbuf_printf(&row, "keep %s off %s", where, text_of(a, "axis"));
+			else
+				strbuf_printf(&row, "constrain dim %lld at %s over %s", (long long)number_of(a, "dimension"), where, text_of(a, "axis"));
+		} else if (keeps)
 			strbuf_printf(&row, "keep %s%s off %s", pattern.p, count > 1 ? " and others" : "", text_of(a, "axis"));
 		else
 			strbuf_printf(&row, "shard dim %lld of %s%s over %s", (long long)number_of(a, "dimension"), pattern.p, count > 1 ? " and others" : "", text_of(a, "axis"));
@@ -382,6 +387,7 @@ void report_document(const cJSON *document, bool color, strbuf *out)
 		strbuf_printf(out, "  runs on whole operands: %s at %s (%lld times)\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
 	for (const cJSON *u = first_of(document, "unsupported"); u; u = u->next)
 		strbuf_printf(out, "  no sharding rule: %s at %s (%lld times), kept replicated\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
+	report_uncounted_loops(cost, out);
 	const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(search, "seconds");
 	strbuf_printf(out, "\n  %lld evaluations, %lld replays, %lld groups, %.2f s%s\n", (long long)number_of(search, "evaluations"), (long long)number_of(search, "replays"),
 		      (long long)number_of(search, "groups"), cJSON_IsNumber(seconds) ? seconds->valuedouble : 0.0, is_true(search, "interrupted") ? " (interrupted)" : "");
@@ -409,7 +415,7 @@ static void source_row(const cJSON *c, const char *indent, bool change, strbuf *
 /* "dim 0 over data", "kept off data", "kept whole". */
 static void what_text(const cJSON *o, strbuf *out)
 {
-	if (!strcmp(text_of(o, "kind"), "partition"))
+	if (strcmp(text_of(o, "kind"), "replicate"))
 		strbuf_printf(out, "dim %lld over %s", (long long)number_of(o, "dimension"), text_of(o, "axis"));
 	else if (*text_of(o, "axis"))
 		strbuf_printf(out, "kept off %s", text_of(o, "axis"));
@@ -435,7 +441,7 @@ static void decision_rows(const cJSON *d, uint32_t number, const cJSON *whole, s
 	strbuf label = {0};
 	what_text(d, &label);
 	strbuf_printf(out, "  %2u  %-14s %s: %s%s (%d)\n", number, text_of(d, "tactic"), label.p, names->child->valuestring, patterns > 1 ? " and others" : "",
-		      cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(d, "members")));
+		      cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(d, "members")) + cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(d, "constraints")));
 	compare_row("without it", without, whole, out);
 	for (const cJSON *c = first_of(without, "collectives"); c && changes < MAX_CHANGES; c = c->next, changes++)
 		source_row(c, "          ", true, out);
@@ -454,6 +460,7 @@ void report_explanation(const cJSON *explanation, strbuf *out)
 	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(explanation, "cost");
 	cost_header(out);
 	cost_row(out, "this strategy", cost, is_true(explanation, "fits"), 0);
+	report_uncounted_loops(cost, out);
 	rule_line(out, "COLLECTIVES BY SOURCE (costliest first)");
 	for (const cJSON *c = first_of(explanation, "collectives"); c && n < MAX_ROWS; c = c->next, n++)
 		source_row(c, "  ", false, out);

@@ -241,6 +241,10 @@ static status read_root(reader *r, const cJSON *root, char device[64], int64_t *
 		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'reshard_after_forward' is for plans that are applied exactly: expected \"apply\": \"exact\"");
 	if (cJSON_IsTrue(reshards))
 		r->s->apply = APPLY_EXACT_RESHARDED;
+	const cJSON *trips = cJSON_GetObjectItemCaseSensitive(root, "trip_count");
+	if (trips && (!cJSON_IsNumber(trips) || trips->valuedouble < 1 || trips->valuedouble > MOST_TRIPS || trips->valuedouble != (double)(int64_t)trips->valuedouble))
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'trip_count': expected a whole number from 1 to %d", MOST_TRIPS);
+	r->s->trip_count = trips ? (int64_t)trips->valuedouble : 0;
 	snprintf(device, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
 	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15 ? (int64_t)limit->valuedouble : 0;
 	enum { ARGUMENTS, RESULTS, CONSTRAINTS, ACTIONS, LISTS };
@@ -424,8 +428,10 @@ status strategy_apply(const module *m, const strategy *s, module **out, diag *d)
 	module *c = module_clone(m);
 	func *main = module_main(c);
 	status st = main && main->n_args == s->n_args && main->n_results == s->n_results
-			    ? declare_mesh(c, s->mesh, d)
+			    ? module_take_gspmd(c, s->mesh, d)
 			    : diag_set(d, ST_ERR_INVALID, "the strategy is for a main with %u arguments and %u results", s->n_args, s->n_results);
+	if (st == ST_OK)
+		st = declare_mesh(c, s->mesh, d);
 	if (st == ST_OK)
 		st = add_constraints(c, s, d);
 	if (st != ST_OK) {

@@ -106,19 +106,19 @@ static void list_zero(listing *l, const combination *c)
 }
 
 /* The state cut over all axes, parameters too, or neither. */
+static const struct { bool zero3, zero2; } zero_cuts[] = {{.zero2 = true}, {.zero3 = true}, {0}};
 static void list_splits(listing *l)
 {
-	static const struct { bool zero3, zero2; } cuts[] = {{.zero2 = true}, {.zero3 = true}, {0}};
 	const tactic_space *ts = l->ts;
 	for (uint32_t i = 0; i < ts->n_splits; i++) {
 		const split *sp = &ts->splits[i];
-		for (uint32_t z = 0; z < COUNT_OF(cuts) && sp->instance.n; z++) {
+		for (uint32_t z = 0; z < COUNT_OF(zero_cuts) && sp->instance.n; z++) {
 			completion to = {.path = {MAX_AXIS_SETS, i, z}, .depth = 3};
 			uint32_t at = begin_split(ts, sp, &to.pl), behind = to.pl.n - at;
 			for (uint32_t r = 0; r < sp->instance.n; r++)
 				insert_on_axes(ts, sp->second, &to.pl, to.pl.n - behind, &sp->instance.decisions[r]);
-			add_over(ts, &to.pl, ROLE_ACTION_ZERO3, cuts[z].zero3 ? all_axes(ts) : 0);
-			add_over(ts, &to.pl, ROLE_ACTION_ZERO2, cuts[z].zero2 ? all_axes(ts) : 0);
+			add_over(ts, &to.pl, ROLE_ACTION_ZERO3, zero_cuts[z].zero3 ? all_axes(ts) : 0);
+			add_over(ts, &to.pl, ROLE_ACTION_ZERO2, zero_cuts[z].zero2 ? all_axes(ts) : 0);
 			add(l, &to);
 		}
 	}
@@ -185,4 +185,77 @@ void completions_list(const tactic_space *ts, uint32_t most, completion_list *ou
 			combination c = combine(ts, ts->sets[i].size == ONE_AXIS ? NULL : &ts->sets[i]);
 			list_combinations(&l, &c, rank);
 		}
+}
+
+/* ---------------------------------------------------------------- in words */
+
+static void axes_words(const tactic_space *ts, uint32_t mask, strbuf *out)
+{
+	const sharding_table *t = ts->pb->m->shardings;
+	const char *between = "";
+	for (uint32_t i = 0; i < ts->n_axes; i++)
+		if (mask >> i & 1) {
+			str name = strtab_get(&t->names, t->meshes.p[ts->pb->mesh].axis_names[ts->axes[i]]);
+			strbuf_printf(out, "%s" STR_FMT, between, STR_ARG(name));
+			between = "+";
+		}
+}
+
+static void zero_words(const tactic_space *ts, uint32_t zero3, uint32_t zero2, strbuf *out)
+{
+	if (zero3) {
+		strbuf_puts(out, "ZeRO-3 over ");
+		axes_words(ts, zero3, out);
+	}
+	if (zero2) {
+		strbuf_puts(out, zero3 ? ", ZeRO-2 over " : "ZeRO-2 over ");
+		axes_words(ts, zero2, out);
+	}
+	if (!zero3 && !zero2)
+		strbuf_puts(out, "no ZeRO");
+}
+
+static void split_words(const tactic_space *ts, const uint32_t *path, uint32_t depth, strbuf *out)
+{
+	static const char *const places[SPLIT_PLACES] = {[SPLIT_BEFORE] = "before the batch", [SPLIT_BETWEEN] = "between the batches", [SPLIT_BEHIND] = "behind the batch"};
+	if (depth == 1) {
+		strbuf_puts(out, "axis sets that each cut weights and the batch");
+	} else if (depth == 2) {
+		const split *sp = &ts->splits[path[1]];
+		axes_words(ts, sp->first->mask, out);
+		strbuf_puts(out, " first, ");
+		axes_words(ts, sp->second->mask, out);
+		bool own = sp->given == &ts->sets[sp->first->like].instance[CUTS_WEIGHTS_BEFORE_BATCH];
+		strbuf_printf(out, " %s%s", places[sp->place], own ? "" : ", turned round");
+	} else {
+		zero_words(ts, zero_cuts[path[2]].zero3 ? all_axes(ts) : 0, zero_cuts[path[2]].zero2 ? all_axes(ts) : 0, out);
+	}
+}
+
+void completion_words(const tactic_space *ts, const uint32_t *path, uint32_t depth, char *out, size_t size)
+{
+	strbuf b;
+	strbuf_init(&b);
+	if (!depth) {
+		strbuf_puts(&b, "all plans");
+	} else if (path[0] > MAX_AXIS_SETS) {
+		strbuf_puts(&b, depth == 1 ? "what there was before" : path[1] ? "the plan of earlier tactics" : "what stays, and nothing else");
+	} else if (path[0] == MAX_AXIS_SETS) {
+		split_words(ts, path, depth, &b);
+	} else {
+		combination c = combine(ts, path[0] ? &ts->sets[path[0]] : NULL);
+		if (depth == 1 && !path[0]) {
+			strbuf_puts(&b, "each axis on its own");
+		} else if (depth == 1) {
+			axes_words(ts, ts->sets[path[0]].mask, &b);
+			strbuf_puts(&b, " as one axis");
+		} else if (depth - 2 < c.n) {
+			axes_words(ts, c.sets[depth - 2]->mask, &b);
+			strbuf_printf(&b, ": %s", tactic_rows[path[depth - 1]].words);
+		} else {
+			zero_words(ts, path[depth - 1] >> MAX_COMPOSED_AXES, path[depth - 1] & ((1u << MAX_COMPOSED_AXES) - 1), &b);
+		}
+	}
+	snprintf(out, size, "%s", b.p);
+	strbuf_release(&b);
 }

@@ -8,7 +8,7 @@
 enum { FIND_PART = 3, FIND_OF = 8, FIT_PART = 8, PATIENCE_PART = 8, LEAST_PATIENCE = 150 };
 /* Without a budget it ends after as many evaluations without a plan better by a thousandth as it took to find the last one, at least LEAST_IDLE. */
 enum { LEAST_IDLE = 1500, WORTH = 1000 };
-enum { BEST_TRIED = 3, MOST_REMEMBERED = 64, MAX_INSTANCES = TACTICS * MAX_COMPOSED_AXES + 16 };
+enum { BEST_TRIED = 3, MOST_REMEMBERED = 64, MAX_INSTANCES = TACTICS * MAX_COMPOSED_AXES + 16, MOST_SHOWN = 64 /* nodes of an event */ };
 
 typedef struct mcts {
 	runner *r;
@@ -136,6 +136,19 @@ static status hand_on(mcts *s, diag *d)
 	return st;
 }
 
+/* The tree goes into the next event. at_once: whenever the last one was. */
+static void show(mcts *s, bool at_once)
+{
+	runner *r = s->r;
+	int64_t now = clock_ns();
+	if (!r->user->tree_interval_ns || (!at_once && r->nodes_ns && now - r->nodes_ns < r->user->tree_interval_ns))
+		return;
+	if (!r->nodes)
+		r->nodes = xcalloc(MOST_SHOWN, sizeof *r->nodes);
+	r->n_nodes = tree_list(s->t, s->tactics, MOST_SHOWN, r->nodes);
+	r->nodes_ns = now;
+}
+
 static status grow(mcts *s, diag *d)
 {
 	runner *r = s->r;
@@ -150,8 +163,11 @@ static status grow(mcts *s, diag *d)
 		r->out->evaluations += used;
 		if (changed != ID_NONE)
 			TRY(note(s, changed, d));
+		show(s, false);
 		runner_tell(r, false, s->tc->title);
 	}
+	show(s, true);
+	runner_tell(r, false, s->tc->title);
 	return ST_OK;
 }
 
@@ -184,6 +200,7 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 	s.tactics = xcalloc(1, sizeof *s.tactics);
 	*s.tactics = (tactic_space){.pb = &r->pb, .with = r->crew, .of = &s.of};
 	s.t = tree_new(&r->pb, s.ls, r->o.seed);
+	runner_tell(r, false, tc->title); /* baselines are known, and finding instances takes a while */
 	plant(&s);
 	status st = grow(&s, d);
 	r->out->nodes += tree_size(s.t);

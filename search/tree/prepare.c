@@ -56,32 +56,12 @@ static bool any_on_other(const module *m, mesh_id mesh, strbuf *what)
 	return false;
 }
 
-/* Shardings for GSPMD, XLA's older partitioner, would be passed over in silence. */
-static status refuse_gspmd(const module *m, diag *d)
-{
-	static const char advice[] = "lower with Shardy (jax.config.update('jax_use_shardy_partitioner', True)), or drop the shardings";
-	for (uint32_t f = 0; f < m->funcs.n; f++) {
-		const func *fn = &m->funcs.p[f];
-		for (uint32_t i = 0; i < fn->n_args + fn->n_results; i++) {
-			bool result = i >= fn->n_args;
-			attr_id dict = result ? fn->result_attrs[i - fn->n_args] : fn->arg_attrs[i];
-			if (dict != ID_NONE && attr_child(m, dict, "mhlo.sharding") != ID_NONE)
-				return diag_set(d, ST_ERR_UNSUPPORTED, "%s %u has a sharding for GSPMD (mhlo.sharding), which is not read: %s",
-				                result ? "result" : "argument", result ? i - fn->n_args : i, advice);
-		}
-	}
-	for (op_id o = 0; o < m->ops.n; o++)
-		if (m->ops.p[o].kind == OP_CUSTOM_CALL && !(m->ops.p[o].flags & OPS_ERASED) && str_is(op_text(m, o, "call_target_name"), "Sharding"))
-			return diag_set(d, ST_ERR_UNSUPPORTED, "the module has constraints for GSPMD (custom_call @Sharding), which are not read: %s", advice);
-	return ST_OK;
-}
-
 /* The module's own mesh when it has one with the same axes; a different one with shardings on it is an error. */
 status runner_settle_mesh(runner *r, diag *d)
 {
 	mesh_id own = module_own_mesh(r->base, r->o.mesh);
 	module_fill_empty_mesh(r->base, own == ID_NONE ? r->o.mesh : own);
-	TRY(refuse_gspmd(r->base, d));
+	TRY(module_take_gspmd(r->base, own == ID_NONE ? r->o.mesh : own, d));
 	strbuf what;
 	strbuf_init(&what);
 	status s = ST_OK;

@@ -22,7 +22,7 @@ static void fill_actions(runner *r)
 		uint32_t n = evaluator_targets(ev, steps++, &targets);
 		if (a->kind == ACTION_CONSTRAIN) {
 			str by = str_of(pl->tactics[i]);
-			vec_push(&list, (strategy_action){.tactic = {arena_strdup(&s->mem, by.p, by.n), by.n}, .kind = ACTION_CONSTRAIN, .dimension = a->dim, .axis = a->axis, .step = steps - 1,
+			vec_push(&list, (strategy_action){.tactic = {arena_strdup(&s->mem, by.p, by.n), by.n}, .kind = a->dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_CONSTRAIN, .dimension = a->dim == DIM_KEEP ? 0 : a->dim, .axis = a->axis, .step = steps - 1,
 							  .sites = evaluator_sites(ev, steps - 1, &s->mem, &n), .n_sites = n,
 							  .delta_runtime_ns = after.runtime_ns - before.runtime_ns, .delta_peak_bytes = after.peak_bytes - before.peak_bytes});
 			before = after;
@@ -54,21 +54,6 @@ static void fill_actions(runner *r)
 	vec_release(&list);
 }
 
-static void list_op(arena *mem, const module *m, op_id o, int64_t bytes, listed_ops *list)
-{
-	strbuf where = {0};
-	loc_print(m, m->ops.p[o].loc, &where);
-	str name = strtab_get(&m->strs, m->ops.p[o].name), at = {where.p ? where.p : "", where.n};
-	uint32_t k = 0;
-	while (k < list->n && !(str_equal(list->p[k].op, name) && str_equal(list->p[k].location, at)))
-		k++;
-	if (k == list->n)
-		vec_push(list, (listed_op){.op = {arena_strdup(mem, name.p, name.n), name.n}, .location = {arena_strdup(mem, at.p, at.n), at.n}});
-	list->p[k].count++;
-	list->p[k].bytes = sat_add(list->p[k].bytes, bytes);
-	strbuf_release(&where);
-}
-
 /* Of all that the node reads and makes, whole. */
 static int64_t whole_bytes(const program *p, const node *n)
 {
@@ -88,7 +73,7 @@ static void fill_unsupported(runner *r)
 			continue;
 		int64_t bytes = whole_bytes(pb->p, n);
 		if (bytes) /* nothing is kept replicated of what is empty */
-			list_op(&r->out->mem, pb->m, n->op, bytes, &r->out->unsupported);
+			listed_op_add(&r->out->mem, pb->m, n->op, bytes, &r->out->unsupported);
 	}
 }
 
@@ -105,7 +90,7 @@ static status fill_whole(runner *r, diag *d)
 		for (lop_id i = 0; i < ev.low->ops.n; i++) {
 			const lop *o = &ev.low->ops.p[i];
 			if (o->kind == LOP_COMPUTE && !o->erased && o->plan && o->plan->whole)
-				list_op(&r->out->mem, ev.m, ev.p->nodes.p[o->node].op, whole_bytes(ev.p, &ev.p->nodes.p[o->node]), &r->out->whole);
+				listed_op_add(&r->out->mem, ev.m, ev.p->nodes.p[o->node].op, whole_bytes(ev.p, &ev.p->nodes.p[o->node]), &r->out->whole);
 		}
 		evaluation_release(&ev);
 	}
@@ -171,6 +156,7 @@ status runner_report(runner *r, diag *d)
 	fill_actions(r);
 	fill_unsupported(r);
 	fill_groups(r);
+	list_uncounted_loops(r->pb.p, &r->out->mem, &r->out->uncounted);
 	fill_facts(r);
 	r->out->best.apply = apply_as(r->out->best.apply, r->o.apply);
 	TRY(runner_alternatives(r, d));

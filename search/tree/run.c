@@ -18,8 +18,10 @@ void runner_tell(runner *r, bool incumbent, const char *tactic)
 {
 	if (!r->user->on_event)
 		return;
-	search_event e = {.incumbent = incumbent, .evaluation = r->out->evaluations, .elapsed_ns = runner_elapsed(r), .tactic = tactic, .cost = r->out->cost, .fits = r->out->fits};
+	search_event e = {.incumbent = incumbent, .evaluation = r->out->evaluations, .elapsed_ns = runner_elapsed(r), .tactic = tactic, .cost = r->out->cost, .fits = r->out->fits,
+		.baselines = r->out->baselines.p, .n_baselines = r->out->baselines.n, .nodes = r->nodes, .n_nodes = r->n_nodes};
 	r->user->on_event(r->user->user, &e);
+	r->n_nodes = 0;
 }
 
 static void open_evaluator(void *user, int i)
@@ -28,11 +30,10 @@ static void open_evaluator(void *user, int i)
 	r->ev[i] = evaluator_new(&r->pb);
 }
 
-/* Does the argument have the axis on that dim already, by a decision or by propagation? */
-static bool has_axis(runner *r, uint32_t arg, uint32_t dim, uint32_t axis)
+/* Is the axis on that dim already, by a decision or by propagation? */
+static bool has_axis(const runner *r, sharding_id id, uint32_t dim, uint32_t axis)
 {
 	const sharding_table *t = r->pb.m->shardings;
-	sharding_id id = evaluator_arg(r->ev[0], arg);
 	axes a = id == SHARDING_NONE ? (axes){0} : sharding_dim(sharding_get(t, id), dim);
 	for (uint32_t i = 0; i < a.n; i++)
 		if (a.a[i] == mesh_full_axis(t, r->pb.mesh, axis))
@@ -40,20 +41,32 @@ static bool has_axis(runner *r, uint32_t arg, uint32_t dim, uint32_t axis)
 	return false;
 }
 
+/* The name of the first argument or value of the tactic that does not have the axis; nothing is appended where all have it. */
+static void first_without(runner *r, const tactic *tc, strbuf *name)
+{
+	for (uint32_t i = 0; i < tc->n_values; i++)
+		if (!has_axis(r, evaluator_value(r->ev[0], tc->values[i].arg), tc->values[i].dim, tc->axis)) {
+			strbuf_puts(name, "the value at ");
+			loc_print(r->pb.m, op_at(r->pb.m, r->pb.p->nodes.p[r->pb.p->vals.p[tc->values[i].arg].def].op)->loc, name);
+			return;
+		}
+	for (uint32_t i = 0; i < tc->n_args && !tc->values; i++)
+		if (!has_axis(r, evaluator_arg(r->ev[0], tc->args[i]), tc->dimension, tc->axis)) {
+			module_arg_name(r->base, tc->args[i], name);
+			return;
+		}
+}
+
 /* What a manual tactic asks for and none of its arguments can take; none of it is an error where it is so already. */
 static status refuse_manual(runner *r, const tactic *tc, diag *d)
 {
-	uint32_t first = ID_NONE;
-	for (uint32_t i = 0; i < tc->n_args && first == ID_NONE; i++)
-		if (!has_axis(r, tc->args[i], tc->dimension, tc->axis))
-			first = tc->args[i];
-	if (first == ID_NONE)
-		return ST_OK;
 	strbuf name = {0};
-	module_arg_name(r->base, first, &name);
+	first_without(r, tc, &name);
+	if (!name.n)
+		return ST_OK;
 	str axis = strtab_get(&r->pb.m->shardings->names, r->pb.m->shardings->meshes.p[r->pb.mesh].axis_names[tc->axis]);
 	status s = diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: manual: cannot shard dimension %u of %s over '" STR_FMT "': the axis is in use there, pinned, or does not divide it",
-			    (uint32_t)(tc - r->tactics.p), tc->dimension, name.p, STR_ARG(axis));
+			    (uint32_t)(tc - r->tactics.p), tc->values ? tc->values->dim : tc->dimension, name.p, STR_ARG(axis));
 	strbuf_release(&name);
 	return s;
 }
@@ -61,7 +74,8 @@ static status refuse_manual(runner *r, const tactic *tc, diag *d)
 /* Adds one fixed decision to the plan. */
 static status run_fixed(runner *r, const tactic *tc, diag *d)
 {
-	action a = tc->kind == TACTIC_MANUAL ? action_manual(&r->pb, tc->args, tc->n_args, tc->dimension, tc->axis)
+	action a = tc->values              ? action_constrain(tc->values, tc->n_values, tc->values->dim, tc->axis)
+		   : tc->kind == TACTIC_MANUAL ? action_manual(&r->pb, tc->args, tc->n_args, tc->dimension, tc->axis)
 					     : action_role(&r->pb, tc->role, tc->axis, tc->allowed);
 	plan *pl = &r->plan;
 	a.fixed = FIXED_BY_USER;
@@ -73,7 +87,7 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
 	bool can = evaluator_can(r->ev[0], &a);
 	if (tc->kind == TACTIC_MANUAL && !can)
 		TRY(refuse_manual(r, tc, d));
-	r->n_manual += tc->kind == TACTIC_MANUAL && can;
+	r->n_manual += can && !a.on_role;
 	if (can)
 		plan_insert(pl, pl->n, &a, tc->title);
 	r->out->evaluations++;
@@ -156,6 +170,7 @@ static void runner_release(runner *r)
 	vec_release(&r->others_found);
 	vec_release(&r->tactics);
 	vec_release(&r->groups);
+	free(r->nodes);
 	problem_release(&r->pb);
 	module_free(r->base);
 }
@@ -229,6 +244,7 @@ void search_result_release(search_result *r)
 	vec_release(&r->alternatives);
 	vec_release(&r->unsupported);
 	vec_release(&r->whole);
+	vec_release(&r->uncounted);
 	arena_release(&r->mem);
 	*r = (search_result){0};
 }

@@ -37,6 +37,9 @@ typedef struct runner {
 	candidate *answer;
 	score best_score;
 	search_result *out;
+	search_node *nodes; /* of the tree, for the next event */
+	uint32_t n_nodes;
+	int64_t nodes_ns;   /* when they were told last; 0: never */
 	int64_t start_ns, deadline_ns; /* of the present tactic when the budget is time; 0: none */
 	uint64_t tried[MAX_TRIED]; /* hashes of replayed states */
 	uint32_t n_tried;

@@ -100,32 +100,41 @@ static status read_arguments(problem *pb, const cJSON *spec, tactic *t, bool req
 
 static status read_manual(problem *pb, const cJSON *o, tactic *t, uint32_t i, diag *d)
 {
-	TRY(only_keys(o, " arguments dimension axis ", i, d));
-	TRY(read_arguments(pb, cJSON_GetObjectItemCaseSensitive(o, "arguments"), t, true, i, d));
+	const cJSON *arguments = cJSON_GetObjectItemCaseSensitive(o, "arguments"), *values = cJSON_GetObjectItemCaseSensitive(o, "values"),
+		    *class_of = cJSON_GetObjectItemCaseSensitive(o, "class_of");
+	TRY(only_keys(o, " arguments values class_of dimension axis ", i, d));
+	if (!!arguments + !!values + !!class_of != 1)
+		return bad(d, i, "expected one of 'arguments': a glob, an index or a role; 'values': a glob over source locations; 'class_of': as 'arguments'");
+	if (!values)
+		TRY(read_arguments(pb, arguments ? arguments : class_of, t, true, i, d));
 	TRY(read_axis(pb, cJSON_GetObjectItemCaseSensitive(o, "axis"), &t->axis, i, d));
 	uint64_t dim = 0;
 	TRY(number(o, "dimension", &dim, i, d));
-	for (uint32_t k = 0; k < t->n_args; k++) {
+	for (uint32_t k = 0; k < t->n_args && arguments; k++) {
 		uint32_t rank = pval_type(pb->p, pb->p->args.p[t->args[k]])->rank;
 		if (dim >= rank)
 			return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: argument %u has rank %u, no dimension %llu", i, t->args[k], rank, (unsigned long long)dim);
 	}
 	t->kind = TACTIC_MANUAL;
-	t->dimension = (uint32_t)dim;
+	t->dimension = (uint32_t)MIN(dim, (uint64_t)MAX_RANK);
 	snprintf(t->title, sizeof t->title, "manual");
-	return ST_OK;
+	return arguments ? ST_OK : schedule_values(pb, values, t, i, d);
 }
 
 static status read_named(problem *pb, const cJSON *o, const char *name, tactic *t, uint32_t i, diag *d)
 {
-	TRY(only_keys(o, " named axis arguments ", i, d));
+	const cJSON *values = cJSON_GetObjectItemCaseSensitive(o, "values");
+	TRY(only_keys(o, strcmp(name, "replicate") ? " named axis arguments " : " named axis arguments values ", i, d));
 	TRY(read_axis(pb, cJSON_GetObjectItemCaseSensitive(o, "axis"), &t->axis, i, d));
+	if (values && cJSON_GetObjectItemCaseSensitive(o, "arguments"))
+		return bad(d, i, "'arguments' and 'values' exclude each other");
 	TRY(read_arguments(pb, cJSON_GetObjectItemCaseSensitive(o, "arguments"), t, false, i, d));
 	t->role = role_action_find(name);
 	if (t->role < ROLE_ACTION_COUNT) {
 		t->kind = TACTIC_NAMED;
+		t->dimension = DIM_KEEP;
 		snprintf(t->title, sizeof t->title, "%s", name);
-		return ST_OK;
+		return values ? schedule_values(pb, values, t, i, d) : ST_OK;
 	}
 	return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: unknown tactic '%s', expected data_parallel, zero2, zero3 or replicate", i, name);
 }

@@ -15,6 +15,8 @@ typedef struct tactic {
 	role_action role;   /* named */
 	uint32_t *args, n_args; /* manual; auto: arguments it may touch (n_args = all when no filter) */
 	bool *allowed;
+	const action_target *values; /* manual, replicate: inner values with the dim to shard, or DIM_KEEP; NULL: it is about arguments */
+	uint32_t n_values;
 	objective objective;
 	uint64_t evaluations;
 } tactic;
@@ -25,5 +27,11 @@ enum { MAX_GROUPS = 1000 };
 status schedule_groups(const search_options *o, arena *mem, group_list *out, diag *d) MUST_USE;
 /* JSON of DESIGN 5.3, or the default when NULL: one automatic tactic over all axes. */
 status schedule_read(problem *pb, const char *json, tactic_list *out, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- values.c */
+
+/* Fills t->values: what spec ("values") names, or without it the streams of t->dimension of the arguments of t ("class_of"). */
+struct cJSON;
+status schedule_values(problem *pb, const struct cJSON *spec, tactic *t, uint32_t i, diag *d) MUST_USE;
 
 #endif

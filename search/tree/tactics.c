@@ -9,7 +9,7 @@
 enum { MOST_KEPT = 12 /* actions of an instance */, MOST_TRIED = 24 /* one after the other, best first */ };
 
 const tactic_row tactic_rows[TACTICS] = {
-	[CUTS_BATCH] = {.sets = ONE_AXIS, .usual = true},
+	[CUTS_BATCH] = {.sets = ONE_AXIS, .usual = true, .words = "batch"},
 #define TACTIC(name, ...) [CUTS_##name] = {__VA_ARGS__},
 #include "search/tree/tactics.def"
 #undef TACTIC

@@ -32,6 +32,7 @@ typedef struct tactic_row {
 	tactic_id after; /* goes on from that one's instance */
 	place placed;
 	bool usual; /* what people write */
+	const char *words;
 } tactic_row;
 extern const tactic_row tactic_rows[TACTICS];
 static inline bool cuts_batch(tactic_id t) { return t == CUTS_BATCH || tactic_rows[t].batch == BATCH_ALL; }
@@ -92,6 +93,8 @@ typedef struct completion {
 	uint32_t depth, path[MAX_PATH];
 } completion;
 typedef VEC(completion) completion_list;
+/* The last step of a path, in words: "data: weights", "ZeRO-2 over data". */
+void completion_words(const tactic_space *ts, const uint32_t *path, uint32_t depth, char *out, size_t size);
 /* At most so many, what is usual first. */
 void completions_list(const tactic_space *ts, uint32_t most, completion_list *out);
 

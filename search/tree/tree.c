@@ -298,3 +298,65 @@ uint32_t tree_next_best(const tree *t, uint32_t after)
 }
 
 uint32_t tree_size(const tree *t) { return t->nodes.n; }
+
+/* ---------------------------------------------------------------- to look at */
+
+typedef struct visited {
+	uint32_t node;
+	uint64_t used;
+} visited;
+
+static int more_used(const void *a, const void *b)
+{
+	const visited *x = a, *y = b;
+	return x->used != y->used ? (x->used < y->used ? 1 : -1) : x->node < y->node ? -1 : 1;
+}
+
+/* What leaves say of all nodes above them. */
+static void sum_up(const tree *t, const uint32_t *place, search_node *out)
+{
+	for (uint32_t i = 0; i < t->states.n; i++) {
+		const tree_leaf *l = &t->states.p[i];
+		bool known = l->costed && is_costed(&l->c);
+		for (uint32_t at = l->node; at != ID_NONE; at = t->nodes.p[at].parent) {
+			if (place[at] == ID_NONE)
+				continue;
+			search_node *n = &out[place[at]];
+			n->plans++;
+			n->costed += l->costed;
+			cost best = {.runtime_ns = n->runtime_ns, .peak_bytes = n->peak_bytes};
+			if (known && (!n->runtime_ns || energy(t, &l->c) < energy(t, &best))) {
+				n->runtime_ns = l->c.runtime_ns;
+				n->peak_bytes = l->c.peak_bytes;
+				n->fits = l->c.peak_bytes <= t->pb->memory_limit;
+			}
+		}
+	}
+}
+
+/* Below a node at most as much was used as in it, and its number is smaller: no node comes without the one above it. */
+uint32_t tree_list(const tree *t, const tactic_space *ts, uint32_t most, search_node *out)
+{
+	uint32_t n = MIN(most, t->nodes.n), path[MAX_PATH];
+	visited *order = xcalloc(t->nodes.n, sizeof *order);
+	uint32_t *place = xcalloc(t->nodes.n, sizeof *place);
+	for (uint32_t i = 0; i < t->nodes.n; i++)
+		order[i] = (visited){i, t->nodes.p[i].used};
+	qsort(order, t->nodes.n, sizeof *order, more_used);
+	memset(place, 0xff, t->nodes.n * sizeof *place);
+	for (uint32_t i = 0; i < n; i++) {
+		const tree_node *node = &t->nodes.p[order[i].node];
+		uint32_t depth = 0;
+		place[order[i].node] = i;
+		for (uint32_t at = order[i].node; t->nodes.p[at].parent != ID_NONE; at = t->nodes.p[at].parent)
+			depth++;
+		for (uint32_t at = order[i].node, k = depth; k-- > 0; at = t->nodes.p[at].parent)
+			path[k] = t->nodes.p[at].key;
+		out[i] = (search_node){.parent = node->parent == ID_NONE ? UINT32_MAX : place[node->parent], .evaluations = node->used, .done = node->done};
+		completion_words(ts, path, depth, out[i].what, sizeof out[i].what);
+	}
+	sum_up(t, place, out);
+	free(order);
+	free(place);
+	return n;
+}

@@ -28,5 +28,7 @@ const plan *tree_plan(const tree *t, uint32_t leaf);
 /* The best leaf, and then the next best one after another; ID_NONE: there is none. Those that others came to are left out. */
 uint32_t tree_next_best(const tree *t, uint32_t after);
 uint32_t tree_size(const tree *t); /* nodes */
+/* The nodes that most was spent on, at most so many, each behind its parent. Returns how many. */
+uint32_t tree_list(const tree *t, const tactic_space *ts, uint32_t most, search_node *out);
 
 #endif

@@ -88,6 +88,7 @@ FAULTS = [
     ("module,mesh\n,data=4\n", 2, 1, "module: expected the path of a module"),
     ("module,mesh\n,\nm,data=4,\n", 3, 1, "3 cells, the header has 2"),
     ('module,mesh\n"m","data=0"\n', 2, 5, "mesh: the axis 'data' has size 0"),
+    ("module,mesh,trip_count\nm,data=4,2x\n", 2, 10, "trip_count: expected a number"),
     ("module,mesh,open_results\nm,data=4,yes\n", 2, 10, "open_results: expected true or false"),
     ('module,mesh,schedule\nm,data=4,"{""tactics"":"\n', 2, 10, "schedule: the text ends"),
 ]

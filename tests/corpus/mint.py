@@ -105,6 +105,7 @@ def programs():
         "dit_tiny": diffuse(dit.TINY),
         "dit": diffuse(dit.WIDE),
         "decode_tiny": generate(llama.TINY, 16, jnp.float32),
+        "decode_multi_query_tiny": generate(shaped(llama.TINY, groups=1), 16, jnp.float32),
         "decode": generate(shaped(llama_four, batch=64), 2048, jnp.bfloat16),
         "lora_tiny": (lora.step, (0, 1), fine_tune(llama.TINY)),
         "lora": (lora.step, (0, 1), fine_tune(llama_four)),

@@ -96,7 +96,11 @@ def test_other_questions_are_misses(daemon):
         {"groups": ["arg*"]},
         {"open_results": True},
         {"apply": "exact"},
+        {"trip_count": 7},
         {"schedule": {"tactics": [{"named": "zero2", "axis": "data"}]}},
+        {"schedule": {"tactics": [{"manual": {"values": {"op": "*"}, "dimension": 0, "axis": "data"}}]}},
+        {"schedule": {"tactics": [{"manual": {"class_of": "arg0", "dimension": 0, "axis": "data"}}]}},
+        {"schedule": {"tactics": [{"named": "replicate", "values": "*", "axis": "data"}]}},
     ):
         answer = daemon.search({**base, **other}, cached)
         assert answer.status == 504, (other, answer.body)

@@ -1,12 +1,17 @@
 """What a worker makes on demand: arguments of a module, explanation and timeline of a strategy; and layouts."""
 
 import json
+import subprocess
 import urllib.parse
 
 import pytest
 
 from daemon import ROOT, module_text
 from test_daemon import finished
+
+
+def zstandard_text(name):
+    return subprocess.run(["zstdcat", ROOT / "tests" / "corpus" / (name + ".mlir.zst")], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +49,18 @@ def test_timeline_ends_with_the_step(daemon, strategy):
     kernels = [e for e in runs if "limit" in e["args"]]
     assert kernels and {e["args"]["limit"] for e in kernels} <= {"compute", "memory", "launch"}
     assert round(sum(e["dur"] for e in kernels) * 1000) == cost["compute_ns"]
+
+
+@pytest.mark.parametrize("to,holds", [("jax", "PartitionSpec("), ("dtensor", "Shard("), ("mindspore", "Layout("), ("sbp", "flow.sbp.split(0)"), ("sdy", "#sdy.sharding"), ("gspmd", "devices=[")])
+def test_shardings_ready_to_paste(daemon, strategy, to, holds):
+    path = f"/v1/strategies/{strategy[1]['strategy']}/shardings"
+    answer = daemon.get(f"{path}?to={to}")
+    assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain"), answer.body
+    assert holds in answer.body.decode() and "arg0" in answer.body.decode()
+    assert daemon.get(f"{path}?to={to}").body == answer.body  # the second answer is what was kept
+    refused = daemon.get(path + "?to=cobol")
+    assert refused.status == 400 and "jax dtensor mindspore sbp sdy gspmd" in refused.json()["detail"]
+    assert daemon.get(path).status == 400
 
 
 def test_a_device_of_ones_own(daemon):
@@ -98,3 +115,20 @@ def test_layout(daemon):
 def test_layouts_that_are_none(daemon, query):
     answer = layout(daemon, **query)
     assert answer.status == 400 and answer.json()["detail"], answer.body
+
+
+def test_trip_count_of_the_request(daemon):
+    """It reaches the search, its explanation and its timeline."""
+    text = zstandard_text("decode_tiny")
+    module = daemon.upload(text).json()["id"]
+    documents = []
+    for n in (1, 30):
+        answer = daemon.search({"module": module, "mesh": "data=2,model=2", "evaluations": 5, "trip_count": n, "pins": ['tokens:[["data"],[]]']})
+        strategy = daemon.wait(answer.json()["id"])["strategy"]
+        documents.append(daemon.get(f"/v1/strategies/{strategy}").json())
+        assert documents[-1]["trip_count"] == n and documents[-1]["cost"]["uncounted_loops"][0]["trips"] == n
+        assert daemon.get(f"/v1/strategies/{strategy}/explanation").json()["cost"] == documents[-1]["cost"]
+        events = daemon.get(f"/v1/strategies/{strategy}/timeline").json()["traceEvents"]
+        last = max(e["ts"] + e["dur"] for e in events if e["ph"] == "X")
+        assert round(last * 1000) == documents[-1]["cost"]["runtime_ns"]
+    assert documents[1]["cost"]["runtime_ns"] > 10 * documents[0]["cost"]["runtime_ns"]

@@ -54,6 +54,26 @@ def test_stream_tells_the_whole_story(daemon):
     assert incumbents and all(set(i) == {"evaluation", "seconds", "runtime_ns", "peak_bytes", "fits"} for i in incumbents)
 
 
+def test_stream_tells_of_the_tree(daemon):
+    """Baselines and the search tree come while the search runs, only the newest is kept, and that one stays."""
+    search = daemon.search(daemon.long(2.5)).json()["id"]
+    live = [data for _, kind, data in events(daemon.get(f"/v1/searches/{search}/events").body) if "tree" in data]
+    assert len(live) > 1
+    assert {b["name"] for b in live[0]["baselines"]} >= {"replicated", "data_parallel", "zero2", "zero3"}
+    for event in live:
+        assert len(event["tree"]) <= 64
+        for i, node in enumerate(event["tree"]):
+            assert node["what"] and node["costed"] <= node["plans"] and (i == 0) == ("parent" not in node)
+            if i:
+                parent = event["tree"][node["parent"]]
+                assert node["parent"] < i and node["evaluations"] <= parent["evaluations"]
+                assert "runtime_ns" not in node or parent["runtime_ns"] <= node["runtime_ns"] or not node["fits"]
+    trees = [e["tree"] for e in live if e["tree"]]
+    assert trees and trees[-1][0]["evaluations"] > 0
+    kept = [data for _, kind, data in events(daemon.get(f"/v1/searches/{search}/events").body) if kind == "progress"]
+    assert kept == [live[-1]]
+
+
 def test_stream_goes_on_where_it_was_cut(daemon):
     search = daemon.search(daemon.long(0.5)).json()["id"]
     daemon.wait(search)

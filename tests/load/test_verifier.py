@@ -42,6 +42,11 @@ def test_life_of_a_job(own):
     end = d.wait(search)
     assert end["state"] == "succeeded" and end["verification"]["state"] in ("queued", "running")
     planned = end["strategy"]
+    # lists show it as the search does, and are filtered by its state
+    assert d.get("/v1/searches").json()["searches"][0]["verification"] == end["verification"]
+    assert [s["id"] for s in d.get("/v1/searches?verification=queued").json()["searches"]] == [search]
+    assert d.get("/v1/searches?verification=done").json()["searches"] == []
+    assert d.get("/v1/searches?verification=soon").status == 400
     task = taken(d)
     assert task["search"] == search and task["strategy"] == planned and task["plans"] == 2 and task["attempt"] == 1 and task["device_profile"] is None
     assert post(d, CLAIM, {}).status == 204
@@ -68,6 +73,7 @@ def test_life_of_a_job(own):
         rows = d.get(path + "/verifications").json()["verifications"]
         assert [r["plan"] for r in rows] == ["this plan", "this plan", "zero3"] and [r["chosen"] for r in rows] == [False, True, False]
         assert rows[1]["strategy"] == chosen and rows[2]["reason"] == "refused" and rows[2]["strategy"] is None and rows[0]["seconds"] == 1.5
+    assert [s["verification"]["best"]["runtime_ns"] for s in d.get("/v1/searches?verification=any").json()["searches"]] == [800]
     assert d.rows("SELECT plan, of_predicted_runtime, of_predicted_peak FROM predicted_and_verified WHERE chosen") == [("this plan", 0.8, 1.25)]
     listed = subprocess.run([SHARDWRIGHT, "store", "verified", "--store", str(d.store), "--json"], capture_output=True, text=True, timeout=20)
     found = [(r["plan"], r["apply"], r["chosen"], r["devices"], r["runtime_ns"]) for r in json.loads(listed.stdout)["rows"]]

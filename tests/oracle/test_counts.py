@@ -1,5 +1,6 @@
 """Collective counts: as Shardy places them, and the exact formulas of the optimised level."""
 import json
+import os
 from collections import Counter
 
 import pytest
@@ -92,3 +93,14 @@ def test_fsdp_of_llama_8b(tool):
     assert sum(body) == 436_207_616
     shared = Counter(body * 2 * 4) - gathered
     assert not gathered - Counter(body * 2 * 4) and 0 < sum(shared.values()) < len(body) and not shared - Counter(body)
+
+
+@pytest.mark.parametrize("program,schedule", (("transformer_4", "mp_emb"), ("decode_multi_query_tiny", "bp_mp_mq")))
+def test_schedules_about_inner_values(tool, tmp_path, program, schedule):
+    """What tactics write about inner values, constraints with replicated axes among them, Shardy reads as we do."""
+    emitted = tmp_path / "plan.mlir"
+    tool("search", os.path.join(cases.CORPUS, program + ".mlir.zst"), "--mesh", "batch=4,model=2", "--device", "h100", "--apply", "annotate",
+         "--schedule", os.path.join(cases.CORPUS, "..", "..", "examples", "partir", schedule + ".json"), "--emit-mlir", emitted)
+    text = emitted.read_text()
+    assert "sdy.sharding_constraint" in text and (schedule != "bp_mp_mq" or 'replicated={"model"}' in text)
+    assert lowered(tool, text, "h100")["placed"] == sdy.placed_counts(tool.inlined(cases.expanded(text)))

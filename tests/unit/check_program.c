@@ -41,7 +41,8 @@ START_TEST(trip_counts)
 		int64_t trips; /* -1: unknown */
 	} cases[] = {
 		{"0", "32", "1", "LT", 32}, {"0", "32", "5", "LT", 7}, {"3", "3", "1", "LT", 0}, {"0", "31", "1", "LE", 32},
-		{"10", "0", "-1", "GT", 10}, {"10", "0", "-3", "GE", 4}, {"0", "10", "0", "LT", -1}, {"0", "10", "1", "NE", -1}, {"0", "10", "-1", "LT", -1},
+		{"10", "0", "-1", "GT", 10}, {"10", "0", "-3", "GE", 4}, {"0", "10", "0", "LT", -1}, {"0", "10", "1", "NE", 10}, {"10", "0", "-2", "NE", 5}, {"4", "4", "1", "NE", 0},
+		{"0", "10", "3", "NE", -1}, {"10", "0", "1", "NE", -1}, {"0", "10", "0", "NE", -1}, {"0", "10", "-1", "LT", -1},
 	};
 	strbuf text;
 	strbuf_init(&text);
@@ -54,6 +55,57 @@ START_TEST(trip_counts)
 		planned_release(&x);
 	}
 	strbuf_release(&text);
+}
+END_TEST
+
+/* An inner loop that starts and ends with numbers that the outer one carries along, one of them computed. */
+static const char carried[] =
+	"module {\n"
+	"func.func @main(%x: tensor<8xf32>, %n: tensor<i32>) -> tensor<8xf32> {\n"
+	"  %c0 = stablehlo.constant dense<0> : tensor<i32>\n  %c3 = stablehlo.constant dense<3> : tensor<i32>\n"
+	"  %c2 = stablehlo.constant dense<2> : tensor<i32>\n  %six = stablehlo.multiply %c3, %c2 : tensor<i32>\n"
+	"  %w:4 = stablehlo.while(%i = %c0, %a = %x, %lo = %c0, %hi = %six) : tensor<i32>, tensor<8xf32>, tensor<i32>, tensor<i32>\n"
+	"   cond {\n    %p = stablehlo.compare LT, %i, %START : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %p : tensor<i1>\n  } do {\n"
+	"    %v:2 = stablehlo.while(%k = %lo, %b = %a) : tensor<i32>, tensor<8xf32>\n"
+	"     cond {\n      %q = stablehlo.compare LT, %k, %hi : (tensor<i32>, tensor<i32>) -> tensor<i1>\n      stablehlo.return %q : tensor<i1>\n    } do {\n"
+	"      %d = stablehlo.tanh %b : tensor<8xf32>\n      %one = stablehlo.constant dense<1> : tensor<i32>\n      %l = stablehlo.add %one, %k : tensor<i32>\n"
+	"      stablehlo.return %l, %d : tensor<i32>, tensor<8xf32>\n    }\n"
+	"    %st = stablehlo.constant dense<1> : tensor<i32>\n    %j = stablehlo.add %i, %st : tensor<i32>\n"
+	"    stablehlo.return %j, %v#1, %lo, %BACK : tensor<i32>, tensor<8xf32>, tensor<i32>, tensor<i32>\n  }\n"
+	"  return %w#1 : tensor<8xf32>\n}\n}\n";
+
+static void carried_trips(const char *start, const char *back, int64_t given, int64_t outer, int64_t inner)
+{
+	strbuf text = {0};
+	const char *s = strstr(carried, "START"), *b = strstr(carried, "BACK");
+	strbuf_printf(&text, "%.*s%s%.*s%s%s", (int)(s - carried), carried, start, (int)(b - s - 5), s + 5, back, b + 4);
+	planned x;
+	planned_read(&x, text.p);
+	program *p;
+	diag d = {0};
+	x.m->trip_count = given;
+	ck_assert_int_eq(program_new(x.m, &x.rules, READ_AS_XLA, &p, &d), ST_OK);
+	int64_t want[] = {outer, inner};
+	uint32_t k = 0;
+	for (node_id i = 0; i < p->nodes.n; i++)
+		if (p->nodes.p[i].op_kind == OP_WHILE) {
+			int64_t expected = want[k++];
+			ck_assert_int_eq(p->nodes.p[i].trips, expected ? expected : MAX(given, 1));
+			ck_assert_int_eq(p->nodes.p[i].trips_known, expected != 0);
+		}
+	ck_assert_uint_eq(k, 2);
+	program_free(p);
+	planned_release(&x);
+	strbuf_release(&text);
+}
+
+START_TEST(carried_trip_counts)
+{
+	carried_trips("c3", "hi", 0, 3, 6);
+	carried_trips("n", "hi", 0, 0, 6); /* an argument of main */
+	carried_trips("n", "hi", 40, 0, 6);
+	carried_trips("c3", "i", 0, 3, 0); /* another end every time */
+	carried_trips("c3", "i", 7, 3, 0);
 }
 END_TEST
 
@@ -196,6 +248,7 @@ int main(void)
 {
 	TCase *tc = tcase_create("program");
 	tcase_add_test(tc, trip_counts);
+	tcase_add_test(tc, carried_trip_counts);
 	tcase_add_test(tc, broadcasts_without_new_elements);
 	tcase_add_test(tc, edges_share_a_pval);
 	tcase_add_test(tc, dead_ops);

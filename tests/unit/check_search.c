@@ -469,7 +469,7 @@ START_TEST(strategy_round_trip)
 	for (uint32_t a = 0; a < again.n_args; a++)
 		ck_assert_uint_eq(again.args[a], r.best.args[a]);
 	ck_assert_int_eq(strategy_apply(f.m, &again, &annotated, &d), ST_OK);
-	ck_assert_int_eq(search_replay(annotated, &f.dev, APPLY_ANNOTATE, NULL, &c, &d), ST_OK);
+	ck_assert_int_eq(simulate_applied(annotated, &f.dev, APPLY_ANNOTATE, NULL, &c, NULL, &d), ST_OK);
 	ck_assert_int_eq(c.runtime_ns, r.cost.runtime_ns);
 	ck_assert_int_eq(c.peak_bytes, r.cost.peak_bytes);
 	module_free(annotated);

@@ -43,11 +43,25 @@ START_TEST(test_trace)
 	cJSON *j = cJSON_ParseWithLength(text.p, text.n);
 	ck_assert_ptr_nonnull(j);
 	const cJSON *events = cJSON_GetObjectItem(j, "traceEvents");
-	int kernels = 0, counters = 0, collectives = 0;
+	int kernels = 0, counters = 0, collectives = 0, peaks = 0;
+	double most = 0;
 	double end = 0;
 	for (const cJSON *e = events->child; e; e = e->next) {
 		const char *ph = cJSON_GetObjectItem(e, "ph")->valuestring;
-		counters += !strcmp(ph, "C");
+		const cJSON *args = cJSON_GetObjectItem(e, "args");
+		if (!strcmp(ph, "C")) {
+			double bytes = cJSON_GetObjectItem(args, "bytes")->valuedouble;
+			counters++;
+			most = bytes > most ? bytes : most;
+		}
+		if (!strcmp(ph, "i")) { /* what is live at the peak is what takes the memory of the peak */
+			double bytes = cJSON_GetObjectItem(args, "bytes")->valuedouble, sum = 0;
+			peaks++;
+			for (const cJSON *live = cJSON_GetObjectItem(args, "live")->child; live; live = live->next)
+				sum += cJSON_GetObjectItem(live, "bytes")->valuedouble;
+			ck_assert(sum == bytes && bytes == (double)c.temporary_bytes && bytes <= most); /* the counter knows of no on-chip memory */
+			ck_assert_int_eq(cJSON_GetArraySize(cJSON_GetObjectItem(args, "live")), cJSON_GetObjectItem(args, "values")->valueint);
+		}
 		if (strcmp(ph, "X"))
 			continue;
 		double ts = cJSON_GetObjectItem(e, "ts")->valuedouble, dur = cJSON_GetObjectItem(e, "dur")->valuedouble;
@@ -59,6 +73,7 @@ START_TEST(test_trace)
 	}
 	ck_assert_int_gt(kernels, 0);
 	ck_assert_int_gt(counters, 0);
+	ck_assert_int_eq(peaks, 1);
 	ck_assert_int_gt(collectives, 0);
 	ck_assert(end <= (double)c.runtime_ns / 1000 + 0.001);
 	cJSON_Delete(j);

@@ -310,6 +310,38 @@ START_TEST(test_events)
 }
 END_TEST
 
+/* Of events with a tree only the newest stays, and it stays when the search has ended. */
+START_TEST(test_tree_events)
+{
+	char id[SEARCH_ID_BYTES];
+	ask("", id, NULL);
+	claim(id);
+	for (int i = 1; i <= 4; i++) {
+		char detail[64];
+		snprintf(detail, sizeof detail, "\"baselines\":[],\"tree\":[{\"evaluations\":%d}]", i);
+		search_event e = {.op = {.run = search_event_run}, .attempt = 1, .kind = i == 3 ? "incumbent" : "progress", .evaluation = i * 10,
+			.milliseconds = i * 1500, .runtime_ns = 70, .peak_bytes = 90, .fits = true, .detail = i == 4 ? NULL : detail};
+		memcpy(e.id, id, sizeof id);
+		ck_assert_int_eq(store_write(s, &e.op), ST_OK);
+	}
+	strbuf b;
+	int64_t last = 0;
+	bool final = false;
+	strbuf_init(&b);
+	ck_assert(events_stream(store_reader(s), id, 2, &b, &last, &final));
+	ck_assert_str_eq(b.p, "id: 5\nevent: incumbent\ndata: {\"evaluation\":30,\"seconds\":4.500,\"runtime_ns\":70,\"peak_bytes\":90,\"fits\":true}\n\n"
+			      "id: 6\nevent: progress\ndata: {\"evaluation\":30,\"seconds\":4.500,\"baselines\":[],\"tree\":[{\"evaluations\":3}]}\n\n"
+			      "id: 7\nevent: progress\ndata: {\"evaluation\":40,\"seconds\":6.000}\n\n");
+	finish(id, 1, OUTCOME_SUCCEEDED, document);
+	strbuf_clear(&b);
+	ck_assert(events_stream(store_reader(s), id, 0, &b, &last, &final));
+	ck_assert(final);
+	ck_assert_ptr_nonnull(strstr(b.p, "id: 6\nevent: progress"));
+	ck_assert_ptr_null(strstr(b.p, "id: 7\nevent: progress"));
+	strbuf_release(&b);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- the writer */
 
 typedef struct counted {
@@ -444,6 +476,7 @@ int main(void)
 	tcase_add_test(tc, test_leases);
 	tcase_add_test(tc, test_reopening);
 	tcase_add_test(tc, test_events);
+	tcase_add_test(tc, test_tree_events);
 	tcase_add_test(tc, test_verifications);
 	tcase_add_test(tc, test_failed_operations_are_undone_alone);
 	return run_suite(tc, "store");

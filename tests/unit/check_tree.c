@@ -145,6 +145,61 @@ START_TEST(effort_goes_where_it_pays)
 }
 END_TEST
 
+/* Composite plans as the search lists them, some of them costed; what is shown of the tree adds up, and is in words. */
+START_TEST(the_tree_can_be_looked_at)
+{
+	enum { SHOWN = 24 };
+	growing g;
+	completion_list list = {0};
+	search_node nodes[SHOWN];
+	begin(&g, 0);
+	tactic_space *ts = xcalloc(1, sizeof *ts);
+	*ts = (tactic_space){.pb = &g.f.pb, .with = g.with, .of = &g.of};
+	ck_assert(tactics_find(ts, 400));
+	completions_list(ts, MOST_LEAVES, &list);
+	for (uint32_t i = 0; i < list.n; i++)
+		tree_add(g.t, &list.p[i]);
+	uint64_t used, all = 0;
+	uint32_t changed, costed = 0;
+	for (int visits = 0; visits < 12 && tree_visit(g.t, 1000, &used, &changed); visits++)
+		all += used;
+	for (uint32_t i = 0; i < list.n; i++)
+		costed += tree_leaf_at(g.t, i)->costed;
+	uint32_t n = tree_list(g.t, ts, SHOWN, nodes);
+	ck_assert_uint_eq(n, SHOWN);
+	ck_assert_uint_eq(nodes[0].parent, UINT32_MAX);
+	ck_assert_uint_ge(nodes[0].evaluations, all); /* a plan whose state is known already counts, too */
+	ck_assert_uint_le(nodes[0].evaluations, all + costed);
+	ck_assert_uint_eq(nodes[0].plans, list.n);
+	ck_assert_uint_eq(nodes[0].costed, costed);
+	const cost *best = &tree_leaf_at(g.t, tree_next_best(g.t, ID_NONE))->c;
+	ck_assert_int_eq(nodes[0].runtime_ns, best->runtime_ns);
+	ck_assert_int_eq(nodes[0].peak_bytes, best->peak_bytes);
+	uint64_t below[SHOWN] = {0};
+	for (uint32_t i = 1; i < n; i++) {
+		ck_assert_uint_lt(nodes[i].parent, i);
+		ck_assert_uint_le(nodes[i].costed, nodes[i].plans);
+		ck_assert_int_ge(nodes[i].runtime_ns, 1);
+		below[nodes[i].parent] += nodes[i].evaluations;
+		ck_assert_uint_le(below[nodes[i].parent], nodes[nodes[i].parent].evaluations);
+		ck_assert_uint_gt(strlen(nodes[i].what), 3);
+		for (uint32_t k = 1; k < i; k++) /* no two children of a node are called the same */
+			ck_assert_msg(nodes[k].parent != nodes[i].parent || strcmp(nodes[k].what, nodes[i].what), "%s", nodes[i].what);
+	}
+	static const uint32_t zero[] = {0, CUTS_BATCH, CUTS_WEIGHTS, 3u << MAX_COMPOSED_AXES};
+	char words[64];
+	completion_words(ts, zero, 1, words, sizeof words);
+	ck_assert_str_eq(words, "each axis on its own");
+	completion_words(ts, zero, 3, words, sizeof words);
+	ck_assert_str_eq(words, "model: weights");
+	completion_words(ts, zero, 4, words, sizeof words);
+	ck_assert_str_eq(words, "ZeRO-3 over data+model");
+	vec_release(&list);
+	free(ts);
+	end(&g);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *t = tcase_create("tree");
@@ -152,5 +207,6 @@ int main(void)
 	tcase_add_test(t, every_leaf_is_costed_once);
 	tcase_add_test(t, budgets_are_kept);
 	tcase_add_test(t, effort_goes_where_it_pays);
+	tcase_add_test(t, the_tree_can_be_looked_at);
 	return run_suite(t, "tree");
 }

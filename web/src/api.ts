@@ -51,6 +51,9 @@ export function once<T>(path: string): Promise<T> {
 	return p as Promise<T>;
 }
 
+/** What a change has made untrue. */
+export function forget(path: string): void { kept.delete(path); }
+
 export interface Loaded<T> { data: T | null; error: string }
 
 /** path "": nothing is asked. What was shown for another path is gone at once. */
@@ -71,12 +74,13 @@ export function useOnce<T>(path: string): Loaded<T> {
 	return state.path === path ? state : { data: null, error: "" };
 }
 
-/** Asked again every now and then, more often while busy(data). What is shown stays while it is asked. */
+/** Asked again every now and then, more often while busy(data). What is shown stays while it is asked. path "": nothing is asked. */
 export function usePolled<T>(path: string, busy: (data: T) => boolean): Loaded<T> & { refresh: () => void } {
 	const [state, set] = useState<Loaded<T>>({ data: null, error: "" });
 	const [turn, again] = useState(0);
 	useEffect(() => {
 		let timer = 0, gone = false;
+		if (!path) return;
 		const turnOf = async () => {
 			let quick = false;
 			try {

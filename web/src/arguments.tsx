@@ -4,7 +4,8 @@ import { cuts, type Group, fold, localBytes, matcher, typeText } from "./fold";
 import { bytes, count } from "./format";
 import { Grid, type GridColumn } from "./grid";
 import { MeshPicture } from "./mesh";
-import { amend } from "./route";
+import { steps } from "./decisions";
+import { amend, link } from "./route";
 import type { Strategy } from "./types";
 import { Chips, Empty, Name } from "./ui";
 
@@ -31,7 +32,15 @@ export function Filters({ query, roles, axes, shown, all }: { query: URLSearchPa
 	</div>;
 }
 
-export function Arguments({ strategy, query }: { strategy: Strategy; query: URLSearchParams }) {
+/** The decisions on an argument, those that keep it off an axis too. */
+function Decided({ id, strategy, index }: { id: string; strategy: Strategy; index: number }) {
+	const by = steps(strategy.actions).flatMap((parts, k) => parts.filter(p => p.action.members.includes(index)).map(({ action: a }) =>
+		({ step: k + 1, what: a.kind === "replicate" ? `kept off ${a.axis}` : `dimension ${a.dimension} over ${a.axis}` })));
+	if (!by.length) return <p class="decided soft">No decision is on it.</p>;
+	return <p class="decided">{by.map((d, i) => <span key={i}>{i ? ", then " : ""}{d.what} <a href={link(["strategies", id], { tab: "decisions" })}>(decision {d.step})</a></span>)}</p>;
+}
+
+export function Arguments({ id, strategy, query }: { id: string; strategy: Strategy; query: URLSearchParams }) {
 	const sizes = useMemo(() => sizesOf(strategy), [strategy]);
 	const groups = useMemo(() => fold(strategy.arguments, sizes), [strategy, sizes]);
 	const [open, setOpen] = useState<ReadonlySet<Group>>(new Set());
@@ -91,7 +100,7 @@ export function Arguments({ strategy, query }: { strategy: Strategy; query: URLS
 				onOpen={setRow} selected={selected} onSelect={r => { const { group, member } = at(r); amend({ arg: String(group.members[Math.max(0, member)]!.index) }); }} />
 				: <Empty>No argument is like that.</Empty>}
 		</div>
-		{argument ? <div class="card sticky"><MeshPicture strategy={strategy} name={pick!.member < 0 && pick!.group.members.length > 1 ? pick!.group.name : argument.name} type={argument.type} cuts={cuts(argument)} /></div> : null}
+		{argument ? <div class="card sticky"><MeshPicture strategy={strategy} name={pick!.member < 0 && pick!.group.members.length > 1 ? pick!.group.name : argument.name} type={argument.type} cuts={cuts(argument)} /><Decided id={id} strategy={strategy} index={argument.index} /></div> : null}
 	</div>;
 }
 

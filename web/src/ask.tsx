@@ -1,24 +1,28 @@
 /** A question: a module, a mesh, a device, what is fixed. All of it is in the URL. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Refusal, ask, post, useOnce } from "./api";
+import { Refusal, ask, forget, post, useOnce } from "./api";
 import { type Filter, matcher, parseType, pattern, typeText } from "./fold";
 import { bytes, count, metric, short } from "./format";
 import { Grid } from "./grid";
 import { Filters } from "./arguments";
+import { Labels, MODULES, called, readTags } from "./labels";
 import { amend, go, link, useRoute } from "./route";
 import type { Axes, Device, Module, ModuleArgument, Search } from "./types";
-import { Chips, Fact, Heading, Name, Problem, Waiting } from "./ui";
+import { Chips, Fact, Heading, Name, Problem, Table, Waiting } from "./ui";
 
 /* ---------------------------------------------------------------- the module */
 
 function Drop({ onModule }: { onModule: (m: Module) => void }) {
 	const [busy, setBusy] = useState(""), [error, setError] = useState<Refusal | Error | null>(null), [over, setOver] = useState(false);
-	const text = useRef<HTMLTextAreaElement>(null), file = useRef<HTMLInputElement>(null);
+	const text = useRef<HTMLTextAreaElement>(null), label = useRef<HTMLInputElement>(null), file = useRef<HTMLInputElement>(null);
 	const upload = async (body: Blob | string, name: string) => {
 		setBusy(`Sending ${name}`);
 		setError(null);
-		try { onModule(await ask<Module>("/v1/modules", { method: "POST", body })); }
-		catch (e) { setError(e as Error); }
+		try {
+			const m = await ask<Module>("/v1/modules", { method: "POST", body }), called = label.current!.value.trim();
+			if (called) await post(`/v1/modules/${m.id}/labels`, { add: [called] }); // a header could not hold every label
+			onModule(m);
+		} catch (e) { setError(e as Error); }
 		finally { setBusy(""); }
 	};
 	const detail = error instanceof Refusal ? error.detail : {};
@@ -27,6 +31,7 @@ function Drop({ onModule }: { onModule: (m: Module) => void }) {
 		<div class={`drop${over ? " over" : ""}`} onDragOver={e => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
 			onDrop={e => { e.preventDefault(); setOver(false); const f = e.dataTransfer?.files[0]; if (f) upload(f, f.name); }}>
 			<p><b>Drop a StableHLO file here</b> <span class="soft">plain, gzip or zstd, as <code>jax.jit(step).lower(..).as_text(debug_info=True)</code> prints it</span></p>
+			<p><label>Name it <input ref={label} maxLength={100} size={24} placeholder="gpt2 batch 512" /></label> <span class="soft">optional: JAX calls every program jit_step</span></p>
 			<p><label class="button">Choose a file<input ref={file} type="file" class="hidden" onChange={e => { const f = e.currentTarget.files?.[0]; if (f) upload(f, f.name); }} /></label></p>
 			<details><summary>Or paste its text</summary>
 				<label>Text of the module<textarea ref={text} rows={8} class="mono" spellcheck={false} /></label>
@@ -34,6 +39,19 @@ function Drop({ onModule }: { onModule: (m: Module) => void }) {
 		</div>
 		{busy ? <Waiting what={busy} /> : null}
 		{error ? <Problem>{detail.line ? `Line ${detail.line}, column ${detail.column}: ` : ""}{error.message}{detail.excerpt ? <pre>{detail.excerpt}</pre> : null}</Problem> : null}
+	</section>;
+}
+
+/** Modules that are here already, newest first. */
+function Known() {
+	const { query } = useRoute(), { data, error } = useOnce<{ modules: Module[] }>(MODULES), text = (query.get("q") ?? "").toLowerCase();
+	const rows = (data?.modules ?? []).filter(m => !text || `${m.name} ${m.labels.join(" ")} ${m.id}`.toLowerCase().includes(text));
+	if (error) return <Problem>{error}</Problem>;
+	if (!data?.modules.length) return null;
+	return <section class="card"><h2>Or one that is here</h2>
+		<div class="filters"><label>Name, label or id <input type="search" value={query.get("q") ?? ""} onInput={e => amend({ q: e.currentTarget.value })} /></label></div>
+		<Table caption="Modules" rows={rows.slice(0, 30)} keyOf={m => m.id} empty="No module is called so." columns={[{ title: "Module", wide: true, cell: m => <a href={link(["ask"], { module: m.id })}><b>{called(m.name, m.labels)}</b> <span class="soft mono">{short(m.id)}</span></a> },
+			{ title: "Labels", cell: m => m.labels.slice(1).join(", ") }, { title: "Arguments", number: true, cell: m => count(m.arguments) }, { title: "Ops", number: true, cell: m => count(m.ops) }, { title: "Text", number: true, cell: m => bytes(m.bytes) }]} />
 	</section>;
 }
 
@@ -150,6 +168,8 @@ export function AskView() {
 		if (get("memory")) body.memory = get("memory");
 		if (get("objective")) body.objective = get("objective");
 		if (get("seconds")) body.seconds = Number(get("seconds"));
+		if (get("tags")) body.tags = readTags(get("tags"));
+		if (get("verify")) body.verify = Number(get("verify"));
 		if (pins.size) body.pins = writePins(pins).split("\n");
 		setBusy(true);
 		try {
@@ -164,14 +184,17 @@ export function AskView() {
 	};
 	return <article class="view">
 		<header class="view-head"><Heading of="ask">Ask for a strategy</Heading></header>
-		{!id ? <Drop onModule={m => amend({ module: m.id }, true)} /> : module.error ? <Problem>{module.error}</Problem> : !module.data ? <Waiting what="Loading the module" /> : <>
-			<dl class="facts big"><Fact name="Module" note={<a href={link(["ask"])}>another one</a>}>{module.data.name || short(id)}</Fact><Fact name="Arguments">{count(module.data.arguments)}</Fact><Fact name="Ops">{count(module.data.ops)}</Fact><Fact name="Text">{bytes(module.data.bytes)}</Fact></dl>
+		{!id ? <><Drop onModule={m => { forget(MODULES); amend({ module: m.id, q: "" }, true); }} /><Known /></> : module.error ? <Problem>{module.error}</Problem> : !module.data ? <Waiting what="Loading the module" /> : <>
+			<dl class="facts big"><Fact name="Module" note={<a href={link(["ask"])}>another one</a>}>{called(module.data.name, module.data.labels)}</Fact><Fact name="Arguments">{count(module.data.arguments)}</Fact><Fact name="Ops">{count(module.data.ops)}</Fact><Fact name="Text">{bytes(module.data.bytes)}</Fact></dl>
+			<Labels key={id} module={module.data} />
 			<div class="ask">
 				<div class="card"><MeshEditor axes={axes} device={device} />
 					<fieldset class="row"><legend>Limits and budget</legend>
 						<label>Memory of a device <input value={get("memory")} placeholder={device ? bytes(device.usable_bytes) : "16GiB"} size={10} onChange={e => amend({ memory: e.currentTarget.value.replaceAll(" ", "") })} /></label>
 						<label>Minimise <select value={get("objective", "runtime")} onChange={e => amend({ objective: e.currentTarget.value === "runtime" ? "" : e.currentTarget.value })}><option value="runtime">time of a step</option><option value="memory">memory</option></select></label>
 						<label>Seconds <input type="number" min={0.1} step="any" value={get("seconds")} placeholder="default budget" onChange={e => amend({ seconds: e.currentTarget.value })} /></label>
+						<label>Tags <input value={get("tags")} placeholder="nightly, try 2" size={16} onChange={e => amend({ tags: e.currentTarget.value })} /></label>
+						<label>Programs to verify <input type="number" min={1} max={64} value={get("verify")} placeholder="none" onChange={e => amend({ verify: e.currentTarget.value })} /></label>
 						<details><summary>Schedule</summary><label>Tactics as JSON<textarea class="mono" rows={4} value={get("schedule")} placeholder={EXAMPLE} spellcheck={false} onChange={e => amend({ schedule: e.currentTarget.value.trim() })} /></label></details>
 					</fieldset>
 					<p class="submit"><button type="button" class="main" disabled={busy} onClick={submit}>Search</button></p>

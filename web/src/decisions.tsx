@@ -1,14 +1,41 @@
 /** What was decided, in order: what each brought, what would be lost without it, what else could be decided. */
 import { useOnce } from "./api";
-import { pattern } from "./fold";
+import { common, pattern } from "./fold";
 import { bytes, count, duration, signed } from "./format";
 import type { Action, Decision, Explanation, Strategy } from "./types";
 import { Chips, Empty, Problem, Table, Waiting } from "./ui";
 
-function target(a: Action, s: Strategy): string {
-	if (a.kind === "constrain") return s.constraints[a.constraints?.[0] ?? -1]?.location ?? "an inner value";
-	const first = s.arguments[a.members[0] ?? -1]?.name ?? "?";
-	return a.members.length > 1 ? pattern(first) : first;
+/** The arguments of an action by pattern, each with how many of it there are. */
+export function targets(a: Action, s: Strategy): { name: string; n: number }[] {
+	if (a.kind === "constrain") return [{ name: s.constraints[a.constraints?.[0] ?? -1]?.location ?? "an inner value", n: a.constraints?.length ?? 0 }];
+	const groups = new Map<string, { name: string; n: number }>();
+	for (const m of a.members) {
+		const name = s.arguments[m]?.name ?? "?", shape = pattern(name), g = groups.get(shape);
+		if (!g) groups.set(shape, { name, n: 1 });
+		else { g.n++; g.name = common(g.name === shape ? shape : g.name, name); }
+	}
+	return [...groups.values()];
+}
+
+/** Actions of one step are one decision, on a whole role: the first has what they bring together. */
+export function steps(list: Action[]): { action: Action; at: number }[][] {
+	const out: { action: Action; at: number }[][] = [];
+	for (const [at, action] of list.entries()) {
+		if (at && list[at - 1]!.step === action.step) out[out.length - 1]!.push({ action, at });
+		else out.push([{ action, at }]);
+	}
+	return out;
+}
+
+const MOST_NAMES = 3;
+
+/** What an action does, in words: shards a dimension of some arguments, or keeps them off an axis. */
+export function What({ action: a, strategy }: { action: Action; strategy: Strategy }) {
+	const list = targets(a, strategy), shown = list.slice(0, MOST_NAMES), rest = list.slice(MOST_NAMES).reduce((n, t) => n + t.n, 0), axes = strategy.mesh.axes.map(x => x.name);
+	const names = <>{shown.map((t, i) => <span key={t.name}>{i ? ", " : ""}<span class="mono strong">{t.name}</span>{t.n > 1 ? <span class="soft"> ×{count(t.n)}</span> : null}</span>)}{rest ? <span class="soft"> and {count(rest)} more</span> : null}</>;
+	const over = <Chips cuts={[[a.axis]]} axes={axes} />;
+	if (a.kind === "replicate") return <>Keep {names} off {over}</>;
+	return <>{a.kind === "constrain" ? "Constrain" : "Shard"} dimension {a.dimension} of {names} over {over}</>;
 }
 
 function Change({ ns, size }: { ns: number; size: number }) {
@@ -39,25 +66,25 @@ function Why({ d, strategy }: { d: Decision; strategy: Strategy }) {
 
 export function Decisions({ id, strategy }: { id: string; strategy: Strategy }) {
 	const { data, error } = useOnce<Explanation>(`/v1/strategies/${id}/explanation`);
-	const axes = strategy.mesh.axes.map(a => a.name), most = Math.max(1, ...strategy.actions.map(a => Math.abs(a.delta.runtime_ns)));
+	const most = Math.max(1, ...strategy.actions.map(a => Math.abs(a.delta.runtime_ns)));
 	if (!strategy.actions.length) return <Empty>Nothing was decided: the program stays whole on every device, or as a baseline has it.</Empty>;
 	return <>
 		{error ? <Problem>{error}</Problem> : data ? null : <Waiting what="A worker measures what each decision brings" />}
-		<ol class="decisions">{strategy.actions.map((a, i) => {
-			const n = a.kind === "constrain" ? a.constraints?.length ?? 0 : a.members.length, d = data?.decisions[i];
+		<ol class="decisions">{steps(strategy.actions).map((parts, i) => {
+			const first = parts[0]!.action;
 			return <li key={i} class="card">
 				<div class="decision">
 					<span class="step" aria-hidden="true">{i + 1}</span>
-					<div class="decision-what">
-						<p>{a.kind === "replicate" ? "Keep" : a.kind === "constrain" ? "Constrain" : "Shard"} {a.kind === "replicate" ? null : <>dimension {a.dimension} of </>}<span class="mono strong">{target(a, strategy)}</span>{n > 1 ? <span class="soft"> and {count(n - 1)} more</span> : null} {a.kind === "replicate" ? "off" : "over"} <Chips cuts={[[a.axis]]} axes={axes} /></p>
-						<p class="soft">by {a.tactic}</p>
-					</div>
+					<p class="soft">by {first.tactic}</p>
 					<div class="decision-change">
-						<span class="diverge" aria-hidden="true"><span class={a.delta.runtime_ns <= 0 ? "better" : "worse"} style={{ width: `${(50 * Math.abs(a.delta.runtime_ns)) / most}%` }} /></span>
-						<Change ns={a.delta.runtime_ns} size={a.delta.peak_bytes} />
+						<span class="diverge" aria-hidden="true"><span class={first.delta.runtime_ns <= 0 ? "better" : "worse"} style={{ width: `${(50 * Math.abs(first.delta.runtime_ns)) / most}%` }} /></span>
+						<Change ns={first.delta.runtime_ns} size={first.delta.peak_bytes} />
 					</div>
 				</div>
-				{d ? <Why d={d} strategy={strategy} /> : null}
+				{parts.map(({ action, at }) => <div class="decision-part" key={at}>
+					<p><What action={action} strategy={strategy} /></p>
+					{data?.decisions[at] ? <Why d={data.decisions[at]} strategy={strategy} /> : null}
+				</div>)}
 			</li>;
 		})}</ol>
 	</>;

@@ -9,7 +9,9 @@ interface Props {
 	label: string;
 	columns: GridColumn[];
 	rows: number;
-	level: (row: number) => 1 | 2;
+	level: (row: number) => number;
+	/** of the whole, for its columns */
+	class?: string;
 	/** undefined: nothing to open */
 	open: (row: number) => boolean | undefined;
 	onOpen: (row: number, open: boolean) => void;
@@ -52,7 +54,7 @@ export function Grid(p: Props) {
 	const first = Math.max(0, Math.floor(top / row) - BEYOND), last = Math.min(p.rows, Math.ceil((top + height) / row) + BEYOND);
 	const seen: number[] = [];
 	for (let i = first; i < last; i++) seen.push(i);
-	return <div class="grid" role="treegrid" aria-label={p.label} aria-rowcount={p.rows + 1} aria-colcount={p.columns.length} tabIndex={0} ref={scroller}
+	return <div class={`grid ${p.class ?? ""}`} role="treegrid" aria-label={p.label} aria-rowcount={p.rows + 1} aria-colcount={p.columns.length} tabIndex={0} ref={scroller}
 		aria-activedescendant={p.selected >= first && p.selected < last ? `row-${p.selected}` : undefined}
 		onScroll={() => setTop(scroller.current!.scrollTop)} onKeyDown={key}>
 		<div class="grid-head" role="row" aria-rowindex={1}>
@@ -61,7 +63,7 @@ export function Grid(p: Props) {
 		<div role="rowgroup" class="grid-body" style={{ height: `${Math.min(MOST_HEIGHT, p.rows * row)}px` }}>
 			{seen.map(i => {
 				const open = p.open(i), cells = p.cells(i);
-				return <div key={i} id={`row-${i}`} role="row" class={`grid-row level${p.level(i)}`} style={{ top: `${i * row}px`, height: `${row}px` }}
+				return <div key={i} id={`row-${i}`} role="row" class={`grid-row level${p.level(i)}`} style={{ top: `${i * row}px`, height: `${row}px`, "--level": p.level(i) }}
 					aria-level={p.level(i)} aria-expanded={open} aria-selected={i === p.selected} aria-rowindex={i + 2}
 					onClick={() => { if (open !== undefined && i === p.selected) p.onOpen(i, !open); p.onSelect(i); }}>
 					{p.columns.map((c, k) => <span key={c.title} role="gridcell" class={`${c.class ?? ""}${c.number ? " number" : ""}`}>

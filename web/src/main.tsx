@@ -3,9 +3,11 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { access, setToken, usePolled } from "./api";
 import { AskView } from "./ask";
+import { CacheView } from "./cache";
 import { CompareView } from "./compare";
 import { Home } from "./home";
 import { ModuleView } from "./module";
+import { QueueView } from "./queue";
 import { link, useRoute } from "./route";
 import { StrategyView } from "./strategy";
 import type { Search } from "./types";
@@ -38,6 +40,8 @@ function Activity() {
 function View() {
 	const { path } = useRoute(), [what = "", id = "", other = ""] = path;
 	if (!what) return <Home />;
+	if (what === "store") return <CacheView />;
+	if (what === "queue") return <QueueView />;
 	if (what === "ask") return <AskView />;
 	if (what === "licences") return <Licences />;
 	if (what === "strategies" && id) return <StrategyView key={id} id={id} />;
@@ -53,7 +57,7 @@ function Page() {
 	return <>
 		<a class="skip" href="#main" onClick={e => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to the content</a>
 		<header class="top"><div class="top-in"><a class="brand" href="#/">Shardwright</a>
-			<nav aria-label="Views"><a href="#/" aria-current={!at ? "page" : undefined}>Strategies</a><a href="#/ask" aria-current={at === "ask" ? "page" : undefined}>Ask</a></nav><Activity /></div></header>
+			<nav aria-label="Views"><a href="#/" aria-current={!at ? "page" : undefined}>Strategies</a><a href="#/ask" aria-current={at === "ask" ? "page" : undefined}>Ask</a><a href="#/queue" aria-current={at === "queue" ? "page" : undefined}>Queue</a><a href="#/store" aria-current={at === "store" ? "page" : undefined}>Store</a></nav><Activity /></div></header>
 		<main id="main" tabIndex={-1}><Token /><View /></main>
 		<footer><a href="/openapi.json">HTTP interface</a> · <a href="#/licences">Licences</a></footer>
 	</>;

@@ -7,6 +7,7 @@ import { sizesOf } from "./arguments";
 import { link } from "./route";
 import { limitsOf, readTrace } from "./trace";
 import type { Explanation, Strategy, Trace } from "./types";
+import { Figures } from "./verified";
 import { Collectives } from "./collectives";
 import { Fact, type Part, Problem, StackedBar, Waiting } from "./ui";
 
@@ -72,6 +73,7 @@ export function warnings(s: Strategy): Warning[] {
 	if (s.search.interrupted) out.push({ text: "The search was ended early: this is the best until then." });
 	for (const u of s.unsupported) out.push({ text: `${u.op} has no sharding rule: shardings stop there.`, more: `${count(u.count)} at ${u.location}, ${bytes(u.bytes)} of operands and results` });
 	for (const u of s.runs_whole ?? []) out.push({ text: `${u.op} runs on whole operands, which are gathered around it.`, more: `${count(u.count)} at ${u.location}, ${bytes(u.bytes)}` });
+	for (const u of s.cost.uncounted_loops ?? []) out.push({ text: u.trips > 1 ? `The loop at ${u.location} counts ${count(u.trips)} times, as the request says.` : `The loop at ${u.location} counts once: its trip count is not known.`, more: u.trips > 1 ? "" : "trip_count in a request gives it" });
 	const whole = fold(s.arguments, sizes).filter(g => g.cuts && !g.cuts.flat().length && g.local * g.members.length > s.memory_limit_bytes / 100);
 	for (const g of whole) out.push({ text: `${g.name}${g.members.length > 1 ? ` (×${g.members.length})` : ""} is whole on every device: ${bytes(g.local * g.members.length)} of each.` });
 	if (!s.cost.alias_bytes && s.arguments.some(a => a.role === "state"))
@@ -99,6 +101,7 @@ export function Overview({ id, strategy }: { id: string; strategy: Strategy }) {
 			{explained.error ? <Problem>{explained.error}</Problem> : explained.data ? <Collectives rows={explained.data.collectives.slice(0, 5)} total={strategy.cost.communication_ns} brief />
 				: <Waiting what="A worker looks where the collectives come from" />}
 			{explained.data && explained.data.collectives.length > 5 ? <p><a href={link(["strategies", id], { tab: "collectives" })}>All {count(explained.data.collectives.length)}</a></p> : null}</section>
+		<Figures id={id} strategy={strategy} />
 		<section class="card"><h2>Facts</h2><dl class="facts">
 			<Fact name="Compute">{duration(strategy.cost.compute_ns)}</Fact><Fact name="Communication">{duration(strategy.cost.communication_ns)}</Fact>
 			<Fact name="Of it exposed">{duration(strategy.cost.exposed_communication_ns)}</Fact><Fact name="Floating point work">{`${(strategy.cost.flops_per_device / 1e9).toPrecision(3)} GFLOP`}</Fact>

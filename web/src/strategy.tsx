@@ -1,10 +1,11 @@
 /** A strategy, to be understood. */
-import { useMemo } from "preact/hooks";
-import { download, save, useOnce } from "./api";
+import { useMemo, useState } from "preact/hooks";
+import { download, save, send, useOnce, usePolled } from "./api";
 import { Arguments } from "./arguments";
 import { Collectives } from "./collectives";
-import { Decisions } from "./decisions";
+import { Decisions, steps } from "./decisions";
 import { bytes, count, duration, short, times } from "./format";
+import { Named, called } from "./labels";
 import { Overview } from "./overview";
 import { amend, link, useRoute } from "./route";
 import { TimelineView } from "./timeline";
@@ -12,7 +13,9 @@ import type { Explanation, Strategy, StrategyRow } from "./types";
 import { Fact, Heading, Problem, Tabs, Waiting } from "./ui";
 
 /** The strategies for one program, newest first. */
-export const useSiblings = (fingerprint: string) => useOnce<{ strategies: StrategyRow[] }>(fingerprint ? `/v1/strategies?page_size=200&module=${fingerprint}` : "");
+export const useSiblings = (fingerprint: string) => usePolled<{ strategies: StrategyRow[] }>(fingerprint ? `/v1/strategies?page_size=200&module=${fingerprint}` : "", () => false);
+
+const NOTATIONS: [string, string][] = [["JAX", "jax"], ["PyTorch", "dtensor"], ["MindSpore", "mindspore"], ["OneFlow", "sbp"], ["Shardy", "sdy"], ["GSPMD", "gspmd"]];
 
 function Downloads({ id, name }: { id: string; name: string }) {
 	const files: [string, string, string][] = [
@@ -23,12 +26,25 @@ function Downloads({ id, name }: { id: string; name: string }) {
 		["Trace for Perfetto", `/v1/strategies/${id}/timeline`, `${name}.trace.json`],
 		["Explanation", `/v1/strategies/${id}/explanation`, `${name}.explanation.json`],
 	];
+	const [said, say] = useState("");
+	/** Where the browser gives no clipboard (no TLS, not this machine), it is a file. */
+	const copy = async (title: string, notation: string) => {
+		try {
+			const text = await (await send(`/v1/strategies/${id}/shardings?to=${notation}`)).text();
+			if (navigator.clipboard) await navigator.clipboard.writeText(text);
+			else save(new Blob([text]), `${name}.${notation}.txt`);
+			say(navigator.clipboard ? `Copied for ${title}` : `Saved for ${title}`);
+		} catch (e) { say((e as Error).message); }
+	};
 	return <details class="menu"><summary>Download</summary><div class="menu-list">
 		{files.map(([title, path, file]) => <button type="button" key={title} onClick={e => {
 			const button = e.currentTarget;
 			button.disabled = true;
 			download(path, file).catch(error => save(new Blob([`${error.message}\n`]), `${file}.error.txt`)).finally(() => { button.disabled = false; });
 		}}>{title}</button>)}
+		<p class="menu-head">Shardings, to paste</p>
+		{NOTATIONS.map(([title, notation]) => <button type="button" key={notation} onClick={() => copy(title, notation)}><span class="hidden">Copy for </span>{title}</button>)}
+		{said ? <p class="soft" role="status">{said}</p> : null}
 	</div></details>;
 }
 
@@ -62,15 +78,15 @@ export function StrategyView({ id }: { id: string }) {
 	if (!data) return <Waiting what="Loading the strategy" />;
 	return <article class="view">
 		<header class="view-head">
-			<div><Heading of={id}>{data.module.name || "a module"}</Heading>
-				<p class="soft">strategy {short(id)}, applied {data.apply === "exact" ? "exactly" : "by annotations"}{row ? <>, <a href={link(["modules", row.module])}>module</a>, <a href={link(["searches", row.search])}>search</a>, <a href={link(["ask"], { module: row.module, mesh: row.mesh, device: row.device })}>ask again</a></> : null}</p></div>
+			<div><Heading of={id}>{called(data.module.name, row?.labels ?? [])}</Heading>
+				<p class="soft">strategy {short(id)}, applied {data.apply === "exact" ? "exactly" : "by annotations"}{row ? <>, <a href={link(["modules", row.module])}>module</a>, <a href={link(["searches", row.search])}>search</a>, <a href={link(["ask"], { module: row.module, mesh: row.mesh, device: row.device })}>ask again</a> <Named labels={row.labels.slice(1)} tags={row.tags} /></> : null}</p></div>
 			<div class="actions"><CompareWith id={id} fingerprint={data.module.fingerprint} /><Downloads id={id} name={data.module.name || "module"} /></div>
 		</header>
 		<Summary strategy={data} />
 		<Tabs at={tab} onTab={t => amend({ tab: t === "overview" ? "" : t }, true)} tabs={[{ id: "overview", title: "Overview" },
-			{ id: "arguments", title: "Arguments", note: count(data.arguments.length) }, { id: "decisions", title: "Decisions", note: count(data.actions.length) },
+			{ id: "arguments", title: "Arguments", note: count(data.arguments.length) }, { id: "decisions", title: "Decisions", note: count(steps(data.actions).length) },
 			{ id: "collectives", title: "Collectives" }, { id: "timeline", title: "Timeline" }]}>
-			{tab === "arguments" ? <Arguments strategy={data} query={query} />
+			{tab === "arguments" ? <Arguments id={id} strategy={data} query={query} />
 				: tab === "decisions" ? <Decisions id={id} strategy={data} />
 				: tab === "collectives" ? (explained.error ? <Problem>{explained.error}</Problem> : explained.data ? <Collectives rows={explained.data.collectives} total={data.cost.communication_ns} /> : <Waiting what="A worker looks where the collectives come from" />)
 				: tab === "timeline" ? <TimelineView id={id} strategy={data} />

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { useOnce } from "./api";
-import { bytes, count, duration } from "./format";
+import { bytes, count, duration, percent } from "./format";
 import { Plot, axis, color } from "./plot";
 import { type Run, type Timeline, readTrace } from "./trace";
 import type { Strategy, Trace } from "./types";
@@ -165,9 +165,17 @@ export function TimelineView({ id, strategy }: { id: string; strategy: Strategy 
 	const longest = useMemo(() => timeline ? timeline.runs.filter(r => r.kind !== "loop").sort((a, b) => (b.end - b.start) * b.times - (a.end - a.start) * a.times).slice(0, 12) : [], [timeline]);
 	if (error) return <Problem>{error}</Problem>;
 	if (!timeline) return <Waiting what="A worker simulates the step" />;
-	const c = strategy.cost;
+	const c = strategy.cost, peak = timeline.peak, listed = peak?.live.reduce((n, v) => n + v.values, 0) ?? 0;
 	return <div class="timeline-view card">
 		<Picture timeline={timeline} limit={strategy.memory_limit_bytes} arguments_={c.argument_bytes + c.output_bytes - c.alias_bytes} />
+		{peak ? <>
+			<h2>What is live at the peak</h2>
+			<p class="soft lead">{count(peak.values)} temporaries, {bytes(peak.bytes)}, at {duration(peak.at)} of the step{listed < peak.values ? `; the largest ${count(listed)} are listed` : ""}.</p>
+			<Table caption="Live at the peak" rows={peak.live.slice(0, 12)} keyOf={v => `${v.op} ${v.location}`} columns={[
+				{ title: "Value of", cell: v => <span class="mono">{v.op}</span> }, { title: "Line", wide: true, cell: v => <span class="mono">{v.location}</span> }, { title: "Values", number: true, cell: v => count(v.values) },
+				{ title: "Bytes", number: true, cell: v => <span class="sized"><span class="fill" style={{ width: `${(100 * v.bytes) / peak.bytes}%` }} /><span>{bytes(v.bytes)}</span></span> }, { title: "Share", number: true, cell: v => percent(v.bytes, peak.bytes) },
+			]} />
+		</> : null}
 		<h2>What takes longest</h2>
 		<Table caption="Longest runs" rows={longest} keyOf={(_, i) => i} columns={[
 			{ title: "Op", cell: r => <span class="mono">{r.name}</span> }, { title: "Line", wide: true, cell: r => <span class="mono">{r.location}</span> },

@@ -9,6 +9,7 @@ export interface Search {
 	id: string; state: "queued" | "running" | "succeeded" | "failed" | "canceled"; strategy: string | null; partial: boolean;
 	module: string; fingerprint: string; mesh: string; device: string; memory_bytes: number; objective: string; budget: string;
 	attempt: number; canceling: boolean; evaluations: number; best: Best | null; error: { detail: string } | null;
+	labels: string[]; tags: string[]; owner: string | null; priority: number; verification: Verification | null;
 	request?: { seconds?: number; evaluations?: number; pins?: string[]; [field: string]: unknown };
 	created: string; started: string | null; ended: string | null;
 }
@@ -16,8 +17,22 @@ export interface Search {
 export interface StrategyRow {
 	id: string; search: string; module: string; fingerprint: string; name: string; mesh: string; device: string; objective: string;
 	memory_limit_bytes: number; fits: boolean; partial: boolean; runtime_ns: number; peak_bytes: number; communication_ns: number;
-	evaluations: number; created: string;
+	evaluations: number; created: string; labels: string[]; tags: string[]; hits: number; last_hit: string | null; cost_model: string;
 }
+
+/** What a compiler said of a program; strategy: of the plan that is kept, where one was chosen. */
+export interface VerifiedRow {
+	plan: string; apply: string; source: string; compiler: string; version: string; runtime_ns: number | null; peak_bytes: number | null; fits: boolean;
+	predicted_runtime_ns: number | null; predicted_peak_bytes: number | null; seconds: number | null; reason: string | null; chosen: boolean; strategy: string | null;
+}
+
+export interface Verification {
+	state: "queued" | "running" | "done" | "failed" | "canceled"; plans: number; attempt: number; planned: string | null; error: string | null;
+	verifier: string | null; created: string; started: string | null; ended: string | null; best: VerifiedRow | null;
+}
+
+/** What a step took on a machine. */
+export interface Measurement { step_ns: number; peak_bytes: number | null; hardware: string | null; device?: string; compiler?: string | null; steps?: number | null; source?: string | null; measured?: string }
 
 export interface Argument {
 	index: number; name: string; type: string; role: string; sharding: Sharding | null; propagated?: Axes;
@@ -34,9 +49,19 @@ export interface Cost {
 	runtime_ns: number; compute_ns: number; communication_ns: number; exposed_communication_ns: number; peak_bytes: number;
 	argument_bytes: number; output_bytes: number; alias_bytes: number; temporary_bytes: number; flops_per_device: number;
 	collectives: Record<string, Collective>;
+	uncounted_loops?: { location: string; count: number; trips: number }[];
 }
 
 export interface Incumbent { evaluation: number; seconds: number; runtime_ns: number; peak_bytes: number; fits?: boolean }
+
+export interface Baseline { name: string; runtime_ns: number; peak_bytes: number; fits: boolean }
+
+/** A node of the search tree; its parent comes before it. */
+export interface TreeNode {
+	parent?: number; what: string; evaluations: number; plans: number; costed: number; runtime_ns?: number; peak_bytes?: number; fits?: boolean; done: boolean;
+}
+
+export interface Progress { evaluation: number; seconds: number; baselines?: Baseline[]; tree?: TreeNode[] }
 
 export interface Strategy {
 	module: { name: string; fingerprint: string; ops: number; arguments: number };
@@ -60,9 +85,12 @@ export interface Decision {
 
 export interface Explanation { cost: Cost; collectives: SourceCollective[]; decisions: Decision[] }
 
+/** A temporary at the peak. */
+export interface Live { bytes: number; op: string; location?: string }
+
 export interface TraceEvent {
 	ph: string; tid?: number; name: string; ts?: number; dur?: number;
-	args: { name?: string; op?: number; bytes?: number; group?: number; exposed_ns?: number; memory_traffic_bytes?: number; limit?: string; location?: string; trips?: number };
+	args: { name?: string; op?: number; bytes?: number; group?: number; exposed_ns?: number; memory_traffic_bytes?: number; limit?: string; location?: string; trips?: number; values?: number; live?: Live[] };
 }
 export interface Trace { traceEvents: TraceEvent[] }
 
@@ -71,6 +99,6 @@ export interface Device {
 	bf16_flops: number; links: { name: string; kind: string; size: number; bandwidth_bytes_s: number }[];
 }
 
-export interface Module { id: string; fingerprint: string; name: string; ops: number; arguments: number; bytes: number; created: string }
+export interface Module { id: string; fingerprint: string; name: string; ops: number; arguments: number; bytes: number; created: string; labels: string[] }
 export interface ModuleArgument { index: number; name: string; type: string; role: string; bytes: number }
 export interface Layout { count: number; parts: number[]; notations: Record<string, string | null>; devices: { device: number; ranges: [number, number][] }[] }

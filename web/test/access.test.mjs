@@ -14,8 +14,11 @@ before(async () => {
 	daemon = await Daemon.start("--workers", "2");
 	browser = await launch();
 	const module = await daemon.upload(corpus("transformer_2_tiny"));
-	const a = await daemon.search({ module, mesh: "data=2,model=2", evaluations: 200 }), b = await daemon.search({ module, mesh: "data=4", evaluations: 100, memory: "64KiB" });
-	views = ["", "#/ask", `#/ask?module=${module}&pins=${encodeURIComponent("batch*:[[\"data\"],[]]")}`, `#/searches/${a.id}`, `#/modules/${module}`, `#/compare/${a.strategy}/${b.strategy}`, "#/licences", "#/nowhere",
+	await daemon.post(`/v1/modules/${module}/labels`, { add: ["a label"] });
+	const a = await daemon.search({ module, mesh: "data=2,model=2", evaluations: 200, tags: ["a tag"], verify: 2 }), b = await daemon.search({ module, mesh: "data=4", evaluations: 100, memory: "64KiB" });
+	const running = await daemon.post("/v1/searches", { module: await daemon.upload(corpus("transformer_4")), mesh: "data=2,model=2", seconds: 300, verify: 1 });
+	await daemon.verify([{ chosen: true }, { plan: "zero3", fits: false, runtime_ns: null, peak_bytes: null, reason: "refused" }]);
+	views = ["", "#/?label=a+label&tag=a+tag", "#/store", "#/queue", `#/searches/${running.id}`, "#/ask", `#/ask?module=${module}&pins=${encodeURIComponent("batch*:[[\"data\"],[]]")}`, `#/searches/${a.id}`, `#/modules/${module}`, `#/compare/${a.strategy}/${b.strategy}`, "#/licences", "#/nowhere",
 		...["", "?tab=arguments", "?tab=decisions", "?tab=collectives", "?tab=timeline"].map(tab => `#/strategies/${a.strategy}${tab}`), `#/strategies/${b.strategy}`];
 });
 after(async () => { await browser?.close(); await daemon?.stop(); });

@@ -34,9 +34,16 @@ export class Daemon {
 	}
 	/** bytes or text */
 	async upload(body) { return (await this.json("/v1/modules", { method: "POST", body })).id; }
+	post(path, body) { return this.json(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }); }
+	/** What a verifier answers: these rows, for the oldest search that waits for one. */
+	async verify(rows) {
+		const task = await this.post("/v1/verifications/claim", { verifier: "test verifier" });
+		const row = more => ({ plan: "this plan", apply: "exact", source: "compiled", compiler: "XLA for cpu", version: "jaxlib 1", options: {}, runtime_ns: 900, peak_bytes: 5000, fits: true,
+			predicted_runtime_ns: 1000, predicted_peak_bytes: 4000, seconds: 1.5, reason: null, chosen: false, ...more });
+		return this.post(`/v1/verifications/${task.search}/result`, { attempt: task.attempt, verifications: rows.map(row) });
+	}
 	async search(fields) {
-		const post = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(fields) };
-		let s = await this.json("/v1/searches", post);
+		let s = await this.post("/v1/searches", fields);
 		while (s.state === "queued" || s.state === "running") s = await this.json(`/v1/searches/${s.id}?wait=30s`);
 		if (s.state !== "succeeded") throw new Error(JSON.stringify(s.error));
 		return s;
@@ -46,7 +53,7 @@ export class Daemon {
 export const corpus = name => readFileSync(join(ROOT, "tests/corpus", `${name}.mlir.zst`));
 
 /** executablePath: Debian's. Errors of a page, and requests to anybody but its daemon, end in page.faults. */
-export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-lcd-text"] });
 
 export async function open(browser, daemon, options = {}) {
 	const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });

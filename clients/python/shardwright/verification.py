@@ -144,7 +144,8 @@ def _compiled(source: Source, one: Candidate, target: str, topology: str | None,
             row.update(compiler=answer["compiler"], version=answer["version"])
             row["peak_bytes"] = sum(answer[part] for part in ("argument_bytes", "output_bytes", "temporary_bytes")) - answer["alias_bytes"]
             row["fits"] = row["peak_bytes"] <= one.document["memory_limit_bytes"]
-            cost = json.loads(run_tool(find_tool(source.tool), "simulate", hlo, "--json",
+            trips = one.document.get("trip_count")
+            cost = json.loads(run_tool(find_tool(source.tool), "simulate", hlo, "--json", *(["--trip-count", str(trips)] if trips else []),
                                        *(source.device_words(folder) or ["--device", one.document["device"]])))
             row["collectives"] = cost["collectives"]
             if target != "cpu":

@@ -1,0 +1,80 @@
+/* Ops that an answer lists by name and place of the source: those without a rule, those that run whole, loops of unknown trip count. */
+#include "search/strategy/strategy.h"
+
+#include <cjson/cJSON.h>
+
+void listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_ops *list)
+{
+	strbuf where = {0};
+	loc_print(m, m->ops.p[o].loc, &where);
+	str name = strtab_get(&m->strs, m->ops.p[o].name), at = {where.p ? where.p : "", where.n};
+	uint32_t k = 0;
+	while (k < list->n && !(str_equal(list->p[k].op, name) && str_equal(list->p[k].location, at)))
+		k++;
+	if (k == list->n)
+		vec_push(list, (listed_op){.op = {arena_strdup(mem, name.p, name.n), name.n}, .location = {arena_strdup(mem, at.p, at.n), at.n}});
+	list->p[k].count++;
+	list->p[k].bytes = sat_add(list->p[k].bytes, bytes);
+	strbuf_release(&where);
+}
+
+cJSON *listed_ops_json(const listed_ops *ops)
+{
+	cJSON *list = cJSON_CreateArray();
+	for (uint32_t i = 0; i < ops->n; i++) {
+		cJSON *o = cJSON_CreateObject();
+		cJSON_AddStringToObject(o, "op", ops->p[i].op.p);
+		cJSON_AddStringToObject(o, "location", ops->p[i].location.p);
+		cJSON_AddNumberToObject(o, "count", ops->p[i].count);
+		cJSON_AddNumberToObject(o, "bytes", (double)ops->p[i].bytes);
+		cJSON_AddItemToArray(list, o);
+	}
+	return list;
+}
+
+/* ---------------------------------------------------------------- loops */
+
+void list_uncounted_loops(const program *p, arena *mem, listed_ops *out)
+{
+	for (node_id i = 0; i < p->nodes.n; i++)
+		if (p->nodes.p[i].op_kind == OP_WHILE && p->nodes.p[i].kind == NODE_REGION && !p->nodes.p[i].trips_known)
+			listed_op_add(mem, p->m, p->nodes.p[i].op, 0, out);
+}
+
+void add_listed_loops(cJSON *to, const listed_ops *loops, int64_t trip_count)
+{
+	if (!loops->n)
+		return;
+	cJSON *list = cJSON_AddArrayToObject(to, "uncounted_loops");
+	for (uint32_t i = 0; i < loops->n; i++) {
+		cJSON *o = cJSON_CreateObject();
+		cJSON_AddStringToObject(o, "location", loops->p[i].location.p);
+		cJSON_AddNumberToObject(o, "count", loops->p[i].count);
+		cJSON_AddNumberToObject(o, "trips", (double)MAX(trip_count, 1));
+		cJSON_AddItemToArray(list, o);
+	}
+}
+
+void add_uncounted_loops(cJSON *to, const program *p)
+{
+	arena mem;
+	listed_ops loops = {0};
+	arena_init(&mem);
+	list_uncounted_loops(p, &mem, &loops);
+	add_listed_loops(to, &loops, p->m->trip_count);
+	vec_release(&loops);
+	arena_release(&mem);
+}
+
+void report_uncounted_loops(const cJSON *of, strbuf *out)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(of, "uncounted_loops"), *o = list ? list->child : NULL;
+	for (; o; o = o->next) {
+		const cJSON *at = cJSON_GetObjectItemCaseSensitive(o, "location"), *trips = cJSON_GetObjectItemCaseSensitive(o, "trips");
+		const char *location = cJSON_IsString(at) && at->valuestring[0] ? at->valuestring : "an unknown place";
+		if (cJSON_IsNumber(trips) && trips->valuedouble > 1)
+			strbuf_printf(out, "  the loop at %s counts %.0f times, as --trip-count says\n", location, trips->valuedouble);
+		else
+			strbuf_printf(out, "  the loop at %s counts once: its trip count is not known; --trip-count N gives it\n", location);
+	}
+}
