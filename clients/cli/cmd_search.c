@@ -157,7 +157,7 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			a->o.alternatives = (uint32_t)n;
 			break;
 		case OPT(TRIP_COUNT):
-			if (!cli_trip_count("search", optarg, &a->trip_count))
+			if (!number_of(SEARCH_OPTION_TRIP_COUNT, optarg, &a->trip_count))
 				return EXIT_USAGE;
 			break;
 		case OPT(EVALUATIONS):

@@ -144,7 +144,8 @@ def _answer(program: Program, wanted: JSON, server: str | None, tool: str | None
 
 def baseline_request(wanted: JSON, name: str) -> JSON:
     """The search that decides nothing but the baseline: its named tactics, one per axis, and no budget for more."""
-    keep = {key: value for key, value in wanted.items() if key in ("mesh", "device", "memory", "pins", "forbids", "groups", "open_results", "apply", "trip_count")}
+    kept = ("mesh", "device", "memory", "pins", "forbids", "groups", "open_results", "apply", "trip_count")
+    keep = {key: value for key, value in wanted.items() if key in kept}
     axes = _axis_names(wanted["mesh"])
     tactics: list[JSON] = []
     if name in ("data_parallel", "zero2", "zero3"):
