@@ -94,13 +94,23 @@ static void add_device_list(const struct text *x, strbuf *out)
 	free(ids);
 }
 
+/* Axes are Auto: what is left to the compiler is propagated. Explicit ones, which make_mesh makes by default, would ask for it. */
 static void jax_head(const struct text *x)
 {
-	strbuf_puts(x->out, "import jax\nfrom jax.sharding import NamedSharding, PartitionSpec\n\nmesh = jax.make_mesh(");
+	const mesh *m = &x->t->meshes.p[x->mesh];
+	if (m->n_device_ids) {
+		strbuf_puts(x->out, "import jax\nimport numpy\nfrom jax.sharding import Mesh, NamedSharding, PartitionSpec\n\nmesh = Mesh(numpy.array(jax.devices())[numpy.array(");
+		add_device_list(x, x->out);
+		strbuf_puts(x->out, ")], ");
+		add_axis_names(x, x->out);
+		strbuf_puts(x->out, ")\n");
+		return;
+	}
+	strbuf_puts(x->out, "import jax\nfrom jax.sharding import AxisType, NamedSharding, PartitionSpec\n\nmesh = jax.make_mesh(");
 	add_sizes(x, x->out);
 	strbuf_puts(x->out, ", ");
 	add_axis_names(x, x->out);
-	strbuf_puts(x->out, ")\n");
+	strbuf_printf(x->out, ", axis_types=(AxisType.Auto,) * %u)\n", m->n_axes);
 }
 
 static void torch_head(const struct text *x)

@@ -113,7 +113,8 @@ static void tool_start(tool_task *t)
 
 void handle_simulate(request *r)
 {
-	const char *device = request_query(r, "device"), *ops = request_query(r, "ops");
+	const char *device = request_query(r, "device"), *ops = request_query(r, "ops"), *trips = request_query(r, "trip_count");
+	int64_t trip_count;
 	bool known = !device;
 	for (uint32_t i = 0; i < r->srv->device_count; i++)
 		known = known || !strcmp(r->srv->device_names[i], device);
@@ -125,6 +126,10 @@ void handle_simulate(request *r)
 		reply_failure(r, PROBLEM_BAD_REQUEST, "ops is '%.60s', expected true or false", ops);
 		return;
 	}
+	if (trips && !(str_to_i64(str_of(trips), &trip_count) && trip_count >= 1 && trip_count <= MOST_TRIP_COUNT)) {
+		reply_failure(r, PROBLEM_BAD_REQUEST, "trip_count is '%.60s', expected a whole number from 1 to %d", trips, MOST_TRIP_COUNT);
+		return;
+	}
 	tool_task *t = tool_new(r, "simulate", "application/json");
 	add(t, "--json");
 	if (ops && !strcmp(ops, "true"))
@@ -132,6 +137,10 @@ void handle_simulate(request *r)
 	if (device) {
 		add(t, "--device");
 		add(t, device);
+	}
+	if (trips) {
+		add(t, "--trip-count");
+		add(t, trips);
 	}
 	tool_start(t);
 }

@@ -26,7 +26,7 @@ static const route routes[] = {
 	{"POST", "/v1/verifications/{id}/heartbeat", handle_verification_heartbeat, BODY_JSON, SCOPE_ADMIN, ""},
 	{"POST", "/v1/verifications/{id}/result", handle_verification_result, BODY_LARGE_JSON, SCOPE_ADMIN, ""},
 	{"GET", "/v1/layout", handle_layout, BODY_NONE, SCOPE_READ, "mesh,shape,sharding"},
-	{"POST", "/v1/simulate", handle_simulate, BODY_TEXT, SCOPE_SUBMIT, "device,ops"},
+	{"POST", "/v1/simulate", handle_simulate, BODY_TEXT, SCOPE_SUBMIT, "device,ops,trip_count"},
 	{"POST", "/v1/opt", handle_opt, BODY_TEXT, SCOPE_SUBMIT, "passes"},
 	{"GET", "/v1/devices", handle_devices, BODY_NONE, SCOPE_READ, ""},
 	{"GET", "/v1/version", handle_version, BODY_NONE, SCOPE_READ, ""},

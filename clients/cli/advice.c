@@ -20,6 +20,18 @@ static bool divides_data(const module *m, const role *roles, int64_t size, uint3
 	return *first == ID_NONE;
 }
 
+void cli_warn_of_limit(const device *dev, int64_t memory_limit)
+{
+	if (memory_limit <= dev->usable_bytes)
+		return;
+	strbuf limit = {0}, usable = {0};
+	strbuf_bytes(&limit, memory_limit);
+	strbuf_bytes(&usable, dev->usable_bytes);
+	fprintf(stderr, "warning: --memory %s is more than a program can use of %s: %s\n", limit.p, dev->name, usable.p);
+	strbuf_release(&limit);
+	strbuf_release(&usable);
+}
+
 void cli_warn_of_axes(const module *m, mesh_id mesh_of)
 {
 	const mesh *grid = &m->shardings->meshes.p[mesh_of];

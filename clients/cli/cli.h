@@ -74,6 +74,8 @@ void cli_show_progress(void *user, const search_event *e);
 
 /* ---------------------------------------------------------------- advice.c */
 
+/* Warns on standard error of a limit beyond what the device leaves to a program: part of its memory is taken before any runs. 0: none. */
+void cli_warn_of_limit(const device *dev, int64_t memory_limit);
 /* Warns on standard error of mesh axes whose size divides no dimension of any data argument. */
 void cli_warn_of_axes(const module *m, mesh_id mesh);
 

@@ -314,19 +314,6 @@ static status write_answer(const search_args *a, module *m, const search_result 
 	return st;
 }
 
-/* Part of a device's memory is taken before any program runs. */
-static void warn_of_limit(const search_args *a)
-{
-	if (a->o.memory_limit <= a->o.device->usable_bytes)
-		return;
-	strbuf limit = {0}, usable = {0};
-	strbuf_bytes(&limit, a->o.memory_limit);
-	strbuf_bytes(&usable, a->o.device->usable_bytes);
-	fprintf(stderr, "warning: --memory %s is more than a program can use of %s: %s\n", limit.p, a->o.device->name, usable.p);
-	strbuf_release(&limit);
-	strbuf_release(&usable);
-}
-
 int cmd_search(int argc, char **argv)
 {
 	search_args a = {0};
@@ -376,7 +363,7 @@ int cmd_search(int argc, char **argv)
 			a.o.user = &shown;
 			a.o.tree_interval_ns = a.progress_json ? 1000000000 : 0;
 			if (!a.progress_json) {
-				warn_of_limit(&a);
+				cli_warn_of_limit(&target.dev, a.o.memory_limit);
 				cli_warn_of_axes(m, target.mesh);
 			}
 			st = search_run(m, &a.o, &result, &d);

@@ -27,7 +27,7 @@ ROWS = (
     ("unet", "bp", "UNet BP", (0, 503, 0, 0), (0, UNET + 1, 0, 0), "the same: P gradients and the loss"),
     ("unet", "bp_z2", "UNet BP+Z2", (517, 2, 501, 0), (184, 1, 146, 19),
      "P gathers of parameters; for 19 time projections the batch of 64 vectors is gathered and exchanged instead of scattering the gradient"),
-    ("unet", "bp_z3", "UNet BP+Z3", (799, 2, 501, 0), (255, 1, 165, 37), "P reduce_scatters; 19 of the gathers are of the batch for the time projections; not taken apart further"),
+    ("unet", "bp_z3", "UNet BP+Z3", (799, 2, 501, 0), (255, 1, 165, 37), "P reduce_scatters; 236 gathers are of parameters, 50 of them of kernels reversed for the backward pass; 19 are of the batch for the time projections, which run on cut weights and exchange their results, forward and backward"),
     ("graph_net", "es", "GNS ES", (0, 423, 0, 0), (0, 53, 0, 0), "one kind alone, as in the paper; another graph network, of 6 steps"),
     ("transformer_4", "mp_emb", "T32 EMB", (256, 193, 128, 0), (4 * L, 4 * L + 1, 4 * L, 0),
      "the sums of Megatron become reduce_scatters: 4L. Gathers are shared by the readers: 4 a layer, 8 in the paper. Norms sum over the width twice each, three times there"),

@@ -14,6 +14,8 @@ static const char *const fuzz_words[] = {
 	"\"x\"", "\"y\"", "\"y\":(1)2", "\"y\":(2)2", "{\"x\"}", "{\"y\", ?}", "{?}", "{}", "p0", "p1", "p9", ", replicated={\"y\"}", ", unreduced={\"x\"}",
 	"<@mesh, [{\"x\"}, {}]>", "<@mesh, [{?}, {\"y\"}]>", "<@mesh, []>", "<mesh<[\"x\"=2]>, [{\"x\"}]>", "sdy.mesh @mesh = <[\"x\"=2, \"y\"=4]>\n",
 	"{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"x\"}, {}]>]>}", "sdy.sharding_constraint", "sdy.reshard", "sdy.sharding_group",
+	"{mhlo.sharding = \"{devices=[2,4]<=[8]}\"}", "mhlo.sharding = \"{replicated}\"", "\"{devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}\"",
+	"stablehlo.custom_call @Sharding", "backend_config = \"unspecified_dims=[0,1]\"", "@SPMDFullToShardShape",
 	"sdy.propagation_barrier", "sdy.data_flow_edge", "sdy.manual_computation", "sdy.named_computation", "manual_axes={\"x\"}", "sdy.return",
 	"#sdy.op_sharding_rule<([i, j])->([i, j]) {i=8, j=16}>", "stablehlo.add", "stablehlo.negate", "stablehlo.reshape", "stablehlo.transpose",
 	"stablehlo.reduce", "stablehlo.while", "stablehlo.case", "stablehlo.return", "return", "call @f", "func.func @f", "module", "func.func private",

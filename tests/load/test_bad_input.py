@@ -289,6 +289,8 @@ def test_tool_errors(daemon):
     problem(daemon.request("POST", "/v1/opt", text), 400, "bad-request")
     problem(daemon.request("POST", "/v1/simulate?device=tpu-v99", text), 400, "bad-request")
     problem(daemon.request("POST", "/v1/simulate?ops=maybe", text), 400, "bad-request")
+    for wrong in ("0", "x", "1.5", "1000000001", ""):
+        problem(daemon.request("POST", "/v1/simulate?trip_count=" + wrong, text), 400, "bad-request")
     broken = text.replace(b"stablehlo.dot_general", b"garbage ! garbage")
     assert problem(daemon.request("POST", "/v1/simulate", broken), 400, "bad-module")["line"] == 3
     assert problem(daemon.request("POST", "/v1/opt?passes=inline", broken), 400, "bad-module")["line"] == 3

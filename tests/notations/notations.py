@@ -69,10 +69,17 @@ def torch_slices(text, sizes, shape):
     import torch
     from torch.distributed.tensor import Partial, Replicate, Shard
     from torch.distributed.tensor.placement_types import _StridedShard
-    devices = []
     words = {"Shard": Shard, "Replicate": Replicate, "Partial": Partial, "_StridedShard": _StridedShard, "DeviceMesh": lambda kind, ids: np.array(ids)}
     value = eval(text, words)
     array, placements = value if isinstance(value, tuple) else (np.arange(int(np.prod(sizes))).reshape(sizes), value)
+    return torch_held(array, placements, shape)
+
+
+def torch_held(array, placements, shape):
+    """The same of placements over an array of device numbers."""
+    import torch
+    from torch.distributed.tensor import Shard
+    from torch.distributed.tensor.placement_types import _StridedShard
     held = {}
     for place in np.ndindex(array.shape):
         parts = [torch.arange(n) for n in shape]
@@ -83,8 +90,7 @@ def torch_slices(text, sizes, shape):
             pieces, _ = alone._split_tensor(parts[placement.dim], array.shape[axis], with_padding=False, contiguous=False)
             parts[placement.dim] = pieces[place[axis]]
         held[int(array[place])] = [part.tolist() for part in parts]
-    devices = [held[d] for d in sorted(held)]
-    return devices
+    return [held[d] for d in sorted(held)]
 
 
 # ---------------------------------------------------------------- MindSpore
@@ -92,8 +98,12 @@ def torch_slices(text, sizes, shape):
 def mindspore_slices(text, shape):
     """The same from a Layout: its own __call__ checks the map, its own slicing functions cut."""
     from mindspore.parallel import Layout
+    return mindspore_held(eval(text, {"Layout": Layout}), shape)
+
+
+def mindspore_held(layout, shape):
     from mindspore.parallel._tensor import _chunk_tensor_by_strategy, _get_tensor_slice_index, _get_tensor_strategy
-    layout = eval(text, {"Layout": Layout}).to_dict()
+    layout = layout.to_dict()
     matrix, held = list(layout["device_matrix"]), {}
     for place, rank in enumerate(layout["rank_list"]):
         parts = []
@@ -156,33 +166,78 @@ def check(rng, number, counts, rows):
                          ";".join(",".join("%d:%d" % (p[0], p[-1] + 1) if p else "-" for p in device) for device in mine)))
 
 
-PLAN = {"mesh": {"axes": [{"name": "x", "size": 2}, {"name": "y", "size": 4}]}, "arguments": [
-    {"name": "params['w']", "sharding": [["y"], ["x"]]}, {"name": "params['b']", "sharding": None, "propagated": [["y", "x"]]}],
-    "results": [{"sharding": [["x"], []]}]}
+ARGUMENTS = 20
 
 
-def check_strategy():
-    """A whole strategy runs as a program of the library; only the mesh, which wants running processes, is stood in for."""
+def random_strategy(rng):
+    """A document over one mesh, and by name the sharding and the shape of every argument; sizes divide, axes are whole, as in answers of a search."""
+    sizes = rng.choice(MESHES)
+    arguments, wanted = [], {}
+    for i in range(ARGUMENTS):
+        dims = [[] for _ in range(rng.randint(1, 4))]
+        for axis in rng.sample(range(len(sizes)), len(sizes)):
+            if rng.random() < 0.7:
+                rng.choice(dims).append("xyz"[axis])
+        name = rng.choice(("params['w%d']", "params['layers'][%d]['b']", "w%d")) % i
+        known = rng.choice(({"sharding": dims}, {"sharding": None, "propagated": dims}))
+        arguments.append({"name": name, **known})
+        wanted[name] = dims, [rng.randint(1, 2) * int(np.prod([sizes["xyz".index(axis)] for axis in dim], initial=1)) for dim in dims]
+    mesh = {"axes": [{"name": name, "size": size} for name, size in zip("xyz", sizes)]}
+    if rng.random() < 0.25:
+        n = int(np.prod(sizes))
+        mesh["device_order"] = rng.sample(range(n), n)
+    return {"mesh": mesh, "arguments": arguments, "results": [{"sharding": dims}]}, sizes, wanted
+
+
+def defined_slices(dims, mesh, sizes, shape):
+    """By the definition: axes cut from major to minor, devices are laid row-major, or in the order given."""
+    held = {}
+    for place, at in enumerate(np.ndindex(*sizes)):
+        parts = []
+        for dim, size in zip(dims, shape):
+            index, ways = 0, 1
+            for axis in dim:
+                k = "xyz".index(axis)
+                index, ways = index * sizes[k] + at[k], ways * sizes[k]
+            parts.append(list(range(index * size // ways, (index + 1) * size // ways)))
+        held[mesh["device_order"][place] if "device_order" in mesh else place] = parts
+    return [held[d] for d in sorted(held)]
+
+
+def check_strategies(rng, n):
+    """Whole strategies, printed and run as programs of the libraries; of PyTorch only the mesh, which wants running processes, is stood in for.
+    -> arguments that were compared, by notation."""
     import tempfile
 
     import torch.distributed.device_mesh
-    from torch.distributed.tensor import Replicate, Shard
-    from torch.distributed.tensor.placement_types import _StridedShard
-    torch.distributed.device_mesh.init_device_mesh = lambda kind, sizes, mesh_dim_names: (sizes, mesh_dim_names)
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
-        json.dump(PLAN, f)
-        f.flush()
-        texts = {notation: tool("convert", "--strategy", f.name, "--to", notation)[1] for notation in ("dtensor", "mindspore")}
-    scope = {}
-    exec(texts["dtensor"], scope)
-    assert scope["mesh"] == ((2, 4), ("x", "y"))
-    assert scope["placements"] == {"params['w']": [Shard(1), Shard(0)], "params['b']": [_StridedShard(0, split_factor=4), Shard(0)]}
-    assert scope["results"] == [[Shard(0), Replicate()]]
-    exec(texts["mindspore"], scope)
-    layouts = {name: layout.to_dict() for name, layout in scope["layouts"].items()}
-    assert layouts["params['b']"]["tensor_map"] == ((0, 1),) and layouts["params['w']"]["tensor_map"] == (0, 1)
-    assert layouts["params['w']"]["device_matrix"] == (2, 4)
-    return 2
+
+    class Mesh:
+        def __init__(self, kind, ids, mesh_dim_names):
+            self.array, self.names = np.array(ids), mesh_dim_names
+
+    torch.distributed.device_mesh.DeviceMesh = Mesh
+    torch.distributed.device_mesh.init_device_mesh = lambda kind, sizes, mesh_dim_names: Mesh(kind, np.arange(int(np.prod(sizes))).reshape(sizes), mesh_dim_names)
+    counts = {"dtensor": 0, "mindspore": 0}
+    for _ in range(n):
+        document, sizes, wanted = random_strategy(rng)
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+            json.dump(document, f)
+            f.flush()
+            texts = {notation: tool("convert", "--strategy", f.name, "--to", notation) for notation in counts}
+        for notation, (code, text) in texts.items():
+            scope = {}
+            if code:
+                sys.exit("%s: refused: %s\n%s" % (notation, text, document))
+            exec(text, scope)
+            found = scope["placements" if notation == "dtensor" else "layouts"]
+            if set(found) != set(wanted):
+                sys.exit("%s: other arguments\n%s" % (notation, text))
+            for name, (dims, shape) in wanted.items():
+                theirs = torch_held(scope["mesh"].array, found[name], shape) if notation == "dtensor" else mindspore_held(found[name], shape)
+                if theirs != defined_slices(dims, document["mesh"], sizes, shape):
+                    sys.exit("%s: %s of %s over %s: other slices than %s\n%s" % (notation, name, shape, document["mesh"], dims, text))
+                counts[notation] += 1
+    return counts
 
 
 def check_interleaved():
@@ -224,9 +279,12 @@ def main():
     o.cases = 120 if o.mint else o.cases
     for number in range(o.cases):
         check(rng, number, counts, rows)
-    o.cases += check_strategy() + check_interleaved()
+    for notation, n in check_strategies(rng, 4 if o.mint else max(o.cases // 20, 1)).items():
+        counts[notation, "in strategies"] = n
+        o.cases += n
+    o.cases += check_interleaved()
     for (notation, kind), n in sorted(counts.items()):
-        print("%-10s %-8s %d" % (notation, kind, n))
+        print("%-10s %-13s %d" % (notation, kind, n))
     if o.mint:
         write_golden([row for row in rows if len(row[4]) < 500])
     print("notations: %d cases passed, 0 failed" % o.cases)

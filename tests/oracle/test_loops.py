@@ -5,6 +5,7 @@ import re
 import pytest
 
 from child import forked
+from test_package import planner, start
 
 
 # How often the innermost body runs, None where the program does not say it. Long enough that XLA does not unroll them.
@@ -69,3 +70,23 @@ def test_trip_counts(tool, name):
     cost = json.loads(tool("simulate", tool.file(text), "--json", "--ops"))
     assert ("uncounted_loops" in cost) == (TRIPS[name] is None)
     assert max(o["executions"] for o in cost["ops"] if o["name"] == "stablehlo.tanh") == (TRIPS[name] or 1)
+
+
+def planned(path):
+    start()
+    import jax
+    import jax.numpy as jnp
+
+    def generate(w, x, n):
+        return jax.lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, jnp.tanh(s[1] @ w)), (0, x))[1]
+
+    args = jax.ShapeDtypeStruct((256, 256), jnp.float32), jax.ShapeDtypeStruct((64, 256), jnp.float32), jax.ShapeDtypeStruct((), jnp.int32)
+    ask = planner(path)
+    plans = [ask(generate, *args, mesh="data=2", trip_count=n, evaluations=20, pins=['x:[["data"],[]]']) for n in (None, 50)]
+    return [(plan.document.get("trip_count"), plan.cost["runtime_ns"], plan.cost["uncounted_loops"][0]["trips"]) for plan in plans]
+
+
+def test_plan_takes_a_trip_count(tool):
+    once, fifty = forked(planned, tool.path)
+    assert once[::2] == (None, 1) and fifty[::2] == (50, 50)
+    assert 20 * once[1] < fifty[1] <= 50 * once[1]
