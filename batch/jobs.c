@@ -9,8 +9,13 @@ enum { MOST_JOBS = 1000000 };
 #define MOST_JOBS_BYTES ((size_t)256 << 20)
 #define MOST_PRIORITY 1000000
 
-static const char fields[] =
-	" module mesh device memory objective schedule pins forbids groups evaluations seconds seed threads open_results apply trip_count priority ";
+#define FIELD_BOTH(name) name " "
+#define FIELD_REQUEST(name) ""
+#define FIELD_NOWHERE(name) ""
+static const char fields[] = " module "
+#define OPTION(id, flag, field, kind, asked, argument, least, most, help) FIELD_##asked(field)
+#include "search/options.def"
+	"priority ";
 
 const char *batch_fields(void) { return fields; }
 

@@ -6,6 +6,7 @@
  * Where the header has a tab, tabs separate. A cell that starts with { or [" is JSON; an empty one is not given. */
 #include "batch/batch.h"
 #include "server/server.h"
+#include "search/options.h"
 
 #include <stdlib.h>
 
@@ -56,15 +57,6 @@ static cell_end read_cell(table *t, strbuf *out)
 	return more ? CELL_MORE : CELL_LAST;
 }
 
-static bool is_number_field(const char *name)
-{
-	static const char *const names[] = {"evaluations", "seconds", "seed", "threads", "trip_count", "priority"};
-	for (size_t i = 0; i < COUNT_OF(names); i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
-}
-
 /* What the cell of a column means, NULL: a text that is none of it. */
 static cJSON *value_of(const char *name, const char *text, char why[128])
 {
@@ -74,17 +66,18 @@ static cJSON *value_of(const char *name, const char *text, char why[128])
 		snprintf(why, 128, "%.120s", d.msg);
 		return o;
 	}
-	if (is_number_field(name)) {
+	const search_option *o = search_option_field(name);
+	if (o ? o->kind == OPTION_KIND_NUMBER || o->kind == OPTION_KIND_SECONDS : !strcmp(name, "priority")) {
 		char *end;
 		double v = strtod(text, &end);
 		snprintf(why, 128, "expected a number");
 		return *end || end == text || !__builtin_isfinite(v) ? NULL : cJSON_CreateNumber(v);
 	}
-	if (!strcmp(name, "open_results")) {
+	if (o && o->kind == OPTION_KIND_SWITCH) {
 		snprintf(why, 128, "expected true or false");
 		return !strcmp(text, "true") ? cJSON_CreateTrue() : !strcmp(text, "false") ? cJSON_CreateFalse() : NULL;
 	}
-	if (!strcmp(name, "pins") || !strcmp(name, "forbids") || !strcmp(name, "groups")) {
+	if (o && o->kind == OPTION_KIND_LIST) {
 		cJSON *list = cJSON_CreateArray();
 		cJSON_AddItemToArray(list, cJSON_CreateString(text));
 		return list;

@@ -114,14 +114,16 @@ cJSON *json_ParseWithLengthOpts(const char *text, size_t length, const char **en
 	return root || is_json(text, length - (terminated && length && !text[length - 1])) ? made(root) : NULL;
 }
 
-char *json_PrintUnformatted(const cJSON *item)
+static char *printed(char *text)
 {
-	char *text = cJSON_PrintUnformatted(item);
 	if (!text)
 		memory_out();
 	heap_hold(text, delete_text);
 	return text;
 }
+
+char *json_Print(const cJSON *item) { return printed(cJSON_Print(item)); }
+char *json_PrintUnformatted(const cJSON *item) { return printed(cJSON_PrintUnformatted(item)); }
 
 void json_free(void *text)
 {
@@ -135,6 +137,24 @@ void json_Delete(cJSON *item)
 	cJSON_Delete(item);
 }
 
+/* What hangs from nothing any more; NULL: there was none. */
+static cJSON *detached(cJSON *item)
+{
+	if (item)
+		heap_hold(item, delete_item);
+	return item;
+}
+
+cJSON *json_DetachItemViaPointer(cJSON *parent, cJSON *item) { return detached(cJSON_DetachItemViaPointer(parent, item)); }
+cJSON *json_DetachItemFromArray(cJSON *array, int which) { return detached(cJSON_DetachItemFromArray(array, which)); }
+cJSON *json_DetachItemFromObject(cJSON *o, const char *name) { return detached(cJSON_DetachItemFromObject(o, name)); }
+cJSON *json_DetachItemFromObjectCaseSensitive(cJSON *o, const char *name) { return detached(cJSON_DetachItemFromObjectCaseSensitive(o, name)); }
+cJSON *json_Duplicate(const cJSON *item, cJSON_bool recurse) { return made(cJSON_Duplicate(item, recurse)); }
+cJSON *json_CreateTrue(void) { return made(cJSON_CreateTrue()); }
+cJSON *json_CreateFalse(void) { return made(cJSON_CreateFalse()); }
+cJSON *json_AddFalseToObject(cJSON *o, const char *name) { return added(o, cJSON_AddFalseToObject(o, name)); }
+cJSON *json_AddNullToObject(cJSON *o, const char *name) { return added(o, cJSON_AddNullToObject(o, name)); }
+cJSON_bool json_InsertItemInArray(cJSON *array, int which, cJSON *item) { return hung(array, item, cJSON_InsertItemInArray(array, which, item)); }
 cJSON *json_CreateObject(void) { return made(cJSON_CreateObject()); }
 cJSON *json_CreateArray(void) { return made(cJSON_CreateArray()); }
 cJSON *json_CreateNull(void) { return made(cJSON_CreateNull()); }

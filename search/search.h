@@ -11,6 +11,7 @@
 #define SW_SEARCH_H
 
 #include "layout/layout.h"
+#include "search/options.h"
 #include "simulator/simulator.h"
 
 #include <stdatomic.h>

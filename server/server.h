@@ -304,6 +304,11 @@ void problem_json(const problem *p, strbuf *out);
 
 /* ---------------------------------------------------------------- spec.c: what a search request asks */
 
+typedef struct text_list {
+	const char **v;
+	uint32_t n;
+} text_list;
+
 typedef struct search_spec {
 	char module[ID_BYTES];
 	const char *mesh_text;  /* "data=4,model=4" */
@@ -314,8 +319,8 @@ typedef struct search_spec {
 	const char *objective;  /* "runtime" | "memory" */
 	const char *apply;      /* "exact" | "annotate"; NULL: auto */
 	const char *schedule_json; /* or NULL */
-	const char **pins, **forbids, **groups;
-	uint32_t pin_count, forbid_count, group_count;
+#define LIST(id, flag, field, argument, help) text_list field;
+#include "search/options.def"
 	const char *budget;     /* "default", "evaluations", "seconds" */
 	int64_t budget_amount;  /* evaluations, or milliseconds */
 	int64_t seed;           /* -1: none given */

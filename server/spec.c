@@ -1,6 +1,8 @@
 /* A search request: JSON -> checked fields -> canonical JSON and cache key. Every refusal names its field by JSON pointer. */
 #include "server/server.h"
 
+#include "search/options.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -367,6 +369,13 @@ static bool read_memory(search_spec *s, const cJSON *root, problem *why)
 	return problem_at(why, "/memory", "expected bytes, or a size such as \"16GiB\"");
 }
 
+static bool read_number(const cJSON *root, search_option_id id, int64_t *out, problem *why)
+{
+	const search_option *o = &search_option_table[id];
+	const cJSON *item = field(root, o->field);
+	return !item || check_integer(item, below("", o->field).text, o->least, o->most, out, why);
+}
+
 static bool read_budget(search_spec *s, const cJSON *root, problem *why)
 {
 	const cJSON *evaluations = field(root, "evaluations"), *seconds = field(root, "seconds");
@@ -375,7 +384,7 @@ static bool read_budget(search_spec *s, const cJSON *root, problem *why)
 		return problem_at(why, "/seconds", "give evaluations or seconds, not both");
 	if (evaluations) {
 		s->budget = "evaluations";
-		return check_integer(evaluations, "/evaluations", 1, 1000000000, &s->budget_amount, why);
+		return read_number(root, SEARCH_OPTION_EVALUATIONS, &s->budget_amount, why);
 	}
 	if (seconds) {
 		s->budget = "seconds";
@@ -386,8 +395,8 @@ static bool read_budget(search_spec *s, const cJSON *root, problem *why)
 	return true;
 }
 
-/* colon: a text needs one, as in GLOB:SHARDING. */
-static bool read_list(search_spec *s, const cJSON *root, const char *name, bool colon, const char ***out, uint32_t *out_n, problem *why)
+/* form: as in GLOB:SHARDING, a colon that each text needs. */
+static bool read_list(search_spec *s, const cJSON *root, const char *name, const char *form, text_list *out, problem *why)
 {
 	const cJSON *list = field(root, name);
 	pointer base = below("", name);
@@ -396,16 +405,24 @@ static bool read_list(search_spec *s, const cJSON *root, const char *name, bool 
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : LIST_LIMIT + 1;
 	if (n > LIST_LIMIT)
 		return problem_at(why, base.text, "expected an array of at most %d texts", LIST_LIMIT);
-	*out = arena_array(&s->mem, const char *, n);
+	out->v = arena_array(&s->mem, const char *, n);
 	for (const cJSON *item = list->child; item; item = item->next) {
-		pointer at = element(base.text, (int)*out_n);
+		pointer at = element(base.text, (int)out->n);
 		if (!check_text(item, at.text, TEXT_LIMIT, why))
 			return false;
-		if (colon && !strchr(item->valuestring, ':'))
+		if (strchr(form, ':') && !strchr(item->valuestring, ':'))
 			return problem_at(why, at.text, "expected 'GLOB:..' with a colon, as the flags of the same name take it");
-		(*out)[(*out_n)++] = keep(s, item->valuestring);
+		out->v[out->n++] = keep(s, item->valuestring);
 	}
 	return true;
+}
+
+static bool read_lists(search_spec *s, const cJSON *root, problem *why)
+{
+	return true
+#define LIST(id, flag, field, argument, help) && read_list(s, root, #field, argument, &s->field, why)
+#include "search/options.def"
+		;
 }
 
 static bool read_tags(search_spec *s, const cJSON *root, problem *why)
@@ -435,15 +452,10 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 		return false;
 	s->apply = item && strcmp(item->valuestring, apply_ways[0]) ? keep(s, item->valuestring) : NULL;
 	s->seed = -1;
-	if ((item = field(root, "seed")) && !check_integer(item, "/seed", 0, INTEGER_LIMIT - 1, &s->seed, why))
-		return false;
-	if ((item = field(root, "threads")) && !check_integer(item, "/threads", 1, 1024, &s->threads, why))
+	if (!read_number(root, SEARCH_OPTION_SEED, &s->seed, why) || !read_number(root, SEARCH_OPTION_THREADS, &s->threads, why)
+		|| !read_number(root, SEARCH_OPTION_ALTERNATIVES, &s->alternatives, why) || !read_number(root, SEARCH_OPTION_TRIP_COUNT, &s->trip_count, why))
 		return false;
 	if ((item = field(root, "priority")) && !check_integer(item, "/priority", -PRIORITY_LIMIT, PRIORITY_LIMIT, &s->priority, why))
-		return false;
-	if ((item = field(root, "alternatives")) && !check_integer(item, "/alternatives", 0, MOST_ALTERNATIVES, &s->alternatives, why))
-		return false;
-	if ((item = field(root, "trip_count")) && !check_integer(item, "/trip_count", 1, MOST_TRIP_COUNT, &s->trip_count, why))
 		return false;
 	if ((item = field(root, "verify")) && !check_integer(item, "/verify", 1, MOST_PLANS, &s->verify, why))
 		return false;
@@ -481,9 +493,8 @@ static void write_question(const search_spec *s, strbuf *b)
 	json_text(b, "objective", s->objective);
 	if (s->schedule_json)
 		json_raw(b, "schedule", s->schedule_json);
-	json_list(b, "pins", s->pins, s->pin_count);
-	json_list(b, "forbids", s->forbids, s->forbid_count);
-	json_list(b, "groups", s->groups, s->group_count);
+#define LIST(id, flag, field, argument, help) json_list(b, #field, s->field.v, s->field.n);
+#include "search/options.def"
 	if (s->open_results)
 		json_bool(b, "open_results", true);
 	if (s->apply)
@@ -530,13 +541,16 @@ bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devi
 	if (!root)
 		return problem_from_diag(why, PROBLEM_BAD_JSON, &d);
 	axes a = {0};
-	static const char known[] = " module mesh device memory objective schedule pins forbids groups evaluations seconds seed threads open_results apply alternatives trip_count priority tags verify ";
+#define FIELD_BOTH(name) name " "
+#define FIELD_REQUEST(name) name " "
+#define FIELD_NOWHERE(name) ""
+	static const char known[] = " module "
+#define OPTION(id, flag, field, kind, asked, argument, least, most, help) FIELD_##asked(field)
+#include "search/options.def"
+		"priority tags verify ";
 	bool ok = check_fields(root, "", known, why) && read_module(s, root, why) && read_mesh(s, root, &a, why)
 		&& read_device(s, root, devices, device_count, why) && read_memory(s, root, why) && read_schedule(s, root, &a, why)
-		&& read_budget(s, root, why) && read_list(s, root, "pins", true, &s->pins, &s->pin_count, why)
-		&& read_list(s, root, "forbids", true, &s->forbids, &s->forbid_count, why)
-		&& read_list(s, root, "groups", false, &s->groups, &s->group_count, why)
-		&& read_tags(s, root, why) && read_options(s, root, why);
+		&& read_budget(s, root, why) && read_lists(s, root, why) && read_tags(s, root, why) && read_options(s, root, why);
 	if (ok)
 		write_canonical(s);
 	cJSON_Delete(root);
@@ -550,7 +564,10 @@ void spec_key(const search_spec *s, const char *fingerprint, const char *shardin
 	strbuf b;
 	strbuf_init(&b);
 	strbuf_printf(&b, "key1\n%s\n%s\n%s\n", fingerprint, shardings, cost_model);
-	if (s->schedule_json || s->pin_count || s->forbid_count || s->group_count)
+	uint32_t globs = 0;
+#define LIST(id, flag, field, argument, help) globs += s->field.n;
+#include "search/options.def"
+	if (s->schedule_json || globs)
 		strbuf_printf(&b, "%s\n", s->module);
 	strbuf_putc(&b, '{');
 	write_question(s, &b);

@@ -190,6 +190,12 @@ static void add(arguments *a, const char *flag, const char *value)
 		a->v[a->n++] = arena_strdup(&a->mem, value, strlen(value));
 }
 
+static void add_list(arguments *a, const char *flag, const text_list *values)
+{
+	for (uint32_t i = 0; i < values->n; i++)
+		add(a, flag, values->v[i]);
+}
+
 static void add_number(arguments *a, const char *flag, int64_t value)
 {
 	char text[32];
@@ -255,12 +261,8 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 		add_number(a, "--threads", threads);
 	if (v->srv->opt.worker_cache)
 		add_number(a, "--cache-memory", v->srv->opt.worker_cache);
-	for (uint32_t i = 0; i < p->pin_count; i++)
-		add(a, "--pin", p->pins[i]);
-	for (uint32_t i = 0; i < p->forbid_count; i++)
-		add(a, "--forbid", p->forbids[i]);
-	for (uint32_t i = 0; i < p->group_count; i++)
-		add(a, "--group", p->groups[i]);
+#define LIST(id, flag, field, argument, help) add_list(a, "--" flag, &p->field);
+#include "search/options.def"
 	if (p->open_results)
 		add(a, "--open-results", NULL);
 	if (p->trip_count)

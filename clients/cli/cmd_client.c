@@ -5,6 +5,7 @@
  * 69 no daemon answered, 75 there is no answer yet. */
 #include "clients/cli/color.h"
 #include "clients/cli/daemon.h"
+#include "clients/cli/search_options.h"
 #include "search/search.h"
 
 #include <stdlib.h>
@@ -40,6 +41,9 @@ static int refuse(const client *c, const answer *a, const char *file)
 	"  --retry S             seconds for which a daemon that does not answer is asked again; without it, one that has\n" \
 	"                        answered once is given 30 to start again\n"
 
+/* Stands for the options of search. */
+#define OPTIONS_HERE "\f"
+
 static const struct {
 	const char *verb, *text;
 } helps[] = {
@@ -47,9 +51,7 @@ static const struct {
 		"shardwright submit MODULE --mesh data=4,model=4 [flags]\n\n"
 		"Uploads a module to a daemon and asks for a strategy. Prints the search's id, or, when the daemon knows the answer\n"
 		"already or with --wait, what was found.\n\n"
-		"  --mesh NAME=SIZE,.. | FILE.json    --device NAME | --device-file FILE    --memory SIZE    --objective runtime|memory\n"
-		"  --schedule FILE    --evaluations N | --seconds S    --seed N    --threads N    --pin GLOB:SHARDING    --forbid GLOB:DIM:AXIS\n"
-		"  --group GLOB   --open-results   --apply auto|exact|annotate   --alternatives K   --trip-count N\n"
+		OPTIONS_HERE
 		"  --label NAME          a name for the module, which is called jit_step otherwise\n"
 		"  --tag NAME            a word to find the search by (repeat)\n"
 		"  --priority N          -100 to 100: the order among your own waiting searches\n"
@@ -78,8 +80,13 @@ static const struct {
 static int print_help(const char *verb)
 {
 	for (size_t i = 0; i < COUNT_OF(helps); i++)
-		if (!strcmp(helps[i].verb, verb))
-			fputs(helps[i].text, stdout);
+		if (!strcmp(helps[i].verb, verb)) {
+			size_t before = strcspn(helps[i].text, OPTIONS_HERE);
+			fwrite(helps[i].text, 1, before, stdout);
+			if (helps[i].text[before])
+				cli_print_search_flags();
+			fputs(helps[i].text + before + (helps[i].text[before] != 0), stdout);
+		}
 	fputs("\n  --server URL          http://HOST:PORT or unix:PATH; else SHARDWRIGHT_SERVER, else http://127.0.0.1:7070\n"
 	      "                        a token for it comes from SHARDWRIGHT_TOKEN\n", stdout);
 	return 0;
@@ -138,40 +145,34 @@ static void add_to_list(cJSON *request, const char *field, const char *value)
 	cJSON_AddItemToArray(list, cJSON_CreateString(value));
 }
 
+/* A flag of search as a field of the request. False: told. */
+static bool question_flag(flags *f, const search_option *o, const char *value)
+{
+	size_t n = strlen(value);
+	bool file = o->kind == OPTION_KIND_FILE || (!strcmp(o->flag, "mesh") && n > 5 && !strcmp(value + n - 5, ".json"));
+	if (file)
+		return add_json_file(f->request, o->field, value);
+	if (o->kind == OPTION_KIND_NUMBER || o->kind == OPTION_KIND_SECONDS)
+		return add_number(f->request, o->field, value);
+	if (o->kind == OPTION_KIND_LIST)
+		add_to_list(f->request, o->field, value);
+	else
+		cJSON_AddStringToObject(f->request, o->field, value);
+	return true;
+}
+
 /* Flags of submit that are fields of the request. 1: taken, 0: not one of them, -1: wrong (told). */
 static int submit_flag(flags *f, const char *name, const char *value)
 {
-	static const char *const numbers[] = {"evaluations", "seconds", "seed", "threads", "alternatives", "priority", "verify"};
-	static const char *const texts[] = {"device", "memory", "objective", "apply"};
-	size_t n = strlen(value);
-	for (size_t i = 0; i < COUNT_OF(numbers); i++)
-		if (!strcmp(name, numbers[i]))
-			return add_number(f->request, name, value) ? 1 : -1;
-	for (size_t i = 0; i < COUNT_OF(texts); i++)
-		if (!strcmp(name, texts[i])) {
-			cJSON_AddStringToObject(f->request, name, value);
-			return 1;
-		}
-	if (!strcmp(name, "trip-count"))
-		return add_number(f->request, "trip_count", value) ? 1 : -1;
-	if (!strcmp(name, "mesh") && n > 5 && !strcmp(value + n - 5, ".json"))
-		return add_json_file(f->request, "mesh", value) ? 1 : -1;
-	if (!strcmp(name, "mesh"))
-		cJSON_AddStringToObject(f->request, "mesh", value);
-	else if (!strcmp(name, "pin"))
-		add_to_list(f->request, "pins", value);
-	else if (!strcmp(name, "forbid"))
-		add_to_list(f->request, "forbids", value);
-	else if (!strcmp(name, "group"))
-		add_to_list(f->request, "groups", value);
-	else if (!strcmp(name, "tag"))
+	const search_option *o = search_option_flag(name);
+	if (o)
+		return question_flag(f, o, value) ? 1 : -1;
+	if (!strcmp(name, "priority") || !strcmp(name, "verify"))
+		return add_number(f->request, name, value) ? 1 : -1;
+	if (!strcmp(name, "tag"))
 		add_to_list(f->request, "tags", value);
 	else if (!strcmp(name, "label"))
 		f->label = value;
-	else if (!strcmp(name, "device-file"))
-		return add_json_file(f->request, "device", value) ? 1 : -1;
-	else if (!strcmp(name, "schedule"))
-		return add_json_file(f->request, "schedule", value) ? 1 : -1;
 	else
 		return 0;
 	return 1;
@@ -179,6 +180,7 @@ static int submit_flag(flags *f, const char *name, const char *value)
 
 static bool switch_flag(flags *f, const char *name)
 {
+	const search_option *o;
 	if (!strcmp(name, "json"))
 		f->json = true;
 	else if (f->waits && !strcmp(name, "verified"))
@@ -189,8 +191,8 @@ static bool switch_flag(flags *f, const char *name)
 		f->fresh = true;
 	else if (f->request && !strcmp(name, "only-if-cached"))
 		f->only_cached = true;
-	else if (f->request && !strcmp(name, "open-results"))
-		cJSON_AddTrueToObject(f->request, "open_results");
+	else if (f->request && (o = search_option_flag(name)) && o->kind == OPTION_KIND_SWITCH)
+		cJSON_AddTrueToObject(f->request, o->field);
 	else
 		return false;
 	return true;

@@ -1,4 +1,5 @@
 #include "clients/cli/cli.h"
+#include "clients/cli/search_options.h"
 
 #include <cjson/cJSON.h>
 #include <getopt.h>
@@ -7,29 +8,10 @@
 
 static const char help[] =
 	"shardwright search MODULE --mesh data=4,model=4 [options]\n\n"
-	"Finds how to shard MODULE (StableHLO text; plain, gzip or zstd; - reads standard input) over a device mesh.\n\n"
-	"  --mesh data=4,model=4       axis names and sizes, or a JSON file\n"
-	"  --device tpu-v5e            device profile; `shardwright devices` lists them\n"
-	"  --device-file F.json        your own profile\n"
-	"  --memory 16GiB              limit per device (default: the profile's usable memory)\n"
-	"  --objective runtime|memory  what to minimise once it fits (default runtime)\n"
-	"  --schedule F.json           tactics; default: one automatic tactic over all axes\n"
-	"  --evaluations N             budget in costed states (default: until nothing more is expected, at most 4400; up to\n"
-	"                              16000 for small programs, down to 100 for large ones without repeated layers)\n"
-	"  --seconds S                 budget in time instead; the answer then depends on the machine\n"
-	"  --seed N                    random seed (default 1)\n"
-	"  --threads N                 default all cores, at most 4 are used; never changes the answer of --evaluations\n"
+	"Finds how to shard MODULE (StableHLO text; plain, gzip or zstd; - reads standard input) over a device mesh.\n\n";
+static const char more_help[] =
 	"  --cache-memory 1GiB         what memo tables may take, all threads together (default 1GiB); never changes the answer\n"
-	"  --pin 'GLOB:SHARDING'       fix arguments by name: --pin 'params*embed*:[[\"model\"],[]]'; * and ? match, may be repeated\n"
-	"  --forbid 'GLOB:DIM:AXIS'    that dimension is never sharded over that axis, by decision or by propagation\n"
-	"  --group GLOB                arguments that match are decided together, as one; may be repeated\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
-	"  --apply auto|exact|annotate how XLA will get the plan, which costs depend on: exact, as the program of one device, which\n"
-	"                              leaves nothing to partition; annotate, as shardings that XLA partitions by; auto (default),\n"
-	"                              exact wherever the whole program can be written so\n"
-	"  --alternatives K            with the answer the K best plans that do something else with the big tensors\n"
-	"  --trip-count N              iterations of every loop whose number of them the program does not say (default 1)\n"
-	"  --open-results              do not tie donated results to their argument's sharding\n"
 	"  --json                      print the strategy document instead of tables\n"
 	"  --notation NAME             print the shardings of the arguments ready to paste instead of tables: jax, dtensor,\n"
 	"                              mindspore, sbp, sdy, gspmd or json, as `shardwright convert --strategy` does\n"
@@ -102,18 +84,25 @@ static bool parse_forbid(search_args *a, const char *text)
 	return true;
 }
 
-enum { OPT_MESH = 256, OPT_DEVICE, OPT_DEVICE_FILE, OPT_MEMORY, OPT_OBJECTIVE, OPT_SCHEDULE, OPT_EVALUATIONS, OPT_SECONDS, OPT_SEED, OPT_THREADS,
-       OPT_CACHE_MEMORY, OPT_NOTATION, OPT_PIN, OPT_FORBID, OPT_GROUP, OPT_BASELINE, OPT_OPEN_RESULTS, OPT_APPLY, OPT_ALTERNATIVES, OPT_TRIP_COUNT, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR, OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+/* Those of search/options.def are OPT_SEARCH + search_option_id. */
+enum { OPT_SEARCH = 256, OPT_CACHE_MEMORY = OPT_SEARCH + SEARCH_OPTION_COUNT, OPT_NOTATION, OPT_BASELINE, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR,
+       OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+#define OPT(id) (OPT_SEARCH + SEARCH_OPTION_##id)
 
 static const struct option options[] = {
-	{"mesh", 1, 0, OPT_MESH}, {"device", 1, 0, OPT_DEVICE}, {"device-file", 1, 0, OPT_DEVICE_FILE}, {"memory", 1, 0, OPT_MEMORY},
-	{"objective", 1, 0, OPT_OBJECTIVE}, {"schedule", 1, 0, OPT_SCHEDULE}, {"evaluations", 1, 0, OPT_EVALUATIONS}, {"seconds", 1, 0, OPT_SECONDS},
-	{"seed", 1, 0, OPT_SEED}, {"threads", 1, 0, OPT_THREADS}, {"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION}, {"pin", 1, 0, OPT_PIN},
-	{"forbid", 1, 0, OPT_FORBID}, {"group", 1, 0, OPT_GROUP},
-	{"baseline", 1, 0, OPT_BASELINE}, {"open-results", 0, 0, OPT_OPEN_RESULTS}, {"apply", 1, 0, OPT_APPLY}, {"alternatives", 1, 0, OPT_ALTERNATIVES},
-	{"trip-count", 1, 0, OPT_TRIP_COUNT}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR},
-	{"emit-strategy", 1, 0, OPT_EMIT_STRATEGY}, {"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK},
-	{"help", 0, 0, OPT_HELP}, {0}};
+#define OPTION(id, flag, field, kind, asked, argument, least, most, help) {flag, OPTION_KIND_##kind != OPTION_KIND_SWITCH, 0, OPT(id)},
+#include "search/options.def"
+	{"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION}, {"baseline", 1, 0, OPT_BASELINE}, {"json", 0, 0, OPT_JSON},
+	{"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR}, {"emit-strategy", 1, 0, OPT_EMIT_STRATEGY},
+	{"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK}, {"help", 0, 0, OPT_HELP}, {0}};
+
+static bool number_of(search_option_id id, const char *text, int64_t *out)
+{
+	const search_option *o = &search_option_table[id];
+	char flag[32];
+	snprintf(flag, sizeof flag, "--%s", o->flag);
+	return cli_number("search", flag, text, o->least, o->most, out);
+}
 
 /* -1: go on; otherwise the exit code. */
 static int parse_arguments(search_args *a, int argc, char **argv)
@@ -124,12 +113,12 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
-		case OPT_MESH: a->mesh = optarg; break;
-		case OPT_DEVICE: a->device = optarg; break;
-		case OPT_DEVICE_FILE: a->device_file = optarg; break;
-		case OPT_SCHEDULE: a->schedule = optarg; break;
-		case OPT_OPEN_RESULTS: a->o.open_results = true; break;
-		case OPT_APPLY:
+		case OPT(MESH): a->mesh = optarg; break;
+		case OPT(DEVICE): a->device = optarg; break;
+		case OPT(DEVICE_FILE): a->device_file = optarg; break;
+		case OPT(SCHEDULE): a->schedule = optarg; break;
+		case OPT(OPEN_RESULTS): a->o.open_results = true; break;
+		case OPT(APPLY):
 			a->o.apply_exact_if_possible = !strcmp(optarg, "auto");
 			if (!a->o.apply_exact_if_possible && !apply_find(optarg, &a->o.apply))
 				return cli_usage("search", "--apply: expected auto, exact or annotate, found '%s'", optarg);
@@ -140,31 +129,35 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 		case OPT_TRACE: a->trace = optarg; break;
 		case OPT_PROGRESS_JSON: a->progress_json = true; break;
 		case OPT_CHECK: a->o.check = true; break;
-		case OPT_HELP: fputs(help, stdout); return 0;
-		case OPT_MEMORY:
+		case OPT_HELP:
+			fputs(help, stdout);
+			cli_print_search_options();
+			fputs(more_help, stdout);
+			return 0;
+		case OPT(MEMORY):
 			if (!cli_bytes("search", "--memory", optarg, &a->o.memory_limit))
 				return EXIT_USAGE;
 			break;
-		case OPT_OBJECTIVE:
+		case OPT(OBJECTIVE):
 			if (strcmp(optarg, "runtime") && strcmp(optarg, "memory"))
 				return cli_usage("search", "--objective: expected runtime or memory, found '%s'", optarg);
 			a->o.objective = optarg[0] == 'm' ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME;
 			break;
-		case OPT_ALTERNATIVES:
-			if (!cli_number("search", "--alternatives", optarg, 0, 16, &n))
+		case OPT(ALTERNATIVES):
+			if (!number_of(SEARCH_OPTION_ALTERNATIVES, optarg, &n))
 				return EXIT_USAGE;
 			a->o.alternatives = (uint32_t)n;
 			break;
-		case OPT_TRIP_COUNT:
+		case OPT(TRIP_COUNT):
 			if (!cli_trip_count("search", optarg, &a->trip_count))
 				return EXIT_USAGE;
 			break;
-		case OPT_EVALUATIONS:
-			if (!cli_number("search", "--evaluations", optarg, 1, 1000000000, &n))
+		case OPT(EVALUATIONS):
+			if (!number_of(SEARCH_OPTION_EVALUATIONS, optarg, &n))
 				return EXIT_USAGE;
 			a->o.evaluations = (uint64_t)n;
 			break;
-		case OPT_SECONDS: {
+		case OPT(SECONDS): {
 			char *end;
 			double s = strtod(optarg, &end);
 			if (*end || !(s > 0 && s < 1e6))
@@ -172,13 +165,13 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			a->o.time_limit_ns = (int64_t)(s * 1e9);
 			break;
 		}
-		case OPT_SEED:
-			if (!cli_number("search", "--seed", optarg, 0, (1ll << 53) - 1, &n))
+		case OPT(SEED):
+			if (!number_of(SEARCH_OPTION_SEED, optarg, &n))
 				return EXIT_USAGE;
 			a->o.seed = (uint64_t)n;
 			break;
-		case OPT_THREADS:
-			if (!cli_number("search", "--threads", optarg, 1, 1024, &n))
+		case OPT(THREADS):
+			if (!number_of(SEARCH_OPTION_THREADS, optarg, &n))
 				return EXIT_USAGE;
 			a->o.threads = (uint32_t)n;
 			break;
@@ -191,15 +184,15 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			if (notation_find(optarg, &a->notation))
 				break;
 			return cli_usage("search", "--notation: unknown notation '%s'; shardwright convert --help lists them", optarg);
-		case OPT_PIN:
+		case OPT(PIN):
 			if (!parse_pin(a, optarg))
 				return cli_usage("search", "--pin: expected GLOB:SHARDING such as 'params*:[[],[\"model\"]]', found '%s'", optarg);
 			break;
-		case OPT_FORBID:
+		case OPT(FORBID):
 			if (!parse_forbid(a, optarg))
 				return cli_usage("search", "--forbid: expected GLOB:DIM:AXIS such as 'batch*:1:model', found '%s'", optarg);
 			break;
-		case OPT_GROUP:
+		case OPT(GROUP):
 			if (!*optarg)
 				return cli_usage("search", "--group: expected a glob over argument names such as 'params*w_up'");
 			vec_push(&a->groups, optarg);

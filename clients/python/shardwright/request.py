@@ -24,7 +24,8 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
          kwargs: dict[str, Any] | None = None, static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
          donate_argnames: Any = None, objective: str | None = None, schedule: Any = None, evaluations: int | None = None,
          seconds: float | None = None, seed: int | None = None, threads: int | None = None, pins: Sequence[str] = (),
-         forbids: Sequence[str] = (), groups: Sequence[str] = (), open_results: bool = False, apply: str | None = None, alternatives: int | None = None, trip_count: int | None = None, verify: int | str | None = None, verify_by: str = "here",
+         forbids: Sequence[str] = (), groups: Sequence[str] = (), open_results: bool = False, apply: str | None = None,
+         alternatives: int | None = None, trip_count: int | None = None, verify: int | str | None = None, verify_by: str = "here",
          timeout: float | None = None, fallback: str | None = "data_parallel", ambient_mesh: str = "keep",
          progress: bool | Callable[[JSON], Any] | None = None, tool: str | None = None) -> Plan:
     """Search a sharding strategy for step(*args, **kwargs) on a mesh.
