@@ -63,7 +63,8 @@ export function Arguments({ id, strategy, query }: { id: string; strategy: Strat
 	const roles = useMemo(() => [...new Set(groups.map(g => g.role))], [groups]);
 	const largest = useMemo(() => groups.reduce((n, g) => Math.max(n, g.local * g.members.length), 1), [groups]);
 	const selected = useMemo(() => {
-		const index = chosen === null ? -1 : Number(chosen);
+		if (chosen === null) return rows.length ? 0 : -1;
+		const index = Number(chosen);
 		for (let r = 0, group = -1; r < rows.length / 2; r++) {
 			const g = filtered[rows[2 * r]!]!, m = rows[2 * r + 1]!;
 			if (m < 0 && g.members.some(a => a.index === index)) group = r;
@@ -71,7 +72,7 @@ export function Arguments({ id, strategy, query }: { id: string; strategy: Strat
 			if (group >= 0 && !open.has(groupOf(g))) return group;
 			if (group >= 0 && m === g.members.length - 1) return group;
 		}
-		return chosen === null && rows.length ? 0 : -1;
+		return -1;
 	}, [rows, chosen, filtered, open]);
 	const at = (r: number) => ({ group: filtered[rows[2 * r]!]!, member: rows[2 * r + 1]! });
 	const setRow = (r: number, is: boolean) => {

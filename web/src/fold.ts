@@ -4,22 +4,58 @@ import type { Argument, Axes, Sharding } from "./types";
 // Numbers that count parts of a path: [0], ['0'], .0, layer_0, mlp_1/linear; not those of words, as in ln1.
 const NUMBER = /(?<=\[)\d+|(?<=^|[[\]'"./_])\d+(?=$|[\]'"./_])/g;
 const BRACKET = 91, EDGE = new Set([..."[]'\"./_"].map(c => c.charCodeAt(0)));
+const isDigit = (c: number): boolean => c >= 48 && c <= 57;
+
+/** The end of a number that counts and begins at i; i: none does. Of digits that are a word's the end is told too, as -end. */
+function numberAt(name: string, i: number): number {
+	const before = i ? name.charCodeAt(i - 1) : 0;
+	let end = i;
+	while (end < name.length && isDigit(name.charCodeAt(end))) end++;
+	const c = end < name.length ? name.charCodeAt(end) : 0;
+	return before === BRACKET || ((!i || EDGE.has(before)) && (!c || (c !== BRACKET && EDGE.has(c)))) ? end : -end;
+}
 
 /** name.replace(NUMBER, "*"), several times as fast: there may be 100,000 names. */
 export function pattern(name: string): string {
 	let out = "", from = 0;
 	for (let i = 0; i < name.length; ) {
-		let c = name.charCodeAt(i);
-		if (c < 48 || c > 57) { i++; continue; }
-		const at = i, before = at ? name.charCodeAt(at - 1) : 0;
-		do c = name.charCodeAt(++i); while (c >= 48 && c <= 57);
-		if (before === BRACKET || ((!at || EDGE.has(before)) && (i === name.length || (c !== BRACKET && EDGE.has(c))))) {
-			out += `${name.slice(from, at)}*`;
-			from = i;
+		if (!isDigit(name.charCodeAt(i))) { i++; continue; }
+		const end = numberAt(name, i);
+		if (end > 0) {
+			out += `${name.slice(from, i)}*`;
+			from = end;
 		}
+		i = Math.abs(end);
 	}
 	return from ? out + name.slice(from) : name;
 }
+
+/** A number that names of one pattern have in common, without making the pattern. */
+function patternHash(name: string): number {
+	let h = 0;
+	for (let i = 0; i < name.length; ) {
+		const c = name.charCodeAt(i), end = isDigit(c) ? numberAt(name, i) : 0;
+		h = Math.imul(h ^ (end > 0 ? 42 : c), 16777619);
+		i = end > 0 ? end : i + 1;
+		if (end < 0) for (; i < -end; i++) h = Math.imul(h ^ name.charCodeAt(i), 16777619);
+	}
+	return h;
+}
+
+function samePattern(a: string, b: string): boolean {
+	let i = 0, k = 0;
+	while (i < a.length && k < b.length) {
+		const x = a.charCodeAt(i), y = b.charCodeAt(k), m = isDigit(x) ? numberAt(a, i) : 0, n = isDigit(y) ? numberAt(b, k) : 0;
+		if (m > 0 && n > 0) { i = m; k = n; continue; }
+		// digits of a word, or other characters: equal one by one
+		const end = Math.max(i + 1, -m);
+		if (m > 0 || n > 0 || Math.max(k + 1, -n) - k !== end - i) return false;
+		for (; i < end; i++, k++) if (a.charCodeAt(i) !== b.charCodeAt(k)) return false;
+	}
+	return i === a.length && k === b.length;
+}
+
+const sameAxes = (a: Axes | null, b: Axes | null): boolean => a === b || (a !== null && b !== null && a.length === b.length && a.every((d, i) => d.length === b[i]!.length && d.every((x, k) => x === b[i]![k])));
 
 /** The name that two of one pattern have in common: a number that both have stays. */
 export function common(a: string, b: string): string {
@@ -92,18 +128,27 @@ export function localBytes(type: string, axes: Axes | null, sizes: Sizes): numbe
 
 export interface Group { name: string; type: string; role: string; cuts: Axes | null; decided: boolean; members: Argument[]; local: number }
 
+const folded = new WeakMap<Argument[], Group[]>();
+
+/** Of a strategy's arguments, which no view changes: 100,000 are folded once. */
 export function fold(list: Argument[], sizes: Sizes): Group[] {
-	const byPattern = new Map<string, (Group & { cell: string })[]>(), groups: Group[] = [];
+	const known = folded.get(list), groups = known ?? foldAnew(list, sizes);
+	if (!known) folded.set(list, groups);
+	return groups;
+}
+
+function foldAnew(list: Argument[], sizes: Sizes): Group[] {
+	const byHash = new Map<number, (Group & { shape: string })[]>(), groups: Group[] = [];
 	for (const a of list) {
-		const axes = cuts(a), decided = a.sharding !== null, shape = pattern(a.name), text = cell(axes);
-		let same = byPattern.get(shape);
-		if (!same) byPattern.set(shape, same = []);
-		const g = same.find(x => x.cell === text && x.type === a.type && x.role === a.role && x.decided === decided);
+		const axes = cuts(a), decided = a.sharding !== null, hash = patternHash(a.name);
+		let same = byHash.get(hash);
+		if (!same) byHash.set(hash, same = []);
+		const g = same.find(x => x.type === a.type && x.role === a.role && x.decided === decided && samePattern(x.members[0]!.name, a.name) && sameAxes(x.cuts, axes));
 		if (g) {
 			g.members.push(a);
-			if (g.name !== shape) g.name = common(g.name, a.name);
+			if (g.name !== g.shape) g.name = common(g.name, a.name);
 		} else {
-			const made = { name: a.name, type: a.type, role: a.role, cuts: axes, decided, members: [a], local: localBytes(a.type, axes, sizes), cell: text };
+			const made = { name: a.name, type: a.type, role: a.role, cuts: axes, decided, members: [a], local: localBytes(a.type, axes, sizes), shape: pattern(a.name) };
 			same.push(made);
 			groups.push(made);
 		}

@@ -32,7 +32,7 @@ export interface Verification {
 }
 
 /** What a step took on a machine. */
-export interface Measurement { step_ns: number; peak_bytes: number | null; hardware: string | null; device?: string; compiler?: string | null; steps?: number | null; source?: string | null; measured?: string }
+export interface Measurement { step_ns: number; peak_bytes: number | null; hardware: string | null; device: string; compiler: string | null; steps: number | null; source: string | null; measured: string }
 
 export interface Argument {
 	index: number; name: string; type: string; role: string; sharding: Sharding | null; propagated?: Axes;

@@ -1,18 +1,8 @@
 /** What is known of a strategy's step: predicted here, found by a compiler, measured on machines. */
-import { useOnce, usePolled } from "./api";
+import { usePolled } from "./api";
 import { bytes, count, duration, times } from "./format";
 import type { Measurement, Strategy, VerifiedRow } from "./types";
 import { Problem, Table } from "./ui";
-
-const MEASUREMENTS = "/v1/strategies/{id}/measurements";
-
-/** Daemons that keep no measurements say so by their description: what is not there is not asked for. */
-function useMeasurements(id: string): Measurement[] {
-	const description = useOnce<{ paths: Record<string, unknown> }>("/openapi.json");
-	const has = description.data !== null && MEASUREMENTS in description.data.paths;
-	const { data } = useOnce<Measurement[] | { measurements: Measurement[] }>(has ? MEASUREMENTS.replace("{id}", id) : "");
-	return !data ? [] : Array.isArray(data) ? data : data.measurements;
-}
 
 interface Row { source: string; by: string; step: number | null; peak: number | null; fits: boolean; chosen: boolean; note: string }
 
@@ -23,14 +13,15 @@ const isOf = (r: VerifiedRow, id: string, s: Strategy): boolean => (r.strategy ?
 
 export function Figures({ id, strategy }: { id: string; strategy: Strategy }) {
 	const { data, error } = usePolled<{ verifications: VerifiedRow[] }>(`/v1/strategies/${id}/verifications`, () => false);
-	const measured = useMeasurements(id), found = data?.verifications ?? [], others = found.filter(r => !isOf(r, id, strategy));
+	const measurements = usePolled<{ measurements: Measurement[] }>(`/v1/strategies/${id}/measurements`, () => false);
+	const measured = measurements.data?.measurements ?? [], found = data?.verifications ?? [], others = found.filter(r => !isOf(r, id, strategy));
 	const c = strategy.cost, limit = strategy.memory_limit_bytes;
 	const rows: Row[] = [{ source: "predicted", by: "the cost model", step: c.runtime_ns, peak: c.peak_bytes, fits: strategy.fits, chosen: false, note: "" },
 		...found.filter(r => isOf(r, id, strategy)).map(r => ({ source: "verified", by: compiled(r), step: r.runtime_ns, peak: r.peak_bytes, fits: r.fits, chosen: r.chosen, note: r.reason ?? (r.source === "compiled" ? "" : r.source) })),
-		...measured.map(m => ({ source: "measured", by: [m.hardware, m.compiler].filter(Boolean).join(", ") || "a machine", step: m.step_ns, peak: m.peak_bytes, fits: (m.peak_bytes ?? 0) <= limit, chosen: false, note: m.steps ? `of ${count(m.steps)} steps` : "" }))];
+		...measured.map(m => ({ source: "measured", by: [m.hardware, m.compiler].filter(Boolean).join(", ") || "a machine", step: m.step_ns, peak: m.peak_bytes, fits: (m.peak_bytes ?? 0) <= limit, chosen: false, note: [m.device === strategy.device ? "" : `as ${m.device}`, m.steps ? `of ${count(m.steps)} steps` : ""].filter(Boolean).join(", ") }))];
 	const most = Math.max(1, ...rows.map(r => r.step ?? 0));
 	return <section class="card figures"><h2>Predicted, verified, measured</h2>
-		{error ? <Problem>{error}</Problem> : null}
+		{error || measurements.error ? <Problem>{error || measurements.error}</Problem> : null}
 		<Table caption="Figures of the step" rows={rows} keyOf={(_, i) => i} columns={[
 			{ title: "Figure", cell: r => <><b>{r.source}</b>{r.chosen ? <span class="by">chosen</span> : null}</> }, { title: "By", wide: true, cell: r => <>{r.by}{r.note ? <span class="soft"> {r.note}</span> : null}</> },
 			{ title: "Step", number: true, cell: r => r.step === null ? "–" : <span class="sized"><span class="fill" style={{ width: `${(100 * r.step) / most}%` }} /><span>{duration(r.step)}</span></span> },

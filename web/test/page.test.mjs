@@ -227,13 +227,15 @@ test("a shared URL shows the same to somebody else", async () => {
 	await page.getByLabel("Role").selectOption("state");
 	await page.locator(".grid-row").nth(3).click();
 	await page.waitForURL(/arg=/);
+	const complete = () => Promise.all([page.locator(".mesh h2").waitFor(), page.getByRole("link", { name: "ask again" }).waitFor(), page.getByLabel("Compare with").waitFor()]);
+	await complete();
 	const shown = await view(), url = page.url();
 	await page.reload();
 	await settled();
-	await page.locator(".mesh h2").waitFor();
+	await complete();
 	assert.equal(await view(), shown);
 	await visit(new URL(url).hash);
-	await page.locator(".mesh h2").waitFor();
+	await complete();
 	assert.equal(await view(), shown);
 	await visit(`#/ask?module=${mlp.id}&mesh=x=2,y=3&device=h100&memory=40GiB&seconds=7&objective=memory`);
 	await settled();
