@@ -1,4 +1,5 @@
 /* POST /v1/simulate and /v1/opt: one short worker run each, off the HTTP threads, with limits of size and time. */
+#include "search/options.h"
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -126,8 +127,9 @@ void handle_simulate(request *r)
 		reply_failure(r, PROBLEM_BAD_REQUEST, "ops is '%.60s', expected true or false", ops);
 		return;
 	}
-	if (trips && !(str_to_i64(str_of(trips), &trip_count) && trip_count >= 1 && trip_count <= MOST_TRIP_COUNT)) {
-		reply_failure(r, PROBLEM_BAD_REQUEST, "trip_count is '%.60s', expected a whole number from 1 to %d", trips, MOST_TRIP_COUNT);
+	int64_t most = search_option_table[SEARCH_OPTION_TRIP_COUNT].most;
+	if (trips && !(str_to_i64(str_of(trips), &trip_count) && trip_count >= 1 && trip_count <= most)) {
+		reply_failure(r, PROBLEM_BAD_REQUEST, "trip_count is '%.60s', expected a whole number from 1 to %lld", trips, (long long)most);
 		return;
 	}
 	tool_task *t = tool_new(r, "simulate", "application/json");

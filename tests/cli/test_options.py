@@ -51,7 +51,7 @@ def test_flags_that_are_refused_by_their_bounds():
 
 def test_requests():
     described = json.loads(text_of("docs", "openapi.json"))["components"]["schemas"]["SearchRequest"]["properties"]
-    assert REQUEST | {"module", "priority", "tags", "verify"} == set(described)
+    assert REQUEST | {"module", "priority", "tags", "verify", "warm_start"} == set(described)
     for row in ROWS.values():
         if row["asked"] != "NOWHERE":
             kind = {"LIST": "array", "NUMBER": "integer", "SWITCH": "boolean"}.get(row["kind"])
@@ -66,7 +66,7 @@ def test_jobs(tmp_path):
     (tmp_path / "jobs.jsonl").write_text('{"module": "x", "mesh": "a=2", "nonsense": 1}\n')
     done = subprocess.run([TOOL, "batch", "jobs.jsonl", "--store", "s", "--strict"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     told = set(re.search(r"expected one of: ([\w ]+)", done.stderr + done.stdout)[1].split())
-    assert told == JOB | {"module", "priority"}
+    assert told == JOB | {"module", "priority", "warm_start"}
     assert all(re.search(r"\b%s\b" % field, help_of("batch")) for field in JOB)
 
 
