@@ -56,8 +56,8 @@ def judge(module, case, options):
         return {"compile_s": options.seconds, "error": "no answer after %d s" % options.seconds}
     row = {"compile_s": round(time.monotonic() - start, 1)}
     if done.returncode:
-        text = " ".join(done.stderr.split())
-        return {**row, "out_of_memory" if NO_MEMORY.search(text) else "error": text[-400:]}
+        said = done.stderr.strip().split("\n")[-1]  # the exception, without the files that it came through
+        return {**row, "out_of_memory" if NO_MEMORY.search(done.stderr) else "error": said[-400:]}
     figures = json.loads(done.stdout)
     row["memory"] = {k: figures[k] for k in ("argument_bytes", "output_bytes", "alias_bytes", "temp_bytes")}
     row["xla"] = json.loads(subprocess.run([*tools, "walk", case.topology, hlo], capture_output=True, text=True, check=True).stdout)
