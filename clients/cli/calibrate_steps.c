@@ -48,7 +48,7 @@ static void scale(cJSON *entry, double factor, const char *source)
 /* The base with its rates times the exponentials of logs. */
 static status profile_with(const char *base_json, const double logs[FACTORS], const char *name, const char *source, strbuf *out, device *dev, diag *d)
 {
-	static const char *const of_compute[] = {"vector_flops", "matmul_results_s", "vector_elements_s"}, *const of_memory[] = {"memory_bytes_s", "reorder_elements_s"};
+	static const char *const of_compute[] = {"vector_flops", "matmul_results_s", "vector_elements_s", "lone_elements_s"}, *const of_memory[] = {"memory_bytes_s", "reorder_elements_s"};
 	cJSON *o = cJSON_Parse(base_json);
 	if (!o)
 		return diag_set(d, ST_ERR_PARSE, "device profile: expected valid JSON");

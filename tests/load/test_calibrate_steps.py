@@ -28,7 +28,7 @@ def scaled(profile):
         value = entry["value"]
         entry["value"] = [round(v * factor) for v in value] if isinstance(value, list) else round(value * factor)
 
-    for entry in (*profile["peak_flops"].values(), profile["vector_flops"], profile["matmul_results_s"], profile["vector_elements_s"]):
+    for entry in (*profile["peak_flops"].values(), profile["vector_flops"], profile["matmul_results_s"], profile["vector_elements_s"], profile["lone_elements_s"]):
         by(entry, TRUE["compute"])
     for name in ("memory_bytes_s", "reorder_elements_s"):
         by(profile[name], TRUE["memory"])
