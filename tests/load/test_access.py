@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from daemon import SHARDWRIGHT, SHARDWRIGHTD, eventually, module_text
+from daemon import ROOT, SHARDWRIGHT, SHARDWRIGHTD, eventually, module_text
 
 JSON = {"Content-Type": "application/json"}
 
@@ -181,9 +181,9 @@ def test_what_belongs_to_whom(own, tmp_path):
     one, two, reader, boss = (new_token(tokens, name, scopes) for name, scopes in
         (("one", "read,submit"), ("two", "read,submit"), ("reader", "read"), ("boss", "admin")))
     d = own("--workers", "1", "--tokens", str(tokens), "--unix", str(tmp_path / "s"))
-    module = d.upload(module_text(), boss).json()["id"]  # admin may all
-    question = {"module": module, "mesh": "data=2", "seconds": 60}
-    searches = [d.search({**question, "memory": n + 1}, one).json()["id"] for n in range(3)]
+    module = d.upload((ROOT / "tests" / "corpus" / "transformer_4.mlir.zst").read_bytes(), boss).json()["id"]  # admin may all
+    question = {"module": module, "mesh": "data=2,model=2", "seconds": 60}  # of a small program it would be over at once
+    searches = [d.search({**question, "memory": (16 << 30) + n}, one).json()["id"] for n in range(3)]
     assert d.get("/v1/searches/" + searches[0], reader).json()["owner"] == "one"
     assert {s["owner"] for s in d.get("/v1/searches", boss).json()["searches"]} == {"one"}
 
