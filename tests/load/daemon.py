@@ -188,7 +188,7 @@ class Daemon:
         return list((self.store / "tmp").iterdir())
 
 
-def eventually(condition, seconds=10):
+def eventually(condition, seconds=60):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
