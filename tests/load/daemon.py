@@ -135,10 +135,11 @@ class Daemon:
             body = json.dumps(body)
         return self.request("POST", "/v1/searches", body, {"Content-Type": "application/json", **(headers or {})})
 
-    def long(self, seconds=60):
-        """A request that keeps a worker busy for its seconds, and that nobody has made before."""
+    def long(self, seconds=60, headers=None):
+        """A request that nobody has made before, and that keeps a worker busy: for its seconds, or until its search has converged (18 s alone).
+        A search of module_text() is over at once, whatever its seconds. The headers are those of who uploads the module, the first time."""
         if not self.large:
-            self.large = self.upload((ROOT / "tests" / "corpus" / "transformer_4.mlir.zst").read_bytes()).json()["id"]
+            self.large = self.upload((ROOT / "tests" / "corpus" / "transformer_4.mlir.zst").read_bytes(), headers).json()["id"]
         return {"module": self.large, "mesh": "data=2,model=2", "seconds": seconds, "memory": (16 << 30) + next(unique)}
 
     def wait(self, search, seconds=60):
@@ -188,7 +189,7 @@ class Daemon:
         return list((self.store / "tmp").iterdir())
 
 
-def eventually(condition, seconds=60):
+def eventually(condition, seconds=10):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from daemon import ROOT, SHARDWRIGHT, SHARDWRIGHTD, eventually, module_text
+from daemon import SHARDWRIGHT, SHARDWRIGHTD, eventually, module_text
 
 JSON = {"Content-Type": "application/json"}
 
@@ -181,9 +181,8 @@ def test_what_belongs_to_whom(own, tmp_path):
     one, two, reader, boss = (new_token(tokens, name, scopes) for name, scopes in
         (("one", "read,submit"), ("two", "read,submit"), ("reader", "read"), ("boss", "admin")))
     d = own("--workers", "1", "--tokens", str(tokens), "--unix", str(tmp_path / "s"))
-    module = d.upload((ROOT / "tests" / "corpus" / "transformer_4.mlir.zst").read_bytes(), boss).json()["id"]  # admin may all
-    question = {"module": module, "mesh": "data=2,model=2", "seconds": 60}  # of a small program it would be over at once
-    searches = [d.search({**question, "memory": (16 << 30) + n}, one).json()["id"] for n in range(3)]
+    questions = [d.long(headers=boss) for _ in range(3)]  # admin may all: upload, too
+    searches = [d.search(question, one).json()["id"] for question in questions]
     assert d.get("/v1/searches/" + searches[0], reader).json()["owner"] == "one"
     assert {s["owner"] for s in d.get("/v1/searches", boss).json()["searches"]} == {"one"}
 
@@ -197,7 +196,7 @@ def test_what_belongs_to_whom(own, tmp_path):
     assert over(tmp_path / "s", "POST", f"/v1/searches/{searches[0]}/cancel") in (200, 202)  # the daemon's own user
     log = d.log()
     for line in (f'event=submit search={searches[0]} owner="one" address=127.0.0.1', f'event=cancel search={searches[1]} owner="boss"',
-            f"event=upload module={module}"):
+            f"event=upload module={questions[0]['module']}"):
         assert line in log, line
     assert f'event=cancel search={searches[2]} owner="two"' not in log
 
