@@ -1,0 +1,393 @@
+#!/usr/bin/env python3
+"""Random programs partitioned under random and searched plans, the program of one device against the whole program on 8 host devices.
+
+    exact.py [--count N] [--seed S] [--jobs J] [--state FILE] [--keep FOLDER] [--plans cuts,search,steps]
+    exact.py --seed S --show      that module's programs, and what is wrong with them
+    exact.py --seed S --shrink    the same, made as small as it gets
+
+A module holds a few programs (random_chains.py, random_steps.py), since starting a compiler takes longer than running them; one that
+fails is taken apart. `--count` counts programs. Every module has a seed, which is printed with what is wrong. Finished modules go to the
+state file, and the same command goes on where it stopped, as long as the tool and the generator are the same. Exit code 1 when
+anything differs.
+
+Compared are the numbers (integers, and floats that are whole, bit by bit; the others within a tolerance of their type), and the bytes of
+arguments, results and donated arguments as XLA counts them, with ours."""
+import argparse
+import collections
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import emitted  # noqa: E402
+import random_chains  # noqa: E402
+from child import Crash, Resident  # noqa: E402
+
+MESHES = ((("a", 2), ("b", 4)), (("a", 2), ("b", 2), ("c", 2)), (("a", 8),), (("a", 4), ("b", 2)), (("a", 3), ("b", 2)))
+DEVICE = "h100"  # pads no buffers, as XLA's CPU compiler
+BYTES = ("argument_bytes", "output_bytes", "alias_bytes")
+PARTS = 5
+# Compiling is what takes the time. algsimp: see execute.PLAIN.
+QUICK = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+LOOSEST = {"bf16": .25, "f16": .1}
+resident = Resident()
+
+
+# ---------------------------------------------------------------- in the child that runs
+
+
+def value(rng, shape, element):
+    """Small whole numbers of any type."""
+    import ml_dtypes
+    import numpy as np
+    if element == "i1":
+        return rng.integers(0, 2, shape).astype(bool)
+    if element.startswith("ui"):
+        return rng.integers(0, 8, shape).astype("u" + element[1:].replace("i", "int"))
+    numbers = rng.integers(-4, 5, shape)
+    if element.startswith("complex"):
+        return (numbers + 1j * rng.integers(-4, 5, shape)).astype(np.complex64)
+    return numbers.astype(ml_dtypes.bfloat16 if element == "bf16" else element.replace("i", "int").replace("f", "float"))
+
+
+def types_of(text):
+    from annotate import main_of
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+    with mlir.make_ir_context():
+        module = ir.Module.parse(text)
+        main = main_of(module)
+        kind = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value)
+        return [[(tuple(ir.RankedTensorType(t).shape), str(ir.RankedTensorType(t).element_type)) for t in types] for types in (kind.inputs, kind.results)]
+
+
+def executed(text, rounds, given=None):
+    """(results of the last round, bytes as XLA counts them). A round's results that alias arguments are the next one's arguments."""
+    import jax
+    import memory
+    import numpy as np
+    from jax._src import sharding_impls
+    jax.config.update("jax_enable_x64", True)
+    inputs, outputs = types_of(text)
+    executable, _, devices = memory.load(text, QUICK)
+    rng = np.random.default_rng(0)
+    values = given or [value(rng, *kind) for kind in inputs]
+
+    def shardings(found, n):
+        return [sharding_impls.GSPMDSharding(tuple(devices), s) for s in found or []] or [jax.sharding.SingleDeviceSharding(devices[0])] * n
+
+    put, taken = shardings(executable.get_parameter_shardings(), len(inputs)), shardings(executable.get_output_shardings(), len(outputs))
+    for _ in range(rounds):
+        parts = executable.execute_sharded([jax.device_put(v, s) for v, s in zip(values, put)]).disassemble_into_single_device_arrays()
+        results = [np.asarray(jax.make_array_from_single_device_arrays(shape, s, list(p))) for (shape, _), s, p in zip(outputs, taken, parts)]
+        if rounds > 1:
+            values = results[:len(values) - len(values[len(results) - 1:])] + values[len(results) - 1:]
+    stats = executable.get_compiled_memory_stats()
+    table = 8 * len(outputs) if len(outputs) > 1 else 0
+    return results, {"argument_bytes": stats.argument_size_in_bytes, "output_bytes": stats.output_size_in_bytes - table, "alias_bytes": stats.alias_size_in_bytes}
+
+
+known = {}
+
+
+def wanted(text):
+    if text not in known:
+        known.clear()
+        known[text] = executed(text, 1)[0]
+    return known[text]
+
+
+def apart(mine, want, sure, tolerance, rms):
+    """None, or how far one result is from what it should be."""
+    import numpy as np
+    kind = str(want.dtype)
+    if sure:
+        same = (mine == want) | ((mine != mine) & (want != want))
+        return None if np.all(same) else "%d of %d elements" % (np.size(same) - np.sum(same), np.size(same))
+    mine, want = (np.asarray(x).astype(np.complex128 if "complex" in kind else np.float64) for x in (mine, want))
+    fine = np.isfinite(want)
+    if np.any(~np.isfinite(mine[fine])):
+        return "not finite"
+    scale = max(rms, float(np.abs(want[fine]).max(initial=0)))
+    error = float(np.abs(mine - want)[fine].max(initial=0)) / scale
+    return None if error <= min(tolerance, LOOSEST.get({"bfloat16": "bf16", "float16": "f16"}.get(kind), 1e-2)) else "%.1e, tolerance %.1e" % (error, tolerance)
+
+
+def compared(whole, parted, checks):
+    """({result: what is wrong}, bytes) of a partitioned text against the whole one."""
+    try:
+        want = wanted(whole)
+    except Exception as error:  # noqa: BLE001
+        raise LeftOut(str(error)[-1000:]) from None
+    found, sizes = executed(parted, 1)
+    return {i: wrong for i, (mine, w, (_, sure, tolerance, rms)) in enumerate(zip(found, want, checks)) if (wrong := apart(mine, w, sure, tolerance, rms))}, sizes
+
+
+class LeftOut(Exception):
+    """XLA does not compile or run the whole program."""
+
+
+# ---------------------------------------------------------------- one module
+
+
+class Wrong(Exception):
+    """.args: the word, and what was said."""
+
+
+class Module:
+    """The programs `parts` of a seed under one plan."""
+
+    def __init__(self, seed, parts=range(PARTS)):
+        r = random.Random("module %s" % seed)
+        self.seed, self.parts = seed, list(parts)
+        self.plan = "search" if seed % 4 == 3 else "cuts"
+        self.mesh = r.choice(MESHES)
+        density, arguments, donate = r.choice((0, .1, .3, .3, .8)), r.choice((.3, .7, 1)), r.choice((0, .5))
+        self.flags = ["--seed", seed, "--evaluations", r.choice((10, 40)), "--threads", 1] + r.choice(([], ["--objective", "memory"], ["--objective", "memory"], ["--open-results"]))
+        self.share = r.choice((0, .2, .4, .7))
+        program = random_chains.Program(seed, self.mesh, density, arguments, emitted.random_sharding, self.parts, donate)
+        self.text, self.checks = program.text, program.checks
+        self.whole = random_chains.whole(self.text)
+
+
+def say(tool, *words, codes=(0,), given=None):
+    done = subprocess.run([tool, *map(str, words)], capture_output=True, text=True, timeout=120, input=given)
+    if done.returncode not in codes:
+        raise Wrong("crashed" if done.returncode < 0 or done.returncode > 64 else "refused", "%s: exit %d: %s" % (words[0], done.returncode, done.stderr[-1500:]))
+    return done.stdout
+
+
+def partitioned(tool, folder, module):
+    """(text of the program of one device, our bytes)"""
+    path, out = os.path.join(folder, "module.mlir"), os.path.join(folder, "out.mlir")
+    if module.plan == "search":
+        with open(path, "w") as f:
+            f.write(module.whole)
+        flags = list(module.flags)
+        mesh = ",".join("%s=%d" % axis for axis in module.mesh)
+        if module.share:
+            alone = json.loads(say(tool, "simulate", path, "--device", DEVICE, "--json"))
+            flags += ["--memory", "%dB" % max(64, int(alone["peak_bytes"] * module.share))]
+        document = json.loads(say(tool, "search", path, "--mesh", mesh, "--device", DEVICE, "--apply", "exact", "--json", "--emit-mlir", out, *flags, codes=(0, 2)))
+        if document["apply"] != "exact":
+            raise Wrong("refused", "apply is %s" % document["apply"])
+        with open(out) as f:
+            return f.read(), document["cost"]
+    with open(path, "w") as f:
+        f.write(module.text)
+    text = say(tool, "lower", path, "--emit-mlir", "-", "--level", "exact", "--global")
+    with open(out, "w") as f:
+        f.write(text)
+    return text, json.loads(say(tool, "simulate", out, "--device", DEVICE, "--json"))
+
+
+def outcome(tool, folder, whole, parted, ours, checks):
+    """{result: what is wrong}; raises Wrong or LeftOut for a module that does not run."""
+    try:
+        found, theirs = resident(compared, whole, parted, checks)
+    except Crash as crash:
+        said = str(crash.args[0])
+        if "LeftOut" in said:
+            raise LeftOut(said[-500:]) from None
+        try:
+            resident(wanted, whole)
+        except Crash:
+            raise LeftOut(said[-500:]) from None
+        raise Wrong("refused by XLA", said[-1500:]) from None
+    if {word: ours[word] for word in BYTES} != theirs:
+        raise Wrong("bytes", "ours %s, XLA's %s" % ({word: ours[word] for word in BYTES}, theirs))
+    return found
+
+
+def verdicts(tool, folder, module):
+    """[(parts, word, what was said)] of the module's programs; the programs of one that fails on their own."""
+    try:
+        text, ours = partitioned(tool, folder, module)
+        found = outcome(tool, folder, module.whole, text, ours, module.checks)
+    except (Wrong, LeftOut, subprocess.TimeoutExpired) as wrong:
+        if len(module.parts) > 1:
+            half = len(module.parts) // 2
+            apart_ = [v for parts in (module.parts[:half], module.parts[half:]) for v in verdicts(tool, folder, Module(module.seed, parts))]
+            if all(v[1] == "equal" for v in apart_) and isinstance(wrong, Wrong):
+                return [(module.parts, *wrong.args)]
+            return apart_
+        if isinstance(wrong, Wrong):
+            return [(module.parts, *wrong.args)]
+        return [(module.parts, "hung" if isinstance(wrong, subprocess.TimeoutExpired) else "left out", str(wrong))]
+    out = []
+    for part in module.parts:
+        mine = {i: w for i, w in found.items() if module.checks[i][0] == part}
+        out.append(([part], "wrong" if mine else "equal", "; ".join("result %d: %s" % pair for pair in mine.items())))
+    return out
+
+
+# ---------------------------------------------------------------- many
+
+
+def build_of(tool):
+    """What answers depend on: the tool's bytes and the generators'."""
+    digest = hashlib.sha256()
+    for path in [tool] + [os.path.join(HERE, name + ".py") for name in ("exact", "random_chains", "random_ops", "random_windows", "emitted")]:
+        with open(path, "rb") as f:
+            digest.update(f.read())
+    return digest.hexdigest()[:16]
+
+
+def work(options, seeds):
+    with tempfile.TemporaryDirectory() as folder:
+        for k, seed in enumerate(seeds):
+            begin = time.time()
+            module = Module(seed)
+            found = verdicts(options.tool, folder, module)
+            line = {"build": options.build, "seed": seed, "plan": module.plan, "words": collections.Counter(), "bad": [], "seconds": round(time.time() - begin, 2)}
+            for parts, word, said in found:
+                line["words"][word] += len(parts)
+                if word != "equal":
+                    line["bad"].append([parts, word, said[-300:]])
+                if word not in ("equal", "left out"):
+                    print("seed %d, programs %s, %s: %s: %s" % (seed, parts, module.plan, word, said.strip().replace("\n", " ")[-300:]), flush=True)
+                    if options.keep:
+                        with open(os.path.join(options.keep, "%s_%d_%d.mlir" % (word.replace(" ", "_"), seed, parts[0])), "w") as f:
+                            f.write(Module(seed, parts).text)
+            with open(options.state, "a") as f:
+                f.write(json.dumps(line) + "\n")
+            if k % 20 == 19:
+                print("%d of %d modules" % (k + 1, len(seeds)), flush=True)
+            if k % 100 == 99:
+                resident.close()  # what XLA has compiled stays in memory
+    resident.close()
+
+
+def lines_of(options, seeds):
+    found = {}
+    if os.path.exists(options.state):
+        with open(options.state) as f:
+            for line in f:
+                if line.endswith("\n"):
+                    line = json.loads(line)
+                    if line["build"] == options.build and line["seed"] in seeds:
+                        found[line["seed"]] = line
+    return found
+
+
+def table(lines):
+    """Prints the figures of every kind of plan; returns how many programs are not right."""
+    plans = collections.defaultdict(collections.Counter)
+    for line in lines:
+        plans[line["plan"]].update(line["words"])
+        plans["all"].update(line["words"])
+    words = sorted({w for c in plans.values() for w in c} - {"equal"})
+    print("%-8s %9s %9s %s" % ("plan", "programs", "equal", " ".join("%14s" % w for w in words)))
+    for plan in sorted(plans, key=lambda p: (p == "all", p)):
+        c = plans[plan]
+        print("%-8s %9d %9d %s" % (plan, sum(c.values()), c["equal"], " ".join("%14d" % c[w] for w in words)))
+    print("%d modules in %.0f worker seconds" % (len(lines), sum(line["seconds"] for line in lines)))
+    return sum(n for w, n in plans["all"].items() if w not in ("equal", "left out"))
+
+
+def run_many(options):
+    import jax._src.interpreters.mlir  # noqa: F401  loaded once, inherited by the children
+    seeds = range(options.seed, options.seed + -(-options.count // PARTS))
+    options.build = build_of(options.tool)
+    todo = [s for s in seeds if s not in lines_of(options, seeds)]
+    print("%d modules of %d programs each, %d are done" % (len(seeds), PARTS, len(seeds) - len(todo)), flush=True)
+    children = []
+    for j in range(options.jobs):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                work(options, todo[j::options.jobs])
+                code = 0
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        children.append(child)
+    failed = [os.waitpid(child, 0)[1] for child in children]
+    return 1 if table(lines_of(options, seeds).values()) or any(failed) else 0
+
+
+def tested(tool, folder, word):
+    """text -> whether it fails in the way of the word. Floats count where they are far off: shrinking forgets what is whole."""
+    def test(text):
+        path = os.path.join(folder, "shrunk.mlir")
+        with open(path, "w") as f:
+            f.write(text)
+        try:
+            parted = say(tool, "lower", path, "--emit-mlir", "-", "--level", "exact", "--global")
+            with open(path, "w") as f:
+                f.write(parted)
+            ours = json.loads(say(tool, "simulate", path, "--device", DEVICE, "--json"))
+            _, outputs = resident(types_of, text)
+            checks = [(0, not re.match("b?f|c", kind), .02, 1.0) for _, kind in outputs]
+            return word == "wrong" and bool(outcome(tool, folder, random_chains.whole(text), parted, ours, checks))
+        except Wrong as wrong:
+            return wrong.args[0] == word
+        except (LeftOut, Crash, subprocess.TimeoutExpired):
+            return False
+    return test
+
+
+def show(options, folder):
+    import jax._src.interpreters.mlir  # noqa: F401
+    module = Module(options.seed, options.parts or range(PARTS))
+    found = verdicts(options.tool, folder, module)
+    for parts, word, said in found:
+        print("// programs %s, %s: %s %s" % (parts, module.plan, word, said))
+    bad = [v for v in found if v[1] not in ("equal", "left out")]
+    if options.shrink and bad:
+        import shrink
+        parts, word, _ = bad[0]
+        module = Module(options.seed, parts)
+        text = module.text
+        if module.plan == "search":
+            path, out, document = (os.path.join(folder, name) for name in ("whole.mlir", "annotated.mlir", "s.json"))
+            partitioned(options.tool, folder, module)
+            shutil.copy(os.path.join(folder, "module.mlir"), path)
+            say(options.tool, "search", path, "--mesh", ",".join("%s=%d" % axis for axis in module.mesh), "--device", DEVICE, "--apply", "exact", "--emit-strategy", document,
+                *module.flags, codes=(0, 2))
+            text = say(options.tool, "apply", path, "--strategy", document, "--apply", "annotate", "-o", "-")
+        test = tested(options.tool, folder, word)
+        if not test(text):
+            print("// the annotated program alone is not %s" % word)
+        else:
+            text = shrink.smallest(text, test)
+        print(text)
+    elif bad or options.show:
+        print(module.text)
+    return 1 if bad else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--state", default="build/exact.jsonl", help="file that finished modules go to")
+    parser.add_argument("--keep", help="folder for the programs that are not right")
+    parser.add_argument("--tool", default=os.environ.get("SHARDWRIGHT", "build/shardwright"))
+    parser.add_argument("--parts", type=lambda words: [int(w) for w in words.split(",")], help="only these programs of the module")
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--shrink", action="store_true")
+    options = parser.parse_args()
+    if options.show or options.shrink:
+        with tempfile.TemporaryDirectory() as folder:
+            return show(options, folder)
+    if options.keep:
+        os.makedirs(options.keep, exist_ok=True)
+    return run_many(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
