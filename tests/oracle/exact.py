@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Random programs partitioned under random and searched plans, the program of one device against the whole program on 8 host devices.
 
-    exact.py [--count N] [--seed S] [--jobs J] [--state FILE] [--keep FOLDER] [--plans cuts,search,steps]
-    exact.py --seed S --show      that module's programs, and what is wrong with them
-    exact.py --seed S --shrink    the same, made as small as it gets
+    exact.py [--count N] [--seed S] [--jobs J] [--state FILE] [--plans cuts,search]
+    exact.py --seed S [--plans P] [--parts K,..] --show      that module, and what is wrong with its programs
+    exact.py --seed S [--plans P] [--parts K,..] --shrink    the first of them that is wrong, made as small as it gets
 
 A module holds a few programs (random_chains.py, random_steps.py), since starting a compiler takes longer than running them; one that
 fails is taken apart. `--count` counts programs. Every module has a seed, which is printed with what is wrong. Finished modules go to the
@@ -19,7 +19,6 @@ import json
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import emitted  # noqa: E402
+import execute  # noqa: E402
 import random_chains  # noqa: E402
 from child import Crash, Resident  # noqa: E402
 
@@ -38,8 +38,11 @@ MESHES = ((("a", 2), ("b", 4)), (("a", 2), ("b", 2), ("c", 2)), (("a", 8),), (("
 DEVICE = "h100"  # pads no buffers, as XLA's CPU compiler
 BYTES = ("argument_bytes", "output_bytes", "alias_bytes")
 PARTS = 5
-# Compiling is what takes the time. algsimp: see execute.PLAIN.
-QUICK = {"xla_disable_hlo_passes": "algsimp", "xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+PLANS = ("cuts", "search")
+# Compiling is what takes the time. What differs is asked again in the other ways: jaxlib 0.10.2 has defects of its own in each of them
+# (execute.PLAIN), and only what is wrong in all of them is ours.
+QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+WAYS = (QUICK, {}, execute.PLAIN)
 LOOSEST = {"bf16": .25, "f16": .1}
 resident = Resident()
 
@@ -72,7 +75,7 @@ def types_of(text):
         return [[(tuple(ir.RankedTensorType(t).shape), str(ir.RankedTensorType(t).element_type)) for t in types] for types in (kind.inputs, kind.results)]
 
 
-def executed(text, rounds, given=None):
+def executed(text, rounds, options=QUICK, given=None):
     """(results of the last round, bytes as XLA counts them). A round's results that alias arguments are the next one's arguments."""
     import jax
     import memory
@@ -80,7 +83,7 @@ def executed(text, rounds, given=None):
     from jax._src import sharding_impls
     jax.config.update("jax_enable_x64", True)
     inputs, outputs = types_of(text)
-    executable, _, devices = memory.load(text, QUICK)
+    executable, _, devices = memory.load(text, options)
     rng = np.random.default_rng(0)
     values = given or [value(rng, *kind) for kind in inputs]
 
@@ -101,11 +104,13 @@ def executed(text, rounds, given=None):
 known = {}
 
 
-def wanted(text):
-    if text not in known:
-        known.clear()
-        known[text] = executed(text, 1)[0]
-    return known[text]
+def wanted(text, rounds, options):
+    key = text, rounds, str(options)
+    if key not in known:
+        if len(known) > 4:
+            known.clear()
+        known[key] = executed(text, rounds, options)[0]
+    return known[key]
 
 
 def apart(mine, want, sure, tolerance, rms):
@@ -124,13 +129,10 @@ def apart(mine, want, sure, tolerance, rms):
     return None if error <= min(tolerance, LOOSEST.get({"bfloat16": "bf16", "float16": "f16"}.get(kind), 1e-2)) else "%.1e, tolerance %.1e" % (error, tolerance)
 
 
-def compared(whole, parted, checks):
+def compared(whole, parted, checks, rounds, options):
     """({result: what is wrong}, bytes) of a partitioned text against the whole one."""
-    try:
-        want = wanted(whole)
-    except Exception as error:  # noqa: BLE001
-        raise LeftOut(str(error)[-1000:]) from None
-    found, sizes = executed(parted, 1)
+    want = wanted(whole, rounds, options)
+    found, sizes = executed(parted, rounds, options)
     return {i: wrong for i, (mine, w, (_, sure, tolerance, rms)) in enumerate(zip(found, want, checks)) if (wrong := apart(mine, w, sure, tolerance, rms))}, sizes
 
 
@@ -148,10 +150,9 @@ class Wrong(Exception):
 class Module:
     """The programs `parts` of a seed under one plan."""
 
-    def __init__(self, seed, parts=range(PARTS)):
+    def __init__(self, seed, plan, parts=range(PARTS)):
         r = random.Random("module %s" % seed)
-        self.seed, self.parts = seed, list(parts)
-        self.plan = "search" if seed % 4 == 3 else "cuts"
+        self.seed, self.plan, self.parts = seed, plan, list(parts)
         self.mesh = r.choice(MESHES)
         density, arguments, donate = r.choice((0, .1, .3, .3, .8)), r.choice((.3, .7, 1)), r.choice((0, .5))
         self.flags = ["--seed", seed, "--evaluations", r.choice((10, 40)), "--threads", 1] + r.choice(([], ["--objective", "memory"], ["--objective", "memory"], ["--open-results"]))
@@ -168,18 +169,22 @@ def say(tool, *words, codes=(0,), given=None):
     return done.stdout
 
 
+def searched(tool, path, module):
+    """The flags of its search."""
+    flags = ["--mesh", ",".join("%s=%d" % axis for axis in module.mesh), "--device", DEVICE, "--apply", "exact", *module.flags]
+    if module.share:
+        alone = json.loads(say(tool, "simulate", path, "--device", DEVICE, "--json"))
+        flags += ["--memory", "%dB" % max(64, int(alone["peak_bytes"] * module.share))]
+    return flags
+
+
 def partitioned(tool, folder, module):
     """(text of the program of one device, our bytes)"""
     path, out = os.path.join(folder, "module.mlir"), os.path.join(folder, "out.mlir")
     if module.plan == "search":
         with open(path, "w") as f:
             f.write(module.whole)
-        flags = list(module.flags)
-        mesh = ",".join("%s=%d" % axis for axis in module.mesh)
-        if module.share:
-            alone = json.loads(say(tool, "simulate", path, "--device", DEVICE, "--json"))
-            flags += ["--memory", "%dB" % max(64, int(alone["peak_bytes"] * module.share))]
-        document = json.loads(say(tool, "search", path, "--mesh", mesh, "--device", DEVICE, "--apply", "exact", "--json", "--emit-mlir", out, *flags, codes=(0, 2)))
+        document = json.loads(say(tool, "search", path, *searched(tool, path, module), "--json", "--emit-mlir", out, codes=(0, 2)))
         if document["apply"] != "exact":
             raise Wrong("refused", "apply is %s" % document["apply"])
         with open(out) as f:
@@ -192,19 +197,29 @@ def partitioned(tool, folder, module):
     return text, json.loads(say(tool, "simulate", out, "--device", DEVICE, "--json"))
 
 
-def outcome(tool, folder, whole, parted, ours, checks):
+def complaint(crash):
+    said = str(crash.args[0])
+    return next((line for line in said.splitlines() if re.match(r"[\w.]*(Error|Wrong)\w*: ", line)), said[-300:])
+
+
+def outcome(whole, parted, ours, checks, rounds=1):
     """{result: what is wrong}; raises Wrong or LeftOut for a module that does not run."""
-    try:
-        found, theirs = resident(compared, whole, parted, checks)
-    except Crash as crash:
-        said = str(crash.args[0])
-        if "LeftOut" in said:
-            raise LeftOut(said[-500:]) from None
+    said = None
+    for options in WAYS:
         try:
-            resident(wanted, whole)
-        except Crash:
-            raise LeftOut(said[-500:]) from None
-        raise Wrong("refused by XLA", said[-1500:]) from None
+            found, theirs = resident(compared, whole, parted, checks, rounds, options)
+            if not found:
+                break
+            said = None
+        except Crash as crash:
+            try:
+                resident(wanted, whole, rounds, options)
+                said = said or Wrong("refused by XLA", complaint(crash))
+            except Crash as crash:
+                said = said or LeftOut(complaint(crash))
+    else:
+        if said:
+            raise said
     if {word: ours[word] for word in BYTES} != theirs:
         raise Wrong("bytes", "ours %s, XLA's %s" % ({word: ours[word] for word in BYTES}, theirs))
     return found
@@ -214,11 +229,11 @@ def verdicts(tool, folder, module):
     """[(parts, word, what was said)] of the module's programs; the programs of one that fails on their own."""
     try:
         text, ours = partitioned(tool, folder, module)
-        found = outcome(tool, folder, module.whole, text, ours, module.checks)
+        found = outcome(module.whole, text, ours, module.checks)
     except (Wrong, LeftOut, subprocess.TimeoutExpired) as wrong:
         if len(module.parts) > 1:
             half = len(module.parts) // 2
-            apart_ = [v for parts in (module.parts[:half], module.parts[half:]) for v in verdicts(tool, folder, Module(module.seed, parts))]
+            apart_ = [v for parts in (module.parts[:half], module.parts[half:]) for v in verdicts(tool, folder, Module(module.seed, module.plan, parts))]
             if all(v[1] == "equal" for v in apart_) and isinstance(wrong, Wrong):
                 return [(module.parts, *wrong.args)]
             return apart_
@@ -238,46 +253,43 @@ def verdicts(tool, folder, module):
 def build_of(tool):
     """What answers depend on: the tool's bytes and the generators'."""
     digest = hashlib.sha256()
-    for path in [tool] + [os.path.join(HERE, name + ".py") for name in ("exact", "random_chains", "random_ops", "random_windows", "emitted")]:
+    for path in [tool] + [os.path.join(HERE, name + ".py") for name in ("exact", "random_chains", "random_ops", "random_windows", "emitted", "memory")]:
         with open(path, "rb") as f:
             digest.update(f.read())
     return digest.hexdigest()[:16]
 
 
-def work(options, seeds):
+def work(options, todo):
     with tempfile.TemporaryDirectory() as folder:
-        for k, seed in enumerate(seeds):
+        for k, (seed, plan) in enumerate(todo):
             begin = time.time()
-            module = Module(seed)
-            found = verdicts(options.tool, folder, module)
-            line = {"build": options.build, "seed": seed, "plan": module.plan, "words": collections.Counter(), "bad": [], "seconds": round(time.time() - begin, 2)}
+            found = verdicts(options.tool, folder, Module(seed, plan))
+            line = {"build": options.build, "seed": seed, "plan": plan, "words": collections.Counter(), "bad": []}
             for parts, word, said in found:
                 line["words"][word] += len(parts)
-                if word != "equal":
-                    line["bad"].append([parts, word, said[-300:]])
-                if word not in ("equal", "left out"):
-                    print("seed %d, programs %s, %s: %s: %s" % (seed, parts, module.plan, word, said.strip().replace("\n", " ")[-300:]), flush=True)
-                    if options.keep:
-                        with open(os.path.join(options.keep, "%s_%d_%d.mlir" % (word.replace(" ", "_"), seed, parts[0])), "w") as f:
-                            f.write(Module(seed, parts).text)
+                if word == "equal":
+                    continue
+                line["bad"].append([parts, word, said[-300:]])
+                if word != "left out":
+                    print("seed %d, programs %s, %s: %s: %s" % (seed, parts, plan, word, said.strip().replace("\n", " ")[:300]), flush=True)
+            line["seconds"] = round(time.time() - begin, 2)
             with open(options.state, "a") as f:
                 f.write(json.dumps(line) + "\n")
-            if k % 20 == 19:
-                print("%d of %d modules" % (k + 1, len(seeds)), flush=True)
-            if k % 100 == 99:
+            if k % 50 == 49:
+                print("%d of %d modules" % (k + 1, len(todo)), flush=True)
                 resident.close()  # what XLA has compiled stays in memory
     resident.close()
 
 
-def lines_of(options, seeds):
+def lines_of(options, todo):
     found = {}
     if os.path.exists(options.state):
         with open(options.state) as f:
             for line in f:
                 if line.endswith("\n"):
                     line = json.loads(line)
-                    if line["build"] == options.build and line["seed"] in seeds:
-                        found[line["seed"]] = line
+                    if line["build"] == options.build and (line["seed"], line["plan"]) in todo:
+                        found[line["seed"], line["plan"]] = line
     return found
 
 
@@ -300,22 +312,24 @@ def run_many(options):
     import jax._src.interpreters.mlir  # noqa: F401  loaded once, inherited by the children
     seeds = range(options.seed, options.seed + -(-options.count // PARTS))
     options.build = build_of(options.tool)
-    todo = [s for s in seeds if s not in lines_of(options, seeds)]
-    print("%d modules of %d programs each, %d are done" % (len(seeds), PARTS, len(seeds) - len(todo)), flush=True)
+    wanted_ = {(seed, plan) for seed in seeds for plan in options.plans}
+    done = lines_of(options, wanted_)
+    todo = sorted(wanted_ - set(done))
+    print("%d modules of %d programs each, %d are done" % (len(wanted_), PARTS, len(done)), flush=True)
     children = []
     for j in range(options.jobs):
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                work(options, todo[j::options.jobs])
+                work(options, [t for t in todo if t[0] % options.jobs == j])
                 code = 0
             finally:
                 sys.stdout.flush()
                 os._exit(code)
         children.append(child)
     failed = [os.waitpid(child, 0)[1] for child in children]
-    return 1 if table(lines_of(options, seeds).values()) or any(failed) else 0
+    return 1 if table(lines_of(options, wanted_).values()) or any(failed) else 0
 
 
 def tested(tool, folder, word):
@@ -331,7 +345,7 @@ def tested(tool, folder, word):
             ours = json.loads(say(tool, "simulate", path, "--device", DEVICE, "--json"))
             _, outputs = resident(types_of, text)
             checks = [(0, not re.match("b?f|c", kind), .02, 1.0) for _, kind in outputs]
-            return word == "wrong" and bool(outcome(tool, folder, random_chains.whole(text), parted, ours, checks))
+            return word == "wrong" and bool(outcome(random_chains.whole(text), parted, ours, checks))
         except Wrong as wrong:
             return wrong.args[0] == word
         except (LeftOut, Crash, subprocess.TimeoutExpired):
@@ -339,9 +353,8 @@ def tested(tool, folder, word):
     return test
 
 
-def show(options, folder):
-    import jax._src.interpreters.mlir  # noqa: F401
-    module = Module(options.seed, options.parts or range(PARTS))
+def show(options, plan, folder):
+    module = Module(options.seed, plan, options.parts or range(PARTS))
     found = verdicts(options.tool, folder, module)
     for parts, word, said in found:
         print("// programs %s, %s: %s %s" % (parts, module.plan, word, said))
@@ -349,24 +362,25 @@ def show(options, folder):
     if options.shrink and bad:
         import shrink
         parts, word, _ = bad[0]
-        module = Module(options.seed, parts)
-        text = module.text
-        if module.plan == "search":
-            path, out, document = (os.path.join(folder, name) for name in ("whole.mlir", "annotated.mlir", "s.json"))
-            partitioned(options.tool, folder, module)
-            shutil.copy(os.path.join(folder, "module.mlir"), path)
-            say(options.tool, "search", path, "--mesh", ",".join("%s=%d" % axis for axis in module.mesh), "--device", DEVICE, "--apply", "exact", "--emit-strategy", document,
-                *module.flags, codes=(0, 2))
-            text = say(options.tool, "apply", path, "--strategy", document, "--apply", "annotate", "-o", "-")
+        module = Module(options.seed, plan, parts)
+        text = module.text if plan == "cuts" else annotated(options.tool, folder, module)
         test = tested(options.tool, folder, word)
-        if not test(text):
-            print("// the annotated program alone is not %s" % word)
-        else:
+        if test(text):
             text = shrink.smallest(text, test)
+        else:
+            print("// the annotated program alone is not %s" % word)
         print(text)
-    elif bad or options.show:
+    elif not options.shrink:
         print(module.text)
-    return 1 if bad else 0
+    return len(bad)
+
+
+def annotated(tool, folder, module):
+    """The program with what the search decided, as shardings."""
+    partitioned(tool, folder, module)
+    path, document = os.path.join(folder, "module.mlir"), os.path.join(folder, "s.json")
+    say(tool, "search", path, *searched(tool, path, module), "--emit-strategy", document, codes=(0, 2))
+    return say(tool, "apply", path, "--strategy", document, "--apply", "annotate", "-o", "-")
 
 
 def main():
@@ -375,17 +389,16 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--state", default="build/exact.jsonl", help="file that finished modules go to")
-    parser.add_argument("--keep", help="folder for the programs that are not right")
+    parser.add_argument("--plans", type=lambda words: words.split(","), default=PLANS)
     parser.add_argument("--tool", default=os.environ.get("SHARDWRIGHT", "build/shardwright"))
     parser.add_argument("--parts", type=lambda words: [int(w) for w in words.split(",")], help="only these programs of the module")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--shrink", action="store_true")
     options = parser.parse_args()
     if options.show or options.shrink:
+        import jax._src.interpreters.mlir  # noqa: F401
         with tempfile.TemporaryDirectory() as folder:
-            return show(options, folder)
-    if options.keep:
-        os.makedirs(options.keep, exist_ok=True)
+            return 1 if sum(show(options, plan, folder) for plan in options.plans) else 0
     return run_many(options)
 
 
