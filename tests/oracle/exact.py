@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -218,6 +219,8 @@ def outcome(whole, parted, ours, checks, rounds=1):
             except Crash as crash:
                 said = said or LeftOut(complaint(crash))
     else:
+        if said and emitted.known(said):
+            raise LeftOut(str(said))
         if said:
             raise said
     if {word: ours[word] for word in BYTES} != theirs:
@@ -324,6 +327,8 @@ def run_many(options):
             try:
                 work(options, [t for t in todo if t[0] % options.jobs == j])
                 code = 0
+            except BaseException:  # noqa: BLE001
+                traceback.print_exc()
             finally:
                 sys.stdout.flush()
                 os._exit(code)
