@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random programs partitioned under random and searched plans, the program of one device against the whole program on 8 host devices.
 
-    exact.py [--count N] [--seed S] [--jobs J] [--state FILE] [--plans cuts,search]
+    exact.py [--count N] [--seed S] [--jobs J] [--state FILE] [--steps M] [--plans P,..]
     exact.py --seed S [--plans P] [--parts K,..] --show      that module, and what is wrong with its programs
     exact.py --seed S [--plans P] [--parts K,..] --shrink    the first of them that is wrong, made as small as it gets
 
@@ -9,6 +9,9 @@ A module holds a few programs (random_chains.py, random_steps.py), since startin
 fails is taken apart. `--count` counts programs. Every module has a seed, which is printed with what is wrong. Finished modules go to the
 state file, and the same command goes on where it stopped, as long as the tool and the generator are the same. Exit code 1 when
 anything differs.
+
+Plans: cuts (values cut at random everywhere), search (what `shardwright search` finds), and both of training steps made by JAX (steps cut,
+steps searched), which run three times, each with the parameters and the state that the one before gave.
 
 Compared are the numbers (integers, and floats that are whole, bit by bit; the others within a tolerance of their type), and the bytes of
 arguments, results and donated arguments as XLA counts them, with ours."""
@@ -30,9 +33,13 @@ sys.path.insert(0, HERE)
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import cases  # noqa: E402
 import emitted  # noqa: E402
+
 import execute  # noqa: E402
 import random_chains  # noqa: E402
+import random_steps  # noqa: E402
+from annotate import annotate  # noqa: E402
 from child import Crash, Resident  # noqa: E402
 
 MESHES = ((("a", 2), ("b", 4)), (("a", 2), ("b", 2), ("c", 2)), (("a", 8),), (("a", 4), ("b", 2)), (("a", 3), ("b", 2)))
@@ -40,6 +47,7 @@ DEVICE = "h100"  # pads no buffers, as XLA's CPU compiler
 BYTES = ("argument_bytes", "output_bytes", "alias_bytes")
 PARTS = 5
 PLANS = ("cuts", "search")
+STEPS = ("steps cut", "steps searched")  # the same of training steps
 # Compiling is what takes the time. What differs is asked again in the other ways: jaxlib 0.10.2 has defects of its own in each of them
 # (execute.PLAIN), and only what is wrong in all of them is ours.
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
@@ -76,8 +84,8 @@ def types_of(text):
         return [[(tuple(ir.RankedTensorType(t).shape), str(ir.RankedTensorType(t).element_type)) for t in types] for types in (kind.inputs, kind.results)]
 
 
-def executed(text, rounds, options=QUICK, given=None):
-    """(results of the last round, bytes as XLA counts them). A round's results that alias arguments are the next one's arguments."""
+def executed(text, carried, options=QUICK):
+    """(results, bytes as XLA counts them); carried: so many results are the first arguments of the next of three rounds."""
     import jax
     import memory
     import numpy as np
@@ -86,17 +94,18 @@ def executed(text, rounds, options=QUICK, given=None):
     inputs, outputs = types_of(text)
     executable, _, devices = memory.load(text, options)
     rng = np.random.default_rng(0)
-    values = given or [value(rng, *kind) for kind in inputs]
+    values = [value(rng, *kind) for kind in inputs]
+    if carried:
+        values = [v / 8 if v.dtype.kind == "f" else v for v in values]
 
     def shardings(found, n):
         return [sharding_impls.GSPMDSharding(tuple(devices), s) for s in found or []] or [jax.sharding.SingleDeviceSharding(devices[0])] * n
 
     put, taken = shardings(executable.get_parameter_shardings(), len(inputs)), shardings(executable.get_output_shardings(), len(outputs))
-    for _ in range(rounds):
+    for _ in range(3 if carried else 1):
         parts = executable.execute_sharded([jax.device_put(v, s) for v, s in zip(values, put)]).disassemble_into_single_device_arrays()
         results = [np.asarray(jax.make_array_from_single_device_arrays(shape, s, list(p))) for (shape, _), s, p in zip(outputs, taken, parts)]
-        if rounds > 1:
-            values = results[:len(values) - len(values[len(results) - 1:])] + values[len(results) - 1:]
+        values = results[:carried] + values[carried:]
     stats = executable.get_compiled_memory_stats()
     table = 8 * len(outputs) if len(outputs) > 1 else 0
     return results, {"argument_bytes": stats.argument_size_in_bytes, "output_bytes": stats.output_size_in_bytes - table, "alias_bytes": stats.alias_size_in_bytes}
@@ -105,12 +114,12 @@ def executed(text, rounds, options=QUICK, given=None):
 known = {}
 
 
-def wanted(text, rounds, options):
-    key = text, rounds, str(options)
+def wanted(text, carried, options):
+    key = text, carried, str(options)
     if key not in known:
         if len(known) > 4:
             known.clear()
-        known[key] = executed(text, rounds, options)[0]
+        known[key] = executed(text, carried, options)[0]
     return known[key]
 
 
@@ -130,10 +139,10 @@ def apart(mine, want, sure, tolerance, rms):
     return None if error <= min(tolerance, LOOSEST.get({"bfloat16": "bf16", "float16": "f16"}.get(kind), 1e-2)) else "%.1e, tolerance %.1e" % (error, tolerance)
 
 
-def compared(whole, parted, checks, rounds, options):
+def compared(whole, parted, checks, carried, options):
     """({result: what is wrong}, bytes) of a partitioned text against the whole one."""
-    want = wanted(whole, rounds, options)
-    found, sizes = executed(parted, rounds, options)
+    want = wanted(whole, carried, options)
+    found, sizes = executed(parted, carried, options)
     return {i: wrong for i, (mine, w, (_, sure, tolerance, rms)) in enumerate(zip(found, want, checks)) if (wrong := apart(mine, w, sure, tolerance, rms))}, sizes
 
 
@@ -158,9 +167,24 @@ class Module:
         density, arguments, donate = r.choice((0, .1, .3, .3, .8)), r.choice((.3, .7, 1)), r.choice((0, .5))
         self.flags = ["--seed", seed, "--evaluations", r.choice((10, 40)), "--threads", 1] + r.choice(([], ["--objective", "memory"], ["--objective", "memory"], ["--open-results"]))
         self.share = r.choice((0, .2, .4, .7))
+        if plan in STEPS:
+            self.take_step(r)
+            return
+        self.carried = 0
         program = random_chains.Program(seed, self.mesh, density, arguments, emitted.random_sharding, self.parts, donate)
         self.text, self.checks = program.text, program.checks
         self.whole = random_chains.whole(self.text)
+
+
+    def take_step(self, r):
+        """Three training steps, one program."""
+        self.parts = self.parts[:1]
+        self.whole, self.carried = resident(random_steps.text, self.seed)
+        _, outputs = resident(types_of, self.whole)
+        low = "bf16" in self.whole
+        self.checks = [(self.parts[0], False, .05 if low else 2e-3, .1 if low else 1e-3) for _ in outputs]
+        patterns = [(name, emitted.random_sharding(r, self.mesh, len(shape))) for name, shape in cases.signature(self.whole) if r.random() < .6]
+        self.text = annotate(self.whole, ",".join("%s=%d" % axis for axis in self.mesh), patterns, r.choice(("donated", "open"))) if self.plan == STEPS[0] else self.whole
 
 
 def say(tool, *words, codes=(0,), given=None):
@@ -182,7 +206,7 @@ def searched(tool, path, module):
 def partitioned(tool, folder, module):
     """(text of the program of one device, our bytes)"""
     path, out = os.path.join(folder, "module.mlir"), os.path.join(folder, "out.mlir")
-    if module.plan == "search":
+    if module.plan in (PLANS[1], STEPS[1]):
         with open(path, "w") as f:
             f.write(module.whole)
         document = json.loads(say(tool, "search", path, *searched(tool, path, module), "--json", "--emit-mlir", out, codes=(0, 2)))
@@ -203,18 +227,18 @@ def complaint(crash):
     return next((line for line in said.splitlines() if re.match(r"[\w.]*(Error|Wrong)\w*: ", line)), said[-300:])
 
 
-def outcome(whole, parted, ours, checks, rounds=1):
+def outcome(whole, parted, ours, checks, carried):
     """{result: what is wrong}; raises Wrong or LeftOut for a module that does not run."""
     said = None
     for options in WAYS:
         try:
-            found, theirs = resident(compared, whole, parted, checks, rounds, options)
+            found, theirs = resident(compared, whole, parted, checks, carried, options)
             if not found:
                 break
             said = None
         except Crash as crash:
             try:
-                resident(wanted, whole, rounds, options)
+                resident(wanted, whole, carried, options)
                 said = said or Wrong("refused by XLA", complaint(crash))
             except Crash as crash:
                 said = said or LeftOut(complaint(crash))
@@ -232,7 +256,7 @@ def verdicts(tool, folder, module):
     """[(parts, word, what was said)] of the module's programs; the programs of one that fails on their own."""
     try:
         text, ours = partitioned(tool, folder, module)
-        found = outcome(module.whole, text, ours, module.checks)
+        found = outcome(module.whole, text, ours, module.checks, module.carried)
     except (Wrong, LeftOut, subprocess.TimeoutExpired) as wrong:
         if len(module.parts) > 1:
             half = len(module.parts) // 2
@@ -256,7 +280,7 @@ def verdicts(tool, folder, module):
 def build_of(tool):
     """What answers depend on: the tool's bytes and the generators'."""
     digest = hashlib.sha256()
-    for path in [tool] + [os.path.join(HERE, name + ".py") for name in ("exact", "random_chains", "random_ops", "random_windows", "emitted", "memory")]:
+    for path in [tool] + [os.path.join(HERE, name + ".py") for name in ("exact", "random_chains", "random_steps", "random_ops", "random_windows", "emitted", "memory")]:
         with open(path, "rb") as f:
             digest.update(f.read())
     return digest.hexdigest()[:16]
@@ -303,10 +327,10 @@ def table(lines):
         plans[line["plan"]].update(line["words"])
         plans["all"].update(line["words"])
     words = sorted({w for c in plans.values() for w in c} - {"equal"})
-    print("%-8s %9s %9s %s" % ("plan", "programs", "equal", " ".join("%14s" % w for w in words)))
+    print("%-14s %9s %9s %s" % ("plan", "programs", "equal", " ".join("%14s" % w for w in words)))
     for plan in sorted(plans, key=lambda p: (p == "all", p)):
         c = plans[plan]
-        print("%-8s %9d %9d %s" % (plan, sum(c.values()), c["equal"], " ".join("%14d" % c[w] for w in words)))
+        print("%-14s %9d %9d %s" % (plan, sum(c.values()), c["equal"], " ".join("%14d" % c[w] for w in words)))
     print("%d modules in %.0f worker seconds" % (len(lines), sum(line["seconds"] for line in lines)))
     return sum(n for w, n in plans["all"].items() if w not in ("equal", "left out"))
 
@@ -315,10 +339,11 @@ def run_many(options):
     import jax._src.interpreters.mlir  # noqa: F401  loaded once, inherited by the children
     seeds = range(options.seed, options.seed + -(-options.count // PARTS))
     options.build = build_of(options.tool)
-    wanted_ = {(seed, plan) for seed in seeds for plan in options.plans}
+    wanted_ = {(seed, plan) for seed in seeds for plan in options.plans if plan in PLANS}
+    wanted_ |= {(seed, plan) for seed in range(options.seed, options.seed + options.steps) for plan in options.plans if plan in STEPS}
     done = lines_of(options, wanted_)
     todo = sorted(wanted_ - set(done))
-    print("%d modules of %d programs each, %d are done" % (len(wanted_), PARTS, len(done)), flush=True)
+    print("%d modules, %d are done" % (len(wanted_), len(done)), flush=True)
     children = []
     for j in range(options.jobs):
         child = os.fork()
@@ -350,7 +375,7 @@ def tested(tool, folder, word):
             ours = json.loads(say(tool, "simulate", path, "--device", DEVICE, "--json"))
             _, outputs = resident(types_of, text)
             checks = [(0, not re.match("b?f|c", kind), .02, 1.0) for _, kind in outputs]
-            return word == "wrong" and bool(outcome(random_chains.whole(text), parted, ours, checks))
+            return word == "wrong" and bool(outcome(random_chains.whole(text), parted, ours, checks, 0))
         except Wrong as wrong:
             return wrong.args[0] == word
         except (LeftOut, Crash, subprocess.TimeoutExpired):
@@ -368,7 +393,7 @@ def show(options, plan, folder):
         import shrink
         parts, word, _ = bad[0]
         module = Module(options.seed, plan, parts)
-        text = module.text if plan == "cuts" else annotated(options.tool, folder, module)
+        text = module.text if plan in (PLANS[0], STEPS[0]) else annotated(options.tool, folder, module)
         test = tested(options.tool, folder, word)
         if test(text):
             text = shrink.smallest(text, test)
@@ -390,11 +415,12 @@ def annotated(tool, folder, module):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--count", type=int, default=500, help="programs of random ops")
+    parser.add_argument("--steps", type=int, default=100, help="training steps")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--state", default="build/exact.jsonl", help="file that finished modules go to")
-    parser.add_argument("--plans", type=lambda words: words.split(","), default=PLANS)
+    parser.add_argument("--plans", type=lambda words: words.split(","), default=PLANS + STEPS)
     parser.add_argument("--tool", default=os.environ.get("SHARDWRIGHT", "build/shardwright"))
     parser.add_argument("--parts", type=lambda words: [int(w) for w in words.split(",")], help="only these programs of the module")
     parser.add_argument("--show", action="store_true")
