@@ -125,10 +125,14 @@ static bool is_kernel_input(const emitter *e, const node *n, const rule *r, uint
 	return dim->n == 1 && r->dim_factors[dim->first] == f;
 }
 
+/* XLA for CPU and GPU has sums, products, maxima and minima over devices, and of bits alone their and and or. */
+static bool is_over_devices(op_kind k, elem of) { return of == ELEM_I1 ? k == OP_AND || k == OP_OR : k == OP_ADD || k == OP_MAXIMUM || k == OP_MINIMUM; }
+
 static bool contracts_on_shards(const emitter *e, const node *n, const rule *r, uint32_t f, bool uneven)
 {
 	op_kind reduction = emit_reduction(e->m, n->op);
-	bool starts = emit_is_idempotent(reduction) || (reduction == OP_ADD && emit_has_zero(e, e->p->vals.p[e->p->slots.p[n->slots]].type));
+	type_id type = e->p->vals.p[e->p->slots.p[n->slots]].type;
+	bool starts = is_over_devices(reduction, (elem)type_get(e->m, type)->elem) && (emit_is_idempotent(reduction) || emit_has_zero(e, type));
 	switch (n->op_kind) {
 	case OP_DOT_GENERAL:
 	case OP_DOT:
