@@ -1,11 +1,12 @@
 /* JOBS -> jobs. Each line is a search request of the HTTP interface, whose module is a path, with a priority. */
 #include "batch/batch.h"
 #include "costmodel/costmodel.h"
+#include "search/options.h"
 #include "server/server.h"
 
 #include <stdlib.h>
 
-enum { MOST_JOBS = 1000000 };
+enum { MOST_JOBS = 100000 }; /* each takes 1.7 KB, and few lines make many by seeds and shapes */
 #define MOST_JOBS_BYTES ((size_t)256 << 20)
 #define MOST_PRIORITY 1000000
 
@@ -15,7 +16,7 @@ enum { MOST_JOBS = 1000000 };
 static const char fields[] = " module "
 #define OPTION(id, flag, field, kind, asked, argument, least, most, help) FIELD_##asked(field)
 #include "search/options.def"
-	"warm_start priority ";
+	"warm_start priority seeds ";
 
 const char *batch_fields(void) { return fields; }
 
@@ -140,7 +141,25 @@ static bool name_device(batch *b, const place *at, cJSON *o)
 	return true;
 }
 
-/* The text of the module and the priority leave the object: the rest is a search request. */
+/* An integer that is a job's and no request's: it leaves the object. */
+static bool take_integer(batch *b, const place *at, cJSON *o, const char *field, int64_t least, int64_t most, int64_t *out)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, field);
+	if (!item)
+		return true;
+	if (!cJSON_IsNumber(item) || !(item->valuedouble >= (double)least && item->valuedouble <= (double)most)
+		|| item->valuedouble != (double)(int64_t)item->valuedouble) {
+		char detail[96];
+		snprintf(detail, sizeof detail, "expected an integer from %lld to %lld", (long long)least, (long long)most);
+		fault_at(b, at, field, detail);
+		return false;
+	}
+	*out = (int64_t)item->valuedouble;
+	cJSON_DeleteItemFromObjectCaseSensitive(o, field);
+	return true;
+}
+
+/* The path of the module, the priority and the number of seeds leave the object: the rest is a search request. */
 static bool take_own_fields(batch *b, const place *at, cJSON *o, batch_job *job)
 {
 	for (const cJSON *item = o->child; item; item = item->next)
@@ -150,19 +169,15 @@ static bool take_own_fields(batch *b, const place *at, cJSON *o, batch_job *job)
 			fault_at(b, at, item->string, detail);
 			return false;
 		}
-	const cJSON *module = cJSON_GetObjectItemCaseSensitive(o, "module"), *priority = cJSON_GetObjectItemCaseSensitive(o, "priority");
+	const cJSON *module = cJSON_GetObjectItemCaseSensitive(o, "module");
 	if (!cJSON_IsString(module) || !module->valuestring[0]) {
 		fault_at(b, at, "module", "expected the path of a module");
 		return false;
 	}
 	job->module = arena_strdup(&b->mem, module->valuestring, strlen(module->valuestring));
-	if (priority && (!cJSON_IsNumber(priority) || priority->valuedouble != (double)(int)priority->valuedouble
-		|| priority->valuedouble < -MOST_PRIORITY || priority->valuedouble > MOST_PRIORITY)) {
-		fault_at(b, at, "priority", "expected an integer from -1000000 to 1000000");
+	if (!take_integer(b, at, o, "priority", -MOST_PRIORITY, MOST_PRIORITY, &job->priority)
+		|| !take_integer(b, at, o, "seeds", 1, BATCH_MOST_SEEDS, &job->seeds))
 		return false;
-	}
-	job->priority = priority ? (int64_t)priority->valuedouble : 0;
-	cJSON_DeleteItemFromObjectCaseSensitive(o, "priority");
 	cJSON_ReplaceItemInObjectCaseSensitive(o, "module", cJSON_CreateString(BATCH_NO_MODULE));
 	return true;
 }
@@ -184,18 +199,20 @@ static int64_t devices_of(const char *mesh)
 	return n;
 }
 
-/* What an answer is remembered for does not have seed and threads in it: neither has what makes two jobs the same. */
-static char *question_of(const cJSON *o, const char *module)
+/* What an answer is remembered for does not have seed and threads in it: neither has what makes two jobs the same, unless a job is
+ * one of several seeds. */
+static char *question_of(const cJSON *o, const batch_job *job)
 {
 	cJSON *copy = cJSON_Duplicate(o, true);
 	search_spec spec;
 	problem why = {0};
-	cJSON_DeleteItemFromObjectCaseSensitive(copy, "seed");
+	if (!job->seeds)
+		cJSON_DeleteItemFromObjectCaseSensitive(copy, "seed");
 	cJSON_DeleteItemFromObjectCaseSensitive(copy, "threads");
 	char *text = NULL;
 	if (parse_request(copy, &spec, &why)) {
 		strbuf b = {0};
-		strbuf_printf(&b, "%s\n%s", module, spec.json);
+		strbuf_printf(&b, "%s\n%s\n%s", job->module, spec.json, job->seeds ? "of its seed" : "");
 		text = b.p;
 	}
 	spec_release(&spec);
@@ -207,11 +224,13 @@ typedef struct reader {
 	batch *b;
 	index_map known; /* of questions */
 	VEC(char *) questions;
+	int64_t seeds;   /* of a job that does not say; 0: as it stands */
+	bool full;
 } reader;
 
-static uint32_t find_same(reader *r, const cJSON *o, const char *module)
+static uint32_t find_same(reader *r, const cJSON *o, const batch_job *job)
 {
-	char *text = question_of(o, module);
+	char *text = question_of(o, job);
 	uint64_t h = hash_bytes(text ? text : "", text ? strlen(text) : 0, 0);
 	uint32_t id, it = index_first(&r->known, h);
 	while (index_next(&r->known, h, &it, &id))
@@ -237,7 +256,7 @@ static bool add_checked(reader *r, const place *at, const cJSON *o, batch_job jo
 		job.device = arena_strdup(&b->mem, spec.device, strlen(spec.device));
 		job.memory_bytes = spec.memory_bytes;
 		job.devices = devices_of(job.mesh);
-		job.same_as = find_same(r, o, job.module);
+		job.same_as = find_same(r, o, &job);
 		if (job.same_as != b->jobs.n) {
 			b->duplicates++;
 			batch_job *first = &b->jobs.p[job.same_as];
@@ -250,6 +269,40 @@ static bool add_checked(reader *r, const place *at, const cJSON *o, batch_job jo
 		fault_at(b, at, why.pointer[0] ? why.pointer + 1 : "", why.detail);
 	}
 	spec_release(&spec);
+	return ok;
+}
+
+/* One job per seed, from the seed that the job has on. Each begins with nothing that the store has: what one seed found would be where
+ * the next one starts. */
+static bool add_seeds(reader *r, const place *at, const cJSON *o, batch_job job)
+{
+	const cJSON *seed = cJSON_GetObjectItemCaseSensitive(o, "seed");
+	const double most = (double)search_option_table[SEARCH_OPTION_SEED].most, first = seed ? seed->valuedouble : SEARCH_DEFAULT_SEED;
+	if (r->b->jobs.n + MAX(job.seeds, 1) > MOST_JOBS) {
+		r->full = true;
+		return false;
+	}
+	if (!job.seeds || (seed && (!cJSON_IsNumber(seed) || !(first >= 0 && first <= most) || first != (double)(int64_t)first)))
+		return add_checked(r, at, o, job); /* tells what is wrong with the seed */
+	if (first + (double)(job.seeds - 1) > most) {
+		fault_at(r->b, at, "seed", "too large for as many seeds");
+		return false;
+	}
+	if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "warm_start"))) {
+		fault_at(r->b, at, "warm_start", "each of several seeds begins with nothing: leave it out");
+		return false;
+	}
+	bool ok = true;
+	job.first = r->b->jobs.n;
+	for (int64_t k = 0; k < job.seeds && ok; k++) {
+		cJSON *one = cJSON_Duplicate(o, true);
+		cJSON_DeleteItemFromObjectCaseSensitive(one, "seed");
+		cJSON_AddNumberToObject(one, "seed", job.seed = (int64_t)first + k);
+		if (!cJSON_HasObjectItem(one, "warm_start"))
+			cJSON_AddFalseToObject(one, "warm_start");
+		ok = add_checked(r, at, one, job);
+		cJSON_Delete(one);
+	}
 	return ok;
 }
 
@@ -270,7 +323,7 @@ static void add_swept(reader *r, const place *at, cJSON *o, batch_job job)
 	for (uint32_t i = 0; i < shapes.n && ok; i++) {
 		cJSON *one = cJSON_Duplicate(o, true);
 		cJSON_AddStringToObject(one, "mesh", shapes.p[i].mesh);
-		ok = add_checked(r, at, one, job);
+		ok = add_seeds(r, at, one, job);
 		cJSON_Delete(one);
 	}
 	cJSON_free(profile);
@@ -281,7 +334,7 @@ static void add_swept(reader *r, const place *at, cJSON *o, batch_job job)
 static void add_job(reader *r, const place *at, cJSON *o)
 {
 	batch *b = r->b;
-	batch_job job = {.line = at->line, .col = 1};
+	batch_job job = {.line = at->line, .col = 1, .seeds = r->seeds, .first = b->jobs.n};
 	if (!cJSON_IsObject(o)) {
 		batch_fault(b, at->line, 1, "expected an object such as {\"module\":\"step.mlir\",\"mesh\":\"data=4,model=4\"}");
 		return;
@@ -292,7 +345,7 @@ static void add_job(reader *r, const place *at, cJSON *o)
 	if (b->sweep)
 		add_swept(r, at, o, job);
 	else
-		add_checked(r, at, o, job);
+		add_seeds(r, at, o, job);
 }
 
 /* ---------------------------------------------------------------- lines */
@@ -329,26 +382,26 @@ static status read_text(reader *r, const char *p, size_t n, diag *d)
 	if (p[blank] != '{' && p[blank] != '[')
 		return batch_read_table(p, n, r->b, read_row, r, d);
 	uint32_t line = 1;
-	for (size_t at = 0; at < n; line++) {
+	for (size_t at = 0; at < n && !r->full; line++) {
 		const char *end = memchr(p + at, '\n', n - at);
 		size_t len = end ? (size_t)(end - p) - at : n - at;
-		if (r->b->jobs.n > MOST_JOBS)
-			return diag_set(d, ST_ERR_LIMIT, "more than %d jobs", MOST_JOBS);
 		read_line(r, p + at, len, line);
 		at += len + 1;
 	}
 	return ST_OK;
 }
 
-status batch_read_text(const char *path, const char *p, size_t n, int64_t sweep, batch *out, diag *d)
+status batch_read_text(const char *path, const char *p, size_t n, const batch_reading *how, batch *out, diag *d)
 {
 	memset(out, 0, sizeof *out);
 	arena_init(&out->mem);
 	out->path = path;
-	out->sweep = sweep;
-	reader r = {.b = out};
+	out->sweep = how->sweep;
+	reader r = {.b = out, .seeds = how->seeds};
 	index_init(&r.known);
 	status st = read_text(&r, p, n, d);
+	if (st == ST_OK && r.full)
+		st = diag_set(d, ST_ERR_LIMIT, "more than %d jobs", MOST_JOBS);
 	if (st != ST_OK)
 		diag_in_file(d, out->path);
 	batch_measure(out);
@@ -359,12 +412,12 @@ status batch_read_text(const char *path, const char *p, size_t n, int64_t sweep,
 	return st;
 }
 
-status batch_read(const char *path, int64_t sweep, batch *out, diag *d)
+status batch_read(const char *path, const batch_reading *how, batch *out, diag *d)
 {
 	strbuf text = {0};
 	status st = file_read(path, MOST_JOBS_BYTES, &text, d);
 	if (st == ST_OK)
-		st = batch_read_text(!strcmp(path, "-") ? "standard input" : path, text.p ? text.p : "", text.n, sweep, out, d);
+		st = batch_read_text(!strcmp(path, "-") ? "standard input" : path, text.p ? text.p : "", text.n, how, out, d);
 	strbuf_release(&text);
 	return st;
 }
@@ -373,7 +426,7 @@ void batch_name(const batch *b, char out[BATCH_ID_BYTES])
 {
 	strbuf all = {0};
 	for (uint32_t i = 0; i < b->jobs.n; i++)
-		strbuf_printf(&all, "%s\n%s\n", b->jobs.p[i].module, b->jobs.p[i].request);
+		strbuf_printf(&all, "%s\n%s\n%s", b->jobs.p[i].module, b->jobs.p[i].request, b->jobs.p[i].seeds ? "of its seed\n" : "");
 	sha256_name(all.p, all.n, out);
 	strbuf_release(&all);
 }

@@ -1,6 +1,7 @@
 /* Several stores into one. Rows are copied value by value, each source in one transaction of the target: a merge that is killed can
  * be started again. An answer is taken unless the target has one to the same question, with no smaller budget, that is as good: of two
- * tasks that both ended a job, one counts. Of several answers a store gives the best. */
+ * tasks that both ended a job, one counts. What a seed found that began with nothing is told apart from what others found. Of several
+ * answers a store gives the best. */
 #include "batch/rows.h"
 
 #include <errno.h>
@@ -70,11 +71,14 @@ static standing compare(source *s, sqlite3 *to, sqlite3_stmt *search)
 	sqlite3_stmt *q = source_prepare(s, to,
 		"SELECT best_fits, CASE objective WHEN 'memory' THEN best_peak_bytes ELSE best_runtime_ns END AS cost FROM searches"
 		" WHERE key = ?2 AND budget = ?3 AND budget_amount >= ?4 AND state = 'succeeded' AND partial = 0 AND id <> ?1"
+		" AND (?5 ->> '$.seed' IS NULL OR ?5 ->> '$.warm_start' IS NOT 0 OR (budget_amount = ?4 AND request ->> '$.seed' = ?5 ->> '$.seed'"
+		" AND request ->> '$.warm_start' = 0))"
 		" ORDER BY best_fits DESC, cost LIMIT 1");
 	if (!q)
 		return STANDING_FAILED;
 	for (int i = 0; i < 4; i++)
 		sqlite3_bind_value(q, i + 1, sqlite3_column_value(search, i));
+	sqlite3_bind_value(q, 5, sqlite3_column_value(search, 10));
 	int rc = sqlite3_step(q);
 	bool memory = !strcmp(column_text(search, 9), "memory");
 	int fits = sqlite3_column_int(search, 22);

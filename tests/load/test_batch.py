@@ -132,6 +132,91 @@ def test_killed_again_and_again(folder):
     assert rows(folder, "PRAGMA integrity_check") == [("ok",)]
 
 
+def test_seeds_killed_again_and_again(folder):
+    """Each seed is searched to its end once, and is not asked again after a kill."""
+    job = {**questions(1, [str(CORPUS / "mlp.mlir.zst")], evaluations=400)[0], "seed": 10}
+    write_jobs(folder, job)
+    random.seed(2)
+    kills, done = 0, set()
+    for _ in range(40):
+        process = start(folder, "--seeds", "16", "--workers", "2")
+        time.sleep(random.uniform(0.05, 0.5))
+        process.kill()
+        process.communicate()
+        kills += process.returncode == -signal.SIGKILL
+        eventually(lambda: not children(process.pid))
+        now = set(rows_or_none(folder, "SELECT id, strategy, request ->> '$.seed' FROM searches WHERE state = 'succeeded'") or [])
+        assert done <= now
+        done = now
+        if len(done) > 8:
+            break
+    assert kills and done
+    document = json.loads(run(folder, "--seeds", "16", "--json")[0])
+    assert document["summary"]["known"] == len(done) and document["summary"]["searched"] == 16 - len(done)
+    seeds = rows(folder, "SELECT request ->> '$.seed', count(*) FROM searches WHERE state = 'succeeded' GROUP BY 1 ORDER BY 1")
+    assert seeds == [(seed, 1) for seed in range(10, 26)] and rows(folder, "SELECT count(*) FROM searches") == [(16,)]
+    assert rows(folder, "SELECT count(DISTINCT key) FROM searches") == [(1,)]
+
+
+def test_seeds_of_several_tasks(folder):
+    """One question, its seeds shared by two tasks: after the merge all are there, and a daemon answers with the best of them."""
+    job = questions(1, [str(CORPUS / "mlp_tiny.mlir.zst")])[0]
+    write_jobs(folder, {**job, "seeds": 6})
+    documents = [json.loads(p.communicate(timeout=60)[0]) for p in [share(folder, k) for k in (0, 1)]]
+    assert sum(d["summary"]["searched"] for d in documents) == 6
+    cost = 1000  # of the answers as the merge finds them: each another one, the fourth seed has the best
+    for k in (0, 1):
+        db = sqlite3.connect(folder / f"task{k}" / "shardwright.db")
+        db.execute("UPDATE searches SET best_runtime_ns = ? + abs(4 - (request ->> '$.seed')), best_fits = 1", (cost,))
+        db.commit()
+        db.close()
+    counts, _ = merge(folder, "task0", "task1")
+    assert (counts["answers"], counts["known"]) == (6, 0)
+    again, _ = merge(folder, "task1", "task0")
+    assert (again["answers"], again["known"]) == (0, 6)
+    document = json.loads(run(folder, "--json")[0])
+    assert document["summary"]["known"] == 6
+    spread = document["seeds"][0]
+    assert [spread[f] for f in ("best", "best_seed", "reached", "median", "worst")] == [1000, 4, 1, 1001, 1003]
+    daemon = Daemon(folder).start()
+    try:
+        request = {**job, "module": daemon.upload((CORPUS / "mlp_tiny.mlir.zst").read_bytes()).json()["id"]}
+        hit = daemon.search(request, {"Cache-Control": "only-if-cached"}).json()
+        assert hit["id"] == document["jobs"][3]["search"] and hit["best"]["runtime_ns"] == 1000
+    finally:
+        daemon.stop()
+
+
+def test_a_merge_takes_a_seed_once(folder):
+    """Two tasks that both searched a seed have one answer of it; with another budget, or not begun with nothing, it is another one."""
+    job = questions(1)[0]
+    for k, evaluations in ((0, 200), (1, 200), (2, 300)):
+        write_jobs(folder, {**job, "evaluations": evaluations, "seeds": 2})
+        run(folder, store=f"task{k}")
+    write_jobs(folder, {**job, "seed": 1})
+    run(folder, store="task3")
+    counts, _ = merge(folder, "task0", "task1", "task2", "task3")
+    assert (counts["answers"], counts["known"]) == (4, 3)
+
+
+def test_seeds_by_a_daemon(folder):
+    """A daemon has one answer to a question: of several seeds each is asked for, once for all batches of a week."""
+    daemon = Daemon(folder).start()
+    try:
+        url = f"http://127.0.0.1:{daemon.port}"
+        write_jobs(folder, questions(1)[0])
+        run(folder, "--server", url)
+        for turn in range(2):
+            document = json.loads(run(folder, "--server", url, "--seeds", "3", "--json")[0])
+            assert [j["seed"] for j in document["jobs"]] == [1, 2, 3] and len({j["search"] for j in document["jobs"]}) == 3
+            assert document["seeds"][0]["answered"] == 3 and document["summary"]["known"] == (3 if turn else 0)
+        assert daemon.rows("SELECT count(*) FROM searches") == [(4,)]
+        plan = json.loads(run(folder, "--server", url, "--seeds", "3", "--dry-run", "--json")[0])
+        assert [j["state"] for j in plan["jobs"]] == ["waiting"] * 3
+    finally:
+        daemon.stop()
+
+
 def test_a_worker_that_is_killed_is_started_again(folder):
     write_jobs(folder, {**LONG, "seconds": 0.5})
     process = start(folder, "--json")
