@@ -411,6 +411,40 @@ def test_answers_of_two_tasks_to_one_question(folder):
     assert (counts["answers"], counts["known"]) == (3, 2)
 
 
+def test_a_merge_of_stores_that_were_never_finished(folder):
+    """Of tasks that were ended, or had no room, while they made theirs; and one of an earlier version with an answer in it."""
+    write_jobs(folder, *questions(2))
+    run(folder, "--workers", "1", store="task0")
+    schemas = [(pathlib.Path(__file__).resolve().parents[2] / "server" / name).read_text() for name in ("schema.sql", "schema_2.sql", "schema_3.sql")]
+    for k in range(4):
+        (folder / f"begun{k}").mkdir()
+        (folder / f"begun{k}" / "lock").touch()
+    (folder / "begun1" / "shardwright.db").touch()
+    for k in (2, 3):
+        old = sqlite3.connect(folder / f"begun{k}" / "shardwright.db")
+        for schema in schemas:
+            old.executescript(schema)
+        if k == 3:  # the first answer of task0
+            new = sqlite3.connect(folder / "task0" / "shardwright.db")
+            first = {"modules": "1", "strategies": "number = 1", "searches": "number = 1"}
+            for table, which in first.items():
+                columns = ", ".join(row[1] for row in old.execute(f"PRAGMA table_info({table})"))
+                for row in new.execute(f"SELECT {columns} FROM {table} WHERE {which}").fetchall():
+                    old.execute(f"INSERT INTO {table}({columns}) VALUES ({', '.join('?' * len(row))})", row)
+            new.close()
+        old.commit()
+        old.executescript("PRAGMA application_id = 0x53574431; PRAGMA user_version = 3;")
+        old.close()
+    counts, _ = merge(folder, "begun0", "begun1", "begun2", "begun3", "task0")
+    assert (counts["stores"], counts["answers"], counts["known"]) == (5, 2, 1)
+    assert json.loads(run(folder, "--dry-run", "--json")[0])["summary"]["known"] == 2
+    counts, _ = merge(folder, "begun0", "begun1", "begun2", "begun3")
+    assert (counts["answers"], counts["known"]) == (0, 1)
+    (folder / "empty").mkdir()
+    _, err = merge(folder, "empty", code=1)
+    assert "there is no store in 'empty'" in err and not list((folder / "empty").iterdir())
+
+
 def test_a_merge_that_cannot_be(folder):
     write_jobs(folder, *questions(1))
     run(folder, store="task0")
