@@ -1,6 +1,7 @@
 /* batch: many searches from a file of jobs, into a store or through a daemon.
  *
- *   jobs.c    JOBS -> checked jobs, each fault with its position    table.c  CSV and TSV rows as JSON
+ *   jobs.c    JOBS -> checked jobs                                  table.c  CSV and TSV rows as JSON
+ *   fault.c   what is wrong with JOBS, and where
  *   sweep.c   all mesh shapes of a number of devices                run.c    asks for jobs by priority, waits, counts
  *   report.c  a line per job, the summary, JSON                     local.c  the engine over a store: the daemon's own code
  *   rank.c    the best of shapes and of seeds, and their spread
@@ -283,6 +284,15 @@ const char *batch_shown(const char *s, size_t room, char out[256]);
 /* Step time, peak, whether it fits. */
 void batch_add_cost(strbuf *line, const batch_result *r);
 void batch_fault(batch *b, uint32_t line, uint32_t col, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* One line of JOBS: the text of an object, or the cells of a row. */
+typedef struct batch_place {
+	uint32_t line;
+	const char *text;
+	size_t n;
+	const batch_cells *cells;
+} batch_place;
+/* The fault of a field, "mesh/axes/0": told with the place of its outermost part. */
+void batch_fault_at(batch *b, const batch_place *at, const char *field, const char *detail);
 
 typedef struct batch_shape {
 	char mesh[64];

@@ -27,78 +27,10 @@ bool batch_is_field(const char *name)
 	return n < (int)sizeof spaced && n > 2 && !strchr(name, ' ') && strstr(fields, spaced);
 }
 
-void batch_fault(batch *b, uint32_t line, uint32_t col, const char *fmt, ...)
-{
-	diag d = {.code = ST_ERR_INVALID, .line = line, .col = col};
-	va_list args;
-	va_start(args, fmt);
-	vsnprintf(d.msg, sizeof d.msg, fmt, args);
-	va_end(args);
-	for (char *c = d.msg; *c; c++) /* it quotes the file */
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = ' ';
-	diag_in_file(&d, b->path);
-	vec_push(&b->faults, d);
-}
-
-/* ---------------------------------------------------------------- where a field stands */
-
-/* One line of JOBS: the text of an object, or the cells of a row. */
-typedef struct place {
-	uint32_t line;
-	const char *text;
-	size_t n;
-	const batch_cells *cells;
-} place;
-
-/* Column of the value of a key of the outermost object; 1 when it has no such key. */
-static uint32_t column_of_key(const char *p, size_t n, const char *key)
-{
-	int depth = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (p[i] == '{' || p[i] == '[')
-			depth++;
-		else if (p[i] == '}' || p[i] == ']')
-			depth--;
-		if (p[i] != '"')
-			continue;
-		size_t from = i + 1;
-		for (i = from; i < n && p[i] != '"'; i++)
-			i += p[i] == '\\';
-		if (depth != 1 || i >= n || !str_is((str){p + from, i - from}, key))
-			continue;
-		size_t at = i + 1;
-		while (at < n && strchr(" \t", p[at]))
-			at++;
-		if (at >= n || p[at] != ':')
-			continue;
-		for (at++; at < n && strchr(" \t", p[at]);)
-			at++;
-		return (uint32_t)at + 1;
-	}
-	return 1;
-}
-
-/* The fault of a field, "mesh/axes/0": told with the place of its outermost part. */
-static void fault_at(batch *b, const place *at, const char *field, const char *detail)
-{
-	char key[64];
-	snprintf(key, sizeof key, "%.*s", (int)MIN(strcspn(field, "/"), sizeof key - 1), field);
-	uint32_t line = at->line, col = 1;
-	if (at->cells) {
-		for (uint32_t i = 0; i < at->cells->n; i++)
-			if (!strcmp(at->cells->names[i], key) && at->cells->cols[i])
-				line = at->cells->lines[i], col = at->cells->cols[i];
-	} else {
-		col = column_of_key(at->text, at->n, key);
-	}
-	batch_fault(b, line, col, "%s%s%s", field, field[0] ? ": " : "", detail);
-}
-
 /* ---------------------------------------------------------------- one job */
 
 /* A text that ends in .json names the file that holds the field. */
-static bool read_file_field(batch *b, const place *at, cJSON *o, const char *field)
+static bool read_file_field(batch *b, const batch_place *at, cJSON *o, const char *field)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, field);
 	size_t n = cJSON_IsString(item) ? strlen(item->valuestring) : 0;
@@ -118,7 +50,7 @@ static bool read_file_field(batch *b, const place *at, cJSON *o, const char *fie
 			snprintf(detail, sizeof detail, "%s:%u:%u: %s", d.file, d.line, d.col, d.msg);
 		else
 			snprintf(detail, sizeof detail, "%s", d.msg);
-		fault_at(b, at, field, detail);
+		batch_fault_at(b, at, field, detail);
 		return false;
 	}
 	cJSON_ReplaceItemInObjectCaseSensitive(o, field, value);
@@ -126,7 +58,7 @@ static bool read_file_field(batch *b, const place *at, cJSON *o, const char *fie
 }
 
 /* The command line knows second names of devices, requests only the first. */
-static bool name_device(batch *b, const place *at, cJSON *o)
+static bool name_device(batch *b, const batch_place *at, cJSON *o)
 {
 	cJSON *item = cJSON_GetObjectItemCaseSensitive(o, "device");
 	device dev;
@@ -134,7 +66,7 @@ static bool name_device(batch *b, const place *at, cJSON *o)
 	if (!cJSON_IsString(item))
 		return true;
 	if (device_find(item->valuestring, &dev, &d) != ST_OK) {
-		fault_at(b, at, "device", d.msg);
+		batch_fault_at(b, at, "device", d.msg);
 		return false;
 	}
 	cJSON_SetValuestring(item, dev.name);
@@ -142,7 +74,7 @@ static bool name_device(batch *b, const place *at, cJSON *o)
 }
 
 /* An integer that is a job's and no request's: it leaves the object. */
-static bool take_integer(batch *b, const place *at, cJSON *o, const char *field, int64_t least, int64_t most, int64_t *out)
+static bool take_integer(batch *b, const batch_place *at, cJSON *o, const char *field, int64_t least, int64_t most, int64_t *out)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, field);
 	if (!item)
@@ -151,7 +83,7 @@ static bool take_integer(batch *b, const place *at, cJSON *o, const char *field,
 		|| item->valuedouble != (double)(int64_t)item->valuedouble) {
 		char detail[96];
 		snprintf(detail, sizeof detail, "expected an integer from %lld to %lld", (long long)least, (long long)most);
-		fault_at(b, at, field, detail);
+		batch_fault_at(b, at, field, detail);
 		return false;
 	}
 	*out = (int64_t)item->valuedouble;
@@ -160,18 +92,18 @@ static bool take_integer(batch *b, const place *at, cJSON *o, const char *field,
 }
 
 /* The path of the module, the priority and the number of seeds leave the object: the rest is a search request. */
-static bool take_own_fields(batch *b, const place *at, cJSON *o, batch_job *job)
+static bool take_own_fields(batch *b, const batch_place *at, cJSON *o, batch_job *job)
 {
 	for (const cJSON *item = o->child; item; item = item->next)
 		if (!batch_is_field(item->string)) {
 			char detail[256];
 			snprintf(detail, sizeof detail, "unknown field, expected one of:%s", fields);
-			fault_at(b, at, item->string, detail);
+			batch_fault_at(b, at, item->string, detail);
 			return false;
 		}
 	const cJSON *module = cJSON_GetObjectItemCaseSensitive(o, "module");
 	if (!cJSON_IsString(module) || !module->valuestring[0]) {
-		fault_at(b, at, "module", "expected the path of a module");
+		batch_fault_at(b, at, "module", "expected the path of a module");
 		return false;
 	}
 	job->module = arena_strdup(&b->mem, module->valuestring, strlen(module->valuestring));
@@ -244,7 +176,7 @@ static uint32_t find_same(reader *r, const cJSON *o, const batch_job *job)
 	return r->questions.n - 1;
 }
 
-static bool add_checked(reader *r, const place *at, const cJSON *o, batch_job job)
+static bool add_checked(reader *r, const batch_place *at, const cJSON *o, batch_job job)
 {
 	batch *b = r->b;
 	search_spec spec;
@@ -266,7 +198,7 @@ static bool add_checked(reader *r, const place *at, const cJSON *o, batch_job jo
 		}
 		vec_push(&b->jobs, job);
 	} else {
-		fault_at(b, at, why.pointer[0] ? why.pointer + 1 : "", why.detail);
+		batch_fault_at(b, at, why.pointer[0] ? why.pointer + 1 : "", why.detail);
 	}
 	spec_release(&spec);
 	return ok;
@@ -274,7 +206,7 @@ static bool add_checked(reader *r, const place *at, const cJSON *o, batch_job jo
 
 /* One job per seed, from the seed that the job has on. Each begins with nothing that the store has: what one seed found would be where
  * the next one starts. */
-static bool add_seeds(reader *r, const place *at, const cJSON *o, batch_job job)
+static bool add_seeds(reader *r, const batch_place *at, const cJSON *o, batch_job job)
 {
 	const cJSON *seed = cJSON_GetObjectItemCaseSensitive(o, "seed");
 	const double most = (double)search_option_table[SEARCH_OPTION_SEED].most, first = seed ? seed->valuedouble : SEARCH_DEFAULT_SEED;
@@ -285,11 +217,11 @@ static bool add_seeds(reader *r, const place *at, const cJSON *o, batch_job job)
 	if (!job.seeds || (seed && (!cJSON_IsNumber(seed) || !(first >= 0 && first <= most) || first != (double)(int64_t)first)))
 		return add_checked(r, at, o, job); /* tells what is wrong with the seed */
 	if (first + (double)(job.seeds - 1) > most) {
-		fault_at(r->b, at, "seed", "too large for as many seeds");
+		batch_fault_at(r->b, at, "seed", "too large for as many seeds");
 		return false;
 	}
 	if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "warm_start"))) {
-		fault_at(r->b, at, "warm_start", "each of several seeds begins with nothing: leave it out");
+		batch_fault_at(r->b, at, "warm_start", "each of several seeds begins with nothing: leave it out");
 		return false;
 	}
 	bool ok = true;
@@ -306,11 +238,11 @@ static bool add_seeds(reader *r, const place *at, const cJSON *o, batch_job job)
 	return ok;
 }
 
-static void add_swept(reader *r, const place *at, cJSON *o, batch_job job)
+static void add_swept(reader *r, const batch_place *at, cJSON *o, batch_job job)
 {
 	batch *b = r->b;
 	if (cJSON_HasObjectItem(o, "mesh")) {
-		fault_at(b, at, "mesh", "--sweep makes the meshes: leave it out");
+		batch_fault_at(b, at, "mesh", "--sweep makes the meshes: leave it out");
 		return;
 	}
 	const cJSON *device = cJSON_GetObjectItemCaseSensitive(o, "device");
@@ -318,7 +250,7 @@ static void add_swept(reader *r, const place *at, cJSON *o, batch_job job)
 	batch_shapes shapes = {0};
 	diag d = {0};
 	if (batch_sweep(cJSON_IsString(device) ? device->valuestring : "default", profile, b->sweep, &shapes, &d) != ST_OK)
-		fault_at(b, at, "device", d.msg);
+		batch_fault_at(b, at, "device", d.msg);
 	bool ok = true;
 	for (uint32_t i = 0; i < shapes.n && ok; i++) {
 		cJSON *one = cJSON_Duplicate(o, true);
@@ -331,7 +263,7 @@ static void add_swept(reader *r, const place *at, cJSON *o, batch_job job)
 }
 
 /* o is changed. */
-static void add_job(reader *r, const place *at, cJSON *o)
+static void add_job(reader *r, const batch_place *at, cJSON *o)
 {
 	batch *b = r->b;
 	batch_job job = {.line = at->line, .col = 1, .seeds = r->seeds, .first = b->jobs.n};
@@ -359,7 +291,7 @@ static void read_line(reader *r, const char *p, size_t n, uint32_t line)
 		return;
 	cJSON *o = json_parse(p, n, MAX_JSON_BYTES, &d);
 	if (o)
-		add_job(r, &(place){.line = line, .text = p, .n = n}, o);
+		add_job(r, &(batch_place){.line = line, .text = p, .n = n}, o);
 	else
 		batch_fault(r->b, line, d.col, "%s", d.msg);
 	cJSON_Delete(o);
@@ -367,7 +299,7 @@ static void read_line(reader *r, const char *p, size_t n, uint32_t line)
 
 static void read_row(void *cls, cJSON *row, uint32_t line, const batch_cells *cells)
 {
-	add_job(cls, &(place){.line = line, .cells = cells}, row);
+	add_job(cls, &(batch_place){.line = line, .cells = cells}, row);
 }
 
 static status read_text(reader *r, const char *p, size_t n, diag *d)
