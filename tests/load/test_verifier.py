@@ -318,7 +318,10 @@ def test_plan_by_server(own):
         assert run.returncode == 0, run.stderr
         return json.loads(run.stdout)
 
-    verified, told = plan(2)
+    plan(2)  # whether the search has ended by then or not
+    for search, in d.rows("SELECT id FROM searches"):
+        assert d.wait(search)["state"] == "succeeded"
+    verified, told = plan(5)
     assert verified is None and "is not verified: its verification is queued" in told[0], told
     v = verifier(d, "--once")
     verified, told = plan(100)
