@@ -1,8 +1,10 @@
 /* batch: many searches from a file of jobs, into a store or through a daemon.
  *
- *   jobs.c    JOBS -> checked jobs, each fault with its position    table.c  CSV and TSV rows as JSON
+ *   jobs.c    JOBS -> checked jobs                                  table.c  CSV and TSV rows as JSON
+ *   fault.c   what is wrong with JOBS, and where
  *   sweep.c   all mesh shapes of a number of devices                run.c    asks for jobs by priority, waits, counts
  *   report.c  a line per job, the summary, JSON                     local.c  the engine over a store: the daemon's own code
+ *   rank.c    the best of shapes and of seeds, and their spread
  *   export.c  views of a store as table, CSV and JSON                queue.c  jobs shared by several machines
  *   transfer.c  a store as one file, backups, retention by hand
  *   merge.c   several stores into one                               slurm.c  array jobs whose tasks share a queue
@@ -41,12 +43,16 @@ typedef struct batch_job {
 	const char *mesh, *device;
 	int64_t memory_bytes; /* 0: the device's */
 	int64_t priority, devices;
+	int64_t seeds;       /* 0: any seed's answer will do; else one of so many jobs that ask the same, each with the answer of its seed */
+	int64_t seed;
+	uint32_t first;      /* index of the first of those; its own without seeds */
 	uint32_t line, col;  /* in JOBS */
 	uint32_t same_as;    /* index of an earlier job that asks the same, or its own */
 	uint32_t next_same;  /* of those that are the same as one: the next, 0 at the end */
 	batch_result result;
 } batch_job;
 
+enum { BATCH_MOST_SEEDS = 1000 };
 #define BATCH_NO_MODULE "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 
 typedef struct batch {
@@ -55,15 +61,18 @@ typedef struct batch {
 	VEC(diag) faults;    /* lines that are no jobs */
 	int64_t sweep;       /* devices of --sweep, 0: none */
 	uint32_t duplicates;
-	int module_width, mesh_width; /* of tables */
+	int module_width, mesh_width, seed_width; /* of tables; seed_width 0: no job has seeds */
 	arena mem;
 } batch;
 
-/* Reads JSON lines or a table; "-": standard input. sweep: 0, or the number of devices whose mesh shapes each job is searched on.
- * A line that is no job becomes one of out->faults; fails where nothing can be read at all. Owned by caller (batch_release). */
-status batch_read(const char *path, int64_t sweep, batch *out, diag *d) MUST_USE;
+typedef struct batch_reading {
+	int64_t sweep; /* 0, or the number of devices whose mesh shapes each job is searched on */
+	int64_t seeds; /* of jobs that do not say; 0: none */
+} batch_reading;
+/* Reads JSON lines or a table; "-": standard input. A line that is no job becomes one of out->faults; fails where nothing can be read at all. Owned by caller (batch_release). */
+status batch_read(const char *path, const batch_reading *how, batch *out, diag *d) MUST_USE;
 /* The same of a text; path names it in messages. Changes no file. */
-status batch_read_text(const char *path, const char *p, size_t n, int64_t sweep, batch *out, diag *d) MUST_USE;
+status batch_read_text(const char *path, const char *p, size_t n, const batch_reading *how, batch *out, diag *d) MUST_USE;
 void batch_release(batch *b);
 /* Equal for equal jobs in the same order. */
 void batch_name(const batch *b, char out[BATCH_ID_BYTES]);
@@ -110,7 +119,8 @@ typedef struct batch_run_options {
 	struct queue *queue;      /* NULL: all jobs are ours */
 } batch_run_options;
 typedef struct batch_outcome {
-	uint32_t succeeded, failed, waiting, fits_not, elsewhere; /* of all jobs */
+	uint32_t succeeded, failed, waiting, elsewhere; /* of all jobs */
+	uint32_t fits_not;     /* with an answer that does not fit, and no other seed's that does */
 	uint32_t stored, same; /* of those that succeeded: known before, and the same as another line */
 	int64_t elapsed_ns;
 	bool stopped, broken;
@@ -124,9 +134,21 @@ void batch_print_line(const batch *b, const batch_job *j, uint32_t ended, bool d
 void batch_print_summary(const batch *b, const batch_outcome *r, bool dry_run, FILE *out);
 /* One document, shardwright.batch/1. */
 void batch_print_json(const batch *b, const batch_outcome *r, FILE *out);
-/* Jobs of the same line of JOBS, best shape first; writes their indices to order (room for all jobs), returns how many. first: the
- * first of them. Those without an answer come last. */
-uint32_t batch_rank(const batch *b, uint32_t first, uint32_t *order);
+
+/* ---------------------------------------------------------------- rank.c
+ *
+ * order has room for all jobs. What has no answer comes last. */
+
+/* The seeds of a job, best first; first: the first of them. Returns how many; 1 for a job without. */
+uint32_t batch_rank_seeds(const batch *b, uint32_t first, uint32_t *order);
+/* The shapes of a line of JOBS, best first, each as its best seed; first: the first job of the line. */
+uint32_t batch_rank_shapes(const batch *b, uint32_t first, uint32_t *order);
+uint32_t batch_count_unfit(const batch *b);
+void batch_print_shapes(const batch *b, FILE *out);
+/* Of jobs with several seeds: the best, the median and the worst. */
+void batch_print_seeds(const batch *b, FILE *out);
+void batch_shapes_json(const batch *b, strbuf *out);
+void batch_seeds_json(const batch *b, strbuf *out);
 
 /* ---------------------------------------------------------------- queue.c: jobs shared by several machines
  *
@@ -254,7 +276,23 @@ bool batch_is_field(const char *name);
 const char *batch_fields(void);
 /* Sets the widths: as wide as what is in the columns. */
 void batch_measure(batch *b);
+const char *batch_device_shown(const batch_job *j);
+/* The name of the module's file, for a terminal. */
+const char *batch_file_shown(const batch_job *j, char out[256]);
+/* A text for a terminal: no control characters, of a long one the end. */
+const char *batch_shown(const char *s, size_t room, char out[256]);
+/* Step time, peak, whether it fits. */
+void batch_add_cost(strbuf *line, const batch_result *r);
 void batch_fault(batch *b, uint32_t line, uint32_t col, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* One line of JOBS: the text of an object, or the cells of a row. */
+typedef struct batch_place {
+	uint32_t line;
+	const char *text;
+	size_t n;
+	const batch_cells *cells;
+} batch_place;
+/* The fault of a field, "mesh/axes/0": told with the place of its outermost part. */
+void batch_fault_at(batch *b, const batch_place *at, const char *field, const char *detail);
 
 typedef struct batch_shape {
 	char mesh[64];

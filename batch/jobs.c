@@ -1,11 +1,12 @@
 /* JOBS -> jobs. Each line is a search request of the HTTP interface, whose module is a path, with a priority. */
 #include "batch/batch.h"
 #include "costmodel/costmodel.h"
+#include "search/options.h"
 #include "server/server.h"
 
 #include <stdlib.h>
 
-enum { MOST_JOBS = 1000000 };
+enum { MOST_JOBS = 100000 }; /* each takes 1.7 KB, and few lines make many by seeds and shapes */
 #define MOST_JOBS_BYTES ((size_t)256 << 20)
 #define MOST_PRIORITY 1000000
 
@@ -15,7 +16,7 @@ enum { MOST_JOBS = 1000000 };
 static const char fields[] = " module "
 #define OPTION(id, flag, field, kind, asked, argument, least, most, help) FIELD_##asked(field)
 #include "search/options.def"
-	"warm_start priority ";
+	"warm_start priority seeds ";
 
 const char *batch_fields(void) { return fields; }
 
@@ -26,78 +27,10 @@ bool batch_is_field(const char *name)
 	return n < (int)sizeof spaced && n > 2 && !strchr(name, ' ') && strstr(fields, spaced);
 }
 
-void batch_fault(batch *b, uint32_t line, uint32_t col, const char *fmt, ...)
-{
-	diag d = {.code = ST_ERR_INVALID, .line = line, .col = col};
-	va_list args;
-	va_start(args, fmt);
-	vsnprintf(d.msg, sizeof d.msg, fmt, args);
-	va_end(args);
-	for (char *c = d.msg; *c; c++) /* it quotes the file */
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = ' ';
-	diag_in_file(&d, b->path);
-	vec_push(&b->faults, d);
-}
-
-/* ---------------------------------------------------------------- where a field stands */
-
-/* One line of JOBS: the text of an object, or the cells of a row. */
-typedef struct place {
-	uint32_t line;
-	const char *text;
-	size_t n;
-	const batch_cells *cells;
-} place;
-
-/* Column of the value of a key of the outermost object; 1 when it has no such key. */
-static uint32_t column_of_key(const char *p, size_t n, const char *key)
-{
-	int depth = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (p[i] == '{' || p[i] == '[')
-			depth++;
-		else if (p[i] == '}' || p[i] == ']')
-			depth--;
-		if (p[i] != '"')
-			continue;
-		size_t from = i + 1;
-		for (i = from; i < n && p[i] != '"'; i++)
-			i += p[i] == '\\';
-		if (depth != 1 || i >= n || !str_is((str){p + from, i - from}, key))
-			continue;
-		size_t at = i + 1;
-		while (at < n && strchr(" \t", p[at]))
-			at++;
-		if (at >= n || p[at] != ':')
-			continue;
-		for (at++; at < n && strchr(" \t", p[at]);)
-			at++;
-		return (uint32_t)at + 1;
-	}
-	return 1;
-}
-
-/* The fault of a field, "mesh/axes/0": told with the place of its outermost part. */
-static void fault_at(batch *b, const place *at, const char *field, const char *detail)
-{
-	char key[64];
-	snprintf(key, sizeof key, "%.*s", (int)MIN(strcspn(field, "/"), sizeof key - 1), field);
-	uint32_t line = at->line, col = 1;
-	if (at->cells) {
-		for (uint32_t i = 0; i < at->cells->n; i++)
-			if (!strcmp(at->cells->names[i], key) && at->cells->cols[i])
-				line = at->cells->lines[i], col = at->cells->cols[i];
-	} else {
-		col = column_of_key(at->text, at->n, key);
-	}
-	batch_fault(b, line, col, "%s%s%s", field, field[0] ? ": " : "", detail);
-}
-
 /* ---------------------------------------------------------------- one job */
 
 /* A text that ends in .json names the file that holds the field. */
-static bool read_file_field(batch *b, const place *at, cJSON *o, const char *field)
+static bool read_file_field(batch *b, const batch_place *at, cJSON *o, const char *field)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, field);
 	size_t n = cJSON_IsString(item) ? strlen(item->valuestring) : 0;
@@ -117,7 +50,7 @@ static bool read_file_field(batch *b, const place *at, cJSON *o, const char *fie
 			snprintf(detail, sizeof detail, "%s:%u:%u: %s", d.file, d.line, d.col, d.msg);
 		else
 			snprintf(detail, sizeof detail, "%s", d.msg);
-		fault_at(b, at, field, detail);
+		batch_fault_at(b, at, field, detail);
 		return false;
 	}
 	cJSON_ReplaceItemInObjectCaseSensitive(o, field, value);
@@ -125,7 +58,7 @@ static bool read_file_field(batch *b, const place *at, cJSON *o, const char *fie
 }
 
 /* The command line knows second names of devices, requests only the first. */
-static bool name_device(batch *b, const place *at, cJSON *o)
+static bool name_device(batch *b, const batch_place *at, cJSON *o)
 {
 	cJSON *item = cJSON_GetObjectItemCaseSensitive(o, "device");
 	device dev;
@@ -133,36 +66,50 @@ static bool name_device(batch *b, const place *at, cJSON *o)
 	if (!cJSON_IsString(item))
 		return true;
 	if (device_find(item->valuestring, &dev, &d) != ST_OK) {
-		fault_at(b, at, "device", d.msg);
+		batch_fault_at(b, at, "device", d.msg);
 		return false;
 	}
 	cJSON_SetValuestring(item, dev.name);
 	return true;
 }
 
-/* The text of the module and the priority leave the object: the rest is a search request. */
-static bool take_own_fields(batch *b, const place *at, cJSON *o, batch_job *job)
+/* An integer that is a job's and no request's: it leaves the object. */
+static bool take_integer(batch *b, const batch_place *at, cJSON *o, const char *field, int64_t least, int64_t most, int64_t *out)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, field);
+	if (!item)
+		return true;
+	if (!cJSON_IsNumber(item) || !(item->valuedouble >= (double)least && item->valuedouble <= (double)most)
+		|| item->valuedouble != (double)(int64_t)item->valuedouble) {
+		char detail[96];
+		snprintf(detail, sizeof detail, "expected an integer from %lld to %lld", (long long)least, (long long)most);
+		batch_fault_at(b, at, field, detail);
+		return false;
+	}
+	*out = (int64_t)item->valuedouble;
+	cJSON_DeleteItemFromObjectCaseSensitive(o, field);
+	return true;
+}
+
+/* The path of the module, the priority and the number of seeds leave the object: the rest is a search request. */
+static bool take_own_fields(batch *b, const batch_place *at, cJSON *o, batch_job *job)
 {
 	for (const cJSON *item = o->child; item; item = item->next)
 		if (!batch_is_field(item->string)) {
 			char detail[256];
 			snprintf(detail, sizeof detail, "unknown field, expected one of:%s", fields);
-			fault_at(b, at, item->string, detail);
+			batch_fault_at(b, at, item->string, detail);
 			return false;
 		}
-	const cJSON *module = cJSON_GetObjectItemCaseSensitive(o, "module"), *priority = cJSON_GetObjectItemCaseSensitive(o, "priority");
+	const cJSON *module = cJSON_GetObjectItemCaseSensitive(o, "module");
 	if (!cJSON_IsString(module) || !module->valuestring[0]) {
-		fault_at(b, at, "module", "expected the path of a module");
+		batch_fault_at(b, at, "module", "expected the path of a module");
 		return false;
 	}
 	job->module = arena_strdup(&b->mem, module->valuestring, strlen(module->valuestring));
-	if (priority && (!cJSON_IsNumber(priority) || priority->valuedouble != (double)(int)priority->valuedouble
-		|| priority->valuedouble < -MOST_PRIORITY || priority->valuedouble > MOST_PRIORITY)) {
-		fault_at(b, at, "priority", "expected an integer from -1000000 to 1000000");
+	if (!take_integer(b, at, o, "priority", -MOST_PRIORITY, MOST_PRIORITY, &job->priority)
+		|| !take_integer(b, at, o, "seeds", 1, BATCH_MOST_SEEDS, &job->seeds))
 		return false;
-	}
-	job->priority = priority ? (int64_t)priority->valuedouble : 0;
-	cJSON_DeleteItemFromObjectCaseSensitive(o, "priority");
 	cJSON_ReplaceItemInObjectCaseSensitive(o, "module", cJSON_CreateString(BATCH_NO_MODULE));
 	return true;
 }
@@ -184,18 +131,20 @@ static int64_t devices_of(const char *mesh)
 	return n;
 }
 
-/* What an answer is remembered for does not have seed and threads in it: neither has what makes two jobs the same. */
-static char *question_of(const cJSON *o, const char *module)
+/* What an answer is remembered for does not have seed and threads in it: neither has what makes two jobs the same, unless a job is
+ * one of several seeds. */
+static char *question_of(const cJSON *o, const batch_job *job)
 {
 	cJSON *copy = cJSON_Duplicate(o, true);
 	search_spec spec;
 	problem why = {0};
-	cJSON_DeleteItemFromObjectCaseSensitive(copy, "seed");
+	if (!job->seeds)
+		cJSON_DeleteItemFromObjectCaseSensitive(copy, "seed");
 	cJSON_DeleteItemFromObjectCaseSensitive(copy, "threads");
 	char *text = NULL;
 	if (parse_request(copy, &spec, &why)) {
 		strbuf b = {0};
-		strbuf_printf(&b, "%s\n%s", module, spec.json);
+		strbuf_printf(&b, "%s\n%s\n%s", job->module, spec.json, job->seeds ? "of its seed" : "");
 		text = b.p;
 	}
 	spec_release(&spec);
@@ -207,11 +156,13 @@ typedef struct reader {
 	batch *b;
 	index_map known; /* of questions */
 	VEC(char *) questions;
+	int64_t seeds;   /* of a job that does not say; 0: as it stands */
+	bool full;
 } reader;
 
-static uint32_t find_same(reader *r, const cJSON *o, const char *module)
+static uint32_t find_same(reader *r, const cJSON *o, const batch_job *job)
 {
-	char *text = question_of(o, module);
+	char *text = question_of(o, job);
 	uint64_t h = hash_bytes(text ? text : "", text ? strlen(text) : 0, 0);
 	uint32_t id, it = index_first(&r->known, h);
 	while (index_next(&r->known, h, &it, &id))
@@ -225,7 +176,7 @@ static uint32_t find_same(reader *r, const cJSON *o, const char *module)
 	return r->questions.n - 1;
 }
 
-static bool add_checked(reader *r, const place *at, const cJSON *o, batch_job job)
+static bool add_checked(reader *r, const batch_place *at, const cJSON *o, batch_job job)
 {
 	batch *b = r->b;
 	search_spec spec;
@@ -237,7 +188,7 @@ static bool add_checked(reader *r, const place *at, const cJSON *o, batch_job jo
 		job.device = arena_strdup(&b->mem, spec.device, strlen(spec.device));
 		job.memory_bytes = spec.memory_bytes;
 		job.devices = devices_of(job.mesh);
-		job.same_as = find_same(r, o, job.module);
+		job.same_as = find_same(r, o, &job);
 		if (job.same_as != b->jobs.n) {
 			b->duplicates++;
 			batch_job *first = &b->jobs.p[job.same_as];
@@ -247,17 +198,51 @@ static bool add_checked(reader *r, const place *at, const cJSON *o, batch_job jo
 		}
 		vec_push(&b->jobs, job);
 	} else {
-		fault_at(b, at, why.pointer[0] ? why.pointer + 1 : "", why.detail);
+		batch_fault_at(b, at, why.pointer[0] ? why.pointer + 1 : "", why.detail);
 	}
 	spec_release(&spec);
 	return ok;
 }
 
-static void add_swept(reader *r, const place *at, cJSON *o, batch_job job)
+/* One job per seed, from the seed that the job has on. Each begins with nothing that the store has: what one seed found would be where
+ * the next one starts. */
+static bool add_seeds(reader *r, const batch_place *at, const cJSON *o, batch_job job)
+{
+	const cJSON *seed = cJSON_GetObjectItemCaseSensitive(o, "seed");
+	const double most = (double)search_option_table[SEARCH_OPTION_SEED].most, first = seed ? seed->valuedouble : SEARCH_DEFAULT_SEED;
+	if (r->b->jobs.n + MAX(job.seeds, 1) > MOST_JOBS) {
+		r->full = true;
+		return false;
+	}
+	if (!job.seeds || (seed && (!cJSON_IsNumber(seed) || !(first >= 0 && first <= most) || first != (double)(int64_t)first)))
+		return add_checked(r, at, o, job); /* tells what is wrong with the seed */
+	if (first + (double)(job.seeds - 1) > most) {
+		batch_fault_at(r->b, at, "seed", "too large for as many seeds");
+		return false;
+	}
+	if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "warm_start"))) {
+		batch_fault_at(r->b, at, "warm_start", "each of several seeds begins with nothing: leave it out");
+		return false;
+	}
+	bool ok = true;
+	job.first = r->b->jobs.n;
+	for (int64_t k = 0; k < job.seeds && ok; k++) {
+		cJSON *one = cJSON_Duplicate(o, true);
+		cJSON_DeleteItemFromObjectCaseSensitive(one, "seed");
+		cJSON_AddNumberToObject(one, "seed", job.seed = (int64_t)first + k);
+		if (!cJSON_HasObjectItem(one, "warm_start"))
+			cJSON_AddFalseToObject(one, "warm_start");
+		ok = add_checked(r, at, one, job);
+		cJSON_Delete(one);
+	}
+	return ok;
+}
+
+static void add_swept(reader *r, const batch_place *at, cJSON *o, batch_job job)
 {
 	batch *b = r->b;
 	if (cJSON_HasObjectItem(o, "mesh")) {
-		fault_at(b, at, "mesh", "--sweep makes the meshes: leave it out");
+		batch_fault_at(b, at, "mesh", "--sweep makes the meshes: leave it out");
 		return;
 	}
 	const cJSON *device = cJSON_GetObjectItemCaseSensitive(o, "device");
@@ -265,12 +250,12 @@ static void add_swept(reader *r, const place *at, cJSON *o, batch_job job)
 	batch_shapes shapes = {0};
 	diag d = {0};
 	if (batch_sweep(cJSON_IsString(device) ? device->valuestring : "default", profile, b->sweep, &shapes, &d) != ST_OK)
-		fault_at(b, at, "device", d.msg);
+		batch_fault_at(b, at, "device", d.msg);
 	bool ok = true;
 	for (uint32_t i = 0; i < shapes.n && ok; i++) {
 		cJSON *one = cJSON_Duplicate(o, true);
 		cJSON_AddStringToObject(one, "mesh", shapes.p[i].mesh);
-		ok = add_checked(r, at, one, job);
+		ok = add_seeds(r, at, one, job);
 		cJSON_Delete(one);
 	}
 	cJSON_free(profile);
@@ -278,10 +263,10 @@ static void add_swept(reader *r, const place *at, cJSON *o, batch_job job)
 }
 
 /* o is changed. */
-static void add_job(reader *r, const place *at, cJSON *o)
+static void add_job(reader *r, const batch_place *at, cJSON *o)
 {
 	batch *b = r->b;
-	batch_job job = {.line = at->line, .col = 1};
+	batch_job job = {.line = at->line, .col = 1, .seeds = r->seeds, .first = b->jobs.n};
 	if (!cJSON_IsObject(o)) {
 		batch_fault(b, at->line, 1, "expected an object such as {\"module\":\"step.mlir\",\"mesh\":\"data=4,model=4\"}");
 		return;
@@ -292,7 +277,7 @@ static void add_job(reader *r, const place *at, cJSON *o)
 	if (b->sweep)
 		add_swept(r, at, o, job);
 	else
-		add_checked(r, at, o, job);
+		add_seeds(r, at, o, job);
 }
 
 /* ---------------------------------------------------------------- lines */
@@ -306,7 +291,7 @@ static void read_line(reader *r, const char *p, size_t n, uint32_t line)
 		return;
 	cJSON *o = json_parse(p, n, MAX_JSON_BYTES, &d);
 	if (o)
-		add_job(r, &(place){.line = line, .text = p, .n = n}, o);
+		add_job(r, &(batch_place){.line = line, .text = p, .n = n}, o);
 	else
 		batch_fault(r->b, line, d.col, "%s", d.msg);
 	cJSON_Delete(o);
@@ -314,7 +299,7 @@ static void read_line(reader *r, const char *p, size_t n, uint32_t line)
 
 static void read_row(void *cls, cJSON *row, uint32_t line, const batch_cells *cells)
 {
-	add_job(cls, &(place){.line = line, .cells = cells}, row);
+	add_job(cls, &(batch_place){.line = line, .cells = cells}, row);
 }
 
 static status read_text(reader *r, const char *p, size_t n, diag *d)
@@ -329,26 +314,26 @@ static status read_text(reader *r, const char *p, size_t n, diag *d)
 	if (p[blank] != '{' && p[blank] != '[')
 		return batch_read_table(p, n, r->b, read_row, r, d);
 	uint32_t line = 1;
-	for (size_t at = 0; at < n; line++) {
+	for (size_t at = 0; at < n && !r->full; line++) {
 		const char *end = memchr(p + at, '\n', n - at);
 		size_t len = end ? (size_t)(end - p) - at : n - at;
-		if (r->b->jobs.n > MOST_JOBS)
-			return diag_set(d, ST_ERR_LIMIT, "more than %d jobs", MOST_JOBS);
 		read_line(r, p + at, len, line);
 		at += len + 1;
 	}
 	return ST_OK;
 }
 
-status batch_read_text(const char *path, const char *p, size_t n, int64_t sweep, batch *out, diag *d)
+status batch_read_text(const char *path, const char *p, size_t n, const batch_reading *how, batch *out, diag *d)
 {
 	memset(out, 0, sizeof *out);
 	arena_init(&out->mem);
 	out->path = path;
-	out->sweep = sweep;
-	reader r = {.b = out};
+	out->sweep = how->sweep;
+	reader r = {.b = out, .seeds = how->seeds};
 	index_init(&r.known);
 	status st = read_text(&r, p, n, d);
+	if (st == ST_OK && r.full)
+		st = diag_set(d, ST_ERR_LIMIT, "more than %d jobs", MOST_JOBS);
 	if (st != ST_OK)
 		diag_in_file(d, out->path);
 	batch_measure(out);
@@ -359,12 +344,12 @@ status batch_read_text(const char *path, const char *p, size_t n, int64_t sweep,
 	return st;
 }
 
-status batch_read(const char *path, int64_t sweep, batch *out, diag *d)
+status batch_read(const char *path, const batch_reading *how, batch *out, diag *d)
 {
 	strbuf text = {0};
 	status st = file_read(path, MOST_JOBS_BYTES, &text, d);
 	if (st == ST_OK)
-		st = batch_read_text(!strcmp(path, "-") ? "standard input" : path, text.p ? text.p : "", text.n, sweep, out, d);
+		st = batch_read_text(!strcmp(path, "-") ? "standard input" : path, text.p ? text.p : "", text.n, how, out, d);
 	strbuf_release(&text);
 	return st;
 }
@@ -373,7 +358,7 @@ void batch_name(const batch *b, char out[BATCH_ID_BYTES])
 {
 	strbuf all = {0};
 	for (uint32_t i = 0; i < b->jobs.n; i++)
-		strbuf_printf(&all, "%s\n%s\n", b->jobs.p[i].module, b->jobs.p[i].request);
+		strbuf_printf(&all, "%s\n%s\n%s", b->jobs.p[i].module, b->jobs.p[i].request, b->jobs.p[i].seeds ? "of its seed\n" : "");
 	sha256_name(all.p, all.n, out);
 	strbuf_release(&all);
 }

@@ -231,20 +231,20 @@ static bool make_spec(local *l, const batch_job *job, const module_row *row, sea
 	return ok;
 }
 
-static batch_asked ask_stored(local *l, const search_spec *spec, const char *key, batch_result *out)
+static batch_asked ask_stored(local *l, const search_spec *spec, const char *key, bool own_seed, batch_result *out)
 {
 	db *c = l->srv->store ? store_reader(l->srv->store) : NULL;
 	char id[SEARCH_ID_BYTES];
-	if (!c || search_cached(c, key, spec->budget, spec->budget_amount, id) != FOUND)
+	if (!c || search_cached(c, key, spec, own_seed, id) != FOUND)
 		return BATCH_ASK_STARTED;
 	snprintf(out->search, sizeof out->search, "%s", id);
 	out->stored = read_result(l, out);
 	return out->stored ? BATCH_ASK_ENDED : BATCH_ASK_LATER;
 }
 
-static batch_asked start(local *l, const search_spec *spec, const char *key, const module_row *row, batch_result *out)
+static batch_asked start(local *l, const search_spec *spec, const char *key, bool own_seed, const module_row *row, batch_result *out)
 {
-	search_create a = {.op = {.run = search_create_run}, .spec = spec, .queue_limit = INT64_MAX, .max_failures = (int)l->srv->opt.search_attempts};
+	search_create a = {.op = {.run = search_create_run}, .spec = spec, .own_seed = own_seed, .queue_limit = INT64_MAX, .max_failures = (int)l->srv->opt.search_attempts};
 	snprintf(a.key, sizeof a.key, "%s", key);
 	snprintf(a.fingerprint, sizeof a.fingerprint, "%s", row->fingerprint);
 	snprintf(a.owner, sizeof a.owner, "batch");
@@ -276,11 +276,11 @@ static batch_asked ask(batch_engine *e, const batch_job *job, batch_result *out,
 	} else {
 		char key[ID_BYTES];
 		spec_key(&spec, m->row.fingerprint, m->row.shardings, l->srv->cost_model, key);
-		asked = ask_stored(l, &spec, key, out);
+		asked = ask_stored(l, &spec, key, job->seeds > 0, out);
 		if (asked == BATCH_ASK_STARTED && l->peek)
 			asked = BATCH_ASK_ENDED;
 		else if (asked == BATCH_ASK_STARTED)
-			asked = start(l, &spec, key, &m->row, out);
+			asked = start(l, &spec, key, job->seeds > 0, &m->row, out);
 		if (asked == BATCH_ASK_LATER)
 			diag_set(d, ST_ERR_IO, UNWRITABLE);
 	}

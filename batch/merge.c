@@ -1,13 +1,13 @@
 /* Several stores into one. Rows are copied value by value, each source in one transaction of the target: a merge that is killed can
  * be started again. An answer is taken unless the target has one to the same question, with no smaller budget, that is as good: of two
- * tasks that both ended a job, one counts. Of several answers a store gives the best. */
+ * tasks that both ended a job, one counts. What a seed found that began with nothing is told apart from what others found. Of several
+ * answers a store gives the best. */
 #include "batch/rows.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 bool source_note(source *s, sqlite3 *db)
@@ -70,11 +70,14 @@ static standing compare(source *s, sqlite3 *to, sqlite3_stmt *search)
 	sqlite3_stmt *q = source_prepare(s, to,
 		"SELECT best_fits, CASE objective WHEN 'memory' THEN best_peak_bytes ELSE best_runtime_ns END AS cost FROM searches"
 		" WHERE key = ?2 AND budget = ?3 AND budget_amount >= ?4 AND state = 'succeeded' AND partial = 0 AND id <> ?1"
+		" AND (?5 ->> '$.seed' IS NULL OR ?5 ->> '$.warm_start' IS NOT 0 OR (budget_amount = ?4 AND request ->> '$.seed' = ?5 ->> '$.seed'"
+		" AND request ->> '$.warm_start' = 0))"
 		" ORDER BY best_fits DESC, cost LIMIT 1");
 	if (!q)
 		return STANDING_FAILED;
 	for (int i = 0; i < 4; i++)
 		sqlite3_bind_value(q, i + 1, sqlite3_column_value(search, i));
+	sqlite3_bind_value(q, 5, sqlite3_column_value(search, 10));
 	int rc = sqlite3_step(q);
 	bool memory = !strcmp(column_text(search, 9), "memory");
 	int fits = sqlite3_column_int(search, 22);
@@ -228,57 +231,101 @@ static status copy_texts(source *s, store *into, const char *dir, diag *d)
 
 /* ---------------------------------------------------------------- one source */
 
-static status check_source(source *s, const char *dir, diag *d)
+/* A task that was ended, or had a full disk, while it made its store left one of an earlier version: opened once, it is one of this version. */
+static status bring_up_to_date(const char *dir, diag *d)
+{
+	metrics counters = {0};
+	store *s = store_open_by(dir, true, &counters, d);
+	if (!s)
+		return d->code;
+	store_close(s);
+	return ST_OK;
+}
+
+static status check_source(source *s, const char *dir, int64_t *out_version, diag *d)
 {
 	sqlite3_stmt *p = source_prepare(s, s->from, "PRAGMA user_version");
-	int64_t version = p && sqlite3_step(p) == SQLITE_ROW ? sqlite3_column_int64(p, 0) : -1;
+	int64_t version = *out_version = p && sqlite3_step(p) == SQLITE_ROW ? sqlite3_column_int64(p, 0) : -1;
 	sqlite3_finalize(p);
 	if (version < 0)
 		return diag_set(d, ST_ERR_IO, "'%.300s' cannot be read: %s", dir, sqlite3_errmsg(s->from));
-	if (version != store_version())
+	if (version > store_version())
 		return diag_set(d, ST_ERR_INVALID, "'%.300s' has version %lld, expected %d", dir, (long long)version, store_version());
 	return ST_OK;
+}
+
+static bool is_there(const char *dir, const char *name)
+{
+	char path[1024];
+	return snprintf(path, sizeof path, "%s/%s", dir, name) < (int)sizeof path && access(path, F_OK) == 0;
+}
+
+/* The lock and the database of a store that nobody has open. */
+static status open_source(source *s, const char *dir, int *out_lock, int64_t *out_version, diag *d)
+{
+	strbuf path = {0};
+	status result = ST_OK;
+	strbuf_printf(&path, "%s/lock", dir);
+	*out_lock = open(path.p, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (*out_lock < 0 || flock(*out_lock, LOCK_EX | LOCK_NB) != 0)
+		result = diag_set(d, ST_ERR_INVALID, "the store '%.300s' is in use: merge it when its batch has ended", dir);
+	strbuf_clear(&path);
+	strbuf_printf(&path, "%s/shardwright.db", dir);
+	/* Written to only where a task was killed: its log is taken in. Network file systems cannot share SQLite's index. */
+	if (result == ST_OK && sqlite3_open_v2(path.p, &s->from, SQLITE_OPEN_READWRITE, "unix-excl") != SQLITE_OK)
+		result = diag_set(d, ST_ERR_IO, "cannot open '%.300s': %s", path.p, sqlite3_errmsg(s->from));
+	if (result == ST_OK)
+		result = check_source(s, dir, out_version, d);
+	strbuf_release(&path);
+	return result;
+}
+
+static void close_source(source *s, int lock)
+{
+	sqlite3_close(s->from);
+	s->from = NULL;
+	if (lock >= 0)
+		close(lock);
+}
+
+static void add_counts(merge_counts *out, const merge_counts *more)
+{
+	out->stores++;
+	out->modules += more->modules;
+	out->answers += more->answers;
+	out->better += more->better;
+	out->known += more->known;
+	out->failed += more->failed;
+	out->verifications += more->verifications;
+	out->measurements += more->measurements;
 }
 
 static status merge_one(store *into, const char *dir, merge_counts *out, diag *d)
 {
 	source s = {.op = {.run = source_merge_run}};
-	strbuf path = {0};
-	struct stat st;
-	strbuf_printf(&path, "%s/shardwright.db", dir);
-	status result = ST_OK;
-	if (stat(path.p, &st) != 0)
-		result = diag_set(d, ST_ERR_NOT_FOUND, "there is no store in '%.300s': %s", dir, strerror(errno));
-	strbuf_clear(&path);
-	strbuf_printf(&path, "%s/lock", dir);
-	int lock = result == ST_OK ? open(path.p, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-	if (result == ST_OK && (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0))
-		result = diag_set(d, ST_ERR_INVALID, "the store '%.300s' is in use: merge it when its batch has ended", dir);
-	strbuf_clear(&path);
-	strbuf_printf(&path, "%s/shardwright.db", dir);
-	/* Written to only where a task was killed: its log is taken in. Network file systems cannot share SQLite's index. */
-	if (result == ST_OK && sqlite3_open_v2(path.p, &s.from, SQLITE_OPEN_READWRITE, "unix-excl") != SQLITE_OK)
-		result = diag_set(d, ST_ERR_IO, "cannot open '%.300s': %s", path.p, sqlite3_errmsg(s.from));
-	if (result == ST_OK)
-		result = check_source(&s, dir, d);
+	int lock = -1;
+	int64_t version = 0;
+	if (!is_there(dir, "shardwright.db")) {
+		if (!is_there(dir, "lock")) /* a task makes it first: it came no further */
+			return diag_set(d, ST_ERR_NOT_FOUND, "there is no store in '%.300s'", dir);
+		out->stores++;
+		return ST_OK;
+	}
+	status result = open_source(&s, dir, &lock, &version, d);
+	if (result == ST_OK && version < store_version()) {
+		close_source(&s, lock);
+		lock = -1;
+		result = bring_up_to_date(dir, d);
+		if (result == ST_OK)
+			result = open_source(&s, dir, &lock, &version, d);
+	}
 	if (result == ST_OK)
 		result = copy_texts(&s, into, dir, d);
 	if (result == ST_OK && store_write(into, &s.op) != ST_OK)
 		result = diag_set(d, ST_ERR_IO, "'%.300s' cannot be merged: %s", dir, s.error[0] ? s.error : "the disk is full or broken");
-	sqlite3_close(s.from);
-	if (lock >= 0)
-		close(lock);
-	strbuf_release(&path);
-	if (result == ST_OK) {
-		out->stores++;
-		out->modules += s.counts.modules;
-		out->answers += s.counts.answers;
-		out->better += s.counts.better;
-		out->known += s.counts.known;
-		out->failed += s.counts.failed;
-		out->verifications += s.counts.verifications;
-		out->measurements += s.counts.measurements;
-	}
+	close_source(&s, lock);
+	if (result == ST_OK)
+		add_counts(out, &s.counts);
 	return result;
 }
 

@@ -1,11 +1,11 @@
-/* What a batch tells: a line as each job ends, a summary, a ranking of shapes, one JSON document. */
+/* What a batch tells: a line as each job ends, a summary, one JSON document. */
 #include "batch/batch.h"
 #include "server/server.h"
 
 #include <stdlib.h>
 
 /* Names of files and modules end on a terminal: no control characters. The end of a long one tells more than its start. */
-static const char *shown(const char *s, size_t room, char out[256])
+const char *batch_shown(const char *s, size_t room, char out[256])
 {
 	size_t n = strlen(s);
 	const char *from = n > room ? s + n - (room - 2) : s;
@@ -18,12 +18,12 @@ static const char *shown(const char *s, size_t room, char out[256])
 	return out;
 }
 
-static const char *device_shown(const batch_job *j) { return strcmp(j->device, "default") ? j->device : "tpu-v5e"; }
+const char *batch_device_shown(const batch_job *j) { return strcmp(j->device, "default") ? j->device : "tpu-v5e"; }
 
-static const char *file_of(const batch_job *j, char out[256])
+const char *batch_file_shown(const batch_job *j, char out[256])
 {
 	const char *slash = strrchr(j->module, '/');
-	return shown(slash && slash[1] ? slash + 1 : j->module, 32, out);
+	return batch_shown(slash && slash[1] ? slash + 1 : j->module, 32, out);
 }
 
 void batch_measure(batch *b)
@@ -32,8 +32,10 @@ void batch_measure(batch *b)
 	b->module_width = (int)strlen("MODULE");
 	b->mesh_width = (int)strlen("MESH");
 	for (uint32_t i = 0; i < b->jobs.n; i++) {
-		b->module_width = MAX(b->module_width, (int)strlen(file_of(&b->jobs.p[i], text)));
-		b->mesh_width = MAX(b->mesh_width, (int)strlen(shown(b->jobs.p[i].mesh, 40, text)));
+		b->module_width = MAX(b->module_width, (int)strlen(batch_file_shown(&b->jobs.p[i], text)));
+		b->mesh_width = MAX(b->mesh_width, (int)strlen(batch_shown(b->jobs.p[i].mesh, 40, text)));
+		if (b->jobs.p[i].seeds)
+			b->seed_width = MAX(b->seed_width, snprintf(text, sizeof text, "seed %lld", (long long)b->jobs.p[i].seed));
 	}
 }
 
@@ -44,7 +46,7 @@ static const char *source_of(const batch *b, const batch_job *j)
 	return j->result.stored ? "store" : "search";
 }
 
-static void add_cost(strbuf *line, const batch_result *r)
+void batch_add_cost(strbuf *line, const batch_result *r)
 {
 	strbuf time = {0}, peak = {0};
 	strbuf_duration(&time, r->runtime_ns);
@@ -70,16 +72,20 @@ static void add_baseline(strbuf *line, const batch_result *r)
 
 void batch_print_line(const batch *b, const batch_job *j, uint32_t ended, bool dry_run, FILE *out)
 {
-	char file[256], mesh[256];
+	char file[256], mesh[256], seed[32] = "";
 	const batch_result *r = &j->result;
 	strbuf line = {0};
-	strbuf_printf(&line, "[%u/%u] %-*s  %-*s  %-10s", ended, b->jobs.n, b->module_width, file_of(j, file), b->mesh_width, shown(j->mesh, 40, mesh), device_shown(j));
+	strbuf_printf(&line, "[%u/%u] %-*s  %-*s  %-10s", ended, b->jobs.n, b->module_width, batch_file_shown(j, file), b->mesh_width, batch_shown(j->mesh, 40, mesh), batch_device_shown(j));
+	if (b->seed_width && j->seeds)
+		snprintf(seed, sizeof seed, "seed %lld", (long long)j->seed);
+	if (b->seed_width)
+		strbuf_printf(&line, "  %-*s", b->seed_width, seed);
 	if (r->state == BATCH_FAILED) {
 		strbuf_printf(&line, " failed: %s", r->error);
 	} else if (r->state != BATCH_SUCCEEDED) {
 		strbuf_puts(&line, dry_run ? " to be searched" : " not started");
 	} else {
-		add_cost(&line, r);
+		batch_add_cost(&line, r);
 		if (!strcmp(source_of(b, j), "search"))
 			strbuf_printf(&line, " in %.2f s%s", (double)r->search_ns / 1e9, r->partial ? ", ended early" : "");
 		else
@@ -89,84 +95,32 @@ void batch_print_line(const batch *b, const batch_job *j, uint32_t ended, bool d
 	strbuf_release(&line);
 }
 
-/* ---------------------------------------------------------------- ranking */
-
-typedef struct candidate {
-	uint32_t job;
-	bool answered, fits;
-	int64_t cost; /* by the objective */
-} candidate;
-
-static int better_first(const void *a, const void *b)
-{
-	const candidate *x = a, *y = b;
-	if (x->answered != y->answered)
-		return x->answered ? -1 : 1;
-	if (x->fits != y->fits)
-		return x->fits ? -1 : 1;
-	if (x->cost != y->cost)
-		return x->cost < y->cost ? -1 : 1;
-	return x->job < y->job ? -1 : x->job > y->job;
-}
-
-uint32_t batch_rank(const batch *b, uint32_t first, uint32_t *order)
-{
-	VEC(candidate) found = {0};
-	for (uint32_t i = first; i < b->jobs.n && b->jobs.p[i].line == b->jobs.p[first].line; i++) {
-		const batch_result *r = &b->jobs.p[i].result;
-		candidate c = {.job = i, .answered = r->state == BATCH_SUCCEEDED};
-		if (c.answered) {
-			c.fits = r->fits;
-			c.cost = strstr(b->jobs.p[i].request, "\"objective\":\"memory\"") ? r->peak_bytes : r->runtime_ns;
-		}
-		vec_push(&found, c);
-	}
-	qsort(found.p, found.n, sizeof *found.p, better_first);
-	uint32_t n = found.n;
-	for (uint32_t k = 0; k < n; k++)
-		order[k] = found.p[k].job;
-	vec_release(&found);
-	return n;
-}
-
-static void print_rankings(const batch *b, FILE *out)
-{
-	uint32_t *order = xcalloc(b->jobs.n ? b->jobs.n : 1, sizeof *order);
-	for (uint32_t i = 0, n; i < b->jobs.n; i += n) {
-		char file[256];
-		n = batch_rank(b, i, order);
-		fprintf(out, "\nSHAPES of %lld %s for %s (line %u)\n", (long long)b->sweep, device_shown(&b->jobs.p[i]), file_of(&b->jobs.p[i], file),
-			b->jobs.p[i].line);
-		for (uint32_t k = 0; k < n; k++) {
-			const batch_job *j = &b->jobs.p[order[k]], *best = &b->jobs.p[order[0]];
-			strbuf line = {0};
-			strbuf_printf(&line, "  %3u  %-24s ", k + 1, j->mesh);
-			if (j->result.state == BATCH_SUCCEEDED) {
-				add_cost(&line, &j->result);
-				if (best->result.runtime_ns > 0)
-					strbuf_printf(&line, " %6.2fx", (double)j->result.runtime_ns / (double)best->result.runtime_ns);
-			} else {
-				strbuf_puts(&line, j->result.state == BATCH_FAILED ? "failed" : "not searched");
-			}
-			fprintf(out, "%s\n", line.p);
-			strbuf_release(&line);
-		}
-	}
-	free(order);
-}
-
 /* ---------------------------------------------------------------- summary */
 
-static void print_row(const batch *b, const batch_job *j, FILE *out)
+/* What its workers took; 0: it was known. */
+static int64_t searched_ns(const batch *b, const uint32_t *seeds, uint32_t n)
 {
+	int64_t sum = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const batch_job *j = &b->jobs.p[seeds[i]];
+		sum += j->result.state == BATCH_SUCCEEDED && !strcmp(source_of(b, j), "search") ? MAX(j->result.search_ns, 1) : 0;
+	}
+	return sum;
+}
+
+/* The best of a job's seeds. */
+static void print_row(const batch *b, const uint32_t *seeds, uint32_t n, FILE *out)
+{
+	const batch_job *j = &b->jobs.p[seeds[0]];
+	int64_t took = searched_ns(b, seeds, n);
 	char file[256], mesh[256];
 	strbuf line = {0};
-	strbuf_printf(&line, "%5u  %-*s  %-*s  %-10s", j->line, b->module_width, file_of(j, file), b->mesh_width, shown(j->mesh, 40, mesh), device_shown(j));
+	strbuf_printf(&line, "%5u  %-*s  %-*s  %-10s", j->line, b->module_width, batch_file_shown(j, file), b->mesh_width, batch_shown(j->mesh, 40, mesh), batch_device_shown(j));
 	if (j->result.state == BATCH_SUCCEEDED) {
-		add_cost(&line, &j->result);
+		batch_add_cost(&line, &j->result);
 		add_baseline(&line, &j->result);
-		if (!strcmp(source_of(b, j), "search"))
-			strbuf_printf(&line, " %8.2f", (double)j->result.search_ns / 1e9);
+		if (took)
+			strbuf_printf(&line, " %8.2f", (double)took / 1e9);
 		else
 			strbuf_printf(&line, " %8s", j->same_as == (uint32_t)(j - b->jobs.p) ? "known" : "same");
 	} else {
@@ -205,17 +159,25 @@ static void print_counts(const batch *b, const batch_outcome *r, bool dry_run, F
 	fprintf(out, "; %.2f s\n", (double)r->elapsed_ns / 1e9);
 }
 
+static void print_table(const batch *b, FILE *out)
+{
+	uint32_t *order = xcalloc(b->jobs.n, sizeof *order);
+	fprintf(out, "\n%5s  %-*s  %-*s  %-10s%10s %10s %-9s %-24s %10s %7s %8s\n", "LINE", b->module_width, "MODULE", b->mesh_width, "MESH", "DEVICE", "STEP", "PEAK", "",
+		"BEST BASELINE", "ITS STEP", "FASTER", "SECONDS");
+	for (uint32_t i = 0, n; i < b->jobs.n; i += n) {
+		n = batch_rank_seeds(b, i, order);
+		print_row(b, order, n, out);
+	}
+	free(order);
+	batch_print_seeds(b, out);
+	batch_print_shapes(b, out);
+	fputc('\n', out);
+}
+
 void batch_print_summary(const batch *b, const batch_outcome *r, bool dry_run, FILE *out)
 {
-	if (!dry_run && b->jobs.n) {
-			fprintf(out, "\n%5s  %-*s  %-*s  %-10s%10s %10s %-9s %-24s %10s %7s %8s\n", "LINE", b->module_width, "MODULE", b->mesh_width, "MESH", "DEVICE", "STEP", "PEAK", "",
-			"BEST BASELINE", "ITS STEP", "FASTER", "SECONDS");
-		for (uint32_t i = 0; i < b->jobs.n; i++)
-			print_row(b, &b->jobs.p[i], out);
-		if (b->sweep)
-			print_rankings(b, out);
-		fputc('\n', out);
-	}
+	if (!dry_run && b->jobs.n)
+		print_table(b, out);
 	print_counts(b, r, dry_run, out);
 }
 
@@ -237,9 +199,11 @@ static void job_json(const batch *b, const batch_job *j, strbuf *out)
 	json_text(out, "name", r->name[0] ? r->name : NULL);
 	json_text(out, "mesh", j->mesh);
 	json_int(out, "devices", j->devices);
-	json_text(out, "device", device_shown(j));
+	json_text(out, "device", batch_device_shown(j));
 	json_int(out, "memory_bytes", j->memory_bytes);
 	json_int(out, "priority", j->priority);
+	if (j->seeds)
+		json_int(out, "seed", j->seed);
 	json_text(out, "state", states[r->state]);
 	if (r->state == BATCH_SUCCEEDED) {
 		json_text(out, "from", source_of(b, j));
@@ -268,27 +232,6 @@ static void job_json(const batch *b, const batch_job *j, strbuf *out)
 	strbuf_putc(out, '}');
 }
 
-static void rankings_json(const batch *b, strbuf *out)
-{
-	uint32_t *order = xcalloc(b->jobs.n ? b->jobs.n : 1, sizeof *order);
-	json_key(out, "rankings");
-	strbuf_putc(out, '[');
-	for (uint32_t i = 0, n; b->sweep && i < b->jobs.n; i += n) {
-		n = batch_rank(b, i, order);
-		strbuf_puts(out, i ? ",{" : "{");
-		json_int(out, "line", b->jobs.p[i].line);
-		json_text(out, "module", b->jobs.p[i].module);
-		json_text(out, "device", device_shown(&b->jobs.p[i]));
-		json_int(out, "devices", b->sweep);
-		json_key(out, "jobs"); /* positions in jobs, best first */
-		for (uint32_t k = 0; k < n; k++)
-			strbuf_printf(out, "%c%u", k ? ',' : '[', order[k]);
-		strbuf_puts(out, "]}");
-	}
-	strbuf_putc(out, ']');
-	free(order);
-}
-
 void batch_print_json(const batch *b, const batch_outcome *r, FILE *out)
 {
 	strbuf t = {0};
@@ -312,7 +255,8 @@ void batch_print_json(const batch *b, const batch_outcome *r, FILE *out)
 		strbuf_putc(&t, '}');
 	}
 	strbuf_putc(&t, ']');
-	rankings_json(b, &t);
+	batch_shapes_json(b, &t);
+	batch_seeds_json(b, &t);
 	json_key(&t, "summary");
 	strbuf_putc(&t, '{');
 	json_int(&t, "jobs", b->jobs.n);

@@ -100,7 +100,6 @@ static void count(run *r, const batch_result *x, bool same)
 	r->out.failed += x->state == BATCH_FAILED;
 	r->out.same += succeeded && same;
 	r->out.stored += succeeded && !same && x->stored;
-	r->out.fits_not += succeeded && !x->fits;
 }
 
 static void tell(run *r, const batch_job *j)
@@ -281,6 +280,7 @@ batch_outcome batch_run(batch *b, batch_engine *e, const batch_run_options *o, d
 	run_all(&r, d);
 	hide_progress(&r);
 	r.out.waiting = b->jobs.n - r.out.succeeded - r.out.failed - r.out.elsewhere;
+	r.out.fits_not = batch_count_unfit(b);
 	r.out.elapsed_ns = clock_ns() - r.start_ns;
 	free(r.order);
 	vec_release(&r.asked);

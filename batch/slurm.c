@@ -63,6 +63,8 @@ static status write_lines(slurm_run *r, diag *d)
 		cJSON *o = cJSON_Parse(j->request);
 		bool ok = add_module(o, r, j->module);
 		cJSON_AddNumberToObject(o, "priority", (double)j->priority);
+		if (j->seeds)
+			cJSON_AddNumberToObject(o, "seeds", 1); /* the request names the seed */
 		char *text = cJSON_PrintUnformatted(o);
 		strbuf_printf(&r->lines, "%s\n", text);
 		cJSON_free(text);

@@ -67,7 +67,7 @@ static cJSON *value_of(const char *name, const char *text, char why[128])
 		return o;
 	}
 	const search_option *o = search_option_field(name);
-	if (o ? o->kind == OPTION_KIND_NUMBER || o->kind == OPTION_KIND_SECONDS : !strcmp(name, "priority")) {
+	if (o ? o->kind == OPTION_KIND_NUMBER || o->kind == OPTION_KIND_SECONDS : !strcmp(name, "priority") || !strcmp(name, "seeds")) {
 		char *end;
 		double v = strtod(text, &end);
 		snprintf(why, 128, "expected a number");

@@ -170,7 +170,6 @@ enum {
 	WITHOUT_WALKS = 16,        /* descents only */
 	WITHOUT_LOCAL_SEARCH = 32, /* composite plans as they are */
 };
-enum { SEARCH_DEFAULT_SEED = 1 };
 #define SEARCH_DEFAULT_CACHE_BYTES ((int64_t)1 << 30)
 
 typedef struct given_group { /* of the user's */

@@ -200,7 +200,7 @@ void handle_search_post(request *r)
 	sha256_name(t->spec.json, strlen(t->spec.json) + a->fresh, a->repeat.digest); /* with its end, when it is to be fresh */
 	/* Answers come from here; only what has to be written down goes to the writer, while it can write. */
 	bool noted = (a->repeat.key[0] || t->spec.tag_count) && !only_cached && store_writable(srv->store);
-	f = a->fresh || noted ? FOUND_NONE : search_cached(c, a->key, t->spec.budget, t->spec.budget_amount, a->id);
+	f = a->fresh || noted ? FOUND_NONE : search_cached(c, a->key, &t->spec, false, a->id);
 	if (f == FOUND && t->spec.verify && !only_cached) {
 		f = verification_asked(c, a->id, t->spec.verify);
 		if (f == FOUND_NONE) { /* the answer is there, and something to write all the same */

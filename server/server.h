@@ -635,6 +635,7 @@ typedef struct search_create {
 	char fingerprint[ID_BYTES];
 	char owner[64];
 	bool fresh;       /* neither a stored answer nor a search in flight will do */
+	bool own_seed;    /* only those of this seed will, see search_cached */
 	int64_t queue_limit, owner_limit; /* searches that may wait, in all and of one owner; 0: any number */
 	int max_failures;
 	repeat_key repeat;
@@ -648,8 +649,9 @@ typedef struct search_create {
 } search_create;
 status search_create_run(db *c, write_op *op);
 
-/* The search that answered this key with at least this budget; "" in id when there is none. */
-found search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES]);
+/* The search that answered this key with at least this budget; "" in id when there is none. own_seed: with this budget and this seed,
+ * and begun with nothing, so that it says what that seed finds. */
+found search_cached(db *c, const char *key, const search_spec *p, bool own_seed, char id[SEARCH_ID_BYTES]);
 /* The resource as JSON, with its verification. rev and final (may be NULL) tell its version and whether it has ended. */
 found search_json(db *c, const char *id, strbuf *out, int64_t *rev, bool *final);
 /* The same with the strategy document of a search that has one, which *document names. One of more than DOCUMENT_WHOLE bytes is not

@@ -97,15 +97,17 @@ bool event_state(db *c, const char *id, const char *state, const char *strategy)
 
 /* ---------------------------------------------------------------- create */
 
-static found find_id(db *c, statement_id statement, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES])
+static found find_id(db *c, statement_id statement, const char *key, const search_spec *p, char id[SEARCH_ID_BYTES])
 {
 	sqlite3_stmt *s = db_statement(c, statement);
 	id[0] = 0;
 	if (!s)
 		return FOUND_FAILED;
 	bind_text(s, 1, key);
-	bind_text(s, 2, budget);
-	sqlite3_bind_int64(s, 3, amount);
+	bind_text(s, 2, p->budget);
+	sqlite3_bind_int64(s, 3, p->budget_amount);
+	if (sqlite3_bind_parameter_count(s) > 3)
+		sqlite3_bind_int64(s, 4, p->seed);
 	found f = db_step(c, s);
 	if (f == FOUND)
 		copy(id, SEARCH_ID_BYTES, column_text(s, 0));
@@ -113,9 +115,9 @@ static found find_id(db *c, statement_id statement, const char *key, const char 
 	return f;
 }
 
-found search_cached(db *c, const char *key, const char *budget, int64_t amount, char id[SEARCH_ID_BYTES])
+found search_cached(db *c, const char *key, const search_spec *p, bool own_seed, char id[SEARCH_ID_BYTES])
 {
-	return find_id(c, SQL_SEARCH_CACHED, key, budget, amount, id);
+	return find_id(c, own_seed ? SQL_SEED_CACHED : SQL_SEARCH_CACHED, key, p, id);
 }
 
 /* False: they could not be counted. */
@@ -175,9 +177,9 @@ static found find_existing(db *c, search_create *a)
 	const search_spec *p = a->spec;
 	if (a->fresh)
 		return FOUND_NONE;
-	found f = search_cached(c, a->key, p->budget, p->budget_amount, a->id);
+	found f = search_cached(c, a->key, p, a->own_seed, a->id);
 	a->cached = f == FOUND;
-	return f == FOUND_NONE ? find_id(c, SQL_SEARCH_FLIGHT, a->key, p->budget, p->budget_amount, a->id) : f;
+	return f == FOUND_NONE ? find_id(c, a->own_seed ? SQL_SEED_FLIGHT : SQL_SEARCH_FLIGHT, a->key, p, a->id) : f;
 }
 
 static status reply_of(db *c, search_create *a)

@@ -174,14 +174,26 @@ static bool look(batch_engine *e, batch_result *out, diag *d)
 	return d->code == ST_OK && (out->state == BATCH_SUCCEEDED || out->state == BATCH_FAILED);
 }
 
+/* A daemon answers with what any seed found. For the answer of one seed it is asked anew, and by this line it knows the question again
+ * when the batch is run again. */
+static void repeat_line(const char *body, char out[128])
+{
+	char id[80];
+	sha256_name(body, strlen(body), id);
+	snprintf(out, 128, "Idempotency-Key: batch-%s", id);
+}
+
 static batch_asked post(remote *r, const batch_job *job, const char *module, batch_result *out, diag *d)
 {
 	cJSON *o = cJSON_Parse(job->request);
 	cJSON_SetValuestring(cJSON_GetObjectItemCaseSensitive(o, "module"), module);
 	char *body = cJSON_PrintUnformatted(o);
-	const char *const lines[] = {"Content-Type: application/json", r->only_cached ? "Cache-Control: only-if-cached" : NULL, NULL};
+	char repeat[128];
+	const char *const plain[] = {"Content-Type: application/json", r->only_cached ? "Cache-Control: only-if-cached" : NULL, NULL};
+	const char *const of_seed[] = {"Content-Type: application/json", "Cache-Control: no-cache", repeat, NULL};
 	answer a = {0};
-	client_call(&r->c, "POST", "/v1/searches", body, strlen(body), lines, &a);
+	repeat_line(body, repeat);
+	client_call(&r->c, "POST", "/v1/searches", body, strlen(body), job->seeds ? of_seed : plain, &a);
 	cJSON *search = a.code == 200 || a.code == 202 ? cJSON_ParseWithLength(a.body.p, a.body.n) : NULL;
 	batch_asked asked = BATCH_ASK_ENDED;
 	char error[BATCH_ERROR_BYTES];
@@ -214,6 +226,10 @@ static batch_asked ask(batch_engine *e, const batch_job *job, batch_result *out,
 	batch_asked asked = send_module(r, job->module, &m, d);
 	if (asked != BATCH_ASK_STARTED)
 		return asked;
+	if (m->id[0] && job->seeds && r->only_cached) { /* what a daemon has of one seed cannot be asked without asking for the search */
+		out->state = BATCH_WAITING;
+		return BATCH_ASK_ENDED;
+	}
 	if (m->id[0])
 		return post(r, job, m->id, out, d);
 	out->state = BATCH_FAILED;

@@ -20,11 +20,13 @@ static const char help[] =
 	"  module,mesh,device,memory\n"
 	"  step.mlir,\"data=4,model=4\",tpu-v5e,16GiB\n\n"
 	"Fields: module (a path, or an id of the store), mesh, device, memory, objective, schedule, pins, forbids, groups, evaluations or\n"
-	"seconds, seed, threads, open_results, apply, trip_count, warm_start, as a search request of the daemon has them, and priority: higher ones first.\n"
+	"seconds, seed, threads, open_results, apply, trip_count, warm_start, as a search request of the daemon has them, and priority: higher ones first;\n"
+	"seeds: as --seeds.\n"
 	"mesh, device and schedule may name a file that ends in .json.\n\n"
 	"  --store DIR             where answers are kept, made when it is not there; no daemon may have it open\n"
 	"  --server URL            sends the jobs to a daemon instead: http://HOST:PORT or unix:PATH\n"
 	"  --sweep devices=N       searches each job on all mesh shapes of N devices and ranks them; jobs have no mesh then\n"
+	"  --seeds N               searches each job with N seeds, from the job's own or 1 on, and tells their spread; at most 1000\n"
 	"  --workers N             searches at the same time; default: one per core\n"
 	"  --worker-threads N      threads of one search; default: cores / workers\n"
 	"  --worker-memory SIZE    address space of one search; default: a share of three quarters of the memory\n"
@@ -49,7 +51,7 @@ static const char help[] =
 
 typedef struct batch_args {
 	const char *server, *store, *queue;
-	int64_t sweep, lease;
+	int64_t sweep, seeds, lease;
 	bool strict, dry_run, json, has_worker_flags, merge, slurm, has_slurm_flags;
 	VEC(const char *) sbatch;
 	slurm_options s;
@@ -67,10 +69,10 @@ static void on_signal(int number)
 		_exit(EXIT_INTERRUPTED); /* the workers end with us */
 }
 
-enum { OPT_STORE = 256, OPT_SERVER, OPT_SWEEP, OPT_SETTING, OPT_STRICT, OPT_DRY_RUN, OPT_JSON, OPT_LOG, OPT_QUEUE, OPT_LEASE, OPT_MERGE, OPT_SLURM,
+enum { OPT_STORE = 256, OPT_SERVER, OPT_SWEEP, OPT_SEEDS, OPT_SETTING, OPT_STRICT, OPT_DRY_RUN, OPT_JSON, OPT_LOG, OPT_QUEUE, OPT_LEASE, OPT_MERGE, OPT_SLURM,
        OPT_NODES, OPT_PARTITION, OPT_TIME, OPT_SBATCH, OPT_COLD, OPT_HELP };
 
-static const struct option options[] = {{"store", 1, 0, OPT_STORE}, {"server", 1, 0, OPT_SERVER}, {"sweep", 1, 0, OPT_SWEEP},
+static const struct option options[] = {{"store", 1, 0, OPT_STORE}, {"server", 1, 0, OPT_SERVER}, {"sweep", 1, 0, OPT_SWEEP}, {"seeds", 1, 0, OPT_SEEDS},
 	{"workers", 1, 0, OPT_SETTING}, {"worker-threads", 1, 0, OPT_SETTING}, {"worker-memory", 1, 0, OPT_SETTING}, {"worker-cache", 1, 0, OPT_SETTING},
 	{"search-seconds", 1, 0, OPT_SETTING}, {"warm-start", 1, 0, OPT_SETTING}, {"no-warm-start", 0, 0, OPT_COLD}, {"search-attempts", 1, 0, OPT_SETTING}, {"strict", 0, 0, OPT_STRICT}, {"dry-run", 0, 0, OPT_DRY_RUN},
 	{"json", 0, 0, OPT_JSON}, {"log", 1, 0, OPT_LOG}, {"queue", 1, 0, OPT_QUEUE}, {"lease", 1, 0, OPT_LEASE}, {"merge", 0, 0, OPT_MERGE}, {"slurm", 0, 0, OPT_SLURM},
@@ -95,7 +97,7 @@ static int check_arguments(const batch_args *a, int argc, char **argv)
 {
 	if (a->merge && optind == argc)
 		return cli_usage("batch", "--merge: expected the folders of stores");
-	if (a->merge && (!a->store || a->slurm || a->queue || a->sweep || a->dry_run))
+	if (a->merge && (!a->store || a->slurm || a->queue || a->sweep || a->seeds || a->dry_run))
 		return cli_usage("batch", "--merge takes DIR.. and --store DIR, and --json");
 	if (!a->merge && optind + 1 != argc)
 		return cli_usage("batch", optind == argc ? "expected a file of JOBS" : "expected one file of JOBS, found also '%s'", argv[optind + (optind + 1 < argc)]);
@@ -142,6 +144,10 @@ static int parse_arguments(batch_args *a, int argc, char **argv)
 			break;
 		case OPT_LEASE:
 			if (!cli_number("batch", "--lease", optarg, 1, 86400, &a->lease))
+				return EXIT_USAGE;
+			break;
+		case OPT_SEEDS:
+			if (!cli_number("batch", "--seeds", optarg, 1, BATCH_MOST_SEEDS, &a->seeds))
 				return EXIT_USAGE;
 			break;
 		case OPT_HELP: fputs(help, stdout); return 0;
@@ -295,7 +301,7 @@ int cmd_batch(int argc, char **argv)
 		code = run_merge(&a, (const char *const *)argv + optind, (uint32_t)(argc - optind));
 	if (code < 0) {
 		catch_signals();
-		status st = batch_read(argv[optind], a.sweep, &b, &d);
+		status st = batch_read(argv[optind], &(batch_reading){.sweep = a.sweep, .seeds = a.seeds}, &b, &d);
 		a.local.alone = a.queue != NULL;
 		if (st != ST_OK)
 			code = cli_fail(&d, st);

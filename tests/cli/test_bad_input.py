@@ -224,10 +224,10 @@ def test_bad_strategy(tmp_path, document, words):
 def test_interrupt_gives_best_so_far(tmp_path):
     import json
     import signal
-    import time
     program = os.path.join(os.path.dirname(__file__), "..", "corpus", "transformer_4.mlir.zst")  # of a small one everything is tried before
-    p = subprocess.Popen([TOOL, "search", program, *MESH, "--seconds", "60", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(1.5)
+    p = subprocess.Popen([TOOL, "search", program, *MESH, "--seconds", "600", "--json", "--progress-json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while b'"incumbent"' not in p.stderr.readline():
+        assert p.poll() is None
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=60)
     assert p.returncode == 130, err

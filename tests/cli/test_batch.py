@@ -88,6 +88,16 @@ FAULTS = [
     ("module,mesh\n,data=4\n", 2, 1, "module: expected the path of a module"),
     ("module,mesh\n,\nm,data=4,\n", 3, 1, "3 cells, the header has 2"),
     ('module,mesh\n"m","data=0"\n', 2, 5, "mesh: the axis 'data' has size 0"),
+    ('{"module": "m", "mesh": "data=4", "seeds": 0}', 1, 44, "seeds: expected an integer from 1 to 1000"),
+    ('{"module": "m", "mesh": "data=4", "seeds": 2.5}', 1, 44, "seeds: expected an integer"),
+    ('{"module": "m", "mesh": "data=4", "seeds": 1001}', 1, 44, "seeds: expected an integer"),
+    ('{"module": "m", "mesh": "data=4", "seeds": "3"}', 1, 44, "seeds: expected an integer"),
+    ('{"module": "m", "seed": 1.5, "mesh": "data=4", "seeds": 3}', 1, 25, "seed: expected an integer"),
+    ('{"module": "m", "seed": -1, "mesh": "data=4", "seeds": 3}', 1, 25, "seed: expected an integer"),
+    ('{"module": "m", "seed": 9007199254740990, "mesh": "data=4", "seeds": 3}', 1, 25, "seed: too large for as many seeds"),
+    ('{"module": "m", "mesh": "data=4", "seeds": 3, "warm_start": true}', 1, 61, "warm_start: each of several seeds begins with nothing"),
+    ('{"module": "m", "mesh": "data=4", "seeds": 3, "warm_start": 1}', 1, 61, "warm_start: expected true or false"),
+    ("module,mesh,seeds\nm,data=4,all\n", 2, 10, "seeds: expected a number"),
     ("module,mesh,trip_count\nm,data=4,2x\n", 2, 10, "trip_count: expected a number"),
     ("module,mesh,open_results\nm,data=4,yes\n", 2, 10, "open_results: expected true or false"),
     ('module,mesh,schedule\nm,data=4,"{""tactics"":"\n', 2, 10, "schedule: the text ends"),
@@ -122,7 +132,8 @@ def test_nothing_can_be_read(folder):
 def test_usage(folder):
     for flags in ((), ("jobs",), ("jobs", "--store", "s", "--server", "x"), ("jobs", "more", "--store", "s"), ("jobs", "--store", "s", "--sweep", "8"),
                   ("jobs", "--store", "s", "--sweep", "devices=0"), ("jobs", "--server", "x", "--workers", "2"), ("jobs", "--store", "s", "--nope"), ("jobs", "--store", "s", "--queue", "q", "--dry-run"),
-                  ("jobs", "--store", "s", "--nodes", "2"), ("--merge", "--store", "s"), ("--merge", "x"), ("jobs", "--store", "s", "--lease", "5")):
+                  ("jobs", "--store", "s", "--nodes", "2"), ("--merge", "--store", "s"), ("--merge", "x"), ("jobs", "--store", "s", "--lease", "5"), ("jobs", "--store", "s", "--seeds", "0"), ("jobs", "--store", "s", "--seeds", "1001"),
+                  ("--merge", "x", "--store", "s", "--seeds", "2")):
         done = subprocess.run([TOOL, "batch", *flags], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 64, flags
     (folder / "jobs").write_text(line(mesh="data=2"))
@@ -190,6 +201,69 @@ def test_a_sweep_ranks(folder):
     assert "SHAPES of 8 h100" in err
     _, err = plan(folder, line(mesh="data=8"), "--sweep", "devices=8", code=1)
     assert "mesh: --sweep makes the meshes: leave it out" in err
+
+
+def test_seeds(folder):
+    """Each seed has the answer that a search of its own finds, whatever the store has; any other question gets the best of them."""
+    asked = dict(mesh="x=2,y=4", evaluations=300)
+    less = asked | dict(evaluations=200)
+    run(folder, line(**asked, seed=5) + line(**less, seed=6))  # of the same question, but no answers of seeds
+    text = line(**asked, seeds=3, seed=5) + "\n" + line(**asked, seeds=2, seed=7) + line(**less)
+    document, err = run(folder, text, "--workers", "2")
+    jobs = document["jobs"]
+    assert [j.get("seed") for j in jobs] == [5, 6, 7, 7, 8, None]
+    assert [j["from"] for j in jobs] == ["search", "search", "search", "duplicate", "search", "store"], err
+    for job in jobs[:5]:
+        alone = subprocess.run([TOOL, "search", MODULE, "--mesh", "x=2,y=4", "--evaluations", "300", "--seed", str(job["seed"]), "--json"], capture_output=True, text=True)
+        assert json.loads(alone.stdout)["cost"]["runtime_ns"] == job["runtime_ns"]
+    assert [(s["line"], s["seeds"], s["answered"], s["fit"]) for s in document["seeds"]] == [(1, 3, 3, 3), (3, 2, 2, 2)]
+    assert jobs[2]["strategy"] == jobs[3]["strategy"] and jobs[2]["search"] == jobs[3]["search"]
+    again, _ = plan(folder, text, "--seeds", "4")  # lines that say how many keep their number
+    assert [j["state"] for j in again["jobs"]] == ["succeeded"] * 5 + ["waiting"] * 4
+    assert [j["seed"] for j in again["jobs"][5:]] == [1, 2, 3, 4]
+
+
+def test_the_spread_of_seeds(folder):
+    """What the summary says of answers whose costs are known here."""
+    text = line(mesh="x=2,y=4", evaluations=60, seeds=5) + line(mesh="x=8", evaluations=60, seeds=4) + line(mesh="x=8", evaluations=60, seeds=2, objective="memory")
+    run(folder, text)
+    costs = {("x=2,y=4", "runtime"): [(900, 1), (500, 0), (700, 1), (700, 1), (1000, 1)], ("x=8", "runtime"): [(40, 0), (10, 0), (30, 0), (20, 0)],
+             ("x=8", "memory"): [(30, 1), (20, 1)]}
+    store = sqlite3.connect(folder / "store" / "shardwright.db")
+    for (mesh, objective), answers in costs.items():
+        for seed, (cost, fits) in enumerate(answers, 1):
+            column, other = ("best_peak_bytes", "best_runtime_ns") if objective == "memory" else ("best_runtime_ns", "best_peak_bytes")
+            assert store.execute(f"UPDATE searches SET {column} = ?, {other} = ?, best_fits = ? WHERE mesh = ? AND objective = ? AND request ->> '$.seed' = ?",
+                                 (cost, 7 * seed, fits, mesh, objective, seed)).rowcount == 1
+    store.commit()
+    store.close()
+    document, err = run(folder, text, code=2)  # one of the three has no answer that fits
+    fields = ("seeds", "answered", "fit", "best", "best_seed", "reached", "median", "worst", "jobs")
+    assert [tuple(s[f] for f in fields) for s in document["seeds"]] == [
+        (5, 5, 4, 700, 3, 2, 800, 1000, [2, 3, 0, 4, 1]), (4, 4, 0, 10, 2, 1, 25, 40, [6, 8, 7, 5]), (2, 2, 2, 20, 2, 1, 25, 30, [10, 9])]
+    assert document["summary"]["too_large"] == 1 and document["summary"]["known"] == 11
+    table = [row.split() for row in err[err.index("ANSWERED"):].splitlines()[1:4]]
+    assert [row[4:7] + row[-1:] for row in table] == [["5", "5", "4", "+42.9%"], ["4", "4", "0", "+300.0%"], ["2", "2", "2", "+50.0%"]]
+
+
+def test_shapes_by_their_best_seed(folder):
+    text = line(evaluations=60, device="h100", seeds=3)
+    run(folder, text, "--sweep", "devices=8")
+    store = sqlite3.connect(folder / "store" / "shardwright.db")
+    for seed, cost in ((1, 900), (2, 100), (3, 500)):
+        store.execute("UPDATE searches SET best_runtime_ns = ? + number WHERE request ->> '$.seed' = ?", (cost, seed))
+    store.execute("UPDATE searches SET best_runtime_ns = 1 WHERE mesh = 'x=4,y=2' AND request ->> '$.seed' = 3")
+    store.commit()
+    store.close()
+    document, err = run(folder, text, "--sweep", "devices=8")
+    best = [(document["jobs"][i]["mesh"], document["jobs"][i]["seed"]) for i in document["rankings"][0]["jobs"]]
+    assert best == [("x=4,y=2", 3), ("x=8", 2), ("x=2,y=2,z=2", 2)] and document["summary"]["jobs"] == 9
+    assert len(document["seeds"]) == 3 and len(document["rankings"]) == 1
+
+
+def test_more_jobs_than_there_may_be(folder):
+    document, err = plan(folder, "module,mesh,seeds\n" + f"{MODULE},x=8,1000\n" * 101, code=1)
+    assert document is None and "more than 100000 jobs" in err
 
 
 def test_an_id_of_the_store(folder):

@@ -92,7 +92,7 @@ class Daemon:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(20)
+        code = self.process.wait(60)
         self.process.stdout.close()
         return code
 
@@ -137,12 +137,20 @@ class Daemon:
 
     def long(self, seconds=60, headers=None):
         """A request that nobody has made before, and that keeps a worker busy: for its seconds, or until its search has converged (18 s alone).
-        A search of module_text() is over at once, whatever its seconds. The headers are those of who uploads the module, the first time."""
+        A search of module_text() is over at once, whatever its seconds. The headers are those of who uploads the module, the first time.
+        A test that has to catch it while it runs takes 60 s, and ends it by cancel(), or by shorten() for its next attempt."""
         if not self.large:
             self.large = self.upload((ROOT / "tests" / "corpus" / "transformer_4.mlir.zst").read_bytes(), headers).json()["id"]
         return {"module": self.large, "mesh": "data=2,model=2", "seconds": seconds, "memory": (16 << 30) + next(unique)}
 
-    def wait(self, search, seconds=60):
+    def shorten(self, search, seconds=0.5):
+        """The next attempt of a search takes so long; the one that runs goes on as it was."""
+        shorten(self.store, search, seconds)
+
+    def cancel(self, search):
+        return self.request("POST", f"/v1/searches/{search}/cancel")
+
+    def wait(self, search, seconds=120):
         until = time.monotonic() + seconds
         while True:
             answer = self.get(f"/v1/searches/{search}?wait=10s")
@@ -152,7 +160,7 @@ class Daemon:
                 return state
             assert time.monotonic() < until, state
 
-    def until(self, search, state, seconds=20):
+    def until(self, search, state, seconds=60):
         deadline = time.monotonic() + seconds
         while True:
             now = self.get(f"/v1/searches/{search}").json()
@@ -189,7 +197,15 @@ class Daemon:
         return list((self.store / "tmp").iterdir())
 
 
-def eventually(condition, seconds=10):
+def shorten(store, search, seconds=0.5):
+    db = sqlite3.connect(store / "shardwright.db", timeout=20)
+    changed = db.execute("UPDATE searches SET request = json_set(request, '$.seconds', ?) WHERE id = ? AND budget = 'seconds'", (seconds, search)).rowcount
+    db.commit()
+    db.close()
+    assert changed == 1
+
+
+def eventually(condition, seconds=30):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline

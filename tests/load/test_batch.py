@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from daemon import SHARDWRIGHT, STORE_VERSION, Daemon, children, eventually, module_text
+from daemon import SHARDWRIGHT, STORE_VERSION, Daemon, children, eventually, module_text, shorten
 
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "corpus"
 LONG = {"module": str(CORPUS / "transformer_4.mlir.zst"), "mesh": "data=2,model=2", "seconds": 60}
@@ -37,7 +37,7 @@ def start(folder, *flags, jobs="jobs.jsonl", store="store", **how):
 
 def run(folder, *flags, code=0, **how):
     process = start(folder, *flags, **how)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == code, (process.returncode, out[-1500:], err[-1500:])
     return out, err
 
@@ -99,10 +99,11 @@ def test_killed_again_and_again(folder):
     """Each question is searched to its end once, whatever is killed: the batch, or its workers."""
     write_jobs(folder, *questions(24, [str(CORPUS / "mlp.mlir.zst")], evaluations=600))
     random.seed(1)
-    done, kills = set(), 0
+    done, kills, longest = set(), 0, 0.6
     for turn in range(60):
         process = start(folder, "--search-attempts", "100")  # of a search whose workers are killed at most every third turn
-        time.sleep(random.uniform(0.05, 0.6))
+        time.sleep(random.uniform(0.05, longest))
+        longest *= 1 if done else 1.2  # until a search comes to its end, however slow the machine is
         if turn % 3 == 2:
             for pid in children(process.pid):
                 with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
@@ -132,14 +133,101 @@ def test_killed_again_and_again(folder):
     assert rows(folder, "PRAGMA integrity_check") == [("ok",)]
 
 
+def test_seeds_killed_again_and_again(folder):
+    """Each seed is searched to its end once, and is not asked again after a kill."""
+    job = {**questions(1, [str(CORPUS / "mlp.mlir.zst")], evaluations=400)[0], "seed": 10}
+    write_jobs(folder, job)
+    random.seed(2)
+    kills, done, longest = 0, set(), 0.5
+    for _ in range(40):
+        process = start(folder, "--seeds", "16", "--workers", "2")
+        time.sleep(random.uniform(0.05, longest))
+        longest *= 1 if done else 1.2
+        process.kill()
+        process.communicate()
+        kills += process.returncode == -signal.SIGKILL
+        eventually(lambda: not children(process.pid))
+        now = set(rows_or_none(folder, "SELECT id, strategy, request ->> '$.seed' FROM searches WHERE state = 'succeeded'") or [])
+        assert done <= now
+        done = now
+        if len(done) > 8:
+            break
+    assert kills and done
+    document = json.loads(run(folder, "--seeds", "16", "--json")[0])
+    assert document["summary"]["known"] == len(done) and document["summary"]["searched"] == 16 - len(done)
+    seeds = rows(folder, "SELECT request ->> '$.seed', count(*) FROM searches WHERE state = 'succeeded' GROUP BY 1 ORDER BY 1")
+    assert seeds == [(seed, 1) for seed in range(10, 26)] and rows(folder, "SELECT count(*) FROM searches") == [(16,)]
+    assert rows(folder, "SELECT count(DISTINCT key) FROM searches") == [(1,)]
+
+
+def test_seeds_of_several_tasks(folder):
+    """One question, its seeds shared by two tasks: after the merge all are there, and a daemon answers with the best of them."""
+    job = questions(1, [str(CORPUS / "mlp_tiny.mlir.zst")])[0]
+    write_jobs(folder, {**job, "seeds": 6})
+    documents = [json.loads(p.communicate(timeout=120)[0]) for p in [share(folder, k) for k in (0, 1)]]
+    assert sum(d["summary"]["searched"] for d in documents) == 6
+    cost = 1000  # of the answers as the merge finds them: each another one, the fourth seed has the best
+    for k in (0, 1):
+        db = sqlite3.connect(folder / f"task{k}" / "shardwright.db")
+        db.execute("UPDATE searches SET best_runtime_ns = ? + abs(4 - (request ->> '$.seed')), best_fits = 1", (cost,))
+        db.commit()
+        db.close()
+    counts, _ = merge(folder, "task0", "task1")
+    assert (counts["answers"], counts["known"]) == (6, 0)
+    again, _ = merge(folder, "task1", "task0")
+    assert (again["answers"], again["known"]) == (0, 6)
+    document = json.loads(run(folder, "--json")[0])
+    assert document["summary"]["known"] == 6
+    spread = document["seeds"][0]
+    assert [spread[f] for f in ("best", "best_seed", "reached", "median", "worst")] == [1000, 4, 1, 1001, 1003]
+    daemon = Daemon(folder).start()
+    try:
+        request = {**job, "module": daemon.upload((CORPUS / "mlp_tiny.mlir.zst").read_bytes()).json()["id"]}
+        hit = daemon.search(request, {"Cache-Control": "only-if-cached"}).json()
+        assert hit["id"] == document["jobs"][3]["search"] and hit["best"]["runtime_ns"] == 1000
+    finally:
+        daemon.stop()
+
+
+def test_a_merge_takes_a_seed_once(folder):
+    """Two tasks that both searched a seed have one answer of it; with another budget, or not begun with nothing, it is another one."""
+    job = questions(1)[0]
+    for k, evaluations in ((0, 200), (1, 200), (2, 300)):
+        write_jobs(folder, {**job, "evaluations": evaluations, "seeds": 2})
+        run(folder, store=f"task{k}")
+    write_jobs(folder, {**job, "seed": 1})
+    run(folder, store="task3")
+    counts, _ = merge(folder, "task0", "task1", "task2", "task3")
+    assert (counts["answers"], counts["known"]) == (4, 3)
+
+
+def test_seeds_by_a_daemon(folder):
+    """A daemon has one answer to a question: of several seeds each is asked for, once for all batches of a week."""
+    daemon = Daemon(folder).start()
+    try:
+        url = f"http://127.0.0.1:{daemon.port}"
+        write_jobs(folder, questions(1)[0])
+        run(folder, "--server", url)
+        for turn in range(2):
+            document = json.loads(run(folder, "--server", url, "--seeds", "3", "--json")[0])
+            assert [j["seed"] for j in document["jobs"]] == [1, 2, 3] and len({j["search"] for j in document["jobs"]}) == 3
+            assert document["seeds"][0]["answered"] == 3 and document["summary"]["known"] == (3 if turn else 0)
+        assert daemon.rows("SELECT count(*) FROM searches") == [(4,)]
+        plan = json.loads(run(folder, "--server", url, "--seeds", "3", "--dry-run", "--json")[0])
+        assert [j["state"] for j in plan["jobs"]] == ["waiting"] * 3
+    finally:
+        daemon.stop()
+
+
 def test_a_worker_that_is_killed_is_started_again(folder):
-    write_jobs(folder, {**LONG, "seconds": 0.5})
+    write_jobs(folder, LONG)
     process = start(folder, "--json")
     eventually(lambda: rows_or_none(folder, "SELECT 1 FROM searches WHERE state = 'running'"))
     eventually(lambda: children(process.pid))
+    shorten(folder / "store", rows(folder, "SELECT id FROM searches")[0][0])
     for pid in children(process.pid):
         os.kill(pid, signal.SIGKILL)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert process.returncode in (0, 2), err
     assert rows(folder, "SELECT attempt, failures, state FROM searches") == [(2, 1, "succeeded")]
 
@@ -164,7 +252,7 @@ def test_an_interrupt(folder):
     process = start(folder, "--workers", "1")
     eventually(lambda: rows_or_none(folder, "SELECT 1 FROM searches WHERE state = 'running' AND budget = 'seconds'"))
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "1 not done: the same command goes on with them" in out, (out, err)
     assert rows(folder, "SELECT state, count(*) FROM searches GROUP BY state ORDER BY state") == [("queued", 1), ("succeeded", 1)]
     write_jobs(folder, questions(1)[0])
@@ -240,7 +328,7 @@ def test_a_full_disk(folder):
         line = process.stderr.readline()
     assert "cannot be written" in line
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert json.loads(out)["summary"] | {"seconds": 0} == {"jobs": 8, "searched": 4, "known": 4, "duplicates": 0, "elsewhere": 0, "too_large": 0, "failed": 0,
                                                            "waiting": 0, "refused": 0, "interrupted": False, "seconds": 0}
@@ -270,13 +358,13 @@ def merge(folder, *stores, code=0):
 def test_a_queue_with_a_lost_task(folder):
     """Three tasks, one killed in its work: the others take over, and each question has one answer in the end."""
     jobs = questions(6, [str(CORPUS / "mlp_tiny.mlir.zst")], evaluations=2000)
-    write_jobs(folder, {**LONG, "seconds": 0.5, "priority": 1}, *jobs, {"module": "missing.mlir", "mesh": "data=2"})
+    write_jobs(folder, {**LONG, "seconds": 4, "priority": 1}, *jobs, {"module": "missing.mlir", "mesh": "data=2"})
     lost = share(folder, 0)
     eventually(lambda: (folder / "queue" / "lease.0.0").exists() and children(lost.pid))
     others = [share(folder, k) for k in (1, 2)]
     lost.kill()
     lost.communicate()
-    documents = [json.loads(process.communicate(timeout=60)[0]) for process in others]
+    documents = [json.loads(process.communicate(timeout=120)[0]) for process in others]
     assert sorted(process.returncode for process in others) == [0, 4]
     assert (folder / "queue" / "lease.0.1").exists()
     states = list(zip(*[[j["state"] for j in d["jobs"]] for d in documents]))
@@ -298,17 +386,18 @@ def test_a_queue_with_a_lost_task(folder):
     assert rows(folder, "SELECT count(*) FROM searches") == [(7,)]
     write_jobs(folder, *jobs)
     process = share(folder, 3)
-    assert "the queue 'queue' is of other jobs" in process.communicate(timeout=20)[1] and process.returncode == 1
+    assert "the queue 'queue' is of other jobs" in process.communicate(timeout=60)[1] and process.returncode == 1
 
 
 def test_a_task_that_is_told_to_end_gives_its_jobs_back(folder):
-    write_jobs(folder, {**LONG, "seconds": 0.8})
-    first = share(folder, 0, "--lease", "3600")
-    eventually(lambda: (folder / "queue" / "lease.0.0").exists() and children(first.pid))
-    first.terminate()
-    assert first.wait(20) == 130
-    second = share(folder, 1, "--lease", "3600")
-    assert second.wait(30) in (0, 2)
+    write_jobs(folder, LONG)
+    for k in range(2):
+        task = share(folder, k, "--lease", "3600")
+        eventually(lambda: (folder / "queue" / f"lease.0.{k}").exists() and children(task.pid))
+        task.terminate()
+        task.communicate(timeout=120)
+        assert task.returncode == 130
+    assert not list((folder / "queue").glob("done.*"))
 
 
 def test_answers_of_two_tasks_to_one_question(folder):
@@ -320,6 +409,40 @@ def test_answers_of_two_tasks_to_one_question(folder):
     run(folder, store="task1")
     counts, _ = merge(folder, "task0", "task1")
     assert (counts["answers"], counts["known"]) == (3, 2)
+
+
+def test_a_merge_of_stores_that_were_never_finished(folder):
+    """Of tasks that were ended, or had no room, while they made theirs; and one of an earlier version with an answer in it."""
+    write_jobs(folder, *questions(2))
+    run(folder, "--workers", "1", store="task0")
+    schemas = [(pathlib.Path(__file__).resolve().parents[2] / "server" / name).read_text() for name in ("schema.sql", "schema_2.sql", "schema_3.sql")]
+    for k in range(4):
+        (folder / f"begun{k}").mkdir()
+        (folder / f"begun{k}" / "lock").touch()
+    (folder / "begun1" / "shardwright.db").touch()
+    for k in (2, 3):
+        old = sqlite3.connect(folder / f"begun{k}" / "shardwright.db")
+        for schema in schemas:
+            old.executescript(schema)
+        if k == 3:  # the first answer of task0
+            new = sqlite3.connect(folder / "task0" / "shardwright.db")
+            first = {"modules": "1", "strategies": "number = 1", "searches": "number = 1"}
+            for table, which in first.items():
+                columns = ", ".join(row[1] for row in old.execute(f"PRAGMA table_info({table})"))
+                for row in new.execute(f"SELECT {columns} FROM {table} WHERE {which}").fetchall():
+                    old.execute(f"INSERT INTO {table}({columns}) VALUES ({', '.join('?' * len(row))})", row)
+            new.close()
+        old.commit()
+        old.executescript("PRAGMA application_id = 0x53574431; PRAGMA user_version = 3;")
+        old.close()
+    counts, _ = merge(folder, "begun0", "begun1", "begun2", "begun3", "task0")
+    assert (counts["stores"], counts["answers"], counts["known"]) == (5, 2, 1)
+    assert json.loads(run(folder, "--dry-run", "--json")[0])["summary"]["known"] == 2
+    counts, _ = merge(folder, "begun0", "begun1", "begun2", "begun3")
+    assert (counts["answers"], counts["known"]) == (0, 1)
+    (folder / "empty").mkdir()
+    _, err = merge(folder, "empty", code=1)
+    assert "there is no store in 'empty'" in err and not list((folder / "empty").iterdir())
 
 
 def test_a_merge_that_cannot_be(folder):

@@ -6,16 +6,10 @@ import time
 from daemon import events, eventually
 
 
-def stop(daemon, search):
-    daemon.request("POST", f"/v1/searches/{search}/cancel")
-
-
 def test_long_poll_ends_with_the_search(daemon):
     search = daemon.search(daemon.long(1)).json()["id"]
-    start = time.monotonic()
-    answer = daemon.get(f"/v1/searches/{search}?wait=30s")
+    answer = daemon.request("GET", f"/v1/searches/{search}?wait=60s", timeout=50)  # one that waits for its own end is not answered by then
     assert answer.json()["state"] == "succeeded"
-    assert 0.5 < time.monotonic() - start < 15
 
 
 def test_long_poll_ends_with_its_time(daemon):
@@ -23,8 +17,8 @@ def test_long_poll_ends_with_its_time(daemon):
     start = time.monotonic()
     answer = daemon.get(f"/v1/searches/{search}?wait=700ms")
     assert answer.json()["state"] in ("queued", "running")
-    assert 0.6 < time.monotonic() - start < 5
-    stop(daemon, search)
+    assert time.monotonic() - start > 0.6
+    daemon.cancel(search)
     assert daemon.get(f"/v1/searches/{search}?wait=0").status == 200
     assert daemon.get(f"/v1/searches/{search}?wait=soon").status == 400
 
@@ -35,14 +29,16 @@ def test_poll_for_a_change(daemon):
     tag = daemon.get(f"/v1/searches/{search}").headers["ETag"]
     changed = daemon.get(f"/v1/searches/{search}?wait=20s", {"If-None-Match": tag})
     assert changed.status == 200 and changed.headers["ETag"] != tag
-    stop(daemon, search)
+    daemon.cancel(search)
     daemon.wait(search)
     tag = daemon.get(f"/v1/searches/{search}").headers["ETag"]
     assert daemon.get(f"/v1/searches/{search}", {"If-None-Match": tag}).status == 304
 
 
 def test_stream_tells_the_whole_story(daemon):
-    search = daemon.search(daemon.long(1.5)).json()["id"]
+    question = daemon.long()
+    question["evaluations"] = question.pop("seconds") * 10
+    search = daemon.search(question).json()["id"]
     answer = daemon.get(f"/v1/searches/{search}/events")
     assert answer.headers["Content-Type"] == "text/event-stream"
     story = events(answer.body)
@@ -56,9 +52,19 @@ def test_stream_tells_the_whole_story(daemon):
 
 def test_stream_tells_of_the_tree(daemon):
     """Baselines and the search tree come while the search runs, only the newest is kept, and that one stays."""
-    search = daemon.search(daemon.long(2.5)).json()["id"]
-    live = [data for _, kind, data in events(daemon.get(f"/v1/searches/{search}/events").body) if "tree" in data]
-    assert len(live) > 1
+    search = daemon.search(daemon.long()).json()["id"]
+    conn = daemon.connect()
+    conn.request("GET", f"/v1/searches/{search}/events")
+    stream, told = conn.getresponse(), b""
+    while told.count(b'"tree":[{') < 3:  # of a search that is under way
+        line = stream.readline()
+        assert line, told
+        told += line
+    daemon.cancel(search)
+    told += stream.read()
+    conn.close()
+    live = [data for _, kind, data in events(told) if "tree" in data]
+    assert len(live) > 2
     assert {b["name"] for b in live[0]["baselines"]} >= {"replicated", "data_parallel", "zero2", "zero3"}
     for event in live:
         assert len(event["tree"]) <= 64
@@ -116,9 +122,8 @@ def test_stop_answers_those_who_wait(own):
     poll = threading.Thread(target=lambda: got.append(d.get(f"/v1/searches/{search}?wait=60s").status))
     stream = threading.Thread(target=lambda: got.append(d.get(f"/v1/searches/{search}/events").status))
     poll.start(), stream.start()
-    time.sleep(0.5)
-    start = time.monotonic()
+    eventually(lambda: d.metric("shardwright_streams_open") == 1 and d.metric("shardwright_connections_open") == 3)  # who asks is the third
+    time.sleep(0.2)  # the poll has its connection: until it is read
     assert d.stop() == 0
-    assert time.monotonic() - start < 6
     poll.join(), stream.join()
     assert got == [200, 200]

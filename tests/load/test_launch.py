@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from daemon import ROOT, SHARDWRIGHT, Daemon, module_text
+from daemon import ROOT, SHARDWRIGHT, Daemon, eventually, module_text
 
 NOBODY = "http://127.0.0.1:1"
 
@@ -23,9 +23,7 @@ def step(tmp_path):
 
 
 def submit(step, server, *flags):
-    began = time.monotonic()
-    run = subprocess.run([SHARDWRIGHT, "submit", step, "--mesh", "data=2", "--server", server, *map(str, flags)], capture_output=True, text=True, timeout=60)
-    return run, time.monotonic() - began
+    return subprocess.run([SHARDWRIGHT, "submit", step, "--mesh", "data=2", "--server", server, *map(str, flags)], capture_output=True, text=True, timeout=120)
 
 
 def url(d):
@@ -36,21 +34,21 @@ def url(d):
 
 
 def test_exit_codes_tell_what_is_wrong(daemon, step):
-    run, took = submit(step, NOBODY)
-    assert run.returncode == 69 and "no answer from" in run.stderr and took < 2
-    run, _ = submit(step, url(daemon), "--only-if-cached")
+    run = submit(step, NOBODY)
+    assert run.returncode == 69 and "no answer from" in run.stderr
+    run = submit(step, url(daemon), "--only-if-cached")
     assert run.returncode == 75 and "no answer to this yet" in run.stderr
-    run, _ = submit(step, url(daemon), "--wait", "--pin", "nothing*:[[\"data\"]]")
+    run = submit(step, url(daemon), "--wait", "--pin", "nothing*:[[\"data\"]]")
     assert run.returncode == 1, run  # the search failed
-    assert submit(step, url(daemon), "--wait", "--evaluations", 10)[0].returncode == 0
-    assert submit(step, url(daemon), "--wait", "--evaluations", 10, "--memory", "1KiB")[0].returncode == 2
+    assert submit(step, url(daemon), "--wait", "--evaluations", 10).returncode == 0
+    assert submit(step, url(daemon), "--wait", "--evaluations", 10, "--memory", "1KiB").returncode == 2
     for wrong in ("x", "-1", ""):
-        assert submit(step, url(daemon), "--timeout", wrong)[0].returncode == 1
+        assert submit(step, url(daemon), "--timeout", wrong).returncode == 1
 
 
 def test_names_from_the_command_line(daemon, step):
     flags = ("--wait", "--evaluations", 11, "--label", "named here", "--tag", "one", "--tag", "two", "--priority", 3)
-    assert submit(step, url(daemon), *flags)[0].returncode == 0
+    assert submit(step, url(daemon), *flags).returncode == 0
     search = daemon.get("/v1/searches?label=named%20here&tag=one").json()["searches"][0]
     assert search["tags"] == ["one", "two"] and search["priority"] == 3
     listed = subprocess.run([SHARDWRIGHT, "strategies", "--label", "named here", "--tag", "two", "--server", url(daemon)], capture_output=True, text=True)
@@ -60,32 +58,35 @@ def test_names_from_the_command_line(daemon, step):
 def test_a_daemon_that_says_nothing(step):
     """It takes the connection and is silent: the total time ends it."""
     with socket.create_server(("127.0.0.1", 0)) as s:
-        run, took = submit(step, f"http://127.0.0.1:{s.getsockname()[1]}", "--timeout", 1)
-    assert run.returncode == 69 and 0.9 < took < 3
+        began = time.monotonic()
+        run = submit(step, f"http://127.0.0.1:{s.getsockname()[1]}", "--timeout", 1)  # without it: a wait for as long as the test may take
+    assert run.returncode == 69 and time.monotonic() - began > 0.9
 
 
 def test_a_wait_ends_in_time(own, step):
     d = own()
-    d.search(d.long(30))
-    run, took = submit(step, url(d), "--wait", "--timeout", 1.5)
-    assert run.returncode == 75 and "still under way" in run.stderr and 1 < took < 4
+    d.until(d.search(d.long()).json()["id"], "running")
+    run = submit(step, url(d), "--wait", "--timeout", 1.5)
+    assert run.returncode == 75 and "still under way" in run.stderr
+    assert d.rows("SELECT state FROM searches ORDER BY number") == [("running",), ("queued",)]  # it did not wait for their end
 
 
 def test_submit_over_a_restart(own, step, tmp_path):
     """Killed while somebody waits, started again on its port: one search, and its answer."""
     d = own()
-    d.search(d.long(2))
+    busy = d.search(d.long()).json()["id"]
+    d.until(busy, "running")
     result = {}
-    waiter = threading.Thread(target=lambda: result.update(run=submit(step, url(d), "--fresh", "--wait", "--evaluations", 20, "--timeout", 40)[0]))
+    waiter = threading.Thread(target=lambda: result.update(run=submit(step, url(d), "--fresh", "--wait", "--evaluations", 20, "--timeout", 100)))
     waiter.start()
-    while not d.rows("SELECT 1 FROM searches WHERE mesh = 'data=2'"):
-        time.sleep(0.02)
+    eventually(lambda: d.rows("SELECT 1 FROM searches WHERE mesh = 'data=2'"))
     port = d.port
     d.kill()
     time.sleep(1)
     again = Daemon(tmp_path, "--listen", f"127.0.0.1:{port}").start()
     try:
-        waiter.join(60)
+        again.cancel(busy)
+        waiter.join(110)
         assert result["run"].returncode == 0 and "strategy sha256:" in result["run"].stdout, result["run"]
         assert again.rows("SELECT count(*) FROM searches WHERE mesh = 'data=2'") == [(1,)]
     finally:
@@ -99,12 +100,12 @@ def test_submit_before_the_daemon_is_there(step, tmp_path):
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     result = {}
-    asker = threading.Thread(target=lambda: result.update(run=submit(step, f"http://127.0.0.1:{port}", "--wait", "--evaluations", 20, "--retry", 20)[0]))
+    asker = threading.Thread(target=lambda: result.update(run=submit(step, f"http://127.0.0.1:{port}", "--wait", "--evaluations", 20, "--retry", 60)))
     asker.start()
     time.sleep(0.7)
     d = Daemon(tmp_path, "--listen", f"127.0.0.1:{port}").start()
     try:
-        asker.join(60)
+        asker.join(110)
         assert result["run"].returncode == 0, result["run"]
     finally:
         d.kill()
@@ -142,12 +143,11 @@ def test_launchers(own, step, baseline, launcher, tmp_path):
     step.write_text(module_text(41))
     unknown = launch(launcher, step, baseline, url(d), PLAN_SEARCH="no")
     assert unknown.stdout == "baseline True\n" and "no plan is stored yet" in unknown.stderr and str(baseline) in unknown.stderr
-    d.search(d.long(60))  # the search has to wait behind this one's worker
+    d.until(d.search(d.long()).json()["id"], "running")  # the search has to wait behind this one's worker
     done = {}
-    running = threading.Thread(target=lambda: done.update(run=launch(launcher, step, baseline, url(d), PLAN_SECONDS="3")))
+    running = threading.Thread(target=lambda: done.update(run=launch(launcher, step, baseline, url(d), PLAN_SECONDS="8")))
     running.start()
-    while not d.rows("SELECT 1 FROM searches WHERE state = 'queued'"):
-        time.sleep(0.02)
+    eventually(lambda: d.rows("SELECT 1 FROM searches WHERE state = 'queued'"))
     d.kill()
     running.join(60)
     assert done["run"].returncode == 0 and done["run"].stdout == "baseline True\n", done

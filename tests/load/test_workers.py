@@ -100,15 +100,16 @@ def test_threads_of_a_request_stay_below_the_daemons(own):
 
 
 def test_a_frozen_worker_is_found(own):
-    d = own("--worker-silence", "2")
-    search, worker = running_worker(d, seconds=1)
+    d = own("--worker-silence", "4")
+    search, worker = running_worker(d)
+    d.shorten(search)
     os.kill(worker, signal.SIGSTOP)
-    end = d.wait(search, 30)
+    end = d.wait(search)
     assert end["state"] == "succeeded" and end["failures"] == 1 and end["attempt"] == 2, end
     assert "event=worker_frozen" in d.log() and d.metric("shardwright_workers_crashed") == 1
 
 
 def test_a_busy_worker_is_not_frozen(own):
-    d = own("--worker-silence", "1")
-    end = d.wait(d.search(d.long(4)).json()["id"], 30)
+    d = own("--worker-silence", "3")
+    end = d.wait(d.search(d.long(8)).json()["id"])
     assert end["state"] == "succeeded" and end["failures"] == 0, end

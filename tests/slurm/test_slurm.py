@@ -95,6 +95,29 @@ def test_an_array_and_its_merge(slurm, folder):
     check(folder, 14)
 
 
+def test_seeds_of_one_search(slurm, folder):
+    """The seeds of one question over three tasks, one of them killed in its work: one answer of each, and what is asked again is what is missing."""
+    write_jobs(folder, 1, seconds=2)
+    job, run = submit(slurm, folder, "--seeds", "9")
+    assert len((run / "jobs.jsonl").read_text().splitlines()) == 9
+    slurm.until(lambda: len(tools_of(run)) == 3 and len(list((run / "queue").glob("lease.*"))) >= 3, 30)
+    os.kill(tools_of(run)[0], signal.SIGKILL)
+    slurm.wait()
+    assert len(list((run / "tasks").iterdir())) == 3, logs(run)
+    db = sqlite3.connect(folder / "store" / "shardwright.db")
+    seeds = db.execute("SELECT request ->> '$.seed', count(*) FROM searches WHERE state = 'succeeded' GROUP BY 1 ORDER BY 1").fetchall()
+    costs = [cost for cost, in db.execute("SELECT best_runtime_ns FROM searches ORDER BY best_fits DESC, best_runtime_ns")]
+    db.close()
+    assert seeds == [(seed, 1) for seed in range(1, 10)], logs(run)
+    assert submit(slurm, folder, "--seeds", "9") is None
+    done = subprocess.run([TOOL, "batch", "jobs.jsonl", "--store", "store", "--seeds", "9", "--dry-run", "--json"], cwd=folder, capture_output=True, text=True)
+    spread = json.loads(done.stdout)["seeds"][0]
+    assert (spread["answered"], spread["best"]) == (9, costs[0])
+    _, run = submit(slurm, folder, "--seeds", "10")
+    assert [json.loads(row)["seed"] for row in (run / "jobs.jsonl").read_text().splitlines()] == [10]
+    slurm.wait()
+
+
 def test_a_node_that_is_lost(slurm, folder):
     """Its slurmd is killed. Slurm starts the task again elsewhere, while the old one may live on: one answer each."""
     write_jobs(folder, 8, seconds=3)
