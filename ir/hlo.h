@@ -172,8 +172,12 @@ hlo_id hlo_async_start(const hlo_module *m, hlo_id i);
 hlo_id hlo_async_wrapped(const hlo_module *m, hlo_id start);
 /* Times that a while runs: from the compiler's note, or from a counter compared with a constant; -1 when unknown. */
 int64_t hlo_trip_count(const hlo_module *m, hlo_id i);
-/* What the compiler wrote down as its estimate of the kernel; -1: nothing. */
+/* The most that a while runs which may end early: by a counter compared with a constant, where other conditions must hold too; -1: none. */
+int64_t hlo_trip_bound(const hlo_module *m, hlo_id i);
+/* What the compiler wrote down as its estimate; -1: nothing. Cycles of a kernel (XLA for TPU); ns of a kernel or a collective (XLA for
+ * GPU, where it was asked for them: --xla_gpu_collect_cost_model_stats). */
 int64_t hlo_estimated_cycles(const hlo_module *m, hlo_id i);
+int64_t hlo_estimated_ns(const hlo_module *m, hlo_id i);
 /* Members of every group of a collective as global device ids (replica * partitions + partition), whatever its spelling
  * and mode: starts[g] .. starts[g + 1]. Of a collective-permute its pairs. Owned by caller: hlo_members_release. */
 typedef struct hlo_members {

@@ -192,14 +192,25 @@ status hlo_links_assign(hlo_simulation *s, diag *d)
 	return mesh_links_assign(&s->dev, s->table, s->mesh, NULL, &s->links, d);
 }
 
-int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link)
+static axes axes_of_comm(const hlo_simulation *s, const hlo_comm *c, axes_buf *all)
 {
 	hlo_group_axes key = key_of(s->m, c->instr);
 	for (uint32_t k = 0; k < s->groups.n; k++)
 		if (same_key(&s->groups.p[k], &key))
-			return collective_time_ns(&s->dev, &s->links, (collective_kind)c->kind, axes_of(&s->groups.p[k].axes), bytes, link);
-	axes_buf all = {0};
+			return axes_of(&s->groups.p[k].axes);
 	for (uint32_t a = 0; a < s->links.n_axes; a++)
-		all.a[all.n++] = mesh_full_axis(s->table, s->mesh, a);
-	return collective_time_ns(&s->dev, &s->links, (collective_kind)c->kind, axes_of(&all), bytes, link);
+		all->a[all->n++] = mesh_full_axis(s->table, s->mesh, a);
+	return axes_of(all);
+}
+
+/* Where kernels take the compiler's cycles, links take what is published: both are what schedules are judged by. */
+int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link, hlo_source *from)
+{
+	axes_buf all = {0};
+	axes a = axes_of_comm(s, c, &all);
+	int64_t noted = hlo_estimated_ns(s->m, c->instr), t = s->estimated ? published_time_ns(&s->dev, &s->links, (collective_kind)c->kind, a, bytes, link) : -1;
+	*from = noted >= 0 ? HLO_FROM_COMPILER : t >= 0 ? HLO_FROM_PUBLISHED : HLO_FROM_PROFILE;
+	if (t < 0)
+		t = collective_time_ns(&s->dev, &s->links, (collective_kind)c->kind, a, bytes, link);
+	return noted >= 0 ? noted : t;
 }

@@ -60,17 +60,20 @@ struct hlo_simulation {
 	int64_t *ready_ns;  /* by instruction: when what it started is there */
 	uint32_t *event_of; /* by instruction: its start's event */
 	VEC(struct hlo_open) open; /* asynchronous fusions by channel */
-	uint32_t unknown_loops;
-	bool estimated; /* kernels take what the compiler wrote down */
-	/* timeline */
+	uint32_t unknown_loops, bounded_loops;
+	bool estimated; /* by cycles: kernels take what the compiler wrote down */
+	bool noted;     /* some kernel or collective does */
+	/* timeline of the computation that runs: all of it is from its start */
 	hlo_queue queue[MAX_LINK_CLASSES + 2];
 	int64_t now, multiplier, temporary;
 	uint64_t runs; /* instructions run so far */
-	struct hlo_totals {
+	struct hlo_totals { /* of one execution of a computation */
+		int64_t step;
 		int64_t compute, communication, exposed;
 		int64_t memory; /* traffic at the full rate, of kernels no more than they take */
 		double flops;
 		int64_t dynamic_count[COLL_COUNT], bytes[COLL_COUNT];
+		hlo_share share[HLO_PART_COUNT][HLO_SOURCE_COUNT];
 	} sum;
 };
 struct hlo_inside { /* a computation as the inside of a fusion */
@@ -96,7 +99,7 @@ bool hlo_may_share(const hlo_module *m, hlo_id i, uint32_t k);
 
 /* ---------------------------------------------------------------- hlo_links.c */
 status hlo_links_assign(hlo_simulation *s, diag *d) MUST_USE;
-int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link);
+int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link, hlo_source *from);
 
 /* ---------------------------------------------------------------- hlo_timeline.c, hlo_memory.c */
 void hlo_run_timeline(hlo_simulation *s);

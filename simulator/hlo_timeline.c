@@ -1,7 +1,9 @@
-/* Run time in the order of the schedule: one in-order compute stream, one queue per link class (on GPU one for all), one for
- * copies between memories, one for other asynchronous work. A start puts its work at the end of its queue and the stream
- * goes on; its done waits for the end. A collective without halves is waited for at once. A loop's body runs once and counts
- * as often as the loop runs; of a conditional's branches the longest counts. */
+/* Run time in the order of the schedule, by three kinds of streams: one in-order compute stream, one queue per link class (on GPU one for
+ * all), one for copies between memories; and one for other asynchronous work. A start puts its work at the end of its queue and the stream
+ * goes on; its done waits for the end. A collective without halves is waited for at once.
+ *
+ * A computation is timed by itself, with queues that are empty: no asynchronous op begins in one and ends in another. A loop's body counts as
+ * often as the loop runs; of a conditional's branches the longest counts. */
 #include "simulator/hlo_state.h"
 
 static uint32_t stream_copies(const hlo_simulation *s) { return s->dev.n_links; }
@@ -15,6 +17,35 @@ static void add_event(hlo_simulation *s, hlo_event e)
 		vec_push(&s->events, e);
 }
 
+/* ---------------------------------------------------------------- totals */
+
+static void add_share(hlo_simulation *s, hlo_part p, hlo_source from, int64_t ns)
+{
+	hlo_share *share = &s->sum.share[p][from];
+	share->count = sat_add(share->count, 1);
+	share->ns = sat_add(share->ns, ns);
+}
+
+static void add_totals(struct hlo_totals *to, const struct hlo_totals *t, int64_t times)
+{
+	to->compute = sat_add(to->compute, sat_mul(t->compute, times));
+	to->communication = sat_add(to->communication, sat_mul(t->communication, times));
+	to->exposed = sat_add(to->exposed, sat_mul(t->exposed, times));
+	to->memory = sat_add(to->memory, sat_mul(t->memory, times));
+	to->flops += t->flops * (double)times;
+	for (uint32_t k = 0; k < COLL_COUNT; k++) {
+		to->dynamic_count[k] = sat_add(to->dynamic_count[k], sat_mul(t->dynamic_count[k], times));
+		to->bytes[k] = sat_add(to->bytes[k], sat_mul(t->bytes[k], times));
+	}
+	for (uint32_t p = 0; p < HLO_PART_COUNT; p++)
+		for (uint32_t k = 0; k < HLO_SOURCE_COUNT; k++) {
+			to->share[p][k].count = sat_add(to->share[p][k].count, sat_mul(t->share[p][k].count, times));
+			to->share[p][k].ns = sat_add(to->share[p][k].ns, sat_mul(t->share[p][k].ns, times));
+		}
+}
+
+/* ---------------------------------------------------------------- kernels */
+
 /* On-chip memory is faster, but the vector unit loads and stores no faster from there: compilers estimate elementwise work
  * alike wherever it lies. */
 static int64_t kernel_ns(const hlo_simulation *s, const hlo_work *w)
@@ -23,40 +54,44 @@ static int64_t kernel_ns(const hlo_simulation *s, const hlo_work *w)
 	return s->estimated ? t : sat_add(t, s->dev.op_launch_ns); /* what has no estimate in such a text is no kernel */
 }
 
-/* The compiler's own estimate, where it has written one and the profile knows its clock. */
+/* The compiler's own estimate: cycles where the profile knows their clock, or a time; -1: it has written none. */
 static int64_t estimate_ns(const hlo_simulation *s, hlo_id i)
 {
 	int64_t cycles = s->estimated ? hlo_estimated_cycles(s->m, i) : -1;
-	return cycles < 0 ? -1 : (int64_t)MIN((__int128)cycles * 1000000000 / s->dev.cycles_s, INT64_MAX / 4);
+	return cycles < 0 ? hlo_estimated_ns(s->m, i) : (int64_t)MIN((__int128)cycles * 1000000000 / s->dev.cycles_s, INT64_MAX / 4);
 }
 
-static bool has_estimates(const hlo_simulation *s)
+static void find_estimates(hlo_simulation *s)
 {
-	for (hlo_id i = 0; s->dev.cycles_s && i < s->m->instrs.n; i++)
-		if (hlo_estimated_cycles(s->m, i) > 0)
-			return true;
-	return false;
+	for (hlo_id i = 0; i < s->m->instrs.n && !(s->estimated && s->noted); i++) {
+		bool cycles = s->dev.cycles_s && hlo_estimated_cycles(s->m, i) > 0;
+		s->estimated |= cycles;
+		s->noted |= cycles || hlo_estimated_ns(s->m, i) >= 0;
+	}
 }
 
-/* Estimates of kernels leave out what was fetched ahead, but memory is one: a program takes no less than all its traffic at the full
+/* Estimates of kernels leave out what was fetched ahead, but memory is one: a computation takes no less than all its traffic at the full
  * rate, and what it waits for communication besides. */
 static int64_t full_rate_ns(const hlo_simulation *s, int64_t bytes) { return (int64_t)MIN((__int128)bytes * 1000000000 / s->dev.memory_bytes_s, INT64_MAX / 4); }
-static void use_memory(hlo_simulation *s, int64_t ns) { s->sum.memory = sat_add(s->sum.memory, sat_mul(ns, s->multiplier)); }
 
 static void run_kernel(hlo_simulation *s, hlo_id i)
 {
 	hlo_work w;
 	hlo_work_of(s, i, &w);
-	if (w.free)
-		return;
 	int64_t t = estimate_ns(s, i);
+	hlo_source from = t < 0 ? HLO_FROM_MODEL : HLO_FROM_COMPILER;
+	if (t < 0 && w.free)
+		return;
 	t = t < 0 ? kernel_ns(s, &w) : t;
-	use_memory(s, MIN(t, full_rate_ns(s, w.bytes)));
-	add_event(s, (hlo_event){.instr = i, .start_ns = s->now, .end_ns = sat_add(s->now, t), .hbm_bytes = w.bytes, .coll = -1});
+	add_share(s, HLO_KERNELS, from, t);
+	s->sum.memory = sat_add(s->sum.memory, MIN(t, full_rate_ns(s, w.bytes)));
+	add_event(s, (hlo_event){.instr = i, .start_ns = s->now, .end_ns = sat_add(s->now, t), .hbm_bytes = w.bytes, .coll = -1, .source = (uint8_t)from});
 	s->now = sat_add(s->now, t);
-	s->sum.compute = sat_add(s->sum.compute, sat_mul(t, s->multiplier));
-	s->sum.flops += w.flops * (double)s->multiplier;
+	s->sum.compute = sat_add(s->sum.compute, t);
+	s->sum.flops += w.flops;
 }
+
+/* ---------------------------------------------------------------- collectives and copies */
 
 /* Work at the end of a queue. All collectives of a GPU have the first one. */
 static int64_t enqueue(hlo_simulation *s, uint32_t stream, int64_t t, hlo_event e)
@@ -76,50 +111,31 @@ static void wait_until(hlo_simulation *s, int64_t t, uint32_t event, bool collec
 {
 	if (t <= s->now)
 		return;
-	int64_t all = sat_mul(t - s->now, s->multiplier);
+	int64_t waited = t - s->now;
 	s->now = t;
 	if (collective)
-		s->sum.exposed = sat_add(s->sum.exposed, all);
+		s->sum.exposed = sat_add(s->sum.exposed, waited);
 	if (event < s->events.n)
-		s->events.p[event].exposed_ns = sat_add(s->events.p[event].exposed_ns, all);
+		s->events.p[event].exposed_ns = sat_add(s->events.p[event].exposed_ns, sat_mul(waited, s->multiplier));
 }
 
 static int64_t start_collective(hlo_simulation *s, hlo_id i, const hlo_comm *c)
 {
 	uint8_t link = 0;
-	int64_t bytes = hlo_comm_bytes(s->m, c), t = hlo_comm_time_ns(s, c, bytes, &link);
-	s->sum.communication = sat_add(s->sum.communication, sat_mul(t, s->multiplier));
-	s->sum.dynamic_count[c->kind] = sat_add(s->sum.dynamic_count[c->kind], s->multiplier);
-	s->sum.bytes[c->kind] = sat_add(s->sum.bytes[c->kind], sat_mul(bytes, s->multiplier));
+	hlo_source from;
+	int64_t bytes = hlo_comm_bytes(s->m, c), t = hlo_comm_time_ns(s, c, bytes, &link, &from);
+	add_share(s, HLO_COLLECTIVES, from, t);
+	s->sum.communication = sat_add(s->sum.communication, t);
+	s->sum.dynamic_count[c->kind]++;
+	s->sum.bytes[c->kind] = sat_add(s->sum.bytes[c->kind], bytes);
 	vec_push(&s->collectives, (hlo_collective){.instr = c->instr, .kind = c->kind, .bytes = bytes, .trip_count = s->multiplier,
 	                                           .combined = MAX(s->m->instrs.p[c->instr].n_operands, 1)});
-	return enqueue(s, link, t, (hlo_event){.instr = i, .bytes = bytes, .coll = (int8_t)c->kind});
+	return enqueue(s, link, t, (hlo_event){.instr = i, .bytes = bytes, .coll = (int8_t)c->kind, .source = (uint8_t)from});
 }
 
-static void run_comm(hlo_simulation *s, hlo_id i, const hlo_comm *c)
+static void finish_fused(hlo_simulation *s, hlo_id collective)
 {
-	int64_t channel = hlo_int(s->m, c->instr, HLO_ATTR_CHANNEL_ID, 0);
-	bool fused = s->m->instrs.p[i].op == HLO_FUSION;
-	if (c->role == ROLE_START || c->role == ROLE_SYNC) {
-		int64_t end = start_collective(s, i, c);
-		uint32_t event = s->events.n - 1;
-		s->ready_ns[i] = end;
-		s->event_of[i] = event;
-		if (c->role == ROLE_SYNC)
-			wait_until(s, end, event, true);
-		else if (fused)
-			vec_push(&s->open, (struct hlo_open){channel, end, event});
-		if (fused && (c->role == ROLE_SYNC || estimate_ns(s, i) >= 0))
-			run_kernel(s, i); /* what else is in it */
-		return;
-	}
-	if (!fused) {
-		hlo_id start = hlo_async_start(s->m, i);
-		wait_until(s, s->ready_ns[start], s->event_of[start], true);
-		return;
-	}
-	if (estimate_ns(s, i) >= 0)
-		run_kernel(s, i);
+	int64_t channel = hlo_int(s->m, collective, HLO_ATTR_CHANNEL_ID, 0);
 	for (uint32_t k = s->open.n; k-- > 0;)
 		if (s->open.p[k].channel == channel) {
 			wait_until(s, s->open.p[k].ready_ns, s->open.p[k].event, true);
@@ -128,52 +144,96 @@ static void run_comm(hlo_simulation *s, hlo_id i, const hlo_comm *c)
 		}
 }
 
+/* What else is in a fusion that carries a collective takes time of its own where the compiler says so. */
+static void run_comm(hlo_simulation *s, hlo_id i, const hlo_comm *c)
+{
+	bool fused = s->m->instrs.p[i].op == HLO_FUSION, kernel = fused && estimate_ns(s, i) >= 0;
+	if (kernel && c->role != ROLE_START)
+		run_kernel(s, i);
+	if (c->role == ROLE_DONE && fused) {
+		finish_fused(s, c->instr);
+	} else if (c->role == ROLE_DONE) {
+		hlo_id start = hlo_async_start(s->m, i);
+		wait_until(s, s->ready_ns[start], s->event_of[start], true);
+	} else {
+		int64_t end = s->ready_ns[i] = start_collective(s, i, c);
+		uint32_t event = s->event_of[i] = s->events.n - 1;
+		if (c->role == ROLE_SYNC)
+			wait_until(s, end, event, true);
+		else if (fused)
+			vec_push(&s->open, (struct hlo_open){hlo_int(s->m, c->instr, HLO_ATTR_CHANNEL_ID, 0), end, event});
+	}
+	if (kernel && c->role == ROLE_START)
+		run_kernel(s, i);
+}
+
+/* What a copy moves, once; its result holds target and source. */
+static int64_t copied_bytes(const hlo_simulation *s, hlo_id i)
+{
+	const hlo_module *m = s->m;
+	const hlo_shape *src = hlo_shape_of(m, hlo_operand(m, i, 0)), *all = hlo_shape_of(m, i);
+	int64_t reads = hlo_in_main_memory(&s->dev, src->space), writes = all->n_leaves && hlo_in_main_memory(&s->dev, hlo_leaf(m, all, 0)->space);
+	return sat_mul(src->bytes, reads + writes);
+}
+
 /* Copies and slices between memories have a queue of their own; any other wrapped op runs beside the stream. */
 static void start_other(hlo_simulation *s, hlo_id i)
 {
 	const hlo_module *m = s->m;
 	hlo_id inner = m->instrs.p[i].op == HLO_ASYNC_START ? hlo_async_wrapped(m, i) : i;
 	uint32_t op = m->instrs.p[inner].op;
+	bool copy = op == HLO_COPY_START || op == HLO_SLICE || op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE;
 	hlo_work w;
 	hlo_work_of(s, inner, &w);
-	bool copy = op == HLO_COPY_START || op == HLO_SLICE || op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE;
-	if (op == HLO_COPY_START) { /* what it moves, once; its result holds source and target */
-		const hlo_shape *src = hlo_shape_of(m, hlo_operand(m, i, 0)), *all = hlo_shape_of(m, i);
-		int64_t reads = hlo_in_main_memory(&s->dev, src->space), writes = all->n_leaves && hlo_in_main_memory(&s->dev, hlo_leaf(m, all, 0)->space);
-		w = (hlo_work){.bytes = sat_mul(src->bytes, reads + writes)};
-	}
+	if (op == HLO_COPY_START)
+		w = (hlo_work){.bytes = copied_bytes(s, i)};
 	int64_t t = !copy ? kernel_ns(s, &w) : s->estimated ? full_rate_ns(s, w.bytes) : memory_time_ns(&s->dev, w.bytes);
-	use_memory(s, copy ? t : 0);
-	s->ready_ns[i] = enqueue(s, copy ? stream_copies(s) : stream_other(s), t, (hlo_event){.instr = i, .hbm_bytes = w.bytes, .coll = -1});
+	hlo_source from = !copy ? HLO_FROM_MODEL : s->estimated ? HLO_FROM_PUBLISHED : HLO_FROM_PROFILE;
+	add_share(s, copy ? HLO_COPIES : HLO_KERNELS, from, t);
+	s->sum.memory = sat_add(s->sum.memory, copy ? t : 0);
+	s->ready_ns[i] = enqueue(s, copy ? stream_copies(s) : stream_other(s), t, (hlo_event){.instr = i, .hbm_bytes = w.bytes, .coll = -1, .source = (uint8_t)from});
 	s->event_of[i] = s->events.n - 1;
-	s->sum.flops += w.flops * (double)s->multiplier;
+	s->sum.flops += w.flops;
 }
 
-static void run_comp(hlo_simulation *s, hlo_comp_id id);
+/* ---------------------------------------------------------------- computations */
 
-/* Runs the computation and takes the queues along: what it leaves in flight is as late after the last iteration. */
+static struct hlo_totals run_comp(hlo_simulation *s, hlo_comp_id id);
+
+/* What ran in a computation, so many times, from now on. */
+static void take(hlo_simulation *s, const struct hlo_totals *t, int64_t times)
+{
+	add_totals(&s->sum, t, times);
+	s->now = sat_add(s->now, sat_mul(t->step, times));
+}
+
+static int64_t trips_of(hlo_simulation *s, hlo_id i)
+{
+	int64_t trips = hlo_trip_count(s->m, i), bound;
+	if (trips >= 0)
+		return trips;
+	bound = hlo_trip_bound(s->m, i);
+	if (bound < 0) {
+		s->unknown_loops++;
+		return MAX(s->m->trip_count, 1);
+	}
+	s->bounded_loops++;
+	return s->m->trip_count ? MIN(s->m->trip_count, bound) : bound;
+}
+
 static void run_loop(hlo_simulation *s, hlo_id i)
 {
-	const hlo_module *m = s->m;
-	int64_t trips = hlo_trip_count(m, i), outer = s->multiplier, from = s->now;
-	if (trips < 0) {
-		s->unknown_loops++;
-		trips = MAX(m->trip_count, 1);
-	}
-	int64_t before[MAX_LINK_CLASSES + 2];
-	for (uint32_t q = 0; q < COUNT_OF(before); q++)
-		before[q] = s->queue[q].free_ns;
-	s->multiplier = sat_mul(outer, trips);
+	int64_t trips = trips_of(s, i), outer = s->multiplier;
 	uint32_t event = s->events.n;
-	add_event(s, (hlo_event){.instr = i, .start_ns = from, .end_ns = from, .coll = -1});
-	run_comp(s, hlo_called(m, i, HLO_ATTR_CONDITION));
-	run_comp(s, hlo_called(m, i, HLO_ATTR_BODY));
-	int64_t rest = sat_mul(s->now - from, trips - 1);
-	s->now = sat_add(s->now, rest);
-	for (uint32_t q = 0; q < COUNT_OF(before); q++)
-		if (s->queue[q].free_ns != before[q])
-			s->queue[q].free_ns = sat_add(s->queue[q].free_ns, rest);
+	add_event(s, (hlo_event){.instr = i, .start_ns = s->now, .end_ns = s->now, .coll = -1});
+	s->multiplier = sat_mul(outer, trips);
+	struct hlo_totals test = run_comp(s, hlo_called(s->m, i, HLO_ATTR_CONDITION));
+	s->now = sat_add(s->now, test.step);
+	struct hlo_totals body = run_comp(s, hlo_called(s->m, i, HLO_ATTR_BODY));
+	s->now -= test.step;
 	s->multiplier = outer;
+	take(s, &test, trips);
+	take(s, &body, trips);
 	if (event < s->events.n)
 		s->events.p[event].end_ns = s->now;
 }
@@ -181,25 +241,13 @@ static void run_loop(hlo_simulation *s, hlo_id i)
 static void run_branches(hlo_simulation *s, hlo_id i)
 {
 	const hlo_instr *in = &s->m->instrs.p[i];
-	int64_t from = s->now, longest = from;
-	struct hlo_totals before = s->sum, best = s->sum;
-	hlo_queue queues[COUNT_OF(s->queue)], taken[COUNT_OF(s->queue)];
-	memcpy(queues, s->queue, sizeof queues);
-	memcpy(taken, s->queue, sizeof taken);
+	struct hlo_totals longest = {0};
 	for (uint32_t k = 0; k < in->n_called; k++) {
-		s->now = from;
-		s->sum = before;
-		memcpy(s->queue, queues, sizeof queues);
-		run_comp(s, s->m->called.p[in->called + k]);
-		if (!k || s->now > longest) {
-			longest = s->now;
-			best = s->sum;
-			memcpy(taken, s->queue, sizeof taken);
-		}
+		struct hlo_totals t = run_comp(s, s->m->called.p[in->called + k]);
+		if (!k || t.step > longest.step)
+			longest = t;
 	}
-	s->now = longest;
-	s->sum = best;
-	memcpy(s->queue, taken, sizeof taken);
+	take(s, &longest, 1);
 }
 
 static bool calls_plainly(const hlo_module *m, hlo_id i)
@@ -221,7 +269,8 @@ static void run_instr(hlo_simulation *s, hlo_id i)
 		return;
 	}
 	if (calls_plainly(m, i)) {
-		run_comp(s, m->called.p[in->called]);
+		struct hlo_totals t = run_comp(s, m->called.p[in->called]);
+		take(s, &t, 1);
 		return;
 	}
 	hlo_comm c = hlo_comm_of(s, i);
@@ -235,14 +284,32 @@ static void run_instr(hlo_simulation *s, hlo_id i)
 		run_kernel(s, i);
 }
 
-static void run_comp(hlo_simulation *s, hlo_comp_id id)
+/* Totals of one execution. Time and queues of the caller are as they were: what it has in flight goes on meanwhile. */
+static struct hlo_totals run_comp(hlo_simulation *s, hlo_comp_id id)
 {
 	const hlo_comp *c = &s->m->comps.p[id];
+	struct hlo_totals outer = s->sum, own;
+	hlo_queue queues[COUNT_OF(s->queue)];
+	int64_t from = s->now;
+	memset(&s->sum, 0, sizeof s->sum);
 	if (s->runs > HLO_MAX_RUNS)
-		return;
-	s->runs += c->n;
-	for (hlo_id i = c->first; i < c->first + c->n; i++)
-		run_instr(s, i);
+		own = s->sum;
+	else {
+		s->runs += c->n;
+		memcpy(queues, s->queue, sizeof queues);
+		for (uint32_t q = 0; q < COUNT_OF(queues); q++)
+			s->queue[q].free_ns = from;
+		for (hlo_id i = c->first; i < c->first + c->n; i++)
+			run_instr(s, i);
+		own = s->sum;
+		own.step = s->now - from;
+		if (s->estimated)
+			own.step = MAX(own.step, sat_add(own.memory, own.exposed));
+		s->now = from;
+		memcpy(s->queue, queues, sizeof queues);
+	}
+	s->sum = outer;
+	return own;
 }
 
 void hlo_run_timeline(hlo_simulation *s)
@@ -251,10 +318,6 @@ void hlo_run_timeline(hlo_simulation *s)
 	s->ready_ns = xcalloc(s->m->instrs.n + 1, sizeof *s->ready_ns);
 	s->event_of = xmalloc((s->m->instrs.n + 1) * sizeof *s->event_of);
 	memset(s->event_of, 0xff, (s->m->instrs.n + 1) * sizeof *s->event_of);
-	s->estimated = has_estimates(s);
-	run_comp(s, s->m->entry);
-	if (s->estimated)
-		s->now = MAX(s->now, sat_add(s->sum.memory, s->sum.exposed));
-	for (uint32_t q = 0; q < COUNT_OF(s->queue); q++)
-		s->now = MAX(s->now, s->queue[q].free_ns);
+	find_estimates(s);
+	s->sum = run_comp(s, s->m->entry);
 }

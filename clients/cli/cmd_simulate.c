@@ -211,6 +211,7 @@ static status simulate_hlo(const arguments *a, const device *dev, const hlo_modu
 	if (st == ST_OK && a->json) {
 		cJSON *j = cost_to_json(&c);
 		cJSON_AddStringToObject(j, "kernel_times", hlo_has_estimates(s) ? "compiler" : "model");
+		cJSON_AddItemToObject(j, "sources", cli_hlo_sources(s));
 		if (a->ops)
 			cJSON_AddItemToObject(j, "ops", cli_hlo_ops(m, s));
 		print_document(j);
