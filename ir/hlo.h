@@ -172,7 +172,8 @@ hlo_id hlo_async_start(const hlo_module *m, hlo_id i);
 hlo_id hlo_async_wrapped(const hlo_module *m, hlo_id start);
 /* Times that a while runs: from the compiler's note, or from a counter compared with a constant; -1 when unknown. */
 int64_t hlo_trip_count(const hlo_module *m, hlo_id i);
-/* The most that a while runs which may end early: by a counter compared with a constant, where other conditions must hold too; -1: none. */
+/* The most that a while runs whose count is not known: its counter is compared with a constant, but begins at a value that is given from
+ * outside, which is taken for 0, or other conditions must hold too; -1: no such counter. */
 int64_t hlo_trip_bound(const hlo_module *m, hlo_id i);
 /* What the compiler wrote down as its estimate; -1: nothing. Cycles of a kernel (XLA for TPU); ns of a kernel or a collective (XLA for
  * GPU, where it was asked for them: --xla_gpu_collect_cost_model_stats). */

@@ -50,7 +50,7 @@ int64_t hlo_estimated_ns(const hlo_module *m, hlo_id i)
 		digits[n] = text.p[n];
 	digits[n] = 0;
 	double us = strtod(digits, &end);
-	if (end == digits || *end || !(us >= 0) || us > 1e12)
+	if (end == digits || *end || n == MAX_DIGITS || !(us >= 0) || us > 1e12)
 		return -1;
 	return (int64_t)(us * 1000 + 0.5);
 }
@@ -151,10 +151,10 @@ static int64_t count_trips(str direction, int64_t from, int64_t to, int64_t step
 	return span <= 0 ? 0 : span / step + (span % step != 0);
 }
 
-/* Trips that a comparison of the condition of loop i allows; -1: it does not say. */
-static int64_t trips_by(const hlo_module *m, hlo_id i, place test)
+/* Trips that a comparison of the condition of loop i allows; -1: it does not say. bound: a counter that begins at nobody knows what begins at 0. */
+static int64_t trips_by(const hlo_module *m, hlo_id i, place test, bool bound)
 {
-	int64_t to, step, from;
+	int64_t to, step, from = 0;
 	if (m->instrs.p[test.at].op != HLO_COMPARE || m->instrs.p[test.at].n_operands != 2)
 		return -1;
 	int64_t k = element_of(m, operand_of(m, test, 0));
@@ -164,7 +164,7 @@ static int64_t trips_by(const hlo_module *m, hlo_id i, place test)
 	place tuple = {.at = init};
 	resolve(m, &tuple);
 	if (m->instrs.p[tuple.at].op != HLO_TUPLE_OP || k >= m->instrs.p[tuple.at].n_operands ||
-	    !constant_value(m, operand_of(m, tuple, (uint32_t)k), &from))
+	    (!constant_value(m, operand_of(m, tuple, (uint32_t)k), &from) && !bound))
 		return -1;
 	enum { FAR = 1 << 30 }; /* counters of real loops; no overflow below */
 	if (from > FAR || from < -FAR || to > FAR || to < -FAR || step > FAR || step < -FAR)
@@ -172,12 +172,12 @@ static int64_t trips_by(const hlo_module *m, hlo_id i, place test)
 	return count_trips(hlo_word(m, test.at, HLO_ATTR_DIRECTION), from, to, step);
 }
 
-/* The least of what the comparisons allow that must all hold. */
+/* The least of what the comparisons allow that must all hold; -1: none of them says. */
 static int64_t trips_by_all(const hlo_module *m, hlo_id i, place test, uint32_t depth)
 {
 	enum { MAX_NESTED = 6 }; /* conditions of real loops are one or two of them */
 	if (m->instrs.p[test.at].op != HLO_AND || m->instrs.p[test.at].n_operands != 2 || depth == MAX_NESTED)
-		return trips_by(m, i, test);
+		return trips_by(m, i, test, true);
 	int64_t a = trips_by_all(m, i, operand_of(m, test, 0), depth + 1), b = trips_by_all(m, i, operand_of(m, test, 1), depth + 1);
 	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
@@ -192,7 +192,7 @@ static place condition_of(const hlo_module *m, hlo_id i)
 int64_t hlo_trip_count(const hlo_module *m, hlo_id i)
 {
 	int64_t noted = noted_trips(m, i);
-	return noted >= 0 ? noted : trips_by(m, i, condition_of(m, i));
+	return noted >= 0 ? noted : trips_by(m, i, condition_of(m, i), false);
 }
 
 int64_t hlo_trip_bound(const hlo_module *m, hlo_id i) { return trips_by_all(m, i, condition_of(m, i), 0); }

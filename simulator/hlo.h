@@ -13,6 +13,7 @@
 #define HLO_SOURCES(X)                                                                                              \
 	X(NONE, "none")           /* takes none of its own: loops */                                                       \
 	X(COMPILER, "compiler")   /* what the compiler wrote into the text */                                              \
+	X(TRAFFIC, "traffic")     /* no estimate in a text that has them: traffic to memory at the full rate */               \
 	X(MODEL, "model")         /* the cost model of kernels */                                                          \
 	X(PUBLISHED, "published") /* published_time_ns; of copies the memory's published rate */                           \
 	X(PROFILE, "profile")     /* links and memory as the device profile has them */
@@ -65,6 +66,7 @@ const hlo_collective *hlo_collectives(const hlo_simulation *s, uint32_t *n);    
 uint32_t hlo_unknown_loops(const hlo_simulation *s);
 uint32_t hlo_bounded_loops(const hlo_simulation *s); /* that may end early, and were taken to run to their bound */
 bool hlo_has_estimates(const hlo_simulation *s);     /* kernels take the compiler's own estimates where there is one */
+int64_t hlo_unestimated_ns(const hlo_simulation *s); /* what the cost model says of the kernels whose time is HLO_FROM_TRAFFIC */
 hlo_share hlo_share_of(const hlo_simulation *s, hlo_part p, hlo_source from);
 const char *hlo_stream_name(const hlo_simulation *s, uint8_t stream);
 /* Chrome trace, as simulator_trace. */

@@ -105,6 +105,7 @@ const hlo_collective *hlo_collectives(const hlo_simulation *s, uint32_t *n)
 uint32_t hlo_unknown_loops(const hlo_simulation *s) { return s->unknown_loops; }
 uint32_t hlo_bounded_loops(const hlo_simulation *s) { return s->bounded_loops; }
 bool hlo_has_estimates(const hlo_simulation *s) { return s->noted; }
+int64_t hlo_unestimated_ns(const hlo_simulation *s) { return s->sum.unestimated; }
 hlo_share hlo_share_of(const hlo_simulation *s, hlo_part p, hlo_source from) { return s->sum.share[p][from]; }
 
 const char *hlo_source_name(hlo_source s)

@@ -32,6 +32,7 @@ typedef struct hlo_group_axes {
 	uint32_t key_groups; /* id in module.groups, or the place of the pairs */
 	bool pairs, channel, global;
 	uint16_t op;
+	int64_t bytes; /* of all that have it */
 	uint32_t n_digits;
 	struct {
 		int64_t stride, size;
@@ -71,6 +72,7 @@ struct hlo_simulation {
 		int64_t step;
 		int64_t compute, communication, exposed;
 		int64_t memory; /* traffic at the full rate, of kernels no more than they take */
+		int64_t unestimated; /* the cost model's time of kernels that take their traffic's */
 		double flops;
 		int64_t dynamic_count[COLL_COUNT], bytes[COLL_COUNT];
 		hlo_share share[HLO_PART_COUNT][HLO_SOURCE_COUNT];

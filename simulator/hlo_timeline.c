@@ -32,6 +32,7 @@ static void add_totals(struct hlo_totals *to, const struct hlo_totals *t, int64_
 	to->communication = sat_add(to->communication, sat_mul(t->communication, times));
 	to->exposed = sat_add(to->exposed, sat_mul(t->exposed, times));
 	to->memory = sat_add(to->memory, sat_mul(t->memory, times));
+	to->unestimated = sat_add(to->unestimated, sat_mul(t->unestimated, times));
 	to->flops += t->flops * (double)times;
 	for (uint32_t k = 0; k < COLL_COUNT; k++) {
 		to->dynamic_count[k] = sat_add(to->dynamic_count[k], sat_mul(t->dynamic_count[k], times));
@@ -50,8 +51,7 @@ static void add_totals(struct hlo_totals *to, const struct hlo_totals *t, int64_
  * alike wherever it lies. */
 static int64_t kernel_ns(const hlo_simulation *s, const hlo_work *w)
 {
-	int64_t t = MAX(MAX(w->matmul_ns, vector_time_ns(&s->dev, w->vector_flops)), memory_time_ns(&s->dev, w->moved));
-	return s->estimated ? t : sat_add(t, s->dev.op_launch_ns); /* what has no estimate in such a text is no kernel */
+	return MAX(MAX(w->matmul_ns, vector_time_ns(&s->dev, w->vector_flops)), memory_time_ns(&s->dev, w->moved));
 }
 
 /* The compiler's own estimate: cycles where the profile knows their clock, or a time; -1: it has written none. */
@@ -74,15 +74,27 @@ static void find_estimates(hlo_simulation *s)
  * rate, and what it waits for communication besides. */
 static int64_t full_rate_ns(const hlo_simulation *s, int64_t bytes) { return (int64_t)MIN((__int128)bytes * 1000000000 / s->dev.memory_bytes_s, INT64_MAX / 4); }
 
+/* In a text with the compiler's cycles, kernels without them (gathers and scatters by index, scalars) take the least that they can: a
+ * schedule of one clock's figures is not mixed with those of another. What the cost model says of them is told beside. */
+static int64_t kernel_time(hlo_simulation *s, hlo_id i, const hlo_work *w, hlo_source *from)
+{
+	int64_t t = estimate_ns(s, i);
+	*from = t >= 0 ? HLO_FROM_COMPILER : s->estimated ? HLO_FROM_TRAFFIC : HLO_FROM_MODEL;
+	if (t < 0 && s->estimated) {
+		s->sum.unestimated = sat_add(s->sum.unestimated, kernel_ns(s, w));
+		return full_rate_ns(s, w->bytes);
+	}
+	return t >= 0 ? t : sat_add(kernel_ns(s, w), s->dev.op_launch_ns);
+}
+
 static void run_kernel(hlo_simulation *s, hlo_id i)
 {
 	hlo_work w;
+	hlo_source from;
 	hlo_work_of(s, i, &w);
-	int64_t t = estimate_ns(s, i);
-	hlo_source from = t < 0 ? HLO_FROM_MODEL : HLO_FROM_COMPILER;
-	if (t < 0 && w.free)
+	if (w.free && estimate_ns(s, i) < 0)
 		return;
-	t = t < 0 ? kernel_ns(s, &w) : t;
+	int64_t t = kernel_time(s, i, &w, &from);
 	add_share(s, HLO_KERNELS, from, t);
 	s->sum.memory = sat_add(s->sum.memory, MIN(t, full_rate_ns(s, w.bytes)));
 	add_event(s, (hlo_event){.instr = i, .start_ns = s->now, .end_ns = sat_add(s->now, t), .hbm_bytes = w.bytes, .coll = -1, .source = (uint8_t)from});
@@ -187,8 +199,8 @@ static void start_other(hlo_simulation *s, hlo_id i)
 	hlo_work_of(s, inner, &w);
 	if (op == HLO_COPY_START)
 		w = (hlo_work){.bytes = copied_bytes(s, i)};
-	int64_t t = !copy ? kernel_ns(s, &w) : s->estimated ? full_rate_ns(s, w.bytes) : memory_time_ns(&s->dev, w.bytes);
-	hlo_source from = !copy ? HLO_FROM_MODEL : s->estimated ? HLO_FROM_PUBLISHED : HLO_FROM_PROFILE;
+	hlo_source from = s->estimated ? HLO_FROM_PUBLISHED : HLO_FROM_PROFILE;
+	int64_t t = !copy ? kernel_time(s, i, &w, &from) : s->estimated ? full_rate_ns(s, w.bytes) : memory_time_ns(&s->dev, w.bytes);
 	add_share(s, copy ? HLO_COPIES : HLO_KERNELS, from, t);
 	s->sum.memory = sat_add(s->sum.memory, copy ? t : 0);
 	s->ready_ns[i] = enqueue(s, copy ? stream_copies(s) : stream_other(s), t, (hlo_event){.instr = i, .hbm_bytes = w.bytes, .coll = -1, .source = (uint8_t)from});
