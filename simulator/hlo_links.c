@@ -2,7 +2,7 @@
  * common gives the axes back: a group is written as strides and sizes (0,2,4,6 of 8: four devices two apart), the borders
  * of all of them cut the devices 0 .. n-1 into a mesh, and each group is a list of axes of that mesh, which
  * mesh_links_assign lays onto the links as it does the mesh of a module. Half an axis looks like an axis: where a torus has fewer dims
- * than there would be axes, the borders go that the fewest bytes need. */
+ * than there would be axes, the borders go that the fewest bytes need; and those that only pairs of neighbours have. */
 #include "simulator/hlo_state.h"
 
 #include <stdlib.h>
@@ -150,19 +150,37 @@ static void add_cut(cut *cuts, uint32_t *n, int64_t at, int64_t bytes)
 		cuts[(*n)++] = (cut){at, bytes};
 }
 
+/* Removes the border that the fewest bytes need while there are too many, and every one that only pairs have where groups have others. */
+static uint32_t drop_cuts(cut *cuts, uint32_t n, uint32_t most, bool groups)
+{
+	while (n) {
+		uint32_t least = 0;
+		for (uint32_t i = 0; i < n; i++) {
+			least = cuts[i].bytes < cuts[least].bytes ? i : least;
+			groups |= cuts[i].bytes > 0;
+		}
+		if (n <= most && !(groups && !cuts[least].bytes))
+			break;
+		memmove(&cuts[least], &cuts[least + 1], (n - least - 1) * sizeof *cuts);
+		n--;
+	}
+	return n;
+}
+
 /* Borders that divide each other, from 1 to all devices; one that fits none is left out. */
 static uint32_t find_cuts(const hlo_simulation *s, int64_t devices, int64_t *cuts)
 {
 	cut all[MAX_CUTS];
 	uint32_t n = 0, kept = 0;
-	bool torus = s->dev.n_links && (s->dev.links[0].kind == LINK_RING || s->dev.links[0].kind == LINK_LINE);
-	uint32_t most = torus ? MAX(s->dev.links[0].n_dims, 1) : MAX_MESH_AXES;
+	bool torus = s->dev.n_links && (s->dev.links[0].kind == LINK_RING || s->dev.links[0].kind == LINK_LINE), whole = false;
 	if (devices <= 1)
 		return 0;
 	for (uint32_t k = 0; k < s->groups.n; k++)
 		for (uint32_t i = 0; i < s->groups.p[k].n_digits; i++) {
-			add_cut(all, &n, s->groups.p[k].digits[i].stride, s->groups.p[k].bytes);
-			add_cut(all, &n, sat_mul(s->groups.p[k].digits[i].stride, s->groups.p[k].digits[i].size), s->groups.p[k].bytes);
+			int64_t stride = s->groups.p[k].digits[i].stride, size = s->groups.p[k].digits[i].size;
+			whole |= s->groups.p[k].bytes && size == devices;
+			add_cut(all, &n, stride, s->groups.p[k].bytes);
+			add_cut(all, &n, sat_mul(stride, size), s->groups.p[k].bytes);
 		}
 	qsort(all, n, sizeof *all, by_place);
 	for (uint32_t i = 0; i < n; i++) {
@@ -170,13 +188,9 @@ static uint32_t find_cuts(const hlo_simulation *s, int64_t devices, int64_t *cut
 		if (all[i].at > below && all[i].at < devices && all[i].at % below == 0 && devices % all[i].at == 0)
 			all[kept++] = all[i];
 	}
-	while (kept + 1 > most) {
-		uint32_t least = 0;
-		for (uint32_t i = 1; i < kept; i++)
-			least = all[i].bytes < all[least].bytes ? i : least;
-		memmove(&all[least], &all[least + 1], (kept - least - 1) * sizeof *all);
-		kept--;
-	}
+	if (torus)
+		kept = drop_cuts(all, kept, MAX(s->dev.links[0].n_dims, 1) - 1, whole);
+	kept = MIN(kept, MAX_MESH_AXES - 1);
 	cuts[0] = 1;
 	for (uint32_t i = 0; i < kept; i++)
 		cuts[1 + i] = all[i].at;
