@@ -255,7 +255,7 @@ int64_t published_time_ns(const device *dev, const mesh_links *links, collective
 	if (!on_one_torus(dev, &g, members, ring, link))
 		return -1;
 	bytes = MIN(bytes, (int64_t)1 << 53);
-	int64_t one = dev->links[*link].bandwidth_bytes_s / 100 * REACHABLE_PERCENT;
+	int64_t one = MAX(dev->links[*link].bandwidth_bytes_s / 100 * REACHABLE_PERCENT, 1);
 	for (uint32_t d = 0; d < MAX_TORUS_DIMS; d++) {
 		if (members[d] <= 1)
 			continue;
