@@ -20,7 +20,7 @@ Q := $(if $(V),,@)
 COMMA := ,
 JOBS ?= $(shell nproc)
 
-FOLDERS := base ir layout propagate sbp lower costmodel simulator search
+FOLDERS := base ir layout propagate sbp lower costmodel simulator hlo search
 LIB_SRC := $(sort $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c $(f)/*/*.c)))
 CLI_SRC := $(sort $(wildcard batch/*.c) $(wildcard clients/cli/*.c))
 SERVER_SRC := $(sort $(wildcard server/*.c))

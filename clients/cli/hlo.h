@@ -3,7 +3,7 @@
 #define SW_CLI_HLO_H
 
 #include "clients/cli/cli.h"
-#include "simulator/hlo.h"
+#include "hlo/hlo.h"
 
 /* Reads a file (gzip and zstd too). When it holds HLO text *out is the module; otherwise *out is NULL and text holds the
  * decoded file, which the caller releases in both cases. */

@@ -1,5 +1,5 @@
 /* Simulation of HLO text: work of instructions, order and overlap, loops, links of groups, buffers. */
-#include "simulator/hlo.h"
+#include "hlo/hlo.h"
 #include "tests/unit/module_fixture.h"
 
 /* A device with round numbers: 1 byte/ns of memory, 1 flop/ns of vectors, 1000 flop/ns of matmul, 100 ns a launch. */

@@ -1,5 +1,5 @@
 /* The simulation of an HLO module from end to end, and its Chrome trace. */
-#include "simulator/hlo_state.h"
+#include "hlo/state.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* Private to the simulation of HLO modules. */
-#ifndef SW_SIMULATOR_HLO_STATE_H
-#define SW_SIMULATOR_HLO_STATE_H
+#ifndef SW_HLO_STATE_H
+#define SW_HLO_STATE_H
 
-#include "simulator/hlo.h"
+#include "hlo/hlo.h"
 
 enum { HLO_MAX_RUNS = 1 << 24 }; /* instructions that calls of calls may unfold into */
 
@@ -88,7 +88,7 @@ struct hlo_open {
 	uint32_t event;
 };
 
-/* ---------------------------------------------------------------- hlo_work.c */
+/* ---------------------------------------------------------------- work.c */
 void hlo_look_inside(hlo_simulation *s); /* before the others */
 void hlo_work_of(hlo_simulation *s, hlo_id i, hlo_work *out);
 /* The collective that an instruction is or carries. */
@@ -99,11 +99,11 @@ hlo_id hlo_in_place_operand(const hlo_module *m, hlo_id i);
 /* May a result take the buffer of operand k if that dies there? */
 bool hlo_may_share(const hlo_module *m, hlo_id i, uint32_t k);
 
-/* ---------------------------------------------------------------- hlo_links.c */
+/* ---------------------------------------------------------------- links.c */
 status hlo_links_assign(hlo_simulation *s, diag *d) MUST_USE;
 int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link, hlo_source *from);
 
-/* ---------------------------------------------------------------- hlo_timeline.c, hlo_memory.c */
+/* ---------------------------------------------------------------- timeline.c, memory.c */
 void hlo_run_timeline(hlo_simulation *s);
 void hlo_measure_memory(hlo_simulation *s);
 

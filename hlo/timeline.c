@@ -4,7 +4,7 @@
  *
  * A computation is timed by itself, with queues that are empty: no asynchronous op begins in one and ends in another. A loop's body counts as
  * often as the loop runs; of a conditional's branches the longest counts. */
-#include "simulator/hlo_state.h"
+#include "hlo/state.h"
 
 static uint32_t stream_copies(const hlo_simulation *s) { return s->dev.n_links; }
 static uint32_t stream_other(const hlo_simulation *s) { return s->dev.n_links + 1; }

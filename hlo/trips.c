@@ -1,6 +1,6 @@
 /* How often a while loop runs, and where an instruction comes from. */
 #define _GNU_SOURCE /* memmem */
-#include "ir/hlo.h"
+#include "hlo/hlo.h"
 
 #include "ir/lex.h"
 

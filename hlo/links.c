@@ -3,7 +3,7 @@
  * of all of them cut the devices 0 .. n-1 into a mesh, and each group is a list of axes of that mesh, which
  * mesh_links_assign lays onto the links as it does the mesh of a module. Half an axis looks like an axis: where a torus has fewer dims
  * than there would be axes, the borders go that the fewest bytes need; and those that only pairs of neighbours have. */
-#include "simulator/hlo_state.h"
+#include "hlo/state.h"
 
 #include <stdlib.h>
 
