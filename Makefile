@@ -20,7 +20,7 @@ Q := $(if $(V),,@)
 COMMA := ,
 JOBS ?= $(shell nproc)
 
-FOLDERS := base ir layout propagate sbp lower costmodel simulator search
+FOLDERS := base ir layout propagate sbp lower costmodel simulator hlo search
 LIB_SRC := $(sort $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c $(f)/*/*.c)))
 CLI_SRC := $(sort $(wildcard batch/*.c) $(wildcard clients/cli/*.c))
 SERVER_SRC := $(sort $(wildcard server/*.c))
@@ -32,7 +32,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-library check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged zoo notations torch bench bench-search bench-methods bench-warm bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
+        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged judged-simulate zoo notations torch bench bench-search bench-methods bench-warm bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
 all: $(PROGRAMS)
 
 help:
@@ -54,6 +54,7 @@ help:
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
+## make judged-simulate `simulate` of compiled programs beside a walk of XLA's schedules (KEPT=DIR of further texts)
 ## make soak            a daemon under mixed load, kills and faults (SOAK_SECONDS=3600); fails when anything acknowledged is lost
 ## make check-malformed REQUESTS=1000000  as many malformed requests against a daemon under ASan and UBSan (20 minutes)
 ## make bench-hits      answers of the store a second, beside nginx with a file; needs wrk
@@ -296,6 +297,9 @@ fidelity: all venv
 judged: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/judged/report.py $(JUDGED)
 	python3 tests/judged/answers.py
+
+judged-simulate: all $(if $(KEPT),venv)
+	SHARDWRIGHT=$(BUILD)/shardwright $(if $(KEPT),$(VENV)/bin/python,python3) tests/judged/simulated.py $(if $(KEPT),--kept $(KEPT))
 
 REQUESTS ?= 1000000
 check-malformed:

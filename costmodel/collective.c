@@ -221,3 +221,52 @@ int64_t collective_time_ns(const device *dev, const mesh_links *links, collectiv
 	}
 	return sat_add(sat_add(launch, latency), wire);
 }
+
+/* ---------------------------------------------------------------- published figures */
+
+/* Members along each torus dim; false: not all of them are on one torus. */
+static bool on_one_torus(const device *dev, const group *g, int64_t members[MAX_TORUS_DIMS], bool ring[MAX_TORUS_DIMS], uint8_t *link)
+{
+	for (uint32_t d = 0; d < MAX_TORUS_DIMS; d++)
+		members[d] = 1, ring[d] = false;
+	for (uint32_t i = 0; i < g->n; i++) {
+		const span *s = &g->span[i];
+		if (s->link != g->span[0].link || dev->links[s->link].kind != LINK_RING)
+			return false;
+		members[s->dim] = sat_mul(members[s->dim], s->n);
+		ring[s->dim] = s->wrapped && s->stride == 1;
+	}
+	*link = g->span[0].link;
+	return true;
+}
+
+int64_t published_time_ns(const device *dev, const mesh_links *links, collective_kind kind, axes a, int64_t bytes, uint8_t *link)
+{
+	enum { REACHABLE_PERCENT = 90, HOP_NS = 1000 }; /* jax-ml/scaling-book: 45 of v5e's 50 GB/s, and about 1 us a hop */
+	group g = {0};
+	int64_t members[MAX_TORUS_DIMS], rate = 0, hops = 0, all = 1;
+	bool ring[MAX_TORUS_DIMS];
+	for (uint32_t i = 0; i < a.n; i++)
+		if (axis_index(a.a[i]) < links->n_axes)
+			add_axis(&g, links, a.a[i]);
+	*link = 0;
+	if (kind == COLL_ALL_SLICE || bytes <= 0 || !g.n)
+		return 0;
+	if (!on_one_torus(dev, &g, members, ring, link))
+		return -1;
+	bytes = MIN(bytes, (int64_t)1 << 53);
+	int64_t one = MAX(dev->links[*link].bandwidth_bytes_s / 100 * REACHABLE_PERCENT, 1);
+	for (uint32_t d = 0; d < MAX_TORUS_DIMS; d++) {
+		if (members[d] <= 1)
+			continue;
+		rate += (ring[d] ? 2 : 1) * one;
+		hops += ring[d] ? members[d] / 2 : members[d] - 1;
+		all = sat_mul(all, members[d]);
+	}
+	switch (kind) {
+	case COLL_COLLECTIVE_PERMUTE: return wire_ns(bytes, 1, 1, one) + HOP_NS;
+	case COLL_ALL_REDUCE: return wire_ns(bytes, 2, 1, rate) + 2 * hops * HOP_NS;
+	case COLL_ALL_TO_ALL: return wire_ns(bytes, all, 4, rate) + hops * HOP_NS;
+	default: return wire_ns(bytes, 1, 1, rate) + hops * HOP_NS;
+	}
+}

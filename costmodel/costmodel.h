@@ -184,6 +184,9 @@ status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m, 
  * all_reduce, all_to_all, collective_permute: operand). ns; 0 for all_slice and for groups of one. *link: the class that
  * limits it (queue in the timeline). */
 int64_t collective_time_ns(const device *dev, const mesh_links *links, collective_kind k, axes a, int64_t bytes, uint8_t *link);
+/* The same by what is published of the links, none of it measured: 0.9 of the sheet's bandwidth in each direction of every torus dim, twice
+ * that around a ring, and 1 us a hop. This is how schedules of XLA for TPU are judged; -1: the group does not lie on one torus. */
+int64_t published_time_ns(const device *dev, const mesh_links *links, collective_kind k, axes a, int64_t bytes, uint8_t *link);
 
 /* Does the device's compiler make the contraction and this collective, a gather of one of its operands or the scatter of its
  * sum, one loop? Both at the compiled level. */

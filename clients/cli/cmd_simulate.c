@@ -10,10 +10,11 @@ static const char help[] =
 	"Propagates the shardings in the module, lowers it to per-device code and simulates one step. The mesh is the\n"
 	"module's own; without one it runs on one device. MODULE may also be scheduled HLO text, what\n"
 	"compiled.as_text() prints on CPU, GPU or TPU: its kernels, its order and its collectives are then taken as they\n"
-	"are. --apply exact costs the program of one device that `lower --global` writes, instead of what XLA's partitioner\n"
+	"are, and take the compiler's own estimates where it wrote them; the table says where times are from.\n"
+	"--apply exact costs the program of one device that `lower --global` writes, instead of what XLA's partitioner\n"
 	"makes of the shardings. --trip-count N: iterations of every loop whose number of them the program does not say; they\n"
-	"count once otherwise, and the table says so. --ops adds what every kernel and collective does; --trace writes a timeline for Perfetto or\n"
-	"chrome://tracing.\n";
+	"count once otherwise, in HLO text to the bound of their counter where there is one, and the table says so. --ops adds\n"
+	"what every kernel and collective does; --trace writes a timeline for Perfetto or chrome://tracing.\n";
 
 typedef struct arguments {
 	const char *file, *device, *device_file, *trace;
@@ -211,6 +212,7 @@ static status simulate_hlo(const arguments *a, const device *dev, const hlo_modu
 	if (st == ST_OK && a->json) {
 		cJSON *j = cost_to_json(&c);
 		cJSON_AddStringToObject(j, "kernel_times", hlo_has_estimates(s) ? "compiler" : "model");
+		cJSON_AddItemToObject(j, "sources", cli_hlo_sources(s));
 		if (a->ops)
 			cJSON_AddItemToObject(j, "ops", cli_hlo_ops(m, s));
 		print_document(j);

@@ -42,6 +42,7 @@ cJSON *cli_hlo_ops(const hlo_module *m, const hlo_simulation *s)
 		cJSON_AddNumberToObject(j, "start_ns", (double)e->start_ns);
 		cJSON_AddNumberToObject(j, "end_ns", (double)e->end_ns);
 		cJSON_AddNumberToObject(j, "executions", (double)e->executions);
+		cJSON_AddStringToObject(j, "source", hlo_source_name((hlo_source)e->source));
 		if (e->coll >= 0) {
 			cJSON_AddNumberToObject(j, "bytes", (double)e->bytes);
 			cJSON_AddNumberToObject(j, "exposed_ns", (double)e->exposed_ns);
@@ -93,6 +94,51 @@ cJSON *cli_hlo_counts(const cost *c)
 	return j;
 }
 
+cJSON *cli_hlo_sources(const hlo_simulation *s)
+{
+	cJSON *all = cJSON_CreateObject();
+	for (int p = 0; p < HLO_PART_COUNT; p++) {
+		cJSON *part = cJSON_AddObjectToObject(all, hlo_part_name((hlo_part)p));
+		for (int k = 0; k < HLO_SOURCE_COUNT; k++) {
+			hlo_share share = hlo_share_of(s, (hlo_part)p, (hlo_source)k);
+			if (!share.count)
+				continue;
+			cJSON *j = cJSON_AddObjectToObject(part, hlo_source_name((hlo_source)k));
+			cJSON_AddNumberToObject(j, "count", (double)share.count);
+			cJSON_AddNumberToObject(j, "ns", (double)share.ns);
+			if (k == HLO_FROM_TRAFFIC)
+				cJSON_AddNumberToObject(j, "model_ns", (double)hlo_unestimated_ns(s));
+		}
+	}
+	return all;
+}
+
+static const char *explained(hlo_part p, hlo_source from)
+{
+	switch (from) {
+	case HLO_FROM_COMPILER: return "the compiler's own estimates in the text";
+	case HLO_FROM_TRAFFIC: return "no estimate in the text: their traffic to memory";
+	case HLO_FROM_MODEL: return "the cost model: no estimate in the text";
+	case HLO_FROM_PUBLISHED: return p == HLO_COPIES ? "the memory's published rate" : "published bandwidths of the links, 1 us a hop";
+	case HLO_FROM_PROFILE: return p == HLO_COPIES ? "the memory of the device profile" : "the links of the device profile";
+	default: return "";
+	}
+}
+
+static void print_sources(const hlo_simulation *s)
+{
+	printf("\nWHERE THE TIMES ARE FROM\n");
+	for (int p = 0; p < HLO_PART_COUNT; p++)
+		for (int k = 0; k < HLO_SOURCE_COUNT; k++) {
+			hlo_share share = hlo_share_of(s, (hlo_part)p, (hlo_source)k);
+			if (share.count)
+				printf("  %-12s %10lld x %12.3f ms  %s\n", hlo_part_name((hlo_part)p), (long long)share.count, (double)share.ns / 1e6,
+				       explained((hlo_part)p, (hlo_source)k));
+		}
+	if (hlo_unestimated_ns(s))
+		printf("  kernels without an estimate would take %.3f ms by the cost model\n", (double)hlo_unestimated_ns(s) / 1e6);
+}
+
 void cli_hlo_print_peak(const hlo_module *m, const hlo_simulation *s)
 {
 	enum { MAX_ROWS = 8 };
@@ -108,7 +154,10 @@ void cli_hlo_print_peak(const hlo_module *m, const hlo_simulation *s)
 		strbuf_release(&size);
 		strbuf_release(&where);
 	}
-	printf("\ntimes of kernels: %s\n", hlo_has_estimates(s) ? "the compiler's own estimates" : "the cost model's");
+	print_sources(s);
+	if (hlo_bounded_loops(s))
+		printf("\n%u loops that may end early or begin late were taken to run %s; --trip-count N gives another number\n", hlo_bounded_loops(s),
+		       m->trip_count ? "as often as --trip-count says, at most to their bound" : "from 0 to their bound");
 	if (hlo_unknown_loops(s) && m->trip_count)
 		printf("\n%u loops of unknown trip count were taken to run %lld times, as --trip-count says\n", hlo_unknown_loops(s), (long long)m->trip_count);
 	else if (hlo_unknown_loops(s))

@@ -3,7 +3,7 @@
 #define SW_CLI_HLO_H
 
 #include "clients/cli/cli.h"
-#include "simulator/hlo.h"
+#include "hlo/hlo.h"
 
 /* Reads a file (gzip and zstd too). When it holds HLO text *out is the module; otherwise *out is NULL and text holds the
  * decoded file, which the caller releases in both cases. */
@@ -11,6 +11,8 @@ status cli_read_hlo(const char *path, strbuf *text, hlo_module **out, diag *d) M
 struct cJSON;
 /* The event list of `simulate --ops`, and the collectives of `lower --json` with their groups. */
 struct cJSON *cli_hlo_ops(const hlo_module *m, const hlo_simulation *s);
+/* {"kernels": {"compiler": {"count": 12, "ns": 3400}, ..}, ..} */
+struct cJSON *cli_hlo_sources(const hlo_simulation *s);
 struct cJSON *cli_hlo_collectives(const hlo_module *m, const hlo_simulation *s);
 struct cJSON *cli_hlo_counts(const cost *c);
 void cli_hlo_print_peak(const hlo_module *m, const hlo_simulation *s);

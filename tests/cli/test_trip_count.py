@@ -116,6 +116,11 @@ def test_compiled_programs_take_it(tmp_path):
     path.write_text(HLO)
     flops = [cost("simulate", path, "--trip-count", n)["flops_per_device"] for n in (1, 2, 9)]
     assert flops[2] - flops[0] == 8 * (flops[1] - flops[0]) > 0
+    assert cost("simulate", path)["flops_per_device"] == flops[2] == cost("simulate", path, "--trip-count", 10)["flops_per_device"]
+    assert "1 loops that may end early or begin late were taken to run from 0 to their bound; --trip-count N gives another" in run("simulate", path)
+    assert "taken to run as often as --trip-count says, at most to their bound" in run("simulate", path, "--trip-count", 9)
+    path.write_text(HLO.replace("ROOT both", "both").replace("more = pred", "ROOT more = pred"))
+    assert cost("simulate", path)["flops_per_device"] < flops[1]
     assert "1 loops of unknown trip count were taken to run once; --trip-count N gives it" in run("simulate", path)
     assert "taken to run 9 times, as --trip-count says" in run("simulate", path, "--trip-count", 9)
 

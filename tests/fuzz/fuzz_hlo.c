@@ -1,6 +1,6 @@
 /* Any bytes as HLO text: accepted or reported, and what is accepted can be simulated. Built with libFuzzer by
  * `make fuzz`; with -DREPLAY it is a plain program that replays files (the corpus, in `make check`). */
-#include "simulator/hlo.h"
+#include "hlo/hlo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -135,7 +135,7 @@ def mint_program(name, bank, options):
             digest = digest_of(module)
             if key in bank and bank[key].get("module") == digest:
                 continue
-            row = mint.judge(module, cases.Case(short.SHORT[name][0], name, MESH, DEVICE, TOPOLOGY), options)
+            row = mint.judge(module, key, cases.Case(short.SHORT[name][0], name, MESH, DEVICE, TOPOLOGY), options)
             if "xla" in row:
                 with open(module + ".hlo") as f:
                     row["schedule"] = instructions_of(f.read())

@@ -44,7 +44,7 @@ def save(figures):
     os.replace(FIGURES + ".new", FIGURES)
 
 
-def judge(module, case, options):
+def judge(module, key, case, options):
     """Compiled in a process of its own, which is ended after so many seconds."""
     hlo = module + ".hlo"
     start = time.monotonic()
@@ -67,7 +67,10 @@ def judge(module, case, options):
     row["simulated_ns"] = own["runtime_ns"]
     if options.keep:
         os.makedirs(options.keep, exist_ok=True)
-        subprocess.run(["zstd", "-qf", hlo, "-o", os.path.join(options.keep, re.sub(r"\W+", "_", os.path.basename(module)) + ".hlo.zst")], check=True)
+        kept = os.path.join(options.keep, re.sub(r"\W+", "_", os.path.basename(module)))
+        subprocess.run(["zstd", "-qf", hlo, "-o", kept + ".hlo.zst"], check=True)
+        with open(kept + ".json", "w") as f:  # for simulated.py
+            json.dump({"key": key, "mesh": case.mesh, "device": case.device, "topology": case.topology}, f)
     return row
 
 
@@ -98,7 +101,7 @@ def mint(case, figures, options):
                 continue
             if options.known:
                 continue
-            figures[key] = {"family": case.family, "module": digest, "ours": ours, **judge(module, case, options)}
+            figures[key] = {"family": case.family, "module": digest, "ours": ours, **judge(module, key, case, options)}
             save(figures)
             row = figures[key]
             print("%-80s ours %9.3f ms  XLA %s  %5.0f s" % (key, cost["runtime_ns"] / 1e6, "%9.3f ms" % (row["xla"]["step"] / 1e3) if "xla" in row else
@@ -110,7 +113,7 @@ def parser_of(description):
     """With what every script that compiles takes."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seconds", type=int, default=900, help="for one compile")
-    parser.add_argument("--keep", help="folder for the scheduled texts")
+    parser.add_argument("--keep", help="folder for the scheduled texts; simulated.py --kept reads it")
     parser.add_argument("--tools", default=os.path.join(cases.ROOT, "..", "shared", "tools"))
     return parser
 

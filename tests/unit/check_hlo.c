@@ -1,5 +1,5 @@
 /* The reader of HLO text: every piece of syntax, every rule of the verifier, replica groups, trip counts. */
-#include "ir/hlo.h"
+#include "hlo/hlo.h"
 #include "tests/unit/module_fixture.h"
 
 static hlo_module *hlo_ok(const char *text)
@@ -26,7 +26,7 @@ static void hlo_fails(const char *text, status code, uint32_t line, uint32_t col
 }
 
 /* A program with these computations and lines in ENTRY: lines begin on line 3 when there are no computations. */
-static char *program(const char *comps, const char *lines)
+static char *text_of(const char *comps, const char *lines)
 {
 	static char text[16384];
 	int n = snprintf(text, sizeof text, "HloModule m, is_scheduled=true, num_partitions=8\n%sENTRY %%main (p: f32[8]) -> f32[8] {\n%s}\n", comps, lines);
@@ -110,13 +110,13 @@ START_TEST(shapes_and_layouts)
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		char lines[256];
 		snprintf(lines, sizeof lines, "  ROOT %%p = %s parameter(0)\n", rows[i].text);
-		hlo_module *m = hlo_ok(program("", lines));
+		hlo_module *m = hlo_ok(text_of("", lines));
 		const hlo_shape *s = hlo_shape_of(m, named(m, "p"));
 		ck_assert_msg(s->elements == rows[i].elements && s->bytes == rows[i].bytes && s->space == rows[i].space, "%s: %lld elements, %lld bytes, S(%d)",
 		              rows[i].text, (long long)s->elements, (long long)s->bytes, s->space);
 		hlo_free(m);
 	}
-	hlo_module *m = hlo_ok(program("", "  ROOT %p = ((f32[2]{0}, token[]), opaque[], /*index=2*/(), bf16[4]{0}) parameter(0)\n"));
+	hlo_module *m = hlo_ok(text_of("", "  ROOT %p = ((f32[2]{0}, token[]), opaque[], /*index=2*/(), bf16[4]{0}) parameter(0)\n"));
 	const hlo_shape *s = hlo_shape_of(m, named(m, "p"));
 	ck_assert_uint_eq(s->n_children, 4);
 	ck_assert_uint_eq(s->n_leaves, 4);
@@ -128,7 +128,7 @@ END_TEST
 
 START_TEST(instructions_in_all_spellings)
 {
-	hlo_module *m = hlo_ok(program("%add (x: f32[], y: f32[]) -> f32[] {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT z = f32[] add(f32[] x, f32[] %y)\n}\n\n",
+	hlo_module *m = hlo_ok(text_of("%add (x: f32[], y: f32[]) -> f32[] {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT z = f32[] add(f32[] x, f32[] %y)\n}\n\n",
 	                               "  %p = f32[8]{0} parameter(0), sharding={devices=[2,4]<=[8] last_tile_dim_replicate}\n"
 	                               "  q = f32[8] negate(f32[8] p)\n"
 	                               "  %c.1 = f32[2,2]{1,0} constant({ { 1, -2 }, { inf, nan } })\n"
@@ -157,7 +157,7 @@ END_TEST
 
 START_TEST(convolution_attributes)
 {
-	hlo_module *m = hlo_ok(program("", "  %p = f32[2,8,8,3]{3,2,1,0} parameter(0)\n  %k = f32[3,3,3,4]{3,2,1,0} parameter(1)\n"
+	hlo_module *m = hlo_ok(text_of("", "  %p = f32[2,8,8,3]{3,2,1,0} parameter(0)\n  %k = f32[3,3,3,4]{3,2,1,0} parameter(1)\n"
 	                                   "  ROOT %c = f32[2,4,4,4]{3,2,1,0} convolution(%p, %k), window={size=3x3 stride=2x2 pad=0_1x1_0 lhs_dilate=1x2 "
 	                                   "rhs_dilate=2x1 rhs_reversal=0x1}, dim_labels=b01f_01io->b01f, feature_group_count=1, operand_precision={highest,default}\n"));
 	uint32_t n;
@@ -178,7 +178,7 @@ static void groups_are(const char *attributes, const char *want)
 	char lines[1024];
 	strbuf got = {0};
 	snprintf(lines, sizeof lines, "  %%p = f32[8]{0} parameter(0)\n  ROOT %%g = f32[8]{0} %s\n", attributes);
-	hlo_module *m = hlo_ok(program("%add (x: f32[], y: f32[]) -> f32[] {\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n  ROOT %z = f32[] add(%x, %y)\n}\n", lines));
+	hlo_module *m = hlo_ok(text_of("%add (x: f32[], y: f32[]) -> f32[] {\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n  ROOT %z = f32[] add(%x, %y)\n}\n", lines));
 	hlo_members g;
 	hlo_group_members(m, named(m, "g"), &g);
 	for (uint32_t k = 0; k + 1 < g.starts.n; k++) {
@@ -237,7 +237,7 @@ START_TEST(sugar_is_the_generic_form)
 	                                "  %u = ((f32[8]{0}), f32[4]{0}, s32[]) async-update(%s)\n"
 	                                "  ROOT %d = f32[4]{0} async-done(%u)\n";
 	for (size_t i = 0; i <= COUNT_OF(sugar); i++) {
-		hlo_module *m = hlo_ok(i < COUNT_OF(sugar) ? program("", sugar[i]) : program(SLICE_COMP, generic));
+		hlo_module *m = hlo_ok(i < COUNT_OF(sugar) ? text_of("", sugar[i]) : text_of(SLICE_COMP, generic));
 		hlo_id start = named(m, "d");
 		ck_assert_uint_eq(m->instrs.p[start].op, HLO_ASYNC_DONE);
 		start = hlo_async_start(m, start);
@@ -251,10 +251,10 @@ START_TEST(sugar_is_the_generic_form)
 		hlo_free(m);
 	}
 	/* groups mean what they mean for the op inside */
-	hlo_free(hlo_ok(program("", P "  %s = ((f32[8]{0}), f32[8]{0}) all-to-all-start(%p), channel_id=2, replica_groups={{0,1,2,3},{4,5,6,7}}, dimensions={0}\n"
+	hlo_free(hlo_ok(text_of("", P "  %s = ((f32[8]{0}), f32[8]{0}) all-to-all-start(%p), channel_id=2, replica_groups={{0,1,2,3},{4,5,6,7}}, dimensions={0}\n"
 	                              "  ROOT %d = f32[8]{0} all-to-all-done(%s)\n")));
 	/* several operands, and a computation that the wrapped op calls */
-	hlo_module *m = hlo_ok(program("%add (x: f32[], y: f32[]) -> f32[] {\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n  ROOT %z = f32[] add(%x, %y)\n}\n",
+	hlo_module *m = hlo_ok(text_of("%add (x: f32[], y: f32[]) -> f32[] {\n  %x = f32[] parameter(0)\n  %y = f32[] parameter(1)\n  ROOT %z = f32[] add(%x, %y)\n}\n",
 	                               P "  %s = ((f32[8]{0}, f32[8]{0}), (f32[1]{0}, f32[1]{0}), u32[]) reduce-scatter-start(%p, %p), channel_id=1, "
 	                                 "replica_groups=[1,8]<=[8], dimensions={0}, use_global_device_ids=true, to_apply=%add\n"
 	                                 "  ROOT %d = (f32[1]{0}, f32[1]{0}) reduce-scatter-done(%s)\n"));
@@ -325,7 +325,7 @@ START_TEST(violations_name_both_instructions)
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		char text[sizeof(char[4096])];
-		snprintf(text, sizeof text, "%s", program(rows[i].comps, rows[i].lines));
+		snprintf(text, sizeof text, "%s", text_of(rows[i].comps, rows[i].lines));
 		hlo_fails(text, ST_ERR_INVALID, rows[i].line, rows[i].col, rows[i].first);
 		hlo_fails(text, ST_ERR_INVALID, rows[i].line, rows[i].col, rows[i].second);
 	}
@@ -374,7 +374,7 @@ START_TEST(other_errors_have_places)
 		{"", "", ST_ERR_INVALID, 2, 7, "is empty"},
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++)
-		hlo_fails(program(rows[i].comps, rows[i].lines), rows[i].code, rows[i].line, rows[i].col, rows[i].part);
+		hlo_fails(text_of(rows[i].comps, rows[i].lines), rows[i].code, rows[i].line, rows[i].col, rows[i].part);
 	hlo_fails("module {}", ST_ERR_PARSE, 1, 1, "expected HloModule");
 	hlo_fails("HloModule m\n", ST_ERR_PARSE, 2, 1, "ENTRY");
 	hlo_fails("HloModule m, num_partitions=0\n", ST_ERR_LIMIT, 1, 29, "replicas or partitions");

@@ -1,5 +1,5 @@
 /* Simulation of HLO text: work of instructions, order and overlap, loops, links of groups, buffers. */
-#include "simulator/hlo.h"
+#include "hlo/hlo.h"
 #include "tests/unit/module_fixture.h"
 
 /* A device with round numbers: 1 byte/ns of memory, 1 flop/ns of vectors, 1000 flop/ns of matmul, 100 ns a launch. */
@@ -254,8 +254,11 @@ START_TEST(loops_and_branches)
 	ck_assert_int_eq(r.c.collectives[COLL_ALL_REDUCE].bytes, 20000);
 	ck_assert_uint_eq(hlo_unknown_loops(r.s), 0);
 	done(&r);
-	r = run_on("h100", entry(all, "  %p = f32[500] parameter(0)\n  %z = s32[] parameter(1)\n  %t = (s32[], f32[500]) tuple(%z, %p)\n"
-	                                "  ROOT %w = (s32[], f32[500]) while(%t), condition=%cond, body=%body\n"));
+	char unknown[4096]; /* the counter is doubled */
+	snprintf(unknown, sizeof unknown, "%s", all);
+	memcpy(strstr(unknown, "add(%i, %one)"), "add(%i, %i)  ", 13);
+	r = run_on("h100", entry(unknown, "  %p = f32[500] parameter(0)\n  %z = s32[] parameter(1)\n  %t = (s32[], f32[500]) tuple(%z, %p)\n"
+	                                  "  ROOT %w = (s32[], f32[500]) while(%t), condition=%cond, body=%body\n"));
 	ck_assert_uint_eq(hlo_unknown_loops(r.s), 1);
 	ck_assert_int_eq(r.c.collectives[COLL_ALL_REDUCE].dynamic_count, 1);
 	done(&r);
@@ -263,6 +266,65 @@ START_TEST(loops_and_branches)
 	                              "  ROOT %c = f32[500] conditional(%b, %p, %p), true_computation=%short, false_computation=%long\n");
 	ck_assert_int_eq(c.runtime_ns, 2 * 4100);
 	ck_assert(c.flops_per_device == 1000);
+}
+END_TEST
+
+/* What is in flight when a loop begins is waited for once, behind the loop, and exposed communication is never above all of it. */
+START_TEST(loops_have_queues_of_their_own)
+{
+	static const char comps[] =
+		"%cond (t: (s32[], f32[500])) -> pred[] {\n  %t = (s32[], f32[500]) parameter(0)\n  %i = s32[] get-tuple-element(%t), index=0\n"
+		"  %n = s32[] constant(10)\n  ROOT %c = pred[] compare(%i, %n), direction=LT\n}\n"
+		"%body (t: (s32[], f32[500])) -> (s32[], f32[500]) {\n  %t = (s32[], f32[500]) parameter(0)\n  %i = s32[] get-tuple-element(%t), index=0\n"
+		"  %x = f32[500] get-tuple-element(%t), index=1\n  %one = s32[] constant(1)\n  %j = s32[] add(%i, %one)\n"
+		"  %w = f32[500] all-reduce(%x), channel_id=1, " GROUPS8 ", to_apply=%add\n  ROOT %r = (s32[], f32[500]) tuple(%j, %w)\n}\n";
+	char all[4096];
+	snprintf(all, sizeof all, "%s%s", ADD, comps);
+	cost c = cost_of("h100", all, "  %p = f32[500] parameter(0)\n  %q = f32[50000] parameter(1)\n"
+	                              "  %s = (f32[50000], f32[400000]) all-gather-start(%q), channel_id=2, " GROUPS8 ", dimensions={0}\n  %z = s32[] constant(0)\n"
+	                              "  %t = (s32[], f32[500]) tuple(%z, %p)\n  %w = (s32[], f32[500]) while(%t), condition=%cond, body=%body\n"
+	                              "  %d = f32[400000] all-gather-done(%s)\n  ROOT %r = ((s32[], f32[500]), f32[400000]) tuple(%w, %d)\n");
+	int64_t gather = 1400000, loop = 10 * (109 + 112 + 3500);
+	ck_assert_int_eq(c.communication_ns, gather + 10 * 3500);
+	ck_assert_int_eq(c.exposed_communication_ns, gather - loop + 10 * 3500);
+	ck_assert_int_eq(c.runtime_ns, gather);
+}
+END_TEST
+
+/* A counter from an unknown start, beside another condition: it runs from 0 to its bound, or less where that is given. */
+START_TEST(loops_that_may_end_early_run_to_their_bound)
+{
+	static const char comps[] =
+		"%cond (t: (s32[], pred[])) -> pred[] {\n  %t = (s32[], pred[]) parameter(0)\n  %i = s32[] get-tuple-element(%t), index=0\n"
+		"  %e = pred[] get-tuple-element(%t), index=1\n  %n = s32[] constant(31)\n  %l = pred[] compare(%i, %n), direction=LT\n  %not = pred[] not(%e)\n"
+		"  ROOT %c = pred[] and(%not, %l)\n}\n"
+		"%body (t: (s32[], pred[])) -> (s32[], pred[]) {\n  %t = (s32[], pred[]) parameter(0)\n  %i = s32[] get-tuple-element(%t), index=0\n"
+		"  %e = pred[] get-tuple-element(%t), index=1\n  %two = s32[] constant(2)\n  %j = s32[] add(%i, %two)\n"
+		"  ROOT %r = (s32[], pred[]) tuple(%j, %e)\n}\n";
+	static const struct {
+		const char *start;
+		int64_t given, trips;
+	} rows[] = {{"parameter(0)", 0, 16}, {"constant(11)", 0, 10}, {"parameter(0)", 3, 3}, {"parameter(0)", 100, 16}};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		char lines[512];
+		diag d = {0};
+		hlo_module *m;
+		hlo_simulation *s;
+		cost c;
+		device dev = plain("h100");
+		snprintf(lines, sizeof lines, "  %%z = s32[] %s\n  %%e = pred[] parameter(%d)\n  %%t = (s32[], pred[]) tuple(%%z, %%e)\n"
+		                              "  ROOT %%w = (s32[], pred[]) while(%%t), condition=%%cond, body=%%body\n", rows[i].start, rows[i].start[0] == 'p');
+		const char *text = entry(comps, lines);
+		ck_assert_int_eq(hlo_read(text, strlen(text), "t", &m, &d), ST_OK);
+		m->trip_count = rows[i].given;
+		ck_assert_int_eq(hlo_simulate(m, &dev, &c, &s, &d), ST_OK);
+		ck_assert_uint_eq(hlo_unknown_loops(s), 0);
+		ck_assert_uint_eq(hlo_bounded_loops(s), 1);
+		/* compare: 100 + 9 bytes; not: 100 + 2; and: 100 + 3; add: 100 + 12 */
+		ck_assert_int_eq(c.runtime_ns, rows[i].trips * (109 + 102 + 103 + 112));
+		hlo_simulation_free(s);
+		hlo_free(m);
+	}
 }
 END_TEST
 
@@ -301,6 +363,88 @@ START_TEST(groups_find_their_links)
 	ck_assert_int_eq(hlo_simulate(m, &dev, &c, NULL, &d), ST_ERR_INVALID);
 	ck_assert_ptr_nonnull(strstr(d.msg, "does not fit"));
 	hlo_free(m);
+}
+END_TEST
+
+/* In a text with cycles: 0.9 of the sheet's bandwidth, here 1 byte/ns, in each direction of a dim of 4 x 4 without rings, 1 us a hop. */
+START_TEST(links_of_estimated_schedules_are_the_published_ones)
+{
+#define ROWS "[4,4]<=[16]"
+#define COLUMNS "[4,4]<=[4,4]T(1,0)"
+	static const struct {
+		const char *what;
+		int64_t ns;
+	} rows[] = {
+		{"f32[4500] all-gather(%p), channel_id=1, replica_groups=" ROWS ", dimensions={0}", 18000 * 10 / 9 + 3000},
+		{"f32[4500] all-gather(%p), channel_id=1, replica_groups=" COLUMNS ", dimensions={0}", 18000 * 10 / 9 + 3000},
+		{"f32[18000] all-gather(%p), channel_id=1, replica_groups=[1,16]<=[16], dimensions={0}", 72000 * 10 / 18 + 6000},
+		{"f32[1125] all-reduce(%p), channel_id=1, replica_groups=" ROWS ", to_apply=%add", 9000 * 10 / 9 + 6000},
+		{"f32[1125] all-reduce(%p), channel_id=1, replica_groups=[1,16]<=[16], to_apply=%add", 9000 * 10 / 18 + 12000},
+		{"f32[1125] collective-permute(%p), channel_id=1, source_target_pairs={{0,2},{1,3}}", 4500 * 10 / 9 + 1000},
+	};
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		char lines[512];
+		snprintf(lines, sizeof lines, "  %%p = f32[1125] parameter(0)\n  %%k = f32[1125] negate(%%p), backend_config={\"estimated_cycles\":\"15000\"}\n"
+		                              "  ROOT %%g = %s, use_global_device_ids=true\n", rows[i].what);
+		if (strstr(rows[i].what, "permute"))
+			strcpy(strstr(lines, ", use_global"), "\n");
+		result r = run_on("tpu-v5e", entry(ADD, lines));
+		ck_assert_msg(r.c.communication_ns == rows[i].ns, "%s: %lld", rows[i].what, (long long)r.c.communication_ns);
+		ck_assert_int_eq(hlo_share_of(r.s, HLO_COLLECTIVES, HLO_FROM_PUBLISHED).count, 1);
+		ck_assert_int_eq(hlo_share_of(r.s, HLO_COLLECTIVES, HLO_FROM_PUBLISHED).ns, rows[i].ns);
+		ck_assert_int_eq(r.c.runtime_ns, 10000 + rows[i].ns);
+		done(&r);
+	}
+	/* pairs and few bytes within half an axis do not lay the axis anew */
+	result r = run_on("tpu-v5e", entry(ADD, "  %p = f32[1125] parameter(0)\n  %k = f32[1125] negate(%p), backend_config={\"estimated_cycles\":\"15000\"}\n"
+	                                        "  %a = f32[4500] all-gather(%p), channel_id=1, replica_groups=" ROWS ", dimensions={0}, use_global_device_ids=true\n"
+	                                        "  %b = f32[4500] all-gather(%p), channel_id=2, replica_groups=" COLUMNS ", dimensions={0}, use_global_device_ids=true\n"
+	                                        "  %c = f32[1125] collective-permute(%p), channel_id=3, source_target_pairs={{0,1},{1,0}}\n"
+	                                        "  %d = f32[] constant(1)\n"
+	                                        "  %e = f32[] all-reduce(%d), channel_id=4, replica_groups=[8,2]<=[2,2,4]T(0,2,1), use_global_device_ids=true, to_apply=%add\n"
+	                                        "  ROOT %r = (f32[4500], f32[4500], f32[1125], f32[]) tuple(%a, %b, %c, %e)\n"));
+	const hlo_event *a = event_of(&r, "a"), *b = event_of(&r, "b");
+	ck_assert_int_eq(a->end_ns - a->start_ns, 23000);
+	ck_assert_int_eq(b->end_ns - b->start_ns, 23000);
+	done(&r);
+}
+END_TEST
+
+/* XLA for GPU writes times, of kernels and of collectives, where it is asked for them. */
+START_TEST(times_of_the_compiler_are_taken)
+{
+#define COST(us) "backend_config={\"fusion_backend_config\":{\"kind\":\"__triton\"},\"reification_cost\":[{\"end_to_end_cycles\":1,\"exec_time_us\":" us ",\"compute_time_us\":9,\"name\":\"a\"}]}"
+	result r = run_on("h100", entry(ADD, "  %p = f32[500] parameter(0)\n  %a = f32[500] negate(%p), " COST("12.5") "\n"
+	                                     "  %b = f32[500] negate(%a), backend_config={\"reification_cost\":[]}\n"
+	                                     "  ROOT %c = f32[500] all-reduce(%b), channel_id=1, " GROUPS8 ", to_apply=%add, " COST("3") "\n"));
+	ck_assert(hlo_has_estimates(r.s));
+	ck_assert_int_eq(r.c.runtime_ns, 12500 + 4100 + 3000);
+	ck_assert_int_eq(hlo_share_of(r.s, HLO_KERNELS, HLO_FROM_COMPILER).ns, 12500);
+	ck_assert_int_eq(hlo_share_of(r.s, HLO_KERNELS, HLO_FROM_MODEL).ns, 4100);
+	ck_assert_int_eq(hlo_share_of(r.s, HLO_COLLECTIVES, HLO_FROM_COMPILER).ns, 3000);
+	done(&r);
+	static const char *const wrong[] = {"-1", "1e99", "x", "\"", "1e", "0000000000000000000000000000000000000000000000000000001"};
+	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+		char lines[512];
+		snprintf(lines, sizeof lines, "  %%p = f32[500] parameter(0)\n  ROOT %%a = f32[500] negate(%%p), metadata={op_name=\"x\"}, backend_config=\"{\\\"exec_time_us\\\":%s}\"\n",
+		         strcmp(wrong[i], "\"") ? wrong[i] : "\\\"");
+		ck_assert_int_eq(cost_of("h100", "", lines).runtime_ns, 4100);
+	}
+}
+END_TEST
+
+/* Where others have cycles, a kernel without them takes its traffic, and what the model says is told beside. */
+START_TEST(kernels_without_an_estimate_take_their_traffic)
+{
+	result r = run_on("tpu-v5e", entry("", "  %p = f32[250] parameter(0)\n  %a = f32[250] negate(%p), backend_config={\"estimated_cycles\":\"15000\"}\n"
+	                                         "  ROOT %b = f32[250]{0:S(1)} negate(%a)\n"));
+	ck_assert_int_eq(r.c.runtime_ns, 10000 + 1000);
+	ck_assert_int_eq(hlo_share_of(r.s, HLO_KERNELS, HLO_FROM_COMPILER).count, 1);
+	ck_assert_int_eq(hlo_share_of(r.s, HLO_KERNELS, HLO_FROM_TRAFFIC).ns, 1000);
+	ck_assert_int_eq(hlo_unestimated_ns(r.s), 2000); /* on-chip memory counts for it */
+	ck_assert_int_eq(event_of(&r, "a")->source, HLO_FROM_COMPILER);
+	ck_assert_int_eq(event_of(&r, "b")->source, HLO_FROM_TRAFFIC);
+	done(&r);
 }
 END_TEST
 
@@ -397,7 +541,12 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, queues_are_in_order_and_copies_have_their_own);
 	tcase_add_test(t, tpu_collectives_inside_fusions_count_once);
 	tcase_add_test(t, loops_and_branches);
+	tcase_add_test(t, loops_have_queues_of_their_own);
+	tcase_add_test(t, loops_that_may_end_early_run_to_their_bound);
 	tcase_add_test(t, groups_find_their_links);
+	tcase_add_test(t, links_of_estimated_schedules_are_the_published_ones);
+	tcase_add_test(t, times_of_the_compiler_are_taken);
+	tcase_add_test(t, kernels_without_an_estimate_take_their_traffic);
 	tcase_add_test(t, buffers_live_from_first_write_to_last_read);
 	tcase_add_test(t, buffers_that_are_shared);
 	tcase_add_test(t, donated_arguments_are_the_results);

@@ -1,5 +1,5 @@
 /* The simulation of an HLO module from end to end, and its Chrome trace. */
-#include "simulator/hlo_state.h"
+#include "hlo/state.h"
 
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static status simulate_module_text(hlo_simulation *s, cost *out, diag *d)
 	if (s->runs > HLO_MAX_RUNS)
 		return diag_set(d, ST_ERR_LIMIT, "calls of calls unfold into more than %d instructions", HLO_MAX_RUNS);
 	hlo_measure_memory(s);
-	*out = (cost){.runtime_ns = s->now,
+	*out = (cost){.runtime_ns = s->sum.step,
 	              .compute_ns = s->sum.compute,
 	              .communication_ns = s->sum.communication,
 	              .exposed_communication_ns = s->sum.exposed,
@@ -103,7 +103,21 @@ const hlo_collective *hlo_collectives(const hlo_simulation *s, uint32_t *n)
 	return s->collectives.p;
 }
 uint32_t hlo_unknown_loops(const hlo_simulation *s) { return s->unknown_loops; }
-bool hlo_has_estimates(const hlo_simulation *s) { return s->estimated; }
+uint32_t hlo_bounded_loops(const hlo_simulation *s) { return s->bounded_loops; }
+bool hlo_has_estimates(const hlo_simulation *s) { return s->noted; }
+int64_t hlo_unestimated_ns(const hlo_simulation *s) { return s->sum.unestimated; }
+hlo_share hlo_share_of(const hlo_simulation *s, hlo_part p, hlo_source from) { return s->sum.share[p][from]; }
+
+const char *hlo_source_name(hlo_source s)
+{
+	static const char *const names[] = {
+#define X(id, text) text,
+		HLO_SOURCES(X)
+#undef X
+	};
+	return names[s];
+}
+const char *hlo_part_name(hlo_part p) { return p == HLO_KERNELS ? "kernels" : p == HLO_COLLECTIVES ? "collectives" : "copies"; }
 
 const char *hlo_stream_name(const hlo_simulation *s, uint8_t stream)
 {

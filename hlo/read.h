@@ -1,8 +1,8 @@
 /* Private to the HLO reader: its state, and what its files call of each other. */
-#ifndef SW_IR_HLO_READ_H
-#define SW_IR_HLO_READ_H
+#ifndef SW_HLO_READ_H
+#define SW_HLO_READ_H
 
-#include "ir/hlo.h"
+#include "hlo/hlo.h"
 #include "ir/lex.h"
 
 enum { HLO_MAX_GROUP_IDS = 1 << 24 }; /* ids of all groups of a module together */

@@ -1,8 +1,8 @@
 /* Private to the simulation of HLO modules. */
-#ifndef SW_SIMULATOR_HLO_STATE_H
-#define SW_SIMULATOR_HLO_STATE_H
+#ifndef SW_HLO_STATE_H
+#define SW_HLO_STATE_H
 
-#include "simulator/hlo.h"
+#include "hlo/hlo.h"
 
 enum { HLO_MAX_RUNS = 1 << 24 }; /* instructions that calls of calls may unfold into */
 
@@ -32,6 +32,7 @@ typedef struct hlo_group_axes {
 	uint32_t key_groups; /* id in module.groups, or the place of the pairs */
 	bool pairs, channel, global;
 	uint16_t op;
+	int64_t bytes; /* of all that have it */
 	uint32_t n_digits;
 	struct {
 		int64_t stride, size;
@@ -60,17 +61,21 @@ struct hlo_simulation {
 	int64_t *ready_ns;  /* by instruction: when what it started is there */
 	uint32_t *event_of; /* by instruction: its start's event */
 	VEC(struct hlo_open) open; /* asynchronous fusions by channel */
-	uint32_t unknown_loops;
-	bool estimated; /* kernels take what the compiler wrote down */
-	/* timeline */
+	uint32_t unknown_loops, bounded_loops;
+	bool estimated; /* by cycles: kernels take what the compiler wrote down */
+	bool noted;     /* some kernel or collective does */
+	/* timeline of the computation that runs: all of it is from its start */
 	hlo_queue queue[MAX_LINK_CLASSES + 2];
 	int64_t now, multiplier, temporary;
 	uint64_t runs; /* instructions run so far */
-	struct hlo_totals {
+	struct hlo_totals { /* of one execution of a computation */
+		int64_t step;
 		int64_t compute, communication, exposed;
 		int64_t memory; /* traffic at the full rate, of kernels no more than they take */
+		int64_t unestimated; /* the cost model's time of kernels that take their traffic's */
 		double flops;
 		int64_t dynamic_count[COLL_COUNT], bytes[COLL_COUNT];
+		hlo_share share[HLO_PART_COUNT][HLO_SOURCE_COUNT];
 	} sum;
 };
 struct hlo_inside { /* a computation as the inside of a fusion */
@@ -83,7 +88,7 @@ struct hlo_open {
 	uint32_t event;
 };
 
-/* ---------------------------------------------------------------- hlo_work.c */
+/* ---------------------------------------------------------------- work.c */
 void hlo_look_inside(hlo_simulation *s); /* before the others */
 void hlo_work_of(hlo_simulation *s, hlo_id i, hlo_work *out);
 /* The collective that an instruction is or carries. */
@@ -94,11 +99,11 @@ hlo_id hlo_in_place_operand(const hlo_module *m, hlo_id i);
 /* May a result take the buffer of operand k if that dies there? */
 bool hlo_may_share(const hlo_module *m, hlo_id i, uint32_t k);
 
-/* ---------------------------------------------------------------- hlo_links.c */
+/* ---------------------------------------------------------------- links.c */
 status hlo_links_assign(hlo_simulation *s, diag *d) MUST_USE;
-int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link);
+int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link, hlo_source *from);
 
-/* ---------------------------------------------------------------- hlo_timeline.c, hlo_memory.c */
+/* ---------------------------------------------------------------- timeline.c, memory.c */
 void hlo_run_timeline(hlo_simulation *s);
 void hlo_measure_memory(hlo_simulation *s);
 

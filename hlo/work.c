@@ -1,7 +1,7 @@
 /* Work of one HLO instruction: flops, and what it moves through main memory. A fusion does the flops of everything in it
  * and moves what it reads of its operands (of an operand that is only sliced, the slices) and what it writes (of an
  * update in place, the update). */
-#include "simulator/hlo_state.h"
+#include "hlo/state.h"
 
 enum { TRANSCENDENTAL_FLOPS = 8, RNG_FLOPS = 60, MAX_CHAIN = 64 };
 
@@ -284,7 +284,7 @@ static void cost_control(const hlo_simulation *s, hlo_id i, hlo_work *w)
 typedef void (*cost_fn)(const hlo_simulation *s, hlo_id i, hlo_work *w);
 static const cost_fn cost_of[HLO_OP_COUNT] = {
 #define HLO(id, text, cost, flags) [HLO_##id] = cost_##cost,
-#include "ir/hlo_ops.def"
+#include "hlo/ops.def"
 #undef HLO
 	[HLO_UNKNOWN] = cost_flop1,
 };

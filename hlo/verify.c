@@ -2,7 +2,7 @@
  * asynchronous ones. An asynchronous chain is start, any updates, done; each of them has one user, the next one; the
  * start's tuple holds the operands and the result of what it wraps; an op that has halves of its own (copy-start) is not
  * wrapped by the generic ones. An error stands at the later instruction and names both. */
-#include "ir/hlo_read.h"
+#include "hlo/read.h"
 
 #include <stdlib.h>
 

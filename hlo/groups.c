@@ -1,7 +1,7 @@
 /* Replica groups in all spellings: lists {{0,1},{2,3}}, {} for all, [2,4]<=[4,2]T(1,0) (ids in row-major order of the
  * dims, transposed, cut into rows), and a mesh with the axes to group over,
  * mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'b'}. Equal text is expanded once. */
-#include "ir/hlo_read.h"
+#include "hlo/read.h"
 
 enum { MAX_GROUP_DIMS = 32, MAX_KNOWN = 64 /* spellings remembered; a program has a few */ };
 

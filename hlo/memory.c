@@ -7,7 +7,7 @@
  * peak of the buffers that are its own. A result may take the place of an operand of the same size that dies there.
  *
  * No temporaries: arguments and results of the program, constants, arrays outside the device's main memory. */
-#include "simulator/hlo_state.h"
+#include "hlo/state.h"
 
 #include <stdlib.h>
 

@@ -1,31 +1,59 @@
 /* How often a while loop runs, and where an instruction comes from. */
 #define _GNU_SOURCE /* memmem */
-#include "ir/hlo.h"
+#include "hlo/hlo.h"
 
 #include "ir/lex.h"
 
+#include <stdlib.h>
+
 /* ---------------------------------------------------------------- trip counts */
 
-/* The number behind a key in the backend_config, as in "known_trip_count":{"n":"12"}, quotes escaped or not; -1: none. */
-static int64_t noted_number(const hlo_module *m, hlo_id i, const char *key)
+/* What stands behind a key in the backend_config, as in "known_trip_count":{"n":"12"}, quotes escaped or not; n 0: nothing. */
+static str noted(const hlo_module *m, hlo_id i, const char *key)
 {
 	str config = hlo_word(m, i, HLO_ATTR_CONFIG);
 	const char *at = config.n ? memmem(config.p, config.n, key, strlen(key)) : NULL;
 	if (!at)
-		return -1;
+		return (str){"", 0};
 	const char *end = config.p + config.n, *p = at + strlen(key);
 	while (p < end && (strchr("\\\":{ n", *p) && *p))
 		p++;
-	str digits = {p, 0};
-	while (p + digits.n < end && lex_is(p[digits.n], LEX_DIGIT))
-		digits.n++;
-	int64_t n;
-	return str_to_i64(digits, &n) ? n : -1;
+	return lex_view(p, end);
+}
+
+static int64_t noted_number(const hlo_module *m, hlo_id i, const char *key)
+{
+	str digits = noted(m, i, key);
+	size_t n = 0;
+	while (n < digits.n && lex_is(digits.p[n], LEX_DIGIT))
+		n++;
+	int64_t value;
+	return str_to_i64((str){digits.p, n}, &value) ? value : -1;
 }
 
 static int64_t noted_trips(const hlo_module *m, hlo_id i) { return noted_number(m, i, "known_trip_count"); }
 
-int64_t hlo_estimated_cycles(const hlo_module *m, hlo_id i) { return noted_number(m, i, "estimated_cycles"); }
+int64_t hlo_estimated_cycles(const hlo_module *m, hlo_id i)
+{
+	str text = noted(m, i, "estimated_cycles");
+	return text.n > 1 && text.p[0] == '-' && lex_is(text.p[1], LEX_DIGIT) ? 0 : noted_number(m, i, "estimated_cycles");
+}
+
+/* "reification_cost":[{"end_to_end_cycles":61.5,"exec_time_us":12.25,..}]: one entry per model of the compiler, the first counts. */
+int64_t hlo_estimated_ns(const hlo_module *m, hlo_id i)
+{
+	enum { MAX_DIGITS = 40 };
+	str text = noted(m, i, "exec_time_us");
+	char digits[MAX_DIGITS + 1], *end;
+	size_t n = 0;
+	for (; n < text.n && n < MAX_DIGITS && text.p[n] && strchr("0123456789.+-eE", text.p[n]); n++)
+		digits[n] = text.p[n];
+	digits[n] = 0;
+	double us = strtod(digits, &end);
+	if (end == digits || *end || n == MAX_DIGITS || !(us >= 0) || us > 1e12)
+		return -1;
+	return (int64_t)(us * 1000 + 0.5);
+}
 
 /* A value inside nested fusions and calls: the instruction, and the call it was reached through. */
 enum { MAX_STEPS = 64, MAX_FRAMES = 8 };
@@ -123,13 +151,10 @@ static int64_t count_trips(str direction, int64_t from, int64_t to, int64_t step
 	return span <= 0 ? 0 : span / step + (span % step != 0);
 }
 
-int64_t hlo_trip_count(const hlo_module *m, hlo_id i)
+/* Trips that a comparison of the condition of loop i allows; -1: it does not say. bound: a counter that begins at nobody knows what begins at 0. */
+static int64_t trips_by(const hlo_module *m, hlo_id i, place test, bool bound)
 {
-	int64_t noted = noted_trips(m, i), to, step, from;
-	if (noted >= 0)
-		return noted;
-	place test = {.at = m->comps.p[hlo_called(m, i, HLO_ATTR_CONDITION)].root};
-	resolve(m, &test);
+	int64_t to, step, from = 0;
 	if (m->instrs.p[test.at].op != HLO_COMPARE || m->instrs.p[test.at].n_operands != 2)
 		return -1;
 	int64_t k = element_of(m, operand_of(m, test, 0));
@@ -139,13 +164,38 @@ int64_t hlo_trip_count(const hlo_module *m, hlo_id i)
 	place tuple = {.at = init};
 	resolve(m, &tuple);
 	if (m->instrs.p[tuple.at].op != HLO_TUPLE_OP || k >= m->instrs.p[tuple.at].n_operands ||
-	    !constant_value(m, operand_of(m, tuple, (uint32_t)k), &from))
+	    (!constant_value(m, operand_of(m, tuple, (uint32_t)k), &from) && !bound))
 		return -1;
 	enum { FAR = 1 << 30 }; /* counters of real loops; no overflow below */
 	if (from > FAR || from < -FAR || to > FAR || to < -FAR || step > FAR || step < -FAR)
 		return -1;
 	return count_trips(hlo_word(m, test.at, HLO_ATTR_DIRECTION), from, to, step);
 }
+
+/* The least of what the comparisons allow that must all hold; -1: none of them says. */
+static int64_t trips_by_all(const hlo_module *m, hlo_id i, place test, uint32_t depth)
+{
+	enum { MAX_NESTED = 6 }; /* conditions of real loops are one or two of them */
+	if (m->instrs.p[test.at].op != HLO_AND || m->instrs.p[test.at].n_operands != 2 || depth == MAX_NESTED)
+		return trips_by(m, i, test, true);
+	int64_t a = trips_by_all(m, i, operand_of(m, test, 0), depth + 1), b = trips_by_all(m, i, operand_of(m, test, 1), depth + 1);
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static place condition_of(const hlo_module *m, hlo_id i)
+{
+	place test = {.at = m->comps.p[hlo_called(m, i, HLO_ATTR_CONDITION)].root};
+	resolve(m, &test);
+	return test;
+}
+
+int64_t hlo_trip_count(const hlo_module *m, hlo_id i)
+{
+	int64_t noted = noted_trips(m, i);
+	return noted >= 0 ? noted : trips_by(m, i, condition_of(m, i), false);
+}
+
+int64_t hlo_trip_bound(const hlo_module *m, hlo_id i) { return trips_by_all(m, i, condition_of(m, i), 0); }
 
 /* ---------------------------------------------------------------- locations */
 

@@ -1,16 +1,20 @@
-/* hlo: compiled programs as `compiled.as_text()` prints them: scheduled HLO text of XLA's CPU, GPU and TPU compilers.
+/* hlo: compiled programs as `compiled.as_text()` prints them, scheduled HLO text of XLA's CPU, GPU and TPU compilers; and their run time and
+ * peak memory on a device, in the order of the schedule.
  *
- *   hlo_ops.def    one row per opcode         hlo_read.c    module, computations, instructions
- *   hlo_shape.c    shapes with layouts        hlo_attrs.c   attributes           hlo_groups.c  replica groups
- *   hlo_print.c    the text again, with asynchronous ops as sugar or spelled out
- *   hlo_verify.c   async pairs, call graph    hlo_trips.c   trip counts of loops, source locations
+ *   ops.def    one row per opcode              read.c     module, computations, instructions
+ *   shape.c    shapes with layouts             attrs.c    attributes              groups.c   replica groups
+ *   print.c    the text again, with asynchronous ops as sugar or spelled out
+ *   verify.c   async pairs, call graph         trips.c    trip counts of loops, the compiler's estimates, source locations
+ *   work.c     flops and memory traffic of an instruction, fusions as the compiler made them
+ *   links.c    replica groups -> mesh axes -> links        timeline.c  compute stream, link queues, copies
+ *   memory.c   buffers, aliases, liveness peak             simulate.c  all of it; collectives, JSON, trace
  *
  * A module is flat arrays addressed by 32-bit ids; the order of instructions in a computation is the schedule. The text
  * is kept, and names are offsets into it. Immutable once read; thread-safe to read. */
-#ifndef SW_IR_HLO_H
-#define SW_IR_HLO_H
+#ifndef SW_HLO_H
+#define SW_HLO_H
 
-#include "ir/ir.h"
+#include "simulator/simulator.h"
 
 typedef uint32_t hlo_id, hlo_comp_id, hlo_shape_id;
 
@@ -18,7 +22,7 @@ enum { HLO_MAX_DEVICES = 1 << 18 }; /* replicas x partitions */
 enum { HLOF_ALIAS = 1, HLOF_START = 2, HLOF_DONE = 4, HLOF_COLLECTIVE = 8, HLOF_SHARE = 16 };
 typedef enum hlo_op {
 #define HLO(id, text, cost, flags) HLO_##id,
-#include "ir/hlo_ops.def"
+#include "hlo/ops.def"
 #undef HLO
 	HLO_UNKNOWN, /* an opcode outside the table: its text is still there */
 	HLO_OP_COUNT
@@ -172,8 +176,13 @@ hlo_id hlo_async_start(const hlo_module *m, hlo_id i);
 hlo_id hlo_async_wrapped(const hlo_module *m, hlo_id start);
 /* Times that a while runs: from the compiler's note, or from a counter compared with a constant; -1 when unknown. */
 int64_t hlo_trip_count(const hlo_module *m, hlo_id i);
-/* What the compiler wrote down as its estimate of the kernel; -1: nothing. */
+/* The most that a while runs whose count is not known: its counter is compared with a constant, but begins at a value that is given from
+ * outside, which is taken for 0, or other conditions must hold too; -1: no such counter. */
+int64_t hlo_trip_bound(const hlo_module *m, hlo_id i);
+/* What the compiler wrote down as its estimate; -1: nothing. Cycles of a kernel (XLA for TPU); ns of a kernel or a collective (XLA for
+ * GPU, where it was asked for them: --xla_gpu_collect_cost_model_stats). */
 int64_t hlo_estimated_cycles(const hlo_module *m, hlo_id i);
+int64_t hlo_estimated_ns(const hlo_module *m, hlo_id i);
 /* Members of every group of a collective as global device ids (replica * partitions + partition), whatever its spelling
  * and mode: starts[g] .. starts[g + 1]. Of a collective-permute its pairs. Owned by caller: hlo_members_release. */
 typedef struct hlo_members {
@@ -184,5 +193,69 @@ void hlo_group_members(const hlo_module *m, hlo_id i, hlo_members *out);
 void hlo_members_release(hlo_members *g);
 /* "file:line" from the metadata, or its op_name, or nothing. */
 void hlo_location(const hlo_module *m, hlo_id i, strbuf *out);
+
+/* ---------------------------------------------------------------- simulation */
+/* Where a time is from. */
+#define HLO_SOURCES(X)                                                                                              \
+	X(NONE, "none")           /* takes none of its own: loops */                                                       \
+	X(COMPILER, "compiler")   /* what the compiler wrote into the text */                                              \
+	X(TRAFFIC, "traffic")     /* no estimate in a text that has them: traffic to memory at the full rate */               \
+	X(MODEL, "model")         /* the cost model of kernels */                                                          \
+	X(PUBLISHED, "published") /* published_time_ns; of copies the memory's published rate */                           \
+	X(PROFILE, "profile")     /* links and memory as the device profile has them */
+typedef enum hlo_source {
+#define X(id, text) HLO_FROM_##id,
+	HLO_SOURCES(X)
+#undef X
+	HLO_SOURCE_COUNT
+} hlo_source;
+const char *hlo_source_name(hlo_source s);
+typedef enum hlo_part { HLO_KERNELS, HLO_COLLECTIVES, HLO_COPIES, HLO_PART_COUNT } hlo_part;
+const char *hlo_part_name(hlo_part p);
+typedef struct hlo_share { /* of all executions */
+	int64_t count, ns;
+} hlo_share;
+
+typedef struct hlo_event {
+	hlo_id instr;
+	uint8_t stream;           /* 0 compute, 1 + link class, then copies, then other asynchronous work */
+	int64_t start_ns, end_ns; /* of the first execution */
+	int64_t executions;
+	int64_t hbm_bytes;        /* kernels and copies */
+	int64_t bytes;            /* collectives: local bytes of the larger side */
+	int64_t exposed_ns;       /* what the compute stream waited, all executions */
+	int8_t coll;              /* enum collective_kind, -1: none */
+	uint8_t source;           /* enum hlo_source: of its time */
+} hlo_event;
+typedef struct hlo_live {
+	hlo_id instr;  /* where the buffer is made */
+	int64_t bytes;
+} hlo_live;
+typedef struct hlo_collective {
+	hlo_id instr;  /* the collective itself, inside a fusion where it is one */
+	uint8_t kind;
+	int64_t bytes, trip_count;
+	uint32_t combined; /* operands that share the instruction */
+} hlo_collective;
+typedef struct hlo_simulation hlo_simulation;
+
+/* Does HLO memory space `space` lie in the device's main memory? (GPU: 1 is memory registered for collectives.) */
+bool hlo_in_main_memory(const device *dev, uint8_t space);
+/* keep may be NULL; otherwise released with hlo_simulation_free (after success only); it refers to m. ERR_INVALID when
+ * the devices of the program do not fit the links of the profile. Loops of unknown trip count run m->trip_count times, or once;
+ * those that may end early as often as that, or as their bound says. */
+status hlo_simulate(const hlo_module *m, const device *dev, cost *out, hlo_simulation **keep, diag *d) MUST_USE;
+void hlo_simulation_free(hlo_simulation *s);
+const hlo_event *hlo_events(const hlo_simulation *s, uint32_t *n);
+const hlo_live *hlo_peak(const hlo_simulation *s, uint32_t *n);                    /* largest first */
+const hlo_collective *hlo_collectives(const hlo_simulation *s, uint32_t *n);       /* in schedule order */
+uint32_t hlo_unknown_loops(const hlo_simulation *s);
+uint32_t hlo_bounded_loops(const hlo_simulation *s); /* that may end early, and were taken to run to their bound */
+bool hlo_has_estimates(const hlo_simulation *s);     /* kernels take the compiler's own estimates where there is one */
+int64_t hlo_unestimated_ns(const hlo_simulation *s); /* what the cost model says of the kernels whose time is HLO_FROM_TRAFFIC */
+hlo_share hlo_share_of(const hlo_simulation *s, hlo_part p, hlo_source from);
+const char *hlo_stream_name(const hlo_simulation *s, uint8_t stream);
+/* Chrome trace, as simulator_trace. */
+void hlo_trace(const hlo_simulation *s, strbuf *out);
 
 #endif

@@ -4,7 +4,7 @@
  * Of the attributes of an asynchronous op some belong to the instruction itself (metadata, the compiler's configuration), the
  * others to the op inside. */
 #define _GNU_SOURCE /* memmem */
-#include "ir/hlo_read.h"
+#include "hlo/read.h"
 
 #include <stdlib.h>
 

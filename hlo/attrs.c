@@ -1,6 +1,6 @@
 /* Attributes of HLO instructions: the ones in the table are decoded into integers or computations while they are read,
  * so that a fault is reported where it stands; the others are read over as balanced text. */
-#include "ir/hlo_read.h"
+#include "hlo/read.h"
 
 typedef enum value_kind {
 	KIND_INTS, KIND_INT, KIND_FLAG, KIND_COMP, KIND_COMPS, KIND_SLICES, KIND_PAIRS, KIND_GROUPS, KIND_WINDOW, KIND_LABELS, KIND_RAW,

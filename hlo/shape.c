@@ -1,5 +1,5 @@
 /* Shapes of HLO text: `bf16[32,4096]{1,0:T(8,128)(2,1)S(1)}`, tuples, token[], opaque[]. Equal text is read once. */
-#include "ir/hlo_read.h"
+#include "hlo/read.h"
 
 enum { MAX_TILES = 8 };
 

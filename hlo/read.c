@@ -2,7 +2,7 @@
  * read (the text is in order of definition); called computations at the end. Sugar of asynchronous ops (slice-start for
  * async-start of a computation that holds one slice) becomes what it stands for. */
 #define _GNU_SOURCE /* memmem */
-#include "ir/hlo_read.h"
+#include "hlo/read.h"
 
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ static const struct {
 	uint8_t n, flags;
 } ops[HLO_OP_COUNT] = {
 #define HLO(id, text, cost, flags) [HLO_##id] = {text, sizeof(text) - 1, flags},
-#include "ir/hlo_ops.def"
+#include "hlo/ops.def"
 #undef HLO
 	[HLO_UNKNOWN] = {"unknown", 7, 0},
 };

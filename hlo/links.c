@@ -1,8 +1,9 @@
 /* Replica groups on the links of a device. A program knows no mesh axes, only groups of devices. What its groups have in
  * common gives the axes back: a group is written as strides and sizes (0,2,4,6 of 8: four devices two apart), the borders
  * of all of them cut the devices 0 .. n-1 into a mesh, and each group is a list of axes of that mesh, which
- * mesh_links_assign lays onto the links as it does the mesh of a module. */
-#include "simulator/hlo_state.h"
+ * mesh_links_assign lays onto the links as it does the mesh of a module. Half an axis looks like an axis: where a torus has fewer dims
+ * than there would be axes, the borders go that the fewest bytes need; and those that only pairs of neighbours have. */
+#include "hlo/state.h"
 
 #include <stdlib.h>
 
@@ -101,9 +102,13 @@ static void note_group(hlo_simulation *s, hlo_id i)
 {
 	const hlo_module *m = s->m;
 	hlo_group_axes g = key_of(m, i);
+	int64_t bytes = g.pairs ? 0 : hlo_shape_of(m, i)->plain_bytes; /* neighbours exchange over one link wherever they are */
 	for (uint32_t k = 0; k < s->groups.n; k++)
-		if (same_key(&s->groups.p[k], &g))
+		if (same_key(&s->groups.p[k], &g)) {
+			s->groups.p[k].bytes = sat_add(s->groups.p[k].bytes, bytes);
 			return;
+		}
+	g.bytes = bytes;
 	hlo_members members;
 	hlo_group_members(m, i, &members);
 	if (g.pairs)
@@ -124,29 +129,73 @@ static void note_group(hlo_simulation *s, hlo_id i)
 	vec_push(&s->groups, g);
 }
 
-static int by_value(const void *a, const void *b)
+typedef struct cut {
+	int64_t at, bytes; /* bytes: of the groups that begin or end there */
+} cut;
+
+static int by_place(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	int64_t x = ((const cut *)a)->at, y = ((const cut *)b)->at;
 	return x < y ? -1 : x > y;
+}
+
+static void add_cut(cut *cuts, uint32_t *n, int64_t at, int64_t bytes)
+{
+	for (uint32_t i = 0; i < *n; i++)
+		if (cuts[i].at == at) {
+			cuts[i].bytes = sat_add(cuts[i].bytes, bytes);
+			return;
+		}
+	if (*n < MAX_CUTS)
+		cuts[(*n)++] = (cut){at, bytes};
+}
+
+/* Removes the border that the fewest bytes need while there are too many, and every one that only pairs have where groups have others. */
+static uint32_t drop_cuts(cut *cuts, uint32_t n, uint32_t most, bool groups)
+{
+	while (n) {
+		uint32_t least = 0;
+		for (uint32_t i = 0; i < n; i++) {
+			least = cuts[i].bytes < cuts[least].bytes ? i : least;
+			groups |= cuts[i].bytes > 0;
+		}
+		if (n <= most && !(groups && !cuts[least].bytes))
+			break;
+		memmove(&cuts[least], &cuts[least + 1], (n - least - 1) * sizeof *cuts);
+		n--;
+	}
+	return n;
 }
 
 /* Borders that divide each other, from 1 to all devices; one that fits none is left out. */
 static uint32_t find_cuts(const hlo_simulation *s, int64_t devices, int64_t *cuts)
 {
-	int64_t all[MAX_CUTS];
+	cut all[MAX_CUTS];
 	uint32_t n = 0, kept = 0;
+	bool torus = s->dev.n_links && (s->dev.links[0].kind == LINK_RING || s->dev.links[0].kind == LINK_LINE), whole = false;
+	if (devices <= 1)
+		return 0;
 	for (uint32_t k = 0; k < s->groups.n; k++)
-		for (uint32_t i = 0; i < s->groups.p[k].n_digits && n + 2 < MAX_CUTS; i++) {
-			all[n++] = s->groups.p[k].digits[i].stride;
-			all[n++] = sat_mul(s->groups.p[k].digits[i].stride, s->groups.p[k].digits[i].size);
+		for (uint32_t i = 0; i < s->groups.p[k].n_digits; i++) {
+			int64_t stride = s->groups.p[k].digits[i].stride, size = s->groups.p[k].digits[i].size;
+			whole |= s->groups.p[k].bytes && size == devices;
+			add_cut(all, &n, stride, s->groups.p[k].bytes);
+			add_cut(all, &n, sat_mul(stride, size), s->groups.p[k].bytes);
 		}
-	qsort(all, n, sizeof *all, by_value);
-	cuts[kept++] = 1;
-	for (uint32_t i = 0; i < n && kept < MAX_MESH_AXES; i++)
-		if (all[i] > cuts[kept - 1] && all[i] < devices && all[i] % cuts[kept - 1] == 0 && devices % all[i] == 0)
-			cuts[kept++] = all[i];
-	cuts[kept] = devices;
-	return devices > 1 ? kept : 0;
+	qsort(all, n, sizeof *all, by_place);
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t below = kept ? all[kept - 1].at : 1;
+		if (all[i].at > below && all[i].at < devices && all[i].at % below == 0 && devices % all[i].at == 0)
+			all[kept++] = all[i];
+	}
+	if (torus)
+		kept = drop_cuts(all, kept, MAX(s->dev.links[0].n_dims, 1) - 1, whole);
+	kept = MIN(kept, MAX_MESH_AXES - 1);
+	cuts[0] = 1;
+	for (uint32_t i = 0; i < kept; i++)
+		cuts[1 + i] = all[i].at;
+	cuts[1 + kept] = devices;
+	return kept + 1;
 }
 
 /* Axis i of n covers the positions from cut n-1-i to the next one: the last axis is the innermost. */
@@ -192,14 +241,25 @@ status hlo_links_assign(hlo_simulation *s, diag *d)
 	return mesh_links_assign(&s->dev, s->table, s->mesh, NULL, &s->links, d);
 }
 
-int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link)
+static axes axes_of_comm(const hlo_simulation *s, const hlo_comm *c, axes_buf *all)
 {
 	hlo_group_axes key = key_of(s->m, c->instr);
 	for (uint32_t k = 0; k < s->groups.n; k++)
 		if (same_key(&s->groups.p[k], &key))
-			return collective_time_ns(&s->dev, &s->links, (collective_kind)c->kind, axes_of(&s->groups.p[k].axes), bytes, link);
-	axes_buf all = {0};
+			return axes_of(&s->groups.p[k].axes);
 	for (uint32_t a = 0; a < s->links.n_axes; a++)
-		all.a[all.n++] = mesh_full_axis(s->table, s->mesh, a);
-	return collective_time_ns(&s->dev, &s->links, (collective_kind)c->kind, axes_of(&all), bytes, link);
+		all->a[all->n++] = mesh_full_axis(s->table, s->mesh, a);
+	return axes_of(all);
+}
+
+/* Where kernels take the compiler's cycles, links take what is published: both are what schedules are judged by. */
+int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link, hlo_source *from)
+{
+	axes_buf all = {0};
+	axes a = axes_of_comm(s, c, &all);
+	int64_t noted = hlo_estimated_ns(s->m, c->instr), t = s->estimated ? published_time_ns(&s->dev, &s->links, (collective_kind)c->kind, a, bytes, link) : -1;
+	*from = noted >= 0 ? HLO_FROM_COMPILER : t >= 0 ? HLO_FROM_PUBLISHED : HLO_FROM_PROFILE;
+	if (t < 0)
+		t = collective_time_ns(&s->dev, &s->links, (collective_kind)c->kind, a, bytes, link);
+	return noted >= 0 ? noted : t;
 }
