@@ -579,11 +579,9 @@ static void build(folder *x)
 		find_passes(f, x);
 }
 
-folding *folding_new(const program *full, bool tight)
+folding *folding_of(const program *full, const layering *ly, bool tight)
 {
-	folder x = {.from = full, .tight = tight};
-	if (!layers_find(full, &x.ly))
-		return NULL;
+	folder x = {.from = full, .ly = *ly, .tight = tight};
 	x.f = xcalloc(1, sizeof *x.f);
 	x.to = xcalloc(1, sizeof *x.to);
 	*x.to = (program){.m = full->m, .rules = full->rules, .mesh = full->mesh};
@@ -592,7 +590,6 @@ folding *folding_new(const program *full, bool tight)
 	x.node_to = xmalloc((full->nodes.n + 1) * sizeof *x.node_to);
 	x.val_before = xmalloc((full->vals.n + 1) * sizeof *x.val_before);
 	build(&x);
-	layers_release(&x.ly);
 	free(x.node_before);
 	free(x.node_to);
 	free(x.val_before);
@@ -600,6 +597,16 @@ folding *folding_new(const program *full, bool tight)
 		return x.f;
 	folding_free(x.f);
 	return NULL;
+}
+
+folding *folding_new(const program *full, bool tight)
+{
+	layering ly;
+	if (!layers_find(full, &ly))
+		return NULL;
+	folding *f = folding_of(full, &ly, tight);
+	layers_release(&ly);
+	return f;
 }
 
 void folding_free(folding *f)

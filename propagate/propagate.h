@@ -221,6 +221,7 @@ bool fold_is_even(const folding *f, const sharding_id *state, pval_id v);
 /* NULL when the program has nothing to fold. tight: with one layer less at the beginning, where there is one already that is
  * not quite like the others; then less may turn out the same. */
 folding *folding_new(const program *full, bool tight) MUST_USE;
+folding *folding_of(const program *full, const layering *ly, bool tight) MUST_USE; /* of layers that were found */
 void folding_free(folding *f);
 
 /* ---------------------------------------------------------------- engine */
