@@ -451,14 +451,42 @@ static bool find_order(folding *f, const folder *x)
 	return fits && expected == ID_NONE;
 }
 
+/* A chain as it stands in the full program: where its blocks of `middle` and of the layer behind it are. */
+typedef struct pass_chain {
+	uint32_t chain;
+	int32_t at, step;
+} pass_chain;
+
+static int by_place(const void *a, const void *b)
+{
+	const pass_chain *x = a, *y = b;
+	return x->at != y->at ? (x->at < y->at ? -1 : 1) : x->chain < y->chain ? -1 : x->chain > y->chain;
+}
+
+/* Chains of one pass follow each other within one layer. Two loops over all layers, such as one over moments and one over updates, have
+ * equal steps, but the second begins when the first has been through all layers. list has room for all chains; returns their passes. */
+static int32_t *number_passes(pass_chain *list, uint32_t n, uint32_t chains)
+{
+	int32_t *pass = xcalloc(chains + 1, sizeof *pass), number = 0;
+	qsort(list, n, sizeof *list, by_place);
+	for (uint32_t i = 0, first = 0; i < n; i++) {
+		if (!i || list[i].step != list[first].step || list[i].at - list[first].at >= abs(list[first].step)) {
+			first = i;
+			number++;
+		}
+		pass[list[i].chain] = number;
+	}
+	return pass;
+}
+
 /* folding.node_pass: from the places of `middle` and the layer behind it in the full program. */
 static void find_passes(folding *f, const folder *x)
 {
-	uint32_t chains = 0;
+	uint32_t chains = 0, n = 0;
 	for (uint32_t b = 0; b < f->blocks.n; b++)
 		chains = MAX(chains, f->blocks.p[b].chain + 1);
+	pass_chain *list = xmalloc((chains + 1) * sizeof *list);
 	uint32_t *at = xmalloc((chains + 1) * sizeof *at);
-	int32_t *pass = xcalloc(chains + 1, sizeof *pass);
 	memset(at, 0xff, (chains + 1) * sizeof *at);
 	for (uint32_t i = 0; i < f->order.n; i++)
 		if (f->order_layer.p[i] == f->middle)
@@ -466,16 +494,18 @@ static void find_passes(folding *f, const folder *x)
 	for (uint32_t i = 0; i < f->order.n; i++) {
 		uint32_t chain = f->blocks.p[f->order.p[i]].chain;
 		if (f->order_layer.p[i] == f->middle + 1 && at[chain] != ID_NONE)
-			pass[chain] = (int32_t)i - (int32_t)at[chain];
+			list[n++] = (pass_chain){chain, (int32_t)at[chain], (int32_t)i - (int32_t)at[chain]};
 	}
+	int32_t *pass = number_passes(list, n, chains);
 	f->node_pass = xcalloc(f->p->nodes.n + 1, sizeof *f->node_pass);
 	f->full_pass = xcalloc(f->full->nodes.n + 1, sizeof *f->full_pass);
 	for (uint32_t b = 0; b < f->blocks.n; b++)
-		for (node_id n = f->blocks.p[b].first; n < f->blocks.p[b].end; n++)
-			f->node_pass[n] = f->blocks.p[b].layer == LAYER_NONE ? 0 : pass[f->blocks.p[b].chain];
-	for (node_id n = 0; n < f->full->nodes.n; n++)
-		if (x->node_to[n] != ID_NONE)
-			f->full_pass[n] = f->node_pass[x->node_to[n]];
+		for (node_id k = f->blocks.p[b].first; k < f->blocks.p[b].end; k++)
+			f->node_pass[k] = f->blocks.p[b].layer == LAYER_NONE ? 0 : pass[f->blocks.p[b].chain];
+	for (node_id k = 0; k < f->full->nodes.n; k++)
+		if (x->node_to[k] != ID_NONE)
+			f->full_pass[k] = f->node_pass[x->node_to[k]];
+	free(list);
 	free(at);
 	free(pass);
 }
@@ -549,11 +579,9 @@ static void build(folder *x)
 		find_passes(f, x);
 }
 
-folding *folding_new(const program *full, bool tight)
+folding *folding_of(const program *full, const layering *ly, bool tight)
 {
-	folder x = {.from = full, .tight = tight};
-	if (!layers_find(full, &x.ly))
-		return NULL;
+	folder x = {.from = full, .ly = *ly, .tight = tight};
 	x.f = xcalloc(1, sizeof *x.f);
 	x.to = xcalloc(1, sizeof *x.to);
 	*x.to = (program){.m = full->m, .rules = full->rules, .mesh = full->mesh};
@@ -562,7 +590,6 @@ folding *folding_new(const program *full, bool tight)
 	x.node_to = xmalloc((full->nodes.n + 1) * sizeof *x.node_to);
 	x.val_before = xmalloc((full->vals.n + 1) * sizeof *x.val_before);
 	build(&x);
-	layers_release(&x.ly);
 	free(x.node_before);
 	free(x.node_to);
 	free(x.val_before);
@@ -570,6 +597,16 @@ folding *folding_new(const program *full, bool tight)
 		return x.f;
 	folding_free(x.f);
 	return NULL;
+}
+
+folding *folding_new(const program *full, bool tight)
+{
+	layering ly;
+	if (!layers_find(full, &ly))
+		return NULL;
+	folding *f = folding_of(full, &ly, tight);
+	layers_release(&ly);
+	return f;
 }
 
 void folding_free(folding *f)

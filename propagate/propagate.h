@@ -198,8 +198,8 @@ typedef struct folding {
 	pval_id *val_origin;    /* by pval of the folded program: one that it stands for, itself wherever it is kept */
 	int32_t *val_layer, *node_layer; /* of the folded program */
 	node_id *node_next;     /* of the folded program: counterpart in the next layer, ID_NONE */
-	/* By node of the folded program, and of the full one: how many blocks further on its counterpart in the next layer is; 0: in no
-	 * layer like `middle`. Between ops of equal numbers there is the same in every layer; the forward pass has others than the backward pass. */
+	/* By node of the folded program, and of the full one: the loop over all layers that it stands in (forward pass, backward pass, one or more
+	 * of the update); 0: in no layer like `middle`. Between ops of equal numbers there is the same in every layer. */
 	int32_t *node_pass, *full_pass;
 	pval_id *val_next, *val_before;
 	uint32_t *band_of;      /* by pval of the folded program: its layer's place in the band, ID_NONE: not in it */
@@ -221,6 +221,7 @@ bool fold_is_even(const folding *f, const sharding_id *state, pval_id v);
 /* NULL when the program has nothing to fold. tight: with one layer less at the beginning, where there is one already that is
  * not quite like the others; then less may turn out the same. */
 folding *folding_new(const program *full, bool tight) MUST_USE;
+folding *folding_of(const program *full, const layering *ly, bool tight) MUST_USE; /* of layers that were found */
 void folding_free(folding *f);
 
 /* ---------------------------------------------------------------- engine */

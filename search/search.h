@@ -209,6 +209,7 @@ typedef struct search_result {
 	bool fits, interrupted;
 	int64_t memory_limit;
 	role *roles; /* by argument */
+	uint32_t *group_of; /* by argument: those of one group stand at the same place of repeated layers; ID_NONE: of none */
 	given_group *given; /* by group of the user's */
 	uint32_t n_given;
 	VEC(baseline_result) baselines;
@@ -241,7 +242,7 @@ status search_roles(const module *m, role *out /* by argument */, diag *d) MUST_
 status document_write(const module *m, const search_options *o, const search_result *r, strbuf *out, diag *d) MUST_USE;
 /* A strategy document as tables for people: groups of arguments with their shardings, decisions, collectives, baselines. */
 struct cJSON;
-void report_document(const struct cJSON *document, bool color, strbuf *out);
+void report_document(const struct cJSON *document, bool color, uint32_t columns, strbuf *out); /* columns: of the terminal; 0: as many as are needed */
 void report_cost(const cost *c, int64_t memory_limit, strbuf *out);
 /* Loops whose number of iterations the program does not say, by source location, with what each counts (module.trip_count, or once):
  * "uncounted_loops" of a cost, left out where there are none; and as lines of a table. */

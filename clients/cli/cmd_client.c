@@ -353,7 +353,7 @@ static int print_end(client *c, const cJSON *search, bool json)
 	} else {
 		strbuf table = {0};
 		cJSON *document = cJSON_ParseWithLength(a.body.p, a.body.n);
-		report_document(document, cli_color(STDOUT_FILENO), &table);
+		report_document(document, cli_color(STDOUT_FILENO), cli_columns(STDOUT_FILENO), &table);
 		printf("search %s %s, strategy %s\n", id, state, strategy);
 		print_verified(search);
 		printf("\n%s", table.p);

@@ -305,7 +305,7 @@ static status write_answer(const search_args *a, module *m, const search_result 
 	if (st == ST_OK && !a->json && !a->in_notation) {
 		strbuf table = {0};
 		cJSON *root = cJSON_ParseWithLength(document.p, document.n);
-		report_document(root, cli_color(STDOUT_FILENO), &table);
+		report_document(root, cli_color(STDOUT_FILENO), cli_columns(STDOUT_FILENO), &table);
 		fwrite(table.p, 1, table.n, stdout);
 		cJSON_Delete(root);
 		strbuf_release(&table);

@@ -1,6 +1,7 @@
 #include "clients/cli/cli.h"
 
 #include <getopt.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 int cli_usage(const char *verb, const char *fmt, ...)
@@ -35,6 +36,12 @@ bool cli_color(int fd)
 {
 	const char *no = getenv("NO_COLOR");
 	return isatty(fd) && !(no && *no);
+}
+
+uint32_t cli_columns(int fd)
+{
+	struct winsize size = {0};
+	return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) ? size.ws_col : 0;
 }
 
 int cli_fail(const diag *d, status s)

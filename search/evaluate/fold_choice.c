@@ -38,14 +38,18 @@ static bool folding_suits(problem *pb)
 /* The tight folding when it suits. The other is taken as it is, but what it saves decides on the default budget. */
 static void choose_folding(problem *pb)
 {
-	pb->fold = folding_new(pb->p, true);
-	if (!pb->fold || folding_suits(pb) || !pb->fold->tight)
+	layering ly;
+	if (!layers_find(pb->p, &ly))
 		return;
-	folding_free(pb->fold);
-	pb->fold = folding_new(pb->p, false);
-	pb->costs_whole = false;
-	if (pb->fold)
-		folding_suits(pb);
+	pb->fold = folding_of(pb->p, &ly, true);
+	if (pb->fold && !folding_suits(pb) && pb->fold->tight) {
+		folding_free(pb->fold);
+		pb->fold = folding_of(pb->p, &ly, false);
+		pb->costs_whole = false;
+		if (pb->fold)
+			folding_suits(pb);
+	}
+	layers_release(&ly);
 }
 
 enum { COSTS_SHARE = 64 /* of the memory for memo tables */ };

@@ -53,7 +53,7 @@ static cJSON *priorities_json(const sharding_table *t, sharding_id id)
 	return list;
 }
 
-static cJSON *arguments_json(const module *m, const strategy *s, const role *roles)
+static cJSON *arguments_json(const module *m, const strategy *s, const search_result *r)
 {
 	cJSON *list = cJSON_CreateArray();
 	func *main = module_main((module *)(uintptr_t)m);
@@ -68,7 +68,9 @@ static cJSON *arguments_json(const module *m, const strategy *s, const role *rol
 		strbuf_clear(&b);
 		type_print(m, m->values.p[args + a].type, &b);
 		cJSON_AddStringToObject(o, "type", b.p);
-		cJSON_AddStringToObject(o, "role", role_name(roles[a]));
+		cJSON_AddStringToObject(o, "role", role_name(r->roles[a]));
+		if (r->group_of[a] != ID_NONE)
+			cJSON_AddNumberToObject(o, "group", r->group_of[a]);
 		cJSON_AddItemToObject(o, "sharding", sharding_json(m->shardings, s->args[a]));
 		if (s->args[a] == SHARDING_NONE)
 			cJSON_AddItemToObject(o, "propagated", propagated_json(m->shardings, s->propagated[a], type_get(m, m->values.p[args + a].type)->rank));
@@ -237,7 +239,7 @@ static cJSON *alternatives_json(const module *m, const search_result *r)
 		cJSON_AddBoolToObject(o, "fits", a->fits);
 		cJSON_AddStringToObject(o, "apply", apply_name(a->s.apply));
 		cJSON_AddBoolToObject(o, "reshard_after_forward", a->s.apply == APPLY_EXACT_RESHARDED);
-		cJSON_AddItemToObject(o, "arguments", arguments_json(m, &a->s, r->roles));
+		cJSON_AddItemToObject(o, "arguments", arguments_json(m, &a->s, r));
 		cJSON_AddItemToObject(o, "results", results_json(m, &a->s));
 		cJSON_AddItemToObject(o, "constraints", constraints_json(m, &a->s));
 		cJSON_AddItemToObject(o, "cost", cost_to_json(&a->cost));
@@ -294,7 +296,7 @@ status document_write(const module *m, const search_options *o, const search_res
 		cJSON_AddItemToObject(root, "too_large", too_large_json(r));
 	if (r->n_given)
 		cJSON_AddItemToObject(root, "groups", groups_json(r));
-	cJSON_AddItemToObject(root, "arguments", arguments_json(m, &r->best, r->roles));
+	cJSON_AddItemToObject(root, "arguments", arguments_json(m, &r->best, r));
 	cJSON_AddItemToObject(root, "results", results_json(m, &r->best));
 	cJSON_AddItemToObject(root, "constraints", constraints_json(m, &r->best));
 	cJSON_AddItemToObject(root, "actions", actions_json(m, &r->best));

@@ -1,160 +1,10 @@
 /* Tables for people. Every number in them also stands in the JSON document. */
+#include "search/strategy/read_json.h"
 #include "search/strategy/strategy.h"
-
-#include <cjson/cJSON.h>
-
-enum { NAME_WIDTH = 44, MOST_NAME = 64 };
 
 static void rule_line(strbuf *out, const char *title)
 {
 	strbuf_printf(out, "\n%s\n", title);
-}
-
-/* [data+model, -] from the JSON notation. */
-static void sharding_cell(const cJSON *sh, strbuf *out)
-{
-	const cJSON *dims = cJSON_IsObject(sh) ? cJSON_GetObjectItemCaseSensitive(sh, "dims") : sh;
-	if (!cJSON_IsArray(dims)) {
-		strbuf_puts(out, "(propagated)");
-		return;
-	}
-	strbuf_putc(out, '[');
-	for (const cJSON *d = dims->child; d; d = d->next) {
-		strbuf_puts(out, d != dims->child ? ", " : "");
-		if (!d->child)
-			strbuf_putc(out, '-');
-		for (const cJSON *axis = d->child; axis; axis = axis->next)
-			strbuf_printf(out, "%s%s", axis != d->child ? "+" : "", cJSON_IsString(axis) ? axis->valuestring : "?");
-	}
-	strbuf_putc(out, ']');
-}
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/* Numbers that count parts of a path: [0], ['0'], .0, layer_0, mlp_1/linear; not those of words, as in ln1. Where the one that begins at
- * `at` ends; 0: there is none. */
-static size_t path_number(str name, size_t at)
-{
-	size_t end = at;
-	if (at && (is_digit(name.p[at - 1]) || !strchr("[]'\"./_", name.p[at - 1])))
-		return 0;
-	while (end < name.n && is_digit(name.p[end]))
-		end++;
-	bool ends = end == name.n || strchr("]'\"./_", name.p[end]) || (at && name.p[at - 1] == '[');
-	return end > at && ends ? end : 0;
-}
-
-void report_name_pattern(str name, strbuf *out)
-{
-	strbuf_clear(out);
-	for (size_t i = 0, end; i < name.n; i = end) {
-		end = path_number(name, i);
-		strbuf_putc(out, end ? '*' : name.p[i]);
-		end = end ? end : i + 1;
-	}
-}
-
-/* The name that several of one pattern have in common: a number that all have stays. */
-static void common_name(str a, str b, strbuf *out)
-{
-	size_t i = 0, k = 0;
-	strbuf_clear(out);
-	while (i < a.n && k < b.n) {
-		size_t x = path_number(a, i), y = path_number(b, k);
-		if (a.p[i] == '*' || (x && y && (x - i != y - k || memcmp(a.p + i, b.p + k, x - i))))
-			strbuf_putc(out, '*');
-		else
-			strbuf_str(out, (str){a.p + i, x ? x - i : 1});
-		i = x ? x : i + 1;
-		k = y ? y : k + 1;
-	}
-}
-
-/* At most so many characters: what is too long is left out in the middle. */
-static void shorten(str name, size_t most, strbuf *out)
-{
-	strbuf_clear(out);
-	if (name.n <= most) {
-		strbuf_str(out, name);
-		return;
-	}
-	size_t head = (most - 2) / 2, tail = name.n - (most - 2 - head);
-	while (head && ((unsigned char)name.p[head] & 0xc0) == 0x80)
-		head--;
-	while (tail < name.n && ((unsigned char)name.p[tail] & 0xc0) == 0x80)
-		tail++;
-	strbuf_str(out, (str){name.p, head});
-	strbuf_puts(out, "..");
-	strbuf_str(out, (str){name.p + tail, name.n - tail});
-}
-
-static const char *text_of(const cJSON *o, const char *key)
-{
-	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
-	return cJSON_IsString(v) ? v->valuestring : "";
-}
-static int64_t number_of(const cJSON *o, const char *key)
-{
-	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
-	return cJSON_IsNumber(v) && v->valuedouble > -9e15 && v->valuedouble < 9e15 ? (int64_t)v->valuedouble : 0;
-}
-static bool is_true(const cJSON *o, const char *key) { return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, key)); }
-static const cJSON *first_of(const cJSON *o, const char *key)
-{
-	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
-	return v ? v->child : NULL;
-}
-
-typedef struct group_row {
-	char *pattern, *sharding, *name; /* name: what their names have in common */
-	const char *type, *role;
-	uint32_t count;
-} group_row;
-
-/* Columns are as wide as what they hold, within bounds. */
-static int width_of(const group_row *rows, uint32_t n, bool types)
-{
-	enum { LEAST_TYPE = 28, MOST_TYPE = 48 };
-	size_t width = types ? LEAST_TYPE : NAME_WIDTH;
-	for (uint32_t k = 0; k < n; k++)
-		width = MAX(width, strlen(types ? rows[k].type : rows[k].name));
-	return (int)MIN(width, (size_t)(types ? MOST_TYPE : MOST_NAME));
-}
-
-static void argument_table(const cJSON *document, strbuf *out)
-{
-	arena mem = {0};
-	VEC(group_row) rows = {0};
-	strbuf pattern = {0}, cell = {0};
-	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next) {
-		report_name_pattern(str_of(text_of(a, "name")), &pattern);
-		strbuf_clear(&cell);
-		const cJSON *decided = cJSON_GetObjectItemCaseSensitive(a, "sharding"), *propagated = cJSON_GetObjectItemCaseSensitive(a, "propagated");
-		sharding_cell(cJSON_IsNull(decided) && propagated ? propagated : decided, &cell);
-		if (cJSON_IsNull(decided) && propagated)
-			strbuf_puts(&cell, " by propagation");
-		uint32_t k = 0;
-		while (k < rows.n && (strcmp(rows.p[k].pattern, pattern.p) || strcmp(rows.p[k].type, text_of(a, "type")) || strcmp(rows.p[k].sharding, cell.p) ||
-				      strcmp(rows.p[k].role, text_of(a, "role"))))
-			k++;
-		str name = str_of(text_of(a, "name"));
-		if (k == rows.n)
-			vec_push(&rows, (group_row){arena_strdup(&mem, pattern.p, pattern.n), arena_strdup(&mem, cell.p, cell.n), arena_strdup(&mem, name.p, name.n), text_of(a, "type"), text_of(a, "role"), 0});
-		common_name(str_of(rows.p[k].name), name, &pattern);
-		rows.p[k].name = arena_strdup(&mem, pattern.p, pattern.n);
-		rows.p[k].count++;
-	}
-	int type_width = width_of(rows.p, rows.n, true), name_width = width_of(rows.p, rows.n, false);
-	rule_line(out, "ARGUMENTS");
-	strbuf_printf(out, "  %5s  %-*s %-10s %-*s %s\n", "count", name_width, "name", "role", type_width, "type", "sharding");
-	for (uint32_t k = 0; k < rows.n; k++) {
-		shorten(str_of(rows.p[k].name), (size_t)name_width, &pattern);
-		strbuf_printf(out, "  %5u  %-*s %-10s %-*s %s\n", rows.p[k].count, name_width, pattern.p, rows.p[k].role, type_width, rows.p[k].type, rows.p[k].sharding);
-	}
-	strbuf_release(&pattern);
-	strbuf_release(&cell);
-	vec_release(&rows);
-	arena_release(&mem);
 }
 
 static void signed_duration(strbuf *out, int64_t ns)
@@ -168,42 +18,56 @@ static void signed_bytes(strbuf *out, int64_t bytes)
 	strbuf_bytes(out, bytes < 0 ? -bytes : bytes);
 }
 
-static void decision_table(const cJSON *document, strbuf *out)
+/* Of a decision: what it names, and the words around that. */
+typedef struct decision_words {
+	strbuf before, name, behind;
+} decision_words;
+
+static void decision_text(const cJSON *document, const cJSON *decision, str first, decision_words *w)
 {
-	strbuf pattern = {0}, whole = {0};
-	uint32_t n = 0, n_args = 0;
+	const char *axis = text_of(decision, "axis");
+	const cJSON *sites = cJSON_GetObjectItemCaseSensitive(decision, "constraints");
+	bool keeps = !strcmp(text_of(decision, "kind"), "replicate");
+	int count = cJSON_GetArraySize(sites ? sites : cJSON_GetObjectItemCaseSensitive(decision, "members"));
+	strbuf_clear(&w->before);
+	strbuf_clear(&w->name);
+	strbuf_clear(&w->behind);
+	if (keeps)
+		strbuf_puts(&w->before, "keep ");
+	else
+		strbuf_printf(&w->before, sites ? "constrain dim %lld at " : "shard dim %lld of ", (long long)number_of(decision, "dimension"));
+	if (sites) {
+		const cJSON *at = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(document, "constraints"), sites->child ? sites->child->valueint : -1);
+		strbuf_puts(&w->name, at ? text_of(at, "location") : "?");
+	} else if (count > 1) {
+		report_name_pattern(first, &w->name);
+	} else {
+		strbuf_str(&w->name, first);
+	}
+	strbuf_printf(&w->behind, "%s %s %s (%d)", count > 1 && !sites ? " and others" : "", keeps ? "off" : "over", axis, count);
+}
+
+/* columns: of the terminal, 0: as many as are needed. The name gives way. */
+static void decision_table(const cJSON *document, uint32_t columns, strbuf *out)
+{
+	enum { WIDTH = 100, DELTAS = 22, MOST_NAME = 64, LEAST_NAME = 12, NUMBERED = 21 };
+	uint32_t n = 0, n_args = 0, width = columns && columns < WIDTH + DELTAS ? MAX(columns, 2u * DELTAS) - DELTAS : WIDTH;
 	VEC(const char *) names = {0};
+	decision_words w = {0};
 	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next, n_args++)
 		vec_push(&names, text_of(a, "name"));
 	rule_line(out, "DECISIONS");
 	for (const cJSON *a = first_of(document, "actions"); a; a = a->next) {
 		const cJSON *members = cJSON_GetObjectItemCaseSensitive(a, "members"), *delta = cJSON_GetObjectItemCaseSensitive(a, "delta");
-		uint32_t first = members && members->child ? (uint32_t)members->child->valuedouble : 0;
-		int count = cJSON_GetArraySize(members);
+		uint32_t first = members && members->child ? (uint32_t)members->child->valueint : n_args;
+		decision_text(document, a, str_of(first < n_args ? names.p[first] : "?"), &w);
+		size_t words = report_width((str){w.before.p, w.before.n}) + report_width((str){w.behind.p, w.behind.n}) + NUMBERED;
 		strbuf row = {0};
-		strbuf_clear(&whole);
-		if (count > 1)
-			report_name_pattern(str_of(first < n_args ? names.p[first] : "?"), &whole);
-		else
-			strbuf_puts(&whole, first < n_args ? names.p[first] : "?");
-		shorten((str){whole.p, whole.n}, MOST_NAME, &pattern);
 		strbuf_printf(&row, "  %2u  %-14s ", ++n, text_of(a, "tactic"));
-		const cJSON *sites = cJSON_GetObjectItemCaseSensitive(a, "constraints");
-		bool keeps = !strcmp(text_of(a, "kind"), "replicate");
-		if (sites) {
-			const cJSON *at = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(document, "constraints"), sites->child ? (int)sites->child->valuedouble : -1);
-			const char *where = at ? text_of(at, "location") : "?";
-			count = cJSON_GetArraySize(sites);
-			if (keeps)
-				strbuf_printf(&row, "keep %s off %s", where, text_of(a, "axis"));
-			else
-				strbuf_printf(&row, "constrain dim %lld at %s over %s", (long long)number_of(a, "dimension"), where, text_of(a, "axis"));
-		} else if (keeps)
-			strbuf_printf(&row, "keep %s%s off %s", pattern.p, count > 1 ? " and others" : "", text_of(a, "axis"));
-		else
-			strbuf_printf(&row, "shard dim %lld of %s%s over %s", (long long)number_of(a, "dimension"), pattern.p, count > 1 ? " and others" : "", text_of(a, "axis"));
-		strbuf_printf(&row, " (%d)", count);
-		strbuf_printf(out, "%-100s ", row.p);
+		strbuf_str(&row, (str){w.before.p, w.before.n});
+		report_shortened((str){w.name.p, w.name.n}, MIN((size_t)MOST_NAME, words + LEAST_NAME > width ? LEAST_NAME : width - words), &row);
+		strbuf_str(&row, (str){w.behind.p, w.behind.n});
+		strbuf_printf(out, "%s%*s ", row.p, (int)(width - MIN(width, report_width((str){row.p, row.n}))), "");
 		if (number_of(delta, "runtime_ns") || number_of(delta, "peak_bytes")) {
 			signed_duration(out, number_of(delta, "runtime_ns"));
 			strbuf_puts(out, "  ");
@@ -215,8 +79,9 @@ static void decision_table(const cJSON *document, strbuf *out)
 	if (!n)
 		strbuf_puts(out, "  none\n");
 	vec_release(&names);
-	strbuf_release(&pattern);
-	strbuf_release(&whole);
+	strbuf_release(&w.before);
+	strbuf_release(&w.name);
+	strbuf_release(&w.behind);
 }
 
 static void collective_row(strbuf *out, const char *kind, int64_t count, int64_t dynamic_count, int64_t bytes)
@@ -345,7 +210,7 @@ static void apply_line(const cJSON *document, const cJSON *search, strbuf *out)
 		strbuf_printf(out, "applied as annotations, by which XLA partitions%s%s\n", *why ? ": " : "", why);
 }
 
-void report_document(const cJSON *document, bool color, strbuf *out)
+void report_document(const cJSON *document, bool color, uint32_t columns, strbuf *out)
 {
 	const char *bold = color ? "\033[1m" : "", *plain = color ? "\033[0m" : "";
 	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(document, "cost"), *search = cJSON_GetObjectItemCaseSensitive(document, "search");
@@ -357,8 +222,8 @@ void report_document(const cJSON *document, bool color, strbuf *out)
 	strbuf_bytes(out, number_of(document, "memory_limit_bytes"));
 	strbuf_puts(out, " per device\n");
 	apply_line(document, search, out);
-	argument_table(document, out);
-	decision_table(document, out);
+	report_arguments(document, columns, out);
+	decision_table(document, columns, out);
 	rule_line(out, collectives_title);
 	bool any = false;
 	for (const cJSON *c = first_of(cost, "collectives"); c; c = c->next)

@@ -22,9 +22,24 @@ void list_uncounted_loops(const program *p, arena *mem, listed_ops *out);
 /* "uncounted_loops" of a cost, left out where there are none; trip_count: 0, or what each counts. */
 void add_listed_loops(struct cJSON *to, const listed_ops *loops, int64_t trip_count);
 
-/* ---------------------------------------------------------------- report.c */
+/* ---------------------------------------------------------------- report_cells.c */
 
 /* Names that differ in numbers only have one pattern: layers[0] .. layers[31] become layers[*]. */
 void report_name_pattern(str name, strbuf *out);
+/* The name that two of one pattern have in common: a number that both have stays. */
+void report_common_name(str a, str b, strbuf *out);
+/* What any names have in common before and behind a '*', in whole words; without any, the first and the last: arg3..arg91. */
+void report_name_of_all(const str *names, uint32_t n, strbuf *out);
+/* [data+model, -] */
+void report_sharding(const struct cJSON *sharding, strbuf *out);
+/* In characters. What is too long is left out in the middle; a cell is filled up with blanks. */
+size_t report_width(str text);
+void report_shortened(str text, size_t most, strbuf *out);
+void report_cell(str text, size_t width, strbuf *out);
+
+/* ---------------------------------------------------------------- report_arguments.c */
+
+/* columns: of the terminal; 0: as many as are needed. */
+void report_arguments(const struct cJSON *document, uint32_t columns, strbuf *out);
 
 #endif

@@ -142,6 +142,8 @@ static void fill_facts(runner *r)
 	out->groups = pb->n_groups;
 	out->roles = arena_array(&out->mem, role, pb->n_args + 1);
 	memcpy(out->roles, pb->roles, pb->n_args * sizeof *out->roles);
+	out->group_of = arena_array(&out->mem, uint32_t, pb->n_args + 1);
+	memcpy(out->group_of, pb->group_of, pb->n_args * sizeof *out->group_of);
 	if (r->answer->pl && out->cost.runtime_ns > 0)
 		out->replay_gap_ppm = (int64_t)((__int128)(out->incremental.runtime_ns - out->cost.runtime_ns) * 1000000 / out->cost.runtime_ns);
 	cost least;

@@ -95,15 +95,15 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
 }
 
 /* Without a budget: enough for large programs, and for small ones as many as take about a second. An evaluation's time follows the
- * nodes of the program that is costed. Where nothing folds, or too little to cost from, they are all of the program's: then what takes some nine seconds is the most,
- * of which reading the program and preparing the search take as much as a hundred evaluations. */
+ * nodes of the program that is costed: the folded one, or all of it where nothing folds, or too little to cost from. What takes some nine
+ * seconds is the most, of which reading the program and preparing the search take as much as a hundred evaluations of all of it. */
 static uint64_t default_evaluations(const problem *pb)
 {
-	enum { NODES = 6000000, LEAST = 4400, MOST = 16000, WHOLE_NODES = 21000000, PREPARING = 100, WHOLE_LEAST = 100 };
+	enum { NODES = 6000000, LEAST = 4400, MOST = 16000, ALL_NODES = 21000000, PREPARING = 100, LEAST_OF_ALL = 100 };
 	bool folded = pb->fold && !pb->costs_whole;
-	uint64_t nodes = MAX((folded ? pb->fold->p : pb->p)->nodes.n, 1u), whole = WHOLE_NODES / nodes;
-	uint64_t most = folded ? MOST : whole > PREPARING + WHOLE_LEAST ? MIN(whole - PREPARING, (uint64_t)MOST) : WHOLE_LEAST;
-	return MIN(MIN(MAX(NODES / nodes, (uint64_t)LEAST), (uint64_t)MOST), most);
+	uint64_t whole = MAX(pb->p->nodes.n, 1u), nodes = folded ? MAX(pb->fold->p->nodes.n, 1u) : whole;
+	uint64_t wanted = MIN(MAX(NODES / nodes, (uint64_t)LEAST), (uint64_t)MOST), left = ALL_NODES - MIN((uint64_t)ALL_NODES, PREPARING * whole);
+	return MIN(folded ? wanted : (uint64_t)MOST, MAX(left / nodes, (uint64_t)LEAST_OF_ALL));
 }
 
 static bool searches(const tactic *tc) { return tc->kind == TACTIC_AUTO || tc->kind == TACTIC_POLISH; }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 enum { MOST_KEPT = 12 /* actions of an instance */, MOST_TRIED = 24 /* one after the other, best first */ };
+enum { TRIED_PART = 3 /* of what is left where not all can be tried on their own */ };
 
 const tactic_row tactic_rows[TACTICS] = {
 	[CUTS_BATCH] = {.sets = ONE_AXIS, .usual = true, .words = "batch"},
@@ -66,6 +67,37 @@ void insert_on_axes(const tactic_space *ts, const axis_set *set, plan *pl, uint3
 
 static bool is_over(const tactic_space *ts, const scout *s) { return scout_used(s) >= ts->part || crew_stops(ts->with); }
 
+static int by_weight(const void *a, const void *b)
+{
+	const trial *x = a, *y = b;
+	return x->a->weight != y->a->weight ? (x->a->weight > y->a->weight ? -1 : 1) : x->a < y->a ? -1 : x->a > y->a;
+}
+
+static int by_listing(const void *a, const void *b)
+{
+	const trial *x = a, *y = b;
+	return x->a < y->a ? -1 : x->a > y->a;
+}
+
+/* Actions over that axis that cut such dims. What is left to use up may not do for all of them and for going on with the best: then the
+ * most weighty ones are tried. */
+static uint32_t list_trials(const tactic_space *ts, const scout *s, uint32_t axis, dims cut, trial *out)
+{
+	uint32_t n = 0;
+	uint64_t left = ts->part - MIN(ts->part, scout_used(s)), kept = MIN(left / TRIED_PART, (uint64_t)MOST_TRIED);
+	for (uint32_t i = 0; i < ts->of->actions.n; i++) {
+		const action *a = &ts->of->actions.p[i];
+		if (a->axis == axis && !a->on_role && cuts_weights(ts->pb, a) == (cut == WEIGHTS))
+			out[n++].a = a;
+	}
+	if (n + kept <= left || !n)
+		return n;
+	qsort(out, n, sizeof *out, by_weight);
+	n = (uint32_t)(left - kept);
+	qsort(out, n, sizeof *out, by_listing);
+	return n;
+}
+
 /* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the instance. Returns what try_plan says of it then. */
 static int64_t extend(const tactic_space *ts, scout *s, const axis_set *set, dims cut, plan *now, uint32_t behind, plan *instance)
 {
@@ -76,30 +108,27 @@ static int64_t extend(const tactic_space *ts, scout *s, const axis_set *set, dim
 	if (is_over(ts, s) || !try_plan(ts, s, now, &best))
 		return INT64_MAX;
 	plan *next = xmalloc(sizeof *next);
-	VEC(trial) trials = {0};
-	for (uint32_t i = 0; i < ts->of->actions.n && !is_over(ts, s); i++) {
-		const action *a = &ts->of->actions.p[i];
-		if (a->axis != ts->axes[listed] || a->on_role || cuts_weights(ts->pb, a) != (cut == WEIGHTS))
-			continue;
+	trial *trials = xmalloc((ts->of->actions.n + 1) * sizeof *trials);
+	uint32_t wanted = list_trials(ts, s, ts->axes[listed], cut, trials), n = 0;
+	for (uint32_t i = 0; i < wanted && !is_over(ts, s); i++) {
+		trial t = trials[i];
 		*next = *now;
-		insert_on_axes(ts, set, next, next->n - behind, a);
-		trial t = {.a = a};
+		insert_on_axes(ts, set, next, next->n - behind, t.a);
 		if (try_plan(ts, s, next, &t.time))
-			vec_push(&trials, t);
+			trials[n++] = t;
 	}
-	if (trials.n)
-		qsort(trials.p, trials.n, sizeof *trials.p, by_time);
-	for (uint32_t i = 0; i < MIN(trials.n, (uint32_t)MOST_TRIED) && instance->n < MOST_KEPT && !is_over(ts, s); i++) {
+	qsort(trials, n, sizeof *trials, by_time);
+	for (uint32_t i = 0; i < MIN(n, (uint32_t)MOST_TRIED) && instance->n < MOST_KEPT && !is_over(ts, s); i++) {
 		int64_t time;
 		*next = *now;
-		insert_on_axes(ts, set, next, next->n - behind, trials.p[i].a);
+		insert_on_axes(ts, set, next, next->n - behind, trials[i].a);
 		if (!try_plan(ts, s, next, &time) || time >= best)
 			continue;
 		best = time;
 		*now = *next;
-		append(instance, trials.p[i].a, "tactic");
+		append(instance, trials[i].a, "tactic");
 	}
-	vec_release(&trials);
+	free(trials);
 	free(next);
 	return best;
 }
@@ -188,9 +217,11 @@ static bool is_found(const tactic_space *ts, uint32_t at, tactic_id t)
 	return t != CUTS_BATCH && set->like == at && tactic_rows[t].sets & set->size && tactic_rows[t].after == CUTS_BATCH;
 }
 
-/* Weights of pairs before the batch come on top: few findings use up their part. */
+/* Weights of pairs before the batch come on top: few findings use up their part. Where the parts are too small to find anything, the first
+ * findings get enough. */
 static void find_tactics(tactic_space *ts, uint64_t budget)
 {
+	enum { TOO_FEW = 32, ENOUGH = 50 /* evaluations */ };
 	uint32_t n = 0, extra = 0;
 	for (uint32_t i = 0; i < ts->n_sets; i++)
 		for (tactic_id t = 0; t < TACTICS; t++)
@@ -198,6 +229,10 @@ static void find_tactics(tactic_space *ts, uint64_t budget)
 				extra += ts->sets[i].size == TWO_AXES && t == CUTS_WEIGHTS_BEFORE_BATCH;
 				ts->findings[n++] = (struct finding){&ts->sets[i], t};
 			}
+	if (budget / (n - extra) < TOO_FEW) {
+		n = (uint32_t)MAX(budget / ENOUGH, 1u);
+		extra = 0;
+	}
 	ts->part = budget / (n - extra);
 	ts->used += crew_do(ts->with, n, find_tactic, ts);
 }

@@ -42,10 +42,9 @@ def cross_entropy(logits, targets):
     return optax.softmax_cross_entropy_with_integer_labels(logits.astype(F32), targets).mean()
 
 
-def transformers_gpt2():
-    """FlaxGPT2LMHeadModel, 12 layers, training with dropout"""
+def gpt2(**sizes):
     from transformers import FlaxGPT2LMHeadModel, GPT2Config
-    model = FlaxGPT2LMHeadModel(GPT2Config(), _do_init=False)
+    model = FlaxGPT2LMHeadModel(GPT2Config(**sizes), _do_init=False)
     params = jax.eval_shape(lambda k: model.init_weights(k, (1, 8)), key())
 
     def loss(p, tokens, k):
@@ -53,10 +52,19 @@ def transformers_gpt2():
     return trained(loss, params, SHAPE((32, 513), I32))
 
 
-def transformers_bert():
-    """FlaxBertForMaskedLM, 12 layers, training with dropout"""
+def transformers_gpt2():
+    """FlaxGPT2LMHeadModel, 12 layers, training with dropout"""
+    return gpt2()
+
+
+def transformers_gpt2_xl():
+    """FlaxGPT2LMHeadModel of GPT-2 XL, 48 layers, training with dropout"""
+    return gpt2(n_embd=1600, n_layer=48, n_head=25)
+
+
+def bert(**sizes):
     from transformers import BertConfig, FlaxBertForMaskedLM
-    model = FlaxBertForMaskedLM(BertConfig(), _do_init=False)
+    model = FlaxBertForMaskedLM(BertConfig(**sizes), _do_init=False)
     params = jax.eval_shape(lambda k: model.init_weights(k, (1, 8)), key())
 
     def loss(p, b, k):
@@ -64,17 +72,36 @@ def transformers_bert():
     return trained(loss, params, {"ids": SHAPE((32, 512), I32), "labels": SHAPE((32, 512), I32)})
 
 
-def transformers_t5():
-    """FlaxT5ForConditionalGeneration, 8 + 8 layers, training"""
+def transformers_bert():
+    """FlaxBertForMaskedLM, 12 layers, training with dropout"""
+    return bert()
+
+
+def transformers_bert_large():
+    """FlaxBertForMaskedLM of BERT large, 24 layers, training with dropout"""
+    return bert(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096)
+
+
+def t5(**sizes):
     from transformers import FlaxT5ForConditionalGeneration, T5Config
     clip = jnp.clip  # the package calls it by names that JAX has dropped since
     jnp.clip = lambda x, a_min=None, a_max=None, **more: clip(x, a_min, a_max, **more)
-    model = FlaxT5ForConditionalGeneration(T5Config(num_layers=8, decoder_start_token_id=0), _do_init=False)
+    model = FlaxT5ForConditionalGeneration(T5Config(decoder_start_token_id=0, **sizes), _do_init=False)
     params = jax.eval_shape(lambda k: model.init_weights(k, (1, 8)), key())
 
     def loss(p, b, k):
         return cross_entropy(model(b["ids"], decoder_input_ids=b["shifted"], params=p, train=True, dropout_rng=k).logits, b["labels"])
     return trained(loss, params, {"ids": SHAPE((32, 512), I32), "shifted": SHAPE((32, 128), I32), "labels": SHAPE((32, 128), I32)})
+
+
+def transformers_t5():
+    """FlaxT5ForConditionalGeneration, 8 + 8 layers, training"""
+    return t5(num_layers=8)
+
+
+def transformers_t5_3b():
+    """FlaxT5ForConditionalGeneration of T5-3B, 24 + 24 layers, training"""
+    return t5(d_model=1024, d_kv=128, d_ff=16384, num_layers=24, num_heads=32)
 
 
 def transformers_vit():
@@ -359,8 +386,10 @@ def penzai_transformer():
 
 
 PROGRAMS = {
-    "transformers-gpt2": ("transformers", transformers_gpt2), "transformers-bert": ("transformers", transformers_bert),
-    "transformers-t5": ("transformers", transformers_t5), "transformers-vit": ("transformers", transformers_vit),
+    "transformers-gpt2": ("transformers", transformers_gpt2), "transformers-gpt2-xl": ("transformers", transformers_gpt2_xl),
+    "transformers-bert": ("transformers", transformers_bert), "transformers-bert-large": ("transformers", transformers_bert_large),
+    "transformers-t5": ("transformers", transformers_t5), "transformers-t5-3b": ("transformers", transformers_t5_3b),
+    "transformers-vit": ("transformers", transformers_vit),
     "diffusers-unet": ("diffusers", diffusers_unet), "mamba2": ("mamba2-jax", mamba2), "flax-nnx": ("flax", flax_nnx),
     "haiku-lamb": ("dm-haiku", haiku_transformer), "jraph": ("jraph", jraph_network), "keras": ("keras", keras_transformer),
     "equinox": ("equinox", equinox_transformer), "diffrax": ("diffrax", diffrax_ode), "numpyro": ("numpyro", numpyro_svi),
