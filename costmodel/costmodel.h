@@ -142,6 +142,8 @@ int64_t vector_time_ns(const device *dev, int64_t flops);
  * bound. lone: it is one op, fused with nothing. */
 int64_t elements_time_ns(const device *dev, int64_t largest, int64_t accessed, bool lone);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
+/* A copy between memory and chip beside the kernels: at the memory's full rate. */
+int64_t copy_time_ns(const device *dev, int64_t bytes);
 /* Time of a copy of an array of so many bytes into another order of dims. bits: of an element. */
 int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
 /* A kernel around one contraction. */
@@ -220,6 +222,6 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
                            strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "13"
+#define COST_MODEL_VERSION "14"
 
 #endif

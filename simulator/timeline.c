@@ -56,23 +56,20 @@ static void run_loop(simulator *s, run *r, const moment *m)
 	r->end_ns = s->now;
 }
 
-/* TPU compilers fetch what a kernel reads of arguments while others run, as far ahead as there is room for it on the chip; what waits for
- * collectives leaves the way to memory free. Where that comes too late the kernel reads them itself. */
+/* TPU compilers fetch what a kernel reads of arguments while others run, as far ahead as there is room for it on the chip, and copy
+ * results out behind it; what waits for collectives leaves the way to memory free. Where that comes too late the kernel does it itself. */
 static int64_t kernel_end(simulator *s, const run *r)
 {
 	int64_t start = s->now, end = sat_add(start, r->ns);
-	if (!r->fetch_ns) {
+	if (!r->fetch_ns && !r->copy_ns) {
 		memory_busy(s, start, r->direct_ns, r->direct_ns);
 		return end;
 	}
-	int64_t there = sat_add(MAX(s->memory_free_ns, start - s->lead_ns), r->fetch_ns), written = sat_add(MAX(there, start), r->direct_ns);
-	int64_t ahead = MAX(sat_add(start, r->near_ns), written);
-	if (ahead < end) {
-		s->memory_free_ns = written;
-		return ahead;
-	}
-	memory_busy(s, start, r->fetch_ns + r->direct_ns, r->fetch_ns + r->direct_ns);
-	return end;
+	int64_t there = sat_add(MAX(s->memory_free_ns, start - s->lead_ns), r->fetch_ns);
+	int64_t ahead = MAX(sat_add(start, r->near_ns), sat_add(MAX(there, start), r->direct_ns));
+	int64_t all = r->fetch_ns + r->direct_ns + r->copy_ns;
+	memory_busy(s, start, all, all);
+	return MIN(ahead, end);
 }
 
 static void run_kernel(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
@@ -150,6 +147,10 @@ void timeline_drain(simulator *s)
 {
 	for (uint32_t i = 0; i < s->dev.n_links; i++)
 		stall_until(s, s->queues[i].free_ns, s->queues[i].last);
+	if (s->memory_free_ns > s->now) { /* what is still copied out */
+		s->sum.compute = sat_add(s->sum.compute, sat_mul(s->memory_free_ns - s->now, s->multiplier));
+		s->now = s->memory_free_ns;
+	}
 	int64_t hidden = MAX(s->stretch_comm - s->stretch_stall, 0);
 	s->now = sat_add(s->now, (int64_t)((__int128)hidden * s->dev.overlap_steal_ppm / 1000000));
 	for (uint32_t i = 0; i < s->dev.n_links; i++) /* nothing of the next stretch starts before it */
