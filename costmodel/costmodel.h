@@ -55,6 +55,7 @@ typedef struct device {
 	int64_t op_launch_ns;
 	int64_t tile_m, tile_n, tile_k; /* matmul padding granularity; 1: none */
 	int64_t on_chip_bytes;      /* memory on the chip that programs place values in (TPU); 0: none */
+	int64_t prefetch_bytes;     /* of it, what may hold arguments that are fetched ahead, and results that are copied out later */
 	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU 128 x 8); 1: none */
 	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit, by its precision */
 	int64_t matmul_results_s[2]; /* results the matmul unit can hand on per second: of 32 bits, of 16; 0: as many as it makes */

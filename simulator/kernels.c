@@ -157,7 +157,7 @@ static void read_value(simulator *s, const lowered *l, kernel *k, lval_id v, int
 	if (splat)
 		return;
 	note_read(k, v, add_elements(s, l, k, n, v, val->bytes));
-	if (val->argument && val->bytes <= s->dev.on_chip_bytes / 2)
+	if (val->argument && val->bytes <= s->dev.prefetch_bytes)
 		k->arguments = sat_add(k->arguments, sat_mul(n, val->bytes));
 	if (!there)
 		add_read(k, n, val->bytes, on_chip ? 0 : side);
@@ -244,7 +244,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		if (stays(s, l, &s->vals[v]))
 			continue;
 		add_bytes(k, n, s->vals[v].bytes);
-		if (s->vals[v].output && s->vals[v].bytes <= s->dev.on_chip_bytes / 2)
+		if (s->vals[v].output && s->vals[v].bytes <= s->dev.prefetch_bytes)
 			k->results = sat_add(k->results, sat_mul(n, s->vals[v].bytes));
 	}
 }
@@ -283,7 +283,7 @@ static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k
  * holds. Copies go at the full rate of the memory. Where the kernel works block by block the compiler reads arguments as it goes. */
 static void measure_fetch(const simulator *s, run *r, const kernel *k)
 {
-	int64_t room = s->dev.on_chip_bytes / 2, fetched = k->around.by_blocks ? 0 : MIN(k->arguments, room);
+	int64_t room = s->dev.prefetch_bytes, fetched = k->around.by_blocks ? 0 : MIN(k->arguments, room);
 	int64_t copied = k->results > room - fetched ? 0 : k->results;
 	contraction_kernel near = k->around;
 	near.bytes = MAX(near.bytes - fetched - copied, 0);

@@ -224,7 +224,7 @@ static void close_region(simulator *s, const run *end)
 void timeline_begin(simulator *s)
 {
 	s->now = s->stretch_comm = s->stretch_stall = s->stretch_start = s->memory_free_ns = 0;
-	s->lead_ns = s->dev.on_chip_bytes ? memory_time_ns(&s->dev, s->dev.on_chip_bytes / 2) : 0;
+	s->lead_ns = copy_time_ns(&s->dev, s->dev.prefetch_bytes);
 	s->multiplier = 1;
 	s->n_frames = 0;
 	s->sum = (totals){0};
