@@ -55,6 +55,7 @@ typedef struct device {
 	int64_t op_launch_ns;
 	int64_t tile_m, tile_n, tile_k; /* matmul padding granularity; 1: none */
 	int64_t on_chip_bytes;      /* memory on the chip that programs place values in (TPU); 0: none */
+	int64_t prefetch_bytes;     /* of it, what may hold arguments that are fetched ahead, and results that are copied out later */
 	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU 128 x 8); 1: none */
 	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit, by its precision */
 	int64_t matmul_results_s[2]; /* results the matmul unit can hand on per second: of 32 bits, of 16; 0: as many as it makes */
@@ -142,6 +143,8 @@ int64_t vector_time_ns(const device *dev, int64_t flops);
  * bound. lone: it is one op, fused with nothing. */
 int64_t elements_time_ns(const device *dev, int64_t largest, int64_t accessed, bool lone);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
+/* A copy between memory and chip beside the kernels: at the memory's full rate. */
+int64_t copy_time_ns(const device *dev, int64_t bytes);
 /* Time of a copy of an array of so many bytes into another order of dims. bits: of an element. */
 int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
 /* A kernel around one contraction. */
@@ -223,6 +226,6 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
                            strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "13"
+#define COST_MODEL_VERSION "14"
 
 #endif

@@ -354,7 +354,7 @@ static status read_asynchronous(reader *r, const cJSON *o, device *out)
 
 static status read_device(reader *r, const cJSON *o, device *out)
 {
-	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops", "vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes",
+	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops", "vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes", "prefetch_bytes",
 	                                   "memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s", "vector_elements_s", "lone_elements_s", "cycles_s", "reorder_elements_s",
 	                                   "memory_tile", "matmul_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
@@ -362,6 +362,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
 		{"usable_bytes", offsetof(device, usable_bytes), 1, INT64_MAX, true},
 		{"on_chip_bytes", offsetof(device, on_chip_bytes), 1, INT64_MAX, true},
+		{"prefetch_bytes", offsetof(device, prefetch_bytes), 1, INT64_MAX, true},
 		{"memory_bytes_s", offsetof(device, memory_bytes_s), 1, INT64_MAX, false},
 		{"op_launch_ns", offsetof(device, op_launch_ns), 0, 1000000000, false},
 		{"cycles_s", offsetof(device, cycles_s), 1, INT64_MAX, true},

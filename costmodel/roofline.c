@@ -112,6 +112,8 @@ int64_t memory_time_ns(const device *dev, int64_t bytes)
 	return bytes <= 0 ? 0 : time_of(bytes, dev->memory_bytes_s, curve_at(&dev->memory_efficiency, bytes));
 }
 
+int64_t copy_time_ns(const device *dev, int64_t bytes) { return bytes <= 0 ? 0 : time_of(bytes, dev->memory_bytes_s, PPM); }
+
 /* Strided traffic, as libtpu 0.0.52 estimates it: v5e 0.80 of the memory's rate, v5p 0.71, v6e 0.81; what is packed into words is
  * unpacked and packed again besides. */
 enum { STRIDED_RATE_PPM = 800000 };

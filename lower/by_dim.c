@@ -1,6 +1,6 @@
 /* A step of a reshard along several dims as steps along one dim each. That is how our program of one device is written: one
  * collective over all axes would leave parts in an order that has to be sorted out in memory, which XLA's schedules take longer for.
- * And a reduce_scatter over all devices axis by axis, where XLA would make an all_reduce of it. */
+ * And a reduce_scatter over all devices axis by axis, which XLA would keep whole. */
 #include "lower/internal.h"
 
 bool tpu_reduces_whole(int64_t devices, int64_t group, uint32_t torus_dims)

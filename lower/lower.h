@@ -61,7 +61,8 @@ void lower_cache_limit(lower_cache *c, size_t bytes);
 /* Dims of the torus that the devices form, 2 at first: on TPU it decides what becomes of a reduce_scatter over all devices. */
 void lower_cache_torus(lower_cache *c, uint32_t dims);
 /* At the exact level: are gathers of parameters made again by each of their readers, so that nobody holds what they give from the forward
- * to the backward pass (reshard_after_forward of FSDP)? Not at first: compilers make one of equal gathers, however far apart they are. */
+ * to the backward pass (reshard_after_forward of FSDP)? Not at first: compilers make one of equal gathers, however far apart they are.
+ * Then a sum over all devices is scattered axis by axis, too, where it is an all_reduce otherwise (optimize.c, forms_scatter). */
 void lower_cache_reshard_after_forward(lower_cache *c, bool on);
 
 /* Over all devices XLA for TPU makes an all_reduce of a reduce_scatter, in a torus of three dims and in a square. Seen in libtpu 0.0.51's

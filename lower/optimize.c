@@ -89,13 +89,15 @@ static lval_id write_step(pass *p, const collective_step *s, lval_id x, int64_t 
 	return e ? x : lowered_add_collective(p->out, s, x, bytes, node, region);
 }
 
-/* Do an all_reduce and the slice behind it become a reduce_scatter? Our own program has it axis by axis where XLA would not keep it
- * (write_step), in a torus of two dims alone: in one of three dims an all_reduce has more links to go over. */
+/* Do an all_reduce and the slice behind it become a reduce_scatter? Over all devices XLA for TPU would make an all_reduce of it again. Our own
+ * program has that where memory is no question, else a reduce_scatter axis by axis (write_step): it keeps no whole sum, but has one link
+ * where the other has two. In a torus of three dims the all_reduce has more links still. */
 static bool forms_scatter(const pass *p, const collective_step *reduce)
 {
 	if (p->level == LEVEL_COMPILED)
 		return p->target != TARGET_CPU;
-	return p->level != LEVEL_EXACT || p->target != TARGET_TPU || p->c->torus_dims == 2 || !cache_reduces_whole(p->c, reduce->axes);
+	return p->level != LEVEL_EXACT || p->target != TARGET_TPU || !cache_reduces_whole(p->c, reduce->axes) ||
+	       (p->c->torus_dims == 2 && p->c->reshards_after_forward);
 }
 
 /* x, perhaps an unfinished sum over `reduce`, from one sharding to another on behalf of o. */

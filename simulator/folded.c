@@ -283,7 +283,7 @@ static bool runs_agree(const simulator *s, const lowered *l, lop_id o, lop_id p,
 {
 	const run *a = &s->runs.p[s->ops[o].run], *b = &s->runs.p[s->ops[p].run];
 	if (a->kind != b->kind || a->link != b->link || a->coll != b->coll || a->ns != b->ns || a->follows_ns != b->follows_ns || a->bytes != b->bytes ||
-	    a->flops != b->flops || a->early_ns != b->early_ns || a->near_ns != b->near_ns || a->fetch_ns != b->fetch_ns ||
+	    a->flops != b->flops || a->early_ns != b->early_ns || a->near_ns != b->near_ns || a->fetch_ns != b->fetch_ns || a->copy_ns != b->copy_ns ||
 	    a->direct_ns != b->direct_ns || a->pieces != b->pieces || a->n_reads != b->n_reads ||
 	    (a->moment == ID_NONE) != (b->moment == ID_NONE))
 		return false;
@@ -419,7 +419,7 @@ static void add_act(simulator *s, const lowered *l, uint32_t id, bool first)
 {
 	struct folder *x = s->folder;
 	const run *r = &s->runs.p[id];
-	bool plain = r->kind == RUN_KERNEL && !r->n_reads && r->moment == ID_NONE && !r->fetch_ns;
+	bool plain = r->kind == RUN_KERNEL && !r->n_reads && r->moment == ID_NONE && !r->fetch_ns && !r->copy_ns;
 	act *last = first ? NULL : &x->acts.p[x->acts.n - 1];
 	if (plain && last && last->run == ID_NONE) {
 		last->last_ns = MAX(sat_add(last->last_ns, r->direct_ns), sat_add(last->ns, r->direct_ns));

@@ -8,6 +8,7 @@ typedef struct kernel {
 	contraction_kernel around; /* kernels without a contraction: all 0 but bytes */
 	int64_t vector_flops, flops;
 	int64_t arguments; /* bytes: of arguments read whole, those that fit into half of the memory on the chip */
+	int64_t results;   /* bytes: of results of the program that it writes, those that fit there */
 	int64_t largest, accessed; /* elements: of the largest tensor, and of all that are read and written */
 	int64_t launches; /* beside its own */
 	uint32_t members;
@@ -156,7 +157,7 @@ static void read_value(simulator *s, const lowered *l, kernel *k, lval_id v, int
 	if (splat)
 		return;
 	note_read(k, v, add_elements(s, l, k, n, v, val->bytes));
-	if (val->argument && val->bytes <= s->dev.on_chip_bytes / 2)
+	if (val->argument && val->bytes <= s->dev.prefetch_bytes)
 		k->arguments = sat_add(k->arguments, sat_mul(n, val->bytes));
 	if (!there)
 		add_read(k, n, val->bytes, on_chip ? 0 : side);
@@ -240,8 +241,11 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		if (!s->vals[v].materialised)
 			continue;
 		add_elements(s, l, k, n, v, s->vals[v].bytes);
-		if (!stays(s, l, &s->vals[v]))
-			add_bytes(k, n, s->vals[v].bytes);
+		if (stays(s, l, &s->vals[v]))
+			continue;
+		add_bytes(k, n, s->vals[v].bytes);
+		if (s->vals[v].output && s->vals[v].bytes <= s->dev.prefetch_bytes)
+			k->results = sat_add(k->results, sat_mul(n, s->vals[v].bytes));
 	}
 }
 
@@ -275,16 +279,19 @@ static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k
 	       type_get(l->p->m, l->vals.p[o->results].type)->elements == 1 && !k->around.matmul_ns && k->vector_flops <= (int64_t)k->members * MOST_FLOPS;
 }
 
-/* What a kernel gains when its arguments are on the chip by then: as much of them as is fetched ahead, half of what fits there. Where it works
- * block by block the compiler reads them as it goes. */
+/* What a kernel gains when its arguments are on the chip by then, and its results are copied out of it afterwards: as much as half of the chip
+ * holds. Copies go at the full rate of the memory. Where the kernel works block by block the compiler reads arguments as it goes. */
 static void measure_fetch(const simulator *s, run *r, const kernel *k)
 {
-	int64_t fetched = MIN(k->arguments, s->dev.on_chip_bytes / 2);
+	int64_t room = s->dev.prefetch_bytes, fetched = k->around.by_blocks ? 0 : MIN(k->arguments, room);
+	int64_t copied = k->results > room - fetched ? 0 : k->results;
 	contraction_kernel near = k->around;
-	near.bytes = MAX(near.bytes - fetched, 0);
+	near.bytes = MAX(near.bytes - fetched - copied, 0);
 	r->near_ns = sat_add(contraction_kernel_ns(&s->dev, &near), sat_mul(s->dev.op_launch_ns, 1 + k->launches));
-	r->fetch_ns = fetched && r->near_ns < r->ns && !k->around.by_blocks ? memory_time_ns(&s->dev, fetched) : 0;
-	r->direct_ns = r->fetch_ns ? memory_time_ns(&s->dev, near.bytes) : MIN(memory_time_ns(&s->dev, k->around.bytes), r->ns);
+	bool gains = (fetched || copied) && r->near_ns < r->ns;
+	r->fetch_ns = gains ? copy_time_ns(&s->dev, fetched) : 0;
+	r->copy_ns = gains ? copy_time_ns(&s->dev, copied) : 0;
+	r->direct_ns = gains ? memory_time_ns(&s->dev, near.bytes) : MIN(memory_time_ns(&s->dev, k->around.bytes), r->ns);
 }
 
 static void measure_kernel(simulator *s, const lowered *l, lop_id root)

@@ -183,8 +183,9 @@ typedef struct run {
 	uint32_t first_read, n_reads; /* in simulator.reads: ops whose ends it waits for */
 	int64_t ns, follows_ns;       /* collectives: time when it leads, when it does not; borders of a loop: of copies into it, or out of it */
 	int64_t bytes, flops;
-	/* kernels: time of it once arguments that it reads are on the chip, of fetching them there (0: nothing to gain), of its other traffic */
-	int64_t near_ns, fetch_ns, direct_ns;
+	/* kernels: time of it once arguments that it reads are on the chip and with its results left there; of fetching the ones, of copying out
+	   the others (both 0: nothing to gain), of its other traffic */
+	int64_t near_ns, fetch_ns, copy_ns, direct_ns;
 	int64_t early_ns; /* kernels made of nothing but what is there from the start, or from the last border of a region on: when they
 	                     could be done, from then; -1: others */
 	int64_t start_ns, end_ns, exposed_ns;
@@ -269,6 +270,7 @@ struct simulator {
 	int64_t now, multiplier;
 	int64_t lead_ns;        /* how long before a kernel its arguments are fetched at the earliest */
 	int64_t memory_free_ns; /* when the way to main memory has nothing to do; arguments are fetched ahead over it */
+	int64_t copied_ns;      /* when all results so far are copied out */
 	int64_t stretch_start, stretch_comm, stretch_stall; /* since the queues were last drained */
 	totals sum;
 
@@ -340,10 +342,10 @@ static inline uint32_t source_of(const simulator *s, uint32_t id)
 void measure_kernels(simulator *s, const lowered *l);
 /* timeline.c */
 /* The way to main memory behind a stretch of kernels that fetch nothing: traffic, that of theirs, and last_ns, how long after the
- * stretch's start the last of it is done at the earliest. */
+ * stretch's start the last of it would be done. What it has had to do by then counts, as far back as something may be fetched ahead. */
 static inline void memory_busy(simulator *s, int64_t start, int64_t traffic_ns, int64_t last_ns)
 {
-	s->memory_free_ns = MAX(sat_add(s->memory_free_ns, traffic_ns), sat_add(start, last_ns));
+	s->memory_free_ns = MAX(sat_add(s->memory_free_ns, traffic_ns), sat_add(start - s->lead_ns, last_ns));
 }
 void run_timeline(simulator *s, const lowered *l);
 void timeline_begin(simulator *s);

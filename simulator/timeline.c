@@ -56,23 +56,24 @@ static void run_loop(simulator *s, run *r, const moment *m)
 	r->end_ns = s->now;
 }
 
-/* TPU compilers fetch what a kernel reads of arguments while others run, as far ahead as there is room for it on the chip; what waits for
- * collectives leaves the way to memory free. Where that comes too late the kernel reads them itself. */
+/* TPU compilers fetch what a kernel reads of arguments while others run, as far ahead as there is room for it on the chip, and copy
+ * results out behind it; what waits for collectives leaves the way to memory free. Where that comes too late the kernel does it itself. */
 static int64_t kernel_end(simulator *s, const run *r)
 {
 	int64_t start = s->now, end = sat_add(start, r->ns);
-	if (!r->fetch_ns) {
+	if (!r->fetch_ns && !r->copy_ns) {
 		memory_busy(s, start, r->direct_ns, r->direct_ns);
 		return end;
 	}
-	int64_t there = sat_add(MAX(s->memory_free_ns, start - s->lead_ns), r->fetch_ns), written = sat_add(MAX(there, start), r->direct_ns);
-	int64_t ahead = MAX(sat_add(start, r->near_ns), written);
+	int64_t there = sat_add(MAX(s->memory_free_ns, start - s->lead_ns), r->fetch_ns);
+	int64_t ahead = MAX(sat_add(start, r->near_ns), sat_add(MAX(there, start), r->direct_ns));
+	int64_t all = r->fetch_ns + r->direct_ns;
 	if (ahead < end) {
-		s->memory_free_ns = written;
-		return ahead;
+		all += r->copy_ns;
+		s->copied_ns = sat_add(MAX(s->copied_ns, ahead), r->copy_ns);
 	}
-	memory_busy(s, start, r->fetch_ns + r->direct_ns, r->fetch_ns + r->direct_ns);
-	return end;
+	memory_busy(s, start, all, all);
+	return MIN(ahead, end);
 }
 
 static void run_kernel(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
@@ -150,13 +151,18 @@ void timeline_drain(simulator *s)
 {
 	for (uint32_t i = 0; i < s->dev.n_links; i++)
 		stall_until(s, s->queues[i].free_ns, s->queues[i].last);
+	int64_t copied = MAX(s->memory_free_ns, s->copied_ns);
+	if (copied > s->now) {
+		s->sum.compute = sat_add(s->sum.compute, sat_mul(copied - s->now, s->multiplier));
+		s->now = copied;
+	}
 	int64_t hidden = MAX(s->stretch_comm - s->stretch_stall, 0);
 	s->now = sat_add(s->now, (int64_t)((__int128)hidden * s->dev.overlap_steal_ppm / 1000000));
 	for (uint32_t i = 0; i < s->dev.n_links; i++) /* nothing of the next stretch starts before it */
 		s->queues[i] = (queue){.free_ns = s->now, .last = ID_NONE};
 	s->stretch_comm = s->stretch_stall = 0;
 	s->stretch_start = s->now;
-	s->memory_free_ns = s->now;
+	s->memory_free_ns = s->copied_ns = s->now;
 }
 
 static void run_copies(simulator *s, const run *r)
@@ -215,15 +221,15 @@ static void close_region(simulator *s, const run *end)
 	s->now = sat_add(f->opened, sat_mul(f->branches ? f->longest : f->sum, f->trips));
 	s->multiplier = f->multiplier;
 	run_copies(s, end);
-	r->end_ns = s->stretch_start = s->memory_free_ns = s->now;
+	r->end_ns = s->stretch_start = s->memory_free_ns = s->copied_ns = s->now;
 	for (uint32_t i = 0; i < s->dev.n_links; i++)
 		s->queues[i].free_ns = s->now;
 }
 
 void timeline_begin(simulator *s)
 {
-	s->now = s->stretch_comm = s->stretch_stall = s->stretch_start = s->memory_free_ns = 0;
-	s->lead_ns = s->dev.on_chip_bytes ? memory_time_ns(&s->dev, s->dev.on_chip_bytes / 2) : 0;
+	s->now = s->stretch_comm = s->stretch_stall = s->stretch_start = s->memory_free_ns = s->copied_ns = 0;
+	s->lead_ns = copy_time_ns(&s->dev, s->dev.prefetch_bytes);
 	s->multiplier = 1;
 	s->n_frames = 0;
 	s->sum = (totals){0};

@@ -56,6 +56,15 @@ def corpus(case):
     return os.path.join(ROOT, "tests", "corpus", case.program + ".mlir.zst")
 
 
+def cost_of(case, path, way):
+    """What we say of a strategy document, applied so; the way is written into it."""
+    with open(path) as f:
+        document = json.load(f)
+    with open(path, "w") as f:
+        json.dump({**document, "apply": way}, f)
+    return json.loads(run("evaluate", corpus(case), "--strategy", path, "--device", case.device, "--json"))
+
+
 def hand_written(case, folder, most):
     """The expert strategies that we say are fastest among those that fit, annotated as people write them, no two of the same cost:
     [(name, path of its document, our cost)]."""
@@ -65,7 +74,7 @@ def hand_written(case, folder, most):
         path = os.path.join(folder, "expert%d.json" % i)
         with open(path, "w") as f:
             json.dump(document, f)
-        cost = json.loads(run("evaluate", corpus(case), "--strategy", path, "--device", case.device, "--json"))
+        cost = cost_of(case, path, "annotate")
         fits = subprocess.run([TOOL, "evaluate", corpus(case), "--strategy", path, "--device", case.device], capture_output=True).returncode == 0
         found.append((not fits, cost["runtime_ns"], name, path, cost))
     found.sort(key=lambda x: x[:3])

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Have XLA compile our answers and hand-written plans, and keep what its schedules say in figures.json.
 
-    mint.py [--cases GLOB] [--experts 4] [--ways exact,annotate] [--again] [--known] [--seconds 900] [--keep DIR] [--tools DIR]
+    mint.py [--cases GLOB] [--experts 4] [--ways exact,annotate] [--written annotate] [--alternatives 0] [--again] [--known] [--seconds 900]
+            [--keep DIR] [--tools DIR]
 
-Of every case of cases.py: the default search's plan applied exactly, the plan that is searched for annotations, and hand-written plans. A
+Of every case of cases.py: the default search's plan applied exactly, the plan that is searched for annotations, the best of the search's
+alternatives, applied exactly, and hand-written plans. A
 row that is there is left alone, so that it can be stopped and started again; rows of another answer are minted anew. Needs jax and
 libtpu in the environment that runs it, no accelerator, and a folder with two scripts (--tools; ../shared/tools beside the checkout):
 xla_oracle.py compiles ahead of time, xla_timeline.py walks XLA's schedule, both with devices in the order in which JAX lays a mesh over a
@@ -74,6 +76,22 @@ def judge(module, key, case, options):
     return row
 
 
+def alternatives_of(case, folder, most):
+    """The search's alternatives as documents of their own, applied exactly."""
+    if not most:
+        return
+    path = os.path.join(folder, "alternatives.json")
+    cases.run("search", cases.corpus(case), "--mesh", case.mesh, "--device", case.device, "--apply", "exact", "--alternatives", most, "--emit-strategy", path)
+    with open(path) as f:
+        document = json.load(f)
+    document.pop("decisions", None)  # they are the answer's
+    for i, alternative in enumerate(document.pop("alternatives"), 1):
+        path = os.path.join(folder, "alternative%d.json" % i)
+        with open(path, "w") as f:
+            json.dump({**document, **alternative}, f)
+        yield "alternative %d" % i, "exact", path, alternative["cost"]
+
+
 def plans_of(case, folder, options):
     """(plan, way, document, our cost), our own answers first."""
     for way in filter(None, options.ways.split(",")):
@@ -82,8 +100,10 @@ def plans_of(case, folder, options):
         with open(path) as f:
             document = json.load(f)
         yield "search", way, path, document["cost"]
+    yield from alternatives_of(case, folder, options.alternatives)
     for name, path, cost in cases.hand_written(case, folder, options.experts):
-        yield name, "annotate", path, cost
+        for way in options.written.split(","):
+            yield name, way, path, cost if way == "annotate" else cases.cost_of(case, path, way)
 
 
 def mint(case, figures, options):
@@ -123,6 +143,8 @@ def main():
     parser.add_argument("--cases", default="*", help="of those whose name this matches, such as 'moe *'")
     parser.add_argument("--experts", type=int, default=4, help="hand-written plans per case")
     parser.add_argument("--ways", default="exact,annotate", help="in which our own answer is applied; empty: hand-written plans alone")
+    parser.add_argument("--written", default="annotate", help="ways in which hand-written plans are applied")
+    parser.add_argument("--alternatives", type=int, default=0, help="so many alternatives of the search")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--known", action="store_true", help="compile nothing: our costs of the rows that are there, anew")
     options = parser.parse_args()

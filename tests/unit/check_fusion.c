@@ -394,7 +394,7 @@ START_TEST(test_elements)
 	ck_assert_int_lt(ns[0][0], ns[1][0] / 2);
 	ck_assert_int_gt(ns[1][1], 1000000000ll / 1024 - 2);
 	ck_assert_int_lt(ns[1][2], ns[1][1] / 100);
-	ck_assert_int_eq(ns[0][1], ns[0][2]);
+	ck_assert_int_gt(ns[0][2], ns[0][1] / 4); /* no part of another kernel */
 }
 END_TEST
 

@@ -434,18 +434,19 @@ START_TEST(own_collectives_are_counted)
 }
 END_TEST
 
-/* All devices of a square or of three dims: XLA for TPU reduces them whole; our own program scatters axis by axis where that is faster. */
+/* All devices of a square or of three dims: XLA for TPU reduces them whole, so our own program does. Where memory counts it scatters axis by
+ * axis in a square. */
 START_TEST(scatters_over_all_devices)
 {
 	static const struct {
 		const char *mesh;
 		uint32_t dims;
-		const char *exact;
+		const char *exact, *sparing;
 	} cases[] = {
-		{"<[\"d\"=4, \"m\"=4]>", 2, "reduce_scatter=2"},
-		{"<[\"d\"=4, \"m\"=2]>", 2, "reduce_scatter=1"},
-		{"<[\"d\"=2, \"m\"=8, \"x\"=2]>", 2, "reduce_scatter=1"},
-		{"<[\"d\"=4, \"m\"=2]>", 3, "all_reduce=1 all_slice=1"},
+		{"<[\"d\"=4, \"m\"=4]>", 2, "all_reduce=1 all_slice=1", "reduce_scatter=2"},
+		{"<[\"d\"=4, \"m\"=2]>", 2, "reduce_scatter=1", "reduce_scatter=1"},
+		{"<[\"d\"=2, \"m\"=8, \"x\"=2]>", 2, "reduce_scatter=1", "reduce_scatter=1"},
+		{"<[\"d\"=4, \"m\"=2]>", 3, "all_reduce=1 all_slice=1", "all_reduce=1 all_slice=1"},
 	};
 	static const char text[] = "func.func @main(%a: " T " {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\", \"m\"}]>}, %b: " T
 				   " {sdy.sharding = #sdy.sharding<@mesh, [{\"d\", \"m\"}, {}]>}) -> (" T " {sdy.sharding = #sdy.sharding<@mesh, [{\"d\", \"m\"}, {}]>}) {\n" DOT("p", "a", "b")
@@ -456,6 +457,8 @@ START_TEST(scatters_over_all_devices)
 		lower_cache_torus(x.cache, cases[i].dims);
 		check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "reduce_scatter=1");
 		check_counts(&x, LEVEL_EXACT, TARGET_TPU, cases[i].exact);
+		lower_cache_reshard_after_forward(x.cache, true);
+		check_counts(&x, LEVEL_EXACT, TARGET_TPU, cases[i].sparing);
 		check_counts(&x, LEVEL_COMPILED, TARGET_GPU, "reduce_scatter=1");
 		lowering_release(&x);
 	}

@@ -367,6 +367,39 @@ START_TEST(test_arguments_fetched_ahead)
 }
 END_TEST
 
+/* TPU: results of the program that fit on the chip are copied out while later kernels run, and the program ends behind the last of them.
+ * Values that others read are not results, and what has no room is written by the kernel. */
+START_TEST(test_results_copied_out)
+{
+	enum { ROOM, NO_ROOM, CASES };
+	cost c[CASES];
+	int64_t took[CASES], copy = 0;
+	for (int k = 0; k < CASES; k++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4");
+		f.dev.vector_elements_s[0] = f.dev.vector_elements_s[1] = f.dev.lone_elements_s = 0; /* bound by memory */
+		f.dev.prefetch_bytes = k == ROOM ? 64 << 20 : 16 << 20;
+		type_id t = fix_type(&f, ELEM_F32, 2, 4096, 2048); /* 32 MiB */
+		lval_id sum = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_arg(&f, t), t); /* on the chip */
+		lval_id out = fix_op(&f, OP_NEGATE, t, 1, sum);
+		fix_return(&f, 1, out);
+		fix_simulate(&f);
+		simulator *s = simulator_new(&f.p, f.m->shardings, &f.dev, &f.links, &f.dn);
+		simulate(s, &f.l, &c[k]);
+		uint32_t n;
+		const op_event *e = &simulator_events(s, &n)[f.l.vals.p[out].def];
+		took[k] = e->end_ns - e->start_ns;
+		copy = copy_time_ns(&f.dev, 32 << 20);
+		ck_assert_int_eq(c[k].runtime_ns, c[k].compute_ns + c[k].exposed_communication_ns);
+		simulator_free(s);
+		fix_release(&f);
+	}
+	ck_assert_int_lt(took[ROOM], took[NO_ROOM] / 2);
+	ck_assert_int_ge(c[ROOM].compute_ns, copy); /* waited for at the end */
+	ck_assert_int_lt(c[ROOM].compute_ns, c[NO_ROOM].compute_ns); /* at the memory's full rate */
+}
+END_TEST
+
 /* Equal to the bit: the same call again, after other programs, in a fresh simulator. */
 START_TEST(test_deterministic)
 {
@@ -393,7 +426,7 @@ int main(void)
 {
 	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence, test_prepared_early, test_kinds_that_overlap, test_one_stream_on_gpu,
 	                        test_overlap_tax, test_loops_multiply,
-	                        test_loop_equals_unrolled, test_behind_a_loop, test_case_takes_the_longest, test_arguments_fetched_ahead,
+	                        test_loop_equals_unrolled, test_behind_a_loop, test_case_takes_the_longest, test_arguments_fetched_ahead, test_results_copied_out,
 	                        test_fsdp_threshold, test_deterministic};
 	return run_tests(tests, COUNT_OF(tests), "timeline");
 }
