@@ -19,6 +19,8 @@ static bool collect(db *c, statement_id which, int64_t before_us, id_list *out)
 		return false;
 	sqlite3_bind_int64(s, 1, before_us);
 	sqlite3_bind_int(s, 2, AT_ONCE);
+	if (sqlite3_bind_parameter_count(s) > 2)
+		sqlite3_bind_int64(s, 3, wall_us());
 	out->n = 0;
 	while ((f = db_step(c, s)) == FOUND) {
 		vec_reserve(out, out->n + 1);

@@ -197,7 +197,7 @@ class Soak:
                 return int(line.split()[1]) << 10
 
     def verify(self):
-        """Everything that was acknowledged is there; what retention deletes is younger than its hour, so nothing was."""
+        """Everything that was acknowledged is there; retention deletes nothing of the last hour, so it has deleted nothing."""
         for path in self.faults.iterdir():
             path.unlink()
         deadline = time.monotonic() + 180

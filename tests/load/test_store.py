@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import sqlite3
 import subprocess
 import time
@@ -207,6 +208,24 @@ def test_retention_by_last_use(own):
     assert json.loads(care("prune", "--keep-days", 30, "--store", d.store, "--json"))["modules"] == 1
     assert d.rows("SELECT (SELECT count(*) FROM searches), (SELECT count(*) FROM strategies), (SELECT count(*) FROM uses)") == [(0, 0, 0)]
     care("prune", "--store", d.store, code=64)
+
+
+def test_retention_after_a_clock_that_was_wrong(own, faults):
+    """An answer that was stored while the clock was a day behind is as new as the one before it."""
+    env, _ = faults
+    d = own(env=env)
+    answer(d, 8)
+    clock = pathlib.Path(env["FAULTS"]) / "clock"
+    clock.write_text("-90000")
+    answer(d, 16)
+    clock.unlink()
+    assert d.stop() == 0
+    stamps = [us for us, in d.rows("SELECT created_us FROM strategies ORDER BY number")]
+    assert stamps[0] - stamps[1] > 86400 * 1000000
+    for limit in (("--keep-size", "1KiB"), ("--keep-days", 1)):
+        assert json.loads(care("prune", *limit, "--store", d.store, "--json"))["strategies"] == 0, limit
+    age(d, 2)
+    assert json.loads(care("prune", "--keep-size", "1KiB", "--store", d.store, "--json"))["strategies"] == 2
 
 
 def test_retention_by_size(own):
