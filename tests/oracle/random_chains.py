@@ -385,9 +385,15 @@ class Chain:
         more = [other.kind] if extra else []
         args = ", ".join("%%x%d: tensor<%s>, %%y%d: tensor<%s>" % (i, k, i, k) for i, k in enumerate([v.kind] + more))
         types = ", ".join([v.type] + ([other.type] if extra else []))
-        self.lines.append('%s:%d = "stablehlo.sort"(%s) <{dimension = %d : i64, is_stable = true}> ({\n^bb0(%s):\n  %%z = stablehlo.compare %s, %%x0, %%y0 : (%s, %s) -> tensor<i1>\n'
+        body, keys = "", ("%x0", "%y0")
+        if v.kind in FLOATS and self.r.random() < .4:  # as jnp.sort has it: zeros of either sign are equal
+            for i, key in enumerate(keys):
+                body += ("  %%n%d = stablehlo.constant dense<0.0> : %s\n  %%e%d = stablehlo.compare EQ, %s, %%n%d : (%s, %s) -> tensor<i1>\n"
+                         "  %%k%d = stablehlo.select %%e%d, %%n%d, %s : tensor<i1>, %s\n") % (i, s, i, key, i, s, s, i, i, i, key, s)
+            keys = "%k0", "%k1"
+        self.lines.append('%s:%d = "stablehlo.sort"(%s) <{dimension = %d : i64, is_stable = true}> ({\n^bb0(%s):\n%s  %%z = stablehlo.compare %s, %s, %s : (%s, %s) -> tensor<i1>\n'
                           "  stablehlo.return %%z : tensor<i1>\n}) : (%s) -> (%s)" % (
-                              name, 1 + extra, ", ".join([v.name] + ([other.name] if extra else [])), d, args, self.r.choice(("LT", "GT")), s, s, types, types))
+                              name, 1 + extra, ", ".join([v.name] + ([other.name] if extra else [])), d, args, body, self.r.choice(("LT", "GT")), *keys, s, s, types, types))
         self.keep(name + "#0", v.shape, v.kind, v.bound, v.rms, v.err)
         if extra:
             self.keep(name + "#1", other.shape, other.kind, other.bound, other.rms, other.err)
