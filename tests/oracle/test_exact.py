@@ -108,7 +108,8 @@ def steps(text, count, seed=0):
     return [np.asarray(result, np.float64) for result in results]
 
 
-@pytest.mark.parametrize("name", ["transformer_2_tiny", pytest.param("llama_2_tiny", marks=pytest.mark.slow), pytest.param("accumulate_tiny", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["transformer_2_tiny"] + [pytest.param(name, marks=pytest.mark.slow) for name in (
+    "mlp_tiny", *cases.TINY, "graph_net_tiny", "ssm_tiny", "resnet_tiny", "mixed_precision_tiny", "flax_step_tiny", "optax_step_tiny")])
 def test_three_steps(tool, name):
     _, text = search(tool, name, "--apply", "exact", "--memory", "768KiB")
     alone, parted = forked(steps, annotate(cases.text_of(name), "all=1", []), 3), forked(steps, text, 3)
