@@ -32,7 +32,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-library check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured fidelity judged judged-simulate zoo notations torch bench bench-search bench-methods bench-warm bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
+        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch bench bench-search bench-methods bench-warm bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
 all: $(PROGRAMS)
 
 help:
@@ -46,6 +46,7 @@ help:
 ## make asan tsan       the sanitizer builds and their runs
 ## make fuzz            libFuzzer on the readers, the JSON gate and the passes (FUZZ_SECONDS=60)
 ## make parity N=1000   random programs, and others of every construct, through every pass, against jaxlib's Shardy
+## make exact CASES=10000  random programs and training steps under random and searched plans, run on 8 host devices (STEPS=200, resumable)
 ## make measured        the cost model against published measurements (docs/measured.md)
 ## make bench           the table of speeds
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
@@ -268,6 +269,10 @@ parity: $(BUILD)/oracle/pass_server venv
 		echo "$$programs programs"; \
 		$(VENV)/bin/python tests/oracle/parity.py --programs $$programs --server $(BUILD)/oracle/pass_server --count $(N) --jobs $(JOBS) --state $(BUILD)/parity.jsonl || failed=1; \
 	done; exit $$failed
+
+STEPS ?= 200
+exact: $(BUILD)/shardwright venv
+	@$(VENV)/bin/python tests/oracle/exact.py --tool $(BUILD)/shardwright --count $(CASES) --steps $(STEPS) --jobs $(JOBS) --state $(BUILD)/exact.jsonl
 
 MEASURED ?=
 measured: all venv

@@ -436,12 +436,50 @@ static op_id copy_constant(emitter *e, op_id from, type_id type)
 	return o;
 }
 
+/* Constants that the body of a comparator or a reduction has are outside of it by now; its copy gets its own. Values below `first` are
+ * from outside of the copy. */
+static void give_constants(emitter *e, op_id copy, value_id first)
+{
+	module *m = e->m;
+	for (op_id o = op_walk_next(m, copy, copy); o != ID_NONE; o = op_walk_next(m, copy, o))
+		for (uint32_t i = 0; i < op_at(m, o)->n_operands; i++) {
+			value_id v = op_operand(m, o, i);
+			if (v >= first)
+				continue;
+			op_id own = op_clone(m, value_def(m, v), NULL, 0);
+			if (op_at(m, own)->kind == OP_SDY_CONSTANT) {
+				op_get(m, own)->kind = OP_CONSTANT;
+				op_get(m, own)->name = OP_CONSTANT;
+			}
+			op_insert_before(m, own, o);
+			op_set_operand(m, o, i, op_result(m, own, 0));
+		}
+}
+
+/* A value from outside that a region of the op reads and that is no constant; ID_NONE: none. */
+static value_id read_by_regions(const module *m, op_id o)
+{
+	for (op_id at = op_walk_next(m, o, o); at != ID_NONE; at = op_walk_next(m, o, at))
+		for (uint32_t i = 0; i < op_at(m, at)->n_operands; i++) {
+			value_id v = op_operand(m, at, i);
+			op_id def = value_def(m, v), around = def != ID_NONE ? def : m->regions.p[value_at(m, v)->def].parent;
+			while (around != ID_NONE && around != o)
+				around = op_parent(m, around);
+			if (around == ID_NONE && (def == ID_NONE || op_at(m, def)->n_operands || op_at(m, def)->n_regions || op_at(m, def)->n_results != 1))
+				return v;
+		}
+	return ID_NONE;
+}
+
 op_id emit_copy_op(emitter *e, const node *n, const value_id *operands, const type_id *types)
 {
 	if (n->op_kind == OP_SDY_CONSTANT || n->op_kind == OP_CONSTANT)
 		return copy_constant(e, n->op, types[0]);
+	value_id first = e->m->values.n;
 	op_id o = op_clone(e->m, n->op, NULL, 0);
 	op_append(e->m, o, e->at);
+	if (op_at(e->m, o)->n_regions)
+		give_constants(e, o, first);
 	for (uint32_t i = 0; i < n->n_operands; i++)
 		op_set_operand(e->m, o, i, operands[i]);
 	for (uint32_t r = 0; r < n->n_results; r++) {
@@ -480,6 +518,8 @@ status emit_check_supported(emitter *e, const node *n)
 	if (way == EMIT_REFUSED)
 		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "%s has no counterpart in the program of one device: %s", op_infos[k].text,
 				emit_refusal(k));
+	if ((n->kind == NODE_OP || n->kind == NODE_OPAQUE) && op_at(e->p->m, n->op)->n_regions && read_by_regions(e->p->m, n->op) != ID_NONE)
+		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "the body of %s reads a value from outside: expected its own arguments and constants", op_infos[k].text);
 	return ST_OK;
 }
 

@@ -83,6 +83,30 @@ def test_what_must_happen_once_is_annotated(tmp_path):
     assert done.returncode == 1 and "effect.mlir:4:" in done.stderr and "every device" in done.stderr
 
 
+OUTSIDE = """module {
+  func.func public @main(%arg0: tensor<8x16xf32>, %arg1: tensor<f32>) -> tensor<8x16xf32> {
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 1 : i64, is_stable = true}> ({
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %1 = stablehlo.multiply %x, %arg1 : tensor<f32>
+      %2 = stablehlo.multiply %y, %arg1 : tensor<f32>
+      %3 = stablehlo.compare LT, %1, %2 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      stablehlo.return %3 : tensor<i1>
+    }) : (tensor<8x16xf32>) -> tensor<8x16xf32>
+    return %0 : tensor<8x16xf32>
+  }
+}
+"""
+
+
+def test_bodies_that_read_values_from_outside_are_annotated(tmp_path):
+    module = tmp_path / "outside.mlir"
+    module.write_text(OUTSIDE)
+    document = json.loads(run("search", module, "--mesh", "d=4", "--json"))
+    assert document["apply"] == "annotate" and "from outside" in document["search"]["not_exact"]
+    done = subprocess.run([TOOL, "search", str(module), "--mesh", "d=4", "--apply", "exact"], capture_output=True, text=True)
+    assert done.returncode == 1 and "outside.mlir:3:" in done.stderr and "its own arguments and constants" in done.stderr
+
+
 SUM = """module {
   sdy.mesh @mesh = <[%s]>
   func.func public @main(%%arg0: tensor<16x4096x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d", "m"}, {}, {}]>})

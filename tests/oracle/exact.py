@@ -362,7 +362,13 @@ def run_many(options):
     return 1 if table(lines_of(options, wanted_).values()) or any(failed) else 0
 
 
-def tested(tool, folder, word):
+def gist(said):
+    """What was wrong, without places and numbers."""
+    found = re.search(r"(?:error|Error): (.*)", said)
+    return re.sub(r"\d+", "N", found[1]) if found else ""
+
+
+def tested(tool, folder, word, said):
     """text -> whether it fails in the way of the word. Floats count where they are far off: shrinking forgets what is whole."""
     def test(text):
         path = os.path.join(folder, "shrunk.mlir")
@@ -377,7 +383,7 @@ def tested(tool, folder, word):
             checks = [(0, not re.match("b?f|c", kind), .02, 1.0) for _, kind in outputs]
             return word == "wrong" and bool(outcome(random_chains.whole(text), parted, ours, checks, 0))
         except Wrong as wrong:
-            return wrong.args[0] == word
+            return wrong.args[0] == word and gist(wrong.args[1]) == gist(said)
         except (LeftOut, Crash, subprocess.TimeoutExpired):
             return False
     return test
@@ -391,10 +397,10 @@ def show(options, plan, folder):
     bad = [v for v in found if v[1] not in ("equal", "left out")]
     if options.shrink and bad:
         import shrink
-        parts, word, _ = bad[0]
+        parts, word, said = bad[0]
         module = Module(options.seed, plan, parts)
         text = module.text if plan in (PLANS[0], STEPS[0]) else annotated(options.tool, folder, module)
-        test = tested(options.tool, folder, word)
+        test = tested(options.tool, folder, word, said)
         if test(text):
             text = shrink.smallest(text, test)
         else:

@@ -385,9 +385,15 @@ class Chain:
         more = [other.kind] if extra else []
         args = ", ".join("%%x%d: tensor<%s>, %%y%d: tensor<%s>" % (i, k, i, k) for i, k in enumerate([v.kind] + more))
         types = ", ".join([v.type] + ([other.type] if extra else []))
-        self.lines.append('%s:%d = "stablehlo.sort"(%s) <{dimension = %d : i64, is_stable = true}> ({\n^bb0(%s):\n  %%z = stablehlo.compare %s, %%x0, %%y0 : (%s, %s) -> tensor<i1>\n'
+        body, keys = "", ("%x0", "%y0")
+        if v.kind in FLOATS and self.r.random() < .4:  # as jnp.sort has it: zeros of either sign are equal
+            for i, key in enumerate(keys):
+                body += ("  %%n%d = stablehlo.constant dense<0.0> : %s\n  %%e%d = stablehlo.compare EQ, %s, %%n%d : (%s, %s) -> tensor<i1>\n"
+                         "  %%k%d = stablehlo.select %%e%d, %%n%d, %s : tensor<i1>, %s\n") % (i, s, i, key, i, s, s, i, i, i, key, s)
+            keys = "%k0", "%k1"
+        self.lines.append('%s:%d = "stablehlo.sort"(%s) <{dimension = %d : i64, is_stable = true}> ({\n^bb0(%s):\n%s  %%z = stablehlo.compare %s, %s, %s : (%s, %s) -> tensor<i1>\n'
                           "  stablehlo.return %%z : tensor<i1>\n}) : (%s) -> (%s)" % (
-                              name, 1 + extra, ", ".join([v.name] + ([other.name] if extra else [])), d, args, self.r.choice(("LT", "GT")), s, s, types, types))
+                              name, 1 + extra, ", ".join([v.name] + ([other.name] if extra else [])), d, args, body, self.r.choice(("LT", "GT")), *keys, s, s, types, types))
         self.keep(name + "#0", v.shape, v.kind, v.bound, v.rms, v.err)
         if extra:
             self.keep(name + "#1", other.shape, other.kind, other.bound, other.rms, other.err)
@@ -430,6 +436,54 @@ class Chain:
         self.pool.remove(factor)
         zero = self.number(0, v.shape, "f32")
         return self.line("stablehlo.select %s, %s, %s : %s, %s" % (mask, factor.name, zero, tensor(v.shape, "i1"), v.type), v.shape, "f32", None, 1, factor.err)
+
+    def make_map(self):
+        """Two operands through a body that has a constant of its own."""
+        v = self.numeric(lambda v: v.kind in FLOATS and v.sure)
+        if v.kind not in FLOATS or not v.sure:
+            raise Unfit
+        b, s = self.operand(v.shape, v.kind, sure=True), tensor([], v.kind)
+        return self.line('"stablehlo.map"(%s, %s) <{dimensions = array<i64%s>}> ({\n^bb0(%%x: %s, %%y: %s):\n  %%two = stablehlo.constant dense<2.0> : %s\n'
+                         "  %%z = stablehlo.multiply %%x, %%two : %s\n  %%w = stablehlo.add %%z, %%y : %s\n  stablehlo.return %%w : %s\n}) : (%s, %s) -> %s" % (
+                             v.name, b.name, ": " * bool(v.shape) + ", ".join(map(str, range(len(v.shape)))), s, s, s, s, s, s, v.type, b.type, v.type), v.shape, v.kind, 2 * v.bound + b.bound)
+
+    def make_average(self):
+        """A reduction whose body is no single op."""
+        v = self.pick(lambda v: v.kind == "f32" and v.shape) or self.operand([4, 6], "f32")
+        d = self.r.randrange(len(v.shape))
+        out, zero = [n for i, n in enumerate(v.shape) if i != d], self.number(0, [], "f32")
+        return self.line('"stablehlo.reduce"(%s, %s) <{dimensions = array<i64: %d>}> ({\n^bb0(%%x: tensor<f32>, %%y: tensor<f32>):\n  %%half = stablehlo.constant dense<0.5> : tensor<f32>\n'
+                         "  %%u = stablehlo.multiply %%x, %%half : tensor<f32>\n  %%v = stablehlo.multiply %%y, %%half : tensor<f32>\n  %%w = stablehlo.add %%u, %%v : tensor<f32>\n"
+                         "  %%z = stablehlo.add %%w, %%w : tensor<f32>\n  stablehlo.return %%z : tensor<f32>\n}) : (%s, tensor<f32>) -> %s" % (
+                             v.name, zero, d, v.type, tensor(out)), out, "f32", None, v.rms * math.sqrt(v.shape[d]), v.err + (1 + math.sqrt(v.shape[d])) * eps("f32"))
+
+    def make_precision(self):
+        v = self.numeric(lambda v: v.kind == "f32" and v.sure and v.bound < 2048)
+        if v.kind != "f32" or not v.sure or v.bound >= 2048:
+            raise Unfit
+        return self.line("stablehlo.reduce_precision %s, format = e5m10 : %s" % (v.name, v.type), v.shape, v.kind, v.bound)
+
+    def make_finite(self):
+        v = self.numeric(lambda v: v.kind in FLOATS)
+        if v.kind not in FLOATS:
+            raise Unfit
+        return self.line("stablehlo.is_finite %s : (%s) -> %s" % (v.name, v.type, tensor(v.shape, "i1")), v.shape, "i1", 1)
+
+    def make_batch_norm_grad(self):
+        v = self.pick(lambda v: v.kind == "f32" and v.shape) or self.operand([4, 6], "f32")
+        f, name = self.r.randrange(len(v.shape)), self.name()
+        per = tensor([v.shape[f]])
+        scale, mean = (self.operand([v.shape[f]], "f32") for _ in range(2))
+        spread = self.line("stablehlo.abs %s : %s" % (scale.name, per), [v.shape[f]], "f32", scale.bound, scale.rms, scale.err)
+        up = self.operand(v.shape, "f32")
+        given = [v, scale, mean, spread, up]
+        self.lines.append('%s:3 = "stablehlo.batch_norm_grad"(%s) <{epsilon = 1.0 : f32, feature_index = %d : i64}> : (%s) -> (%s, %s, %s)' % (
+            name, ", ".join(x.name for x in given), f, ", ".join(x.type for x in given), v.type, per, per))
+        n = math.prod(v.shape) / v.shape[f]
+        err = 8 * sum(x.err for x in given) + (4 + math.sqrt(n)) * 4 * eps("f32")
+        self.keep(name + "#0", v.shape, "f32", None, 4, err)
+        for i in (1, 2):
+            self.keep("%s#%d" % (name, i), [v.shape[f]], "f32", None, 4 * math.sqrt(n), err)
 
     def with_diagonal(self, v):
         """v and one more on the diagonal of its last two dims; the names of where rows and columns are."""

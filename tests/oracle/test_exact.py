@@ -3,7 +3,10 @@ its collectives are those that are costed, and a training loop can go on with wh
 import collections
 import json
 import math
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -61,6 +64,17 @@ def test_golden_programs(exact, name):
     assert golden_error(exact, name) < 1e-4
 
 
+@pytest.mark.parametrize("seed", seeds(2, 20))
+def test_random_programs_and_steps(tool, seed):
+    """What `make exact` runs by the thousand: the next seeds would be its own, so these are others."""
+    words = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "exact.py"), "--tool", tool.path, "--seed", 2000000 + seed, "--count", 5, "--steps", 1,
+             "--state", os.path.join(tool.folder, "exact.jsonl")]
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    counts = dict(line.split()[:2] for line in done.stdout.replace("steps ", "steps_").splitlines() if line.startswith(("cuts", "search", "steps", "all")))
+    assert counts == {"cuts": "5", "search": "5", "steps_cut": "1", "steps_searched": "1", "all": "12"}
+
+
 def steps(text, count, seed=0):
     """Results of the last of `count` steps, each with the results of the one before where they replace arguments (as many first
     arguments as there are results of their types)."""
@@ -94,7 +108,8 @@ def steps(text, count, seed=0):
     return [np.asarray(result, np.float64) for result in results]
 
 
-@pytest.mark.parametrize("name", ["transformer_2_tiny", pytest.param("llama_2_tiny", marks=pytest.mark.slow), pytest.param("accumulate_tiny", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["transformer_2_tiny"] + [pytest.param(name, marks=pytest.mark.slow) for name in (
+    "mlp_tiny", *cases.TINY, "graph_net_tiny", "ssm_tiny", "resnet_tiny", "mixed_precision_tiny", "flax_step_tiny", "optax_step_tiny")])
 def test_three_steps(tool, name):
     _, text = search(tool, name, "--apply", "exact", "--memory", "768KiB")
     alone, parted = forked(steps, annotate(cases.text_of(name), "all=1", []), 3), forked(steps, text, 3)
