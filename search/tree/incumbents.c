@@ -105,10 +105,11 @@ status runner_try(runner *r, plan *pl, const char *tactic, diag *d)
 	return ST_OK;
 }
 
-/* Baselines are costed as they would be applied, too, and none of them may be better than the answer. */
+/* Baselines are costed as they would be applied, too, and none of them may be better than the answer. Who is told to stop gets what their
+ * plans cost: of a large program each would take a good part of a second. */
 static status confirm_baselines(runner *r, candidate **best, diag *d)
 {
-	for (uint32_t i = 0; i < r->baselines.n; i++) {
+	for (uint32_t i = 0; i < r->baselines.n && !search_is_stopped(r->user); i++) {
 		candidate *c = &r->baselines.p[i];
 		bool allowed;
 		r->out->replays++;

@@ -217,8 +217,8 @@ static bool is_found(const tactic_space *ts, uint32_t at, tactic_id t)
 	return t != CUTS_BATCH && set->like == at && tactic_rows[t].sets & set->size && tactic_rows[t].after == CUTS_BATCH;
 }
 
-/* Weights of pairs before the batch come on top: few findings use up their part. Where the parts are too small to find anything, the first
- * findings get enough. */
+/* Weights of pairs before the batch come on top: few findings use up their part. Where the parts are too small for half of the actions, the
+ * first findings get enough. */
 static void find_tactics(tactic_space *ts, uint64_t budget)
 {
 	enum { TOO_FEW = 32, ENOUGH = 50 /* evaluations */ };
@@ -229,7 +229,8 @@ static void find_tactics(tactic_space *ts, uint64_t budget)
 				extra += ts->sets[i].size == TWO_AXES && t == CUTS_WEIGHTS_BEFORE_BATCH;
 				ts->findings[n++] = (struct finding){&ts->sets[i], t};
 			}
-	if (budget / (n - extra) < TOO_FEW) {
+	uint64_t part = budget / (n - extra), tried = ts->of->actions.n / ts->n_axes;
+	if (part < TOO_FEW && part < tried / 2) {
 		n = (uint32_t)MAX(budget / ENOUGH, 1u);
 		extra = 0;
 	}

@@ -192,6 +192,25 @@ def test_interrupt_at_any_time(tmp_path, after):
         assert document["search"]["evaluations"] - events_after[0]["evaluation"] <= 64
 
 
+def test_little_is_done_after_an_interrupt(tmp_path):
+    """The answer is costed as it is written, and no baseline is: what comes behind the signal takes less than half of what a search of one
+    evaluation does."""
+    words = [TOOL, "search", corpus("llama_8b"), "--mesh", "data=4,model=4", "--device", "tpu-v5e", "--threads", "1", "--json", "--evaluations"]
+    whole = subprocess.Popen(words + ["1"], stdout=subprocess.DEVNULL)
+    used = os.wait4(whole.pid, 0)[2]
+    whole = used.ru_utime + used.ru_stime
+    with open(tmp_path / "answer.json", "w") as out, open(tmp_path / "told", "w+") as told:
+        p = subprocess.Popen(words + ["1000000", "--progress-json"], stdout=out, stderr=told)
+        while '"progress"' not in (tmp_path / "told").read_text():  # baselines are behind it
+            time.sleep(0.005)
+        before = cpu_seconds(p)
+        p.send_signal(signal.SIGINT)
+        used = os.wait4(p.pid, 0)[2]
+    document = json.loads((tmp_path / "answer.json").read_text())
+    assert document["search"]["interrupted"] and len(document["baselines"]) == 5
+    assert used.ru_utime + used.ru_stime - before < whole / 2
+
+
 def test_default_budget_follows_the_work():
     """A large program without repeated layers gets fewer evaluations: its nodes are all costed in each of them."""
     document = plan(corpus("unet"), "--mesh", "data=4,model=4", "--device", "tpu-v5e", ok=(0,))

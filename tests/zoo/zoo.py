@@ -59,7 +59,7 @@ def run(words, seconds, **more):
 
 def last_line(log):
     """What an error says, without paths."""
-    lines = [s.strip() for s in open(log) if re.match(r"\S*(Error|Exception)\b|error:", s)]
+    lines = [s.strip() for s in open(log) if re.match(r"\S*(Error|Exception)\b|(\S+: )?error:", s)]
     return re.sub(r"\S*/\S*", "..", lines[-1])[:120] if lines else "no message"
 
 
