@@ -68,6 +68,7 @@ action action_on_axis(const problem *pb, const action *a, uint32_t axis)
 	if (a->on_role)
 		return *action_of_role(pb, a->role, axis);
 	moved.axis = axis;
+	moved.fixed = NOT_FIXED; /* nobody asked for that one */
 	return moved;
 }
 
@@ -93,7 +94,6 @@ void plan_imitate_axis(const problem *pb, plan *pl, uint32_t axis, uint32_t othe
 	for (uint32_t i = 0; i < pl->n; i++)
 		if (pl->decisions[i].axis == other) {
 			action a = action_on_axis(pb, &pl->decisions[i], axis);
-			a.fixed = NOT_FIXED;
 			plan_insert(pl, i + 1, &a, pl->tactics[i]);
 			i++;
 		}
