@@ -271,6 +271,7 @@ struct simulator {
 	int64_t lead_ns;        /* how long before a kernel its arguments are fetched at the earliest */
 	int64_t memory_free_ns; /* when the way to main memory has nothing to do; arguments are fetched ahead over it */
 	int64_t copied_ns;      /* when all results so far are copied out */
+	int64_t waited_ns;      /* how long that was waited for, the last time that everything in flight was */
 	int64_t stretch_start, stretch_comm, stretch_stall; /* since the queues were last drained */
 	totals sum;
 

@@ -151,11 +151,9 @@ void timeline_drain(simulator *s)
 {
 	for (uint32_t i = 0; i < s->dev.n_links; i++)
 		stall_until(s, s->queues[i].free_ns, s->queues[i].last);
-	int64_t copied = MAX(s->memory_free_ns, s->copied_ns);
-	if (copied > s->now) {
-		s->sum.compute = sat_add(s->sum.compute, sat_mul(copied - s->now, s->multiplier));
-		s->now = copied;
-	}
+	s->waited_ns = MAX(MAX(s->memory_free_ns, s->copied_ns) - s->now, 0);
+	s->now = sat_add(s->now, s->waited_ns);
+	s->sum.compute = sat_add(s->sum.compute, sat_mul(s->waited_ns, s->multiplier));
 	int64_t hidden = MAX(s->stretch_comm - s->stretch_stall, 0);
 	s->now = sat_add(s->now, (int64_t)((__int128)hidden * s->dev.overlap_steal_ppm / 1000000));
 	for (uint32_t i = 0; i < s->dev.n_links; i++) /* nothing of the next stretch starts before it */

