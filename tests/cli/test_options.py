@@ -66,7 +66,7 @@ def test_jobs(tmp_path):
     (tmp_path / "jobs.jsonl").write_text('{"module": "x", "mesh": "a=2", "nonsense": 1}\n')
     done = subprocess.run([TOOL, "batch", "jobs.jsonl", "--store", "s", "--strict"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     told = set(re.search(r"expected one of: ([\w ]+)", done.stderr + done.stdout)[1].split())
-    assert told == JOB | {"module", "priority", "warm_start"}
+    assert told == JOB | {"module", "priority", "seeds", "warm_start"}
     assert all(re.search(r"\b%s\b" % field, help_of("batch")) for field in JOB)
 
 

@@ -17,12 +17,12 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-import cases  # noqa: E402
+ROOT = os.path.join(HERE, "..", "..")
+TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
 
 ROWS = os.path.join(HERE, "simulated.json")
 SCHEDULES = os.path.join(HERE, "schedules")
-GOLDEN = os.path.join(cases.ROOT, "tests", "golden", "hlo")
+GOLDEN = os.path.join(ROOT, "tests", "golden", "hlo")
 PARTS = {"step": "runtime_ns", "compute": "compute_ns", "comm": "communication_ns", "exposed": "exposed_communication_ns"}
 
 
@@ -76,7 +76,7 @@ def walk(path, known, tools):
 
 def simulate(path, device):
     """Step and parts in us, as the walk has them."""
-    document = json.loads(cases.run("simulate", path, "--device", device, "--json"))
+    document = json.loads(subprocess.run([TOOL, "simulate", path, "--device", device, "--json"], check=True, capture_output=True, text=True).stdout)
     return {part: document[key] / 1e3 for part, key in PARTS.items()}
 
 
@@ -87,7 +87,7 @@ def error(ours, walked, part="step"):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kept", help="folder of further texts")
-    parser.add_argument("--tools", default=os.path.join(cases.ROOT, "..", "shared", "tools"))
+    parser.add_argument("--tools", default=os.path.join(ROOT, "..", "shared", "tools"))
     options = parser.parse_args()
     rows, here = load(), {}
     for key, path, known in [*golden(), *texts(SCHEDULES, *filter(None, [options.kept]))]:
