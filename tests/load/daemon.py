@@ -173,7 +173,11 @@ class Daemon:
         return self.metric_as({}, name)
 
     def metric_as(self, headers, name):
-        for line in self.get("/metrics", headers).body.decode().splitlines():
+        """A daemon that is short of connections is asked again."""
+        deadline = time.monotonic() + 60
+        while (answer := self.get("/metrics", headers)).status == 503 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        for line in answer.body.decode().splitlines():
             if line.startswith(name + " "):
                 return int(line.split()[1])
         raise AssertionError("no metric " + name)
