@@ -6,8 +6,9 @@
 Behind the table, of every case with three hand-written plans or more that XLA compiled: how our order of them agrees with XLA's.
 
 Of every case: the step of our plan, applied exactly, and of the best hand-written plan, annotated as people write it, both by
-xla_timeline.py with devices in the order of the mesh; what we said of ours; the ratio. A case without hand-written plans that compiled shows
-ours alone. Below: geometric mean of the ratios, how many are at most 1.0, and the median size of our error of the step.
+xla_timeline.py with devices in the order of the mesh; what we said of ours; the ratio; and that to the best of the search's alternatives,
+where they were compiled. A case without hand-written plans that compiled shows ours alone. Below: geometric mean of the ratios, how many
+are at most 1.0, and the median size of our error of the step.
 """
 import json
 import math
@@ -27,11 +28,14 @@ def rows_of(figures):
         ours = next((row for plan, way, row in rows if plan == "search" and way == "exact" and "listed_us" in row), None)
         if not ours:
             continue
-        written = [(row["xla"]["step"], plan) for plan, way, row in rows if plan != "search" and "listed_us" in row]
+        known = [(row["xla"]["step"], plan, way) for plan, way, row in rows if "listed_us" in row]
+        written = [(step, plan) for step, plan, way in known if way == "annotate" and plan != "search"]
+        others = [step for step, plan, _ in known if plan.startswith("alternative ")]
         best = min(written, default=(None, ""))
         yield {"case": case, "family": ours["family"], "ours_ms": ours["xla"]["step"] / 1e3, "said_ms": ours["ours"]["runtime_ns"] / 1e6,
                "best_ms": best[0] and best[0] / 1e3, "best_plan": best[1], "plans": len(written),
-               "ratio": best[0] and ours["xla"]["step"] / best[0], "listed_ms": ours["listed_us"] / 1e3}
+               "ratio": best[0] and ours["xla"]["step"] / best[0], "alternatives": len(others),
+               "to_alternative": ours["xla"]["step"] / min(others) if others else None, "listed_ms": ours["listed_us"] / 1e3}
 
 
 def rankings(figures):
@@ -50,10 +54,11 @@ def main():
     rows = sorted(rows_of(load()), key=lambda r: r["case"])
     if "--json" in sys.argv:
         return print(json.dumps(rows, indent=1))
-    print("%-46s %9s %9s %7s %9s %6s  %s" % ("case", "ours, ms", "we say", "error", "written", "ratio", "best of so many hand-written plans"))
+    print("%-46s %9s %9s %7s %12s %9s %6s  %s" % ("case", "ours, ms", "we say", "error", "alternatives", "written", "ratio", "best of so many hand-written plans"))
     for r in rows:
         best = ("%9.3f %6.2f  %s (%d)" % (r["best_ms"], r["ratio"], r["best_plan"], r["plans"])) if r["ratio"] else "%9s" % "-"
-        print("%-46s %9.3f %9.3f %+6.0f%% %s" % (r["case"], r["ours_ms"], r["said_ms"], 100 * (r["said_ms"] / r["ours_ms"] - 1), best))
+        others = "%8.2f (%d)" % (r["to_alternative"], r["alternatives"]) if r["alternatives"] else "-"
+        print("%-46s %9.3f %9.3f %+6.0f%% %12s %s" % (r["case"], r["ours_ms"], r["said_ms"], 100 * (r["said_ms"] / r["ours_ms"] - 1), others, best))
     ratios = [r["ratio"] for r in rows if r["ratio"]]
     if ratios:
         print("\n%d cases with hand-written plans: geometric mean %.2f, at most 1.0 in %d; median error of our step %.0f%% over %d cases" % (

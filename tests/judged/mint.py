@@ -84,7 +84,7 @@ def alternatives_of(case, folder, most):
     cases.run("search", cases.corpus(case), "--mesh", case.mesh, "--device", case.device, "--apply", "exact", "--alternatives", most, "--emit-strategy", path)
     with open(path) as f:
         document = json.load(f)
-    document.pop("decisions", None)  # they are the answer's
+    del document["decisions"], document["actions"]  # they are the answer's
     for i, alternative in enumerate(document.pop("alternatives"), 1):
         path = os.path.join(folder, "alternative%d.json" % i)
         with open(path, "w") as f:

@@ -1,5 +1,7 @@
 """The compiler's word on plans: which programs are compiled, on which devices, what they cost, and which one is the answer."""
+import json
 import os
+import subprocess
 import sys
 
 import pytest
@@ -159,3 +161,16 @@ def test_compiled_for(tool, target, device, package):
     pytest.importorskip(package)
     row, = forked(compiled_for, tool.path, device)
     assert row["reason"] is None and row["runtime_ns"] > 0 and row["compiler"] == "XLA for " + target and row["fits"], row
+
+
+def test_alternatives_are_documents(tool, tmp_path):
+    """Each applies on its own: the answer's actions, which name constraints that others do not have, are none of theirs."""
+    from shardwright.source import alternatives_of
+    module = os.path.join(ROOT, "tests", "corpus", "convnet.mlir.zst")
+    words = ["search", module, "--mesh", "data=4,model=4", "--device", "tpu-v5e", "--alternatives", "3", "--evaluations", "2000", "--json"]
+    document = json.loads(subprocess.run([tool.path, *words], check=True, capture_output=True, text=True).stdout)
+    others = alternatives_of(document)
+    assert others
+    for i, other in enumerate(others):
+        (tmp_path / "other.json").write_text(json.dumps(other))
+        subprocess.run([tool.path, "apply", module, "--strategy", tmp_path / "other.json", "-o", tmp_path / f"{i}.mlir"], check=True, timeout=60)
