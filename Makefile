@@ -32,7 +32,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-library check-includes check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch bench bench-search bench-methods bench-warm bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
+        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-warm bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
 all: $(PROGRAMS)
 
 help:
@@ -69,6 +69,7 @@ help:
 ## make wheel           the Python package with the built tool inside, into build/wheel
 ## make web             the daemon's page, built from web/src into web/built; needs node and npm
 ## make check-web       lint, types and a browser's way through the page (Debian's chromium)
+## make format          lay out the C sources as .clang-format says; make lint compares
 ## make lint-python     ruff and mypy on the Python package
 
 $(BUILD)/obj/%.o: %.c
@@ -342,6 +343,14 @@ $(PYTOOLS)/.done:
 wheel: $(BUILD)/shardwright $(PYTOOLS)/.done
 	@mkdir -p $(BUILD)/wheel
 	SHARDWRIGHT_WHEEL_TOOL=$(abspath $<) $(PYTOOLS)/bin/pip wheel -q --no-deps --no-build-isolation -w $(BUILD)/wheel clients/python
+# .clang-format says how; the generated tables of tests/golden are left alone.
+C_FILES = $(shell git ls-files '*.c' '*.h')
+format:
+	@tools/install-debian clang-format
+	@clang-format -i $(C_FILES)
+lint:
+	@tools/install-debian clang-format
+	@clang-format --dry-run --Werror $(C_FILES)
 lint-python: $(PYTOOLS)/.done
 	cd clients/python && $(abspath $(PYTOOLS))/bin/ruff check . && $(abspath $(PYTOOLS))/bin/mypy
 

@@ -143,7 +143,8 @@ status file_read(const char *path, size_t limit, strbuf *out, diag *d)
 		unwind_pop(&u);
 		close(fd);
 	}
-	if (s == ST_OK && raw.n >= 4 && (!memcmp(raw.p, "\x1f\x8b", 2) || !memcmp(raw.p, "\x28\xb5\x2f\xfd", 4))) {
+	if (s == ST_OK && raw.n >= 4 &&
+		(!memcmp(raw.p, "\x1f\x8b", 2) || !memcmp(raw.p, "\x28\xb5\x2f\xfd", 4))) {
 		s = bytes_decode(raw.p, raw.n, limit, out, d);
 		strbuf_release(&raw);
 	} else if (s == ST_OK) {
@@ -175,9 +176,12 @@ static status write_all(int fd, const char *p, size_t n)
 status file_write(const char *path, const char *p, size_t n, diag *d)
 {
 	if (!strcmp(path, "-"))
-		return write_all(STDOUT_FILENO, p, n) == ST_OK ? ST_OK : diag_set(d, ST_ERR_IO, "cannot write to standard output: %s", strerror(errno));
+		return write_all(STDOUT_FILENO, p, n) == ST_OK
+			? ST_OK
+			: diag_set(d, ST_ERR_IO, "cannot write to standard output: %s", strerror(errno));
 	struct stat st;
-	bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode); /* a device or a pipe is written in place */
+	bool special =
+		stat(path, &st) == 0 && !S_ISREG(st.st_mode); /* a device or a pipe is written in place */
 	strbuf temp;
 	strbuf_init(&temp);
 	strbuf_printf(&temp, "%s.tmp.%ld", path, (long)getpid());

@@ -3,7 +3,8 @@
 #include <setjmp.h>
 #include <stdlib.h>
 
-/* One memory_guard of a thread. What is to be undone stands in the frames of the functions that it called. */
+/* One memory_guard of a thread. What is to be undone stands in the frames of the functions that it
+ * called. */
 typedef struct guard {
 	jmp_buf back;
 	struct guard *outer;
@@ -66,10 +67,10 @@ static bool try_again(void)
 	return true;
 }
 
-#define UNTIL_IT_SUCCEEDS(call)                                                                                    \
-	void *got;                                                                                                 \
-	while (!(got = (call)) && try_again())                                                                     \
-		;                                                                                                  \
+#define UNTIL_IT_SUCCEEDS(call) \
+	void *got; \
+	while (!(got = (call)) && try_again()) \
+		; \
 	return got
 
 void *xmalloc(size_t n) { UNTIL_IT_SUCCEEDS(malloc(n ? n : 1)); }

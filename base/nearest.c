@@ -2,7 +2,8 @@
 
 enum { LONGEST = 128 };
 
-/* Optimal string alignment: insertions, deletions, replacements and exchanges of neighbours, case aside. */
+/* Optimal string alignment: insertions, deletions, replacements and exchanges of neighbours, case
+ * aside. */
 static uint32_t distance(const char *a, size_t n, const char *b, size_t k)
 {
 	uint32_t rows[3][LONGEST + 1];

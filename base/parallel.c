@@ -1,7 +1,8 @@
 #include "base/base.h"
 
-/* OpenMP where it is compiled in. Plain threads otherwise: the thread sanitizer understands them (it cannot see the barriers inside an
- * OpenMP runtime), and the library has no others, since an OpenMP runtime ends the process where it gets no memory or no thread. */
+/* OpenMP where it is compiled in. Plain threads otherwise: the thread sanitizer understands them
+ * (it cannot see the barriers inside an OpenMP runtime), and the library has no others, since an
+ * OpenMP runtime ends the process where it gets no memory or no thread. */
 #ifdef _OPENMP
 #include <omp.h>
 
@@ -36,11 +37,13 @@ typedef struct loop {
 static void work(void *arg)
 {
 	loop *l = arg;
-	for (int i; (i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed)) < l->n && !atomic_load_explicit(&l->failed, memory_order_relaxed);)
+	for (int i; (i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed)) < l->n &&
+		 !atomic_load_explicit(&l->failed, memory_order_relaxed);)
 		l->body(l->user, i);
 }
 
-/* A thread cannot jump into another one: it says that it ended early, and the caller's ends once all have. */
+/* A thread cannot jump into another one: it says that it ended early, and the caller's ends once
+ * all have. */
 static void *work_guarded(void *arg)
 {
 	loop *l = arg;
@@ -53,9 +56,10 @@ void parallel_for(int n, int threads, void (*body)(void *user, int i), void *use
 {
 	enum { MAX_HELPERS = 64 };
 	loop l = {.n = n, .body = body, .user = user, .heap = memory_heap()};
-		pthread_t helper[MAX_HELPERS];
+	pthread_t helper[MAX_HELPERS];
 	int helpers = 0;
-	while (helpers < threads - 1 && helpers < n - 1 && helpers < MAX_HELPERS && pthread_create(&helper[helpers], NULL, work_guarded, &l) == 0)
+	while (helpers < threads - 1 && helpers < n - 1 && helpers < MAX_HELPERS &&
+		pthread_create(&helper[helpers], NULL, work_guarded, &l) == 0)
 		helpers++;
 	work_guarded(&l);
 	for (int i = 0; i < helpers; i++)

@@ -1,6 +1,7 @@
 #include "base/base.h"
 
-/* Source of both algorithms: Blackman and Vigna, "Scrambled linear pseudorandom number generators" (public domain). */
+/* Source of both algorithms: Blackman and Vigna, "Scrambled linear pseudorandom number generators"
+ * (public domain). */
 static uint64_t splitmix(uint64_t *x)
 {
 	uint64_t z = *x += 0x9e3779b97f4a7c15ull;
@@ -30,4 +31,7 @@ uint64_t rng_next(rng *r)
 	return result;
 }
 
-uint32_t rng_below(rng *r, uint32_t n) { return (uint32_t)((rng_next(r) >> 32) * (uint64_t)n >> 32); }
+uint32_t rng_below(rng *r, uint32_t n)
+{
+	return (uint32_t)((rng_next(r) >> 32) * (uint64_t)n >> 32);
+}

@@ -54,7 +54,8 @@ void index_copy(index_map *to, const index_map *from)
 	*to = *from;
 	if (!from->cap)
 		return;
-	to->hash = memcpy(xmalloc(from->cap * sizeof *to->hash), from->hash, from->cap * sizeof *to->hash);
+	to->hash =
+		memcpy(xmalloc(from->cap * sizeof *to->hash), from->hash, from->cap * sizeof *to->hash);
 	to->id = memcpy(xmalloc(from->cap * sizeof *to->id), from->id, from->cap * sizeof *to->id);
 }
 

@@ -6,7 +6,8 @@ str str_of(const char *s) { return (str){s, strlen(s)}; }
 
 bool glob_match(const char *pattern, str text)
 {
-	/* Greedy match with one remembered star: linear in practice, quadratic at worst, no recursion. */
+	/* Greedy match with one remembered star: linear in practice, quadratic at worst, no recursion.
+	 */
 	const char *star = NULL;
 	size_t i = 0, mark = 0;
 	while (i < text.n) {
@@ -47,8 +48,17 @@ bool size_parse(str s, int64_t *out_bytes)
 		const char *suffix;
 		int64_t factor;
 	} units[] = {
-		{"TiB", 1ll << 40}, {"GiB", 1ll << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
-		{"TB", 1000000000000ll}, {"GB", 1000000000ll}, {"MB", 1000000}, {"KB", 1000}, {"kB", 1000}, {"B", 1}, {"", 1},
+		{"TiB", 1ll << 40},
+		{"GiB", 1ll << 30},
+		{"MiB", 1 << 20},
+		{"KiB", 1 << 10},
+		{"TB", 1000000000000ll},
+		{"GB", 1000000000ll},
+		{"MB", 1000000},
+		{"KB", 1000},
+		{"kB", 1000},
+		{"B", 1},
+		{"", 1},
 	};
 	size_t digits = 0;
 	while (digits < s.n && ((s.p[digits] >= '0' && s.p[digits] <= '9') || s.p[digits] == '.'))

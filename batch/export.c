@@ -1,4 +1,5 @@
-/* Views of a store as a table, CSV or JSON. The views are in the schema, for everybody who has sqlite3: here is only their form. */
+/* Views of a store as a table, CSV or JSON. The views are in the schema, for everybody who has
+ * sqlite3: here is only their form. */
 #include "batch/batch.h"
 #include "server/server.h"
 
@@ -9,17 +10,22 @@ enum { MOST_COLUMNS = 32 };
 static const struct {
 	const char *name, *view, *order, *help;
 } views[] = {
-	{"best", "best_per_mesh", "module, fingerprint, device, memory_limit_bytes, objective, devices, mesh",
+	{"best", "best_per_mesh",
+		"module, fingerprint, device, memory_limit_bytes, objective, devices, mesh",
 		"the best strategy per module and mesh, beside the best baseline"},
-	{"ranking", "mesh_ranking", "module, fingerprint, device, memory_limit_bytes, objective, devices, cost_model, place",
+	{"ranking", "mesh_ranking",
+		"module, fingerprint, device, memory_limit_bytes, objective, devices, cost_model, place",
 		"meshes of as many devices, best first"},
-	{"history", "cost_model_history", "module, fingerprint, mesh, device, memory_limit_bytes, objective, step",
+	{"history", "cost_model_history",
+		"module, fingerprint, mesh, device, memory_limit_bytes, objective, step",
 		"how answers changed from one cost model to the next"},
-	{"verified", "predicted_and_verified", "module, fingerprint, device, mesh, search, chosen DESC, reason IS NOT NULL, runtime_ns",
+	{"verified", "predicted_and_verified",
+		"module, fingerprint, device, mesh, search, chosen DESC, reason IS NOT NULL, runtime_ns",
 		"what compilers said of programs, beside what was predicted"},
 	{"measured", "measured", "module, fingerprint, device, mesh, strategy, measured, measurement",
 		"what steps took on real devices, beside what was predicted and verified"},
-	{"known", "best_known", "module, fingerprint, device, memory_limit_bytes, objective, devices, mesh",
+	{"known", "best_known",
+		"module, fingerprint, device, memory_limit_bytes, objective, devices, mesh",
 		"the best strategy per module and mesh: measured before verified before predicted"},
 };
 
@@ -33,7 +39,13 @@ const char *export_view_at(uint32_t i, const char **out_help)
 }
 
 /* What a column holds shows in its name. */
-typedef enum column_kind { COLUMN_TEXT, COLUMN_TIME, COLUMN_BYTES, COLUMN_BOOL, COLUMN_ID } column_kind;
+typedef enum column_kind {
+	COLUMN_TEXT,
+	COLUMN_TIME,
+	COLUMN_BYTES,
+	COLUMN_BOOL,
+	COLUMN_ID
+} column_kind;
 
 static bool ends_with(const char *s, const char *end)
 {
@@ -43,9 +55,13 @@ static bool ends_with(const char *s, const char *end)
 
 static column_kind kind_of(const char *name)
 {
-	if (!strcmp(name, "fingerprint") || !strcmp(name, "strategy") || !strcmp(name, "search") || !strcmp(name, "measurement"))
+	if (!strcmp(name, "fingerprint") || !strcmp(name, "strategy") || !strcmp(name, "search") ||
+		!strcmp(name, "measurement"))
 		return COLUMN_ID;
-	return ends_with(name, "_ns") ? COLUMN_TIME : ends_with(name, "_bytes") ? COLUMN_BYTES : ends_with(name, "fits") || !strcmp(name, "chosen") ? COLUMN_BOOL : COLUMN_TEXT;
+	return ends_with(name, "_ns")                            ? COLUMN_TIME
+		: ends_with(name, "_bytes")                          ? COLUMN_BYTES
+		: ends_with(name, "fits") || !strcmp(name, "chosen") ? COLUMN_BOOL
+															 : COLUMN_TEXT;
 }
 
 /* ---------------------------------------------------------------- CSV and JSON */
@@ -135,7 +151,8 @@ static void print_table(const table *t, FILE *out)
 		width[k % columns] = MAX(width[k % columns], strlen(t->cells.p[k]));
 	for (uint32_t k = 0; k < t->cells.n; k++) {
 		bool last = k % columns + 1 == columns;
-		fprintf(out, "%-*s%s", last ? 0 : (int)width[k % columns], t->cells.p[k], last ? "\n" : "  ");
+		fprintf(
+			out, "%-*s%s", last ? 0 : (int)width[k % columns], t->cells.p[k], last ? "\n" : "  ");
 	}
 }
 
@@ -148,11 +165,15 @@ static sqlite3_stmt *prepare(db *c, const export_options *o, diag *d)
 		if (strcmp(views[i].name, o->view))
 			continue;
 		/* The store's views are its own, and this connection only reads. */
-		char *sql = sqlite3_mprintf("SELECT v.* FROM %s v WHERE (?1 IS NULL OR v.module = ?1 OR v.fingerprint = ?1 OR v.fingerprint IN"
-			" (SELECT fingerprint FROM modules WHERE id = ?1)) AND (?2 IS NULL OR v.mesh = ?2) AND (?3 IS NULL OR v.device = ?3)"
-			" AND (?4 = 0 OR v.devices = ?4) ORDER BY %s", views[i].view, views[i].order);
-		bool ok = sqlite3_exec(c->handle, "PRAGMA trusted_schema = ON", NULL, NULL, NULL) == SQLITE_OK
-			&& sqlite3_prepare_v2(c->handle, sql, -1, &s, NULL) == SQLITE_OK;
+		char *sql = sqlite3_mprintf("SELECT v.* FROM %s v WHERE (?1 IS NULL OR v.module = ?1 OR "
+									"v.fingerprint = ?1 OR v.fingerprint IN"
+									" (SELECT fingerprint FROM modules WHERE id = ?1)) AND (?2 IS "
+									"NULL OR v.mesh = ?2) AND (?3 IS NULL OR v.device = ?3)"
+									" AND (?4 = 0 OR v.devices = ?4) ORDER BY %s",
+			views[i].view, views[i].order);
+		bool ok =
+			sqlite3_exec(c->handle, "PRAGMA trusted_schema = ON", NULL, NULL, NULL) == SQLITE_OK &&
+			sqlite3_prepare_v2(c->handle, sql, -1, &s, NULL) == SQLITE_OK;
 		sqlite3_free(sql);
 		if (!ok)
 			diag_set(d, ST_ERR_IO, "the store cannot be read: %s", sqlite3_errmsg(c->handle));
@@ -201,7 +222,9 @@ static status print_rows(sqlite3_stmt *s, const export_options *o, FILE *out, di
 		free(t.cells.p[i]);
 	vec_release(&t.cells);
 	strbuf_release(&line);
-	return rc == SQLITE_DONE ? ST_OK : diag_set(d, ST_ERR_IO, "the store cannot be read: %s", sqlite3_errmsg(sqlite3_db_handle(s)));
+	return rc == SQLITE_DONE ? ST_OK
+							 : diag_set(d, ST_ERR_IO, "the store cannot be read: %s",
+								   sqlite3_errmsg(sqlite3_db_handle(s)));
 }
 
 status export_print(const export_options *o, FILE *out, diag *d)

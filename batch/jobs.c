@@ -1,4 +1,5 @@
-/* JOBS -> jobs. Each line is a search request of the HTTP interface, whose module is a path, with a priority. */
+/* JOBS -> jobs. Each line is a search request of the HTTP interface, whose module is a path, with a
+ * priority. */
 #include "batch/batch.h"
 #include "costmodel/costmodel.h"
 #include "search/options.h"
@@ -16,7 +17,7 @@ enum { MOST_JOBS = 100000 }; /* each takes 1.7 KB, and few lines make many by se
 static const char fields[] = " module "
 #define OPTION(id, flag, field, kind, asked, argument, least, most, help) FIELD_##asked(field)
 #include "search/options.def"
-	"warm_start priority seeds ";
+							 "warm_start priority seeds ";
 
 const char *batch_fields(void) { return fields; }
 
@@ -74,15 +75,18 @@ static bool name_device(batch *b, const batch_place *at, cJSON *o)
 }
 
 /* An integer that is a job's and no request's: it leaves the object. */
-static bool take_integer(batch *b, const batch_place *at, cJSON *o, const char *field, int64_t least, int64_t most, int64_t *out)
+static bool take_integer(batch *b, const batch_place *at, cJSON *o, const char *field,
+	int64_t least, int64_t most, int64_t *out)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, field);
 	if (!item)
 		return true;
-	if (!cJSON_IsNumber(item) || !(item->valuedouble >= (double)least && item->valuedouble <= (double)most)
-		|| item->valuedouble != (double)(int64_t)item->valuedouble) {
+	if (!cJSON_IsNumber(item) ||
+		!(item->valuedouble >= (double)least && item->valuedouble <= (double)most) ||
+		item->valuedouble != (double)(int64_t)item->valuedouble) {
 		char detail[96];
-		snprintf(detail, sizeof detail, "expected an integer from %lld to %lld", (long long)least, (long long)most);
+		snprintf(detail, sizeof detail, "expected an integer from %lld to %lld", (long long)least,
+			(long long)most);
 		batch_fault_at(b, at, field, detail);
 		return false;
 	}
@@ -91,7 +95,8 @@ static bool take_integer(batch *b, const batch_place *at, cJSON *o, const char *
 	return true;
 }
 
-/* The path of the module, the priority and the number of seeds leave the object: the rest is a search request. */
+/* The path of the module, the priority and the number of seeds leave the object: the rest is a
+ * search request. */
 static bool take_own_fields(batch *b, const batch_place *at, cJSON *o, batch_job *job)
 {
 	for (const cJSON *item = o->child; item; item = item->next)
@@ -107,8 +112,8 @@ static bool take_own_fields(batch *b, const batch_place *at, cJSON *o, batch_job
 		return false;
 	}
 	job->module = arena_strdup(&b->mem, module->valuestring, strlen(module->valuestring));
-	if (!take_integer(b, at, o, "priority", -MOST_PRIORITY, MOST_PRIORITY, &job->priority)
-		|| !take_integer(b, at, o, "seeds", 1, BATCH_MOST_SEEDS, &job->seeds))
+	if (!take_integer(b, at, o, "priority", -MOST_PRIORITY, MOST_PRIORITY, &job->priority) ||
+		!take_integer(b, at, o, "seeds", 1, BATCH_MOST_SEEDS, &job->seeds))
 		return false;
 	cJSON_ReplaceItemInObjectCaseSensitive(o, "module", cJSON_CreateString(BATCH_NO_MODULE));
 	return true;
@@ -131,8 +136,8 @@ static int64_t devices_of(const char *mesh)
 	return n;
 }
 
-/* What an answer is remembered for does not have seed and threads in it: neither has what makes two jobs the same, unless a job is
- * one of several seeds. */
+/* What an answer is remembered for does not have seed and threads in it: neither has what makes two
+ * jobs the same, unless a job is one of several seeds. */
 static char *question_of(const cJSON *o, const batch_job *job)
 {
 	cJSON *copy = cJSON_Duplicate(o, true);
@@ -156,7 +161,7 @@ typedef struct reader {
 	batch *b;
 	index_map known; /* of questions */
 	VEC(char *) questions;
-	int64_t seeds;   /* of a job that does not say; 0: as it stands */
+	int64_t seeds; /* of a job that does not say; 0: as it stands */
 	bool full;
 } reader;
 
@@ -204,24 +209,29 @@ static bool add_checked(reader *r, const batch_place *at, const cJSON *o, batch_
 	return ok;
 }
 
-/* One job per seed, from the seed that the job has on. Each begins with nothing that the store has: what one seed found would be where
- * the next one starts. */
+/* One job per seed, from the seed that the job has on. Each begins with nothing that the store has:
+ * what one seed found would be where the next one starts. */
 static bool add_seeds(reader *r, const batch_place *at, const cJSON *o, batch_job job)
 {
 	const cJSON *seed = cJSON_GetObjectItemCaseSensitive(o, "seed");
-	const double most = (double)search_option_table[SEARCH_OPTION_SEED].most, first = seed ? seed->valuedouble : SEARCH_DEFAULT_SEED;
+	const double most = (double)search_option_table[SEARCH_OPTION_SEED].most,
+				 first = seed ? seed->valuedouble : SEARCH_DEFAULT_SEED;
 	if (r->b->jobs.n + MAX(job.seeds, 1) > MOST_JOBS) {
 		r->full = true;
 		return false;
 	}
-	if (!job.seeds || (seed && (!cJSON_IsNumber(seed) || !(first >= 0 && first <= most) || first != (double)(int64_t)first)))
+	if (!job.seeds ||
+		(seed &&
+			(!cJSON_IsNumber(seed) || !(first >= 0 && first <= most) ||
+				first != (double)(int64_t)first)))
 		return add_checked(r, at, o, job); /* tells what is wrong with the seed */
 	if (first + (double)(job.seeds - 1) > most) {
 		batch_fault_at(r->b, at, "seed", "too large for as many seeds");
 		return false;
 	}
 	if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "warm_start"))) {
-		batch_fault_at(r->b, at, "warm_start", "each of several seeds begins with nothing: leave it out");
+		batch_fault_at(
+			r->b, at, "warm_start", "each of several seeds begins with nothing: leave it out");
 		return false;
 	}
 	bool ok = true;
@@ -249,7 +259,8 @@ static void add_swept(reader *r, const batch_place *at, cJSON *o, batch_job job)
 	char *profile = cJSON_IsObject(device) ? cJSON_PrintUnformatted(device) : NULL;
 	batch_shapes shapes = {0};
 	diag d = {0};
-	if (batch_sweep(cJSON_IsString(device) ? device->valuestring : "default", profile, b->sweep, &shapes, &d) != ST_OK)
+	if (batch_sweep(cJSON_IsString(device) ? device->valuestring : "default", profile, b->sweep,
+			&shapes, &d) != ST_OK)
 		batch_fault_at(b, at, "device", d.msg);
 	bool ok = true;
 	for (uint32_t i = 0; i < shapes.n && ok; i++) {
@@ -268,11 +279,13 @@ static void add_job(reader *r, const batch_place *at, cJSON *o)
 	batch *b = r->b;
 	batch_job job = {.line = at->line, .col = 1, .seeds = r->seeds, .first = b->jobs.n};
 	if (!cJSON_IsObject(o)) {
-		batch_fault(b, at->line, 1, "expected an object such as {\"module\":\"step.mlir\",\"mesh\":\"data=4,model=4\"}");
+		batch_fault(b, at->line, 1,
+			"expected an object such as {\"module\":\"step.mlir\",\"mesh\":\"data=4,model=4\"}");
 		return;
 	}
-	if (!take_own_fields(b, at, o, &job) || !read_file_field(b, at, o, "mesh") || !read_file_field(b, at, o, "device")
-		|| !read_file_field(b, at, o, "schedule") || !name_device(b, at, o))
+	if (!take_own_fields(b, at, o, &job) || !read_file_field(b, at, o, "mesh") ||
+		!read_file_field(b, at, o, "device") || !read_file_field(b, at, o, "schedule") ||
+		!name_device(b, at, o))
 		return;
 	if (b->sweep)
 		add_swept(r, at, o, job);
@@ -323,7 +336,8 @@ static status read_text(reader *r, const char *p, size_t n, diag *d)
 	return ST_OK;
 }
 
-status batch_read_text(const char *path, const char *p, size_t n, const batch_reading *how, batch *out, diag *d)
+status batch_read_text(
+	const char *path, const char *p, size_t n, const batch_reading *how, batch *out, diag *d)
 {
 	memset(out, 0, sizeof *out);
 	arena_init(&out->mem);
@@ -349,7 +363,8 @@ status batch_read(const char *path, const batch_reading *how, batch *out, diag *
 	strbuf text = {0};
 	status st = file_read(path, MOST_JOBS_BYTES, &text, d);
 	if (st == ST_OK)
-		st = batch_read_text(!strcmp(path, "-") ? "standard input" : path, text.p ? text.p : "", text.n, how, out, d);
+		st = batch_read_text(!strcmp(path, "-") ? "standard input" : path, text.p ? text.p : "",
+			text.n, how, out, d);
 	strbuf_release(&text);
 	return st;
 }
@@ -358,7 +373,8 @@ void batch_name(const batch *b, char out[BATCH_ID_BYTES])
 {
 	strbuf all = {0};
 	for (uint32_t i = 0; i < b->jobs.n; i++)
-		strbuf_printf(&all, "%s\n%s\n%s", b->jobs.p[i].module, b->jobs.p[i].request, b->jobs.p[i].seeds ? "of its seed\n" : "");
+		strbuf_printf(&all, "%s\n%s\n%s", b->jobs.p[i].module, b->jobs.p[i].request,
+			b->jobs.p[i].seeds ? "of its seed\n" : "");
 	sha256_name(all.p, all.n, out);
 	strbuf_release(&all);
 }

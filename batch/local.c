@@ -1,6 +1,7 @@
-/* The engine over a store: what the daemon does for POST /v1/modules and /v1/searches, without HTTP. The supervisor starts the
- * tool's own `search` for each search, watches over it and commits its answer. Only as many searches as can run are put into the
- * store's queue: what waits for its turn waits in JOBS, so priorities hold and an interrupted batch leaves no long queue behind. */
+/* The engine over a store: what the daemon does for POST /v1/modules and /v1/searches, without
+ * HTTP. The supervisor starts the tool's own `search` for each search, watches over it and commits
+ * its answer. Only as many searches as can run are put into the store's queue: what waits for its
+ * turn waits in JOBS, so priorities hold and an interrupted batch leaves no long queue behind. */
 #include "batch/batch.h"
 #include "server/server.h"
 
@@ -70,7 +71,8 @@ static upload *take_file(local *l, const char *path, problem *why)
 		problem_set(why, PROBLEM_NOT_FOUND, "cannot read '%s': %s", path, strerror(errno));
 		return NULL;
 	}
-	upload *up = upload_new(l->peek ? NULL : store_objects(srv->store), &srv->memory, CODING_ANY, srv->opt.upload_limit, srv->opt.module_limit, why);
+	upload *up = upload_new(l->peek ? NULL : store_objects(srv->store), &srv->memory, CODING_ANY,
+		srv->opt.upload_limit, srv->opt.module_limit, why);
 	char *piece = xmalloc(PIECE);
 	ssize_t n = 0;
 	while (up && !why->kind && (n = read(fd, piece, PIECE)) > 0)
@@ -94,7 +96,8 @@ static void add_file(local *l, known_module *m, const char *path)
 	db *c = up && srv->store ? store_reader(srv->store) : NULL;
 	if (up && (!srv->store || c)) {
 		found f = c ? module_find(c, upload_id(up), &m->row) : FOUND_NONE;
-		if (f == FOUND && (l->peek || !objects_lost(store_objects(srv->store), "objects", m->row.id)))
+		if (f == FOUND &&
+			(l->peek || !objects_lost(store_objects(srv->store), "objects", m->row.id)))
 			m->ok = true;
 		else if (l->peek)
 			m->ok = module_check(srv, path, NULL, &m->row, &m->why);
@@ -104,7 +107,8 @@ static void add_file(local *l, known_module *m, const char *path)
 			m->ok = module_add(srv, up, NULL, NULL, &m->row, &m->why) == ST_OK;
 	}
 	if (up && !m->ok)
-		problem_set(&m->why, PROBLEM_STORAGE, "the store cannot be written: the disk is full or broken");
+		problem_set(
+			&m->why, PROBLEM_STORAGE, "the store cannot be written: the disk is full or broken");
 	m->later = m->why.kind == PROBLEM_STORAGE || m->why.kind == PROBLEM_UNAVAILABLE;
 	upload_free(up);
 }
@@ -147,14 +151,18 @@ static void fail(batch_result *out, const problem *why, const char *file)
 {
 	out->state = BATCH_FAILED;
 	if (file && why->line)
-		snprintf(out->error, sizeof out->error, "%.200s:%u:%u: %.500s", file, why->line, why->col, why->detail);
+		snprintf(out->error, sizeof out->error, "%.200s:%u:%u: %.500s", file, why->line, why->col,
+			why->detail);
 	else if (why->pointer[0])
 		snprintf(out->error, sizeof out->error, "%.200s: %.500s", why->pointer + 1, why->detail);
 	else
 		snprintf(out->error, sizeof out->error, "%s", why->detail);
 }
 
-static void take_text(char *to, size_t n, sqlite3_stmt *s, int at) { snprintf(to, n, "%s", column_text(s, at)); }
+static void take_text(char *to, size_t n, sqlite3_stmt *s, int at)
+{
+	snprintf(to, n, "%s", column_text(s, at));
+}
 
 static bool read_baseline(db *c, batch_result *out)
 {
@@ -195,7 +203,10 @@ static bool read_result(local *l, batch_result *out)
 		out->partial = sqlite3_column_int(s, 8);
 		bool running = !strcmp(state, "running");
 		bool ended = !running && strcmp(state, "queued");
-		out->state = running ? BATCH_RUNNING : !ended ? BATCH_WAITING : out->strategy[0] ? BATCH_SUCCEEDED : BATCH_FAILED;
+		out->state = running   ? BATCH_RUNNING
+			: !ended           ? BATCH_WAITING
+			: out->strategy[0] ? BATCH_SUCCEEDED
+							   : BATCH_FAILED;
 		if (out->state == BATCH_FAILED && !out->error[0])
 			snprintf(out->error, sizeof out->error, "the search was canceled");
 	}
@@ -214,13 +225,18 @@ static bool look(batch_engine *e, batch_result *out, diag *d)
 	return out->state == BATCH_SUCCEEDED || out->state == BATCH_FAILED;
 }
 
-#define UNWRITABLE "the store cannot be written: the disk is full or broken, or another program holds its lock"
+#define UNWRITABLE \
+	"the store cannot be written: the disk is full or broken, or another program holds its lock"
 
 /* The supervisor keeps what it could not commit, and offers it again. */
-static const char *trouble(batch_engine *e) { return store_writable(((local *)e)->srv->store) ? NULL : UNWRITABLE; }
+static const char *trouble(batch_engine *e)
+{
+	return store_writable(((local *)e)->srv->store) ? NULL : UNWRITABLE;
+}
 
 /* The request with the id of its module. */
-static bool make_spec(local *l, const batch_job *job, const module_row *row, search_spec *spec, problem *why)
+static bool make_spec(
+	local *l, const batch_job *job, const module_row *row, search_spec *spec, problem *why)
 {
 	cJSON *o = cJSON_Parse(job->request);
 	cJSON_SetValuestring(cJSON_GetObjectItemCaseSensitive(o, "module"), row->id);
@@ -231,7 +247,8 @@ static bool make_spec(local *l, const batch_job *job, const module_row *row, sea
 	return ok;
 }
 
-static batch_asked ask_stored(local *l, const search_spec *spec, const char *key, bool own_seed, batch_result *out)
+static batch_asked ask_stored(
+	local *l, const search_spec *spec, const char *key, bool own_seed, batch_result *out)
 {
 	db *c = l->srv->store ? store_reader(l->srv->store) : NULL;
 	char id[SEARCH_ID_BYTES];
@@ -242,9 +259,14 @@ static batch_asked ask_stored(local *l, const search_spec *spec, const char *key
 	return out->stored ? BATCH_ASK_ENDED : BATCH_ASK_LATER;
 }
 
-static batch_asked start(local *l, const search_spec *spec, const char *key, bool own_seed, const module_row *row, batch_result *out)
+static batch_asked start(local *l, const search_spec *spec, const char *key, bool own_seed,
+	const module_row *row, batch_result *out)
 {
-	search_create a = {.op = {.run = search_create_run}, .spec = spec, .own_seed = own_seed, .queue_limit = INT64_MAX, .max_failures = (int)l->srv->opt.search_attempts};
+	search_create a = {.op = {.run = search_create_run},
+		.spec = spec,
+		.own_seed = own_seed,
+		.queue_limit = INT64_MAX,
+		.max_failures = (int)l->srv->opt.search_attempts};
 	snprintf(a.key, sizeof a.key, "%s", key);
 	snprintf(a.fingerprint, sizeof a.fingerprint, "%s", row->fingerprint);
 	snprintf(a.owner, sizeof a.owner, "batch");
@@ -313,7 +335,8 @@ static void close_local(batch_engine *e)
 
 static status read_options(local *l, const batch_local_options *o, diag *d)
 {
-	char *argv[COUNT_OF(o->flags) + 8] = {"batch", "--store", (char *)o->store, "--worker-binary", "/proc/self/exe", "--workers"};
+	char *argv[COUNT_OF(o->flags) + 8] = {
+		"batch", "--store", (char *)o->store, "--worker-binary", "/proc/self/exe", "--workers"};
 	char cores[16], threads[16];
 	int n = 6, all = parallel_cores();
 	snprintf(cores, sizeof cores, "%d", MIN(all, 256));
@@ -342,7 +365,8 @@ static local *local_new(const batch_local_options *o, bool peek, diag *d)
 {
 	local *l = xcalloc(1, sizeof *l);
 	server *srv = l->srv = xcalloc(1, sizeof *srv);
-	l->engine = (batch_engine){.ask = ask, .look = look, .wait = wait_for_news, .close = close_local};
+	l->engine =
+		(batch_engine){.ask = ask, .look = look, .wait = wait_for_news, .close = close_local};
 	l->peek = peek;
 	l->log_fd = -1;
 	arena_init(&l->mem);
@@ -386,7 +410,8 @@ batch_engine *batch_peek_open(const batch_local_options *o, diag *d)
 		return NULL;
 	l->engine.workers = (uint32_t)l->srv->opt.workers;
 	l->engine.most_at_once = 1;
-	l->srv->confined = false; /* a module is checked where it lies, which a confined worker may not read */
+	l->srv->confined =
+		false; /* a module is checked where it lies, which a confined worker may not read */
 	diag why = {0};
 	l->srv->store = store_peek(l->srv->opt.store, &why);
 	if (l->srv->store || why.code == ST_ERR_NOT_FOUND)

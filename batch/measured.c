@@ -17,7 +17,8 @@ static bool take(store *st, sqlite3_stmt *s, measured_row *row)
 	return !objects_lost(store_objects(st), "objects", column_text(s, 1));
 }
 
-status store_measured(const char *dir, const char *device, measured_row **out, uint32_t *out_n, uint32_t *out_lost, diag *d)
+status store_measured(const char *dir, const char *device, measured_row **out, uint32_t *out_n,
+	uint32_t *out_lost, diag *d)
 {
 	VEC(measured_row) rows = {0};
 	*out_lost = 0;
@@ -28,9 +29,14 @@ status store_measured(const char *dir, const char *device, measured_row **out, u
 	db *c = store_reader(st);
 	sqlite3_stmt *s = NULL;
 	/* The store's views are its own, and this connection only reads. */
-	bool ok = c && sqlite3_exec(c->handle, "PRAGMA trusted_schema = ON", NULL, NULL, NULL) == SQLITE_OK
-		&& sqlite3_prepare_v2(c->handle, "SELECT t.id, t.module, t.fingerprint, m.name, t.mesh, r.step_ns, r.measurements, t.document FROM measured_strategies r"
-			" JOIN strategies t ON t.id = r.strategy JOIN modules m ON m.id = t.module WHERE t.device = ?1 ORDER BY t.fingerprint, t.mesh, t.id", -1, &s, NULL) == SQLITE_OK;
+	bool ok = c &&
+		sqlite3_exec(c->handle, "PRAGMA trusted_schema = ON", NULL, NULL, NULL) == SQLITE_OK &&
+		sqlite3_prepare_v2(c->handle,
+			"SELECT t.id, t.module, t.fingerprint, m.name, t.mesh, r.step_ns, r.measurements, "
+			"t.document FROM measured_strategies r"
+			" JOIN strategies t ON t.id = r.strategy JOIN modules m ON m.id = t.module WHERE "
+			"t.device = ?1 ORDER BY t.fingerprint, t.mesh, t.id",
+			-1, &s, NULL) == SQLITE_OK;
 	if (ok)
 		bind_text(s, 1, device);
 	int rc = SQLITE_ERROR;
@@ -43,7 +49,9 @@ status store_measured(const char *dir, const char *device, measured_row **out, u
 			++*out_lost;
 		}
 	}
-	status result = ok && rc == SQLITE_DONE ? ST_OK : diag_set(d, ST_ERR_IO, "the store '%.300s' cannot be read", dir);
+	status result = ok && rc == SQLITE_DONE
+		? ST_OK
+		: diag_set(d, ST_ERR_IO, "the store '%.300s' cannot be read", dir);
 	sqlite3_finalize(s);
 	store_close(st);
 	*out = rows.p;

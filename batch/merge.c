@@ -1,7 +1,8 @@
-/* Several stores into one. Rows are copied value by value, each source in one transaction of the target: a merge that is killed can
- * be started again. An answer is taken unless the target has one to the same question, with no smaller budget, that is as good: of two
- * tasks that both ended a job, one counts. What a seed found that began with nothing is told apart from what others found. Of several
- * answers a store gives the best. */
+/* Several stores into one. Rows are copied value by value, each source in one transaction of the
+ * target: a merge that is killed can be started again. An answer is taken unless the target has one
+ * to the same question, with no smaller budget, that is as good: of two tasks that both ended a
+ * job, one counts. What a seed found that began with nothing is told apart from what others found.
+ * Of several answers a store gives the best. */
 #include "batch/rows.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@ sqlite3_stmt *source_prepare(source *s, sqlite3 *db, const char *sql)
 }
 
 /* INSERT OR IGNORE of the row that `row` stands on. */
-bool source_insert_row(source *s, sqlite3 *to, const char *table, const char *columns, sqlite3_stmt *row, int64_t *out_new)
+bool source_insert_row(source *s, sqlite3 *to, const char *table, const char *columns,
+	sqlite3_stmt *row, int64_t *out_new)
 {
 	int n = sqlite3_column_count(row);
 	strbuf sql = {0};
@@ -46,7 +48,8 @@ bool source_insert_row(source *s, sqlite3 *to, const char *table, const char *co
 }
 
 /* All rows that a query with one parameter gives; key NULL: without it. */
-bool source_copy_rows(source *s, sqlite3 *to, const char *table, const char *columns, const char *where, const char *key, int64_t *out_new)
+bool source_copy_rows(source *s, sqlite3 *to, const char *table, const char *columns,
+	const char *where, const char *key, int64_t *out_new)
 {
 	char *sql = sqlite3_mprintf("SELECT %s FROM %s%s", columns, table, where);
 	sqlite3_stmt *rows = source_prepare(s, s->from, sql);
@@ -62,15 +65,24 @@ bool source_copy_rows(source *s, sqlite3 *to, const char *table, const char *col
 	return ok;
 }
 
-typedef enum standing { STANDING_FAILED = -1, STANDING_NEW, STANDING_BETTER, STANDING_KNOWN } standing;
+typedef enum standing {
+	STANDING_FAILED = -1,
+	STANDING_NEW,
+	STANDING_BETTER,
+	STANDING_KNOWN
+} standing;
 
-/* What the target has beside this answer. Costs compare: the key has cost model, memory and objective in it. */
+/* What the target has beside this answer. Costs compare: the key has cost model, memory and
+ * objective in it. */
 static standing compare(source *s, sqlite3 *to, sqlite3_stmt *search)
 {
 	sqlite3_stmt *q = source_prepare(s, to,
-		"SELECT best_fits, CASE objective WHEN 'memory' THEN best_peak_bytes ELSE best_runtime_ns END AS cost FROM searches"
-		" WHERE key = ?2 AND budget = ?3 AND budget_amount >= ?4 AND state = 'succeeded' AND partial = 0 AND id <> ?1"
-		" AND (?5 ->> '$.seed' IS NULL OR ?5 ->> '$.warm_start' IS NOT 0 OR (budget_amount = ?4 AND request ->> '$.seed' = ?5 ->> '$.seed'"
+		"SELECT best_fits, CASE objective WHEN 'memory' THEN best_peak_bytes ELSE best_runtime_ns "
+		"END AS cost FROM searches"
+		" WHERE key = ?2 AND budget = ?3 AND budget_amount >= ?4 AND state = 'succeeded' AND "
+		"partial = 0 AND id <> ?1"
+		" AND (?5 ->> '$.seed' IS NULL OR ?5 ->> '$.warm_start' IS NOT 0 OR (budget_amount = ?4 "
+		"AND request ->> '$.seed' = ?5 ->> '$.seed'"
 		" AND request ->> '$.warm_start' = 0))"
 		" ORDER BY best_fits DESC, cost LIMIT 1");
 	if (!q)
@@ -82,8 +94,12 @@ static standing compare(source *s, sqlite3 *to, sqlite3_stmt *search)
 	bool memory = !strcmp(column_text(search, 9), "memory");
 	int fits = sqlite3_column_int(search, 22);
 	int64_t cost = sqlite3_column_int64(search, memory ? 21 : 20);
-	standing result = rc == SQLITE_DONE ? STANDING_NEW : rc != SQLITE_ROW ? STANDING_FAILED : STANDING_KNOWN;
-	if (rc == SQLITE_ROW && (fits > sqlite3_column_int(q, 0) || (fits == sqlite3_column_int(q, 0) && cost < sqlite3_column_int64(q, 1))))
+	standing result = rc == SQLITE_DONE ? STANDING_NEW
+		: rc != SQLITE_ROW              ? STANDING_FAILED
+										: STANDING_KNOWN;
+	if (rc == SQLITE_ROW &&
+		(fits > sqlite3_column_int(q, 0) ||
+			(fits == sqlite3_column_int(q, 0) && cost < sqlite3_column_int64(q, 1))))
 		result = STANDING_BETTER;
 	sqlite3_finalize(q);
 	return result;
@@ -104,11 +120,14 @@ static int64_t ask(source *s, sqlite3 *from, const char *sql, const char *id, co
 	return n;
 }
 
-/* What compilers and machines said of an answer is worth more than that another plan is as good by simulation. */
+/* What compilers and machines said of an answer is worth more than that another plan is as good by
+ * simulation. */
 static int64_t is_backed(source *s, const char *search, const char *strategy)
 {
-	return ask(s, s->from, "SELECT EXISTS (SELECT 1 FROM verification_jobs WHERE search = ?1 AND state = 'done')"
-		" OR EXISTS (SELECT 1 FROM measurements WHERE strategy = ?2)", search, strategy);
+	return ask(s, s->from,
+		"SELECT EXISTS (SELECT 1 FROM verification_jobs WHERE search = ?1 AND state = 'done')"
+		" OR EXISTS (SELECT 1 FROM measurements WHERE strategy = ?2)",
+		search, strategy);
 }
 
 static bool copy_strategies(source *s, sqlite3 *to, const char *where, const char *key)
@@ -116,27 +135,38 @@ static bool copy_strategies(source *s, sqlite3 *to, const char *where, const cha
 	return source_copy_rows(s, to, "strategies", STRATEGY_COLUMNS, where, key, NULL);
 }
 
-/* A verification that has ended, unless the target has one of this search. Its answer is the search's from then on. */
+/* A verification that has ended, unless the target has one of this search. Its answer is the
+ * search's from then on. */
 static bool take_verification(source *s, sqlite3 *to, const char *search, const char *strategy)
 {
 	int64_t fresh = 0;
-	if (!copy_strategies(s, to, " WHERE id IN (SELECT planned FROM verification_jobs WHERE search = ?1) OR id IN"
-		" (SELECT strategy FROM verifications WHERE search = ?1)", search)
-		|| !source_copy_rows(s, to, "verification_jobs", JOB_COLUMNS, " WHERE search = ?1 AND state = 'done'", search, &fresh))
+	if (!copy_strategies(s, to,
+			" WHERE id IN (SELECT planned FROM verification_jobs WHERE search = ?1) OR id IN"
+			" (SELECT strategy FROM verifications WHERE search = ?1)",
+			search) ||
+		!source_copy_rows(s, to, "verification_jobs", JOB_COLUMNS,
+			" WHERE search = ?1 AND state = 'done'", search, &fresh))
 		return false;
 	if (!fresh)
 		return true;
 	s->counts.verifications += fresh;
-	return source_copy_rows(s, to, "verifications", VERIFICATION_COLUMNS, " WHERE search = ?1 ORDER BY number", search, NULL)
-		&& ask(s, to, "UPDATE searches SET (strategy, best_runtime_ns, best_peak_bytes, best_fits) = (SELECT id, runtime_ns, peak_bytes, fits"
-			" FROM strategies WHERE id = ?2) WHERE id = ?1 RETURNING 1", search, strategy) == 1;
+	return source_copy_rows(s, to, "verifications", VERIFICATION_COLUMNS,
+			   " WHERE search = ?1 ORDER BY number", search, NULL) &&
+		ask(s, to,
+			"UPDATE searches SET (strategy, best_runtime_ns, best_peak_bytes, best_fits) = (SELECT "
+			"id, runtime_ns, peak_bytes, fits"
+			" FROM strategies WHERE id = ?2) WHERE id = ?1 RETURNING 1",
+			search, strategy) == 1;
 }
 
 static bool take_measurements(source *s, sqlite3 *to, const char *search, const char *strategy)
 {
-	return source_copy_rows(s, to, "measurements", MEASUREMENT_COLUMNS, " WHERE strategy = ?1 ORDER BY number", strategy, &s->counts.measurements)
-		&& source_copy_rows(s, to, "measurements", MEASUREMENT_COLUMNS, " WHERE strategy IN (SELECT planned FROM verification_jobs"
-			" WHERE search = ?1 AND state = 'done') ORDER BY number", search, &s->counts.measurements);
+	return source_copy_rows(s, to, "measurements", MEASUREMENT_COLUMNS,
+			   " WHERE strategy = ?1 ORDER BY number", strategy, &s->counts.measurements) &&
+		source_copy_rows(s, to, "measurements", MEASUREMENT_COLUMNS,
+			" WHERE strategy IN (SELECT planned FROM verification_jobs"
+			" WHERE search = ?1 AND state = 'done') ORDER BY number",
+			search, &s->counts.measurements);
 }
 
 /* A search that has ended, with its strategy and its events. row: SEARCH_COLUMNS. */
@@ -157,10 +187,12 @@ bool source_take_search(source *s, sqlite3 *to, sqlite3_stmt *row)
 	}
 	if (strategy && !copy_strategies(s, to, " WHERE id = ?1", strategy))
 		return false;
-	if (!source_insert_row(s, to, "searches", SEARCH_COLUMNS, row, &fresh)
-		|| !source_copy_rows(s, to, "events", "search, sequence, kind, at_us, body", " WHERE search = ?1", id, NULL)
-		|| !source_copy_rows(s, to, "tags", "search, tag", " WHERE search = ?1", id, NULL)
-		|| (strategy && (!take_verification(s, to, id, strategy) || !take_measurements(s, to, id, strategy))))
+	if (!source_insert_row(s, to, "searches", SEARCH_COLUMNS, row, &fresh) ||
+		!source_copy_rows(s, to, "events", "search, sequence, kind, at_us, body",
+			" WHERE search = ?1", id, NULL) ||
+		!source_copy_rows(s, to, "tags", "search, tag", " WHERE search = ?1", id, NULL) ||
+		(strategy &&
+			(!take_verification(s, to, id, strategy) || !take_measurements(s, to, id, strategy))))
 		return false;
 	s->counts.answers += succeeded ? fresh : 0;
 	s->counts.better += beside == STANDING_BETTER ? fresh : 0;
@@ -174,9 +206,13 @@ status source_merge_run(db *c, write_op *op)
 	source *s = (source *)op;
 	sqlite3 *to = c->handle;
 	s->counts = (merge_counts){0};
-	bool ok = source_copy_rows(s, to, "modules", MODULE_COLUMNS, "", NULL, &s->counts.modules)
-		&& source_copy_rows(s, to, "labels", LABEL_COLUMNS, "", NULL, NULL);
-	sqlite3_stmt *rows = ok ? source_prepare(s, s->from, "SELECT " SEARCH_COLUMNS " FROM searches WHERE state IN ('succeeded', 'failed') ORDER BY number") : NULL;
+	bool ok = source_copy_rows(s, to, "modules", MODULE_COLUMNS, "", NULL, &s->counts.modules) &&
+		source_copy_rows(s, to, "labels", LABEL_COLUMNS, "", NULL, NULL);
+	sqlite3_stmt *rows = ok
+		? source_prepare(s, s->from,
+			  "SELECT " SEARCH_COLUMNS
+			  " FROM searches WHERE state IN ('succeeded', 'failed') ORDER BY number")
+		: NULL;
 	int rc = SQLITE_ERROR;
 	ok = rows != NULL;
 	while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW)
@@ -184,8 +220,9 @@ status source_merge_run(db *c, write_op *op)
 	ok = ok && (rc == SQLITE_DONE || source_note(s, s->from));
 	sqlite3_finalize(rows);
 	/* Of strategies, too, that answer no search any more. */
-	ok = ok && copy_strategies(s, to, " WHERE id IN (SELECT strategy FROM measurements)", NULL)
-		&& source_copy_rows(s, to, "measurements", MEASUREMENT_COLUMNS, " ORDER BY number", NULL, &s->counts.measurements);
+	ok = ok && copy_strategies(s, to, " WHERE id IN (SELECT strategy FROM measurements)", NULL) &&
+		source_copy_rows(s, to, "measurements", MEASUREMENT_COLUMNS, " ORDER BY number", NULL,
+			&s->counts.measurements);
 	return ok ? ST_OK : ST_ERR_IO;
 }
 
@@ -222,7 +259,9 @@ static status copy_texts(source *s, store *into, const char *dir, diag *d)
 			close(to);
 		if (!ok || !objects_publish(mine, temp, "objects", id)) {
 			unlink(temp);
-			st = diag_set(d, ST_ERR_IO, "the text of a module cannot be copied from '%.300s': the disk is full or broken", dir);
+			st = diag_set(d, ST_ERR_IO,
+				"the text of a module cannot be copied from '%.300s': the disk is full or broken",
+				dir);
 		}
 	}
 	sqlite3_finalize(rows);
@@ -231,7 +270,8 @@ static status copy_texts(source *s, store *into, const char *dir, diag *d)
 
 /* ---------------------------------------------------------------- one source */
 
-/* A task that was ended, or had a full disk, while it made its store left one of an earlier version: opened once, it is one of this version. */
+/* A task that was ended, or had a full disk, while it made its store left one of an earlier
+ * version: opened once, it is one of this version. */
 static status bring_up_to_date(const char *dir, diag *d)
 {
 	metrics counters = {0};
@@ -245,19 +285,22 @@ static status bring_up_to_date(const char *dir, diag *d)
 static status check_source(source *s, const char *dir, int64_t *out_version, diag *d)
 {
 	sqlite3_stmt *p = source_prepare(s, s->from, "PRAGMA user_version");
-	int64_t version = *out_version = p && sqlite3_step(p) == SQLITE_ROW ? sqlite3_column_int64(p, 0) : -1;
+	int64_t version = *out_version =
+		p && sqlite3_step(p) == SQLITE_ROW ? sqlite3_column_int64(p, 0) : -1;
 	sqlite3_finalize(p);
 	if (version < 0)
 		return diag_set(d, ST_ERR_IO, "'%.300s' cannot be read: %s", dir, sqlite3_errmsg(s->from));
 	if (version > store_version())
-		return diag_set(d, ST_ERR_INVALID, "'%.300s' has version %lld, expected %d", dir, (long long)version, store_version());
+		return diag_set(d, ST_ERR_INVALID, "'%.300s' has version %lld, expected %d", dir,
+			(long long)version, store_version());
 	return ST_OK;
 }
 
 static bool is_there(const char *dir, const char *name)
 {
 	char path[1024];
-	return snprintf(path, sizeof path, "%s/%s", dir, name) < (int)sizeof path && access(path, F_OK) == 0;
+	return snprintf(path, sizeof path, "%s/%s", dir, name) < (int)sizeof path &&
+		access(path, F_OK) == 0;
 }
 
 /* The lock and the database of a store that nobody has open. */
@@ -268,12 +311,16 @@ static status open_source(source *s, const char *dir, int *out_lock, int64_t *ou
 	strbuf_printf(&path, "%s/lock", dir);
 	*out_lock = open(path.p, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (*out_lock < 0 || flock(*out_lock, LOCK_EX | LOCK_NB) != 0)
-		result = diag_set(d, ST_ERR_INVALID, "the store '%.300s' is in use: merge it when its batch has ended", dir);
+		result = diag_set(d, ST_ERR_INVALID,
+			"the store '%.300s' is in use: merge it when its batch has ended", dir);
 	strbuf_clear(&path);
 	strbuf_printf(&path, "%s/shardwright.db", dir);
-	/* Written to only where a task was killed: its log is taken in. Network file systems cannot share SQLite's index. */
-	if (result == ST_OK && sqlite3_open_v2(path.p, &s->from, SQLITE_OPEN_READWRITE, "unix-excl") != SQLITE_OK)
-		result = diag_set(d, ST_ERR_IO, "cannot open '%.300s': %s", path.p, sqlite3_errmsg(s->from));
+	/* Written to only where a task was killed: its log is taken in. Network file systems cannot
+	 * share SQLite's index. */
+	if (result == ST_OK &&
+		sqlite3_open_v2(path.p, &s->from, SQLITE_OPEN_READWRITE, "unix-excl") != SQLITE_OK)
+		result =
+			diag_set(d, ST_ERR_IO, "cannot open '%.300s': %s", path.p, sqlite3_errmsg(s->from));
 	if (result == ST_OK)
 		result = check_source(s, dir, out_version, d);
 	strbuf_release(&path);
@@ -322,14 +369,16 @@ static status merge_one(store *into, const char *dir, merge_counts *out, diag *d
 	if (result == ST_OK)
 		result = copy_texts(&s, into, dir, d);
 	if (result == ST_OK && store_write(into, &s.op) != ST_OK)
-		result = diag_set(d, ST_ERR_IO, "'%.300s' cannot be merged: %s", dir, s.error[0] ? s.error : "the disk is full or broken");
+		result = diag_set(d, ST_ERR_IO, "'%.300s' cannot be merged: %s", dir,
+			s.error[0] ? s.error : "the disk is full or broken");
 	close_source(&s, lock);
 	if (result == ST_OK)
 		add_counts(out, &s.counts);
 	return result;
 }
 
-status merge_stores(const char *into, const char *const *dirs, uint32_t n, merge_counts *out, diag *d)
+status merge_stores(
+	const char *into, const char *const *dirs, uint32_t n, merge_counts *out, diag *d)
 {
 	metrics counters = {0};
 	log_to(-1); /* what goes wrong is told by d */

@@ -13,8 +13,9 @@ typedef struct lease {
 } lease;
 
 struct queue {
-	char dir[512], task[128], own[700]; /* own: a file of this task, for links and for the time of the file system */
-	int64_t lease_ns, beat_ns;          /* beat_ns: when to move leases on, by our clock */
+	char dir[512], task[128],
+		own[700]; /* own: a file of this task, for links and for the time of the file system */
+	int64_t lease_ns, beat_ns; /* beat_ns: when to move leases on, by our clock */
 	VEC(lease) leases;
 };
 
@@ -23,7 +24,10 @@ static void lease_path(const queue *q, uint32_t job, uint32_t number, char path[
 	snprintf(path, 700, "%s/lease.%u.%u", q->dir, job, number);
 }
 
-static void done_path(const queue *q, uint32_t job, char path[700]) { snprintf(path, 700, "%s/done.%u", q->dir, job); }
+static void done_path(const queue *q, uint32_t job, char path[700])
+{
+	snprintf(path, 700, "%s/done.%u", q->dir, job);
+}
 
 /* A file with who we are; true when it is on disk. */
 static bool write_own(const queue *q, const char *how)
@@ -37,7 +41,8 @@ static bool write_own(const queue *q, const char *how)
 	return close(fd) == 0 && ok;
 }
 
-/* link() is atomic where O_EXCL is not; over NFS its answer may be lost, the count of links is not. */
+/* link() is atomic where O_EXCL is not; over NFS its answer may be lost, the count of links is not.
+ */
 static bool link_once(const char *from, const char *to)
 {
 	struct stat st;
@@ -53,7 +58,10 @@ static bool make_file(const queue *q, const char *path, const char *how)
 	return ok;
 }
 
-static int64_t changed_ns(const struct stat *st) { return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec; }
+static int64_t changed_ns(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
 
 /* What the file system's clock says; -1: it cannot be asked. */
 static int64_t now_ns(const queue *q)
@@ -72,7 +80,8 @@ static status check_jobs(const queue *q, const char *jobs, diag *d)
 	char path[700], text[256] = "";
 	snprintf(path, sizeof path, "%s/jobs", q->dir);
 	if (access(path, F_OK) != 0 && !make_file(q, path, jobs) && errno != EEXIST)
-		return diag_set(d, ST_ERR_IO, "cannot write to the queue '%.300s': %s", q->dir, strerror(errno));
+		return diag_set(
+			d, ST_ERR_IO, "cannot write to the queue '%.300s': %s", q->dir, strerror(errno));
 	FILE *f = fopen(path, "re");
 	bool read = f && fgets(text, sizeof text, f);
 	if (f)
@@ -80,11 +89,13 @@ static status check_jobs(const queue *q, const char *jobs, diag *d)
 	char *name = strchr(text, ' ');
 	text[strcspn(text, "\n")] = 0;
 	if (!read || !name || strcmp(name + 1, jobs))
-		return diag_set(d, ST_ERR_INVALID, "the queue '%.300s' is of other jobs: take another folder", q->dir);
+		return diag_set(
+			d, ST_ERR_INVALID, "the queue '%.300s' is of other jobs: take another folder", q->dir);
 	return ST_OK;
 }
 
-queue *queue_open(const char *dir, const char *task, const char *jobs, int64_t lease_seconds, diag *d)
+queue *queue_open(
+	const char *dir, const char *task, const char *jobs, int64_t lease_seconds, diag *d)
 {
 	if ((mkdir(dir, 0777) != 0 && errno != EEXIST) || access(dir, W_OK) != 0) {
 		diag_set(d, ST_ERR_IO, "cannot use the queue '%.300s': %s", dir, strerror(errno));

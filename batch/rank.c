@@ -1,13 +1,22 @@
-/* The best of several jobs: of the seeds of one job, and of the shapes of one line. Costs are compared as the simulator replayed the
- * answers: what fits goes first, then by the objective. */
+/* The best of several jobs: of the seeds of one job, and of the shapes of one line. Costs are
+ * compared as the simulator replayed the answers: what fits goes first, then by the objective. */
 #include "batch/batch.h"
 #include "server/server.h"
 
 #include <stdlib.h>
 
-static bool wants_memory(const batch_job *j) { return strstr(j->request, "\"objective\":\"memory\"") != NULL; }
-static int64_t cost_of(const batch_job *j) { return wants_memory(j) ? j->result.peak_bytes : j->result.runtime_ns; }
-static uint32_t seeds_of(const batch *b, uint32_t first) { return (uint32_t)MAX(b->jobs.p[first].seeds, 1); }
+static bool wants_memory(const batch_job *j)
+{
+	return strstr(j->request, "\"objective\":\"memory\"") != NULL;
+}
+static int64_t cost_of(const batch_job *j)
+{
+	return wants_memory(j) ? j->result.peak_bytes : j->result.runtime_ns;
+}
+static uint32_t seeds_of(const batch *b, uint32_t first)
+{
+	return (uint32_t)MAX(b->jobs.p[first].seeds, 1);
+}
 
 static uint32_t line_end(const batch *b, uint32_t first)
 {
@@ -43,7 +52,8 @@ static void sort(const batch *b, uint32_t *order, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		const batch_job *j = &b->jobs.p[order[i]];
 		bool answered = j->result.state == BATCH_SUCCEEDED;
-		all[i] = (candidate){order[i], answered, answered && j->result.fits, answered ? cost_of(j) : 0};
+		all[i] =
+			(candidate){order[i], answered, answered && j->result.fits, answered ? cost_of(j) : 0};
 	}
 	qsort(all, n, sizeof *all, better_first);
 	for (uint32_t i = 0; i < n; i++)
@@ -63,7 +73,9 @@ uint32_t batch_rank_seeds(const batch *b, uint32_t first, uint32_t *order)
 uint32_t batch_rank_shapes(const batch *b, uint32_t first, uint32_t *order)
 {
 	uint32_t n = 0, end = line_end(b, first);
-	for (uint32_t i = first; i < end; i += seeds_of(b, i)) { /* behind the n shapes of before there is room for the seeds of this one */
+	for (uint32_t i = first; i < end;
+		 i += seeds_of(
+			 b, i)) { /* behind the n shapes of before there is room for the seeds of this one */
 		batch_rank_seeds(b, i, order + n);
 		n++;
 	}
@@ -86,7 +98,7 @@ uint32_t batch_count_unfit(const batch *b)
 
 /* ---------------------------------------------------------------- spread of seeds */
 
-typedef struct spread { /* of the answers that fit, or of all when none does */
+typedef struct spread {              /* of the answers that fit, or of all when none does */
 	uint32_t answered, fit, reached; /* reached: seeds whose answer costs as little as the best */
 	int64_t best, median, worst;     /* ns, or bytes when memory is the objective */
 } spread;
@@ -128,8 +140,9 @@ static void print_spread(const batch *b, const uint32_t *order, uint32_t n, FILE
 	char file[256], mesh[256];
 	spread s = spread_of(b, order, n);
 	strbuf line = {0};
-	strbuf_printf(&line, "%5u  %-*s  %-*s  %-10s %5u %8u %4u", best->line, b->module_width, batch_file_shown(best, file), b->mesh_width,
-		batch_shown(best->mesh, 40, mesh), batch_device_shown(best), n, s.answered, s.fit);
+	strbuf_printf(&line, "%5u  %-*s  %-*s  %-10s %5u %8u %4u", best->line, b->module_width,
+		batch_file_shown(best, file), b->mesh_width, batch_shown(best->mesh, 40, mesh),
+		batch_device_shown(best), n, s.answered, s.fit);
 	if (s.answered) {
 		bool memory = wants_memory(best);
 		add_figure(&line, memory, s.best);
@@ -152,8 +165,9 @@ void batch_print_seeds(const batch *b, FILE *out)
 		if (n == 1)
 			continue;
 		if (!head)
-			fprintf(out, "\n%5s  %-*s  %-*s  %-10s %5s %8s %4s %10s %9s %7s %10s %10s %7s\n", "LINE", b->module_width, "MODULE", b->mesh_width, "MESH", "DEVICE",
-				"SEEDS", "ANSWERED", "FIT", "BEST", "BEST SEED", "REACHED", "MEDIAN", "WORST", "SPREAD");
+			fprintf(out, "\n%5s  %-*s  %-*s  %-10s %5s %8s %4s %10s %9s %7s %10s %10s %7s\n",
+				"LINE", b->module_width, "MODULE", b->mesh_width, "MESH", "DEVICE", "SEEDS",
+				"ANSWERED", "FIT", "BEST", "BEST SEED", "REACHED", "MEDIAN", "WORST", "SPREAD");
 		head = true;
 		print_spread(b, order, n, out);
 	}
@@ -217,7 +231,8 @@ static void print_shape(const batch_job *j, const batch_job *best, uint32_t plac
 	if (j->result.state == BATCH_SUCCEEDED) {
 		batch_add_cost(&line, &j->result);
 		if (best->result.runtime_ns > 0)
-			strbuf_printf(&line, " %6.2fx", (double)j->result.runtime_ns / (double)best->result.runtime_ns);
+			strbuf_printf(
+				&line, " %6.2fx", (double)j->result.runtime_ns / (double)best->result.runtime_ns);
 	} else {
 		strbuf_puts(&line, j->result.state == BATCH_FAILED ? "failed" : "not searched");
 	}
@@ -231,7 +246,8 @@ void batch_print_shapes(const batch *b, FILE *out)
 	for (uint32_t i = 0; b->sweep && i < b->jobs.n; i = line_end(b, i)) {
 		char file[256];
 		uint32_t n = batch_rank_shapes(b, i, order);
-		fprintf(out, "\nSHAPES of %lld %s for %s (line %u)\n", (long long)b->sweep, batch_device_shown(&b->jobs.p[i]), batch_file_shown(&b->jobs.p[i], file),
+		fprintf(out, "\nSHAPES of %lld %s for %s (line %u)\n", (long long)b->sweep,
+			batch_device_shown(&b->jobs.p[i]), batch_file_shown(&b->jobs.p[i], file),
 			b->jobs.p[i].line);
 		for (uint32_t k = 0; k < n; k++)
 			print_shape(&b->jobs.p[order[k]], &b->jobs.p[order[0]], k + 1, out);

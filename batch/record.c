@@ -4,7 +4,8 @@
 
 #include <sys/stat.h>
 
-status store_record(const char *dir, const char *strategy, const struct cJSON *body, strbuf *out, diag *d)
+status store_record(
+	const char *dir, const char *strategy, const struct cJSON *body, strbuf *out, diag *d)
 {
 	metrics counters = {0};
 	problem why = {0};
@@ -13,10 +14,13 @@ status store_record(const char *dir, const char *strategy, const struct cJSON *b
 	measurement_add a = {.op = {.run = measurement_add_run}};
 	log_to(-1); /* what goes wrong is told by d */
 	strbuf_printf(&path, "%s/shardwright.db", dir);
-	status st = stat(path.p, &there) == 0 ? ST_OK : diag_set(d, ST_ERR_NOT_FOUND, "there is no store in '%.300s'", dir);
+	status st = stat(path.p, &there) == 0
+		? ST_OK
+		: diag_set(d, ST_ERR_NOT_FOUND, "there is no store in '%.300s'", dir);
 	strbuf_release(&path);
 	if (st == ST_OK && !measurement_parse(&a.what, body, &why))
-		st = diag_set(d, ST_ERR_INVALID, "%s: %.300s", why.pointer + (why.pointer[0] == '/'), why.detail);
+		st = diag_set(
+			d, ST_ERR_INVALID, "%s: %.300s", why.pointer + (why.pointer[0] == '/'), why.detail);
 	store *s = st == ST_OK ? store_open(dir, &counters, d) : NULL;
 	if (st == ST_OK && !s)
 		st = d->code;
@@ -26,7 +30,8 @@ status store_record(const char *dir, const char *strategy, const struct cJSON *b
 	else if (s && !a.found)
 		st = diag_set(d, ST_ERR_NOT_FOUND, "there is no strategy '%.100s' in the store", strategy);
 	else if (s && a.full)
-		st = diag_set(d, ST_ERR_LIMIT, "the strategy has %d measurements, the most that one may have", MOST_MEASUREMENTS);
+		st = diag_set(d, ST_ERR_LIMIT,
+			"the strategy has %d measurements, the most that one may have", MOST_MEASUREMENTS);
 	else if (s)
 		strbuf_puts(out, a.json.p);
 	if (s)

@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-/* Names of files and modules end on a terminal: no control characters. The end of a long one tells more than its start. */
+/* Names of files and modules end on a terminal: no control characters. The end of a long one tells
+ * more than its start. */
 const char *batch_shown(const char *s, size_t room, char out[256])
 {
 	size_t n = strlen(s);
@@ -18,7 +19,10 @@ const char *batch_shown(const char *s, size_t room, char out[256])
 	return out;
 }
 
-const char *batch_device_shown(const batch_job *j) { return strcmp(j->device, "default") ? j->device : "tpu-v5e"; }
+const char *batch_device_shown(const batch_job *j)
+{
+	return strcmp(j->device, "default") ? j->device : "tpu-v5e";
+}
 
 const char *batch_file_shown(const batch_job *j, char out[256])
 {
@@ -35,7 +39,8 @@ void batch_measure(batch *b)
 		b->module_width = MAX(b->module_width, (int)strlen(batch_file_shown(&b->jobs.p[i], text)));
 		b->mesh_width = MAX(b->mesh_width, (int)strlen(batch_shown(b->jobs.p[i].mesh, 40, text)));
 		if (b->jobs.p[i].seeds)
-			b->seed_width = MAX(b->seed_width, snprintf(text, sizeof text, "seed %lld", (long long)b->jobs.p[i].seed));
+			b->seed_width = MAX(b->seed_width,
+				snprintf(text, sizeof text, "seed %lld", (long long)b->jobs.p[i].seed));
 	}
 }
 
@@ -75,7 +80,9 @@ void batch_print_line(const batch *b, const batch_job *j, uint32_t ended, bool d
 	char file[256], mesh[256], seed[32] = "";
 	const batch_result *r = &j->result;
 	strbuf line = {0};
-	strbuf_printf(&line, "[%u/%u] %-*s  %-*s  %-10s", ended, b->jobs.n, b->module_width, batch_file_shown(j, file), b->mesh_width, batch_shown(j->mesh, 40, mesh), batch_device_shown(j));
+	strbuf_printf(&line, "[%u/%u] %-*s  %-*s  %-10s", ended, b->jobs.n, b->module_width,
+		batch_file_shown(j, file), b->mesh_width, batch_shown(j->mesh, 40, mesh),
+		batch_device_shown(j));
 	if (b->seed_width && j->seeds)
 		snprintf(seed, sizeof seed, "seed %lld", (long long)j->seed);
 	if (b->seed_width)
@@ -87,9 +94,11 @@ void batch_print_line(const batch *b, const batch_job *j, uint32_t ended, bool d
 	} else {
 		batch_add_cost(&line, r);
 		if (!strcmp(source_of(b, j), "search"))
-			strbuf_printf(&line, " in %.2f s%s", (double)r->search_ns / 1e9, r->partial ? ", ended early" : "");
+			strbuf_printf(&line, " in %.2f s%s", (double)r->search_ns / 1e9,
+				r->partial ? ", ended early" : "");
 		else
-			strbuf_printf(&line, " %s", j->same_as == (uint32_t)(j - b->jobs.p) ? "known" : "as another line");
+			strbuf_printf(&line, " %s",
+				j->same_as == (uint32_t)(j - b->jobs.p) ? "known" : "as another line");
 	}
 	fprintf(out, "%s\n", line.p);
 	strbuf_release(&line);
@@ -103,7 +112,9 @@ static int64_t searched_ns(const batch *b, const uint32_t *seeds, uint32_t n)
 	int64_t sum = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		const batch_job *j = &b->jobs.p[seeds[i]];
-		sum += j->result.state == BATCH_SUCCEEDED && !strcmp(source_of(b, j), "search") ? MAX(j->result.search_ns, 1) : 0;
+		sum += j->result.state == BATCH_SUCCEEDED && !strcmp(source_of(b, j), "search")
+			? MAX(j->result.search_ns, 1)
+			: 0;
 	}
 	return sum;
 }
@@ -115,16 +126,22 @@ static void print_row(const batch *b, const uint32_t *seeds, uint32_t n, FILE *o
 	int64_t took = searched_ns(b, seeds, n);
 	char file[256], mesh[256];
 	strbuf line = {0};
-	strbuf_printf(&line, "%5u  %-*s  %-*s  %-10s", j->line, b->module_width, batch_file_shown(j, file), b->mesh_width, batch_shown(j->mesh, 40, mesh), batch_device_shown(j));
+	strbuf_printf(&line, "%5u  %-*s  %-*s  %-10s", j->line, b->module_width,
+		batch_file_shown(j, file), b->mesh_width, batch_shown(j->mesh, 40, mesh),
+		batch_device_shown(j));
 	if (j->result.state == BATCH_SUCCEEDED) {
 		batch_add_cost(&line, &j->result);
 		add_baseline(&line, &j->result);
 		if (took)
 			strbuf_printf(&line, " %8.2f", (double)took / 1e9);
 		else
-			strbuf_printf(&line, " %8s", j->same_as == (uint32_t)(j - b->jobs.p) ? "known" : "same");
+			strbuf_printf(
+				&line, " %8s", j->same_as == (uint32_t)(j - b->jobs.p) ? "known" : "same");
 	} else {
-		strbuf_puts(&line, j->result.state == BATCH_FAILED ? " failed" : j->result.state == BATCH_ELSEWHERE ? " by another task" : " waiting");
+		strbuf_puts(&line,
+			j->result.state == BATCH_FAILED          ? " failed"
+				: j->result.state == BATCH_ELSEWHERE ? " by another task"
+													 : " waiting");
 	}
 	fprintf(out, "%s\n", line.p);
 	strbuf_release(&line);
@@ -141,9 +158,11 @@ static uint32_t to_search(const batch *b)
 static void print_counts(const batch *b, const batch_outcome *r, bool dry_run, FILE *out)
 {
 	if (dry_run)
-		fprintf(out, "%u jobs: %u to be searched, %u known, %u the same as others", b->jobs.n, to_search(b), r->stored, b->duplicates);
+		fprintf(out, "%u jobs: %u to be searched, %u known, %u the same as others", b->jobs.n,
+			to_search(b), r->stored, b->duplicates);
 	else
-		fprintf(out, "%u jobs: %u searched, %u known", b->jobs.n, r->succeeded - r->stored - r->same, r->stored);
+		fprintf(out, "%u jobs: %u searched, %u known", b->jobs.n,
+			r->succeeded - r->stored - r->same, r->stored);
 	if (r->same && !dry_run)
 		fprintf(out, ", %u the same as others", r->same);
 	if (r->elsewhere)
@@ -162,7 +181,8 @@ static void print_counts(const batch *b, const batch_outcome *r, bool dry_run, F
 static void print_table(const batch *b, FILE *out)
 {
 	uint32_t *order = xcalloc(b->jobs.n, sizeof *order);
-	fprintf(out, "\n%5s  %-*s  %-*s  %-10s%10s %10s %-9s %-24s %10s %7s %8s\n", "LINE", b->module_width, "MODULE", b->mesh_width, "MESH", "DEVICE", "STEP", "PEAK", "",
+	fprintf(out, "\n%5s  %-*s  %-*s  %-10s%10s %10s %-9s %-24s %10s %7s %8s\n", "LINE",
+		b->module_width, "MODULE", b->mesh_width, "MESH", "DEVICE", "STEP", "PEAK", "",
 		"BEST BASELINE", "ITS STEP", "FASTER", "SECONDS");
 	for (uint32_t i = 0, n; i < b->jobs.n; i += n) {
 		n = batch_rank_seeds(b, i, order);

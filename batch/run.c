@@ -24,8 +24,8 @@ typedef struct run {
 	batch_outcome out;
 	uint32_t ended, searched;
 	int64_t start_ns, searched_ns; /* searched_ns: what the workers took together */
-	int64_t later_ns;    /* since when something cannot be written, 0: all can */
-	bool late;           /* in this turn of the loop */
+	int64_t later_ns;              /* since when something cannot be written, 0: all can */
+	bool late;                     /* in this turn of the loop */
 	char later[512];
 } run;
 
@@ -71,10 +71,12 @@ static void show_progress(const run *r)
 		strbuf_printf(&line, ", waiting: %.60s", r->later);
 	else if (r->searched && left) {
 		/* What is left may be known or the same as others: an upper estimate. */
-		int64_t each = r->e->workers ? r->searched_ns / MIN(r->e->workers, left) : clock_ns() - r->start_ns;
+		int64_t each =
+			r->e->workers ? r->searched_ns / MIN(r->e->workers, left) : clock_ns() - r->start_ns;
 		int64_t s = (int64_t)((double)each / r->searched * left / 1e9);
 		if (s >= 3600)
-			strbuf_printf(&line, ", about %lld h %02lld min left", (long long)(s / 3600), (long long)(s / 60 % 60));
+			strbuf_printf(&line, ", about %lld h %02lld min left", (long long)(s / 3600),
+				(long long)(s / 60 % 60));
 		else if (s >= 60)
 			strbuf_printf(&line, ", about %lld min left", (long long)((s + 30) / 60));
 		else
@@ -129,7 +131,8 @@ static void end_job(run *r, uint32_t i)
 static void be_late(run *r, const char *why)
 {
 	if (!r->later_ns)
-		fprintf(stderr, "%swarning: %s; trying again for %d s\n", r->o->terminal ? "\r\033[K" : "", why, LATER_SECONDS);
+		fprintf(stderr, "%swarning: %s; trying again for %d s\n", r->o->terminal ? "\r\033[K" : "",
+			why, LATER_SECONDS);
 	r->later_ns = r->later_ns ? r->later_ns : clock_ns();
 	r->late = true;
 	snprintf(r->later, sizeof r->later, "%s", why);
@@ -155,11 +158,8 @@ static next_step take(run *r, uint32_t i)
 	diag why = {0};
 	batch_result *x = &r->b->jobs.p[i].result;
 	switch (queue_take(r->o->queue, i, &why)) {
-	case QUEUE_OURS:
-		return STEP_ASK;
-	case QUEUE_HELD:
-		r->order[r->held++] = i;
-		return STEP_SKIP;
+	case QUEUE_OURS: return STEP_ASK;
+	case QUEUE_HELD: r->order[r->held++] = i; return STEP_SKIP;
 	case QUEUE_DONE:
 		for (uint32_t k = i, more = 1; more; k = r->b->jobs.p[k].next_same, more = k) {
 			r->b->jobs.p[k].result.state = BATCH_ELSEWHERE;
@@ -171,8 +171,7 @@ static next_step take(run *r, uint32_t i)
 		x->state = BATCH_FAILED;
 		snprintf(x->error, sizeof x->error, "every task that took it was lost");
 		return end_or_wait(r, i) ? STEP_SKIP : STEP_LATER;
-	case QUEUE_BROKEN:
-		break;
+	case QUEUE_BROKEN: break;
 	}
 	be_late(r, why.msg);
 	return STEP_LATER;
@@ -184,7 +183,9 @@ static bool ask_next(run *r, diag *d)
 	uint32_t i = r->order[r->next];
 	batch_job *j = &r->b->jobs.p[i];
 	diag why = {0};
-	next_step step = j->same_as != i ? STEP_SKIP : r->o->queue ? take(r, i) : STEP_ASK; /* the same: told when the other one ends */
+	next_step step = j->same_as != i ? STEP_SKIP
+		: r->o->queue                ? take(r, i)
+									 : STEP_ASK; /* the same: told when the other one ends */
 	r->next += step == STEP_SKIP;
 	if (step != STEP_ASK)
 		return step == STEP_SKIP;
@@ -201,7 +202,8 @@ static bool ask_next(run *r, diag *d)
 	} else if (asked == BATCH_ASK_LATER) {
 		be_late(r, why.msg);
 	}
-	if (asked == BATCH_ASK_BROKEN || asked == BATCH_ASK_LATER || (asked == BATCH_ASK_ENDED && !end_or_wait(r, i))) {
+	if (asked == BATCH_ASK_BROKEN || asked == BATCH_ASK_LATER ||
+		(asked == BATCH_ASK_ENDED && !end_or_wait(r, i))) {
 		j->result.state = BATCH_WAITING;
 		return false;
 	}
@@ -255,7 +257,8 @@ static void run_all(run *r, diag *d)
 	while (r->next < r->end || r->asked.n || r->held) {
 		r->late = false;
 		look_again(r);
-		while (r->next < r->end && r->asked.n < r->e->most_at_once && !atomic_load(r->o->stop) && ask_next(r, d))
+		while (r->next < r->end && r->asked.n < r->e->most_at_once && !atomic_load(r->o->stop) &&
+			ask_next(r, d))
 			show_progress(r);
 		if (r->o->queue)
 			queue_beat(r->o->queue);

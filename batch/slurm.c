@@ -41,7 +41,8 @@ static void add_path(strbuf *out, const slurm_run *r, const char *name)
 
 /* ---------------------------------------------------------------- jobs */
 
-/* Tasks run elsewhere: a path from the root. A module that only the store knows is its text there. */
+/* Tasks run elsewhere: a path from the root. A module that only the store knows is its text there.
+ */
 static bool add_module(cJSON *o, const slurm_run *r, const char *module)
 {
 	char full[PATH_MAX];
@@ -70,7 +71,8 @@ static status write_lines(slurm_run *r, diag *d)
 		cJSON_free(text);
 		cJSON_Delete(o);
 		if (!ok)
-			return diag_set(d, ST_ERR_NOT_FOUND, "cannot find '%.300s': %s", j->module, strerror(errno));
+			return diag_set(
+				d, ST_ERR_NOT_FOUND, "cannot find '%.300s': %s", j->module, strerror(errno));
 		r->jobs++;
 	}
 	return ST_OK;
@@ -80,7 +82,9 @@ static status write_lines(slurm_run *r, diag *d)
 
 static void add_head(strbuf *s, const slurm_run *r, const char *name, const char *log)
 {
-	strbuf_printf(s, "#!/bin/sh\n#SBATCH --job-name=%s\n#SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --output=%s/log/%s\n#SBATCH --open-mode=append\n",
+	strbuf_printf(s,
+		"#!/bin/sh\n#SBATCH --job-name=%s\n#SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH "
+		"--output=%s/log/%s\n#SBATCH --open-mode=append\n",
 		name, r->dir, log);
 	if (r->o->partition)
 		strbuf_printf(s, "#SBATCH --partition=%s\n", r->o->partition);
@@ -94,10 +98,15 @@ static void write_array(slurm_run *r)
 	const slurm_options *o = r->o;
 	int64_t tasks = MIN(o->nodes, (int64_t)MAX(r->jobs, 1));
 	add_head(s, r, "shardwright", "%A_%a.out");
-	strbuf_printf(s, "#SBATCH --array=0-%lld\n#SBATCH --exclusive\n#SBATCH --requeue\n#SBATCH --signal=B:TERM@30\n", (long long)tasks - 1);
+	strbuf_printf(s,
+		"#SBATCH --array=0-%lld\n#SBATCH --exclusive\n#SBATCH --requeue\n#SBATCH "
+		"--signal=B:TERM@30\n",
+		(long long)tasks - 1);
 	if (o->time)
 		strbuf_printf(s, "#SBATCH --time=%s\n", o->time);
-	strbuf_puts(s, "# A task that starts again has a store of its own: the one before may be alive on a node that was lost.\n"
+	strbuf_puts(s,
+		"# A task that starts again has a store of its own: the one before may be alive on a node "
+		"that was lost.\n"
 		"task=${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}_${SLURM_RESTART_COUNT:-0}\nexec ");
 	add_word(s, o->tool);
 	strbuf_puts(s, " batch ");
@@ -152,7 +161,8 @@ static status write_run(const slurm_run *r, diag *d)
 	for (size_t i = 0; i < COUNT_OF(folders); i++) {
 		snprintf(path, sizeof path, "%s%s", r->dir, folders[i]);
 		if (mkdir(path, 0777) != 0)
-			return diag_set(d, ST_ERR_IO, "cannot make the folder '%.300s': %s", path, strerror(errno));
+			return diag_set(
+				d, ST_ERR_IO, "cannot make the folder '%.300s': %s", path, strerror(errno));
 	}
 	for (size_t i = 0; i < COUNT_OF(files); i++) {
 		snprintf(path, sizeof path, "%s%s", r->dir, files[i].name);
@@ -189,20 +199,26 @@ static status submit(const slurm_run *r, FILE *out, diag *d)
 		add_path(&command, r, "/merge.sh");
 		st = run_sbatch(command.p, merge, d);
 		if (st != ST_OK)
-			fprintf(stderr, "the array job %s runs; when it has ended: sh %s/merge.sh\n", array, r->dir);
+			fprintf(stderr, "the array job %s runs; when it has ended: sh %s/merge.sh\n", array,
+				r->dir);
 	}
 	if (st == ST_OK)
-		fprintf(out, "array job %s, merge job %s, %u jobs, run %s\n", array, merge, r->jobs, r->dir);
+		fprintf(
+			out, "array job %s, merge job %s, %u jobs, run %s\n", array, merge, r->jobs, r->dir);
 	strbuf_release(&command);
 	return st;
 }
 
 static status check_words(const slurm_options *o, const char *store, diag *d)
 {
-	bool bad = strpbrk(store, "\n%\\ ") != NULL || (o->partition && strpbrk(o->partition, " \n")) || (o->time && strpbrk(o->time, " \n"));
+	bool bad = strpbrk(store, "\n%\\ ") != NULL || (o->partition && strpbrk(o->partition, " \n")) ||
+		(o->time && strpbrk(o->time, " \n"));
 	for (uint32_t i = 0; i < o->n_sbatch; i++)
 		bad = bad || strchr(o->sbatch[i], '\n');
-	return bad ? diag_set(d, ST_ERR_INVALID, "a path with a blank, %% or \\, or an option of several words, cannot be written for sbatch") : ST_OK;
+	return bad ? diag_set(d, ST_ERR_INVALID,
+					 "a path with a blank, %% or \\, or an option of several words, cannot be "
+					 "written for sbatch")
+			   : ST_OK;
 }
 
 status slurm_submit(const batch *b, const slurm_options *o, bool dry_run, FILE *out, diag *d)
@@ -212,7 +228,8 @@ status slurm_submit(const batch *b, const slurm_options *o, bool dry_run, FILE *
 	struct tm tm;
 	char stamp[32];
 	if (!dry_run && mkdir(o->store, 0700) != 0 && errno != EEXIST)
-		return diag_set(d, ST_ERR_IO, "cannot make the folder '%.300s': %s", o->store, strerror(errno));
+		return diag_set(
+			d, ST_ERR_IO, "cannot make the folder '%.300s': %s", o->store, strerror(errno));
 	char here[PATH_MAX] = "";
 	if (!realpath(o->store, r.store) && (o->store[0] == '/' || !getcwd(here, sizeof here)))
 		snprintf(r.store, sizeof r.store, "%s", o->store);
@@ -226,7 +243,8 @@ status slurm_submit(const batch *b, const slurm_options *o, bool dry_run, FILE *
 	write_array(&r);
 	write_merge(&r);
 	if (st == ST_OK && dry_run)
-		fprintf(out, "\n%s/array.sh\n\n%s\n%s/merge.sh, after the array job\n\n%s", r.dir, r.array.p, r.dir, r.merge.p);
+		fprintf(out, "\n%s/array.sh\n\n%s\n%s/merge.sh, after the array job\n\n%s", r.dir,
+			r.array.p, r.dir, r.merge.p);
 	else if (st == ST_OK && !r.jobs)
 		fputs("nothing to be searched\n", out);
 	else if (st == ST_OK && (st = write_run(&r, d)) == ST_OK)

@@ -2,7 +2,8 @@
 #include "batch/batch.h"
 #include "server/server.h"
 
-status store_starts(const char *dir, const char *structure, const char *module, const char *mesh, const char *device, batch_start *out, uint32_t *out_n, diag *d)
+status store_starts(const char *dir, const char *structure, const char *module, const char *mesh,
+	const char *device, batch_start *out, uint32_t *out_n, diag *d)
 {
 	strbuf canonical = {0};
 	problem why = {0};
@@ -13,9 +14,14 @@ status store_starts(const char *dir, const char *structure, const char *module, 
 	if (!st)
 		return d->code;
 	bool is_text = mesh_text_check(mesh, &canonical, &why); /* else a file: no mesh is preferred */
-	start_query q = {.structure = structure, .module = module, .mesh = is_text ? canonical.p : "", .device = device};
+	start_query q = {.structure = structure,
+		.module = module,
+		.mesh = is_text ? canonical.p : "",
+		.device = device};
 	db *c = store_reader(st);
-	status s = c && starts_find(c, &q, &found) ? ST_OK : diag_set(d, ST_ERR_IO, "the store '%.300s' cannot be read", dir);
+	status s = c && starts_find(c, &q, &found)
+		? ST_OK
+		: diag_set(d, ST_ERR_IO, "the store '%.300s' cannot be read", dir);
 	for (uint32_t i = 0; i < found.n && s == ST_OK; i++) {
 		memcpy(out[i].id, found.list[i].id, sizeof out[i].id);
 		out[i].document = found.list[i].document;

@@ -1,5 +1,5 @@
-/* All mesh shapes of a number of devices. Two shapes that lay axes of the same sizes onto the same links in the same way differ by
- * names alone, which no cost depends on: one of them is enough. */
+/* All mesh shapes of a number of devices. Two shapes that lay axes of the same sizes onto the same
+ * links in the same way differ by names alone, which no cost depends on: one of them is enough. */
 #include "batch/batch.h"
 #include "costmodel/costmodel.h"
 
@@ -16,10 +16,13 @@ typedef struct sweep {
 	diag refused;     /* of the last shape that the links do not carry */
 } sweep;
 
-static int compare_texts(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
-/* Each axis by its size and the links it runs over, in sorted order. Which dim of a torus it is on costs nothing: how far its
- * devices stand apart there does. On a switch all are as near. */
+/* Each axis by its size and the links it runs over, in sorted order. Which dim of a torus it is on
+ * costs nothing: how far its devices stand apart there does. On a switch all are as near. */
 static char *signature(const sweep *s, const mesh_links *links, const int64_t *sizes, uint32_t n)
 {
 	char *texts[MOST_AXES];
@@ -31,7 +34,8 @@ static char *signature(const sweep *s, const mesh_links *links, const int64_t *s
 			const struct axis_part *p = &links->axis[a].part[i];
 			uint8_t kind = s->dev.links[p->link].kind;
 			int64_t apart = kind == LINK_RING || kind == LINK_LINE ? p->stride : 0;
-			strbuf_printf(&b, "%u/%d/%lld/%lld ", p->link, p->wrapped, (long long)p->size, (long long)apart);
+			strbuf_printf(
+				&b, "%u/%d/%lld/%lld ", p->link, p->wrapped, (long long)p->size, (long long)apart);
 		}
 		texts[a] = b.p;
 	}
@@ -65,7 +69,8 @@ static void try_shape(sweep *s, const int64_t *sizes, uint32_t n)
 	batch_shape shape;
 	int at = 0;
 	for (uint32_t a = 0; a < n; a++)
-		at += snprintf(shape.mesh + at, sizeof shape.mesh - (size_t)at, "%s%s=%lld", a ? "," : "", axis_names[a], (long long)sizes[a]);
+		at += snprintf(shape.mesh + at, sizeof shape.mesh - (size_t)at, "%s%s=%lld", a ? "," : "",
+			axis_names[a], (long long)sizes[a]);
 	vec_push(s->out, shape);
 }
 
@@ -100,6 +105,7 @@ status batch_sweep(const char *name, const char *device_json, int64_t n, batch_s
 		free(s.seen.p[i]);
 	vec_release(&s.seen);
 	if (!out->n)
-		return diag_set(d, ST_ERR_INVALID, "no mesh of %lld devices fits its links: %.300s", (long long)n, s.refused.msg);
+		return diag_set(d, ST_ERR_INVALID, "no mesh of %lld devices fits its links: %.300s",
+			(long long)n, s.refused.msg);
 	return ST_OK;
 }

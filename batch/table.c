@@ -1,9 +1,11 @@
-/* CSV (RFC 4180) or TSV with a header row: each row becomes the object that a line of JSON would have held.
+/* CSV (RFC 4180) or TSV with a header row: each row becomes the object that a line of JSON would
+ * have held.
  *
  *   module,mesh,device,pins
  *   step.mlir,"data=4,model=4",tpu-v5e,"batch*:[[""data""],[]]"
  *
- * Where the header has a tab, tabs separate. A cell that starts with { or [" is JSON; an empty one is not given. */
+ * Where the header has a tab, tabs separate. A cell that starts with { or [" is JSON; an empty one
+ * is not given. */
 #include "batch/batch.h"
 #include "server/server.h"
 #include "search/options.h"
@@ -16,14 +18,15 @@ typedef struct table {
 	const char *p;
 	size_t n, at;
 	char separator;
-	uint32_t line;     /* of at, from 1 */
+	uint32_t line; /* of at, from 1 */
 	size_t line_start;
 	batch *b;
 } table;
 
 typedef enum cell_end { CELL_MORE, CELL_LAST, CELL_BROKEN } cell_end;
 
-/* Reads one cell into out. A quote that is not closed takes the rest of the file: the caller stops. */
+/* Reads one cell into out. A quote that is not closed takes the rest of the file: the caller stops.
+ */
 static cell_end read_cell(table *t, strbuf *out)
 {
 	strbuf_clear(out);
@@ -67,7 +70,8 @@ static cJSON *value_of(const char *name, const char *text, char why[128])
 		return o;
 	}
 	const search_option *o = search_option_field(name);
-	if (o ? o->kind == OPTION_KIND_NUMBER || o->kind == OPTION_KIND_SECONDS : !strcmp(name, "priority") || !strcmp(name, "seeds")) {
+	if (o ? o->kind == OPTION_KIND_NUMBER || o->kind == OPTION_KIND_SECONDS
+		  : !strcmp(name, "priority") || !strcmp(name, "seeds")) {
 		char *end;
 		double v = strtod(text, &end);
 		snprintf(why, 128, "expected a number");
@@ -75,7 +79,9 @@ static cJSON *value_of(const char *name, const char *text, char why[128])
 	}
 	if ((o && o->kind == OPTION_KIND_SWITCH) || !strcmp(name, "warm_start")) {
 		snprintf(why, 128, "expected true or false");
-		return !strcmp(text, "true") ? cJSON_CreateTrue() : !strcmp(text, "false") ? cJSON_CreateFalse() : NULL;
+		return !strcmp(text, "true") ? cJSON_CreateTrue()
+			: !strcmp(text, "false") ? cJSON_CreateFalse()
+									 : NULL;
 	}
 	if (o && o->kind == OPTION_KIND_LIST) {
 		cJSON *list = cJSON_CreateArray();
@@ -98,7 +104,8 @@ static status read_header(table *t, char *names[MOST_COLUMNS], uint32_t *out_n, 
 		else if (end == CELL_BROKEN)
 			st = diag_set(d, ST_ERR_PARSE, "a quote is not closed");
 		else if (!batch_is_field(cell.p))
-			st = diag_set(d, ST_ERR_INVALID, "unknown column '%.60s', expected some of:%s", cell.p, batch_fields());
+			st = diag_set(d, ST_ERR_INVALID, "unknown column '%.60s', expected some of:%s", cell.p,
+				batch_fields());
 		for (uint32_t i = 0; i < *out_n && st == ST_OK; i++)
 			if (!strcmp(names[i], cell.p))
 				st = diag_set(d, ST_ERR_INVALID, "the column '%s' occurs twice", cell.p);
@@ -135,7 +142,8 @@ static bool read_cells(table *t, char *const *names, uint32_t n_names, batch_row
 			if (value)
 				cJSON_AddItemToObject(o, names[n], value);
 			else
-				batch_fault(t->b, line, col, "%s: %s", names[n], why[0] ? why : "a text cannot hold a NUL");
+				batch_fault(
+					t->b, line, col, "%s: %s", names[n], why[0] ? why : "a text cannot hold a NUL");
 			ok = value != NULL;
 		}
 		n++;
@@ -153,7 +161,8 @@ status batch_read_table(const char *p, size_t n, batch *b, batch_row row, void *
 {
 	const char *end = memchr(p, '\n', n);
 	size_t header = end ? (size_t)(end - p) : n;
-	table t = {.p = p, .n = n, .separator = memchr(p, '\t', header) ? '\t' : ',', .line = 1, .b = b};
+	table t = {
+		.p = p, .n = n, .separator = memchr(p, '\t', header) ? '\t' : ',', .line = 1, .b = b};
 	char *names[MOST_COLUMNS];
 	uint32_t n_names = 0;
 	TRY(read_header(&t, names, &n_names, d));

@@ -1,7 +1,8 @@
 /* A store as one file, backups, and retention by hand.
  *
- * The file of an export is a database of the store's schema, with the views, and a table beside them: texts(id, zstd), the texts of its
- * modules as they lie in objects/. One of an earlier version is brought up to date when it is imported, in a copy. */
+ * The file of an export is a database of the store's schema, with the views, and a table beside
+ * them: texts(id, zstd), the texts of its modules as they lie in objects/. One of an earlier
+ * version is brought up to date when it is imported, in a copy. */
 #include "batch/rows.h"
 
 #include <errno.h>
@@ -20,7 +21,8 @@ static status failed(const char *what, const char *path, const char *why, diag *
 
 static void remove_database(const char *path)
 {
-	static const char *const ends[] = {"", "-wal", "-shm", "-journal"}; /* a copy from before an upgrade is left: tmp/ is emptied at the next start */
+	static const char *const ends[] = {"", "-wal", "-shm",
+		"-journal"}; /* a copy from before an upgrade is left: tmp/ is emptied at the next start */
 	char name[620];
 	for (size_t i = 0; i < COUNT_OF(ends); i++) {
 		snprintf(name, sizeof name, "%.600s%s", path, ends[i]);
@@ -60,7 +62,9 @@ static status copy_texts(db *c, objects *from, objects *to, int64_t *out_lost, d
 	}
 	if (s)
 		sqlite3_reset(s);
-	return st == ST_OK && more == FOUND_FAILED ? failed("cannot read", from->dir, sqlite3_errmsg(c->handle), d) : st;
+	return st == ST_OK && more == FOUND_FAILED
+		? failed("cannot read", from->dir, sqlite3_errmsg(c->handle), d)
+		: st;
 }
 
 status store_backup(const char *dir, const char *to, int64_t *out_lost, diag *d)
@@ -76,9 +80,11 @@ status store_backup(const char *dir, const char *to, int64_t *out_lost, diag *d)
 	status s = ST_OK;
 	snprintf(path, sizeof path, "%.400s/shardwright.db", to);
 	if (mkdir(to, 0700) != 0)
-		s = diag_set(d, errno == EEXIST ? ST_ERR_INVALID : ST_ERR_IO, "cannot make the folder '%.300s': %s", to, strerror(errno));
+		s = diag_set(d, errno == EEXIST ? ST_ERR_INVALID : ST_ERR_IO,
+			"cannot make the folder '%.300s': %s", to, strerror(errno));
 	else if ((s = objects_open(&mine, to, d)) == ST_OK && (!c || !database_copy(c, path)))
-		s = failed("cannot write", path, c ? sqlite3_errmsg(c->handle) : "the store cannot be read", d);
+		s = failed(
+			"cannot write", path, c ? sqlite3_errmsg(c->handle) : "the store cannot be read", d);
 	/* Of the rows of the copy: what comes to the store meanwhile is not in it. */
 	if (s == ST_OK && !db_open(&copy, path, SQLITE_OPEN_READONLY, NULL, "PRAGMA query_only = ON"))
 		s = failed("cannot open", path, sqlite3_errmsg(copy.handle), d);
@@ -97,9 +103,11 @@ status store_verify(const char *dir, FILE *out, diag *d)
 
 /* ---------------------------------------------------------------- export */
 
-#define CHOSEN                                                                                                       \
-	" FROM searches s JOIN modules m ON m.id = s.module WHERE s.state = 'succeeded' AND s.partial = 0"                 \
-	" AND (?1 IS NULL OR m.id = ?1 OR m.fingerprint = ?1 OR m.name = ?1) AND (?2 IS NULL OR s.mesh = ?2) AND (?3 IS NULL OR s.device = ?3)" \
+#define CHOSEN \
+	" FROM searches s JOIN modules m ON m.id = s.module WHERE s.state = 'succeeded' AND " \
+	"s.partial = 0" \
+	" AND (?1 IS NULL OR m.id = ?1 OR m.fingerprint = ?1 OR m.name = ?1) AND (?2 IS NULL OR " \
+	"s.mesh = ?2) AND (?3 IS NULL OR s.device = ?3)" \
 	" AND (?4 IS NULL OR EXISTS (SELECT 1 FROM labels l WHERE l.module = m.id AND l.label = ?4))"
 
 static sqlite3_stmt *choose(source *s, const char *columns, const transfer_filter *f)
@@ -132,9 +140,12 @@ static bool put_module(source *s, sqlite3 *to, objects *o, const char *id)
 {
 	char path[512];
 	strbuf text = {0};
-	sqlite3_stmt *insert = source_prepare(s, to, "INSERT OR IGNORE INTO texts(id, zstd) VALUES (?1, ?2)");
-	bool ok = insert && source_copy_rows(s, to, "modules", MODULE_COLUMNS, " WHERE id = ?1", id, &s->counts.modules)
-		&& source_copy_rows(s, to, "labels", LABEL_COLUMNS, " WHERE module = ?1", id, NULL);
+	sqlite3_stmt *insert =
+		source_prepare(s, to, "INSERT OR IGNORE INTO texts(id, zstd) VALUES (?1, ?2)");
+	bool ok = insert &&
+		source_copy_rows(
+			s, to, "modules", MODULE_COLUMNS, " WHERE id = ?1", id, &s->counts.modules) &&
+		source_copy_rows(s, to, "labels", LABEL_COLUMNS, " WHERE module = ?1", id, NULL);
 	objects_path(o, "objects", id, path);
 	if (ok && read_packed(path, &text)) { /* a lost text is the daemon's to tell */
 		bind_text(insert, 1, id);
@@ -158,9 +169,10 @@ static bool put_answers(source *s, sqlite3 *to, objects *o, const transfer_filte
 	rows = ok ? choose(s, "s.number", f) : NULL;
 	ok = rows != NULL;
 	while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
-		sqlite3_stmt *one = source_prepare(s, s->from, "SELECT " SEARCH_COLUMNS " FROM searches WHERE number = ?1");
-		ok = one && sqlite3_bind_value(one, 1, sqlite3_column_value(rows, 0)) == SQLITE_OK && sqlite3_step(one) == SQLITE_ROW
-			&& source_take_search(s, to, one);
+		sqlite3_stmt *one =
+			source_prepare(s, s->from, "SELECT " SEARCH_COLUMNS " FROM searches WHERE number = ?1");
+		ok = one && sqlite3_bind_value(one, 1, sqlite3_column_value(rows, 0)) == SQLITE_OK &&
+			sqlite3_step(one) == SQLITE_ROW && source_take_search(s, to, one);
 		sqlite3_finalize(one);
 	}
 	ok = ok && (rc == SQLITE_DONE || source_note(s, s->from));
@@ -173,8 +185,11 @@ static bool drop_triggers(sqlite3 *to)
 {
 	sqlite3_stmt *q = NULL;
 	char *sql = NULL;
-	bool ok = sqlite3_prepare_v2(to, "SELECT group_concat('DROP TRIGGER \"' || name || '\";', '') FROM sqlite_schema WHERE type = 'trigger'", -1, &q, NULL) == SQLITE_OK
-		&& sqlite3_step(q) == SQLITE_ROW && (sql = sqlite3_mprintf("%s", column_text(q, 0))) != NULL;
+	bool ok = sqlite3_prepare_v2(to,
+				  "SELECT group_concat('DROP TRIGGER \"' || name || '\";', '') FROM sqlite_schema "
+				  "WHERE type = 'trigger'",
+				  -1, &q, NULL) == SQLITE_OK &&
+		sqlite3_step(q) == SQLITE_ROW && (sql = sqlite3_mprintf("%s", column_text(q, 0))) != NULL;
 	sqlite3_finalize(q);
 	ok = ok && sqlite3_exec(to, sql, NULL, NULL, NULL) == SQLITE_OK;
 	sqlite3_free(sql);
@@ -182,24 +197,32 @@ static bool drop_triggers(sqlite3 *to)
 }
 
 /* Of the answers to one question the best, in one snapshot of the store. */
-static status write_export(source *s, const char *path, objects *o, const transfer_filter *f, diag *d)
+static status write_export(
+	source *s, const char *path, objects *o, const transfer_filter *f, diag *d)
 {
 	db to = {0};
-	bool ok = db_open(&to, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
-	status st = ok ? store_migrate(&to, path, d) : failed("cannot write", path, sqlite3_errmsg(to.handle), d);
+	bool ok = db_open(&to, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL,
+		"PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+	status st = ok ? store_migrate(&to, path, d)
+				   : failed("cannot write", path, sqlite3_errmsg(to.handle), d);
 	if (st == ST_OK) {
-		ok = sqlite3_exec(to.handle, "BEGIN; CREATE TABLE texts (id TEXT PRIMARY KEY, zstd BLOB NOT NULL) STRICT", NULL, NULL, NULL) == SQLITE_OK
-			&& sqlite3_exec(s->from, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && put_answers(s, to.handle, o, f) && drop_triggers(to.handle)
-			&& sqlite3_exec(to.handle, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+		ok = sqlite3_exec(to.handle,
+				 "BEGIN; CREATE TABLE texts (id TEXT PRIMARY KEY, zstd BLOB NOT NULL) STRICT", NULL,
+				 NULL, NULL) == SQLITE_OK &&
+			sqlite3_exec(s->from, "BEGIN", NULL, NULL, NULL) == SQLITE_OK &&
+			put_answers(s, to.handle, o, f) && drop_triggers(to.handle) &&
+			sqlite3_exec(to.handle, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
 		if (!ok)
-			st = failed("cannot write", path, s->error[0] ? s->error : sqlite3_errmsg(to.handle), d);
+			st =
+				failed("cannot write", path, s->error[0] ? s->error : sqlite3_errmsg(to.handle), d);
 		sqlite3_exec(s->from, "COMMIT", NULL, NULL, NULL);
 	}
 	db_close(&to);
 	return st;
 }
 
-status store_export(const char *dir, const char *file, const transfer_filter *f, merge_counts *out, diag *d)
+status store_export(
+	const char *dir, const char *file, const transfer_filter *f, merge_counts *out, diag *d)
 {
 	char part[600];
 	strbuf mesh = {0};
@@ -220,7 +243,8 @@ status store_export(const char *dir, const char *file, const transfer_filter *f,
 	source s = {.from = c ? c->handle : NULL};
 	snprintf(part, sizeof part, "%.590s.part", file);
 	remove_database(part);
-	status result = c ? write_export(&s, part, store_objects(st), &chosen, d) : failed("cannot read", dir, "no connection", d);
+	status result = c ? write_export(&s, part, store_objects(st), &chosen, d)
+					  : failed("cannot read", dir, "no connection", d);
 	if (result == ST_OK && (!file_sync(part, O_RDONLY) || rename(part, file) != 0))
 		result = failed("cannot write", file, strerror(errno), d);
 	if (result != ST_OK)
@@ -245,7 +269,8 @@ static status take_text(objects *o, const char *id, const void *p, size_t n, dia
 	if (!written)
 		st = diag_set(d, ST_ERR_IO, "the text of a module cannot be written: %s", strerror(errno));
 	else if (!file_intact(temp, id))
-		st = diag_set(d, ST_ERR_INVALID, "the text of the module '%.80s' is damaged, or is another one: nothing is taken", id);
+		st = diag_set(d, ST_ERR_INVALID,
+			"the text of the module '%.80s' is damaged, or is another one: nothing is taken", id);
 	else if (!objects_publish(o, temp, "objects", id))
 		st = diag_set(d, ST_ERR_IO, "the text of a module cannot be written: %s", strerror(errno));
 	if (st != ST_OK && fd >= 0)
@@ -253,20 +278,27 @@ static status take_text(objects *o, const char *id, const void *p, size_t n, dia
 	return st;
 }
 
-static bool id_is_hash(const char *id) { return strlen(id) == ID_BYTES - 1 && !strncmp(id, "sha256:", 7) && strspn(id + 7, "0123456789abcdef") == 64; }
+static bool id_is_hash(const char *id)
+{
+	return strlen(id) == ID_BYTES - 1 && !strncmp(id, "sha256:", 7) &&
+		strspn(id + 7, "0123456789abcdef") == 64;
+}
 
 static status take_texts(source *s, store *into, diag *d)
 {
 	objects *o = store_objects(into);
-	sqlite3_stmt *rows = source_prepare(s, s->from, "SELECT m.id, t.zstd FROM modules m LEFT JOIN texts t ON t.id = m.id");
-	status st = rows ? ST_OK : diag_set(d, ST_ERR_INVALID, "this is no export of a store: %s", s->error);
+	sqlite3_stmt *rows = source_prepare(
+		s, s->from, "SELECT m.id, t.zstd FROM modules m LEFT JOIN texts t ON t.id = m.id");
+	status st =
+		rows ? ST_OK : diag_set(d, ST_ERR_INVALID, "this is no export of a store: %s", s->error);
 	int rc = SQLITE_DONE;
 	while (st == ST_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
 		const char *id = column_text(rows, 0);
 		if (!id_is_hash(id))
 			st = diag_set(d, ST_ERR_INVALID, "'%.80s' is no id of a module", id);
 		else if (objects_lost(o, "objects", id) && sqlite3_column_type(rows, 1) != SQLITE_NULL)
-			st = take_text(o, id, sqlite3_column_blob(rows, 1), (size_t)sqlite3_column_bytes(rows, 1), d);
+			st = take_text(
+				o, id, sqlite3_column_blob(rows, 1), (size_t)sqlite3_column_bytes(rows, 1), d);
 	}
 	if (st == ST_OK && rc != SQLITE_DONE)
 		st = diag_set(d, ST_ERR_INVALID, "the file cannot be read: %s", sqlite3_errmsg(s->from));
@@ -276,15 +308,20 @@ static status take_texts(source *s, store *into, diag *d)
 
 static status check_documents(source *s, diag *d)
 {
-	sqlite3_stmt *rows = source_prepare(s, s->from, "SELECT id, document, json_valid(document) AND document ->> '$.format' = 'shardwright.strategy/1'"
-		" AND document ->> '$.cost.runtime_ns' = runtime_ns AND document ->> '$.cost.peak_bytes' = peak_bytes FROM strategies");
+	sqlite3_stmt *rows = source_prepare(s, s->from,
+		"SELECT id, document, json_valid(document) AND document ->> '$.format' = "
+		"'shardwright.strategy/1'"
+		" AND document ->> '$.cost.runtime_ns' = runtime_ns AND document ->> '$.cost.peak_bytes' = "
+		"peak_bytes FROM strategies");
 	status st = rows ? ST_OK : diag_set(d, ST_ERR_INVALID, "the file cannot be read: %s", s->error);
 	int rc = SQLITE_DONE;
 	while (st == ST_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
 		char id[ID_BYTES];
 		sha256_name(column_text(rows, 1), (size_t)sqlite3_column_bytes(rows, 1), id);
 		if (strcmp(id, column_text(rows, 0)) || !sqlite3_column_int(rows, 2))
-			st = diag_set(d, ST_ERR_INVALID, "the strategy '%.80s' is damaged, or is another one: nothing is taken", column_text(rows, 0));
+			st = diag_set(d, ST_ERR_INVALID,
+				"the strategy '%.80s' is damaged, or is another one: nothing is taken",
+				column_text(rows, 0));
 	}
 	if (st == ST_OK && rc != SQLITE_DONE)
 		st = diag_set(d, ST_ERR_INVALID, "the file cannot be read: %s", sqlite3_errmsg(s->from));
@@ -292,27 +329,38 @@ static status check_documents(source *s, diag *d)
 	return st;
 }
 
-/* The file in a copy of this version, in the target's tmp/: it stays as it is, and it may be of an earlier version. */
+/* The file in a copy of this version, in the target's tmp/: it stays as it is, and it may be of an
+ * earlier version. */
 static status open_copy(store *into, const char *file, char temp[512], db *out, diag *d)
 {
 	int fd = objects_temp(store_objects(into), temp);
-	status st = fd >= 0 && file_copy(file, fd) ? ST_OK : failed("cannot copy", file, strerror(errno), d);
+	status st =
+		fd >= 0 && file_copy(file, fd) ? ST_OK : failed("cannot copy", file, strerror(errno), d);
 	if (fd >= 0)
 		close(fd);
-	if (st == ST_OK && !db_open(out, temp, SQLITE_OPEN_READWRITE, NULL, "PRAGMA cell_size_check = ON"))
+	if (st == ST_OK &&
+		!db_open(out, temp, SQLITE_OPEN_READWRITE, NULL, "PRAGMA cell_size_check = ON"))
 		st = failed("cannot open", file, sqlite3_errmsg(out->handle), d);
 	if (st == ST_OK) {
 		sqlite3_stmt *q = NULL;
-		bool sound = sqlite3_prepare_v2(out->handle, "PRAGMA quick_check(1)", -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW
-			&& !strcmp(column_text(q, 0), "ok");
+		bool sound =
+			sqlite3_prepare_v2(out->handle, "PRAGMA quick_check(1)", -1, &q, NULL) == SQLITE_OK &&
+			sqlite3_step(q) == SQLITE_ROW && !strcmp(column_text(q, 0), "ok");
 		sqlite3_finalize(q);
 		/* Tables that are none, and triggers, would be somebody else's program. */
 		q = NULL;
-		sound = sound && sqlite3_prepare_v2(out->handle, "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' OR (type = 'view' AND name IN"
-			" ('modules', 'searches', 'strategies', 'events', 'labels', 'tags', 'texts', 'verification_jobs', 'verifications', 'measurements'))", -1, &q, NULL) == SQLITE_OK
-			&& sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int(q, 0) == 0;
+		sound = sound &&
+			sqlite3_prepare_v2(out->handle,
+				"SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' OR (type = 'view' AND "
+				"name IN"
+				" ('modules', 'searches', 'strategies', 'events', 'labels', 'tags', 'texts', "
+				"'verification_jobs', 'verifications', 'measurements'))",
+				-1, &q, NULL) == SQLITE_OK &&
+			sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int(q, 0) == 0;
 		sqlite3_finalize(q);
-		st = sound ? store_migrate(out, temp, d) : diag_set(d, ST_ERR_INVALID, "'%.300s' is damaged, or is no export of a store", file);
+		st = sound
+			? store_migrate(out, temp, d)
+			: diag_set(d, ST_ERR_INVALID, "'%.300s' is damaged, or is no export of a store", file);
 	}
 	return st;
 }
@@ -335,7 +383,8 @@ status store_import(const char *dir, const char *file, merge_counts *out, diag *
 	if (st == ST_OK)
 		st = take_texts(&s, into, d);
 	if (st == ST_OK && store_write(into, &s.op) != ST_OK)
-		st = diag_set(d, ST_ERR_IO, "'%.300s' cannot be imported: %s", file, s.error[0] ? s.error : "the disk is full or broken");
+		st = diag_set(d, ST_ERR_IO, "'%.300s' cannot be imported: %s", file,
+			s.error[0] ? s.error : "the disk is full or broken");
 	db_close(&copy);
 	if (temp[0])
 		remove_database(temp);
@@ -346,14 +395,17 @@ status store_import(const char *dir, const char *file, merge_counts *out, diag *
 
 /* ---------------------------------------------------------------- retention */
 
-status store_prune(const char *dir, int64_t keep_days, int64_t keep_bytes, prune_counts *out, diag *d)
+status store_prune(
+	const char *dir, int64_t keep_days, int64_t keep_bytes, prune_counts *out, diag *d)
 {
 	metrics counters = {0};
 	log_to(-1);
 	store *s = store_open(dir, &counters, d);
 	if (!s)
 		return d->code;
-	retention r = {.op = {.run = retention_run}, .before_us = keep_days ? wall_us() - keep_days * DAY_US : 0, .most_bytes = keep_bytes};
+	retention r = {.op = {.run = retention_run},
+		.before_us = keep_days ? wall_us() - keep_days * DAY_US : 0,
+		.most_bytes = keep_bytes};
 	db *c = store_reader(s);
 	status st = c ? ST_OK : failed("cannot read", dir, "no connection", d);
 	out->bytes_before = c ? store_bytes(c) : -1;

@@ -3,11 +3,12 @@
  *   calibrate_table.c  reads tables of measurements      calibrate_math.c  the two fits
  *   calibrate.c        launch, latency and efficiency of a link; the profile that comes out
  *
- * A collective takes launch + steps * latency + wire time, and wire time is that of a perfect link divided by an
- * efficiency that grows with the size. Per link and group size a straight line over the size gives the fixed part; a line
- * over the steps of all group sizes parts it into launch and latency; what is left over a perfect link's time is the
- * efficiency, as points per group size. The steps and the perfect link's time are asked of the cost model itself, so
- * every kind of link and collective is fitted by the formula that will use it. */
+ * A collective takes launch + steps * latency + wire time, and wire time is that of a perfect link
+ * divided by an efficiency that grows with the size. Per link and group size a straight line over
+ * the size gives the fixed part; a line over the steps of all group sizes parts it into launch and
+ * latency; what is left over a perfect link's time is the efficiency, as points per group size. The
+ * steps and the perfect link's time are asked of the cost model itself, so every kind of link and
+ * collective is fitted by the formula that will use it. */
 #include "costmodel/calibrate.h"
 
 #include <cjson/cJSON.h>
@@ -33,7 +34,9 @@ static int64_t model_ns(const device *dev, const measurement *m)
 {
 	sharding_table *t = sharding_table_new();
 	str_id name = strtab_add(&t->names, STR("x"));
-	mesh_id mesh = mesh_intern(t, &(struct mesh){.n_axes = 1, .axis_names = &name, .axis_sizes = &m->group, .n_devices = m->group});
+	mesh_id mesh = mesh_intern(t,
+		&(struct mesh){
+			.n_axes = 1, .axis_names = &name, .axis_sizes = &m->group, .n_devices = m->group});
 	const char *link = dev->links[m->link].name;
 	mesh_links links;
 	axes_buf a = {.n = 1};
@@ -41,7 +44,8 @@ static int64_t model_ns(const device *dev, const measurement *m)
 	int64_t ns = -1;
 	a.a[0] = mesh_full_axis(t, mesh, 0);
 	if (mesh_links_assign(dev, t, mesh, &link, &links, NULL) == ST_OK)
-		ns = collective_time_ns(dev, &links, (collective_kind)m->kind, axes_of(&a), m->bytes, &ignored);
+		ns = collective_time_ns(
+			dev, &links, (collective_kind)m->kind, axes_of(&a), m->bytes, &ignored);
 	sharding_table_unref(t);
 	return ns;
 }
@@ -64,13 +68,16 @@ typedef struct sample {
 	const measurement *rows;
 	uint32_t n;
 	double *wire, *time; /* of a perfect link; measured */
-	double steps, fixed, room; /* room: the largest fixed part that leaves a perfect link its time in every row */
-	double slope;              /* of the time over a perfect link's: below 1 the link is faster than the profile says */
+	double steps, fixed,
+		room; /* room: the largest fixed part that leaves a perfect link its time in every row */
+	double slope; /* of the time over a perfect link's: below 1 the link is faster than the profile
+	                 says */
 } sample;
 
 static void prepare(const device *dev, sample *s)
 {
-	device perfect = probe(dev, s->rows->link, 0), slow = probe(dev, s->rows->link, PROBE_LATENCY_NS);
+	device perfect = probe(dev, s->rows->link, 0),
+		   slow = probe(dev, s->rows->link, PROBE_LATENCY_NS);
 	measurement large = s->rows[s->n - 1];
 	large.bytes = MAX(large.bytes, 1ll << 40); /* latency is a ring's there */
 	s->steps = (double)(model_ns(&slow, &large) - model_ns(&perfect, &large)) / PROBE_LATENCY_NS;
@@ -115,7 +122,8 @@ static void fit_fixed(link_class *l, const sample *s, uint32_t n)
 	l->latency_ns = (int64_t)(latency + .5);
 }
 
-/* Sizes at which the efficiency is given: from the smallest to the largest, by equal factors, where rows are. */
+/* Sizes at which the efficiency is given: from the smallest to the largest, by equal factors, where
+ * rows are. */
 static uint32_t choose_knots(const sample *s, double *knots)
 {
 	uint32_t n = 0;
@@ -148,7 +156,8 @@ static uint32_t choose_knots(const sample *s, double *knots)
 static void fit_group(const sample *s, const link_class *l, group_curve *out)
 {
 	double knots[MAX_CURVE], values[MAX_CURVE] = {0};
-	double *x = xmalloc(s->n * sizeof *x), *y = xmalloc(s->n * sizeof *y), fixed = (double)l->launch_ns + s->steps * (double)l->latency_ns;
+	double *x = xmalloc(s->n * sizeof *x), *y = xmalloc(s->n * sizeof *y),
+		   fixed = (double)l->launch_ns + s->steps * (double)l->latency_ns;
 	uint32_t n_knots = choose_knots(s, knots);
 	for (uint32_t i = 0; i < s->n; i++) {
 		x[i] = (double)s->rows[i].bytes;
@@ -175,7 +184,8 @@ static void straighten(group_curve *g)
 	}
 }
 
-/* With more group sizes than a profile holds: the smallest, the largest and those between with most rows. */
+/* With more group sizes than a profile holds: the smallest, the largest and those between with most
+ * rows. */
 static void choose_groups(const sample *s, uint32_t n, bool *take)
 {
 	uint32_t taken = 0;
@@ -258,15 +268,16 @@ status calibrate(const device *base, measurements *rows, device *out, calibratio
 	qsort(rows->p, rows->n, sizeof *rows->p, by_place);
 	*out = *base;
 	for (uint32_t i = 0; i < rows->n; i++) {
-		if (i && rows->p[i].link == rows->p[i - 1].link && rows->p[i].group == rows->p[i - 1].group) {
+		if (i && rows->p[i].link == rows->p[i - 1].link &&
+			rows->p[i].group == rows->p[i - 1].group) {
 			s[n - 1].n++;
 			continue;
 		}
 		if (n == MAX_SAMPLES)
 			return diag_set(d, ST_ERR_LIMIT, "more than %d group sizes", MAX_SAMPLES);
 		if (model_ns(base, &rows->p[i]) < 0)
-			return diag_set(d, ST_ERR_INVALID, "a group of %lld does not fit link %s of device %s", (long long)rows->p[i].group,
-			                base->links[rows->p[i].link].name, base->name);
+			return diag_set(d, ST_ERR_INVALID, "a group of %lld does not fit link %s of device %s",
+				(long long)rows->p[i].group, base->links[rows->p[i].link].name, base->name);
 		s[n++] = (sample){.rows = &rows->p[i], .n = 1};
 	}
 	for (uint32_t i = 0, k; i < n; i = k) {
@@ -311,8 +322,8 @@ static void set_groups(cJSON *o, const link_class *l, const char *source)
 	cJSON_AddItemToObject(o, "group_efficiency", list);
 }
 
-status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
-                           strbuf *out, diag *d)
+status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
+	const char *name, const char *source, strbuf *out, diag *d)
 {
 	cJSON *o = cJSON_Parse(base_json);
 	if (!o)

@@ -4,9 +4,11 @@
 
 #include "costmodel/costmodel.h"
 
-/* Piecewise linear fit through knots (ascending) to points x, y > 0: weighted by relative error, outliers by Huber's rule.
- * knots[0] is where the line begins, below it y is proportional to x; values never fall. Deterministic. */
-void fit_line_through_knots(const double *x, const double *y, uint32_t n, const double *knots, uint32_t n_knots, double *values);
+/* Piecewise linear fit through knots (ascending) to points x, y > 0: weighted by relative error,
+ * outliers by Huber's rule. knots[0] is where the line begins, below it y is proportional to x;
+ * values never fall. Deterministic. */
+void fit_line_through_knots(const double *x, const double *y, uint32_t n, const double *knots,
+	uint32_t n_knots, double *values);
 /* y = a + b x by relative error with Huber's rule, a >= 0, b >= 0. */
 void fit_straight_line(const double *x, const double *y, uint32_t n, double *a, double *b);
 

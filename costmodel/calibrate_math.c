@@ -1,5 +1,6 @@
-/* The two fits of calibration: a straight line, and a line through knots; both least squares on relative errors, solved
- * a few times over with the weight of far points lowered (Huber's rule). Plain arithmetic in a fixed order. */
+/* The two fits of calibration: a straight line, and a line through knots; both least squares on
+ * relative errors, solved a few times over with the weight of far points lowered (Huber's rule).
+ * Plain arithmetic in a fixed order. */
 #include "costmodel/calibrate.h"
 
 #define HUBER 0.03 /* relative error beyond which a point pulls no harder */
@@ -41,7 +42,8 @@ void fit_straight_line(const double *x, const double *y, uint32_t n, double *a, 
 	}
 }
 
-/* Shares of the two knots around x; below the first one proportional to it, above the last one too. */
+/* Shares of the two knots around x; below the first one proportional to it, above the last one too.
+ */
 static uint32_t place(double x, const double *knots, uint32_t n, double *left, double *right)
 {
 	*right = 0;
@@ -61,7 +63,8 @@ static uint32_t place(double x, const double *knots, uint32_t n, double *left, d
 	return i;
 }
 
-/* Tridiagonal system, diag[i] v[i] + off[i] v[i+1] + off[i-1] v[i-1] = rhs[i]; a knot without points follows its neighbour. */
+/* Tridiagonal system, diag[i] v[i] + off[i] v[i+1] + off[i-1] v[i-1] = rhs[i]; a knot without
+ * points follows its neighbour. */
 static void solve(double *diag_, double *off, double *rhs, uint32_t n, double *v)
 {
 	for (uint32_t i = 1; i < n; i++) {
@@ -86,7 +89,8 @@ static void never_fall(double *v, const double *weight, uint32_t n)
 		count[blocks++] = 1;
 		while (blocks > 1 && mean[blocks - 2] > mean[blocks - 1]) {
 			double w = total[blocks - 2] + total[blocks - 1];
-			mean[blocks - 2] = (mean[blocks - 2] * total[blocks - 2] + mean[blocks - 1] * total[blocks - 1]) / w;
+			mean[blocks - 2] =
+				(mean[blocks - 2] * total[blocks - 2] + mean[blocks - 1] * total[blocks - 1]) / w;
 			total[blocks - 2] = w;
 			count[blocks - 2] += count[blocks - 1];
 			blocks--;
@@ -97,7 +101,8 @@ static void never_fall(double *v, const double *weight, uint32_t n)
 			v[i++] = mean[b];
 }
 
-void fit_line_through_knots(const double *x, const double *y, uint32_t n, const double *knots, uint32_t n_knots, double *values)
+void fit_line_through_knots(const double *x, const double *y, uint32_t n, const double *knots,
+	uint32_t n_knots, double *values)
 {
 	double diag_[MAX_CURVE], off[MAX_CURVE], rhs[MAX_CURVE], weight[MAX_CURVE];
 	for (int round = 0; round < ROUNDS; round++) {

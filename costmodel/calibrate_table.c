@@ -1,10 +1,19 @@
-/* Tables of measurements, comma-separated with a header line: a user's own, with the columns collective, link, group,
- * bytes, and time_ns or time_us; or what NCCL's tests print as CSV, size(B), count, type, time(ns), busbw(GB/s) and the
- * last two again for operation in place. # begins a comment line. */
+/* Tables of measurements, comma-separated with a header line: a user's own, with the columns
+ * collective, link, group, bytes, and time_ns or time_us; or what NCCL's tests print as CSV,
+ * size(B), count, type, time(ns), busbw(GB/s) and the last two again for operation in place. #
+ * begins a comment line. */
 #include "costmodel/calibrate.h"
 
 enum { MAX_COLUMNS = 16, MAX_MEASUREMENTS = 1 << 20 };
-typedef enum column { COLUMN_IGNORED, COLUMN_COLLECTIVE, COLUMN_LINK, COLUMN_GROUP, COLUMN_BYTES, COLUMN_TIME_NS, COLUMN_TIME_US } column;
+typedef enum column {
+	COLUMN_IGNORED,
+	COLUMN_COLLECTIVE,
+	COLUMN_LINK,
+	COLUMN_GROUP,
+	COLUMN_BYTES,
+	COLUMN_TIME_NS,
+	COLUMN_TIME_US
+} column;
 
 typedef struct table_reader {
 	const char *text, *p, *end;
@@ -16,7 +25,8 @@ typedef struct table_reader {
 	bool has[COLUMN_TIME_US + 1];
 } table_reader;
 
-static status fault(table_reader *r, const char *at, status code, const char *fmt, ...) PRINTF_LIKE(4, 5);
+static status fault(table_reader *r, const char *at, status code, const char *fmt, ...)
+	PRINTF_LIKE(4, 5);
 static status fault(table_reader *r, const char *at, status code, const char *fmt, ...)
 {
 	char msg[256];
@@ -24,7 +34,8 @@ static status fault(table_reader *r, const char *at, status code, const char *fm
 	va_start(args, fmt);
 	vsnprintf(msg, sizeof msg, fmt, args);
 	va_end(args);
-	return diag_at(r->d, r->text, (size_t)(r->end - r->text), (size_t)(at - r->text), code, "%s", msg);
+	return diag_at(
+		r->d, r->text, (size_t)(r->end - r->text), (size_t)(at - r->text), code, "%s", msg);
 }
 
 /* Up to the next comma or the end of the line, without blanks around it. */
@@ -66,9 +77,11 @@ static status read_header(table_reader *r)
 	static const struct {
 		const char *text;
 		column column;
-	} known[] = {{"collective", COLUMN_COLLECTIVE}, {"link", COLUMN_LINK}, {"group", COLUMN_GROUP}, {"bytes", COLUMN_BYTES}, {"time_ns", COLUMN_TIME_NS},
-	             {"time_us", COLUMN_TIME_US}, {"size(B)", COLUMN_BYTES}, {"time(ns)", COLUMN_TIME_NS}, {"time(us)", COLUMN_TIME_US}, {"count", COLUMN_IGNORED},
-	             {"type", COLUMN_IGNORED}, {"busbw(GB/s)", COLUMN_IGNORED}, {"algbw(GB/s)", COLUMN_IGNORED}};
+	} known[] = {{"collective", COLUMN_COLLECTIVE}, {"link", COLUMN_LINK}, {"group", COLUMN_GROUP},
+		{"bytes", COLUMN_BYTES}, {"time_ns", COLUMN_TIME_NS}, {"time_us", COLUMN_TIME_US},
+		{"size(B)", COLUMN_BYTES}, {"time(ns)", COLUMN_TIME_NS}, {"time(us)", COLUMN_TIME_US},
+		{"count", COLUMN_IGNORED}, {"type", COLUMN_IGNORED}, {"busbw(GB/s)", COLUMN_IGNORED},
+		{"algbw(GB/s)", COLUMN_IGNORED}};
 	bool last = false;
 	if (r->end - r->p >= 3 && !memcmp(r->p, "\xef\xbb\xbf", 3))
 		r->p += 3;
@@ -80,8 +93,10 @@ static status read_header(table_reader *r)
 		while (k < COUNT_OF(known) && !str_is(name, known[k].text))
 			k++;
 		if (k == COUNT_OF(known))
-			return fault(r, name.p, ST_ERR_PARSE, "unknown column '" STR_FMT "', expected collective, link, group, bytes, time_ns or time_us",
-			             (int)MIN(name.n, 40), name.p);
+			return fault(r, name.p, ST_ERR_PARSE,
+				"unknown column '" STR_FMT
+				"', expected collective, link, group, bytes, time_ns or time_us",
+				(int)MIN(name.n, 40), name.p);
 		if (r->n_columns == MAX_COLUMNS)
 			return fault(r, name.p, ST_ERR_LIMIT, "more than %d columns", MAX_COLUMNS);
 		r->has[known[k].column] = true;
@@ -90,9 +105,11 @@ static status read_header(table_reader *r)
 	if (!r->has[COLUMN_BYTES])
 		return fault(r, r->text, ST_ERR_PARSE, "the table has no column bytes or size(B)");
 	if (r->has[COLUMN_TIME_NS] == r->has[COLUMN_TIME_US])
-		return fault(r, r->text, ST_ERR_PARSE, "the table has no column of times, or times in two units: expected time_ns or time_us");
+		return fault(r, r->text, ST_ERR_PARSE,
+			"the table has no column of times, or times in two units: expected time_ns or time_us");
 	if (!r->has[COLUMN_GROUP] && !r->defaults->group)
-		return fault(r, r->text, ST_ERR_PARSE, "the table has no column group: say how many devices took part (--group)");
+		return fault(r, r->text, ST_ERR_PARSE,
+			"the table has no column group: say how many devices took part (--group)");
 	return ST_OK;
 }
 
@@ -111,7 +128,8 @@ static status read_thousandths(table_reader *r, str s, const char *what, int64_t
 	for (; digits < 3; digits++)
 		part *= 10;
 	if (!any || i < s.n || whole >= (int64_t)1 << 50 || (!whole && !part))
-		return fault(r, s.p, ST_ERR_PARSE, "%s: expected a positive number, found '" STR_FMT "'", what, (int)MIN(s.n, 40), s.p);
+		return fault(r, s.p, ST_ERR_PARSE, "%s: expected a positive number, found '" STR_FMT "'",
+			what, (int)MIN(s.n, 40), s.p);
 	*out = whole * 1000 + part;
 	return ST_OK;
 }
@@ -119,8 +137,9 @@ static status read_thousandths(table_reader *r, str s, const char *what, int64_t
 static status read_whole(table_reader *r, str s, const char *what, int64_t least, int64_t *out)
 {
 	if (!str_to_i64(s, out) || *out < least || *out > (int64_t)1 << 50)
-		return fault(r, s.p, ST_ERR_PARSE, "%s: expected a whole number of %lld or more, found '" STR_FMT "'", what, (long long)least,
-		             (int)MIN(s.n, 40), s.p);
+		return fault(r, s.p, ST_ERR_PARSE,
+			"%s: expected a whole number of %lld or more, found '" STR_FMT "'", what,
+			(long long)least, (int)MIN(s.n, 40), s.p);
 	return ST_OK;
 }
 
@@ -131,8 +150,10 @@ static status find_collective(table_reader *r, str s, uint8_t *out)
 			*out = (uint8_t)k;
 			return ST_OK;
 		}
-	return fault(r, s.p, ST_ERR_PARSE, "unknown collective '" STR_FMT "', expected all_reduce, all_gather, reduce_scatter, all_to_all or collective_permute",
-	             (int)MIN(s.n, 40), s.p);
+	return fault(r, s.p, ST_ERR_PARSE,
+		"unknown collective '" STR_FMT
+		"', expected all_reduce, all_gather, reduce_scatter, all_to_all or collective_permute",
+		(int)MIN(s.n, 40), s.p);
 }
 
 static status find_link(table_reader *r, str s, uint32_t *out)
@@ -142,18 +163,21 @@ static status find_link(table_reader *r, str s, uint32_t *out)
 			*out = k;
 			return ST_OK;
 		}
-	return fault(r, s.p, ST_ERR_NOT_FOUND, "device %s has no link class '" STR_FMT "'", r->dev->name, (int)MIN(s.n, 40), s.p);
+	return fault(r, s.p, ST_ERR_NOT_FOUND, "device %s has no link class '" STR_FMT "'",
+		r->dev->name, (int)MIN(s.n, 40), s.p);
 }
 
 static status read_row(table_reader *r, measurements *out)
 {
-	measurement m = {.kind = r->defaults->kind, .link = r->defaults->link, .group = r->defaults->group};
+	measurement m = {
+		.kind = r->defaults->kind, .link = r->defaults->link, .group = r->defaults->group};
 	int64_t times[MAX_COLUMNS], n_times = 0;
 	const char *row = r->p, *group_at = r->p;
 	bool last = false;
 	for (uint32_t c = 0; c < r->n_columns; c++) {
 		if (last)
-			return fault(r, row, ST_ERR_PARSE, "the row has %u cells, the header %u", c, r->n_columns);
+			return fault(
+				r, row, ST_ERR_PARSE, "the row has %u cells, the header %u", c, r->n_columns);
 		str s = cell(r, &last);
 		switch (r->columns[c]) {
 		case COLUMN_COLLECTIVE: TRY(find_collective(r, s, &m.kind)); break;
@@ -177,7 +201,9 @@ static status read_row(table_reader *r, measurements *out)
 		return fault(r, row, ST_ERR_PARSE, "the row has more cells than the header");
 	const link_class *l = &r->dev->links[m.link];
 	if (l->size && m.group > l->size)
-		return fault(r, group_at, ST_ERR_INVALID, "a group of %lld devices on link %s, which spans %lld", (long long)m.group, l->name, (long long)l->size);
+		return fault(r, group_at, ST_ERR_INVALID,
+			"a group of %lld devices on link %s, which spans %lld", (long long)m.group, l->name,
+			(long long)l->size);
 	for (int64_t k = 0; k < n_times; k++) {
 		if (out->n == MAX_MEASUREMENTS)
 			return fault(r, row, ST_ERR_LIMIT, "more than %d measurements", MAX_MEASUREMENTS);
@@ -187,12 +213,15 @@ static status read_row(table_reader *r, measurements *out)
 	return ST_OK;
 }
 
-status measurements_read(const char *text, size_t n, const device *dev, const table_defaults *defaults, measurements *out, diag *d)
+status measurements_read(const char *text, size_t n, const device *dev,
+	const table_defaults *defaults, measurements *out, diag *d)
 {
-	table_reader r = {.text = text, .p = text, .end = text + n, .d = d, .dev = dev, .defaults = defaults};
+	table_reader r = {
+		.text = text, .p = text, .end = text + n, .d = d, .dev = dev, .defaults = defaults};
 	uint32_t before = out->n;
 	TRY(read_header(&r));
 	while (skip_empty(&r))
 		TRY(read_row(&r, out));
-	return out->n > before ? ST_OK : fault(&r, r.end, ST_ERR_PARSE, "the table has a header and no rows");
+	return out->n > before ? ST_OK
+						   : fault(&r, r.end, ST_ERR_PARSE, "the table has a header and no rows");
 }

@@ -1,11 +1,13 @@
-/* Time of a collective over mesh axes. Source of the formulas: the ring, torus and two-level models of the scaling book
- * (simulated algorithms: rings per torus dim running at once, rings or trees over switches and networks, levels of a
- * hierarchy pipelined). A collective takes one launch, the latency of all levels, and the wire time of the slowest one.
+/* Time of a collective over mesh axes. Source of the formulas: the ring, torus and two-level models
+ * of the scaling book (simulated algorithms: rings per torus dim running at once, rings or trees
+ * over switches and networks, levels of a hierarchy pipelined). A collective takes one launch, the
+ * latency of all levels, and the wire time of the slowest one.
  *
- * Buffers: `bytes` is the full buffer S of the group: the gathered result, the reduced operand, the local buffer of
- * all_to_all and collective_permute. A level with D members, below which G devices of the group share the work, moves
- * S (D - 1) / D / G per device: levels are reduced or gathered one after the other. Rings through the whole group
- * (one_ring) carry S (DG - 1) / DG / G instead, nearly twice that for D = 2. */
+ * Buffers: `bytes` is the full buffer S of the group: the gathered result, the reduced operand, the
+ * local buffer of all_to_all and collective_permute. A level with D members, below which G devices
+ * of the group share the work, moves S (D - 1) / D / G per device: levels are reduced or gathered
+ * one after the other. Rings through the whole group (one_ring) carry S (DG - 1) / DG / G instead,
+ * nearly twice that for D = 2. */
 #include "costmodel/costmodel.h"
 
 /* Part of the group along one torus dim, or the group's size on a switch or network. */
@@ -42,7 +44,8 @@ static void add_span(group *g, span s)
 		g->span[g->n++] = s;
 }
 
-/* The positions of a (sub-)axis cover strides [low, high) of its mesh axis; the parts it touches are its spans. */
+/* The positions of a (sub-)axis cover strides [low, high) of its mesh axis; the parts it touches
+ * are its spans. */
 static void add_axis(group *g, const mesh_links *links, axis_ref a)
 {
 	const struct axis_links *al = &links->axis[axis_index(a)];
@@ -56,8 +59,12 @@ static void add_axis(group *g, const mesh_links *links, axis_ref a)
 		if (to <= from)
 			continue;
 		/* a sub-axis that does not divide at the part's border is rounded up to what touches it */
-		add_span(g, (span){.link = p->link, .dim = p->dim, .n = ceil_div(to, from), .stride = p->stride * (from / at),
-		                   .wrapped = p->wrapped && to == at * p->size});
+		add_span(g,
+			(span){.link = p->link,
+				.dim = p->dim,
+				.n = ceil_div(to, from),
+				.stride = p->stride * (from / at),
+				.wrapped = p->wrapped && to == at * p->size});
 	}
 }
 
@@ -77,8 +84,10 @@ static int64_t measured_bytes(const group_curve *c, int64_t bytes)
 		return divide((__int128)bytes * 1000000, c->ppm[last]);
 	while (bytes > c->bytes[i + 1])
 		i++;
-	int64_t from = divide((__int128)c->bytes[i] * 1000000, c->ppm[i]), to = divide((__int128)c->bytes[i + 1] * 1000000, c->ppm[i + 1]);
-	return from + divide((__int128)(to - from) * (bytes - c->bytes[i]), c->bytes[i + 1] - c->bytes[i]);
+	int64_t from = divide((__int128)c->bytes[i] * 1000000, c->ppm[i]),
+			to = divide((__int128)c->bytes[i + 1] * 1000000, c->ppm[i + 1]);
+	return from +
+		divide((__int128)(to - from) * (bytes - c->bytes[i]), c->bytes[i + 1] - c->bytes[i]);
 }
 
 static int64_t effective_bytes(const link_class *l, int64_t members, int64_t bytes)
@@ -93,7 +102,8 @@ static int64_t effective_bytes(const link_class *l, int64_t members, int64_t byt
 	int64_t above = measured_bytes(&l->groups[i], bytes);
 	if (!i || l->groups[i].group == members)
 		return above;
-	int64_t below = measured_bytes(&l->groups[i - 1], bytes), gap = l->groups[i].group - l->groups[i - 1].group;
+	int64_t below = measured_bytes(&l->groups[i - 1], bytes),
+			gap = l->groups[i].group - l->groups[i - 1].group;
 	int64_t part = members - l->groups[i - 1].group;
 	return divide((__int128)below * (gap - part) + (__int128)above * part, gap);
 }
@@ -118,7 +128,8 @@ static int64_t log2_ceil(int64_t n)
 }
 
 /* Rings along all dims at once. inner: devices of the group below this level; outer: above. */
-static level torus_level(const link_class *l, const span *s, uint32_t n, collective_kind kind, int64_t bytes, int64_t inner, int64_t outer)
+static level torus_level(const link_class *l, const span *s, uint32_t n, collective_kind kind,
+	int64_t bytes, int64_t inner, int64_t outer)
 {
 	level out = {.members = 1};
 	int64_t rate = 0, hops = 0, worst = 0;
@@ -133,10 +144,14 @@ static level torus_level(const link_class *l, const span *s, uint32_t n, collect
 	out.latency = (kind == COLL_COLLECTIVE_PERMUTE ? 1 : hops) * l->latency_ns;
 	if (kind == COLL_ALL_TO_ALL || kind == COLL_COLLECTIVE_PERMUTE) {
 		int64_t local = effective_bytes(l, out.members, bytes / outer);
-		for (uint32_t i = 0; kind == COLL_ALL_TO_ALL && i < n; i++) /* what crosses the middle of each dim */
-			worst = MAX(worst, wire_ns(local, s[i].n * s[i].n / 4 * MAX(s[i].stride, 1), s[i].n,
-			                           (s[i].wrapped ? 2 : 1) * l->bandwidth_bytes_s));
-		out.wire = kind == COLL_ALL_TO_ALL ? worst : wire_ns(effective_bytes(l, out.members, bytes), 1, 1, l->bandwidth_bytes_s);
+		for (uint32_t i = 0; kind == COLL_ALL_TO_ALL && i < n;
+			 i++) /* what crosses the middle of each dim */
+			worst = MAX(worst,
+				wire_ns(local, s[i].n * s[i].n / 4 * MAX(s[i].stride, 1), s[i].n,
+					(s[i].wrapped ? 2 : 1) * l->bandwidth_bytes_s));
+		out.wire = kind == COLL_ALL_TO_ALL
+			? worst
+			: wire_ns(effective_bytes(l, out.members, bytes), 1, 1, l->bandwidth_bytes_s);
 		return out;
 	}
 	int64_t share = effective_bytes(l, out.members, bytes / inner);
@@ -148,7 +163,8 @@ static level torus_level(const link_class *l, const span *s, uint32_t n, collect
 	return out;
 }
 
-static level switch_level(const link_class *l, int64_t members, collective_kind kind, int64_t bytes, int64_t inner, int64_t outer)
+static level switch_level(const link_class *l, int64_t members, collective_kind kind, int64_t bytes,
+	int64_t inner, int64_t outer)
 {
 	level out = {.members = members};
 	int64_t rate = l->bandwidth_bytes_s;
@@ -165,7 +181,8 @@ static level switch_level(const link_class *l, int64_t members, collective_kind 
 		out.wire = wire_ns(effective_bytes(l, members, bytes / outer), members - 1, members, rate);
 		return out;
 	}
-	int64_t share = effective_bytes(l, members, bytes / inner), around = l->one_ring ? sat_mul(members, inner) : members;
+	int64_t share = effective_bytes(l, members, bytes / inner),
+			around = l->one_ring ? sat_mul(members, inner) : members;
 	int64_t steps = l->kind == LINK_MESH ? 1 : members - 1;
 	out.latency = sat_mul(steps, l->latency_ns);
 	out.wire = wire_ns(share, around - 1, around, rate);
@@ -174,7 +191,8 @@ static level switch_level(const link_class *l, int64_t members, collective_kind 
 	out.latency *= 2;
 	out.wire *= 2;
 	/* a tree has fewer steps and moves twice the buffer at 0.92 of the bandwidth */
-	int64_t tree_latency = 2 * log2_ceil(members) * l->latency_ns, tree_wire = wire_ns(share, 200, 92, l->bandwidth_bytes_s);
+	int64_t tree_latency = 2 * log2_ceil(members) * l->latency_ns,
+			tree_wire = wire_ns(share, 200, 92, l->bandwidth_bytes_s);
 	if (l->kind != LINK_MESH && tree_latency + tree_wire < out.latency + out.wire) {
 		out.latency = tree_latency;
 		out.wire = tree_wire;
@@ -182,7 +200,8 @@ static level switch_level(const link_class *l, int64_t members, collective_kind 
 	return out;
 }
 
-int64_t collective_time_ns(const device *dev, const mesh_links *links, collective_kind kind, axes a, int64_t bytes, uint8_t *link)
+int64_t collective_time_ns(const device *dev, const mesh_links *links, collective_kind kind, axes a,
+	int64_t bytes, uint8_t *link)
 {
 	group g = {0};
 	for (uint32_t i = 0; i < a.n; i++)
@@ -209,8 +228,9 @@ int64_t collective_time_ns(const device *dev, const mesh_links *links, collectiv
 		if (members <= 1)
 			continue;
 		int64_t outer = MAX(all / inner / members, 1);
-		level v = l->kind == LINK_RING || l->kind == LINK_LINE ? torus_level(l, here, n, kind, bytes, inner, outer)
-		                                                       : switch_level(l, members, kind, bytes, inner, outer);
+		level v = l->kind == LINK_RING || l->kind == LINK_LINE
+			? torus_level(l, here, n, kind, bytes, inner, outer)
+			: switch_level(l, members, kind, bytes, inner, outer);
 		launch = MAX(launch, l->launch_ns);
 		latency = sat_add(latency, v.latency);
 		if (v.wire > wire || inner == 1) {
@@ -225,7 +245,8 @@ int64_t collective_time_ns(const device *dev, const mesh_links *links, collectiv
 /* ---------------------------------------------------------------- published figures */
 
 /* Members along each torus dim; false: not all of them are on one torus. */
-static bool on_one_torus(const device *dev, const group *g, int64_t members[MAX_TORUS_DIMS], bool ring[MAX_TORUS_DIMS], uint8_t *link)
+static bool on_one_torus(const device *dev, const group *g, int64_t members[MAX_TORUS_DIMS],
+	bool ring[MAX_TORUS_DIMS], uint8_t *link)
 {
 	for (uint32_t d = 0; d < MAX_TORUS_DIMS; d++)
 		members[d] = 1, ring[d] = false;
@@ -240,9 +261,13 @@ static bool on_one_torus(const device *dev, const group *g, int64_t members[MAX_
 	return true;
 }
 
-int64_t published_time_ns(const device *dev, const mesh_links *links, collective_kind kind, axes a, int64_t bytes, uint8_t *link)
+int64_t published_time_ns(const device *dev, const mesh_links *links, collective_kind kind, axes a,
+	int64_t bytes, uint8_t *link)
 {
-	enum { REACHABLE_PERCENT = 90, HOP_NS = 1000 }; /* jax-ml/scaling-book: 45 of v5e's 50 GB/s, and about 1 us a hop */
+	enum {
+		REACHABLE_PERCENT = 90,
+		HOP_NS = 1000
+	}; /* jax-ml/scaling-book: 45 of v5e's 50 GB/s, and about 1 us a hop */
 	group g = {0};
 	int64_t members[MAX_TORUS_DIMS], rate = 0, hops = 0, all = 1;
 	bool ring[MAX_TORUS_DIMS];

@@ -18,7 +18,8 @@ static int64_t product_of(const op_view *v, uint32_t slot, const int64_t *dims, 
 }
 
 /* Product of the dims of a slot in neither list. */
-static int64_t product_of_rest(const op_view *v, uint32_t slot, const int64_t *a, uint32_t na, const int64_t *b, uint32_t nb)
+static int64_t product_of_rest(
+	const op_view *v, uint32_t slot, const int64_t *a, uint32_t na, const int64_t *b, uint32_t nb)
 {
 	const type *ty = slot_type(v, slot);
 	int64_t r = 1;
@@ -38,8 +39,9 @@ static void set_matmul(const op_view *v, op_work *w, int64_t batch, int64_t m, i
 	w->matmul_flops = sat_mul(sat_mul(sat_mul(batch, m), sat_mul(n, k)), per);
 }
 
-/* What compilers make of a product that sums nothing up, or of which no dim is free, whatever the target: a multiplication of every
- * pair, and a sum behind it. (XLA's algebraic simplifier does so for TPU, GPU and CPU, libtpu 0.0.52 and jaxlib 0.10.2.) */
+/* What compilers make of a product that sums nothing up, or of which no dim is free, whatever the
+ * target: a multiplication of every pair, and a sum behind it. (XLA's algebraic simplifier does so
+ * for TPU, GPU and CPU, libtpu 0.0.52 and jaxlib 0.10.2.) */
 static void be_multiplication(op_work *w)
 {
 	if (w->k != 1 && (w->m != 1 || w->n != 1))
@@ -54,8 +56,10 @@ static void be_multiplication(op_work *w)
 /* What dims of an operand are to a contraction. */
 typedef enum dim_role { ROLE_BATCH, ROLE_CONTRACTED, ROLE_FREE, ROLE_COUNT } dim_role;
 
-/* Does the operand lie as a library of matrix products wants it, as a tiled matrix unit does? Dims of local size 1 lie anywhere. */
-static void find_orders(const op_view *v, op_work *w, uint32_t slot, const int64_t *batch, uint32_t nb, const int64_t *contracted, uint32_t nc)
+/* Does the operand lie as a library of matrix products wants it, as a tiled matrix unit does? Dims
+ * of local size 1 lie anywhere. */
+static void find_orders(const op_view *v, op_work *w, uint32_t slot, const int64_t *batch,
+	uint32_t nb, const int64_t *contracted, uint32_t nc)
 {
 	const type *ty = slot_type(v, slot);
 	dim_role roles[MAX_RANK];
@@ -64,7 +68,9 @@ static void find_orders(const op_view *v, op_work *w, uint32_t slot, const int64
 	for (int64_t d = 0; ty && d < ty->rank; d++) {
 		if (local_dim(v, slot, d) == 1)
 			continue;
-		dim_role role = listed(batch, nb, d) ? ROLE_BATCH : listed(contracted, nc, d) ? ROLE_CONTRACTED : ROLE_FREE;
+		dim_role role = listed(batch, nb, d) ? ROLE_BATCH
+			: listed(contracted, nc, d)      ? ROLE_CONTRACTED
+											 : ROLE_FREE;
 		bool goes_on = n && roles[n - 1] == role, ordered = !all[role] || goes_on;
 		if (role == ROLE_BATCH) {
 			int64_t place = 0;
@@ -79,7 +85,8 @@ static void find_orders(const op_view *v, op_work *w, uint32_t slot, const int64
 	}
 	for (uint32_t i = n < 2 ? 0 : n - 2; i < n; i++)
 		in_tile[roles[i]]++;
-	bool untiled = all[ROLE_CONTRACTED] && all[ROLE_FREE] && (!in_tile[ROLE_CONTRACTED] || !in_tile[ROLE_FREE]);
+	bool untiled = all[ROLE_CONTRACTED] && all[ROLE_FREE] &&
+		(!in_tile[ROLE_CONTRACTED] || !in_tile[ROLE_FREE]);
 	w->untiled |= (uint8_t)(untiled << slot);
 }
 
@@ -96,40 +103,46 @@ static void cost_dot_general(const op_view *v, op_work *w)
 	const module *m = v->p->m;
 	uint32_t nlb, nlc, nrb, nrc;
 	const int64_t *lb = op_ints(m, v->n->op, "dot_dimension_numbers.lhs_batching_dimensions", &nlb);
-	const int64_t *lc = op_ints(m, v->n->op, "dot_dimension_numbers.lhs_contracting_dimensions", &nlc);
+	const int64_t *lc =
+		op_ints(m, v->n->op, "dot_dimension_numbers.lhs_contracting_dimensions", &nlc);
 	const int64_t *rb = op_ints(m, v->n->op, "dot_dimension_numbers.rhs_batching_dimensions", &nrb);
-	const int64_t *rc = op_ints(m, v->n->op, "dot_dimension_numbers.rhs_contracting_dimensions", &nrc);
+	const int64_t *rc =
+		op_ints(m, v->n->op, "dot_dimension_numbers.rhs_contracting_dimensions", &nrc);
 	w->dims = (contraction){.is_dot = true,
-	                        .contracted = {mask_of(lc, nlc), mask_of(rc, nrc)},
-	                        .batched = {mask_of(lb, nlb), mask_of(rb, nrb)}};
-	set_matmul(v, w, product_of(v, 0, lb, nlb), product_of_rest(v, 0, lb, nlb, lc, nlc), product_of_rest(v, 1, rb, nrb, rc, nrc),
-	           product_of(v, 0, lc, nlc));
+		.contracted = {mask_of(lc, nlc), mask_of(rc, nrc)},
+		.batched = {mask_of(lb, nlb), mask_of(rb, nrb)}};
+	set_matmul(v, w, product_of(v, 0, lb, nlb), product_of_rest(v, 0, lb, nlb, lc, nlc),
+		product_of_rest(v, 1, rb, nrb, rc, nrc), product_of(v, 0, lc, nlc));
 	find_orders(v, w, 0, lb, nlb, lc, nlc);
 	find_orders(v, w, 1, rb, nrb, rc, nrc);
 }
 
 void cost_dot(const op_view *v, op_work *w)
 {
-	const type *lhs = slot_type(v, 0), *rhs = slot_type(v, 1), *out = slot_type(v, result_slot(v, 0));
+	const type *lhs = slot_type(v, 0), *rhs = slot_type(v, 1),
+			   *out = slot_type(v, result_slot(v, 0));
 	w->precision = op_precision(v->p->m, v->n->op);
 	if (v->n->op_kind == OP_DOT_GENERAL) {
 		cost_dot_general(v, w);
 		be_multiplication(w);
 	} else if (v->n->op_kind == OP_DOT && lhs && rhs) { /* [m, k] or [k] by [k, n] or [k] */
 		int64_t last = (int64_t)lhs->rank - 1, zero = 0;
-		set_matmul(v, w, 1, product_of_rest(v, 0, &last, 1, NULL, 0), product_of_rest(v, 1, &zero, 1, NULL, 0), local_dim(v, 0, last));
+		set_matmul(v, w, 1, product_of_rest(v, 0, &last, 1, NULL, 0),
+			product_of_rest(v, 1, &zero, 1, NULL, 0), local_dim(v, 0, last));
 		be_multiplication(w);
-	} else if (lhs && out && out->rank) { /* ragged_dot, einsum: every element of the left side meets the last result dim */
+	} else if (lhs && out && out->rank) { /* ragged_dot, einsum: every element of the left side
+		                                     meets the last result dim */
 		int64_t n = MAX(local_dim(v, result_slot(v, 0), out->rank - 1), 1);
 		int64_t rows = MAX(local_elements(v, result_slot(v, 0)) / n, 1);
 		set_matmul(v, w, 1, rows, n, MAX(local_elements(v, 0) / rows, 1));
 	}
 }
 
-/* Pairs (output place, kernel tap) of one spatial dim that meet a real input element, not padding or a dilation hole.
- * Exact for sizes met in practice; beyond MAX_PAIRS padding is ignored. */
+/* Pairs (output place, kernel tap) of one spatial dim that meet a real input element, not padding
+ * or a dilation hole. Exact for sizes met in practice; beyond MAX_PAIRS padding is ignored. */
 enum { MAX_PAIRS = 1 << 16, LEAST_IMAGES = 8 };
-int64_t convolution_taps(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low, int64_t lhs_dilation, int64_t rhs_dilation)
+int64_t convolution_taps(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low,
+	int64_t lhs_dilation, int64_t rhs_dilation)
 {
 	lhs_dilation = MAX(lhs_dilation, 1);
 	if (sat_mul(kernel, out) > MAX_PAIRS)
@@ -155,9 +168,12 @@ void cost_convolution(const op_view *v, op_work *w)
 	const int64_t *pad = op_ints(m, o, "padding", &n_pad); /* [spatial, 2], row by row */
 	const int64_t *ld = op_ints(m, o, "lhs_dilation", &n_ld);
 	const int64_t *rd = op_ints(m, o, "rhs_dilation", &n_rd);
-	int64_t features = local_dim(v, 1, op_int(m, o, "dimension_numbers.kernel_output_feature_dimension", -1));
-	int64_t depth = local_dim(v, 1, op_int(m, o, "dimension_numbers.kernel_input_feature_dimension", -1));
-	int64_t groups = MAX(op_int(m, o, "feature_group_count", 1), 1), batch_groups = MAX(op_int(m, o, "batch_group_count", 1), 1);
+	int64_t features =
+		local_dim(v, 1, op_int(m, o, "dimension_numbers.kernel_output_feature_dimension", -1));
+	int64_t depth =
+		local_dim(v, 1, op_int(m, o, "dimension_numbers.kernel_input_feature_dimension", -1));
+	int64_t groups = MAX(op_int(m, o, "feature_group_count", 1), 1),
+			batch_groups = MAX(op_int(m, o, "batch_group_count", 1), 1);
 	uint32_t n = MIN(n_in, MIN(n_kernel, n_out));
 	int64_t pairs = 1, places = 1, taps = 1;
 	for (uint32_t i = 0; i < n; i++) {
@@ -165,14 +181,17 @@ void cost_convolution(const op_view *v, op_work *w)
 		int64_t size = local_dim(v, result_slot(v, 0), out[i]), window = local_dim(v, 1, kernel[i]);
 		places = sat_mul(places, size);
 		taps = sat_mul(taps, window);
-		pairs = sat_mul(pairs, convolution_taps(local_dim(v, 0, in[i]), window, size, i < n_stride ? stride[i] : 1,
-		                                   2 * i < n_pad ? pad[2 * i] : 0, lhs_dilation, rhs_dilation));
+		pairs = sat_mul(pairs,
+			convolution_taps(local_dim(v, 0, in[i]), window, size, i < n_stride ? stride[i] : 1,
+				2 * i < n_pad ? pad[2 * i] : 0, lhs_dilation, rhs_dilation));
 	}
 	/* every output element sums over the taps that hit and the input features of its group */
-	int64_t elements = local_elements(v, result_slot(v, 0)), rows = MAX(elements / MAX(features, 1), 1);
+	int64_t elements = local_elements(v, result_slot(v, 0)),
+			rows = MAX(elements / MAX(features, 1), 1);
 	int64_t images = local_dim(v, 0, op_int(m, o, "dimension_numbers.input_batch_dimension", -1));
 	int64_t inputs = local_dim(v, 0, op_int(m, o, "dimension_numbers.input_feature_dimension", -1));
-	if (n && images < LEAST_IMAGES && taps > 1 && taps < places) /* not of the gradient of weights, whose images are its features */
+	if (n && images < LEAST_IMAGES && taps > 1 &&
+		taps < places) /* not of the gradient of weights, whose images are its features */
 		w->relaid_rows = local_elements(v, 0) / MAX(inputs, 1), w->relaid_features = inputs;
 	w->precision = op_precision(v->p->m, v->n->op);
 	groups = MAX(groups, batch_groups);
@@ -184,8 +203,8 @@ void cost_convolution(const op_view *v, op_work *w)
 		w->k = MAX((int64_t)((__int128)w->k * w->matmul_flops / MAX(dense, 1)), 1);
 }
 
-/* Fused attention of q [.., t, heads, d] or [.., heads, t, d] with k alike: two contractions over all pairs of places.
- * The longer of the two middle dims is taken as places. */
+/* Fused attention of q [.., t, heads, d] or [.., heads, t, d] with k alike: two contractions over
+ * all pairs of places. The longer of the two middle dims is taken as places. */
 void cost_attention(const op_view *v, op_work *w)
 {
 	const type *q = slot_type(v, 0), *k = slot_type(v, 1);
@@ -193,5 +212,6 @@ void cost_attention(const op_view *v, op_work *w)
 		return;
 	int64_t keys = MAX(local_dim(v, 1, 1), local_dim(v, 1, 2)), d = local_dim(v, 0, 3);
 	int64_t queries = MAX(local_dim(v, 0, 1), local_dim(v, 0, 2));
-	set_matmul(v, w, MAX(local_elements(v, 0) / MAX(queries * d, 1), 1), queries, keys, sat_mul(d, 2));
+	set_matmul(
+		v, w, MAX(local_elements(v, 0) / MAX(queries * d, 1), 1), queries, keys, sat_mul(d, 2));
 }

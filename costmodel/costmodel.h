@@ -1,4 +1,5 @@
-/* costmodel: what one op and one collective cost on a device. Machine numbers live in JSON device profiles only.
+/* costmodel: what one op and one collective cost on a device. Machine numbers live in JSON device
+ * profiles only.
  *
  *   profiles.c     the built-in profiles (costmodel/devices/NAME.json, embedded)       device.c    reads a profile
  *   opcost.c       flops and bytes of one op from shard sizes (no machine numbers)     contract.c  the same of contractions
@@ -11,11 +12,17 @@
 
 #include "lower/lower.h"
 
-typedef enum link_kind { LINK_RING, LINK_LINE, LINK_SWITCH, LINK_MESH, LINK_NETWORK } link_kind; /* torus ring with / without wraparound, NVSwitch, full mesh, node network */
+typedef enum link_kind {
+	LINK_RING,
+	LINK_LINE,
+	LINK_SWITCH,
+	LINK_MESH,
+	LINK_NETWORK
+} link_kind; /* torus ring with / without wraparound, NVSwitch, full mesh, node network */
 enum { MAX_LINK_CLASSES = 6, MAX_CURVE = 12, MAX_TORUS_DIMS = 3, MAX_GROUP_CURVES = 4 };
-/* Measured efficiency of a group size, where it is known: fraction of the bandwidth (after launch and latency) reached
- * by a collective on a full buffer of that many bytes. Wire time is linear between the points, proportional to the size
- * before the first and after the last one. */
+/* Measured efficiency of a group size, where it is known: fraction of the bandwidth (after launch
+ * and latency) reached by a collective on a full buffer of that many bytes. Wire time is linear
+ * between the points, proportional to the size before the first and after the last one. */
 typedef struct group_curve {
 	int64_t group;
 	uint32_t n;
@@ -24,24 +31,30 @@ typedef struct group_curve {
 typedef struct link_class { /* innermost first */
 	char name[32];
 	uint8_t kind;
-	uint32_t n_dims;               /* LINK_RING and LINK_LINE: dims of the torus or grid; 1 otherwise */
+	uint32_t n_dims; /* LINK_RING and LINK_LINE: dims of the torus or grid; 1 otherwise */
 	int64_t shape[MAX_TORUS_DIMS]; /* the largest extent of each */
-	int64_t size;              /* devices this level spans (product of shape); 0: unbounded */
-	int64_t bandwidth_bytes_s; /* one way, one device (torus: one link of one dim; mesh: one link to one peer) */
+	int64_t size;                  /* devices this level spans (product of shape); 0: unbounded */
+	int64_t bandwidth_bytes_s; /* one way, one device (torus: one link of one dim; mesh: one link to
+	                              one peer) */
 	int64_t latency_ns;        /* per hop or step */
 	int64_t launch_ns;         /* per collective */
 	int64_t efficiency_ppm;    /* reached at large sizes */
 	int64_t half_bytes;        /* size at which half of that is reached */
-	int64_t wrap_size;         /* LINK_RING: a dim shorter than this, or not a multiple, has no wraparound; 0: always */
-	int64_t one_ring;          /* 1: gathers, scatters and reductions run in rings through all devices of the group, levels below included */
-	uint32_t n_groups;         /* measured sizes, ascending by group; they replace efficiency_ppm and half_bytes */
+	int64_t wrap_size; /* LINK_RING: a dim shorter than this, or not a multiple, has no wraparound;
+	                      0: always */
+	int64_t one_ring; /* 1: gathers, scatters and reductions run in rings through all devices of the
+	                     group, levels below included */
+	uint32_t n_groups; /* measured sizes, ascending by group; they replace efficiency_ppm and
+	                      half_bytes */
 	group_curve groups[MAX_GROUP_CURVES];
 } link_class;
-typedef struct curve { /* piecewise linear in log2(x): efficiency in ppm; constant before the first and after the last */
+typedef struct curve { /* piecewise linear in log2(x): efficiency in ppm; constant before the first
+	                      and after the last */
 	uint32_t n;
 	int64_t x[MAX_CURVE], ppm[MAX_CURVE];
 } curve;
-/* Efficiency at x >= 0, integer arithmetic only: log2 is itself taken as linear between powers of two. */
+/* Efficiency at x >= 0, integer arithmetic only: log2 is itself taken as linear between powers of
+ * two. */
 int64_t curve_at(const curve *c, int64_t x);
 /* That log2 in units of 1 / LOG2_ONE; x >= 1. */
 enum { LOG2_ONE = 1 << 16 };
@@ -49,30 +62,39 @@ int64_t log2_fixed(int64_t x);
 typedef struct device {
 	char name[48], title[96];
 	lower_target target;
-	int64_t peak_flops[ELEM_COUNT]; /* matmul unit, flop/s, by element type of the operands; 0: not supported, next wider */
+	int64_t peak_flops[ELEM_COUNT]; /* matmul unit, flop/s, by element type of the operands; 0: not
+	                                   supported, next wider */
 	int64_t vector_flops;           /* flop/s of elementwise work in f32 */
 	int64_t memory_bytes, usable_bytes, memory_bytes_s;
 	int64_t op_launch_ns;
 	int64_t tile_m, tile_n, tile_k; /* matmul padding granularity; 1: none */
-	int64_t on_chip_bytes;      /* memory on the chip that programs place values in (TPU); 0: none */
-	int64_t prefetch_bytes;     /* of it, what may hold arguments that are fetched ahead, and results that are copied out later */
-	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU 128 x 8); 1: none */
-	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit, by its precision */
-	int64_t matmul_results_s[2]; /* results the matmul unit can hand on per second: of 32 bits, of 16; 0: as many as it makes */
-	/* elements that the vector unit works through per second in kernels without a matmul: of the largest tensor, and read and written
-	   by all of them together; 0: no bound */
+	int64_t on_chip_bytes;  /* memory on the chip that programs place values in (TPU); 0: none */
+	int64_t prefetch_bytes; /* of it, what may hold arguments that are fetched ahead, and results
+	                           that are copied out later */
+	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU
+	                                    128 x 8); 1: none */
+	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit,
+	                                           by its precision */
+	int64_t matmul_results_s[2]; /* results the matmul unit can hand on per second: of 32 bits, of
+	                                16; 0: as many as it makes */
+	/* elements that the vector unit works through per second in kernels without a matmul: of the
+	   largest tensor, and read and written by all of them together; 0: no bound */
 	int64_t vector_elements_s[2];
-	int64_t lone_elements_s;    /* elements of the largest tensor per second of a kernel of one op; 0: as of others */
-	int64_t cycles_s;           /* cycles per second in which the device's compiler estimates kernels; 0: it writes no estimates */
-	int64_t reorder_elements_s; /* elements narrower than 32 bits that are brought into another order of dims per second; 0: as memory has it */
-	curve matmul_efficiency; /* by flops of one op */
-	curve memory_efficiency; /* by bytes of one op */
+	int64_t lone_elements_s; /* elements of the largest tensor per second of a kernel of one op; 0:
+	                            as of others */
+	int64_t cycles_s; /* cycles per second in which the device's compiler estimates kernels; 0: it
+	                     writes no estimates */
+	int64_t reorder_elements_s; /* elements narrower than 32 bits that are brought into another
+	                               order of dims per second; 0: as memory has it */
+	curve matmul_efficiency;    /* by flops of one op */
+	curve memory_efficiency;    /* by bytes of one op */
 	uint32_t n_links;
 	link_class links[MAX_LINK_CLASSES];
-	int64_t windowed_bytes_s;   /* rate that decides about windowed einsums; 0: its compiler makes none */
-	uint32_t asynchronous;      /* bits by collective_kind: those that run beside work */
-	int64_t overlap_steal_ppm;  /* compute slowdown while a collective runs */
-	char version[72];           /* fingerprint of the profile's JSON, part of cache keys */
+	int64_t
+		windowed_bytes_s; /* rate that decides about windowed einsums; 0: its compiler makes none */
+	uint32_t asynchronous;     /* bits by collective_kind: those that run beside work */
+	int64_t overlap_steal_ppm; /* compute slowdown while a collective runs */
+	char version[72];          /* fingerprint of the profile's JSON, part of cache keys */
 } device;
 
 /* Of the innermost link class; 2 where that is no torus. */
@@ -84,8 +106,10 @@ const char *device_name_at(uint32_t i);
 const char *device_alias_at(uint32_t i); /* second name, "" when none */
 const char *device_json_at(uint32_t i);  /* terminated, lives for ever */
 const char *link_kind_name(link_kind k);
-status device_find(const char *name, device *out, diag *d) MUST_USE;      /* ERR_NOT_FOUND lists the names */
-status device_parse(const char *json, size_t n, device *out, diag *d) MUST_USE; /* unknown keys are errors with their path */
+status device_find(
+	const char *name, device *out, diag *d) MUST_USE; /* ERR_NOT_FOUND lists the names */
+status device_parse(const char *json, size_t n, device *out,
+	diag *d) MUST_USE; /* unknown keys are errors with their path */
 status device_read_file(const char *path, device *out, diag *d) MUST_USE;
 
 /* A dot_general: what its operands' dims are to it (bits), and its time at the device's peak. */
@@ -96,51 +120,63 @@ typedef struct contraction {
 } contraction;
 /* Work of one execution of a node on one device. */
 typedef struct op_work {
-	double flops;       /* multiply-adds count twice; exact up to 2^53, used as integers below that */
+	double flops; /* multiply-adds count twice; exact up to 2^53, used as integers below that */
 	int64_t matmul_flops, vector_flops;
 	int64_t m, n, k, batch; /* of contractions: local sizes, 0 otherwise */
-	int64_t blocks;     /* > 0: m, n, k, batch and matmul_flops are of one of so many products that wait for each other */
-	int64_t launches;   /* small kernels that wait for each other, beside the one */
+	int64_t blocks; /* > 0: m, n, k, batch and matmul_flops are of one of so many products that wait
+	                   for each other */
+	int64_t launches;                /* small kernels that wait for each other, beside the one */
 	int64_t read_bytes, write_bytes; /* if nothing is fused */
-	int64_t again_bytes; /* what goes through memory beside these */
+	int64_t again_bytes;             /* what goes through memory beside these */
 	int64_t slice_bytes; /* > 0: what is read of operand 0, less than all of it (slices, gathers) */
-	uint8_t elem;       /* operand element type of contractions */
-	uint8_t precision;  /* of contractions */
-	contraction dims;   /* peak_ns left 0 */
-	uint8_t unsorted;   /* bit k: dims of operand k of a contraction are not batch first, then contracted and free ones, each together */
-	uint8_t untiled;    /* bit k: its last two dims are not a contracted and a free one */
-	int64_t dft_stages, dft_elements; /* > 0: a Fourier transform */
-	int64_t relaid_rows, relaid_features; /* > 0: a convolution of few images; places of its input, and elements at each */
-	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all places; its operations */
-	bool in_place;      /* dynamic_update_slice, scatter: only the update is touched */
-	bool fusible;       /* elementwise-like: can be fused into a consumer */
-	bool sums;          /* a multiplication and a sum: a reduction, what is in front of it can be fused into it */
-	bool expensive;     /* not worth computing twice (exp, log, divide, ..) */
-	bool free;          /* no work at all: constants, reshapes, parameters */
+	uint8_t elem;        /* operand element type of contractions */
+	uint8_t precision;   /* of contractions */
+	contraction dims;    /* peak_ns left 0 */
+	uint8_t unsorted;    /* bit k: dims of operand k of a contraction are not batch first, then
+	                        contracted and free ones, each together */
+	uint8_t untiled;     /* bit k: its last two dims are not a contracted and a free one */
+	int64_t dft_stages, dft_elements;     /* > 0: a Fourier transform */
+	int64_t relaid_rows, relaid_features; /* > 0: a convolution of few images; places of its input,
+	                                         and elements at each */
+	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all
+	                         places; its operations */
+	bool in_place;        /* dynamic_update_slice, scatter: only the update is touched */
+	bool fusible;         /* elementwise-like: can be fused into a consumer */
+	bool sums; /* a multiplication and a sum: a reduction, what is in front of it can be fused into
+	              it */
+	bool expensive; /* not worth computing twice (exp, log, divide, ..) */
+	bool free;      /* no work at all: constants, reshapes, parameters */
 } op_work;
 /* at: shardings of the node's slots (node_plan.at). Pure. */
-void op_work_of(const program *p, const sharding_table *t, const node *n, const sharding_id *at, op_work *out);
-/* Pairs (output place, kernel tap) of one spatial dim of a convolution that meet a real input element. */
-int64_t convolution_taps(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low, int64_t lhs_dilation, int64_t rhs_dilation);
+void op_work_of(
+	const program *p, const sharding_table *t, const node *n, const sharding_id *at, op_work *out);
+/* Pairs (output place, kernel tap) of one spatial dim of a convolution that meet a real input
+ * element. */
+int64_t convolution_taps(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low,
+	int64_t lhs_dilation, int64_t rhs_dilation);
 /* A Fourier transform as TPU compilers make it, of matrix products. */
 void work_as_dft(op_work *w);
-/* What compilers for TPU do to a convolution of fewer images than a tile has rows: they cut each into stripes, which takes arranging what is read
- * and made anew, with borders. Time of that, beside the product. */
+/* What compilers for TPU do to a convolution of fewer images than a tile has rows: they cut each
+ * into stripes, which takes arranging what is read and made anew, with borders. Time of that,
+ * beside the product. */
 int64_t relaid_time_ns(const device *dev, const op_work *w);
 /* A sort as libraries for GPU do it. elem: of the keys. */
 void work_as_radix_sort(op_work *w);
 /* True for every op kind when costmodel knows its cost word. */
 bool op_cost_known(op_kind k);
-/* Roofline time of work with the given HBM traffic (after fusion): the longest of the three parts below, plus the launch
- * of one kernel. Free work without traffic takes no time. ns >= 0; monotone in every argument. */
+/* Roofline time of work with the given HBM traffic (after fusion): the longest of the three parts
+ * below, plus the launch of one kernel. Free work without traffic takes no time. ns >= 0; monotone
+ * in every argument. */
 int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes);
-int64_t matmul_time_ns(const device *dev, const op_work *w); /* with padding to the tiles and the efficiency curve */
+int64_t matmul_time_ns(
+	const device *dev, const op_work *w); /* with padding to the tiles and the efficiency curve */
 int64_t matmul_peak_ns(const device *dev, const op_work *w); /* at the peak of its element type */
-/* Time to hand on the results of a contraction, which one of few summands waits for. narrow: rounded to 16 bits on the way. */
+/* Time to hand on the results of a contraction, which one of few summands waits for. narrow:
+ * rounded to 16 bits on the way. */
 int64_t matmul_results_ns(const device *dev, const op_work *w, bool narrow);
 int64_t vector_time_ns(const device *dev, int64_t flops);
-/* The least that a kernel takes whose largest tensor has so many elements, and that reads and writes so many; 0 where the profile has no
- * bound. lone: it is one op, fused with nothing. */
+/* The least that a kernel takes whose largest tensor has so many elements, and that reads and
+ * writes so many; 0 where the profile has no bound. lone: it is one op, fused with nothing. */
 int64_t elements_time_ns(const device *dev, int64_t largest, int64_t accessed, bool lone);
 int64_t memory_time_ns(const device *dev, int64_t bytes);
 /* A copy between memory and chip beside the kernels: at the memory's full rate. */
@@ -151,23 +187,28 @@ int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
 typedef struct contraction_kernel {
 	int64_t matmul_ns, vector_ns;
 	int64_t bytes;          /* of memory traffic, each value once */
-	int64_t front_bytes[2]; /* of these: read for what the kernel computes of an operand in front of the contraction */
+	int64_t front_bytes[2]; /* of these: read for what the kernel computes of an operand in front of
+	                           the contraction */
 	int64_t m, n;           /* local sizes of the result, of one of the batch */
 	bool fused;             /* there is other work in it */
-	bool by_blocks;         /* work in front of both operands, or of one while the other one comes from memory block by block */
+	bool by_blocks; /* work in front of both operands, or of one while the other one comes from
+	                   memory block by block */
 } contraction_kernel;
-/* ns >= 0 without the launch. TPU compilers run the matmul unit beside the traffic, but not beside all of it, and not when both operands
- * have to be computed block by block. */
+/* ns >= 0 without the launch. TPU compilers run the matmul unit beside the traffic, but not beside
+ * all of it, and not when both operands have to be computed block by block. */
 int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k);
-/* Bytes of one device's shard as the device stores it: the two minor dims padded to its memory tiles in the order that
- * wastes least (a compiler chooses the layout), fewer dims to a power of two of a tile's rows. CPU compilers compute 16-bit
- * floats as float32 and keep them so. Elsewhere equal to sharding_local_bytes. minor: the dim that is the minor one whatever that wastes,
- * as long as a tile has a use for it; MAX_RANK: none. */
-int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id, const type *ty, uint32_t minor);
+/* Bytes of one device's shard as the device stores it: the two minor dims padded to its memory
+ * tiles in the order that wastes least (a compiler chooses the layout), fewer dims to a power of
+ * two of a tile's rows. CPU compilers compute 16-bit floats as float32 and keep them so. Elsewhere
+ * equal to sharding_local_bytes. minor: the dim that is the minor one whatever that wastes, as long
+ * as a tile has a use for it; MAX_RANK: none. */
+int64_t device_stored_bytes(
+	const device *dev, const sharding_table *t, sharding_id id, const type *ty, uint32_t minor);
 
-/* Which link classes the axes of a mesh run over. By default axes fill the profile's levels from the innermost (last
- * mesh axis) outwards; names[i] (may be NULL) pins axis i to a link class. On a torus an axis gets dims of its own, or
- * several when there are more dims than axes; when there are fewer, axes share a dim, the first one placed contiguous. */
+/* Which link classes the axes of a mesh run over. By default axes fill the profile's levels from
+ * the innermost (last mesh axis) outwards; names[i] (may be NULL) pins axis i to a link class. On a
+ * torus an axis gets dims of its own, or several when there are more dims than axes; when there are
+ * fewer, axes share a dim, the first one placed contiguous. */
 enum { MAX_AXIS_PARTS = 12 };
 typedef struct mesh_links {
 	uint32_t n_axes;
@@ -182,18 +223,23 @@ typedef struct mesh_links {
 		} part[MAX_AXIS_PARTS];
 	} axis[MAX_MESH_AXES];
 } mesh_links;
-status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m, const char *const *names, mesh_links *out, diag *d) MUST_USE;
-/* Time of one collective; bytes: local bytes of the larger side (all_gather: gathered result; reduce_scatter: operand;
- * all_reduce, all_to_all, collective_permute: operand). ns; 0 for all_slice and for groups of one. *link: the class that
- * limits it (queue in the timeline). */
-int64_t collective_time_ns(const device *dev, const mesh_links *links, collective_kind k, axes a, int64_t bytes, uint8_t *link);
-/* The same by what is published of the links, none of it measured: 0.9 of the sheet's bandwidth in each direction of every torus dim, twice
- * that around a ring, and 1 us a hop. This is how schedules of XLA for TPU are judged; -1: the group does not lie on one torus. */
-int64_t published_time_ns(const device *dev, const mesh_links *links, collective_kind k, axes a, int64_t bytes, uint8_t *link);
+status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m,
+	const char *const *names, mesh_links *out, diag *d) MUST_USE;
+/* Time of one collective; bytes: local bytes of the larger side (all_gather: gathered result;
+ * reduce_scatter: operand; all_reduce, all_to_all, collective_permute: operand). ns; 0 for
+ * all_slice and for groups of one. *link: the class that limits it (queue in the timeline). */
+int64_t collective_time_ns(const device *dev, const mesh_links *links, collective_kind k, axes a,
+	int64_t bytes, uint8_t *link);
+/* The same by what is published of the links, none of it measured: 0.9 of the sheet's bandwidth in
+ * each direction of every torus dim, twice that around a ring, and 1 us a hop. This is how
+ * schedules of XLA for TPU are judged; -1: the group does not lie on one torus. */
+int64_t published_time_ns(const device *dev, const mesh_links *links, collective_kind k, axes a,
+	int64_t bytes, uint8_t *link);
 
-/* Does the device's compiler make the contraction and this collective, a gather of one of its operands or the scatter of its
- * sum, one loop? Both at the compiled level. */
-bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *l, lop_id dot, lop_id collective, const contraction *c);
+/* Does the device's compiler make the contraction and this collective, a gather of one of its
+ * operands or the scatter of its sum, one loop? Both at the compiled level. */
+bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *l, lop_id dot,
+	lop_id collective, const contraction *c);
 
 /* ---------------------------------------------------------------- calibration */
 typedef struct measurement { /* one measured collective over one link class */
@@ -202,15 +248,18 @@ typedef struct measurement { /* one measured collective over one link class */
 	int64_t group, bytes, time_ns; /* bytes as collective_time_ns takes them */
 } measurement;
 typedef VEC(measurement) measurements; /* released with vec_release */
-typedef struct table_defaults { /* for columns that a table does not have; group 0: it must have one */
+typedef struct table_defaults { /* for columns that a table does not have; group 0: it must have one
+	                             */
 	uint8_t kind;
 	uint32_t link;
 	int64_t group;
 } table_defaults;
 /* Appends the rows of a table (formats: docs/device-profiles.md). Errors have positions. */
-status measurements_read(const char *text, size_t n, const device *dev, const table_defaults *defaults, measurements *out, diag *d) MUST_USE;
+status measurements_read(const char *text, size_t n, const device *dev,
+	const table_defaults *defaults, measurements *out, diag *d) MUST_USE;
 enum { MAX_SAMPLES = 64, LARGE_BYTES = 16 << 20 };
-typedef struct calibration_row { /* one link and group size; errors are means of |model / measured - 1| */
+typedef struct calibration_row { /* one link and group size; errors are means of |model / measured -
+	                                1| */
 	uint32_t link, rows, large_rows;
 	int64_t group;
 	double before, after, large, worst; /* large: of rows from LARGE_BYTES on */
@@ -219,12 +268,13 @@ typedef struct calibration {
 	uint32_t n;
 	calibration_row rows[MAX_SAMPLES];
 } calibration;
-/* Launch, latency, bandwidth and efficiency of the links that the rows are about, fitted by relative error; outliers
- * weigh less. Sorts the rows. Deterministic. */
-status calibrate(const device *base, measurements *rows, device *out, calibration *result, diag *d) MUST_USE;
+/* Launch, latency, bandwidth and efficiency of the links that the rows are about, fitted by
+ * relative error; outliers weigh less. Sorts the rows. Deterministic. */
+status calibrate(
+	const device *base, measurements *rows, device *out, calibration *result, diag *d) MUST_USE;
 /* The base profile's JSON with the fitted links and another name. */
-status calibration_profile(const char *base_json, const device *fitted, const calibration *result, const char *name, const char *source,
-                           strbuf *out, diag *d) MUST_USE;
+status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
+	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
 #define COST_MODEL_VERSION "14"
 

@@ -1,6 +1,7 @@
-/* Reads a device profile: JSON, every number either plain or {"value": N, "source": "where it is from"}. Strict: an
- * unknown, missing or repeated key, a wrong type, a number that is no integer in range are errors that name the path,
- * as "links[0].bandwidth_bytes_s: expected a positive integer". docs/device-profiles.md describes the fields. */
+/* Reads a device profile: JSON, every number either plain or {"value": N, "source": "where it is
+ * from"}. Strict: an unknown, missing or repeated key, a wrong type, a number that is no integer in
+ * range are errors that name the path, as "links[0].bandwidth_bytes_s: expected a positive
+ * integer". docs/device-profiles.md describes the fields. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
@@ -53,7 +54,10 @@ static status check_keys(reader *r, const cJSON *o, const char *const *known, si
 	return ST_OK;
 }
 
-static const cJSON *child(const cJSON *o, const char *key) { return cJSON_GetObjectItemCaseSensitive(o, key); }
+static const cJSON *child(const cJSON *o, const char *key)
+{
+	return cJSON_GetObjectItemCaseSensitive(o, key);
+}
 
 /* Looks through {"value": .., "source": ".."}. */
 static status unwrap(reader *r, const cJSON *in, const cJSON **out)
@@ -73,13 +77,15 @@ static status unwrap(reader *r, const cJSON *in, const cJSON **out)
 static status read_integer(reader *r, const cJSON *in, int64_t min, int64_t max, int64_t *out)
 {
 	double x = cJSON_IsNumber(in) ? in->valuedouble : -1;
-	if (cJSON_IsNumber(in) && x >= (double)min && x <= (double)max && x <= MAX_EXACT && x == (double)(int64_t)x) {
+	if (cJSON_IsNumber(in) && x >= (double)min && x <= (double)max && x <= MAX_EXACT &&
+		x == (double)(int64_t)x) {
 		*out = (int64_t)x;
 		return ST_OK;
 	}
 	if (max < INT64_MAX) {
 		char text[96];
-		snprintf(text, sizeof text, "expected an integer from %lld to %lld", (long long)min, (long long)max);
+		snprintf(text, sizeof text, "expected an integer from %lld to %lld", (long long)min,
+			(long long)max);
 		return bad(r, text);
 	}
 	return bad(r, min > 0 ? "expected a positive integer" : "expected an integer, 0 or more");
@@ -100,14 +106,16 @@ static status read_field(reader *r, const cJSON *o, const field *f, void *base)
 		TRY(unwrap(r, in, &in));
 		TRY(read_integer(r, in, f->min, f->max, (int64_t *)((char *)base + f->offset)));
 	} else if (!f->optional) {
-		return bad(r, f->min > 0 ? "missing, expected a positive integer" : "missing, expected an integer");
+		return bad(r,
+			f->min > 0 ? "missing, expected a positive integer" : "missing, expected an integer");
 	}
 	leave(r, mark);
 	return ST_OK;
 }
 
 /* A list of exactly n integers >= 1 (or between least and most of them). */
-static status read_integers(reader *r, const cJSON *o, const char *key, uint32_t least, uint32_t most, bool optional, int64_t *out, uint32_t *n)
+static status read_integers(reader *r, const cJSON *o, const char *key, uint32_t least,
+	uint32_t most, bool optional, int64_t *out, uint32_t *n)
 {
 	const cJSON *in = child(o, key);
 	size_t mark = enter_key(r, key);
@@ -121,7 +129,10 @@ static status read_integers(reader *r, const cJSON *o, const char *key, uint32_t
 	int count = cJSON_IsArray(in) ? cJSON_GetArraySize(in) : -1;
 	if (count < (int)least || count > (int)most) {
 		char text[96];
-		snprintf(text, sizeof text, least == most ? "expected a list of %u integers" : "expected a list of %u to %u integers", least, most);
+		snprintf(text, sizeof text,
+			least == most ? "expected a list of %u integers"
+						  : "expected a list of %u to %u integers",
+			least, most);
 		return bad(r, text);
 	}
 	int i = 0;
@@ -135,10 +146,11 @@ static status read_integers(reader *r, const cJSON *o, const char *key, uint32_t
 	return ST_OK;
 }
 
-/* [[x, ppm], ..], x ascending. The time x / efficiency must not fall as x grows. On a log2 scale (in_log) an octave that
- * begins at 2^k with efficiency e and gains s satisfies that when s <= e; where time is linear between the points, when
- * the efficiency grows no faster than x. */
-static status read_points(reader *r, const cJSON *in, bool in_log, int64_t *x, int64_t *ppm, uint32_t *n)
+/* [[x, ppm], ..], x ascending. The time x / efficiency must not fall as x grows. On a log2 scale
+ * (in_log) an octave that begins at 2^k with efficiency e and gains s satisfies that when s <= e;
+ * where time is linear between the points, when the efficiency grows no faster than x. */
+static status read_points(
+	reader *r, const cJSON *in, bool in_log, int64_t *x, int64_t *ppm, uint32_t *n)
 {
 	int count = cJSON_IsArray(in) ? cJSON_GetArraySize(in) : 0;
 	if (count < 1 || count > MAX_CURVE)
@@ -155,7 +167,8 @@ static status read_points(reader *r, const cJSON *in, bool in_log, int64_t *x, i
 		bool falls = i && (__int128)ppm[i] * x[i - 1] > (__int128)ppm[i - 1] * x[i];
 		if (i && in_log && ppm[i] > ppm[i - 1]) {
 			int64_t from = log2_fixed(x[i - 1]), rise = ppm[i] - ppm[i - 1];
-			falls = (__int128)rise * (LOG2_ONE + from % LOG2_ONE) > (__int128)ppm[i - 1] * (log2_fixed(x[i]) - from);
+			falls = (__int128)rise * (LOG2_ONE + from % LOG2_ONE) >
+				(__int128)ppm[i - 1] * (log2_fixed(x[i]) - from);
 		}
 		if (falls)
 			return bad(r, "larger sizes would take less time than the point before");
@@ -191,12 +204,17 @@ static status read_text(reader *r, const cJSON *o, const char *key, char *out, s
 	return ST_OK;
 }
 
-static const char *const target_names[] = {[TARGET_TPU] = "tpu", [TARGET_GPU] = "gpu", [TARGET_CPU] = "cpu"};
-static const char *const kind_names[] = {
-	[LINK_RING] = "ring", [LINK_LINE] = "line", [LINK_SWITCH] = "switch", [LINK_MESH] = "mesh", [LINK_NETWORK] = "network"};
+static const char *const target_names[] = {
+	[TARGET_TPU] = "tpu", [TARGET_GPU] = "gpu", [TARGET_CPU] = "cpu"};
+static const char *const kind_names[] = {[LINK_RING] = "ring",
+	[LINK_LINE] = "line",
+	[LINK_SWITCH] = "switch",
+	[LINK_MESH] = "mesh",
+	[LINK_NETWORK] = "network"};
 const char *link_kind_name(link_kind k) { return kind_names[k]; }
 
-static status read_word(reader *r, const cJSON *o, const char *key, const char *const *words, uint32_t n, uint8_t *out)
+static status read_word(
+	reader *r, const cJSON *o, const char *key, const char *const *words, uint32_t n, uint8_t *out)
 {
 	size_t mark = enter_key(r, key);
 	const cJSON *in = child(o, key);
@@ -245,7 +263,8 @@ static status read_groups(reader *r, const cJSON *o, link_class *out)
 	if (!groups)
 		return ST_OK;
 	size_t mark = enter_key(r, "group_efficiency");
-	if (!cJSON_IsArray(groups) || cJSON_GetArraySize(groups) < 1 || cJSON_GetArraySize(groups) > MAX_GROUP_CURVES)
+	if (!cJSON_IsArray(groups) || cJSON_GetArraySize(groups) < 1 ||
+		cJSON_GetArraySize(groups) > MAX_GROUP_CURVES)
 		return bad(r, "expected a list of 1 to 4 measured groups");
 	for (const cJSON *c = groups->child; c; c = c->next) {
 		group_curve *g = &out->groups[out->n_groups];
@@ -267,8 +286,9 @@ static status read_groups(reader *r, const cJSON *o, link_class *out)
 
 static status read_link(reader *r, const cJSON *o, link_class *out)
 {
-	static const char *const keys[] = {"name", "kind", "size", "shape", "bandwidth_bytes_s", "latency_ns", "launch_ns", "efficiency_ppm",
-	                                   "half_bytes", "wrap_size", "one_ring", "group_efficiency"};
+	static const char *const keys[] = {"name", "kind", "size", "shape", "bandwidth_bytes_s",
+		"latency_ns", "launch_ns", "efficiency_ppm", "half_bytes", "wrap_size", "one_ring",
+		"group_efficiency"};
 	static const field fields[] = {
 		{"bandwidth_bytes_s", offsetof(link_class, bandwidth_bytes_s), 1, INT64_MAX, false},
 		{"latency_ns", offsetof(link_class, latency_ns), 0, 1000000000, false},
@@ -309,7 +329,8 @@ static status read_links(reader *r, const cJSON *o, device *out)
 {
 	const cJSON *links = child(o, "links");
 	size_t mark = enter_key(r, "links");
-	if (!cJSON_IsArray(links) || cJSON_GetArraySize(links) < 1 || cJSON_GetArraySize(links) > MAX_LINK_CLASSES)
+	if (!cJSON_IsArray(links) || cJSON_GetArraySize(links) < 1 ||
+		cJSON_GetArraySize(links) > MAX_LINK_CLASSES)
 		return bad(r, "expected a list of 1 to 6 link classes, innermost first");
 	for (const cJSON *c = links->child; c; c = c->next) {
 		size_t item = enter_item(r, (int)out->n_links);
@@ -341,7 +362,8 @@ static status read_asynchronous(reader *r, const cJSON *o, device *out)
 	for (const cJSON *c = in ? in->child : NULL; c; c = c->next) {
 		size_t item = enter_item(r, i++);
 		uint32_t k = 0;
-		while (k < COLL_COUNT && (!cJSON_IsString(c) || strcmp(collective_name((collective_kind)k), c->valuestring)))
+		while (k < COLL_COUNT &&
+			(!cJSON_IsString(c) || strcmp(collective_name((collective_kind)k), c->valuestring)))
 			k++;
 		if (k == COLL_COUNT)
 			return bad(r, "expected a collective, as \"all_gather\"");
@@ -354,9 +376,12 @@ static status read_asynchronous(reader *r, const cJSON *o, device *out)
 
 static status read_device(reader *r, const cJSON *o, device *out)
 {
-	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops", "vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes", "prefetch_bytes",
-	                                   "memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s", "vector_elements_s", "lone_elements_s", "cycles_s", "reorder_elements_s",
-	                                   "memory_tile", "matmul_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s", "overlap_steal_ppm", "links"};
+	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops",
+		"vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes", "prefetch_bytes",
+		"memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s",
+		"vector_elements_s", "lone_elements_s", "cycles_s", "reorder_elements_s", "memory_tile",
+		"matmul_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s",
+		"overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
@@ -394,7 +419,8 @@ static status read_device(reader *r, const cJSON *o, device *out)
 	out->tile_second = stored[0], out->tile_minor = stored[1];
 	for (uint32_t i = 0; i < PRECISION_COUNT; i++)
 		out->matmul_passes[i] = 1;
-	TRY(read_integers(r, o, "matmul_passes", PRECISION_COUNT, PRECISION_COUNT, true, out->matmul_passes, &n));
+	TRY(read_integers(
+		r, o, "matmul_passes", PRECISION_COUNT, PRECISION_COUNT, true, out->matmul_passes, &n));
 	TRY(read_integers(r, o, "matmul_results_s", 2, 2, true, out->matmul_results_s, &n));
 	TRY(read_integers(r, o, "vector_elements_s", 2, 2, true, out->vector_elements_s, &n));
 	for (uint32_t i = 0; i < 3; i++)
@@ -410,16 +436,19 @@ status device_parse(const char *json, size_t n, device *out, diag *d)
 {
 	*out = (device){0};
 	if (n > MAX_PROFILE_BYTES)
-		return diag_set(d, ST_ERR_LIMIT, "device profile of %zu bytes, more than %d", n, MAX_PROFILE_BYTES);
+		return diag_set(
+			d, ST_ERR_LIMIT, "device profile of %zu bytes, more than %d", n, MAX_PROFILE_BYTES);
 	const char *end = json;
 	cJSON *o = cJSON_ParseWithLengthOpts(json, n, &end, false);
 	if (!o)
-		return diag_at(d, json, n, MIN((size_t)(end - json), n), ST_ERR_PARSE, "device profile: expected valid JSON");
+		return diag_at(d, json, n, MIN((size_t)(end - json), n), ST_ERR_PARSE,
+			"device profile: expected valid JSON");
 	while (end < json + n && strchr(" \t\r\n", *end) && *end)
 		end++;
 	status s = ST_OK;
 	if (end != json + n)
-		s = diag_at(d, json, n, (size_t)(end - json), ST_ERR_PARSE, "device profile: text after the object");
+		s = diag_at(d, json, n, (size_t)(end - json), ST_ERR_PARSE,
+			"device profile: text after the object");
 	reader r = {.d = d};
 	if (s == ST_OK)
 		s = read_device(&r, o, out);

@@ -1,35 +1,41 @@
-/* Work of dense linear algebra: factorizations and solves, as ops and as the calls that JAX lowers them to for TPU, GPU and CPU.
+/* Work of dense linear algebra: factorizations and solves, as ops and as the calls that JAX lowers
+ * them to for TPU, GPU and CPU.
  *
- * XLA for TPU works in blocks of BLOCK columns, one after the other: a panel of that many columns is factorized, then the rest is
- * updated by matrix products at the highest precision. Libraries for GPU and CPU do the same with blocks of their own. So a
- * factorization is: as many operations as the algorithm has (LAPACK Working Note 41), those inside of panels on the vector unit and
- * the rest on the matmul unit, block by block; and for every block some small kernels that wait for each other. How many was taken
- * from libtpu 0.0.52: what is left of its estimates at 256 to 1024 columns without the products, in launches of 0.5 us. Its panel
- * kernels carry no estimate and are in none of these figures.
+ * XLA for TPU works in blocks of BLOCK columns, one after the other: a panel of that many columns
+ * is factorized, then the rest is updated by matrix products at the highest precision. Libraries
+ * for GPU and CPU do the same with blocks of their own. So a factorization is: as many operations
+ * as the algorithm has (LAPACK Working Note 41), those inside of panels on the vector unit and the
+ * rest on the matmul unit, block by block; and for every block some small kernels that wait for
+ * each other. How many was taken from libtpu 0.0.52: what is left of its estimates at 256 to 1024
+ * columns without the products, in launches of 0.5 us. Its panel kernels carry no estimate and are
+ * in none of these figures.
  *
- * Reductions to a band (of eigenvalues and singular values) read all that is left of the matrix for every column. */
+ * Reductions to a band (of eigenvalues and singular values) read all that is left of the matrix for
+ * every column. */
 #include "costmodel/work.h"
 
 enum { BLOCK = 128 };
 
 typedef struct factorization {
-	const char *calls[4];      /* globs of call targets */
-	int64_t wide, cube;        /* operations: (wide * larger * smaller^2 - cube * smaller^3) / 3 */
-	int64_t block_launches;    /* small kernels per block of columns */
-	int64_t column_launches;   /* .. and per column */
-	int64_t reads_thirds;      /* elements read again: reads_thirds / 3 * larger * smaller^2 */
-	bool rotates;              /* on the vector unit alone */
+	const char *calls[4];    /* globs of call targets */
+	int64_t wide, cube;      /* operations: (wide * larger * smaller^2 - cube * smaller^3) / 3 */
+	int64_t block_launches;  /* small kernels per block of columns */
+	int64_t column_launches; /* .. and per column */
+	int64_t reads_thirds;    /* elements read again: reads_thirds / 3 * larger * smaller^2 */
+	bool rotates;            /* on the vector unit alone */
 } factorization;
 
 enum { SWEEPS = 8 /* of Jacobi's method, a judgement: it converges in 5 to 10 */ };
 
-/* Symmetric eigenvalues: 4/3 n^3 to tridiagonal form, half of it with the matrix read per column, up to 8/3 to divide and conquer, 2 back
- * to the vectors. Singular values: the same to bidiagonal form with both sides. Jacobi: 9 n^3 a sweep, for two sides and the vectors. */
+/* Symmetric eigenvalues: 4/3 n^3 to tridiagonal form, half of it with the matrix read per column,
+ * up to 8/3 to divide and conquer, 2 back to the vectors. Singular values: the same to bidiagonal
+ * form with both sides. Jacobi: 9 n^3 a sweep, for two sides and the vectors. */
 static const factorization factorizations[] = {
 	{{"*potrf*", "Cholesky", NULL}, 1, 0, 14, 0, 0, false},
 	{{"*getrf*", "LuDecomposition*", NULL}, 3, 1, 21, 0, 0, false},
 	{{"*geqrf*", "*geqp3*", "Qr", NULL}, 6, 2, 15, 0, 0, false},
-	{{"*orgqr*", "*ungqr*", "ProductOfElementaryHouseholderReflectors", NULL}, 6, 2, 10, 0, 0, false},
+	{{"*orgqr*", "*ungqr*", "ProductOfElementaryHouseholderReflectors", NULL}, 6, 2, 10, 0, 0,
+		false},
 	{{"*ormqr*", "*unmqr*", NULL}, 6, 0, 10, 0, 0, false},
 	{{"*syevj*", "*heevj*", "Eigh*", NULL}, 27 * SWEEPS, 0, 0, SWEEPS, 0, true},
 	{{"*syev*", "*heev*", NULL}, 18, 0, 25, 2, 1, false},
@@ -43,7 +49,8 @@ static const factorization factorizations[] = {
 static bool is_complex(const type *ty) { return ty->elem == ELEM_C64 || ty->elem == ELEM_C128; }
 
 /* Blocks of columns, each with a product of rows by BLOCK by what makes up the operations. */
-static void set_blocks(op_work *w, const type *ty, int64_t batch, int64_t rows, int64_t columns, int64_t flops)
+static void set_blocks(
+	op_work *w, const type *ty, int64_t batch, int64_t rows, int64_t columns, int64_t flops)
 {
 	w->blocks = MAX(ceil_div(columns, BLOCK), 1);
 	w->elem = ty->elem;
@@ -62,22 +69,29 @@ static void cost_factorization(const op_view *v, const factorization *f, op_work
 	int64_t large = MAX(rows, columns), small = MIN(rows, columns), panel = MIN(small, BLOCK);
 	if (small <= 0)
 		return;
-	int64_t batch = MAX(local_elements(v, 0) / MAX(rows * columns, 1), 1), per = is_complex(ty) ? 4 : 1;
+	int64_t batch = MAX(local_elements(v, 0) / MAX(rows * columns, 1), 1),
+			per = is_complex(ty) ? 4 : 1;
 	int64_t square = sat_mul(small, small);
-	int64_t each = sat_mul((sat_mul(f->wide, sat_mul(square, large)) - sat_mul(f->cube, sat_mul(square, small))) / 3, per);
+	int64_t each = sat_mul(
+		(sat_mul(f->wide, sat_mul(square, large)) - sat_mul(f->cube, sat_mul(square, small))) / 3,
+		per);
 	int64_t inside = f->rotates ? each : (int64_t)((__int128)each * panel / small);
 	w->vector_flops = sat_mul(batch, inside);
 	if (each > inside)
 		set_blocks(w, ty, batch, large / 2, small, sat_mul(batch, each - inside));
 	/* what is batched runs at once */
-	w->launches = sat_add(sat_mul(f->block_launches, ceil_div(small, BLOCK) - 1), sat_mul(f->column_launches, small));
-	w->again_bytes = sat_mul(batch, sat_mul(sat_mul(f->reads_thirds, sat_mul(square, large)) / 3, ceil_div(elem_bits((enum elem)ty->elem), 8)));
+	w->launches = sat_add(
+		sat_mul(f->block_launches, ceil_div(small, BLOCK) - 1), sat_mul(f->column_launches, small));
+	w->again_bytes = sat_mul(batch,
+		sat_mul(sat_mul(f->reads_thirds, sat_mul(square, large)) / 3,
+			ceil_div(elem_bits((enum elem)ty->elem), 8)));
 }
 
 bool cost_linalg_call(const op_view *v, str target, op_work *w)
 {
 	for (uint32_t i = 0; i < COUNT_OF(factorizations); i++)
-		for (uint32_t k = 0; k < COUNT_OF(factorizations[i].calls) && factorizations[i].calls[k]; k++)
+		for (uint32_t k = 0; k < COUNT_OF(factorizations[i].calls) && factorizations[i].calls[k];
+			 k++)
 			if (glob_match(factorizations[i].calls[k], target)) {
 				cost_factorization(v, &factorizations[i], w);
 				return true;
@@ -90,7 +104,8 @@ bool cost_linalg_call(const op_view *v, str target, op_work *w)
 
 void cost_cholesky(const op_view *v, op_work *w) { cost_factorization(v, &factorizations[0], w); }
 
-/* n^2 operations per right-hand side, twice where multiply and add count; the blocks on the diagonal are inverted first. */
+/* n^2 operations per right-hand side, twice where multiply and add count; the blocks on the
+ * diagonal are inverted first. */
 void cost_triangular_solve(const op_view *v, op_work *w)
 {
 	enum { BLOCK_LAUNCHES = 15 };
@@ -98,9 +113,11 @@ void cost_triangular_solve(const op_view *v, op_work *w)
 	if (!ty || ty->rank < 2)
 		return;
 	int64_t n = local_dim(v, 0, ty->rank - 1), batch = MAX(local_elements(v, 0) / MAX(n * n, 1), 1);
-	int64_t sides = MAX(local_elements(v, 1) / MAX(sat_mul(batch, n), 1), 1), per = is_complex(ty) ? 4 : 1;
+	int64_t sides = MAX(local_elements(v, 1) / MAX(sat_mul(batch, n), 1), 1),
+			per = is_complex(ty) ? 4 : 1;
 	int64_t all = sat_mul(sat_mul(local_elements(v, 1), n), per);
-	int64_t inside = n > BLOCK ? sat_mul(sat_mul(sat_mul(batch, n), (int64_t)BLOCK * BLOCK / 3), per) : all;
+	int64_t inside =
+		n > BLOCK ? sat_mul(sat_mul(sat_mul(batch, n), (int64_t)BLOCK * BLOCK / 3), per) : all;
 	w->vector_flops = inside;
 	if (n > BLOCK)
 		set_blocks(w, ty, batch, sides, n, all);
@@ -118,7 +135,8 @@ int64_t dft_stages(int64_t points)
 	return stages;
 }
 
-/* A complex product is three real ones; what comes out is turned by one factor per element (6 operations) and put together (4). */
+/* A complex product is three real ones; what comes out is turned by one factor per element (6
+ * operations) and put together (4). */
 void work_as_dft(op_work *w)
 {
 	enum { REAL_PRODUCTS = 3, TURN_FLOPS = 10 };
@@ -131,10 +149,12 @@ void work_as_dft(op_work *w)
 	w->launches = w->dft_stages - 1;
 }
 
-/* Eight bits of the keys at a time: all of it is read once to count, and read and written once per pass. */
+/* Eight bits of the keys at a time: all of it is read once to count, and read and written once per
+ * pass. */
 void work_as_radix_sort(op_work *w)
 {
 	int64_t passes = ceil_div(elem_bits((enum elem)w->elem), 8);
-	w->again_bytes = sat_add(sat_mul(passes - 1, sat_add(w->read_bytes, w->write_bytes)), w->read_bytes);
+	w->again_bytes =
+		sat_add(sat_mul(passes - 1, sat_add(w->read_bytes, w->write_bytes)), w->read_bytes);
 	w->launches = 2 * passes;
 }

@@ -1,7 +1,8 @@
-/* Mesh axes onto the link classes of a profile. Axes fill the levels from the innermost one: a level takes of each axis,
- * last mesh axis first, the largest part that divides it and still fits; what is left goes outwards. On a torus the parts
- * are then laid onto its dims: one dim each, the largest one cut in two while dims are left over (a slice of 16 chips is
- * 4 x 4), several on one dim when they run out. */
+/* Mesh axes onto the link classes of a profile. Axes fill the levels from the innermost one: a
+ * level takes of each axis, last mesh axis first, the largest part that divides it and still fits;
+ * what is left goes outwards. On a torus the parts are then laid onto its dims: one dim each, the
+ * largest one cut in two while dims are left over (a slice of 16 chips is 4 x 4), several on one
+ * dim when they run out. */
 #include "costmodel/costmodel.h"
 
 /* A part of an axis on the torus, not yet placed. */
@@ -64,11 +65,14 @@ static bool place(const link_class *l, uint8_t link, piece p, int64_t *used, mes
 	uint32_t best = UINT32_MAX;
 	for (uint32_t d = 0; d < l->n_dims; d++)
 		if (sat_mul(used[d], p.size) <= l->shape[d] &&
-		    (best == UINT32_MAX || used[d] < used[best] || (used[d] == used[best] && l->shape[d] < l->shape[best])))
+			(best == UINT32_MAX || used[d] < used[best] ||
+				(used[d] == used[best] && l->shape[d] < l->shape[best])))
 			best = d;
 	if (best == UINT32_MAX)
 		return false;
-	add_part(out, p.axis, (struct axis_part){.link = link, .dim = (uint8_t)best, .size = p.size, .stride = used[best]});
+	add_part(out, p.axis,
+		(struct axis_part){
+			.link = link, .dim = (uint8_t)best, .size = p.size, .stride = used[best]});
 	used[best] *= p.size;
 	return true;
 }
@@ -141,10 +145,13 @@ static status unknown_link(const device *dev, str axis, const char *name, diag *
 		size_t n = strlen(known);
 		snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", dev->links[i].name);
 	}
-	return diag_set(d, ST_ERR_NOT_FOUND, "axis \"" STR_FMT "\": device %s has no link class '%.32s'; it has %s", STR_ARG(axis), dev->name, name, known);
+	return diag_set(d, ST_ERR_NOT_FOUND,
+		"axis \"" STR_FMT "\": device %s has no link class '%.32s'; it has %s", STR_ARG(axis),
+		dev->name, name, known);
 }
 
-status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m, const char *const *names, mesh_links *out, diag *d)
+status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m,
+	const char *const *names, mesh_links *out, diag *d)
 {
 	memset(out, 0, sizeof *out);
 	if (m == ID_NONE)
@@ -166,7 +173,8 @@ status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m, 
 		const link_class *l = &dev->links[i];
 		int64_t used = 1, take[MAX_MESH_AXES];
 		for (uint32_t a = mesh->n_axes; a-- > 0;) {
-			/* a pinned axis may use its own level only, and comes to it in mesh order like the others */
+			/* a pinned axis may use its own level only, and comes to it in mesh order like the
+			 * others */
 			bool here = pinned[a] == UINT32_MAX || pinned[a] == i;
 			take[a] = !here ? 1 : l->size ? largest_divisor(left[a], l->size / used) : left[a];
 			used *= take[a];
@@ -176,17 +184,22 @@ status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m, 
 		int64_t stride = 1;
 		for (uint32_t a = mesh->n_axes; a-- > 0;) {
 			if (take[a] > 1 && l->kind != LINK_RING && l->kind != LINK_LINE)
-				add_part(out, a, (struct axis_part){.link = (uint8_t)i, .size = take[a], .stride = stride});
+				add_part(out, a,
+					(struct axis_part){.link = (uint8_t)i, .size = take[a], .stride = stride});
 			stride *= take[a];
 			left[a] /= take[a];
 		}
 	}
 	for (uint32_t a = 0; a < mesh->n_axes; a++)
 		if (left[a] > 1)
-			return diag_set(d, ST_ERR_INVALID, "axis \"" STR_FMT "\" of size %lld does not fit %s of device %s",
-			                STR_ARG(strtab_get(&t->names, mesh->axis_names[a])), (long long)mesh->axis_sizes[a],
-			                pinned[a] == UINT32_MAX ? "the links" : dev->links[pinned[a]].name, dev->name);
+			return diag_set(d, ST_ERR_INVALID,
+				"axis \"" STR_FMT "\" of size %lld does not fit %s of device %s",
+				STR_ARG(strtab_get(&t->names, mesh->axis_names[a])), (long long)mesh->axis_sizes[a],
+				pinned[a] == UINT32_MAX ? "the links" : dev->links[pinned[a]].name, dev->name);
 	return ST_OK;
 }
 
-uint32_t device_torus_dims(const device *dev) { return dev->n_links && dev->links[0].kind == LINK_RING ? dev->links[0].n_dims : 2; }
+uint32_t device_torus_dims(const device *dev)
+{
+	return dev->n_links && dev->links[0].kind == LINK_RING ? dev->links[0].n_dims : 2;
+}

@@ -1,9 +1,12 @@
-/* Work of one op from the sizes of its shards: flops, bytes, and how it takes part in fusions. One function per word of
- * the cost column of ir/ops.def. No machine numbers: a transcendental function counts TRANSCENDENTAL_FLOPS vector
- * operations on every machine. */
+/* Work of one op from the sizes of its shards: flops, bytes, and how it takes part in fusions. One
+ * function per word of the cost column of ir/ops.def. No machine numbers: a transcendental function
+ * counts TRANSCENDENTAL_FLOPS vector operations on every machine. */
 #include "costmodel/work.h"
 
-enum { TRANSCENDENTAL_FLOPS = 8, RNG_FLOPS = 60 /* of one 32-bit word: 20 rounds of add, rotate, xor */ };
+enum {
+	TRANSCENDENTAL_FLOPS = 8,
+	RNG_FLOPS = 60 /* of one 32-bit word: 20 rounds of add, rotate, xor */
+};
 
 int64_t local_dim(const op_view *v, uint32_t slot, int64_t dim)
 {
@@ -11,7 +14,8 @@ int64_t local_dim(const op_view *v, uint32_t slot, int64_t dim)
 	if (!ty || dim < 0 || dim >= ty->rank)
 		return 1;
 	const sharding *s = v->at[slot] == SHARDING_NONE ? NULL : sharding_get(v->t, v->at[slot]);
-	return s && dim < s->rank ? ceil_div(ty->dims[dim], sharding_dim_parts(s, (uint32_t)dim)) : ty->dims[dim];
+	return s && dim < s->rank ? ceil_div(ty->dims[dim], sharding_dim_parts(s, (uint32_t)dim))
+							  : ty->dims[dim];
 }
 
 int64_t local_elements(const op_view *v, uint32_t slot)
@@ -94,18 +98,22 @@ static void cost_gather(const op_view *v, op_work *w)
 	w->vector_flops = result_elements(v);
 }
 
-/* Every dim but one of the operand is a batch dim, and each row gets one update: the gradient of take_along_axis. */
+/* Every dim but one of the operand is a batch dim, and each row gets one update: the gradient of
+ * take_along_axis. */
 static bool one_place_per_row(const op_view *v)
 {
 	const type *in = slot_type(v, 0), *updates = slot_type(v, 2);
 	uint32_t n_batch, n_map;
 	op_ints(v->p->m, v->n->op, "scatter_dimension_numbers.input_batching_dims", &n_batch);
-	const int64_t *map = op_ints(v->p->m, v->n->op, "scatter_dimension_numbers.scatter_dims_to_operand_dims", &n_map);
-	return v->n->n_results == 1 && in && updates && in->rank == n_batch + 1 && n_map == 1 && map[0] >= 0 && map[0] < (int64_t)in->rank &&
-	       updates->elements * in->dims[map[0]] == in->elements;
+	const int64_t *map = op_ints(
+		v->p->m, v->n->op, "scatter_dimension_numbers.scatter_dims_to_operand_dims", &n_map);
+	return v->n->n_results == 1 && in && updates && in->rank == n_batch + 1 && n_map == 1 &&
+		map[0] >= 0 && map[0] < (int64_t)in->rank &&
+		updates->elements * in->dims[map[0]] == in->elements;
 }
 
-/* Operands: inputs, indices, updates, n inputs for n results. Updated places are read and written. */
+/* Operands: inputs, indices, updates, n inputs for n results. Updated places are read and written.
+ */
 static void cost_scatter(const op_view *v, op_work *w)
 {
 	uint32_t n = v->n->n_results;
@@ -130,7 +138,8 @@ static void cost_window(const op_view *v, op_work *w)
 	int64_t taps = 1;
 	for (uint32_t i = 0; i < n; i++)
 		taps = sat_mul(taps, MAX(window[i], 1));
-	int64_t places = v->n->op_kind == OP_SELECT_AND_SCATTER ? local_elements(v, 1) : result_elements(v);
+	int64_t places =
+		v->n->op_kind == OP_SELECT_AND_SCATTER ? local_elements(v, 1) : result_elements(v);
 	w->vector_flops = sat_mul(places, taps);
 }
 
@@ -172,12 +181,15 @@ static void cost_rng(const op_view *v, op_work *w)
 	(void)v;
 }
 
-/* Markers of a partitioner do nothing; fused attention has a formula; anything else is taken as one pass. */
+/* Markers of a partitioner do nothing; fused attention has a formula; anything else is taken as one
+ * pass. */
 static void cost_custom(const op_view *v, op_work *w)
 {
-	static const char *const markers[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
-	                                      "xla.sdy.*", "LayoutConstraint", "MoveToHost", "MoveToDevice"};
-	str target = v->n->op_kind == OP_CUSTOM_CALL ? op_text(v->p->m, v->n->op, "call_target_name") : STR("");
+	static const char *const markers[] = {"Sharding", "SPMDFullToShardShape",
+		"SPMDShardToFullShape", "annotate_device_placement", "xla.sdy.*", "LayoutConstraint",
+		"MoveToHost", "MoveToDevice"};
+	str target =
+		v->n->op_kind == OP_CUSTOM_CALL ? op_text(v->p->m, v->n->op, "call_target_name") : STR("");
 	for (uint32_t i = 0; i < COUNT_OF(markers); i++)
 		if (target.n && glob_match(markers[i], target)) {
 			w->free = true;
@@ -212,7 +224,8 @@ static const cost_fn cost_of[OP_COUNT] = {
 
 bool op_cost_known(op_kind k) { return k < OP_COUNT && cost_of[k]; }
 
-void op_work_of(const program *p, const sharding_table *t, const node *n, const sharding_id *at, op_work *out)
+void op_work_of(
+	const program *p, const sharding_table *t, const node *n, const sharding_id *at, op_work *out)
 {
 	*out = (op_work){0};
 	if (n->kind != NODE_OP && n->kind != NODE_OPAQUE) {
@@ -232,5 +245,6 @@ void op_work_of(const program *p, const sharding_table *t, const node *n, const 
 		out->slice_bytes = MIN(out->slice_bytes, MAX(whole, 1));
 		out->read_bytes = out->read_bytes - whole + out->slice_bytes;
 	}
-	out->flops = (double)out->matmul_flops * (double)MAX(out->blocks, 1) + (double)out->vector_flops;
+	out->flops =
+		(double)out->matmul_flops * (double)MAX(out->blocks, 1) + (double)out->vector_flops;
 }

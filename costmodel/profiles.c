@@ -1,16 +1,19 @@
-/* The built-in profiles, put into the program by the assembler: the files are found from the folder the compiler runs
- * in, which is the repository's root, as for includes. */
+/* The built-in profiles, put into the program by the assembler: the files are found from the folder
+ * the compiler runs in, which is the repository's root, as for includes. */
 #include "costmodel/costmodel.h"
 
 /* identifier, name (and file name), second name */
-#define PROFILE_TABLE(X)                                                                                           \
-	X(tpu_v4, "tpu-v4", "") X(tpu_v5e, "tpu-v5e", "") X(tpu_v5p, "tpu-v5p", "") X(tpu_v6e, "tpu-v6e", "")        \
-	X(a100_80g, "a100-80g", "a100") X(h100, "h100", "") X(h200, "h200", "") X(b200, "b200", "")                  \
+/* clang-format off */
+#define PROFILE_TABLE(X) \
+	X(tpu_v4, "tpu-v4", "") X(tpu_v5e, "tpu-v5e", "") X(tpu_v5p, "tpu-v5p", "") X(tpu_v6e, "tpu-v6e", "") \
+	X(a100_80g, "a100-80g", "a100") X(h100, "h100", "") X(h200, "h200", "") X(b200, "b200", "") \
 	X(mi300x, "mi300x", "") X(cpu_host, "cpu-host", "cpu")
+/* clang-format on */
 
-#define X(id, name, alias)                                                                                         \
-	__asm__(".pushsection .rodata\n.balign 16\n.hidden device_profile_" #id "\n.global device_profile_" #id    \
-	        "\ndevice_profile_" #id ":\n.incbin \"costmodel/devices/" name ".json\"\n.byte 0\n.popsection\n"); \
+#define X(id, name, alias) \
+	__asm__(".pushsection .rodata\n.balign 16\n.hidden device_profile_" #id \
+			"\n.global device_profile_" #id "\ndevice_profile_" #id \
+			":\n.incbin \"costmodel/devices/" name ".json\"\n.byte 0\n.popsection\n"); \
 	extern const char device_profile_##id[];
 PROFILE_TABLE(X)
 #undef X
@@ -31,7 +34,8 @@ const char *device_json_at(uint32_t i) { return profiles[i].json; }
 status device_find(const char *name, device *out, diag *d)
 {
 	for (uint32_t i = 0; i < COUNT_OF(profiles); i++)
-		if (!strcmp(name, profiles[i].name) || (profiles[i].alias[0] && !strcmp(name, profiles[i].alias)))
+		if (!strcmp(name, profiles[i].name) ||
+			(profiles[i].alias[0] && !strcmp(name, profiles[i].alias)))
 			return device_parse(profiles[i].json, strlen(profiles[i].json), out, d);
 	char known[256] = "", hint[160];
 	nearest near = {.wanted = str_of(name)};
@@ -43,5 +47,6 @@ status device_find(const char *name, device *out, diag *d)
 		size_t n = strlen(known);
 		snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", profiles[i].name);
 	}
-	return diag_set(d, ST_ERR_NOT_FOUND, "unknown device '%.64s'%s%s known: %s", name, nearest_hint(&near, hint), near.found ? "" : ";", known);
+	return diag_set(d, ST_ERR_NOT_FOUND, "unknown device '%.64s'%s%s known: %s", name,
+		nearest_hint(&near, hint), near.found ? "" : ";", known);
 }

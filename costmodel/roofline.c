@@ -1,5 +1,5 @@
-/* Time of one kernel: the longest of matmul unit, vector unit and memory, each with its efficiency, plus the launch. All
- * in integers: what orders results must not depend on a math library. */
+/* Time of one kernel: the longest of matmul unit, vector unit and memory, each with its efficiency,
+ * plus the launch. All in integers: what orders results must not depend on a math library. */
 #include "costmodel/costmodel.h"
 
 #define NS_PER_S 1000000000
@@ -32,7 +32,8 @@ static int64_t time_of(int64_t work, int64_t rate, int64_t ppm)
 {
 	if (work <= 0)
 		return 0;
-	/* rate * ppm < 2^53 * 2^20 overflows 64 bits: scale the rate first, it is far above 10^6 in any real profile */
+	/* rate * ppm < 2^53 * 2^20 overflows 64 bits: scale the rate first, it is far above 10^6 in any
+	 * real profile */
 	__int128 effective = (__int128)rate * ppm;
 	__int128 scaled = (__int128)work * NS_PER_S;
 	if (scaled >= (__int128)1 << 106)
@@ -43,7 +44,8 @@ static int64_t time_of(int64_t work, int64_t rate, int64_t ppm)
 
 static int64_t padded(int64_t n, int64_t tile) { return sat_mul(ceil_div(MAX(n, 1), tile), tile); }
 
-/* Peak of the element type, or of the next wider one that the device has; floats are not multiplied as integers. */
+/* Peak of the element type, or of the next wider one that the device has; floats are not multiplied
+ * as integers. */
 static int64_t matmul_peak(const device *dev, uint8_t elem)
 {
 	if (dev->peak_flops[elem])
@@ -51,7 +53,8 @@ static int64_t matmul_peak(const device *dev, uint8_t elem)
 	static const uint8_t wider[] = {ELEM_I8, ELEM_BF16, ELEM_F16, ELEM_TF32, ELEM_F32, ELEM_F64};
 	int bits = elem_bits((enum elem)elem);
 	for (uint32_t i = 0; i < COUNT_OF(wider); i++)
-		if (elem_bits((enum elem)wider[i]) >= bits && dev->peak_flops[wider[i]] && (wider[i] != ELEM_I8 || elem_is_int((enum elem)elem)))
+		if (elem_bits((enum elem)wider[i]) >= bits && dev->peak_flops[wider[i]] &&
+			(wider[i] != ELEM_I8 || elem_is_int((enum elem)elem)))
 			return dev->peak_flops[wider[i]];
 	return dev->vector_flops;
 }
@@ -72,31 +75,45 @@ static int64_t one_matmul_ns(const device *dev, const op_work *w)
 		/* the compiler may put either side on the rows */
 		int64_t one = sat_mul(padded(w->m, dev->tile_m), padded(w->n, dev->tile_n));
 		int64_t other = sat_mul(padded(w->n, dev->tile_m), padded(w->m, dev->tile_n));
-		tile_flops = sat_mul(sat_mul(2 * MAX(w->batch, 1), MIN(one, other)), padded(w->k, dev->tile_k));
+		tile_flops =
+			sat_mul(sat_mul(2 * MAX(w->batch, 1), MIN(one, other)), padded(w->k, dev->tile_k));
 	}
 	uint8_t elem = w->elem;
 	if (elem == ELEM_F32 || elem == ELEM_C64)
-		tile_flops = sat_mul(tile_flops, dev->matmul_passes[w->precision < PRECISION_COUNT ? w->precision : 0]);
-	int64_t t = time_of(MAX(tile_flops, flops), matmul_peak(dev, elem), curve_at(&dev->matmul_efficiency, flops));
+		tile_flops = sat_mul(
+			tile_flops, dev->matmul_passes[w->precision < PRECISION_COUNT ? w->precision : 0]);
+	int64_t t = time_of(
+		MAX(tile_flops, flops), matmul_peak(dev, elem), curve_at(&dev->matmul_efficiency, flops));
 	return MAX(t, matmul_results_ns(dev, w, false));
 }
 
-int64_t matmul_time_ns(const device *dev, const op_work *w) { return sat_mul(one_matmul_ns(dev, w), MAX(w->blocks, 1)); }
+int64_t matmul_time_ns(const device *dev, const op_work *w)
+{
+	return sat_mul(one_matmul_ns(dev, w), MAX(w->blocks, 1));
+}
 
-int64_t matmul_peak_ns(const device *dev, const op_work *w) { return time_of(w->matmul_flops, matmul_peak(dev, w->elem), PPM); }
+int64_t matmul_peak_ns(const device *dev, const op_work *w)
+{
+	return time_of(w->matmul_flops, matmul_peak(dev, w->elem), PPM);
+}
 
-int64_t vector_time_ns(const device *dev, int64_t flops) { return time_of(flops, dev->vector_flops, PPM); }
+int64_t vector_time_ns(const device *dev, int64_t flops)
+{
+	return time_of(flops, dev->vector_flops, PPM);
+}
 
 int64_t elements_time_ns(const device *dev, int64_t largest, int64_t accessed, bool lone)
 {
 	if (lone && dev->lone_elements_s)
 		return time_of(largest, dev->lone_elements_s, PPM);
 	int64_t t = dev->vector_elements_s[0] ? time_of(largest, dev->vector_elements_s[0], PPM) : 0;
-	return MAX(t, dev->vector_elements_s[1] ? time_of(accessed, dev->vector_elements_s[1], PPM) : 0);
+	return MAX(
+		t, dev->vector_elements_s[1] ? time_of(accessed, dev->vector_elements_s[1], PPM) : 0);
 }
 
-/* libtpu 0.0.51 on v5e, three 3x3 convolutions of 1, 2 and 4 images of 64 x 64 and 32 x 32 with their gradients, beside 8 images
- * (tests/judged/kernels.py): so many times the elements are read or written, in so many kernels. */
+/* libtpu 0.0.51 on v5e, three 3x3 convolutions of 1, 2 and 4 images of 64 x 64 and 32 x 32 with
+ * their gradients, beside 8 images (tests/judged/kernels.py): so many times the elements are read
+ * or written, in so many kernels. */
 enum { RELAID_ACCESSES = 25, RELAID_LAUNCHES = 6 };
 
 int64_t relaid_time_ns(const device *dev, const op_work *w)
@@ -104,18 +121,24 @@ int64_t relaid_time_ns(const device *dev, const op_work *w)
 	if (dev->target != TARGET_TPU || !w->relaid_rows || !dev->vector_elements_s[1])
 		return 0;
 	int64_t elements = sat_mul(w->relaid_rows, padded(w->relaid_features, dev->tile_minor));
-	return sat_add(time_of(sat_mul(RELAID_ACCESSES, elements), dev->vector_elements_s[1], PPM), sat_mul(RELAID_LAUNCHES, dev->op_launch_ns));
+	return sat_add(time_of(sat_mul(RELAID_ACCESSES, elements), dev->vector_elements_s[1], PPM),
+		sat_mul(RELAID_LAUNCHES, dev->op_launch_ns));
 }
 
 int64_t memory_time_ns(const device *dev, int64_t bytes)
 {
-	return bytes <= 0 ? 0 : time_of(bytes, dev->memory_bytes_s, curve_at(&dev->memory_efficiency, bytes));
+	return bytes <= 0
+		? 0
+		: time_of(bytes, dev->memory_bytes_s, curve_at(&dev->memory_efficiency, bytes));
 }
 
-int64_t copy_time_ns(const device *dev, int64_t bytes) { return bytes <= 0 ? 0 : time_of(bytes, dev->memory_bytes_s, PPM); }
+int64_t copy_time_ns(const device *dev, int64_t bytes)
+{
+	return bytes <= 0 ? 0 : time_of(bytes, dev->memory_bytes_s, PPM);
+}
 
-/* Strided traffic, as libtpu 0.0.52 estimates it: v5e 0.80 of the memory's rate, v5p 0.71, v6e 0.81; what is packed into words is
- * unpacked and packed again besides. */
+/* Strided traffic, as libtpu 0.0.52 estimates it: v5e 0.80 of the memory's rate, v5p 0.71, v6e
+ * 0.81; what is packed into words is unpacked and packed again besides. */
 enum { STRIDED_RATE_PPM = 800000 };
 
 int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits)
@@ -126,23 +149,28 @@ int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits)
 	return sat_add(t, time_of(sat_mul(bytes, 8) / MAX(bits, 1), dev->reorder_elements_s, PPM));
 }
 
-/* The figures are fitted to libtpu 0.0.52's estimates of random products on v5e (tests/oracle/fidelity/products.py prints how
- * well they hold): work on one side, or behind, overlaps all but a fifth of the shorter part; with work on both sides blocks of
- * BLOCK rows and columns are computed, so that an operand is read and worked on again for every block of the other, at 0.8 of
- * the memory's rate, and only half of the contraction runs meanwhile. The same with work on one side, where the other operand is
- * too large to be on the chip by then. */
+/* The figures are fitted to libtpu 0.0.52's estimates of random products on v5e
+ * (tests/oracle/fidelity/products.py prints how well they hold): work on one side, or behind,
+ * overlaps all but a fifth of the shorter part; with work on both sides blocks of BLOCK rows and
+ * columns are computed, so that an operand is read and worked on again for every block of the
+ * other, at 0.8 of the memory's rate, and only half of the contraction runs meanwhile. The same
+ * with work on one side, where the other operand is too large to be on the chip by then. */
 enum { BLOCK = 1024, SERIAL_PPM = 200000 };
 
 int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k)
 {
-	int64_t compute = MAX(k->matmul_ns, k->vector_ns), memory = memory_time_ns(dev, k->bytes), t = MAX(compute, memory);
+	int64_t compute = MAX(k->matmul_ns, k->vector_ns), memory = memory_time_ns(dev, k->bytes),
+			t = MAX(compute, memory);
 	if (dev->target != TARGET_TPU || !k->fused)
 		return t;
 	t = sat_add(t, (int64_t)((__int128)MIN(compute, memory) * SERIAL_PPM / PPM));
 	if (!k->by_blocks)
 		return t;
-	int64_t again = sat_add(sat_mul(k->front_bytes[0], ceil_div(MAX(k->n, 1), BLOCK) - 1), sat_mul(k->front_bytes[1], ceil_div(MAX(k->m, 1), BLOCK) - 1));
-	return MAX(t, sat_add(compute / 2, time_of(sat_add(k->bytes, again), dev->memory_bytes_s, STRIDED_RATE_PPM)));
+	int64_t again = sat_add(sat_mul(k->front_bytes[0], ceil_div(MAX(k->n, 1), BLOCK) - 1),
+		sat_mul(k->front_bytes[1], ceil_div(MAX(k->m, 1), BLOCK) - 1));
+	return MAX(t,
+		sat_add(
+			compute / 2, time_of(sat_add(k->bytes, again), dev->memory_bytes_s, STRIDED_RATE_PPM)));
 }
 
 int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)
@@ -152,12 +180,15 @@ int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)
 	return t || !w->free ? sat_add(t, sat_mul(dev->op_launch_ns, 1 + w->launches)) : 0;
 }
 
-int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding_id id, const type *ty, uint32_t wanted)
+int64_t device_stored_bytes(
+	const device *dev, const sharding_table *t, sharding_id id, const type *ty, uint32_t wanted)
 {
 	int64_t plain = sharding_local_bytes(t, id, ty);
-	if (dev->target == TARGET_CPU && ty->kind == TYPE_TENSOR && (ty->elem == ELEM_BF16 || ty->elem == ELEM_F16))
+	if (dev->target == TARGET_CPU && ty->kind == TYPE_TENSOR &&
+		(ty->elem == ELEM_BF16 || ty->elem == ELEM_F16))
 		return sat_mul(plain, 2);
-	if ((dev->tile_minor <= 1 && dev->tile_second <= 1) || ty->kind != TYPE_TENSOR || ty->dynamic || ty->elements <= 0)
+	if ((dev->tile_minor <= 1 && dev->tile_second <= 1) || ty->kind != TYPE_TENSOR || ty->dynamic ||
+		ty->elements <= 0)
 		return plain;
 	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(t, id);
 	int64_t dims[MAX_RANK], all = 1;
@@ -187,7 +218,8 @@ int64_t device_stored_bytes(const device *dev, const sharding_table *t, sharding
 			int64_t rows = 1;
 			while (rows < dims[b] && rows < dev->tile_second)
 				rows *= 2;
-			best = MIN(best, sat_mul(sat_mul(minor, padded(dims[b], rows)), all / dims[a] / dims[b]));
+			best =
+				MIN(best, sat_mul(sat_mul(minor, padded(dims[b], rows)), all / dims[a] / dims[b]));
 		}
 	}
 	__int128 stored = ((__int128)plain * best + all - 1) / all;

@@ -1,7 +1,8 @@
-/* Windowed einsums (collective matmuls): XLA for TPU makes a contraction and the gather of one of its operands, or the
- * scatter of its sum, one loop in which pieces travel while others are multiplied. When it does so was found by compiling
- * single products with libtpu 0.0.52 for v4, v5e, v5p and v6e and changing their sizes, shardings and users one by one; the
- * conditions have the form of those in XLA's public partitioner (spmd/dot_handler.cc), the rate is the device's. */
+/* Windowed einsums (collective matmuls): XLA for TPU makes a contraction and the gather of one of
+ * its operands, or the scatter of its sum, one loop in which pieces travel while others are
+ * multiplied. When it does so was found by compiling single products with libtpu 0.0.52 for v4,
+ * v5e, v5p and v6e and changing their sizes, shardings and users one by one; the conditions have
+ * the form of those in XLA's public partitioner (spmd/dot_handler.cc), the rate is the device's. */
 #include "costmodel/costmodel.h"
 
 enum { LEAST_PIECES = 3, MOST_PIECES = 32, SQUARE = 4 };
@@ -65,21 +66,26 @@ static bool pays(const device *dev, const contraction *c, int64_t pieces, int64_
 	return MIN(wire, c->peak_ns) > 2 * wire / pieces;
 }
 
-bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *l, lop_id dot, lop_id collective, const contraction *c)
+bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *l, lop_id dot,
+	lop_id collective, const contraction *c)
 {
 	const lop *o = &l->ops.p[dot], *g = &l->ops.p[collective];
-	if (!dev->windowed_bytes_s || !c->is_dot || g->kind != LOP_COLLECTIVE || g->given || g->region != o->region || !o->plan)
+	if (!dev->windowed_bytes_s || !c->is_dot || g->kind != LOP_COLLECTIVE || g->given ||
+		g->region != o->region || !o->plan)
 		return false;
 	axes a = g->step->axes;
 	int64_t pieces = axes_product(a);
-	if (pieces < LEAST_PIECES || pieces > MOST_PIECES || is_square(links, a, pieces) || !pays(dev, c, pieces, g->bytes))
+	if (pieces < LEAST_PIECES || pieces > MOST_PIECES || is_square(links, a, pieces) ||
+		!pays(dev, c, pieces, g->bytes))
 		return false;
-	const sharding *side[2] = {sharding_get(l->shardings, o->plan->at[0]), sharding_get(l->shardings, o->plan->at[1])};
+	const sharding *side[2] = {
+		sharding_get(l->shardings, o->plan->at[0]), sharding_get(l->shardings, o->plan->at[1])};
 	if (g->coll == COLL_REDUCE_SCATTER) {
 		const sharding *sum = sharding_get(l->shardings, o->plan->at[2]);
 		uint32_t dim = changed_dim(g->step, sum->rank);
-		return dim < sum->rank && l->vals.p[o->results].n_uses == 1 && l->operands.p[g->operands] == o->results &&
-		       cut_by(side[0], c->contracted[0], a) && sharding_dim_parts(sum, dim) == 1;
+		return dim < sum->rank && l->vals.p[o->results].n_uses == 1 &&
+			l->operands.p[g->operands] == o->results && cut_by(side[0], c->contracted[0], a) &&
+			sharding_dim_parts(sum, dim) == 1;
 	}
 	if (g->coll != COLL_ALL_GATHER || l->vals.p[g->results].n_uses != 1)
 		return false;
@@ -87,7 +93,11 @@ bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *
 	uint32_t dim = changed_dim(g->step, side[k]->rank);
 	if (l->operands.p[o->operands + k] != g->results || dim == side[k]->rank)
 		return false;
-	uint32_t bit = 1u << dim, free = ~(c->contracted[k] | c->batched[k]), other = ~(c->contracted[1 - k] | c->batched[1 - k]);
-	uint32_t kind = bit & c->contracted[k] ? c->contracted[k] : bit & c->batched[k] ? c->batched[k] : free;
-	return parts_of(side[k], kind) == 1 && parts_of(side[k], c->contracted[k]) == 1 && cut_by(side[1 - k], other, a);
+	uint32_t bit = 1u << dim, free = ~(c->contracted[k] | c->batched[k]),
+			 other = ~(c->contracted[1 - k] | c->batched[1 - k]);
+	uint32_t kind = bit & c->contracted[k] ? c->contracted[k]
+		: bit & c->batched[k]              ? c->batched[k]
+										   : free;
+	return parts_of(side[k], kind) == 1 && parts_of(side[k], c->contracted[k]) == 1 &&
+		cut_by(side[1 - k], other, a);
 }

@@ -1,4 +1,5 @@
-/* Private to costmodel: one op with the shardings it computes with, and what the cost functions share. */
+/* Private to costmodel: one op with the shardings it computes with, and what the cost functions
+ * share. */
 #ifndef SW_COSTMODEL_WORK_H
 #define SW_COSTMODEL_WORK_H
 
@@ -14,7 +15,8 @@ typedef struct op_view {
 /* Slots: operands, then results. NULL for a slot that carries no tensor. */
 static inline const type *slot_type(const op_view *v, uint32_t slot)
 {
-	pval_id pv = slot < (uint32_t)v->n->n_operands + v->n->n_results ? node_slots(v->p, v->n)[slot] : ID_NONE;
+	pval_id pv = slot < (uint32_t)v->n->n_operands + v->n->n_results ? node_slots(v->p, v->n)[slot]
+																	 : ID_NONE;
 	const type *ty = pv == ID_NONE ? NULL : pval_type(v->p, pv);
 	return ty && ty->kind == TYPE_TENSOR && !ty->dynamic ? ty : NULL;
 }

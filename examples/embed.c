@@ -1,6 +1,8 @@
-/* Plans a module through the C API: reads MODULE, searches on MESH, prints the plan's cost and writes what XLA compiles.
+/* Plans a module through the C API: reads MODULE, searches on MESH, prints the plan's cost and
+ *writes what XLA compiles.
  *
- *	cc -Iinclude examples/embed.c build/libshardwright.a -lcjson -lzstd -lz -lcrypto -lm -lpthread -o embed
+ *	cc -Iinclude examples/embed.c build/libshardwright.a -lcjson -lzstd -lz -lcrypto -lm -lpthread
+ *-o embed
  *	./embed examples/mlp.mlir data=4,model=2 planned.mlir plan.json
  *
  * Interrupt it: the best answer so far is printed and written. */
@@ -64,8 +66,9 @@ int main(int argc, char **argv)
 	if (!p) {
 		code = tell("search", &err);
 	} else {
-		printf("shardwright %s: step %" PRId64 " ns, peak %" PRId64 " bytes per device, %s\n", sw_version(), sw_plan_runtime_ns(p), sw_plan_peak_bytes(p),
-		       sw_plan_fits(p) ? "fits" : "does not fit");
+		printf("shardwright %s: step %" PRId64 " ns, peak %" PRId64 " bytes per device, %s\n",
+			sw_version(), sw_plan_runtime_ns(p), sw_plan_peak_bytes(p),
+			sw_plan_fits(p) ? "fits" : "does not fit");
 		int failed = write_text(argv[3], sw_plan_mlir(p)) | write_text(argv[4], sw_plan_json(p));
 		code = failed ? 3 : sw_plan_fits(p) ? 0 : 2;
 	}

@@ -1,9 +1,20 @@
-/* Attributes of HLO instructions: the ones in the table are decoded into integers or computations while they are read,
- * so that a fault is reported where it stands; the others are read over as balanced text. */
+/* Attributes of HLO instructions: the ones in the table are decoded into integers or computations
+ * while they are read, so that a fault is reported where it stands; the others are read over as
+ * balanced text. */
 #include "hlo/read.h"
 
 typedef enum value_kind {
-	KIND_INTS, KIND_INT, KIND_FLAG, KIND_COMP, KIND_COMPS, KIND_SLICES, KIND_PAIRS, KIND_GROUPS, KIND_WINDOW, KIND_LABELS, KIND_RAW,
+	KIND_INTS,
+	KIND_INT,
+	KIND_FLAG,
+	KIND_COMP,
+	KIND_COMPS,
+	KIND_SLICES,
+	KIND_PAIRS,
+	KIND_GROUPS,
+	KIND_WINDOW,
+	KIND_LABELS,
+	KIND_RAW,
 } value_kind;
 static const struct {
 	const char *text;
@@ -32,7 +43,8 @@ static status skip_value(hlo_reader *r)
 			TRY(hlo_balanced(r, &text));
 		} else if (c == '"') {
 			TRY(hlo_string(r, &text));
-		} else if (c == ',' || c == '\n' || c == '}' || c == ')' || c == ']' || r->lex.p >= r->lex.end) {
+		} else if (c == ',' || c == '\n' || c == '}' || c == ')' || c == ']' ||
+			r->lex.p >= r->lex.end) {
 			return ST_OK;
 		} else if (c == ' ') { /* mesh[..] {..} */
 			const char *p = r->lex.p;
@@ -64,7 +76,8 @@ static status read_slices(hlo_reader *r, hlo_attr *a)
 			TRY(hlo_number(r, &v[2]));
 		TRY(hlo_expect(r, ']'));
 		if (v[0] < 0 || v[1] < v[0] || v[2] < 1)
-			return hlo_error(r, at, ST_ERR_INVALID, "a slice from %lld to %lld by %lld", (long long)v[0], (long long)v[1], (long long)v[2]);
+			return hlo_error(r, at, ST_ERR_INVALID, "a slice from %lld to %lld by %lld",
+				(long long)v[0], (long long)v[1], (long long)v[2]);
 		for (uint32_t i = 0; i < 3; i++)
 			vec_push(&m->numbers, v[i]);
 		a->count += 3;
@@ -82,25 +95,28 @@ static status read_pairs(hlo_reader *r, hlo_attr *a)
 		const char *at = r->lex.p;
 		TRY(hlo_int_list(r, '{', '}', &first, &n));
 		if (n != 2)
-			return hlo_error(r, at, ST_ERR_INVALID, "expected a pair {source,target}, found %u numbers", n);
+			return hlo_error(
+				r, at, ST_ERR_INVALID, "expected a pair {source,target}, found %u numbers", n);
 		for (uint32_t i = 0; i < 2; i++)
 			if (r->m->numbers.p[first + i] < 0 || r->m->numbers.p[first + i] >= HLO_MAX_DEVICES)
-				return hlo_error(r, at, ST_ERR_INVALID, "id %lld in a pair", (long long)r->m->numbers.p[first + i]);
+				return hlo_error(r, at, ST_ERR_INVALID, "id %lld in a pair",
+					(long long)r->m->numbers.p[first + i]);
 		a->count += 2;
 		hlo_take(r, ',');
 	}
 	return ST_OK;
 }
 
-/* {size=3x3 stride=2x2 pad=0_0x1_1 lhs_dilate=2x2 rhs_dilate=1x1 rhs_reversal=0x1}: seven numbers per dim, in that order
- * with pad as two. */
+/* {size=3x3 stride=2x2 pad=0_0x1_1 lhs_dilate=2x2 rhs_dilate=1x1 rhs_reversal=0x1}: seven numbers
+ * per dim, in that order with pad as two. */
 enum { WINDOW_FIELDS = 7 };
 static status read_window(hlo_reader *r, hlo_attr *a)
 {
 	static const struct {
 		const char *text;
 		uint32_t field;
-	} fields[] = {{"size", 0}, {"stride", 1}, {"pad", 2}, {"lhs_dilate", 4}, {"rhs_dilate", 5}, {"rhs_reversal", 6}};
+	} fields[] = {{"size", 0}, {"stride", 1}, {"pad", 2}, {"lhs_dilate", 4}, {"rhs_dilate", 5},
+		{"rhs_reversal", 6}};
 	int64_t v[MAX_RANK][WINDOW_FIELDS];
 	uint32_t rank = 0;
 	for (uint32_t d = 0; d < MAX_RANK; d++)
@@ -137,8 +153,8 @@ static status read_window(hlo_reader *r, hlo_attr *a)
 	return ST_OK;
 }
 
-/* b01f_01io->b01f: for input, kernel and output: batch (kernel: input feature), feature (kernel: output feature), then the
- * spatial dims in order; three lists of equal length. */
+/* b01f_01io->b01f: for input, kernel and output: batch (kernel: input feature), feature (kernel:
+ * output feature), then the spatial dims in order; three lists of equal length. */
 static status read_labels(hlo_reader *r, hlo_attr *a)
 {
 	const char *from = r->lex.p;
@@ -151,15 +167,21 @@ static status read_labels(hlo_reader *r, hlo_attr *a)
 		const char *major = side == 1 ? "io" : "bf";
 		for (; lex_is(*r->lex.p, LEX_LETTER | LEX_DIGIT) && *r->lex.p != '_'; r->lex.p++, d++) {
 			char c = *r->lex.p;
-			uint32_t place = c == major[0] ? 0 : c == major[1] ? 1 : lex_is(c, LEX_DIGIT) ? (uint32_t)(c - '0') + 2 : MAX_RANK;
+			uint32_t place = c == major[0] ? 0
+				: c == major[1]            ? 1
+				: lex_is(c, LEX_DIGIT)     ? (uint32_t)(c - '0') + 2
+										   : MAX_RANK;
 			if (place >= MAX_RANK || at[side][place] >= 0)
-				return hlo_error(r, r->lex.p, ST_ERR_PARSE, "dim_labels: expected '%c', '%c' or a digit, each once, found '%c'", major[0], major[1], c);
+				return hlo_error(r, r->lex.p, ST_ERR_PARSE,
+					"dim_labels: expected '%c', '%c' or a digit, each once, found '%c'", major[0],
+					major[1], c);
 			at[side][place] = d;
 		}
 		n[side] = d;
 		const char *next = side == 0 ? "_" : side == 1 ? "->" : "";
 		if (strncmp(r->lex.p, next, strlen(next)))
-			return hlo_expected(r, side ? "'->' and the output's labels" : "'_' and the kernel's labels");
+			return hlo_expected(
+				r, side ? "'->' and the output's labels" : "'_' and the kernel's labels");
 		r->lex.p += strlen(next);
 	}
 	bool wrong = n[0] != n[1] || n[0] != n[2] || n[0] < 2;
@@ -167,7 +189,8 @@ static status read_labels(hlo_reader *r, hlo_attr *a)
 		for (uint32_t i = 0; i < n[0] && !wrong; i++)
 			wrong = at[side][i] < 0;
 	if (wrong)
-		return hlo_error(r, from, ST_ERR_INVALID, "dim_labels: input, kernel and output do not have the same dims");
+		return hlo_error(r, from, ST_ERR_INVALID,
+			"dim_labels: input, kernel and output do not have the same dims");
 	for (uint32_t side = 0; side < 3; side++)
 		for (uint32_t i = 0; i < n[0]; i++)
 			vec_push(&r->m->numbers, at[side][i]);
@@ -225,9 +248,7 @@ static status read_value(hlo_reader *r, hlo_instr *in, hlo_attr *a, value_kind k
 		return ST_OK;
 	case KIND_SLICES: return read_slices(r, a);
 	case KIND_PAIRS: return read_pairs(r, a);
-	case KIND_GROUPS:
-		a->count = 1;
-		return hlo_read_groups(r, &a->numbers);
+	case KIND_GROUPS: a->count = 1; return hlo_read_groups(r, &a->numbers);
 	case KIND_WINDOW: return read_window(r, a);
 	case KIND_LABELS: return read_labels(r, a);
 	case KIND_RAW: break;
@@ -254,8 +275,10 @@ status hlo_read_attrs(hlo_reader *r, hlo_id i)
 			a.id = HLO_ATTR_OTHER;
 		for (uint32_t k = 0; a.id != HLO_ATTR_OTHER && k < in->n_attrs; k++)
 			if (m->attrs.p[in->attrs + k].id == a.id)
-				return hlo_error(r, at, ST_ERR_PARSE, "attribute " STR_FMT " is given twice", STR_ARG(key));
-		TRY(read_value(r, in, &a, a.id == HLO_ATTR_OTHER ? KIND_RAW : (value_kind)known[a.id].kind));
+				return hlo_error(
+					r, at, ST_ERR_PARSE, "attribute " STR_FMT " is given twice", STR_ARG(key));
+		TRY(read_value(
+			r, in, &a, a.id == HLO_ATTR_OTHER ? KIND_RAW : (value_kind)known[a.id].kind));
 		a.n = hlo_at(r, r->lex.p) - a.at;
 		if (!a.n)
 			return hlo_expected(r, "a value");

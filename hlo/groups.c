@@ -1,5 +1,5 @@
-/* Replica groups in all spellings: lists {{0,1},{2,3}}, {} for all, [2,4]<=[4,2]T(1,0) (ids in row-major order of the
- * dims, transposed, cut into rows), and a mesh with the axes to group over,
+/* Replica groups in all spellings: lists {{0,1},{2,3}}, {} for all, [2,4]<=[4,2]T(1,0) (ids in
+ * row-major order of the dims, transposed, cut into rows), and a mesh with the axes to group over,
  * mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'b'}. Equal text is expanded once. */
 #include "hlo/read.h"
 
@@ -7,7 +7,8 @@ enum { MAX_GROUP_DIMS = 32, MAX_KNOWN = 64 /* spellings remembered; a program ha
 
 static status too_many(hlo_reader *r, const char *at)
 {
-	return hlo_error(r, at, ST_ERR_LIMIT, "replica groups with more than %d ids", HLO_MAX_GROUP_IDS);
+	return hlo_error(
+		r, at, ST_ERR_LIMIT, "replica groups with more than %d ids", HLO_MAX_GROUP_IDS);
 }
 
 static status read_dims(hlo_reader *r, int64_t *dims, uint32_t *n, int64_t *product)
@@ -23,7 +24,8 @@ static status read_dims(hlo_reader *r, int64_t *dims, uint32_t *n, int64_t *prod
 	for (uint32_t i = 0; i < *n; i++) {
 		dims[i] = r->m->numbers.p[first + i];
 		if (dims[i] < 1)
-			return hlo_error(r, at, ST_ERR_INVALID, "a dim is %lld, expected 1 or more", (long long)dims[i]);
+			return hlo_error(
+				r, at, ST_ERR_INVALID, "a dim is %lld, expected 1 or more", (long long)dims[i]);
 		*product = sat_mul(*product, dims[i]);
 	}
 	return *product > HLO_MAX_GROUP_IDS ? too_many(r, at) : ST_OK;
@@ -48,13 +50,16 @@ static status read_transpose(hlo_reader *r, uint32_t n, uint32_t *perm)
 		seen[v] = true;
 		perm[i] = (uint32_t)v;
 	}
-	return count == n ? ST_OK : hlo_error(r, at, ST_ERR_INVALID, "T(..) is no permutation of %u dims", n);
+	return count == n ? ST_OK
+					  : hlo_error(r, at, ST_ERR_INVALID, "T(..) is no permutation of %u dims", n);
 }
 
 /* 0 .. product - 1 as an array of those dims, transposed, flattened, into module.ids. */
-static status push_iota(hlo_reader *r, const char *at, const int64_t *dims, uint32_t n, const uint32_t *perm)
+static status push_iota(
+	hlo_reader *r, const char *at, const int64_t *dims, uint32_t n, const uint32_t *perm)
 {
-	int64_t stride[MAX_GROUP_DIMS], of[MAX_GROUP_DIMS], size[MAX_GROUP_DIMS], index[MAX_GROUP_DIMS] = {0}, product = 1;
+	int64_t stride[MAX_GROUP_DIMS], of[MAX_GROUP_DIMS], size[MAX_GROUP_DIMS],
+		index[MAX_GROUP_DIMS] = {0}, product = 1;
 	for (uint32_t i = n; i-- > 0;) {
 		stride[i] = product;
 		product *= dims[i];
@@ -100,7 +105,8 @@ static status read_iota(hlo_reader *r, hlo_groups *g)
 	TRY(read_dims(r, dims, &n, &ids));
 	TRY(read_transpose(r, n, perm));
 	if (n_shape != 2 || product != ids)
-		return hlo_error(r, at, ST_ERR_INVALID, "expected [groups,members] of the %lld ids behind <=", (long long)ids);
+		return hlo_error(r, at, ST_ERR_INVALID,
+			"expected [groups,members] of the %lld ids behind <=", (long long)ids);
 	TRY(push_iota(r, at, dims, n, perm));
 	push_rows(r->m, g, first, shape[0], shape[1]);
 	return ST_OK;
@@ -143,9 +149,10 @@ static status push_axis(hlo_reader *r, axis_list *l, uint32_t at, str name, int6
 	return ST_OK;
 }
 
-/* Cuts the axis so that the part with `before` positions above it and `size` of its own stands alone; groups over it.
- * 'a':(2)4 names a part that earlier cuts may have made smaller. */
-static status group_over(hlo_reader *r, axis_list *l, const char *at, str name, int64_t before, int64_t size)
+/* Cuts the axis so that the part with `before` positions above it and `size` of its own stands
+ * alone; groups over it. 'a':(2)4 names a part that earlier cuts may have made smaller. */
+static status group_over(
+	hlo_reader *r, axis_list *l, const char *at, str name, int64_t before, int64_t size)
 {
 	int64_t above = 1;
 	bool any = false;
@@ -153,12 +160,14 @@ static status group_over(hlo_reader *r, axis_list *l, const char *at, str name, 
 		if (!str_equal(l->name[i], name))
 			continue;
 		any = true;
-		int64_t low = above, high = above * l->size[i], from = MAX(low, before), to = size ? MIN(high, before * size) : high;
+		int64_t low = above, high = above * l->size[i], from = MAX(low, before),
+				to = size ? MIN(high, before * size) : high;
 		above = high;
 		if (from >= to)
 			continue;
 		if (from % low || to % from || high % to)
-			return hlo_error(r, at, ST_ERR_INVALID, "the part (%lld)%lld does not divide the axis", (long long)before, (long long)size);
+			return hlo_error(r, at, ST_ERR_INVALID, "the part (%lld)%lld does not divide the axis",
+				(long long)before, (long long)size);
 		uint32_t here = i;
 		if (from > low) {
 			TRY(push_axis(r, l, i, name, from / low));
@@ -171,7 +180,9 @@ static status group_over(hlo_reader *r, axis_list *l, const char *at, str name, 
 		l->size[here] = to / from;
 		l->grouped[here] = true;
 	}
-	return any ? ST_OK : hlo_error(r, at, ST_ERR_INVALID, "the mesh has no axis '" STR_FMT "'", STR_ARG(name));
+	return any
+		? ST_OK
+		: hlo_error(r, at, ST_ERR_INVALID, "the mesh has no axis '" STR_FMT "'", STR_ARG(name));
 }
 
 static status read_mesh_axes(hlo_reader *r, axis_list *l, int64_t *devices)
@@ -226,7 +237,8 @@ static status read_device_ids(hlo_reader *r, int64_t devices)
 		}
 	}
 	if (r->m->ids.n - before != devices)
-		return hlo_error(r, at, ST_ERR_INVALID, "%u device ids for a mesh of %lld", r->m->ids.n - before, (long long)devices);
+		return hlo_error(r, at, ST_ERR_INVALID, "%u device ids for a mesh of %lld",
+			r->m->ids.n - before, (long long)devices);
 	return ST_OK;
 }
 
@@ -245,7 +257,8 @@ static status read_mesh(hlo_reader *r, hlo_groups *g)
 		hlo_skip(r);
 		str key = lex_word(&r->lex);
 		if (!str_is(key, "device_ids"))
-			return hlo_error(r, key.p, ST_ERR_PARSE, "expected device_ids or the axes to group over");
+			return hlo_error(
+				r, key.p, ST_ERR_PARSE, "expected device_ids or the axes to group over");
 		TRY(hlo_expect(r, '='));
 		TRY(read_device_ids(r, devices));
 		listed = true;
@@ -263,7 +276,8 @@ static status read_mesh(hlo_reader *r, hlo_groups *g)
 			TRY(hlo_expect(r, ')'));
 			TRY(hlo_number(r, &size));
 			if (before < 1 || size < 1 || sat_mul(before, size) > HLO_MAX_GROUP_IDS)
-				return hlo_error(r, axis_at, ST_ERR_INVALID, "the part (%lld)%lld of an axis", (long long)before, (long long)size);
+				return hlo_error(r, axis_at, ST_ERR_INVALID, "the part (%lld)%lld of an axis",
+					(long long)before, (long long)size);
 		}
 		TRY(group_over(r, &l, axis_at, name, before, size));
 		hlo_take(r, ',');
@@ -304,7 +318,8 @@ static status read_list(hlo_reader *r, hlo_groups *g)
 		for (uint32_t i = 0; i < n; i++) {
 			int64_t id = m->numbers.p[first + i];
 			if (id < 0 || id >= HLO_MAX_DEVICES)
-				return hlo_error(r, at, ST_ERR_INVALID, "id %lld in a replica group", (long long)id);
+				return hlo_error(
+					r, at, ST_ERR_INVALID, "id %lld in a replica group", (long long)id);
 			vec_push(&m->ids, (int32_t)id);
 		}
 		vec_push(&m->starts, m->ids.n);
@@ -320,17 +335,21 @@ status hlo_read_groups(hlo_reader *r, uint32_t *id)
 	const char *from = r->lex.p;
 	for (uint32_t k = 0; k < r->group_texts.n; k++) {
 		str t = r->group_texts.p[k].text;
-		if ((size_t)(r->lex.end - from) > t.n && !memcmp(from, t.p, t.n) && (from[t.n] == ',' || from[t.n] == '\n')) {
+		if ((size_t)(r->lex.end - from) > t.n && !memcmp(from, t.p, t.n) &&
+			(from[t.n] == ',' || from[t.n] == '\n')) {
 			r->lex.p = from + t.n;
 			*id = r->group_texts.p[k].shape;
 			return ST_OK;
 		}
 	}
 	hlo_groups g = {0};
-	TRY(*from == '[' ? read_iota(r, &g) : !strncmp(from, "mesh", 4) ? read_mesh(r, &g) : read_list(r, &g));
+	TRY(*from == '['                    ? read_iota(r, &g)
+			: !strncmp(from, "mesh", 4) ? read_mesh(r, &g)
+										: read_list(r, &g));
 	*id = r->m->groups.n;
 	g.max_id = -1;
-	for (uint32_t k = g.n_groups ? r->m->starts.p[g.first] : 0; k < (g.n_groups ? r->m->starts.p[g.first + g.n_groups] : 0); k++)
+	for (uint32_t k = g.n_groups ? r->m->starts.p[g.first] : 0;
+		 k < (g.n_groups ? r->m->starts.p[g.first + g.n_groups] : 0); k++)
 		g.max_id = MAX(g.max_id, r->m->ids.p[k]);
 	vec_push(&r->m->groups, g);
 	if (r->group_texts.n < MAX_KNOWN)
@@ -350,16 +369,18 @@ hlo_id_mode hlo_ids_of(const hlo_module *m, hlo_id i)
 	case HLO_RAGGED_ALL_TO_ALL:
 	case HLO_COLLECTIVE_PERMUTE:
 	case HLO_COLLECTIVE_PERMUTE_START:
-	case HLO_COLLECTIVE_BROADCAST:
-		return HLO_IDS_PARTITION;
-	default:
-		return HLO_IDS_REPLICA_ALL_PARTITIONS;
+	case HLO_COLLECTIVE_BROADCAST: return HLO_IDS_PARTITION;
+	default: return HLO_IDS_REPLICA_ALL_PARTITIONS;
 	}
 }
 
-static void push_group(const hlo_module *m, hlo_id_mode mode, const int32_t *ids, uint32_t n, hlo_members *out)
+static void push_group(
+	const hlo_module *m, hlo_id_mode mode, const int32_t *ids, uint32_t n, hlo_members *out)
 {
-	int64_t parts = m->n_partitions, copies = mode == HLO_IDS_REPLICA ? parts : mode == HLO_IDS_PARTITION ? m->n_replicas : 1;
+	int64_t parts = m->n_partitions,
+			copies = mode == HLO_IDS_REPLICA ? parts
+		: mode == HLO_IDS_PARTITION          ? m->n_replicas
+											 : 1;
 	for (int64_t c = 0; c < copies; c++) {
 		for (uint32_t i = 0; i < n; i++) {
 			int64_t id = ids[i];
@@ -368,7 +389,10 @@ static void push_group(const hlo_module *m, hlo_id_mode mode, const int32_t *ids
 					vec_push(&out->ids, (int32_t)(id * parts + p));
 				continue;
 			}
-			vec_push(&out->ids, (int32_t)(mode == HLO_IDS_REPLICA ? id * parts + c : mode == HLO_IDS_PARTITION ? c * parts + id : id));
+			vec_push(&out->ids,
+				(int32_t)(mode == HLO_IDS_REPLICA   ? id * parts + c
+						: mode == HLO_IDS_PARTITION ? c * parts + id
+													: id));
 		}
 		vec_push(&out->starts, out->ids.n);
 	}
@@ -377,7 +401,9 @@ static void push_group(const hlo_module *m, hlo_id_mode mode, const int32_t *ids
 /* One group of all ids of the mode. */
 static void push_all(const hlo_module *m, hlo_id_mode mode, hlo_members *out)
 {
-	int64_t n = mode == HLO_IDS_GLOBAL ? m->n_partitions * m->n_replicas : mode == HLO_IDS_PARTITION ? m->n_partitions : m->n_replicas;
+	int64_t n = mode == HLO_IDS_GLOBAL ? m->n_partitions * m->n_replicas
+		: mode == HLO_IDS_PARTITION    ? m->n_partitions
+									   : m->n_replicas;
 	int32_t *ids = xmalloc((size_t)n * sizeof *ids);
 	for (int64_t i = 0; i < n; i++)
 		ids[i] = (int32_t)i;

@@ -1,5 +1,5 @@
-/* hlo: compiled programs as `compiled.as_text()` prints them, scheduled HLO text of XLA's CPU, GPU and TPU compilers; and their run time and
- * peak memory on a device, in the order of the schedule.
+/* hlo: compiled programs as `compiled.as_text()` prints them, scheduled HLO text of XLA's CPU, GPU
+ * and TPU compilers; and their run time and peak memory on a device, in the order of the schedule.
  *
  *   ops.def    one row per opcode              read.c     module, computations, instructions
  *   shape.c    shapes with layouts             attrs.c    attributes              groups.c   replica groups
@@ -9,8 +9,9 @@
  *   links.c    replica groups -> mesh axes -> links        timeline.c  compute stream, link queues, copies
  *   memory.c   buffers, aliases, liveness peak             simulate.c  all of it; collectives, JSON, trace
  *
- * A module is flat arrays addressed by 32-bit ids; the order of instructions in a computation is the schedule. The text
- * is kept, and names are offsets into it. Immutable once read; thread-safe to read. */
+ * A module is flat arrays addressed by 32-bit ids; the order of instructions in a computation is
+ * the schedule. The text is kept, and names are offsets into it. Immutable once read; thread-safe
+ * to read. */
 #ifndef SW_HLO_H
 #define SW_HLO_H
 
@@ -33,48 +34,53 @@ uint32_t hlo_op_flags(hlo_op op);
 /* ---------------------------------------------------------------- shapes */
 typedef enum hlo_shape_kind { HLO_ARRAY, HLO_TUPLE, HLO_TOKEN, HLO_OPAQUE } hlo_shape_kind;
 typedef struct hlo_shape {
-	uint8_t kind, elem, rank;      /* elem: enum elem of ir.h (pred is i1) */
-	uint8_t space;                 /* memory space S(n); 0: the device's main memory */
-	uint32_t dims;                 /* rank entries at module.numbers[dims]; a bounded dim counts its bound */
+	uint8_t kind, elem, rank; /* elem: enum elem of ir.h (pred is i1) */
+	uint8_t space;            /* memory space S(n); 0: the device's main memory */
+	uint32_t dims; /* rank entries at module.numbers[dims]; a bounded dim counts its bound */
 	uint32_t children, n_children; /* of a tuple: shape ids at module.parts */
-	uint32_t leaves, n_leaves;     /* all leaves, flattened: shape ids at module.parts; an array is its own leaf */
-	int64_t elements;              /* of an array, unpadded */
-	int64_t bytes;                 /* of an array as stored: with the padding of its tiles; of a tuple the sum of its leaves */
-	int64_t plain_bytes;           /* the same without padding */
+	uint32_t leaves,
+		n_leaves; /* all leaves, flattened: shape ids at module.parts; an array is its own leaf */
+	int64_t elements; /* of an array, unpadded */
+	int64_t bytes;    /* of an array as stored: with the padding of its tiles; of a tuple the sum of
+	                     its leaves */
+	int64_t plain_bytes; /* the same without padding */
 } hlo_shape;
 
 /* ---------------------------------------------------------------- attributes */
-/* X(id, text, kind): how the value is read. INTS {1,2}; INT 3; FLAG true; COMP %name; COMPS {%a, %b}; SLICES {[0:2:1]}
- * as start, limit, stride; PAIRS {{0,1},{1,2}}; GROUPS any spelling of replica groups; WINDOW and LABELS of convolutions;
- * RAW any balanced text. Attributes outside the table are RAW under HLO_ATTR_OTHER. */
-#define HLO_ATTRS(X)                                                                                                  \
-	X(DIMENSIONS, "dimensions", INTS) X(REPLICA_GROUPS, "replica_groups", GROUPS) X(CHANNEL_ID, "channel_id", INT)   \
+/* X(id, text, kind): how the value is read. INTS {1,2}; INT 3; FLAG true; COMP %name; COMPS {%a,
+ * %b}; SLICES {[0:2:1]} as start, limit, stride; PAIRS {{0,1},{1,2}}; GROUPS any spelling of
+ * replica groups; WINDOW and LABELS of convolutions; RAW any balanced text. Attributes outside the
+ * table are RAW under HLO_ATTR_OTHER. */
+/* clang-format off */
+#define HLO_ATTRS(X) \
+	X(DIMENSIONS, "dimensions", INTS) X(REPLICA_GROUPS, "replica_groups", GROUPS) X(CHANNEL_ID, "channel_id", INT) \
 	X(GLOBAL_IDS, "use_global_device_ids", FLAG) X(PAIRS, "source_target_pairs", PAIRS) X(TO_APPLY, "to_apply", COMP) \
-	X(CALLS, "calls", COMP) X(CONDITION, "condition", COMP) X(BODY, "body", COMP)                                    \
-	X(TRUE_COMP, "true_computation", COMP) X(FALSE_COMP, "false_computation", COMP) X(SELECT_COMP, "select", COMP)   \
-	X(SCATTER_COMP, "scatter", COMP) X(BRANCHES, "branch_computations", COMPS)                                       \
-	X(CALLED, "called_computations", COMPS) X(INDEX, "index", INT) X(SLICE, "slice", SLICES)                         \
-	X(WINDOW, "window", WINDOW) X(LABELS, "dim_labels", LABELS) X(FEATURE_GROUPS, "feature_group_count", INT)        \
-	X(BATCH_GROUPS, "batch_group_count", INT) X(LHS_CONTRACT, "lhs_contracting_dims", INTS)                          \
-	X(RHS_CONTRACT, "rhs_contracting_dims", INTS) X(LHS_BATCH, "lhs_batch_dims", INTS)                               \
-	X(RHS_BATCH, "rhs_batch_dims", INTS) X(FFT_LENGTH, "fft_length", INTS) X(KIND, "kind", RAW)                      \
-	X(DIRECTION, "direction", RAW) X(TARGET, "custom_call_target", RAW) X(METADATA, "metadata", RAW)                 \
-	X(CONFIG, "backend_config", RAW) X(PRECISION, "operand_precision", RAW)                                          \
+	X(CALLS, "calls", COMP) X(CONDITION, "condition", COMP) X(BODY, "body", COMP) \
+	X(TRUE_COMP, "true_computation", COMP) X(FALSE_COMP, "false_computation", COMP) X(SELECT_COMP, "select", COMP) \
+	X(SCATTER_COMP, "scatter", COMP) X(BRANCHES, "branch_computations", COMPS) \
+	X(CALLED, "called_computations", COMPS) X(INDEX, "index", INT) X(SLICE, "slice", SLICES) \
+	X(WINDOW, "window", WINDOW) X(LABELS, "dim_labels", LABELS) X(FEATURE_GROUPS, "feature_group_count", INT) \
+	X(BATCH_GROUPS, "batch_group_count", INT) X(LHS_CONTRACT, "lhs_contracting_dims", INTS) \
+	X(RHS_CONTRACT, "rhs_contracting_dims", INTS) X(LHS_BATCH, "lhs_batch_dims", INTS) \
+	X(RHS_BATCH, "rhs_batch_dims", INTS) X(FFT_LENGTH, "fft_length", INTS) X(KIND, "kind", RAW) \
+	X(DIRECTION, "direction", RAW) X(TARGET, "custom_call_target", RAW) X(METADATA, "metadata", RAW) \
+	X(CONFIG, "backend_config", RAW) X(PRECISION, "operand_precision", RAW) \
 	X(OUTPUT_ALIAS, "output_to_operand_aliasing", RAW)
+/* clang-format on */
 typedef enum hlo_attr_id {
 #define X(id, text, kind) HLO_ATTR_##id,
 	HLO_ATTRS(X)
 #undef X
-	HLO_ATTR_OTHER
+		HLO_ATTR_OTHER
 } hlo_attr_id;
 typedef struct hlo_attr {
 	uint8_t id;
 	uint32_t at, n;          /* text of the value */
-	uint32_t numbers, count; /* decoded integers at module.numbers; of GROUPS the id of the groups, of COMP and
-	                         * COMPS the place in module.called and how many */
+	uint32_t numbers, count; /* decoded integers at module.numbers; of GROUPS the id of the groups,
+	                          * of COMP and COMPS the place in module.called and how many */
 } hlo_attr;
 
-typedef struct hlo_groups { /* device, replica or partition ids as the collective's mode has it */
+typedef struct hlo_groups {   /* device, replica or partition ids as the collective's mode has it */
 	uint32_t first, n_groups; /* group i is ids[starts[first + i] .. starts[first + i + 1]) */
 	uint32_t largest;         /* members of the largest group; 0: no groups, that is all devices */
 	int32_t max_id;           /* -1: no groups */
@@ -82,17 +88,18 @@ typedef struct hlo_groups { /* device, replica or partition ids as the collectiv
 
 /* ---------------------------------------------------------------- instructions */
 typedef struct hlo_instr {
-	uint32_t name, name_n;         /* in the text, without % */
-	uint32_t op_at, op_n;          /* opcode in the text */
-	uint16_t op;                   /* enum hlo_op; asynchronous sugar reads as async-start, async-update, async-done */
+	uint32_t name, name_n; /* in the text, without % */
+	uint32_t op_at, op_n;  /* opcode in the text */
+	uint16_t
+		op; /* enum hlo_op; asynchronous sugar reads as async-start, async-update, async-done */
 	hlo_shape_id shape;
 	hlo_comp_id comp;
 	uint32_t operands, n_operands; /* ids at module.operands */
 	uint32_t attrs, n_attrs;
-	uint32_t called, n_called;     /* computation ids at module.called, in the order of the text */
-	uint32_t users, n_users;       /* ids at module.users, ascending, each once */
-	int64_t number;                /* parameter: its number; get-tuple-element: the index */
-	uint32_t literal, literal_n;   /* constant: text of the value */
+	uint32_t called, n_called;   /* computation ids at module.called, in the order of the text */
+	uint32_t users, n_users;     /* ids at module.users, ascending, each once */
+	int64_t number;              /* parameter: its number; get-tuple-element: the index */
+	uint32_t literal, literal_n; /* constant: text of the value */
 } hlo_instr;
 typedef struct hlo_comp {
 	uint32_t name, name_n;
@@ -100,7 +107,7 @@ typedef struct hlo_comp {
 	uint32_t n, n_params;
 	uint32_t params; /* its parameters by number: ids at module.params */
 	hlo_id root;
-	bool made;  /* made for the sugar of an asynchronous op */
+	bool made; /* made for the sugar of an asynchronous op */
 	bool entry;
 } hlo_comp;
 typedef struct hlo_alias { /* input_output_alias: leaf of the result, leaf of a parameter */
@@ -139,24 +146,46 @@ typedef struct hlo_module {
 
 /* Does the text (plain, decoded) begin as HLO text does? */
 bool hlo_is_text(const char *p, size_t n);
-/* Reads and verifies. The text is copied. Errors: ST_ERR_PARSE, ST_ERR_INVALID (rules between instructions; both are
- * named), ST_ERR_LIMIT; with the position. Owned by caller. */
+/* Reads and verifies. The text is copied. Errors: ST_ERR_PARSE, ST_ERR_INVALID (rules between
+ * instructions; both are named), ST_ERR_LIMIT; with the position. Owned by caller. */
 status hlo_read(const char *p, size_t n, const char *file, hlo_module **out, diag *d) MUST_USE;
 void hlo_free(hlo_module *m);
 
-/* How asynchronous ops are printed: as they were read; slice-start, slice-done; or async-start of a computation that holds the slice.
- * Pairs that sugar cannot say without loss stay generic. */
+/* How asynchronous ops are printed: as they were read; slice-start, slice-done; or async-start of a
+ * computation that holds the slice. Pairs that sugar cannot say without loss stay generic. */
 typedef enum hlo_form { HLO_AS_READ, HLO_SUGAR, HLO_GENERIC } hlo_form;
-/* HLO text that reads back to the same. Of what XLA prints the form HLO_AS_READ is the text itself. */
+/* HLO text that reads back to the same. Of what XLA prints the form HLO_AS_READ is the text itself.
+ */
 void hlo_print(const hlo_module *m, hlo_form form, strbuf *out);
 
-static inline str hlo_text(const hlo_module *m, uint32_t at, uint32_t n) { return (str){m->text.p + at, n}; }
-static inline str hlo_name(const hlo_module *m, hlo_id i) { return hlo_text(m, m->instrs.p[i].name, m->instrs.p[i].name_n); }
-static inline const hlo_shape *hlo_shape_of(const hlo_module *m, hlo_id i) { return &m->shapes.p[m->instrs.p[i].shape]; }
-static inline const hlo_shape *hlo_leaf(const hlo_module *m, const hlo_shape *s, uint32_t leaf) { return &m->shapes.p[m->parts.p[s->leaves + leaf]]; }
-static inline hlo_id hlo_operand(const hlo_module *m, hlo_id i, uint32_t k) { return m->operands.p[m->instrs.p[i].operands + k]; }
-static inline hlo_id hlo_param(const hlo_module *m, hlo_comp_id c, uint32_t k) { return m->params.p[m->comps.p[c].params + k]; }
-static inline const int64_t *hlo_dims(const hlo_module *m, const hlo_shape *s) { return m->numbers.p + s->dims; }
+static inline str hlo_text(const hlo_module *m, uint32_t at, uint32_t n)
+{
+	return (str){m->text.p + at, n};
+}
+static inline str hlo_name(const hlo_module *m, hlo_id i)
+{
+	return hlo_text(m, m->instrs.p[i].name, m->instrs.p[i].name_n);
+}
+static inline const hlo_shape *hlo_shape_of(const hlo_module *m, hlo_id i)
+{
+	return &m->shapes.p[m->instrs.p[i].shape];
+}
+static inline const hlo_shape *hlo_leaf(const hlo_module *m, const hlo_shape *s, uint32_t leaf)
+{
+	return &m->shapes.p[m->parts.p[s->leaves + leaf]];
+}
+static inline hlo_id hlo_operand(const hlo_module *m, hlo_id i, uint32_t k)
+{
+	return m->operands.p[m->instrs.p[i].operands + k];
+}
+static inline hlo_id hlo_param(const hlo_module *m, hlo_comp_id c, uint32_t k)
+{
+	return m->params.p[m->comps.p[c].params + k];
+}
+static inline const int64_t *hlo_dims(const hlo_module *m, const hlo_shape *s)
+{
+	return m->numbers.p + s->dims;
+}
 /* Leaf at which child k of a tuple begins. */
 uint32_t hlo_child_leaf(const hlo_module *m, const hlo_shape *s, uint32_t k);
 /* Equal but for layouts: kinds, element types, dims. */
@@ -174,17 +203,21 @@ str hlo_word(const hlo_module *m, hlo_id i, hlo_attr_id id);
 hlo_id hlo_async_start(const hlo_module *m, hlo_id i);
 /* The instruction that an asynchronous start runs: root of its computation. */
 hlo_id hlo_async_wrapped(const hlo_module *m, hlo_id start);
-/* Times that a while runs: from the compiler's note, or from a counter compared with a constant; -1 when unknown. */
+/* Times that a while runs: from the compiler's note, or from a counter compared with a constant; -1
+ * when unknown. */
 int64_t hlo_trip_count(const hlo_module *m, hlo_id i);
-/* The most that a while runs whose count is not known: its counter is compared with a constant, but begins at a value that is given from
- * outside, which is taken for 0, or other conditions must hold too; -1: no such counter. */
+/* The most that a while runs whose count is not known: its counter is compared with a constant, but
+ * begins at a value that is given from outside, which is taken for 0, or other conditions must hold
+ * too; -1: no such counter. */
 int64_t hlo_trip_bound(const hlo_module *m, hlo_id i);
-/* What the compiler wrote down as its estimate; -1: nothing. Cycles of a kernel (XLA for TPU); ns of a kernel or a collective (XLA for
- * GPU, where it was asked for them: --xla_gpu_collect_cost_model_stats). */
+/* What the compiler wrote down as its estimate; -1: nothing. Cycles of a kernel (XLA for TPU); ns
+ * of a kernel or a collective (XLA for GPU, where it was asked for them:
+ * --xla_gpu_collect_cost_model_stats). */
 int64_t hlo_estimated_cycles(const hlo_module *m, hlo_id i);
 int64_t hlo_estimated_ns(const hlo_module *m, hlo_id i);
-/* Members of every group of a collective as global device ids (replica * partitions + partition), whatever its spelling
- * and mode: starts[g] .. starts[g + 1]. Of a collective-permute its pairs. Owned by caller: hlo_members_release. */
+/* Members of every group of a collective as global device ids (replica * partitions + partition),
+ * whatever its spelling and mode: starts[g] .. starts[g + 1]. Of a collective-permute its pairs.
+ * Owned by caller: hlo_members_release. */
 typedef struct hlo_members {
 	VEC(uint32_t) starts; /* n groups + 1 entries */
 	VEC(int32_t) ids;
@@ -196,18 +229,20 @@ void hlo_location(const hlo_module *m, hlo_id i, strbuf *out);
 
 /* ---------------------------------------------------------------- simulation */
 /* Where a time is from. */
-#define HLO_SOURCES(X)                                                                                              \
-	X(NONE, "none")           /* takes none of its own: loops */                                                       \
-	X(COMPILER, "compiler")   /* what the compiler wrote into the text */                                              \
-	X(TRAFFIC, "traffic")     /* no estimate in a text that has them: traffic to memory at the full rate */               \
-	X(MODEL, "model")         /* the cost model of kernels */                                                          \
-	X(PUBLISHED, "published") /* published_time_ns; of copies the memory's published rate */                           \
+/* clang-format off */
+#define HLO_SOURCES(X) \
+	X(NONE, "none")           /* takes none of its own: loops */ \
+	X(COMPILER, "compiler")   /* what the compiler wrote into the text */ \
+	X(TRAFFIC, "traffic")     /* no estimate in a text that has them: traffic to memory at the full rate */ \
+	X(MODEL, "model")         /* the cost model of kernels */ \
+	X(PUBLISHED, "published") /* published_time_ns; of copies the memory's published rate */ \
 	X(PROFILE, "profile")     /* links and memory as the device profile has them */
+/* clang-format on */
 typedef enum hlo_source {
 #define X(id, text) HLO_FROM_##id,
 	HLO_SOURCES(X)
 #undef X
-	HLO_SOURCE_COUNT
+		HLO_SOURCE_COUNT
 } hlo_source;
 const char *hlo_source_name(hlo_source s);
 typedef enum hlo_part { HLO_KERNELS, HLO_COLLECTIVES, HLO_COPIES, HLO_PART_COUNT } hlo_part;
@@ -218,41 +253,47 @@ typedef struct hlo_share { /* of all executions */
 
 typedef struct hlo_event {
 	hlo_id instr;
-	uint8_t stream;           /* 0 compute, 1 + link class, then copies, then other asynchronous work */
+	uint8_t stream; /* 0 compute, 1 + link class, then copies, then other asynchronous work */
 	int64_t start_ns, end_ns; /* of the first execution */
 	int64_t executions;
-	int64_t hbm_bytes;        /* kernels and copies */
-	int64_t bytes;            /* collectives: local bytes of the larger side */
-	int64_t exposed_ns;       /* what the compute stream waited, all executions */
-	int8_t coll;              /* enum collective_kind, -1: none */
-	uint8_t source;           /* enum hlo_source: of its time */
+	int64_t hbm_bytes;  /* kernels and copies */
+	int64_t bytes;      /* collectives: local bytes of the larger side */
+	int64_t exposed_ns; /* what the compute stream waited, all executions */
+	int8_t coll;        /* enum collective_kind, -1: none */
+	uint8_t source;     /* enum hlo_source: of its time */
 } hlo_event;
 typedef struct hlo_live {
-	hlo_id instr;  /* where the buffer is made */
+	hlo_id instr; /* where the buffer is made */
 	int64_t bytes;
 } hlo_live;
 typedef struct hlo_collective {
-	hlo_id instr;  /* the collective itself, inside a fusion where it is one */
+	hlo_id instr; /* the collective itself, inside a fusion where it is one */
 	uint8_t kind;
 	int64_t bytes, trip_count;
 	uint32_t combined; /* operands that share the instruction */
 } hlo_collective;
 typedef struct hlo_simulation hlo_simulation;
 
-/* Does HLO memory space `space` lie in the device's main memory? (GPU: 1 is memory registered for collectives.) */
+/* Does HLO memory space `space` lie in the device's main memory? (GPU: 1 is memory registered for
+ * collectives.) */
 bool hlo_in_main_memory(const device *dev, uint8_t space);
-/* keep may be NULL; otherwise released with hlo_simulation_free (after success only); it refers to m. ERR_INVALID when
- * the devices of the program do not fit the links of the profile. Loops of unknown trip count run m->trip_count times, or once;
- * those that may end early as often as that, or as their bound says. */
-status hlo_simulate(const hlo_module *m, const device *dev, cost *out, hlo_simulation **keep, diag *d) MUST_USE;
+/* keep may be NULL; otherwise released with hlo_simulation_free (after success only); it refers to
+ * m. ERR_INVALID when the devices of the program do not fit the links of the profile. Loops of
+ * unknown trip count run m->trip_count times, or once; those that may end early as often as that,
+ * or as their bound says. */
+status hlo_simulate(
+	const hlo_module *m, const device *dev, cost *out, hlo_simulation **keep, diag *d) MUST_USE;
 void hlo_simulation_free(hlo_simulation *s);
 const hlo_event *hlo_events(const hlo_simulation *s, uint32_t *n);
-const hlo_live *hlo_peak(const hlo_simulation *s, uint32_t *n);                    /* largest first */
-const hlo_collective *hlo_collectives(const hlo_simulation *s, uint32_t *n);       /* in schedule order */
+const hlo_live *hlo_peak(const hlo_simulation *s, uint32_t *n);              /* largest first */
+const hlo_collective *hlo_collectives(const hlo_simulation *s, uint32_t *n); /* in schedule order */
 uint32_t hlo_unknown_loops(const hlo_simulation *s);
-uint32_t hlo_bounded_loops(const hlo_simulation *s); /* that may end early, and were taken to run to their bound */
-bool hlo_has_estimates(const hlo_simulation *s);     /* kernels take the compiler's own estimates where there is one */
-int64_t hlo_unestimated_ns(const hlo_simulation *s); /* what the cost model says of the kernels whose time is HLO_FROM_TRAFFIC */
+uint32_t hlo_bounded_loops(
+	const hlo_simulation *s); /* that may end early, and were taken to run to their bound */
+bool hlo_has_estimates(
+	const hlo_simulation *s); /* kernels take the compiler's own estimates where there is one */
+int64_t hlo_unestimated_ns(const hlo_simulation
+		*s); /* what the cost model says of the kernels whose time is HLO_FROM_TRAFFIC */
 hlo_share hlo_share_of(const hlo_simulation *s, hlo_part p, hlo_source from);
 const char *hlo_stream_name(const hlo_simulation *s, uint8_t stream);
 /* Chrome trace, as simulator_trace. */

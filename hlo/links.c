@@ -1,8 +1,10 @@
-/* Replica groups on the links of a device. A program knows no mesh axes, only groups of devices. What its groups have in
- * common gives the axes back: a group is written as strides and sizes (0,2,4,6 of 8: four devices two apart), the borders
- * of all of them cut the devices 0 .. n-1 into a mesh, and each group is a list of axes of that mesh, which
- * mesh_links_assign lays onto the links as it does the mesh of a module. Half an axis looks like an axis: where a torus has fewer dims
- * than there would be axes, the borders go that the fewest bytes need; and those that only pairs of neighbours have. */
+/* Replica groups on the links of a device. A program knows no mesh axes, only groups of devices.
+ * What its groups have in common gives the axes back: a group is written as strides and sizes
+ * (0,2,4,6 of 8: four devices two apart), the borders of all of them cut the devices 0 .. n-1 into
+ * a mesh, and each group is a list of axes of that mesh, which mesh_links_assign lays onto the
+ * links as it does the mesh of a module. Half an axis looks like an axis: where a torus has fewer
+ * dims than there would be axes, the borders go that the fewest bytes need; and those that only
+ * pairs of neighbours have. */
 #include "hlo/state.h"
 
 #include <stdlib.h>
@@ -23,7 +25,8 @@ static void add_digit(hlo_group_axes *g, int64_t stride, int64_t size)
 	}
 }
 
-/* Sorted ids as strides and sizes. What is not regular becomes the stretch from the smallest gap to the largest id. */
+/* Sorted ids as strides and sizes. What is not regular becomes the stretch from the smallest gap to
+ * the largest id. */
 static void find_digits(hlo_group_axes *g, const int32_t *ids, uint32_t n)
 {
 	uint32_t done = 1; /* members that the digits so far explain */
@@ -61,7 +64,8 @@ static int32_t find_root(int32_t *parent, int32_t v)
 
 static void largest_chain(hlo_members *pairs, int64_t devices)
 {
-	int32_t *parent = xmalloc((size_t)devices * sizeof *parent), *count = xcalloc((size_t)devices, sizeof *count), best = 0;
+	int32_t *parent = xmalloc((size_t)devices * sizeof *parent),
+			*count = xcalloc((size_t)devices, sizeof *count), best = 0;
 	for (int64_t i = 0; i < devices; i++)
 		parent[i] = (int32_t)i;
 	for (uint32_t k = 0; k + 1 < pairs->ids.n; k += 2)
@@ -83,14 +87,19 @@ static void largest_chain(hlo_members *pairs, int64_t devices)
 
 static bool same_key(const hlo_group_axes *a, const hlo_group_axes *b)
 {
-	return a->key_groups == b->key_groups && a->pairs == b->pairs && a->channel == b->channel && a->global == b->global && a->op == b->op;
+	return a->key_groups == b->key_groups && a->pairs == b->pairs && a->channel == b->channel &&
+		a->global == b->global && a->op == b->op;
 }
 
 static hlo_group_axes key_of(const hlo_module *m, hlo_id i)
 {
-	const hlo_attr *groups = hlo_attr_find(m, i, HLO_ATTR_REPLICA_GROUPS), *pairs = hlo_attr_find(m, i, HLO_ATTR_PAIRS);
-	hlo_group_axes g = {.key_groups = ID_NONE, .pairs = pairs != NULL, .channel = hlo_int(m, i, HLO_ATTR_CHANNEL_ID, 0) > 0,
-	                    .global = hlo_int(m, i, HLO_ATTR_GLOBAL_IDS, 0) != 0, .op = m->instrs.p[i].op};
+	const hlo_attr *groups = hlo_attr_find(m, i, HLO_ATTR_REPLICA_GROUPS),
+				   *pairs = hlo_attr_find(m, i, HLO_ATTR_PAIRS);
+	hlo_group_axes g = {.key_groups = ID_NONE,
+		.pairs = pairs != NULL,
+		.channel = hlo_int(m, i, HLO_ATTR_CHANNEL_ID, 0) > 0,
+		.global = hlo_int(m, i, HLO_ATTR_GLOBAL_IDS, 0) != 0,
+		.op = m->instrs.p[i].op};
 	if (pairs)
 		g.key_groups = pairs->numbers;
 	else if (groups)
@@ -102,7 +111,9 @@ static void note_group(hlo_simulation *s, hlo_id i)
 {
 	const hlo_module *m = s->m;
 	hlo_group_axes g = key_of(m, i);
-	int64_t bytes = g.pairs ? 0 : hlo_shape_of(m, i)->plain_bytes; /* neighbours exchange over one link wherever they are */
+	int64_t bytes = g.pairs
+		? 0
+		: hlo_shape_of(m, i)->plain_bytes; /* neighbours exchange over one link wherever they are */
 	for (uint32_t k = 0; k < s->groups.n; k++)
 		if (same_key(&s->groups.p[k], &g)) {
 			s->groups.p[k].bytes = sat_add(s->groups.p[k].bytes, bytes);
@@ -115,7 +126,8 @@ static void note_group(hlo_simulation *s, hlo_id i)
 		largest_chain(&members, m->n_partitions * m->n_replicas);
 	uint32_t best = 0;
 	for (uint32_t k = 1; k + 1 < members.starts.n; k++)
-		if (members.starts.p[k + 1] - members.starts.p[k] > members.starts.p[best + 1] - members.starts.p[best])
+		if (members.starts.p[k + 1] - members.starts.p[k] >
+			members.starts.p[best + 1] - members.starts.p[best])
 			best = k;
 	if (members.starts.n > 1) {
 		int32_t *ids = members.ids.p + members.starts.p[best];
@@ -150,7 +162,8 @@ static void add_cut(cut *cuts, uint32_t *n, int64_t at, int64_t bytes)
 		cuts[(*n)++] = (cut){at, bytes};
 }
 
-/* Removes the border that the fewest bytes need while there are too many, and every one that only pairs have where groups have others. */
+/* Removes the border that the fewest bytes need while there are too many, and every one that only
+ * pairs have where groups have others. */
 static uint32_t drop_cuts(cut *cuts, uint32_t n, uint32_t most, bool groups)
 {
 	while (n) {
@@ -172,7 +185,9 @@ static uint32_t find_cuts(const hlo_simulation *s, int64_t devices, int64_t *cut
 {
 	cut all[MAX_CUTS];
 	uint32_t n = 0, kept = 0;
-	bool torus = s->dev.n_links && (s->dev.links[0].kind == LINK_RING || s->dev.links[0].kind == LINK_LINE), whole = false;
+	bool torus = s->dev.n_links &&
+		(s->dev.links[0].kind == LINK_RING || s->dev.links[0].kind == LINK_LINE),
+		 whole = false;
 	if (devices <= 1)
 		return 0;
 	for (uint32_t k = 0; k < s->groups.n; k++)
@@ -185,7 +200,8 @@ static uint32_t find_cuts(const hlo_simulation *s, int64_t devices, int64_t *cut
 	qsort(all, n, sizeof *all, by_place);
 	for (uint32_t i = 0; i < n; i++) {
 		int64_t below = kept ? all[kept - 1].at : 1;
-		if (all[i].at > below && all[i].at < devices && all[i].at % below == 0 && devices % all[i].at == 0)
+		if (all[i].at > below && all[i].at < devices && all[i].at % below == 0 &&
+			devices % all[i].at == 0)
 			all[kept++] = all[i];
 	}
 	if (torus)
@@ -198,18 +214,21 @@ static uint32_t find_cuts(const hlo_simulation *s, int64_t devices, int64_t *cut
 	return kept + 1;
 }
 
-/* Axis i of n covers the positions from cut n-1-i to the next one: the last axis is the innermost. */
+/* Axis i of n covers the positions from cut n-1-i to the next one: the last axis is the innermost.
+ */
 static void find_axes(hlo_group_axes *g, const int64_t *cuts, uint32_t n)
 {
 	for (uint32_t d = 0; d < g->n_digits; d++) {
 		int64_t low = g->digits[d].stride, high = sat_mul(low, g->digits[d].size);
 		for (uint32_t c = 0; c < n; c++) {
-			int64_t size = cuts[c + 1] / cuts[c], from = MAX(low, cuts[c]), to = MIN(high, cuts[c + 1]);
+			int64_t size = cuts[c + 1] / cuts[c], from = MAX(low, cuts[c]),
+					to = MIN(high, cuts[c + 1]);
 			if (to <= from || g->axes.n == MAX_TENSOR_AXES)
 				continue;
 			/* a part that does not divide the axis counts as all of it */
 			bool divides = from % cuts[c] == 0 && to % from == 0 && cuts[c + 1] % to == 0;
-			g->axes.a[g->axes.n++] = divides ? axis_make(n - 1 - c, cuts[c + 1] / to, to / from) : axis_make(n - 1 - c, 1, size);
+			g->axes.a[g->axes.n++] = divides ? axis_make(n - 1 - c, cuts[c + 1] / to, to / from)
+											 : axis_make(n - 1 - c, 1, size);
 		}
 	}
 }
@@ -217,9 +236,12 @@ static void find_axes(hlo_group_axes *g, const int64_t *cuts, uint32_t n)
 status hlo_links_assign(hlo_simulation *s, diag *d)
 {
 	const hlo_module *m = s->m;
-	int64_t devices = m->n_partitions * m->n_replicas, cuts[MAX_MESH_AXES + 1], sizes[MAX_MESH_AXES];
+	int64_t devices = m->n_partitions * m->n_replicas, cuts[MAX_MESH_AXES + 1],
+			sizes[MAX_MESH_AXES];
 	str_id names[MAX_MESH_AXES];
-	enum { MAX_GROUPS = 4096 }; /* spellings of one program; further ones are taken as groups of all devices */
+	enum {
+		MAX_GROUPS = 4096
+	}; /* spellings of one program; further ones are taken as groups of all devices */
 	for (hlo_id i = 0; i < m->instrs.n && s->groups.n < MAX_GROUPS; i++) {
 		uint32_t flags = hlo_op_flags((hlo_op)m->instrs.p[i].op);
 		if (flags & HLOF_COLLECTIVE && !(flags & HLOF_DONE))
@@ -237,7 +259,9 @@ status hlo_links_assign(hlo_simulation *s, diag *d)
 	}
 	for (uint32_t k = 0; k < s->groups.n; k++)
 		find_axes(&s->groups.p[k], cuts, n);
-	s->mesh = mesh_intern(s->table, &(struct mesh){.n_axes = n, .axis_names = names, .axis_sizes = sizes, .n_devices = devices});
+	s->mesh = mesh_intern(s->table,
+		&(struct mesh){
+			.n_axes = n, .axis_names = names, .axis_sizes = sizes, .n_devices = devices});
 	return mesh_links_assign(&s->dev, s->table, s->mesh, NULL, &s->links, d);
 }
 
@@ -252,12 +276,17 @@ static axes axes_of_comm(const hlo_simulation *s, const hlo_comm *c, axes_buf *a
 	return axes_of(all);
 }
 
-/* Where kernels take the compiler's cycles, links take what is published: both are what schedules are judged by. */
-int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link, hlo_source *from)
+/* Where kernels take the compiler's cycles, links take what is published: both are what schedules
+ * are judged by. */
+int64_t hlo_comm_time_ns(
+	hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link, hlo_source *from)
 {
 	axes_buf all = {0};
 	axes a = axes_of_comm(s, c, &all);
-	int64_t noted = hlo_estimated_ns(s->m, c->instr), t = s->estimated ? published_time_ns(&s->dev, &s->links, (collective_kind)c->kind, a, bytes, link) : -1;
+	int64_t noted = hlo_estimated_ns(s->m, c->instr),
+			t = s->estimated
+		? published_time_ns(&s->dev, &s->links, (collective_kind)c->kind, a, bytes, link)
+		: -1;
 	*from = noted >= 0 ? HLO_FROM_COMPILER : t >= 0 ? HLO_FROM_PUBLISHED : HLO_FROM_PROFILE;
 	if (t < 0)
 		t = collective_time_ns(&s->dev, &s->links, (collective_kind)c->kind, a, bytes, link);

@@ -1,12 +1,15 @@
 /* Peak memory of temporaries in the order of the schedule.
  *
- * A value is one array of one instruction's result. Values that share a buffer are joined: tuples and their elements,
- * bitcasts, updates in place, what a loop carries (operand, parameter, root of the body, result), operands and results
- * of calls and branches, the halves of asynchronous ops, declared aliases. A buffer lives from the first instruction that
- * makes it to the last one that reads it, seen from the outermost computation it reaches; a called computation adds the
- * peak of the buffers that are its own. A result may take the place of an operand of the same size that dies there.
+ * A value is one array of one instruction's result. Values that share a buffer are joined: tuples
+ * and their elements, bitcasts, updates in place, what a loop carries (operand, parameter, root of
+ * the body, result), operands and results of calls and branches, the halves of asynchronous ops,
+ * declared aliases. A buffer lives from the first instruction that makes it to the last one that
+ * reads it, seen from the outermost computation it reaches; a called computation adds the peak of
+ * the buffers that are its own. A result may take the place of an operand of the same size that
+ * dies there.
  *
- * No temporaries: arguments and results of the program, constants, arrays outside the device's main memory. */
+ * No temporaries: arguments and results of the program, constants, arrays outside the device's main
+ * memory. */
 #include "hlo/state.h"
 
 #include <stdlib.h>
@@ -17,18 +20,19 @@ typedef struct buffer {
 	uint32_t from, to;   /* of the root: positions in home */
 	bool outside, taken; /* of the root: no temporary; its place was taken by a result */
 	int64_t bytes;
-	hlo_id maker;        /* at `from` */
+	hlo_id maker; /* at `from` */
 } buffer;
 
 typedef struct memory {
 	hlo_simulation *s;
 	const hlo_module *m;
-	uint32_t *first;  /* by instruction: its first value */
-	buffer *b;        /* by value */
-	hlo_id *caller;   /* by computation: the only instruction that calls it; ID_NONE none, ID_NONE - 1 several */
-	uint32_t *depth;  /* by computation: callers above it */
-	int64_t *peak;    /* by computation: of the buffers that are its own; -1 unknown */
-	uint32_t *at;     /* where that peak is */
+	uint32_t *first; /* by instruction: its first value */
+	buffer *b;       /* by value */
+	hlo_id *caller; /* by computation: the only instruction that calls it; ID_NONE none, ID_NONE - 1
+	                   several */
+	uint32_t *depth;   /* by computation: callers above it */
+	int64_t *peak;     /* by computation: of the buffers that are its own; -1 unknown */
+	uint32_t *at;      /* where that peak is */
 	VEC(uint32_t) own; /* values that are roots, by home */
 	uint32_t *own_first;
 } memory;
@@ -124,7 +128,8 @@ static void join_call(memory *x, hlo_id i)
 	}
 }
 
-/* The start's tuple: element 0 is the operands, element 1 the result of what it runs, which the done gives back. */
+/* The start's tuple: element 0 is the operands, element 1 the result of what it runs, which the
+ * done gives back. */
 static void join_async(memory *x, hlo_id i)
 {
 	const hlo_module *m = x->m;
@@ -173,7 +178,9 @@ static void join_first_class(memory *x, hlo_id i)
 		break;
 	}
 	case HLO_ALL_REDUCE_DONE:
-	case HLO_COPY_DONE: join_range(x, i, 0, hlo_operand(m, i, 0), 0, leaves(x, i)); break; /* a copy-start holds target, source */
+	case HLO_COPY_DONE:
+		join_range(x, i, 0, hlo_operand(m, i, 0), 0, leaves(x, i));
+		break; /* a copy-start holds target, source */
 	case HLO_COPY_START: join_range(x, i, 1, hlo_operand(m, i, 0), 0, 1); break;
 	default: break;
 	}
@@ -205,13 +212,15 @@ static void join_declared(memory *x, hlo_id i)
 		} else if (c == ')') {
 			uint32_t a = 0, b = 0;
 			const hlo_shape *out = hlo_shape_of(m, i);
-			for (uint32_t k = 0; k < n[0] && out->kind == HLO_TUPLE && path[0][k] < out->n_children; k++) {
+			for (uint32_t k = 0; k < n[0] && out->kind == HLO_TUPLE && path[0][k] < out->n_children;
+				 k++) {
 				a += hlo_child_leaf(m, out, (uint32_t)path[0][k]);
 				out = &m->shapes.p[m->parts.p[out->children + (uint32_t)path[0][k]]];
 			}
 			if (operand >= 0 && operand < m->instrs.p[i].n_operands) {
 				const hlo_shape *in = hlo_shape_of(m, hlo_operand(m, i, (uint32_t)operand));
-				for (uint32_t k = 0; k < n[1] && in->kind == HLO_TUPLE && path[1][k] < in->n_children; k++) {
+				for (uint32_t k = 0;
+					 k < n[1] && in->kind == HLO_TUPLE && path[1][k] < in->n_children; k++) {
 					b += hlo_child_leaf(m, in, (uint32_t)path[1][k]);
 					in = &m->shapes.p[m->parts.p[in->children + (uint32_t)path[1][k]]];
 				}
@@ -222,7 +231,8 @@ static void join_declared(memory *x, hlo_id i)
 	}
 }
 
-/* Through bitcasts and updates down to the parameter whose buffer a result of a fusion changes in place. */
+/* Through bitcasts and updates down to the parameter whose buffer a result of a fusion changes in
+ * place. */
 static hlo_id updated_param(const hlo_module *m, hlo_id v)
 {
 	bool updates = false;
@@ -271,7 +281,9 @@ static void join_values(memory *x, hlo_id i)
 		}
 		return;
 	case HLO_GET_TUPLE_ELEMENT:
-		join_range(x, i, 0, hlo_operand(m, i, 0), hlo_child_leaf(m, hlo_shape_of(m, hlo_operand(m, i, 0)), (uint32_t)in->number), leaves(x, i));
+		join_range(x, i, 0, hlo_operand(m, i, 0),
+			hlo_child_leaf(m, hlo_shape_of(m, hlo_operand(m, i, 0)), (uint32_t)in->number),
+			leaves(x, i));
 		return;
 	case HLO_FUSION: join_fusion(x, i); return;
 	case HLO_CUSTOM_CALL: join_declared(x, i); return;
@@ -304,7 +316,8 @@ static hlo_id seen_from(const memory *x, hlo_id i, hlo_comp_id home)
 	return i;
 }
 
-/* Computations of one tree of calls are ancestors of each other: the outermost is the one with the smallest depth. */
+/* Computations of one tree of calls are ancestors of each other: the outermost is the one with the
+ * smallest depth. */
 static void find_homes(memory *x)
 {
 	const hlo_module *m = x->m;
@@ -336,7 +349,8 @@ static void find_ranges(memory *x)
 			extend(x, &x->b[find(x, v)], i, true);
 	for (hlo_id i = 0; i < m->instrs.n; i++) {
 		uint32_t op = m->instrs.p[i].op;
-		if (op == HLO_TUPLE_OP || op == HLO_GET_TUPLE_ELEMENT || op == HLO_BITCAST) /* read nothing themselves; their users do */
+		if (op == HLO_TUPLE_OP || op == HLO_GET_TUPLE_ELEMENT ||
+			op == HLO_BITCAST) /* read nothing themselves; their users do */
 			continue;
 		for (uint32_t k = 0; k < m->instrs.p[i].n_operands; k++) {
 			hlo_id o = hlo_operand(m, i, k);
@@ -346,7 +360,10 @@ static void find_ranges(memory *x)
 	}
 }
 
-static bool is_temporary(const buffer *b) { return !b->outside && b->bytes > 0 && b->home != ID_NONE; }
+static bool is_temporary(const buffer *b)
+{
+	return !b->outside && b->bytes > 0 && b->home != ID_NONE;
+}
 
 /* ---------------------------------------------------------------- peaks */
 
@@ -382,7 +399,8 @@ static void take_places(memory *x, hlo_comp_id c, int64_t *delta)
 			if (leaves(x, operand) != 1)
 				continue;
 			buffer *b = &x->b[find(x, x->first[operand])];
-			if (b == made || !is_temporary(b) || b->home != c || b->taken || b->to != made->from || b->bytes != made->bytes || !hlo_may_share(m, i, o))
+			if (b == made || !is_temporary(b) || b->home != c || b->taken || b->to != made->from ||
+				b->bytes != made->bytes || !hlo_may_share(m, i, o))
 				continue;
 			b->taken = true;
 			delta[b->to] -= b->bytes;
@@ -452,7 +470,9 @@ static void list_live(memory *x, hlo_comp_id c, uint32_t level)
 static int by_size(const void *a, const void *b)
 {
 	const hlo_live *x = a, *y = b;
-	return x->bytes != y->bytes ? (x->bytes < y->bytes ? 1 : -1) : x->instr < y->instr ? -1 : x->instr > y->instr;
+	return x->bytes != y->bytes ? (x->bytes < y->bytes ? 1 : -1)
+		: x->instr < y->instr   ? -1
+								: x->instr > y->instr;
 }
 
 static void mark_outside(memory *x)
@@ -461,7 +481,8 @@ static void mark_outside(memory *x)
 	const hlo_comp *entry = &m->comps.p[m->entry];
 	for (hlo_id i = 0; i < m->instrs.n; i++) {
 		const hlo_shape *s = hlo_shape_of(m, i);
-		bool outside = m->instrs.p[i].op == HLO_CONSTANT || (m->instrs.p[i].op == HLO_PARAMETER && m->comps.p[m->instrs.p[i].comp].entry);
+		bool outside = m->instrs.p[i].op == HLO_CONSTANT ||
+			(m->instrs.p[i].op == HLO_PARAMETER && m->comps.p[m->instrs.p[i].comp].entry);
 		for (uint32_t k = 0; k < s->n_leaves; k++) {
 			const hlo_shape *leaf = hlo_leaf(m, s, k);
 			buffer *b = &x->b[x->first[i] + k];

@@ -1,8 +1,9 @@
-/* Printer of HLO text. Shapes, literals and attribute values are printed as they were read; what is put together again is which
- * instructions there are, their opcodes and operands, so that asynchronous ops can be written as sugar or spelled out.
+/* Printer of HLO text. Shapes, literals and attribute values are printed as they were read; what is
+ * put together again is which instructions there are, their opcodes and operands, so that
+ * asynchronous ops can be written as sugar or spelled out.
  *
- * Of the attributes of an asynchronous op some belong to the instruction itself (metadata, the compiler's configuration), the
- * others to the op inside. */
+ * Of the attributes of an asynchronous op some belong to the instruction itself (metadata, the
+ * compiler's configuration), the others to the op inside. */
 #define _GNU_SOURCE /* memmem */
 #include "hlo/read.h"
 
@@ -36,7 +37,10 @@ static uint32_t begin_of(const struct printer *p, uint32_t name, const char *wor
 	return before >= n && !memcmp(text_at(p, before - n), word, n) ? before - n : at;
 }
 
-static bool has_percent(const struct printer *p, uint32_t name) { return name && *text_at(p, name - 1) == '%'; }
+static bool has_percent(const struct printer *p, uint32_t name)
+{
+	return name && *text_at(p, name - 1) == '%';
+}
 
 /* Text of the shape of an instruction that stands in the text. */
 static str shape_text(const struct printer *p, hlo_id i)
@@ -96,7 +100,8 @@ static uint32_t end_of(const struct printer *p, hlo_id i)
 	const hlo_instr *in = &p->m->instrs.p[i];
 	uint32_t at = in->op_at + in->op_n, depth = 0;
 	if (in->n_attrs)
-		return p->m->attrs.p[in->attrs + in->n_attrs - 1].at + p->m->attrs.p[in->attrs + in->n_attrs - 1].n;
+		return p->m->attrs.p[in->attrs + in->n_attrs - 1].at +
+			p->m->attrs.p[in->attrs + in->n_attrs - 1].n;
 	if (in->op == HLO_CONSTANT)
 		return in->literal + in->literal_n + 1;
 	for (; at < p->m->text.n; at++) {
@@ -113,8 +118,8 @@ static uint32_t end_of(const struct printer *p, hlo_id i)
 
 static bool of_instruction(str key)
 {
-	static const char *const keys[] = {"metadata", "backend_config", "frontend_attributes", "sharding", "control-predecessors", "origin",
-	                                   "statistics", "async_execution_thread"};
+	static const char *const keys[] = {"metadata", "backend_config", "frontend_attributes",
+		"sharding", "control-predecessors", "origin", "statistics", "async_execution_thread"};
 	for (size_t i = 0; i < COUNT_OF(keys); i++)
 		if (str_is(key, keys[i]))
 			return true;
@@ -180,7 +185,9 @@ static void print_half(struct printer *p, hlo_id i)
 	hlo_id start = hlo_async_start(m, i), inner = hlo_async_wrapped(m, start);
 	uint16_t op = m->instrs.p[i].op;
 	bool sugar = p->as_sugar[start], was_sugar = m->comps.p[m->instrs.p[inner].comp].made;
-	const char *half = op == HLO_ASYNC_START ? "-start" : op == HLO_ASYNC_UPDATE ? "-update" : "-done";
+	const char *half = op == HLO_ASYNC_START ? "-start"
+		: op == HLO_ASYNC_UPDATE             ? "-update"
+											 : "-done";
 	if (sugar)
 		strbuf_str(p->out, hlo_text(m, m->instrs.p[inner].op_at, m->instrs.p[inner].op_n));
 	else
@@ -263,9 +270,11 @@ static void print_comp(struct printer *p, hlo_comp_id c)
 	const hlo_comp *comp = &m->comps.p[c];
 	if (p->form == HLO_GENERIC)
 		for (hlo_id i = comp->first; i < comp->first + comp->n; i++)
-			if (m->instrs.p[i].op == HLO_ASYNC_START && m->comps.p[m->instrs.p[hlo_async_wrapped(m, i)].comp].made)
+			if (m->instrs.p[i].op == HLO_ASYNC_START &&
+				m->comps.p[m->instrs.p[hlo_async_wrapped(m, i)].comp].made)
 				print_made(p, m->instrs.p[hlo_async_wrapped(m, i)].comp, i);
-	uint32_t from = begin_of(p, comp->name, "ENTRY"), to = begin_of(p, m->instrs.p[comp->first].name, "ROOT");
+	uint32_t from = begin_of(p, comp->name, "ENTRY"),
+			 to = begin_of(p, m->instrs.p[comp->first].name, "ROOT");
 	while (to > from && is_space(*text_at(p, to - 1)))
 		to--;
 	strbuf_str(p->out, hlo_text(m, from, to - from));
@@ -275,7 +284,8 @@ static void print_comp(struct printer *p, hlo_comp_id c)
 	uint32_t close = end_of(p, comp->first + comp->n - 1), end;
 	while (close < m->text.n && *text_at(p, close) != '}')
 		close++;
-	for (end = close; end < m->text.n && *text_at(p, end) != '\n';) /* with the attributes of the computation */
+	for (end = close;
+		 end < m->text.n && *text_at(p, end) != '\n';) /* with the attributes of the computation */
 		end++;
 	strbuf_str(p->out, hlo_text(m, close, end - close));
 	strbuf_putc(p->out, '\n');
@@ -316,7 +326,8 @@ static void name_made(struct printer *p)
 	}
 }
 
-/* Nothing of the pair would be lost: one op on the parameters in order, called from here alone, without halves of its own. */
+/* Nothing of the pair would be lost: one op on the parameters in order, called from here alone,
+ * without halves of its own. */
 static bool can_be_sugar(const struct printer *p, hlo_id start, const uint32_t *calls)
 {
 	const hlo_module *m = p->m;
@@ -326,19 +337,23 @@ static bool can_be_sugar(const struct printer *p, hlo_id start, const uint32_t *
 	char half[128];
 	if (comp->made)
 		return true;
-	if (in->op == HLO_UNKNOWN || in->op == HLO_PARAMETER || in->op == HLO_CONSTANT || is_half(m, inner) ||
-	    hlo_op_flags((hlo_op)in->op) & (HLOF_START | HLOF_DONE) || calls[in->comp] != 1 || comp->n != comp->n_params + 1 || comp->root != comp->first + comp->n - 1 ||
-	    in->n_operands != comp->n_params || in->n_operands != m->instrs.p[start].n_operands)
+	if (in->op == HLO_UNKNOWN || in->op == HLO_PARAMETER || in->op == HLO_CONSTANT ||
+		is_half(m, inner) || hlo_op_flags((hlo_op)in->op) & (HLOF_START | HLOF_DONE) ||
+		calls[in->comp] != 1 || comp->n != comp->n_params + 1 ||
+		comp->root != comp->first + comp->n - 1 || in->n_operands != comp->n_params ||
+		in->n_operands != m->instrs.p[start].n_operands)
 		return false;
 	snprintf(half, sizeof half, STR_FMT "-start", STR_ARG(hlo_text(m, in->op_at, in->op_n)));
 	if (hlo_find_op(str_of(half)) != HLO_UNKNOWN)
 		return false;
 	for (uint32_t k = 0; k < in->n_operands; k++)
-		if (m->instrs.p[hlo_operand(m, inner, k)].op != HLO_PARAMETER || m->instrs.p[hlo_operand(m, inner, k)].number != k)
+		if (m->instrs.p[hlo_operand(m, inner, k)].op != HLO_PARAMETER ||
+			m->instrs.p[hlo_operand(m, inner, k)].number != k)
 			return false;
 	for (uint32_t k = 0; k < in->n_attrs; k++)
 		for (uint32_t j = 0; j < m->instrs.p[start].n_attrs; j++)
-			if (str_equal(attr_key(p, &m->attrs.p[in->attrs + k]), attr_key(p, &m->attrs.p[m->instrs.p[start].attrs + j])))
+			if (str_equal(attr_key(p, &m->attrs.p[in->attrs + k]),
+					attr_key(p, &m->attrs.p[m->instrs.p[start].attrs + j])))
 				return false;
 	return true;
 }
@@ -368,7 +383,9 @@ static bool prints_shapes(const hlo_module *m)
 		while (at < m->text.n && (m->text.p[at] == '(' || is_space(m->text.p[at])))
 			at++;
 		const hlo_instr *operand = &m->instrs.p[hlo_operand(m, i, 0)];
-		return !(m->text.p[at] == '%' || !memcmp(m->text.p + at, m->text.p + operand->name, MIN(operand->name_n, m->text.n - at)));
+		return !(m->text.p[at] == '%' ||
+			!memcmp(
+				m->text.p + at, m->text.p + operand->name, MIN(operand->name_n, m->text.n - at)));
 	}
 	return false;
 }

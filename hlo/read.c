@@ -1,6 +1,7 @@
-/* Reader of HLO text: header, tables of source positions, computations, instructions. Operands are resolved as they are
- * read (the text is in order of definition); called computations at the end. Sugar of asynchronous ops (slice-start for
- * async-start of a computation that holds one slice) becomes what it stands for. */
+/* Reader of HLO text: header, tables of source positions, computations, instructions. Operands are
+ * resolved as they are read (the text is in order of definition); called computations at the end.
+ * Sugar of asynchronous ops (slice-start for async-start of a computation that holds one slice)
+ * becomes what it stands for. */
 #define _GNU_SOURCE /* memmem */
 #include "hlo/read.h"
 
@@ -67,7 +68,16 @@ status hlo_read_name(hlo_reader *r, const char *what, str *out)
 }
 
 /* Bytes that matter inside brackets and strings. */
-static const uint8_t stops[256] = {['('] = 1, [')'] = 1, ['['] = 1, [']'] = 1, ['{'] = 1, ['}'] = 1, ['"'] = 3, ['\\'] = 2, ['\n'] = 2, [0] = 3};
+static const uint8_t stops[256] = {['('] = 1,
+	[')'] = 1,
+	['['] = 1,
+	[']'] = 1,
+	['{'] = 1,
+	['}'] = 1,
+	['"'] = 3,
+	['\\'] = 2,
+	['\n'] = 2,
+	[0] = 3};
 
 status hlo_string(hlo_reader *r, str *out)
 {
@@ -78,7 +88,8 @@ status hlo_string(hlo_reader *r, str *out)
 		if (*s == '"')
 			break;
 		if (*s == '\n' || s >= r->lex.end)
-			return hlo_error(r, open, ST_ERR_PARSE, "the string that starts here has no end on its line");
+			return hlo_error(
+				r, open, ST_ERR_PARSE, "the string that starts here has no end on its line");
 		s += *s == '\\' && s + 1 < r->lex.end ? 2 : 1;
 	}
 	*out = lex_view(open + 1, s);
@@ -99,7 +110,8 @@ status hlo_balanced(hlo_reader *r, str *out)
 		case '[':
 		case '{':
 			if (n >= MAX_NESTING)
-				return hlo_error(r, p, ST_ERR_LIMIT, "nested deeper than the limit of %d levels", MAX_NESTING);
+				return hlo_error(
+					r, p, ST_ERR_LIMIT, "nested deeper than the limit of %d levels", MAX_NESTING);
 			want[n++] = *p == '(' ? ')' : *p == '[' ? ']' : '}';
 			p++;
 			break;
@@ -112,7 +124,8 @@ status hlo_balanced(hlo_reader *r, str *out)
 		}
 		case '\0':
 			if (p >= r->lex.end)
-				return hlo_error(r, open, ST_ERR_PARSE, "the '%c' that opens here is never closed", *open);
+				return hlo_error(
+					r, open, ST_ERR_PARSE, "the '%c' that opens here is never closed", *open);
 			p++;
 			break;
 		default:
@@ -142,7 +155,8 @@ status hlo_int_list(hlo_reader *r, char open, char close, uint32_t *first, uint3
 	return ST_OK;
 }
 
-/* ---------------------------------------------------------------- names of the computation being read */
+/* ---------------------------------------------------------------- names of the computation being
+ * read */
 
 enum { FIRST_SLOTS = 1 << 10 };
 
@@ -167,7 +181,8 @@ static hlo_id find_name(const hlo_reader *r, str name, uint64_t hash)
 {
 	if (!r->n_slots)
 		return ID_NONE;
-	for (uint32_t k = (uint32_t)hash & (r->n_slots - 1); r->slots[k].stamp == r->stamp; k = (k + 1) & (r->n_slots - 1))
+	for (uint32_t k = (uint32_t)hash & (r->n_slots - 1); r->slots[k].stamp == r->stamp;
+		 k = (k + 1) & (r->n_slots - 1))
 		if (r->slots[k].hash == hash && str_equal(hlo_name(r->m, r->slots[k].id), name))
 			return r->slots[k].id;
 	return ID_NONE;
@@ -204,19 +219,22 @@ uint32_t hlo_find_op(str text)
 	return HLO_UNKNOWN;
 }
 
-/* slice-start, slice-update, slice-done: the op in front of the suffix; HLO_UNKNOWN when it is none. */
+/* slice-start, slice-update, slice-done: the op in front of the suffix; HLO_UNKNOWN when it is
+ * none. */
 static uint32_t sugar_of(str text, uint32_t *half, uint32_t *base_n)
 {
 	static const struct {
 		const char *suffix;
 		uint32_t op;
-	} halves[] = {{"-start", HLO_ASYNC_START}, {"-update", HLO_ASYNC_UPDATE}, {"-done", HLO_ASYNC_DONE}};
+	} halves[] = {
+		{"-start", HLO_ASYNC_START}, {"-update", HLO_ASYNC_UPDATE}, {"-done", HLO_ASYNC_DONE}};
 	for (size_t i = 0; i < COUNT_OF(halves); i++) {
 		size_t n = strlen(halves[i].suffix);
 		if (text.n <= n || memcmp(text.p + text.n - n, halves[i].suffix, n))
 			continue;
 		uint32_t base = hlo_find_op((str){text.p, text.n - n});
-		if (base == HLO_UNKNOWN || base == HLO_PARAMETER || ops[base].flags & (HLOF_START | HLOF_DONE))
+		if (base == HLO_UNKNOWN || base == HLO_PARAMETER ||
+			ops[base].flags & (HLOF_START | HLOF_DONE))
 			return HLO_UNKNOWN;
 		*half = halves[i].op;
 		*base_n = (uint32_t)(text.n - n);
@@ -245,9 +263,12 @@ static status read_operands(hlo_reader *r, hlo_id i)
 		TRY(hlo_read_name(r, "the name of an operand", &name));
 		hlo_id operand = find_name(r, name, hash_bytes(name.p, name.n, 0));
 		if (operand == ID_NONE)
-			return hlo_error(r, at, ST_ERR_INVALID, "no instruction '" STR_FMT "' above this one in its computation", STR_ARG(name));
-		if (printed != ID_NONE && !hlo_shapes_compatible(r->m, printed, r->m->instrs.p[operand].shape))
-			return hlo_error(r, at, ST_ERR_INVALID, "the operand is printed with another shape than '" STR_FMT "' has", STR_ARG(name));
+			return hlo_error(r, at, ST_ERR_INVALID,
+				"no instruction '" STR_FMT "' above this one in its computation", STR_ARG(name));
+		if (printed != ID_NONE &&
+			!hlo_shapes_compatible(r->m, printed, r->m->instrs.p[operand].shape))
+			return hlo_error(r, at, ST_ERR_INVALID,
+				"the operand is printed with another shape than '" STR_FMT "' has", STR_ARG(name));
 		if (in->n_operands == MAX_OPERANDS)
 			return hlo_error(r, at, ST_ERR_LIMIT, "more than %d operands", MAX_OPERANDS);
 		vec_push(&r->m->operands, operand);
@@ -277,7 +298,8 @@ static status read_arguments(hlo_reader *r, hlo_id i)
 	const char *at = r->lex.p;
 	TRY(hlo_number(r, &in->number));
 	if (in->number < 0 || in->number >= MAX_OPERANDS)
-		return hlo_error(r, at, ST_ERR_LIMIT, "parameter number %lld, expected 0 to %d", (long long)in->number, MAX_OPERANDS - 1);
+		return hlo_error(r, at, ST_ERR_LIMIT, "parameter number %lld, expected 0 to %d",
+			(long long)in->number, MAX_OPERANDS - 1);
 	return hlo_expect(r, ')');
 }
 
@@ -286,8 +308,14 @@ static void note_sugar(hlo_reader *r, hlo_id i, uint32_t base, uint32_t base_n)
 {
 	hlo_module *m = r->m;
 	hlo_instr *in = &m->instrs.p[i];
-	struct hlo_sugar s = {.start = i, .comp = m->comps.n, .op = (uint16_t)base, .called = in->called, .n_called = in->n_called, .op_n = base_n};
-	vec_push(&m->comps, (hlo_comp){.name = in->name, .name_n = in->name_n, .made = true, .root = ID_NONE});
+	struct hlo_sugar s = {.start = i,
+		.comp = m->comps.n,
+		.op = (uint16_t)base,
+		.called = in->called,
+		.n_called = in->n_called,
+		.op_n = base_n};
+	vec_push(&m->comps,
+		(hlo_comp){.name = in->name, .name_n = in->name_n, .made = true, .root = ID_NONE});
 	vec_push(&r->sugar, s);
 	in->called = m->called.n;
 	in->n_called = 1;
@@ -309,7 +337,8 @@ static status read_instr(hlo_reader *r, hlo_comp_id comp)
 	in.name_n = (uint32_t)name.n;
 	uint64_t hash = hash_bytes(name.p, name.n, 0);
 	if (find_name(r, name, hash) != ID_NONE)
-		return hlo_error(r, at, ST_ERR_INVALID, "'" STR_FMT "' is defined twice in its computation", STR_ARG(name));
+		return hlo_error(r, at, ST_ERR_INVALID, "'" STR_FMT "' is defined twice in its computation",
+			STR_ARG(name));
 	TRY(hlo_expect(r, '='));
 	TRY(hlo_read_shape(r, &in.shape));
 	hlo_skip(r);
@@ -317,7 +346,8 @@ static status read_instr(hlo_reader *r, hlo_comp_id comp)
 	str op = lex_suffix(&r->lex);
 	if (!op.n)
 		return hlo_expected(r, "an opcode");
-	uint32_t kind = hlo_find_op(op), half = 0, base_n = 0, base = kind == HLO_UNKNOWN ? sugar_of(op, &half, &base_n) : HLO_UNKNOWN;
+	uint32_t kind = hlo_find_op(op), half = 0, base_n = 0,
+			 base = kind == HLO_UNKNOWN ? sugar_of(op, &half, &base_n) : HLO_UNKNOWN;
 	in.op = (uint16_t)(base == HLO_UNKNOWN ? kind : half);
 	in.op_at = hlo_at(r, op_at);
 	in.op_n = (uint32_t)op.n;
@@ -336,13 +366,15 @@ static status read_instr(hlo_reader *r, hlo_comp_id comp)
 	c->n++;
 	c->n_params += in.op == HLO_PARAMETER;
 	if (root && c->root != ID_NONE)
-		return hlo_error(r, at, ST_ERR_INVALID, "a second ROOT in its computation, after '" STR_FMT "'", STR_ARG(hlo_name(m, c->root)));
+		return hlo_error(r, at, ST_ERR_INVALID,
+			"a second ROOT in its computation, after '" STR_FMT "'", STR_ARG(hlo_name(m, c->root)));
 	if (root)
 		c->root = id;
 	return ST_OK;
 }
 
-/* Computations of the sugar seen in the computation just read: parameters like the operands, then the op. */
+/* Computations of the sugar seen in the computation just read: parameters like the operands, then
+ * the op. */
 static status make_sugar(hlo_reader *r)
 {
 	hlo_module *m = r->m;
@@ -351,8 +383,9 @@ static status make_sugar(hlo_reader *r)
 		hlo_instr start = m->instrs.p[s.start];
 		const hlo_shape *tuple = &m->shapes.p[start.shape];
 		if (tuple->kind != HLO_TUPLE || tuple->n_children < 2)
-			return hlo_error(r, r->lex.text + start.op_at, ST_ERR_INVALID, "'" STR_FMT "' (" STR_FMT ") has no tuple of operands and result",
-			                 STR_ARG(hlo_name(m, s.start)), STR_ARG(hlo_text(m, start.op_at, start.op_n)));
+			return hlo_error(r, r->lex.text + start.op_at, ST_ERR_INVALID,
+				"'" STR_FMT "' (" STR_FMT ") has no tuple of operands and result",
+				STR_ARG(hlo_name(m, s.start)), STR_ARG(hlo_text(m, start.op_at, start.op_n)));
 		hlo_comp *c = &m->comps.p[s.comp];
 		c->first = m->instrs.n;
 		c->n = start.n_operands + 1;
@@ -360,16 +393,33 @@ static status make_sugar(hlo_reader *r)
 		c->root = c->first + start.n_operands;
 		for (uint32_t i = 0; i < start.n_operands; i++) {
 			hlo_instr p = m->instrs.p[m->operands.p[start.operands + i]];
-			vec_push(&m->instrs, (hlo_instr){.name = p.name, .name_n = p.name_n, .op_at = p.op_at, .op_n = p.op_n, .op = HLO_PARAMETER,
-			                                 .shape = p.shape, .comp = s.comp, .number = i});
+			vec_push(&m->instrs,
+				(hlo_instr){.name = p.name,
+					.name_n = p.name_n,
+					.op_at = p.op_at,
+					.op_n = p.op_n,
+					.op = HLO_PARAMETER,
+					.shape = p.shape,
+					.comp = s.comp,
+					.number = i});
 		}
 		uint32_t operands = m->operands.n;
 		for (uint32_t i = 0; i < start.n_operands; i++)
 			vec_push(&m->operands, m->comps.p[s.comp].first + i);
-		vec_push(&m->instrs, (hlo_instr){.name = start.name, .name_n = start.name_n, .op_at = start.op_at, .op_n = s.op_n, .op = s.op,
-		                                 .shape = m->parts.p[tuple->children + 1], .comp = s.comp, .operands = operands,
-		                                 .n_operands = start.n_operands, .attrs = start.attrs, .n_attrs = start.n_attrs,
-		                                 .called = s.called, .n_called = s.n_called});
+		vec_push(&m->instrs,
+			(hlo_instr){.name = start.name,
+				.name_n = start.name_n,
+				.op_at = start.op_at,
+				.op_n = s.op_n,
+				.op = s.op,
+				.shape = m->parts.p[tuple->children + 1],
+				.comp = s.comp,
+				.operands = operands,
+				.n_operands = start.n_operands,
+				.attrs = start.attrs,
+				.n_attrs = start.n_attrs,
+				.called = s.called,
+				.n_called = s.n_called});
 	}
 	r->sugar.n = 0;
 	return ST_OK;
@@ -377,7 +427,8 @@ static status make_sugar(hlo_reader *r)
 
 /* ---------------------------------------------------------------- computations */
 
-/* (name: shape, name: shape) -> shape; the instructions say the same, so this is only looked at for its form */
+/* (name: shape, name: shape) -> shape; the instructions say the same, so this is only looked at for
+ * its form */
 static status read_signature(hlo_reader *r)
 {
 	hlo_shape_id shape;
@@ -402,14 +453,21 @@ static status add_comp(hlo_reader *r, str name, const char *at, bool entry, hlo_
 	hlo_module *m = r->m;
 	uint64_t hash = hash_bytes(name.p, name.n, 0);
 	uint32_t other;
-	for (uint32_t it = index_first(&r->comp_names, hash); index_next(&r->comp_names, hash, &it, &other);)
+	for (uint32_t it = index_first(&r->comp_names, hash);
+		 index_next(&r->comp_names, hash, &it, &other);)
 		if (str_equal(hlo_text(m, m->comps.p[other].name, m->comps.p[other].name_n), name))
-			return hlo_error(r, at, ST_ERR_INVALID, "a second computation '" STR_FMT "'", STR_ARG(name));
+			return hlo_error(
+				r, at, ST_ERR_INVALID, "a second computation '" STR_FMT "'", STR_ARG(name));
 	if (entry && m->entry != ID_NONE)
 		return hlo_error(r, at, ST_ERR_INVALID, "a second ENTRY computation");
 	*out = m->comps.n;
 	index_add(&r->comp_names, hash, *out);
-	vec_push(&m->comps, (hlo_comp){.name = hlo_at(r, name.p), .name_n = (uint32_t)name.n, .first = m->instrs.n, .root = ID_NONE, .entry = entry});
+	vec_push(&m->comps,
+		(hlo_comp){.name = hlo_at(r, name.p),
+			.name_n = (uint32_t)name.n,
+			.first = m->instrs.n,
+			.root = ID_NONE,
+			.entry = entry});
 	if (entry)
 		m->entry = *out;
 	return ST_OK;
@@ -441,7 +499,8 @@ static status read_comp(hlo_reader *r)
 	r->lex.p++;
 	hlo_comp *c = &m->comps.p[id];
 	if (!c->n)
-		return hlo_error(r, at, ST_ERR_INVALID, "the computation '" STR_FMT "' is empty", STR_ARG(name));
+		return hlo_error(
+			r, at, ST_ERR_INVALID, "the computation '" STR_FMT "' is empty", STR_ARG(name));
 	if (c->root == ID_NONE)
 		c->root = c->first + c->n - 1;
 	while (*r->lex.p == ',') { /* execution_thread="..." */
@@ -464,11 +523,13 @@ static status resolve(hlo_reader *r)
 		str name = r->wanted.p[k].name;
 		uint64_t hash = hash_bytes(name.p, name.n, 0);
 		uint32_t id, found = ID_NONE;
-		for (uint32_t it = index_first(&r->comp_names, hash); index_next(&r->comp_names, hash, &it, &id);)
+		for (uint32_t it = index_first(&r->comp_names, hash);
+			 index_next(&r->comp_names, hash, &it, &id);)
 			if (str_equal(hlo_text(m, m->comps.p[id].name, m->comps.p[id].name_n), name))
 				found = id;
 		if (found == ID_NONE)
-			return hlo_error(r, name.p, ST_ERR_INVALID, "no computation '" STR_FMT "'", STR_ARG(name));
+			return hlo_error(
+				r, name.p, ST_ERR_INVALID, "no computation '" STR_FMT "'", STR_ARG(name));
 		m->called.p[r->wanted.p[k].called] = found;
 	}
 	return ST_OK;
@@ -516,19 +577,24 @@ static status read_row(hlo_reader *r, str section)
 		if (!r->places.n)
 			vec_push(&r->places, (struct hlo_file_row){0});
 		bool there = file > 0 && file < r->files.n;
-		vec_push(&r->places, there ? (struct hlo_file_row){r->files.p[file].file, r->files.p[file].n, line} : (struct hlo_file_row){0});
+		vec_push(&r->places,
+			there ? (struct hlo_file_row){r->files.p[file].file, r->files.p[file].n, line}
+				  : (struct hlo_file_row){0});
 	} else if (str_is(section, "StackFrames") && id == MAX(r->m->frames.n, 1)) {
 		if (!r->m->frames.n)
 			vec_push(&r->m->frames, (hlo_frame){0});
-		struct hlo_file_row where = place > 0 && place < r->places.n ? r->places.p[place] : (struct hlo_file_row){0};
-		vec_push(&r->m->frames, (hlo_frame){where.file, where.n, (uint32_t)MAX(parent, 0), where.line});
+		struct hlo_file_row where =
+			place > 0 && place < r->places.n ? r->places.p[place] : (struct hlo_file_row){0};
+		vec_push(
+			&r->m->frames, (hlo_frame){where.file, where.n, (uint32_t)MAX(parent, 0), where.line});
 	}
 	return ST_OK;
 }
 
 static status read_tables(hlo_reader *r)
 {
-	static const char *const names[] = {"FileNames", "FunctionNames", "FileLocations", "StackFrames"};
+	static const char *const names[] = {
+		"FileNames", "FunctionNames", "FileLocations", "StackFrames"};
 	for (;;) {
 		hlo_skip(r);
 		size_t i = 0;
@@ -545,7 +611,10 @@ static status read_tables(hlo_reader *r)
 /* ---------------------------------------------------------------- header */
 
 /* {0, 1} as an index into a nested tuple; leaves are counted later, when shapes are known */
-static status read_index(hlo_reader *r, uint32_t *first, uint32_t *n) { return hlo_int_list(r, '{', '}', first, n); }
+static status read_index(hlo_reader *r, uint32_t *first, uint32_t *n)
+{
+	return hlo_int_list(r, '{', '}', first, n);
+}
 
 /* { {0}: (0, {}, may-alias), .. } */
 static status read_aliases(hlo_reader *r)
@@ -593,7 +662,8 @@ static status read_count(hlo_reader *r, int64_t *out)
 	TRY(hlo_number(r, out));
 	r->counted = true;
 	if (*out < 1 || *out > HLO_MAX_DEVICES)
-		return hlo_error(r, at, ST_ERR_LIMIT, "%lld replicas or partitions, expected 1 to %d", (long long)*out, HLO_MAX_DEVICES);
+		return hlo_error(r, at, ST_ERR_LIMIT, "%lld replicas or partitions, expected 1 to %d",
+			(long long)*out, HLO_MAX_DEVICES);
 	return ST_OK;
 }
 
@@ -634,8 +704,8 @@ static status read_header(hlo_reader *r)
 		}
 	}
 	if (m->n_partitions * m->n_replicas > HLO_MAX_DEVICES)
-		return hlo_error(r, r->lex.text + m->name, ST_ERR_LIMIT, "%lld devices, more than %d", (long long)(m->n_partitions * m->n_replicas),
-		                 HLO_MAX_DEVICES);
+		return hlo_error(r, r->lex.text + m->name, ST_ERR_LIMIT, "%lld devices, more than %d",
+			(long long)(m->n_partitions * m->n_replicas), HLO_MAX_DEVICES);
 	return ST_OK;
 }
 
@@ -669,10 +739,12 @@ static status resolve_aliases(hlo_reader *r)
 	for (uint32_t k = 0; k < m->aliases.n && st == ST_OK; k++) {
 		hlo_alias *a = &m->aliases.p[k];
 		uint32_t out, in;
-		bool ok = a->param < e->n_params && params[a->param] != ID_NONE && leaf_at(m, m->instrs.p[e->root].shape, a->output_leaf, &out) &&
-		          leaf_at(m, m->instrs.p[params[a->param]].shape, a->param_leaf, &in);
+		bool ok = a->param < e->n_params && params[a->param] != ID_NONE &&
+			leaf_at(m, m->instrs.p[e->root].shape, a->output_leaf, &out) &&
+			leaf_at(m, m->instrs.p[params[a->param]].shape, a->param_leaf, &in);
 		if (!ok)
-			st = hlo_error(r, r->lex.text + a->at, ST_ERR_INVALID, "the alias names no array of the result or of parameter %u", a->param);
+			st = hlo_error(r, r->lex.text + a->at, ST_ERR_INVALID,
+				"the alias names no array of the result or of parameter %u", a->param);
 		else
 			a->output_leaf = out, a->param_leaf = in;
 	}
@@ -721,7 +793,8 @@ static status read_module(hlo_reader *r)
 	for (hlo_skip(r); r->lex.p < r->lex.end; hlo_skip(r))
 		TRY(read_comp(r));
 	if (m->entry == ID_NONE)
-		return hlo_error(r, r->lex.end, ST_ERR_PARSE, "expected an ENTRY computation, found the end of the text");
+		return hlo_error(r, r->lex.end, ST_ERR_PARSE,
+			"expected an ENTRY computation, found the end of the text");
 	TRY(resolve(r));
 	TRY(resolve_aliases(r));
 	find_users(m);
@@ -751,13 +824,15 @@ status hlo_read(const char *p, size_t n, const char *file, hlo_module **out, dia
 	d = d ? d : &local;
 	*out = NULL;
 	if (n > MAX_TEXT_BYTES)
-		return diag_set(d, ST_ERR_LIMIT, "the text of %zu bytes is larger than the limit of %d", n, MAX_TEXT_BYTES);
+		return diag_set(d, ST_ERR_LIMIT, "the text of %zu bytes is larger than the limit of %d", n,
+			MAX_TEXT_BYTES);
 	hlo_module *m = xcalloc(1, sizeof *m);
 	strbuf_init(&m->text);
 	strbuf_add(&m->text, p, n);
 	snprintf(m->file, sizeof m->file, "%s", file);
 	m->entry = ID_NONE;
-	hlo_reader r = {.m = m, .lex = {.text = m->text.p, .p = m->text.p, .end = m->text.p + n, .d = d}};
+	hlo_reader r = {
+		.m = m, .lex = {.text = m->text.p, .p = m->text.p, .end = m->text.p + n, .d = d}};
 	index_init(&r.shapes);
 	index_init(&r.comp_names);
 	status st = read_module(&r);

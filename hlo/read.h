@@ -15,7 +15,7 @@ struct hlo_slot {
 	uint32_t id, stamp;
 	uint64_t hash;
 };
-struct hlo_wanted { /* a computation to be found at the end */
+struct hlo_wanted {  /* a computation to be found at the end */
 	uint32_t called; /* place in module.called */
 	str name;
 };
@@ -33,13 +33,13 @@ struct hlo_file_row {
 typedef struct hlo_reader {
 	lexer lex;
 	hlo_module *m;
-	index_map shapes;      /* by hash of the text */
+	index_map shapes; /* by hash of the text */
 	VEC(struct hlo_known) shape_texts, group_texts;
-	VEC(uint32_t) stack;   /* shape ids of open tuples */
+	VEC(uint32_t) stack;    /* shape ids of open tuples */
 	struct hlo_slot *slots; /* instruction names of the computation being read */
 	uint32_t n_slots, stamp, used;
 	index_map comp_names;
-	bool counted;          /* the header has num_partitions or replica_count */
+	bool counted; /* the header has num_partitions or replica_count */
 	VEC(struct hlo_wanted) wanted;
 	VEC(struct hlo_sugar) sugar;
 	VEC(struct hlo_file_row) files, places; /* FileNames, FileLocations by id */
@@ -68,11 +68,15 @@ static inline bool hlo_take(hlo_reader *r, char c)
 	r->lex.p++;
 	return true;
 }
-static inline uint32_t hlo_at(const hlo_reader *r, const char *p) { return (uint32_t)(p - r->lex.text); }
+static inline uint32_t hlo_at(const hlo_reader *r, const char *p)
+{
+	return (uint32_t)(p - r->lex.text);
+}
 /* The opcode of a text; HLO_UNKNOWN. */
 uint32_t hlo_find_op(str text);
 status hlo_expect(hlo_reader *r, char c) MUST_USE;
-status hlo_error(hlo_reader *r, const char *at, status code, const char *fmt, ...) PRINTF_LIKE(4, 5);
+status hlo_error(hlo_reader *r, const char *at, status code, const char *fmt, ...)
+	PRINTF_LIKE(4, 5);
 status hlo_expected(hlo_reader *r, const char *what);
 status hlo_number(hlo_reader *r, int64_t *out) MUST_USE;
 /* Name with or without %; empty is an error. */
@@ -89,8 +93,14 @@ bool hlo_at_shape(const hlo_reader *r);
 /* `, key=value` of an instruction, after its operands. */
 status hlo_read_attrs(hlo_reader *r, hlo_id i) MUST_USE;
 status hlo_read_groups(hlo_reader *r, uint32_t *id) MUST_USE;
-/* What the ids of a collective's groups count, by its mode: all devices, partitions, or replicas. */
-typedef enum hlo_id_mode { HLO_IDS_REPLICA, HLO_IDS_PARTITION, HLO_IDS_REPLICA_ALL_PARTITIONS, HLO_IDS_GLOBAL } hlo_id_mode;
+/* What the ids of a collective's groups count, by its mode: all devices, partitions, or replicas.
+ */
+typedef enum hlo_id_mode {
+	HLO_IDS_REPLICA,
+	HLO_IDS_PARTITION,
+	HLO_IDS_REPLICA_ALL_PARTITIONS,
+	HLO_IDS_GLOBAL
+} hlo_id_mode;
 hlo_id_mode hlo_ids_of(const hlo_module *m, hlo_id i);
 /* counted: the header says how many devices there are. */
 status hlo_verify(hlo_module *m, bool counted, diag *d) MUST_USE;

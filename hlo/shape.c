@@ -1,4 +1,5 @@
-/* Shapes of HLO text: `bf16[32,4096]{1,0:T(8,128)(2,1)S(1)}`, tuples, token[], opaque[]. Equal text is read once. */
+/* Shapes of HLO text: `bf16[32,4096]{1,0:T(8,128)(2,1)S(1)}`, tuples, token[], opaque[]. Equal text
+ * is read once. */
 #include "hlo/read.h"
 
 enum { MAX_TILES = 8 };
@@ -17,12 +18,37 @@ static const struct {
 	const char *text;
 	uint8_t elem;
 } elems[] = {
-	{"pred", ELEM_I1},   {"s2", ELEM_I2},     {"s4", ELEM_I4},     {"s8", ELEM_I8},   {"s16", ELEM_I16}, {"s32", ELEM_I32},
-	{"s64", ELEM_I64},   {"u2", ELEM_UI2},    {"u4", ELEM_UI4},    {"u8", ELEM_UI8},  {"u16", ELEM_UI16}, {"u32", ELEM_UI32},
-	{"u64", ELEM_UI64},  {"f16", ELEM_F16},   {"bf16", ELEM_BF16}, {"f32", ELEM_F32}, {"f64", ELEM_F64}, {"c64", ELEM_C64},
-	{"c128", ELEM_C128}, {"s1", ELEM_I1},     {"u1", ELEM_I1},     {"f4e2m1fn", ELEM_F4E2M1FN}, {"f8e3m4", ELEM_F8E3M4},
-	{"f8e4m3", ELEM_F8E4M3}, {"f8e4m3fn", ELEM_F8E4M3FN}, {"f8e4m3fnuz", ELEM_F8E4M3FNUZ}, {"f8e4m3b11fnuz", ELEM_F8E4M3B11FNUZ},
-	{"f8e5m2", ELEM_F8E5M2}, {"f8e5m2fnuz", ELEM_F8E5M2FNUZ}, {"f8e8m0fnu", ELEM_F8E8M0FNU}, {"f6e2m3fn", ELEM_F6E2M3FN},
+	{"pred", ELEM_I1},
+	{"s2", ELEM_I2},
+	{"s4", ELEM_I4},
+	{"s8", ELEM_I8},
+	{"s16", ELEM_I16},
+	{"s32", ELEM_I32},
+	{"s64", ELEM_I64},
+	{"u2", ELEM_UI2},
+	{"u4", ELEM_UI4},
+	{"u8", ELEM_UI8},
+	{"u16", ELEM_UI16},
+	{"u32", ELEM_UI32},
+	{"u64", ELEM_UI64},
+	{"f16", ELEM_F16},
+	{"bf16", ELEM_BF16},
+	{"f32", ELEM_F32},
+	{"f64", ELEM_F64},
+	{"c64", ELEM_C64},
+	{"c128", ELEM_C128},
+	{"s1", ELEM_I1},
+	{"u1", ELEM_I1},
+	{"f4e2m1fn", ELEM_F4E2M1FN},
+	{"f8e3m4", ELEM_F8E3M4},
+	{"f8e4m3", ELEM_F8E4M3},
+	{"f8e4m3fn", ELEM_F8E4M3FN},
+	{"f8e4m3fnuz", ELEM_F8E4M3FNUZ},
+	{"f8e4m3b11fnuz", ELEM_F8E4M3B11FNUZ},
+	{"f8e5m2", ELEM_F8E5M2},
+	{"f8e5m2fnuz", ELEM_F8E5M2FNUZ},
+	{"f8e8m0fnu", ELEM_F8E8M0FNU},
+	{"f6e2m3fn", ELEM_F6E2M3FN},
 	{"f6e3m2fn", ELEM_F6E3M2FN},
 };
 
@@ -81,12 +107,14 @@ static status read_tiles(hlo_reader *r, layout *l)
 {
 	while (*r->lex.p == '(') {
 		if (l->n_tiles == MAX_TILES)
-			return hlo_error(r, r->lex.p, ST_ERR_LIMIT, "more than %d tiles in a layout", MAX_TILES);
+			return hlo_error(
+				r, r->lex.p, ST_ERR_LIMIT, "more than %d tiles in a layout", MAX_TILES);
 		uint32_t n = 0;
 		r->lex.p++;
 		do {
 			if (n == MAX_RANK)
-				return hlo_error(r, r->lex.p, ST_ERR_LIMIT, "a tile has more than %d dims", MAX_RANK);
+				return hlo_error(
+					r, r->lex.p, ST_ERR_LIMIT, "a tile has more than %d dims", MAX_RANK);
 			int64_t *dim = &l->tiles[l->n_tiles].dims[n++];
 			if (*r->lex.p == '*') { /* joined with the next more minor dim */
 				r->lex.p++;
@@ -96,7 +124,8 @@ static status read_tiles(hlo_reader *r, layout *l)
 			const char *at = r->lex.p;
 			TRY(hlo_number(r, dim));
 			if (*dim <= 0)
-				return hlo_error(r, at, ST_ERR_INVALID, "a tile dim is %lld, expected 1 or more", (long long)*dim);
+				return hlo_error(r, at, ST_ERR_INVALID, "a tile dim is %lld, expected 1 or more",
+					(long long)*dim);
 		} while (hlo_take(r, ','));
 		TRY(hlo_expect(r, ')'));
 		l->tiles[l->n_tiles++].n = n;
@@ -104,7 +133,8 @@ static status read_tiles(hlo_reader *r, layout *l)
 	return ST_OK;
 }
 
-/* What stands behind the colon: T tiles, S memory space, E bits of an element; others are read over. */
+/* What stands behind the colon: T tiles, S memory space, E bits of an element; others are read
+ * over. */
 static status read_layout_part(hlo_reader *r, layout *l)
 {
 	char c = *r->lex.p;
@@ -119,7 +149,8 @@ static status read_layout_part(hlo_reader *r, layout *l)
 		int64_t v;
 		TRY(hlo_number(r, &v));
 		if (v < 0 || v > 255)
-			return hlo_error(r, at, ST_ERR_INVALID, "%c(%lld) in a layout, expected 0 to 255", c, (long long)v);
+			return hlo_error(
+				r, at, ST_ERR_INVALID, "%c(%lld) in a layout, expected 0 to 255", c, (long long)v);
 		*(c == 'S' ? &l->space : &l->bits) = v;
 		return hlo_expect(r, ')');
 	}
@@ -149,14 +180,16 @@ static status read_layout(hlo_reader *r, uint32_t rank, layout *l)
 			seen[l->order[i]] = true;
 	}
 	if (wrong)
-		return hlo_error(r, open, ST_ERR_INVALID, "the layout does not order the %u dims of its shape", rank);
+		return hlo_error(
+			r, open, ST_ERR_INVALID, "the layout does not order the %u dims of its shape", rank);
 	if (hlo_take(r, ':'))
 		while (*r->lex.p != '}')
 			TRY(read_layout_part(r, l));
 	return hlo_expect(r, '}');
 }
 
-/* Elements with the padding of the tiles: each tile cuts the most minor dims of what the ones before left. */
+/* Elements with the padding of the tiles: each tile cuts the most minor dims of what the ones
+ * before left. */
 static int64_t padded_elements(const int64_t *dims, uint32_t rank, const layout *l)
 {
 	int64_t at[MAX_RANK * 4];
@@ -185,7 +218,10 @@ static int64_t padded_elements(const int64_t *dims, uint32_t rank, const layout 
 	return all;
 }
 
-static int64_t bytes_of(int64_t elements, int64_t bits) { return bits % 8 ? sat_add(sat_mul(elements, bits), 7) / 8 : sat_mul(elements, bits / 8); }
+static int64_t bytes_of(int64_t elements, int64_t bits)
+{
+	return bits % 8 ? sat_add(sat_mul(elements, bits), 7) / 8 : sat_mul(elements, bits / 8);
+}
 
 static hlo_shape_id add_shape(hlo_module *m, hlo_shape s)
 {
@@ -327,9 +363,11 @@ bool hlo_shapes_compatible(const hlo_module *m, hlo_shape_id a, hlo_shape_id b)
 	if (a == b)
 		return true;
 	const hlo_shape *x = &m->shapes.p[a], *y = &m->shapes.p[b];
-	if (x->kind != y->kind || x->elem != y->elem || x->rank != y->rank || x->n_children != y->n_children || x->n_leaves != y->n_leaves)
+	if (x->kind != y->kind || x->elem != y->elem || x->rank != y->rank ||
+		x->n_children != y->n_children || x->n_leaves != y->n_leaves)
 		return false;
-	if (x->rank && memcmp(m->numbers.p + x->dims, m->numbers.p + y->dims, x->rank * sizeof *m->numbers.p))
+	if (x->rank &&
+		memcmp(m->numbers.p + x->dims, m->numbers.p + y->dims, x->rank * sizeof *m->numbers.p))
 		return false;
 	for (uint32_t i = 0; i < x->n_children; i++)
 		if (!hlo_shapes_compatible(m, m->parts.p[x->children + i], m->parts.p[y->children + i]))

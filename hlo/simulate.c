@@ -11,7 +11,8 @@ static status check_size(const hlo_module *m, diag *d)
 	for (hlo_id i = 0; i < m->instrs.n; i++)
 		values += hlo_shape_of(m, i)->n_leaves;
 	if (values > MAX_VALUES)
-		return diag_set(d, ST_ERR_LIMIT, "%llu arrays in the program, more than the limit of %d", (unsigned long long)values, MAX_VALUES);
+		return diag_set(d, ST_ERR_LIMIT, "%llu arrays in the program, more than the limit of %d",
+			(unsigned long long)values, MAX_VALUES);
 	return ST_OK;
 }
 
@@ -20,11 +21,13 @@ static void measure_ends(const hlo_simulation *s, cost *out)
 	const hlo_module *m = s->m;
 	const hlo_comp *e = &m->comps.p[m->entry];
 	for (uint32_t k = 0; k < e->n_params; k++)
-		out->argument_bytes = sat_add(out->argument_bytes, hlo_shape_of(m, hlo_param(m, m->entry, k))->bytes);
+		out->argument_bytes =
+			sat_add(out->argument_bytes, hlo_shape_of(m, hlo_param(m, m->entry, k))->bytes);
 	const hlo_shape *result = hlo_shape_of(m, e->root);
 	out->output_bytes = result->bytes;
 	for (uint32_t k = 0; k < m->aliases.n; k++)
-		out->alias_bytes = sat_add(out->alias_bytes, hlo_leaf(m, result, m->aliases.p[k].output_leaf)->bytes);
+		out->alias_bytes =
+			sat_add(out->alias_bytes, hlo_leaf(m, result, m->aliases.p[k].output_leaf)->bytes);
 }
 
 static status simulate_module_text(hlo_simulation *s, cost *out, diag *d)
@@ -34,14 +37,15 @@ static status simulate_module_text(hlo_simulation *s, cost *out, diag *d)
 	hlo_look_inside(s);
 	hlo_run_timeline(s);
 	if (s->runs > HLO_MAX_RUNS)
-		return diag_set(d, ST_ERR_LIMIT, "calls of calls unfold into more than %d instructions", HLO_MAX_RUNS);
+		return diag_set(
+			d, ST_ERR_LIMIT, "calls of calls unfold into more than %d instructions", HLO_MAX_RUNS);
 	hlo_measure_memory(s);
 	*out = (cost){.runtime_ns = s->sum.step,
-	              .compute_ns = s->sum.compute,
-	              .communication_ns = s->sum.communication,
-	              .exposed_communication_ns = s->sum.exposed,
-	              .temporary_bytes = s->temporary,
-	              .flops_per_device = s->sum.flops};
+		.compute_ns = s->sum.compute,
+		.communication_ns = s->sum.communication,
+		.exposed_communication_ns = s->sum.exposed,
+		.temporary_bytes = s->temporary,
+		.flops_per_device = s->sum.flops};
 	for (uint32_t k = 0; k < COLL_COUNT; k++) {
 		out->collectives[k].dynamic_count = s->sum.dynamic_count[k];
 		out->collectives[k].bytes = s->sum.bytes[k];
@@ -49,11 +53,13 @@ static status simulate_module_text(hlo_simulation *s, cost *out, diag *d)
 	for (uint32_t k = 0; k < s->collectives.n; k++)
 		out->collectives[s->collectives.p[k].kind].count++;
 	measure_ends(s, out);
-	out->peak_bytes = sat_add(sat_add(out->argument_bytes, out->output_bytes - out->alias_bytes), out->temporary_bytes);
+	out->peak_bytes = sat_add(
+		sat_add(out->argument_bytes, out->output_bytes - out->alias_bytes), out->temporary_bytes);
 	return ST_OK;
 }
 
-status hlo_simulate(const hlo_module *m, const device *dev, cost *out, hlo_simulation **keep, diag *d)
+status hlo_simulate(
+	const hlo_module *m, const device *dev, cost *out, hlo_simulation **keep, diag *d)
 {
 	hlo_simulation *s = xcalloc(1, sizeof *s);
 	s->m = m;
@@ -106,7 +112,10 @@ uint32_t hlo_unknown_loops(const hlo_simulation *s) { return s->unknown_loops; }
 uint32_t hlo_bounded_loops(const hlo_simulation *s) { return s->bounded_loops; }
 bool hlo_has_estimates(const hlo_simulation *s) { return s->noted; }
 int64_t hlo_unestimated_ns(const hlo_simulation *s) { return s->sum.unestimated; }
-hlo_share hlo_share_of(const hlo_simulation *s, hlo_part p, hlo_source from) { return s->sum.share[p][from]; }
+hlo_share hlo_share_of(const hlo_simulation *s, hlo_part p, hlo_source from)
+{
+	return s->sum.share[p][from];
+}
 
 const char *hlo_source_name(hlo_source s)
 {
@@ -117,7 +126,10 @@ const char *hlo_source_name(hlo_source s)
 	};
 	return names[s];
 }
-const char *hlo_part_name(hlo_part p) { return p == HLO_KERNELS ? "kernels" : p == HLO_COLLECTIVES ? "collectives" : "copies"; }
+const char *hlo_part_name(hlo_part p)
+{
+	return p == HLO_KERNELS ? "kernels" : p == HLO_COLLECTIVES ? "collectives" : "copies";
+}
 
 const char *hlo_stream_name(const hlo_simulation *s, uint8_t stream)
 {
@@ -145,7 +157,10 @@ static void add_text(strbuf *out, const char *p, size_t n)
 	strbuf_putc(out, '"');
 }
 
-static void add_us(strbuf *out, int64_t ns) { strbuf_printf(out, "%lld.%03lld", (long long)(ns / 1000), (long long)(ns % 1000)); }
+static void add_us(strbuf *out, int64_t ns)
+{
+	strbuf_printf(out, "%lld.%03lld", (long long)(ns / 1000), (long long)(ns % 1000));
+}
 
 static void add_event(const hlo_simulation *s, const hlo_event *e, strbuf *out, strbuf *scratch)
 {
@@ -157,9 +172,11 @@ static void add_event(const hlo_simulation *s, const hlo_event *e, strbuf *out, 
 	add_us(out, e->end_ns - e->start_ns);
 	strbuf_puts(out, ",\"name\":");
 	add_text(out, name.p, name.n);
-	strbuf_printf(out, ",\"args\":{\"opcode\":\"%s\",\"executions\":%lld", hlo_op_text((hlo_op)m->instrs.p[e->instr].op), (long long)e->executions);
+	strbuf_printf(out, ",\"args\":{\"opcode\":\"%s\",\"executions\":%lld",
+		hlo_op_text((hlo_op)m->instrs.p[e->instr].op), (long long)e->executions);
 	if (e->coll >= 0)
-		strbuf_printf(out, ",\"bytes\":%lld,\"exposed_ns\":%lld", (long long)e->bytes, (long long)e->exposed_ns);
+		strbuf_printf(out, ",\"bytes\":%lld,\"exposed_ns\":%lld", (long long)e->bytes,
+			(long long)e->exposed_ns);
 	else
 		strbuf_printf(out, ",\"memory_traffic_bytes\":%lld", (long long)e->hbm_bytes);
 	strbuf_clear(scratch);
@@ -179,7 +196,9 @@ void hlo_trace(const hlo_simulation *s, strbuf *out)
 	strbuf_puts(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	for (uint32_t k = 0; k <= s->dev.n_links + 2; k++) {
 		const char *name = hlo_stream_name(s, (uint8_t)k);
-		strbuf_printf(out, "%s{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":", k ? ",\n" : "", k);
+		strbuf_printf(out,
+			"%s{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":",
+			k ? ",\n" : "", k);
 		add_text(out, name, strlen(name));
 		strbuf_puts(out, "}}");
 	}

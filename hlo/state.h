@@ -17,9 +17,10 @@ typedef struct hlo_work { /* of one execution */
 /* A collective and how it stands in the schedule. */
 typedef enum hlo_role {
 	ROLE_NONE,
-	ROLE_SYNC,     /* the stream waits for it */
+	ROLE_SYNC, /* the stream waits for it */
 	ROLE_START,
-	ROLE_PROGRESS, /* the part of an asynchronous one that a compute fusion carries: nothing of its own */
+	ROLE_PROGRESS, /* the part of an asynchronous one that a compute fusion carries: nothing of its
+	                  own */
 	ROLE_DONE,
 } hlo_role;
 typedef struct hlo_comm {
@@ -51,15 +52,16 @@ struct hlo_simulation {
 	mesh_id mesh; /* of all devices */
 	mesh_links links;
 	VEC(hlo_group_axes) groups;
-	struct hlo_inside *inside;   /* by computation */
-	int64_t *read_bytes, *write_bytes; /* by instruction inside a fusion: what is read of it, written of it; -1 unknown */
-	VEC(int64_t) async_channels; /* channels that an AsyncCollectiveStart opens */
+	struct hlo_inside *inside;         /* by computation */
+	int64_t *read_bytes, *write_bytes; /* by instruction inside a fusion: what is read of it,
+	                                      written of it; -1 unknown */
+	VEC(int64_t) async_channels;       /* channels that an AsyncCollectiveStart opens */
 	VEC(hlo_event) events;
 	VEC(hlo_collective) collectives;
 	VEC(hlo_live) live;
-	VEC(int64_t) curve; /* temporary bytes at each instruction of the entry computation */
-	int64_t *ready_ns;  /* by instruction: when what it started is there */
-	uint32_t *event_of; /* by instruction: its start's event */
+	VEC(int64_t) curve;        /* temporary bytes at each instruction of the entry computation */
+	int64_t *ready_ns;         /* by instruction: when what it started is there */
+	uint32_t *event_of;        /* by instruction: its start's event */
 	VEC(struct hlo_open) open; /* asynchronous fusions by channel */
 	uint32_t unknown_loops, bounded_loops;
 	bool estimated; /* by cycles: kernels take what the compiler wrote down */
@@ -67,21 +69,21 @@ struct hlo_simulation {
 	/* timeline of the computation that runs: all of it is from its start */
 	hlo_queue queue[MAX_LINK_CLASSES + 2];
 	int64_t now, multiplier, temporary;
-	uint64_t runs; /* instructions run so far */
+	uint64_t runs;      /* instructions run so far */
 	struct hlo_totals { /* of one execution of a computation */
 		int64_t step;
 		int64_t compute, communication, exposed;
-		int64_t memory; /* traffic at the full rate, of kernels no more than they take */
+		int64_t memory;      /* traffic at the full rate, of kernels no more than they take */
 		int64_t unestimated; /* the cost model's time of kernels that take their traffic's */
 		double flops;
 		int64_t dynamic_count[COLL_COUNT], bytes[COLL_COUNT];
 		hlo_share share[HLO_PART_COUNT][HLO_SOURCE_COUNT];
 	} sum;
 };
-struct hlo_inside { /* a computation as the inside of a fusion */
-	hlo_work work;      /* bytes not counted */
-	hlo_id collective;  /* ID_NONE */
-	uint8_t marker;     /* 0 unknown yet; 1 plain, 2 opens, 3 closes an asynchronous collective */
+struct hlo_inside {    /* a computation as the inside of a fusion */
+	hlo_work work;     /* bytes not counted */
+	hlo_id collective; /* ID_NONE */
+	uint8_t marker;    /* 0 unknown yet; 1 plain, 2 opens, 3 closes an asynchronous collective */
 };
 struct hlo_open {
 	int64_t channel, ready_ns;
@@ -101,7 +103,8 @@ bool hlo_may_share(const hlo_module *m, hlo_id i, uint32_t k);
 
 /* ---------------------------------------------------------------- links.c */
 status hlo_links_assign(hlo_simulation *s, diag *d) MUST_USE;
-int64_t hlo_comm_time_ns(hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link, hlo_source *from);
+int64_t hlo_comm_time_ns(
+	hlo_simulation *s, const hlo_comm *c, int64_t bytes, uint8_t *link, hlo_source *from);
 
 /* ---------------------------------------------------------------- timeline.c, memory.c */
 void hlo_run_timeline(hlo_simulation *s);

@@ -1,9 +1,11 @@
-/* Run time in the order of the schedule, by three kinds of streams: one in-order compute stream, one queue per link class (on GPU one for
- * all), one for copies between memories; and one for other asynchronous work. A start puts its work at the end of its queue and the stream
- * goes on; its done waits for the end. A collective without halves is waited for at once.
+/* Run time in the order of the schedule, by three kinds of streams: one in-order compute stream,
+ * one queue per link class (on GPU one for all), one for copies between memories; and one for other
+ * asynchronous work. A start puts its work at the end of its queue and the stream goes on; its done
+ * waits for the end. A collective without halves is waited for at once.
  *
- * A computation is timed by itself, with queues that are empty: no asynchronous op begins in one and ends in another. A loop's body counts as
- * often as the loop runs; of a conditional's branches the longest counts. */
+ * A computation is timed by itself, with queues that are empty: no asynchronous op begins in one
+ * and ends in another. A loop's body counts as often as the loop runs; of a conditional's branches
+ * the longest counts. */
 #include "hlo/state.h"
 
 static uint32_t stream_copies(const hlo_simulation *s) { return s->dev.n_links; }
@@ -40,25 +42,30 @@ static void add_totals(struct hlo_totals *to, const struct hlo_totals *t, int64_
 	}
 	for (uint32_t p = 0; p < HLO_PART_COUNT; p++)
 		for (uint32_t k = 0; k < HLO_SOURCE_COUNT; k++) {
-			to->share[p][k].count = sat_add(to->share[p][k].count, sat_mul(t->share[p][k].count, times));
+			to->share[p][k].count =
+				sat_add(to->share[p][k].count, sat_mul(t->share[p][k].count, times));
 			to->share[p][k].ns = sat_add(to->share[p][k].ns, sat_mul(t->share[p][k].ns, times));
 		}
 }
 
 /* ---------------------------------------------------------------- kernels */
 
-/* On-chip memory is faster, but the vector unit loads and stores no faster from there: compilers estimate elementwise work
- * alike wherever it lies. */
+/* On-chip memory is faster, but the vector unit loads and stores no faster from there: compilers
+ * estimate elementwise work alike wherever it lies. */
 static int64_t kernel_ns(const hlo_simulation *s, const hlo_work *w)
 {
-	return MAX(MAX(w->matmul_ns, vector_time_ns(&s->dev, w->vector_flops)), memory_time_ns(&s->dev, w->moved));
+	return MAX(MAX(w->matmul_ns, vector_time_ns(&s->dev, w->vector_flops)),
+		memory_time_ns(&s->dev, w->moved));
 }
 
-/* The compiler's own estimate: cycles where the profile knows their clock, or a time; -1: it has written none. */
+/* The compiler's own estimate: cycles where the profile knows their clock, or a time; -1: it has
+ * written none. */
 static int64_t estimate_ns(const hlo_simulation *s, hlo_id i)
 {
 	int64_t cycles = s->estimated ? hlo_estimated_cycles(s->m, i) : -1;
-	return cycles < 0 ? hlo_estimated_ns(s->m, i) : (int64_t)MIN((__int128)cycles * 1000000000 / s->dev.cycles_s, INT64_MAX / 4);
+	return cycles < 0
+		? hlo_estimated_ns(s->m, i)
+		: (int64_t)MIN((__int128)cycles * 1000000000 / s->dev.cycles_s, INT64_MAX / 4);
 }
 
 static void find_estimates(hlo_simulation *s)
@@ -70,12 +77,16 @@ static void find_estimates(hlo_simulation *s)
 	}
 }
 
-/* Estimates of kernels leave out what was fetched ahead, but memory is one: a computation takes no less than all its traffic at the full
- * rate, and what it waits for communication besides. */
-static int64_t full_rate_ns(const hlo_simulation *s, int64_t bytes) { return (int64_t)MIN((__int128)bytes * 1000000000 / s->dev.memory_bytes_s, INT64_MAX / 4); }
+/* Estimates of kernels leave out what was fetched ahead, but memory is one: a computation takes no
+ * less than all its traffic at the full rate, and what it waits for communication besides. */
+static int64_t full_rate_ns(const hlo_simulation *s, int64_t bytes)
+{
+	return (int64_t)MIN((__int128)bytes * 1000000000 / s->dev.memory_bytes_s, INT64_MAX / 4);
+}
 
-/* In a text with the compiler's cycles, kernels without them (gathers and scatters by index, scalars) take the least that they can: a
- * schedule of one clock's figures is not mixed with those of another. What the cost model says of them is told beside. */
+/* In a text with the compiler's cycles, kernels without them (gathers and scatters by index,
+ * scalars) take the least that they can: a schedule of one clock's figures is not mixed with those
+ * of another. What the cost model says of them is told beside. */
 static int64_t kernel_time(hlo_simulation *s, hlo_id i, const hlo_work *w, hlo_source *from)
 {
 	int64_t t = estimate_ns(s, i);
@@ -97,7 +108,13 @@ static void run_kernel(hlo_simulation *s, hlo_id i)
 	int64_t t = kernel_time(s, i, &w, &from);
 	add_share(s, HLO_KERNELS, from, t);
 	s->sum.memory = sat_add(s->sum.memory, MIN(t, full_rate_ns(s, w.bytes)));
-	add_event(s, (hlo_event){.instr = i, .start_ns = s->now, .end_ns = sat_add(s->now, t), .hbm_bytes = w.bytes, .coll = -1, .source = (uint8_t)from});
+	add_event(s,
+		(hlo_event){.instr = i,
+			.start_ns = s->now,
+			.end_ns = sat_add(s->now, t),
+			.hbm_bytes = w.bytes,
+			.coll = -1,
+			.source = (uint8_t)from});
 	s->now = sat_add(s->now, t);
 	s->sum.compute = sat_add(s->sum.compute, t);
 	s->sum.flops += w.flops;
@@ -117,8 +134,9 @@ static int64_t enqueue(hlo_simulation *s, uint32_t stream, int64_t t, hlo_event 
 	return e.end_ns;
 }
 
-/* Only what is waited for collectives is exposed communication; copies between memories are waited for too. A queue runs its collectives
- * without gaps while something waits, so that it is never more than all communication. */
+/* Only what is waited for collectives is exposed communication; copies between memories are waited
+ * for too. A queue runs its collectives without gaps while something waits, so that it is never
+ * more than all communication. */
 static void wait_until(hlo_simulation *s, int64_t t, uint32_t event, bool collective)
 {
 	if (t <= s->now)
@@ -128,7 +146,8 @@ static void wait_until(hlo_simulation *s, int64_t t, uint32_t event, bool collec
 	if (collective)
 		s->sum.exposed = sat_add(s->sum.exposed, waited);
 	if (event < s->events.n)
-		s->events.p[event].exposed_ns = sat_add(s->events.p[event].exposed_ns, sat_mul(waited, s->multiplier));
+		s->events.p[event].exposed_ns =
+			sat_add(s->events.p[event].exposed_ns, sat_mul(waited, s->multiplier));
 }
 
 static int64_t start_collective(hlo_simulation *s, hlo_id i, const hlo_comm *c)
@@ -140,9 +159,14 @@ static int64_t start_collective(hlo_simulation *s, hlo_id i, const hlo_comm *c)
 	s->sum.communication = sat_add(s->sum.communication, t);
 	s->sum.dynamic_count[c->kind]++;
 	s->sum.bytes[c->kind] = sat_add(s->sum.bytes[c->kind], bytes);
-	vec_push(&s->collectives, (hlo_collective){.instr = c->instr, .kind = c->kind, .bytes = bytes, .trip_count = s->multiplier,
-	                                           .combined = MAX(s->m->instrs.p[c->instr].n_operands, 1)});
-	return enqueue(s, link, t, (hlo_event){.instr = i, .bytes = bytes, .coll = (int8_t)c->kind, .source = (uint8_t)from});
+	vec_push(&s->collectives,
+		(hlo_collective){.instr = c->instr,
+			.kind = c->kind,
+			.bytes = bytes,
+			.trip_count = s->multiplier,
+			.combined = MAX(s->m->instrs.p[c->instr].n_operands, 1)});
+	return enqueue(s, link, t,
+		(hlo_event){.instr = i, .bytes = bytes, .coll = (int8_t)c->kind, .source = (uint8_t)from});
 }
 
 static void finish_fused(hlo_simulation *s, hlo_id collective)
@@ -156,7 +180,8 @@ static void finish_fused(hlo_simulation *s, hlo_id collective)
 		}
 }
 
-/* What else is in a fusion that carries a collective takes time of its own where the compiler says so. */
+/* What else is in a fusion that carries a collective takes time of its own where the compiler says
+ * so. */
 static void run_comm(hlo_simulation *s, hlo_id i, const hlo_comm *c)
 {
 	bool fused = s->m->instrs.p[i].op == HLO_FUSION, kernel = fused && estimate_ns(s, i) >= 0;
@@ -173,7 +198,8 @@ static void run_comm(hlo_simulation *s, hlo_id i, const hlo_comm *c)
 		if (c->role == ROLE_SYNC)
 			wait_until(s, end, event, true);
 		else if (fused)
-			vec_push(&s->open, (struct hlo_open){hlo_int(s->m, c->instr, HLO_ATTR_CHANNEL_ID, 0), end, event});
+			vec_push(&s->open,
+				(struct hlo_open){hlo_int(s->m, c->instr, HLO_ATTR_CHANNEL_ID, 0), end, event});
 	}
 	if (kernel && c->role == ROLE_START)
 		run_kernel(s, i);
@@ -184,26 +210,32 @@ static int64_t copied_bytes(const hlo_simulation *s, hlo_id i)
 {
 	const hlo_module *m = s->m;
 	const hlo_shape *src = hlo_shape_of(m, hlo_operand(m, i, 0)), *all = hlo_shape_of(m, i);
-	int64_t reads = hlo_in_main_memory(&s->dev, src->space), writes = all->n_leaves && hlo_in_main_memory(&s->dev, hlo_leaf(m, all, 0)->space);
+	int64_t reads = hlo_in_main_memory(&s->dev, src->space),
+			writes = all->n_leaves && hlo_in_main_memory(&s->dev, hlo_leaf(m, all, 0)->space);
 	return sat_mul(src->bytes, reads + writes);
 }
 
-/* Copies and slices between memories have a queue of their own; any other wrapped op runs beside the stream. */
+/* Copies and slices between memories have a queue of their own; any other wrapped op runs beside
+ * the stream. */
 static void start_other(hlo_simulation *s, hlo_id i)
 {
 	const hlo_module *m = s->m;
 	hlo_id inner = m->instrs.p[i].op == HLO_ASYNC_START ? hlo_async_wrapped(m, i) : i;
 	uint32_t op = m->instrs.p[inner].op;
-	bool copy = op == HLO_COPY_START || op == HLO_SLICE || op == HLO_DYNAMIC_SLICE || op == HLO_DYNAMIC_UPDATE_SLICE;
+	bool copy = op == HLO_COPY_START || op == HLO_SLICE || op == HLO_DYNAMIC_SLICE ||
+		op == HLO_DYNAMIC_UPDATE_SLICE;
 	hlo_work w;
 	hlo_work_of(s, inner, &w);
 	if (op == HLO_COPY_START)
 		w = (hlo_work){.bytes = copied_bytes(s, i)};
 	hlo_source from = s->estimated ? HLO_FROM_PUBLISHED : HLO_FROM_PROFILE;
-	int64_t t = !copy ? kernel_time(s, i, &w, &from) : s->estimated ? full_rate_ns(s, w.bytes) : memory_time_ns(&s->dev, w.bytes);
+	int64_t t = !copy  ? kernel_time(s, i, &w, &from)
+		: s->estimated ? full_rate_ns(s, w.bytes)
+					   : memory_time_ns(&s->dev, w.bytes);
 	add_share(s, copy ? HLO_COPIES : HLO_KERNELS, from, t);
 	s->sum.memory = sat_add(s->sum.memory, copy ? t : 0);
-	s->ready_ns[i] = enqueue(s, copy ? stream_copies(s) : stream_other(s), t, (hlo_event){.instr = i, .hbm_bytes = w.bytes, .coll = -1, .source = (uint8_t)from});
+	s->ready_ns[i] = enqueue(s, copy ? stream_copies(s) : stream_other(s), t,
+		(hlo_event){.instr = i, .hbm_bytes = w.bytes, .coll = -1, .source = (uint8_t)from});
 	s->event_of[i] = s->events.n - 1;
 	s->sum.flops += w.flops;
 }
@@ -291,12 +323,14 @@ static void run_instr(hlo_simulation *s, hlo_id i)
 	else if (in->op == HLO_ASYNC_START || in->op == HLO_COPY_START)
 		start_other(s, i);
 	else if (in->op == HLO_ASYNC_DONE || in->op == HLO_COPY_DONE)
-		wait_until(s, s->ready_ns[hlo_async_start(m, i)], s->event_of[hlo_async_start(m, i)], false);
+		wait_until(
+			s, s->ready_ns[hlo_async_start(m, i)], s->event_of[hlo_async_start(m, i)], false);
 	else
 		run_kernel(s, i);
 }
 
-/* Totals of one execution. Time and queues of the caller are as they were: what it has in flight goes on meanwhile. */
+/* Totals of one execution. Time and queues of the caller are as they were: what it has in flight
+ * goes on meanwhile. */
 static struct hlo_totals run_comp(hlo_simulation *s, hlo_comp_id id)
 {
 	const hlo_comp *c = &s->m->comps.p[id];

@@ -8,7 +8,8 @@
 
 /* ---------------------------------------------------------------- trip counts */
 
-/* What stands behind a key in the backend_config, as in "known_trip_count":{"n":"12"}, quotes escaped or not; n 0: nothing. */
+/* What stands behind a key in the backend_config, as in "known_trip_count":{"n":"12"}, quotes
+ * escaped or not; n 0: nothing. */
 static str noted(const hlo_module *m, hlo_id i, const char *key)
 {
 	str config = hlo_word(m, i, HLO_ATTR_CONFIG);
@@ -31,15 +32,21 @@ static int64_t noted_number(const hlo_module *m, hlo_id i, const char *key)
 	return str_to_i64((str){digits.p, n}, &value) ? value : -1;
 }
 
-static int64_t noted_trips(const hlo_module *m, hlo_id i) { return noted_number(m, i, "known_trip_count"); }
+static int64_t noted_trips(const hlo_module *m, hlo_id i)
+{
+	return noted_number(m, i, "known_trip_count");
+}
 
 int64_t hlo_estimated_cycles(const hlo_module *m, hlo_id i)
 {
 	str text = noted(m, i, "estimated_cycles");
-	return text.n > 1 && text.p[0] == '-' && lex_is(text.p[1], LEX_DIGIT) ? 0 : noted_number(m, i, "estimated_cycles");
+	return text.n > 1 && text.p[0] == '-' && lex_is(text.p[1], LEX_DIGIT)
+		? 0
+		: noted_number(m, i, "estimated_cycles");
 }
 
-/* "reification_cost":[{"end_to_end_cycles":61.5,"exec_time_us":12.25,..}]: one entry per model of the compiler, the first counts. */
+/* "reification_cost":[{"end_to_end_cycles":61.5,"exec_time_us":12.25,..}]: one entry per model of
+ * the compiler, the first counts. */
 int64_t hlo_estimated_ns(const hlo_module *m, hlo_id i)
 {
 	enum { MAX_DIGITS = 40 };
@@ -63,7 +70,10 @@ typedef struct place {
 	hlo_id calls[MAX_FRAMES]; /* outermost first */
 } place;
 
-static bool passes_through(uint32_t op) { return op == HLO_COPY || op == HLO_CONVERT || op == HLO_BITCAST || op == HLO_RESHAPE; }
+static bool passes_through(uint32_t op)
+{
+	return op == HLO_COPY || op == HLO_CONVERT || op == HLO_BITCAST || op == HLO_RESHAPE;
+}
 
 /* Looks through copies, fusions and their parameters, and tuples under get-tuple-element. */
 static void resolve(const hlo_module *m, place *p)
@@ -78,7 +88,8 @@ static void resolve(const hlo_module *m, place *p)
 		} else if (in->op == HLO_PARAMETER && p->depth) {
 			hlo_id call = p->calls[--p->depth];
 			p->at = hlo_operand(m, call, (uint32_t)in->number);
-		} else if (in->op == HLO_GET_TUPLE_ELEMENT && m->instrs.p[hlo_operand(m, p->at, 0)].op == HLO_TUPLE_OP) {
+		} else if (in->op == HLO_GET_TUPLE_ELEMENT &&
+			m->instrs.p[hlo_operand(m, p->at, 0)].op == HLO_TUPLE_OP) {
 			p->at = hlo_operand(m, hlo_operand(m, p->at, 0), (uint32_t)in->number);
 		} else {
 			return;
@@ -110,7 +121,8 @@ static bool constant_value(const hlo_module *m, place p, int64_t *out)
 static int64_t element_of(const hlo_module *m, place p)
 {
 	const hlo_instr *in = &m->instrs.p[p.at];
-	if (in->op != HLO_GET_TUPLE_ELEMENT || p.depth || m->instrs.p[hlo_operand(m, p.at, 0)].op != HLO_PARAMETER)
+	if (in->op != HLO_GET_TUPLE_ELEMENT || p.depth ||
+		m->instrs.p[hlo_operand(m, p.at, 0)].op != HLO_PARAMETER)
 		return -1;
 	return in->number;
 }
@@ -151,7 +163,8 @@ static int64_t count_trips(str direction, int64_t from, int64_t to, int64_t step
 	return span <= 0 ? 0 : span / step + (span % step != 0);
 }
 
-/* Trips that a comparison of the condition of loop i allows; -1: it does not say. bound: a counter that begins at nobody knows what begins at 0. */
+/* Trips that a comparison of the condition of loop i allows; -1: it does not say. bound: a counter
+ * that begins at nobody knows what begins at 0. */
 static int64_t trips_by(const hlo_module *m, hlo_id i, place test, bool bound)
 {
 	int64_t to, step, from = 0;
@@ -159,12 +172,13 @@ static int64_t trips_by(const hlo_module *m, hlo_id i, place test, bool bound)
 		return -1;
 	int64_t k = element_of(m, operand_of(m, test, 0));
 	const hlo_id init = hlo_operand(m, i, 0);
-	if (k < 0 || !constant_value(m, operand_of(m, test, 1), &to) || !step_of(m, hlo_called(m, i, HLO_ATTR_BODY), k, &step))
+	if (k < 0 || !constant_value(m, operand_of(m, test, 1), &to) ||
+		!step_of(m, hlo_called(m, i, HLO_ATTR_BODY), k, &step))
 		return -1;
 	place tuple = {.at = init};
 	resolve(m, &tuple);
 	if (m->instrs.p[tuple.at].op != HLO_TUPLE_OP || k >= m->instrs.p[tuple.at].n_operands ||
-	    (!constant_value(m, operand_of(m, tuple, (uint32_t)k), &from) && !bound))
+		(!constant_value(m, operand_of(m, tuple, (uint32_t)k), &from) && !bound))
 		return -1;
 	enum { FAR = 1 << 30 }; /* counters of real loops; no overflow below */
 	if (from > FAR || from < -FAR || to > FAR || to < -FAR || step > FAR || step < -FAR)
@@ -176,9 +190,11 @@ static int64_t trips_by(const hlo_module *m, hlo_id i, place test, bool bound)
 static int64_t trips_by_all(const hlo_module *m, hlo_id i, place test, uint32_t depth)
 {
 	enum { MAX_NESTED = 6 }; /* conditions of real loops are one or two of them */
-	if (m->instrs.p[test.at].op != HLO_AND || m->instrs.p[test.at].n_operands != 2 || depth == MAX_NESTED)
+	if (m->instrs.p[test.at].op != HLO_AND || m->instrs.p[test.at].n_operands != 2 ||
+		depth == MAX_NESTED)
 		return trips_by(m, i, test, true);
-	int64_t a = trips_by_all(m, i, operand_of(m, test, 0), depth + 1), b = trips_by_all(m, i, operand_of(m, test, 1), depth + 1);
+	int64_t a = trips_by_all(m, i, operand_of(m, test, 0), depth + 1),
+			b = trips_by_all(m, i, operand_of(m, test, 1), depth + 1);
 	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
@@ -195,7 +211,10 @@ int64_t hlo_trip_count(const hlo_module *m, hlo_id i)
 	return noted >= 0 ? noted : trips_by(m, i, condition_of(m, i), false);
 }
 
-int64_t hlo_trip_bound(const hlo_module *m, hlo_id i) { return trips_by_all(m, i, condition_of(m, i), 0); }
+int64_t hlo_trip_bound(const hlo_module *m, hlo_id i)
+{
+	return trips_by_all(m, i, condition_of(m, i), 0);
+}
 
 /* ---------------------------------------------------------------- locations */
 
@@ -237,7 +256,8 @@ static str field_of(str text, const char *want)
 static void add_unescaped(strbuf *out, str s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] != '\\' || i + 1 >= s.n || (s.p[i + 1] != '\'' && s.p[i + 1] != '"' && s.p[i + 1] != '\\'))
+		if (s.p[i] != '\\' || i + 1 >= s.n ||
+			(s.p[i + 1] != '\'' && s.p[i + 1] != '"' && s.p[i + 1] != '\\'))
 			strbuf_putc(out, s.p[i]);
 		else
 			strbuf_putc(out, s.p[++i]);
@@ -254,7 +274,8 @@ void hlo_location(const hlo_module *m, hlo_id i, strbuf *out)
 		add_unescaped(out, file);
 		strbuf_putc(out, ':');
 		strbuf_str(out, line);
-	} else if (str_to_i64(field_of(meta, "stack_frame_id"), &frame) && frame > 0 && frame < m->frames.n && m->frames.p[frame].file_n) {
+	} else if (str_to_i64(field_of(meta, "stack_frame_id"), &frame) && frame > 0 &&
+		frame < m->frames.n && m->frames.p[frame].file_n) {
 		const hlo_frame *f = &m->frames.p[frame];
 		add_unescaped(out, hlo_text(m, f->file, f->file_n));
 		strbuf_printf(out, ":%lld", (long long)f->line);

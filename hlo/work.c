@@ -1,11 +1,14 @@
-/* Work of one HLO instruction: flops, and what it moves through main memory. A fusion does the flops of everything in it
- * and moves what it reads of its operands (of an operand that is only sliced, the slices) and what it writes (of an
- * update in place, the update). */
+/* Work of one HLO instruction: flops, and what it moves through main memory. A fusion does the
+ * flops of everything in it and moves what it reads of its operands (of an operand that is only
+ * sliced, the slices) and what it writes (of an update in place, the update). */
 #include "hlo/state.h"
 
 enum { TRANSCENDENTAL_FLOPS = 8, RNG_FLOPS = 60, MAX_CHAIN = 64 };
 
-bool hlo_in_main_memory(const device *dev, uint8_t space) { return !space || (space == 1 && dev->target == TARGET_GPU); }
+bool hlo_in_main_memory(const device *dev, uint8_t space)
+{
+	return !space || (space == 1 && dev->target == TARGET_GPU);
+}
 
 static int64_t elements_of(const hlo_module *m, hlo_shape_id id)
 {
@@ -15,7 +18,10 @@ static int64_t elements_of(const hlo_module *m, hlo_shape_id id)
 		n = MAX(n, hlo_leaf(m, s, k)->elements);
 	return n;
 }
-static int64_t result_elements(const hlo_module *m, hlo_id i) { return elements_of(m, m->instrs.p[i].shape); }
+static int64_t result_elements(const hlo_module *m, hlo_id i)
+{
+	return elements_of(m, m->instrs.p[i].shape);
+}
 static int64_t operand_elements(const hlo_module *m, hlo_id i)
 {
 	int64_t n = 0;
@@ -23,7 +29,10 @@ static int64_t operand_elements(const hlo_module *m, hlo_id i)
 		n = sat_add(n, elements_of(m, m->instrs.p[hlo_operand(m, i, k)].shape));
 	return n;
 }
-static const hlo_shape *operand_shape(const hlo_module *m, hlo_id i, uint32_t k) { return hlo_shape_of(m, hlo_operand(m, i, k)); }
+static const hlo_shape *operand_shape(const hlo_module *m, hlo_id i, uint32_t k)
+{
+	return hlo_shape_of(m, hlo_operand(m, i, k));
+}
 
 static int64_t log2_steps(int64_t n)
 {
@@ -33,7 +42,8 @@ static int64_t log2_steps(int64_t n)
 	return k;
 }
 
-/* ---------------------------------------------------------------- flops, by the cost word of the opcode */
+/* ---------------------------------------------------------------- flops, by the cost word of the
+ * opcode */
 
 static void add_vector(hlo_work *w, int64_t flops)
 {
@@ -47,19 +57,45 @@ static void add_matmul(const hlo_simulation *s, hlo_work *w, const op_work *o)
 	w->flops += (double)o->matmul_flops;
 }
 
-static void cost_nothing(const hlo_simulation *s, hlo_id i, hlo_work *w) { (void)s, (void)i, (void)w; }
-static void cost_flop1(const hlo_simulation *s, hlo_id i, hlo_work *w) { add_vector(w, result_elements(s->m, i)); }
-static void cost_flop8(const hlo_simulation *s, hlo_id i, hlo_work *w) { add_vector(w, sat_mul(result_elements(s->m, i), 8)); }
-static void cost_trans(const hlo_simulation *s, hlo_id i, hlo_work *w) { add_vector(w, sat_mul(result_elements(s->m, i), TRANSCENDENTAL_FLOPS)); }
+static void cost_nothing(const hlo_simulation *s, hlo_id i, hlo_work *w)
+{
+	(void)s, (void)i, (void)w;
+}
+static void cost_flop1(const hlo_simulation *s, hlo_id i, hlo_work *w)
+{
+	add_vector(w, result_elements(s->m, i));
+}
+static void cost_flop8(const hlo_simulation *s, hlo_id i, hlo_work *w)
+{
+	add_vector(w, sat_mul(result_elements(s->m, i), 8));
+}
+static void cost_trans(const hlo_simulation *s, hlo_id i, hlo_work *w)
+{
+	add_vector(w, sat_mul(result_elements(s->m, i), TRANSCENDENTAL_FLOPS));
+}
 static void cost_move(const hlo_simulation *s, hlo_id i, hlo_work *w) { (void)s, (void)i, (void)w; }
-static void cost_slice(const hlo_simulation *s, hlo_id i, hlo_work *w) { (void)s, (void)i, (void)w; }
-static void cost_update(const hlo_simulation *s, hlo_id i, hlo_work *w) { (void)s, (void)i, (void)w; }
-static void cost_collective(const hlo_simulation *s, hlo_id i, hlo_work *w) { (void)s, (void)i, (void)w; }
-static void cost_reduce(const hlo_simulation *s, hlo_id i, hlo_work *w) { add_vector(w, operand_elements(s->m, i)); }
+static void cost_slice(const hlo_simulation *s, hlo_id i, hlo_work *w)
+{
+	(void)s, (void)i, (void)w;
+}
+static void cost_update(const hlo_simulation *s, hlo_id i, hlo_work *w)
+{
+	(void)s, (void)i, (void)w;
+}
+static void cost_collective(const hlo_simulation *s, hlo_id i, hlo_work *w)
+{
+	(void)s, (void)i, (void)w;
+}
+static void cost_reduce(const hlo_simulation *s, hlo_id i, hlo_work *w)
+{
+	add_vector(w, operand_elements(s->m, i));
+}
 
 static void cost_scatter(const hlo_simulation *s, hlo_id i, hlo_work *w)
 {
-	add_vector(w, elements_of(s->m, s->m->instrs.p[hlo_operand(s->m, i, s->m->instrs.p[i].n_operands - 1)].shape));
+	add_vector(w,
+		elements_of(
+			s->m, s->m->instrs.p[hlo_operand(s->m, i, s->m->instrs.p[i].n_operands - 1)].shape));
 }
 
 static void cost_window(const hlo_simulation *s, hlo_id i, hlo_work *w)
@@ -78,7 +114,8 @@ static void cost_window(const hlo_simulation *s, hlo_id i, hlo_work *w)
 
 static void cost_sort(const hlo_simulation *s, hlo_id i, hlo_work *w)
 {
-	const hlo_shape *a = s->m->instrs.p[i].n_operands ? operand_shape(s->m, i, 0) : hlo_shape_of(s->m, i);
+	const hlo_shape *a =
+		s->m->instrs.p[i].n_operands ? operand_shape(s->m, i, 0) : hlo_shape_of(s->m, i);
 	int64_t dim = hlo_int(s->m, i, HLO_ATTR_DIMENSIONS, (int64_t)a->rank - 1);
 	int64_t steps = log2_steps(dim >= 0 && dim < a->rank ? hlo_dims(s->m, a)[dim] : 1);
 	add_vector(w, sat_mul(operand_elements(s->m, i), steps * (steps + 1) / 2));
@@ -93,7 +130,8 @@ static void cost_cholesky(const hlo_simulation *s, hlo_id i, hlo_work *w)
 
 static void cost_solve(const hlo_simulation *s, hlo_id i, hlo_work *w)
 {
-	const hlo_shape *a = s->m->instrs.p[i].n_operands ? operand_shape(s->m, i, 0) : hlo_shape_of(s->m, i);
+	const hlo_shape *a =
+		s->m->instrs.p[i].n_operands ? operand_shape(s->m, i, 0) : hlo_shape_of(s->m, i);
 	int64_t n = a->rank ? hlo_dims(s->m, a)[a->rank - 1] : 1;
 	add_vector(w, sat_mul(result_elements(s->m, i), MAX(n, 1)));
 }
@@ -105,7 +143,8 @@ static void cost_fft(const hlo_simulation *s, hlo_id i, hlo_work *w)
 	int64_t points = 1;
 	for (uint32_t k = 0; k < n; k++)
 		points = sat_mul(points, MAX(length[k], 1));
-	add_vector(w, sat_mul(MAX(operand_elements(s->m, i), result_elements(s->m, i)), 5 * log2_steps(points)));
+	add_vector(w,
+		sat_mul(MAX(operand_elements(s->m, i), result_elements(s->m, i)), 5 * log2_steps(points)));
 }
 
 static void cost_rng(const hlo_simulation *s, hlo_id i, hlo_work *w)
@@ -119,12 +158,15 @@ static uint8_t precision_of(const hlo_module *m, hlo_id i)
 	uint8_t best = PRECISION_DEFAULT;
 	for (size_t k = 0; k + 4 <= text.n; k++)
 		if (!memcmp(text.p + k, "high", 4))
-			best = MAX(best, k + 7 <= text.n && !memcmp(text.p + k, "highest", 7) ? PRECISION_HIGHEST : PRECISION_HIGH);
+			best = MAX(best,
+				k + 7 <= text.n && !memcmp(text.p + k, "highest", 7) ? PRECISION_HIGHEST
+																	 : PRECISION_HIGH);
 	return best;
 }
 
 /* Product of the dims of a shape that are listed, or of those that are in neither list. */
-static int64_t product(const hlo_module *m, const hlo_shape *s, const int64_t *a, uint32_t na, const int64_t *b, uint32_t nb, bool rest)
+static int64_t product(const hlo_module *m, const hlo_shape *s, const int64_t *a, uint32_t na,
+	const int64_t *b, uint32_t nb, bool rest)
 {
 	int64_t r = 1;
 	for (uint32_t d = 0; d < s->rank; d++) {
@@ -139,35 +181,42 @@ static int64_t product(const hlo_module *m, const hlo_shape *s, const int64_t *a
 	return r;
 }
 
-static void set_matmul(op_work *o, uint8_t elem, int64_t batch, int64_t rows, int64_t columns, int64_t depth)
+static void set_matmul(
+	op_work *o, uint8_t elem, int64_t batch, int64_t rows, int64_t columns, int64_t depth)
 {
 	int64_t per = elem == ELEM_C64 || elem == ELEM_C128 ? 8 : 2;
 	o->batch = batch, o->m = rows, o->n = columns, o->k = depth, o->elem = elem;
 	o->matmul_flops = sat_mul(sat_mul(sat_mul(batch, rows), sat_mul(columns, depth)), per);
 }
 
-static void dot_work(const hlo_simulation *s, hlo_id i, const int64_t *const lists[4], const uint32_t n[4], hlo_work *w)
+static void dot_work(const hlo_simulation *s, hlo_id i, const int64_t *const lists[4],
+	const uint32_t n[4], hlo_work *w)
 {
 	const hlo_module *m = s->m;
 	const hlo_shape *lhs = operand_shape(m, i, 0), *rhs = operand_shape(m, i, 1);
 	op_work o = {.precision = precision_of(m, i)};
-	set_matmul(&o, lhs->elem, product(m, lhs, lists[0], n[0], NULL, 0, false), product(m, lhs, lists[0], n[0], lists[1], n[1], true),
-	           product(m, rhs, lists[2], n[2], lists[3], n[3], true), product(m, lhs, lists[1], n[1], NULL, 0, false));
+	set_matmul(&o, lhs->elem, product(m, lhs, lists[0], n[0], NULL, 0, false),
+		product(m, lhs, lists[0], n[0], lists[1], n[1], true),
+		product(m, rhs, lists[2], n[2], lists[3], n[3], true),
+		product(m, lhs, lists[1], n[1], NULL, 0, false));
 	add_matmul(s, w, &o);
 }
 
 static void cost_dot(const hlo_simulation *s, hlo_id i, hlo_work *w)
 {
 	uint32_t n[4];
-	const int64_t *const lists[4] = {hlo_ints(s->m, i, HLO_ATTR_LHS_BATCH, &n[0]), hlo_ints(s->m, i, HLO_ATTR_LHS_CONTRACT, &n[1]),
-	                                 hlo_ints(s->m, i, HLO_ATTR_RHS_BATCH, &n[2]), hlo_ints(s->m, i, HLO_ATTR_RHS_CONTRACT, &n[3])};
+	const int64_t *const lists[4] = {hlo_ints(s->m, i, HLO_ATTR_LHS_BATCH, &n[0]),
+		hlo_ints(s->m, i, HLO_ATTR_LHS_CONTRACT, &n[1]),
+		hlo_ints(s->m, i, HLO_ATTR_RHS_BATCH, &n[2]),
+		hlo_ints(s->m, i, HLO_ATTR_RHS_CONTRACT, &n[3])};
 	dot_work(s, i, lists, n, w);
 }
 
 static void cost_ragged_dot(const hlo_simulation *s, hlo_id i, hlo_work *w)
 {
 	const hlo_shape *lhs = operand_shape(s->m, i, 0), *out = hlo_shape_of(s->m, i);
-	int64_t columns = out->rank ? MAX(hlo_dims(s->m, out)[out->rank - 1], 1) : 1, rows = MAX(out->elements / columns, 1);
+	int64_t columns = out->rank ? MAX(hlo_dims(s->m, out)[out->rank - 1], 1) : 1,
+			rows = MAX(out->elements / columns, 1);
 	op_work o = {0};
 	set_matmul(&o, lhs->elem, 1, rows, columns, MAX(lhs->elements / rows, 1));
 	add_matmul(s, w, &o);
@@ -202,14 +251,16 @@ static bool is_matmul_call(const hlo_module *m, hlo_id i)
 {
 	str target = hlo_word(m, i, HLO_ATTR_TARGET);
 	return m->instrs.p[i].op == HLO_CUSTOM_CALL && m->instrs.p[i].n_operands >= 2 &&
-	       (glob_match("__cublas$*", target) || glob_match("*matmul*", target) || glob_match("*gemm*", target));
+		(glob_match("__cublas$*", target) || glob_match("*matmul*", target) ||
+			glob_match("*gemm*", target));
 }
 
 static bool is_free_call(str target)
 {
-	static const char *const names[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "ConcatBitcast", "AsyncCollective*",
-	                                    "AllocateBuffer", "LayoutConstraint", "MoveToHost", "MoveToDevice", "AssumeGatherIndicesInBound",
-	                                    "annotate_device_placement", "xla.sdy.*", "*Bitcast*"};
+	static const char *const names[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
+		"ConcatBitcast", "AsyncCollective*", "AllocateBuffer", "LayoutConstraint", "MoveToHost",
+		"MoveToDevice", "AssumeGatherIndicesInBound", "annotate_device_placement", "xla.sdy.*",
+		"*Bitcast*"};
 	for (size_t k = 0; k < COUNT_OF(names); k++)
 		if (glob_match(names[k], target))
 			return true;
@@ -220,8 +271,10 @@ static void cost_convolution(const hlo_simulation *s, hlo_id i, hlo_work *w)
 {
 	const hlo_module *m = s->m;
 	uint32_t n_labels, n_window;
-	const int64_t *labels = hlo_ints(m, i, HLO_ATTR_LABELS, &n_labels), *window = hlo_ints(m, i, HLO_ATTR_WINDOW, &n_window);
-	const hlo_shape *in = operand_shape(m, i, 0), *kernel = operand_shape(m, i, 1), *out = hlo_leaf(m, hlo_shape_of(m, i), 0);
+	const int64_t *labels = hlo_ints(m, i, HLO_ATTR_LABELS, &n_labels),
+				  *window = hlo_ints(m, i, HLO_ATTR_WINDOW, &n_window);
+	const hlo_shape *in = operand_shape(m, i, 0), *kernel = operand_shape(m, i, 1),
+					*out = hlo_leaf(m, hlo_shape_of(m, i), 0);
 	uint32_t rank = n_labels / 3;
 	if (!rank || in->rank != rank || kernel->rank != rank || out->rank != rank)
 		return;
@@ -229,18 +282,23 @@ static void cost_convolution(const hlo_simulation *s, hlo_id i, hlo_work *w)
 	const int64_t *di = hlo_dims(m, in), *dk = hlo_dims(m, kernel), *dy = hlo_dims(m, out);
 	int64_t depth = dk[at_kernel[0]], features = dk[at_kernel[1]], pairs = 1, places = 1, taps = 1;
 	for (uint32_t d = 0; d + 2 < rank; d++) {
-		const int64_t *v = 7 * d < n_window ? window + 7 * d : (const int64_t[]){1, 1, 0, 0, 1, 1, 0};
+		const int64_t *v =
+			7 * d < n_window ? window + 7 * d : (const int64_t[]){1, 1, 0, 0, 1, 1, 0};
 		int64_t size = dy[at_out[d + 2]], extent = dk[at_kernel[d + 2]];
 		places = sat_mul(places, size);
 		taps = sat_mul(taps, extent);
-		pairs = sat_mul(pairs, convolution_taps(di[at_in[d + 2]], extent, size, v[1], v[2], v[4], v[5]));
+		pairs = sat_mul(
+			pairs, convolution_taps(di[at_in[d + 2]], extent, size, v[1], v[2], v[4], v[5]));
 	}
-	int64_t groups = MAX(MAX(hlo_int(m, i, HLO_ATTR_FEATURE_GROUPS, 1), hlo_int(m, i, HLO_ATTR_BATCH_GROUPS, 1)), 1);
+	int64_t groups = MAX(
+		MAX(hlo_int(m, i, HLO_ATTR_FEATURE_GROUPS, 1), hlo_int(m, i, HLO_ATTR_BATCH_GROUPS, 1)), 1);
 	int64_t rows = MAX(out->elements / MAX(features, 1), 1);
 	op_work o = {.precision = precision_of(m, i)};
 	set_matmul(&o, in->elem, groups, rows, MAX(features / groups, 1), sat_mul(taps, depth));
-	o.matmul_flops = sat_mul(sat_mul(MAX(out->elements / MAX(places, 1), 1), pairs), sat_mul(2, depth));
-	/* holes and padding are skipped: batch dims ride as dilated windows, so the real count can be far smaller */
+	o.matmul_flops =
+		sat_mul(sat_mul(MAX(out->elements / MAX(places, 1), 1), pairs), sat_mul(2, depth));
+	/* holes and padding are skipped: batch dims ride as dilated windows, so the real count can be
+	 * far smaller */
 	int64_t dense = sat_mul(sat_mul(2, out->elements), o.k);
 	if (o.matmul_flops < dense)
 		o.k = MAX((int64_t)((__int128)o.k * o.matmul_flops / MAX(dense, 1)), 1);
@@ -254,7 +312,8 @@ static void cost_custom(const hlo_simulation *s, hlo_id i, hlo_work *w)
 	if (is_free_call(target))
 		return;
 	if (is_matmul_call(m, i)) {
-		static const char *const keys[4] = {"lhs_batch_dimensions", "lhs_contracting_dimensions", "rhs_batch_dimensions", "rhs_contracting_dimensions"};
+		static const char *const keys[4] = {"lhs_batch_dimensions", "lhs_contracting_dimensions",
+			"rhs_batch_dimensions", "rhs_contracting_dimensions"};
 		int64_t v[4][MAX_RANK];
 		const int64_t *const lists[4] = {v[0], v[1], v[2], v[3]};
 		uint32_t n[4];
@@ -312,14 +371,19 @@ static void look_inside(hlo_simulation *s, hlo_comp_id id)
 			in.collective = i;
 		if (x->op == HLO_CUSTOM_CALL) {
 			str target = hlo_word(m, i, HLO_ATTR_TARGET);
-			in.marker = str_is(target, "AsyncCollectiveStart") ? 2 : str_is(target, "AsyncCollectiveDone") ? 3 : in.marker;
+			in.marker = str_is(target, "AsyncCollectiveStart") ? 2
+				: str_is(target, "AsyncCollectiveDone")        ? 3
+															   : in.marker;
 		}
 		cost_of[x->op](s, i, &in.work);
 	}
 	s->inside[id] = in;
 }
 
-static int64_t channel_of(const hlo_module *m, hlo_id collective) { return hlo_int(m, collective, HLO_ATTR_CHANNEL_ID, 0); }
+static int64_t channel_of(const hlo_module *m, hlo_id collective)
+{
+	return hlo_int(m, collective, HLO_ATTR_CHANNEL_ID, 0);
+}
 
 void hlo_look_inside(hlo_simulation *s)
 {
@@ -408,7 +472,9 @@ static int64_t write_of(hlo_simulation *s, hlo_id v, uint32_t depth)
 	case HLO_DYNAMIC_UPDATE_SLICE: n = value_bytes(m, hlo_operand(m, v, 1)); break;
 	case HLO_SCATTER: n = sat_mul(value_bytes(m, hlo_operand(m, v, in->n_operands - 1)), 2); break;
 	case HLO_BITCAST:
-	case HLO_RESHAPE: n = in->n_operands ? write_of(s, hlo_operand(m, v, 0), depth + 1) : whole; break;
+	case HLO_RESHAPE:
+		n = in->n_operands ? write_of(s, hlo_operand(m, v, 0), depth + 1) : whole;
+		break;
 	case HLO_TUPLE_OP:
 		n = 0;
 		for (uint32_t k = 0; k < in->n_operands; k++)
@@ -439,7 +505,8 @@ static int64_t written(hlo_simulation *s, hlo_id i)
 	const hlo_instr *in = &m->instrs.p[i];
 	const hlo_shape *shape = hlo_shape_of(m, i);
 	hlo_id root = in->op == HLO_FUSION ? m->comps.p[m->called.p[in->called]].root : i;
-	if (in->op != HLO_FUSION || m->instrs.p[root].op != HLO_TUPLE_OP || shape->n_children != m->instrs.p[root].n_operands) {
+	if (in->op != HLO_FUSION || m->instrs.p[root].op != HLO_TUPLE_OP ||
+		shape->n_children != m->instrs.p[root].n_operands) {
 		if (is_matmul_call(m, i) && shape->n_leaves) { /* the other leaf is scratch */
 			const hlo_shape *out = hlo_leaf(m, shape, 0);
 			return hlo_in_main_memory(&s->dev, out->space) ? out->bytes : 0;
@@ -510,7 +577,10 @@ static hlo_comm fused_comm(const hlo_simulation *s, hlo_id i)
 	if (in->collective == ID_NONE || !kind_of(m, in->collective, &c.kind))
 		return (hlo_comm){.role = ROLE_NONE, .instr = ID_NONE};
 	bool async = opens_asynchronously(s, channel_of(m, in->collective));
-	c.role = in->marker == 2 ? ROLE_START : in->marker == 3 ? ROLE_DONE : async ? ROLE_PROGRESS : ROLE_SYNC;
+	c.role = in->marker == 2 ? ROLE_START
+		: in->marker == 3    ? ROLE_DONE
+		: async              ? ROLE_PROGRESS
+							 : ROLE_SYNC;
 	/* the TPU compiler's reduce-scatter: a fusion of an all-reduce and the slice of its own part */
 	str name = hlo_text(m, m->comps.p[comp].name, m->comps.p[comp].name_n);
 	if (c.kind == COLL_ALL_REDUCE && glob_match("*all-reduce-scatter*", name))
@@ -531,7 +601,8 @@ hlo_comm hlo_comm_of(const hlo_simulation *s, hlo_id i)
 			c.role = in->op == HLO_ASYNC_START ? ROLE_START : ROLE_DONE;
 		return c;
 	}
-	if (hlo_op_flags((hlo_op)in->op) & HLOF_COLLECTIVE && hlo_op_flags((hlo_op)in->op) & HLOF_DONE) {
+	if (hlo_op_flags((hlo_op)in->op) & HLOF_COLLECTIVE &&
+		hlo_op_flags((hlo_op)in->op) & HLOF_DONE) {
 		c.instr = hlo_operand(m, i, 0);
 		c.role = ROLE_DONE;
 		kind_of(m, c.instr, &c.kind);
@@ -548,7 +619,9 @@ int64_t hlo_comm_bytes(const hlo_module *m, const hlo_comm *c)
 	if (c->kind == COLL_ALL_GATHER) {
 		const hlo_shape *s = hlo_shape_of(m, c->instr);
 		/* a start holds its operands and its results */
-		return in->op == HLO_ALL_GATHER_START && s->n_children > 1 ? m->shapes.p[m->parts.p[s->children + 1]].plain_bytes : s->plain_bytes;
+		return in->op == HLO_ALL_GATHER_START && s->n_children > 1
+			? m->shapes.p[m->parts.p[s->children + 1]].plain_bytes
+			: s->plain_bytes;
 	}
 	for (uint32_t k = 0; k < in->n_operands; k++)
 		sum = sat_add(sum, operand_shape(m, c->instr, k)->plain_bytes);
@@ -565,7 +638,8 @@ hlo_id hlo_in_place_operand(const hlo_module *m, hlo_id i)
 	return ID_NONE;
 }
 
-/* Every path from the value to the root is elementwise, so each element is read before it is written. */
+/* Every path from the value to the root is elementwise, so each element is read before it is
+ * written. */
 static bool elementwise_to_root(const hlo_module *m, hlo_id root, hlo_id v, uint32_t *budget)
 {
 	const hlo_instr *in = &m->instrs.p[v];
@@ -575,7 +649,7 @@ static bool elementwise_to_root(const hlo_module *m, hlo_id root, hlo_id v, uint
 		hlo_id user = m->users.p[in->users + u];
 		uint32_t op = m->instrs.p[user].op, flags = hlo_op_flags((hlo_op)op);
 		bool elementwise = flags & HLOF_SHARE && !(flags & HLOF_COLLECTIVE) && op != HLO_SORT &&
-		                   hlo_shape_of(m, user)->elements == hlo_shape_of(m, v)->elements;
+			hlo_shape_of(m, user)->elements == hlo_shape_of(m, v)->elements;
 		if (op != HLO_TUPLE_OP && !elementwise)
 			return false;
 		if (user != root && !elementwise_to_root(m, root, user, budget))

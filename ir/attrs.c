@@ -19,12 +19,15 @@ attr_id attr_ints(module *m, const int64_t *v, uint32_t n)
 	int64_t *copy = arena_array(&m->mem, int64_t, n);
 	if (n)
 		memcpy(copy, v, n * sizeof *v);
-	return attr_new(m, &(attr){.kind = ATTR_INTS, .type = type_bare(m, ELEM_I64), .n = n, .ints = copy});
+	return attr_new(
+		m, &(attr){.kind = ATTR_INTS, .type = type_bare(m, ELEM_I64), .n = n, .ints = copy});
 }
 
 attr_id attr_string(module *m, str s)
 {
-	return attr_new(m, &(attr){.kind = ATTR_STRING, .type = ID_NONE, .text = {arena_strdup(&m->mem, s.p, s.n), s.n}});
+	return attr_new(m,
+		&(attr){
+			.kind = ATTR_STRING, .type = ID_NONE, .text = {arena_strdup(&m->mem, s.p, s.n), s.n}});
 }
 
 attr_id attr_unit(module *m) { return attr_new(m, &(attr){.kind = ATTR_UNIT, .type = ID_NONE}); }
@@ -46,13 +49,17 @@ static attr_id op_attr_str(const module *m, op_id o, str name)
 	return i == ID_NONE ? ID_NONE : m->op_attrs.p[op->first_attr + i].value;
 }
 
-attr_id op_attr(const module *m, op_id o, const char *name) { return op_attr_str(m, o, str_of(name)); }
+attr_id op_attr(const module *m, op_id o, const char *name)
+{
+	return op_attr_str(m, o, str_of(name));
+}
 
 void op_attr_set(module *m, op_id o, const char *name, attr_id value)
 {
 	op *op = op_get(m, o);
 	str key = str_of(name);
-	uint32_t i = op->n_attrs ? find_named(m, m->op_attrs.p + op->first_attr, op->n_attrs, key) : ID_NONE;
+	uint32_t i =
+		op->n_attrs ? find_named(m, m->op_attrs.p + op->first_attr, op->n_attrs, key) : ID_NONE;
 	if (i != ID_NONE) {
 		m->op_attrs.p[op->first_attr + i].value = value;
 		return;
@@ -62,7 +69,8 @@ void op_attr_set(module *m, op_id o, const char *name, attr_id value)
 		uint32_t first = m->op_attrs.n;
 		vec_reserve(&m->op_attrs, first + op->n_attrs + 1);
 		if (op->n_attrs)
-			memcpy(m->op_attrs.p + first, m->op_attrs.p + op->first_attr, op->n_attrs * sizeof *m->op_attrs.p);
+			memcpy(m->op_attrs.p + first, m->op_attrs.p + op->first_attr,
+				op->n_attrs * sizeof *m->op_attrs.p);
 		m->op_attrs.n += op->n_attrs;
 		op->first_attr = first;
 	}
@@ -90,10 +98,13 @@ static attr_id attr_child_str(const module *m, attr_id a, str name)
 	return i == ID_NONE ? ID_NONE : at->children[i].value;
 }
 
-attr_id attr_child(const module *m, attr_id a, const char *name) { return a == ID_NONE ? ID_NONE : attr_child_str(m, a, str_of(name)); }
+attr_id attr_child(const module *m, attr_id a, const char *name)
+{
+	return a == ID_NONE ? ID_NONE : attr_child_str(m, a, str_of(name));
+}
 
-/* "a.b": attribute a of the op, child b. Names of discardable attributes have dots themselves, so the whole path is
- * tried as a name first. */
+/* "a.b": attribute a of the op, child b. Names of discardable attributes have dots themselves, so
+ * the whole path is tried as a name first. */
 static attr_id op_attr_path(const module *m, op_id o, const char *path)
 {
 	str rest = str_of(path);
@@ -118,22 +129,15 @@ const int64_t *attr_int_list(const module *m, attr_id a, uint32_t *n)
 	const attr *at = attr_get(m, a);
 	switch ((attr_kind)at->kind) {
 	case ATTR_INT:
-	case ATTR_BOOL:
-		*n = 1;
-		return &at->i;
-	case ATTR_INTS:
-		*n = at->n;
-		return at->ints;
-	case ATTR_ARRAY:
-		*n = at->ints ? at->n : 0;
-		return at->ints;
+	case ATTR_BOOL: *n = 1; return &at->i;
+	case ATTR_INTS: *n = at->n; return at->ints;
+	case ATTR_ARRAY: *n = at->ints ? at->n : 0; return at->ints;
 	case ATTR_DENSE:
 		if (!at->ints)
 			return NULL;
 		*n = (uint32_t)type_get(m, at->type)->elements;
 		return at->ints;
-	default:
-		return NULL;
+	default: return NULL;
 	}
 }
 
@@ -143,7 +147,8 @@ attr_id attr_offer_donation(module *m, attr_id dict)
 	uint32_t n = old->n;
 	named_attr *children = arena_array(&m->mem, named_attr, n);
 	memcpy(children, old->children, n * sizeof *children);
-	str_id alias = strtab_add(&m->strs, STR("tf.aliasing_output")), donor = strtab_add(&m->strs, STR("jax.buffer_donor"));
+	str_id alias = strtab_add(&m->strs, STR("tf.aliasing_output")),
+		   donor = strtab_add(&m->strs, STR("jax.buffer_donor"));
 	attr_id yes = attr_new(m, &(attr){.kind = ATTR_BOOL, .type = ID_NONE, .i = 1});
 	for (uint32_t i = 0; i < n; i++)
 		if (children[i].name == alias)
@@ -151,7 +156,10 @@ attr_id attr_offer_donation(module *m, attr_id dict)
 	return attr_new(m, &(attr){.kind = ATTR_DICT, .type = ID_NONE, .n = n, .children = children});
 }
 
-const int64_t *op_ints(const module *m, op_id o, const char *path, uint32_t *n) { return attr_int_list(m, op_attr_path(m, o, path), n); }
+const int64_t *op_ints(const module *m, op_id o, const char *path, uint32_t *n)
+{
+	return attr_int_list(m, op_attr_path(m, o, path), n);
+}
 
 int64_t op_int(const module *m, op_id o, const char *path, int64_t absent)
 {
@@ -166,7 +174,9 @@ str op_text(const module *m, op_id o, const char *path)
 	if (a == ID_NONE)
 		return (str){"", 0};
 	const attr *at = attr_get(m, a);
-	return at->kind == ATTR_ENUM ? at->word : at->kind == ATTR_STRING || at->kind == ATTR_SYMBOL ? at->text : (str){"", 0};
+	return at->kind == ATTR_ENUM                             ? at->word
+		: at->kind == ATTR_STRING || at->kind == ATTR_SYMBOL ? at->text
+															 : (str){"", 0};
 }
 
 /* One integer or truth value; *p ends after it. */
@@ -188,7 +198,8 @@ static bool scan_int(const char **p, const char *end, int64_t *out)
 	uint64_t v = 0;
 	const char *first = s;
 	while (s < end && *s >= '0' && *s <= '9')
-		if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, (uint64_t)(*s++ - '0'), &v))
+		if (__builtin_mul_overflow(v, 10u, &v) ||
+			__builtin_add_overflow(v, (uint64_t)(*s++ - '0'), &v))
 			return false;
 	if (s == first || (s < end && (*s == 'x' || *s == '.' || *s == 'e')))
 		return false;
@@ -205,7 +216,8 @@ static bool scan_int(const char **p, const char *end, int64_t *out)
 static bool hex_ints(str hex, int bits, int64_t n, int64_t *out)
 {
 	int bytes = bits / 8;
-	if (bytes < 1 || bytes > 8 || hex.n < 2 || (hex.n - 2) % (2 * (size_t)bytes) || (int64_t)((hex.n - 2) / (2 * (size_t)bytes)) != n)
+	if (bytes < 1 || bytes > 8 || hex.n < 2 || (hex.n - 2) % (2 * (size_t)bytes) ||
+		(int64_t)((hex.n - 2) / (2 * (size_t)bytes)) != n)
 		return false;
 	const char *p = hex.p + 2;
 	for (int64_t i = 0; i < n; i++) {
@@ -214,7 +226,10 @@ static bool hex_ints(str hex, int bits, int64_t n, int64_t *out)
 			uint64_t byte = 0;
 			for (int k = 0; k < 2; k++) {
 				char c = p[k];
-				int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+				int digit = c >= '0' && c <= '9' ? c - '0'
+					: c >= 'a' && c <= 'f'       ? c - 'a' + 10
+					: c >= 'A' && c <= 'F'       ? c - 'A' + 10
+												 : -1;
 				if (digit < 0)
 					return false;
 				byte = byte << 4 | (uint64_t)digit;
@@ -229,12 +244,14 @@ static bool hex_ints(str hex, int bits, int64_t n, int64_t *out)
 
 const int64_t *attr_dense_ints(arena *mem, const type *t, const attr *a)
 {
-	if (a->kind != ATTR_DENSE || t->kind != TYPE_TENSOR || t->dynamic || !elem_is_int(t->elem) || t->elements > MAX_OPERANDS)
+	if (a->kind != ATTR_DENSE || t->kind != TYPE_TENSOR || t->dynamic || !elem_is_int(t->elem) ||
+		t->elements > MAX_OPERANDS)
 		return NULL;
 	int64_t *out = arena_array(mem, int64_t, MAX(t->elements, 1));
 	const char *p = a->text.p, *end = p + a->text.n;
 	if (a->text.n > 2 && *p == '"')
-		return hex_ints((str){p + 1, a->text.n - 2}, elem_bits(t->elem), t->elements, out) ? out : NULL;
+		return hex_ints((str){p + 1, a->text.n - 2}, elem_bits(t->elem), t->elements, out) ? out
+																						   : NULL;
 	if (a->splat) {
 		int64_t v;
 		if (!scan_int(&p, end, &v))
@@ -245,7 +262,8 @@ const int64_t *attr_dense_ints(arena *mem, const type *t, const attr *a)
 	}
 	int64_t n = 0;
 	while (p < end) {
-		if (*p == '[' || *p == ']' || *p == ',' || *p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')
+		if (*p == '[' || *p == ']' || *p == ',' || *p == ' ' || *p == '\n' || *p == '\t' ||
+			*p == '\r')
 			p++;
 		else if (n == t->elements || !scan_int(&p, end, &out[n++]))
 			return NULL;
@@ -297,7 +315,11 @@ attr_id attr_collective_axes(module *m, op_kind k, str axes)
 	strbuf_init(&text);
 	strbuf_printf(&text, "#sdy<%s" STR_FMT ">", collective_axes[k].mnemonic, STR_ARG(axes));
 	char *whole = arena_strdup(&m->mem, text.p, text.n);
-	attr_id a = attr_new(m, &(attr){.kind = ATTR_ENUM, .type = ID_NONE, .text = {whole, text.n}, .word = {whole + text.n - 1 - axes.n, axes.n}});
+	attr_id a = attr_new(m,
+		&(attr){.kind = ATTR_ENUM,
+			.type = ID_NONE,
+			.text = {whole, text.n},
+			.word = {whole + text.n - 1 - axes.n, axes.n}});
 	strbuf_release(&text);
 	return a;
 }
@@ -311,7 +333,9 @@ precision op_precision(const module *m, op_id o)
 	precision best = PRECISION_DEFAULT;
 	for (uint32_t i = 0; list->kind == ATTR_ARRAY && i < list->n; i++) {
 		str word = attr_get(m, list->children[i].value)->word;
-		precision p = str_is(word, "HIGHEST") ? PRECISION_HIGHEST : str_is(word, "HIGH") ? PRECISION_HIGH : PRECISION_DEFAULT;
+		precision p = str_is(word, "HIGHEST") ? PRECISION_HIGHEST
+			: str_is(word, "HIGH")            ? PRECISION_HIGH
+											  : PRECISION_DEFAULT;
 		best = MAX(best, p);
 	}
 	return best;
@@ -326,13 +350,16 @@ bool attr_equal(const module *m, attr_id ia, attr_id ib)
 	if (ia == ID_NONE || ib == ID_NONE)
 		return false;
 	const attr *a = attr_get(m, ia), *b = attr_get(m, ib);
-	if (a->kind != b->kind || a->type != b->type || a->i != b->i || a->n != b->n || a->splat != b->splat || !str_equal(a->text, b->text) ||
-	    !str_equal(a->word, b->word))
+	if (a->kind != b->kind || a->type != b->type || a->i != b->i || a->n != b->n ||
+		a->splat != b->splat || !str_equal(a->text, b->text) || !str_equal(a->word, b->word))
 		return false;
 	for (uint32_t i = 0; i < a->n; i++) {
-		if (a->children && (a->children[i].name != b->children[i].name || !attr_equal(m, a->children[i].value, b->children[i].value)))
+		if (a->children &&
+			(a->children[i].name != b->children[i].name ||
+				!attr_equal(m, a->children[i].value, b->children[i].value)))
 			return false;
-		if ((a->ints && a->ints[i] != b->ints[i]) || (a->shardings && a->shardings[i] != b->shardings[i]))
+		if ((a->ints && a->ints[i] != b->ints[i]) ||
+			(a->shardings && a->shardings[i] != b->shardings[i]))
 			return false;
 	}
 	return true;
@@ -341,7 +368,8 @@ bool attr_equal(const module *m, attr_id ia, attr_id ib)
 uint64_t attr_hash(const module *m, attr_id id)
 {
 	const attr *a = attr_get(m, id);
-	uint64_t h = hash_bytes(a->text.p, a->text.n, hash_combine((uint64_t)a->kind << 32 | a->type, (uint64_t)a->i));
+	uint64_t h = hash_bytes(
+		a->text.p, a->text.n, hash_combine((uint64_t)a->kind << 32 | a->type, (uint64_t)a->i));
 	for (uint32_t i = 0; i < a->n; i++) {
 		if (a->children)
 			h = hash_combine(h, attr_hash(m, a->children[i].value));

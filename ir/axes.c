@@ -1,8 +1,9 @@
 #include "ir/ir.h"
 
-/* A reference covers the interval [pre, next_pre) of its axis. Two intervals of one axis describe digits of the same
- * mixed-radix number only when their four ends divide one another in order; Shardy calls that "can coexist". The ends
- * of a full axis are 1 and the axis size, which every other end divides, so full axes need no case of their own. */
+/* A reference covers the interval [pre, next_pre) of its axis. Two intervals of one axis describe
+ * digits of the same mixed-radix number only when their four ends divide one another in order;
+ * Shardy calls that "can coexist". The ends of a full axis are 1 and the axis size, which every
+ * other end divides, so full axes need no case of their own. */
 
 static bool same_axis(axis_ref a, axis_ref b) { return axis_index(a) == axis_index(b); }
 
@@ -10,7 +11,8 @@ bool axis_overlaps(axis_ref a, axis_ref b)
 {
 	if (a == b)
 		return true; /* also for an axis of size 1, whose interval is empty */
-	return same_axis(a, b) && MAX(axis_pre(a), axis_pre(b)) < MIN(axis_next_pre(a), axis_next_pre(b));
+	return same_axis(a, b) &&
+		MAX(axis_pre(a), axis_pre(b)) < MIN(axis_next_pre(a), axis_next_pre(b));
 }
 
 bool axis_can_coexist(axis_ref a, axis_ref b)
@@ -18,7 +20,8 @@ bool axis_can_coexist(axis_ref a, axis_ref b)
 	if (!same_axis(a, b))
 		return true;
 	int64_t min_pre = MIN(axis_pre(a), axis_pre(b)), max_pre = MAX(axis_pre(a), axis_pre(b));
-	int64_t min_next = MIN(axis_next_pre(a), axis_next_pre(b)), max_next = MAX(axis_next_pre(a), axis_next_pre(b));
+	int64_t min_next = MIN(axis_next_pre(a), axis_next_pre(b)),
+			max_next = MAX(axis_next_pre(a), axis_next_pre(b));
 	if (min_next > max_pre)
 		return max_pre % min_pre == 0 && min_next % max_pre == 0 && max_next % min_next == 0;
 	return max_pre % min_next == 0;
@@ -29,11 +32,15 @@ bool axis_contains(axis_ref a, axis_ref b)
 	return same_axis(a, b) && axis_pre(a) <= axis_pre(b) && axis_next_pre(a) >= axis_next_pre(b);
 }
 
-bool axis_is_prefix(axis_ref a, axis_ref b) { return axis_contains(b, a) && axis_pre(a) == axis_pre(b); }
+bool axis_is_prefix(axis_ref a, axis_ref b)
+{
+	return axis_contains(b, a) && axis_pre(a) == axis_pre(b);
+}
 
 bool axis_can_merge(axis_ref a, axis_ref b)
 {
-	return same_axis(a, b) && axis_next_pre(a) == axis_pre(b) && axis_size(a) > 1 && axis_size(b) > 1;
+	return same_axis(a, b) && axis_next_pre(a) == axis_pre(b) && axis_size(a) > 1 &&
+		axis_size(b) > 1;
 }
 
 axis_ref axis_merge(axis_ref a, axis_ref b)
@@ -95,7 +102,10 @@ int64_t axes_product(axes l)
 	return product;
 }
 
-bool axes_equal(axes a, axes b) { return a.n == b.n && (a.n == 0 || memcmp(a.a, b.a, a.n * sizeof *a.a) == 0); }
+bool axes_equal(axes a, axes b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.a, b.a, a.n * sizeof *a.a) == 0);
+}
 
 prefix_status axes_prefix(axes a, axes b)
 {
@@ -123,7 +133,8 @@ void axes_push_merge(axes_buf *b, axis_ref a)
 
 void axes_sort_merge(axes_buf *b)
 {
-	/* Mesh order, then pre, then size is the order of the integers themselves. Lists are short: insertion sort. */
+	/* Mesh order, then pre, then size is the order of the integers themselves. Lists are short:
+	 * insertion sort. */
 	for (uint32_t i = 1; i < b->n; i++) {
 		axis_ref x = b->a[i];
 		uint32_t j = i;

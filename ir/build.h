@@ -1,5 +1,5 @@
-/* Private to ir: the steps of op_new one by one, for the reader (operands and results of an op are known only after its
- * regions were read) and for copies. */
+/* Private to ir: the steps of op_new one by one, for the reader (operands and results of an op are
+ * known only after its regions were read) and for copies. */
 #ifndef SW_IR_BUILD_H
 #define SW_IR_BUILD_H
 

@@ -11,8 +11,13 @@ op_id mesh_declare(module *m, mesh_id id)
 	mesh_print(m->shardings, id, &body);
 	str name = strtab_get(&m->shardings->names, m->shardings->meshes.p[id].name);
 	op_id o = op_new(m, OP_SDY_MESH, strtab_add(&m->strs, STR("sdy.mesh")), NULL, 0, NULL, 0, 0, 0);
-	op_attr_set(m, o, "sym_name", attr_string(m, (str){arena_strdup(&m->mem, name.p, name.n), name.n}));
-	op_attr_set(m, o, "mesh", attr_new(m, &(attr){.kind = ATTR_RAW, .type = ID_NONE, .text = {arena_strdup(&m->mem, body.p, body.n), body.n}}));
+	op_attr_set(
+		m, o, "sym_name", attr_string(m, (str){arena_strdup(&m->mem, name.p, name.n), name.n}));
+	op_attr_set(m, o, "mesh",
+		attr_new(m,
+			&(attr){.kind = ATTR_RAW,
+				.type = ID_NONE,
+				.text = {arena_strdup(&m->mem, body.p, body.n), body.n}}));
 	strbuf_release(&body);
 	op_id first = m->regions.p[m->body].first;
 	if (last != ID_NONE)
@@ -30,7 +35,9 @@ mesh_id mesh_declared(const module *m, op_id o)
 	attr_id a = op_attr(m, o, "mesh");
 	str text = a == ID_NONE ? (str){0} : attr_get(m, a)->text;
 	size_t head = sizeof "#sdy.mesh" - 1;
-	if (text.n <= head || mesh_parse(m->shardings, (str){text.p + head, text.n - head}, op_text(m, o, "sym_name"), &id, NULL) != ST_OK)
+	if (text.n <= head ||
+		mesh_parse(m->shardings, (str){text.p + head, text.n - head}, op_text(m, o, "sym_name"),
+			&id, NULL) != ST_OK)
 		return ID_NONE;
 	return id;
 }

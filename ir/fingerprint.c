@@ -1,9 +1,10 @@
 /* Fingerprints: a module is written in one canonical form and hashed.
  *
- * Version fp1. What is in it: ops in order with operands as numbers given by order of definition, types, attributes
- * sorted by name, regions; functions from the entry on, each where it is first called, named by that order; donation and
- * other argument attributes. What is not: locations, names of values, private functions and the module, the spelling of
- * the text, jax.result_info, shardings and meshes (those have a fingerprint of their own). */
+ * Version fp1. What is in it: ops in order with operands as numbers given by order of definition,
+ * types, attributes sorted by name, regions; functions from the entry on, each where it is first
+ * called, named by that order; donation and other argument attributes. What is not: locations,
+ * names of values, private functions and the module, the spelling of the text, jax.result_info,
+ * shardings and meshes (those have a fingerprint of their own). */
 #include "ir/ir.h"
 
 #include <openssl/err.h>
@@ -13,7 +14,7 @@
 typedef struct canon {
 	const module *m;
 	strbuf out;
-	uint32_t *number;    /* by value: order of definition inside its function */
+	uint32_t *number; /* by value: order of definition inside its function */
 	uint32_t next;
 	uint32_t *func_order; /* by func: 1-based order of first use, 0: not used yet */
 	uint32_t n_ordered;
@@ -116,7 +117,8 @@ static void put_dense(canon *c, const attr *a)
 		return;
 	}
 	strbuf_putc(&c->out, a->splat ? 's' : 'd');
-	if (t && a->splat && t->kind == TYPE_TENSOR && !elem_is_int((elem)t->elem) && a->text.n && a->text.p[0] != '(')
+	if (t && a->splat && t->kind == TYPE_TENSOR && !elem_is_int((elem)t->elem) && a->text.n &&
+		a->text.p[0] != '(')
 		put_float(c, a->text);
 	else
 		put_literal(c, a->text);
@@ -127,8 +129,8 @@ static void put_dense(canon *c, const attr *a)
 /* What does not change the answer, and shardings, which have their own fingerprint. */
 static bool left_out(const module *m, const named_attr *a)
 {
-	static const char *const names[] = {"jax.result_info", "mhlo.sharding", "sdy.sharding", "mhlo.num_partitions", "mhlo.num_replicas",
-	                                    "sym_visibility"};
+	static const char *const names[] = {"jax.result_info", "mhlo.sharding", "sdy.sharding",
+		"mhlo.num_partitions", "mhlo.num_replicas", "sym_visibility"};
 	str name = strtab_get(&m->strs, a->name);
 	for (size_t i = 0; i < COUNT_OF(names); i++)
 		if (str_is(name, names[i]))
@@ -205,18 +207,11 @@ static void put_attr(canon *c, attr_id id)
 	const attr *a = attr_get(c->m, id);
 	strbuf_printf(&c->out, "%u ", a->kind == ATTR_INTS ? (unsigned)ATTR_ARRAY : a->kind);
 	switch ((attr_kind)a->kind) {
-	case ATTR_UNIT:
-		break;
+	case ATTR_UNIT: break;
 	case ATTR_BOOL:
-	case ATTR_INT:
-		strbuf_i64(&c->out, a->i);
-		break;
-	case ATTR_FLOAT:
-		put_float(c, a->text);
-		break;
-	case ATTR_SYMBOL:
-		put_symbol(c, a->text);
-		break;
+	case ATTR_INT: strbuf_i64(&c->out, a->i); break;
+	case ATTR_FLOAT: put_float(c, a->text); break;
+	case ATTR_SYMBOL: put_symbol(c, a->text); break;
 	case ATTR_ARRAY:
 		for (uint32_t i = 0; i < a->n; i++)
 			put_attr(c, a->children[i].value);
@@ -230,21 +225,14 @@ static void put_attr(canon *c, attr_id id)
 		for (uint32_t i = 0; i < a->n; i++)
 			strbuf_printf(&c->out, "%lld,", (long long)a->ints[i]);
 		return; /* types follow from the attribute's name */
-	case ATTR_DENSE:
-		put_dense(c, a);
-		break;
-	case ATTR_ENUM:
-		put_text(c, a->word);
-		return;
+	case ATTR_DENSE: put_dense(c, a); break;
+	case ATTR_ENUM: put_text(c, a->word); return;
 	case ATTR_RAW:
 	case ATTR_STRING:
-	case ATTR_RULE:
-		put_text(c, a->text);
-		break;
+	case ATTR_RULE: put_text(c, a->text); break;
 	case ATTR_TYPE:
 	case ATTR_SHARDING:
-	case ATTR_SHARDINGS:
-		break;
+	case ATTR_SHARDINGS: break;
 	}
 	/* i64 is what an integer without a type has */
 	str type = a->type == ID_NONE ? (str){"", 0} : type_get(c->m, a->type)->text;
@@ -310,7 +298,8 @@ static void put_func(canon *c, const func *f)
 	for (op_id o = op_walk_next(m, f->op, f->op); o != ID_NONE; o = op_walk_next(m, f->op, o)) {
 		/* depth and region tell where regions end */
 		const op *parent = op_at(m, op_parent(m, o));
-		strbuf_printf(&c->out, "\n%u.%u", depth_below(m, f->op, o), op_at(m, o)->parent - parent->regions);
+		strbuf_printf(
+			&c->out, "\n%u.%u", depth_below(m, f->op, o), op_at(m, o)->parent - parent->regions);
 		put_op(c, o);
 		if (c->out.n > FLUSH_AT)
 			flush(c);
@@ -401,7 +390,8 @@ static void put_sharding_attrs(canon *c, const named_attr *list, uint32_t n)
 			put_text(c, name);
 			for (uint32_t k = 0; k < a->n; k++)
 				put_sharding(c, a->shardings[k]);
-		} else if (str_is(name, "mhlo.sharding") || str_is(name, "mhlo.num_partitions") || str_is(name, "mhlo.num_replicas")) {
+		} else if (str_is(name, "mhlo.sharding") || str_is(name, "mhlo.num_partitions") ||
+			str_is(name, "mhlo.num_replicas")) {
 			put_text(c, name);
 			put_attr(c, list[i].value);
 		}
@@ -414,7 +404,8 @@ static void put_dict_shardings(canon *c, attr_id dict)
 		put_sharding_attrs(c, attr_get(c->m, dict)->children, attr_get(c->m, dict)->n);
 }
 
-/* Positions of values without a sharding are left out, so that they cost nothing: each line tells its position. */
+/* Positions of values without a sharding are left out, so that they cost nothing: each line tells
+ * its position. */
 static void put_func_shardings(canon *c, const func *f)
 {
 	const module *m = c->m;
@@ -431,7 +422,8 @@ static void put_func_shardings(canon *c, const func *f)
 		put_sharding(c, f->result_shardings[i]);
 		put_dict_shardings(c, f->result_attrs[i]);
 	}
-	for (op_id o = op_walk_next(m, f->op, f->op); o != ID_NONE; o = op_walk_next(m, f->op, o), place++) {
+	for (op_id o = op_walk_next(m, f->op, f->op); o != ID_NONE;
+		 o = op_walk_next(m, f->op, o), place++) {
 		const op *op = op_at(m, o);
 		size_t before = c->out.n;
 		strbuf_printf(&c->out, "\n%u", place);

@@ -5,8 +5,19 @@
 #define H (L | LEX_HEX)
 #define W (LEX_WORD | LEX_SUFFIX)
 const uint8_t lex_class[256] = {
-	['a' ... 'f'] = H, ['g' ... 'z'] = L, ['A' ... 'F'] = H, ['G' ... 'Z'] = L, ['_'] = L, ['0' ... '9'] = D, ['$'] = W, ['.'] = W, ['-'] = LEX_SUFFIX,
-	[' '] = LEX_SPACE, ['\t'] = LEX_SPACE, ['\n'] = LEX_SPACE, ['\r'] = LEX_SPACE,
+	['a' ... 'f'] = H,
+	['g' ... 'z'] = L,
+	['A' ... 'F'] = H,
+	['G' ... 'Z'] = L,
+	['_'] = L,
+	['0' ... '9'] = D,
+	['$'] = W,
+	['.'] = W,
+	['-'] = LEX_SUFFIX,
+	[' '] = LEX_SPACE,
+	['\t'] = LEX_SPACE,
+	['\n'] = LEX_SPACE,
+	['\r'] = LEX_SPACE,
 };
 #undef L
 #undef D
@@ -26,7 +37,8 @@ status lex_error(lexer *l, const char *at, status code, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(msg, sizeof msg, fmt, args);
 	va_end(args);
-	return diag_at(l->d, l->text, (size_t)(l->end - l->text), (size_t)(at - l->text), code, "%s", msg);
+	return diag_at(
+		l->d, l->text, (size_t)(l->end - l->text), (size_t)(at - l->text), code, "%s", msg);
 }
 
 status lex_expected(lexer *l, const char *what)
@@ -39,7 +51,8 @@ status lex_expected(lexer *l, const char *what)
 		e++;
 	if (e == l->p)
 		e++;
-	return lex_error(l, l->p, ST_ERR_PARSE, "expected %s, found '" STR_FMT "'", what, STR_ARG(lex_view(l->p, e)));
+	return lex_error(l, l->p, ST_ERR_PARSE, "expected %s, found '" STR_FMT "'", what,
+		STR_ARG(lex_view(l->p, e)));
 }
 
 bool lex_take_text(lexer *l, const char *text)
@@ -124,14 +137,16 @@ status lex_string(lexer *l, str *out)
 		if (*s == '\\' && s + 1 < l->end) {
 			bool letter = s[1] == 'n' || s[1] == 't' || s[1] == '"' || s[1] == '\\';
 			if (!letter && !(lex_is(s[1], LEX_HEX) && lex_is(s[2], LEX_HEX)))
-				return lex_error(l, s, ST_ERR_PARSE, "expected \\n, \\t, \\\", \\\\ or two hexadecimal digits after the backslash");
+				return lex_error(l, s, ST_ERR_PARSE,
+					"expected \\n, \\t, \\\", \\\\ or two hexadecimal digits after the backslash");
 			s += 2;
 			continue;
 		}
 		break;
 	}
 	if (*s != '"' || s >= l->end)
-		return lex_error(l, open, ST_ERR_PARSE, "the string that starts here has no end on its line");
+		return lex_error(
+			l, open, ST_ERR_PARSE, "the string that starts here has no end on its line");
 	*out = lex_view(open + 1, s);
 	l->p = s + 1;
 	return ST_OK;
@@ -168,7 +183,8 @@ status lex_symbol(lexer *l, str *out)
 status lex_enter(lexer *l)
 {
 	if (l->depth >= MAX_NESTING)
-		return lex_error(l, l->p, ST_ERR_LIMIT, "nested deeper than the limit of %d levels", MAX_NESTING);
+		return lex_error(
+			l, l->p, ST_ERR_LIMIT, "nested deeper than the limit of %d levels", MAX_NESTING);
 	l->depth++;
 	return ST_OK;
 }
@@ -186,7 +202,8 @@ status lex_balanced(lexer *l, str *out)
 		case '[':
 		case '{':
 			if (n + l->depth >= MAX_NESTING)
-				return lex_error(l, l->p, ST_ERR_LIMIT, "nested deeper than the limit of %d levels", MAX_NESTING);
+				return lex_error(l, l->p, ST_ERR_LIMIT, "nested deeper than the limit of %d levels",
+					MAX_NESTING);
 			want[n++] = c == '<' ? '>' : c == '(' ? ')' : c == '[' ? ']' : '}';
 			l->p++;
 			break;
@@ -200,7 +217,8 @@ status lex_balanced(lexer *l, str *out)
 		case ']':
 		case '}':
 			if (want[n - 1] != c)
-				return lex_error(l, l->p, ST_ERR_PARSE, "expected '%c', found '%c'", want[n - 1], c);
+				return lex_error(
+					l, l->p, ST_ERR_PARSE, "expected '%c', found '%c'", want[n - 1], c);
 			n--;
 			l->p++;
 			break;
@@ -211,7 +229,8 @@ status lex_balanced(lexer *l, str *out)
 		}
 		default:
 			if (l->p >= l->end)
-				return lex_error(l, open, ST_ERR_PARSE, "the '%c' that opens here is never closed", *open);
+				return lex_error(
+					l, open, ST_ERR_PARSE, "the '%c' that opens here is never closed", *open);
 			l->p++;
 		}
 	} while (n);

@@ -1,5 +1,5 @@
-/* Scanning of MLIR text, byte by byte, without a token list: the text ends in a zero byte, which no rule accepts, so
- * scanning needs no other bound. */
+/* Scanning of MLIR text, byte by byte, without a token list: the text ends in a zero byte, which no
+ * rule accepts, so scanning needs no other bound. */
 #ifndef SW_IR_LEX_H
 #define SW_IR_LEX_H
 
@@ -11,8 +11,8 @@ typedef struct lexer {
 	uint32_t depth; /* open regions and brackets */
 } lexer;
 
-/* Bits of lex_class: letters and underscore; digits; what continues an identifier; what continues a suffix after % or #;
- * blanks; hexadecimal digits. */
+/* Bits of lex_class: letters and underscore; digits; what continues an identifier; what continues a
+ * suffix after % or #; blanks; hexadecimal digits. */
 enum { LEX_LETTER = 1, LEX_DIGIT = 2, LEX_WORD = 4, LEX_SUFFIX = 8, LEX_SPACE = 16, LEX_HEX = 32 };
 extern const uint8_t lex_class[256];
 
@@ -55,18 +55,22 @@ status lex_expect(lexer *l, char c) MUST_USE;
 status lex_expect_text(lexer *l, const char *text) MUST_USE;
 status lex_expect_word(lexer *l, const char *word) MUST_USE;
 
-str lex_word(lexer *l);   /* identifier with dots; empty when there is none */
-str lex_suffix(lexer *l); /* right here, after % # @ or ^ */
+str lex_word(lexer *l);                         /* identifier with dots; empty when there is none */
+str lex_suffix(lexer *l);                       /* right here, after % # @ or ^ */
 status lex_string(lexer *l, str *out) MUST_USE; /* without quotes, escapes kept */
 status lex_int(lexer *l, int64_t *out) MUST_USE;
 /* Symbol after @ (which is taken): a suffix identifier or a quoted string. */
 status lex_symbol(lexer *l, str *out) MUST_USE;
-/* From an opening bracket to its partner, both included; strings inside are skipped, > after - is no bracket. */
+/* From an opening bracket to its partner, both included; strings inside are skipped, > after - is
+ * no bracket. */
 status lex_balanced(lexer *l, str *out) MUST_USE;
 
 status lex_enter(lexer *l) MUST_USE; /* one level deeper, or ERR_LIMIT */
 static inline void lex_leave(lexer *l) { l->depth--; }
 
-static inline str lex_view(const char *from, const char *to) { return (str){from, (size_t)(to - from)}; }
+static inline str lex_view(const char *from, const char *to)
+{
+	return (str){from, (size_t)(to - from)};
+}
 
 #endif

@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-/* Meshes and shardings share one index; the lowest bit of an entry tells them apart (see sharding.c). */
+/* Meshes and shardings share one index; the lowest bit of an entry tells them apart (see
+ * sharding.c). */
 enum { TAG_MESH = 1 };
 
 sharding_table *sharding_table_new(void)
@@ -69,19 +70,22 @@ static bool is_permutation(const int64_t *ids, uint32_t n)
 	return ok;
 }
 
-static status check_axes(const sharding_table *t, const mesh *m, uint32_t *bad_axis, char *msg, size_t msg_size)
+static status check_axes(
+	const sharding_table *t, const mesh *m, uint32_t *bad_axis, char *msg, size_t msg_size)
 {
 	int64_t devices = 1;
 	for (uint32_t i = 0; i < m->n_axes; i++) {
 		str name = strtab_get(&t->names, m->axis_names[i]);
 		*bad_axis = i;
 		if (i >= MAX_MESH_AXES) {
-			snprintf(msg, msg_size, "axis \"" STR_FMT "\" is one too many: a mesh has at most %d axes", STR_ARG(name), MAX_MESH_AXES);
+			snprintf(msg, msg_size,
+				"axis \"" STR_FMT "\" is one too many: a mesh has at most %d axes", STR_ARG(name),
+				MAX_MESH_AXES);
 			return ST_ERR_LIMIT;
 		}
 		if (m->axis_sizes[i] < 1) {
-			snprintf(msg, msg_size, "axis \"" STR_FMT "\" has size %lld, expected at least 1", STR_ARG(name),
-			         (long long)m->axis_sizes[i]);
+			snprintf(msg, msg_size, "axis \"" STR_FMT "\" has size %lld, expected at least 1",
+				STR_ARG(name), (long long)m->axis_sizes[i]);
 			return ST_ERR_INVALID;
 		}
 		for (uint32_t k = 0; k < i; k++)
@@ -91,15 +95,17 @@ static status check_axes(const sharding_table *t, const mesh *m, uint32_t *bad_a
 			}
 		devices = sat_mul(devices, m->axis_sizes[i]);
 		if (devices > MAX_DEVICES) {
-			snprintf(msg, msg_size, "axis \"" STR_FMT "\" of size %lld takes the mesh beyond %d devices", STR_ARG(name),
-			         (long long)m->axis_sizes[i], MAX_DEVICES);
+			snprintf(msg, msg_size,
+				"axis \"" STR_FMT "\" of size %lld takes the mesh beyond %d devices", STR_ARG(name),
+				(long long)m->axis_sizes[i], MAX_DEVICES);
 			return ST_ERR_LIMIT;
 		}
 	}
 	return ST_OK;
 }
 
-status mesh_check(const sharding_table *t, const mesh *m, uint32_t *bad_axis, char *msg, size_t msg_size)
+status mesh_check(
+	const sharding_table *t, const mesh *m, uint32_t *bad_axis, char *msg, size_t msg_size)
 {
 	uint32_t ignored;
 	bad_axis = bad_axis ? bad_axis : &ignored;
@@ -119,11 +125,13 @@ status mesh_check(const sharding_table *t, const mesh *m, uint32_t *bad_axis, ch
 	for (uint32_t i = 0; i < m->n_axes; i++)
 		devices *= m->axis_sizes[i];
 	if (m->n_device_ids != devices) {
-		snprintf(msg, msg_size, "%u device ids for %lld devices (product of the axis sizes)", m->n_device_ids, (long long)devices);
+		snprintf(msg, msg_size, "%u device ids for %lld devices (product of the axis sizes)",
+			m->n_device_ids, (long long)devices);
 		return ST_ERR_INVALID;
 	}
 	if (!is_permutation(m->device_ids, m->n_device_ids)) {
-		snprintf(msg, msg_size, "device ids are not the numbers 0 to %lld, each once", (long long)devices - 1);
+		snprintf(msg, msg_size, "device ids are not the numbers 0 to %lld, each once",
+			(long long)devices - 1);
 		return ST_ERR_INVALID;
 	}
 	return ST_OK;
@@ -136,9 +144,11 @@ bool mesh_same_devices(const sharding_table *t, mesh_id a, mesh_id b)
 	const mesh *x = &t->meshes.p[a], *y = &t->meshes.p[b];
 	if (x->n_axes != y->n_axes || x->n_device_ids != y->n_device_ids)
 		return false;
-	return (!x->n_axes || (memcmp(x->axis_names, y->axis_names, x->n_axes * sizeof *x->axis_names) == 0 &&
-	                       memcmp(x->axis_sizes, y->axis_sizes, x->n_axes * sizeof *x->axis_sizes) == 0)) &&
-	       (!x->n_device_ids || memcmp(x->device_ids, y->device_ids, x->n_device_ids * sizeof *x->device_ids) == 0);
+	return (!x->n_axes ||
+			   (memcmp(x->axis_names, y->axis_names, x->n_axes * sizeof *x->axis_names) == 0 &&
+				   memcmp(x->axis_sizes, y->axis_sizes, x->n_axes * sizeof *x->axis_sizes) == 0)) &&
+		(!x->n_device_ids ||
+			memcmp(x->device_ids, y->device_ids, x->n_device_ids * sizeof *x->device_ids) == 0);
 }
 
 static uint64_t mesh_hash(const mesh *m)
@@ -169,7 +179,8 @@ mesh_id mesh_intern(sharding_table *t, const mesh *given)
 	/* Pushed first, so that it can be compared by id; taken back when it exists already. */
 	vec_push(&t->meshes, m);
 	for (uint32_t it = index_first(&t->index, h); index_next(&t->index, h, &it, &entry);)
-		if ((entry & 1) == TAG_MESH && t->meshes.p[entry >> 1].name == m.name && mesh_same_devices(t, entry >> 1, id)) {
+		if ((entry & 1) == TAG_MESH && t->meshes.p[entry >> 1].name == m.name &&
+			mesh_same_devices(t, entry >> 1, id)) {
 			t->meshes.n--;
 			return entry >> 1;
 		}
@@ -231,20 +242,24 @@ static bool plain_name(str s)
 	return s.n > 0;
 }
 
-static status flag_axis(sharding_table *t, str text, str item, str_id *name_out, int64_t *size_out, diag *d)
+static status flag_axis(
+	sharding_table *t, str text, str item, str_id *name_out, int64_t *size_out, diag *d)
 {
 	size_t at = (size_t)(item.p - text.p);
 	const char *eq = item.n ? memchr(item.p, '=', item.n) : NULL;
 	if (!eq)
-		return diag_at(d, text.p, text.n, at, ST_ERR_PARSE, "expected axis=size, found '" STR_FMT "' in mesh '" STR_FMT "'",
-		               STR_ARG(item), STR_ARG(text));
+		return diag_at(d, text.p, text.n, at, ST_ERR_PARSE,
+			"expected axis=size, found '" STR_FMT "' in mesh '" STR_FMT "'", STR_ARG(item),
+			STR_ARG(text));
 	str name = trimmed((str){item.p, (size_t)(eq - item.p)});
 	str size = trimmed((str){eq + 1, item.n - (size_t)(eq + 1 - item.p)});
 	if (!plain_name(name))
-		return diag_at(d, text.p, text.n, at, ST_ERR_PARSE, "expected an axis name before '=', found '" STR_FMT "'", STR_ARG(name));
+		return diag_at(d, text.p, text.n, at, ST_ERR_PARSE,
+			"expected an axis name before '=', found '" STR_FMT "'", STR_ARG(name));
 	if (!str_to_i64(size, size_out))
 		return diag_at(d, text.p, text.n, (size_t)(eq + 1 - text.p), ST_ERR_PARSE,
-		               "axis \"" STR_FMT "\" has size '" STR_FMT "', expected a whole number", STR_ARG(name), STR_ARG(size));
+			"axis \"" STR_FMT "\" has size '" STR_FMT "', expected a whole number", STR_ARG(name),
+			STR_ARG(size));
 	*name_out = strtab_add(&t->names, name);
 	return ST_OK;
 }
@@ -257,7 +272,8 @@ status mesh_parse_flag(sharding_table *t, const char *flag, mesh_id *out, diag *
 	size_t offsets[MAX_MESH_AXES + 1];
 	uint32_t n = 0;
 	if (trimmed(text).n == 0)
-		return diag_at(d, text.p, text.n, 0, ST_ERR_PARSE, "the mesh is empty, expected axis=size,axis=size,..");
+		return diag_at(d, text.p, text.n, 0, ST_ERR_PARSE,
+			"the mesh is empty, expected axis=size,axis=size,..");
 	/* One axis beyond the limit is read, for mesh_check to name. */
 	for (size_t at = 0; at <= text.n && n <= MAX_MESH_AXES; n++) {
 		const char *comma = at < text.n ? memchr(text.p + at, ',', text.n - at) : NULL;
@@ -266,7 +282,10 @@ status mesh_parse_flag(sharding_table *t, const char *flag, mesh_id *out, diag *
 		TRY(flag_axis(t, text, trimmed((str){text.p + at, end - at}), &names[n], &sizes[n], d));
 		at = end + 1;
 	}
-	mesh m = {.name = strtab_add(&t->names, STR("mesh")), .n_axes = n, .axis_names = names, .axis_sizes = sizes};
+	mesh m = {.name = strtab_add(&t->names, STR("mesh")),
+		.n_axes = n,
+		.axis_names = names,
+		.axis_sizes = sizes};
 	char msg[256];
 	uint32_t bad;
 	status s = mesh_check(t, &m, &bad, msg, sizeof msg);

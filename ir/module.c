@@ -77,10 +77,13 @@ module *module_clone(const module *m)
 	/* What passes change in a function must not reach the original. */
 	for (uint32_t i = 0; i < c->funcs.n; i++) {
 		func *f = &c->funcs.p[i];
-		size_t args = f->n_args * sizeof *f->arg_attrs, results = f->n_results * sizeof *f->result_attrs;
+		size_t args = f->n_args * sizeof *f->arg_attrs,
+			   results = f->n_results * sizeof *f->result_attrs;
 		f->arg_attrs = args ? memcpy(arena_alloc(&c->mem, args), f->arg_attrs, args) : NULL;
-		f->result_attrs = results ? memcpy(arena_alloc(&c->mem, results), f->result_attrs, results) : NULL;
-		f->result_shardings = results ? memcpy(arena_alloc(&c->mem, results), f->result_shardings, results) : NULL;
+		f->result_attrs =
+			results ? memcpy(arena_alloc(&c->mem, results), f->result_attrs, results) : NULL;
+		f->result_shardings =
+			results ? memcpy(arena_alloc(&c->mem, results), f->result_shardings, results) : NULL;
 	}
 	return c;
 }
@@ -98,7 +101,10 @@ module *module_clone_apart(const module *m)
 func *func_add(module *m, op_id o, str name, const type_id *result_types, uint32_t n_results)
 {
 	const region *body = op_region(m, o, 0);
-	func f = {.op = o, .name = strtab_add(&m->strs, name), .n_args = body->n_args, .n_results = n_results};
+	func f = {.op = o,
+		.name = strtab_add(&m->strs, name),
+		.n_args = body->n_args,
+		.n_results = n_results};
 	f.arg_attrs = arena_array(&m->mem, attr_id, f.n_args);
 	f.result_attrs = arena_array(&m->mem, attr_id, n_results);
 	f.result_shardings = arena_zarray(&m->mem, sharding_id, n_results);
@@ -110,7 +116,8 @@ func *func_add(module *m, op_id o, str name, const type_id *result_types, uint32
 		types[i] = result_types[i];
 	}
 	f.result_types = types;
-	op_get(m, o)->operands = m->funcs.n; /* a func.func has no operands: the field leads to its func */
+	op_get(m, o)->operands =
+		m->funcs.n; /* a func.func has no operands: the field leads to its func */
 	vec_push(&m->funcs, f);
 	index_add(&m->func_index, hash_mix(f.name), m->funcs.n - 1);
 	return &m->funcs.p[m->funcs.n - 1];
@@ -126,7 +133,9 @@ void func_rename(module *m, op_id o, str name)
 func *module_func(const module *m, op_id o)
 {
 	const op *op = op_at(m, o);
-	return op->kind == OP_FUNC && op->operands < m->funcs.n && m->funcs.p[op->operands].op == o ? &m->funcs.p[op->operands] : NULL;
+	return op->kind == OP_FUNC && op->operands < m->funcs.n && m->funcs.p[op->operands].op == o
+		? &m->funcs.p[op->operands]
+		: NULL;
 }
 
 /* Functions whose op stands in no region yet count as those of the outermost module. */
@@ -140,7 +149,8 @@ static func *func_in(const module *m, region_id home, str name)
 	/* Entries of renamed and erased functions stay in the index and fail the comparison. */
 	for (uint32_t it = index_first(&m->func_index, h); index_next(&m->func_index, h, &it, &i);) {
 		const op *op = op_at(m, m->funcs.p[i].op);
-		if (m->funcs.p[i].name == id && !(op->flags & OPS_ERASED) && (op->parent == home || (op->parent == ID_NONE && home == m->body)))
+		if (m->funcs.p[i].name == id && !(op->flags & OPS_ERASED) &&
+			(op->parent == home || (op->parent == ID_NONE && home == m->body)))
 			return &m->funcs.p[i];
 	}
 	return NULL;
@@ -151,7 +161,8 @@ func *module_func_named(const module *m, str name) { return func_in(m, m->body, 
 func *module_func_near(const module *m, op_id o, str name)
 {
 	region_id r = op_at(m, o)->parent;
-	while (r != ID_NONE && r != m->body && op_at(m, m->regions.p[r].parent)->kind != OP_BUILTIN_MODULE)
+	while (
+		r != ID_NONE && r != m->body && op_at(m, m->regions.p[r].parent)->kind != OP_BUILTIN_MODULE)
 		r = op_at(m, m->regions.p[r].parent)->parent;
 	return func_in(m, r == ID_NONE ? m->body : r, name);
 }
@@ -173,7 +184,8 @@ func *module_main(const module *m)
 op_id region_terminator(const module *m, region_id r)
 {
 	op_id last = m->regions.p[r].last;
-	return last != ID_NONE && op_infos[op_at(m, last)->kind].flags & OPF_TERMINATOR ? last : ID_NONE;
+	return last != ID_NONE && op_infos[op_at(m, last)->kind].flags & OPF_TERMINATOR ? last
+																					: ID_NONE;
 }
 
 /* First op in regions [from, end) that has one. */
@@ -185,7 +197,10 @@ static op_id first_in_regions(const module *m, region_id from, region_id end)
 	return ID_NONE;
 }
 
-op_id op_walk_first(const module *m, op_id root) { return root != ID_NONE ? root : m->regions.p[m->body].first; }
+op_id op_walk_first(const module *m, op_id root)
+{
+	return root != ID_NONE ? root : m->regions.p[m->body].first;
+}
 
 op_id op_walk_out(const module *m, op_id root, op_id o)
 {

@@ -7,11 +7,13 @@
 
 static bool bare_name(str s)
 {
-	if (!s.n || !((s.p[0] >= 'a' && s.p[0] <= 'z') || (s.p[0] >= 'A' && s.p[0] <= 'Z') || s.p[0] == '_'))
+	if (!s.n ||
+		!((s.p[0] >= 'a' && s.p[0] <= 'z') || (s.p[0] >= 'A' && s.p[0] <= 'Z') || s.p[0] == '_'))
 		return false;
 	for (size_t i = 1; i < s.n; i++) {
 		char c = s.p[i];
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '.'))
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+				c == '_' || c == '$' || c == '.'))
 			return false;
 	}
 	return true;
@@ -124,12 +126,8 @@ void attr_print(const module *m, attr_id id, strbuf *out)
 		strbuf_str(out, a->text);
 		print_type_suffix(m, a, out);
 		break;
-	case ATTR_UNIT:
-		strbuf_puts(out, "unit");
-		break;
-	case ATTR_BOOL:
-		strbuf_puts(out, a->i ? "true" : "false");
-		break;
+	case ATTR_UNIT: strbuf_puts(out, "unit"); break;
+	case ATTR_BOOL: strbuf_puts(out, a->i ? "true" : "false"); break;
 	case ATTR_INT:
 		strbuf_i64(out, a->i);
 		print_type_suffix(m, a, out);
@@ -140,12 +138,8 @@ void attr_print(const module *m, attr_id id, strbuf *out)
 		strbuf_putc(out, '"');
 		print_type_suffix(m, a, out);
 		break;
-	case ATTR_SYMBOL:
-		put_symbol(out, a->text);
-		break;
-	case ATTR_TYPE:
-		type_print(m, a->type, out);
-		break;
+	case ATTR_SYMBOL: put_symbol(out, a->text); break;
+	case ATTR_TYPE: type_print(m, a->type, out); break;
 	case ATTR_ARRAY:
 		if (a->text.n) { /* has a spelling of its own */
 			strbuf_str(out, a->text);
@@ -160,21 +154,15 @@ void attr_print(const module *m, attr_id id, strbuf *out)
 		print_children(m, a, out);
 		strbuf_putc(out, '}');
 		break;
-	case ATTR_INTS:
-		print_int_list(m, a, out);
-		break;
+	case ATTR_INTS: print_int_list(m, a, out); break;
 	case ATTR_DENSE:
 		strbuf_puts(out, "dense<");
 		strbuf_str(out, a->text);
 		strbuf_putc(out, '>');
 		print_type_suffix(m, a, out);
 		break;
-	case ATTR_STRUCT:
-		print_struct(m, a, out);
-		break;
-	case ATTR_ENUM:
-		strbuf_str(out, a->text);
-		break;
+	case ATTR_STRUCT: print_struct(m, a, out); break;
+	case ATTR_ENUM: strbuf_str(out, a->text); break;
 	case ATTR_SHARDING:
 		strbuf_puts(out, "#sdy.sharding");
 		print_shardings(m, a, out);
@@ -237,7 +225,8 @@ static void name_value(printer *p, value_id v, str name)
 		return;
 	strbuf b;
 	strbuf_init(&b);
-	/* where to go on is remembered under an id of its own, so that a thousand equal names stay cheap */
+	/* where to go on is remembered under an id of its own, so that a thousand equal names stay
+	 * cheap */
 	strbuf_printf(&b, " " STR_FMT, STR_ARG(name));
 	str_id counter = strtab_add(&p->names, (str){b.p, b.n});
 	while (p->used.n <= counter)
@@ -262,7 +251,8 @@ static void name_arg(printer *p, value_id v)
 static uint32_t pack_size(const module *m, const op *op)
 {
 	uint32_t n = op->n_results ? 1 : 0;
-	while (n < op->n_results && value_at(m, op->results + n)->name == value_at(m, op->results)->name)
+	while (
+		n < op->n_results && value_at(m, op->results + n)->name == value_at(m, op->results)->name)
 		n++;
 	return n;
 }
@@ -441,8 +431,8 @@ static void put_result_shardings(printer *p, const op *op, mesh_id mesh)
 /* Ops that say the sharding of their result in their own words. */
 static bool says_sharding(const op *op)
 {
-	return op_infos[op->kind].flags & OPF_COLLECTIVE || op->kind == OP_SDY_SHARDING_CONSTRAINT || op->kind == OP_SDY_RESHARD ||
-	       op->kind == OP_SDY_DATA_FLOW_EDGE;
+	return op_infos[op->kind].flags & OPF_COLLECTIVE || op->kind == OP_SDY_SHARDING_CONSTRAINT ||
+		op->kind == OP_SDY_RESHARD || op->kind == OP_SDY_DATA_FLOW_EDGE;
 }
 
 static bool skipped(const char *const *skip, str name)
@@ -534,7 +524,8 @@ void put_region(printer *p, region_id r, uint32_t indent, bool header)
 void put_generic(printer *p, op_id o, uint32_t indent)
 {
 	const op *op = op_at(p->m, o);
-	/* properties of an unknown op have a dict without a name; registered ops take theirs in either place */
+	/* properties of an unknown op have a dict without a name; registered ops take theirs in either
+	 * place */
 	attr_id properties = op->kind == OP_UNKNOWN ? op_attr(p->m, o, "") : ID_NONE;
 	strbuf_printf(p->out, "\"" STR_FMT "\"(", STR_ARG(strtab_get(&p->m->strs, op->name)));
 	put_operands(p, o, 0, op->n_operands);

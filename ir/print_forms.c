@@ -1,5 +1,6 @@
-/* Pretty forms as far as they help a reader: simple ops, dot_general, reduce with a one-op body, while, sdy and func.
- * Each function checks that the op has what its form needs before it writes; otherwise the generic form is printed. */
+/* Pretty forms as far as they help a reader: simple ops, dot_general, reduce with a one-op body,
+ * while, sdy and func. Each function checks that the op has what its form needs before it writes;
+ * otherwise the generic form is printed. */
 #include "ir/print.h"
 
 typedef bool (*put_fn)(printer *p, op_id o, uint32_t indent);
@@ -23,7 +24,8 @@ static attr_id attr_of_kind(const module *m, op_id o, const char *name, attr_kin
 static attr_id plain_int(const module *m, op_id o, const char *name)
 {
 	attr_id a = attr_of_kind(m, o, name, ATTR_INT);
-	bool fine = a != ID_NONE && (attr_get(m, a)->type == ID_NONE || type_get(m, attr_get(m, a)->type)->elem == ELEM_I64);
+	bool fine = a != ID_NONE &&
+		(attr_get(m, a)->type == ID_NONE || type_get(m, attr_get(m, a)->type)->elem == ELEM_I64);
 	return fine ? a : ID_NONE;
 }
 
@@ -70,8 +72,10 @@ static bool put_same(printer *p, op_id o, uint32_t indent)
 	(void)indent;
 	const op *op = op_at(p->m, o);
 	bool chlo = op->kind == OP_CHLO_NEXT_AFTER ||
-		    (str_starts(strtab_get(&p->m->strs, op->name), "chlo.") && op_infos[op->kind].flags & OPF_ELEMENTWISE);
-	bool one_type = op->kind == OP_COMPLEX || op->kind == OP_TUPLE || op->kind == OP_AFTER_ALL || !op->n_operands;
+		(str_starts(strtab_get(&p->m->strs, op->name), "chlo.") &&
+			op_infos[op->kind].flags & OPF_ELEMENTWISE);
+	bool one_type = op->kind == OP_COMPLEX || op->kind == OP_TUPLE || op->kind == OP_AFTER_ALL ||
+		!op->n_operands;
 	if (op->kind == OP_OPTIMIZATION_BARRIER ? !op->n_operands : op->n_results != 1)
 		return false;
 	bool attrs_first = op->kind == OP_OPTIMIZATION_BARRIER;
@@ -104,7 +108,8 @@ static bool put_select(printer *p, op_id o, uint32_t indent)
 	if (op->n_operands != 3 || op->n_results != 1)
 		return false;
 	type_id t = value_at(p->m, op->results)->type;
-	if (value_at(p->m, op_operand(p->m, o, 1))->type != t || value_at(p->m, op_operand(p->m, o, 2))->type != t)
+	if (value_at(p->m, op_operand(p->m, o, 1))->type != t ||
+		value_at(p->m, op_operand(p->m, o, 2))->type != t)
 		return false;
 	put_op_name(p, o);
 	put_operands(p, o, 0, 3);
@@ -154,8 +159,11 @@ static bool put_dims(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
 	const op *op = op_at(p->m, o);
-	const char *name = op->kind == OP_TRANSPOSE ? "permutation" : op->kind == OP_REVERSE ? "dimensions" : "broadcast_dimensions";
-	if (attr_of_kind(p->m, o, name, ATTR_INTS) == ID_NONE || (op->kind == OP_DYNAMIC_BROADCAST_IN_DIM && op->n_attrs != 1))
+	const char *name = op->kind == OP_TRANSPOSE ? "permutation"
+		: op->kind == OP_REVERSE                ? "dimensions"
+												: "broadcast_dimensions";
+	if (attr_of_kind(p->m, o, name, ATTR_INTS) == ID_NONE ||
+		(op->kind == OP_DYNAMIC_BROADCAST_IN_DIM && op->n_attrs != 1))
 		return false;
 	put_op_name(p, o);
 	put_operands(p, o, 0, op->n_operands);
@@ -198,7 +206,8 @@ static bool put_iota(printer *p, op_id o, uint32_t indent)
 static bool put_pad(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
-	static const char *const said[] = {"edge_padding_low", "edge_padding_high", "interior_padding", NULL};
+	static const char *const said[] = {
+		"edge_padding_low", "edge_padding_high", "interior_padding", NULL};
 	static const char *const fields[] = {", low = ", ", high = ", ", interior = "};
 	for (int i = 0; i < 3; i++)
 		if (attr_of_kind(p->m, o, said[i], ATTR_INTS) == ID_NONE)
@@ -279,7 +288,8 @@ static bool put_dot_general(printer *p, op_id o, uint32_t indent)
 	(void)indent;
 	static const char *const said[] = {"dot_dimension_numbers", "precision_config", NULL};
 	attr_id precision = op_attr(p->m, o, said[1]);
-	if (attr_of_kind(p->m, o, said[0], ATTR_STRUCT) == ID_NONE || !plain_precisions(p->m, precision) || op_attr(p->m, o, "algorithm") != ID_NONE)
+	if (attr_of_kind(p->m, o, said[0], ATTR_STRUCT) == ID_NONE ||
+		!plain_precisions(p->m, precision) || op_attr(p->m, o, "algorithm") != ID_NONE)
 		return false;
 	put_op_name(p, o);
 	put_operands(p, o, 0, op_at(p->m, o)->n_operands);
@@ -290,7 +300,8 @@ static bool put_dot_general(printer *p, op_id o, uint32_t indent)
 		put_named_ints(p, o, ", batching_dims = ", "dot_dimension_numbers.lhs_batching_dimensions");
 		put_named_ints(p, o, " x ", "dot_dimension_numbers.rhs_batching_dimensions");
 	}
-	put_named_ints(p, o, ", contracting_dims = ", "dot_dimension_numbers.lhs_contracting_dimensions");
+	put_named_ints(
+		p, o, ", contracting_dims = ", "dot_dimension_numbers.lhs_contracting_dimensions");
 	put_named_ints(p, o, " x ", "dot_dimension_numbers.rhs_contracting_dimensions");
 	put_precisions(p, precision);
 	put_attrs(p, o, said);
@@ -298,26 +309,34 @@ static bool put_dot_general(printer *p, op_id o, uint32_t indent)
 	return true;
 }
 
-/* The op that `applies` names: the body is that op on the two arguments and a return of its result, all of one type. */
+/* The op that `applies` names: the body is that op on the two arguments and a return of its result,
+ * all of one type. */
 static op_id applied_op(const module *m, op_id o)
 {
 	const region *body = op_region(m, o, 0);
-	if (op_at(m, o)->n_operands != 2 || op_at(m, o)->n_results != 1 || body->n_args != 2 || body->first == ID_NONE)
+	if (op_at(m, o)->n_operands != 2 || op_at(m, o)->n_results != 1 || body->n_args != 2 ||
+		body->first == ID_NONE)
 		return ID_NONE;
 	const op *inner = op_at(m, body->first);
-	if (inner->next != body->last || body->first == body->last || op_at(m, body->last)->kind != OP_RETURN)
+	if (inner->next != body->last || body->first == body->last ||
+		op_at(m, body->last)->kind != OP_RETURN)
 		return ID_NONE;
-	bool simple = inner->n_operands == 2 && inner->n_results == 1 && !inner->n_attrs && !inner->n_regions && inner->kind != OP_UNKNOWN &&
-	              op_infos[inner->kind].flags & OPF_ELEMENTWISE && !op_at(m, body->last)->n_attrs && op_at(m, body->last)->n_operands == 1;
+	bool simple = inner->n_operands == 2 && inner->n_results == 1 && !inner->n_attrs &&
+		!inner->n_regions && inner->kind != OP_UNKNOWN &&
+		op_infos[inner->kind].flags & OPF_ELEMENTWISE && !op_at(m, body->last)->n_attrs &&
+		op_at(m, body->last)->n_operands == 1;
 	type_id t = value_at(m, op_operand(m, o, 1))->type;
 	const type *init = type_get(m, t), *result = value_type(m, op_result(m, o, 0));
-	if (!simple || init->rank || init->elem != result->elem || value_at(m, inner->results)->type != t || inner->loc != op_at(m, o)->loc ||
-	    op_at(m, body->last)->loc != op_at(m, o)->loc)
+	if (!simple || init->rank || init->elem != result->elem ||
+		value_at(m, inner->results)->type != t || inner->loc != op_at(m, o)->loc ||
+		op_at(m, body->last)->loc != op_at(m, o)->loc)
 		return ID_NONE;
 	for (uint32_t i = 0; i < 2; i++)
-		if (op_operand(m, body->first, i) != body->args + i || value_at(m, body->args + i)->type != t)
+		if (op_operand(m, body->first, i) != body->args + i ||
+			value_at(m, body->args + i)->type != t)
 			return ID_NONE;
-	if (op_operand(m, body->last, 0) != inner->results || value_at(m, inner->results)->sharding != SHARDING_NONE)
+	if (op_operand(m, body->last, 0) != inner->results ||
+		value_at(m, inner->results)->sharding != SHARDING_NONE)
 		return ID_NONE;
 	return body->first;
 }
@@ -347,14 +366,18 @@ static bool put_while(printer *p, op_id o, uint32_t indent)
 	if (op->n_regions != 2)
 		return false;
 	const region *cond = op_region(p->m, o, 0), *body = op_region(p->m, o, 1);
-	if (cond->n_args != op->n_operands || body->n_args != op->n_operands || op->n_results != op->n_operands)
+	if (cond->n_args != op->n_operands || body->n_args != op->n_operands ||
+		op->n_results != op->n_operands)
 		return false;
-	/* One list names the arguments of both regions: they get the same labels, and locations only the generic form has. */
+	/* One list names the arguments of both regions: they get the same labels, and locations only
+	 * the generic form has. */
 	for (uint32_t i = 0; i < op->n_operands; i++) {
-		if (p->labels[cond->args + i] != p->labels[body->args + i] || value_at(p->m, cond->args + i)->loc || value_at(p->m, body->args + i)->loc)
+		if (p->labels[cond->args + i] != p->labels[body->args + i] ||
+			value_at(p->m, cond->args + i)->loc || value_at(p->m, body->args + i)->loc)
 			return false;
 		type_id t = value_at(p->m, op_operand(p->m, o, i))->type;
-		if (value_at(p->m, op->results + i)->type != t || value_at(p->m, cond->args + i)->type != t || value_at(p->m, body->args + i)->type != t)
+		if (value_at(p->m, op->results + i)->type != t ||
+			value_at(p->m, cond->args + i)->type != t || value_at(p->m, body->args + i)->type != t)
 			return false;
 	}
 	strbuf_puts(p->out, "stablehlo.while(");

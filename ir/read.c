@@ -12,7 +12,10 @@
 
 /* ---------------------------------------------------------------- names of ops and symbols */
 
-static uint32_t kind_slot(str name) { return (uint32_t)hash_bytes(name.p, name.n, 0) & (COUNT_OF(((reader *)0)->kinds) - 1); }
+static uint32_t kind_slot(str name)
+{
+	return (uint32_t)hash_bytes(name.p, name.n, 0) & (COUNT_OF(((reader *)0)->kinds) - 1);
+}
 
 static void fill_kinds(reader *r)
 {
@@ -30,8 +33,8 @@ static op_kind find_short(str name)
 	static const struct {
 		const char *word;
 		op_kind kind;
-	} words[] = {{"return", OP_FUNC_RETURN}, {"call", OP_CALL}, {"call_indirect", OP_CALL_INDIRECT}, {"constant", OP_FUNC_CONSTANT},
-	             {"module", OP_BUILTIN_MODULE}};
+	} words[] = {{"return", OP_FUNC_RETURN}, {"call", OP_CALL}, {"call_indirect", OP_CALL_INDIRECT},
+		{"constant", OP_FUNC_CONSTANT}, {"module", OP_BUILTIN_MODULE}};
 	for (size_t i = 0; i < COUNT_OF(words); i++)
 		if (str_is(name, words[i].word))
 			return words[i].kind;
@@ -40,11 +43,13 @@ static op_kind find_short(str name)
 
 op_kind find_kind(const reader *r, str name)
 {
-	op_kind kind = name.p[0] == 's' ? OP_UNKNOWN : find_short(name); /* stablehlo and sdy: nearly all */
+	op_kind kind =
+		name.p[0] == 's' ? OP_UNKNOWN : find_short(name); /* stablehlo and sdy: nearly all */
 	if (kind != OP_UNKNOWN)
 		return kind;
 	for (uint32_t i = kind_slot(name); r->kinds[i]; i = (i + 1) & (COUNT_OF(r->kinds) - 1))
-		if (str_equal(strtab_get(&r->m->strs, r->kinds[i]), name)) /* ids of op names are their kinds */
+		if (str_equal(
+				strtab_get(&r->m->strs, r->kinds[i]), name)) /* ids of op names are their kinds */
 			return (op_kind)r->kinds[i];
 	return OP_UNKNOWN;
 }
@@ -53,16 +58,21 @@ status define_symbol(reader *r, const char *at, str name)
 {
 	str_id id = strtab_add(&r->m->strs, name);
 	uint32_t e;
-	for (uint32_t it = index_first(&r->symbols, hash_mix(id)); index_next(&r->symbols, hash_mix(id), &it, &e);)
+	for (uint32_t it = index_first(&r->symbols, hash_mix(id));
+		 index_next(&r->symbols, hash_mix(id), &it, &e);)
 		if (e == id)
-			return lex_error(&r->lex, at, ST_ERR_INVALID, "redefinition of symbol '@" STR_FMT "'", STR_ARG(name));
+			return lex_error(&r->lex, at, ST_ERR_INVALID, "redefinition of symbol '@" STR_FMT "'",
+				STR_ARG(name));
 	index_add(&r->symbols, hash_mix(id), id);
 	return ST_OK;
 }
 
 /* ---------------------------------------------------------------- value names */
 
-str_id value_name_id(reader *r, str name) { return lex_is(name.p[0], LEX_DIGIT) ? 0 : strtab_add(&r->m->strs, name); }
+str_id value_name_id(reader *r, str name)
+{
+	return lex_is(name.p[0], LEX_DIGIT) ? 0 : strtab_add(&r->m->strs, name);
+}
 
 static void grow_slots(reader *r)
 {
@@ -93,7 +103,8 @@ status bind_values(reader *r, const char *at, str name, value_id first, uint32_t
 {
 	uint64_t h = hash_bytes(name.p, name.n, 0);
 	if (find_binding(r, name, h))
-		return lex_error(&r->lex, at, ST_ERR_INVALID, "redefinition of SSA value '%%" STR_FMT "'", STR_ARG(name));
+		return lex_error(&r->lex, at, ST_ERR_INVALID, "redefinition of SSA value '%%" STR_FMT "'",
+			STR_ARG(name));
 	if ((r->bindings.n + 1) * 2 > r->n_slots)
 		grow_slots(r);
 	uint32_t i = (uint32_t)h & (r->n_slots - 1);
@@ -106,7 +117,8 @@ status bind_values(reader *r, const char *at, str name, value_id first, uint32_t
 
 uint32_t scope_open(const reader *r) { return r->bindings.n; }
 
-/* Bindings go in reverse order, so each is the last of its probe chain and its slot can simply be freed. */
+/* Bindings go in reverse order, so each is the last of its probe chain and its slot can simply be
+ * freed. */
 void scope_close(reader *r, uint32_t mark)
 {
 	while (r->bindings.n > mark) {
@@ -131,10 +143,12 @@ status push_operand(reader *r)
 	}
 	const struct binding *b = find_binding(r, name, hash_bytes(name.p, name.n, 0));
 	if (!b)
-		return lex_error(l, at, ST_ERR_INVALID, "use of undeclared SSA value name '%%" STR_FMT "'", STR_ARG(name));
+		return lex_error(l, at, ST_ERR_INVALID, "use of undeclared SSA value name '%%" STR_FMT "'",
+			STR_ARG(name));
 	if (index < 0 || index >= b->n)
-		return lex_error(l, at, ST_ERR_INVALID, "'%%" STR_FMT "' has %u results, there is no result number %lld", STR_ARG(name), b->n,
-		                 (long long)index);
+		return lex_error(l, at, ST_ERR_INVALID,
+			"'%%" STR_FMT "' has %u results, there is no result number %lld", STR_ARG(name), b->n,
+			(long long)index);
 	if (r->operands.n > MAX_OPERANDS)
 		return lex_error(l, at, ST_ERR_LIMIT, "more operands than the limit of %d", MAX_OPERANDS);
 	vec_push(&r->operands, (struct operand){b->first + (uint32_t)index, at});
@@ -154,7 +168,8 @@ static status read_alias(reader *r)
 	if (*start == '#' && lex_at_word(l, "loc"))
 		return read_loc_alias(r, name, start);
 	if (memchr(name.p, '.', name.n))
-		return lex_error(l, start, ST_ERR_PARSE, "expected the name of an alias without '.', found '" STR_FMT "'", STR_ARG(name));
+		return lex_error(l, start, ST_ERR_PARSE,
+			"expected the name of an alias without '.', found '" STR_FMT "'", STR_ARG(name));
 	if (find_alias(r, name))
 		return lex_error(l, start, ST_ERR_INVALID, "redefinition of '" STR_FMT "'", STR_ARG(name));
 	struct alias a = {.name = name};
@@ -259,7 +274,8 @@ static status read_top(reader *r)
 		bool plain = lex_take_word(l, "module") || lex_take_word(l, "builtin.module");
 		if (plain || lex_take_text(l, "\"builtin.module\"")) {
 			if (module_seen || r->m->ops.n)
-				return lex_error(l, at, ST_ERR_PARSE, "expected the end of the text after the module, found another module");
+				return lex_error(l, at, ST_ERR_PARSE,
+					"expected the end of the text after the module, found another module");
 			module_seen = true;
 			TRY(plain ? read_module(r) : read_generic_module(r));
 		} else if (*at == '#' || *at == '!') {
@@ -282,8 +298,8 @@ static status check_calls(reader *r)
 			continue;
 		str callee = op_text(m, o, "callee");
 		if (!module_func_near(m, o, callee))
-			return lex_error(&r->lex, r->lex.text + op_at(m, o)->src, ST_ERR_INVALID, "call of the undefined function '@" STR_FMT "'",
-			                 STR_ARG(callee));
+			return lex_error(&r->lex, r->lex.text + op_at(m, o)->src, ST_ERR_INVALID,
+				"call of the undefined function '@" STR_FMT "'", STR_ARG(callee));
 	}
 	return ST_OK;
 }
@@ -321,15 +337,18 @@ static status read_all(reader *r)
 	return ST_OK;
 }
 
-status module_read(const char *text, size_t n, const char *file, const read_options *options, module **out, diag *given)
+status module_read(const char *text, size_t n, const char *file, const read_options *options,
+	module **out, diag *given)
 {
 	*out = NULL;
 	diag unused;
 	diag_clear(&unused);
 	diag *d = given ? given : &unused;
-	size_t limit = options && options->max_bytes ? MIN(options->max_bytes, (size_t)MAX_TEXT_BYTES) : (size_t)MAX_TEXT_BYTES;
+	size_t limit = options && options->max_bytes ? MIN(options->max_bytes, (size_t)MAX_TEXT_BYTES)
+												 : (size_t)MAX_TEXT_BYTES;
 	if (n > limit)
-		return diag_set(d, ST_ERR_LIMIT, "the text has %zu bytes, more than the limit of %zu", n, limit);
+		return diag_set(
+			d, ST_ERR_LIMIT, "the text has %zu bytes, more than the limit of %zu", n, limit);
 	module *m = module_new();
 	snprintf(m->file, sizeof m->file, "%s", file ? file : "");
 	strbuf_add(&m->text, text, n);
@@ -359,7 +378,8 @@ status module_read_file(const char *path, const read_options *options, module **
 	*out = NULL;
 	strbuf text;
 	strbuf_init(&text);
-	size_t limit = options && options->max_bytes ? MIN(options->max_bytes, (size_t)MAX_TEXT_BYTES) : (size_t)MAX_TEXT_BYTES;
+	size_t limit = options && options->max_bytes ? MIN(options->max_bytes, (size_t)MAX_TEXT_BYTES)
+												 : (size_t)MAX_TEXT_BYTES;
 	TRY(file_read(path, limit, &text, d));
 	const char *name = strcmp(path, "-") ? path : "<stdin>";
 	status s = module_refuse_foreign(text.p, text.n, d);

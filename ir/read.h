@@ -1,5 +1,5 @@
-/* Private to the reader: its state, and what read.c, read_types.c, read_attrs.c, read_locs.c, read_ops.c and
- * read_forms.c call of each other. */
+/* Private to the reader: its state, and what read.c, read_types.c, read_attrs.c, read_locs.c,
+ * read_ops.c and read_forms.c call of each other. */
 #ifndef SW_IR_READ_H
 #define SW_IR_READ_H
 
@@ -45,7 +45,8 @@ typedef struct reader {
 	VEC(struct result_name) names;
 	VEC(struct operand) inits; /* of a reduce: they follow its inputs */
 
-	/* Value names: a log in order of definition with a hash table over it; leaving a region pops the log. */
+	/* Value names: a log in order of definition with a hash table over it; leaving a region pops
+	 * the log. */
 	VEC(struct binding) bindings;
 	uint32_t *slots; /* index + 1 into bindings, 0: free */
 	uint32_t n_slots;
@@ -61,7 +62,8 @@ typedef struct reader {
 	index_map sharding_index;
 	VEC(attr_id) enum_attrs;
 	index_map enum_index;
-	index_map symbols; /* names of functions, meshes and modules of the module that is read, by their ids */
+	index_map symbols;    /* names of functions, meshes and modules of the module that is read, by
+	                         their ids */
 	bool keep_dense_text; /* the value of a constant: its elements are not wanted as integers */
 } reader;
 
@@ -74,10 +76,19 @@ typedef struct draft {
 	uint32_t names;
 } draft;
 
-static inline uint32_t draft_operands(const reader *r, const draft *d) { return r->operands.n - d->operands; }
+static inline uint32_t draft_operands(const reader *r, const draft *d)
+{
+	return r->operands.n - d->operands;
+}
 /* The value of these is a literal whose elements are not wanted as integers. */
-static inline bool is_constant(op_kind k) { return k == OP_CONSTANT || k == OP_SDY_CONSTANT || k == OP_CHLO_CONSTANT; }
-static inline uint32_t draft_results(const reader *r, const draft *d) { return r->types.n - d->types; }
+static inline bool is_constant(op_kind k)
+{
+	return k == OP_CONSTANT || k == OP_SDY_CONSTANT || k == OP_CHLO_CONSTANT;
+}
+static inline uint32_t draft_results(const reader *r, const draft *d)
+{
+	return r->types.n - d->types;
+}
 
 /* read_types.c */
 status read_type(reader *r, type_id *out) MUST_USE;
@@ -85,22 +96,25 @@ bool at_type(reader *r); /* a type starts here */
 
 /* read_attrs.c */
 status read_attr(reader *r, attr_id *out) MUST_USE;
-/* Pushes the entries of {..} or <{..}> on r->attrs; the opening bracket is taken. close: "}" or "}>". */
+/* Pushes the entries of {..} or <{..}> on r->attrs; the opening bracket is taken. close: "}" or
+ * "}>". */
 status read_attr_entries(reader *r, const char *close) MUST_USE;
-status read_sharding(reader *r, sharding_id *out) MUST_USE; /* <@mesh, [..]> */
+status read_sharding(reader *r, sharding_id *out) MUST_USE;  /* <@mesh, [..]> */
 status read_sharding_list(reader *r, attr_id *out) MUST_USE; /* [<..>, <..>] as ATTR_SHARDINGS */
-status read_manual_axes(reader *r, attr_id *out) MUST_USE;        /* {"a", "b"} as an array of strings */
-status read_conv_dims(reader *r, attr_id *out) MUST_USE;        /* [b, 0, f]x[0, i, o]->[b, 0, f] */
+status read_manual_axes(reader *r, attr_id *out) MUST_USE;   /* {"a", "b"} as an array of strings */
+status read_conv_dims(reader *r, attr_id *out) MUST_USE;     /* [b, 0, f]x[0, i, o]->[b, 0, f] */
 status read_struct(reader *r, const char *name, attr_id *out) MUST_USE; /* <a = 1, b = [2]> */
 attr_id raw_attr(reader *r, const char *from, const char *to);
 attr_id ints_attr(reader *r, elem e, const int64_t *v, uint32_t n);
 attr_id dense_attr(reader *r, str text, type_id type, bool splat);
 /* #ns<kind WORD>, shared between equal ones. */
 attr_id enum_attr(reader *r, const char *ns, const char *kind, str word);
-attr_id array_attr(reader *r, attr_kind kind, str text, uint32_t base); /* of r->attrs above base, which are popped */
+attr_id array_attr(reader *r, attr_kind kind, str text,
+	uint32_t base); /* of r->attrs above base, which are popped */
 
 /* read_scalars.c */
-/* What was expected instead of text as an element of type e; NULL when it is one, or the type is not known. */
+/* What was expected instead of text as an element of type e; NULL when it is one, or the type is
+ * not known. */
 const char *scalar_fault(str text, elem e);
 bool hex_value(str text, int64_t *out); /* 0x.. of at most 64 bits, as the integer of these bits */
 
@@ -110,7 +124,8 @@ status read_number(reader *r, attr_id *out) MUST_USE;
 status read_dense(reader *r, attr_id *out) MUST_USE; /* after the word dense */
 status read_dense_resource(reader *r, const char *start, attr_id *out) MUST_USE;
 status read_array_literal(reader *r, const char *start, attr_id *out) MUST_USE;
-status read_int_list(reader *r, elem e, attr_id *out) MUST_USE; /* [1, 2]; ELEM_NONE: ATTR_INTS without type */
+status read_int_list(
+	reader *r, elem e, attr_id *out) MUST_USE; /* [1, 2]; ELEM_NONE: ATTR_INTS without type */
 
 /* read_locs.c */
 status read_loc(reader *r, loc_id *out) MUST_USE; /* optional loc(..); 0 when there is none */
@@ -132,16 +147,19 @@ str_id value_name_id(reader *r, str name); /* 0 for numbers, which the printer g
 status read_op(reader *r, region_id into) MUST_USE;
 /* Ops up to the closing } (taken), which a ^bb0(..) header may precede when header is set. */
 status read_region_ops(reader *r, region_id region, bool header) MUST_USE;
-status read_region(reader *r, region_id region, bool header) MUST_USE; /* { .. } in a scope of its own */
-status read_block_arg(reader *r, region_id region) MUST_USE;          /* %a: T loc(..) */
+status read_region(
+	reader *r, region_id region, bool header) MUST_USE;      /* { .. } in a scope of its own */
+status read_block_arg(reader *r, region_id region) MUST_USE; /* %a: T loc(..) */
 status read_value_name(reader *r, str *out, const char **at) MUST_USE; /* %name without #k */
 status push_operand(reader *r) MUST_USE;
-status push_operands(reader *r) MUST_USE;        /* comma separated, none when no % stands here */
-status push_call_operands(reader *r) MUST_USE;   /* in parentheses */
+status push_operands(reader *r) MUST_USE;      /* comma separated, none when no % stands here */
+status push_call_operands(reader *r) MUST_USE; /* in parentheses */
 status check_operand(reader *r, const draft *d, uint32_t i, type_id given) MUST_USE;
-status read_function_type(reader *r, draft *d) MUST_USE; /* `: (T, T) -> T`: checks operands, pushes results */
-status read_same_types(reader *r, draft *d) MUST_USE;    /* `: T` for all, or a functional type with or without parentheses */
-status read_result_types(reader *r) MUST_USE;            /* after ->: T or (T, T) */
+status read_function_type(
+	reader *r, draft *d) MUST_USE; /* `: (T, T) -> T`: checks operands, pushes results */
+status read_same_types(reader *r,
+	draft *d) MUST_USE; /* `: T` for all, or a functional type with or without parentheses */
+status read_result_types(reader *r) MUST_USE; /* after ->: T or (T, T) */
 status read_optional_attrs(reader *r) MUST_USE;
 void draft_attr(reader *r, const char *name, attr_id value);
 status set_sharding(reader *r, value_id v, attr_id sharding, const char *at) MUST_USE;
@@ -162,7 +180,8 @@ struct outside module_enter(reader *r);
 void module_leave(reader *r, struct outside *saved);
 status form_mesh(reader *r, draft *d) MUST_USE;
 status finish_generic_mesh(reader *r, draft *d) MUST_USE;
-void find_meshes(reader *r); /* all sdy.mesh lines of the text, so that shardings may come before them */
+void find_meshes(
+	reader *r); /* all sdy.mesh lines of the text, so that shardings may come before them */
 
 /* read_forms.c, read_forms_region.c */
 typedef status (*form_fn)(reader *r, draft *d);

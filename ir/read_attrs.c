@@ -7,7 +7,11 @@ attr_id ints_attr(reader *r, elem e, const int64_t *v, uint32_t n)
 	int64_t *copy = arena_array(&r->m->mem, int64_t, n);
 	if (n)
 		memcpy(copy, v, n * sizeof *v);
-	return attr_new(r->m, &(attr){.kind = ATTR_INTS, .type = e == ELEM_NONE ? ID_NONE : type_bare(r->m, e), .n = n, .ints = copy});
+	return attr_new(r->m,
+		&(attr){.kind = ATTR_INTS,
+			.type = e == ELEM_NONE ? ID_NONE : type_bare(r->m, e),
+			.n = n,
+			.ints = copy});
 }
 
 attr_id dense_attr(reader *r, str text, type_id type, bool splat)
@@ -29,7 +33,11 @@ attr_id enum_attr(reader *r, const char *ns, const char *kind, str word)
 		if (str_equal(attr_get(r->m, r->enum_attrs.p[e])->text, whole))
 			return r->enum_attrs.p[e];
 	whole.p = arena_strdup(&r->m->mem, whole.p, whole.n);
-	attr_id a = attr_new(r->m, &(attr){.kind = ATTR_ENUM, .type = ID_NONE, .text = whole, .word = {whole.p + whole.n - 1 - word.n, word.n}});
+	attr_id a = attr_new(r->m,
+		&(attr){.kind = ATTR_ENUM,
+			.type = ID_NONE,
+			.text = whole,
+			.word = {whole.p + whole.n - 1 - word.n, word.n}});
 	index_add(&r->enum_index, h, r->enum_attrs.n);
 	vec_push(&r->enum_attrs, a);
 	return a;
@@ -63,7 +71,8 @@ attr_id raw_attr(reader *r, const char *from, const char *to)
 
 /* ---------------------------------------------------------------- shardings */
 
-/* Moves an error of sharding_parse, which counts from the start of its own text, to its place in the module. */
+/* Moves an error of sharding_parse, which counts from the start of its own text, to its place in
+ * the module. */
 static status sharding_error(reader *r, str text, status s, const diag *inner)
 {
 	size_t at = 0;
@@ -82,7 +91,8 @@ status read_sharding(reader *r, sharding_id *out)
 	TRY(lex_balanced(l, &text));
 	uint64_t h = hash_bytes(text.p, text.n, 0);
 	uint32_t e;
-	for (uint32_t it = index_first(&r->sharding_index, h); index_next(&r->sharding_index, h, &it, &e);)
+	for (uint32_t it = index_first(&r->sharding_index, h);
+		 index_next(&r->sharding_index, h, &it, &e);)
 		if (str_equal(r->sharding_texts.p[e], text)) {
 			*out = r->sharding_ids.p[e];
 			return ST_OK;
@@ -105,7 +115,8 @@ static attr_id shardings_attr(reader *r, attr_kind kind, const sharding_id *ids,
 	sharding_id *copy = arena_array(&r->m->mem, sharding_id, n);
 	if (n)
 		memcpy(copy, ids, n * sizeof *ids);
-	return attr_new(r->m, &(attr){.kind = (uint8_t)kind, .type = ID_NONE, .n = n, .shardings = copy});
+	return attr_new(
+		r->m, &(attr){.kind = (uint8_t)kind, .type = ID_NONE, .n = n, .shardings = copy});
 }
 
 status read_sharding_list(reader *r, attr_id *out)
@@ -134,8 +145,10 @@ status read_sharding_list(reader *r, attr_id *out)
 
 /* ---------------------------------------------------------------- #namespace.. */
 
-/* [b, 0, 1, f]: batch and feature positions (their letters differ between tensors) and the spatial dims in order. */
-static status read_conv_side(reader *r, const char *side, char batch, char feature, const char *batch_name, const char *feature_name)
+/* [b, 0, 1, f]: batch and feature positions (their letters differ between tensors) and the spatial
+ * dims in order. */
+static status read_conv_side(reader *r, const char *side, char batch, char feature,
+	const char *batch_name, const char *feature_name)
 {
 	lexer *l = &r->lex;
 	lex_skip(l);
@@ -147,12 +160,14 @@ static status read_conv_side(reader *r, const char *side, char batch, char featu
 	do {
 		lex_skip(l);
 		if (n == MAX_RANK)
-			return lex_error(l, l->p, ST_ERR_LIMIT, "more than the limit of %d dimensions", MAX_RANK);
+			return lex_error(
+				l, l->p, ST_ERR_LIMIT, "more than the limit of %d dimensions", MAX_RANK);
 		if (lex_is(*l->p, LEX_DIGIT)) {
 			int64_t d;
 			TRY(lex_int(l, &d));
 			if (d >= MAX_RANK || seen[d])
-				return lex_error(l, at, ST_ERR_PARSE, "spatial dimension %lld is out of range or given twice", (long long)d);
+				return lex_error(l, at, ST_ERR_PARSE,
+					"spatial dimension %lld is out of range or given twice", (long long)d);
 			seen[d] = true;
 			spatial[d] = n;
 			n_spatial++;
@@ -171,11 +186,13 @@ static status read_conv_side(reader *r, const char *side, char batch, char featu
 		if (!seen[d])
 			return lex_error(l, at, ST_ERR_PARSE, "spatial dimension %u is missing", d);
 	if (letters[0] < 0 || letters[1] < 0)
-		return lex_error(l, at, ST_ERR_PARSE, "dimensions '%c' and '%c' are needed", batch, feature);
+		return lex_error(
+			l, at, ST_ERR_PARSE, "dimensions '%c' and '%c' are needed", batch, feature);
 	char name[64];
 	for (int i = 0; i < 2; i++) {
 		snprintf(name, sizeof name, "%s_%s_dimension", side, i ? feature_name : batch_name);
-		draft_attr(r, name, attr_new(r->m, &(attr){.kind = ATTR_INT, .type = ID_NONE, .i = letters[i]}));
+		draft_attr(
+			r, name, attr_new(r->m, &(attr){.kind = ATTR_INT, .type = ID_NONE, .i = letters[i]}));
 	}
 	snprintf(name, sizeof name, "%s_spatial_dimensions", side);
 	draft_attr(r, name, ints_attr(r, ELEM_NONE, spatial, n_spatial));
@@ -290,18 +307,28 @@ static status read_short_attr(reader *r, str name, const char *start, attr_id *o
 	while (stop > word && lex_is(stop[-1], LEX_SPACE))
 		stop--;
 	/* a word, or the lists of axes of a collective */
-	bool value = mnemonic.n && word < stop && (str_is(name, "sdy") ? *word == '[' || *word == '{' : word > mnemonic.p + mnemonic.n);
+	bool value = mnemonic.n && word < stop &&
+		(str_is(name, "sdy") ? *word == '[' || *word == '{' : word > mnemonic.p + mnemonic.n);
 	for (const char *p = word; value && p < stop && !str_is(name, "sdy"); p++)
 		value = lex_is(*p, LEX_WORD);
 	l->p = end;
-	attr a = {.kind = value ? ATTR_ENUM : ATTR_RAW, .type = ID_NONE, .text = lex_view(start, end), .word = lex_view(word, stop)};
+	attr a = {.kind = value ? ATTR_ENUM : ATTR_RAW,
+		.type = ID_NONE,
+		.text = lex_view(start, end),
+		.word = lex_view(word, stop)};
 	*out = attr_new(r->m, &a);
 	return ST_OK;
 }
 
 static const char *const struct_names[] = {
-	"stablehlo.dot", "stablehlo.gather", "stablehlo.scatter", "stablehlo.conv", "stablehlo.channel_handle", "stablehlo.dot_algorithm",
-	"stablehlo.output_operand_alias", "chlo.ragged_dot",
+	"stablehlo.dot",
+	"stablehlo.gather",
+	"stablehlo.scatter",
+	"stablehlo.conv",
+	"stablehlo.channel_handle",
+	"stablehlo.dot_algorithm",
+	"stablehlo.output_operand_alias",
+	"chlo.ragged_dot",
 };
 
 static status read_hash_attr(reader *r, attr_id *out)
@@ -321,7 +348,8 @@ static status read_hash_attr(reader *r, attr_id *out)
 		} else if (memchr(name.p, '.', name.n))
 			*out = raw_attr(r, start, l->p);
 		else
-			return lex_error(l, start, ST_ERR_PARSE, "undefined attribute alias '#" STR_FMT "'", STR_ARG(name));
+			return lex_error(
+				l, start, ST_ERR_PARSE, "undefined attribute alias '#" STR_FMT "'", STR_ARG(name));
 		return ST_OK;
 	}
 	if (str_starts(name, "sdy."))
@@ -366,7 +394,8 @@ status read_attr_entries(reader *r, const char *close)
 			value = attr_unit(r->m);
 		attr_kind kind = (attr_kind)attr_get(r->m, value)->kind;
 		if (kind != ATTR_SHARDING && kind != ATTR_SHARDINGS && str_is(key, "sdy.sharding"))
-			return lex_error(l, at, ST_ERR_PARSE, "expected #sdy.sharding<..> or #sdy.sharding_per_value<[..]> as sdy.sharding");
+			return lex_error(l, at, ST_ERR_PARSE,
+				"expected #sdy.sharding<..> or #sdy.sharding_per_value<[..]> as sdy.sharding");
 		vec_push(&r->attrs, (named_attr){strtab_add(&r->m->strs, key), value});
 	} while (lex_take(l, ','));
 	return lex_expect_text(l, close);
@@ -450,7 +479,8 @@ static status read_word_attr(reader *r, attr_id *out)
 		return read_array_literal(r, start, out);
 	else if (str_is(word, "affine_set") && *l->p == '<')
 		return read_affine_set(r, start, out);
-	else if (*l->p == '<' || *l->p == '(' || *l->p == '[') { /* affine_map<..>, loc(..), distinct[0]<..>, and the like */
+	else if (*l->p == '<' || *l->p == '(' ||
+		*l->p == '[') { /* affine_map<..>, loc(..), distinct[0]<..>, and the like */
 		while (*l->p == '<' || *l->p == '(' || *l->p == '[') {
 			str args;
 			TRY(lex_balanced(l, &args));
@@ -477,7 +507,10 @@ static status read_string_attr(reader *r, attr_id *out)
 	return ST_OK;
 }
 
-static bool at_number(const char *p) { return lex_is(*p, LEX_DIGIT) || (*p == '-' && lex_is(p[1], LEX_DIGIT)); }
+static bool at_number(const char *p)
+{
+	return lex_is(*p, LEX_DIGIT) || (*p == '-' && lex_is(p[1], LEX_DIGIT));
+}
 
 status read_attr(reader *r, attr_id *out)
 {

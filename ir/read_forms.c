@@ -24,7 +24,8 @@ static bool take_field(reader *r, const char *word)
 
 static void int_attr(reader *r, const char *name, int64_t v, elem e)
 {
-	draft_attr(r, name, attr_new(r->m, &(attr){.kind = ATTR_INT, .type = type_bare(r->m, e), .i = v}));
+	draft_attr(
+		r, name, attr_new(r->m, &(attr){.kind = ATTR_INT, .type = type_bare(r->m, e), .i = v}));
 }
 
 static status int_field(reader *r, const char *word, const char *name, elem e)
@@ -74,13 +75,22 @@ static status check_implied_types(reader *r, draft *d, const type *result)
 {
 	uint32_t n = draft_operands(r, d);
 	if (d->kind == OP_TUPLE && (result->kind != TYPE_TUPLE || result->n_parts != n))
-		return lex_error(&r->lex, d->at, ST_ERR_INVALID, "%u operands for " STR_FMT, n, STR_ARG(result->text));
+		return lex_error(
+			&r->lex, d->at, ST_ERR_INVALID, "%u operands for " STR_FMT, n, STR_ARG(result->text));
 	type_id real = ID_NONE;
 	if (d->kind == OP_COMPLEX) {
-		elem e = result->elem == ELEM_C64 ? ELEM_F32 : result->elem == ELEM_C128 ? ELEM_F64 : ELEM_NONE;
+		elem e = result->elem == ELEM_C64 ? ELEM_F32
+			: result->elem == ELEM_C128   ? ELEM_F64
+										  : ELEM_NONE;
 		if (result->kind != TYPE_TENSOR || e == ELEM_NONE || result->bare)
-			return lex_error(&r->lex, d->at, ST_ERR_INVALID, "expected a complex tensor, found " STR_FMT, STR_ARG(result->text));
-		real = type_intern(r->m, &(type){.kind = TYPE_TENSOR, .elem = (uint8_t)e, .rank = result->rank, .dims = result->dims, .encoding = result->encoding});
+			return lex_error(&r->lex, d->at, ST_ERR_INVALID,
+				"expected a complex tensor, found " STR_FMT, STR_ARG(result->text));
+		real = type_intern(r->m,
+			&(type){.kind = TYPE_TENSOR,
+				.elem = (uint8_t)e,
+				.rank = result->rank,
+				.dims = result->dims,
+				.encoding = result->encoding});
 	}
 	for (uint32_t i = 0; i < n; i++)
 		TRY(check_operand(r, d, i, real != ID_NONE ? real : result->parts[i]));
@@ -126,7 +136,8 @@ static status form_select(reader *r, draft *d)
 		return read_function_type(r, d);
 	}
 	if (draft_operands(r, d) != 3)
-		return lex_error(l, d->at, ST_ERR_INVALID, "select takes 3 operands, found %u", draft_operands(r, d));
+		return lex_error(
+			l, d->at, ST_ERR_INVALID, "select takes 3 operands, found %u", draft_operands(r, d));
 	type_id pred, t;
 	TRY(read_type(r, &pred));
 	t = pred;
@@ -158,7 +169,8 @@ static status form_reduce_precision(reader *r, draft *d)
 	str word = lex_word(l);
 	const char *m = word.n ? memchr(word.p, 'm', word.n) : NULL;
 	int64_t e, f;
-	if (!m || word.p[0] != 'e' || !str_to_i64(lex_view(word.p + 1, m), &e) || !str_to_i64(lex_view(m + 1, word.p + word.n), &f)) {
+	if (!m || word.p[0] != 'e' || !str_to_i64(lex_view(word.p + 1, m), &e) ||
+		!str_to_i64(lex_view(m + 1, word.p + word.n), &f)) {
 		l->p = word.p;
 		return lex_expected(l, "a format such as e5m10");
 	}
@@ -175,8 +187,10 @@ static status form_constant(reader *r, draft *d)
 	TRY(read_attr(r, &value));
 	r->keep_dense_text = false;
 	type_id t = attr_get(r->m, value)->type;
-	if (t == ID_NONE || (attr_get(r->m, value)->kind != ATTR_DENSE && attr_get(r->m, value)->kind != ATTR_RAW))
-		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "expected a constant, dense<..> : tensor<..>");
+	if (t == ID_NONE ||
+		(attr_get(r->m, value)->kind != ATTR_DENSE && attr_get(r->m, value)->kind != ATTR_RAW))
+		return lex_error(
+			&r->lex, d->at, ST_ERR_PARSE, "expected a constant, dense<..> : tensor<..>");
 	draft_attr(r, "value", value);
 	if (lex_take_text(&r->lex, "->")) /* quantised: the result's type differs from the literal's */
 		TRY(read_type(r, &t));
@@ -190,7 +204,10 @@ static status form_constant(reader *r, draft *d)
 static status form_dims(reader *r, draft *d)
 {
 	TRY(push_operands(r));
-	TRY(ints_field(r, "dims", d->kind == OP_TRANSPOSE ? "permutation" : d->kind == OP_REVERSE ? "dimensions" : "broadcast_dimensions"));
+	TRY(ints_field(r, "dims",
+		d->kind == OP_TRANSPOSE     ? "permutation"
+			: d->kind == OP_REVERSE ? "dimensions"
+									: "broadcast_dimensions"));
 	return attrs_and_same_types(r, d);
 }
 
@@ -232,7 +249,8 @@ static status form_slice(reader *r, draft *d)
 	if (!lex_take(l, ']')) {
 		do {
 			if (n == MAX_RANK)
-				return lex_error(l, l->p, ST_ERR_LIMIT, "more than the limit of %d dimensions", MAX_RANK);
+				return lex_error(
+					l, l->p, ST_ERR_LIMIT, "more than the limit of %d dimensions", MAX_RANK);
 			bounds[2][n] = 1;
 			TRY(lex_int(l, &bounds[0][n]));
 			TRY(lex_expect(l, ':'));
@@ -350,8 +368,8 @@ static status window_field(reader *r)
 	static const struct {
 		const char *word, *name;
 		elem e;
-	} fields[] = {{"stride", "window_strides", ELEM_I64}, {"lhs_dilate", "lhs_dilation", ELEM_I64}, {"rhs_dilate", "rhs_dilation", ELEM_I64},
-	              {"reverse", "window_reversal", ELEM_I1}};
+	} fields[] = {{"stride", "window_strides", ELEM_I64}, {"lhs_dilate", "lhs_dilation", ELEM_I64},
+		{"rhs_dilate", "rhs_dilation", ELEM_I64}, {"reverse", "window_reversal", ELEM_I1}};
 	lexer *l = &r->lex;
 	if (lex_take_word(l, "pad")) {
 		TRY(lex_expect(l, '='));
@@ -499,7 +517,8 @@ static status form_call_indirect(reader *r, draft *d)
 	TRY(check_operand(r, d, 0, t));
 	uint32_t n = type_get(r->m, t)->n_parts, n_inputs = type_get(r->m, t)->n_inputs;
 	if (type_get(r->m, t)->kind != TYPE_FUNCTION || n_inputs + 1 != draft_operands(r, d))
-		return lex_error(l, d->at, ST_ERR_INVALID, "a call of " STR_FMT " with %u operands", STR_ARG(type_get(r->m, t)->text), draft_operands(r, d) - 1);
+		return lex_error(l, d->at, ST_ERR_INVALID, "a call of " STR_FMT " with %u operands",
+			STR_ARG(type_get(r->m, t)->text), draft_operands(r, d) - 1);
 	for (uint32_t i = 0; i < n; i++) {
 		type_id part = type_get(r->m, t)->parts[i];
 		if (i < n_inputs)
@@ -582,7 +601,8 @@ static attr_id one_sharding(reader *r, sharding_id s)
 {
 	sharding_id *copy = arena_array(&r->m->mem, sharding_id, 1);
 	*copy = s;
-	return attr_new(r->m, &(attr){.kind = ATTR_SHARDING, .type = ID_NONE, .n = 1, .shardings = copy});
+	return attr_new(
+		r->m, &(attr){.kind = ATTR_SHARDING, .type = ID_NONE, .n = 1, .shardings = copy});
 }
 
 static status sharding_field(reader *r, const char *name)

@@ -91,7 +91,9 @@ static status reduce_inputs(reader *r, draft *d)
 	for (uint32_t i = base; i < r->inits.n; i++)
 		vec_push(&r->operands, r->inits.p[i]);
 	r->inits.n = base;
-	return draft_operands(r, d) <= MAX_OPERANDS ? ST_OK : lex_error(l, d->at, ST_ERR_LIMIT, "more operands than the limit of %d", MAX_OPERANDS);
+	return draft_operands(r, d) <= MAX_OPERANDS
+		? ST_OK
+		: lex_error(l, d->at, ST_ERR_LIMIT, "more operands than the limit of %d", MAX_OPERANDS);
 }
 
 /* Body of `applies stablehlo.add`: two scalars of the init's type, the op, a return. */
@@ -99,7 +101,8 @@ static status implied_body(reader *r, draft *d, op_kind kind)
 {
 	module *m = r->m;
 	if (draft_operands(r, d) != 2)
-		return lex_error(&r->lex, d->at, ST_ERR_INVALID, "the short form of reduce takes one input, found %u operands", draft_operands(r, d));
+		return lex_error(&r->lex, d->at, ST_ERR_INVALID,
+			"the short form of reduce takes one input, found %u operands", draft_operands(r, d));
 	type_id t = value_at(m, r->operands.p[d->operands + 1].value)->type;
 	region_id body = op_at(m, d->op)->regions;
 	value_id a = region_add_arg(m, body, t, 0), b = region_add_arg(m, body, t, 0);
@@ -125,7 +128,8 @@ static status reducer_args(reader *r, region_id body, uint32_t n)
 		loc_id loc;
 	} right[64]; /* inputs of one reduce */
 	if (n > COUNT_OF(right))
-		return lex_error(l, l->p, ST_ERR_LIMIT, "more inputs of a reduce than the limit of %zu", COUNT_OF(right));
+		return lex_error(l, l->p, ST_ERR_LIMIT, "more inputs of a reduce than the limit of %zu",
+			COUNT_OF(right));
 	for (uint32_t i = 0; i < n; i++) {
 		TRY(lex_expect(l, '('));
 		TRY(read_block_arg(r, body));
@@ -161,7 +165,8 @@ static status reducer(reader *r, draft *d)
 
 static bool is_commutative(op_kind k)
 {
-	return k == OP_ADD || k == OP_MULTIPLY || k == OP_MAXIMUM || k == OP_MINIMUM || k == OP_AND || k == OP_OR || k == OP_XOR;
+	return k == OP_ADD || k == OP_MULTIPLY || k == OP_MAXIMUM || k == OP_MINIMUM || k == OP_AND ||
+		k == OP_OR || k == OP_XOR;
 }
 
 status form_reduce(reader *r, draft *d)
@@ -175,7 +180,9 @@ status form_reduce(reader *r, draft *d)
 		str name = lex_word(l);
 		applied = find_kind(r, name);
 		if (!is_commutative(applied))
-			return lex_error(l, at, ST_ERR_PARSE, "expected a commutative operation of two operands, found '" STR_FMT "'", STR_ARG(name));
+			return lex_error(l, at, ST_ERR_PARSE,
+				"expected a commutative operation of two operands, found '" STR_FMT "'",
+				STR_ARG(name));
 	}
 	TRY(lex_expect_word(l, "across"));
 	TRY(lex_expect_word(l, "dimensions"));
@@ -196,7 +203,8 @@ static void segment_sizes(reader *r, const char *name, uint32_t first, uint32_t 
 	draft_attr(r, name, ints_attr(r, ELEM_I32, (int64_t[]){first, second}, 2));
 }
 
-/* `(%inputs) inits (%carries) dimension=0 attributes {..} { .. } : (..) -> ..`; the carries come last among the results. */
+/* `(%inputs) inits (%carries) dimension=0 attributes {..} { .. } : (..) -> ..`; the carries come
+ * last among the results. */
 status form_scan(reader *r, draft *d)
 {
 	lexer *l = &r->lex;
@@ -209,7 +217,8 @@ status form_scan(reader *r, draft *d)
 	TRY(lex_expect_word(l, "dimension"));
 	TRY(lex_expect(l, '='));
 	TRY(lex_int(l, &dim));
-	draft_attr(r, "dimension", attr_new(r->m, &(attr){.kind = ATTR_INT, .type = type_bare(r->m, ELEM_I64), .i = dim}));
+	draft_attr(r, "dimension",
+		attr_new(r->m, &(attr){.kind = ATTR_INT, .type = type_bare(r->m, ELEM_I64), .i = dim}));
 	if (lex_take_word(l, "attributes")) {
 		TRY(lex_expect(l, '{'));
 		TRY(read_attr_entries(r, "}"));
@@ -218,7 +227,8 @@ status form_scan(reader *r, draft *d)
 	TRY(read_region(r, op_at(r->m, d->op)->regions, true));
 	TRY(read_function_type(r, d));
 	if (draft_results(r, d) < carries)
-		return lex_error(l, d->at, ST_ERR_INVALID, "%u results for %u carried values", draft_results(r, d), carries);
+		return lex_error(l, d->at, ST_ERR_INVALID, "%u results for %u carried values",
+			draft_results(r, d), carries);
 	segment_sizes(r, "operandSegmentSizes", inputs, carries);
 	segment_sizes(r, "resultSegmentSizes", draft_results(r, d) - carries, carries);
 	return ST_OK;

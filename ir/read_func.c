@@ -18,8 +18,8 @@ static status read_value_attrs(reader *r, attr_id *dict, attr_id *sharding)
 	return ST_OK;
 }
 
-/* What is known of the signature beside the block arguments. Attributes are kept on r->attrs (as values of pairs) while
- * types are on r->types, because func_add wants all of them at once. */
+/* What is known of the signature beside the block arguments. Attributes are kept on r->attrs (as
+ * values of pairs) while types are on r->types, because func_add wants all of them at once. */
 struct signature {
 	region_id body;
 	uint32_t args, results; /* bases in r->attrs: two entries each, dict and sharding */
@@ -48,7 +48,8 @@ static status read_arg(reader *r, struct signature *s)
 	TRY(read_value_attrs(r, &dict, &sharding));
 	TRY(read_loc(r, &loc));
 	if (r->m->regions.p[s->body].n_args == MAX_OPERANDS)
-		return lex_error(l, type_at, ST_ERR_LIMIT, "more arguments than the limit of %d", MAX_OPERANDS);
+		return lex_error(
+			l, type_at, ST_ERR_LIMIT, "more arguments than the limit of %d", MAX_OPERANDS);
 	value_id v = region_add_arg(r->m, s->body, t, loc);
 	if (name.n) {
 		value_get(r->m, v)->name = value_name_id(r, name);
@@ -139,7 +140,8 @@ static status read_func_body(reader *r, region_id body)
 status form_func(reader *r, draft *d)
 {
 	lexer *l = &r->lex;
-	bool is_public = lex_take_word(l, "public"), is_private = !is_public && lex_take_word(l, "private");
+	bool is_public = lex_take_word(l, "public"),
+		 is_private = !is_public && lex_take_word(l, "private");
 	bool is_nested = !is_public && !is_private && lex_take_word(l, "nested");
 	lex_skip(l);
 	const char *at = l->p;
@@ -154,7 +156,8 @@ status form_func(reader *r, draft *d)
 	TRY(read_signature(r, &s));
 	TRY(add_func(r, d, &s, name, is_private));
 	if (is_public || is_nested)
-		draft_attr(r, "sym_visibility", attr_string(r->m, is_public ? STR("public") : STR("nested")));
+		draft_attr(
+			r, "sym_visibility", attr_string(r->m, is_public ? STR("public") : STR("nested")));
 	if (lex_take_word(l, "attributes")) {
 		TRY(lex_expect(l, '{'));
 		TRY(read_attr_entries(r, "}"));
@@ -165,13 +168,16 @@ status form_func(reader *r, draft *d)
 	return ST_OK;
 }
 
-/* Pushes the entries of arg_attrs or res_attrs; n: how many values there are. Shardings of arguments go to the values. */
+/* Pushes the entries of arg_attrs or res_attrs; n: how many values there are. Shardings of
+ * arguments go to the values. */
 static status push_attr_list(reader *r, draft *d, attr_id list, uint32_t n, region_id args)
 {
-	if (list != ID_NONE && (attr_get(r->m, list)->kind != ATTR_ARRAY || attr_get(r->m, list)->n != n))
+	if (list != ID_NONE &&
+		(attr_get(r->m, list)->kind != ATTR_ARRAY || attr_get(r->m, list)->n != n))
 		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "expected a list of %u attribute dicts", n);
 	for (uint32_t i = 0; i < n; i++) {
-		attr_id dict = list == ID_NONE ? ID_NONE : attr_get(r->m, list)->children[i].value, sharding = attr_child(r->m, dict, "sdy.sharding");
+		attr_id dict = list == ID_NONE ? ID_NONE : attr_get(r->m, list)->children[i].value,
+				sharding = attr_child(r->m, dict, "sdy.sharding");
 		const attr *a = dict == ID_NONE ? NULL : attr_get(r->m, dict);
 		uint32_t base = r->attrs.n;
 		for (uint32_t k = 0; a && a->kind == ATTR_DICT && k < a->n; k++)
@@ -188,13 +194,18 @@ static status push_attr_list(reader *r, draft *d, attr_id list, uint32_t n, regi
 status finish_generic_func(reader *r, draft *d)
 {
 	module *m = r->m;
-	attr_id name = take_attr(r, d, "sym_name"), type = take_attr(r, d, "function_type"), visibility = take_attr(r, d, "sym_visibility");
+	attr_id name = take_attr(r, d, "sym_name"), type = take_attr(r, d, "function_type"),
+			visibility = take_attr(r, d, "sym_visibility");
 	attr_id arg_attrs = take_attr(r, d, "arg_attrs"), res_attrs = take_attr(r, d, "res_attrs");
-	const struct type *t = type == ID_NONE || attr_get(m, type)->kind != ATTR_TYPE ? NULL : type_get(m, attr_get(m, type)->type);
+	const struct type *t = type == ID_NONE || attr_get(m, type)->kind != ATTR_TYPE
+		? NULL
+		: type_get(m, attr_get(m, type)->type);
 	if (name == ID_NONE || attr_get(m, name)->kind != ATTR_STRING || !t || t->kind != TYPE_FUNCTION)
-		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "expected sym_name and function_type among the attributes of func.func");
+		return lex_error(&r->lex, d->at, ST_ERR_PARSE,
+			"expected sym_name and function_type among the attributes of func.func");
 	if (op_at(m, d->op)->n_regions != 1)
-		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "%u regions, expected one", op_at(m, d->op)->n_regions);
+		return lex_error(
+			&r->lex, d->at, ST_ERR_PARSE, "%u regions, expected one", op_at(m, d->op)->n_regions);
 	region_id body = op_at(m, d->op)->regions;
 	if (m->regions.p[body].empty) /* a declaration: its arguments exist only in the type */
 		for (uint32_t i = 0; i < t->n_inputs; i++) {
@@ -202,11 +213,14 @@ status finish_generic_func(reader *r, draft *d)
 			m->regions.p[body].empty = true;
 		}
 	if (m->regions.p[body].n_args != t->n_inputs)
-		return lex_error(&r->lex, d->at, ST_ERR_INVALID, "%u arguments, the type has %u", m->regions.p[body].n_args, t->n_inputs);
+		return lex_error(&r->lex, d->at, ST_ERR_INVALID, "%u arguments, the type has %u",
+			m->regions.p[body].n_args, t->n_inputs);
 	for (uint32_t i = 0; i < t->n_inputs; i++)
 		if (value_at(m, m->regions.p[body].args + i)->type != t->parts[i])
-			return lex_error(&r->lex, d->at, ST_ERR_INVALID, "argument %u has type " STR_FMT ", the function's type says " STR_FMT, i,
-			                 STR_ARG(value_type(m, m->regions.p[body].args + i)->text), STR_ARG(type_get(m, t->parts[i])->text));
+			return lex_error(&r->lex, d->at, ST_ERR_INVALID,
+				"argument %u has type " STR_FMT ", the function's type says " STR_FMT, i,
+				STR_ARG(value_type(m, m->regions.p[body].args + i)->text),
+				STR_ARG(type_get(m, t->parts[i])->text));
 	TRY(define_symbol(r, d->at, attr_get(m, name)->text));
 	for (uint32_t i = t->n_inputs; i < t->n_parts; i++)
 		vec_push(&r->types, t->parts[i]);
@@ -263,10 +277,12 @@ status form_module(reader *r, draft *d)
 status finish_generic_module(reader *r, draft *d)
 {
 	if (op_at(r->m, d->op)->n_regions != 1)
-		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "%u regions, expected one", op_at(r->m, d->op)->n_regions);
+		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "%u regions, expected one",
+			op_at(r->m, d->op)->n_regions);
 	for (uint32_t i = d->attrs; i < r->attrs.n; i++) {
 		const attr *a = attr_get(r->m, r->attrs.p[i].value);
-		if (str_is(strtab_get(&r->m->strs, r->attrs.p[i].name), "sym_name") && a->kind == ATTR_STRING)
+		if (str_is(strtab_get(&r->m->strs, r->attrs.p[i].name), "sym_name") &&
+			a->kind == ATTR_STRING)
 			return define_symbol(r, d->at, a->text);
 	}
 	return ST_OK;
@@ -281,15 +297,21 @@ static status add_mesh(reader *r, draft *d, str name, str text)
 	mesh_id id;
 	status s = mesh_parse(r->m->shardings, text, name, &id, &inner);
 	if (s != ST_OK)
-		return lex_error(&r->lex, text.p + (inner.line == 1 && inner.col ? MIN(inner.col - 1, text.n) : 0), s, "%s", inner.msg);
+		return lex_error(&r->lex,
+			text.p + (inner.line == 1 && inner.col ? MIN(inner.col - 1, text.n) : 0), s, "%s",
+			inner.msg);
 	TRY(define_symbol(r, d->at, name));
-	if (mesh_find(r->m->shardings, name) != id) /* names of meshes are looked up without regard to modules */
-		return lex_error(&r->lex, d->at, ST_ERR_UNSUPPORTED, "the mesh '@" STR_FMT "' has other axes in another module of this text", STR_ARG(name));
+	if (mesh_find(r->m->shardings, name) !=
+		id) /* names of meshes are looked up without regard to modules */
+		return lex_error(&r->lex, d->at, ST_ERR_UNSUPPORTED,
+			"the mesh '@" STR_FMT "' has other axes in another module of this text", STR_ARG(name));
 	char *whole = arena_alloc(&r->m->mem, text.n + sizeof "#sdy.mesh");
 	memcpy(whole, "#sdy.mesh", 9);
 	memcpy(whole + 9, text.p, text.n);
-	draft_attr(r, "sym_name", attr_new(r->m, &(attr){.kind = ATTR_STRING, .type = ID_NONE, .text = name}));
-	draft_attr(r, "mesh", attr_new(r->m, &(attr){.kind = ATTR_RAW, .type = ID_NONE, .text = {whole, text.n + 9}}));
+	draft_attr(
+		r, "sym_name", attr_new(r->m, &(attr){.kind = ATTR_STRING, .type = ID_NONE, .text = name}));
+	draft_attr(r, "mesh",
+		attr_new(r->m, &(attr){.kind = ATTR_RAW, .type = ID_NONE, .text = {whole, text.n + 9}}));
 	return ST_OK;
 }
 
@@ -309,8 +331,10 @@ status form_mesh(reader *r, draft *d)
 status finish_generic_mesh(reader *r, draft *d)
 {
 	attr_id name = take_attr(r, d, "sym_name"), mesh = take_attr(r, d, "mesh");
-	if (name == ID_NONE || mesh == ID_NONE || attr_get(r->m, name)->kind != ATTR_STRING || !str_starts(attr_get(r->m, mesh)->text, "#sdy.mesh<"))
-		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "expected sym_name and mesh = #sdy.mesh<..> as attributes of sdy.mesh");
+	if (name == ID_NONE || mesh == ID_NONE || attr_get(r->m, name)->kind != ATTR_STRING ||
+		!str_starts(attr_get(r->m, mesh)->text, "#sdy.mesh<"))
+		return lex_error(&r->lex, d->at, ST_ERR_PARSE,
+			"expected sym_name and mesh = #sdy.mesh<..> as attributes of sdy.mesh");
 	str text = attr_get(r->m, mesh)->text;
 	return add_mesh(r, d, attr_get(r->m, name)->text, (str){text.p + 9, text.n - 9});
 }
@@ -335,8 +359,9 @@ void find_meshes(reader *r)
 		lexer at = l;
 		str name, text;
 		mesh_id id;
-		if (lex_symbol(&at, &name) == ST_OK && lex_take(&at, '=') && lex_peek(&at) == '<' && lex_balanced(&at, &text) == ST_OK &&
-		    mesh_parse(r->m->shardings, text, name, &id, NULL) == ST_OK)
+		if (lex_symbol(&at, &name) == ST_OK && lex_take(&at, '=') && lex_peek(&at) == '<' &&
+			lex_balanced(&at, &text) == ST_OK &&
+			mesh_parse(r->m->shardings, text, name, &id, NULL) == ST_OK)
 			l.p = at.p;
 	}
 }

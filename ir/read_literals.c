@@ -26,7 +26,8 @@ static const char *number_end(const char *s, bool *is_float)
 		for (s++; lex_is(*s, LEX_DIGIT);)
 			s++;
 	}
-	if ((*s == 'e' || *s == 'E') && (lex_is(s[1], LEX_DIGIT) || ((s[1] == '-' || s[1] == '+') && lex_is(s[2], LEX_DIGIT)))) {
+	if ((*s == 'e' || *s == 'E') &&
+		(lex_is(s[1], LEX_DIGIT) || ((s[1] == '-' || s[1] == '+') && lex_is(s[2], LEX_DIGIT)))) {
 		*is_float = true;
 		for (s += 2; lex_is(*s, LEX_DIGIT);)
 			s++;
@@ -39,14 +40,18 @@ static status check_number(reader *r, str text, type_id type)
 {
 	const struct type *t = type == ID_NONE ? NULL : type_get(r->m, type);
 	if (t && (t->kind != TYPE_TENSOR || !t->bare)) {
-		bool other = t->kind == TYPE_OTHER && !str_starts(t->text, "tensor<") && !str_starts(t->text, "vector<");
-		return other ? ST_OK : lex_error(&r->lex, text.p, ST_ERR_INVALID, "a number cannot have type " STR_FMT, STR_ARG(t->text));
+		bool other = t->kind == TYPE_OTHER && !str_starts(t->text, "tensor<") &&
+			!str_starts(t->text, "vector<");
+		return other ? ST_OK
+					 : lex_error(&r->lex, text.p, ST_ERR_INVALID,
+						   "a number cannot have type " STR_FMT, STR_ARG(t->text));
 	}
 	elem e = t ? (elem)t->elem : memchr(text.p, '.', text.n) ? ELEM_F64 : ELEM_I64;
 	const char *wanted = scalar_fault(text, e);
 	if (!wanted)
 		return ST_OK;
-	return lex_error(&r->lex, text.p, ST_ERR_INVALID, "expected %s as %s, found '" STR_FMT "'", wanted, elem_text(e), STR_ARG(text));
+	return lex_error(&r->lex, text.p, ST_ERR_INVALID, "expected %s as %s, found '" STR_FMT "'",
+		wanted, elem_text(e), STR_ARG(text));
 }
 
 status read_number(reader *r, attr_id *out)
@@ -62,7 +67,8 @@ status read_number(reader *r, attr_id *out)
 	int64_t v = 0;
 	bool fits = true;
 	for (const char *s = start + (*start == '-'); s < end && fits && !is_float; s++)
-		fits = lex_is(*s, LEX_DIGIT) && mul_i64(v, 10, &v) && add_i64(v, *start == '-' ? '0' - *s : *s - '0', &v);
+		fits = lex_is(*s, LEX_DIGIT) && mul_i64(v, 10, &v) &&
+			add_i64(v, *start == '-' ? '0' - *s : *s - '0', &v);
 	l->p = end;
 	TRY(optional_type(r, &a.type));
 	elem e = a.type == ID_NONE ? ELEM_I64 : (elem)type_get(r->m, a.type)->elem;
@@ -82,17 +88,25 @@ status read_number(reader *r, attr_id *out)
 
 /* ---------------------------------------------------------------- dense */
 
-struct literal { /* shape of a list literal, to be compared with its type without reading the elements */
+struct literal { /* shape of a list literal, to be compared with its type without reading the
+	                elements */
 	int64_t scalars, lists;
 	int64_t points, hexes; /* decimal points and 0x: a float has one of the two */
 	uint8_t has;           /* classes of bytes in scalars */
 	uint32_t depth;
 };
 
-/* Bytes that only some scalars have: minus, letters of true and false, pairs, strings, the point, x of 0x. */
+/* Bytes that only some scalars have: minus, letters of true and false, pairs, strings, the point, x
+ * of 0x. */
 enum { HAS_MINUS = 1, HAS_WORD = 2, HAS_PAIR = 4, HAS_STRING = 8, HAS_POINT = 16, HAS_HEX = 32 };
 static const uint8_t scalar_class[256] = {
-	['-'] = HAS_MINUS, ['t'] = HAS_WORD, ['s'] = HAS_WORD, ['('] = HAS_PAIR, ['"'] = HAS_STRING, ['.'] = HAS_POINT, ['x'] = HAS_HEX,
+	['-'] = HAS_MINUS,
+	['t'] = HAS_WORD,
+	['s'] = HAS_WORD,
+	['('] = HAS_PAIR,
+	['"'] = HAS_STRING,
+	['.'] = HAS_POINT,
+	['x'] = HAS_HEX,
 };
 
 static inline void count_byte(struct literal *out, char c)
@@ -116,7 +130,10 @@ static const char *scan_pair(struct literal *out, const char *s)
 	return commas == 1 ? s : NULL;
 }
 
-static status no_element(lexer *l, const char *at) { return lex_error(l, at, ST_ERR_PARSE, "expected an element, found '%c'", *at); }
+static status no_element(lexer *l, const char *at)
+{
+	return lex_error(l, at, ST_ERR_PARSE, "expected an element, found '%c'", *at);
+}
 
 /* From [ to its partner: counts scalars (complex ones are in parentheses) and lists. */
 static status scan_list(lexer *l, struct literal *out)
@@ -130,7 +147,8 @@ static status scan_list(lexer *l, struct literal *out)
 		case '[':
 			if (++depth > MAX_RANK) {
 				l->p = s;
-				return lex_error(l, s, ST_ERR_LIMIT, "lists nested deeper than the limit of %d", MAX_RANK);
+				return lex_error(
+					l, s, ST_ERR_LIMIT, "lists nested deeper than the limit of %d", MAX_RANK);
 			}
 			if (state >= IN_SCALAR)
 				return lex_error(l, s, ST_ERR_PARSE, "expected ',' or ']', found '['");
@@ -188,8 +206,7 @@ static status scan_list(lexer *l, struct literal *out)
 		case '>':
 		case '{':
 		case '}':
-		case 0:
-			return lex_error(l, open, ST_ERR_PARSE, "the '[' that opens here is never closed");
+		case 0: return lex_error(l, open, ST_ERR_PARSE, "the '[' that opens here is never closed");
 		default:
 			if (state == AFTER_ELEMENT)
 				return lex_error(l, s, ST_ERR_PARSE, "expected ',' or ']', found '%c'", *s);
@@ -200,19 +217,25 @@ static status scan_list(lexer *l, struct literal *out)
 	}
 }
 
-/* Elements of a list are not read one by one: what they are made of says whether they can be of the type. */
+/* Elements of a list are not read one by one: what they are made of says whether they can be of the
+ * type. */
 static status check_kind(reader *r, const char *at, const struct literal *n, elem e)
 {
-	bool is_complex = e == ELEM_C64 || e == ELEM_C128, is_int = elem_is_int(e) || e == ELEM_INDEX, fine;
+	bool is_complex = e == ELEM_C64 || e == ELEM_C128, is_int = elem_is_int(e) || e == ELEM_INDEX,
+		 fine;
 	if (e == ELEM_NONE || e == ELEM_QUANT)
 		return ST_OK;
 	if (is_int)
-		fine = !(n->has & (HAS_PAIR | HAS_STRING | HAS_POINT)) && (e == ELEM_I1 || !(n->has & HAS_WORD)) &&
-		       (e < ELEM_UI2 || e > ELEM_UI64 || !(n->has & HAS_MINUS));
+		fine = !(n->has & (HAS_PAIR | HAS_STRING | HAS_POINT)) &&
+			(e == ELEM_I1 || !(n->has & HAS_WORD)) &&
+			(e < ELEM_UI2 || e > ELEM_UI64 || !(n->has & HAS_MINUS));
 	else
-		fine = !(n->has & (HAS_WORD | HAS_STRING)) && n->points + n->hexes == (is_complex ? 2 : 1) * n->scalars &&
-		       (is_complex || !(n->has & HAS_PAIR));
-	return fine ? ST_OK : lex_error(&r->lex, at, ST_ERR_INVALID, "the literal has elements that are no %s", elem_text(e));
+		fine = !(n->has & (HAS_WORD | HAS_STRING)) &&
+			n->points + n->hexes == (is_complex ? 2 : 1) * n->scalars &&
+			(is_complex || !(n->has & HAS_PAIR));
+	return fine ? ST_OK
+				: lex_error(&r->lex, at, ST_ERR_INVALID, "the literal has elements that are no %s",
+					  elem_text(e));
 }
 
 static status check_list(reader *r, const char *at, const struct literal *n, const type *t)
@@ -224,8 +247,9 @@ static status check_list(reader *r, const char *at, const struct literal *n, con
 	}
 	if (n->depth == t->rank && n->scalars == t->elements && n->lists == lists)
 		return ST_OK;
-	return lex_error(&r->lex, at, ST_ERR_INVALID, "the literal has %lld elements in %u nested lists, expected those of " STR_FMT,
-	                 (long long)n->scalars, n->depth, STR_ARG(t->text));
+	return lex_error(&r->lex, at, ST_ERR_INVALID,
+		"the literal has %lld elements in %u nested lists, expected those of " STR_FMT,
+		(long long)n->scalars, n->depth, STR_ARG(t->text));
 }
 
 /* "0x..": one element or all of them. */
@@ -238,12 +262,14 @@ static status check_hex(reader *r, const char *at, str hex, const type *t, bool 
 		return lex_error(&r->lex, at, ST_ERR_PARSE, "expected a literal that starts with \"0x");
 	for (size_t i = 2; i < hex.n; i++)
 		if (!lex_is(hex.p[i], LEX_HEX))
-			return lex_error(&r->lex, hex.p + i, ST_ERR_PARSE, "expected a hexadecimal digit, found '%c'", hex.p[i]);
+			return lex_error(&r->lex, hex.p + i, ST_ERR_PARSE,
+				"expected a hexadecimal digit, found '%c'", hex.p[i]);
 	int64_t given = (int64_t)(hex.n - 2) / 2;
 	*splat = t->elements != 1 && given == (bits + 7) / 8 && given != bytes;
 	if ((given != bytes && !*splat) || hex.n % 2)
-		return lex_error(&r->lex, at, ST_ERR_INVALID, "the literal has %lld bytes, expected %lld of " STR_FMT, (long long)given,
-		                 (long long)bytes, STR_ARG(t->text));
+		return lex_error(&r->lex, at, ST_ERR_INVALID,
+			"the literal has %lld bytes, expected %lld of " STR_FMT, (long long)given,
+			(long long)bytes, STR_ARG(t->text));
 	return ST_OK;
 }
 
@@ -260,7 +286,8 @@ status read_dense(reader *r, attr_id *out)
 	} else if (*start == '"') {
 		TRY(lex_string(l, &hex));
 	} else {
-		while (lex_is(*l->p, LEX_SUFFIX) || *l->p == '(' || *l->p == ')' || *l->p == ',' || *l->p == ' ' || *l->p == '+')
+		while (lex_is(*l->p, LEX_SUFFIX) || *l->p == '(' || *l->p == ')' || *l->p == ',' ||
+			*l->p == ' ' || *l->p == '+')
 			l->p++;
 	}
 	const char *end = l->p;
@@ -272,20 +299,25 @@ status read_dense(reader *r, attr_id *out)
 	const type *t = type_get(r->m, id);
 	bool splat = *start != '[' && *start != '"' && end > start;
 	if (t->kind != TYPE_TENSOR && t->kind != TYPE_OTHER)
-		return lex_error(l, start, ST_ERR_INVALID, "a literal of type " STR_FMT ", expected a tensor type", STR_ARG(t->text));
+		return lex_error(l, start, ST_ERR_INVALID,
+			"a literal of type " STR_FMT ", expected a tensor type", STR_ARG(t->text));
 	if (t->kind == TYPE_TENSOR && t->dynamic)
-		return lex_error(l, start, ST_ERR_INVALID, "a literal of type " STR_FMT ", expected a static shape", STR_ARG(t->text));
+		return lex_error(l, start, ST_ERR_INVALID,
+			"a literal of type " STR_FMT ", expected a static shape", STR_ARG(t->text));
 	if (t->kind == TYPE_TENSOR && *start == '[') {
 		TRY(check_list(r, start, &list, t));
 		TRY(check_kind(r, start, &list, (elem)t->elem));
 	}
-	const char *wanted = t->kind == TYPE_TENSOR && splat ? scalar_fault(lex_view(start, end), (elem)t->elem) : NULL;
+	const char *wanted =
+		t->kind == TYPE_TENSOR && splat ? scalar_fault(lex_view(start, end), (elem)t->elem) : NULL;
 	if (wanted)
-		return lex_error(l, start, ST_ERR_INVALID, "expected %s as element of " STR_FMT, wanted, STR_ARG(t->text));
+		return lex_error(l, start, ST_ERR_INVALID, "expected %s as element of " STR_FMT, wanted,
+			STR_ARG(t->text));
 	if (t->kind == TYPE_TENSOR && hex.p)
 		TRY(check_hex(r, start, hex, t, &splat));
 	if (t->kind == TYPE_TENSOR && end == start && t->elements != 0)
-		return lex_error(l, start, ST_ERR_INVALID, "an empty literal for " STR_FMT, STR_ARG(t->text));
+		return lex_error(
+			l, start, ST_ERR_INVALID, "an empty literal for " STR_FMT, STR_ARG(t->text));
 	*out = dense_attr(r, lex_view(start, end), id, splat);
 	return ST_OK;
 }
@@ -311,7 +343,8 @@ static status push_number(reader *r)
 		while (lex_is(*l->p, LEX_SUFFIX))
 			l->p++;
 		if (!hex_value(lex_view(start, l->p), &i))
-			return lex_error(l, start, ST_ERR_PARSE, "expected a hexadecimal number of at most 64 bits");
+			return lex_error(
+				l, start, ST_ERR_PARSE, "expected a hexadecimal number of at most 64 bits");
 	} else if (lex_is(*l->p, LEX_LETTER) && lex_take_word(l, "true")) {
 		i = 1;
 	} else if (!lex_is(*l->p, LEX_LETTER) || !lex_take_word(l, "false")) {
@@ -321,7 +354,8 @@ static status push_number(reader *r)
 	return ST_OK;
 }
 
-/* Integers and truth values, comma separated, up to the closing bracket (taken), pushed on r->numbers. */
+/* Integers and truth values, comma separated, up to the closing bracket (taken), pushed on
+ * r->numbers. */
 static status push_numbers(reader *r, char close)
 {
 	lexer *l = &r->lex;
@@ -330,7 +364,8 @@ static status push_numbers(reader *r, char close)
 	uint32_t base = r->numbers.n;
 	do {
 		if (r->numbers.n - base == MAX_OPERANDS)
-			return lex_error(l, l->p, ST_ERR_LIMIT, "the list is longer than the limit of %d", MAX_OPERANDS);
+			return lex_error(
+				l, l->p, ST_ERR_LIMIT, "the list is longer than the limit of %d", MAX_OPERANDS);
 		TRY(push_number(r));
 	} while (lex_take(l, ','));
 	return lex_expect(l, close);
@@ -352,7 +387,8 @@ status read_int_list(reader *r, elem e, attr_id *out)
 	return ST_OK;
 }
 
-/* The elements of array<T: ..> one by one; the scanner stands behind the colon and ends before >. */
+/* The elements of array<T: ..> one by one; the scanner stands behind the colon and ends before >.
+ */
 static status check_array(reader *r, elem e)
 {
 	lexer *l = &r->lex;
@@ -382,10 +418,13 @@ status read_array_literal(reader *r, const char *start, attr_id *out)
 	TRY(read_type(r, &type));
 	const struct type *t = type_get(r->m, type);
 	elem e = (elem)t->elem;
-	bool whole_bytes = e == ELEM_I1 || elem_bits(e) % 8 == 0, plain = e != ELEM_INDEX && e != ELEM_QUANT && e != ELEM_C64 && e != ELEM_C128;
+	bool whole_bytes = e == ELEM_I1 || elem_bits(e) % 8 == 0,
+		 plain = e != ELEM_INDEX && e != ELEM_QUANT && e != ELEM_C64 && e != ELEM_C128;
 	if (t->kind != TYPE_TENSOR || !t->bare || !whole_bytes || !plain) {
 		if (t->kind != TYPE_OTHER)
-			return lex_error(l, type_at, ST_ERR_INVALID, "an array of " STR_FMT ", expected integers or floats of whole bytes", STR_ARG(t->text));
+			return lex_error(l, type_at, ST_ERR_INVALID,
+				"an array of " STR_FMT ", expected integers or floats of whole bytes",
+				STR_ARG(t->text));
 		while (*l->p != '>' && l->p < l->end)
 			l->p++;
 		TRY(lex_expect(l, '>'));

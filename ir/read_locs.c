@@ -1,5 +1,5 @@
-/* Locations and aliases. Aliases of locations are mostly defined after their uses, so a use makes an entry that the
- * definition fills, and names and files are worked out once at the end. */
+/* Locations and aliases. Aliases of locations are mostly defined after their uses, so a use makes
+ * an entry that the definition fills, and names and files are worked out once at the end. */
 #include "ir/read.h"
 
 static uint64_t alias_hash(str name) { return hash_bytes(name.p, name.n, 0xa11a5); }
@@ -17,7 +17,10 @@ static struct alias *find_in(reader *r, str name, bool loc)
 	return NULL;
 }
 
-struct alias *find_alias(reader *r, str name) { return r->attr_aliases.n ? find_in(r, name, false) : NULL; }
+struct alias *find_alias(reader *r, str name)
+{
+	return r->attr_aliases.n ? find_in(r, name, false) : NULL;
+}
 
 bool is_loc_alias(reader *r, str name)
 {
@@ -127,7 +130,8 @@ static status resolve_alias(reader *r, lexer *l, location *out, uint32_t depth)
 	str name = lex_view(at, l->p);
 	const struct alias *a = find_in(r, name, true);
 	if (!a || a->id == ID_NONE)
-		return lex_error(&r->lex, at, ST_ERR_PARSE, "location alias '" STR_FMT "' is never defined", STR_ARG(name));
+		return lex_error(&r->lex, at, ST_ERR_PARSE, "location alias '" STR_FMT "' is never defined",
+			STR_ARG(name));
 	TRY(resolve_loc(r, a->id, depth + 1));
 	const location *known = &r->m->locs.p[a->id];
 	if (!out->name.n)
@@ -166,7 +170,8 @@ static status resolve_string(reader *r, lexer *l, location *out, uint32_t depth)
 	return ST_OK;
 }
 
-/* One location at the scanner; of fused and call sites only the innermost, first part is looked at. */
+/* One location at the scanner; of fused and call sites only the innermost, first part is looked at.
+ */
 static status resolve_text(reader *r, lexer *l, location *out, uint32_t depth)
 {
 	if (depth > MAX_LOC_CHAIN)
@@ -203,7 +208,8 @@ status resolve_locs(reader *r)
 	for (loc_id id = 1; id < r->m->locs.n; id++) {
 		const struct alias *a = &r->loc_aliases.p[id];
 		if (a->name.n && a->id == ID_NONE)
-			return lex_error(&r->lex, a->use, ST_ERR_PARSE, "location alias '" STR_FMT "' is never defined", STR_ARG(a->name));
+			return lex_error(&r->lex, a->use, ST_ERR_PARSE,
+				"location alias '" STR_FMT "' is never defined", STR_ARG(a->name));
 		TRY(resolve_loc(r, id, 0));
 	}
 	return ST_OK;

@@ -47,15 +47,17 @@ status check_operand(reader *r, const draft *d, uint32_t i, type_id given)
 	lexer at = r->lex;
 	at.p = o->at + 1;
 	str name = lex_suffix(&at);
-	return lex_error(&r->lex, o->at, ST_ERR_INVALID, "'%%" STR_FMT "' has type " STR_FMT ", but is used as " STR_FMT, STR_ARG(name),
-	                 STR_ARG(type_get(r->m, has)->text), STR_ARG(type_get(r->m, given)->text));
+	return lex_error(&r->lex, o->at, ST_ERR_INVALID,
+		"'%%" STR_FMT "' has type " STR_FMT ", but is used as " STR_FMT, STR_ARG(name),
+		STR_ARG(type_get(r->m, has)->text), STR_ARG(type_get(r->m, given)->text));
 }
 
 static status check_count(reader *r, const draft *d, const char *at, uint32_t n_types)
 {
 	if (draft_operands(r, d) == n_types)
 		return ST_OK;
-	return lex_error(&r->lex, at, ST_ERR_INVALID, "%u operand types for %u operands", n_types, draft_operands(r, d));
+	return lex_error(&r->lex, at, ST_ERR_INVALID, "%u operand types for %u operands", n_types,
+		draft_operands(r, d));
 }
 
 status read_result_types(reader *r)
@@ -212,16 +214,19 @@ static status place_shardings(reader *r, draft *d)
 	const char *own = own_sharding(d->kind);
 	attr_id a = own ? take_attr(r, d, own) : ID_NONE;
 	if (a != ID_NONE)
-		return op->n_results == 1 ? set_sharding(r, op->results, a, d->at)
-		                          : lex_error(&r->lex, d->at, ST_ERR_PARSE, "one sharding for %u results", op->n_results);
+		return op->n_results == 1
+			? set_sharding(r, op->results, a, d->at)
+			: lex_error(&r->lex, d->at, ST_ERR_PARSE, "one sharding for %u results", op->n_results);
 	a = take_attr(r, d, "sdy.sharding");
 	if (a == ID_NONE)
 		return missing_sharding(r, d);
 	const attr *list = attr_get(r->m, a);
 	if (list->kind != ATTR_SHARDINGS)
-		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "expected #sdy.sharding_per_value<[..]> as sdy.sharding of an operation");
+		return lex_error(&r->lex, d->at, ST_ERR_PARSE,
+			"expected #sdy.sharding_per_value<[..]> as sdy.sharding of an operation");
 	if (list->n != op->n_results)
-		return lex_error(&r->lex, d->at, ST_ERR_INVALID, "%u shardings for %u results", list->n, op->n_results);
+		return lex_error(
+			&r->lex, d->at, ST_ERR_INVALID, "%u shardings for %u results", list->n, op->n_results);
 	for (uint32_t i = 0; i < op->n_results; i++) {
 		TRY(check_rank(r, list->shardings[i], value_type(r->m, op->results + i), d->at));
 		value_get(r->m, op->results + i)->sharding = list->shardings[i];
@@ -238,8 +243,9 @@ static status store_attrs(reader *r, const draft *d)
 	for (uint32_t i = 1; i < MIN(n, CHECKED_NAMES); i++)
 		for (uint32_t k = 0; k < i; k++)
 			if (list[i].name == list[k].name)
-				return lex_error(&r->lex, d->at, ST_ERR_PARSE, "attribute '" STR_FMT "' is given twice",
-				                 STR_ARG(strtab_get(&r->m->strs, list[i].name)));
+				return lex_error(&r->lex, d->at, ST_ERR_PARSE,
+					"attribute '" STR_FMT "' is given twice",
+					STR_ARG(strtab_get(&r->m->strs, list[i].name)));
 	op *op = op_get(r->m, d->op);
 	op->first_attr = r->m->op_attrs.n;
 	op->n_attrs = n;
@@ -289,16 +295,21 @@ static op_kind wanted_terminator(const module *m, op_id parent)
 	if (parent == ID_NONE)
 		return OP_COUNT;
 	op_kind k = (op_kind)op_at(m, parent)->kind;
-	return k == OP_UNKNOWN ? OP_UNKNOWN : k == OP_BUILTIN_MODULE ? OP_COUNT : k == OP_FUNC ? OP_FUNC_RETURN
-	     : k == OP_SDY_MANUAL_COMPUTATION || k == OP_SDY_NAMED_COMPUTATION ? OP_SDY_RETURN : OP_RETURN;
+	return k == OP_UNKNOWN                                                ? OP_UNKNOWN
+		: k == OP_BUILTIN_MODULE                                          ? OP_COUNT
+		: k == OP_FUNC                                                    ? OP_FUNC_RETURN
+		: k == OP_SDY_MANUAL_COMPUTATION || k == OP_SDY_NAMED_COMPUTATION ? OP_SDY_RETURN
+																		  : OP_RETURN;
 }
 
 static status check_last(reader *r, region_id region, op_kind wanted)
 {
 	op_id last = r->m->regions.p[region].last;
-	if (wanted == OP_UNKNOWN || wanted == OP_COUNT || (last != ID_NONE && op_at(r->m, last)->kind == wanted))
+	if (wanted == OP_UNKNOWN || wanted == OP_COUNT ||
+		(last != ID_NONE && op_at(r->m, last)->kind == wanted))
 		return ST_OK;
-	return lex_error(&r->lex, r->lex.p - 1, ST_ERR_PARSE, "expected %s before the end of the region", op_infos[wanted].text);
+	return lex_error(&r->lex, r->lex.p - 1, ST_ERR_PARSE,
+		"expected %s before the end of the region", op_infos[wanted].text);
 }
 
 status read_region_ops(reader *r, region_id region, bool header)
@@ -310,14 +321,16 @@ status read_region_ops(reader *r, region_id region, bool header)
 		TRY(read_block_header(r, region));
 	while (!lex_take(l, '}')) {
 		if (*l->p == '^')
-			return lex_error(l, l->p, ST_ERR_UNSUPPORTED, "a second block: control flow between blocks is not supported");
+			return lex_error(l, l->p, ST_ERR_UNSUPPORTED,
+				"a second block: control flow between blocks is not supported");
 		const char *at = l->p;
 		TRY(read_op(r, region));
 		op_kind kind = (op_kind)op_at(r->m, r->m->regions.p[region].last)->kind;
 		if (op_infos[kind].flags & OPF_TERMINATOR && lex_peek(l) != '}' && l->p >= l->end)
 			return lex_expected(l, "'}'");
 		if (op_infos[kind].flags & OPF_TERMINATOR && (wanted == OP_COUNT || *l->p != '}'))
-			return lex_error(l, at, ST_ERR_PARSE, "%s is not the last operation of a region", op_infos[kind].text);
+			return lex_error(l, at, ST_ERR_PARSE, "%s is not the last operation of a region",
+				op_infos[kind].text);
 	}
 	return check_last(r, region, wanted);
 }
@@ -333,8 +346,8 @@ status read_region(reader *r, region_id region, bool header)
 	return ST_OK;
 }
 
-/* Regions of an op are contiguous. Their number is known only at the end, so room is made for the usual number, and an
- * op with more moves all of them behind the last. */
+/* Regions of an op are contiguous. Their number is known only at the end, so room is made for the
+ * usual number, and an op with more moves all of them behind the last. */
 static void add_region(reader *r, op_id o, uint32_t have)
 {
 	module *m = r->m;
@@ -350,7 +363,8 @@ static void add_region(reader *r, op_id o, uint32_t have)
 			op_get(m, at)->parent = to;
 		for (uint32_t k = 0; k < m->regions.p[to].n_args; k++)
 			value_get(m, m->regions.p[to].args + k)->def = to;
-		m->regions.p[old + i] = (region){.parent = ID_NONE, .first = ID_NONE, .last = ID_NONE, .empty = true};
+		m->regions.p[old + i] =
+			(region){.parent = ID_NONE, .first = ID_NONE, .last = ID_NONE, .empty = true};
 	}
 }
 
@@ -402,7 +416,8 @@ static status read_result_names(reader *r)
 			int64_t n;
 			TRY(lex_int(l, &n));
 			if (n < 1 || n > MAX_OPERANDS)
-				return lex_error(l, name.at, ST_ERR_LIMIT, "%lld results, expected 1 to %d", (long long)n, MAX_OPERANDS);
+				return lex_error(l, name.at, ST_ERR_LIMIT, "%lld results, expected 1 to %d",
+					(long long)n, MAX_OPERANDS);
 			name.n = (uint32_t)n;
 		}
 		vec_push(&r->names, name);
@@ -417,8 +432,8 @@ static status bind_results(reader *r, draft *d)
 	for (uint32_t i = d->names; i < r->names.n; i++)
 		named += r->names.p[i].n;
 	if (r->names.n > d->names && named != op->n_results)
-		return lex_error(&r->lex, r->names.p[d->names].at, ST_ERR_INVALID, "%llu names for %u results", (unsigned long long)named,
-		                 op->n_results);
+		return lex_error(&r->lex, r->names.p[d->names].at, ST_ERR_INVALID,
+			"%llu names for %u results", (unsigned long long)named, op->n_results);
 	value_id v = op->results;
 	for (uint32_t i = d->names; i < r->names.n; i++) {
 		const struct result_name *name = &r->names.p[i];
@@ -445,15 +460,18 @@ static status normalize_generic(reader *r, draft *d)
 	if (axes) {
 		attr_id a = take_attr(r, d, axes);
 		if (a == ID_NONE || attr_get(r->m, a)->kind != ATTR_ENUM)
-			return lex_error(&r->lex, d->at, ST_ERR_PARSE, "expected the attribute '%s', a list of axes", axes);
+			return lex_error(
+				&r->lex, d->at, ST_ERR_PARSE, "expected the attribute '%s', a list of axes", axes);
 		draft_attr(r, axes, a);
 	}
 	if (d->kind != OP_SDY_PROPAGATION_BARRIER)
 		return ST_OK;
 	static const char *const directions[] = {"NONE", "FORWARD", "BACKWARD", "BOTH"};
 	attr_id a = take_attr(r, d, "allowed_direction");
-	if (a == ID_NONE || attr_get(r->m, a)->kind != ATTR_INT || attr_get(r->m, a)->i < 0 || attr_get(r->m, a)->i > 3)
-		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "expected allowed_direction from 0 to 3 as i32");
+	if (a == ID_NONE || attr_get(r->m, a)->kind != ATTR_INT || attr_get(r->m, a)->i < 0 ||
+		attr_get(r->m, a)->i > 3)
+		return lex_error(
+			&r->lex, d->at, ST_ERR_PARSE, "expected allowed_direction from 0 to 3 as i32");
 	str word = str_of(directions[attr_get(r->m, a)->i]);
 	draft_attr(r, "allowed_direction", enum_attr(r, "sdy", "propagation_direction", word));
 	return ST_OK;
@@ -464,11 +482,13 @@ static status read_generic(reader *r, draft *d)
 	lexer *l = &r->lex;
 	TRY(push_call_operands(r));
 	if (lex_peek(l) == '[')
-		return lex_error(l, l->p, ST_ERR_UNSUPPORTED, "successor blocks: control flow between blocks is not supported");
+		return lex_error(l, l->p, ST_ERR_UNSUPPORTED,
+			"successor blocks: control flow between blocks is not supported");
 	r->keep_dense_text = is_constant(d->kind);
 	if (lex_take_text(l, "<{")) {
 		TRY(read_attr_entries(r, "}>"));
-		if (d->kind == OP_UNKNOWN) { /* nothing else tells its properties from its other attributes */
+		if (d->kind ==
+			OP_UNKNOWN) { /* nothing else tells its properties from its other attributes */
 			attr_id properties = array_attr(r, ATTR_DICT, STR(""), d->attrs);
 			vec_push(&r->attrs, (named_attr){0, properties});
 		}
@@ -499,13 +519,18 @@ static status read_op_text(reader *r, draft *d)
 			return lex_error(l, at, ST_ERR_PARSE, "expected the name of an operation in quotes");
 	d->kind = find_kind(r, name);
 	if (!generic && d->kind == OP_UNKNOWN && str_starts(name, "cf."))
-		return lex_error(l, at, ST_ERR_UNSUPPORTED, "'" STR_FMT "': control flow between blocks is not supported", STR_ARG(name));
+		return lex_error(l, at, ST_ERR_UNSUPPORTED,
+			"'" STR_FMT "': control flow between blocks is not supported", STR_ARG(name));
 	if (!generic && d->kind == OP_UNKNOWN)
-		return lex_error(l, at, ST_ERR_PARSE, "unknown operation '" STR_FMT "'; others than the known ones are read in generic form only",
-		                 STR_ARG(name));
+		return lex_error(l, at, ST_ERR_PARSE,
+			"unknown operation '" STR_FMT
+			"'; others than the known ones are read in generic form only",
+			STR_ARG(name));
 	if (!generic && !op_forms[d->kind])
-		return lex_error(l, at, ST_ERR_PARSE, "expected '" STR_FMT "' in its generic form, with quotes", STR_ARG(name));
-	d->op = op_create(r->m, d->kind, d->kind == OP_UNKNOWN ? strtab_add(&r->m->strs, name) : 0, 0, (uint32_t)(at - l->text));
+		return lex_error(l, at, ST_ERR_PARSE,
+			"expected '" STR_FMT "' in its generic form, with quotes", STR_ARG(name));
+	d->op = op_create(r->m, d->kind, d->kind == OP_UNKNOWN ? strtab_add(&r->m->strs, name) : 0, 0,
+		(uint32_t)(at - l->text));
 	return generic ? read_generic(r, d) : op_forms[d->kind](r, d);
 }
 
@@ -532,12 +557,14 @@ static void spread_loc(module *m, op_id o)
 
 status read_op(reader *r, region_id into)
 {
-	draft d = {.operands = r->operands.n, .attrs = r->attrs.n, .types = r->types.n, .names = r->names.n};
+	draft d = {
+		.operands = r->operands.n, .attrs = r->attrs.n, .types = r->types.n, .names = r->names.n};
 	TRY(read_result_names(r));
 	TRY(read_op_text(r, &d));
 	module *m = r->m;
 	if (draft_results(r, &d) > MAX_OPERANDS)
-		return lex_error(&r->lex, d.at, ST_ERR_LIMIT, "more results than the limit of %d", MAX_OPERANDS);
+		return lex_error(
+			&r->lex, d.at, ST_ERR_LIMIT, "more results than the limit of %d", MAX_OPERANDS);
 	loc_id loc;
 	TRY(read_loc(r, &loc));
 	op_get(m, d.op)->loc = loc;

@@ -1,4 +1,5 @@
-/* What one element of a literal may be, by its element type: 1, -1, 0xFF, true, 1.5e3, (1.0, 2.0). */
+/* What one element of a literal may be, by its element type: 1, -1, 0xFF, true, 1.5e3, (1.0, 2.0).
+ */
 #include "ir/read.h"
 
 static bool is_unsigned(elem e) { return e >= ELEM_UI2 && e <= ELEM_UI64; }
@@ -14,7 +15,8 @@ static bool read_digits(str s, unsigned base, unsigned __int128 *out)
 	for (size_t i = 0; i < s.n; i++) {
 		if (!lex_is(s.p[i], base == 16 ? LEX_HEX : LEX_DIGIT))
 			return false;
-		unsigned digit = lex_is(s.p[i], LEX_DIGIT) ? (unsigned)(s.p[i] - '0') : (unsigned)((s.p[i] | 32) - 'a' + 10);
+		unsigned digit = lex_is(s.p[i], LEX_DIGIT) ? (unsigned)(s.p[i] - '0')
+												   : (unsigned)((s.p[i] | 32) - 'a' + 10);
 		if (!(*out >> 100))
 			*out = *out * base + digit;
 	}
@@ -33,7 +35,8 @@ static const char *int_fault(str s, elem e)
 	if (negative && is_unsigned(e))
 		return "a number that is not negative";
 	int bits = elem_bits(e);
-	unsigned __int128 limit = negative ? (unsigned __int128)1 << (bits - 1) : ((unsigned __int128)1 << bits) - 1;
+	unsigned __int128 limit =
+		negative ? (unsigned __int128)1 << (bits - 1) : ((unsigned __int128)1 << bits) - 1;
 	return v <= limit ? NULL : "a number that fits";
 }
 
@@ -48,7 +51,9 @@ static const char *float_fault(str s, int bits)
 {
 	unsigned __int128 v;
 	if (is_hex(s))
-		return !read_digits(without(s, 2), 16, &v) ? "a number" : v >> bits ? "a bit pattern that fits" : NULL;
+		return !read_digits(without(s, 2), 16, &v) ? "a number"
+			: v >> bits                            ? "a bit pattern that fits"
+												   : NULL;
 	size_t first = s.n && s.p[0] == '-', at = skip_digits(s, first);
 	if (at == first)
 		return "a number";
@@ -82,7 +87,8 @@ static const char *complex_fault(str s, int bits)
 		return pair;
 	s = (str){s.p + 1, s.n - 2};
 	const char *comma = memchr(s.p, ',', s.n);
-	if (!comma || float_fault(trim(lex_view(s.p, comma)), bits) || float_fault(trim(lex_view(comma + 1, s.p + s.n)), bits))
+	if (!comma || float_fault(trim(lex_view(s.p, comma)), bits) ||
+		float_fault(trim(lex_view(comma + 1, s.p + s.n)), bits))
 		return pair;
 	return NULL;
 }

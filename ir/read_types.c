@@ -1,7 +1,7 @@
 #include "ir/read.h"
 
-/* Where a spelled type ends decides how cheaply it is found again: the text from the first letter to the closing
- * bracket is looked up as it is, and only text that was never seen is parsed. */
+/* Where a spelled type ends decides how cheaply it is found again: the text from the first letter
+ * to the closing bracket is looked up as it is, and only text that was never seen is parsed. */
 
 static status tensor_text(reader *r, str *out)
 {
@@ -28,7 +28,10 @@ static bool has_space(str s)
 	return false;
 }
 
-static type_id other_type(reader *r, str text) { return type_intern(r->m, &(type){.kind = TYPE_OTHER, .text = text}); }
+static type_id other_type(reader *r, str text)
+{
+	return type_intern(r->m, &(type){.kind = TYPE_OTHER, .text = text});
+}
 
 /* One dim and its x; false when an element type starts here instead. */
 static status read_dim(lexer *l, int64_t *out, bool *found)
@@ -46,7 +49,8 @@ static status read_dim(lexer *l, int64_t *out, bool *found)
 	}
 	lex_skip(l);
 	if (*l->p != 'x')
-		return lex_error(l, at, ST_ERR_PARSE, "expected 'x' after a dimension, found '%c'", *l->p ? *l->p : ' ');
+		return lex_error(
+			l, at, ST_ERR_PARSE, "expected 'x' after a dimension, found '%c'", *l->p ? *l->p : ' ');
 	l->p++;
 	return ST_OK;
 }
@@ -54,7 +58,9 @@ static status read_dim(lexer *l, int64_t *out, bool *found)
 /* i7, si32, ui3: a width that the table does not have; f80, f128. */
 static bool is_other_number(str word)
 {
-	size_t at = word.p[0] == 'i' ? 1 : str_starts(word, "si") || str_starts(word, "ui") ? 2 : word.n;
+	size_t at = word.p[0] == 'i'                           ? 1
+		: str_starts(word, "si") || str_starts(word, "ui") ? 2
+														   : word.n;
 	if (at >= word.n)
 		return str_is(word, "f80") || str_is(word, "f128");
 	for (; at < word.n; at++)
@@ -104,7 +110,8 @@ static status read_element(reader *r, elem *out, bool *text_only)
 
 enum { MAX_ELEMENTS_LOG = 56 };
 
-/* tensor<..> whose text is known to be balanced; the scanner stands at its start and ends behind it. */
+/* tensor<..> whose text is known to be balanced; the scanner stands at its start and ends behind
+ * it. */
 static status parse_tensor(reader *r, str text, type_id *out)
 {
 	lexer *l = &r->lex;
@@ -123,9 +130,11 @@ static status parse_tensor(reader *r, str text, type_id *out)
 		if (!found)
 			break;
 		if (t.rank == MAX_RANK)
-			return lex_error(l, at, ST_ERR_LIMIT, "the tensor has more than the limit of %d dimensions", MAX_RANK);
+			return lex_error(l, at, ST_ERR_LIMIT,
+				"the tensor has more than the limit of %d dimensions", MAX_RANK);
 		if (dim > 0 && (!mul_i64(total, dim, &total) || total > 1ll << MAX_ELEMENTS_LOG))
-			return lex_error(l, at, ST_ERR_LIMIT, "the tensor has more than the limit of 2^%d elements", MAX_ELEMENTS_LOG);
+			return lex_error(l, at, ST_ERR_LIMIT,
+				"the tensor has more than the limit of 2^%d elements", MAX_ELEMENTS_LOG);
 		dims[t.rank++] = dim;
 	}
 	elem e;
@@ -170,7 +179,8 @@ static status read_tuple(reader *r, type_id *out)
 	uint32_t base = r->types.n;
 	TRY(lex_expect(&r->lex, '<'));
 	TRY(push_types(r, '>'));
-	*out = type_intern(r->m, &(type){.kind = TYPE_TUPLE, .n_parts = r->types.n - base, .parts = r->types.p + base});
+	*out = type_intern(r->m,
+		&(type){.kind = TYPE_TUPLE, .n_parts = r->types.n - base, .parts = r->types.p + base});
 	r->types.n = base;
 	return ST_OK;
 }
@@ -184,7 +194,8 @@ static status read_function(reader *r, type_id *out)
 	uint32_t n_inputs = r->types.n - base;
 	TRY(lex_expect_text(l, "->"));
 	TRY(read_result_types(r));
-	*out = type_function(r->m, r->types.p + base, n_inputs, r->types.p + base + n_inputs, r->types.n - base - n_inputs);
+	*out = type_function(r->m, r->types.p + base, n_inputs, r->types.p + base + n_inputs,
+		r->types.n - base - n_inputs);
 	r->types.n = base;
 	return ST_OK;
 }
@@ -205,9 +216,11 @@ static status read_dialect_type(reader *r, type_id *out)
 	else if (str_is(text, "!stablehlo.token"))
 		*out = type_intern(r->m, &(type){.kind = TYPE_TOKEN, .text = text});
 	else if (!memchr(text.p, '.', text.n) && !memchr(text.p, '<', text.n))
-		return lex_error(l, start, ST_ERR_PARSE, "undefined type alias '" STR_FMT "'", STR_ARG(text));
+		return lex_error(
+			l, start, ST_ERR_PARSE, "undefined type alias '" STR_FMT "'", STR_ARG(text));
 	else if (str_starts(text, "!quant."))
-		*out = type_intern(r->m, &(type){.kind = TYPE_TENSOR, .elem = ELEM_QUANT, .bare = true, .text = text});
+		*out = type_intern(
+			r->m, &(type){.kind = TYPE_TENSOR, .elem = ELEM_QUANT, .bare = true, .text = text});
 	else
 		*out = other_type(r, text);
 	return ST_OK;
@@ -243,7 +256,8 @@ bool at_type(reader *r)
 	const char *start = l->p;
 	str word = lex_word(l);
 	l->p = start;
-	static const char *const words[] = {"tensor", "tuple", "complex", "vector", "memref", "none", "index"};
+	static const char *const words[] = {
+		"tensor", "tuple", "complex", "vector", "memref", "none", "index"};
 	for (size_t i = 0; i < COUNT_OF(words); i++)
 		if (str_is(word, words[i]))
 			return true;
@@ -265,7 +279,9 @@ status read_type(reader *r, type_id *out)
 	if (!at_type(r))
 		return lex_expected(l, "a type");
 	TRY(lex_enter(l));
-	status s = *l->p == '(' ? read_function(r, out) : *l->p == '!' ? read_dialect_type(r, out) : read_word_type(r, out);
+	status s = *l->p == '(' ? read_function(r, out)
+		: *l->p == '!'      ? read_dialect_type(r, out)
+							: read_word_type(r, out);
 	lex_leave(l);
 	return s;
 }

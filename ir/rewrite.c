@@ -1,7 +1,7 @@
 /* Building and changing a module: creation of ops, their place in regions, uses, copies.
  *
- * Use lists are kept newest first, exactly as MLIR keeps them, because the order in which propagation visits users
- * decides ties between shardings. */
+ * Use lists are kept newest first, exactly as MLIR keeps them, because the order in which
+ * propagation visits users decides ties between shardings. */
 #include "ir/build.h"
 
 #include <stdlib.h>
@@ -57,7 +57,10 @@ void op_give_results(module *m, op_id o, const type_id *types, uint32_t n)
 		vec_push(&m->values, (value){.type = types[i], .def = o, .index = i, .first_use = ID_NONE});
 }
 
-void op_set_operand(module *m, op_id o, uint32_t i, value_id v) { use_move(m, op_at(m, o)->operands + i, v); }
+void op_set_operand(module *m, op_id o, uint32_t i, value_id v)
+{
+	use_move(m, op_at(m, o)->operands + i, v);
+}
 
 void op_set_operands(module *m, op_id o, const value_id *operands, uint32_t n)
 {
@@ -70,7 +73,8 @@ void op_set_operands(module *m, op_id o, const value_id *operands, uint32_t n)
 	op->n_operands = kept;
 	if (n == kept)
 		return;
-	/* Slots of one op are contiguous: the old ones move to the end and keep their places in the use lists. */
+	/* Slots of one op are contiguous: the old ones move to the end and keep their places in the use
+	 * lists. */
 	slot_id from = op->operands, to = m->slots.n;
 	vec_reserve(&m->slots, to + n);
 	m->slots.n += n;
@@ -107,8 +111,14 @@ void value_replace_uses(module *m, value_id from, value_id to, op_id except)
 
 op_id op_create(module *m, op_kind kind, str_id name, loc_id loc, uint32_t src)
 {
-	vec_push(&m->ops, (op){.kind = (uint16_t)kind, .name = kind == OP_UNKNOWN ? name : (str_id)kind, .parent = ID_NONE, .prev = ID_NONE,
-	                       .next = ID_NONE, .loc = loc, .src = src});
+	vec_push(&m->ops,
+		(op){.kind = (uint16_t)kind,
+			.name = kind == OP_UNKNOWN ? name : (str_id)kind,
+			.parent = ID_NONE,
+			.prev = ID_NONE,
+			.next = ID_NONE,
+			.loc = loc,
+			.src = src});
 	return m->ops.n - 1;
 }
 
@@ -118,11 +128,16 @@ void op_give_regions(module *m, op_id o, uint32_t n)
 	op->regions = m->regions.n;
 	op->n_regions = n;
 	for (uint32_t i = 0; i < n; i++)
-		vec_push(&m->regions, (region){.parent = o, .first = ID_NONE, .last = ID_NONE, .args = m->values.n, .empty = true});
+		vec_push(&m->regions,
+			(region){.parent = o,
+				.first = ID_NONE,
+				.last = ID_NONE,
+				.args = m->values.n,
+				.empty = true});
 }
 
-op_id op_new(module *m, op_kind kind, str_id name, const value_id *operands, uint32_t n_operands, const type_id *result_types,
-             uint32_t n_results, uint32_t n_regions, loc_id loc)
+op_id op_new(module *m, op_kind kind, str_id name, const value_id *operands, uint32_t n_operands,
+	const type_id *result_types, uint32_t n_results, uint32_t n_regions, loc_id loc)
 {
 	op_id o = op_create(m, kind, name, loc, UINT32_MAX);
 	op_give_operands(m, o, operands, n_operands);
@@ -138,7 +153,13 @@ value_id region_add_arg(module *m, region_id r, type_id t, loc_id loc)
 		region->args = m->values.n;
 	assert(region->args + region->n_args == m->values.n);
 	region->empty = false;
-	vec_push(&m->values, (value){.type = t, .def = r, .index = region->n_args, .first_use = ID_NONE, .loc = loc, .is_arg = true});
+	vec_push(&m->values,
+		(value){.type = t,
+			.def = r,
+			.index = region->n_args,
+			.first_use = ID_NONE,
+			.loc = loc,
+			.is_arg = true});
 	region->n_args++;
 	return m->values.n - 1;
 }
@@ -156,8 +177,14 @@ static void link_op(module *m, op_id o, region_id r, op_id prev, op_id next)
 	*(next == ID_NONE ? &region->last : &op_get(m, next)->prev) = o;
 }
 
-void op_insert_before(module *m, op_id o, op_id before) { link_op(m, o, op_at(m, before)->parent, op_at(m, before)->prev, before); }
-void op_insert_after(module *m, op_id o, op_id after) { link_op(m, o, op_at(m, after)->parent, after, op_at(m, after)->next); }
+void op_insert_before(module *m, op_id o, op_id before)
+{
+	link_op(m, o, op_at(m, before)->parent, op_at(m, before)->prev, before);
+}
+void op_insert_after(module *m, op_id o, op_id after)
+{
+	link_op(m, o, op_at(m, after)->parent, after, op_at(m, after)->next);
+}
 void op_append(module *m, op_id o, region_id r) { link_op(m, o, r, m->regions.p[r].last, ID_NONE); }
 
 void op_unlink(module *m, op_id o)
@@ -190,7 +217,10 @@ struct cloning {
 	uint32_t n_map;
 };
 
-static value_id mapped(const struct cloning *c, value_id v) { return v < c->n_map && c->map[v] != ID_NONE ? c->map[v] : v; }
+static value_id mapped(const struct cloning *c, value_id v)
+{
+	return v < c->n_map && c->map[v] != ID_NONE ? c->map[v] : v;
+}
 
 static void note(struct cloning *c, value_id from, value_id to)
 {
@@ -210,12 +240,14 @@ static void copy_value_facts(module *m, value_id from, value_id to)
 /* The op itself, with regions that have arguments but no ops yet. */
 static op_id clone_shell(module *m, op_id o, struct cloning *c)
 {
-	op_id copy = op_create(m, op_at(m, o)->kind, op_at(m, o)->name, op_at(m, o)->loc, op_at(m, o)->src);
+	op_id copy =
+		op_create(m, op_at(m, o)->kind, op_at(m, o)->name, op_at(m, o)->loc, op_at(m, o)->src);
 	op_get(m, copy)->flags = op_at(m, o)->flags;
 	uint32_t n = op_at(m, o)->n_attrs;
 	vec_reserve(&m->op_attrs, m->op_attrs.n + n);
 	if (n)
-		memcpy(m->op_attrs.p + m->op_attrs.n, m->op_attrs.p + op_at(m, o)->first_attr, n * sizeof *m->op_attrs.p);
+		memcpy(m->op_attrs.p + m->op_attrs.n, m->op_attrs.p + op_at(m, o)->first_attr,
+			n * sizeof *m->op_attrs.p);
 	op_get(m, copy)->first_attr = m->op_attrs.n;
 	op_get(m, copy)->n_attrs = n;
 	m->op_attrs.n += n;
@@ -230,7 +262,9 @@ static op_id clone_shell(module *m, op_id o, struct cloning *c)
 	op_get(m, copy)->n_results = op_at(m, o)->n_results;
 	for (uint32_t i = 0; i < op_at(m, o)->n_results; i++) {
 		value_id from = op_result(m, o, i);
-		vec_push(&m->values, (value){.type = value_at(m, from)->type, .def = copy, .index = i, .first_use = ID_NONE});
+		vec_push(&m->values,
+			(value){
+				.type = value_at(m, from)->type, .def = copy, .index = i, .first_use = ID_NONE});
 		copy_value_facts(m, from, m->values.n - 1);
 		note(c, from, m->values.n - 1);
 	}
@@ -279,13 +313,15 @@ op_id op_clone(module *m, op_id o, value_id *map, uint32_t n_map)
 	}
 	op_id copy = clone_shell(m, o, &c);
 	clone_func(m, o, copy);
-	/* Depth first with both trees in step: `at` is the next original to copy, `into` its region's copy. */
+	/* Depth first with both trees in step: `at` is the next original to copy, `into` its region's
+	 * copy. */
 	op_id at = o, twin = copy;
 	for (;;) {
 		op_id next = op_walk_next(m, o, at);
 		if (next == ID_NONE)
 			break;
-		/* The copy of next's region: under twin when next is inside `at`, else under the copy of an ancestor. */
+		/* The copy of next's region: under twin when next is inside `at`, else under the copy of an
+		 * ancestor. */
 		region_id r = op_at(m, next)->parent;
 		op_id owner = m->regions.p[r].parent;
 		while (at != owner) {

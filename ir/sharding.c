@@ -45,10 +45,11 @@ static bool edit_equals(const sharding_edit *e, const sharding *s)
 	for (uint32_t d = 0; d < e->rank; d++) {
 		const dim_sharding *dim = &s->dims[d];
 		if (e->dims[d].closed != dim->closed || e->dims[d].priority != dim->priority ||
-		    !axes_equal(axes_of(&e->dims[d].axes), sharding_dim(s, d)))
+			!axes_equal(axes_of(&e->dims[d].axes), sharding_dim(s, d)))
 			return false;
 	}
-	return axes_equal(axes_of(&e->replicated), sharding_replicated(s)) && axes_equal(axes_of(&e->unreduced), sharding_unreduced(s));
+	return axes_equal(axes_of(&e->replicated), sharding_replicated(s)) &&
+		axes_equal(axes_of(&e->unreduced), sharding_unreduced(s));
 }
 
 static uint16_t append(axis_ref *refs, uint16_t *n, const axes_buf *l)
@@ -106,7 +107,10 @@ void sharding_to_edit(const sharding_table *t, sharding_id id, sharding_edit *ou
 
 /* ---------------------------------------------------------------- local sizes */
 
-int64_t sharding_dim_parts(const sharding *s, uint32_t d) { return axes_product(sharding_dim(s, d)); }
+int64_t sharding_dim_parts(const sharding *s, uint32_t d)
+{
+	return axes_product(sharding_dim(s, d));
+}
 
 int64_t sharding_local_elements(const sharding_table *t, sharding_id id, const type *ty)
 {
@@ -183,20 +187,24 @@ static bool check_sub_axis(struct check *c, axis_ref a, int64_t axis_size_)
 		strbuf text;
 		strbuf_init(&text);
 		axis_print(c->t, c->e->mesh, a, &text);
-		fail(c, "sub-axis next pre-size %lld doesn't divide the size of the full axis %lld: %s", (long long)axis_next_pre(a),
-		     (long long)axis_size_, text.p);
+		fail(c, "sub-axis next pre-size %lld doesn't divide the size of the full axis %lld: %s",
+			(long long)axis_next_pre(a), (long long)axis_size_, text.p);
 		strbuf_release(&text);
 		return false;
 	}
 	return true;
 }
 
-static bool is_full(const mesh *m, axis_ref a) { return axis_pre(a) == 1 && axis_size(a) == m->axis_sizes[axis_index(a)]; }
+static bool is_full(const mesh *m, axis_ref a)
+{
+	return axis_pre(a) == 1 && axis_size(a) == m->axis_sizes[axis_index(a)];
+}
 
 static bool check_ref(struct check *c, const mesh *m, axis_ref a)
 {
 	if (axis_index(a) >= m->n_axes)
-		return fail(c, "unknown axis: the mesh has %u axes, the sharding uses axis number %u", m->n_axes, axis_index(a));
+		return fail(c, "unknown axis: the mesh has %u axes, the sharding uses axis number %u",
+			m->n_axes, axis_index(a));
 	if (!check_sub_axis(c, a, m->axis_sizes[axis_index(a)]))
 		return false;
 	for (uint32_t i = 0; i < c->n_seen; i++) {
@@ -204,11 +212,14 @@ static bool check_ref(struct check *c, const mesh *m, axis_ref a)
 		if (a == b)
 			return fail_axes(c, "duplicate axis ref", a, NULL);
 		if (axis_overlaps(a, b)) {
-			const char *why = is_full(m, a) || is_full(m, b) ? "both sub-axis and full-axis are used" : "overlapping sub-axes";
+			const char *why = is_full(m, a) || is_full(m, b)
+				? "both sub-axis and full-axis are used"
+				: "overlapping sub-axes";
 			return fail_axes(c, why, MIN(a, b), &(axis_ref){MAX(a, b)});
 		}
 		if (!axis_can_coexist(a, b))
-			return fail_axes(c, "sub-axes that cannot both divide their axis", MIN(a, b), &(axis_ref){MAX(a, b)});
+			return fail_axes(c, "sub-axes that cannot both divide their axis", MIN(a, b),
+				&(axis_ref){MAX(a, b)});
 	}
 	c->seen[c->n_seen++] = a;
 	return true;
@@ -237,7 +248,10 @@ static bool check_sorted(struct check *c, const mesh *m, const axes_buf *l, cons
 	return check_list(c, m, l);
 }
 
-static bool has_no_axes(const sharding_edit *e) { return e->rank == 0 && e->replicated.n == 0 && e->unreduced.n == 0; }
+static bool has_no_axes(const sharding_edit *e)
+{
+	return e->rank == 0 && e->replicated.n == 0 && e->unreduced.n == 0;
+}
 
 /* What the type alone says; *done when there is nothing more to look at. */
 static bool check_type(struct check *c, const type *ty, bool *done)
@@ -248,7 +262,9 @@ static bool check_type(struct check *c, const type *ty, bool *done)
 		return true;
 	if (ty->kind == TYPE_TUPLE) {
 		if (ty->n_parts != 1)
-			return fail(c, "ops can only have a sharding for a tuple of size 1, this one has %u parts", ty->n_parts);
+			return fail(c,
+				"ops can only have a sharding for a tuple of size 1, this one has %u parts",
+				ty->n_parts);
 		return true;
 	}
 	if (ty->kind != TYPE_TENSOR) {
@@ -256,7 +272,9 @@ static bool check_type(struct check *c, const type *ty, bool *done)
 		if (str_starts(ty->text, "tensor<*"))
 			return fail(c, "only ranked tensors can have a sharding");
 		if (!has_no_axes(e))
-			return fail(c, "what is no tensor can only have a sharding with rank 0 and no replicated or unreduced axes");
+			return fail(c,
+				"what is no tensor can only have a sharding with rank 0 and no replicated or "
+				"unreduced axes");
 		return true;
 	}
 	if (e->rank != ty->rank)
@@ -272,7 +290,9 @@ static bool check_all(struct check *c, const type *ty)
 	const mesh *m = &c->t->meshes.p[e->mesh];
 	if (m->maximal) {
 		if (!has_no_axes(e))
-			return fail(c, "a maximal sharding can only have a sharding with rank 0 and no replicated or unreduced axes");
+			return fail(c,
+				"a maximal sharding can only have a sharding with rank 0 and no replicated or "
+				"unreduced axes");
 		return true;
 	}
 	bool done;
@@ -288,10 +308,12 @@ static bool check_all(struct check *c, const type *ty)
 		if (!check_list(c, m, &e->dims[d].axes))
 			return false;
 	}
-	return check_sorted(c, m, &e->replicated, "replicated") && check_sorted(c, m, &e->unreduced, "unreduced");
+	return check_sorted(c, m, &e->replicated, "replicated") &&
+		check_sorted(c, m, &e->unreduced, "unreduced");
 }
 
-bool sharding_fault(const sharding_table *t, const sharding_edit *e, const type *ty, char *msg, size_t msg_size, uint32_t *ref)
+bool sharding_fault(const sharding_table *t, const sharding_edit *e, const type *ty, char *msg,
+	size_t msg_size, uint32_t *ref)
 {
 	struct check c; /* set field by field: `seen` is large and need not be cleared */
 	c.t = t;
@@ -304,7 +326,8 @@ bool sharding_fault(const sharding_table *t, const sharding_edit *e, const type 
 	return !ok;
 }
 
-bool sharding_check(const sharding_table *t, const sharding_edit *e, const type *ty, char *msg, size_t msg_size)
+bool sharding_check(
+	const sharding_table *t, const sharding_edit *e, const type *ty, char *msg, size_t msg_size)
 {
 	uint32_t ref;
 	return !sharding_fault(t, e, ty, msg, msg_size, &ref);

@@ -4,8 +4,10 @@
 
 #include "ir/ir.h"
 
-/* The opposite of sharding_check; *ref is the number of axis references, counted through dims, replicated and unreduced
- * axes in this order, that were fine before the one at fault (their total when no reference is at fault). */
-bool sharding_fault(const sharding_table *t, const sharding_edit *e, const type *ty, char *msg, size_t msg_size, uint32_t *ref);
+/* The opposite of sharding_check; *ref is the number of axis references, counted through dims,
+ * replicated and unreduced axes in this order, that were fine before the one at fault (their total
+ * when no reference is at fault). */
+bool sharding_fault(const sharding_table *t, const sharding_edit *e, const type *ty, char *msg,
+	size_t msg_size, uint32_t *ref);
 
 #endif

@@ -10,11 +10,12 @@ struct scan {
 	str text;
 	size_t at;
 	diag *d;
-	uint32_t n_refs;                  /* axis references read, in the order of the text */
-	size_t ref_at[MAX_TENSOR_AXES];   /* and where each was */
+	uint32_t n_refs;                /* axis references read, in the order of the text */
+	size_t ref_at[MAX_TENSOR_AXES]; /* and where each was */
 };
 
-static status scan_error(struct scan *s, size_t at, status code, const char *fmt, ...) PRINTF_LIKE(4, 5);
+static status scan_error(struct scan *s, size_t at, status code, const char *fmt, ...)
+	PRINTF_LIKE(4, 5);
 static status scan_error(struct scan *s, size_t at, status code, const char *fmt, ...)
 {
 	char msg[384];
@@ -29,7 +30,8 @@ static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c ==
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_word(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '.' || c == '-';
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+		c == '$' || c == '.' || c == '-';
 }
 
 static char peek(struct scan *s)
@@ -53,7 +55,8 @@ static status expect(struct scan *s, char c, const char *where)
 		return ST_OK;
 	if (s->at >= s->text.n)
 		return scan_error(s, s->at, ST_ERR_PARSE, "expected '%c' %s, found the end", c, where);
-	return scan_error(s, s->at, ST_ERR_PARSE, "expected '%c' %s, found '%c'", c, where, s->text.p[s->at]);
+	return scan_error(
+		s, s->at, ST_ERR_PARSE, "expected '%c' %s, found '%c'", c, where, s->text.p[s->at]);
 }
 
 static str take_word(struct scan *s)
@@ -130,7 +133,8 @@ static status scan_device_ids(struct scan *s, mesh *m, int64_t **ids)
 	return r;
 }
 
-static status scan_mesh_axes(struct scan *s, mesh *m, str_id *names, int64_t *sizes, size_t *offsets)
+static status scan_mesh_axes(
+	struct scan *s, mesh *m, str_id *names, int64_t *sizes, size_t *offsets)
 {
 	TRY(expect(s, '<', "before the mesh"));
 	TRY(expect(s, '[', "before the mesh axes"));
@@ -190,7 +194,8 @@ status mesh_parse(sharding_table *t, str text, str name, mesh_id *out, diag *d)
 /* ---------------------------------------------------------------- shardings */
 
 /* (PRE)SIZE behind "axis": */
-static status scan_sub_axis(struct scan *s, size_t start, uint32_t axis, int64_t full, axis_ref *out)
+static status scan_sub_axis(
+	struct scan *s, size_t start, uint32_t axis, int64_t full, axis_ref *out)
 {
 	int64_t pre, size, next;
 	TRY(expect(s, '(', "before the sub-axis pre-size"));
@@ -199,14 +204,18 @@ static status scan_sub_axis(struct scan *s, size_t start, uint32_t axis, int64_t
 	TRY(take_int(s, "the sub-axis size", &size));
 	str text = {s->text.p + start, s->at - start};
 	if (pre < 1)
-		return scan_error(s, start, ST_ERR_INVALID, "sub-axis pre-size must be at least 1: " STR_FMT, STR_ARG(text));
+		return scan_error(s, start, ST_ERR_INVALID,
+			"sub-axis pre-size must be at least 1: " STR_FMT, STR_ARG(text));
 	if (size <= 1)
-		return scan_error(s, start, ST_ERR_INVALID, "sub-axis sizes must be greater than 1: " STR_FMT, STR_ARG(text));
+		return scan_error(s, start, ST_ERR_INVALID,
+			"sub-axis sizes must be greater than 1: " STR_FMT, STR_ARG(text));
 	if (!mul_i64(pre, size, &next) || full % next)
-		return scan_error(s, start, ST_ERR_INVALID, "sub-axis doesn't divide the size of the full axis %lld: " STR_FMT,
-		                  (long long)full, STR_ARG(text));
+		return scan_error(s, start, ST_ERR_INVALID,
+			"sub-axis doesn't divide the size of the full axis %lld: " STR_FMT, (long long)full,
+			STR_ARG(text));
 	if (size == full)
-		return scan_error(s, start, ST_ERR_INVALID, "sub-axis size is equal to the full axis size: " STR_FMT, STR_ARG(text));
+		return scan_error(s, start, ST_ERR_INVALID,
+			"sub-axis size is equal to the full axis size: " STR_FMT, STR_ARG(text));
 	*out = axis_make(axis, pre, size);
 	return ST_OK;
 }
@@ -218,11 +227,13 @@ static status scan_axis(struct scan *s, mesh_id m, axes_buf *l)
 	size_t start = s->at;
 	TRY(take_string(s, "an axis name", &name));
 	if (s->n_refs == MAX_TENSOR_AXES)
-		return scan_error(s, start, ST_ERR_LIMIT, "axis \"" STR_FMT "\" is one too many: a sharding has at most %d axes",
-		                  STR_ARG(name), MAX_TENSOR_AXES);
+		return scan_error(s, start, ST_ERR_LIMIT,
+			"axis \"" STR_FMT "\" is one too many: a sharding has at most %d axes", STR_ARG(name),
+			MAX_TENSOR_AXES);
 	uint32_t axis = mesh_axis_find(s->t, m, name);
 	if (axis == ID_NONE)
-		return scan_error(s, start, ST_ERR_INVALID, "unknown axis name: \"" STR_FMT "\"", STR_ARG(name));
+		return scan_error(
+			s, start, ST_ERR_INVALID, "unknown axis name: \"" STR_FMT "\"", STR_ARG(name));
 	axis_ref ref = mesh_full_axis(s->t, m, axis);
 	if (take(s, ':'))
 		TRY(scan_sub_axis(s, start, axis, axis_size(ref), &ref));
@@ -262,7 +273,8 @@ static status scan_priority(struct scan *s, int16_t *out)
 	if (s->at - digits > 1 && s->text.p[digits] == '0')
 		return scan_error(s, start, ST_ERR_PARSE, "a priority has no leading zeros");
 	if (v > INT16_MAX)
-		return scan_error(s, start, ST_ERR_LIMIT, "priority %lld is above %d", (long long)v, INT16_MAX);
+		return scan_error(
+			s, start, ST_ERR_LIMIT, "priority %lld is above %d", (long long)v, INT16_MAX);
 	*out = (int16_t)v;
 	return ST_OK;
 }
@@ -308,8 +320,8 @@ static status scan_mesh_reference(struct scan *s, mesh_id *out)
 	return scan_mesh(s, STR(""), out);
 }
 
-/* replicated={..} and unreduced={..}, in either order, once each. The order of references in the text may thus differ
- * from the order of lists, so *unreduced_first tells which came first. */
+/* replicated={..} and unreduced={..}, in either order, once each. The order of references in the
+ * text may thus differ from the order of lists, so *unreduced_first tells which came first. */
 static status scan_extras(struct scan *s, sharding_edit *e, bool *unreduced_first)
 {
 	bool replicated = false, unreduced = false;
@@ -327,14 +339,16 @@ static status scan_extras(struct scan *s, sharding_edit *e, bool *unreduced_firs
 			TRY(expect(s, '=', "after unreduced"));
 			TRY(scan_axes(s, e->mesh, &e->unreduced, NULL));
 		} else {
-			return scan_error(s, start, ST_ERR_PARSE, "expected replicated={..} or unreduced={..}, once each");
+			return scan_error(
+				s, start, ST_ERR_PARSE, "expected replicated={..} or unreduced={..}, once each");
 		}
 	}
 	return ST_OK;
 }
 
 /* Offset in the text of reference number `ref`, counted in the order of lists. */
-static size_t ref_offset(const struct scan *s, const sharding_edit *e, uint32_t ref, bool unreduced_first)
+static size_t ref_offset(
+	const struct scan *s, const sharding_edit *e, uint32_t ref, bool unreduced_first)
 {
 	if (ref >= s->n_refs)
 		return 0;
@@ -375,7 +389,8 @@ static status scan_move(struct scan *s, axes_list *l)
 	return take_int(s, "the target dimension", &l->to);
 }
 
-status axes_lists_parse(sharding_table *t, str text, mesh_id m, bool moves, axes_list *out, uint32_t *n, diag *d)
+status axes_lists_parse(
+	sharding_table *t, str text, mesh_id m, bool moves, axes_list *out, uint32_t *n, diag *d)
 {
 	struct scan s = {.t = t, .text = text, .d = d};
 	bool one = peek(&s) == '{', open = false;
@@ -462,7 +477,8 @@ static void print_extra(const sharding_table *t, mesh_id m, const char *word, ax
 /* Names outside MLIR's bare identifiers stand in quotes. */
 static void print_symbol(str name, strbuf *out)
 {
-	bool bare = name.n && !is_digit(name.p[0]) && name.p[0] != '-' && name.p[0] != '.' && name.p[0] != '$';
+	bool bare =
+		name.n && !is_digit(name.p[0]) && name.p[0] != '-' && name.p[0] != '.' && name.p[0] != '$';
 	for (size_t i = 0; i < name.n; i++)
 		bare = bare && is_word(name.p[i]) && name.p[i] != '-';
 	strbuf_puts(out, bare ? "@" : "@\"");

@@ -1,8 +1,10 @@
-/* What kind of program a module is, whatever its sizes, its element types and the number of its layers.
+/* What kind of program a module is, whatever its sizes, its element types and the number of its
+ * layers.
  *
- * Version st1: the set of its different ops, each with its name, the ranks of what it reads and makes, and the names of the ops that
- * its operands come from. A set has what every further layer repeats once only. Constants of one element, casts and calls are looked
- * through or left out: whether there are any depends on sizes and precision. */
+ * Version st1: the set of its different ops, each with its name, the ranks of what it reads and
+ * makes, and the names of the ops that its operands come from. A set has what every further layer
+ * repeats once only. Constants of one element, casts and calls are looked through or left out:
+ * whether there are any depends on sizes and precision. */
 #include "ir/ir.h"
 
 #include <stdlib.h>
@@ -10,8 +12,9 @@
 static bool is_cast(str name) { return str_is(name, "stablehlo.convert"); }
 static bool is_left_out(str name)
 {
-	return is_cast(name) || str_is(name, "func.func") || str_is(name, "func.call") || str_is(name, "call") || str_is(name, "stablehlo.constant")
-		|| str_is(name, "func.return") || str_is(name, "return");
+	return is_cast(name) || str_is(name, "func.func") || str_is(name, "func.call") ||
+		str_is(name, "call") || str_is(name, "stablehlo.constant") || str_is(name, "func.return") ||
+		str_is(name, "return");
 }
 
 static str op_name_of(const module *m, op_id o) { return strtab_get(&m->strs, m->ops.p[o].name); }

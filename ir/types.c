@@ -33,7 +33,8 @@ static void print_list(const module *m, const type_id *parts, uint32_t n, strbuf
 	}
 }
 
-/* Results of a function type: a single one that is not itself a function stands without parentheses. */
+/* Results of a function type: a single one that is not itself a function stands without
+ * parentheses. */
 static void print_results(const module *m, const type_id *parts, uint32_t n, strbuf *out)
 {
 	bool bare = n == 1 && m->types.p[parts[0]].kind != TYPE_FUNCTION;
@@ -65,9 +66,7 @@ static void print_canonical(const module *m, const type *t, strbuf *out)
 		if (!t->bare)
 			strbuf_putc(out, '>');
 		break;
-	case TYPE_TOKEN:
-		strbuf_puts(out, "!stablehlo.token");
-		break;
+	case TYPE_TOKEN: strbuf_puts(out, "!stablehlo.token"); break;
 	case TYPE_TUPLE:
 		strbuf_puts(out, "tuple<");
 		print_list(m, t->parts, t->n_parts, out);
@@ -79,9 +78,7 @@ static void print_canonical(const module *m, const type *t, strbuf *out)
 		strbuf_puts(out, ") -> ");
 		print_results(m, t->parts + t->n_inputs, t->n_parts - t->n_inputs, out);
 		break;
-	case TYPE_OTHER:
-		strbuf_str(out, t->text);
-		break;
+	case TYPE_OTHER: strbuf_str(out, t->text); break;
 	}
 }
 
@@ -166,23 +163,37 @@ type_id type_tensor(module *m, elem e, uint32_t rank, const int64_t *dims)
 	type_id id = type_find(m, key);
 	if (id != ID_NONE)
 		return id;
-	return type_intern(m, &(type){.kind = TYPE_TENSOR, .elem = (uint8_t)e, .rank = (uint8_t)rank, .dims = dims, .text = key});
+	return type_intern(m,
+		&(type){.kind = TYPE_TENSOR,
+			.elem = (uint8_t)e,
+			.rank = (uint8_t)rank,
+			.dims = dims,
+			.text = key});
 }
 
 type_id type_bare(module *m, elem e)
 {
 	type_id id = type_find(m, elems[e].text);
-	return id != ID_NONE ? id : type_intern(m, &(type){.kind = TYPE_TENSOR, .elem = (uint8_t)e, .bare = true, .text = elems[e].text});
+	return id != ID_NONE
+		? id
+		: type_intern(m,
+			  &(type){
+				  .kind = TYPE_TENSOR, .elem = (uint8_t)e, .bare = true, .text = elems[e].text});
 }
 
-type_id type_function(module *m, const type_id *inputs, uint32_t n_inputs, const type_id *results, uint32_t n_results)
+type_id type_function(
+	module *m, const type_id *inputs, uint32_t n_inputs, const type_id *results, uint32_t n_results)
 {
 	type_id *parts = xmalloc((n_inputs + n_results) * sizeof *parts);
 	if (n_inputs)
 		memcpy(parts, inputs, n_inputs * sizeof *parts);
 	if (n_results)
 		memcpy(parts + n_inputs, results, n_results * sizeof *parts);
-	type_id id = type_intern(m, &(type){.kind = TYPE_FUNCTION, .n_parts = n_inputs + n_results, .n_inputs = n_inputs, .parts = parts});
+	type_id id = type_intern(m,
+		&(type){.kind = TYPE_FUNCTION,
+			.n_parts = n_inputs + n_results,
+			.n_inputs = n_inputs,
+			.parts = parts});
 	free(parts);
 	return id;
 }

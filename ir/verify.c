@@ -50,13 +50,16 @@ static status check_regions(const structure *s, op_id o)
 		}
 		if (region->empty || op->kind == OP_UNKNOWN || op->kind == OP_BUILTIN_MODULE)
 			continue;
-		if (region->last == ID_NONE || (region_terminator(s->m, r) == ID_NONE && op_at(s->m, region->last)->kind != OP_UNKNOWN))
+		if (region->last == ID_NONE ||
+			(region_terminator(s->m, r) == ID_NONE &&
+				op_at(s->m, region->last)->kind != OP_UNKNOWN))
 			return broken(s, o, "a region has no terminator");
 	}
 	return ST_OK;
 }
 
-/* The value is defined before the op, in its region or in one around it that is not cut off by a function. */
+/* The value is defined before the op, in its region or in one around it that is not cut off by a
+ * function. */
 static bool visible(const structure *s, value_id v, op_id user)
 {
 	const value *at = value_at(s->m, v);
@@ -67,7 +70,8 @@ static bool visible(const structure *s, value_id v, op_id user)
 		region_id r = op_at(s->m, o)->parent;
 		if (r == home)
 			return at->is_arg || (at->def != o && s->place[at->def] < s->place[o]);
-		if (r == ID_NONE || s->m->regions.p[r].parent == ID_NONE || op_at(s->m, s->m->regions.p[r].parent)->kind == OP_FUNC)
+		if (r == ID_NONE || s->m->regions.p[r].parent == ID_NONE ||
+			op_at(s->m, s->m->regions.p[r].parent)->kind == OP_FUNC)
 			return false;
 		o = s->m->regions.p[r].parent;
 	}
@@ -91,23 +95,27 @@ static status check_operands(const structure *s, op_id o)
 	return ST_OK;
 }
 
-/* Each list holds slots of its value only, doubly linked; together they hold every operand exactly once. */
+/* Each list holds slots of its value only, doubly linked; together they hold every operand exactly
+ * once. */
 static status check_uses(const structure *s, uint64_t n_operands)
 {
 	uint64_t found = 0;
 	for (value_id v = 0; v < s->m->values.n; v++) {
 		slot_id prev = ID_NONE;
-		for (slot_id u = value_at(s->m, v)->first_use; u != ID_NONE; prev = u, u = s->m->slots.p[u].next) {
+		for (slot_id u = value_at(s->m, v)->first_use; u != ID_NONE;
+			 prev = u, u = s->m->slots.p[u].next) {
 			const use_slot *slot = &s->m->slots.p[u];
 			const op *owner = op_at(s->m, slot->owner);
 			if (slot->value != v || slot->prev != prev || ++found > s->m->slots.n)
 				return diag_set(s->d, ST_ERR_INTERNAL, "the use list of value %u is broken", v);
 			if (u < owner->operands || u >= owner->operands + owner->n_operands)
-				return diag_set(s->d, ST_ERR_INTERNAL, "value %u is used by a slot that is no operand", v);
+				return diag_set(
+					s->d, ST_ERR_INTERNAL, "value %u is used by a slot that is no operand", v);
 		}
 	}
 	if (found != n_operands)
-		return diag_set(s->d, ST_ERR_INTERNAL, "%llu uses for %llu operands", (unsigned long long)found, (unsigned long long)n_operands);
+		return diag_set(s->d, ST_ERR_INTERNAL, "%llu uses for %llu operands",
+			(unsigned long long)found, (unsigned long long)n_operands);
 	return ST_OK;
 }
 
@@ -130,7 +138,8 @@ static status check_structure(structure *s)
 		s->place[o] = ++n;
 		TRY(check_regions(s, o));
 		if (op_at(m, o)->n_regions && depth_of(m, o) > MAX_DEPTH)
-			return op_error(m, o, s->d, ST_ERR_LIMIT, "regions nested deeper than the limit of %d", MAX_DEPTH);
+			return op_error(
+				m, o, s->d, ST_ERR_LIMIT, "regions nested deeper than the limit of %d", MAX_DEPTH);
 	}
 	uint64_t n_operands = 0;
 	for (op_id o = 0; o < m->ops.n; o++) {

@@ -1,6 +1,6 @@
-/* Private to the checks: verify.c (structure), verify_types.c (arity, signatures, simple ops, the walk), verify_shapes.c
- * and verify_windows.c (ops whose attributes address dimensions), verify_sdy.c (shardings of ops), verify_rule.c (sharding
- * rules in the text). */
+/* Private to the checks: verify.c (structure), verify_types.c (arity, signatures, simple ops, the
+ * walk), verify_shapes.c and verify_windows.c (ops whose attributes address dimensions),
+ * verify_sdy.c (shardings of ops), verify_rule.c (sharding rules in the text). */
 #ifndef SW_IR_VERIFY_H
 #define SW_IR_VERIFY_H
 
@@ -21,11 +21,21 @@ typedef struct ints {
 
 /* ST_ERR_INVALID at the op, "<name>: <message>". */
 status fault(const checker *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static inline const type *in_type(const checker *c, uint32_t i) { return value_type(c->m, op_operand(c->m, c->o, i)); }
-static inline const type *out_type(const checker *c, uint32_t i) { return value_type(c->m, op_result(c->m, c->o, i)); }
-static inline bool same_size(int64_t a, int64_t b) { return a == b || a == DIM_DYNAMIC || b == DIM_DYNAMIC; }
+static inline const type *in_type(const checker *c, uint32_t i)
+{
+	return value_type(c->m, op_operand(c->m, c->o, i));
+}
+static inline const type *out_type(const checker *c, uint32_t i)
+{
+	return value_type(c->m, op_result(c->m, c->o, i));
+}
+static inline bool same_size(int64_t a, int64_t b)
+{
+	return a == b || a == DIM_DYNAMIC || b == DIM_DYNAMIC;
+}
 bool same_dims(const type *a, const type *b);
-status check_same_dims(const checker *c, const type *a, const char *a_name, const type *b, const char *b_name) MUST_USE;
+status check_same_dims(const checker *c, const type *a, const char *a_name, const type *b,
+	const char *b_name) MUST_USE;
 /* Attribute as integers, empty when absent. */
 ints get_ints(const checker *c, const char *path);
 /* Each in [0, bound), none twice. */
@@ -33,7 +43,8 @@ status check_dim_list(const checker *c, const char *name, ints list, uint32_t bo
 status check_length(const checker *c, const char *name, ints list, uint32_t n) MUST_USE;
 /* A single dimension attribute in [0, rank). */
 status check_dim(const checker *c, const char *name, uint32_t rank, uint32_t *out) MUST_USE;
-status check_dim_size(const checker *c, const char *what, uint32_t d, int64_t found, int64_t wanted) MUST_USE;
+status check_dim_size(
+	const checker *c, const char *what, uint32_t d, int64_t found, int64_t wanted) MUST_USE;
 status check_rank(const checker *c, const char *what, const type *t, uint32_t rank) MUST_USE;
 status check_scalar(const checker *c, uint32_t i) MUST_USE; /* operand i */
 static inline bool in_list(ints l, int64_t v)
@@ -76,9 +87,11 @@ status check_all_to_all(const checker *c);
 status check_top_k(const checker *c);
 status check_one_type(const checker *c); /* results are of the types of the operands */
 status check_sharding_list(const checker *c, const char *name, uint32_t n, bool results) MUST_USE;
-status check_no_result_sharding(const checker *c) MUST_USE; /* sdy.sharding of an op without results */
-status check_free_axes(const checker *c, sharding_id id) MUST_USE; /* none is manual around the op */
-status check_rule(const checker *c) MUST_USE;               /* sdy.sharding_rule, if it has one */
+status check_no_result_sharding(
+	const checker *c) MUST_USE; /* sdy.sharding of an op without results */
+status check_free_axes(
+	const checker *c, sharding_id id) MUST_USE; /* none is manual around the op */
+status check_rule(const checker *c) MUST_USE;   /* sdy.sharding_rule, if it has one */
 status check_manual_computation(const checker *c);
 status check_collective(const checker *c);
 status check_edge(const checker *c);

@@ -1,5 +1,5 @@
-/* Sharding rules that stand in the text as sdy.sharding_rule: their syntax, and what Shardy's verifier asks of them. The
- * rule itself is built where it is used (propagate/rule.c). */
+/* Sharding rules that stand in the text as sdy.sharding_rule: their syntax, and what Shardy's
+ * verifier asks of them. The rule itself is built where it is used (propagate/rule.c). */
 #include "ir/verify.h"
 
 #include <stdlib.h>
@@ -18,7 +18,8 @@ struct rule_text {
 static status bad_rule(struct rule_text *r, const char *wanted)
 {
 	str rest = {r->text.p + r->at, MIN(r->text.n - r->at, (size_t)16)};
-	return fault(r->c, "sdy.sharding_rule: expected %s before '" STR_FMT "'", wanted, STR_ARG(rest));
+	return fault(
+		r->c, "sdy.sharding_rule: expected %s before '" STR_FMT "'", wanted, STR_ARG(rest));
 }
 
 static char look(struct rule_text *r)
@@ -63,7 +64,9 @@ static status read_factor(struct rule_text *r, uint32_t *out)
 		TRY(read_number(r, &k));
 		*out += (uint32_t)MIN(k, MAX_FACTORS);
 	}
-	return *out < MAX_FACTORS ? ST_OK : fault(r->c, "sdy.sharding_rule: more than the limit of %d factors", MAX_FACTORS);
+	return *out < MAX_FACTORS
+		? ST_OK
+		: fault(r->c, "sdy.sharding_rule: more than the limit of %d factors", MAX_FACTORS);
 }
 
 /* Sizes stand behind the mappings that are checked with them: they are read first. */
@@ -100,10 +103,14 @@ static status read_dim(struct rule_text *r, uint64_t *seen)
 		one |= r->sizes[f] == 1;
 		n++;
 	} while (r->at < r->text.n && r->text.p[r->at] >= 'i' && r->text.p[r->at] <= 'z');
-	return n > 1 && one ? fault(r->c, "sdy.sharding_rule: a dimension of several factors cannot have a factor of size 1") : ST_OK;
+	return n > 1 && one
+		? fault(r->c,
+			  "sdy.sharding_rule: a dimension of several factors cannot have a factor of size 1")
+		: ST_OK;
 }
 
-static status read_tensor(struct rule_text *r, const type *t, const char *what, uint32_t i, uint64_t *seen)
+static status read_tensor(
+	struct rule_text *r, const type *t, const char *what, uint32_t i, uint64_t *seen)
 {
 	uint32_t rank = 0;
 	if (!take(r, "["))
@@ -114,8 +121,14 @@ static status read_tensor(struct rule_text *r, const type *t, const char *what, 
 		TRY(read_dim(r, seen));
 	}
 	if (t->kind != TYPE_TENSOR || t->bare || t->dynamic)
-		return fault(r->c, "sdy.sharding_rule: %s %u: expected a ranked tensor with a static shape, found " STR_FMT, what, i, STR_ARG(t->text));
-	return rank == t->rank ? ST_OK : fault(r->c, "sdy.sharding_rule: %s %u: mapping rank must match: %u != %u", what, i, rank, t->rank);
+		return fault(r->c,
+			"sdy.sharding_rule: %s %u: expected a ranked tensor with a static shape, "
+			"found " STR_FMT,
+			what, i, STR_ARG(t->text));
+	return rank == t->rank
+		? ST_OK
+		: fault(r->c, "sdy.sharding_rule: %s %u: mapping rank must match: %u != %u", what, i, rank,
+			  t->rank);
 }
 
 static status read_tensors(struct rule_text *r, bool results)
@@ -153,11 +166,15 @@ static status read_list(struct rule_text *r, bool reduction, bool blocked)
 		if (f >= r->n_sizes)
 			return fault(r->c, "sdy.sharding_rule: a special factor that the rule does not have");
 		if (n && f <= last)
-			return fault(r->c, "sdy.sharding_rule: indices of special factors must be sorted and unique");
+			return fault(
+				r->c, "sdy.sharding_rule: indices of special factors must be sorted and unique");
 		if (!blocked && r->special >> f & 1)
-			return fault(r->c, "sdy.sharding_rule: a factor can only be in one of reduction, need_replication and permutation");
+			return fault(r->c,
+				"sdy.sharding_rule: a factor can only be in one of reduction, need_replication and "
+				"permutation");
 		if (reduction && r->in_results >> f & 1)
-			return fault(r->c, "sdy.sharding_rule: a reduction factor cannot be in result mappings");
+			return fault(
+				r->c, "sdy.sharding_rule: a reduction factor cannot be in result mappings");
 		r->special |= blocked ? 0 : 1ull << f;
 		last = f;
 	}
@@ -166,7 +183,8 @@ static status read_list(struct rule_text *r, bool reduction, bool blocked)
 
 static status read_rule(struct rule_text *r)
 {
-	static const char *const lists[] = {"reduction=", "need_replication=", "permutation=", "blocked_propagation="};
+	static const char *const lists[] = {
+		"reduction=", "need_replication=", "permutation=", "blocked_propagation="};
 	const char *brace = memchr(r->text.p, '{', r->text.n);
 	if (brace) {
 		r->at = (size_t)(brace - r->text.p);
@@ -181,7 +199,10 @@ static status read_rule(struct rule_text *r)
 	TRY(read_tensors(r, true));
 	for (uint32_t f = 0; f < r->n_sizes; f++)
 		if (!(r->used >> f & 1))
-			return fault(r->c, "sdy.sharding_rule: factor %u of size %lld is not used in operand and result mappings", f, (long long)r->sizes[f]);
+			return fault(r->c,
+				"sdy.sharding_rule: factor %u of size %lld is not used in operand and result "
+				"mappings",
+				f, (long long)r->sizes[f]);
 	if (look(r) == '{') { /* the sizes, which are known */
 		r->n_sizes = 0;
 		TRY(read_sizes(r));

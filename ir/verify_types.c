@@ -28,11 +28,13 @@ bool same_dims(const type *a, const type *b)
 	return true;
 }
 
-status check_same_dims(const checker *c, const type *a, const char *a_name, const type *b, const char *b_name)
+status check_same_dims(
+	const checker *c, const type *a, const char *a_name, const type *b, const char *b_name)
 {
 	if (same_dims(a, b))
 		return ST_OK;
-	return fault(c, "shapes of %s and %s differ (" STR_FMT " vs " STR_FMT ")", a_name, b_name, STR_ARG(a->text), STR_ARG(b->text));
+	return fault(c, "shapes of %s and %s differ (" STR_FMT " vs " STR_FMT ")", a_name, b_name,
+		STR_ARG(a->text), STR_ARG(b->text));
 }
 
 ints get_ints(const checker *c, const char *path)
@@ -47,7 +49,8 @@ status check_dim_list(const checker *c, const char *name, ints list, uint32_t bo
 	uint32_t seen = 0;
 	for (uint32_t i = 0; i < list.n; i++) {
 		if (list.v[i] < 0 || list.v[i] >= bound)
-			return fault(c, "%s has %lld, expected a dimension from 0 to %d", name, (long long)list.v[i], (int)bound - 1);
+			return fault(c, "%s has %lld, expected a dimension from 0 to %d", name,
+				(long long)list.v[i], (int)bound - 1);
 		if (seen >> list.v[i] & 1)
 			return fault(c, "%s has dimension %lld twice", name, (long long)list.v[i]);
 		seen |= 1u << list.v[i];
@@ -64,24 +67,28 @@ status check_dim(const checker *c, const char *name, uint32_t rank, uint32_t *ou
 {
 	int64_t v = op_int(c->m, c->o, name, -1);
 	if (v < 0 || v >= rank)
-		return fault(c, "%s is %lld, expected a dimension from 0 to %d", name, (long long)v, (int)rank - 1);
+		return fault(
+			c, "%s is %lld, expected a dimension from 0 to %d", name, (long long)v, (int)rank - 1);
 	*out = (uint32_t)v;
 	return ST_OK;
 }
 
 status check_dim_size(const checker *c, const char *what, uint32_t d, int64_t found, int64_t wanted)
 {
-	return same_size(found, wanted) ? ST_OK : fault(c, "dimension %u of %s is %lld, expected %lld", d, what, (long long)found, (long long)wanted);
+	return same_size(found, wanted) ? ST_OK
+									: fault(c, "dimension %u of %s is %lld, expected %lld", d, what,
+										  (long long)found, (long long)wanted);
 }
 
 /* ---------------------------------------------------------------- signatures */
 
-static status check_type_list(const checker *c, const char *what, uint32_t i, type_id found, type_id wanted)
+static status check_type_list(
+	const checker *c, const char *what, uint32_t i, type_id found, type_id wanted)
 {
 	if (found == wanted)
 		return ST_OK;
-	return fault(c, "%s %u has type " STR_FMT ", expected " STR_FMT, what, i, STR_ARG(type_get(c->m, found)->text),
-	             STR_ARG(type_get(c->m, wanted)->text));
+	return fault(c, "%s %u has type " STR_FMT ", expected " STR_FMT, what, i,
+		STR_ARG(type_get(c->m, found)->text), STR_ARG(type_get(c->m, wanted)->text));
 }
 
 /* The terminator of region r hands over values of the types of the results of c->o. */
@@ -92,9 +99,11 @@ static status check_yields(const checker *c, region_id r)
 	if (last == ID_NONE)
 		return fault(c, "a region has no terminator");
 	if (op_at(c->m, last)->n_operands != op->n_results)
-		return fault(c, "a region returns %u values, expected %u", op_at(c->m, last)->n_operands, op->n_results);
+		return fault(c, "a region returns %u values, expected %u", op_at(c->m, last)->n_operands,
+			op->n_results);
 	for (uint32_t i = 0; i < op->n_results; i++)
-		TRY(check_type_list(c, "returned value", i, value_at(c->m, op_operand(c->m, last, i))->type, value_at(c->m, op->results + i)->type));
+		TRY(check_type_list(c, "returned value", i, value_at(c->m, op_operand(c->m, last, i))->type,
+			value_at(c->m, op->results + i)->type));
 	return ST_OK;
 }
 
@@ -103,9 +112,11 @@ static status check_args_as_operands(const checker *c, uint32_t region)
 	const op *op = op_at(c->m, c->o);
 	const struct region *r = op_region(c->m, c->o, region);
 	if (r->n_args != op->n_operands)
-		return fault(c, "region %u has %u arguments, expected %u", region, r->n_args, op->n_operands);
+		return fault(
+			c, "region %u has %u arguments, expected %u", region, r->n_args, op->n_operands);
 	for (uint32_t i = 0; i < r->n_args; i++)
-		TRY(check_type_list(c, "block argument", i, value_at(c->m, r->args + i)->type, value_at(c->m, op_operand(c->m, c->o, i))->type));
+		TRY(check_type_list(c, "block argument", i, value_at(c->m, r->args + i)->type,
+			value_at(c->m, op_operand(c->m, c->o, i))->type));
 	return ST_OK;
 }
 
@@ -115,7 +126,8 @@ status check_one_type(const checker *c)
 	if (op->n_results != op->n_operands)
 		return fault(c, "%u results for %u operands", op->n_results, op->n_operands);
 	for (uint32_t i = 0; i < op->n_results; i++)
-		TRY(check_type_list(c, "result", i, value_at(c->m, op->results + i)->type, value_at(c->m, op_operand(c->m, c->o, i))->type));
+		TRY(check_type_list(c, "result", i, value_at(c->m, op->results + i)->type,
+			value_at(c->m, op_operand(c->m, c->o, i))->type));
 	return ST_OK;
 }
 
@@ -156,13 +168,14 @@ static status check_call(const checker *c)
 	if (!f)
 		return fault(c, "the function '@" STR_FMT "' is not defined", STR_ARG(name));
 	if (op->n_operands != f->n_args || op->n_results != f->n_results)
-		return fault(c, "%u operands and %u results, '@" STR_FMT "' has %u and %u", op->n_operands, op->n_results, STR_ARG(name), f->n_args,
-		             f->n_results);
+		return fault(c, "%u operands and %u results, '@" STR_FMT "' has %u and %u", op->n_operands,
+			op->n_results, STR_ARG(name), f->n_args, f->n_results);
 	for (uint32_t i = 0; i < f->n_args; i++)
 		TRY(check_type_list(c, "operand", i, value_at(c->m, op_operand(c->m, c->o, i))->type,
-		                    value_at(c->m, op_region(c->m, f->op, 0)->args + i)->type));
+			value_at(c->m, op_region(c->m, f->op, 0)->args + i)->type));
 	for (uint32_t i = 0; i < f->n_results; i++)
-		TRY(check_type_list(c, "result", i, value_at(c->m, op->results + i)->type, f->result_types[i]));
+		TRY(check_type_list(
+			c, "result", i, value_at(c->m, op->results + i)->type, f->result_types[i]));
 	return ST_OK;
 }
 
@@ -181,9 +194,11 @@ static status check_func(const checker *c)
 		return fault(c, "the function does not end with a return");
 	checker at = {.m = c->m, .o = last, .d = c->d};
 	if (op_at(c->m, last)->n_operands != f->n_results)
-		return fault(&at, "%u values, the function has %u results", op_at(c->m, last)->n_operands, f->n_results);
+		return fault(&at, "%u values, the function has %u results", op_at(c->m, last)->n_operands,
+			f->n_results);
 	for (uint32_t i = 0; i < f->n_results; i++)
-		TRY(check_type_list(&at, "value", i, value_at(c->m, op_operand(c->m, last, i))->type, f->result_types[i]));
+		TRY(check_type_list(
+			&at, "value", i, value_at(c->m, op_operand(c->m, last, i))->type, f->result_types[i]));
 	return ST_OK;
 }
 
@@ -193,7 +208,8 @@ static status check_get_tuple_element(const checker *c)
 	int64_t i = op_int(c->m, c->o, "index", -1);
 	if (t->kind != TYPE_TUPLE || i < 0 || i >= t->n_parts)
 		return fault(c, "no element %lld in " STR_FMT, (long long)i, STR_ARG(t->text));
-	return check_type_list(c, "result", 0, value_at(c->m, op_result(c->m, c->o, 0))->type, t->parts[i]);
+	return check_type_list(
+		c, "result", 0, value_at(c->m, op_result(c->m, c->o, 0))->type, t->parts[i]);
 }
 
 static status check_tuple(const checker *c)
@@ -203,7 +219,8 @@ static status check_tuple(const checker *c)
 	if (t->kind != TYPE_TUPLE || t->n_parts != op->n_operands)
 		return fault(c, "%u operands for " STR_FMT, op->n_operands, STR_ARG(t->text));
 	for (uint32_t i = 0; i < op->n_operands; i++)
-		TRY(check_type_list(c, "operand", i, value_at(c->m, op_operand(c->m, c->o, i))->type, t->parts[i]));
+		TRY(check_type_list(
+			c, "operand", i, value_at(c->m, op_operand(c->m, c->o, i))->type, t->parts[i]));
 	return ST_OK;
 }
 
@@ -215,8 +232,9 @@ static status check_ranked(const checker *c)
 	for (uint32_t i = 0; i < op->n_operands + op->n_results; i++) {
 		const type *t = i < op->n_operands ? in_type(c, i) : out_type(c, i - op->n_operands);
 		if (t->kind != TYPE_TENSOR || t->bare)
-			return fault(c, "%s %u has type " STR_FMT ", expected a ranked tensor", i < op->n_operands ? "operand" : "result",
-			             i < op->n_operands ? i : i - op->n_operands, STR_ARG(t->text));
+			return fault(c, "%s %u has type " STR_FMT ", expected a ranked tensor",
+				i < op->n_operands ? "operand" : "result",
+				i < op->n_operands ? i : i - op->n_operands, STR_ARG(t->text));
 	}
 	return ST_OK;
 }
@@ -264,7 +282,8 @@ static status check_constant(const checker *c)
 	attr_kind kind = a == ID_NONE ? ATTR_UNIT : (attr_kind)attr_get(c->m, a)->kind;
 	if ((kind != ATTR_DENSE && kind != ATTR_RAW) || attr_get(c->m, a)->type == ID_NONE)
 		return fault(c, "the value is no literal with a tensor type");
-	return check_same_dims(c, type_get(c->m, attr_get(c->m, a)->type), "the value", out_type(c, 0), "the result");
+	return check_same_dims(
+		c, type_get(c->m, attr_get(c->m, a)->type), "the value", out_type(c, 0), "the result");
 }
 
 /* ---------------------------------------------------------------- sdy */
@@ -288,62 +307,161 @@ static const struct {
 	check_fn check;
 } rows[OP_COUNT] = {
 #define EXACT(id, in, out, fn) [OP_##id] = {in, in, out, out, 0, 0, fn}
-	EXACT(ABS, 1, 1, check_pointwise), EXACT(ADD, 2, 1, check_pointwise), EXACT(AND, 2, 1, check_pointwise),
-	EXACT(ATAN2, 2, 1, check_pointwise), EXACT(CBRT, 1, 1, check_pointwise), EXACT(CEIL, 1, 1, check_pointwise),
-	EXACT(CLAMP, 3, 1, check_select), EXACT(COUNT_LEADING_ZEROS, 1, 1, check_pointwise), EXACT(COMPARE, 2, 1, check_pointwise),
-	EXACT(COMPLEX, 2, 1, check_pointwise), EXACT(CONVERT, 1, 1, check_pointwise), EXACT(COSINE, 1, 1, check_pointwise),
-	EXACT(DIVIDE, 2, 1, check_pointwise), EXACT(EXPONENTIAL, 1, 1, check_pointwise), EXACT(EXPONENTIAL_MINUS_ONE, 1, 1, check_pointwise),
-	EXACT(FLOOR, 1, 1, check_pointwise), EXACT(IMAG, 1, 1, check_pointwise), EXACT(IS_FINITE, 1, 1, check_pointwise),
-	EXACT(LOG, 1, 1, check_pointwise), EXACT(LOG_PLUS_ONE, 1, 1, check_pointwise), EXACT(LOGISTIC, 1, 1, check_pointwise),
-	EXACT(MAXIMUM, 2, 1, check_pointwise), EXACT(MINIMUM, 2, 1, check_pointwise), EXACT(MULTIPLY, 2, 1, check_pointwise),
-	EXACT(NEGATE, 1, 1, check_pointwise), EXACT(NOT, 1, 1, check_pointwise), EXACT(OR, 2, 1, check_pointwise),
-	EXACT(POPCNT, 1, 1, check_pointwise), EXACT(POWER, 2, 1, check_pointwise), EXACT(REAL, 1, 1, check_pointwise),
-	EXACT(REDUCE_PRECISION, 1, 1, check_pointwise), EXACT(REMAINDER, 2, 1, check_pointwise),
-	EXACT(ROUND_NEAREST_EVEN, 1, 1, check_pointwise), EXACT(ROUND_NEAREST_AFZ, 1, 1, check_pointwise), EXACT(RSQRT, 1, 1, check_pointwise),
-	EXACT(SELECT, 3, 1, check_select), EXACT(SHIFT_LEFT, 2, 1, check_pointwise), EXACT(SHIFT_RIGHT_ARITHMETIC, 2, 1, check_pointwise),
-	EXACT(SHIFT_RIGHT_LOGICAL, 2, 1, check_pointwise), EXACT(SIGN, 1, 1, check_pointwise), EXACT(SINE, 1, 1, check_pointwise),
-	EXACT(SQRT, 1, 1, check_pointwise), EXACT(SUBTRACT, 2, 1, check_pointwise), EXACT(TAN, 1, 1, check_pointwise),
-	EXACT(TANH, 1, 1, check_pointwise), EXACT(XOR, 2, 1, check_pointwise), EXACT(UNIFORM_QUANTIZE, 1, 1, check_pointwise),
-	EXACT(UNIFORM_DEQUANTIZE, 1, 1, check_pointwise), EXACT(BITCAST_CONVERT, 1, 1, check_bitcast_convert),
-	EXACT(BROADCAST_IN_DIM, 1, 1, check_broadcast_in_dim), EXACT(CONSTANT, 0, 1, check_constant), EXACT(IOTA, 0, 1, check_iota),
-	EXACT(PAD, 2, 1, check_pad), EXACT(RESHAPE, 1, 1, check_reshape), EXACT(REVERSE, 1, 1, check_reverse),
-	EXACT(SLICE, 1, 1, check_slice), EXACT(TRANSPOSE, 1, 1, check_transpose), EXACT(GATHER, 2, 1, check_gather),
-	EXACT(DOT_GENERAL, 2, 1, check_dot_general), EXACT(DOT, 2, 1, check_dot), EXACT(CONVOLUTION, 2, 1, check_convolution),
-	EXACT(CHOLESKY, 1, 1, check_cholesky), EXACT(TRIANGULAR_SOLVE, 2, 1, check_triangular_solve), EXACT(FFT, 1, 1, check_fft),
-	EXACT(BATCH_NORM_INFERENCE, 5, 1, check_batch_norm), EXACT(BATCH_NORM_TRAINING, 3, 3, check_batch_norm),
-	EXACT(BATCH_NORM_GRAD, 5, 3, check_batch_norm), EXACT(RNG_BIT_GENERATOR, 1, 2, check_rng_bit_generator), EXACT(RNG, 3, 1, NULL),
-	EXACT(EINSUM, 2, 1, NULL), EXACT(TORCH_INDEX_SELECT, 2, 1, NULL), EXACT(DYNAMIC_BROADCAST_IN_DIM, 2, 1, NULL),
-	EXACT(DYNAMIC_CONV, 3, 1, NULL), EXACT(DYNAMIC_GATHER, 3, 1, NULL), EXACT(DYNAMIC_IOTA, 1, 1, NULL), EXACT(DYNAMIC_PAD, 5, 1, NULL),
-	EXACT(DYNAMIC_RESHAPE, 2, 1, NULL), EXACT(REAL_DYNAMIC_SLICE, 4, 1, NULL), EXACT(GET_DIMENSION_SIZE, 1, 1, NULL),
-	EXACT(SET_DIMENSION_SIZE, 2, 1, NULL), EXACT(HLO_COLLECTIVE_PERMUTE, 1, 1, check_pairs), EXACT(CROSS_REPLICA_SUM, 1, 1, check_pairs),
-	EXACT(PARTITION_ID, 0, 1, NULL), EXACT(REPLICA_ID, 0, 1, NULL), EXACT(CREATE_TOKEN, 0, 1, NULL),
-	EXACT(GET_TUPLE_ELEMENT, 1, 1, check_get_tuple_element), EXACT(CHLO_ACOS, 1, 1, check_pointwise), EXACT(CHLO_ACOSH, 1, 1, check_pointwise),
-	EXACT(CHLO_ASIN, 1, 1, check_pointwise), EXACT(CHLO_ASINH, 1, 1, check_pointwise), EXACT(CHLO_ATAN, 1, 1, check_pointwise),
-	EXACT(CHLO_ATANH, 1, 1, check_pointwise), EXACT(CHLO_COSH, 1, 1, check_pointwise), EXACT(CHLO_SINH, 1, 1, check_pointwise),
-	EXACT(CHLO_DIGAMMA, 1, 1, check_pointwise), EXACT(CHLO_ERF, 1, 1, check_pointwise), EXACT(CHLO_ERF_INV, 1, 1, check_pointwise),
-	EXACT(CHLO_ERFC, 1, 1, check_pointwise), EXACT(CHLO_LGAMMA, 1, 1, check_pointwise), EXACT(CHLO_NEXT_AFTER, 2, 1, check_pointwise),
-	EXACT(CHLO_SQUARE, 1, 1, check_pointwise), EXACT(CHLO_TOP_K, 1, 2, check_top_k), EXACT(CHLO_RAGGED_DOT, 3, 1, NULL),
-	EXACT(CHLO_ASIN_ACOS_KERNEL, 1, 1, check_pointwise), EXACT(CHLO_BESSEL_I1E, 1, 1, check_pointwise),
-	EXACT(CHLO_CONJ, 1, 1, check_pointwise), EXACT(CHLO_IS_INF, 1, 1, check_pointwise),
-	EXACT(CHLO_IS_NEG_INF, 1, 1, check_pointwise), EXACT(CHLO_IS_POS_INF, 1, 1, check_pointwise),
-	EXACT(CHLO_TAN, 1, 1, check_pointwise), EXACT(CHLO_MULHI, 2, 1, check_pointwise), EXACT(CHLO_POLYGAMMA, 2, 1, check_pointwise),
-	EXACT(CHLO_ZETA, 2, 1, check_pointwise), EXACT(CHLO_BROADCAST_ADD, 2, 1, NULL), EXACT(CHLO_BROADCAST_AND, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_ATAN2, 2, 1, NULL), EXACT(CHLO_BROADCAST_COMPARE, 2, 1, NULL), EXACT(CHLO_BROADCAST_COMPLEX, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_DIVIDE, 2, 1, NULL), EXACT(CHLO_BROADCAST_MAXIMUM, 2, 1, NULL), EXACT(CHLO_BROADCAST_MINIMUM, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_MULTIPLY, 2, 1, NULL), EXACT(CHLO_BROADCAST_NEXT_AFTER, 2, 1, NULL), EXACT(CHLO_BROADCAST_OR, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_POLYGAMMA, 2, 1, NULL), EXACT(CHLO_BROADCAST_POWER, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_REMAINDER, 2, 1, NULL), EXACT(CHLO_BROADCAST_SHIFT_LEFT, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_SHIFT_RIGHT_ARITHMETIC, 2, 1, NULL), EXACT(CHLO_BROADCAST_SHIFT_RIGHT_LOGICAL, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_SUBTRACT, 2, 1, NULL), EXACT(CHLO_BROADCAST_XOR, 2, 1, NULL), EXACT(CHLO_BROADCAST_ZETA, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_SELECT, 3, 1, NULL), EXACT(CHLO_CONSTANT, 0, 1, check_constant), EXACT(CHLO_CONSTANT_LIKE, 1, 1, NULL),
-	EXACT(BROADCAST, 1, 1, NULL), EXACT(UNARY_EINSUM, 1, 1, NULL), EXACT(ASYNC_DONE, 1, 1, NULL), EXACT(FUNC_CONSTANT, 0, 1, NULL),
-	EXACT(SDY_MESH, 0, 0, check_mesh), EXACT(SDY_CONSTANT, 0, 1, check_constant), EXACT(SDY_SHARDING_CONSTRAINT, 1, 1, check_one_type),
-	EXACT(SDY_RESHARD, 1, 1, check_one_type), EXACT(SDY_SHARDING_GROUP, 1, 0, NULL),
-	EXACT(SDY_PROPAGATION_BARRIER, 1, 1, check_barrier), EXACT(SDY_DATA_FLOW_EDGE, 1, 1, check_edge),
-	EXACT(SDY_FUNC_DATA_FLOW_EDGE, 1, 1, check_edge), EXACT(SDY_ALL_GATHER, 1, 1, check_collective),
-	EXACT(SDY_ALL_SLICE, 1, 1, check_collective), EXACT(SDY_ALL_TO_ALL, 1, 1, check_collective),
-	EXACT(SDY_COLLECTIVE_PERMUTE, 1, 1, check_collective), EXACT(SDY_ALL_REDUCE, 1, 1, check_collective),
-	EXACT(SDY_REDUCE_SCATTER, 1, 1, check_collective), EXACT(SDY_SHARDED_TO_UNREDUCED, 1, 1, check_collective),
+	EXACT(ABS, 1, 1, check_pointwise),
+	EXACT(ADD, 2, 1, check_pointwise),
+	EXACT(AND, 2, 1, check_pointwise),
+	EXACT(ATAN2, 2, 1, check_pointwise),
+	EXACT(CBRT, 1, 1, check_pointwise),
+	EXACT(CEIL, 1, 1, check_pointwise),
+	EXACT(CLAMP, 3, 1, check_select),
+	EXACT(COUNT_LEADING_ZEROS, 1, 1, check_pointwise),
+	EXACT(COMPARE, 2, 1, check_pointwise),
+	EXACT(COMPLEX, 2, 1, check_pointwise),
+	EXACT(CONVERT, 1, 1, check_pointwise),
+	EXACT(COSINE, 1, 1, check_pointwise),
+	EXACT(DIVIDE, 2, 1, check_pointwise),
+	EXACT(EXPONENTIAL, 1, 1, check_pointwise),
+	EXACT(EXPONENTIAL_MINUS_ONE, 1, 1, check_pointwise),
+	EXACT(FLOOR, 1, 1, check_pointwise),
+	EXACT(IMAG, 1, 1, check_pointwise),
+	EXACT(IS_FINITE, 1, 1, check_pointwise),
+	EXACT(LOG, 1, 1, check_pointwise),
+	EXACT(LOG_PLUS_ONE, 1, 1, check_pointwise),
+	EXACT(LOGISTIC, 1, 1, check_pointwise),
+	EXACT(MAXIMUM, 2, 1, check_pointwise),
+	EXACT(MINIMUM, 2, 1, check_pointwise),
+	EXACT(MULTIPLY, 2, 1, check_pointwise),
+	EXACT(NEGATE, 1, 1, check_pointwise),
+	EXACT(NOT, 1, 1, check_pointwise),
+	EXACT(OR, 2, 1, check_pointwise),
+	EXACT(POPCNT, 1, 1, check_pointwise),
+	EXACT(POWER, 2, 1, check_pointwise),
+	EXACT(REAL, 1, 1, check_pointwise),
+	EXACT(REDUCE_PRECISION, 1, 1, check_pointwise),
+	EXACT(REMAINDER, 2, 1, check_pointwise),
+	EXACT(ROUND_NEAREST_EVEN, 1, 1, check_pointwise),
+	EXACT(ROUND_NEAREST_AFZ, 1, 1, check_pointwise),
+	EXACT(RSQRT, 1, 1, check_pointwise),
+	EXACT(SELECT, 3, 1, check_select),
+	EXACT(SHIFT_LEFT, 2, 1, check_pointwise),
+	EXACT(SHIFT_RIGHT_ARITHMETIC, 2, 1, check_pointwise),
+	EXACT(SHIFT_RIGHT_LOGICAL, 2, 1, check_pointwise),
+	EXACT(SIGN, 1, 1, check_pointwise),
+	EXACT(SINE, 1, 1, check_pointwise),
+	EXACT(SQRT, 1, 1, check_pointwise),
+	EXACT(SUBTRACT, 2, 1, check_pointwise),
+	EXACT(TAN, 1, 1, check_pointwise),
+	EXACT(TANH, 1, 1, check_pointwise),
+	EXACT(XOR, 2, 1, check_pointwise),
+	EXACT(UNIFORM_QUANTIZE, 1, 1, check_pointwise),
+	EXACT(UNIFORM_DEQUANTIZE, 1, 1, check_pointwise),
+	EXACT(BITCAST_CONVERT, 1, 1, check_bitcast_convert),
+	EXACT(BROADCAST_IN_DIM, 1, 1, check_broadcast_in_dim),
+	EXACT(CONSTANT, 0, 1, check_constant),
+	EXACT(IOTA, 0, 1, check_iota),
+	EXACT(PAD, 2, 1, check_pad),
+	EXACT(RESHAPE, 1, 1, check_reshape),
+	EXACT(REVERSE, 1, 1, check_reverse),
+	EXACT(SLICE, 1, 1, check_slice),
+	EXACT(TRANSPOSE, 1, 1, check_transpose),
+	EXACT(GATHER, 2, 1, check_gather),
+	EXACT(DOT_GENERAL, 2, 1, check_dot_general),
+	EXACT(DOT, 2, 1, check_dot),
+	EXACT(CONVOLUTION, 2, 1, check_convolution),
+	EXACT(CHOLESKY, 1, 1, check_cholesky),
+	EXACT(TRIANGULAR_SOLVE, 2, 1, check_triangular_solve),
+	EXACT(FFT, 1, 1, check_fft),
+	EXACT(BATCH_NORM_INFERENCE, 5, 1, check_batch_norm),
+	EXACT(BATCH_NORM_TRAINING, 3, 3, check_batch_norm),
+	EXACT(BATCH_NORM_GRAD, 5, 3, check_batch_norm),
+	EXACT(RNG_BIT_GENERATOR, 1, 2, check_rng_bit_generator),
+	EXACT(RNG, 3, 1, NULL),
+	EXACT(EINSUM, 2, 1, NULL),
+	EXACT(TORCH_INDEX_SELECT, 2, 1, NULL),
+	EXACT(DYNAMIC_BROADCAST_IN_DIM, 2, 1, NULL),
+	EXACT(DYNAMIC_CONV, 3, 1, NULL),
+	EXACT(DYNAMIC_GATHER, 3, 1, NULL),
+	EXACT(DYNAMIC_IOTA, 1, 1, NULL),
+	EXACT(DYNAMIC_PAD, 5, 1, NULL),
+	EXACT(DYNAMIC_RESHAPE, 2, 1, NULL),
+	EXACT(REAL_DYNAMIC_SLICE, 4, 1, NULL),
+	EXACT(GET_DIMENSION_SIZE, 1, 1, NULL),
+	EXACT(SET_DIMENSION_SIZE, 2, 1, NULL),
+	EXACT(HLO_COLLECTIVE_PERMUTE, 1, 1, check_pairs),
+	EXACT(CROSS_REPLICA_SUM, 1, 1, check_pairs),
+	EXACT(PARTITION_ID, 0, 1, NULL),
+	EXACT(REPLICA_ID, 0, 1, NULL),
+	EXACT(CREATE_TOKEN, 0, 1, NULL),
+	EXACT(GET_TUPLE_ELEMENT, 1, 1, check_get_tuple_element),
+	EXACT(CHLO_ACOS, 1, 1, check_pointwise),
+	EXACT(CHLO_ACOSH, 1, 1, check_pointwise),
+	EXACT(CHLO_ASIN, 1, 1, check_pointwise),
+	EXACT(CHLO_ASINH, 1, 1, check_pointwise),
+	EXACT(CHLO_ATAN, 1, 1, check_pointwise),
+	EXACT(CHLO_ATANH, 1, 1, check_pointwise),
+	EXACT(CHLO_COSH, 1, 1, check_pointwise),
+	EXACT(CHLO_SINH, 1, 1, check_pointwise),
+	EXACT(CHLO_DIGAMMA, 1, 1, check_pointwise),
+	EXACT(CHLO_ERF, 1, 1, check_pointwise),
+	EXACT(CHLO_ERF_INV, 1, 1, check_pointwise),
+	EXACT(CHLO_ERFC, 1, 1, check_pointwise),
+	EXACT(CHLO_LGAMMA, 1, 1, check_pointwise),
+	EXACT(CHLO_NEXT_AFTER, 2, 1, check_pointwise),
+	EXACT(CHLO_SQUARE, 1, 1, check_pointwise),
+	EXACT(CHLO_TOP_K, 1, 2, check_top_k),
+	EXACT(CHLO_RAGGED_DOT, 3, 1, NULL),
+	EXACT(CHLO_ASIN_ACOS_KERNEL, 1, 1, check_pointwise),
+	EXACT(CHLO_BESSEL_I1E, 1, 1, check_pointwise),
+	EXACT(CHLO_CONJ, 1, 1, check_pointwise),
+	EXACT(CHLO_IS_INF, 1, 1, check_pointwise),
+	EXACT(CHLO_IS_NEG_INF, 1, 1, check_pointwise),
+	EXACT(CHLO_IS_POS_INF, 1, 1, check_pointwise),
+	EXACT(CHLO_TAN, 1, 1, check_pointwise),
+	EXACT(CHLO_MULHI, 2, 1, check_pointwise),
+	EXACT(CHLO_POLYGAMMA, 2, 1, check_pointwise),
+	EXACT(CHLO_ZETA, 2, 1, check_pointwise),
+	EXACT(CHLO_BROADCAST_ADD, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_AND, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_ATAN2, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_COMPARE, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_COMPLEX, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_DIVIDE, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_MAXIMUM, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_MINIMUM, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_MULTIPLY, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_NEXT_AFTER, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_OR, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_POLYGAMMA, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_POWER, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_REMAINDER, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_SHIFT_LEFT, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_SHIFT_RIGHT_ARITHMETIC, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_SHIFT_RIGHT_LOGICAL, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_SUBTRACT, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_XOR, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_ZETA, 2, 1, NULL),
+	EXACT(CHLO_BROADCAST_SELECT, 3, 1, NULL),
+	EXACT(CHLO_CONSTANT, 0, 1, check_constant),
+	EXACT(CHLO_CONSTANT_LIKE, 1, 1, NULL),
+	EXACT(BROADCAST, 1, 1, NULL),
+	EXACT(UNARY_EINSUM, 1, 1, NULL),
+	EXACT(ASYNC_DONE, 1, 1, NULL),
+	EXACT(FUNC_CONSTANT, 0, 1, NULL),
+	EXACT(SDY_MESH, 0, 0, check_mesh),
+	EXACT(SDY_CONSTANT, 0, 1, check_constant),
+	EXACT(SDY_SHARDING_CONSTRAINT, 1, 1, check_one_type),
+	EXACT(SDY_RESHARD, 1, 1, check_one_type),
+	EXACT(SDY_SHARDING_GROUP, 1, 0, NULL),
+	EXACT(SDY_PROPAGATION_BARRIER, 1, 1, check_barrier),
+	EXACT(SDY_DATA_FLOW_EDGE, 1, 1, check_edge),
+	EXACT(SDY_FUNC_DATA_FLOW_EDGE, 1, 1, check_edge),
+	EXACT(SDY_ALL_GATHER, 1, 1, check_collective),
+	EXACT(SDY_ALL_SLICE, 1, 1, check_collective),
+	EXACT(SDY_ALL_TO_ALL, 1, 1, check_collective),
+	EXACT(SDY_COLLECTIVE_PERMUTE, 1, 1, check_collective),
+	EXACT(SDY_ALL_REDUCE, 1, 1, check_collective),
+	EXACT(SDY_REDUCE_SCATTER, 1, 1, check_collective),
+	EXACT(SDY_SHARDED_TO_UNREDUCED, 1, 1, check_collective),
 	EXACT(SDY_REPLICATED_TO_UNREDUCED, 1, 1, check_collective),
 #undef EXACT
 	[OP_UNKNOWN] = {0, ANY, 0, ANY, 0, ANY, NULL},
@@ -387,7 +505,8 @@ static const struct {
 	[OP_SDY_RETURN] = {0, ANY, 0, 0, 0, 0, NULL},
 };
 
-static status check_count(const checker *c, const char *what, uint32_t found, uint32_t min, uint32_t max)
+static status check_count(
+	const checker *c, const char *what, uint32_t found, uint32_t min, uint32_t max)
 {
 	if (found >= min && found <= max)
 		return ST_OK;
@@ -399,9 +518,9 @@ static status check_count(const checker *c, const char *what, uint32_t found, ui
 /* Ops whose check addresses dimensions need ranked tensors; the others look at whole types. */
 static bool looks_at_dims(check_fn check)
 {
-	static const check_fn whole[] = {check_while, check_branches, check_call, check_func, check_get_tuple_element, check_tuple,
-	                                 check_one_type, check_manual_computation, check_named_computation, check_collective, check_edge,
-	                                 check_barrier, check_mesh, NULL};
+	static const check_fn whole[] = {check_while, check_branches, check_call, check_func,
+		check_get_tuple_element, check_tuple, check_one_type, check_manual_computation,
+		check_named_computation, check_collective, check_edge, check_barrier, check_mesh, NULL};
 	for (size_t i = 0; i < COUNT_OF(whole); i++)
 		if (check == whole[i])
 			return false;
@@ -411,10 +530,13 @@ static bool looks_at_dims(check_fn check)
 static status check_op(const checker *c)
 {
 	const op *op = op_at(c->m, c->o);
-	TRY(check_count(c, "operands", op->kind == OP_FUNC ? 0 : op->n_operands, rows[op->kind].in_min, rows[op->kind].in_max));
+	TRY(check_count(c, "operands", op->kind == OP_FUNC ? 0 : op->n_operands, rows[op->kind].in_min,
+		rows[op->kind].in_max));
 	TRY(check_count(c, "results", op->n_results, rows[op->kind].out_min, rows[op->kind].out_max));
-	TRY(check_count(c, "regions", op->n_regions, rows[op->kind].regions_min, rows[op->kind].regions_max));
-	bool may_be_empty = op->kind == OP_UNKNOWN || op->kind == OP_FUNC || op->kind == OP_BUILTIN_MODULE;
+	TRY(check_count(
+		c, "regions", op->n_regions, rows[op->kind].regions_min, rows[op->kind].regions_max));
+	bool may_be_empty =
+		op->kind == OP_UNKNOWN || op->kind == OP_FUNC || op->kind == OP_BUILTIN_MODULE;
 	for (uint32_t i = 0; i < op->n_regions && !may_be_empty; i++)
 		if (op_region(c->m, c->o, i)->last == ID_NONE)
 			return fault(c, "region %u is empty", i);
@@ -433,7 +555,8 @@ static status check_op(const checker *c)
 
 enum { NEW, OPEN, DONE };
 
-/* Calls must not come back: passes inline them. Depth first over functions with the place in each body on a stack. */
+/* Calls must not come back: passes inline them. Depth first over functions with the place in each
+ * body on a stack. */
 static status check_recursion(const module *m, diag *d)
 {
 	struct frame {
@@ -457,10 +580,13 @@ static status check_recursion(const module *m, diag *d)
 				n--;
 				continue;
 			}
-			const func *callee = op_at(m, o)->kind == OP_CALL ? module_func_near(m, o, op_text(m, o, "callee")) : NULL;
+			const func *callee = op_at(m, o)->kind == OP_CALL
+				? module_func_near(m, o, op_text(m, o, "callee"))
+				: NULL;
 			uint32_t f = callee ? (uint32_t)(callee - m->funcs.p) : 0;
 			if (callee && state[f] == OPEN)
-				s = op_error(m, o, d, ST_ERR_INVALID, "call: '@" STR_FMT "' calls itself", STR_ARG(strtab_get(&m->strs, callee->name)));
+				s = op_error(m, o, d, ST_ERR_INVALID, "call: '@" STR_FMT "' calls itself",
+					STR_ARG(strtab_get(&m->strs, callee->name)));
 			else if (callee && state[f] == NEW) {
 				state[f] = OPEN;
 				stack[n++] = (struct frame){f, callee->op};
@@ -476,13 +602,15 @@ status module_verify_types(const module *m, diag *d)
 {
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_at(m, o)->next)
 		if (op_at(m, o)->kind == OP_BUILTIN_MODULE)
-			return op_error(m, o, d, ST_ERR_UNSUPPORTED, "a module inside a module is kept as it is, but not planned");
+			return op_error(m, o, d, ST_ERR_UNSUPPORTED,
+				"a module inside a module is kept as it is, but not planned");
 	return module_verify_ops(m, d);
 }
 
 status module_verify_ops(const module *m, diag *d)
 {
-	checker c = {.m = m, .d = d, .has_rules = strtab_find(&m->strs, STR("sdy.sharding_rule")) != UINT32_MAX};
+	checker c = {
+		.m = m, .d = d, .has_rules = strtab_find(&m->strs, STR("sdy.sharding_rule")) != UINT32_MAX};
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
 		c.o = o;
 		TRY(check_op(&c));

@@ -3,10 +3,14 @@
 
 enum { MAX_STEP = 1 << 30 }; /* of strides, dilations, paddings: keeps products inside 64 bits */
 
-static int64_t dilated(int64_t size, int64_t step) { return size <= 0 || size == DIM_DYNAMIC ? size : sat_add(sat_mul(size - 1, step), 1); }
+static int64_t dilated(int64_t size, int64_t step)
+{
+	return size <= 0 || size == DIM_DYNAMIC ? size : sat_add(sat_mul(size - 1, step), 1);
+}
 
 struct windows {
-	ints size, stride, base, dilation, padding; /* padding: low and high by dim; empty lists mean 1, 1, 1 and 0 */
+	ints size, stride, base, dilation,
+		padding; /* padding: low and high by dim; empty lists mean 1, 1, 1 and 0 */
 };
 
 static status check_steps(const checker *c, const char *name, ints l, uint32_t n, int64_t min)
@@ -16,7 +20,8 @@ static status check_steps(const checker *c, const char *name, ints l, uint32_t n
 	TRY(check_length(c, name, l, n));
 	for (uint32_t i = 0; i < l.n; i++)
 		if (l.v[i] < min || l.v[i] > MAX_STEP)
-			return fault(c, "%s has %lld, expected %lld to %d", name, (long long)l.v[i], (long long)min, MAX_STEP);
+			return fault(c, "%s has %lld, expected %lld to %d", name, (long long)l.v[i],
+				(long long)min, MAX_STEP);
 	return ST_OK;
 }
 
@@ -27,12 +32,15 @@ static int64_t count_windows(const struct windows *w, uint32_t i, int64_t size)
 {
 	if (size == DIM_DYNAMIC)
 		return DIM_DYNAMIC;
-	int64_t low = w->padding.n ? w->padding.v[2 * i] : 0, high = w->padding.n ? w->padding.v[2 * i + 1] : 0;
-	int64_t room = sat_add(dilated(size, nth(w->base, i, 1)), low + high) - dilated(w->size.v[i], nth(w->dilation, i, 1));
+	int64_t low = w->padding.n ? w->padding.v[2 * i] : 0,
+			high = w->padding.n ? w->padding.v[2 * i + 1] : 0;
+	int64_t room = sat_add(dilated(size, nth(w->base, i, 1)), low + high) -
+		dilated(w->size.v[i], nth(w->dilation, i, 1));
 	return room < 0 ? 0 : room / nth(w->stride, i, 1) + 1;
 }
 
-static status check_steps_of(const checker *c, const struct windows *w, uint32_t n, const char *base_name, const char *dilation_name)
+static status check_steps_of(const checker *c, const struct windows *w, uint32_t n,
+	const char *base_name, const char *dilation_name)
 {
 	TRY(check_steps(c, "window_strides", w->stride, n, 1));
 	TRY(check_steps(c, base_name, w->base, n, 1));
@@ -40,7 +48,8 @@ static status check_steps_of(const checker *c, const struct windows *w, uint32_t
 	return check_steps(c, "padding", w->padding, 2 * n, -MAX_STEP);
 }
 
-static status check_window_results(const checker *c, const struct windows *w, const char *what, const type *in, const type *out)
+static status check_window_results(
+	const checker *c, const struct windows *w, const char *what, const type *in, const type *out)
 {
 	TRY(check_rank(c, what, out, in->rank));
 	for (uint32_t d = 0; d < in->rank; d++)
@@ -52,10 +61,11 @@ status check_reduce_window(const checker *c)
 {
 	const op *op = op_at(c->m, c->o);
 	uint32_t n = op->n_results, rank = in_type(c, 0)->rank;
-	struct windows w = {get_ints(c, "window_dimensions"), get_ints(c, "window_strides"), get_ints(c, "base_dilations"),
-	                    get_ints(c, "window_dilations"), get_ints(c, "padding")};
+	struct windows w = {get_ints(c, "window_dimensions"), get_ints(c, "window_strides"),
+		get_ints(c, "base_dilations"), get_ints(c, "window_dilations"), get_ints(c, "padding")};
 	if (op->n_operands != 2 * n || op_region(c->m, c->o, 0)->n_args != 2 * n)
-		return fault(c, "%u operands and %u block arguments for %u results", op->n_operands, op_region(c->m, c->o, 0)->n_args, n);
+		return fault(c, "%u operands and %u block arguments for %u results", op->n_operands,
+			op_region(c->m, c->o, 0)->n_args, n);
 	TRY(check_length(c, "window_dimensions", w.size, rank));
 	TRY(check_steps(c, "window_dimensions", w.size, rank, 1));
 	TRY(check_steps_of(c, &w, rank, "base_dilations", "window_dilations"));
@@ -70,7 +80,9 @@ status check_reduce_window(const checker *c)
 status check_select_and_scatter(const checker *c)
 {
 	const type *in = in_type(c, 0);
-	struct windows w = {.size = get_ints(c, "window_dimensions"), .stride = get_ints(c, "window_strides"), .padding = get_ints(c, "padding")};
+	struct windows w = {.size = get_ints(c, "window_dimensions"),
+		.stride = get_ints(c, "window_strides"),
+		.padding = get_ints(c, "padding")};
 	TRY(check_same_dims(c, in, "the operand", out_type(c, 0), "the result"));
 	TRY(check_scalar(c, 2));
 	if (!w.size.n) /* windows of one element */
@@ -88,7 +100,8 @@ struct conv_side {
 	ints spatial;
 };
 
-static status conv_side(const checker *c, const char *side, const char *first, const char *second, uint32_t rank, struct conv_side *out)
+static status conv_side(const checker *c, const char *side, const char *first, const char *second,
+	uint32_t rank, struct conv_side *out)
 {
 	char path[96];
 	int64_t dims[MAX_RANK + 2];
@@ -117,11 +130,15 @@ status check_convolution(const checker *c)
 	uint32_t n = i.spatial.n;
 	if (k.spatial.n != n || o.spatial.n != n)
 		return fault(c, "%u, %u and %u spatial dimensions", n, k.spatial.n, o.spatial.n);
-	int64_t groups = op_int(c->m, c->o, "feature_group_count", 1), batches = op_int(c->m, c->o, "batch_group_count", 1);
+	int64_t groups = op_int(c->m, c->o, "feature_group_count", 1),
+			batches = op_int(c->m, c->o, "batch_group_count", 1);
 	if (groups < 1 || batches < 1 || (groups > 1 && batches > 1))
-		return fault(c, "feature_group_count is %lld, batch_group_count %lld", (long long)groups, (long long)batches);
-	struct windows w = {.stride = get_ints(c, "window_strides"), .base = get_ints(c, "lhs_dilation"), .dilation = get_ints(c, "rhs_dilation"),
-	                    .padding = get_ints(c, "padding")};
+		return fault(c, "feature_group_count is %lld, batch_group_count %lld", (long long)groups,
+			(long long)batches);
+	struct windows w = {.stride = get_ints(c, "window_strides"),
+		.base = get_ints(c, "lhs_dilation"),
+		.dilation = get_ints(c, "rhs_dilation"),
+		.padding = get_ints(c, "padding")};
 	TRY(check_steps_of(c, &w, n, "lhs_dilation", "rhs_dilation"));
 	ints reversal = get_ints(c, "window_reversal");
 	if (reversal.n)
@@ -133,12 +150,14 @@ status check_convolution(const checker *c)
 	for (uint32_t d = 0; d < n; d++)
 		if (sizes[d] != DIM_DYNAMIC)
 			TRY(check_dim_size(c, "the result", (uint32_t)o.spatial.v[d], out->dims[o.spatial.v[d]],
-			                   count_windows(&w, d, in->dims[i.spatial.v[d]])));
+				count_windows(&w, d, in->dims[i.spatial.v[d]])));
 	int64_t features = in->dims[i.feature], batch = in->dims[i.batch];
 	if (features != DIM_DYNAMIC && !same_size(kernel->dims[k.batch], features / groups))
-		return fault(c, "the kernel takes %lld input features, the input has %lld in %lld groups", (long long)kernel->dims[k.batch],
-		             (long long)features, (long long)groups);
+		return fault(c, "the kernel takes %lld input features, the input has %lld in %lld groups",
+			(long long)kernel->dims[k.batch], (long long)features, (long long)groups);
 	if (batch != DIM_DYNAMIC)
-		TRY(check_dim_size(c, "the result", (uint32_t)o.batch, out->dims[o.batch], batch / batches));
-	return check_dim_size(c, "the result", (uint32_t)o.feature, out->dims[o.feature], kernel->dims[k.feature]);
+		TRY(check_dim_size(
+			c, "the result", (uint32_t)o.batch, out->dims[o.batch], batch / batches));
+	return check_dim_size(
+		c, "the result", (uint32_t)o.feature, out->dims[o.feature], kernel->dims[k.feature]);
 }

@@ -28,20 +28,23 @@ static void runs_add(device_runs *r, int64_t device)
 void device_runs_print(const device_runs *r, strbuf *out)
 {
 	if (r->n_runs > MAX_RUNS && r->even) {
-		strbuf_printf(out, "%lld, %lld, .., %lld", (long long)r->first, (long long)r->second, (long long)r->last);
+		strbuf_printf(out, "%lld, %lld, .., %lld", (long long)r->first, (long long)r->second,
+			(long long)r->last);
 		return;
 	}
 	int64_t shown = r->n_runs > MAX_RUNS ? MAX_RUNS - 1 : r->n_runs;
 	for (int64_t i = 0; i < shown; i++) {
 		strbuf_printf(out, "%s%lld", i ? ", " : "", (long long)r->run[i].begin);
 		if (r->run[i].end > r->run[i].begin)
-			strbuf_printf(out, "%s%lld", r->run[i].end == r->run[i].begin + 1 ? ", " : "-", (long long)r->run[i].end);
+			strbuf_printf(out, "%s%lld", r->run[i].end == r->run[i].begin + 1 ? ", " : "-",
+				(long long)r->run[i].end);
 	}
 	if (shown < r->n_runs)
 		strbuf_printf(out, ", .. (%lld devices)", (long long)r->n);
 }
 
-/* The first two dims that are cut in the end, filled up with uncut ones from the left, in the order of the tensor. */
+/* The first two dims that are cut in the end, filled up with uncut ones from the left, in the order
+ * of the tensor. */
 static void choose_dims(blocks *b)
 {
 	const layout *l = b->s->l;
@@ -74,7 +77,9 @@ static void collect(blocks *b)
 {
 	const layout *l = b->s->l;
 	for (int64_t i = 0; i < l->n_devices; i++) {
-		int64_t position = layout_position_of(l, i), rest = layout_slice_after(b->s, b->done, position), index[MAX_RANK + 1] = {0}, panel = 0;
+		int64_t position = layout_position_of(l, i),
+				rest = layout_slice_after(b->s, b->done, position), index[MAX_RANK + 1] = {0},
+				panel = 0;
 		if (!layout_held_after(b->s, b->done, position)) {
 			runs_add(&b->empty, layout_device_at(l, position));
 			continue;
@@ -86,8 +91,10 @@ static void collect(blocks *b)
 		for (uint32_t d = 0; d < l->rank; d++)
 			if (in_panel(b, d))
 				panel = panel * b->parts[d] + index[d];
-		int64_t row = b->row_dim < l->rank ? index[b->row_dim] : 0, column = b->column_dim < l->rank ? index[b->column_dim] : 0;
-		runs_add(&b->held[(panel * b->rows + row) * b->columns + column], layout_device_at(l, position));
+		int64_t row = b->row_dim < l->rank ? index[b->row_dim] : 0,
+				column = b->column_dim < l->rank ? index[b->column_dim] : 0;
+		runs_add(
+			&b->held[(panel * b->rows + row) * b->columns + column], layout_device_at(l, position));
 	}
 }
 
@@ -107,7 +114,8 @@ status blocks_collect(const layout_steps *s, uint32_t done, blocks *out, diag *d
 			out->panels = sat_mul(out->panels, out->parts[dim]);
 	}
 	if (all > MAX_BLOCKS)
-		return diag_set(d, ST_ERR_LIMIT, "the picture would have %lld blocks, at most %d are drawn", (long long)all, MAX_BLOCKS);
+		return diag_set(d, ST_ERR_LIMIT, "the picture would have %lld blocks, at most %d are drawn",
+			(long long)all, MAX_BLOCKS);
 	out->rows = out->row_dim < l->rank ? out->parts[out->row_dim] : 1;
 	out->columns = out->column_dim < l->rank ? out->parts[out->column_dim] : 1;
 	out->held = xcalloc((size_t)(out->panels * out->rows * out->columns), sizeof *out->held);
@@ -125,7 +133,10 @@ int64_t block_slice(const blocks *b, int64_t panel, int64_t row, int64_t column)
 {
 	int64_t number = 0;
 	for (uint32_t d = 0; d < b->s->l->rank; d++)
-		number = number * b->parts[d] + (d == b->row_dim ? row : d == b->column_dim ? column : panel_index(b, panel, d));
+		number = number * b->parts[d] +
+			(d == b->row_dim             ? row
+					: d == b->column_dim ? column
+										 : panel_index(b, panel, d));
 	return number;
 }
 

@@ -1,4 +1,5 @@
-/* Private to blocks.c and picture.c: the blocks that a tensor is cut into, arranged for a picture. */
+/* Private to blocks.c and picture.c: the blocks that a tensor is cut into, arranged for a picture.
+ */
 #ifndef SW_LAYOUT_BLOCKS_H
 #define SW_LAYOUT_BLOCKS_H
 
@@ -6,7 +7,8 @@
 
 enum { MAX_BLOCKS = 4096, MAX_RUNS = 4 };
 
-/* Devices in ascending order, as runs of neighbours and, should that not be enough, as an arithmetic sequence. */
+/* Devices in ascending order, as runs of neighbours and, should that not be enough, as an
+ * arithmetic sequence. */
 typedef struct device_runs {
 	int64_t n, first, second, last; /* of all */
 	bool even;                      /* equal steps so far */
@@ -21,17 +23,18 @@ void device_runs_print(const device_runs *r, strbuf *out);
 /* A grid of rows x columns blocks, once per panel. */
 typedef struct blocks {
 	const layout_steps *s;
-	uint32_t done;                 /* steps */
-	uint32_t row_dim, column_dim;  /* == rank: none */
+	uint32_t done;                /* steps */
+	uint32_t row_dim, column_dim; /* == rank: none */
 	int64_t rows, columns, panels;
-	int64_t parts[MAX_RANK];       /* of every dim, after these steps */
-	device_runs *held;             /* by panel, row, column */
-	device_runs empty;             /* devices that hold nothing */
+	int64_t parts[MAX_RANK]; /* of every dim, after these steps */
+	device_runs *held;       /* by panel, row, column */
+	device_runs empty;       /* devices that hold nothing */
 } blocks;
 /* ST_ERR_LIMIT beyond MAX_BLOCKS blocks. */
 status blocks_collect(const layout_steps *s, uint32_t done, blocks *out, diag *d) MUST_USE;
 void blocks_release(blocks *b);
-static inline const device_runs *block_at(const blocks *b, int64_t panel, int64_t row, int64_t column)
+static inline const device_runs *block_at(
+	const blocks *b, int64_t panel, int64_t row, int64_t column)
 {
 	return &b->held[(panel * b->rows + row) * b->columns + column];
 }
@@ -39,7 +42,8 @@ static inline const device_runs *block_at(const blocks *b, int64_t panel, int64_
 int64_t block_slice(const blocks *b, int64_t panel, int64_t row, int64_t column);
 /* "0:4". */
 void block_range_print(const blocks *b, uint32_t dim, int64_t index, strbuf *out);
-/* "dim 2 (c) 0:4, dim 3 (d) 4:8": what the blocks of a panel have in common; nothing for the only one. */
+/* "dim 2 (c) 0:4, dim 3 (d) 4:8": what the blocks of a panel have in common; nothing for the only
+ * one. */
 void panel_title_print(const blocks *b, int64_t panel, strbuf *out);
 /* "dim 0 (data, model)": with the axes that cut it. */
 void dim_title_print(const blocks *b, uint32_t dim, strbuf *out);

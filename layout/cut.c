@@ -1,5 +1,6 @@
-/* Sizes that do not divide, as PyTorch and OneFlow cut them. Sources: torch/distributed/tensor/placement_types.py (2.15),
- * _split_tensor of Shard and _StridedShard; oneflow/core/job/parallel_distribution_util.cpp, GetTensorSliceView4ParallelRank. */
+/* Sizes that do not divide, as PyTorch and OneFlow cut them. Sources:
+ * torch/distributed/tensor/placement_types.py (2.15), _split_tensor of Shard and _StridedShard;
+ * oneflow/core/job/parallel_distribution_util.cpp, GetTensorSliceView4ParallelRank. */
 #include "layout/pieces.h"
 
 #include <stdlib.h>
@@ -22,7 +23,8 @@ static void take(const range_list *from, int64_t begin, int64_t end, range_list 
 {
 	int64_t before = 0;
 	for (uint32_t i = 0; i < from->n && before < end; i++) {
-		int64_t size = from->p[i].end - from->p[i].begin, lo = MAX(begin - before, 0), hi = MIN(end - before, size);
+		int64_t size = from->p[i].end - from->p[i].begin, lo = MAX(begin - before, 0),
+				hi = MIN(end - before, size);
 		if (lo < hi)
 			add_range(out, (index_range){from->p[i].begin + lo, from->p[i].begin + hi});
 		before += size;
@@ -37,12 +39,15 @@ static int64_t count(const range_list *l)
 	return n;
 }
 
-/* One axis of `parts` devices cuts each of `factor` pieces as torch.chunk does; device `index` keeps its part of all. */
-static void cut_pieces(const range_list *from, int64_t factor, int64_t parts, int64_t index, range_list *out)
+/* One axis of `parts` devices cuts each of `factor` pieces as torch.chunk does; device `index`
+ * keeps its part of all. */
+static void cut_pieces(
+	const range_list *from, int64_t factor, int64_t parts, int64_t index, range_list *out)
 {
 	int64_t total = count(from), piece = ceil_div(total, factor);
 	for (int64_t begin = 0; begin < total; begin += piece) {
-		int64_t size = MIN(piece, total - begin), part = ceil_div(size, parts), lo = MIN(sat_mul(part, index), size);
+		int64_t size = MIN(piece, total - begin), part = ceil_div(size, parts),
+				lo = MIN(sat_mul(part, index), size);
 		take(from, begin + lo, begin + MIN(sat_add(lo, part), size), out);
 	}
 }
@@ -70,7 +75,8 @@ static void torch_ranges(const layout *l, uint32_t dim, int64_t position, range_
 		if (!cuts || l->axis_sizes[axis] == 1)
 			continue;
 		after.n = 0;
-		cut_pieces(&before, split_factor(l->axis_sizes, list, axis), l->axis_sizes[axis], coordinates[axis], &after);
+		cut_pieces(&before, split_factor(l->axis_sizes, list, axis), l->axis_sizes[axis],
+			coordinates[axis], &after);
 		range_list swap = before;
 		before = after;
 		after = swap;
@@ -88,8 +94,9 @@ static status check_torch(const layout *l, uint32_t dim, bool own_devices, diag 
 	int64_t pieces = l->n_devices;
 	if (own_devices)
 		return diag_set(d, ST_ERR_UNSUPPORTED,
-		                "dimension %u of size %lld does not divide by %lld: give the devices of the text as the mesh, PyTorch cuts along its axes", dim,
-		                (long long)l->shape[dim], (long long)l->parts[dim]);
+			"dimension %u of size %lld does not divide by %lld: give the devices of the text as "
+			"the mesh, PyTorch cuts along its axes",
+			dim, (long long)l->shape[dim], (long long)l->parts[dim]);
 	for (uint32_t axis = 0; axis < l->n_axes; axis++)
 		for (uint32_t i = 0; i < list.n; i++) {
 			if (axis_index(list.a[i]) != axis || l->axis_sizes[axis] == 1)
@@ -98,12 +105,17 @@ static status check_torch(const layout *l, uint32_t dim, bool own_devices, diag 
 			strided = strided || factor > 1;
 			pieces = sat_mul(pieces, factor);
 			if (factor == 0)
-				return diag_set(d, ST_ERR_UNSUPPORTED, "dimension %u of size %lld does not divide by %lld: PyTorch has no placements for parts of axes",
-				                dim, (long long)l->shape[dim], (long long)l->parts[dim]);
+				return diag_set(d, ST_ERR_UNSUPPORTED,
+					"dimension %u of size %lld does not divide by %lld: PyTorch has no placements "
+					"for parts of axes",
+					dim, (long long)l->shape[dim], (long long)l->parts[dim]);
 		}
 	if (strided && pieces > MAX_STRIDED_PIECES)
-		return diag_set(d, ST_ERR_LIMIT, "dimension %u of size %lld does not divide by %lld: %lld pieces of strided shards, at most %d are followed", dim,
-		                (long long)l->shape[dim], (long long)l->parts[dim], (long long)pieces, MAX_STRIDED_PIECES);
+		return diag_set(d, ST_ERR_LIMIT,
+			"dimension %u of size %lld does not divide by %lld: %lld pieces of strided shards, at "
+			"most %d are followed",
+			dim, (long long)l->shape[dim], (long long)l->parts[dim], (long long)pieces,
+			MAX_STRIDED_PIECES);
 	for (int64_t p = 0; strided && p < l->n_devices; p++) {
 		range_list ranges;
 		torch_ranges(l, dim, p, &ranges);
@@ -111,8 +123,10 @@ static status check_torch(const layout *l, uint32_t dim, bool own_devices, diag 
 		vec_release(&ranges);
 		if (n > 1)
 			return diag_set(d, ST_ERR_UNSUPPORTED,
-			                "dimension %u of size %lld does not divide by %lld: PyTorch gives device %lld %u separate ranges of it", dim,
-			                (long long)l->shape[dim], (long long)l->parts[dim], (long long)layout_device_at(l, p), n);
+				"dimension %u of size %lld does not divide by %lld: PyTorch gives device %lld %u "
+				"separate ranges of it",
+				dim, (long long)l->shape[dim], (long long)l->parts[dim],
+				(long long)layout_device_at(l, p), n);
 	}
 	return ST_OK;
 }
@@ -122,15 +136,18 @@ status cut_check(const layout *l, uint32_t dim, cut_rule cut, bool own_devices, 
 	if (cut == CUT_TORCH)
 		return check_torch(l, dim, own_devices, d);
 	if (cut == CUT_EXACT)
-		return diag_set(d, ST_ERR_UNSUPPORTED, "dimension %u of size %lld does not divide by %lld: MindSpore cuts only what divides", dim,
-		                (long long)l->shape[dim], (long long)l->parts[dim]);
+		return diag_set(d, ST_ERR_UNSUPPORTED,
+			"dimension %u of size %lld does not divide by %lld: MindSpore cuts only what divides",
+			dim, (long long)l->shape[dim], (long long)l->parts[dim]);
 	if (cut == CUT_BALANCED && (l->n_axes != 1 || own_devices))
 		return diag_set(d, ST_ERR_UNSUPPORTED,
-		                "dimension %u of size %lld does not divide by %lld: OneFlow cuts such sizes only over devices in one row", dim,
-		                (long long)l->shape[dim], (long long)l->parts[dim]);
+			"dimension %u of size %lld does not divide by %lld: OneFlow cuts such sizes only over "
+			"devices in one row",
+			dim, (long long)l->shape[dim], (long long)l->parts[dim]);
 	if (cut == CUT_BALANCED && l->shape[dim] < l->parts[dim])
-		return diag_set(d, ST_ERR_UNSUPPORTED, "dimension %u of size %lld leaves some of %lld devices nothing, which OneFlow refuses", dim,
-		                (long long)l->shape[dim], (long long)l->parts[dim]);
+		return diag_set(d, ST_ERR_UNSUPPORTED,
+			"dimension %u of size %lld leaves some of %lld devices nothing, which OneFlow refuses",
+			dim, (long long)l->shape[dim], (long long)l->parts[dim]);
 	return ST_OK;
 }
 

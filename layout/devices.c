@@ -11,7 +11,8 @@ static status add_device(scan *s, int64_t limit, device_array *out)
 	size_t at = s->at;
 	TRY(scan_int(s, "a device number", &device));
 	if (out->n_ids == limit)
-		return scan_fail(s, at, ST_ERR_INVALID, "more devices than the mesh has (%lld)", (long long)limit);
+		return scan_fail(
+			s, at, ST_ERR_INVALID, "more devices than the mesh has (%lld)", (long long)limit);
 	if (out->n_ids == 0)
 		out->ids = xmalloc(FIRST_ROOM * sizeof *out->ids);
 	else if (out->n_ids >= FIRST_ROOM && (out->n_ids & (out->n_ids - 1)) == 0)
@@ -31,13 +32,15 @@ static status parse_element(scan *s, int64_t limit, uint32_t level, device_array
 		if (out->n == 0)
 			out->n = level;
 		if (out->n != level)
-			return scan_fail(s, at, ST_ERR_PARSE, "expected a list, as the elements before it are nested deeper");
+			return scan_fail(s, at, ST_ERR_PARSE,
+				"expected a list, as the elements before it are nested deeper");
 		return add_device(s, limit, out);
 	}
 	if (level == MAX_ARRAY_DIMS)
 		return scan_fail(s, at, ST_ERR_LIMIT, "more than %d levels of lists", MAX_ARRAY_DIMS);
 	if (out->n && level >= out->n)
-		return scan_fail(s, at, ST_ERR_PARSE, "expected a device number, as the elements before it");
+		return scan_fail(
+			s, at, ST_ERR_PARSE, "expected a device number, as the elements before it");
 	s->at++;
 	int64_t size = 0;
 	bool comma = true;
@@ -53,7 +56,8 @@ static status parse_element(scan *s, int64_t limit, uint32_t level, device_array
 	if (out->sizes[level] == 0)
 		out->sizes[level] = size;
 	if (out->sizes[level] != size)
-		return scan_fail(s, at, ST_ERR_INVALID, "a list of %lld elements beside one of %lld", (long long)size, (long long)out->sizes[level]);
+		return scan_fail(s, at, ST_ERR_INVALID, "a list of %lld elements beside one of %lld",
+			(long long)size, (long long)out->sizes[level]);
 	return ST_OK;
 }
 
@@ -64,13 +68,15 @@ status devices_parse(scan *s, int64_t limit, device_array *out)
 	size_t at = s->at;
 	TRY(parse_element(s, limit, 0, out));
 	if (out->n_ids < limit && out->n_ids > 1)
-		return scan_fail(s, at, ST_ERR_INVALID, "%lld devices are listed, the mesh has %lld", (long long)out->n_ids, (long long)limit);
+		return scan_fail(s, at, ST_ERR_INVALID, "%lld devices are listed, the mesh has %lld",
+			(long long)out->n_ids, (long long)limit);
 	uint8_t *seen = xcalloc((size_t)limit, 1);
 	status r = ST_OK;
 	for (int64_t i = 0; i < out->n_ids && r == ST_OK; i++) {
 		int64_t id = out->ids[i];
 		if (id >= limit || seen[id])
-			r = scan_fail(s, at, ST_ERR_INVALID, "device %lld is %s", (long long)id, id >= limit ? "not in the mesh" : "listed twice");
+			r = scan_fail(s, at, ST_ERR_INVALID, "device %lld is %s", (long long)id,
+				id >= limit ? "not in the mesh" : "listed twice");
 		else
 			seen[id] = 1;
 	}
@@ -115,6 +121,7 @@ int64_t *places_of(const mesh *m, const int64_t *ids)
 
 mesh_id maximal_mesh(sharding_table *t, int64_t device)
 {
-	mesh m = {.name = strtab_add(&t->names, STR("maximal")), .device_ids = &device, .n_device_ids = 1};
+	mesh m = {
+		.name = strtab_add(&t->names, STR("maximal")), .device_ids = &device, .n_device_ids = 1};
 	return mesh_intern(t, &m);
 }

@@ -43,7 +43,8 @@ static size_t slice_width(const layout *l)
 void layout_table(const layout *l, int64_t first, int64_t n, strbuf *out)
 {
 	size_t coordinates = MAX(tuple_width(l->axis_sizes, l->n_axes), strlen("position") + 2);
-	size_t shards = MAX(tuple_width(l->parts, l->rank), strlen("shard") + 2), slices = slice_width(l);
+	size_t shards = MAX(tuple_width(l->parts, l->rank), strlen("shard") + 2),
+		   slices = slice_width(l);
 	if (first == 0) {
 		size_t start = out->n;
 		strbuf_puts(out, "device");
@@ -73,7 +74,8 @@ void layout_table(const layout *l, int64_t first, int64_t n, strbuf *out)
 		layout_ranges(l, position, ranges);
 		strbuf_putc(out, '[');
 		for (uint32_t d = 0; d < l->rank; d++)
-			strbuf_printf(out, "%s%lld:%lld", d ? ", " : "", (long long)ranges[d].begin, (long long)ranges[d].end);
+			strbuf_printf(out, "%s%lld:%lld", d ? ", " : "", (long long)ranges[d].begin,
+				(long long)ranges[d].end);
 		strbuf_puts(out, "]\n");
 	}
 }

@@ -58,24 +58,32 @@ bool notation_find(const char *name, notation *out)
 	return false;
 }
 
-status refuse_beyond(const sharding_table *t, const tensor_spec *spec, const char *name, vocabulary v, diag *d)
+status refuse_beyond(
+	const sharding_table *t, const tensor_spec *spec, const char *name, vocabulary v, diag *d)
 {
 	const sharding_edit *e = &spec->e;
 	const mesh *m = &t->meshes.p[e->mesh];
 	bool open = false;
 	if (spec->manual.n && !v.manual)
-		return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in %s: axes are manual, shards along them are the program's own", name);
+		return diag_set(d, ST_ERR_UNSUPPORTED,
+			"cannot be expressed in %s: axes are manual, shards along them are the program's own",
+			name);
 	if (spec->reduction != REDUCTION_SUM && !v.reductions)
-		return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in %s: partial results are combined by %s, not by sum", name,
-		                reduction_name(spec->reduction));
+		return diag_set(d, ST_ERR_UNSUPPORTED,
+			"cannot be expressed in %s: partial results are combined by %s, not by sum", name,
+			reduction_name(spec->reduction));
 	if (m->maximal && !v.maximal)
-		return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in %s: the sharding names a single device", name);
+		return diag_set(d, ST_ERR_UNSUPPORTED,
+			"cannot be expressed in %s: the sharding names a single device", name);
 	for (uint32_t i = 0; i < e->rank; i++) {
 		open = open || !e->dims[i].closed;
 		if (!e->dims[i].closed && !v.open)
-			return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in %s: dimension %u is open", name, i);
+			return diag_set(
+				d, ST_ERR_UNSUPPORTED, "cannot be expressed in %s: dimension %u is open", name, i);
 		if (e->dims[i].priority > 0 && !v.priorities)
-			return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in %s: dimension %u has priority %d", name, i, e->dims[i].priority);
+			return diag_set(d, ST_ERR_UNSUPPORTED,
+				"cannot be expressed in %s: dimension %u has priority %d", name, i,
+				e->dims[i].priority);
 		for (uint32_t k = 0; k < e->dims[i].axes.n && !v.sub_axes; k++) {
 			axis_ref a = e->dims[i].axes.a[k];
 			if (axis_size(a) == m->axis_sizes[axis_index(a)])
@@ -83,18 +91,22 @@ status refuse_beyond(const sharding_table *t, const tensor_spec *spec, const cha
 			strbuf text;
 			strbuf_init(&text);
 			axis_print(t, e->mesh, a, &text);
-			status s = diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in %s: it has no sub-axes like %s", name, text.p);
+			status s = diag_set(d, ST_ERR_UNSUPPORTED,
+				"cannot be expressed in %s: it has no sub-axes like %s", name, text.p);
 			strbuf_release(&text);
 			return s;
 		}
 	}
 	if (e->unreduced.n && !v.unreduced)
-		return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in %s: the tensor is unreduced (a partial sum)", name);
+		return diag_set(d, ST_ERR_UNSUPPORTED,
+			"cannot be expressed in %s: the tensor is unreduced (a partial sum)", name);
 	for (uint32_t k = 0; k < e->unreduced.n && !v.sub_axes; k++)
 		if (axis_size(e->unreduced.a[k]) != m->axis_sizes[axis_index(e->unreduced.a[k])])
-			return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in %s: the tensor is unreduced along a part of an axis", name);
+			return diag_set(d, ST_ERR_UNSUPPORTED,
+				"cannot be expressed in %s: the tensor is unreduced along a part of an axis", name);
 	if (e->replicated.n && open && !v.priorities)
-		return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in %s: axes kept replicated beside open dimensions", name);
+		return diag_set(d, ST_ERR_UNSUPPORTED,
+			"cannot be expressed in %s: axes kept replicated beside open dimensions", name);
 	return ST_OK;
 }
 
@@ -110,7 +122,8 @@ static bool skip(str *s, const char *prefix)
 	return true;
 }
 
-/* `sdy.sharding = #sdy.sharding<..>` or less of it, down to the dimension shardings alone, `[{"data"}, {}]`. */
+/* `sdy.sharding = #sdy.sharding<..>` or less of it, down to the dimension shardings alone,
+ * `[{"data"}, {}]`. */
 static status sdy_parse(sharding_table *t, str text, sharding_edit *e, diag *d)
 {
 	str rest = text;
@@ -139,9 +152,11 @@ static status sdy_parse(sharding_table *t, str text, sharding_edit *e, diag *d)
 		size_t at = inner.line == 1 && inner.col - 1 >= before ? inner.col - 1 - before : 0;
 		s = diag_at(d, text.p, text.n, (size_t)(rest.p - text.p) + at, s, "%s", inner.msg);
 	} else if (!mesh_same_devices(t, e->mesh, want)) {
-		s = diag_at(d, text.p, text.n, 0, ST_ERR_INVALID, "the sharding is over another mesh than the one given");
+		s = diag_at(d, text.p, text.n, 0, ST_ERR_INVALID,
+			"the sharding is over another mesh than the one given");
 	} else if (e->rank != rank) {
-		s = diag_at(d, text.p, text.n, 0, ST_ERR_INVALID, "the sharding has %u dimensions, the tensor has %u", e->rank, rank);
+		s = diag_at(d, text.p, text.n, 0, ST_ERR_INVALID,
+			"the sharding has %u dimensions, the tensor has %u", e->rank, rank);
 	}
 	e->mesh = want;
 	strbuf_release(&whole);
@@ -150,7 +165,8 @@ static status sdy_parse(sharding_table *t, str text, sharding_edit *e, diag *d)
 
 /* ---------------------------------------------------------------- JSON */
 
-static status spec_key(sharding_table *t, cJSON *json, const char *key, mesh_id m, tensor_spec *out, diag *d)
+static status spec_key(
+	sharding_table *t, cJSON *json, const char *key, mesh_id m, tensor_spec *out, diag *d)
 {
 	cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(json, key);
 	status s = ST_OK;
@@ -158,7 +174,8 @@ static status spec_key(sharding_table *t, cJSON *json, const char *key, mesh_id 
 		return ST_OK;
 	if (!strcmp(key, "reduction")) {
 		if (!cJSON_IsString(item) || !reduction_find(str_of(item->valuestring), &out->reduction))
-			s = diag_set(d, ST_ERR_INVALID, "\"reduction\" is not one of sum, avg, product, min, max");
+			s = diag_set(
+				d, ST_ERR_INVALID, "\"reduction\" is not one of sum, avg, product, min, max");
 	} else {
 		/* the axes of a list read as those of a dimension */
 		cJSON *list = cJSON_CreateArray();
@@ -184,8 +201,10 @@ static bool overlaps(const axes_buf *a, const axes_buf *b)
 	return false;
 }
 
-/* The sharding of strategies and flags, in which "reduction" and "manual" may stand beside "unreduced". */
-static status spec_from_json(sharding_table *t, mesh_id m, uint32_t rank, str text, tensor_spec *out, diag *d)
+/* The sharding of strategies and flags, in which "reduction" and "manual" may stand beside
+ * "unreduced". */
+static status spec_from_json(
+	sharding_table *t, mesh_id m, uint32_t rank, str text, tensor_spec *out, diag *d)
 {
 	cJSON *json;
 	TRY(json_text_parse(text, &json, d));
@@ -232,7 +251,8 @@ static void spec_to_json(const sharding_table *t, const tensor_spec *s, strbuf *
 
 /* ---------------------------------------------------------------- dispatch */
 
-status notation_parse(sharding_table *t, notation n, mesh_id m, uint32_t rank, str text, tensor_spec *out, diag *d)
+status notation_parse(
+	sharding_table *t, notation n, mesh_id m, uint32_t rank, str text, tensor_spec *out, diag *d)
 {
 	char msg[256];
 	scan s = {text, 0, d};
@@ -257,7 +277,10 @@ status notation_parse(sharding_table *t, notation n, mesh_id m, uint32_t rank, s
 static status sdy_print(sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
 {
 	const mesh *m = &t->meshes.p[s->e.mesh];
-	TRY(refuse_beyond(t, s, "sdy", (vocabulary){.open = true, .unreduced = true, .sub_axes = true, .maximal = true, .priorities = true}, d));
+	TRY(refuse_beyond(t, s, "sdy",
+		(vocabulary){
+			.open = true, .unreduced = true, .sub_axes = true, .maximal = true, .priorities = true},
+		d));
 	strbuf_puts(out, "#sdy.sharding");
 	if (m->maximal) {
 		strbuf_puts(out, "<mesh");
@@ -276,7 +299,8 @@ status notation_print(sharding_table *t, notation n, const tensor_spec *s, strbu
 	if (n != NOTATION_JSON)
 		return foreign[n].print(t, s, out, d);
 	if (t->meshes.p[s->e.mesh].maximal)
-		return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in json: the sharding names a single device");
+		return diag_set(d, ST_ERR_UNSUPPORTED,
+			"cannot be expressed in json: the sharding names a single device");
 	spec_to_json(t, s, out);
 	return ST_OK;
 }

@@ -1,7 +1,8 @@
-/* HloSharding text. Devices are positions in the mesh, as JAX writes them whatever devices it has put there. In the order of tiles
- * they are written either as a list or as "iota": the numbers 0..n-1 reshaped, transposed and flattened. Tile dims beyond the tensor's
- * rank are groups of devices that hold the same tile (replicated), a part of its sum (unreduced), or that the program itself
- * tells apart (manual). {unknown} leaves every dim to the compiler: all are open. */
+/* HloSharding text. Devices are positions in the mesh, as JAX writes them whatever devices it has
+ * put there. In the order of tiles they are written either as a list or as "iota": the numbers
+ * 0..n-1 reshaped, transposed and flattened. Tile dims beyond the tensor's rank are groups of
+ * devices that hold the same tile (replicated), a part of its sum (unreduced), or that the program
+ * itself tells apart (manual). {unknown} leaves every dim to the compiler: all are open. */
 #include "layout/pieces.h"
 
 #include <stdlib.h>
@@ -19,7 +20,8 @@ static void print_list(const int64_t *v, uint32_t n, strbuf *out)
 	}
 }
 
-/* Reshape dims and the transposition, without dims of size 1 and with neighbours joined that stay neighbours. */
+/* Reshape dims and the transposition, without dims of size 1 and with neighbours joined that stay
+ * neighbours. */
 static void print_iota(const mesh_pieces *p, const uint32_t *order, strbuf *out)
 {
 	uint32_t place[COUNT_OF(p->a)], run_of[COUNT_OF(p->a)], n = 0, n_runs = 0;
@@ -102,7 +104,8 @@ static bool is_unknown(const sharding_edit *e)
 	return e->rank && !e->unreduced.n && !e->replicated.n;
 }
 
-static void print_tiles(const sharding_table *t, const tensor_spec *s, struct groups *groups, int64_t *tiles, uint32_t n, strbuf *out)
+static void print_tiles(const sharding_table *t, const tensor_spec *s, struct groups *groups,
+	int64_t *tiles, uint32_t n, strbuf *out)
 {
 	mesh_pieces p;
 	uint32_t order[COUNT_OF(p.a)];
@@ -134,8 +137,10 @@ status gspmd_print(const sharding_table *t, const tensor_spec *s, strbuf *out, d
 		strbuf_puts(out, "{unknown}");
 		return ST_OK;
 	}
-	TRY(refuse_beyond(t, s, "gspmd", (vocabulary){.unreduced = true, .sub_axes = true, .manual = true}, d));
-	int64_t tiles[MAX_RANK + 3], cut = 1, partial = axes_product(axes_of(&e->unreduced)), manual = axes_product(axes_of(&s->manual));
+	TRY(refuse_beyond(
+		t, s, "gspmd", (vocabulary){.unreduced = true, .sub_axes = true, .manual = true}, d));
+	int64_t tiles[MAX_RANK + 3], cut = 1, partial = axes_product(axes_of(&e->unreduced)),
+								 manual = axes_product(axes_of(&s->manual));
 	uint32_t n = 0;
 	for (; n < e->rank; n++) {
 		tiles[n] = axes_product(axes_of(&e->dims[n].axes));
@@ -160,21 +165,24 @@ struct tiling {
 	int64_t sizes[MAX_TILE_DIMS], strides[MAX_TILE_DIMS];
 	uint32_t n, n_groups; /* n_groups of the n are last_tile_dims */
 	enum { REPLICATED, UNREDUCED, MANUAL } group[MAX_TILE_DIMS];
-	uint32_t *tile_of;    /* by mesh position */
+	uint32_t *tile_of; /* by mesh position */
 };
 
-static status parse_ints(scan *s, char close, const char *what, int64_t *out, uint32_t room, uint32_t *n)
+static status parse_ints(
+	scan *s, char close, const char *what, int64_t *out, uint32_t room, uint32_t *n)
 {
 	*n = 0;
 	do {
 		if (*n == room)
-			return scan_fail(s, s->at, ST_ERR_LIMIT, "more than %u entries in a list of %s", room, what);
+			return scan_fail(
+				s, s->at, ST_ERR_LIMIT, "more than %u entries in a list of %s", room, what);
 		TRY(scan_int(s, what, &out[(*n)++]));
 	} while (scan_take(s, ','));
 	return close ? scan_expect(s, close, "after the list") : ST_OK;
 }
 
-static status product_is(scan *s, size_t at, const int64_t *v, uint32_t n, int64_t want, const char *what)
+static status product_is(
+	scan *s, size_t at, const int64_t *v, uint32_t n, int64_t want, const char *what)
 {
 	int64_t product = 1;
 	for (uint32_t i = 0; i < n; i++) {
@@ -183,7 +191,8 @@ static status product_is(scan *s, size_t at, const int64_t *v, uint32_t n, int64
 		product = sat_mul(product, v[i]);
 	}
 	if (product != want)
-		return scan_fail(s, at, ST_ERR_INVALID, "%s stand for %lld devices, the mesh has %lld", what, (long long)product, (long long)want);
+		return scan_fail(s, at, ST_ERR_INVALID, "%s stand for %lld devices, the mesh has %lld",
+			what, (long long)product, (long long)want);
 	return ST_OK;
 }
 
@@ -209,7 +218,8 @@ static status parse_iota(scan *s, uint32_t *devices, int64_t n_devices)
 			taken[perm[i]] = true;
 		}
 		if (n_perm != n || seen != n)
-			return scan_fail(s, at, ST_ERR_INVALID, "T(..) is not an order of the %u reshape dims", n);
+			return scan_fail(
+				s, at, ST_ERR_INVALID, "T(..) is not an order of the %u reshape dims", n);
 	}
 	for (uint32_t i = n; i-- > 0;) {
 		strides[i] = stride;
@@ -238,7 +248,7 @@ static status parse_device_list(scan *s, uint32_t *devices, int64_t n_devices)
 		r = scan_int(s, "a device number", &device);
 		if (r == ST_OK && (device >= n_devices || seen[device]))
 			r = scan_fail(s, at, ST_ERR_INVALID, "device %lld is %s", (long long)device,
-			              device >= n_devices ? "not in the mesh" : "listed twice");
+				device >= n_devices ? "not in the mesh" : "listed twice");
 		if (r == ST_OK) {
 			seen[device] = 1;
 			devices[n++] = (uint32_t)device;
@@ -246,7 +256,8 @@ static status parse_device_list(scan *s, uint32_t *devices, int64_t n_devices)
 	} while (r == ST_OK && scan_take(s, ','));
 	free(seen);
 	if (r == ST_OK && n != n_devices)
-		r = scan_fail(s, start, ST_ERR_INVALID, "%lld devices are listed, the mesh has %lld", (long long)n, (long long)n_devices);
+		r = scan_fail(s, start, ST_ERR_INVALID, "%lld devices are listed, the mesh has %lld",
+			(long long)n, (long long)n_devices);
 	return r;
 }
 
@@ -294,7 +305,8 @@ static void append(axes_buf *to, const axes_buf *from)
 		to->a[to->n++] = from->a[k];
 }
 
-static status solve_tiles(const sharding_table *t, scan *s, size_t start, struct tiling *tiles, const uint32_t *devices, tensor_spec *out)
+static status solve_tiles(const sharding_table *t, scan *s, size_t start, struct tiling *tiles,
+	const uint32_t *devices, tensor_spec *out)
 {
 	sharding_edit *e = &out->e;
 	const mesh *m = &t->meshes.p[e->mesh];
@@ -340,18 +352,21 @@ static status parse_tiles(const sharding_table *t, scan *s, tensor_spec *out)
 	TRY(parse_ints(s, ']', "tile sizes", tiles.sizes, MAX_TILE_DIMS, &tiles.n));
 	TRY(product_is(s, at, tiles.sizes, tiles.n, n_devices, "the tile sizes"));
 	uint32_t *devices = xmalloc((size_t)n_devices * sizeof *devices);
-	status r = scan_take(s, '<') ? parse_iota(s, devices, n_devices) : parse_device_list(s, devices, n_devices);
+	status r = scan_take(s, '<') ? parse_iota(s, devices, n_devices)
+								 : parse_device_list(s, devices, n_devices);
 	if (r == ST_OK)
 		r = parse_groups(s, &tiles);
 	if (r == ST_OK && tiles.n - tiles.n_groups != rank)
-		r = scan_fail(s, at, ST_ERR_INVALID, "the sharding has %u dimensions, the tensor has %u", tiles.n - tiles.n_groups, rank);
+		r = scan_fail(s, at, ST_ERR_INVALID, "the sharding has %u dimensions, the tensor has %u",
+			tiles.n - tiles.n_groups, rank);
 	if (r == ST_OK)
 		r = solve_tiles(t, s, start, &tiles, devices, out);
 	free(devices);
 	return r;
 }
 
-/* One device holds all. Over a mesh of one device that says nothing; over another the sharding is over a mesh of its own. */
+/* One device holds all. Over a mesh of one device that says nothing; over another the sharding is
+ * over a mesh of its own. */
 static status parse_maximal(sharding_table *t, scan *s, sharding_edit *e)
 {
 	const mesh *m = &t->meshes.p[e->mesh];
@@ -363,7 +378,8 @@ static status parse_maximal(sharding_table *t, scan *s, sharding_edit *e)
 	size_t at = s->at;
 	TRY(scan_int(s, "a device number", &device));
 	if (m->maximal ? device != m->device_ids[0] : device >= m->n_devices)
-		return scan_fail(s, at, ST_ERR_INVALID, "device %lld is not in the mesh", (long long)device);
+		return scan_fail(
+			s, at, ST_ERR_INVALID, "device %lld is not in the mesh", (long long)device);
 	if (m->maximal)
 		e->rank = 0;
 	else if (m->n_devices > 1)
@@ -382,13 +398,15 @@ status gspmd_parse(sharding_table *t, scan *s, tensor_spec *out)
 	sharding_edit *e = &out->e;
 	TRY(scan_expect(s, '{', "before the sharding"));
 	if (scan_peek(s) == '{')
-		return scan_fail(s, s->at, ST_ERR_UNSUPPORTED, "this is a tuple of shardings, expected one");
+		return scan_fail(
+			s, s->at, ST_ERR_UNSUPPORTED, "this is a tuple of shardings, expected one");
 	size_t start = s->at;
 	str word = scan_word(s);
 	if (str_is(word, "maximal"))
 		TRY(parse_maximal(t, s, e));
 	else if (t->meshes.p[e->mesh].maximal)
-		return scan_fail(s, start, ST_ERR_INVALID, "expected maximal, as the mesh is a single device");
+		return scan_fail(
+			s, start, ST_ERR_INVALID, "expected maximal, as the mesh is a single device");
 	else if (str_is(word, "devices"))
 		TRY(parse_tiles(t, s, out));
 	else if (str_is(word, "unreduced"))
@@ -398,6 +416,7 @@ status gspmd_parse(sharding_table *t, scan *s, tensor_spec *out)
 	else if (str_is(word, "unknown"))
 		sharding_edit_init(e, e->mesh, e->rank, false);
 	else if (!str_is(word, "replicated"))
-		return scan_fail(s, start, ST_ERR_PARSE, "expected devices=[..], replicated, maximal device=N, unreduced, manual or unknown");
+		return scan_fail(s, start, ST_ERR_PARSE,
+			"expected devices=[..], replicated, maximal device=N, unreduced, manual or unknown");
 	return scan_expect(s, '}', "after the sharding");
 }

@@ -8,7 +8,8 @@ static status parse_axis(sharding_table *t, scan *s, mesh_id m, axes_buf *out)
 	TRY(scan_string(s, "an axis name", &name));
 	uint32_t axis = mesh_axis_find(t, m, name);
 	if (axis == ID_NONE)
-		return scan_fail(s, at, ST_ERR_INVALID, "unknown axis name: \"" STR_FMT "\"", STR_ARG(name));
+		return scan_fail(
+			s, at, ST_ERR_INVALID, "unknown axis name: \"" STR_FMT "\"", STR_ARG(name));
 	if (out->n == MAX_TENSOR_AXES)
 		return scan_fail(s, at, ST_ERR_LIMIT, "more than %d axes", MAX_TENSOR_AXES);
 	out->a[out->n++] = mesh_full_axis(t, m, axis);
@@ -30,7 +31,7 @@ static status parse_keyword(sharding_table *t, scan *s, str word, size_t at, sha
 {
 	if (!str_is(word, "unreduced"))
 		return scan_fail(s, at, str_is(word, "reduced") ? ST_ERR_UNSUPPORTED : ST_ERR_PARSE,
-		                 "expected None, an axis name, a tuple of them, UNCONSTRAINED or unreduced={..}");
+			"expected None, an axis name, a tuple of them, UNCONSTRAINED or unreduced={..}");
 	TRY(scan_expect(s, '=', "after unreduced"));
 	TRY(scan_expect(s, '{', "before the unreduced axes"));
 	TRY(parse_axes(t, s, e->mesh, '}', &e->unreduced));
@@ -58,7 +59,8 @@ static status parse_dim(sharding_table *t, scan *s, uint32_t dim, sharding_edit 
 		}
 	}
 	if (dim >= e->rank)
-		return scan_fail(s, at, ST_ERR_INVALID, "the spec has more entries than the tensor has dimensions (%u)", e->rank);
+		return scan_fail(s, at, ST_ERR_INVALID,
+			"the spec has more entries than the tensor has dimensions (%u)", e->rank);
 	return ST_OK;
 }
 
@@ -108,7 +110,8 @@ status jax_print(const sharding_table *t, const tensor_spec *s, strbuf *out, dia
 	TRY(refuse_beyond(t, s, "jax", (vocabulary){.open = true, .unreduced = true}, d));
 	for (uint32_t i = 0; i < e->rank; i++)
 		if (!e->dims[i].closed && e->dims[i].axes.n)
-			return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in jax: dimension %u has axes and is open to more", i);
+			return diag_set(d, ST_ERR_UNSUPPORTED,
+				"cannot be expressed in jax: dimension %u has axes and is open to more", i);
 	strbuf_puts(out, "PartitionSpec(");
 	for (uint32_t i = 0; i < e->rank; i++) {
 		const axes_buf *l = &e->dims[i].axes;

@@ -1,6 +1,7 @@
-/* Layout(device_matrix, alias_name)(tensor_map), with the numbers of the ranks when they are not 0..n-1. The device
- * matrix need not be the mesh: axes are found from the shards that the ranks hold. The last alias may be interleaved_parallel:
- * no devices, but the parts in which one device works its slice off. */
+/* Layout(device_matrix, alias_name)(tensor_map), with the numbers of the ranks when they are not
+ * 0..n-1. The device matrix need not be the mesh: axes are found from the shards that the ranks
+ * hold. The last alias may be interleaved_parallel: no devices, but the parts in which one device
+ * works its slice off. */
 #include "layout/pieces.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ struct matrix {
 	bool taken[MAX_MATRIX];
 	bool interleaved; /* the last dimension is no devices */
 	size_t at;        /* of the device matrix */
-	int64_t *ranks; /* rank list by place in the matrix, NULL: 0..n-1 */
+	int64_t *ranks;   /* rank list by place in the matrix, NULL: 0..n-1 */
 	int64_t n_ranks;
 	uint32_t map[MAX_RANK][MAX_MATRIX], n_map[MAX_RANK], rank;
 	int64_t *place_of; /* by mesh position */
@@ -32,7 +33,8 @@ static status open_list(scan *s, const char *what, char *close)
 	return scan_expect(s, '[', what);
 }
 
-/* Behind an element: true when the list goes on. A comma may stand before the bracket that closes. */
+/* Behind an element: true when the list goes on. A comma may stand before the bracket that closes.
+ */
 static status next_element(scan *s, char close, bool *more)
 {
 	bool comma = scan_take(s, ',');
@@ -57,7 +59,8 @@ static status parse_matrix(scan *s, struct matrix *m)
 	TRY(open_list(s, "before the device matrix", &close));
 	do {
 		if (m->n == MAX_MATRIX)
-			return scan_fail(s, s->at, ST_ERR_LIMIT, "more than %d dimensions in the device matrix", MAX_MATRIX);
+			return scan_fail(
+				s, s->at, ST_ERR_LIMIT, "more than %d dimensions in the device matrix", MAX_MATRIX);
 		TRY(scan_int(s, "a size of the device matrix", &m->sizes[m->n++]));
 		TRY(next_element(s, close, &more));
 	} while (more);
@@ -71,7 +74,9 @@ static status check_matrix(scan *s, struct matrix *m, int64_t n_devices)
 	for (uint32_t i = 0; i < m->n - m->interleaved; i++)
 		product = sat_mul(product, m->sizes[i]);
 	if (product != n_devices)
-		return scan_fail(s, m->at, ST_ERR_INVALID, "the device matrix has %lld devices, the mesh has %lld", (long long)product, (long long)n_devices);
+		return scan_fail(s, m->at, ST_ERR_INVALID,
+			"the device matrix has %lld devices, the mesh has %lld", (long long)product,
+			(long long)n_devices);
 	for (uint32_t i = m->n - m->interleaved; i-- > 0;) {
 		m->strides[i] = stride;
 		stride *= m->sizes[i];
@@ -94,19 +99,24 @@ static status parse_aliases(scan *s, struct matrix *m)
 		TRY(scan_string(s, "an alias name", &name));
 		for (uint32_t i = 0; i < m->n_aliases; i++)
 			if (str_equal(name, m->aliases[i]))
-				return scan_fail(s, start, ST_ERR_INVALID, "duplicate alias name \"" STR_FMT "\"", STR_ARG(name));
+				return scan_fail(s, start, ST_ERR_INVALID, "duplicate alias name \"" STR_FMT "\"",
+					STR_ARG(name));
 		if (str_is(name, "None"))
-			return scan_fail(s, start, ST_ERR_INVALID, "\"None\" is no alias name: it means not cut");
+			return scan_fail(
+				s, start, ST_ERR_INVALID, "\"None\" is no alias name: it means not cut");
 		if (m->interleaved)
-			return scan_fail(s, start, ST_ERR_INVALID, "\"interleaved_parallel\" stands before this, it can only be the last alias name");
+			return scan_fail(s, start, ST_ERR_INVALID,
+				"\"interleaved_parallel\" stands before this, it can only be the last alias name");
 		m->interleaved = str_is(name, "interleaved_parallel");
 		if (m->n_aliases == m->n)
-			return scan_fail(s, start, ST_ERR_INVALID, "more alias names than dimensions of the device matrix (%u)", m->n);
+			return scan_fail(s, start, ST_ERR_INVALID,
+				"more alias names than dimensions of the device matrix (%u)", m->n);
 		m->aliases[m->n_aliases++] = name;
 		TRY(next_element(s, close, &more));
 	} while (more);
 	if (m->n_aliases != m->n)
-		return scan_fail(s, at, ST_ERR_INVALID, "%u alias names for %u dimensions of the device matrix", m->n_aliases, m->n);
+		return scan_fail(s, at, ST_ERR_INVALID,
+			"%u alias names for %u dimensions of the device matrix", m->n_aliases, m->n);
 	return ST_OK;
 }
 
@@ -125,7 +135,8 @@ static status parse_ranks(scan *s, struct matrix *m, int64_t n_devices)
 		size_t at = s->at;
 		r = scan_int(s, "a rank", &rank);
 		if (r == ST_OK && (rank >= n_devices || seen[rank]))
-			r = scan_fail(s, at, ST_ERR_INVALID, "rank %lld is %s", (long long)rank, rank >= n_devices ? "not in the mesh" : "listed twice");
+			r = scan_fail(s, at, ST_ERR_INVALID, "rank %lld is %s", (long long)rank,
+				rank >= n_devices ? "not in the mesh" : "listed twice");
 		if (r == ST_OK) {
 			seen[rank] = 1;
 			m->ranks[m->n_ranks++] = rank;
@@ -134,7 +145,8 @@ static status parse_ranks(scan *s, struct matrix *m, int64_t n_devices)
 	} while (r == ST_OK && more);
 	free(seen);
 	if (r == ST_OK && m->n_ranks != n_devices)
-		r = scan_fail(s, start, ST_ERR_INVALID, "%lld ranks are listed, the mesh has %lld", (long long)m->n_ranks, (long long)n_devices);
+		r = scan_fail(s, start, ST_ERR_INVALID, "%lld ranks are listed, the mesh has %lld",
+			(long long)m->n_ranks, (long long)n_devices);
 	return r;
 }
 
@@ -150,15 +162,18 @@ static status parse_alias(scan *s, struct matrix *m, bool may_be_none, bool *int
 		if (!str_equal(name, m->aliases[i]))
 			continue;
 		if (m->taken[i])
-			return scan_fail(s, at, ST_ERR_INVALID, "alias \"" STR_FMT "\" cuts the tensor twice", STR_ARG(name));
+			return scan_fail(s, at, ST_ERR_INVALID, "alias \"" STR_FMT "\" cuts the tensor twice",
+				STR_ARG(name));
 		m->taken[i] = true;
-		if (m->interleaved && i + 1 == m->n) { /* parts of one device's slice, if nothing cuts further */
+		if (m->interleaved &&
+			i + 1 == m->n) { /* parts of one device's slice, if nothing cuts further */
 			*interleaved = true;
 			return ST_OK;
 		}
 		if (*interleaved)
-			return scan_fail(s, at, ST_ERR_UNSUPPORTED, "alias \"" STR_FMT "\" behind interleaved_parallel gives devices separate slices",
-			                 STR_ARG(name));
+			return scan_fail(s, at, ST_ERR_UNSUPPORTED,
+				"alias \"" STR_FMT "\" behind interleaved_parallel gives devices separate slices",
+				STR_ARG(name));
 		m->map[m->rank][m->n_map[m->rank]++] = i;
 		return ST_OK;
 	}
@@ -190,17 +205,20 @@ static status parse_map(scan *s, struct matrix *m, uint32_t rank)
 	TRY(open_list(s, "before the tensor map", &close));
 	for (bool more = !scan_take(s, close); more;) {
 		if (m->rank == rank)
-			return scan_fail(s, s->at, ST_ERR_INVALID, "the tensor map has more entries than the tensor has dimensions (%u)", rank);
+			return scan_fail(s, s->at, ST_ERR_INVALID,
+				"the tensor map has more entries than the tensor has dimensions (%u)", rank);
 		TRY(parse_entry(s, m));
 		m->rank++;
 		TRY(next_element(s, close, &more));
 	}
 	if (m->rank != rank)
-		return scan_fail(s, at, ST_ERR_INVALID, "the tensor map has %u entries, the tensor has %u dimensions", m->rank, rank);
+		return scan_fail(s, at, ST_ERR_INVALID,
+			"the tensor map has %u entries, the tensor has %u dimensions", m->rank, rank);
 	return ST_OK;
 }
 
-/* Layout((2, 4), ("a", "b"))("a", "None"), or the three by name: device_matrix=.., alias_name=.., tensor_map=.. */
+/* Layout((2, 4), ("a", "b"))("a", "None"), or the three by name: device_matrix=.., alias_name=..,
+ * tensor_map=.. */
 static status parse_all(scan *s, struct matrix *m, int64_t n_devices, uint32_t rank)
 {
 	scan_peek(s);
@@ -240,7 +258,8 @@ static int64_t shard_index(const void *ctx, int64_t position, uint32_t dim)
 	return index;
 }
 
-static status solve(const sharding_table *t, scan *s, size_t start, struct matrix *m, sharding_edit *e)
+static status solve(
+	const sharding_table *t, scan *s, size_t start, struct matrix *m, sharding_edit *e)
 {
 	const mesh *mesh = &t->meshes.p[e->mesh];
 	axes_buf *lists = xmalloc(MAX(e->rank, 1) * sizeof *lists);
@@ -304,7 +323,10 @@ status mindspore_mesh(sharding_table *t, str text, mesh_id *out, diag *d)
 	int64_t n;
 	TRY(count_devices(&s, &m, &n));
 	size_t at = m.at;
-	mesh found = {.name = strtab_add(&t->names, STR("mesh")), .n_axes = m.n - m.interleaved, .axis_names = names, .axis_sizes = m.sizes};
+	mesh found = {.name = strtab_add(&t->names, STR("mesh")),
+		.n_axes = m.n - m.interleaved,
+		.axis_names = names,
+		.axis_sizes = m.sizes};
 	for (uint32_t i = 0; i < found.n_axes; i++)
 		names[i] = strtab_add(&t->names, m.aliases[i]);
 	if (mesh_check(t, &found, NULL, msg, sizeof msg) != ST_OK)
@@ -333,8 +355,10 @@ static bool name_taken(const sharding_table *t, const mesh *m, str name)
 	return false;
 }
 
-/* Full axes keep their name, parts of axis a are a_1, a_2, .. with as many underscores as make them new. */
-static void alias(const sharding_table *t, const mesh *m, const mesh_pieces *p, uint32_t i, strbuf *out)
+/* Full axes keep their name, parts of axis a are a_1, a_2, .. with as many underscores as make them
+ * new. */
+static void alias(
+	const sharding_table *t, const mesh *m, const mesh_pieces *p, uint32_t i, strbuf *out)
 {
 	uint32_t axis = axis_index(p->a[i]), part = 1;
 	str name = strtab_get(&t->names, m->axis_names[axis]);
@@ -354,7 +378,8 @@ static void alias(const sharding_table *t, const mesh *m, const mesh_pieces *p, 
 	} while (true);
 }
 
-static void print_alias(const sharding_table *t, const mesh *m, const mesh_pieces *p, uint32_t i, strbuf *out)
+static void print_alias(
+	const sharding_table *t, const mesh *m, const mesh_pieces *p, uint32_t i, strbuf *out)
 {
 	strbuf name;
 	strbuf_init(&name);
@@ -368,12 +393,15 @@ static status refuse_names(const sharding_table *t, const mesh *m, diag *d)
 	for (uint32_t i = 0; i < m->n_axes; i++) {
 		str name = strtab_get(&t->names, m->axis_names[i]);
 		if (str_is(name, "None") || str_is(name, "interleaved_parallel"))
-			return diag_set(d, ST_ERR_UNSUPPORTED, "cannot be expressed in mindspore: an axis is called \"" STR_FMT "\"", STR_ARG(name));
+			return diag_set(d, ST_ERR_UNSUPPORTED,
+				"cannot be expressed in mindspore: an axis is called \"" STR_FMT "\"",
+				STR_ARG(name));
 	}
 	return ST_OK;
 }
 
-static void print_map(const sharding_table *t, const sharding_edit *e, const mesh_pieces *p, strbuf *out)
+static void print_map(
+	const sharding_table *t, const sharding_edit *e, const mesh_pieces *p, strbuf *out)
 {
 	const mesh *m = &t->meshes.p[e->mesh];
 	strbuf_putc(out, '(');

@@ -1,19 +1,39 @@
-/* OneFlow's SBP and PyTorch's DTensor placements: one word per axis that says what that axis does to the tensor. The axes are
- * those of the mesh, or of a device array in the text: OneFlow's placement(type, ranks=[..]), PyTorch's DeviceMesh(type, [..]).
+/* OneFlow's SBP and PyTorch's DTensor placements: one word per axis that says what that axis does
+ * to the tensor. The axes are those of the mesh, or of a device array in the text: OneFlow's
+ * placement(type, ranks=[..]), PyTorch's DeviceMesh(type, [..]).
  *
- * Where several axes cut one dimension the leftmost is the major one. PyTorch says another order with _StridedShard; OneFlow
- * with the axes of its placement in another order. Parts of axes take a device array in both. */
+ * Where several axes cut one dimension the leftmost is the major one. PyTorch says another order
+ * with _StridedShard; OneFlow with the axes of its placement in another order. Parts of axes take a
+ * device array in both. */
 #include "layout/placement.h"
 
 #include <stdlib.h>
 
 const struct words sbp_words = {
-	"sbp", {"S", "split"}, {"B", "broadcast"}, {"P", "partial_sum", "partial_min", "partial_max"},
-	"B", "P", "P(%s)", {"placement"}, "placement(type=\"cuda\", ranks=", {"placement", "sbp"}, false,
+	"sbp",
+	{"S", "split"},
+	{"B", "broadcast"},
+	{"P", "partial_sum", "partial_min", "partial_max"},
+	"B",
+	"P",
+	"P(%s)",
+	{"placement"},
+	"placement(type=\"cuda\", ranks=",
+	{"placement", "sbp"},
+	false,
 };
 const struct words dtensor_words = {
-	"dtensor", {"Shard", "S"}, {"Replicate", "R"}, {"Partial", "P"},
-	"Replicate()", "Partial(\"sum\")", "Partial(\"%s\")", {"DeviceMesh"}, "DeviceMesh(\"cuda\", ", {"device_mesh", "mesh", "placements"}, true,
+	"dtensor",
+	{"Shard", "S"},
+	{"Replicate", "R"},
+	{"Partial", "P"},
+	"Replicate()",
+	"Partial(\"sum\")",
+	"Partial(\"%s\")",
+	{"DeviceMesh"},
+	"DeviceMesh(\"cuda\", ",
+	{"device_mesh", "mesh", "placements"},
+	true,
 };
 
 static bool is_one_of(str s, const char *const *words, size_t n)
@@ -43,7 +63,8 @@ struct hierarchy {
 
 /* ---------------------------------------------------------------- words */
 
-/* (0) or (dim=0), also counted from the end with a minus sign; strided: (0, split_factor=2), also sf= */
+/* (0) or (dim=0), also counted from the end with a minus sign; strided: (0, split_factor=2), also
+ * sf= */
 static status parse_split(scan *s, uint32_t rank, bool strided, struct word *out)
 {
 	int64_t dim;
@@ -55,7 +76,8 @@ static status parse_split(scan *s, uint32_t rank, bool strided, struct word *out
 	bool negative = scan_take(s, '-');
 	TRY(scan_int(s, "a dimension", &dim));
 	if (negative ? dim < 1 || dim > rank : dim >= rank)
-		return scan_fail(s, at, ST_ERR_INVALID, "dimension %s%lld of a tensor with %u dimensions", negative ? "-" : "", (long long)dim, rank);
+		return scan_fail(s, at, ST_ERR_INVALID, "dimension %s%lld of a tensor with %u dimensions",
+			negative ? "-" : "", (long long)dim, rank);
 	out->kind = SPLIT;
 	out->dim = (uint32_t)(negative ? rank - dim : dim);
 	if (strided) {
@@ -89,7 +111,8 @@ static status parse_partial(scan *s, str word, struct word *out)
 	else
 		op = scan_word(s);
 	if (!reduction_find(op, &out->reduction))
-		return scan_fail(s, at, ST_ERR_PARSE, "expected a reduction: sum, avg, product, min or max");
+		return scan_fail(
+			s, at, ST_ERR_PARSE, "expected a reduction: sum, avg, product, min or max");
 	return scan_expect(s, ')', "after the reduction");
 }
 
@@ -117,13 +140,15 @@ static status parse_json_word(scan *s, uint32_t rank, struct word *out)
 			TRY(scan_int(s, "a dimension", &dim));
 		}
 		if (dim < 0 || dim >= rank)
-			return scan_fail(s, at, ST_ERR_INVALID, "dimension %lld of a tensor with %u dimensions", (long long)dim, rank);
+			return scan_fail(s, at, ST_ERR_INVALID, "dimension %lld of a tensor with %u dimensions",
+				(long long)dim, rank);
 		out->kind = SPLIT;
 		out->dim = (uint32_t)dim;
 	} else if (str_is(key, "partial_sum_parallel")) {
 		out->kind = PARTIAL;
 	} else if (!str_is(key, "broadcast_parallel")) {
-		return scan_fail(s, at, ST_ERR_PARSE, "expected split_parallel, broadcast_parallel or partial_sum_parallel");
+		return scan_fail(s, at, ST_ERR_PARSE,
+			"expected split_parallel, broadcast_parallel or partial_sum_parallel");
 	}
 	TRY(scan_expect(s, '}', "after the axis"));
 	return scan_expect(s, '}', "after the SBP");
@@ -144,7 +169,8 @@ static status parse_word(const struct words *w, scan *s, uint32_t rank, struct w
 		return parse_partial(s, word, out);
 	if (is_one_of(word, w->broadcast, COUNT_OF(w->broadcast)))
 		return scan_take(s, '(') ? scan_expect(s, ')', "after the bracket") : ST_OK;
-	return scan_fail(s, out->at, ST_ERR_PARSE, "expected %s(dim), %s or %s", w->split[0], w->broadcast[0], w->partial[0]);
+	return scan_fail(s, out->at, ST_ERR_PARSE, "expected %s(dim), %s or %s", w->split[0],
+		w->broadcast[0], w->partial[0]);
 }
 
 /* "sbp=", "placements=": taken when it is there */
@@ -156,10 +182,12 @@ static void skip_keyword(const struct words *w, scan *s)
 		s->at = start;
 }
 
-static status parse_words(const struct words *w, scan *s, uint32_t rank, uint32_t n_axes, struct word *out)
+static status parse_words(
+	const struct words *w, scan *s, uint32_t rank, uint32_t n_axes, struct word *out)
 {
 	skip_keyword(w, s);
-	bool wrapped = !w->strided && scan_peek(s) == '{' && str_starts((str){s->text.p + s->at, s->text.n - s->at}, "{\"sbp_parallel\"");
+	bool wrapped = !w->strided && scan_peek(s) == '{' &&
+		str_starts((str){s->text.p + s->at, s->text.n - s->at}, "{\"sbp_parallel\"");
 	if (wrapped) {
 		s->at += strlen("{\"sbp_parallel\"");
 		TRY(scan_expect(s, ':', "after \"sbp_parallel\""));
@@ -169,20 +197,24 @@ static status parse_words(const struct words *w, scan *s, uint32_t rank, uint32_
 	size_t at = s->at;
 	while (close ? !scan_take(s, close) : scan_peek(s) != 0) {
 		if (n == n_axes)
-			return scan_fail(s, s->at, ST_ERR_INVALID, "more words than the mesh has axes (%u)", n_axes);
+			return scan_fail(
+				s, s->at, ST_ERR_INVALID, "more words than the mesh has axes (%u)", n_axes);
 		TRY(parse_word(w, s, rank, &out[n++]));
 		if (!scan_take(s, ',') && scan_peek(s) != close)
 			return scan_expect(s, close ? close : ',', "after a word");
 	}
 	if (n != n_axes)
-		return scan_fail(s, at, ST_ERR_INVALID, "%u words for a mesh of %u axes, expected one for each", n, n_axes);
+		return scan_fail(s, at, ST_ERR_INVALID,
+			"%u words for a mesh of %u axes, expected one for each", n, n_axes);
 	return wrapped ? scan_expect(s, '}', "after the list") : ST_OK;
 }
 
 /* ---------------------------------------------------------------- device arrays */
 
-/* placement(type="cuda", ranks=[[0, 1], [2, 3]]), and the comma behind it. Nothing when the text begins with something else. */
-static status parse_devices(const struct words *w, scan *s, int64_t n_devices, device_array *out, bool *found)
+/* placement(type="cuda", ranks=[[0, 1], [2, 3]]), and the comma behind it. Nothing when the text
+ * begins with something else. */
+static status parse_devices(
+	const struct words *w, scan *s, int64_t n_devices, device_array *out, bool *found)
 {
 	str type, name;
 	scan_peek(s);
@@ -201,7 +233,8 @@ static status parse_devices(const struct words *w, scan *s, int64_t n_devices, d
 	if (scan_word_is(s, "ranks") || scan_word_is(s, "mesh"))
 		TRY(scan_expect(s, '=', "after the keyword"));
 	TRY(devices_parse(s, n_devices, out));
-	if (scan_take(s, ',') && scan_word_is(s, "mesh_dim_names")) { /* names say nothing about slices */
+	if (scan_take(s, ',') &&
+		scan_word_is(s, "mesh_dim_names")) { /* names say nothing about slices */
 		TRY(scan_expect(s, '=', "after mesh_dim_names"));
 		char close = scan_take(s, '[') ? ']' : ')';
 		if (close == ')')
@@ -237,7 +270,8 @@ static status find_hierarchy(const struct words *w, const mesh *m, scan *s, stru
 
 /* ---------------------------------------------------------------- what the words mean */
 
-/* Puts an axis behind what cuts the dimension into `factor` pieces already; an axis in the way is cut in two. */
+/* Puts an axis behind what cuts the dimension into `factor` pieces already; an axis in the way is
+ * cut in two. */
 static bool insert_axis(axes_buf *l, int64_t factor, axis_ref a)
 {
 	int64_t before = 1;
@@ -265,18 +299,22 @@ static bool insert_axis(axes_buf *l, int64_t factor, axis_ref a)
 	return true;
 }
 
-/* Axis lists per dimension in terms of the hierarchy: the last axis first, as a strided split counts what later ones cut. */
-static status lists_of(scan *s, const struct hierarchy *h, const struct word *words, axes_buf *lists)
+/* Axis lists per dimension in terms of the hierarchy: the last axis first, as a strided split
+ * counts what later ones cut. */
+static status lists_of(
+	scan *s, const struct hierarchy *h, const struct word *words, axes_buf *lists)
 {
 	for (uint32_t k = h->n; k-- > 0;) {
 		if (words[k].kind != SPLIT)
 			continue;
 		axes_buf *l = &lists[words[k].dim];
 		/* every axis adds itself and at most one cut of another */
-		if (l->n + 2 > MAX_TENSOR_AXES || !insert_axis(l, h->sizes[k] == 1 ? 1 : words[k].factor, axis_make(k, 1, h->sizes[k])))
+		if (l->n + 2 > MAX_TENSOR_AXES ||
+			!insert_axis(l, h->sizes[k] == 1 ? 1 : words[k].factor, axis_make(k, 1, h->sizes[k])))
 			return scan_fail(s, words[k].at, ST_ERR_UNSUPPORTED,
-			                 "a split factor of %lld leaves devices with separate slices: later axes do not cut dimension %u so",
-			                 (long long)words[k].factor, words[k].dim);
+				"a split factor of %lld leaves devices with separate slices: later axes do not cut "
+				"dimension %u so",
+				(long long)words[k].factor, words[k].dim);
 	}
 	return ST_OK;
 }
@@ -294,13 +332,17 @@ static int64_t shard_index(const void *ctx, int64_t position, uint32_t dim)
 	for (uint32_t i = 0; i < g->lists[dim].n; i++) {
 		axis_ref a = g->lists[dim].a[i];
 		uint32_t k = axis_index(a);
-		index = index * axis_size(a) + place / g->strides[k] % g->h->sizes[k] / (g->h->sizes[k] / axis_next_pre(a)) % axis_size(a);
+		index = index * axis_size(a) +
+			place / g->strides[k] % g->h->sizes[k] / (g->h->sizes[k] / axis_next_pre(a)) %
+				axis_size(a);
 	}
 	return index;
 }
 
-/* From the axes of a device array to those of the mesh. The lists beyond the tensor's dimensions are unreduced. */
-static status solve(const sharding_table *t, scan *s, const struct hierarchy *h, const axes_buf *lists, uint32_t n_lists, sharding_edit *e)
+/* From the axes of a device array to those of the mesh. The lists beyond the tensor's dimensions
+ * are unreduced. */
+static status solve(const sharding_table *t, scan *s, const struct hierarchy *h,
+	const axes_buf *lists, uint32_t n_lists, sharding_edit *e)
 {
 	struct digits g = {.h = h, .lists = lists};
 	axes_buf *found = xmalloc(MAX(n_lists, 1) * sizeof *found);
@@ -326,7 +368,8 @@ static status solve(const sharding_table *t, scan *s, const struct hierarchy *h,
 	return r;
 }
 
-static status resolve(const sharding_table *t, scan *s, const struct hierarchy *h, const struct word *words, tensor_spec *out)
+static status resolve(const sharding_table *t, scan *s, const struct hierarchy *h,
+	const struct word *words, tensor_spec *out)
 {
 	sharding_edit *e = &out->e;
 	uint32_t n_lists = e->rank;
@@ -337,8 +380,8 @@ static status resolve(const sharding_table *t, scan *s, const struct hierarchy *
 		if (words[k].kind != PARTIAL)
 			continue;
 		if (partial && words[k].reduction != out->reduction)
-			r = scan_fail(s, words[k].at, ST_ERR_UNSUPPORTED, "partial by %s beside partial by %s", reduction_name(words[k].reduction),
-			              reduction_name(out->reduction));
+			r = scan_fail(s, words[k].at, ST_ERR_UNSUPPORTED, "partial by %s beside partial by %s",
+				reduction_name(words[k].reduction), reduction_name(out->reduction));
 		partial = true;
 		out->reduction = words[k].reduction;
 		axes_push_merge(&lists[n_lists++], axis_make(k, 1, h->sizes[k]));
@@ -373,5 +416,11 @@ static status parse_placements(const struct words *w, sharding_table *t, scan *s
 	return r;
 }
 
-status sbp_parse(sharding_table *t, scan *s, tensor_spec *out) { return parse_placements(&sbp_words, t, s, out); }
-status dtensor_parse(sharding_table *t, scan *s, tensor_spec *out) { return parse_placements(&dtensor_words, t, s, out); }
+status sbp_parse(sharding_table *t, scan *s, tensor_spec *out)
+{
+	return parse_placements(&sbp_words, t, s, out);
+}
+status dtensor_parse(sharding_table *t, scan *s, tensor_spec *out)
+{
+	return parse_placements(&dtensor_words, t, s, out);
+}

@@ -1,12 +1,18 @@
-/* Pictures of blocks. A picture is measured before it is drawn, so that everything fits: texts are in a fixed pitch, which makes their
- * widths known. */
+/* Pictures of blocks. A picture is measured before it is drawn, so that everything fits: texts are
+ * in a fixed pitch, which makes their widths known. */
 #include "layout/blocks.h"
 
 #include <stdlib.h>
 
 enum {
 	PITCH_TENTHS = 74, /* tenths of a pixel per character at 12 pixels: DejaVu Sans Mono has 72 */
-	LINE = 18, CELL_H = 46, GAP = 24, MARGIN = 16, PAD = 10, ROW_WIDTH = 1400, WRAP = 100,
+	LINE = 18,
+	CELL_H = 46,
+	GAP = 24,
+	MARGIN = 16,
+	PAD = 10,
+	ROW_WIDTH = 1400,
+	WRAP = 100,
 };
 
 /* ---------------------------------------------------------------- text */
@@ -39,7 +45,8 @@ static void add_escaped(const char *p, strbuf *out)
 
 static void add_text(int64_t x, int64_t y, const char *anchor, const char *text, strbuf *out)
 {
-	strbuf_printf(out, "<text x=\"%lld\" y=\"%lld\" text-anchor=\"%s\">", (long long)x, (long long)y, anchor);
+	strbuf_printf(
+		out, "<text x=\"%lld\" y=\"%lld\" text-anchor=\"%s\">", (long long)x, (long long)y, anchor);
 	add_escaped(text, out);
 	strbuf_puts(out, "</text>\n");
 }
@@ -80,16 +87,20 @@ static void lines_release(lines *l)
 
 /* ---------------------------------------------------------------- colours */
 
-/* All different up to MAX_BLOCKS: 60 hues far from each other, then another lightness, then another saturation. */
+/* All different up to MAX_BLOCKS: 60 hues far from each other, then another lightness, then another
+ * saturation. */
 static void add_colour(int64_t slice, strbuf *out)
 {
-	double hue = (double)(slice * 37 % 60) / 10, light = 0.88 - 0.03 * (double)(slice / 60 % 12), saturation = 0.75 - 0.1 * (double)(slice / 720 % 6);
+	double hue = (double)(slice * 37 % 60) / 10, light = 0.88 - 0.03 * (double)(slice / 60 % 12),
+		   saturation = 0.75 - 0.1 * (double)(slice / 720 % 6);
 	double chroma = (1 - (light > 0.5 ? 2 * light - 1 : 1 - 2 * light)) * saturation;
 	int sector = (int)hue;
-	double within = hue - sector, x = chroma * (sector % 2 ? 1 - within : within), low = light - chroma / 2;
-	const double r[6] = {chroma, x, 0, 0, x, chroma}, g[6] = {x, chroma, chroma, x, 0, 0}, b[6] = {0, 0, x, chroma, chroma, x};
-	strbuf_printf(out, "#%02x%02x%02x", (unsigned)(255 * (r[sector] + low) + 0.5), (unsigned)(255 * (g[sector] + low) + 0.5),
-	              (unsigned)(255 * (b[sector] + low) + 0.5));
+	double within = hue - sector, x = chroma * (sector % 2 ? 1 - within : within),
+		   low = light - chroma / 2;
+	const double r[6] = {chroma, x, 0, 0, x, chroma}, g[6] = {x, chroma, chroma, x, 0, 0},
+				 b[6] = {0, 0, x, chroma, chroma, x};
+	strbuf_printf(out, "#%02x%02x%02x", (unsigned)(255 * (r[sector] + low) + 0.5),
+		(unsigned)(255 * (g[sector] + low) + 0.5), (unsigned)(255 * (b[sector] + low) + 0.5));
 }
 
 /* ---------------------------------------------------------------- one state */
@@ -201,8 +212,9 @@ static void draw_panel(const struct scene *s, int64_t panel, int64_t left, int64
 			add_text(x0 - PAD / 2, y0 + r * CELL_H + CELL_H / 2 + 4, "end", t.p, out);
 		for (int64_t c = 0; c < b->columns; c++) {
 			int64_t x = x0 + c * s->cell_w, y = y0 + r * CELL_H;
-			strbuf_printf(out, "<rect x=\"%lld\" y=\"%lld\" width=\"%lld\" height=\"%d\" stroke=\"#444\" fill=\"", (long long)x, (long long)y,
-			              (long long)s->cell_w, CELL_H);
+			strbuf_printf(out,
+				"<rect x=\"%lld\" y=\"%lld\" width=\"%lld\" height=\"%d\" stroke=\"#444\" fill=\"",
+				(long long)x, (long long)y, (long long)s->cell_w, CELL_H);
 			add_colour(block_slice(b, panel, r, c), out);
 			strbuf_puts(out, "\"/>\n");
 			devices_text(block_at(b, panel, r, c), &t);
@@ -220,7 +232,8 @@ static void draw(const struct scene *s, int64_t top, strbuf *out)
 		add_text(MARGIN, top + (int64_t)(i + 1) * LINE - 5, "start", s->head.p.p[i], out);
 	top += s->head.p.n * LINE;
 	for (int64_t p = 0; p < s->b.panels; p++)
-		draw_panel(s, p, MARGIN + p % s->per_row * (s->panel_w + GAP), top + p / s->per_row * (s->panel_h + GAP), out);
+		draw_panel(s, p, MARGIN + p % s->per_row * (s->panel_w + GAP),
+			top + p / s->per_row * (s->panel_h + GAP), out);
 }
 
 static void scene_release(struct scene *s)
@@ -261,9 +274,11 @@ static status draw_all(const layout_steps *s, uint32_t from, strbuf *out, diag *
 	if (r == ST_OK) {
 		int64_t w = width + 2 * MARGIN, top = MARGIN;
 		strbuf_printf(out,
-		              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%lld\" height=\"%lld\" viewBox=\"0 0 %lld %lld\" font-family=\"DejaVu Sans Mono, "
-		              "Menlo, Consolas, monospace\" font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-		              (long long)w, (long long)height, (long long)w, (long long)height);
+			"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%lld\" height=\"%lld\" viewBox=\"0 "
+			"0 %lld %lld\" font-family=\"DejaVu Sans Mono, "
+			"Menlo, Consolas, monospace\" font-size=\"12\">\n<rect width=\"100%%\" "
+			"height=\"100%%\" fill=\"white\"/>\n",
+			(long long)w, (long long)height, (long long)w, (long long)height);
 		for (uint32_t i = 0; i < n; i++) {
 			draw(&scenes[i], top, out);
 			top += scenes[i].height;
@@ -289,7 +304,8 @@ status layout_svg(const layout *l, strbuf *out, diag *d)
 status layout_steps_svg(const layout_steps *s, strbuf *out, diag *d)
 {
 	if (s->l->n_devices > MAX_STEP_DEVICES)
-		return diag_set(d, ST_ERR_LIMIT, "steps of %lld devices, at most %d are shown", (long long)s->l->n_devices, MAX_STEP_DEVICES);
+		return diag_set(d, ST_ERR_LIMIT, "steps of %lld devices, at most %d are shown",
+			(long long)s->l->n_devices, MAX_STEP_DEVICES);
 	return draw_all(s, 0, out, d);
 }
 
@@ -358,7 +374,8 @@ static void text_panel(const blocks *b, int64_t panel, int64_t cell, strbuf *out
 status layout_steps_text(const layout_steps *s, strbuf *out, diag *d)
 {
 	if (s->l->n_devices > MAX_STEP_DEVICES)
-		return diag_set(d, ST_ERR_LIMIT, "steps of %lld devices, at most %d are shown", (long long)s->l->n_devices, MAX_STEP_DEVICES);
+		return diag_set(d, ST_ERR_LIMIT, "steps of %lld devices, at most %d are shown",
+			(long long)s->l->n_devices, MAX_STEP_DEVICES);
 	picture_title_print(s->l, out);
 	strbuf_putc(out, '\n');
 	for (uint32_t step = 0; step <= s->n; step++) {

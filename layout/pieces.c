@@ -63,11 +63,12 @@ struct digit {
 	int64_t weight;
 };
 
-/* The digits of one axis that the shard index depends on, minor first, read off the index along the axis from position
- * 0: a run of positions on which it stays 0 is a digit it does not depend on, a run on which it grows in equal steps is
- * one it does. false: the runs do not divide the axis. Guesses only; pieces_solve verifies them all. */
-static bool axis_digits(uint32_t axis, int64_t size, int64_t stride, uint32_t dim, shard_index_fn *fn, const void *ctx, struct digit *out,
-                        uint32_t *n, uint32_t room)
+/* The digits of one axis that the shard index depends on, minor first, read off the index along the
+ * axis from position 0: a run of positions on which it stays 0 is a digit it does not depend on, a
+ * run on which it grows in equal steps is one it does. false: the runs do not divide the axis.
+ * Guesses only; pieces_solve verifies them all. */
+static bool axis_digits(uint32_t axis, int64_t size, int64_t stride, uint32_t dim,
+	shard_index_fn *fn, const void *ctx, struct digit *out, uint32_t *n, uint32_t room)
 {
 	for (int64_t post = 1; post < size;) {
 		int64_t step = fn(ctx, post * stride, dim), run = 1;
@@ -85,7 +86,8 @@ static bool axis_digits(uint32_t axis, int64_t size, int64_t stride, uint32_t di
 	return true;
 }
 
-/* Orders digits by weight and checks that they are the digits of a mixed-radix number below parts. */
+/* Orders digits by weight and checks that they are the digits of a mixed-radix number below parts.
+ */
 static bool assemble(struct digit *digits, uint32_t n, int64_t parts, axes_buf *out)
 {
 	for (uint32_t i = 1; i < n; i++)
@@ -107,7 +109,8 @@ static bool assemble(struct digit *digits, uint32_t n, int64_t parts, axes_buf *
 	return weight == 1;
 }
 
-static bool reproduces(const mesh *m, uint32_t dim, shard_index_fn *fn, const void *ctx, const axes_buf *list)
+static bool reproduces(
+	const mesh *m, uint32_t dim, shard_index_fn *fn, const void *ctx, const axes_buf *list)
 {
 	int64_t divisor[MAX_TENSOR_AXES];
 	for (uint32_t i = 0; i < list->n; i++) {
@@ -126,7 +129,8 @@ static bool reproduces(const mesh *m, uint32_t dim, shard_index_fn *fn, const vo
 	return true;
 }
 
-static bool solve_dim(const mesh *m, uint32_t dim, int64_t parts, shard_index_fn *fn, const void *ctx, axes_buf *out)
+static bool solve_dim(
+	const mesh *m, uint32_t dim, int64_t parts, shard_index_fn *fn, const void *ctx, axes_buf *out)
 {
 	struct digit digits[MAX_TENSOR_AXES];
 	uint32_t n = 0;
@@ -135,18 +139,20 @@ static bool solve_dim(const mesh *m, uint32_t dim, int64_t parts, shard_index_fn
 	if (parts == 1)
 		return true;
 	for (uint32_t axis = m->n_axes; axis-- > 0;) {
-		if (!axis_digits(axis, m->axis_sizes[axis], stride, dim, fn, ctx, digits, &n, COUNT_OF(digits)))
+		if (!axis_digits(
+				axis, m->axis_sizes[axis], stride, dim, fn, ctx, digits, &n, COUNT_OF(digits)))
 			return false;
 		stride *= m->axis_sizes[axis];
 	}
 	return assemble(digits, n, parts, out) && reproduces(m, dim, fn, ctx, out);
 }
 
-status pieces_solve(const sharding_table *t, mesh_id m, uint32_t n_dims, const int64_t *parts, shard_index_fn *fn, const void *ctx,
-                    axes_buf *out, diag *d)
+status pieces_solve(const sharding_table *t, mesh_id m, uint32_t n_dims, const int64_t *parts,
+	shard_index_fn *fn, const void *ctx, axes_buf *out, diag *d)
 {
 	for (uint32_t dim = 0; dim < n_dims; dim++)
 		if (!solve_dim(&t->meshes.p[m], dim, parts[dim], fn, ctx, &out[dim]))
-			return diag_set(d, ST_ERR_UNSUPPORTED, "no axes or sub-axes of the mesh give its devices the shards of dimension %u", dim);
+			return diag_set(d, ST_ERR_UNSUPPORTED,
+				"no axes or sub-axes of the mesh give its devices the shards of dimension %u", dim);
 	return ST_OK;
 }

@@ -4,8 +4,17 @@
 
 /* As a program with `import oneflow as flow` says it. */
 static const struct words flow_words = {
-	"sbp", {"flow.sbp.split"}, {NULL}, {NULL}, "flow.sbp.broadcast", "flow.sbp.partial_sum", "flow.sbp.partial_%s()", {NULL},
-	"flow.placement(type=\"cuda\", ranks=", {NULL}, false,
+	"sbp",
+	{"flow.sbp.split"},
+	{NULL},
+	{NULL},
+	"flow.sbp.broadcast",
+	"flow.sbp.partial_sum",
+	"flow.sbp.partial_%s()",
+	{NULL},
+	"flow.placement(type=\"cuda\", ranks=",
+	{NULL},
+	false,
 };
 
 int64_t split_factor(const int64_t *axis_sizes, axes list, uint32_t axis)
@@ -46,7 +55,8 @@ static bool is_partial(const sharding_edit *e, axis_ref a)
 	return false;
 }
 
-/* Every axis of the mesh does one thing, and no axis cuts a dimension against the order of the mesh or the words say so. */
+/* Every axis of the mesh does one thing, and no axis cuts a dimension against the order of the mesh
+ * or the words say so. */
 static bool fits_mesh(const struct words *w, const mesh *m, const sharding_edit *e)
 {
 	for (uint32_t i = 0; i < e->unreduced.n; i++)
@@ -63,7 +73,8 @@ static bool fits_mesh(const struct words *w, const mesh *m, const sharding_edit 
 	return true;
 }
 
-static void print_word(const struct words *w, uint32_t dim, int64_t factor, bool partial, reduction r, strbuf *out)
+static void print_word(
+	const struct words *w, uint32_t dim, int64_t factor, bool partial, reduction r, strbuf *out)
 {
 	if (partial && r == REDUCTION_SUM)
 		strbuf_puts(out, w->partial_format);
@@ -77,27 +88,32 @@ static void print_word(const struct words *w, uint32_t dim, int64_t factor, bool
 		strbuf_printf(out, "%s(%u)", w->split[0], dim);
 }
 
-static void print_over_mesh(const struct words *w, const sharding_table *t, const tensor_spec *s, strbuf *out)
+static void print_over_mesh(
+	const struct words *w, const sharding_table *t, const tensor_spec *s, strbuf *out)
 {
 	const mesh *m = &t->meshes.p[s->e.mesh];
 	strbuf_putc(out, '[');
 	for (uint32_t i = 0; i < m->n_axes; i++) {
 		uint32_t dim = dim_of(&s->e, i);
-		int64_t factor = dim == ID_NONE || m->axis_sizes[i] == 1 ? 1 : split_factor(m->axis_sizes, axes_of(&s->e.dims[dim].axes), i);
+		int64_t factor = dim == ID_NONE || m->axis_sizes[i] == 1
+			? 1
+			: split_factor(m->axis_sizes, axes_of(&s->e.dims[dim].axes), i);
 		if (i)
 			strbuf_puts(out, ", ");
-		print_word(w, dim, factor, is_partial(&s->e, mesh_full_axis(t, s->e.mesh, i)), s->reduction, out);
+		print_word(
+			w, dim, factor, is_partial(&s->e, mesh_full_axis(t, s->e.mesh, i)), s->reduction, out);
 	}
 	strbuf_putc(out, ']');
 }
 
 enum { MAX_PIECES = COUNT_OF(((mesh_pieces *)0)->a) };
 
-/* The pieces in an order in which what cuts a dimension first comes first, otherwise in that of the mesh. Sizes of 1 are left
- * out. Returns how many there are. */
+/* The pieces in an order in which what cuts a dimension first comes first, otherwise in that of the
+ * mesh. Sizes of 1 are left out. Returns how many there are. */
 static uint32_t cutting_order(const mesh_pieces *p, const sharding_edit *e, uint32_t *order)
 {
-	uint32_t before[MAX_PIECES], n = 0; /* the piece that has to come before; ID_NONE: none, or it has */
+	uint32_t before[MAX_PIECES],
+		n = 0; /* the piece that has to come before; ID_NONE: none, or it has */
 	bool done[MAX_PIECES];
 	for (uint32_t i = 0; i < p->n; i++) {
 		before[i] = ID_NONE;
@@ -123,7 +139,8 @@ static uint32_t cutting_order(const mesh_pieces *p, const sharding_edit *e, uint
 	return n;
 }
 
-static void print_over_pieces(const struct words *w, const sharding_table *t, const tensor_spec *s, strbuf *out)
+static void print_over_pieces(
+	const struct words *w, const sharding_table *t, const tensor_spec *s, strbuf *out)
 {
 	const mesh *m = &t->meshes.p[s->e.mesh];
 	mesh_pieces p;
@@ -164,12 +181,15 @@ static void print_over_pieces(const struct words *w, const sharding_table *t, co
 	strbuf_putc(out, ']');
 }
 
-static status print_placements(const struct words *w, const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
+static status print_placements(
+	const struct words *w, const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
 {
 	const mesh *m = &t->meshes.p[s->e.mesh];
-	TRY(refuse_beyond(t, s, w->name, (vocabulary){.unreduced = true, .sub_axes = true, .reductions = true, .maximal = true}, d));
+	TRY(refuse_beyond(t, s, w->name,
+		(vocabulary){.unreduced = true, .sub_axes = true, .reductions = true, .maximal = true}, d));
 	if (m->maximal)
-		strbuf_printf(out, "%s[%lld]), [%s]", w->devices_text, (long long)m->device_ids[0], w->broadcast_text);
+		strbuf_printf(out, "%s[%lld]), [%s]", w->devices_text, (long long)m->device_ids[0],
+			w->broadcast_text);
 	else if (fits_mesh(w, m, &s->e))
 		print_over_mesh(w, t, s, out);
 	else
@@ -177,8 +197,14 @@ static status print_placements(const struct words *w, const sharding_table *t, c
 	return ST_OK;
 }
 
-status sbp_print(const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d) { return print_placements(&sbp_words, t, s, out, d); }
-status flow_print(const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d) { return print_placements(&flow_words, t, s, out, d); }
+status sbp_print(const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
+{
+	return print_placements(&sbp_words, t, s, out, d);
+}
+status flow_print(const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
+{
+	return print_placements(&flow_words, t, s, out, d);
+}
 status dtensor_print(const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
 {
 	return print_placements(&dtensor_words, t, s, out, d);

@@ -31,12 +31,14 @@ status scan_expect(scan *s, char c, const char *where)
 		return ST_OK;
 	if (s->at >= s->text.n)
 		return scan_fail(s, s->at, ST_ERR_PARSE, "expected '%c' %s, found the end", c, where);
-	return scan_fail(s, s->at, ST_ERR_PARSE, "expected '%c' %s, found '%c'", c, where, s->text.p[s->at]);
+	return scan_fail(
+		s, s->at, ST_ERR_PARSE, "expected '%c' %s, found '%c'", c, where, s->text.p[s->at]);
 }
 
 static bool in_word(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+		c == '.';
 }
 
 str scan_word(scan *s)

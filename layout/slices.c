@@ -19,7 +19,8 @@ static void add_dim(layout *l, const mesh *m, const int64_t *strides, axes list)
 		uint32_t axis = axis_index(list.a[i]);
 		int64_t post = m->axis_sizes[axis] / axis_next_pre(list.a[i]);
 		weight /= axis_size(list.a[i]);
-		vec_push(&l->digits, (layout_digit){strides[axis] * post, axis_size(list.a[i]), weight, list.a[i]});
+		vec_push(&l->digits,
+			(layout_digit){strides[axis] * post, axis_size(list.a[i]), weight, list.a[i]});
 	}
 }
 
@@ -30,7 +31,8 @@ static void invert_ids(layout *l)
 		l->position_ids[l->device_ids[p]] = p;
 }
 
-status layout_init(layout *l, const sharding_table *t, const sharding_edit *e, const int64_t *shape, uint32_t rank, diag *d)
+status layout_init(layout *l, const sharding_table *t, const sharding_edit *e, const int64_t *shape,
+	uint32_t rank, diag *d)
 {
 	char msg[256];
 	*l = (layout){.rank = rank, .table = t, .mesh = e->mesh, .n_devices = 1};
@@ -38,10 +40,12 @@ status layout_init(layout *l, const sharding_table *t, const sharding_edit *e, c
 		return diag_set(d, ST_ERR_INVALID, "%s", msg);
 	const mesh *m = &t->meshes.p[e->mesh];
 	if (!m->maximal && e->rank != rank)
-		return diag_set(d, ST_ERR_INVALID, "the sharding has %u dimensions, the tensor has %u", e->rank, rank);
+		return diag_set(
+			d, ST_ERR_INVALID, "the sharding has %u dimensions, the tensor has %u", e->rank, rank);
 	for (uint32_t i = 0; i < rank; i++)
 		if (shape[i] < 0)
-			return diag_set(d, ST_ERR_INVALID, "dimension %u has size %lld", i, (long long)shape[i]);
+			return diag_set(
+				d, ST_ERR_INVALID, "dimension %u has size %lld", i, (long long)shape[i]);
 
 	int64_t strides[MAX_MESH_AXES];
 	mesh_strides(m, strides);
@@ -66,7 +70,8 @@ status layout_init(layout *l, const sharding_table *t, const sharding_edit *e, c
 	return ST_OK;
 }
 
-status layout_init_cut(layout *l, const sharding_table *t, const tensor_spec *s, const int64_t *shape, uint32_t rank, cut_rule cut, diag *d)
+status layout_init_cut(layout *l, const sharding_table *t, const tensor_spec *s,
+	const int64_t *shape, uint32_t rank, cut_rule cut, diag *d)
 {
 	TRY(layout_init(l, t, &s->e, shape, rank, d));
 	status r = ST_OK;
@@ -88,15 +93,22 @@ void layout_release(layout *l)
 	l->position_ids = NULL;
 }
 
-int64_t layout_device_at(const layout *l, int64_t position) { return l->device_ids ? l->device_ids[position] : position; }
-int64_t layout_position_of(const layout *l, int64_t i) { return l->position_ids ? l->position_ids[i] : i; }
+int64_t layout_device_at(const layout *l, int64_t position)
+{
+	return l->device_ids ? l->device_ids[position] : position;
+}
+int64_t layout_position_of(const layout *l, int64_t i)
+{
+	return l->position_ids ? l->position_ids[i] : i;
+}
 
 void layout_indices(const layout *l, int64_t position, int64_t *out)
 {
 	for (uint32_t d = 0; d < l->rank; d++) {
 		out[d] = 0;
 		for (uint32_t i = l->first_digit[d]; i < l->first_digit[d + 1]; i++)
-			out[d] += position / l->digits.p[i].divisor % l->digits.p[i].size * l->digits.p[i].weight;
+			out[d] +=
+				position / l->digits.p[i].divisor % l->digits.p[i].size * l->digits.p[i].weight;
 	}
 }
 

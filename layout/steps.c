@@ -9,7 +9,8 @@ void layout_steps_of(const layout *l, const sharding_edit *e, layout_steps *out)
 	for (uint32_t d = 0; d < l->rank; d++)
 		for (uint32_t i = l->first_digit[d]; i < l->first_digit[d + 1]; i++)
 			if (l->digits.p[i].size > 1)
-				out->at[out->n++] = (layout_step){l->digits.p[i].ref, d, l->digits.p[i].divisor, l->digits.p[i].size};
+				out->at[out->n++] = (layout_step){
+					l->digits.p[i].ref, d, l->digits.p[i].divisor, l->digits.p[i].size};
 	if (l->table->meshes.p[e->mesh].maximal)
 		return;
 	sharding_edit cuts = *e; /* summands of the whole are copies as far as slices go */
@@ -22,7 +23,10 @@ void layout_steps_of(const layout *l, const sharding_edit *e, layout_steps *out)
 	}
 }
 
-static int64_t coordinate(const layout_step *s, int64_t position) { return position / s->divisor % s->size; }
+static int64_t coordinate(const layout_step *s, int64_t position)
+{
+	return position / s->divisor % s->size;
+}
 
 bool layout_held_after(const layout_steps *s, uint32_t done, int64_t position)
 {
@@ -33,7 +37,8 @@ bool layout_held_after(const layout_steps *s, uint32_t done, int64_t position)
 }
 
 /* Index of the device's piece of a dim, of so many. */
-static int64_t index_after(const layout_steps *s, uint32_t done, int64_t position, uint32_t dim, int64_t *parts)
+static int64_t index_after(
+	const layout_steps *s, uint32_t done, int64_t position, uint32_t dim, int64_t *parts)
 {
 	int64_t index = 0;
 	*parts = 1;
@@ -67,7 +72,8 @@ static int64_t position_with(const layout *l, uint32_t dim, int64_t index)
 index_range range_of_part(const layout *l, uint32_t dim, int64_t index, int64_t parts)
 {
 	int64_t rest = l->parts[dim] / parts, first = index * rest, last = first + rest - 1;
-	index_range a = cut_range(l, dim, position_with(l, dim, first), first), b = cut_range(l, dim, position_with(l, dim, last), last);
+	index_range a = cut_range(l, dim, position_with(l, dim, first), first),
+				b = cut_range(l, dim, position_with(l, dim, last), last);
 	return (index_range){a.begin, MAX(a.end, b.end)};
 }
 
@@ -91,7 +97,8 @@ void axis_name_print(const layout *l, axis_ref a, strbuf *out)
 void layout_step_text(const layout_steps *s, uint32_t step, strbuf *out)
 {
 	if (step == 0) {
-		strbuf_printf(out, "the whole tensor is on device %lld", (long long)layout_device_at(s->l, 0));
+		strbuf_printf(
+			out, "the whole tensor is on device %lld", (long long)layout_device_at(s->l, 0));
 		return;
 	}
 	const layout_step *x = &s->at[step - 1];
@@ -125,10 +132,12 @@ static void add_devices(const layout_steps *s, uint32_t done, strbuf *out)
 		if (!layout_held_after(s, done, position))
 			continue;
 		layout_ranges_after(s, done, position, r);
-		strbuf_printf(out, "%s{\"device\":%lld,\"slice\":%lld,\"ranges\":[", first ? "" : ",", (long long)layout_device_at(s->l, position),
-		              (long long)layout_slice_after(s, done, position));
+		strbuf_printf(out, "%s{\"device\":%lld,\"slice\":%lld,\"ranges\":[", first ? "" : ",",
+			(long long)layout_device_at(s->l, position),
+			(long long)layout_slice_after(s, done, position));
 		for (uint32_t d = 0; d < s->l->rank; d++)
-			strbuf_printf(out, "%s[%lld,%lld]", d ? "," : "", (long long)r[d].begin, (long long)r[d].end);
+			strbuf_printf(
+				out, "%s[%lld,%lld]", d ? "," : "", (long long)r[d].begin, (long long)r[d].end);
 		strbuf_puts(out, "]}");
 		first = false;
 	}
@@ -138,7 +147,8 @@ status layout_steps_json(const layout_steps *s, strbuf *out, diag *d)
 {
 	strbuf text;
 	if (s->l->n_devices > MAX_STEP_DEVICES)
-		return diag_set(d, ST_ERR_LIMIT, "steps of %lld devices, at most %d are shown", (long long)s->l->n_devices, MAX_STEP_DEVICES);
+		return diag_set(d, ST_ERR_LIMIT, "steps of %lld devices, at most %d are shown",
+			(long long)s->l->n_devices, MAX_STEP_DEVICES);
 	strbuf_init(&text);
 	strbuf_puts(out, "{\"steps\":[");
 	for (uint32_t step = 0; step <= s->n; step++) {

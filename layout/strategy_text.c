@@ -1,4 +1,5 @@
-/* A strategy document in the words of another system: what a program of that system needs to place its arguments. */
+/* A strategy document in the words of another system: what a program of that system needs to place
+ * its arguments. */
 #include "layout/pieces.h"
 
 #include <cjson/cJSON.h>
@@ -33,8 +34,9 @@ struct form {
 	void (*head)(const struct text *x);
 	const char *open, *results; /* of the arguments and of the results; NULL: a line each */
 	const char *before, *after; /* around the text of one */
-	const char *undecided;      /* what stands for one that is left to the compiler; NULL: a comment */
-	bool no_propagation;        /* the system decides nothing itself: what the document says propagation gave is written */
+	const char *undecided; /* what stands for one that is left to the compiler; NULL: a comment */
+	bool no_propagation;   /* the system decides nothing itself: what the document says propagation
+	                          gave is written */
 };
 static const struct form forms[NOTATION_COUNT];
 
@@ -56,7 +58,8 @@ static status sharding_text(struct text *x, const cJSON *item, const char *what,
 	for (uint32_t i = 0; i < s->e.rank && r == ST_OK; i++)
 		s->e.dims[i].priority = -1;
 	if (r == ST_OK)
-		r = x->n == NOTATION_SBP ? flow_print(x->t, s, out, &inner) : notation_print(x->t, x->n, s, out, &inner);
+		r = x->n == NOTATION_SBP ? flow_print(x->t, s, out, &inner)
+								 : notation_print(x->t, x->n, s, out, &inner);
 	free(s);
 	return r == ST_OK ? ST_OK : diag_set(x->d, r, "%s: %s", what, inner.msg);
 }
@@ -80,7 +83,10 @@ static void add_sizes(const struct text *x, strbuf *out)
 	const mesh *m = &x->t->meshes.p[x->mesh];
 	strbuf_putc(out, '(');
 	for (uint32_t i = 0; i < m->n_axes; i++)
-		strbuf_printf(out, "%lld%s", (long long)m->axis_sizes[i], m->n_axes == 1 ? "," : i + 1 < m->n_axes ? ", " : "");
+		strbuf_printf(out, "%lld%s", (long long)m->axis_sizes[i],
+			m->n_axes == 1          ? ","
+				: i + 1 < m->n_axes ? ", "
+									: "");
 	strbuf_putc(out, ')');
 }
 
@@ -94,19 +100,24 @@ static void add_device_list(const struct text *x, strbuf *out)
 	free(ids);
 }
 
-/* Axes are Auto: what is left to the compiler is propagated. Explicit ones, which make_mesh makes by default, would ask for it. */
+/* Axes are Auto: what is left to the compiler is propagated. Explicit ones, which make_mesh makes
+ * by default, would ask for it. */
 static void jax_head(const struct text *x)
 {
 	const mesh *m = &x->t->meshes.p[x->mesh];
 	if (m->n_device_ids) {
-		strbuf_puts(x->out, "import jax\nimport numpy\nfrom jax.sharding import Mesh, NamedSharding, PartitionSpec\n\nmesh = Mesh(numpy.array(jax.devices())[numpy.array(");
+		strbuf_puts(x->out,
+			"import jax\nimport numpy\nfrom jax.sharding import Mesh, NamedSharding, "
+			"PartitionSpec\n\nmesh = Mesh(numpy.array(jax.devices())[numpy.array(");
 		add_device_list(x, x->out);
 		strbuf_puts(x->out, ")], ");
 		add_axis_names(x, x->out);
 		strbuf_puts(x->out, ")\n");
 		return;
 	}
-	strbuf_puts(x->out, "import jax\nfrom jax.sharding import AxisType, NamedSharding, PartitionSpec\n\nmesh = jax.make_mesh(");
+	strbuf_puts(x->out,
+		"import jax\nfrom jax.sharding import AxisType, NamedSharding, PartitionSpec\n\nmesh = "
+		"jax.make_mesh(");
 	add_sizes(x, x->out);
 	strbuf_puts(x->out, ", ");
 	add_axis_names(x, x->out);
@@ -118,9 +129,11 @@ static void torch_head(const struct text *x)
 	const mesh *m = &x->t->meshes.p[x->mesh];
 	bool ordered = m->n_device_ids > 0;
 	strbuf_printf(x->out,
-	              "from torch.distributed.device_mesh import %s\nfrom torch.distributed.tensor import Partial, Replicate, Shard\n"
-	              "from torch.distributed.tensor.placement_types import _StridedShard\n\nmesh = %s(\"cuda\", ",
-	              ordered ? "DeviceMesh" : "init_device_mesh", ordered ? "DeviceMesh" : "init_device_mesh");
+		"from torch.distributed.device_mesh import %s\nfrom torch.distributed.tensor import "
+		"Partial, Replicate, Shard\n"
+		"from torch.distributed.tensor.placement_types import _StridedShard\n\nmesh = "
+		"%s(\"cuda\", ",
+		ordered ? "DeviceMesh" : "init_device_mesh", ordered ? "DeviceMesh" : "init_device_mesh");
 	if (ordered)
 		add_device_list(x, x->out);
 	else
@@ -132,12 +145,16 @@ static void torch_head(const struct text *x)
 
 static void flow_head(const struct text *x)
 {
-	strbuf_puts(x->out, "import oneflow as flow\n\nplacement = flow.placement(type=\"cuda\", ranks=");
+	strbuf_puts(
+		x->out, "import oneflow as flow\n\nplacement = flow.placement(type=\"cuda\", ranks=");
 	add_device_list(x, x->out);
 	strbuf_puts(x->out, ")\n");
 }
 
-static void mindspore_head(const struct text *x) { strbuf_puts(x->out, "from mindspore.parallel import Layout\n"); }
+static void mindspore_head(const struct text *x)
+{
+	strbuf_puts(x->out, "from mindspore.parallel import Layout\n");
+}
 
 static void sdy_head(const struct text *x)
 {
@@ -159,7 +176,8 @@ static const struct form forms[NOTATION_COUNT] = {
 	[NOTATION_GSPMD] = {gspmd_head, NULL, NULL, "", "", NULL},
 	[NOTATION_JAX] = {jax_head, "specs = {", "results = [", "", "", "None"},
 	[NOTATION_MINDSPORE] = {mindspore_head, "layouts = {", "results = [", "", "", "None", true},
-	[NOTATION_SBP] = {flow_head, "tensors = {", "results = [", "dict(placement=placement, sbp=", ")", "None", true},
+	[NOTATION_SBP] = {flow_head, "tensors = {", "results = [",
+		"dict(placement=placement, sbp=", ")", "None", true},
 	[NOTATION_DTENSOR] = {torch_head, "placements = {", "results = [", "", "", "None", true},
 };
 
@@ -198,8 +216,10 @@ static void add_indent(uint32_t depth, strbuf *out)
 		strbuf_puts(out, "    ");
 }
 
-/* Leaves [lo, hi) share their first `depth` keys. Equal keys stand together, as JAX flattens trees. */
-static void add_tree(const struct leaf *leaves, uint32_t lo, uint32_t hi, uint32_t depth, strbuf *out)
+/* Leaves [lo, hi) share their first `depth` keys. Equal keys stand together, as JAX flattens trees.
+ */
+static void add_tree(
+	const struct leaf *leaves, uint32_t lo, uint32_t hi, uint32_t depth, strbuf *out)
 {
 	if (hi - lo == 1 && leaves[lo].n == depth) {
 		strbuf_puts(out, leaves[lo].text.p);
@@ -221,7 +241,8 @@ static void add_tree(const struct leaf *leaves, uint32_t lo, uint32_t hi, uint32
 	strbuf_putc(out, '}');
 }
 
-/* Whether the paths are those of nested dictionaries: none ends where another goes on, none comes twice, equal keys stand together. */
+/* Whether the paths are those of nested dictionaries: none ends where another goes on, none comes
+ * twice, equal keys stand together. */
 static bool is_tree(const struct leaf *leaves, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {
@@ -231,9 +252,11 @@ static bool is_tree(const struct leaf *leaves, uint32_t n)
 			k++;
 		if (k == a->n || k == b->n)
 			return false;
-		for (uint32_t j = 0; j + 1 < i; j++) { /* the key that b begins anew has not been seen under the same parent */
+		for (uint32_t j = 0; j + 1 < i;
+			 j++) { /* the key that b begins anew has not been seen under the same parent */
 			uint32_t same = 0;
-			while (same < leaves[j].n && same <= k && str_equal(leaves[j].keys[same], b->keys[same]))
+			while (
+				same < leaves[j].n && same <= k && str_equal(leaves[j].keys[same], b->keys[same]))
 				same++;
 			if (same > k)
 				return false;
@@ -252,7 +275,8 @@ static status jax_tree(struct text *x, const cJSON *arguments, bool *done)
 	status r = ST_OK;
 	const cJSON *item;
 	*done = n > 0 && n <= MAX_TREE;
-	cJSON_ArrayForEach(item, arguments) {
+	cJSON_ArrayForEach(item, arguments)
+	{
 		const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "name"));
 		if (!*done || r != ST_OK)
 			break;
@@ -266,10 +290,14 @@ static status jax_tree(struct text *x, const cJSON *arguments, bool *done)
 	}
 	*done = *done && is_tree(leaves, n);
 	if (*done && r == ST_OK) {
-		strbuf_puts(x->out, "\n# one entry per argument of the function; None: left to the compiler\nspecs = ");
+		strbuf_puts(x->out,
+			"\n# one entry per argument of the function; None: left to the compiler\nspecs = ");
 		add_tree(leaves, 0, n, 0, x->out);
-		strbuf_puts(x->out, "\nin_shardings = jax.tree.map(lambda spec: None if spec is None else NamedSharding(mesh, spec), specs,\n"
-		                    "                            is_leaf=lambda x: x is None or isinstance(x, PartitionSpec))\n");
+		strbuf_puts(x->out,
+			"\nin_shardings = jax.tree.map(lambda spec: None if spec is None else "
+			"NamedSharding(mesh, spec), specs,\n"
+			"                            is_leaf=lambda x: x is None or isinstance(x, "
+			"PartitionSpec))\n");
 	}
 	for (uint32_t k = 0; k < i; k++)
 		strbuf_release(&leaves[k].text);
@@ -277,16 +305,19 @@ static status jax_tree(struct text *x, const cJSON *arguments, bool *done)
 	return r;
 }
 
-/* Trees with lists, tuples and named fields: the specs by name, and a function that makes the tree from the arguments. */
+/* Trees with lists, tuples and named fields: the specs by name, and a function that makes the tree
+ * from the arguments. */
 static const char by_path[] =
 	"\n\ndef in_shardings(**arguments):\n"
-	"    \"\"\"The tree of shardings of each argument, by its name in the function: in_shardings(params=params, batch=batch).\"\"\"\n"
+	"    \"\"\"The tree of shardings of each argument, by its name in the function: "
+	"in_shardings(params=params, batch=batch).\"\"\"\n"
 	"    def leaf(name):\n"
 	"        def sharding(path, _):\n"
 	"            spec = specs[name + jax.tree_util.keystr(path)]\n"
 	"            return None if spec is None else NamedSharding(mesh, spec)\n"
 	"        return sharding\n"
-	"    return {name: jax.tree_util.tree_map_with_path(leaf(name), tree) for name, tree in arguments.items()}\n";
+	"    return {name: jax.tree_util.tree_map_with_path(leaf(name), tree) for name, tree in "
+	"arguments.items()}\n";
 
 /* ---------------------------------------------------------------- lists */
 
@@ -339,7 +370,8 @@ static status check_size(const struct text *x)
 {
 	if (x->out->n <= MAX_NOTATION_BYTES)
 		return ST_OK;
-	return diag_set(x->d, ST_ERR_LIMIT, "the strategy takes more than %d bytes in %s", MAX_NOTATION_BYTES, notation_name(x->n));
+	return diag_set(x->d, ST_ERR_LIMIT, "the strategy takes more than %d bytes in %s",
+		MAX_NOTATION_BYTES, notation_name(x->n));
 }
 
 static status add_arguments(struct text *x, const cJSON *arguments)
@@ -348,8 +380,10 @@ static status add_arguments(struct text *x, const cJSON *arguments)
 	bool first = true;
 	const cJSON *item;
 	if (f->open)
-		strbuf_printf(x->out, "%s%s%s", f->head ? "\n" : "", f->open, x->n == NOTATION_JSON ? "" : "\n");
-	cJSON_ArrayForEach(item, arguments) {
+		strbuf_printf(
+			x->out, "%s%s%s", f->head ? "\n" : "", f->open, x->n == NOTATION_JSON ? "" : "\n");
+	cJSON_ArrayForEach(item, arguments)
+	{
 		TRY(add_argument(x, item, first));
 		TRY(check_size(x));
 		first = false;
@@ -370,7 +404,8 @@ static status add_results(struct text *x, const cJSON *results)
 	if (!f->results || !cJSON_GetArraySize(results))
 		return ST_OK;
 	strbuf_printf(x->out, "\n# in the order of the flattened results\n%s\n", f->results);
-	cJSON_ArrayForEach(item, results) {
+	cJSON_ArrayForEach(item, results)
+	{
 		strbuf text;
 		strbuf_init(&text);
 		snprintf(what, sizeof what, "result %u", i++);
@@ -391,7 +426,8 @@ static status add_results(struct text *x, const cJSON *results)
 
 static status write_all(struct text *x, const cJSON *document)
 {
-	const cJSON *arguments = cJSON_GetObjectItemCaseSensitive(document, "arguments"), *mesh = cJSON_GetObjectItemCaseSensitive(document, "mesh");
+	const cJSON *arguments = cJSON_GetObjectItemCaseSensitive(document, "arguments"),
+				*mesh = cJSON_GetObjectItemCaseSensitive(document, "mesh");
 	mesh_spec spec;
 	bool done = false;
 	if (!cJSON_IsArray(arguments) || !mesh)

@@ -6,7 +6,8 @@
 static bool is_tuple(notation n, str text)
 {
 	scan s = {text, 0, NULL};
-	return n == NOTATION_GSPMD && scan_take(&s, '{') && (scan_peek(&s) == '{' || scan_peek(&s) == '}');
+	return n == NOTATION_GSPMD && scan_take(&s, '{') &&
+		(scan_peek(&s) == '{' || scan_peek(&s) == '}');
 }
 
 /* The end of the element that begins at `at`: behind its closing brace. */
@@ -22,24 +23,28 @@ static size_t element_end(str text, size_t at)
 }
 
 /* Parses text[from, to) and moves the position of an error to where it is in the whole text. */
-static status parse_part(sharding_table *t, notation n, mesh_id m, uint32_t rank, str text, size_t from, size_t to, tensor_spec *out, diag *d)
+static status parse_part(sharding_table *t, notation n, mesh_id m, uint32_t rank, str text,
+	size_t from, size_t to, tensor_spec *out, diag *d)
 {
 	diag inner = {0};
 	status r = notation_parse(t, n, m, rank, (str){text.p + from, to - from}, out, &inner);
 	if (r == ST_OK)
 		return ST_OK;
-	return diag_at(d, text.p, text.n, from + (inner.line == 1 ? inner.col - 1 : 0), r, "%s", inner.msg);
+	return diag_at(
+		d, text.p, text.n, from + (inner.line == 1 ? inner.col - 1 : 0), r, "%s", inner.msg);
 }
 
-status notation_parse_tuple(sharding_table *t, notation n, mesh_id m, const uint32_t *ranks, uint32_t n_ranks, str text, tensor_spec *out,
-                            uint32_t max, uint32_t *n_out, bool *tuple, diag *d)
+status notation_parse_tuple(sharding_table *t, notation n, mesh_id m, const uint32_t *ranks,
+	uint32_t n_ranks, str text, tensor_spec *out, uint32_t max, uint32_t *n_out, bool *tuple,
+	diag *d)
 {
 	scan s = {text, 0, d};
 	*n_out = 0;
 	*tuple = is_tuple(n, text);
 	if (!*tuple) {
 		if (n_ranks != 1)
-			return diag_at(d, text.p, text.n, 0, ST_ERR_INVALID, "one sharding for %u ranks", n_ranks);
+			return diag_at(
+				d, text.p, text.n, 0, ST_ERR_INVALID, "one sharding for %u ranks", n_ranks);
 		*n_out = 1;
 		return notation_parse(t, n, m, ranks[0], text, out, d);
 	}
@@ -62,7 +67,8 @@ status notation_parse_tuple(sharding_table *t, notation n, mesh_id m, const uint
 	return scan_end(&s);
 }
 
-static status print_element(sharding_table *t, notation n, const tensor_spec *s, strbuf *out, diag *d)
+static status print_element(
+	sharding_table *t, notation n, const tensor_spec *s, strbuf *out, diag *d)
 {
 	static const char prefix[] = "#sdy.sharding";
 	strbuf b;
@@ -74,10 +80,18 @@ static status print_element(sharding_table *t, notation n, const tensor_spec *s,
 	return r;
 }
 
-status notation_print_tuple(sharding_table *t, notation n, const tensor_spec *s, uint32_t count, strbuf *out, diag *d)
+status notation_print_tuple(
+	sharding_table *t, notation n, const tensor_spec *s, uint32_t count, strbuf *out, diag *d)
 {
-	const char *open = n == NOTATION_GSPMD ? "{" : n == NOTATION_SDY ? "#sdy.sharding_per_value<[" : n == NOTATION_JSON ? "[" : "(";
-	const char *close = n == NOTATION_GSPMD ? "}" : n == NOTATION_SDY ? "]>" : n == NOTATION_JSON ? "]" : count == 1 ? ",)" : ")";
+	const char *open = n == NOTATION_GSPMD ? "{"
+		: n == NOTATION_SDY                ? "#sdy.sharding_per_value<["
+		: n == NOTATION_JSON               ? "["
+										   : "(";
+	const char *close = n == NOTATION_GSPMD ? "}"
+		: n == NOTATION_SDY                 ? "]>"
+		: n == NOTATION_JSON                ? "]"
+		: count == 1                        ? ",)"
+											: ")";
 	strbuf_puts(out, open);
 	for (uint32_t i = 0; i < count; i++) {
 		if (i)
@@ -87,7 +101,8 @@ status notation_print_tuple(sharding_table *t, notation n, const tensor_spec *s,
 		size_t start = out->n;
 		TRY(print_element(t, n, &s[i], out, d));
 		if (out->n > MAX_NOTATION_BYTES)
-			return diag_set(d, ST_ERR_LIMIT, "the tuple takes more than %d bytes in %s", MAX_NOTATION_BYTES, notation_name(n));
+			return diag_set(d, ST_ERR_LIMIT, "the tuple takes more than %d bytes in %s",
+				MAX_NOTATION_BYTES, notation_name(n));
 		if (pair && out->p[start] != '[') {
 			strbuf copy;
 			strbuf_init(&copy);

@@ -1,4 +1,5 @@
-/* include/shardwright.h on top of the folders' own interfaces. What is returned lives in the heap of the call that made it. */
+/* include/shardwright.h on top of the folders' own interfaces. What is returned lives in the heap
+ * of the call that made it. */
 #include "include/shardwright.h"
 
 #include "library/library.h"
@@ -18,7 +19,9 @@ static void report(sw_error *err, const diag *d, status s)
 {
 	if (!err)
 		return;
-	err->code = s == ST_ERR_MEMORY ? SW_ERROR_MEMORY : status_exit_code(s) == 1 ? SW_ERROR_INPUT : SW_ERROR_INTERNAL;
+	err->code = s == ST_ERR_MEMORY ? SW_ERROR_MEMORY
+		: status_exit_code(s) == 1 ? SW_ERROR_INPUT
+								   : SW_ERROR_INTERNAL;
 	err->line = d->line;
 	err->col = d->col;
 	snprintf(err->message, sizeof err->message, "%s", d->msg[0] ? d->msg : status_name(s));
@@ -55,7 +58,10 @@ static struct heap *in_a_heap(status (*run)(void *user, diag *d), void *user, sw
 }
 
 const char *sw_version(void) { return SHARDWRIGHT_VERSION; }
-sw_options sw_default_options(void) { return (sw_options){.device = "tpu-v5e", .seed = SEARCH_DEFAULT_SEED}; }
+sw_options sw_default_options(void)
+{
+	return (sw_options){.device = "tpu-v5e", .seed = SEARCH_DEFAULT_SEED};
+}
 
 /* ---------------------------------------------------------------- modules */
 
@@ -70,7 +76,8 @@ static status read_module(void *user, diag *d)
 {
 	reading *r = user;
 	r->out = xcalloc(1, sizeof *r->out);
-	TRY(r->path ? module_read_file(r->path, NULL, &r->out->m, d) : module_read(r->text, r->length, r->name, NULL, &r->out->m, d));
+	TRY(r->path ? module_read_file(r->path, NULL, &r->out->m, d)
+				: module_read(r->text, r->length, r->name, NULL, &r->out->m, d));
 	return module_verify_types(r->out->m, d);
 }
 
@@ -83,11 +90,15 @@ static sw_module *module_of(reading r, sw_error *err)
 	return r.out;
 }
 
-sw_module *sw_module_read(const char *path, sw_error *err) { return module_of((reading){.path = path}, err); }
+sw_module *sw_module_read(const char *path, sw_error *err)
+{
+	return module_of((reading){.path = path}, err);
+}
 
 sw_module *sw_module_parse(const char *text, uint64_t length, const char *name, sw_error *err)
 {
-	return module_of((reading){.text = text, .length = length, .name = name ? name : "module"}, err);
+	return module_of(
+		(reading){.text = text, .length = length, .name = name ? name : "module"}, err);
 }
 
 void sw_module_free(sw_module *m)
@@ -113,9 +124,13 @@ static void take_wishes(const sw_options *o, search_options *so)
 	for (uint32_t i = 0; i < o->n_pins; i++)
 		pins[i] = (search_pin){.glob = o->pins[i].arguments, .sharding = o->pins[i].sharding};
 	for (uint32_t i = 0; i < o->n_forbids; i++)
-		forbids[i] = (search_forbid){.glob = o->forbids[i].arguments, .axis = o->forbids[i].axis, .dimension = o->forbids[i].dimension};
+		forbids[i] = (search_forbid){.glob = o->forbids[i].arguments,
+			.axis = o->forbids[i].axis,
+			.dimension = o->forbids[i].dimension};
 	for (uint32_t i = 0; i < o->n_baselines; i++)
-		baselines[i] = (search_baseline){.name = o->baselines[i].name, .json = o->baselines[i].json, .n = o->baselines[i].length};
+		baselines[i] = (search_baseline){.name = o->baselines[i].name,
+			.json = o->baselines[i].json,
+			.n = o->baselines[i].length};
 	so->pins = pins; /* freed with the heap of the call */
 	so->n_pins = o->n_pins;
 	so->forbids = forbids;
@@ -142,24 +157,36 @@ static status search_module(void *user, diag *d)
 	if (!o->mesh)
 		return diag_set(d, ST_ERR_INVALID, "expected a mesh such as data=4,model=4");
 	TRY(mesh_from_text(m->shardings, o->mesh, &spec, d));
-	TRY(o->device_json ? device_parse(o->device_json, strlen(o->device_json), dev, d) : device_find(o->device ? o->device : "tpu-v5e", dev, d));
+	TRY(o->device_json ? device_parse(o->device_json, strlen(o->device_json), dev, d)
+					   : device_find(o->device ? o->device : "tpu-v5e", dev, d));
 	for (uint32_t i = 0; i < m->shardings->meshes.p[spec.mesh].n_axes; i++)
 		if (spec.links[i]) {
 			links[i] = strtab_get(&m->shardings->names, spec.links[i]).p;
 			has_links = true;
 		}
 	search_options so = {
-		.mesh = spec.mesh, .device = dev, .axis_links = has_links ? links : NULL, .memory_limit = o->memory_bytes,
-		.objective = o->minimize_memory ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME, .schedule_json = o->schedule_json,
-		.evaluations = o->evaluations, .time_limit_ns = (int64_t)(o->seconds * 1e9), .seed = o->seed, .threads = o->threads, .stop = o->stop,
+		.mesh = spec.mesh,
+		.device = dev,
+		.axis_links = has_links ? links : NULL,
+		.memory_limit = o->memory_bytes,
+		.objective = o->minimize_memory ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME,
+		.schedule_json = o->schedule_json,
+		.evaluations = o->evaluations,
+		.time_limit_ns = (int64_t)(o->seconds * 1e9),
+		.seed = o->seed,
+		.threads = o->threads,
+		.stop = o->stop,
 		.apply_exact_if_possible = !o->apply || !strcmp(o->apply, "auto"),
 	};
 	take_wishes(o, &so);
 	if (o->trip_count < 0 || o->trip_count > MOST_TRIPS)
-		return diag_set(d, ST_ERR_INVALID, "trip_count: expected 1 to %d, or 0 for loops that count once, found %lld", MOST_TRIPS, (long long)o->trip_count);
+		return diag_set(d, ST_ERR_INVALID,
+			"trip_count: expected 1 to %d, or 0 for loops that count once, found %lld", MOST_TRIPS,
+			(long long)o->trip_count);
 	m->trip_count = o->trip_count;
 	if (!so.apply_exact_if_possible && !apply_find(o->apply, &so.apply))
-		return diag_set(d, ST_ERR_INVALID, "apply: expected auto, exact or annotate, found '%.40s'", o->apply);
+		return diag_set(
+			d, ST_ERR_INVALID, "apply: expected auto, exact or annotate, found '%.40s'", o->apply);
 	TRY(search_run(m, &so, &p->r, d));
 	TRY(document_write(m, &so, &p->r, &p->json, d));
 	return strategy_write(m, &p->r.best, dev, &p->mlir, d);

@@ -1,4 +1,5 @@
-/* malloc and what belongs to it, as the library is linked with: each block is in the ring of the heap that its thread allocates in. */
+/* malloc and what belongs to it, as the library is linked with: each block is in the ring of the
+ * heap that its thread allocates in. */
 #include "library/library.h"
 
 #include <pthread.h>
@@ -137,7 +138,11 @@ void *heap_aligned_alloc(size_t align, size_t n)
 	return n <= SIZE_MAX - more ? start_block(malloc(n + more), align) : NULL;
 }
 
-void *heap_malloc(size_t n) { return n <= SIZE_MAX - sizeof(block) ? start_block(malloc(n + sizeof(block)), _Alignof(block)) : NULL; }
+void *heap_malloc(size_t n)
+{
+	return n <= SIZE_MAX - sizeof(block) ? start_block(malloc(n + sizeof(block)), _Alignof(block))
+										 : NULL;
+}
 
 void *heap_calloc(size_t n, size_t size)
 {

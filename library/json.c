@@ -1,5 +1,5 @@
-/* cJSON as the library is linked with. It allocates with the program's malloc, so that the heap has to be told what is to be deleted:
- * whatever hangs from nothing yet. */
+/* cJSON as the library is linked with. It allocates with the program's malloc, so that the heap has
+ * to be told what is to be deleted: whatever hangs from nothing yet. */
 #include "library/library.h"
 
 #include <cjson/cJSON.h>
@@ -32,7 +32,8 @@ static cJSON_bool hung(const cJSON *parent, const cJSON *item, cJSON_bool ok)
 	return ok;
 }
 
-/* ---------------------------------------------------------------- is a text at fault where it cannot be parsed, or memory? */
+/* ---------------------------------------------------------------- is a text at fault where it
+ * cannot be parsed, or memory? */
 
 static const char *skip_space(const char *p, const char *end)
 {
@@ -41,7 +42,8 @@ static const char *skip_space(const char *p, const char *end)
 	return p;
 }
 
-/* Past the closing quote; NULL: not for sure a string that cJSON takes. Code points in halves are left to it. */
+/* Past the closing quote; NULL: not for sure a string that cJSON takes. Code points in halves are
+ * left to it. */
 static const char *skip_string(const char *p, const char *end)
 {
 	for (p++; p < end && *p != '"'; p++)
@@ -97,7 +99,8 @@ static bool is_json(const char *p, size_t length)
 		} else if (!(p = *p == '"' ? skip_string(p, end) : skip_scalar(p, end))) {
 			return false;
 		}
-		for (p = skip_space(p, end); depth && p < end && *p == (in_object[depth - 1] ? '}' : ']'); p = skip_space(p + 1, end))
+		for (p = skip_space(p, end); depth && p < end && *p == (in_object[depth - 1] ? '}' : ']');
+			 p = skip_space(p + 1, end))
 			depth--;
 		if (!depth || p == end)
 			return !depth && p == end;
@@ -108,10 +111,12 @@ static bool is_json(const char *p, size_t length)
 
 /* ---------------------------------------------------------------- what stands for cJSON_X */
 
-cJSON *json_ParseWithLengthOpts(const char *text, size_t length, const char **end, cJSON_bool terminated)
+cJSON *json_ParseWithLengthOpts(
+	const char *text, size_t length, const char **end, cJSON_bool terminated)
 {
 	cJSON *root = cJSON_ParseWithLengthOpts(text, length, end, terminated);
-	return root || is_json(text, length - (terminated && length && !text[length - 1])) ? made(root) : NULL;
+	return root || is_json(text, length - (terminated && length && !text[length - 1])) ? made(root)
+																					   : NULL;
 }
 
 static char *printed(char *text)
@@ -145,28 +150,79 @@ static cJSON *detached(cJSON *item)
 	return item;
 }
 
-cJSON *json_DetachItemViaPointer(cJSON *parent, cJSON *item) { return detached(cJSON_DetachItemViaPointer(parent, item)); }
-cJSON *json_DetachItemFromArray(cJSON *array, int which) { return detached(cJSON_DetachItemFromArray(array, which)); }
-cJSON *json_DetachItemFromObject(cJSON *o, const char *name) { return detached(cJSON_DetachItemFromObject(o, name)); }
-cJSON *json_DetachItemFromObjectCaseSensitive(cJSON *o, const char *name) { return detached(cJSON_DetachItemFromObjectCaseSensitive(o, name)); }
-cJSON *json_Duplicate(const cJSON *item, cJSON_bool recurse) { return made(cJSON_Duplicate(item, recurse)); }
+cJSON *json_DetachItemViaPointer(cJSON *parent, cJSON *item)
+{
+	return detached(cJSON_DetachItemViaPointer(parent, item));
+}
+cJSON *json_DetachItemFromArray(cJSON *array, int which)
+{
+	return detached(cJSON_DetachItemFromArray(array, which));
+}
+cJSON *json_DetachItemFromObject(cJSON *o, const char *name)
+{
+	return detached(cJSON_DetachItemFromObject(o, name));
+}
+cJSON *json_DetachItemFromObjectCaseSensitive(cJSON *o, const char *name)
+{
+	return detached(cJSON_DetachItemFromObjectCaseSensitive(o, name));
+}
+cJSON *json_Duplicate(const cJSON *item, cJSON_bool recurse)
+{
+	return made(cJSON_Duplicate(item, recurse));
+}
 cJSON *json_CreateTrue(void) { return made(cJSON_CreateTrue()); }
 cJSON *json_CreateFalse(void) { return made(cJSON_CreateFalse()); }
-cJSON *json_AddFalseToObject(cJSON *o, const char *name) { return added(o, cJSON_AddFalseToObject(o, name)); }
-cJSON *json_AddNullToObject(cJSON *o, const char *name) { return added(o, cJSON_AddNullToObject(o, name)); }
-cJSON_bool json_InsertItemInArray(cJSON *array, int which, cJSON *item) { return hung(array, item, cJSON_InsertItemInArray(array, which, item)); }
+cJSON *json_AddFalseToObject(cJSON *o, const char *name)
+{
+	return added(o, cJSON_AddFalseToObject(o, name));
+}
+cJSON *json_AddNullToObject(cJSON *o, const char *name)
+{
+	return added(o, cJSON_AddNullToObject(o, name));
+}
+cJSON_bool json_InsertItemInArray(cJSON *array, int which, cJSON *item)
+{
+	return hung(array, item, cJSON_InsertItemInArray(array, which, item));
+}
 cJSON *json_CreateObject(void) { return made(cJSON_CreateObject()); }
 cJSON *json_CreateArray(void) { return made(cJSON_CreateArray()); }
 cJSON *json_CreateNull(void) { return made(cJSON_CreateNull()); }
 cJSON *json_CreateBool(cJSON_bool v) { return made(cJSON_CreateBool(v)); }
 cJSON *json_CreateNumber(double v) { return made(cJSON_CreateNumber(v)); }
 cJSON *json_CreateString(const char *v) { return made(cJSON_CreateString(v)); }
-cJSON *json_AddObjectToObject(cJSON *o, const char *name) { return added(o, cJSON_AddObjectToObject(o, name)); }
-cJSON *json_AddArrayToObject(cJSON *o, const char *name) { return added(o, cJSON_AddArrayToObject(o, name)); }
-cJSON *json_AddBoolToObject(cJSON *o, const char *name, cJSON_bool v) { return added(o, cJSON_AddBoolToObject(o, name, v)); }
-cJSON *json_AddTrueToObject(cJSON *o, const char *name) { return added(o, cJSON_AddTrueToObject(o, name)); }
-cJSON *json_AddNumberToObject(cJSON *o, const char *name, double v) { return added(o, cJSON_AddNumberToObject(o, name, v)); }
-cJSON *json_AddRawToObject(cJSON *o, const char *name, const char *v) { return added(o, cJSON_AddRawToObject(o, name, v)); }
-cJSON *json_AddStringToObject(cJSON *o, const char *name, const char *v) { return added(o, cJSON_AddStringToObject(o, name, v)); }
-cJSON_bool json_AddItemToArray(cJSON *array, cJSON *item) { return hung(array, item, cJSON_AddItemToArray(array, item)); }
-cJSON_bool json_AddItemToObject(cJSON *o, const char *name, cJSON *item) { return hung(o, item, cJSON_AddItemToObject(o, name, item)); }
+cJSON *json_AddObjectToObject(cJSON *o, const char *name)
+{
+	return added(o, cJSON_AddObjectToObject(o, name));
+}
+cJSON *json_AddArrayToObject(cJSON *o, const char *name)
+{
+	return added(o, cJSON_AddArrayToObject(o, name));
+}
+cJSON *json_AddBoolToObject(cJSON *o, const char *name, cJSON_bool v)
+{
+	return added(o, cJSON_AddBoolToObject(o, name, v));
+}
+cJSON *json_AddTrueToObject(cJSON *o, const char *name)
+{
+	return added(o, cJSON_AddTrueToObject(o, name));
+}
+cJSON *json_AddNumberToObject(cJSON *o, const char *name, double v)
+{
+	return added(o, cJSON_AddNumberToObject(o, name, v));
+}
+cJSON *json_AddRawToObject(cJSON *o, const char *name, const char *v)
+{
+	return added(o, cJSON_AddRawToObject(o, name, v));
+}
+cJSON *json_AddStringToObject(cJSON *o, const char *name, const char *v)
+{
+	return added(o, cJSON_AddStringToObject(o, name, v));
+}
+cJSON_bool json_AddItemToArray(cJSON *array, cJSON *item)
+{
+	return hung(array, item, cJSON_AddItemToArray(array, item));
+}
+cJSON_bool json_AddItemToObject(cJSON *o, const char *name, cJSON *item)
+{
+	return hung(o, item, cJSON_AddItemToObject(o, name, item));
+}

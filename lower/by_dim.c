@@ -1,6 +1,7 @@
-/* A step of a reshard along several dims as steps along one dim each. That is how our program of one device is written: one
- * collective over all axes would leave parts in an order that has to be sorted out in memory, which XLA's schedules take longer for.
- * And a reduce_scatter over all devices axis by axis, which XLA would keep whole. */
+/* A step of a reshard along several dims as steps along one dim each. That is how our program of
+ * one device is written: one collective over all axes would leave parts in an order that has to be
+ * sorted out in memory, which XLA's schedules take longer for. And a reduce_scatter over all
+ * devices axis by axis, which XLA would keep whole. */
 #include "lower/internal.h"
 
 bool tpu_reduces_whole(int64_t devices, int64_t group, uint32_t torus_dims)
@@ -17,7 +18,8 @@ bool tpu_reduces_whole(int64_t devices, int64_t group, uint32_t torus_dims)
 
 bool cache_reduces_whole(const lower_cache *c, axes over)
 {
-	return c->mesh != ID_NONE && tpu_reduces_whole(c->t->meshes.p[c->mesh].n_devices, axes_product(over), c->torus_dims);
+	return c->mesh != ID_NONE &&
+		tpu_reduces_whole(c->t->meshes.p[c->mesh].n_devices, axes_product(over), c->torus_dims);
 }
 
 /* Dims that the step moves along; of an all_to_all: pairs of them. */
@@ -44,7 +46,8 @@ static axes sorted(lower_cache *c, axes l)
 }
 
 /* The dims are now as `to` has them. */
-static sharding_id with_dims(lower_cache *c, sharding_id at, sharding_id to, uint32_t d, uint32_t other)
+static sharding_id with_dims(
+	lower_cache *c, sharding_id at, sharding_id to, uint32_t d, uint32_t other)
 {
 	sharding_edit e, then;
 	sharding_to_edit(c->t, at, &e);
@@ -54,11 +57,13 @@ static sharding_id with_dims(lower_cache *c, sharding_id at, sharding_id to, uin
 	return sharding_intern(c->t, &e);
 }
 
-static collective_step along(lower_cache *c, const collective_step *s, sharding_id in, sharding_id out, uint32_t d, axes l, uint32_t rank)
+static collective_step along(lower_cache *c, const collective_step *s, sharding_id in,
+	sharding_id out, uint32_t d, axes l, uint32_t rank)
 {
 	axes *dims = arena_zarray(&c->mem, axes, rank);
 	dims[d] = l;
-	return (collective_step){.kind = s->kind, .in = in, .out = out, .axes = sorted(c, l), .dim_axes = dims};
+	return (collective_step){
+		.kind = s->kind, .in = in, .out = out, .axes = sorted(c, l), .dim_axes = dims};
 }
 
 /* A scatter cuts a dim further by each axis in turn. */
@@ -70,12 +75,19 @@ static sharding_id cut_further(lower_cache *c, sharding_id at, uint32_t d, axis_
 	return sharding_intern(c->t, &e);
 }
 
-static collective_step move_of(lower_cache *c, const collective_step *s, sharding_id in, const struct a2a_move *m)
+static collective_step move_of(
+	lower_cache *c, const collective_step *s, sharding_id in, const struct a2a_move *m)
 {
-	return (collective_step){.kind = s->kind, .in = in, .out = with_dims(c, in, s->out, m->source, m->target), .axes = sorted(c, m->axes), .moves = m, .n_moves = 1};
+	return (collective_step){.kind = s->kind,
+		.in = in,
+		.out = with_dims(c, in, s->out, m->source, m->target),
+		.axes = sorted(c, m->axes),
+		.moves = m,
+		.n_moves = 1};
 }
 
-static split_entry *make_split(lower_cache *c, const collective_step *s, type_id type, bool by_axis, uint32_t n, uint32_t rank)
+static split_entry *make_split(
+	lower_cache *c, const collective_step *s, type_id type, bool by_axis, uint32_t n, uint32_t rank)
 {
 	split_entry *e = arena_array(&c->mem, split_entry, 1);
 	collective_step *steps = arena_array(&c->mem, collective_step, n);
@@ -91,7 +103,8 @@ static split_entry *make_split(lower_cache *c, const collective_step *s, type_id
 	for (uint32_t d = 0; d < rank && k < n; d++) {
 		axes l = s->dim_axes[d];
 		for (uint32_t i = 0; by_axis && i < l.n; i++) {
-			steps[k++] = along(c, s, at, cut_further(c, at, d, l.a[i]), d, (axes){l.a + i, 1}, rank);
+			steps[k++] =
+				along(c, s, at, cut_further(c, at, d, l.a[i]), d, (axes){l.a + i, 1}, rank);
 			at = steps[k - 1].out;
 		}
 		if (!by_axis && l.n) {
@@ -101,7 +114,13 @@ static split_entry *make_split(lower_cache *c, const collective_step *s, type_id
 	}
 	for (uint32_t i = 0; i < n; i++)
 		bytes[i] = type_bytes(c, steps[i].out, type);
-	*e = (split_entry){.kind = s->kind, .in = s->in, .out = s->out, .type = type, .n = n, .steps = steps, .bytes = bytes};
+	*e = (split_entry){.kind = s->kind,
+		.in = s->in,
+		.out = s->out,
+		.type = type,
+		.n = n,
+		.steps = steps,
+		.bytes = bytes};
 	return e;
 }
 
@@ -113,7 +132,8 @@ const split_entry *cache_split(lower_cache *c, const collective_step *s, type_id
 	uint64_t h = hash_combine(hash_combine((uint64_t)s->in << 32 | s->out, type), s->kind);
 	for (uint32_t it = index_first(&c->split_index, h); index_next(&c->split_index, h, &it, &id);) {
 		const split_entry *e = c->splits.p[id];
-		if (e->kind == s->kind && e->in == s->in && e->out == s->out && e->type == type && e->n == n)
+		if (e->kind == s->kind && e->in == s->in && e->out == s->out && e->type == type &&
+			e->n == n)
 			return e;
 	}
 	split_entry *e = make_split(c, s, type, by_axis, n, rank);

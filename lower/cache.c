@@ -1,5 +1,5 @@
-/* Facts of lowering that depend on interned inputs only: plans of nodes, reshards, local sizes. Looked up in the loop
- * that builds a per-device program; computed once each. */
+/* Facts of lowering that depend on interned inputs only: plans of nodes, reshards, local sizes.
+ * Looked up in the loop that builds a per-device program; computed once each. */
 #include "lower/internal.h"
 
 #include <stdlib.h>
@@ -78,7 +78,10 @@ sharding_id cache_io(lower_cache *c, sharding_id id, type_id type)
 
 /* ---------------------------------------------------------------- sizes */
 
-int64_t type_bytes(const lower_cache *c, sharding_id id, type_id type) { return sharding_local_bytes(c->t, id, type_get(c->p->m, type)); }
+int64_t type_bytes(const lower_cache *c, sharding_id id, type_id type)
+{
+	return sharding_local_bytes(c->t, id, type_get(c->p->m, type));
+}
 
 int64_t cache_bytes(lower_cache *c, pval_id v, sharding_id plain)
 {
@@ -93,7 +96,8 @@ const reshard_entry *cache_reshard(lower_cache *c, sharding_id from, sharding_id
 {
 	uint64_t h = hash_combine((uint64_t)from << 32 | to, type);
 	uint32_t id;
-	for (uint32_t it = index_first(&c->reshard_index, h); index_next(&c->reshard_index, h, &it, &id);) {
+	for (uint32_t it = index_first(&c->reshard_index, h);
+		 index_next(&c->reshard_index, h, &it, &id);) {
 		const reshard_entry *e = c->reshards.p[id];
 		if (e->from == from && e->to == to && e->type == type)
 			return e;
@@ -138,12 +142,14 @@ static bool is_dot(uint16_t kind) { return kind == OP_DOT_GENERAL || kind == OP_
 
 static bool is_planned(const lower_cache *c, const node *n)
 {
-	return n->kind == NODE_OP && n->rule != RULE_NONE && !rule_get(c->p->rules, n->rule)->custom && !is_reshard_op(n->op_kind);
+	return n->kind == NODE_OP && n->rule != RULE_NONE && !rule_get(c->p->rules, n->rule)->custom &&
+		!is_reshard_op(n->op_kind);
 }
 
 static uint64_t node_hash(const program *p, const node *n)
 {
-	uint64_t h = hash_combine(hash_combine(n->rule, n->elementwise ? 0 : n->op_kind), halo_hash(p, n));
+	uint64_t h =
+		hash_combine(hash_combine(n->rule, n->elementwise ? 0 : n->op_kind), halo_hash(p, n));
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
 		h = hash_combine(h, p->vals.p[p->slots.p[n->slots + i]].type);
 	return h;
@@ -152,7 +158,7 @@ static uint64_t node_hash(const program *p, const node *n)
 static bool same_class(const program *p, const node *a, const node *b)
 {
 	if (a->rule != b->rule || a->n_operands != b->n_operands || a->n_results != b->n_results ||
-	    a->elementwise != b->elementwise || !halo_alike(p, a, b) || !emit_alike(p, a, b))
+		a->elementwise != b->elementwise || !halo_alike(p, a, b) || !emit_alike(p, a, b))
 		return false;
 	for (uint32_t i = 0; i < (uint32_t)a->n_operands + a->n_results; i++)
 		if (p->vals.p[p->slots.p[a->slots + i]].type != p->vals.p[p->slots.p[b->slots + i]].type)
@@ -173,25 +179,33 @@ static uint32_t find_class(lower_cache *c, node_id n)
 	return c->classes.n - 1;
 }
 
-/* Results of a reduction are all reduced alike by the one op of its body; contractions and gathers add. */
+/* Results of a reduction are all reduced alike by the one op of its body; contractions and gathers
+ * add. */
 static uint8_t reduction_of(const module *m, op_id o)
 {
 	enum { ADD, MAX, MIN, OTHER };
 	const op *op = op_at(m, o);
-	if ((op->kind != OP_REDUCE && op->kind != OP_SCATTER && op->kind != OP_REDUCE_WINDOW) || !op->n_regions)
+	if ((op->kind != OP_REDUCE && op->kind != OP_SCATTER && op->kind != OP_REDUCE_WINDOW) ||
+		!op->n_regions)
 		return ADD;
 	uint8_t found = UINT8_MAX;
 	for (op_id b = op_region(m, o, 0)->first; b != ID_NONE; b = op_at(m, b)->next) {
 		uint16_t kind = op_at(m, b)->kind;
 		if (op_infos[kind].flags & OPF_TERMINATOR)
 			continue;
-		uint8_t one = kind == OP_ADD ? ADD : kind == OP_MAXIMUM ? MAX : kind == OP_MINIMUM ? MIN : OTHER;
+		uint8_t one = kind == OP_ADD ? ADD
+			: kind == OP_MAXIMUM     ? MAX
+			: kind == OP_MINIMUM     ? MIN
+									 : OTHER;
 		found = found == UINT8_MAX || found == one ? one : OTHER;
 	}
 	return found == UINT8_MAX ? OTHER : found;
 }
 
-static type_id slot_type_id(const lower_cache *c, const node *n, uint32_t slot) { return c->p->vals.p[c->p->slots.p[n->slots + slot]].type; }
+static type_id slot_type_id(const lower_cache *c, const node *n, uint32_t slot)
+{
+	return c->p->vals.p[c->p->slots.p[n->slots + slot]].type;
+}
 
 /* An op that the program of one device may have to run on whole operands. */
 static bool has_parts(const lower_cache *c, const node *n, const sharding_id *at)
@@ -213,7 +227,8 @@ static bool needs_more(const lower_cache *c, const node *n, const sharding_id *s
 		for (uint32_t d = 0; d < s->rank; d++) {
 			const struct rule_dim *dim = &r->dims[r->tensor_first[i] + d];
 			for (uint32_t k = 0; k < dim->n; k++)
-				if (r->factor_types[r->dim_factors[dim->first + k]] == FACTOR_NEED_REPLICATION && sharding_dim(s, d).n)
+				if (r->factor_types[r->dim_factors[dim->first + k]] == FACTOR_NEED_REPLICATION &&
+					sharding_dim(s, d).n)
 					return true;
 		}
 	}
@@ -226,10 +241,15 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 	const node *n = &c->p->nodes.p[id];
 	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
 	plan_entry *e = arena_array(&c->mem, plan_entry, 1);
-	sharding_id *key = arena_array(&c->mem, sharding_id, n_slots), *at = arena_array(&c->mem, sharding_id, n_slots);
+	sharding_id *key = arena_array(&c->mem, sharding_id, n_slots),
+				*at = arena_array(&c->mem, sharding_id, n_slots);
 	memcpy(key, slots, n_slots * sizeof *key);
 	memcpy(at, slots, n_slots * sizeof *at);
-	*e = (plan_entry){.class = c->node_class[id], .n_slots = n_slots, .planner = c->planner, .slots = key, .plan = {.at = at}};
+	*e = (plan_entry){.class = c->node_class[id],
+		.n_slots = n_slots,
+		.planner = c->planner,
+		.slots = key,
+		.plan = {.at = at}};
 	axes_buf reduce = {.n = 0};
 	if (is_planned(c, n)) {
 		arena_mark mark = arena_save(&c->scratch);
@@ -238,7 +258,8 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		memcpy(in, slots, n_slots * sizeof *in);
 		for (uint32_t i = 0; i < n_slots; i++)
 			sizes[i] = pval_type(c->p, c->p->slots.p[n->slots + i])->elements;
-		explicit_op op = {rule_get(c->p->rules, n->rule), n->op_kind, sizes, in, c->mesh, c->planner == PLANNER_XLA};
+		explicit_op op = {rule_get(c->p->rules, n->rule), n->op_kind, sizes, in, c->mesh,
+			c->planner == PLANNER_XLA};
 		if (is_dot(n->op_kind)) {
 			in[2] = cache_plain(c, explicit_dot_result(c->t, &op, &c->scratch), 0);
 			if (in[2] != slots[2])
@@ -251,7 +272,8 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 	for (uint32_t i = 0; i < n_slots; i++)
 		at[i] = cache_plain(c, at[i], type_get(c->p->m, slot_type_id(c, n, i))->rank);
 	e->plan.whole = c->planner == PLANNER_EXACT && is_planned(c, n) && needs_more(c, n, slots);
-	if (c->planner == PLANNER_EXACT && has_parts(c, n, at) && !emit_runs_on_parts(c->p, c->t, id, &(node_plan){.at = at, .reduce = axes_of(&reduce)})) {
+	if (c->planner == PLANNER_EXACT && has_parts(c, n, at) &&
+		!emit_runs_on_parts(c->p, c->t, id, &(node_plan){.at = at, .reduce = axes_of(&reduce)})) {
 		for (uint32_t i = 0; i < n_slots; i++)
 			at[i] = c->replicated[type_get(c->p->m, slot_type_id(c, n, i))->rank];
 		reduce.n = 0;
@@ -270,14 +292,16 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		e->plan.reduce = steps[0].axes;
 		e->reduce = steps;
 	}
-	e->still = n->n_results == 1 && !e->halo && !e->reduce && e->via == SHARDING_NONE && same_slots(at, key, n_slots);
+	e->still = n->n_results == 1 && !e->halo && !e->reduce && e->via == SHARDING_NONE &&
+		same_slots(at, key, n_slots);
 	return e;
 }
 
-const plan_entry *cache_find_plan(lower_cache *c, node_id n, const sharding_id *slots, uint32_t n_slots)
+const plan_entry *cache_find_plan(
+	lower_cache *c, node_id n, const sharding_id *slots, uint32_t n_slots)
 {
 	uint32_t class = c->node_class[n];
-	uint64_t h = (uint64_t)class << 2 | c->planner;
+	uint64_t h = (uint64_t) class << 2 | c->planner;
 	for (uint32_t i = 0; i < n_slots; i++)
 		h = (h ^ slots[i]) * 0x9e3779b97f4a7c15ull ^ h >> 29;
 	h = hash_mix(h);
@@ -344,7 +368,8 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 		if (c->node_reduction[n] == 0)
 			scatter_find_onto(p, n, c->onto);
 		uint16_t kind = p->nodes.p[n].op_kind;
-		bool rounds = (is_dot(kind) || kind == OP_CONVOLUTION) && op_precision(p->m, p->nodes.p[n].op) == PRECISION_DEFAULT;
+		bool rounds = (is_dot(kind) || kind == OP_CONVOLUTION) &&
+			op_precision(p->m, p->nodes.p[n].op) == PRECISION_DEFAULT;
 		c->node_width[n] = rounds ? NODE_ROUNDS : kind == OP_CONVERT ? NODE_CONVERTS : 0;
 	}
 	c->work = xcalloc(1, sizeof *c->work);
@@ -368,7 +393,10 @@ void lower_cache_limit(lower_cache *c, size_t bytes) { c->limit = bytes; }
 
 void cache_bound(lower_cache *c)
 {
-	size_t indexed = (size_t)(c->reshard_index.cap + c->plan_index.cap + c->step_index.cap + c->split_index.cap) * (sizeof(uint64_t) + sizeof(uint32_t)) + nest_index_bytes(c);
+	size_t indexed = (size_t)(c->reshard_index.cap + c->plan_index.cap + c->step_index.cap +
+						 c->split_index.cap) *
+			(sizeof(uint64_t) + sizeof(uint32_t)) +
+		nest_index_bytes(c);
 	if (!c->limit || c->mem.used_bytes + indexed <= c->limit)
 		return;
 	arena_release(&c->mem);

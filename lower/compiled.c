@@ -1,9 +1,12 @@
-/* The compiled level: what is left to do for a target on a program that was already built (explicit.c) and rewritten
- * (optimize.c) as XLA does:
+/* The compiled level: what is left to do for a target on a program that was already built
+ * (explicit.c) and rewritten (optimize.c) as XLA does:
  *
- *   - a gather that only feeds a conversion to a narrower type is made after it, so that the narrow type travels;
- *   - on TPU a float32 operand of a contraction in default precision is rounded before it is resharded;
- *   - collectives of equal kind, devices and element type become one instruction while none of them has to wait for the
+ *   - a gather that only feeds a conversion to a narrower type is made after it, so that the narrow
+ * type travels;
+ *   - on TPU a float32 operand of a contraction in default precision is rounded before it is
+ * resharded;
+ *   - collectives of equal kind, devices and element type become one instruction while none of them
+ * has to wait for the
  *     result of another, up to the target's size. Members stay in the list: the first has their number in `combined`,
  *     the others 0. */
 #include "lower/internal.h"
@@ -11,21 +14,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes and members of one combined instruction. GPU: the defaults of XLA's combiners (30 MiB + 7 bytes for gathers,
- * reductions and scatters); the same taken for TPU, whose value is not published. CPU combines all_reduce alone, by number. */
+/* Bytes and members of one combined instruction. GPU: the defaults of XLA's combiners (30 MiB + 7
+ * bytes for gathers, reductions and scatters); the same taken for TPU, whose value is not
+ * published. CPU combines all_reduce alone, by number. */
 typedef struct combine_limits {
 	int64_t bytes;
 	uint16_t members;
 	bool reduce_only;
 } combine_limits;
-static const combine_limits limits[] = {
-	[TARGET_TPU] = {(30 << 20) + 7, 256, false},
-	[TARGET_GPU] = {(30 << 20) + 7, 256, false},
-	[TARGET_CPU] = {INT64_MAX, 256, true},
-}, manual_limits[] = { /* TPU: libtpu 0.0.51 puts gradients of 108 MiB into one all_reduce, of 145 into two; gathers and scatters stay on their own */
-	[TARGET_TPU] = {120 << 20, 256, true},
-	[TARGET_GPU] = {(30 << 20) + 7, 256, false},
-	[TARGET_CPU] = {INT64_MAX, 256, true},
+static const combine_limits limits[] =
+	{
+		[TARGET_TPU] = {(30 << 20) + 7, 256, false},
+		[TARGET_GPU] = {(30 << 20) + 7, 256, false},
+		[TARGET_CPU] = {INT64_MAX, 256, true},
+},
+							manual_limits[] = {
+								/* TPU: libtpu 0.0.51 puts gradients of 108 MiB into one all_reduce,
+                                   of 145 into two; gathers and scatters stay on their own */
+								[TARGET_TPU] = {120 << 20, 256, true},
+								[TARGET_GPU] = {(30 << 20) + 7, 256, false},
+								[TARGET_CPU] = {INT64_MAX, 256, true},
 };
 
 /* ---------------------------------------------------------------- narrow type first */
@@ -35,17 +43,20 @@ static bool narrows(const lower_cache *c, const lowered *l, const lop *o)
 	if (c->node_width[o->node] != NODE_CONVERTS || o->nest)
 		return false;
 	const module *m = c->p->m;
-	const type *from = type_get(m, l->vals.p[l->operands.p[o->operands]].type), *to = type_get(m, l->vals.p[o->results].type);
+	const type *from = type_get(m, l->vals.p[l->operands.p[o->operands]].type),
+			   *to = type_get(m, l->vals.p[o->results].type);
 	return elem_bits(to->elem) < elem_bits(from->elem);
 }
 
-/* gather(x) -> g, convert(g) -> r becomes convert(x) -> g, gather(g) -> r, in the same two places. */
+/* gather(x) -> g, convert(g) -> r becomes convert(x) -> g, gather(g) -> r, in the same two places.
+ */
 static void convert_before_gather(lower_cache *c, lowered *l, lop_id convert)
 {
 	lop *o = &l->ops.p[convert];
 	lval_id g = l->operands.p[o->operands], r = o->results;
 	lop *gather = &l->ops.p[l->vals.p[g].def];
-	if (gather->kind != LOP_COLLECTIVE || gather->coll != COLL_ALL_GATHER || gather->given || l->vals.p[g].n_uses != 1 || gather->region != o->region)
+	if (gather->kind != LOP_COLLECTIVE || gather->coll != COLL_ALL_GATHER || gather->given ||
+		l->vals.p[g].n_uses != 1 || gather->region != o->region)
 		return;
 	sharding_id from = l->vals.p[l->operands.p[gather->operands]].sharding;
 	const sharding_id slots[2] = {from, from};
@@ -69,12 +80,14 @@ static void convert_before_gather(lower_cache *c, lowered *l, lop_id convert)
 	o->bytes = MAX(x->bytes, l->vals.p[r].bytes);
 }
 
-/* A float32 value, if a reshard made it, or a collective of the program's own: XLA for TPU rounds both first. */
+/* A float32 value, if a reshard made it, or a collective of the program's own: XLA for TPU rounds
+ * both first. */
 static void halve(lowered *l, lval_id id)
 {
 	lval *v = &l->vals.p[id];
 	lop *o = &l->ops.p[v->def];
-	if (o->kind != LOP_COLLECTIVE || o->halo || o->coll == COLL_ALL_REDUCE || o->coll == COLL_REDUCE_SCATTER || type_get(l->p->m, v->type)->elem != ELEM_F32)
+	if (o->kind != LOP_COLLECTIVE || o->halo || o->coll == COLL_ALL_REDUCE ||
+		o->coll == COLL_REDUCE_SCATTER || type_get(l->p->m, v->type)->elem != ELEM_F32)
 		return;
 	v->narrow = true;
 	v->bytes /= 2;
@@ -91,7 +104,9 @@ static void round_before_reshards(lower_cache *c, lowered *l)
 	memset(rounded, 0, l->vals.n * sizeof *rounded);
 	for (uint32_t n = 0; n < c->work->widths.n; n++) {
 		const lop *o = &l->ops.p[c->work->widths.p[n]];
-		bool rounds = o->kind == LOP_COMPUTE && c->node_width[o->node] == NODE_ROUNDS; /* a convert may have changed places with a gather */
+		bool rounds = o->kind == LOP_COMPUTE &&
+			c->node_width[o->node] ==
+				NODE_ROUNDS; /* a convert may have changed places with a gather */
 		for (uint32_t k = 0; rounds && k < o->n_operands; k++) {
 			lval_id v = l->operands.p[o->operands + k];
 			if (++rounded[v] == l->vals.p[v].n_uses)
@@ -103,9 +118,15 @@ static void round_before_reshards(lower_cache *c, lowered *l)
 /* ---------------------------------------------------------------- combining */
 
 /* Is it written in the program of one device, and not the partitioner's? */
-static bool is_manual(const lowered *l, const lop *o) { return l->level == LEVEL_EXACT || o->given; }
+static bool is_manual(const lowered *l, const lop *o)
+{
+	return l->level == LEVEL_EXACT || o->given;
+}
 
-static const combine_limits *limits_of(const lowered *l, const lop *o) { return &(is_manual(l, o) ? manual_limits : limits)[l->target]; }
+static const combine_limits *limits_of(const lowered *l, const lop *o)
+{
+	return &(is_manual(l, o) ? manual_limits : limits)[l->target];
+}
 
 bool lop_combines(const lowered *l, const lop *o)
 {
@@ -113,7 +134,8 @@ bool lop_combines(const lowered *l, const lop *o)
 		return false;
 	if (limits_of(l, o)->reduce_only)
 		return o->coll == COLL_ALL_REDUCE;
-	return o->coll == COLL_ALL_REDUCE || o->coll == COLL_ALL_GATHER || o->coll == COLL_REDUCE_SCATTER;
+	return o->coll == COLL_ALL_REDUCE || o->coll == COLL_ALL_GATHER ||
+		o->coll == COLL_REDUCE_SCATTER;
 }
 
 lop_id lowered_last_combining(const lowered *l)
@@ -128,12 +150,15 @@ lop_id lowered_last_combining(const lowered *l)
 bool lops_combine_alike(const lowered *l, lop_id a, lop_id b, const lop_id *first_use, lop_id last)
 {
 	const lop *x = &l->ops.p[a], *y = &l->ops.p[b];
-	if (is_manual(l, x) && is_manual(l, y) && (first_use[x->results] > last) != (first_use[y->results] > last))
+	if (is_manual(l, x) && is_manual(l, y) &&
+		(first_use[x->results] > last) != (first_use[y->results] > last))
 		return false;
-	if (x->coll != y->coll || x->reduction != y->reduction || x->region != y->region || !axes_equal(x->step->axes, y->step->axes))
+	if (x->coll != y->coll || x->reduction != y->reduction || x->region != y->region ||
+		!axes_equal(x->step->axes, y->step->axes))
 		return false;
 	const lval *v = &l->vals.p[x->results], *w = &l->vals.p[y->results];
-	return v->narrow == w->narrow && type_get(l->p->m, v->type)->elem == type_get(l->p->m, w->type)->elem;
+	return v->narrow == w->narrow &&
+		type_get(l->p->m, v->type)->elem == type_get(l->p->m, w->type)->elem;
 }
 
 lop_id lop_combines_from(const lowered *l, lop_id id)
@@ -143,7 +168,8 @@ lop_id lop_combines_from(const lowered *l, lop_id id)
 	return l->ops.p[def].region == o->region ? def : id;
 }
 
-bool combine_joins(const lowered *l, const lop *o, combine_group *g, uint64_t at, uint64_t first_use, int64_t bytes)
+bool combine_joins(const lowered *l, const lop *o, combine_group *g, uint64_t at,
+	uint64_t first_use, int64_t bytes)
 {
 	const combine_limits *lim = limits_of(l, o);
 	if (g->n && at < g->closes && g->n < lim->members && sat_add(g->bytes, bytes) <= lim->bytes) {
@@ -161,17 +187,20 @@ static bool node_hands_on(const lowered *l, node_id n)
 	const node *x = &l->p->nodes.p[n];
 	if (x->op_kind == OP_REDUCE) { /* over dims of one element: a reshape */
 		const pval_id *slots = node_slots(l->p, x);
-		return x->n_results == 1 && pval_type(l->p, slots[0])->elements == pval_type(l->p, slots[x->n_operands])->elements;
+		return x->n_results == 1 &&
+			pval_type(l->p, slots[0])->elements == pval_type(l->p, slots[x->n_operands])->elements;
 	}
 	return x->op_kind == OP_CONVERT || x->op_kind == OP_RESHAPE || x->op_kind == OP_TRANSPOSE;
 }
 
-/* Does an op, with what is nested in it, only hand on what it reads, so that compilers do it with whoever reads that? */
+/* Does an op, with what is nested in it, only hand on what it reads, so that compilers do it with
+ * whoever reads that? */
 static bool hands_on(const lowered *l, const lop *o)
 {
 	if (o->kind != LOP_COMPUTE || o->n_results != 1)
 		return false;
-	bool starts = l->p->nodes.p[o->node].op_kind == OP_REDUCE && !o->nest; /* its second operand is what the sum starts from */
+	bool starts = l->p->nodes.p[o->node].op_kind == OP_REDUCE &&
+		!o->nest; /* its second operand is what the sum starts from */
 	bool does = o->n_operands == 1u + starts && node_hands_on(l, o->node);
 	for (uint32_t i = 0; does && o->nest && i < o->nest->n_ops; i++)
 		does = node_hands_on(l, nested_node(o, &o->nest->ops[i]));
@@ -195,7 +224,8 @@ void lowered_first_uses(const lowered *l, lop_id *first_use)
 }
 
 /* Leaves out what was opened in a region that has ended: every loop has instructions of its own. */
-static uint32_t still_open(const lowered *l, lop_id region, lop_id *first, combine_group *open, uint32_t n)
+static uint32_t still_open(
+	const lowered *l, lop_id region, lop_id *first, combine_group *open, uint32_t n)
 {
 	uint32_t kept = 0;
 	for (uint32_t g = 0; g < n; g++) {
@@ -229,7 +259,8 @@ static void combine(lower_cache *c, lowered *l)
 			continue;
 		if (g == n_open)
 			open[n_open++] = (combine_group){0};
-		if (combine_joins(l, o, &open[g], lop_combines_from(l, i), first_use[o->results], o->bytes)) {
+		if (combine_joins(
+				l, o, &open[g], lop_combines_from(l, i), first_use[o->results], o->bytes)) {
 			l->ops.p[first[g]].combined = open[g].n;
 			o->combined = 0;
 		} else {

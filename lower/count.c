@@ -36,7 +36,13 @@ void lowered_collectives(const lowered *l, collective_visit visit, void *user)
 		if (o->kind != LOP_COLLECTIVE || o->erased || o->coll == COLL_ALL_SLICE)
 			continue;
 		op_id op = o->node == ID_NONE ? ID_NONE : l->p->nodes.p[o->node].op;
-		visit(user, &(collective_record){.kind = (collective_kind)o->coll, .axes = o->step->axes, .bytes = o->bytes,
-						 .trip_count = lop_executions(l, i), .combined = o->combined, .op = op, .lop = i});
+		visit(user,
+			&(collective_record){.kind = (collective_kind)o->coll,
+				.axes = o->step->axes,
+				.bytes = o->bytes,
+				.trip_count = lop_executions(l, i),
+				.combined = o->combined,
+				.op = op,
+				.lop = i});
 	}
 }

@@ -1,21 +1,24 @@
-/* Gathers that are made again (lowered.reshards_after_forward). A compiler makes one of equal gathers, and then holds what it gives
- * from the first reader to the last. Behind an optimization_barrier the operand is another value to it. The barrier also takes what an
- * earlier op with a gathered operand gave, so that the second gather does not move up to the first: it can travel while
- * READERS_AHEAD such ops and more are computed. */
+/* Gathers that are made again (lowered.reshards_after_forward). A compiler makes one of equal
+ * gathers, and then holds what it gives from the first reader to the last. Behind an
+ * optimization_barrier the operand is another value to it. The barrier also takes what an earlier
+ * op with a gathered operand gave, so that the second gather does not move up to the first: it can
+ * travel while READERS_AHEAD such ops and more are computed. */
 #include "lower/emit.h"
 
 static value_id behind_barrier(emitter *e, value_id v, value_id tie)
 {
 	value_id operands[2] = {v, tie};
-	type_id types[2] = {value_at(e->m, v)->type, tie == ID_NONE ? ID_NONE : value_at(e->m, tie)->type};
+	type_id types[2] = {
+		value_at(e->m, v)->type, tie == ID_NONE ? ID_NONE : value_at(e->m, tie)->type};
 	uint32_t n = tie == ID_NONE ? 1 : 2;
 	op_id o = op_new(e->m, OP_OPTIMIZATION_BARRIER, 0, operands, n, types, n, 0, e->loc);
 	op_append(e->m, o, e->at);
 	return op_result(e->m, o, 0);
 }
 
-/* What an op gave READERS_AHEAD readers ago or earlier, that can be read here and is still alive, so that nothing is held for the
- * barrier. ID_NONE: nothing; then where the gather is made is left to the compiler. */
+/* What an op gave READERS_AHEAD readers ago or earlier, that can be read here and is still alive,
+ * so that nothing is held for the barrier. ID_NONE: nothing; then where the gather is made is left
+ * to the compiler. */
 static value_id earlier_result(const emitter *e, lop_id now)
 {
 	for (uint32_t i = READERS_AHEAD; i <= MIN(e->n_readers, READERS_KEPT); i++) {

@@ -1,4 +1,5 @@
-/* sdy's collectives as StableHLO's: device groups from mesh axes, offsets from tables indexed by the device number. */
+/* sdy's collectives as StableHLO's: device groups from mesh axes, offsets from tables indexed by
+ * the device number. */
 #include "lower/emit.h"
 
 /* ---------------------------------------------------------------- devices */
@@ -30,20 +31,28 @@ int64_t emit_peer(const mesh *m, int64_t logical, axes l, int64_t at)
 	return logical;
 }
 
-static int64_t device_number(const mesh *m, int64_t logical) { return m->n_device_ids ? m->device_ids[logical] : logical; }
+static int64_t device_number(const mesh *m, int64_t logical)
+{
+	return m->n_device_ids ? m->device_ids[logical] : logical;
+}
 
 /* ---------------------------------------------------------------- building */
 
-op_id emit_op(emitter *e, op_kind kind, const value_id *operands, uint32_t n, type_id result, uint32_t n_regions)
+op_id emit_op(emitter *e, op_kind kind, const value_id *operands, uint32_t n, type_id result,
+	uint32_t n_regions)
 {
-	op_id o = op_new(e->m, kind, 0, operands, n, &result, result == ID_NONE ? 0 : 1, n_regions, e->loc);
+	op_id o =
+		op_new(e->m, kind, 0, operands, n, &result, result == ID_NONE ? 0 : 1, n_regions, e->loc);
 	op_append(e->m, o, e->at);
 	return o;
 }
 
 attr_id emit_dense(emitter *e, type_id type, const char *text, size_t n)
 {
-	attr a = {.kind = ATTR_DENSE, .type = type, .text = {arena_strdup(&e->m->mem, text, n), n}, .splat = n && *text != '['};
+	attr a = {.kind = ATTR_DENSE,
+		.type = type,
+		.text = {arena_strdup(&e->m->mem, text, n), n},
+		.splat = n && *text != '['};
 	return attr_new(e->m, &a);
 }
 
@@ -71,7 +80,8 @@ value_id emit_device_id(emitter *e)
 	if (e->device != ID_NONE)
 		return e->device;
 	type_id type = type_tensor(e->m, ELEM_UI32, 0, NULL);
-	op_id o = op_new(e->m, e->form == EMIT_GLOBAL ? OP_PARTITION_ID : OP_REPLICA_ID, 0, NULL, 0, &type, 1, 0, 0);
+	op_id o = op_new(
+		e->m, e->form == EMIT_GLOBAL ? OP_PARTITION_ID : OP_REPLICA_ID, 0, NULL, 0, &type, 1, 0, 0);
 	add_to_prologue(e, o);
 	return e->device = op_result(e->m, o, 0);
 }
@@ -90,7 +100,9 @@ static value_id look_up(emitter *e, const int64_t *by_logical)
 	}
 	strbuf_putc(&text, ']');
 	const int64_t one = 1;
-	type_id list = type_tensor(e->m, ELEM_I32, 1, &e->n_devices), single = type_tensor(e->m, ELEM_I32, 1, &one), scalar = type_tensor(e->m, ELEM_I32, 0, NULL);
+	type_id list = type_tensor(e->m, ELEM_I32, 1, &e->n_devices),
+			single = type_tensor(e->m, ELEM_I32, 1, &one),
+			scalar = type_tensor(e->m, ELEM_I32, 0, NULL);
 	value_id operands[2] = {ID_NONE, emit_device_id(e)};
 	op_id table = op_new(e->m, OP_CONSTANT, 0, NULL, 0, &list, 1, 0, 0);
 	op_attr_set(e->m, table, "value", emit_dense(e, list, text.p, text.n));
@@ -156,7 +168,9 @@ static void set_channel(emitter *e, op_id o)
 {
 	if (e->form != EMIT_GLOBAL)
 		return;
-	const attr channel = {.kind = ATTR_RAW, .type = ID_NONE, .text = STR("#stablehlo.channel_handle<handle = 1, type = 1>")};
+	const attr channel = {.kind = ATTR_RAW,
+		.type = ID_NONE,
+		.text = STR("#stablehlo.channel_handle<handle = 1, type = 1>")};
 	op_attr_set(e->m, o, "channel_handle", attr_new(e->m, &channel));
 	op_kind k = (op_kind)op_at(e->m, o)->kind;
 	if (k == OP_HLO_ALL_GATHER || k == OP_HLO_ALL_REDUCE || k == OP_HLO_REDUCE_SCATTER)
@@ -189,7 +203,8 @@ value_id emit_slice(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 	uint32_t rank = type_get(e->m, type)->rank;
 	int64_t sizes[MAX_RANK];
 	memcpy(sizes, type_get(e->m, type)->dims, rank * sizeof *sizes);
-	value_id operands[MAX_RANK + 1] = {v}, zero = emit_constant(e, type_tensor(e->m, ELEM_I32, 0, NULL), "0");
+	value_id operands[MAX_RANK + 1] = {v},
+								 zero = emit_constant(e, type_tensor(e->m, ELEM_I32, 0, NULL), "0");
 	for (uint32_t k = 0; k < rank; k++)
 		operands[k + 1] = k == d ? emit_offset(e, l, size) : zero;
 	op_id o = emit_op(e, OP_DYNAMIC_SLICE, operands, rank + 1, type, 0);
@@ -198,7 +213,8 @@ value_id emit_slice(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 }
 
 /* target, source: local sizes of the two dims behind it. */
-static value_id emit_all_to_all(emitter *e, value_id v, const struct a2a_move *move, int64_t target, int64_t source)
+static value_id emit_all_to_all(
+	emitter *e, value_id v, const struct a2a_move *move, int64_t target, int64_t source)
 {
 	int64_t n = axes_product(move->axes);
 	v = emit_resized(e, v, move->target, target * n);
@@ -223,11 +239,12 @@ value_id emit_sent(emitter *e, value_id v, const int64_t *source)
 	strbuf_putc(&text, '[');
 	for (int64_t i = 0; i < e->n_devices; i++)
 		if (source[i] >= 0)
-			strbuf_printf(&text, "%s[%lld, %lld]", dims[0]++ ? ", " : "", (long long)device_number(e->mesh, source[i]),
-				      (long long)device_number(e->mesh, i));
+			strbuf_printf(&text, "%s[%lld, %lld]", dims[0]++ ? ", " : "",
+				(long long)device_number(e->mesh, source[i]), (long long)device_number(e->mesh, i));
 	strbuf_putc(&text, ']');
 	op_id o = emit_op(e, OP_HLO_COLLECTIVE_PERMUTE, &v, 1, value_at(e->m, v)->type, 0);
-	op_attr_set(e->m, o, "source_target_pairs", emit_dense(e, type_tensor(e->m, ELEM_I64, 2, dims), text.p, text.n));
+	op_attr_set(e->m, o, "source_target_pairs",
+		emit_dense(e, type_tensor(e->m, ELEM_I64, 2, dims), text.p, text.n));
 	strbuf_release(&text);
 	set_channel(e, o);
 	return op_result(e->m, o, 0);
@@ -242,7 +259,8 @@ static int64_t shard_number(const mesh *m, const sharding *s, int64_t logical)
 	return n;
 }
 
-/* Every shard has equally many holders before and after: the k-th holder before sends to the k-th after. */
+/* Every shard has equally many holders before and after: the k-th holder before sends to the k-th
+ * after. */
 static value_id emit_permute(emitter *e, value_id v, const collective_step *s)
 {
 	const sharding_table *t = e->m->shardings;
@@ -250,7 +268,9 @@ static value_id emit_permute(emitter *e, value_id v, const collective_step *s)
 	int64_t n = e->n_devices, shards = 1;
 	for (uint32_t d = 0; d < in->rank; d++)
 		shards *= sharding_dim_parts(in, d);
-	int64_t *holder = arena_array(&e->mem, int64_t, n), *next = arena_zarray(&e->mem, int64_t, shards), *taken = arena_zarray(&e->mem, int64_t, shards);
+	int64_t *holder = arena_array(&e->mem, int64_t, n),
+			*next = arena_zarray(&e->mem, int64_t, shards),
+			*taken = arena_zarray(&e->mem, int64_t, shards);
 	int64_t copies = n / shards;
 	for (int64_t i = 0; i < n; i++) {
 		int64_t k = shard_number(e->mesh, in, i);
@@ -285,9 +305,13 @@ value_id emit_sum(emitter *e, value_id v, axes l, op_kind reduction)
 	return op_result(e->m, o, 0);
 }
 
-static elem real_of(elem k) { return k == ELEM_C64 ? ELEM_F32 : k == ELEM_C128 ? ELEM_F64 : ELEM_NONE; }
+static elem real_of(elem k)
+{
+	return k == ELEM_C64 ? ELEM_F32 : k == ELEM_C128 ? ELEM_F64 : ELEM_NONE;
+}
 
-/* XLA for TPU has no reduce_scatter of complex numbers: their parts are scattered each on its own. */
+/* XLA for TPU has no reduce_scatter of complex numbers: their parts are scattered each on its own.
+ */
 static value_id scatter_complex(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 {
 	const struct type t = *value_type(e->m, v);
@@ -295,9 +319,11 @@ static value_id scatter_complex(emitter *e, value_id v, uint32_t d, axes l, int6
 	const op_kind part[2] = {OP_REAL, OP_IMAG};
 	value_id parts[2];
 	for (int i = 0; i < 2; i++)
-		parts[i] = emit_scatter(e, op_result(e->m, emit_op(e, part[i], &v, 1, real, 0), 0), d, l, size);
+		parts[i] =
+			emit_scatter(e, op_result(e->m, emit_op(e, part[i], &v, 1, real, 0), 0), d, l, size);
 	const struct type own = *value_type(e->m, parts[0]);
-	return op_result(e->m, emit_op(e, OP_COMPLEX, parts, 2, type_tensor(e->m, t.elem, own.rank, own.dims), 0), 0);
+	return op_result(e->m,
+		emit_op(e, OP_COMPLEX, parts, 2, type_tensor(e->m, t.elem, own.rank, own.dims), 0), 0);
 }
 
 static int64_t product_of(const int64_t *dims, uint32_t from, uint32_t to)
@@ -308,18 +334,21 @@ static int64_t product_of(const int64_t *dims, uint32_t from, uint32_t to)
 	return n;
 }
 
-/* XLA for TPU scatters along the outermost dim in memory or one of the two innermost; along one in between it makes an all_reduce. Which
- * is where is its choice, so values of four dims and more become ones of three, with the scattered dim among the outer two. */
+/* XLA for TPU scatters along the outermost dim in memory or one of the two innermost; along one in
+ * between it makes an all_reduce. Which is where is its choice, so values of four dims and more
+ * become ones of three, with the scattered dim among the outer two. */
 static value_id scatter_in_three(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 {
 	const struct type t = *value_type(e->m, v);
 	uint32_t last = t.rank - 1, cut = d ? d : 1; /* where the first of the three dims ends */
-	int64_t whole[3] = {product_of(t.dims, 0, cut), product_of(t.dims, cut, last), t.dims[last]}, part[MAX_RANK];
+	int64_t whole[3] = {product_of(t.dims, 0, cut), product_of(t.dims, cut, last), t.dims[last]},
+			part[MAX_RANK];
 	memcpy(part, t.dims, t.rank * sizeof *part);
 	part[d] = size;
 	v = op_result(e->m, emit_op(e, OP_RESHAPE, &v, 1, type_tensor(e->m, t.elem, 3, whole), 0), 0);
 	v = emit_scatter(e, v, d > 0, l, whole[d > 0] / axes_product(l));
-	return op_result(e->m, emit_op(e, OP_RESHAPE, &v, 1, type_tensor(e->m, t.elem, t.rank, part), 0), 0);
+	return op_result(
+		e->m, emit_op(e, OP_RESHAPE, &v, 1, type_tensor(e->m, t.elem, t.rank, part), 0), 0);
 }
 
 value_id emit_scatter(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
@@ -346,15 +375,17 @@ static bool has_elements(const type *t)
 	return true;
 }
 
-/* Every device's part after the step is made of whole parts before it, or the other way round. Several moves are taken
- * one after the other, which is right only for dims of their own. */
+/* Every device's part after the step is made of whole parts before it, or the other way round.
+ * Several moves are taken one after the other, which is right only for dims of their own. */
 static bool step_nests(const emitter *e, const collective_step *s, const type *t)
 {
-	const sharding *in = sharding_get(e->m->shardings, s->in), *out = sharding_get(e->m->shardings, s->out);
+	const sharding *in = sharding_get(e->m->shardings, s->in),
+				   *out = sharding_get(e->m->shardings, s->out);
 	uint32_t moved = 0;
 	for (uint32_t d = 0; d < t->rank; d++) {
 		int64_t from = sharding_dim_parts(in, d), to = sharding_dim_parts(out, d);
-		if (!emit_cuts_nest(t->dims[d], from, to) || (s->kind == COLL_COLLECTIVE_PERMUTE && from != to))
+		if (!emit_cuts_nest(t->dims[d], from, to) ||
+			(s->kind == COLL_COLLECTIVE_PERMUTE && from != to))
 			return false;
 		moved += from != to;
 	}
@@ -362,15 +393,19 @@ static bool step_nests(const emitter *e, const collective_step *s, const type *t
 }
 
 /* Dim by dim, gathered, cut or scattered. */
-static value_id by_dim(emitter *e, collective_kind kind, const collective_step *s, value_id v, const int64_t *sizes, uint32_t rank)
+static value_id by_dim(emitter *e, collective_kind kind, const collective_step *s, value_id v,
+	const int64_t *sizes, uint32_t rank)
 {
 	for (uint32_t d = 0; d < rank; d++)
 		if (s->dim_axes[d].n)
-			v = (kind == COLL_ALL_GATHER ? emit_gather : kind == COLL_ALL_SLICE ? emit_slice : emit_scatter)(e, v, d, s->dim_axes[d], sizes[d]);
+			v = (kind == COLL_ALL_GATHER     ? emit_gather
+					: kind == COLL_ALL_SLICE ? emit_slice
+											 : emit_scatter)(e, v, d, s->dim_axes[d], sizes[d]);
 	return v;
 }
 
-static value_id emit_step(emitter *e, collective_kind kind, const collective_step *s, value_id v, type_id whole)
+static value_id emit_step(
+	emitter *e, collective_kind kind, const collective_step *s, value_id v, type_id whole)
 {
 	const sharding *out = sharding_get(e->m->shardings, s->out);
 	const type t = *type_get(e->m, whole);
@@ -387,7 +422,8 @@ static value_id emit_step(emitter *e, collective_kind kind, const collective_ste
 	if (kind != COLL_ALL_TO_ALL)
 		return by_dim(e, kind, s, v, sizes, t.rank);
 	for (uint32_t i = 0; i < s->n_moves; i++)
-		v = emit_all_to_all(e, v, &s->moves[i], sizes[s->moves[i].target], sizes[s->moves[i].source]);
+		v = emit_all_to_all(
+			e, v, &s->moves[i], sizes[s->moves[i].target], sizes[s->moves[i].source]);
 	return v;
 }
 
@@ -398,5 +434,6 @@ value_id emit_collective(emitter *e, const collective_step *s, value_id v, type_
 
 value_id emit_own_part(emitter *e, const collective_step *s, value_id v, type_id whole)
 {
-	return emit_step(e, s->kind == COLL_REDUCE_SCATTER ? COLL_ALL_SLICE : (collective_kind)s->kind, s, v, whole);
+	return emit_step(
+		e, s->kind == COLL_REDUCE_SCATTER ? COLL_ALL_SLICE : (collective_kind)s->kind, s, v, whole);
 }

@@ -1,5 +1,6 @@
-/* The program of one device inside one manual computation over all mesh axes, as shard_map makes it: what is outside sees whole
- * arrays with shardings, so that jit, checkpoints and donation treat them as any other; inside, nothing is left to partition. */
+/* The program of one device inside one manual computation over all mesh axes, as shard_map makes
+ * it: what is outside sees whole arrays with shardings, so that jit, checkpoints and donation treat
+ * them as any other; inside, nothing is left to partition. */
 #include "lower/emit.h"
 
 static func *old_func(const emitter *e) { return module_func(e->m, e->old_main); }
@@ -8,18 +9,24 @@ static lval_id argument_lval(const emitter *e, uint32_t i) { return e->l->ops.p[
 
 static const lop *return_op(const emitter *e) { return &e->l->ops.p[e->l->ops.n - 1]; }
 
-static lval_id result_lval(const emitter *e, uint32_t i) { return e->l->operands.p[return_op(e)->operands + i]; }
+static lval_id result_lval(const emitter *e, uint32_t i)
+{
+	return e->l->operands.p[return_op(e)->operands + i];
+}
 
-/* Shardings of main are even (cache_io), and partial sums do not cross the edge of a manual computation. */
+/* Shardings of main are even (cache_io), and partial sums do not cross the edge of a manual
+ * computation. */
 static status check_edge(emitter *e, lval_id v, const char *what, uint32_t i)
 {
 	const lval *x = &e->l->vals.p[v];
 	const sharding *s = sharding_get(e->m->shardings, x->sharding);
 	const op_id main = module_main(e->p->m)->op;
 	if (s->n_unreduced)
-		return op_error(e->p->m, main, e->d, ST_ERR_UNSUPPORTED, "%s %u is unreduced: expected whole sums at the edge of a manual computation", what, i);
+		return op_error(e->p->m, main, e->d, ST_ERR_UNSUPPORTED,
+			"%s %u is unreduced: expected whole sums at the edge of a manual computation", what, i);
 	if (!emit_is_even(e, x->type, x->sharding))
-		return op_error(e->p->m, main, e->d, ST_ERR_UNSUPPORTED, "%s %u is cut unevenly: expected parts of one size", what, i);
+		return op_error(e->p->m, main, e->d, ST_ERR_UNSUPPORTED,
+			"%s %u is cut unevenly: expected parts of one size", what, i);
 	return ST_OK;
 }
 
@@ -34,27 +41,32 @@ status emit_global_open(emitter *e, op_id main)
 	type_id *types = arena_array(&e->mem, type_id, n_results);
 	for (uint32_t i = 0; i < n_args; i++) {
 		TRY(check_edge(e, argument_lval(e, i), "argument", i));
-		operands[i] = region_add_arg(m, outside, value_at(m, old_args + i)->type, value_at(m, old_args + i)->loc);
+		operands[i] = region_add_arg(
+			m, outside, value_at(m, old_args + i)->type, value_at(m, old_args + i)->loc);
 	}
 	for (uint32_t i = 0; i < n_results; i++) {
 		TRY(check_edge(e, result_lval(e, i), "result", i));
 		types[i] = old->result_types[i];
 	}
-	e->manual = op_new(m, OP_SDY_MANUAL_COMPUTATION, 0, operands, n_args, types, n_results, 1, op_at(m, e->old_main)->loc);
+	e->manual = op_new(m, OP_SDY_MANUAL_COMPUTATION, 0, operands, n_args, types, n_results, 1,
+		op_at(m, e->old_main)->loc);
 	op_append(m, e->manual, outside);
 	e->body = e->at = op_at(m, e->manual)->regions;
 	return ST_OK;
 }
 
-/* XLA refuses an alias between buffers of different shard shapes: such a donation is only an offer. */
+/* XLA refuses an alias between buffers of different shard shapes: such a donation is only an offer.
+ */
 static attr_id argument_attrs(emitter *e, const func *old, uint32_t i)
 {
-	attr_id dict = old->arg_attrs[i], target = dict == ID_NONE ? ID_NONE : attr_child(e->m, dict, "tf.aliasing_output");
+	attr_id dict = old->arg_attrs[i],
+			target = dict == ID_NONE ? ID_NONE : attr_child(e->m, dict, "tf.aliasing_output");
 	if (target == ID_NONE)
 		return dict;
 	int64_t r = attr_get(e->m, target)->i;
 	const lval *a = &e->l->vals.p[argument_lval(e, i)];
-	if (r < 0 || r >= return_op(e)->n_operands || e->l->vals.p[result_lval(e, (uint32_t)r)].sharding == a->sharding)
+	if (r < 0 || r >= return_op(e)->n_operands ||
+		e->l->vals.p[result_lval(e, (uint32_t)r)].sharding == a->sharding)
 		return dict;
 	return attr_offer_donation(e->m, dict);
 }
@@ -69,7 +81,8 @@ void emit_global_close(emitter *e, op_id main)
 		values[i] = op_result(m, e->manual, i);
 		types[i] = value_at(m, values[i])->type;
 	}
-	op_append(m, op_new(m, OP_FUNC_RETURN, 0, values, n_results, NULL, 0, 0, 0), op_at(m, main)->regions);
+	op_append(
+		m, op_new(m, OP_FUNC_RETURN, 0, values, n_results, NULL, 0, 0, 0), op_at(m, main)->regions);
 	func *f = func_add(m, main, STR("main"), types, n_results);
 	const func *old = old_func(e);
 	for (uint32_t i = 0; i < f->n_args; i++)
@@ -106,7 +119,8 @@ static attr_id all_axes(emitter *e)
 	module *m = e->m;
 	named_attr *names = arena_array(&m->mem, named_attr, e->mesh->n_axes);
 	for (uint32_t i = 0; i < e->mesh->n_axes; i++)
-		names[i] = (named_attr){0, attr_string(m, strtab_get(&m->shardings->names, e->mesh->axis_names[i]))};
+		names[i] = (named_attr){
+			0, attr_string(m, strtab_get(&m->shardings->names, e->mesh->axis_names[i]))};
 	const attr a = {.kind = ATTR_ARRAY, .type = ID_NONE, .n = e->mesh->n_axes, .children = names};
 	return attr_new(m, &a);
 }
@@ -118,7 +132,8 @@ void emit_global_shardings(emitter *e)
 	func *f = module_main(m);
 	value_id args = op_region(m, f->op, 0)->args;
 	uint32_t n_results = op_at(m, e->manual)->n_results;
-	sharding_id *in = arena_array(&e->mem, sharding_id, f->n_args), *out = arena_array(&e->mem, sharding_id, n_results);
+	sharding_id *in = arena_array(&e->mem, sharding_id, f->n_args),
+				*out = arena_array(&e->mem, sharding_id, n_results);
 	for (uint32_t i = 0; i < f->n_args; i++)
 		in[i] = m->values.p[args + i].sharding = edge_sharding(e, argument_lval(e, i));
 	for (uint32_t i = 0; i < n_results; i++)

@@ -1,16 +1,22 @@
-/* Gathers from and scatters to dims that are cut: a device takes the positions that are its own, as XLA's partitioner does.
- * The others of a gather give zeros, so that the sum over the devices is the result; a scatter drops what is out of bounds. */
+/* Gathers from and scatters to dims that are cut: a device takes the positions that are its own, as
+ * XLA's partitioner does. The others of a gather give zeros, so that the sum over the devices is
+ * the result; a scatter drops what is out of bounds. */
 #include "lower/emit.h"
 
 /* Where an op says what its indices mean. */
 typedef struct index_names {
-	const char *map, *vector, *one; /* operand dim by component; the indices' dim of components; dims that windows leave out */
+	const char *map, *vector, *one; /* operand dim by component; the indices' dim of components;
+	                                   dims that windows leave out */
 } index_names;
-static const index_names gather_names = {"dimension_numbers.start_index_map", "dimension_numbers.index_vector_dim", NULL};
-static const index_names scatter_names = {"scatter_dimension_numbers.scatter_dims_to_operand_dims", "scatter_dimension_numbers.index_vector_dim",
-					  "scatter_dimension_numbers.inserted_window_dims"};
+static const index_names gather_names = {
+	"dimension_numbers.start_index_map", "dimension_numbers.index_vector_dim", NULL};
+static const index_names scatter_names = {"scatter_dimension_numbers.scatter_dims_to_operand_dims",
+	"scatter_dimension_numbers.index_vector_dim", "scatter_dimension_numbers.inserted_window_dims"};
 
-static const index_names *names_of(uint16_t kind) { return kind == OP_GATHER ? &gather_names : &scatter_names; }
+static const index_names *names_of(uint16_t kind)
+{
+	return kind == OP_GATHER ? &gather_names : &scatter_names;
+}
 
 static bool contains(const int64_t *list, uint32_t n, int64_t v)
 {
@@ -33,7 +39,8 @@ bool emit_indexes(const emitter *e, const node *n, const rule *r, uint32_t f)
 {
 	uint32_t n_map, k;
 	int64_t d = operand_dim(r, f);
-	if ((n->op_kind != OP_GATHER && n->op_kind != OP_SCATTER) || d < 0 || (n->op_kind == OP_GATHER && r->factor_types[f] != FACTOR_REDUCTION))
+	if ((n->op_kind != OP_GATHER && n->op_kind != OP_SCATTER) || d < 0 ||
+		(n->op_kind == OP_GATHER && r->factor_types[f] != FACTOR_REDUCTION))
 		return false; /* windows of a whole dim begin at its first element wherever indices point */
 	const index_names *names = names_of(n->op_kind);
 	const int64_t *map = op_ints(e->m, n->op, names->map, &n_map);
@@ -56,7 +63,10 @@ static axes cut_of(const emitter *e, const node *n, const lop *o, int64_t d)
 static value_id converted(emitter *e, value_id v, elem to)
 {
 	const struct type t = *value_type(e->m, v);
-	return t.elem == to ? v : op_result(e->m, emit_op(e, OP_CONVERT, &v, 1, type_tensor(e->m, to, t.rank, t.dims), 0), 0);
+	return t.elem == to
+		? v
+		: op_result(
+			  e->m, emit_op(e, OP_CONVERT, &v, 1, type_tensor(e->m, to, t.rank, t.dims), 0), 0);
 }
 
 static value_id binary(emitter *e, op_kind kind, value_id a, value_id b)
@@ -69,18 +79,22 @@ static value_id binary(emitter *e, op_kind kind, value_id a, value_id b)
 typedef struct components {
 	const int64_t *map;
 	uint32_t n;
-	int64_t vector; /* the indices' dim of components; their rank when there is one component and no such dim */
+	int64_t vector; /* the indices' dim of components; their rank when there is one component and no
+	                   such dim */
 } components;
 
-static value_id spread_components(emitter *e, const components *c, value_id list, const struct type *to)
+static value_id spread_components(
+	emitter *e, const components *c, value_id list, const struct type *to)
 {
 	int64_t rank = to->rank;
 	if (c->vector >= rank)
-		list = op_result(e->m, emit_op(e, OP_RESHAPE, &list, 1, type_tensor(e->m, ELEM_I64, 0, NULL), 0), 0);
+		list = op_result(
+			e->m, emit_op(e, OP_RESHAPE, &list, 1, type_tensor(e->m, ELEM_I64, 0, NULL), 0), 0);
 	return emit_broadcast(e, list, &c->vector, c->vector < rank, to);
 }
 
-static value_id component_constant(emitter *e, const components *c, const int64_t *by_component, const struct type *to)
+static value_id component_constant(
+	emitter *e, const components *c, const int64_t *by_component, const struct type *to)
 {
 	const int64_t n = c->n;
 	strbuf text;
@@ -94,15 +108,18 @@ static value_id component_constant(emitter *e, const components *c, const int64_
 }
 
 /* Where a device's part begins. */
-static value_id component_offset(emitter *e, const node *n, const lop *o, const components *c, const int64_t *local, const struct type *to)
+static value_id component_offset(emitter *e, const node *n, const lop *o, const components *c,
+	const int64_t *local, const struct type *to)
 {
 	const int64_t one = 1, count = c->n;
 	value_id *parts = arena_array(&e->mem, value_id, c->n);
 	for (uint32_t i = 0; i < c->n; i++) {
 		value_id x = converted(e, emit_offset(e, cut_of(e, n, o, c->map[i]), local[i]), ELEM_I64);
-		parts[i] = op_result(e->m, emit_op(e, OP_RESHAPE, &x, 1, type_tensor(e->m, ELEM_I64, 1, &one), 0), 0);
+		parts[i] = op_result(
+			e->m, emit_op(e, OP_RESHAPE, &x, 1, type_tensor(e->m, ELEM_I64, 1, &one), 0), 0);
 	}
-	op_id joined = emit_op(e, OP_CONCATENATE, parts, c->n, type_tensor(e->m, ELEM_I64, 1, &count), 0);
+	op_id joined =
+		emit_op(e, OP_CONCATENATE, parts, c->n, type_tensor(e->m, ELEM_I64, 1, &count), 0);
 	op_attr_set(e->m, joined, "dimension", attr_int(e->m, 0, "i64"));
 	return spread_components(e, c, op_result(e->m, joined, 0), to);
 }
@@ -125,7 +142,8 @@ static value_id all_components(emitter *e, const components *c, value_id v)
 	return op_result(e->m, o, 0);
 }
 
-value_id emit_local_indices(emitter *e, const node *n, const lop *o, value_id indices, value_id *inside)
+value_id emit_local_indices(
+	emitter *e, const node *n, const lop *o, value_id indices, value_id *inside)
 {
 	const index_names *names = names_of(n->op_kind);
 	const struct type whole = *type_get(e->p->m, e->p->vals.p[e->p->slots.p[n->slots]].type);
@@ -142,11 +160,13 @@ value_id emit_local_indices(emitter *e, const node *n, const lop *o, value_id in
 	const struct type t = *value_type(e->m, v);
 	value_id zero = component_constant(e, &c, arena_zarray(&e->mem, int64_t, c.n), &t);
 	if (n->op_kind == OP_GATHER) /* takes the nearest element of the whole when there is none */
-		v = binary(e, OP_MINIMUM, binary(e, OP_MAXIMUM, v, zero), component_constant(e, &c, last, &t));
+		v = binary(
+			e, OP_MINIMUM, binary(e, OP_MAXIMUM, v, zero), component_constant(e, &c, last, &t));
 	v = binary(e, OP_SUBTRACT, v, component_offset(e, n, o, &c, local, &t));
 	if (n->op_kind == OP_GATHER)
-		*inside = all_components(e, &c, binary(e, OP_AND, emit_compare(e, "GE", v, zero),
-						       emit_compare(e, "LT", v, component_constant(e, &c, local, &t))));
+		*inside = all_components(e, &c,
+			binary(e, OP_AND, emit_compare(e, "GE", v, zero),
+				emit_compare(e, "LT", v, component_constant(e, &c, local, &t))));
 	return v;
 }
 

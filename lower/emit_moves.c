@@ -1,24 +1,34 @@
-/* Ops that read other places of a dim than they write, on shards: windows, pads, slices, reversals, joins, slices and updates from a
- * place that is known at run time only, iota. Dims correspond one to one; each is brought to what a device's part of the
- * result needs, one after the other, by emit_range where the places are known. */
+/* Ops that read other places of a dim than they write, on shards: windows, pads, slices, reversals,
+ * joins, slices and updates from a place that is known at run time only, iota. Dims correspond one
+ * to one; each is brought to what a device's part of the result needs, one after the other, by
+ * emit_range where the places are known. */
 #include "lower/emit.h"
 
 typedef struct mover {
 	emitter *e;
 	const node *n;
 	const lop *o;
-	uint32_t rank;             /* of the first result, and of all operands that are no scalars */
+	uint32_t rank; /* of the first result, and of all operands that are no scalars */
 	value_id *in;
 	halo_window w[MAX_RANK];
 	placed_windows at[MAX_RANK]; /* start NULL: what attributes say of the dim holds */
 } mover;
 
-static axes cut_of(const mover *x, uint32_t slot, uint32_t d) { return sharding_dim(sharding_get(x->e->m->shardings, x->o->plan->at[slot]), d); }
+static axes cut_of(const mover *x, uint32_t slot, uint32_t d)
+{
+	return sharding_dim(sharding_get(x->e->m->shardings, x->o->plan->at[slot]), d);
+}
 static axes result_cut(const mover *x, uint32_t d) { return cut_of(x, x->n->n_operands, d); }
-static int64_t size_of(const mover *x, uint32_t slot, uint32_t d) { return emit_slot_type(x->e, x->n, slot)->dims[d]; }
+static int64_t size_of(const mover *x, uint32_t slot, uint32_t d)
+{
+	return emit_slot_type(x->e, x->n, slot)->dims[d];
+}
 
 /* Elements of the result that a device has. */
-static int64_t own_part(const mover *x, uint32_t d) { return emit_part(size_of(x, x->n->n_operands, d), axes_product(result_cut(x, d))); }
+static int64_t own_part(const mover *x, uint32_t d)
+{
+	return emit_part(size_of(x, x->n->n_operands, d), axes_product(result_cut(x, d)));
+}
 
 static type_id own_type(const mover *x, uint32_t r)
 {
@@ -42,7 +52,8 @@ static value_id bring(const mover *x, uint32_t slot, uint32_t d, value_id v)
 	int64_t size = size_of(x, slot, d), own = own_part(x, d);
 	if (axes_equal(in, out))
 		return v;
-	return out.n ? emit_range(x->e, v, d, in, size, by_part(x, d, 0, own), own, ID_NONE) : emit_gather(x->e, v, d, in, size);
+	return out.n ? emit_range(x->e, v, d, in, size, by_part(x, d, 0, own), own, ID_NONE)
+				 : emit_gather(x->e, v, d, in, size);
 }
 
 static void give(const mover *x, uint32_t r, value_id v)
@@ -52,11 +63,18 @@ static void give(const mover *x, uint32_t r, value_id v)
 }
 
 /* The op itself on what was brought, once attributes fit; results of one type each. */
-static op_id copy_of(const mover *x, const type_id *types) { return emit_copy_op(x->e, x->n, x->in, types); }
+static op_id copy_of(const mover *x, const type_id *types)
+{
+	return emit_copy_op(x->e, x->n, x->in, types);
+}
 
-/* ---------------------------------------------------------------- windows at places that are known */
+/* ---------------------------------------------------------------- windows at places that are known
+ */
 
-static bool looks_at_same_place(const halo_window *w) { return w->size == 1 && w->stride == 1 && !w->low && w->base == 1; }
+static bool looks_at_same_place(const halo_window *w)
+{
+	return w->size == 1 && w->stride == 1 && !w->low && w->base == 1;
+}
 
 /* What the windows of the device's places read. */
 static value_id bring_windows(mover *x, uint32_t slot, value_id v, value_id fill)
@@ -99,12 +117,14 @@ static bool move_slice(mover *x)
 	uint32_t k;
 	int64_t list[3][MAX_RANK]; /* start, limit, stride */
 	x->in[0] = bring_windows(x, 0, x->in[0], ID_NONE);
-	const int64_t *start = op_ints(x->e->m, x->n->op, "start_indices", &k), *limit = op_ints(x->e->m, x->n->op, "limit_indices", &k);
+	const int64_t *start = op_ints(x->e->m, x->n->op, "start_indices", &k),
+				  *limit = op_ints(x->e->m, x->n->op, "limit_indices", &k);
 	bool all = true;
 	for (uint32_t d = 0; d < x->rank; d++) {
 		int64_t size = value_type(x->e->m, x->in[0])->dims[d];
 		list[0][d] = x->at[d].start ? 0 : start[d];
-		list[1][d] = x->at[d].start ? (x->at[d].places - 1) * x->w[d].stride + 1 : MIN(limit[d], size); /* all of a part */
+		list[1][d] = x->at[d].start ? (x->at[d].places - 1) * x->w[d].stride + 1
+									: MIN(limit[d], size); /* all of a part */
 		list[2][d] = x->w[d].stride;
 		all &= !list[0][d] && list[1][d] == size && list[2][d] == 1;
 	}
@@ -124,7 +144,8 @@ static bool move_pad(mover *x)
 	uint32_t k;
 	int64_t list[2][MAX_RANK];
 	x->in[0] = bring_windows(x, 0, x->in[0], x->in[1]);
-	const int64_t *low = op_ints(x->e->m, x->n->op, "edge_padding_low", &k), *high = op_ints(x->e->m, x->n->op, "edge_padding_high", &k);
+	const int64_t *low = op_ints(x->e->m, x->n->op, "edge_padding_low", &k),
+				  *high = op_ints(x->e->m, x->n->op, "edge_padding_high", &k);
 	bool all = true;
 	for (uint32_t d = 0; d < x->rank; d++) {
 		list[0][d] = x->at[d].start ? x->at[d].low : low[d];
@@ -142,13 +163,15 @@ static bool move_pad(mover *x)
 	return true;
 }
 
-/* What a window reads outside of the operand does not change its result, however often: compilers leave it out or not. */
+/* What a window reads outside of the operand does not change its result, however often: compilers
+ * leave it out or not. */
 static bool start_counts_once(const mover *x)
 {
 	uint32_t k, n = x->n->n_results;
 	const int64_t *pad = op_ints(x->e->m, x->n->op, "padding", &k);
 	op_kind body = emit_body_op(x->e->m, op_region(x->e->m, x->n->op, 0));
-	if (emit_is_idempotent(body) || (body == OP_ADD && emit_is_zero(x->e, x->in[n])) || (body == OP_MULTIPLY && emit_is_number(x->e, x->in[n], 1)))
+	if (emit_is_idempotent(body) || (body == OP_ADD && emit_is_zero(x->e, x->in[n])) ||
+		(body == OP_MULTIPLY && emit_is_number(x->e, x->in[n], 1)))
 		return true;
 	for (uint32_t d = 0; d < x->rank; d++)
 		if (result_cut(x, d).n && 2 * d + 1 < k && (pad[2 * d] > 0 || pad[2 * d + 1] > 0))
@@ -185,24 +208,15 @@ static bool move_reduce_window(mover *x)
 static const char *extreme_text(elem k, bool low)
 {
 	switch (k) {
-	case ELEM_BF16:
-		return low ? "0xFF80" : "0x7F80";
-	case ELEM_F16:
-		return low ? "0xFC00" : "0x7C00";
-	case ELEM_F32:
-		return low ? "0xFF800000" : "0x7F800000";
-	case ELEM_F64:
-		return low ? "0xFFF0000000000000" : "0x7FF0000000000000";
-	case ELEM_I8:
-		return low ? "-128" : "127";
-	case ELEM_I16:
-		return low ? "-32768" : "32767";
-	case ELEM_I32:
-		return low ? "-2147483648" : "2147483647";
-	case ELEM_I64:
-		return low ? "-9223372036854775808" : "9223372036854775807";
-	default:
-		return NULL;
+	case ELEM_BF16: return low ? "0xFF80" : "0x7F80";
+	case ELEM_F16: return low ? "0xFC00" : "0x7C00";
+	case ELEM_F32: return low ? "0xFF800000" : "0x7F800000";
+	case ELEM_F64: return low ? "0xFFF0000000000000" : "0x7FF0000000000000";
+	case ELEM_I8: return low ? "-128" : "127";
+	case ELEM_I16: return low ? "-32768" : "32767";
+	case ELEM_I32: return low ? "-2147483648" : "2147483647";
+	case ELEM_I64: return low ? "-9223372036854775808" : "9223372036854775807";
+	default: return NULL;
 	}
 }
 
@@ -211,13 +225,16 @@ static value_id never_selected(const mover *x)
 {
 	module *m = x->e->m;
 	const region *body = op_region(m, x->n->op, 0);
-	op_id end = body->empty ? ID_NONE : body->last, def = end == ID_NONE || !op_at(m, end)->n_operands ? ID_NONE : value_def(m, op_operand(m, end, 0));
+	op_id end = body->empty ? ID_NONE : body->last,
+		  def = end == ID_NONE || !op_at(m, end)->n_operands ? ID_NONE
+															 : value_def(m, op_operand(m, end, 0));
 	if (def == ID_NONE || op_at(m, def)->kind != OP_COMPARE || body->n_args != 2)
 		return ID_NONE;
 	str way = op_text(m, def, "comparison_direction");
 	bool first = op_operand(m, def, 0) == body->args && op_operand(m, def, 1) == body->args + 1;
 	bool swapped = op_operand(m, def, 1) == body->args && op_operand(m, def, 0) == body->args + 1;
-	bool greater = str_is(way, "GE") || str_is(way, "GT"), less = str_is(way, "LE") || str_is(way, "LT");
+	bool greater = str_is(way, "GE") || str_is(way, "GT"),
+		 less = str_is(way, "LE") || str_is(way, "LT");
 	const char *text = extreme_text((elem)emit_slot_type(x->e, x->n, 0)->elem, greater == first);
 	if ((!first && !swapped) || (!greater && !less) || !text)
 		return ID_NONE;
@@ -236,8 +253,10 @@ static void place_readers(mover *x, uint32_t d, int64_t *first, int64_t *windows
 	*windows = 1;
 	for (int64_t i = 0; i < n; i++) {
 		int64_t from = emit_coordinate(x->e->mesh, i, result_cut(x, d)) * own;
-		halo_range r = halo_readers(w, from, from + own), before = halo_readers(w, from - w->size + 1, from + 1);
-		first[i] = (int64_t)MIN(r.start, before.end - 1); /* the last one that begins at `from` or in front of it */
+		halo_range r = halo_readers(w, from, from + own),
+				   before = halo_readers(w, from - w->size + 1, from + 1);
+		first[i] = (int64_t)MIN(
+			r.start, before.end - 1); /* the last one that begins at `from` or in front of it */
 		at->start[i] = first[i] * w->stride - w->low;
 		at->skip[i] = from - at->start[i];
 		*windows = MAX(*windows, (int64_t)(r.end - first[i]));
@@ -251,7 +270,8 @@ static bool move_select_and_scatter(mover *x)
 	module *m = x->e->m;
 	uint32_t k;
 	const int64_t *old = op_ints(m, x->n->op, "padding", &k);
-	int64_t pairs[2 * MAX_RANK], windows, *first = arena_array(&x->e->mem, int64_t, x->e->n_devices);
+	int64_t pairs[2 * MAX_RANK], windows,
+		*first = arena_array(&x->e->mem, int64_t, x->e->n_devices);
 	bool padded = false;
 	for (uint32_t d = 0; d < x->rank; d++) {
 		pairs[2 * d] = 2 * d < k ? old[2 * d] : 0;
@@ -262,18 +282,22 @@ static bool move_select_and_scatter(mover *x)
 	value_id last = padded ? never_selected(x) : ID_NONE;
 	if ((padded && last == ID_NONE) || (sum != OP_ADD && !emit_is_idempotent(sum)))
 		return false;
-	value_id nothing = sum == OP_ADD ? emit_scalar_zero(x->e, x->in[1]) : x->in[2]; /* of windows that are none */
+	value_id nothing =
+		sum == OP_ADD ? emit_scalar_zero(x->e, x->in[1]) : x->in[2]; /* of windows that are none */
 	for (uint32_t d = 0; d < x->rank; d++) {
 		axes out = result_cut(x, d);
 		bool same = looks_at_same_place(&x->w[d]) && size_of(x, 0, d) == size_of(x, 1, d);
 		if (same || !out.n) {
 			x->in[0] = bring(x, 0, d, x->in[0]);
-			x->in[1] = same ? bring(x, 1, d, x->in[1]) : emit_gather(x->e, x->in[1], d, cut_of(x, 1, d), size_of(x, 1, d));
+			x->in[1] = same ? bring(x, 1, d, x->in[1])
+							: emit_gather(x->e, x->in[1], d, cut_of(x, 1, d), size_of(x, 1, d));
 			continue;
 		}
 		place_readers(x, d, first, &windows);
-		x->in[0] = emit_range(x->e, x->in[0], d, cut_of(x, 0, d), size_of(x, 0, d), x->at[d].start, x->at[d].length, last);
-		x->in[1] = emit_range(x->e, x->in[1], d, cut_of(x, 1, d), size_of(x, 1, d), first, windows, nothing);
+		x->in[0] = emit_range(x->e, x->in[0], d, cut_of(x, 0, d), size_of(x, 0, d), x->at[d].start,
+			x->at[d].length, last);
+		x->in[1] = emit_range(
+			x->e, x->in[1], d, cut_of(x, 1, d), size_of(x, 1, d), first, windows, nothing);
 		pairs[2 * d] = pairs[2 * d + 1] = 0;
 	}
 	type_id type = placed_type(x, 0);
@@ -301,7 +325,8 @@ static bool move_reverse(mover *x)
 	for (uint32_t d = 0; d < x->rank; d++) {
 		int64_t size = size_of(x, 0, d), own = own_part(x, d);
 		if (contains(dims, k, d) && result_cut(x, d).n)
-			x->in[0] = emit_range(x->e, x->in[0], d, cut_of(x, 0, d), size, by_part(x, d, size - own, -own), own, ID_NONE);
+			x->in[0] = emit_range(x->e, x->in[0], d, cut_of(x, 0, d), size,
+				by_part(x, d, size - own, -own), own, ID_NONE);
 		else
 			x->in[0] = bring(x, 0, d, x->in[0]);
 	}
@@ -320,15 +345,18 @@ static bool move_concatenate(mover *x)
 				x->in[i] = bring(x, i, d, x->in[i]);
 	if (!result_cut(x, joined).n) {
 		for (uint32_t i = 0; i < x->n->n_operands; i++)
-			x->in[i] = emit_gather(x->e, x->in[i], joined, cut_of(x, i, joined), size_of(x, i, joined));
+			x->in[i] =
+				emit_gather(x->e, x->in[i], joined, cut_of(x, i, joined), size_of(x, i, joined));
 		give(x, 0, op_result(x->e->m, copy_of(x, &type), 0));
 		return true;
 	}
 	int64_t own = own_part(x, joined), from = 0;
-	value_id positions = emit_positions(x->e, own, emit_offset(x->e, result_cut(x, joined), own)), v = ID_NONE;
+	value_id positions = emit_positions(x->e, own, emit_offset(x->e, result_cut(x, joined), own)),
+			 v = ID_NONE;
 	for (uint32_t i = 0; i < x->n->n_operands; i++) {
 		int64_t size = size_of(x, i, joined);
-		value_id mine = emit_range(x->e, x->in[i], joined, cut_of(x, i, joined), size, by_part(x, joined, -from, own), own, ID_NONE);
+		value_id mine = emit_range(x->e, x->in[i], joined, cut_of(x, i, joined), size,
+			by_part(x, joined, -from, own), own, ID_NONE);
 		v = i ? emit_choice(x->e, positions, from, INT64_MAX, joined, mine, v) : mine;
 		from += size;
 	}
@@ -339,7 +367,10 @@ static bool move_concatenate(mover *x)
 static value_id converted(emitter *e, value_id v, elem to)
 {
 	const struct type t = *value_type(e->m, v);
-	return t.elem == to ? v : op_result(e->m, emit_op(e, OP_CONVERT, &v, 1, type_tensor(e->m, to, t.rank, t.dims), 0), 0);
+	return t.elem == to
+		? v
+		: op_result(
+			  e->m, emit_op(e, OP_CONVERT, &v, 1, type_tensor(e->m, to, t.rank, t.dims), 0), 0);
 }
 
 /* Counted in integers: the rounded sum is not the sum of rounded numbers. */
@@ -355,12 +386,14 @@ static bool move_iota(mover *x)
 		give(x, 0, op_result(x->e->m, copy_of(x, &type), 0));
 		return true;
 	}
-	value_id positions = emit_positions(x->e, t.dims[d], emit_offset(x->e, result_cut(x, d), t.dims[d]));
+	value_id positions =
+		emit_positions(x->e, t.dims[d], emit_offset(x->e, result_cut(x, d), t.dims[d]));
 	give(x, 0, emit_broadcast(x->e, converted(x->e, positions, (elem)t.elem), &dim, 1, &t));
 	return true;
 }
 
-/* ---------------------------------------------------------------- places that are known at run time */
+/* ---------------------------------------------------------------- places that are known at run
+ * time */
 
 static value_id binary(emitter *e, op_kind kind, value_id a, value_id b)
 {
@@ -375,19 +408,26 @@ static value_id clamped(emitter *e, value_id index, int64_t last)
 	if (value_type(e->m, index)->elem == ELEM_UI64)
 		index = binary(e, OP_MINIMUM, index, emit_number(e, value_at(e->m, index)->type, last));
 	index = converted(e, index, ELEM_I64);
-	return binary(e, OP_MAXIMUM, binary(e, OP_MINIMUM, index, emit_number(e, wide, last)), emit_number(e, wide, 0));
+	return binary(e, OP_MAXIMUM, binary(e, OP_MINIMUM, index, emit_number(e, wide, last)),
+		emit_number(e, wide, 0));
 }
 
 /* Where a device's part begins, as i64. */
-static value_id part_begin(emitter *e, axes cut, int64_t part) { return converted(e, emit_offset(e, cut, part), ELEM_I64); }
+static value_id part_begin(emitter *e, axes cut, int64_t part)
+{
+	return converted(e, emit_offset(e, cut, part), ELEM_I64);
+}
 
-/* `size` elements of a cut dim from the index on: whoever has one of them gives it, the others zero. */
-static value_id slice_of_owners(emitter *e, value_id v, uint32_t d, axes cut, int64_t whole, value_id index, int64_t size)
+/* `size` elements of a cut dim from the index on: whoever has one of them gives it, the others
+ * zero. */
+static value_id slice_of_owners(
+	emitter *e, value_id v, uint32_t d, axes cut, int64_t whole, value_id index, int64_t size)
 {
 	int64_t part = value_type(e->m, v)->dims[d];
 	if (whole % axes_product(cut))
 		v = emit_masked(e, v, d, cut, whole, ID_NONE);
-	value_id from = binary(e, OP_ADD, binary(e, OP_SUBTRACT, index, part_begin(e, cut, part)), emit_number(e, value_at(e->m, index)->type, size));
+	value_id from = binary(e, OP_ADD, binary(e, OP_SUBTRACT, index, part_begin(e, cut, part)),
+		emit_number(e, value_at(e->m, index)->type, size));
 	v = emit_dynamic_stretch(e, emit_padded(e, v, d, size, size, ID_NONE), d, from, size);
 	return emit_sum(e, v, cut, value_type(e->m, v)->elem == ELEM_I1 ? OP_OR : OP_ADD);
 }
@@ -397,7 +437,8 @@ static value_id slice_dim(const mover *x, uint32_t d, value_id v)
 {
 	emitter *e = x->e;
 	axes in = cut_of(x, 0, d), out = result_cut(x, d);
-	int64_t whole = size_of(x, 0, d), size = size_of(x, 1 + x->rank, d), part = emit_part(whole, axes_product(in)), own = own_part(x, d);
+	int64_t whole = size_of(x, 0, d), size = size_of(x, 1 + x->rank, d),
+			part = emit_part(whole, axes_product(in)), own = own_part(x, d);
 	value_id index = clamped(e, x->in[1 + d], whole - size);
 	if (in.n && 2 * size < whole - part) {
 		v = slice_of_owners(e, v, d, in, whole, index, size);
@@ -438,8 +479,8 @@ static bool move_dynamic_slice(mover *x)
 	return true;
 }
 
-/* Of an update that a device has some of, or nothing: so many elements of its part from `at` on are written, those that are the update's
- * with what it has for them. */
+/* Of an update that a device has some of, or nothing: so many elements of its part from `at` on are
+ * written, those that are the update's with what it has for them. */
 typedef struct landing {
 	value_id update, positions; /* by element written: its place in the update */
 	value_id at;
@@ -450,11 +491,14 @@ static landing land(const mover *x, uint32_t d, value_id update, int64_t size, i
 	emitter *e = x->e;
 	type_id wide = type_tensor(e->m, ELEM_I64, 0, NULL);
 	int64_t written = MIN(size, own);
-	value_id from = binary(e, OP_SUBTRACT, clamped(e, x->in[2 + d], size_of(x, 0, d) - size), part_begin(e, result_cut(x, d), own));
-	value_id at = binary(e, OP_MAXIMUM, binary(e, OP_MINIMUM, from, emit_number(e, wide, own - written)), emit_number(e, wide, 0));
+	value_id from = binary(e, OP_SUBTRACT, clamped(e, x->in[2 + d], size_of(x, 0, d) - size),
+		part_begin(e, result_cut(x, d), own));
+	value_id at = binary(e, OP_MAXIMUM,
+		binary(e, OP_MINIMUM, from, emit_number(e, wide, own - written)), emit_number(e, wide, 0));
 	value_id shift = binary(e, OP_SUBTRACT, at, from);
 	value_id in_padded = binary(e, OP_ADD, shift, emit_number(e, wide, written));
-	update = emit_dynamic_stretch(e, emit_padded(e, update, d, written, written, ID_NONE), d, in_padded, written);
+	update = emit_dynamic_stretch(
+		e, emit_padded(e, update, d, written, written, ID_NONE), d, in_padded, written);
 	return (landing){update, emit_positions(e, written, shift), at};
 }
 
@@ -491,7 +535,8 @@ static bool move_dynamic_update_slice(mover *x)
 		value_id operands[MAX_RANK + 1] = {x->in[0]};
 		for (uint32_t d = 0; d < x->rank; d++)
 			operands[1 + d] = x->in[2 + d];
-		op_id read = emit_op(e, OP_DYNAMIC_SLICE, operands, x->rank + 1, value_at(e->m, x->in[1])->type, 0);
+		op_id read =
+			emit_op(e, OP_DYNAMIC_SLICE, operands, x->rank + 1, value_at(e->m, x->in[1])->type, 0);
 		op_attr_set(e->m, read, "slice_sizes", attr_ints(e->m, t.dims, t.rank));
 		old = op_result(e->m, read, 0);
 		for (uint32_t d = 0; d < x->rank; d++)
@@ -521,16 +566,23 @@ static bool can_move(mover *x)
 	for (uint32_t i = 0; i < (uint32_t)x->n->n_operands + x->n->n_results; i++) {
 		const type *s = emit_slot_type(x->e, x->n, i);
 		const sharding *cut = sharding_get(x->e->m->shardings, x->o->plan->at[i]);
-		if (s->kind != TYPE_TENSOR || (s->rank && s->rank != x->rank) || cut->rank != s->rank || !emit_has_zero(x->e, x->e->p->vals.p[x->e->p->slots.p[x->n->slots + i]].type))
+		if (s->kind != TYPE_TENSOR || (s->rank && s->rank != x->rank) || cut->rank != s->rank ||
+			!emit_has_zero(x->e, x->e->p->vals.p[x->e->p->slots.p[x->n->slots + i]].type))
 			return false;
 	}
 	return x->rank && !any_summands(x) && emit_is_modest(x->e, x->n, x->w, windows);
 }
 
 static bool (*const ways[OP_COUNT])(mover *) = {
-	[OP_SLICE] = move_slice, [OP_PAD] = move_pad, [OP_REDUCE_WINDOW] = move_reduce_window,
-	[OP_SELECT_AND_SCATTER] = move_select_and_scatter, [OP_REVERSE] = move_reverse, [OP_CONCATENATE] = move_concatenate,
-	[OP_IOTA] = move_iota, [OP_DYNAMIC_SLICE] = move_dynamic_slice, [OP_DYNAMIC_UPDATE_SLICE] = move_dynamic_update_slice,
+	[OP_SLICE] = move_slice,
+	[OP_PAD] = move_pad,
+	[OP_REDUCE_WINDOW] = move_reduce_window,
+	[OP_SELECT_AND_SCATTER] = move_select_and_scatter,
+	[OP_REVERSE] = move_reverse,
+	[OP_CONCATENATE] = move_concatenate,
+	[OP_IOTA] = move_iota,
+	[OP_DYNAMIC_SLICE] = move_dynamic_slice,
+	[OP_DYNAMIC_UPDATE_SLICE] = move_dynamic_update_slice,
 };
 
 bool emit_may_move(emitter *e, const node *n, const lop *o)

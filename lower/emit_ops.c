@@ -1,6 +1,7 @@
-/* One node of the per-device program. An op runs on shards when each of its sharded dims means the same in all tensors
- * (pass-through factors) or is contracted; otherwise its operands are gathered, it runs whole, and each device keeps its
- * part: correct for every op, at the price of more communication than the placed level counts. */
+/* One node of the per-device program. An op runs on shards when each of its sharded dims means the
+ * same in all tensors (pass-through factors) or is contracted; otherwise its operands are gathered,
+ * it runs whole, and each device keeps its part: correct for every op, at the price of more
+ * communication than the placed level counts. */
 #include "lower/emit.h"
 
 op_kind emit_body_op(const module *m, const region *body)
@@ -11,14 +12,18 @@ op_kind emit_body_op(const module *m, const region *body)
 	op_id def = value_def(m, op_operand(m, end, 0));
 	if (def == ID_NONE || op_at(m, def)->n_operands != 2)
 		return OP_UNKNOWN;
-	value_id a = op_operand(m, def, 0), b = op_operand(m, def, 1), old = body->args, new = body->args + 1;
-	return (a == old && b == new) || (a == new && b == old) ? (op_kind)op_at(m, def)->kind : OP_UNKNOWN;
+	value_id a = op_operand(m, def, 0), b = op_operand(m, def, 1), old = body->args,
+			 new = body->args + 1;
+	return (a == old && b == new) || (a == new &&b == old) ? (op_kind)op_at(m, def)->kind
+														   : OP_UNKNOWN;
 }
 
 op_kind emit_reduction(const module *m, op_id o)
 {
 	const op *op = op_at(m, o);
-	return (op->kind == OP_REDUCE || op->kind == OP_SCATTER) && op->n_regions ? emit_body_op(m, op_region(m, o, 0)) : OP_ADD;
+	return (op->kind == OP_REDUCE || op->kind == OP_SCATTER) && op->n_regions
+		? emit_body_op(m, op_region(m, o, 0))
+		: OP_ADD;
 }
 
 /* ---------------------------------------------------------------- may it run on shards? */
@@ -49,9 +54,13 @@ static bool is_one_factor(const rule *r, uint32_t tensor, uint32_t d, const type
 	return dim->n == 1 && r->factor_sizes[r->dim_factors[dim->first]] == t->dims[d];
 }
 
-const type *emit_slot_type(const emitter *e, const node *n, uint32_t slot) { return pval_type(e->p, e->p->slots.p[n->slots + slot]); }
+const type *emit_slot_type(const emitter *e, const node *n, uint32_t slot)
+{
+	return pval_type(e->p, e->p->slots.p[n->slots + slot]);
+}
 
-static void mark_dims(const emitter *e, const node *n, const lop *o, const rule *r, uint32_t slot, cut_factors *c)
+static void mark_dims(
+	const emitter *e, const node *n, const lop *o, const rule *r, uint32_t slot, cut_factors *c)
 {
 	const type *t = emit_slot_type(e, n, slot);
 	const sharding *s = sharding_get(e->m->shardings, o->plan->at[slot]);
@@ -60,7 +69,8 @@ static void mark_dims(const emitter *e, const node *n, const lop *o, const rule 
 		if (emit_is_in_space(e, n, slot, d))
 			continue;
 		c->odd |= !dim->n && s->dims[d].n;
-		bool uneven = t->dims[d] % sharding_dim_parts(s, d) != 0, simple = is_one_factor(r, slot, d, t);
+		bool uneven = t->dims[d] % sharding_dim_parts(s, d) != 0,
+			 simple = is_one_factor(r, slot, d, t);
 		for (uint32_t k = 0; k < dim->n; k++) {
 			uint64_t bit = (uint64_t)1 << r->dim_factors[dim->first + k];
 			c->uneven |= uneven ? bit : 0;
@@ -95,13 +105,18 @@ static cut_factors *find_cut_factors(emitter *e, const node *n, const lop *o, co
 	return c;
 }
 
-/* What the devices start with (the start values of a reduction, what a scatter adds to) may count more than once. */
-bool emit_is_idempotent(op_kind k) { return k == OP_MAXIMUM || k == OP_MINIMUM || k == OP_AND || k == OP_OR; }
+/* What the devices start with (the start values of a reduction, what a scatter adds to) may count
+ * more than once. */
+bool emit_is_idempotent(op_kind k)
+{
+	return k == OP_MAXIMUM || k == OP_MINIMUM || k == OP_AND || k == OP_OR;
+}
 
 bool emit_is_number(const emitter *e, value_id v, double number)
 {
 	op_id def = value_def(e->m, v);
-	if (def == ID_NONE || (op_at(e->m, def)->kind != OP_CONSTANT && op_at(e->m, def)->kind != OP_SDY_CONSTANT))
+	if (def == ID_NONE ||
+		(op_at(e->m, def)->kind != OP_CONSTANT && op_at(e->m, def)->kind != OP_SDY_CONSTANT))
 		return false;
 	attr_id a = op_attr(e->m, def, "value");
 	str text = a == ID_NONE ? STR("") : attr_get(e->m, a)->text;
@@ -115,7 +130,8 @@ bool emit_is_number(const emitter *e, value_id v, double number)
 
 bool emit_is_zero(const emitter *e, value_id v) { return emit_is_number(e, v, 0); }
 
-/* The input features of a convolution are contracted like any dim; its windows read what other devices have. */
+/* The input features of a convolution are contracted like any dim; its windows read what other
+ * devices have. */
 static bool is_kernel_input(const emitter *e, const node *n, const rule *r, uint32_t f)
 {
 	int64_t d = op_int(e->m, n->op, "dimension_numbers.kernel_input_feature_dimension", -1);
@@ -125,36 +141,40 @@ static bool is_kernel_input(const emitter *e, const node *n, const rule *r, uint
 	return dim->n == 1 && r->dim_factors[dim->first] == f;
 }
 
-/* XLA for CPU and GPU has sums, products, maxima and minima over devices, and of bits alone their and and or. */
-static bool is_over_devices(op_kind k, elem of) { return of == ELEM_I1 ? k == OP_AND || k == OP_OR : k == OP_ADD || k == OP_MAXIMUM || k == OP_MINIMUM; }
+/* XLA for CPU and GPU has sums, products, maxima and minima over devices, and of bits alone their
+ * and and or. */
+static bool is_over_devices(op_kind k, elem of)
+{
+	return of == ELEM_I1 ? k == OP_AND || k == OP_OR
+						 : k == OP_ADD || k == OP_MAXIMUM || k == OP_MINIMUM;
+}
 
-static bool contracts_on_shards(const emitter *e, const node *n, const rule *r, uint32_t f, bool uneven)
+static bool contracts_on_shards(
+	const emitter *e, const node *n, const rule *r, uint32_t f, bool uneven)
 {
 	op_kind reduction = emit_reduction(e->m, n->op);
 	type_id type = e->p->vals.p[e->p->slots.p[n->slots]].type;
-	bool starts = is_over_devices(reduction, (elem)type_get(e->m, type)->elem) && (emit_is_idempotent(reduction) || emit_has_zero(e, type));
+	bool starts = is_over_devices(reduction, (elem)type_get(e->m, type)->elem) &&
+		(emit_is_idempotent(reduction) || emit_has_zero(e, type));
 	switch (n->op_kind) {
 	case OP_DOT_GENERAL:
-	case OP_DOT:
-		return true;
-	case OP_CONVOLUTION:
-		return is_kernel_input(e, n, r, f);
+	case OP_DOT: return true;
+	case OP_CONVOLUTION: return is_kernel_input(e, n, r, f);
 	case OP_GATHER:
-		return emit_indexes(e, n, r, f) && emit_has_zero(e, e->p->vals.p[e->p->slots.p[n->slots]].type);
-	case OP_SCATTER: /* padding of indices would be scattered too */
-		return !uneven && starts;
-	case OP_REDUCE:
-		return starts;
-	default:
-		return false;
+		return emit_indexes(e, n, r, f) &&
+			emit_has_zero(e, e->p->vals.p[e->p->slots.p[n->slots]].type);
+	case OP_SCATTER: /* padding of indices would be scattered too */ return !uneven && starts;
+	case OP_REDUCE: return starts;
+	default: return false;
 	}
 }
 
 static bool pads_only_whole_dims(const emitter *e, const node *n, const lop *o)
 {
 	uint32_t k;
-	const int64_t *low = op_ints(e->m, n->op, "edge_padding_low", &k), *high = op_ints(e->m, n->op, "edge_padding_high", &k),
-		      *inner = op_ints(e->m, n->op, "interior_padding", &k);
+	const int64_t *low = op_ints(e->m, n->op, "edge_padding_low", &k),
+				  *high = op_ints(e->m, n->op, "edge_padding_high", &k),
+				  *inner = op_ints(e->m, n->op, "interior_padding", &k);
 	const sharding *s = sharding_get(e->m->shardings, o->plan->at[0]);
 	for (uint32_t d = 0; d < s->rank && low && high && inner && d < k; d++)
 		if (s->dims[d].n && (low[d] || high[d] || inner[d]))
@@ -166,24 +186,18 @@ const char *emit_refusal(op_kind k)
 {
 	switch (k) {
 	case OP_CALL_INDIRECT:
-	case OP_FUNC_CONSTANT:
-		return "calls by reference are not inlined";
+	case OP_FUNC_CONSTANT: return "calls by reference are not inlined";
 	case OP_ASYNC_START:
-	case OP_ASYNC_DONE:
-		return "an asynchronous collective is already placed";
+	case OP_ASYNC_DONE: return "an asynchronous collective is already placed";
 	case OP_CROSS_REPLICA_SUM:
-	case OP_REPLICA_ID:
-		return "the module has no replicas of its own";
+	case OP_REPLICA_ID: return "the module has no replicas of its own";
 	case OP_TUPLE:
-	case OP_GET_TUPLE_ELEMENT:
-		return "tuples are not planned";
+	case OP_GET_TUPLE_ELEMENT: return "tuples are not planned";
 	case OP_INFEED:
 	case OP_OUTFEED:
 	case OP_SEND:
-	case OP_RECV:
-		return "every device would talk to the host";
-	default:
-		return op_infos[k].flags & OPF_COLLECTIVE ? "the collective is already placed" : NULL;
+	case OP_RECV: return "every device would talk to the host";
+	default: return op_infos[k].flags & OPF_COLLECTIVE ? "the collective is already placed" : NULL;
 	}
 }
 
@@ -198,10 +212,8 @@ emit_way emit_way_of(op_kind k)
 	case OP_HLO_ALL_TO_ALL:
 	case OP_HLO_COLLECTIVE_PERMUTE:
 	case OP_HLO_COLLECTIVE_BROADCAST:
-	case OP_PARTITION_ID:
-		return EMIT_MANUAL;
-	case OP_CALL:
-		return EMIT_INLINED;
+	case OP_PARTITION_ID: return EMIT_MANUAL;
+	case OP_CALL: return EMIT_INLINED;
 	case OP_TRANSPOSE:
 	case OP_BROADCAST_IN_DIM:
 	case OP_RESHAPE:
@@ -235,14 +247,15 @@ emit_way emit_way_of(op_kind k)
 	case OP_IF:
 	case OP_OPTIMIZATION_BARRIER:
 	case OP_SDY_MANUAL_COMPUTATION:
-	case OP_SDY_NAMED_COMPUTATION:
-		return EMIT_SHARDS;
+	case OP_SDY_NAMED_COMPUTATION: return EMIT_SHARDS;
 	default:
-		return op_infos[k].flags & (OPF_ELEMENTWISE | OPF_TERMINATOR | OPF_SYMBOL) ? EMIT_SHARDS : EMIT_WHOLE;
+		return op_infos[k].flags & (OPF_ELEMENTWISE | OPF_TERMINATOR | OPF_SYMBOL) ? EMIT_SHARDS
+																				   : EMIT_WHOLE;
 	}
 }
 
-/* What operands are cut along, all results are, and the other way round; only a broadcast makes something new. */
+/* What operands are cut along, all results are, and the other way round; only a broadcast makes
+ * something new. */
 static bool passes_through(const node *n, const rule *r, uint32_t f)
 {
 	bool taken = n->op_kind == OP_BROADCAST_IN_DIM;
@@ -255,21 +268,26 @@ static bool passes_through(const node *n, const rule *r, uint32_t f)
 }
 
 /* What an op of a kind that can run on shards asks of its attributes. */
-static bool attributes_allow_shards(const emitter *e, const node *n, const lop *o, const rule *r, uint64_t cut)
+static bool attributes_allow_shards(
+	const emitter *e, const node *n, const lop *o, const rule *r, uint64_t cut)
 {
 	switch (n->op_kind) {
-	case OP_PAD:
-		return pads_only_whole_dims(e, n, o);
-	case OP_CHLO_TOP_K: /* all of a dim's elements: the rule lets that dim through, the op does not */
-		return !sharding_get(e->m->shardings, o->plan->at[0])->dims[emit_slot_type(e, n, 0)->rank - 1].n;
+	case OP_PAD: return pads_only_whole_dims(e, n, o);
+	case OP_CHLO_TOP_K: /* all of a dim's elements: the rule lets that dim through, the op does not
+	                     */
+		return !sharding_get(e->m->shardings, o->plan->at[0])
+					->dims[emit_slot_type(e, n, 0)->rank - 1]
+					.n;
 	case OP_DYNAMIC_UPDATE_SLICE:
-	case OP_SCATTER: /* positions are of the whole operand: what is cut must be cut in the update too, or indexed */
+	case OP_SCATTER: /* positions are of the whole operand: what is cut must be cut in the update
+	                    too, or indexed */
 		for (uint32_t f = 0; f < r->n_factors; f++)
-			if (cut >> f & 1 && !tensor_has(r, n->op_kind == OP_SCATTER ? n->n_operands - 1u : 1, f) && !emit_indexes(e, n, r, f))
+			if (cut >> f & 1 &&
+				!tensor_has(r, n->op_kind == OP_SCATTER ? n->n_operands - 1u : 1, f) &&
+				!emit_indexes(e, n, r, f))
 				return false;
 		return true;
-	default:
-		return true;
+	default: return true;
 	}
 }
 
@@ -281,14 +299,18 @@ static bool factors_allow_shards(emitter *e, const node *n, const rule *r, const
 		if (!(c->cut & bit))
 			continue;
 		bool passes = r->factor_types[f] == FACTOR_PASS_THROUGH && passes_through(n, r, f),
-		     contracts = r->factor_types[f] == FACTOR_REDUCTION && contracts_on_shards(e, n, r, f, c->uneven & bit);
+			 contracts = r->factor_types[f] == FACTOR_REDUCTION &&
+			contracts_on_shards(e, n, r, f, c->uneven & bit);
 		if ((c->unlike & bit) || (!passes && !contracts))
 			return false;
 	}
 	return !c->odd;
 }
 
-static bool can_run_on_shards(op_kind k) { return emit_way_of(k) == EMIT_SHARDS || emit_way_of(k) == EMIT_MANUAL; }
+static bool can_run_on_shards(op_kind k)
+{
+	return emit_way_of(k) == EMIT_SHARDS || emit_way_of(k) == EMIT_MANUAL;
+}
 
 /* cut: the factors of an op that has a rule and runs on shards of its tensors; else NULL. */
 static bool runs_on_shards(emitter *e, const node *n, const lop *o, const cut_factors **cut)
@@ -319,7 +341,11 @@ bool emit_runs_on_parts(const program *p, sharding_table *t, node_id id, const n
 	view.shardings = t;
 	const mesh *mesh = p->mesh == ID_NONE ? NULL : &t->meshes.p[p->mesh];
 	tensor_factors room;
-	emitter e = {.p = p, .m = &view, .mesh = mesh, .n_devices = mesh ? mesh->n_devices : 1, .projected = &room};
+	emitter e = {.p = p,
+		.m = &view,
+		.mesh = mesh,
+		.n_devices = mesh ? mesh->n_devices : 1,
+		.projected = &room};
 	arena_init(&e.mem);
 	const lop o = {.kind = LOP_COMPUTE, .node = id, .plan = plan};
 	const node *n = &p->nodes.p[id];
@@ -334,10 +360,12 @@ bool emit_alike(const program *p, const node *a, const node *b)
 	if (a->elementwise && b->elementwise)
 		return true;
 	const op *x = op_at(p->m, a->op), *y = op_at(p->m, b->op);
-	if (a->op_kind != b->op_kind || x->n_regions != y->n_regions || !attrs_equal(p->m, a->op, b->op))
+	if (a->op_kind != b->op_kind || x->n_regions != y->n_regions ||
+		!attrs_equal(p->m, a->op, b->op))
 		return false;
 	for (uint32_t r = 0; r < x->n_regions; r++)
-		if (emit_body_op(p->m, op_region(p->m, a->op, r)) != emit_body_op(p->m, op_region(p->m, b->op, r)))
+		if (emit_body_op(p->m, op_region(p->m, a->op, r)) !=
+			emit_body_op(p->m, op_region(p->m, b->op, r)))
 			return false;
 	return true;
 }
@@ -353,8 +381,10 @@ static bool is_indexed(const emitter *e, const node *n, const cut_factors *c)
 	return false;
 }
 
-/* Where a contracted dim has padding, what does not count: zeros, or the start value of a maximum and the like. */
-static value_id masked_operand(emitter *e, const node *n, uint32_t slot, value_id v, value_id fill, const cut_factors *c)
+/* Where a contracted dim has padding, what does not count: zeros, or the start value of a maximum
+ * and the like. */
+static value_id masked_operand(
+	emitter *e, const node *n, uint32_t slot, value_id v, value_id fill, const cut_factors *c)
 {
 	const rule *r = rule_get(e->p->rules, n->rule);
 	const type *t = emit_slot_type(e, n, slot);
@@ -374,14 +404,16 @@ static void contracted_axes(const rule *r, const cut_factors *c, axes_buf *out)
 			out->a[out->n++] = c->axes[f].a[i];
 }
 
-/* Of what the partial results of a sum start with, all but one device's would count too often. A scatter starts from its
- * operand. A compiler may take the start value of a reduction as often as it likes, zero times too: what comes back is to be
- * added to the reduction of a device, which itself starts from zero; ID_NONE: nothing. */
+/* Of what the partial results of a sum start with, all but one device's would count too often. A
+ * scatter starts from its operand. A compiler may take the start value of a reduction as often as
+ * it likes, zero times too: what comes back is to be added to the reduction of a device, which
+ * itself starts from zero; ID_NONE: nothing. */
 static value_id start_once(emitter *e, const node *n, value_id *operands, const cut_factors *c)
 {
 	axes_buf l = {.n = 0};
 	contracted_axes(rule_get(e->p->rules, n->rule), c, &l);
-	if (!l.n || (n->op_kind != OP_REDUCE && n->op_kind != OP_SCATTER) || emit_reduction(e->m, n->op) != OP_ADD)
+	if (!l.n || (n->op_kind != OP_REDUCE && n->op_kind != OP_SCATTER) ||
+		emit_reduction(e->m, n->op) != OP_ADD)
 		return ID_NONE;
 	uint32_t at = n->op_kind == OP_REDUCE ? 1 : 0; /* a reduction by one op has one operand */
 	if (emit_is_zero(e, op_operand(e->m, n->op, at)))
@@ -398,8 +430,10 @@ static value_id added_to_all(emitter *e, value_id v, value_id scalar)
 	return op_result(e->m, emit_op(e, OP_ADD, pair, 2, value_at(e->m, v)->type, 0), 0);
 }
 
-/* Unreduced axes of a result that neither its operands nor a contraction bring: there every device has the sum. */
-static void missing_axes(emitter *e, const node *n, const lop *o, uint32_t result, const cut_factors *c, axes_buf *out)
+/* Unreduced axes of a result that neither its operands nor a contraction bring: there every device
+ * has the sum. */
+static void missing_axes(
+	emitter *e, const node *n, const lop *o, uint32_t result, const cut_factors *c, axes_buf *out)
 {
 	axes_buf have = {.n = 0};
 	if (c)
@@ -414,8 +448,10 @@ static void missing_axes(emitter *e, const node *n, const lop *o, uint32_t resul
 
 /* ---------------------------------------------------------------- copies of ops */
 
-/* An attribute with one entry per dim of the operand: what is the whole of a sharded dim becomes the local size. */
-static void localize_sizes(emitter *e, op_id o, const char *name, const type *whole, value_id operand, const sharding *s)
+/* An attribute with one entry per dim of the operand: what is the whole of a sharded dim becomes
+ * the local size. */
+static void localize_sizes(
+	emitter *e, op_id o, const char *name, const type *whole, value_id operand, const sharding *s)
 {
 	uint32_t n;
 	const int64_t *old = op_ints(e->m, o, name, &n);
@@ -423,7 +459,8 @@ static void localize_sizes(emitter *e, op_id o, const char *name, const type *wh
 		return;
 	int64_t sizes[MAX_RANK];
 	for (uint32_t d = 0; d < n; d++)
-		sizes[d] = s->dims[d].n && old[d] == whole->dims[d] ? value_type(e->m, operand)->dims[d] : old[d];
+		sizes[d] =
+			s->dims[d].n && old[d] == whole->dims[d] ? value_type(e->m, operand)->dims[d] : old[d];
 	op_attr_set(e->m, o, name, attr_ints(e->m, sizes, n));
 }
 
@@ -436,8 +473,8 @@ static op_id copy_constant(emitter *e, op_id from, type_id type)
 	return o;
 }
 
-/* Constants that the body of a comparator or a reduction has are outside of it by now; its copy gets its own. Values below `first` are
- * from outside of the copy. */
+/* Constants that the body of a comparator or a reduction has are outside of it by now; its copy
+ * gets its own. Values below `first` are from outside of the copy. */
 static void give_constants(emitter *e, op_id copy, value_id first)
 {
 	module *m = e->m;
@@ -462,10 +499,13 @@ static value_id read_by_regions(const module *m, op_id o)
 	for (op_id at = op_walk_next(m, o, o); at != ID_NONE; at = op_walk_next(m, o, at))
 		for (uint32_t i = 0; i < op_at(m, at)->n_operands; i++) {
 			value_id v = op_operand(m, at, i);
-			op_id def = value_def(m, v), around = def != ID_NONE ? def : m->regions.p[value_at(m, v)->def].parent;
+			op_id def = value_def(m, v),
+				  around = def != ID_NONE ? def : m->regions.p[value_at(m, v)->def].parent;
 			while (around != ID_NONE && around != o)
 				around = op_parent(m, around);
-			if (around == ID_NONE && (def == ID_NONE || op_at(m, def)->n_operands || op_at(m, def)->n_regions || op_at(m, def)->n_results != 1))
+			if (around == ID_NONE &&
+				(def == ID_NONE || op_at(m, def)->n_operands || op_at(m, def)->n_regions ||
+					op_at(m, def)->n_results != 1))
 				return v;
 		}
 	return ID_NONE;
@@ -489,7 +529,8 @@ op_id emit_copy_op(emitter *e, const node *n, const value_id *operands, const ty
 		v->name = 0;
 	}
 	op_attr_remove(e->m, o, "sdy.sharding_rule");
-	if (e->form == EMIT_DEVICE) { /* devices are replicas here, with the numbers that they have as partitions */
+	if (e->form == EMIT_DEVICE) { /* devices are replicas here, with the numbers that they have as
+		                             partitions */
 		op_attr_remove(e->m, o, "channel_handle");
 		op_attr_remove(e->m, o, "use_global_device_ids");
 	}
@@ -509,17 +550,26 @@ status emit_check_supported(emitter *e, const node *n)
 	op_kind k = (op_kind)n->op_kind;
 	emit_way way = emit_way_of(k);
 	if (way == EMIT_MANUAL && !in_manual_computation(e, n))
-		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "%s names devices: expected it in a manual computation", op_infos[k].text);
-	attr_id effect = k == OP_CUSTOM_CALL && !in_manual_computation(e, n) ? op_attr(e->p->m, n->op, "has_side_effect") : ID_NONE;
+		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED,
+			"%s names devices: expected it in a manual computation", op_infos[k].text);
+	attr_id effect = k == OP_CUSTOM_CALL && !in_manual_computation(e, n)
+		? op_attr(e->p->m, n->op, "has_side_effect")
+		: ID_NONE;
 	if (effect != ID_NONE && attr_get(e->p->m, effect)->i)
-		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "a call with a side effect, such as jax.debug.print, would be made on every device");
+		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED,
+			"a call with a side effect, such as jax.debug.print, would be made on every device");
 	if (way == EMIT_INLINED)
-		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "calls must be inlined before one device's program is written");
+		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED,
+			"calls must be inlined before one device's program is written");
 	if (way == EMIT_REFUSED)
-		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "%s has no counterpart in the program of one device: %s", op_infos[k].text,
-				emit_refusal(k));
-	if ((n->kind == NODE_OP || n->kind == NODE_OPAQUE) && op_at(e->p->m, n->op)->n_regions && read_by_regions(e->p->m, n->op) != ID_NONE)
-		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED, "the body of %s reads a value from outside: expected its own arguments and constants", op_infos[k].text);
+		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED,
+			"%s has no counterpart in the program of one device: %s", op_infos[k].text,
+			emit_refusal(k));
+	if ((n->kind == NODE_OP || n->kind == NODE_OPAQUE) && op_at(e->p->m, n->op)->n_regions &&
+		read_by_regions(e->p->m, n->op) != ID_NONE)
+		return op_error(e->p->m, n->op, e->d, ST_ERR_UNSUPPORTED,
+			"the body of %s reads a value from outside: expected its own arguments and constants",
+			op_infos[k].text);
 	return ST_OK;
 }
 
@@ -529,7 +579,8 @@ typedef struct afterwards {
 	value_id start;  /* of a sum: a scalar to add */
 } afterwards;
 
-static afterwards take_operands(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, value_id *out)
+static afterwards take_operands(
+	emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, value_id *out)
 {
 	for (uint32_t i = 0; i < n->n_operands; i++) {
 		lval_id v = e->l->operands.p[o->operands + i];
@@ -557,8 +608,8 @@ static value_id take_whole(emitter *e, const lop *o, lval_id v)
 	return partial && !e->reduced[v] ? emit_summand(e, part, o->plan->reduce) : part;
 }
 
-static void take_results(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c, const afterwards *then,
-			 op_id made)
+static void take_results(emitter *e, const node *n, const lop *o, bool shards, const cut_factors *c,
+	const afterwards *then, op_id made)
 {
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		lval_id v = o->results + r;
@@ -598,10 +649,13 @@ status emit_compute(emitter *e, const lop *o)
 		types[r] = shards ? emit_local_type(e, v->type, v->sharding) : v->type;
 	}
 	bool convolved = cut && n->op_kind == OP_CONVOLUTION;
-	op_id copy = convolved ? emit_convolution(e, n, o, cut, operands, types[0]) : emit_copy_op(e, n, operands, types);
-	if (shards && (n->op_kind == OP_SLICE || n->op_kind == OP_DYNAMIC_SLICE || n->op_kind == OP_GATHER))
-		localize_sizes(e, copy, n->op_kind == OP_SLICE ? "limit_indices" : "slice_sizes", value_type(e->p->m, op_operand(e->p->m, n->op, 0)),
-			       operands[0], sharding_get(e->m->shardings, o->plan->at[0]));
+	op_id copy = convolved ? emit_convolution(e, n, o, cut, operands, types[0])
+						   : emit_copy_op(e, n, operands, types);
+	if (shards &&
+		(n->op_kind == OP_SLICE || n->op_kind == OP_DYNAMIC_SLICE || n->op_kind == OP_GATHER))
+		localize_sizes(e, copy, n->op_kind == OP_SLICE ? "limit_indices" : "slice_sizes",
+			value_type(e->p->m, op_operand(e->p->m, n->op, 0)), operands[0],
+			sharding_get(e->m->shardings, o->plan->at[0]));
 	take_results(e, n, o, shards, cut, &then, copy);
 	return ST_OK;
 }

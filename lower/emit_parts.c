@@ -1,6 +1,7 @@
-/* What one device holds of a value. Along a dim of `size` elements that is cut into n parts every device has ceil(size / n)
- * of them, device k those from k * ceil(size / n) on: the last ones may be padding, whose contents nobody may look at.
- * Partial sums (unreduced axes) of a whole value are the value on the first device and zeros on the others. */
+/* What one device holds of a value. Along a dim of `size` elements that is cut into n parts every
+ * device has ceil(size / n) of them, device k those from k * ceil(size / n) on: the last ones may
+ * be padding, whose contents nobody may look at. Partial sums (unreduced axes) of a whole value are
+ * the value on the first device and zeros on the others. */
 #include "lower/emit.h"
 
 int64_t emit_part(int64_t size, int64_t parts) { return size / parts + (size % parts != 0); }
@@ -30,7 +31,8 @@ bool emit_is_even(const emitter *e, type_id type, sharding_id sh)
 bool emit_cuts_nest(int64_t size, int64_t a, int64_t b)
 {
 	int64_t few = MIN(a, b), many = MAX(a, b);
-	return few == 1 || (many % few == 0 && emit_part(size, few) == many / few * emit_part(size, many));
+	return few == 1 ||
+		(many % few == 0 && emit_part(size, few) == many / few * emit_part(size, many));
 }
 
 /* ---------------------------------------------------------------- padding */
@@ -47,11 +49,20 @@ static const char *zero_text(elem k)
 	return elem_is_int(k) ? "0" : "0.000000e+00";
 }
 
-bool emit_has_zero(const emitter *e, type_id type) { return zero_text((elem)type_get(e->m, type)->elem) != NULL; }
+bool emit_has_zero(const emitter *e, type_id type)
+{
+	return zero_text((elem)type_get(e->m, type)->elem) != NULL;
+}
 
-static value_id emit_zero(emitter *e, type_id type) { return emit_constant(e, type, zero_text((elem)type_get(e->m, type)->elem)); }
+static value_id emit_zero(emitter *e, type_id type)
+{
+	return emit_constant(e, type, zero_text((elem)type_get(e->m, type)->elem));
+}
 
-value_id emit_scalar_zero(emitter *e, value_id like) { return emit_zero(e, type_tensor(e->m, value_type(e->m, like)->elem, 0, NULL)); }
+value_id emit_scalar_zero(emitter *e, value_id like)
+{
+	return emit_zero(e, type_tensor(e->m, value_type(e->m, like)->elem, 0, NULL));
+}
 
 static value_id cut_end(emitter *e, value_id v, type_id type)
 {
@@ -98,14 +109,19 @@ value_id emit_resized(emitter *e, value_id v, uint32_t d, int64_t size)
 	return now < size ? pad_end(e, v, type) : cut_end(e, v, type);
 }
 
-value_id emit_broadcast(emitter *e, value_id v, const int64_t *dims, uint32_t n, const struct type *to)
+value_id emit_broadcast(
+	emitter *e, value_id v, const int64_t *dims, uint32_t n, const struct type *to)
 {
-	op_id o = emit_op(e, OP_BROADCAST_IN_DIM, &v, 1, type_tensor(e->m, value_type(e->m, v)->elem, to->rank, to->dims), 0);
+	op_id o = emit_op(e, OP_BROADCAST_IN_DIM, &v, 1,
+		type_tensor(e->m, value_type(e->m, v)->elem, to->rank, to->dims), 0);
 	op_attr_set(e->m, o, "broadcast_dimensions", attr_ints(e->m, dims, n));
 	return op_result(e->m, o, 0);
 }
 
-static value_id spread(emitter *e, value_id scalar, const struct type *to) { return emit_broadcast(e, scalar, NULL, 0, to); }
+static value_id spread(emitter *e, value_id scalar, const struct type *to)
+{
+	return emit_broadcast(e, scalar, NULL, 0, to);
+}
 
 value_id emit_compare(emitter *e, const char *direction, value_id a, value_id b)
 {
@@ -115,8 +131,10 @@ value_id emit_compare(emitter *e, const char *direction, value_id a, value_id b)
 	strbuf text;
 	strbuf_init(&text);
 	strbuf_printf(&text, "#stablehlo<comparison_direction %s>", direction);
-	const attr way = {.kind = ATTR_ENUM, .type = ID_NONE, .text = {arena_strdup(&e->m->mem, text.p, text.n), text.n},
-			  .word = {direction, strlen(direction)}};
+	const attr way = {.kind = ATTR_ENUM,
+		.type = ID_NONE,
+		.text = {arena_strdup(&e->m->mem, text.p, text.n), text.n},
+		.word = {direction, strlen(direction)}};
 	strbuf_release(&text);
 	op_attr_set(e->m, o, "comparison_direction", attr_new(e->m, &way));
 	return op_result(e->m, o, 0);
@@ -141,15 +159,20 @@ value_id emit_masked(emitter *e, value_id v, uint32_t d, axes cut, int64_t size,
 	const struct type t = *value_type(e->m, v);
 	op_id iota = emit_op(e, OP_IOTA, NULL, 0, type_tensor(e->m, ELEM_I32, t.rank, t.dims), 0);
 	op_attr_set(e->m, iota, "iota_dimension", attr_int(e->m, d, "i64"));
-	const value_id sum[2] = {op_result(e->m, iota, 0), spread(e, emit_offset(e, cut, t.dims[d]), &t)};
-	value_id position = op_result(e->m, emit_op(e, OP_ADD, sum, 2, value_at(e->m, sum[0])->type, 0), 0);
-	return emit_select(e, emit_compare(e, "LT", position, spread(e, emit_i32(e, size), &t)), v, fill == ID_NONE ? emit_scalar_zero(e, v) : fill);
+	const value_id sum[2] = {
+		op_result(e->m, iota, 0), spread(e, emit_offset(e, cut, t.dims[d]), &t)};
+	value_id position =
+		op_result(e->m, emit_op(e, OP_ADD, sum, 2, value_at(e->m, sum[0])->type, 0), 0);
+	return emit_select(e, emit_compare(e, "LT", position, spread(e, emit_i32(e, size), &t)), v,
+		fill == ID_NONE ? emit_scalar_zero(e, v) : fill);
 }
 
 value_id emit_summand(emitter *e, value_id v, axes l)
 {
 	const struct type t = *value_type(e->m, v);
-	return emit_select(e, emit_compare(e, "LT", spread(e, emit_offset(e, l, 1), &t), spread(e, emit_i32(e, 1), &t)), v, emit_scalar_zero(e, v));
+	return emit_select(e,
+		emit_compare(e, "LT", spread(e, emit_offset(e, l, 1), &t), spread(e, emit_i32(e, 1), &t)),
+		v, emit_scalar_zero(e, v));
 }
 
 /* ---------------------------------------------------------------- whole values and back */
@@ -170,6 +193,7 @@ value_id emit_shard(emitter *e, value_id v, sharding_id sh)
 	const sharding *s = sharding_get(e->m->shardings, sh);
 	for (uint32_t d = 0; d < s->rank; d++)
 		if (s->dims[d].n)
-			v = emit_slice(e, v, d, sharding_dim(s, d), emit_part(value_type(e->m, v)->dims[d], sharding_dim_parts(s, d)));
+			v = emit_slice(e, v, d, sharding_dim(s, d),
+				emit_part(value_type(e->m, v)->dims[d], sharding_dim_parts(s, d)));
 	return s->n_unreduced ? emit_summand(e, v, sharding_unreduced(s)) : v;
 }

@@ -1,7 +1,8 @@
-/* Elements of a dim that other devices hold. Every device needs a range of as many elements, from a place that a table by
- * device tells. The parts that ranges reach into are sent, one permute for each that is so far away and no more of it
- * than some device needs, and stand one behind the other in a buffer, of which a device takes its range. Where that would
- * move as much as gathering the dim does, the dim is gathered. */
+/* Elements of a dim that other devices hold. Every device needs a range of as many elements, from a
+ * place that a table by device tells. The parts that ranges reach into are sent, one permute for
+ * each that is so far away and no more of it than some device needs, and stand one behind the other
+ * in a buffer, of which a device takes its range. Where that would move as much as gathering the
+ * dim does, the dim is gathered. */
 #include "lower/emit.h"
 
 enum { MAX_PIECES = 8 /* permutes; beyond them a gather has less to wait for */ };
@@ -15,7 +16,7 @@ typedef struct piece {
 
 /* A buffer of pieces of consecutive parts. */
 typedef struct buffer {
-	int64_t *anchor;  /* by device: the part that the first piece is of */
+	int64_t *anchor; /* by device: the part that the first piece is of */
 	int64_t part, length, moved;
 	uint32_t n;
 	piece pieces[MAX_PIECES];
@@ -54,7 +55,10 @@ static bool no_device_sends_twice(emitter *e, const piece *p)
 
 static bool find_sources(emitter *e, const wanted *w, const buffer *b, uint32_t k, piece *p)
 {
-	*p = (piece){.from = 0, .to = w->part, .source = arena_array(&e->mem, int64_t, e->n_devices), .own = true};
+	*p = (piece){.from = 0,
+		.to = w->part,
+		.source = arena_array(&e->mem, int64_t, e->n_devices),
+		.own = true};
 	for (int64_t i = 0; i < e->n_devices; i++) {
 		int64_t from, to, at = b->anchor[i] + k;
 		bool need = needs(w, i, &from, &to) && from / w->part <= at && at <= (to - 1) / w->part;
@@ -117,7 +121,8 @@ static bool by_distance(emitter *e, const wanted *w, buffer *b)
 	return far != INT64_MIN && find_pieces(e, w, b);
 }
 
-/* Pieces of the first part that a device needs and of those behind it: where parts change their order. */
+/* Pieces of the first part that a device needs and of those behind it: where parts change their
+ * order. */
 static bool by_place(emitter *e, const wanted *w, buffer *b)
 {
 	b->anchor = arena_array(&e->mem, int64_t, e->n_devices);
@@ -166,7 +171,8 @@ value_id emit_padded(emitter *e, value_id v, uint32_t d, int64_t low, int64_t hi
 	lows[d] = low;
 	highs[d] = high;
 	const value_id operands[2] = {v, fill == ID_NONE ? emit_scalar_zero(e, v) : fill};
-	op_id o = emit_op(e, OP_PAD, operands, 2, emit_resized_type(e, v, d, t.dims[d] + low + high), 0);
+	op_id o =
+		emit_op(e, OP_PAD, operands, 2, emit_resized_type(e, v, d, t.dims[d] + low + high), 0);
 	op_attr_set(e->m, o, "edge_padding_low", attr_ints(e->m, lows, t.rank));
 	op_attr_set(e->m, o, "edge_padding_high", attr_ints(e->m, highs, t.rank));
 	op_attr_set(e->m, o, "interior_padding", attr_ints(e->m, zeros, t.rank));
@@ -192,10 +198,12 @@ value_id emit_dynamic_stretch(emitter *e, value_id v, uint32_t d, value_id from,
 	int64_t sizes[MAX_RANK];
 	memcpy(sizes, t.dims, t.rank * sizeof *sizes);
 	sizes[d] = size;
-	value_id operands[MAX_RANK + 1] = {v}, zero = t.rank > 1 ? emit_constant(e, index, "0") : ID_NONE;
+	value_id operands[MAX_RANK + 1] = {v},
+								 zero = t.rank > 1 ? emit_constant(e, index, "0") : ID_NONE;
 	for (uint32_t k = 0; k < t.rank; k++)
 		operands[k + 1] = k == d ? from : zero;
-	op_id o = emit_op(e, OP_DYNAMIC_SLICE, operands, t.rank + 1, emit_resized_type(e, v, d, size), 0);
+	op_id o =
+		emit_op(e, OP_DYNAMIC_SLICE, operands, t.rank + 1, emit_resized_type(e, v, d, size), 0);
 	op_attr_set(e->m, o, "slice_sizes", attr_ints(e->m, sizes, t.rank));
 	return op_result(e->m, o, 0);
 }
@@ -240,19 +248,23 @@ value_id emit_number(emitter *e, type_id type, int64_t x)
 	return emit_constant(e, type, text);
 }
 
-/* Of a list of positions: true from `from` on (INT64_MIN: everywhere) and below `to` (INT64_MAX: everywhere). */
+/* Of a list of positions: true from `from` on (INT64_MIN: everywhere) and below `to` (INT64_MAX:
+ * everywhere). */
 static value_id between(emitter *e, value_id positions, int64_t from, int64_t to)
 {
 	type_id type = value_at(e->m, positions)->type;
-	value_id low = from == INT64_MIN ? ID_NONE : emit_compare(e, "GE", positions, emit_number(e, type, from));
-	value_id high = to == INT64_MAX ? ID_NONE : emit_compare(e, "LT", positions, emit_number(e, type, to));
+	value_id low =
+		from == INT64_MIN ? ID_NONE : emit_compare(e, "GE", positions, emit_number(e, type, from));
+	value_id high =
+		to == INT64_MAX ? ID_NONE : emit_compare(e, "LT", positions, emit_number(e, type, to));
 	if (low == ID_NONE || high == ID_NONE)
 		return low == ID_NONE ? high : low;
 	const value_id pair[2] = {low, high};
 	return op_result(e->m, emit_op(e, OP_AND, pair, 2, value_at(e->m, low)->type, 0), 0);
 }
 
-value_id emit_choice(emitter *e, value_id positions, int64_t from, int64_t to, uint32_t d, value_id v, value_id otherwise)
+value_id emit_choice(emitter *e, value_id positions, int64_t from, int64_t to, uint32_t d,
+	value_id v, value_id otherwise)
 {
 	const type t = *value_type(e->m, v);
 	const int64_t dim = d;
@@ -267,12 +279,15 @@ value_id emit_choice(emitter *e, value_id positions, int64_t from, int64_t to, u
 static bool is_blank(const buffer *b, int64_t device, int64_t position)
 {
 	int64_t k = floored(position, b->part) - b->anchor[device];
-	return k >= 0 && k < b->n && b->pieces[k].any && !b->pieces[k].own && b->pieces[k].source[device] < 0;
+	return k >= 0 && k < b->n && b->pieces[k].any && !b->pieces[k].own &&
+		b->pieces[k].source[device] < 0;
 }
 
-/* Of the places [from, to), which lie outside of the whole: does one have something else than it should in its buffer,
- * which begins at `base`? What lies outside of the buffer too is filled as it should be. */
-static bool any_wrong(const wanted *w, const buffer *b, int64_t device, int64_t base, int64_t from, int64_t to, bool zero)
+/* Of the places [from, to), which lie outside of the whole: does one have something else than it
+ * should in its buffer, which begins at `base`? What lies outside of the buffer too is filled as it
+ * should be. */
+static bool any_wrong(const wanted *w, const buffer *b, int64_t device, int64_t base, int64_t from,
+	int64_t to, bool zero)
 {
 	if (!b)
 		return false;
@@ -284,7 +299,8 @@ static bool any_wrong(const wanted *w, const buffer *b, int64_t device, int64_t 
 	return false;
 }
 
-static value_id fill_outside(emitter *e, const wanted *w, const buffer *b, const int64_t *base, value_id v, uint32_t d, value_id fill)
+static value_id fill_outside(emitter *e, const wanted *w, const buffer *b, const int64_t *base,
+	value_id v, uint32_t d, value_id fill)
 {
 	bool zero = emit_is_zero(e, fill), low = false, high = false;
 	for (int64_t i = 0; i < e->n_devices; i++) {
@@ -304,9 +320,11 @@ static value_id fill_outside(emitter *e, const wanted *w, const buffer *b, const
 }
 
 /* The range of a device in a buffer that begins at `base`. */
-static value_id take_range(emitter *e, const wanted *w, const buffer *b, const int64_t *base, value_id v, uint32_t d, value_id fill)
+static value_id take_range(emitter *e, const wanted *w, const buffer *b, const int64_t *base,
+	value_id v, uint32_t d, value_id fill)
 {
-	int64_t length = value_type(e->m, v)->dims[d], low = 0, high = 0, *from = arena_array(&e->mem, int64_t, e->n_devices), x, y;
+	int64_t length = value_type(e->m, v)->dims[d], low = 0, high = 0,
+			*from = arena_array(&e->mem, int64_t, e->n_devices), x, y;
 	for (int64_t i = 0; i < e->n_devices; i++) {
 		from[i] = b && !needs(w, i, &x, &y) ? 0 : w->start[i] - base[i];
 		low = MAX(low, -from[i]);
@@ -317,11 +335,13 @@ static value_id take_range(emitter *e, const wanted *w, const buffer *b, const i
 	return emit_own_stretch(e, emit_padded(e, v, d, low, high, fill), d, from, w->length);
 }
 
-value_id emit_range(emitter *e, value_id v, uint32_t d, axes cut, int64_t size, const int64_t *start, int64_t length, value_id fill)
+value_id emit_range(emitter *e, value_id v, uint32_t d, axes cut, int64_t size,
+	const int64_t *start, int64_t length, value_id fill)
 {
 	wanted w = {.cut = cut, .size = size, .parts = axes_product(cut), .length = length};
 	w.part = emit_part(size, w.parts);
-	int64_t *own = arena_array(&e->mem, int64_t, e->n_devices), *base = arena_zarray(&e->mem, int64_t, e->n_devices);
+	int64_t *own = arena_array(&e->mem, int64_t, e->n_devices),
+			*base = arena_zarray(&e->mem, int64_t, e->n_devices);
 	for (int64_t i = 0, from, to; i < e->n_devices; i++) {
 		own[i] = start[i];
 		w.start = own;

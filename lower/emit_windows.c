@@ -1,6 +1,7 @@
-/* Convolutions on shards. A device works out its part of the result from the range of the operand that its windows read
- * (emit_range). Where the kernel is cut in space, as that of a gradient by the kernel is, a device has some of the taps of every
- * window and reads what these need: its result is a summand. */
+/* Convolutions on shards. A device works out its part of the result from the range of the operand
+ * that its windows read (emit_range). Where the kernel is cut in space, as that of a gradient by
+ * the kernel is, a device has some of the taps of every window and reads what these need: its
+ * result is a summand. */
 #include "lower/emit.h"
 
 static axes cut_at(const emitter *e, const node *n, const lop *o, uint32_t slot, uint32_t d)
@@ -11,20 +12,26 @@ static axes cut_at(const emitter *e, const node *n, const lop *o, uint32_t slot,
 
 /* ---------------------------------------------------------------- where windows lie */
 
-bool emit_place_windows(emitter *e, const halo_window *w, int64_t places, axes cut, axes taps_cut, bool reversed, placed_windows *out)
+bool emit_place_windows(emitter *e, const halo_window *w, int64_t places, axes cut, axes taps_cut,
+	bool reversed, placed_windows *out)
 {
 	int64_t align = w->base / gcd_i64(w->stride, w->base), n = e->n_devices;
-	int64_t own = emit_part(places, axes_product(cut)), taps = emit_part(w->size, axes_product(taps_cut));
-	*out = (placed_windows){.start = arena_array(&e->mem, int64_t, n), .skip = arena_array(&e->mem, int64_t, n), .places = own};
+	int64_t own = emit_part(places, axes_product(cut)),
+			taps = emit_part(w->size, axes_product(taps_cut));
+	*out = (placed_windows){.start = arena_array(&e->mem, int64_t, n),
+		.skip = arena_array(&e->mem, int64_t, n),
+		.places = own};
 	for (int64_t i = 0; i < n; i++) {
 		out->skip[i] = emit_coordinate(e->mesh, i, cut) * own % align;
 		out->places = MAX(out->places, own + out->skip[i]);
 	}
 	for (int64_t i = 0; i < n; i++) {
-		int64_t place = emit_coordinate(e->mesh, i, cut) * own - out->skip[i], k = emit_coordinate(e->mesh, i, taps_cut);
+		int64_t place = emit_coordinate(e->mesh, i, cut) * own - out->skip[i],
+				k = emit_coordinate(e->mesh, i, taps_cut);
 		int64_t tap = reversed ? w->size - (k + 1) * taps : k * taps;
 		halo_range r = halo_reads(w, place, out->places, tap, taps);
-		int64_t low = (int64_t)(r.start * w->base - ((wide)place * w->stride - w->low + (wide)tap * w->dilation));
+		int64_t low = (int64_t)(r.start * w->base -
+			((wide)place * w->stride - w->low + (wide)tap * w->dilation));
 		if (i && low != out->low)
 			return false;
 		out->start[i] = (int64_t)r.start;
@@ -36,7 +43,8 @@ bool emit_place_windows(emitter *e, const halo_window *w, int64_t places, axes c
 	return true;
 }
 
-/* ---------------------------------------------------------------- may a convolution run on shards? */
+/* ---------------------------------------------------------------- may a convolution run on shards?
+ */
 
 bool emit_is_in_space(const emitter *e, const node *n, uint32_t slot, uint32_t d)
 {
@@ -67,7 +75,8 @@ static axes summed_axes(const emitter *e, const node *n, const lop *o, axes_buf 
 	return axes_of(out);
 }
 
-/* The axes of the kernel's dim over which devices have summands; none: the dim is gathered where it is cut. */
+/* The axes of the kernel's dim over which devices have summands; none: the dim is gathered where it
+ * is cut. */
 static axes contracted_taps(const emitter *e, const node *n, const lop *o, const halo_window *w)
 {
 	axes_buf sums;
@@ -83,14 +92,17 @@ static bool is_reversed(const emitter *e, const node *n, uint32_t window)
 }
 
 /* Nothing cut says more than the op itself. */
-static bool place_convolution(emitter *e, const node *n, const lop *o, const halo_window *w, uint32_t window, placed_windows *out)
+static bool place_convolution(emitter *e, const node *n, const lop *o, const halo_window *w,
+	uint32_t window, placed_windows *out)
 {
-	return emit_place_windows(e, w, emit_slot_type(e, n, 2)->dims[w->out], cut_at(e, n, o, 2, (uint32_t)w->out), contracted_taps(e, n, o, w),
-				  is_reversed(e, n, window), out);
+	return emit_place_windows(e, w, emit_slot_type(e, n, 2)->dims[w->out],
+		cut_at(e, n, o, 2, (uint32_t)w->out), contracted_taps(e, n, o, w),
+		is_reversed(e, n, window), out);
 }
 
 /* Factors of dims in space are not looked at any more, but for the taps whose sums are summands. */
-static void replace_factors(const emitter *e, const node *n, const lop *o, const rule *r, const halo_window *w, cut_factors *c)
+static void replace_factors(const emitter *e, const node *n, const lop *o, const rule *r,
+	const halo_window *w, cut_factors *c)
 {
 	const int32_t dims[3] = {w->in, w->kernel, w->out};
 	axes taps = contracted_taps(e, n, o, w);
@@ -112,13 +124,16 @@ static void replace_factors(const emitter *e, const node *n, const lop *o, const
 	c->odd |= taps.n != 0;
 }
 
-/* Groups of features (or of the batch): whole groups on every device, or a device has parts of one group alone. */
-static bool groups_fit(const emitter *e, const node *n, const rule *r, const cut_factors *c, int64_t groups, const char *lhs_dim)
+/* Groups of features (or of the batch): whole groups on every device, or a device has parts of one
+ * group alone. */
+static bool groups_fit(const emitter *e, const node *n, const rule *r, const cut_factors *c,
+	int64_t groups, const char *lhs_dim)
 {
 	if (groups == 1)
 		return true;
-	const int64_t dims[3] = {op_int(e->m, n->op, lhs_dim, 0), op_int(e->m, n->op, "dimension_numbers.kernel_output_feature_dimension", 0),
-				 op_int(e->m, n->op, "dimension_numbers.output_feature_dimension", 0)};
+	const int64_t dims[3] = {op_int(e->m, n->op, lhs_dim, 0),
+		op_int(e->m, n->op, "dimension_numbers.kernel_output_feature_dimension", 0),
+		op_int(e->m, n->op, "dimension_numbers.output_feature_dimension", 0)};
 	const struct rule_dim *first = &r->dims[r->tensor_first[0] + dims[0]];
 	uint32_t f = first->n ? r->dim_factors[first->first] : 0;
 	int64_t parts = first->n ? axes_product(c->axes[f]) : 1;
@@ -145,8 +160,9 @@ bool emit_is_modest(const emitter *e, const node *n, const halo_window *w, uint3
 				return false;
 	}
 	for (uint32_t i = 0; i < windows; i++)
-		if (w[i].size < 1 || w[i].stride < 1 || w[i].base < 1 || w[i].dilation < 1 || !is_modest(w[i].size) || !is_modest(w[i].stride) ||
-		    !is_modest(w[i].low) || !is_modest(w[i].base) || !is_modest(w[i].dilation))
+		if (w[i].size < 1 || w[i].stride < 1 || w[i].base < 1 || w[i].dilation < 1 ||
+			!is_modest(w[i].size) || !is_modest(w[i].stride) || !is_modest(w[i].low) ||
+			!is_modest(w[i].base) || !is_modest(w[i].dilation))
 			return false;
 	return true;
 }
@@ -157,7 +173,9 @@ bool emit_convolution_fits(emitter *e, const node *n, const lop *o, const rule *
 	uint32_t windows = halo_windows(e->p, n, w);
 	placed_windows placed;
 	axes_buf has = {.n = 0}, sums;
-	if (r->n_factors == 0 || !emit_has_zero(e, value_at(e->p->m, op_operand(e->p->m, n->op, 0))->type) || !emit_is_modest(e, n, w, windows))
+	if (r->n_factors == 0 ||
+		!emit_has_zero(e, value_at(e->p->m, op_operand(e->p->m, n->op, 0))->type) ||
+		!emit_is_modest(e, n, w, windows))
 		return false;
 	for (uint32_t i = 0; i < windows; i++) {
 		if (!place_convolution(e, n, o, &w[i], i, &placed))
@@ -165,11 +183,16 @@ bool emit_convolution_fits(emitter *e, const node *n, const lop *o, const rule *
 		replace_factors(e, n, o, r, &w[i], c);
 	}
 	for (uint32_t f = 0; f < r->n_factors; f++)
-		for (uint32_t i = 0; r->factor_types[f] == FACTOR_REDUCTION && i < c->axes[f].n && has.n < MAX_TENSOR_AXES; i++)
+		for (uint32_t i = 0;
+			 r->factor_types[f] == FACTOR_REDUCTION && i < c->axes[f].n && has.n < MAX_TENSOR_AXES;
+			 i++)
 			has.a[has.n++] = c->axes[f].a[i];
-	return covers(axes_of(&has), o->plan->reduce) && covers(summed_axes(e, n, o, &sums), axes_of(&has)) &&
-	       groups_fit(e, n, r, c, op_int(e->m, n->op, "feature_group_count", 1), "dimension_numbers.input_feature_dimension") &&
-	       groups_fit(e, n, r, c, op_int(e->m, n->op, "batch_group_count", 1), "dimension_numbers.input_batch_dimension");
+	return covers(axes_of(&has), o->plan->reduce) &&
+		covers(summed_axes(e, n, o, &sums), axes_of(&has)) &&
+		groups_fit(e, n, r, c, op_int(e->m, n->op, "feature_group_count", 1),
+			"dimension_numbers.input_feature_dimension") &&
+		groups_fit(e, n, r, c, op_int(e->m, n->op, "batch_group_count", 1),
+			"dimension_numbers.input_batch_dimension");
 }
 
 /* ---------------------------------------------------------------- the convolution */
@@ -181,34 +204,42 @@ attr_id emit_padding(emitter *e, const int64_t *pairs, uint32_t windows)
 	strbuf_init(&text);
 	strbuf_putc(&text, '[');
 	for (uint32_t i = 0; i < windows; i++)
-		strbuf_printf(&text, "%s[%lld, %lld]", i ? ", " : "", (long long)pairs[2 * i], (long long)pairs[2 * i + 1]);
+		strbuf_printf(&text, "%s[%lld, %lld]", i ? ", " : "", (long long)pairs[2 * i],
+			(long long)pairs[2 * i + 1]);
 	strbuf_putc(&text, ']');
 	type_id type = type_tensor(e->m, ELEM_I64, 2, dims);
 	attr a = *attr_get(e->m, emit_dense(e, type, text.p, text.n));
 	strbuf_release(&text);
-	a.ints = attr_dense_ints(&e->m->mem, type_get(e->m, type), &a); /* the op's types are verified by it */
+	a.ints = attr_dense_ints(
+		&e->m->mem, type_get(e->m, type), &a); /* the op's types are verified by it */
 	return attr_new(e->m, &a);
 }
 
 /* All of the kernel, or those of its elements that there are. */
-static value_id kernel_in_space(emitter *e, const node *n, const lop *o, const halo_window *w, value_id v)
+static value_id kernel_in_space(
+	emitter *e, const node *n, const lop *o, const halo_window *w, value_id v)
 {
 	axes cut = cut_at(e, n, o, 1, (uint32_t)w->kernel), taps = contracted_taps(e, n, o, w);
 	if (cut.n && !taps.n)
 		return emit_gather(e, v, (uint32_t)w->kernel, cut, w->size);
-	return w->size % axes_product(taps) ? emit_masked(e, v, (uint32_t)w->kernel, taps, w->size, ID_NONE) : v;
+	return w->size % axes_product(taps)
+		? emit_masked(e, v, (uint32_t)w->kernel, taps, w->size, ID_NONE)
+		: v;
 }
 
-static void set_groups(emitter *e, const node *n, op_id made, const rule *r, const cut_factors *c, const char *name, const char *lhs_dim)
+static void set_groups(emitter *e, const node *n, op_id made, const rule *r, const cut_factors *c,
+	const char *name, const char *lhs_dim)
 {
 	int64_t groups = op_int(e->m, n->op, name, 1);
 	if (groups == 1)
 		return;
 	const struct rule_dim *first = &r->dims[r->tensor_first[0] + op_int(e->m, n->op, lhs_dim, 0)];
-	op_attr_set(e->m, made, name, attr_int(e->m, groups / axes_product(c->axes[r->dim_factors[first->first]]), "i64"));
+	op_attr_set(e->m, made, name,
+		attr_int(e->m, groups / axes_product(c->axes[r->dim_factors[first->first]]), "i64"));
 }
 
-op_id emit_convolution(emitter *e, const node *n, const lop *o, const cut_factors *c, value_id *operands, type_id type)
+op_id emit_convolution(
+	emitter *e, const node *n, const lop *o, const cut_factors *c, value_id *operands, type_id type)
 {
 	halo_window w[MAX_RANK];
 	uint32_t windows = halo_windows(e->p, n, w), k;
@@ -227,7 +258,8 @@ op_id emit_convolution(emitter *e, const node *n, const lop *o, const cut_factor
 			continue;
 		}
 		place_convolution(e, n, o, &w[i], i, &placed[i]);
-		operands[0] = emit_range(e, operands[0], (uint32_t)w[i].in, in, size, placed[i].start, placed[i].length, zero);
+		operands[0] = emit_range(
+			e, operands[0], (uint32_t)w[i].in, in, size, placed[i].start, placed[i].length, zero);
 		pairs[2 * i] = placed[i].low;
 		pairs[2 * i + 1] = placed[i].high;
 	}
@@ -244,7 +276,8 @@ op_id emit_convolution(emitter *e, const node *n, const lop *o, const cut_factor
 	const rule *r = rule_get(e->p->rules, n->rule);
 	if (windows)
 		op_attr_set(e->m, made, "padding", emit_padding(e, pairs, windows));
-	set_groups(e, n, made, r, c, "feature_group_count", "dimension_numbers.input_feature_dimension");
+	set_groups(
+		e, n, made, r, c, "feature_group_count", "dimension_numbers.input_feature_dimension");
 	set_groups(e, n, made, r, c, "batch_group_count", "dimension_numbers.input_batch_dimension");
 	value_id v = op_result(e->m, made, 0);
 	for (uint32_t i = 0; i < windows; i++)

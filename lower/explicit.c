@@ -1,5 +1,6 @@
-/* The common axes of one op: insert-explicit-reshards, full version (shardy.md 4.1), or as XLA's partitioner has them. Pure functions of a rule, global
- * sizes and shardings; everything temporary lives in the scratch arena, which the caller rewinds. */
+/* The common axes of one op: insert-explicit-reshards, full version (shardy.md 4.1), or as XLA's
+ * partitioner has them. Pure functions of a rule, global sizes and shardings; everything temporary
+ * lives in the scratch arena, which the caller rewinds. */
 #include "lower/internal.h"
 
 typedef struct cell { /* one factor of one tensor */
@@ -13,13 +14,22 @@ typedef struct grid {
 	const sharding_table *t;
 	arena *mem;
 	uint32_t n_tensors;
-	cell *cells; /* tensor * n_factors + factor */
+	cell *cells;  /* tensor * n_factors + factor */
 	axes *common; /* by factor */
 } grid;
 
-static cell *at_cell(const grid *g, uint32_t tensor, uint32_t f) { return &g->cells[tensor * g->rule->n_factors + f]; }
-static uint32_t rank_of(const rule *r, uint32_t tensor) { return r->tensor_first[tensor + 1] - r->tensor_first[tensor]; }
-static bool is_type(const grid *g, uint32_t f, factor_type type) { return g->rule->factor_types[f] == type; }
+static cell *at_cell(const grid *g, uint32_t tensor, uint32_t f)
+{
+	return &g->cells[tensor * g->rule->n_factors + f];
+}
+static uint32_t rank_of(const rule *r, uint32_t tensor)
+{
+	return r->tensor_first[tensor + 1] - r->tensor_first[tensor];
+}
+static bool is_type(const grid *g, uint32_t f, factor_type type)
+{
+	return g->rule->factor_types[f] == type;
+}
 
 static axes keep(arena *mem, axes l)
 {
@@ -35,7 +45,8 @@ static void project(grid *g, uint32_t tensor, tensor_factors *tf)
 	project_to_factors(r, tensor, g->t, g->op->in[tensor], g->op->mesh, true, tf);
 	for (uint32_t f = 0; f < r->n_factors; f++) {
 		const factor_sharding *from = &tf->factor[f];
-		*at_cell(g, tensor, f) = (cell){.present = from->present, .closed = from->closed, .minor_most = from->minor_most};
+		*at_cell(g, tensor, f) = (cell){
+			.present = from->present, .closed = from->closed, .minor_most = from->minor_most};
 		if (from->present) {
 			at_cell(g, tensor, f)->axes = keep(g->mem, axes_of(&from->axes));
 			at_cell(g, tensor, f)->overflow = keep(g->mem, axes_of(&from->overflow));
@@ -46,7 +57,11 @@ static void project(grid *g, uint32_t tensor, tensor_factors *tf)
 static void grid_make(grid *g, const sharding_table *t, const explicit_op *op, arena *mem)
 {
 	const rule *r = op->rule;
-	*g = (grid){.rule = r, .op = op, .t = t, .mem = mem, .n_tensors = (uint32_t)r->n_operands + r->n_results};
+	*g = (grid){.rule = r,
+		.op = op,
+		.t = t,
+		.mem = mem,
+		.n_tensors = (uint32_t)r->n_operands + r->n_results};
 	g->cells = arena_zarray(mem, cell, (size_t)g->n_tensors * r->n_factors);
 	g->common = arena_zarray(mem, axes, r->n_factors);
 	tensor_factors *tf = arena_array(mem, tensor_factors, 1);
@@ -61,7 +76,8 @@ static sharding_id build_sharding(const grid *g, sharding_table *t, uint32_t ten
 	for (uint32_t f = 0; f < g->rule->n_factors; f++) {
 		const cell *c = at_cell(g, tensor, f);
 		factor_sharding *to = &tf->factor[f];
-		*to = (factor_sharding){.present = c->present, .closed = c->closed, .minor_most = c->minor_most};
+		*to = (factor_sharding){
+			.present = c->present, .closed = c->closed, .minor_most = c->minor_most};
 		axes_copy(&to->axes, c->axes);
 		axes_copy(&to->overflow, c->overflow);
 	}
@@ -134,12 +150,14 @@ void axes_difference(axes a, axes b, axes_buf *out)
 	}
 }
 
-/* Order of axis references in ties: names, then parts before the whole axis, then from where and how long. */
+/* Order of axis references in ties: names, then parts before the whole axis, then from where and
+ * how long. */
 static int compare_refs(const grid *g, axis_ref a, axis_ref b)
 {
 	const mesh *m = &g->t->meshes.p[g->op->mesh];
 	if (axis_index(a) != axis_index(b)) {
-		str x = strtab_get(&g->t->names, m->axis_names[axis_index(a)]), y = strtab_get(&g->t->names, m->axis_names[axis_index(b)]);
+		str x = strtab_get(&g->t->names, m->axis_names[axis_index(a)]),
+			y = strtab_get(&g->t->names, m->axis_names[axis_index(b)]);
 		int c = memcmp(x.p, y.p, MIN(x.n, y.n));
 		return c ? c : x.n < y.n ? -1 : 1;
 	}
@@ -166,7 +184,9 @@ static int64_t sharding_size(const grid *g, uint32_t tensor)
 {
 	int64_t n = 1;
 	for (uint32_t f = 0; f < g->rule->n_factors; f++)
-		n = sat_mul(n, sat_mul(axes_product(at_cell(g, tensor, f)->axes), axes_product(at_cell(g, tensor, f)->overflow)));
+		n = sat_mul(n,
+			sat_mul(axes_product(at_cell(g, tensor, f)->axes),
+				axes_product(at_cell(g, tensor, f)->overflow)));
 	return n;
 }
 
@@ -241,26 +261,23 @@ static void choose_unary(grid *g, const uint32_t pair[2])
 typedef struct candidate { /* giving factor the axes */
 	uint32_t factor;
 	axes axes;
-	int64_t total;     /* global elements of the tensors that have it */
-	int64_t gain;      /* how much further the factor is cut */
+	int64_t total; /* global elements of the tensors that have it */
+	int64_t gain;  /* how much further the factor is cut */
 } candidate;
 
 typedef struct bag {
 	VEC(candidate) list;
-	uint64_t *waits_for; /* by factor: factors that stand before it in some dim and are not cut completely yet */
+	uint64_t *waits_for; /* by factor: factors that stand before it in some dim and are not cut
+	                        completely yet */
 } bag;
 
 static int64_t precedence(const grid *g, uint32_t f)
 {
 	switch ((factor_type)g->rule->factor_types[f]) {
-	case FACTOR_PASS_THROUGH:
-		return 3;
-	case FACTOR_REDUCTION:
-		return 2;
-	case FACTOR_PERMUTATION:
-		return 1;
-	case FACTOR_NEED_REPLICATION:
-		break;
+	case FACTOR_PASS_THROUGH: return 3;
+	case FACTOR_REDUCTION: return 2;
+	case FACTOR_PERMUTATION: return 1;
+	case FACTOR_NEED_REPLICATION: break;
 	}
 	return 0;
 }
@@ -279,7 +296,8 @@ static bool is_better(const grid *g, const candidate *a, const candidate *b)
 	return compare_lists(g, a->axes, b->axes) > 0;
 }
 
-/* A part of an axis is a prefix of the axis: tensors that have more than the candidate count for it too. */
+/* A part of an axis is a prefix of the axis: tensors that have more than the candidate count for it
+ * too. */
 static int64_t total_size(const grid *g, uint32_t f, axes l)
 {
 	int64_t n = 0;
@@ -313,7 +331,8 @@ static void fill_bag(grid *g, bag *b)
 	b->waits_for = arena_zarray(g->mem, uint64_t, r->n_factors);
 	for (uint32_t d = 0; d < r->tensor_first[g->n_tensors]; d++)
 		for (uint32_t k = 1; k < r->dims[d].n; k++)
-			b->waits_for[r->dim_factors[r->dims[d].first + k]] |= (uint64_t)1 << r->dim_factors[r->dims[d].first + k - 1];
+			b->waits_for[r->dim_factors[r->dims[d].first + k]] |= (uint64_t)1
+				<< r->dim_factors[r->dims[d].first + k - 1];
 	for (uint32_t i = 0; i < g->n_tensors; i++)
 		for (uint32_t f = 0; f < r->n_factors; f++)
 			for (axes l = at_cell(g, i, f)->axes; l.n; l.n--)
@@ -341,7 +360,8 @@ static bool adjust(grid *g, candidate *c, const candidate *pick)
 		return true;
 	}
 	if (!truncate_by(g->mem, &c->axes, pick->axes)) {
-		c->gain = axes_product(c->axes); /* of the whole list, also when the factor has some of it already */
+		c->gain = axes_product(
+			c->axes); /* of the whole list, also when the factor has some of it already */
 		return true;
 	}
 	axes have = g->common[c->factor];
@@ -379,13 +399,15 @@ static bool in_all_tensors(const grid *g, uint32_t f)
 	return true;
 }
 
-/* Axes that a factor that must be replicated would have got move to the batching factors that have room. */
+/* Axes that a factor that must be replicated would have got move to the batching factors that have
+ * room. */
 static void offer_to_batching(grid *g, axes offered)
 {
 	const rule *r = g->rule;
 	for (uint32_t f = 0; f < r->n_factors && offered.n; f++) {
 		int64_t size = r->factor_sizes[f], used = axes_product(g->common[f]);
-		if (!is_type(g, f, FACTOR_PASS_THROUGH) || !in_all_tensors(g, f) || size == 0 || size % used)
+		if (!is_type(g, f, FACTOR_PASS_THROUGH) || !in_all_tensors(g, f) || size == 0 ||
+			size % used)
 			continue;
 		int64_t room = size / used;
 		axes_buf list;
@@ -418,7 +440,8 @@ static void choose_common(grid *g)
 	}
 }
 
-/* ---------------------------------------------------------------- reshape with axes that do not divide */
+/* ---------------------------------------------------------------- reshape with axes that do not
+ * divide */
 
 static bool has_overflow(const grid *g)
 {
@@ -428,8 +451,8 @@ static bool has_overflow(const grid *g)
 	return false;
 }
 
-/* Deals axes out over the factors of a tensor: each goes to the first factor with a common divisor, cut where needed.
- * From the first one that nobody can take, all go to the last factor. */
+/* Deals axes out over the factors of a tensor: each goes to the first factor with a common divisor,
+ * cut where needed. From the first one that nobody can take, all go to the last factor. */
 static void deal(grid *g, uint32_t tensor, axes list)
 {
 	const rule *r = g->rule;
@@ -460,7 +483,9 @@ static void deal(grid *g, uint32_t tensor, axes list)
 				fits = true;
 				room[k] /= part;
 				axes_push_merge(&got[k], axis_make(axis_index(rest), axis_pre(rest), part));
-				rest = part == size ? 0 : axis_make(axis_index(rest), axis_pre(rest) * part, size / part);
+				rest = part == size
+					? 0
+					: axis_make(axis_index(rest), axis_pre(rest) * part, size / part);
 			}
 		}
 		if (rest)
@@ -468,7 +493,8 @@ static void deal(grid *g, uint32_t tensor, axes list)
 	}
 	for (uint32_t k = 0; k < n; k++) {
 		at_cell(g, tensor, order[k])->axes = keep(g->mem, axes_of(&got[k]));
-		at_cell(g, tensor, order[k])->overflow = k + 1 == n ? keep(g->mem, axes_of(&left)) : (axes){NULL, 0};
+		at_cell(g, tensor, order[k])->overflow =
+			k + 1 == n ? keep(g->mem, axes_of(&left)) : (axes){NULL, 0};
 	}
 }
 
@@ -483,7 +509,8 @@ static bool same_axes(const sharding_table *t, sharding_id a, sharding_id b)
 	return same;
 }
 
-/* The more sharded side's axes are dealt out on both sides; what both then have of a factor is what they share. */
+/* The more sharded side's axes are dealt out on both sides; what both then have of a factor is what
+ * they share. */
 static void reshape_shardings(grid *g, sharding_table *t, sharding_id at[2])
 {
 	uint32_t from = sharding_size(g, 0) >= sharding_size(g, 1) ? 0 : 1;
@@ -507,7 +534,9 @@ static void reshape_shardings(grid *g, sharding_table *t, sharding_id at[2])
 	grid_make(&h, g->t, &legal, g->mem);
 	for (uint32_t f = 0; f < g->rule->n_factors; f++) {
 		const cell *x = at_cell(&h, 0, f), *y = at_cell(&h, 1, f);
-		g->common[f] = x->present && y->present ? common_prefix(g->mem, x->axes, y->axes) : x->present ? x->axes : y->axes;
+		g->common[f] = x->present && y->present ? common_prefix(g->mem, x->axes, y->axes)
+			: x->present                        ? x->axes
+												: y->axes;
 		for (uint32_t i = 0; i < 2; i++) {
 			at_cell(g, i, f)->axes = g->common[f];
 			at_cell(g, i, f)->overflow.n = 0;
@@ -554,7 +583,8 @@ static void follow_tensor(grid *g, uint32_t first)
 			push_all(&taken, g->common[f]);
 		}
 	for (uint32_t f = 0; f < g->rule->n_factors; f++) {
-		for (uint32_t i = g->n_tensors; !at_cell(g, first, f)->present && i-- > 0 && !g->common[f].n;)
+		for (uint32_t i = g->n_tensors;
+			 !at_cell(g, first, f)->present && i-- > 0 && !g->common[f].n;)
 			if (at_cell(g, i, f)->present)
 				g->common[f] = left_of(g->mem, at_cell(g, i, f)->axes, axes_of(&taken));
 		if (!at_cell(g, first, f)->present)
@@ -562,8 +592,9 @@ static void follow_tensor(grid *g, uint32_t first)
 	}
 }
 
-/* A contraction. Axes that cut a contracted factor of both operands stay: the sums are partial. Any others are where the
- * result has them. An operand that alone is cut along a contracted factor is gathered, unless it is larger than the result. */
+/* A contraction. Axes that cut a contracted factor of both operands stay: the sums are partial. Any
+ * others are where the result has them. An operand that alone is cut along a contracted factor is
+ * gathered, unless it is larger than the result. */
 static void choose_dot(grid *g)
 {
 	axes_buf taken;
@@ -584,7 +615,8 @@ static void choose_dot(grid *g)
 			continue;
 		bool contracted = is_type(g, f, FACTOR_REDUCTION), alike = axes_equal(l->axes, r->axes);
 		uint32_t cut = l->axes.n ? 0 : 1;
-		if (contracted ? (l->axes.n == 0) != (r->axes.n == 0) && g->op->sizes[cut] > g->op->sizes[2] : alike)
+		if (contracted ? (l->axes.n == 0) != (r->axes.n == 0) && g->op->sizes[cut] > g->op->sizes[2]
+					   : alike)
 			g->common[f] = left_of(g->mem, at_cell(g, cut, f)->axes, axes_of(&taken));
 		push_all(&taken, g->common[f]);
 	}
@@ -606,15 +638,17 @@ static axes free_axes(const grid *g, axes used, int64_t room)
 	return (axes){out, n};
 }
 
-/* A gather or a scatter by index whose table is cut along the dim that is indexed by the axes that cut the indices too: the
- * smaller of the table and of what is read or written goes to axes that are free. Tensors: table, indices, data. */
+/* A gather or a scatter by index whose table is cut along the dim that is indexed by the axes that
+ * cut the indices too: the smaller of the table and of what is read or written goes to axes that
+ * are free. Tensors: table, indices, data. */
 static bool choose_access(grid *g)
 {
 	enum { TABLE, INDICES, DATA };
 	const rule *r = g->rule;
 	if (r->n_results != 1 || g->n_tensors < 3)
 		return false;
-	uint32_t stays = g->op->sizes[TABLE] > g->op->sizes[DATA] ? TABLE : DATA, goes = stays == TABLE ? DATA : TABLE;
+	uint32_t stays = g->op->sizes[TABLE] > g->op->sizes[DATA] ? TABLE : DATA,
+			 goes = stays == TABLE ? DATA : TABLE;
 	axes_buf used;
 	used.n = 0;
 	for (uint32_t f = 0; f < r->n_factors; f++)
@@ -631,13 +665,16 @@ static bool choose_access(grid *g)
 		if (at_cell(g, stays, f)->present)
 			continue;
 		axes left = left_of(g->mem, g->common[f], axes_of(&used));
-		g->common[f] = left.n < g->common[f].n ? free_axes(g, axes_of(&used), axes_product(g->common[f])) : left;
+		g->common[f] = left.n < g->common[f].n
+			? free_axes(g, axes_of(&used), axes_product(g->common[f]))
+			: left;
 		push_all(&used, g->common[f]);
 	}
 	return true;
 }
 
-/* A select_and_scatter works where its result is, its source cut alike. Tensors: operand, source, start value, result. */
+/* A select_and_scatter works where its result is, its source cut alike. Tensors: operand, source,
+ * start value, result. */
 static bool choose_windows(grid *g)
 {
 	const rule *r = g->rule;
@@ -645,7 +682,8 @@ static bool choose_windows(grid *g)
 		return false;
 	follow_tensor(g, 3);
 	for (uint32_t d = 0; d < rank_of(r, 1); d++) {
-		const struct rule_dim *from = &r->dims[r->tensor_first[3] + d], *to = &r->dims[r->tensor_first[1] + d];
+		const struct rule_dim *from = &r->dims[r->tensor_first[3] + d],
+							  *to = &r->dims[r->tensor_first[1] + d];
 		if (from->n == 1 && to->n == 1)
 			g->common[r->dim_factors[to->first]] = g->common[r->dim_factors[from->first]];
 	}
@@ -660,33 +698,31 @@ static bool is_cut(const grid *g, uint32_t f)
 	return false;
 }
 
-/* XLA's partitioner goes op by op from the shardings that propagation left: most ops are computed where their result is
- * wanted, reductions where their first operand is. False for ops that are not modelled: those that look at their neighbours'
- * elements, and convolutions. */
+/* XLA's partitioner goes op by op from the shardings that propagation left: most ops are computed
+ * where their result is wanted, reductions where their first operand is. False for ops that are not
+ * modelled: those that look at their neighbours' elements, and convolutions. */
 static bool choose_as_partitioner(grid *g)
 {
 	const rule *r = g->rule;
 	bool reduces = false;
 	switch (g->op->op_kind) {
 	case OP_GATHER:
-	case OP_SCATTER:
-		return choose_access(g);
+	case OP_SCATTER: return choose_access(g);
 	case OP_CONVOLUTION:
 	case OP_SORT:
 	case OP_REDUCE_WINDOW:
-	case OP_CUSTOM_CALL:
-		return false;
-	case OP_SELECT_AND_SCATTER:
-		return choose_windows(g);
-	default:
-		break;
+	case OP_CUSTOM_CALL: return false;
+	case OP_SELECT_AND_SCATTER: return choose_windows(g);
+	default: break;
 	}
 	for (uint32_t f = 0; f < r->n_factors; f++) {
-		if ((is_type(g, f, FACTOR_NEED_REPLICATION) || is_type(g, f, FACTOR_PERMUTATION)) && is_cut(g, f))
+		if ((is_type(g, f, FACTOR_NEED_REPLICATION) || is_type(g, f, FACTOR_PERMUTATION)) &&
+			is_cut(g, f))
 			return false;
 		reduces |= is_type(g, f, FACTOR_REDUCTION);
 	}
-	if ((g->op->op_kind == OP_DOT_GENERAL || g->op->op_kind == OP_DOT) && r->n_operands == 2 && r->n_results == 1)
+	if ((g->op->op_kind == OP_DOT_GENERAL || g->op->op_kind == OP_DOT) && r->n_operands == 2 &&
+		r->n_results == 1)
 		choose_dot(g);
 	else if (r->n_results)
 		follow_tensor(g, reduces ? 0 : r->n_operands);
@@ -712,7 +748,8 @@ static bool update_tensor(grid *g, uint32_t tensor)
 	return changed;
 }
 
-void explicit_shardings(sharding_table *t, const explicit_op *op, arena *scratch, sharding_id *at, axes_buf *reduce)
+void explicit_shardings(
+	sharding_table *t, const explicit_op *op, arena *scratch, sharding_id *at, axes_buf *reduce)
 {
 	grid g;
 	grid_make(&g, t, op, scratch);
@@ -735,12 +772,14 @@ void explicit_shardings(sharding_table *t, const explicit_op *op, arena *scratch
 	if (!all.n || !op->rule->n_results)
 		return;
 	sharding_id result = op->in[op->rule->n_operands];
-	axes unreduced = result == SHARDING_NONE ? (axes){NULL, 0} : sharding_unreduced(sharding_get(t, result));
+	axes unreduced =
+		result == SHARDING_NONE ? (axes){NULL, 0} : sharding_unreduced(sharding_get(t, result));
 	axes_difference(axes_of(&all), unreduced, reduce);
 	axes_sort_merge(reduce);
 }
 
-/* The operands' axes along a factor; false when the two disagree, or an axis shards two free dims. */
+/* The operands' axes along a factor; false when the two disagree, or an axis shards two free dims.
+ */
 static bool operand_axes(const grid *g, uint32_t f, axes_buf *free_axes, axes *out, int64_t *size)
 {
 	const cell *l = at_cell(g, 0, f), *r = at_cell(g, 1, f);
@@ -787,13 +826,15 @@ sharding_id explicit_dot_result(sharding_table *t, const explicit_op *op, arena 
 		conflict = f;
 		wanted = l;
 	}
-	if (conflict == UINT32_MAX || !at_cell(&g, 2, conflict)->axes.n || !axes_equal(at_cell(&g, 2, conflict)->axes, axes_of(&reduced)))
+	if (conflict == UINT32_MAX || !at_cell(&g, 2, conflict)->axes.n ||
+		!axes_equal(at_cell(&g, 2, conflict)->axes, axes_of(&reduced)))
 		return op->in[2];
 	at_cell(&g, 2, conflict)->axes = wanted;
 	return build_sharding(&g, t, 2);
 }
 
-void explicit_reduction_axes(sharding_table *t, const explicit_op *op, arena *scratch, axes_buf *out)
+void explicit_reduction_axes(
+	sharding_table *t, const explicit_op *op, arena *scratch, axes_buf *out)
 {
 	grid g;
 	grid_make(&g, t, op, scratch);

@@ -1,4 +1,5 @@
-/* Collectives that the program itself names, inside manual computations: the mesh axes that their groups lie along. */
+/* Collectives that the program itself names, inside manual computations: the mesh axes that their
+ * groups lie along. */
 #include "lower/internal.h"
 
 static bool is_given(uint16_t op_kind, uint8_t *coll)
@@ -19,7 +20,8 @@ static const int64_t *rows_of(const module *m, op_id o, uint8_t coll, uint32_t *
 	const char *name = coll == COLL_COLLECTIVE_PERMUTE ? "source_target_pairs" : "replica_groups";
 	attr_id a = op_attr(m, o, name);
 	const attr *list = a == ID_NONE ? NULL : attr_get(m, a);
-	if (!list || list->kind != ATTR_DENSE || list->type == ID_NONE || type_get(m, list->type)->rank != 2)
+	if (!list || list->kind != ATTR_DENSE || list->type == ID_NONE ||
+		type_get(m, list->type)->rank != 2)
 		return NULL;
 	*in_row = type_get(m, list->type)->dims[1];
 	return op_ints(m, o, name, n);
@@ -29,7 +31,8 @@ const collective_step *given_step(lower_cache *c, node_id id)
 {
 	const node *n = &c->p->nodes.p[id];
 	uint8_t coll;
-	if (c->mesh == ID_NONE || !is_given(n->op_kind, &coll) || !n->n_operands || n->n_operands != n->n_results)
+	if (c->mesh == ID_NONE || !is_given(n->op_kind, &coll) || !n->n_operands ||
+		n->n_operands != n->n_results)
 		return NULL;
 	const mesh *mesh = &c->t->meshes.p[c->mesh];
 	uint32_t count;
@@ -42,7 +45,8 @@ const collective_step *given_step(lower_cache *c, node_id id)
 	for (uint32_t i = mesh->n_axes; i-- > 0; stride *= mesh->axis_sizes[i]) {
 		bool varies = false;
 		for (uint32_t k = 0; k < count && !varies; k++)
-			varies = ids[k] / stride % mesh->axis_sizes[i] != ids[k - k % in_row] / stride % mesh->axis_sizes[i];
+			varies = ids[k] / stride % mesh->axis_sizes[i] !=
+				ids[k - k % in_row] / stride % mesh->axis_sizes[i];
 		if (!varies)
 			continue;
 		list[n_axes++] = axis_make(i, 1, mesh->axis_sizes[i]);

@@ -1,6 +1,7 @@
-/* Builds the flat per-device program from the planning program and its shardings: one pass over main's nodes in
- * pre-order. Operands are resharded before the op that reads them, results after it, as insert-explicit-reshards and
- * reshard-to-collectives do; nothing is shared at this level. */
+/* Builds the flat per-device program from the planning program and its shardings: one pass over
+ * main's nodes in pre-order. Operands are resharded before the op that reads them, results after
+ * it, as insert-explicit-reshards and reshard-to-collectives do; nothing is shared at this level.
+ */
 #include "lower/internal.h"
 
 #include <stdlib.h>
@@ -11,8 +12,8 @@ typedef struct builder {
 	lowered *out;
 	struct lower_work *w;
 	bool shares_borders; /* XLA for TPU permutes equal borders once */
-	bool strict; /* ops without a rule need whole operands: above the placed level */
-	bool nests;  /* nest.c */
+	bool strict;         /* ops without a rule need whole operands: above the placed level */
+	bool nests;          /* nest.c */
 	lop_id region;
 } builder;
 
@@ -39,9 +40,13 @@ void lowered_free(lowered *l)
 	free(l);
 }
 
-void lowered_clear(lowered *l) { l->ops.n = l->vals.n = l->operands.n = l->results.n = l->starts.n = l->spans.n = 0; }
+void lowered_clear(lowered *l)
+{
+	l->ops.n = l->vals.n = l->operands.n = l->results.n = l->starts.n = l->spans.n = 0;
+}
 
-lval_id lowered_add_collective(lowered *l, const collective_step *s, lval_id operand, int64_t bytes, node_id node, lop_id region)
+lval_id lowered_add_collective(lowered *l, const collective_step *s, lval_id operand, int64_t bytes,
+	node_id node, lop_id region)
 {
 	const lval from = l->vals.p[operand];
 	lop_id o = lowered_add_op(l, LOP_COLLECTIVE, node, region);
@@ -49,7 +54,9 @@ lval_id lowered_add_collective(lowered *l, const collective_step *s, lval_id ope
 	x->coll = s->kind;
 	x->step = s;
 	/* what is gathered are parts, padding included */
-	x->bytes = MAX(s->kind == COLL_ALL_GATHER ? sat_mul(from.bytes, axes_product(s->axes)) : from.bytes, bytes);
+	x->bytes =
+		MAX(s->kind == COLL_ALL_GATHER ? sat_mul(from.bytes, axes_product(s->axes)) : from.bytes,
+			bytes);
 	lowered_add_operand(l, o, operand);
 	return lowered_add_result(l, o, from.origin, s->out, from.type, bytes);
 }
@@ -70,11 +77,13 @@ static lval_id reduce_value(builder *b, lval_id v, sharding_id like, node_id nod
 	lowered *l = b->out;
 	sharding_id at = l->vals.p[v].sharding;
 	axes_buf missing;
-	axes_difference(sharding_unreduced(sharding_get(b->c->t, at)), sharding_unreduced(sharding_get(b->c->t, like)), &missing);
+	axes_difference(sharding_unreduced(sharding_get(b->c->t, at)),
+		sharding_unreduced(sharding_get(b->c->t, like)), &missing);
 	if (!missing.n)
 		return v;
 	axes_sort_merge(&missing);
-	const collective_step *s = cache_reduce_step(b->c, axes_of(&missing), without_unreduced(b, at, like));
+	const collective_step *s =
+		cache_reduce_step(b->c, axes_of(&missing), without_unreduced(b, at, like));
 	return lowered_add_collective(l, s, v, l->vals.p[v].bytes, node, b->region);
 }
 
@@ -100,9 +109,13 @@ static inline lval_id reshard_value(builder *b, lval_id v, sharding_id to, node_
 
 /* ---------------------------------------------------------------- ops */
 
-static lval_id current_of(const builder *b, const node *n, uint32_t slot) { return b->w->current[b->p->slots.p[n->slots + slot]]; }
+static lval_id current_of(const builder *b, const node *n, uint32_t slot)
+{
+	return b->w->current[b->p->slots.p[n->slots + slot]];
+}
 
-/* The slots' shardings in w->slots: operands as they are now, results as they are wanted; and the operands in w->values. */
+/* The slots' shardings in w->slots: operands as they are now, results as they are wanted; and the
+ * operands in w->values. */
 static inline __attribute__((always_inline)) void gather_slots(builder *b, const node *n)
 {
 	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
@@ -136,11 +149,13 @@ static void reduce_operands(builder *b, const node *n, node_id id)
 	}
 }
 
-static lval_id fetch_border(builder *b, lval_id from, lval_id before, const halo_step *s, node_id id)
+static lval_id fetch_border(
+	builder *b, lval_id from, lval_id before, const halo_step *s, node_id id)
 {
 	for (uint32_t i = b->w->fetched.n; b->shares_borders && i-- > 0;) {
 		const fetched_border *f = &b->w->fetched.p[i];
-		if (f->from == from && f->before == before && f->what == s->what && f->bytes == s->bytes && f->region == b->region)
+		if (f->from == from && f->before == before && f->what == s->what && f->bytes == s->bytes &&
+			f->region == b->region)
 			return f->made;
 	}
 	lowered *l = b->out;
@@ -175,7 +190,8 @@ static void add_still(builder *b, node_id id, const node *n, const plan_entry *e
 	lop_id o = lowered_add_op(l, LOP_COMPUTE, id, b->region);
 	l->ops.p[o].plan = &e->plan;
 	lowered_add_operands(l, o, b->w->values.p, n->n_operands);
-	b->w->current[v] = lowered_add_result(l, o, v, e->plan.at[n->n_operands], b->p->vals.p[v].type, e->bytes[n->n_operands]);
+	b->w->current[v] = lowered_add_result(
+		l, o, v, e->plan.at[n->n_operands], b->p->vals.p[v].type, e->bytes[n->n_operands]);
 }
 
 static void build_planned(builder *b, node_id id)
@@ -188,7 +204,8 @@ static void build_planned(builder *b, node_id id)
 	if (b->c->planner == PLANNER_XLA && b->c->onto[id] != ID_NONE) {
 		lval_id x = b->w->current[b->c->onto[id]];
 		if (n->op_kind != OP_SCATTER) {
-			b->w->current[node_slots(b->p, n)[2]] = reshard_value(b, x, b->c->now[node_slots(b->p, n)[2]], id);
+			b->w->current[node_slots(b->p, n)[2]] =
+				reshard_value(b, x, b->c->now[node_slots(b->p, n)[2]], id);
 			return;
 		}
 		values[0] = x;
@@ -216,7 +233,11 @@ static void build_planned(builder *b, node_id id)
 	lval *made = l->vals.p + first;
 	const pval *wanted = b->p->vals.p;
 	for (uint32_t r = 0, i = n->n_operands; r < n->n_results; r++, i++)
-		made[r] = (lval){.origin = results[r], .sharding = at[i], .def = o, .bytes = e->bytes[i], .type = wanted[results[r]].type};
+		made[r] = (lval){.origin = results[r],
+			.sharding = at[i],
+			.def = o,
+			.bytes = e->bytes[i],
+			.type = wanted[results[r]].type};
 	l->vals.n += n->n_results;
 	l->ops.p[o].n_results = n->n_results;
 	for (uint32_t r = 0; r < n->n_results; r++) {
@@ -232,7 +253,8 @@ static void build_planned(builder *b, node_id id)
 	}
 }
 
-static lval_id add_given(builder *b, node_id id, lval_id x, const node_plan *plan, sharding_id at, uint32_t r)
+static lval_id add_given(
+	builder *b, node_id id, lval_id x, const node_plan *plan, sharding_id at, uint32_t r)
 {
 	const node *n = &b->p->nodes.p[id];
 	const collective_step *s = b->c->given[id];
@@ -274,12 +296,16 @@ static void build_given_planned(builder *b, node_id id)
 	b->w->current[v] = reshard_value(b, x, b->c->now[v], id);
 }
 
-static uint32_t rank_of(const builder *b, sharding_id id) { return sharding_get(b->c->t, id)->rank; }
+static uint32_t rank_of(const builder *b, sharding_id id)
+{
+	return sharding_get(b->c->t, id)->rank;
+}
 
 /* Where such an op runs: as its first operand with the result's rank is sharded. */
 static sharding_id shards_of(const builder *b, const node *n)
 {
-	uint32_t rank = n->n_results ? pval_type(b->p, b->p->slots.p[n->slots + n->n_operands])->rank : 0;
+	uint32_t rank =
+		n->n_results ? pval_type(b->p, b->p->slots.p[n->slots + n->n_operands])->rank : 0;
 	for (uint32_t i = 0; i < n->n_operands; i++) {
 		sharding_id from = b->out->vals.p[current_of(b, n, i)].sharding;
 		if (rank_of(b, from) == rank)
@@ -288,7 +314,8 @@ static sharding_id shards_of(const builder *b, const node *n)
 	return b->c->replicated[rank];
 }
 
-/* Ops without a rule: sources, ops that only change the sharding, and those that nobody knows how to cut. */
+/* Ops without a rule: sources, ops that only change the sharding, and those that nobody knows how
+ * to cut. */
 static void build_opaque(builder *b, node_id id)
 {
 	const node *n = &b->p->nodes.p[id];
@@ -301,7 +328,8 @@ static void build_opaque(builder *b, node_id id)
 	if (n->op_kind == OP_SDY_SHARDING_GROUP)
 		return;
 	/* Elementwise ops are cut all the same. */
-	bool barrier = n->op_kind == OP_OPTIMIZATION_BARRIER, shards = b->strict && !barrier && n->elementwise;
+	bool barrier = n->op_kind == OP_OPTIMIZATION_BARRIER,
+		 shards = b->strict && !barrier && n->elementwise;
 	bool whole = b->strict && !barrier && !shards && n->n_operands && n->kind == NODE_OPAQUE;
 	sharding_id at = shards ? shards_of(b, n) : SHARDING_NONE;
 	vec_reserve(&b->w->values, n->n_operands);
@@ -324,7 +352,9 @@ static void build_opaque(builder *b, node_id id)
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		pval_id v = b->p->slots.p[n->slots + n->n_operands + r];
 		uint32_t rank = pval_type(b->p, v)->rank;
-		sharding_id sh = whole ? b->c->replicated[rank] : shards && rank == rank_of(b, at) ? at : b->c->now[v];
+		sharding_id sh = whole                 ? b->c->replicated[rank]
+			: shards && rank == rank_of(b, at) ? at
+											   : b->c->now[v];
 		lowered_add_result(l, o, v, sh, b->p->vals.p[v].type, cache_bytes(b->c, v, sh));
 	}
 	for (uint32_t r = 0; r < n->n_results; r++) {
@@ -346,16 +376,20 @@ static const manual_edge *edge_of(const program *p, pval_id v)
 		else
 			high = mid;
 	}
-	return low < p->manual_edges.n && p->manual_edges.p[low].node == def ? &p->manual_edges.p[low] : NULL;
+	return low < p->manual_edges.n && p->manual_edges.p[low].node == def ? &p->manual_edges.p[low]
+																		 : NULL;
 }
 
-/* Outside a manual computation: the manual axes of its entry, then the free axes. Inside: the free axes alone. */
-static sharding_id cross_edge(builder *b, const manual_edge *e, sharding_id inside, sharding_id outside)
+/* Outside a manual computation: the manual axes of its entry, then the free axes. Inside: the free
+ * axes alone. */
+static sharding_id cross_edge(
+	builder *b, const manual_edge *e, sharding_id inside, sharding_id outside)
 {
 	if (!e)
 		return inside != SHARDING_NONE ? inside : outside;
 	sharding_edit edit;
-	sharding_to_edit(b->c->t, inside != SHARDING_NONE ? cache_plain(b->c, e->outer, 0) : outside, &edit);
+	sharding_to_edit(
+		b->c->t, inside != SHARDING_NONE ? cache_plain(b->c, e->outer, 0) : outside, &edit);
 	edit.replicated.n = edit.unreduced.n = 0;
 	for (uint32_t d = 0; d < edit.rank; d++) {
 		axes_buf *l = &edit.dims[d].axes;
@@ -364,14 +398,18 @@ static sharding_id cross_edge(builder *b, const manual_edge *e, sharding_id insi
 			if ((e->axes >> axis_index(l->a[i]) & 1) == (inside != SHARDING_NONE))
 				l->a[n++] = l->a[i];
 		l->n = n;
-		axes more = inside != SHARDING_NONE ? sharding_dim(sharding_get(b->c->t, inside), d) : (axes){NULL, 0};
+		axes more = inside != SHARDING_NONE ? sharding_dim(sharding_get(b->c->t, inside), d)
+											: (axes){NULL, 0};
 		for (uint32_t i = 0; i < more.n && l->n < MAX_TENSOR_AXES; i++)
 			l->a[l->n++] = more.a[i];
 	}
 	return cache_plain(b->c, sharding_intern(b->c->t, &edit), edit.rank);
 }
 
-static pval_id result_of(const builder *b, const node *n, uint32_t r) { return b->p->slots.p[n->slots + n->n_operands + r]; }
+static pval_id result_of(const builder *b, const node *n, uint32_t r)
+{
+	return b->p->slots.p[n->slots + n->n_operands + r];
+}
 
 /* The pval of argument i of a region, ID_NONE when there is none. */
 static pval_id region_arg(const builder *b, const node *n, uint32_t region, uint32_t i)
@@ -408,8 +446,11 @@ static void add_region_args(builder *b, lop_id o, const node *n)
 					b->w->current[arg] = b->w->current[first];
 				continue;
 			}
-			sharding_id sh = n->op_kind == OP_WHILE && i < n->n_results ? b->c->now[result_of(b, n, i)] : b->c->now[arg];
-			b->w->current[arg] = lowered_add_result(b->out, o, arg, sh, b->p->vals.p[arg].type, cache_bytes(b->c, arg, sh));
+			sharding_id sh = n->op_kind == OP_WHILE && i < n->n_results
+				? b->c->now[result_of(b, n, i)]
+				: b->c->now[arg];
+			b->w->current[arg] = lowered_add_result(
+				b->out, o, arg, sh, b->p->vals.p[arg].type, cache_bytes(b->c, arg, sh));
 		}
 }
 
@@ -438,7 +479,8 @@ static void leave_region(builder *b, lop_id end, const node *n, lop_id outer)
 	b->region = outer;
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		pval_id v = result_of(b, n, r);
-		b->w->current[v] = lowered_add_result(b->out, end, v, b->c->now[v], b->p->vals.p[v].type, cache_bytes(b->c, v, b->c->now[v]));
+		b->w->current[v] = lowered_add_result(
+			b->out, end, v, b->c->now[v], b->p->vals.p[v].type, cache_bytes(b->c, v, b->c->now[v]));
 	}
 }
 
@@ -447,19 +489,22 @@ static void close_region(builder *b, node_id id)
 {
 	const node *end = &b->p->nodes.p[id], *n = &b->p->nodes.p[end->parent];
 	lowered *l = b->out;
-	bool last = end->region + 1u == op_at(b->p->m, n->op)->n_regions, is_test = n->op_kind == OP_WHILE && !last;
+	bool last = end->region + 1u == op_at(b->p->m, n->op)->n_regions,
+		 is_test = n->op_kind == OP_WHILE && !last;
 	vec_reserve(&b->w->values, end->n_operands);
 	for (uint32_t i = 0; i < end->n_operands; i++) {
 		lval_id x = current_of(b, end, i);
 		if (!is_test && i < n->n_results) {
 			pval_id r = result_of(b, n, i);
 			const manual_edge *e = edge_of(b->p, r);
-			x = reshard_value(b, x, e ? cross_edge(b, e, SHARDING_NONE, b->c->now[r]) : b->c->now[r], id);
+			x = reshard_value(
+				b, x, e ? cross_edge(b, e, SHARDING_NONE, b->c->now[r]) : b->c->now[r], id);
 		}
 		b->w->values.p[i] = x;
 	}
 	lop_id region = b->w->open.p[b->w->open.n - 1], outer = l->ops.p[region].region;
-	lop_id o = lowered_add_op(l, last ? LOP_REGION_END : LOP_REGION_ELSE, end->parent, last ? outer : region);
+	lop_id o = lowered_add_op(
+		l, last ? LOP_REGION_END : LOP_REGION_ELSE, end->parent, last ? outer : region);
 	for (uint32_t i = 0; i < end->n_operands; i++)
 		lowered_add_operand(l, o, b->w->values.p[i]);
 	if (last)
@@ -475,7 +520,8 @@ static void close_ended(builder *b, node_id id)
 		if (id < b->p->nodes.p[of].end)
 			return;
 		lop_id outer = b->out->ops.p[region].region;
-		leave_region(b, lowered_add_op(b->out, LOP_REGION_END, of, outer), &b->p->nodes.p[of], outer);
+		leave_region(
+			b, lowered_add_op(b->out, LOP_REGION_END, of, outer), &b->p->nodes.p[of], outer);
 	}
 }
 
@@ -486,7 +532,8 @@ static void build_arguments(builder *b)
 	for (uint32_t i = 0; i < b->p->args.n; i++) {
 		pval_id v = b->p->args.p[i];
 		lop_id o = lowered_add_op(b->out, LOP_ARGUMENT, ID_NONE, ID_NONE);
-		b->w->current[v] = lowered_add_result(b->out, o, v, b->c->now[v], b->p->vals.p[v].type, cache_bytes(b->c, v, b->c->now[v]));
+		b->w->current[v] = lowered_add_result(
+			b->out, o, v, b->c->now[v], b->p->vals.p[v].type, cache_bytes(b->c, v, b->c->now[v]));
 	}
 }
 
@@ -509,7 +556,8 @@ static void build_nodes(builder *b)
 				break;
 			if (b->c->given[id] && b->c->planner == PLANNER_XLA)
 				build_given(b, id);
-			else if (b->c->given[id] && b->c->planner == PLANNER_EXACT && n->n_operands == 1 && n->n_results == 1)
+			else if (b->c->given[id] && b->c->planner == PLANNER_EXACT && n->n_operands == 1 &&
+				n->n_results == 1)
 				build_given_planned(b, id);
 			else if (is_reshard_op(n->op_kind))
 				build_opaque(b, id);
@@ -531,10 +579,10 @@ static void build_nodes(builder *b)
 				close_region(b, id);
 			break;
 		case NODE_RESULT:
-			vec_push(&b->out->results, reshard_value(b, current_of(b, n, 0), b->c->now[p->slots.p[n->slots + 1]], id));
+			vec_push(&b->out->results,
+				reshard_value(b, current_of(b, n, 0), b->c->now[p->slots.p[n->slots + 1]], id));
 			break;
-		case NODE_EDGE:
-			break; /* the value and its edge are one */
+		case NODE_EDGE: break; /* the value and its edge are one */
 		}
 		id++;
 	}
@@ -555,7 +603,8 @@ static void find_shardings(lower_cache *c, const sharding_id *shardings)
 }
 
 /* False when something was not sharded as nesting took it to be. */
-static bool build_all(lower_cache *c, lowered *out, lower_level level, lower_target target, bool nest)
+static bool build_all(
+	lower_cache *c, lowered *out, lower_level level, lower_target target, bool nest)
 {
 	lowered_clear(out);
 	c->work->open.n = c->work->fetched.n = 0;
@@ -563,8 +612,14 @@ static bool build_all(lower_cache *c, lowered *out, lower_level level, lower_tar
 	vec_reserve(&out->ops, c->p->nodes.n + c->p->args.n + 1);
 	vec_reserve(&out->vals, c->p->vals.n);
 	vec_reserve(&out->operands, c->p->slots.n);
-	builder b = {.c = c, .p = c->p, .out = out, .w = c->work, .strict = level != LEVEL_PLACED, .shares_borders = target == TARGET_TPU, .region = ID_NONE,
-	             .nests = nest};
+	builder b = {.c = c,
+		.p = c->p,
+		.out = out,
+		.w = c->work,
+		.strict = level != LEVEL_PLACED,
+		.shares_borders = target == TARGET_TPU,
+		.region = ID_NONE,
+		.nests = nest};
 	if (nest)
 		nest_begin(c);
 	build_arguments(&b);
@@ -575,7 +630,8 @@ static bool build_all(lower_cache *c, lowered *out, lower_level level, lower_tar
 	return !nest || !nest_misfits(c);
 }
 
-void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level, lower_target target, lowered *out)
+void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level,
+	lower_target target, lowered *out)
 {
 	lowered *first = level == LEVEL_PLACED ? out : &c->work->placed;
 	cache_bound(c);

@@ -1,11 +1,12 @@
-/* Elementwise ops that are part of the one op that reads them: programs for costs alone. Most ops of a training step are
- * such: the moments and updates of an optimizer are trees of them.
+/* Elementwise ops that are part of the one op that reads them: programs for costs alone. Most ops
+ * of a training step are such: the moments and updates of an optimizer are trees of them.
  *
- * A tree is a fact of the program: elementwise ops, each read by one of the others, up to the last one. Nothing but the tree's
- * own ops and what is made of constants alone stands between its first op that reads something and its last. In a lowered program it falls into
- * parts: a part is one op with others nested in it, between which nothing has to be moved, summed or fetched. So whoever walks
- * the nested ops of a part and then the op walks the program in its own order, and what depends on the order of ops comes
- * out the same. */
+ * A tree is a fact of the program: elementwise ops, each read by one of the others, up to the last
+ * one. Nothing but the tree's own ops and what is made of constants alone stands between its first
+ * op that reads something and its last. In a lowered program it falls into parts: a part is one op
+ * with others nested in it, between which nothing has to be moved, summed or fetched. So whoever
+ * walks the nested ops of a part and then the op walks the program in its own order, and what
+ * depends on the order of ops comes out the same. */
 #include "lower/internal.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@
 typedef struct part {
 	uint32_t root;          /* the op that stays: its place in tree.nodes */
 	const plan_entry *plan; /* its plan */
-	const uint32_t *leaves; /* what is read from elsewhere, once for every read: places in tree.vals */
+	const uint32_t
+		*leaves; /* what is read from elsewhere, once for every read: places in tree.vals */
 	nest nest;
 } part;
 
@@ -35,7 +37,7 @@ typedef struct tree {
 
 /* Trees alike in all that states depend on, as those of repeated layers are. */
 typedef struct tree_class {
-	uint32_t first; /* of its trees */
+	uint32_t first;         /* of its trees */
 	const tree_state *last; /* found for one of them; NULL: none yet */
 } tree_class;
 
@@ -47,10 +49,10 @@ struct nesting {
 	uint32_t *number;  /* by node of a tree: its place there */
 	VEC(tree) trees;
 	VEC(tree_class) classes;
-	index_map by_shardings;   /* of classes: states */
+	index_map by_shardings; /* of classes: states */
 	VEC(const tree_state *) states;
-	VEC(uint8_t) current;     /* by tree: its state is that of c->now */
-	uint32_t *first_tree_of;  /* by value, and the end: in trees_of */
+	VEC(uint8_t) current;    /* by tree: its state is that of c->now */
+	uint32_t *first_tree_of; /* by value, and the end: in trees_of */
 	VEC(uint32_t) trees_of;
 	bool misfit;
 	/* of the state that is made now, by tree.nodes */
@@ -64,11 +66,18 @@ struct nesting {
 
 /* ---------------------------------------------------------------- trees, once */
 
-static pval_id result_of(const program *p, node_id id) { return node_slots(p, &p->nodes.p[id])[p->nodes.p[id].n_operands]; }
+static pval_id result_of(const program *p, node_id id)
+{
+	return node_slots(p, &p->nodes.p[id])[p->nodes.p[id].n_operands];
+}
 
-static node_id reader_of(const program *p, node_id id) { return p->slot_node.p[p->uses.p[p->vals.p[result_of(p, id)].uses]]; }
+static node_id reader_of(const program *p, node_id id)
+{
+	return p->slot_node.p[p->uses.p[p->vals.p[result_of(p, id)].uses]];
+}
 
-/* Read by one op that is not dead, as partial sums have to be that stay partial (optimize_sums.c). */
+/* Read by one op that is not dead, as partial sums have to be that stay partial (optimize_sums.c).
+ */
 static bool is_read_once(const program *p, const pval *v)
 {
 	uint32_t n = 0;
@@ -84,11 +93,12 @@ static bool may_stay_partial(const program *p, const bool *sums, pval_id v)
 	return def != ID_NONE && sums[def] && is_read_once(p, &p->vals.p[v]);
 }
 
-/* Nodes that partial sums pass through stand for themselves: sums of two of them, and in loops whatever a sum that is carried
- * could be made of. */
+/* Nodes that partial sums pass through stand for themselves: sums of two of them, and in loops
+ * whatever a sum that is carried could be made of. */
 static void keep_sums(struct nesting *x, const program *p)
 {
-	bool *sums = xcalloc(p->nodes.n + 1, sizeof *sums), *stays = xcalloc(p->nodes.n + 1, sizeof *stays);
+	bool *sums = xcalloc(p->nodes.n + 1, sizeof *sums),
+		 *stays = xcalloc(p->nodes.n + 1, sizeof *stays);
 	for (node_id id = p->main_first; id < p->main_end; id++) {
 		const node *n = &p->nodes.p[id];
 		uint32_t partial = 0;
@@ -98,8 +108,7 @@ static void keep_sums(struct nesting *x, const program *p)
 		case OP_CONSTANT:
 		case OP_SDY_CONSTANT:
 		case OP_IOTA:
-		case OP_BROADCAST_IN_DIM:
-			break;
+		case OP_BROADCAST_IN_DIM: break;
 		case OP_ADD:
 		case OP_CONVERT:
 			sums[id] = partial > 0;
@@ -109,8 +118,7 @@ static void keep_sums(struct nesting *x, const program *p)
 			sums[id] = true;
 			stays[id] = partial > 0;
 			break;
-		default:
-			sums[id] = !n->elementwise;
+		default: sums[id] = !n->elementwise;
 		}
 	}
 	for (node_id id = p->main_first; id < p->main_end; id++)
@@ -127,7 +135,8 @@ static void find_roots(lower_cache *c)
 {
 	const program *p = c->p;
 	struct nesting *x = c->nesting;
-	node_id next = ID_NONE; /* the op that is in no tree, or the last of one, and is met next behind this place */
+	node_id next = ID_NONE; /* the op that is in no tree, or the last of one, and is met next behind
+	                           this place */
 	uint32_t mark = c->n_marks, *count = xcalloc(p->nodes.n + 1, sizeof *count);
 	memset(x->tree_of, 0xff, p->nodes.n * sizeof *x->tree_of);
 	for (node_id id = p->main_end; id-- > p->main_first;) {
@@ -137,9 +146,13 @@ static void find_roots(lower_cache *c)
 		node_id reader = x->reader[id];
 		if (way == NEST_CONSTANT)
 			continue;
-		node_id root = reader == ID_NONE ? ID_NONE : x->tree_of[reader] != ID_NONE ? x->tree_of[reader] : reader;
+		node_id root = reader == ID_NONE    ? ID_NONE
+			: x->tree_of[reader] != ID_NONE ? x->tree_of[reader]
+											: reader;
 		bool free = way == NEST_DROPPED || way == NEST_ANYWHERE;
-		if (way == NEST_DROPPED || ((way == NEST_ANYWHERE || (way == NEST_INSIDE && root == next)) && count[root] < MAX_NESTED)) {
+		if (way == NEST_DROPPED ||
+			((way == NEST_ANYWHERE || (way == NEST_INSIDE && root == next)) &&
+				count[root] < MAX_NESTED)) {
 			x->tree_of[id] = x->tree_of[root] = root;
 			count[root] += way != NEST_DROPPED;
 		} else if (!free) {
@@ -152,7 +165,10 @@ static void find_roots(lower_cache *c)
 	free(count);
 }
 
-static const void *keep(arena *mem, const void *p, size_t n) { return n ? memcpy(arena_alloc(mem, n), p, n) : NULL; }
+static const void *keep(arena *mem, const void *p, size_t n)
+{
+	return n ? memcpy(arena_alloc(mem, n), p, n) : NULL;
+}
 
 /* nodes: descending. seen: by value: the last tree with it, and its place there. */
 static void add_tree(lower_cache *c, const node_id *nodes, uint32_t n, uint32_t (*seen)[2])
@@ -167,7 +183,8 @@ static void add_tree(lower_cache *c, const node_id *nodes, uint32_t n, uint32_t 
 		node_id k = list[i] = nodes[n - 1 - i];
 		x->tree_of[k] = id;
 		x->number[k] = i;
-		for (uint32_t j = 0; j < (uint32_t)p->nodes.p[k].n_operands + p->nodes.p[k].n_results; j++) {
+		for (uint32_t j = 0; j < (uint32_t)p->nodes.p[k].n_operands + p->nodes.p[k].n_results;
+			 j++) {
 			pval_id v = node_slots(p, &p->nodes.p[k])[j];
 			if (seen[v][0] != id) {
 				seen[v][0] = id;
@@ -189,7 +206,8 @@ static void make_trees(lower_cache *c)
 {
 	const program *p = c->p;
 	struct nesting *x = c->nesting;
-	node_id *last = xmalloc((p->nodes.n + 1) * sizeof *last), *before = xmalloc((p->nodes.n + 1) * sizeof *before);
+	node_id *last = xmalloc((p->nodes.n + 1) * sizeof *last),
+			*before = xmalloc((p->nodes.n + 1) * sizeof *before);
 	uint32_t(*seen)[2] = xmalloc((p->vals.n + 1) * sizeof *seen);
 	VEC(node_id) nodes = {0};
 	memset(last, 0xff, p->nodes.n * sizeof *last);
@@ -217,19 +235,22 @@ static uint64_t tree_hash(const lower_cache *c, const tree *t)
 {
 	uint64_t h = hash_combine(t->n_nodes, t->n_vals);
 	for (uint32_t i = 0; i < t->n_nodes; i++)
-		h = hash_combine(h, (uint64_t)c->node_class[t->nodes[i]] << 32 | (t->nodes[t->n_nodes - 1] - t->nodes[i]));
+		h = hash_combine(h,
+			(uint64_t)c->node_class[t->nodes[i]] << 32 | (t->nodes[t->n_nodes - 1] - t->nodes[i]));
 	return hash_bytes(t->slots, t->n_slots * sizeof *t->slots, h);
 }
 
-/* Equal shardings make equal states, which name nodes by how far they are in front of the last one. Who reads whom is in the slots,
- * and what is made of constants alone in the ways. */
+/* Equal shardings make equal states, which name nodes by how far they are in front of the last one.
+ * Who reads whom is in the slots, and what is made of constants alone in the ways. */
 static bool are_alike(const lower_cache *c, const tree *a, const tree *b)
 {
-	if (a->n_nodes != b->n_nodes || a->n_vals != b->n_vals || a->n_slots != b->n_slots || memcmp(a->slots, b->slots, a->n_slots * sizeof *a->slots))
+	if (a->n_nodes != b->n_nodes || a->n_vals != b->n_vals || a->n_slots != b->n_slots ||
+		memcmp(a->slots, b->slots, a->n_slots * sizeof *a->slots))
 		return false;
 	for (uint32_t i = 0; i < a->n_nodes; i++) {
 		node_id k = a->nodes[i], n = b->nodes[i];
-		if (c->node_class[k] != c->node_class[n] || c->nesting->ways[k] != c->nesting->ways[n] || a->nodes[0] - k != b->nodes[0] - n)
+		if (c->node_class[k] != c->node_class[n] || c->nesting->ways[k] != c->nesting->ways[n] ||
+			a->nodes[0] - k != b->nodes[0] - n)
 			return false;
 	}
 	return true;
@@ -377,7 +398,10 @@ void nest_forget(lower_cache *c)
 		forget_states(c->nesting);
 }
 
-size_t nest_index_bytes(const lower_cache *c) { return c->nesting ? c->nesting->by_shardings.cap * (sizeof(uint64_t) + sizeof(uint32_t)) : 0; }
+size_t nest_index_bytes(const lower_cache *c)
+{
+	return c->nesting ? c->nesting->by_shardings.cap * (sizeof(uint64_t) + sizeof(uint32_t)) : 0;
+}
 
 /* The node's plan when nothing moves around it, else NULL. */
 static const plan_entry *still_plan(lower_cache *c, node_id id)
@@ -391,7 +415,8 @@ static const plan_entry *still_plan(lower_cache *c, node_id id)
 	return e->still ? e : NULL;
 }
 
-/* Do all those that are made of constants and read by this one stand still too? Behind x->still of all of them. */
+/* Do all those that are made of constants and read by this one stand still too? Behind x->still of
+ * all of them. */
 static bool is_free(const lower_cache *c, uint32_t tree, node_id id)
 {
 	const struct nesting *x = c->nesting;
@@ -415,24 +440,29 @@ static void find_parts(lower_cache *c, const tree *t)
 	for (uint32_t i = t->n_nodes; i-- > 0;) {
 		node_id id = t->nodes[i];
 		uint32_t reader = i + 1 < t->n_nodes ? x->number[x->reader[id]] : i;
-		bool free = x->ways[id] == NEST_DROPPED || (x->ways[id] == NEST_ANYWHERE && is_free(c, x->tree_of[id], id));
+		bool free = x->ways[id] == NEST_DROPPED ||
+			(x->ways[id] == NEST_ANYWHERE && is_free(c, x->tree_of[id], id));
 		x->root.p[i] = i;
-		if (i + 1 < t->n_nodes && x->still.p[i] && x->still.p[reader] && (free || (x->ways[id] == NEST_INSIDE && x->root.p[reader] == next)))
+		if (i + 1 < t->n_nodes && x->still.p[i] && x->still.p[reader] &&
+			(free || (x->ways[id] == NEST_INSIDE && x->root.p[reader] == next)))
 			x->root.p[i] = x->root.p[reader];
 		else if (!free)
 			next = i;
 	}
 }
 
-/* What a node of a part reads: operands of the op, and nested ops. slots: the node's, in tree.slots. */
-static uint8_t add_reads(lower_cache *c, const tree *t, uint32_t root, uint32_t at, const uint32_t *slots, uint8_t self)
+/* What a node of a part reads: operands of the op, and nested ops. slots: the node's, in
+ * tree.slots. */
+static uint8_t add_reads(
+	lower_cache *c, const tree *t, uint32_t root, uint32_t at, const uint32_t *slots, uint8_t self)
 {
 	struct nesting *x = c->nesting;
 	node_id id = t->nodes[at];
 	uint8_t reads = 0;
 	for (uint32_t i = 0; i < c->p->nodes.p[id].n_operands; i++) {
 		node_id def = c->p->vals.p[t->vals[slots[i]]].def;
-		bool inside = def != ID_NONE && x->tree_of[def] == x->tree_of[id] && x->reader[def] == id && x->root.p[x->number[def]] == root;
+		bool inside = def != ID_NONE && x->tree_of[def] == x->tree_of[id] && x->reader[def] == id &&
+			x->root.p[x->number[def]] == root;
 		if (inside && x->ways[def] == NEST_DROPPED)
 			continue;
 		reads++;
@@ -460,8 +490,12 @@ static const part *make_part(lower_cache *c, const tree *t, uint32_t root)
 			x->place.p[i] = x->ops.n;
 			uint8_t n_reads = add_reads(c, t, root, i, slots, (uint8_t)x->ops.n);
 			const plan_entry *e = x->still.p[i];
-			vec_push(&x->ops, (nested_op){.before = t->nodes[root] - t->nodes[i], .plan = &e->plan, .bytes = e->bytes[n->n_operands],
-			                              .first_read = (uint16_t)first, .n_reads = n_reads});
+			vec_push(&x->ops,
+				(nested_op){.before = t->nodes[root] - t->nodes[i],
+					.plan = &e->plan,
+					.bytes = e->bytes[n->n_operands],
+					.first_read = (uint16_t)first,
+					.n_reads = n_reads});
 		}
 		slots += n->n_operands + n->n_results;
 	}
@@ -555,7 +589,8 @@ static void build_part(lower_cache *c, lowered *l, const tree *t, const part *x,
 	}
 	l->operands.n += op->n_operands;
 	pval_id v = node_slots(c->p, n)[n->n_operands];
-	c->work->current[v] = lowered_add_result(l, o, v, x->plan->plan.at[n->n_operands], c->p->vals.p[v].type, x->plan->bytes[n->n_operands]);
+	c->work->current[v] = lowered_add_result(l, o, v, x->plan->plan.at[n->n_operands],
+		c->p->vals.p[v].type, x->plan->bytes[n->n_operands]);
 }
 
 bool nest_build(lower_cache *c, lowered *l, node_id id, lop_id region)

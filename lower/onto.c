@@ -1,5 +1,6 @@
-/* What XLA makes of x + scatter(zeros, ..) before it partitions: scatter(x, ..). The other summand is then read where the
- * scatter works, which may be elsewhere than where the sum is wanted. Sums of two scatters stay what they are. */
+/* What XLA makes of x + scatter(zeros, ..) before it partitions: scatter(x, ..). The other summand
+ * is then read where the scatter works, which may be elsewhere than where the sum is wanted. Sums
+ * of two scatters stay what they are. */
 #include "lower/internal.h"
 
 static const node *maker_of(const program *p, pval_id v)
@@ -29,7 +30,8 @@ bool is_splat_zero(const program *p, pval_id v)
 void scatter_find_onto(const program *p, node_id id, pval_id *onto)
 {
 	const node *n = &p->nodes.p[id];
-	if (n->op_kind != OP_SCATTER || n->n_operands != 3 || n->n_results != 1 || !is_splat_zero(p, node_slots(p, n)[0]))
+	if (n->op_kind != OP_SCATTER || n->n_operands != 3 || n->n_results != 1 ||
+		!is_splat_zero(p, node_slots(p, n)[0]))
 		return;
 	pval_id made = node_slots(p, n)[3];
 	if (p->vals.p[made].n_uses != 1)
@@ -41,7 +43,8 @@ void scatter_find_onto(const program *p, node_id id, pval_id *onto)
 		return;
 	pval_id other = node_slots(p, s)[slot == s->slots];
 	node_id def = p->vals.p[other].def;
-	if (def != ID_NONE && (def >= id || p->nodes.p[def].op_kind == OP_SCATTER || onto[def] != ID_NONE))
+	if (def != ID_NONE &&
+		(def >= id || p->nodes.p[def].op_kind == OP_SCATTER || onto[def] != ID_NONE))
 		return;
 	onto[id] = other;
 	onto[sum] = made;

@@ -1,18 +1,21 @@
-/* The optimized level: textbook rewrites of the placed program, read from one set of arrays and written to another.
+/* The optimized level: textbook rewrites of the placed program, read from one set of arrays and
+ * written to another.
  *
  *   1 forward   equal reshards of one value become one; a reshard back to where the value came from is the value
  *   2 backward  use counts of what is left: dead code goes
  *   3 forward   which values could stay partial sums (linear ops on all_reduce results with one use)
- *   4 backward  which do: those that flow into a sum of partial sums over the same axes; at the levels that are costed also
+ *   4 backward  which do: those that flow into a sum of partial sums over the same axes; at the
+ * levels that are costed also
  *               those that a loop accumulates: they are reduced behind the loop
  *   5 forward   write: chains of reshards are planned again from end to end, all_reduce + all_slice becomes
  *               reduce_scatter, a sum of partial sums is reduced once, and a scalar's broadcast (the zeros that a scatter
  *               adds to) is not moved but made again where it is wanted
  *
- * Gathers of parameters are not shared between uses: holding a gathered parameter from forward to backward is what
- * sharding parameters is meant to avoid. XLA does share them: at the compiled level equal gathers are one, on TPU where
- * they are near to each other. And there only sums of what has just been reduced are reduced once,
- * not what a scatter wrote with what another op made, and nothing on CPU. */
+ * Gathers of parameters are not shared between uses: holding a gathered parameter from forward to
+ * backward is what sharding parameters is meant to avoid. XLA does share them: at the compiled
+ * level equal gathers are one, on TPU where they are near to each other. And there only sums of
+ * what has just been reduced are reduced once, not what a scatter wrote with what another op made,
+ * and nothing on CPU. */
 #include "lower/optimize.h"
 
 #include <stdlib.h>
@@ -54,11 +57,15 @@ void optimizer_free(struct optimizer *o)
 /* ---------------------------------------------------------------- 5: writing */
 
 static lval_id now_of(const pass *p, lval_id v) { return p->f[p->f[v].alias].now; }
-static lop_id moved_region(const pass *p, const lop *o) { return o->region == ID_NONE ? ID_NONE : p->moved[o->region]; }
+static lop_id moved_region(const pass *p, const lop *o)
+{
+	return o->region == ID_NONE ? ID_NONE : p->moved[o->region];
+}
 
 static lval_id write_all_reduce(pass *p, const collective_step *s, lval_id v, const lop *like)
 {
-	return lowered_add_collective(p->out, s, v, p->out->vals.p[v].bytes, like->node, moved_region(p, like));
+	return lowered_add_collective(
+		p->out, s, v, p->out->vals.p[v].bytes, like->node, moved_region(p, like));
 }
 
 /* Read by a reshard alone, and not by one inside a loop around which v was made. */
@@ -66,8 +73,9 @@ static bool feeds_reshard(const pass *p, lval_id v)
 {
 	const lop *ops = p->in->ops.p;
 	const fact *f = &p->f[v];
-	return f->uses == 1 && is_reshard(&ops[f->user]) && p->f[ops[f->user].results].again == ID_NONE &&
-	       ops[f->user].region == ops[p->in->vals.p[v].def].region;
+	return f->uses == 1 && is_reshard(&ops[f->user]) &&
+		p->f[ops[f->user].results].again == ID_NONE &&
+		ops[f->user].region == ops[p->in->vals.p[v].def].region;
 }
 
 /* v := all_reduce(x), now or by the reshards that follow. */
@@ -80,36 +88,44 @@ static void finish_reduce(pass *p, lval_id v, lval_id x, const collective_step *
 		p->f[v].now = write_all_reduce(p, s, x, like);
 }
 
-static lval_id write_step(pass *p, const collective_step *s, lval_id x, int64_t bytes, node_id node, lop_id region)
+static lval_id write_step(
+	pass *p, const collective_step *s, lval_id x, int64_t bytes, node_id node, lop_id region)
 {
-	bool by_axis = s->kind == COLL_REDUCE_SCATTER && p->target == TARGET_TPU && cache_reduces_whole(p->c, s->axes);
-	const split_entry *e = p->level == LEVEL_EXACT ? cache_split(p->c, s, p->out->vals.p[x].type, by_axis) : NULL;
+	bool by_axis = s->kind == COLL_REDUCE_SCATTER && p->target == TARGET_TPU &&
+		cache_reduces_whole(p->c, s->axes);
+	const split_entry *e =
+		p->level == LEVEL_EXACT ? cache_split(p->c, s, p->out->vals.p[x].type, by_axis) : NULL;
 	for (uint32_t i = 0; e && i < e->n; i++)
 		x = lowered_add_collective(p->out, &e->steps[i], x, e->bytes[i], node, region);
 	return e ? x : lowered_add_collective(p->out, s, x, bytes, node, region);
 }
 
-/* Do an all_reduce and the slice behind it become a reduce_scatter? Over all devices XLA for TPU would make an all_reduce of it again. Our own
- * program has that where memory is no question, else a reduce_scatter axis by axis (write_step): it keeps no whole sum, but has one link
- * where the other has two. In a torus of three dims the all_reduce has more links still. */
+/* Do an all_reduce and the slice behind it become a reduce_scatter? Over all devices XLA for TPU
+ * would make an all_reduce of it again. Our own program has that where memory is no question, else
+ * a reduce_scatter axis by axis (write_step): it keeps no whole sum, but has one link where the
+ * other has two. In a torus of three dims the all_reduce has more links still. */
 static bool forms_scatter(const pass *p, const collective_step *reduce)
 {
 	if (p->level == LEVEL_COMPILED)
 		return p->target != TARGET_CPU;
-	return p->level != LEVEL_EXACT || p->target != TARGET_TPU || !cache_reduces_whole(p->c, reduce->axes) ||
-	       (p->c->torus_dims == 2 && p->c->reshards_after_forward);
+	return p->level != LEVEL_EXACT || p->target != TARGET_TPU ||
+		!cache_reduces_whole(p->c, reduce->axes) ||
+		(p->c->torus_dims == 2 && p->c->reshards_after_forward);
 }
 
 /* x, perhaps an unfinished sum over `reduce`, from one sharding to another on behalf of o. */
-static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, const lop *reducer, sharding_id from, lval_id v, const lop *o)
+static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, const lop *reducer,
+	sharding_id from, lval_id v, const lop *o)
 {
 	const lval *to = &p->in->vals.p[v];
 	const reshard_entry *e = cache_reshard(p->c, from, to->sharding, to->type);
 	lop_id region = moved_region(p, o);
 	uint32_t i = 0;
 	if (reduce) {
-		const scatter_entry *s = forms_scatter(p, reduce) && e->plan.n && e->plan.steps[0].kind == COLL_ALL_SLICE ?
-						 pass_find_scatter(p, reduce->axes, &e->plan.steps[0], to->type) : NULL;
+		const scatter_entry *s =
+			forms_scatter(p, reduce) && e->plan.n && e->plan.steps[0].kind == COLL_ALL_SLICE
+			? pass_find_scatter(p, reduce->axes, &e->plan.steps[0], to->type)
+			: NULL;
 		if (s) {
 			x = write_step(p, &s->scatter, x, s->scatter_bytes, reducer->node, region);
 			if (s->has_rest)
@@ -154,10 +170,12 @@ static void write_reshards(pass *p, const lop *o)
 		p->f[v].base = base; /* the last of the chain plans it from end to end */
 		return;
 	}
-	p->f[v].now = write_plan(p, p->f[base].now, p->f[base].pending, &l->ops.p[l->vals.p[base].def], l->vals.p[base].sharding, v, o);
+	p->f[v].now = write_plan(p, p->f[base].now, p->f[base].pending, &l->ops.p[l->vals.p[base].def],
+		l->vals.p[base].sharding, v, o);
 }
 
-/* The result of an op on partial sums: still one, or summed here and brought to where it is wanted. */
+/* The result of an op on partial sums: still one, or summed here and brought to where it is wanted.
+ */
 static void finish_partial(pass *p, const lop *o)
 {
 	lval_id v = o->results, x = p->f[v].now;
@@ -190,7 +208,8 @@ static void reduce_carried(pass *p, lval_id v, const lop *end)
 		return;
 	}
 	int64_t bytes = type_bytes(p->c, f->carried->out, f->carried_as);
-	lval_id x = lowered_add_collective(p->out, f->carried, f->now, bytes, end->node, moved_region(p, end));
+	lval_id x =
+		lowered_add_collective(p->out, f->carried, f->now, bytes, end->node, moved_region(p, end));
 	lval *to = &p->out->vals.p[x];
 	to->type = f->carried_as;
 	p->out->ops.p[to->def].bytes = bytes;
@@ -237,7 +256,8 @@ static void write_op(pass *p, lop_id id)
 			reduce_carried(p, v, o);
 }
 
-/* ---------------------------------------------------------------- what stays as it is: stretches of ops between collectives */
+/* ---------------------------------------------------------------- what stays as it is: stretches
+ * of ops between collectives */
 
 typedef struct stretch {
 	lop_id first, n_ops;
@@ -249,7 +269,8 @@ typedef struct stretch {
 static bool is_kept(const pass *p, lop_id id)
 {
 	const lop *o = &p->in->ops.p[id];
-	return p->live[id] && o->kind == LOP_COMPUTE && !(p->sums && o->n_results == 1 && p->f[o->results].partial);
+	return p->live[id] && o->kind == LOP_COMPUTE &&
+		!(p->sums && o->n_results == 1 && p->f[o->results].partial);
 }
 
 /* From first on, up to end. Operands and results of neighbours are neighbours too. */
@@ -274,7 +295,8 @@ static stretch find_kept(const pass *p, lop_id first, lop_id end)
 static void write_kept_ops(pass *p, const stretch *t)
 {
 	const lop *from = &p->in->ops.p[t->first];
-	lop_id region = moved_region(p, from), first = p->out->ops.n; /* no border of a region is among them */
+	lop_id region = moved_region(p, from),
+		   first = p->out->ops.n; /* no border of a region is among them */
 	vec_reserve(&p->out->ops, first + t->n_ops);
 	lop *to = memcpy(p->out->ops.p + first, from, t->n_ops * sizeof *to);
 	for (uint32_t k = 0; k < t->n_ops; k++) {
@@ -338,7 +360,8 @@ static void write_all(pass *p)
 	lop_id start = l->starts.n ? l->starts.p[0] : ID_NONE; /* the next one */
 	for (lop_id i = 0; (i = write_kept(p, i, MIN(start, l->ops.n))) < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
-		for (; start <= i; start = p->out->starts.n < l->starts.n ? l->starts.p[p->out->starts.n] : ID_NONE)
+		for (; start <= i;
+			 start = p->out->starts.n < l->starts.n ? l->starts.p[p->out->starts.n] : ID_NONE)
 			vec_push(&p->out->starts, p->out->ops.n);
 		if (!p->live[i])
 			continue;
@@ -364,7 +387,8 @@ static void write_all(pass *p)
 		vec_push(&p->out->results, now_of(p, l->results.p[i]));
 }
 
-void lowered_optimize(lower_cache *c, lower_level level, lower_target target, const lowered *placed, lowered *out)
+void lowered_optimize(
+	lower_cache *c, lower_level level, lower_target target, const lowered *placed, lowered *out)
 {
 	struct optimizer *o = c->work->optimizer;
 	vec_reserve(&o->facts, placed->vals.n);
@@ -373,7 +397,15 @@ void lowered_optimize(lower_cache *c, lower_level level, lower_target target, co
 	vec_reserve(&out->ops, placed->ops.n);
 	vec_reserve(&out->vals, placed->vals.n);
 	vec_reserve(&out->operands, placed->operands.n);
-	pass p = {.c = c, .o = o, .f = o->facts.p, .in = placed, .out = out, .moved = o->moved.p, .live = o->live.p, .level = level, .target = target};
+	pass p = {.c = c,
+		.o = o,
+		.f = o->facts.p,
+		.in = placed,
+		.out = out,
+		.moved = o->moved.p,
+		.live = o->live.p,
+		.level = level,
+		.target = target};
 	p.regions = c->work->regions;
 	c->work->widths.n = 0;
 	pass_share_reshards(&p);
@@ -382,7 +414,8 @@ void lowered_optimize(lower_cache *c, lower_level level, lower_target target, co
 		pass_find_partial(&p);
 	if (p.sums)
 		pass_choose_partial(&p);
-	if ((level == LEVEL_EXACT || (level == LEVEL_COMPILED && target != TARGET_CPU)) && p.all_reduces && p.regions)
+	if ((level == LEVEL_EXACT || (level == LEVEL_COMPILED && target != TARGET_CPU)) &&
+		p.all_reduces && p.regions)
 		pass_find_carried(&p);
 	write_all(&p);
 }

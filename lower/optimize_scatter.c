@@ -39,7 +39,8 @@ static axes keep_list(arena *mem, const axes_buf *l)
 	return (axes){a, l->n};
 }
 
-static collective_step by_dim_step(lower_cache *c, collective_kind kind, sharding_id from, const axes_buf *moved, uint32_t rank)
+static collective_step by_dim_step(
+	lower_cache *c, collective_kind kind, sharding_id from, const axes_buf *moved, uint32_t rank)
 {
 	sharding_edit e;
 	sharding_to_edit(c->t, from, &e);
@@ -53,7 +54,11 @@ static collective_step by_dim_step(lower_cache *c, collective_kind kind, shardin
 		}
 	}
 	axes_sort_merge(&all);
-	return (collective_step){.kind = (uint8_t)kind, .in = from, .out = sharding_intern(c->t, &e), .axes = keep_list(&c->mem, &all), .dim_axes = dims};
+	return (collective_step){.kind = (uint8_t)kind,
+		.in = from,
+		.out = sharding_intern(c->t, &e),
+		.axes = keep_list(&c->mem, &all),
+		.dim_axes = dims};
 }
 
 static void fill_scatter(lower_cache *c, scatter_entry *e, const collective_step *slice)
@@ -81,14 +86,18 @@ static void fill_scatter(lower_cache *c, scatter_entry *e, const collective_step
 }
 
 /* NULL when the reduced axes are not all sliced. */
-const scatter_entry *pass_find_scatter(pass *p, axes reduced, const collective_step *slice, type_id type)
+const scatter_entry *pass_find_scatter(
+	pass *p, axes reduced, const collective_step *slice, type_id type)
 {
 	struct optimizer *o = p->o;
-	uint64_t h = hash_combine(hash_bytes(reduced.a, reduced.n * sizeof *reduced.a, type), (uint64_t)slice->in << 32 | slice->out);
+	uint64_t h = hash_combine(hash_bytes(reduced.a, reduced.n * sizeof *reduced.a, type),
+		(uint64_t)slice->in << 32 | slice->out);
 	uint32_t id;
-	for (uint32_t it = index_first(&o->scatter_index, h); index_next(&o->scatter_index, h, &it, &id);) {
+	for (uint32_t it = index_first(&o->scatter_index, h);
+		 index_next(&o->scatter_index, h, &it, &id);) {
 		const scatter_entry *e = o->scatters.p[id];
-		if (e->from == slice->in && e->to == slice->out && e->type == type && axes_equal(e->reduced, reduced))
+		if (e->from == slice->in && e->to == slice->out && e->type == type &&
+			axes_equal(e->reduced, reduced))
 			return e->possible ? e : NULL;
 	}
 	scatter_entry *e = xcalloc(1, sizeof *e);

@@ -1,10 +1,12 @@
-/* The first pass of the optimized level: equal reshards of one value become one, where holding it for so long is what XLA would do. */
+/* The first pass of the optimized level: equal reshards of one value become one, where holding it
+ * for so long is what XLA would do. */
 #include "lower/optimize.h"
 
 /* ---------------------------------------------------------------- how far apart ops are */
 
-/* TPU: two equal gathers are one when the longest way to the end of the program from the first one's nearest user is at most
- * so many ops longer than the second one's. Measured on programs of known depth; XLA's pass for it takes such a number. */
+/* TPU: two equal gathers are one when the longest way to the end of the program from the first
+ * one's nearest user is at most so many ops longer than the second one's. Measured on programs of
+ * known depth; XLA's pass for it takes such a number. */
 enum { NEAR_OPS = 100 };
 
 /* The region whose op a value is; its arguments are its own. */
@@ -26,7 +28,8 @@ static void note_reading(reading *r, lop_id user, uint32_t height)
 	}
 }
 
-/* A value is read by an op of that height; from inside a loop around which it was made it is the loop that reads it. */
+/* A value is read by an op of that height; from inside a loop around which it was made it is the
+ * loop that reads it. */
 static void read_at(pass *p, lval_id v, lop_id user, lop_id region, uint32_t height)
 {
 	lop_id home = home_of(p->in, v);
@@ -99,11 +102,13 @@ static void find_heights(pass *p)
 
 static bool are_far(pass *p, lval_id first, lop_id second)
 {
-	if (p->level != LEVEL_COMPILED || p->target != TARGET_TPU || p->in->ops.p[second].coll != COLL_ALL_GATHER)
+	if (p->level != LEVEL_COMPILED || p->target != TARGET_TPU ||
+		p->in->ops.p[second].coll != COLL_ALL_GATHER)
 		return false;
 	if (!p->heights)
 		find_heights(p);
-	lop_id home = home_of(p->in, first), at = second; /* of one in a loop it counts how far that is from the end */
+	lop_id home = home_of(p->in, first),
+		   at = second; /* of one in a loop it counts how far that is from the end */
 	while (p->in->ops.p[at].region != home && p->in->ops.p[at].region != ID_NONE)
 		at = p->in->ops.p[at].region;
 	return p->o->readings.p[first].lowest > p->o->height.p[at] + NEAR_OPS;
@@ -135,8 +140,9 @@ static bool keeps_parameter(const pass *p, const lop *o)
 		return false;
 	uint16_t kind = kind_of(p, o);
 	const lval *from = &p->in->vals.p[operand_of(p->in, o, 0)], *to = &p->in->vals.p[o->results];
-	return (kind == OP_CONVERT || kind == OP_RESHAPE || kind == OP_TRANSPOSE || kind == OP_BROADCAST_IN_DIM) &&
-	       type_get(p->c->p->m, from->type)->elements == type_get(p->c->p->m, to->type)->elements;
+	return (kind == OP_CONVERT || kind == OP_RESHAPE || kind == OP_TRANSPOSE ||
+			   kind == OP_BROADCAST_IN_DIM) &&
+		type_get(p->c->p->m, from->type)->elements == type_get(p->c->p->m, to->type)->elements;
 }
 
 /* The marked stretch that an op is in; what is before the first counts to it. */
@@ -164,13 +170,15 @@ static lop_id farthest_reader(const pass *p, lop_id o)
 	return to;
 }
 
-/* How far `first` and `second` are from each other lies in what is on the longest way from the one's reader until it is as near to
- * the end as the other one is, wherever in the program that is. */
+/* How far `first` and `second` are from each other lies in what is on the longest way from the
+ * one's reader until it is as near to the end as the other one is, wherever in the program that is.
+ */
 static lowered_span span_between(const pass *p, lop_id reader, lop_id second)
 {
 	uint32_t a = stretch_of(p->in, reader), b = stretch_of(p->in, second);
 	lowered_span s = {MIN(a, b), MAX(a, b)};
-	for (lop_id o = reader; o != ID_NONE && p->o->height.p[o] > p->o->height.p[second]; o = farthest_reader(p, o)) {
+	for (lop_id o = reader; o != ID_NONE && p->o->height.p[o] > p->o->height.p[second];
+		 o = farthest_reader(p, o)) {
 		uint32_t at = stretch_of(p->in, o);
 		s = (lowered_span){MIN(s.from, at), MAX(s.to, at)};
 	}
@@ -193,7 +201,8 @@ static void share(pass *p, lval_id first, lval_id v)
 	}
 }
 
-/* The value that an earlier equal reshard made, or that was there before a reshard that is undone. */
+/* The value that an earlier equal reshard made, or that was there before a reshard that is undone.
+ */
 static lval_id find_equal(pass *p, const lop *o, lval_id v)
 {
 	const lowered *l = p->in;
@@ -204,15 +213,17 @@ static lval_id find_equal(pass *p, const lop *o, lval_id v)
 		if (l->vals.p[before].sharding == l->vals.p[v].sharding)
 			return before;
 	}
-	if (o->coll == COLL_ALL_GATHER && p->f[from].parameter && (!level_is_costed(p->level) || (p->level == LEVEL_EXACT && p->c->reshards_after_forward)))
+	if (o->coll == COLL_ALL_GATHER && p->f[from].parameter &&
+		(!level_is_costed(p->level) || (p->level == LEVEL_EXACT && p->c->reshards_after_forward)))
 		return v;
 	uint64_t h = hash_combine((uint64_t)from << 32 | o->step->out, o->coll);
 	uint32_t other;
 	lval_id last = ID_NONE;
 	for (uint32_t it = index_first(&p->o->seen, h); index_next(&p->o->seen, h, &it, &other);) {
 		const lop *x = &l->ops.p[l->vals.p[other].def];
-		if (x->coll == o->coll && x->step->out == o->step->out && p->f[operand_of(l, x, 0)].alias == from &&
-		    region_holds(l, x->region, o->region) && in_same_branch(p, x) && (last == ID_NONE || other > last))
+		if (x->coll == o->coll && x->step->out == o->step->out &&
+			p->f[operand_of(l, x, 0)].alias == from && region_holds(l, x->region, o->region) &&
+			in_same_branch(p, x) && (last == ID_NONE || other > last))
 			last = other;
 	}
 	if (last != ID_NONE && !are_far(p, last, l->vals.p[v].def)) {
@@ -225,7 +236,8 @@ static lval_id find_equal(pass *p, const lop *o, lval_id v)
 
 static bool spreads_scalar(const pass *p, const lop *o)
 {
-	return o->kind == LOP_COMPUTE && kind_of(p, o) == OP_BROADCAST_IN_DIM && type_get(p->c->p->m, p->in->vals.p[operand_of(p->in, o, 0)].type)->rank == 0;
+	return o->kind == LOP_COMPUTE && kind_of(p, o) == OP_BROADCAST_IN_DIM &&
+		type_get(p->c->p->m, p->in->vals.p[operand_of(p->in, o, 0)].type)->rank == 0;
 }
 
 static lop_id broadcast_behind(const pass *p, const lop *o)
@@ -241,18 +253,15 @@ static bool is_linear(const pass *p, const lop *o)
 	if (o->n_results != 1 || o->kind != LOP_COMPUTE)
 		return o->kind == LOP_COLLECTIVE;
 	switch (kind_of(p, o)) {
-	case OP_ADD:
-		return true;
+	case OP_ADD: return true;
 	case OP_SUBTRACT:
 	case OP_CONVERT:
 	case OP_NEGATE:
 	case OP_RESHAPE:
 	case OP_TRANSPOSE:
 	case OP_DIVIDE:
-	case OP_MULTIPLY:
-		return p->level != LEVEL_COMPILED;
-	default:
-		return false;
+	case OP_MULTIPLY: return p->level != LEVEL_COMPILED;
+	default: return false;
 	}
 }
 
@@ -268,7 +277,8 @@ void pass_share_reshards(pass *p)
 	}
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const lop *o = &l->ops.p[i];
-		if (o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE) /* until it is written: where its open region begins */
+		if (o->kind == LOP_REGION ||
+			o->kind == LOP_REGION_ELSE) /* until it is written: where its open region begins */
 			p->moved[o->kind == LOP_REGION ? i : o->region] = i;
 		/* the compiled level shares gathers of parameters too */
 		if (p->level != LEVEL_COMPILED && o->n_results == 1)

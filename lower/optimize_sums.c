@@ -1,5 +1,5 @@
-/* Passes of the optimized level over partial sums: what is used at all, which values could stay partial and which do, and
- * what loops accumulate. */
+/* Passes of the optimized level over partial sums: what is used at all, which values could stay
+ * partial and which do, and what loops accumulate. */
 #include "lower/optimize.h"
 
 /* ---------------------------------------------------------------- 2: uses */
@@ -22,7 +22,9 @@ void pass_count_uses(pass *p)
 		p->live[i] = find_live(p, o);
 		if (!p->live[i])
 			continue;
-		const lop *reads = is_reshard(o) && p->f[o->results].again != ID_NONE ? &l->ops.p[p->f[o->results].again] : o;
+		const lop *reads = is_reshard(o) && p->f[o->results].again != ID_NONE
+			? &l->ops.p[p->f[o->results].again]
+			: o;
 		for (uint32_t k = 0; k < reads->n_operands; k++) {
 			fact *f = &p->f[p->f[operand_of(l, reads, k)].alias];
 			f->uses++;
@@ -40,13 +42,17 @@ static const fact *partial_operand(const pass *p, const lop *o, uint32_t i)
 {
 	lval_id v = p->f[operand_of(p->in, o, i)].alias;
 	const fact *f = &p->f[v];
-	return f->partial && f->uses == 1 && p->in->ops.p[p->in->vals.p[v].def].region == o->region ? f : NULL;
+	return f->partial && f->uses == 1 && p->in->ops.p[p->in->vals.p[v].def].region == o->region
+		? f
+		: NULL;
 }
 
 static bool widens(const pass *p, const lop *o)
 {
-	const type *from = type_get(p->c->p->m, p->in->vals.p[operand_of(p->in, o, 0)].type), *to = type_get(p->c->p->m, p->in->vals.p[o->results].type);
-	return !elem_is_int(from->elem) && !elem_is_int(to->elem) && elem_bits(to->elem) >= elem_bits(from->elem);
+	const type *from = type_get(p->c->p->m, p->in->vals.p[operand_of(p->in, o, 0)].type),
+			   *to = type_get(p->c->p->m, p->in->vals.p[o->results].type);
+	return !elem_is_int(from->elem) && !elem_is_int(to->elem) &&
+		elem_bits(to->elem) >= elem_bits(from->elem);
 }
 
 /* The partial sum is where the op reads it: no reshard would have to move behind the op. */
@@ -64,35 +70,34 @@ static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 	uint16_t kind = kind_of(p, o);
 	if (p->level == LEVEL_COMPILED && (kind != OP_ADD || p->target == TARGET_CPU || o->nest))
 		return NULL; /* what is nested is no partial sum */
-	if (p->level == LEVEL_EXACT && (o->nest || (kind != OP_ADD && kind != OP_RESHAPE && kind != OP_TRANSPOSE)))
+	if (p->level == LEVEL_EXACT &&
+		(o->nest || (kind != OP_ADD && kind != OP_RESHAPE && kind != OP_TRANSPOSE)))
 		return NULL; /* other elementwise ops may be nested where costs are asked for */
 	switch (kind) {
 	case OP_ADD:
 	case OP_SUBTRACT:
 		a = partial_operand(p, o, 0);
 		b = partial_operand(p, o, 1);
-		*sum = a && b && a->at == b->at && a->scattered == b->scattered && axes_equal(a->partial->axes, b->partial->axes);
+		*sum = a && b && a->at == b->at && a->scattered == b->scattered &&
+			axes_equal(a->partial->axes, b->partial->axes);
 		return *sum ? a : NULL;
-	case OP_CONVERT:
-		return widens(p, o) ? partial_operand(p, o, 0) : NULL;
-	case OP_NEGATE:
-		return partial_operand(p, o, 0);
+	case OP_CONVERT: return widens(p, o) ? partial_operand(p, o, 0) : NULL;
+	case OP_NEGATE: return partial_operand(p, o, 0);
 	case OP_TRANSPOSE:
-		/* Compilers compute the transpose of a product as the product of the sides exchanged, where no collective is in between. Else
-		 * a weight's gradient has another order of dims than the weight and its state, and they copy these. */
+		/* Compilers compute the transpose of a product as the product of the sides exchanged, where
+		 * no collective is in between. Else a weight's gradient has another order of dims than the
+		 * weight and its state, and they copy these. */
 		a = p->level == LEVEL_EXACT ? partial_operand(p, o, 0) : in_place(p, o, 0);
 		*sum = p->level == LEVEL_EXACT && a;
 		return a;
-	case OP_RESHAPE:
-		return in_place(p, o, 0);
+	case OP_RESHAPE: return in_place(p, o, 0);
 	case OP_DIVIDE:
 		return p->f[p->f[operand_of(p->in, o, 1)].alias].partial ? NULL : in_place(p, o, 0);
 	case OP_MULTIPLY:
 		a = in_place(p, o, 0);
 		b = in_place(p, o, 1);
 		return a && b ? NULL : a ? a : b;
-	default:
-		return NULL;
+	default: return NULL;
 	}
 }
 
@@ -124,16 +129,21 @@ void pass_find_partial(pass *p)
 			f->at = sharding_of(p, o->results);
 			continue;
 		}
-		if (p->level == LEVEL_COMPILED && o->kind == LOP_COLLECTIVE && o->coll == COLL_COLLECTIVE_PERMUTE)
+		if (p->level == LEVEL_COMPILED && o->kind == LOP_COLLECTIVE &&
+			o->coll == COLL_COLLECTIVE_PERMUTE)
 			continue; /* XLA sums first what it adds as it was reduced, or its own part */
-		const fact *from = is_reshard(o) ? partial_operand(p, o, 0) : o->kind == LOP_COMPUTE ? partial_source(p, o, &f->sum) : NULL;
+		const fact *from = is_reshard(o) ? partial_operand(p, o, 0)
+			: o->kind == LOP_COMPUTE     ? partial_source(p, o, &f->sum)
+										 : NULL;
 		if (!from)
 			continue;
 		f->partial = from->partial;
 		f->scattered = from->scattered;
 		p->sums |= f->sum;
 		bool moves = is_reshard(o) || from->at != sharding_of(p, operand_of(l, o, 0));
-		f->at = !moves ? sharding_of(p, o->results) : kind_of(p, o) == OP_TRANSPOSE && !is_reshard(o) ? transposed(p, o, from->at) : from->at;
+		f->at = !moves                                        ? sharding_of(p, o->results)
+			: kind_of(p, o) == OP_TRANSPOSE && !is_reshard(o) ? transposed(p, o, from->at)
+															  : from->at;
 	}
 }
 
@@ -162,11 +172,12 @@ static bool is_term(const pass *p, lval_id v, lop_id region)
 {
 	const fact *f = &p->f[v];
 	const lop *def = &p->in->ops.p[p->in->vals.p[v].def];
-	return f->uses == 1 && def->region == region && f->partial && !f->need && f->at == sharding_of(p, v) && (f->sum || is_all_reduce(def));
+	return f->uses == 1 && def->region == region && f->partial && !f->need &&
+		f->at == sharding_of(p, v) && (f->sum || is_all_reduce(def));
 }
 
-/* The all_reduces whose sum v is, possibly converted or transposed, all over the same axes and made and read in that loop
- * alone; false when something else is in it. */
+/* The all_reduces whose sum v is, possibly converted or transposed, all over the same axes and made
+ * and read in that loop alone; false when something else is in it. */
 static bool collect_terms(const pass *p, lval_id v, lop_id loop, lval_id *terms, uint32_t *n)
 {
 	const lowered *l = p->in;
@@ -182,14 +193,16 @@ static bool collect_terms(const pass *p, lval_id v, lop_id loop, lval_id *terms,
 	uint16_t kind = def->kind == LOP_COMPUTE && !def->nest ? kind_of(p, def) : OP_UNKNOWN;
 	if (kind == OP_TRANSPOSE || kind == OP_RESHAPE || (kind == OP_CONVERT && widens(p, def)))
 		return collect_terms(p, operand_of(l, def, 0), loop, terms, n);
-	return kind == OP_ADD && collect_terms(p, operand_of(l, def, 0), loop, terms, n) && collect_terms(p, operand_of(l, def, 1), loop, terms, n);
+	return kind == OP_ADD && collect_terms(p, operand_of(l, def, 0), loop, terms, n) &&
+		collect_terms(p, operand_of(l, def, 1), loop, terms, n);
 }
 
 /* What it is reduced as behind the loop: GPU keeps the narrow type that was reduced in it. */
 static type_id narrow_type(const pass *p, lval_id added)
 {
 	const lop *def = &p->in->ops.p[p->in->vals.p[added].def];
-	bool widened = p->level == LEVEL_COMPILED && p->target == TARGET_GPU && def->kind == LOP_COMPUTE && kind_of(p, def) == OP_CONVERT;
+	bool widened = p->level == LEVEL_COMPILED && p->target == TARGET_GPU &&
+		def->kind == LOP_COMPUTE && kind_of(p, def) == OP_CONVERT;
 	return widened ? p->in->vals.p[operand_of(p->in, def, 0)].type : ID_NONE;
 }
 
@@ -199,15 +212,18 @@ static bool starts_with_zeros(const pass *p, const lop *loop, lval_id carried)
 	return is_splat_zero(p->c->p, p->in->vals.p[start].origin);
 }
 
-/* The loop adds the terms to what it carries, and does nothing else with it. XLA moves one term and leaves the others; in our own
- * program all stay partial, since a sum of partial and whole ones would be wrong. */
+/* The loop adds the terms to what it carries, and does nothing else with it. XLA moves one term and
+ * leaves the others; in our own program all stay partial, since a sum of partial and whole ones
+ * would be wrong. */
 static void carry(pass *p, lop_id loop, lval_id carried, lval_id yielded, lval_id result)
 {
 	const lowered *l = p->in;
 	const lop *add = &l->ops.p[l->vals.p[yielded].def];
-	if (add->kind != LOP_COMPUTE || kind_of(p, add) != OP_ADD || add->nest || add->region != loop || p->f[yielded].uses != 1 || p->f[carried].uses != 1)
+	if (add->kind != LOP_COMPUTE || kind_of(p, add) != OP_ADD || add->nest || add->region != loop ||
+		p->f[yielded].uses != 1 || p->f[carried].uses != 1)
 		return;
-	lval_id a = p->f[operand_of(l, add, 0)].alias, b = p->f[operand_of(l, add, 1)].alias, terms[MAX_TERMS];
+	lval_id a = p->f[operand_of(l, add, 0)].alias, b = p->f[operand_of(l, add, 1)].alias,
+			terms[MAX_TERMS];
 	uint32_t n = 0;
 	if (b == carried) {
 		b = a;
@@ -219,7 +235,8 @@ static void carry(pass *p, lop_id loop, lval_id carried, lval_id yielded, lval_i
 		return; /* every device would add its start value */
 	for (uint32_t i = p->level == LEVEL_EXACT ? 0 : n - 1; i < n; i++)
 		p->f[terms[i]].need = true;
-	p->f[result].carried = cache_reduce_step(p->c, p->f[terms[0]].partial->axes, sharding_of(p, result));
+	p->f[result].carried =
+		cache_reduce_step(p->c, p->f[terms[0]].partial->axes, sharding_of(p, result));
 	p->f[result].carried_as = narrow_type(p, b);
 }
 
@@ -236,7 +253,8 @@ void pass_find_carried(pass *p)
 			continue;
 		lop_id loop = vec_pop(&p->o->loops);
 		const lop *start = &l->ops.p[loop];
-		if (kind_of(p, end) != OP_WHILE || start->n_results != end->n_operands || end->n_results != end->n_operands)
+		if (kind_of(p, end) != OP_WHILE || start->n_results != end->n_operands ||
+			end->n_results != end->n_operands)
 			continue;
 		for (uint32_t k = 0; k < end->n_operands; k++)
 			carry(p, loop, start->results + k, p->f[operand_of(l, end, k)].alias, end->results + k);

@@ -1,4 +1,5 @@
-/* The two passes that place communication in a module: sdy-insert-explicit-reshards and sdy-reshard-to-collectives. */
+/* The two passes that place communication in a module: sdy-insert-explicit-reshards and
+ * sdy-reshard-to-collectives. */
 #include "lower/internal.h"
 
 #include <stdlib.h>
@@ -13,12 +14,17 @@ typedef struct inserter {
 
 /* ---------------------------------------------------------------- shardings of values */
 
-static bool is_computation(const op *o) { return o->kind == OP_SDY_MANUAL_COMPUTATION || o->kind == OP_SDY_NAMED_COMPUTATION; }
+static bool is_computation(const op *o)
+{
+	return o->kind == OP_SDY_MANUAL_COMPUTATION || o->kind == OP_SDY_NAMED_COMPUTATION;
+}
 
 static sharding_id listed(const module *m, op_id o, const char *name, uint32_t i)
 {
 	attr_id a = op_attr(m, o, name);
-	return a != ID_NONE && attr_get(m, a)->kind == ATTR_SHARDINGS && i < attr_get(m, a)->n ? attr_get(m, a)->shardings[i] : SHARDING_NONE;
+	return a != ID_NONE && attr_get(m, a)->kind == ATTR_SHARDINGS && i < attr_get(m, a)->n
+		? attr_get(m, a)->shardings[i]
+		: SHARDING_NONE;
 }
 
 /* A computation's sharding as its body sees it: without the manual axes. */
@@ -31,7 +37,8 @@ static sharding_id inside(module *m, op_id o, sharding_id id)
 	sharding_to_edit(m->shardings, id, &e);
 	uint64_t manual = 0;
 	for (uint32_t i = 0; i < attr_get(m, names)->n; i++) {
-		uint32_t axis = mesh_axis_find(m->shardings, e.mesh, attr_get(m, attr_get(m, names)->children[i].value)->text);
+		uint32_t axis = mesh_axis_find(
+			m->shardings, e.mesh, attr_get(m, attr_get(m, names)->children[i].value)->text);
 		if (axis != ID_NONE)
 			manual |= 1ull << axis;
 	}
@@ -56,14 +63,17 @@ static sharding_id sharding_of(module *m, value_id v)
 		return value_at(m, op_result(m, o, at->index))->sharding;
 	if (!is_computation(op_at(m, o)))
 		return at->sharding;
-	return at->is_arg ? inside(m, o, listed(m, o, "in_shardings", at->index)) : listed(m, o, "out_shardings", at->index);
+	return at->is_arg ? inside(m, o, listed(m, o, "in_shardings", at->index))
+					  : listed(m, o, "out_shardings", at->index);
 }
 
-/* What an op with a rule sees in an operand: Shardy looks through propagation barriers there, not at returns and edges. */
+/* What an op with a rule sees in an operand: Shardy looks through propagation barriers there, not
+ * at returns and edges. */
 static sharding_id operand_sharding(module *m, op_id o, uint32_t i)
 {
 	value_id v = op_operand(m, o, i);
-	for (op_id def; (def = value_def(m, v)) != ID_NONE && op_at(m, def)->kind == OP_SDY_PROPAGATION_BARRIER;)
+	for (op_id def;
+		 (def = value_def(m, v)) != ID_NONE && op_at(m, def)->kind == OP_SDY_PROPAGATION_BARRIER;)
 		v = op_operand(m, def, 0);
 	return sharding_of(m, v);
 }
@@ -76,19 +86,22 @@ static axes unreduced_of(const sharding_table *t, sharding_id id)
 static bool same_mesh_axes(const sharding_table *t, mesh_id a, mesh_id b)
 {
 	const mesh *x = &t->meshes.p[a], *y = &t->meshes.p[b];
-	return x->n_axes == y->n_axes && !memcmp(x->axis_names, y->axis_names, x->n_axes * sizeof *x->axis_names) &&
-	       !memcmp(x->axis_sizes, y->axis_sizes, x->n_axes * sizeof *x->axis_sizes);
+	return x->n_axes == y->n_axes &&
+		!memcmp(x->axis_names, y->axis_names, x->n_axes * sizeof *x->axis_names) &&
+		!memcmp(x->axis_sizes, y->axis_sizes, x->n_axes * sizeof *x->axis_sizes);
 }
 
 /* The same data on the same devices. */
 static bool is_equivalent(const sharding_table *t, sharding_id a, sharding_id b)
 {
-	if (a != SHARDING_NONE && b != SHARDING_NONE && !axes_equal(unreduced_of(t, a), unreduced_of(t, b)))
+	if (a != SHARDING_NONE && b != SHARDING_NONE &&
+		!axes_equal(unreduced_of(t, a), unreduced_of(t, b)))
 		return false;
 	if (sharding_is_replicated(t, a) || sharding_is_replicated(t, b))
 		return sharding_is_replicated(t, a) && sharding_is_replicated(t, b);
 	const sharding *x = sharding_get(t, a), *y = sharding_get(t, b);
-	if (x->rank != y->rank || x->mesh != y->mesh) /* the same mesh under another name is another one here */
+	if (x->rank != y->rank ||
+		x->mesh != y->mesh) /* the same mesh under another name is another one here */
 		return false;
 	for (uint32_t d = 0; d < x->rank; d++)
 		if (!axes_equal(sharding_dim(x, d), sharding_dim(y, d)))
@@ -103,7 +116,10 @@ static sharding_id replicated_sharding(sharding_table *t, mesh_id mesh, uint32_t
 	return sharding_intern(t, &e);
 }
 
-static sharding_id closed_replicated(sharding_table *t, mesh_id mesh, uint32_t rank) { return replicated_sharding(t, mesh, rank, true); }
+static sharding_id closed_replicated(sharding_table *t, mesh_id mesh, uint32_t rank)
+{
+	return replicated_sharding(t, mesh, rank, true);
+}
 
 /* ---------------------------------------------------------------- new ops */
 
@@ -116,7 +132,8 @@ static op_id new_sharded(module *m, op_kind kind, value_id v, sharding_id sh)
 	return o;
 }
 
-static void print_axes_by_dim(const sharding_table *t, mesh_id mesh, const axes *dims, uint32_t rank, strbuf *out)
+static void print_axes_by_dim(
+	const sharding_table *t, mesh_id mesh, const axes *dims, uint32_t rank, strbuf *out)
 {
 	strbuf_putc(out, '[');
 	for (uint32_t d = 0; d < rank; d++) {
@@ -126,13 +143,17 @@ static void print_axes_by_dim(const sharding_table *t, mesh_id mesh, const axes 
 	strbuf_putc(out, ']');
 }
 
-static void set_axes_attr(module *m, op_id o, const char *name, const char *mnemonic, const strbuf *text)
+static void set_axes_attr(
+	module *m, op_id o, const char *name, const char *mnemonic, const strbuf *text)
 {
 	strbuf whole;
 	strbuf_init(&whole);
 	strbuf_printf(&whole, "#sdy<%s" STR_FMT ">", mnemonic, (int)text->n, text->p);
 	const char *p = arena_strdup(&m->mem, whole.p, whole.n);
-	attr a = {.kind = ATTR_ENUM, .type = ID_NONE, .text = {p, whole.n}, .word = {p + strlen("#sdy<") + strlen(mnemonic), text->n}};
+	attr a = {.kind = ATTR_ENUM,
+		.type = ID_NONE,
+		.text = {p, whole.n},
+		.word = {p + strlen("#sdy<") + strlen(mnemonic), text->n}};
 	op_attr_set(m, o, name, attr_new(m, &a));
 	strbuf_release(&whole);
 }
@@ -199,7 +220,8 @@ static void reduce_operand(inserter *s, op_id o, uint32_t i, sharding_id target,
 		return;
 	axes_sort_merge(&missing);
 	axes_difference(unreduced_of(s->t, from), axes_of(&missing), &kept);
-	op_id made = new_all_reduce(s->m, v, axes_of(&missing), with_unreduced(s->t, from, axes_of(&kept)));
+	op_id made =
+		new_all_reduce(s->m, v, axes_of(&missing), with_unreduced(s->t, from, axes_of(&kept)));
 	place(s->m, made, o, v);
 	op_set_operand(s->m, o, i, op_result(s->m, made, 0));
 }
@@ -212,14 +234,15 @@ static bool beyond_prefix(axes prefix, axes all, axes_buf *out)
 		return false;
 	axis_ref rest;
 	if (prefix.n && prefix.a[prefix.n - 1] != all.a[prefix.n - 1] &&
-	    axis_suffix_without_overlap(all.a[prefix.n - 1], prefix.a[prefix.n - 1], &rest))
+		axis_suffix_without_overlap(all.a[prefix.n - 1], prefix.a[prefix.n - 1], &rest))
 		out->a[out->n++] = rest;
 	for (uint32_t i = prefix.n; i < all.n; i++)
 		out->a[out->n++] = all.a[i];
 	return true;
 }
 
-static op_id new_replicated_to_unreduced(inserter *s, value_id v, const axes_buf *l, sharding_id sh, sharding_id from)
+static op_id new_replicated_to_unreduced(
+	inserter *s, value_id v, const axes_buf *l, sharding_id sh, sharding_id from)
 {
 	op_id o = new_sharded(s->m, OP_SDY_REPLICATED_TO_UNREDUCED, v, sh);
 	strbuf text;
@@ -244,10 +267,11 @@ static op_id new_sharded_to_unreduced(inserter *s, value_id v, const axes *dims,
 
 /* What becomes unreduced on the way from one sharding to another. */
 typedef struct unreduced_plan {
-	sharding_id between;  /* what a reshard makes first: dims as they are where what goes there becomes unreduced, else as wanted */
-	sharding_id from;     /* what is sharded then */
-	axes dims[MAX_RANK];  /* axes of every dim that become unreduced */
-	axes_buf replicated;  /* other axes that do */
+	sharding_id between; /* what a reshard makes first: dims as they are where what goes there
+	                        becomes unreduced, else as wanted */
+	sharding_id from;    /* what is sharded then */
+	axes dims[MAX_RANK]; /* axes of every dim that become unreduced */
+	axes_buf replicated; /* other axes that do */
 	bool any_sharded;
 } unreduced_plan;
 
@@ -291,8 +315,8 @@ static bool plan_unreduced(inserter *s, sharding_id from, sharding_id to, unredu
 	return true;
 }
 
-/* The value with the target's unreduced axes: a reshard where dims change otherwise, then replicated axes, then those
- * that shard the ends of dims. Itself when none are added. */
+/* The value with the target's unreduced axes: a reshard where dims change otherwise, then
+ * replicated axes, then those that shard the ends of dims. Itself when none are added. */
 static value_id to_unreduced(inserter *s, op_id user, value_id v, sharding_id to, place_fn place)
 {
 	module *m = s->m;
@@ -313,7 +337,8 @@ static value_id to_unreduced(inserter *s, op_id user, value_id v, sharding_id to
 		for (uint32_t i = 0; i < p.replicated.n; i++)
 			e.unreduced.a[e.unreduced.n++] = p.replicated.a[i];
 		axes_sort_merge(&e.unreduced);
-		op_id made = new_replicated_to_unreduced(s, v, &p.replicated, sharding_intern(s->t, &e), from);
+		op_id made =
+			new_replicated_to_unreduced(s, v, &p.replicated, sharding_intern(s->t, &e), from);
 		place(m, made, user, v);
 		v = op_result(m, made, 0);
 	}
@@ -355,7 +380,8 @@ static void reshard_operand(inserter *s, op_id o, uint32_t i, sharding_id target
 	if (!s->full || is_equivalent(s->t, from, target))
 		return;
 	if (target == SHARDING_NONE)
-		target = closed_replicated(s->t, sharding_get(s->t, from)->mesh, sharding_get(s->t, from)->rank);
+		target =
+			closed_replicated(s->t, sharding_get(s->t, from)->mesh, sharding_get(s->t, from)->rank);
 	op_id made = new_sharded(m, OP_SDY_RESHARD, v, target);
 	place(m, made, o, v);
 	op_set_operand(m, o, i, op_result(m, made, 0));
@@ -363,7 +389,9 @@ static void reshard_operand(inserter *s, op_id o, uint32_t i, sharding_id target
 
 static void reshard_yielded(inserter *s, op_id o, uint32_t region, uint32_t i, sharding_id target)
 {
-	op_id end = region < op_at(s->m, o)->n_regions ? region_terminator(s->m, op_at(s->m, o)->regions + region) : ID_NONE;
+	op_id end = region < op_at(s->m, o)->n_regions
+		? region_terminator(s->m, op_at(s->m, o)->regions + region)
+		: ID_NONE;
 	if (end != ID_NONE && i < op_at(s->m, end)->n_operands)
 		reshard_operand(s, end, i, target, place_after_value);
 }
@@ -390,10 +418,13 @@ static void reshard_data_flow(inserter *s, op_id o)
 			reshard_operand(s, o, i, listed(m, o, "in_shardings", i), place_after_value);
 }
 
-/* The mesh of a sharding that others can be on as well; ID_NONE: it has none, or is on a single device. */
+/* The mesh of a sharding that others can be on as well; ID_NONE: it has none, or is on a single
+ * device. */
 static mesh_id mesh_to_share(const sharding_table *t, sharding_id id)
 {
-	return id == SHARDING_NONE || t->meshes.p[sharding_get(t, id)->mesh].maximal ? ID_NONE : sharding_get(t, id)->mesh;
+	return id == SHARDING_NONE || t->meshes.p[sharding_get(t, id)->mesh].maximal
+		? ID_NONE
+		: sharding_get(t, id)->mesh;
 }
 
 static mesh_id mesh_of_operands(const inserter *s, op_id o)
@@ -408,7 +439,8 @@ static void reshard_call(inserter *s, op_id o)
 {
 	module *m = s->m;
 	const func *f = module_func_named(m, op_text(m, o, "callee"));
-	if (!f || !op_at(m, f->op)->n_regions || op_region(m, f->op, 0)->n_args != op_at(m, o)->n_operands)
+	if (!f || !op_at(m, f->op)->n_regions ||
+		op_region(m, f->op, 0)->n_args != op_at(m, o)->n_operands)
 		return;
 	value_id args = op_region(m, f->op, 0)->args;
 	mesh_id mesh = ID_NONE;
@@ -430,8 +462,8 @@ static void reshard_call(inserter *s, op_id o)
 
 /* ---------------------------------------------------------------- ops with a rule */
 
-/* The mesh on which most tensors of an op are sharded; ID_NONE when there is none, they differ in axes, or it is maximal.
- * A mesh without axes goes with any. */
+/* The mesh on which most tensors of an op are sharded; ID_NONE when there is none, they differ in
+ * axes, or it is maximal. A mesh without axes goes with any. */
 static mesh_id common_mesh(const inserter *s, const sharding_id *in, uint32_t n)
 {
 	mesh_id first = ID_NONE, best = ID_NONE;
@@ -450,7 +482,8 @@ static mesh_id common_mesh(const inserter *s, const sharding_id *in, uint32_t n)
 			first = mesh;
 		uint32_t count = 0;
 		for (uint32_t k = 0; k <= i; k++)
-			count += in[k] != SHARDING_NONE && !sharding_is_replicated(s->t, in[k]) && sharding_get(s->t, in[k])->mesh == mesh;
+			count += in[k] != SHARDING_NONE && !sharding_is_replicated(s->t, in[k]) &&
+				sharding_get(s->t, in[k])->mesh == mesh;
 		if (count > best_count) {
 			best = mesh;
 			best_count = count;
@@ -469,18 +502,21 @@ static sharding_id on_mesh(sharding_table *t, sharding_id id, mesh_id mesh)
 	return sharding_intern(t, &e);
 }
 
-/* The first sharding of a result writes down that the others have none: they are open from then on. */
+/* The first sharding of a result writes down that the others have none: they are open from then on.
+ */
 static void set_result_sharding(inserter *s, op_id o, uint32_t r, sharding_id id)
 {
 	value_get(s->m, op_result(s->m, o, r))->sharding = id;
 	for (uint32_t i = 0; i < op_at(s->m, o)->n_results; i++) {
 		value *v = value_get(s->m, op_result(s->m, o, i));
 		if (v->sharding == SHARDING_NONE && type_get(s->m, v->type)->kind == TYPE_TENSOR)
-			v->sharding = replicated_sharding(s->t, sharding_get(s->t, id)->mesh, type_get(s->m, v->type)->rank, false);
+			v->sharding = replicated_sharding(
+				s->t, sharding_get(s->t, id)->mesh, type_get(s->m, v->type)->rank, false);
 	}
 }
 
-static void insert_around(inserter *s, op_id o, const explicit_op *x, const sharding_id *at, const axes_buf *reduce)
+static void insert_around(
+	inserter *s, op_id o, const explicit_op *x, const sharding_id *at, const axes_buf *reduce)
 {
 	module *m = s->m;
 	uint32_t n = op_at(m, o)->n_operands;
@@ -523,7 +559,8 @@ static bool is_full(const inserter *s, op_id o)
 {
 	module *m = s->m;
 	uint16_t kind = op_at(m, o)->kind;
-	if (s->full || (kind == OP_UNKNOWN && str_is(strtab_get(&m->strs, op_at(m, o)->name), "mhlo.ragged_dot")))
+	if (s->full ||
+		(kind == OP_UNKNOWN && str_is(strtab_get(&m->strs, op_at(m, o)->name), "mhlo.ragged_dot")))
 		return true;
 	for (uint32_t i = 0; kind == OP_CONCATENATE && i < op_at(m, o)->n_operands; i++)
 		if (operand_sharding(m, o, i) != sharding_of(m, op_result(m, o, 0)))
@@ -548,13 +585,15 @@ static void reshard_minimal(inserter *s, op_id o, const explicit_op *x, sharding
 	insert_around(s, o, x, at, &reduce);
 }
 
-/* The minimal version leaves an op alone unless it is one of the kinds below or its first result is unreduced: most ops
- * need no rule. */
+/* The minimal version leaves an op alone unless it is one of the kinds below or its first result is
+ * unreduced: most ops need no rule. */
 static bool may_reshard(const inserter *s, op_id o)
 {
 	const op *op = op_at(s->m, o);
-	return op->n_results && (s->full || op->kind == OP_DOT_GENERAL || op->kind == OP_DOT || op->kind == OP_CONCATENATE || op->kind == OP_UNKNOWN ||
-				 unreduced_of(s->t, sharding_of(s->m, op->results)).n);
+	return op->n_results &&
+		(s->full || op->kind == OP_DOT_GENERAL || op->kind == OP_DOT ||
+			op->kind == OP_CONCATENATE || op->kind == OP_UNKNOWN ||
+			unreduced_of(s->t, sharding_of(s->m, op->results)).n);
 }
 
 static void reshard_op(inserter *s, op_id o)
@@ -567,19 +606,24 @@ static void reshard_op(inserter *s, op_id o)
 		for (uint32_t i = 0; i < op_at(m, o)->n_operands; i++)
 			reduce_operand(s, o, i, sharding_of(m, op_result(m, o, 0)), place_before_user);
 	rule_id id;
-	if (!may_reshard(s, o) || rule_of_op(&s->rules, m, o, false, &id) != RULE_FOUND || rule_get(&s->rules, id)->custom ||
-	    op_at(m, o)->kind == OP_SDY_PROPAGATION_BARRIER)
+	if (!may_reshard(s, o) || rule_of_op(&s->rules, m, o, false, &id) != RULE_FOUND ||
+		rule_get(&s->rules, id)->custom || op_at(m, o)->kind == OP_SDY_PROPAGATION_BARRIER)
 		return;
 	const rule *r = rule_get(&s->rules, id);
 	uint32_t n = (uint32_t)r->n_operands + r->n_results;
 	int64_t *sizes = arena_array(&s->mem, int64_t, n);
-	sharding_id *in = arena_array(&s->mem, sharding_id, n), *at = arena_array(&s->mem, sharding_id, n);
+	sharding_id *in = arena_array(&s->mem, sharding_id, n),
+				*at = arena_array(&s->mem, sharding_id, n);
 	for (uint32_t i = 0; i < n; i++) {
 		value_id v = i < r->n_operands ? op_operand(m, o, i) : op_result(m, o, i - r->n_operands);
 		in[i] = i < r->n_operands ? operand_sharding(m, o, i) : sharding_of(m, v);
 		sizes[i] = value_type(m, v)->elements;
 	}
-	explicit_op x = {.rule = r, .op_kind = op_at(m, o)->kind, .sizes = sizes, .in = in, .mesh = common_mesh(s, in, n)};
+	explicit_op x = {.rule = r,
+		.op_kind = op_at(m, o)->kind,
+		.sizes = sizes,
+		.in = in,
+		.mesh = common_mesh(s, in, n)};
 	if (x.mesh == ID_NONE)
 		return;
 	if (!full) {
@@ -597,7 +641,8 @@ static void reshard_op(inserter *s, op_id o)
 
 typedef VEC(op_id) op_list;
 
-/* Ops of a function, each after those in its regions; regions that no sharding reaches are left out. */
+/* Ops of a function, each after those in its regions; regions that no sharding reaches are left
+ * out. */
 static void list_ops(const module *m, op_id root, op_list *out)
 {
 	for (op_id o = op_walk_first(m, root); o != ID_NONE; o = op_walk_next(m, root, o))
@@ -654,10 +699,13 @@ static bool option_is(const pass_option *options, uint32_t n, const char *name, 
 	return found;
 }
 
-static status pass_insert_reshards(module *m, const pass_option *options, uint32_t n_options, diag *d)
+static status pass_insert_reshards(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)d;
-	inserter s = {.m = m, .t = m->shardings, .full = option_is(options, n_options, "enable-full-version", "true")};
+	inserter s = {.m = m,
+		.t = m->shardings,
+		.full = option_is(options, n_options, "enable-full-version", "true")};
 	rule_table_init(&s.rules);
 	arena_init(&s.mem);
 	for (uint32_t i = 0; i < m->funcs.n; i++)
@@ -709,10 +757,12 @@ static void collect_reshard(module *m, op_id o, arena *mem, bool keep_redundant)
 	sharding_table *t = m->shardings;
 	value_id result = op_result(m, o, 0), v = op_operand(m, o, 0);
 	sharding_id to = value_at(m, result)->sharding;
-	for (op_id def; (def = value_def(m, v)) != ID_NONE && op_at(m, def)->kind == OP_SDY_PROPAGATION_BARRIER;)
+	for (op_id def;
+		 (def = value_def(m, v)) != ID_NONE && op_at(m, def)->kind == OP_SDY_PROPAGATION_BARRIER;)
 		v = op_operand(m, def, 0);
 	sharding_id from = sharding_of(m, v);
-	if (to == SHARDING_NONE || value_type(m, v)->kind != TYPE_TENSOR || (keep_redundant && is_equivalent(t, from, to)))
+	if (to == SHARDING_NONE || value_type(m, v)->kind != TYPE_TENSOR ||
+		(keep_redundant && is_equivalent(t, from, to)))
 		return;
 	uint32_t rank = sharding_get(t, to)->rank;
 	bool replicated = sharding_is_replicated(t, to);
@@ -721,7 +771,9 @@ static void collect_reshard(module *m, op_id o, arena *mem, bool keep_redundant)
 	if (sharding_get(t, from)->rank != rank)
 		return;
 	mesh_id source = sharding_get(t, from)->mesh, target = sharding_get(t, to)->mesh;
-	if (!replicated && (!same_mesh_axes(t, source, target) || (t->meshes.p[target].n_axes && !t->meshes.p[source].n_axes)))
+	if (!replicated &&
+		(!same_mesh_axes(t, source, target) ||
+			(t->meshes.p[target].n_axes && !t->meshes.p[source].n_axes)))
 		return;
 	value_id now = op_operand(m, o, 0);
 	if (!replicated || !sharding_is_replicated(t, from)) {
@@ -761,9 +813,11 @@ static status pass_collectives(module *m, const pass_option *options, uint32_t n
 void lower_register_passes(void)
 {
 	static const pass_info passes[] = {
-		{"sdy-insert-explicit-reshards", pass_insert_reshards, "enable-full-version avoid-reshards-on-named-computations",
-		 "reshard operands and results so that every op can run on its shards"},
-		{"sdy-reshard-to-collectives", pass_collectives, "keep-redundant-reshards", "turn reshards into collectives"},
+		{"sdy-insert-explicit-reshards", pass_insert_reshards,
+			"enable-full-version avoid-reshards-on-named-computations",
+			"reshard operands and results so that every op can run on its shards"},
+		{"sdy-reshard-to-collectives", pass_collectives, "keep-redundant-reshards",
+			"turn reshards into collectives"},
 	};
 	if (!pass_find(str_of(passes[0].name)))
 		pass_register(passes, COUNT_OF(passes));

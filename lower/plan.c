@@ -1,7 +1,9 @@
-/* How single nodes run, without lowering the program around them: for bounds on what a program costs. */
+/* How single nodes run, without lowering the program around them: for bounds on what a program
+ * costs. */
 #include "lower/internal.h"
 
-const node_plan *lower_node_plan(lower_cache *c, lower_level level, const sharding_id *shardings, node_id id)
+const node_plan *lower_node_plan(
+	lower_cache *c, lower_level level, const sharding_id *shardings, node_id id)
 {
 	const node *n = &c->p->nodes.p[id];
 	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
@@ -15,7 +17,8 @@ const node_plan *lower_node_plan(lower_cache *c, lower_level level, const shardi
 	return &cache_node(c, id, c->work->slots.p)->plan;
 }
 
-int64_t lower_value_bytes(lower_cache *c, lower_level level, const sharding_id *shardings, pval_id v)
+int64_t lower_value_bytes(
+	lower_cache *c, lower_level level, const sharding_id *shardings, pval_id v)
 {
 	c->planner = planner_of(level);
 	return cache_bytes(c, v, cache_now(c, shardings, v));

@@ -1,9 +1,10 @@
 /* From one sharding of a tensor to another as a sequence of collectives.
  *
- * Shardy's machine (shardy.md 4.2), greedy and without search. The state is what is left to do: per dim the axes that
- * are there and should not be (in), the axes that should be there and are not (out), both behind the common prefix, and
- * the axes as they are (current). Up to two rounds of all_slice, collective_permute, all_to_all and all_gather empty
- * both; with powers of two one round does. */
+ * Shardy's machine (shardy.md 4.2), greedy and without search. The state is what is left to do: per
+ * dim the axes that are there and should not be (in), the axes that should be there and are not
+ * (out), both behind the common prefix, and the axes as they are (current). Up to two rounds of
+ * all_slice, collective_permute, all_to_all and all_gather empty both; with powers of two one round
+ * does. */
 #include "lower/internal.h"
 
 #include <stdlib.h>
@@ -17,16 +18,17 @@ struct machine {
 	arena *mem;
 	const int64_t *dims;
 	uint32_t rank;
-	mesh_id mesh, target_mesh; /* meshes of the current and of the wanted sharding: same axes, other device order */
+	mesh_id mesh, target_mesh; /* meshes of the current and of the wanted sharding: same axes, other
+	                              device order */
 	sharding_id at;            /* the current sharding, interned */
 	axes_buf unreduced;
 	axes_buf in[MAX_RANK], out[MAX_RANK], current[MAX_RANK];
 	int64_t capacity[MAX_RANK];
-	axes_buf in_set;           /* the axes of all in lists */
+	axes_buf in_set; /* the axes of all in lists */
 	struct place wanted[MAX_TENSOR_AXES];
 	uint32_t n_wanted;
-	axes_buf cut;              /* axes that were split while they were distributed */
-	axes_buf moved[MAX_RANK];  /* axes of the collective that is being built, by dim */
+	axes_buf cut;             /* axes that were split while they were distributed */
+	axes_buf moved[MAX_RANK]; /* axes of the collective that is being built, by dim */
 	VEC(collective_step) steps;
 };
 
@@ -80,7 +82,8 @@ static int64_t list_size(const axes_buf *l) { return axes_product(axes_of(l)); }
 
 static bool divisible(int64_t a, int64_t b) { return a % b == 0 || b % a == 0; }
 
-/* Splits the axes of a list where the axes of `others` (sorted) begin and end, so that overlapping parts are equal. */
+/* Splits the axes of a list where the axes of `others` (sorted) begin and end, so that overlapping
+ * parts are equal. */
 static void refine(axes_buf *l, const axes_buf *others)
 {
 	uint32_t i = 0;
@@ -90,7 +93,8 @@ static void refine(axes_buf *l, const axes_buf *others)
 		while (o < others->n && !axis_overlaps(others->a[o], a))
 			o++;
 		bool ended = false;
-		while (o < others->n && axis_can_coexist(others->a[o], a) && !axis_contains(others->a[o], a) && axis_overlaps(others->a[o], a)) {
+		while (o < others->n && axis_can_coexist(others->a[o], a) &&
+			!axis_contains(others->a[o], a) && axis_overlaps(others->a[o], a)) {
 			axis_ref part;
 			list_erase(l, i);
 			if (axis_prefix_without_overlap(a, others->a[o], &part))
@@ -136,7 +140,8 @@ static void pop_current(axes_buf *current, const axes_buf *l, uint32_t from)
 	}
 }
 
-/* The part of an axis that fits a capacity, which is divided by it. *rest is 0 when all of it fits. */
+/* The part of an axis that fits a capacity, which is divided by it. *rest is 0 when all of it fits.
+ */
 static bool fit(axis_ref a, int64_t *capacity, axis_ref *within, axis_ref *rest)
 {
 	int64_t size = axis_size(a);
@@ -225,9 +230,11 @@ static collective_step *add_step(struct machine *m, collective_kind kind)
 	return &m->steps.p[m->steps.n - 1];
 }
 
-/* Gives dims with capacity axes from `available` (one list per dim, or the same for all when shared). New axes go to the
- * back of in, or to the front in their order. Returns whether any was placed. */
-static bool distribute(struct machine *m, axes_buf *available, bool shared, bool to_front, bool slicing)
+/* Gives dims with capacity axes from `available` (one list per dim, or the same for all when
+ * shared). New axes go to the back of in, or to the front in their order. Returns whether any was
+ * placed. */
+static bool distribute(
+	struct machine *m, axes_buf *available, bool shared, bool to_front, bool slicing)
 {
 	bool any = false;
 	m->cut.n = 0;
@@ -262,9 +269,11 @@ static bool distribute(struct machine *m, axes_buf *available, bool shared, bool
 
 /* ---------------------------------------------------------------- all_slice */
 
-/* Out-axes of another dim that are better sliced at dim s, from where an all_to_all will carry them together with the
- * axes that are there already. Fills the range [*from, *to) of the target's out list. */
-static bool slice_for_all_to_all(struct machine *m, uint32_t s, uint32_t *target, uint32_t *from, uint32_t *to)
+/* Out-axes of another dim that are better sliced at dim s, from where an all_to_all will carry them
+ * together with the axes that are there already. Fills the range [*from, *to) of the target's out
+ * list. */
+static bool slice_for_all_to_all(
+	struct machine *m, uint32_t s, uint32_t *target, uint32_t *from, uint32_t *to)
 {
 	const axes_buf *in = &m->in[s];
 	if (!in->n || m->out[s].n)
@@ -366,8 +375,8 @@ static void try_all_slice(struct machine *m)
 
 /* ---------------------------------------------------------------- collective_permute */
 
-/* A dim whose axes are wanted elsewhere, but in another order or with gaps, or behind one that will be gathered. *loose:
- * the last axis that is not wanted anywhere. */
+/* A dim whose axes are wanted elsewhere, but in another order or with gaps, or behind one that will
+ * be gathered. *loose: the last axis that is not wanted anywhere. */
 static bool is_out_of_order(const struct machine *m, uint32_t d, axis_ref *loose)
 {
 	bool seen[MAX_RANK] = {false}, last_known = false;
@@ -395,7 +404,8 @@ static bool should_permute(const struct machine *m)
 {
 	axis_ref to_drop = 0, to_add = 0;
 	for (uint32_t d = 0; d < m->rank; d++) {
-		if (m->in[d].n && m->out[d].n && divisible(axis_size(m->in[d].a[0]), axis_size(m->out[d].a[0])))
+		if (m->in[d].n && m->out[d].n &&
+			divisible(axis_size(m->in[d].a[0]), axis_size(m->out[d].a[0])))
 			return true;
 		for (uint32_t i = 0; i < m->out[d].n; i++)
 			if (!list_has(&m->in_set, m->out[d].a[i]))
@@ -406,8 +416,9 @@ static bool should_permute(const struct machine *m)
 	return to_add && to_drop && divisible(axis_size(to_add), axis_size(to_drop));
 }
 
-/* Puts out-axes in their place as far as the dim's in-axes had room, and leaves in `spare` the in-axes nobody wants, those
- * beyond the room that was used first, so that they return to where they were. */
+/* Puts out-axes in their place as far as the dim's in-axes had room, and leaves in `spare` the
+ * in-axes nobody wants, those beyond the room that was used first, so that they return to where
+ * they were. */
 static void permute_in_place(struct machine *m, uint32_t d, axes_buf *spare)
 {
 	axes_buf *in = &m->in[d], *out = &m->out[d];
@@ -476,7 +487,8 @@ static void try_collective_permute(struct machine *m)
 		axes_copy(&before[d], axes_of(&m->current[d]));
 	if (move)
 		permute(m);
-	/* Every axis of a dim that changes takes part; all axes do when only the order of the devices changes. */
+	/* Every axis of a dim that changes takes part; all axes do when only the order of the devices
+	 * changes. */
 	clear_moved(m);
 	axes_buf parts = {.n = 0};
 	for (uint32_t d = 0; d < m->rank; d++) {
@@ -541,7 +553,8 @@ static void try_all_gather(struct machine *m)
 		axes_buf *in = &m->in[d];
 		if (!in->n || wanted_at(m, in->a[in->n - 1]))
 			continue;
-		/* Nothing that is wanted elsewhere stands before an axis to gather here: a permute has seen to that. */
+		/* Nothing that is wanted elsewhere stands before an axis to gather here: a permute has seen
+		 * to that. */
 		pop_current(&m->current[d], in, 0);
 		for (uint32_t i = 0; i < in->n; i++) {
 			axes_push_merge(&m->moved[d], in->a[i]);
@@ -591,7 +604,8 @@ static void start(struct machine *m, const sharding *from, const sharding *to)
 	find_wanted(m);
 }
 
-/* What two rounds leave, which takes axis sizes that are no powers of two: gather what is in the way, slice the rest. */
+/* What two rounds leave, which takes axis sizes that are no powers of two: gather what is in the
+ * way, slice the rest. */
 static void finish_plainly(struct machine *m)
 {
 	bool any = false;
@@ -632,7 +646,8 @@ bool sharding_is_replicated(const sharding_table *t, sharding_id id)
 	return true;
 }
 
-void reshard_steps(sharding_table *t, sharding_id from, sharding_id to, const int64_t *dims, arena *mem, reshard_plan *out)
+void reshard_steps(sharding_table *t, sharding_id from, sharding_id to, const int64_t *dims,
+	arena *mem, reshard_plan *out)
 {
 	*out = (reshard_plan){0};
 	bool to_all = sharding_is_replicated(t, to);

@@ -1,12 +1,13 @@
-/* The aggressive strategy: conflicts between factors are resolved, tensor by tensor, in favour of the factor whose axes
- * come from the larger tensor. */
+/* The aggressive strategy: conflicts between factors are resolved, tensor by tensor, in favour of
+ * the factor whose axes come from the larger tensor. */
 #include "propagate/factors.h"
 
 /* What decides the order in which factors get their axes. */
 typedef struct factor_rank {
 	axes candidate;
-	int64_t source_size; /* elements of the largest tensor that has the candidate already; -1: none */
-	int64_t parts;       /* product of the candidate's axis sizes */
+	int64_t
+		source_size; /* elements of the largest tensor that has the candidate already; -1: none */
+	int64_t parts;   /* product of the candidate's axis sizes */
 	uint32_t source, factor;
 } factor_rank;
 
@@ -21,7 +22,8 @@ static void find_sources(const factor_grid *g, factor_rank *ranks)
 				size = sat_mul(size, g->rule->factor_sizes[f]);
 		for (uint32_t f = 0; f < n; f++) {
 			factor_rank *r = &ranks[f];
-			if (cells[f].present && r->candidate.n && size > r->source_size && axes_prefix(r->candidate, cells[f].axes) != PREFIX_NOT) {
+			if (cells[f].present && r->candidate.n && size > r->source_size &&
+				axes_prefix(r->candidate, cells[f].axes) != PREFIX_NOT) {
 				r->source_size = size;
 				r->source = t;
 			}
@@ -52,12 +54,14 @@ static void sort_ranks(factor_rank *ranks, uint32_t n, bool elementwise)
 }
 
 /* Copies the list into out, up to the first axis that the factor of this tensor cannot take. */
-static uint32_t cut_within(const factor_grid *g, uint32_t tensor, uint32_t factor, axes list, axis_ref *out)
+static uint32_t cut_within(
+	const factor_grid *g, uint32_t tensor, uint32_t factor, axes list, axis_ref *out)
 {
 	int64_t prev = 1;
 	for (uint32_t i = 0; i < list.n; i++) {
 		axis_ref kept;
-		if (!prefix_within_factor(g, tensor, factor, list.a[i], prev, &kept) || (g->conservative && is_sub_axis(g, kept)))
+		if (!prefix_within_factor(g, tensor, factor, list.a[i], prev, &kept) ||
+			(g->conservative && is_sub_axis(g, kept)))
 			return i;
 		out[i] = kept;
 		if (kept != list.a[i])
@@ -68,11 +72,13 @@ static uint32_t cut_within(const factor_grid *g, uint32_t tensor, uint32_t facto
 }
 
 /* The same for what the tensor's other factors hold by now, in place. */
-static uint32_t cut_across(const factor_grid *g, uint32_t tensor, uint32_t factor, axis_ref *a, uint32_t n)
+static uint32_t cut_across(
+	const factor_grid *g, uint32_t tensor, uint32_t factor, axis_ref *a, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		axis_ref kept;
-		if (!prefix_across_factors(g, tensor, factor, a[i], &kept) || (g->conservative && is_sub_axis(g, kept)))
+		if (!prefix_across_factors(g, tensor, factor, a[i], &kept) ||
+			(g->conservative && is_sub_axis(g, kept)))
 			return i;
 		if (kept != a[i]) {
 			a[i] = kept;
@@ -123,7 +129,8 @@ void propagate_aggressive(factor_grid *g)
 	factor_rank *ranks = arena_array(g->mem, factor_rank, n);
 	for (uint32_t f = 0; f < n; f++) {
 		axes list = compatible_major_axes(g, f);
-		ranks[f] = (factor_rank){.candidate = list, .source_size = -1, .parts = axes_product(list), .factor = f};
+		ranks[f] = (factor_rank){
+			.candidate = list, .source_size = -1, .parts = axes_product(list), .factor = f};
 		n_live += list.n > 0;
 	}
 	if (!n_live)

@@ -1,13 +1,16 @@
-/* The basic strategy: an axis is propagated along a factor only when no tensor of the op has a conflict with it. What it
- * shares with the aggressive one (compatible axes, what a factor can take) is here too. */
+/* The basic strategy: an axis is propagated along a factor only when no tensor of the op has a
+ * conflict with it. What it shares with the aggressive one (compatible axes, what a factor can
+ * take) is here too. */
 #include "propagate/factors.h"
 
 bool is_sub_axis(const factor_grid *g, axis_ref a)
 {
-	return axis_pre(a) != 1 || axis_size(a) != g->shardings->meshes.p[g->mesh].axis_sizes[axis_index(a)];
+	return axis_pre(a) != 1 ||
+		axis_size(a) != g->shardings->meshes.p[g->mesh].axis_sizes[axis_index(a)];
 }
 
-/* A list under construction while tensors are folded into it; grow tells whether it may still become longer. */
+/* A list under construction while tensors are folded into it; grow tells whether it may still
+ * become longer. */
 typedef struct fold {
 	axis_ref *a;
 	uint32_t n;
@@ -64,7 +67,8 @@ axes compatible_major_axes(const factor_grid *g, uint32_t factor)
 	if (!longest)
 		return (axes){NULL, 0};
 	fold l = {.a = arena_array(g->mem, axis_ref, longest), .grow = true};
-	/* In one direction only the tensors it comes from may add axes; the others still show conflicts. */
+	/* In one direction only the tensors it comes from may add axes; the others still show
+	 * conflicts. */
 	if (dir == DIR_BACKWARD) {
 		fold_tensors(g, factor, n_operands, g->n_tensors, &l);
 		l.grow = false;
@@ -85,17 +89,20 @@ static bool prefix_beside(axis_ref *a, axes others)
 	return true;
 }
 
-bool prefix_across_factors(const factor_grid *g, uint32_t tensor, uint32_t factor, axis_ref a, axis_ref *out)
+bool prefix_across_factors(
+	const factor_grid *g, uint32_t tensor, uint32_t factor, axis_ref a, axis_ref *out)
 {
 	const factor_cell *cells = grid_cell(g, tensor, 0);
 	for (uint32_t f = 0; f < g->rule->n_factors; f++)
-		if (f != factor && cells[f].present && (!prefix_beside(&a, cells[f].overflow) || !prefix_beside(&a, cells[f].axes)))
+		if (f != factor && cells[f].present &&
+			(!prefix_beside(&a, cells[f].overflow) || !prefix_beside(&a, cells[f].axes)))
 			return false;
 	*out = a;
 	return true;
 }
 
-bool prefix_within_factor(const factor_grid *g, uint32_t tensor, uint32_t factor, axis_ref a, int64_t prev, axis_ref *out)
+bool prefix_within_factor(
+	const factor_grid *g, uint32_t tensor, uint32_t factor, axis_ref a, int64_t prev, axis_ref *out)
 {
 	const factor_cell *c = grid_cell(g, tensor, factor);
 	if (!prefix_beside(&a, g->replicated[tensor]) || !prefix_beside(&a, g->unreduced[tensor]))
@@ -135,7 +142,8 @@ bool grid_expand(factor_grid *g, uint32_t tensor, uint32_t factor, axes list)
 }
 
 /* What every tensor of the op agrees to, of one axis. */
-static bool prefix_for_all(const factor_grid *g, uint32_t factor, axis_ref a, int64_t prev, axis_ref *out)
+static bool prefix_for_all(
+	const factor_grid *g, uint32_t factor, axis_ref a, int64_t prev, axis_ref *out)
 {
 	for (uint32_t t = 0; t < g->n_tensors; t++) {
 		if (!prefix_across_factors(g, t, factor, a, &a))
@@ -154,7 +162,8 @@ static axes cut_conflicts(const factor_grid *g, uint32_t factor, axes list)
 	int64_t prev = 1;
 	for (uint32_t i = 0; i < list.n; i++) {
 		axis_ref kept;
-		if (!prefix_for_all(g, factor, a[i], prev, &kept) || (g->conservative && is_sub_axis(g, kept)))
+		if (!prefix_for_all(g, factor, a[i], prev, &kept) ||
+			(g->conservative && is_sub_axis(g, kept)))
 			return (axes){a, i};
 		if (kept != a[i]) {
 			a[i] = kept;

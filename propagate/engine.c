@@ -1,5 +1,6 @@
-/* The worklist, as MLIR's greedy driver works it off for Shardy: one walk in program order under a last-in-first-out
- * list of what changed meanwhile; and the trail, so that a search can take changes back. */
+/* The worklist, as MLIR's greedy driver works it off for Shardy: one walk in program order under a
+ * last-in-first-out list of what changed meanwhile; and the trail, so that a search can take
+ * changes back. */
 #include "propagate/engine.h"
 #include "propagate/program_internal.h"
 
@@ -12,11 +13,13 @@ enum { WAVES_BYTES = 1 << 26 }; /* unless said otherwise */
 static plan plan_of(const program *p, node_id i, bool conservative)
 {
 	const node *n = &p->nodes.p[i];
-	plan pl = {.slots = n->slots, .rule = n->rule, .n_slots = (uint16_t)(n->n_operands + n->n_results)};
+	plan pl = {
+		.slots = n->slots, .rule = n->rule, .n_slots = (uint16_t)(n->n_operands + n->n_results)};
 	bool active = n->rule != RULE_NONE && rule_get(p->rules, n->rule)->n_factors;
 	pl.result = n->kind == NODE_RESULT;
 	pl.counts_uses = n->kind == NODE_OP && n->op_kind != OP_SDY_PROPAGATION_BARRIER;
-	pl.flags = (n->elementwise ? MODE_ELEMENTWISE : 0) | (conservative && pl.counts_uses ? MODE_CONSERVATIVE : 0);
+	pl.flags = (n->elementwise ? MODE_ELEMENTWISE : 0) |
+		(conservative && pl.counts_uses ? MODE_CONSERVATIVE : 0);
 	for (uint32_t r = 0; r < ROUNDS; r++)
 		pl.mode[r] = active ? (uint8_t)round_directions(p->rules, n, r) : 0;
 	return pl;
@@ -25,7 +28,10 @@ static plan plan_of(const program *p, node_id i, bool conservative)
 /* What members of a group that take its sharding get elsewhere stays their own. */
 static audience audience_of(const pval *v)
 {
-	return (audience){.first = v->notify, .n_notify = v->n_notify, .n_touch = v->n_touch, .group = v->group_takes ? ID_NONE : v->group};
+	return (audience){.first = v->notify,
+		.n_notify = v->n_notify,
+		.n_touch = v->n_touch,
+		.group = v->group_takes ? ID_NONE : v->group};
 }
 
 static uint16_t mode_bit(uint8_t mode) { return mode ? (uint16_t)(1u << mode) : 0; }
@@ -106,7 +112,8 @@ void propagation_reset(propagation *s)
 	for (pval_id v = 0; v < p->vals.n; v++) {
 		const pval *x = &p->vals.p[v];
 		s->shardings[v] = x->value != ID_NONE ? value_at(p->m, x->value)->sharding
-				  : x->result_index >= 0 ? main->result_shardings[x->result_index] : SHARDING_NONE;
+			: x->result_index >= 0            ? main->result_shardings[x->result_index]
+											  : SHARDING_NONE;
 	}
 	s->stale = true;
 	s->exchanged = UINT64_MAX;
@@ -127,9 +134,12 @@ void propagation_set_no_memo(propagation *s, bool no_memo)
 void propagation_limit(propagation *s, size_t step_bytes, size_t settle_bytes)
 {
 	enum { ENTRY_BYTES = 10 * sizeof(uint32_t) + 4 * 2 * sizeof(uint32_t), LEAST = 1 << 10 };
-	s->transfer.max_entries = (uint32_t)MIN(MAX(step_bytes / ENTRY_BYTES, (size_t)LEAST), (size_t)s->transfer.max_entries);
+	s->transfer.max_entries = (uint32_t)MIN(
+		MAX(step_bytes / ENTRY_BYTES, (size_t)LEAST), (size_t)s->transfer.max_entries);
 	s->waves.limit = settle_bytes;
-	s->transfer.max_words = (uint32_t)MIN(MAX(step_bytes / (2 * sizeof(uint32_t)), (size_t)LEAST * 64), (size_t)s->transfer.max_words);
+	s->transfer.max_words =
+		(uint32_t)MIN(MAX(step_bytes / (2 * sizeof(uint32_t)), (size_t)LEAST * 64),
+			(size_t)s->transfer.max_words);
 }
 transfer_stats propagation_stats(const propagation *s) { return s->transfer.stats; }
 
@@ -169,7 +179,10 @@ void propagation_undo(propagation *s, uint32_t mark)
 		s->settles.n--;
 }
 
-uint32_t engine_settled(const propagation *s) { return s->settles.n ? s->settles.p[s->settles.n - 1].at : 0; }
+uint32_t engine_settled(const propagation *s)
+{
+	return s->settles.n ? s->settles.p[s->settles.n - 1].at : 0;
+}
 
 bool propagation_is_stable(const propagation *s)
 {
@@ -178,7 +191,10 @@ bool propagation_is_stable(const propagation *s)
 }
 
 /* With two strategies in turn the first one may still find something to exchange. */
-bool engine_has_exchanged(const propagation *s) { return s->exchanged >> 1 == s->trail.n && s->options.strategy != STRATEGY_BASIC_THEN_AGGRESSIVE; }
+bool engine_has_exchanged(const propagation *s)
+{
+	return s->exchanged >> 1 == s->trail.n && s->options.strategy != STRATEGY_BASIC_THEN_AGGRESSIVE;
+}
 
 void engine_mark_settled(propagation *s, bool stable)
 {
@@ -248,7 +264,8 @@ static bool op_is_erased(const propagation *s, op_id o)
 	return false;
 }
 
-/* At most one op besides `but` uses the value: with `but` gone its definition may be of interest. */
+/* At most one op besides `but` uses the value: with `but` gone its definition may be of interest.
+ */
 static bool has_few_users(const propagation *s, value_id v, op_id but)
 {
 	const module *m = s->p->m;
@@ -271,7 +288,8 @@ static void erase_one(propagation *s, node_id n)
 	s->erased[n] = true;
 	for (uint32_t i = 0; i < op_at(m, o)->n_operands; i++) {
 		op_id def = value_def(m, op_operand(m, o, i));
-		if (def != ID_NONE && s->p->node_of[def] != ID_NONE && has_few_users(s, op_operand(m, o, i), o))
+		if (def != ID_NONE && s->p->node_of[def] != ID_NONE &&
+			has_few_users(s, op_operand(m, o, i), o))
 			queue(s, s->p->node_of[def]);
 	}
 	node_drop_uses(s->p, &s->p->nodes.p[n], s->uses);
@@ -306,7 +324,8 @@ void engine_erase_dead(propagation *s)
 
 /* ---------------------------------------------------------------- one step */
 
-/* Round 0 takes an op only when no other use could disagree. Before the dead ops are gone they count. */
+/* Round 0 takes an op only when no other use could disagree. Before the dead ops are gone they
+ * count. */
 static bool operands_single_use(const propagation *s, node_id i)
 {
 	if (s->all_dead_erased)
@@ -339,8 +358,10 @@ static inline void apply(propagation *s, node_id self, bool queueing, pval_id v,
 	}
 }
 
-/* Writes what a step gives, where that is more than writing: at the edges of a manual_computation, or for a log. */
-static __attribute__((noinline)) void take_updates(propagation *s, node_id i, step_mode mode, uint32_t round, const transfer_update *u, uint32_t n)
+/* Writes what a step gives, where that is more than writing: at the edges of a manual_computation,
+ * or for a log. */
+static __attribute__((noinline)) void take_updates(
+	propagation *s, node_id i, step_mode mode, uint32_t round, const transfer_update *u, uint32_t n)
 {
 	const plan *pl = &s->plans[i];
 	const manual_edge *manual = pl->manual ? manual_edge_of(s->p, i) : NULL;
@@ -367,7 +388,8 @@ static inline uint64_t slots_pair(const propagation *s, const pval_id *slots, ui
 	return s->shardings[slots[0]] | (left > 1 ? (uint64_t)s->shardings[slots[1]] << 32 : 0);
 }
 
-static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool basic, uint32_t round, uint32_t bit)
+static __attribute__((noinline)) void take_step(
+	propagation *s, node_id i, bool basic, uint32_t round, uint32_t bit)
 {
 	const plan *pl = &s->plans[i];
 	step_mode mode = pl->mode[round];
@@ -380,7 +402,8 @@ static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool 
 	uint64_t hash = transfer_hash_begin(pl->rule, mode), any = 0, pair;
 	for (uint32_t k = 0; k < n_slots; k += 2) {
 		any |= pair = slots_pair(s, slots + k, n_slots - k);
-		memcpy(in + k, &pair, sizeof pair); /* and not one by one: reading what was written in parts takes long */
+		memcpy(in + k, &pair,
+			sizeof pair); /* and not one by one: reading what was written in parts takes long */
 		hash = transfer_hash_add(hash, pair);
 	}
 	if (!any) {
@@ -391,7 +414,8 @@ static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool 
 		in[n_slots - 1] = manual_enter(s->t, manual_edge_of(s->p, i), in[n_slots - 1]);
 		hash = transfer_hash(pl->rule, mode, in, n_slots);
 	}
-	const transfer_update *u = transfer_find(&s->transfer, transfer_hash_end(hash), pl->rule, mode, in, n_slots, &n);
+	const transfer_update *u =
+		transfer_find(&s->transfer, transfer_hash_end(hash), pl->rule, mode, in, n_slots, &n);
 	if (!n) {
 		note_clean(s, i, bit);
 		return;
@@ -404,8 +428,8 @@ static __attribute__((noinline)) void take_step(propagation *s, node_id i, bool 
 		apply(s, i, !pl->result, slots[u[k].slot], u[k].sharding);
 }
 
-/* bit: of the node's mode in the round. Most visits end here: nothing that the node sees has changed since its step changed
- * nothing. */
+/* bit: of the node's mode in the round. Most visits end here: nothing that the node sees has
+ * changed since its step changed nothing. */
 static inline void visit(propagation *s, node_id i, bool basic, uint32_t round, uint32_t bit)
 {
 	bit <<= basic ? 16 : 0;
@@ -432,8 +456,9 @@ void engine_forget_clean(propagation *s)
 	s->stale = false;
 }
 
-/* Undoing and retracing, which searches do most, leave `clean` as it was. Of nodes that a settle queues it says nothing when it
- * begins; results of main are asked anyway, and clean where nothing was left to be exchanged and nothing changed since. */
+/* Undoing and retracing, which searches do most, leave `clean` as it was. Of nodes that a settle
+ * queues it says nothing when it begins; results of main are asked anyway, and clean where nothing
+ * was left to be exchanged and nothing changed since. */
 static void find_clean(propagation *s)
 {
 	engine_forget_clean(s);

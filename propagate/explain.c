@@ -1,8 +1,9 @@
-/* Explanations of propagation passes: which values are told about, in which order, and the page for people.
+/* Explanations of propagation passes: which values are told about, in which order, and the page for
+ * people.
  *
- * Without selectors all values that propagation changed are candidates. Values with the same story (same place and type,
- * same factors, ops and priorities: the layers of a model) are told once; conflicts come first, then arguments and
- * results, then the rest, large before small. */
+ * Without selectors all values that propagation changed are candidates. Values with the same story
+ * (same place and type, same factors, ops and priorities: the layers of a model) are told once;
+ * conflicts come first, then arguments and results, then the rest, large before small. */
 #include "propagate/explain.h"
 
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static void note_module(explanation *e, const module *m)
 	e->n_funcs = m->funcs.n;
 	for (uint32_t i = 0; i < m->funcs.n; i++) {
 		str name = strtab_get(&m->strs, m->funcs.p[i].name);
-		e->funcs[i] = (source_func){op_at(m, m->funcs.p[i].op)->src, {arena_strdup(&e->mem, name.p, name.n), name.n}};
+		e->funcs[i] = (source_func){
+			op_at(m, m->funcs.p[i].op)->src, {arena_strdup(&e->mem, name.p, name.n), name.n}};
 	}
 	if (e->n_funcs)
 		qsort(e->funcs, e->n_funcs, sizeof *e->funcs, by_source);
@@ -39,7 +41,8 @@ static void note_module(explanation *e, const module *m)
 			e->main = i;
 }
 
-status explanation_new(module *m, const char *const *selectors, uint32_t n, uint32_t limit, explanation **out, diag *d)
+status explanation_new(
+	module *m, const char *const *selectors, uint32_t n, uint32_t limit, explanation **out, diag *d)
 {
 	explanation *e = xcalloc(1, sizeof *e);
 	arena_init(&e->mem);
@@ -51,8 +54,10 @@ status explanation_new(module *m, const char *const *selectors, uint32_t n, uint
 	for (uint32_t i = 0; i < n; i++)
 		if (!selector_possible(m, selectors[i])) {
 			explanation_free(NULL, e);
-			return diag_set(d, ST_ERR_NOT_FOUND, "no value matches '%s': expected %%name, file:line[:col], or a glob over argument, result and location names",
-					selectors[i]);
+			return diag_set(d, ST_ERR_NOT_FOUND,
+				"no value matches '%s': expected %%name, file:line[:col], or a glob over argument, "
+				"result and location names",
+				selectors[i]);
 		}
 	m->explanation = e;
 	*out = e;
@@ -104,7 +109,8 @@ static bool has_changed(const teller *t, pval_id v)
 
 static bool is_conflict(const axis_loss *l)
 {
-	return l->reason == LOSS_TAKEN || l->reason == LOSS_ORDER || l->reason == LOSS_OTHER || l->reason == LOSS_RESULT;
+	return l->reason == LOSS_TAKEN || l->reason == LOSS_ORDER || l->reason == LOSS_OTHER ||
+		l->reason == LOSS_RESULT;
 }
 
 static uint64_t hash_str(uint64_t h, str s) { return hash_bytes(s.p, s.n, h); }
@@ -118,25 +124,31 @@ static uint64_t story_of(teller *t, pval_id v)
 	h = hash_combine(h, t->log->start.p[v]);
 	if (x->def != ID_NONE) {
 		op_place(t->m, node_reader_op(t->p, x->def), &t->text);
-		h = hash_combine(hash_str(h, (str){t->text.p ? t->text.p : "", t->text.n}), t->p->nodes.p[x->def].op_kind);
+		h = hash_combine(hash_str(h, (str){t->text.p ? t->text.p : "", t->text.n}),
+			t->p->nodes.p[x->def].op_kind);
 		strbuf_clear(&t->text);
 	}
 	for (uint32_t i = t->origins.newest[v]; i != ID_NONE; i = t->origins.list.p[i].next) {
 		const axis_origin *o = &t->origins.list.p[i];
 		if (!o->alive)
 			continue;
-		h = hash_combine(hash_combine(h, o->axis), (uint64_t)o->dim << 32 | o->factor << 16 | o->from_slot);
+		h = hash_combine(
+			hash_combine(h, o->axis), (uint64_t)o->dim << 32 | o->factor << 16 | o->from_slot);
 		if (o->change == ID_NONE)
 			continue;
 		const change_entry *c = &t->log->list.p[o->change];
-		h = hash_combine(h, (uint64_t)c->cause << 40 | (uint64_t)c->mode << 32 | (uint32_t)c->user_priority << 16 | (uint16_t)c->op_priority);
+		h = hash_combine(h,
+			(uint64_t)c->cause << 40 | (uint64_t)c->mode << 32 | (uint32_t)c->user_priority << 16 |
+				(uint16_t)c->op_priority);
 		if (c->cause == CAUSE_STEP)
 			h = hash_combine(h, (uint64_t)t->p->nodes.p[c->node].op_kind << 32 | c->slot);
 	}
 	for (uint32_t i = 0; i < t->losses.n; i++) {
 		const axis_loss *l = &t->losses.p[i];
 		h = hash_combine(hash_combine(h, l->axis), l->winner);
-		h = hash_combine(h, (uint64_t)l->reason << 56 | (uint64_t)l->dim << 48 | (uint64_t)l->factor << 32 | t->p->nodes.p[l->node].op_kind);
+		h = hash_combine(h,
+			(uint64_t)l->reason << 56 | (uint64_t)l->dim << 48 | (uint64_t)l->factor << 32 |
+				t->p->nodes.p[l->node].op_kind);
 	}
 	return h;
 }
@@ -147,12 +159,17 @@ static bool is_gone(const program *p, pval_id v)
 	return def != ID_NONE && p->nodes.p[def].dead;
 }
 
-static void find_losses(teller *t, pval_id v) { losses_find(t->p, t->t, t->options, t->after, v, &t->losses); }
+static void find_losses(teller *t, pval_id v)
+{
+	losses_find(t->p, t->t, t->options, t->after, v, &t->losses);
+}
 
 static candidate judge_value(teller *t, pval_id v)
 {
 	const pval *x = &t->p->vals.p[v];
-	candidate c = {.v = v, .outside = x->arg_index >= 0 || x->result_index >= 0, .bytes = sharding_local_bytes(t->t, SHARDING_NONE, pval_type(t->p, v))};
+	candidate c = {.v = v,
+		.outside = x->arg_index >= 0 || x->result_index >= 0,
+		.bytes = sharding_local_bytes(t->t, SHARDING_NONE, pval_type(t->p, v))};
 	find_losses(t, v);
 	for (uint32_t i = 0; i < t->losses.n; i++)
 		c.conflict |= is_conflict(&t->losses.p[i]);
@@ -239,9 +256,11 @@ static void tell_axis(teller *t, uint32_t origin, explained_axis *out)
 /* Two parts that moved together all the way. */
 static bool same_way(const teller *t, uint32_t a, uint32_t b)
 {
-	for (; a != ID_NONE && b != ID_NONE; a = t->origins.list.p[a].parent, b = t->origins.list.p[b].parent) {
+	for (; a != ID_NONE && b != ID_NONE;
+		 a = t->origins.list.p[a].parent, b = t->origins.list.p[b].parent) {
 		const axis_origin *x = &t->origins.list.p[a], *y = &t->origins.list.p[b];
-		if (x->v != y->v || x->dim != y->dim || x->change != y->change || x->factor != y->factor || x->from_slot != y->from_slot)
+		if (x->v != y->v || x->dim != y->dim || x->change != y->change || x->factor != y->factor ||
+			x->from_slot != y->from_slot)
 			return false;
 	}
 	return a == b;
@@ -260,7 +279,8 @@ static uint32_t axis_place(const teller *t, pval_id v, const axis_origin *o)
 static void tell_axes(teller *t, pval_id v, explained_value *out)
 {
 	uint32_t order[2 * MAX_TENSOR_AXES], n = 0;
-	for (uint32_t i = t->origins.newest[v]; i != ID_NONE && n < COUNT_OF(order); i = t->origins.list.p[i].next) {
+	for (uint32_t i = t->origins.newest[v]; i != ID_NONE && n < COUNT_OF(order);
+		 i = t->origins.list.p[i].next) {
 		const axis_origin *o = &t->origins.list.p[i];
 		if (!o->alive)
 			continue;
@@ -296,7 +316,8 @@ static void tell_losses(teller *t, pval_id v, explained_value *out)
 static explained_value tell_value(teller *t, const candidate *c)
 {
 	const pval *x = &t->p->vals.p[c->v];
-	explained_value out = {.v = c->v, .before = t->log->start.p[c->v], .after = t->after[c->v], .n_alike = c->n_alike};
+	explained_value out = {
+		.v = c->v, .before = t->log->start.p[c->v], .after = t->after[c->v], .n_alike = c->n_alike};
 	pval_name(t, c->v, &t->text);
 	out.value = keep_text(t);
 	type_print(t->m, x->type, &t->text);
@@ -313,12 +334,19 @@ static explained_value tell_value(teller *t, const candidate *c)
 	return out;
 }
 
-void explain_run(explanation *e, const char *pass, const program *p, propagation *s, const propagate_options *o)
+void explain_run(
+	explanation *e, const char *pass, const program *p, propagation *s, const propagate_options *o)
 {
 	change_log log = {0};
 	candidate_list list = {0};
 	explained_run run = {.pass = str_of(pass)};
-	teller t = {.e = e, .p = p, .m = p->m, .t = p->m->shardings, .options = o, .log = &log, .after = propagation_shardings(s)};
+	teller t = {.e = e,
+		.p = p,
+		.m = p->m,
+		.t = p->m->shardings,
+		.options = o,
+		.log = &log,
+		.after = propagation_shardings(s)};
 	propagation_run_logged(s, &log);
 	origins_find(p, t.t, &log, &t.origins);
 	strbuf_init(&t.text);
@@ -350,7 +378,8 @@ static void print_sharding(const module *m, sharding_id sh, strbuf *out)
 static void print_axis(const explained_axis *a, strbuf *out)
 {
 	if (a->same_way)
-		strbuf_printf(out, "  " STR_FMT " dim %u has \"" STR_FMT "\" in the same way\n", STR_ARG(a->hops[0].value), a->dim, STR_ARG(a->axis));
+		strbuf_printf(out, "  " STR_FMT " dim %u has \"" STR_FMT "\" in the same way\n",
+			STR_ARG(a->hops[0].value), a->dim, STR_ARG(a->axis));
 	for (uint32_t i = 0; i < a->n_hops && !a->same_way; i++) {
 		if (a->hops[i].skipped)
 			strbuf_printf(out, "    .. %u more ..\n", a->hops[i].skipped);
@@ -390,6 +419,7 @@ void explanation_print(const explanation *e, const module *m, strbuf *out)
 		if (e->n_selectors)
 			strbuf_printf(out, "%u of %u values that were asked for\n", r->values.n, r->n_stories);
 		else
-			strbuf_printf(out, "%u values changed, %u of %u stories told, conflicts first\n", r->n_changed, r->values.n, r->n_stories);
+			strbuf_printf(out, "%u values changed, %u of %u stories told, conflicts first\n",
+				r->n_changed, r->values.n, r->n_stories);
 	}
 }

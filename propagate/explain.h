@@ -38,9 +38,11 @@ typedef struct teller {
 
 /* The name of an IR value in the source (`%3`, `%5#1`), empty when a pass made it up. */
 void source_name(const module *m, value_id v, strbuf *out);
-/* `%3`, `%arg0 (params['w'])`, `result 2 (result[0]['w'])`, `%3 of @f`; for what passes made, the op and where it is. */
+/* `%3`, `%arg0 (params['w'])`, `result 2 (result[0]['w'])`, `%3 of @f`; for what passes made, the
+ * op and where it is. */
 void pval_name(const teller *t, pval_id v, strbuf *out);
-/* The op that a node stands for, to its reader: an edge is that of the loop (or other op) around it. */
+/* The op that a node stands for, to its reader: an edge is that of the loop (or other op) around
+ * it. */
 op_id node_reader_op(const program *p, node_id n);
 void op_place(const module *m, op_id o, strbuf *out); /* location, or `line N` of the source */
 /* Marks what the selectors mean. */

@@ -5,7 +5,11 @@
 
 /* ---------------------------------------------------------------- names */
 
-static bool name_char(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || strchr("_$.-", c); }
+static bool name_char(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		strchr("_$.-", c);
+}
 
 /* The `%name`, or `%a, %b:2`, before the `=` in front of an op. */
 static str result_names(const module *m, uint32_t src)
@@ -114,7 +118,9 @@ static value_id known_value(const program *p, pval_id v)
 static void result_name(const module *m, uint32_t i, strbuf *out)
 {
 	const func *f = module_main(m);
-	attr_id info = f && f->result_attrs[i] != ID_NONE ? attr_child(m, f->result_attrs[i], "jax.result_info") : ID_NONE;
+	attr_id info = f && f->result_attrs[i] != ID_NONE
+		? attr_child(m, f->result_attrs[i], "jax.result_info")
+		: ID_NONE;
 	if (info != ID_NONE)
 		strbuf_str(out, attr_get(m, info)->text);
 }
@@ -162,7 +168,8 @@ void pval_name(const teller *t, pval_id v, strbuf *out)
 		in_brackets(out, &name);
 	} else if (out->n == n) {
 		op_id of = def != ID_NONE ? def : m->regions.p[value_at(m, known)->def].parent;
-		strbuf_printf(out, "%s " STR_FMT " at ", def != ID_NONE ? "the" : "an argument of", STR_ARG(strtab_get(&m->strs, op_at(m, of)->name)));
+		strbuf_printf(out, "%s " STR_FMT " at ", def != ID_NONE ? "the" : "an argument of",
+			STR_ARG(strtab_get(&m->strs, op_at(m, of)->name)));
 		op_place(m, of, out);
 	} else if (def != ID_NONE) {
 		uint32_t f = func_of_source(t->e, op_at(m, def)->src);
@@ -180,12 +187,14 @@ static bool is_location(const char *s)
 	return colon && colon[1] >= '0' && colon[1] <= '9';
 }
 
-/* `model.py:40` means `src/model.py:40:8` too: whole parts of the path in front, whole numbers behind. */
+/* `model.py:40` means `src/model.py:40:8` too: whole parts of the path in front, whole numbers
+ * behind. */
 static bool location_matches(str where, const char *selector)
 {
 	size_t n = strlen(selector);
 	for (size_t at = 0; at + n <= where.n; at++)
-		if ((!at || where.p[at - 1] == '/') && !memcmp(where.p + at, selector, n) && (at + n == where.n || where.p[at + n] == ':'))
+		if ((!at || where.p[at - 1] == '/') && !memcmp(where.p + at, selector, n) &&
+			(at + n == where.n || where.p[at + n] == ':'))
 			return true;
 	return false;
 }
@@ -206,13 +215,15 @@ static bool in_main(const explanation *e, const module *m, value_id v)
 {
 	const value *x = value_at(m, v);
 	op_id o = x->is_arg ? m->regions.p[x->def].parent : x->def;
-	return o == ID_NONE || op_at(m, o)->src == UINT32_MAX || func_of_source(e, op_at(m, o)->src) == e->main;
+	return o == ID_NONE || op_at(m, o)->src == UINT32_MAX ||
+		func_of_source(e, op_at(m, o)->src) == e->main;
 }
 
 static bool value_matches(const module *m, value_id v, const char *selector)
 {
 	if (*selector != '%')
-		return !value_at(m, v)->is_arg && loc_matches(m, op_at(m, value_at(m, v)->def)->loc, selector);
+		return !value_at(m, v)->is_arg &&
+			loc_matches(m, op_at(m, value_at(m, v)->def)->loc, selector);
 	strbuf name = {0};
 	source_name(m, v, &name);
 	bool same = name.n && glob_match(selector, (str){name.p, name.n});
@@ -244,9 +255,11 @@ static void select_values(const teller *t, const char *selector, bool *wanted)
 	const module *m = t->m;
 	bool main_has = false;
 	for (value_id v = 0; v < m->values.n && *selector == '%' && !main_has; v++)
-		main_has = t->p->pval_of[v] != ID_NONE && in_main(t->e, m, v) && value_matches(m, v, selector);
+		main_has =
+			t->p->pval_of[v] != ID_NONE && in_main(t->e, m, v) && value_matches(m, v, selector);
 	for (value_id v = 0; v < m->values.n; v++)
-		if (t->p->pval_of[v] != ID_NONE && (!main_has || in_main(t->e, m, v)) && value_matches(m, v, selector))
+		if (t->p->pval_of[v] != ID_NONE && (!main_has || in_main(t->e, m, v)) &&
+			value_matches(m, v, selector))
 			wanted[t->p->pval_of[v]] = true;
 }
 

@@ -46,7 +46,10 @@ static str keep_factor(teller *t, uint32_t factor)
 	return keep_text(t);
 }
 
-static bool defines(const teller *t, node_id n, pval_id v) { return t->p->vals.p[v].def == n && t->p->nodes.p[n].kind != NODE_RESULT; }
+static bool defines(const teller *t, node_id n, pval_id v)
+{
+	return t->p->vals.p[v].def == n && t->p->nodes.p[n].kind != NODE_RESULT;
+}
 
 /* Which op it is; "this op" under the head line of the value that it defines. */
 static void put_op(teller *t, node_id n, pval_id v, bool under_head)
@@ -62,7 +65,8 @@ static void put_op(teller *t, node_id n, pval_id v, bool under_head)
 		return;
 	}
 	size_t from = t->text.n;
-	strbuf_printf(&t->text, "%s" STR_FMT " at ", edge ? "the data flow of " : "", STR_ARG(strtab_get(&t->m->strs, op_at(t->m, o)->name)));
+	strbuf_printf(&t->text, "%s" STR_FMT " at ", edge ? "the data flow of " : "",
+		STR_ARG(strtab_get(&t->m->strs, op_at(t->m, o)->name)));
 	size_t before = t->text.n;
 	op_place(t->m, o, &t->text);
 	if (t->text.n == before) { /* no place known: without " at " */
@@ -78,15 +82,20 @@ static void put_tensor(teller *t, node_id i, uint32_t slot, uint32_t seen_from)
 	bool result = slot >= n->n_operands;
 	pval_id v = node_slots(t->p, n)[slot];
 	if (n->kind != NODE_RESULT && n->kind != NODE_EDGE)
-		strbuf_puts(&t->text, result ? "result " : seen_from < n->n_operands ? "the other operand " : "operand ");
+		strbuf_puts(&t->text,
+			result                          ? "result "
+				: seen_from < n->n_operands ? "the other operand "
+											: "operand ");
 	pval_name(t, v, &t->text);
 }
 
-/* A value that a loop only hands on is a source and the result of its edge: that counts as the result. */
+/* A value that a loop only hands on is a source and the result of its edge: that counts as the
+ * result. */
 static const char *way(const teller *t, node_id i, pval_id v, uint32_t from, uint32_t to)
 {
 	const node *n = &t->p->nodes.p[i];
-	bool from_result = from >= n->n_operands, to_result = to >= n->n_operands || (n->kind == NODE_EDGE && defines(t, i, v));
+	bool from_result = from >= n->n_operands,
+		 to_result = to >= n->n_operands || (n->kind == NODE_EDGE && defines(t, i, v));
 	return from_result == to_result ? "sideways" : to_result ? "forward" : "backward";
 }
 
@@ -109,9 +118,11 @@ static void put_import(teller *t, pval_id v)
 	const pval *x = &t->p->vals.p[v];
 	const module *m = t->m;
 	sharding_id given = t->log->start.p[v];
-	for (slot_id u = x->value == ID_NONE ? ID_NONE : value_at(m, x->value)->first_use; u != ID_NONE; u = m->slots.p[u].next) {
+	for (slot_id u = x->value == ID_NONE ? ID_NONE : value_at(m, x->value)->first_use; u != ID_NONE;
+		 u = m->slots.p[u].next) {
 		op_id user = m->slots.p[u].owner;
-		if (op_at(m, user)->kind != OP_SDY_SHARDING_CONSTRAINT || value_at(m, op_result(m, user, 0))->sharding != given)
+		if (op_at(m, user)->kind != OP_SDY_SHARDING_CONSTRAINT ||
+			value_at(m, op_result(m, user, 0))->sharding != given)
 			continue;
 		strbuf_puts(&t->text, " before propagation, from the sharding_constraint on it at ");
 		op_place(m, user, &t->text);
@@ -120,7 +131,9 @@ static void put_import(teller *t, pval_id v)
 	if (x->def != ID_NONE && t->p->nodes.p[x->def].kind == NODE_EDGE)
 		strbuf_puts(&t->text, " from its own annotation in the module");
 	else
-		strbuf_puts(&t->text, x->group != ID_NONE ? " before propagation, from its sharding group" : " before propagation, from a pass that ran earlier");
+		strbuf_puts(&t->text,
+			x->group != ID_NONE ? " before propagation, from its sharding group"
+								: " before propagation, from a pass that ran earlier");
 }
 
 static bool was_annotated(const teller *t, pval_id v)
@@ -130,12 +143,16 @@ static bool was_annotated(const teller *t, pval_id v)
 		return true;
 	op_id def = x->value == ID_NONE ? ID_NONE : value_def(t->m, x->value);
 	/* copies that passes made of the user's values and ops carry their annotations along */
-	return x->value != ID_NONE && (x->value < t->e->n_annotated ? t->e->annotated[x->value] : def != ID_NONE && op_at(t->m, def)->src != UINT32_MAX);
+	return x->value != ID_NONE &&
+		(x->value < t->e->n_annotated ? t->e->annotated[x->value]
+									  : def != ID_NONE && op_at(t->m, def)->src != UINT32_MAX);
 }
 
-static void tell_annotation(teller *t, const axis_origin *o, int32_t user_priority, explained_hop *out)
+static void tell_annotation(
+	teller *t, const axis_origin *o, int32_t user_priority, explained_hop *out)
 {
-	bool edge = t->p->vals.p[o->v].def != ID_NONE && t->p->nodes.p[t->p->vals.p[o->v].def].kind == NODE_EDGE;
+	bool edge = t->p->vals.p[o->v].def != ID_NONE &&
+		t->p->nodes.p[t->p->vals.p[o->v].def].kind == NODE_EDGE;
 	bool own = was_annotated(t, o->v) || edge;
 	out->how = own ? STR("annotated") : STR("imported");
 	out->user_priority = user_priority;
@@ -149,7 +166,8 @@ static void tell_annotation(teller *t, const axis_origin *o, int32_t user_priori
 		strbuf_printf(&t->text, ", with user priority %d", user_priority);
 }
 
-static void tell_step(teller *t, const axis_origin *o, const change_entry *c, bool under_head, explained_hop *out)
+static void tell_step(
+	teller *t, const axis_origin *o, const change_entry *c, bool under_head, explained_hop *out)
 {
 	const node *n = &t->p->nodes.p[c->node];
 	op_id at = node_reader_op(t->p, c->node);
@@ -169,7 +187,8 @@ static void tell_step(teller *t, const axis_origin *o, const change_entry *c, bo
 	put_tensor(t, c->node, o->from_slot, c->slot);
 	strbuf_puts(&t->text, n->kind == NODE_EDGE || n->kind == NODE_RESULT ? " through " : " of ");
 	put_op(t, c->node, o->v, under_head);
-	strbuf_printf(&t->text, ", factor " STR_FMT ", %s", STR_ARG(out->factor), way(t, c->node, o->v, o->from_slot, c->slot));
+	strbuf_printf(&t->text, ", factor " STR_FMT ", %s", STR_ARG(out->factor),
+		way(t, c->node, o->v, o->from_slot, c->slot));
 	put_priorities(t, c->user_priority, c->op_priority);
 	if (c->mode & MODE_BASIC)
 		strbuf_puts(&t->text, ", basic strategy");
@@ -185,7 +204,8 @@ static void tell_group(teller *t, const axis_origin *o, const change_entry *c, e
 	out->op_priority = c->op_priority;
 	strbuf_printf(&t->text, STR_FMT " dim %u got ", STR_ARG(out->value), o->dim);
 	put_axis(t, o->axis);
-	strbuf_printf(&t->text, " from " STR_FMT ": both are in one sharding group", STR_ARG(out->from));
+	strbuf_printf(
+		&t->text, " from " STR_FMT ": both are in one sharding group", STR_ARG(out->from));
 }
 
 void tell_hop(teller *t, uint32_t origin, bool under_head, explained_hop *out)
@@ -196,7 +216,11 @@ void tell_hop(teller *t, uint32_t origin, bool under_head, explained_hop *out)
 	out->value = keep_name(t, o->v);
 	out->axis = keep_axis(t, o->axis);
 	if (!c || c->cause == CAUSE_RESTORE)
-		tell_annotation(t, o, c && c->cause == CAUSE_RESTORE ? c->user_priority : t->options->user_priority ? 0 : -1, out);
+		tell_annotation(t, o,
+			c && c->cause == CAUSE_RESTORE  ? c->user_priority
+				: t->options->user_priority ? 0
+											: -1,
+			out);
 	else if (c->cause == CAUSE_GROUP)
 		tell_group(t, o, c, out);
 	else
@@ -207,9 +231,20 @@ void tell_hop(teller *t, uint32_t origin, bool under_head, explained_hop *out)
 /* ---------------------------------------------------------------- losses */
 
 static const char *const reason_words[] = {
-	[LOSS_TAKEN] = "taken", [LOSS_ORDER] = "order", [LOSS_BEHIND] = "behind", [LOSS_CLOSED] = "closed", [LOSS_REPLICATED] = "replicated",
-	[LOSS_UNREDUCED] = "unreduced", [LOSS_SIZE] = "size", [LOSS_PARTIAL] = "partial", [LOSS_BLOCKED] = "blocked",
-	[LOSS_DIRECTION] = "direction", [LOSS_OTHER] = "other_tensor", [LOSS_RESULT] = "result", [LOSS_SUB_AXIS] = "sub_axis", [LOSS_NO_STEP] = "no_step",
+	[LOSS_TAKEN] = "taken",
+	[LOSS_ORDER] = "order",
+	[LOSS_BEHIND] = "behind",
+	[LOSS_CLOSED] = "closed",
+	[LOSS_REPLICATED] = "replicated",
+	[LOSS_UNREDUCED] = "unreduced",
+	[LOSS_SIZE] = "size",
+	[LOSS_PARTIAL] = "partial",
+	[LOSS_BLOCKED] = "blocked",
+	[LOSS_DIRECTION] = "direction",
+	[LOSS_OTHER] = "other_tensor",
+	[LOSS_RESULT] = "result",
+	[LOSS_SUB_AXIS] = "sub_axis",
+	[LOSS_NO_STEP] = "no_step",
 };
 
 /* Since when the winner has what the other one lost to: the round in which it came. */
@@ -217,7 +252,8 @@ static void put_since(teller *t, const axis_loss *l)
 {
 	const node *n = &t->p->nodes.p[l->node];
 	pval_id v = node_slots(t->p, n)[l->winner_slot];
-	uint32_t dim = tensor_dim_of_factor(rule_get(t->p->rules, n->rule), l->winner_slot, l->winner_factor);
+	uint32_t dim =
+		tensor_dim_of_factor(rule_get(t->p->rules, n->rule), l->winner_slot, l->winner_factor);
 	for (uint32_t i = t->origins.newest[v]; i != ID_NONE; i = t->origins.list.p[i].next) {
 		const axis_origin *o = &t->origins.list.p[i];
 		if (!o->alive || o->dim != dim || !axis_overlaps(o->axis, l->winner))
@@ -228,7 +264,8 @@ static void put_since(teller *t, const axis_loss *l)
 			put_tensor(t, c->node, o->from_slot, c->slot);
 			put_priorities(t, c->user_priority, c->op_priority);
 		} else {
-			strbuf_puts(&t->text, c && c->cause == CAUSE_GROUP ? " from its sharding group" : " from an annotation");
+			strbuf_puts(&t->text,
+				c && c->cause == CAUSE_GROUP ? " from its sharding group" : " from an annotation");
 		}
 		return;
 	}
@@ -242,7 +279,8 @@ static void put_winner(teller *t, const axis_loss *l)
 		put_tensor(t, l->node, l->winner_slot, l->slot);
 		strbuf_putc(&t->text, ' ');
 	}
-	strbuf_printf(&t->text, "dim %u, factor ", tensor_dim_of_factor(rule_get(t->p->rules, n->rule), l->winner_slot, l->winner_factor));
+	strbuf_printf(&t->text, "dim %u, factor ",
+		tensor_dim_of_factor(rule_get(t->p->rules, n->rule), l->winner_slot, l->winner_factor));
 	factor_print(l->winner_factor, &t->text);
 }
 
@@ -274,7 +312,8 @@ static void put_reason(teller *t, const axis_loss *l)
 		strbuf_puts(&t->text, " was not taken");
 		return;
 	case LOSS_OTHER:
-		strbuf_puts(&t->text, "the basic strategy lets nothing through that another tensor of the op cannot take: ");
+		strbuf_puts(&t->text,
+			"the basic strategy lets nothing through that another tensor of the op cannot take: ");
 		if (!l->winner) {
 			put_tensor(t, l->node, l->winner_slot, l->slot);
 			return;
@@ -290,12 +329,18 @@ static void put_reason(teller *t, const axis_loss *l)
 		strbuf_puts(&t->text, " did not take it");
 		return;
 	case LOSS_CLOSED: strbuf_puts(&t->text, "the dim is closed"); return;
-	case LOSS_REPLICATED: strbuf_puts(&t->text, "it is explicitly replicated over the axis"); return;
+	case LOSS_REPLICATED:
+		strbuf_puts(&t->text, "it is explicitly replicated over the axis");
+		return;
 	case LOSS_UNREDUCED: strbuf_puts(&t->text, "it is unreduced over the axis"); return;
 	case LOSS_SIZE: strbuf_puts(&t->text, "the size of the factor does not divide by it"); return;
-	case LOSS_PARTIAL: strbuf_puts(&t->text, "the factor in front of it in this dim is not sharded in full"); return;
+	case LOSS_PARTIAL:
+		strbuf_puts(&t->text, "the factor in front of it in this dim is not sharded in full");
+		return;
 	case LOSS_BLOCKED: strbuf_puts(&t->text, "the op's rule blocks the factor"); return;
-	case LOSS_DIRECTION: strbuf_puts(&t->text, "the op lets nothing through in this direction"); return;
+	case LOSS_DIRECTION:
+		strbuf_puts(&t->text, "the op lets nothing through in this direction");
+		return;
 	case LOSS_SUB_AXIS: strbuf_puts(&t->text, "conservative propagation takes no sub-axes"); return;
 	case LOSS_NO_STEP: strbuf_puts(&t->text, "the op was not visited again after it came"); return;
 	}

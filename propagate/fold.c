@@ -1,6 +1,6 @@
-/* The folded program: layers in the middle are left out, and what read a layer that is gone reads the one that took its
- * place. The layers that are kept next to each other read each other just as neighbours do everywhere else, so nothing
- * that works op by op can tell the difference. */
+/* The folded program: layers in the middle are left out, and what read a layer that is gone reads
+ * the one that took its place. The layers that are kept next to each other read each other just as
+ * neighbours do everywhere else, so nothing that works op by op can tell the difference. */
 #include "propagate/program_internal.h"
 
 #include <stdlib.h>
@@ -10,13 +10,17 @@ typedef struct folder {
 	program *to;
 	folding *f;
 	layering ly;
-	node_id *node_before, *node_to; /* node_to: in the folded program; of a layer left out, its counterpart in `middle` */
+	node_id *node_before, *node_to; /* node_to: in the folded program; of a layer left out, its
+	                                   counterpart in `middle` */
 	pval_id *val_before;
-	int32_t low, middle, skip;      /* layers (middle, middle + skip] are left out */
+	int32_t low, middle, skip; /* layers (middle, middle + skip] are left out */
 	bool tight, failed;
 } folder;
 
-static bool is_left_out(const folder *x, int32_t layer) { return layer != LAYER_NONE && layer > x->middle && layer <= x->middle + x->skip; }
+static bool is_left_out(const folder *x, int32_t layer)
+{
+	return layer != LAYER_NONE && layer > x->middle && layer <= x->middle + x->skip;
+}
 
 static int32_t layer_of_val(const folder *x, pval_id v)
 {
@@ -24,7 +28,8 @@ static int32_t layer_of_val(const folder *x, pval_id v)
 	return def == ID_NONE ? x->ly.val_layer[v] : x->ly.node_layer[def];
 }
 
-/* Where a value is there first: that of an edge with the op whose results and arguments it stands for. */
+/* Where a value is there first: that of an edge with the op whose results and arguments it stands
+ * for. */
 static node_id first_seen(const program *p, node_id def)
 {
 	if (p->nodes.p[def].kind != NODE_EDGE)
@@ -37,16 +42,23 @@ static node_id first_seen(const program *p, node_id def)
 static bool is_dead_val(const folder *x, pval_id v)
 {
 	node_id def = x->from->vals.p[v].def;
-	return def != ID_NONE && x->from->nodes.p[def].dead && x->from->nodes.p[first_seen(x->from, def)].dead;
+	return def != ID_NONE && x->from->nodes.p[def].dead &&
+		x->from->nodes.p[first_seen(x->from, def)].dead;
 }
 
 static int32_t new_layer(const folder *x, int32_t layer)
 {
-	return layer == LAYER_NONE ? LAYER_NONE : layer - x->low - (layer > x->middle + x->skip ? x->skip : is_left_out(x, layer) ? layer - x->middle : 0);
+	return layer == LAYER_NONE ? LAYER_NONE
+							   : layer - x->low -
+			(layer > x->middle + x->skip    ? x->skip
+					: is_left_out(x, layer) ? layer - x->middle
+											: 0);
 }
 
-/* Where a chain of counterparts arrives after `skip` steps from a layer left out, on the side of `layer`. */
-static uint32_t step_out(folder *x, uint32_t id, const uint32_t *next, const uint32_t *before, int32_t layer)
+/* Where a chain of counterparts arrives after `skip` steps from a layer left out, on the side of
+ * `layer`. */
+static uint32_t step_out(
+	folder *x, uint32_t id, const uint32_t *next, const uint32_t *before, int32_t layer)
 {
 	for (int32_t i = 0; i < x->skip && id != ID_NONE; i++)
 		id = layer <= x->middle ? next[id] : before[id];
@@ -54,8 +66,9 @@ static uint32_t step_out(folder *x, uint32_t id, const uint32_t *next, const uin
 	return id;
 }
 
-/* Layers add to a sum of scalars in any order. Where one that is left out did, the sum is what it was before: what the ops that are
- * kept see is the sum that they alone make, in the order in which they stand. ID_NONE: v is not such a sum. */
+/* Layers add to a sum of scalars in any order. Where one that is left out did, the sum is what it
+ * was before: what the ops that are kept see is the sum that they alone make, in the order in which
+ * they stand. ID_NONE: v is not such a sum. */
 static pval_id sum_before(const folder *x, pval_id v)
 {
 	const program *p = x->from;
@@ -92,7 +105,8 @@ static pval_id seen_from(folder *x, pval_id v, int32_t layer)
 	return step_out(x, v, x->ly.val_next, x->val_before, layer);
 }
 
-/* Of the numbers that counterparts of layers that look the same read, all read the one that stands first in the program. */
+/* Of the numbers that counterparts of layers that look the same read, all read the one that stands
+ * first in the program. */
 static pval_id common_number(const folder *x, node_id i, uint32_t k, pval_id v)
 {
 	const program *p = x->from;
@@ -133,9 +147,10 @@ static uint32_t layer_size(const folder *x, int32_t layer)
 	return n;
 }
 
-/* Around `middle` as many layers as can see each other are kept on both sides, and one more at either end, where what
- * comes before the first and after the last layer still shows. A layer that is not quite like the others is often there
- * already: at the last one, and when it is to be tight also at the first. */
+/* Around `middle` as many layers as can see each other are kept on both sides, and one more at
+ * either end, where what comes before the first and after the last layer still shows. A layer that
+ * is not quite like the others is often there already: at the last one, and when it is to be tight
+ * also at the first. */
 static void choose_layers(folder *x)
 {
 	x->low = x->ly.first;
@@ -156,8 +171,10 @@ static void number_nodes(folder *x)
 {
 	node_id n = 0;
 	for (node_id i = 0; i < x->from->nodes.n; i++)
-		x->node_to[i] = x->from->nodes.p[i].dead || is_left_out(x, x->ly.node_layer[i]) ? ID_NONE : n++;
-	/* counterparts in `middle` of what is left out: along the chains, whatever way they run through the program */
+		x->node_to[i] =
+			x->from->nodes.p[i].dead || is_left_out(x, x->ly.node_layer[i]) ? ID_NONE : n++;
+	/* counterparts in `middle` of what is left out: along the chains, whatever way they run through
+	 * the program */
 	for (node_id i = 0; i < x->from->nodes.n; i++) {
 		if (x->ly.node_layer[i] != x->middle || x->from->nodes.p[i].dead)
 			continue;
@@ -204,11 +221,13 @@ static void copy_slots(folder *x, node_id i, node *to)
 			continue;
 		}
 		v = k < n->n_operands ? common_number(x, i, k, v) : v;
-		pval_id sum = k < n->n_operands && is_left_out(x, layer_of_val(x, v)) ? sum_before(x, v) : ID_NONE;
+		pval_id sum =
+			k < n->n_operands && is_left_out(x, layer_of_val(x, v)) ? sum_before(x, v) : ID_NONE;
 		v = sum != ID_NONE ? sum : seen_from(x, v, layer);
 		node_id def = x->failed ? ID_NONE : x->from->vals.p[v].def;
 		/* what an op reads must still stand before it */
-		x->failed |= def != ID_NONE && k < n->n_operands && n->kind != NODE_EDGE && first_seen(x->from, def) >= i;
+		x->failed |= def != ID_NONE && k < n->n_operands && n->kind != NODE_EDGE &&
+			first_seen(x->from, def) >= i;
 		if (x->failed || is_dead_val(x, v)) {
 			x->failed = true;
 			return;
@@ -332,14 +351,18 @@ static void add_cut(cutter *c, uint32_t at)
 /* Do counterparts of two neighbours stand next to each other too? */
 static bool stay_together(const cutter *c, const node_id *to, node_id a, node_id b)
 {
-	return to[a] == ID_NONE ? to[b] == ID_NONE : to[b] != ID_NONE && c->place[to[b]] == c->place[to[a]] + 1;
+	return to[a] == ID_NONE ? to[b] == ID_NONE
+							: to[b] != ID_NONE && c->place[to[b]] == c->place[to[a]] + 1;
 }
 
-/* Blocks are stretches of one layer whose counterparts are stretches too: where one begins, one begins in every layer. */
+/* Blocks are stretches of one layer whose counterparts are stretches too: where one begins, one
+ * begins in every layer. */
 static void find_cuts(const folder *x, cutter *c)
 {
 	uint32_t n = x->from->nodes.n;
-	*c = (cutter){.alive = xmalloc((n + 1) * sizeof *c->alive), .place = xmalloc((n + 1) * sizeof *c->place), .cut = xcalloc(n + 1, 1)};
+	*c = (cutter){.alive = xmalloc((n + 1) * sizeof *c->alive),
+		.place = xmalloc((n + 1) * sizeof *c->place),
+		.cut = xcalloc(n + 1, 1)};
 	for (node_id i = 0; i < n; i++) {
 		c->place[i] = c->n;
 		if (!x->from->nodes.p[i].dead)
@@ -347,7 +370,8 @@ static void find_cuts(const folder *x, cutter *c)
 	}
 	for (uint32_t k = 0; k < c->n; k++) {
 		node_id a = k ? c->alive[k - 1] : ID_NONE, b = c->alive[k];
-		if (!k || x->ly.node_layer[a] != x->ly.node_layer[b] || !stay_together(c, x->ly.node_next, a, b) || !stay_together(c, x->node_before, a, b))
+		if (!k || x->ly.node_layer[a] != x->ly.node_layer[b] ||
+			!stay_together(c, x->ly.node_next, a, b) || !stay_together(c, x->node_before, a, b))
 			add_cut(c, k);
 	}
 	while (c->todo.n) {
@@ -410,7 +434,8 @@ static bool blocks_agree(const folding *f)
 		if (!agree)
 			break;
 		const fold_block *y = &f->blocks.p[block_at[next]];
-		agree = y->first == next && y->layer == x->layer + 1 && y->end - y->first == x->end - x->first;
+		agree =
+			y->first == next && y->layer == x->layer + 1 && y->end - y->first == x->end - x->first;
 		for (node_id n = x->first; n < x->end && agree; n++)
 			agree = f->node_next[n] == y->first + (n - x->first);
 	}
@@ -451,7 +476,8 @@ static bool find_order(folding *f, const folder *x)
 	return fits && expected == ID_NONE;
 }
 
-/* A chain as it stands in the full program: where its blocks of `middle` and of the layer behind it are. */
+/* A chain as it stands in the full program: where its blocks of `middle` and of the layer behind it
+ * are. */
 typedef struct pass_chain {
 	uint32_t chain;
 	int32_t at, step;
@@ -460,17 +486,21 @@ typedef struct pass_chain {
 static int by_place(const void *a, const void *b)
 {
 	const pass_chain *x = a, *y = b;
-	return x->at != y->at ? (x->at < y->at ? -1 : 1) : x->chain < y->chain ? -1 : x->chain > y->chain;
+	return x->at != y->at     ? (x->at < y->at ? -1 : 1)
+		: x->chain < y->chain ? -1
+							  : x->chain > y->chain;
 }
 
-/* Chains of one pass follow each other within one layer. Two loops over all layers, such as one over moments and one over updates, have
- * equal steps, but the second begins when the first has been through all layers. list has room for all chains; returns their passes. */
+/* Chains of one pass follow each other within one layer. Two loops over all layers, such as one
+ * over moments and one over updates, have equal steps, but the second begins when the first has
+ * been through all layers. list has room for all chains; returns their passes. */
 static int32_t *number_passes(pass_chain *list, uint32_t n, uint32_t chains)
 {
 	int32_t *pass = xcalloc(chains + 1, sizeof *pass), number = 0;
 	qsort(list, n, sizeof *list, by_place);
 	for (uint32_t i = 0, first = 0; i < n; i++) {
-		if (!i || list[i].step != list[first].step || list[i].at - list[first].at >= abs(list[first].step)) {
+		if (!i || list[i].step != list[first].step ||
+			list[i].at - list[first].at >= abs(list[first].step)) {
 			first = i;
 			number++;
 		}

@@ -1,5 +1,5 @@
-/* Sharding groups before propagation: members that start out alike get one sharding; where they do not, open
- * constraints take their places, so that the group can still hold. */
+/* Sharding groups before propagation: members that start out alike get one sharding; where they do
+ * not, open constraints take their places, so that the group can still hold. */
 #include "propagate/passes.h"
 
 #include <stdlib.h>
@@ -41,7 +41,8 @@ static void constrain(module *m, value_id v, mesh_id mesh)
 	value_replace_uses(m, v, op_result(m, o, 0), o);
 }
 
-/* Members may be arguments of regions, or results of computations: their shardings are an edge's or a list's. */
+/* Members may be arguments of regions, or results of computations: their shardings are an edge's or
+ * a list's. */
 static void sync_group(module *m, const member *list, uint32_t n)
 {
 	sharding_id common = SHARDING_NONE;
@@ -70,11 +71,13 @@ void sharding_groups_sync(module *m)
 	ops_pre_order(m, ID_NONE, &ops);
 	for (uint32_t i = 0; i < ops.n; i++)
 		if (op_at(m, ops.p[i])->kind == OP_SDY_SHARDING_GROUP && op_at(m, ops.p[i])->n_operands)
-			vec_push(&members, (member){op_int(m, ops.p[i], "group_id", 0), i, op_operand(m, ops.p[i], 0)});
+			vec_push(&members,
+				(member){op_int(m, ops.p[i], "group_id", 0), i, op_operand(m, ops.p[i], 0)});
 	if (members.n)
 		qsort(members.p, members.n, sizeof *members.p, compare_members);
 	for (uint32_t first = 0, end; first < members.n; first = end) {
-		for (end = first + 1; end < members.n && members.p[end].group == members.p[first].group; end++)
+		for (end = first + 1; end < members.n && members.p[end].group == members.p[first].group;
+			 end++)
 			;
 		sync_group(m, members.p + first, end - first);
 	}

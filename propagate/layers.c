@@ -1,26 +1,37 @@
-/* Finds the layers of an unrolled program. Two ops that are counterparts in neighbouring layers have counterparts as
- * operands and as users, so from one such pair the whole correspondence is grown along definitions and uses: forward
- * pass, backward pass and update alike, however they are ordered in the text. The pair to start from is a guess: two ops
- * that look alike within a few steps. A guess that is wrong grows into little, and what is grown is checked: layers
- * count only where every op of a layer stands to its neighbours as its counterpart in the next layer does.
+/* Finds the layers of an unrolled program. Two ops that are counterparts in neighbouring layers
+ * have counterparts as operands and as users, so from one such pair the whole correspondence is
+ * grown along definitions and uses: forward pass, backward pass and update alike, however they are
+ * ordered in the text. The pair to start from is a guess: two ops that look alike within a few
+ * steps. A guess that is wrong grows into little, and what is grown is checked: layers count only
+ * where every op of a layer stands to its neighbours as its counterpart in the next layer does.
  *
- * A loop or a branch of main, all that is in it and the edges of its results are one unit: a layer has the whole of it, at
- * the same places as its counterpart, or nothing. */
+ * A loop or a branch of main, all that is in it and the edges of its results are one unit: a layer
+ * has the whole of it, at the same places as its counterpart, or nothing. */
 #include "propagate/program_internal.h"
 
 #include <stdlib.h>
 
-enum { RADIUS = 3, MIN_LAYERS = 6, MAX_GUESSES = 6, MIN_SHARE = 4 /* layers hold at least 1/4 of all nodes */ };
+enum {
+	RADIUS = 3,
+	MIN_LAYERS = 6,
+	MAX_GUESSES = 6,
+	MIN_SHARE = 4 /* layers hold at least 1/4 of all nodes */
+};
 
 typedef struct finder {
 	const program *p;
-	uint64_t *looks; /* by node: all that decides how it is propagated, lowered and costed, operands apart */
-	node_id *unit, *unit_end; /* by node: the first of the unit it is in; by first of a unit: behind its last */
+	uint64_t *looks; /* by node: all that decides how it is propagated, lowered and costed, operands
+	                    apart */
+	node_id *unit, *unit_end; /* by node: the first of the unit it is in; by first of a unit: behind
+	                             its last */
 	layering *ly;
 	node_id *node_before;
 	pval_id *val_before;
-	VEC(node_id) todo; /* nodes whose pair has not been followed yet; then chains whose neighbours have no layer yet */
-	VEC(node_id) later; /* nodes that read results of scalar ops, which are followed when nothing else is left */
+	VEC(node_id)
+	todo; /* nodes whose pair has not been followed yet; then chains whose neighbours have no layer
+	         yet */
+	VEC(node_id)
+	later; /* nodes that read results of scalar ops, which are followed when nothing else is left */
 	uint32_t grown;
 } finder;
 
@@ -65,9 +76,11 @@ static uint64_t hash_op(const module *m, op_id o)
 
 static uint64_t look_of(const program *p, const node *n)
 {
-	uint64_t flags = n->kind | (uint64_t)n->fixed_direction << 8 | (uint64_t)n->elementwise << 16 | (uint64_t)n->pass_through_op << 17 |
-			 (uint64_t)n->forward_only_op << 18 | (uint64_t)n->operands_single_use << 19 | (uint64_t)n->pure << 20;
-	uint64_t h = hash_combine(hash_combine(flags, n->rule), (uint64_t)n->n_operands << 16 | n->n_results);
+	uint64_t flags = n->kind | (uint64_t)n->fixed_direction << 8 | (uint64_t)n->elementwise << 16 |
+		(uint64_t)n->pass_through_op << 17 | (uint64_t)n->forward_only_op << 18 |
+		(uint64_t)n->operands_single_use << 19 | (uint64_t)n->pure << 20;
+	uint64_t h =
+		hash_combine(hash_combine(flags, n->rule), (uint64_t)n->n_operands << 16 | n->n_results);
 	h = hash_combine(h, (uint64_t)n->trips << 1 | n->trips_known);
 	h = hash_combine(h, n->kind == NODE_RESULT ? OP_RETURN : hash_op(p->m, n->op));
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
@@ -80,7 +93,8 @@ static uint64_t look_of(const program *p, const node *n)
 static bool is_edge_of(const program *p, node_id edge, node_id region)
 {
 	const module *m = p->m;
-	return edge < p->nodes.n && p->nodes.p[edge].kind == NODE_EDGE && value_def(m, op_operand(m, p->nodes.p[edge].op, 0)) == p->nodes.p[region].op;
+	return edge < p->nodes.n && p->nodes.p[edge].kind == NODE_EDGE &&
+		value_def(m, op_operand(m, p->nodes.p[edge].op, 0)) == p->nodes.p[region].op;
 }
 
 static void find_units(finder *f)
@@ -98,8 +112,9 @@ static void find_units(finder *f)
 
 /* ---------------------------------------------------------------- numbers */
 
-/* What is a number of the program stands in no layer: layers read equal ones wherever they mean something else by them (the number
- * of a dropout and a rotation of its bits), and which one it is makes no difference to what is asked of a layer. */
+/* What is a number of the program stands in no layer: layers read equal ones wherever they mean
+ * something else by them (the number of a dropout and a rotation of its bits), and which one it is
+ * makes no difference to what is asked of a layer. */
 bool layers_is_number(const program *p, pval_id v)
 {
 	node_id def = p->vals.p[v].def;
@@ -119,7 +134,8 @@ static bool is_scalar(const program *p, pval_id v)
 bool layers_is_scalar_op(const program *p, node_id n)
 {
 	const node *x = &p->nodes.p[n];
-	if (x->kind != NODE_OP || x->parent != ID_NONE || !x->elementwise || !x->n_operands || x->n_results != 1)
+	if (x->kind != NODE_OP || x->parent != ID_NONE || !x->elementwise || !x->n_operands ||
+		x->n_results != 1)
 		return false;
 	for (uint32_t i = 0; i < (uint32_t)x->n_operands + x->n_results; i++)
 		if (!is_scalar(p, p->slots.p[x->slots + i]))
@@ -127,8 +143,9 @@ bool layers_is_scalar_op(const program *p, node_id n)
 	return true;
 }
 
-/* What a scalar op made from scalars alone. Layers that each add something to a sum (the norm of all gradients) do so in the order
- * of their names: "10" comes before "2". So such a value says little about which layers are neighbours. */
+/* What a scalar op made from scalars alone. Layers that each add something to a sum (the norm of
+ * all gradients) do so in the order of their names: "10" comes before "2". So such a value says
+ * little about which layers are neighbours. */
 static bool is_summed(const program *p, pval_id v)
 {
 	node_id def = p->vals.p[v].def;
@@ -140,7 +157,8 @@ static bool is_summed(const program *p, pval_id v)
 static bool may_pair(const finder *f, node_id a, node_id b)
 {
 	const node *x = &f->p->nodes.p[a], *y = &f->p->nodes.p[b];
-	return f->ly->node_next[a] == ID_NONE && f->node_before[b] == ID_NONE && f->looks[a] == f->looks[b] && x->dead == y->dead;
+	return f->ly->node_next[a] == ID_NONE && f->node_before[b] == ID_NONE &&
+		f->looks[a] == f->looks[b] && x->dead == y->dead;
 }
 
 /* Makes b the counterpart of a, with all of their units. */
@@ -168,7 +186,9 @@ static bool is_counterpart(const finder *f, uint32_t slot_a, uint32_t slot_b)
 {
 	const program *p = f->p;
 	node_id a = p->slot_node.p[slot_a], b = p->slot_node.p[slot_b];
-	return f->looks[a] == f->looks[b] && slot_a - p->nodes.p[a].slots == slot_b - p->nodes.p[b].slots && !p->nodes.p[a].dead && !p->nodes.p[b].dead;
+	return f->looks[a] == f->looks[b] &&
+		slot_a - p->nodes.p[a].slots == slot_b - p->nodes.p[b].slots && !p->nodes.p[a].dead &&
+		!p->nodes.p[b].dead;
 }
 
 static uint32_t count_like(const finder *f, const pval *v, uint32_t slot)
@@ -189,7 +209,8 @@ static void pair_users(finder *f, pval_id a, pval_id b)
 		return;
 	for (uint32_t i = va->uses; i < va->uses + va->n_uses; i++) {
 		uint32_t slot = p->uses.p[i], before = 0;
-		if (f->ly->node_next[p->slot_node.p[slot]] != ID_NONE || count_like(f, va, slot) != count_like(f, vb, slot))
+		if (f->ly->node_next[p->slot_node.p[slot]] != ID_NONE ||
+			count_like(f, va, slot) != count_like(f, vb, slot))
 			continue;
 		for (uint32_t k = va->uses; k < i; k++)
 			before += is_counterpart(f, slot, p->uses.p[k]);
@@ -204,8 +225,9 @@ static void pair_users(finder *f, pval_id a, pval_id b)
 static void pair_values(finder *f, pval_id a, pval_id b)
 {
 	const pval *va = &f->p->vals.p[a], *vb = &f->p->vals.p[b];
-	if (a == b || f->ly->val_next[a] != ID_NONE || f->val_before[b] != ID_NONE || va->type != vb->type ||
-	    (va->arg_index < 0) != (vb->arg_index < 0) || (va->def == ID_NONE) != (vb->def == ID_NONE))
+	if (a == b || f->ly->val_next[a] != ID_NONE || f->val_before[b] != ID_NONE ||
+		va->type != vb->type || (va->arg_index < 0) != (vb->arg_index < 0) ||
+		(va->def == ID_NONE) != (vb->def == ID_NONE))
 		return;
 	if (layers_is_number(f->p, a) || (va->def != ID_NONE && !pair_nodes(f, va->def, vb->def)))
 		return;
@@ -227,8 +249,9 @@ static void clear(finder *f)
 	f->todo.n = f->later.n = f->grown = 0;
 }
 
-/* Counterparts are paired one to one, so they form chains that end and rings. A ring is a wrong guess: it has no first layer, and
- * whatever reads it would be given numbers without end. Without rings every walk along counterparts ends. ring: room for n flags. */
+/* Counterparts are paired one to one, so they form chains that end and rings. A ring is a wrong
+ * guess: it has no first layer, and whatever reads it would be given numbers without end. Without
+ * rings every walk along counterparts ends. ring: room for n flags. */
 static void drop_rings(uint32_t n, uint32_t *next, uint32_t *before, bool *ring)
 {
 	memset(ring, true, n);
@@ -269,7 +292,8 @@ static void number_val_chain(finder *f, pval_id at, int32_t layer)
 		f->ly->val_layer[v] = layer++;
 }
 
-/* What the middle of a chain reads, or is read by, is in the same layer unless it has one already. */
+/* What the middle of a chain reads, or is read by, is in the same layer unless it has one already.
+ */
 static void number_around(finder *f, node_id x, bool summed)
 {
 	const program *p = f->p;
@@ -284,24 +308,28 @@ static void number_around(finder *f, node_id x, bool summed)
 			vec_push(&f->later, x);
 			continue;
 		}
-		if (pv->def != ID_NONE && f->ly->node_layer[pv->def] == LAYER_NONE && (f->ly->node_next[pv->def] != ID_NONE || f->node_before[pv->def] != ID_NONE))
+		if (pv->def != ID_NONE && f->ly->node_layer[pv->def] == LAYER_NONE &&
+			(f->ly->node_next[pv->def] != ID_NONE || f->node_before[pv->def] != ID_NONE))
 			number_chain(f, pv->def, layer);
 		if (f->ly->val_layer[v] == LAYER_NONE)
 			number_val_chain(f, v, pv->def == ID_NONE ? layer : f->ly->node_layer[pv->def]);
 		for (uint32_t u = pv->uses; u < pv->uses + pv->n_uses; u++) {
 			node_id user = p->slot_node.p[p->uses.p[u]];
-			if (f->ly->node_layer[user] == LAYER_NONE && (f->ly->node_next[user] != ID_NONE || f->node_before[user] != ID_NONE))
+			if (f->ly->node_layer[user] == LAYER_NONE &&
+				(f->ly->node_next[user] != ID_NONE || f->node_before[user] != ID_NONE))
 				number_chain(f, user, f->ly->val_layer[v]);
 		}
 	}
 }
 
-/* ---------------------------------------------------------------- layers as they stand in the program */
+/* ---------------------------------------------------------------- layers as they stand in the
+ * program */
 
 static node_id chain_middle(const finder *f, node_id head)
 {
 	node_id slow = head;
-	for (node_id fast = head; fast != ID_NONE && f->ly->node_next[fast] != ID_NONE; fast = f->ly->node_next[f->ly->node_next[fast]])
+	for (node_id fast = head; fast != ID_NONE && f->ly->node_next[fast] != ID_NONE;
+		 fast = f->ly->node_next[f->ly->node_next[fast]])
 		slow = f->ly->node_next[slow];
 	return slow;
 }
@@ -313,8 +341,8 @@ static void shift_chain(finder *f, node_id head, int32_t by)
 			f->ly->node_layer[k] += by;
 }
 
-/* Layers of a stretch of the program begin at the nodes of one chain (`head`). The layer that this makes n's; LAYER_NONE
- * when n is not between two of them. */
+/* Layers of a stretch of the program begin at the nodes of one chain (`head`). The layer that this
+ * makes n's; LAYER_NONE when n is not between two of them. */
 static int32_t layer_between(const finder *f, node_id head, node_id n)
 {
 	node_id at = ID_NONE;
@@ -330,27 +358,34 @@ static int32_t layer_between(const finder *f, node_id head, node_id n)
 
 enum { MAX_AWAY = 4 };
 
-/* Votes for how far a stretch should be shifted to stand with what is in the same layer as one of its nodes: what the node
- * reads, and, counting more, what reads the same argument (a weight of a layer). */
-static void vote(const finder *f, const node_id *head_of, const uint32_t *stretch, uint32_t s, node_id i, uint32_t votes[2 * MAX_AWAY + 1])
+/* Votes for how far a stretch should be shifted to stand with what is in the same layer as one of
+ * its nodes: what the node reads, and, counting more, what reads the same argument (a weight of a
+ * layer). */
+static void vote(const finder *f, const node_id *head_of, const uint32_t *stretch, uint32_t s,
+	node_id i, uint32_t votes[2 * MAX_AWAY + 1])
 {
 	enum { ARGUMENT_VOTES = 8 };
 	const program *p = f->p;
 	const int32_t *layer = f->ly->node_layer;
 	for (uint32_t k = 0; k < p->nodes.p[i].n_operands; k++) {
 		const pval *v = &p->vals.p[p->slots.p[p->nodes.p[i].slots + k]];
-		if (v->def != ID_NONE && layer[v->def] != LAYER_NONE && stretch[head_of[v->def]] < s && abs(layer[v->def] - layer[i]) <= MAX_AWAY)
+		if (v->def != ID_NONE && layer[v->def] != LAYER_NONE && stretch[head_of[v->def]] < s &&
+			abs(layer[v->def] - layer[i]) <= MAX_AWAY)
 			votes[layer[v->def] - layer[i] + MAX_AWAY]++;
-		for (uint32_t u = v->uses; v->def == ID_NONE && u < v->uses + MIN(v->n_uses, (uint32_t)MAX_AWAY); u++) {
+		for (uint32_t u = v->uses;
+			 v->def == ID_NONE && u < v->uses + MIN(v->n_uses, (uint32_t)MAX_AWAY); u++) {
 			node_id user = p->slot_node.p[p->uses.p[u]];
-			if (layer[user] != LAYER_NONE && stretch[head_of[user]] < s && abs(layer[user] - layer[i]) <= MAX_AWAY)
+			if (layer[user] != LAYER_NONE && stretch[head_of[user]] < s &&
+				abs(layer[user] - layer[i]) <= MAX_AWAY)
 				votes[layer[user] - layer[i] + MAX_AWAY] += ARGUMENT_VOTES;
 		}
 	}
 }
 
-/* Where a layer begins is a matter of taste in each stretch; between stretches it should be the same layer. */
-static void align_stretches(finder *f, const node_id *head_of, const uint32_t *stretch, uint32_t n_stretches)
+/* Where a layer begins is a matter of taste in each stretch; between stretches it should be the
+ * same layer. */
+static void align_stretches(
+	finder *f, const node_id *head_of, const uint32_t *stretch, uint32_t n_stretches)
 {
 	for (uint32_t s = 1; s < n_stretches; s++) {
 		uint32_t votes[2 * MAX_AWAY + 1] = {0}, best = MAX_AWAY;
@@ -361,14 +396,15 @@ static void align_stretches(finder *f, const node_id *head_of, const uint32_t *s
 			if (votes[v] > votes[best])
 				best = v;
 		for (node_id i = 0; i < f->p->nodes.n && best != MAX_AWAY; i++)
-			if (f->ly->node_layer[i] != LAYER_NONE && f->node_before[i] == ID_NONE && stretch[i] == s)
+			if (f->ly->node_layer[i] != LAYER_NONE && f->node_before[i] == ID_NONE &&
+				stretch[i] == s)
 				shift_chain(f, i, (int32_t)best - MAX_AWAY);
 	}
 }
 
-/* Counterparts were numbered along reads, which may put an op into the layer before or behind the one it stands in. Where
- * ops of several chains alternate, those of one layer are made to stand together: the first chain met says where its
- * layers begin. */
+/* Counterparts were numbered along reads, which may put an op into the layer before or behind the
+ * one it stands in. Where ops of several chains alternate, those of one layer are made to stand
+ * together: the first chain met says where its layers begin. */
 static void follow_text(finder *f)
 {
 	enum { MAX_STRETCHES = 64 };
@@ -411,8 +447,9 @@ static void follow_text(finder *f)
 	free(middle);
 }
 
-/* Values are in the layer of what makes them, arguments in that of what reads them last: a parameter's update, which its new value is
- * the result of, may be in another layer than the ops that read it first. */
+/* Values are in the layer of what makes them, arguments in that of what reads them last: a
+ * parameter's update, which its new value is the result of, may be in another layer than the ops
+ * that read it first. */
 static void number_vals(finder *f)
 {
 	const program *p = f->p;
@@ -421,10 +458,12 @@ static void number_vals(finder *f)
 		if (ly->val_layer[v] != LAYER_NONE && p->vals.p[v].def != ID_NONE)
 			ly->val_layer[v] = ly->node_layer[p->vals.p[v].def];
 	for (pval_id v = 0; v < p->vals.n; v++) {
-		if (ly->val_layer[v] == LAYER_NONE || p->vals.p[v].def != ID_NONE || f->val_before[v] != ID_NONE)
+		if (ly->val_layer[v] == LAYER_NONE || p->vals.p[v].def != ID_NONE ||
+			f->val_before[v] != ID_NONE)
 			continue;
 		pval_id middle = v;
-		for (pval_id fast = v; fast != ID_NONE && ly->val_next[fast] != ID_NONE; fast = ly->val_next[ly->val_next[fast]])
+		for (pval_id fast = v; fast != ID_NONE && ly->val_next[fast] != ID_NONE;
+			 fast = ly->val_next[ly->val_next[fast]])
 			middle = ly->val_next[middle];
 		const pval *m = &p->vals.p[middle];
 		int32_t layer = LAYER_NONE;
@@ -465,13 +504,15 @@ static void drop_all_rings(finder *f)
 	drop_orphans(f);
 }
 
-/* Few counterparts are no layers: something at an end that happens to look like something else. Nor is what only a ring led to. */
+/* Few counterparts are no layers: something at an end that happens to look like something else. Nor
+ * is what only a ring led to. */
 static void drop_short_chains(finder *f)
 {
 	layering *ly = f->ly;
 	for (node_id i = 0; i < f->p->nodes.n; i++) {
 		uint32_t length = 0;
-		for (node_id k = f->node_before[i] == ID_NONE ? i : ID_NONE; k != ID_NONE && length < MIN_LAYERS; k = ly->node_next[k])
+		for (node_id k = f->node_before[i] == ID_NONE ? i : ID_NONE;
+			 k != ID_NONE && length < MIN_LAYERS; k = ly->node_next[k])
 			length++;
 		bool none = length && (length < MIN_LAYERS || ly->node_layer[i] == LAYER_NONE);
 		for (node_id k = none ? i : ID_NONE, next; k != ID_NONE; k = next) {
@@ -505,7 +546,8 @@ static void grow(finder *f, node_id a, node_id b)
 	drop_all_rings(f);
 	number_chain(f, a, 0);
 	while (f->todo.n || f->later.n)
-		f->todo.n ? number_around(f, vec_pop(&f->todo), false) : number_around(f, vec_pop(&f->later), true);
+		f->todo.n ? number_around(f, vec_pop(&f->todo), false)
+				  : number_around(f, vec_pop(&f->later), true);
 	drop_short_chains(f);
 	follow_text(f);
 	number_vals(f);
@@ -526,12 +568,14 @@ static void find_heads(const finder *f, uint32_t *node_head, uint32_t *val_head)
 				val_head[k] = v;
 }
 
-/* Layers are hashed as sets of ops with what each of them reads: counterparts so many layers away, or the same value. */
+/* Layers are hashed as sets of ops with what each of them reads: counterparts so many layers away,
+ * or the same value. */
 static void hash_layers(finder *f, int32_t low, uint32_t n_layers, uint64_t *hash, uint32_t *reach)
 {
 	const program *p = f->p;
 	layering *ly = f->ly;
-	uint32_t *node_head = xmalloc((p->nodes.n + 1) * sizeof *node_head), *val_head = xmalloc((p->vals.n + 1) * sizeof *val_head);
+	uint32_t *node_head = xmalloc((p->nodes.n + 1) * sizeof *node_head),
+			 *val_head = xmalloc((p->vals.n + 1) * sizeof *val_head);
 	find_heads(f, node_head, val_head);
 	for (node_id i = 0; i < p->nodes.n; i++) {
 		const node *n = &p->nodes.p[i];
@@ -540,19 +584,27 @@ static void hash_layers(finder *f, int32_t low, uint32_t n_layers, uint64_t *has
 		uint64_t h = node_head[i];
 		for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++) {
 			pval_id v = p->slots.p[n->slots + k];
-			int32_t away = ly->val_layer[v] == LAYER_NONE ? 0 : ly->val_layer[v] - ly->node_layer[i];
+			int32_t away =
+				ly->val_layer[v] == LAYER_NONE ? 0 : ly->val_layer[v] - ly->node_layer[i];
 			if (layers_is_number(p, v))
 				h = hash_combine(h, f->looks[p->vals.p[v].def]);
-			else if (ly->val_layer[v] != LAYER_NONE && is_summed(p, v) && layers_is_scalar_op(p, i)) {
-				h = hash_combine(h, val_head[v]); /* from any layer: nothing about a scalar depends on which */
+			else if (ly->val_layer[v] != LAYER_NONE && is_summed(p, v) &&
+				layers_is_scalar_op(p, i)) {
+				h = hash_combine(
+					h, val_head[v]); /* from any layer: nothing about a scalar depends on which */
 				continue;
 			} else
-				h = hash_combine(h, ly->val_layer[v] == LAYER_NONE ? (uint64_t)v << 8 : (uint64_t)val_head[v] << 8 | (uint8_t)(away + 100));
-			reach[ly->node_layer[i] - low] = MAX(reach[ly->node_layer[i] - low], (uint32_t)abs(away));
+				h = hash_combine(h,
+					ly->val_layer[v] == LAYER_NONE
+						? (uint64_t)v << 8
+						: (uint64_t)val_head[v] << 8 | (uint8_t)(away + 100));
+			reach[ly->node_layer[i] - low] =
+				MAX(reach[ly->node_layer[i] - low], (uint32_t)abs(away));
 		}
 		hash[ly->node_layer[i] - low] += hash_mix(h);
 	}
-	/* Arguments with nothing but a layer count too, and what is no part of a layer tells its reach by being read. */
+	/* Arguments with nothing but a layer count too, and what is no part of a layer tells its reach
+	 * by being read. */
 	for (pval_id v = 0; v < p->vals.n; v++)
 		if (ly->val_layer[v] != LAYER_NONE && p->vals.p[v].arg_index >= 0)
 			hash[ly->val_layer[v] - low] += hash_mix(val_head[v]);
@@ -611,7 +663,8 @@ static void find_run(finder *f)
 static uint64_t *colour_nodes(const finder *f)
 {
 	const program *p = f->p;
-	uint64_t *of_val = xmalloc((p->vals.n + 1) * sizeof *of_val), *next = xmalloc((p->vals.n + 1) * sizeof *next);
+	uint64_t *of_val = xmalloc((p->vals.n + 1) * sizeof *of_val),
+			 *next = xmalloc((p->vals.n + 1) * sizeof *next);
 	uint64_t *of_node = xcalloc(p->nodes.n + 1, sizeof *of_node);
 	for (pval_id v = 0; v < p->vals.n; v++)
 		of_val[v] = hash_mix(p->vals.p[v].type + 1);
@@ -662,7 +715,8 @@ static int by_nodes(const void *a, const void *b)
 	return x->size > y->size ? -1 : x->size < y->size;
 }
 
-/* One guess per size of colours, its two middle ops; the sizes that cover most nodes first. Returns how many. */
+/* One guess per size of colours, its two middle ops; the sizes that cover most nodes first. Returns
+ * how many. */
 static uint32_t list_guesses(const finder *f, guess *out)
 {
 	enum { MAX_SIZES = 512 };
@@ -671,7 +725,10 @@ static uint32_t list_guesses(const finder *f, guess *out)
 	guess *sizes = xmalloc(MAX_SIZES * sizeof *sizes);
 	uint32_t n = 0, n_sizes = 0;
 	for (node_id i = 0; i < f->p->nodes.n; i++)
-		if (colour[i] && f->unit[i] == i && (f->p->nodes.p[i].n_results != 1 || !layers_is_number(f->p, f->p->slots.p[f->p->nodes.p[i].slots + f->p->nodes.p[i].n_operands])))
+		if (colour[i] && f->unit[i] == i &&
+			(f->p->nodes.p[i].n_results != 1 ||
+				!layers_is_number(
+					f->p, f->p->slots.p[f->p->nodes.p[i].slots + f->p->nodes.p[i].n_operands])))
 			list[n++] = (coloured){colour[i], i};
 	qsort(list, n, sizeof *list, by_colour);
 	for (uint32_t from = 0, to; from < n; from = to) {
@@ -688,7 +745,8 @@ static uint32_t list_guesses(const finder *f, guess *out)
 		if (s == n_sizes)
 			sizes[n_sizes++] = (guess){size, 0, a, list[from + size / 2].node};
 		sizes[s].nodes += size;
-		if (a < sizes[s].a) { /* colours are hashes: take the earliest op, so that they order nothing */
+		if (a <
+			sizes[s].a) { /* colours are hashes: take the earliest op, so that they order nothing */
 			sizes[s].a = a;
 			sizes[s].b = list[from + size / 2].node;
 		}
@@ -706,7 +764,8 @@ static uint32_t nodes_between(const finder *f)
 {
 	uint32_t n = 0;
 	for (node_id i = 0; i < f->p->nodes.n; i++)
-		n += f->ly->node_layer[i] != LAYER_NONE && f->ly->node_layer[i] >= f->ly->first && f->ly->node_layer[i] <= f->ly->last;
+		n += f->ly->node_layer[i] != LAYER_NONE && f->ly->node_layer[i] >= f->ly->first &&
+			f->ly->node_layer[i] <= f->ly->last;
 	return n;
 }
 
@@ -715,18 +774,21 @@ static bool is_summed_on(const finder *f, node_id n)
 	const program *p = f->p;
 	const pval *v = &p->vals.p[p->slots.p[p->nodes.p[n].slots + p->nodes.p[n].n_operands]];
 	for (uint32_t u = v->uses; u < v->uses + v->n_uses; u++)
-		if (f->ly->node_layer[p->slot_node.p[p->uses.p[u]]] != LAYER_NONE && layers_is_scalar_op(p, p->slot_node.p[p->uses.p[u]]))
+		if (f->ly->node_layer[p->slot_node.p[p->uses.p[u]]] != LAYER_NONE &&
+			layers_is_scalar_op(p, p->slot_node.p[p->uses.p[u]]))
 			return true;
 	return false;
 }
 
-/* What ends a sum over all layers often looks like a step of it, and all layers refer to it: it is of none. */
+/* What ends a sum over all layers often looks like a step of it, and all layers refer to it: it is
+ * of none. */
 static void drop_outer_sums(finder *f)
 {
 	layering *ly = f->ly;
 	for (node_id n = f->p->nodes.n; n-- > 0;) {
-		if (ly->node_layer[n] == LAYER_NONE || (ly->node_layer[n] >= ly->first && ly->node_layer[n] <= ly->last) || !layers_is_scalar_op(f->p, n) ||
-		    is_summed_on(f, n))
+		if (ly->node_layer[n] == LAYER_NONE ||
+			(ly->node_layer[n] >= ly->first && ly->node_layer[n] <= ly->last) ||
+			!layers_is_scalar_op(f->p, n) || is_summed_on(f, n))
 			continue;
 		node_id next = ly->node_next[n], before = f->node_before[n];
 		if (next != ID_NONE)
@@ -745,10 +807,17 @@ bool layers_find(const program *p, layering *out)
 	if (p->group_members.n || p->manual_edges.n || p->main_first != 0 || p->main_end != p->nodes.n)
 		return false;
 	uint32_t nn = p->nodes.n + 1, nv = p->vals.n + 1, best = 0;
-	*out = (layering){.node_layer = xmalloc(nn * sizeof(int32_t)), .val_layer = xmalloc(nv * sizeof(int32_t)), .node_next = xmalloc(nn * sizeof(node_id)),
-			  .val_next = xmalloc(nv * sizeof(pval_id))};
-	finder f = {.p = p, .ly = out, .looks = xmalloc(nn * sizeof(uint64_t)), .node_before = xmalloc(nn * sizeof(node_id)),
-		    .val_before = xmalloc(nv * sizeof(pval_id)), .unit = xmalloc(nn * sizeof(node_id)), .unit_end = xmalloc(nn * sizeof(node_id))};
+	*out = (layering){.node_layer = xmalloc(nn * sizeof(int32_t)),
+		.val_layer = xmalloc(nv * sizeof(int32_t)),
+		.node_next = xmalloc(nn * sizeof(node_id)),
+		.val_next = xmalloc(nv * sizeof(pval_id))};
+	finder f = {.p = p,
+		.ly = out,
+		.looks = xmalloc(nn * sizeof(uint64_t)),
+		.node_before = xmalloc(nn * sizeof(node_id)),
+		.val_before = xmalloc(nv * sizeof(pval_id)),
+		.unit = xmalloc(nn * sizeof(node_id)),
+		.unit_end = xmalloc(nn * sizeof(node_id))};
 	find_units(&f);
 	for (node_id n = 0; n < p->nodes.n; n++)
 		f.looks[n] = look_of(p, &p->nodes.p[n]);

@@ -1,5 +1,6 @@
-/* Which axes a value could not take from the tensors of the ops around it, and what they lost to. Axes are never taken
- * away while propagation runs, so what stood in the way then still does: the last state tells. */
+/* Which axes a value could not take from the tensors of the ops around it, and what they lost to.
+ * Axes are never taken away while propagation runs, so what stood in the way then still does: the
+ * last state tells. */
 #include "propagate/engine.h"
 
 #include <stdlib.h>
@@ -33,11 +34,14 @@ static bool contained(axes list, axis_ref a)
 }
 
 /* Another factor of the tensor that has the axis, or a part of it. */
-static bool taken_by(const factor_grid *g, uint32_t tensor, uint32_t factor, axis_ref a, axis_loss *out)
+static bool taken_by(
+	const factor_grid *g, uint32_t tensor, uint32_t factor, axis_ref a, axis_loss *out)
 {
 	for (uint32_t f = 0; f < g->rule->n_factors; f++) {
 		const factor_cell *c = grid_cell(g, tensor, f);
-		if (f == factor || !c->present || (!overlaps_any(a, c->axes, &out->winner) && !overlaps_any(a, c->overflow, &out->winner)))
+		if (f == factor || !c->present ||
+			(!overlaps_any(a, c->axes, &out->winner) &&
+				!overlaps_any(a, c->overflow, &out->winner)))
 			continue;
 		out->winner_slot = (uint16_t)tensor;
 		out->winner_factor = (uint16_t)f;
@@ -47,7 +51,8 @@ static bool taken_by(const factor_grid *g, uint32_t tensor, uint32_t factor, axi
 }
 
 /* Why the factor of a tensor cannot grow by an axis, apart from its other factors. */
-static loss_reason refusal(const factor_grid *g, uint32_t tensor, uint32_t factor, axis_ref a, axis_ref *by)
+static loss_reason refusal(
+	const factor_grid *g, uint32_t tensor, uint32_t factor, axis_ref a, axis_ref *by)
 {
 	const factor_cell *c = grid_cell(g, tensor, factor);
 	if (overlaps_any(a, g->replicated[tensor], by))
@@ -64,7 +69,8 @@ static loss_reason refusal(const factor_grid *g, uint32_t tensor, uint32_t facto
 }
 
 /* Who has something else where the axis stands in the list of the tensor it would come from. */
-static bool disputed(const factor_grid *g, uint32_t from, uint32_t factor, axis_ref a, axis_loss *out)
+static bool disputed(
+	const factor_grid *g, uint32_t from, uint32_t factor, axis_ref a, axis_loss *out)
 {
 	axes list = grid_cell(g, from, factor)->axes;
 	for (uint32_t t = 0; t < g->n_tensors; t++) {
@@ -72,7 +78,8 @@ static bool disputed(const factor_grid *g, uint32_t from, uint32_t factor, axis_
 		if (t == from || !c->present)
 			continue;
 		for (uint32_t i = 0; i < list.n && i < c->axes.n; i++) {
-			if (!axis_is_prefix(list.a[i], c->axes.a[i]) && !axis_is_prefix(c->axes.a[i], list.a[i])) {
+			if (!axis_is_prefix(list.a[i], c->axes.a[i]) &&
+				!axis_is_prefix(c->axes.a[i], list.a[i])) {
 				out->winner = c->axes.a[i];
 				out->winner_slot = (uint16_t)t;
 				out->winner_factor = (uint16_t)factor;
@@ -85,8 +92,10 @@ static bool disputed(const factor_grid *g, uint32_t from, uint32_t factor, axis_
 	return false;
 }
 
-/* The first axis of the list that the tensor does not take, and why; false when it would take them all. */
-static bool first_refused(const factor_grid *g, uint32_t tensor, uint32_t factor, axes list, uint32_t *at, axis_loss *out)
+/* The first axis of the list that the tensor does not take, and why; false when it would take them
+ * all. */
+static bool first_refused(
+	const factor_grid *g, uint32_t tensor, uint32_t factor, axes list, uint32_t *at, axis_loss *out)
 {
 	int64_t prev = 1;
 	for (uint32_t i = 0; i < list.n; i++) {
@@ -96,8 +105,11 @@ static bool first_refused(const factor_grid *g, uint32_t tensor, uint32_t factor
 			out->reason = (uint8_t)refusal(g, tensor, factor, list.a[i], &other);
 			return true;
 		}
-		if (kept != list.a[i] || !prefix_across_factors(g, tensor, factor, kept, &other) || other != kept) {
-			out->reason = taken_by(g, tensor, factor, list.a[i], out) ? LOSS_TAKEN : (uint8_t)refusal(g, tensor, factor, list.a[i], &other);
+		if (kept != list.a[i] || !prefix_across_factors(g, tensor, factor, kept, &other) ||
+			other != kept) {
+			out->reason = taken_by(g, tensor, factor, list.a[i], out)
+				? LOSS_TAKEN
+				: (uint8_t)refusal(g, tensor, factor, list.a[i], &other);
 			return true;
 		}
 		if (g->conservative && is_sub_axis(g, kept)) {
@@ -126,8 +138,10 @@ static bool refused(const factor_grid *g, uint32_t tensor, uint32_t factor, axes
 	return true;
 }
 
-/* The basic strategy asks every tensor of the op, also those without the factor: for the list as far as the axis. */
-static bool refused_elsewhere(const factor_grid *g, uint32_t tensor, uint32_t factor, axes list, axis_loss *l)
+/* The basic strategy asks every tensor of the op, also those without the factor: for the list as
+ * far as the axis. */
+static bool refused_elsewhere(
+	const factor_grid *g, uint32_t tensor, uint32_t factor, axes list, axis_loss *l)
 {
 	if (grid_cell(g, tensor, factor)->present)
 		return refused(g, tensor, factor, list, l);
@@ -140,11 +154,13 @@ static bool refused_elsewhere(const factor_grid *g, uint32_t tensor, uint32_t fa
 	return false;
 }
 
-/* A factor in front of this one, in its dim, that is not cut in full: what comes behind would need a strided view. */
+/* A factor in front of this one, in its dim, that is not cut in full: what comes behind would need
+ * a strided view. */
 static bool behind_partial(const factor_grid *g, uint32_t tensor, uint32_t factor)
 {
 	const rule *r = g->rule;
-	const struct rule_dim *dim = &r->dims[r->tensor_first[tensor] + tensor_dim_of_factor(r, tensor, factor)];
+	const struct rule_dim *dim =
+		&r->dims[r->tensor_first[tensor] + tensor_dim_of_factor(r, tensor, factor)];
 	for (uint32_t k = 0; k < dim->n && r->dim_factors[dim->first + k] != factor; k++) {
 		uint32_t f = r->dim_factors[dim->first + k];
 		if (axes_product(grid_cell(g, tensor, f)->axes) < r->factor_sizes[f])
@@ -213,8 +229,12 @@ static void compare_factor(judge *x, node_id n, uint32_t slot, uint32_t factor, 
 	for (uint32_t t = 0; t < g->n_tensors; t++) {
 		axes list = grid_cell(g, t, factor)->axes;
 		for (uint32_t i = 0; t != slot && i < list.n; i++) {
-			axis_loss l = {.dim = (uint8_t)tensor_dim_of_factor(g->rule, slot, factor), .slot = (uint16_t)slot, .from_slot = (uint16_t)t,
-				       .factor = (uint16_t)factor, .node = n, .axis = list.a[i]};
+			axis_loss l = {.dim = (uint8_t)tensor_dim_of_factor(g->rule, slot, factor),
+				.slot = (uint16_t)slot,
+				.from_slot = (uint16_t)t,
+				.factor = (uint16_t)factor,
+				.node = n,
+				.axis = list.a[i]};
 			if (contained(held, l.axis) || has_loss(out, first, &l))
 				continue;
 			find_reason(x, g, &l);
@@ -237,8 +257,9 @@ static void compare_node(judge *x, node_id i, pval_id v, loss_list *out)
 		x->in.p[k] = x->shardings[slots[k]];
 	if (manual)
 		x->in.p[n_slots - 1] = manual_enter(x->t, manual, x->in.p[n_slots - 1]);
-	step_mode mode = round_directions(x->p->rules, n, OP_PRIORITY_ROUNDS - 1) | (n->elementwise ? MODE_ELEMENTWISE : 0) |
-			 (x->options->conservative && n->kind == NODE_OP ? MODE_CONSERVATIVE : 0);
+	step_mode mode = round_directions(x->p->rules, n, OP_PRIORITY_ROUNDS - 1) |
+		(n->elementwise ? MODE_ELEMENTWISE : 0) |
+		(x->options->conservative && n->kind == NODE_OP ? MODE_CONSERVATIVE : 0);
 	arena_rewind(&x->mem, (arena_mark){x->mem.head, 0});
 	if (!transfer_grid(r, x->t, mode, x->in.p, n_slots, &x->mem, &x->g))
 		return;
@@ -248,7 +269,8 @@ static void compare_node(judge *x, node_id i, pval_id v, loss_list *out)
 				compare_factor(x, i, k, f, out);
 }
 
-void losses_find(const program *p, sharding_table *t, const propagate_options *o, const sharding_id *shardings, pval_id v, loss_list *out)
+void losses_find(const program *p, sharding_table *t, const propagate_options *o,
+	const sharding_id *shardings, pval_id v, loss_list *out)
 {
 	const pval *x = &p->vals.p[v];
 	node_id last = ID_NONE;

@@ -1,4 +1,5 @@
-/* Edges of a manual_computation: the axes it is manual over are in the shardings outside and not in those inside. */
+/* Edges of a manual_computation: the axes it is manual over are in the shardings outside and not in
+ * those inside. */
 #include "propagate/engine.h"
 
 static bool is_manual(const manual_edge *e, axis_ref a) { return e->axes >> axis_index(a) & 1; }
@@ -25,7 +26,8 @@ static sharding_id manual_erase(sharding_table *t, const manual_edge *e, shardin
 	return sharding_intern(t, &edit);
 }
 
-/* Manual axes as in the op's own entry, then the free ones of inner; replicated and unreduced axes are the entry's. */
+/* Manual axes as in the op's own entry, then the free ones of inner; replicated and unreduced axes
+ * are the entry's. */
 static sharding_id manual_add(sharding_table *t, const manual_edge *e, sharding_id inner)
 {
 	if (inner == SHARDING_NONE || sharding_get(t, inner)->rank != sharding_get(t, e->outer)->rank)

@@ -1,7 +1,9 @@
-/* Where every axis came from: the log of changes, written while a run is recorded, and what is read out of it.
+/* Where every axis came from: the log of changes, written while a run is recorded, and what is read
+ * out of it.
  *
- * Steps are taken again on the shardings that the log says were there, to see along which factor an axis moved and which
- * tensor of the op had it. Parts of one axis may have come on different ways: an origin stands for one part. */
+ * Steps are taken again on the shardings that the log says were there, to see along which factor an
+ * axis moved and which tensor of the op had it. Parts of one axis may have come on different ways:
+ * an origin stands for one part. */
 #include "propagate/engine.h"
 
 #include <stdlib.h>
@@ -24,7 +26,8 @@ static void log_trail(propagation *s, uint32_t from, pval_id first)
 	}
 }
 
-void log_update(propagation *s, uint32_t from, node_id n, uint32_t slot, step_mode mode, uint32_t round, bool first)
+void log_update(propagation *s, uint32_t from, node_id n, uint32_t slot, step_mode mode,
+	uint32_t round, bool first)
 {
 	change_entry *now = &s->log->now;
 	now->cause = CAUSE_STEP;
@@ -46,7 +49,8 @@ void log_round(propagation *s, uint32_t from, change_cause cause, int32_t user_p
 void propagation_run_logged(propagation *s, change_log *l)
 {
 	l->list.n = 0;
-	l->now = (change_entry){.node = ID_NONE, .member = ID_NONE, .user_priority = -1, .op_priority = -1};
+	l->now =
+		(change_entry){.node = ID_NONE, .member = ID_NONE, .user_priority = -1, .op_priority = -1};
 	vec_reserve(&l->start, s->p->vals.n);
 	l->start.n = s->p->vals.n;
 	if (l->start.n)
@@ -76,8 +80,8 @@ typedef struct tracer {
 	factor_grid before, after;
 } tracer;
 
-/* What of the axis is in none of the list, part by part. Overlapping parts of which neither end divides the other share
- * nothing that could be named. */
+/* What of the axis is in none of the list, part by part. Overlapping parts of which neither end
+ * divides the other share nothing that could be named. */
 static void parts_outside(axis_ref a, axes list, uint32_t i, axes_buf *out)
 {
 	axis_ref part;
@@ -100,7 +104,10 @@ static axes dim_axes(const sharding_table *t, sharding_id sh, uint32_t d)
 	return sh == SHARDING_NONE || d >= s->rank ? (axes){NULL, 0} : sharding_dim(s, d);
 }
 
-static uint32_t rank_of(const sharding_table *t, sharding_id sh) { return sh == SHARDING_NONE ? 0 : sharding_get(t, sh)->rank; }
+static uint32_t rank_of(const sharding_table *t, sharding_id sh)
+{
+	return sh == SHARDING_NONE ? 0 : sharding_get(t, sh)->rank;
+}
 
 static void add(tracer *x, axis_origin o)
 {
@@ -110,8 +117,9 @@ static void add(tracer *x, axis_origin o)
 	vec_push(&x->out->list, o);
 }
 
-/* The same axis with every part of it that another value's dim has an origin for, that one as its parent. What is left
- * over has none: the axes that a manual_computation is manual over belong to the op itself. */
+/* The same axis with every part of it that another value's dim has an origin for, that one as its
+ * parent. What is left over has none: the axes that a manual_computation is manual over belong to
+ * the op itself. */
 static void add_from(tracer *x, axis_origin o, pval_id from, uint32_t from_dim)
 {
 	axes_buf rest = {.a = {o.axis}, .n = 1};
@@ -156,7 +164,7 @@ static void load_step(tracer *x, const change_entry *c)
 	arena_rewind(&x->mem, (arena_mark){x->mem.head, 0});
 	x->step = c->step;
 	x->has_grid = transfer_grid(r, x->t, c->mode, x->in, n_slots, &x->mem, &x->before) &&
-		      transfer_grid(r, x->t, c->mode, x->in, n_slots, &x->mem, &x->after);
+		transfer_grid(r, x->t, c->mode, x->in, n_slots, &x->mem, &x->after);
 	if (!x->has_grid)
 		return;
 	if (c->mode & MODE_BASIC)
@@ -177,7 +185,8 @@ uint32_t tensor_dim_of_factor(const rule *r, uint32_t tensor, uint32_t factor)
 }
 
 /* One part, which tensor t had, is explained; the rest goes on looking. */
-static void take_part(tracer *x, const change_entry *c, axis_origin o, axis_ref part, axes_buf *rest)
+static void take_part(
+	tracer *x, const change_entry *c, axis_origin o, axis_ref part, axes_buf *rest)
 {
 	axes_buf left = {.n = 0};
 	uint32_t dim = tensor_dim_of_factor(x->before.rule, o.from_slot, o.factor);
@@ -190,7 +199,8 @@ static void take_part(tracer *x, const change_entry *c, axis_origin o, axis_ref 
 }
 
 /* What one factor of the dim took from tensors [from, to): from the first that had it. */
-static void trace_tensors(tracer *x, const change_entry *c, axis_origin o, uint32_t from, uint32_t to, axes_buf *rest)
+static void trace_tensors(
+	tracer *x, const change_entry *c, axis_origin o, uint32_t from, uint32_t to, axes_buf *rest)
 {
 	axes got = grid_cell(&x->after, c->slot, o.factor)->axes;
 	for (uint32_t t = from; t < to; t++) {
@@ -294,7 +304,12 @@ void origins_find(const program *p, sharding_table *t, const change_log *log, or
 	for (pval_id v = 0; v < n; v++)
 		for (uint32_t d = 0; d < rank_of(t, x.state[v]); d++)
 			for (uint32_t i = 0; i < dim_axes(t, x.state[v], d).n; i++)
-				add(&x, (axis_origin){.v = v, .dim = (uint8_t)d, .axis = dim_axes(t, x.state[v], d).a[i], .change = ID_NONE, .parent = ID_NONE});
+				add(&x,
+					(axis_origin){.v = v,
+						.dim = (uint8_t)d,
+						.axis = dim_axes(t, x.state[v], d).a[i],
+						.change = ID_NONE,
+						.parent = ID_NONE});
 	for (uint32_t i = 0; i < log->list.n; i++)
 		follow(&x, i);
 	arena_release(&x.mem);

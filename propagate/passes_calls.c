@@ -1,4 +1,5 @@
-/* Functions and calls: one function per call and calls as named computations before propagation, the way back after it. */
+/* Functions and calls: one function per call and calls as named computations before propagation,
+ * the way back after it. */
 #include "propagate/passes.h"
 
 #include <stdlib.h>
@@ -81,11 +82,13 @@ void funcs_callees_first(const module *m, op_list *out)
 	free(placed);
 }
 
-/* Mesh on which values without a sharding are open beside these: the first one that is no single device, ID_NONE if none. */
+/* Mesh on which values without a sharding are open beside these: the first one that is no single
+ * device, ID_NONE if none. */
 static mesh_id mesh_of_many(const module *m, const sharding_id *ids, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (ids[i] != SHARDING_NONE && !m->shardings->meshes.p[sharding_get(m->shardings, ids[i])->mesh].maximal)
+		if (ids[i] != SHARDING_NONE &&
+			!m->shardings->meshes.p[sharding_get(m->shardings, ids[i])->mesh].maximal)
 			return sharding_get(m->shardings, ids[i])->mesh;
 	return ID_NONE;
 }
@@ -98,7 +101,8 @@ static void set_call_shardings(module *m, op_id call, const func *f)
 	for (uint32_t i = 0; i < f->n_results && mesh != ID_NONE; i++) {
 		sharding_id s = f->result_shardings[i];
 		uint32_t rank = type_get(m, f->result_types[i])->rank;
-		value_get(m, op_result(m, call, i))->sharding = s != SHARDING_NONE ? s : sharding_open(m, mesh, rank);
+		value_get(m, op_result(m, call, i))->sharding =
+			s != SHARDING_NONE ? s : sharding_open(m, mesh, rank);
 	}
 }
 
@@ -110,7 +114,8 @@ static bool has_result_shardings(const module *m, op_id o)
 	return false;
 }
 
-status pass_propagate_from_func_to_call(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_propagate_from_func_to_call(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	op_list calls = {0};
@@ -153,9 +158,11 @@ status func_clone_for_call(func_cloner *c, op_id call)
 	module *m = c->m;
 	op_id source = call_target(m, call)->op;
 	if (c->depth == MAX_NESTING)
-		return op_error(m, source, c->d, ST_ERR_LIMIT, "calls nested more than %d deep, or recursive", MAX_NESTING);
+		return op_error(m, source, c->d, ST_ERR_LIMIT,
+			"calls nested more than %d deep, or recursive", MAX_NESTING);
 	if (m->ops.n > MAX_PASS_OPS)
-		return op_error(m, source, c->d, ST_ERR_LIMIT, "a function per call makes more than %d ops", MAX_PASS_OPS);
+		return op_error(m, source, c->d, ST_ERR_LIMIT, "a function per call makes more than %d ops",
+			MAX_PASS_OPS);
 	str original = func_original_name(m, source);
 	op_id copy = op_clone(m, source, NULL, 0);
 	op_list calls = {0};
@@ -184,13 +191,15 @@ static status check_calls(func_cloner *f, op_id o, uint8_t *state)
 	op_list calls = {0};
 	status st = ST_OK;
 	if (f->depth++ == MAX_NESTING)
-		st = op_error(f->m, o, f->d, ST_ERR_LIMIT, "calls nested more than %d deep, or recursive", MAX_NESTING);
+		st = op_error(f->m, o, f->d, ST_ERR_LIMIT, "calls nested more than %d deep, or recursive",
+			MAX_NESTING);
 	state[o] = OPEN;
 	collect_calls(f->m, o, &calls);
 	for (uint32_t i = 0; i < calls.n && st == ST_OK; i++) {
 		const func *callee = call_target(f->m, calls.p[i]);
 		if (state[callee->op] == OPEN)
-			st = op_error(f->m, calls.p[i], f->d, ST_ERR_UNSUPPORTED, "recursive call of @" STR_FMT, STR_ARG(name_of(f->m, callee)));
+			st = op_error(f->m, calls.p[i], f->d, ST_ERR_UNSUPPORTED, "recursive call of @" STR_FMT,
+				STR_ARG(name_of(f->m, callee)));
 		else if (state[callee->op] == UNSEEN)
 			st = check_calls(f, callee->op, state);
 	}
@@ -200,7 +209,8 @@ static status check_calls(func_cloner *f, op_id o, uint8_t *state)
 	return st;
 }
 
-/* The first call of a function, called functions' calls first, keeps it; every other one gets a copy. */
+/* The first call of a function, called functions' calls first, keeps it; every other one gets a
+ * copy. */
 static status flatten(func_cloner *f, op_id o)
 {
 	op_list calls = {0};
@@ -278,7 +288,8 @@ static void import_call(module *m, op_id call)
 {
 	func *f = call_target(m, call);
 	op_id callee = f->op;
-	uint32_t n_args = op_at(m, call)->n_operands, n_results = op_at(m, call)->n_results, n = MAX(n_args, n_results) + 1;
+	uint32_t n_args = op_at(m, call)->n_operands, n_results = op_at(m, call)->n_results,
+			 n = MAX(n_args, n_results) + 1;
 	value_id *operands = xmalloc(n * sizeof *operands);
 	type_id *types = xmalloc(n * sizeof *types);
 	sharding_id *ids = xmalloc(n * sizeof *ids);
@@ -286,7 +297,8 @@ static void import_call(module *m, op_id call)
 		operands[i] = op_operand(m, call, i);
 	for (uint32_t i = 0; i < n_results; i++)
 		types[i] = value_at(m, op_result(m, call, i))->type;
-	op_id named = op_new(m, OP_SDY_NAMED_COMPUTATION, 0, operands, n_args, types, n_results, 1, op_at(m, call)->loc);
+	op_id named = op_new(
+		m, OP_SDY_NAMED_COMPUTATION, 0, operands, n_args, types, n_results, 1, op_at(m, call)->loc);
 	op_copy_attrs(m, call, named, "callee");
 	op_attr_set(m, named, "name", attr_string(m, func_original_name(m, callee)));
 	for (uint32_t i = 0; i < n_results; i++)
@@ -322,7 +334,8 @@ status pass_import_func_calls(module *m, const pass_option *options, uint32_t n_
 	for (uint32_t i = 0; i < calls.n; i++)
 		import_call(m, calls.p[i]);
 	/* those that were there before get edges too, unless they have them */
-	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE && edges; o = op_walk_next(m, ID_NONE, o))
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE && edges;
+		 o = op_walk_next(m, ID_NONE, o))
 		if (op_at(m, o)->kind == OP_SDY_NAMED_COMPUTATION && !op_has_edges(m, o))
 			op_add_edges(m, o);
 	vec_release(&calls);
@@ -351,7 +364,8 @@ status pass_pre_order_funcs(module *m, const pass_option *options, uint32_t n_op
 
 static void export_one(module *m, op_id named, symbol_namer *names)
 {
-	uint32_t n_args = op_at(m, named)->n_operands, n_results = op_at(m, named)->n_results, n = MAX(n_args, n_results) + 1;
+	uint32_t n_args = op_at(m, named)->n_operands, n_results = op_at(m, named)->n_results,
+			 n = MAX(n_args, n_results) + 1;
 	value_id *operands = xmalloc(n * sizeof *operands);
 	type_id *types = xmalloc(n * sizeof *types);
 	for (uint32_t i = 0; i < n_args; i++)
@@ -367,16 +381,19 @@ static void export_one(module *m, op_id named, symbol_namer *names)
 	op_attr_set(m, o, original_name, attr_string(m, original));
 	op_append(m, o, m->body);
 	for (uint32_t i = 0; i < n_args; i++)
-		value_get(m, op_region(m, o, 0)->args + i)->sharding = op_sharding_at(m, named, "in_shardings", i);
+		value_get(m, op_region(m, o, 0)->args + i)->sharding =
+			op_sharding_at(m, named, "in_shardings", i);
 
 	op_id call = op_new(m, OP_CALL, 0, operands, n_args, types, n_results, 0, op_at(m, named)->loc);
 	for (uint32_t i = 0; i < n_results; i++)
-		value_get(m, op_result(m, call, i))->sharding = op_sharding_at(m, named, "out_shardings", i);
+		value_get(m, op_result(m, call, i))->sharding =
+			op_sharding_at(m, named, "out_shardings", i);
 	op_copy_attrs(m, named, call, NULL);
 	op_attr_remove(m, call, "name");
 	op_attr_remove(m, call, "in_shardings");
 	op_attr_remove(m, call, "out_shardings");
-	op_attr_set(m, call, "callee", attr_new(m, &(attr){.kind = ATTR_SYMBOL, .type = ID_NONE, .text = name}));
+	op_attr_set(m, call, "callee",
+		attr_new(m, &(attr){.kind = ATTR_SYMBOL, .type = ID_NONE, .text = name}));
 	op_insert_before(m, call, named);
 	for (uint32_t i = 0; i < n_results; i++)
 		value_replace_uses(m, op_result(m, named, i), op_result(m, call, i), ID_NONE);
@@ -390,7 +407,8 @@ static void sink_named(module *m, op_id named)
 {
 	uint32_t n_args = op_region(m, named, 0)->n_args, n_results = op_at(m, named)->n_results;
 	for (uint32_t i = 0; i < n_args + n_results; i++) {
-		value_id v = i < n_args ? op_region(m, named, 0)->args + i : op_result(m, named, i - n_args);
+		value_id v =
+			i < n_args ? op_region(m, named, 0)->args + i : op_result(m, named, i - n_args);
 		slot_id u = value_at(m, v)->first_use;
 		if (u == ID_NONE || op_at(m, m->slots.p[u].owner)->kind != OP_SDY_DATA_FLOW_EDGE)
 			continue;
@@ -400,7 +418,8 @@ static void sink_named(module *m, op_id named)
 	}
 }
 
-status pass_export_named_computations(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_export_named_computations(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	symbol_namer names;
@@ -418,7 +437,8 @@ status pass_export_named_computations(module *m, const pass_option *options, uin
 	return ST_OK;
 }
 
-status pass_propagate_to_func_results(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_propagate_to_func_results(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	func *main_func = module_main(m);
@@ -443,7 +463,8 @@ static bool same_interface(const module *m, op_id a, op_id b, bool ignore_shardi
 	if (f->n_args != g->n_args || f->n_results != g->n_results)
 		return false;
 	for (uint32_t i = 0; i < f->n_args && !ignore_shardings; i++)
-		if (value_at(m, op_region(m, a, 0)->args + i)->sharding != value_at(m, op_region(m, b, 0)->args + i)->sharding)
+		if (value_at(m, op_region(m, a, 0)->args + i)->sharding !=
+			value_at(m, op_region(m, b, 0)->args + i)->sharding)
 			return false;
 	for (uint32_t i = 0; i < f->n_results && !ignore_shardings; i++)
 		if (f->result_shardings[i] != g->result_shardings[i])
@@ -470,7 +491,8 @@ static bool no_axes(const module *m, sharding_id id)
 	return true;
 }
 
-/* Equal axes of dims, whatever is open. Shardy looks no further at calls: unreduced axes bring no reshard there. */
+/* Equal axes of dims, whatever is open. Shardy looks no further at calls: unreduced axes bring no
+ * reshard there. */
 static bool same_layout(const module *m, sharding_id a, sharding_id b)
 {
 	if (a == b)
@@ -480,7 +502,8 @@ static bool same_layout(const module *m, sharding_id a, sharding_id b)
 	const sharding *x = sharding_get(m->shardings, a), *y = sharding_get(m->shardings, b);
 	if (!m->shardings->meshes.p[x->mesh].n_axes || !m->shardings->meshes.p[y->mesh].n_axes)
 		return no_axes(m, a) && no_axes(m, b); /* one device, or no mesh in particular */
-	if (x->rank != y->rank || x->mesh != y->mesh) /* the same mesh under another name is another one here */
+	if (x->rank != y->rank ||
+		x->mesh != y->mesh) /* the same mesh under another name is another one here */
 		return false;
 	for (uint32_t d = 0; d < x->rank; d++)
 		if (!axes_equal(sharding_dim(x, d), sharding_dim(y, d)))
@@ -525,12 +548,14 @@ static sharding_id replicated_on(module *m, mesh_id mesh, value_id v, bool close
 {
 	sharding_edit e;
 	const type *t = value_type(m, v);
-	sharding_edit_init(&e, mesh, t->kind == TYPE_TENSOR && !m->shardings->meshes.p[mesh].maximal ? t->rank : 0, closed);
+	sharding_edit_init(&e, mesh,
+		t->kind == TYPE_TENSOR && !m->shardings->meshes.p[mesh].maximal ? t->rank : 0, closed);
 	return sharding_intern(m->shardings, &e);
 }
 
-/* The results of a call get the shardings of the function's results, and a reshard to what they had. A missing sharding
- * reads as replicated; written out it is open beside the function's others, and closed when the function has none. */
+/* The results of a call get the shardings of the function's results, and a reshard to what they
+ * had. A missing sharding reads as replicated; written out it is open beside the function's others,
+ * and closed when the function has none. */
 static void match_results(module *m, op_id call, const func *f)
 {
 	mesh_id mesh = mesh_of_many(m, f->result_shardings, f->n_results);
@@ -538,21 +563,25 @@ static void match_results(module *m, op_id call, const func *f)
 		value_id v = op_result(m, call, k), to;
 		sharding_id has = f->result_shardings[k], wanted = value_at(m, v)->sharding;
 		if (mesh != ID_NONE)
-			value_get(m, v)->sharding = has != SHARDING_NONE ? has : replicated_on(m, mesh, v, false);
+			value_get(m, v)->sharding =
+				has != SHARDING_NONE ? has : replicated_on(m, mesh, v, false);
 		else if (wanted != SHARDING_NONE)
-			value_get(m, v)->sharding = replicated_on(m, sharding_get(m->shardings, wanted)->mesh, v, true);
+			value_get(m, v)->sharding =
+				replicated_on(m, sharding_get(m->shardings, wanted)->mesh, v, true);
 		else
 			continue;
 		if (same_layout(m, has, wanted))
 			continue;
 		if (wanted == SHARDING_NONE)
-			wanted = replicated_on(m, sharding_get(m->shardings, value_at(m, v)->sharding)->mesh, v, true);
+			wanted = replicated_on(
+				m, sharding_get(m->shardings, value_at(m, v)->sharding)->mesh, v, true);
 		insert_reshard(m, v, wanted, call, &to);
 		value_replace_uses(m, v, to, value_def(m, to));
 	}
 }
 
-status pass_insert_func_call_reshards(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_insert_func_call_reshards(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	op_list calls = {0};

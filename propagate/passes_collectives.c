@@ -1,4 +1,5 @@
-/* What Shardy's canonicalizer makes of collectives: those that do nothing go, two that are one become one. */
+/* What Shardy's canonicalizer makes of collectives: those that do nothing go, two that are one
+ * become one. */
 #include "propagate/passes.h"
 
 #include <stdlib.h>
@@ -16,7 +17,9 @@ static bool read_collective(module *m, op_id o, collective *out)
 	attr_id a = name ? op_attr(m, o, name) : ID_NONE;
 	diag d = {0};
 	mesh_id mesh = sharding_get(m->shardings, value_at(m, op_result(m, o, 0))->sharding)->mesh;
-	return a != ID_NONE && axes_lists_parse(m->shardings, attr_get(m, a)->word, mesh, kind == OP_SDY_ALL_TO_ALL, out->lists, &out->n, &d) == ST_OK;
+	return a != ID_NONE &&
+		axes_lists_parse(m->shardings, attr_get(m, a)->word, mesh, kind == OP_SDY_ALL_TO_ALL,
+			out->lists, &out->n, &d) == ST_OK;
 }
 
 static attr_id collective_attr(module *m, op_kind kind, mesh_id mesh, const collective *c)
@@ -28,7 +31,8 @@ static attr_id collective_attr(module *m, op_kind kind, mesh_id mesh, const coll
 		strbuf_puts(&b, i ? ", " : "");
 		axes_print(m->shardings, mesh, axes_of(&c->lists[i].axes), &b);
 		if (kind == OP_SDY_ALL_TO_ALL)
-			strbuf_printf(&b, ": %lld->%lld", (long long)c->lists[i].from, (long long)c->lists[i].to);
+			strbuf_printf(
+				&b, ": %lld->%lld", (long long)c->lists[i].from, (long long)c->lists[i].to);
 	}
 	strbuf_putc(&b, ']');
 	attr_id a = attr_collective_axes(m, kind, (str){b.p, b.n});
@@ -36,21 +40,25 @@ static attr_id collective_attr(module *m, op_kind kind, mesh_id mesh, const coll
 	return a;
 }
 
-/* The op in front of o, of that kind, that only o reads unless shared says that others may; ID_NONE if there is none. */
+/* The op in front of o, of that kind, that only o reads unless shared says that others may; ID_NONE
+ * if there is none. */
 static op_id input_of_kind(const module *m, op_id o, op_kind kind, bool shared)
 {
 	op_id inner = value_def(m, op_operand(m, o, 0));
-	if (inner == ID_NONE || op_at(m, inner)->kind != kind || (!shared && !value_one_use(m, op_result(m, inner, 0))))
+	if (inner == ID_NONE || op_at(m, inner)->kind != kind ||
+		(!shared && !value_one_use(m, op_result(m, inner, 0))))
 		return ID_NONE;
 	return inner;
 }
 
-static op_id new_collective(module *m, op_kind kind, value_id input, sharding_id out, const collective *c, op_id before)
+static op_id new_collective(
+	module *m, op_kind kind, value_id input, sharding_id out, const collective *c, op_id before)
 {
 	type_id type = value_at(m, input)->type;
 	op_id o = op_new(m, kind, 0, &input, 1, &type, 1, 0, op_at(m, before)->loc);
 	value_get(m, op_result(m, o, 0))->sharding = out;
-	op_attr_set(m, o, collective_axes_name(kind), collective_attr(m, kind, sharding_get(m->shardings, out)->mesh, c));
+	op_attr_set(m, o, collective_axes_name(kind),
+		collective_attr(m, kind, sharding_get(m->shardings, out)->mesh, c));
 	op_insert_before(m, o, before);
 	return o;
 }
@@ -95,7 +103,8 @@ static bool does_nothing(module *m, op_id o, collective *scratch)
 				return false;
 		return true;
 	}
-	sharding_id from = value_sharding(m, op_operand(m, o, 0)), to = value_at(m, op_result(m, o, 0))->sharding;
+	sharding_id from = value_sharding(m, op_operand(m, o, 0)),
+				to = value_at(m, op_result(m, o, 0))->sharding;
 	if (from == SHARDING_NONE)
 		return false;
 	const sharding *a = sharding_get(m->shardings, from), *b = sharding_get(m->shardings, to);
@@ -107,18 +116,22 @@ static bool does_nothing(module *m, op_id o, collective *scratch)
 	return true;
 }
 
-/* An all-reduce of what was made unreduced over the same axes is what was there before; an all-gather of it where the
- * axes sharded dims. */
+/* An all-reduce of what was made unreduced over the same axes is what was there before; an
+ * all-gather of it where the axes sharded dims. */
 static bool fold_all_reduce(module *m, op_id o, collective *c, collective *made)
 {
 	op_id inner = input_of_kind(m, o, OP_SDY_REPLICATED_TO_UNREDUCED, true);
 	if (inner == ID_NONE)
 		inner = input_of_kind(m, o, OP_SDY_SHARDED_TO_UNREDUCED, true);
-	if (inner == ID_NONE || !read_collective(m, o, c) || !read_collective(m, inner, made) || !c->n || !same_axes(made, &c->lists[0]))
+	if (inner == ID_NONE || !read_collective(m, o, c) || !read_collective(m, inner, made) ||
+		!c->n || !same_axes(made, &c->lists[0]))
 		return false;
 	value_id v = op_operand(m, inner, 0);
 	if (op_at(m, inner)->kind == OP_SDY_SHARDED_TO_UNREDUCED)
-		v = op_result(m, new_collective(m, OP_SDY_ALL_GATHER, v, value_at(m, op_result(m, o, 0))->sharding, made, o), 0);
+		v = op_result(m,
+			new_collective(
+				m, OP_SDY_ALL_GATHER, v, value_at(m, op_result(m, o, 0))->sharding, made, o),
+			0);
 	replace(m, o, v);
 	return true;
 }
@@ -127,7 +140,8 @@ static bool fold_all_reduce(module *m, op_id o, collective *c, collective *made)
 static bool fold_gathered(module *m, op_id o, collective *c, collective *gathered)
 {
 	op_id inner = input_of_kind(m, o, OP_SDY_ALL_GATHER, true);
-	if (inner == ID_NONE || !read_collective(m, o, c) || !read_collective(m, inner, gathered) || c->n != gathered->n)
+	if (inner == ID_NONE || !read_collective(m, o, c) || !read_collective(m, inner, gathered) ||
+		c->n != gathered->n)
 		return false;
 	for (uint32_t i = 0; i < c->n; i++)
 		if (!axes_equal(axes_of(&c->lists[i].axes), axes_of(&gathered->lists[i].axes)))
@@ -144,7 +158,8 @@ static bool contains_axis(const axes_buf *b, axis_ref a)
 	return false;
 }
 
-/* Splits the slices into those over the reduced axes, which must all be there and in front in their dims, and the rest. */
+/* Splits the slices into those over the reduced axes, which must all be there and in front in their
+ * dims, and the rest. */
 static bool split_slices(const axes_buf *reduced, collective *scattered, collective *rest)
 {
 	uint32_t found = 0;
@@ -173,11 +188,13 @@ static sharding_id sharded_further(module *m, sharding_id from, const collective
 	return sharding_intern(m->shardings, &e);
 }
 
-/* Slicing what was reduced over the same axes is a reduce-scatter, and a slice over what other axes there are. */
+/* Slicing what was reduced over the same axes is a reduce-scatter, and a slice over what other axes
+ * there are. */
 static bool fold_reduced(module *m, op_id o, collective *scattered, collective *rest)
 {
 	op_id inner = input_of_kind(m, o, OP_SDY_ALL_REDUCE, false);
-	if (inner == ID_NONE || !read_collective(m, o, scattered) || !read_collective(m, inner, rest) || rest->n != 1)
+	if (inner == ID_NONE || !read_collective(m, o, scattered) || !read_collective(m, inner, rest) ||
+		rest->n != 1)
 		return false;
 	axes_buf reduced = rest->lists[0].axes;
 	if (!split_slices(&reduced, scattered, rest))
@@ -186,8 +203,11 @@ static bool fold_reduced(module *m, op_id o, collective *scattered, collective *
 	for (uint32_t d = 0; d < rest->n; d++)
 		whole = whole && !rest->lists[d].axes.n;
 	sharding_id out = value_at(m, op_result(m, o, 0))->sharding;
-	sharding_id between = whole ? out : sharded_further(m, value_at(m, op_result(m, inner, 0))->sharding, scattered);
-	value_id v = op_result(m, new_collective(m, OP_SDY_REDUCE_SCATTER, op_operand(m, inner, 0), between, scattered, o), 0);
+	sharding_id between =
+		whole ? out : sharded_further(m, value_at(m, op_result(m, inner, 0))->sharding, scattered);
+	value_id v = op_result(m,
+		new_collective(m, OP_SDY_REDUCE_SCATTER, op_operand(m, inner, 0), between, scattered, o),
+		0);
 	if (!whole)
 		v = op_result(m, new_collective(m, OP_SDY_ALL_SLICE, v, out, rest, o), 0);
 	replace(m, o, v);
@@ -199,7 +219,8 @@ static bool fold_reduced(module *m, op_id o, collective *scattered, collective *
 static bool fold_all_to_alls(module *m, op_id o, collective *c, collective *first)
 {
 	op_id inner = input_of_kind(m, o, OP_SDY_ALL_TO_ALL, false);
-	if (inner == ID_NONE || !read_collective(m, o, c) || !read_collective(m, inner, first) || c->n + first->n > MAX_RANK)
+	if (inner == ID_NONE || !read_collective(m, o, c) || !read_collective(m, inner, first) ||
+		c->n + first->n > MAX_RANK)
 		return false;
 	uint64_t dims = 0;
 	for (uint32_t i = 0; i < first->n; i++)
@@ -213,7 +234,11 @@ static bool fold_all_to_alls(module *m, op_id o, collective *c, collective *firs
 			c->lists[k] = c->lists[k - 1];
 		c->lists[k] = first->lists[i];
 	}
-	replace(m, o, op_result(m, new_collective(m, OP_SDY_ALL_TO_ALL, op_operand(m, inner, 0), value_at(m, op_result(m, o, 0))->sharding, c, o), 0));
+	replace(m, o,
+		op_result(m,
+			new_collective(m, OP_SDY_ALL_TO_ALL, op_operand(m, inner, 0),
+				value_at(m, op_result(m, o, 0))->sharding, c, o),
+			0));
 	op_erase(m, inner);
 	return true;
 }

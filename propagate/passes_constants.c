@@ -1,5 +1,5 @@
-/* Constants and scalars: every use gets its own copy before propagation, so that no sharding travels through them, and
- * equal copies become one again after it. */
+/* Constants and scalars: every use gets its own copy before propagation, so that no sharding
+ * travels through them, and equal copies become one again after it. */
 #include "propagate/passes.h"
 
 #include <stdlib.h>
@@ -8,16 +8,20 @@ typedef struct splitter {
 	module *m;
 	bool *constant, *expansion; /* per op: a constant expression; a broadcast of a scalar */
 	op_list constants, expansions;
-	value_id *map; /* value -> its copy, for the expression being copied */
+	value_id *map;  /* value -> its copy, for the expression being copied */
 	uint32_t n_map; /* values and ops that existed before the pass */
 	VEC(value_id) touched;
 	VEC(value_id) stack;
-	bool *varies; /* per name of a function or named computation: more than constant-preserving ops */
+	bool *
+		varies; /* per name of a function or named computation: more than constant-preserving ops */
 	func_cloner cloner;
 	status st;
 } splitter;
 
-static bool is_scalar(const module *m, value_id v) { return value_type(m, v)->kind == TYPE_TENSOR && !value_type(m, v)->rank; }
+static bool is_scalar(const module *m, value_id v)
+{
+	return value_type(m, v)->kind == TYPE_TENSOR && !value_type(m, v)->rank;
+}
 
 /* Does a call or a computation keep constants constant? By the original name of what it runs. */
 static str_id computation_name(const module *m, op_id o)
@@ -38,10 +42,8 @@ static bool preserves_constants(const splitter *s, op_id o)
 	}
 	case OP_BROADCAST_IN_DIM:
 	case OP_RESHAPE:
-	case OP_SLICE:
-		return true;
-	default:
-		return op_elementwise(s->m, o) && op_pure(s->m, o);
+	case OP_SLICE: return true;
+	default: return op_elementwise(s->m, o) && op_pure(s->m, o);
 	}
 }
 
@@ -64,7 +66,8 @@ static void copy_groups(splitter *s, op_id o)
 {
 	module *m = s->m;
 	for (uint32_t r = 0; r < op_at(m, o)->n_results; r++)
-		for (slot_id u = value_at(m, op_result(m, o, r))->first_use; u != ID_NONE; u = m->slots.p[u].next)
+		for (slot_id u = value_at(m, op_result(m, o, r))->first_use; u != ID_NONE;
+			 u = m->slots.p[u].next)
 			if (op_at(m, m->slots.p[u].owner)->kind == OP_SDY_SHARDING_GROUP)
 				op_insert_before(m, op_clone(m, m->slots.p[u].owner, s->map, s->n_map), o);
 }
@@ -75,7 +78,8 @@ static bool needs_copy(const splitter *s, value_id v)
 	return def != ID_NONE && !is_scalar(s->m, v) && s->map[v] == ID_NONE;
 }
 
-/* Copies the expression that computes v, operands first, each op right before its original; scalars are shared. */
+/* Copies the expression that computes v, operands first, each op right before its original; scalars
+ * are shared. */
 static value_id copy_expression(splitter *s, value_id root)
 {
 	module *m = s->m;
@@ -149,11 +153,13 @@ static void visit(splitter *s, op_id o, op_id root)
 	}
 }
 
-/* The originals go when only sharding groups still name them; latest first, so that operands follow their users. */
+/* The originals go when only sharding groups still name them; latest first, so that operands follow
+ * their users. */
 static void erase_original(module *m, op_id o)
 {
 	for (uint32_t r = 0; r < op_at(m, o)->n_results; r++)
-		for (slot_id u = value_at(m, op_result(m, o, r))->first_use; u != ID_NONE; u = m->slots.p[u].next)
+		for (slot_id u = value_at(m, op_result(m, o, r))->first_use; u != ID_NONE;
+			 u = m->slots.p[u].next)
 			if (op_at(m, m->slots.p[u].owner)->kind != OP_SDY_SHARDING_GROUP)
 				return;
 	for (uint32_t r = 0; r < op_at(m, o)->n_results; r++)
@@ -169,7 +175,8 @@ static bool is_inside(const module *m, op_id o, op_id outer)
 	return o == outer;
 }
 
-/* The ops of a region in order, without those inside named computations, which are regions of their own. */
+/* The ops of a region in order, without those inside named computations, which are regions of their
+ * own. */
 static void split_region(splitter *s, op_id owner, op_id root)
 {
 	module *m = s->m;
@@ -186,7 +193,8 @@ static void split_region(splitter *s, op_id owner, op_id root)
 	for (uint32_t i = 0; i < ops.n && s->st == ST_OK; i++) {
 		visit(s, ops.p[i], root);
 		if (m->ops.n > MAX_PASS_OPS)
-			s->st = op_error(m, ops.p[i], s->cloner.d, ST_ERR_LIMIT, "copies of constants make more than %d ops", MAX_PASS_OPS);
+			s->st = op_error(m, ops.p[i], s->cloner.d, ST_ERR_LIMIT,
+				"copies of constants make more than %d ops", MAX_PASS_OPS);
 	}
 	for (uint32_t i = 0; i < s->expansions.n; i++)
 		erase_original(m, s->expansions.p[i]);
@@ -221,7 +229,8 @@ static void prepare(module *m)
 	}
 }
 
-status pass_constant_or_scalar_splitter(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_constant_or_scalar_splitter(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options;
 	prepare(m);
@@ -251,18 +260,21 @@ status pass_constant_or_scalar_splitter(module *m, const pass_option *options, u
 
 /* ---------------------------------------------------------------- merger */
 
-/* A stablehlo.constant and an sdy.constant of the same attributes are merged too, into whichever is first. */
+/* A stablehlo.constant and an sdy.constant of the same attributes are merged too, into whichever is
+ * first. */
 static bool mergeable(const module *m, op_id o)
 {
 	uint16_t kind = op_at(m, o)->kind;
-	return kind == OP_CONSTANT || kind == OP_SDY_CONSTANT || (kind == OP_BROADCAST_IN_DIM && is_scalar(m, op_operand(m, o, 0)));
+	return kind == OP_CONSTANT || kind == OP_SDY_CONSTANT ||
+		(kind == OP_BROADCAST_IN_DIM && is_scalar(m, op_operand(m, o, 0)));
 }
 
 static uint64_t merge_hash(const module *m, op_id o)
 {
 	const op *op = op_at(m, o);
 	const value *result = value_at(m, op->results);
-	uint64_t h = hash_combine((uint64_t)op->parent << 32 | result->type, (uint64_t)result->sharding << 16 | (op->kind == OP_BROADCAST_IN_DIM));
+	uint64_t h = hash_combine((uint64_t)op->parent << 32 | result->type,
+		(uint64_t)result->sharding << 16 | (op->kind == OP_BROADCAST_IN_DIM));
 	if (op->n_operands)
 		return hash_combine(h, op_operand(m, o, 0));
 	attr_id value = op_attr(m, o, "value");
@@ -273,11 +285,13 @@ static bool merge_equal(const module *m, op_id a, op_id b)
 {
 	const op *x = op_at(m, a), *y = op_at(m, b);
 	const value *u = value_at(m, x->results), *v = value_at(m, y->results);
-	return (x->kind == OP_BROADCAST_IN_DIM) == (y->kind == OP_BROADCAST_IN_DIM) && x->parent == y->parent && u->type == v->type && u->sharding == v->sharding &&
-	       (!x->n_operands || op_operand(m, a, 0) == op_operand(m, b, 0)) && attrs_equal(m, a, b);
+	return (x->kind == OP_BROADCAST_IN_DIM) == (y->kind == OP_BROADCAST_IN_DIM) &&
+		x->parent == y->parent && u->type == v->type && u->sharding == v->sharding &&
+		(!x->n_operands || op_operand(m, a, 0) == op_operand(m, b, 0)) && attrs_equal(m, a, b);
 }
 
-status pass_constant_or_scalar_merger(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_constant_or_scalar_merger(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	op_list ops = {0};

@@ -14,10 +14,17 @@ static bool fully_closed(const module *m, sharding_id id)
 	return true;
 }
 
-static uint16_t user_kind(const module *m, slot_id u) { return op_at(m, m->slots.p[u].owner)->kind; }
-static uint32_t user_operand(const module *m, slot_id u) { return u - op_at(m, m->slots.p[u].owner)->operands; }
+static uint16_t user_kind(const module *m, slot_id u)
+{
+	return op_at(m, m->slots.p[u].owner)->kind;
+}
+static uint32_t user_operand(const module *m, slot_id u)
+{
+	return u - op_at(m, m->slots.p[u].owner)->operands;
+}
 
-/* What a use asks its value to be: the sharding of a constraint, a manual computation's in_sharding; else none. */
+/* What a use asks its value to be: the sharding of a constraint, a manual computation's
+ * in_sharding; else none. */
 static sharding_id demanded(const module *m, slot_id u)
 {
 	op_id owner = m->slots.p[u].owner;
@@ -31,7 +38,8 @@ static sharding_id demanded(const module *m, slot_id u)
 /* A closed demand becomes the value's own sharding when nothing else has a say. */
 static bool should_apply(module *m, value_id input, sharding_id wanted)
 {
-	if (value_sharding(m, input) != SHARDING_NONE || wanted == SHARDING_NONE || !fully_closed(m, wanted))
+	if (value_sharding(m, input) != SHARDING_NONE || wanted == SHARDING_NONE ||
+		!fully_closed(m, wanted))
 		return false;
 	for (slot_id u = value_at(m, input)->first_use; u != ID_NONE; u = m->slots.p[u].next) {
 		sharding_id other = demanded(m, u);
@@ -75,7 +83,8 @@ static void apply(module *m, value_id input, sharding_id wanted, op_id constrain
 		set_unreduced(m, input, sharding_get(m->shardings, wanted));
 	if (constraint == ID_NONE) {
 		type_id type = value_at(m, input)->type;
-		constraint = op_new(m, OP_SDY_SHARDING_CONSTRAINT, 0, &input, 1, &type, 1, 0, value_at(m, input)->loc);
+		constraint = op_new(
+			m, OP_SDY_SHARDING_CONSTRAINT, 0, &input, 1, &type, 1, 0, value_at(m, input)->loc);
 		value_get(m, op_result(m, constraint, 0))->sharding = wanted;
 	} else {
 		op_unlink(m, constraint);
@@ -96,29 +105,32 @@ static op_id only_user(const module *m, value_id v, uint16_t kind)
 static bool is_constrained(const module *m, value_id v, op_id except)
 {
 	for (slot_id u = value_at(m, v)->first_use; u != ID_NONE; u = m->slots.p[u].next)
-		if (m->slots.p[u].owner != except && (user_kind(m, u) == OP_SDY_SHARDING_CONSTRAINT || user_kind(m, u) == OP_SDY_MANUAL_COMPUTATION))
+		if (m->slots.p[u].owner != except &&
+			(user_kind(m, u) == OP_SDY_SHARDING_CONSTRAINT ||
+				user_kind(m, u) == OP_SDY_MANUAL_COMPUTATION))
 			return true;
 	return false;
 }
 
-/* The end of a chain x -> head -> .. -> tail of two or more single-use constraints on an unsharded value that no other
- * constraint reads; ID_NONE when head starts none. */
+/* The end of a chain x -> head -> .. -> tail of two or more single-use constraints on an unsharded
+ * value that no other constraint reads; ID_NONE when head starts none. */
 static op_id chain_tail(module *m, op_id head)
 {
 	value_id input = op_operand(m, head, 0);
 	op_id def = value_def(m, input), tail = head;
 	if (def != ID_NONE && op_at(m, def)->kind == OP_SDY_SHARDING_CONSTRAINT)
 		return ID_NONE;
-	for (op_id next = head; next != ID_NONE; next = only_user(m, op_result(m, tail, 0), OP_SDY_SHARDING_CONSTRAINT))
+	for (op_id next = head; next != ID_NONE;
+		 next = only_user(m, op_result(m, tail, 0), OP_SDY_SHARDING_CONSTRAINT))
 		tail = next;
-	if (tail == head || value_sharding(m, input) != SHARDING_NONE || is_constrained(m, input, head) ||
-	    is_constrained(m, op_result(m, tail, 0), ID_NONE))
+	if (tail == head || value_sharding(m, input) != SHARDING_NONE ||
+		is_constrained(m, input, head) || is_constrained(m, op_result(m, tail, 0), ID_NONE))
 		return ID_NONE;
 	return tail;
 }
 
-/* order: position of every op in its block, as the pass found them. Constraints that moved up went to blocks' earlier
- * places, which only makes later ops later. */
+/* order: position of every op in its block, as the pass found them. Constraints that moved up went
+ * to blocks' earlier places, which only makes later ops later. */
 static void redirect_chain(module *m, op_id head, const uint32_t *order, uint32_t n_order)
 {
 	op_id tail = chain_tail(m, head);
@@ -128,13 +140,15 @@ static void redirect_chain(module *m, op_id head, const uint32_t *order, uint32_
 	for (slot_id u = value_at(m, input)->first_use, next; u != ID_NONE; u = next) {
 		next = m->slots.p[u].next;
 		op_id owner = m->slots.p[u].owner;
-		if (op_at(m, owner)->kind != OP_FUNC_RETURN && op_at(m, owner)->parent == op_at(m, tail)->parent &&
-		    owner < n_order && order[owner] > order[tail])
+		if (op_at(m, owner)->kind != OP_FUNC_RETURN &&
+			op_at(m, owner)->parent == op_at(m, tail)->parent && owner < n_order &&
+			order[owner] > order[tail])
 			op_set_operand(m, owner, user_operand(m, u), op_result(m, tail, 0));
 	}
 }
 
-status pass_apply_sharding_constraints(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_apply_sharding_constraints(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	op_list ops = {0};
@@ -157,7 +171,8 @@ status pass_apply_sharding_constraints(module *m, const pass_option *options, ui
 	return ST_OK;
 }
 
-status pass_sharding_constraint_to_reshard(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_sharding_constraint_to_reshard(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o))
@@ -177,8 +192,8 @@ typedef struct group_use {
 } group_use;
 typedef struct groups {
 	VEC(group_use) uses;
-	VEC(int64_t) ids;      /* distinct, ascending */
-	VEC(uint32_t) leader;  /* per id: index of the smallest id of its class */
+	VEC(int64_t) ids;     /* distinct, ascending */
+	VEC(uint32_t) leader; /* per id: index of the smallest id of its class */
 } groups;
 
 static int64_t group_id(const module *m, op_id o) { return op_int(m, o, "group_id", 0); }
@@ -238,19 +253,24 @@ static status check_groups(const module *m, const groups *g, diag *d)
 			*other = o;
 			continue;
 		}
-		const type *a = value_type(m, op_operand(m, o, 0)), *b = value_type(m, op_operand(m, *other, 0));
+		const type *a = value_type(m, op_operand(m, o, 0)),
+				   *b = value_type(m, op_operand(m, *other, 0));
 		if (enclosing_manual(m, o) != enclosing_manual(m, *other))
 			st = op_error(m, o, d, ST_ERR_INVALID,
-				      "ShardingGroupOps values cannot cross ManualComputationOp boundaries for groupId: %lld", (long long)g->uses.p[i].id);
+				"ShardingGroupOps values cannot cross ManualComputationOp boundaries for groupId: "
+				"%lld",
+				(long long)g->uses.p[i].id);
 		else if (a->rank != b->rank || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims))
-			st = op_error(m, o, d, ST_ERR_INVALID, "ShardingGroupOps values must have the same shape for groupId: %lld",
-				      (long long)g->uses.p[i].id);
+			st = op_error(m, o, d, ST_ERR_INVALID,
+				"ShardingGroupOps values must have the same shape for groupId: %lld",
+				(long long)g->uses.p[i].id);
 	}
 	free(first);
 	return st;
 }
 
-/* Groups that share a value become one; ids are renumbered in the order in which groups first appear. */
+/* Groups that share a value become one; ids are renumbered in the order in which groups first
+ * appear. */
 static void unify_groups(module *m, groups *g)
 {
 	for (uint32_t i = 0; i < g->uses.n; i++) {
@@ -258,7 +278,8 @@ static void unify_groups(module *m, groups *g)
 		for (slot_id u = value_at(m, v)->first_use; u != ID_NONE; u = m->slots.p[u].next) {
 			if (user_kind(m, u) != OP_SDY_SHARDING_GROUP)
 				continue;
-			uint32_t a = find_leader(g, find_id(g, g->uses.p[i].id)), b = find_leader(g, find_id(g, group_id(m, m->slots.p[u].owner)));
+			uint32_t a = find_leader(g, find_id(g, g->uses.p[i].id)),
+					 b = find_leader(g, find_id(g, group_id(m, m->slots.p[u].owner)));
 			g->leader.p[MAX(a, b)] = MIN(a, b);
 		}
 	}
@@ -284,7 +305,8 @@ static void erase_duplicates(module *m, groups *g)
 		op_id o = g->uses.p[i].op;
 		if (op_erased(m, o))
 			continue;
-		for (slot_id u = value_at(m, op_operand(m, o, 0))->first_use, next; u != ID_NONE; u = next) {
+		for (slot_id u = value_at(m, op_operand(m, o, 0))->first_use, next; u != ID_NONE;
+			 u = next) {
 			next = m->slots.p[u].next;
 			if (m->slots.p[u].owner != o && user_kind(m, u) == OP_SDY_SHARDING_GROUP)
 				op_erase(m, m->slots.p[u].owner);
@@ -292,7 +314,8 @@ static void erase_duplicates(module *m, groups *g)
 	}
 }
 
-status pass_sharding_group_import(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_sharding_group_import(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options;
 	groups g = {0};
@@ -308,7 +331,8 @@ status pass_sharding_group_import(module *m, const pass_option *options, uint32_
 	return st;
 }
 
-status pass_remove_sharding_groups(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_remove_sharding_groups(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	op_list ops = {0};

@@ -1,15 +1,19 @@
-/* Data flow edges: one op per value that stands for several (loop arguments and results, arguments of computations),
- * added before propagation and folded back into the ops after it. */
+/* Data flow edges: one op per value that stands for several (loop arguments and results, arguments
+ * of computations), added before propagation and folded back into the ops after it. */
 #include "propagate/passes.h"
 
 #include <stdlib.h>
 
 static bool has_arg_edges(const module *m, op_id o)
 {
-	return op_at(m, o)->kind == OP_SDY_MANUAL_COMPUTATION || op_at(m, o)->kind == OP_SDY_NAMED_COMPUTATION;
+	return op_at(m, o)->kind == OP_SDY_MANUAL_COMPUTATION ||
+		op_at(m, o)->kind == OP_SDY_NAMED_COMPUTATION;
 }
 
-static bool has_edges(const module *m, op_id o) { return op_infos[op_at(m, o)->kind].flags & OPF_DATAFLOW; }
+static bool has_edges(const module *m, op_id o)
+{
+	return op_infos[op_at(m, o)->kind].flags & OPF_DATAFLOW;
+}
 
 /* Mask of the manual axes of a manual computation, by axis index of the mesh. */
 static uint64_t manual_axes(const module *m, op_id o, mesh_id mesh)
@@ -19,7 +23,8 @@ static uint64_t manual_axes(const module *m, op_id o, mesh_id mesh)
 	if (names == ID_NONE || op_at(m, o)->kind != OP_SDY_MANUAL_COMPUTATION)
 		return 0;
 	for (uint32_t i = 0; i < attr_get(m, names)->n; i++) {
-		uint32_t axis = mesh_axis_find(m->shardings, mesh, attr_get(m, attr_get(m, names)->children[i].value)->text);
+		uint32_t axis = mesh_axis_find(
+			m->shardings, mesh, attr_get(m, attr_get(m, names)->children[i].value)->text);
 		if (axis != ID_NONE)
 			mask |= 1ull << axis;
 	}
@@ -49,7 +54,8 @@ static sharding_id filter_axes(module *m, sharding_id id, uint64_t mask, bool in
 sharding_id computation_argument_inside(module *m, op_id o, uint32_t i)
 {
 	sharding_id id = op_sharding_at(m, o, "in_shardings", i);
-	uint64_t mask = id == SHARDING_NONE ? 0 : manual_axes(m, o, sharding_get(m->shardings, id)->mesh);
+	uint64_t mask =
+		id == SHARDING_NONE ? 0 : manual_axes(m, o, sharding_get(m->shardings, id)->mesh);
 	return mask ? filter_axes(m, id, mask, false) : id;
 }
 
@@ -57,7 +63,8 @@ sharding_id computation_argument_inside(module *m, op_id o, uint32_t i)
 sharding_id computation_argument_outside(module *m, op_id o, uint32_t i, sharding_id inside)
 {
 	sharding_id old = op_sharding_at(m, o, "in_shardings", i);
-	uint64_t mask = old == SHARDING_NONE ? 0 : manual_axes(m, o, sharding_get(m->shardings, old)->mesh);
+	uint64_t mask =
+		old == SHARDING_NONE ? 0 : manual_axes(m, o, sharding_get(m->shardings, old)->mesh);
 	if (!mask || inside == SHARDING_NONE)
 		return inside;
 	sharding_edit in, e;
@@ -103,15 +110,18 @@ sharding_id value_sharding(module *m, value_id v)
 	op_id o = at->is_arg ? m->regions.p[at->def].parent : at->def;
 	if (o == ID_NONE || !has_edges(m, o))
 		return at->sharding;
-	/* an argument of a loop's region has the sharding of the loop's result, an owner that of its edge */
+	/* an argument of a loop's region has the sharding of the loop's result, an owner that of its
+	 * edge */
 	if (at->is_arg && !has_arg_edges(m, o))
-		return at->index < op_at(m, o)->n_results ? value_sharding(m, op_result(m, o, at->index)) : SHARDING_NONE;
+		return at->index < op_at(m, o)->n_results ? value_sharding(m, op_result(m, o, at->index))
+												  : SHARDING_NONE;
 	op_id edge = edge_of(m, v);
 	if (edge != ID_NONE)
 		return value_at(m, op_result(m, edge, 0))->sharding;
 	if (!has_arg_edges(m, o))
 		return at->sharding;
-	return at->is_arg ? computation_argument_inside(m, o, at->index) : op_sharding_at(m, o, "out_shardings", at->index);
+	return at->is_arg ? computation_argument_inside(m, o, at->index)
+					  : op_sharding_at(m, o, "out_shardings", at->index);
 }
 
 bool value_is_on_edge(const module *m, value_id v)
@@ -127,7 +137,8 @@ bool value_is_on_edge(const module *m, value_id v)
 	return at->index < op_at(m, o)->n_results && edge_of(m, op_result(m, o, at->index)) != ID_NONE;
 }
 
-static void set_listed_sharding(module *m, op_id o, const char *list, value_id first, uint32_t n, uint32_t at, sharding_id id)
+static void set_listed_sharding(
+	module *m, op_id o, const char *list, value_id first, uint32_t n, uint32_t at, sharding_id id)
 {
 	if (id == SHARDING_NONE)
 		return;
@@ -135,21 +146,25 @@ static void set_listed_sharding(module *m, op_id o, const char *list, value_id f
 	for (uint32_t i = 0; i < n; i++) {
 		ids[i] = i == at ? id : op_sharding_at(m, o, list, i);
 		if (ids[i] == SHARDING_NONE)
-			ids[i] = sharding_open(m, sharding_get(m->shardings, id)->mesh, value_type(m, first + i)->rank);
+			ids[i] = sharding_open(
+				m, sharding_get(m->shardings, id)->mesh, value_type(m, first + i)->rank);
 	}
 	op_set_shardings(m, o, list, ids, n);
 	free(ids);
 }
 
-/* The first sharding of a result writes down that the others have none: they are open from then on. */
+/* The first sharding of a result writes down that the others have none: they are open from then on.
+ */
 static void set_plain_sharding(module *m, value_id v, sharding_id id)
 {
 	const value *at = value_at(m, v);
 	value_get(m, v)->sharding = id;
-	for (uint32_t i = 0; !at->is_arg && id != SHARDING_NONE && i < op_at(m, at->def)->n_results; i++) {
+	for (uint32_t i = 0; !at->is_arg && id != SHARDING_NONE && i < op_at(m, at->def)->n_results;
+		 i++) {
 		value *other = value_get(m, op_result(m, at->def, i));
 		if (other->sharding == SHARDING_NONE)
-			other->sharding = sharding_open(m, sharding_get(m->shardings, id)->mesh, type_get(m, other->type)->rank);
+			other->sharding = sharding_open(
+				m, sharding_get(m->shardings, id)->mesh, type_get(m, other->type)->rank);
 	}
 }
 
@@ -166,10 +181,12 @@ void value_set_sharding(module *m, value_id v, sharding_id id)
 	else if (!has_arg_edges(m, o))
 		set_plain_sharding(m, v, id);
 	else if (at->is_arg)
-		set_listed_sharding(m, o, "in_shardings", op_region(m, o, 0)->args, op_region(m, o, 0)->n_args, at->index,
-				    computation_argument_outside(m, o, at->index, id));
+		set_listed_sharding(m, o, "in_shardings", op_region(m, o, 0)->args,
+			op_region(m, o, 0)->n_args, at->index,
+			computation_argument_outside(m, o, at->index, id));
 	else
-		set_listed_sharding(m, o, "out_shardings", op_at(m, o)->results, op_at(m, o)->n_results, at->index, id);
+		set_listed_sharding(
+			m, o, "out_shardings", op_at(m, o)->results, op_at(m, o)->n_results, at->index, id);
 }
 
 /* f for every argument and result of the computations that has no edge. */
@@ -225,7 +242,8 @@ void op_add_edges(module *m, op_id o)
 		}
 	for (uint32_t i = op_at(m, o)->n_results; i-- > 0;)
 		if (value_is_tensor(m, op_result(m, o, i)))
-			add_edge(m, o, op_result(m, o, i), value_sharding(m, op_result(m, o, i)), op_at(m, o)->loc);
+			add_edge(
+				m, o, op_result(m, o, i), value_sharding(m, op_result(m, o, i)), op_at(m, o)->loc);
 }
 
 status pass_add_data_flow_edges(module *m, const pass_option *options, uint32_t n_options, diag *d)
@@ -242,7 +260,8 @@ status pass_add_data_flow_edges(module *m, const pass_option *options, uint32_t 
 
 /* ---------------------------------------------------------------- sink */
 
-/* Shardings of the edges of n owners; false when no edge has one. Missing ones become open on the same mesh. */
+/* Shardings of the edges of n owners; false when no edge has one. Missing ones become open on the
+ * same mesh. */
 static bool edge_shardings(module *m, value_id owners, uint32_t n, sharding_id *out)
 {
 	mesh_id mesh = ID_NONE;
@@ -256,14 +275,17 @@ static bool edge_shardings(module *m, value_id owners, uint32_t n, sharding_id *
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		if (out[i] == SHARDING_NONE)
-			out[i] = sharding_open(m, mesh, value_type(m, owners + i)->kind == TYPE_TENSOR ? value_type(m, owners + i)->rank : 0);
+			out[i] = sharding_open(m, mesh,
+				value_type(m, owners + i)->kind == TYPE_TENSOR ? value_type(m, owners + i)->rank
+															   : 0);
 	return true;
 }
 
 void op_sink_edges(module *m, op_id o)
 {
 	bool computation = has_arg_edges(m, o);
-	uint32_t n_args = computation ? op_region(m, o, 0)->n_args : 0, n_results = op_at(m, o)->n_results;
+	uint32_t n_args = computation ? op_region(m, o, 0)->n_args : 0,
+			 n_results = op_at(m, o)->n_results;
 	sharding_id *ids = xmalloc((MAX(n_args, n_results) + 1) * sizeof *ids);
 	if (computation && edge_shardings(m, op_region(m, o, 0)->args, n_args, ids)) {
 		for (uint32_t i = 0; i < n_args; i++)
@@ -307,7 +329,8 @@ static mesh_id common_mesh(const module *m, op_id o)
 		attr_id a = op_attr(m, o, lists[l]);
 		for (uint32_t i = 0; a != ID_NONE && i < attr_get(m, a)->n; i++) {
 			mesh_id found = sharding_get(m->shardings, attr_get(m, a)->shardings[i])->mesh;
-			if (mesh == ID_NONE || (!m->shardings->meshes.p[mesh].n_axes && m->shardings->meshes.p[found].n_axes))
+			if (mesh == ID_NONE ||
+				(!m->shardings->meshes.p[mesh].n_axes && m->shardings->meshes.p[found].n_axes))
 				mesh = found;
 		}
 	}
@@ -320,7 +343,9 @@ static sharding_id mention_manual_axes(module *m, sharding_id id, uint64_t mask,
 	sharding_edit e;
 	sharding_to_edit(m->shardings, id, &e);
 	for (uint32_t d = 0; d <= e.rank + 1; d++) {
-		const axes_buf *b = d < e.rank ? &e.dims[d].axes : d == e.rank ? &e.replicated : &e.unreduced;
+		const axes_buf *b = d < e.rank ? &e.dims[d].axes
+			: d == e.rank              ? &e.replicated
+									   : &e.unreduced;
 		for (uint32_t i = 0; i < b->n; i++)
 			mask &= ~(1ull << axis_index(b->a[i]));
 	}
@@ -345,7 +370,7 @@ static void cleanup_list(module *m, op_id o, const char *name, uint64_t mask, me
 	for (uint32_t i = 0; i < n; i++) {
 		bool in = name[0] == 'i';
 		value_id v = in ? (i < op_at(m, o)->n_operands ? op_operand(m, o, i) : ID_NONE)
-				: (i < op_at(m, o)->n_results ? op_result(m, o, i) : ID_NONE);
+						: (i < op_at(m, o)->n_results ? op_result(m, o, i) : ID_NONE);
 		ids[i] = attr_get(m, a)->shardings[i];
 		if (v != ID_NONE && value_type(m, v)->kind == TYPE_TENSOR)
 			ids[i] = mention_manual_axes(m, ids[i], mask, mesh);
@@ -363,7 +388,9 @@ static void sort_axes(module *m, op_id o, mesh_id mesh)
 	for (uint32_t i = 0; i < a.n; i++) {
 		named_attr c = a.children[i];
 		uint32_t key = mesh_axis_find(m->shardings, mesh, attr_get(m, c.value)->text), k = i;
-		for (; k > 0 && mesh_axis_find(m->shardings, mesh, attr_get(m, children[k - 1].value)->text) > key; k--)
+		for (; k > 0 &&
+			 mesh_axis_find(m->shardings, mesh, attr_get(m, children[k - 1].value)->text) > key;
+			 k--)
 			children[k] = children[k - 1];
 		children[k] = c;
 	}
@@ -375,7 +402,8 @@ status pass_manual_axes_cleanup(module *m, const pass_option *options, uint32_t 
 {
 	(void)options, (void)n_options, (void)d;
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
-		if (op_at(m, o)->kind != OP_SDY_MANUAL_COMPUTATION || op_attr(m, o, "manual_axes") == ID_NONE)
+		if (op_at(m, o)->kind != OP_SDY_MANUAL_COMPUTATION ||
+			op_attr(m, o, "manual_axes") == ID_NONE)
 			continue;
 		mesh_id mesh = common_mesh(m, o);
 		if (mesh == ID_NONE)

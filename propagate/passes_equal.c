@@ -1,6 +1,8 @@
-/* Equal ops become one, as XLA for TPU makes them before it propagates: what backward passes compute again from the same values is then
- * the value of the forward pass, and is sharded as that is. Constants, what is computed from them alone, and scalars spread over a tensor count as
- * equal but stay: every use of them would get its own copy again (passes_constants.c). Not a pass of Shardy's. */
+/* Equal ops become one, as XLA for TPU makes them before it propagates: what backward passes
+ * compute again from the same values is then the value of the forward pass, and is sharded as that
+ * is. Constants, what is computed from them alone, and scalars spread over a tensor count as equal
+ * but stay: every use of them would get its own copy again (passes_constants.c). Not a pass of
+ * Shardy's. */
 #include "propagate/passes.h"
 
 #include <stdlib.h>
@@ -27,14 +29,18 @@ static bool mergeable(const module *m, op_id o)
 	return true;
 }
 
-static bool is_scalar(const module *m, value_id v) { return value_type(m, v)->kind == TYPE_TENSOR && !value_type(m, v)->rank; }
+static bool is_scalar(const module *m, value_id v)
+{
+	return value_type(m, v)->kind == TYPE_TENSOR && !value_type(m, v)->rank;
+}
 
 static bool is_constant(const merger *g, op_id o)
 {
 	const op *op = op_at(g->m, o);
 	if (op->kind == OP_CONSTANT || op->kind == OP_SDY_CONSTANT || op->kind == OP_IOTA)
 		return true;
-	if (op->kind != OP_BROADCAST_IN_DIM && op->kind != OP_RESHAPE && op->kind != OP_SLICE && !op_elementwise(g->m, o))
+	if (op->kind != OP_BROADCAST_IN_DIM && op->kind != OP_RESHAPE && op->kind != OP_SLICE &&
+		!op_elementwise(g->m, o))
 		return false;
 	for (uint32_t i = 0; i < op->n_operands; i++) {
 		op_id def = value_def(g->m, op_operand(g->m, o, i));
@@ -46,20 +52,26 @@ static bool is_constant(const merger *g, op_id o)
 
 static bool stays(const merger *g, op_id o)
 {
-	return g->constant[o] || (op_at(g->m, o)->kind == OP_BROADCAST_IN_DIM && is_scalar(g->m, op_operand(g->m, o, 0)));
+	return g->constant[o] ||
+		(op_at(g->m, o)->kind == OP_BROADCAST_IN_DIM && is_scalar(g->m, op_operand(g->m, o, 0)));
 }
 
 static uint64_t equal_hash(const merger *g, op_id o)
 {
 	const module *m = g->m;
 	const op *op = op_at(m, o);
-	uint64_t h = hash_combine((uint64_t)op->parent << 32 | op->name, (uint64_t)op->n_results << 32 | op->n_attrs), attrs = 0;
+	uint64_t h = hash_combine((uint64_t)op->parent << 32 | op->name,
+				 (uint64_t)op->n_results << 32 | op->n_attrs),
+			 attrs = 0;
 	for (uint32_t i = 0; i < op->n_operands; i++)
 		h = hash_combine(h, g->same[op_operand(m, o, i)]);
 	for (uint32_t i = 0; i < op->n_results; i++)
-		h = hash_combine(h, (uint64_t)value_at(m, op->results + i)->type << 32 | value_at(m, op->results + i)->sharding);
+		h = hash_combine(h,
+			(uint64_t)value_at(m, op->results + i)->type << 32 |
+				value_at(m, op->results + i)->sharding);
 	for (uint32_t i = 0; i < op->n_attrs; i++) /* in any order */
-		attrs += hash_combine(m->op_attrs.p[op->first_attr + i].name, attr_hash(m, m->op_attrs.p[op->first_attr + i].value));
+		attrs += hash_combine(m->op_attrs.p[op->first_attr + i].name,
+			attr_hash(m, m->op_attrs.p[op->first_attr + i].value));
 	return hash_combine(h, attrs);
 }
 
@@ -76,18 +88,21 @@ static bool same_results(const module *m, const op *a, const op *b)
 static bool same_shape(const module *m, op_id oa, op_id ob)
 {
 	const op *a = op_at(m, oa), *b = op_at(m, ob);
-	return a->kind == b->kind && a->name == b->name && a->n_operands == b->n_operands && a->n_results == b->n_results && a->n_regions == b->n_regions &&
-	       attrs_equal(m, oa, ob) && same_results(m, a, b);
+	return a->kind == b->kind && a->name == b->name && a->n_operands == b->n_operands &&
+		a->n_results == b->n_results && a->n_regions == b->n_regions && attrs_equal(m, oa, ob) &&
+		same_results(m, a, b);
 }
 
 /* The value of body b that stands where v stands in body a; v itself when it is of neither. */
-static value_id counterpart(const module *m, region_id a, region_id b, const op_id *ops_a, const op_id *ops_b, uint32_t n, value_id v)
+static value_id counterpart(const module *m, region_id a, region_id b, const op_id *ops_a,
+	const op_id *ops_b, uint32_t n, value_id v)
 {
 	const region *ra = &m->regions.p[a], *rb = &m->regions.p[b];
 	if (v >= ra->args && v < ra->args + ra->n_args)
 		return rb->args + (v - ra->args);
 	for (uint32_t i = 0; i < n; i++)
-		if (v >= op_at(m, ops_a[i])->results && v < op_at(m, ops_a[i])->results + op_at(m, ops_a[i])->n_results)
+		if (v >= op_at(m, ops_a[i])->results &&
+			v < op_at(m, ops_a[i])->results + op_at(m, ops_a[i])->n_results)
 			return op_at(m, ops_b[i])->results + (v - op_at(m, ops_a[i])->results);
 	return v;
 }
@@ -97,11 +112,13 @@ static bool same_body(const module *m, region_id a, region_id b)
 	if (m->regions.p[a].n_args != m->regions.p[b].n_args)
 		return false;
 	for (uint32_t i = 0; i < m->regions.p[a].n_args; i++)
-		if (value_at(m, m->regions.p[a].args + i)->type != value_at(m, m->regions.p[b].args + i)->type)
+		if (value_at(m, m->regions.p[a].args + i)->type !=
+			value_at(m, m->regions.p[b].args + i)->type)
 			return false;
 	op_id ops_a[MAX_BODY], ops_b[MAX_BODY], x = m->regions.p[a].first, y = m->regions.p[b].first;
 	uint32_t n = 0;
-	for (; x != ID_NONE && y != ID_NONE && n < MAX_BODY; x = op_at(m, x)->next, y = op_at(m, y)->next, n++) {
+	for (; x != ID_NONE && y != ID_NONE && n < MAX_BODY;
+		 x = op_at(m, x)->next, y = op_at(m, y)->next, n++) {
 		if (!same_shape(m, x, y) || op_at(m, x)->n_regions)
 			return false;
 		for (uint32_t i = 0; i < op_at(m, x)->n_operands; i++)
@@ -164,8 +181,10 @@ static void merge_into(merger *g, op_id kept, op_id o)
 
 void ops_merge_equal(module *m)
 {
-	merger g = {.m = m, .position = xcalloc(m->ops.n + 1, sizeof *g.position), .same = xmalloc((m->values.n + 1) * sizeof *g.same),
-	            .constant = xcalloc(m->ops.n + 1, sizeof *g.constant)};
+	merger g = {.m = m,
+		.position = xcalloc(m->ops.n + 1, sizeof *g.position),
+		.same = xmalloc((m->values.n + 1) * sizeof *g.same),
+		.constant = xcalloc(m->ops.n + 1, sizeof *g.constant)};
 	index_init(&g.seen);
 	for (value_id v = 0; v < m->values.n; v++)
 		g.same[v] = v;
@@ -176,7 +195,8 @@ void ops_merge_equal(module *m)
 		if (!mergeable(m, o) || op_at(m, o)->next == ID_NONE)
 			continue;
 		g.constant[o] = is_constant(&g, o);
-		op_id after = op_at(m, o)->next, other = ID_NONE; /* behind its body; a terminator is last */
+		op_id after = op_at(m, o)->next,
+			  other = ID_NONE; /* behind its body; a terminator is last */
 		uint64_t h = equal_hash(&g, o);
 		bool found = false;
 		for (uint32_t it = index_first(&g.seen, h); !found && index_next(&g.seen, h, &it, &other);)

@@ -1,5 +1,5 @@
-/* Data flow edges across calls, for pipelines that leave functions as they are: one op per argument of a function and per
- * result of a call, added before propagation and folded back after it. */
+/* Data flow edges across calls, for pipelines that leave functions as they are: one op per argument
+ * of a function and per result of a call, added before propagation and folded back after it. */
 #include "propagate/passes.h"
 #include "propagate/program_internal.h"
 
@@ -24,7 +24,8 @@ void callers_init(callers *c, const module *m)
 		if (f)
 			c->calls[--c->from[f - m->funcs.p]] = o;
 	}
-	for (uint32_t f = 0; f < m->funcs.n; f++) /* filled from the end: back into the module's order */
+	for (uint32_t f = 0; f < m->funcs.n;
+		 f++) /* filled from the end: back into the module's order */
 		for (uint32_t i = c->from[f], k = c->from[f + 1]; i + 1 < k; i++, k--) {
 			op_id o = c->calls[i];
 			c->calls[i] = c->calls[k - 1];
@@ -45,19 +46,24 @@ const op_id *callers_of(const callers *c, const func *f, uint32_t *n)
 	return c->calls + c->from[i];
 }
 
-static bool has_body(const module *m, const func *f) { return op_at(m, f->op)->n_regions && !op_region(m, f->op, 0)->empty; }
+static bool has_body(const module *m, const func *f)
+{
+	return op_at(m, f->op)->n_regions && !op_region(m, f->op, 0)->empty;
+}
 
 static void add_edge(module *m, value_id owner, op_id before)
 {
 	type_id type = value_at(m, owner)->type;
-	loc_id loc = value_at(m, owner)->is_arg ? value_at(m, owner)->loc : op_at(m, value_at(m, owner)->def)->loc;
+	loc_id loc = value_at(m, owner)->is_arg ? value_at(m, owner)->loc
+											: op_at(m, value_at(m, owner)->def)->loc;
 	op_id edge = op_new(m, OP_SDY_FUNC_DATA_FLOW_EDGE, 0, &owner, 1, &type, 1, 0, loc);
 	value_get(m, op_result(m, edge, 0))->sharding = value_at(m, owner)->sharding;
 	op_insert_before(m, edge, before);
 	value_replace_uses(m, owner, op_result(m, edge, 0), edge);
 }
 
-status pass_add_func_data_flow_edges(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_add_func_data_flow_edges(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	const func *main_func = module_main(m);
@@ -65,7 +71,9 @@ status pass_add_func_data_flow_edges(module *m, const pass_option *options, uint
 	ops_pre_order(m, ID_NONE, &ops);
 	for (uint32_t i = 0; i < ops.n; i++) {
 		const func *f = op_at(m, ops.p[i])->kind == OP_FUNC ? module_func(m, ops.p[i]) : NULL;
-		op_id before = f ? (has_body(m, f) && f != main_func ? op_region(m, f->op, 0)->first : ID_NONE) : op_at(m, ops.p[i])->next;
+		op_id before = f
+			? (has_body(m, f) && f != main_func ? op_region(m, f->op, 0)->first : ID_NONE)
+			: op_at(m, ops.p[i])->next;
 		if (before == ID_NONE || (!f && !call_target(m, ops.p[i])))
 			continue;
 		value_id first = f ? op_region(m, f->op, 0)->args : op_at(m, ops.p[i])->results;
@@ -78,7 +86,8 @@ status pass_add_func_data_flow_edges(module *m, const pass_option *options, uint
 	return ST_OK;
 }
 
-status pass_sink_func_data_flow_edges(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_sink_func_data_flow_edges(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	op_list ops = {0};
@@ -88,9 +97,11 @@ status pass_sink_func_data_flow_edges(module *m, const pass_option *options, uin
 		if (op_at(m, o)->kind != OP_SDY_FUNC_DATA_FLOW_EDGE)
 			continue;
 		value_id owner = op_operand(m, o, 0);
-		sharding_id s = value_at(m, op_result(m, o, 0))->sharding, old = value_at(m, owner)->sharding;
+		sharding_id s = value_at(m, op_result(m, o, 0))->sharding,
+					old = value_at(m, owner)->sharding;
 		if (s == SHARDING_NONE && old != SHARDING_NONE) /* what the edge lost, or never had */
-			s = sharding_open(m, sharding_get(m->shardings, old)->mesh, sharding_get(m->shardings, old)->rank);
+			s = sharding_open(
+				m, sharding_get(m->shardings, old)->mesh, sharding_get(m->shardings, old)->rank);
 		if (s != SHARDING_NONE)
 			value_set_sharding(m, owner, s);
 		value_replace_uses(m, op_result(m, o, 0), owner, ID_NONE);

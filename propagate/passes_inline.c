@@ -14,14 +14,15 @@ static region_id isolated_region(const module *m, op_id o)
 		if (owner == ID_NONE)
 			return r;
 		uint16_t kind = op_at(m, owner)->kind;
-		if (kind == OP_FUNC || kind == OP_SDY_MANUAL_COMPUTATION || kind == OP_SDY_NAMED_COMPUTATION || kind == OP_BUILTIN_MODULE)
+		if (kind == OP_FUNC || kind == OP_SDY_MANUAL_COMPUTATION ||
+			kind == OP_SDY_NAMED_COMPUTATION || kind == OP_BUILTIN_MODULE)
 			return r;
 		r = op_at(m, owner)->parent;
 	}
 }
 
-/* Constants move to the front of their function, newest first, and equal ones become one, as MLIR's folder does. A run
- * of constants that is at the front already stays as it is. */
+/* Constants move to the front of their function, newest first, and equal ones become one, as MLIR's
+ * folder does. A run of constants that is at the front already stays as it is. */
 static void hoist_constants(module *m, op_id root)
 {
 	op_list ops = {0};
@@ -41,7 +42,8 @@ static void hoist_constants(module *m, op_id root)
 		uint32_t it = index_first(&seen, h), other = ID_NONE;
 		bool found = false;
 		while (!found && index_next(&seen, h, &it, &other))
-			found = isolated_region(m, other) == r && attr_equal(m, value, op_attr(m, other, "value")) &&
+			found = isolated_region(m, other) == r &&
+				attr_equal(m, value, op_attr(m, other, "value")) &&
 				value_at(m, op_result(m, other, 0))->type == value_at(m, op_result(m, o, 0))->type;
 		if (found) {
 			value_replace_uses(m, op_result(m, o, 0), op_result(m, other, 0), ID_NONE);
@@ -62,14 +64,18 @@ static void hoist_constants(module *m, op_id root)
 }
 
 /* Of the collectives these alone go when nobody reads them. */
-static bool unused_all_to_all(const module *m, op_id o) { return op_at(m, o)->kind == OP_SDY_ALL_TO_ALL && !value_has_uses(m, op_result(m, o, 0)); }
+static bool unused_all_to_all(const module *m, op_id o)
+{
+	return op_at(m, o)->kind == OP_SDY_ALL_TO_ALL && !value_has_uses(m, op_result(m, o, 0));
+}
 
 static void erase_dead(module *m, op_id root)
 {
 	op_list ops = {0};
 	ops_pre_order(m, root, &ops);
 	for (uint32_t i = ops.n; i-- > 0;)
-		if (ops.p[i] != root && !op_erased(m, ops.p[i]) && (op_dead(m, ops.p[i]) || unused_all_to_all(m, ops.p[i])))
+		if (ops.p[i] != root && !op_erased(m, ops.p[i]) &&
+			(op_dead(m, ops.p[i]) || unused_all_to_all(m, ops.p[i])))
 			op_erase(m, ops.p[i]);
 	vec_release(&ops);
 }
@@ -84,7 +90,8 @@ static void fold_reshards(module *m, op_id root)
 		if (op_erased(m, o) || op_at(m, o)->kind != OP_SDY_RESHARD)
 			continue;
 		op_id inner = value_def(m, op_operand(m, o, 0));
-		if (inner == ID_NONE || op_at(m, inner)->kind != OP_SDY_RESHARD || !value_one_use(m, op_result(m, inner, 0)))
+		if (inner == ID_NONE || op_at(m, inner)->kind != OP_SDY_RESHARD ||
+			!value_one_use(m, op_result(m, inner, 0)))
 			continue;
 		op_set_operand(m, o, 0, op_operand(m, inner, 0));
 		op_erase(m, inner);
@@ -144,8 +151,10 @@ static void canonicalize(module *m, op_id root)
 	erase_dead(m, root);
 }
 
-/* The pipeline's own canonicalizer knows the collective patterns only, but it folds and removes dead ops all the same. */
-status pass_collective_canonicalize(module *m, const pass_option *options, uint32_t n_options, diag *d)
+/* The pipeline's own canonicalizer knows the collective patterns only, but it folds and removes
+ * dead ops all the same. */
+status pass_collective_canonicalize(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options, (void)d;
 	hoist_constants(m, ID_NONE);
@@ -213,7 +222,7 @@ status pass_symbol_dce(module *m, const pass_option *options, uint32_t n_options
 
 typedef struct inliner {
 	module *m;
-	uint8_t *state; /* per func: 0 new, 1 in progress, 2 done */
+	uint8_t *state;    /* per func: 0 new, 1 in progress, 2 done */
 	VEC(value_id) map; /* value of the callee -> its copy; all ID_NONE between calls */
 	uint64_t copied;
 	diag *d;
@@ -244,9 +253,11 @@ static status inline_call(inliner *in, op_id call, func *callee)
 	module *m = in->m;
 	const region *body = op_region(m, callee->op, 0);
 	op_id end = region_terminator(m, op_at(m, callee->op)->regions);
-	if (body->n_args != op_at(m, call)->n_operands || end == ID_NONE || op_at(m, end)->n_operands != op_at(m, call)->n_results)
-		return op_error(m, call, in->d, ST_ERR_INVALID, "call of @" STR_FMT ": its signature differs from the function's",
-				STR_ARG(strtab_get(&m->strs, callee->name)));
+	if (body->n_args != op_at(m, call)->n_operands || end == ID_NONE ||
+		op_at(m, end)->n_operands != op_at(m, call)->n_results)
+		return op_error(m, call, in->d, ST_ERR_INVALID,
+			"call of @" STR_FMT ": its signature differs from the function's",
+			STR_ARG(strtab_get(&m->strs, callee->name)));
 	cover_values(in);
 	for (uint32_t i = 0; i < body->n_args; i++)
 		in->map.p[body->args + i] = op_operand(m, call, i);
@@ -261,12 +272,13 @@ static status inline_call(inliner *in, op_id call, func *callee)
 	op_erase(m, call);
 	forget_copies(in, callee->op);
 	if (in->copied > MAX_PASS_OPS)
-		return op_error(m, callee->op, in->d, ST_ERR_LIMIT, "inlining makes more than %d ops", MAX_PASS_OPS);
+		return op_error(
+			m, callee->op, in->d, ST_ERR_LIMIT, "inlining makes more than %d ops", MAX_PASS_OPS);
 	return ST_OK;
 }
 
-/* Callees first, so that what is copied is final; calls in a cycle stay. Depth is bounded by the number of functions on
- * a chain of calls: an explicit stack keeps long chains off the C stack. */
+/* Callees first, so that what is copied is final; calls in a cycle stay. Depth is bounded by the
+ * number of functions on a chain of calls: an explicit stack keeps long chains off the C stack. */
 static status inline_into(inliner *in, uint32_t first)
 {
 	module *m = in->m;
@@ -305,8 +317,8 @@ static status inline_into(inliner *in, uint32_t first)
 	return st;
 }
 
-/* Use lists as reading the printed module would make them: the order of uses after moving code around is no property
- * of the program. */
+/* Use lists as reading the printed module would make them: the order of uses after moving code
+ * around is no property of the program. */
 static void renew_uses(module *m)
 {
 	op_list ops = {0};

@@ -1,4 +1,5 @@
-/* Passes that rewrite shardings in place: meshes, closing, divisibility, and the rules stored on ops. */
+/* Passes that rewrite shardings in place: meshes, closing, divisibility, and the rules stored on
+ * ops. */
 #include "propagate/passes.h"
 
 #include <stdlib.h>
@@ -59,9 +60,14 @@ status pass_remove_size_one_axes(module *m, const pass_option *options, uint32_t
 
 /* ---------------------------------------------------------------- inputs and outputs */
 
-static void divide_value(module *m, value_id v) { value_get(m, v)->sharding = sharding_divisible_part(m->shardings, value_at(m, v)->sharding, value_type(m, v)); }
+static void divide_value(module *m, value_id v)
+{
+	value_get(m, v)->sharding =
+		sharding_divisible_part(m->shardings, value_at(m, v)->sharding, value_type(m, v));
+}
 
-/* A computation's lists: its arguments are cut inside (manual axes apart), its results as a whole. */
+/* A computation's lists: its arguments are cut inside (manual axes apart), its results as a whole.
+ */
 static void divide_lists(module *m, op_id o)
 {
 	uint32_t n_args = op_region(m, o, 0)->n_args, n_results = op_at(m, o)->n_results;
@@ -69,13 +75,15 @@ static void divide_lists(module *m, op_id o)
 	if (op_attr(m, o, "in_shardings") != ID_NONE) {
 		for (uint32_t i = 0; i < n_args; i++) {
 			const type *ty = value_type(m, op_region(m, o, 0)->args + i);
-			ids[i] = computation_argument_outside(m, o, i, sharding_divisible_part(m->shardings, computation_argument_inside(m, o, i), ty));
+			ids[i] = computation_argument_outside(m, o, i,
+				sharding_divisible_part(m->shardings, computation_argument_inside(m, o, i), ty));
 		}
 		op_set_shardings(m, o, "in_shardings", ids, n_args);
 	}
 	if (op_attr(m, o, "out_shardings") != ID_NONE) {
 		for (uint32_t i = 0; i < n_results; i++)
-			ids[i] = sharding_divisible_part(m->shardings, op_sharding_at(m, o, "out_shardings", i), value_type(m, op_result(m, o, i)));
+			ids[i] = sharding_divisible_part(m->shardings, op_sharding_at(m, o, "out_shardings", i),
+				value_type(m, op_result(m, o, i)));
 		op_set_shardings(m, o, "out_shardings", ids, n_results);
 	}
 	free(ids);
@@ -90,7 +98,8 @@ status pass_update_non_divisible(module *m, const pass_option *options, uint32_t
 			for (uint32_t i = 0; i < f->n_args; i++)
 				divide_value(m, op_region(m, o, 0)->args + i);
 			for (uint32_t i = 0; i < f->n_results; i++)
-				f->result_shardings[i] = sharding_divisible_part(m->shardings, f->result_shardings[i], type_get(m, f->result_types[i]));
+				f->result_shardings[i] = sharding_divisible_part(
+					m->shardings, f->result_shardings[i], type_get(m, f->result_types[i]));
 		} else if (op_at(m, o)->kind == OP_CALL) {
 			for (uint32_t i = 0; i < op_at(m, o)->n_results; i++)
 				divide_value(m, op_result(m, o, i));
@@ -110,7 +119,8 @@ static sharding_id without_sub_axes(module *m, sharding_id id)
 	for (uint32_t d = 0; d < e.rank; d++) {
 		axes_buf *b = &e.dims[d].axes;
 		for (uint32_t i = 0; i < b->n && !e.dims[d].closed; i++)
-			if (axis_size(b->a[i]) != m->shardings->meshes.p[e.mesh].axis_sizes[axis_index(b->a[i])])
+			if (axis_size(b->a[i]) !=
+				m->shardings->meshes.p[e.mesh].axis_sizes[axis_index(b->a[i])])
 				b->n = i;
 	}
 	return sharding_intern(m->shardings, &e);
@@ -147,7 +157,10 @@ static sharding_id on_mesh(module *m, sharding_id id, mesh_id mesh)
 	return sharding_intern(m->shardings, &e);
 }
 
-static mesh_id mesh_of_op(const module *m, op_id o) { return mesh_find(m->shardings, op_text(m, o, "sym_name")); }
+static mesh_id mesh_of_op(const module *m, op_id o)
+{
+	return mesh_find(m->shardings, op_text(m, o, "sym_name"));
+}
 
 static bool symbol_taken(const module *m, str name)
 {
@@ -187,8 +200,10 @@ static sharding_id rename_mesh(module *m, sharding_id id, void *context)
 	if (m->shardings->meshes.p[mesh].name)
 		return id;
 	mesh_id to = ID_NONE;
-	for (op_id o = m->regions.p[m->body].first; o != ID_NONE && to == ID_NONE; o = op_at(m, o)->next)
-		if (op_at(m, o)->kind == OP_SDY_MESH && mesh_of_op(m, o) != ID_NONE && mesh_same_devices(m->shardings, mesh_of_op(m, o), mesh))
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE && to == ID_NONE;
+		 o = op_at(m, o)->next)
+		if (op_at(m, o)->kind == OP_SDY_MESH && mesh_of_op(m, o) != ID_NONE &&
+			mesh_same_devices(m->shardings, mesh_of_op(m, o), mesh))
 			to = mesh_of_op(m, o);
 	if (to == ID_NONE)
 		to = lift_mesh(m, mesh);
@@ -206,18 +221,23 @@ static void describe_mesh(module *m, op_id o)
 	strbuf_init(&b);
 	strbuf_puts(&b, "{axes = [");
 	for (uint32_t i = 0; i < mesh->n_axes; i++)
-		strbuf_printf(&b, "%s{name = \"" STR_FMT "\", size = %lld : i64}", i ? ", " : "", STR_ARG(strtab_get(&t->names, mesh->axis_names[i])),
-			      (long long)mesh->axis_sizes[i]);
+		strbuf_printf(&b, "%s{name = \"" STR_FMT "\", size = %lld : i64}", i ? ", " : "",
+			STR_ARG(strtab_get(&t->names, mesh->axis_names[i])), (long long)mesh->axis_sizes[i]);
 	strbuf_putc(&b, ']');
 	bool list = mesh->n_device_ids > 1;
 	for (uint32_t i = 0; i < mesh->n_device_ids; i++)
-		strbuf_printf(&b, "%s%lld", i ? ", " : list ? ", device_ids = dense<[" : ", device_ids = dense<", (long long)mesh->device_ids[i]);
+		strbuf_printf(&b, "%s%lld",
+			i          ? ", "
+				: list ? ", device_ids = dense<["
+					   : ", device_ids = dense<",
+			(long long)mesh->device_ids[i]);
 	if (mesh->n_device_ids)
 		strbuf_printf(&b, "%s> : tensor<%uxi64>", list ? "]" : "", mesh->n_device_ids);
 	strbuf_putc(&b, '}');
 	str text = {arena_strdup(&m->mem, b.p, b.n), b.n};
 	strbuf_release(&b);
-	op_attr_set(m, o, "stablehlo.mesh", attr_new(m, &(attr){.kind = ATTR_RAW, .type = ID_NONE, .text = text}));
+	op_attr_set(m, o, "stablehlo.mesh",
+		attr_new(m, &(attr){.kind = ATTR_RAW, .type = ID_NONE, .text = text}));
 }
 
 status pass_lift_inlined_meshes(module *m, const pass_option *options, uint32_t n_options, diag *d)
@@ -230,7 +250,7 @@ status pass_lift_inlined_meshes(module *m, const pass_option *options, uint32_t 
 			continue;
 		for (op_id k = m->regions.p[m->body].first; k != o; k = op_at(m, k)->next) {
 			if (op_at(m, k)->kind == OP_SDY_MESH && mesh_of_op(m, k) != ID_NONE &&
-			    mesh_same_devices(m->shardings, mesh_of_op(m, k), mesh_of_op(m, o))) {
+				mesh_same_devices(m->shardings, mesh_of_op(m, k), mesh_of_op(m, o))) {
 				vec_push(&names.from, mesh_of_op(m, o));
 				vec_push(&names.to, mesh_of_op(m, k));
 				op_erase(m, o);
@@ -240,7 +260,8 @@ status pass_lift_inlined_meshes(module *m, const pass_option *options, uint32_t 
 	}
 	shardings_transform(m, rename_mesh, &names);
 	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next)
-		if (op_at(m, o)->kind == OP_SDY_MESH && mesh_of_op(m, o) != ID_NONE && op_attr(m, o, "stablehlo.mesh") == ID_NONE)
+		if (op_at(m, o)->kind == OP_SDY_MESH && mesh_of_op(m, o) != ID_NONE &&
+			op_attr(m, o, "stablehlo.mesh") == ID_NONE)
 			describe_mesh(m, o);
 	vec_release(&names.from);
 	vec_release(&names.to);
@@ -285,20 +306,20 @@ static bool needs_sharding(const module *m, op_id o)
 	case OP_SDY_SHARDING_CONSTRAINT:
 	case OP_SDY_RESHARD:
 	case OP_SDY_MANUAL_COMPUTATION:
-	case OP_SDY_NAMED_COMPUTATION:
-		return true;
-	default:
-		return op_infos[op_at(m, o)->kind].flags & OPF_COLLECTIVE;
+	case OP_SDY_NAMED_COMPUTATION: return true;
+	default: return op_infos[op_at(m, o)->kind].flags & OPF_COLLECTIVE;
 	}
 }
 
-status pass_drop_sharding_and_mesh(module *m, const pass_option *options, uint32_t n_options, diag *d)
+status pass_drop_sharding_and_mesh(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options;
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o))
 		if (needs_sharding(m, o))
-			return op_error(m, o, d, ST_ERR_UNSUPPORTED, "sdy-drop-sharding-and-mesh: " STR_FMT " needs its sharding",
-					STR_ARG(strtab_get(&m->strs, op_at(m, o)->name)));
+			return op_error(m, o, d, ST_ERR_UNSUPPORTED,
+				"sdy-drop-sharding-and-mesh: " STR_FMT " needs its sharding",
+				STR_ARG(strtab_get(&m->strs, op_at(m, o)->name)));
 	shardings_transform(m, forget, NULL);
 	erase_meshes(m);
 	return ST_OK;
@@ -327,7 +348,8 @@ static void store_rule(module *m, op_id o, const rule *r, strbuf *scratch)
 	strbuf_clear(scratch);
 	rule_print(r, scratch);
 	str text = {arena_strdup(&m->mem, scratch->p + 1, scratch->n - 2), scratch->n - 2};
-	op_attr_set(m, o, "sdy.sharding_rule", attr_new(m, &(attr){.kind = ATTR_RULE, .type = ID_NONE, .text = text}));
+	op_attr_set(m, o, "sdy.sharding_rule",
+		attr_new(m, &(attr){.kind = ATTR_RULE, .type = ID_NONE, .text = text}));
 }
 
 void op_store_rule(module *m, op_id o, bool conservative)
@@ -352,7 +374,8 @@ void op_store_expansion_rule(module *m, op_id o)
 	rule_id id;
 	rule_table_init(&rules);
 	strbuf_init(&scratch);
-	if (op_attr(m, o, "sdy.sharding_rule") == ID_NONE && rule_of_expansion(&rules, m, o, &id) == RULE_FOUND)
+	if (op_attr(m, o, "sdy.sharding_rule") == ID_NONE &&
+		rule_of_expansion(&rules, m, o, &id) == RULE_FOUND)
 		store_rule(m, o, rule_get(&rules, id), &scratch);
 	strbuf_release(&scratch);
 	rule_table_release(&rules);
@@ -368,7 +391,8 @@ status pass_populate_rules(module *m, const pass_option *options, uint32_t n_opt
 	strbuf_init(&scratch);
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
 		rule_id id;
-		if (op_attr(m, o, "sdy.sharding_rule") == ID_NONE && rule_of_op(&rules, m, o, conservative, &id) == RULE_FOUND)
+		if (op_attr(m, o, "sdy.sharding_rule") == ID_NONE &&
+			rule_of_op(&rules, m, o, conservative, &id) == RULE_FOUND)
 			store_rule(m, o, rule_get(&rules, id), &scratch);
 	}
 	strbuf_release(&scratch);

@@ -14,7 +14,8 @@ static void post_order(const module *m, op_id o, op_list *out)
 {
 	const op *op = op_at(m, o);
 	for (uint32_t r = 0; r < op->n_regions; r++)
-		for (op_id inner = m->regions.p[op->regions + r].first; inner != ID_NONE; inner = op_at(m, inner)->next)
+		for (op_id inner = m->regions.p[op->regions + r].first; inner != ID_NONE;
+			 inner = op_at(m, inner)->next)
 			post_order(m, inner, out);
 	vec_push(out, o);
 }
@@ -29,7 +30,8 @@ void ops_post_order(const module *m, op_id root, op_list *out)
 		post_order(m, o, out);
 }
 
-/* Without uses Shardy's drivers erase it. A custom_call has effects only when it says so. Nesting is bounded by the reader. */
+/* Without uses Shardy's drivers erase it. A custom_call has effects only when it says so. Nesting
+ * is bounded by the reader. */
 bool op_pure(const module *m, op_id o)
 {
 	const op *op = op_at(m, o);
@@ -45,7 +47,8 @@ bool op_pure(const module *m, op_id o)
 	if (!(flags & OPF_DATAFLOW) && op->kind != OP_IF)
 		return false;
 	for (uint32_t r = 0; r < op->n_regions; r++)
-		for (op_id inner = m->regions.p[op->regions + r].first; inner != ID_NONE; inner = op_at(m, inner)->next)
+		for (op_id inner = m->regions.p[op->regions + r].first; inner != ID_NONE;
+			 inner = op_at(m, inner)->next)
 			if (!(op_infos[op_at(m, inner)->kind].flags & OPF_TERMINATOR) && !op_pure(m, inner))
 				return false;
 	return true;
@@ -154,7 +157,8 @@ void shardings_transform(module *m, sharding_fn f, void *context)
 			transform_value(m, op_result(m, o, i), f, context);
 		if (!op_at(m, o)->n_results)
 			transform_list(m, o, "sdy.sharding", f, context);
-		if (op_at(m, o)->kind == OP_SDY_MANUAL_COMPUTATION || op_at(m, o)->kind == OP_SDY_NAMED_COMPUTATION) {
+		if (op_at(m, o)->kind == OP_SDY_MANUAL_COMPUTATION ||
+			op_at(m, o)->kind == OP_SDY_NAMED_COMPUTATION) {
 			transform_list(m, o, "in_shardings", f, context);
 			transform_list(m, o, "out_shardings", f, context);
 		}
@@ -179,5 +183,6 @@ bool option_bool(const pass_option *options, uint32_t n, const char *name, bool 
 
 func *call_target(const module *m, op_id call)
 {
-	return op_at(m, call)->kind == OP_CALL ? module_func_named(m, op_text(m, call, "callee")) : NULL;
+	return op_at(m, call)->kind == OP_CALL ? module_func_named(m, op_text(m, call, "callee"))
+										   : NULL;
 }

@@ -5,16 +5,19 @@
  *   anchor   := "builtin.module" | "func.func" | "any"
  *   option   := name ("=" value)?               separated by spaces; a value may hold braces and quotes
  *
- * Passes look at the whole module wherever they are nested: those of functions work on every function anyway. */
+ * Passes look at the whole module wherever they are nested: those of functions work on every
+ * function anyway. */
 #include "propagate/passes.h"
 
 #include <stdlib.h>
 
 enum { MAX_PASSES = 128, MAX_PASS_OPTIONS = 32, MAX_PIPELINE_STEPS = 4096 };
 
-/* ---------------------------------------------------------------- pipelines made of other passes */
+/* ---------------------------------------------------------------- pipelines made of other passes
+ */
 
-/* Placing reshards is lower's; it registers its pass. Without it the pipeline ends with the shardings alone. */
+/* Placing reshards is lower's; it registers its pass. Without it the pipeline ends with the
+ * shardings alone. */
 status pass_minimal_reshards(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)options, (void)n_options;
@@ -28,7 +31,8 @@ typedef struct sub_pass {
 	pass_option option; /* one is enough for what the pipelines pin */
 } sub_pass;
 
-static status run_all(module *m, const sub_pass *passes, uint32_t n, const pass_option *options, uint32_t n_options, diag *d)
+static status run_all(module *m, const sub_pass *passes, uint32_t n, const pass_option *options,
+	uint32_t n_options, diag *d)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		pass_option all[MAX_PASS_OPTIONS + 1];
@@ -42,7 +46,10 @@ static status run_all(module *m, const sub_pass *passes, uint32_t n, const pass_
 	return ST_OK;
 }
 
-static bool keeps_functions(const pass_option *options, uint32_t n_options) { return option_bool(options, n_options, "dedup-functions-fully", false); }
+static bool keeps_functions(const pass_option *options, uint32_t n_options)
+{
+	return option_bool(options, n_options, "dedup-functions-fully", false);
+}
 
 static status run_import(module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
@@ -59,7 +66,8 @@ static status run_import(module *m, const pass_option *options, uint32_t n_optio
 		{.run = pass_apply_sharding_constraints},
 		{.run = pass_sharding_group_import},
 	};
-	return run_all(m, passes, COUNT_OF(passes) - (keeps_functions(options, n_options) ? 0 : 2), options, n_options, d);
+	return run_all(m, passes, COUNT_OF(passes) - (keeps_functions(options, n_options) ? 0 : 2),
+		options, n_options, d);
 }
 
 static status run_export(module *m, const pass_option *options, uint32_t n_options, diag *d)
@@ -79,8 +87,10 @@ static status run_export(module *m, const pass_option *options, uint32_t n_optio
 	return run_all(m, passes, COUNT_OF(passes), options, n_options, d);
 }
 
-/* Shardy keeps the rules that it propagated with until the end. The one that merged constants would change is stored. */
-static status keep_concatenate_rules(module *m, const pass_option *options, uint32_t n_options, diag *d)
+/* Shardy keeps the rules that it propagated with until the end. The one that merged constants would
+ * change is stored. */
+static status keep_concatenate_rules(
+	module *m, const pass_option *options, uint32_t n_options, diag *d)
 {
 	(void)d;
 	bool conservative = option_bool(options, n_options, "conservative-propagation", false);
@@ -115,7 +125,8 @@ static status run_propagation(module *m, const pass_option *options, uint32_t n_
 		{.run = keep_concatenate_rules},
 		{.run = pass_propagate_to_func_results},
 		{.run = pass_sink_func_data_flow_edges},
-		{.run = pass_unflatten_call_graph, .option = {.name = STR("dedup-functions-fully"), .value = STR("false")}},
+		{.run = pass_unflatten_call_graph,
+			.option = {.name = STR("dedup-functions-fully"), .value = STR("false")}},
 		{.run = pass_symbol_dce},
 		{.run = pass_insert_func_call_reshards},
 	};
@@ -151,53 +162,85 @@ status passes_import(module *m, bool merge_equal, diag *d)
 
 /* ---------------------------------------------------------------- table */
 
-#define PROPAGATION_OPTIONS                                                                                        \
-	"keep-sharding-rules conservative-propagation propagation-strategy debug-sharding-origins "                  \
+#define PROPAGATION_OPTIONS \
+	"keep-sharding-rules conservative-propagation propagation-strategy debug-sharding-origins " \
 	"debug-propagation-edge-sharding module-dump-directory"
 
 static pass_info table[MAX_PASSES] = {
-	{"inline", pass_inline, "default-pipeline inlining-threshold max-iterations op-pipelines", "inline every call, then canonicalize"},
+	{"inline", pass_inline, "default-pipeline inlining-threshold max-iterations op-pipelines",
+		"inline every call, then canonicalize"},
 	{"symbol-dce", pass_symbol_dce, "", "remove private functions that nothing calls"},
-	{"canonicalize", pass_canonicalize, "max-iterations region-simplify top-down enable-patterns disable-patterns cse-between-iterations max-num-rewrites test-convergence",
-	 "move and merge constants, fold reshards, remove dead ops"},
-	{"sdy-propagation-pipeline", run_propagation, PROPAGATION_OPTIONS " dedup-functions-fully", "import, propagation by user and op priorities, export"},
+	{"canonicalize", pass_canonicalize,
+		"max-iterations region-simplify top-down enable-patterns disable-patterns "
+		"cse-between-iterations max-num-rewrites test-convergence",
+		"move and merge constants, fold reshards, remove dead ops"},
+	{"sdy-propagation-pipeline", run_propagation, PROPAGATION_OPTIONS " dedup-functions-fully",
+		"import, propagation by user and op priorities, export"},
 	{"sdy-import-pipeline", run_import, "dedup-functions-fully", "what runs before propagation"},
 	{"sdy-export-pipeline", run_export, "", "what runs after propagation"},
-	{"sdy-lift-inlined-meshes", pass_lift_inlined_meshes, "", "give inlined meshes a symbol, merge equal meshes"},
-	{"sdy-inline-meshes", pass_inline_meshes, "", "write meshes into shardings, drop their symbols"},
-	{"sdy-remove-size-one-axes", pass_remove_size_one_axes, "", "drop axes of size 1 from shardings"},
-	{"sdy-propagate-sharding-from-func-to-call", pass_propagate_from_func_to_call, "", "copy function result shardings to calls without any"},
-	{"sdy-constant-or-scalar-splitter", pass_constant_or_scalar_splitter, "", "copy constants and scalar broadcasts per use"},
-	{"sdy-constant-or-scalar-merger", pass_constant_or_scalar_merger, "", "merge equal constants and scalar broadcasts"},
-	{"sdy-manual-axes-cleanup", pass_manual_axes_cleanup, "", "sort manual axes, replicate unused ones"},
-	{"sdy-add-data-flow-edges", pass_add_data_flow_edges, "", "one edge op per loop value and computation argument"},
-	{"sdy-sink-data-flow-edges", pass_sink_data_flow_edges, "sink-debug-sharding-origins sink-debug-propagation-edge-sharding",
-	 "fold edges back into their ops"},
-	{"sdy-add-func-data-flow-edges", pass_add_func_data_flow_edges, "", "one edge op per function argument and call result"},
-	{"sdy-sink-func-data-flow-edges", pass_sink_func_data_flow_edges, "", "fold these edges back into functions and calls"},
+	{"sdy-lift-inlined-meshes", pass_lift_inlined_meshes, "",
+		"give inlined meshes a symbol, merge equal meshes"},
+	{"sdy-inline-meshes", pass_inline_meshes, "",
+		"write meshes into shardings, drop their symbols"},
+	{"sdy-remove-size-one-axes", pass_remove_size_one_axes, "",
+		"drop axes of size 1 from shardings"},
+	{"sdy-propagate-sharding-from-func-to-call", pass_propagate_from_func_to_call, "",
+		"copy function result shardings to calls without any"},
+	{"sdy-constant-or-scalar-splitter", pass_constant_or_scalar_splitter, "",
+		"copy constants and scalar broadcasts per use"},
+	{"sdy-constant-or-scalar-merger", pass_constant_or_scalar_merger, "",
+		"merge equal constants and scalar broadcasts"},
+	{"sdy-manual-axes-cleanup", pass_manual_axes_cleanup, "",
+		"sort manual axes, replicate unused ones"},
+	{"sdy-add-data-flow-edges", pass_add_data_flow_edges, "",
+		"one edge op per loop value and computation argument"},
+	{"sdy-sink-data-flow-edges", pass_sink_data_flow_edges,
+		"sink-debug-sharding-origins sink-debug-propagation-edge-sharding",
+		"fold edges back into their ops"},
+	{"sdy-add-func-data-flow-edges", pass_add_func_data_flow_edges, "",
+		"one edge op per function argument and call result"},
+	{"sdy-sink-func-data-flow-edges", pass_sink_func_data_flow_edges, "",
+		"fold these edges back into functions and calls"},
 	{"sdy-flatten-call-graph", pass_flatten_call_graph, "", "one function per call"},
-	{"sdy-import-func-calls", pass_import_func_calls, "add-data-flow-edges-on-named-computations", "turn calls into named computations"},
-	{"sdy-apply-sharding-constraints", pass_apply_sharding_constraints, "debug-sharding-origins debug-propagation-edge-sharding",
-	 "copy closed constraints to their inputs"},
-	{"sdy-sharding-group-import", pass_sharding_group_import, "", "unify, check and renumber sharding groups"},
+	{"sdy-import-func-calls", pass_import_func_calls, "add-data-flow-edges-on-named-computations",
+		"turn calls into named computations"},
+	{"sdy-apply-sharding-constraints", pass_apply_sharding_constraints,
+		"debug-sharding-origins debug-propagation-edge-sharding",
+		"copy closed constraints to their inputs"},
+	{"sdy-sharding-group-import", pass_sharding_group_import, "",
+		"unify, check and renumber sharding groups"},
 	{"sdy-remove-sharding-groups", pass_remove_sharding_groups, "", "erase sharding group ops"},
 	{"sdy-pre-order-funcs", pass_pre_order_funcs, "", "order functions by calls, callers first"},
-	{"sdy-basic-propagate", pass_basic_propagate, PROPAGATION_OPTIONS, "propagate without resolving conflicts"},
-	{"sdy-aggressive-propagate", pass_aggressive_propagate, PROPAGATION_OPTIONS, "propagate, resolving conflicts"},
-	{"sdy-op-priority-propagate", pass_op_priority_propagate, PROPAGATION_OPTIONS " run-op-priority-propagation", "propagate in rounds by kind of op"},
-	{"sdy-user-priority-propagate", pass_user_priority_propagate, PROPAGATION_OPTIONS " run-op-priority-propagation",
-	 "propagate in rounds by the priorities of dimension shardings"},
-	{"sdy-export-named-computations", pass_export_named_computations, "", "turn named computations into calls"},
-	{"sdy-propagate-to-func-results", pass_propagate_to_func_results, "", "copy returned values' shardings to function results"},
-	{"sdy-unflatten-call-graph", pass_unflatten_call_graph, "dedup-functions-fully", "merge copies of a function with equal shardings"},
-	{"sdy-insert-func-call-reshards", pass_insert_func_call_reshards, "", "reshard where calls and functions disagree"},
-	{"sdy-sharding-constraint-to-reshard", pass_sharding_constraint_to_reshard, "", "turn constraints into reshards"},
-	{"sdy-update-non-divisible-input-output-shardings", pass_update_non_divisible, "", "cut inputs and outputs evenly"},
-	{"sdy-remove-sub-axes-in-input-output-shardings", pass_remove_sub_axes, "", "no sub-axes in open dims of main's inputs and outputs"},
+	{"sdy-basic-propagate", pass_basic_propagate, PROPAGATION_OPTIONS,
+		"propagate without resolving conflicts"},
+	{"sdy-aggressive-propagate", pass_aggressive_propagate, PROPAGATION_OPTIONS,
+		"propagate, resolving conflicts"},
+	{"sdy-op-priority-propagate", pass_op_priority_propagate,
+		PROPAGATION_OPTIONS " run-op-priority-propagation", "propagate in rounds by kind of op"},
+	{"sdy-user-priority-propagate", pass_user_priority_propagate,
+		PROPAGATION_OPTIONS " run-op-priority-propagation",
+		"propagate in rounds by the priorities of dimension shardings"},
+	{"sdy-export-named-computations", pass_export_named_computations, "",
+		"turn named computations into calls"},
+	{"sdy-propagate-to-func-results", pass_propagate_to_func_results, "",
+		"copy returned values' shardings to function results"},
+	{"sdy-unflatten-call-graph", pass_unflatten_call_graph, "dedup-functions-fully",
+		"merge copies of a function with equal shardings"},
+	{"sdy-insert-func-call-reshards", pass_insert_func_call_reshards, "",
+		"reshard where calls and functions disagree"},
+	{"sdy-sharding-constraint-to-reshard", pass_sharding_constraint_to_reshard, "",
+		"turn constraints into reshards"},
+	{"sdy-update-non-divisible-input-output-shardings", pass_update_non_divisible, "",
+		"cut inputs and outputs evenly"},
+	{"sdy-remove-sub-axes-in-input-output-shardings", pass_remove_sub_axes, "",
+		"no sub-axes in open dims of main's inputs and outputs"},
 	{"sdy-close-shardings", pass_close_shardings, "", "close every dimension sharding"},
-	{"sdy-drop-sharding-rules", pass_drop_sharding_rules, "", "remove stored sharding rules that are not custom"},
-	{"sdy-drop-sharding-and-mesh", pass_drop_sharding_and_mesh, "", "remove all shardings and meshes"},
-	{"sdy-populate-op-sharding-rules", pass_populate_rules, "conservative-propagation", "store the sharding rule of every op"},
+	{"sdy-drop-sharding-rules", pass_drop_sharding_rules, "",
+		"remove stored sharding rules that are not custom"},
+	{"sdy-drop-sharding-and-mesh", pass_drop_sharding_and_mesh, "",
+		"remove all shardings and meshes"},
+	{"sdy-populate-op-sharding-rules", pass_populate_rules, "conservative-propagation",
+		"store the sharding rule of every op"},
 };
 static uint32_t n_table = 0;
 
@@ -278,7 +321,8 @@ static str read_word(pipeline_reader *r, const char *stops)
 	return (str){r->text.p + from, r->at - from};
 }
 
-/* A value ends at a space or at the brace that closes the options; braces inside it are balanced. */
+/* A value ends at a space or at the brace that closes the options; braces inside it are balanced.
+ */
 static status read_value(pipeline_reader *r, str *out)
 {
 	size_t from = r->at;
@@ -328,8 +372,8 @@ static status read_options_of(pipeline_reader *r, pipeline_step *step)
 		if (!o.name.n)
 			return pipeline_error(r, at, "expected the name of an option");
 		if (!takes_option(step->pass->options, o.name))
-			return pipeline_error(r, at, "%s has no option '" STR_FMT "'%s%s", step->pass->name, STR_ARG(o.name), *step->pass->options ? "; it takes " : "",
-					      step->pass->options);
+			return pipeline_error(r, at, "%s has no option '" STR_FMT "'%s%s", step->pass->name,
+				STR_ARG(o.name), *step->pass->options ? "; it takes " : "", step->pass->options);
 		if (r->at < r->text.n && r->text.p[r->at] == '=') {
 			r->at++;
 			TRY(read_value(r, &o.value));
@@ -343,7 +387,10 @@ static status read_options_of(pipeline_reader *r, pipeline_step *step)
 	return ST_OK;
 }
 
-static bool is_anchor(str w) { return str_is(w, "builtin.module") || str_is(w, "func.func") || str_is(w, "any"); }
+static bool is_anchor(str w)
+{
+	return str_is(w, "builtin.module") || str_is(w, "func.func") || str_is(w, "any");
+}
 
 static status read_pipeline(pipeline_reader *r, uint32_t depth, bool allow_empty);
 
@@ -354,13 +401,16 @@ static status read_element(pipeline_reader *r, uint32_t depth)
 	str word = read_word(r, ",(){} \t\r\n");
 	if (peek(r) == '(') {
 		if (!is_anchor(word))
-			return pipeline_error(r, at, "expected builtin.module, func.func or any before (, found '" STR_FMT "'", STR_ARG(word));
+			return pipeline_error(r, at,
+				"expected builtin.module, func.func or any before (, found '" STR_FMT "'",
+				STR_ARG(word));
 		if (depth == MAX_NESTING)
 			return pipeline_error(r, at, "pipelines nested more than %d deep", MAX_NESTING);
 		size_t open = r->at++;
 		TRY(read_pipeline(r, depth + 1, true));
 		if (peek(r) != ')')
-			return pipeline_error(r, peek(r) ? r->at : open, peek(r) ? "expected , or )" : "unclosed (");
+			return pipeline_error(
+				r, peek(r) ? r->at : open, peek(r) ? "expected , or )" : "unclosed (");
 		r->at++;
 		return ST_OK;
 	}
@@ -368,7 +418,8 @@ static status read_element(pipeline_reader *r, uint32_t depth)
 	if (!word.n)
 		return pipeline_error(r, at, "expected a pass");
 	if (!step.pass)
-		return pipeline_error(r, at, "'" STR_FMT "' is not a pass or a pipeline (opt --list names them)", STR_ARG(word));
+		return pipeline_error(r, at,
+			"'" STR_FMT "' is not a pass or a pipeline (opt --list names them)", STR_ARG(word));
 	if (peek(r) == '{')
 		TRY(read_options_of(r, &step));
 	if (r->steps.n == MAX_PIPELINE_STEPS)

@@ -1,4 +1,5 @@
-/* The order in which things propagate: rounds by kind of op, and around them rounds by the user's priorities. */
+/* The order in which things propagate: rounds by kind of op, and around them rounds by the user's
+ * priorities. */
 #include "propagate/engine.h"
 
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 /* A round allows what the rounds before it did, and more:
  *   0  pass-through ops whose operands have no other use    1  pass-through ops
  *   2  pass-through factors of every op                     3  all factors
- *   4  broadcasts forward too (before, only backward; those that XLA takes for reshapes are pass-through ops) */
+ *   4  broadcasts forward too (before, only backward; those that XLA takes for reshapes are
+ * pass-through ops) */
 step_mode round_directions(const rule_table *rules, const node *n, uint32_t round)
 {
 	direction pass = DIR_NONE, other = DIR_NONE;
@@ -20,12 +22,15 @@ step_mode round_directions(const rule_table *rules, const node *n, uint32_t roun
 		pass = other = DIR_BOTH;
 	else if (n->forward_only_op)
 		pass = other = DIR_FORWARD;
-	direction any = n->op_kind == OP_BROADCAST_IN_DIM && !n->pass_through_op && round < 4 ? DIR_BACKWARD : DIR_BOTH;
+	direction any = n->op_kind == OP_BROADCAST_IN_DIM && !n->pass_through_op && round < 4
+		? DIR_BACKWARD
+		: DIR_BOTH;
 	if (round >= 2)
 		pass |= any;
 	if (round >= 3)
 		other |= any;
-	/* Where the rule has no other factors the two are one mode: fewer steps to take and to remember. */
+	/* Where the rule has no other factors the two are one mode: fewer steps to take and to
+	 * remember. */
 	const rule *r = rule_get(rules, n->rule);
 	bool uniform = true;
 	for (uint32_t f = 0; f < r->n_factors; f++)
@@ -83,7 +88,8 @@ static void insert_sorted(axes_buf *l, axis_ref a)
 	l->a[i] = a;
 }
 
-/* For the first round: what comes later is empty and closed, and its axes are replicated, so that nothing takes them. */
+/* For the first round: what comes later is empty and closed, and its axes are replicated, so that
+ * nothing takes them. */
 static sharding_id hold_back(propagation *s, pval_id v, user_rounds *u)
 {
 	sharding_id original = s->shardings[v];

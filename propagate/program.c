@@ -1,5 +1,5 @@
-/* Compiles a module into the flat planning program: one pass over main in pre-order, with shared pvals for all values
- * that a data-flow edge stands for. */
+/* Compiles a module into the flat planning program: one pass over main in pre-order, with shared
+ * pvals for all values that a data-flow edge stands for. */
 #include "propagate/passes.h"
 #include "propagate/program_internal.h"
 #include "propagate/rules.h"
@@ -27,9 +27,13 @@ op_id edge_of_owner(const module *m, value_id owner)
 	return kind == OP_SDY_DATA_FLOW_EDGE || kind == OP_SDY_FUNC_DATA_FLOW_EDGE ? user : ID_NONE;
 }
 
-static bool is_computation(const op *o) { return o->kind == OP_SDY_MANUAL_COMPUTATION || o->kind == OP_SDY_NAMED_COMPUTATION; }
+static bool is_computation(const op *o)
+{
+	return o->kind == OP_SDY_MANUAL_COMPUTATION || o->kind == OP_SDY_NAMED_COMPUTATION;
+}
 
-static void take_yielded(const module *m, const op *o, uint32_t region, uint32_t i, take_value take, void *user)
+static void take_yielded(
+	const module *m, const op *o, uint32_t region, uint32_t i, take_value take, void *user)
 {
 	op_id end = region < o->n_regions ? region_terminator(m, o->regions + region) : ID_NONE;
 	if (end != ID_NONE && i < op_at(m, end)->n_operands)
@@ -70,19 +74,27 @@ void edge_other_targets(const module *m, value_id owner, take_value take, void *
 static pval_id pval_add(compiler *c, type_id type, value_id v)
 {
 	pval_id id = c->p->vals.n;
-	vec_push(&c->p->vals, (pval){.type = type, .def = ID_NONE, .arg_index = -1, .result_index = -1, .value = v, .group = ID_NONE});
+	vec_push(&c->p->vals,
+		(pval){.type = type,
+			.def = ID_NONE,
+			.arg_index = -1,
+			.result_index = -1,
+			.value = v,
+			.group = ID_NONE});
 	if (v != ID_NONE)
 		c->p->pval_of[v] = id;
 	return id;
 }
 
-/* Values that Shardy cannot put a sharding on (arguments of loops' and branches' regions without edges) get a pval that stays in the
- * program: slots always hold one. */
+/* Values that Shardy cannot put a sharding on (arguments of loops' and branches' regions without
+ * edges) get a pval that stays in the program: slots always hold one. */
 static pval_id pval_for(compiler *c, value_id v)
 {
 	if (c->p->pval_of[v] == ID_NONE) {
 		pval_id id = pval_add(c, value_at(c->m, v)->type, v);
-		const op *of = value_at(c->m, v)->is_arg ? op_at(c->m, c->m->regions.p[value_at(c->m, v)->def].parent) : NULL;
+		const op *of = value_at(c->m, v)->is_arg
+			? op_at(c->m, c->m->regions.p[value_at(c->m, v)->def].parent)
+			: NULL;
 		if (of && of->kind != OP_FUNC && !is_computation(of))
 			c->p->vals.p[id].value = ID_NONE;
 	}
@@ -104,10 +116,13 @@ static void alias_value(void *user, value_id v)
 static void share_edge(compiler *c, value_id owner)
 {
 	op_id edge = edge_of_owner(c->m, owner);
-	bool loop = !value_at(c->m, owner)->is_arg && op_at(c->m, value_at(c->m, owner)->def)->kind == OP_WHILE;
+	bool loop =
+		!value_at(c->m, owner)->is_arg && op_at(c->m, value_at(c->m, owner)->def)->kind == OP_WHILE;
 	if (edge == ID_NONE && !loop) /* the arguments of a loop have its results' shardings even so */
 		return;
-	alias a = {c, edge == ID_NONE ? pval_add(c, value_at(c->m, owner)->type, owner) : pval_for(c, op_result(c->m, edge, 0))};
+	alias a = {c,
+		edge == ID_NONE ? pval_add(c, value_at(c->m, owner)->type, owner)
+						: pval_for(c, op_result(c->m, edge, 0))};
 	alias_value(&a, owner);
 	edge_other_targets(c->m, owner, alias_value, &a);
 }
@@ -132,14 +147,12 @@ static bool is_pass_through(const module *m, op_id o)
 	case OP_RESHAPE:
 	case OP_TRANSPOSE:
 	case OP_SDY_DATA_FLOW_EDGE:
-	case OP_SDY_FUNC_DATA_FLOW_EDGE:
-		return true;
+	case OP_SDY_FUNC_DATA_FLOW_EDGE: return true;
 	case OP_CUSTOM_CALL: {
 		str target = op_text(m, o, "call_target_name");
 		return str_is(target, "MoveToDevice") || str_is(target, "MoveToHost");
 	}
-	default:
-		return op_elementwise(m, o);
+	default: return op_elementwise(m, o);
 	}
 }
 
@@ -147,7 +160,7 @@ static bool is_pass_through(const module *m, op_id o)
 static bool is_reshape_for_xla(const module *m, op_id o)
 {
 	return op_at(m, o)->kind == OP_BROADCAST_IN_DIM &&
-	       value_type(m, op_operand(m, o, 0))->elements == value_type(m, op_result(m, o, 0))->elements;
+		value_type(m, op_operand(m, o, 0))->elements == value_type(m, op_result(m, o, 0))->elements;
 }
 
 static uint8_t barrier_direction(const module *m, op_id o)
@@ -174,8 +187,17 @@ static void slot_add(compiler *c, node_id n, pval_id v, value_id ir)
 static node_id node_add(compiler *c, op_id o, node_kind kind, node_id parent, uint16_t region)
 {
 	node_id id = c->p->nodes.n;
-	vec_push(&c->p->nodes, (node){.op = o, .op_kind = op_at(c->m, o)->kind, .kind = (uint8_t)kind, .fixed_direction = DIR_BOTH,
-				      .rule = RULE_NONE, .slots = c->p->slots.n, .parent = parent, .end = id + 1, .region = region, .trips = 1});
+	vec_push(&c->p->nodes,
+		(node){.op = o,
+			.op_kind = op_at(c->m, o)->kind,
+			.kind = (uint8_t)kind,
+			.fixed_direction = DIR_BOTH,
+			.rule = RULE_NONE,
+			.slots = c->p->slots.n,
+			.parent = parent,
+			.end = id + 1,
+			.region = region,
+			.trips = 1});
 	return id;
 }
 
@@ -200,13 +222,17 @@ static void add_manual_edge(compiler *c, node_id n, value_id owner)
 	op_id o = v->is_arg ? m->regions.p[v->def].parent : v->def;
 	if (op_at(m, o)->kind != OP_SDY_MANUAL_COMPUTATION)
 		return;
-	attr_id names = op_attr(m, o, "manual_axes"), list = op_attr(m, o, v->is_arg ? "in_shardings" : "out_shardings");
-	if (names == ID_NONE || list == ID_NONE || v->index >= attr_get(m, list)->n || attr_get(m, list)->kind != ATTR_SHARDINGS)
+	attr_id names = op_attr(m, o, "manual_axes"),
+			list = op_attr(m, o, v->is_arg ? "in_shardings" : "out_shardings");
+	if (names == ID_NONE || list == ID_NONE || v->index >= attr_get(m, list)->n ||
+		attr_get(m, list)->kind != ATTR_SHARDINGS)
 		return;
-	manual_edge e = {.node = n, .is_argument = v->is_arg, .outer = attr_get(m, list)->shardings[v->index]};
+	manual_edge e = {
+		.node = n, .is_argument = v->is_arg, .outer = attr_get(m, list)->shardings[v->index]};
 	mesh_id mesh = sharding_get(m->shardings, e.outer)->mesh;
 	for (uint32_t i = 0; i < attr_get(m, names)->n; i++) {
-		uint32_t axis = mesh_axis_find(m->shardings, mesh, attr_get(m, attr_get(m, names)->children[i].value)->text);
+		uint32_t axis = mesh_axis_find(
+			m->shardings, mesh, attr_get(m, attr_get(m, names)->children[i].value)->text);
 		if (axis != ID_NONE)
 			e.axes |= 1u << axis;
 	}
@@ -259,21 +285,25 @@ static status check_types(compiler *c, op_id o)
 	for (uint32_t i = 0; i < op->n_results; i++) {
 		const type *ty = value_type(c->m, op->results + i);
 		if (ty->kind == TYPE_TUPLE)
-			return op_error(c->m, o, c->d, ST_ERR_UNSUPPORTED, "tuples cannot be planned: " STR_FMT, STR_ARG(ty->text));
+			return op_error(c->m, o, c->d, ST_ERR_UNSUPPORTED, "tuples cannot be planned: " STR_FMT,
+				STR_ARG(ty->text));
 		if (ty->dynamic || (ty->kind == TYPE_OTHER && str_starts(ty->text, "tensor<")))
-			return op_error(c->m, o, c->d, ST_ERR_UNSUPPORTED, "only ranked tensors with a static shape can be planned: " STR_FMT,
-					STR_ARG(ty->text));
+			return op_error(c->m, o, c->d, ST_ERR_UNSUPPORTED,
+				"only ranked tensors with a static shape can be planned: " STR_FMT,
+				STR_ARG(ty->text));
 	}
 	if (op->n_operands > UINT16_MAX || op->n_results > UINT16_MAX)
-		return op_error(c->m, o, c->d, ST_ERR_LIMIT, "%u operands and %u results, at most %u of each can be planned", op->n_operands,
-				op->n_results, UINT16_MAX);
+		return op_error(c->m, o, c->d, ST_ERR_LIMIT,
+			"%u operands and %u results, at most %u of each can be planned", op->n_operands,
+			op->n_results, UINT16_MAX);
 	return ST_OK;
 }
 
 /* Regions whose values can carry shardings; bodies of reduce, sort and the like work on scalars. */
 static bool has_body(const op *o)
 {
-	return o->n_regions && (op_infos[o->kind].flags & OPF_DATAFLOW || o->kind == OP_IF || o->kind == OP_UNKNOWN);
+	return o->n_regions &&
+		(op_infos[o->kind].flags & OPF_DATAFLOW || o->kind == OP_IF || o->kind == OP_UNKNOWN);
 }
 
 static status compile_region(compiler *c, region_id r, node_id parent, uint16_t index);
@@ -323,13 +353,18 @@ static void compile_rule(compiler *c, op_id o, node_id n)
 		node->rule = rule_identity(c->p->rules, value_type(c->m, op_result(c->m, o, 0)), 1, 1);
 		return;
 	}
-	node->kind = rule_memo_get(&c->memo, c->p->rules, c->m, o, c->how == READ_CONSERVATIVE, &node->rule) == RULE_FOUND ? NODE_OP : NODE_OPAQUE;
+	node->kind = rule_memo_get(&c->memo, c->p->rules, c->m, o, c->how == READ_CONSERVATIVE,
+					 &node->rule) == RULE_FOUND
+		? NODE_OP
+		: NODE_OPAQUE;
 }
 
-/* One across calls that owns its operand: an argument of a function that is not main, or a result of a call. */
+/* One across calls that owns its operand: an argument of a function that is not main, or a result
+ * of a call. */
 static bool is_func_edge(const compiler *c, op_id o)
 {
-	if (op_at(c->m, o)->kind != OP_SDY_FUNC_DATA_FLOW_EDGE || edge_of_owner(c->m, op_operand(c->m, o, 0)) != o)
+	if (op_at(c->m, o)->kind != OP_SDY_FUNC_DATA_FLOW_EDGE ||
+		edge_of_owner(c->m, op_operand(c->m, o, 0)) != o)
 		return false;
 	const value *v = value_at(c->m, op_operand(c->m, o, 0));
 	if (!v->is_arg)
@@ -345,11 +380,17 @@ static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
 	TRY(check_types(c, o));
 	share_edges(c, o);
 	bool body = has_body(op);
-	node_id n = node_add(c, o, flags & OPF_TERMINATOR ? NODE_TERMINATOR : body ? NODE_REGION : NODE_OPAQUE, parent, region);
+	node_id n = node_add(c, o,
+		flags & OPF_TERMINATOR ? NODE_TERMINATOR
+			: body             ? NODE_REGION
+							   : NODE_OPAQUE,
+		parent, region);
 	c->p->node_of[o] = n;
-	c->p->nodes.p[n].pass_through_op = is_pass_through(c->m, o) || (c->how == READ_AS_XLA && is_reshape_for_xla(c->m, o));
+	c->p->nodes.p[n].pass_through_op =
+		is_pass_through(c->m, o) || (c->how == READ_AS_XLA && is_reshape_for_xla(c->m, o));
 	c->p->nodes.p[n].elementwise = op_elementwise(c->m, o);
-	c->p->nodes.p[n].forward_only_op = op->kind == OP_DYNAMIC_SLICE || op->kind == OP_DYNAMIC_UPDATE_SLICE;
+	c->p->nodes.p[n].forward_only_op =
+		op->kind == OP_DYNAMIC_SLICE || op->kind == OP_DYNAMIC_UPDATE_SLICE;
 	c->p->nodes.p[n].pure = op_pure(c->m, o);
 	if (op->kind == OP_SDY_DATA_FLOW_EDGE || is_func_edge(c, o)) {
 		c->p->nodes.p[n].kind = NODE_EDGE;
@@ -385,8 +426,9 @@ static status compile_function(compiler *c, const func *f)
 	for (uint32_t i = 0; i < body->n_args; i++) {
 		const type *ty = value_type(c->m, body->args + i);
 		if (ty->dynamic || ty->kind == TYPE_TUPLE)
-			return op_error(c->m, f->op, c->d, ST_ERR_UNSUPPORTED, "argument %u: only ranked tensors with a static shape can be planned: " STR_FMT,
-					i, STR_ARG(ty->text));
+			return op_error(c->m, f->op, c->d, ST_ERR_UNSUPPORTED,
+				"argument %u: only ranked tensors with a static shape can be planned: " STR_FMT, i,
+				STR_ARG(ty->text));
 		if (f != c->main)
 			share_edge(c, body->args + i);
 		pval_id v = pval_for(c, body->args + i);
@@ -419,11 +461,14 @@ static mesh_id find_mesh(const module *m)
 {
 	for (uint32_t v = 0; v < m->values.n; v++) {
 		sharding_id sh = m->values.p[v].sharding;
-		if (sh != SHARDING_NONE && is_usable_mesh(m->shardings, sharding_get(m->shardings, sh)->mesh))
+		if (sh != SHARDING_NONE &&
+			is_usable_mesh(m->shardings, sharding_get(m->shardings, sh)->mesh))
 			return sharding_get(m->shardings, sh)->mesh;
 	}
 	for (op_id o = m->regions.p[m->body].first; o != ID_NONE; o = op_at(m, o)->next) {
-		mesh_id id = op_at(m, o)->kind == OP_SDY_MESH ? mesh_find(m->shardings, op_text(m, o, "sym_name")) : ID_NONE;
+		mesh_id id = op_at(m, o)->kind == OP_SDY_MESH
+			? mesh_find(m->shardings, op_text(m, o, "sym_name"))
+			: ID_NONE;
 		if (is_usable_mesh(m->shardings, id))
 			return id;
 	}
@@ -459,7 +504,8 @@ static void mark_dead(program *p, node_id n, uint32_t *uses)
 	}
 }
 
-/* What the driver will have erased when it is through; uses come after definitions, so one pass from the end does. */
+/* What the driver will have erased when it is through; uses come after definitions, so one pass
+ * from the end does. */
 static void find_dead(program *p)
 {
 	uint32_t *uses = xmalloc((p->m->values.n + 1) * sizeof *uses);
@@ -557,7 +603,8 @@ status program_new(const module *m, rule_table *rules, program_reading how, prog
 	compiler c = {.p = p, .m = m, .main = module_main(m), .how = how, .d = d};
 	rule_memo_init(&c.memo);
 	status st = ST_OK;
-	for (op_id o = m->regions.p[m->body].first; o != ID_NONE && st == ST_OK; o = op_at(m, o)->next) {
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE && st == ST_OK;
+		 o = op_at(m, o)->next) {
 		const func *f = op_at(m, o)->kind == OP_FUNC ? module_func(m, o) : NULL;
 		st = f ? compile_function(&c, f) : ST_OK;
 	}

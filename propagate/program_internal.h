@@ -17,7 +17,8 @@ const op_id *callers_of(const callers *c, const func *f, uint32_t *n);
 
 /* The data_flow_edge or func_data_flow_edge that owns a value (its only user), or ID_NONE. */
 op_id edge_of_owner(const module *m, value_id owner);
-/* Values that flow into an edge, given its owner: calls take(user, value) for each, in Shardy's order. */
+/* Values that flow into an edge, given its owner: calls take(user, value) for each, in Shardy's
+ * order. */
 typedef void (*take_value)(void *user, value_id v);
 void edge_sources(const module *m, value_id owner, take_value take, void *user);
 /* The other values that the edge of this owner stands for (arguments of a loop's regions). */
@@ -35,14 +36,18 @@ bool while_trips(const module *m, op_id o, int64_t *out);
 
 /* Foldings reach no further: the most layers between an op and what it reads. */
 enum { MAX_REACH = 2 };
-bool layers_is_number(const program *p, pval_id v); /* a constant of one element outside of loops and branches */
-bool layers_is_scalar_op(const program *p, node_id n); /* one outside of loops and branches that makes a number from numbers, elementwise */
+bool layers_is_number(
+	const program *p, pval_id v); /* a constant of one element outside of loops and branches */
+bool layers_is_scalar_op(const program *p,
+	node_id
+		n); /* one outside of loops and branches that makes a number from numbers, elementwise */
 /* fold_band.c: which values are in the band, once the folded program is there. */
 void fold_find_band(folding *f);
 
 static inline bool node_propagates(const program *p, const node *n)
 {
-	return (n->kind == NODE_OP || n->kind == NODE_EDGE) && n->rule != RULE_NONE && rule_get(p->rules, n->rule)->n_factors;
+	return (n->kind == NODE_OP || n->kind == NODE_EDGE) && n->rule != RULE_NONE &&
+		rule_get(p->rules, n->rule)->n_factors;
 }
 
 #endif

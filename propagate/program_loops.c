@@ -1,6 +1,7 @@
-/* Trip counts of counted loops, in the form that jax's scan and fori_loop leave: a counter in the carry, compared with
- * a bound that does not change, and incremented by a constant. What else ends a loop, or a counter that starts with an
- * argument, leaves the count unknown, as it is to XLA (known_trip_count). */
+/* Trip counts of counted loops, in the form that jax's scan and fori_loop leave: a counter in the
+ * carry, compared with a bound that does not change, and incremented by a constant. What else ends
+ * a loop, or a counter that starts with an argument, leaves the count unknown, as it is to XLA
+ * (known_trip_count). */
 #include "propagate/program_internal.h"
 
 static bool is_body_of(const module *m, region_id r, value_id v, uint32_t *index)
@@ -19,7 +20,8 @@ static bool is_carried_along(const module *m, const op *loop, uint32_t i)
 {
 	op_id end = region_terminator(m, loop->regions + 1);
 	uint32_t back;
-	return end != ID_NONE && i < op_at(m, end)->n_operands && is_body_of(m, loop->regions + 1, op_operand(m, end, i), &back) && back == i;
+	return end != ID_NONE && i < op_at(m, end)->n_operands &&
+		is_body_of(m, loop->regions + 1, op_operand(m, end, i), &back) && back == i;
 }
 
 /* Arithmetic on numbers, as XLA folds it before it looks at loops. */
@@ -27,7 +29,8 @@ static bool computed(const module *m, op_id o, uint32_t *left, int64_t *out)
 {
 	const op *op = op_at(m, o);
 	int64_t x, y;
-	if (op->n_operands != 2 || !number_of(m, op_operand(m, o, 0), left, &x) || !number_of(m, op_operand(m, o, 1), left, &y))
+	if (op->n_operands != 2 || !number_of(m, op_operand(m, o, 0), left, &x) ||
+		!number_of(m, op_operand(m, o, 1), left, &y))
 		return false;
 	switch (op->kind) {
 	case OP_ADD: return !__builtin_add_overflow(x, y, out);
@@ -39,8 +42,9 @@ static bool computed(const module *m, op_id o, uint32_t *left, int64_t *out)
 	}
 }
 
-/* A scalar that is the same whenever the program runs: a constant, what is computed from some, or one that loops around it carry along.
- * Conversions of scalars and constraints on them do not change the number. */
+/* A scalar that is the same whenever the program runs: a constant, what is computed from some, or
+ * one that loops around it carry along. Conversions of scalars and constraints on them do not
+ * change the number. */
 static bool number_of(const module *m, value_id v, uint32_t *left, int64_t *out)
 {
 	const value *x = value_at(m, v);
@@ -50,13 +54,16 @@ static bool number_of(const module *m, value_id v, uint32_t *left, int64_t *out)
 	if (x->is_arg) {
 		op_id o = m->regions.p[x->def].parent;
 		const op *loop = o == ID_NONE ? NULL : op_at(m, o);
-		return loop && loop->kind == OP_WHILE && loop->n_regions == 2 && x->index < loop->n_operands && is_carried_along(m, loop, x->index) &&
-		       number_of(m, op_operand(m, o, x->index), left, out);
+		return loop && loop->kind == OP_WHILE && loop->n_regions == 2 &&
+			x->index < loop->n_operands && is_carried_along(m, loop, x->index) &&
+			number_of(m, op_operand(m, o, x->index), left, out);
 	}
 	const op *def = op_at(m, x->def);
 	if (def->kind == OP_CONSTANT || def->kind == OP_SDY_CONSTANT)
 		return op_constant_int(m, x->def, out);
-	if ((def->kind == OP_CONVERT || def->kind == OP_RESHAPE || def->kind == OP_SDY_SHARDING_CONSTRAINT) && def->n_operands)
+	if ((def->kind == OP_CONVERT || def->kind == OP_RESHAPE ||
+			def->kind == OP_SDY_SHARDING_CONSTRAINT) &&
+		def->n_operands)
 		return number_of(m, op_operand(m, x->def, 0), left, out);
 	return computed(m, x->def, left, out);
 }
@@ -79,14 +86,15 @@ static bool step_of(const module *m, const op *loop, uint32_t i, int64_t *out)
 		return false;
 	uint16_t kind = op_at(m, add)->kind;
 	uint32_t at;
-	if (is_body_of(m, body, op_operand(m, add, 0), &at) && at == i && (kind == OP_ADD || kind == OP_SUBTRACT)) {
+	if (is_body_of(m, body, op_operand(m, add, 0), &at) && at == i &&
+		(kind == OP_ADD || kind == OP_SUBTRACT)) {
 		if (!constant_of(m, op_operand(m, add, 1), out) || *out == INT64_MIN)
 			return false;
 		*out = kind == OP_ADD ? *out : -*out;
 		return true;
 	}
 	return kind == OP_ADD && is_body_of(m, body, op_operand(m, add, 1), &at) && at == i &&
-	       constant_of(m, op_operand(m, add, 0), out);
+		constant_of(m, op_operand(m, add, 0), out);
 }
 
 /* Iterations while from (+ k * step) < bound. */
@@ -106,19 +114,22 @@ bool while_trips(const module *m, op_id o, int64_t *out)
 	if (loop->n_regions != 2)
 		return false;
 	op_id end = region_terminator(m, loop->regions);
-	op_id test = end == ID_NONE || op_at(m, end)->n_operands != 1 ? ID_NONE : value_def(m, op_operand(m, end, 0));
+	op_id test = end == ID_NONE || op_at(m, end)->n_operands != 1
+		? ID_NONE
+		: value_def(m, op_operand(m, end, 0));
 	if (test == ID_NONE || op_at(m, test)->kind != OP_COMPARE)
 		return false;
 	str word = op_text(m, test, "comparison_direction");
-	bool less = str_is(word, "LT") || str_is(word, "LE"), equal = str_is(word, "LE") || str_is(word, "GE"), apart = str_is(word, "NE");
+	bool less = str_is(word, "LT") || str_is(word, "LE"),
+		 equal = str_is(word, "LE") || str_is(word, "GE"), apart = str_is(word, "NE");
 	if (!less && !apart && !str_is(word, "GT") && !str_is(word, "GE"))
 		return false;
 	for (uint32_t side = 0; side < 2; side++) {
 		uint32_t i;
 		int64_t from, step, bound, n;
 		if (!is_body_of(m, loop->regions, op_operand(m, test, side), &i) || i >= loop->n_operands ||
-		    !constant_of(m, op_operand(m, o, i), &from) || !step_of(m, loop, i, &step) ||
-		    !constant_of(m, op_operand(m, test, 1 - side), &bound))
+			!constant_of(m, op_operand(m, o, i), &from) || !step_of(m, loop, i, &step) ||
+			!constant_of(m, op_operand(m, test, 1 - side), &bound))
 			continue;
 		if (from <= INT64_MIN + 1 || step <= INT64_MIN + 1 || bound <= INT64_MIN + 1)
 			return false;

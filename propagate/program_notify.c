@@ -1,5 +1,5 @@
-/* Who sees a change: for every value the nodes to queue again, in the order in which Shardy's pattern pushes them, and
- * the slots that read it. */
+/* Who sees a change: for every value the nodes to queue again, in the order in which Shardy's
+ * pattern pushes them, and the slots that read it. */
 #include "propagate/passes.h"
 #include "propagate/program_internal.h"
 
@@ -20,16 +20,20 @@ static void push_node(linker *l, node_id n)
 	vec_push(&l->p->notify, n);
 }
 
-static bool is_computation(uint16_t kind) { return kind == OP_SDY_MANUAL_COMPUTATION || kind == OP_SDY_NAMED_COMPUTATION; }
+static bool is_computation(uint16_t kind)
+{
+	return kind == OP_SDY_MANUAL_COMPUTATION || kind == OP_SDY_NAMED_COMPUTATION;
+}
 
-/* The edge that a use is a source of. Operands of manual and named computations never find theirs: Shardy looks at the
- * operand instead of the body's argument. */
+/* The edge that a use is a source of. Operands of manual and named computations never find theirs:
+ * Shardy looks at the operand instead of the body's argument. */
 static op_id edge_of_source(const module *m, const use_slot *use, uint32_t index)
 {
 	const op *user = op_at(m, use->owner);
 	bool yields = op_infos[user->kind].flags & OPF_TERMINATOR;
 	op_id o = yields ? op_parent(m, use->owner) : use->owner;
-	if (o == ID_NONE || !(op_infos[op_at(m, o)->kind].flags & OPF_DATAFLOW) || index >= op_at(m, o)->n_results)
+	if (o == ID_NONE || !(op_infos[op_at(m, o)->kind].flags & OPF_DATAFLOW) ||
+		index >= op_at(m, o)->n_results)
 		return ID_NONE;
 	if (is_computation(op_at(m, o)->kind) && !yields)
 		return ID_NONE;
@@ -42,7 +46,8 @@ static node_id node_of_edge(const program *p, value_id owner)
 	return edge == ID_NONE ? ID_NONE : p->node_of[edge];
 }
 
-/* What a function returns flows into its calls' results, what a call passes into the function's arguments. */
+/* What a function returns flows into its calls' results, what a call passes into the function's
+ * arguments. */
 static bool push_across_calls(linker *l, op_id user, uint32_t index)
 {
 	const module *m = l->p->m;

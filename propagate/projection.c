@@ -1,8 +1,14 @@
 /* Between the sharding of a tensor (axes by dim) and factor shardings (axes by factor). */
 #include "propagate/factors.h"
 
-static uint32_t tensor_rank(const rule *r, uint32_t tensor) { return r->tensor_first[tensor + 1] - r->tensor_first[tensor]; }
-static const struct rule_dim *tensor_dim(const rule *r, uint32_t tensor, uint32_t d) { return &r->dims[r->tensor_first[tensor] + d]; }
+static uint32_t tensor_rank(const rule *r, uint32_t tensor)
+{
+	return r->tensor_first[tensor + 1] - r->tensor_first[tensor];
+}
+static const struct rule_dim *tensor_dim(const rule *r, uint32_t tensor, uint32_t d)
+{
+	return &r->dims[r->tensor_first[tensor] + d];
+}
 
 void grid_init(factor_grid *g, const rule *r, const sharding_table *t, mesh_id mesh, arena *mem)
 {
@@ -46,8 +52,9 @@ static axes take_rest(axis_reader *r, arena *mem)
 	return (axes){copy, n};
 }
 
-/* Fills a factor that is not the minor-most of its dim: axes as long as they divide what is left of its size. Returns
- * false when axes that have no common divisor with it stop everything behind (overflow). */
+/* Fills a factor that is not the minor-most of its dim: axes as long as they divide what is left of
+ * its size. Returns false when axes that have no common divisor with it stop everything behind
+ * (overflow). */
 static bool fill_major_factor(axis_reader *r, int64_t size, factor_cell *c, arena *mem)
 {
 	axis_ref *taken = arena_array(mem, axis_ref, r->list.n - r->at + 1);
@@ -72,7 +79,8 @@ static bool fill_major_factor(axis_reader *r, int64_t size, factor_cell *c, aren
 	return false;
 }
 
-static void project_dim(factor_grid *g, uint32_t tensor, const struct rule_dim *dim, axes list, bool closed)
+static void project_dim(
+	factor_grid *g, uint32_t tensor, const struct rule_dim *dim, axes list, bool closed)
 {
 	axis_reader r = {.list = list};
 	if (list.n)
@@ -81,7 +89,8 @@ static void project_dim(factor_grid *g, uint32_t tensor, const struct rule_dim *
 	for (uint32_t k = 0; k < dim->n; k++) {
 		uint32_t f = g->rule->dim_factors[dim->first + k];
 		factor_cell *c = grid_cell(g, tensor, f);
-		*c = (factor_cell){.present = true, .closed = closed || overflow, .minor_most = k + 1 == dim->n};
+		*c = (factor_cell){
+			.present = true, .closed = closed || overflow, .minor_most = k + 1 == dim->n};
 		if (overflow)
 			return;
 		if (c->minor_most)
@@ -98,14 +107,16 @@ void grid_project(factor_grid *g, uint32_t tensor, sharding_id sh, bool missing_
 	if (sh == SHARDING_NONE || s->rank != rank)
 		s = NULL;
 	for (uint32_t d = 0; d < rank; d++)
-		project_dim(g, tensor, tensor_dim(g->rule, tensor, d), s ? sharding_dim(s, d) : (axes){NULL, 0}, s ? s->dims[d].closed : missing_closed);
+		project_dim(g, tensor, tensor_dim(g->rule, tensor, d),
+			s ? sharding_dim(s, d) : (axes){NULL, 0}, s ? s->dims[d].closed : missing_closed);
 	if (s) {
 		g->replicated[tensor] = sharding_replicated(s);
 		g->unreduced[tensor] = sharding_unreduced(s);
 	}
 }
 
-/* Appends the axes of a factor; two parts of one axis join only where two factors meet. Returns their product. */
+/* Appends the axes of a factor; two parts of one axis join only where two factors meet. Returns
+ * their product. */
 static int64_t append_axes(axes_buf *out, axes list)
 {
 	for (uint32_t i = 0; i < list.n; i++) {
@@ -142,8 +153,8 @@ void grid_sharding(const factor_grid *g, uint32_t tensor, sharding_edit *out)
 	axes_copy(&out->unreduced, g->unreduced[tensor]);
 }
 
-void project_to_factors(const rule *r, uint32_t tensor, const sharding_table *t, sharding_id sh, mesh_id mesh, bool missing_closed,
-                        tensor_factors *out)
+void project_to_factors(const rule *r, uint32_t tensor, const sharding_table *t, sharding_id sh,
+	mesh_id mesh, bool missing_closed, tensor_factors *out)
 {
 	arena mem;
 	arena_init(&mem);
@@ -166,7 +177,8 @@ void project_to_factors(const rule *r, uint32_t tensor, const sharding_table *t,
 	arena_release(&mem);
 }
 
-sharding_id project_to_sharding(const rule *r, uint32_t tensor, sharding_table *t, mesh_id mesh, const tensor_factors *f, sharding_id old)
+sharding_id project_to_sharding(const rule *r, uint32_t tensor, sharding_table *t, mesh_id mesh,
+	const tensor_factors *f, sharding_id old)
 {
 	arena mem;
 	arena_init(&mem);
@@ -174,8 +186,11 @@ sharding_id project_to_sharding(const rule *r, uint32_t tensor, sharding_table *
 	grid_init(&g, r, t, mesh, &mem);
 	for (uint32_t i = 0; i < r->n_factors; i++) {
 		const factor_sharding *from = &f->factor[i];
-		*grid_cell(&g, tensor, i) = (factor_cell){.axes = axes_of(&from->axes), .overflow = axes_of(&from->overflow), .present = from->present,
-							  .closed = from->closed, .minor_most = from->minor_most};
+		*grid_cell(&g, tensor, i) = (factor_cell){.axes = axes_of(&from->axes),
+			.overflow = axes_of(&from->overflow),
+			.present = from->present,
+			.closed = from->closed,
+			.minor_most = from->minor_most};
 		if (!from->present) {
 			grid_cell(&g, tensor, i)->axes.n = 0;
 			grid_cell(&g, tensor, i)->overflow.n = 0;

@@ -1,10 +1,10 @@
-/* What is known of states that agree in what was read: a tree that asks for one value after the other. Reads that no leaf tells
- * apart stand in one node. Mostly the same value is asked for next wherever all answers so far are the same; where it is not,
- * both ways are gone. */
+/* What is known of states that agree in what was read: a tree that asks for one value after the
+ * other. Reads that no leaf tells apart stand in one node. Mostly the same value is asked for next
+ * wherever all answers so far are the same; where it is not, both ways are gone. */
 #include "propagate/propagate.h"
 
 typedef struct read_node {
-	uint32_t answer;       /* packed; behind the root: what the node before is left by */
+	uint32_t answer; /* packed; behind the root: what the node before is left by */
 	uint32_t n;
 	const uint32_t *reads; /* packed */
 	const void *leaf;      /* NULL: it goes on */
@@ -49,13 +49,15 @@ bool read_tree_pack(const read_tree *t, const value_is *from, uint32_t n, uint32
 	return true;
 }
 
-static inline bool agrees(const read_tree *t, uint32_t packed, const sharding_id *values, const uint32_t *more)
+static inline bool agrees(
+	const read_tree *t, uint32_t packed, const sharding_id *values, const uint32_t *more)
 {
 	value_is r = read_unpack(t->bits, packed);
 	return (r.v < t->n_values ? values[r.v] : more[r.v - t->n_values]) == r.is;
 }
 
-const void *read_tree_find(const read_tree *t, const read_node *x, const sharding_id *values, const uint32_t *more)
+const void *read_tree_find(
+	const read_tree *t, const read_node *x, const sharding_id *values, const uint32_t *more)
 {
 	for (; x;) {
 		for (uint32_t i = 0; i < x->n; i++)
@@ -90,7 +92,8 @@ static void split(read_tree *t, read_node *x, uint32_t n)
 	x->first = read_tree_keep(t, &tail, 1, sizeof tail);
 }
 
-bool read_tree_add(read_tree *t, read_node **at, const value_is *reads, uint32_t n, const void *leaf)
+bool read_tree_add(
+	read_tree *t, read_node **at, const value_is *reads, uint32_t n, const void *leaf)
 {
 	vec_reserve(&t->packed, n);
 	if (!read_tree_pack(t, reads, n, t->packed.p))

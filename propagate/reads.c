@@ -1,5 +1,6 @@
-/* What a settle depends on. It visits the nodes that see a changed value, and each of its steps is a function of the node's
- * values; a value of a sharding group takes its members along. Everything else is as it was, and was settled. */
+/* What a settle depends on. It visits the nodes that see a changed value, and each of its steps is
+ * a function of the node's values; a value of a sharding group takes its members along. Everything
+ * else is as it was, and was settled. */
 #include "propagate/engine.h"
 
 #include <stdlib.h>
@@ -16,7 +17,8 @@ static void begin(propagation *s, uint32_t mark)
 	settle_reads *r = &s->reads;
 	if (!r->vals || r->stamp == UINT32_MAX) {
 		reads_release(r);
-		*r = (settle_reads){.vals = xcalloc(s->p->vals.n + 1, sizeof *r->vals), .nodes = xcalloc(s->p->nodes.n + 1, sizeof *r->nodes)};
+		*r = (settle_reads){.vals = xcalloc(s->p->vals.n + 1, sizeof *r->vals),
+			.nodes = xcalloc(s->p->nodes.n + 1, sizeof *r->nodes)};
 	}
 	r->stamp++;
 	r->list.n = 0;
@@ -33,7 +35,8 @@ static inline void list_value(propagation *s, pval_id v)
 	if (x->listed == s->reads.stamp)
 		return;
 	x->listed = s->reads.stamp;
-	vec_push(&s->reads.list, (value_is){v, x->changed == s->reads.stamp ? x->before : s->shardings[v]});
+	vec_push(
+		&s->reads.list, (value_is){v, x->changed == s->reads.stamp ? x->before : s->shardings[v]});
 }
 
 /* Who sees the value, and what else they see. */
@@ -57,7 +60,8 @@ static void follow(propagation *s, pval_id v)
 		list_value(s, p->group_members.p[i]);
 }
 
-uint32_t propagation_reads(propagation *s, uint32_t mark, const pval_id *first, uint32_t n_first, const value_is **out)
+uint32_t propagation_reads(
+	propagation *s, uint32_t mark, const pval_id *first, uint32_t n_first, const value_is **out)
 {
 	settle_reads *r = &s->reads;
 	begin(s, mark);

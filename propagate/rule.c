@@ -30,7 +30,9 @@ static uint32_t rule_uses(const rule *r)
 
 static uint64_t rule_hash(const rule *r)
 {
-	uint64_t h = hash_combine((uint64_t)r->n_factors << 33 | (uint64_t)r->n_operands << 17 | (uint64_t)r->n_results << 1 | r->custom, r->blocked);
+	uint64_t h = hash_combine((uint64_t)r->n_factors << 33 | (uint64_t)r->n_operands << 17 |
+			(uint64_t)r->n_results << 1 | r->custom,
+		r->blocked);
 	h = hash_bytes(r->factor_sizes, r->n_factors * sizeof *r->factor_sizes, h);
 	h = hash_bytes(r->factor_types, r->n_factors, h);
 	h = hash_bytes(r->tensor_first, (rule_tensors(r) + 1) * sizeof *r->tensor_first, h);
@@ -42,12 +44,15 @@ static bool same_bytes(const void *a, const void *b, size_t n) { return !n || !m
 
 static bool rule_equal(const rule *a, const rule *b)
 {
-	return a->n_factors == b->n_factors && a->n_operands == b->n_operands && a->n_results == b->n_results && a->custom == b->custom &&
-	       a->blocked == b->blocked && same_bytes(a->factor_sizes, b->factor_sizes, a->n_factors * sizeof *a->factor_sizes) &&
-	       same_bytes(a->factor_types, b->factor_types, a->n_factors) &&
-	       same_bytes(a->tensor_first, b->tensor_first, (rule_tensors(a) + 1) * sizeof *a->tensor_first) &&
-	       same_bytes(a->dims, b->dims, rule_dims(a) * sizeof *a->dims) && rule_uses(a) == rule_uses(b) &&
-	       same_bytes(a->dim_factors, b->dim_factors, rule_uses(a) * sizeof *a->dim_factors);
+	return a->n_factors == b->n_factors && a->n_operands == b->n_operands &&
+		a->n_results == b->n_results && a->custom == b->custom && a->blocked == b->blocked &&
+		same_bytes(a->factor_sizes, b->factor_sizes, a->n_factors * sizeof *a->factor_sizes) &&
+		same_bytes(a->factor_types, b->factor_types, a->n_factors) &&
+		same_bytes(
+			a->tensor_first, b->tensor_first, (rule_tensors(a) + 1) * sizeof *a->tensor_first) &&
+		same_bytes(a->dims, b->dims, rule_dims(a) * sizeof *a->dims) &&
+		rule_uses(a) == rule_uses(b) &&
+		same_bytes(a->dim_factors, b->dim_factors, rule_uses(a) * sizeof *a->dim_factors);
 }
 
 static void *keep(arena *mem, const void *p, size_t n)
@@ -68,7 +73,8 @@ rule_id rule_intern(rule_table *t, const rule *r)
 	rule copy = *r;
 	copy.factor_sizes = keep(&t->mem, r->factor_sizes, r->n_factors * sizeof *r->factor_sizes);
 	copy.factor_types = keep(&t->mem, r->factor_types, r->n_factors);
-	copy.tensor_first = keep(&t->mem, r->tensor_first, (rule_tensors(r) + 1) * sizeof *r->tensor_first);
+	copy.tensor_first =
+		keep(&t->mem, r->tensor_first, (rule_tensors(r) + 1) * sizeof *r->tensor_first);
 	copy.dims = keep(&t->mem, r->dims, rule_dims(r) * sizeof *r->dims);
 	copy.dim_factors = keep(&t->mem, r->dim_factors, rule_uses(r) * sizeof *r->dim_factors);
 	id = t->rules.n;
@@ -93,8 +99,14 @@ rule_id rule_identity(rule_table *t, const type *ty, uint32_t n_operands, uint32
 		dims[i] = (struct rule_dim){(uint16_t)i, 1};
 		factors[i] = (uint16_t)(i % rank);
 	}
-	rule r = {.n_factors = (uint16_t)rank, .n_operands = (uint16_t)n_operands, .n_results = (uint16_t)n_results, .factor_sizes = ty->dims,
-		  .factor_types = kinds, .tensor_first = first, .dims = dims, .dim_factors = factors};
+	rule r = {.n_factors = (uint16_t)rank,
+		.n_operands = (uint16_t)n_operands,
+		.n_results = (uint16_t)n_results,
+		.factor_sizes = ty->dims,
+		.factor_types = kinds,
+		.tensor_first = first,
+		.dims = dims,
+		.dim_factors = factors};
 	rule_id id = rule_intern(t, &r);
 	arena_rewind(&t->scratch, mark);
 	return id;
@@ -127,12 +139,14 @@ static void print_tensors(const rule *r, uint32_t from, uint32_t to, strbuf *out
 	strbuf_putc(out, ')');
 }
 
-static const char *const list_words[] = {"reduction", "need_replication", "permutation", "blocked_propagation"};
+static const char *const list_words[] = {
+	"reduction", "need_replication", "permutation", "blocked_propagation"};
 enum { LIST_BLOCKED = 3 };
 
 static bool in_list(const rule *r, uint32_t list, uint32_t factor)
 {
-	return list == LIST_BLOCKED ? r->blocked >> factor & 1 : r->factor_types[factor] == FACTOR_REDUCTION + list;
+	return list == LIST_BLOCKED ? r->blocked >> factor & 1
+								: r->factor_types[factor] == FACTOR_REDUCTION + list;
 }
 
 void rule_print(const rule *r, strbuf *out)
@@ -185,12 +199,14 @@ typedef struct rule_reader {
 
 static status bad(rule_reader *r, const char *expected)
 {
-	return diag_at(r->d, r->text.p, r->text.n, r->at, ST_ERR_PARSE, "sharding rule: expected %s", expected);
+	return diag_at(
+		r->d, r->text.p, r->text.n, r->at, ST_ERR_PARSE, "sharding rule: expected %s", expected);
 }
 
 static char look(rule_reader *r)
 {
-	while (r->at < r->text.n && (r->text.p[r->at] == ' ' || r->text.p[r->at] == '\n' || r->text.p[r->at] == '\t'))
+	while (r->at < r->text.n &&
+		(r->text.p[r->at] == ' ' || r->text.p[r->at] == '\n' || r->text.p[r->at] == '\t'))
 		r->at++;
 	return r->at < r->text.n ? r->text.p[r->at] : 0;
 }
@@ -231,13 +247,15 @@ static status read_factor(rule_reader *r, uint32_t *out)
 		TRY(number(r, &k));
 		if (k < 1 || k >= MAX_FACTORS) {
 			r->at = from;
-			return diag_at(r->d, r->text.p, r->text.n, from, ST_ERR_LIMIT, "sharding rule: more than %d factors", MAX_FACTORS);
+			return diag_at(r->d, r->text.p, r->text.n, from, ST_ERR_LIMIT,
+				"sharding rule: more than %d factors", MAX_FACTORS);
 		}
 		*out += (uint32_t)k;
 	}
 	if (*out >= MAX_FACTORS) {
 		r->at = from;
-		return diag_at(r->d, r->text.p, r->text.n, from, ST_ERR_LIMIT, "sharding rule: more than %d factors", MAX_FACTORS);
+		return diag_at(r->d, r->text.p, r->text.n, from, ST_ERR_LIMIT,
+			"sharding rule: more than %d factors", MAX_FACTORS);
 	}
 	return ST_OK;
 }
@@ -254,7 +272,8 @@ static status read_dim(rule_reader *r, uint64_t *seen)
 			return bad(r, "a factor that this tensor does not have yet");
 		}
 		if (r->factors.n >= UINT16_MAX)
-			return diag_at(r->d, r->text.p, r->text.n, r->at, ST_ERR_LIMIT, "sharding rule: too many dimensions");
+			return diag_at(r->d, r->text.p, r->text.n, r->at, ST_ERR_LIMIT,
+				"sharding rule: too many dimensions");
 		*seen |= 1ull << f;
 		vec_push(&r->factors, (uint16_t)f);
 		dim.n++;
@@ -275,7 +294,8 @@ static status read_tensors(rule_reader *r, uint32_t *count)
 		if (!take(r, "["))
 			return bad(r, "[");
 		if (++*count > UINT16_MAX)
-			return diag_at(r->d, r->text.p, r->text.n, r->at, ST_ERR_LIMIT, "sharding rule: too many tensors");
+			return diag_at(
+				r->d, r->text.p, r->text.n, r->at, ST_ERR_LIMIT, "sharding rule: too many tensors");
 		uint64_t seen = 0;
 		for (uint32_t n = 0; !take(r, "]"); n++) {
 			if (n && !take(r, ","))
@@ -385,9 +405,16 @@ status rule_parse(rule_table *t, str text, bool custom, rule_id *out, diag *d)
 	*out = RULE_NONE;
 	status st = read_rule(&r);
 	if (st == ST_OK) {
-		rule made = {.n_factors = (uint16_t)r.n_factors, .n_operands = (uint16_t)r.n_operands, .n_results = (uint16_t)r.n_results,
-			     .custom = custom || r.custom, .factor_sizes = r.sizes, .factor_types = r.kinds, .blocked = r.blocked,
-			     .tensor_first = r.tensor_first.p, .dims = r.dims.p, .dim_factors = r.factors.p};
+		rule made = {.n_factors = (uint16_t)r.n_factors,
+			.n_operands = (uint16_t)r.n_operands,
+			.n_results = (uint16_t)r.n_results,
+			.custom = custom || r.custom,
+			.factor_sizes = r.sizes,
+			.factor_types = r.kinds,
+			.blocked = r.blocked,
+			.tensor_first = r.tensor_first.p,
+			.dims = r.dims.p,
+			.dim_factors = r.factors.p};
 		*out = rule_intern(t, &made);
 	}
 	vec_release(&r.tensor_first);

@@ -37,7 +37,8 @@ void factor_map_all(rule_builder *b, uint32_t factor, uint32_t from, uint32_t to
 			factor_map(b, factor, t, dim);
 }
 
-uint32_t factor_unary(rule_builder *b, int64_t operand_dim, int64_t result_dim, int64_t size, factor_type kind)
+uint32_t factor_unary(
+	rule_builder *b, int64_t operand_dim, int64_t result_dim, int64_t size, factor_type kind)
 {
 	uint32_t f = factor_add(b, size, kind);
 	factor_map(b, f, 0, operand_dim);
@@ -71,7 +72,10 @@ bool ints_contain(const int64_t *list, uint32_t n, int64_t v)
 	return false;
 }
 
-const int64_t *rule_ints(rule_builder *b, const char *path, uint32_t *n) { return op_ints(b->m, b->op, path, n); }
+const int64_t *rule_ints(rule_builder *b, const char *path, uint32_t *n)
+{
+	return op_ints(b->m, b->op, path, n);
+}
 
 bool rule_needs(rule_builder *b, uint32_t operands, uint32_t results)
 {
@@ -80,7 +84,8 @@ bool rule_needs(rule_builder *b, uint32_t operands, uint32_t results)
 	return !b->broken;
 }
 
-/* Uses arrive in factor order; a counting pass groups them by dim and keeps that order inside a dim. */
+/* Uses arrive in factor order; a counting pass groups them by dim and keeps that order inside a
+ * dim. */
 rule_status rule_build(rule_builder *b)
 {
 	uint32_t n_dims = b->first_dim[b->n_tensors];
@@ -101,9 +106,16 @@ rule_status rule_build(rule_builder *b)
 		struct rule_dim *dim = &dims[b->uses.p[i].dim];
 		factors[dim->first + dim->n++] = b->uses.p[i].factor;
 	}
-	rule r = {.n_factors = (uint16_t)b->n_factors, .n_operands = (uint16_t)b->n_operands, .n_results = (uint16_t)b->n_results,
-		  .custom = b->custom, .factor_sizes = b->sizes, .factor_types = b->kinds, .blocked = b->blocked,
-		  .tensor_first = b->first_dim, .dims = dims, .dim_factors = factors};
+	rule r = {.n_factors = (uint16_t)b->n_factors,
+		.n_operands = (uint16_t)b->n_operands,
+		.n_results = (uint16_t)b->n_results,
+		.custom = b->custom,
+		.factor_sizes = b->sizes,
+		.factor_types = b->kinds,
+		.blocked = b->blocked,
+		.tensor_first = b->first_dim,
+		.dims = dims,
+		.dim_factors = factors};
 	b->built = rule_intern(b->table, &r);
 	return RULE_FOUND;
 }
@@ -128,7 +140,8 @@ static rule_status (*const rule_of_kind[OP_COUNT])(rule_builder *) = {
 
 static const type *tensor_type(const module *m, const op *o, uint32_t tensor)
 {
-	value_id v = tensor < o->n_operands ? m->slots.p[o->operands + tensor].value : o->results + (tensor - o->n_operands);
+	value_id v = tensor < o->n_operands ? m->slots.p[o->operands + tensor].value
+										: o->results + (tensor - o->n_operands);
 	return value_type(m, v);
 }
 
@@ -150,14 +163,19 @@ static bool builder_init(rule_builder *b, rule_table *t, const module *m, op_id 
 	const op *op = op_at(m, o);
 	if (op->n_operands > UINT16_MAX || op->n_results > UINT16_MAX)
 		return false;
-	*b = (rule_builder){.table = t, .m = m, .op = o, .n_operands = op->n_operands, .n_results = op->n_results,
-			    .n_tensors = op->n_operands + op->n_results};
+	*b = (rule_builder){.table = t,
+		.m = m,
+		.op = o,
+		.n_operands = op->n_operands,
+		.n_results = op->n_results,
+		.n_tensors = op->n_operands + op->n_results};
 	b->types = arena_array(&t->scratch, const type *, b->n_tensors);
 	b->first_dim = arena_array(&t->scratch, uint32_t, b->n_tensors + 1);
 	b->first_dim[0] = 0;
 	for (uint32_t i = 0; i < b->n_tensors; i++) {
 		b->types[i] = tensor_type(m, op, i);
-		if (b->types[i]->dynamic || b->types[i]->kind == TYPE_TUPLE || b->types[i]->kind == TYPE_OTHER)
+		if (b->types[i]->dynamic || b->types[i]->kind == TYPE_TUPLE ||
+			b->types[i]->kind == TYPE_OTHER)
 			return false;
 		b->first_dim[i + 1] = b->first_dim[i] + tensor_rank(b, i);
 	}
@@ -165,7 +183,8 @@ static bool builder_init(rule_builder *b, rule_table *t, const module *m, op_id 
 	return true;
 }
 
-static rule_status make_rule(rule_table *t, const module *m, op_id o, bool conservative, rule_status (*make)(rule_builder *), rule_id *out)
+static rule_status make_rule(rule_table *t, const module *m, op_id o, bool conservative,
+	rule_status (*make)(rule_builder *), rule_id *out)
 {
 	*out = RULE_NONE;
 	arena_mark mark = arena_save(&t->scratch);
@@ -186,7 +205,8 @@ rule_status rule_of_op(rule_table *t, const module *m, op_id o, bool conservativ
 	*out = RULE_NONE;
 	attr_id given = op_attr(m, o, "sdy.sharding_rule");
 	if (given != ID_NONE && attr_get(m, given)->kind == ATTR_RULE) {
-		if (rule_parse(t, attr_get(m, given)->text, false, out, NULL) != ST_OK || !rule_fits(rule_get(t, *out), m, op_at(m, o)))
+		if (rule_parse(t, attr_get(m, given)->text, false, out, NULL) != ST_OK ||
+			!rule_fits(rule_get(t, *out), m, op_at(m, o)))
 			return *out = RULE_NONE, RULE_UNSUPPORTED;
 		return RULE_FOUND;
 	}
@@ -219,7 +239,11 @@ static const struct memo_row {
 	rule_status (*make)(rule_builder *);
 	const char *dims;
 } memo_rows[] = {
-	{rule_pointwise, NULL}, {rule_reshape, NULL}, {rule_select, NULL}, {rule_broadcast_in_dim, "broadcast_dimensions"}, {rule_transpose, "permutation"},
+	{rule_pointwise, NULL},
+	{rule_reshape, NULL},
+	{rule_select, NULL},
+	{rule_broadcast_in_dim, "broadcast_dimensions"},
+	{rule_transpose, "permutation"},
 };
 
 static uint32_t add_dims(const module *m, op_id o, const char *name, uint32_t *key)
@@ -238,7 +262,8 @@ static uint32_t memo_key(const module *m, op_id o, uint32_t key[MEMO_KEY])
 	uint32_t row = 0, n = op->n_operands + op->n_results, n_dims = 0;
 	while (row < COUNT_OF(memo_rows) && memo_rows[row].make != rule_of_kind[op->kind])
 		row++;
-	if (row == COUNT_OF(memo_rows) || n > MEMO_TENSORS || op_attr(m, o, "sdy.sharding_rule") != ID_NONE)
+	if (row == COUNT_OF(memo_rows) || n > MEMO_TENSORS ||
+		op_attr(m, o, "sdy.sharding_rule") != ID_NONE)
 		return 0;
 	key[0] = row;
 	key[1] = op->n_operands;
@@ -251,7 +276,8 @@ static uint32_t memo_key(const module *m, op_id o, uint32_t key[MEMO_KEY])
 	return n_dims <= MEMO_TENSORS ? 2 + n + n_dims : 0;
 }
 
-rule_status rule_memo_get(rule_memo *x, rule_table *t, const module *m, op_id o, bool conservative, rule_id *out)
+rule_status rule_memo_get(
+	rule_memo *x, rule_table *t, const module *m, op_id o, bool conservative, rule_id *out)
 {
 	uint32_t key[MEMO_KEY], n = memo_key(m, o, key), at;
 	if (!n)

@@ -1,22 +1,29 @@
-/* Rules of ops that combine elements along dims: products, convolutions, reductions, windows, solvers. */
+/* Rules of ops that combine elements along dims: products, convolutions, reductions, windows,
+ * solvers. */
 #include "propagate/rules.h"
 
 rule_status rule_dot_general(rule_builder *b)
 {
 	uint32_t n_batch, n_rhs_batch, n_contract, n_rhs_contract;
-	const int64_t *lhs_batch = rule_ints(b, "dot_dimension_numbers.lhs_batching_dimensions", &n_batch);
-	const int64_t *rhs_batch = rule_ints(b, "dot_dimension_numbers.rhs_batching_dimensions", &n_rhs_batch);
-	const int64_t *lhs_contract = rule_ints(b, "dot_dimension_numbers.lhs_contracting_dimensions", &n_contract);
-	const int64_t *rhs_contract = rule_ints(b, "dot_dimension_numbers.rhs_contracting_dimensions", &n_rhs_contract);
+	const int64_t *lhs_batch =
+		rule_ints(b, "dot_dimension_numbers.lhs_batching_dimensions", &n_batch);
+	const int64_t *rhs_batch =
+		rule_ints(b, "dot_dimension_numbers.rhs_batching_dimensions", &n_rhs_batch);
+	const int64_t *lhs_contract =
+		rule_ints(b, "dot_dimension_numbers.lhs_contracting_dimensions", &n_contract);
+	const int64_t *rhs_contract =
+		rule_ints(b, "dot_dimension_numbers.rhs_contracting_dimensions", &n_rhs_contract);
 	if (!rule_needs(b, 2, 1) || n_batch != n_rhs_batch || n_contract != n_rhs_contract)
 		return RULE_UNSUPPORTED;
 	uint32_t out = 0, result = first_result(b);
 	for (uint32_t i = 0; i < n_batch; i++) {
-		uint32_t f = factor_unary(b, lhs_batch[i], out++, tensor_dim(b, 0, lhs_batch[i]), FACTOR_PASS_THROUGH);
+		uint32_t f = factor_unary(
+			b, lhs_batch[i], out++, tensor_dim(b, 0, lhs_batch[i]), FACTOR_PASS_THROUGH);
 		factor_map(b, f, 1, rhs_batch[i]);
 	}
 	for (uint32_t side = 0; side < 2; side++) {
-		const int64_t *batch = side ? rhs_batch : lhs_batch, *contract = side ? rhs_contract : lhs_contract;
+		const int64_t *batch = side ? rhs_batch : lhs_batch,
+					  *contract = side ? rhs_contract : lhs_contract;
 		for (uint32_t d = 0; d < tensor_rank(b, side); d++) {
 			if (ints_contain(batch, n_batch, d) || ints_contain(contract, n_contract, d))
 				continue;
@@ -51,11 +58,12 @@ rule_status rule_dot(rule_builder *b)
 	return rule_build(b);
 }
 
-/* A spatial dim is read by windows (result dim) and by taps (kernel dim): a factor for each, the larger one major, as
- * far as the input dim has room. */
+/* A spatial dim is read by windows (result dim) and by taps (kernel dim): a factor for each, the
+ * larger one major, as far as the input dim has room. */
 static void convolution_spatial(rule_builder *b, int64_t lhs, int64_t rhs, int64_t out)
 {
-	int64_t windows = tensor_dim(b, 2, out), taps = tensor_dim(b, 1, rhs), left = tensor_dim(b, 0, lhs);
+	int64_t windows = tensor_dim(b, 2, out), taps = tensor_dim(b, 1, rhs),
+			left = tensor_dim(b, 0, lhs);
 	bool windows_first = windows >= taps;
 	for (uint32_t i = 0; i < 2; i++) {
 		bool over_windows = (i == 0) == windows_first;
@@ -79,22 +87,30 @@ rule_status rule_convolution(rule_builder *b)
 	const int64_t *rhs = rule_ints(b, "dimension_numbers.kernel_spatial_dimensions", &n_rhs);
 	const int64_t *out = rule_ints(b, "dimension_numbers.output_spatial_dimensions", &n_out);
 	const int64_t lhs_batch = op_int(b->m, b->op, "dimension_numbers.input_batch_dimension", -1);
-	const int64_t lhs_feature = op_int(b->m, b->op, "dimension_numbers.input_feature_dimension", -1);
-	const int64_t rhs_in = op_int(b->m, b->op, "dimension_numbers.kernel_input_feature_dimension", -1);
-	const int64_t rhs_out = op_int(b->m, b->op, "dimension_numbers.kernel_output_feature_dimension", -1);
+	const int64_t lhs_feature =
+		op_int(b->m, b->op, "dimension_numbers.input_feature_dimension", -1);
+	const int64_t rhs_in =
+		op_int(b->m, b->op, "dimension_numbers.kernel_input_feature_dimension", -1);
+	const int64_t rhs_out =
+		op_int(b->m, b->op, "dimension_numbers.kernel_output_feature_dimension", -1);
 	const int64_t out_batch = op_int(b->m, b->op, "dimension_numbers.output_batch_dimension", -1);
-	const int64_t out_feature = op_int(b->m, b->op, "dimension_numbers.output_feature_dimension", -1);
+	const int64_t out_feature =
+		op_int(b->m, b->op, "dimension_numbers.output_feature_dimension", -1);
 	const int64_t batch_groups = op_int(b->m, b->op, "batch_group_count", 1);
 	const int64_t feature_groups = op_int(b->m, b->op, "feature_group_count", 1);
-	if (!rule_needs(b, 2, 1) || n_lhs != n_rhs || n_lhs != n_out || batch_groups < 1 || feature_groups < 1)
+	if (!rule_needs(b, 2, 1) || n_lhs != n_rhs || n_lhs != n_out || batch_groups < 1 ||
+		feature_groups < 1)
 		return RULE_UNSUPPORTED;
 	if (batch_groups > 1)
-		factor_map(b, factor_unary(b, lhs_batch, out_feature, batch_groups, FACTOR_PASS_THROUGH), 1, rhs_out);
+		factor_map(b, factor_unary(b, lhs_batch, out_feature, batch_groups, FACTOR_PASS_THROUGH), 1,
+			rhs_out);
 	factor_unary(b, lhs_batch, out_batch, tensor_dim(b, 2, out_batch), FACTOR_PASS_THROUGH);
 	for (uint32_t i = 0; i < n_lhs && !b->conservative; i++)
 		convolution_spatial(b, lhs[i], rhs[i], out[i]);
 	if (feature_groups > 1)
-		factor_map(b, factor_unary(b, lhs_feature, out_feature, feature_groups, FACTOR_PASS_THROUGH), 1, rhs_out);
+		factor_map(b,
+			factor_unary(b, lhs_feature, out_feature, feature_groups, FACTOR_PASS_THROUGH), 1,
+			rhs_out);
 	uint32_t f = factor_add(b, tensor_dim(b, 1, rhs_in), FACTOR_REDUCTION);
 	factor_map(b, f, 0, lhs_feature);
 	factor_map(b, f, 1, rhs_in);
@@ -115,7 +131,8 @@ rule_status rule_reduce(rule_builder *b)
 		return RULE_UNSUPPORTED;
 	for (uint32_t d = 0; d < tensor_rank(b, 0); d++) {
 		bool gone = ints_contain(reduced, n, d);
-		uint32_t f = factor_add(b, tensor_dim(b, 0, d), gone ? FACTOR_REDUCTION : FACTOR_PASS_THROUGH);
+		uint32_t f =
+			factor_add(b, tensor_dim(b, 0, d), gone ? FACTOR_REDUCTION : FACTOR_PASS_THROUGH);
 		factor_map_all(b, f, 0, n_inputs, d);
 		if (!gone)
 			factor_map_all(b, f, first_result(b), b->n_tensors, kept++);
@@ -130,7 +147,8 @@ static bool window_passes(const rule_builder *b, uint32_t d)
 	const int64_t *size = op_ints(b->m, b->op, "window_dimensions", &n_size);
 	const int64_t *stride = op_ints(b->m, b->op, "window_strides", &n_stride);
 	const int64_t *pad = op_ints(b->m, b->op, "padding", &n_pad);
-	return (d >= n_size || size[d] == 1) && (d >= n_stride || stride[d] == 1) && (2 * d + 1 >= n_pad || (!pad[2 * d] && !pad[2 * d + 1]));
+	return (d >= n_size || size[d] == 1) && (d >= n_stride || stride[d] == 1) &&
+		(2 * d + 1 >= n_pad || (!pad[2 * d] && !pad[2 * d + 1]));
 }
 
 rule_status rule_reduce_window(rule_builder *b)
@@ -140,7 +158,8 @@ rule_status rule_reduce_window(rule_builder *b)
 	uint32_t out = first_result(b);
 	for (uint32_t d = 0; d < tensor_rank(b, out); d++) {
 		bool passes = window_passes(b, d);
-		uint32_t f = factor_pointwise(b, d, tensor_dim(b, out, d), passes ? FACTOR_PASS_THROUGH : FACTOR_PERMUTATION);
+		uint32_t f = factor_pointwise(
+			b, d, tensor_dim(b, out, d), passes ? FACTOR_PASS_THROUGH : FACTOR_PERMUTATION);
 		if (!passes && b->conservative)
 			factor_block(b, f);
 	}
@@ -179,7 +198,8 @@ rule_status rule_sort(rule_builder *b)
 	for (uint32_t d = 0; d < rank; d++)
 		alone &= d == sorted || tensor_dim(b, 0, d) == 1;
 	for (uint32_t d = 0; d < rank; d++) {
-		uint32_t f = factor_pointwise(b, d, tensor_dim(b, 0, d), d == sorted ? FACTOR_NEED_REPLICATION : FACTOR_PASS_THROUGH);
+		uint32_t f = factor_pointwise(
+			b, d, tensor_dim(b, 0, d), d == sorted ? FACTOR_NEED_REPLICATION : FACTOR_PASS_THROUGH);
 		if (d == sorted && alone)
 			factor_block(b, f);
 	}
@@ -192,7 +212,8 @@ rule_status rule_cholesky(rule_builder *b)
 		return RULE_UNSUPPORTED;
 	uint32_t rank = tensor_rank(b, 0);
 	for (uint32_t d = 0; d < rank; d++)
-		factor_pointwise(b, d, tensor_dim(b, 0, d), d + 2 < rank ? FACTOR_PASS_THROUGH : FACTOR_NEED_REPLICATION);
+		factor_pointwise(b, d, tensor_dim(b, 0, d),
+			d + 2 < rank ? FACTOR_PASS_THROUGH : FACTOR_NEED_REPLICATION);
 	return rule_build(b);
 }
 
@@ -237,7 +258,8 @@ rule_status rule_fft(rule_builder *b)
 	if (!rule_needs(b, 1, 1) || n > rank || tensor_rank(b, 1) != rank)
 		return RULE_UNSUPPORTED;
 	for (uint32_t d = 0; d < rank; d++) {
-		uint32_t f = factor_pointwise(b, d, tensor_dim(b, 0, d), d + n < rank ? FACTOR_PASS_THROUGH : FACTOR_NEED_REPLICATION);
+		uint32_t f = factor_pointwise(b, d, tensor_dim(b, 0, d),
+			d + n < rank ? FACTOR_PASS_THROUGH : FACTOR_NEED_REPLICATION);
 		if (d + 1 == rank && tensor_dim(b, 0, d) != tensor_dim(b, 1, d))
 			factor_block(b, f);
 	}

@@ -33,7 +33,8 @@ static rule_status qr(rule_builder *b)
 	uint32_t rows = batch_dims(b), columns = rows + 1, last = tensor_rank(b, 2);
 	factor_unary(b, rows, rows, tensor_dim(b, 0, rows), FACTOR_NEED_REPLICATION);
 	factor_unary(b, columns, columns, tensor_dim(b, 0, columns), FACTOR_NEED_REPLICATION);
-	factor_map(b, factor_add(b, tensor_dim(b, 2, (int64_t)last - 1), FACTOR_NEED_REPLICATION), 2, (int64_t)last - 1);
+	factor_map(b, factor_add(b, tensor_dim(b, 2, (int64_t)last - 1), FACTOR_NEED_REPLICATION), 2,
+		(int64_t)last - 1);
 	return rule_build(b);
 }
 
@@ -54,7 +55,8 @@ rule_status rule_top_k(rule_builder *b)
 		return RULE_UNSUPPORTED;
 	for (uint32_t d = 0; d < tensor_rank(b, 0); d++) {
 		bool same = tensor_dim(b, 0, d) == tensor_dim(b, first_result(b), d);
-		uint32_t f = factor_pointwise(b, d, tensor_dim(b, 0, d), same ? FACTOR_PASS_THROUGH : FACTOR_NEED_REPLICATION);
+		uint32_t f = factor_pointwise(
+			b, d, tensor_dim(b, 0, d), same ? FACTOR_PASS_THROUGH : FACTOR_NEED_REPLICATION);
 		if (!same)
 			factor_block(b, f);
 	}
@@ -72,7 +74,8 @@ static rule_status approximate_top_k(rule_builder *b)
 			factor_pointwise(b, d, in_size, FACTOR_PASS_THROUGH);
 			continue;
 		}
-		factor_map_all(b, factor_add(b, in_size, FACTOR_PASS_THROUGH), 0, MIN(2, first_result(b)), d);
+		factor_map_all(
+			b, factor_add(b, in_size, FACTOR_PASS_THROUGH), 0, MIN(2, first_result(b)), d);
 		uint32_t f = factor_add(b, size, FACTOR_NEED_REPLICATION);
 		factor_map_all(b, f, out, b->n_tensors, d);
 		factor_block(b, f);
@@ -87,11 +90,13 @@ static rule_status x64_combine(rule_builder *b)
 		return RULE_UNSUPPORTED;
 	const module *m = b->m;
 	bool state = false;
-	for (slot_id s = value_at(m, op_result(m, b->op, 0))->first_use; s != ID_NONE; s = m->slots.p[s].next)
+	for (slot_id s = value_at(m, op_result(m, b->op, 0))->first_use; s != ID_NONE;
+		 s = m->slots.p[s].next)
 		state |= op_at(m, m->slots.p[s].owner)->kind == OP_RNG_BIT_GENERATOR;
 	if (!state)
 		return rule_pointwise(b);
-	factor_block(b, factor_pointwise(b, 0, tensor_dim(b, first_result(b), 0), FACTOR_NEED_REPLICATION));
+	factor_block(
+		b, factor_pointwise(b, 0, tensor_dim(b, first_result(b), 0), FACTOR_NEED_REPLICATION));
 	return rule_build(b);
 }
 

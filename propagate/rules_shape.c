@@ -1,4 +1,5 @@
-/* Rules of elementwise ops and of ops that move data without computing: broadcast, reshape, slice, concatenate, .. */
+/* Rules of elementwise ops and of ops that move data without computing: broadcast, reshape, slice,
+ * concatenate, .. */
 #include "propagate/rules.h"
 
 static void add_shape(rule_builder *b, uint32_t tensor, factor_type kind)
@@ -113,7 +114,8 @@ rule_status rule_reverse(rule_builder *b)
 	if (!rule_needs(b, 1, 1))
 		return RULE_UNSUPPORTED;
 	for (uint32_t d = 0; d < tensor_rank(b, 1); d++)
-		factor_pointwise(b, d, tensor_dim(b, 1, d), ints_contain(reversed, n, d) ? FACTOR_PERMUTATION : FACTOR_PASS_THROUGH);
+		factor_pointwise(b, d, tensor_dim(b, 1, d),
+			ints_contain(reversed, n, d) ? FACTOR_PERMUTATION : FACTOR_PASS_THROUGH);
 	return rule_build(b);
 }
 
@@ -135,7 +137,8 @@ rule_status rule_dynamic_slice(rule_builder *b)
 		return RULE_UNSUPPORTED;
 	for (uint32_t d = 0; d < tensor_rank(b, 0); d++) {
 		bool same = tensor_dim(b, 0, d) == tensor_dim(b, out, d);
-		uint32_t f = factor_unary(b, d, d, tensor_dim(b, 0, d), same ? FACTOR_PASS_THROUGH : FACTOR_NEED_REPLICATION);
+		uint32_t f = factor_unary(
+			b, d, d, tensor_dim(b, 0, d), same ? FACTOR_PASS_THROUGH : FACTOR_NEED_REPLICATION);
 		if (!same)
 			factor_block(b, f);
 	}
@@ -146,7 +149,8 @@ static bool starts_are_constant(const rule_builder *b)
 {
 	for (uint32_t i = 2; i < b->n_operands; i++) {
 		op_id def = value_def(b->m, op_operand(b->m, b->op, i));
-		if (def == ID_NONE || (op_at(b->m, def)->kind != OP_CONSTANT && op_at(b->m, def)->kind != OP_SDY_CONSTANT))
+		if (def == ID_NONE ||
+			(op_at(b->m, def)->kind != OP_CONSTANT && op_at(b->m, def)->kind != OP_SDY_CONSTANT))
 			return false;
 	}
 	return true;
@@ -166,14 +170,15 @@ rule_status rule_dynamic_update_slice(rule_builder *b)
 	return rule_build(b);
 }
 
-/* One side of a reshape: a cursor over its dims with the products of the dim sizes and of the factors so far. */
+/* One side of a reshape: a cursor over its dims with the products of the dim sizes and of the
+ * factors so far. */
 typedef struct reshape_side {
 	uint32_t dim, rank;
 	int64_t dims, factors;
 } reshape_side;
 
-/* Factor for the side that lags behind: one that makes both sides meet again when there is one, else the largest that
- * keeps what the sides have in common for the next step. */
+/* Factor for the side that lags behind: one that makes both sides meet again when there is one,
+ * else the largest that keeps what the sides have in common for the next step. */
 static int64_t lagging_factor(int64_t next, int64_t common, int64_t smaller, int64_t larger)
 {
 	if (larger % smaller == 0 && next % (larger / smaller) == 0)
@@ -184,7 +189,8 @@ static int64_t lagging_factor(int64_t next, int64_t common, int64_t smaller, int
 rule_status rule_reshape(rule_builder *b)
 {
 	int64_t elements = b->n_operands ? b->types[0]->elements : 0;
-	if (!rule_needs(b, 1, 1) || !elements || elements == INT64_MAX || elements != b->types[1]->elements)
+	if (!rule_needs(b, 1, 1) || !elements || elements == INT64_MAX ||
+		elements != b->types[1]->elements)
 		return RULE_UNSUPPORTED;
 	reshape_side in = {0, tensor_rank(b, 0), 1, 1}, out = {0, tensor_rank(b, 1), 1, 1};
 	while ((in.dim < in.rank || out.dim < out.rank) && !b->broken) {
@@ -200,7 +206,8 @@ rule_status rule_reshape(rule_builder *b)
 			in.dims *= tensor_dim(b, 0, in.dim);
 		if (out.dim < out.rank && out.dims == out.factors)
 			out.dims *= tensor_dim(b, 1, out.dim);
-		int64_t next_in = in.dims / in.factors, next_out = out.dims / out.factors, common = gcd_i64(next_in, next_out);
+		int64_t next_in = in.dims / in.factors, next_out = out.dims / out.factors,
+				common = gcd_i64(next_in, next_out);
 		if (in.factors == out.factors && common > 1) {
 			factor_unary(b, in.dim, out.dim, common, FACTOR_PASS_THROUGH);
 			in.factors *= common;

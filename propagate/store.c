@@ -8,7 +8,8 @@ static sharding_id open_sharding(sharding_table *t, mesh_id mesh, const type *ty
 	return sharding_intern(t, &e);
 }
 
-/* The attribute of an op lists all its results: with one sharding there, the others are written as open. */
+/* The attribute of an op lists all its results: with one sharding there, the others are written as
+ * open. */
 static void complete_results(module *m, op_id o)
 {
 	const op *op = op_at(m, o);
@@ -28,7 +29,11 @@ static void complete_results(module *m, op_id o)
 }
 
 /* Computations keep their shardings in lists of their own. */
-static bool has_lists(const module *m, op_id o) { return op_at(m, o)->kind == OP_SDY_MANUAL_COMPUTATION || op_at(m, o)->kind == OP_SDY_NAMED_COMPUTATION; }
+static bool has_lists(const module *m, op_id o)
+{
+	return op_at(m, o)->kind == OP_SDY_MANUAL_COMPUTATION ||
+		op_at(m, o)->kind == OP_SDY_NAMED_COMPUTATION;
+}
 
 void program_store(const program *p, propagation *s, module *m)
 {
@@ -42,8 +47,10 @@ void program_store(const program *p, propagation *s, module *m)
 	}
 	for (node_id n = p->nodes.n; n-- > 0;) {
 		if (s->erased[n])
-			op_erase(m, p->nodes.p[n].op); /* users come later in the program, so they are gone by now */
-		else if (p->nodes.p[n].kind != NODE_RESULT && op_at(m, p->nodes.p[n].op)->n_results > 1 && !has_lists(m, p->nodes.p[n].op))
+			op_erase(
+				m, p->nodes.p[n].op); /* users come later in the program, so they are gone by now */
+		else if (p->nodes.p[n].kind != NODE_RESULT && op_at(m, p->nodes.p[n].op)->n_results > 1 &&
+			!has_lists(m, p->nodes.p[n].op))
 			complete_results(m, p->nodes.p[n].op);
 	}
 }

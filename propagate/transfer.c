@@ -3,9 +3,16 @@
 
 #include <stdlib.h>
 
-enum { FIRST_TABLE = 1 << 12, MAX_ENTRIES = 1 << 20, MAX_WORDS = 1 << 25, FIRST_SCRATCH = 1 << 14, HEADER = TRANSFER_HEADER };
+enum {
+	FIRST_TABLE = 1 << 12,
+	MAX_ENTRIES = 1 << 20,
+	MAX_WORDS = 1 << 25,
+	FIRST_SCRATCH = 1 << 14,
+	HEADER = TRANSFER_HEADER
+};
 
-/* The mesh that all shardings are on. False when there is none to work with: no sharding, two meshes, one device. */
+/* The mesh that all shardings are on. False when there is none to work with: no sharding, two
+ * meshes, one device. */
 static bool common_mesh(const sharding_table *t, const sharding_id *in, uint32_t n, mesh_id *out)
 {
 	*out = ID_NONE;
@@ -31,7 +38,9 @@ static factor_directions directions_of(const rule *r, step_mode mode)
 	for (uint32_t f = 0; f < r->n_factors; f++) {
 		if (r->blocked >> f & 1)
 			continue;
-		direction dir = (direction)(r->factor_types[f] == FACTOR_PASS_THROUGH ? mode & DIR_BOTH : mode >> MODE_OTHER_SHIFT & DIR_BOTH);
+		direction dir = (direction)(r->factor_types[f] == FACTOR_PASS_THROUGH
+				? mode & DIR_BOTH
+				: mode >> MODE_OTHER_SHIFT & DIR_BOTH);
 		d.forward |= (uint64_t)(dir & DIR_FORWARD ? 1 : 0) << f;
 		d.backward |= (uint64_t)(dir & DIR_BACKWARD ? 1 : 0) << f;
 	}
@@ -46,7 +55,8 @@ static bool has_axes(const sharding_edit *e)
 	return false;
 }
 
-bool transfer_grid(const rule *r, const sharding_table *t, step_mode mode, const sharding_id *in, uint32_t n, arena *mem, factor_grid *g)
+bool transfer_grid(const rule *r, const sharding_table *t, step_mode mode, const sharding_id *in,
+	uint32_t n, arena *mem, factor_grid *g)
 {
 	mesh_id mesh;
 	if (!common_mesh(t, in, n, &mesh))
@@ -89,7 +99,8 @@ static void take_step(transfer *x, const rule *r, step_mode mode, const sharding
 
 void transfer_init(transfer *x, const rule_table *rules, sharding_table *t)
 {
-	*x = (transfer){.rules = rules, .shardings = t, .max_entries = MAX_ENTRIES, .max_words = MAX_WORDS};
+	*x = (transfer){
+		.rules = rules, .shardings = t, .max_entries = MAX_ENTRIES, .max_words = MAX_WORDS};
 	arena_init(&x->scratch);
 	arena_alloc(&x->scratch, FIRST_SCRATCH / 2); /* a block that rewinding keeps */
 	arena_rewind(&x->scratch, (arena_mark){x->scratch.head, 0});
@@ -126,7 +137,8 @@ static void grow_table(transfer *x)
 }
 
 /* Keeps the step that was just taken. A full memo starts over. */
-static void remember(transfer *x, uint32_t hash, rule_id r, step_mode mode, const sharding_id *in, uint32_t n)
+static void remember(
+	transfer *x, uint32_t hash, rule_id r, step_mode mode, const sharding_id *in, uint32_t n)
 {
 	uint32_t size = HEADER + n + 2 * x->fresh.n;
 	if (x->n_entries >= x->max_entries || x->words.n + size > x->max_words) {
@@ -151,7 +163,8 @@ static void remember(transfer *x, uint32_t hash, rule_id r, step_mode mode, cons
 	x->n_entries++;
 }
 
-const transfer_update *transfer_anew(transfer *x, uint32_t hash, rule_id r, step_mode mode, const sharding_id *in, uint32_t n, uint32_t *n_updates)
+const transfer_update *transfer_anew(transfer *x, uint32_t hash, rule_id r, step_mode mode,
+	const sharding_id *in, uint32_t n, uint32_t *n_updates)
 {
 	take_step(x, rule_get(x->rules, r), mode, in, n);
 	if (!x->no_memo)
@@ -160,8 +173,9 @@ const transfer_update *transfer_anew(transfer *x, uint32_t hash, rule_id r, step
 	return x->fresh.p;
 }
 
-bool transfer_step(const program *p, sharding_table *t, const node *n, strategy_kind strategy, direction dir, bool pass_through_only,
-                   bool conservative, const sharding_id *in, sharding_id *out)
+bool transfer_step(const program *p, sharding_table *t, const node *n, strategy_kind strategy,
+	direction dir, bool pass_through_only, bool conservative, const sharding_id *in,
+	sharding_id *out)
 {
 	uint32_t n_slots = (uint32_t)n->n_operands + n->n_results;
 	if (n_slots)
@@ -169,12 +183,14 @@ bool transfer_step(const program *p, sharding_table *t, const node *n, strategy_
 	if (n->rule == RULE_NONE)
 		return false;
 	transfer x = {.rules = p->rules, .shardings = t, .no_memo = true};
-	step_mode mode = mode_directions(dir, pass_through_only ? DIR_NONE : dir) | (n->elementwise ? MODE_ELEMENTWISE : 0) |
-			 (conservative ? MODE_CONSERVATIVE : 0);
+	step_mode mode = mode_directions(dir, pass_through_only ? DIR_NONE : dir) |
+		(n->elementwise ? MODE_ELEMENTWISE : 0) | (conservative ? MODE_CONSERVATIVE : 0);
 	bool changed = false;
-	for (int basic = strategy != STRATEGY_AGGRESSIVE; basic >= (strategy == STRATEGY_BASIC); basic--) {
+	for (int basic = strategy != STRATEGY_AGGRESSIVE; basic >= (strategy == STRATEGY_BASIC);
+		 basic--) {
 		uint32_t n_updates;
-		const transfer_update *u = transfer_updates(&x, n->rule, mode | (basic ? MODE_BASIC : 0), out, n_slots, &n_updates);
+		const transfer_update *u = transfer_updates(
+			&x, n->rule, mode | (basic ? MODE_BASIC : 0), out, n_slots, &n_updates);
 		for (uint32_t i = 0; i < n_updates; i++)
 			out[u[i].slot] = u[i].sharding;
 		changed |= n_updates > 0;

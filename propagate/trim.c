@@ -1,6 +1,7 @@
 #include "propagate/propagate.h"
 
-/* The part of a dim's axes that divides its size: whole axes while they do, then a sub-axis of the common divisor. */
+/* The part of a dim's axes that divides its size: whole axes while they do, then a sub-axis of the
+ * common divisor. */
 static bool trim_dim(const type *ty, uint32_t d, axes_buf *l)
 {
 	int64_t left = ty->dims[d];
@@ -43,7 +44,9 @@ sharding_id sharding_divisible_part(sharding_table *t, sharding_id id, const typ
 void program_trim_io(const program *p, sharding_table *t, sharding_id *shardings)
 {
 	for (uint32_t i = 0; i < p->args.n; i++)
-		shardings[p->args.p[i]] = sharding_divisible_part(t, shardings[p->args.p[i]], pval_type(p, p->args.p[i]));
+		shardings[p->args.p[i]] =
+			sharding_divisible_part(t, shardings[p->args.p[i]], pval_type(p, p->args.p[i]));
 	for (uint32_t i = 0; i < p->results.n; i++)
-		shardings[p->results.p[i]] = sharding_divisible_part(t, shardings[p->results.p[i]], pval_type(p, p->results.p[i]));
+		shardings[p->results.p[i]] =
+			sharding_divisible_part(t, shardings[p->results.p[i]], pval_type(p, p->results.p[i]));
 }

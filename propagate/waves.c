@@ -1,9 +1,11 @@
-/* Settles in parts. What is set spreads in waves; two of them that no node sees both of do not know of each other: each is what it
- * would be alone. Most that a search sets at once, such as the state of every parameter, comes to many small waves that it has
- * seen before, so waves are remembered by what they depend on (reads.c) and written again.
+/* Settles in parts. What is set spreads in waves; two of them that no node sees both of do not know
+ * of each other: each is what it would be alone. Most that a search sets at once, such as the state
+ * of every parameter, comes to many small waves that it has seen before, so waves are remembered by
+ * what they depend on (reads.c) and written again.
  *
- * A wave: values that were set together, its seeds, and what the settle wrote because of them, in order. What it depends on includes
- * which of the values it read were set too. Sharding groups, whose members see each other without a node, are left to the engine. */
+ * A wave: values that were set together, its seeds, and what the settle wrote because of them, in
+ * order. What it depends on includes which of the values it read were set too. Sharding groups,
+ * whose members see each other without a node, are left to the engine. */
 #include "propagate/engine.h"
 
 #include <stdlib.h>
@@ -35,12 +37,15 @@ void waves_release(waves *w)
 static bool can_begin(propagation *s)
 {
 	waves *w = &s->waves;
-	if (s->transfer.no_memo || s->log || !s->settles.n || !s->settles.p[s->settles.n - 1].stable || s->p->group_first.n > 1)
+	if (s->transfer.no_memo || s->log || !s->settles.n || !s->settles.p[s->settles.n - 1].stable ||
+		s->p->group_first.n > 1)
 		return false;
 	if (!w->vals || w->stamp >= UINT32_MAX - s->p->vals.n - 2) {
 		size_t limit = w->limit;
 		waves_release(w);
-		*w = (waves){.limit = limit, .vals = xcalloc(s->p->vals.n + 1, sizeof *w->vals), .nodes = xcalloc(s->p->nodes.n + 1, sizeof *w->nodes)};
+		*w = (waves){.limit = limit,
+			.vals = xcalloc(s->p->vals.n + 1, sizeof *w->vals),
+			.nodes = xcalloc(s->p->nodes.n + 1, sizeof *w->nodes)};
 		index_init(&w->by_seed);
 		read_tree_init(&w->tree, s->p->vals.n, 0);
 		w->set = w->tree.bits < 32 ? 1u << (31 - w->tree.bits) : 0;
@@ -82,7 +87,8 @@ static bool fits(const propagation *s, const wave *x)
 	const waves *w = &s->waves;
 	for (uint32_t i = 0; i < x->n_seeds; i++) {
 		const wave_value *v = &w->vals[x->seeds[i].v];
-		if (v->seed != w->stamp || v->taken || s->shardings[x->seeds[i].v] != (x->seeds[i].is | w->set))
+		if (v->seed != w->stamp || v->taken ||
+			s->shardings[x->seeds[i].v] != (x->seeds[i].is | w->set))
 			return false;
 	}
 	return true;
@@ -170,7 +176,8 @@ static uint32_t root_of(const waves *w, uint32_t v)
 	return v;
 }
 
-/* The value changed: it joins all that its nodes see changed. False when a node belongs to a known wave. */
+/* The value changed: it joins all that its nodes see changed. False when a node belongs to a known
+ * wave. */
 static bool join(propagation *s, pval_id v)
 {
 	waves *w = &s->waves;
@@ -232,7 +239,8 @@ static void extend(wave_chain *c, uint32_t *next, uint32_t i)
 	next[i] = ID_NONE;
 }
 
-/* Which seeds and which changes are of one wave. False when a change is of none: then it has another cause than the seeds. */
+/* Which seeds and which changes are of one wave. False when a change is of none: then it has
+ * another cause than the seeds. */
 static bool list_parts(propagation *s)
 {
 	waves *w = &s->waves;
@@ -325,7 +333,8 @@ static void learn_part(propagation *s, const wave_part *x)
 		return;
 	new.seeds = read_tree_keep(t, w->of_part.p, new.n_seeds, sizeof *new.seeds);
 	new.written = read_tree_keep(t, w->packed.p, new.n_written, sizeof *new.written);
-	read_tree_add(t, root_for(w, w->of_part.p[0]), w->reads.p, w->reads.n, read_tree_keep(t, &new, 1, sizeof new));
+	read_tree_add(t, root_for(w, w->of_part.p[0]), w->reads.p, w->reads.n,
+		read_tree_keep(t, &new, 1, sizeof new));
 }
 
 static void learn(propagation *s, uint32_t base)
@@ -339,7 +348,8 @@ static void learn(propagation *s, uint32_t base)
 		read_tree_clear(&w->tree);
 	}
 	list_written(s, base);
-	if (!list_parts(s) || (w->parts.n == 1 && !w->found.n)) /* such a settle as a whole is what others remember */
+	if (!list_parts(s) ||
+		(w->parts.n == 1 && !w->found.n)) /* such a settle as a whole is what others remember */
 		return;
 	for (uint32_t i = 0; i < w->parts.n; i++)
 		learn_part(s, &w->parts.p[i]);

@@ -1,9 +1,10 @@
-/* The signatures that an op has along one dimension of the hierarchy. Its sharding rule says which dims go together; what goes
- * through partial sums is a table here. */
+/* The signatures that an op has along one dimension of the hierarchy. Its sharding rule says which
+ * dims go together; what goes through partial sums is a table here. */
 #include "sbp/sbp.h"
 
-/* Linear ops: by operand P or B, the last letter stands for all that follow; results are P. Ops that a sum of inputs is the sum of
- * outputs for, and those that are linear in one operand while the others are whole. */
+/* Linear ops: by operand P or B, the last letter stands for all that follow; results are P. Ops
+ * that a sum of inputs is the sum of outputs for, and those that are linear in one operand while
+ * the others are whole. */
 static const struct linear {
 	op_kind kind;
 	const char *patterns[2];
@@ -46,7 +47,9 @@ struct list {
 
 static const type *tensor_type(const struct list *l, uint32_t tensor)
 {
-	return value_type(l->m, tensor < l->n_operands ? op_operand(l->m, l->op, tensor) : op_result(l->m, l->op, tensor - l->n_operands));
+	return value_type(l->m,
+		tensor < l->n_operands ? op_operand(l->m, l->op, tensor)
+							   : op_result(l->m, l->op, tensor - l->n_operands));
 }
 
 /* Adds words unless the list has them. */
@@ -76,13 +79,15 @@ static bool sums(const module *m, op_id o)
 		return false;
 	const region *r = op_region(m, o, 0);
 	op_id first = r->first;
-	if (first == ID_NONE || op_at(m, first)->kind != OP_ADD || r->n_args != 2 || op_at(m, first)->next != r->last)
+	if (first == ID_NONE || op_at(m, first)->kind != OP_ADD || r->n_args != 2 ||
+		op_at(m, first)->next != r->last)
 		return false;
 	value_id a = op_operand(m, first, 0), b = op_operand(m, first, 1);
 	return (a == r->args && b == r->args + 1) || (b == r->args && a == r->args + 1);
 }
 
-/* Where a factor is in a tensor: a dim that it is the major part of. False: it is a minor part of one, which S cannot cut. */
+/* Where a factor is in a tensor: a dim that it is the major part of. False: it is a minor part of
+ * one, which S cannot cut. */
 static bool find_factor(const rule *r, uint32_t tensor, uint32_t factor, uint32_t *dim, bool *alone)
 {
 	*dim = ID_NONE;
@@ -103,14 +108,16 @@ static bool find_factor(const rule *r, uint32_t tensor, uint32_t factor, uint32_
 	return true;
 }
 
-/* The signature that splits one factor. The initial values of a sum are added once per device: they must be whole zeros or the
- * like, which only the first of the summands may add, so they take partial themselves. */
+/* The signature that splits one factor. The initial values of a sum are added once per device: they
+ * must be whole zeros or the like, which only the first of the summands may add, so they take
+ * partial themselves. */
 static void add_factor(struct list *l, uint32_t f, sbp *words)
 {
 	const rule *r = l->rule;
 	factor_type kind = (factor_type)r->factor_types[f];
 	bool reduced = kind == FACTOR_REDUCTION, in_operands = false, even = false;
-	if (r->factor_sizes[f] == 1 || r->blocked >> f & 1 || (kind != FACTOR_PASS_THROUGH && !reduced) || (reduced && !sums(l->m, l->op)))
+	if (r->factor_sizes[f] == 1 || r->blocked >> f & 1 ||
+		(kind != FACTOR_PASS_THROUGH && !reduced) || (reduced && !sums(l->m, l->op)))
 		return;
 	for (uint32_t k = 0; k < l->n_tensors; k++) {
 		uint32_t dim;
@@ -139,11 +146,14 @@ static void add_partial(struct list *l, sbp *words)
 	op_kind kind = op_at(l->m, l->op)->kind;
 	const type *result = l->n_tensors > l->n_operands ? tensor_type(l, l->n_operands) : NULL;
 	for (size_t i = 0; i < COUNT_OF(linear_ops); i++)
-		for (uint32_t p = 0; linear_ops[i].kind == kind && p < 2 && linear_ops[i].patterns[p]; p++) {
+		for (uint32_t p = 0; linear_ops[i].kind == kind && p < 2 && linear_ops[i].patterns[p];
+			 p++) {
 			const char *pattern = linear_ops[i].patterns[p];
 			size_t n = strlen(pattern);
 			/* rounding to whole numbers is not linear */
-			if (kind == OP_CONVERT && (result->kind != TYPE_TENSOR || (elem_is_int(result->elem) && !elem_is_int(tensor_type(l, 0)->elem))))
+			if (kind == OP_CONVERT &&
+				(result->kind != TYPE_TENSOR ||
+					(elem_is_int(result->elem) && !elem_is_int(tensor_type(l, 0)->elem))))
 				continue;
 			if ((kind == OP_DIVIDE) && elem_is_int(result->elem))
 				continue;
@@ -162,7 +172,10 @@ static void add_partial(struct list *l, sbp *words)
 
 void sbp_candidates_of(rule_table *rules, const module *m, op_id o, arena *mem, sbp_candidates *out)
 {
-	struct list l = {.m = m, .op = o, .n_operands = op_at(m, o)->n_operands, .n_tensors = op_at(m, o)->n_operands + op_at(m, o)->n_results};
+	struct list l = {.m = m,
+		.op = o,
+		.n_operands = op_at(m, o)->n_operands,
+		.n_tensors = op_at(m, o)->n_operands + op_at(m, o)->n_results};
 	sbp *words = arena_zarray(mem, sbp, MAX(l.n_tensors, 1));
 	rule_id id = RULE_NONE;
 	op_kind kind = op_at(m, o)->kind;
@@ -172,7 +185,8 @@ void sbp_candidates_of(rule_table *rules, const module *m, op_id o, arena *mem, 
 		id = RULE_NONE;
 	if (id != RULE_NONE)
 		l.rule = rule_get(rules, id);
-	if (l.rule && l.rule->n_operands == l.n_operands && l.rule->n_operands + l.rule->n_results == l.n_tensors) {
+	if (l.rule && l.rule->n_operands == l.n_operands &&
+		l.rule->n_operands + l.rule->n_results == l.n_tensors) {
 		for (uint32_t f = 0; f < l.rule->n_factors; f++)
 			add_factor(&l, f, words);
 	}
@@ -181,7 +195,8 @@ void sbp_candidates_of(rule_table *rules, const module *m, op_id o, arena *mem, 
 		words[k] = (sbp){0};
 	add(&l, words, UINT16_MAX, 1, false);
 
-	*out = (sbp_candidates){.n = l.factor.n, .n_operands = l.n_operands, .n_results = l.n_tensors - l.n_operands};
+	*out = (sbp_candidates){
+		.n = l.factor.n, .n_operands = l.n_operands, .n_results = l.n_tensors - l.n_operands};
 	sbp *w = arena_array(mem, sbp, MAX(l.words.n, 1));
 	uint16_t *f = arena_array(mem, uint16_t, l.factor.n);
 	int64_t *s = arena_array(mem, int64_t, l.factor.n);

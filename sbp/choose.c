@@ -1,9 +1,11 @@
-/* Which signature an op takes. Source of the values: seeds.md 4.6 (CalcOrderValue4SbpSig, ComputeIbnCopyCost4SbpSig). */
+/* Which signature an op takes. Source of the values: seeds.md 4.6 (CalcOrderValue4SbpSig,
+ * ComputeIbnCopyCost4SbpSig). */
 #include "sbp/sbp.h"
 
 enum { MATCHING_INPUT = -10, SOURCE_SPLIT = -1 };
 
-bool sbp_fits_shape(const sbp_candidates *c, const uint16_t *chosen, uint32_t slot, uint32_t i, const sbp_placement *p)
+bool sbp_fits_shape(const sbp_candidates *c, const uint16_t *chosen, uint32_t slot, uint32_t i,
+	const sbp_placement *p)
 {
 	if (c->factor[i] == UINT16_MAX)
 		return true;
@@ -14,10 +16,12 @@ bool sbp_fits_shape(const sbp_candidates *c, const uint16_t *chosen, uint32_t sl
 	return p->n == 1 && !c->even[i] ? c->sizes[i] >= parts : c->sizes[i] % parts == 0;
 }
 
-bool sbp_fits_constraint(const sbp_candidates *c, uint32_t i, uint32_t slot, const sbp_constraint *k)
+bool sbp_fits_constraint(
+	const sbp_candidates *c, uint32_t i, uint32_t slot, const sbp_constraint *k)
 {
 	for (uint32_t r = 0; r < c->n_results; r++)
-		if (k->given && k->given[r] && !sbp_equal(candidate_words(c, i)[c->n_operands + r], k->of[r].at[slot]))
+		if (k->given && k->given[r] &&
+			!sbp_equal(candidate_words(c, i)[c->n_operands + r], k->of[r].at[slot]))
 			return false;
 	return true;
 }
@@ -30,7 +34,8 @@ static bool is_constrained(const sbp_candidates *c, const sbp_constraint *k)
 	return false;
 }
 
-int64_t sbp_order_value(const sbp_candidates *c, uint32_t i, const sbp_hint *hints, uint32_t slot, bool constrained)
+int64_t sbp_order_value(
+	const sbp_candidates *c, uint32_t i, const sbp_hint *hints, uint32_t slot, bool constrained)
 {
 	const sbp *words = candidate_words(c, i);
 	int64_t value = 0;
@@ -48,7 +53,8 @@ int64_t sbp_order_value(const sbp_candidates *c, uint32_t i, const sbp_hint *hin
 	return value;
 }
 
-/* Bytes of one operand that a group along a dimension of the hierarchy holds together: the earlier dimensions have cut it. */
+/* Bytes of one operand that a group along a dimension of the hierarchy holds together: the earlier
+ * dimensions have cut it. */
 static int64_t group_bytes(const sbp_hint *h, uint32_t slot, const sbp_placement *p)
 {
 	int64_t bytes = h->bytes;
@@ -58,7 +64,8 @@ static int64_t group_bytes(const sbp_hint *h, uint32_t slot, const sbp_placement
 	return bytes;
 }
 
-int64_t sbp_copy_cost(const sbp_candidates *c, uint32_t i, const sbp_hint *hints, uint32_t slot, const sbp_placement *p)
+int64_t sbp_copy_cost(const sbp_candidates *c, uint32_t i, const sbp_hint *hints, uint32_t slot,
+	const sbp_placement *p)
 {
 	const sbp *words = candidate_words(c, i);
 	int64_t cost = 0;
@@ -77,8 +84,8 @@ int64_t sbp_copy_cost(const sbp_candidates *c, uint32_t i, const sbp_hint *hints
 }
 
 /* The N-D values of a choice. */
-static void values_of(const sbp_candidates *c, const sbp_hint *hints, const sbp_placement *p, bool constrained, const uint16_t *chosen,
-                      int64_t *order, int64_t *cost)
+static void values_of(const sbp_candidates *c, const sbp_hint *hints, const sbp_placement *p,
+	bool constrained, const uint16_t *chosen, int64_t *order, int64_t *cost)
 {
 	*order = *cost = 0;
 	for (uint32_t slot = 0; slot < p->n; slot++)
@@ -100,15 +107,16 @@ static bool all_fit(const sbp_candidates *c, const uint16_t *chosen, const sbp_p
 	return true;
 }
 
-static bool choose_one(const sbp_candidates *c, const sbp_hint *hints, const sbp_placement *p, const sbp_constraint *k, bool constrained,
-                       uint32_t slot, uint16_t *chosen)
+static bool choose_one(const sbp_candidates *c, const sbp_hint *hints, const sbp_placement *p,
+	const sbp_constraint *k, bool constrained, uint32_t slot, uint16_t *chosen)
 {
 	int64_t best_order = INT64_MAX, best_cost = INT64_MAX;
 	bool found = false;
 	for (uint32_t i = 0; i < c->n; i++) {
 		if (!sbp_fits_shape(c, chosen, slot, i, p) || !sbp_fits_constraint(c, i, slot, k))
 			continue;
-		int64_t order = sbp_order_value(c, i, hints, slot, constrained), cost = sbp_copy_cost(c, i, hints, slot, p);
+		int64_t order = sbp_order_value(c, i, hints, slot, constrained),
+				cost = sbp_copy_cost(c, i, hints, slot, p);
 		if (found && (order > best_order || (order == best_order && cost >= best_cost)))
 			continue;
 		found = true;
@@ -119,7 +127,8 @@ static bool choose_one(const sbp_candidates *c, const sbp_hint *hints, const sbp
 	return found;
 }
 
-bool sbp_choose(const sbp_candidates *c, const sbp_hint *hints, const sbp_placement *p, const sbp_constraint *k, sbp_choice *out)
+bool sbp_choose(const sbp_candidates *c, const sbp_hint *hints, const sbp_placement *p,
+	const sbp_constraint *k, sbp_choice *out)
 {
 	bool constrained = is_constrained(c, k), better = p->n > 1;
 	*out = (sbp_choice){0};
@@ -136,8 +145,8 @@ bool sbp_choose(const sbp_candidates *c, const sbp_hint *hints, const sbp_placem
 				int64_t order, cost;
 				out->signature[slot] = (uint16_t)i;
 				values_of(c, hints, p, constrained, out->signature, &order, &cost);
-				if (i != kept && (cost < out->cost || (cost == out->cost && order < out->order)) && sbp_fits_constraint(c, i, slot, k) &&
-				    all_fit(c, out->signature, p)) {
+				if (i != kept && (cost < out->cost || (cost == out->cost && order < out->order)) &&
+					sbp_fits_constraint(c, i, slot, k) && all_fit(c, out->signature, p)) {
 					out->order = order;
 					out->cost = cost;
 					out->refinements++;

@@ -10,12 +10,17 @@ static void print_axes(const module *m, mesh_id mesh, const boxing_step *s, strb
 {
 	const sharding_table *t = m->shardings;
 	for (uint32_t k = s->first; k <= s->last; k++)
-		strbuf_printf(out, "%s\"" STR_FMT "\"", k > s->first ? ", " : "", STR_ARG(strtab_get(&t->names, t->meshes.p[mesh].axis_names[k])));
+		strbuf_printf(out, "%s\"" STR_FMT "\"", k > s->first ? ", " : "",
+			STR_ARG(strtab_get(&t->names, t->meshes.p[mesh].axis_names[k])));
 }
 
-static uint32_t hierarchy_of(const module *m, mesh_id mesh) { return m->shardings->meshes.p[mesh].n_axes; }
+static uint32_t hierarchy_of(const module *m, mesh_id mesh)
+{
+	return m->shardings->meshes.p[mesh].n_axes;
+}
 
-static void print_boxing(const module *m, const sbp_inference *x, const sbp_boxing_record *r, strbuf *out)
+static void print_boxing(
+	const module *m, const sbp_inference *x, const sbp_boxing_record *r, strbuf *out)
 {
 	uint32_t n = hierarchy_of(m, r->placement);
 	strbuf_printf(out, "  boxing   in_%u ", r->operand);
@@ -47,7 +52,8 @@ static void print_words(const sbp_candidates *c, uint32_t i, strbuf *out)
 }
 
 /* The table of one dimension of the hierarchy. */
-static void print_candidates(const module *m, const sbp_op_record *r, uint32_t slot, const sbp_placement *p, strbuf *out)
+static void print_candidates(
+	const module *m, const sbp_op_record *r, uint32_t slot, const sbp_placement *p, strbuf *out)
 {
 	const sbp_candidates *c = &r->candidates;
 	const sharding_table *t = m->shardings;
@@ -55,7 +61,8 @@ static void print_candidates(const module *m, const sbp_op_record *r, uint32_t s
 	for (uint32_t i = 0; i < c->n_results; i++)
 		constrained = constrained || r->constraint.given[i];
 	if (p->n > 1)
-		strbuf_printf(out, "  along \"" STR_FMT "\"\n", STR_ARG(strtab_get(&t->names, t->meshes.p[p->mesh].axis_names[slot])));
+		strbuf_printf(out, "  along \"" STR_FMT "\"\n",
+			STR_ARG(strtab_get(&t->names, t->meshes.p[p->mesh].axis_names[slot])));
 	size_t start = out->n, row = 0;
 	strbuf_puts(out, "  #  ");
 	for (uint32_t k = 0; k < c->n_operands + c->n_results; k++) {
@@ -78,8 +85,9 @@ static void print_candidates(const module *m, const sbp_op_record *r, uint32_t s
 		else if (!sbp_fits_constraint(c, i, slot, &r->constraint))
 			strbuf_puts(out, "  not what the result is constrained to");
 		else
-			strbuf_printf(out, "  %5lld  %19lld", (long long)sbp_order_value(c, i, r->hints, slot, constrained),
-			              (long long)sbp_copy_cost(c, i, r->hints, slot, p));
+			strbuf_printf(out, "  %5lld  %19lld",
+				(long long)sbp_order_value(c, i, r->hints, slot, constrained),
+				(long long)sbp_copy_cost(c, i, r->hints, slot, p));
 		if (i == r->choice.signature[slot])
 			strbuf_puts(out, "  chosen");
 		else if (i == r->choice.first[slot])
@@ -88,7 +96,8 @@ static void print_candidates(const module *m, const sbp_op_record *r, uint32_t s
 	}
 }
 
-static void print_op(const module *m, const sbp_op_record *r, bool every, line_cursor *lines, strbuf *out)
+static void print_op(
+	const module *m, const sbp_op_record *r, bool every, line_cursor *lines, strbuf *out)
 {
 	sbp_placement p;
 	diag d = {0};
@@ -120,8 +129,9 @@ static void print_op(const module *m, const sbp_op_record *r, bool every, line_c
 	for (uint32_t slot = 0; slot < p.n; slot++)
 		print_candidates(m, r, slot, &p, out);
 	if (p.n > 1)
-		strbuf_printf(out, "  N-D      order %lld, copy cost %lld, %u refinement%s\n", (long long)r->choice.order, (long long)r->choice.cost, r->choice.refinements,
-		              r->choice.refinements == 1 ? "" : "s");
+		strbuf_printf(out, "  N-D      order %lld, copy cost %lld, %u refinement%s\n",
+			(long long)r->choice.order, (long long)r->choice.cost, r->choice.refinements,
+			r->choice.refinements == 1 ? "" : "s");
 }
 
 static void print_totals(const sbp_inference *x, strbuf *out)
@@ -134,7 +144,8 @@ static void print_totals(const sbp_inference *x, strbuf *out)
 		n[x->steps.p[i].kind]++;
 		bytes[x->steps.p[i].kind] = sat_add(bytes[x->steps.p[i].kind], x->steps.p[i].bytes);
 	}
-	strbuf_printf(out, "%u ops, %u of them as equal ones before; %u boxings", x->ops.n, cached, x->boxings.n);
+	strbuf_printf(
+		out, "%u ops, %u of them as equal ones before; %u boxings", x->ops.n, cached, x->boxings.n);
 	for (uint32_t k = 0; k < BOXING_KIND_COUNT; k++)
 		if (n[k]) {
 			strbuf_printf(out, ", %u %s", n[k], boxing_name((boxing_kind)k));
@@ -151,7 +162,8 @@ void sbp_explain(const module *m, const sbp_inference *x, bool every, strbuf *ou
 	line_cursor lines = {0, 1};
 	uint32_t next = 0;
 	strbuf_puts(out, "placement @");
-	strbuf_str(out, strtab_get(&m->shardings->names, m->shardings->meshes.p[x->placement.mesh].name));
+	strbuf_str(
+		out, strtab_get(&m->shardings->names, m->shardings->meshes.p[x->placement.mesh].name));
 	strbuf_putc(out, ' ');
 	mesh_print(m->shardings, x->placement.mesh, out);
 	strbuf_putc(out, '\n');
@@ -161,7 +173,8 @@ void sbp_explain(const module *m, const sbp_inference *x, bool every, strbuf *ou
 		for (uint32_t end = r ? r->first_boxing : x->boxings.n; next < end; next++) {
 			const sbp_boxing_record *b = &x->boxings.p[next];
 			op_print_place(m, b->op, &lines, out);
-			strbuf_printf(out, ": " STR_FMT "\n", STR_ARG(strtab_get(&m->strs, op_at(m, b->op)->name)));
+			strbuf_printf(
+				out, ": " STR_FMT "\n", STR_ARG(strtab_get(&m->strs, op_at(m, b->op)->name)));
 			print_boxing(m, x, b, out);
 		}
 		if (!r)

@@ -5,7 +5,9 @@
 
 static cJSON *word_json(sbp s)
 {
-	static const char *const keys[] = {[SBP_BROADCAST] = "broadcast_parallel", [SBP_SPLIT] = "split_parallel", [SBP_PARTIAL] = "partial_sum_parallel"};
+	static const char *const keys[] = {[SBP_BROADCAST] = "broadcast_parallel",
+		[SBP_SPLIT] = "split_parallel",
+		[SBP_PARTIAL] = "partial_sum_parallel"};
 	cJSON *o = cJSON_CreateObject(), *inside = cJSON_AddObjectToObject(o, keys[s.kind]);
 	char text[8];
 	snprintf(text, sizeof text, "%u", s.dim);
@@ -24,7 +26,8 @@ static cJSON *nd_json(const nd_sbp *s, uint32_t n)
 
 static void blob_name(const sbp_candidates *c, uint32_t k, char out[24])
 {
-	snprintf(out, 24, k < c->n_operands ? "in_%u" : "out_%u", k < c->n_operands ? k : k - c->n_operands);
+	snprintf(
+		out, 24, k < c->n_operands ? "in_%u" : "out_%u", k < c->n_operands ? k : k - c->n_operands);
 }
 
 static cJSON *signature_json(const sbp_candidates *c, uint32_t i)
@@ -85,7 +88,8 @@ static cJSON *boxing_json(const module *m, const sbp_inference *x, const sbp_box
 		cJSON_AddStringToObject(step, "kind", boxing_name(s->kind));
 		axes = cJSON_AddArrayToObject(step, "axes");
 		for (uint32_t k = s->first; k <= s->last; k++) {
-			str name = strtab_get(&m->shardings->names, m->shardings->meshes.p[r->placement].axis_names[k]);
+			str name = strtab_get(
+				&m->shardings->names, m->shardings->meshes.p[r->placement].axis_names[k]);
 			char text[128];
 			snprintf(text, sizeof text, STR_FMT, STR_ARG(name));
 			cJSON_AddItemToArray(axes, cJSON_CreateString(text));
@@ -113,7 +117,8 @@ cJSON *sbp_explain_json(const module *m, const sbp_inference *x)
 		cJSON *list = cJSON_AddArrayToObject(o, "sbp_signature");
 		for (uint32_t k = 0; k < r->candidates.n; k++)
 			cJSON_AddItemToArray(list, signature_json(&r->candidates, k));
-		cJSON_AddItemToObject(o, "nd_sbp_signature", chosen_json(r, m->shardings->meshes.p[r->placement].n_axes));
+		cJSON_AddItemToObject(
+			o, "nd_sbp_signature", chosen_json(r, m->shardings->meshes.p[r->placement].n_axes));
 		cJSON_AddNumberToObject(o, "order_value", (double)r->choice.order);
 		cJSON_AddNumberToObject(o, "copy_cost", (double)r->choice.cost);
 		cJSON_AddBoolToObject(o, "cached", r->cached);

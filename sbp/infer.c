@@ -1,4 +1,5 @@
-/* Inference over a module, op by op in program order: every op sees what its inputs came out as, never what its readers would like. */
+/* Inference over a module, op by op in program order: every op sees what its inputs came out as,
+ * never what its readers would like. */
 #include "sbp/walk.h"
 
 #include <stdlib.h>
@@ -25,8 +26,11 @@ static status placement_of(const struct walk *w, op_id o, mesh_id mesh, sbp_plac
 /* The same value brought to the same SBP for an op before this one in the same block. */
 static uint32_t boxed_before(const struct walk *w, op_id o, value_id v, const nd_sbp *to)
 {
-	for (uint32_t i = w->boxed[v]; i != ID_NONE && i < w->x->boxings.n && w->x->boxings.p[i].value == v; i = w->x->boxings.p[i].older)
-		if (w->x->boxings.p[i].same == ID_NONE && nd_sbp_equal(&w->x->boxings.p[i].to, to) && op_at(w->m, w->x->boxings.p[i].op)->parent == op_at(w->m, o)->parent)
+	for (uint32_t i = w->boxed[v];
+		 i != ID_NONE && i < w->x->boxings.n && w->x->boxings.p[i].value == v;
+		 i = w->x->boxings.p[i].older)
+		if (w->x->boxings.p[i].same == ID_NONE && nd_sbp_equal(&w->x->boxings.p[i].to, to) &&
+			op_at(w->m, w->x->boxings.p[i].op)->parent == op_at(w->m, o)->parent)
 			return i;
 	return ID_NONE;
 }
@@ -39,7 +43,8 @@ static bool is_partial(const nd_sbp *s)
 	return false;
 }
 
-/* Brings operand i of an op to an SBP. Constants are everywhere: only as summands they have to be made. */
+/* Brings operand i of an op to an SBP. Constants are everywhere: only as summands they have to be
+ * made. */
 status walk_box(struct walk *w, op_id o, uint32_t i, const nd_sbp *to)
 {
 	value_id v = op_operand(w->m, o, i);
@@ -49,8 +54,15 @@ status walk_box(struct walk *w, op_id o, uint32_t i, const nd_sbp *to)
 	if (s->free ? !is_partial(to) : nd_sbp_equal(&s->sbp, to))
 		return ST_OK;
 	TRY(placement_of(w, o, s->placement, &p));
-	sbp_boxing_record r = {.op = o, .operand = i, .value = v, .older = w->boxed[v], .placement = s->placement, .from = s->sbp, .to = *to,
-	                       .in_loop = w->loops > 0, .first = w->x->steps.n};
+	sbp_boxing_record r = {.op = o,
+		.operand = i,
+		.value = v,
+		.older = w->boxed[v],
+		.placement = s->placement,
+		.from = s->sbp,
+		.to = *to,
+		.in_loop = w->loops > 0,
+		.first = w->x->steps.n};
 	r.same = boxed_before(w, o, v, to);
 	if (r.same == ID_NONE)
 		r.n = sbp_boxing(&s->sbp, to, &p, value_bytes(w, v), steps);
@@ -94,9 +106,11 @@ static status find_placement(struct walk *w, op_id o, mesh_id *out)
 			*out = s->placement;
 		} else if (!mesh_same_devices(w->m->shardings, *out, s->placement)) {
 			const sharding_table *t = w->m->shardings;
-			return op_error(w->m, o, w->d, ST_ERR_INVALID, "inputs have different placements: operand %u is on @" STR_FMT ", operand %u on @" STR_FMT,
-			                first, STR_ARG(strtab_get(&t->names, t->meshes.p[*out].name)), i,
-			                STR_ARG(strtab_get(&t->names, t->meshes.p[s->placement].name)));
+			return op_error(w->m, o, w->d, ST_ERR_INVALID,
+				"inputs have different placements: operand %u is on @" STR_FMT
+				", operand %u on @" STR_FMT,
+				first, STR_ARG(strtab_get(&t->names, t->meshes.p[*out].name)), i,
+				STR_ARG(strtab_get(&t->names, t->meshes.p[s->placement].name)));
 		}
 	}
 	return ST_OK;
@@ -123,7 +137,8 @@ static status find_constraint(struct walk *w, op_id o, const sbp_placement *p, s
 		if (id == SHARDING_NONE || says_nothing(sharding_get(w->m->shardings, id)))
 			continue;
 		if (!mesh_same_devices(w->m->shardings, sharding_get(w->m->shardings, id)->mesh, p->mesh))
-			return op_error(w->m, o, w->d, ST_ERR_INVALID, "its result is constrained to another placement than its inputs have");
+			return op_error(w->m, o, w->d, ST_ERR_INVALID,
+				"its result is constrained to another placement than its inputs have");
 		status s = nd_sbp_of_sharding(w->m->shardings, id, p, &of[i], &inner);
 		if (s != ST_OK)
 			return op_error(w->m, o, w->d, s, "%s", inner.msg);
@@ -201,13 +216,16 @@ status walk_op(struct walk *w, op_id o)
 	sbp_hint *hints = arena_zarray(&w->x->mem, sbp_hint, MAX(at->n_operands, 1));
 	for (uint32_t i = 0; i < at->n_operands; i++) {
 		value_id v = op_operand(w->m, o, i);
-		hints[i] = (sbp_hint){value_at(w->m, v)->type, value_bytes(w, v), w->of[v].sbp, w->of[v].free};
+		hints[i] =
+			(sbp_hint){value_at(w->m, v)->type, value_bytes(w, v), w->of[v].sbp, w->of[v].free};
 	}
 	r.hints = hints;
 	TRY(find_constraint(w, o, &p, &r.constraint));
 	sbp_candidates_of(&w->x->rules, w->m, o, &w->x->mem, &r.candidates);
 	if (!choose(w, &r, &p))
-		return op_error(w->m, o, w->d, ST_ERR_INVALID, "no valid SBP signature: none of %u has what its result is constrained to", r.candidates.n);
+		return op_error(w->m, o, w->d, ST_ERR_INVALID,
+			"no valid SBP signature: none of %u has what its result is constrained to",
+			r.candidates.n);
 	r.first_boxing = w->x->boxings.n;
 	for (uint32_t i = 0; i < at->n_operands; i++) {
 		nd_sbp want = sbp_chosen(&r, i, p.n);
@@ -215,7 +233,8 @@ status walk_op(struct walk *w, op_id o)
 	}
 	r.n_boxings = w->x->boxings.n - r.first_boxing;
 	for (uint32_t i = 0; i < at->n_results; i++)
-		walk_set(w, op_result(w->m, o, i), &(struct state){sbp_chosen(&r, at->n_operands + i, p.n), r.placement, false});
+		walk_set(w, op_result(w->m, o, i),
+			&(struct state){sbp_chosen(&r, at->n_operands + i, p.n), r.placement, false});
 	vec_push(&w->x->ops, r);
 	return ST_OK;
 }
@@ -229,9 +248,12 @@ static status find_mesh(const module *m, const func *f, mesh_id given, mesh_id *
 	for (uint32_t i = 0; i < f->n_args && *out == ID_NONE; i++)
 		if (value_at(m, body->args + i)->sharding != SHARDING_NONE)
 			*out = sharding_get(m->shardings, value_at(m, body->args + i)->sharding)->mesh;
-	for (op_id o = m->regions.p[m->body].first; o != ID_NONE && *out == ID_NONE; o = op_at(m, o)->next)
+	for (op_id o = m->regions.p[m->body].first; o != ID_NONE && *out == ID_NONE;
+		 o = op_at(m, o)->next)
 		*out = mesh_declared(m, o);
-	return *out == ID_NONE ? op_error(m, f->op, d, ST_ERR_INVALID, "no placement: the module declares no mesh") : ST_OK;
+	return *out == ID_NONE
+		? op_error(m, f->op, d, ST_ERR_INVALID, "no placement: the module declares no mesh")
+		: ST_OK;
 }
 
 static status take_arguments(struct walk *w, const func *f)
@@ -264,8 +286,10 @@ static status give_results(struct walk *w, const func *f)
 		diag inner = {0};
 		nd_sbp to = s->free ? (nd_sbp){0} : walk_whole(&s->sbp);
 		TRY(placement_of(w, end, s->placement, &p));
-		if (f->result_shardings[i] != SHARDING_NONE && !says_nothing(sharding_get(w->m->shardings, f->result_shardings[i]))) {
-			status st = nd_sbp_of_sharding(w->m->shardings, f->result_shardings[i], &p, &to, &inner);
+		if (f->result_shardings[i] != SHARDING_NONE &&
+			!says_nothing(sharding_get(w->m->shardings, f->result_shardings[i]))) {
+			status st =
+				nd_sbp_of_sharding(w->m->shardings, f->result_shardings[i], &p, &to, &inner);
 			if (st != ST_OK)
 				return op_error(w->m, end, w->d, st, "result %u: %s", i, inner.msg);
 		}

@@ -22,8 +22,8 @@ static void set_arguments(struct walk *w, op_id o, const struct state *carried)
 	}
 }
 
-/* What a loop carries that begins as a constant takes the SBP that one run of the body leaves it with; what is known then of the
- * run is forgotten. */
+/* What a loop carries that begins as a constant takes the SBP that one run of the body leaves it
+ * with; what is known then of the run is forgotten. */
 static status try_body(struct walk *w, op_id o, struct state *carried)
 {
 	sbp_inference *x = w->x;
@@ -48,7 +48,8 @@ static status try_body(struct walk *w, op_id o, struct state *carried)
 /* Does a region give one value per result? The reader leaves that to whoever runs the op. */
 static bool gives(const module *m, op_id o, uint32_t i)
 {
-	op_id end = i < op_at(m, o)->n_regions ? region_terminator(m, op_at(m, o)->regions + i) : ID_NONE;
+	op_id end =
+		i < op_at(m, o)->n_regions ? region_terminator(m, op_at(m, o)->regions + i) : ID_NONE;
 	return end != ID_NONE && op_at(m, end)->n_operands == op_at(m, o)->n_results;
 }
 
@@ -57,10 +58,12 @@ static status infer_while(struct walk *w, op_id o)
 {
 	uint32_t n = op_at(w->m, o)->n_operands;
 	if (op_at(w->m, o)->n_regions != 2 || op_at(w->m, o)->n_results != n || !gives(w->m, o, 1))
-		return op_error(w->m, o, w->d, ST_ERR_INVALID, "the loop's body does not give what it carries");
+		return op_error(
+			w->m, o, w->d, ST_ERR_INVALID, "the loop's body does not give what it carries");
 	for (uint32_t i = 0; i < 2; i++)
 		if (op_region(w->m, o, i)->n_args != n)
-			return op_error(w->m, o, w->d, ST_ERR_INVALID, "a region of the loop does not take what it carries");
+			return op_error(w->m, o, w->d, ST_ERR_INVALID,
+				"a region of the loop does not take what it carries");
 	struct state *carried = xcalloc(MAX(n, 1), sizeof *carried);
 	bool any_free = false;
 	status s = ST_OK;
@@ -104,7 +107,8 @@ static status infer_branches(struct walk *w, op_id o)
 	status s = at->n_operands ? walk_box(w, o, 0, &whole_index) : ST_OK;
 	for (uint32_t i = 0; i < at->n_regions && s == ST_OK; i++) {
 		if (!gives(w->m, o, i))
-			s = op_error(w->m, o, w->d, ST_ERR_INVALID, "branch %u does not give the results of the op", i);
+			s = op_error(
+				w->m, o, w->d, ST_ERR_INVALID, "branch %u does not give the results of the op", i);
 		if (s == ST_OK)
 			s = walk_region(w, at->regions + i);
 		if (s != ST_OK)
@@ -113,7 +117,9 @@ static status infer_branches(struct walk *w, op_id o)
 		for (uint32_t k = 0; k < at->n_results && s == ST_OK; k++) {
 			const struct state *given = &w->of[op_operand(w->m, end, k)];
 			if (i == 0)
-				results[k] = given->free ? (struct state){.placement = w->x->placement.mesh} : (struct state){walk_whole(&given->sbp), given->placement, false};
+				results[k] = given->free
+					? (struct state){.placement = w->x->placement.mesh}
+					: (struct state){walk_whole(&given->sbp), given->placement, false};
 			s = walk_box(w, end, k, &results[k].sbp);
 		}
 	}
@@ -136,8 +142,12 @@ static status infer_any(struct walk *w, op_id o)
 	case OP_WHILE: return infer_while(w, o);
 	case OP_CASE:
 	case OP_IF: return infer_branches(w, o);
-	case OP_CALL: return op_error(w->m, o, w->d, ST_ERR_UNSUPPORTED, "calls are not inferred: expected an inlined module");
-	case OP_SDY_MANUAL_COMPUTATION: return op_error(w->m, o, w->d, ST_ERR_UNSUPPORTED, "a manual computation has no SBP signature");
+	case OP_CALL:
+		return op_error(w->m, o, w->d, ST_ERR_UNSUPPORTED,
+			"calls are not inferred: expected an inlined module");
+	case OP_SDY_MANUAL_COMPUTATION:
+		return op_error(
+			w->m, o, w->d, ST_ERR_UNSUPPORTED, "a manual computation has no SBP signature");
 	case OP_OPTIMIZATION_BARRIER:
 		for (uint32_t i = 0; i < at->n_results; i++)
 			walk_set(w, op_result(w->m, o, i), &w->of[op_operand(w->m, o, i)]);
@@ -146,10 +156,14 @@ static status infer_any(struct walk *w, op_id o)
 	}
 	bool constrained = false;
 	for (uint32_t i = 0; i < at->n_results; i++)
-		constrained = constrained || value_at(w->m, op_result(w->m, o, i))->sharding != SHARDING_NONE;
-	if (!constrained && (makes_constants(w->m, o) || (at->n_operands && op_infos[at->kind].flags & OPF_PURE && all_free(w, o)))) {
+		constrained =
+			constrained || value_at(w->m, op_result(w->m, o, i))->sharding != SHARDING_NONE;
+	if (!constrained &&
+		(makes_constants(w->m, o) ||
+			(at->n_operands && op_infos[at->kind].flags & OPF_PURE && all_free(w, o)))) {
 		for (uint32_t i = 0; i < at->n_results; i++)
-			w->of[op_result(w->m, o, i)] = (struct state){.placement = w->x->placement.mesh, .free = true};
+			w->of[op_result(w->m, o, i)] =
+				(struct state){.placement = w->x->placement.mesh, .free = true};
 		return ST_OK;
 	}
 	return walk_op(w, o);

@@ -36,13 +36,15 @@ status sbp_placement_of(const sharding_table *t, mesh_id id, sbp_placement *out,
 	if (m->n_axes == 0)
 		return diag_set(d, ST_ERR_UNSUPPORTED, "a placement needs a mesh with axes");
 	if (m->n_axes > MAX_HIERARCHY)
-		return diag_set(d, ST_ERR_LIMIT, "a hierarchy of %u dimensions, at most %d are supported", m->n_axes, MAX_HIERARCHY);
+		return diag_set(d, ST_ERR_LIMIT, "a hierarchy of %u dimensions, at most %d are supported",
+			m->n_axes, MAX_HIERARCHY);
 	for (uint32_t k = 0; k < m->n_axes; k++)
 		out->sizes[k] = m->axis_sizes[k];
 	return ST_OK;
 }
 
-status nd_sbp_of_sharding(const sharding_table *t, sharding_id id, const sbp_placement *p, nd_sbp *out, diag *d)
+status nd_sbp_of_sharding(
+	const sharding_table *t, sharding_id id, const sbp_placement *p, nd_sbp *out, diag *d)
 {
 	*out = (nd_sbp){0};
 	if (id == SHARDING_NONE)
@@ -56,7 +58,8 @@ status nd_sbp_of_sharding(const sharding_table *t, sharding_id id, const sbp_pla
 			if (axis_size(list.a[i]) != p->sizes[axis])
 				return diag_set(d, ST_ERR_UNSUPPORTED, "no SBP: a part of an axis is used");
 			if (i && axis < last)
-				return diag_set(d, ST_ERR_UNSUPPORTED, "no SBP: dimension %u is cut against the order of the mesh", dim);
+				return diag_set(d, ST_ERR_UNSUPPORTED,
+					"no SBP: dimension %u is cut against the order of the mesh", dim);
 			last = axis;
 			out->at[axis] = dim < s->rank ? sbp_split(dim) : (sbp){SBP_PARTIAL, 0};
 		}
@@ -64,7 +67,8 @@ status nd_sbp_of_sharding(const sharding_table *t, sharding_id id, const sbp_pla
 	return ST_OK;
 }
 
-sharding_id sharding_of_nd_sbp(sharding_table *t, const nd_sbp *s, const sbp_placement *p, uint32_t rank)
+sharding_id sharding_of_nd_sbp(
+	sharding_table *t, const nd_sbp *s, const sbp_placement *p, uint32_t rank)
 {
 	sharding_edit e;
 	sharding_edit_init(&e, p->mesh, rank, true);

@@ -3,7 +3,8 @@
 
 const search_option search_option_table[SEARCH_OPTION_COUNT] = {
 #define OPTION(id, flag, field, kind, asked, argument, least, most, help) \
-	[SEARCH_OPTION_##id] = {flag, field, argument, help, OPTION_KIND_##kind, OPTION_ASKED_##asked, least, most},
+	[SEARCH_OPTION_##id] = { \
+		flag, field, argument, help, OPTION_KIND_##kind, OPTION_ASKED_##asked, least, most},
 #include "search/options.def"
 };
 
@@ -18,7 +19,8 @@ const search_option *search_option_flag(const char *flag)
 const search_option *search_option_field(const char *field)
 {
 	for (size_t i = 0; i < SEARCH_OPTION_COUNT; i++)
-		if (search_option_table[i].asked != OPTION_ASKED_NOWHERE && !strcmp(search_option_table[i].field, field))
+		if (search_option_table[i].asked != OPTION_ASKED_NOWHERE &&
+			!strcmp(search_option_table[i].field, field))
 			return &search_option_table[i];
 	return NULL;
 }

@@ -11,8 +11,18 @@ typedef enum search_option_id {
 	SEARCH_OPTION_COUNT
 } search_option_id;
 typedef struct search_option {
-	const char *flag, *field, *argument /* what --help calls the value; words with | between them */, *help;
-	enum { OPTION_KIND_TEXT, OPTION_KIND_SIZE, OPTION_KIND_WORD, OPTION_KIND_NUMBER, OPTION_KIND_SECONDS, OPTION_KIND_FILE, OPTION_KIND_LIST, OPTION_KIND_SWITCH } kind;
+	const char *flag, *field,
+		*argument /* what --help calls the value; words with | between them */, *help;
+	enum {
+		OPTION_KIND_TEXT,
+		OPTION_KIND_SIZE,
+		OPTION_KIND_WORD,
+		OPTION_KIND_NUMBER,
+		OPTION_KIND_SECONDS,
+		OPTION_KIND_FILE,
+		OPTION_KIND_LIST,
+		OPTION_KIND_SWITCH
+	} kind;
 	enum { OPTION_ASKED_NOWHERE, OPTION_ASKED_REQUEST, OPTION_ASKED_BOTH } asked;
 	int64_t least, most; /* of a NUMBER */
 } search_option;

@@ -1,7 +1,8 @@
-/* Absolute deadlines. libmicrohttpd's own timeout only ends silent connections; a client that sends a byte now and then
- * would stay for ever. The reaper shuts such sockets down, and libmicrohttpd then closes them as it does after any hang-up.
- * A hang-up right behind the last bytes of an unfinished request stays unseen too (edge-triggered epoll reports both at
- * once): the reaper looks for it. It also wakes long polls and event streams whose time has come. */
+/* Absolute deadlines. libmicrohttpd's own timeout only ends silent connections; a client that sends
+ * a byte now and then would stay for ever. The reaper shuts such sockets down, and libmicrohttpd
+ * then closes them as it does after any hang-up. A hang-up right behind the last bytes of an
+ * unfinished request stays unseen too (edge-triggered epoll reports both at once): the reaper looks
+ * for it. It also wakes long polls and event streams whose time has come. */
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -42,8 +43,8 @@ static void reap(connections *c, int64_t now)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-/* What had arrived before the hang-up is worked off between two looks, so one that is still there at the second look
- * means a request that will never be complete. */
+/* What had arrived before the hang-up is worked off between two looks, so one that is still there
+ * at the second look means a request that will never be complete. */
 static void find_hangups(connections *c)
 {
 	pthread_mutex_lock(&c->mutex);
@@ -89,7 +90,10 @@ connections *connections_new(server *srv)
 	return NULL;
 }
 
-int64_t connections_turned_ns(connections *c) { return atomic_load_explicit(&c->turned_ns, memory_order_relaxed); }
+int64_t connections_turned_ns(connections *c)
+{
+	return atomic_load_explicit(&c->turned_ns, memory_order_relaxed);
+}
 
 void connections_stop(connections *c)
 {
@@ -107,29 +111,25 @@ static int64_t deadline_of(const options *o, connection_phase phase)
 {
 	int64_t seconds = 0;
 	switch (phase) {
-	case PHASE_HEAD:
-		seconds = o->header_timeout;
-		break;
+	case PHASE_HEAD: seconds = o->header_timeout; break;
 	case PHASE_BODY:
-	case PHASE_SEND:
-		seconds = o->body_timeout;
-		break;
-	case PHASE_IDLE:
-		seconds = o->idle_timeout + o->header_timeout;
-		break;
-	case PHASE_WORK:
-		return INT64_MAX;
+	case PHASE_SEND: seconds = o->body_timeout; break;
+	case PHASE_IDLE: seconds = o->idle_timeout + o->header_timeout; break;
+	case PHASE_WORK: return INT64_MAX;
 	}
 	return clock_ns() + seconds * 1000000000;
 }
 
 static bool is_encrypted(const server *srv, struct MHD_Connection *conn)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	return srv->opt.tls_cert[0] && info && info->client_addr && info->client_addr->sa_family != AF_UNIX;
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	return srv->opt.tls_cert[0] && info && info->client_addr &&
+		info->client_addr->sa_family != AF_UNIX;
 }
 
-void connections_notify(void *cls, struct MHD_Connection *conn, void **context, enum MHD_ConnectionNotificationCode code)
+void connections_notify(void *cls, struct MHD_Connection *conn, void **context,
+	enum MHD_ConnectionNotificationCode code)
 {
 	connections *c = cls;
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
@@ -150,7 +150,8 @@ void connections_notify(void *cls, struct MHD_Connection *conn, void **context, 
 		metric_add(c->srv, connections_open, 1);
 	} else if (*context) {
 		peer *p = *context;
-		/* Under the mutex: the descriptor is closed after this call, and then belongs to somebody else. */
+		/* Under the mutex: the descriptor is closed after this call, and then belongs to somebody
+		 * else. */
 		pthread_mutex_lock(&c->mutex);
 		*p->link = p->next;
 		if (p->next)
@@ -166,7 +167,8 @@ void connections_notify(void *cls, struct MHD_Connection *conn, void **context, 
 
 void connections_phase(connections *c, struct MHD_Connection *conn, connection_phase phase)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	peer *p = info ? info->socket_context : NULL;
 	if (!p)
 		return;
@@ -180,7 +182,8 @@ void connections_phase(connections *c, struct MHD_Connection *conn, connection_p
 
 uint64_t connections_request(struct MHD_Connection *conn, gate **out)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	peer *p = info ? info->socket_context : NULL;
 	*out = p && gate_of(p->fd) == p->gate ? p->gate : NULL;
 	return p ? ++p->requests : 0;

@@ -1,14 +1,16 @@
-/* Files that travel inside the binary. The paths are those of the repository: compile from its root. */
+/* Files that travel inside the binary. The paths are those of the repository: compile from its
+ * root. */
 #include "server/server.h"
 
-#define EMBED(name, path)                                                                                          \
-	__asm__(".section .rodata\n"                                                                                       \
-		".global embed_" #name "_start\nembed_" #name "_start:\n.incbin \"" path "\"\n"                                \
-		".global embed_" #name "_end\nembed_" #name "_end:\n.byte 0\n.previous\n");                                    \
-	extern const char embed_##name##_start[], embed_##name##_end[];                                                    \
-	embedded embedded_##name(void)                                                                                     \
-	{                                                                                                                  \
-		return (embedded){embed_##name##_start, (size_t)(embed_##name##_end - embed_##name##_start)};                  \
+#define EMBED(name, path) \
+	__asm__(".section .rodata\n" \
+			".global embed_" #name "_start\nembed_" #name "_start:\n.incbin \"" path "\"\n" \
+			".global embed_" #name "_end\nembed_" #name "_end:\n.byte 0\n.previous\n"); \
+	extern const char embed_##name##_start[], embed_##name##_end[]; \
+	embedded embedded_##name(void) \
+	{ \
+		return (embedded){ \
+			embed_##name##_start, (size_t)(embed_##name##_end - embed_##name##_start)}; \
 	}
 
 EMBED(schema, "server/schema.sql")

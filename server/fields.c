@@ -3,9 +3,13 @@
 
 #include <math.h>
 
-const cJSON *json_field(const cJSON *o, const char *name) { return cJSON_GetObjectItemCaseSensitive(o, name); }
+const cJSON *json_field(const cJSON *o, const char *name)
+{
+	return cJSON_GetObjectItemCaseSensitive(o, name);
+}
 
-bool field_number(const cJSON *o, const char *base, const char *name, field_need need, double least, double most, double *out, problem *why)
+bool field_number(const cJSON *o, const char *base, const char *name, field_need need, double least,
+	double most, double *out, problem *why)
 {
 	const cJSON *item = json_field(o, name);
 	char at[256];
@@ -18,7 +22,8 @@ bool field_number(const cJSON *o, const char *base, const char *name, field_need
 	return true;
 }
 
-bool field_count(const cJSON *o, const char *base, const char *name, field_need need, int64_t *out, problem *why)
+bool field_count(
+	const cJSON *o, const char *base, const char *name, field_need need, int64_t *out, problem *why)
 {
 	double v = (double)*out;
 	char at[256];
@@ -31,7 +36,8 @@ bool field_count(const cJSON *o, const char *base, const char *name, field_need 
 	return true;
 }
 
-bool field_text(const cJSON *o, const char *base, const char *name, field_need need, size_t most, const char **out, problem *why)
+bool field_text(const cJSON *o, const char *base, const char *name, field_need need, size_t most,
+	const char **out, problem *why)
 {
 	const cJSON *item = json_field(o, name);
 	char at[256];

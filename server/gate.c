@@ -1,13 +1,16 @@
-/* The request gate: sees every byte that clients send before libmicrohttpd does, and lets through only what RFC 9112 leaves
- * one reading of. libmicrohttpd 0.9.75 takes bare line feeds, folded lines, spaces before a colon, NUL and bare CR in its
- * stride; a proxy in front that reads them otherwise takes another request from the same bytes.
+/* The request gate: sees every byte that clients send before libmicrohttpd does, and lets through
+ * only what RFC 9112 leaves one reading of. libmicrohttpd 0.9.75 takes bare line feeds, folded
+ * lines, spaces before a colon, NUL and bare CR in its stride; a proxy in front that reads them
+ * otherwise takes another request from the same bytes.
  *
- * libmicrohttpd has no hook for this, but it calls recv() through the dynamic linker, and so finds the one defined here.
- * http_start makes sure of it, and serve() answers nothing on a connection that did not pass through here.
+ * libmicrohttpd has no hook for this, but it calls recv() through the dynamic linker, and so finds
+ * the one defined here. http_start makes sure of it, and serve() answers nothing on a connection
+ * that did not pass through here.
  *
- * Happy path: request line, fields, empty line, then a body by its length or in chunks, and so on. When something is wrong
- * the request is completed with bytes of ours, so that libmicrohttpd hands it over in its turn behind earlier ones and the
- * refusal is an ordinary answer; whatever the client sends after that is thrown away. */
+ * Happy path: request line, fields, empty line, then a body by its length or in chunks, and so on.
+ * When something is wrong the request is completed with bytes of ours, so that libmicrohttpd hands
+ * it over in its turn behind earlier ones and the refusal is an ordinary answer; whatever the
+ * client sends after that is thrown away. */
 #include "server/server.h"
 
 #include <dlfcn.h>
@@ -16,24 +19,24 @@
 #include <sys/socket.h>
 
 typedef enum gate_state {
-	AT_START,          /* before a request; an empty line is skipped */
+	AT_START, /* before a request; an empty line is skipped */
 	AT_START_LF,
 	IN_METHOD,
 	IN_TARGET,
 	IN_VERSION,
-	AT_LINE_LF,        /* of the request line */
-	AT_FIELD,          /* at the begin of a line */
+	AT_LINE_LF, /* of the request line */
+	AT_FIELD,   /* at the begin of a line */
 	IN_NAME,
 	IN_VALUE,
 	AT_VALUE_LF,
-	AT_END_LF,         /* of the head, or of the trailer */
+	AT_END_LF, /* of the head, or of the trailer */
 	IN_BODY,
 	IN_CHUNK_SIZE,
 	AT_CHUNK_SIZE_LF,
 	IN_CHUNK,
 	AT_CHUNK_CR,
 	AT_CHUNK_LF,
-	STOPPED            /* nothing more is let through */
+	STOPPED /* nothing more is let through */
 } gate_state;
 
 typedef enum field_kind { FIELD_OTHER, FIELD_LENGTH, FIELD_CODING } field_kind;
@@ -45,7 +48,8 @@ struct gate {
 	bool skipped, trailer, has_length, has_host, chunked, other_coding, ended;
 	bool version_1; /* HTTP/1.1 */
 	field_kind kind;
-	uint32_t part, solid;       /* bytes of the part of the line that is being read; of a value up to its last that is no space */
+	uint32_t part, solid; /* bytes of the part of the line that is being read; of a value up to its
+	                         last that is no space */
 	char name[NAME_BYTES], value[VALUE_BYTES];
 	uint64_t left;              /* of the body or the chunk */
 	uint64_t requests, refused; /* refused: the number of the request that was, 0: none */
@@ -57,45 +61,35 @@ void gate_free(gate *g) { free(g); }
 
 static bool is_token(unsigned char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c && strchr("!#$%&'*+-.^_`|~", c));
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		(c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
 static bool is_text(unsigned char c) { return c == '\t' || (c >= 0x20 && c != 0x7f); }
 
 #define HOST_LINE "Host: localhost\r\n\r\n"
 
-/* What makes a whole of the request that has come this far; NULL: nothing does, the connection ends. libmicrohttpd must find
- * nothing to refuse in it by itself: without a Host, or with a length that is no number, it answers twice. */
+/* What makes a whole of the request that has come this far; NULL: nothing does, the connection
+ * ends. libmicrohttpd must find nothing to refuse in it by itself: without a Host, or with a length
+ * that is no number, it answers twice. */
 static const char *completion(const gate *g)
 {
 	switch (g->state) {
-	case AT_START:
-		return "GET / HTTP/1.1\r\n" HOST_LINE;
-	case IN_METHOD:
-		return " / HTTP/1.1\r\n" HOST_LINE;
-	case IN_TARGET:
-		return g->part ? " HTTP/1.1\r\n" HOST_LINE : "/ HTTP/1.1\r\n" HOST_LINE;
-	case IN_VERSION:
-		return &"HTTP/1.1\r\n" HOST_LINE[MIN(g->part, 8)];
+	case AT_START: return "GET / HTTP/1.1\r\n" HOST_LINE;
+	case IN_METHOD: return " / HTTP/1.1\r\n" HOST_LINE;
+	case IN_TARGET: return g->part ? " HTTP/1.1\r\n" HOST_LINE : "/ HTTP/1.1\r\n" HOST_LINE;
+	case IN_VERSION: return &"HTTP/1.1\r\n" HOST_LINE[MIN(g->part, 8)];
 	case AT_LINE_LF:
-	case AT_VALUE_LF:
-		return "\n" HOST_LINE;
-	case AT_FIELD:
-		return HOST_LINE;
-	case IN_NAME:
-		return ": 0\r\n" HOST_LINE;
+	case AT_VALUE_LF: return "\n" HOST_LINE;
+	case AT_FIELD: return HOST_LINE;
+	case IN_NAME: return ": 0\r\n" HOST_LINE;
 	case IN_VALUE:
 		return g->kind == FIELD_LENGTH && !g->part ? "0\r\n" HOST_LINE : "\r\n" HOST_LINE;
-	case AT_END_LF:
-		return "\n";
-	case IN_CHUNK_SIZE:
-		return g->part ? NULL : "0\r\n\r\n";
-	case AT_CHUNK_CR:
-		return "\r\n0\r\n\r\n";
-	case AT_CHUNK_LF:
-		return "\n0\r\n\r\n";
-	default:
-		return NULL;
+	case AT_END_LF: return "\n";
+	case IN_CHUNK_SIZE: return g->part ? NULL : "0\r\n\r\n";
+	case AT_CHUNK_CR: return "\r\n0\r\n\r\n";
+	case AT_CHUNK_LF: return "\n0\r\n\r\n";
+	default: return NULL;
 	}
 }
 
@@ -113,7 +107,8 @@ static void begin_request(gate *g)
 	g->left = 0;
 }
 
-/* '_' reads as '-' for programs that turn names into variables, so neither spelling may slip past the other. */
+/* '_' reads as '-' for programs that turn names into variables, so neither spelling may slip past
+ * the other. */
 static bool name_is(const gate *g, const char *name)
 {
 	size_t n = strlen(name);
@@ -127,10 +122,12 @@ static bool name_is(const gate *g, const char *name)
 
 static bool end_name(gate *g)
 {
-	bool length = name_is(g, "content-length"), coding = name_is(g, "transfer-encoding"), host = name_is(g, "host");
+	bool length = name_is(g, "content-length"), coding = name_is(g, "transfer-encoding"),
+		 host = name_is(g, "host");
 	bool exact = g->part >= NAME_BYTES || !memchr(g->name, '_', g->part);
 	if ((length || coding) && !exact)
-		return refuse(g, "a header that reads as Content-Length or Transfer-Encoding once '_' is taken for '-'");
+		return refuse(g,
+			"a header that reads as Content-Length or Transfer-Encoding once '_' is taken for '-'");
 	if (g->trailer && (length || coding || host))
 		return refuse(g, "a trailer that would say where the request ends or whom it is for");
 	if (length && g->has_length)
@@ -203,7 +200,9 @@ static bool in_request_line(gate *g, unsigned char c)
 		g->part = 0;
 		return true;
 	}
-	if (g->state == IN_VERSION && (g->part < 7 ? c == (unsigned char)version[g->part] : g->part == 7 && (c == '0' || c == '1'))) {
+	if (g->state == IN_VERSION &&
+		(g->part < 7 ? c == (unsigned char)version[g->part]
+					 : g->part == 7 && (c == '0' || c == '1'))) {
 		g->version_1 = c == '1';
 		g->part++;
 		return true;
@@ -212,7 +211,9 @@ static bool in_request_line(gate *g, unsigned char c)
 		g->state = AT_LINE_LF;
 		return true;
 	}
-	return refuse(g, "a request line that is not METHOD TARGET HTTP/1.1, with one space between and CR LF behind");
+	return refuse(g,
+		"a request line that is not METHOD TARGET HTTP/1.1, with one space between and CR LF "
+		"behind");
 }
 
 static bool in_field(gate *g, unsigned char c)
@@ -239,7 +240,9 @@ static bool in_field(gate *g, unsigned char c)
 		if (c == ':')
 			return end_name(g);
 		if (!is_token(c))
-			return refuse(g, "a header name with a character that it may not have, such as a space before the colon");
+			return refuse(g,
+				"a header name with a character that it may not have, such as a space before the "
+				"colon");
 		if (g->part < NAME_BYTES)
 			g->name[g->part] = (char)c;
 		g->part++;
@@ -248,7 +251,9 @@ static bool in_field(gate *g, unsigned char c)
 		if (c == '\r')
 			return end_value(g);
 		if (!is_text(c))
-			return refuse(g, c == '\n' ? "a header line that ends with LF alone" : "a control character in a header");
+			return refuse(g,
+				c == '\n' ? "a header line that ends with LF alone"
+						  : "a control character in a header");
 		if (!g->part && (c == ' ' || c == '\t'))
 			return true;
 		if (g->kind == FIELD_LENGTH)
@@ -271,7 +276,9 @@ static bool in_field(gate *g, unsigned char c)
 
 static bool in_chunk_size(gate *g, unsigned char c)
 {
-	int digit = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+	int digit = c >= '0' && c <= '9'             ? c - '0'
+		: (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+												 : -1;
 	if (digit >= 0 && g->part < CHUNK_DIGITS) {
 		g->left = g->left * 16 + (uint64_t)digit;
 		g->part++;
@@ -286,8 +293,7 @@ static bool in_chunk_size(gate *g, unsigned char c)
 static bool in_chunked(gate *g, unsigned char c)
 {
 	switch (g->state) {
-	case IN_CHUNK_SIZE:
-		return in_chunk_size(g, c);
+	case IN_CHUNK_SIZE: return in_chunk_size(g, c);
 	case AT_CHUNK_SIZE_LF:
 		if (c != '\n')
 			return refuse(g, "a CR without LF");
@@ -380,7 +386,10 @@ size_t gate_pass(gate *g, char *buf, size_t n, size_t cap)
 bool gate_stopped(const gate *g) { return g->state == STOPPED; }
 bool gate_ended(const gate *g) { return g->ended; }
 
-const char *gate_refusal(const gate *g, uint64_t number) { return g->refused && g->refused == number ? g->reason : NULL; }
+const char *gate_refusal(const gate *g, uint64_t number)
+{
+	return g->refused && g->refused == number ? g->reason : NULL;
+}
 
 /* ---------------------------------------------------------------- in front of libmicrohttpd */
 
@@ -396,7 +405,8 @@ bool gate_init(size_t descriptors)
 {
 	gate_count = descriptors;
 	gates = xcalloc(descriptors, sizeof *gates);
-	return dlsym(RTLD_DEFAULT, "recv") == (void *)recv && dlsym(RTLD_DEFAULT, "gnutls_record_recv") == (void *)gnutls_record_recv;
+	return dlsym(RTLD_DEFAULT, "recv") == (void *)recv &&
+		dlsym(RTLD_DEFAULT, "gnutls_record_recv") == (void *)gnutls_record_recv;
 }
 
 void gate_put(int fd, gate *g, bool tls)
@@ -408,9 +418,13 @@ void gate_put(int fd, gate *g, bool tls)
 }
 
 gate *gate_of(int fd) { return (size_t)fd < gate_count ? atomic_load(&gates[fd].gate) : NULL; }
-gate *gate_of_tls(int fd) { return (size_t)fd < gate_count && atomic_load(&gates[fd].tls) ? gate_of(fd) : NULL; }
+gate *gate_of_tls(int fd)
+{
+	return (size_t)fd < gate_count && atomic_load(&gates[fd].tls) ? gate_of(fd) : NULL;
+}
 
-/* What a refused client goes on to send: left unread it would turn the close into a reset, which may overtake the answer. */
+/* What a refused client goes on to send: left unread it would turn the close into a reset, which
+ * may overtake the answer. */
 static void drain(int fd)
 {
 	char waste[4096];

@@ -1,5 +1,6 @@
-/* What a worker makes of a module or a strategy on first demand, and what is kept of it beside the modules: the module with a strategy
- * applied, what explains a strategy, the timeline of its step, its shardings ready to paste, the arguments of a module. */
+/* What a worker makes of a module or a strategy on first demand, and what is kept of it beside the
+ * modules: the module with a strategy applied, what explains a strategy, the timeline of its step,
+ * its shardings ready to paste, the arguments of a module. */
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -11,7 +12,8 @@ enum { DERIVE_MS = 300000, MOST_ARGV = 16 };
 
 typedef struct derived_task derived_task;
 
-/* kind: the folder of the store. prints: the worker's output is the result, else it writes the file it is given. */
+/* kind: the folder of the store. prints: the worker's output is the result, else it writes the file
+ * it is given. */
 typedef struct derived {
 	const char *kind, *type;
 	bool prints;
@@ -24,7 +26,7 @@ struct derived_task { /* lives in request.state */
 	request *r;
 	const derived *what;
 	char id[ID_BYTES], module[ID_BYTES], device[256];
-	char *profile; /* of the device, where the request described one, else NULL */
+	char *profile;      /* of the device, where the request described one, else NULL */
 	int64_t trip_count; /* that the request gave, else 0 */
 	char trips[24];     /* as text */
 	bool of_module, as_zstd;
@@ -46,7 +48,8 @@ static void add_device(const derived_task *t, const char *const files[], const c
 	add(argv, t->profile ? files[PROFILE] : t->device);
 }
 
-static void apply_with(const derived_task *t, const char *way, const char *const files[], const char **argv)
+static void apply_with(
+	const derived_task *t, const char *way, const char *const files[], const char **argv)
 {
 	argv[0] = "apply";
 	const char *more[] = {"--strategy", files[DOCUMENT], "-o", files[RESULT]};
@@ -58,9 +61,18 @@ static void apply_with(const derived_task *t, const char *way, const char *const
 		add_device(t, files, argv);
 }
 
-static void apply_as_document(const derived_task *t, const char *const files[], const char **argv) { apply_with(t, NULL, files, argv); }
-static void apply_exact(const derived_task *t, const char *const files[], const char **argv) { apply_with(t, "exact", files, argv); }
-static void apply_annotate(const derived_task *t, const char *const files[], const char **argv) { apply_with(t, "annotate", files, argv); }
+static void apply_as_document(const derived_task *t, const char *const files[], const char **argv)
+{
+	apply_with(t, NULL, files, argv);
+}
+static void apply_exact(const derived_task *t, const char *const files[], const char **argv)
+{
+	apply_with(t, "exact", files, argv);
+}
+static void apply_annotate(const derived_task *t, const char *const files[], const char **argv)
+{
+	apply_with(t, "annotate", files, argv);
+}
 
 static void explain(const derived_task *t, const char *const files[], const char **argv)
 {
@@ -139,21 +151,26 @@ static void judge(const derived_task *t, const derived *what, const run_result *
 {
 	server *srv = t->r->srv;
 	const char *said = run->err.p ? run->err.p : "";
-	bool asked_so = what == &applied[1] || what == &applied[2], fine = run->exit_code == 0 || (run->exit_code == 2 && what == &explanation);
+	bool asked_so = what == &applied[1] || what == &applied[2],
+		 fine = run->exit_code == 0 || (run->exit_code == 2 && what == &explanation);
 	if (!run_was_fair(run, &srv->opt, why))
 		metric_add(srv, workers_out_of_memory, run->out_of_memory);
 	else if (!fine && objects_lost(store_objects(srv->store), "objects", t->module))
 		problem_set(why, PROBLEM_INTERNAL, "the text of the module is lost: upload it again");
 	else if (run->exit_code == 1 && what->notation)
-		problem_set(why, PROBLEM_UNPROCESSABLE, "it cannot be written as %s: %.300s", what->notation, said);
+		problem_set(
+			why, PROBLEM_UNPROCESSABLE, "it cannot be written as %s: %.300s", what->notation, said);
 	else if (run->exit_code == 1 && asked_so)
 		problem_set(why, PROBLEM_UNPROCESSABLE, "it cannot be applied so: %.300s", said);
 	else if (!fine)
-		problem_set(why, PROBLEM_INTERNAL, "making the %s failed (%d): %.300s", what->kind, run->exit_code, said);
+		problem_set(why, PROBLEM_INTERNAL, "making the %s failed (%d): %.300s", what->kind,
+			run->exit_code, said);
 }
 
-/* Runs the worker over the temporary files and keeps what it made. input: a .zst file of the store. */
-static void run_worker(derived_task *t, const derived *what, const char *input, const char *const files[], int result, problem *why)
+/* Runs the worker over the temporary files and keeps what it made. input: a .zst file of the store.
+ */
+static void run_worker(derived_task *t, const derived *what, const char *input,
+	const char *const files[], int result, problem *why)
 {
 	server *srv = t->r->srv;
 	run_result run;
@@ -164,12 +181,15 @@ static void run_worker(derived_task *t, const derived *what, const char *input, 
 	if (!what->notation)
 		add(argv, input);
 	metric_add(srv, tool_runs, 1);
-	child_run(srv->worker, (char **)argv, &limits, DERIVE_MS, what->prints ? answer_limit(srv) : 1 << 20, tasks_stop_flag(srv->tools), &run);
+	child_run(srv->worker, (char **)argv, &limits, DERIVE_MS,
+		what->prints ? answer_limit(srv) : 1 << 20, tasks_stop_flag(srv->tools), &run);
 	judge(t, what, &run, why);
 	if (!why->kind && what->prints && !write_all(result, run.out.p ? run.out.p : "", run.out.n))
 		problem_errno(why, "cannot write a temporary file");
-	if (!why->kind && !objects_store_file(store_objects(srv->store), files[RESULT], what->kind, t->id))
-		problem_set(why, PROBLEM_STORAGE, "the %s cannot be written: the disk is full or broken", what->kind);
+	if (!why->kind &&
+		!objects_store_file(store_objects(srv->store), files[RESULT], what->kind, t->id))
+		problem_set(why, PROBLEM_STORAGE, "the %s cannot be written: the disk is full or broken",
+			what->kind);
 	run_result_release(&run);
 }
 
@@ -277,8 +297,12 @@ static void reply_of_strategy(request *r, const derived *what, const char *id)
 	derived_task *t = xcalloc(1, sizeof *t);
 	db *c = store_reader(r->srv->store);
 	t->what = what;
-	if (reply_unless_found(r, c ? strategy_origin(c, id, t->module, t->device, &t->profile, &t->trip_count) : FOUND_FAILED, "there is no strategy '%.100s'", id))
-		snprintf(t->trips, sizeof t->trips, "%lld", (long long)t->trip_count), reply_derived(r, t, id);
+	if (reply_unless_found(r,
+			c ? strategy_origin(c, id, t->module, t->device, &t->profile, &t->trip_count)
+			  : FOUND_FAILED,
+			"there is no strategy '%.100s'", id))
+		snprintf(t->trips, sizeof t->trips, "%lld", (long long)t->trip_count),
+			reply_derived(r, t, id);
 	else
 		derived_free(t);
 }
@@ -298,7 +322,8 @@ void handle_strategy_shardings(request *r)
 #define X(name) strbuf_puts(&names, " " #name);
 	STRATEGY_NOTATIONS(X)
 #undef X
-	reply_failure(r, PROBLEM_BAD_FIELD, "to: expected one of%s, found '%.40s'", names.p, to ? to : "");
+	reply_failure(
+		r, PROBLEM_BAD_FIELD, "to: expected one of%s, found '%.40s'", names.p, to ? to : "");
 	strbuf_release(&names);
 }
 
@@ -306,7 +331,8 @@ void handle_module_arguments(request *r)
 {
 	module_row m;
 	db *c = store_reader(r->srv->store);
-	if (!reply_unless_found(r, c ? module_find(c, r->id, &m) : FOUND_FAILED, "there is no module '%.100s'", r->id))
+	if (!reply_unless_found(
+			r, c ? module_find(c, r->id, &m) : FOUND_FAILED, "there is no module '%.100s'", r->id))
 		return;
 	derived_task *t = xcalloc(1, sizeof *t);
 	t->what = &arguments;
@@ -325,5 +351,6 @@ void reply_applied(request *r, const char *id)
 	if (what)
 		reply_of_strategy(r, what, id);
 	else
-		reply_failure(r, PROBLEM_BAD_FIELD, "apply: expected exact or annotate, found '%.40s'", way);
+		reply_failure(
+			r, PROBLEM_BAD_FIELD, "apply: expected exact or annotate, found '%.40s'", way);
 }

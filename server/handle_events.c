@@ -1,10 +1,14 @@
-/* Event streams: the events of a search as server-sent events. What is sent comes from the database, so a client that lost
- * its connection goes on with Last-Event-ID, and a stream opened after the end tells the whole story. */
+/* Event streams: the events of a search as server-sent events. What is sent comes from the
+ * database, so a client that lost its connection goes on with Last-Event-ID, and a stream opened
+ * after the end tells the whole story. */
 #include "server/server.h"
 
 #include <stdlib.h>
 
-enum { BLOCK = 16 << 10, STREAM_BYTES = 64 << 10 }; /* the block of its response, and up to 200 events */
+enum {
+	BLOCK = 16 << 10,
+	STREAM_BYTES = 64 << 10
+}; /* the block of its response, and up to 200 events */
 
 typedef struct stream { /* lives as long as its response */
 	server *srv;
@@ -49,11 +53,13 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *buf, size_t max)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	while (!t->final && !watch_stopped(t->srv->hub)) {
 		uint64_t generation = watch_generation(t->srv->hub, t->id);
-		bool over = search_is_over(c, t->id, t->until_verified); /* asked first: its last event may come between two reads */
+		bool over = search_is_over(c, t->id,
+			t->until_verified); /* asked first: its last event may come between two reads */
 		strbuf_clear(&t->pending);
 		t->at = 0;
 		if (!events_stream(c, t->id, t->last, &t->pending, &t->last, &t->final))
-			return MHD_CONTENT_READER_END_WITH_ERROR; /* cut off, not ended: the client comes again with its last id */
+			return MHD_CONTENT_READER_END_WITH_ERROR; /* cut off, not ended: the client comes again
+			                                             with its last id */
 		t->final = t->final && !t->until_verified;
 		if (!t->pending.n && over)
 			break;
@@ -109,7 +115,8 @@ void handle_search_events(request *r)
 	}
 	if (metric_add(srv, streams_open, 1) >= srv->opt.streams) {
 		metric_add(srv, streams_open, -1);
-		reply_failure(r, PROBLEM_TOO_MANY, "%lld event streams are open already", (long long)srv->opt.streams);
+		reply_failure(r, PROBLEM_TOO_MANY, "%lld event streams are open already",
+			(long long)srv->opt.streams);
 		return;
 	}
 	problem why = {0};
@@ -127,7 +134,8 @@ void handle_search_events(request *r)
 	memcpy(t->id, id, sizeof id);
 	strbuf_puts(&t->pending, "retry: 3000\n\n");
 	t->heartbeat_ns = clock_ns();
-	struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, stream_read, t, stream_free);
+	struct MHD_Response *response =
+		MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, stream_read, t, stream_free);
 	if (!response)
 		stream_free(t);
 	reply_response(r, 200, response);

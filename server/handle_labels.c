@@ -15,7 +15,9 @@ static bool read_position(const char *token, list_filter *f)
 
 void handle_module_list(request *r)
 {
-	list_filter f = {.module = request_query(r, "module"), .label = request_query(r, "label"), .before = INT64_MAX};
+	list_filter f = {.module = request_query(r, "module"),
+		.label = request_query(r, "label"),
+		.before = INT64_MAX};
 	const char *token = request_query(r, "page_token");
 	db *c = store_reader(r->srv->store);
 	strbuf b = {0};
@@ -33,7 +35,7 @@ void handle_module_list(request *r)
 /* ---------------------------------------------------------------- giving and taking away */
 
 typedef struct labels_post { /* lives in request.state */
-	labels_change change; /* first: what the writer sees */
+	labels_change change;    /* first: what the writer sees */
 	request *r;
 	cJSON *root;
 	module_row module;
@@ -56,13 +58,14 @@ static void labels_changed(write_op *op)
 	if (op->result == ST_OK)
 		response_cache_outdate(r->srv->responses);
 	if (t->change.forbidden) {
-		reply_failure(r, PROBLEM_FORBIDDEN, "a label belongs to who gave it; its owner or an admin may take it away");
+		reply_failure(r, PROBLEM_FORBIDDEN,
+			"a label belongs to who gave it; its owner or an admin may take it away");
 	} else if (op->result != ST_OK) {
 		reply_store_failure(r, op->result);
 	} else if (c && module_json(c, &t->module, &b)) {
 		peer_text(r, peer);
-		log_audit("event=label module=%s added=%u removed=%u owner=%s address=%s", t->module.id, t->change.add_count, t->change.remove_count,
-			log_quoted(r->owner).text, peer);
+		log_audit("event=label module=%s added=%u removed=%u owner=%s address=%s", t->module.id,
+			t->change.add_count, t->change.remove_count, log_quoted(r->owner).text, peer);
 		reply_json(r, 200, &b);
 	} else {
 		reply_read_failure(r);
@@ -71,7 +74,8 @@ static void labels_changed(write_op *op)
 	request_resume(r);
 }
 
-static bool read_names(const cJSON *list, const char *pointer, const char *out[MOST_NAMES], uint32_t *out_n, problem *why)
+static bool read_names(const cJSON *list, const char *pointer, const char *out[MOST_NAMES],
+	uint32_t *out_n, problem *why)
 {
 	if (list && !cJSON_IsArray(list))
 		return problem_at(why, pointer, "expected an array of names");
@@ -101,8 +105,10 @@ static bool read_change(labels_post *t, const strbuf *body, problem *why)
 			return problem_at(why, "", "unknown field, expected one of: add remove");
 	a->add = t->add;
 	a->remove = t->remove;
-	return read_names(cJSON_GetObjectItemCaseSensitive(t->root, "add"), "/add", t->add, &a->add_count, why)
-		&& read_names(cJSON_GetObjectItemCaseSensitive(t->root, "remove"), "/remove", t->remove, &a->remove_count, why);
+	return read_names(cJSON_GetObjectItemCaseSensitive(t->root, "add"), "/add", t->add,
+			   &a->add_count, why) &&
+		read_names(cJSON_GetObjectItemCaseSensitive(t->root, "remove"), "/remove", t->remove,
+			&a->remove_count, why);
 }
 
 void handle_module_labels(request *r)
@@ -113,7 +119,8 @@ void handle_module_labels(request *r)
 	t->r = r;
 	r->state = t;
 	r->free_state = labels_post_free;
-	if (!reply_unless_found(r, c ? module_find(c, r->id, &t->module) : FOUND_FAILED, "there is no module '%.100s'", r->id))
+	if (!reply_unless_found(r, c ? module_find(c, r->id, &t->module) : FOUND_FAILED,
+			"there is no module '%.100s'", r->id))
 		return;
 	if (!read_change(t, &r->body, &why)) {
 		reply_problem(r, &why);

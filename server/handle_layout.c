@@ -1,4 +1,5 @@
-/* GET /v1/layout: which slice of a tensor each device holds, and every notation for it. Cheap, and bounded by MOST_DEVICES, so it is answered at once. */
+/* GET /v1/layout: which slice of a tensor each device holds, and every notation for it. Cheap, and
+ * bounded by MOST_DEVICES, so it is answered at once. */
 #include "server/server.h"
 
 #include "layout/layout.h"
@@ -17,7 +18,8 @@ static status read_shape(const char *text, int64_t *shape, uint32_t *rank, diag 
 		if (*rank == MAX_RANK)
 			return diag_set(d, ST_ERR_PARSE, "shape: more than %d dimensions", MAX_RANK);
 		if (!str_to_i64((str){s.p + at, end - at}, &shape[*rank]) || shape[*rank] < 0)
-			return diag_set(d, ST_ERR_PARSE, "shape is '%.60s', expected sizes like 8x16, or scalar", text);
+			return diag_set(
+				d, ST_ERR_PARSE, "shape is '%.60s', expected sizes like 8x16, or scalar", text);
 		++*rank;
 		at = end + 1;
 	}
@@ -25,7 +27,8 @@ static status read_shape(const char *text, int64_t *shape, uint32_t *rank, diag 
 }
 
 /* *l is the caller's to release. */
-static status read_layout(sharding_table *t, const char *mesh_text, const char *shape_text, const char *sharding_text, tensor_spec *spec, layout *l, diag *d)
+static status read_layout(sharding_table *t, const char *mesh_text, const char *shape_text,
+	const char *sharding_text, tensor_spec *spec, layout *l, diag *d)
 {
 	mesh_id mesh;
 	int64_t shape[MAX_RANK];
@@ -66,9 +69,13 @@ static void print_layout(sharding_table *t, const tensor_spec *spec, const layou
 
 void handle_layout(request *r)
 {
-	const char *mesh = request_query(r, "mesh"), *shape = request_query(r, "shape"), *text = request_query(r, "sharding");
+	const char *mesh = request_query(r, "mesh"), *shape = request_query(r, "shape"),
+			   *text = request_query(r, "sharding");
 	if (!mesh || !shape || !text || strlen(mesh) > MOST_TEXT || strlen(text) > MOST_TEXT) {
-		reply_failure(r, PROBLEM_BAD_REQUEST, "expected mesh=data=2,model=2, shape=8x16 and sharding=[[\"data\"],[]], each of at most %d bytes", MOST_TEXT);
+		reply_failure(r, PROBLEM_BAD_REQUEST,
+			"expected mesh=data=2,model=2, shape=8x16 and sharding=[[\"data\"],[]], each of at "
+			"most %d bytes",
+			MOST_TEXT);
 		return;
 	}
 	diag d = {0};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 typedef struct measure_post { /* lives in request.state */
-	measurement_add add; /* first: what the writer sees */
+	measurement_add add;      /* first: what the writer sees */
 	request *r;
 	cJSON *root;
 } measure_post;
@@ -26,14 +26,18 @@ static void added(write_op *op)
 	if (op->result != ST_OK) {
 		reply_store_failure(r, op->result);
 	} else if (a->reused) {
-		reply_failure(r, PROBLEM_UNPROCESSABLE, "this Idempotency-Key was given with another request");
+		reply_failure(
+			r, PROBLEM_UNPROCESSABLE, "this Idempotency-Key was given with another request");
 	} else if (!a->found) {
 		reply_failure(r, PROBLEM_NOT_FOUND, "there is no strategy '%.100s'", r->id);
 	} else if (a->full) {
-		reply_failure(r, PROBLEM_UNPROCESSABLE, "the strategy has %d measurements, the most that one may have", MOST_MEASUREMENTS);
+		reply_failure(r, PROBLEM_UNPROCESSABLE,
+			"the strategy has %d measurements, the most that one may have", MOST_MEASUREMENTS);
 	} else {
-		response_cache_outdate(r->srv->responses); /* another answer may be the best known from now on */
-		log_audit("event=%s strategy=%s measurement=%s step_ns=%lld owner=%s", a->repeated ? "measured_again" : "measured", a->strategy, a->id,
+		response_cache_outdate(
+			r->srv->responses); /* another answer may be the best known from now on */
+		log_audit("event=%s strategy=%s measurement=%s step_ns=%lld owner=%s",
+			a->repeated ? "measured_again" : "measured", a->strategy, a->id,
 			(long long)a->what.step_ns, log_quoted(r->owner).text);
 		reply_json(r, a->repeated ? 200 : 201, &a->json);
 	}
@@ -49,11 +53,13 @@ void handle_measurement_post(request *r)
 	r->free_state = measure_post_free;
 	t->r = r;
 	t->root = request_json(r, &r->body, MAX_JSON_BYTES, &why);
-	if (why.kind || !measurement_parse(&a->what, t->root, &why) || !request_repeat_key(r, &a->repeat, &why)) {
+	if (why.kind || !measurement_parse(&a->what, t->root, &why) ||
+		!request_repeat_key(r, &a->repeat, &why)) {
 		reply_problem(r, &why);
 		return;
 	}
-	snprintf(a->strategy, sizeof a->strategy, "%.71s", r->id); /* cut: then there is no such strategy */
+	snprintf(
+		a->strategy, sizeof a->strategy, "%.71s", r->id); /* cut: then there is no such strategy */
 	snprintf(a->owner, sizeof a->owner, "%s", r->owner);
 	strbuf asked = {0};
 	strbuf_printf(&asked, "%s\n", r->id);

@@ -3,13 +3,16 @@
 #include <stdlib.h>
 
 typedef struct module_task { /* lives in request.state */
-	module_about about; /* first: what the writer sees */
+	module_about about;      /* first: what the writer sees */
 	task task;
 	request *r;
 	module_row row;
 } module_task;
 
-static module_task *task_of(task *t) { return (module_task *)((char *)t - offsetof(module_task, task)); }
+static module_task *task_of(task *t)
+{
+	return (module_task *)((char *)t - offsetof(module_task, task));
+}
 
 static void reply_module(request *r, unsigned code, const module_row *m)
 {
@@ -34,12 +37,14 @@ static void reply_taken(module_task *t, unsigned code, status s)
 	if (s != ST_OK) {
 		reply_store_failure(r, s);
 	} else if (t->about.reused) {
-		reply_failure(r, PROBLEM_UNPROCESSABLE, "this Idempotency-Key was given with another request");
+		reply_failure(
+			r, PROBLEM_UNPROCESSABLE, "this Idempotency-Key was given with another request");
 	} else {
 		if (t->about.label)
 			response_cache_outdate(r->srv->responses);
 		peer_text(r, peer);
-		log_audit("event=upload module=%s label=%s owner=%s address=%s", t->row.id, log_quoted(t->about.label).text, log_quoted(r->owner).text, peer);
+		log_audit("event=upload module=%s label=%s owner=%s address=%s", t->row.id,
+			log_quoted(t->about.label).text, log_quoted(r->owner).text, peer);
 		reply_module(r, code, &t->row);
 	}
 }
@@ -78,7 +83,8 @@ static bool read_about(request *r, module_about *a, problem *why)
 	snprintf(a->owner, sizeof a->owner, "%s", r->owner);
 	snprintf(a->repeat.digest, sizeof a->repeat.digest, "%s", upload_id(r->up));
 	if (a->label && !name_check(a->label, "", why))
-		return problem_set(why, PROBLEM_BAD_REQUEST, "X-Shardwright-Label is malformed"), why->kind = PROBLEM_BAD_REQUEST, false;
+		return problem_set(why, PROBLEM_BAD_REQUEST, "X-Shardwright-Label is malformed"),
+			   why->kind = PROBLEM_BAD_REQUEST, false;
 	return request_repeat_key(r, &a->repeat, why);
 }
 
@@ -140,7 +146,8 @@ void handle_module_get(request *r)
 	if (text)
 		*dot = 0;
 	db *c = store_reader(r->srv->store);
-	if (!reply_unless_found(r, c ? module_find(c, r->id, &m) : FOUND_FAILED, "there is no module '%.100s'", r->id))
+	if (!reply_unless_found(
+			r, c ? module_find(c, r->id, &m) : FOUND_FAILED, "there is no module '%.100s'", r->id))
 		return;
 	if (!text) {
 		reply_module(r, 200, &m);
@@ -150,7 +157,8 @@ void handle_module_get(request *r)
 	const char *accept = request_header(r, "Accept-Encoding");
 	objects_path(store_objects(r->srv->store), "objects", m.id, path);
 	problem why = {0};
-	struct MHD_Response *response = objects_response(path, accept && strstr(accept, "zstd"), &r->srv->memory, &why);
+	struct MHD_Response *response =
+		objects_response(path, accept && strstr(accept, "zstd"), &r->srv->memory, &why);
 	if (!response) {
 		if (why.kind == PROBLEM_INTERNAL && !store_lost(r->srv->store))
 			store_look_for_lost(r->srv->store);

@@ -7,14 +7,21 @@
 
 static void reply_constant(request *r, const char *type, const char *p, size_t n)
 {
-	reply_response(r, 200, MHD_create_response_from_buffer(n, (void *)(uintptr_t)p, MHD_RESPMEM_PERSISTENT));
+	reply_response(
+		r, 200, MHD_create_response_from_buffer(n, (void *)(uintptr_t)p, MHD_RESPMEM_PERSISTENT));
 	reply_header(r, "Content-Type", type);
 	reply_header(r, "X-Content-Type-Options", "nosniff");
 	reply_header(r, "Cache-Control", "no-cache");
 }
 
-void handle_devices(request *r) { reply_constant(r, "application/json", r->srv->devices_json, strlen(r->srv->devices_json)); }
-void handle_version(request *r) { reply_constant(r, "application/json", r->srv->version_json, strlen(r->srv->version_json)); }
+void handle_devices(request *r)
+{
+	reply_constant(r, "application/json", r->srv->devices_json, strlen(r->srv->devices_json));
+}
+void handle_version(request *r)
+{
+	reply_constant(r, "application/json", r->srv->version_json, strlen(r->srv->version_json));
+}
 void handle_healthz(request *r) { reply_constant(r, "text/plain; charset=utf-8", "ok\n", 3); }
 
 /* Everything else works: uploading a text whose file is gone stores it again. */
@@ -30,7 +37,8 @@ static void reply_ready_but(request *r, int64_t lost)
 void handle_readyz(request *r)
 {
 	if (!store_writable(r->srv->store))
-		reply_failure(r, PROBLEM_UNAVAILABLE, "the store cannot be written: what it holds is served, nothing new is taken");
+		reply_failure(r, PROBLEM_UNAVAILABLE,
+			"the store cannot be written: what it holds is served, nothing new is taken");
 	else if (store_lost(r->srv->store))
 		reply_ready_but(r, store_lost(r->srv->store));
 	else
@@ -52,7 +60,8 @@ static void digest_text(const char *p, size_t n, char out[64])
 	EVP_EncodeBlock((unsigned char *)out, digest, sizeof digest);
 }
 
-static void add_hash(strbuf *policy, const char *directive, str page, const char *open, const char *close)
+static void add_hash(
+	strbuf *policy, const char *directive, str page, const char *open, const char *close)
 {
 	const char *from = memmem(page.p, page.n, open, strlen(open));
 	const char *end = from ? strstr(from, close) : NULL;
@@ -69,7 +78,8 @@ static void compress_page(str page, strbuf *out)
 {
 	z_stream z = {0};
 	strbuf_init(out);
-	if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, MAX_MEM_LEVEL,
+			Z_DEFAULT_STRATEGY) != Z_OK)
 		return;
 	size_t most = deflateBound(&z, page.n);
 	char *to = xmalloc(most);
@@ -83,7 +93,8 @@ static void compress_page(str page, strbuf *out)
 	free(to);
 }
 
-/* Only the page's own script and style, known by their hashes, may run, and nothing may turn text into markup. */
+/* Only the page's own script and style, known by their hashes, may run, and nothing may turn text
+ * into markup. */
 void page_prepare(server *srv)
 {
 	embedded e = embedded_page();
@@ -91,7 +102,9 @@ void page_prepare(server *srv)
 	char text[64];
 	strbuf policy;
 	strbuf_init(&policy);
-	strbuf_puts(&policy, "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+	strbuf_puts(&policy,
+		"default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action "
+		"'none'; frame-ancestors 'none'; "
 		"require-trusted-types-for 'script'; trusted-types 'none'");
 	add_hash(&policy, "script-src", page, "<script type=\"module\">", "</script>");
 	add_hash(&policy, "style-src", page, "<style>", "</style>");
@@ -108,11 +121,14 @@ void handle_page(request *r)
 {
 	embedded e = embedded_page();
 	const strbuf *small = &r->srv->page_gzip;
-	const char *match = request_header(r, "If-None-Match"), *accept = request_header(r, "Accept-Encoding");
-	bool gzip = small->n && accept && strstr(accept, "gzip"), same = match && strstr(match, r->srv->page_tag);
+	const char *match = request_header(r, "If-None-Match"),
+			   *accept = request_header(r, "Accept-Encoding");
+	bool gzip = small->n && accept && strstr(accept, "gzip"),
+		 same = match && strstr(match, r->srv->page_tag);
 	const char *p = gzip ? small->p : e.p;
 	size_t n = same ? 0 : gzip ? small->n : e.n;
-	reply_response(r, same ? 304 : 200, MHD_create_response_from_buffer(n, (void *)(uintptr_t)p, MHD_RESPMEM_PERSISTENT));
+	reply_response(r, same ? 304 : 200,
+		MHD_create_response_from_buffer(n, (void *)(uintptr_t)p, MHD_RESPMEM_PERSISTENT));
 	reply_header(r, "Content-Type", "text/html; charset=utf-8");
 	if (gzip && !same)
 		reply_header(r, "Content-Encoding", "gzip");
@@ -127,16 +143,20 @@ void handle_page(request *r)
 static void count_states(db *c, strbuf *out)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_COUNT_STATES);
-	strbuf_puts(out, "# HELP shardwright_searches searches in the store\n# TYPE shardwright_searches gauge\n");
+	strbuf_puts(out,
+		"# HELP shardwright_searches searches in the store\n# TYPE shardwright_searches gauge\n");
 	while (s && sqlite3_step(s) == SQLITE_ROW)
-		strbuf_printf(out, "shardwright_searches{state=\"%s\"} %lld\n", column_text(s, 0), (long long)sqlite3_column_int64(s, 1));
+		strbuf_printf(out, "shardwright_searches{state=\"%s\"} %lld\n", column_text(s, 0),
+			(long long)sqlite3_column_int64(s, 1));
 	if (s)
 		sqlite3_reset(s);
 	s = db_statement(c, SQL_COUNT_ROWS);
 	if (s && sqlite3_step(s) == SQLITE_ROW)
 		strbuf_printf(out,
-			"# HELP shardwright_modules modules in the store\n# TYPE shardwright_modules gauge\nshardwright_modules %lld\n"
-			"# HELP shardwright_strategies strategies in the store\n# TYPE shardwright_strategies gauge\nshardwright_strategies %lld\n",
+			"# HELP shardwright_modules modules in the store\n# TYPE shardwright_modules "
+			"gauge\nshardwright_modules %lld\n"
+			"# HELP shardwright_strategies strategies in the store\n# TYPE shardwright_strategies "
+			"gauge\nshardwright_strategies %lld\n",
 			(long long)sqlite3_column_int64(s, 0), (long long)sqlite3_column_int64(s, 1));
 	if (s)
 		sqlite3_reset(s);
@@ -144,14 +164,18 @@ static void count_states(db *c, strbuf *out)
 
 static void print_gauge(strbuf *out, const char *name, const char *help, int64_t value)
 {
-	strbuf_printf(out, "# HELP shardwright_%s %s\n# TYPE shardwright_%s gauge\nshardwright_%s %lld\n", name, help, name, name,
-		(long long)value);
+	strbuf_printf(out,
+		"# HELP shardwright_%s %s\n# TYPE shardwright_%s gauge\nshardwright_%s %lld\n", name, help,
+		name, name, (long long)value);
 }
 
 static void print_times(const metrics *m, strbuf *out)
 {
 	const route *route;
-	histogram_head("request_seconds", "from the head of a request until its answer is ready, without long polls and event streams", out);
+	histogram_head("request_seconds",
+		"from the head of a request until its answer is ready, without long polls and event "
+		"streams",
+		out);
 	for (uint32_t i = 0; (route = route_at(i)); i++) {
 		char label[128];
 		snprintf(label, sizeof label, "method=\"%s\",route=\"%s\"", route->method, route->pattern);
@@ -172,10 +196,13 @@ void handle_metrics(request *r)
 	strbuf_init(&b);
 	server *srv = r->srv;
 	metrics_print(&srv->metrics, &b);
-	print_gauge(&b, "memory_bytes", "what bodies and answers hold of the budget", atomic_load(&srv->memory.used));
+	print_gauge(&b, "memory_bytes", "what bodies and answers hold of the budget",
+		atomic_load(&srv->memory.used));
 	print_gauge(&b, "memory_limit_bytes", "the budget", srv->memory.limit);
-	print_gauge(&b, "memory_refusals", "requests and answers the budget refused", atomic_load(&srv->memory.refused));
-	print_gauge(&b, "objects_lost", "module texts that are missing from the store", store_lost(srv->store));
+	print_gauge(&b, "memory_refusals", "requests and answers the budget refused",
+		atomic_load(&srv->memory.refused));
+	print_gauge(
+		&b, "objects_lost", "module texts that are missing from the store", store_lost(srv->store));
 	print_times(&srv->metrics, &b);
 	db *c = store_reader(r->srv->store);
 	if (c)

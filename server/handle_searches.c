@@ -6,7 +6,8 @@ enum { MOST_WAIT_SECONDS = 60, MOST_PAGE = 1000, DEFAULT_PAGE = 100, PARSED_BYTE
 
 /* ---------------------------------------------------------------- create */
 
-typedef struct search_post { /* lives in request.state; create stands first: its write_op is what the writer sees */
+typedef struct search_post { /* lives in request.state; create stands first: its write_op is what
+	                            the writer sees */
 	search_create create;
 	search_spec spec;
 	request *r;
@@ -20,7 +21,8 @@ static void search_post_free(void *cls)
 	free(t);
 }
 
-static void reply_search(request *r, unsigned code, const char *id, strbuf *json, const document_ref *document, const char *cache_status)
+static void reply_search(request *r, unsigned code, const char *id, strbuf *json,
+	const document_ref *document, const char *cache_status)
 {
 	char location[96];
 	if (document && document->bytes > DOCUMENT_WHOLE) {
@@ -38,7 +40,8 @@ static void audit(request *r, const char *action, const char *search)
 {
 	char peer[PEER_BYTES];
 	peer_text(r, peer);
-	log_audit("event=%s search=%s owner=%s address=%s", action, search, log_quoted(r->owner).text, peer);
+	log_audit(
+		"event=%s search=%s owner=%s address=%s", action, search, log_quoted(r->owner).text, peer);
 }
 
 #define CACHE_HIT "shardwright; hit"
@@ -61,7 +64,8 @@ static void reply_kept(request *r, search_create *a, uint64_t generation)
 		reply_hit(r, a);
 		return;
 	}
-	struct MHD_Response *response = MHD_create_response_from_buffer(a->json.n, a->json.p, MHD_RESPMEM_MUST_FREE);
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(a->json.n, a->json.p, MHD_RESPMEM_MUST_FREE);
 	strbuf_init(&a->json);
 	snprintf(location, sizeof location, "/v1/searches/%s", a->id);
 	MHD_add_response_header(response, "Content-Type", "application/json");
@@ -72,7 +76,8 @@ static void reply_kept(request *r, search_create *a, uint64_t generation)
 	metric_add(r->srv, cache_hits, 1);
 	hits_add(r->srv->hits, a->document.id);
 	request_answer(r, 200, response);
-	if (!response_cache_put(r->srv->responses, body, r->body.n, generation, a->document.id, response, bytes))
+	if (!response_cache_put(
+			r->srv->responses, body, r->body.n, generation, a->document.id, response, bytes))
 		MHD_destroy_response(response);
 }
 
@@ -88,11 +93,14 @@ static void search_created(write_op *op)
 	if (op->result != ST_OK) {
 		reply_store_failure(r, op->result);
 	} else if (a->queue_full) {
-		reply_failure(r, PROBLEM_TOO_MANY, "%lld searches are waiting already", (long long)a->queue_limit);
+		reply_failure(
+			r, PROBLEM_TOO_MANY, "%lld searches are waiting already", (long long)a->queue_limit);
 	} else if (a->owner_full) {
-		reply_failure(r, PROBLEM_TOO_MANY, "%lld of your searches are waiting already", (long long)a->owner_limit);
+		reply_failure(r, PROBLEM_TOO_MANY, "%lld of your searches are waiting already",
+			(long long)a->owner_limit);
 	} else if (a->reused) {
-		reply_failure(r, PROBLEM_UNPROCESSABLE, "this Idempotency-Key was given with another request");
+		reply_failure(
+			r, PROBLEM_UNPROCESSABLE, "this Idempotency-Key was given with another request");
 	} else if (a->cached) {
 		reply_hit(r, a);
 	} else {
@@ -102,7 +110,8 @@ static void search_created(write_op *op)
 			metric_add(srv, searches_deduplicated, 1);
 		else
 			metric_add(srv, searches_created, 1);
-		reply_search(r, 202, a->id, &a->json, NULL, a->existing ? "shardwright; fwd=miss; collapsed" : "shardwright; fwd=miss");
+		reply_search(r, 202, a->id, &a->json, NULL,
+			a->existing ? "shardwright; fwd=miss; collapsed" : "shardwright; fwd=miss");
 		reply_header(r, "Retry-After", "1");
 		if (!a->existing)
 			supervisor_kick(srv->supervisor);
@@ -121,14 +130,16 @@ static bool has_directive(const char *header, const char *directive)
 	return false;
 }
 
-/* The parser builds a tree beside the text, of up to PARSED_BYTES for each of its bytes; it is gone when this returns. */
+/* The parser builds a tree beside the text, of up to PARSED_BYTES for each of its bytes; it is gone
+ * when this returns. */
 static bool parse_body(request *r, search_spec *spec, problem *why)
 {
 	server *srv = r->srv;
 	int64_t bytes = (int64_t)r->body.n * PARSED_BYTES;
 	if (!memory_take(&srv->memory, bytes))
 		return memory_refused(why);
-	bool ok = spec_parse(spec, r->body.p ? r->body.p : "", r->body.n, srv->device_names, srv->device_count, why);
+	bool ok = spec_parse(
+		spec, r->body.p ? r->body.p : "", r->body.n, srv->device_names, srv->device_count, why);
 	memory_give(&srv->memory, bytes);
 	return ok;
 }
@@ -136,8 +147,9 @@ static bool parse_body(request *r, search_spec *spec, problem *why)
 /* The bytes of a request that was answered from the store before say all that has to be known. */
 static bool answer_again(request *r)
 {
-	if (!r->body.n || request_header(r, "Idempotency-Key") || has_directive(request_header(r, "Cache-Control"), "no-cache")
-		|| !response_cache_queue(r->srv->responses, r, r->body.p, r->body.n))
+	if (!r->body.n || request_header(r, "Idempotency-Key") ||
+		has_directive(request_header(r, "Cache-Control"), "no-cache") ||
+		!response_cache_queue(r->srv->responses, r, r->body.p, r->body.n))
 		return false;
 	metric_add(r->srv, cache_hits, 1);
 	return true;
@@ -183,23 +195,28 @@ void handle_search_post(request *r)
 		return;
 	}
 	if (f == FOUND_NONE) {
-		problem_at(&why, "/module", "there is no module '%s': upload it with POST /v1/modules first", t->spec.module);
+		problem_at(&why, "/module",
+			"there is no module '%s': upload it with POST /v1/modules first", t->spec.module);
 		why.kind = PROBLEM_NOT_FOUND;
 		reply_problem(r, &why);
 		return;
 	}
 	spec_key(&t->spec, module.fingerprint, module.shardings, srv->cost_model, a->key);
 	const char *cache = request_header(r, "Cache-Control");
-	bool only_cached = has_directive(cache, "only-if-cached") || has_directive(request_header(r, "Prefer"), "only-if-cached");
+	bool only_cached = has_directive(cache, "only-if-cached") ||
+		has_directive(request_header(r, "Prefer"), "only-if-cached");
 	a->fresh = has_directive(cache, "no-cache") && !only_cached;
 	snprintf(a->owner, sizeof a->owner, "%s", r->owner);
 	if (!request_repeat_key(r, &a->repeat, &why)) {
 		reply_problem(r, &why);
 		return;
 	}
-	sha256_name(t->spec.json, strlen(t->spec.json) + a->fresh, a->repeat.digest); /* with its end, when it is to be fresh */
-	/* Answers come from here; only what has to be written down goes to the writer, while it can write. */
-	bool noted = (a->repeat.key[0] || t->spec.tag_count) && !only_cached && store_writable(srv->store);
+	sha256_name(t->spec.json, strlen(t->spec.json) + a->fresh,
+		a->repeat.digest); /* with its end, when it is to be fresh */
+	/* Answers come from here; only what has to be written down goes to the writer, while it can
+	 * write. */
+	bool noted =
+		(a->repeat.key[0] || t->spec.tag_count) && !only_cached && store_writable(srv->store);
 	f = a->fresh || noted ? FOUND_NONE : search_cached(c, a->key, &t->spec, false, a->id);
 	if (f == FOUND && t->spec.verify && !only_cached) {
 		f = verification_asked(c, a->id, t->spec.verify);
@@ -224,7 +241,9 @@ void handle_search_post(request *r)
 		return;
 	}
 	if (objects_lost(store_objects(srv->store), "objects", module.id)) {
-		problem_at(&why, "/module", "the text of the module '%s' is lost: upload it again with POST /v1/modules", module.id);
+		problem_at(&why, "/module",
+			"the text of the module '%s' is lost: upload it again with POST /v1/modules",
+			module.id);
 		why.kind = PROBLEM_NOT_FOUND;
 		reply_problem(r, &why);
 		return;
@@ -248,7 +267,8 @@ static int64_t parse_wait(const char *text)
 	return MIN(v, most) * (ms ? 1000000 : 1000000000);
 }
 
-/* With If-None-Match, "something new" is a change of revision; without, the end of the search, or of its verification too. */
+/* With If-None-Match, "something new" is a change of revision; without, the end of the search, or
+ * of its verification too. */
 static void search_look(request *r)
 {
 	server *srv = r->srv;
@@ -291,7 +311,8 @@ void handle_search_get(request *r)
 	const char *text = request_query(r, "wait");
 	int64_t wait = text ? parse_wait(text) : 0;
 	if (wait < 0) {
-		reply_failure(r, PROBLEM_BAD_REQUEST, "wait is '%.60s', expected a time such as 30s or 500ms", text);
+		reply_failure(
+			r, PROBLEM_BAD_REQUEST, "wait is '%.60s', expected a time such as 30s or 500ms", text);
 		return;
 	}
 	const char *until = request_query(r, "until");
@@ -326,7 +347,8 @@ static void search_canceled(write_op *op)
 	} else if (!a->found) {
 		reply_failure(r, PROBLEM_NOT_FOUND, "there is no search '%.100s'", r->id);
 	} else if (a->forbidden) {
-		reply_failure(r, PROBLEM_FORBIDDEN, "the search belongs to somebody else; its owner or an admin may cancel it");
+		reply_failure(r, PROBLEM_FORBIDDEN,
+			"the search belongs to somebody else; its owner or an admin may cancel it");
 	} else {
 		audit(r, "cancel", a->id);
 		reply_json(r, a->was_running ? 202 : 200, &a->json);
@@ -366,7 +388,8 @@ bool request_page_size(request *r, int64_t *out)
 	*out = DEFAULT_PAGE;
 	if (!size || (str_to_i64(str_of(size), out) && *out >= 1 && *out <= MOST_PAGE))
 		return true;
-	reply_failure(r, PROBLEM_BAD_REQUEST, "page_size is '%.60s', expected 1 to %d", size, MOST_PAGE);
+	reply_failure(
+		r, PROBLEM_BAD_REQUEST, "page_size is '%.60s', expected 1 to %d", size, MOST_PAGE);
 	return false;
 }
 
@@ -385,8 +408,12 @@ static bool read_page(request *r, list_filter *f)
 
 static void reply_list(request *r, bool (*list)(db *c, const list_filter *f, strbuf *out))
 {
-	list_filter f = {.module = request_query(r, "module"), .device = request_query(r, "device"), .state = request_query(r, "state"),
-		.label = request_query(r, "label"), .tag = request_query(r, "tag"), .owner = request_query(r, "owner"),
+	list_filter f = {.module = request_query(r, "module"),
+		.device = request_query(r, "device"),
+		.state = request_query(r, "state"),
+		.label = request_query(r, "label"),
+		.tag = request_query(r, "tag"),
+		.owner = request_query(r, "owner"),
 		.verification = request_query(r, "verification")};
 	const char *mesh = request_query(r, "mesh");
 	problem why = {0};
@@ -410,7 +437,8 @@ static void reply_list(request *r, bool (*list)(db *c, const list_filter *f, str
 }
 
 /* Of a list's query; a reply has been made where it is none of these words. */
-static bool query_is_of(request *r, const char *name, const char *const *words, size_t n, const char *expected)
+static bool query_is_of(
+	request *r, const char *name, const char *const *words, size_t n, const char *expected)
 {
 	const char *text = request_query(r, name);
 	for (size_t i = 0; text && i < n; i++)
@@ -424,9 +452,12 @@ static bool query_is_of(request *r, const char *name, const char *const *words, 
 void handle_search_list(request *r)
 {
 	static const char *const states[] = {"queued", "running", "succeeded", "failed", "canceled"};
-	static const char *const verifications[] = {"any", "queued", "running", "done", "failed", "canceled"};
-	if (query_is_of(r, "state", states, COUNT_OF(states), "queued, running, succeeded, failed or canceled")
-		&& query_is_of(r, "verification", verifications, COUNT_OF(verifications), "any, queued, running, done, failed or canceled"))
+	static const char *const verifications[] = {
+		"any", "queued", "running", "done", "failed", "canceled"};
+	if (query_is_of(r, "state", states, COUNT_OF(states),
+			"queued, running, succeeded, failed or canceled") &&
+		query_is_of(r, "verification", verifications, COUNT_OF(verifications),
+			"any, queued, running, done, failed or canceled"))
 		reply_list(r, list_searches);
 }
 

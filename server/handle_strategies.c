@@ -6,7 +6,8 @@ static struct MHD_Response *document_response(strbuf *document, const char *id)
 {
 	char tag[ID_BYTES + 2];
 	snprintf(tag, sizeof tag, "\"%s\"", id);
-	struct MHD_Response *response = MHD_create_response_from_buffer(document->n, document->p, MHD_RESPMEM_MUST_FREE);
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(document->n, document->p, MHD_RESPMEM_MUST_FREE);
 	strbuf_init(document);
 	MHD_add_response_header(response, "Content-Type", "application/json");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -35,7 +36,8 @@ static void reply_document(request *r, const char *id)
 	strbuf b = {0};
 	db *c = store_reader(srv->store);
 	uint64_t generation = response_cache_generation(srv->responses);
-	if (!reply_unless_found(r, c ? document_find(c, id, &d, &b) : FOUND_FAILED, "there is no strategy '%.100s'", id)) {
+	if (!reply_unless_found(r, c ? document_find(c, id, &d, &b) : FOUND_FAILED,
+			"there is no strategy '%.100s'", id)) {
 		strbuf_release(&b);
 		return;
 	}

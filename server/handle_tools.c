@@ -1,4 +1,5 @@
-/* POST /v1/simulate and /v1/opt: one short worker run each, off the HTTP threads, with limits of size and time. */
+/* POST /v1/simulate and /v1/opt: one short worker run each, off the HTTP threads, with limits of
+ * size and time. */
 #include "search/options.h"
 #include "server/server.h"
 
@@ -34,7 +35,8 @@ static void reply_output(request *r, const char *type, strbuf *out)
 static void judge(const run_result *run, const options *o, problem *why)
 {
 	if (run->timed_out)
-		problem_set(why, PROBLEM_UNPROCESSABLE, "it took longer than %lld s", (long long)o->tool_seconds);
+		problem_set(
+			why, PROBLEM_UNPROCESSABLE, "it took longer than %lld s", (long long)o->tool_seconds);
 	else if (!run_was_fair(run, o, why))
 		return;
 	else if (run->exit_code == 1 || run->exit_code == 64)
@@ -61,7 +63,8 @@ static void tool_run(task *base, bool stopping)
 		child_limits limits = tool_limits(srv);
 		t->argv[t->file_at] = file;
 		metric_add(srv, tool_runs, 1);
-		child_run(srv->worker, t->argv, &limits, srv->opt.tool_seconds * 1000, answer_limit(srv), tasks_stop_flag(srv->tools), &run);
+		child_run(srv->worker, t->argv, &limits, srv->opt.tool_seconds * 1000, answer_limit(srv),
+			tasks_stop_flag(srv->tools), &run);
 		metric_add(srv, workers_out_of_memory, run.out_of_memory);
 		judge(&run, &srv->opt, &why);
 	}
@@ -114,13 +117,15 @@ static void tool_start(tool_task *t)
 
 void handle_simulate(request *r)
 {
-	const char *device = request_query(r, "device"), *ops = request_query(r, "ops"), *trips = request_query(r, "trip_count");
+	const char *device = request_query(r, "device"), *ops = request_query(r, "ops"),
+			   *trips = request_query(r, "trip_count");
 	int64_t trip_count;
 	bool known = !device;
 	for (uint32_t i = 0; i < r->srv->device_count; i++)
 		known = known || !strcmp(r->srv->device_names[i], device);
 	if (!known) {
-		reply_failure(r, PROBLEM_BAD_REQUEST, "there is no device profile '%.100s'; GET /v1/devices lists them", device);
+		reply_failure(r, PROBLEM_BAD_REQUEST,
+			"there is no device profile '%.100s'; GET /v1/devices lists them", device);
 		return;
 	}
 	if (ops && strcmp(ops, "true") && strcmp(ops, "false")) {
@@ -128,8 +133,11 @@ void handle_simulate(request *r)
 		return;
 	}
 	int64_t most = search_option_table[SEARCH_OPTION_TRIP_COUNT].most;
-	if (trips && !(str_to_i64(str_of(trips), &trip_count) && trip_count >= 1 && trip_count <= most)) {
-		reply_failure(r, PROBLEM_BAD_REQUEST, "trip_count is '%.60s', expected a whole number from 1 to %lld", trips, (long long)most);
+	if (trips &&
+		!(str_to_i64(str_of(trips), &trip_count) && trip_count >= 1 && trip_count <= most)) {
+		reply_failure(r, PROBLEM_BAD_REQUEST,
+			"trip_count is '%.60s', expected a whole number from 1 to %lld", trips,
+			(long long)most);
 		return;
 	}
 	tool_task *t = tool_new(r, "simulate", "application/json");
@@ -151,7 +159,8 @@ void handle_opt(request *r)
 {
 	const char *passes = request_query(r, "passes");
 	if (!passes || !passes[0] || strlen(passes) > MOST_ARGUMENT_BYTES) {
-		reply_failure(r, PROBLEM_BAD_REQUEST, "expected passes=P1,P2{option=value},.. of at most %d bytes", MOST_ARGUMENT_BYTES);
+		reply_failure(r, PROBLEM_BAD_REQUEST,
+			"expected passes=P1,P2{option=value},.. of at most %d bytes", MOST_ARGUMENT_BYTES);
 		return;
 	}
 	tool_task *t = tool_new(r, "opt", "text/plain; charset=utf-8");

@@ -1,4 +1,5 @@
-/* The daemon's side of `python -m shardwright.verifier`: a verifier takes a search by lease, tells that it lives, and answers. */
+/* The daemon's side of `python -m shardwright.verifier`: a verifier takes a search by lease, tells
+ * that it lives, and answers. */
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -8,7 +9,8 @@ enum { LEASE_SECONDS = 60, MOST_LEASE_SECONDS = 3600, MOST_TEXT = 4096 };
 static bool read_lease(const cJSON *root, int64_t *out_us, problem *why)
 {
 	double seconds = LEASE_SECONDS;
-	if (!field_number(root, "", "lease_seconds", FIELD_OPTIONAL, 1, MOST_LEASE_SECONDS, &seconds, why))
+	if (!field_number(
+			root, "", "lease_seconds", FIELD_OPTIONAL, 1, MOST_LEASE_SECONDS, &seconds, why))
 		return false;
 	*out_us = (int64_t)(seconds * 1e6);
 	return true;
@@ -44,7 +46,8 @@ static void claimed(write_op *op)
 	} else if (!t->claim.found) {
 		reply_json(r, 204, &none);
 	} else {
-		log_audit("event=verification_claimed search=%s attempt=%lld owner=\"%s\"", t->claim.search, (long long)t->claim.attempt, r->owner);
+		log_audit("event=verification_claimed search=%s attempt=%lld owner=\"%s\"", t->claim.search,
+			(long long)t->claim.attempt, r->owner);
 		watch_notify(r->srv->hub, t->claim.search);
 		reply_json(r, 200, &t->claim.json);
 	}
@@ -54,8 +57,9 @@ static void claimed(write_op *op)
 static bool read_claim(claim_post *t, problem *why)
 {
 	const cJSON *devices = json_field(t->root, "devices");
-	if (!check_fields(t->root, "", " verifier devices lease_seconds ", why) || !read_lease(t->root, &t->claim.lease_us, why)
-		|| !field_text(t->root, "", "verifier", FIELD_OPTIONAL, 200, &t->claim.verifier, why))
+	if (!check_fields(t->root, "", " verifier devices lease_seconds ", why) ||
+		!read_lease(t->root, &t->claim.lease_us, why) ||
+		!field_text(t->root, "", "verifier", FIELD_OPTIONAL, 200, &t->claim.verifier, why))
 		return false;
 	if (!devices)
 		return true;
@@ -93,7 +97,8 @@ typedef struct beat_post {
 
 static void reply_lost(request *r, int64_t attempt)
 {
-	reply_failure(r, PROBLEM_CONFLICT, "attempt %lld does not hold the search '%.40s' any more", (long long)attempt, r->id);
+	reply_failure(r, PROBLEM_CONFLICT, "attempt %lld does not hold the search '%.40s' any more",
+		(long long)attempt, r->id);
 }
 
 static void beaten(write_op *op)
@@ -125,7 +130,8 @@ void handle_verification_heartbeat(request *r)
 	if (!request_search_id(r, t->beat.search))
 		return;
 	cJSON *root = request_json(r, &r->body, MAX_JSON_BYTES, &why);
-	if (!why.kind && check_fields(root, "", " attempt lease_seconds ", &why) && read_lease(root, &t->beat.lease_us, &why))
+	if (!why.kind && check_fields(root, "", " attempt lease_seconds ", &why) &&
+		read_lease(root, &t->beat.lease_us, &why))
 		field_count(root, "", "attempt", FIELD_REQUIRED, &t->beat.attempt, &why);
 	cJSON_Delete(root);
 	if (why.kind) {
@@ -157,32 +163,44 @@ static void result_free(void *cls)
 	free(t);
 }
 
-static bool one_of(const char *base, const char *name, const char *value, const char *a, const char *b, problem *why)
+static bool one_of(const char *base, const char *name, const char *value, const char *a,
+	const char *b, problem *why)
 {
 	char at[256];
 	snprintf(at, sizeof at, "%s/%s", base, name);
-	return !strcmp(value, a) || !strcmp(value, b) || problem_at(why, at, "expected \"%s\" or \"%s\"", a, b);
+	return !strcmp(value, a) || !strcmp(value, b) ||
+		problem_at(why, at, "expected \"%s\" or \"%s\"", a, b);
 }
 
 static bool read_row(const cJSON *o, const char *base, verification_row *row, problem *why)
 {
-	static const char known[] = " plan apply source compiler version options runtime_ns peak_bytes fits predicted_runtime_ns"
-				    " predicted_peak_bytes seconds reason chosen collectives ";
+	static const char known[] = " plan apply source compiler version options runtime_ns peak_bytes "
+								"fits predicted_runtime_ns"
+								" predicted_peak_bytes seconds reason chosen collectives ";
 	const cJSON *options = json_field(o, "options");
 	row->runtime_ns = row->peak_bytes = -1;
 	if (options && !cJSON_IsObject(options))
 		return problem_at(why, base, "expected options as an object");
-	row->options = options ? cJSON_PrintUnformatted(options) : cJSON_PrintUnformatted(&(cJSON){.type = cJSON_Object});
-	return check_fields(o, base, known, why) && field_text(o, base, "plan", FIELD_REQUIRED, 200, &row->plan, why)
-		&& field_text(o, base, "apply", FIELD_REQUIRED, 16, &row->apply, why) && one_of(base, "apply", row->apply, "annotate", "exact", why)
-		&& field_text(o, base, "source", FIELD_REQUIRED, 16, &row->source, why) && one_of(base, "source", row->source, "compiled", "measured", why)
-		&& field_text(o, base, "compiler", FIELD_OPTIONAL, 200, &row->compiler, why) && field_text(o, base, "version", FIELD_OPTIONAL, 200, &row->version, why)
-		&& field_text(o, base, "reason", FIELD_OPTIONAL, MOST_TEXT, &row->reason, why)
-		&& field_count(o, base, "runtime_ns", FIELD_OPTIONAL, &row->runtime_ns, why) && field_count(o, base, "peak_bytes", FIELD_OPTIONAL, &row->peak_bytes, why)
-		&& field_count(o, base, "predicted_runtime_ns", FIELD_REQUIRED, &row->predicted_runtime_ns, why)
-		&& field_count(o, base, "predicted_peak_bytes", FIELD_REQUIRED, &row->predicted_peak_bytes, why)
-		&& field_number(o, base, "seconds", FIELD_REQUIRED, 0, MOST_NUMBER, &row->seconds, why) && field_bool(o, base, "fits", &row->fits, why)
-		&& field_bool(o, base, "chosen", &row->chosen, why);
+	row->options = options ? cJSON_PrintUnformatted(options)
+						   : cJSON_PrintUnformatted(&(cJSON){.type = cJSON_Object});
+	return check_fields(o, base, known, why) &&
+		field_text(o, base, "plan", FIELD_REQUIRED, 200, &row->plan, why) &&
+		field_text(o, base, "apply", FIELD_REQUIRED, 16, &row->apply, why) &&
+		one_of(base, "apply", row->apply, "annotate", "exact", why) &&
+		field_text(o, base, "source", FIELD_REQUIRED, 16, &row->source, why) &&
+		one_of(base, "source", row->source, "compiled", "measured", why) &&
+		field_text(o, base, "compiler", FIELD_OPTIONAL, 200, &row->compiler, why) &&
+		field_text(o, base, "version", FIELD_OPTIONAL, 200, &row->version, why) &&
+		field_text(o, base, "reason", FIELD_OPTIONAL, MOST_TEXT, &row->reason, why) &&
+		field_count(o, base, "runtime_ns", FIELD_OPTIONAL, &row->runtime_ns, why) &&
+		field_count(o, base, "peak_bytes", FIELD_OPTIONAL, &row->peak_bytes, why) &&
+		field_count(
+			o, base, "predicted_runtime_ns", FIELD_REQUIRED, &row->predicted_runtime_ns, why) &&
+		field_count(
+			o, base, "predicted_peak_bytes", FIELD_REQUIRED, &row->predicted_peak_bytes, why) &&
+		field_number(o, base, "seconds", FIELD_REQUIRED, 0, MOST_NUMBER, &row->seconds, why) &&
+		field_bool(o, base, "fits", &row->fits, why) &&
+		field_bool(o, base, "chosen", &row->chosen, why);
 }
 
 static bool read_rows(result_post *t, problem *why)
@@ -190,7 +208,8 @@ static bool read_rows(result_post *t, problem *why)
 	const cJSON *list = json_field(t->root, "verifications");
 	int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0, chosen = 0;
 	if (n < 1 || n > MOST_VERIFICATIONS)
-		return problem_at(why, "/verifications", "expected an array of 1 to %d objects, or an error", MOST_VERIFICATIONS);
+		return problem_at(why, "/verifications",
+			"expected an array of 1 to %d objects, or an error", MOST_VERIFICATIONS);
 	t->rows = xcalloc((size_t)n, sizeof *t->rows);
 	t->result.rows = t->rows;
 	for (const cJSON *o = list->child; o; o = o->next) {
@@ -202,15 +221,18 @@ static bool read_rows(result_post *t, problem *why)
 		if (row->chosen && (row->reason || !row->fits || chosen++))
 			return problem_at(why, base, "expected one chosen row at most, of a program that fits");
 	}
-	return !t->result.document || chosen || problem_at(why, "/document", "expected none where nothing is chosen");
+	return !t->result.document || chosen ||
+		problem_at(why, "/document", "expected none where nothing is chosen");
 }
 
 static bool read_result(result_post *t, problem *why)
 {
 	verification_result *a = &t->result;
-	return check_fields(t->root, "", " attempt verifications document error ", why) && field_count(t->root, "", "attempt", FIELD_REQUIRED, &a->attempt, why)
-		&& field_text(t->root, "", "error", FIELD_OPTIONAL, MOST_TEXT, &a->error, why)
-		&& field_text(t->root, "", "document", FIELD_OPTIONAL, MAX_TOOL_BYTES, &a->document, why) && (a->error || read_rows(t, why));
+	return check_fields(t->root, "", " attempt verifications document error ", why) &&
+		field_count(t->root, "", "attempt", FIELD_REQUIRED, &a->attempt, why) &&
+		field_text(t->root, "", "error", FIELD_OPTIONAL, MOST_TEXT, &a->error, why) &&
+		field_text(t->root, "", "document", FIELD_OPTIONAL, MAX_TOOL_BYTES, &a->document, why) &&
+		(a->error || read_rows(t, why));
 }
 
 static void resulted(write_op *op)
@@ -226,12 +248,14 @@ static void resulted(write_op *op)
 	} else if (!a->found) {
 		reply_failure(r, PROBLEM_NOT_FOUND, "nobody has asked to verify the search '%.40s'", r->id);
 	} else if (a->refused) {
-		reply_failure(r, PROBLEM_BAD_FIELD, "the document is not a strategy for the program and the mesh of the search");
+		reply_failure(r, PROBLEM_BAD_FIELD,
+			"the document is not a strategy for the program and the mesh of the search");
 	} else if (!a->held && !a->repeated) {
 		reply_lost(r, a->attempt);
 	} else {
 		if (a->held) {
-			log_audit("event=verification_ended search=%s attempt=%lld owner=\"%s\"", a->search, (long long)a->attempt, r->owner);
+			log_audit("event=verification_ended search=%s attempt=%lld owner=\"%s\"", a->search,
+				(long long)a->attempt, r->owner);
 			watch_notify(r->srv->hub, a->search);
 		}
 		strbuf_putc(&b, '{');
@@ -273,7 +297,8 @@ void handle_search_verifications(request *r)
 	if (!request_search_id(r, id))
 		return;
 	db *c = store_reader(r->srv->store);
-	if (reply_unless_found(r, c ? verification_json(c, id, true, &b) : FOUND_FAILED, "nobody has asked to verify a search '%.40s'", id))
+	if (reply_unless_found(r, c ? verification_json(c, id, true, &b) : FOUND_FAILED,
+			"nobody has asked to verify a search '%.40s'", id))
 		reply_json(r, 200, &b);
 	strbuf_release(&b);
 }

@@ -1,5 +1,6 @@
-/* How often each strategy answers: counted here, written down by the way every few seconds, so that an answer from the store waits for no
- * disk. A daemon that is killed loses the last of them, which is no promise of any kind. */
+/* How often each strategy answers: counted here, written down by the way every few seconds, so that
+ * an answer from the store waits for no disk. A daemon that is killed loses the last of them, which
+ * is no promise of any kind. */
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -79,7 +80,8 @@ static void flush_done(write_op *op) { free(op); }
 void hits_flush(hits *h, bool now)
 {
 	pthread_mutex_lock(&h->mutex);
-	bool due = h->used && store_writable(h->store) && (now || clock_ns() >= h->next_ns || h->used == FULL);
+	bool due =
+		h->used && store_writable(h->store) && (now || clock_ns() >= h->next_ns || h->used == FULL);
 	flush *f = due ? xcalloc(1, sizeof *f + h->used * sizeof f->rows[0]) : NULL;
 	for (uint32_t i = 0; f && i < SLOTS; i++)
 		if (h->slots[i].hits) {

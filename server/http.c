@@ -1,4 +1,5 @@
-/* libmicrohttpd on one side, routes and handlers on the other. A request lives through these calls of serve():
+/* libmicrohttpd on one side, routes and handlers on the other. A request lives through these calls
+ * of serve():
  *   first     the head is there: hygiene, route, token, sizes; a refusal is sent before the body
  *   data      body bytes go into a buffer or an upload
  *   complete  the handler runs: it prepares a reply, or parks the request
@@ -19,14 +20,30 @@
 #include <unistd.h>
 
 #define GUESS_PAUSE_NS 1000000000ll
-enum { JSON_KEPT = 4 }; /* copies of a JSON body until its request ends: the buffer with its room to grow, the canonical text */
-enum { MAX_IGNORED_BYTES = 64 << 10, MAX_DISCARDED_BYTES = 32 << 20, BACKLOG = 511, CONNECTION_MEMORY = 32 << 10, CONNECTION_BYTES = 40 << 10, MOST_DESCRIPTORS = 4 << 20,
-	RETRY_SECONDS = 5 };
+enum {
+	JSON_KEPT = 4
+}; /* copies of a JSON body until its request ends: the buffer with its room to grow, the canonical
+      text */
+enum {
+	MAX_IGNORED_BYTES = 64 << 10,
+	MAX_DISCARDED_BYTES = 32 << 20,
+	BACKLOG = 511,
+	CONNECTION_MEMORY = 32 << 10,
+	CONNECTION_BYTES = 40 << 10,
+	MOST_DESCRIPTORS = 4 << 20,
+	RETRY_SECONDS = 5
+};
 
 /* ---------------------------------------------------------------- replies */
 
-const char *request_header(request *r, const char *name) { return MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, name); }
-const char *request_query(request *r, const char *name) { return MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, name); }
+const char *request_header(request *r, const char *name)
+{
+	return MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, name);
+}
+const char *request_query(request *r, const char *name)
+{
+	return MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, name);
+}
 
 void reply_response(request *r, unsigned code, struct MHD_Response *response)
 {
@@ -36,7 +53,10 @@ void reply_response(request *r, unsigned code, struct MHD_Response *response)
 	r->reply_code = code;
 }
 
-void reply_header(request *r, const char *name, const char *value) { MHD_add_response_header(r->reply, name, value); }
+void reply_header(request *r, const char *name, const char *value)
+{
+	MHD_add_response_header(r->reply, name, value);
+}
 
 typedef struct kept { /* a text that counts against the budget until the client has taken it */
 	memory *m;
@@ -56,7 +76,8 @@ static void own_text(request *r, unsigned code, const char *type, strbuf *b)
 {
 	kept *k = xmalloc(sizeof *k);
 	*k = (kept){&r->srv->memory, b->p, (int64_t)b->cap};
-	struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(b->n, b->p, kept_free, k);
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer_with_free_callback_cls(b->n, b->p, kept_free, k);
 	strbuf_init(b);
 	if (!response)
 		kept_free(k);
@@ -126,7 +147,8 @@ static void wrapped_free(void *cls)
 	free(w);
 }
 
-void reply_document_json(request *r, unsigned code, strbuf *head, const document_ref *d, const char *tail)
+void reply_document_json(
+	request *r, unsigned code, strbuf *head, const document_ref *d, const char *tail)
 {
 	problem why = {0};
 	int64_t bytes = (int64_t)head->cap + DOCUMENT_WHOLE;
@@ -140,7 +162,8 @@ void reply_document_json(request *r, unsigned code, strbuf *head, const document
 	*w = (wrapped){r->srv, *head, *d, tail, bytes};
 	strbuf_init(head);
 	uint64_t size = w->head.n + (uint64_t)d->bytes + strlen(tail);
-	struct MHD_Response *response = MHD_create_response_from_callback(size, DOCUMENT_WHOLE, wrapped_read, w, wrapped_free);
+	struct MHD_Response *response =
+		MHD_create_response_from_callback(size, DOCUMENT_WHOLE, wrapped_read, w, wrapped_free);
 	if (!response)
 		wrapped_free(w);
 	reply_response(r, code, response);
@@ -163,7 +186,8 @@ void reply_problem(request *r, const problem *p)
 	memory_take_anyway(&r->srv->memory, (int64_t)b.cap);
 	own_text(r, (unsigned)problem_status(p->kind), "application/problem+json", &b);
 	reply_header(r, "Cache-Control", "no-store");
-	bool later = p->kind == PROBLEM_TOO_MANY || p->kind == PROBLEM_UNAVAILABLE || p->kind == PROBLEM_STORAGE;
+	bool later =
+		p->kind == PROBLEM_TOO_MANY || p->kind == PROBLEM_UNAVAILABLE || p->kind == PROBLEM_STORAGE;
 	if (p->retry_after || later) {
 		char seconds[16];
 		snprintf(seconds, sizeof seconds, "%d", p->retry_after ? p->retry_after : RETRY_SECONDS);
@@ -187,7 +211,10 @@ void reply_failure(request *r, problem_kind kind, const char *fmt, ...)
 	reply_problem(r, &p);
 }
 
-void reply_read_failure(request *r) { reply_failure(r, PROBLEM_UNAVAILABLE, "the store could not be read: try again"); }
+void reply_read_failure(request *r)
+{
+	reply_failure(r, PROBLEM_UNAVAILABLE, "the store could not be read: try again");
+}
 
 bool reply_unless_found(request *r, found f, const char *fmt, ...)
 {
@@ -216,7 +243,8 @@ bool request_hold(request *r, int64_t bytes, problem *why)
 void reply_store_failure(request *r, status s)
 {
 	if (s == ST_ERR_IO)
-		reply_failure(r, PROBLEM_STORAGE, "the store cannot be written: the disk is full or broken");
+		reply_failure(
+			r, PROBLEM_STORAGE, "the store cannot be written: the disk is full or broken");
 	else
 		reply_failure(r, PROBLEM_INTERNAL, "the store failed");
 }
@@ -238,9 +266,12 @@ bool request_repeat_key(request *r, repeat_key *out, problem *why)
 	snprintf(out->owner, sizeof out->owner, "%s", r->owner);
 	for (const char *c = key; c && *c; c++)
 		if (*c < 0x21 || *c > 0x7e)
-			return problem_set(why, PROBLEM_BAD_REQUEST, "Idempotency-Key: expected 1 to %zu visible characters of ASCII", sizeof out->key - 1);
+			return problem_set(why, PROBLEM_BAD_REQUEST,
+				"Idempotency-Key: expected 1 to %zu visible characters of ASCII",
+				sizeof out->key - 1);
 	if (key && (!*key || strlen(key) >= sizeof out->key))
-		return problem_set(why, PROBLEM_BAD_REQUEST, "Idempotency-Key: expected 1 to %zu visible characters of ASCII", sizeof out->key - 1);
+		return problem_set(why, PROBLEM_BAD_REQUEST,
+			"Idempotency-Key: expected 1 to %zu visible characters of ASCII", sizeof out->key - 1);
 	snprintf(out->key, sizeof out->key, "%s", key ? key : "");
 	return true;
 }
@@ -255,7 +286,8 @@ void request_park(request *r)
 
 void request_resume(request *r) { MHD_resume_connection(r->conn); }
 
-bool request_watch(request *r, const char *id, uint64_t generation, int64_t deadline_ns, void (*again)(request *r))
+bool request_watch(
+	request *r, const char *id, uint64_t generation, int64_t deadline_ns, void (*again)(request *r))
 {
 	r->again = again;
 	r->parked = watch_park(r->srv->hub, &r->watch, id, generation, r->conn, deadline_ns);
@@ -278,8 +310,9 @@ static enum MHD_Result queue(request *r, unsigned code, struct MHD_Response *res
 	if (srv->opt.log_requests) {
 		char peer[PEER_BYTES];
 		peer_text(r, peer);
-		log_info("event=request method=%s route=%s id=%s status=%u ms=%.1f owner=%s address=%s", r->route ? r->route->method : "?",
-			r->route ? r->route->pattern : "?", log_quoted(r->id).text, code, (double)took / 1e6, log_quoted(r->owner).text, peer);
+		log_info("event=request method=%s route=%s id=%s status=%u ms=%.1f owner=%s address=%s",
+			r->route ? r->route->method : "?", r->route ? r->route->pattern : "?",
+			log_quoted(r->id).text, code, (double)took / 1e6, log_quoted(r->owner).text, peer);
 	}
 	return MHD_queue_response(r->conn, code, response);
 }
@@ -305,7 +338,8 @@ typedef struct head {
 	bool bad_coding, bad_length;
 } head;
 
-static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+static enum MHD_Result count_header(
+	void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
 {
 	head *h = cls;
 	(void)kind;
@@ -322,14 +356,16 @@ static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const ch
 	return MHD_YES;
 }
 
-/* Heads that two HTTP programs may read differently are refused: between them requests get smuggled. */
+/* Heads that two HTTP programs may read differently are refused: between them requests get
+ * smuggled. */
 static bool check_head(request *r, const char *version)
 {
 	head h = {0};
 	MHD_get_connection_values(r->conn, MHD_HEADER_KIND, count_header, &h);
 	problem *p = &r->why;
 	if (h.lengths > 1 || h.bad_length)
-		return problem_set(p, PROBLEM_BAD_REQUEST, "more than one Content-Length, or one that is no number");
+		return problem_set(
+			p, PROBLEM_BAD_REQUEST, "more than one Content-Length, or one that is no number");
 	if (h.lengths && h.codings)
 		return problem_set(p, PROBLEM_BAD_REQUEST, "both Content-Length and Transfer-Encoding");
 	if (h.hosts > 1 || (!h.hosts && strcmp(version, MHD_HTTP_VERSION_1_0)))
@@ -348,14 +384,18 @@ static bool check_token(request *r)
 	if (!r->route->scope || peer_is_trusted(r))
 		return true;
 	if (!srv->tokens)
-		return srv->opt.insecure || !peer_is_local(r)
-			|| problem_set(&r->why, PROBLEM_FORBIDDEN, "over the Unix socket this user, and whoever comes through a proxy, needs a token (--tokens)");
+		return srv->opt.insecure || !peer_is_local(r) ||
+			problem_set(&r->why, PROBLEM_FORBIDDEN,
+				"over the Unix socket this user, and whoever comes through a proxy, needs a token "
+				"(--tokens)");
 	int scopes = tokens_check(srv->tokens, request_header(r, "Authorization"), r->owner);
 	r->admin = scopes & SCOPE_ADMIN;
 	if (!scopes)
-		return problem_set(&r->why, PROBLEM_UNAUTHORIZED, "send a token as Authorization: Bearer TOKEN");
+		return problem_set(
+			&r->why, PROBLEM_UNAUTHORIZED, "send a token as Authorization: Bearer TOKEN");
 	if (!(scopes & r->route->scope))
-		return problem_set(&r->why, PROBLEM_FORBIDDEN, "the token '%s' lacks the scope for this", r->owner);
+		return problem_set(
+			&r->why, PROBLEM_FORBIDDEN, "the token '%s' lacks the scope for this", r->owner);
 	return true;
 }
 
@@ -368,13 +408,15 @@ static bool word_in_list(const char *list, const char *word)
 	return false;
 }
 
-static enum MHD_Result check_parameter(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+static enum MHD_Result check_parameter(
+	void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
 {
 	request *r = cls;
 	(void)kind;
 	(void)value;
 	if (!word_in_list(r->route->query, key))
-		problem_set(&r->why, PROBLEM_BAD_REQUEST, "unknown query parameter '%.100s', expected one of: %s", key,
+		problem_set(&r->why, PROBLEM_BAD_REQUEST,
+			"unknown query parameter '%.100s', expected one of: %s", key,
 			r->route->query[0] ? r->route->query : "none");
 	return MHD_YES;
 }
@@ -382,7 +424,8 @@ static enum MHD_Result check_parameter(void *cls, enum MHD_ValueKind kind, const
 static bool media_type_is(const char *header, const char *type)
 {
 	size_t n = strlen(type);
-	return header && !strncasecmp(header, type, n) && (!header[n] || header[n] == ';' || header[n] == ' ');
+	return header && !strncasecmp(header, type, n) &&
+		(!header[n] || header[n] == ';' || header[n] == ' ');
 }
 
 static bool check_module_body(request *r, const char *type, int64_t length)
@@ -393,16 +436,20 @@ static bool check_module_body(request *r, const char *type, int64_t length)
 	upload_coding how = CODING_ANY;
 	if (json && !media_type_is(type, "application/json"))
 		return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "expected Content-Type: application/json");
-	if (!json && (media_type_is(type, "multipart/form-data") || media_type_is(type, "application/json")))
-		return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "send the module itself as the body, not %.60s", type);
+	if (!json &&
+		(media_type_is(type, "multipart/form-data") || media_type_is(type, "application/json")))
+		return problem_set(
+			&r->why, PROBLEM_MEDIA_TYPE, "send the module itself as the body, not %.60s", type);
 	if (coding && (!strcasecmp(coding, "gzip") || !strcasecmp(coding, "x-gzip")))
 		how = CODING_GZIP;
 	else if (coding && !strcasecmp(coding, "zstd"))
 		how = CODING_ZSTD;
 	else if (coding && strcasecmp(coding, "identity"))
-		return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "Content-Encoding is '%.60s', expected gzip, zstd or none", coding);
+		return problem_set(&r->why, PROBLEM_MEDIA_TYPE,
+			"Content-Encoding is '%.60s', expected gzip, zstd or none", coding);
 	if (length > limit)
-		return problem_set(&r->why, PROBLEM_TOO_LARGE, "the body has %lld bytes, the limit is %lld", (long long)length, (long long)limit);
+		return problem_set(&r->why, PROBLEM_TOO_LARGE, "the body has %lld bytes, the limit is %lld",
+			(long long)length, (long long)limit);
 	r->up = upload_new(stored ? store_objects(r->srv->store) : NULL, &r->srv->memory, how, limit,
 		stored ? r->srv->opt.module_limit : MAX_TOOL_BYTES, &r->why);
 	return r->up != NULL;
@@ -410,37 +457,42 @@ static bool check_module_body(request *r, const char *type, int64_t length)
 
 static bool check_body(request *r, const char *method)
 {
-	const char *length_text = request_header(r, "Content-Length"), *type = request_header(r, "Content-Type");
+	const char *length_text = request_header(r, "Content-Length"),
+			   *type = request_header(r, "Content-Type");
 	int64_t length = 0;
 	if (length_text && !str_to_i64(str_of(length_text), &length))
 		length = INT64_MAX;
 	if (strcmp(method, "POST"))
 		return !length && !request_header(r, "Transfer-Encoding")
-			? true : problem_set(&r->why, PROBLEM_BAD_REQUEST, "%.16s takes no body", method);
+			? true
+			: problem_set(&r->why, PROBLEM_BAD_REQUEST, "%.16s takes no body", method);
 	switch (r->route->body) {
 	case BODY_MODULE:
 	case BODY_TEXT:
-	case BODY_LARGE_JSON:
-		return check_module_body(r, type, length);
+	case BODY_LARGE_JSON: return check_module_body(r, type, length);
 	case BODY_JSON:
 		if (!media_type_is(type, "application/json"))
-			return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "expected Content-Type: application/json");
-		if (request_header(r, "Content-Encoding") && strcasecmp(request_header(r, "Content-Encoding"), "identity"))
+			return problem_set(
+				&r->why, PROBLEM_MEDIA_TYPE, "expected Content-Type: application/json");
+		if (request_header(r, "Content-Encoding") &&
+			strcasecmp(request_header(r, "Content-Encoding"), "identity"))
 			return problem_set(&r->why, PROBLEM_MEDIA_TYPE, "a JSON body is not compressed");
 		if (length > MAX_JSON_BYTES)
-			return problem_set(&r->why, PROBLEM_TOO_LARGE, "the body has %lld bytes, the limit is %d", (long long)length, MAX_JSON_BYTES);
+			return problem_set(&r->why, PROBLEM_TOO_LARGE,
+				"the body has %lld bytes, the limit is %d", (long long)length, MAX_JSON_BYTES);
 		return true;
-	case BODY_NONE:
-		break;
+	case BODY_NONE: break;
 	}
-	return length <= MAX_IGNORED_BYTES || problem_set(&r->why, PROBLEM_TOO_LARGE, "no body is expected here");
+	return length <= MAX_IGNORED_BYTES ||
+		problem_set(&r->why, PROBLEM_TOO_LARGE, "no body is expected here");
 }
 
 /* Looked at again once the body is there: its chunks pass the gate later than the head. */
 static bool check_gate(request *r)
 {
 	if (!r->gate)
-		return problem_set(&r->why, PROBLEM_INTERNAL, "this connection did not pass the request gate");
+		return problem_set(
+			&r->why, PROBLEM_INTERNAL, "this connection did not pass the request gate");
 	const char *reason = gate_refusal(r->gate, r->number);
 	return !reason || problem_set(&r->why, PROBLEM_BAD_REQUEST, "%s", reason);
 }
@@ -457,7 +509,7 @@ static bool check_request(request *r, const char *url, const char *method, const
 	r->route = route_find(as, url, r->id, r->allow);
 	if (!r->route)
 		return r->allow[0] ? problem_set(&r->why, PROBLEM_METHOD, "%.200s takes %s", url, r->allow)
-			: problem_set(&r->why, PROBLEM_NOT_FOUND, "nothing is at %.200s", url);
+						   : problem_set(&r->why, PROBLEM_NOT_FOUND, "nothing is at %.200s", url);
 	if (!check_origin(r, method) || !check_token(r))
 		return false;
 	MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, check_parameter, r);
@@ -493,12 +545,15 @@ static enum MHD_Result begin(request *r, const char *url, const char *method, co
 	connections_phase(r->srv->connections, r->conn, PHASE_BODY);
 	if (check_request(r, url, method, version))
 		return MHD_YES;
-	/* Answering now saves the client its body, but ends the connection, and a client in the middle of sending may never
-	 * see the answer: bodies of a bearable size are taken in and dropped first. */
+	/* Answering now saves the client its body, but ends the connection, and a client in the middle
+	 * of sending may never see the answer: bodies of a bearable size are taken in and dropped
+	 * first. */
 	const char *length = request_header(r, "Content-Length");
 	int64_t bytes = 0;
 	bool guess = r->why.kind == PROBLEM_UNAUTHORIZED && request_header(r, "Authorization");
-	bool bearable = (!length || (str_to_i64(str_of(length), &bytes) && bytes <= MAX_DISCARDED_BYTES)) && (guess || !request_header(r, "Expect"));
+	bool bearable =
+		(!length || (str_to_i64(str_of(length), &bytes) && bytes <= MAX_DISCARDED_BYTES)) &&
+		(guess || !request_header(r, "Expect"));
 	if (bearable && !r->ambiguous)
 		return MHD_YES;
 	reply_refusal(r);
@@ -527,7 +582,8 @@ static enum MHD_Result take_data(request *r, const char *p, size_t n)
 	if (r->up)
 		upload_feed(r->up, p, n, &r->why);
 	else if (r->body.n + n > limit)
-		problem_set(&r->why, PROBLEM_TOO_LARGE, "the body has more than the limit of %zu bytes", limit);
+		problem_set(
+			&r->why, PROBLEM_TOO_LARGE, "the body has more than the limit of %zu bytes", limit);
 	else if (request_hold(r, (int64_t)n * JSON_KEPT, &r->why))
 		strbuf_add(&r->body, p, n);
 	if (r->why.kind) /* what follows is thrown away: so is what came */
@@ -545,11 +601,12 @@ static bool slow_down(request *r)
 	log_audit("event=token_refused address=%s route=%s", peer, r->route->pattern);
 	metric_add(r->srv, tokens_refused, 1);
 	static const char nobody[] = "";
-	return request_watch(r, nobody, watch_generation(r->srv->hub, nobody), clock_ns() + GUESS_PAUSE_NS, reply_refusal);
+	return request_watch(r, nobody, watch_generation(r->srv->hub, nobody),
+		clock_ns() + GUESS_PAUSE_NS, reply_refusal);
 }
 
-static enum MHD_Result serve(void *cls, struct MHD_Connection *conn, const char *url, const char *method, const char *version,
-	const char *data, size_t *data_n, void **context)
+static enum MHD_Result serve(void *cls, struct MHD_Connection *conn, const char *url,
+	const char *method, const char *version, const char *data, size_t *data_n, void **context)
 {
 	server *srv = cls;
 	request *r = *context;
@@ -583,7 +640,8 @@ static enum MHD_Result serve(void *cls, struct MHD_Connection *conn, const char 
 	return r->reply ? send_reply(r) : MHD_NO;
 }
 
-static void completed(void *cls, struct MHD_Connection *conn, void **context, enum MHD_RequestTerminationCode why)
+static void completed(
+	void *cls, struct MHD_Connection *conn, void **context, enum MHD_RequestTerminationCode why)
 {
 	server *srv = cls;
 	request *r = *context;
@@ -607,13 +665,15 @@ static bool is_loopback(const struct sockaddr *a)
 {
 	if (a->sa_family == AF_INET)
 		return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
-	return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+	return a->sa_family == AF_INET6 &&
+		IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
 }
 
 static status check_reach(server *srv, const struct sockaddr *a, diag *d)
 {
 	if (!is_loopback(a) && !srv->tokens && !srv->opt.insecure)
-		return diag_set(d, ST_ERR_INVALID, "'%s' is reachable by others: give --tokens FILE, or --insecure to let everybody in",
+		return diag_set(d, ST_ERR_INVALID,
+			"'%s' is reachable by others: give --tokens FILE, or --insecure to let everybody in",
 			srv->activated ? "the service manager's socket" : srv->opt.listen);
 	if (!srv->opt.address_connections && !is_loopback(a))
 		srv->opt.address_connections = 64;
@@ -622,7 +682,8 @@ static status check_reach(server *srv, const struct sockaddr *a, diag *d)
 
 static uint16_t port_of(const struct sockaddr_storage *a)
 {
-	return ntohs(a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port : ((const struct sockaddr_in *)a)->sin_port);
+	return ntohs(a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
+										  : ((const struct sockaddr_in *)a)->sin_port);
 }
 
 /* One that the service manager opened. */
@@ -646,7 +707,8 @@ static status bind_address(server *srv, const struct addrinfo *a, diag *d)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
 	struct sockaddr_storage bound;
 	socklen_t n = sizeof bound;
-	if (bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 || getsockname(fd, (struct sockaddr *)&bound, &n) != 0) {
+	if (bind(fd, a->ai_addr, a->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
+		getsockname(fd, (struct sockaddr *)&bound, &n) != 0) {
 		diag_set(d, ST_ERR_IO, "cannot listen on '%s': %s", srv->opt.listen, strerror(errno));
 		close(fd);
 		return ST_ERR_IO;
@@ -664,7 +726,8 @@ static status open_tcp(server *srv, diag *d)
 		return diag_set(d, ST_ERR_INVALID, "--listen is '%s', expected HOST:PORT", address);
 	bool brackets = address[0] == '[' && colon > address && colon[-1] == ']';
 	snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * brackets, address + brackets);
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *list = NULL;
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV},
+					*list = NULL;
 	int rc = getaddrinfo(host[0] ? host : NULL, colon + 1, &hints, &list);
 	if (rc != 0)
 		return diag_set(d, ST_ERR_INVALID, "--listen is '%s': %s", address, gai_strerror(rc));
@@ -678,7 +741,8 @@ static status open_local(server *srv, diag *d)
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	const char *path = srv->opt.unix_socket;
 	if (strlen(path) >= sizeof a.sun_path)
-		return diag_set(d, ST_ERR_INVALID, "--unix: the path is longer than %zu bytes", sizeof a.sun_path - 1);
+		return diag_set(
+			d, ST_ERR_INVALID, "--unix: the path is longer than %zu bytes", sizeof a.sun_path - 1);
 	memcpy(a.sun_path, path, strlen(path) + 1);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0) {
@@ -691,7 +755,8 @@ static status open_local(server *srv, diag *d)
 	if (srv->opt.unix_group[0] && !group_find(srv->opt.unix_group, &group)) {
 		if (fd >= 0)
 			close(fd);
-		return diag_set(d, ST_ERR_INVALID, "--unix-group is '%s', which is no group", srv->opt.unix_group);
+		return diag_set(
+			d, ST_ERR_INVALID, "--unix-group is '%s', which is no group", srv->opt.unix_group);
 	}
 	mode_t before = umask(0177);
 	bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0;
@@ -725,9 +790,13 @@ static size_t unescape(void *cls, struct MHD_Connection *conn, char *text)
 	return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
 }
 
-static int64_t http_threads(const options *o) { return o->http_threads ? o->http_threads : MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 2), 4); }
+static int64_t http_threads(const options *o)
+{
+	return o->http_threads ? o->http_threads : MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 2), 4);
+}
 
-static struct MHD_Daemon *start_daemon(server *srv, int fd, int64_t connections, int64_t per_address, bool tls)
+static struct MHD_Daemon *start_daemon(
+	server *srv, int fd, int64_t connections, int64_t per_address, bool tls)
 {
 	const options *o = &srv->opt;
 	int64_t threads = http_threads(o);
@@ -750,12 +819,15 @@ static struct MHD_Daemon *start_daemon(server *srv, int fd, int64_t connections,
 		{MHD_OPTION_HTTPS_PRIORITIES, 0, "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	return MHD_start_daemon((tls ? MHD_USE_TLS : 0) | MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, serve, srv,
-		MHD_OPTION_ARRAY, items, MHD_OPTION_ARRAY, tls ? secure : &secure[COUNT_OF(secure) - 1], MHD_OPTION_END);
+	return MHD_start_daemon((tls ? MHD_USE_TLS : 0) | MHD_USE_EPOLL_INTERNAL_THREAD |
+			MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+		0, NULL, NULL, serve, srv, MHD_OPTION_ARRAY, items, MHD_OPTION_ARRAY,
+		tls ? secure : &secure[COUNT_OF(secure) - 1], MHD_OPTION_END);
 }
 
-/* A connection holds its own descriptor, and at most one of a file: an upload's or an answer's. What the daemon needs to read,
- * write and start workers is kept aside, so that connections end before it does. */
+/* A connection holds its own descriptor, and at most one of a file: an upload's or an answer's.
+ * What the daemon needs to read, write and start workers is kept aside, so that connections end
+ * before it does. */
 static int64_t most_by_descriptors(const options *o)
 {
 	struct rlimit files;
@@ -768,16 +840,18 @@ static int64_t most_by_descriptors(const options *o)
 		setrlimit(RLIMIT_NOFILE, &files);
 		getrlimit(RLIMIT_NOFILE, &files);
 	}
-	return files.rlim_cur == RLIM_INFINITY ? o->connections : ((int64_t)files.rlim_cur - reserve) / 2;
+	return files.rlim_cur == RLIM_INFINITY ? o->connections
+										   : ((int64_t)files.rlim_cur - reserve) / 2;
 }
 
 static void fit_connections(options *o)
 {
-	int64_t files = most_by_descriptors(o), memory = memory_of_process() / 4 / CONNECTION_BYTES, most = MAX(MIN(files, memory), 8);
+	int64_t files = most_by_descriptors(o), memory = memory_of_process() / 4 / CONNECTION_BYTES,
+			most = MAX(MIN(files, memory), 8);
 	if (o->connections <= most)
 		return;
-	log_warn("event=fewer_connections wanted=%lld taken=%lld by=%s", (long long)o->connections, (long long)most,
-		files < memory ? "descriptors" : "memory");
+	log_warn("event=fewer_connections wanted=%lld taken=%lld by=%s", (long long)o->connections,
+		(long long)most, files < memory ? "descriptors" : "memory");
 	o->connections = most;
 }
 
@@ -786,7 +860,8 @@ status http_start(server *srv, diag *d)
 	if (!systemd_sockets(&srv->tcp_fd, &srv->local_fd, d))
 		return d->code;
 	srv->activated = srv->tcp_fd >= 0 || srv->local_fd >= 0;
-	bool tcp = srv->activated ? srv->tcp_fd >= 0 : srv->opt.listen[0], unix_socket = srv->activated ? srv->local_fd >= 0 : srv->opt.unix_socket[0];
+	bool tcp = srv->activated ? srv->tcp_fd >= 0 : srv->opt.listen[0],
+		 unix_socket = srv->activated ? srv->local_fd >= 0 : srv->opt.unix_socket[0];
 	if (!tcp && !unix_socket)
 		return diag_set(d, ST_ERR_INVALID, "nothing to serve on: give --listen or --unix");
 	struct rlimit files;
@@ -795,14 +870,20 @@ status http_start(server *srv, diag *d)
 	if (srv->opt.tls_cert[0])
 		TRY(tls_load(&srv->opt, d));
 	fit_connections(&srv->opt);
-	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || !gate_init(MIN((size_t)files.rlim_cur, (size_t)MOST_DESCRIPTORS)))
-		return diag_set(d, ST_ERR_INTERNAL, "the HTTP library does not read through the request gate");
-	/* Those that come over the Unix socket have connections of their own: the network cannot take them. */
-	int64_t local = !unix_socket ? 0 : !tcp ? srv->opt.connections : MAX(srv->opt.connections / 4, 4);
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 ||
+		!gate_init(MIN((size_t)files.rlim_cur, (size_t)MOST_DESCRIPTORS)))
+		return diag_set(
+			d, ST_ERR_INTERNAL, "the HTTP library does not read through the request gate");
+	/* Those that come over the Unix socket have connections of their own: the network cannot take
+	 * them. */
+	int64_t local = !unix_socket ? 0
+		: !tcp                   ? srv->opt.connections
+								 : MAX(srv->opt.connections / 4, 4);
 	int64_t remote = srv->opt.connections - local;
 	if (tcp) {
 		TRY(srv->activated ? take_tcp(srv, d) : open_tcp(srv, d));
-		int64_t each = srv->opt.address_connections ? srv->opt.address_connections : MAX(remote / 2, 1);
+		int64_t each =
+			srv->opt.address_connections ? srv->opt.address_connections : MAX(remote / 2, 1);
 		srv->tcp = start_daemon(srv, srv->tcp_fd, remote, each, srv->opt.tls_cert[0] != 0);
 		if (!srv->tcp)
 			return diag_set(d, ST_ERR_INTERNAL, "cannot start the HTTP server");
@@ -819,9 +900,10 @@ status http_start(server *srv, diag *d)
 
 typedef int (*epoll_ctl_function)(int, int, int, struct epoll_event *);
 
-/* libmicrohttpd takes the listening socket out of a thread's epoll set both in MHD_quiesce_daemon and in that thread once it sees the
- * flag, and 0.9.75 ends the process when the second of them finds it gone. It calls epoll_ctl() through the dynamic linker, and so finds
- * this one: what is not there is removed. */
+/* libmicrohttpd takes the listening socket out of a thread's epoll set both in MHD_quiesce_daemon
+ * and in that thread once it sees the flag, and 0.9.75 ends the process when the second of them
+ * finds it gone. It calls epoll_ctl() through the dynamic linker, and so finds this one: what is
+ * not there is removed. */
 int epoll_ctl(int set, int op, int fd, struct epoll_event *event)
 {
 	static _Atomic(epoll_ctl_function) next; /* its only writers write the same */
@@ -842,8 +924,8 @@ void http_quiesce(server *srv)
 		MHD_quiesce_daemon(srv->local);
 	if (srv->activated)
 		return; /* who comes now waits in its queue for the next start */
-	/* New clients are refused. Closed only behind MHD_stop_daemon: its thread may be about to take the socket out of its epoll set,
-	 * and ends the process when that is no socket any more. */
+	/* New clients are refused. Closed only behind MHD_stop_daemon: its thread may be about to take
+	 * the socket out of its epoll set, and ends the process when that is no socket any more. */
 	if (srv->tcp_fd >= 0)
 		shutdown(srv->tcp_fd, SHUT_RDWR);
 	if (srv->local_fd >= 0) {

@@ -1,5 +1,5 @@
-/* One pass over the text, before cJSON sees it. Happy path: value after value, nothing kept but the keys of the objects
- * that are open. Every refusal names the position. */
+/* One pass over the text, before cJSON sees it. Happy path: value after value, nothing kept but the
+ * keys of the objects that are open. Every refusal names the position. */
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ typedef struct gate {
 	const char *text;
 	size_t n, at;
 	uint32_t values;
-	strbuf keys;     /* decoded keys of open objects, one after the other */
+	strbuf keys; /* decoded keys of open objects, one after the other */
 	VEC(uint32_t) key_starts;
 	diag *d;
 } gate;
@@ -22,7 +22,9 @@ static status refuse(gate *g, const char *what)
 
 static void skip_space(gate *g)
 {
-	while (g->at < g->n && (g->text[g->at] == ' ' || g->text[g->at] == '\t' || g->text[g->at] == '\n' || g->text[g->at] == '\r'))
+	while (g->at < g->n &&
+		(g->text[g->at] == ' ' || g->text[g->at] == '\t' || g->text[g->at] == '\n' ||
+			g->text[g->at] == '\r'))
 		g->at++;
 }
 
@@ -31,19 +33,27 @@ static bool is_digit(int c) { return c >= '0' && c <= '9'; }
 
 static int hex_value(int c)
 {
-	return is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return is_digit(c)         ? c - '0'
+		: c >= 'a' && c <= 'f' ? c - 'a' + 10
+		: c >= 'A' && c <= 'F' ? c - 'A' + 10
+							   : -1;
 }
 
 size_t utf8_len(const unsigned char *p, size_t n)
 {
 	unsigned char c = p[0];
-	size_t len = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+	size_t len = c < 0x80       ? 1
+		: c >= 0xc2 && c < 0xe0 ? 2
+		: c >= 0xe0 && c < 0xf0 ? 3
+		: c >= 0xf0 && c < 0xf5 ? 4
+								: 0;
 	if (len == 0 || len > n)
 		return 0;
 	for (size_t i = 1; i < len; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	if ((c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] >= 0xa0) || (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] >= 0x90))
+	if ((c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] >= 0xa0) || (c == 0xf0 && p[1] < 0x90) ||
+		(c == 0xf4 && p[1] >= 0x90))
 		return 0;
 	return len;
 }
@@ -273,20 +283,16 @@ static status read_value(gate *g, int depth)
 		return refuse(g, "more than 200000 values");
 	int c = peek(g);
 	switch (c) {
-	case '{':
-		return read_object(g, depth + 1);
-	case '[':
-		return read_array(g, depth + 1);
-	case '"':
-		return read_string(g, NULL);
-	case 't':
-		return read_word(g, "true");
-	case 'f':
-		return read_word(g, "false");
-	case 'n':
-		return read_word(g, "null");
+	case '{': return read_object(g, depth + 1);
+	case '[': return read_array(g, depth + 1);
+	case '"': return read_string(g, NULL);
+	case 't': return read_word(g, "true");
+	case 'f': return read_word(g, "false");
+	case 'n': return read_word(g, "null");
 	default:
-		return c == '-' || is_digit(c) ? read_number(g) : refuse(g, c < 0 ? "the text ends where a value is expected" : "expected a value");
+		return c == '-' || is_digit(c)
+			? read_number(g)
+			: refuse(g, c < 0 ? "the text ends where a value is expected" : "expected a value");
 	}
 }
 

@@ -25,7 +25,8 @@ void log_line(const char *level, const char *fmt, ...)
 		if ((unsigned char)line[i] < 0x20)
 			line[i] = ' '; /* texts of clients may be in it: one event stays one line */
 	line[end++] = '\n';
-	/* One write keeps lines of several threads apart; a closed standard error is no reason to stop. */
+	/* One write keeps lines of several threads apart; a closed standard error is no reason to stop.
+	 */
 	if (sink >= 0 && write(sink, line, end) < 0)
 		return;
 }

@@ -1,4 +1,5 @@
-/* shardwrightd: start everything in the order of the layers, wait for a signal, stop in the reverse order. */
+/* shardwrightd: start everything in the order of the layers, wait for a signal, stop in the reverse
+ * order. */
 #include "server/server.h"
 
 #include <errno.h>
@@ -77,8 +78,8 @@ static void release(server *srv)
 	free(srv->version_json);
 }
 
-/* Whoever is parked gets an answer first: libmicrohttpd must not be stopped with parked requests. Also ends a start that
- * came half way. */
+/* Whoever is parked gets an answer first: libmicrohttpd must not be stopped with parked requests.
+ * Also ends a start that came half way. */
 static void stop(server *srv)
 {
 	atomic_store(&srv->stopping, true);
@@ -101,20 +102,25 @@ static void say_address(const server *srv)
 {
 	if (srv->tcp) {
 		const char *host = srv->activated ? "*:" : srv->opt.listen;
-		printf("listening on %s://%.*s:%u\n", srv->opt.tls_cert[0] ? "https" : "http", (int)(strrchr(host, ':') - host), host, srv->port);
+		printf("listening on %s://%.*s:%u\n", srv->opt.tls_cert[0] ? "https" : "http",
+			(int)(strrchr(host, ':') - host), host, srv->port);
 	}
 	if (srv->local)
-		printf("listening on unix:%s\n", srv->activated ? "(of the service manager)" : srv->opt.unix_socket);
+		printf("listening on unix:%s\n",
+			srv->activated ? "(of the service manager)" : srv->opt.unix_socket);
 	fflush(stdout);
-	log_info("event=started port=%u store=%s worker=%s cost_model=%s devices=%u", srv->port, log_quoted(srv->opt.store).text,
-		log_quoted(srv->worker).text, log_quoted(srv->cost_model).text, srv->device_count);
+	log_info("event=started port=%u store=%s worker=%s cost_model=%s devices=%u", srv->port,
+		log_quoted(srv->opt.store).text, log_quoted(srv->worker).text,
+		log_quoted(srv->cost_model).text, srv->device_count);
 }
 
-/* A disk that hangs holds the supervisor up too, and another start would not help: it gets long enough for that to show. */
+/* A disk that hangs holds the supervisor up too, and another start would not help: it gets long
+ * enough for that to show. */
 static bool is_turning(server *srv)
 {
 	int64_t now = clock_ns();
-	bool ok = now - supervisor_turned_ns(srv->supervisor) < STUCK_NS && now - connections_turned_ns(srv->connections) < STUCK_NS;
+	bool ok = now - supervisor_turned_ns(srv->supervisor) < STUCK_NS &&
+		now - connections_turned_ns(srv->connections) < STUCK_NS;
 	if (!ok)
 		log_warn("event=stuck");
 	return ok;
@@ -133,7 +139,8 @@ static void reload(server *srv)
 	systemd_notify("READY=1");
 }
 
-/* Waits for a signal; meanwhile systemd, if it wants to, hears every so often that the threads which everything waits for still turn. */
+/* Waits for a signal; meanwhile systemd, if it wants to, hears every so often that the threads
+ * which everything waits for still turn. */
 static int wait_for_signal(server *srv, const sigset_t *signals)
 {
 	int64_t every_ns = systemd_watchdog_ns();
@@ -158,7 +165,8 @@ static int serve_until_signal(server *srv)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL); /* inherited by every thread: only sigwait takes them */
+	pthread_sigmask(
+		SIG_BLOCK, &signals, NULL); /* inherited by every thread: only sigwait takes them */
 	if (start(srv, &d) != ST_OK) {
 		fputs("shardwrightd: ", stderr);
 		diag_print(&d, stderr);

@@ -1,7 +1,8 @@
-/* What bodies and answers take together. Whoever is about to hold bytes of a client's choosing takes them from the budget
- * first and is refused, with 503 and Retry-After, when it is spent: many clients at once must not add up to the end of the
- * daemon. Behind the budget lies a reserve for what nobody counts; it is given up when an allocation fails, and while it is
- * gone nothing more is taken in. */
+/* What bodies and answers take together. Whoever is about to hold bytes of a client's choosing
+ * takes them from the budget first and is refused, with 503 and Retry-After, when it is spent: many
+ * clients at once must not add up to the end of the daemon. Behind the budget lies a reserve for
+ * what nobody counts; it is given up when an allocation fails, and while it is gone nothing more is
+ * taken in. */
 #include "server/server.h"
 
 #include <errno.h>
@@ -11,17 +12,25 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A worker's tables may take 1 GiB (search --cache-memory); a thread reserves a stack and a heap. */
+/* A worker's tables may take 1 GiB (search --cache-memory); a thread reserves a stack and a heap.
+ */
 #define WORKER_BYTES (2ll << 30)
 #define THREAD_BYTES (144ll << 20)
 
-enum { RESERVE_BYTES = 16 << 20, PAUSE_US = 20000, MOST_PAUSES = 500, STACK_BYTES = 2 << 20, ARENAS = 2 };
+enum {
+	RESERVE_BYTES = 16 << 20,
+	PAUSE_US = 20000,
+	MOST_PAUSES = 500,
+	STACK_BYTES = 2 << 20,
+	ARENAS = 2
+};
 #define LEAST_BUDGET (16ll << 20)
 #define MOST_BUDGET (2ll << 30)
 
 static _Atomic(void *) reserve;
 
-/* For base's allocators: the first call frees the reserve, later ones wait for others to end what they hold. */
+/* For base's allocators: the first call frees the reserve, later ones wait for others to end what
+ * they hold. */
 static bool free_reserve(void)
 {
 	static _Atomic int pauses;
@@ -54,7 +63,8 @@ static int64_t read_number(const char *path)
 int64_t memory_of_machine(void)
 {
 	int64_t most = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-	int64_t group = MIN(read_number("/sys/fs/cgroup/memory.max"), read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+	int64_t group = MIN(read_number("/sys/fs/cgroup/memory.max"),
+		read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
 	return MIN(most, group);
 }
 
@@ -62,7 +72,8 @@ int64_t memory_of_process(void)
 {
 	struct rlimit space;
 	int64_t most = memory_of_machine();
-	if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY && (int64_t)space.rlim_cur < most)
+	if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY &&
+		(int64_t)space.rlim_cur < most)
 		most = (int64_t)space.rlim_cur;
 	return most;
 }
@@ -88,7 +99,8 @@ void memory_recover(void)
 	if (atomic_load(&reserve))
 		return;
 	/* Address space is what runs out under a limit: the pages are never touched. */
-	void *fresh = mmap(NULL, RESERVE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *none = NULL;
+	void *fresh = mmap(NULL, RESERVE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		 *none = NULL;
 	if (fresh != MAP_FAILED && !atomic_compare_exchange_strong(&reserve, &none, fresh))
 		munmap(fresh, RESERVE_BYTES);
 }
@@ -105,20 +117,29 @@ bool memory_take(memory *m, int64_t bytes)
 	return false;
 }
 
-void memory_take_anyway(memory *m, int64_t bytes) { atomic_fetch_add_explicit(&m->used, bytes, memory_order_relaxed); }
-void memory_give(memory *m, int64_t bytes) { atomic_fetch_sub_explicit(&m->used, bytes, memory_order_relaxed); }
+void memory_take_anyway(memory *m, int64_t bytes)
+{
+	atomic_fetch_add_explicit(&m->used, bytes, memory_order_relaxed);
+}
+void memory_give(memory *m, int64_t bytes)
+{
+	atomic_fetch_sub_explicit(&m->used, bytes, memory_order_relaxed);
+}
 
 bool memory_refused(problem *why)
 {
-	problem_set(why, PROBLEM_UNAVAILABLE, "the memory for bodies and answers is in use (--memory): try again");
+	problem_set(why, PROBLEM_UNAVAILABLE,
+		"the memory for bodies and answers is in use (--memory): try again");
 	why->retry_after = 5;
 	return false;
 }
 
 int64_t answer_limit(const server *srv)
 {
-	/* Twice for each that may be under way, since a buffer doubles; the rest of the budget is for clients. */
-	return MIN((int64_t)MAX_DOCUMENT_BYTES, srv->memory.limit / (4 + 2 * (srv->opt.workers + srv->opt.tool_threads)));
+	/* Twice for each that may be under way, since a buffer doubles; the rest of the budget is for
+	 * clients. */
+	return MIN((int64_t)MAX_DOCUMENT_BYTES,
+		srv->memory.limit / (4 + 2 * (srv->opt.workers + srv->opt.tool_threads)));
 }
 
 int64_t worker_memory_share(const server *srv)

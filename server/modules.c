@@ -38,9 +38,11 @@ static bool read_fingerprint(const strbuf *out, module_row *m)
 	cJSON *root = json_parse(out->p, out->n, CHECK_OUTPUT, &d);
 	if (!root)
 		return false;
-	const cJSON *ops = cJSON_GetObjectItemCaseSensitive(root, "ops"), *arguments = cJSON_GetObjectItemCaseSensitive(root, "arguments");
-	bool ok = copy_text(root, "fingerprint", m->fingerprint, sizeof m->fingerprint)
-		&& copy_text(root, "shardings", m->shardings, sizeof m->shardings) && cJSON_IsNumber(ops) && cJSON_IsNumber(arguments);
+	const cJSON *ops = cJSON_GetObjectItemCaseSensitive(root, "ops"),
+				*arguments = cJSON_GetObjectItemCaseSensitive(root, "arguments");
+	bool ok = copy_text(root, "fingerprint", m->fingerprint, sizeof m->fingerprint) &&
+		copy_text(root, "shardings", m->shardings, sizeof m->shardings) && cJSON_IsNumber(ops) &&
+		cJSON_IsNumber(arguments);
 	copy_text(root, "name", m->name, sizeof m->name);
 	copy_text(root, "structure", m->structure, sizeof m->structure);
 	if (ok) {
@@ -51,7 +53,8 @@ static bool read_fingerprint(const strbuf *out, module_row *m)
 	return ok;
 }
 
-bool module_check(server *srv, const char *path, const atomic_bool *stop, module_row *row, problem *why)
+bool module_check(
+	server *srv, const char *path, const atomic_bool *stop, module_row *row, problem *why)
 {
 	run_result run;
 	child_limits limits = tool_limits(srv);
@@ -63,7 +66,8 @@ bool module_check(server *srv, const char *path, const atomic_bool *stop, module
 	else if (run.exit_code == 1)
 		worker_error(run.err.p, why);
 	else if (run.exit_code != 0)
-		problem_set(why, PROBLEM_UNPROCESSABLE, "the module could not be checked: the worker ended with %d (crash, or out of memory)",
+		problem_set(why, PROBLEM_UNPROCESSABLE,
+			"the module could not be checked: the worker ended with %d (crash, or out of memory)",
 			run.exit_code);
 	else if (!read_fingerprint(&run.out, row))
 		problem_set(why, PROBLEM_INTERNAL, "the worker's answer is not understood");
@@ -71,7 +75,8 @@ bool module_check(server *srv, const char *path, const atomic_bool *stop, module
 	return !why->kind;
 }
 
-status module_add(server *srv, const upload *up, module_about *about, const atomic_bool *stop, module_row *row, problem *why)
+status module_add(server *srv, const upload *up, module_about *about, const atomic_bool *stop,
+	module_row *row, problem *why)
 {
 	struct stat st = {0};
 	memset(row, 0, sizeof *row);
@@ -81,10 +86,12 @@ status module_add(server *srv, const upload *up, module_about *about, const atom
 		return ST_ERR_INVALID;
 	stat(upload_temp(up), &st);
 	if (!objects_publish(store_objects(srv->store), upload_temp(up), "objects", row->id)) {
-		problem_set(why, PROBLEM_STORAGE, "the module cannot be written: the disk is full or broken");
+		problem_set(
+			why, PROBLEM_STORAGE, "the module cannot be written: the disk is full or broken");
 		return ST_ERR_INVALID;
 	}
-	insert_op a = {.op = {.run = insert_run}, .row = row, .stored_bytes = st.st_size, .about = about};
+	insert_op a = {
+		.op = {.run = insert_run}, .row = row, .stored_bytes = st.st_size, .about = about};
 	TRY(store_write(srv->store, &a.op));
 	if (store_lost(srv->store))
 		store_look_for_lost(srv->store); /* this may have been one of them */

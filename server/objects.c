@@ -13,7 +13,7 @@
 
 enum {
 	SWEEP_AGE_SECONDS = 3600,
-	WINDOW_LOG = 19,           /* of what is packed here: whoever reads it holds a window of this size */
+	WINDOW_LOG = 19, /* of what is packed here: whoever reads it holds a window of this size */
 };
 
 /* What lies in a folder goes; the folder itself stays, since a full disk may not give it back. */
@@ -39,7 +39,8 @@ static void empty_folder(const char *path)
 
 status objects_open(objects *o, const char *dir, diag *d)
 {
-	static const char *const kinds[] = {"", "/objects", "/emitted", "/exact", "/annotate", "/explanation", "/timeline", "/arguments", "/tmp", "/work",
+	static const char *const kinds[] = {"", "/objects", "/emitted", "/exact", "/annotate",
+		"/explanation", "/timeline", "/arguments", "/tmp", "/work",
 #define X(name) "/as-" #name,
 		STRATEGY_NOTATIONS(X)
 #undef X
@@ -104,7 +105,8 @@ bool objects_publish(objects *o, const char *temp, const char *kind, const char 
 	snprintf(dir, sizeof dir, "%s", path);
 	*strrchr(dir, '/') = 0;
 	bool made = mkdir(dir, 0700) == 0;
-	if (!file_sync(temp, O_RDONLY) || rename(temp, path) != 0 || !file_sync(dir, O_RDONLY | O_DIRECTORY))
+	if (!file_sync(temp, O_RDONLY) || rename(temp, path) != 0 ||
+		!file_sync(dir, O_RDONLY | O_DIRECTORY))
 		return false;
 	if (!made)
 		return true;
@@ -150,14 +152,17 @@ bool objects_store_file(objects *o, const char *plain, const char *kind, const c
 	return ok;
 }
 
-/* Taken aside first and looked at again: an upload may have put a new file in its place meanwhile, which then goes back. */
-static void sweep_file(objects *o, const char *file, const char *id, bool (*known)(void *cls, const char *id), void *cls)
+/* Taken aside first and looked at again: an upload may have put a new file in its place meanwhile,
+ * which then goes back. */
+static void sweep_file(objects *o, const char *file, const char *id,
+	bool (*known)(void *cls, const char *id), void *cls)
 {
 	char aside[512];
 	struct stat st;
 	if (stat(file, &st) != 0 || st.st_mtime >= time(NULL) - SWEEP_AGE_SECONDS || known(cls, id))
 		return;
-	snprintf(aside, sizeof aside, "%s/tmp/sweep-%llu", o->dir, (unsigned long long)atomic_fetch_add(&o->next, 1));
+	snprintf(aside, sizeof aside, "%s/tmp/sweep-%llu", o->dir,
+		(unsigned long long)atomic_fetch_add(&o->next, 1));
 	if (rename(file, aside) != 0)
 		return;
 	if (stat(aside, &st) == 0 && st.st_mtime < time(NULL) - SWEEP_AGE_SECONDS && !known(cls, id))
@@ -166,7 +171,8 @@ static void sweep_file(objects *o, const char *file, const char *id, bool (*know
 		log_warn("event=sweep_failed error=%s", log_quoted(strerror(errno)).text);
 }
 
-static void sweep_folder(objects *o, const char *path, const char *prefix, bool (*known)(void *cls, const char *id), void *cls)
+static void sweep_folder(objects *o, const char *path, const char *prefix,
+	bool (*known)(void *cls, const char *id), void *cls)
 {
 	DIR *dir = opendir(path);
 	for (struct dirent *e; dir && (e = readdir(dir));) {
@@ -181,7 +187,8 @@ static void sweep_folder(objects *o, const char *path, const char *prefix, bool 
 		closedir(dir);
 }
 
-void objects_sweep(objects *o, const char *kind, bool (*known)(void *cls, const char *id), void *cls)
+void objects_sweep(
+	objects *o, const char *kind, bool (*known)(void *cls, const char *id), void *cls)
 {
 	char path[512], inner[600];
 	snprintf(path, sizeof path, "%.400s/%s", o->dir, kind);
@@ -214,7 +221,8 @@ ssize_t decoder_read(void *cls, uint64_t pos, char *buf, size_t max)
 		size_t left = ZSTD_decompressStream(t->z, &out, &t->in);
 		if (ZSTD_isError(left))
 			return MHD_CONTENT_READER_END_WITH_ERROR;
-		/* A call that had nothing left to do asks for the next frame: what the one before wanted is what counts. */
+		/* A call that had nothing left to do asks for the next frame: what the one before wanted is
+		 * what counts. */
 		bool idle = t->at_end && t->in.pos == t->in.size && out.pos == 0;
 		if (idle)
 			return t->whole ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;

@@ -17,7 +17,8 @@ typedef struct decoder {
 	char chunk[CHUNK];
 } decoder;
 
-/* The next decoded bytes; MHD_CONTENT_READER_END_OF_STREAM or _END_WITH_ERROR. cls: a decoder; pos is not looked at. */
+/* The next decoded bytes; MHD_CONTENT_READER_END_OF_STREAM or _END_WITH_ERROR. cls: a decoder; pos
+ * is not looked at. */
 ssize_t decoder_read(void *cls, uint64_t pos, char *buf, size_t max);
 
 #endif

@@ -29,7 +29,8 @@ static struct MHD_Response *unpacked(int fd, memory *m)
 	decoder *t = xcalloc(1, sizeof *t);
 	*t = (decoder){.memory = m, .fd = fd, .z = z};
 	ZSTD_DCtx_setParameter(t->z, ZSTD_d_windowLogMax, 27);
-	struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CHUNK, decoder_read, t, decoder_free);
+	struct MHD_Response *response =
+		MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CHUNK, decoder_read, t, decoder_free);
 	if (!response) {
 		t->fd = -1; /* the caller's again */
 		decoder_free(t);
@@ -42,12 +43,14 @@ struct MHD_Response *objects_response(const char *path, bool as_zstd, memory *m,
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) != 0) {
-		problem_set(why, errno == ENOENT ? PROBLEM_INTERNAL : PROBLEM_UNAVAILABLE, "the text cannot be read from the store: %s", strerror(errno));
+		problem_set(why, errno == ENOENT ? PROBLEM_INTERNAL : PROBLEM_UNAVAILABLE,
+			"the text cannot be read from the store: %s", strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return NULL;
 	}
-	struct MHD_Response *response = as_zstd ? MHD_create_response_from_fd64((uint64_t)st.st_size, fd) : unpacked(fd, m);
+	struct MHD_Response *response =
+		as_zstd ? MHD_create_response_from_fd64((uint64_t)st.st_size, fd) : unpacked(fd, m);
 	if (!response) {
 		close(fd);
 		memory_refused(why);

@@ -13,9 +13,12 @@ typedef struct option_row {
 } option_row;
 
 static const option_row rows[] = {
-#define TEXT(field, dflt, arg, help) {#field, KIND_TEXT, offsetof(options, field), 0, 0, 0, dflt, arg, help},
-#define INT(field, dflt, least, most, help) {#field, KIND_INT, offsetof(options, field), least, most, dflt, NULL, "N", help},
-#define SIZE(field, dflt, least, most, help) {#field, KIND_SIZE, offsetof(options, field), least, most, dflt, NULL, "SIZE", help},
+#define TEXT(field, dflt, arg, help) \
+	{#field, KIND_TEXT, offsetof(options, field), 0, 0, 0, dflt, arg, help},
+#define INT(field, dflt, least, most, help) \
+	{#field, KIND_INT, offsetof(options, field), least, most, dflt, NULL, "N", help},
+#define SIZE(field, dflt, least, most, help) \
+	{#field, KIND_SIZE, offsetof(options, field), least, most, dflt, NULL, "SIZE", help},
 #define FLAG(field, help) {#field, KIND_FLAG, offsetof(options, field), 0, 0, 0, NULL, "", help},
 	OPTION_TABLE(TEXT, INT, SIZE, FLAG)
 #undef TEXT
@@ -26,14 +29,16 @@ static const option_row rows[] = {
 
 static void *field_of(options *o, const option_row *row) { return (char *)o + row->at; }
 
-/* A flag's name matches a row when they differ only in '-' against '_'; --unix is short for --unix-socket. */
+/* A flag's name matches a row when they differ only in '-' against '_'; --unix is short for
+ * --unix-socket. */
 static const option_row *row_find(str name, char separator)
 {
 	if (str_is(name, "unix"))
 		name = STR("unix-socket"), separator = '-';
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		size_t k = 0;
-		while (k < name.n && rows[i].name[k] && (rows[i].name[k] == '_' ? separator : rows[i].name[k]) == name.p[k])
+		while (k < name.n && rows[i].name[k] &&
+			(rows[i].name[k] == '_' ? separator : rows[i].name[k]) == name.p[k])
 			k++;
 		if (k == name.n && !rows[i].name[k])
 			return &rows[i];
@@ -44,8 +49,8 @@ static const option_row *row_find(str name, char separator)
 static status set_number(options *o, const option_row *row, int64_t value, diag *d)
 {
 	if (value < row->least || value > row->most)
-		return diag_set(d, ST_ERR_INVALID, "%s is %lld, expected %lld to %lld", row->name, (long long)value, (long long)row->least,
-			(long long)row->most);
+		return diag_set(d, ST_ERR_INVALID, "%s is %lld, expected %lld to %lld", row->name,
+			(long long)value, (long long)row->least, (long long)row->most);
 	*(int64_t *)field_of(o, row) = value;
 	return ST_OK;
 }
@@ -63,10 +68,10 @@ static status set_text(options *o, const option_row *row, const char *value, dia
 		return set_number(o, row, number, d);
 	case KIND_SIZE:
 		if (!size_parse(str_of(value), &number))
-			return diag_set(d, ST_ERR_INVALID, "%s is '%s', expected a size such as 512MiB or 16GiB", row->name, value);
+			return diag_set(d, ST_ERR_INVALID,
+				"%s is '%s', expected a size such as 512MiB or 16GiB", row->name, value);
 		return set_number(o, row, number, d);
-	case KIND_FLAG:
-		break;
+	case KIND_FLAG: break;
 	}
 	return diag_set(d, ST_ERR_INVALID, "%s takes no value", row->name);
 }
@@ -82,7 +87,8 @@ static status set_json(options *o, const cJSON *item, diag *d)
 	}
 	if (cJSON_IsString(item) && row->kind != KIND_INT)
 		return set_text(o, row, item->valuestring, d);
-	if (cJSON_IsNumber(item) && row->kind != KIND_TEXT && item->valuedouble == (double)(int64_t)item->valuedouble)
+	if (cJSON_IsNumber(item) && row->kind != KIND_TEXT &&
+		item->valuedouble == (double)(int64_t)item->valuedouble)
 		return set_number(o, row, (int64_t)item->valuedouble, d);
 	return diag_set(d, ST_ERR_INVALID, "setting '%s' has the wrong type", item->string);
 }
@@ -145,7 +151,8 @@ status options_parse(options *o, int argc, char **argv, diag *d)
 		}
 		bool special = str_is(name, "config") || str_is(name, "new-token");
 		if (!row && !special)
-			return diag_set(d, ST_ERR_INVALID, "unknown flag '" STR_FMT "'", (int)MIN(name.n + 2, 100), arg);
+			return diag_set(
+				d, ST_ERR_INVALID, "unknown flag '" STR_FMT "'", (int)MIN(name.n + 2, 100), arg);
 		if (!equals && i + 1 == argc)
 			return diag_set(d, ST_ERR_INVALID, "%s needs a value", arg);
 		const char *value = equals ? equals + 1 : argv[++i];
@@ -164,23 +171,27 @@ void options_release(options *o) { arena_release(&o->mem); }
 void options_help(FILE *out)
 {
 	fputs("shardwrightd - finds shardings for tensor programs, as a service\n"
-	      "\n"
-	      "usage: shardwrightd [flags]\n"
-	      "\n"
-	      "Upload a StableHLO module, ask for a search, fetch the strategy:\n"
-	      "  shardwrightd --store /var/lib/shardwright &\n"
-	      "  curl --data-binary @step.mlir http://127.0.0.1:7070/v1/modules\n"
-	      "  curl -H 'Content-Type: application/json' http://127.0.0.1:7070/v1/searches \\\n"
-	      "       -d '{\"module\":\"sha256:...\",\"mesh\":\"data=4,model=4\",\"device\":\"tpu-v5e\"}'\n"
-	      "or, with the command line client: shardwright submit step.mlir --mesh data=4,model=4 --wait\n"
-	      "A browser finds a page at /, programs a description at /openapi.json.\n"
-	      "\n"
-	      "What a 201 or 202 has acknowledged survives a crash of the daemon and of the machine.\n"
-	      "Stop it with SIGTERM: running searches go back to the queue and start again with the next daemon.\n"
-	      "\n"
-	      "flags (each is also a key of the configuration file, with _ for -):\n",
+		  "\n"
+		  "usage: shardwrightd [flags]\n"
+		  "\n"
+		  "Upload a StableHLO module, ask for a search, fetch the strategy:\n"
+		  "  shardwrightd --store /var/lib/shardwright &\n"
+		  "  curl --data-binary @step.mlir http://127.0.0.1:7070/v1/modules\n"
+		  "  curl -H 'Content-Type: application/json' http://127.0.0.1:7070/v1/searches \\\n"
+		  "       -d "
+		  "'{\"module\":\"sha256:...\",\"mesh\":\"data=4,model=4\",\"device\":\"tpu-v5e\"}'\n"
+		  "or, with the command line client: shardwright submit step.mlir --mesh data=4,model=4 "
+		  "--wait\n"
+		  "A browser finds a page at /, programs a description at /openapi.json.\n"
+		  "\n"
+		  "What a 201 or 202 has acknowledged survives a crash of the daemon and of the machine.\n"
+		  "Stop it with SIGTERM: running searches go back to the queue and start again with the "
+		  "next daemon.\n"
+		  "\n"
+		  "flags (each is also a key of the configuration file, with _ for -):\n",
 		out);
-	fprintf(out, "  %-28s %s\n", "--config FILE", "read settings from a JSON file; flags after it win");
+	fprintf(
+		out, "  %-28s %s\n", "--config FILE", "read settings from a JSON file; flags after it win");
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		char flag[64];
 		size_t n = (size_t)snprintf(flag, sizeof flag, "--%s %s", rows[i].name, rows[i].arg);
@@ -196,8 +207,14 @@ void options_help(FILE *out)
 			fprintf(out, " [%lldMiB]", (long long)(rows[i].number >> 20));
 		fputc('\n', out);
 	}
-	fprintf(out, "  %-28s %s\n", "--new-token NAME:SCOPES[:DAY]", "add a token to --tokens, print its secret, leave; scopes: read,submit,admin; DAY: when it expires");
-	fprintf(out, "  %-28s %s\n", "--check", "read the whole store, tell what is wrong with it, leave (0: nothing); a daemon may run beside it");
+	fprintf(out, "  %-28s %s\n", "--new-token NAME:SCOPES[:DAY]",
+		"add a token to --tokens, print its secret, leave; scopes: read,submit,admin; DAY: when it "
+		"expires");
+	fprintf(out, "  %-28s %s\n", "--check",
+		"read the whole store, tell what is wrong with it, leave (0: nothing); a daemon may run "
+		"beside it");
 	fprintf(out, "  %-28s %s\n", "--version, --help", "");
-	fputs("\nexit codes: 0 stopped as asked, 1 bad setting, 3 could not start or internal error, 64 usage\n", out);
+	fputs("\nexit codes: 0 stopped as asked, 1 bad setting, 3 could not start or internal error, "
+		  "64 usage\n",
+		out);
 }

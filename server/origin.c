@@ -25,7 +25,8 @@ static bool is_port(const char *p)
 /* HOST or HOST:PORT, HOST a name, an IPv4 address or an IPv6 address in brackets. */
 static bool authority_parse(const char *text, authority *out)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
 	out->ipv6 = text[0] == '[';
 	const char *from = text + out->ipv6;
 	size_t n = strspn(from, out->ipv6 ? "0123456789abcdefABCDEF:." : letters);
@@ -91,11 +92,15 @@ static bool own_address(int fd, struct in6_addr *out)
 	return s.ss_family == AF_INET;
 }
 
-static int descriptor(request *r) { return MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd; }
+static int descriptor(request *r)
+{
+	return MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
 
 bool peer_is_local(request *r)
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	return info && info->client_addr && info->client_addr->sa_family == AF_UNIX;
 }
 
@@ -107,7 +112,8 @@ static bool is_own_name(request *r, const authority *a)
 	if (name_equal(a->name, "localhost") || in_list(o->host, a->name))
 		return true;
 	if (address_parse(a, &asked))
-		return is_loopback(&asked) || (own_address(descriptor(r), &own) && !memcmp(&asked, &own, sizeof own));
+		return is_loopback(&asked) ||
+			(own_address(descriptor(r), &own) && !memcmp(&asked, &own, sizeof own));
 	if (gethostname(host, sizeof host - 1) == 0 && host[0] && name_equal(a->name, host))
 		return true;
 	const char *colon = strrchr(o->listen, ':');
@@ -119,27 +125,35 @@ bool check_host(request *r, const char *host)
 {
 	authority a;
 	if (!authority_parse(host, &a))
-		return problem_set(&r->why, PROBLEM_BAD_REQUEST, "Host is '%.100s', expected NAME or NAME:PORT", host);
+		return problem_set(
+			&r->why, PROBLEM_BAD_REQUEST, "Host is '%.100s', expected NAME or NAME:PORT", host);
 	/* No browser comes over a Unix socket, and a proxy in front of one has a name of its own. */
-	return peer_is_local(r) || is_own_name(r, &a)
-		|| problem_set(&r->why, PROBLEM_MISDIRECTED, "this daemon is not known as '%.100s'; see --host", host);
+	return peer_is_local(r) || is_own_name(r, &a) ||
+		problem_set(
+			&r->why, PROBLEM_MISDIRECTED, "this daemon is not known as '%.100s'; see --host", host);
 }
 
 /* ---------------------------------------------------------------- pages of other origins */
 
 bool check_origin(request *r, const char *method)
 {
-	const char *site = request_header(r, "Sec-Fetch-Site"), *origin = request_header(r, "Origin"), *host = request_header(r, "Host");
+	const char *site = request_header(r, "Sec-Fetch-Site"), *origin = request_header(r, "Origin"),
+			   *host = request_header(r, "Host");
 	authority a;
 	if (!strcmp(method, "GET") || !strcmp(method, "HEAD"))
-		return true; /* they change nothing, and a browser does not show the answer to a page of another origin */
+		return true; /* they change nothing, and a browser does not show the answer to a page of
+		                another origin */
 	if (site && strcasecmp(site, "same-origin") && strcasecmp(site, "none"))
-		return problem_set(&r->why, PROBLEM_FORBIDDEN, "a page of another origin may not do this (Sec-Fetch-Site: %.40s)", site);
+		return problem_set(&r->why, PROBLEM_FORBIDDEN,
+			"a page of another origin may not do this (Sec-Fetch-Site: %.40s)", site);
 	if (!origin)
 		return true; /* no browser, or one that says so in Sec-Fetch-Site */
 	const char *mark = strstr(origin, "://");
-	bool ok = mark && authority_parse(mark + 3, &a) && ((host && !strcasecmp(mark + 3, host)) || in_list(r->srv->opt.host, a.name));
-	return ok || problem_set(&r->why, PROBLEM_FORBIDDEN, "a page of another origin may not do this (Origin: %.100s)", origin);
+	bool ok = mark && authority_parse(mark + 3, &a) &&
+		((host && !strcasecmp(mark + 3, host)) || in_list(r->srv->opt.host, a.name));
+	return ok ||
+		problem_set(&r->why, PROBLEM_FORBIDDEN,
+			"a page of another origin may not do this (Origin: %.100s)", origin);
 }
 
 /* ---------------------------------------------------------------- clients of the Unix socket */
@@ -177,7 +191,8 @@ static bool in_group(int fd, const struct ucred *peer, const char *name)
 
 void peer_text(request *r, char text[PEER_BYTES])
 {
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	const struct sockaddr *a = info ? info->client_addr : NULL;
 	snprintf(text, PEER_BYTES, "%s", a && a->sa_family == AF_UNIX ? "unix" : "?");
 	if (a && a->sa_family == AF_INET)
@@ -193,7 +208,8 @@ void peer_text(request *r, char text[PEER_BYTES])
 /* Proxies say for whom they speak. */
 static bool is_forwarded(request *r)
 {
-	static const char *const headers[] = {"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP"};
+	static const char *const headers[] = {"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host",
+		"X-Forwarded-Proto", "X-Real-IP"};
 	for (size_t i = 0; i < COUNT_OF(headers); i++)
 		if (request_header(r, headers[i]))
 			return true;
@@ -205,7 +221,8 @@ bool peer_is_trusted(request *r)
 	struct ucred peer;
 	socklen_t n = sizeof peer;
 	int fd = descriptor(r);
-	if (!peer_is_local(r) || is_forwarded(r) || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
+	if (!peer_is_local(r) || is_forwarded(r) ||
+		getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
 		return false;
 	if (peer.uid != geteuid() && peer.uid != 0 && !in_group(fd, &peer, r->srv->opt.unix_group))
 		return false;

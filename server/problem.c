@@ -5,14 +5,14 @@
 static const struct {
 	int http;
 	const char *name, *title;
-} rows[] = {
-	[PROBLEM_NONE] = {200, "none", "No problem"},
+} rows[] = {[PROBLEM_NONE] = {200, "none", "No problem"},
 #define X(id, name, http, title) [PROBLEM_##id] = {http, name, title},
 	PROBLEM_TABLE(X)
 #undef X
 };
 
-/* Details quote what clients sent; JSON and logs want text without control characters and well-formed at its cut. */
+/* Details quote what clients sent; JSON and logs want text without control characters and
+ * well-formed at its cut. */
 static void set_detail(problem *p, const char *fmt, va_list args)
 {
 	int n = vsnprintf(p->detail, sizeof p->detail, fmt, args);
@@ -65,7 +65,8 @@ bool problem_errno(problem *p, const char *what)
 {
 	int e = errno;
 	bool shortage = e == EMFILE || e == ENFILE || e == ENOMEM || e == EAGAIN;
-	return problem_set(p, shortage ? PROBLEM_UNAVAILABLE : PROBLEM_STORAGE, "%s: %s", what, strerror(e));
+	return problem_set(
+		p, shortage ? PROBLEM_UNAVAILABLE : PROBLEM_STORAGE, "%s: %s", what, strerror(e));
 }
 
 int problem_status(problem_kind kind) { return rows[kind].http; }

@@ -1,5 +1,5 @@
-/* Worker processes. A child is started by fork and exec: the daemon never opens an OpenMP region, so a fork is safe, and
- * between the two only async-signal-safe calls are made. */
+/* Worker processes. A child is started by fork and exec: the daemon never opens an OpenMP region,
+ * so a fork is safe, and between the two only async-signal-safe calls are made. */
 #include "server/server.h"
 
 #include <errno.h>
@@ -17,12 +17,13 @@
 
 extern char **environ;
 
-/* What a worker gets of the environment: how to find its libraries, how to speak and how to run threads. Not what the daemon was
- * told in confidence, such as tokens or the folder of its credentials. */
+/* What a worker gets of the environment: how to find its libraries, how to speak and how to run
+ * threads. Not what the daemon was told in confidence, such as tokens or the folder of its
+ * credentials. */
 static bool is_for_workers(const char *entry)
 {
-	static const char *const names[] = {"PATH=", "LD_LIBRARY_PATH=", "LANG=", "LC_", "TZ=", "OMP_", "GOMP_", "ASAN_OPTIONS=", "UBSAN_OPTIONS=",
-		"LSAN_OPTIONS=", "TSAN_OPTIONS="};
+	static const char *const names[] = {"PATH=", "LD_LIBRARY_PATH=", "LANG=", "LC_", "TZ=", "OMP_",
+		"GOMP_", "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS=", "TSAN_OPTIONS="};
 	for (size_t i = 0; i < COUNT_OF(names); i++)
 		if (!strncmp(entry, names[i], strlen(names[i])))
 			return strncmp(entry, "OMP_NUM_THREADS=", 16) != 0;
@@ -45,8 +46,8 @@ static char **clean_environment(char *threads)
 	return out;
 }
 
-static void child_main(const char *binary, char *const argv[], char *const env[], const child_limits *limits, const int fds[3],
-	int rules, pid_t parent)
+static void child_main(const char *binary, char *const argv[], char *const env[],
+	const child_limits *limits, const int fds[3], int rules, pid_t parent)
 {
 	sigset_t none;
 	sigemptyset(&none);
@@ -123,7 +124,8 @@ bool child_start(const char *binary, char *const argv[], const child_limits *lim
 		pthread_sigmask(SIG_SETMASK, &all, &before);
 		out->pid = fork();
 		if (out->pid == 0)
-			child_main(binary, argv, env, limits, (int[]){null, pipes[0][1], pipes[1][1]}, rules, parent);
+			child_main(
+				binary, argv, env, limits, (int[]){null, pipes[0][1], pipes[1][1]}, rules, parent);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
 	int error = errno;
@@ -158,14 +160,19 @@ int64_t child_cpu_ticks(pid_t pid)
 	if (f)
 		fclose(f);
 	const char *end = ok ? strrchr(text, ')') : NULL; /* the name may hold anything */
-	if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) != 2)
+	if (!end ||
+		sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) !=
+			2)
 		return -1;
 	return (int64_t)(user + system);
 }
 
 child_limits tool_limits(const server *srv)
 {
-	return (child_limits){.memory_bytes = srv->opt.worker_memory, .nice = (int)srv->opt.worker_nice, .threads = 1, .confined = srv->confined,
+	return (child_limits){.memory_bytes = srv->opt.worker_memory,
+		.nice = (int)srv->opt.worker_nice,
+		.threads = 1,
+		.confined = srv->confined,
 		.store = srv->store ? store_objects(srv->store)->dir : NULL};
 }
 
@@ -194,7 +201,8 @@ static int exit_code_of(int wait_status)
 }
 
 /* Reads both pipes until they end or a limit is met; false when the child has to be killed. */
-static bool drain(const child *c, int64_t deadline_ns, size_t out_limit, const atomic_bool *stop, run_result *r)
+static bool drain(
+	const child *c, int64_t deadline_ns, size_t out_limit, const atomic_bool *stop, run_result *r)
 {
 	bool ended[2] = {false, false};
 	int fds[2] = {c->out, c->err};
@@ -205,11 +213,13 @@ static bool drain(const child *c, int64_t deadline_ns, size_t out_limit, const a
 		r->timed_out = left_ms <= 0;
 		if (r->stopped || r->timed_out)
 			return false;
-		struct pollfd p[2] = {{ended[0] ? -1 : fds[0], POLLIN, 0}, {ended[1] ? -1 : fds[1], POLLIN, 0}};
+		struct pollfd p[2] = {
+			{ended[0] ? -1 : fds[0], POLLIN, 0}, {ended[1] ? -1 : fds[1], POLLIN, 0}};
 		if (poll(p, 2, (int)MIN(left_ms, 200)) < 0 && errno != EINTR)
 			return false;
 		for (int i = 0; i < 2; i++)
-			if (p[i].revents && !read_available(fds[i], to[i], i ? 1 << 20 : out_limit, &ended[i])) {
+			if (p[i].revents &&
+				!read_available(fds[i], to[i], i ? 1 << 20 : out_limit, &ended[i])) {
 				r->too_large = true;
 				return false;
 			}
@@ -217,8 +227,8 @@ static bool drain(const child *c, int64_t deadline_ns, size_t out_limit, const a
 	return true;
 }
 
-void child_run(const char *binary, char *const argv[], const child_limits *limits, int64_t limit_ms, size_t out_limit,
-	const atomic_bool *stop, run_result *r)
+void child_run(const char *binary, char *const argv[], const child_limits *limits, int64_t limit_ms,
+	size_t out_limit, const atomic_bool *stop, run_result *r)
 {
 	memset(r, 0, sizeof *r);
 	child c;
@@ -252,13 +262,15 @@ bool run_was_fair(const run_result *r, const options *o, problem *why)
 	if (r->stopped)
 		return problem_set(why, PROBLEM_UNAVAILABLE, "the daemon is stopping");
 	if (r->not_started)
-		return problem_set(why, PROBLEM_UNAVAILABLE, "the daemon could not start a worker: try again");
+		return problem_set(
+			why, PROBLEM_UNAVAILABLE, "the daemon could not start a worker: try again");
 	if (r->timed_out)
 		return problem_set(why, PROBLEM_UNPROCESSABLE, "it took longer than allowed");
 	if (r->too_large)
 		return problem_set(why, PROBLEM_UNPROCESSABLE, "the answer is larger than allowed");
 	if (r->out_of_memory)
-		return problem_set(why, PROBLEM_UNPROCESSABLE, "the worker ran out of memory; its limit is %lld MiB (--worker-memory)",
+		return problem_set(why, PROBLEM_UNPROCESSABLE,
+			"the worker ran out of memory; its limit is %lld MiB (--worker-memory)",
 			(long long)o->worker_memory >> 20);
 	return true;
 }
@@ -276,7 +288,8 @@ static const char *number_before(const char *start, const char *end, uint32_t *o
 	while (p > start && p[-1] >= '0' && p[-1] <= '9')
 		p--;
 	int64_t v;
-	if (!str_to_i64((str){p, (size_t)(end - p)}, &v) || v > UINT32_MAX || p == start || p[-1] != ':')
+	if (!str_to_i64((str){p, (size_t)(end - p)}, &v) || v > UINT32_MAX || p == start ||
+		p[-1] != ':')
 		return NULL;
 	*out = (uint32_t)v;
 	return p;
@@ -287,7 +300,8 @@ void worker_error(const char *text, problem *out)
 	const char *mark = strstr(text, "error: ");
 	if (!mark) {
 		const char *end = strchr(text, '\n');
-		problem_set(out, PROBLEM_BAD_MODULE, "%.*s", end ? (int)(end - text) : (int)strlen(text), text[0] ? text : "no message");
+		problem_set(out, PROBLEM_BAD_MODULE, "%.*s", end ? (int)(end - text) : (int)strlen(text),
+			text[0] ? text : "no message");
 		return;
 	}
 	const char *line = mark;

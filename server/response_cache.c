@@ -1,10 +1,15 @@
-/* Ready answers by what was asked, one per slot: strategies, which never change, and answers of the store to a search request, by the bytes of
- * its body. The latter show names that people gave: a change of one makes every answer of before out of date. */
+/* Ready answers by what was asked, one per slot: strategies, which never change, and answers of the
+ * store to a search request, by the bytes of its body. The latter show names that people gave: a
+ * change of one makes every answer of before out of date. */
 #include "server/server.h"
 
 #include <stdlib.h>
 
-enum { SLOTS = 512, CACHE_SHARE = 8, MOST_KEY = 4096 }; /* of the memory budget, which it stands beside */
+enum {
+	SLOTS = 512,
+	CACHE_SHARE = 8,
+	MOST_KEY = 4096
+}; /* of the memory budget, which it stands beside */
 
 typedef struct slot {
 	pthread_mutex_t mutex;
@@ -48,16 +53,20 @@ void response_cache_free(response_cache *c)
 uint64_t response_cache_generation(response_cache *c) { return atomic_load(&c->generation); }
 void response_cache_outdate(response_cache *c) { atomic_fetch_add(&c->generation, 1); }
 
-static slot *slot_of(response_cache *c, const char *key, size_t n) { return &c->slots[hash_bytes(key, n, 0) % SLOTS]; }
+static slot *slot_of(response_cache *c, const char *key, size_t n)
+{
+	return &c->slots[hash_bytes(key, n, 0) % SLOTS];
+}
 
-/* A response that others may drop from its slot has to be queued under the slot's lock: from then on the connection holds it too. */
+/* A response that others may drop from its slot has to be queued under the slot's lock: from then
+ * on the connection holds it too. */
 bool response_cache_queue(response_cache *c, request *r, const char *key, size_t n)
 {
 	slot *s = slot_of(c, key, n);
 	char strategy[ID_BYTES] = "";
 	pthread_mutex_lock(&s->mutex);
-	bool hit = s->response && s->key_n == n && !memcmp(s->key, key, n)
-		&& s->generation == atomic_load_explicit(&c->generation, memory_order_acquire);
+	bool hit = s->response && s->key_n == n && !memcmp(s->key, key, n) &&
+		s->generation == atomic_load_explicit(&c->generation, memory_order_acquire);
 	if (hit) {
 		memcpy(strategy, s->strategy, sizeof strategy);
 		request_answer(r, 200, s->response);
@@ -68,8 +77,8 @@ bool response_cache_queue(response_cache *c, request *r, const char *key, size_t
 	return hit;
 }
 
-bool response_cache_put(response_cache *c, const char *key, size_t n, uint64_t generation, const char *strategy, struct MHD_Response *response,
-	int64_t bytes)
+bool response_cache_put(response_cache *c, const char *key, size_t n, uint64_t generation,
+	const char *strategy, struct MHD_Response *response, int64_t bytes)
 {
 	slot *s = slot_of(c, key, n);
 	struct MHD_Response *old = NULL;

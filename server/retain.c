@@ -1,4 +1,5 @@
-/* Retention in the daemon: every hour, one small write after the other until nothing is due, then the files. */
+/* Retention in the daemon: every hour, one small write after the other until nothing is due, then
+ * the files. */
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -33,8 +34,9 @@ static void retained(write_op *op)
 		return;
 	}
 	if (t->op.strategies || t->op.searches || t->op.modules)
-		log_audit("event=retention strategies=%lld searches=%lld modules=%lld result=%s", (long long)t->op.strategies, (long long)t->op.searches,
-			(long long)t->op.modules, op->result == ST_OK ? "done" : "failed");
+		log_audit("event=retention strategies=%lld searches=%lld modules=%lld result=%s",
+			(long long)t->op.strategies, (long long)t->op.searches, (long long)t->op.modules,
+			op->result == ST_OK ? "done" : "failed");
 	if (!tasks_submit(srv->tools, &t->sweep)) {
 		atomic_store(&srv->retaining, false);
 		free(t);
@@ -44,7 +46,8 @@ static void retained(write_op *op)
 void retain_if_due(server *srv)
 {
 	int64_t now = clock_ns();
-	if ((!srv->opt.keep_days && !srv->opt.keep_size) || now < srv->retain_ns || atomic_exchange(&srv->retaining, true))
+	if ((!srv->opt.keep_days && !srv->opt.keep_size) || now < srv->retain_ns ||
+		atomic_exchange(&srv->retaining, true))
 		return;
 	srv->retain_ns = now + EVERY_NS;
 	retain_task *t = xcalloc(1, sizeof *t);

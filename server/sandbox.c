@@ -1,6 +1,7 @@
-/* What a worker may do: read the programs of the system, its module and its work folder, write to its pipes, compute. One that
- * is led astray by a module finds no network, no file of others, nobody to signal. no_new_privs everywhere; Landlock for files
- * and a seccomp filter for the rest where the kernel has them. Sanitizers need what the filter denies and go without. */
+/* What a worker may do: read the programs of the system, its module and its work folder, write to
+ * its pipes, compute. One that is led astray by a module finds no network, no file of others,
+ * nobody to signal. no_new_privs everywhere; Landlock for files and a seccomp filter for the rest
+ * where the kernel has them. Sanitizers need what the filter denies and go without. */
 #include "server/server.h"
 
 #include <errno.h>
@@ -33,15 +34,19 @@ bool sandbox_possible(void) { return CONFINED; }
 
 #define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define RUN (READ | LANDLOCK_ACCESS_FS_EXECUTE)
-#define WRITE (READ | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE)
-#define ON_FILES (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE)
+#define WRITE \
+	(READ | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | \
+		LANDLOCK_ACCESS_FS_REMOVE_FILE)
+#define ON_FILES \
+	(LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE)
 /* Every right of the first version of Landlock is taken; those listed above are given back. */
 #define ALL ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
 /* A path that is not there needs no rule. */
 static void allow(int rules, const char *path, uint64_t rights, bool is_file)
 {
-	struct landlock_path_beneath_attr rule = {.allowed_access = is_file ? rights & ON_FILES : rights};
+	struct landlock_path_beneath_attr rule = {
+		.allowed_access = is_file ? rights & ON_FILES : rights};
 	rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
 	if (rule.parent_fd < 0)
 		return;
@@ -61,10 +66,13 @@ static void allow_list(int rules, const char *list)
 
 bool sandbox_rules(const char *binary, const char *store, bool writes, int *out)
 {
-	static const char *const system[] = {"/usr", "/lib", "/lib32", "/lib64", "/bin", "/nix/store", "/gnu/store"};
-	static const char *const facts[] = {"/etc/ld.so.cache", "/dev/null", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory"};
+	static const char *const system[] = {
+		"/usr", "/lib", "/lib32", "/lib64", "/bin", "/nix/store", "/gnu/store"};
+	static const char *const facts[] = {"/etc/ld.so.cache", "/dev/null", "/proc/cpuinfo",
+		"/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory"};
 	*out = -1;
-	if (!CONFINED || syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1)
+	if (!CONFINED ||
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1)
 		return true;
 	struct landlock_ruleset_attr attr = {.handled_access_fs = ALL};
 	int rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
@@ -77,7 +85,10 @@ bool sandbox_rules(const char *binary, const char *store, bool writes, int *out)
 	allow(rules, "/sys/devices/system", READ, false);
 	allow(rules, binary, RUN, true);
 	allow_list(rules, getenv("LD_LIBRARY_PATH"));
-	static const struct { const char *folder; bool temporary; } parts[] = {{"objects", false}, {"emitted", false}, {"work", false}, {"tmp", true}};
+	static const struct {
+		const char *folder;
+		bool temporary;
+	} parts[] = {{"objects", false}, {"emitted", false}, {"work", false}, {"tmp", true}};
 	for (size_t i = 0; store && i < COUNT_OF(parts); i++) {
 		char path[600];
 		snprintf(path, sizeof path, "%s/%s", store, parts[i].folder);
@@ -91,25 +102,78 @@ bool sandbox_rules(const char *binary, const char *store, bool writes, int *out)
 
 static const int denied[] = {
 	/* network */
-	SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_sendto, SYS_sendmsg, SYS_io_uring_setup,
+	SYS_socket,
+	SYS_socketpair,
+	SYS_connect,
+	SYS_bind,
+	SYS_listen,
+	SYS_accept,
+	SYS_accept4,
+	SYS_sendto,
+	SYS_sendmsg,
+	SYS_io_uring_setup,
 	/* other processes */
-	SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_open,
-	SYS_pidfd_send_signal, SYS_pidfd_getfd, SYS_setpriority, SYS_kcmp,
+	SYS_ptrace,
+	SYS_process_vm_readv,
+	SYS_process_vm_writev,
+	SYS_kill,
+	SYS_tkill,
+	SYS_rt_sigqueueinfo,
+	SYS_rt_tgsigqueueinfo,
+	SYS_pidfd_open,
+	SYS_pidfd_send_signal,
+	SYS_pidfd_getfd,
+	SYS_setpriority,
+	SYS_kcmp,
 	/* what Landlock does not see of files */
-	SYS_fchmodat, SYS_fchownat, SYS_fchown, SYS_utimensat, SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SYS_truncate,
+	SYS_fchmodat,
+	SYS_fchownat,
+	SYS_fchown,
+	SYS_utimensat,
+	SYS_setxattr,
+	SYS_lsetxattr,
+	SYS_fsetxattr,
+	SYS_truncate,
 #ifdef SYS_chmod
-	SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
+	SYS_chmod,
+	SYS_chown,
+	SYS_lchown,
+	SYS_utime,
+	SYS_utimes,
+	SYS_futimesat,
 #endif
 	/* the machine */
-	SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_unshare, SYS_setns, SYS_bpf, SYS_perf_event_open, SYS_keyctl, SYS_add_key,
-	SYS_request_key, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_reboot, SYS_swapon, SYS_swapoff,
-	SYS_settimeofday, SYS_clock_settime, SYS_sethostname, SYS_userfaultfd, SYS_acct, SYS_quotactl,
+	SYS_mount,
+	SYS_umount2,
+	SYS_pivot_root,
+	SYS_chroot,
+	SYS_unshare,
+	SYS_setns,
+	SYS_bpf,
+	SYS_perf_event_open,
+	SYS_keyctl,
+	SYS_add_key,
+	SYS_request_key,
+	SYS_init_module,
+	SYS_finit_module,
+	SYS_delete_module,
+	SYS_kexec_load,
+	SYS_reboot,
+	SYS_swapon,
+	SYS_swapoff,
+	SYS_settimeofday,
+	SYS_clock_settime,
+	SYS_sethostname,
+	SYS_userfaultfd,
+	SYS_acct,
+	SYS_quotactl,
 };
 
 #define REFUSE (SECCOMP_RET_ERRNO | EPERM)
 #define AT(field) ((uint32_t)offsetof(struct seccomp_data, field))
 
-/* Between fork and exec: no allocation, no lock. The number of the process stays the same over the exec. */
+/* Between fork and exec: no allocation, no lock. The number of the process stays the same over the
+ * exec. */
 static bool filter_calls(void)
 {
 #ifdef ARCHITECTURE
@@ -138,7 +202,8 @@ static bool filter_calls(void)
 #undef ADD
 	struct sock_fprog program = {n, f};
 	/* A kernel without filters: files and privileges are still guarded. */
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 || errno == EINVAL || errno == ENOSYS;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 || errno == EINVAL ||
+		errno == ENOSYS;
 #else
 	return true;
 #endif

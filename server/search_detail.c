@@ -1,5 +1,5 @@
-/* What a worker tells of its search tree and baselines, checked field by field: the worker reads what anybody sent, and what it says
- * is stored and shown. */
+/* What a worker tells of its search tree and baselines, checked field by field: the worker reads
+ * what anybody sent, and what it says is stored and shown. */
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -10,7 +10,9 @@ enum { MOST_NODES = 64, MOST_BASELINES = 32, MOST_TEXT = 128 };
 static int64_t whole(const cJSON *o, const char *name)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
-	return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 9007199254740992.0 ? (int64_t)item->valuedouble : 0;
+	return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 9007199254740992.0
+		? (int64_t)item->valuedouble
+		: 0;
 }
 
 static void add_int(strbuf *b, const cJSON *o, const char *name)
@@ -28,7 +30,8 @@ static void add_bool(strbuf *b, const cJSON *o, const char *name)
 static void add_text(strbuf *b, const cJSON *o, const char *name)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
-	json_text(b, name, cJSON_IsString(item) && strlen(item->valuestring) <= MOST_TEXT ? item->valuestring : "");
+	json_text(b, name,
+		cJSON_IsString(item) && strlen(item->valuestring) <= MOST_TEXT ? item->valuestring : "");
 }
 
 static void add_baseline(strbuf *b, const cJSON *o)
@@ -41,7 +44,8 @@ static void add_baseline(strbuf *b, const cJSON *o)
 
 static void add_node(strbuf *b, const cJSON *o)
 {
-	static const char *const numbers[] = {"parent", "evaluations", "plans", "costed", "runtime_ns", "peak_bytes"};
+	static const char *const numbers[] = {
+		"parent", "evaluations", "plans", "costed", "runtime_ns", "peak_bytes"};
 	add_text(b, o, "what");
 	for (size_t i = 0; i < COUNT_OF(numbers); i++)
 		add_int(b, o, numbers[i]);
@@ -49,7 +53,8 @@ static void add_node(strbuf *b, const cJSON *o)
 	add_bool(b, o, "done");
 }
 
-static void add_list(strbuf *b, const cJSON *list, const char *name, int most, void (*add)(strbuf *b, const cJSON *o))
+static void add_list(strbuf *b, const cJSON *list, const char *name, int most,
+	void (*add)(strbuf *b, const cJSON *o))
 {
 	int n = 0;
 	json_key(b, name);
@@ -75,7 +80,8 @@ static bool is_tree(const cJSON *list)
 
 char *search_detail(const cJSON *event)
 {
-	const cJSON *tree = cJSON_GetObjectItemCaseSensitive(event, "tree"), *baselines = cJSON_GetObjectItemCaseSensitive(event, "baselines");
+	const cJSON *tree = cJSON_GetObjectItemCaseSensitive(event, "tree"),
+				*baselines = cJSON_GetObjectItemCaseSensitive(event, "baselines");
 	if (!cJSON_IsArray(tree) || !cJSON_IsArray(baselines) || !is_tree(tree))
 		return NULL;
 	strbuf b;

@@ -1,4 +1,5 @@
-/* A search request: JSON -> checked fields -> canonical JSON and cache key. Every refusal names its field by JSON pointer. */
+/* A search request: JSON -> checked fields -> canonical JSON and cache key. Every refusal names its
+ * field by JSON pointer. */
 #include "server/server.h"
 
 #include "search/options.h"
@@ -17,8 +18,14 @@ enum {
 };
 #define INTEGER_LIMIT ((int64_t)1 << 53)
 
-static const char *keep(search_spec *s, const char *text) { return arena_strdup(&s->mem, text, strlen(text)); }
-static const cJSON *field(const cJSON *o, const char *name) { return cJSON_GetObjectItemCaseSensitive(o, name); }
+static const char *keep(search_spec *s, const char *text)
+{
+	return arena_strdup(&s->mem, text, strlen(text));
+}
+static const cJSON *field(const cJSON *o, const char *name)
+{
+	return cJSON_GetObjectItemCaseSensitive(o, name);
+}
 
 /* Pointers come from literals and indices only, or from keys of the request, which are cut. */
 typedef struct pointer {
@@ -56,16 +63,19 @@ bool check_fields(const cJSON *o, const char *base, const char *known, problem *
 		char spaced[NAME_LIMIT + 3];
 		int n = snprintf(spaced, sizeof spaced, " %s ", item->string);
 		if (n >= (int)sizeof spaced || strchr(item->string, ' ') || !strstr(known, spaced))
-			return problem_at(why, below(base, item->string).text, "unknown field, expected one of:%s", known);
+			return problem_at(
+				why, below(base, item->string).text, "unknown field, expected one of:%s", known);
 	}
 	return true;
 }
 
-static bool check_integer(const cJSON *item, const char *base, int64_t least, int64_t most, int64_t *out, problem *why)
+static bool check_integer(
+	const cJSON *item, const char *base, int64_t least, int64_t most, int64_t *out, problem *why)
 {
-	if (!cJSON_IsNumber(item) || item->valuedouble != floor(item->valuedouble) || item->valuedouble < (double)least
-		|| item->valuedouble > (double)most)
-		return problem_at(why, base, "expected an integer from %lld to %lld", (long long)least, (long long)most);
+	if (!cJSON_IsNumber(item) || item->valuedouble != floor(item->valuedouble) ||
+		item->valuedouble < (double)least || item->valuedouble > (double)most)
+		return problem_at(
+			why, base, "expected an integer from %lld to %lld", (long long)least, (long long)most);
 	*out = (int64_t)item->valuedouble;
 	return true;
 }
@@ -107,20 +117,24 @@ static bool add_axis(axes *a, str name, int64_t size, const char *base, strbuf *
 	if (a->n == AXIS_LIMIT)
 		return problem_at(why, base, "a mesh has at most %d axes", AXIS_LIMIT);
 	if (!name_is_valid(name))
-		return problem_at(why, base, "'" STR_FMT "' is no axis name: letters, digits, '_', '.' and '-', at most %d", (int)MIN(name.n, 100),
-			name.p, NAME_LIMIT);
+		return problem_at(why, base,
+			"'" STR_FMT "' is no axis name: letters, digits, '_', '.' and '-', at most %d",
+			(int)MIN(name.n, 100), name.p, NAME_LIMIT);
 	for (uint32_t i = 0; i < a->n; i++)
 		if (str_equal(a->names[i], name))
 			return problem_at(why, base, "the axis '" STR_FMT "' occurs twice", STR_ARG(name));
 	if (size < 1 || !mul_i64(a->devices, size, &a->devices) || a->devices > DEVICE_LIMIT)
-		return problem_at(why, base, "the axis '" STR_FMT "' has size %lld: sizes are at least 1 and multiply to at most %d devices",
+		return problem_at(why, base,
+			"the axis '" STR_FMT
+			"' has size %lld: sizes are at least 1 and multiply to at most %d devices",
 			STR_ARG(name), (long long)size, DEVICE_LIMIT);
 	a->names[a->n++] = name;
 	strbuf_printf(text, "%s" STR_FMT "=%lld", text->n ? "," : "", STR_ARG(name), (long long)size);
 	return true;
 }
 
-static bool read_mesh_text(axes *a, const char *text, const char *base, strbuf *canonical, problem *why)
+static bool read_mesh_text(
+	axes *a, const char *text, const char *base, strbuf *canonical, problem *why)
 {
 	for (const char *p = text;; p++) {
 		const char *end = strchrnul(p, ','), *equals = memchr(p, '=', (size_t)(end - p));
@@ -144,7 +158,8 @@ bool mesh_text_check(const char *text, strbuf *canonical, problem *why)
 static bool check_order(const cJSON *order, int64_t devices, problem *why)
 {
 	if (!cJSON_IsArray(order) || cJSON_GetArraySize(order) != devices)
-		return problem_at(why, "/mesh/device_order", "expected an array of %lld device numbers", (long long)devices);
+		return problem_at(why, "/mesh/device_order", "expected an array of %lld device numbers",
+			(long long)devices);
 	bool *seen = xcalloc((size_t)devices, 1), ok = true;
 	int i = 0;
 	for (const cJSON *item = order->child; item && ok; item = item->next, i++) {
@@ -160,21 +175,26 @@ static bool check_order(const cJSON *order, int64_t devices, problem *why)
 	return ok;
 }
 
-static bool read_mesh_object(search_spec *s, const cJSON *mesh, axes *a, strbuf *canonical, problem *why)
+static bool read_mesh_object(
+	search_spec *s, const cJSON *mesh, axes *a, strbuf *canonical, problem *why)
 {
 	if (!check_fields(mesh, "/mesh", " axes device_order ", why))
 		return false;
 	const cJSON *list = field(mesh, "axes"), *order = field(mesh, "device_order");
 	if (!cJSON_IsArray(list) || !list->child)
-		return problem_at(why, "/mesh/axes", "expected an array of axes such as {\"name\":\"data\",\"size\":4}");
+		return problem_at(
+			why, "/mesh/axes", "expected an array of axes such as {\"name\":\"data\",\"size\":4}");
 	bool linked = false;
 	int i = 0;
 	for (const cJSON *axis = list->child; axis; axis = axis->next, i++) {
-		pointer base = element("/mesh/axes", i), at_name = below(base.text, "name"), at_size = below(base.text, "size");
+		pointer base = element("/mesh/axes", i), at_name = below(base.text, "name"),
+				at_size = below(base.text, "size");
 		int64_t size;
-		if (!check_fields(axis, base.text, " name size link ", why) || !check_text(field(axis, "name"), at_name.text, NAME_LIMIT, why)
-			|| !check_integer(field(axis, "size"), at_size.text, 1, DEVICE_LIMIT, &size, why)
-			|| !add_axis(a, str_of(field(axis, "name")->valuestring), size, at_name.text, canonical, why))
+		if (!check_fields(axis, base.text, " name size link ", why) ||
+			!check_text(field(axis, "name"), at_name.text, NAME_LIMIT, why) ||
+			!check_integer(field(axis, "size"), at_size.text, 1, DEVICE_LIMIT, &size, why) ||
+			!add_axis(
+				a, str_of(field(axis, "name")->valuestring), size, at_name.text, canonical, why))
 			return false;
 		const cJSON *link = field(axis, "link");
 		if (link && !check_text(link, below(base.text, "link").text, NAME_LIMIT, why))
@@ -199,7 +219,8 @@ static bool read_mesh(search_spec *s, const cJSON *root, axes *a, problem *why)
 	a->devices = 1;
 	bool ok;
 	if (cJSON_IsString(mesh))
-		ok = check_text(mesh, "/mesh", TEXT_LIMIT, why) && read_mesh_text(a, mesh->valuestring, "/mesh", &canonical, why);
+		ok = check_text(mesh, "/mesh", TEXT_LIMIT, why) &&
+			read_mesh_text(a, mesh->valuestring, "/mesh", &canonical, why);
 	else if (cJSON_IsObject(mesh))
 		ok = read_mesh_object(s, mesh, a, &canonical, why);
 	else
@@ -237,10 +258,12 @@ static bool check_word(const cJSON *item, const char *base, const char *const *w
 }
 
 static const char *const objectives[] = {"runtime", "memory", NULL};
-static const char *const apply_ways[] = {"auto", "exact", "annotate", NULL}; /* the default is the first */
+static const char *const apply_ways[] = {
+	"auto", "exact", "annotate", NULL}; /* the default is the first */
 static const char *const named_tactics[] = {"data_parallel", "zero2", "zero3", "replicate", NULL};
 
-/* Fields that tactics share; a missing one is fine here, the worker knows what each tactic needs. */
+/* Fields that tactics share; a missing one is fine here, the worker knows what each tactic needs.
+ */
 static bool check_tactic_fields(const axes *a, const cJSON *t, const char *base, problem *why)
 {
 	int64_t v;
@@ -253,11 +276,14 @@ static bool check_tactic_fields(const axes *a, const cJSON *t, const char *base,
 	for (item = list ? list->child : NULL; item; item = item->next, i++)
 		if (!check_axis(a, item, element(below(base, "axes").text, i).text, why))
 			return false;
-	if ((item = field(t, "objective")) && !check_word(item, below(base, "objective").text, objectives, why))
+	if ((item = field(t, "objective")) &&
+		!check_word(item, below(base, "objective").text, objectives, why))
 		return false;
-	if ((item = field(t, "evaluations")) && !check_integer(item, below(base, "evaluations").text, 1, 1000000000, &v, why))
+	if ((item = field(t, "evaluations")) &&
+		!check_integer(item, below(base, "evaluations").text, 1, 1000000000, &v, why))
 		return false;
-	if ((item = field(t, "dimension")) && !check_integer(item, below(base, "dimension").text, 0, 63, &v, why))
+	if ((item = field(t, "dimension")) &&
+		!check_integer(item, below(base, "dimension").text, 0, 63, &v, why))
 		return false;
 	return true;
 }
@@ -275,14 +301,17 @@ static bool check_tactic(const axes *a, const cJSON *t, const char *base, proble
 		return problem_at(why, base, "expected a tactic, an object");
 	const cJSON *named = field(t, "named");
 	if (named)
-		return check_fields(t, base, " named axis axes arguments values role indices index ", why)
-			&& check_word(named, below(base, "named").text, named_tactics, why) && check_tactic_fields(a, t, base, why);
+		return check_fields(
+				   t, base, " named axis axes arguments values role indices index ", why) &&
+			check_word(named, below(base, "named").text, named_tactics, why) &&
+			check_tactic_fields(a, t, base, why);
 	for (size_t k = 0; k < COUNT_OF(kinds); k++) {
 		const cJSON *body = field(t, kinds[k].kind);
 		pointer inner = below(base, kinds[k].kind);
 		if (body)
-			return check_fields(t, base, " manual auto polish ", why) && check_fields(body, inner.text, kinds[k].fields, why)
-				&& check_tactic_fields(a, body, inner.text, why);
+			return check_fields(t, base, " manual auto polish ", why) &&
+				check_fields(body, inner.text, kinds[k].fields, why) &&
+				check_tactic_fields(a, body, inner.text, why);
 	}
 	return problem_at(why, base, "expected one of \"manual\", \"named\", \"auto\", \"polish\"");
 }
@@ -291,7 +320,8 @@ static bool check_groups(const cJSON *list, problem *why)
 {
 	static const char base[] = "/schedule/groups";
 	if (list && (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > LIST_LIMIT))
-		return problem_at(why, base, "expected an array of at most %d globs over argument names", LIST_LIMIT);
+		return problem_at(
+			why, base, "expected an array of at most %d globs over argument names", LIST_LIMIT);
 	int i = 0;
 	for (const cJSON *item = list ? list->child : NULL; item; item = item->next, i++)
 		if (!check_text(item, element(base, i).text, TEXT_LIMIT, why))
@@ -304,12 +334,14 @@ static bool read_schedule(search_spec *s, const cJSON *root, const axes *a, prob
 	const cJSON *schedule = field(root, "schedule");
 	if (!schedule)
 		return true;
-	if (!check_fields(schedule, "/schedule", " tactics groups ", why) || !check_groups(field(schedule, "groups"), why))
+	if (!check_fields(schedule, "/schedule", " tactics groups ", why) ||
+		!check_groups(field(schedule, "groups"), why))
 		return false;
 	const cJSON *tactics = field(schedule, "tactics");
 	int n = cJSON_IsArray(tactics) ? cJSON_GetArraySize(tactics) : 0;
 	if (n < 1 || n > TACTIC_LIMIT)
-		return problem_at(why, "/schedule/tactics", "expected an array of 1 to %d tactics", TACTIC_LIMIT);
+		return problem_at(
+			why, "/schedule/tactics", "expected an array of 1 to %d tactics", TACTIC_LIMIT);
 	int i = 0;
 	for (const cJSON *t = tactics->child; t; t = t->next, i++)
 		if (!check_tactic(a, t, element("/schedule/tactics", i).text, why))
@@ -326,13 +358,16 @@ static bool read_module(search_spec *s, const cJSON *root, problem *why)
 {
 	const cJSON *item = field(root, "module");
 	const char *id = cJSON_IsString(item) ? item->valuestring : "";
-	if (strlen(id) != ID_BYTES - 1 || strncmp(id, "sha256:", 7) || strspn(id + 7, "0123456789abcdef") != 64)
-		return problem_at(why, "/module", "expected the id that POST /v1/modules answered, sha256: and 64 hexadecimal digits");
+	if (strlen(id) != ID_BYTES - 1 || strncmp(id, "sha256:", 7) ||
+		strspn(id + 7, "0123456789abcdef") != 64)
+		return problem_at(why, "/module",
+			"expected the id that POST /v1/modules answered, sha256: and 64 hexadecimal digits");
 	memcpy(s->module, id, ID_BYTES);
 	return true;
 }
 
-static bool read_device(search_spec *s, const cJSON *root, const char *const *devices, uint32_t device_count, problem *why)
+static bool read_device(search_spec *s, const cJSON *root, const char *const *devices,
+	uint32_t device_count, problem *why)
 {
 	const cJSON *item = field(root, "device");
 	s->device = "default";
@@ -351,7 +386,9 @@ static bool read_device(search_spec *s, const cJSON *root, const char *const *de
 	for (uint32_t i = 0; i < device_count; i++)
 		known = known || !strcmp(devices[i], item->valuestring);
 	if (!known)
-		return problem_at(why, "/device", "there is no device profile '%.100s'; GET /v1/devices lists them, an object describes another one",
+		return problem_at(why, "/device",
+			"there is no device profile '%.100s'; GET /v1/devices lists them, an object describes "
+			"another one",
 			item->valuestring);
 	s->device = keep(s, item->valuestring);
 	return true;
@@ -364,7 +401,8 @@ static bool read_memory(search_spec *s, const cJSON *root, problem *why)
 		return true;
 	if (cJSON_IsNumber(item))
 		return check_integer(item, "/memory", 1, INTEGER_LIMIT, &s->memory_bytes, why);
-	if (cJSON_IsString(item) && size_parse(str_of(item->valuestring), &s->memory_bytes) && s->memory_bytes > 0)
+	if (cJSON_IsString(item) && size_parse(str_of(item->valuestring), &s->memory_bytes) &&
+		s->memory_bytes > 0)
 		return true;
 	return problem_at(why, "/memory", "expected bytes, or a size such as \"16GiB\"");
 }
@@ -388,7 +426,8 @@ static bool read_budget(search_spec *s, const cJSON *root, problem *why)
 	}
 	if (seconds) {
 		s->budget = "seconds";
-		if (!cJSON_IsNumber(seconds) || !(seconds->valuedouble >= 0.001 && seconds->valuedouble <= 604800))
+		if (!cJSON_IsNumber(seconds) ||
+			!(seconds->valuedouble >= 0.001 && seconds->valuedouble <= 604800))
 			return problem_at(why, "/seconds", "expected a number from 0.001 to 604800");
 		s->budget_amount = (int64_t)(seconds->valuedouble * 1000);
 	}
@@ -396,7 +435,8 @@ static bool read_budget(search_spec *s, const cJSON *root, problem *why)
 }
 
 /* form: as in GLOB:SHARDING, a colon that each text needs. */
-static bool read_list(search_spec *s, const cJSON *root, const char *name, const char *form, text_list *out, problem *why)
+static bool read_list(search_spec *s, const cJSON *root, const char *name, const char *form,
+	text_list *out, problem *why)
 {
 	const cJSON *list = field(root, name);
 	pointer base = below("", name);
@@ -411,7 +451,8 @@ static bool read_list(search_spec *s, const cJSON *root, const char *name, const
 		if (!check_text(item, at.text, TEXT_LIMIT, why))
 			return false;
 		if (strchr(form, ':') && !strchr(item->valuestring, ':'))
-			return problem_at(why, at.text, "expected 'GLOB:..' with a colon, as the flags of the same name take it");
+			return problem_at(why, at.text,
+				"expected 'GLOB:..' with a colon, as the flags of the same name take it");
 		out->v[out->n++] = keep(s, item->valuestring);
 	}
 	return true;
@@ -420,7 +461,7 @@ static bool read_list(search_spec *s, const cJSON *root, const char *name, const
 static bool read_lists(search_spec *s, const cJSON *root, problem *why)
 {
 	return true
-#define LIST(id, flag, field, argument, help) && read_list(s, root, #field, argument, &s->field, why)
+#define LIST(id, flag, field, argument, help) &&read_list(s, root, #field, argument, &s->field, why)
 #include "search/options.def"
 		;
 }
@@ -433,7 +474,8 @@ static bool read_tags(search_spec *s, const cJSON *root, problem *why)
 		return problem_at(why, "/tags", "expected an array of at most %d names", MOST_NAMES);
 	s->tags = arena_array(&s->mem, const char *, MAX(n, 1));
 	for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
-		if (!name_check(cJSON_IsString(item) ? item->valuestring : "", element("/tags", (int)s->tag_count).text, why))
+		if (!name_check(cJSON_IsString(item) ? item->valuestring : "",
+				element("/tags", (int)s->tag_count).text, why))
 			return false;
 		s->tags[s->tag_count++] = keep(s, item->valuestring);
 	}
@@ -452,12 +494,16 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 		return false;
 	s->apply = item && strcmp(item->valuestring, apply_ways[0]) ? keep(s, item->valuestring) : NULL;
 	s->seed = -1;
-	if (!read_number(root, SEARCH_OPTION_SEED, &s->seed, why) || !read_number(root, SEARCH_OPTION_THREADS, &s->threads, why)
-		|| !read_number(root, SEARCH_OPTION_ALTERNATIVES, &s->alternatives, why) || !read_number(root, SEARCH_OPTION_TRIP_COUNT, &s->trip_count, why))
+	if (!read_number(root, SEARCH_OPTION_SEED, &s->seed, why) ||
+		!read_number(root, SEARCH_OPTION_THREADS, &s->threads, why) ||
+		!read_number(root, SEARCH_OPTION_ALTERNATIVES, &s->alternatives, why) ||
+		!read_number(root, SEARCH_OPTION_TRIP_COUNT, &s->trip_count, why))
 		return false;
-	if ((item = field(root, "priority")) && !check_integer(item, "/priority", -PRIORITY_LIMIT, PRIORITY_LIMIT, &s->priority, why))
+	if ((item = field(root, "priority")) &&
+		!check_integer(item, "/priority", -PRIORITY_LIMIT, PRIORITY_LIMIT, &s->priority, why))
 		return false;
-	if ((item = field(root, "verify")) && !check_integer(item, "/verify", 1, MOST_PLANS, &s->verify, why))
+	if ((item = field(root, "verify")) &&
+		!check_integer(item, "/verify", 1, MOST_PLANS, &s->verify, why))
 		return false;
 	if ((item = field(root, "open_results")) && !cJSON_IsBool(item))
 		return problem_at(why, "/open_results", "expected true or false");
@@ -519,7 +565,8 @@ static void write_canonical(search_spec *s)
 		json_int(&b, "evaluations", s->budget_amount);
 	if (!strcmp(s->budget, "seconds")) {
 		json_key(&b, "seconds");
-		strbuf_printf(&b, "%lld.%03d", (long long)(s->budget_amount / 1000), (int)(s->budget_amount % 1000));
+		strbuf_printf(
+			&b, "%lld.%03d", (long long)(s->budget_amount / 1000), (int)(s->budget_amount % 1000));
 	}
 	if (s->seed >= 0)
 		json_int(&b, "seed", s->seed);
@@ -537,7 +584,8 @@ static void write_canonical(search_spec *s)
 	strbuf_release(&b);
 }
 
-bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devices, uint32_t device_count, problem *why)
+bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devices,
+	uint32_t device_count, problem *why)
 {
 	memset(s, 0, sizeof *s);
 	arena_init(&s->mem);
@@ -552,10 +600,11 @@ bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devi
 	static const char known[] = " module "
 #define OPTION(id, flag, field, kind, asked, argument, least, most, help) FIELD_##asked(field)
 #include "search/options.def"
-		"priority tags verify warm_start ";
-	bool ok = check_fields(root, "", known, why) && read_module(s, root, why) && read_mesh(s, root, &a, why)
-		&& read_device(s, root, devices, device_count, why) && read_memory(s, root, why) && read_schedule(s, root, &a, why)
-		&& read_budget(s, root, why) && read_lists(s, root, why) && read_tags(s, root, why) && read_options(s, root, why);
+								"priority tags verify warm_start ";
+	bool ok = check_fields(root, "", known, why) && read_module(s, root, why) &&
+		read_mesh(s, root, &a, why) && read_device(s, root, devices, device_count, why) &&
+		read_memory(s, root, why) && read_schedule(s, root, &a, why) && read_budget(s, root, why) &&
+		read_lists(s, root, why) && read_tags(s, root, why) && read_options(s, root, why);
 	if (ok)
 		write_canonical(s);
 	cJSON_Delete(root);
@@ -564,7 +613,8 @@ bool spec_parse(search_spec *s, const char *p, size_t n, const char *const *devi
 
 void spec_release(search_spec *s) { arena_release(&s->mem); }
 
-void spec_key(const search_spec *s, const char *fingerprint, const char *shardings, const char *cost_model, char out[ID_BYTES])
+void spec_key(const search_spec *s, const char *fingerprint, const char *shardings,
+	const char *cost_model, char out[ID_BYTES])
 {
 	strbuf b;
 	strbuf_init(&b);

@@ -1,8 +1,10 @@
-/* Opening: lock the folder, open the database, check it, migrate it, recover what a killed daemon left.
+/* Opening: lock the folder, open the database, check it, migrate it, recover what a killed daemon
+ * left.
  *
- * A store that can be read but not written serves what it has. Behind another program's write lock the recovery waits for the
- * first write that succeeds. On a full disk SQLite cannot even make its file of shared memory: then its index lives in this
- * process (the VFS "unix-excl"), and until the next start other programs cannot open the database beside the daemon. */
+ * A store that can be read but not written serves what it has. Behind another program's write lock
+ * the recovery waits for the first write that succeeds. On a full disk SQLite cannot even make its
+ * file of shared memory: then its index lives in this process (the VFS "unix-excl"), and until the
+ * next start other programs cannot open the database beside the daemon. */
 #include "server/server.h"
 #include "server/store_private.h"
 
@@ -26,8 +28,11 @@ static const char *const statement_texts[] = {
 sqlite3_stmt *db_statement(db *c, statement_id id)
 {
 	sqlite3_stmt **s = &c->statements[id];
-	if (!*s && sqlite3_prepare_v3(c->handle, statement_texts[id], -1, SQLITE_PREPARE_PERSISTENT, s, NULL) != SQLITE_OK) {
-		log_warn("event=prepare_failed statement=%d error=%s", id, log_quoted(sqlite3_errmsg(c->handle)).text);
+	if (!*s &&
+		sqlite3_prepare_v3(
+			c->handle, statement_texts[id], -1, SQLITE_PREPARE_PERSISTENT, s, NULL) != SQLITE_OK) {
+		log_warn("event=prepare_failed statement=%d error=%s", id,
+			log_quoted(sqlite3_errmsg(c->handle)).text);
 		return NULL;
 	}
 	sqlite3_reset(*s);
@@ -91,7 +96,8 @@ db *store_reader(store *s)
 	if (c)
 		return c;
 	c = xcalloc(1, sizeof *c);
-	if (!db_open(c, s->path, SQLITE_OPEN_READONLY, s->vfs, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;")) {
+	if (!db_open(c, s->path, SQLITE_OPEN_READONLY, s->vfs,
+			"PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;")) {
 		log_warn("event=reader_failed error=%s", log_quoted(sqlite3_errmsg(c->handle)).text);
 		reader_close(c);
 		return NULL;
@@ -106,10 +112,11 @@ static status check_health(db *c, const char *path, diag *d)
 {
 	sqlite3_stmt *s = NULL;
 	status result = ST_OK;
-	if (sqlite3_prepare_v2(c->handle, "PRAGMA quick_check(1)", -1, &s, NULL) != SQLITE_OK || sqlite3_step(s) != SQLITE_ROW
-		|| strcmp(column_text(s, 0), "ok"))
-		result = diag_set(d, ST_ERR_IO, "'%s' is damaged: %s; restore a backup (docs/operations.md)", path,
-			s && sqlite3_column_count(s) ? column_text(s, 0) : sqlite3_errmsg(c->handle));
+	if (sqlite3_prepare_v2(c->handle, "PRAGMA quick_check(1)", -1, &s, NULL) != SQLITE_OK ||
+		sqlite3_step(s) != SQLITE_ROW || strcmp(column_text(s, 0), "ok"))
+		result =
+			diag_set(d, ST_ERR_IO, "'%s' is damaged: %s; restore a backup (docs/operations.md)",
+				path, s && sqlite3_column_count(s) ? column_text(s, 0) : sqlite3_errmsg(c->handle));
 	sqlite3_finalize(s);
 	return result;
 }
@@ -133,14 +140,16 @@ static status lock_folder(store *s, diag *d)
 	if (s->lock_fd < 0)
 		return diag_set(d, ST_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
 	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0)
-		return diag_set(d, ST_ERR_INVALID, "the store '%s' is in use by another daemon or batch", s->dir);
+		return diag_set(
+			d, ST_ERR_INVALID, "the store '%s' is in use by another daemon or batch", s->dir);
 	return ST_OK;
 }
 
 static bool open_writer(store *s, const char *vfs)
 {
-	static const char pragmas[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
-				      "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 67108864;";
+	static const char pragmas[] =
+		"PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+		"PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 67108864;";
 	s->vfs = vfs;
 	return db_open(&s->writer, s->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs, pragmas);
 }
@@ -149,7 +158,8 @@ static bool open_writer(store *s, const char *vfs)
 static bool is_disk_trouble(const db *c)
 {
 	int code = sqlite3_errcode(c->handle);
-	return code == SQLITE_IOERR || code == SQLITE_FULL || code == SQLITE_CANTOPEN || code == SQLITE_READONLY;
+	return code == SQLITE_IOERR || code == SQLITE_FULL || code == SQLITE_CANTOPEN ||
+		code == SQLITE_READONLY;
 }
 
 bool store_recover(store *s)
@@ -169,13 +179,16 @@ static status open_database(store *s, diag *d)
 	bool there = stat(s->path, &st) == 0 && st.st_size > 0;
 	if (!open_writer(s, s->vfs)) {
 		bool again = there && is_disk_trouble(&s->writer);
-		diag_set(again ? NULL : d, ST_ERR_IO, "cannot open the database '%s': %s", s->path, sqlite3_errmsg(s->writer.handle));
+		diag_set(again ? NULL : d, ST_ERR_IO, "cannot open the database '%s': %s", s->path,
+			sqlite3_errmsg(s->writer.handle));
 		if (!again)
 			return ST_ERR_IO;
-		log_warn("event=no_shared_memory error=%s", log_quoted(sqlite3_errmsg(s->writer.handle)).text);
+		log_warn(
+			"event=no_shared_memory error=%s", log_quoted(sqlite3_errmsg(s->writer.handle)).text);
 		db_close(&s->writer);
 		if (!open_writer(s, "unix-excl"))
-			return diag_set(d, ST_ERR_IO, "cannot open the database '%s': %s", s->path, sqlite3_errmsg(s->writer.handle));
+			return diag_set(d, ST_ERR_IO, "cannot open the database '%s': %s", s->path,
+				sqlite3_errmsg(s->writer.handle));
 	}
 	TRY(store_migrate(&s->writer, s->path, d));
 	TRY(check_health(&s->writer, s->path, d));
@@ -199,8 +212,9 @@ store *store_open_by(const char *dir, bool alone, metrics *m, diag *d)
 	s->metrics = m;
 	pthread_key_create(&s->reader_key, reader_close);
 	/* The lock comes before the clean-up of temporary files: they may be another daemon's. */
-	if (make_folder(s, dir, d) == ST_OK && lock_folder(s, d) == ST_OK && objects_open(&s->objects, s->dir, d) == ST_OK
-		&& open_database(s, d) == ST_OK && writer_start(s)) {
+	if (make_folder(s, dir, d) == ST_OK && lock_folder(s, d) == ST_OK &&
+		objects_open(&s->objects, s->dir, d) == ST_OK && open_database(s, d) == ST_OK &&
+		writer_start(s)) {
 		store_look_for_lost(s);
 		return s;
 	}
@@ -222,8 +236,9 @@ static status check_version(store *s, diag *d)
 		return diag_set(d, ST_ERR_IO, "cannot open the database '%s'", s->path);
 	TRY(store_read_version(c, s->path, &version, d));
 	if (version < STORE_VERSION)
-		return diag_set(d, ST_ERR_INVALID, "'%s' has version %lld: a batch or a daemon that opens it brings it to version %d", s->path,
-			(long long)version, STORE_VERSION);
+		return diag_set(d, ST_ERR_INVALID,
+			"'%s' has version %lld: a batch or a daemon that opens it brings it to version %d",
+			s->path, (long long)version, STORE_VERSION);
 	return ST_OK;
 }
 
@@ -320,7 +335,8 @@ static bool report_objects(db *c, const objects *o, FILE *out)
 		if (!lost && objects_intact(o, "objects", id))
 			continue;
 		bad++;
-		fprintf(out, "%s: the text is %s\n", id, lost ? "lost: upload it again" : "damaged: remove its file and upload it again");
+		fprintf(out, "%s: the text is %s\n", id,
+			lost ? "lost: upload it again" : "damaged: remove its file and upload it again");
 	}
 	if (s)
 		sqlite3_reset(s);
@@ -338,7 +354,8 @@ bool store_check(const char *dir, FILE *out, diag *d)
 		diag_set(d, ST_ERR_NOT_FOUND, "there is no store in '%.300s': %s", dir, strerror(errno));
 		return false;
 	}
-	bool ok = db_open(&c, s.path, SQLITE_OPEN_READONLY, NULL, "PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;");
+	bool ok = db_open(&c, s.path, SQLITE_OPEN_READONLY, NULL,
+		"PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;");
 	if (ok) {
 		s.objects.dir = dir;
 		ok = report_pragma(&c, "PRAGMA integrity_check", "ok", out);

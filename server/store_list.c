@@ -52,8 +52,10 @@ bool list_searches(db *c, const list_filter *f, strbuf *out)
 
 bool list_strategies(db *c, const list_filter *f, strbuf *out)
 {
-	static const char *const texts[] = {"id", "search", "module", "fingerprint", "name", "mesh", "device", "objective"};
-	static const char *const numbers[] = {"runtime_ns", "peak_bytes", "communication_ns", "evaluations"};
+	static const char *const texts[] = {
+		"id", "search", "module", "fingerprint", "name", "mesh", "device", "objective"};
+	static const char *const numbers[] = {
+		"runtime_ns", "peak_bytes", "communication_ns", "evaluations"};
 	sqlite3_stmt *s = db_statement(c, SQL_LIST_STRATEGIES);
 	int64_t n = 0;
 	char last[32] = "";
@@ -83,8 +85,10 @@ bool list_strategies(db *c, const list_filter *f, strbuf *out)
 		json_text(out, "cost_model", column_text(s, 16));
 		json_raw(out, "tags", column_text(s, 18));
 		json_raw(out, "labels", column_text(s, 19));
-		json_raw(out, "verified", sqlite3_column_type(s, 22) == SQLITE_NULL ? "null" : column_text(s, 22));
-		json_raw(out, "measured", sqlite3_column_type(s, 23) == SQLITE_NULL ? "null" : column_text(s, 23));
+		json_raw(out, "verified",
+			sqlite3_column_type(s, 22) == SQLITE_NULL ? "null" : column_text(s, 22));
+		json_raw(out, "measured",
+			sqlite3_column_type(s, 23) == SQLITE_NULL ? "null" : column_text(s, 23));
 		json_int(out, "hits", sqlite3_column_int64(s, 20));
 		json_time(out, "last_hit", sqlite3_column_int64(s, 21));
 		json_time(out, "created", sqlite3_column_int64(s, 17));
@@ -112,7 +116,8 @@ bool list_modules(db *c, const list_filter *f, strbuf *out)
 	sqlite3_bind_int64(s, 5, f->page_size);
 	found more = FOUND;
 	while (out->n < LIST_BYTES && (more = db_step(c, s)) == FOUND) {
-		snprintf(last, sizeof last, "%lld-%s", (long long)sqlite3_column_int64(s, 7), column_text(s, 0));
+		snprintf(
+			last, sizeof last, "%lld-%s", (long long)sqlite3_column_int64(s, 7), column_text(s, 0));
 		strbuf_puts(out, n++ ? ",{" : "{");
 		for (int i = 0; i < (int)COUNT_OF(texts); i++)
 			json_text(out, texts[i], column_text(s, i));
@@ -172,16 +177,19 @@ found document_find(db *c, const char *id, document_ref *out, strbuf *whole)
 	return ok ? FOUND : FOUND_FAILED;
 }
 
-/* Opened anew for each piece: an open one would keep the log of the database from being taken in while a slow client reads. */
+/* Opened anew for each piece: an open one would keep the log of the database from being taken in
+ * while a slow client reads. */
 bool document_read(db *c, const document_ref *d, int64_t at, void *to, int64_t n)
 {
 	sqlite3_blob *b = document_open(c, d->number);
-	bool ok = b && sqlite3_blob_bytes(b) == d->bytes && sqlite3_blob_read(b, to, (int)n, (int)at) == SQLITE_OK;
+	bool ok = b && sqlite3_blob_bytes(b) == d->bytes &&
+		sqlite3_blob_read(b, to, (int)n, (int)at) == SQLITE_OK;
 	sqlite3_blob_close(b);
 	return ok;
 }
 
-found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256], char **profile, int64_t *trip_count)
+found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[256],
+	char **profile, int64_t *trip_count)
 {
 	*profile = NULL;
 	*trip_count = 0;
@@ -203,8 +211,9 @@ found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[
 
 static bool event_is_final(const char *kind, const char *body)
 {
-	return !strcmp(kind, "state")
-		&& (strstr(body, "\"state\":\"succeeded\"") || strstr(body, "\"state\":\"failed\"") || strstr(body, "\"state\":\"canceled\""));
+	return !strcmp(kind, "state") &&
+		(strstr(body, "\"state\":\"succeeded\"") || strstr(body, "\"state\":\"failed\"") ||
+			strstr(body, "\"state\":\"canceled\""));
 }
 
 bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *last, bool *final)
@@ -217,7 +226,8 @@ bool events_stream(db *c, const char *id, int64_t after, strbuf *out, int64_t *l
 	found more;
 	while ((more = db_step(c, s)) == FOUND) {
 		*last = sqlite3_column_int64(s, 0);
-		strbuf_printf(out, "id: %lld\nevent: %s\ndata: %s\n\n", (long long)*last, column_text(s, 1), column_text(s, 2));
+		strbuf_printf(out, "id: %lld\nevent: %s\ndata: %s\n\n", (long long)*last, column_text(s, 1),
+			column_text(s, 2));
 		*final = *final || event_is_final(column_text(s, 1), column_text(s, 2));
 	}
 	sqlite3_reset(s);

@@ -3,7 +3,8 @@
 #include "server/store_private.h"
 
 enum { MOST_WORD = 200, MOST_OPTIONS = 8192 };
-#define CLOCKS_APART_US (86400ll * 1000000) /* a machine's clock may be ahead of this one's by so much */
+#define CLOCKS_APART_US \
+	(86400ll * 1000000) /* a machine's clock may be ahead of this one's by so much */
 
 /* ---------------------------------------------------------------- from JSON */
 
@@ -16,7 +17,8 @@ static bool read_time(const cJSON *o, int64_t *out, problem *why)
 	int64_t now = *out;
 	if (!time_parse(text, out))
 		return problem_at(why, "/measured", "expected a time such as 2026-01-31T12:00:00Z");
-	return *out <= now + CLOCKS_APART_US || problem_at(why, "/measured", "expected a time that is over");
+	return *out <= now + CLOCKS_APART_US ||
+		problem_at(why, "/measured", "expected a time that is over");
 }
 
 static bool read_options(measured_step *m, const cJSON *o, problem *why)
@@ -25,22 +27,30 @@ static bool read_options(measured_step *m, const cJSON *o, problem *why)
 	if (options && !cJSON_IsNull(options) && !cJSON_IsObject(options))
 		return problem_at(why, "/options", "expected an object");
 	m->options = options && cJSON_IsObject(options) ? cJSON_PrintUnformatted(options) : NULL;
-	return !m->options || strlen(m->options) <= MOST_OPTIONS || problem_at(why, "/options", "expected at most %d bytes", MOST_OPTIONS);
+	return !m->options || strlen(m->options) <= MOST_OPTIONS ||
+		problem_at(why, "/options", "expected at most %d bytes", MOST_OPTIONS);
 }
 
 bool measurement_parse(measured_step *m, const cJSON *o, problem *why)
 {
-	static const char known[] = " step_ns peak_bytes steps device hardware jax jaxlib compiler options source measured ";
+	static const char known[] =
+		" step_ns peak_bytes steps device hardware jax jaxlib compiler options source measured ";
 	struct {
 		const char *name, **to;
-	} words[] = {{"device", &m->device}, {"hardware", &m->hardware}, {"jax", &m->jax}, {"jaxlib", &m->jaxlib}, {"compiler", &m->compiler},
-		{"source", &m->source}};
+	} words[] = {{"device", &m->device}, {"hardware", &m->hardware}, {"jax", &m->jax},
+		{"jaxlib", &m->jaxlib}, {"compiler", &m->compiler}, {"source", &m->source}};
 	m->peak_bytes = m->steps = -1;
-	if (!check_fields(o, "", known, why) || !field_count(o, "", "step_ns", FIELD_REQUIRED, &m->step_ns, why)
-		|| !field_count(o, "", "peak_bytes", FIELD_OPTIONAL, &m->peak_bytes, why) || !field_count(o, "", "steps", FIELD_OPTIONAL, &m->steps, why))
+	if (!check_fields(o, "", known, why) ||
+		!field_count(o, "", "step_ns", FIELD_REQUIRED, &m->step_ns, why) ||
+		!field_count(o, "", "peak_bytes", FIELD_OPTIONAL, &m->peak_bytes, why) ||
+		!field_count(o, "", "steps", FIELD_OPTIONAL, &m->steps, why))
 		return false;
 	if (!m->step_ns || !m->peak_bytes || !m->steps)
-		return problem_at(why, !m->step_ns ? "/step_ns" : !m->peak_bytes ? "/peak_bytes" : "/steps", "expected a number of 1 or more");
+		return problem_at(why,
+			!m->step_ns          ? "/step_ns"
+				: !m->peak_bytes ? "/peak_bytes"
+								 : "/steps",
+			"expected a number of 1 or more");
 	for (size_t i = 0; i < COUNT_OF(words); i++)
 		if (!field_text(o, "", words[i].name, FIELD_OPTIONAL, MOST_WORD, words[i].to, why))
 			return false;
@@ -79,7 +89,8 @@ static found look_for_room(db *c, const char *strategy, bool *out_full)
 static bool insert(db *c, const measurement_add *a, int64_t now)
 {
 	const measured_step *m = &a->what;
-	const char *texts[] = {m->hardware, m->jax, m->jaxlib, m->compiler, m->options ? m->options : "{}", m->source, a->owner};
+	const char *texts[] = {m->hardware, m->jax, m->jaxlib, m->compiler,
+		m->options ? m->options : "{}", m->source, a->owner};
 	sqlite3_stmt *s = db_statement(c, SQL_MEASUREMENT_INSERT);
 	if (!s)
 		return false;
@@ -130,12 +141,14 @@ status measurement_add_run(db *c, write_op *op)
 	int64_t now = wall_us();
 	strbuf_clear(&a->json);
 	a->repeated = a->reused = a->full = false;
-	found f = a->repeat.key[0] ? repeat_find(c, &a->repeat, a->id, sizeof a->id, &same) : FOUND_NONE;
+	found f =
+		a->repeat.key[0] ? repeat_find(c, &a->repeat, a->id, sizeof a->id, &same) : FOUND_NONE;
 	if (f == FOUND_FAILED)
 		return ST_ERR_IO;
 	a->reused = f == FOUND && !same;
 	if (f == FOUND && same && (f = measurement_json(c, a->id, &a->json)) == FOUND)
-		a->repeated = true; /* FOUND_NONE: it went with its strategy, which the next question tells */
+		a->repeated =
+			true; /* FOUND_NONE: it went with its strategy, which the next question tells */
 	if (f == FOUND_FAILED)
 		return ST_ERR_IO;
 	a->found = a->repeated;
@@ -146,8 +159,9 @@ status measurement_add_run(db *c, write_op *op)
 	if (f == FOUND_FAILED || !a->found || a->full)
 		return f == FOUND_FAILED ? ST_ERR_IO : ST_OK;
 	id_random('m', a->id);
-	bool ok = insert(c, a, now) && note_use(c, a->strategy, now) && (!a->repeat.key[0] || repeat_keep(c, &a->repeat, a->id))
-		&& measurement_json(c, a->id, &a->json) == FOUND;
+	bool ok = insert(c, a, now) && note_use(c, a->strategy, now) &&
+		(!a->repeat.key[0] || repeat_keep(c, &a->repeat, a->id)) &&
+		measurement_json(c, a->id, &a->json) == FOUND;
 	return ok ? ST_OK : ST_ERR_IO;
 }
 

@@ -1,9 +1,11 @@
-/* Names that people give: labels of modules, tags of searches; and the keys of requests that may be sent twice. */
+/* Names that people give: labels of modules, tags of searches; and the keys of requests that may be
+ * sent twice. */
 #include "server/server.h"
 #include "server/store_private.h"
 
 enum { MOST_LABELS = 64, MOST_TAGS = 64 };
-#define REMEMBERED_US (7ll * 86400 * 1000000) /* promised is a day: a clock that jumps by one forgets nothing */
+#define REMEMBERED_US \
+	(7ll * 86400 * 1000000) /* promised is a day: a clock that jumps by one forgets nothing */
 
 bool name_check(const char *text, const char *pointer, problem *why)
 {
@@ -13,7 +15,11 @@ bool name_check(const char *text, const char *pointer, problem *why)
 		k = utf8_len((const unsigned char *)text + i, n - i);
 		ok = k > 0 && (unsigned char)text[i] >= 0x20 && text[i] != 0x7f;
 	}
-	return ok || problem_at(why, pointer, "expected a name of 1 to %d bytes of UTF-8, without control characters and spaces at its ends", GIVEN_NAME_BYTES);
+	return ok ||
+		problem_at(why, pointer,
+			"expected a name of 1 to %d bytes of UTF-8, without control characters and spaces at "
+			"its ends",
+			GIVEN_NAME_BYTES);
 }
 
 /* ---------------------------------------------------------------- labels */
@@ -96,7 +102,8 @@ bool tags_add(db *c, const char *search, const search_spec *spec, bool *out_chan
 	return true;
 }
 
-/* ---------------------------------------------------------------- requests that may be sent twice */
+/* ---------------------------------------------------------------- requests that may be sent twice
+ */
 
 found repeat_find(db *c, const repeat_key *r, char *resource, size_t resource_size, bool *out_same)
 {
@@ -139,7 +146,8 @@ status module_about_check(db *c, module_about *a)
 	char resource[ID_BYTES];
 	bool same = true;
 	a->reused = false;
-	if (a->repeat.key[0] && repeat_find(c, &a->repeat, resource, sizeof resource, &same) == FOUND_FAILED)
+	if (a->repeat.key[0] &&
+		repeat_find(c, &a->repeat, resource, sizeof resource, &same) == FOUND_FAILED)
 		return ST_ERR_IO;
 	a->reused = !same;
 	return ST_OK;
@@ -151,6 +159,7 @@ status module_about_run(db *c, write_op *op)
 	TRY(module_about_check(c, a));
 	if (a->reused)
 		return ST_OK;
-	bool ok = (!a->label || label_add(c, a->module, a->label, a->owner)) && (!a->repeat.key[0] || repeat_keep(c, &a->repeat, a->module));
+	bool ok = (!a->label || label_add(c, a->module, a->label, a->owner)) &&
+		(!a->repeat.key[0] || repeat_keep(c, &a->repeat, a->module));
 	return ok ? ST_OK : ST_ERR_IO;
 }

@@ -9,8 +9,9 @@ enum { STORE_VERSION = 7 };
 struct store {
 	char *dir, path[512];
 	int lock_fd;
-	const char *vfs;       /* NULL: SQLite's own; "unix-excl" where its file of shared memory could not be made */
-	bool recovered;        /* of the writer: what a dead daemon left running is back in the queue */
+	const char *
+		vfs; /* NULL: SQLite's own; "unix-excl" where its file of shared memory could not be made */
+	bool recovered; /* of the writer: what a dead daemon left running is back in the queue */
 	_Atomic int64_t lost;
 	objects objects;
 	metrics *metrics;

@@ -1,7 +1,8 @@
-/* Who is served next. Between owners: the one whose searches have taken the least of the workers for its share, what runs now
- * included, so that thirty searches of one do not stand before one of another. What was used is halved every hour.
- * Within an owner: the highest priority, then the earliest rank_us, which is the arrival plus PATIENCE times the expected time: a
- * short search overtakes long ones, and a long one waits for a bounded time. */
+/* Who is served next. Between owners: the one whose searches have taken the least of the workers
+ * for its share, what runs now included, so that thirty searches of one do not stand before one of
+ * another. What was used is halved every hour. Within an owner: the highest priority, then the
+ * earliest rank_us, which is the arrival plus PATIENCE times the expected time: a short search
+ * overtakes long ones, and a long one waits for a bounded time. */
 #include "server/server.h"
 #include "server/store_private.h"
 
@@ -9,12 +10,15 @@
 
 enum { PATIENCE = 10, US_PER_EVALUATION = 1000, USUAL_EVALUATIONS = 5000, MOST_WEIGHT = 1000 };
 #define HALF_LIFE_US 3600000000ll
-#define LEAST_RUN_US 1000000ll /* what a search that has just been started counts for: free workers go to different owners */
+#define LEAST_RUN_US \
+	1000000ll /* what a search that has just been started counts for: free workers go to different \
+	             owners */
 
 int64_t search_rank_us(const search_spec *s, int64_t now_us)
 {
 	int64_t expected = !strcmp(s->budget, "seconds") ? s->budget_amount * 1000
-		: US_PER_EVALUATION * (!strcmp(s->budget, "evaluations") ? s->budget_amount : USUAL_EVALUATIONS);
+													 : US_PER_EVALUATION *
+			(!strcmp(s->budget, "evaluations") ? s->budget_amount : USUAL_EVALUATIONS);
 	return now_us + PATIENCE * expected;
 }
 
@@ -26,9 +30,12 @@ status shares_parse(shares *out, const char *text, diag *d)
 		size_t n = strcspn(p, ",");
 		const char *equals = memrchr(p, '=', n);
 		share s = {.weight = 0};
-		if (!equals || equals == p || (size_t)(equals - p) >= sizeof s.owner || !str_to_i64((str){equals + 1, n - (size_t)(equals - p) - 1}, &s.weight)
-			|| s.weight < 1 || s.weight > MOST_WEIGHT)
-			return diag_set(d, ST_ERR_INVALID, "--shares is '%.100s', expected OWNER=WEIGHT,.. with weights from 1 to %d", text, MOST_WEIGHT);
+		if (!equals || equals == p || (size_t)(equals - p) >= sizeof s.owner ||
+			!str_to_i64((str){equals + 1, n - (size_t)(equals - p) - 1}, &s.weight) ||
+			s.weight < 1 || s.weight > MOST_WEIGHT)
+			return diag_set(d, ST_ERR_INVALID,
+				"--shares is '%.100s', expected OWNER=WEIGHT,.. with weights from 1 to %d", text,
+				MOST_WEIGHT);
 		memcpy(s.owner, p, (size_t)(equals - p));
 		vec_push(out, s);
 		p += n;
@@ -68,7 +75,8 @@ bool owner_charge(db *c, const char *id)
 	found f = db_step(c, s);
 	if (f == FOUND) {
 		snprintf(owner, sizeof owner, "%s", column_text(s, 0));
-		used = decayed(sqlite3_column_int64(s, 2), now - sqlite3_column_int64(s, 3)) + sqlite3_column_int64(s, 1);
+		used = decayed(sqlite3_column_int64(s, 2), now - sqlite3_column_int64(s, 3)) +
+			sqlite3_column_int64(s, 1);
 	}
 	sqlite3_reset(s);
 	if (f != FOUND || !(s = db_statement(c, SQL_OWNER_CHARGE)))
@@ -105,10 +113,11 @@ static found next_owner(db *c, const fair_rules *rules, int64_t now, char owner[
 	while ((more = db_step(c, s)) == FOUND) {
 		candidate o = {.first = sqlite3_column_int64(s, 4)};
 		snprintf(o.owner, sizeof o.owner, "%s", column_text(s, 0));
-		o.used_us = sqlite3_column_int64(s, 3) + decayed(sqlite3_column_int64(s, 5), now - sqlite3_column_int64(s, 6));
+		o.used_us = sqlite3_column_int64(s, 3) +
+			decayed(sqlite3_column_int64(s, 5), now - sqlite3_column_int64(s, 6));
 		o.weight = share_of(rules ? rules->shares : NULL, o.owner);
-		bool may = sqlite3_column_int64(s, 1) > 0
-			&& (!rules || !rules->most_running || sqlite3_column_int64(s, 2) < rules->most_running);
+		bool may = sqlite3_column_int64(s, 1) > 0 &&
+			(!rules || !rules->most_running || sqlite3_column_int64(s, 2) < rules->most_running);
 		if (may && (!best.weight || goes_before(&o, &best)))
 			best = o;
 	}

@@ -1,13 +1,15 @@
-/* What a store keeps. A strategy goes when nobody has asked for it for so long, or, where the store is above its size, in the order of last
- * use; with it go the searches it answered. Searches without a strategy go by age, modules by age once no search names them. What
- * waits or runs stays. Each operation is small: requests are not kept waiting. */
+/* What a store keeps. A strategy goes when nobody has asked for it for so long, or, where the store
+ * is above its size, in the order of last use; with it go the searches it answered. Searches
+ * without a strategy go by age, modules by age once no search names them. What waits or runs stays.
+ * Each operation is small: requests are not kept waiting. */
 #include "server/server.h"
 #include "server/store_private.h"
 
 #include <stdlib.h>
 
 enum { AT_ONCE = 50 };
-#define NEW_US (3600ll * 1000000) /* nothing goes within an hour of its last use, whatever the size */
+#define NEW_US \
+	(3600ll * 1000000) /* nothing goes within an hour of its last use, whatever the size */
 
 typedef VEC(struct { char id[ID_BYTES]; }) id_list;
 
@@ -47,13 +49,15 @@ static bool drop_strategies(db *c, retention *a, int64_t before_us, id_list *ids
 	if (!collect(c, SQL_OLD_STRATEGIES, before_us, ids))
 		return false;
 	for (uint32_t i = 0; i < ids->n; i++)
-		if (!drop(c, SQL_STRATEGY_SEARCHES_DELETE, ids->p[i].id, &a->searches) || !drop(c, SQL_STRATEGY_DELETE, ids->p[i].id, &a->strategies))
+		if (!drop(c, SQL_STRATEGY_SEARCHES_DELETE, ids->p[i].id, &a->searches) ||
+			!drop(c, SQL_STRATEGY_DELETE, ids->p[i].id, &a->strategies))
 			return false;
 	a->more = a->more || ids->n == AT_ONCE;
 	return true;
 }
 
-static bool drop_all(db *c, statement_id which, statement_id how, retention *a, int64_t *out_count, id_list *ids)
+static bool drop_all(
+	db *c, statement_id which, statement_id how, retention *a, int64_t *out_count, id_list *ids)
 {
 	if (!collect(c, which, a->before_us, ids))
 		return false;
@@ -79,15 +83,18 @@ status retention_run(db *c, write_op *op)
 	id_list ids = {0};
 	int64_t dropped = a->strategies;
 	a->more = false;
-	bool ok = !a->before_us || (drop_strategies(c, a, a->before_us, &ids) && drop_all(c, SQL_OLD_SEARCHES, SQL_SEARCH_DELETE, a, &a->searches, &ids)
-		&& drop_all(c, SQL_OLD_MODULES, SQL_MODULE_DELETE, a, &a->modules, &ids));
+	bool ok = !a->before_us ||
+		(drop_strategies(c, a, a->before_us, &ids) &&
+			drop_all(c, SQL_OLD_SEARCHES, SQL_SEARCH_DELETE, a, &a->searches, &ids) &&
+			drop_all(c, SQL_OLD_MODULES, SQL_MODULE_DELETE, a, &a->modules, &ids));
 	if (ok && a->most_bytes) {
 		int64_t used = store_bytes(c);
 		ok = used >= 0;
 		if (ok && used > a->most_bytes) {
 			int64_t newest = wall_us() - NEW_US, limit = a->before_us;
 			a->before_us = newest;
-			ok = drop_strategies(c, a, newest, &ids) && drop_all(c, SQL_OLD_MODULES, SQL_MODULE_DELETE, a, &a->modules, &ids);
+			ok = drop_strategies(c, a, newest, &ids) &&
+				drop_all(c, SQL_OLD_MODULES, SQL_MODULE_DELETE, a, &a->modules, &ids);
 			a->before_us = limit;
 			a->more = a->more && a->strategies > dropped;
 		}
@@ -124,7 +131,8 @@ void store_sweep(objects *o, db *c)
 		STRATEGY_NOTATIONS(X)
 #undef X
 	};
-	known modules = {c, "SELECT 1 FROM modules WHERE id = ?1"}, strategies = {c, "SELECT 1 FROM strategies WHERE id = ?1"};
+	known modules = {c, "SELECT 1 FROM modules WHERE id = ?1"},
+		  strategies = {c, "SELECT 1 FROM strategies WHERE id = ?1"};
 	objects_sweep(o, "objects", is_known, &modules);
 	objects_sweep(o, "arguments", is_known, &modules);
 	for (size_t i = 0; i < COUNT_OF(derived); i++)

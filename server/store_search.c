@@ -97,7 +97,8 @@ bool event_state(db *c, const char *id, const char *state, const char *strategy)
 
 /* ---------------------------------------------------------------- create */
 
-static found find_id(db *c, statement_id statement, const char *key, const search_spec *p, char id[SEARCH_ID_BYTES])
+static found find_id(
+	db *c, statement_id statement, const char *key, const search_spec *p, char id[SEARCH_ID_BYTES])
 {
 	sqlite3_stmt *s = db_statement(c, statement);
 	id[0] = 0;
@@ -115,7 +116,8 @@ static found find_id(db *c, statement_id statement, const char *key, const searc
 	return f;
 }
 
-found search_cached(db *c, const char *key, const search_spec *p, bool own_seed, char id[SEARCH_ID_BYTES])
+found search_cached(
+	db *c, const char *key, const search_spec *p, bool own_seed, char id[SEARCH_ID_BYTES])
 {
 	return find_id(c, own_seed ? SQL_SEED_CACHED : SQL_SEARCH_CACHED, key, p, id);
 }
@@ -129,7 +131,8 @@ static bool look_for_room(db *c, search_create *a)
 	bind_text(s, 1, a->owner);
 	bool ok = db_step(c, s) == FOUND;
 	a->queue_full = ok && sqlite3_column_int64(s, 0) >= a->queue_limit;
-	a->owner_full = ok && !a->queue_full && a->owner_limit && sqlite3_column_int64(s, 1) >= a->owner_limit;
+	a->owner_full =
+		ok && !a->queue_full && a->owner_limit && sqlite3_column_int64(s, 1) >= a->owner_limit;
 	sqlite3_reset(s);
 	return ok;
 }
@@ -171,7 +174,8 @@ static bool insert_search(db *c, const search_create *a)
 	return statement_finish(s) && event_state(c, a->id, "queued", NULL);
 }
 
-/* What the store has or is doing already. Looked up again here: one of them may have come since the reader looked. */
+/* What the store has or is doing already. Looked up again here: one of them may have come since the
+ * reader looked. */
 static found find_existing(db *c, search_create *a)
 {
 	const search_spec *p = a->spec;
@@ -179,13 +183,16 @@ static found find_existing(db *c, search_create *a)
 		return FOUND_NONE;
 	found f = search_cached(c, a->key, p, a->own_seed, a->id);
 	a->cached = f == FOUND;
-	return f == FOUND_NONE ? find_id(c, a->own_seed ? SQL_SEED_FLIGHT : SQL_SEARCH_FLIGHT, a->key, p, a->id) : f;
+	return f == FOUND_NONE
+		? find_id(c, a->own_seed ? SQL_SEED_FLIGHT : SQL_SEARCH_FLIGHT, a->key, p, a->id)
+		: f;
 }
 
 static status reply_of(db *c, search_create *a)
 {
 	strbuf_clear(&a->json);
-	found f = a->cached ? search_json_full(c, a->id, &a->json, &a->document) : search_json(c, a->id, &a->json, NULL, NULL);
+	found f = a->cached ? search_json_full(c, a->id, &a->json, &a->document)
+						: search_json(c, a->id, &a->json, NULL, NULL);
 	return f == FOUND ? ST_OK : ST_ERR_IO;
 }
 
@@ -193,7 +200,8 @@ static status reply_of(db *c, search_create *a)
 static found find_repeated(db *c, search_create *a)
 {
 	bool same, final;
-	found f = a->repeat.key[0] ? repeat_find(c, &a->repeat, a->id, sizeof a->id, &same) : FOUND_NONE;
+	found f =
+		a->repeat.key[0] ? repeat_find(c, &a->repeat, a->id, sizeof a->id, &same) : FOUND_NONE;
 	if (f != FOUND)
 		return f;
 	strbuf_clear(&a->json);
@@ -209,7 +217,8 @@ static found find_repeated(db *c, search_create *a)
 status search_create_run(db *c, write_op *op)
 {
 	search_create *a = (search_create *)op;
-	a->changed = a->existing = a->cached = a->queue_full = a->owner_full = a->repeated = a->reused = false;
+	a->changed = a->existing = a->cached = a->queue_full = a->owner_full = a->repeated = a->reused =
+		false;
 	found f = find_repeated(c, a);
 	if (f == FOUND)
 		return a->reused ? ST_OK : reply_of(c, a);
@@ -226,7 +235,8 @@ status search_create_run(db *c, write_op *op)
 		if (!insert_search(c, a))
 			return ST_ERR_IO;
 	}
-	if (!tags_add(c, a->id, a->spec, &a->changed) || (a->repeat.key[0] && !repeat_keep(c, &a->repeat, a->id)))
+	if (!tags_add(c, a->id, a->spec, &a->changed) ||
+		(a->repeat.key[0] && !repeat_keep(c, &a->repeat, a->id)))
 		return ST_ERR_IO;
 	sqlite3_stmt *revised = a->changed && a->existing ? db_statement(c, SQL_SEARCH_REVISED) : NULL;
 	if (revised) {
@@ -254,7 +264,10 @@ static void json_column_text(strbuf *out, const char *key, sqlite3_stmt *s, int 
 	json_text(out, key, sqlite3_column_type(s, at) == SQLITE_NULL ? NULL : column_text(s, at));
 }
 
-static bool state_is_final(const char *state) { return strcmp(state, "queued") && strcmp(state, "running"); }
+static bool state_is_final(const char *state)
+{
+	return strcmp(state, "queued") && strcmp(state, "running");
+}
 
 void search_row_json(sqlite3_stmt *s, strbuf *out)
 {
@@ -364,7 +377,8 @@ static bool add_event(db *c, const search_event *a, bool incumbent)
 	strbuf_putc(&b, '{');
 	json_int(&b, "evaluation", a->evaluation);
 	json_key(&b, "seconds");
-	strbuf_printf(&b, "%lld.%03d", (long long)(a->milliseconds / 1000), (int)(a->milliseconds % 1000));
+	strbuf_printf(
+		&b, "%lld.%03d", (long long)(a->milliseconds / 1000), (int)(a->milliseconds % 1000));
 	if (incumbent) {
 		json_int(&b, "runtime_ns", a->runtime_ns);
 		json_int(&b, "peak_bytes", a->peak_bytes);
@@ -438,7 +452,8 @@ static bool unclaim(db *c, const char *id)
 	return statement_finish(s) && event_state(c, id, "queued", NULL);
 }
 
-static bool end_search(db *c, const char *id, const char *state, const char *strategy, bool partial, const char *error, int failures)
+static bool end_search(db *c, const char *id, const char *state, const char *strategy, bool partial,
+	const char *error, int failures)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_END);
 	if (!s)
@@ -460,7 +475,8 @@ static bool end_search(db *c, const char *id, const char *state, const char *str
 		if (!statement_finish(s))
 			return false;
 	}
-	/* The last event first: numbers follow the highest one there is, and a stream has seen the one that goes. */
+	/* The last event first: numbers follow the highest one there is, and a stream has seen the one
+	 * that goes. */
 	if (!event_state(c, id, state, strategy) || !(s = db_statement(c, SQL_EVENT_THIN)))
 		return false;
 	bind_text(s, 1, id);
@@ -576,7 +592,8 @@ static bool finish_owned(db *c, search_finish *a, const owned *o)
 		if (!insert_strategy(c, a, o) || !note_structure(c, a, o))
 			return false;
 	}
-	return end_search(c, a->id, outcome == OUTCOME_CANCELED ? "canceled" : "succeeded", a->strategy, a->partial, NULL, 0);
+	return end_search(c, a->id, outcome == OUTCOME_CANCELED ? "canceled" : "succeeded", a->strategy,
+		a->partial, NULL, 0);
 }
 
 status search_finish_run(db *c, write_op *op)
@@ -637,7 +654,8 @@ status search_cancel_run(db *c, write_op *op)
 
 /* ---------------------------------------------------------------- leases */
 
-/* Ids from a statement with one text column; they are acted upon after it is done. False: not all could be read. */
+/* Ids from a statement with one text column; they are acted upon after it is done. False: not all
+ * could be read. */
 static bool collect_ids(db *c, sqlite3_stmt *s, char (**out)[SEARCH_ID_BYTES], uint32_t *out_n)
 {
 	VEC(struct { char id[SEARCH_ID_BYTES]; }) ids = {0};
@@ -648,7 +666,7 @@ static bool collect_ids(db *c, sqlite3_stmt *s, char (**out)[SEARCH_ID_BYTES], u
 	}
 	if (s)
 		sqlite3_reset(s);
-	*out = (char (*)[SEARCH_ID_BYTES])ids.p;
+	*out = (char(*)[SEARCH_ID_BYTES])ids.p;
 	*out_n = ids.n;
 	return f == FOUND_NONE;
 }
@@ -669,7 +687,7 @@ status search_beat_run(db *c, write_op *op)
 	sqlite3_stmt *s = db_statement(c, SQL_SEARCH_EXPIRED);
 	if (s)
 		sqlite3_bind_int64(s, 1, now);
-	char (*expired)[SEARCH_ID_BYTES];
+	char(*expired)[SEARCH_ID_BYTES];
 	uint32_t n;
 	ok = collect_ids(c, s, &expired, &n) && ok;
 	for (uint32_t i = 0; i < n && ok; i++)
@@ -680,11 +698,12 @@ status search_beat_run(db *c, write_op *op)
 
 status search_recover(db *c, int64_t *out_count)
 {
-	/* The lock of the store says that no other daemon runs them, and workers die with their daemon. */
-	char (*ids)[SEARCH_ID_BYTES];
+	/* The lock of the store says that no other daemon runs them, and workers die with their daemon.
+	 */
+	char(*ids)[SEARCH_ID_BYTES];
 	uint32_t n;
-	bool ok = collect_ids(c, db_statement(c, SQL_SEARCH_RUNNING), &ids, &n)
-		&& sqlite3_exec(c->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+	bool ok = collect_ids(c, db_statement(c, SQL_SEARCH_RUNNING), &ids, &n) &&
+		sqlite3_exec(c->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
 	for (uint32_t i = 0; i < n && ok; i++) {
 		sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
 		if (s)
@@ -692,7 +711,8 @@ status search_recover(db *c, int64_t *out_count)
 		bool cancel = s && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 13);
 		if (s)
 			sqlite3_reset(s);
-		ok = cancel ? end_search(c, ids[i], "canceled", NULL, false, NULL, 0) : requeue(c, ids[i], 0, 0);
+		ok = cancel ? end_search(c, ids[i], "canceled", NULL, false, NULL, 0)
+					: requeue(c, ids[i], 0, 0);
 	}
 	ok = ok && sqlite3_exec(c->handle, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
 	if (!ok && !sqlite3_get_autocommit(c->handle))

@@ -1,7 +1,8 @@
 /* The queue of searches whose plans a verifier compiles, and what it found.
  *
- * A job belongs to a search and can be taken once that has succeeded, so nothing has to happen when a search ends. A lease that runs
- * out makes it free again; attempt fences results that come late. A result is taken whole, in one transaction, or not at all. */
+ * A job belongs to a search and can be taken once that has succeeded, so nothing has to happen when
+ * a search ends. A lease that runs out makes it free again; attempt fences results that come late.
+ * A result is taken whole, in one transaction, or not at all. */
 #include "server/server.h"
 
 enum { MOST_LOSSES = 5 };
@@ -55,7 +56,8 @@ static void text_or_null(strbuf *out, const char *key, sqlite3_stmt *s, int at)
 }
 
 /* The rows of a search, or of all searches that planned or chose a strategy, as an array. */
-static bool rows_json(db *c, const char *search, const char *strategy, bool only_chosen, strbuf *out)
+static bool rows_json(
+	db *c, const char *search, const char *strategy, bool only_chosen, strbuf *out)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_VERIFY_ROWS);
 	int64_t n = 0;
@@ -117,7 +119,8 @@ found verification_over(db *c, const char *search, bool *over)
 		return FOUND_FAILED;
 	bind_text(s, 1, search);
 	found f = db_step(c, s);
-	*over = f != FOUND || (strcmp(column_text(s, 0), "queued") && strcmp(column_text(s, 0), "running"));
+	*over =
+		f != FOUND || (strcmp(column_text(s, 0), "queued") && strcmp(column_text(s, 0), "running"));
 	sqlite3_reset(s);
 	return f == FOUND_FAILED ? f : FOUND;
 }
@@ -163,7 +166,8 @@ static bool write_task(db *c, verification_claim *a, int64_t plans)
 		text_or_null(out, "mesh", s, 2);
 		text_or_null(out, "device", s, 3);
 		json_int(out, "memory_limit_bytes", sqlite3_column_int64(s, 4));
-		json_raw(out, "device_profile", sqlite3_column_type(s, 5) == SQLITE_NULL ? "null" : column_text(s, 5));
+		json_raw(out, "device_profile",
+			sqlite3_column_type(s, 5) == SQLITE_NULL ? "null" : column_text(s, 5));
 		strbuf_putc(out, '}');
 	}
 	sqlite3_reset(s);
@@ -241,7 +245,8 @@ static bool look(db *c, verification_result *a, char planned[ID_BYTES])
 	a->held = a->repeated = false;
 	if (a->found) {
 		const char *state = column_text(s, 0);
-		bool same = sqlite3_column_int64(s, 2) == a->attempt, first = sqlite3_column_type(s, 3) == SQLITE_NULL;
+		bool same = sqlite3_column_int64(s, 2) == a->attempt,
+			 first = sqlite3_column_type(s, 3) == SQLITE_NULL;
 		a->held = same && !strcmp(state, "running");
 		a->repeated = same && (!strcmp(state, "done") || !strcmp(state, "failed"));
 		snprintf(planned, ID_BYTES, "%s", column_text(s, first ? 9 : 3));
@@ -264,12 +269,14 @@ static bool insert_strategy(db *c, verification_result *a, const char *planned)
 	return finish(s);
 }
 
-static bool insert_row(db *c, const verification_result *a, const verification_row *row, const char *planned)
+static bool insert_row(
+	db *c, const verification_result *a, const verification_row *row, const char *planned)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_VERIFY_ROW);
 	if (!s)
 		return false;
-	const char *texts[] = {row->plan, row->apply, row->source, row->compiler, row->version, row->options};
+	const char *texts[] = {
+		row->plan, row->apply, row->source, row->compiler, row->version, row->options};
 	bind_text(s, 1, a->search);
 	sqlite3_bind_int64(s, 2, a->attempt);
 	bind_text(s, 3, row->chosen && a->strategy[0] ? a->strategy : NULL);

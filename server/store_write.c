@@ -1,8 +1,10 @@
-/* The writer thread. It takes what has queued up, at most BATCH operations, runs them in one transaction, each behind a
- * savepoint of its own, and tells their owners after COMMIT: one fsync serves many requests, nobody waits for a lock.
+/* The writer thread. It takes what has queued up, at most BATCH operations, runs them in one
+ * transaction, each behind a savepoint of its own, and tells their owners after COMMIT: one fsync
+ * serves many requests, nobody waits for a lock.
  *
- * An operation that fails is undone alone. A COMMIT that fails (full disk) fails the batch; while the store cannot be
- * written, a probe every few seconds finds out when it can again, even when nobody asks. */
+ * An operation that fails is undone alone. A COMMIT that fails (full disk) fails the batch; while
+ * the store cannot be written, a probe every few seconds finds out when it can again, even when
+ * nobody asks. */
 #include "server/server.h"
 #include "server/store_private.h"
 
@@ -180,7 +182,10 @@ typedef struct waiting_op {
 	bool finished;
 } waiting_op;
 
-static status waiting_run(db *c, write_op *op) { return ((waiting_op *)op)->inner->run(c, ((waiting_op *)op)->inner); }
+static status waiting_run(db *c, write_op *op)
+{
+	return ((waiting_op *)op)->inner->run(c, ((waiting_op *)op)->inner);
+}
 
 static void waiting_done(write_op *op)
 {

@@ -1,4 +1,5 @@
-/* The supervisor thread: claims queued searches, starts a worker for each, reads what the workers tell, ends them.
+/* The supervisor thread: claims queued searches, starts a worker for each, reads what the workers
+ * tell, ends them.
  *
  *   free slot + queued row -> claim (committed) -> work/ID-ATTEMPT/ -> worker
  *   worker: events on standard error, one strategy document on standard output, exit code
@@ -7,7 +8,8 @@
  *           exit 1, 64                       failed, with the worker's message
  *           out of memory                    failed, 422: another attempt would end the same
  *           anything else                    crashed: back to the queue until search_attempts is reached
- *   A start that fails for want of descriptors, processes or memory is no attempt: the claim is taken back, and the next start
+ *   A start that fails for want of descriptors, processes or memory is no attempt: the claim is
+ * taken back, and the next start
  *   waits a while.
  *
  * A result that cannot be committed (full disk) is kept and offered again. */
@@ -27,15 +29,21 @@ enum {
 	EVENT_INTERVAL_MS = 500,
 	GRACE_MS = 5000,
 	STDERR_TAIL = 16 << 10,
-	MOST_LINE = 32 << 10,       /* of an event: a search tree has up to 64 nodes */
-	MOST_ARGUMENTS = 3 * 2 * 1000 + 64, /* as many pins, forbids and groups as spec.c takes, each with its flag, and the others */
+	MOST_LINE = 32 << 10,               /* of an event: a search tree has up to 64 nodes */
+	MOST_ARGUMENTS = 3 * 2 * 1000 + 64, /* as many pins, forbids and groups as spec.c takes, each
+	                                       with its flag, and the others */
 	RETRY_MS = 5000,
 	LOOK_MS = 1000,
-	START_PAUSE_MS = 2000,      /* after a start that failed for want of something; doubles up to the most */
+	START_PAUSE_MS =
+		2000, /* after a start that failed for want of something; doubles up to the most */
 	MOST_START_PAUSE_MS = 30000,
 };
 
-typedef enum slot_state { SLOT_FREE, SLOT_RUNNING, SLOT_DONE } slot_state; /* DONE: its result waits to be committed */
+typedef enum slot_state {
+	SLOT_FREE,
+	SLOT_RUNNING,
+	SLOT_DONE
+} slot_state; /* DONE: its result waits to be committed */
 
 typedef struct slot {
 	slot_state state;
@@ -44,14 +52,16 @@ typedef struct slot {
 	char module[ID_BYTES];
 	child worker;
 	bool out_ended, err_ended, canceled, overtime, flooded;
-	int64_t started_ns, deadline_ns, kill_ns, ended_ns; /* kill_ns: when SIGKILL follows SIGTERM, 0: no SIGTERM yet */
-	strbuf out, err, tail;                  /* err: unread lines; tail: the last lines that are no events */
-	search_event waiting;                   /* the newest event, held back to keep the rate down; kind NULL: none */
+	int64_t started_ns, deadline_ns, kill_ns,
+		ended_ns;          /* kill_ns: when SIGKILL follows SIGTERM, 0: no SIGTERM yet */
+	strbuf out, err, tail; /* err: unread lines; tail: the last lines that are no events */
+	search_event waiting;  /* the newest event, held back to keep the rate down; kind NULL: none */
 	int64_t last_event_ns;
 	search_finish finish;
-	int64_t alive_ns, look_ns, cpu_ticks; /* when it last spoke or computed; when to look again; what it had taken then */
+	int64_t alive_ns, look_ns,
+		cpu_ticks; /* when it last spoke or computed; when to look again; what it had taken then */
 	bool out_of_memory, frozen;
-	int64_t kills;          /* kernel_memory_kills() at its start */
+	int64_t kills; /* kernel_memory_kills() at its start */
 	int64_t retry_ns;
 } slot;
 
@@ -64,18 +74,21 @@ struct supervisor {
 	pthread_mutex_t mutex; /* of cancels; a leaf */
 	VEC(struct { char id[SEARCH_ID_BYTES]; }) cancels;
 	int64_t next_beat_ns, next_look_ns;
-	bool queue_empty;      /* nothing to claim until a kick or the next look */
-	int64_t start_ns, start_pause_ns; /* no start before start_ns; the pause of the last failure, 0: the last one went well */
+	bool queue_empty;                 /* nothing to claim until a kick or the next look */
+	int64_t start_ns, start_pause_ns; /* no start before start_ns; the pause of the last failure, 0:
+	                                     the last one went well */
 	uint32_t slot_count;
 	slot slots[];
 };
 
 static void work_path(const supervisor *v, const slot *s, const char *file, char path[600])
 {
-	snprintf(path, 600, "%s/work/%s-%lld%s%s", store_objects(v->srv->store)->dir, s->id, (long long)s->attempt, file[0] ? "/" : "", file);
+	snprintf(path, 600, "%s/work/%s-%lld%s%s", store_objects(v->srv->store)->dir, s->id,
+		(long long)s->attempt, file[0] ? "/" : "", file);
 }
 
-static const char *const work_files[] = {"mesh.json", "device.json", "schedule.json", "start-0.json", "start-1.json", "start-2.json", "start-3.json"};
+static const char *const work_files[] = {"mesh.json", "device.json", "schedule.json",
+	"start-0.json", "start-1.json", "start-2.json", "start-3.json"};
 enum { FIRST_START_FILE = 3 };
 
 static void remove_work(const supervisor *v, const slot *s)
@@ -121,17 +134,21 @@ static void flush_event(supervisor *v, slot *s)
 static int64_t number_of(const cJSON *o, const char *name)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
-	return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 9007199254740992.0 ? (int64_t)item->valuedouble : 0;
+	return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 9007199254740992.0
+		? (int64_t)item->valuedouble
+		: 0;
 }
 
 static void take_event(slot *s, const cJSON *o)
 {
-	const cJSON *kind = cJSON_GetObjectItemCaseSensitive(o, "event"), *seconds = cJSON_GetObjectItemCaseSensitive(o, "seconds");
+	const cJSON *kind = cJSON_GetObjectItemCaseSensitive(o, "event"),
+				*seconds = cJSON_GetObjectItemCaseSensitive(o, "seconds");
 	bool incumbent = cJSON_IsString(kind) && !strcmp(kind->valuestring, "incumbent");
 	if (!incumbent && !(cJSON_IsString(kind) && !strcmp(kind->valuestring, "progress")))
 		return;
 	search_event *e = &s->waiting;
-	/* A progress line never pushes out an incumbent that still waits; it only brings its counters up to date. */
+	/* A progress line never pushes out an incumbent that still waits; it only brings its counters
+	 * up to date. */
 	if (incumbent || !e->kind)
 		e->kind = incumbent ? "incumbent" : "progress";
 	char *detail = search_detail(o);
@@ -140,7 +157,8 @@ static void take_event(slot *s, const cJSON *o)
 		e->detail = detail;
 	}
 	e->evaluation = number_of(o, "evaluation");
-	bool plausible = cJSON_IsNumber(seconds) && seconds->valuedouble >= 0 && seconds->valuedouble < 1e9;
+	bool plausible =
+		cJSON_IsNumber(seconds) && seconds->valuedouble >= 0 && seconds->valuedouble < 1e9;
 	e->milliseconds = plausible ? (int64_t)(seconds->valuedouble * 1000) : 0;
 	if (incumbent) {
 		e->runtime_ns = number_of(o, "runtime_ns");
@@ -160,7 +178,8 @@ static void keep_tail(slot *s, const char *line, size_t n)
 static void take_lines(slot *s)
 {
 	size_t at = 0;
-	for (char *end; s->err.n > at && (end = memchr(s->err.p + at, '\n', s->err.n - at)); at = (size_t)(end - s->err.p) + 1) {
+	for (char *end; s->err.n > at && (end = memchr(s->err.p + at, '\n', s->err.n - at));
+		 at = (size_t)(end - s->err.p) + 1) {
 		const char *line = s->err.p + at;
 		size_t n = (size_t)(end - line);
 		cJSON *o = n && line[0] == '{' ? json_parse(line, n, MOST_LINE, NULL) : NULL;
@@ -213,7 +232,8 @@ static void add_bytes(arguments *a, const char *flag, int64_t value)
 }
 
 /* A field that is JSON goes to the worker as a file. */
-static bool add_file(supervisor *v, const slot *s, arguments *a, const char *flag, const char *file, const char *json)
+static bool add_file(supervisor *v, const slot *s, arguments *a, const char *flag, const char *file,
+	const char *json)
 {
 	char path[600];
 	work_path(v, s, file, path);
@@ -228,7 +248,8 @@ static int64_t threads_of(const supervisor *v, const search_spec *p)
 	return p->threads ? MIN(p->threads, most ? most : parallel_cores()) : most;
 }
 
-/* What is begun with comes from the store as it is now; where it cannot be read, the search begins with nothing. */
+/* What is begun with comes from the store as it is now; where it cannot be read, the search begins
+ * with nothing. */
 static bool add_starts(supervisor *v, const slot *s, const search_spec *p, arguments *a)
 {
 	char structure[ID_BYTES];
@@ -237,13 +258,15 @@ static bool add_starts(supervisor *v, const slot *s, const search_spec *p, argum
 	if (p->cold || !v->srv->opt.warm_start || !c || !starts_structure(c, p->module, structure))
 		return true;
 	bool ok = true;
-	start_query q = {.structure = structure, .module = p->module, .mesh = p->mesh_text, .device = p->device};
+	start_query q = {
+		.structure = structure, .module = p->module, .mesh = p->mesh_text, .device = p->device};
 	if (starts_find(c, &q, &found))
 		for (uint32_t i = 0; i < found.n && ok; i++) {
 			char path[600];
 			work_path(v, s, work_files[FIRST_START_FILE + i], path);
 			add(a, "--start", path);
-			ok = file_write(path, found.list[i].document.p, found.list[i].document.n, NULL) == ST_OK;
+			ok =
+				file_write(path, found.list[i].document.p, found.list[i].document.n, NULL) == ST_OK;
 		}
 	starts_release(&found);
 	return ok;
@@ -273,7 +296,8 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 		add_number(a, "--evaluations", p->budget_amount);
 	if (!strcmp(p->budget, "seconds")) {
 		char text[48];
-		snprintf(text, sizeof text, "%lld.%03d", (long long)(p->budget_amount / 1000), (int)(p->budget_amount % 1000));
+		snprintf(text, sizeof text, "%lld.%03d", (long long)(p->budget_amount / 1000),
+			(int)(p->budget_amount % 1000));
 		add(a, "--seconds", text);
 	}
 	if (p->seed >= 0)
@@ -301,8 +325,10 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 	return ok;
 }
 
-/* False with why filled when the stored request is not one; false without when something was short. */
-static bool start_worker(supervisor *v, slot *s, const char *request, size_t request_n, problem *why)
+/* False with why filled when the stored request is not one; false without when something was short.
+ */
+static bool start_worker(
+	supervisor *v, slot *s, const char *request, size_t request_n, problem *why)
 {
 	char path[600];
 	search_spec spec;
@@ -310,7 +336,8 @@ static bool start_worker(supervisor *v, slot *s, const char *request, size_t req
 	arena_init(&a->mem);
 	work_path(v, s, "", path);
 	s->kills = kernel_memory_kills();
-	bool ok = spec_parse(&spec, request, request_n, NULL, 0, why) && (mkdir(path, 0700) == 0 || errno == EEXIST);
+	bool ok = spec_parse(&spec, request, request_n, NULL, 0, why) &&
+		(mkdir(path, 0700) == 0 || errno == EEXIST);
 	if (ok && (ok = build_arguments(v, s, &spec, a))) {
 		child_limits limits = tool_limits(v->srv);
 		limits.threads = (int)threads_of(v, &spec);
@@ -318,7 +345,8 @@ static bool start_worker(supervisor *v, slot *s, const char *request, size_t req
 		ok = child_start(v->srv->worker, a->v, &limits, &s->worker);
 	}
 	if (!ok)
-		log_warn("event=worker_not_started search=%s error=%s", s->id, log_quoted(why->kind ? why->detail : strerror(errno)).text);
+		log_warn("event=worker_not_started search=%s error=%s", s->id,
+			log_quoted(why->kind ? why->detail : strerror(errno)).text);
 	spec_release(&spec);
 	arena_release(&a->mem);
 	free(a);
@@ -337,10 +365,12 @@ static void begin_finish(slot *s, search_outcome outcome)
 	s->retry_ns = 0;
 }
 
-/* Something was short, and may be for a while: the search keeps its place in the queue, and the next start waits. */
+/* Something was short, and may be for a while: the search keeps its place in the queue, and the
+ * next start waits. */
 static void pause_starts(supervisor *v)
 {
-	v->start_pause_ns = MIN(MAX(2 * v->start_pause_ns, START_PAUSE_MS * 1000000ll), MOST_START_PAUSE_MS * 1000000ll);
+	v->start_pause_ns = MIN(
+		MAX(2 * v->start_pause_ns, START_PAUSE_MS * 1000000ll), MOST_START_PAUSE_MS * 1000000ll);
 	v->start_ns = clock_ns() + v->start_pause_ns;
 	metric_add(v->srv, workers_not_started, 1);
 }
@@ -370,7 +400,9 @@ static void claim(supervisor *v)
 		slot *s = &v->slots[i];
 		if (s->state != SLOT_FREE || clock_ns() < v->start_ns)
 			continue;
-		search_claim c = {.op = {.run = search_claim_run}, .lease_us = srv->opt.lease * 1000000, .rules = &srv->rules};
+		search_claim c = {.op = {.run = search_claim_run},
+			.lease_us = srv->opt.lease * 1000000,
+			.rules = &srv->rules};
 		if (store_write(srv->store, &c.op) != ST_OK || !c.found) {
 			v->queue_empty = true;
 		} else {
@@ -418,22 +450,27 @@ static void judge(server *srv, slot *s, int wait_status)
 	begin_finish(s, OUTCOME_CRASHED);
 	search_finish *f = &s->finish;
 	strbuf_add(&s->tail, "", 0);
-	s->out_of_memory = !s->flooded && !s->kill_ns && !s->frozen && died_of_memory(code, s->tail.p, s->kills);
+	s->out_of_memory =
+		!s->flooded && !s->kill_ns && !s->frozen && died_of_memory(code, s->tail.p, s->kills);
 	if (code == 1 && str_starts(str_of(s->tail.p), "libgomp: ")) {
-		problem_set(&f->error, PROBLEM_INTERNAL, "the worker could not start its threads: %.400s", s->tail.p);
+		problem_set(&f->error, PROBLEM_INTERNAL, "the worker could not start its threads: %.400s",
+			s->tail.p);
 	} else if (code == 1 && objects_lost(store_objects(srv->store), "objects", s->module)) {
 		f->outcome = OUTCOME_FAILED;
 		store_look_for_lost(srv->store);
-		problem_set(&f->error, PROBLEM_INTERNAL, "the text of the module is lost: upload it again and ask again");
+		problem_set(&f->error, PROBLEM_INTERNAL,
+			"the text of the module is lost: upload it again and ask again");
 	} else if (code == 1 || code == 64) {
 		f->outcome = OUTCOME_FAILED;
 		worker_error(s->tail.p, &f->error);
 	} else if (s->out_of_memory) {
 		f->outcome = OUTCOME_FAILED;
-		problem_set(&f->error, PROBLEM_UNPROCESSABLE, "the worker ran out of memory; its limit is %lld MiB (--worker-memory)",
+		problem_set(&f->error, PROBLEM_UNPROCESSABLE,
+			"the worker ran out of memory; its limit is %lld MiB (--worker-memory)",
 			(long long)srv->opt.worker_memory >> 20);
 	} else if (s->frozen) {
-		problem_set(&f->error, PROBLEM_INTERNAL, "the worker neither computed nor spoke for %lld s", (long long)srv->opt.worker_silence);
+		problem_set(&f->error, PROBLEM_INTERNAL, "the worker neither computed nor spoke for %lld s",
+			(long long)srv->opt.worker_silence);
 	} else if (code == EXIT_NOT_STARTED) {
 		f->outcome = OUTCOME_NOT_STARTED;
 	} else if (document && (code == 0 || code == 2)) {
@@ -448,13 +485,17 @@ static void judge(server *srv, slot *s, int wait_status)
 		f->partial = true;
 	} else if (s->overtime) {
 		f->outcome = OUTCOME_FAILED;
-		problem_set(&f->error, PROBLEM_UNPROCESSABLE, "no answer within the limit of %lld s", (long long)srv->opt.search_seconds);
+		problem_set(&f->error, PROBLEM_UNPROCESSABLE, "no answer within the limit of %lld s",
+			(long long)srv->opt.search_seconds);
 	} else if (s->flooded) {
 		f->outcome = OUTCOME_FAILED;
-		problem_set(&f->error, PROBLEM_UNPROCESSABLE, "the worker's output passed the limit of %lld MiB", (long long)answer_limit(srv) >> 20);
+		problem_set(&f->error, PROBLEM_UNPROCESSABLE,
+			"the worker's output passed the limit of %lld MiB", (long long)answer_limit(srv) >> 20);
 	} else {
-		problem_set(&f->error, PROBLEM_INTERNAL, "the worker ended with %s %d%s%.400s", WIFSIGNALED(wait_status) ? "signal" : "code",
-			WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : code, s->tail.n ? ": " : "", s->tail.p);
+		problem_set(&f->error, PROBLEM_INTERNAL, "the worker ended with %s %d%s%.400s",
+			WIFSIGNALED(wait_status) ? "signal" : "code",
+			WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : code, s->tail.n ? ": " : "",
+			s->tail.p);
 	}
 	if (f->outcome != OUTCOME_FAILED && f->outcome != OUTCOME_CRASHED && document) {
 		f->document = s->out.p;
@@ -471,22 +512,17 @@ static void count_end(server *srv, const slot *s)
 		metric_add(srv, workers_crashed, f->outcome == OUTCOME_CRASHED);
 	if (f->accepted && !f->requeued) {
 		switch (f->outcome) {
-		case OUTCOME_SUCCEEDED:
-			metric_add(srv, searches_succeeded, 1);
-			break;
+		case OUTCOME_SUCCEEDED: metric_add(srv, searches_succeeded, 1); break;
 		case OUTCOME_CANCELED:
 		case OUTCOME_RELEASED:
-		case OUTCOME_NOT_STARTED:
-			metric_add(srv, searches_canceled, 1);
-			break;
+		case OUTCOME_NOT_STARTED: metric_add(srv, searches_canceled, 1); break;
 		case OUTCOME_FAILED:
-		case OUTCOME_CRASHED:
-			metric_add(srv, searches_failed, 1);
-			break;
+		case OUTCOME_CRASHED: metric_add(srv, searches_failed, 1); break;
 		}
 	}
 	metric_add(srv, workers_out_of_memory, f->accepted && s->out_of_memory);
-	log_info("event=search_ended search=%s attempt=%lld outcome=%d requeued=%d", s->id, (long long)s->attempt, f->outcome, f->requeued);
+	log_info("event=search_ended search=%s attempt=%lld outcome=%d requeued=%d", s->id,
+		(long long)s->attempt, f->outcome, f->requeued);
 }
 
 /* Offers a result to the store; when that fails the slot keeps it. */
@@ -538,7 +574,8 @@ static void reap(supervisor *v, slot *s)
 		v->start_pause_ns = 0;
 }
 
-/* A worker's heartbeat is that it speaks or takes CPU time: one that is stopped, or waits for itself, does neither. */
+/* A worker's heartbeat is that it speaks or takes CPU time: one that is stopped, or waits for
+ * itself, does neither. */
 static void check_heartbeat(supervisor *v, slot *s, int64_t now)
 {
 	if (s->state != SLOT_RUNNING || now < s->look_ns || s->frozen)
@@ -556,7 +593,8 @@ static void check_heartbeat(supervisor *v, slot *s, int64_t now)
 	s->out_ended = s->err_ended = true;
 }
 
-/* A worker that has been killed may have left a process that holds its pipes: the exit of the worker itself counts. */
+/* A worker that has been killed may have left a process that holds its pipes: the exit of the
+ * worker itself counts. */
 static void check_time(slot *s, int64_t now)
 {
 	if (s->state != SLOT_RUNNING)
@@ -575,7 +613,8 @@ static void check_time(slot *s, int64_t now)
 
 static void read_worker(const server *srv, slot *s)
 {
-	if (!s->out_ended && !read_available(s->worker.out, &s->out, (size_t)answer_limit(srv), &s->out_ended))
+	if (!s->out_ended &&
+		!read_available(s->worker.out, &s->out, (size_t)answer_limit(srv), &s->out_ended))
 		s->flooded = true;
 	if (!s->err_ended && !read_available(s->worker.err, &s->err, 1 << 20, &s->err_ended))
 		s->flooded = true;
@@ -721,7 +760,10 @@ supervisor *supervisor_new(server *srv)
 	return NULL;
 }
 
-int64_t supervisor_turned_ns(supervisor *v) { return atomic_load_explicit(&v->turned_ns, memory_order_relaxed); }
+int64_t supervisor_turned_ns(supervisor *v)
+{
+	return atomic_load_explicit(&v->turned_ns, memory_order_relaxed);
+}
 
 void supervisor_kick(supervisor *v)
 {

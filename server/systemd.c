@@ -1,5 +1,6 @@
-/* The protocol of a service manager: messages to NOTIFY_SOCKET (sd_notify(3)), sockets that it opened (sd_listen_fds(3)). Both are a few lines
- * each and stable by promise; so libsystemd is no dependency. */
+/* The protocol of a service manager: messages to NOTIFY_SOCKET (sd_notify(3)), sockets that it
+ * opened (sd_listen_fds(3)). Both are a few lines each and stable by promise; so libsystemd is no
+ * dependency. */
 #include "server/server.h"
 
 #include <errno.h>
@@ -35,7 +36,8 @@ void systemd_reloading(void)
 	char text[80];
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%lld",
+		(long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
 	systemd_notify(text);
 }
 
@@ -52,7 +54,9 @@ int64_t systemd_watchdog_ns(void)
 	const char *text = getenv("WATCHDOG_USEC");
 	int64_t us;
 	bool other = getenv("WATCHDOG_PID") && !is_ours("WATCHDOG_PID");
-	return text && !other && str_to_i64(str_of(text), &us) && us > 0 && us < INT64_MAX / 1000 ? us * 1000 / 3 : 0;
+	return text && !other && str_to_i64(str_of(text), &us) && us > 0 && us < INT64_MAX / 1000
+		? us * 1000 / 3
+		: 0;
 }
 
 bool systemd_sockets(int *out_tcp, int *out_local, diag *d)
@@ -67,11 +71,17 @@ bool systemd_sockets(int *out_tcp, int *out_local, diag *d)
 		socklen_t size = sizeof a;
 		int type = 0;
 		socklen_t type_size = sizeof type;
-		if (getsockname(fd, (struct sockaddr *)&a, &size) != 0 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) != 0 || type != SOCK_STREAM)
-			return diag_set(d, ST_ERR_INVALID, "descriptor %d of the service manager is no stream socket", fd), false;
+		if (getsockname(fd, (struct sockaddr *)&a, &size) != 0 ||
+			getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) != 0 || type != SOCK_STREAM)
+			return diag_set(d, ST_ERR_INVALID,
+					   "descriptor %d of the service manager is no stream socket", fd),
+				   false;
 		int *slot = a.ss_family == AF_UNIX ? out_local : out_tcp;
 		if (*slot >= 0)
-			return diag_set(d, ST_ERR_INVALID, "the service manager gave two sockets of a kind: one of TCP and one of Unix are served"), false;
+			return diag_set(d, ST_ERR_INVALID,
+					   "the service manager gave two sockets of a kind: one of TCP and one of Unix "
+					   "are served"),
+				   false;
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 		*slot = fd;

@@ -1,5 +1,5 @@
-/* TLS: certificate chain and key from two PEM files, read again by SIGHUP. Handshakes under way keep the ones they began with,
- * so old ones stay in memory; there are few. */
+/* TLS: certificate chain and key from two PEM files, read again by SIGHUP. Handshakes under way
+ * keep the ones they began with, so old ones stay in memory; there are few. */
 #include "server/server.h"
 
 #include <gnutls/abstract.h>
@@ -16,11 +16,13 @@ typedef struct identity {
 
 static _Atomic(identity *) current; /* libmicrohttpd's callback has no argument of ours */
 
-static int retrieve(gnutls_session_t session, const gnutls_datum_t *authorities, int authority_count, const gnutls_pk_algorithm_t *algorithms,
-	int algorithm_count, gnutls_pcert_st **chain, unsigned *count, gnutls_privkey_t *key)
+static int retrieve(gnutls_session_t session, const gnutls_datum_t *authorities,
+	int authority_count, const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
+	gnutls_pcert_st **chain, unsigned *count, gnutls_privkey_t *key)
 {
 	identity *now = atomic_load(&current);
-	(void)session, (void)authorities, (void)authority_count, (void)algorithms, (void)algorithm_count;
+	(void)session, (void)authorities, (void)authority_count, (void)algorithms,
+		(void)algorithm_count;
 	*chain = now->chain;
 	*count = now->count;
 	*key = now->key;
@@ -46,7 +48,8 @@ static int read_identity(identity *id, const gnutls_datum_t *chain, const gnutls
 	int rc = check_pair(chain, key);
 	id->count = MOST_CERTIFICATES;
 	if (rc == 0)
-		rc = gnutls_pcert_list_import_x509_raw(id->chain, &id->count, chain, GNUTLS_X509_FMT_PEM, 0);
+		rc =
+			gnutls_pcert_list_import_x509_raw(id->chain, &id->count, chain, GNUTLS_X509_FMT_PEM, 0);
 	if (rc == 0)
 		rc = gnutls_privkey_init(&id->key);
 	return rc ? rc : gnutls_privkey_import_x509_raw(id->key, key, GNUTLS_X509_FMT_PEM, NULL, 0);
@@ -67,7 +70,8 @@ status tls_load(const options *o, diag *d)
 		if (rc == 0)
 			atomic_store(&current, id);
 		else
-			s = diag_set(d, ST_ERR_INVALID, "'%s' and '%s' are no certificate and its key: %s", o->tls_cert, o->tls_key, gnutls_strerror(rc));
+			s = diag_set(d, ST_ERR_INVALID, "'%s' and '%s' are no certificate and its key: %s",
+				o->tls_cert, o->tls_key, gnutls_strerror(rc));
 	}
 	if (key.p)
 		gnutls_memset(key.p, 0, key.n);
@@ -76,7 +80,8 @@ status tls_load(const options *o, diag *d)
 	return s;
 }
 
-/* What libmicrohttpd reads of a connection once it is decrypted passes the gate as plain bytes do. */
+/* What libmicrohttpd reads of a connection once it is decrypted passes the gate as plain bytes do.
+ */
 ssize_t gnutls_record_recv(gnutls_session_t session, void *to, size_t n)
 {
 	gate *g = gate_of_tls(gnutls_transport_get_int(session));
@@ -84,7 +89,8 @@ ssize_t gnutls_record_recv(gnutls_session_t session, void *to, size_t n)
 		return gnutls_record_recv_seq(session, to, n, NULL);
 	if (gate_stopped(g)) {
 		char waste[4096];
-		for (int i = 0; i < 64 && gnutls_record_recv_seq(session, waste, sizeof waste, NULL) > 0; i++)
+		for (int i = 0; i < 64 && gnutls_record_recv_seq(session, waste, sizeof waste, NULL) > 0;
+			 i++)
 			;
 		size_t ours = gate_pass(g, to, 0, n);
 		return ours ? (ssize_t)ours : gate_ended(g) ? 0 : GNUTLS_E_AGAIN;

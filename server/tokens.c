@@ -1,6 +1,7 @@
 /* Access tokens: the file holds only their sha256, so reading it gives nobody access. One a line:
  *   NAME SCOPES SHA256 [EXPIRES]      training read,submit 9f86d0... 2030-12-31      '#' starts a comment
- * EXPIRES is a day, or a time such as 2030-12-31T12:00:00Z; from then on (UTC) the token is unknown. */
+ * EXPIRES is a day, or a time such as 2030-12-31T12:00:00Z; from then on (UTC) the token is
+ * unknown. */
 #include "server/server.h"
 
 #include <errno.h>
@@ -89,14 +90,18 @@ static bool expiry_parse(str word, int64_t *out)
 
 static status add_line(token_list *list, str line, uint32_t number, const char *path, diag *d)
 {
-	str name = next_word(&line), scopes = next_word(&line), digest = next_word(&line), expires = next_word(&line);
+	str name = next_word(&line), scopes = next_word(&line), digest = next_word(&line),
+		expires = next_word(&line);
 	token entry;
 	if (!name.n || name.p[0] == '#')
 		return ST_OK;
-	if (name.n >= sizeof entry.owner || memchr(name.p, ':', name.n) || !scopes_parse(scopes, &entry.scopes) || !hex_parse(digest, entry.digest)
-		|| !expiry_parse(expires, &entry.expires_us) || next_word(&line).n)
-		return diag_set(d, ST_ERR_PARSE, "%s:%u: expected NAME SCOPES SHA256 [EXPIRES], scopes of read,submit,admin, a day such as 2030-12-31", path,
-			number);
+	if (name.n >= sizeof entry.owner || memchr(name.p, ':', name.n) ||
+		!scopes_parse(scopes, &entry.scopes) || !hex_parse(digest, entry.digest) ||
+		!expiry_parse(expires, &entry.expires_us) || next_word(&line).n)
+		return diag_set(d, ST_ERR_PARSE,
+			"%s:%u: expected NAME SCOPES SHA256 [EXPIRES], scopes of read,submit,admin, a day such "
+			"as 2030-12-31",
+			path, number);
 	snprintf(entry.owner, sizeof entry.owner, STR_FMT, STR_ARG(name));
 	vec_push(list, entry);
 	return ST_OK;
@@ -136,8 +141,8 @@ tokens *tokens_load(const char *path, diag *d)
 static bool has(const token_list *list, const token *entry)
 {
 	for (uint32_t i = 0; i < list->n; i++)
-		if (!memcmp(list->p[i].digest, entry->digest, sizeof entry->digest) && list->p[i].scopes == entry->scopes
-			&& list->p[i].expires_us == entry->expires_us)
+		if (!memcmp(list->p[i].digest, entry->digest, sizeof entry->digest) &&
+			list->p[i].scopes == entry->scopes && list->p[i].expires_us == entry->expires_us)
 			return true;
 	return false;
 }
@@ -149,7 +154,8 @@ static void log_changes(const token_list *before, const token_list *after)
 			log_audit("event=token_removed name=%s", log_quoted(before->p[i].owner).text);
 	for (uint32_t i = 0; i < after->n; i++)
 		if (!has(before, &after->p[i]))
-			log_audit("event=token_added name=%s scopes=%d", log_quoted(after->p[i].owner).text, after->p[i].scopes);
+			log_audit("event=token_added name=%s scopes=%d", log_quoted(after->p[i].owner).text,
+				after->p[i].scopes);
 }
 
 status tokens_reload(tokens *t, diag *d)
@@ -189,7 +195,8 @@ int tokens_check(tokens *t, const char *authorization, char owner[64])
 	SHA256((const unsigned char *)authorization + 7, strlen(authorization + 7), digest);
 	pthread_rwlock_rdlock(&t->lock);
 	for (uint32_t i = 0; i < t->list.n; i++)
-		if (!CRYPTO_memcmp(digest, t->list.p[i].digest, sizeof digest) && now < t->list.p[i].expires_us) {
+		if (!CRYPTO_memcmp(digest, t->list.p[i].digest, sizeof digest) &&
+			now < t->list.p[i].expires_us) {
 			scopes = t->list.p[i].scopes;
 			snprintf(owner, 64, "%s", t->list.p[i].owner);
 		}
@@ -200,15 +207,19 @@ int tokens_check(tokens *t, const char *authorization, char owner[64])
 status tokens_add(const char *path, const char *spec, diag *d)
 {
 	const char *colon = strchr(spec, ':'), *second = colon ? strchr(colon + 1, ':') : NULL;
-	str words = {colon ? colon + 1 : NULL, colon ? (second ? (size_t)(second - colon) - 1 : strlen(colon + 1)) : 0};
+	str words = {colon ? colon + 1 : NULL,
+		colon ? (second ? (size_t)(second - colon) - 1 : strlen(colon + 1)) : 0};
 	str day = second ? str_of(second + 1) : (str){NULL, 0};
 	int scopes;
 	int64_t expires_us;
 	unsigned char secret[SECRET_BYTES], digest[SHA256_DIGEST_LENGTH];
 	char text[2 * SECRET_BYTES + 1];
-	if (!colon || colon == spec || colon - spec >= 64 || strpbrk(spec, " \t\n#") || !strncmp(spec, "unix:", 5)
-		|| !scopes_parse(words, &scopes) || (second && !day.n) || !expiry_parse(day, &expires_us))
-		return diag_set(d, ST_ERR_INVALID, "--new-token takes NAME:SCOPES or NAME:SCOPES:DAY, such as training:read,submit:2030-12-31");
+	if (!colon || colon == spec || colon - spec >= 64 || strpbrk(spec, " \t\n#") ||
+		!strncmp(spec, "unix:", 5) || !scopes_parse(words, &scopes) || (second && !day.n) ||
+		!expiry_parse(day, &expires_us))
+		return diag_set(d, ST_ERR_INVALID,
+			"--new-token takes NAME:SCOPES or NAME:SCOPES:DAY, such as "
+			"training:read,submit:2030-12-31");
 	if (!path[0])
 		return diag_set(d, ST_ERR_INVALID, "--new-token needs --tokens FILE");
 	if (RAND_bytes(secret, sizeof secret) != 1)

@@ -1,6 +1,7 @@
-/* A body on its way in: bytes -> (gunzip | unzstd) -> count and hash -> memory, or zstd -> temporary file.
- * Refused while it arrives: too many bytes, too many decoded bytes, a bomb (more than 200 times its size once a
- * mebibyte is out), damage. Refused at the end: nothing, truncation. */
+/* A body on its way in: bytes -> (gunzip | unzstd) -> count and hash -> memory, or zstd ->
+ * temporary file. Refused while it arrives: too many bytes, too many decoded bytes, a bomb (more
+ * than 200 times its size once a mebibyte is out), damage. Refused at the end: nothing, truncation.
+ */
 #include "server/server.h"
 
 #include <errno.h>
@@ -35,18 +36,22 @@ struct upload {
 	EVP_MD_CTX *hash;
 	char id[ID_BYTES];
 	ZSTD_CStream *pack;
-	problem unwritten; /* why the temporary file is not whole; the text is hashed to its end all the same */
+	problem unwritten; /* why the temporary file is not whole; the text is hashed to its end all the
+	                      same */
 	int fd;
 	char temp[512];
 	strbuf text;
 	char chunk[CHUNK], packed[CHUNK];
 };
 
-/* Makes sure that `more` bytes beside the struct and the coders are taken from the budget. The coders tell their size only once
- * they have allocated: one step of one HTTP thread may pass the budget by a window before it is seen. */
+/* Makes sure that `more` bytes beside the struct and the coders are taken from the budget. The
+ * coders tell their size only once they have allocated: one step of one HTTP thread may pass the
+ * budget by a window before it is seen. */
 static bool hold(upload *u, size_t more, problem *why)
 {
-	int64_t total = (int64_t)(sizeof *u + more + ZSTD_sizeof_CStream(u->pack) + ZSTD_sizeof_DStream(u->unzstd)) + u->gzip_open * GZIP_BYTES;
+	int64_t total = (int64_t)(sizeof *u + more + ZSTD_sizeof_CStream(u->pack) +
+						ZSTD_sizeof_DStream(u->unzstd)) +
+		u->gzip_open * GZIP_BYTES;
 	if (total <= u->held)
 		return true;
 	if (!memory_take(u->memory, total - u->held))
@@ -69,7 +74,8 @@ static bool open_pack(upload *u, objects *o, problem *why)
 	return true;
 }
 
-upload *upload_new(objects *o, memory *m, upload_coding coding, int64_t wire_limit, int64_t decoded_limit, problem *why)
+upload *upload_new(objects *o, memory *m, upload_coding coding, int64_t wire_limit,
+	int64_t decoded_limit, problem *why)
 {
 	if (!memory_take(m, sizeof(upload))) {
 		memory_refused(why);
@@ -84,7 +90,8 @@ upload *upload_new(objects *o, memory *m, upload_coding coding, int64_t wire_lim
 	u->decoded_limit = decoded_limit;
 	u->fd = -1;
 	u->hash = EVP_MD_CTX_new();
-	bool ok = u->hash && EVP_DigestInit_ex(u->hash, EVP_sha256(), NULL) == 1 ? true : memory_refused(why);
+	bool ok =
+		u->hash && EVP_DigestInit_ex(u->hash, EVP_sha256(), NULL) == 1 ? true : memory_refused(why);
 	if (ok && (!o || open_pack(u, o, why)))
 		return u;
 	upload_free(u);
@@ -124,7 +131,8 @@ static bool pack_out(upload *u, const char *p, size_t n, bool last, problem *why
 		ZSTD_outBuffer out = {u->packed, CHUNK, 0};
 		size_t left = ZSTD_compressStream2(u->pack, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
 		if (ZSTD_isError(left))
-			return ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation ? memory_refused(why)
+			return ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation
+				? memory_refused(why)
 				: problem_set(why, PROBLEM_INTERNAL, "cannot compress the module");
 		if (!write_all(u->fd, u->packed, out.pos)) {
 			problem_errno(&u->unwritten, "cannot write the module");
@@ -139,9 +147,11 @@ static bool take(upload *u, const char *p, size_t n, problem *why)
 {
 	u->decoded += (int64_t)n;
 	if (u->decoded > u->decoded_limit)
-		return problem_set(why, PROBLEM_TOO_LARGE, "the module has more than the limit of %lld bytes", (long long)u->decoded_limit);
+		return problem_set(why, PROBLEM_TOO_LARGE,
+			"the module has more than the limit of %lld bytes", (long long)u->decoded_limit);
 	if (u->decoded > BOMB_FROM && u->decoded / BOMB_RATIO > u->wire)
-		return problem_set(why, PROBLEM_TOO_LARGE, "the body grows more than %d times when decoded", BOMB_RATIO);
+		return problem_set(
+			why, PROBLEM_TOO_LARGE, "the body grows more than %d times when decoded", BOMB_RATIO);
 	EVP_DigestUpdate(u->hash, p, n);
 	if (u->stored)
 		return u->unwritten.kind || pack_out(u, p, n, false, why);
@@ -177,7 +187,9 @@ static bool refuse_zstd(size_t code, problem *why)
 	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
 		return memory_refused(why);
 	if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge)
-		return problem_set(why, PROBLEM_TOO_LARGE, "the zstd data needs a window of more than %d MiB (RFC 9659): compress without --long or --ultra",
+		return problem_set(why, PROBLEM_TOO_LARGE,
+			"the zstd data needs a window of more than %d MiB (RFC 9659): compress without --long "
+			"or --ultra",
 			1 << (ZSTD_WINDOW_LOG - 20));
 	return problem_set(why, PROBLEM_BAD_REQUEST, "damaged zstd data: %s", ZSTD_getErrorName(code));
 }
@@ -203,7 +215,8 @@ static bool feed_zstd(upload *u, const char *p, size_t n, problem *why)
 /* The first four bytes tell what the body is; a Content-Encoding has to agree with them. */
 static bool decide(upload *u, problem *why)
 {
-	bool gzip = u->head_n >= 2 && !memcmp(u->head, "\x1f\x8b", 2), zstd = u->head_n == 4 && !memcmp(u->head, "\x28\xb5\x2f\xfd", 4);
+	bool gzip = u->head_n >= 2 && !memcmp(u->head, "\x1f\x8b", 2),
+		 zstd = u->head_n == 4 && !memcmp(u->head, "\x28\xb5\x2f\xfd", 4);
 	u->decided = true;
 	if (u->coding == CODING_GZIP && !gzip)
 		return problem_set(why, PROBLEM_BAD_REQUEST, "Content-Encoding says gzip, the body is not");
@@ -227,14 +240,17 @@ static bool feed_decided(upload *u, const char *p, size_t n, problem *why)
 {
 	if (n == 0)
 		return true;
-	return u->coding == CODING_GZIP ? feed_gzip(u, p, n, why) : u->coding == CODING_ZSTD ? feed_zstd(u, p, n, why) : take(u, p, n, why);
+	return u->coding == CODING_GZIP ? feed_gzip(u, p, n, why)
+		: u->coding == CODING_ZSTD  ? feed_zstd(u, p, n, why)
+									: take(u, p, n, why);
 }
 
 bool upload_feed(upload *u, const char *p, size_t n, problem *why)
 {
 	u->wire += (int64_t)n;
 	if (u->wire > u->wire_limit)
-		return problem_set(why, PROBLEM_TOO_LARGE, "the body has more than the limit of %lld bytes", (long long)u->wire_limit);
+		return problem_set(why, PROBLEM_TOO_LARGE, "the body has more than the limit of %lld bytes",
+			(long long)u->wire_limit);
 	while (!u->decided && n) {
 		u->head[u->head_n++] = *p++;
 		n--;
@@ -249,7 +265,8 @@ bool upload_end(upload *u, problem *why)
 	if (!u->decided && (!decide(u, why) || !feed_decided(u, u->head, u->head_n, why)))
 		return false;
 	if (u->coding != CODING_ANY && !u->finished)
-		return problem_set(why, PROBLEM_BAD_REQUEST, "truncated %s data", u->coding == CODING_GZIP ? "gzip" : "zstd");
+		return problem_set(why, PROBLEM_BAD_REQUEST, "truncated %s data",
+			u->coding == CODING_GZIP ? "gzip" : "zstd");
 	if (u->decoded == 0)
 		return problem_set(why, PROBLEM_BAD_MODULE, "the body is empty, expected a module");
 	if (u->stored && !u->unwritten.kind && !pack_out(u, NULL, 0, true, why))
@@ -270,5 +287,8 @@ const char *upload_id(const upload *u) { return u->id; }
 int64_t upload_text_bytes(const upload *u) { return u->decoded; }
 int64_t upload_wire_bytes(const upload *u) { return u->wire; }
 const char *upload_temp(const upload *u) { return u->temp; }
-const problem *upload_unwritten(const upload *u) { return u->unwritten.kind ? &u->unwritten : NULL; }
+const problem *upload_unwritten(const upload *u)
+{
+	return u->unwritten.kind ? &u->unwritten : NULL;
+}
 strbuf *upload_text(upload *u) { return &u->text; }

@@ -1,5 +1,6 @@
-/* Who waits for which search. A bucket's generation grows with every notification: whoever read it before looking at the
- * database can park without missing what happened in between. Spurious wake-ups (another search of the bucket) are fine. */
+/* Who waits for which search. A bucket's generation grows with every notification: whoever read it
+ * before looking at the database can park without missing what happened in between. Spurious
+ * wake-ups (another search of the bucket) are fine. */
 #include "server/server.h"
 
 #include <stdlib.h>
@@ -32,7 +33,10 @@ void watch_free(watch_hub *h)
 	free(h);
 }
 
-static bucket *bucket_of(watch_hub *h, const char *id) { return &h->buckets[hash_bytes(id, strlen(id), 0) % BUCKETS]; }
+static bucket *bucket_of(watch_hub *h, const char *id)
+{
+	return &h->buckets[hash_bytes(id, strlen(id), 0) % BUCKETS];
+}
 
 uint64_t watch_generation(watch_hub *h, const char *id)
 {
@@ -43,7 +47,8 @@ uint64_t watch_generation(watch_hub *h, const char *id)
 	return g;
 }
 
-bool watch_park(watch_hub *h, watcher *w, const char *id, uint64_t generation, struct MHD_Connection *conn, int64_t deadline_ns)
+bool watch_park(watch_hub *h, watcher *w, const char *id, uint64_t generation,
+	struct MHD_Connection *conn, int64_t deadline_ns)
 {
 	bucket *b = bucket_of(h, id);
 	pthread_mutex_lock(&b->mutex);

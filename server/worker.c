@@ -1,4 +1,5 @@
-/* The worker program: where it is, whether it runs confined, which devices it knows, what its cost model is called. */
+/* The worker program: where it is, whether it runs confined, which devices it knows, what its cost
+ * model is called. */
 #include "server/server.h"
 
 #include <errno.h>
@@ -20,11 +21,14 @@ static status find_program(server *srv, diag *d)
 		snprintf(slash, sizeof srv->worker - (size_t)(slash - srv->worker), "/shardwright");
 	}
 	if (access(srv->worker, X_OK) != 0)
-		return diag_set(d, ST_ERR_NOT_FOUND, "the worker program '%.300s' cannot be run: %s; see --worker-binary", srv->worker, strerror(errno));
+		return diag_set(d, ST_ERR_NOT_FOUND,
+			"the worker program '%.300s' cannot be run: %s; see --worker-binary", srv->worker,
+			strerror(errno));
 	return ST_OK;
 }
 
-/* Where the worker's libraries lie in places that the sandbox does not know, workers run without it rather than not at all. */
+/* Where the worker's libraries lie in places that the sandbox does not know, workers run without it
+ * rather than not at all. */
 static void find_confinement(server *srv)
 {
 	char *argv[] = {srv->worker, "version", NULL};
@@ -55,13 +59,17 @@ static status read_devices(server *srv, diag *d)
 	srv->devices_json = root ? strdup(run.out.p) : NULL;
 	run_result_release(&run);
 	if (!root)
-		return diag_set(d, ST_ERR_INTERNAL, "'%.300s devices --json' failed: is it the shardwright program?", srv->worker);
-	const cJSON *list = cJSON_IsArray(root) ? root : cJSON_GetObjectItemCaseSensitive(root, "devices");
+		return diag_set(d, ST_ERR_INTERNAL,
+			"'%.300s devices --json' failed: is it the shardwright program?", srv->worker);
+	const cJSON *list =
+		cJSON_IsArray(root) ? root : cJSON_GetObjectItemCaseSensitive(root, "devices");
 	srv->device_names = xcalloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *srv->device_names);
 	for (const cJSON *item = list ? list->child : NULL; item; item = item->next) {
-		const cJSON *name = cJSON_IsString(item) ? item : cJSON_GetObjectItemCaseSensitive(item, "name");
+		const cJSON *name =
+			cJSON_IsString(item) ? item : cJSON_GetObjectItemCaseSensitive(item, "name");
 		if (cJSON_IsString(name))
-			srv->device_names[srv->device_count++] = arena_strdup(&srv->opt.mem, name->valuestring, strlen(name->valuestring));
+			srv->device_names[srv->device_count++] =
+				arena_strdup(&srv->opt.mem, name->valuestring, strlen(name->valuestring));
 	}
 	cJSON_Delete(root);
 	return ST_OK;
@@ -78,7 +86,8 @@ static status read_version(server *srv, diag *d)
 	char *line = run.out.p, *model = line ? strstr(line, mark) : NULL;
 	if (run.exit_code != 0 || !model) {
 		run_result_release(&run);
-		return diag_set(d, ST_ERR_INTERNAL, "'%.300s version' does not name its cost model", srv->worker);
+		return diag_set(
+			d, ST_ERR_INTERNAL, "'%.300s version' does not name its cost model", srv->worker);
 	}
 	line[strcspn(line, "\r\n")] = 0;
 	model += strlen(mark);

@@ -1,6 +1,6 @@
-/* Which arguments of main give their buffer to a result. tf.aliasing_output names the result; jax.buffer_donor leaves
- * the choice to the compiler, which pairs buffers of equal size (its matching walks both lists sorted by size, so only
- * how many there are of each size counts). */
+/* Which arguments of main give their buffer to a result. tf.aliasing_output names the result;
+ * jax.buffer_donor leaves the choice to the compiler, which pairs buffers of equal size (its
+ * matching walks both lists sorted by size, so only how many there are of each size counts). */
 #include <stdlib.h>
 
 #include "simulator/state.h"
@@ -34,12 +34,14 @@ status donation_read(const module *m, donation *out, diag *d)
 	out->result_of_arg = xmalloc(sizeof *out->result_of_arg * MAX(f->n_args, 1));
 	for (uint32_t i = 0; i < f->n_args; i++) {
 		bool bad = false;
-		out->result_of_arg[i] = donated_to(m, f->arg_attrs ? f->arg_attrs[i] : ID_NONE, f->n_results, &bad);
+		out->result_of_arg[i] =
+			donated_to(m, f->arg_attrs ? f->arg_attrs[i] : ID_NONE, f->n_results, &bad);
 		for (uint32_t j = 0; j < i && !bad; j++)
 			bad = out->result_of_arg[i] >= 0 && out->result_of_arg[j] == out->result_of_arg[i];
 		if (bad) {
 			donation_release(out);
-			return op_error(m, f->op, d, ST_ERR_INVALID, "argument %u: tf.aliasing_output names no result, or one that is taken", i);
+			return op_error(m, f->op, d, ST_ERR_INVALID,
+				"argument %u: tf.aliasing_output names no result, or one that is taken", i);
 		}
 	}
 	return ST_OK;
@@ -56,8 +58,14 @@ struct size_slot {
 	uint32_t donors, results;
 };
 
-static uint32_t weight_of_arg(const simulator *s, uint32_t i) { return s->folder ? folder_val_weight(s, s->p->args.p[i]) : 1; }
-static uint32_t weight_of_result(const simulator *s, uint32_t i) { return s->folder ? folder_val_weight(s, s->p->results.p[i]) : 1; }
+static uint32_t weight_of_arg(const simulator *s, uint32_t i)
+{
+	return s->folder ? folder_val_weight(s, s->p->args.p[i]) : 1;
+}
+static uint32_t weight_of_result(const simulator *s, uint32_t i)
+{
+	return s->folder ? folder_val_weight(s, s->p->results.p[i]) : 1;
+}
 
 static struct size_slot *size_find(simulator *s, int64_t bytes)
 {
@@ -93,7 +101,8 @@ int64_t donated_bytes(simulator *s, const lowered *l)
 				size_find(s, end_bytes(s, l, s->args.p[i]))->donors += weight_of_arg(s, i);
 		} else if ((uint32_t)to < l->results.n) {
 			const lval *result = &l->vals.p[l->results.p[to]];
-			if (result->bytes == arg->bytes && result->type == arg->type && result->sharding == arg->sharding) {
+			if (result->bytes == arg->bytes && result->type == arg->type &&
+				result->sharding == arg->sharding) {
 				total = sat_add(total, sat_mul(end_bytes(s, l, s->args.p[i]), weight_of_arg(s, i)));
 				s->result_taken.p[to] = true;
 			}
@@ -105,6 +114,7 @@ int64_t donated_bytes(simulator *s, const lowered *l)
 		if (!s->result_taken.p[i] && end_bytes(s, l, l->results.p[i]) > 0)
 			size_find(s, end_bytes(s, l, l->results.p[i]))->results += weight_of_result(s, i);
 	for (uint32_t i = 0; i < s->sizes_cap; i++)
-		total = sat_add(total, sat_mul(s->sizes[i].bytes, MIN(s->sizes[i].donors, s->sizes[i].results)));
+		total = sat_add(
+			total, sat_mul(s->sizes[i].bytes, MIN(s->sizes[i].donors, s->sizes[i].results)));
 	return total;
 }

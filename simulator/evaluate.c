@@ -1,4 +1,5 @@
-/* The replay: what XLA will make of an annotated module, from its text's shardings to run time and memory. */
+/* The replay: what XLA will make of an annotated module, from its text's shardings to run time and
+ * memory. */
 #include "simulator/simulator.h"
 
 #include <stdlib.h>
@@ -60,10 +61,16 @@ static mesh_id one_device_mesh(sharding_table *t)
 {
 	str_id axis = strtab_add(&t->names, STR("one"));
 	int64_t size = 1;
-	return mesh_intern(t, &(mesh){.name = strtab_add(&t->names, STR("mesh")), .n_axes = 1, .axis_names = &axis, .axis_sizes = &size, .n_devices = 1});
+	return mesh_intern(t,
+		&(mesh){.name = strtab_add(&t->names, STR("mesh")),
+			.n_axes = 1,
+			.axis_names = &axis,
+			.axis_sizes = &size,
+			.n_devices = 1});
 }
 
-static status run(evaluation *e, const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, diag *d)
+static status run(evaluation *e, const module *annotated, const device *dev, apply_way apply,
+	const char *const *axis_links, cost *out, diag *d)
 {
 	e->m = module_clone(annotated);
 	TRY(module_refuse_gspmd(e->m, d));
@@ -74,7 +81,8 @@ static status run(evaluation *e, const module *annotated, const device *dev, app
 	mesh_id mesh = e->p->mesh != ID_NONE ? e->p->mesh : one_device_mesh(t);
 	e->p->mesh = mesh;
 	TRY(mesh_links_assign(dev, t, mesh, axis_links, &e->links, d));
-	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	propagate_options po = {
+		.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	e->prop = propagation_new(e->p, t, &po);
 	propagation_reset(e->prop);
 	propagation_run(e->prop);
@@ -94,7 +102,8 @@ static status run(evaluation *e, const module *annotated, const device *dev, app
 	return ST_OK;
 }
 
-status simulate_module(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, evaluation *keep, diag *d)
+status simulate_module(const module *annotated, const device *dev, apply_way apply,
+	const char *const *axis_links, cost *out, evaluation *keep, diag *d)
 {
 	/* built in place: the program points at the rule table beside it */
 	evaluation local, *e = keep ? keep : &local;
@@ -106,7 +115,8 @@ status simulate_module(const module *annotated, const device *dev, apply_way app
 	return s;
 }
 
-status simulate_applied(const module *annotated, const device *dev, apply_way apply, const char *const *axis_links, cost *out, evaluation *keep, diag *d)
+status simulate_applied(const module *annotated, const device *dev, apply_way apply,
+	const char *const *axis_links, cost *out, evaluation *keep, diag *d)
 {
 	if (apply == APPLY_ANNOTATE)
 		return simulate_module(annotated, dev, apply, axis_links, out, keep, d);

@@ -1,14 +1,18 @@
-/* The cost of a program with many alike layers, from the lowered form of its folded program (propagate/fold.c).
+/* The cost of a program with many alike layers, from the lowered form of its folded program
+ * (propagate/fold.c).
  *
- * What an op turns into depends on its neighbours alone: lowering, fusion and the work of kernels are computed on the
- * folded program. When they come out the same in the layers around `middle`, they would come out the same in every
- * layer that was left out, for each of those has such a layer on both sides. That is checked, op by op; where they
- * differ (simulate_folded returns false) the whole program has to be lowered. What has a state that runs through the whole
- * program, the timeline, the combining of collectives and the sum of live bytes, is run layer after layer, with the
- * whole program's order and numbers, on what was found out about one of them. So the result is exactly the unfolded one.
+ * What an op turns into depends on its neighbours alone: lowering, fusion and the work of kernels
+ * are computed on the folded program. When they come out the same in the layers around `middle`,
+ * they would come out the same in every layer that was left out, for each of those has such a layer
+ * on both sides. That is checked, op by op; where they differ (simulate_folded returns false) the
+ * whole program has to be lowered. What has a state that runs through the whole program, the
+ * timeline, the combining of collectives and the sum of live bytes, is run layer after layer, with
+ * the whole program's order and numbers, on what was found out about one of them. So the result is
+ * exactly the unfolded one.
  *
- * An op of the folded program stands for one in every instance of its block. A reference between `middle` and a layer
- * nearby is relative: it stays as many layers away. Any other names one op of the whole program. */
+ * An op of the folded program stands for one in every instance of its block. A reference between
+ * `middle` and a layer nearby is relative: it stays as many layers away. Any other names one op of
+ * the whole program. */
 #include <stdlib.h>
 
 #include "simulator/state.h"
@@ -22,15 +26,17 @@ typedef struct far_ref {
 	bool relative;
 } far_ref;
 
-/* What an instance of a block does, kernels that wait for nothing and that nothing waits for put together. */
+/* What an instance of a block does, kernels that wait for nothing and that nothing waits for put
+ * together. */
 typedef struct act {
 	uint32_t run;
-	uint8_t kind; /* run_kind */
-	uint8_t key;  /* of collectives: its combined instruction */
+	uint8_t kind;                 /* run_kind */
+	uint8_t key;                  /* of collectives: its combined instruction */
 	uint32_t first_read, n_reads; /* in folder.reads */
-	far_ref used, made; /* collectives: block of the first use, and its position there; of lop_combines_from */
+	far_ref used, made;           /* collectives: block of the first use, and its position there; of
+	                                 lop_combines_from */
 	uint32_t used_at, made_at;
-	int64_t ns, flops; /* RUN_KERNEL without reads, moment and arguments to fetch */
+	int64_t ns, flops;           /* RUN_KERNEL without reads, moment and arguments to fetch */
 	int64_t traffic_ns, last_ns; /* of these: see memory_busy */
 } act;
 typedef struct read_ref {
@@ -40,25 +46,27 @@ typedef struct read_ref {
 
 struct folder {
 	const folding *f;
-	uint32_t n_layers; /* of the whole program */
+	uint32_t n_layers;          /* of the whole program */
 	uint32_t n_chains, n_short; /* n_short: layers of the folded program */
 	uint32_t *block_at;         /* [chain][layer of the folded program] */
 	uint32_t *instance_at;      /* [chain][layer] */
 	uint32_t *instance_of;      /* by block: its first instance */
 	int64_t *block_written;     /* by block: bytes that its ops write */
 	int64_t *written_at;        /* by instance: bytes that are written in front of it */
-	uint32_t *moments_from, *moments_at; /* by block: its first moment; by instance: the same in the whole program */
-	uint32_t *acts_from;        /* by block, and the end */
-	memory_level *sums;         /* by block */
-	bool *beyond;               /* by layer of the folded program: find_beyond */
-	uint32_t at, length, shift; /* the block whose counterpart is looked for now: its ops, and how much later they are there */
+	uint32_t *moments_from,
+		*moments_at; /* by block: its first moment; by instance: the same in the whole program */
+	uint32_t *acts_from;         /* by block, and the end */
+	memory_level *sums;          /* by block */
+	bool *beyond;                /* by layer of the folded program: find_beyond */
+	uint32_t at, length, shift;  /* the block whose counterpart is looked for now: its ops, and how
+	                                much later they are there */
 	uint32_t *block_of, *offset; /* by op: its block, and its place there */
 	int32_t *layer;              /* by op; of arguments, which all come first, that of the value */
 	uint8_t *spots;              /* by op: op_spot */
 	uint32_t ops_cap, n_args;
-	uint32_t *first_use;        /* by value */
+	uint32_t *first_use; /* by value */
 	uint32_t first_use_cap;
-	lop_id last_combining;      /* lowered_last_combining */
+	lop_id last_combining; /* lowered_last_combining */
 	VEC(act) acts;
 	VEC(read_ref) reads;
 	VEC(uint32_t) now_reads;
@@ -90,7 +98,8 @@ void simulator_fold(simulator *s, const folding *f)
 	for (uint32_t i = f->order.n; i-- > 0;) {
 		x->instance_of[f->order.p[i]] = i;
 		if (f->order_layer.p[i] != LAYER_NONE)
-			x->instance_at[f->blocks.p[f->order.p[i]].chain * x->n_layers + (uint32_t)f->order_layer.p[i]] = i;
+			x->instance_at[f->blocks.p[f->order.p[i]].chain * x->n_layers +
+				(uint32_t)f->order_layer.p[i]] = i;
 	}
 	s->passes = f->node_pass;
 	x->block_written = xmalloc((f->blocks.n + 1) * sizeof *x->block_written);
@@ -132,16 +141,22 @@ void folder_free(struct folder *x)
 
 /* ---------------------------------------------------------------- where ops are */
 
-static lop_id block_start(const lowered *l, uint32_t b) { return b == 0 ? 0 : b < l->starts.n ? l->starts.p[b] : l->ops.n; }
+static lop_id block_start(const lowered *l, uint32_t b)
+{
+	return b == 0 ? 0 : b < l->starts.n ? l->starts.p[b] : l->ops.n;
+}
 
-/* Can something in `middle` be meant relatively when it refers to that layer? Fused ops run with their last member, so
- * that one layer more than ops read of each other is in reach. */
+/* Can something in `middle` be meant relatively when it refers to that layer? Fused ops run with
+ * their last member, so that one layer more than ops read of each other is in reach. */
 static bool is_near(const struct folder *x, int32_t layer)
 {
 	return layer != LAYER_NONE && abs(layer - x->f->middle) <= (int32_t)x->f->reach + 1;
 }
 
-static uint8_t spot_of(const struct folder *x, int32_t layer) { return layer == x->f->middle ? SPOT_MIDDLE : is_near(x, layer) ? SPOT_NEAR : SPOT_FAR; }
+static uint8_t spot_of(const struct folder *x, int32_t layer)
+{
+	return layer == x->f->middle ? SPOT_MIDDLE : is_near(x, layer) ? SPOT_NEAR : SPOT_FAR;
+}
 
 void folder_place(simulator *s, const lowered *l)
 {
@@ -164,7 +179,8 @@ void folder_place(simulator *s, const lowered *l)
 		if (start < end)
 			memset(x->spots + start, spot_of(x, layer), end - start);
 	}
-	for (x->n_args = 0; x->n_args < l->ops.n && l->ops.p[x->n_args].kind == LOP_ARGUMENT; x->n_args++) {
+	for (x->n_args = 0; x->n_args < l->ops.n && l->ops.p[x->n_args].kind == LOP_ARGUMENT;
+		 x->n_args++) {
 		int32_t layer = x->f->val_layer[l->vals.p[l->ops.p[x->n_args].results].origin];
 		x->layer[x->n_args] = layer;
 		x->spots[x->n_args] = spot_of(x, layer);
@@ -201,16 +217,19 @@ int64_t folder_end_written(simulator *s)
 int64_t folder_written_between(const simulator *s, lop_id op, lop_id later)
 {
 	const struct folder *x = s->folder;
-	uint32_t b = x->block_of[op], c = x->block_of[later], from = x->instance_of[b], to = x->instance_of[c];
+	uint32_t b = x->block_of[op], c = x->block_of[later], from = x->instance_of[b],
+			 to = x->instance_of[c];
 	const fold_block *def = &x->f->blocks.p[b], *use = &x->f->blocks.p[c];
 	if (is_near(x, def->layer) && is_near(x, use->layer)) /* as many layers apart as here */
-		from = x->instance_at[def->chain * x->n_layers + (uint32_t)(x->f->order_layer.p[to] + def->layer - use->layer)];
+		from = x->instance_at[def->chain * x->n_layers +
+			(uint32_t)(x->f->order_layer.p[to] + def->layer - use->layer)];
 	return x->written_at[to] + s->ops[later].written - x->written_at[from] - s->ops[op].written;
 }
 
 /* ---------------------------------------------------------------- are the layers alike? */
 
-static bool is_counterpart(const struct folder *x, const lowered *l, lop_id o, lop_id other, int32_t dir)
+static bool is_counterpart(
+	const struct folder *x, const lowered *l, lop_id o, lop_id other, int32_t dir)
 {
 	if (o < x->n_args) {
 		pval_id v = l->vals.p[l->ops.p[o].results].origin;
@@ -219,18 +238,22 @@ static bool is_counterpart(const struct folder *x, const lowered *l, lop_id o, l
 		return other < x->n_args && l->vals.p[l->ops.p[other].results].origin == v;
 	}
 	const fold_block *b = &x->f->blocks.p[x->block_of[o]], *c = &x->f->blocks.p[x->block_of[other]];
-	return c->chain == b->chain && c->layer == b->layer + dir && x->offset[other] == x->offset[o] && other >= x->n_args;
+	return c->chain == b->chain && c->layer == b->layer + dir && x->offset[other] == x->offset[o] &&
+		other >= x->n_args;
 }
 
 /* Of which layers the counterparts `dir` layers on are out of reach. */
 static void find_beyond(const struct folder *x, int32_t dir)
 {
 	for (int32_t layer = 0; layer < (int32_t)x->n_short; layer++)
-		x->beyond[layer] = !is_near(x, layer + dir) || (fold_in_band(x->f, layer) && !fold_in_band(x->f, layer + dir));
+		x->beyond[layer] = !is_near(x, layer + dir) ||
+			(fold_in_band(x->f, layer) && !fold_in_band(x->f, layer + dir));
 }
 
-/* The op that o refers to is what its counterpart `dir` layers on, which refers to other, would refer to. */
-static inline bool refs_agree(const struct folder *x, const lowered *l, lop_id o, lop_id other, int32_t dir)
+/* The op that o refers to is what its counterpart `dir` layers on, which refers to other, would
+ * refer to. */
+static inline bool refs_agree(
+	const struct folder *x, const lowered *l, lop_id o, lop_id other, int32_t dir)
 {
 	/* most refer to their own block, at the same place of the other one */
 	if (o - x->at < x->length && other - o == x->shift && MIN(o, other) >= x->n_args)
@@ -243,14 +266,17 @@ static inline bool refs_agree(const struct folder *x, const lowered *l, lop_id o
 
 bool folder_in_layer(const simulator *s, lop_id o) { return s->folder->layer[o] != LAYER_NONE; }
 
-/* A step of a sum over layers that is computed where the sum is used. Layers may be added in any order (those called "10" and "2"),
- * so counterparts may read sums from layers at any distance; where the kernel that computes all of them is, the sum's own place and
- * order make no difference. */
+/* A step of a sum over layers that is computed where the sum is used. Layers may be added in any
+ * order (those called "10" and "2"), so counterparts may read sums from layers at any distance;
+ * where the kernel that computes all of them is, the sum's own place and order make no difference.
+ */
 static bool is_sum_step(const simulator *s, const lowered *l, lval_id v)
 {
 	lop_id o = l->vals.p[v].def;
-	return o != ID_NONE && o >= s->folder->n_args && folder_in_layer(s, o) && s->ops[o].class == CLASS_ELEMENTWISE && s->ops[o].mode == MODE_FUSED &&
-	       l->ops.p[o].n_results == 1 && !type_get(l->p->m, l->vals.p[v].type)->rank && !s->vals[v].materialised;
+	return o != ID_NONE && o >= s->folder->n_args && folder_in_layer(s, o) &&
+		s->ops[o].class == CLASS_ELEMENTWISE && s->ops[o].mode == MODE_FUSED &&
+		l->ops.p[o].n_results == 1 && !type_get(l->p->m, l->vals.p[v].type)->rank &&
+		!s->vals[v].materialised;
 }
 
 /* Two steps of such sums, of any layers, that end up in one kernel. */
@@ -265,57 +291,73 @@ static bool sums_agree(const simulator *s, const lowered *l, lval_id v, lval_id 
 static bool values_agree(const simulator *s, const lowered *l, lval_id v, lval_id w, int32_t dir)
 {
 	const lval *a = &l->vals.p[v], *b = &l->vals.p[w];
-	return v - l->ops.p[a->def].results == w - l->ops.p[b->def].results && refs_agree(s->folder, l, a->def, b->def, dir);
+	return v - l->ops.p[a->def].results == w - l->ops.p[b->def].results &&
+		refs_agree(s->folder, l, a->def, b->def, dir);
 }
 
 static bool results_agree(const simulator *s, const lowered *l, lval_id v, lval_id w, int32_t dir)
 {
 	const sim_val *a = &s->vals[v], *b = &s->vals[w];
-	return a->bytes == b->bytes && a->materialised == b->materialised && a->constant == b->constant && a->output == b->output &&
-	       a->carried == b->carried && a->off_chip == b->off_chip && l->vals.p[v].bytes == l->vals.p[w].bytes && l->vals.p[v].type == l->vals.p[w].type &&
-	       l->vals.p[v].sharding == l->vals.p[w].sharding && values_agree(s, l, a->base, b->base, dir) &&
-	       (refs_agree(s->folder, l, a->last_use, b->last_use, dir) || sums_agree(s, l, v, w)) &&
-	       /* combining asks who waits for a collective */
-	       (l->ops.p[a->def].kind != LOP_COLLECTIVE || refs_agree(s->folder, l, s->folder->first_use[v], s->folder->first_use[w], dir));
+	return a->bytes == b->bytes && a->materialised == b->materialised &&
+		a->constant == b->constant && a->output == b->output && a->carried == b->carried &&
+		a->off_chip == b->off_chip && l->vals.p[v].bytes == l->vals.p[w].bytes &&
+		l->vals.p[v].type == l->vals.p[w].type && l->vals.p[v].sharding == l->vals.p[w].sharding &&
+		values_agree(s, l, a->base, b->base, dir) &&
+		(refs_agree(s->folder, l, a->last_use, b->last_use, dir) || sums_agree(s, l, v, w)) &&
+		/* combining asks who waits for a collective */
+		(l->ops.p[a->def].kind != LOP_COLLECTIVE ||
+			refs_agree(s->folder, l, s->folder->first_use[v], s->folder->first_use[w], dir));
 }
 
 static bool runs_agree(const simulator *s, const lowered *l, lop_id o, lop_id p, int32_t dir)
 {
 	const run *a = &s->runs.p[s->ops[o].run], *b = &s->runs.p[s->ops[p].run];
-	if (a->kind != b->kind || a->link != b->link || a->coll != b->coll || a->ns != b->ns || a->follows_ns != b->follows_ns || a->bytes != b->bytes ||
-	    a->flops != b->flops || a->early_ns != b->early_ns || a->near_ns != b->near_ns || a->fetch_ns != b->fetch_ns || a->copy_ns != b->copy_ns ||
-	    a->direct_ns != b->direct_ns || a->pieces != b->pieces || a->n_reads != b->n_reads ||
-	    (a->moment == ID_NONE) != (b->moment == ID_NONE))
+	if (a->kind != b->kind || a->link != b->link || a->coll != b->coll || a->ns != b->ns ||
+		a->follows_ns != b->follows_ns || a->bytes != b->bytes || a->flops != b->flops ||
+		a->early_ns != b->early_ns || a->near_ns != b->near_ns || a->fetch_ns != b->fetch_ns ||
+		a->copy_ns != b->copy_ns || a->direct_ns != b->direct_ns || a->pieces != b->pieces ||
+		a->n_reads != b->n_reads || (a->moment == ID_NONE) != (b->moment == ID_NONE))
 		return false;
 	for (uint32_t i = 0; i < a->n_reads; i++)
 		if (!refs_agree(s->folder, l, s->runs.p[s->moments.p[s->reads.p[a->first_read + i]].run].op,
-		                s->runs.p[s->moments.p[s->reads.p[b->first_read + i]].run].op, dir))
+				s->runs.p[s->moments.p[s->reads.p[b->first_read + i]].run].op, dir))
 			return false;
 	return true;
 }
 
-/* work: also what kernels and buffers add up to, which depends on all this but which no neighbour looks at. */
-static bool ops_agree(const simulator *s, const lowered *l, lop_id x, lop_id y, int32_t dir, bool work)
+/* work: also what kernels and buffers add up to, which depends on all this but which no neighbour
+ * looks at. */
+static bool ops_agree(
+	const simulator *s, const lowered *l, lop_id x, lop_id y, int32_t dir, bool work)
 {
 	const lop *o = &l->ops.p[x], *p = &l->ops.p[y];
 	const sim_op *a = &s->ops[x], *b = &s->ops[y];
-	if (o->kind != p->kind || o->coll != p->coll || o->reduction != p->reduction || o->erased != p->erased || o->n_operands != p->n_operands ||
-	    o->n_results != p->n_results || o->bytes != p->bytes || o->plan != p->plan || (o->step && !axes_equal(o->step->axes, p->step->axes)))
+	if (o->kind != p->kind || o->coll != p->coll || o->reduction != p->reduction ||
+		o->erased != p->erased || o->n_operands != p->n_operands || o->n_results != p->n_results ||
+		o->bytes != p->bytes || o->plan != p->plan ||
+		(o->step && !axes_equal(o->step->axes, p->step->axes)))
 		return false;
-	if (a->class != b->class || a->mode != b->mode || a->has_matmul != b->has_matmul || a->side != b->side || !refs_agree(s->folder, l, a->root, b->root, dir) ||
-	    !refs_agree(s->folder, l, a->begin, b->begin, dir) || !refs_agree(s->folder, l, o->region, p->region, dir))
+	if (a->class != b->class || a->mode != b->mode || a->has_matmul != b->has_matmul ||
+		a->side != b->side || !refs_agree(s->folder, l, a->root, b->root, dir) ||
+		!refs_agree(s->folder, l, a->begin, b->begin, dir) ||
+		!refs_agree(s->folder, l, o->region, p->region, dir))
 		return false;
 	if (o->nest != p->nest && !nests_agree(o->nest, p->nest))
 		return false;
 	if (work && memcmp(&s->delta[x], &s->delta[y], sizeof s->delta[x]))
 		return false;
 	for (uint32_t i = 0; i < o->n_operands; i++)
-		if (!values_agree(s, l, operand_at(l, o, i), operand_at(l, p, i), dir) && !sums_agree(s, l, operand_at(l, o, i), operand_at(l, p, i)))
+		if (!values_agree(s, l, operand_at(l, o, i), operand_at(l, p, i), dir) &&
+			!sums_agree(s, l, operand_at(l, o, i), operand_at(l, p, i)))
 			return false;
 	for (uint32_t i = 0; i < o->n_results; i++)
 		if (!results_agree(s, l, o->results + i, p->results + i, dir))
 			return false;
-	return !work || (a->mode != MODE_ROOT && ((o->kind != LOP_REGION && o->kind != LOP_REGION_END) || form_of(l, o) == FORM_INLINE)) || runs_agree(s, l, x, y, dir);
+	return !work ||
+		(a->mode != MODE_ROOT &&
+			((o->kind != LOP_REGION && o->kind != LOP_REGION_END) ||
+				form_of(l, o) == FORM_INLINE)) ||
+		runs_agree(s, l, x, y, dir);
 }
 
 static bool blocks_agree(simulator *s, const lowered *l, uint32_t b, uint32_t c, int32_t dir)
@@ -340,7 +382,10 @@ static bool layers_agree(simulator *s, const lowered *l)
 		find_beyond(x, dir);
 		for (uint32_t b = 0; b < x->f->blocks.n; b++)
 			if (dir && x->f->blocks.p[b].layer == x->f->middle &&
-			    !blocks_agree(s, l, b, x->block_at[x->f->blocks.p[b].chain * x->n_short + (uint32_t)(x->f->middle + dir)], dir))
+				!blocks_agree(s, l, b,
+					x->block_at[x->f->blocks.p[b].chain * x->n_short +
+						(uint32_t)(x->f->middle + dir)],
+					dir))
 				return false;
 	}
 	return true;
@@ -350,7 +395,8 @@ static bool layers_agree(simulator *s, const lowered *l)
 static bool spans_are_whole(const struct folder *x, const lowered *l)
 {
 	for (uint32_t i = 0; i < l->spans.n; i++)
-		for (uint32_t b = l->spans.p[i].from; l->spans.p[i].from != l->spans.p[i].to && b <= l->spans.p[i].to; b++)
+		for (uint32_t b = l->spans.p[i].from;
+			 l->spans.p[i].from != l->spans.p[i].to && b <= l->spans.p[i].to; b++)
 			if (x->f->blocks.p[b].layer == x->f->middle)
 				return false;
 	return true;
@@ -361,17 +407,22 @@ static bool spans_are_whole(const struct folder *x, const lowered *l)
 /* A reference from op o to another as every instance of o's block sees it. */
 static far_ref ref_of(struct folder *x, lop_id o, lop_id to)
 {
-	const fold_block *from = &x->f->blocks.p[x->block_of[o]], *target = &x->f->blocks.p[x->block_of[to]];
-	bool middle = x->layer[to] != LAYER_NONE && (from->layer == x->f->middle || target->layer == x->f->middle);
+	const fold_block *from = &x->f->blocks.p[x->block_of[o]],
+					 *target = &x->f->blocks.p[x->block_of[to]];
+	bool middle = x->layer[to] != LAYER_NONE &&
+		(from->layer == x->f->middle || target->layer == x->f->middle);
 	if (middle && is_near(x, from->layer) && is_near(x, target->layer))
-		return (far_ref){.chain = target->chain, .away = target->layer - from->layer, .relative = true};
+		return (far_ref){
+			.chain = target->chain, .away = target->layer - from->layer, .relative = true};
 	x->alike &= target->layer != x->f->middle; /* which one? */
 	return (far_ref){.chain = x->instance_of[x->block_of[to]]};
 }
 
 static uint32_t resolve(const struct folder *x, const far_ref *r, uint32_t instance)
 {
-	return r->relative ? x->instance_at[r->chain * x->n_layers + (uint32_t)(x->f->order_layer.p[instance] + r->away)] : r->chain;
+	return r->relative ? x->instance_at[r->chain * x->n_layers +
+							 (uint32_t)(x->f->order_layer.p[instance] + r->away)]
+					   : r->chain;
 }
 
 static uint8_t key_of(struct folder *x, const lowered *l, lop_id o)
@@ -411,7 +462,10 @@ static void add_reads(simulator *s, const run *r)
 		if (n == 1)
 			vec_push(&x->reads, (read_ref){ref_of(x, r->op, from), m});
 		for (uint32_t k = 0; k < n && n > 1; k++)
-			vec_push(&x->reads, (read_ref){{.chain = x->instance_at[chain * x->n_layers + (uint32_t)x->f->middle + k]}, m});
+			vec_push(&x->reads,
+				(read_ref){
+					{.chain = x->instance_at[chain * x->n_layers + (uint32_t)x->f->middle + k]},
+					m});
 	}
 }
 
@@ -419,7 +473,8 @@ static void add_act(simulator *s, const lowered *l, uint32_t id, bool first)
 {
 	struct folder *x = s->folder;
 	const run *r = &s->runs.p[id];
-	bool plain = r->kind == RUN_KERNEL && !r->n_reads && r->moment == ID_NONE && !r->fetch_ns && !r->copy_ns;
+	bool plain =
+		r->kind == RUN_KERNEL && !r->n_reads && r->moment == ID_NONE && !r->fetch_ns && !r->copy_ns;
 	act *last = first ? NULL : &x->acts.p[x->acts.n - 1];
 	if (plain && last && last->run == ID_NONE) {
 		last->last_ns = MAX(sat_add(last->last_ns, r->direct_ns), sat_add(last->ns, r->direct_ns));
@@ -428,12 +483,19 @@ static void add_act(simulator *s, const lowered *l, uint32_t id, bool first)
 		last->flops = sat_add(last->flops, r->flops);
 		return;
 	}
-	act a = {.run = plain ? ID_NONE : id, .kind = r->kind, .key = NO_KEY, .first_read = x->reads.n, .ns = r->ns, .flops = r->flops,
-	         .traffic_ns = r->direct_ns, .last_ns = r->direct_ns};
+	act a = {.run = plain ? ID_NONE : id,
+		.kind = r->kind,
+		.key = NO_KEY,
+		.first_read = x->reads.n,
+		.ns = r->ns,
+		.flops = r->flops,
+		.traffic_ns = r->direct_ns,
+		.last_ns = r->direct_ns};
 	if (r->kind == RUN_COLLECTIVE) {
 		lop_id use = x->first_use[l->ops.p[r->op].results];
 		a.key = key_of(x, l, r->op);
-		/* In a region the use there ends what is combined. Without one the next layer's region would join in. */
+		/* In a region the use there ends what is combined. Without one the next layer's region
+		 * would join in. */
 		x->alike &= use != ID_NONE || l->ops.p[r->op].region == ID_NONE;
 		if (use == ID_NONE)
 			a.used_at = ID_NONE;
@@ -457,30 +519,36 @@ static void make_acts(simulator *s, const lowered *l)
 	for (uint32_t b = 0; b < x->f->blocks.n; b++) {
 		x->acts_from[b] = x->acts.n;
 		x->moments_from[b] = moments;
-		for (bool first = true; id < s->runs.n && s->runs.p[id].op < block_start(l, b + 1); id++, first = false) {
+		for (bool first = true; id < s->runs.n && s->runs.p[id].op < block_start(l, b + 1);
+			 id++, first = false) {
 			add_act(s, l, id, first);
 			moments += s->runs.p[id].moment != ID_NONE;
 		}
 	}
 	x->acts_from[x->f->blocks.n] = x->acts.n;
 	for (uint32_t i = 0; i < x->reads.n; i++) /* moments are numbered by block from here on */
-		x->reads.p[i].moment -= x->moments_from[x->block_of[s->runs.p[s->moments.p[x->reads.p[i].moment].run].op]];
+		x->reads.p[i].moment -=
+			x->moments_from[x->block_of[s->runs.p[s->moments.p[x->reads.p[i].moment].run].op]];
 }
 
 /* ---------------------------------------------------------------- running them */
 
-static bool leads(simulator *s, const lowered *l, const act *a, uint32_t instance, combine_group *groups)
+static bool leads(
+	simulator *s, const lowered *l, const act *a, uint32_t instance, combine_group *groups)
 {
 	struct folder *x = s->folder;
 	if (a->key == NO_KEY)
 		return true;
 	const run *r = &s->runs.p[a->run];
 	uint64_t at = (uint64_t)resolve(x, &a->made, instance) << 32 | a->made_at;
-	uint64_t used = a->used_at == ID_NONE ? UINT64_MAX : (uint64_t)resolve(x, &a->used, instance) << 32 | a->used_at;
+	uint64_t used = a->used_at == ID_NONE
+		? UINT64_MAX
+		: (uint64_t)resolve(x, &a->used, instance) << 32 | a->used_at;
 	return !combine_joins(l, &l->ops.p[r->op], &groups[a->key], at, used, r->bytes);
 }
 
-static void run_act(simulator *s, const lowered *l, const act *a, uint32_t block, uint32_t instance, combine_group *groups)
+static void run_act(simulator *s, const lowered *l, const act *a, uint32_t block, uint32_t instance,
+	combine_group *groups)
 {
 	struct folder *x = s->folder;
 	if (a->run == ID_NONE) {
@@ -496,7 +564,9 @@ static void run_act(simulator *s, const lowered *l, const act *a, uint32_t block
 		const read_ref *from = &x->reads.p[a->first_read + i];
 		x->now_reads.p[i] = x->moments_at[resolve(x, &from->from, instance)] + from->moment;
 	}
-	uint32_t to = r->moment == ID_NONE ? ID_NONE : x->moments_at[instance] + r->moment - x->moments_from[block];
+	uint32_t to = r->moment == ID_NONE
+		? ID_NONE
+		: x->moments_at[instance] + r->moment - x->moments_from[block];
 	if (r->kind == RUN_COLLECTIVE)
 		r->leads = leads(s, l, a, instance, groups);
 	timeline_run(s, l, r, to, x->now_reads.p, a->n_reads);
@@ -510,11 +580,13 @@ static void spread_moments(simulator *s)
 	uint32_t total = 0;
 	for (uint32_t i = 0; i < f->order.n; i++) {
 		uint32_t b = f->order.p[i];
-		uint32_t n = (b + 1 < f->blocks.n ? x->moments_from[b + 1] : s->moments.n) - x->moments_from[b];
+		uint32_t n =
+			(b + 1 < f->blocks.n ? x->moments_from[b + 1] : s->moments.n) - x->moments_from[b];
 		x->moments_at[i] = total;
 		vec_reserve(&x->moments, total + n);
 		if (n)
-			memcpy(x->moments.p + total, s->moments.p + x->moments_from[b], n * sizeof *x->moments.p);
+			memcpy(
+				x->moments.p + total, s->moments.p + x->moments_from[b], n * sizeof *x->moments.p);
 		total += n;
 	}
 	x->moments.n = total;
@@ -564,7 +636,10 @@ static void find_folded_peak(simulator *s, const lowered *l)
 	s->temporary = level_on_chip(&level, s->dev.on_chip_bytes) ? level.main_peak : level.peak;
 }
 
-uint32_t folder_val_weight(const simulator *s, pval_id v) { return fold_weight(s->folder->f, s->folder->f->val_layer[v]); }
+uint32_t folder_val_weight(const simulator *s, pval_id v)
+{
+	return fold_weight(s->folder->f, s->folder->f->val_layer[v]);
+}
 
 bool run_folded(simulator *s, const lowered *l)
 {

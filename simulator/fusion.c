@@ -1,46 +1,52 @@
-/* Which ops share a kernel, and so which values reach memory. One backward pass: when an op is met, all its uses have
- * been seen and have left on its results which kernels could compute it in place. The op then
+/* Which ops share a kernel, and so which values reach memory. One backward pass: when an op is met,
+ * all its uses have been seen and have left on its results which kernels could compute it in place.
+ * The op then
  *   joins the one kernel that uses it,
- *   or is computed again inside each of several (bounded copies, no sums of sums: a chain of residual connections would be
- *   computed from its beginning in every layer; on CPU no exp or log, elsewhere reading its result costs more than making it),
+ *   or is computed again inside each of several (bounded copies, no sums of sums: a chain of
+ * residual connections would be
+ *   computed from its beginning in every layer; on CPU no exp or log, elsewhere reading its result
+ * costs more than making it),
  *   or joins the earliest and is written from there for the others (a kernel with several outputs),
  *   or becomes the root of a kernel of its own.
- * A kernel runs at its root, its last op; the third case therefore asks that every other use come after that root.
- * Matmuls take elementwise work before and after them on TPUs, only transposes elsewhere. A TPU's kernel also goes from a
- * matmul through the maximum of its rows to the numerators of a softmax, as long as one side of the matmul stays on the chip;
- * these are kept then, since making them again would be another matmul. GPUs compute inside a gather what it reads of.
- * Operands and results of collectives, regions, sorts, custom calls and results of main are always in memory. */
+ * A kernel runs at its root, its last op; the third case therefore asks that every other use come
+ * after that root. Matmuls take elementwise work before and after them on TPUs, only transposes
+ * elsewhere. A TPU's kernel also goes from a matmul through the maximum of its rows to the
+ * numerators of a softmax, as long as one side of the matmul stays on the chip; these are kept
+ * then, since making them again would be another matmul. GPUs compute inside a gather what it reads
+ * of. Operands and results of collectives, regions, sorts, custom calls and results of main are
+ * always in memory. */
 #include "simulator/state.h"
 
 /* Can operand k of o be computed inside o's kernel by op `from`? */
 static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_op *from)
 {
-	if (o->segment != from->segment || (o->mode != MODE_ROOT && o->mode != MODE_FUSED && o->mode != MODE_COPIED))
+	if (o->segment != from->segment ||
+		(o->mode != MODE_ROOT && o->mode != MODE_FUSED && o->mode != MODE_COPIED))
 		return false;
 	bool tpu = s->dev.target == TARGET_TPU;
 	if (from->class == CLASS_MATMUL)
-		return tpu && o->mode != MODE_COPIED && (o->class == CLASS_ELEMENTWISE || (o->class == CLASS_REDUCE && o->mode == MODE_FUSED));
+		return tpu && o->mode != MODE_COPIED &&
+			(o->class == CLASS_ELEMENTWISE || (o->class == CLASS_REDUCE && o->mode == MODE_FUSED));
 	if (from->class == CLASS_REDUCE)
-		return from->tile == TILE_ROWS && o->class == CLASS_ELEMENTWISE && o->mode != MODE_COPIED && s->ops[o->root].ends_tile;
+		return from->tile == TILE_ROWS && o->class == CLASS_ELEMENTWISE && o->mode != MODE_COPIED &&
+			s->ops[o->root].ends_tile;
 	if (from->class != CLASS_ELEMENTWISE)
 		return false;
 	switch (o->class) {
 	case CLASS_ELEMENTWISE:
-	case CLASS_REDUCE:
-		return true;
-	case CLASS_UPDATE:
-		return k > 0;
-	case CLASS_MATMUL:
-		return tpu || (from->work != UINT32_MAX && work_at(s, from)->transpose);
+	case CLASS_REDUCE: return true;
+	case CLASS_UPDATE: return k > 0;
+	case CLASS_MATMUL: return tpu || (from->work != UINT32_MAX && work_at(s, from)->transpose);
 	case CLASS_OTHER:
-		return s->dev.target == TARGET_GPU && k == 0 && o->work != UINT32_MAX && work_at(s, o)->slice_bytes > 0;
-	default:
-		return false;
+		return s->dev.target == TARGET_GPU && k == 0 && o->work != UINT32_MAX &&
+			work_at(s, o)->slice_bytes > 0;
+	default: return false;
 	}
 }
 
-/* Position at which a use inside o by op at `at` ends, seen from where the value is defined: a value of an outer region
- * is needed until the loop ends. home: the region op the value belongs to. */
+/* Position at which a use inside o by op at `at` ends, seen from where the value is defined: a
+ * value of an outer region is needed until the loop ends. home: the region op the value belongs to.
+ */
 static lop_id use_end(const simulator *s, lop_id at, lop_id home)
 {
 	if (!s->regions)
@@ -131,8 +137,9 @@ static bool reads_more(const simulator *s, const lowered *l, const lop *o)
 	return bytes > written;
 }
 
-/* Does the op read more than it writes, and something that is made for it alone? That can be made in its kernel, and only there: compilers for
- * TPU write what it makes, where it stays on the chip, rather than make all of it again in every reader. */
+/* Does the op read more than it writes, and something that is made for it alone? That can be made
+ * in its kernel, and only there: compilers for TPU write what it makes, where it stays on the chip,
+ * rather than make all of it again in every reader. */
 static bool ends_chain(const simulator *s, const lowered *l, const lop *o)
 {
 	if (!may_end_chain(s, s->vals[o->results].bytes) || !reads_more(s, l, o))
@@ -161,36 +168,36 @@ bool dims_in_order(const type *a, const type *b)
 }
 
 /* Does the op give the dims of operand k to the result, each in its place? */
-static bool keeps_order(const simulator *s, const lowered *l, const lop *o, uint32_t k, lval_id result)
+static bool keeps_order(
+	const simulator *s, const lowered *l, const lop *o, uint32_t k, lval_id result)
 {
 	uint16_t kind = o->node == ID_NONE ? OP_UNKNOWN : l->p->nodes.p[o->node].op_kind;
-	const type *from = type_get(l->p->m, l->vals.p[operand_at(l, o, k)].type), *to = type_get(l->p->m, l->vals.p[result].type);
+	const type *from = type_get(l->p->m, l->vals.p[operand_at(l, o, k)].type),
+			   *to = type_get(l->p->m, l->vals.p[result].type);
 	if (from->kind != TYPE_TENSOR || to->kind != TYPE_TENSOR)
 		return false;
 	switch (s->ops[l->vals.p[result].def].class) {
-	case CLASS_COLLECTIVE:
-		return true;
-	case CLASS_UPDATE:
-		return k == 0;
-	case CLASS_ALIAS:
-		return dims_in_order(from, to);
+	case CLASS_COLLECTIVE: return true;
+	case CLASS_UPDATE: return k == 0;
+	case CLASS_ALIAS: return dims_in_order(from, to);
 	case CLASS_ELEMENTWISE:
 		if (o->kind == LOP_COLLECTIVE || kind == OP_SLICE || kind == OP_DYNAMIC_SLICE)
 			return k == 0;
 		return kind != OP_TRANSPOSE && kind != OP_BROADCAST_IN_DIM && dims_in_order(from, to);
-	default:
-		return false;
+	default: return false;
 	}
 }
 
 /* GPU compilers gather along the outermost dim alone. */
 static bool gathers_inside(const simulator *s, const lowered *l, const lop *o)
 {
-	if (s->dev.target != TARGET_GPU || o->kind != LOP_COLLECTIVE || o->given || o->coll != COLL_ALL_GATHER)
+	if (s->dev.target != TARGET_GPU || o->kind != LOP_COLLECTIVE || o->given ||
+		o->coll != COLL_ALL_GATHER)
 		return false;
 	const lval *from = &l->vals.p[operand_at(l, o, 0)];
 	const type *ty = type_get(l->p->m, from->type);
-	const sharding *at = from->sharding == SHARDING_NONE ? NULL : sharding_get(s->t, from->sharding);
+	const sharding *at =
+		from->sharding == SHARDING_NONE ? NULL : sharding_get(s->t, from->sharding);
 	bool before = false;
 	for (uint32_t d = 0; d < ty->rank; d++) {
 		if (before && o->step->dim_axes[d].n)
@@ -211,9 +218,11 @@ static void post_orders(simulator *s, const lowered *l, lop_id id)
 		return;
 	}
 	for (uint32_t k = 0; k < o->n_operands; k++) {
-		bool wanted = so->class == CLASS_MATMUL ? work_at(s, so)->reorders >> k & 1 : gathers_inside(s, l, o);
+		bool wanted =
+			so->class == CLASS_MATMUL ? work_at(s, so)->reorders >> k & 1 : gathers_inside(s, l, o);
 		lval_id result = o->results + (o->n_results == o->n_operands ? k : 0);
-		if (!wanted && o->n_results && s->vals[result].reordered && (o->n_results == 1 || o->n_results == o->n_operands))
+		if (!wanted && o->n_results && s->vals[result].reordered &&
+			(o->n_results == 1 || o->n_results == o->n_operands))
 			wanted = keeps_order(s, l, o, k, result);
 		s->vals[operand_at(l, o, k)].reordered |= wanted;
 	}
@@ -268,10 +277,12 @@ static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 	b->gathered |= a->gathered;
 	b->off_chip |= a->off_chip;
 	if (s->ops[def].segment != s->ops[at].segment) {
-		b->external_min = MIN(b->external_min, MIN(a->external_min, MIN(a->group_min, a->copied_min)));
+		b->external_min =
+			MIN(b->external_min, MIN(a->external_min, MIN(a->group_min, a->copied_min)));
 		return;
 	}
-	b->many |= a->many || (a->group_min != ID_NONE && b->group_min != ID_NONE && a->group_min != b->group_min);
+	b->many |= a->many ||
+		(a->group_min != ID_NONE && b->group_min != ID_NONE && a->group_min != b->group_min);
 	b->external_min = MIN(b->external_min, a->external_min);
 	b->copied_min = MIN(b->copied_min, a->copied_min);
 	note_group(b, a->group_min, a->side);
@@ -326,13 +337,15 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 	const lop *o = &l->ops.p[id];
 	sim_op *so = &s->ops[id];
 	const sim_val *v = &s->vals[o->results];
-	bool matmul = so->class == CLASS_MATMUL, rows = so->class == CLASS_REDUCE && so->tile == TILE_ROWS;
+	bool matmul = so->class == CLASS_MATMUL,
+		 rows = so->class == CLASS_REDUCE && so->tile == TILE_ROWS;
 	if (o->n_results != 1 || (so->class != CLASS_ELEMENTWISE && !matmul && !rows)) {
 		make_root(s, l, id);
 		return;
 	}
 	bool external = v->external_min != ID_NONE;
-	if (!external && !v->many && v->group_min != ID_NONE && (!matmul || !s->ops[v->group_min].has_matmul)) {
+	if (!external && !v->many && v->group_min != ID_NONE &&
+		(!matmul || !s->ops[v->group_min].has_matmul)) {
 		join(s, l, id, v->group_min, false);
 		return;
 	}
@@ -340,14 +353,17 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 		make_root(s, l, id);
 		return;
 	}
-	bool keeps = so->work != UINT32_MAX && work_at(s, so)->expensive && (s->dev.target == TARGET_CPU || so->tile == TILE_ENDS);
+	bool keeps = so->work != UINT32_MAX && work_at(s, so)->expensive &&
+		(s->dev.target == TARGET_CPU || so->tile == TILE_ENDS);
 	/* made from one value, on TPU: a mask is made from it again, though it is smaller */
 	bool mask = s->dev.target == TARGET_TPU && so->origin != ID_NONE;
-	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && (mask || (!ends_chain(s, l, o) && (!v->gathered || !reads_more(s, l, o))))) {
+	if (!external && v->many && !keeps && v->copies <= MAX_COPIES &&
+		(mask || (!ends_chain(s, l, o) && (!v->gathered || !reads_more(s, l, o))))) {
 		copy_into_uses(s, l, id, v);
 		return;
 	}
-	bool first = v->group_min != ID_NONE && v->group_min < v->external_min && v->group_min <= v->copied_min;
+	bool first =
+		v->group_min != ID_NONE && v->group_min < v->external_min && v->group_min <= v->copied_min;
 	if (first && !s->ops[v->group_min].has_matmul)
 		join(s, l, id, v->group_min, true);
 	else
@@ -370,9 +386,11 @@ static lval_id underlying(const simulator *s, lval_id v)
 	return v;
 }
 
-/* A yielded value is written straight into the buffer that carries it (home), when an op of the region makes it, nothing
- * reads the old contents afterwards and it is not in another one already. */
-static void store_in_place(simulator *s, const lowered *l, lval_id yielded, int64_t bytes, lop_id last_read)
+/* A yielded value is written straight into the buffer that carries it (home), when an op of the
+ * region makes it, nothing reads the old contents afterwards and it is not in another one already.
+ */
+static void store_in_place(
+	simulator *s, const lowered *l, lval_id yielded, int64_t bytes, lop_id last_read)
 {
 	lval_id v = underlying(s, yielded);
 	const lop *def = &l->ops.p[s->vals[v].def];
@@ -382,8 +400,8 @@ static void store_in_place(simulator *s, const lowered *l, lval_id yielded, int6
 		s->vals[v].carried = true;
 }
 
-/* Argument i of a region, value i it yields and result i share one buffer; results without an argument (case) have one
- * of their own. */
+/* Argument i of a region, value i it yields and result i share one buffer; results without an
+ * argument (case) have one of their own. */
 static void end_region(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *end = &l->ops.p[id];
@@ -415,8 +433,8 @@ static void end_branch(simulator *s, const lowered *l, lop_id id)
 	}
 }
 
-/* An argument of main lies in the order of its type. A loop that wants it in another one runs on a copy, and what comes out of
- * it is copied back where it is a result of main. */
+/* An argument of main lies in the order of its type. A loop that wants it in another one runs on a
+ * copy, and what comes out of it is copied back where it is a result of main. */
 static void keep_reordered(simulator *s, const lop *open, const lop *end, uint32_t i)
 {
 	sim_val *arg = &s->vals[open->results + i], *result = &s->vals[end->results + i];
@@ -429,8 +447,8 @@ static void keep_reordered(simulator *s, const lop *open, const lop *end, uint32
 	result->materialised = true;
 }
 
-/* Once the body has been seen, its arguments go to what they were started with: a value that is yielded as it came in
- * stays where it was before the loop. */
+/* Once the body has been seen, its arguments go to what they were started with: a value that is
+ * yielded as it came in stays where it was before the loop. */
 static void begin_region(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *open = &l->ops.p[id], *end = &l->ops.p[s->ops[id].end];
@@ -514,7 +532,8 @@ void fuse(simulator *s, const lowered *l)
 	s->open_regions = s->aliases.n = s->writers.n = 0;
 	for (lop_id i = l->ops.n; i-- > 0;)
 		visit(s, l, i);
-	/* aliases point to what they stand for directly: bases are defined earlier, so their own are known first */
+	/* aliases point to what they stand for directly: bases are defined earlier, so their own are
+	 * known first */
 	while (s->aliases.n) {
 		sim_val *v = &s->vals[vec_pop(&s->aliases)];
 		v->base = s->vals[v->base].base;

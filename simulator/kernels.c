@@ -1,4 +1,5 @@
-/* What the kernels do: traffic, time, and which collectives they wait for. None of it depends on when they run. */
+/* What the kernels do: traffic, time, and which collectives they wait for. None of it depends on
+ * when they run. */
 #include "simulator/state.h"
 
 enum { MOST_READS = 8 };
@@ -7,9 +8,11 @@ enum { MOST_READS = 8 };
 typedef struct kernel {
 	contraction_kernel around; /* kernels without a contraction: all 0 but bytes */
 	int64_t vector_flops, flops;
-	int64_t arguments; /* bytes: of arguments read whole, those that fit into half of the memory on the chip */
+	int64_t arguments; /* bytes: of arguments read whole, those that fit into half of the memory on
+	                      the chip */
 	int64_t results;   /* bytes: of results of the program that it writes, those that fit there */
-	int64_t largest, accessed; /* elements: of the largest tensor, and of all that are read and written */
+	int64_t largest,
+		accessed;     /* elements: of the largest tensor, and of all that are read and written */
 	int64_t launches; /* beside its own */
 	uint32_t members;
 	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
@@ -17,13 +20,15 @@ typedef struct kernel {
 		lval_id val;
 		int64_t elements;
 	} read[MOST_READS];
-	uint8_t worked; /* bit k: something in front of operand k of the contraction */
+	uint8_t worked;        /* bit k: something in front of operand k of the contraction */
 	int64_t near_bytes[2]; /* read in front of operand k from the chip */
-	int64_t early_ns; /* when all it reads could be there, as run.early_ns: what was made in front of the last border is */
+	int64_t early_ns; /* when all it reads could be there, as run.early_ns: what was made in front
+	                     of the last border is */
 	lop_id root;
 } kernel;
 
-/* The kernel or collective that makes a value: what a reader has to wait for. ID_NONE: always there. */
+/* The kernel or collective that makes a value: what a reader has to wait for. ID_NONE: always
+ * there. */
 static lop_id maker_of(const simulator *s, lval_id v)
 {
 	const sim_op *def = &s->ops[s->vals[v].def];
@@ -41,29 +46,37 @@ static inline void wait_for(simulator *s, kernel *k, lval_id v)
 		vec_push(&s->reads, def);
 	if (k->early_ns >= 0 && from->root >= s->border) {
 		const run *r = &s->runs.p[s->ops[from->root].run];
-		k->early_ns = from->class == CLASS_COLLECTIVE ? -1 : r->early_ns < 0 ? -1 : MAX(k->early_ns, r->early_ns);
+		k->early_ns = from->class == CLASS_COLLECTIVE ? -1
+			: r->early_ns < 0                         ? -1
+													  : MAX(k->early_ns, r->early_ns);
 	}
 }
 
-static int32_t pass_of(const simulator *s, const lowered *l, lop_id o) { return l->ops.p[o].node == ID_NONE ? 0 : s->passes[l->ops.p[o].node]; }
+static int32_t pass_of(const simulator *s, const lowered *l, lop_id o)
+{
+	return l->ops.p[o].node == ID_NONE ? 0 : s->passes[l->ops.p[o].node];
+}
 
-/* Does what is written after op `def` and before op `at` fit on the chip? What the forward pass leaves for the backward pass counts as
- * far away in all layers: else the last layers would differ from the others, and no program could be folded. */
+/* Does what is written after op `def` and before op `at` fit on the chip? What the forward pass
+ * leaves for the backward pass counts as far away in all layers: else the last layers would differ
+ * from the others, and no program could be folded. */
 static bool fits_between(const simulator *s, const lowered *l, lop_id def, lop_id at)
 {
 	if (s->all_near)
 		return true;
 	if (s->passes && pass_of(s, l, def) != pass_of(s, l, at))
 		return false;
-	return (s->folder ? folder_written_between(s, def, at) : s->ops[at].written - s->ops[def].written) <= s->dev.on_chip_bytes;
+	return (s->folder ? folder_written_between(s, def, at)
+					  : s->ops[at].written - s->ops[def].written) <= s->dev.on_chip_bytes;
 }
 
-/* Is the value still on the chip when op `at` reads it? It was made in the same region, and what was written since fits there: what
- * is written takes the place of what was written longest ago. */
+/* Is the value still on the chip when op `at` reads it? It was made in the same region, and what
+ * was written since fits there: what is written takes the place of what was written longest ago. */
 static bool reaches(const simulator *s, const lowered *l, const sim_val *v, lop_id at)
 {
 	const sim_op *def = &s->ops[v->def];
-	if (!s->dev.on_chip_bytes || v->bytes > s->dev.on_chip_bytes / 2 || v->argument || v->constant || v->carried || def->end != ID_NONE || def->begin != ID_NONE)
+	if (!s->dev.on_chip_bytes || v->bytes > s->dev.on_chip_bytes / 2 || v->argument ||
+		v->constant || v->carried || def->end != ID_NONE || def->begin != ID_NONE)
 		return false;
 	return def->segment == s->ops[at].segment && fits_between(s, l, v->def, at);
 }
@@ -75,7 +88,8 @@ static bool stays(const simulator *s, const lowered *l, const sim_val *v)
 }
 
 /* What the vector unit has to do with a value in n kernels that are one. Returns the elements. */
-static int64_t add_elements(const simulator *s, const lowered *l, kernel *k, int64_t n, lval_id v, int64_t bytes)
+static int64_t add_elements(
+	const simulator *s, const lowered *l, kernel *k, int64_t n, lval_id v, int64_t bytes)
 {
 	const type *ty = type_get(l->p->m, l->vals.p[v].type);
 	if (!s->dev.vector_elements_s[0] || ty->kind != TYPE_TENSOR)
@@ -100,16 +114,20 @@ static lop_id made_at(const simulator *s, lval_id v)
 	return maker == ID_NONE ? 0 : maker;
 }
 
-/* A compiler with kernels of several results sums a value up where it is made, or where another sum reads it, when all else that the
- * sum reads is there by then. The value is not read again then: *elements, what is left to read. */
+/* A compiler with kernels of several results sums a value up where it is made, or where another sum
+ * reads it, when all else that the sum reads is there by then. The value is not read again then:
+ * *elements, what is left to read. */
 static bool joins_other(simulator *s, const kernel *k, int64_t *elements)
 {
-	if (!s->dev.vector_elements_s[0] || (s->ops[k->root].class != CLASS_REDUCE && s->ops[k->root].class != CLASS_ELEMENTWISE) ||
-	    k->around.matmul_ns || !k->n_reads || k->n_reads > MOST_READS)
+	if (!s->dev.vector_elements_s[0] ||
+		(s->ops[k->root].class != CLASS_REDUCE && s->ops[k->root].class != CLASS_ELEMENTWISE) ||
+		k->around.matmul_ns || !k->n_reads || k->n_reads > MOST_READS)
 		return false;
-	uint32_t most = 0; /* of equal ones the one that is made last, whatever the order in which they are read */
+	uint32_t most =
+		0; /* of equal ones the one that is made last, whatever the order in which they are read */
 	for (uint32_t i = 1; i < k->n_reads; i++)
-		if (k->read[i].elements > k->read[most].elements || (k->read[i].elements == k->read[most].elements && k->read[i].val > k->read[most].val))
+		if (k->read[i].elements > k->read[most].elements ||
+			(k->read[i].elements == k->read[most].elements && k->read[i].val > k->read[most].val))
 			most = i;
 	lop_id there = 0;
 	for (uint32_t i = 0; i < k->n_reads; i++)
@@ -117,18 +135,23 @@ static bool joins_other(simulator *s, const kernel *k, int64_t *elements)
 	sim_val *v = &s->vals[k->read[most].val];
 	const sim_op *maker = v->argument ? NULL : &s->ops[made_at(s, k->read[most].val)];
 	*elements = k->accessed - k->read[most].elements;
-	if (maker && maker->mode == MODE_ROOT && maker->segment == s->ops[k->root].segment && there < maker->root &&
-	    (maker->class == CLASS_MATMUL || maker->class == CLASS_ELEMENTWISE))
+	if (maker && maker->mode == MODE_ROOT && maker->segment == s->ops[k->root].segment &&
+		there < maker->root && (maker->class == CLASS_MATMUL || maker->class == CLASS_ELEMENTWISE))
 		return true;
-	if (v->summed_at != ID_NONE && s->ops[v->summed_at].segment == s->ops[k->root].segment && MAX(there, made_at(s, k->read[most].val)) < v->summed_at)
+	if (v->summed_at != ID_NONE && s->ops[v->summed_at].segment == s->ops[k->root].segment &&
+		MAX(there, made_at(s, k->read[most].val)) < v->summed_at)
 		return true;
 	v->summed_at = k->root;
 	return false;
 }
 
-static void add_bytes(kernel *k, int64_t n, int64_t bytes) { k->around.bytes = sat_add(k->around.bytes, sat_mul(n, bytes)); }
+static void add_bytes(kernel *k, int64_t n, int64_t bytes)
+{
+	k->around.bytes = sat_add(k->around.bytes, sat_mul(n, bytes));
+}
 
-/* side: bit k: read in front of operand k of the contraction; of both, it is counted with the first. */
+/* side: bit k: read in front of operand k of the contraction; of both, it is counted with the
+ * first. */
 static void add_read(kernel *k, int64_t n, int64_t bytes, uint8_t side)
 {
 	add_bytes(k, n, bytes);
@@ -138,7 +161,8 @@ static void add_read(kernel *k, int64_t n, int64_t bytes, uint8_t side)
 	}
 }
 
-static void read_value(simulator *s, const lowered *l, kernel *k, lval_id v, int64_t part, int64_t n, uint8_t side)
+static void read_value(
+	simulator *s, const lowered *l, kernel *k, lval_id v, int64_t part, int64_t n, uint8_t side)
 {
 	sim_val *val = &s->vals[v];
 	bool there = reaches(s, l, val, k->root);
@@ -152,8 +176,10 @@ static void read_value(simulator *s, const lowered *l, kernel *k, lval_id v, int
 	if (val->stamp == k->root)
 		return;
 	val->stamp = k->root;
-	bool splat = val->constant && s->ops[val->def].work != UINT32_MAX && work_at(s, &s->ops[val->def])->splat;
-	bool on_chip = !val->argument && val->bytes <= s->dev.on_chip_bytes / 2; /* as in tile_of: reading it again costs nothing */
+	bool splat = val->constant && s->ops[val->def].work != UINT32_MAX &&
+		work_at(s, &s->ops[val->def])->splat;
+	bool on_chip = !val->argument &&
+		val->bytes <= s->dev.on_chip_bytes / 2; /* as in tile_of: reading it again costs nothing */
 	if (splat)
 		return;
 	note_read(k, v, add_elements(s, l, k, n, v, val->bytes));
@@ -184,7 +210,8 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	k->members++;
 	bool matmul = so->class == CLASS_MATMUL;
 	if (w) {
-		int64_t ns = matmul && so->mode == MODE_ROOT ? MAX(w->matmul_ns, w->stored_ns) : w->matmul_ns;
+		int64_t ns =
+			matmul && so->mode == MODE_ROOT ? MAX(w->matmul_ns, w->stored_ns) : w->matmul_ns;
 		k->around.matmul_ns = sat_add(k->around.matmul_ns, sat_mul(n, ns));
 		if (matmul)
 			k->around.m = w->m, k->around.n = w->n;
@@ -230,7 +257,9 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 			wait_for(s, k, v);
 			continue;
 		}
-		bool slice = i == 0 && ((w && w->slice_bytes) || (o->kind == LOP_COLLECTIVE && so->class == CLASS_ELEMENTWISE));
+		bool slice = i == 0 &&
+			((w && w->slice_bytes) ||
+				(o->kind == LOP_COLLECTIVE && so->class == CLASS_ELEMENTWISE));
 		int64_t part = !slice ? 0 : w ? w->slice_bytes : s->vals[o->results].bytes;
 		/* a part is read by each of the n, a whole value once for those that share it */
 		read_value(s, l, k, v, part, n > 1 && !part && !folder_repeats(s, def) ? 1 : n, side);
@@ -252,19 +281,24 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 static run *add_run(simulator *s, run_kind kind, lop_id op)
 {
 	s->ops[op].run = s->runs.n;
-	vec_push(&s->runs, (run){.kind = (uint8_t)kind, .op = op, .moment = ID_NONE, .first_read = s->reads.n});
+	vec_push(&s->runs,
+		(run){.kind = (uint8_t)kind, .op = op, .moment = ID_NONE, .first_read = s->reads.n});
 	return &s->runs.p[s->runs.n - 1];
 }
 
-static void end_run(simulator *s) { s->runs.p[s->runs.n - 1].n_reads = s->reads.n - s->runs.p[s->runs.n - 1].first_read; }
+static void end_run(simulator *s)
+{
+	s->runs.p[s->runs.n - 1].n_reads = s->reads.n - s->runs.p[s->runs.n - 1].first_read;
+}
 
-/* Compilers for TPU schedule the inside of a fusion well, but not one op alone. Copies in another order of dims mostly disappear: the layout of
- * what makes the value is chosen so. */
+/* Compilers for TPU schedule the inside of a fusion well, but not one op alone. Copies in another
+ * order of dims mostly disappear: the layout of what makes the value is chosen so. */
 static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
 {
 	const sim_op *so = &s->ops[k->root];
 	const lop *o = &l->ops.p[k->root];
-	if (k->members != 1 || o->nest || o->kind != LOP_COMPUTE || so->work == UINT32_MAX || (so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE))
+	if (k->members != 1 || o->nest || o->kind != LOP_COMPUTE || so->work == UINT32_MAX ||
+		(so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE))
 		return false;
 	const work_entry *w = work_at(s, so);
 	return !w->transpose && !w->spread && !w->slice_bytes;
@@ -275,23 +309,28 @@ static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k
 {
 	enum { MOST_FLOPS = 16 /* of one op on one number */ };
 	const lop *o = &l->ops.p[k->root];
-	return s->dev.target == TARGET_TPU && s->ops[k->root].class == CLASS_ELEMENTWISE && o->n_results == 1 &&
-	       type_get(l->p->m, l->vals.p[o->results].type)->elements == 1 && !k->around.matmul_ns && k->vector_flops <= (int64_t)k->members * MOST_FLOPS;
+	return s->dev.target == TARGET_TPU && s->ops[k->root].class == CLASS_ELEMENTWISE &&
+		o->n_results == 1 && type_get(l->p->m, l->vals.p[o->results].type)->elements == 1 &&
+		!k->around.matmul_ns && k->vector_flops <= (int64_t)k->members * MOST_FLOPS;
 }
 
-/* What a kernel gains when its arguments are on the chip by then, and its results are copied out of it afterwards: as much as half of the chip
- * holds. Copies go at the full rate of the memory. Where the kernel works block by block the compiler reads arguments as it goes. */
+/* What a kernel gains when its arguments are on the chip by then, and its results are copied out of
+ * it afterwards: as much as half of the chip holds. Copies go at the full rate of the memory. Where
+ * the kernel works block by block the compiler reads arguments as it goes. */
 static void measure_fetch(const simulator *s, run *r, const kernel *k)
 {
-	int64_t room = s->dev.prefetch_bytes, fetched = k->around.by_blocks ? 0 : MIN(k->arguments, room);
+	int64_t room = s->dev.prefetch_bytes,
+			fetched = k->around.by_blocks ? 0 : MIN(k->arguments, room);
 	int64_t copied = k->results > room - fetched ? 0 : k->results;
 	contraction_kernel near = k->around;
 	near.bytes = MAX(near.bytes - fetched - copied, 0);
-	r->near_ns = sat_add(contraction_kernel_ns(&s->dev, &near), sat_mul(s->dev.op_launch_ns, 1 + k->launches));
+	r->near_ns = sat_add(
+		contraction_kernel_ns(&s->dev, &near), sat_mul(s->dev.op_launch_ns, 1 + k->launches));
 	bool gains = (fetched || copied) && r->near_ns < r->ns;
 	r->fetch_ns = gains ? copy_time_ns(&s->dev, fetched) : 0;
 	r->copy_ns = gains ? copy_time_ns(&s->dev, copied) : 0;
-	r->direct_ns = gains ? memory_time_ns(&s->dev, near.bytes) : MIN(memory_time_ns(&s->dev, k->around.bytes), r->ns);
+	r->direct_ns = gains ? memory_time_ns(&s->dev, near.bytes)
+						 : MIN(memory_time_ns(&s->dev, k->around.bytes), r->ns);
 }
 
 static void measure_kernel(simulator *s, const lowered *l, lop_id root)
@@ -309,16 +348,20 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	if (joins)
 		k.around.bytes = 0, k.around.vector_ns = elements_time_ns(&s->dev, 0, left, false);
 	else if (!k.around.matmul_ns && k.n_reads)
-		k.around.vector_ns = MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, k.accessed, is_lone(s, l, &k)));
+		k.around.vector_ns = MAX(k.around.vector_ns,
+			elements_time_ns(&s->dev, k.largest, k.accessed, is_lone(s, l, &k)));
 	k.around.fused = k.around.matmul_ns && k.members > 1;
 	k.around.by_blocks = k.worked == 3;
-	if ((k.worked == 1 || k.worked == 2) && k.around.front_bytes[k.worked == 1] > s->dev.on_chip_bytes / 2) {
+	if ((k.worked == 1 || k.worked == 2) &&
+		k.around.front_bytes[k.worked == 1] > s->dev.on_chip_bytes / 2) {
 		int64_t *front = &k.around.front_bytes[k.worked == 2];
-		*front = sat_add(*front, k.near_bytes[k.worked == 2]); /* the chip has no room for what is read again */
+		*front = sat_add(
+			*front, k.near_bytes[k.worked == 2]); /* the chip has no room for what is read again */
 		k.around.by_blocks = true;
 	}
 	if (!is_scalar_work(s, l, &k))
-		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around), sat_mul(s->dev.op_launch_ns, !joins + k.launches));
+		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around),
+			sat_mul(s->dev.op_launch_ns, !joins + k.launches));
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
 	r->bytes = k.around.bytes;
 	r->flops = k.flops;
@@ -326,12 +369,14 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 		measure_fetch(s, r, &k);
 }
 
-/* A reduce_scatter that the compiler makes an all_reduce of: all of it is in memory until its part is read. */
+/* A reduce_scatter that the compiler makes an all_reduce of: all of it is in memory until its part
+ * is read. */
 static bool is_reduced_whole(const simulator *s, const lop *o)
 {
 	mesh_id mesh = s->p->mesh;
 	return o->coll == COLL_REDUCE_SCATTER && s->dev.target == TARGET_TPU && mesh != ID_NONE &&
-	       tpu_reduces_whole(s->t->meshes.p[mesh].n_devices, lop_group_size(o), device_torus_dims(&s->dev));
+		tpu_reduces_whole(
+			s->t->meshes.p[mesh].n_devices, lop_group_size(o), device_torus_dims(&s->dev));
 }
 
 static void measure_collective(simulator *s, const lowered *l, lop_id id)
@@ -339,7 +384,8 @@ static void measure_collective(simulator *s, const lowered *l, lop_id id)
 	const lop *o = &l->ops.p[id];
 	run *r = add_run(s, RUN_COLLECTIVE, id);
 	bool whole = !s->ops[id].pieces && is_reduced_whole(s, o);
-	r->ns = collective_lookup(s, o, whole ? COLL_ALL_REDUCE : (collective_kind)o->coll, &r->follows_ns, &r->link);
+	r->ns = collective_lookup(
+		s, o, whole ? COLL_ALL_REDUCE : (collective_kind)o->coll, &r->follows_ns, &r->link);
 	if (whole)
 		s->vals[o->results].bytes = MAX(s->vals[o->results].bytes, o->bytes);
 	r->coll = o->coll;
@@ -367,14 +413,18 @@ static void number_moments(simulator *s)
 		if (r->moment == ID_NONE)
 			continue;
 		r->moment = s->moments.n;
-		vec_push(&s->moments, (moment){.first_use_ns = -1, .run = i, .collective = r->kind == RUN_COLLECTIVE,
-		                               .pieces = r->coll == COLL_ALL_GATHER ? r->pieces : 0});
+		vec_push(&s->moments,
+			(moment){.first_use_ns = -1,
+				.run = i,
+				.collective = r->kind == RUN_COLLECTIVE,
+				.pieces = r->coll == COLL_ALL_GATHER ? r->pieces : 0});
 	}
 	for (uint32_t i = 0; i < s->reads.n; i++)
 		s->reads.p[i] = s->runs.p[s->ops[s->reads.p[i]].run].moment;
 }
 
-/* What a loop runs on copies of is copied in front of it and, where the loop's result has a buffer of its own, behind it. */
+/* What a loop runs on copies of is copied in front of it and, where the loop's result has a buffer
+ * of its own, behind it. */
 static int64_t copies_ns(const simulator *s, const lowered *l, const lop *o, const lop *open)
 {
 	int64_t ns = 0;
@@ -382,7 +432,9 @@ static int64_t copies_ns(const simulator *s, const lowered *l, const lop *o, con
 		if (!loop_copies(s, l, open, i) || s->vals[o->results + i].base != o->results + i)
 			continue;
 		const type *ty = type_get(l->p->m, l->vals.p[open->results + i].type);
-		ns = sat_add(ns, reorder_time_ns(&s->dev, s->vals[open->results + i].bytes, elem_bits((enum elem)ty->elem)));
+		ns = sat_add(ns,
+			reorder_time_ns(
+				&s->dev, s->vals[open->results + i].bytes, elem_bits((enum elem)ty->elem)));
 	}
 	return ns;
 }
@@ -391,7 +443,11 @@ static void measure_border(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
 	kernel k = {.early_ns = -1};
-	run *r = add_run(s, o->kind == LOP_REGION ? RUN_REGION : o->kind == LOP_REGION_ELSE ? RUN_ELSE : RUN_END, id);
+	run *r = add_run(s,
+		o->kind == LOP_REGION            ? RUN_REGION
+			: o->kind == LOP_REGION_ELSE ? RUN_ELSE
+										 : RUN_END,
+		id);
 	if (form_of(l, o) == FORM_LOOP && r->kind != RUN_ELSE)
 		r->ns = copies_ns(s, l, o, r->kind == RUN_REGION ? o : &l->ops.p[s->ops[id].begin]);
 	for (uint32_t i = 0; i < o->n_operands && o->kind == LOP_REGION; i++)
@@ -403,8 +459,9 @@ static void measure_border(simulator *s, const lowered *l, lop_id id)
 static bool takes_up(simulator *s, const lowered *l, lop_id dot, lop_id collective)
 {
 	const sim_op *so = &s->ops[dot];
-	if (so->class != CLASS_MATMUL || so->mode == MODE_NONE || s->ops[collective].mode != MODE_ROOT ||
-	    !windowed_einsum(&s->dev, &s->links, l, dot, collective, &work_at(s, so)->dims))
+	if (so->class != CLASS_MATMUL || so->mode == MODE_NONE ||
+		s->ops[collective].mode != MODE_ROOT ||
+		!windowed_einsum(&s->dev, &s->links, l, dot, collective, &work_at(s, so)->dims))
 		return false;
 	s->ops[collective].pieces = (uint8_t)lop_group_size(&l->ops.p[collective]);
 	return true;

@@ -1,21 +1,25 @@
-/* Peak memory of temporaries. Every buffer is live from the position of the kernel that writes it to the one that reads
- * it last; allocations and frees are entered at positions, and the largest running sum is the peak. A kernel's results
- * may take the place of an operand of the same size that dies in it (so an elementwise op, an update in place and an
- * all_reduce need no second buffer): such an operand is freed before the results are counted.
+/* Peak memory of temporaries. Every buffer is live from the position of the kernel that writes it
+ * to the one that reads it last; allocations and frees are entered at positions, and the largest
+ * running sum is the peak. A kernel's results may take the place of an operand of the same size
+ * that dies in it (so an elementwise op, an update in place and an all_reduce need no second
+ * buffer): such an operand is freed before the results are counted.
  *
- * Where the device has memory on the chip (TPU), small programs keep their values there, but for those of collectives and
- * loops. In large ones it holds what is fetched ahead and what is needed again at once, and the values that make the peak are
- * in main memory: unless all fits, nothing is taken off.
+ * Where the device has memory on the chip (TPU), small programs keep their values there, but for
+ * those of collectives and loops. In large ones it holds what is fetched ahead and what is needed
+ * again at once, and the values that make the peak are in main memory: unless all fits, nothing is
+ * taken off.
  *
- * Not temporaries: arguments and results of main (counted whole in argument and output bytes), constants, values that
- * never leave a kernel, aliases. A loop's body is walked once, so its peak counts once. */
+ * Not temporaries: arguments and results of main (counted whole in argument and output bytes),
+ * constants, values that never leave a kernel, aliases. A loop's body is walked once, so its peak
+ * counts once. */
 #include <stdlib.h>
 
 #include "simulator/state.h"
 
 bool val_is_temporary(const sim_val *v, lval_id id)
 {
-	return v->base == id && v->materialised && !v->argument && !v->constant && !v->output && !v->carried && v->bytes > 0;
+	return v->base == id && v->materialised && !v->argument && !v->constant && !v->output &&
+		!v->carried && v->bytes > 0;
 }
 
 static bool dies_at(const simulator *s, lval_id id, lop_id at)
@@ -25,7 +29,10 @@ static bool dies_at(const simulator *s, lval_id id, lop_id at)
 }
 
 /* Larger values, and those that collectives and loops hold, are in main memory always. */
-static bool fits_on_chip(const simulator *s, const sim_val *v) { return !v->off_chip && v->bytes <= s->dev.on_chip_bytes; }
+static bool fits_on_chip(const simulator *s, const sim_val *v)
+{
+	return !v->off_chip && v->bytes <= s->dev.on_chip_bytes;
+}
 
 static void change_before(simulator *s, lop_id at, const sim_val *v, int64_t bytes)
 {
@@ -42,7 +49,8 @@ static void change_after(simulator *s, lop_id at, const sim_val *v, int64_t byte
 }
 
 /* The first dying operand of that size, of this op's from .. end. */
-static bool take_place(simulator *s, const lowered *l, const lop *o, uint32_t from, uint32_t end, lop_id at, int64_t bytes)
+static bool take_place(simulator *s, const lowered *l, const lop *o, uint32_t from, uint32_t end,
+	lop_id at, int64_t bytes)
 {
 	for (uint32_t i = from; i < end; i++) {
 		lval_id v = base_of(s, operand_at(l, o, i));
@@ -60,14 +68,10 @@ static bool may_reuse(const simulator *s, const lop *o, lop_id id)
 {
 	switch (s->ops[id].class) {
 	case CLASS_ELEMENTWISE:
-	case CLASS_UPDATE:
-		return true;
-	case CLASS_COLLECTIVE:
-		return o->coll == COLL_ALL_REDUCE;
-	case CLASS_OTHER:
-		return s->ops[id].work != UINT32_MAX && work_at(s, &s->ops[id])->in_place;
-	default:
-		return o->kind == LOP_REGION;
+	case CLASS_UPDATE: return true;
+	case CLASS_COLLECTIVE: return o->coll == COLL_ALL_REDUCE;
+	case CLASS_OTHER: return s->ops[id].work != UINT32_MAX && work_at(s, &s->ops[id])->in_place;
+	default: return o->kind == LOP_REGION;
 	}
 }
 
@@ -79,12 +83,15 @@ static void place_result(simulator *s, const lowered *l, lop_id root, lop_id mem
 	if (!may_reuse(s, o, member) || take_place(s, l, o, own, o->n_operands, root, bytes))
 		return;
 	for (lop_id m = s->ops[root].first_member; m != ID_NONE; m = s->ops[m].next)
-		if (s->ops[m].class == CLASS_ELEMENTWISE && take_place(s, l, &l->ops.p[m], 0, m == member ? own : l->ops.p[m].n_operands, root, bytes))
+		if (s->ops[m].class == CLASS_ELEMENTWISE &&
+			take_place(
+				s, l, &l->ops.p[m], 0, m == member ? own : l->ops.p[m].n_operands, root, bytes))
 			return;
 }
 
-/* Positions between which the temporaries among the results of op i are live; true when there is one. Results of a case are written by
- * its branches, so from its beginning; the arguments of a loop are its carried buffers, whose end fusion has found. */
+/* Positions between which the temporaries among the results of op i are live; true when there is
+ * one. Results of a case are written by its branches, so from its beginning; the arguments of a
+ * loop are its carried buffers, whose end fusion has found. */
 static bool set_ranges(simulator *s, const lowered *l, lop_id i)
 {
 	bool temporary = false;
@@ -159,7 +166,8 @@ const live_at_peak *simulator_peak(simulator *s, const lowered *l, uint32_t *n)
 	s->peak.n = 0;
 	for (lval_id id = 0; id < l->vals.n; id++) {
 		const sim_val *v = &s->vals[id];
-		if (val_is_temporary(v, id) && !(s->on_chip && fits_on_chip(s, v)) && v->alloc <= s->peak_at && s->peak_at <= v->free && !(v->taken && v->free == s->peak_at))
+		if (val_is_temporary(v, id) && !(s->on_chip && fits_on_chip(s, v)) &&
+			v->alloc <= s->peak_at && s->peak_at <= v->free && !(v->taken && v->free == s->peak_at))
 			vec_push(&s->peak, (live_at_peak){id, v->bytes});
 	}
 	qsort(s->peak.p, s->peak.n, sizeof *s->peak.p, by_size);

@@ -1,6 +1,6 @@
-/* Pure facts kept between simulate calls, in bounded tables: the work of nodes with given shardings, the time of a
- * collective, the stored bytes of a type with a sharding. Keys are compared by content, so a table's answer never
- * depends on what else it holds. */
+/* Pure facts kept between simulate calls, in bounded tables: the work of nodes with given
+ * shardings, the time of a collective, the stored bytes of a type with a sharding. Keys are
+ * compared by content, so a table's answer never depends on what else it holds. */
 #include <stdlib.h>
 
 #include "simulator/state.h"
@@ -13,12 +13,17 @@ bool is_splat(const module *m, const node *n)
 	return a != ID_NONE && attr_get(m, a)->splat;
 }
 
-/* Does the work of the node depend on its op's attributes? Of a constant it matters only whether it is one number. */
-static bool has_attrs(const node *n) { return (n->kind == NODE_OP || n->kind == NODE_OPAQUE) && !is_constant(n); }
+/* Does the work of the node depend on its op's attributes? Of a constant it matters only whether it
+ * is one number. */
+static bool has_attrs(const node *n)
+{
+	return (n->kind == NODE_OP || n->kind == NODE_OPAQUE) && !is_constant(n);
+}
 
 static uint64_t class_hash(const program *p, const node *n)
 {
-	uint64_t h = hash_combine((uint64_t)n->kind << 32 | n->op_kind, (uint64_t)n->n_operands << 32 | (uint64_t)n->n_results << 1 | is_splat(p->m, n));
+	uint64_t h = hash_combine((uint64_t)n->kind << 32 | n->op_kind,
+		(uint64_t)n->n_operands << 32 | (uint64_t)n->n_results << 1 | is_splat(p->m, n));
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
 		h = hash_combine(h, p->vals.p[p->slots.p[n->slots + i]].type);
 	return h;
@@ -26,12 +31,14 @@ static uint64_t class_hash(const program *p, const node *n)
 
 static bool same_class(const program *p, const node *a, const node *b)
 {
-	if (a->kind != b->kind || a->op_kind != b->op_kind || a->n_operands != b->n_operands || a->n_results != b->n_results)
+	if (a->kind != b->kind || a->op_kind != b->op_kind || a->n_operands != b->n_operands ||
+		a->n_results != b->n_results)
 		return false;
 	for (uint32_t i = 0; i < (uint32_t)a->n_operands + a->n_results; i++)
 		if (p->vals.p[p->slots.p[a->slots + i]].type != p->vals.p[p->slots.p[b->slots + i]].type)
 			return false;
-	return is_splat(p->m, a) == is_splat(p->m, b) && (!has_attrs(a) || attrs_equal(p->m, a->op, b->op));
+	return is_splat(p->m, a) == is_splat(p->m, b) &&
+		(!has_attrs(a) || attrs_equal(p->m, a->op, b->op));
 }
 
 static void find_classes(const program *p, work_memo *m)
@@ -43,7 +50,8 @@ static void find_classes(const program *p, work_memo *m)
 	for (node_id n = 0; n < p->nodes.n; n++) {
 		uint64_t h = class_hash(p, &p->nodes.p[n]);
 		uint32_t id, class = ID_NONE;
-		for (uint32_t it = index_first(&seen, h); class == ID_NONE && index_next(&seen, h, &it, &id);)
+		for (uint32_t it = index_first(&seen, h);
+			 class == ID_NONE && index_next(&seen, h, &it, &id);)
 			if (same_class(p, &p->nodes.p[firsts.p[id]], &p->nodes.p[n]))
 				class = id;
 		if (class == ID_NONE) {
@@ -60,8 +68,8 @@ static void find_classes(const program *p, work_memo *m)
 
 static bool same_dims(const type *a, const type *b)
 {
-	return a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && !a->dynamic && !b->dynamic && a->rank == b->rank &&
-	       !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims);
+	return a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && !a->dynamic && !b->dynamic &&
+		a->rank == b->rank && !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims);
 }
 
 /* What has these dims lies so inside of the program, whatever its elements. */
@@ -73,8 +81,8 @@ static void set_minor(simulator *s, pval_id v, int64_t dim)
 			s->minor[t] = dim < 0 || dim >= MAX_RANK ? MAX_RANK : (uint8_t)dim;
 }
 
-/* Compilers for TPU put the features of what convolutions read and make into the lanes, however few there are. Arguments and results of main
- * lie as wastes least. */
+/* Compilers for TPU put the features of what convolutions read and make into the lanes, however few
+ * there are. Arguments and results of main lie as wastes least. */
 static void find_minors(simulator *s)
 {
 	const program *p = s->p;
@@ -84,8 +92,10 @@ static void find_minors(simulator *s)
 		const node *x = &p->nodes.p[n];
 		if (x->op_kind != OP_CONVOLUTION || x->n_operands != 2)
 			continue;
-		set_minor(s, node_slots(p, x)[0], op_int(p->m, x->op, "dimension_numbers.input_feature_dimension", -1));
-		set_minor(s, node_slots(p, x)[2], op_int(p->m, x->op, "dimension_numbers.output_feature_dimension", -1));
+		set_minor(s, node_slots(p, x)[0],
+			op_int(p->m, x->op, "dimension_numbers.input_feature_dimension", -1));
+		set_minor(s, node_slots(p, x)[2],
+			op_int(p->m, x->op, "dimension_numbers.output_feature_dimension", -1));
 	}
 	for (uint32_t i = 0; i < p->args.n; i++)
 		s->minor[p->vals.p[p->args.p[i]].type] = MAX_RANK;
@@ -147,11 +157,13 @@ void work_begin(simulator *s, uint64_t facts)
 	s->work.facts = facts;
 }
 
-/* The table may be emptied once in the middle of a program, which then looks up everything again. */
+/* The table may be emptied once in the middle of a program, which then looks up everything again.
+ */
 void simulator_limit(simulator *s, size_t bytes)
 {
 	size_t entry = sizeof(work_entry) + 4 * sizeof(sharding_id);
-	s->work.most = (uint32_t)MAX(MIN(bytes / entry, (size_t)WORK_ENTRIES), (size_t)2 * s->p->nodes.n + 1);
+	s->work.most =
+		(uint32_t)MAX(MIN(bytes / entry, (size_t)WORK_ENTRIES), (size_t)2 * s->p->nodes.n + 1);
 }
 
 static uint8_t class_of(const node *n, const op_work *w)
@@ -159,17 +171,14 @@ static uint8_t class_of(const node *n, const op_work *w)
 	if (w->free)
 		return n->n_results && n->n_operands == n->n_results ? CLASS_ALIAS : CLASS_NOTHING;
 	switch (n->op_kind) {
-	case OP_REDUCE:
-		return CLASS_REDUCE;
+	case OP_REDUCE: return CLASS_REDUCE;
 	case OP_DOT_GENERAL:
 	case OP_DOT:
 		if (w->sums)
 			return CLASS_REDUCE;
 		break;
-	case OP_DYNAMIC_UPDATE_SLICE:
-		return CLASS_UPDATE;
-	default:
-		break;
+	case OP_DYNAMIC_UPDATE_SLICE: return CLASS_UPDATE;
+	default: break;
 	}
 	if (w->fusible)
 		return CLASS_ELEMENTWISE;
@@ -181,7 +190,8 @@ static int64_t stored_results_ns(const simulator *s, const node *n, const op_wor
 	if (w->matmul_flops <= 0 || !n->n_results)
 		return 0;
 	const type *ty = pval_type(s->p, node_slots(s->p, n)[n->n_operands]);
-	return matmul_results_ns(&s->dev, w, ty->kind == TYPE_TENSOR && elem_bits((enum elem)ty->elem) <= 16);
+	return matmul_results_ns(
+		&s->dev, w, ty->kind == TYPE_TENSOR && elem_bits((enum elem)ty->elem) <= 16);
 }
 
 static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
@@ -189,41 +199,46 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 	op_work w;
 	work_memo *m = &s->work;
 	const node *n = &s->p->nodes.p[id];
-	if (m->entries.n >= m->most) /* bounded: start over, entries in use are looked up again by the caller */
+	if (m->entries.n >=
+		m->most) /* bounded: start over, entries in use are looked up again by the caller */
 		forget_work(s);
 	op_work_of(s->p, s->t, n, at, &w);
-	if (s->dev.target == TARGET_TPU && w.select_flops > 0) /* what its compiler makes of such a scatter */
+	if (s->dev.target == TARGET_TPU &&
+		w.select_flops > 0) /* what its compiler makes of such a scatter */
 		w.fusible = true, w.in_place = false, w.vector_flops = w.select_flops;
 	if (s->dev.target == TARGET_TPU && w.dft_stages > 0)
 		work_as_dft(&w);
 	if (s->dev.target == TARGET_GPU && n->op_kind == OP_SORT)
 		work_as_radix_sort(&w);
-	uint8_t reorders = s->dev.target == TARGET_TPU ? w.untiled : s->dev.target == TARGET_GPU ? w.unsorted : 0;
+	uint8_t reorders = s->dev.target == TARGET_TPU ? w.untiled
+		: s->dev.target == TARGET_GPU              ? w.unsorted
+												   : 0;
 	uint32_t *first = &m->first[m->class_of[id]];
 	work_entry e = {.next = *first,
-	                .at_first = m->at.n,
-	                .class = class_of(n, &w),
-	                .expensive = w.expensive,
-	                .in_place = w.in_place,
-	                .transpose = n->op_kind == OP_TRANSPOSE,
-	                .splat = is_splat(s->p->m, n),
-	                .spread = n->op_kind == OP_BROADCAST_IN_DIM || n->op_kind == OP_IOTA || class_of(n, &w) == CLASS_NOTHING,
-	                .matmul_ns = sat_add(matmul_time_ns(&s->dev, &w), relaid_time_ns(&s->dev, &w)),
-	                .vector_flops = w.vector_flops,
-	                .stored_ns = stored_results_ns(s, n, &w),
-	                .m = w.m,
-	                .n = w.n,
-	                .k = w.k,
-	                .products = n->op_kind == OP_DOT_GENERAL || n->op_kind == OP_DOT,
-	                .side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
-	                .reorders = reorders,
-	                .slice_bytes = w.slice_bytes,
-	                .read_bytes = w.read_bytes,
-	                .write_bytes = w.write_bytes,
-	                .flops = sat_add(sat_mul(w.matmul_flops, MAX(w.blocks, 1)), w.vector_flops),
-	                .again_bytes = w.again_bytes,
-	                .launches = w.launches,
-	                .dims = w.dims};
+		.at_first = m->at.n,
+		.class = class_of(n, &w),
+		.expensive = w.expensive,
+		.in_place = w.in_place,
+		.transpose = n->op_kind == OP_TRANSPOSE,
+		.splat = is_splat(s->p->m, n),
+		.spread = n->op_kind == OP_BROADCAST_IN_DIM || n->op_kind == OP_IOTA ||
+			class_of(n, &w) == CLASS_NOTHING,
+		.matmul_ns = sat_add(matmul_time_ns(&s->dev, &w), relaid_time_ns(&s->dev, &w)),
+		.vector_flops = w.vector_flops,
+		.stored_ns = stored_results_ns(s, n, &w),
+		.m = w.m,
+		.n = w.n,
+		.k = w.k,
+		.products = n->op_kind == OP_DOT_GENERAL || n->op_kind == OP_DOT,
+		.side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
+		.reorders = reorders,
+		.slice_bytes = w.slice_bytes,
+		.read_bytes = w.read_bytes,
+		.write_bytes = w.write_bytes,
+		.flops = sat_add(sat_mul(w.matmul_flops, MAX(w.blocks, 1)), w.vector_flops),
+		.again_bytes = w.again_bytes,
+		.launches = w.launches,
+		.dims = w.dims};
 	e.dims.peak_ns = matmul_peak_ns(&s->dev, &w);
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
 		vec_push(&m->at, at[i]);
@@ -234,15 +249,18 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 static uint32_t find_entry(simulator *s, node_id id, const sharding_id *at)
 {
 	const node *n = &s->p->nodes.p[id];
-	uint32_t slots = (uint32_t)n->n_operands + n->n_results, *first = &s->work.first[s->work.class_of[id]];
-	for (uint32_t e = *first, before = UINT32_MAX; e != UINT32_MAX; before = e, e = s->work.entries.p[e].next) {
+	uint32_t slots = (uint32_t)n->n_operands + n->n_results,
+			 *first = &s->work.first[s->work.class_of[id]];
+	for (uint32_t e = *first, before = UINT32_MAX; e != UINT32_MAX;
+		 before = e, e = s->work.entries.p[e].next) {
 		const sharding_id *have = s->work.at.p + s->work.entries.p[e].at_first;
 		uint32_t i = 0;
 		while (i < slots && have[i] == at[i])
 			i++;
 		if (i < slots)
 			continue;
-		/* To the front: a search asks for the same few shardings again and again, among many it once tried. */
+		/* To the front: a search asks for the same few shardings again and again, among many it
+		 * once tried. */
 		if (before != UINT32_MAX) {
 			s->work.entries.p[before].next = s->work.entries.p[e].next;
 			s->work.entries.p[e].next = *first;
@@ -260,7 +278,8 @@ uint32_t work_find(simulator *s, node_id id, const node_plan *plan)
 	return e;
 }
 
-int64_t simulator_matmul_ns(simulator *s, uint64_t facts, node_id n, const node_plan *plan, int64_t ways)
+int64_t simulator_matmul_ns(
+	simulator *s, uint64_t facts, node_id n, const node_plan *plan, int64_t ways)
 {
 	work_begin(s, facts);
 	uint32_t e = work_lookup(s, n, plan); /* may move the entries */
@@ -271,14 +290,17 @@ int64_t simulator_matmul_ns(simulator *s, uint64_t facts, node_id n, const node_
 	return w->matmul_ns / ways;
 }
 
-int64_t collective_lookup(simulator *s, const lop *o, collective_kind kind, int64_t *follows_ns, uint8_t *link)
+int64_t collective_lookup(
+	simulator *s, const lop *o, collective_kind kind, int64_t *follows_ns, uint8_t *link)
 {
 	axes a = o->step->axes;
-	/* A member of a combined instruction pays for its bytes; its first member pays launch and latency for all. */
+	/* A member of a combined instruction pays for its bytes; its first member pays launch and
+	 * latency for all. */
 	if (a.n > MEMO_AXES) {
 		int64_t whole = collective_time_ns(&s->dev, &s->links, kind, a, o->bytes, link);
 		uint8_t smallest_link;
-		*follows_ns = MAX(whole - collective_time_ns(&s->dev, &s->links, kind, a, 1, &smallest_link), 0);
+		*follows_ns =
+			MAX(whole - collective_time_ns(&s->dev, &s->links, kind, a, 1, &smallest_link), 0);
 		return whole;
 	}
 	uint64_t h = hash_combine((uint64_t)o->bytes, (uint64_t)kind << 8 | a.n);
@@ -304,7 +326,8 @@ int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id s
 {
 	stored_slot *c = &s->stored[hash_mix((uint64_t)type << 32 | sharding) & (STORED_SLOTS - 1)];
 	if (c->bytes < 0 || c->type != type || c->sharding != sharding)
-		*c = (stored_slot){type, sharding, device_stored_bytes(&s->dev, s->t, sharding, type_get(s->p->m, type), s->minor[type])};
+		*c = (stored_slot){type, sharding,
+			device_stored_bytes(&s->dev, s->t, sharding, type_get(s->p->m, type), s->minor[type])};
 	*last = *c;
 	return c->bytes;
 }

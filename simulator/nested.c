@@ -1,6 +1,7 @@
-/* Ops that are part of the one op that reads them (lower/nest.c). They are classified as if they stood in front of it; what
- * fusion decides for it holds for them: an elementwise op with one elementwise reader is always in its reader's kernels, but
- * for a few that are not made again where their reader is. Those are found here, for the program to be lowered without. */
+/* Ops that are part of the one op that reads them (lower/nest.c). They are classified as if they
+ * stood in front of it; what fusion decides for it holds for them: an elementwise op with one
+ * elementwise reader is always in its reader's kernels, but for a few that are not made again where
+ * their reader is. Those are found here, for the program to be lowered without. */
 #include "simulator/state.h"
 
 /* ---------------------------------------------------------------- which nodes, once */
@@ -10,18 +11,22 @@ static bool reads_plainly(const program *p, const node *n)
 {
 	for (uint32_t i = 0; i < n->n_operands; i++) {
 		node_id def = p->vals.p[node_slots(p, n)[i]].def;
-		if (def != ID_NONE && p->nodes.p[def].kind != NODE_OP && p->nodes.p[def].kind != NODE_OPAQUE)
+		if (def != ID_NONE && p->nodes.p[def].kind != NODE_OP &&
+			p->nodes.p[def].kind != NODE_OPAQUE)
 			return false;
 	}
 	return true;
 }
 
-/* Of CLASS_ELEMENTWISE whatever the shardings are, and its operands are not treated each in its own way. */
+/* Of CLASS_ELEMENTWISE whatever the shardings are, and its operands are not treated each in its own
+ * way. */
 static bool is_elementwise(const program *p, const sharding_table *t, const node *n)
 {
 	enum { MOST_OPERANDS = 8 };
-	if ((n->kind != NODE_OP && n->op_kind != OP_IOTA) || n->n_results != 1 || n->n_operands > MOST_OPERANDS || !n->pure || n->dead || !reads_plainly(p, n) ||
-	    !(n->elementwise || n->op_kind == OP_BROADCAST_IN_DIM || n->op_kind == OP_TRANSPOSE || n->op_kind == OP_IOTA))
+	if ((n->kind != NODE_OP && n->op_kind != OP_IOTA) || n->n_results != 1 ||
+		n->n_operands > MOST_OPERANDS || !n->pure || n->dead || !reads_plainly(p, n) ||
+		!(n->elementwise || n->op_kind == OP_BROADCAST_IN_DIM || n->op_kind == OP_TRANSPOSE ||
+			n->op_kind == OP_IOTA))
 		return false;
 	sharding_id at[MOST_OPERANDS + 1];
 	for (uint32_t i = 0; i <= n->n_operands; i++)
@@ -38,7 +43,10 @@ static bool spreads_constant(const program *p, const node *n)
 }
 
 /* Broadcasts of scalars are made again where they are wanted otherwise. */
-static bool spreads_scalar(const program *p, const node *n) { return n->op_kind == OP_BROADCAST_IN_DIM && !pval_type(p, node_slots(p, n)[0])->rank; }
+static bool spreads_scalar(const program *p, const node *n)
+{
+	return n->op_kind == OP_BROADCAST_IN_DIM && !pval_type(p, node_slots(p, n)[0])->rank;
+}
 
 /* The elementwise op of the same region that alone reads what n makes; ID_NONE. */
 static node_id reader_of(const program *p, const sharding_table *t, const node *n)
@@ -48,7 +56,10 @@ static node_id reader_of(const program *p, const sharding_table *t, const node *
 		return ID_NONE;
 	node_id reader = p->slot_node.p[p->uses.p[v->uses]];
 	const node *r = &p->nodes.p[reader];
-	return r->parent == n->parent && r->region == n->region && !spreads_scalar(p, r) && is_elementwise(p, t, r) ? reader : ID_NONE;
+	return r->parent == n->parent && r->region == n->region && !spreads_scalar(p, r) &&
+			is_elementwise(p, t, r)
+		? reader
+		: ID_NONE;
 }
 
 /* One number, or what is made of such. ways: of the nodes in front of n. */
@@ -56,7 +67,9 @@ static bool reads_constants(const program *p, const node *n, const uint8_t *ways
 {
 	for (uint32_t i = 0; i < n->n_operands; i++) {
 		node_id def = p->vals.p[node_slots(p, n)[i]].def;
-		if (def == ID_NONE || !(is_splat(p->m, &p->nodes.p[def]) || ways[def] == NEST_DROPPED || ways[def] == NEST_ANYWHERE))
+		if (def == ID_NONE ||
+			!(is_splat(p->m, &p->nodes.p[def]) || ways[def] == NEST_DROPPED ||
+				ways[def] == NEST_ANYWHERE))
 			return false;
 	}
 	return true;
@@ -73,7 +86,8 @@ static bool reads_values(const program *p, const node *n)
 	return false;
 }
 
-void simulator_nesting(const program *p, const sharding_table *t, lower_target target, uint8_t *ways)
+void simulator_nesting(
+	const program *p, const sharding_table *t, lower_target target, uint8_t *ways)
 {
 	memset(ways, NEST_NOT, p->nodes.n);
 	if (target == TARGET_CPU) /* values that are not arguments are larger there */
@@ -90,8 +104,9 @@ void simulator_nesting(const program *p, const sharding_table *t, lower_target t
 		}
 		node_id reader = is_elementwise(p, t, n) ? reader_of(p, t, n) : ID_NONE;
 		if (reader != ID_NONE)
-			ways[id] = spreads_constant(p, n) && reads_values(p, &p->nodes.p[reader]) ? NEST_DROPPED :
-				   reads_constants(p, n, ways) ? NEST_ANYWHERE : NEST_INSIDE;
+			ways[id] = spreads_constant(p, n) && reads_values(p, &p->nodes.p[reader]) ? NEST_DROPPED
+				: reads_constants(p, n, ways) ? NEST_ANYWHERE
+											  : NEST_INSIDE;
 	}
 }
 
@@ -117,18 +132,21 @@ static void learn(simulator *s, const lop *o)
 		uint32_t e = work_lookup(s, id, x->plan); /* may move the entries */
 		const work_entry *w = &s->work.entries.p[e];
 		last->flops = sat_add(last->flops, w->vector_flops);
-		s->nested.p[last->first + j] = (sim_nested){.expensive = w->expensive, .spread = w->spread, .bytes = x->bytes};
+		s->nested.p[last->first + j] =
+			(sim_nested){.expensive = w->expensive, .spread = w->spread, .bytes = x->bytes};
 		if (s->dev.tile_minor > 1 || s->dev.tile_second > 1)
 			s->nested.p[last->first + j].bytes =
-				stored_lookup(s, id, p->vals.p[node_slots(p, node)[node->n_operands]].type, x->plan->at[node->n_operands]);
+				stored_lookup(s, id, p->vals.p[node_slots(p, node)[node->n_operands]].type,
+					x->plan->at[node->n_operands]);
 	}
 	last->nest = n;
 }
 
-/* Sources of one of an op's nested ops, or of its own node; whether it reads more than it writes: each source counts once, what
- * was made from little not; and whether it reads something that is made for it alone. operand: the next one, moves on. */
-static sources read_all(const simulator *s, const lowered *l, uint32_t first, const uint8_t *reads, uint32_t n, const lval_id **operand, int64_t written,
-			bool *more, bool *own)
+/* Sources of one of an op's nested ops, or of its own node; whether it reads more than it writes:
+ * each source counts once, what was made from little not; and whether it reads something that is
+ * made for it alone. operand: the next one, moves on. */
+static sources read_all(const simulator *s, const lowered *l, uint32_t first, const uint8_t *reads,
+	uint32_t n, const lval_id **operand, int64_t written, bool *more, bool *own)
 {
 	*own = false;
 	sources from = {ID_NONE, false, TILE_NONE};
@@ -174,15 +192,18 @@ sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled)
 	for (uint32_t j = 0; j < n->n_ops; j++) {
 		const nested_op *y = &n->ops[j];
 		sim_nested *x = &s->nested.p[first + j];
-		sources from = read_all(s, l, first, n->reads + y->first_read, y->n_reads, &operand, x->bytes, &x->reads_more, &x->reads_own);
+		sources from = read_all(s, l, first, n->reads + y->first_read, y->n_reads, &operand,
+			x->bytes, &x->reads_more, &x->reads_own);
 		x->gathers = l->p->nodes.p[nested_node(o, y)].n_operands > 1 && x->reads_more;
 		x->tile = tiled ? tile_behind(from.tile, x->expensive) : TILE_NONE;
-		x->origin = from.several || from.one == ID_NONE ? NESTED_ID | (first + j) : source_of(s, from.one);
+		x->origin =
+			from.several || from.one == ID_NONE ? NESTED_ID | (first + j) : source_of(s, from.one);
 		if (x->tile == TILE_ENDS)
 			vec_push(&s->apart, nested_node(o, y));
 	}
 	sim_op *so = &s->ops[id];
-	sources from = read_all(s, l, first, n->reads + n->first_read, n->n_reads, &operand, s->vals[o->results].bytes, &so->reads_more, &so->reads_own);
+	sources from = read_all(s, l, first, n->reads + n->first_read, n->n_reads, &operand,
+		s->vals[o->results].bytes, &so->reads_more, &so->reads_own);
 	so->gathers = l->p->nodes.p[o->node].n_operands > 1 && so->reads_more;
 	return from;
 }
@@ -192,8 +213,10 @@ void nested_copied(simulator *s, const lop *o)
 	const sim_nested *nested = nested_of(s, o);
 	for (uint32_t j = 0; j < o->nest->n_ops; j++) {
 		uint8_t reader = o->nest->ops[j].reader;
-		bool gathers = reader == NEST_ROOT ? s->ops[s->vals[o->results].def].gathers : nested[reader].gathers;
-		if (nested[j].reads_more && (gathers || (may_end_chain(s, nested[j].bytes) && nested[j].reads_own)))
+		bool gathers =
+			reader == NEST_ROOT ? s->ops[s->vals[o->results].def].gathers : nested[reader].gathers;
+		if (nested[j].reads_more &&
+			(gathers || (may_end_chain(s, nested[j].bytes) && nested[j].reads_own)))
 			vec_push(&s->apart, nested_node(o, &o->nest->ops[j]));
 	}
 }
@@ -220,7 +243,8 @@ void nested_orders(simulator *s, const lowered *l, const lop *o)
 		bool root = x->reader == NEST_ROOT;
 		node_id id = nested_node(o, x);
 		kept[j] = (root ? !moves_dims(l, o->node) : kept[x->reader]) && !moves_dims(l, id) &&
-			  dims_in_order(result_type(l, id), result_type(l, root ? o->node : nested_node(o, &n->ops[x->reader])));
+			dims_in_order(result_type(l, id),
+				result_type(l, root ? o->node : nested_node(o, &n->ops[x->reader])));
 	}
 	kept[n->n_ops] = !moves_dims(l, o->node);
 	const lval_id *operand = l->operands.p + o->operands;
@@ -231,15 +255,18 @@ void nested_orders(simulator *s, const lowered *l, const lop *o)
 			if (reads[i] != NEST_OPERAND)
 				continue;
 			lval_id v = *operand++;
-			s->vals[v].reordered |= kept[j] && dims_in_order(type_get(l->p->m, l->vals.p[v].type), result_type(l, x ? nested_node(o, x) : o->node));
+			s->vals[v].reordered |= kept[j] &&
+				dims_in_order(type_get(l->p->m, l->vals.p[v].type),
+					result_type(l, x ? nested_node(o, x) : o->node));
 		}
 	}
 }
 
 bool nests_agree(const nest *a, const nest *b)
 {
-	if (!a || !b || a->n_ops != b->n_ops || a->n_reads != b->n_reads || a->first_read != b->first_read ||
-	    memcmp(a->reads, b->reads, (size_t)a->first_read + a->n_reads))
+	if (!a || !b || a->n_ops != b->n_ops || a->n_reads != b->n_reads ||
+		a->first_read != b->first_read ||
+		memcmp(a->reads, b->reads, (size_t)a->first_read + a->n_reads))
 		return false;
 	for (uint32_t j = 0; j < a->n_ops; j++)
 		if (a->ops[j].plan != b->ops[j].plan || a->ops[j].reader != b->ops[j].reader)

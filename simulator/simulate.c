@@ -4,7 +4,8 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
-simulator *simulator_new(const program *p, sharding_table *t, const device *dev, const mesh_links *links, const donation *dn)
+simulator *simulator_new(const program *p, sharding_table *t, const device *dev,
+	const mesh_links *links, const donation *dn)
 {
 	simulator *s = xcalloc(1, sizeof *s);
 	s->p = p;
@@ -88,7 +89,12 @@ static bool enters_inline(const simulator *s, const lowered *l, const lop *o, lv
 /* Values before anything is known of their uses. */
 static void begin_values(simulator *s, const lowered *l)
 {
-	const sim_val unused = {.stamp = ID_NONE, .summed_at = ID_NONE, .group_min = ID_NONE, .copied_min = ID_NONE, .external_min = ID_NONE, .last_use = ID_NONE};
+	const sim_val unused = {.stamp = ID_NONE,
+		.summed_at = ID_NONE,
+		.group_min = ID_NONE,
+		.copied_min = ID_NONE,
+		.external_min = ID_NONE,
+		.last_use = ID_NONE};
 	bool tiled = s->dev.tile_minor > 1 || s->dev.tile_second > 1, cpu = s->dev.target == TARGET_CPU;
 	for (lval_id id = 0; id < l->vals.n; id++) {
 		const lval *lv = &l->vals.p[id];
@@ -99,7 +105,8 @@ static void begin_values(simulator *s, const lowered *l)
 		v->def = lv->def;
 		v->argument = o->kind == LOP_ARGUMENT || enters_inline(s, l, o, id);
 		bool stored = !o->halo && (tiled || (cpu && !v->argument));
-		v->bytes = stored ? stored_lookup(s, o->node, lv->type, lv->sharding) >> lv->narrow : lv->bytes;
+		v->bytes =
+			stored ? stored_lookup(s, o->node, lv->type, lv->sharding) >> lv->narrow : lv->bytes;
 	}
 }
 
@@ -128,34 +135,36 @@ static uint8_t tile_of(const simulator *s, const sim_op *so, const sources *from
 	return tile_behind(from->tile, work_at(s, so)->expensive);
 }
 
-/* Half of the memory on the chip may hold the side of a matmul that stays, the other half is for what passes by. */
-static bool stays_on_chip(const simulator *s, const sim_op *matmul) { return work_at(s, matmul)->side_bytes <= s->dev.on_chip_bytes / 2; }
+/* Half of the memory on the chip may hold the side of a matmul that stays, the other half is for
+ * what passes by. */
+static bool stays_on_chip(const simulator *s, const sim_op *matmul)
+{
+	return work_at(s, matmul)->side_bytes <= s->dev.on_chip_bytes / 2;
+}
 
 static void classify_sources(simulator *s, const lowered *l, const lop *o, sim_op *so)
 {
 	bool tiled = s->dev.on_chip_bytes && o->kind == LOP_COMPUTE;
 	switch (so->class) {
-	case CLASS_MATMUL:
-		so->tile = tiled && stays_on_chip(s, so) ? TILE_INSIDE : TILE_NONE;
-		return;
+	case CLASS_MATMUL: so->tile = tiled && stays_on_chip(s, so) ? TILE_INSIDE : TILE_NONE; return;
 	case CLASS_ELEMENTWISE:
 	case CLASS_REDUCE:
-	case CLASS_ALIAS:
-		break;
-	default:
-		return;
+	case CLASS_ALIAS: break;
+	default: return;
 	}
 	sources from = o->nest ? nested_classify(s, l, so->earliest, tiled) : sources_of(s, l, o);
 	if (tiled)
 		so->tile = tile_of(s, so, &from);
-	/* the one value that an elementwise op makes its result from, and behind it what that one is made from */
+	/* the one value that an elementwise op makes its result from, and behind it what that one is
+	 * made from */
 	if (so->class == CLASS_ELEMENTWISE && !from.several && from.one != ID_NONE)
 		so->origin = source_of(s, from.one);
 }
 
 static bool may_be_windowed(const lop *o, const sim_op *so)
 {
-	return so->class == CLASS_MATMUL || (o->kind == LOP_COLLECTIVE && o->coll == COLL_REDUCE_SCATTER);
+	return so->class == CLASS_MATMUL ||
+		(o->kind == LOP_COLLECTIVE && o->coll == COLL_REDUCE_SCATTER);
 }
 
 static void classify(simulator *s, const lowered *l)
@@ -169,12 +178,23 @@ static void classify(simulator *s, const lowered *l)
 		const lop *o = &l->ops.p[i];
 		sim_op *so = &s->ops[i];
 		s->delta[i] = (memory_change){0};
-		*so = (sim_op){.class = CLASS_NOTHING, .root = ID_NONE, .next = ID_NONE, .first_member = ID_NONE, .earliest = i, .latest = i,
-		               .region = region, .end = ID_NONE, .begin = ID_NONE, .work = UINT32_MAX, .stamp = ID_NONE, .origin = ID_NONE};
+		*so = (sim_op){.class = CLASS_NOTHING,
+			.root = ID_NONE,
+			.next = ID_NONE,
+			.first_member = ID_NONE,
+			.earliest = i,
+			.latest = i,
+			.region = region,
+			.end = ID_NONE,
+			.begin = ID_NONE,
+			.work = UINT32_MAX,
+			.stamp = ID_NONE,
+			.origin = ID_NONE};
 		if (o->erased)
 			continue;
 		so->segment = segment;
-		bool border = o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END;
+		bool border =
+			o->kind == LOP_REGION || o->kind == LOP_REGION_ELSE || o->kind == LOP_REGION_END;
 		if (border && form_of(l, o) == FORM_INLINE) {
 			/* as if it were not there */
 		} else if (o->kind == LOP_REGION) {
@@ -210,28 +230,36 @@ static void classify(simulator *s, const lowered *l)
 	assert(depth == 0);
 }
 
-static uint32_t weight_of(const simulator *s, const lowered *l, lval_id v) { return s->folder ? folder_val_weight(s, l->vals.p[v].origin) : 1; }
+static uint32_t weight_of(const simulator *s, const lowered *l, lval_id v)
+{
+	return s->folder ? folder_val_weight(s, l->vals.p[v].origin) : 1;
+}
 
 static void fill_cost(simulator *s, const lowered *l, cost *out)
 {
 	*out = (cost){.runtime_ns = s->now,
-	              .compute_ns = s->sum.compute,
-	              .communication_ns = s->sum.communication,
-	              .exposed_communication_ns = s->sum.exposed,
-	              .temporary_bytes = s->temporary,
-	              .flops_per_device = (double)s->sum.flops};
+		.compute_ns = s->sum.compute,
+		.communication_ns = s->sum.communication,
+		.exposed_communication_ns = s->sum.exposed,
+		.temporary_bytes = s->temporary,
+		.flops_per_device = (double)s->sum.flops};
 	for (uint32_t k = 0; k < COLL_COUNT; k++)
-		out->collectives[k] = (collective_cost){s->sum.count[k], s->sum.dynamic_count[k], s->sum.bytes[k]};
+		out->collectives[k] =
+			(collective_cost){s->sum.count[k], s->sum.dynamic_count[k], s->sum.bytes[k]};
 	for (uint32_t i = 0; i < s->args.n; i++) {
 		lval_id v = s->args.p[i];
 		if (v != ID_NONE)
-			out->argument_bytes = sat_add(out->argument_bytes, sat_mul(end_bytes(s, l, v), weight_of(s, l, v)));
+			out->argument_bytes =
+				sat_add(out->argument_bytes, sat_mul(end_bytes(s, l, v), weight_of(s, l, v)));
 	}
 	for (uint32_t i = 0; i < l->results.n; i++)
-		out->output_bytes = sat_add(out->output_bytes, sat_mul(end_bytes(s, l, l->results.p[i]), s->folder ? folder_val_weight(s, s->p->results.p[i]) : 1));
+		out->output_bytes = sat_add(out->output_bytes,
+			sat_mul(end_bytes(s, l, l->results.p[i]),
+				s->folder ? folder_val_weight(s, s->p->results.p[i]) : 1));
 	out->reshards_after_forward = l->reshards_after_forward;
 	out->alias_bytes = donated_bytes(s, l);
-	out->peak_bytes = sat_add(sat_add(out->argument_bytes, out->output_bytes - out->alias_bytes), out->temporary_bytes);
+	out->peak_bytes = sat_add(
+		sat_add(out->argument_bytes, out->output_bytes - out->alias_bytes), out->temporary_bytes);
 }
 
 static void find_out(simulator *s, const lowered *l)
@@ -281,18 +309,27 @@ const op_event *simulator_events(simulator *s, uint32_t *n)
 		if (r->kind == RUN_ELSE || r->kind == RUN_END)
 			continue;
 		bool collective = r->kind == RUN_COLLECTIVE, kernel = r->kind == RUN_KERNEL;
-		s->events.p[r->op] = (op_event){.op = r->op, .start_ns = r->start_ns, .end_ns = r->end_ns, .hbm_bytes = kernel ? r->bytes : 0,
-						.stream = (uint8_t)(collective ? 1 + r->link : 0), .exposed_ns = r->exposed_ns,
-						.windowed = r->pieces > 0};
-		for (lop_id m = kernel ? s->ops[r->op].first_member : ID_NONE; m != ID_NONE; m = s->ops[m].next)
+		s->events.p[r->op] = (op_event){.op = r->op,
+			.start_ns = r->start_ns,
+			.end_ns = r->end_ns,
+			.hbm_bytes = kernel ? r->bytes : 0,
+			.stream = (uint8_t)(collective ? 1 + r->link : 0),
+			.exposed_ns = r->exposed_ns,
+			.windowed = r->pieces > 0};
+		for (lop_id m = kernel ? s->ops[r->op].first_member : ID_NONE; m != ID_NONE;
+			 m = s->ops[m].next)
 			if (m != r->op)
-				s->events.p[m] = (op_event){.op = m, .start_ns = r->start_ns, .end_ns = r->end_ns, .fused = true};
+				s->events.p[m] = (op_event){
+					.op = m, .start_ns = r->start_ns, .end_ns = r->end_ns, .fused = true};
 	}
 	*n = s->n_ops;
 	return s->events.p;
 }
 
-static void add_number(cJSON *o, const char *key, int64_t v) { cJSON_AddNumberToObject(o, key, (double)MIN(v, (int64_t)1 << 53)); }
+static void add_number(cJSON *o, const char *key, int64_t v)
+{
+	cJSON_AddNumberToObject(o, key, (double)MIN(v, (int64_t)1 << 53));
+}
 
 cJSON *cost_to_json(const cost *c)
 {
@@ -301,8 +338,15 @@ cJSON *cost_to_json(const cost *c)
 		size_t offset;
 	} fields[] = {
 #define FIELD(name) {#name, offsetof(cost, name)}
-		FIELD(runtime_ns), FIELD(compute_ns), FIELD(communication_ns), FIELD(exposed_communication_ns), FIELD(peak_bytes),
-		FIELD(argument_bytes), FIELD(output_bytes), FIELD(alias_bytes), FIELD(temporary_bytes),
+		FIELD(runtime_ns),
+		FIELD(compute_ns),
+		FIELD(communication_ns),
+		FIELD(exposed_communication_ns),
+		FIELD(peak_bytes),
+		FIELD(argument_bytes),
+		FIELD(output_bytes),
+		FIELD(alias_bytes),
+		FIELD(temporary_bytes),
 #undef FIELD
 	};
 	cJSON *o = cJSON_CreateObject();

@@ -6,9 +6,10 @@
  *   measure  (kernels.c)    forward: traffic and time of each kernel, which collectives it reads: the runs
  *   run      (timeline.c)   forward over the runs: compute stream and link queues
  *   live     (liveness.c)   allocations and frees at positions, running sum, peak
- * Nothing but the runs and the changes of memory at positions goes into run and live, so that a folded program (folded.c)
- * goes through the first three passes once and through the last two layer by layer.
- * A position is an index into lowered.ops. A kernel runs at the position of its root, its last op. */
+ * Nothing but the runs and the changes of memory at positions goes into run and live, so that a
+ * folded program (folded.c) goes through the first three passes once and through the last two layer
+ * by layer. A position is an index into lowered.ops. A kernel runs at the position of its root, its
+ * last op. */
 #ifndef SW_SIMULATOR_STATE_H
 #define SW_SIMULATOR_STATE_H
 
@@ -19,9 +20,9 @@ typedef enum op_class {
 	CLASS_ALIAS,   /* results are the operands' buffers: reshape, bitcast, markers */
 	CLASS_ELEMENTWISE,
 	CLASS_REDUCE,
-	CLASS_UPDATE,  /* dynamic_update_slice */
+	CLASS_UPDATE, /* dynamic_update_slice */
 	CLASS_MATMUL,
-	CLASS_OTHER,   /* a kernel of its own, operands and results in memory */
+	CLASS_OTHER, /* a kernel of its own, operands and results in memory */
 	CLASS_COLLECTIVE,
 } op_class;
 
@@ -31,8 +32,8 @@ typedef struct work_entry {
 	uint32_t at_first; /* its shardings in work_memo.at */
 	uint8_t class;
 	bool expensive, in_place, transpose, splat;
-	bool spread;       /* made from little */
-	bool products;     /* dot or dot_general */
+	bool spread;   /* made from little */
+	bool products; /* dot or dot_general */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t m, n, k;    /* matmuls: as op_work */
 	int64_t stored_ns;  /* matmuls: to hand on results that are written as they are */
@@ -42,12 +43,14 @@ typedef struct work_entry {
 	int64_t again_bytes, launches; /* as op_work */
 	contraction dims;
 } work_entry;
-typedef struct work_last { /* what a node did in the previous program, most often what it does in this one too */
+typedef struct work_last { /* what a node did in the previous program, most often what it does in
+	                          this one too */
 	const node_plan *plan;
 	uint32_t entry;
 } work_last;
 typedef struct work_memo {
-	uint32_t *class_of, n_classes; /* by node: those of one class do the same work at the same shardings */
+	uint32_t *class_of,
+		n_classes;   /* by node: those of one class do the same work at the same shardings */
 	uint32_t *first; /* by class */
 	work_last *last; /* by node */
 	uint64_t facts;  /* lowered.facts that the plans in last belong to */
@@ -58,7 +61,8 @@ typedef struct work_memo {
 
 enum { COLLECTIVE_SLOTS = 4096, STORED_SLOTS = 8192, MEMO_AXES = 6 };
 typedef struct collective_slot {
-	int64_t bytes, ns, fixed_ns; /* bytes 0: empty; fixed: launch and latency, what remains of the smallest one */
+	int64_t bytes, ns,
+		fixed_ns; /* bytes 0: empty; fixed: launch and latency, what remains of the smallest one */
 	axis_ref axes[MEMO_AXES];
 	uint8_t kind, n, link;
 } collective_slot;
@@ -89,47 +93,54 @@ typedef struct sim_op {
 	uint8_t side;     /* bit k: in its kernel it is in front of operand k of the matmul */
 	uint8_t side_now; /* copied ops: the same, in the kernel that is measured */
 	bool ends_tile;   /* roots: an op with TILE_ENDS is inside */
-	uint8_t pieces;   /* of a collective that runs inside of its contraction's loop; contractions: 1, a gather does; 0: others */
-	bool gathers;     /* elementwise with several operands, reads more than it writes */
-	bool reads_more;  /* .. with nested ops: in any case */
-	bool reads_own;   /* with nested ops: itself, not these, reads something that is made for it alone */
-	bool spread;      /* made from little: costs nothing to read */
-	uint8_t copies;   /* kernels a copied op is in; bounded by MAX_COPIES */
+	uint8_t pieces;  /* of a collective that runs inside of its contraction's loop; contractions: 1,
+	                    a gather does; 0: others */
+	bool gathers;    /* elementwise with several operands, reads more than it writes */
+	bool reads_more; /* .. with nested ops: in any case */
+	bool reads_own; /* with nested ops: itself, not these, reads something that is made for it alone
+	                 */
+	bool spread;    /* made from little: costs nothing to read */
+	uint8_t copies; /* kernels a copied op is in; bounded by MAX_COPIES */
 	lop_id root;
-	lop_id next;      /* member of the same kernel, ascending; roots: first_member starts the list */
+	lop_id next; /* member of the same kernel, ascending; roots: first_member starts the list */
 	lop_id first_member;
 	lop_id earliest, latest; /* roots of the kernels that run it: first and last */
-	lop_id region;    /* enclosing LOP_REGION, ID_NONE outside; of a LOP_REGION_END: around the whole region */
+	lop_id region; /* enclosing LOP_REGION, ID_NONE outside; of a LOP_REGION_END: around the whole
+	                  region */
 	uint32_t segment; /* region of the op it is in: ops of different segments share no kernel */
 	lop_id end;       /* LOP_REGION: its LOP_REGION_END */
 	lop_id begin;     /* LOP_REGION_END: its LOP_REGION; ID_NONE of others */
 	uint32_t work;    /* entry, UINT32_MAX for none */
 	lop_id stamp;     /* last kernel that counted this copied op */
 	uint32_t run;     /* roots of kernels and collectives: in simulator.runs */
-	int64_t written;  /* ops whose results are in memory: bytes written in front of it, folded: in its block; see reaches() in kernels.c */
-	lval_id origin;   /* elementwise ops: the one value that it and those in front of it make its result from; ID_NONE: several or none */
+	int64_t written;  /* ops whose results are in memory: bytes written in front of it, folded: in
+	                     its block; see reaches() in kernels.c */
+	lval_id origin;   /* elementwise ops: the one value that it and those in front of it make its
+	                     result from; ID_NONE: several or none */
 } sim_op;
 
 typedef struct sim_val {
-	int64_t bytes;      /* as stored */
-	lval_id base;       /* whose buffer it is; itself when it has one */
-	lop_id stamp;       /* last kernel that counted its read */
-	lop_id summed_at;   /* first kernel that sums it up, and others with it; ID_NONE */
+	int64_t bytes;    /* as stored */
+	lval_id base;     /* whose buffer it is; itself when it has one */
+	lop_id stamp;     /* last kernel that counted its read */
+	lop_id summed_at; /* first kernel that sums it up, and others with it; ID_NONE */
 	lop_id def;
-	/* earliest kernel of each sort of use: those that could compute it in place, those in copied ops, others */
+	/* earliest kernel of each sort of use: those that could compute it in place, those in copied
+	 * ops, others */
 	lop_id group_min, copied_min, external_min;
 	lop_id last_use;    /* position; ID_NONE: unused */
 	lop_id alloc, free; /* positions between which the buffer is live */
 	uint32_t copies;
-	bool many;          /* uses that could compute it in place are in several kernels */
-	bool gathered;      /* one of these gathers */
+	bool many;     /* uses that could compute it in place are in several kernels */
+	bool gathered; /* one of these gathers */
 	bool materialised, argument, constant, output, carried, taken;
-	uint8_t side;       /* as sim_op.side, of the uses in group_min */
-	bool off_chip;      /* of a collective or a loop: in main memory */
-	bool reordered;     /* some matmul wants it in another order of dims */
+	uint8_t side;   /* as sim_op.side, of the uses in group_min */
+	bool off_chip;  /* of a collective or a loop: in main memory */
+	bool reordered; /* some matmul wants it in another order of dims */
 } sim_val;
 
-/* A nested op of the present program, at the place in simulator.nested that it has whenever it is one. */
+/* A nested op of the present program, at the place in simulator.nested that it has whenever it is
+ * one. */
 typedef struct sim_nested {
 	int64_t bytes;   /* of its result, as stored */
 	uint32_t origin; /* as sim_op.origin; its own id where there is none */
@@ -140,7 +151,8 @@ typedef struct sim_nested {
 	bool reads_own;  /* as sim_op.reads_own */
 	bool gathers;    /* as sim_op.gathers */
 } sim_nested;
-typedef struct nest_last { /* what is nested in a node, most often what was in the previous program too */
+typedef struct nest_last { /* what is nested in a node, most often what was in the previous program
+	                          too */
 	const nest *nest;
 	uint32_t first, room; /* in simulator.nested */
 	int64_t flops;
@@ -176,28 +188,33 @@ typedef struct totals {
 typedef enum run_kind { RUN_KERNEL, RUN_COLLECTIVE, RUN_REGION, RUN_ELSE, RUN_END } run_kind;
 typedef struct run {
 	uint8_t kind, link, coll;
-	uint8_t pieces;   /* collectives: as sim_op.pieces */
-	bool leads;       /* collectives: pays launch and latency; in a combined instruction only the first does */
+	uint8_t pieces; /* collectives: as sim_op.pieces */
+	bool leads; /* collectives: pays launch and latency; in a combined instruction only the first
+	               does */
 	lop_id op;
-	uint32_t moment;  /* where its end is kept for those who wait for it; ID_NONE: nobody does */
+	uint32_t moment; /* where its end is kept for those who wait for it; ID_NONE: nobody does */
 	uint32_t first_read, n_reads; /* in simulator.reads: ops whose ends it waits for */
-	int64_t ns, follows_ns;       /* collectives: time when it leads, when it does not; borders of a loop: of copies into it, or out of it */
+	int64_t ns, follows_ns; /* collectives: time when it leads, when it does not; borders of a loop:
+	                           of copies into it, or out of it */
 	int64_t bytes, flops;
-	/* kernels: time of it once arguments that it reads are on the chip and with its results left there; of fetching the ones, of copying out
-	   the others (both 0: nothing to gain), of its other traffic */
+	/* kernels: time of it once arguments that it reads are on the chip and with its results left
+	   there; of fetching the ones, of copying out the others (both 0: nothing to gain), of its
+	   other traffic */
 	int64_t near_ns, fetch_ns, copy_ns, direct_ns;
-	int64_t early_ns; /* kernels made of nothing but what is there from the start, or from the last border of a region on: when they
-	                     could be done, from then; -1: others */
+	int64_t early_ns; /* kernels made of nothing but what is there from the start, or from the last
+	                     border of a region on: when they could be done, from then; -1: others */
 	int64_t start_ns, end_ns, exposed_ns;
 } run;
 typedef struct moment {
-	int64_t ready_ns, first_use_ns; /* of collectives: when the result was first needed; -1: not yet */
-	int64_t start_ns;               /* of kernels */
+	int64_t ready_ns,
+		first_use_ns; /* of collectives: when the result was first needed; -1: not yet */
+	int64_t start_ns; /* of kernels */
 	uint32_t run;
 	uint8_t pieces; /* > 0: a gather inside of the loop of the kernel that reads it */
 	bool collective;
 } moment;
-/* At a position: what the kernel needs to be there, and what is gone after it; all of it, and what has to be in main memory. */
+/* At a position: what the kernel needs to be there, and what is gone after it; all of it, and what
+ * has to be in main memory. */
 typedef struct memory_change {
 	int64_t before, after, main_before, main_after;
 } memory_change;
@@ -215,7 +232,7 @@ typedef struct queue {
 
 typedef struct frame { /* an open region */
 	uint32_t run;
-	bool branches;        /* case: one of the regions runs */
+	bool branches; /* case: one of the regions runs */
 	int64_t trips;
 	int64_t opened, start, multiplier, sum, longest;
 	totals before, best;
@@ -232,35 +249,37 @@ struct simulator {
 	collective_slot *collectives;
 	uint8_t *minor; /* by type: the dim in the lanes of a TPU, MAX_RANK: as wastes least */
 	stored_slot *stored;
-	stored_slot *stored_last; /* by node, and one for all others: the answer for what was made there last */
+	stored_slot
+		*stored_last; /* by node, and one for all others: the answer for what was made there last */
 
 	sim_op *ops;
 	sim_val *vals;
-	memory_change *delta;  /* liveness: by position; all zero before */
+	memory_change *delta; /* liveness: by position; all zero before */
 	uint32_t ops_cap, vals_cap, n_ops, n_vals;
 	VEC(run) runs;
-	VEC(lop_id) reads;     /* of runs: collectives and, for collectives, kernels */
-	VEC(moment) moments;   /* by run.moment */
-	VEC(op_event) events;  /* made when they are asked for */
+	VEC(lop_id) reads;    /* of runs: collectives and, for collectives, kernels */
+	VEC(moment) moments;  /* by run.moment */
+	VEC(op_event) events; /* made when they are asked for */
 	VEC(sim_nested) nested;
-	nest_last *nest_last;  /* by node */
-	VEC(node_id) apart;    /* simulator_apart */
-	VEC(lop_id) stack;     /* copied ops to visit */
-	VEC(lval_id) aliases;  /* values with another base, last ones first */
-	VEC(lop_id) writers;   /* borders of regions, and ops whose results are in memory, the last ones first */
+	nest_last *nest_last; /* by node */
+	VEC(node_id) apart;   /* simulator_apart */
+	VEC(lop_id) stack;    /* copied ops to visit */
+	VEC(lval_id) aliases; /* values with another base, last ones first */
+	VEC(lop_id)
+	writers; /* borders of regions, and ops whose results are in memory, the last ones first */
 	VEC(lop_id) windows;   /* contractions and scatters of sums: what could be a windowed einsum */
 	bool regions;          /* there are some that time and memory see */
 	uint32_t open_regions; /* around the op that is fused now */
-	lop_id border;         /* of a region, the last one in front of the kernel that is measured now */
-	VEC(lop_id) stores;    /* liveness: ops with temporaries among their results */
-	VEC(lval_id) args;     /* by argument of main; ID_NONE */
+	lop_id border;      /* of a region, the last one in front of the kernel that is measured now */
+	VEC(lop_id) stores; /* liveness: ops with temporaries among their results */
+	VEC(lval_id) args;  /* by argument of main; ID_NONE */
 	VEC(live_at_peak) peak;
 	struct size_slot *sizes; /* donation: counts by buffer size */
 	uint32_t sizes_cap;
-	struct folder *folder;   /* NULL: programs are whole */
-	const uint8_t *spots;    /* folded: by op, see op_spot */
-	const int32_t *passes;   /* by node, folding.node_pass or full_pass; NULL: no layers are known */
-	uint32_t copies;         /* folded: layers that the middle one stands for beside itself */
+	struct folder *folder;  /* NULL: programs are whole */
+	const uint8_t *spots;   /* folded: by op, see op_spot */
+	const int32_t *passes;  /* by node, folding.node_pass or full_pass; NULL: no layers are known */
+	uint32_t copies;        /* folded: layers that the middle one stands for beside itself */
 	VEC(bool) result_taken; /* donation: by result of main, paired by the module */
 	frame frames[MAX_NESTING + 2];
 	uint32_t n_frames;
@@ -269,16 +288,18 @@ struct simulator {
 	queue queues[MAX_LINK_CLASSES];
 	int64_t now, multiplier;
 	int64_t lead_ns;        /* how long before a kernel its arguments are fetched at the earliest */
-	int64_t memory_free_ns; /* when the way to main memory has nothing to do; arguments are fetched ahead over it */
+	int64_t memory_free_ns; /* when the way to main memory has nothing to do; arguments are fetched
+	                           ahead over it */
 	int64_t copied_ns;      /* when all results so far are copied out */
-	int64_t waited_ns;      /* how long that was waited for, the last time that everything in flight was */
+	int64_t
+		waited_ns; /* how long that was waited for, the last time that everything in flight was */
 	int64_t stretch_start, stretch_comm, stretch_stall; /* since the queues were last drained */
 	totals sum;
 
 	lop_id peak_at;
 	int64_t temporary;
-	bool all_near;         /* all that the program writes fits on the chip */
-	bool on_chip;          /* all that need not be in main memory is on the chip */
+	bool all_near; /* all that the program writes fits on the chip */
+	bool on_chip;  /* all that need not be in main memory is on the chip */
 };
 
 /* memo.c */
@@ -290,47 +311,71 @@ static inline uint32_t work_lookup(simulator *s, node_id id, const node_plan *pl
 }
 /* Before the first lookup for a program. */
 void work_begin(simulator *s, uint64_t facts);
-/* Time of a collective on its own or first in a combined instruction, and as a later member of one. */
-int64_t collective_lookup(simulator *s, const lop *o, collective_kind kind, int64_t *follows_ns, uint8_t *link);
+/* Time of a collective on its own or first in a combined instruction, and as a later member of one.
+ */
+int64_t collective_lookup(
+	simulator *s, const lop *o, collective_kind kind, int64_t *follows_ns, uint8_t *link);
 int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id sharding);
 /* node: of the op that makes it, ID_NONE. */
 static inline int64_t stored_lookup(simulator *s, node_id node, type_id type, sharding_id sharding)
 {
 	stored_slot *c = &s->stored_last[node == ID_NONE ? s->p->nodes.n : node];
-	return c->bytes >= 0 && c->type == type && c->sharding == sharding ? c->bytes : stored_find(s, c, type, sharding);
+	return c->bytes >= 0 && c->type == type && c->sharding == sharding
+		? c->bytes
+		: stored_find(s, c, type, sharding);
 }
-static inline bool is_constant(const node *n) { return n->op_kind == OP_CONSTANT || n->op_kind == OP_SDY_CONSTANT; }
+static inline bool is_constant(const node *n)
+{
+	return n->op_kind == OP_CONSTANT || n->op_kind == OP_SDY_CONSTANT;
+}
 bool is_splat(const module *m, const node *n); /* a constant that is one number */
 void memo_init(simulator *s);
 void memo_release(simulator *s);
-static inline const work_entry *work_at(const simulator *s, const sim_op *o) { return &s->work.entries.p[o->work]; }
+static inline const work_entry *work_at(const simulator *s, const sim_op *o)
+{
+	return &s->work.entries.p[o->work];
+}
 
 /* Equal but for dims of size 1 and elements. */
 bool dims_in_order(const type *a, const type *b);
 
-/* May a value of so many bytes be written where it ends a chain (fusion.c), rather than be made again? */
-static inline bool may_end_chain(const simulator *s, int64_t bytes) { return s->dev.target == TARGET_TPU && bytes <= s->dev.on_chip_bytes / 2; }
+/* May a value of so many bytes be written where it ends a chain (fusion.c), rather than be made
+ * again? */
+static inline bool may_end_chain(const simulator *s, int64_t bytes)
+{
+	return s->dev.target == TARGET_TPU && bytes <= s->dev.on_chip_bytes / 2;
+}
 /* Is it made by arithmetic that a reader's kernel could do, for one reader alone? */
 static inline bool made_for_one(const simulator *s, const lowered *l, lval_id v)
 {
 	const sim_op *from = &s->ops[s->vals[v].def];
-	return l->vals.p[v].n_uses == 1 && !from->spread && (from->class == CLASS_ELEMENTWISE || from->class == CLASS_MATMUL);
+	return l->vals.p[v].n_uses == 1 && !from->spread &&
+		(from->class == CLASS_ELEMENTWISE || from->class == CLASS_MATMUL);
 }
 /* fusion.c: decides modes, kernels, buffers (base) and last uses. */
 void fuse(simulator *s, const lowered *l);
 /* Does the loop run on a copy of argument i, because it wants it in another order of dims? */
 static inline bool loop_copies(const simulator *s, const lowered *l, const lop *open, uint32_t i)
 {
-	return s->vals[open->results + i].reordered && s->vals[l->operands.p[open->operands + i]].argument;
+	return s->vals[open->results + i].reordered &&
+		s->vals[l->operands.p[open->operands + i]].argument;
 }
 /* nested.c: classifies what is nested in an op; the sources of the op itself */
 sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled);
-void nested_copied(simulator *s, const lop *o); /* the op is copied into its readers: which ones would not be? */
-void nested_orders(simulator *s, const lowered *l, const lop *o); /* its result is wanted in another order: which operands are? */
+void nested_copied(
+	simulator *s, const lop *o); /* the op is copied into its readers: which ones would not be? */
+void nested_orders(simulator *s, const lowered *l,
+	const lop *o); /* its result is wanted in another order: which operands are? */
 bool nests_agree(const nest *a, const nest *b);
-static inline const sim_nested *nested_of(const simulator *s, const lop *o) { return s->nested.p + s->nest_last[o->node].first; }
+static inline const sim_nested *nested_of(const simulator *s, const lop *o)
+{
+	return s->nested.p + s->nest_last[o->node].first;
+}
 /* What tile an elementwise op's result belongs to. */
-static inline uint8_t tile_behind(uint8_t tile, bool expensive) { return !expensive ? tile : tile == TILE_ROWS ? TILE_ENDS : TILE_NONE; }
+static inline uint8_t tile_behind(uint8_t tile, bool expensive)
+{
+	return !expensive ? tile : tile == TILE_ROWS ? TILE_ENDS : TILE_NONE;
+}
 /* The one value that elementwise ops make a value from; itself where several do. */
 static inline uint32_t source_of(const simulator *s, uint32_t id)
 {
@@ -342,16 +387,19 @@ static inline uint32_t source_of(const simulator *s, uint32_t id)
 /* kernels.c: fills runs, reads and moments. */
 void measure_kernels(simulator *s, const lowered *l);
 /* timeline.c */
-/* The way to main memory behind a stretch of kernels that fetch nothing: traffic, that of theirs, and last_ns, how long after the
- * stretch's start the last of it would be done. What it has had to do by then counts, as far back as something may be fetched ahead. */
+/* The way to main memory behind a stretch of kernels that fetch nothing: traffic, that of theirs,
+ * and last_ns, how long after the stretch's start the last of it would be done. What it has had to
+ * do by then counts, as far back as something may be fetched ahead. */
 static inline void memory_busy(simulator *s, int64_t start, int64_t traffic_ns, int64_t last_ns)
 {
-	s->memory_free_ns = MAX(sat_add(s->memory_free_ns, traffic_ns), sat_add(start - s->lead_ns, last_ns));
+	s->memory_free_ns =
+		MAX(sat_add(s->memory_free_ns, traffic_ns), sat_add(start - s->lead_ns, last_ns));
 }
 void run_timeline(simulator *s, const lowered *l);
 void timeline_begin(simulator *s);
 /* reads: n moments that the run waits for; moment: where its own end goes, ID_NONE. */
-void timeline_run(simulator *s, const lowered *l, run *r, uint32_t moment, const uint32_t *reads, uint32_t n);
+void timeline_run(
+	simulator *s, const lowered *l, run *r, uint32_t moment, const uint32_t *reads, uint32_t n);
 void timeline_drain(simulator *s);
 /* liveness.c: changes of memory at positions, and their largest sum. */
 void measure_liveness(simulator *s, const lowered *l);
@@ -367,16 +415,24 @@ static inline void level_step(memory_level *m, const memory_change *c)
 	m->main_live += c->main_after;
 }
 /* Does all that need not be in main memory fit on the chip? */
-static inline bool level_on_chip(const memory_level *m, int64_t on_chip) { return m->chip_peak <= on_chip; }
+static inline bool level_on_chip(const memory_level *m, int64_t on_chip)
+{
+	return m->chip_peak <= on_chip;
+}
 bool val_is_temporary(const sim_val *v, lval_id id);
 /* folded.c: false when the layers that should be alike are not. */
 bool run_folded(simulator *s, const lowered *l);
 void folder_place(simulator *s, const lowered *l);
 void folder_free(struct folder *x);
-/* Where an op of a folded program is: in a layer from which something in `middle` can be meant relatively, or far off. */
+/* Where an op of a folded program is: in a layer from which something in `middle` can be meant
+ * relatively, or far off. */
 typedef enum op_spot { SPOT_FAR, SPOT_NEAR, SPOT_MIDDLE } op_spot;
-static inline bool folder_repeats(const simulator *s, lop_id o) { return s->spots[o] != SPOT_FAR; } /* is alike in several layers */
-/* What ops write, in program order: the op's place in its block's sum. Then what the whole program writes. */
+static inline bool folder_repeats(const simulator *s, lop_id o)
+{
+	return s->spots[o] != SPOT_FAR;
+} /* is alike in several layers */
+/* What ops write, in program order: the op's place in its block's sum. Then what the whole program
+ * writes. */
 int64_t folder_add_written(simulator *s, lop_id o, int64_t bytes);
 int64_t folder_end_written(simulator *s);
 /* Of two ops of equal pass: bytes that the whole program writes between them. */
@@ -385,7 +441,8 @@ uint32_t folder_val_weight(const simulator *s, pval_id v); /* how many values on
 /* donation.c */
 int64_t donated_bytes(simulator *s, const lowered *l);
 
-/* What a region op is to time and memory, by its node; the same for its LOP_REGION, _ELSE and _END. */
+/* What a region op is to time and memory, by its node; the same for its LOP_REGION, _ELSE and _END.
+ */
 typedef enum region_form {
 	FORM_LOOP,     /* while: arguments, yields and results share buffers */
 	FORM_BRANCHES, /* case, if: one of the regions runs */
@@ -394,24 +451,34 @@ typedef enum region_form {
 static inline region_form form_of(const lowered *l, const lop *o)
 {
 	uint16_t kind = o->node == ID_NONE ? OP_WHILE : l->p->nodes.p[o->node].op_kind;
-	return kind == OP_WHILE ? FORM_LOOP : kind == OP_CASE || kind == OP_IF ? FORM_BRANCHES : FORM_INLINE;
+	return kind == OP_WHILE                ? FORM_LOOP
+		: kind == OP_CASE || kind == OP_IF ? FORM_BRANCHES
+										   : FORM_INLINE;
 }
 /* Ops of the whole program that `many` stands for beside the one that `one` stands for. */
 static inline uint32_t times(const simulator *s, lop_id many, lop_id one)
 {
-	return s->spots && s->spots[many] == SPOT_MIDDLE && s->spots[one] == SPOT_FAR ? 1 + s->copies : 1;
+	return s->spots && s->spots[many] == SPOT_MIDDLE && s->spots[one] == SPOT_FAR ? 1 + s->copies
+																				  : 1;
 }
 /* Is an op of a folded program part of a layer? */
 bool folder_in_layer(const simulator *s, lop_id o);
-/* Of those, how many read what `def` makes: a step of a sum over layers reads one step of another layer. */
+/* Of those, how many read what `def` makes: a step of a sum over layers reads one step of another
+ * layer. */
 static inline uint32_t times_read(const simulator *s, lop_id user, lop_id def)
 {
 	uint32_t n = times(s, user, def);
 	return n > 1 && folder_in_layer(s, def) ? 1 : n;
 }
 /* Bytes of an argument or a result of main: as stored, but a CPU keeps them as they are. */
-static inline int64_t end_bytes(const simulator *s, const lowered *l, lval_id v) { return s->dev.target == TARGET_CPU ? l->vals.p[v].bytes : s->vals[v].bytes; }
+static inline int64_t end_bytes(const simulator *s, const lowered *l, lval_id v)
+{
+	return s->dev.target == TARGET_CPU ? l->vals.p[v].bytes : s->vals[v].bytes;
+}
 static inline lval_id base_of(const simulator *s, lval_id v) { return s->vals[v].base; }
-static inline lval_id operand_at(const lowered *l, const lop *o, uint32_t i) { return l->operands.p[o->operands + i]; }
+static inline lval_id operand_at(const lowered *l, const lop *o, uint32_t i)
+{
+	return l->operands.p[o->operands + i];
+}
 
 #endif

@@ -1,25 +1,34 @@
-/* Run time. One in-order compute stream, one queue per link class, on GPU one for all. A kernel starts when the stream is
- * free and what it reads is there. A collective of a kind that the device's compiler makes asynchronous starts when its
- * operands are there and its queue is free, wherever it stands in the program, but at most so many collectives ahead
- * of what the stream has consumed (prefetch_depth); its first user waits for it. The stream waits for collectives of other kinds where they
- * stand. Kernels that only prepare what was there from the start (the conversion of a weight that is gathered next) hold up
- * no collective: they count where they stand, but what they make is there as early as it could be. Collectives inside of a
- * contraction's loop (costmodel/windowed.c) run beside it.
+/* Run time. One in-order compute stream, one queue per link class, on GPU one for all. A kernel
+ * starts when the stream is free and what it reads is there. A collective of a kind that the
+ * device's compiler makes asynchronous starts when its operands are there and its queue is free,
+ * wherever it stands in the program, but at most so many collectives ahead of what the stream has
+ * consumed (prefetch_depth); its first user waits for it. The stream waits for collectives of other
+ * kinds where they stand. Kernels that only prepare what was there from the start (the conversion
+ * of a weight that is gathered next) hold up no collective: they count where they stand, but what
+ * they make is there as early as it could be. Collectives inside of a contraction's loop
+ * (costmodel/windowed.c) run beside it.
  *
- * A region drains the queues at both ends, is run once and counts `trips` times, so its collectives overlap only with
- * its own work. Of the branches of a case the slowest counts.
+ * A region drains the queues at both ends, is run once and counts `trips` times, so its collectives
+ * overlap only with its own work. Of the branches of a case the slowest counts.
  *
- * While a collective is hidden behind work it takes overlap_steal of the processor: a stretch between two drains is
- * longer by that part of its hidden communication. So always
+ * While a collective is hidden behind work it takes overlap_steal of the processor: a stretch
+ * between two drains is longer by that part of its hidden communication. So always
  *   max(compute, communication of any queue) <= run time <= compute + communication. */
 
 #include "simulator/state.h"
 
 /* XLA for GPU issues all collectives to one stream (AsyncStreamKind::kCollective). */
-static queue *queue_of(simulator *s, const run *r) { return &s->queues[s->dev.target == TARGET_GPU ? 0 : r->link]; }
+static queue *queue_of(simulator *s, const run *r)
+{
+	return &s->queues[s->dev.target == TARGET_GPU ? 0 : r->link];
+}
 
-/* XLA for TPU has one gather in flight, carried by the products between its start and its end; the next one starts behind that. */
-static uint32_t prefetch_depth(const simulator *s) { return s->dev.target == TARGET_TPU ? 1 : PREFETCH_DEPTH; }
+/* XLA for TPU has one gather in flight, carried by the products between its start and its end; the
+ * next one starts behind that. */
+static uint32_t prefetch_depth(const simulator *s)
+{
+	return s->dev.target == TARGET_TPU ? 1 : PREFETCH_DEPTH;
+}
 
 /* First use of a collective's result: the prefetch window moves on. */
 static int64_t consume(simulator *s, uint32_t id)
@@ -42,8 +51,8 @@ static void stall_until(simulator *s, int64_t t, uint32_t cause)
 		s->runs.p[cause].exposed_ns = sat_add(s->runs.p[cause].exposed_ns, all);
 }
 
-/* A gather that its one reader takes up travels while the kernel runs, which then ends no sooner than it. The pieces at both
- * ends of the loop have nothing to hide behind. */
+/* A gather that its one reader takes up travels while the kernel runs, which then ends no sooner
+ * than it. The pieces at both ends of the loop have nothing to hide behind. */
 static void run_loop(simulator *s, run *r, const moment *m)
 {
 	run *gather = &s->runs.p[m->run];
@@ -56,8 +65,9 @@ static void run_loop(simulator *s, run *r, const moment *m)
 	r->end_ns = s->now;
 }
 
-/* TPU compilers fetch what a kernel reads of arguments while others run, as far ahead as there is room for it on the chip, and copy
- * results out behind it; what waits for collectives leaves the way to memory free. Where that comes too late the kernel does it itself. */
+/* TPU compilers fetch what a kernel reads of arguments while others run, as far ahead as there is
+ * room for it on the chip, and copy results out behind it; what waits for collectives leaves the
+ * way to memory free. Where that comes too late the kernel does it itself. */
 static int64_t kernel_end(simulator *s, const run *r)
 {
 	int64_t start = s->now, end = sat_add(start, r->ns);
@@ -99,7 +109,8 @@ static void run_kernel(simulator *s, run *r, uint32_t to, const uint32_t *reads,
 	if (to == ID_NONE)
 		return;
 	s->moments.p[to].start_ns = r->start_ns;
-	s->moments.p[to].ready_ns = r->early_ns < 0 ? s->now : MIN(s->now, s->stretch_start + r->early_ns);
+	s->moments.p[to].ready_ns =
+		r->early_ns < 0 ? s->now : MIN(s->now, s->stretch_start + r->early_ns);
 }
 
 static void count_collective(simulator *s, const run *r, int64_t t)
@@ -137,7 +148,8 @@ static void run_collective(simulator *s, run *r, uint32_t to, const uint32_t *re
 	r->end_ns = sat_add(begin, t);
 	if (r->pieces) { /* a sum is scattered while it is made */
 		r->start_ns = MAX(loop, q->free_ns);
-		r->end_ns = MIN(r->end_ns, sat_add(MAX(s->now, sat_add(r->start_ns, t)), 2 * t / r->pieces));
+		r->end_ns =
+			MIN(r->end_ns, sat_add(MAX(s->now, sat_add(r->start_ns, t)), 2 * t / r->pieces));
 	}
 	q->recent[q->n++ % PREFETCH_DEPTH] = to;
 	q->free_ns = m->ready_ns = r->end_ns;
@@ -177,13 +189,18 @@ static void open_region(simulator *s, const lowered *l, run *r, const uint32_t *
 	timeline_drain(s);
 	r->start_ns = s->now;
 	run_copies(s, r);
-	s->frames[s->n_frames++] = (frame){
-		.run = s->ops[r->op].run, .branches = form_of(l, o) == FORM_BRANCHES, .trips = MAX(o->trips, 0), .opened = s->now, .start = s->now,
-		.multiplier = s->multiplier, .before = s->sum};
+	s->frames[s->n_frames++] = (frame){.run = s->ops[r->op].run,
+		.branches = form_of(l, o) == FORM_BRANCHES,
+		.trips = MAX(o->trips, 0),
+		.opened = s->now,
+		.start = s->now,
+		.multiplier = s->multiplier,
+		.before = s->sum};
 	s->multiplier = sat_mul(s->multiplier, MAX(o->trips, 0));
 }
 
-/* The end of one region of the op: of a loop its time is added, of a case the longest branch is kept. */
+/* The end of one region of the op: of a loop its time is added, of a case the longest branch is
+ * kept. */
 static void close_branch(simulator *s, frame *f)
 {
 	timeline_drain(s);
@@ -226,7 +243,8 @@ static void close_region(simulator *s, const run *end)
 
 void timeline_begin(simulator *s)
 {
-	s->now = s->stretch_comm = s->stretch_stall = s->stretch_start = s->memory_free_ns = s->copied_ns = 0;
+	s->now = s->stretch_comm = s->stretch_stall = s->stretch_start = s->memory_free_ns =
+		s->copied_ns = 0;
 	s->lead_ns = copy_time_ns(&s->dev, s->dev.prefetch_bytes);
 	s->multiplier = 1;
 	s->n_frames = 0;
@@ -235,24 +253,15 @@ void timeline_begin(simulator *s)
 		s->queues[i] = (queue){.last = ID_NONE};
 }
 
-void timeline_run(simulator *s, const lowered *l, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
+void timeline_run(
+	simulator *s, const lowered *l, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
 {
 	switch ((run_kind)r->kind) {
-	case RUN_KERNEL:
-		run_kernel(s, r, to, reads, n);
-		break;
-	case RUN_COLLECTIVE:
-		run_collective(s, r, to, reads, n);
-		break;
-	case RUN_REGION:
-		open_region(s, l, r, reads, n);
-		break;
-	case RUN_ELSE:
-		close_branch(s, &s->frames[s->n_frames - 1]);
-		break;
-	case RUN_END:
-		close_region(s, r);
-		break;
+	case RUN_KERNEL: run_kernel(s, r, to, reads, n); break;
+	case RUN_COLLECTIVE: run_collective(s, r, to, reads, n); break;
+	case RUN_REGION: open_region(s, l, r, reads, n); break;
+	case RUN_ELSE: close_branch(s, &s->frames[s->n_frames - 1]); break;
+	case RUN_END: close_region(s, r); break;
 	}
 }
 

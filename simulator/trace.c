@@ -1,5 +1,6 @@
-/* Chrome trace of the last simulate call: streams as threads, kernels and collectives as complete events, memory as a
- * counter, what is live at its peak as an instant. Times are microseconds with three decimals. Loops show their first iteration inside the whole loop's bar. */
+/* Chrome trace of the last simulate call: streams as threads, kernels and collectives as complete
+ * events, memory as a counter, what is live at its peak as an instant. Times are microseconds with
+ * three decimals. Loops show their first iteration inside the whole loop's bar. */
 #include "simulator/state.h"
 
 enum { MOST_LIVE = 512 }; /* temporaries that the peak lists */
@@ -19,11 +20,16 @@ static void add_text(strbuf *out, str s)
 	strbuf_putc(out, '"');
 }
 
-static void add_us(strbuf *out, int64_t ns) { strbuf_printf(out, "%lld.%03lld", (long long)(ns / 1000), (long long)(ns % 1000)); }
+static void add_us(strbuf *out, int64_t ns)
+{
+	strbuf_printf(out, "%lld.%03lld", (long long)(ns / 1000), (long long)(ns % 1000));
+}
 
 static void thread_name(strbuf *out, uint32_t tid, const char *name, bool *first)
 {
-	strbuf_printf(out, "%s{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":", *first ? "" : ",\n", tid);
+	strbuf_printf(out,
+		"%s{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":",
+		*first ? "" : ",\n", tid);
 	add_text(out, str_of(name));
 	strbuf_puts(out, "}}");
 	*first = false;
@@ -39,7 +45,8 @@ static str op_name(const lowered *l, const lop *o)
 	return strtab_get(&m->strs, op_at(m, l->p->nodes.p[o->node].op)->name);
 }
 
-/* What most of a kernel's time goes into. Work beside the memory's overlaps all but a fifth of the shorter part (contraction_kernel_ns). */
+/* What most of a kernel's time goes into. Work beside the memory's overlaps all but a fifth of the
+ * shorter part (contraction_kernel_ns). */
 static const char *limit_of(const device *dev, const op_event *e)
 {
 	int64_t all = e->end_ns - e->start_ns, work = all - dev->op_launch_ns;
@@ -58,7 +65,8 @@ static void add_location(const lowered *l, const lop *o, strbuf *out, strbuf *sc
 	add_text(out, (str){scratch->p, scratch->n});
 }
 
-static void add_event(const device *dev, const op_event *e, const lowered *l, strbuf *out, strbuf *scratch)
+static void add_event(
+	const device *dev, const op_event *e, const lowered *l, strbuf *out, strbuf *scratch)
 {
 	lop_id id = e->op;
 	const lop *o = &l->ops.p[id];
@@ -71,11 +79,13 @@ static void add_event(const device *dev, const op_event *e, const lowered *l, st
 	add_text(out, op_name(l, o));
 	strbuf_printf(out, ",\"args\":{\"op\":%u", id);
 	if (o->kind == LOP_COLLECTIVE)
-		strbuf_printf(out, ",\"bytes\":%lld,\"group\":%lld,\"exposed_ns\":%lld", (long long)o->bytes, (long long)lop_group_size(o), (long long)e->exposed_ns);
+		strbuf_printf(out, ",\"bytes\":%lld,\"group\":%lld,\"exposed_ns\":%lld",
+			(long long)o->bytes, (long long)lop_group_size(o), (long long)e->exposed_ns);
 	else if (o->kind == LOP_REGION)
 		strbuf_printf(out, ",\"trips\":%lld", (long long)o->trips);
 	else
-		strbuf_printf(out, ",\"memory_traffic_bytes\":%lld,\"limit\":\"%s\"", (long long)e->hbm_bytes, limit_of(dev, e));
+		strbuf_printf(out, ",\"memory_traffic_bytes\":%lld,\"limit\":\"%s\"",
+			(long long)e->hbm_bytes, limit_of(dev, e));
 	if (e->windowed)
 		strbuf_puts(out, ",\"windowed_einsum\":true");
 	add_location(l, o, out, scratch);
@@ -87,14 +97,16 @@ static void add_copies(const simulator *s, strbuf *out)
 {
 	if (!s->waited_ns)
 		return;
-	strbuf_puts(out, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":0,\"name\":\"results copied out\",\"ts\":");
+	strbuf_puts(
+		out, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":0,\"name\":\"results copied out\",\"ts\":");
 	add_us(out, s->now - s->waited_ns);
 	strbuf_puts(out, ",\"dur\":");
 	add_us(out, s->waited_ns);
 	strbuf_puts(out, ",\"args\":{\"limit\":\"memory\"}}");
 }
 
-/* The temporaries that are live where they take most, largest first: all of them counted, the largest listed. */
+/* The temporaries that are live where they take most, largest first: all of them counted, the
+ * largest listed. */
 static void add_peak(simulator *s, const lowered *l, strbuf *out, strbuf *scratch)
 {
 	uint32_t n, n_events;
@@ -105,7 +117,9 @@ static void add_peak(simulator *s, const lowered *l, strbuf *out, strbuf *scratc
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		bytes += live[i].bytes;
-	strbuf_puts(out, ",\n{\"ph\":\"i\",\"s\":\"p\",\"pid\":1,\"tid\":0,\"name\":\"peak of temporary bytes\",\"ts\":");
+	strbuf_puts(out,
+		",\n{\"ph\":\"i\",\"s\":\"p\",\"pid\":1,\"tid\":0,\"name\":\"peak of temporary "
+		"bytes\",\"ts\":");
 	add_us(out, events[s->peak_at].start_ns);
 	strbuf_printf(out, ",\"args\":{\"bytes\":%lld,\"values\":%u,\"live\":[", (long long)bytes, n);
 	for (uint32_t i = 0; i < MIN(n, (uint32_t)MOST_LIVE); i++) {
@@ -133,7 +147,8 @@ void simulator_trace(simulator *s, const lowered *l, strbuf *out)
 	for (lop_id i = 0; i < l->ops.n; i++) {
 		const op_event *e = &events[i];
 		live += s->delta[i].before + (i ? s->delta[i - 1].after : 0);
-		bool runs = s->ops[i].mode == MODE_ROOT || (l->ops.p[i].kind == LOP_REGION && e->end_ns > e->start_ns);
+		bool runs = s->ops[i].mode == MODE_ROOT ||
+			(l->ops.p[i].kind == LOP_REGION && e->end_ns > e->start_ns);
 		if (!runs)
 			continue;
 		add_event(&s->dev, e, l, out, &scratch);

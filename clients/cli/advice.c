@@ -27,7 +27,8 @@ void cli_warn_of_limit(const device *dev, int64_t memory_limit)
 	strbuf limit = {0}, usable = {0};
 	strbuf_bytes(&limit, memory_limit);
 	strbuf_bytes(&usable, dev->usable_bytes);
-	fprintf(stderr, "warning: --memory %s is more than a program can use of %s: %s\n", limit.p, dev->name, usable.p);
+	fprintf(stderr, "warning: --memory %s is more than a program can use of %s: %s\n", limit.p,
+		dev->name, usable.p);
 	strbuf_release(&limit);
 	strbuf_release(&usable);
 }
@@ -50,8 +51,11 @@ void cli_warn_of_axes(const module *m, mesh_id mesh_of)
 			const type *t = value_type(m, op_region(m, main->op, 0)->args + a);
 			strbuf name = {0};
 			module_arg_name(m, a, &name);
-			fprintf(stderr, "warning: axis '" STR_FMT "' of %lld divides no dimension of the data arguments (%s: " STR_FMT "); they stay whole over it\n",
-			        STR_ARG(axis), (long long)size, name.p, STR_ARG(t->text));
+			fprintf(stderr,
+				"warning: axis '" STR_FMT
+				"' of %lld divides no dimension of the data arguments (%s: " STR_FMT
+				"); they stay whole over it\n",
+				STR_ARG(axis), (long long)size, name.p, STR_ARG(t->text));
 			strbuf_release(&name);
 		}
 	free(roles);

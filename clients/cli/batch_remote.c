@@ -89,7 +89,8 @@ static batch_asked send_module(remote *r, const char *path, const sent_module **
 
 static double baseline_order(const cJSON *b, bool memory)
 {
-	return client_number(cJSON_GetObjectItemCaseSensitive(b, "cost"), memory ? "peak_bytes" : "runtime_ns");
+	return client_number(
+		cJSON_GetObjectItemCaseSensitive(b, "cost"), memory ? "peak_bytes" : "runtime_ns");
 }
 
 static void take_baseline(const cJSON *document, bool memory, batch_result *out)
@@ -99,20 +100,23 @@ static void take_baseline(const cJSON *document, bool memory, batch_result *out)
 	{
 		bool fits = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "fits"));
 		bool best_fits = best && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(best, "fits"));
-		if (!best || (fits && !best_fits) || (fits == best_fits && baseline_order(item, memory) < baseline_order(best, memory)))
+		if (!best || (fits && !best_fits) ||
+			(fits == best_fits && baseline_order(item, memory) < baseline_order(best, memory)))
 			best = item;
 	}
 	if (!best)
 		return;
 	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(best, "cost");
 	out->has_baseline = true;
-	snprintf(out->baseline, sizeof out->baseline, "%s", client_text(best, "name") ? client_text(best, "name") : "");
+	snprintf(out->baseline, sizeof out->baseline, "%s",
+		client_text(best, "name") ? client_text(best, "name") : "");
 	out->baseline_ns = (int64_t)client_number(cost, "runtime_ns");
 	out->baseline_peak_bytes = (int64_t)client_number(cost, "peak_bytes");
 	out->baseline_fits = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(best, "fits"));
 }
 
-static bool take_document(remote *r, const cJSON *document, batch_result *out, const char *objective)
+static bool take_document(
+	remote *r, const cJSON *document, batch_result *out, const char *objective)
 {
 	answer a = {0};
 	cJSON *fetched = NULL;
@@ -134,8 +138,10 @@ static bool take_document(remote *r, const cJSON *document, batch_result *out, c
 /* The resource of a search. False: it is not there to be read. */
 static bool take_search(remote *r, const cJSON *search, batch_result *out)
 {
-	const char *state = client_text(search, "state"), *strategy = client_text(search, "strategy"), *id = client_text(search, "id");
-	const cJSON *best = cJSON_GetObjectItemCaseSensitive(search, "best"), *error = cJSON_GetObjectItemCaseSensitive(search, "error");
+	const char *state = client_text(search, "state"), *strategy = client_text(search, "strategy"),
+			   *id = client_text(search, "id");
+	const cJSON *best = cJSON_GetObjectItemCaseSensitive(search, "best"),
+				*error = cJSON_GetObjectItemCaseSensitive(search, "error");
 	if (!state || !id)
 		return false;
 	snprintf(out->search, sizeof out->search, "%s", id);
@@ -155,7 +161,8 @@ static bool take_search(remote *r, const cJSON *search, batch_result *out)
 	out->fits = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(best, "fits"));
 	out->evaluations = (int64_t)client_number(search, "evaluations");
 	out->partial = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(search, "partial"));
-	return take_document(r, cJSON_GetObjectItemCaseSensitive(search, "document"), out, client_text(search, "objective"));
+	return take_document(r, cJSON_GetObjectItemCaseSensitive(search, "document"), out,
+		client_text(search, "objective"));
 }
 
 static bool look(batch_engine *e, batch_result *out, diag *d)
@@ -174,8 +181,8 @@ static bool look(batch_engine *e, batch_result *out, diag *d)
 	return d->code == ST_OK && (out->state == BATCH_SUCCEEDED || out->state == BATCH_FAILED);
 }
 
-/* A daemon answers with what any seed found. For the answer of one seed it is asked anew, and by this line it knows the question again
- * when the batch is run again. */
+/* A daemon answers with what any seed found. For the answer of one seed it is asked anew, and by
+ * this line it knows the question again when the batch is run again. */
 static void repeat_line(const char *body, char out[128])
 {
 	char id[80];
@@ -183,24 +190,30 @@ static void repeat_line(const char *body, char out[128])
 	snprintf(out, 128, "Idempotency-Key: batch-%s", id);
 }
 
-static batch_asked post(remote *r, const batch_job *job, const char *module, batch_result *out, diag *d)
+static batch_asked post(
+	remote *r, const batch_job *job, const char *module, batch_result *out, diag *d)
 {
 	cJSON *o = cJSON_Parse(job->request);
 	cJSON_SetValuestring(cJSON_GetObjectItemCaseSensitive(o, "module"), module);
 	char *body = cJSON_PrintUnformatted(o);
 	char repeat[128];
-	const char *const plain[] = {"Content-Type: application/json", r->only_cached ? "Cache-Control: only-if-cached" : NULL, NULL};
-	const char *const of_seed[] = {"Content-Type: application/json", "Cache-Control: no-cache", repeat, NULL};
+	const char *const plain[] = {"Content-Type: application/json",
+		r->only_cached ? "Cache-Control: only-if-cached" : NULL, NULL};
+	const char *const of_seed[] = {
+		"Content-Type: application/json", "Cache-Control: no-cache", repeat, NULL};
 	answer a = {0};
 	repeat_line(body, repeat);
-	client_call(&r->c, "POST", "/v1/searches", body, strlen(body), job->seeds ? of_seed : plain, &a);
-	cJSON *search = a.code == 200 || a.code == 202 ? cJSON_ParseWithLength(a.body.p, a.body.n) : NULL;
+	client_call(
+		&r->c, "POST", "/v1/searches", body, strlen(body), job->seeds ? of_seed : plain, &a);
+	cJSON *search =
+		a.code == 200 || a.code == 202 ? cJSON_ParseWithLength(a.body.p, a.body.n) : NULL;
 	batch_asked asked = BATCH_ASK_ENDED;
 	char error[BATCH_ERROR_BYTES];
 	if (search && take_search(r, search, out)) {
 		out->stored = a.code == 200;
 		asked = a.code == 200 ? BATCH_ASK_ENDED : BATCH_ASK_STARTED;
-	} else if (r->only_cached && (a.code == 504 || a.code == 404)) { /* 404: not even the module is there */
+	} else if (r->only_cached &&
+		(a.code == 504 || a.code == 404)) { /* 404: not even the module is there */
 		out->state = BATCH_WAITING;
 	} else if (refusal(r, &a, NULL, error)) {
 		asked = BATCH_ASK_LATER;
@@ -226,7 +239,8 @@ static batch_asked ask(batch_engine *e, const batch_job *job, batch_result *out,
 	batch_asked asked = send_module(r, job->module, &m, d);
 	if (asked != BATCH_ASK_STARTED)
 		return asked;
-	if (m->id[0] && job->seeds && r->only_cached) { /* what a daemon has of one seed cannot be asked without asking for the search */
+	if (m->id[0] && job->seeds && r->only_cached) { /* what a daemon has of one seed cannot be asked
+		                                               without asking for the search */
 		out->state = BATCH_WAITING;
 		return BATCH_ASK_ENDED;
 	}
@@ -256,7 +270,11 @@ static void close_remote(batch_engine *e)
 batch_engine *batch_remote_open(const char *server, bool only_cached, diag *d)
 {
 	remote *r = xcalloc(1, sizeof *r);
-	r->engine = (batch_engine){.most_at_once = MOST_AT_ONCE, .ask = ask, .look = look, .wait = wait_a_while, .close = close_remote};
+	r->engine = (batch_engine){.most_at_once = MOST_AT_ONCE,
+		.ask = ask,
+		.look = look,
+		.wait = wait_a_while,
+		.close = close_remote};
 	r->only_cached = only_cached;
 	arena_init(&r->mem);
 	index_init(&r->by_path);

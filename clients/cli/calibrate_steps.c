@@ -1,8 +1,10 @@
 /* calibrate --store: rates of a device profile fitted to measured steps.
  *
- * Three factors: on what computes, on what memory moves, on what links move. Steps are simulated with them, not taken apart: what of a
- * collective is hidden, and what bounds a kernel, changes with the rates. Least squares on the logarithm of predicted over measured,
- * by Gauss and Newton with finite differences, each factor held near 1 by as much as a row that is off by tens of percent could move it. */
+ * Three factors: on what computes, on what memory moves, on what links move. Steps are simulated
+ * with them, not taken apart: what of a collective is hidden, and what bounds a kernel, changes
+ * with the rates. Least squares on the logarithm of predicted over measured, by Gauss and Newton
+ * with finite differences, each factor held near 1 by as much as a row that is off by tens of
+ * percent could move it. */
 #include "batch/batch.h"
 #include "clients/cli/calibrate.h"
 
@@ -11,7 +13,8 @@
 #include <stdlib.h>
 
 enum { FACTORS = 3, LEAST_ROWS = 5, LEAST_PROGRAMS = 2, ROUNDS = 5, ROUNDS_LEFT_OUT = 4 };
-static const double STEP = 0.05, PRIOR = 0.003, MOST_STEP = 0.7, MOST_LOG = 1.8; /* a factor of six either way */
+static const double STEP = 0.05, PRIOR = 0.003, MOST_STEP = 0.7,
+					MOST_LOG = 1.8; /* a factor of six either way */
 static const char *const factor_names[FACTORS] = {"compute", "memory", "links"};
 
 typedef struct row {
@@ -46,15 +49,19 @@ static void scale(cJSON *entry, double factor, const char *source)
 }
 
 /* The base with its rates times the exponentials of logs. */
-static status profile_with(const char *base_json, const double logs[FACTORS], const char *name, const char *source, strbuf *out, device *dev, diag *d)
+static status profile_with(const char *base_json, const double logs[FACTORS], const char *name,
+	const char *source, strbuf *out, device *dev, diag *d)
 {
-	static const char *const of_compute[] = {"vector_flops", "matmul_results_s", "vector_elements_s", "lone_elements_s"}, *const of_memory[] = {"memory_bytes_s", "reorder_elements_s"};
+	static const char *const of_compute[] = {"vector_flops", "matmul_results_s",
+		"vector_elements_s", "lone_elements_s"},
+							 *const of_memory[] = {"memory_bytes_s", "reorder_elements_s"};
 	cJSON *o = cJSON_Parse(base_json);
 	if (!o)
 		return diag_set(d, ST_ERR_PARSE, "device profile: expected valid JSON");
 	if (name)
 		cJSON_ReplaceItemInObjectCaseSensitive(o, "name", cJSON_CreateString(name));
-	cJSON *flops = cJSON_GetObjectItemCaseSensitive(o, "peak_flops"), *links = cJSON_GetObjectItemCaseSensitive(o, "links");
+	cJSON *flops = cJSON_GetObjectItemCaseSensitive(o, "peak_flops"),
+		  *links = cJSON_GetObjectItemCaseSensitive(o, "links");
 	for (cJSON *e = flops ? flops->child : NULL; e; e = e->next)
 		scale(e, exp(logs[0]), source);
 	for (size_t i = 0; i < COUNT_OF(of_compute); i++)
@@ -77,7 +84,8 @@ static status profile_with(const char *base_json, const double logs[FACTORS], co
 static status predict(row *r, const device *dev, double *out)
 {
 	cost c;
-	status st = simulate_applied(r->annotated, dev, r->s.apply, r->s.has_links ? r->s.axis_links : NULL, &c, NULL, &r->d);
+	status st = simulate_applied(
+		r->annotated, dev, r->s.apply, r->s.has_links ? r->s.axis_links : NULL, &c, NULL, &r->d);
 	*out = (double)MAX(c.runtime_ns, 1);
 	return st;
 }
@@ -164,7 +172,8 @@ static void step(const fit *f, double logs[FACTORS])
 	}
 	solve(a, b, x);
 	for (int i = 0; i < FACTORS; i++)
-		logs[i] = fmin(MOST_LOG, fmax(-MOST_LOG, logs[i] + fmin(MOST_STEP, fmax(-MOST_STEP, x[i]))));
+		logs[i] =
+			fmin(MOST_LOG, fmax(-MOST_LOG, logs[i] + fmin(MOST_STEP, fmax(-MOST_STEP, x[i]))));
 }
 
 /* From factors of 1. */
@@ -179,13 +188,15 @@ static status solve_for(fit *f, int rounds, double logs[FACTORS], diag *d)
 }
 
 /* What the rows that are marked take with these factors, by the field at `offset` of a row. */
-static status tell_with(fit *f, const double logs[FACTORS], const bool *which, size_t offset, diag *d)
+static status tell_with(
+	fit *f, const double logs[FACTORS], const bool *which, size_t offset, diag *d)
 {
 	strbuf text = {0};
 	device dev;
 	status st = profile_with(f->base_json, logs, NULL, "calibrating", &text, &dev, d);
 	for (uint32_t i = 0; i < f->n && st == ST_OK; i++)
-		if (which[i] && (st = predict(&f->rows[i], &dev, (double *)((char *)&f->rows[i] + offset))) != ST_OK)
+		if (which[i] &&
+			(st = predict(&f->rows[i], &dev, (double *)((char *)&f->rows[i] + offset))) != ST_OK)
 			*d = f->rows[i].d;
 	strbuf_release(&text);
 	return st;
@@ -198,7 +209,8 @@ static status leave_out(fit *f, diag *d)
 	status st = ST_OK;
 	for (uint32_t from = 0, end; from < f->n && st == ST_OK; from = end) {
 		double logs[FACTORS];
-		for (end = from; end < f->n && !strcmp(f->rows[end].of->fingerprint, f->rows[from].of->fingerprint);)
+		for (end = from;
+			 end < f->n && !strcmp(f->rows[end].of->fingerprint, f->rows[from].of->fingerprint);)
 			end++;
 		for (uint32_t i = 0; i < f->n; i++) {
 			left[i] = i >= from && i < end;
@@ -214,23 +226,30 @@ static status leave_out(fit *f, diag *d)
 
 /* ---------------------------------------------------------------- the table */
 
-static double off(double predicted, int64_t measured) { return 100 * (predicted / (double)measured - 1); }
+static double off(double predicted, int64_t measured)
+{
+	return 100 * (predicted / (double)measured - 1);
+}
 
 static void report(FILE *out, const fit *f, const double logs[FACTORS])
 {
 	double sums[3] = {0};
-	fprintf(out, "%-28s %-22s %12s %10s %10s %12s\n", "MODULE", "MESH", "MEASURED", "BEFORE", "AFTER", "LEFT OUT");
+	fprintf(out, "%-28s %-22s %12s %10s %10s %12s\n", "MODULE", "MESH", "MEASURED", "BEFORE",
+		"AFTER", "LEFT OUT");
 	for (uint32_t i = 0; i < f->n; i++) {
 		const row *r = &f->rows[i];
 		strbuf time = {0};
-		double offs[3] = {off(r->base, r->of->step_ns), off(r->fitted, r->of->step_ns), off(r->left_out, r->of->step_ns)};
+		double offs[3] = {off(r->base, r->of->step_ns), off(r->fitted, r->of->step_ns),
+			off(r->left_out, r->of->step_ns)};
 		strbuf_duration(&time, r->of->step_ns);
-		fprintf(out, "%-28.28s %-22.22s %12s %+9.1f%% %+9.1f%% %+11.1f%%\n", r->of->name, r->of->mesh, time.p, offs[0], offs[1], offs[2]);
+		fprintf(out, "%-28.28s %-22.22s %12s %+9.1f%% %+9.1f%% %+11.1f%%\n", r->of->name,
+			r->of->mesh, time.p, offs[0], offs[1], offs[2]);
 		for (int k = 0; k < 3; k++)
 			sums[k] += fabs(offs[k]) / f->n;
 		strbuf_release(&time);
 	}
-	fprintf(out, "%-28s %-22s %12s %9.1f%% %9.1f%% %11.1f%%\n", "mean error", "", "", sums[0], sums[1], sums[2]);
+	fprintf(out, "%-28s %-22s %12s %9.1f%% %9.1f%% %11.1f%%\n", "mean error", "", "", sums[0],
+		sums[1], sums[2]);
 	for (int k = 0; k < FACTORS; k++)
 		fprintf(out, "%s%s x%.3f", k ? ", " : "rates: ", factor_names[k], exp(logs[k]));
 	fputc('\n', out);
@@ -252,15 +271,19 @@ static status open_row(row *r, const measured_row *of, diag *d)
 	return st;
 }
 
-static status check_enough(const measured_row *rows, uint32_t n, uint32_t lost, const device *base, diag *d)
+static status check_enough(
+	const measured_row *rows, uint32_t n, uint32_t lost, const device *base, diag *d)
 {
 	uint32_t programs = 0;
 	for (uint32_t i = 0; i < n; i++)
 		programs += !i || strcmp(rows[i].fingerprint, rows[i - 1].fingerprint);
 	if (n >= LEAST_ROWS && programs >= LEAST_PROGRAMS)
 		return ST_OK;
-	return diag_set(d, ST_ERR_INVALID, "the store has %u measured strategies of %u programs for %s%s: three factors and a test of them need at least %d of %d", n,
-		programs, base->name, lost ? ", beside those whose modules are lost" : "", LEAST_ROWS, LEAST_PROGRAMS);
+	return diag_set(d, ST_ERR_INVALID,
+		"the store has %u measured strategies of %u programs for %s%s: three factors and a test of "
+		"them need at least %d of %d",
+		n, programs, base->name, lost ? ", beside those whose modules are lost" : "", LEAST_ROWS,
+		LEAST_PROGRAMS);
 }
 
 static status fit_rows(fit *f, const char *name, strbuf *profile, double logs[FACTORS], diag *d)
@@ -285,7 +308,8 @@ static status fit_rows(fit *f, const char *name, strbuf *profile, double logs[FA
 	return st;
 }
 
-status calibrate_steps(const char *store, const char *base_json, const device *base, const char *name, FILE *table, strbuf *profile, diag *d)
+status calibrate_steps(const char *store, const char *base_json, const device *base,
+	const char *name, FILE *table, strbuf *profile, diag *d)
 {
 	measured_row *measured = NULL;
 	uint32_t n = 0, lost = 0;
@@ -293,7 +317,10 @@ status calibrate_steps(const char *store, const char *base_json, const device *b
 	status st = store_measured(store, base->name, &measured, &n, &lost, d);
 	if (st == ST_OK)
 		st = check_enough(measured, n, lost, base, d);
-	fit f = {.base_json = base_json, .rows = xcalloc(n + 1, sizeof *f.rows), .used = xcalloc(n + 1, sizeof *f.used), .n = n};
+	fit f = {.base_json = base_json,
+		.rows = xcalloc(n + 1, sizeof *f.rows),
+		.used = xcalloc(n + 1, sizeof *f.used),
+		.n = n};
 	for (uint32_t i = 0; i < n && st == ST_OK; i++)
 		st = open_row(&f.rows[i], &measured[i], d);
 	if (st == ST_OK)

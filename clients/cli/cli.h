@@ -1,12 +1,19 @@
-/* The command line tool: one cmd_VERB function per verb in cmd_VERB.c, dispatched from main.c's table. argv[0] is the
- * verb. Return value: the process's exit code (DESIGN 5.1). */
+/* The command line tool: one cmd_VERB function per verb in cmd_VERB.c, dispatched from main.c's
+ * table. argv[0] is the verb. Return value: the process's exit code (DESIGN 5.1). */
 #ifndef SW_CLI_H
 #define SW_CLI_H
 
 #include "clients/cli/color.h"
 #include "search/search.h"
 
-enum { EXIT_FITS = 0, EXIT_BAD_INPUT = 1, EXIT_NOTHING_FITS = 2, EXIT_INTERNAL = 3, EXIT_USAGE = 64, EXIT_INTERRUPTED = 130 };
+enum {
+	EXIT_FITS = 0,
+	EXIT_BAD_INPUT = 1,
+	EXIT_NOTHING_FITS = 2,
+	EXIT_INTERNAL = 3,
+	EXIT_USAGE = 64,
+	EXIT_INTERRUPTED = 130
+};
 
 int cmd_search(int argc, char **argv);
 int cmd_apply(int argc, char **argv);
@@ -35,13 +42,15 @@ int cmd_strategies(int argc, char **argv);
 
 /* Prints "shardwright VERB: message" and how to get help; returns EXIT_USAGE. */
 int cli_usage(const char *verb, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* After getopt_long has refused argv[optind - 1] and said why: names the nearest option. Returns EXIT_USAGE. */
+/* After getopt_long has refused argv[optind - 1] and said why: names the nearest option. Returns
+ * EXIT_USAGE. */
 struct option;
 int cli_bad_option(const char *verb, const struct option *options, char *const *argv);
 /* Prints the diagnostic; returns the exit code of its status. */
 int cli_fail(const diag *d, status s);
 
-/* What --mesh, --device, --device-file and --memory gave; owned by caller, released with cli_target_release. */
+/* What --mesh, --device, --device-file and --memory gave; owned by caller, released with
+ * cli_target_release. */
 typedef struct cli_target {
 	mesh_id mesh; /* ID_NONE: not given */
 	device dev;
@@ -55,7 +64,8 @@ status cli_mesh(sharding_table *t, const char *mesh_text, cli_target *out, diag 
 status cli_device(const char *name, const char *file, cli_target *out, diag *d) MUST_USE;
 void cli_target_release(cli_target *t);
 /* Whole number option; false prints a usage error. */
-bool cli_number(const char *verb, const char *option, const char *text, int64_t min, int64_t max, int64_t *out);
+bool cli_number(
+	const char *verb, const char *option, const char *text, int64_t min, int64_t max, int64_t *out);
 /* "8x16" into sizes; "scalar" or nothing: rank 0. shape has room for MAX_RANK. */
 status cli_shape(const char *text, int64_t *shape, uint32_t *rank, diag *d) MUST_USE;
 /* --trip-count, into module.trip_count. */
@@ -74,7 +84,8 @@ void cli_show_progress(void *user, const search_event *e);
 
 /* ---------------------------------------------------------------- advice.c */
 
-/* Warns on standard error of a limit beyond what the device leaves to a program: part of its memory is taken before any runs. 0: none. */
+/* Warns on standard error of a limit beyond what the device leaves to a program: part of its memory
+ * is taken before any runs. 0: none. */
 void cli_warn_of_limit(const device *dev, int64_t memory_limit);
 /* Warns on standard error of mesh axes whose size divides no dimension of any data argument. */
 void cli_warn_of_axes(const module *m, mesh_id mesh);

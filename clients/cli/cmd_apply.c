@@ -3,19 +3,25 @@
 #include <getopt.h>
 
 static const char help[] =
-	"shardwright apply MODULE --strategy S.json -o OUT.mlir [--apply exact|annotate] [--device-file F.json]\n\n"
+	"shardwright apply MODULE --strategy S.json -o OUT.mlir [--apply exact|annotate] "
+	"[--device-file F.json]\n\n"
 	"Writes MODULE as it carries the strategy; XLA compiles the result as it is.\n\n"
-	"  annotate   one mesh, partition counts, shardings with priorities, constraints: XLA partitions\n"
-	"  exact      the program of one device inside one manual computation: arguments and results are whole arrays with their\n"
+	"  annotate   one mesh, partition counts, shardings with priorities, constraints: XLA "
+	"partitions\n"
+	"  exact      the program of one device inside one manual computation: arguments and results "
+	"are whole arrays with their\n"
 	"             shardings, and nothing is left to partition\n\n"
-	"  -s, --strategy S.json   a document that search wrote, or one written by hand (docs/strategy-document.md)\n"
+	"  -s, --strategy S.json   a document that search wrote, or one written by hand "
+	"(docs/strategy-document.md)\n"
 	"  -o, --output OUT.mlir   where to write; - is standard output\n"
-	"      --apply WAY         exact or annotate; default: what the document says, annotate where it says nothing\n"
+	"      --apply WAY         exact or annotate; default: what the document says, annotate where "
+	"it says nothing\n"
 	"      --device-file F     profile that the strategy was found for, where it is none of ours\n";
 
 int cmd_apply(int argc, char **argv)
 {
-	static const struct option options[] = {{"strategy", 1, 0, 's'}, {"output", 1, 0, 'o'}, {"apply", 1, 0, 'a'}, {"device-file", 1, 0, 'f'}, {"help", 0, 0, 'h'}, {0}};
+	static const struct option options[] = {{"strategy", 1, 0, 's'}, {"output", 1, 0, 'o'},
+		{"apply", 1, 0, 'a'}, {"device-file", 1, 0, 'f'}, {"help", 0, 0, 'h'}, {0}};
 	const char *strategy_file = NULL, *output = NULL, *device_file = NULL;
 	apply_way way = APPLY_COUNT;
 	optind = 1;
@@ -55,7 +61,8 @@ int cmd_apply(int argc, char **argv)
 	if (st == ST_OK)
 		s.apply = way != APPLY_COUNT ? apply_as(s.apply, way) : s.apply;
 	if (st == ST_OK && s.apply != APPLY_ANNOTATE) /* compilers differ in what they get */
-		st = cli_device(device_file || !device_name[0] ? NULL : device_name, device_file, &target, &d);
+		st = cli_device(
+			device_file || !device_name[0] ? NULL : device_name, device_file, &target, &d);
 	if (st == ST_OK)
 		st = strategy_write(m, &s, &target.dev, &out, &d);
 	if (st == ST_OK)

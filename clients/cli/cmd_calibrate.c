@@ -5,18 +5,25 @@
 #include <getopt.h>
 
 static const char help[] =
-	"shardwright calibrate TABLE.csv.. -o DEVICE.json [--device NAME | --device-file F] [--group N[,N]..] [--collective KIND]\n"
+	"shardwright calibrate TABLE.csv.. -o DEVICE.json [--device NAME | --device-file F] [--group "
+	"N[,N]..] [--collective KIND]\n"
 	"                      [--link NAME] [--name NAME]\n"
 	"shardwright calibrate --store DIR -o DEVICE.json [--device NAME] [--name NAME]\n\n"
-	"Fits launch, latency, bandwidth and efficiency of the profile's links to tables of measured collectives and writes the\n"
-	"profile that results. A table is CSV with a header line: columns collective, link, group, bytes and time_ns or time_us;\n"
+	"Fits launch, latency, bandwidth and efficiency of the profile's links to tables of measured "
+	"collectives and writes the\n"
+	"profile that results. A table is CSV with a header line: columns collective, link, group, "
+	"bytes and time_ns or time_us;\n"
 	"or the size(B),count,type,time(ns),.. tables of NCCL's tests, which need --group.\n\n"
-	"With --store it fits factors on the rates of compute, memory and links to the steps that were measured with strategies of\n"
-	"the store (shardwright record), and says how far the profile was off before, is after, and is for each program when it is\n"
+	"With --store it fits factors on the rates of compute, memory and links to the steps that were "
+	"measured with strategies of\n"
+	"the store (shardwright record), and says how far the profile was off before, is after, and is "
+	"for each program when it is\n"
 	"fitted to all others. It needs at least 5 measured strategies of 2 programs.\n\n"
 	"  -o DEVICE.json     where to write it (- for standard output)\n"
-	"  --device NAME      profile to start from (default: tpu-v5e; a100-80g for tables of NCCL's tests)\n"
-	"  --group N[,N]..    devices that took part, for tables without that column: one for all tables, or one for each\n"
+	"  --device NAME      profile to start from (default: tpu-v5e; a100-80g for tables of NCCL's "
+	"tests)\n"
+	"  --group N[,N]..    devices that took part, for tables without that column: one for all "
+	"tables, or one for each\n"
 	"  --collective KIND  for tables without that column (default all_reduce)\n"
 	"  --link NAME        for tables without that column (default: the innermost link)\n"
 	"  --name NAME        name of the profile (default: that of the base with -calibrated)\n";
@@ -32,8 +39,10 @@ static bool parse_groups(arguments *a, const char *text)
 {
 	for (const char *p = text;; p++) {
 		size_t n = strcspn(p, ",");
-		if (a->n_groups == MAX_TABLES || !str_to_i64((str){p, n}, &a->groups[a->n_groups]) || a->groups[a->n_groups] < 2) {
-			cli_usage("calibrate", "--group: expected whole numbers of 2 or more, found '%s'", text);
+		if (a->n_groups == MAX_TABLES || !str_to_i64((str){p, n}, &a->groups[a->n_groups]) ||
+			a->groups[a->n_groups] < 2) {
+			cli_usage(
+				"calibrate", "--group: expected whole numbers of 2 or more, found '%s'", text);
 			return false;
 		}
 		a->n_groups++;
@@ -45,8 +54,9 @@ static bool parse_groups(arguments *a, const char *text)
 
 static int parse(arguments *a, int argc, char **argv)
 {
-	static const struct option options[] = {{"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'}, {"group", 1, 0, 'g'}, {"collective", 1, 0, 'c'},
-	                                        {"link", 1, 0, 'l'},   {"name", 1, 0, 'n'},        {"help", 0, 0, 'h'},  {"store", 1, 0, 's'}, {0}};
+	static const struct option options[] = {{"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'},
+		{"group", 1, 0, 'g'}, {"collective", 1, 0, 'c'}, {"link", 1, 0, 'l'}, {"name", 1, 0, 'n'},
+		{"help", 0, 0, 'h'}, {"store", 1, 0, 's'}, {0}};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "o:", options, NULL)) != -1;) {
 		switch (c) {
@@ -76,7 +86,8 @@ static int parse(arguments *a, int argc, char **argv)
 	while (optind < argc)
 		a->tables[a->n_tables++] = argv[optind++];
 	if (a->n_groups > 1 && a->n_groups != a->n_tables)
-		return cli_usage("calibrate", "--group gives %u sizes for %u tables", a->n_groups, a->n_tables);
+		return cli_usage(
+			"calibrate", "--group gives %u sizes for %u tables", a->n_groups, a->n_tables);
 	return -1;
 }
 
@@ -93,7 +104,9 @@ static status read_base(const arguments *a, const strbuf *first, device *dev, st
 			diag_in_file(d, a->device_file);
 		return st;
 	}
-	const char *name = a->device ? a->device : first->n > 7 && !memcmp(first->p, "size(B)", 7) ? "a100-80g" : "tpu-v5e";
+	const char *name = a->device                          ? a->device
+		: first->n > 7 && !memcmp(first->p, "size(B)", 7) ? "a100-80g"
+														  : "tpu-v5e";
 	TRY(device_find(name, dev, d));
 	for (uint32_t i = 0; i < device_count(); i++)
 		if (!strcmp(device_name_at(i), dev->name))
@@ -106,21 +119,25 @@ static status read_defaults(const arguments *a, const device *dev, table_default
 	*out = (table_defaults){.kind = COLL_ALL_REDUCE};
 	if (a->collective) {
 		int k = 0;
-		while (k < COLL_COUNT && (k == COLL_ALL_SLICE || strcmp(collective_name((collective_kind)k), a->collective)))
+		while (k < COLL_COUNT &&
+			(k == COLL_ALL_SLICE || strcmp(collective_name((collective_kind)k), a->collective)))
 			k++;
 		if (k == COLL_COUNT)
 			return diag_set(d, ST_ERR_INVALID,
-			                "--collective: expected all_reduce, all_gather, reduce_scatter, all_to_all or collective_permute, found '%s'",
-			                a->collective);
+				"--collective: expected all_reduce, all_gather, reduce_scatter, all_to_all or "
+				"collective_permute, found '%s'",
+				a->collective);
 		out->kind = (uint8_t)k;
 	}
 	while (a->link && strcmp(dev->links[out->link].name, a->link))
 		if (++out->link == dev->n_links)
-			return diag_set(d, ST_ERR_NOT_FOUND, "--link: device %s has no link class '%s'", dev->name, a->link);
+			return diag_set(d, ST_ERR_NOT_FOUND, "--link: device %s has no link class '%s'",
+				dev->name, a->link);
 	return ST_OK;
 }
 
-static status read_tables(const arguments *a, const strbuf *texts, const device *dev, measurements *rows, diag *d)
+static status read_tables(
+	const arguments *a, const strbuf *texts, const device *dev, measurements *rows, diag *d)
 {
 	table_defaults defaults;
 	TRY(read_defaults(a, dev, &defaults, d));
@@ -136,10 +153,12 @@ static status read_tables(const arguments *a, const strbuf *texts, const device 
 
 static void print_report(FILE *out, const device *fitted, const calibration *c)
 {
-	fprintf(out, "%-10s %6s %6s  %10s %10s %10s %14s\n", "LINK", "GROUP", "ROWS", "BEFORE", "AFTER", "WORST", "FROM 16 MiB");
+	fprintf(out, "%-10s %6s %6s  %10s %10s %10s %14s\n", "LINK", "GROUP", "ROWS", "BEFORE", "AFTER",
+		"WORST", "FROM 16 MiB");
 	for (uint32_t i = 0; i < c->n; i++) {
 		const calibration_row *r = &c->rows[i];
-		fprintf(out, "%-10s %6lld %6u  %9.2f%% %9.2f%% %9.2f%%", fitted->links[r->link].name, (long long)r->group, r->rows, 100 * r->before, 100 * r->after, 100 * r->worst);
+		fprintf(out, "%-10s %6lld %6u  %9.2f%% %9.2f%% %9.2f%%", fitted->links[r->link].name,
+			(long long)r->group, r->rows, 100 * r->before, 100 * r->after, 100 * r->worst);
 		if (r->large_rows)
 			fprintf(out, " %13.2f%%\n", 100 * r->large);
 		else
@@ -148,12 +167,14 @@ static void print_report(FILE *out, const device *fitted, const calibration *c)
 	for (uint32_t i = 0; i < c->n; i++) {
 		const link_class *l = &fitted->links[c->rows[i].link];
 		if (!i || c->rows[i - 1].link != c->rows[i].link)
-			fprintf(out, "%s: launch %lld ns, latency %lld ns, %.1f GB/s, %.1f%% of it reached\n", l->name, (long long)l->launch_ns, (long long)l->latency_ns,
-			        (double)l->bandwidth_bytes_s / 1e9, (double)l->efficiency_ppm / 1e4);
+			fprintf(out, "%s: launch %lld ns, latency %lld ns, %.1f GB/s, %.1f%% of it reached\n",
+				l->name, (long long)l->launch_ns, (long long)l->latency_ns,
+				(double)l->bandwidth_bytes_s / 1e9, (double)l->efficiency_ppm / 1e4);
 	}
 }
 
-static status write_profile(const arguments *a, const char *base_json, const device *base, const device *fitted, const calibration *c, uint32_t rows, diag *d)
+static status write_profile(const arguments *a, const char *base_json, const device *base,
+	const device *fitted, const calibration *c, uint32_t rows, diag *d)
 {
 	strbuf source = {0}, name = {0}, text = {0};
 	strbuf_printf(&source, "calibrated to %u measurements from", rows);
@@ -184,7 +205,8 @@ static int run_store(const arguments *a)
 	status st = read_base(a, &none, &base, &json, &d);
 	strbuf_printf(&name, a->name ? "%s" : "%.36s-calibrated", a->name ? a->name : base.name);
 	if (st == ST_OK)
-		st = calibrate_steps(a->store, json.p, &base, name.p, strcmp(a->out, "-") ? stdout : stderr, &profile, &d);
+		st = calibrate_steps(
+			a->store, json.p, &base, name.p, strcmp(a->out, "-") ? stdout : stderr, &profile, &d);
 	if (st == ST_OK)
 		st = file_write(a->out, profile.p, profile.n, &d);
 	strbuf_release(&json);

@@ -1,8 +1,9 @@
-/* shardwright submit | wait | cancel | strategies: the same work through a daemon, over HTTP or a Unix socket.
- * The daemon is --server URL or SHARDWRIGHT_SERVER: http://HOST:PORT, https://.., or unix:PATH; a token for it comes from
- * SHARDWRIGHT_TOKEN. Exit codes as everywhere: 0 found and fits, 2 found but nothing fits, 1 bad input or a search that
- * failed, 3 the daemon failed, 64 usage, 130 canceled. Two more, by the names of sysexits.h, let a launcher choose what to do:
- * 69 no daemon answered, 75 there is no answer yet. */
+/* shardwright submit | wait | cancel | strategies: the same work through a daemon, over HTTP or a
+ * Unix socket. The daemon is --server URL or SHARDWRIGHT_SERVER: http://HOST:PORT, https://.., or
+ * unix:PATH; a token for it comes from SHARDWRIGHT_TOKEN. Exit codes as everywhere: 0 found and
+ * fits, 2 found but nothing fits, 1 bad input or a search that failed, 3 the daemon failed, 64
+ * usage, 130 canceled. Two more, by the names of sysexits.h, let a launcher choose what to do: 69
+ * no daemon answered, 75 there is no answer yet. */
 #include "clients/cli/color.h"
 #include "clients/cli/daemon.h"
 #include "clients/cli/search_options.h"
@@ -30,15 +31,18 @@ static int refuse(const client *c, const answer *a, const char *file)
 	strbuf_release(&why);
 	if (!a->code)
 		return a->timed_out && c->answered ? EXIT_NOT_YET : EXIT_NO_DAEMON;
-	return a->code == 504 ? EXIT_NOT_YET : a->code >= 400 && a->code < 500 ? EXIT_INPUT : EXIT_DAEMON;
+	return a->code == 504                 ? EXIT_NOT_YET
+		: a->code >= 400 && a->code < 500 ? EXIT_INPUT
+										  : EXIT_DAEMON;
 }
 
 /* ---------------------------------------------------------------- flags */
 
-#define TIMES                                                                                                      \
-	"  --timeout S           seconds for everything, uploading and waiting included\n"                                  \
-	"  --connect-timeout S   seconds until the daemon has to take the connection [10]\n"                                 \
-	"  --retry S             seconds for which a daemon that does not answer is asked again; without it, one that has\n" \
+#define TIMES \
+	"  --timeout S           seconds for everything, uploading and waiting included\n" \
+	"  --connect-timeout S   seconds until the daemon has to take the connection [10]\n" \
+	"  --retry S             seconds for which a daemon that does not answer is asked again; " \
+	"without it, one that has\n" \
 	"                        answered once is given 30 to start again\n"
 
 /* Stands for the options of search. */
@@ -49,32 +53,37 @@ static const struct {
 } helps[] = {
 	{"submit",
 		"shardwright submit MODULE --mesh data=4,model=4 [flags]\n\n"
-		"Uploads a module to a daemon and asks for a strategy. Prints the search's id, or, when the daemon knows the answer\n"
-		"already or with --wait, what was found.\n\n"
-		OPTIONS_HERE
+		"Uploads a module to a daemon and asks for a strategy. Prints the search's id, or, when "
+		"the daemon knows the answer\n"
+		"already or with --wait, what was found.\n\n" OPTIONS_HERE
 		"  --no-warm-start       begin with nothing from the store\n"
 		"  --label NAME          a name for the module, which is called jit_step otherwise\n"
 		"  --tag NAME            a word to find the search by (repeat)\n"
 		"  --priority N          -100 to 100: the order among your own waiting searches\n"
 		"  --wait                wait for the end\n"
 		"  --json                print the strategy document\n"
-		"  --verify K            K programs are for a verifier to compile (python -m shardwright.verifier)\n"
+		"  --verify K            K programs are for a verifier to compile (python -m "
+		"shardwright.verifier)\n"
 		"  --verified            wait until it has answered, too\n"
 		"  --fresh               search again, ignore what is stored\n"
-		"  --only-if-cached      never start a search\n"
-		TIMES
-		"\nExit codes: 0 found, 2 found but it does not fit, 1 refused or failed, 3 the daemon failed, 64 usage, 69 no daemon answered,\n"
+		"  --only-if-cached      never start a search\n" TIMES
+		"\nExit codes: 0 found, 2 found but it does not fit, 1 refused or failed, 3 the daemon "
+		"failed, 64 usage, 69 no daemon answered,\n"
 		"75 no answer yet (not stored, or still under way), 130 canceled.\n"},
 	{"wait",
 		"shardwright wait SEARCH [--verified] [--json]\n\n"
-		"Waits for the end of a search and prints what it found; --json prints the strategy document. --verified: waits for the\n"
-		"end of its verification too, where it was submitted with --verify.\n\n"
-		TIMES},
-	{"cancel", "shardwright cancel SEARCH [--json]\n\nEnds a search; the best strategy until then is kept.\n\n" TIMES},
+		"Waits for the end of a search and prints what it found; --json prints the strategy "
+		"document. --verified: waits for the\n"
+		"end of its verification too, where it was submitted with --verify.\n\n" TIMES},
+	{"cancel",
+		"shardwright cancel SEARCH [--json]\n\nEnds a search; the best strategy until then is "
+		"kept.\n\n" TIMES},
 	{"strategies",
-		"shardwright strategies [--module FILE|ID] [--mesh ..] [--device ..] [--label NAME] [--tag NAME] [--json]\n"
+		"shardwright strategies [--module FILE|ID] [--mesh ..] [--device ..] [--label NAME] [--tag "
+		"NAME] [--json]\n"
 		"shardwright strategies STRATEGY [-o FILE | --mlir FILE | --notation NAME]\n\n"
-		"Lists what a daemon has found; with an id, fetches the document, or the module with the strategy applied, or prints\n"
+		"Lists what a daemon has found; with an id, fetches the document, or the module with the "
+		"strategy applied, or prints\n"
 		"the shardings of the arguments ready to paste, as shardwright convert --strategy does.\n"},
 };
 
@@ -88,8 +97,10 @@ static int print_help(const char *verb)
 				cli_print_search_flags();
 			fputs(helps[i].text + before + (helps[i].text[before] != 0), stdout);
 		}
-	fputs("\n  --server URL          http://HOST:PORT or unix:PATH; else SHARDWRIGHT_SERVER, else http://127.0.0.1:7070\n"
-	      "                        a token for it comes from SHARDWRIGHT_TOKEN\n", stdout);
+	fputs("\n  --server URL          http://HOST:PORT or unix:PATH; else SHARDWRIGHT_SERVER, else "
+		  "http://127.0.0.1:7070\n"
+		  "                        a token for it comes from SHARDWRIGHT_TOKEN\n",
+		stdout);
 	return 0;
 }
 
@@ -97,13 +108,14 @@ typedef struct flags {
 	const char *server, *positional, *mesh, *module, *device, *out, *mlir, *notation, *label, *tag;
 	bool json, wait, verified, fresh, only_cached;
 	double timeout, connect, retry; /* seconds, < 0: not given */
-	bool waits;     /* the verb may wait */
-	cJSON *request; /* of submit */
+	bool waits;                     /* the verb may wait */
+	cJSON *request;                 /* of submit */
 } flags;
 
 static int usage(const char *verb, const char *what, const char *which)
 {
-	fprintf(stderr, "shardwright %s: %s%s%s\nsee shardwright %s --help\n", verb, what, which ? " " : "", which ? which : "", verb);
+	fprintf(stderr, "shardwright %s: %s%s%s\nsee shardwright %s --help\n", verb, what,
+		which ? " " : "", which ? which : "", verb);
 	return EXIT_USAGE;
 }
 
@@ -150,7 +162,8 @@ static void add_to_list(cJSON *request, const char *field, const char *value)
 static bool question_flag(flags *f, const search_option *o, const char *value)
 {
 	size_t n = strlen(value);
-	bool file = o->kind == OPTION_KIND_FILE || (!strcmp(o->flag, "mesh") && n > 5 && !strcmp(value + n - 5, ".json"));
+	bool file = o->kind == OPTION_KIND_FILE ||
+		(!strcmp(o->flag, "mesh") && n > 5 && !strcmp(value + n - 5, ".json"));
 	if (file)
 		return add_json_file(f->request, o->field, value);
 	if (o->kind == OPTION_KIND_NUMBER || o->kind == OPTION_KIND_SECONDS)
@@ -162,7 +175,8 @@ static bool question_flag(flags *f, const search_option *o, const char *value)
 	return true;
 }
 
-/* Flags of submit that are fields of the request. 1: taken, 0: not one of them, -1: wrong (told). */
+/* Flags of submit that are fields of the request. 1: taken, 0: not one of them, -1: wrong (told).
+ */
 static int submit_flag(flags *f, const char *name, const char *value)
 {
 	const search_option *o = search_option_flag(name);
@@ -203,15 +217,24 @@ static bool switch_flag(flags *f, const char *name)
 
 static const char **list_flag(flags *f, const char *name)
 {
-	return !strcmp(name, "mesh") ? &f->mesh : !strcmp(name, "module") ? &f->module : !strcmp(name, "device") ? &f->device
-		: !strcmp(name, "mlir") ? &f->mlir : !strcmp(name, "notation") ? &f->notation : !strcmp(name, "o") ? &f->out
-		: !strcmp(name, "label") ? &f->label : !strcmp(name, "tag") ? &f->tag : NULL;
+	return !strcmp(name, "mesh")    ? &f->mesh
+		: !strcmp(name, "module")   ? &f->module
+		: !strcmp(name, "device")   ? &f->device
+		: !strcmp(name, "mlir")     ? &f->mlir
+		: !strcmp(name, "notation") ? &f->notation
+		: !strcmp(name, "o")        ? &f->out
+		: !strcmp(name, "label")    ? &f->label
+		: !strcmp(name, "tag")      ? &f->tag
+									: NULL;
 }
 
 /* Seconds of a time; false when it is none (told). */
 static bool time_flag(flags *f, const char *name, const char *value, bool *out_taken)
 {
-	double *slot = !strcmp(name, "timeout") ? &f->timeout : !strcmp(name, "connect-timeout") ? &f->connect : !strcmp(name, "retry") ? &f->retry : NULL;
+	double *slot = !strcmp(name, "timeout") ? &f->timeout
+		: !strcmp(name, "connect-timeout")  ? &f->connect
+		: !strcmp(name, "retry")            ? &f->retry
+											: NULL;
 	char *end;
 	*out_taken = slot != NULL;
 	if (!slot)
@@ -223,8 +246,8 @@ static bool time_flag(flags *f, const char *name, const char *value, bool *out_t
 	return false;
 }
 
-/* -1 to go on, or the exit code to leave with: a usage error that has been told, or 0 after the help. listing: strategies
- * takes filters. */
+/* -1 to go on, or the exit code to leave with: a usage error that has been told, or 0 after the
+ * help. listing: strategies takes filters. */
 static int parse_flags(flags *f, int argc, char **argv, bool listing)
 {
 	const char *verb = argv[0];
@@ -244,7 +267,8 @@ static int parse_flags(flags *f, int argc, char **argv, bool listing)
 			continue;
 		char head[64];
 		const char *equals = strchr(name, '=');
-		snprintf(head, sizeof head, "%.*s", equals ? (int)(equals - name) : (int)strlen(name), name);
+		snprintf(
+			head, sizeof head, "%.*s", equals ? (int)(equals - name) : (int)strlen(name), name);
 		const char *value = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
 		if (!value)
 			return usage(verb, "a value is missing after", arg);
@@ -294,7 +318,8 @@ static void print_best(const cJSON *search)
 		strbuf_duration(&b, (int64_t)client_number(best, "runtime_ns"));
 		strbuf_puts(&b, " a step, ");
 		strbuf_bytes(&b, (int64_t)client_number(best, "peak_bytes"));
-		strbuf_puts(&b, cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(best, "fits")) ? "" : " (does not fit)");
+		strbuf_puts(&b,
+			cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(best, "fits")) ? "" : " (does not fit)");
 	}
 	fprintf(stderr, "\r%s\033[K", b.p);
 	fflush(stderr);
@@ -304,11 +329,13 @@ static void print_best(const cJSON *search)
 /* What the compiler said of the answer, where a verifier has asked it. */
 static void print_verified(const cJSON *search)
 {
-	const cJSON *job = cJSON_GetObjectItemCaseSensitive(search, "verification"), *best = cJSON_GetObjectItemCaseSensitive(job, "best");
+	const cJSON *job = cJSON_GetObjectItemCaseSensitive(search, "verification"),
+				*best = cJSON_GetObjectItemCaseSensitive(job, "best");
 	strbuf b;
 	strbuf_init(&b);
 	if (cJSON_IsObject(best)) {
-		strbuf_printf(&b, "verified by %s, %s: ", client_text(best, "compiler") ? client_text(best, "compiler") : "?",
+		strbuf_printf(&b, "verified by %s, %s: ",
+			client_text(best, "compiler") ? client_text(best, "compiler") : "?",
 			client_text(best, "version") ? client_text(best, "version") : "?");
 		if (cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(best, "runtime_ns"))) {
 			strbuf_duration(&b, (int64_t)client_number(best, "runtime_ns"));
@@ -317,7 +344,8 @@ static void print_verified(const cJSON *search)
 		strbuf_bytes(&b, (int64_t)client_number(best, "peak_bytes"));
 		printf("%s\n", b.p);
 	} else if (cJSON_IsObject(job)) {
-		printf("verification %s%s%s\n", client_text(job, "state"), client_text(job, "error") ? ": " : "",
+		printf("verification %s%s%s\n", client_text(job, "state"),
+			client_text(job, "error") ? ": " : "",
 			client_text(job, "error") ? client_text(job, "error") : "");
 	}
 	strbuf_release(&b);
@@ -326,7 +354,8 @@ static void print_verified(const cJSON *search)
 /* Prints a search that has ended; its exit code. */
 static int print_end(client *c, const cJSON *search, bool json)
 {
-	const char *state = client_text(search, "state"), *strategy = client_text(search, "strategy"), *id = client_text(search, "id");
+	const char *state = client_text(search, "state"), *strategy = client_text(search, "strategy"),
+			   *id = client_text(search, "id");
 	const cJSON *best = cJSON_GetObjectItemCaseSensitive(search, "best");
 	if (!strategy) {
 		const cJSON *error = cJSON_GetObjectItemCaseSensitive(search, "error");
@@ -337,7 +366,9 @@ static int print_end(client *c, const cJSON *search, bool json)
 			fprintf(stderr, "%s\n", why.p);
 			strbuf_release(&why);
 		}
-		return !strcmp(state, "canceled") ? EXIT_CANCELED : client_number(error, "status") < 500 ? EXIT_INPUT : EXIT_DAEMON;
+		return !strcmp(state, "canceled")          ? EXIT_CANCELED
+			: client_number(error, "status") < 500 ? EXIT_INPUT
+												   : EXIT_DAEMON;
 	}
 	char path[160];
 	answer a = {0};
@@ -369,8 +400,10 @@ static int print_end(client *c, const cJSON *search, bool json)
 /* Nothing more will come of it: of its verification neither, where that is waited for. */
 static bool is_over(const cJSON *search, bool verified)
 {
-	const char *job = client_text(cJSON_GetObjectItemCaseSensitive(search, "verification"), "state");
-	return client_is_final(client_text(search, "state")) && !(verified && job && !(strcmp(job, "queued") && strcmp(job, "running")));
+	const char *job =
+		client_text(cJSON_GetObjectItemCaseSensitive(search, "verification"), "state");
+	return client_is_final(client_text(search, "state")) &&
+		!(verified && job && !(strcmp(job, "queued") && strcmp(job, "running")));
 }
 
 /* Polls until the search is over; with a terminal, each change is shown. */
@@ -383,10 +416,12 @@ static int wait_for(client *c, const char *id, const flags *f)
 	char path[160], match[96] = "";
 	answer a = {0};
 	for (;;) {
-		int64_t left_ms = until == INT64_MAX ? 30000 : (until - clock_ns()) / 1000000 - ROUND_TRIP_MS;
-		snprintf(path, sizeof path, "/v1/searches/%.100s?wait=%lldms%s", id, (long long)MIN(MAX(left_ms, 0), 30000),
-			f->verified ? "&until=verified" : "");
-		client_call(c, "GET", path, NULL, 0, live && match[0] ? (const char *[]){match, NULL} : NULL, &a);
+		int64_t left_ms =
+			until == INT64_MAX ? 30000 : (until - clock_ns()) / 1000000 - ROUND_TRIP_MS;
+		snprintf(path, sizeof path, "/v1/searches/%.100s?wait=%lldms%s", id,
+			(long long)MIN(MAX(left_ms, 0), 30000), f->verified ? "&until=verified" : "");
+		client_call(
+			c, "GET", path, NULL, 0, live && match[0] ? (const char *[]){match, NULL} : NULL, &a);
 		if (a.code != 200 && a.code != 304)
 			break;
 		cJSON *search = a.code == 200 ? cJSON_ParseWithLength(a.body.p, a.body.n) : NULL;
@@ -421,7 +456,8 @@ static int upload(client *c, const flags *f, char id[80])
 	diag d = {0};
 	int code = 0;
 	if (!client_upload(c, f->positional, f->label, id, &a, &d))
-		code = d.code != ST_OK ? (diag_print(&d, stderr), status_exit_code(d.code)) : refuse(c, &a, f->positional);
+		code = d.code != ST_OK ? (diag_print(&d, stderr), status_exit_code(d.code))
+							   : refuse(c, &a, f->positional);
 	strbuf_release(&a.body);
 	return code;
 }
@@ -429,7 +465,8 @@ static int upload(client *c, const flags *f, char id[80])
 static int post_search(client *c, const flags *f)
 {
 	char *body = cJSON_PrintUnformatted(f->request);
-	/* The same question joins the search that it led to; only a fresh one needs a key to be sent twice. */
+	/* The same question joins the search that it led to; only a fresh one needs a key to be sent
+	 * twice. */
 	char key[64];
 	unsigned char random[16] = {0};
 	if (getentropy(random, sizeof random) != 0)
@@ -438,7 +475,10 @@ static int post_search(client *c, const flags *f)
 	for (size_t i = 0; i < sizeof random; i++)
 		at += (size_t)snprintf(key + at, sizeof key - at, "%02x", random[i]);
 	const char *const lines[] = {"Content-Type: application/json",
-		f->fresh ? "Cache-Control: no-cache" : f->only_cached ? "Cache-Control: only-if-cached" : NULL, f->fresh ? key : NULL, NULL};
+		f->fresh             ? "Cache-Control: no-cache"
+			: f->only_cached ? "Cache-Control: only-if-cached"
+							 : NULL,
+		f->fresh ? key : NULL, NULL};
 	answer a = {0};
 	client_call(c, "POST", "/v1/searches", body, strlen(body), lines, &a);
 	int code = 0;
@@ -538,7 +578,8 @@ static void add_query(client *c, strbuf *path, const char *name, const char *val
 static void print_list(const cJSON *root)
 {
 	const cJSON *item;
-	printf("%-14s %-11s %-12s %-24s %-16s %s\n", "STEP TIME", "PEAK", "DEVICE", "MESH", "MODULE", "STRATEGY");
+	printf("%-14s %-11s %-12s %-24s %-16s %s\n", "STEP TIME", "PEAK", "DEVICE", "MESH", "MODULE",
+		"STRATEGY");
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "strategies"))
 	{
 		strbuf time, peak;
@@ -548,9 +589,13 @@ static void print_list(const cJSON *root)
 		strbuf_bytes(&peak, (int64_t)client_number(item, "peak_bytes"));
 		if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "fits")))
 			strbuf_putc(&peak, '!');
-		printf("%-14s %-11s %-12.12s %-24.24s ", time.p, peak.p, client_text(item, "device"), client_text(item, "mesh"));
-		const cJSON *label = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(item, "labels"), 0);
-		printf("%-16.16s %s\n", cJSON_IsString(label) ? label->valuestring : client_text(item, "name"), client_text(item, "id"));
+		printf("%-14s %-11s %-12.12s %-24.24s ", time.p, peak.p, client_text(item, "device"),
+			client_text(item, "mesh"));
+		const cJSON *label =
+			cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(item, "labels"), 0);
+		printf("%-16.16s %s\n",
+			cJSON_IsString(label) ? label->valuestring : client_text(item, "name"),
+			client_text(item, "id"));
 		strbuf_release(&time);
 		strbuf_release(&peak);
 	}
@@ -606,7 +651,8 @@ static int fetch(client *c, const char *id, const char *suffix, const char *out,
 	client_call(c, "GET", path, NULL, 0, NULL, &a);
 	int code = a.code == 200 ? 0 : refuse(c, &a, NULL);
 	strbuf text = {0};
-	if (!code && n != NOTATION_COUNT && strategy_text_of(n, a.body.p, a.body.n, &text, &d) != ST_OK) {
+	if (!code && n != NOTATION_COUNT &&
+		strategy_text_of(n, a.body.p, a.body.n, &text, &d) != ST_OK) {
 		diag_print(&d, stderr);
 		code = status_exit_code(d.code);
 	}
@@ -629,7 +675,9 @@ int cmd_strategies(int argc, char **argv)
 		code = usage(argv[0], "--mlir needs the id of a strategy", NULL);
 	notation n = NOTATION_COUNT;
 	if (code < 0 && f.notation && (!f.positional || !notation_find(f.notation, &n)))
-		code = usage(argv[0], f.positional ? "unknown notation" : "--notation needs the id of a strategy", f.positional ? f.notation : NULL);
+		code = usage(argv[0],
+			f.positional ? "unknown notation" : "--notation needs the id of a strategy",
+			f.positional ? f.notation : NULL);
 	if (code < 0 && !open_daemon(&c, &f))
 		code = EXIT_DAEMON;
 	if (code < 0 && !f.positional)

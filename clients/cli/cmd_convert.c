@@ -8,12 +8,16 @@ static const char help_head[] =
 	"shardwright convert --mesh data=2,model=4 --rank 2 --from NAME --to NAME TEXT\n"
 	"shardwright convert --mesh data=2,model=4 --shape 8x16 --from NAME --to NAME TEXT\n"
 	"shardwright convert --strategy S.json --to NAME\n\n"
-	"Writes a sharding in another notation: every device keeps its slice. What a notation has no words for is an error\n"
+	"Writes a sharding in another notation: every device keeps its slice. What a notation has no "
+	"words for is an error\n"
 	"that says so.\n\n"
-	"  --rank 2         dimensions of the tensor; sizes are taken to divide. 2,1,0: of the elements of a GSPMD tuple\n"
-	"  --shape 8x16     sizes of the tensor instead. Systems cut what does not divide in different ways: a device whose\n"
+	"  --rank 2         dimensions of the tensor; sizes are taken to divide. 2,1,0: of the "
+	"elements of a GSPMD tuple\n"
+	"  --shape 8x16     sizes of the tensor instead. Systems cut what does not divide in different "
+	"ways: a device whose\n"
 	"                   slice would be another one is an error\n"
-	"  --strategy F     a strategy document: its mesh and the shardings of its arguments, ready to paste into a program\n\n"
+	"  --strategy F     a strategy document: its mesh and the shardings of its arguments, ready to "
+	"paste into a program\n\n"
 	"Notations:\n";
 
 static int print_help(void)
@@ -33,7 +37,8 @@ struct request {
 };
 
 /* Both notations give every device the same slice of the shape. */
-static status same_slices(const struct request *r, sharding_table *t, const tensor_spec *s, const char *printed, diag *d)
+static status same_slices(
+	const struct request *r, sharding_table *t, const tensor_spec *s, const char *printed, diag *d)
 {
 	int64_t shape[MAX_RANK];
 	uint32_t rank;
@@ -51,12 +56,15 @@ static status same_slices(const struct request *r, sharding_table *t, const tens
 		layout_ranges(&a, p, x);
 		layout_ranges(&b, p, y);
 		for (uint32_t i = 0; i < rank && st == ST_OK; i++)
-			if (x[i].end - x[i].begin != y[i].end - y[i].begin || (x[i].begin != y[i].begin && x[i].begin < x[i].end))
+			if (x[i].end - x[i].begin != y[i].end - y[i].begin ||
+				(x[i].begin != y[i].begin && x[i].begin < x[i].end))
 				st = diag_set(d, ST_ERR_UNSUPPORTED,
-				              "cannot be expressed in %s: dimension %u does not divide, device %lld has %lld:%lld in %s and would have "
-				              "%lld:%lld in %s",
-				              r->to_name, i, (long long)layout_device_at(&a, p), (long long)x[i].begin, (long long)x[i].end, r->from_name,
-				              (long long)y[i].begin, (long long)y[i].end, r->to_name);
+					"cannot be expressed in %s: dimension %u does not divide, device %lld has "
+					"%lld:%lld in %s and would have "
+					"%lld:%lld in %s",
+					r->to_name, i, (long long)layout_device_at(&a, p), (long long)x[i].begin,
+					(long long)x[i].end, r->from_name, (long long)y[i].begin, (long long)y[i].end,
+					r->to_name);
 	}
 	layout_release(&a);
 	layout_release(&b);
@@ -64,13 +72,15 @@ static status same_slices(const struct request *r, sharding_table *t, const tens
 	return st;
 }
 
-static status convert(const struct request *r, sharding_table *t, tensor_spec *specs, strbuf *out, diag *d)
+static status convert(
+	const struct request *r, sharding_table *t, tensor_spec *specs, strbuf *out, diag *d)
 {
 	mesh_spec mesh;
 	uint32_t n;
 	bool tuple;
 	TRY(mesh_from_text(t, r->mesh, &mesh, d));
-	TRY(notation_parse_tuple(t, r->from, mesh.mesh, r->ranks, r->n_ranks, str_of(r->text), specs, MAX_TUPLE, &n, &tuple, d));
+	TRY(notation_parse_tuple(t, r->from, mesh.mesh, r->ranks, r->n_ranks, str_of(r->text), specs,
+		MAX_TUPLE, &n, &tuple, d));
 	if (tuple)
 		return notation_print_tuple(t, r->to, specs, n, out, d);
 	TRY(notation_print(t, r->to, specs, out, d));
@@ -104,7 +114,8 @@ static bool parse_ranks(const char *text, struct request *r)
 		size_t end = comma ? (size_t)(comma - s.p) : s.n;
 		int64_t rank;
 		char one[24];
-		snprintf(one, sizeof one, STR_FMT, STR_ARG(((str){s.p + at, MIN(end - at, sizeof one - 1)})));
+		snprintf(
+			one, sizeof one, STR_FMT, STR_ARG(((str){s.p + at, MIN(end - at, sizeof one - 1)})));
 		if (r->n_ranks == MAX_TUPLE || !cli_number("convert", "--rank", one, 0, MAX_RANK, &rank))
 			return false;
 		r->ranks[r->n_ranks] = (uint32_t)rank;
@@ -120,8 +131,11 @@ static int check_request(struct request *r, int argc, char **argv, const char *r
 {
 	bool whole = r->strategy != NULL;
 	if (whole ? optind != argc || !r->to_name || r->mesh || rank_text || r->shape || r->from_name
-	          : optind + 1 != argc || !r->mesh || !rank_text == !r->shape || !r->from_name || !r->to_name)
-		return cli_usage("convert", "expected --mesh, --rank or --shape, --from, --to and the text of a sharding; or --strategy and --to");
+			  : optind + 1 != argc || !r->mesh || !rank_text == !r->shape || !r->from_name ||
+				!r->to_name)
+		return cli_usage("convert",
+			"expected --mesh, --rank or --shape, --from, --to and the text of a sharding; or "
+			"--strategy and --to");
 	r->text = argv[optind];
 	if (!whole && !notation_find(r->from_name, &r->from))
 		return cli_usage("convert", "unknown notation '%s'", r->from_name);
@@ -133,8 +147,14 @@ static int check_request(struct request *r, int argc, char **argv, const char *r
 int cmd_convert(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"mesh", 1, 0, 'm'}, {"rank", 1, 0, 'r'},     {"shape", 1, 0, 's'}, {"from", 1, 0, 'f'},
-		{"to", 1, 0, 't'},   {"strategy", 1, 0, 'S'}, {"help", 0, 0, 'h'},  {0},
+		{"mesh", 1, 0, 'm'},
+		{"rank", 1, 0, 'r'},
+		{"shape", 1, 0, 's'},
+		{"from", 1, 0, 'f'},
+		{"to", 1, 0, 't'},
+		{"strategy", 1, 0, 'S'},
+		{"help", 0, 0, 'h'},
+		{0},
 	};
 	struct request r = {0};
 	const char *rank_text = NULL;

@@ -4,12 +4,13 @@
 #include <cjson/cJSON.h>
 #include <getopt.h>
 
-static const char help[] =
-	"shardwright devices [NAME] [--json]\n\n"
-	"Lists the built-in device profiles. With a NAME it prints that profile: save it, change it, use it with\n"
-	"--device-file. Every number in it names its source.\n";
+static const char help[] = "shardwright devices [NAME] [--json]\n\n"
+						   "Lists the built-in device profiles. With a NAME it prints that "
+						   "profile: save it, change it, use it with\n"
+						   "--device-file. Every number in it names its source.\n";
 
-static const char *const targets[] = {[TARGET_TPU] = "tpu", [TARGET_GPU] = "gpu", [TARGET_CPU] = "cpu"};
+static const char *const targets[] = {
+	[TARGET_TPU] = "tpu", [TARGET_GPU] = "gpu", [TARGET_CPU] = "cpu"};
 
 static void print_row(uint32_t i, const device *dev)
 {
@@ -20,10 +21,12 @@ static void print_row(uint32_t i, const device *dev)
 		strbuf_printf(&links, "%s%s ", k ? ", " : "", l->name);
 		for (uint32_t d = 0; d < l->n_dims && l->size; d++)
 			strbuf_printf(&links, "%s%lld", d ? "x" : "", (long long)l->shape[d]);
-		strbuf_printf(&links, "%s%s %lld GB/s", l->size ? " " : "", link_kind_name((link_kind)l->kind), (long long)(l->bandwidth_bytes_s / 1000000000));
+		strbuf_printf(&links, "%s%s %lld GB/s", l->size ? " " : "",
+			link_kind_name((link_kind)l->kind), (long long)(l->bandwidth_bytes_s / 1000000000));
 	}
-	printf("%-10s %-7s %9lld %10s %9lld  %s\n", device_name_at(i), device_alias_at(i), (long long)(dev->peak_flops[ELEM_BF16] / 1000000000000), memory.p,
-	       (long long)(dev->memory_bytes_s / 1000000000), links.p);
+	printf("%-10s %-7s %9lld %10s %9lld  %s\n", device_name_at(i), device_alias_at(i),
+		(long long)(dev->peak_flops[ELEM_BF16] / 1000000000000), memory.p,
+		(long long)(dev->memory_bytes_s / 1000000000), links.p);
 	strbuf_release(&memory);
 	strbuf_release(&links);
 }
@@ -62,7 +65,8 @@ static int print_profile(const char *name)
 	if (st != ST_OK)
 		return cli_fail(&d, st);
 	for (uint32_t i = 0; i < device_count(); i++)
-		if (!strcmp(device_name_at(i), name) || (device_alias_at(i)[0] && !strcmp(device_alias_at(i), name)))
+		if (!strcmp(device_name_at(i), name) ||
+			(device_alias_at(i)[0] && !strcmp(device_alias_at(i), name)))
 			fputs(device_json_at(i), stdout);
 	return 0;
 }
@@ -85,7 +89,8 @@ int cmd_devices(int argc, char **argv)
 		return print_profile(argv[optind]);
 	cJSON *all = json ? cJSON_CreateArray() : NULL;
 	if (!json)
-		printf("%-10s %-7s %9s %10s %9s  %s\n", "NAME", "ALSO", "BF16 TF/S", "MEMORY", "GB/S", "LINKS (one way, per device or torus link)");
+		printf("%-10s %-7s %9s %10s %9s  %s\n", "NAME", "ALSO", "BF16 TF/S", "MEMORY", "GB/S",
+			"LINKS (one way, per device or torus link)");
 	for (uint32_t i = 0; i < device_count(); i++) {
 		device dev;
 		diag d = {0};

@@ -5,16 +5,25 @@
 #include <getopt.h>
 
 static const char help_evaluate[] =
-	"shardwright evaluate MODULE --strategy S.json [--device NAME | --device-file F] [--memory 16GiB] [--trip-count N] [--json]\n\n"
-	"Replays a strategy, ours or hand-written, and prints what it costs. A hand-written document needs a mesh and\n"
-	"arguments: {\"mesh\":{\"axes\":[{\"name\":\"data\",\"size\":4}]},\"arguments\":[{\"name\":\"batch*\",\"sharding\":[[\"data\"],[]]}]}\n"
-	"Device and memory limit are the document's where it names them, else tpu-v5e and what that device leaves to a program.\n"
-	"--trip-count N: iterations of every loop whose number of them the program does not say; else the document's, else 1.\n"
+	"shardwright evaluate MODULE --strategy S.json [--device NAME | --device-file F] [--memory "
+	"16GiB] [--trip-count N] [--json]\n\n"
+	"Replays a strategy, ours or hand-written, and prints what it costs. A hand-written document "
+	"needs a mesh and\n"
+	"arguments: "
+	"{\"mesh\":{\"axes\":[{\"name\":\"data\",\"size\":4}]},\"arguments\":[{\"name\":\"batch*\","
+	"\"sharding\":[[\"data\"],[]]}]}\n"
+	"Device and memory limit are the document's where it names them, else tpu-v5e and what that "
+	"device leaves to a program.\n"
+	"--trip-count N: iterations of every loop whose number of them the program does not say; else "
+	"the document's, else 1.\n"
 	"--json prints the cost object. Exit code 2 when it does not fit the memory.\n";
 static const char help_explain[] =
-	"shardwright explain MODULE --strategy S.json [--device NAME | --device-file F] [--memory 16GiB] [--alternatives N] [--trip-count N] [--json]\n\n"
-	"Which source lines the collectives come from, what each decision of a strategy brings (time, memory, collectives: the\n"
-	"change if it were not there), and what else could be decided for the same arguments: another dimension, another axis,\n"
+	"shardwright explain MODULE --strategy S.json [--device NAME | --device-file F] [--memory "
+	"16GiB] [--alternatives N] [--trip-count N] [--json]\n\n"
+	"Which source lines the collectives come from, what each decision of a strategy brings (time, "
+	"memory, collectives: the\n"
+	"change if it were not there), and what else could be decided for the same arguments: another "
+	"dimension, another axis,\n"
 	"keeping them whole. Everything else stays as it is.\n\n"
 	"  --alternatives N   replays spent on these per decision (default 8, 0: none)\n"
 	"  --json             one document instead of tables\n\n"
@@ -34,8 +43,10 @@ typedef struct inputs {
 /* -1: go on; otherwise the exit code. */
 static int parse(inputs *in, int argc, char **argv, const char *help, bool explain)
 {
-	const struct option options[] = {{"strategy", 1, 0, 's'}, {"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'}, {"memory", 1, 0, 'm'},
-					 {"json", 0, 0, 'j'}, {"trip-count", 1, 0, 't'}, {"help", 0, 0, 'h'}, {explain ? "alternatives" : NULL, 1, 0, 'a'}, {0}};
+	const struct option options[] = {{"strategy", 1, 0, 's'}, {"device", 1, 0, 'd'},
+		{"device-file", 1, 0, 'f'}, {"memory", 1, 0, 'm'}, {"json", 0, 0, 'j'},
+		{"trip-count", 1, 0, 't'}, {"help", 0, 0, 'h'},
+		{explain ? "alternatives" : NULL, 1, 0, 'a'}, {0}};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
@@ -83,7 +94,11 @@ static status load(inputs *in, diag *d)
 	strbuf_release(&text);
 	in->m->trip_count = in->trip_count ? in->trip_count : in->s.trip_count;
 	if (st == ST_OK)
-		st = cli_device(in->device ? in->device : in->device_file ? NULL : device_name[0] ? device_name : NULL, in->device_file, &in->target, d);
+		st = cli_device(in->device ? in->device
+				: in->device_file  ? NULL
+				: device_name[0]   ? device_name
+								   : NULL,
+			in->device_file, &in->target, d);
 	/* The limit given, else the document's when it is for this device, else the profile's. */
 	if (st == ST_OK && in->memory)
 		in->limit = in->memory;
@@ -114,7 +129,8 @@ int cmd_evaluate(int argc, char **argv)
 	if (st == ST_OK)
 		st = strategy_apply(in.m, &in.s, &annotated, &d);
 	if (st == ST_OK)
-		st = simulate_applied(annotated, &in.target.dev, in.s.apply, in.s.has_links ? in.s.axis_links : NULL, &c, &ev, &d);
+		st = simulate_applied(annotated, &in.target.dev, in.s.apply,
+			in.s.has_links ? in.s.axis_links : NULL, &c, &ev, &d);
 	if (st != ST_OK) {
 		code = cli_fail(&d, st);
 	} else {
@@ -152,7 +168,8 @@ int cmd_explain(int argc, char **argv)
 		return code;
 	status st = load(&in, &d);
 	if (st == ST_OK)
-		st = explain_strategy(in.m, &in.s, &in.target.dev, in.limit, (uint32_t)in.alternatives, &explanation, &d);
+		st = explain_strategy(
+			in.m, &in.s, &in.target.dev, in.limit, (uint32_t)in.alternatives, &explanation, &d);
 	code = st == ST_OK ? 0 : cli_fail(&d, st);
 	if (st == ST_OK && in.json) {
 		char *text = cJSON_PrintUnformatted(explanation);

@@ -6,12 +6,15 @@
 
 static const char help[] =
 	"shardwright fingerprint MODULE [--json | --arguments]\n\n"
-	"Identity of a module: equal for programs that differ in names, locations, shardings and layout of the text only.\n"
-	"  --json       adds the fingerprint of the shardings, the structure (equal for programs that differ in sizes and the number\n"
+	"Identity of a module: equal for programs that differ in names, locations, shardings and "
+	"layout of the text only.\n"
+	"  --json       adds the fingerprint of the shardings, the structure (equal for programs that "
+	"differ in sizes and the number\n"
 	"               of layers only), the name and how many ops and arguments there are\n"
 	"  --arguments  lists the arguments instead, as JSON: name, type, role and bytes\n";
 
-/* {"arguments":[{"index":0,"name":"params['w']","type":"tensor<8x4xf32>","role":"parameter","bytes":128},..]} */
+/* {"arguments":[{"index":0,"name":"params['w']","type":"tensor<8x4xf32>","role":"parameter","bytes":128},..]}
+ */
 static status print_arguments(const module *m, diag *d)
 {
 	const func *f = module_main(m);
@@ -33,7 +36,8 @@ static status print_arguments(const module *m, diag *d)
 		cJSON_AddStringToObject(a, "name", name.p);
 		cJSON_AddStringToObject(a, "type", type.p);
 		cJSON_AddStringToObject(a, "role", role_name(roles[i]));
-		cJSON_AddNumberToObject(a, "bytes", (double)sharding_local_bytes(m->shardings, SHARDING_NONE, type_get(m, ty)));
+		cJSON_AddNumberToObject(
+			a, "bytes", (double)sharding_local_bytes(m->shardings, SHARDING_NONE, type_get(m, ty)));
 		cJSON_AddItemToArray(list, a);
 	}
 	char *text = st == ST_OK ? cJSON_PrintUnformatted(root) : NULL;
@@ -77,7 +81,8 @@ static void print_identity(module *m, bool json)
 
 int cmd_fingerprint(int argc, char **argv)
 {
-	static const struct option options[] = {{"json", 0, 0, 'j'}, {"arguments", 0, 0, 'a'}, {"help", 0, 0, 'h'}, {0}};
+	static const struct option options[] = {
+		{"json", 0, 0, 'j'}, {"arguments", 0, 0, 'a'}, {"help", 0, 0, 'h'}, {0}};
 	bool json = false, list = false;
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "jh", options, NULL)) != -1;) {

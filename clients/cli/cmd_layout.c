@@ -5,23 +5,31 @@
 #include <stdlib.h>
 
 static const char help_head[] =
-	"shardwright layout --mesh data=2,model=4 --shape 8x16 --sharding TEXT [--notation NAME] [--steps] [--json | --svg OUT]\n\n"
-	"Prints the slice of a tensor that each device holds: half-open index ranges, cut at the tensor's end, and the slice's\n"
+	"shardwright layout --mesh data=2,model=4 --shape 8x16 --sharding TEXT [--notation NAME] "
+	"[--steps] [--json | --svg OUT]\n\n"
+	"Prints the slice of a tensor that each device holds: half-open index ranges, cut at the "
+	"tensor's end, and the slice's\n"
 	"number in row-major order.\n\n"
-	"  --mesh      axes with sizes, major first, or a JSON file {\"axes\":[{\"name\":..,\"size\":..},..],\"device_order\":[..]}. A\n"
+	"  --mesh      axes with sizes, major first, or a JSON file "
+	"{\"axes\":[{\"name\":..,\"size\":..},..],\"device_order\":[..]}. A\n"
 	"              MindSpore Layout(..) needs none: its device matrix is the mesh\n"
 	"  --shape     sizes of the dimensions; scalar for a tensor without any\n"
-	"  --sharding  a list of axes per dimension, '[[\"data\"],[\"model:(1)2\"]]', or text in the notation given\n"
-	"  --steps     how the devices come to hold them: the tensor on device 0, cut axis by axis, then copied along the others\n"
-	"  --json      {\"devices\":[{\"device\":0,\"slice\":0,\"ranges\":[[0,4],[0,4]]},..]}, with --steps {\"steps\":[..],\"devices\":[..]}\n"
-	"  --svg OUT   a picture of the blocks and the devices that hold them; with --steps one for every step\n"
+	"  --sharding  a list of axes per dimension, '[[\"data\"],[\"model:(1)2\"]]', or text in the "
+	"notation given\n"
+	"  --steps     how the devices come to hold them: the tensor on device 0, cut axis by axis, "
+	"then copied along the others\n"
+	"  --json      {\"devices\":[{\"device\":0,\"slice\":0,\"ranges\":[[0,4],[0,4]]},..]}, with "
+	"--steps {\"steps\":[..],\"devices\":[..]}\n"
+	"  --svg OUT   a picture of the blocks and the devices that hold them; with --steps one for "
+	"every step\n"
 	"  --notation  ";
 
 static int print_help(void)
 {
 	fputs(help_head, stdout);
 	for (int n = 0; n < NOTATION_COUNT; n++)
-		printf("%s%-10s %s\n", n ? "              " : "", notation_name((notation)n), notation_summary((notation)n));
+		printf("%s%-10s %s\n", n ? "              " : "", notation_name((notation)n),
+			notation_summary((notation)n));
 	return 0;
 }
 
@@ -45,14 +53,14 @@ static status write_rows(const layout *l, bool json)
 	return ok ? ST_OK : ST_ERR_IO;
 }
 
-
 struct request {
 	const char *mesh, *shape, *sharding, *svg;
 	notation notation;
 	bool json, steps;
 };
 
-static status write_answer(const struct request *r, const layout *l, const sharding_edit *e, diag *d)
+static status write_answer(
+	const struct request *r, const layout *l, const sharding_edit *e, diag *d)
 {
 	layout_steps steps;
 	strbuf b;
@@ -101,8 +109,15 @@ static status answer(const struct request *r, sharding_table *t, diag *d)
 int cmd_layout(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"mesh", 1, 0, 'm'}, {"shape", 1, 0, 's'}, {"sharding", 1, 0, 'S'}, {"notation", 1, 0, 'n'},
-		{"json", 0, 0, 'j'}, {"svg", 1, 0, 'v'},   {"steps", 0, 0, 't'},     {"help", 0, 0, 'h'}, {0},
+		{"mesh", 1, 0, 'm'},
+		{"shape", 1, 0, 's'},
+		{"sharding", 1, 0, 'S'},
+		{"notation", 1, 0, 'n'},
+		{"json", 0, 0, 'j'},
+		{"svg", 1, 0, 'v'},
+		{"steps", 0, 0, 't'},
+		{"help", 0, 0, 'h'},
+		{0},
 	};
 	struct request r = {.notation = NOTATION_JSON};
 	optind = 1;

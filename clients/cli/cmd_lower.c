@@ -6,20 +6,28 @@
 #include <stdlib.h>
 
 static const char help[] =
-	"shardwright lower MODULE [--json | --emit-mlir OUT [--level L] [--global]] [--device NAME | --device-file F] [--trip-count N]\n\n"
-	"Propagates the shardings in the module and places communication. Counts are static instructions: as Shardy places\n"
-	"them, after textbook rewrites, as the compiler of the device would emit them for the annotated module (what the list\n"
-	"shows), and for our own program of one device. Of scheduled HLO text the collectives are listed as they are, with\n"
+	"shardwright lower MODULE [--json | --emit-mlir OUT [--level L] [--global]] [--device NAME | "
+	"--device-file F] [--trip-count N]\n\n"
+	"Propagates the shardings in the module and places communication. Counts are static "
+	"instructions: as Shardy places\n"
+	"them, after textbook rewrites, as the compiler of the device would emit them for the "
+	"annotated module (what the list\n"
+	"shows), and for our own program of one device. Of scheduled HLO text the collectives are "
+	"listed as they are, with\n"
 	"their groups of devices.\n"
-	"A collective that XLA for TPU makes one loop with the contraction beside it is marked \"windowed einsum\".\n\n"
+	"A collective that XLA for TPU makes one loop with the contraction beside it is marked "
+	"\"windowed einsum\".\n\n"
 	"  --json           one JSON document instead of tables\n"
 	"  --emit-mlir OUT  write the program of one device (- for standard output)\n"
-	"  --level L        of that program: placed (default), optimized, or exact, which is what is written where a plan is\n"
+	"  --level L        of that program: placed (default), optimized, or exact, which is what is "
+	"written where a plan is\n"
 	"                   applied exactly\n"
-	"  --global         write it inside one manual computation, so that arguments and results are whole arrays with their\n"
+	"  --global         write it inside one manual computation, so that arguments and results are "
+	"whole arrays with their\n"
 	"                   shardings; XLA compiles it as it is and has nothing left to partition\n"
 	"  --device NAME    whose compiler (default tpu-v5e; `shardwright devices` lists them)\n"
-	"  --trip-count N   iterations of every loop whose number of them the program does not say (default 1)\n";
+	"  --trip-count N   iterations of every loop whose number of them the program does not say "
+	"(default 1)\n";
 
 /* What --emit-mlir writes. */
 typedef struct lowering_form {
@@ -53,9 +61,9 @@ static const char *const level_names[LEVELS] = {"placed", "optimized", "compiled
 
 static int parse(arguments *a, int argc, char **argv)
 {
-	static const struct option options[] = {{"json", 0, 0, 'j'}, {"emit-mlir", 1, 0, 'e'}, {"level", 1, 0, 'l'},
-						{"global", 0, 0, 'g'}, {"device", 1, 0, 'd'},
-						{"device-file", 1, 0, 'f'}, {"trip-count", 1, 0, 't'}, {"help", 0, 0, 'h'}, {0}};
+	static const struct option options[] = {{"json", 0, 0, 'j'}, {"emit-mlir", 1, 0, 'e'},
+		{"level", 1, 0, 'l'}, {"global", 0, 0, 'g'}, {"device", 1, 0, 'd'},
+		{"device-file", 1, 0, 'f'}, {"trip-count", 1, 0, 't'}, {"help", 0, 0, 'h'}, {0}};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
@@ -63,10 +71,12 @@ static int parse(arguments *a, int argc, char **argv)
 		case 'e': a->emit = optarg; break;
 		case 'l':
 			a->form.level = LEVEL_PLACED;
-			while (a->form.level < LEVELS && (a->form.level == LEVEL_COMPILED || strcmp(optarg, level_names[a->form.level])))
+			while (a->form.level < LEVELS &&
+				(a->form.level == LEVEL_COMPILED || strcmp(optarg, level_names[a->form.level])))
 				a->form.level++;
 			if (a->form.level == LEVELS)
-				return cli_usage("lower", "--level: expected placed, optimized or exact, found '%s'", optarg);
+				return cli_usage(
+					"lower", "--level: expected placed, optimized or exact, found '%s'", optarg);
 			a->form.given = true;
 			break;
 		case 'g':
@@ -105,9 +115,11 @@ static void release(lowering *x)
 	module_free(x->m);
 }
 
-static status lower_module(lowering *x, const arguments *a, const strbuf *text, const device *dev, diag *d)
+static status lower_module(
+	lowering *x, const arguments *a, const strbuf *text, const device *dev, diag *d)
 {
-	const propagate_options options = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	const propagate_options options = {
+		.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	TRY(module_read(text->p, text->n, strcmp(a->file, "-") ? a->file : "<stdin>", NULL, &x->m, d));
 	x->m->trip_count = a->trip_count;
 	TRY(module_refuse_gspmd(x->m, d));
@@ -120,7 +132,8 @@ static status lower_module(lowering *x, const arguments *a, const strbuf *text, 
 	lower_cache_torus(x->cache, device_torus_dims(dev));
 	for (int i = 0; i < LEVELS; i++) {
 		x->levels[i] = lowered_new(x->p, x->m->shardings);
-		lower_program(x->cache, propagation_shardings(x->s), (lower_level)i, dev->target, x->levels[i]);
+		lower_program(
+			x->cache, propagation_shardings(x->s), (lower_level)i, dev->target, x->levels[i]);
 	}
 	return ST_OK;
 }
@@ -140,7 +153,10 @@ static status find_windowed(lowering *x, const device *dev, diag *d)
 	return ST_OK;
 }
 
-static bool is_windowed(const lowering *x, const collective_record *c) { return x->events && x->events[c->lop].windowed; }
+static bool is_windowed(const lowering *x, const collective_record *c)
+{
+	return x->events && x->events[c->lop].windowed;
+}
 
 /* An axis as JSON and flags write it: name, or name:(pre)size. */
 static void axis_words(const lowering *x, axis_ref a, strbuf *out)
@@ -152,7 +168,10 @@ static void axis_words(const lowering *x, axis_ref a, strbuf *out)
 		strbuf_printf(out, ":(%lld)%lld", (long long)axis_pre(a), (long long)axis_size(a));
 }
 
-static str op_name(const lowering *x, op_id o) { return o == ID_NONE ? STR("argument") : strtab_get(&x->m->strs, op_at(x->m, o)->name); }
+static str op_name(const lowering *x, op_id o)
+{
+	return o == ID_NONE ? STR("argument") : strtab_get(&x->m->strs, op_at(x->m, o)->name);
+}
 
 static void op_location(const lowering *x, op_id o, strbuf *out)
 {
@@ -166,7 +185,10 @@ typedef struct lister {
 	uint32_t shown, total;
 } lister;
 
-static void add_string(cJSON *to, const char *name, const strbuf *text) { cJSON_AddStringToObject(to, name, text->p ? text->p : ""); }
+static void add_string(cJSON *to, const char *name, const strbuf *text)
+{
+	cJSON_AddStringToObject(to, name, text->p ? text->p : "");
+}
 
 static void list_json(void *user, const collective_record *c)
 {
@@ -245,8 +267,9 @@ static void list_row(void *user, const collective_record *c)
 	strbuf_bytes(&bytes, c->bytes);
 	op_location(l->x, c->op, &where);
 	str name = op_name(l->x, c->op);
-	printf("%-18s  %-16s  %12s  x%-6lld  %-28.*s  %s%s\n", collective_name(c->kind), axes_text.p ? axes_text.p : "", bytes.p, (long long)c->trip_count,
-	       STR_ARG(name), where.p ? where.p : "", is_windowed(l->x, c) ? "  windowed einsum" : "");
+	printf("%-18s  %-16s  %12s  x%-6lld  %-28.*s  %s%s\n", collective_name(c->kind),
+		axes_text.p ? axes_text.p : "", bytes.p, (long long)c->trip_count, STR_ARG(name),
+		where.p ? where.p : "", is_windowed(l->x, c) ? "  windowed einsum" : "");
 	strbuf_release(&axes_text);
 	strbuf_release(&bytes);
 	strbuf_release(&where);
@@ -254,16 +277,19 @@ static void list_row(void *user, const collective_record *c)
 
 static void print_tables(const lowering *x)
 {
-	printf("%-18s  %10s  %10s  %10s  %10s\n", "collective", level_names[0], level_names[1], level_names[2], level_names[3]);
+	printf("%-18s  %10s  %10s  %10s  %10s\n", "collective", level_names[0], level_names[1],
+		level_names[2], level_names[3]);
 	int64_t counts[LEVELS][COLL_COUNT];
 	for (int i = 0; i < LEVELS; i++)
 		lowered_counts(x->levels[i], counts[i]);
 	for (int k = 0; k < COLL_COUNT; k++)
-		printf("%-18s  %10lld  %10lld  %10lld  %10lld\n", collective_name((collective_kind)k), (long long)counts[0][k], (long long)counts[1][k],
-		       (long long)counts[2][k], (long long)counts[3][k]);
+		printf("%-18s  %10lld  %10lld  %10lld  %10lld\n", collective_name((collective_kind)k),
+			(long long)counts[0][k], (long long)counts[1][k], (long long)counts[2][k],
+			(long long)counts[3][k]);
 	lister l = {.x = x};
 	puts("");
-	printf("%-18s  %-16s  %12s  %-7s  %-28s  %s\n", "kind", "axes", "bytes", "times", "op", "location");
+	printf("%-18s  %-16s  %12s  %-7s  %-28s  %s\n", "kind", "axes", "bytes", "times", "op",
+		"location");
 	lowered_collectives(x->levels[LEVEL_COMPILED], list_row, &l);
 	if (l.total > ROWS_SHOWN)
 		printf("... and %u more (--json lists all)\n", l.total - ROWS_SHOWN);
@@ -274,7 +300,8 @@ static status list_hlo(const arguments *a, const device *dev, const hlo_module *
 	hlo_simulation *s;
 	cost c;
 	if (a->emit)
-		return diag_set(d, ST_ERR_UNSUPPORTED, "--emit-mlir: the module is compiled HLO text already");
+		return diag_set(
+			d, ST_ERR_UNSUPPORTED, "--emit-mlir: the module is compiled HLO text already");
 	TRY(hlo_simulate(m, dev, &c, &s, d));
 	if (a->json) {
 		cJSON *doc = cJSON_CreateObject(), *counts = cJSON_CreateObject();

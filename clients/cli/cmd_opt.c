@@ -8,14 +8,19 @@ static const char help[] =
 	"shardwright opt --passes 'P1,P2{option=value},func.func(P3)' [-o OUT] [--debug-info] MODULE\n"
 	"shardwright opt --passes P --explain[=VALUE].. [--explain-limit N] [--json] [-o OUT] MODULE\n"
 	"shardwright opt --list\n\n"
-	"Runs compiler passes on a StableHLO module and prints the module. Names and options are those of sdy_opt.\n\n"
+	"Runs compiler passes on a StableHLO module and prints the module. Names and options are those "
+	"of sdy_opt.\n\n"
 	"  --passes TEXT   the pipeline\n"
 	"  -o, --output F  write to a file instead of standard output\n"
 	"  --debug-info    print locations\n"
-	"  --explain[=VALUE]   instead of the module (-o still writes it), print which op, factor and priorities brought each\n"
-	"                      axis of a value, back to the annotation it comes from, and which axes lost to what. VALUE, may be\n"
-	"                      given many times: %3, %5#1 or %arg0 as MODULE names it; a place, model.py:40 or model.py:40:8;\n"
-	"                      else a glob over names of arguments, results (result0) and locations. Without VALUE:\n"
+	"  --explain[=VALUE]   instead of the module (-o still writes it), print which op, factor and "
+	"priorities brought each\n"
+	"                      axis of a value, back to the annotation it comes from, and which axes "
+	"lost to what. VALUE, may be\n"
+	"                      given many times: %3, %5#1 or %arg0 as MODULE names it; a place, "
+	"model.py:40 or model.py:40:8;\n"
+	"                      else a glob over names of arguments, results (result0) and locations. "
+	"Without VALUE:\n"
 	"                      what propagation changed, equal stories once, conflicts first\n"
 	"  --explain-limit N   the most values told, default 20; 0: all\n"
 	"  --json          with --explain: one JSON document\n"
@@ -172,8 +177,9 @@ static status write_explanation(const module *m, const explanation *e, const req
 		explanation_json(e, m, &text);
 	else
 		explanation_print(e, m, &text);
-	status st = explanation_runs(e) ? file_write("-", text.p, text.n, d)
-				       : diag_set(d, ST_ERR_INVALID, "--explain: no pass of the pipeline propagates shardings");
+	status st = explanation_runs(e)
+		? file_write("-", text.p, text.n, d)
+		: diag_set(d, ST_ERR_INVALID, "--explain: no pass of the pipeline propagates shardings");
 	strbuf_release(&text);
 	return st;
 }
@@ -213,9 +219,9 @@ static int check(const request *q, int n_left)
 int cmd_opt(int argc, char **argv)
 {
 	enum { PASSES = 256, LIST, DEBUG_INFO, EXPLAIN, LIMIT, JSON };
-	static const struct option options[] = {{"passes", 1, 0, PASSES}, {"output", 1, 0, 'o'}, {"list", 0, 0, LIST},
-						{"debug-info", 0, 0, DEBUG_INFO}, {"explain", 2, 0, EXPLAIN}, {"explain-limit", 1, 0, LIMIT},
-						{"json", 0, 0, JSON}, {"help", 0, 0, 'h'}, {0}};
+	static const struct option options[] = {{"passes", 1, 0, PASSES}, {"output", 1, 0, 'o'},
+		{"list", 0, 0, LIST}, {"debug-info", 0, 0, DEBUG_INFO}, {"explain", 2, 0, EXPLAIN},
+		{"explain-limit", 1, 0, LIMIT}, {"json", 0, 0, JSON}, {"help", 0, 0, 'h'}, {0}};
 	request q = {.limit = 20, .selectors = xcalloc((size_t)argc, sizeof *q.selectors)};
 	bool list = false;
 	int code = -1;

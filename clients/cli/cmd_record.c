@@ -10,14 +10,17 @@ enum { EXIT_NO_DAEMON = 69 };
 
 static const char help[] =
 	"shardwright record STRATEGY --step TIME [--peak SIZE] [flags] [--server URL | --store DIR]\n\n"
-	"Records what a step took with a strategy on real devices. STRATEGY is its id in the store (sha256:..), or the file of its\n"
-	"document as `shardwright strategies ID -o FILE` wrote it. Answers prefer what was measured from then on.\n\n"
+	"Records what a step took with a strategy on real devices. STRATEGY is its id in the store "
+	"(sha256:..), or the file of its\n"
+	"document as `shardwright strategies ID -o FILE` wrote it. Answers prefer what was measured "
+	"from then on.\n\n"
 	"  --strategy ID        the same as STRATEGY\n"
 	"  --step TIME          a time with its unit: 12.3ms, 950us, 1.2s\n"
 	"  --step-ns N          the same in nanoseconds\n"
 	"  --peak SIZE          peak memory of a device\n"
 	"  --steps N            how many steps the time is taken from\n"
-	"  --device NAME        profile of the devices it ran on [that of the strategy]; only then answers count it\n"
+	"  --device NAME        profile of the devices it ran on [that of the strategy]; only then "
+	"answers count it\n"
 	"  --hardware TEXT      what the runtime calls them: 'TPU v5 lite'\n"
 	"  --jax V, --jaxlib V, --compiler TEXT   versions\n"
 	"  --option NAME=VALUE  an option of the compiler (repeat)\n"
@@ -25,9 +28,11 @@ static const char help[] =
 	"  --at TIME            when it ran, such as 2026-01-31T12:00:00Z [now]\n"
 	"  --key TEXT           a request that is sent twice with it counts once (to a daemon)\n"
 	"  --store DIR          a store that no daemon has open; without it, a daemon:\n"
-	"  --server URL         http://HOST:PORT or unix:PATH; else SHARDWRIGHT_SERVER, else http://127.0.0.1:7070\n"
+	"  --server URL         http://HOST:PORT or unix:PATH; else SHARDWRIGHT_SERVER, else "
+	"http://127.0.0.1:7070\n"
 	"  --json               prints the measurement\n\n"
-	"Exit codes: 0 recorded, 1 refused, 3 the daemon or the store failed, 64 usage, 69 no daemon answered.\n";
+	"Exit codes: 0 recorded, 1 refused, 3 the daemon or the store failed, 64 usage, 69 no daemon "
+	"answered.\n";
 
 typedef struct arguments {
 	const char *strategy, *store, *server, *key;
@@ -66,13 +71,30 @@ static bool add_option(cJSON *body, const char *text)
 	return cJSON_AddStringToObject(options, name, equals + 1) != NULL;
 }
 
-enum { OPT_STRATEGY = 256, OPT_STEP, OPT_STEP_NS, OPT_PEAK, OPT_STEPS, OPT_OPTION, OPT_KEY, OPT_STORE, OPT_SERVER, OPT_JSON, OPT_HELP, OPT_WORD };
+enum {
+	OPT_STRATEGY = 256,
+	OPT_STEP,
+	OPT_STEP_NS,
+	OPT_PEAK,
+	OPT_STEPS,
+	OPT_OPTION,
+	OPT_KEY,
+	OPT_STORE,
+	OPT_SERVER,
+	OPT_JSON,
+	OPT_HELP,
+	OPT_WORD
+};
 /* OPT_WORD + i: a text of the request. */
-static const char *const words[] = {"device", "hardware", "jax", "jaxlib", "compiler", "source", "measured"};
-static const struct option options[] = {{"strategy", 1, 0, OPT_STRATEGY}, {"step", 1, 0, OPT_STEP}, {"step-ns", 1, 0, OPT_STEP_NS}, {"peak", 1, 0, OPT_PEAK},
-	{"steps", 1, 0, OPT_STEPS}, {"option", 1, 0, OPT_OPTION}, {"key", 1, 0, OPT_KEY}, {"store", 1, 0, OPT_STORE}, {"server", 1, 0, OPT_SERVER},
-	{"json", 0, 0, OPT_JSON}, {"help", 0, 0, OPT_HELP}, {"device", 1, 0, OPT_WORD}, {"hardware", 1, 0, OPT_WORD + 1}, {"jax", 1, 0, OPT_WORD + 2},
-	{"jaxlib", 1, 0, OPT_WORD + 3}, {"compiler", 1, 0, OPT_WORD + 4}, {"source", 1, 0, OPT_WORD + 5}, {"at", 1, 0, OPT_WORD + 6}, {0}};
+static const char *const words[] = {
+	"device", "hardware", "jax", "jaxlib", "compiler", "source", "measured"};
+static const struct option options[] = {{"strategy", 1, 0, OPT_STRATEGY}, {"step", 1, 0, OPT_STEP},
+	{"step-ns", 1, 0, OPT_STEP_NS}, {"peak", 1, 0, OPT_PEAK}, {"steps", 1, 0, OPT_STEPS},
+	{"option", 1, 0, OPT_OPTION}, {"key", 1, 0, OPT_KEY}, {"store", 1, 0, OPT_STORE},
+	{"server", 1, 0, OPT_SERVER}, {"json", 0, 0, OPT_JSON}, {"help", 0, 0, OPT_HELP},
+	{"device", 1, 0, OPT_WORD}, {"hardware", 1, 0, OPT_WORD + 1}, {"jax", 1, 0, OPT_WORD + 2},
+	{"jaxlib", 1, 0, OPT_WORD + 3}, {"compiler", 1, 0, OPT_WORD + 4},
+	{"source", 1, 0, OPT_WORD + 5}, {"at", 1, 0, OPT_WORD + 6}, {0}};
 
 static bool add_number(arguments *a, const char *name, int64_t value)
 {
@@ -93,15 +115,25 @@ static int take(arguments *a, int c, char **argv)
 	case OPT_HELP: fputs(help, stdout); return 0;
 	case OPT_STEP:
 		if (!parse_time(optarg, &n))
-			return cli_usage("record", "--step is '%s', expected a time with its unit, such as 12.3ms", optarg);
+			return cli_usage(
+				"record", "--step is '%s', expected a time with its unit, such as 12.3ms", optarg);
 		return add_number(a, "step_ns", n) ? -1 : EXIT_INTERNAL;
 	case OPT_STEP_NS:
-		return !cli_number("record", "--step-ns", optarg, 1, 9000000000000000, &n) ? EXIT_USAGE : add_number(a, "step_ns", n) ? -1 : EXIT_INTERNAL;
+		return !cli_number("record", "--step-ns", optarg, 1, 9000000000000000, &n) ? EXIT_USAGE
+			: add_number(a, "step_ns", n)                                          ? -1
+																				   : EXIT_INTERNAL;
 	case OPT_PEAK:
-		return !cli_bytes("record", "--peak", optarg, &n) ? EXIT_USAGE : add_number(a, "peak_bytes", n) ? -1 : EXIT_INTERNAL;
+		return !cli_bytes("record", "--peak", optarg, &n) ? EXIT_USAGE
+			: add_number(a, "peak_bytes", n)              ? -1
+														  : EXIT_INTERNAL;
 	case OPT_STEPS:
-		return !cli_number("record", "--steps", optarg, 1, 1000000000, &n) ? EXIT_USAGE : add_number(a, "steps", n) ? -1 : EXIT_INTERNAL;
-	case OPT_OPTION: return add_option(a->body, optarg) ? -1 : cli_usage("record", "--option is '%s', expected NAME=VALUE", optarg);
+		return !cli_number("record", "--steps", optarg, 1, 1000000000, &n) ? EXIT_USAGE
+			: add_number(a, "steps", n)                                    ? -1
+																		   : EXIT_INTERNAL;
+	case OPT_OPTION:
+		return add_option(a->body, optarg)
+			? -1
+			: cli_usage("record", "--option is '%s', expected NAME=VALUE", optarg);
 	default:
 		if (c < OPT_WORD)
 			return cli_bad_option("record", options, argv);
@@ -128,9 +160,11 @@ static int parse(arguments *a, int argc, char **argv)
 	if (!cJSON_GetObjectItemCaseSensitive(a->body, "step_ns"))
 		return cli_usage("record", "expected --step TIME");
 	if (a->store && (a->server || a->key))
-		return cli_usage("record", "--store and %s exclude each other", a->server ? "--server" : "--key");
+		return cli_usage(
+			"record", "--store and %s exclude each other", a->server ? "--server" : "--key");
 	const char *name = client_text(a->body, "device");
-	if (name && device_find(name, &dev, NULL) == ST_OK) { /* of the two names that a profile may have */
+	if (name &&
+		device_find(name, &dev, NULL) == ST_OK) { /* of the two names that a profile may have */
 		cJSON_DeleteItemFromObjectCaseSensitive(a->body, "device");
 		cJSON_AddStringToObject(a->body, "device", dev.name);
 	}
@@ -158,7 +192,8 @@ static void tell(const arguments *a, const char *json)
 	if (a->json)
 		puts(json);
 	else
-		printf("%s: %s a step with %.19s on %s\n", client_text(m, "id"), step.p, client_text(m, "strategy"), client_text(m, "device"));
+		printf("%s: %s a step with %.19s on %s\n", client_text(m, "id"), step.p,
+			client_text(m, "strategy"), client_text(m, "device"));
 	strbuf_release(&step);
 	cJSON_Delete(m);
 }
@@ -178,7 +213,10 @@ static int post(const arguments *a)
 		strbuf_printf(&path, "/v1/strategies/%s/measurements", a->strategy);
 		c.deadline_ns = clock_ns() + 60000000000ll;
 		client_call(&c, "POST", path.p, body, strlen(body), lines, &got);
-		code = got.code == 200 || got.code == 201 ? 0 : !got.code ? EXIT_NO_DAEMON : got.code < 500 ? EXIT_BAD_INPUT : EXIT_INTERNAL;
+		code = got.code == 200 || got.code == 201 ? 0
+			: !got.code                           ? EXIT_NO_DAEMON
+			: got.code < 500                      ? EXIT_BAD_INPUT
+												  : EXIT_INTERNAL;
 		if (code == 0)
 			tell(a, got.body.p);
 		else
@@ -202,7 +240,8 @@ int cmd_record(int argc, char **argv)
 	int code = parse(&a, argc, argv);
 	if (code < 0) {
 		status st = resolve(&a, id, &d);
-		if (st == ST_OK && a.store && (st = store_record(a.store, a.strategy, a.body, &json, &d)) == ST_OK)
+		if (st == ST_OK && a.store &&
+			(st = store_record(a.store, a.strategy, a.body, &json, &d)) == ST_OK)
 			tell(&a, json.p);
 		code = st != ST_OK ? cli_fail(&d, st) : a.store ? 0 : post(&a);
 	}

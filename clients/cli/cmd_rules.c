@@ -3,13 +3,14 @@
 
 #include <getopt.h>
 
-static const char help[] =
-	"shardwright rules MODULE [--conservative]\n"
-	"shardwright rules --list\n\n"
-	"Prints the sharding rule of every op, one line each: place, op, rule. An op without a rule is said to have none.\n\n"
-	"  --conservative  the rules of Shardy's conservative propagation\n"
-	"  --list          the op table instead: how each op is written, its kind of rule, its cost, and how lower --emit-mlir\n"
-	"                  writes it\n";
+static const char help[] = "shardwright rules MODULE [--conservative]\n"
+						   "shardwright rules --list\n\n"
+						   "Prints the sharding rule of every op, one line each: place, op, rule. "
+						   "An op without a rule is said to have none.\n\n"
+						   "  --conservative  the rules of Shardy's conservative propagation\n"
+						   "  --list          the op table instead: how each op is written, its "
+						   "kind of rule, its cost, and how lower --emit-mlir\n"
+						   "                  writes it\n";
 
 /* ---------------------------------------------------------------- the op table */
 
@@ -26,18 +27,22 @@ static const char *rule_word(const char *word)
 	return !strcmp(word, "none") ? "by-design" : !strcmp(word, "unknown") ? "none" : word;
 }
 
-static const char *const emit_words[] = {
-	[EMIT_SHARDS] = "shards", [EMIT_MANUAL] = "manual", [EMIT_WHOLE] = "whole", [EMIT_INLINED] = "inlined", [EMIT_REFUSED] = "refused"};
+static const char *const emit_words[] = {[EMIT_SHARDS] = "shards",
+	[EMIT_MANUAL] = "manual",
+	[EMIT_WHOLE] = "whole",
+	[EMIT_INLINED] = "inlined",
+	[EMIT_REFUSED] = "refused"};
 
-/* Words by column, for people and scripts; the last column has the reason behind `refused: `. Rule: by-design = none is
- * needed, none = propagation stops there. */
+/* Words by column, for people and scripts; the last column has the reason behind `refused: `. Rule:
+ * by-design = none is needed, none = propagation stops there. */
 static int list_ops(void)
 {
 	printf("%-40s %-8s %-22s %-16s %s\n", "OP", "TEXT", "RULE", "COST", "DEVICE PROGRAM");
 	for (uint32_t k = OP_UNKNOWN + 1; k < OP_COUNT; k++) {
 		const char *why = emit_refusal((op_kind)k);
-		printf("%-40s %-8s %-22s %-16s %s%s%s\n", rows[k].text, strcmp(rows[k].form, "generic") ? "pretty" : "generic", rule_word(rows[k].rule),
-		       rows[k].cost, emit_words[emit_way_of((op_kind)k)], why ? ": " : "", why ? why : "");
+		printf("%-40s %-8s %-22s %-16s %s%s%s\n", rows[k].text,
+			strcmp(rows[k].form, "generic") ? "pretty" : "generic", rule_word(rows[k].rule),
+			rows[k].cost, emit_words[emit_way_of((op_kind)k)], why ? ": " : "", why ? why : "");
 	}
 	return 0;
 }
@@ -61,7 +66,8 @@ static void print_rules(const module *m, bool conservative, strbuf *out)
 			strbuf_puts(out, "#sdy.op_sharding_rule");
 			rule_print(rule_get(&rules, id), out);
 		} else {
-			strbuf_puts(out, st == RULE_BY_DESIGN ? "no rule, by design" : "no rule: propagation stops here");
+			strbuf_puts(out,
+				st == RULE_BY_DESIGN ? "no rule, by design" : "no rule: propagation stops here");
 		}
 		strbuf_putc(out, '\n');
 	}
@@ -70,7 +76,8 @@ static void print_rules(const module *m, bool conservative, strbuf *out)
 
 int cmd_rules(int argc, char **argv)
 {
-	static const struct option options[] = {{"conservative", 0, 0, 'c'}, {"list", 0, 0, 'l'}, {"help", 0, 0, 'h'}, {0}};
+	static const struct option options[] = {
+		{"conservative", 0, 0, 'c'}, {"list", 0, 0, 'l'}, {"help", 0, 0, 'h'}, {0}};
 	bool conservative = false;
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {

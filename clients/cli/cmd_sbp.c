@@ -7,13 +7,18 @@
 
 static const char help[] =
 	"shardwright sbp MODULE [--placement MESH] [--explain | --json | --emit-mlir OUT.mlir]\n\n"
-	"Infers an SBP signature (split, broadcast, partial sum) for every op from the shardings of the arguments, op by op in\n"
-	"program order, as OneFlow does. Calls are inlined. Arguments without a sharding are broadcast. A sharding on the result\n"
+	"Infers an SBP signature (split, broadcast, partial sum) for every op from the shardings of "
+	"the arguments, op by op in\n"
+	"program order, as OneFlow does. Calls are inlined. Arguments without a sharding are "
+	"broadcast. A sharding on the result\n"
 	"of an op is a constraint.\n\n"
-	"  --placement MESH      the mesh of arguments without a sharding: a name in the module (default: that of the arguments)\n"
-	"  --explain             per op all candidates with order value and copy cost, the chosen one and the boxing\n"
+	"  --placement MESH      the mesh of arguments without a sharding: a name in the module "
+	"(default: that of the arguments)\n"
+	"  --explain             per op all candidates with order value and copy cost, the chosen one "
+	"and the boxing\n"
 	"  --json                the same as OneFlow's messages: sbp_signature, nd_sbp_signature\n"
-	"  --emit-mlir OUT.mlir  the module with a sharding on every result and an sdy.reshard for every boxing; lower and\n"
+	"  --emit-mlir OUT.mlir  the module with a sharding on every result and an sdy.reshard for "
+	"every boxing; lower and\n"
 	"                        simulate take it\n";
 
 struct request {
@@ -59,7 +64,8 @@ static status answer(const struct request *r, module *m, sbp_inference *x, diag 
 {
 	mesh_id mesh = ID_NONE;
 	if (r->placement && (mesh = mesh_find(m->shardings, str_of(r->placement))) == ID_NONE)
-		return diag_set(d, ST_ERR_NOT_FOUND, "--placement: the module has no mesh \"%s\"", r->placement);
+		return diag_set(
+			d, ST_ERR_NOT_FOUND, "--placement: the module has no mesh \"%s\"", r->placement);
 	TRY(sbp_infer(m, mesh, x, d));
 	if (r->emit)
 		return write_module(m, x, r->emit, d);
@@ -68,7 +74,8 @@ static status answer(const struct request *r, module *m, sbp_inference *x, diag 
 
 int cmd_sbp(int argc, char **argv)
 {
-	static const struct option options[] = {{"placement", 1, 0, 'p'}, {"explain", 0, 0, 'e'}, {"json", 0, 0, 'j'}, {"emit-mlir", 1, 0, 'o'}, {"help", 0, 0, 'h'}, {0}};
+	static const struct option options[] = {{"placement", 1, 0, 'p'}, {"explain", 0, 0, 'e'},
+		{"json", 0, 0, 'j'}, {"emit-mlir", 1, 0, 'o'}, {"help", 0, 0, 'h'}, {0}};
 	struct request r = {0};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;)

@@ -7,28 +7,38 @@
 #include <signal.h>
 #include <unistd.h>
 
-static const char help[] =
-	"shardwright search MODULE --mesh data=4,model=4 [options]\n\n"
-	"Finds how to shard MODULE (StableHLO text; plain, gzip or zstd; - reads standard input) over a device mesh.\n\n";
+static const char help[] = "shardwright search MODULE --mesh data=4,model=4 [options]\n\n"
+						   "Finds how to shard MODULE (StableHLO text; plain, gzip or zstd; - "
+						   "reads standard input) over a device mesh.\n\n";
 static const char more_help[] =
-	"  --cache-memory 1GiB         what memo tables may take, all threads together (default 1GiB); never changes the answer\n"
-	"  --start STRATEGY.json       begin with what that document decides, for a program of the same structure (other sizes, layers,\n"
+	"  --cache-memory 1GiB         what memo tables may take, all threads together (default 1GiB); "
+	"never changes the answer\n"
+	"  --start STRATEGY.json       begin with what that document decides, for a program of the "
+	"same structure (other sizes, layers,\n"
 	"                              mesh); up to four\n"
-	"  --store DIR                 begin with what that store has for programs of the same structure; it may be open elsewhere\n"
+	"  --store DIR                 begin with what that store has for programs of the same "
+	"structure; it may be open elsewhere\n"
 	"  --no-warm-start             not so\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
 	"  --json                      print the strategy document instead of tables\n"
-	"  --notation NAME             print the shardings of the arguments ready to paste instead of tables: jax, dtensor,\n"
-	"                              mindspore, sbp, sdy, gspmd or json, as `shardwright convert --strategy` does\n"
+	"  --notation NAME             print the shardings of the arguments ready to paste instead of "
+	"tables: jax, dtensor,\n"
+	"                              mindspore, sbp, sdy, gspmd or json, as `shardwright convert "
+	"--strategy` does\n"
 	"  --emit-mlir OUT.mlir        the module that carries the plan, which XLA compiles as it is\n"
 	"  --emit-strategy OUT.json    the strategy document\n"
-	"  --baseline-mlir NAME OUT    the module of a baseline, as --emit-mlir: replicated, data_parallel, zero2, zero3 or a file given\n"
+	"  --baseline-mlir NAME OUT    the module of a baseline, as --emit-mlir: replicated, "
+	"data_parallel, zero2, zero3 or a file given\n"
 	"                              with --baseline; may be repeated\n"
 	"  --trace OUT.json            timeline of one step for Perfetto\n"
-	"  --progress-json             incumbents and progress on standard error, one JSON object per line; about once a second\n"
-	"                              with the baselines and the nodes of the search tree that most was spent on\n"
-	"  --check                     compare the answer's incremental state with a re-execution (for tests)\n\n"
-	"Exit codes: 0 found and fits, 2 nothing fits (the best effort is still written), 1 bad input, 64 usage, 3 internal\n"
+	"  --progress-json             incumbents and progress on standard error, one JSON object per "
+	"line; about once a second\n"
+	"                              with the baselines and the nodes of the search tree that most "
+	"was spent on\n"
+	"  --check                     compare the answer's incremental state with a re-execution (for "
+	"tests)\n\n"
+	"Exit codes: 0 found and fits, 2 nothing fits (the best effort is still written), 1 bad input, "
+	"64 usage, 3 internal\n"
 	"error, 130 interrupted (the best so far is written).\n";
 
 static atomic_int stop_flag;
@@ -52,13 +62,14 @@ typedef struct search_args {
 	VEC(search_baseline) baselines;
 	VEC(const char *) start_files;
 	cli_starts starts;
-	VEC(search_kept) kept;  /* --baseline-mlir: names */
+	VEC(search_kept) kept; /* --baseline-mlir: names */
 	VEC(const char *) kept_paths;
 	VEC(strbuf) texts;  /* of baseline files */
 	VEC(char *) copies; /* of split flags */
 } search_args;
 
-/* GLOB:SHARDING is cut at the first colon that is followed by a bracket or brace: argument names may hold colons. */
+/* GLOB:SHARDING is cut at the first colon that is followed by a bracket or brace: argument names
+ * may hold colons. */
 static bool parse_pin(search_args *a, const char *text)
 {
 	for (const char *c = strchr(text, ':'); c; c = strchr(c + 1, ':'))
@@ -92,17 +103,35 @@ static bool parse_forbid(search_args *a, const char *text)
 }
 
 /* Those of search/options.def are OPT_SEARCH + search_option_id. */
-enum { OPT_SEARCH = 256, OPT_CACHE_MEMORY = OPT_SEARCH + SEARCH_OPTION_COUNT, OPT_NOTATION, OPT_BASELINE, OPT_START, OPT_STORE, OPT_COLD, OPT_JSON, OPT_EMIT_MLIR, OPT_BASELINE_MLIR,
-       OPT_EMIT_STRATEGY, OPT_TRACE, OPT_PROGRESS_JSON, OPT_CHECK, OPT_HELP };
+enum {
+	OPT_SEARCH = 256,
+	OPT_CACHE_MEMORY = OPT_SEARCH + SEARCH_OPTION_COUNT,
+	OPT_NOTATION,
+	OPT_BASELINE,
+	OPT_START,
+	OPT_STORE,
+	OPT_COLD,
+	OPT_JSON,
+	OPT_EMIT_MLIR,
+	OPT_BASELINE_MLIR,
+	OPT_EMIT_STRATEGY,
+	OPT_TRACE,
+	OPT_PROGRESS_JSON,
+	OPT_CHECK,
+	OPT_HELP
+};
 #define OPT(id) (OPT_SEARCH + SEARCH_OPTION_##id)
 
 static const struct option options[] = {
-#define OPTION(id, flag, field, kind, asked, argument, least, most, help) {flag, OPTION_KIND_##kind != OPTION_KIND_SWITCH, 0, OPT(id)},
+#define OPTION(id, flag, field, kind, asked, argument, least, most, help) \
+	{flag, OPTION_KIND_##kind != OPTION_KIND_SWITCH, 0, OPT(id)},
 #include "search/options.def"
-	{"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION}, {"baseline", 1, 0, OPT_BASELINE}, {"start", 1, 0, OPT_START},
-	{"store", 1, 0, OPT_STORE}, {"no-warm-start", 0, 0, OPT_COLD}, {"json", 0, 0, OPT_JSON},
-	{"emit-mlir", 1, 0, OPT_EMIT_MLIR}, {"baseline-mlir", 1, 0, OPT_BASELINE_MLIR}, {"emit-strategy", 1, 0, OPT_EMIT_STRATEGY},
-	{"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON}, {"check", 0, 0, OPT_CHECK}, {"help", 0, 0, OPT_HELP}, {0}};
+	{"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION},
+	{"baseline", 1, 0, OPT_BASELINE}, {"start", 1, 0, OPT_START}, {"store", 1, 0, OPT_STORE},
+	{"no-warm-start", 0, 0, OPT_COLD}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR},
+	{"baseline-mlir", 1, 0, OPT_BASELINE_MLIR}, {"emit-strategy", 1, 0, OPT_EMIT_STRATEGY},
+	{"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON},
+	{"check", 0, 0, OPT_CHECK}, {"help", 0, 0, OPT_HELP}, {0}};
 
 static bool number_of(search_option_id id, const char *text, int64_t *out)
 {
@@ -129,7 +158,8 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 		case OPT(APPLY):
 			a->o.apply_exact_if_possible = !strcmp(optarg, "auto");
 			if (!a->o.apply_exact_if_possible && !apply_find(optarg, &a->o.apply))
-				return cli_usage("search", "--apply: expected auto, exact or annotate, found '%s'", optarg);
+				return cli_usage(
+					"search", "--apply: expected auto, exact or annotate, found '%s'", optarg);
 			break;
 		case OPT_JSON: a->json = true; break;
 		case OPT_EMIT_MLIR: a->emit_mlir = optarg; break;
@@ -148,7 +178,8 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			break;
 		case OPT(OBJECTIVE):
 			if (strcmp(optarg, "runtime") && strcmp(optarg, "memory"))
-				return cli_usage("search", "--objective: expected runtime or memory, found '%s'", optarg);
+				return cli_usage(
+					"search", "--objective: expected runtime or memory, found '%s'", optarg);
 			a->o.objective = optarg[0] == 'm' ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME;
 			break;
 		case OPT(ALTERNATIVES):
@@ -169,7 +200,8 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			char *end;
 			double s = strtod(optarg, &end);
 			if (*end || !(s > 0 && s < 1e6))
-				return cli_usage("search", "--seconds: expected a positive number, found '%s'", optarg);
+				return cli_usage(
+					"search", "--seconds: expected a positive number, found '%s'", optarg);
 			a->o.time_limit_ns = (int64_t)(s * 1e9);
 			break;
 		}
@@ -191,40 +223,45 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 			a->in_notation = true;
 			if (notation_find(optarg, &a->notation))
 				break;
-			return cli_usage("search", "--notation: unknown notation '%s'; shardwright convert --help lists them", optarg);
+			return cli_usage("search",
+				"--notation: unknown notation '%s'; shardwright convert --help lists them", optarg);
 		case OPT(PIN):
 			if (!parse_pin(a, optarg))
-				return cli_usage("search", "--pin: expected GLOB:SHARDING such as 'params*:[[],[\"model\"]]', found '%s'", optarg);
+				return cli_usage("search",
+					"--pin: expected GLOB:SHARDING such as 'params*:[[],[\"model\"]]', found '%s'",
+					optarg);
 			break;
 		case OPT(FORBID):
 			if (!parse_forbid(a, optarg))
-				return cli_usage("search", "--forbid: expected GLOB:DIM:AXIS such as 'batch*:1:model', found '%s'", optarg);
+				return cli_usage("search",
+					"--forbid: expected GLOB:DIM:AXIS such as 'batch*:1:model', found '%s'",
+					optarg);
 			break;
 		case OPT(GROUP):
 			if (!*optarg)
-				return cli_usage("search", "--group: expected a glob over argument names such as 'params*w_up'");
+				return cli_usage(
+					"search", "--group: expected a glob over argument names such as 'params*w_up'");
 			vec_push(&a->groups, optarg);
 			break;
-		case OPT_BASELINE:
-			vec_push(&a->baselines, (search_baseline){.name = optarg});
-			break;
-		case OPT_START:
-			vec_push(&a->start_files, optarg);
-			break;
+		case OPT_BASELINE: vec_push(&a->baselines, (search_baseline){.name = optarg}); break;
+		case OPT_START: vec_push(&a->start_files, optarg); break;
 		case OPT_STORE: a->store = optarg; break;
 		case OPT_COLD: a->cold = true; break;
 		case OPT_BASELINE_MLIR:
 			if (optind >= argc)
-				return cli_usage("search", "--baseline-mlir: expected the NAME of a baseline and a path, found only '%s'", optarg);
+				return cli_usage("search",
+					"--baseline-mlir: expected the NAME of a baseline and a path, found only '%s'",
+					optarg);
 			vec_push(&a->kept, (search_kept){.name = optarg});
 			vec_push(&a->kept_paths, argv[optind++]);
 			break;
-		default:
-			return cli_bad_option("search", options, argv);
+		default: return cli_bad_option("search", options, argv);
 		}
 	}
 	if (optind + 1 != argc)
-		return cli_usage("search", optind == argc ? "expected a MODULE" : "expected one MODULE, found also '%s'", argv[optind + (optind + 1 < argc)]);
+		return cli_usage("search",
+			optind == argc ? "expected a MODULE" : "expected one MODULE, found also '%s'",
+			argv[optind + (optind + 1 < argc)]);
 	if (a->json && a->in_notation)
 		return cli_usage("search", "--json and --notation exclude each other");
 	if (!a->mesh)
@@ -233,7 +270,8 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 }
 
 /* What is named, and then what the store has. */
-static status read_starts(search_args *a, const module *m, const char *path, const char *device, diag *d)
+static status read_starts(
+	search_args *a, const module *m, const char *path, const char *device, diag *d)
 {
 	for (uint32_t i = 0; i < a->start_files.n; i++)
 		TRY(cli_start_file(&a->starts, a->start_files.p[i], d));
@@ -328,7 +366,8 @@ int cmd_search(int argc, char **argv)
 		struct sigaction act = {.sa_handler = on_signal};
 		sigaction(SIGINT, &act, NULL);
 		sigaction(SIGTERM, &act, NULL);
-		cli_progress shown = {.json = a.progress_json, .terminal = !a.progress_json && isatty(STDERR_FILENO)};
+		cli_progress shown = {
+			.json = a.progress_json, .terminal = !a.progress_json && isatty(STDERR_FILENO)};
 		st = module_read_file(argv[optind], NULL, &m, &d);
 		if (st == ST_OK && (st = module_verify_types(m, &d)) != ST_OK)
 			diag_in_file(&d, argv[optind]);
@@ -338,7 +377,8 @@ int cmd_search(int argc, char **argv)
 			st = cli_mesh(m->shardings, a.mesh, &target, &d);
 		if (st == ST_OK)
 			st = cli_device(a.device, a.device_file, &target, &d);
-		if (st == ST_OK && a.schedule && (st = file_read(a.schedule, 1 << 20, &schedule, &d)) == ST_OK)
+		if (st == ST_OK && a.schedule &&
+			(st = file_read(a.schedule, 1 << 20, &schedule, &d)) == ST_OK)
 			a.o.schedule_json = schedule.p;
 		if (st == ST_OK)
 			st = read_baselines(&a, &d);
@@ -372,7 +412,10 @@ int cmd_search(int argc, char **argv)
 		}
 		if (st == ST_OK)
 			st = write_answer(&a, m, &result, &d);
-		code = st != ST_OK ? cli_fail(&d, st) : stop_flag ? EXIT_INTERRUPTED : result.fits ? EXIT_FITS : EXIT_NOTHING_FITS;
+		code = st != ST_OK ? cli_fail(&d, st)
+			: stop_flag    ? EXIT_INTERRUPTED
+			: result.fits  ? EXIT_FITS
+						   : EXIT_NOTHING_FITS;
 	}
 	search_result_release(&result);
 	if (m)

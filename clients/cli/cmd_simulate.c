@@ -1,4 +1,5 @@
-/* simulate: run time and memory of a module as it is annotated, or of compiled HLO text as it is scheduled. */
+/* simulate: run time and memory of a module as it is annotated, or of compiled HLO text as it is
+ * scheduled. */
 #include "clients/cli/hlo.h"
 
 #include <cjson/cJSON.h>
@@ -6,15 +7,23 @@
 #include <stdlib.h>
 
 static const char help[] =
-	"shardwright simulate MODULE [--device NAME | --device-file F] [--memory 16GiB] [--apply exact|annotate] [--trip-count N] [--json [--ops]] [--trace OUT.json]\n\n"
-	"Propagates the shardings in the module, lowers it to per-device code and simulates one step. The mesh is the\n"
+	"shardwright simulate MODULE [--device NAME | --device-file F] [--memory 16GiB] [--apply "
+	"exact|annotate] [--trip-count N] [--json [--ops]] [--trace OUT.json]\n\n"
+	"Propagates the shardings in the module, lowers it to per-device code and simulates one step. "
+	"The mesh is the\n"
 	"module's own; without one it runs on one device. MODULE may also be scheduled HLO text, what\n"
-	"compiled.as_text() prints on CPU, GPU or TPU: its kernels, its order and its collectives are then taken as they\n"
-	"are, and take the compiler's own estimates where it wrote them; the table says where times are from.\n"
-	"--apply exact costs the program of one device that `lower --global` writes, instead of what XLA's partitioner\n"
-	"makes of the shardings. --trip-count N: iterations of every loop whose number of them the program does not say; they\n"
-	"count once otherwise, in HLO text to the bound of their counter where there is one, and the table says so. --ops adds\n"
-	"what every kernel and collective does; --trace writes a timeline for Perfetto or chrome://tracing.\n";
+	"compiled.as_text() prints on CPU, GPU or TPU: its kernels, its order and its collectives are "
+	"then taken as they\n"
+	"are, and take the compiler's own estimates where it wrote them; the table says where times "
+	"are from.\n"
+	"--apply exact costs the program of one device that `lower --global` writes, instead of what "
+	"XLA's partitioner\n"
+	"makes of the shardings. --trip-count N: iterations of every loop whose number of them the "
+	"program does not say; they\n"
+	"count once otherwise, in HLO text to the bound of their counter where there is one, and the "
+	"table says so. --ops adds\n"
+	"what every kernel and collective does; --trace writes a timeline for Perfetto or "
+	"chrome://tracing.\n";
 
 typedef struct arguments {
 	const char *file, *device, *device_file, *trace;
@@ -25,8 +34,9 @@ typedef struct arguments {
 
 static int parse(arguments *a, int argc, char **argv)
 {
-	static const struct option options[] = {{"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'}, {"memory", 1, 0, 'm'}, {"json", 0, 0, 'j'},
-	                                        {"ops", 0, 0, 'o'},    {"trace", 1, 0, 't'},       {"apply", 1, 0, 'a'}, {"trip-count", 1, 0, 'n'}, {"help", 0, 0, 'h'},   {0}};
+	static const struct option options[] = {{"device", 1, 0, 'd'}, {"device-file", 1, 0, 'f'},
+		{"memory", 1, 0, 'm'}, {"json", 0, 0, 'j'}, {"ops", 0, 0, 'o'}, {"trace", 1, 0, 't'},
+		{"apply", 1, 0, 'a'}, {"trip-count", 1, 0, 'n'}, {"help", 0, 0, 'h'}, {0}};
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		switch (c) {
@@ -42,7 +52,8 @@ static int parse(arguments *a, int argc, char **argv)
 			break;
 		case 'a':
 			if (!apply_find(optarg, &a->apply))
-				return cli_usage("simulate", "--apply: expected exact or annotate, found '%s'", optarg);
+				return cli_usage(
+					"simulate", "--apply: expected exact or annotate, found '%s'", optarg);
 			break;
 		case 'm':
 			if (!cli_bytes("simulate", "--memory", optarg, &a->memory))
@@ -132,7 +143,8 @@ static void print_peak(const evaluation *ev)
 		const lowered *l = ev->low;
 		const lop *o = &l->ops.p[l->vals.p[live[i].val].def];
 		strbuf size = {0}, where = {0};
-		str name = o->kind == LOP_COLLECTIVE ? str_of(collective_name((collective_kind)o->coll)) : STR("loop");
+		str name = o->kind == LOP_COLLECTIVE ? str_of(collective_name((collective_kind)o->coll))
+											 : STR("loop");
 		strbuf_bytes(&size, live[i].bytes);
 		if (o->node != ID_NONE) {
 			const op *source = op_at(l->p->m, l->p->nodes.p[o->node].op);
@@ -174,7 +186,8 @@ static status simulate_stablehlo(const arguments *a, const device *dev, const st
 	module *m = NULL;
 	evaluation ev;
 	cost c;
-	status st = module_read(text->p, text->n, strcmp(a->file, "-") ? a->file : "<stdin>", NULL, &m, d);
+	status st =
+		module_read(text->p, text->n, strcmp(a->file, "-") ? a->file : "<stdin>", NULL, &m, d);
 	if (st == ST_OK)
 		st = module_verify_types(m, d);
 	if (st == ST_OK)
@@ -234,15 +247,17 @@ int cmd_simulate(int argc, char **argv)
 	device dev;
 	hlo_module *compiled = NULL;
 	strbuf text = {0};
-	status st = a.device_file ? a.device ? diag_set(&d, ST_ERR_INVALID, "--device and --device-file exclude each other")
-	                                     : device_read_file(a.device_file, &dev, &d)
-	                          : device_find(a.device ? a.device : "tpu-v5e", &dev, &d);
+	status st = a.device_file ? a.device
+			? diag_set(&d, ST_ERR_INVALID, "--device and --device-file exclude each other")
+			: device_read_file(a.device_file, &dev, &d)
+							  : device_find(a.device ? a.device : "tpu-v5e", &dev, &d);
 	if (st == ST_OK) {
 		st = cli_read_hlo(a.file, &text, &compiled, &d);
 		if (compiled)
 			compiled->trip_count = a.trip_count;
 		if (st == ST_OK)
-			st = compiled ? simulate_hlo(&a, &dev, compiled, &d) : simulate_stablehlo(&a, &dev, &text, &d);
+			st = compiled ? simulate_hlo(&a, &dev, compiled, &d)
+						  : simulate_stablehlo(&a, &dev, &text, &d);
 		if (st != ST_OK)
 			diag_in_file(&d, a.file);
 	}

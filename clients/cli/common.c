@@ -23,7 +23,9 @@ int cli_bad_option(const char *verb, const struct option *options, char *const *
 		nearest near = {.wanted = {word + 2, n}};
 		bool known = false;
 		for (const struct option *o = options; o->name; o++) {
-			known |= strlen(o->name) >= n && !strncmp(o->name, word + 2, n); /* refused for another reason, which getopt has said */
+			known |= strlen(o->name) >= n &&
+				!strncmp(
+					o->name, word + 2, n); /* refused for another reason, which getopt has said */
 			nearest_consider(&near, str_of(o->name));
 		}
 		if (!known && near.found)
@@ -80,7 +82,8 @@ status cli_device(const char *name, const char *file, cli_target *out, diag *d)
 {
 	if (name && file)
 		return diag_set(d, ST_ERR_INVALID, "--device and --device-file exclude each other");
-	return file ? device_read_file(file, &out->dev, d) : device_find(name ? name : "tpu-v5e", &out->dev, d);
+	return file ? device_read_file(file, &out->dev, d)
+				: device_find(name ? name : "tpu-v5e", &out->dev, d);
 }
 
 void cli_target_release(cli_target *t)
@@ -89,15 +92,20 @@ void cli_target_release(cli_target *t)
 		free(t->axis_links[i]);
 }
 
-bool cli_number(const char *verb, const char *option, const char *text, int64_t min, int64_t max, int64_t *out)
+bool cli_number(
+	const char *verb, const char *option, const char *text, int64_t min, int64_t max, int64_t *out)
 {
 	if (str_to_i64(str_of(text), out) && *out >= min && *out <= max)
 		return true;
-	cli_usage(verb, "%s: expected a whole number from %lld to %lld, found '%s'", option, (long long)min, (long long)max, text);
+	cli_usage(verb, "%s: expected a whole number from %lld to %lld, found '%s'", option,
+		(long long)min, (long long)max, text);
 	return false;
 }
 
-bool cli_trip_count(const char *verb, const char *text, int64_t *out) { return cli_number(verb, "--trip-count", text, 1, MOST_TRIPS, out); }
+bool cli_trip_count(const char *verb, const char *text, int64_t *out)
+{
+	return cli_number(verb, "--trip-count", text, 1, MOST_TRIPS, out);
+}
 
 bool cli_bytes(const char *verb, const char *option, const char *text, int64_t *out)
 {
@@ -105,10 +113,12 @@ bool cli_bytes(const char *verb, const char *option, const char *text, int64_t *
 	if (size_parse(str_of(text), out) && *out > 0) {
 		if (unit || *out >= 1 << 16)
 			return true;
-		cli_usage(verb, "%s: %s bytes; did you mean '%sGiB'? (%sB says bytes)", option, text, text, text);
+		cli_usage(
+			verb, "%s: %s bytes; did you mean '%sGiB'? (%sB says bytes)", option, text, text, text);
 		return false;
 	}
-	cli_usage(verb, "%s: expected a size such as 16GiB, 300GB or plain bytes, found '%s'", option, text);
+	cli_usage(
+		verb, "%s: expected a size such as 16GiB, 300GB or plain bytes, found '%s'", option, text);
 	return false;
 }
 

@@ -7,7 +7,8 @@
 enum {
 	MOST_TRIES = 4,
 	MOST_PAUSE_SECONDS = 5,
-	FIRST_PAUSE_MS = 100, /* between tries of a daemon that does not answer; doubles up to the most */
+	FIRST_PAUSE_MS =
+		100, /* between tries of a daemon that does not answer; doubles up to the most */
 	MOST_PAUSE_MS = 1000,
 	PACK_FROM = 64 << 10, /* smaller modules travel as they are */
 };
@@ -62,7 +63,8 @@ bool client_open(client *c, const char *server)
 		snprintf(c->socket, sizeof c->socket, "%s", server + 5);
 		snprintf(c->base, sizeof c->base, "http://localhost");
 	} else {
-		snprintf(c->base, sizeof c->base, "%s%.*s", strstr(server, "://") ? "" : "http://", (int)n, server);
+		snprintf(c->base, sizeof c->base, "%s%.*s", strstr(server, "://") ? "" : "http://", (int)n,
+			server);
 	}
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	c->curl = curl_easy_init();
@@ -90,9 +92,11 @@ static struct curl_slist *add_token(struct curl_slist *headers)
 }
 
 /* headers: a NULL-terminated list of lines. */
-static void perform(client *c, const char *method, const char *path, const char *body, size_t n, const char *const *lines, answer *a)
+static void perform(client *c, const char *method, const char *path, const char *body, size_t n,
+	const char *const *lines, answer *a)
 {
-	struct curl_slist *headers = curl_slist_append(NULL, "Expect:"); /* no round trip before the body */
+	struct curl_slist *headers =
+		curl_slist_append(NULL, "Expect:"); /* no round trip before the body */
 	strbuf url;
 	strbuf_init(&url);
 	strbuf_printf(&url, "%s%s", c->base, path);
@@ -105,7 +109,8 @@ static void perform(client *c, const char *method, const char *path, const char 
 	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)c->connect_ms);
 	if (c->deadline_ns != INT64_MAX)
-		curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)MAX((c->deadline_ns - clock_ns()) / 1000000, 1));
+		curl_easy_setopt(
+			c->curl, CURLOPT_TIMEOUT_MS, (long)MAX((c->deadline_ns - clock_ns()) / 1000000, 1));
 	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(c->curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take_body);
@@ -124,14 +129,17 @@ static void perform(client *c, const char *method, const char *path, const char 
 		curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &a->code);
 	/* A proxy without a daemon behind it. The daemon's own refusals are problems, 504 too. */
 	const char *type = NULL;
-	if (rc == CURLE_OK && (a->code == 502 || a->code == 504) && (curl_easy_getinfo(c->curl, CURLINFO_CONTENT_TYPE, &type) != CURLE_OK || !type
-		|| strncmp(type, "application/problem+json", 24))) {
-		snprintf(a->error, sizeof a->error, "no answer from %.150s: %ld from a proxy", c->server, a->code);
+	if (rc == CURLE_OK && (a->code == 502 || a->code == 504) &&
+		(curl_easy_getinfo(c->curl, CURLINFO_CONTENT_TYPE, &type) != CURLE_OK || !type ||
+			strncmp(type, "application/problem+json", 24))) {
+		snprintf(a->error, sizeof a->error, "no answer from %.150s: %ld from a proxy", c->server,
+			a->code);
 		a->code = 0;
 	}
 	a->timed_out = rc == CURLE_OPERATION_TIMEDOUT;
 	if (rc != CURLE_OK)
-		snprintf(a->error, sizeof a->error, "no answer from %.150s: %.100s", c->server, curl_easy_strerror(rc));
+		snprintf(a->error, sizeof a->error, "no answer from %.150s: %.100s", c->server,
+			curl_easy_strerror(rc));
 	strbuf_add(&a->body, "", 0);
 	curl_slist_free_all(headers);
 	strbuf_release(&url);
@@ -146,13 +154,16 @@ static void pause_ms(const client *c, int64_t ms)
 	usleep((useconds_t)MAX(MIN(ms, left), 1) * 1000);
 }
 
-void client_call(client *c, const char *method, const char *path, const char *body, size_t n, const char *const *lines, answer *a)
+void client_call(client *c, const char *method, const char *path, const char *body, size_t n,
+	const char *const *lines, answer *a)
 {
 	int64_t pause = FIRST_PAUSE_MS, began = clock_ns();
 	for (int busy = 1;;) {
 		perform(c, method, path, body, n, lines, a);
 		c->answered = c->answered || a->code;
-		int64_t patience = c->retry_ns >= 0 ? c->retry_ns : c->answered ? RESTART_SECONDS * 1000000000ll : 0;
+		int64_t patience = c->retry_ns >= 0 ? c->retry_ns
+			: c->answered                   ? RESTART_SECONDS * 1000000000ll
+											: 0;
 		bool restart = !a->code && clock_ns() - began < patience;
 		bool again = restart || ((a->code == 429 || a->code == 503) && busy++ < MOST_TRIES);
 		if (!again || client_is_late(c))
@@ -183,11 +194,13 @@ static void add_safe(strbuf *out, const char *s)
 
 void client_problem(const cJSON *p, const char *file, strbuf *out)
 {
-	const char *detail = client_text(p, "detail"), *title = client_text(p, "title"), *excerpt = client_text(p, "excerpt");
+	const char *detail = client_text(p, "detail"), *title = client_text(p, "title"),
+			   *excerpt = client_text(p, "excerpt");
 	const cJSON *errors = cJSON_GetObjectItemCaseSensitive(p, "errors");
 	const char *pointer = client_text(cJSON_GetArrayItem(errors, 0), "pointer");
 	if (file && client_number(p, "line") > 0)
-		strbuf_printf(out, "%s:%.0f:%.0f: ", file, client_number(p, "line"), client_number(p, "column"));
+		strbuf_printf(
+			out, "%s:%.0f:%.0f: ", file, client_number(p, "line"), client_number(p, "column"));
 	strbuf_puts(out, "error: ");
 	if (pointer) {
 		add_safe(out, pointer);
@@ -212,7 +225,10 @@ void client_refusal(const client *c, const answer *a, const char *file, strbuf *
 	cJSON_Delete(p);
 }
 
-bool client_is_final(const char *state) { return state && strcmp(state, "queued") && strcmp(state, "running"); }
+bool client_is_final(const char *state)
+{
+	return state && strcmp(state, "queued") && strcmp(state, "running");
+}
 
 bool client_upload(client *c, const char *path, const char *label, char id[80], answer *a, diag *d)
 {

@@ -37,7 +37,9 @@ cJSON *cli_hlo_ops(const hlo_module *m, const hlo_simulation *s)
 		cJSON *j = cJSON_CreateObject();
 		cJSON_AddNumberToObject(j, "op", e->instr);
 		add_view(j, "name", hlo_name(m, e->instr));
-		cJSON_AddStringToObject(j, "opcode", e->coll >= 0 ? collective_name((collective_kind)e->coll) : hlo_op_text((hlo_op)m->instrs.p[e->instr].op));
+		cJSON_AddStringToObject(j, "opcode",
+			e->coll >= 0 ? collective_name((collective_kind)e->coll)
+						 : hlo_op_text((hlo_op)m->instrs.p[e->instr].op));
 		cJSON_AddStringToObject(j, "stream", hlo_stream_name(s, e->stream));
 		cJSON_AddNumberToObject(j, "start_ns", (double)e->start_ns);
 		cJSON_AddNumberToObject(j, "end_ns", (double)e->end_ns);
@@ -61,7 +63,9 @@ static cJSON *groups_json(const hlo_module *m, hlo_id i)
 	hlo_group_members(m, i, &g);
 	cJSON *groups = cJSON_CreateArray();
 	for (uint32_t k = 0; k + 1 < g.starts.n; k++)
-		cJSON_AddItemToArray(groups, cJSON_CreateIntArray(g.ids.p + g.starts.p[k], (int)(g.starts.p[k + 1] - g.starts.p[k])));
+		cJSON_AddItemToArray(groups,
+			cJSON_CreateIntArray(
+				g.ids.p + g.starts.p[k], (int)(g.starts.p[k + 1] - g.starts.p[k])));
 	hlo_members_release(&g);
 	return groups;
 }
@@ -90,7 +94,8 @@ cJSON *cli_hlo_counts(const cost *c)
 	cJSON *j = cJSON_CreateObject();
 	for (int k = 0; k < COLL_COUNT; k++)
 		if (k != COLL_ALL_SLICE)
-			cJSON_AddNumberToObject(j, collective_name((collective_kind)k), (double)c->collectives[k].count);
+			cJSON_AddNumberToObject(
+				j, collective_name((collective_kind)k), (double)c->collectives[k].count);
 	return j;
 }
 
@@ -119,8 +124,12 @@ static const char *explained(hlo_part p, hlo_source from)
 	case HLO_FROM_COMPILER: return "the compiler's own estimates in the text";
 	case HLO_FROM_TRAFFIC: return "no estimate in the text: their traffic to memory";
 	case HLO_FROM_MODEL: return "the cost model: no estimate in the text";
-	case HLO_FROM_PUBLISHED: return p == HLO_COPIES ? "the memory's published rate" : "published bandwidths of the links, 1 us a hop";
-	case HLO_FROM_PROFILE: return p == HLO_COPIES ? "the memory of the device profile" : "the links of the device profile";
+	case HLO_FROM_PUBLISHED:
+		return p == HLO_COPIES ? "the memory's published rate"
+							   : "published bandwidths of the links, 1 us a hop";
+	case HLO_FROM_PROFILE:
+		return p == HLO_COPIES ? "the memory of the device profile"
+							   : "the links of the device profile";
 	default: return "";
 	}
 }
@@ -132,11 +141,13 @@ static void print_sources(const hlo_simulation *s)
 		for (int k = 0; k < HLO_SOURCE_COUNT; k++) {
 			hlo_share share = hlo_share_of(s, (hlo_part)p, (hlo_source)k);
 			if (share.count)
-				printf("  %-12s %10lld x %12.3f ms  %s\n", hlo_part_name((hlo_part)p), (long long)share.count, (double)share.ns / 1e6,
-				       explained((hlo_part)p, (hlo_source)k));
+				printf("  %-12s %10lld x %12.3f ms  %s\n", hlo_part_name((hlo_part)p),
+					(long long)share.count, (double)share.ns / 1e6,
+					explained((hlo_part)p, (hlo_source)k));
 		}
 	if (hlo_unestimated_ns(s))
-		printf("  kernels without an estimate would take %.3f ms by the cost model\n", (double)hlo_unestimated_ns(s) / 1e6);
+		printf("  kernels without an estimate would take %.3f ms by the cost model\n",
+			(double)hlo_unestimated_ns(s) / 1e6);
 }
 
 void cli_hlo_print_peak(const hlo_module *m, const hlo_simulation *s)
@@ -156,12 +167,18 @@ void cli_hlo_print_peak(const hlo_module *m, const hlo_simulation *s)
 	}
 	print_sources(s);
 	if (hlo_bounded_loops(s))
-		printf("\n%u loops that may end early or begin late were taken to run %s; --trip-count N gives another number\n", hlo_bounded_loops(s),
-		       m->trip_count ? "as often as --trip-count says, at most to their bound" : "from 0 to their bound");
+		printf("\n%u loops that may end early or begin late were taken to run %s; --trip-count N "
+			   "gives another number\n",
+			hlo_bounded_loops(s),
+			m->trip_count ? "as often as --trip-count says, at most to their bound"
+						  : "from 0 to their bound");
 	if (hlo_unknown_loops(s) && m->trip_count)
-		printf("\n%u loops of unknown trip count were taken to run %lld times, as --trip-count says\n", hlo_unknown_loops(s), (long long)m->trip_count);
+		printf(
+			"\n%u loops of unknown trip count were taken to run %lld times, as --trip-count says\n",
+			hlo_unknown_loops(s), (long long)m->trip_count);
 	else if (hlo_unknown_loops(s))
-		printf("\n%u loops of unknown trip count were taken to run once; --trip-count N gives it\n", hlo_unknown_loops(s));
+		printf("\n%u loops of unknown trip count were taken to run once; --trip-count N gives it\n",
+			hlo_unknown_loops(s));
 }
 
 void cli_hlo_print_collectives(const hlo_module *m, const hlo_simulation *s)
@@ -169,7 +186,8 @@ void cli_hlo_print_collectives(const hlo_module *m, const hlo_simulation *s)
 	enum { MAX_ROWS = 40 };
 	uint32_t n;
 	const hlo_collective *c = hlo_collectives(s, &n);
-	printf("%-18s  %12s  %12s  %-7s  %-28s  %s\n", "kind", "groups", "bytes", "times", "op", "location");
+	printf("%-18s  %12s  %12s  %-7s  %-28s  %s\n", "kind", "groups", "bytes", "times", "op",
+		"location");
 	for (uint32_t k = 0; k < n && k < MAX_ROWS; k++, c++) {
 		hlo_members g;
 		strbuf bytes = {0}, where = {0}, shape = {0};
@@ -179,8 +197,9 @@ void cli_hlo_print_collectives(const hlo_module *m, const hlo_simulation *s)
 		strbuf_bytes(&bytes, c->bytes);
 		hlo_location(m, c->instr, &where);
 		str name = hlo_name(m, c->instr);
-		printf("%-18s  %12s  %12s  x%-6lld  %-28.*s  %s\n", collective_name((collective_kind)c->kind), shape.p, bytes.p, (long long)c->trip_count,
-		       STR_ARG(name), where.p ? where.p : "");
+		printf("%-18s  %12s  %12s  x%-6lld  %-28.*s  %s\n",
+			collective_name((collective_kind)c->kind), shape.p, bytes.p, (long long)c->trip_count,
+			STR_ARG(name), where.p ? where.p : "");
 		strbuf_release(&bytes);
 		strbuf_release(&where);
 		strbuf_release(&shape);

@@ -1,12 +1,13 @@
-/* Compiled HLO text in the verbs that take it beside StableHLO. Private to the command line tool. */
+/* Compiled HLO text in the verbs that take it beside StableHLO. Private to the command line tool.
+ */
 #ifndef SW_CLI_HLO_H
 #define SW_CLI_HLO_H
 
 #include "clients/cli/cli.h"
 #include "hlo/hlo.h"
 
-/* Reads a file (gzip and zstd too). When it holds HLO text *out is the module; otherwise *out is NULL and text holds the
- * decoded file, which the caller releases in both cases. */
+/* Reads a file (gzip and zstd too). When it holds HLO text *out is the module; otherwise *out is
+ * NULL and text holds the decoded file, which the caller releases in both cases. */
 status cli_read_hlo(const char *path, strbuf *text, hlo_module **out, diag *d) MUST_USE;
 struct cJSON;
 /* The event list of `simulate --ops`, and the collectives of `lower --json` with their groups. */

@@ -43,7 +43,8 @@ static const verb verbs[] = {
 static int cmd_version(int argc, char **argv)
 {
 	(void)argc, (void)argv;
-	printf("shardwright %s (cost model %s, propagation as jaxlib 0.10.2)\n", SHARDWRIGHT_VERSION, COST_MODEL_VERSION);
+	printf("shardwright %s (cost model %s, propagation as jaxlib 0.10.2)\n", SHARDWRIGHT_VERSION,
+		COST_MODEL_VERSION);
 	return 0;
 }
 
@@ -51,18 +52,21 @@ static int cmd_help(int argc, char **argv)
 {
 	if (argc > 1) {
 		for (size_t i = 0; i < COUNT_OF(verbs); i++)
-			if (!strcmp(argv[1], verbs[i].name) && verbs[i].run != cmd_help && verbs[i].run != cmd_version) {
+			if (!strcmp(argv[1], verbs[i].name) && verbs[i].run != cmd_help &&
+				verbs[i].run != cmd_version) {
 				char *args[] = {argv[1], "--help", NULL};
 				return verbs[i].run(2, args);
 			}
 	}
 	puts("shardwright finds how to shard a JAX program over a device mesh.\n\n"
-	     "  shardwright search step.mlir --mesh data=4,model=4 --device tpu-v5e --memory 16GiB\n\n"
-	     "step.mlir is what jax.jit(step).lower(..).as_text(debug_info=True) prints (plain, gzip or zstd; - reads standard input).\n");
+		 "  shardwright search step.mlir --mesh data=4,model=4 --device tpu-v5e --memory 16GiB\n\n"
+		 "step.mlir is what jax.jit(step).lower(..).as_text(debug_info=True) prints (plain, gzip "
+		 "or zstd; - reads standard input).\n");
 	for (size_t i = 0; i < COUNT_OF(verbs); i++)
 		printf("  %-12s %s\n", verbs[i].name, verbs[i].help);
-	puts("\n`shardwright VERB --help` explains one. Exit codes: 0 found and fits, 2 nothing fits the memory, 1 bad input,\n"
-	     "64 usage, 3 internal error, 130 interrupted with a result written.");
+	puts("\n`shardwright VERB --help` explains one. Exit codes: 0 found and fits, 2 nothing fits "
+		 "the memory, 1 bad input,\n"
+		 "64 usage, 3 internal error, 130 interrupted with a result written.");
 	return 0;
 }
 
@@ -75,7 +79,9 @@ int main(int argc, char **argv)
 		cmd_help(1, argv);
 		return EXIT_USAGE;
 	}
-	const char *name = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ? "help" : !strcmp(argv[1], "--version") ? "version" : argv[1];
+	const char *name = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ? "help"
+		: !strcmp(argv[1], "--version")                                     ? "version"
+																			: argv[1];
 	for (size_t i = 0; i < COUNT_OF(verbs); i++)
 		if (!strcmp(name, verbs[i].name)) {
 			int code = verbs[i].run(argc - 1, argv + 1);
@@ -90,6 +96,7 @@ int main(int argc, char **argv)
 	nearest near = {.wanted = str_of(argv[1])};
 	for (size_t i = 0; i < COUNT_OF(verbs); i++)
 		nearest_consider(&near, str_of(verbs[i].name));
-	fprintf(stderr, "shardwright: unknown verb '%s'%s `shardwright help` lists them\n", argv[1], near.found ? nearest_hint(&near, hint) : ";");
+	fprintf(stderr, "shardwright: unknown verb '%s'%s `shardwright help` lists them\n", argv[1],
+		near.found ? nearest_hint(&near, hint) : ";");
 	return EXIT_USAGE;
 }

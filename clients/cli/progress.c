@@ -1,4 +1,5 @@
-/* What a search tells while it runs: one JSON object a line, or one line of a terminal that is written over and over. */
+/* What a search tells while it runs: one JSON object a line, or one line of a terminal that is
+ * written over and over. */
 #include "clients/cli/cli.h"
 
 #include <cjson/cJSON.h>
@@ -48,7 +49,8 @@ static void add_tree(cJSON *o, const search_event *e)
 
 static void show_json(cli_progress *p, const search_event *e)
 {
-	/* Those of the tree come as rarely as was asked for; the first one has the baselines, for the tree may begin late. */
+	/* Those of the tree come as rarely as was asked for; the first one has the baselines, for the
+	 * tree may begin late. */
 	bool lists = !e->incumbent && (e->n_nodes || (!p->told_baselines && e->n_baselines));
 	if (!e->incumbent && !lists && e->elapsed_ns - p->last_ns <= JSON_NS)
 		return;
@@ -83,7 +85,8 @@ void cli_show_progress(void *user, const search_event *e)
 	if (!p->terminal || (!e->incumbent && e->elapsed_ns - p->last_ns < TERMINAL_NS))
 		return;
 	strbuf line = {0};
-	strbuf_printf(&line, "%llu evaluations, %s: best ", (unsigned long long)e->evaluation, e->tactic ? e->tactic : "");
+	strbuf_printf(&line, "%llu evaluations, %s: best ", (unsigned long long)e->evaluation,
+		e->tactic ? e->tactic : "");
 	strbuf_duration(&line, e->cost.runtime_ns);
 	strbuf_puts(&line, ", ");
 	strbuf_bytes(&line, e->cost.peak_bytes);

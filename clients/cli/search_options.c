@@ -26,7 +26,8 @@ void cli_print_search_options(void)
 	for (size_t i = 0; i < SEARCH_OPTION_COUNT; i++) {
 		const search_option *o = &search_option_table[i];
 		char left[64];
-		int n = snprintf(left, sizeof left, "  --%s%s%s ", o->flag, *o->argument ? " " : "", o->argument);
+		int n = snprintf(
+			left, sizeof left, "  --%s%s%s ", o->flag, *o->argument ? " " : "", o->argument);
 		printf("%-*s", TEXT_COLUMN, left);
 		print_words(o->help, (size_t)MAX(n, TEXT_COLUMN));
 	}
@@ -38,7 +39,8 @@ void cli_print_search_flags(void)
 	for (size_t i = 0; i < SEARCH_OPTION_COUNT; i++) {
 		const search_option *o = &search_option_table[i];
 		char flag[64];
-		size_t n = (size_t)snprintf(flag, sizeof flag, "--%s%s%s", o->flag, *o->argument ? " " : "", o->argument);
+		size_t n = (size_t)snprintf(
+			flag, sizeof flag, "--%s%s%s", o->flag, *o->argument ? " " : "", o->argument);
 		bool breaks = column + 3 + n > WIDTH;
 		column = (breaks ? 0 : column) + 2 + n;
 		printf("%s  %s", breaks ? "\n" : "", flag);

@@ -30,7 +30,8 @@ status cli_start_file(cli_starts *s, const char *path, diag *d)
 	return known ? ST_OK : diag_set(d, ST_ERR_INVALID, "'%.300s' is no strategy document", path);
 }
 
-status cli_start_store(cli_starts *s, const char *dir, const module *m, const char *text_path, const char *mesh, const char *device, diag *d)
+status cli_start_store(cli_starts *s, const char *dir, const module *m, const char *text_path,
+	const char *mesh, const char *device, diag *d)
 {
 	char structure[72], id[72] = "";
 	batch_start found[MOST_BATCH_STARTS];

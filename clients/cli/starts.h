@@ -11,8 +11,10 @@ typedef struct cli_starts { /* zeroed; cli_starts_release */
 } cli_starts;
 /* A strategy document in a file. */
 status cli_start_file(cli_starts *s, const char *path, diag *d) MUST_USE;
-/* What a store has for programs of the module's structure; text_path: its file, by which the store may know it. */
-status cli_start_store(cli_starts *s, const char *dir, const module *m, const char *text_path, const char *mesh, const char *device, diag *d) MUST_USE;
+/* What a store has for programs of the module's structure; text_path: its file, by which the store
+ * may know it. */
+status cli_start_store(cli_starts *s, const char *dir, const module *m, const char *text_path,
+	const char *mesh, const char *device, diag *d) MUST_USE;
 void cli_starts_release(cli_starts *s);
 
 #endif

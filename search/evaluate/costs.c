@@ -1,5 +1,6 @@
-/* What states cost, shared by all evaluators of a problem: trees, chains and composites that come to the same shardings by
- * themselves need not all lower and simulate them. A cost depends on the state alone, so answers do not depend on who was first. */
+/* What states cost, shared by all evaluators of a problem: trees, chains and composites that come
+ * to the same shardings by themselves need not all lower and simulate them. A cost depends on the
+ * state alone, so answers do not depend on who was first. */
 #include "search/evaluate/evaluate.h"
 
 #include <pthread.h>

@@ -1,11 +1,13 @@
-/* Evaluators that cost many plans side by side. Who takes which plan depends on who is free; what counts as an evaluation does not: what
- * is known before a batch is read only while it runs, and what it costed is entered afterwards, in the order of its plans. */
+/* Evaluators that cost many plans side by side. Who takes which plan depends on who is free; what
+ * counts as an evaluation does not: what is known before a batch is read only while it runs, and
+ * what it costed is entered afterwards, in the order of its plans. */
 #include "search/evaluate/evaluate.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Then it starts over: about 70 MB. Not a share of search_options.cache_bytes, on which no answer may depend. */
+/* Then it starts over: about 70 MB. Not a share of search_options.cache_bytes, on which no answer
+ * may depend. */
 enum { MOST_STATES = 1 << 18 };
 
 struct crew {
@@ -69,13 +71,16 @@ static void make_room(ledger *l)
 
 /* ---------------------------------------------------------------- plans */
 
-/* From the worker's own share first, then from those of others. Neighbours in a list, and what has about the same place in the next list,
- * are alike, and each evaluator remembers for itself what decisions came to. */
+/* From the worker's own share first, then from those of others. Neighbours in a list, and what has
+ * about the same place in the next list, are alike, and each evaluator remembers for itself what
+ * decisions came to. */
 static bool take_next(crew *c, int worker, uint32_t *out)
 {
 	for (int i = 0; i < c->workers; i++) {
 		struct share *x = &c->shares[(worker + i) % c->workers];
-		*out = atomic_load_explicit(&x->next, memory_order_relaxed) < x->end ? atomic_fetch_add_explicit(&x->next, 1, memory_order_relaxed) : x->end;
+		*out = atomic_load_explicit(&x->next, memory_order_relaxed) < x->end
+			? atomic_fetch_add_explicit(&x->next, 1, memory_order_relaxed)
+			: x->end;
 		if (*out < x->end)
 			return true;
 	}
@@ -86,7 +91,8 @@ static void run_on_all(crew *c, uint32_t n, void (*work)(void *, int))
 {
 	c->workers = (int)MIN((uint32_t)MIN(c->threads, MOST_EVALUATORS), n);
 	for (int i = 0; i < c->workers; i++) {
-		atomic_store_explicit(&c->shares[i].next, (uint32_t)((uint64_t)n * (uint32_t)i / (uint32_t)c->workers), memory_order_relaxed);
+		atomic_store_explicit(&c->shares[i].next,
+			(uint32_t)((uint64_t)n * (uint32_t)i / (uint32_t)c->workers), memory_order_relaxed);
 		c->shares[i].end = (uint32_t)((uint64_t)n * ((uint32_t)i + 1) / (uint32_t)c->workers);
 	}
 	parallel_for(c->workers, c->workers, work, c);

@@ -1,6 +1,6 @@
-/* What decisions came to, by what they depend on: the same decision is taken again and again in states that differ elsewhere, and
- * writing down what it changed is cheaper than propagating it anew. The effects of an action are the leaves of its tree of reads,
- * many of them the same one. */
+/* What decisions came to, by what they depend on: the same decision is taken again and again in
+ * states that differ elsewhere, and writing down what it changed is cheaper than propagating it
+ * anew. The effects of an action are the leaves of its tree of reads, many of them the same one. */
 #include "search/evaluate/walker.h"
 
 #include <stdlib.h>
@@ -52,7 +52,8 @@ void effects_free(effect_memo *m)
 
 static uint64_t action_hash(const action *a)
 {
-	return hash_combine((uint64_t)a->axis << 8 | (uint64_t)action_holds(a) << 4 | a->kind, hash_bytes(a->targets, a->n_targets * sizeof *a->targets, a->n_targets));
+	return hash_combine((uint64_t)a->axis << 8 | (uint64_t)action_holds(a) << 4 | a->kind,
+		hash_bytes(a->targets, a->n_targets * sizeof *a->targets, a->n_targets));
 }
 
 static entry *find_entry(const effect_memo *m, const action *a, uint64_t h)
@@ -64,25 +65,32 @@ static entry *find_entry(const effect_memo *m, const action *a, uint64_t h)
 	return NULL;
 }
 
-const effect *effects_find(const effect_memo *m, const action *a, const sharding_id *values, const uint32_t *kept)
+const effect *effects_find(
+	const effect_memo *m, const action *a, const sharding_id *values, const uint32_t *kept)
 {
 	const entry *e = find_entry(m, a, action_hash(a));
 	return e ? read_tree_find(&m->tree, e->root, values, kept) : NULL;
 }
 
-static bool same_list(const void *a, uint32_t n, const void *b, uint32_t m, size_t size) { return n == m && (!n || !memcmp(a, b, n * size)); }
+static bool same_list(const void *a, uint32_t n, const void *b, uint32_t m, size_t size)
+{
+	return n == m && (!n || !memcmp(a, b, n * size));
+}
 
 static bool same_effect(const effect *a, const effect *b)
 {
-	return a->done == b->done && a->uneven == b->uneven && a->stable == b->stable && a->hash == b->hash &&
-	       same_list(a->values, a->n_values, b->values, b->n_values, sizeof *a->values) && same_list(a->args, a->n_args, b->args, b->n_args, sizeof *a->args) &&
-	       same_list(a->applied, a->n_applied, b->applied, b->n_applied, sizeof *a->applied) &&
-	       same_list(a->dims, a->n_dims, b->dims, b->n_dims, sizeof *a->dims);
+	return a->done == b->done && a->uneven == b->uneven && a->stable == b->stable &&
+		a->hash == b->hash &&
+		same_list(a->values, a->n_values, b->values, b->n_values, sizeof *a->values) &&
+		same_list(a->args, a->n_args, b->args, b->n_args, sizeof *a->args) &&
+		same_list(a->applied, a->n_applied, b->applied, b->n_applied, sizeof *a->applied) &&
+		same_list(a->dims, a->n_dims, b->dims, b->n_dims, sizeof *a->dims);
 }
 
 static const effect *keep_effect(effect_memo *m, const effect *from)
 {
-	uint64_t h = hash_combine(from->hash, hash_bytes(from->values, from->n_values * sizeof *from->values, from->n_applied));
+	uint64_t h = hash_combine(from->hash,
+		hash_bytes(from->values, from->n_values * sizeof *from->values, from->n_applied));
 	uint32_t id;
 	for (uint32_t it = index_first(&m->by_content, h); index_next(&m->by_content, h, &it, &id);)
 		if (same_effect(m->effects.p[id], from))
@@ -109,7 +117,8 @@ static entry *make_entry(effect_memo *m, const action *a)
 	return &m->entries.p[m->entries.n - 1];
 }
 
-void effects_add(effect_memo *m, const action *a, const value_is *reads, uint32_t n_reads, const value_is *values, uint32_t n_values, const effect *of)
+void effects_add(effect_memo *m, const action *a, const value_is *reads, uint32_t n_reads,
+	const value_is *values, uint32_t n_values, const effect *of)
 {
 	effect o = *of;
 	vec_reserve(&m->values, n_values);

@@ -1,4 +1,5 @@
-/* What plans come to and what they cost: decision lists, evaluators, replays, and evaluators that work side by side. */
+/* What plans come to and what they cost: decision lists, evaluators, replays, and evaluators that
+ * work side by side. */
 #ifndef SW_SEARCH_EVALUATE_H
 #define SW_SEARCH_EVALUATE_H
 
@@ -15,7 +16,8 @@ void cost_memo_add(cost_memo *m, uint64_t state, const cost *c);
 
 /* ---------------------------------------------------------------- fold_choice.c */
 
-status problem_init(problem *pb, const module *annotated, const search_options *o, diag *d) MUST_USE;
+status problem_init(
+	problem *pb, const module *annotated, const search_options *o, diag *d) MUST_USE;
 void problem_release(problem *pb);
 
 /* ---------------------------------------------------------------- plan.c */
@@ -27,35 +29,40 @@ typedef struct plan {
 	const char *tactics[MAX_PLAN];
 } plan;
 
-/* plan.c: what the parts of the search that write whole plans do with them. Behind the last place of a full plan nothing fits. */
+/* plan.c: what the parts of the search that write whole plans do with them. Behind the last place
+ * of a full plan nothing fits. */
 void plan_insert(plan *pl, uint32_t at, const action *a, const char *tactic);
 void plan_drop(plan *pl, uint32_t at);
 void plan_move(plan *pl, uint32_t at, uint32_t to); /* to: its place afterwards */
-/* Place of the first ZeRO decision on whole roles, or the end: ZeRO keeps parameters off the axes that it cuts, so what else is decided
- * about them comes before. */
+/* Place of the first ZeRO decision on whole roles, or the end: ZeRO keeps parameters off the axes
+ * that it cuts, so what else is decided about them comes before. */
 uint32_t plan_zero_at(const plan *pl);
-/* An order for plans of equal worth, fewer decisions first: the same whether a program is folded or not, as that of states is not. */
+/* An order for plans of equal worth, fewer decisions first: the same whether a program is folded or
+ * not, as that of states is not. */
 int plan_compare(const plan *a, const plan *b);
 uint32_t plan_first_free(const plan *pl); /* the first decision that a schedule did not fix */
-/* How many decisions it has of manual tactics, or (least: FIXED_BY_SEARCH) also of automatic ones before: one that no longer applies drops out
- * when a plan is run. */
+/* How many decisions it has of manual tactics, or (least: FIXED_BY_SEARCH) also of automatic ones
+ * before: one that no longer applies drops out when a plan is run. */
 uint32_t plan_manual(const plan *pl, fixed_by least);
-/* Decisions that are kept (fixed) around those of another plan: what begins and what names arguments in front, the others last. */
+/* Decisions that are kept (fixed) around those of another plan: what begins and what names
+ * arguments in front, the others last. */
 void plan_keep(const plan *kept, plan *pl);
 bool plan_same(const plan *a, const plan *b);
-/* Leaves a group out of a decision on a whole role: near the memory limit only some of the state needs to be cut. New targets
- * come from mem. False when that changes nothing or leaves nothing. */
+/* Leaves a group out of a decision on a whole role: near the memory limit only some of the state
+ * needs to be cut. New targets come from mem. False when that changes nothing or leaves nothing. */
 bool plan_leave_out(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group);
-/* The parameters of the group that the decision cuts together with their state are kept whole instead, those it keeps whole
- * are cut; false when it has none of the group or decides about no state. */
+/* The parameters of the group that the decision cuts together with their state are kept whole
+ * instead, those it keeps whole are cut; false when it has none of the group or decides about no
+ * state. */
 bool plan_exchange_zero(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group);
-/* Each of the two axes does what the other one did, but for fixed decisions. group: to that group alone; ID_NONE: to all. */
+/* Each of the two axes does what the other one did, but for fixed decisions. group: to that group
+ * alone; ID_NONE: to all. */
 void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other, uint32_t group);
 void plan_clear_axis(plan *pl, uint32_t axis);
 /* The axis does what the other one does, next to it in the order, and nothing else. */
 void plan_imitate_axis(const problem *pb, plan *pl, uint32_t axis, uint32_t other);
-/* Nothing but fixed decisions and constraints says anything about a group on these axes (bits) any more. New targets come from
- * mem. */
+/* Nothing but fixed decisions and constraints says anything about a group on these axes (bits) any
+ * more. New targets come from mem. */
 void plan_clear_group(const problem *pb, arena *mem, plan *pl, uint32_t group, uint32_t axis_mask);
 action action_on_axis(const problem *pb, const action *a, uint32_t axis);
 bool action_same(const action *a, const action *b); /* the same kind, axis and targets */
@@ -63,10 +70,12 @@ bool action_same(const action *a, const action *b); /* the same kind, axis and t
 bool action_is_twin(const action *a, const action *b);
 /* What walks go down on: the objective, growing with every byte over the limit. */
 int64_t plan_energy(const problem *pb, const cost *c);
-/* Of what does not fit, when nothing does: memory and a little time, the one definition that searches and answers go by. */
+/* Of what does not fit, when nothing does: memory and a little time, the one definition that
+ * searches and answers go by. */
 int64_t cost_too_large(const cost *c);
 
-/* What every answer is compared with: replicated, data_parallel, data_parallel_first_axis, zero2, zero3. */
+/* What every answer is compared with: replicated, data_parallel, data_parallel_first_axis, zero2,
+ * zero3. */
 void baseline_plan(const problem *pb, const char *name, plan *out);
 
 typedef struct score { /* ordered: smaller is better */
@@ -84,22 +93,28 @@ typedef struct evaluator evaluator;
 evaluator *evaluator_new(const problem *pb);
 void evaluator_free(evaluator *ev);
 uint32_t evaluator_depth(const evaluator *ev);
-/* Applies an action; false (and nothing changed) when no target can take it or it changes nothing. */
+/* Applies an action; false (and nothing changed) when no target can take it or it changes nothing.
+ */
 bool evaluator_decide(evaluator *ev, const action *a);
 bool evaluator_can(evaluator *ev, const action *a); /* cheap necessary test */
-void evaluator_undo(evaluator *ev, uint32_t depth);       /* back to that many decisions */
-/* Depends on the axes of all values, on which axes arguments keep free of, not on the path that led there. */
+void evaluator_undo(evaluator *ev, uint32_t depth); /* back to that many decisions */
+/* Depends on the axes of all values, on which axes arguments keep free of, not on the path that led
+ * there. */
 uint64_t evaluator_hash(const evaluator *ev);
 void evaluator_cost(evaluator *ev, cost *out);
-/* The same as plans are compared by: a state in which arguments of a user's group differ, which no answer may be, is the slower the more do. */
+/* The same as plans are compared by: a state in which arguments of a user's group differ, which no
+ * answer may be, is the slower the more do. */
 void evaluator_rate(evaluator *ev, cost *out);
-/* No more run time and peak memory than this state costs, nor than any state that decisions on the axes of `further` (a bit each)
- * can make of it; 0: of the state alone. The other fields of the cost are not all set. A fraction of what costing takes. */
+/* No more run time and peak memory than this state costs, nor than any state that decisions on the
+ * axes of `further` (a bit each) can make of it; 0: of the state alone. The other fields of the
+ * cost are not all set. A fraction of what costing takes. */
 void evaluator_bound(evaluator *ev, uint32_t further, cost *least);
-/* From the start: decides the whole plan (decisions that no longer apply are dropped from it) and costs it. */
+/* From the start: decides the whole plan (decisions that no longer apply are dropped from it) and
+ * costs it. */
 void evaluator_run(evaluator *ev, plan *pl, cost *out);
-/* Cost of the present state as a replay will find it: one fresh propagation of the strategy's annotations. *allowed: no
- * argument ended with a forbidden axis, nor unlike others of a user's group. */
+/* Cost of the present state as a replay will find it: one fresh propagation of the strategy's
+ * annotations. *allowed: no argument ended with a forbidden axis, nor unlike others of a user's
+ * group. */
 void evaluator_replay(evaluator *ev, cost *out, bool *allowed);
 /* The strategy of the decisions now on the evaluator, shardings in the module's table. */
 void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out);
@@ -108,12 +123,14 @@ sharding_id evaluator_arg(evaluator *ev, uint32_t arg);
 sharding_id evaluator_value(evaluator *ev, pval_id v); /* of the whole program */
 /* Targets that the last decision really changed, for the document. */
 uint32_t evaluator_targets(evaluator *ev, uint32_t step, const action_target **out);
-/* Constraints (by their index in the strategy) that the decision at a step made or took part in; memory from mem. */
+/* Constraints (by their index in the strategy) that the decision at a step made or took part in;
+ * memory from mem. */
 const uint32_t *evaluator_sites(evaluator *ev, uint32_t at, arena *mem, uint32_t *n);
-/* Recomputes the current state without memo tables and without folding and compares; false when it differs. */
+/* Recomputes the current state without memo tables and without folding and compares; false when it
+ * differs. */
 bool evaluator_self_check(evaluator *ev, const plan *pl);
-/* With search_options.check every decision and every cost of the folded program is compared with the whole program's:
- * did one differ? */
+/* With search_options.check every decision and every cost of the folded program is compared with
+ * the whole program's: did one differ? */
 bool evaluator_broken(const evaluator *ev);
 typedef struct evaluator_stats {
 	uint64_t folded, whole; /* costs computed from the folded program, from the whole one; */
@@ -126,21 +143,30 @@ evaluator_stats evaluator_statistics(const evaluator *ev);
 /* ---------------------------------------------------------------- replay.c */
 
 enum { REPLAY_ROUNDS = 3 };
-/* The axes of a sharding, every dim closed, with one priority for the dims that have axes: how a result is pinned. */
-sharding_id sharding_pin(sharding_table *t, mesh_id mesh, sharding_id id, uint32_t rank, int16_t priority);
-/* How many arguments of user's groups have other axes than their group's first. p: the program whose values have these shardings, its argument
- * arg_of[a] stands for a (NULL: it has the same). */
-uint32_t unlike_arguments(const problem *pb, const sharding_table *t, const program *p, const uint32_t *arg_of, const sharding_id *shardings);
+/* The axes of a sharding, every dim closed, with one priority for the dims that have axes: how a
+ * result is pinned. */
+sharding_id sharding_pin(
+	sharding_table *t, mesh_id mesh, sharding_id id, uint32_t rank, int16_t priority);
+/* How many arguments of user's groups have other axes than their group's first. p: the program
+ * whose values have these shardings, its argument arg_of[a] stands for a (NULL: it has the same).
+ */
+uint32_t unlike_arguments(const problem *pb, const sharding_table *t, const program *p,
+	const uint32_t *arg_of, const sharding_id *shardings);
 bool sharding_same_axes(const sharding_table *t, sharding_id a, sharding_id b);
-/* Replays a strategy on the original module; pins results of undecided donated arguments to what their argument got
- * (iterated until it holds), writing them into s. *allowed: as of evaluator_replay. */
-status replay_strategy(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, diag *d) MUST_USE;
-/* The same with the cost of what is handed over (simulate_applied), which keep, if there is one, is the evaluation of. */
-status replay_applied(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, evaluation *keep, diag *d) MUST_USE;
+/* Replays a strategy on the original module; pins results of undecided donated arguments to what
+ * their argument got (iterated until it holds), writing them into s. *allowed: as of
+ * evaluator_replay. */
+status replay_strategy(const problem *pb, const module *original, strategy *s, cost *out,
+	bool *allowed, diag *d) MUST_USE;
+/* The same with the cost of what is handed over (simulate_applied), which keep, if there is one, is
+ * the evaluation of. */
+status replay_applied(const problem *pb, const module *original, strategy *s, cost *out,
+	bool *allowed, evaluation *keep, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- crew.c */
 
-#define NOT_COSTED (INT64_MAX / 16) /* time and bytes of what is out of budget: worse than anything */
+#define NOT_COSTED \
+	(INT64_MAX / 16) /* time and bytes of what is out of budget: worse than anything */
 static inline bool is_costed(const cost *c) { return c->runtime_ns < NOT_COSTED; }
 
 /* What states cost. */
@@ -150,18 +176,21 @@ typedef struct ledger {
 	VEC(cost) costs;
 } ledger;
 
-/* Evaluators that work side by side, and what they costed: a state is an evaluation once only. ev: MOST_EVALUATORS of them. */
+/* Evaluators that work side by side, and what they costed: a state is an evaluation once only. ev:
+ * MOST_EVALUATORS of them. */
 typedef struct crew crew;
 crew *crew_new(evaluator *const *ev, int threads, bool (*stop)(void *), void *stop_arg);
 void crew_free(crew *c);
 /* For what is done one after the other. */
 evaluator *crew_lead(const crew *c);
 bool crew_stops(const crew *c);
-/* Decides n plans (decisions that do not apply are dropped from them) and costs them, with at most so many evaluations: what is
- * beyond them, or comes after a stop, is NOT_COSTED. Returns evaluations used. */
+/* Decides n plans (decisions that do not apply are dropped from them) and costs them, with at most
+ * so many evaluations: what is beyond them, or comes after a stop, is NOT_COSTED. Returns
+ * evaluations used. */
 uint64_t crew_cost(crew *c, plan *plans, uint32_t n, uint64_t budget, cost *costs);
 
-/* One of several jobs: what it asks for next depends on what it got. Sees what was known before any of them began, and its own. */
+/* One of several jobs: what it asks for next depends on what it got. Sees what was known before any
+ * of them began, and its own. */
 typedef struct scout {
 	evaluator *ev;
 	const crew *of;

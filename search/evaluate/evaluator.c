@@ -1,8 +1,10 @@
-/* One evaluator walks one path of decisions: decide -> settle -> lower -> simulate, and back. It owns its sharding table
- * and every memo table, so evaluators on different threads share only the immutable problem.
+/* One evaluator walks one path of decisions: decide -> settle -> lower -> simulate, and back. It
+ * owns its sharding table and every memo table, so evaluators on different threads share only the
+ * immutable problem.
  *
- * Where layers repeat, the path is walked on the folded program. A decision that treats the layers in its middle
- * differently, or comes to different things in them, unfolds: from there on the path is walked on the whole program. */
+ * Where layers repeat, the path is walked on the folded program. A decision that treats the layers
+ * in its middle differently, or comes to different things in them, unfolds: from there on the path
+ * is walked on the whole program. */
 #include "search/evaluate/evaluator.h"
 
 #include <stdlib.h>
@@ -29,8 +31,8 @@ static sharding_table *table_copy(const sharding_table *from)
 	return to;
 }
 
-/* A part of the memory that memo tables may take. There are two walkers, two costers with two parts each, and two propagations for
- * replays. */
+/* A part of the memory that memo tables may take. There are two walkers, two costers with two parts
+ * each, and two propagations for replays. */
 static size_t memo_part(const problem *pb)
 {
 	int64_t all = pb->o->cache_bytes ? pb->o->cache_bytes : SEARCH_DEFAULT_CACHE_BYTES;
@@ -39,7 +41,8 @@ static size_t memo_part(const problem *pb)
 
 propagation *evaluator_propagation(evaluator *ev, const program *p)
 {
-	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	propagate_options po = {
+		.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	propagation *s = propagation_new(p, ev->t, &po);
 	propagation_limit(s, memo_part(ev->pb), 0);
 	return s;
@@ -62,7 +65,8 @@ evaluator *evaluator_new(const problem *pb)
 	ev->uneven_from = ID_NONE;
 	index_init(&ev->by_targets);
 	diag d = {0};
-	if (mesh_links_assign(pb->o->device, ev->t, pb->mesh, pb->o->axis_links, &ev->links, &d) != ST_OK)
+	if (mesh_links_assign(pb->o->device, ev->t, pb->mesh, pb->o->axis_links, &ev->links, &d) !=
+		ST_OK)
 		assert(!"problem_init checked the links");
 	fold_begin(ev);
 	evaluator_walker(ev, ev->fold ? FOLDED : WHOLE);
@@ -125,7 +129,8 @@ bool evaluator_can(evaluator *ev, const action *a)
 		action folded = with_targets(a, f);
 		return walker_can(ev->on[FOLDED], &folded);
 	}
-	/* Arguments that are counterparts have equal shardings, so each target can be asked for on its own. */
+	/* Arguments that are counterparts have equal shardings, so each target can be asked for on its
+	 * own. */
 	for (uint32_t i = 0; i < a->n_targets; i++) {
 		action one = *a;
 		action_target target = {fold_target(ev, f->inner, a->targets[i].arg), a->targets[i].dim};
@@ -149,7 +154,8 @@ static void check_state(evaluator *ev)
 	ev->broken |= !walker_same_state(ev->on[FOLDED], w);
 }
 
-/* Where layers that must be alike come out differently, or come to the same in different ways, the whole program decides. */
+/* Where layers that must be alike come out differently, or come to the same in different ways, the
+ * whole program decides. */
 static bool decide_folded(evaluator *ev, const action *a)
 {
 	walker *w = ev->on[FOLDED];
@@ -249,8 +255,8 @@ coster *evaluator_coster(evaluator *ev, int way)
 	return c;
 }
 
-/* The shardings that are lowered: inputs cut to what divides, and in the steady state a paired result leaves the step as
- * its argument entered it. */
+/* The shardings that are lowered: inputs cut to what divides, and in the steady state a paired
+ * result leaves the step as its argument entered it. */
 static void find_costed(evaluator *ev, coster *c, const program *p, const int32_t *result_of_arg)
 {
 	program_trim_io(p, ev->t, c->costed);
@@ -269,7 +275,8 @@ static bool cost_with(evaluator *ev, coster *c, int way, bool reshards)
 	do {
 		if (apart)
 			lower_cache_unnest(c->lower, apart, n_apart);
-		lower_program(c->lower, c->costed, apply_level(ev->pb->o->apply), ev->pb->o->device->target, c->low);
+		lower_program(
+			c->lower, c->costed, apply_level(ev->pb->o->apply), ev->pb->o->device->target, c->low);
 		if (way == FOLDED)
 			alike = simulate_folded(c->sim, c->low, &c->cost);
 		else
@@ -280,14 +287,16 @@ static bool cost_with(evaluator *ev, coster *c, int way, bool reshards)
 	return alike;
 }
 
-/* Gathered parameters are held from the forward to the backward pass where there is memory for that, else gathered again. */
+/* Gathered parameters are held from the forward to the backward pass where there is memory for
+ * that, else gathered again. */
 static bool cost_anew(evaluator *ev, coster *c, int way)
 {
 	const search_options *o = ev->pb->o;
 	if (!cost_with(ev, c, way, o->apply == APPLY_EXACT_RESHARDED))
 		return false;
 	cost held = c->cost;
-	if (o->apply != APPLY_EXACT || (o->objective != OBJECTIVE_MEMORY && held.peak_bytes <= ev->pb->memory_limit))
+	if (o->apply != APPLY_EXACT ||
+		(o->objective != OBJECTIVE_MEMORY && held.peak_bytes <= ev->pb->memory_limit))
 		return true;
 	if (!cost_with(ev, c, way, true))
 		return false;
@@ -296,8 +305,9 @@ static bool cost_anew(evaluator *ev, coster *c, int way)
 	return true;
 }
 
-/* What is lowered depends on the axes that cut what: different states can come to the same, and a replay mostly comes to what was
- * costed before. False when layers of the folded program come out differently. */
+/* What is lowered depends on the axes that cut what: different states can come to the same, and a
+ * replay mostly comes to what was costed before. False when layers of the folded program come out
+ * differently. */
 bool coster_find(evaluator *ev, coster *c, int way, cost *out)
 {
 	cost_memo *costs = ev->pb->o->check ? NULL : ev->pb->costs;
@@ -320,7 +330,8 @@ void coster_load(evaluator *ev, coster *c, int way)
 	const sharding_id *state = walker_state(present(ev));
 	if (way == WHOLE && is_folded(ev))
 		for (pval_id v = 0; v < p->vals.n; v++)
-			c->costed[v] = ev->fold->val_of[v] == ID_NONE ? SHARDING_NONE : state[ev->fold->val_of[v]];
+			c->costed[v] =
+				ev->fold->val_of[v] == ID_NONE ? SHARDING_NONE : state[ev->fold->val_of[v]];
 	else
 		memcpy(c->costed, state, p->vals.n * sizeof *c->costed);
 	find_costed(ev, c, p, way == FOLDED ? ev->result_of_arg : ev->pb->result_of_arg);
@@ -369,7 +380,8 @@ void evaluator_rate(evaluator *ev, cost *out)
 {
 	evaluator_cost(ev, out);
 	bool folded = is_folded(ev);
-	uint32_t unlike = unlike_arguments(ev->pb, ev->t, folded ? ev->fold->p : ev->pb->p, folded ? ev->fold->arg_of : NULL, walker_state(present(ev)));
+	uint32_t unlike = unlike_arguments(ev->pb, ev->t, folded ? ev->fold->p : ev->pb->p,
+		folded ? ev->fold->arg_of : NULL, walker_state(present(ev)));
 	if (unlike)
 		out->runtime_ns = sat_mul(out->runtime_ns, 2 + (int64_t)unlike);
 }
@@ -395,7 +407,8 @@ static score score_by(const problem *pb, const cost *c, objective goal)
 	bool fits = c->peak_bytes <= pb->memory_limit;
 	if (goal == OBJECTIVE_MEMORY)
 		return (score){fits, c->peak_bytes, c->runtime_ns};
-	return fits ? (score){true, c->runtime_ns, c->peak_bytes} : (score){false, cost_too_large(c), c->peak_bytes};
+	return fits ? (score){true, c->runtime_ns, c->peak_bytes}
+				: (score){false, cost_too_large(c), c->peak_bytes};
 }
 
 score score_of(const problem *pb, const cost *c) { return score_by(pb, c, pb->objective); }

@@ -25,7 +25,7 @@ typedef struct coster {
 	sharding_id *costed; /* by pval: what is lowered, with results as the next step needs them */
 	bool known;          /* the last cost asked for was remembered */
 	cost cost;
-	bool matmuls_known;  /* evaluator_bound.c: these, */
+	bool matmuls_known; /* evaluator_bound.c: these, */
 	VEC(bound_part) matmuls;
 } coster;
 
@@ -34,7 +34,7 @@ typedef struct folded_action {
 	const action_target *key, *targets;
 	uint32_t n_key, n_targets;
 	bool inner; /* targets are values, not arguments */
-	bool even; /* what stands for several layers does so for this action too */
+	bool even;  /* what stands for several layers does so for this action too */
 } folded_action;
 
 struct evaluator {
@@ -42,23 +42,25 @@ struct evaluator {
 	const folding *fold; /* NULL: nothing is folded */
 	sharding_table *t;
 	mesh_links links;
-	walker *on[WAYS];    /* made when they are first needed */
+	walker *on[WAYS]; /* made when they are first needed */
 	coster cost[WAYS];
-	uint32_t depth, uneven_from; /* decisions from here on need the whole program; ID_NONE: none does */
-	action path[MAX_PLAN];       /* so that a plan that shares its beginning starts from there */
+	uint32_t depth,
+		uneven_from;       /* decisions from here on need the whole program; ID_NONE: none does */
+	action path[MAX_PLAN]; /* so that a plan that shares its beginning starts from there */
 	bool broken;
 	evaluator_stats stats;
 	propagation *fresh[WAYS]; /* for replays */
-	priority_of priority;     /* what the answer takes for the user priority of a dim; the last replay of this path chose it */
-	VEC(sharding_id) pins;    /* by result */
+	priority_of priority;  /* what the answer takes for the user priority of a dim; the last replay
+	                          of this path chose it */
+	VEC(sharding_id) pins; /* by result */
 
 	/* folding */
 	arena mem;
 	int32_t *result_of_arg; /* of the folded program, as in the problem */
 	donation dn;
-	uint32_t *class_size; /* by the first of the values in the band that are counterparts */
-	uint32_t *seen, *seen_dim;       /* by class: targets counted, their dim */
-	uint32_t *target_of;             /* by pval of the folded program */
+	uint32_t *class_size;      /* by the first of the values in the band that are counterparts */
+	uint32_t *seen, *seen_dim; /* by class: targets counted, their dim */
+	uint32_t *target_of;       /* by pval of the folded program */
 	index_map by_targets;
 	VEC(folded_action) actions;
 	VEC(action_target) expanded;
@@ -66,11 +68,21 @@ struct evaluator {
 };
 
 static inline bool is_folded(const evaluator *ev) { return ev->fold && ev->uneven_from == ID_NONE; }
-static inline walker *present(const evaluator *ev) { return ev->on[is_folded(ev) ? FOLDED : WHOLE]; }
+static inline walker *present(const evaluator *ev)
+{
+	return ev->on[is_folded(ev) ? FOLDED : WHOLE];
+}
 
-/* What stands for a target of the whole program: an argument, or for a constraint a value; ID_NONE: it is dead. */
-static inline uint32_t fold_target(const evaluator *ev, bool inner, uint32_t target) { return inner ? ev->fold->val_of[target] : ev->fold->arg_of[target]; }
-static inline pval_id fold_value(const evaluator *ev, bool inner, uint32_t folded) { return inner ? folded : ev->fold->p->args.p[folded]; }
+/* What stands for a target of the whole program: an argument, or for a constraint a value; ID_NONE:
+ * it is dead. */
+static inline uint32_t fold_target(const evaluator *ev, bool inner, uint32_t target)
+{
+	return inner ? ev->fold->val_of[target] : ev->fold->arg_of[target];
+}
+static inline pval_id fold_value(const evaluator *ev, bool inner, uint32_t folded)
+{
+	return inner ? folded : ev->fold->p->args.p[folded];
+}
 
 /* ---------------------------------------------------------------- evaluator.c */
 
@@ -89,18 +101,23 @@ bool coster_find(evaluator *ev, coster *c, int way, cost *out);
 void fold_begin(evaluator *ev);
 const folded_action *fold_action(evaluator *ev, const action *a);
 action with_targets(const action *a, const folded_action *f);
-/* Numbers targets of the folded program, for target_index: which of them stands for one of the whole program's; ID_NONE. */
+/* Numbers targets of the folded program, for target_index: which of them stands for one of the
+ * whole program's; ID_NONE. */
 void mark_targets(evaluator *ev, bool inner, const action_target *list, uint32_t n);
 uint32_t target_index(const evaluator *ev, bool inner, uint32_t target);
 
 /* ---------------------------------------------------------------- evaluator_answer.c */
 
-/* What the answer says of an argument (own: of the program that the path is on), in any table that has the evaluator's
- * meshes under the same ids. */
+/* What the answer says of an argument (own: of the program that the path is on), in any table that
+ * has the evaluator's meshes under the same ids. */
 sharding_id export_argument(evaluator *ev, uint32_t own, sharding_table *into);
-sharding_id export_sharding(evaluator *ev, pval_id v, sharding_table *into); /* the same of a constrained value */
+sharding_id export_sharding(
+	evaluator *ev, pval_id v, sharding_table *into); /* the same of a constrained value */
 /* Into ev->sites: the constrained values, each once, in the order of the decisions. */
 void list_sites(evaluator *ev);
-static inline pval_id present_value(const evaluator *ev, pval_id v) { return is_folded(ev) ? ev->fold->val_of[v] : v; }
+static inline pval_id present_value(const evaluator *ev, pval_id v)
+{
+	return is_folded(ev) ? ev->fold->val_of[v] : v;
+}
 
 #endif

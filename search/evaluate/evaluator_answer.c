@@ -20,8 +20,9 @@ uint32_t evaluator_targets(evaluator *ev, uint32_t at, const action_target **out
 	return ev->expanded.n;
 }
 
-/* What the answer says of an argument or a constrained value: closed, with the priorities of the decisions that gave it its
- * axes; in any table that has the evaluator's meshes under the same ids. v: of the program that the path is on. */
+/* What the answer says of an argument or a constrained value: closed, with the priorities of the
+ * decisions that gave it its axes; in any table that has the evaluator's meshes under the same ids.
+ * v: of the program that the path is on. */
 sharding_id export_sharding(evaluator *ev, pval_id v, sharding_table *into)
 {
 	sharding_id id = walker_state(present(ev))[v];
@@ -37,8 +38,10 @@ sharding_id export_sharding(evaluator *ev, pval_id v, sharding_table *into)
 	return sharding_intern(into, &e);
 }
 
-static uint32_t present_arg(const evaluator *ev, uint32_t arg) { return is_folded(ev) ? ev->fold->arg_of[arg] : arg; }
-
+static uint32_t present_arg(const evaluator *ev, uint32_t arg)
+{
+	return is_folded(ev) ? ev->fold->arg_of[arg] : arg;
+}
 
 /* own: of the program that the path is on. */
 sharding_id export_argument(evaluator *ev, uint32_t own, sharding_table *into)
@@ -47,7 +50,10 @@ sharding_id export_argument(evaluator *ev, uint32_t own, sharding_table *into)
 	return export_sharding(ev, p->args.p[own], into);
 }
 
-sharding_id evaluator_arg(evaluator *ev, uint32_t arg) { return export_argument(ev, present_arg(ev, arg), ev->pb->m->shardings); }
+sharding_id evaluator_arg(evaluator *ev, uint32_t arg)
+{
+	return export_argument(ev, present_arg(ev, arg), ev->pb->m->shardings);
+}
 
 sharding_id evaluator_value(evaluator *ev, pval_id v)
 {
@@ -76,7 +82,8 @@ const uint32_t *evaluator_sites(evaluator *ev, uint32_t at, arena *mem, uint32_t
 {
 	const action_target *targets;
 	list_sites(ev);
-	uint32_t count = evaluator_targets(ev, at, &targets), *list = arena_array(mem, uint32_t, count + 1);
+	uint32_t count = evaluator_targets(ev, at, &targets),
+			 *list = arena_array(mem, uint32_t, count + 1);
 	*n = 0;
 	for (uint32_t k = 0; k < count; k++)
 		for (uint32_t s = 0; s < ev->sites.n; s++)
@@ -96,9 +103,11 @@ static void export_constraints(evaluator *ev, strategy *out)
 		op_id o = value_def(pb->m, value);
 		strbuf where = {0};
 		loc_print(pb->m, op_at(pb->m, o)->loc, &where);
-		out->constraints[out->n_constraints++] = (strategy_constraint){
-			.function = STR("main"), .location = {arena_strdup(&out->mem, where.p ? where.p : "", where.n), where.n}, .op = pb->site_op[o],
-			.result = value - op_at(pb->m, o)->results, .sharding = export_sharding(ev, present_value(ev, v), pb->m->shardings)};
+		out->constraints[out->n_constraints++] = (strategy_constraint){.function = STR("main"),
+			.location = {arena_strdup(&out->mem, where.p ? where.p : "", where.n), where.n},
+			.op = pb->site_op[o],
+			.result = value - op_at(pb->m, o)->results,
+			.sharding = export_sharding(ev, present_value(ev, v), pb->m->shardings)};
 		strbuf_release(&where);
 	}
 }

@@ -1,7 +1,9 @@
-/* What a state, and all that further decisions can make of it, cost at least, without lowering it. Decisions only ever add axes:
- * every device keeps at least its part of the arguments, divided by all axes that may still cut them, and runs all matmuls,
- * divided by all axes that do not cut them yet. (Matmuls of smaller parts are not more efficient, and ceil(x / k) >= ceil(x) / k.)
- * Kernels run one after the other, so that the matmuls' times add up; all other kernels, and what is communicated, come on top. */
+/* What a state, and all that further decisions can make of it, cost at least, without lowering it.
+ * Decisions only ever add axes: every device keeps at least its part of the arguments, divided by
+ * all axes that may still cut them, and runs all matmuls, divided by all axes that do not cut them
+ * yet. (Matmuls of smaller parts are not more efficient, and ceil(x / k) >= ceil(x) / k.) Kernels
+ * run one after the other, so that the matmuls' times add up; all other kernels, and what is
+ * communicated, come on top. */
 #include "search/evaluate/evaluator.h"
 
 #include <stdlib.h>
@@ -20,14 +22,20 @@ static int64_t executions_of(const program *p, const folding *f, node_id n)
 	return times;
 }
 
-static bool is_contraction(uint16_t kind) { return kind == OP_DOT_GENERAL || kind == OP_DOT || kind == OP_CONVOLUTION; }
+static bool is_contraction(uint16_t kind)
+{
+	return kind == OP_DOT_GENERAL || kind == OP_DOT || kind == OP_CONVOLUTION;
+}
 
 static void find_matmuls(coster *c, const program *p, const folding *f)
 {
 	c->matmuls_known = true;
 	for (node_id n = p->main_first; n < p->main_end; n++) {
 		const node *x = &p->nodes.p[n];
-		int64_t times = x->dead || !is_contraction(x->op_kind) || x->kind != NODE_OP || x->rule == RULE_NONE ? 0 : executions_of(p, f, n);
+		int64_t times =
+			x->dead || !is_contraction(x->op_kind) || x->kind != NODE_OP || x->rule == RULE_NONE
+			? 0
+			: executions_of(p, f, n);
 		if (times)
 			vec_push(&c->matmuls, (bound_part){n, times});
 	}
@@ -41,7 +49,8 @@ static uint32_t axes_in(const evaluator *ev, sharding_id id)
 	for (uint32_t d = 0; d < s->rank; d++) {
 		axes l = sharding_dim(s, d);
 		for (uint32_t i = 0; i < l.n; i++)
-			if (axis_size(l.a[i]) == axis_size(mesh_full_axis(ev->t, ev->pb->mesh, axis_index(l.a[i]))))
+			if (axis_size(l.a[i]) ==
+				axis_size(mesh_full_axis(ev->t, ev->pb->mesh, axis_index(l.a[i]))))
 				used |= 1u << axis_index(l.a[i]);
 	}
 	return used;
@@ -63,10 +72,13 @@ static int64_t least_bytes(evaluator *ev, coster *c, const program *p, uint32_t 
 	for (uint32_t a = 0; a < p->args.n; a++) {
 		pval_id v = p->args.p[a];
 		int64_t bytes = lower_value_bytes(c->lower, apply_level(ev->pb->o->apply), c->costed, v);
-		uint32_t left = walker_pinned(present(ev), a) || !pval_type(p, v)->rank ? 0 : further & ~walker_kept(present(ev), a);
+		uint32_t left = walker_pinned(present(ev), a) || !pval_type(p, v)->rank
+			? 0
+			: further & ~walker_kept(present(ev), a);
 		if (left && c->costed[v] != SHARDING_NONE)
 			left &= ~axes_in(ev, c->costed[v]);
-		sum = sat_add(sum, sat_mul(bytes / devices_of(ev, left), f ? fold_weight(f, f->val_layer[v]) : 1));
+		sum = sat_add(
+			sum, sat_mul(bytes / devices_of(ev, left), f ? fold_weight(f, f->val_layer[v]) : 1));
 	}
 	return sum;
 }
@@ -76,13 +88,16 @@ static int64_t least_ns(evaluator *ev, coster *c, const program *p, uint32_t fur
 	int64_t sum = 0;
 	for (uint32_t i = 0; i < c->matmuls.n; i++) {
 		node_id n = c->matmuls.p[i].node;
-		const node_plan *plan = lower_node_plan(c->lower, apply_level(ev->pb->o->apply), c->costed, n);
+		const node_plan *plan =
+			lower_node_plan(c->lower, apply_level(ev->pb->o->apply), c->costed, n);
 		if (!plan)
 			continue;
 		uint32_t left = further;
-		for (uint32_t k = 0; left && k < (uint32_t)p->nodes.p[n].n_operands + p->nodes.p[n].n_results; k++)
+		for (uint32_t k = 0;
+			 left && k < (uint32_t)p->nodes.p[n].n_operands + p->nodes.p[n].n_results; k++)
 			left &= ~axes_in(ev, plan->at[k]);
-		int64_t ns = simulator_matmul_ns(c->sim, lower_facts(c->lower), n, plan, devices_of(ev, left));
+		int64_t ns =
+			simulator_matmul_ns(c->sim, lower_facts(c->lower), n, plan, devices_of(ev, left));
 		sum = sat_add(sum, sat_mul(ns, c->matmuls.p[i].times));
 	}
 	return sum;
@@ -96,7 +111,8 @@ void evaluator_bound(evaluator *ev, uint32_t further, cost *least)
 	if (!c->matmuls_known)
 		find_matmuls(c, p, way == FOLDED ? ev->fold : NULL);
 	coster_load(ev, c, way);
-	*least = (cost){.runtime_ns = least_ns(ev, c, p, further), .argument_bytes = least_bytes(ev, c, p, further)};
+	*least = (cost){.runtime_ns = least_ns(ev, c, p, further),
+		.argument_bytes = least_bytes(ev, c, p, further)};
 	least->compute_ns = least->runtime_ns;
 	least->peak_bytes = least->argument_bytes;
 }

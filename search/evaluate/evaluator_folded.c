@@ -1,4 +1,5 @@
-/* Actions of the whole program on the folded one: arguments and values stand for those of several layers. */
+/* Actions of the whole program on the folded one: arguments and values stand for those of several
+ * layers. */
 #include "search/evaluate/evaluator.h"
 
 /* ---------------------------------------------------------------- what is folded */
@@ -12,13 +13,16 @@ static bool args_agree(const problem *pb, const folding *f)
 	bool agree = true;
 	for (uint32_t a = 0; a < pb->n_args && agree; a++) {
 		uint32_t o = origin[f->arg_of[a]];
-		int32_t ra = pb->result_of_arg[a], ro = pb->result_of_arg[o], da = pb->dn.result_of_arg[a], d = pb->dn.result_of_arg[o];
-		agree = pb->pinned[a] == pb->pinned[o] && (ra < 0) == (ro < 0) && (ra < 0 || f->result_of[ra] == f->result_of[ro]) &&
+		int32_t ra = pb->result_of_arg[a], ro = pb->result_of_arg[o], da = pb->dn.result_of_arg[a],
+				d = pb->dn.result_of_arg[o];
+		agree = pb->pinned[a] == pb->pinned[o] && (ra < 0) == (ro < 0) &&
+			(ra < 0 || f->result_of[ra] == f->result_of[ro]) &&
 			(da < 0 ? da == d : d >= 0 && f->result_of[da] == f->result_of[d]);
 		agree = agree && pb->given[a] == pb->given[o];
 		size_t row = (size_t)MAX_RANK * pb->n_axes;
 		if (pb->forbidden && agree)
-			agree = !memcmp(pb->forbidden + a * row, pb->forbidden + o * row, row * sizeof *pb->forbidden);
+			agree = !memcmp(
+				pb->forbidden + a * row, pb->forbidden + o * row, row * sizeof *pb->forbidden);
 	}
 	free(origin);
 	return agree;
@@ -28,7 +32,8 @@ static bool starts_without_shardings(const problem *pb)
 {
 	const func *main = module_main(pb->m);
 	for (pval_id v = 0; v < pb->p->vals.n; v++)
-		if (pb->p->vals.p[v].value != ID_NONE && value_at(pb->m, pb->p->vals.p[v].value)->sharding != SHARDING_NONE)
+		if (pb->p->vals.p[v].value != ID_NONE &&
+			value_at(pb->m, pb->p->vals.p[v].value)->sharding != SHARDING_NONE)
 			return false;
 	for (uint32_t i = 0; i < main->n_results; i++)
 		if (main->result_shardings[i] != SHARDING_NONE)
@@ -90,7 +95,10 @@ void fold_begin(evaluator *ev)
 
 /* ---------------------------------------------------------------- actions on the folded program */
 
-static void clear_targets(evaluator *ev) { memset(ev->target_of, 0xff, ev->fold->p->vals.n * sizeof *ev->target_of); }
+static void clear_targets(evaluator *ev)
+{
+	memset(ev->target_of, 0xff, ev->fold->p->vals.n * sizeof *ev->target_of);
+}
 
 const folded_action *fold_action(evaluator *ev, const action *a)
 {
@@ -99,13 +107,16 @@ const folded_action *fold_action(evaluator *ev, const action *a)
 	uint32_t id;
 	for (uint32_t it = index_first(&ev->by_targets, h); index_next(&ev->by_targets, h, &it, &id);) {
 		const folded_action *f = &ev->actions.p[id];
-		if (f->inner == inner && f->n_key == a->n_targets && !memcmp(f->key, a->targets, a->n_targets * sizeof *a->targets))
+		if (f->inner == inner && f->n_key == a->n_targets &&
+			!memcmp(f->key, a->targets, a->n_targets * sizeof *a->targets))
 			return f;
 	}
-	action_target *key = arena_array(&ev->mem, action_target, a->n_targets), *to = arena_array(&ev->mem, action_target, a->n_targets);
+	action_target *key = arena_array(&ev->mem, action_target, a->n_targets),
+				  *to = arena_array(&ev->mem, action_target, a->n_targets);
 	if (a->n_targets)
 		memcpy(key, a->targets, a->n_targets * sizeof *key);
-	folded_action f = {.key = key, .targets = to, .n_key = a->n_targets, .inner = inner, .even = true};
+	folded_action f = {
+		.key = key, .targets = to, .n_key = a->n_targets, .inner = inner, .even = true};
 	clear_targets(ev);
 	for (uint32_t i = 0; i < a->n_targets; i++) {
 		action_target target = {fold_target(ev, inner, a->targets[i].arg), a->targets[i].dim};

@@ -1,5 +1,5 @@
-/* The strategy of a path, propagated afresh as XLA will do it: results are pinned to what their arguments got until that
- * holds. On the folded program where its layers come out alike. */
+/* The strategy of a path, propagated afresh as XLA will do it: results are pinned to what their
+ * arguments got until that holds. On the folded program where its layers come out alike. */
 #include "search/evaluate/evaluator.h"
 
 /* A program to replay on; arguments and results are its own. */
@@ -28,12 +28,14 @@ static void annotate_sites(evaluator *ev, const stage *st)
 	if (!st->folded) {
 		list_sites(ev);
 		for (uint32_t i = 0; i < ev->sites.n; i++)
-			propagation_set(st->prop, ev->sites.p[i], export_sharding(ev, present_value(ev, ev->sites.p[i]), ev->t));
+			propagation_set(st->prop, ev->sites.p[i],
+				export_sharding(ev, present_value(ev, ev->sites.p[i]), ev->t));
 		return;
 	}
 	for (uint32_t i = 0; i < ev->depth; i++) {
 		const action_target *targets;
-		uint32_t n = ev->path[i].kind == ACTION_CONSTRAIN ? walker_applied(present(ev), i, &targets) : 0;
+		uint32_t n =
+			ev->path[i].kind == ACTION_CONSTRAIN ? walker_applied(present(ev), i, &targets) : 0;
 		for (uint32_t k = 0; k < n; k++)
 			propagation_set(st->prop, targets[k].arg, export_sharding(ev, targets[k].arg, ev->t));
 	}
@@ -82,7 +84,8 @@ static void run_stage(evaluator *ev, const stage *st)
 				continue;
 			pval_id av = st->p->args.p[a], rv = st->p->results.p[r];
 			if (!sharding_same_axes(ev->t, at[av], at[rv])) {
-				ev->pins.p[r] = sharding_pin(ev->t, ev->pb->mesh, at[av], pval_type(st->p, av)->rank, late);
+				ev->pins.p[r] =
+					sharding_pin(ev->t, ev->pb->mesh, at[av], pval_type(st->p, av)->rank, late);
 				settled = false;
 			}
 		}
@@ -101,11 +104,14 @@ static bool stage_is_sure(const evaluator *ev, const stage *st)
 
 static bool stage_is_allowed(const evaluator *ev, const stage *st)
 {
-	if (unlike_arguments(ev->pb, ev->t, st->p, st->folded ? ev->fold->arg_of : NULL, propagation_shardings(st->prop)))
+	if (unlike_arguments(ev->pb, ev->t, st->p, st->folded ? ev->fold->arg_of : NULL,
+			propagation_shardings(st->prop)))
 		return false;
 	for (uint32_t a = 0; ev->pb->forbidden && a < ev->pb->n_args; a++) {
 		uint32_t own = st->folded ? ev->fold->arg_of[a] : a;
-		if (own != ID_NONE && problem_forbids_sharding(ev->pb, ev->t, a, propagation_shardings(st->prop)[st->p->args.p[own]]))
+		if (own != ID_NONE &&
+			problem_forbids_sharding(
+				ev->pb, ev->t, a, propagation_shardings(st->prop)[st->p->args.p[own]]))
 			return false;
 	}
 	return true;
@@ -151,8 +157,9 @@ static void replay(evaluator *ev, cost *out, bool *allowed)
 	}
 }
 
-/* A dim that got an axis by propagation and another one by a later decision can say only one of the two steps: with the first the
- * later axis comes too early, with the last its own earlier ones come late. Which is nearer to what was decided differs. */
+/* A dim that got an axis by propagation and another one by a later decision can say only one of the
+ * two steps: with the first the later axis comes too early, with the last its own earlier ones come
+ * late. Which is nearer to what was decided differs. */
 void evaluator_replay(evaluator *ev, cost *out, bool *allowed)
 {
 	cost last;

@@ -1,9 +1,11 @@
-/* Whether repeated layers are evaluated once: the folding that suits most plans, tried on some of them. */
+/* Whether repeated layers are evaluated once: the folding that suits most plans, tried on some of
+ * them. */
 #include "search/evaluate/evaluate.h"
 
 static bool is_stopped(const problem *pb) { return search_is_stopped(pb->o); }
 
-/* Do common plans, and all but few of some random decisions, come out of the folding? Who is told to stop takes it. */
+/* Do common plans, and all but few of some random decisions, come out of the folding? Who is told
+ * to stop takes it. */
 static bool folding_suits(problem *pb)
 {
 	enum { PATHS = 6, DEPTH = 3, ONE_OF = 8 };
@@ -35,7 +37,8 @@ static bool folding_suits(problem *pb)
 	return suits;
 }
 
-/* The tight folding when it suits. The other is taken as it is, but what it saves decides on the default budget. */
+/* The tight folding when it suits. The other is taken as it is, but what it saves decides on the
+ * default budget. */
 static void choose_folding(problem *pb)
 {
 	layering ly;
@@ -59,7 +62,8 @@ status problem_init(problem *pb, const module *annotated, const search_options *
 	TRY(problem_read(pb, annotated, o, d));
 	if (!o->unfolded)
 		choose_folding(pb);
-	pb->costs = cost_memo_new((size_t)(o->cache_bytes ? o->cache_bytes : SEARCH_DEFAULT_CACHE_BYTES) / COSTS_SHARE);
+	pb->costs = cost_memo_new(
+		(size_t)(o->cache_bytes ? o->cache_bytes : SEARCH_DEFAULT_CACHE_BYTES) / COSTS_SHARE);
 	return ST_OK;
 }
 

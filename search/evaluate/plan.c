@@ -36,7 +36,8 @@ void plan_keep(const plan *kept, plan *pl)
 	pl->n = MIN(pl->n, MAX_PLAN - fixed);
 	for (uint32_t i = 0; i < kept->n; i++)
 		if (kept->decisions[i].fixed)
-			plan_insert(pl, i < first || !kept->decisions[i].on_role ? in_front++ : pl->n, &kept->decisions[i], kept->tactics[i]);
+			plan_insert(pl, i < first || !kept->decisions[i].on_role ? in_front++ : pl->n,
+				&kept->decisions[i], kept->tactics[i]);
 }
 
 void plan_drop(plan *pl, uint32_t at)
@@ -57,7 +58,10 @@ void plan_move(plan *pl, uint32_t at, uint32_t to)
 uint32_t plan_zero_at(const plan *pl)
 {
 	uint32_t at = 0;
-	while (at < pl->n && !(pl->decisions[at].on_role && (pl->decisions[at].role == ROLE_ACTION_ZERO2 || pl->decisions[at].role == ROLE_ACTION_ZERO3)))
+	while (at < pl->n &&
+		!(pl->decisions[at].on_role &&
+			(pl->decisions[at].role == ROLE_ACTION_ZERO2 ||
+				pl->decisions[at].role == ROLE_ACTION_ZERO3)))
 		at++;
 	return at;
 }
@@ -76,7 +80,8 @@ void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t oth
 {
 	for (uint32_t i = 0; i < pl->n; i++) {
 		uint32_t has = pl->decisions[i].axis;
-		if (!pl->decisions[i].fixed && (has == axis || has == other) && (group == ID_NONE || pl->decisions[i].group == group))
+		if (!pl->decisions[i].fixed && (has == axis || has == other) &&
+			(group == ID_NONE || pl->decisions[i].group == group))
 			pl->decisions[i] = action_on_axis(pb, &pl->decisions[i], has == axis ? other : axis);
 	}
 }
@@ -101,12 +106,15 @@ void plan_imitate_axis(const problem *pb, plan *pl, uint32_t axis, uint32_t othe
 
 static bool same_targets(const action *a, const action *b)
 {
-	return a->n_targets == b->n_targets && (a->targets == b->targets || !memcmp(a->targets, b->targets, a->n_targets * sizeof *a->targets));
+	return a->n_targets == b->n_targets &&
+		(a->targets == b->targets ||
+			!memcmp(a->targets, b->targets, a->n_targets * sizeof *a->targets));
 }
 
 bool action_is_twin(const action *a, const action *b)
 {
-	return a->axis != b->axis && a->kind == b->kind && a->on_role == b->on_role && (!a->on_role || a->role == b->role) && !b->fixed && same_targets(a, b);
+	return a->axis != b->axis && a->kind == b->kind && a->on_role == b->on_role &&
+		(!a->on_role || a->role == b->role) && !b->fixed && same_targets(a, b);
 }
 
 static int compare(int64_t a, int64_t b) { return a < b ? -1 : a > b; }
@@ -127,14 +135,16 @@ int plan_compare(const plan *a, const plan *b)
 
 bool action_same(const action *a, const action *b)
 {
-	return a->axis == b->axis && a->kind == b->kind && action_holds(a) == action_holds(b) && same_targets(a, b);
+	return a->axis == b->axis && a->kind == b->kind && action_holds(a) == action_holds(b) &&
+		same_targets(a, b);
 }
 
 bool plan_same(const plan *a, const plan *b)
 {
 	bool same = a->n == b->n;
 	for (uint32_t i = 0; i < a->n && same; i++)
-		same = a->decisions[i].axis == b->decisions[i].axis && same_targets(&a->decisions[i], &b->decisions[i]);
+		same = a->decisions[i].axis == b->decisions[i].axis &&
+			same_targets(&a->decisions[i], &b->decisions[i]);
 	return same;
 }
 
@@ -191,7 +201,8 @@ void plan_clear_group(const problem *pb, arena *mem, plan *pl, uint32_t group, u
 		const action *d = &pl->decisions[i];
 		if (d->fixed || d->kind == ACTION_CONSTRAIN || !(axis_mask >> d->axis & 1))
 			continue;
-		if (d->group == group || (!plan_leave_out(pb, mem, pl, i, group) && pb->group_of[d->targets[0].arg] == group))
+		if (d->group == group ||
+			(!plan_leave_out(pb, mem, pl, i, group) && pb->group_of[d->targets[0].arg] == group))
 			plan_drop(pl, i);
 	}
 }
@@ -206,12 +217,14 @@ static int64_t exp2_fixed(int64_t x)
 	return whole + (int64_t)((__int128)whole * (x % LOG2_ONE) / LOG2_ONE);
 }
 
-/* Memory counts MEMORY_WEIGHT times as much as time: a hundredth of it is worth a tenth of the time. So what comes nearer to the limit is
- * better, but not whatever it takes. Dear: more than any time of a step in ns. */
+/* Memory counts MEMORY_WEIGHT times as much as time: a hundredth of it is worth a tenth of the
+ * time. So what comes nearer to the limit is better, but not whatever it takes. Dear: more than any
+ * time of a step in ns. */
 int64_t cost_too_large(const cost *c)
 {
 	enum { MEMORY_WEIGHT = 10, DEAR = 14 };
-	return exp2_fixed(log2_fixed(MAX(c->peak_bytes, 1)) + log2_fixed(MAX(c->runtime_ns, 1)) / MEMORY_WEIGHT + (int64_t)DEAR * LOG2_ONE);
+	return exp2_fixed(log2_fixed(MAX(c->peak_bytes, 1)) +
+		log2_fixed(MAX(c->runtime_ns, 1)) / MEMORY_WEIGHT + (int64_t)DEAR * LOG2_ONE);
 }
 
 int64_t plan_energy(const problem *pb, const cost *c)
@@ -245,6 +258,7 @@ void baseline_plan(const problem *pb, const char *name, plan *out)
 	uint32_t last = one_axis && pb->n_axes ? 1 : pb->n_axes;
 	for (uint32_t axis = 0; axis < last; axis++)
 		add_role(pb, out, ROLE_ACTION_DATA_PARALLEL, axis);
-	for (uint32_t axis = 0; axis < last && (zero == ROLE_ACTION_ZERO2 || zero == ROLE_ACTION_ZERO3); axis++)
+	for (uint32_t axis = 0; axis < last && (zero == ROLE_ACTION_ZERO2 || zero == ROLE_ACTION_ZERO3);
+		 axis++)
 		add_role(pb, out, zero, axis);
 }

@@ -1,9 +1,11 @@
-/* A replay is one fresh run of the whole pipeline on the annotated module: what XLA will do with the answer. */
+/* A replay is one fresh run of the whole pipeline on the annotated module: what XLA will do with
+ * the answer. */
 #include "search/evaluate/evaluate.h"
 
 #include <stdlib.h>
 
-sharding_id sharding_pin(sharding_table *t, mesh_id mesh, sharding_id id, uint32_t rank, int16_t priority)
+sharding_id sharding_pin(
+	sharding_table *t, mesh_id mesh, sharding_id id, uint32_t rank, int16_t priority)
 {
 	sharding_edit e;
 	if (id == SHARDING_NONE)
@@ -18,7 +20,10 @@ sharding_id sharding_pin(sharding_table *t, mesh_id mesh, sharding_id id, uint32
 	return sharding_intern(t, &e);
 }
 
-static axes axes_of_dim(const sharding_table *t, sharding_id id, uint32_t d) { return id == SHARDING_NONE ? (axes){0} : sharding_dim(sharding_get(t, id), d); }
+static axes axes_of_dim(const sharding_table *t, sharding_id id, uint32_t d)
+{
+	return id == SHARDING_NONE ? (axes){0} : sharding_dim(sharding_get(t, id), d);
+}
 
 bool sharding_same_axes(const sharding_table *t, sharding_id a, sharding_id b)
 {
@@ -31,7 +36,8 @@ bool sharding_same_axes(const sharding_table *t, sharding_id a, sharding_id b)
 	return true;
 }
 
-uint32_t unlike_arguments(const problem *pb, const sharding_table *t, const program *p, const uint32_t *arg_of, const sharding_id *shardings)
+uint32_t unlike_arguments(const problem *pb, const sharding_table *t, const program *p,
+	const uint32_t *arg_of, const sharding_id *shardings)
 {
 	uint32_t n = 0;
 	for (uint32_t a = 0; pb->o->n_groups && a < pb->n_args; a++) {
@@ -43,7 +49,8 @@ uint32_t unlike_arguments(const problem *pb, const sharding_table *t, const prog
 	return n;
 }
 
-/* The latest priority of the strategy: a pinned result only records what the decisions led to, so it comes with the last. */
+/* The latest priority of the strategy: a pinned result only records what the decisions led to, so
+ * it comes with the last. */
 static int16_t last_priority(const sharding_table *t, const strategy *s)
 {
 	int16_t last = 0;
@@ -55,7 +62,8 @@ static int16_t last_priority(const sharding_table *t, const strategy *s)
 	return last ? last : -1;
 }
 
-status replay_strategy(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, diag *d)
+status replay_strategy(
+	const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, diag *d)
 {
 	sharding_table *t = pb->m->shardings;
 	int16_t late = last_priority(t, s);
@@ -63,7 +71,8 @@ status replay_strategy(const problem *pb, const module *original, strategy *s, c
 		module *annotated = NULL;
 		evaluation ev;
 		TRY(strategy_apply(original, s, &annotated, d));
-		status st = simulate_module(annotated, pb->o->device, s->apply, pb->o->axis_links, out, &ev, d);
+		status st =
+			simulate_module(annotated, pb->o->device, s->apply, pb->o->axis_links, out, &ev, d);
 		bool settled = true;
 		*allowed = true;
 		if (st == ST_OK) {
@@ -78,7 +87,8 @@ status replay_strategy(const problem *pb, const module *original, strategy *s, c
 					continue;
 				pval_id av = ev.p->args.p[a], rv = ev.p->results.p[r];
 				if (!sharding_same_axes(t, ev.shardings[av], ev.shardings[rv])) {
-					s->results[r] = sharding_pin(t, pb->mesh, ev.shardings[av], pval_type(ev.p, av)->rank, late);
+					s->results[r] = sharding_pin(
+						t, pb->mesh, ev.shardings[av], pval_type(ev.p, av)->rank, late);
 					settled = false;
 				}
 			}
@@ -90,14 +100,16 @@ status replay_strategy(const problem *pb, const module *original, strategy *s, c
 	}
 }
 
-status replay_applied(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, evaluation *keep, diag *d)
+status replay_applied(const problem *pb, const module *original, strategy *s, cost *out,
+	bool *allowed, evaluation *keep, diag *d)
 {
 	TRY(replay_strategy(pb, original, s, out, allowed, d));
 	if (!apply_is_exact(s->apply) && !keep)
 		return ST_OK;
 	module *annotated;
 	TRY(strategy_apply(original, s, &annotated, d));
-	status st = simulate_applied(annotated, pb->o->device, s->apply, pb->o->axis_links, out, keep, d);
+	status st =
+		simulate_applied(annotated, pb->o->device, s->apply, pb->o->axis_links, out, keep, d);
 	module_free(annotated);
 	return st;
 }

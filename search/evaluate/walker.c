@@ -1,5 +1,5 @@
-/* One path of decisions on one program: decide -> settle, and back. The program is the problem's, or the folded one, of
- * which every argument and value stands for those of several layers. */
+/* One path of decisions on one program: decide -> settle, and back. The program is the problem's,
+ * or the folded one, of which every argument and value stands for those of several layers. */
 #include "search/evaluate/walker.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 enum { PRIORITY_UNSET = 255, SET_SLOTS = 1 << 10 };
 
 typedef struct step {
-	uint32_t mark;                  /* trail length before */
+	uint32_t mark;                   /* trail length before */
 	uint32_t applied, changes, dims; /* lengths of the logs before */
 	uint64_t hash;
 } step;
@@ -23,7 +23,8 @@ typedef struct set_slot { /* a sharding with one more axis, every dim closed */
 	bool used;
 } set_slot;
 
-/* At which step the dim of a value first got axes, and at which it last got any; PRIORITY_UNSET: it has none. */
+/* At which step the dim of a value first got axes, and at which it last got any; PRIORITY_UNSET: it
+ * has none. */
 typedef struct dim_steps {
 	uint8_t first, last;
 } dim_steps;
@@ -42,29 +43,32 @@ struct walker {
 	step steps[MAX_PLAN];
 	effect_memo *effects;
 	bool no_memo;
-	uint32_t *stamps, stamp;   /* by pval: the decision that last changed it */
-	VEC(value_is) values; /* what the last decision changed, and to what */
-	VEC(effect_arg) args;     /* .. and all else that is remembered of it */
+	uint32_t *stamps, stamp; /* by pval: the decision that last changed it */
+	VEC(value_is) values;    /* what the last decision changed, and to what */
+	VEC(effect_arg) args;    /* .. and all else that is remembered of it */
 	VEC(uint32_t) dims;
 	VEC(pval_id) asked;
 	VEC(value_is) reads;
 	uint64_t hash;
 	VEC(uint64_t) sharding_hashes; /* by sharding id, 0: not computed */
 	bool *decided, *pinned;
-	uint32_t *kept;    /* by argument: axes it was told to stay free of */
-	uint32_t *origin;  /* by argument: one of the problem's that it stands for */
-	uint32_t *noted;   /* by pval: row in steps_of of arguments and of values that may be constrained; ID_NONE */
+	uint32_t *kept;   /* by argument: axes it was told to stay free of */
+	uint32_t *origin; /* by argument: one of the problem's that it stands for */
+	uint32_t *noted; /* by pval: row in steps_of of arguments and of values that may be constrained;
+	                    ID_NONE */
 	uint32_t n_noted;
 	dim_steps *steps_of; /* [noted][MAX_RANK] */
 	VEC(action_target) applied;
 	VEC(arg_change) changes;
 	VEC(dim_change) dim_log;
 	set_slot *sets;
-	bool uneven; /* the last decision failed because the layers that must be alike are not, or came to be so in different ways */
+	bool uneven; /* the last decision failed because the layers that must be alike are not, or came
+	                to be so in different ways */
 };
 
-/* Which axes cut which dim; priorities and ids do not count, and open or closed only where a part of an axis cuts: of what
- * is open, arguments and results of main lose such parts (program_trim_io). */
+/* Which axes cut which dim; priorities and ids do not count, and open or closed only where a part
+ * of an axis cuts: of what is open, arguments and results of main lose such parts
+ * (program_trim_io). */
 static uint64_t find_hash(walker *w, sharding_id id)
 {
 	while (w->sharding_hashes.n <= id)
@@ -121,7 +125,8 @@ static void number_noted(walker *w)
 	w->noted = xmalloc((w->p->vals.n + 1) * sizeof *w->noted);
 	w->n_noted = w->n_args;
 	for (pval_id v = 0; v < w->p->vals.n; v++)
-		w->noted[v] = w->p->vals.p[v].arg_index >= 0 ? (uint32_t)w->p->vals.p[v].arg_index : ID_NONE;
+		w->noted[v] =
+			w->p->vals.p[v].arg_index >= 0 ? (uint32_t)w->p->vals.p[v].arg_index : ID_NONE;
 	for (uint32_t k = 0; k < pb->n_site_classes; k++)
 		for (uint32_t i = 0; i < pb->site_classes[k].n; i++)
 			note_site(w, pb->site_classes[k].targets[i].arg);
@@ -137,7 +142,8 @@ walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, si
 	w->p = fold ? fold->p : pb->p;
 	w->t = t;
 	w->n_args = w->p->args.n;
-	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	propagate_options po = {
+		.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	w->prop = propagation_new(w->p, t, &po);
 	propagation_limit(w->prop, STEP_PARTS * memo_bytes, SETTLE_PARTS * memo_bytes);
 	w->effects = effects_new(w->p->vals.n, w->n_args, EFFECT_PARTS * memo_bytes);
@@ -228,7 +234,8 @@ bool walker_priorities_differ(const walker *w)
 
 uint32_t walker_applied(const walker *w, uint32_t at, const action_target **out)
 {
-	uint32_t first = w->steps[at].applied, end = at + 1 < w->depth ? w->steps[at + 1].applied : w->applied.n;
+	uint32_t first = w->steps[at].applied,
+			 end = at + 1 < w->depth ? w->steps[at + 1].applied : w->applied.n;
 	*out = w->applied.p + first;
 	return end - first;
 }
@@ -254,7 +261,8 @@ static bool holds_axis(const walker *w, sharding_id id, uint32_t axis)
 	return uses_axis(sharding_replicated(s), axis) || uses_axis(sharding_unreduced(s), axis);
 }
 
-/* The open dim that the whole axis cuts, as propagation alone leaves it; ID_NONE when there is none. */
+/* The open dim that the whole axis cuts, as propagation alone leaves it; ID_NONE when there is
+ * none. */
 static uint32_t propagated_dim(const walker *w, const sharding *s, uint32_t axis)
 {
 	for (uint32_t d = 0; d < s->rank; d++) {
@@ -266,8 +274,9 @@ static uint32_t propagated_dim(const walker *w, const sharding *s, uint32_t axis
 	return ID_NONE;
 }
 
-/* An inner value takes the axis on the target's dim when no dim of it has the axis yet, and it divides; it is kept off an axis that it
- * does not have. Where the user constrains, propagation gives way: the axis is held where it is, or leaves the dim that it came to. */
+/* An inner value takes the axis on the target's dim when no dim of it has the axis yet, and it
+ * divides; it is kept off an axis that it does not have. Where the user constrains, propagation
+ * gives way: the axis is held where it is, or leaves the dim that it came to. */
 static bool can_constrain(const walker *w, const action *a, const action_target *target)
 {
 	sharding_id id = propagation_shardings(w->prop)[target->arg];
@@ -281,11 +290,13 @@ static bool can_constrain(const walker *w, const action *a, const action_target 
 			return true;
 		taken = propagated_dim(w, s, a->axis) == ID_NONE;
 	}
-	int64_t size = axis_size(mesh_full_axis(w->t, w->pb->mesh, a->axis)), parts = s && target->dim != DIM_KEEP ? sharding_dim_parts(s, target->dim) : 1;
+	int64_t size = axis_size(mesh_full_axis(w->t, w->pb->mesh, a->axis)),
+			parts = s && target->dim != DIM_KEEP ? sharding_dim_parts(s, target->dim) : 1;
 	return !taken && (target->dim == DIM_KEEP || ty->dims[target->dim] % (parts * size) == 0);
 }
 
-/* The dim that can take the axis: the wanted one, or the largest shard for DIM_LARGEST; ID_NONE when none can. */
+/* The dim that can take the axis: the wanted one, or the largest shard for DIM_LARGEST; ID_NONE
+ * when none can. */
 static uint32_t dim_for(const walker *w, const action_target *target, uint32_t axis)
 {
 	pval_id v = w->p->args.p[target->arg];
@@ -303,7 +314,8 @@ static uint32_t dim_for(const walker *w, const action_target *target, uint32_t a
 		if (target->dim != DIM_LARGEST && d != target->dim)
 			continue;
 		int64_t parts = s ? sharding_dim_parts(s, d) : 1;
-		if (dims[d] <= 0 || dims[d] % (parts * size) != 0 || problem_forbids(w->pb, w->origin[target->arg], d, axis))
+		if (dims[d] <= 0 || dims[d] % (parts * size) != 0 ||
+			problem_forbids(w->pb, w->origin[target->arg], d, axis))
 			continue;
 		if (dims[d] / parts > best) {
 			best = dims[d] / parts;
@@ -313,7 +325,8 @@ static uint32_t dim_for(const walker *w, const action_target *target, uint32_t a
 	return chosen;
 }
 
-bool problem_forbids_sharding(const problem *pb, const sharding_table *t, uint32_t arg, sharding_id id)
+bool problem_forbids_sharding(
+	const problem *pb, const sharding_table *t, uint32_t arg, sharding_id id)
 {
 	if (!pb->forbidden || id == SHARDING_NONE)
 		return false;
@@ -348,7 +361,10 @@ bool walker_can(const walker *w, const action *a)
 
 /* ---------------------------------------------------------------- deciding */
 
-static void log_arg(walker *w, uint32_t arg) { vec_push(&w->changes, (arg_change){arg, w->kept[arg], w->decided[arg]}); }
+static void log_arg(walker *w, uint32_t arg)
+{
+	vec_push(&w->changes, (arg_change){arg, w->kept[arg], w->decided[arg]});
+}
 
 /* Closed, with the axis added to a dim unless d is ID_NONE. */
 static sharding_id make_set(walker *w, sharding_id id, type_id type, uint32_t d, uint32_t axis)
@@ -388,8 +404,10 @@ static void take_away(sharding_edit *e, uint32_t dim, axis_ref axis)
 	e->dims[dim].axes = left;
 }
 
-/* A sharding with the axis added to a dim, which is closed, or to the replicated ones; the others stay open to later decisions. */
-static sharding_id make_constrained(walker *w, sharding_id id, type_id type, uint32_t dim, uint32_t axis)
+/* A sharding with the axis added to a dim, which is closed, or to the replicated ones; the others
+ * stay open to later decisions. */
+static sharding_id make_constrained(
+	walker *w, sharding_id id, type_id type, uint32_t dim, uint32_t axis)
 {
 	sharding_edit e;
 	axis_ref whole = mesh_full_axis(w->t, w->pb->mesh, axis);
@@ -398,7 +416,8 @@ static sharding_id make_constrained(walker *w, sharding_id id, type_id type, uin
 	else
 		sharding_to_edit(w->t, id, &e);
 	bool there = dim != DIM_KEEP && uses_axis((axes){e.dims[dim].axes.a, e.dims[dim].axes.n}, axis);
-	uint32_t from = id == SHARDING_NONE || there ? ID_NONE : propagated_dim(w, sharding_get(w->t, id), axis);
+	uint32_t from =
+		id == SHARDING_NONE || there ? ID_NONE : propagated_dim(w, sharding_get(w->t, id), axis);
 	if (from != ID_NONE)
 		take_away(&e, from, whole);
 	if (dim == DIM_KEEP) {
@@ -429,8 +448,8 @@ static bool changed_dim(const walker *w, sharding_id old, const sharding *now, u
 	return a.n != b.n || (a.n && memcmp(a.a, b.a, a.n * sizeof *a.a));
 }
 
-/* Remembers at which steps each dim of an argument, or of a value that may be constrained, got axes: one of them is its user
- * priority in the answer. */
+/* Remembers at which steps each dim of an argument, or of a value that may be constrained, got
+ * axes: one of them is its user priority in the answer. */
 static void note_priorities(walker *w, uint32_t from_mark, uint32_t step)
 {
 	const trail_change *trail = propagation_trail(w->prop);
@@ -455,7 +474,9 @@ static bool apply_target(walker *w, const action *a, action_target target)
 	if (a->kind == ACTION_CONSTRAIN) {
 		if (!can_constrain(w, a, &target))
 			return false;
-		propagation_set(w->prop, arg, make_constrained(w, propagation_shardings(w->prop)[arg], w->p->vals.p[arg].type, target.dim, a->axis));
+		propagation_set(w->prop, arg,
+			make_constrained(w, propagation_shardings(w->prop)[arg], w->p->vals.p[arg].type,
+				target.dim, a->axis));
 		vec_push(&w->applied, target);
 		return true;
 	}
@@ -481,8 +502,11 @@ static bool apply_target(walker *w, const action *a, action_target target)
 
 static step *open_step(walker *w)
 {
-	w->steps[w->depth] = (step){.mark = propagation_mark(w->prop), .applied = w->applied.n, .changes = w->changes.n, .dims = w->dim_log.n,
-	                            .hash = w->hash};
+	w->steps[w->depth] = (step){.mark = propagation_mark(w->prop),
+		.applied = w->applied.n,
+		.changes = w->changes.n,
+		.dims = w->dim_log.n,
+		.hash = w->hash};
 	return &w->steps[w->depth++];
 }
 
@@ -574,9 +598,11 @@ static bool settle(walker *w, const step *s)
 		uint32_t arg = w->noted[v];
 		if (w->fold)
 			w->uneven |= !fold_is_even(w->fold, state, v);
-		allowed &= arg >= w->n_args || !problem_forbids_sharding(w->pb, w->t, w->origin[arg], state[v]);
+		allowed &=
+			arg >= w->n_args || !problem_forbids_sharding(w->pb, w->t, w->origin[arg], state[v]);
 	}
-	/* Propagation carried a forbidden axis somewhere: the decision that did it is not on the worklist. */
+	/* Propagation carried a forbidden axis somewhere: the decision that did it is not on the
+	 * worklist. */
 	return allowed && !w->uneven;
 }
 
@@ -601,7 +627,9 @@ bool walker_decide(walker *w, const action *a)
 	w->uneven = false;
 	if (w->depth == MAX_PLAN)
 		return false;
-	const effect *known = propagation_is_stable(w->prop) && !w->no_memo ? effects_find(w->effects, a, propagation_shardings(w->prop), w->kept) : NULL;
+	const effect *known = propagation_is_stable(w->prop) && !w->no_memo
+		? effects_find(w->effects, a, propagation_shardings(w->prop), w->kept)
+		: NULL;
 	return known ? retrace(w, known) : decide_anew(w, a);
 }
 
@@ -636,7 +664,8 @@ bool walker_same_state(walker *w, walker *whole)
 	for (uint32_t i = 0; i < whole->n_args && same; i++) {
 		uint32_t arg = w->fold ? w->fold->arg_of[i] : i;
 		same = w->decided[arg] == whole->decided[i] && w->kept[arg] == whole->kept[i] &&
-		       !memcmp(w->steps_of + (size_t)arg * MAX_RANK, whole->steps_of + (size_t)i * MAX_RANK, MAX_RANK * sizeof *w->steps_of);
+			!memcmp(w->steps_of + (size_t)arg * MAX_RANK, whole->steps_of + (size_t)i * MAX_RANK,
+				MAX_RANK * sizeof *w->steps_of);
 	}
 	return same;
 }

@@ -12,30 +12,43 @@ typedef struct effect { /* all but the flags: of a decision that was taken, what
 	bool done, uneven, stable;
 	uint8_t bits;
 	uint32_t n_values, n_args, n_applied, n_dims;
-	uint64_t hash; /* the bits of the state's that changed */
+	uint64_t hash;          /* the bits of the state's that changed */
 	const uint32_t *values; /* packed: effect_value */
 	const effect_arg *args;
 	const action_target *applied;
 	const uint32_t *dims;
 } effect;
-static inline value_is effect_value(const effect *e, uint32_t i) { return read_unpack(e->bits, e->values[i]); }
+static inline value_is effect_value(const effect *e, uint32_t i)
+{
+	return read_unpack(e->bits, e->values[i]);
+}
 typedef struct effect_memo effect_memo;
 effect_memo *effects_new(uint32_t n_values, uint32_t n_args, size_t limit);
 void effects_free(effect_memo *m);
 void effects_clear(effect_memo *m);
-/* In the state with these shardings by value and axes kept free by argument; NULL: not known. Valid until something is added. */
-const effect *effects_find(const effect_memo *m, const action *a, const sharding_id *values, const uint32_t *kept);
-/* Copies all but the action's targets, which must outlive the memo; values: o's. reads: all that it depends on, values or, numbered
- * behind them, arguments with the axes they are kept free of; as read_tree_add has them. Starts over when it is full. */
-void effects_add(effect_memo *m, const action *a, const value_is *reads, uint32_t n_reads, const value_is *values, uint32_t n_values, const effect *o);
+/* In the state with these shardings by value and axes kept free by argument; NULL: not known. Valid
+ * until something is added. */
+const effect *effects_find(
+	const effect_memo *m, const action *a, const sharding_id *values, const uint32_t *kept);
+/* Copies all but the action's targets, which must outlive the memo; values: o's. reads: all that it
+ * depends on, values or, numbered behind them, arguments with the axes they are kept free of; as
+ * read_tree_add has them. Starts over when it is full. */
+void effects_add(effect_memo *m, const action *a, const value_is *reads, uint32_t n_reads,
+	const value_is *values, uint32_t n_values, const effect *o);
 
-/* walker.c: the path on one program. fold: NULL for the problem's own; otherwise arguments are the folded program's. Its memos take
- * WALKER_PARTS times memo_bytes at most. */
-enum { STEP_PARTS = 1, SETTLE_PARTS = 3, EFFECT_PARTS = 9, WALKER_PARTS = STEP_PARTS + SETTLE_PARTS + EFFECT_PARTS };
+/* walker.c: the path on one program. fold: NULL for the problem's own; otherwise arguments are the
+ * folded program's. Its memos take WALKER_PARTS times memo_bytes at most. */
+enum {
+	STEP_PARTS = 1,
+	SETTLE_PARTS = 3,
+	EFFECT_PARTS = 9,
+	WALKER_PARTS = STEP_PARTS + SETTLE_PARTS + EFFECT_PARTS
+};
 typedef struct walker walker;
 walker *walker_new(const problem *pb, const folding *fold, sharding_table *t, size_t memo_bytes);
 void walker_free(walker *w);
-void walker_restart(walker *w, bool no_memo); /* without decisions; computes where it starts from again */
+void walker_restart(
+	walker *w, bool no_memo); /* without decisions; computes where it starts from again */
 uint32_t walker_depth(const walker *w);
 uint64_t walker_hash(const walker *w);
 /* The same of any n values of the walker's sharding table. */
@@ -43,20 +56,22 @@ uint64_t walker_hash_of(walker *w, const sharding_id *state, uint32_t n);
 const sharding_id *walker_state(walker *w); /* by pval */
 bool walker_can(const walker *w, const action *a);
 bool walker_decide(walker *w, const action *a);
-/* The last decision failed because layers that must be alike came out differently, or became so in different steps: then it may
- * depend on how many there are. */
+/* The last decision failed because layers that must be alike came out differently, or became so in
+ * different steps: then it may depend on how many there are. */
 bool walker_was_uneven(const walker *w);
 void walker_undo(walker *w, uint32_t depth);
 bool walker_decided(const walker *w, uint32_t arg);
 bool walker_pinned(const walker *w, uint32_t arg);
-uint32_t walker_kept(const walker *w, uint32_t arg); /* axes that decisions keep it free of, a bit each */
+uint32_t walker_kept(
+	const walker *w, uint32_t arg); /* axes that decisions keep it free of, a bit each */
 /* Step at which the dim first, or last, got axes; 0: it has none, or got them at the first step. */
 typedef enum priority_of { FIRST_AXES, LAST_AXES } priority_of;
 uint8_t walker_priority(const walker *w, pval_id v, uint32_t dim, priority_of when);
 bool walker_priorities_differ(const walker *w); /* of any dim, the one from the other */
 /* Targets that the decision at this depth really changed. */
 uint32_t walker_applied(const walker *w, uint32_t at, const action_target **out);
-/* Equal shardings of all values, equal facts about all arguments; `whole` walks the problem's own program. */
+/* Equal shardings of all values, equal facts about all arguments; `whole` walks the problem's own
+ * program. */
 bool walker_same_state(walker *w, walker *whole);
 
 #endif

@@ -18,18 +18,24 @@ static uint32_t log2_floor(int64_t v)
 	return n;
 }
 
-/* How often random moves pick a group's actions: by what the group holds, and which role tends to decide run time. */
+/* How often random moves pick a group's actions: by what the group holds, and which role tends to
+ * decide run time. */
 static uint32_t group_weight(const problem *pb, uint32_t g)
 {
-	static const uint32_t of_role[ROLE_COUNT] = {[ROLE_PARAMETER] = 3, [ROLE_STATE] = 1, [ROLE_DATA] = 6, [ROLE_OTHER] = 1};
+	static const uint32_t of_role[ROLE_COUNT] = {
+		[ROLE_PARAMETER] = 3, [ROLE_STATE] = 1, [ROLE_DATA] = 6, [ROLE_OTHER] = 1};
 	int64_t bytes = 0;
 	for (uint32_t i = pb->group_first[g]; i < pb->group_first[g + 1]; i++)
 		bytes = sat_add(bytes, pb->arg_bytes[pb->group_members[i]]);
-	return of_role[pb->roles[pb->group_members[pb->group_first[g]]]] * (1 + log2_floor(MAX(bytes, 1)));
+	return of_role[pb->roles[pb->group_members[pb->group_first[g]]]] *
+		(1 + log2_floor(MAX(bytes, 1)));
 }
 
 const char *const role_action_names[ROLE_ACTION_COUNT] = {
-	[ROLE_ACTION_DATA_PARALLEL] = "data_parallel", [ROLE_ACTION_ZERO2] = "zero2", [ROLE_ACTION_ZERO3] = "zero3", [ROLE_ACTION_REPLICATE] = "replicate"};
+	[ROLE_ACTION_DATA_PARALLEL] = "data_parallel",
+	[ROLE_ACTION_ZERO2] = "zero2",
+	[ROLE_ACTION_ZERO3] = "zero3",
+	[ROLE_ACTION_REPLICATE] = "replicate"};
 
 role_action role_action_find(const char *name)
 {
@@ -47,15 +53,20 @@ void actions_make_roles(problem *pb)
 			pb->role_actions[r * pb->n_axes + axis] = action_role(pb, r, axis, NULL);
 }
 
-const action *action_of_role(const problem *pb, role_action which, uint32_t axis) { return &pb->role_actions[which * pb->n_axes + axis]; }
+const action *action_of_role(const problem *pb, role_action which, uint32_t axis)
+{
+	return &pb->role_actions[which * pb->n_axes + axis];
+}
 
 action action_role(problem *pb, role_action which, uint32_t axis, const bool *allowed)
 {
 	VEC(action_target) t = {0};
-	bool data = which == ROLE_ACTION_DATA_PARALLEL, zero2 = which == ROLE_ACTION_ZERO2, zero3 = which == ROLE_ACTION_ZERO3, keep = which == ROLE_ACTION_REPLICATE;
+	bool data = which == ROLE_ACTION_DATA_PARALLEL, zero2 = which == ROLE_ACTION_ZERO2,
+		 zero3 = which == ROLE_ACTION_ZERO3, keep = which == ROLE_ACTION_REPLICATE;
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t a = 0; a < pb->n_args; a++) {
-			if (pb->pinned[a] || (allowed && !allowed[a]) || pval_type(pb->p, pb->p->args.p[a])->rank == 0)
+			if (pb->pinned[a] || (allowed && !allowed[a]) ||
+				pval_type(pb->p, pb->p->args.p[a])->rank == 0)
 				continue;
 			role r = pb->roles[a];
 			/* Parameters first, so that ZeRO-2 closes them before the state propagates. */
@@ -73,9 +84,15 @@ action action_role(problem *pb, role_action which, uint32_t axis, const bool *al
 			}
 		}
 	action made = {
-		.kind = keep ? ACTION_REPLICATE : ACTION_PARTITION, .axis = axis, .group = ID_NONE, .dim = DIM_LARGEST, .weight = data ? 200 : 60,
-		.on_role = true, .role = which,
-		.targets = targets_copy(pb, t.p, t.n), .n_targets = t.n,
+		.kind = keep ? ACTION_REPLICATE : ACTION_PARTITION,
+		.axis = axis,
+		.group = ID_NONE,
+		.dim = DIM_LARGEST,
+		.weight = data ? 200 : 60,
+		.on_role = true,
+		.role = which,
+		.targets = targets_copy(pb, t.p, t.n),
+		.n_targets = t.n,
 	};
 	vec_release(&t);
 	return made;
@@ -86,15 +103,28 @@ action action_manual(problem *pb, const uint32_t *args, uint32_t n, uint32_t dim
 	action_target *t = arena_array(&pb->mem, action_target, n);
 	for (uint32_t i = 0; i < n; i++)
 		t[i] = (action_target){args[i], dim};
-	return (action){.kind = ACTION_PARTITION, .axis = axis, .group = ID_NONE, .dim = dim, .weight = 100, .targets = t, .n_targets = n};
+	return (action){.kind = ACTION_PARTITION,
+		.axis = axis,
+		.group = ID_NONE,
+		.dim = dim,
+		.weight = 100,
+		.targets = t,
+		.n_targets = n};
 }
 
 action action_constrain(const action_target *targets, uint32_t n, uint32_t dim, uint32_t axis)
 {
-	return (action){.kind = ACTION_CONSTRAIN, .axis = axis, .group = ID_NONE, .dim = dim, .weight = 2, .targets = targets, .n_targets = n};
+	return (action){.kind = ACTION_CONSTRAIN,
+		.axis = axis,
+		.group = ID_NONE,
+		.dim = dim,
+		.weight = 2,
+		.targets = targets,
+		.n_targets = n};
 }
 
-static void push_partitions(problem *pb, const uint32_t *members, uint32_t n, uint32_t group, uint32_t weight, uint32_t axis_mask, action_list *out)
+static void push_partitions(problem *pb, const uint32_t *members, uint32_t n, uint32_t group,
+	uint32_t weight, uint32_t axis_mask, action_list *out)
 {
 	const int64_t *dims = problem_dims(pb, members[0]);
 	uint32_t rank = pval_type(pb->p, pb->p->args.p[members[0]])->rank;
@@ -111,7 +141,14 @@ static void push_partitions(problem *pb, const uint32_t *members, uint32_t n, ui
 				if (!problem_forbids(pb, members[i], d, axis))
 					t[taken++] = (action_target){members[i], d};
 			if (taken)
-				vec_push(out, (action){.kind = ACTION_PARTITION, .axis = axis, .group = group, .dim = d, .weight = weight, .targets = t, .n_targets = taken});
+				vec_push(out,
+					(action){.kind = ACTION_PARTITION,
+						.axis = axis,
+						.group = group,
+						.dim = d,
+						.weight = weight,
+						.targets = t,
+						.n_targets = taken});
 		}
 	}
 }

@@ -1,5 +1,6 @@
-/* Dimension classes: dims of different tensors that the ops between them hold together, since they are one factor of an
- * op's sharding rule. A dim made of several factors goes with its major one. */
+/* Dimension classes: dims of different tensors that the ops between them hold together, since they
+ * are one factor of an op's sharding rule. A dim made of several factors goes with its major one.
+ */
 #include "search/problem/problem.h"
 
 #include <stdlib.h>

@@ -1,9 +1,11 @@
-/* Groups of the user: arguments that match one glob shard alike. Each is one group of the problem, whatever structure says. */
+/* Groups of the user: arguments that match one glob shard alike. Each is one group of the problem,
+ * whatever structure says. */
 #include "search/problem/problem.h"
 
 #include <stdlib.h>
 
-status names_no_argument(const module *m, uint32_t n_args, const char *what, const char *glob, diag *d)
+status names_no_argument(
+	const module *m, uint32_t n_args, const char *what, const char *glob, diag *d)
 {
 	char hint[160], bare[128];
 	size_t n = 0;
@@ -28,17 +30,25 @@ status names_no_argument(const module *m, uint32_t n_args, const char *what, con
 /* Which is said of an argument where two of a group differ in it: the member's words, into text. */
 typedef void (*trait)(const problem *pb, uint32_t arg, strbuf *text);
 
-static void tell_role(const problem *pb, uint32_t arg, strbuf *text) { strbuf_printf(text, "is %s", role_name(pb->roles[arg])); }
-static void tell_rank(const problem *pb, uint32_t arg, strbuf *text) { strbuf_printf(text, "has rank %u", pval_type(pb->p, pb->p->args.p[arg])->rank); }
+static void tell_role(const problem *pb, uint32_t arg, strbuf *text)
+{
+	strbuf_printf(text, "is %s", role_name(pb->roles[arg]));
+}
+static void tell_rank(const problem *pb, uint32_t arg, strbuf *text)
+{
+	strbuf_printf(text, "has rank %u", pval_type(pb->p, pb->p->args.p[arg])->rank);
+}
 static void tell_pin(const problem *pb, uint32_t arg, strbuf *text)
 {
 	strbuf_puts(text, pb->pinned[arg] ? "is pinned to " : "is not pinned");
 	if (pb->pinned[arg])
-		sharding_print(pb->m->shardings, value_at(pb->m, pb->p->vals.p[pb->p->args.p[arg]].value)->sharding, text);
+		sharding_print(pb->m->shardings,
+			value_at(pb->m, pb->p->vals.p[pb->p->args.p[arg]].value)->sharding, text);
 }
 
 /* ST_OK where all members say the same. */
-static status all_alike(const problem *pb, const char *glob, const uint32_t *members, uint32_t n, trait tell, diag *d)
+static status all_alike(
+	const problem *pb, const char *glob, const uint32_t *members, uint32_t n, trait tell, diag *d)
 {
 	strbuf first = {0}, other = {0};
 	status s = ST_OK;
@@ -51,7 +61,9 @@ static status all_alike(const problem *pb, const char *glob, const uint32_t *mem
 		strbuf a = {0}, b = {0};
 		module_arg_name(pb->m, members[0], &a);
 		module_arg_name(pb->m, members[i], &b);
-		s = diag_set(d, ST_ERR_INVALID, "group '%.100s': arguments that shard alike: %.100s %s, %.100s %s", glob, a.p, first.p, b.p, other.p);
+		s = diag_set(d, ST_ERR_INVALID,
+			"group '%.100s': arguments that shard alike: %.100s %s, %.100s %s", glob, a.p, first.p,
+			b.p, other.p);
 		strbuf_release(&a);
 		strbuf_release(&b);
 	}
@@ -61,7 +73,8 @@ static status all_alike(const problem *pb, const char *glob, const uint32_t *mem
 }
 
 /* Enters the arguments of glob k into given and lists them. */
-static status match(const problem *pb, uint32_t k, uint32_t *given, uint32_t *members, uint32_t *n, diag *d)
+static status match(
+	const problem *pb, uint32_t k, uint32_t *given, uint32_t *members, uint32_t *n, diag *d)
 {
 	const char *glob = pb->o->groups[k];
 	status s = ST_OK;
@@ -73,7 +86,9 @@ static status match(const problem *pb, uint32_t k, uint32_t *given, uint32_t *me
 		if (!glob_match(glob, (str){name.p, name.n}))
 			continue;
 		if (given[a] != ID_NONE)
-			s = diag_set(d, ST_ERR_INVALID, "groups '%.100s' and '%.100s' both have argument %.100s", pb->o->groups[given[a]], glob, name.p);
+			s = diag_set(d, ST_ERR_INVALID,
+				"groups '%.100s' and '%.100s' both have argument %.100s", pb->o->groups[given[a]],
+				glob, name.p);
 		given[a] = k;
 		members[(*n)++] = a;
 	}

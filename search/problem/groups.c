@@ -1,8 +1,9 @@
-/* Arguments that must shard alike: corresponding arguments of repeated layers, found by structure. Colour refinement to
- * a fixpoint would tell every layer of a chain apart by its distance from the ends, so it runs a bounded number of
- * rounds: enough to tell the tensors of one layer apart (wq from wk), too few to see the ends from the middle. Where an
- * end is seen all the same (the last layer's output projection feeds the logits), the few that differ only in the last
- * round join the many. */
+/* Arguments that must shard alike: corresponding arguments of repeated layers, found by structure.
+ * Colour refinement to a fixpoint would tell every layer of a chain apart by its distance from the
+ * ends, so it runs a bounded number of rounds: enough to tell the tensors of one layer apart (wq
+ * from wk), too few to see the ends from the middle. Where an end is seen all the same (the last
+ * layer's output projection feeds the logits), the few that differ only in the last round join the
+ * many. */
 #include "search/problem/problem.h"
 
 #include <stdlib.h>
@@ -12,7 +13,8 @@ enum { RADIUS = 3, MANY = 4 /* times as many: the rest are ends of the same chai
 /* What an op is, apart from its operands: kind, rule and how many tensors it has. */
 static uint64_t node_colour(const node *n)
 {
-	return hash_combine(hash_combine(n->op_kind, n->rule), (uint64_t)n->n_operands << 16 | n->n_results);
+	return hash_combine(
+		hash_combine(n->op_kind, n->rule), (uint64_t)n->n_operands << 16 | n->n_results);
 }
 
 /* colour after RADIUS rounds; coarse gets the colour one round earlier. */
@@ -34,7 +36,8 @@ static uint64_t *refine(const problem *pb, uint64_t *coarse)
 			const node *nd = &p->nodes.p[i];
 			const pval_id *slots = node_slots(p, nd);
 			uint32_t tensors = (uint32_t)nd->n_operands + nd->n_results;
-			/* Terminators and loops see every value of a function at once: they say nothing local. */
+			/* Terminators and loops see every value of a function at once: they say nothing local.
+			 */
 			if (nd->kind == NODE_TERMINATOR || nd->kind == NODE_REGION || nd->kind == NODE_RESULT)
 				continue;
 			uint64_t whole = node_colour(nd);
@@ -68,14 +71,16 @@ static int by_colour(const void *a, const void *b)
 	return x->arg < y->arg ? -1 : x->arg > y->arg;
 }
 
-/* list is sorted by coarse colour, then colour. Where one colour holds MANY times as many as all others of its coarse
- * class together, the others take it over. */
+/* list is sorted by coarse colour, then colour. Where one colour holds MANY times as many as all
+ * others of its coarse class together, the others take it over. */
 static void join_ends(keyed *list, uint32_t n)
 {
 	for (uint32_t from = 0, end; from < n; from = end) {
 		uint32_t most = 0, run = 0;
 		uint64_t winner = 0;
-		for (end = from; end < n && list[end].given == list[from].given && list[end].coarse == list[from].coarse; end++) {
+		for (end = from; end < n && list[end].given == list[from].given &&
+			 list[end].coarse == list[from].coarse;
+			 end++) {
 			run = end > from && list[end].colour == list[end - 1].colour ? run + 1 : 1;
 			if (run > most) {
 				most = run;
@@ -94,11 +99,15 @@ static int by_first(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static bool alike(const keyed *a, const keyed *b) { return a->given == b->given && a->coarse == b->coarse && a->colour == b->colour; }
+static bool alike(const keyed *a, const keyed *b)
+{
+	return a->given == b->given && a->coarse == b->coarse && a->colour == b->colour;
+}
 
 status problem_find_groups(problem *pb, diag *d)
 {
-	/* Below this many arguments a program has no repeated layers worth folding: every argument decides for itself. */
+	/* Below this many arguments a program has no repeated layers worth folding: every argument
+	 * decides for itself. */
 	enum { SINGLE_ARGUMENTS = 16 };
 	TRY(problem_find_given(pb, d));
 	uint64_t *coarse = xmalloc((pb->p->vals.n + 1) * sizeof *coarse), *colour = refine(pb, coarse);
@@ -123,7 +132,8 @@ status problem_find_groups(problem *pb, diag *d)
 	join_ends(list, n);
 	qsort(list, n, sizeof *list, by_colour);
 	/* Groups in the order of their first argument, so that colours (hashes) order nothing. */
-	uint32_t *first = xmalloc((n + 1) * sizeof *first), *start_of = xmalloc((pb->n_args + 1) * sizeof *start_of);
+	uint32_t *first = xmalloc((n + 1) * sizeof *first),
+			 *start_of = xmalloc((pb->n_args + 1) * sizeof *start_of);
 	for (uint32_t i = 0; i < n; i++)
 		if (i == 0 || !alike(&list[i], &list[i - 1])) {
 			start_of[list[i].arg] = i;

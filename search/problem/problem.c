@@ -1,4 +1,5 @@
-/* The search problem: an imported copy of the module, its planning program, and what is known about main's arguments. */
+/* The search problem: an imported copy of the module, its planning program, and what is known about
+ * main's arguments. */
 #include "search/problem/problem.h"
 
 #include <stdlib.h>
@@ -38,8 +39,10 @@ status problem_read(problem *pb, const module *annotated, const search_options *
 	pb->arg_bytes = arena_array(&pb->mem, int64_t, pb->n_args + 1);
 	for (uint32_t a = 0; a < pb->n_args; a++) {
 		pval_id v = pb->p->args.p[a];
-		pb->arg_bytes[a] = sharding_local_bytes(pb->m->shardings, SHARDING_NONE, pval_type(pb->p, v));
-		pb->pinned[a] = has_axes(pb->m->shardings, pb->m->values.p[pb->p->vals.p[v].value].sharding);
+		pb->arg_bytes[a] =
+			sharding_local_bytes(pb->m->shardings, SHARDING_NONE, pval_type(pb->p, v));
+		pb->pinned[a] =
+			has_axes(pb->m->shardings, pb->m->values.p[pb->p->vals.p[v].value].sharding);
 	}
 	problem_find_roles(pb);
 	TRY(problem_find_groups(pb, d));
@@ -52,7 +55,10 @@ status problem_read(problem *pb, const module *annotated, const search_options *
 	return ST_OK;
 }
 
-bool problem_axis_cuts(const problem *pb, uint32_t axis) { return axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) > 1; }
+bool problem_axis_cuts(const problem *pb, uint32_t axis)
+{
+	return axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)) > 1;
+}
 
 void problem_forget(problem *pb)
 {

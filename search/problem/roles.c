@@ -1,32 +1,41 @@
-/* What dataflow says about main's arguments: which result carries each one to the next step, and which role it plays. */
+/* What dataflow says about main's arguments: which result carries each one to the next step, and
+ * which role it plays. */
 #include "search/problem/problem.h"
 
 #include <stdlib.h>
 
 const char *role_name(role r)
 {
-	static const char *const names[ROLE_COUNT] = {
-		[ROLE_PARAMETER] = "parameter", [ROLE_STATE] = "state", [ROLE_DATA] = "data", [ROLE_OTHER] = "other"};
+	static const char *const names[ROLE_COUNT] = {[ROLE_PARAMETER] = "parameter",
+		[ROLE_STATE] = "state",
+		[ROLE_DATA] = "data",
+		[ROLE_OTHER] = "other"};
 	return names[r];
 }
 
 /* ---------------------------------------------------------------- dataflow */
 
-/* Ops through which a tensor stays "the same tensor, updated": elementwise, and shape-preserving moves. */
+/* Ops through which a tensor stays "the same tensor, updated": elementwise, and shape-preserving
+ * moves. */
 static bool carries(const program *p, const node *n)
 {
-	return n->kind == NODE_OP && (n->elementwise || n->op_kind == OP_RESHAPE || n->op_kind == OP_TRANSPOSE || n->op_kind == OP_DYNAMIC_UPDATE_SLICE) &&
-	       n->n_results == 1 && p != NULL;
+	return n->kind == NODE_OP &&
+		(n->elementwise || n->op_kind == OP_RESHAPE || n->op_kind == OP_TRANSPOSE ||
+			n->op_kind == OP_DYNAMIC_UPDATE_SLICE) &&
+		n->n_results == 1 && p != NULL;
 }
 
 static bool same_dims(const type *a, const type *b)
 {
-	return a->rank == b->rank && (a->rank == 0 || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
+	return a->rank == b->rank &&
+		(a->rank == 0 || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
 }
 
-/* Distance from a returned value back to every argument of its dims through carrying ops; breadth first, bounded. */
-static void nearest_arguments(const program *p, pval_id from, const type *want, uint32_t *seen, uint32_t stamp, pval_id *queue, uint32_t *dist,
-                              void (*found)(void *, uint32_t arg, uint32_t distance), void *user)
+/* Distance from a returned value back to every argument of its dims through carrying ops; breadth
+ * first, bounded. */
+static void nearest_arguments(const program *p, pval_id from, const type *want, uint32_t *seen,
+	uint32_t stamp, pval_id *queue, uint32_t *dist,
+	void (*found)(void *, uint32_t arg, uint32_t distance), void *user)
 {
 	enum { MAX_VISITS = 4096 };
 	uint32_t head = 0, tail = 0;
@@ -50,7 +59,8 @@ static void nearest_arguments(const program *p, pval_id from, const type *want, 
 			continue;
 		for (uint32_t i = 0; i < n->n_operands; i++) {
 			pval_id u = node_slots(p, n)[i];
-			if (seen[u] == stamp || tail == MAX_VISITS || pval_type(p, u)->elements != want->elements)
+			if (seen[u] == stamp || tail == MAX_VISITS ||
+				pval_type(p, u)->elements != want->elements)
 				continue;
 			seen[u] = stamp;
 			queue[tail] = u;
@@ -86,8 +96,8 @@ static int by_distance(const void *a, const void *b)
 	return x->arg < y->arg ? -1 : x->arg > y->arg;
 }
 
-/* Without donation the state result of an argument is the one it reaches with the fewest updates in between: nearest
- * pairs first, each argument and result once. */
+/* Without donation the state result of an argument is the one it reaches with the fewest updates in
+ * between: nearest pairs first, each argument and result once. */
 static void pair_by_dataflow(problem *pb)
 {
 	const program *p = pb->p;
@@ -99,7 +109,8 @@ static void pair_by_dataflow(problem *pb)
 		const type *want = pval_type(p, p->results.p[r]);
 		ps.result = r;
 		if (want->rank > 0)
-			nearest_arguments(p, p->returned.p[r], want, seen, r + 1, queue, dist, add_candidate, &ps);
+			nearest_arguments(
+				p, p->returned.p[r], want, seen, r + 1, queue, dist, add_candidate, &ps);
 	}
 	if (ps.list.n)
 		qsort(ps.list.p, ps.list.n, sizeof *ps.list.p, by_distance);
@@ -120,9 +131,10 @@ static void pair_by_dataflow(problem *pb)
 	vec_release(&ps.list);
 }
 
-/* State is carried to the next step and only ever updated elementwise; a parameter is carried and also feeds the
- * computation (contractions, lookups, broadcasts, convolutions, loops). */
-static bool only_updated(const program *p, pval_id arg, uint32_t *seen, uint32_t stamp, pval_id *stack)
+/* State is carried to the next step and only ever updated elementwise; a parameter is carried and
+ * also feeds the computation (contractions, lookups, broadcasts, convolutions, loops). */
+static bool only_updated(
+	const program *p, pval_id arg, uint32_t *seen, uint32_t stamp, pval_id *stack)
 {
 	uint32_t n = 0;
 	stack[n++] = arg;
@@ -149,9 +161,11 @@ static bool only_updated(const program *p, pval_id arg, uint32_t *seen, uint32_t
 	return true;
 }
 
-/* Marks the values that replace an argument: what is returned, and what that is before it is converted, moved, selected, or handed out
- * of the branches of a conditional. The argument itself may be among them: where a step is left out, the old value stays. */
-static void mark_replacements(const problem *pb, uint32_t arg, uint32_t *seen, uint32_t stamp, pval_id *stack)
+/* Marks the values that replace an argument: what is returned, and what that is before it is
+ * converted, moved, selected, or handed out of the branches of a conditional. The argument itself
+ * may be among them: where a step is left out, the old value stays. */
+static void mark_replacements(
+	const problem *pb, uint32_t arg, uint32_t *seen, uint32_t stamp, pval_id *stack)
 {
 	const program *p = pb->p;
 	uint32_t n = 0;
@@ -160,10 +174,14 @@ static void mark_replacements(const problem *pb, uint32_t arg, uint32_t *seen, u
 	while (n) {
 		pval_id v = stack[--n];
 		const node *def = p->vals.p[v].def == ID_NONE ? NULL : &p->nodes.p[p->vals.p[v].def];
-		if (!def || !(def->kind == NODE_EDGE || (def->kind == NODE_OP && (def->op_kind == OP_CONVERT || def->op_kind == OP_RESHAPE ||
-		                                                                  def->op_kind == OP_TRANSPOSE || def->op_kind == OP_SELECT))))
+		if (!def ||
+			!(def->kind == NODE_EDGE ||
+				(def->kind == NODE_OP &&
+					(def->op_kind == OP_CONVERT || def->op_kind == OP_RESHAPE ||
+						def->op_kind == OP_TRANSPOSE || def->op_kind == OP_SELECT))))
 			continue;
-		for (uint32_t i = def->kind == NODE_OP && def->op_kind == OP_SELECT; i < def->n_operands; i++) {
+		for (uint32_t i = def->kind == NODE_OP && def->op_kind == OP_SELECT; i < def->n_operands;
+			 i++) {
 			pval_id u = node_slots(p, def)[i];
 			if (seen[u] != stamp) {
 				seen[u] = stamp;
@@ -176,13 +194,18 @@ static void mark_replacements(const problem *pb, uint32_t arg, uint32_t *seen, u
 /* Ops that keep to the elements, spread them or add them up; also as a product of vectors. */
 static bool keeps_to_elements(const program *p, const node *n)
 {
-	return n->n_results == 1 && (carries(p, n) || n->kind == NODE_EDGE || n->op_kind == OP_BROADCAST_IN_DIM || n->op_kind == OP_REDUCE ||
-	                             (n->op_kind == OP_DOT_GENERAL && pval_type(p, node_slots(p, n)[n->n_operands])->elements == 1));
+	return n->n_results == 1 &&
+		(carries(p, n) || n->kind == NODE_EDGE || n->op_kind == OP_BROADCAST_IN_DIM ||
+			n->op_kind == OP_REDUCE ||
+			(n->op_kind == OP_DOT_GENERAL &&
+				pval_type(p, node_slots(p, n)[n->n_operands])->elements == 1));
 }
 
-/* Is what becomes of an argument, up to what replaces it, elementwise, spread or reduced, in loops and branches too? No parameter is:
- * where a model uses it, something is contracted, looked up or moved in windows. replaced: of values, stamp where they replace it. */
-static bool only_replaced(const program *p, pval_id arg, const uint32_t *replaced, uint32_t *seen, uint32_t stamp, pval_id *stack)
+/* Is what becomes of an argument, up to what replaces it, elementwise, spread or reduced, in loops
+ * and branches too? No parameter is: where a model uses it, something is contracted, looked up or
+ * moved in windows. replaced: of values, stamp where they replace it. */
+static bool only_replaced(const program *p, pval_id arg, const uint32_t *replaced, uint32_t *seen,
+	uint32_t stamp, pval_id *stack)
 {
 	uint32_t n = 0;
 	stack[n++] = arg;
@@ -192,7 +215,8 @@ static bool only_replaced(const program *p, pval_id arg, const uint32_t *replace
 		const pval *pv = &p->vals.p[v];
 		for (uint32_t u = 0; u < pv->n_uses && (v == arg || replaced[v] != stamp); u++) {
 			const node *user = &p->nodes.p[p->slot_node.p[p->uses.p[pv->uses + u]]];
-			if (user->kind == NODE_TERMINATOR || user->kind == NODE_RESULT || user->kind == NODE_REGION) /* regions have edges */
+			if (user->kind == NODE_TERMINATOR || user->kind == NODE_RESULT ||
+				user->kind == NODE_REGION) /* regions have edges */
 				continue;
 			if (!keeps_to_elements(p, user))
 				return false;
@@ -206,9 +230,10 @@ static bool only_replaced(const program *p, pval_id arg, const uint32_t *replace
 	return true;
 }
 
-/* The one parameter whose new value is made of v; ID_NONE: of none, of several, or too far away to tell. Single numbers, as the norm
- * of all gradients, bind nothing together. */
-static uint32_t parameter_made_of(const problem *pb, pval_id v, const uint32_t *arg_of_result, uint32_t *seen, uint32_t stamp, pval_id *queue)
+/* The one parameter whose new value is made of v; ID_NONE: of none, of several, or too far away to
+ * tell. Single numbers, as the norm of all gradients, bind nothing together. */
+static uint32_t parameter_made_of(const problem *pb, pval_id v, const uint32_t *arg_of_result,
+	uint32_t *seen, uint32_t stamp, pval_id *queue)
 {
 	enum { MAX_VISITS = 4096 };
 	const program *p = pb->p;
@@ -219,13 +244,17 @@ static uint32_t parameter_made_of(const problem *pb, pval_id v, const uint32_t *
 		const pval *pv = &p->vals.p[queue[head++]];
 		for (uint32_t u = 0; u < pv->n_uses; u++) {
 			const node *user = &p->nodes.p[p->slot_node.p[p->uses.p[pv->uses + u]]];
-			if (user->kind == NODE_REGION || user->kind == NODE_TERMINATOR) /* values go through edges */
+			if (user->kind == NODE_REGION ||
+				user->kind == NODE_TERMINATOR) /* values go through edges */
 				continue;
-			for (uint32_t k = user->n_operands; k < (uint32_t)user->n_operands + user->n_results; k++) {
+			for (uint32_t k = user->n_operands; k < (uint32_t)user->n_operands + user->n_results;
+				 k++) {
 				pval_id r = node_slots(p, user)[k];
 				if (seen[r] == stamp || pval_type(p, r)->elements <= 1)
 					continue;
-				uint32_t arg = p->vals.p[r].result_index < 0 ? ID_NONE : arg_of_result[p->vals.p[r].result_index];
+				uint32_t arg = p->vals.p[r].result_index < 0
+					? ID_NONE
+					: arg_of_result[p->vals.p[r].result_index];
 				if (arg != ID_NONE && pb->roles[arg] == ROLE_PARAMETER) {
 					if (found != ID_NONE && found != arg)
 						return ID_NONE;
@@ -248,14 +277,16 @@ static bool is_float(const type *ty) { return ty->elem >= ELEM_F4E2M1FN && ty->e
 /* What a weight or an activation may be made of. */
 static bool is_numeric(const type *ty)
 {
-	return is_float(ty) || ty->elem == ELEM_I8 || ty->elem == ELEM_UI8 || ty->elem == ELEM_I4 || ty->elem == ELEM_UI4 || ty->elem == ELEM_I2 || ty->elem == ELEM_UI2 ||
-	       ty->elem == ELEM_QUANT || ty->elem == ELEM_C64 || ty->elem == ELEM_C128;
+	return is_float(ty) || ty->elem == ELEM_I8 || ty->elem == ELEM_UI8 || ty->elem == ELEM_I4 ||
+		ty->elem == ELEM_UI4 || ty->elem == ELEM_I2 || ty->elem == ELEM_UI2 ||
+		ty->elem == ELEM_QUANT || ty->elem == ELEM_C64 || ty->elem == ELEM_C128;
 }
 
 /* Token ids, labels, edges: wide integers that are not the words of a random key. */
 static bool is_index(const type *ty)
 {
-	bool wide = ty->elem == ELEM_I32 || ty->elem == ELEM_I64 || ty->elem == ELEM_UI32 || ty->elem == ELEM_UI64 || ty->elem == ELEM_I16;
+	bool wide = ty->elem == ELEM_I32 || ty->elem == ELEM_I64 || ty->elem == ELEM_UI32 ||
+		ty->elem == ELEM_UI64 || ty->elem == ELEM_I16;
 	return ty->rank > 0 && wide && !(ty->elem == ELEM_UI32 && ty->rank == 1 && ty->dims[0] <= 4);
 }
 
@@ -279,8 +310,10 @@ static void mark_derived(const program *p, bool *derived)
 	}
 }
 
-/* Where data meets weights, the dims that only the data has count examples (or their positions): the classes of these. */
-static void mark_example_dims(const program *p, const dim_classes *c, const bool *derived, bool *example)
+/* Where data meets weights, the dims that only the data has count examples (or their positions):
+ * the classes of these. */
+static void mark_example_dims(
+	const program *p, const dim_classes *c, const bool *derived, bool *example)
 {
 	for (node_id i = 0; i < p->nodes.n; i++) {
 		const node *n = &p->nodes.p[i];
@@ -324,7 +357,8 @@ static uint32_t first_dim_in(const program *p, const dim_classes *c, uint32_t ar
 }
 
 /* A table of positions or a mask is spread over the whole batch by the ops that only move it. */
-static bool spreads_over_batch(const program *p, const dim_classes *c, pval_id v, const bool *batch, int depth)
+static bool spreads_over_batch(
+	const program *p, const dim_classes *c, pval_id v, const bool *batch, int depth)
 {
 	const pval *pv = &p->vals.p[v];
 	bool spreads = false;
@@ -370,7 +404,8 @@ static void mark_needed(const problem *pb, bool *needed)
 	}
 }
 
-/* Marks the classes of dims along which those values are computed apart from each other: none of them is contracted, reduced or cut. */
+/* Marks the classes of dims along which those values are computed apart from each other: none of
+ * them is contracted, reduced or cut. */
 static void mark_apart(const problem *pb, const dim_classes *c, bool *apart)
 {
 	const program *p = pb->p;
@@ -390,7 +425,8 @@ static void mark_apart(const problem *pb, const dim_classes *c, bool *apart)
 		for (uint32_t k = 0; k < tensors; k++)
 			for (uint32_t d = 0; d < pval_type(p, slots[k])->rank; d++) {
 				uint32_t f = rule_major_factor(r, k, d);
-				if (pval_type(p, slots[k])->dims[d] > 1 && (f == ID_NONE || r->factor_types[f] != FACTOR_PASS_THROUGH))
+				if (pval_type(p, slots[k])->dims[d] > 1 &&
+					(f == ID_NONE || r->factor_types[f] != FACTOR_PASS_THROUGH))
 					apart[c->of[c->first[slots[k]] + d]] = false;
 			}
 	}
@@ -403,7 +439,8 @@ static bool is_carried_tensor(const problem *pb, uint32_t arg)
 	return pb->result_of_arg[arg] >= 0 && is_numeric(ty) && ty->rank;
 }
 
-/* The first class of such dims that every tensor carried from call to call has, and so has what replaces it; ID_NONE. */
+/* The first class of such dims that every tensor carried from call to call has, and so has what
+ * replaces it; ID_NONE. */
 static uint32_t shared_class(const problem *pb, const dim_classes *c, const bool *apart)
 {
 	const program *p = pb->p;
@@ -417,7 +454,8 @@ static uint32_t shared_class(const problem *pb, const dim_classes *c, const bool
 		first = carried ? first : v;
 		for (uint32_t d = 0; d < ty->rank && pval_type(p, new)->rank == ty->rank; d++) {
 			uint32_t class = c->of[c->first[v] + d];
-			if (ty->dims[d] > 1 && apart[class] && count[class] == carried && c->of[c->first[new] + d] == class)
+			if (ty->dims[d] > 1 && apart[class] && count[class] == carried &&
+				c->of[c->first[new] + d] == class)
 				count[class]++;
 		}
 		carried++;
@@ -429,9 +467,10 @@ static uint32_t shared_class(const problem *pb, const dim_classes *c, const bool
 	return found;
 }
 
-/* A simulation: positions and velocities of many systems that know nothing of each other. They are the data though each call replaces
- * them, and what has no dim along the systems, a controller's weights, is not. No training step has such a dim: every dim of a weight
- * is contracted somewhere on the way to its gradient, or summed over. */
+/* A simulation: positions and velocities of many systems that know nothing of each other. They are
+ * the data though each call replaces them, and what has no dim along the systems, a controller's
+ * weights, is not. No training step has such a dim: every dim of a weight is contracted somewhere
+ * on the way to its gradient, or summed over. */
 static bool find_simulated(problem *pb, const dim_classes *c)
 {
 	const program *p = pb->p;
@@ -451,9 +490,9 @@ static bool find_simulated(problem *pb, const dim_classes *c)
 	return class != ID_NONE;
 }
 
-/* Data are the index tensors and whatever else has a dim along which examples lie; what is carried from step to step
- * only when it lies along the batch of those (a cache of keys, not a table of positions). Without index tensors the
- * floats that no step carries are the data. */
+/* Data are the index tensors and whatever else has a dim along which examples lie; what is carried
+ * from step to step only when it lies along the batch of those (a cache of keys, not a table of
+ * positions). Without index tensors the floats that no step carries are the data. */
 static void find_data(problem *pb, bool any_carried)
 {
 	enum { MAX_MOVES = 6 };
@@ -461,13 +500,16 @@ static void find_data(problem *pb, bool any_carried)
 	dim_classes c;
 	dim_classes_init(&c, p, true);
 	uint32_t n_dims = c.first[p->vals.n];
-	bool *derived = xcalloc(p->vals.n + 1, sizeof *derived), *example = xcalloc(n_dims + 1, sizeof *example), *batch = xcalloc(n_dims + 1, sizeof *batch);
+	bool *derived = xcalloc(p->vals.n + 1, sizeof *derived),
+		 *example = xcalloc(n_dims + 1, sizeof *example),
+		 *batch = xcalloc(n_dims + 1, sizeof *batch);
 	bool any_index = false;
 	for (uint32_t a = 0; a < pb->n_args; a++)
 		any_index |= is_index(pval_type(p, p->args.p[a])) && pb->result_of_arg[a] < 0;
 	for (uint32_t a = 0; a < pb->n_args; a++) {
 		const type *ty = pval_type(p, p->args.p[a]);
-		derived[p->args.p[a]] = any_index ? is_index(ty) : is_numeric(ty) && ty->rank && pb->result_of_arg[a] < 0;
+		derived[p->args.p[a]] =
+			any_index ? is_index(ty) : is_numeric(ty) && ty->rank && pb->result_of_arg[a] < 0;
 	}
 	bool simulated = !any_index && any_carried && find_simulated(pb, &c);
 	if (any_index || any_carried) {
@@ -479,7 +521,8 @@ static void find_data(problem *pb, bool any_carried)
 		if (is_index(ty)) {
 			uint32_t d = first_dim_in(p, &c, a, example);
 			add_batch(pb, &c, a, d != ID_NONE || pb->result_of_arg[a] >= 0 ? d : 0, batch);
-		} else if (!any_index && any_carried && pb->result_of_arg[a] < 0 && is_numeric(ty) && ty->rank) {
+		} else if (!any_index && any_carried && pb->result_of_arg[a] < 0 && is_numeric(ty) &&
+			ty->rank) {
 			uint32_t d = first_dim_in(p, &c, a, example);
 			add_batch(pb, &c, a, d != ID_NONE ? d : 0, batch);
 		}
@@ -489,7 +532,8 @@ static void find_data(problem *pb, bool any_carried)
 		if (!ty->rank || pb->roles[a] == ROLE_DATA || pb->roles[a] == ROLE_STATE)
 			continue;
 		uint32_t d = first_dim_in(p, &c, a, batch);
-		if (d == ID_NONE && pb->result_of_arg[a] < 0 && is_numeric(ty) && !spreads_over_batch(p, &c, p->args.p[a], batch, MAX_MOVES))
+		if (d == ID_NONE && pb->result_of_arg[a] < 0 && is_numeric(ty) &&
+			!spreads_over_batch(p, &c, p->args.p[a], batch, MAX_MOVES))
 			d = first_dim_in(p, &c, a, example);
 		if (d != ID_NONE)
 			add_batch(pb, &c, a, d, batch);
@@ -500,8 +544,9 @@ static void find_data(problem *pb, bool any_carried)
 	dim_classes_release(&c);
 }
 
-/* A forward pass over floats alone says nothing: the arguments whose leading size is the leading size of a result are
- * data (weights seldom share the batch size; the role only steers baselines and weights). */
+/* A forward pass over floats alone says nothing: the arguments whose leading size is the leading
+ * size of a result are data (weights seldom share the batch size; the role only steers baselines
+ * and weights). */
 static void guess_data(problem *pb)
 {
 	const program *p = pb->p;
@@ -540,18 +585,21 @@ static void find_states(problem *pb)
 		pb->param_of[a] = ID_NONE;
 	for (uint32_t a = 0; a < pb->n_args; a++)
 		if (pb->roles[a] == ROLE_PARAMETER && pb->result_of_arg[a] >= 0)
-			nearest_arguments(p, p->returned.p[pb->result_of_arg[a]], pval_type(p, p->args.p[a]), seen, a + 1, queue, dist, add_state, &(state_search){pb, a});
+			nearest_arguments(p, p->returned.p[pb->result_of_arg[a]], pval_type(p, p->args.p[a]),
+				seen, a + 1, queue, dist, add_state, &(state_search){pb, a});
 	free(seen);
 	free(dist);
 	free(queue);
 }
 
-/* Moments that the update uses as a whole: norms of them, means of their rows, products, roots. What goes into the parameter is made of
- * the new value then, and the old one is only ever updated to become that. A cache of keys is as well: data is found first. */
+/* Moments that the update uses as a whole: norms of them, means of their rows, products, roots.
+ * What goes into the parameter is made of the new value then, and the old one is only ever updated
+ * to become that. A cache of keys is as well: data is found first. */
 static void find_moments(problem *pb)
 {
 	const program *p = pb->p;
-	uint32_t *seen = xcalloc(p->vals.n, sizeof *seen), *replaced = xcalloc(p->vals.n, sizeof *replaced);
+	uint32_t *seen = xcalloc(p->vals.n, sizeof *seen),
+			 *replaced = xcalloc(p->vals.n, sizeof *replaced);
 	uint32_t *arg_of_result = xmalloc((pb->n_results + 1) * sizeof *arg_of_result);
 	pval_id *stack = xmalloc(p->vals.n * sizeof *stack);
 	for (uint32_t r = 0; r < pb->n_results; r++)
@@ -569,7 +617,8 @@ static void find_moments(problem *pb)
 	find_states(pb);
 	for (uint32_t a = 0; a < pb->n_args; a++)
 		if (pb->roles[a] == ROLE_STATE && pb->param_of[a] == ID_NONE)
-			pb->param_of[a] = parameter_made_of(pb, p->args.p[a], arg_of_result, seen, pb->n_args + a + 1, stack);
+			pb->param_of[a] =
+				parameter_made_of(pb, p->args.p[a], arg_of_result, seen, pb->n_args + a + 1, stack);
 	free(seen);
 	free(replaced);
 	free(arg_of_result);
@@ -599,7 +648,8 @@ void problem_find_roles(problem *pb)
 		if (ty->rank == 0 || ty->elements == 0)
 			pb->roles[a] = ROLE_OTHER;
 		else if (pb->result_of_arg[a] >= 0)
-			pb->roles[a] = only_updated(p, p->args.p[a], seen, a + 1, stack) ? ROLE_STATE : ROLE_PARAMETER;
+			pb->roles[a] =
+				only_updated(p, p->args.p[a], seen, a + 1, stack) ? ROLE_STATE : ROLE_PARAMETER;
 		else
 			pb->roles[a] = is_numeric(ty) ? ROLE_PARAMETER : ROLE_OTHER;
 	}

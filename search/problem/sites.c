@@ -1,7 +1,8 @@
-/* Where an internal sharding constraint pays: classes of internal dims (activations: sequence, context, hidden dims) that no
- * argument's dim belongs to, so that no decision about arguments reaches them directly. Between contractions a class is
- * one stream of tensors; one constraint on the first of them is carried through the stream by propagation. The streams of
- * repeated layers are constrained together. */
+/* Where an internal sharding constraint pays: classes of internal dims (activations: sequence,
+ * context, hidden dims) that no argument's dim belongs to, so that no decision about arguments
+ * reaches them directly. Between contractions a class is one stream of tensors; one constraint on
+ * the first of them is carried through the stream by propagation. The streams of repeated layers
+ * are constrained together. */
 #include "search/problem/problem.h"
 
 #include <stdlib.h>
@@ -17,22 +18,26 @@ typedef struct stream {
 	uint64_t kind;
 } stream;
 
-/* Streams of the same kind stand for each other: what defines the first value, its type, and how many tensors follow. */
+/* Streams of the same kind stand for each other: what defines the first value, its type, and how
+ * many tensors follow. */
 static uint64_t kind_of(const program *p, const stream *s)
 {
 	const pval *v = &p->vals.p[s->first];
 	const node *n = &p->nodes.p[v->def];
-	return hash_combine(hash_combine(hash_combine(n->op_kind, n->rule), hash_combine(v->type, s->dim)), s->members);
+	return hash_combine(
+		hash_combine(hash_combine(n->op_kind, n->rule), hash_combine(v->type, s->dim)), s->members);
 }
 
-/* Pre-order index of the defining op in main of the input module; ID_NONE when it is no op of it. */
+/* Pre-order index of the defining op in main of the input module; ID_NONE when it is no op of it.
+ */
 static uint32_t *site_indices(const module *original)
 {
 	uint32_t *index = xmalloc((original->ops.n + 1) * sizeof *index), n = 0;
 	for (op_id o = 0; o < original->ops.n; o++)
 		index[o] = ID_NONE;
 	op_id main = module_main((module *)(uintptr_t)original)->op;
-	for (op_id o = op_walk_next(original, main, main); o != ID_NONE; o = op_walk_next(original, main, o))
+	for (op_id o = op_walk_next(original, main, main); o != ID_NONE;
+		 o = op_walk_next(original, main, o))
 		index[o] = n++;
 	return index;
 }
@@ -61,8 +66,10 @@ bool problem_is_site(const problem *pb, pval_id v)
 {
 	const pval *pv = &pb->p->vals.p[v];
 	const node *n = pv->def == ID_NONE ? NULL : &pb->p->nodes.p[pv->def];
-	return n && n->kind == NODE_OP && n->op < pb->n_site_ops && pb->site_op[n->op] != ID_NONE && pv->result_index < 0 && pv->value != ID_NONE &&
-	       pv->group == ID_NONE && !(op_at(pb->m, n->op)->flags & OPS_MERGED); /* its other ops would need the constraint too */
+	return n && n->kind == NODE_OP && n->op < pb->n_site_ops && pb->site_op[n->op] != ID_NONE &&
+		pv->result_index < 0 && pv->value != ID_NONE && pv->group == ID_NONE &&
+		!(op_at(pb->m, n->op)->flags &
+			OPS_MERGED); /* its other ops would need the constraint too */
 }
 
 static uint32_t list_streams(const problem *pb, stream **out)
@@ -92,7 +99,8 @@ static uint32_t list_streams(const problem *pb, stream **out)
 		}
 	}
 	for (uint32_t i = 0; i < n_dims; i++)
-		if (all[i].members > 1 && all[i].first != ID_NONE && !all[i].of_argument && pval_type(p, all[i].first)->dims[all[i].dim] > 1) {
+		if (all[i].members > 1 && all[i].first != ID_NONE && !all[i].of_argument &&
+			pval_type(p, all[i].first)->dims[all[i].dim] > 1) {
 			all[n] = all[i];
 			all[n].kind = kind_of(p, &all[n]);
 			n++;
@@ -128,7 +136,8 @@ void problem_find_sites(problem *pb, const module *original)
 		sc->n = spans[k].n;
 		sc->targets = arena_array(&pb->mem, action_target, sc->n);
 		for (uint32_t i = 0; i < sc->n; i++)
-			sc->targets[i] = (action_target){list[spans[k].from + i].first, list[spans[k].from + i].dim};
+			sc->targets[i] =
+				(action_target){list[spans[k].from + i].first, list[spans[k].from + i].dim};
 	}
 	free(spans);
 	free(list);
@@ -164,7 +173,8 @@ bool problem_first_of_class(const problem *pb, uint32_t arg, uint32_t dim, actio
 	uint32_t class = c.of[c.first[pb->p->args.p[arg]] + dim];
 	*out = (action_target){ID_NONE, 0};
 	for (pval_id v = 0; v < pb->p->vals.n; v++) {
-		if (!problem_is_site(pb, v) || (out->arg != ID_NONE && pb->p->vals.p[v].def >= pb->p->vals.p[out->arg].def))
+		if (!problem_is_site(pb, v) ||
+			(out->arg != ID_NONE && pb->p->vals.p[v].def >= pb->p->vals.p[out->arg].def))
 			continue;
 		for (uint32_t d = 0; d < pval_type(pb->p, v)->rank; d++)
 			if (c.of[c.first[v] + d] == class)

@@ -36,7 +36,8 @@ static cJSON *sharding_json(const sharding_table *t, sharding_id id)
 		return cJSON_CreateNull();
 	sharding_edit *e = xmalloc(sizeof *e);
 	sharding_to_edit(t, id, e);
-	/* Priorities stand beside the sharding, so that the plain list form holds whatever is closed. */
+	/* Priorities stand beside the sharding, so that the plain list form holds whatever is closed.
+	 */
 	for (uint32_t d = 0; d < e->rank; d++)
 		e->dims[d].priority = -1;
 	cJSON *j = sharding_to_json(t, e);
@@ -73,7 +74,9 @@ static cJSON *arguments_json(const module *m, const strategy *s, const search_re
 			cJSON_AddNumberToObject(o, "group", r->group_of[a]);
 		cJSON_AddItemToObject(o, "sharding", sharding_json(m->shardings, s->args[a]));
 		if (s->args[a] == SHARDING_NONE)
-			cJSON_AddItemToObject(o, "propagated", propagated_json(m->shardings, s->propagated[a], type_get(m, m->values.p[args + a].type)->rank));
+			cJSON_AddItemToObject(o, "propagated",
+				propagated_json(
+					m->shardings, s->propagated[a], type_get(m, m->values.p[args + a].type)->rank));
 		else
 			cJSON_AddItemToObject(o, "priority", priorities_json(m->shardings, s->args[a]));
 		cJSON_AddItemToArray(list, o);
@@ -115,11 +118,14 @@ static cJSON *constraints_json(const module *m, const strategy *s)
 
 static cJSON *actions_json(const module *m, const strategy *s)
 {
-	static const char *const kinds[] = {[ACTION_PARTITION] = "partition", [ACTION_REPLICATE] = "replicate", [ACTION_CONSTRAIN] = "constrain"};
+	static const char *const kinds[] = {[ACTION_PARTITION] = "partition",
+		[ACTION_REPLICATE] = "replicate",
+		[ACTION_CONSTRAIN] = "constrain"};
 	cJSON *list = cJSON_CreateArray();
 	for (uint32_t i = 0; i < s->n_actions; i++) {
 		const strategy_action *a = &s->actions[i];
-		cJSON *o = cJSON_CreateObject(), *members = cJSON_CreateArray(), *delta = cJSON_CreateObject();
+		cJSON *o = cJSON_CreateObject(), *members = cJSON_CreateArray(),
+			  *delta = cJSON_CreateObject();
 		cJSON_AddNumberToObject(o, "step", a->step);
 		add_text(o, "tactic", a->tactic);
 		cJSON_AddStringToObject(o, "kind", kinds[a->kind]);
@@ -132,7 +138,8 @@ static cJSON *actions_json(const module *m, const strategy *s)
 				cJSON_AddItemToArray(sites, cJSON_CreateNumber(a->sites[k]));
 		}
 		cJSON_AddNumberToObject(o, "dimension", a->dimension);
-		add_text(o, "axis", strtab_get(&m->shardings->names, m->shardings->meshes.p[s->mesh].axis_names[a->axis]));
+		add_text(o, "axis",
+			strtab_get(&m->shardings->names, m->shardings->meshes.p[s->mesh].axis_names[a->axis]));
 		cJSON_AddNumberToObject(delta, "runtime_ns", (double)a->delta_runtime_ns);
 		cJSON_AddNumberToObject(delta, "peak_bytes", (double)a->delta_peak_bytes);
 		cJSON_AddItemToObject(o, "delta", delta);
@@ -188,7 +195,8 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 	cJSON_AddNumberToObject(s, "evaluations", (double)r->evaluations);
 	cJSON_AddNumberToObject(s, "replays", (double)r->replays);
 	cJSON_AddNumberToObject(s, "seconds", seconds);
-	cJSON_AddNumberToObject(s, "evaluations_per_second", seconds > 0 ? (double)(int64_t)((double)r->evaluations / seconds) : 0);
+	cJSON_AddNumberToObject(s, "evaluations_per_second",
+		seconds > 0 ? (double)(int64_t)((double)r->evaluations / seconds) : 0);
 	cJSON_AddNumberToObject(s, "nodes", (double)r->nodes);
 	cJSON_AddNumberToObject(s, "groups", (double)r->groups);
 	cJSON_AddStringToObject(s, "result_pairing", r->pairing);
@@ -225,7 +233,8 @@ static cJSON *too_large_json(const search_result *r)
 		cJSON_AddNumberToObject(o, "donation_saves_bytes", (double)r->donatable_bytes);
 	/* without temporaries it would fit: computing them again instead of keeping them helps */
 	if (r->cost.peak_bytes - r->cost.temporary_bytes <= r->memory_limit)
-		cJSON_AddNumberToObject(o, "rematerialise_bytes", (double)(r->cost.peak_bytes - r->memory_limit));
+		cJSON_AddNumberToObject(
+			o, "rematerialise_bytes", (double)(r->cost.peak_bytes - r->memory_limit));
 	return o;
 }
 
@@ -263,9 +272,11 @@ static cJSON *groups_json(const search_result *r)
 	return list;
 }
 
-status document_write(const module *m, const search_options *o, const search_result *r, strbuf *out, diag *d)
+status document_write(
+	const module *m, const search_options *o, const search_result *r, strbuf *out, diag *d)
 {
-	cJSON *root = cJSON_CreateObject(), *tool = cJSON_CreateObject(), *about = cJSON_CreateObject(), *list;
+	cJSON *root = cJSON_CreateObject(), *tool = cJSON_CreateObject(), *about = cJSON_CreateObject(),
+		  *list;
 	char fingerprint[72], structure[72];
 	module_fingerprint(m, fingerprint);
 	module_structure(m, structure);

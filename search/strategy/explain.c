@@ -1,9 +1,11 @@
-/* What each decision of a strategy brings: the strategy without it is replayed, and what else could have been decided for
- * the same arguments: another dimension, another axis, keeping them whole. Everything else stays as it is.
+/* What each decision of a strategy brings: the strategy without it is replayed, and what else could
+ * have been decided for the same arguments: another dimension, another axis, keeping them whole.
+ * Everything else stays as it is.
  *
- * A document of the search has actions. Deciding them again, one after the other, gives the same strategy, and so a variant
- * is the same list with one of them changed: what propagation made of a decision goes with it. A document written by hand
- * has shardings only: there a decision is a cut that arguments of one name pattern and type share. */
+ * A document of the search has actions. Deciding them again, one after the other, gives the same
+ * strategy, and so a variant is the same list with one of them changed: what propagation made of a
+ * decision goes with it. A document written by hand has shardings only: there a decision is a cut
+ * that arguments of one name pattern and type share. */
 #include "search/evaluate/evaluate.h"
 #include "search/strategy/strategy.h"
 
@@ -15,8 +17,8 @@ typedef struct decision {
 	action_kind kind;
 	bool inner;           /* it is about inner values */
 	uint32_t *members, n; /* arguments; of inner values indices of constraints */
-	uint32_t dim, axis; /* axis ID_NONE: kept whole over all axes */
-	uint32_t step;      /* of the plan */
+	uint32_t dim, axis;   /* axis ID_NONE: kept whole over all axes */
+	uint32_t step;        /* of the plan */
 } decision;
 
 /* Collectives of one kind from one line of the source. */
@@ -40,8 +42,9 @@ typedef struct explainer {
 	str *patterns; /* of argument names, by argument */
 	VEC(decision) decisions;
 	evaluator *ev; /* NULL: by shardings */
-	pval_id *site; /* by constraint: the value it is on; ID_NONE: none that the search would constrain */
-	plan base;     /* its steps have the decisions' arguments as targets */
+	pval_id *
+		site; /* by constraint: the value it is on; ID_NONE: none that the search would constrain */
+	plan base; /* its steps have the decisions' arguments as targets */
 	diag *d;
 } explainer;
 
@@ -60,7 +63,8 @@ static int by_time(const void *a, const void *b)
 static source *source_at(explainer *x, source_list *list, uint8_t kind, str where, str op)
 {
 	for (uint32_t k = 0; k < list->n; k++)
-		if (list->p[k].kind == kind && str_equal(list->p[k].where, where) && str_equal(list->p[k].op, op))
+		if (list->p[k].kind == kind && str_equal(list->p[k].where, where) &&
+			str_equal(list->p[k].op, op))
 			return &list->p[k];
 	vec_push(list, (source){.kind = kind, .where = keep(&x->mem, where), .op = keep(&x->mem, op)});
 	return &list->p[list->n - 1];
@@ -88,14 +92,16 @@ static void add_sources(explainer *x, const evaluation *ev, int64_t sign, source
 		at->count += sign * times;
 		at->windowed |= events[i].windowed;
 		at->bytes = sat_add(at->bytes, sign * sat_mul(times, l->bytes));
-		at->time_ns = sat_add(at->time_ns, sign * sat_mul(times, events[i].end_ns - events[i].start_ns));
+		at->time_ns =
+			sat_add(at->time_ns, sign * sat_mul(times, events[i].end_ns - events[i].start_ns));
 	}
 	strbuf_release(&where);
 }
 
 /* ---------------------------------------------------------------- what if */
 
-/* Cost of a changed strategy in the steady state of the loop; sources, when wanted, get its collectives less those of the whole. */
+/* Cost of a changed strategy in the steady state of the loop; sources, when wanted, get its
+ * collectives less those of the whole. */
 static status cost_of(explainer *x, module *m, strategy *t, cost *out, source_list *change)
 {
 	bool allowed;
@@ -172,7 +178,8 @@ static void take_away(explainer *x, const decision *dc, strategy *t)
 }
 
 /* Another decision for the same members; the number of members that can take it. */
-static uint32_t decide_otherwise(explainer *x, const decision *dc, const decision *other, strategy *t)
+static uint32_t decide_otherwise(
+	explainer *x, const decision *dc, const decision *other, strategy *t)
 {
 	strategy_copy(t, x->s);
 	sharding_table *table = x->pb.m->shardings;
@@ -192,7 +199,9 @@ static uint32_t decide_otherwise(explainer *x, const decision *dc, const decisio
 		if (other->kind == ACTION_PARTITION) {
 			axis_ref axis = mesh_full_axis(table, x->pb.mesh, other->axis);
 			if (other->dim >= e.rank || uses_axis(&e, other->axis) ||
-			    ty->dims[other->dim] % (axes_product(axes_of(&e.dims[other->dim].axes)) * axis_size(axis)) != 0)
+				ty->dims[other->dim] %
+						(axes_product(axes_of(&e.dims[other->dim].axes)) * axis_size(axis)) !=
+					0)
 				continue;
 			if (!e.dims[other->dim].axes.n)
 				e.dims[other->dim].priority = priority;
@@ -215,16 +224,24 @@ static action as_action(explainer *x, const decision *const *of, uint32_t n)
 	for (uint32_t k = 0; k < n; k++)
 		total += of[k]->n;
 	action_target *targets = arena_array(&x->mem, action_target, total);
-	action a = {.kind = ACTION_REPLICATE, .axis = of[0]->axis, .group = ID_NONE, .dim = of[0]->dim, .weight = 1, .targets = targets, .n_targets = total};
+	action a = {.kind = ACTION_REPLICATE,
+		.axis = of[0]->axis,
+		.group = ID_NONE,
+		.dim = of[0]->dim,
+		.weight = 1,
+		.targets = targets,
+		.n_targets = total};
 	for (uint32_t k = 0; k < n; k++) {
 		for (uint32_t i = 0; i < of[k]->n; i++) {
 			uint32_t member = of[k]->members[i];
-			targets[at++] = (action_target){of[k]->inner ? x->site[member] : member, of[k]->kind == ACTION_REPLICATE ? DIM_KEEP : of[k]->dim};
+			targets[at++] = (action_target){of[k]->inner ? x->site[member] : member,
+				of[k]->kind == ACTION_REPLICATE ? DIM_KEEP : of[k]->dim};
 		}
 		if (of[k]->inner || of[k]->kind != ACTION_REPLICATE)
 			a.kind = of[k]->inner ? ACTION_CONSTRAIN : of[k]->kind;
 		if (of[k]->inner)
-			a.fixed = FIXED_BY_USER; /* as the search that made the document, or its schedule, had it */
+			a.fixed =
+				FIXED_BY_USER; /* as the search that made the document, or its schedule, had it */
 	}
 	return a;
 }
@@ -259,7 +276,8 @@ static void export_plan(explainer *x, plan *pl, strategy *t)
 	evaluator_strategy(x->ev, pl, t);
 }
 
-/* The strategy of the plan without decision i, or with another one in its place; how many members that one changed. */
+/* The strategy of the plan without decision i, or with another one in its place; how many members
+ * that one changed. */
 static uint32_t replan(explainer *x, uint32_t i, const decision *other, strategy *t)
 {
 	const decision *dc = &x->decisions.p[i];
@@ -293,7 +311,8 @@ static uint32_t replan(explainer *x, uint32_t i, const decision *other, strategy
 	return taken;
 }
 
-/* Whether the document's actions, decided again, cost what the document costs; then variants go by them. */
+/* Whether the document's actions, decided again, cost what the document costs; then variants go by
+ * them. */
 static status plan_actions(explainer *x, module *m)
 {
 	strategy t;
@@ -305,7 +324,9 @@ static status plan_actions(explainer *x, module *m)
 	x->site = arena_array(&x->mem, pval_id, s->n_constraints + 1);
 	for (uint32_t i = 0; i < s->n_constraints; i++) {
 		action_target given = {ID_NONE, 0};
-		x->site[i] = given.arg = str_equal(s->constraints[i].function, STR("main")) ? problem_site(&x->pb, s->constraints[i].op, s->constraints[i].result) : ID_NONE;
+		x->site[i] = given.arg = str_equal(s->constraints[i].function, STR("main"))
+			? problem_site(&x->pb, s->constraints[i].op, s->constraints[i].result)
+			: ID_NONE;
 		usable = usable && x->site[i] != ID_NONE;
 		if (usable)
 			problem_give_sites(&x->pb, &given, 1);
@@ -320,7 +341,12 @@ static status plan_actions(explainer *x, module *m)
 	for (uint32_t i = 0; i < s->n_actions; i++) {
 		const strategy_action *a = &s->actions[i];
 		bool inner = a->n_sites;
-		decision dc = {.tactic = a->tactic, .kind = a->kind, .inner = inner, .dim = a->dimension, .axis = a->axis, .n = inner ? a->n_sites : a->n_members};
+		decision dc = {.tactic = a->tactic,
+			.kind = a->kind,
+			.inner = inner,
+			.dim = a->dimension,
+			.axis = a->axis,
+			.n = inner ? a->n_sites : a->n_members};
 		steps += i == 0 || a->step != a[-1].step || a->axis != a[-1].axis;
 		dc.step = steps - 1;
 		dc.members = arena_array(&x->mem, uint32_t, dc.n);
@@ -336,7 +362,8 @@ static status plan_actions(explainer *x, module *m)
 	if (same) {
 		export_plan(x, &x->base, &t);
 		st = replay_applied(&x->pb, m, &t, &c, &allowed, NULL, x->d);
-		same = st == ST_OK && c.runtime_ns == x->cost.runtime_ns && c.peak_bytes == x->cost.peak_bytes;
+		same =
+			st == ST_OK && c.runtime_ns == x->cost.runtime_ns && c.peak_bytes == x->cost.peak_bytes;
 		strategy_release(&t);
 	}
 	if (!same) {
@@ -355,13 +382,19 @@ static void add_member(explainer *x, action_kind kind, uint32_t dim, uint32_t ax
 	for (uint32_t i = 0; i < x->decisions.n; i++) {
 		decision *dc = &x->decisions.p[i];
 		uint32_t first = dc->members[0];
-		if (dc->kind == kind && dc->dim == dim && dc->axis == axis && str_equal(x->patterns[first], x->patterns[arg]) &&
-		    x->pb.p->vals.p[x->pb.p->args.p[first]].type == ty) {
+		if (dc->kind == kind && dc->dim == dim && dc->axis == axis &&
+			str_equal(x->patterns[first], x->patterns[arg]) &&
+			x->pb.p->vals.p[x->pb.p->args.p[first]].type == ty) {
 			dc->members[dc->n++] = arg;
 			return;
 		}
 	}
-	decision dc = {.tactic = STR(""), .kind = kind, .dim = dim, .axis = axis, .n = 1, .members = arena_array(&x->mem, uint32_t, x->s->n_args)};
+	decision dc = {.tactic = STR(""),
+		.kind = kind,
+		.dim = dim,
+		.axis = axis,
+		.n = 1,
+		.members = arena_array(&x->mem, uint32_t, x->s->n_args)};
 	dc.members[0] = arg;
 	vec_push(&x->decisions, dc);
 }
@@ -378,7 +411,9 @@ static void find_decisions(explainer *x)
 			axes l = sharding_dim(sh, d);
 			for (uint32_t i = 0; i < l.n; i++) {
 				cut = true;
-				if (i == 0 || axis_index(l.a[i]) != axis_index(l.a[i - 1])) /* sub-axes of one axis go together */
+				if (i == 0 ||
+					axis_index(l.a[i]) !=
+						axis_index(l.a[i - 1])) /* sub-axes of one axis go together */
 					add_member(x, ACTION_PARTITION, d, axis_index(l.a[i]), a);
 			}
 		}
@@ -414,7 +449,9 @@ static void add_text(cJSON *o, const char *key, str s)
 static void add_axis(explainer *x, cJSON *o, uint32_t axis)
 {
 	if (axis != ID_NONE)
-		add_text(o, "axis", strtab_get(&x->pb.m->shardings->names, x->pb.m->shardings->meshes.p[x->pb.mesh].axis_names[axis]));
+		add_text(o, "axis",
+			strtab_get(&x->pb.m->shardings->names,
+				x->pb.m->shardings->meshes.p[x->pb.mesh].axis_names[axis]));
 }
 
 static void add_cost(explainer *x, cJSON *o, const cost *c)
@@ -450,7 +487,9 @@ static cJSON *sources_json(source_list *list)
 
 static void decision_json(explainer *x, const decision *dc, cJSON *o)
 {
-	static const char *const kinds[] = {[ACTION_PARTITION] = "partition", [ACTION_REPLICATE] = "replicate", [ACTION_CONSTRAIN] = "constrain"};
+	static const char *const kinds[] = {[ACTION_PARTITION] = "partition",
+		[ACTION_REPLICATE] = "replicate",
+		[ACTION_CONSTRAIN] = "constrain"};
 	cJSON_AddStringToObject(o, "kind", kinds[dc->kind]);
 	if (dc->kind != ACTION_REPLICATE)
 		cJSON_AddNumberToObject(o, "dimension", dc->dim);
@@ -481,7 +520,9 @@ typedef struct alternatives {
 static status try_otherwise(explainer *x, module *m, uint32_t i, decision other, alternatives *out)
 {
 	const decision *dc = &x->decisions.p[i];
-	if (out->tried == x->most || (other.kind == dc->kind && other.axis == dc->axis && (other.dim == dc->dim || other.kind == ACTION_REPLICATE)))
+	if (out->tried == x->most ||
+		(other.kind == dc->kind && other.axis == dc->axis &&
+			(other.dim == dc->dim || other.kind == ACTION_REPLICATE)))
 		return ST_OK;
 	strategy t = {0};
 	alternative found = {.what = other};
@@ -505,7 +546,9 @@ static status list_alternatives(explainer *x, module *m, uint32_t at, alternativ
 	bool inner = dc->inner;
 	action_kind cut = inner ? ACTION_CONSTRAIN : ACTION_PARTITION;
 	for (uint32_t i = 0; i < dc->n; i++)
-		rank = MAX(rank, pval_type(x->pb.p, inner ? x->site[dc->members[i]] : x->pb.p->args.p[dc->members[i]])->rank);
+		rank = MAX(rank,
+			pval_type(x->pb.p, inner ? x->site[dc->members[i]] : x->pb.p->args.p[dc->members[i]])
+				->rank);
 	for (uint32_t d = 0; d < rank && dc->axis != ID_NONE; d++)
 		TRY(try_otherwise(x, m, at, (decision){.kind = cut, .dim = d, .axis = dc->axis}, out));
 	TRY(try_otherwise(x, m, at, (decision){.kind = ACTION_REPLICATE, .axis = dc->axis}, out));
@@ -538,7 +581,8 @@ static status explain_decision(explainer *x, module *m, uint32_t at, cJSON *o)
 	bool inner = dc->inner;
 	for (uint32_t i = 0; i < dc->n; i++) {
 		cJSON_AddItemToArray(members, cJSON_CreateNumber(dc->members[i]));
-		add_name(inner ? x->s->constraints[dc->members[i]].location : x->patterns[dc->members[i]], names);
+		add_name(inner ? x->s->constraints[dc->members[i]].location : x->patterns[dc->members[i]],
+			names);
 	}
 	cJSON_AddItemToObject(o, inner ? "constraints" : "members", members);
 	cJSON_AddItemToObject(o, "names", names);
@@ -574,7 +618,8 @@ static status explain_whole(explainer *x, module *m, cJSON *root)
 	module *annotated;
 	evaluation ev;
 	TRY(strategy_apply(m, x->s, &annotated, x->d));
-	status st = simulate_applied(annotated, x->o.device, x->o.apply, x->o.axis_links, &x->cost, &ev, x->d);
+	status st =
+		simulate_applied(annotated, x->o.device, x->o.apply, x->o.axis_links, &x->cost, &ev, x->d);
 	if (st == ST_OK) {
 		add_sources(x, &ev, 1, &x->sources);
 		evaluation_release(&ev);
@@ -590,8 +635,8 @@ static status explain_whole(explainer *x, module *m, cJSON *root)
 	return st;
 }
 
-/* A strategy whose paired results come out as their arguments is in the steady state, and so must its variants be; one
- * that leaves them apart is compared as it is. */
+/* A strategy whose paired results come out as their arguments is in the steady state, and so must
+ * its variants be; one that leaves them apart is compared as it is. */
 static status settle(explainer *x, module *m)
 {
 	strategy t;
@@ -605,7 +650,8 @@ static status settle(explainer *x, module *m)
 	return st;
 }
 
-status explain_strategy(module *m, const strategy *s, const device *dev, int64_t memory_limit, uint32_t most_alternatives, cJSON **out, diag *d)
+status explain_strategy(module *m, const strategy *s, const device *dev, int64_t memory_limit,
+	uint32_t most_alternatives, cJSON **out, diag *d)
 {
 	TRY(module_take_gspmd(m, s->mesh, d));
 	explainer *x = xcalloc(1, sizeof *x);
@@ -614,7 +660,11 @@ status explain_strategy(module *m, const strategy *s, const device *dev, int64_t
 	x->d = d;
 	x->most = most_alternatives;
 	x->limit = memory_limit ? memory_limit : dev->usable_bytes;
-	x->o = (search_options){.mesh = s->mesh, .device = dev, .axis_links = s->has_links ? s->axis_links : NULL, .memory_limit = x->limit, .apply = s->apply};
+	x->o = (search_options){.mesh = s->mesh,
+		.device = dev,
+		.axis_links = s->has_links ? s->axis_links : NULL,
+		.memory_limit = x->limit,
+		.apply = s->apply};
 	status st = problem_init(&x->pb, m, &x->o, d);
 	if (st == ST_OK)
 		st = explain_whole(x, m, root);

@@ -1,4 +1,5 @@
-/* Ops that an answer lists by name and place of the source: those without a rule, those that run whole, loops of unknown trip count. */
+/* Ops that an answer lists by name and place of the source: those without a rule, those that run
+ * whole, loops of unknown trip count. */
 #include "search/strategy/strategy.h"
 
 #include <cjson/cJSON.h>
@@ -12,7 +13,9 @@ void listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_o
 	while (k < list->n && !(str_equal(list->p[k].op, name) && str_equal(list->p[k].location, at)))
 		k++;
 	if (k == list->n)
-		vec_push(list, (listed_op){.op = {arena_strdup(mem, name.p, name.n), name.n}, .location = {arena_strdup(mem, at.p, at.n), at.n}});
+		vec_push(list,
+			(listed_op){.op = {arena_strdup(mem, name.p, name.n), name.n},
+				.location = {arena_strdup(mem, at.p, at.n), at.n}});
 	list->p[k].count++;
 	list->p[k].bytes = sat_add(list->p[k].bytes, bytes);
 	strbuf_release(&where);
@@ -37,7 +40,8 @@ cJSON *listed_ops_json(const listed_ops *ops)
 void list_uncounted_loops(const program *p, arena *mem, listed_ops *out)
 {
 	for (node_id i = 0; i < p->nodes.n; i++)
-		if (p->nodes.p[i].op_kind == OP_WHILE && p->nodes.p[i].kind == NODE_REGION && !p->nodes.p[i].trips_known)
+		if (p->nodes.p[i].op_kind == OP_WHILE && p->nodes.p[i].kind == NODE_REGION &&
+			!p->nodes.p[i].trips_known)
 			listed_op_add(mem, p->m, p->nodes.p[i].op, 0, out);
 }
 
@@ -68,13 +72,20 @@ void add_uncounted_loops(cJSON *to, const program *p)
 
 void report_uncounted_loops(const cJSON *of, strbuf *out)
 {
-	const cJSON *list = cJSON_GetObjectItemCaseSensitive(of, "uncounted_loops"), *o = list ? list->child : NULL;
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(of, "uncounted_loops"),
+				*o = list ? list->child : NULL;
 	for (; o; o = o->next) {
-		const cJSON *at = cJSON_GetObjectItemCaseSensitive(o, "location"), *trips = cJSON_GetObjectItemCaseSensitive(o, "trips");
-		const char *location = cJSON_IsString(at) && at->valuestring[0] ? at->valuestring : "an unknown place";
+		const cJSON *at = cJSON_GetObjectItemCaseSensitive(o, "location"),
+					*trips = cJSON_GetObjectItemCaseSensitive(o, "trips");
+		const char *location =
+			cJSON_IsString(at) && at->valuestring[0] ? at->valuestring : "an unknown place";
 		if (cJSON_IsNumber(trips) && trips->valuedouble > 1)
-			strbuf_printf(out, "  the loop at %s counts %.0f times, as --trip-count says\n", location, trips->valuedouble);
+			strbuf_printf(out, "  the loop at %s counts %.0f times, as --trip-count says\n",
+				location, trips->valuedouble);
 		else
-			strbuf_printf(out, "  the loop at %s counts once: its trip count is not known; --trip-count N gives it\n", location);
+			strbuf_printf(out,
+				"  the loop at %s counts once: its trip count is not known; --trip-count N gives "
+				"it\n",
+				location);
 	}
 }

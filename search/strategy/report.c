@@ -2,10 +2,7 @@
 #include "search/strategy/read_json.h"
 #include "search/strategy/strategy.h"
 
-static void rule_line(strbuf *out, const char *title)
-{
-	strbuf_printf(out, "\n%s\n", title);
-}
+static void rule_line(strbuf *out, const char *title) { strbuf_printf(out, "\n%s\n", title); }
 
 static void signed_duration(strbuf *out, int64_t ns)
 {
@@ -23,51 +20,63 @@ typedef struct decision_words {
 	strbuf before, name, behind;
 } decision_words;
 
-static void decision_text(const cJSON *document, const cJSON *decision, str first, decision_words *w)
+static void decision_text(
+	const cJSON *document, const cJSON *decision, str first, decision_words *w)
 {
 	const char *axis = text_of(decision, "axis");
 	const cJSON *sites = cJSON_GetObjectItemCaseSensitive(decision, "constraints");
 	bool keeps = !strcmp(text_of(decision, "kind"), "replicate");
-	int count = cJSON_GetArraySize(sites ? sites : cJSON_GetObjectItemCaseSensitive(decision, "members"));
+	int count =
+		cJSON_GetArraySize(sites ? sites : cJSON_GetObjectItemCaseSensitive(decision, "members"));
 	strbuf_clear(&w->before);
 	strbuf_clear(&w->name);
 	strbuf_clear(&w->behind);
 	if (keeps)
 		strbuf_puts(&w->before, "keep ");
 	else
-		strbuf_printf(&w->before, sites ? "constrain dim %lld at " : "shard dim %lld of ", (long long)number_of(decision, "dimension"));
+		strbuf_printf(&w->before, sites ? "constrain dim %lld at " : "shard dim %lld of ",
+			(long long)number_of(decision, "dimension"));
 	if (sites) {
-		const cJSON *at = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(document, "constraints"), sites->child ? sites->child->valueint : -1);
+		const cJSON *at =
+			cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(document, "constraints"),
+				sites->child ? sites->child->valueint : -1);
 		strbuf_puts(&w->name, at ? text_of(at, "location") : "?");
 	} else if (count > 1) {
 		report_name_pattern(first, &w->name);
 	} else {
 		strbuf_str(&w->name, first);
 	}
-	strbuf_printf(&w->behind, "%s %s %s (%d)", count > 1 && !sites ? " and others" : "", keeps ? "off" : "over", axis, count);
+	strbuf_printf(&w->behind, "%s %s %s (%d)", count > 1 && !sites ? " and others" : "",
+		keeps ? "off" : "over", axis, count);
 }
 
 /* columns: of the terminal, 0: as many as are needed. The name gives way. */
 static void decision_table(const cJSON *document, uint32_t columns, strbuf *out)
 {
 	enum { WIDTH = 100, DELTAS = 22, MOST_NAME = 64, LEAST_NAME = 12, NUMBERED = 21 };
-	uint32_t n = 0, n_args = 0, width = columns && columns < WIDTH + DELTAS ? MAX(columns, 2u * DELTAS) - DELTAS : WIDTH;
+	uint32_t n = 0, n_args = 0,
+			 width =
+				 columns && columns < WIDTH + DELTAS ? MAX(columns, 2u * DELTAS) - DELTAS : WIDTH;
 	VEC(const char *) names = {0};
 	decision_words w = {0};
 	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next, n_args++)
 		vec_push(&names, text_of(a, "name"));
 	rule_line(out, "DECISIONS");
 	for (const cJSON *a = first_of(document, "actions"); a; a = a->next) {
-		const cJSON *members = cJSON_GetObjectItemCaseSensitive(a, "members"), *delta = cJSON_GetObjectItemCaseSensitive(a, "delta");
+		const cJSON *members = cJSON_GetObjectItemCaseSensitive(a, "members"),
+					*delta = cJSON_GetObjectItemCaseSensitive(a, "delta");
 		uint32_t first = members && members->child ? (uint32_t)members->child->valueint : n_args;
 		decision_text(document, a, str_of(first < n_args ? names.p[first] : "?"), &w);
-		size_t words = report_width((str){w.before.p, w.before.n}) + report_width((str){w.behind.p, w.behind.n}) + NUMBERED;
+		size_t words = report_width((str){w.before.p, w.before.n}) +
+			report_width((str){w.behind.p, w.behind.n}) + NUMBERED;
 		strbuf row = {0};
 		strbuf_printf(&row, "  %2u  %-14s ", ++n, text_of(a, "tactic"));
 		strbuf_str(&row, (str){w.before.p, w.before.n});
-		report_shortened((str){w.name.p, w.name.n}, MIN((size_t)MOST_NAME, words + LEAST_NAME > width ? LEAST_NAME : width - words), &row);
+		report_shortened((str){w.name.p, w.name.n},
+			MIN((size_t)MOST_NAME, words + LEAST_NAME > width ? LEAST_NAME : width - words), &row);
 		strbuf_str(&row, (str){w.behind.p, w.behind.n});
-		strbuf_printf(out, "%s%*s ", row.p, (int)(width - MIN(width, report_width((str){row.p, row.n}))), "");
+		strbuf_printf(
+			out, "%s%*s ", row.p, (int)(width - MIN(width, report_width((str){row.p, row.n}))), "");
 		if (number_of(delta, "runtime_ns") || number_of(delta, "peak_bytes")) {
 			signed_duration(out, number_of(delta, "runtime_ns"));
 			strbuf_puts(out, "  ");
@@ -84,11 +93,13 @@ static void decision_table(const cJSON *document, uint32_t columns, strbuf *out)
 	strbuf_release(&w.behind);
 }
 
-static void collective_row(strbuf *out, const char *kind, int64_t count, int64_t dynamic_count, int64_t bytes)
+static void collective_row(
+	strbuf *out, const char *kind, int64_t count, int64_t dynamic_count, int64_t bytes)
 {
 	strbuf cell = {0};
 	strbuf_bytes(&cell, bytes);
-	strbuf_printf(out, "  %-20s %6lld instructions %8lld executions %12s\n", kind, (long long)count, (long long)dynamic_count, cell.p);
+	strbuf_printf(out, "  %-20s %6lld instructions %8lld executions %12s\n", kind, (long long)count,
+		(long long)dynamic_count, cell.p);
 	strbuf_release(&cell);
 }
 
@@ -108,7 +119,8 @@ static void cost_row(strbuf *out, const char *name, const cJSON *cost, bool fits
 	strbuf_duration(&time, runtime);
 	strbuf_duration(&comm, number_of(cost, "exposed_communication_ns"));
 	strbuf_bytes(&peak, number_of(cost, "peak_bytes"));
-	strbuf_printf(out, "  %-26s %10s %12s %12s  %-10s", name, time.p, comm.p, peak.p, fits ? "fits" : "too large");
+	strbuf_printf(out, "  %-26s %10s %12s %12s  %-10s", name, time.p, comm.p, peak.p,
+		fits ? "fits" : "too large");
 	if (best_ns > 0 && runtime != best_ns)
 		strbuf_printf(out, " %.2fx", (double)runtime / (double)best_ns);
 	strbuf_putc(out, '\n');
@@ -148,14 +160,16 @@ void report_cost(const cost *c, int64_t memory_limit, strbuf *out)
 	if (memory_limit > 0) {
 		strbuf limit = {0};
 		strbuf_bytes(&limit, memory_limit);
-		strbuf_printf(out, "  %-24s %12s  %s\n", "memory limit", limit.p, c->peak_bytes <= memory_limit ? "fits" : "does not fit");
+		strbuf_printf(out, "  %-24s %12s  %s\n", "memory limit", limit.p,
+			c->peak_bytes <= memory_limit ? "fits" : "does not fit");
 		strbuf_release(&limit);
 	}
 	rule_line(out, collectives_title);
 	bool any = false;
 	for (int k = 0; k < COLL_COUNT; k++)
 		if (c->collectives[k].count) {
-			collective_row(out, collective_name((collective_kind)k), c->collectives[k].count, c->collectives[k].dynamic_count, c->collectives[k].bytes);
+			collective_row(out, collective_name((collective_kind)k), c->collectives[k].count,
+				c->collectives[k].dynamic_count, c->collectives[k].bytes);
 			any = true;
 		}
 	if (!any)
@@ -172,7 +186,9 @@ static void bound_row(const cJSON *document, const cJSON *bound, strbuf *out)
 	strbuf_bytes(&bytes, number_of(bound, "peak_bytes"));
 	strbuf_printf(out, "  %-26s %10s %12s %12s\n", "any strategy, at least", time.p, "", bytes.p);
 	if (number_of(bound, "peak_bytes") > number_of(document, "memory_limit_bytes"))
-		strbuf_printf(out, "\n  no strategy fits: cut over all devices, the arguments alone take %s of each\n", bytes.p);
+		strbuf_printf(out,
+			"\n  no strategy fits: cut over all devices, the arguments alone take %s of each\n",
+			bytes.p);
 	strbuf_release(&time);
 	strbuf_release(&bytes);
 }
@@ -183,14 +199,16 @@ static void too_large_rows(const cJSON *facts, strbuf *out)
 	static const struct {
 		const char *key, *before, *behind;
 	} rows[] = {
-		{"donation_saves_bytes", "no argument is donated: donating what results replace saves up to ", ""},
+		{"donation_saves_bytes",
+			"no argument is donated: donating what results replace saves up to ", ""},
 		{"rematerialise_bytes", "too much is kept for later: jax.checkpoint has to save ", ""},
 	};
 	if (!facts)
 		return;
 	/* a search with another limit goes other ways, so a little more than what was found */
 	int64_t found = number_of(facts, "smallest_peak_bytes");
-	strbuf_printf(out, "\n  fits from --memory %lldMiB on\n", (long long)ceil_div(found + found / 32, 1 << 20));
+	strbuf_printf(out, "\n  fits from --memory %lldMiB on\n",
+		(long long)ceil_div(found + found / 32, 1 << 20));
 	for (uint32_t i = 0; i < COUNT_OF(rows); i++)
 		if (cJSON_GetObjectItemCaseSensitive(facts, rows[i].key)) {
 			strbuf_printf(out, "  %s", rows[i].before);
@@ -198,26 +216,32 @@ static void too_large_rows(const cJSON *facts, strbuf *out)
 			strbuf_printf(out, "%s\n", rows[i].behind);
 		}
 	if (cJSON_GetObjectItemCaseSensitive(facts, "least_devices"))
-		strbuf_printf(out, "  the arguments alone need %lld devices\n", (long long)number_of(facts, "least_devices"));
+		strbuf_printf(out, "  the arguments alone need %lld devices\n",
+			(long long)number_of(facts, "least_devices"));
 }
 
 static void apply_line(const cJSON *document, const cJSON *search, strbuf *out)
 {
 	const char *why = text_of(search, "not_exact");
 	if (!strcmp(text_of(document, "apply"), "exact"))
-		strbuf_puts(out, "applied exactly: XLA gets the program of one device and partitions nothing\n");
+		strbuf_puts(
+			out, "applied exactly: XLA gets the program of one device and partitions nothing\n");
 	else
-		strbuf_printf(out, "applied as annotations, by which XLA partitions%s%s\n", *why ? ": " : "", why);
+		strbuf_printf(
+			out, "applied as annotations, by which XLA partitions%s%s\n", *why ? ": " : "", why);
 }
 
 void report_document(const cJSON *document, bool color, uint32_t columns, strbuf *out)
 {
 	const char *bold = color ? "\033[1m" : "", *plain = color ? "\033[0m" : "";
-	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(document, "cost"), *search = cJSON_GetObjectItemCaseSensitive(document, "search");
+	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(document, "cost"),
+				*search = cJSON_GetObjectItemCaseSensitive(document, "search");
 	const cJSON *mesh = cJSON_GetObjectItemCaseSensitive(document, "mesh");
-	strbuf_printf(out, "%s@%s%s on ", bold, text_of(cJSON_GetObjectItemCaseSensitive(document, "module"), "name"), plain);
+	strbuf_printf(out, "%s@%s%s on ", bold,
+		text_of(cJSON_GetObjectItemCaseSensitive(document, "module"), "name"), plain);
 	for (const cJSON *axis = first_of(mesh, "axes"); axis; axis = axis->next)
-		strbuf_printf(out, "%s=%lld%s", text_of(axis, "name"), (long long)number_of(axis, "size"), axis->next ? "," : "");
+		strbuf_printf(out, "%s=%lld%s", text_of(axis, "name"), (long long)number_of(axis, "size"),
+			axis->next ? "," : "");
 	strbuf_printf(out, " of %s, limit ", text_of(document, "device"));
 	strbuf_bytes(out, number_of(document, "memory_limit_bytes"));
 	strbuf_puts(out, " per device\n");
@@ -228,7 +252,8 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 	bool any = false;
 	for (const cJSON *c = first_of(cost, "collectives"); c; c = c->next)
 		if (number_of(c, "count")) {
-			collective_row(out, c->string, number_of(c, "count"), number_of(c, "dynamic_count"), number_of(c, "bytes"));
+			collective_row(out, c->string, number_of(c, "count"), number_of(c, "dynamic_count"),
+				number_of(c, "bytes"));
 			any = true;
 		}
 	if (!any)
@@ -238,24 +263,31 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 	cost_row(out, "this strategy", cost, is_true(document, "fits"), 0);
 	strbuf_puts(out, plain);
 	for (const cJSON *b = first_of(document, "baselines"); b; b = b->next)
-		cost_row(out, text_of(b, "name"), cJSON_GetObjectItemCaseSensitive(b, "cost"), is_true(b, "fits"), number_of(cost, "runtime_ns"));
+		cost_row(out, text_of(b, "name"), cJSON_GetObjectItemCaseSensitive(b, "cost"),
+			is_true(b, "fits"), number_of(cost, "runtime_ns"));
 	char title[40];
 	uint32_t number = 0;
 	for (const cJSON *a = first_of(document, "alternatives"); a; a = a->next) {
 		snprintf(title, sizeof title, "alternative %u", ++number);
-		cost_row(out, title, cJSON_GetObjectItemCaseSensitive(a, "cost"), is_true(a, "fits"), number_of(cost, "runtime_ns"));
+		cost_row(out, title, cJSON_GetObjectItemCaseSensitive(a, "cost"), is_true(a, "fits"),
+			number_of(cost, "runtime_ns"));
 		strbuf_printf(out, "    %s\n", text_of(a, "difference"));
 	}
 	bound_row(document, cJSON_GetObjectItemCaseSensitive(search, "bound"), out);
 	too_large_rows(cJSON_GetObjectItemCaseSensitive(document, "too_large"), out);
 	for (const cJSON *u = first_of(document, "runs_whole"); u; u = u->next)
-		strbuf_printf(out, "  runs on whole operands: %s at %s (%lld times)\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
+		strbuf_printf(out, "  runs on whole operands: %s at %s (%lld times)\n", text_of(u, "op"),
+			text_of(u, "location"), (long long)number_of(u, "count"));
 	for (const cJSON *u = first_of(document, "unsupported"); u; u = u->next)
-		strbuf_printf(out, "  no sharding rule: %s at %s (%lld times), kept replicated\n", text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
+		strbuf_printf(out, "  no sharding rule: %s at %s (%lld times), kept replicated\n",
+			text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
 	report_uncounted_loops(cost, out);
 	const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(search, "seconds");
-	strbuf_printf(out, "\n  %lld evaluations, %lld replays, %lld groups, %.2f s%s\n", (long long)number_of(search, "evaluations"), (long long)number_of(search, "replays"),
-		      (long long)number_of(search, "groups"), cJSON_IsNumber(seconds) ? seconds->valuedouble : 0.0, is_true(search, "interrupted") ? " (interrupted)" : "");
+	strbuf_printf(out, "\n  %lld evaluations, %lld replays, %lld groups, %.2f s%s\n",
+		(long long)number_of(search, "evaluations"), (long long)number_of(search, "replays"),
+		(long long)number_of(search, "groups"),
+		cJSON_IsNumber(seconds) ? seconds->valuedouble : 0.0,
+		is_true(search, "interrupted") ? " (interrupted)" : "");
 }
 
 /* ---------------------------------------------------------------- explain */
@@ -272,8 +304,10 @@ static void source_row(const cJSON *c, const char *indent, bool change, strbuf *
 		signed_duration(&cell, number_of(c, "time_ns"));
 	else
 		strbuf_duration(&cell, number_of(c, "time_ns"));
-	strbuf_printf(out, change ? "%s%-18s %+6lld x  " : "%s%-18s %6lld x  ", indent, text_of(c, "kind"), (long long)number_of(c, "executions"));
-	strbuf_printf(out, "%-24s %-28s %s%s\n", cell.p, text_of(c, "op"), text_of(c, "location"), is_true(c, "windowed_einsum") ? "  windowed einsum" : "");
+	strbuf_printf(out, change ? "%s%-18s %+6lld x  " : "%s%-18s %6lld x  ", indent,
+		text_of(c, "kind"), (long long)number_of(c, "executions"));
+	strbuf_printf(out, "%-24s %-28s %s%s\n", cell.p, text_of(c, "op"), text_of(c, "location"),
+		is_true(c, "windowed_einsum") ? "  windowed einsum" : "");
 	strbuf_release(&cell);
 }
 
@@ -281,7 +315,8 @@ static void source_row(const cJSON *c, const char *indent, bool change, strbuf *
 static void what_text(const cJSON *o, strbuf *out)
 {
 	if (strcmp(text_of(o, "kind"), "replicate"))
-		strbuf_printf(out, "dim %lld over %s", (long long)number_of(o, "dimension"), text_of(o, "axis"));
+		strbuf_printf(
+			out, "dim %lld over %s", (long long)number_of(o, "dimension"), text_of(o, "axis"));
 	else if (*text_of(o, "axis"))
 		strbuf_printf(out, "kept off %s", text_of(o, "axis"));
 	else
@@ -293,7 +328,8 @@ static void compare_row(const char *label, const cJSON *o, const cJSON *whole, s
 	strbuf time = {0}, bytes = {0};
 	signed_duration(&time, number_of(o, "runtime_ns") - number_of(whole, "runtime_ns"));
 	signed_bytes(&bytes, number_of(o, "peak_bytes") - number_of(whole, "peak_bytes"));
-	strbuf_printf(out, "        %-28s %12s %12s%s\n", label, time.p, bytes.p, is_true(o, "fits") ? "" : "  too large");
+	strbuf_printf(out, "        %-28s %12s %12s%s\n", label, time.p, bytes.p,
+		is_true(o, "fits") ? "" : "  too large");
 	strbuf_release(&time);
 	strbuf_release(&bytes);
 }
@@ -301,14 +337,18 @@ static void compare_row(const char *label, const cJSON *o, const cJSON *whole, s
 static void decision_rows(const cJSON *d, uint32_t number, const cJSON *whole, strbuf *out)
 {
 	enum { MAX_CHANGES = 4 };
-	const cJSON *names = cJSON_GetObjectItemCaseSensitive(d, "names"), *without = cJSON_GetObjectItemCaseSensitive(d, "without");
+	const cJSON *names = cJSON_GetObjectItemCaseSensitive(d, "names"),
+				*without = cJSON_GetObjectItemCaseSensitive(d, "without");
 	int patterns = cJSON_GetArraySize(names), changes = 0;
 	strbuf label = {0};
 	what_text(d, &label);
-	strbuf_printf(out, "  %2u  %-14s %s: %s%s (%d)\n", number, text_of(d, "tactic"), label.p, names->child->valuestring, patterns > 1 ? " and others" : "",
-		      cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(d, "members")) + cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(d, "constraints")));
+	strbuf_printf(out, "  %2u  %-14s %s: %s%s (%d)\n", number, text_of(d, "tactic"), label.p,
+		names->child->valuestring, patterns > 1 ? " and others" : "",
+		cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(d, "members")) +
+			cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(d, "constraints")));
 	compare_row("without it", without, whole, out);
-	for (const cJSON *c = first_of(without, "collectives"); c && changes < MAX_CHANGES; c = c->next, changes++)
+	for (const cJSON *c = first_of(without, "collectives"); c && changes < MAX_CHANGES;
+		 c = c->next, changes++)
 		source_row(c, "          ", true, out);
 	for (const cJSON *a = first_of(d, "alternatives"); a; a = a->next) {
 		strbuf_clear(&label);
@@ -331,7 +371,9 @@ void report_explanation(const cJSON *explanation, strbuf *out)
 		source_row(c, "  ", false, out);
 	if (!n)
 		strbuf_puts(out, "  none\n");
-	rule_line(out, "DECISIONS (what each brings: the change without it; what else could be decided for the same arguments)");
+	rule_line(out,
+		"DECISIONS (what each brings: the change without it; what else could be decided for the "
+		"same arguments)");
 	n = 0;
 	for (const cJSON *d = first_of(explanation, "decisions"); d; d = d->next)
 		decision_rows(d, ++n, cost, out);

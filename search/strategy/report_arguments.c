@@ -8,8 +8,21 @@
 
 #include <stdlib.h>
 
-enum { NAME_WIDTH = 44, MOST_NAME = 64, LEAST_NAME = 20, TYPE_WIDTH = 28, LEAST_TYPE = 16, MOST_TYPE = 48, ROLE_WIDTH = 10, BEFORE = 9, GAPS = 3 };
-enum { SHORT_TABLE = 32 /* rows that are read one by one */, REPEATED = 4 /* of a group, so that it is a row */ };
+enum {
+	NAME_WIDTH = 44,
+	MOST_NAME = 64,
+	LEAST_NAME = 20,
+	TYPE_WIDTH = 28,
+	LEAST_TYPE = 16,
+	MOST_TYPE = 48,
+	ROLE_WIDTH = 10,
+	BEFORE = 9,
+	GAPS = 3
+};
+enum {
+	SHORT_TABLE = 32 /* rows that are read one by one */,
+	REPEATED = 4 /* of a group, so that it is a row */
+};
 
 typedef struct argument {
 	str name, type, role, sharding;
@@ -18,7 +31,7 @@ typedef struct argument {
 } argument;
 
 typedef struct row {
-	str name; /* what their names have in common */
+	str name;              /* what their names have in common */
 	uint32_t first, count; /* first: argument */
 } row;
 
@@ -28,25 +41,34 @@ typedef struct table {
 	VEC(row) rows;
 } table;
 
-static str keep(table *t, const strbuf *b) { return (str){arena_strdup(&t->mem, b->p ? b->p : "", b->n), b->n}; }
+static str keep(table *t, const strbuf *b)
+{
+	return (str){arena_strdup(&t->mem, b->p ? b->p : "", b->n), b->n};
+}
 
 static void read_arguments(table *t, const cJSON *document)
 {
 	strbuf cell = {0};
 	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next) {
-		const cJSON *decided = cJSON_GetObjectItemCaseSensitive(a, "sharding"), *propagated = cJSON_GetObjectItemCaseSensitive(a, "propagated");
+		const cJSON *decided = cJSON_GetObjectItemCaseSensitive(a, "sharding"),
+					*propagated = cJSON_GetObjectItemCaseSensitive(a, "propagated");
 		bool open = cJSON_IsNull(decided) && propagated;
 		strbuf_clear(&cell);
 		report_sharding(open ? propagated : decided, &cell);
-		int64_t group = cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(a, "group")) ? number_of(a, "group") : -1;
-		vec_push(&t->args, (argument){str_of(text_of(a, "name")), str_of(text_of(a, "type")), str_of(text_of(a, "role")), keep(t, &cell), group, open});
+		int64_t group = cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(a, "group"))
+			? number_of(a, "group")
+			: -1;
+		vec_push(&t->args,
+			(argument){str_of(text_of(a, "name")), str_of(text_of(a, "type")),
+				str_of(text_of(a, "role")), keep(t, &cell), group, open});
 	}
 	strbuf_release(&cell);
 }
 
 static bool alike(const argument *a, const argument *b)
 {
-	return str_equal(a->type, b->type) && str_equal(a->role, b->role) && str_equal(a->sharding, b->sharding) && a->propagated == b->propagated;
+	return str_equal(a->type, b->type) && str_equal(a->role, b->role) &&
+		str_equal(a->sharding, b->sharding) && a->propagated == b->propagated;
 }
 
 static uint64_t hash_facts(const argument *a, uint64_t h)
@@ -163,9 +185,13 @@ typedef struct widths {
 	size_t name, role, type, sharding;
 } widths;
 
-static const char by_propagation[] = " by propagation", marked[] = " *", title[] = "sharding", marked_title[] = "sharding (* propagated)";
+static const char by_propagation[] = " by propagation", marked[] = " *", title[] = "sharding",
+				  marked_title[] = "sharding (* propagated)";
 
-static size_t all_of(const widths *w) { return BEFORE + w->name + w->role + w->type + w->sharding + GAPS; }
+static size_t all_of(const widths *w)
+{
+	return BEFORE + w->name + w->role + w->type + w->sharding + GAPS;
+}
 
 /* What the columns hold. */
 static widths natural(const table *t, const char *mark, const char *sharding)
@@ -176,22 +202,30 @@ static widths natural(const table *t, const char *mark, const char *sharding)
 		w.name = MAX(w.name, report_width(t->rows.p[k].name));
 		w.role = MAX(w.role, report_width(a->role));
 		w.type = MAX(w.type, report_width(a->type));
-		w.sharding = MAX(w.sharding, report_width(a->sharding) + (a->propagated ? strlen(mark) : 0));
+		w.sharding =
+			MAX(w.sharding, report_width(a->sharding) + (a->propagated ? strlen(mark) : 0));
 	}
 	return w;
 }
 
-static size_t within(size_t x, size_t least, size_t most) { return x < least ? least : x > most ? most : x; }
+static size_t within(size_t x, size_t least, size_t most)
+{
+	return x < least ? least : x > most ? most : x;
+}
 
-/* On a narrow terminal rows are as wide as it is: first names give way, then types. narrow: whether it is. */
+/* On a narrow terminal rows are as wide as it is: first names give way, then types. narrow: whether
+ * it is. */
 static widths settle(const table *t, uint32_t columns, bool *narrow)
 {
-	widths w = natural(t, by_propagation, title), wide = {within(w.name, NAME_WIDTH, MOST_NAME), ROLE_WIDTH, within(w.type, TYPE_WIDTH, MOST_TYPE), w.sharding};
+	widths w = natural(t, by_propagation, title),
+		   wide = {within(w.name, NAME_WIDTH, MOST_NAME), ROLE_WIDTH,
+			   within(w.type, TYPE_WIDTH, MOST_TYPE), w.sharding};
 	*narrow = columns && all_of(&wide) > columns;
 	if (!*narrow)
 		return wide;
 	w = natural(t, marked, marked_title);
-	size_t over = all_of(&w) > columns ? all_of(&w) - columns : 0, gives = w.name > LEAST_NAME ? MIN(over, w.name - LEAST_NAME) : 0;
+	size_t over = all_of(&w) > columns ? all_of(&w) - columns : 0,
+		   gives = w.name > LEAST_NAME ? MIN(over, w.name - LEAST_NAME) : 0;
 	w.name -= gives;
 	over -= gives;
 	w.type -= w.type > LEAST_TYPE ? MIN(over, w.type - LEAST_TYPE) : 0;

@@ -16,7 +16,8 @@ void report_sharding(const cJSON *sh, strbuf *out)
 		if (!d->child)
 			strbuf_putc(out, '-');
 		for (const cJSON *axis = d->child; axis; axis = axis->next)
-			strbuf_printf(out, "%s%s", axis != d->child ? "+" : "", cJSON_IsString(axis) ? axis->valuestring : "?");
+			strbuf_printf(out, "%s%s", axis != d->child ? "+" : "",
+				cJSON_IsString(axis) ? axis->valuestring : "?");
 	}
 	strbuf_putc(out, ']');
 }
@@ -24,10 +25,14 @@ void report_sharding(const cJSON *sh, strbuf *out)
 /* ---------------------------------------------------------------- names */
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_word(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80; }
+static bool is_word(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		(unsigned char)c >= 0x80;
+}
 
-/* Numbers that count parts of a path: [0], ['0'], .0, layer_0, mlp_1/linear; not those of words, as in ln1. Where the one that begins at
- * `at` ends; 0: there is none. */
+/* Numbers that count parts of a path: [0], ['0'], .0, layer_0, mlp_1/linear; not those of words, as
+ * in ln1. Where the one that begins at `at` ends; 0: there is none. */
 static size_t path_number(str name, size_t at)
 {
 	size_t end = at;

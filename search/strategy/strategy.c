@@ -26,7 +26,9 @@ void strategy_copy(strategy *to, const strategy *from)
 	to->apply = from->apply;
 	to->has_links = from->has_links;
 	for (uint32_t i = 0; i < MAX_MESH_AXES; i++)
-		to->axis_links[i] = from->axis_links[i] ? arena_strdup(&to->mem, from->axis_links[i], strlen(from->axis_links[i])) : NULL;
+		to->axis_links[i] = from->axis_links[i]
+			? arena_strdup(&to->mem, from->axis_links[i], strlen(from->axis_links[i]))
+			: NULL;
 	memcpy(to->args, from->args, from->n_args * sizeof *to->args);
 	memcpy(to->results, from->results, from->n_results * sizeof *to->results);
 	memcpy(to->propagated, from->propagated, from->n_args * sizeof *to->propagated);
@@ -63,9 +65,11 @@ typedef struct reader {
 	diag *d;
 } reader;
 
-static status read_sharding(reader *r, const cJSON *entry, const type *ty, const char *what, sharding_id *out)
+static status read_sharding(
+	reader *r, const cJSON *entry, const type *ty, const char *what, sharding_id *out)
 {
-	const cJSON *sh = cJSON_GetObjectItemCaseSensitive(entry, "sharding"), *priority = cJSON_GetObjectItemCaseSensitive(entry, "priority");
+	const cJSON *sh = cJSON_GetObjectItemCaseSensitive(entry, "sharding"),
+				*priority = cJSON_GetObjectItemCaseSensitive(entry, "priority");
 	*out = SHARDING_NONE;
 	if (!sh || cJSON_IsNull(sh))
 		return ST_OK;
@@ -76,7 +80,8 @@ static status read_sharding(reader *r, const cJSON *entry, const type *ty, const
 	uint32_t d = 0;
 	if (st == ST_OK && cJSON_IsArray(priority))
 		for (const cJSON *p = priority->child; p && d < e->rank; p = p->next, d++)
-			if (cJSON_IsNumber(p) && p->valuedouble > 0 && p->valuedouble < INT16_MAX && (e->dims[d].axes.n || !e->dims[d].closed))
+			if (cJSON_IsNumber(p) && p->valuedouble > 0 && p->valuedouble < INT16_MAX &&
+				(e->dims[d].axes.n || !e->dims[d].closed))
 				e->dims[d].priority = (int16_t)p->valuedouble;
 	if (st != ST_OK)
 		diag_set(r->d, st, "strategy: sharding of %s: %s", what, own.msg);
@@ -88,26 +93,33 @@ static status read_sharding(reader *r, const cJSON *entry, const type *ty, const
 	return st;
 }
 
-/* One entry of "arguments" or "results": by index, or by glob over names for hand-written documents. */
+/* One entry of "arguments" or "results": by index, or by glob over names for hand-written
+ * documents. */
 static status read_entry(reader *r, const cJSON *entry, bool result, uint32_t at)
 {
 	const char *list = result ? "results" : "arguments";
 	uint32_t n = result ? r->main->n_results : r->main->n_args;
 	sharding_id *into = result ? r->s->results : r->s->args;
-	const cJSON *index = cJSON_GetObjectItemCaseSensitive(entry, "index"), *name = cJSON_GetObjectItemCaseSensitive(entry, "name");
+	const cJSON *index = cJSON_GetObjectItemCaseSensitive(entry, "index"),
+				*name = cJSON_GetObjectItemCaseSensitive(entry, "name");
 	char what[64];
 	value_id args = op_region(r->m, r->main->op, 0)->args;
 	if (!cJSON_IsObject(entry))
 		return diag_set(r->d, ST_ERR_INVALID, "strategy: %s[%u]: expected an object", list, at);
 	if (cJSON_IsNumber(index)) {
-		if (index->valuedouble < 0 || index->valuedouble >= n || index->valuedouble != (double)(uint32_t)index->valuedouble)
-			return diag_set(r->d, ST_ERR_INVALID, "strategy: %s[%u]: index %g, but main has %u", list, at, index->valuedouble, n);
+		if (index->valuedouble < 0 || index->valuedouble >= n ||
+			index->valuedouble != (double)(uint32_t)index->valuedouble)
+			return diag_set(r->d, ST_ERR_INVALID, "strategy: %s[%u]: index %g, but main has %u",
+				list, at, index->valuedouble, n);
 		uint32_t i = (uint32_t)index->valuedouble;
 		snprintf(what, sizeof what, "%s[%u]", list, at);
-		return read_sharding(r, entry, result ? type_get(r->m, r->main->result_types[i]) : value_type(r->m, args + i), what, &into[i]);
+		return read_sharding(r, entry,
+			result ? type_get(r->m, r->main->result_types[i]) : value_type(r->m, args + i), what,
+			&into[i]);
 	}
 	if (result || !cJSON_IsString(name))
-		return diag_set(r->d, ST_ERR_INVALID, "strategy: %s[%u]: expected an 'index'%s", list, at, result ? "" : " or a 'name'");
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: %s[%u]: expected an 'index'%s", list, at,
+			result ? "" : " or a 'name'");
 	bool hit = false;
 	strbuf own = {0};
 	status st = ST_OK;
@@ -122,7 +134,8 @@ static status read_entry(reader *r, const cJSON *entry, bool result, uint32_t at
 	}
 	strbuf_release(&own);
 	if (st == ST_OK && !hit)
-		return diag_set(r->d, ST_ERR_INVALID, "strategy: '%s' names no argument of the module", name->valuestring);
+		return diag_set(r->d, ST_ERR_INVALID, "strategy: '%s' names no argument of the module",
+			name->valuestring);
 	return st;
 }
 
@@ -137,56 +150,90 @@ static op_id op_by_index(const module *m, op_id function, uint32_t index)
 
 static status read_constraint(reader *r, const cJSON *entry, uint32_t at)
 {
-	const cJSON *function = cJSON_GetObjectItemCaseSensitive(entry, "function"), *op = cJSON_GetObjectItemCaseSensitive(entry, "op"),
-		    *result = cJSON_GetObjectItemCaseSensitive(entry, "result"), *location = cJSON_GetObjectItemCaseSensitive(entry, "location");
+	const cJSON *function = cJSON_GetObjectItemCaseSensitive(entry, "function"),
+				*op = cJSON_GetObjectItemCaseSensitive(entry, "op"),
+				*result = cJSON_GetObjectItemCaseSensitive(entry, "result"),
+				*location = cJSON_GetObjectItemCaseSensitive(entry, "location");
 	str fname = cJSON_IsString(function) ? str_of(function->valuestring) : STR("main");
 	func *f = module_func_named((module *)(uintptr_t)r->m, fname);
 	if (!f || !cJSON_IsNumber(op) || op->valuedouble < 0 || op->valuedouble > UINT32_MAX)
-		return diag_set(r->d, ST_ERR_INVALID, "strategy: constraints[%u]: expected a 'function' of the module and an 'op' index", at);
+		return diag_set(r->d, ST_ERR_INVALID,
+			"strategy: constraints[%u]: expected a 'function' of the module and an 'op' index", at);
 	strategy_constraint *c = &r->s->constraints[r->s->n_constraints];
-	*c = (strategy_constraint){.op = (uint32_t)op->valuedouble, .result = cJSON_IsNumber(result) && result->valuedouble >= 0 ? (uint32_t)result->valuedouble : 0};
+	*c = (strategy_constraint){.op = (uint32_t)op->valuedouble,
+		.result =
+			cJSON_IsNumber(result) && result->valuedouble >= 0 ? (uint32_t)result->valuedouble : 0};
 	op_id o = op_by_index(r->m, f->op, c->op);
 	if (o == ID_NONE || c->result >= r->m->ops.p[o].n_results)
-		return diag_set(r->d, ST_ERR_INVALID, "strategy: constraints[%u]: function " STR_FMT " has no op %u with result %u", at, STR_ARG(fname), c->op, c->result);
+		return diag_set(r->d, ST_ERR_INVALID,
+			"strategy: constraints[%u]: function " STR_FMT " has no op %u with result %u", at,
+			STR_ARG(fname), c->op, c->result);
 	char what[64];
 	snprintf(what, sizeof what, "constraints[%u]", at);
-	TRY(read_sharding(r, entry, value_type(r->m, op_result(r->m, o, c->result)), what, &c->sharding));
+	TRY(read_sharding(
+		r, entry, value_type(r->m, op_result(r->m, o, c->result)), what, &c->sharding));
 	if (c->sharding == SHARDING_NONE)
-		return diag_set(r->d, ST_ERR_INVALID, "strategy: constraints[%u]: expected a 'sharding'", at);
+		return diag_set(
+			r->d, ST_ERR_INVALID, "strategy: constraints[%u]: expected a 'sharding'", at);
 	c->function = copy_str(&r->s->mem, fname);
-	c->location = copy_str(&r->s->mem, cJSON_IsString(location) ? str_of(location->valuestring) : STR(""));
+	c->location =
+		copy_str(&r->s->mem, cJSON_IsString(location) ? str_of(location->valuestring) : STR(""));
 	r->s->n_constraints++;
 	return ST_OK;
 }
 
 static status read_action(reader *r, const cJSON *entry, uint32_t at)
 {
-	static const char *const kinds[] = {[ACTION_PARTITION] = "partition", [ACTION_REPLICATE] = "replicate", [ACTION_CONSTRAIN] = "constrain"};
-	const cJSON *tactic = cJSON_GetObjectItemCaseSensitive(entry, "tactic"), *kind = cJSON_GetObjectItemCaseSensitive(entry, "kind"),
-		    *members = cJSON_GetObjectItemCaseSensitive(entry, "members"), *dimension = cJSON_GetObjectItemCaseSensitive(entry, "dimension"),
-		    *axis = cJSON_GetObjectItemCaseSensitive(entry, "axis"), *step = cJSON_GetObjectItemCaseSensitive(entry, "step"),
-		    *sites = cJSON_GetObjectItemCaseSensitive(entry, "constraints");
+	static const char *const kinds[] = {[ACTION_PARTITION] = "partition",
+		[ACTION_REPLICATE] = "replicate",
+		[ACTION_CONSTRAIN] = "constrain"};
+	const cJSON *tactic = cJSON_GetObjectItemCaseSensitive(entry, "tactic"),
+				*kind = cJSON_GetObjectItemCaseSensitive(entry, "kind"),
+				*members = cJSON_GetObjectItemCaseSensitive(entry, "members"),
+				*dimension = cJSON_GetObjectItemCaseSensitive(entry, "dimension"),
+				*axis = cJSON_GetObjectItemCaseSensitive(entry, "axis"),
+				*step = cJSON_GetObjectItemCaseSensitive(entry, "step"),
+				*sites = cJSON_GetObjectItemCaseSensitive(entry, "constraints");
 	uint32_t k = 0, size = (uint32_t)cJSON_GetArraySize(members);
 	while (k < COUNT_OF(kinds) && !(cJSON_IsString(kind) && !strcmp(kind->valuestring, kinds[k])))
 		k++;
-	uint32_t index = cJSON_IsString(axis) ? mesh_axis_find(r->t, r->s->mesh, str_of(axis->valuestring)) : ID_NONE;
-	if (k == COUNT_OF(kinds) || !cJSON_IsArray(members) || index == ID_NONE || (dimension && (!cJSON_IsNumber(dimension) || dimension->valuedouble < 0 || dimension->valuedouble >= MAX_RANK)))
-		return diag_set(r->d, ST_ERR_INVALID, "strategy: actions[%u]: expected a 'kind' (partition, replicate or constrain), 'members', 'dimension' and an 'axis' of the mesh", at);
+	uint32_t index = cJSON_IsString(axis)
+		? mesh_axis_find(r->t, r->s->mesh, str_of(axis->valuestring))
+		: ID_NONE;
+	if (k == COUNT_OF(kinds) || !cJSON_IsArray(members) || index == ID_NONE ||
+		(dimension &&
+			(!cJSON_IsNumber(dimension) || dimension->valuedouble < 0 ||
+				dimension->valuedouble >= MAX_RANK)))
+		return diag_set(r->d, ST_ERR_INVALID,
+			"strategy: actions[%u]: expected a 'kind' (partition, replicate or constrain), "
+			"'members', 'dimension' and an 'axis' of the mesh",
+			at);
 	strategy_action *a = &r->s->actions[r->s->n_actions];
 	uint32_t *own = arena_array(&r->s->mem, uint32_t, size);
-	*a = (strategy_action){.tactic = copy_str(&r->s->mem, cJSON_IsString(tactic) ? str_of(tactic->valuestring) : STR("")), .kind = (action_kind)k, .members = own,
-			       .dimension = dimension ? (uint32_t)dimension->valuedouble : 0, .axis = index,
-			       .step = cJSON_IsNumber(step) && step->valuedouble >= 0 && step->valuedouble < UINT32_MAX ? (uint32_t)step->valuedouble : at};
+	*a = (strategy_action){.tactic = copy_str(&r->s->mem,
+							   cJSON_IsString(tactic) ? str_of(tactic->valuestring) : STR("")),
+		.kind = (action_kind)k,
+		.members = own,
+		.dimension = dimension ? (uint32_t)dimension->valuedouble : 0,
+		.axis = index,
+		.step = cJSON_IsNumber(step) && step->valuedouble >= 0 && step->valuedouble < UINT32_MAX
+			? (uint32_t)step->valuedouble
+			: at};
 	for (const cJSON *m = members->child; m; m = m->next) {
 		if (!cJSON_IsNumber(m) || m->valuedouble < 0 || m->valuedouble >= r->main->n_args)
-			return diag_set(r->d, ST_ERR_INVALID, "strategy: actions[%u]: 'members' must be indices of arguments, main has %u", at, r->main->n_args);
+			return diag_set(r->d, ST_ERR_INVALID,
+				"strategy: actions[%u]: 'members' must be indices of arguments, main has %u", at,
+				r->main->n_args);
 		own[a->n_members++] = (uint32_t)m->valuedouble;
 	}
-	uint32_t *own_sites = arena_array(&r->s->mem, uint32_t, cJSON_IsArray(sites) ? cJSON_GetArraySize(sites) : 0);
+	uint32_t *own_sites =
+		arena_array(&r->s->mem, uint32_t, cJSON_IsArray(sites) ? cJSON_GetArraySize(sites) : 0);
 	a->sites = own_sites;
 	for (const cJSON *m = cJSON_IsArray(sites) ? sites->child : NULL; m; m = m->next) {
 		if (!cJSON_IsNumber(m) || m->valuedouble < 0 || m->valuedouble >= r->s->n_constraints)
-			return diag_set(r->d, ST_ERR_INVALID, "strategy: actions[%u]: 'constraints' must be indices into the %u constraints", at, r->s->n_constraints);
+			return diag_set(r->d, ST_ERR_INVALID,
+				"strategy: actions[%u]: 'constraints' must be indices into the %u constraints", at,
+				r->s->n_constraints);
 		own_sites[a->n_sites++] = (uint32_t)m->valuedouble;
 	}
 	r->s->n_actions++;
@@ -214,8 +261,9 @@ mesh_id module_own_mesh(const module *m, mesh_id wanted)
 
 static status read_root(reader *r, const cJSON *root, char device[64], int64_t *memory_limit)
 {
-	const cJSON *mesh = cJSON_GetObjectItemCaseSensitive(root, "mesh"), *name = cJSON_GetObjectItemCaseSensitive(root, "device"),
-		    *limit = cJSON_GetObjectItemCaseSensitive(root, "memory_limit_bytes");
+	const cJSON *mesh = cJSON_GetObjectItemCaseSensitive(root, "mesh"),
+				*name = cJSON_GetObjectItemCaseSensitive(root, "device"),
+				*limit = cJSON_GetObjectItemCaseSensitive(root, "memory_limit_bytes");
 	if (!cJSON_IsObject(root) || !mesh)
 		return diag_set(r->d, ST_ERR_INVALID, "strategy: expected a document with a 'mesh'");
 	mesh_spec spec;
@@ -233,20 +281,29 @@ static status read_root(reader *r, const cJSON *root, char device[64], int64_t *
 		}
 	const cJSON *apply = cJSON_GetObjectItemCaseSensitive(root, "apply");
 	if (apply && (!cJSON_IsString(apply) || !apply_find(apply->valuestring, &r->s->apply)))
-		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'apply': expected \"exact\" or \"annotate\"");
+		return diag_set(
+			r->d, ST_ERR_INVALID, "strategy: 'apply': expected \"exact\" or \"annotate\"");
 	const cJSON *reshards = cJSON_GetObjectItemCaseSensitive(root, "reshard_after_forward");
 	if (reshards && !cJSON_IsBool(reshards))
-		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'reshard_after_forward': expected true or false");
+		return diag_set(
+			r->d, ST_ERR_INVALID, "strategy: 'reshard_after_forward': expected true or false");
 	if (cJSON_IsTrue(reshards) && !apply_is_exact(r->s->apply))
-		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'reshard_after_forward' is for plans that are applied exactly: expected \"apply\": \"exact\"");
+		return diag_set(r->d, ST_ERR_INVALID,
+			"strategy: 'reshard_after_forward' is for plans that are applied exactly: expected "
+			"\"apply\": \"exact\"");
 	if (cJSON_IsTrue(reshards))
 		r->s->apply = APPLY_EXACT_RESHARDED;
 	const cJSON *trips = cJSON_GetObjectItemCaseSensitive(root, "trip_count");
-	if (trips && (!cJSON_IsNumber(trips) || trips->valuedouble < 1 || trips->valuedouble > MOST_TRIPS || trips->valuedouble != (double)(int64_t)trips->valuedouble))
-		return diag_set(r->d, ST_ERR_INVALID, "strategy: 'trip_count': expected a whole number from 1 to %d", MOST_TRIPS);
+	if (trips &&
+		(!cJSON_IsNumber(trips) || trips->valuedouble < 1 || trips->valuedouble > MOST_TRIPS ||
+			trips->valuedouble != (double)(int64_t)trips->valuedouble))
+		return diag_set(r->d, ST_ERR_INVALID,
+			"strategy: 'trip_count': expected a whole number from 1 to %d", MOST_TRIPS);
 	r->s->trip_count = trips ? (int64_t)trips->valuedouble : 0;
 	snprintf(device, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
-	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15 ? (int64_t)limit->valuedouble : 0;
+	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15
+		? (int64_t)limit->valuedouble
+		: 0;
 	enum { ARGUMENTS, RESULTS, CONSTRAINTS, ACTIONS, LISTS };
 	static const char *const names[LISTS] = {"arguments", "results", "constraints", "actions"};
 	for (int k = 0; k < LISTS; k++) {
@@ -259,12 +316,15 @@ static status read_root(reader *r, const cJSON *root, char device[64], int64_t *
 		if (k == ACTIONS)
 			r->s->actions = arena_zarray(&r->s->mem, strategy_action, size);
 		for (const cJSON *c = list ? list->child : NULL; c; c = c->next, at++)
-			TRY(k == CONSTRAINTS ? read_constraint(r, c, at) : k == ACTIONS ? read_action(r, c, at) : read_entry(r, c, k == RESULTS, at));
+			TRY(k == CONSTRAINTS   ? read_constraint(r, c, at)
+					: k == ACTIONS ? read_action(r, c, at)
+								   : read_entry(r, c, k == RESULTS, at));
 	}
 	return ST_OK;
 }
 
-status strategy_read(const module *m, const char *json, size_t n, strategy *out, char device[64], int64_t *memory_limit, diag *d)
+status strategy_read(const module *m, const char *json, size_t n, strategy *out, char device[64],
+	int64_t *memory_limit, diag *d)
 {
 	*out = (strategy){0};
 	const char *end = NULL;
@@ -273,7 +333,8 @@ status strategy_read(const module *m, const char *json, size_t n, strategy *out,
 		return diag_set(d, ST_ERR_INVALID, "the module has no function 'main'");
 	cJSON *root = cJSON_ParseWithLengthOpts(json, n + 1, &end, 1);
 	if (!root)
-		return diag_at(d, json, n, end ? (size_t)(end - json) : 0, ST_ERR_PARSE, "strategy: invalid JSON");
+		return diag_at(
+			d, json, n, end ? (size_t)(end - json) : 0, ST_ERR_PARSE, "strategy: invalid JSON");
 	reader r = {m, m->shardings, main, out, d};
 	status s = read_root(&r, root, device, memory_limit);
 	cJSON_Delete(root);
@@ -297,7 +358,8 @@ static void set_module_attr(module *m, const char *name, attr_id value)
 	vec_push(&list, (named_attr){id, value});
 	named_attr *own = arena_array(&m->mem, named_attr, list.n);
 	memcpy(own, list.p, list.n * sizeof *own);
-	m->module_attrs = attr_new(m, &(attr){.kind = ATTR_DICT, .type = ID_NONE, .n = list.n, .children = own});
+	m->module_attrs =
+		attr_new(m, &(attr){.kind = ATTR_DICT, .type = ID_NONE, .n = list.n, .children = own});
 	vec_release(&list);
 }
 
@@ -338,11 +400,12 @@ void module_fill_empty_mesh(module *m, mesh_id mesh)
 		m->values.p[v].sharding = on_mesh(m->shardings, m->values.p[v].sharding, mesh);
 	for (uint32_t f = 0; f < m->funcs.n; f++)
 		for (uint32_t i = 0; i < m->funcs.p[f].n_results; i++)
-			m->funcs.p[f].result_shardings[i] = on_mesh(m->shardings, m->funcs.p[f].result_shardings[i], mesh);
+			m->funcs.p[f].result_shardings[i] =
+				on_mesh(m->shardings, m->funcs.p[f].result_shardings[i], mesh);
 }
 
-/* An emitted module has one mesh: the strategy's. Declarations that nothing uses give way to it. Those of one device stay: a
- * callback runs there. */
+/* An emitted module has one mesh: the strategy's. Declarations that nothing uses give way to it.
+ * Those of one device stay: a callback runs there. */
 static status declare_mesh(module *m, mesh_id mesh, diag *d)
 {
 	module_fill_empty_mesh(m, mesh);
@@ -355,7 +418,8 @@ static status declare_mesh(module *m, mesh_id mesh, diag *d)
 		if (other == mesh || (other != ID_NONE && m->shardings->meshes.p[other].maximal))
 			continue;
 		if (other != ID_NONE && mesh_used(m, other))
-			return op_error(m, o, d, ST_ERR_INVALID, "the module has shardings on this mesh, the strategy is for another");
+			return op_error(m, o, d, ST_ERR_INVALID,
+				"the module has shardings on this mesh, the strategy is for another");
 		op_erase(m, o);
 	}
 	if (declares(m, mesh))
@@ -377,7 +441,8 @@ static bool same_cut(const sharding_table *t, sharding_id a, sharding_id b)
 	return true;
 }
 
-/* Whether a donated argument and its result have shards of one shape whatever propagation does with what nobody decided. */
+/* Whether a donated argument and its result have shards of one shape whatever propagation does with
+ * what nobody decided. */
 static bool surely_same_cut(const module *m, sharding_id a, sharding_id b, const type *ty)
 {
 	if (a == SHARDING_NONE && b == SHARDING_NONE)
@@ -385,7 +450,8 @@ static bool surely_same_cut(const module *m, sharding_id a, sharding_id b, const
 	return same_cut(m->shardings, a, b);
 }
 
-/* XLA refuses an alias between buffers of different shard shapes: such a donation is only an offer, which it takes where they are equal. */
+/* XLA refuses an alias between buffers of different shard shapes: such a donation is only an offer,
+ * which it takes where they are equal. */
 static void soften_donation(module *m, func *main, uint32_t arg)
 {
 	attr_id dict = main->arg_attrs[arg];
@@ -394,7 +460,8 @@ static void soften_donation(module *m, func *main, uint32_t arg)
 		return;
 	int64_t r = attr_get(m, target)->i;
 	value_id v = op_region(m, main->op, 0)->args + arg;
-	if (r < 0 || r >= main->n_results || surely_same_cut(m, m->values.p[v].sharding, main->result_shardings[r], value_type(m, v)))
+	if (r < 0 || r >= main->n_results ||
+		surely_same_cut(m, m->values.p[v].sharding, main->result_shardings[r], value_type(m, v)))
 		return;
 	main->arg_attrs[arg] = attr_offer_donation(m, dict);
 }
@@ -408,12 +475,15 @@ static status add_constraints(module *m, const strategy *s, diag *d)
 		func *f = module_func_named(m, s->constraints[i].function);
 		at[i] = f ? op_by_index(m, f->op, s->constraints[i].op) : ID_NONE;
 		if (at[i] == ID_NONE || s->constraints[i].result >= m->ops.p[at[i]].n_results)
-			st = diag_set(d, ST_ERR_INVALID, "strategy: constraints[%u] names no value of this module", i);
+			st = diag_set(
+				d, ST_ERR_INVALID, "strategy: constraints[%u] names no value of this module", i);
 	}
 	for (uint32_t i = 0; i < s->n_constraints && st == ST_OK; i++) {
 		value_id v = op_result(m, at[i], s->constraints[i].result);
 		type_id ty = m->values.p[v].type;
-		op_id c = op_new(m, OP_SDY_SHARDING_CONSTRAINT, strtab_add(&m->strs, STR("sdy.sharding_constraint")), &v, 1, &ty, 1, 0, m->ops.p[at[i]].loc);
+		op_id c = op_new(m, OP_SDY_SHARDING_CONSTRAINT,
+			strtab_add(&m->strs, STR("sdy.sharding_constraint")), &v, 1, &ty, 1, 0,
+			m->ops.p[at[i]].loc);
 		m->values.p[op_result(m, c, 0)].sharding = s->constraints[i].sharding;
 		op_insert_after(m, c, at[i]);
 		value_replace_uses(m, v, op_result(m, c, 0), c);
@@ -428,8 +498,9 @@ status strategy_apply(const module *m, const strategy *s, module **out, diag *d)
 	module *c = module_clone(m);
 	func *main = module_main(c);
 	status st = main && main->n_args == s->n_args && main->n_results == s->n_results
-			    ? module_take_gspmd(c, s->mesh, d)
-			    : diag_set(d, ST_ERR_INVALID, "the strategy is for a main with %u arguments and %u results", s->n_args, s->n_results);
+		? module_take_gspmd(c, s->mesh, d)
+		: diag_set(d, ST_ERR_INVALID, "the strategy is for a main with %u arguments and %u results",
+			  s->n_args, s->n_results);
 	if (st == ST_OK)
 		st = declare_mesh(c, s->mesh, d);
 	if (st == ST_OK)
@@ -448,7 +519,8 @@ status strategy_apply(const module *m, const strategy *s, module **out, diag *d)
 			main->result_shardings[r] = s->results[r];
 	for (uint32_t a = 0; a < s->n_args; a++)
 		soften_donation(c, main, a);
-	set_module_attr(c, "mhlo.num_partitions", attr_int(c, c->shardings->meshes.p[s->mesh].n_devices, "i32"));
+	set_module_attr(
+		c, "mhlo.num_partitions", attr_int(c, c->shardings->meshes.p[s->mesh].n_devices, "i32"));
 	set_module_attr(c, "mhlo.num_replicas", attr_int(c, 1, "i32"));
 	*out = c;
 	return ST_OK;
@@ -463,7 +535,8 @@ status strategy_write(const module *m, const strategy *s, const device *dev, str
 	status st = ST_OK;
 	if (s->apply == APPLY_ANNOTATE) {
 		module_print(annotated, &(print_options){.locations = true}, out);
-	} else if ((st = simulate_module(annotated, dev, s->apply, s->has_links ? s->axis_links : NULL, &c, &ev, d)) == ST_OK) {
+	} else if ((st = simulate_module(annotated, dev, s->apply, s->has_links ? s->axis_links : NULL,
+					&c, &ev, d)) == ST_OK) {
 		st = lower_emit_mlir(ev.low, EMIT_GLOBAL, out, d);
 		evaluation_release(&ev);
 	}

@@ -6,10 +6,11 @@
 
 /* ---------------------------------------------------------------- strategy.c */
 
-/* The mesh that the module declares with the same axes and devices, so that its shardings and a strategy's agree; ID_NONE
- * when it declares none. */
+/* The mesh that the module declares with the same axes and devices, so that its shardings and a
+ * strategy's agree; ID_NONE when it declares none. */
 mesh_id module_own_mesh(const module *m, mesh_id wanted);
-/* Shardings on a mesh without axes, as JAX writes for random keys outside of any mesh, say the same on every mesh: they get this one. */
+/* Shardings on a mesh without axes, as JAX writes for random keys outside of any mesh, say the same
+ * on every mesh: they get this one. */
 void module_fill_empty_mesh(module *m, mesh_id mesh);
 
 /* ---------------------------------------------------------------- listed.c */
@@ -19,7 +20,8 @@ void listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_o
 struct cJSON *listed_ops_json(const listed_ops *ops);
 /* Loops whose number of iterations the program does not say. */
 void list_uncounted_loops(const program *p, arena *mem, listed_ops *out);
-/* "uncounted_loops" of a cost, left out where there are none; trip_count: 0, or what each counts. */
+/* "uncounted_loops" of a cost, left out where there are none; trip_count: 0, or what each counts.
+ */
 void add_listed_loops(struct cJSON *to, const listed_ops *loops, int64_t trip_count);
 
 /* ---------------------------------------------------------------- report_cells.c */
@@ -28,7 +30,8 @@ void add_listed_loops(struct cJSON *to, const listed_ops *loops, int64_t trip_co
 void report_name_pattern(str name, strbuf *out);
 /* The name that two of one pattern have in common: a number that both have stays. */
 void report_common_name(str a, str b, strbuf *out);
-/* What any names have in common before and behind a '*', in whole words; without any, the first and the last: arg3..arg91. */
+/* What any names have in common before and behind a '*', in whole words; without any, the first and
+ * the last: arg3..arg91. */
 void report_name_of_all(const str *names, uint32_t n, strbuf *out);
 /* [data+model, -] */
 void report_sharding(const struct cJSON *sharding, strbuf *out);

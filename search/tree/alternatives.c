@@ -1,12 +1,18 @@
-/* The best plans of a search that do something else than the answer with the big tensors, or need other collectives: for a compiler to
- * judge, and for people who know more. */
+/* The best plans of a search that do something else than the answer with the big tensors, or need
+ * other collectives: for a compiler to judge, and for people who know more. */
 #include "search/tree/runner.h"
 
 #include <stdlib.h>
 
-enum { BYTES_ONE_IN = 20 /* of all arguments' have to be cut otherwise, */, MOVED_ONE_IN = 10 /* or of the bytes moved */ };
+enum {
+	BYTES_ONE_IN = 20 /* of all arguments' have to be cut otherwise, */,
+	MOVED_ONE_IN = 10 /* or of the bytes moved */
+};
 
-static sharding_id argument_sharding(const strategy *s, uint32_t arg) { return s->args[arg] == SHARDING_NONE ? s->propagated[arg] : s->args[arg]; }
+static sharding_id argument_sharding(const strategy *s, uint32_t arg)
+{
+	return s->args[arg] == SHARDING_NONE ? s->propagated[arg] : s->args[arg];
+}
 
 typedef struct difference {
 	uint32_t n, first; /* arguments; the largest of them */
@@ -21,7 +27,8 @@ static int64_t bytes_moved(const cost *c)
 	return n;
 }
 
-static difference compare(const runner *r, const strategy *a, const cost *ca, const strategy *b, const cost *cb)
+static difference compare(
+	const runner *r, const strategy *a, const cost *ca, const strategy *b, const cost *cb)
 {
 	difference d = {.first = ID_NONE, .moved = bytes_moved(ca), .moved_by_other = bytes_moved(cb)};
 	const problem *pb = &r->pb;
@@ -50,7 +57,8 @@ static void describe(runner *r, const difference *d, plan_alternative *a)
 {
 	strbuf text = {0};
 	if (d->n) {
-		strbuf_printf(&text, "%u argument%s (%d%% of bytes) cut otherwise, ", d->n, d->n == 1 ? "" : "s", (int)((__int128)d->bytes * 100 / MAX(d->of, 1)));
+		strbuf_printf(&text, "%u argument%s (%d%% of bytes) cut otherwise, ", d->n,
+			d->n == 1 ? "" : "s", (int)((__int128)d->bytes * 100 / MAX(d->of, 1)));
 		module_arg_name(r->base, d->first, &text);
 		strbuf_puts(&text, " the largest; ");
 	}
@@ -84,7 +92,8 @@ static status consider(runner *r, plan *pl, diag *d)
 	difference from_answer = compare(r, &a.s, &a.cost, &out->best, &out->cost);
 	other = is_other(&from_answer, &a.cost, &out->cost);
 	for (uint32_t i = 0; i < out->alternatives.n && other; i++) {
-		difference from = compare(r, &a.s, &a.cost, &out->alternatives.p[i].s, &out->alternatives.p[i].cost);
+		difference from =
+			compare(r, &a.s, &a.cost, &out->alternatives.p[i].s, &out->alternatives.p[i].cost);
 		other = is_other(&from, &a.cost, &out->alternatives.p[i].cost);
 	}
 	if (st != ST_OK || !allowed || !other) {
@@ -100,7 +109,8 @@ status runner_alternatives(runner *r, diag *d)
 {
 	enum { TRIED_FOR_EACH = 6 };
 	uint32_t most = r->user->alternatives;
-	for (uint32_t i = 0; i < MIN(r->others_found.n, TRIED_FOR_EACH * most) && r->out->alternatives.n < most; i++)
+	for (uint32_t i = 0;
+		 i < MIN(r->others_found.n, TRIED_FOR_EACH * most) && r->out->alternatives.n < most; i++)
 		TRY(consider(r, &r->others_found.p[i], d));
 	return ST_OK;
 }

@@ -1,6 +1,7 @@
-/* Composite plans: each axis cuts the batch, weights, or other dims of the data such as the sequence, by instances of tactics, and
- * optimizer state and parameters may be cut over more axes on top (ZeRO). So what people write by hand (Megatron, expert and sequence
- * parallelism, channels) is among the first plans of the tree. */
+/* Composite plans: each axis cuts the batch, weights, or other dims of the data such as the
+ * sequence, by instances of tactics, and optimizer state and parameters may be cut over more axes
+ * on top (ZeRO). So what people write by hand (Megatron, expert and sequence parallelism, channels)
+ * is among the first plans of the tree. */
 #include "search/tree/tactics.h"
 
 /* Every axis is in one of these sets. */
@@ -26,7 +27,8 @@ static void add_over(const tactic_space *ts, plan *pl, role_action which, uint32
 
 static uint32_t all_axes(const tactic_space *ts) { return (1u << ts->n_axes) - 1; }
 
-/* What the sets do with something else than the batch alone and that comes in this place, in their order. */
+/* What the sets do with something else than the batch alone and that comes in this place, in their
+ * order. */
 static bool append_instances(const tactic_space *ts, const combination *c, place where, plan *pl)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
@@ -55,7 +57,8 @@ static void add(listing *l, const completion *c)
 		vec_push(l->out, *c);
 }
 
-/* Parameters with their state over the axes of zero3 (ZeRO-3), and then state alone over those of zero2 (ZeRO-2). */
+/* Parameters with their state over the axes of zero3 (ZeRO-3), and then state alone over those of
+ * zero2 (ZeRO-2). */
 static void list_plan(listing *l, const combination *c, uint32_t zero3, uint32_t zero2)
 {
 	completion to = {.path = {c->joined}, .depth = 1};
@@ -75,8 +78,8 @@ static void list_plan(listing *l, const combination *c, uint32_t zero3, uint32_t
 	add(l, &to);
 }
 
-/* Parameters over one of the batch axes, or over all but one, and state over all (hybrid sharded data parallelism): what has to be
- * gathered is near, or of few devices. */
+/* Parameters over one of the batch axes, or over all but one, and state over all (hybrid sharded
+ * data parallelism): what has to be gathered is near, or of few devices. */
 static void list_hybrids(listing *l, const combination *c)
 {
 	uint32_t batch = batch_axes(c), all = all_axes(l->ts);
@@ -106,7 +109,9 @@ static void list_zero(listing *l, const combination *c)
 }
 
 /* The state cut over all axes, parameters too, or neither. */
-static const struct { bool zero3, zero2; } zero_cuts[] = {{.zero2 = true}, {.zero3 = true}, {0}};
+static const struct {
+	bool zero3, zero2;
+} zero_cuts[] = {{.zero2 = true}, {.zero3 = true}, {0}};
 static void list_splits(listing *l)
 {
 	const tactic_space *ts = l->ts;
@@ -116,7 +121,8 @@ static void list_splits(listing *l)
 			completion to = {.path = {MAX_AXIS_SETS, i, z}, .depth = 3};
 			uint32_t at = begin_split(ts, sp, &to.pl), behind = to.pl.n - at;
 			for (uint32_t r = 0; r < sp->instance.n; r++)
-				insert_on_axes(ts, sp->second, &to.pl, to.pl.n - behind, &sp->instance.decisions[r]);
+				insert_on_axes(
+					ts, sp->second, &to.pl, to.pl.n - behind, &sp->instance.decisions[r]);
 			add_over(ts, &to.pl, ROLE_ACTION_ZERO3, zero_cuts[z].zero3 ? all_axes(ts) : 0);
 			add_over(ts, &to.pl, ROLE_ACTION_ZERO2, zero_cuts[z].zero2 ? all_axes(ts) : 0);
 			add(l, &to);
@@ -124,7 +130,8 @@ static void list_splits(listing *l)
 	}
 }
 
-/* Which combinations come in which order: what is usual; what is alike, or two axes together; what is unusual on one set. */
+/* Which combinations come in which order: what is usual; what is alike, or two axes together; what
+ * is unusual on one set. */
 enum { USUAL, ALIKE_OR_PAIRED, UNUSUAL, RANKS, MOST_UNUSUAL = 1 };
 static uint32_t rank_of(const tactic_space *ts, const combination *c)
 {
@@ -141,7 +148,9 @@ static uint32_t rank_of(const tactic_space *ts, const combination *c)
 		return unusual || mixed ? RANKS : ALIKE_OR_PAIRED;
 	if (!unusual)
 		return USUAL;
-	return alike ? ALIKE_OR_PAIRED : unusual <= MOST_UNUSUAL && unusual + ts->n_axes <= MAX_COMPOSED_AXES ? UNUSUAL : RANKS;
+	return alike                                                               ? ALIKE_OR_PAIRED
+		: unusual <= MOST_UNUSUAL && unusual + ts->n_axes <= MAX_COMPOSED_AXES ? UNUSUAL
+																			   : RANKS;
 }
 
 /* All tactics of the combination's sets, when they are of the rank. */
@@ -181,7 +190,8 @@ void completions_list(const tactic_space *ts, uint32_t most, completion_list *ou
 	listing l = {.ts = ts, .out = out, .most = most};
 	list_splits(&l);
 	for (uint32_t rank = 0; rank < RANKS; rank++)
-		for (uint32_t i = ts->n_axes - 1; i < ts->n_sets; i++) { /* the last of one axis stands for them all */
+		for (uint32_t i = ts->n_axes - 1; i < ts->n_sets;
+			 i++) { /* the last of one axis stands for them all */
 			combination c = combine(ts, ts->sets[i].size == ONE_AXIS ? NULL : &ts->sets[i]);
 			list_combinations(&l, &c, rank);
 		}
@@ -217,7 +227,9 @@ static void zero_words(const tactic_space *ts, uint32_t zero3, uint32_t zero2, s
 
 static void split_words(const tactic_space *ts, const uint32_t *path, uint32_t depth, strbuf *out)
 {
-	static const char *const places[SPLIT_PLACES] = {[SPLIT_BEFORE] = "before the batch", [SPLIT_BETWEEN] = "between the batches", [SPLIT_BEHIND] = "behind the batch"};
+	static const char *const places[SPLIT_PLACES] = {[SPLIT_BEFORE] = "before the batch",
+		[SPLIT_BETWEEN] = "between the batches",
+		[SPLIT_BEHIND] = "behind the batch"};
 	if (depth == 1) {
 		strbuf_puts(out, "axis sets that each cut weights and the batch");
 	} else if (depth == 2) {
@@ -228,18 +240,23 @@ static void split_words(const tactic_space *ts, const uint32_t *path, uint32_t d
 		bool own = sp->given == &ts->sets[sp->first->like].instance[CUTS_WEIGHTS_BEFORE_BATCH];
 		strbuf_printf(out, " %s%s", places[sp->place], own ? "" : ", turned round");
 	} else {
-		zero_words(ts, zero_cuts[path[2]].zero3 ? all_axes(ts) : 0, zero_cuts[path[2]].zero2 ? all_axes(ts) : 0, out);
+		zero_words(ts, zero_cuts[path[2]].zero3 ? all_axes(ts) : 0,
+			zero_cuts[path[2]].zero2 ? all_axes(ts) : 0, out);
 	}
 }
 
-void completion_words(const tactic_space *ts, const uint32_t *path, uint32_t depth, char *out, size_t size)
+void completion_words(
+	const tactic_space *ts, const uint32_t *path, uint32_t depth, char *out, size_t size)
 {
 	strbuf b;
 	strbuf_init(&b);
 	if (!depth) {
 		strbuf_puts(&b, "all plans");
 	} else if (path[0] > MAX_AXIS_SETS) {
-		strbuf_puts(&b, depth == 1 ? "what there was before" : path[1] ? "the plan of earlier tactics" : "what stays, and nothing else");
+		strbuf_puts(&b,
+			depth == 1    ? "what there was before"
+				: path[1] ? "the plan of earlier tactics"
+						  : "what stays, and nothing else");
 	} else if (path[0] == MAX_AXIS_SETS) {
 		split_words(ts, path, depth, &b);
 	} else {
@@ -253,7 +270,8 @@ void completion_words(const tactic_space *ts, const uint32_t *path, uint32_t dep
 			axes_words(ts, c.sets[depth - 2]->mask, &b);
 			strbuf_printf(&b, ": %s", tactic_rows[path[depth - 1]].words);
 		} else {
-			zero_words(ts, path[depth - 1] >> MAX_COMPOSED_AXES, path[depth - 1] & ((1u << MAX_COMPOSED_AXES) - 1), &b);
+			zero_words(ts, path[depth - 1] >> MAX_COMPOSED_AXES,
+				path[depth - 1] & ((1u << MAX_COMPOSED_AXES) - 1), &b);
 		}
 	}
 	snprintf(out, size, "%s", b.p);

@@ -1,9 +1,13 @@
-/* Candidates for the answer: every one is replayed first, and better than those before. Baselines are the first of them. */
+/* Candidates for the answer: every one is replayed first, and better than those before. Baselines
+ * are the first of them. */
 #include "search/tree/runner.h"
 
 #include <stdlib.h>
 
-const candidate *runner_best(const runner *r) { return r->candidates.n > r->first_candidate ? &r->candidates.p[r->candidates.n - 1] : NULL; }
+const candidate *runner_best(const runner *r)
+{
+	return r->candidates.n > r->first_candidate ? &r->candidates.p[r->candidates.n - 1] : NULL;
+}
 
 /* The first one is there whatever it is, so that there is an answer. */
 static bool is_taken(const runner *r, const candidate *c, bool allowed)
@@ -15,10 +19,12 @@ static bool is_taken(const runner *r, const candidate *c, bool allowed)
 static void runner_take(runner *r, const candidate *c, bool allowed, const char *tactic)
 {
 	vec_push(&r->candidates, *c);
-	r->best_score = allowed ? score_final(&r->pb, &c->c) : (score){.primary = INT64_MAX, .secondary = INT64_MAX};
+	r->best_score = allowed ? score_final(&r->pb, &c->c)
+							: (score){.primary = INT64_MAX, .secondary = INT64_MAX};
 	r->out->cost = c->c;
 	r->out->fits = c->c.peak_bytes <= r->pb.memory_limit;
-	vec_push(&r->out->incumbents, (incumbent_mark){r->out->evaluations, runner_elapsed(r), c->c.runtime_ns, c->c.peak_bytes});
+	vec_push(&r->out->incumbents,
+		(incumbent_mark){r->out->evaluations, runner_elapsed(r), c->c.runtime_ns, c->c.peak_bytes});
 	runner_tell(r, true, tactic);
 }
 
@@ -39,7 +45,9 @@ static plan *copy_plan(const plan *pl)
 static void note_smallest(runner *r, const cost *c, const plan *pl, const strategy *s)
 {
 	cost *least = &r->out->smallest;
-	if (least->peak_bytes && (c->peak_bytes > least->peak_bytes || (c->peak_bytes == least->peak_bytes && c->runtime_ns >= least->runtime_ns)))
+	if (least->peak_bytes &&
+		(c->peak_bytes > least->peak_bytes ||
+			(c->peak_bytes == least->peak_bytes && c->runtime_ns >= least->runtime_ns)))
 		return;
 	*least = *c;
 	if (!apply_is_exact(r->o.apply))
@@ -52,8 +60,8 @@ static void note_smallest(runner *r, const cost *c, const plan *pl, const strate
 		evaluator_strategy(r->ev[0], pl, &r->smallest.s);
 }
 
-/* Is a candidate what its plan promised? What is written for one device has work that plans do not count, such as tables of
- * positions: little, or it is not. */
+/* Is a candidate what its plan promised? What is written for one device has work that plans do not
+ * count, such as tables of positions: little, or it is not. */
 static bool keeps_promise(const runner *r, score promised, score found)
 {
 	enum { PART = 32 };
@@ -62,8 +70,9 @@ static bool keeps_promise(const runner *r, score promised, score found)
 	return !score_less(promised, found);
 }
 
-/* The replay of the plan that is on the first evaluator. With `check` also that of its module, which must cost the same; with
- * open results it need not, for a module whose donated results come out differently frees other buffers. */
+/* The replay of the plan that is on the first evaluator. With `check` also that of its module,
+ * which must cost the same; with open results it need not, for a module whose donated results come
+ * out differently frees other buffers. */
 static status runner_replay(runner *r, const plan *pl, cost *out, bool *allowed, diag *d)
 {
 	r->out->replays++;
@@ -77,7 +86,8 @@ static status runner_replay(runner *r, const plan *pl, cost *out, bool *allowed,
 	status st = replay_strategy(&r->pb, r->base, &s, &whole, &same, d);
 	strategy_release(&s);
 	if (st == ST_OK && (same != *allowed || memcmp(&whole, out, sizeof whole)))
-		st = diag_set(d, ST_ERR_INTERNAL, "a replay on the compiled program differs from one of the module");
+		st = diag_set(
+			d, ST_ERR_INTERNAL, "a replay on the compiled program differs from one of the module");
 	return st;
 }
 
@@ -105,8 +115,9 @@ status runner_try(runner *r, plan *pl, const char *tactic, diag *d)
 	return ST_OK;
 }
 
-/* Baselines are costed as they would be applied, too, and none of them may be better than the answer. Who is told to stop gets what their
- * plans cost: of a large program each would take a good part of a second. */
+/* Baselines are costed as they would be applied, too, and none of them may be better than the
+ * answer. Who is told to stop gets what their plans cost: of a large program each would take a good
+ * part of a second. */
 static status confirm_baselines(runner *r, candidate **best, diag *d)
 {
 	for (uint32_t i = 0; i < r->baselines.n && !search_is_stopped(r->user); i++) {
@@ -116,7 +127,8 @@ static status confirm_baselines(runner *r, candidate **best, diag *d)
 		TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
 		r->out->baselines.p[i].cost = c->c;
 		r->out->baselines.p[i].fits = c->c.peak_bytes <= r->pb.memory_limit;
-		if (c->confirmed && allowed && !r->first_candidate && score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &(*best)->c)))
+		if (c->confirmed && allowed && !r->first_candidate &&
+			score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &(*best)->c)))
 			*best = c;
 	}
 	return ST_OK;
@@ -131,7 +143,8 @@ static status confirm_smallest(runner *r, candidate **best, diag *d)
 		return ST_OK;
 	TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
 	r->out->smallest = c->c;
-	if (allowed && !r->first_candidate && score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &(*best)->c)))
+	if (allowed && !r->first_candidate &&
+		score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &(*best)->c)))
 		*best = c;
 	return ST_OK;
 }
@@ -141,9 +154,11 @@ static void tell_cost_as_written(runner *r)
 {
 	const incumbent_mark *last = &r->out->incumbents.p[r->out->incumbents.n - 1];
 	const cost *c = &r->out->cost;
-	if (!apply_is_exact(r->o.apply) || (last->runtime_ns == c->runtime_ns && last->peak_bytes == c->peak_bytes))
+	if (!apply_is_exact(r->o.apply) ||
+		(last->runtime_ns == c->runtime_ns && last->peak_bytes == c->peak_bytes))
 		return;
-	vec_push(&r->out->incumbents, (incumbent_mark){r->out->evaluations, runner_elapsed(r), c->runtime_ns, c->peak_bytes});
+	vec_push(&r->out->incumbents,
+		(incumbent_mark){r->out->evaluations, runner_elapsed(r), c->runtime_ns, c->peak_bytes});
 	runner_tell(r, true, "as written");
 }
 
@@ -156,12 +171,14 @@ static void tell_argument(const problem *pb, uint32_t arg, sharding_id id, strbu
 	strbuf_puts(out, " is [");
 	for (uint32_t dim = 0; dim < rank; dim++) {
 		strbuf_puts(out, dim ? ", " : "");
-		axes_print(t, pb->mesh, id == SHARDING_NONE ? (axes){0} : sharding_dim(sharding_get(t, id), dim), out);
+		axes_print(t, pb->mesh,
+			id == SHARDING_NONE ? (axes){0} : sharding_dim(sharding_get(t, id), dim), out);
 	}
 	strbuf_putc(out, ']');
 }
 
-/* The first candidate may be all that there is, where what is pinned leads to other shardings than the user's groups may have. */
+/* The first candidate may be all that there is, where what is pinned leads to other shardings than
+ * the user's groups may have. */
 static status check_groups(const runner *r, const strategy *s, diag *d)
 {
 	const problem *pb = &r->pb;
@@ -172,8 +189,10 @@ static status check_groups(const runner *r, const strategy *s, diag *d)
 		strbuf one = {0}, other = {0};
 		tell_argument(pb, first, s->propagated[first], &one);
 		tell_argument(pb, a, s->propagated[a], &other);
-		diag_set(d, ST_ERR_INVALID, "group '%.100s': no plan was found that shards its arguments alike; in the best one %.140s, %.140s",
-			 pb->o->groups[pb->given[a]], one.p, other.p);
+		diag_set(d, ST_ERR_INVALID,
+			"group '%.100s': no plan was found that shards its arguments alike; in the best one "
+			"%.140s, %.140s",
+			pb->o->groups[pb->given[a]], one.p, other.p);
 		strbuf_release(&one);
 		strbuf_release(&other);
 		return ST_ERR_INVALID;
@@ -181,8 +200,8 @@ static status check_groups(const runner *r, const strategy *s, diag *d)
 	return ST_OK;
 }
 
-/* The answer is the last candidate, as the module that it is written into is costed. The others are there in case that is not
- * what its plan promised. */
+/* The answer is the last candidate, as the module that it is written into is costed. The others are
+ * there in case that is not what its plan promised. */
 status runner_confirm(runner *r, diag *d)
 {
 	candidate *best = NULL;
@@ -194,7 +213,8 @@ status runner_confirm(runner *r, diag *d)
 			r->out->replays++;
 			TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
 		}
-		if ((allowed || (first && !best)) && (!best || score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &best->c))))
+		if ((allowed || (first && !best)) &&
+			(!best || score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &best->c))))
 			best = c;
 		if (best == c && keeps_promise(r, promised, score_final(&r->pb, &c->c)))
 			break;
@@ -238,7 +258,8 @@ static status all_kept(const runner *r, diag *d)
 		for (uint32_t k = 0; k < r->out->baselines.n; k++)
 			nearest_consider(&near, r->out->baselines.p[k].name);
 		if (!r->o.kept[i].found)
-			return diag_set(d, ST_ERR_NOT_FOUND, "no baseline '%s'%s", r->o.kept[i].name, nearest_hint(&near, hint));
+			return diag_set(d, ST_ERR_NOT_FOUND, "no baseline '%s'%s", r->o.kept[i].name,
+				nearest_hint(&near, hint));
 	}
 	return ST_OK;
 }
@@ -246,13 +267,20 @@ static status all_kept(const runner *r, diag *d)
 /* Takes c->s and c->pl. */
 static void add_baseline(runner *r, const char *name, candidate *c, bool allowed)
 {
-	baseline_result b = {.name = {arena_strdup(&r->out->mem, name, strlen(name)), strlen(name)}, .cost = c->c, .fits = c->c.peak_bytes <= r->pb.memory_limit};
-	/* A user's baseline may say what a pin says otherwise: it is shown, but cannot be the answer. */
+	baseline_result b = {.name = {arena_strdup(&r->out->mem, name, strlen(name)), strlen(name)},
+		.cost = c->c,
+		.fits = c->c.peak_bytes <= r->pb.memory_limit};
+	/* A user's baseline may say what a pin says otherwise: it is shown, but cannot be the answer.
+	 */
 	for (uint32_t a = 0; a < r->pb.n_args; a++)
-		allowed &= !r->pb.pinned[a] || c->s.args[a] == SHARDING_NONE || c->s.args[a] == pinned_sharding(r, a);
+		allowed &= !r->pb.pinned[a] || c->s.args[a] == SHARDING_NONE ||
+			c->s.args[a] == pinned_sharding(r, a);
 	vec_push(&r->out->baselines, b);
 	if (apply_is_exact(r->o.apply)) {
-		candidate kept = {.c = c->c, .incremental = c->incremental, .pl = c->pl ? copy_plan(c->pl) : NULL, .confirmed = allowed};
+		candidate kept = {.c = c->c,
+			.incremental = c->incremental,
+			.pl = c->pl ? copy_plan(c->pl) : NULL,
+			.confirmed = allowed};
 		strategy_copy(&kept.s, &c->s);
 		vec_push(&r->baselines, kept);
 	}
@@ -268,7 +296,8 @@ static void add_baseline(runner *r, const char *name, candidate *c, bool allowed
 /* Who is told to stop gets the first one, so that there is an answer. */
 status runner_baselines(runner *r, diag *d)
 {
-	static const char *const names[] = {"replicated", "data_parallel", "data_parallel_first_axis", "zero2", "zero3"};
+	static const char *const names[] = {
+		"replicated", "data_parallel", "data_parallel_first_axis", "zero2", "zero3"};
 	plan *pl = xmalloc(sizeof *pl);
 	status s = ST_OK;
 	bool allowed;
@@ -294,7 +323,8 @@ status runner_baselines(runner *r, diag *d)
 		char device[64];
 		int64_t limit;
 		diag own = {0};
-		s = strategy_read(r->base, r->o.baselines[i].json, r->o.baselines[i].n, &c.s, device, &limit, &own);
+		s = strategy_read(
+			r->base, r->o.baselines[i].json, r->o.baselines[i].n, &c.s, device, &limit, &own);
 		if (s != ST_OK)
 			return diag_set(d, s, "baseline %s: %s", r->o.baselines[i].name, own.msg);
 		r->out->replays++;

@@ -3,12 +3,16 @@
 #include <stdlib.h>
 
 enum { MOST_REPLAYS = 3 /* in a step */ };
-/* A descent that comes to regroupings again rarely finds anything: a quarter of the patience, at least so much. */
+/* A descent that comes to regroupings again rarely finds anything: a quarter of the patience, at
+ * least so much. */
 enum { LATER_PATIENCE = 4, LEAST_PATIENCE = 50 };
 /* Of a walk: moves at once, steps, and by how many millionths the first one may be worse. */
 enum { WALK_MOVES = 16, WALK_STEPS = 24, FIRST_HEAT = 80000, PPM = 1000000 };
 
-static int64_t energy(const local_search *ls, const cost *c) { return is_costed(c) ? plan_energy(ls->pb, c) : INT64_MAX; }
+static int64_t energy(const local_search *ls, const cost *c)
+{
+	return is_costed(c) ? plan_energy(ls->pb, c) : INT64_MAX;
+}
 
 /* Replays the plan on the first evaluator, which has its state then. */
 static cost replayed(local_search *ls, plan *pl)
@@ -34,7 +38,10 @@ static bool has_passed(local_search *ls)
 	return false;
 }
 
-static level first_level(const local_search *ls) { return ls->pb->o->without & WITHOUT_DESCENTS ? SAMPLED : ALIKE; }
+static level first_level(const local_search *ls)
+{
+	return ls->pb->o->without & WITHOUT_DESCENTS ? SAMPLED : ALIKE;
+}
 
 /* Takes the plan, which is better and was just replayed: the descent begins again. */
 static void take(local_search *ls, descent *d, const plan *pl, const cost *c)
@@ -76,12 +83,14 @@ static bool take_best(local_search *ls, descent *d, uint32_t first, uint32_t end
 
 static void cost_listed(local_search *ls, uint32_t first)
 {
-	ls->used += crew_cost(ls->with, ls->near.variants + first, ls->near.n - first, ls->budget - MIN(ls->budget, ls->used), ls->costs + first);
+	ls->used += crew_cost(ls->with, ls->near.variants + first, ls->near.n - first,
+		ls->budget - MIN(ls->budget, ls->used), ls->costs + first);
 }
 
 /* ---------------------------------------------------------------- decisions */
 
-/* All groups that a decision does better without, at once. Twins are as alike in the plan as they were for each group. */
+/* All groups that a decision does better without, at once. Twins are as alike in the plan as they
+ * were for each group. */
 static void list_thinned_together(local_search *ls, const descent *d, bool twins)
 {
 	uint32_t n = ls->near.n;
@@ -127,12 +136,14 @@ static uint32_t last_place(local_search *ls, const plan *pl, uint32_t at)
 	cost_listed(ls, 0);
 	bool costed = is_costed(&ls->costs[0]); /* else it is time to end */
 	for (uint32_t i = 1; i < ls->near.n && costed; i++)
-		if (ls->near.variants[i].n == pl->n && ls->costs[i].runtime_ns == ls->costs[0].runtime_ns && ls->costs[i].peak_bytes <= ls->costs[0].peak_bytes)
+		if (ls->near.variants[i].n == pl->n && ls->costs[i].runtime_ns == ls->costs[0].runtime_ns &&
+			ls->costs[i].peak_bytes <= ls->costs[0].peak_bytes)
 			last = at + i;
 	return last;
 }
 
-/* Every decision comes as late as that costs nothing: what is decided in front of it then has more to say. */
+/* Every decision comes as late as that costs nothing: what is decided in front of it then has more
+ * to say. */
 static void postpone(local_search *ls, descent *d)
 {
 	plan *v = xmalloc(sizeof *v);
@@ -148,7 +159,8 @@ static void postpone(local_search *ls, descent *d)
 	free(v);
 }
 
-/* A part of a round over all regroupings. Behind a round that found something, smaller moves may again. */
+/* A part of a round over all regroupings. Behind a round that found something, smaller moves may
+ * again. */
 static void decide_groups(local_search *ls, descent *d)
 {
 	uint32_t ends[REGROUPINGS];
@@ -193,8 +205,9 @@ static void walk(local_search *ls, descent *d)
 		int64_t e = energy(ls, &ls->costs[i]);
 		/* u * u: small steps up are taken more often than large ones. */
 		uint64_t u = rng_below(&d->random, 1001), allowance = heat * u / 1000 * u / 1000;
-		if (e == INT64_MAX || e == d->here_energy || plan_manual(&ls->near.variants[i], FIXED_BY_SEARCH) < ls->n_manual ||
-		    (double)e > (double)d->here_energy * (1 + (double)allowance / PPM))
+		if (e == INT64_MAX || e == d->here_energy ||
+			plan_manual(&ls->near.variants[i], FIXED_BY_SEARCH) < ls->n_manual ||
+			(double)e > (double)d->here_energy * (1 + (double)allowance / PPM))
 			continue;
 		d->here = ls->near.variants[i];
 		d->here_energy = e;
@@ -230,12 +243,17 @@ uint64_t descent_step(local_search *ls, descent *d, uint64_t budget, bool *bette
 	return ls->used - before;
 }
 
-void local_search_init(local_search *ls, const problem *pb, crew *with, const scope *of, arena *mem, uint64_t patience)
+void local_search_init(
+	local_search *ls, const problem *pb, crew *with, const scope *of, arena *mem, uint64_t patience)
 {
 	*ls = (local_search){.pb = pb, .with = with, .patience = patience};
 	neighbourhood_init(&ls->near, pb, of, mem);
 	regroupings_list(&ls->near, &ls->regroupings);
-	ls->draws = (sampler){.pb = pb, .mem = mem, .actions = &of->sampled, .n_axes = ls->near.n_axes, .axes = ls->near.axes};
+	ls->draws = (sampler){.pb = pb,
+		.mem = mem,
+		.actions = &of->sampled,
+		.n_axes = ls->near.n_axes,
+		.axes = ls->near.axes};
 	for (uint32_t i = 0; i < of->sampled.n; i++)
 		ls->draws.weight_sum += of->sampled.p[i].weight;
 	index_init(&ls->passed);

@@ -1,4 +1,5 @@
-/* An automatic tactic, or a polish: the tree, until its budget is used up or nothing is expected of it any more. */
+/* An automatic tactic, or a polish: the tree, until its budget is used up or nothing is expected of
+ * it any more. */
 #include "search/tree/runner.h"
 #include "search/tree/tree.h"
 #include "search/tree/warm.h"
@@ -7,11 +8,18 @@
 #include <stdlib.h>
 
 enum { FIRST_WARM = 2 /* number of a leaf */ };
-/* Of a budget, for finding instances of tactics at most; before memory is all that counts where nothing fits yet; without a better plan in regroupings. */
+/* Of a budget, for finding instances of tactics at most; before memory is all that counts where
+ * nothing fits yet; without a better plan in regroupings. */
 enum { FIND_PART = 3, FIND_OF = 8, FIT_PART = 8, PATIENCE_PART = 8, LEAST_PATIENCE = 150 };
-/* Without a budget it ends after as many evaluations without a plan better by a thousandth as it took to find the last one, at least LEAST_IDLE. */
+/* Without a budget it ends after as many evaluations without a plan better by a thousandth as it
+ * took to find the last one, at least LEAST_IDLE. */
 enum { LEAST_IDLE = 1500, WORTH = 1000 };
-enum { BEST_TRIED = 3, MOST_REMEMBERED = 64, MAX_INSTANCES = TACTICS * MAX_COMPOSED_AXES + 16, MOST_SHOWN = 64 /* nodes of an event */ };
+enum {
+	BEST_TRIED = 3,
+	MOST_REMEMBERED = 64,
+	MAX_INSTANCES = TACTICS * MAX_COMPOSED_AXES + 16,
+	MOST_SHOWN = 64 /* nodes of an event */
+};
 
 typedef struct mcts {
 	runner *r;
@@ -47,7 +55,9 @@ static void add_leaf(mcts *s, const plan *pl, uint32_t number)
 /* What moves may do with an axis: instances of tactics, and what baselines do. */
 static void list_instances(mcts *s)
 {
-	static const role_action whole[][2] = {{ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_COUNT}, {ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_ZERO2}, {ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_ZERO3}};
+	static const role_action whole[][2] = {{ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_COUNT},
+		{ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_ZERO2},
+		{ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_ZERO3}};
 	s->instances = xcalloc(MAX_INSTANCES, sizeof *s->instances);
 	s->ls->draws.instances = s->instances;
 	for (uint32_t i = 0; i < COUNT_OF(whole); i++) {
@@ -66,7 +76,8 @@ static void list_instances(mcts *s)
 static void plant(mcts *s)
 {
 	completion_list list = {0};
-	bool composes = !(s->r->user->without & WITHOUT_TACTICS) && tactics_find(s->tactics, (s->budget - s->used) * FIND_PART / FIND_OF);
+	bool composes = !(s->r->user->without & WITHOUT_TACTICS) &&
+		tactics_find(s->tactics, (s->budget - s->used) * FIND_PART / FIND_OF);
 	s->used += s->tactics->used;
 	s->r->out->evaluations += s->tactics->used;
 	add_leaf(s, &s->kept, 0);
@@ -82,14 +93,17 @@ static void plant(mcts *s)
 	list_instances(s);
 }
 
-/* The plans of one document, costed: the first leaves of the tree, and the best of them a candidate for the answer. */
+/* The plans of one document, costed: the first leaves of the tree, and the best of them a candidate
+ * for the answer. */
 static status begin_with(mcts *s, const search_start *from, plan *plans, diag *d)
 {
 	runner *r = s->r;
 	cost costs[MOST_WARM_PLANS];
 	cJSON *document = cJSON_ParseWithLengthOpts(from->json, from->n, NULL, false);
-	started about = {.name = {arena_strdup(&r->out->mem, from->name, strlen(from->name)), strlen(from->name)}};
-	uint32_t n = warm_plans(&r->pb, &s->of, s->tc->allowed, &r->mem, document, plans), best = ID_NONE;
+	started about = {
+		.name = {arena_strdup(&r->out->mem, from->name, strlen(from->name)), strlen(from->name)}};
+	uint32_t n = warm_plans(&r->pb, &s->of, s->tc->allowed, &r->mem, document, plans),
+			 best = ID_NONE;
 	cJSON_Delete(document);
 	for (uint32_t i = 0; i < n; i++)
 		plan_keep(&s->kept, &plans[i]);
@@ -97,7 +111,9 @@ static status begin_with(mcts *s, const search_start *from, plan *plans, diag *d
 	s->used += used;
 	r->out->evaluations += used;
 	for (uint32_t i = 0; i < n; i++)
-		if (is_costed(&costs[i]) && (best == ID_NONE || score_less(score_of(&r->pb, &costs[i]), score_of(&r->pb, &costs[best]))))
+		if (is_costed(&costs[i]) &&
+			(best == ID_NONE ||
+				score_less(score_of(&r->pb, &costs[i]), score_of(&r->pb, &costs[best]))))
 			best = i;
 	if (best != ID_NONE) {
 		about.plans = n;
@@ -117,13 +133,16 @@ static status begin_warm(mcts *s, diag *d)
 	if (r->out->starts.n || s->tc->kind != TACTIC_AUTO)
 		return ST_OK;
 	plan *plans = xmalloc(MOST_WARM_PLANS * sizeof *plans);
-	for (uint32_t i = 0; i < MIN(r->user->n_starts, (uint32_t)MOST_STARTS) && st == ST_OK && s->used < s->budget; i++)
+	for (uint32_t i = 0;
+		 i < MIN(r->user->n_starts, (uint32_t)MOST_STARTS) && st == ST_OK && s->used < s->budget;
+		 i++)
 		st = begin_with(s, &r->user->starts[i], plans, d);
 	free(plans);
 	return st;
 }
 
-/* As long as nothing fits, memory counts with the time; and again when it is found that something does. */
+/* As long as nothing fits, memory counts with the time; and again when it is found that something
+ * does. */
 static void aim(mcts *s)
 {
 	problem *pb = &s->r->pb;
@@ -136,9 +155,14 @@ static void aim(mcts *s)
 }
 
 /* Where nothing fits, all of the budget goes into finding something that does. */
-static bool is_done(const mcts *s) { return s->open_ended && s->r->best_score.fits && s->used - s->best_at > MAX(s->best_at, (uint64_t)LEAST_IDLE); }
+static bool is_done(const mcts *s)
+{
+	return s->open_ended && s->r->best_score.fits &&
+		s->used - s->best_at > MAX(s->best_at, (uint64_t)LEAST_IDLE);
+}
 
-/* What is clearly better is replayed at once, so that an interrupt finds it and who looks on sees it. */
+/* What is clearly better is replayed at once, so that an interrupt finds it and who looks on sees
+ * it. */
 static status note(mcts *s, uint32_t leaf, diag *d)
 {
 	runner *r = s->r;
@@ -168,7 +192,9 @@ static status hand_on(mcts *s, diag *d)
 	status st = ST_OK;
 	uint32_t leaf = ID_NONE;
 	r->others_found.n = 0;
-	for (int i = 0; i < MOST_REMEMBERED && st == ST_OK && (leaf = tree_next_best(s->t, leaf)) != ID_NONE; i++) {
+	for (int i = 0;
+		 i < MOST_REMEMBERED && st == ST_OK && (leaf = tree_next_best(s->t, leaf)) != ID_NONE;
+		 i++) {
 		*pl = *tree_plan(s->t, leaf);
 		if (!i)
 			r->plan = *pl;
@@ -185,7 +211,8 @@ static void show(mcts *s, bool at_once)
 {
 	runner *r = s->r;
 	int64_t now = clock_ns();
-	if (!r->user->tree_interval_ns || (!at_once && r->nodes_ns && now - r->nodes_ns < r->user->tree_interval_ns))
+	if (!r->user->tree_interval_ns ||
+		(!at_once && r->nodes_ns && now - r->nodes_ns < r->user->tree_interval_ns))
 		return;
 	if (!r->nodes)
 		r->nodes = xcalloc(MOST_SHOWN, sizeof *r->nodes);
@@ -231,22 +258,29 @@ static void keep_before(mcts *s)
 
 status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 {
-	mcts s = {.r = r, .tc = tc, .budget = budget, .best = INT64_MAX, .open_ended = !r->user->evaluations && !r->user->time_limit_ns && !tc->evaluations};
+	mcts s = {.r = r,
+		.tc = tc,
+		.budget = budget,
+		.best = INT64_MAX,
+		.open_ended = !r->user->evaluations && !r->user->time_limit_ns && !tc->evaluations};
 	const action *roles = r->pb.role_actions;
 	keep_before(&s);
-	scope_init(&s.of, &r->pb, tc->kind == TACTIC_POLISH ? UINT32_MAX : tc->axis_mask, tc->kind == TACTIC_POLISH ? NULL : tc->allowed);
+	scope_init(&s.of, &r->pb, tc->kind == TACTIC_POLISH ? UINT32_MAX : tc->axis_mask,
+		tc->kind == TACTIC_POLISH ? NULL : tc->allowed);
 	r->pb.objective = tc->objective;
 	r->pb.role_actions = s.of.roles;
 	r->pb.nothing_fits = false;
 	s.ls = xmalloc(sizeof *s.ls);
-	local_search_init(s.ls, &r->pb, r->crew, &s.of, &r->mem, MAX(budget / PATIENCE_PART, (uint64_t)LEAST_PATIENCE));
+	local_search_init(s.ls, &r->pb, r->crew, &s.of, &r->mem,
+		MAX(budget / PATIENCE_PART, (uint64_t)LEAST_PATIENCE));
 	s.ls->n_manual = plan_manual(&s.kept, FIXED_BY_SEARCH);
 	s.tactics = xcalloc(1, sizeof *s.tactics);
 	*s.tactics = (tactic_space){.pb = &r->pb, .with = r->crew, .of = &s.of};
 	s.t = tree_new(&r->pb, s.ls, r->o.seed);
 	status st = begin_warm(&s, d);
 	if (st == ST_OK) {
-		runner_tell(r, false, tc->title); /* baselines are known, and finding instances takes a while */
+		runner_tell(
+			r, false, tc->title); /* baselines are known, and finding instances takes a while */
 		plant(&s);
 		st = grow(&s, d);
 	}

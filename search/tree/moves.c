@@ -12,7 +12,9 @@ typedef struct sized_group {
 static int by_bytes(const void *a, const void *b)
 {
 	const sized_group *x = a, *y = b;
-	return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : x->group < y->group ? -1 : x->group > y->group;
+	return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1)
+		: x->group < y->group   ? -1
+								: x->group > y->group;
 }
 
 static void sort_groups(neighbourhood *nb)
@@ -38,7 +40,9 @@ typedef struct use {
 static int by_use(const void *a, const void *b)
 {
 	const use *x = a, *y = b;
-	return x->first != y->first ? (x->first < y->first ? -1 : 1) : x->arg < y->arg ? -1 : x->arg > y->arg;
+	return x->first != y->first ? (x->first < y->first ? -1 : 1)
+		: x->arg < y->arg       ? -1
+								: x->arg > y->arg;
 }
 
 static void find_odd(neighbourhood *nb)
@@ -127,7 +131,9 @@ static void take_out(plan *pl, const action *a, bool twins, plan *taken)
 	taken->n = 0;
 	for (uint32_t i = 0; i < pl->n;) {
 		const action *b = &pl->decisions[i];
-		if (b->fixed || !((twins && action_is_twin(a, b)) || (b->axis == a->axis && b->targets == a->targets && b->kind == a->kind))) {
+		if (b->fixed ||
+			!((twins && action_is_twin(a, b)) ||
+				(b->axis == a->axis && b->targets == a->targets && b->kind == a->kind))) {
 			i++;
 			continue;
 		}
@@ -158,7 +164,8 @@ static void list_moved(neighbourhood *nb, const plan *pl, const action *a, bool 
 
 typedef bool group_change(const problem *, arena *, plan *, uint32_t at, uint32_t group);
 
-static bool change(const neighbourhood *nb, plan *pl, const action *a, uint32_t at, uint32_t group, bool twins, group_change *how)
+static bool change(const neighbourhood *nb, plan *pl, const action *a, uint32_t at, uint32_t group,
+	bool twins, group_change *how)
 {
 	if (!how(nb->pb, nb->mem, pl, at, group))
 		return false;
@@ -193,14 +200,16 @@ static void list_thinned(neighbourhood *nb, const plan *pl, uint32_t at, bool tw
 			nb->thinned[nb->n - 1] = (struct thinned){at, group};
 		else
 			nb->n--;
-		if ((v = neighbourhood_add(nb, pl)) && !change(nb, v, &a, at, group, twins, plan_exchange_zero))
+		if ((v = neighbourhood_add(nb, pl)) &&
+			!change(nb, v, &a, at, group, twins, plan_exchange_zero))
 			nb->n--;
 	}
 }
 
-/* Each decision is left out, decided first, last or before ZeRO, keeps off one group of what it cuts, or of a ZeRO decision the parameters of
- * one group are kept whole rather than cut, or cut rather than kept whole. twins: decisions with their twins, once; otherwise those that
- * have any, alone. */
+/* Each decision is left out, decided first, last or before ZeRO, keeps off one group of what it
+ * cuts, or of a ZeRO decision the parameters of one group are kept whole rather than cut, or cut
+ * rather than kept whole. twins: decisions with their twins, once; otherwise those that have any,
+ * alone. */
 static void list_changed(neighbourhood *nb, const plan *pl, bool twins)
 {
 	for (uint32_t at = 0; at < pl->n; at++) {
@@ -241,7 +250,8 @@ void list_spread(neighbourhood *nb, const plan *pl)
 			const action *a = &pl->decisions[at];
 			bool there = a->on_role || a->axis == nb->axes[i];
 			for (uint32_t k = 0; k < pl->n && !there; k++)
-				there = pl->decisions[k].axis == nb->axes[i] && action_is_twin(&pl->decisions[k], a);
+				there =
+					pl->decisions[k].axis == nb->axes[i] && action_is_twin(&pl->decisions[k], a);
 			for (uint32_t behind = 0; behind < 2 && !there; behind++) {
 				action own = action_on_axis(nb->pb, a, nb->axes[i]);
 				plan *v = neighbourhood_add(nb, pl);
@@ -256,7 +266,8 @@ static void list_with_state(neighbourhood *nb, const plan *from, uint32_t axis)
 {
 	plan *v = neighbourhood_add(nb, from);
 	if (v)
-		plan_insert(v, v->n, scope_role(nb->of, ROLE_ACTION_ZERO2, axis), role_action_names[ROLE_ACTION_ZERO2]);
+		plan_insert(v, v->n, scope_role(nb->of, ROLE_ACTION_ZERO2, axis),
+			role_action_names[ROLE_ACTION_ZERO2]);
 }
 
 /* Each decision on another axis instead, which leaves its own to the state. */
@@ -268,7 +279,8 @@ void list_elsewhere(neighbourhood *nb, const plan *pl)
 			const action *a = &pl->decisions[at];
 			bool there = a->fixed || a->axis == nb->axes[i];
 			for (uint32_t k = 0; k < pl->n && !there; k++)
-				there = pl->decisions[k].axis == nb->axes[i] && action_is_twin(&pl->decisions[k], a);
+				there =
+					pl->decisions[k].axis == nb->axes[i] && action_is_twin(&pl->decisions[k], a);
 			if (there)
 				continue;
 			*moved = *pl;
@@ -279,7 +291,8 @@ void list_elsewhere(neighbourhood *nb, const plan *pl)
 	free(moved);
 }
 
-static void add_exchanged(neighbourhood *nb, const plan *pl, uint32_t axis, uint32_t other, uint32_t group)
+static void add_exchanged(
+	neighbourhood *nb, const plan *pl, uint32_t axis, uint32_t other, uint32_t group)
 {
 	plan *v = neighbourhood_add(nb, pl);
 	if (v)
@@ -294,8 +307,8 @@ void list_exchanged(neighbourhood *nb, const plan *pl)
 			add_exchanged(nb, pl, nb->axes[i], nb->axes[k], ID_NONE);
 }
 
-/* Where there is little to do, what an axis saves is less than its collectives take. One by one, each decision on it is still worth more
- * than nothing. */
+/* Where there is little to do, what an axis saves is less than its collectives take. One by one,
+ * each decision on it is still worth more than nothing. */
 void list_idle(neighbourhood *nb, const plan *pl)
 {
 	for (uint32_t i = 0; i < nb->n_axes; i++) {
@@ -313,9 +326,11 @@ void list_exchanged_for_groups(neighbourhood *nb, const plan *pl)
 			uint32_t axis = nb->axes[i], other = nb->axes[k];
 			for (uint32_t at = 0; at < pl->n; at++) {
 				const action *a = &pl->decisions[at];
-				bool new = !a->fixed && a->group != ID_NONE && (a->axis == axis || a->axis == other);
+				bool new =
+					!a->fixed && a->group != ID_NONE && (a->axis == axis || a->axis == other);
 				for (uint32_t m = 0; m < at && new; m++)
-					new = pl->decisions[m].group != a->group || (pl->decisions[m].axis != axis && pl->decisions[m].axis != other);
+					new = pl->decisions[m].group != a->group ||
+						(pl->decisions[m].axis != axis && pl->decisions[m].axis != other);
 				if (new)
 					add_exchanged(nb, pl, axis, other, a->group);
 			}

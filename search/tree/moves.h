@@ -8,7 +8,8 @@
 
 #include "search/evaluate/evaluate.h"
 
-/* How far from a plan a descent looks: decisions with their twins on all axes; each alone, and roles more; groups; then it samples. */
+/* How far from a plan a descent looks: decisions with their twins on all axes; each alone, and
+ * roles more; groups; then it samples. */
 typedef enum level { ALIKE, APART, GROUPS, SAMPLED, NEVER } level;
 typedef enum move_id {
 #define MOVE(name, ...) MOVE_##name,
@@ -17,9 +18,13 @@ typedef enum move_id {
 	MOVES
 } move_id;
 
-enum { MOST_VARIANTS = 192, REGROUPINGS = 48 /* in a list, at most; variants that make one long enough */ };
+enum {
+	MOST_VARIANTS = 192,
+	REGROUPINGS = 48 /* in a list, at most; variants that make one long enough */
+};
 
-/* Around a plan: a list of variants; when it is full, nothing is added. Targets of new decisions come from mem. */
+/* Around a plan: a list of variants; when it is full, nothing is added. Targets of new decisions
+ * come from mem. */
 typedef struct neighbourhood {
 	const problem *pb;
 	const scope *of;
@@ -27,13 +32,15 @@ typedef struct neighbourhood {
 	uint32_t n_axes, axes[MAX_MESH_AXES]; /* of the scope, that cut anything */
 	uint32_t n;
 	plan *variants;
-	struct thinned { /* by variant: which group it leaves out of which decision; at: ID_NONE for other variants */
+	struct thinned { /* by variant: which group it leaves out of which decision; at: ID_NONE for
+		                other variants */
 		uint32_t at, group;
-	} *thinned;
+	} * thinned;
 	uint32_t *groups;       /* those of most bytes first */
 	action_target *targets; /* room for those of one action */
-	bool *odd;              /* by argument: every second one of its group, in the order in which the program uses them */
-	bool fits;              /* the plan does */
+	bool *odd; /* by argument: every second one of its group, in the order in which the program uses
+	              them */
+	bool fits; /* the plan does */
 } neighbourhood;
 
 void neighbourhood_init(neighbourhood *nb, const problem *pb, const scope *of, arena *mem);
@@ -42,30 +49,33 @@ void neighbourhood_release(neighbourhood *nb);
 plan *neighbourhood_add(neighbourhood *nb, const plan *from);
 /* Everything that moves of a descent's level lead to. */
 void neighbourhood_list(neighbourhood *nb, const plan *pl, level at);
-/* Leaves the group out of the decision, and of its twins; false when that changes nothing or leaves nothing. */
+/* Leaves the group out of the decision, and of its twins; false when that changes nothing or leaves
+ * nothing. */
 bool leave_out_group(const neighbourhood *nb, plan *pl, uint32_t at, uint32_t group, bool twins);
 
 /* The lists of moves.def; the list that a move adds to, and the plan. */
 typedef void move_list(neighbourhood *nb, const plan *pl);
-move_list list_exchanged, list_idle, list_imitated, list_exchanged_for_groups, list_changed_alike, list_changed_apart, list_memory_savers, list_spread, list_added,
-	list_elsewhere;
+move_list list_exchanged, list_idle, list_imitated, list_exchanged_for_groups, list_changed_alike,
+	list_changed_apart, list_memory_savers, list_spread, list_added, list_elsewhere;
 
 /* ---------------------------------------------------------------- regroupings.c */
 
 /* One thing that is decided anew. */
 typedef struct regrouping {
-	uint32_t group;       /* ID_NONE: a class of inner dims */
+	uint32_t group; /* ID_NONE: a class of inner dims */
 	const site_class *sc;
-	uint32_t mask;        /* axes */
-	bool crossed;         /* of two axes: one dim on the one, another on the other */
+	uint32_t mask; /* axes */
+	bool crossed;  /* of two axes: one dim on the one, another on the other */
 } regrouping;
 typedef VEC(regrouping) regrouping_list;
 
-/* Every group and every class of inner dims, on all axes alike; then on each; then every group on two axes at once. */
+/* Every group and every class of inner dims, on all axes alike; then on each; then every group on
+ * two axes at once. */
 void regroupings_list(const neighbourhood *nb, regrouping_list *out);
-/* Variants of as many of them as make a good list, in the place of what was there: threads wait for each other after each. ends: of
- * their variants. Returns how many. */
-uint32_t regroupings_of(neighbourhood *nb, const plan *pl, const regrouping_list *all, uint32_t from, uint32_t ends[REGROUPINGS]);
+/* Variants of as many of them as make a good list, in the place of what was there: threads wait for
+ * each other after each. ends: of their variants. Returns how many. */
+uint32_t regroupings_of(neighbourhood *nb, const plan *pl, const regrouping_list *all,
+	uint32_t from, uint32_t ends[REGROUPINGS]);
 
 /* ---------------------------------------------------------------- sampled.c */
 

@@ -31,7 +31,8 @@ static void tell_value(const module *m, value_id v, strbuf *out)
 	}
 }
 
-/* Inner computations by hand are on a mesh too. True, and in words what it is, when there is something. */
+/* Inner computations by hand are on a mesh too. True, and in words what it is, when there is
+ * something. */
 static bool any_on_other(const module *m, mesh_id mesh, strbuf *what)
 {
 	for (op_id o = 0; o < m->ops.n; o++)
@@ -43,20 +44,23 @@ static bool any_on_other(const module *m, mesh_id mesh, strbuf *what)
 		if (is_on_other(m, m->values.p[v].sharding, mesh)) {
 			tell_value(m, v, what);
 			strbuf_puts(what, " is on ");
-			mesh_print(m->shardings, sharding_get(m->shardings, m->values.p[v].sharding)->mesh, what);
+			mesh_print(
+				m->shardings, sharding_get(m->shardings, m->values.p[v].sharding)->mesh, what);
 			return true;
 		}
 	for (uint32_t f = 0; f < m->funcs.n; f++)
 		for (uint32_t i = 0; i < m->funcs.p[f].n_results; i++)
 			if (is_on_other(m, m->funcs.p[f].result_shardings[i], mesh)) {
 				strbuf_printf(what, "result %u is on ", i);
-				mesh_print(m->shardings, sharding_get(m->shardings, m->funcs.p[f].result_shardings[i])->mesh, what);
+				mesh_print(m->shardings,
+					sharding_get(m->shardings, m->funcs.p[f].result_shardings[i])->mesh, what);
 				return true;
 			}
 	return false;
 }
 
-/* The module's own mesh when it has one with the same axes; a different one with shardings on it is an error. */
+/* The module's own mesh when it has one with the same axes; a different one with shardings on it is
+ * an error. */
 status runner_settle_mesh(runner *r, diag *d)
 {
 	mesh_id own = module_own_mesh(r->base, r->o.mesh);
@@ -67,7 +71,9 @@ status runner_settle_mesh(runner *r, diag *d)
 	status s = ST_OK;
 	if (own == ID_NONE && any_on_other(r->base, r->o.mesh, &what))
 		s = diag_set(d, ST_ERR_INVALID,
-		             "the module already has shardings on another mesh than the one given with --mesh: %s; plan on that mesh, or lower without it", what.p);
+			"the module already has shardings on another mesh than the one given with --mesh: %s; "
+			"plan on that mesh, or lower without it",
+			what.p);
 	strbuf_release(&what);
 	TRY(s);
 	if (own != ID_NONE)
@@ -80,7 +86,8 @@ status runner_apply_pins(runner *r, diag *d)
 	module *m = r->base;
 	func *main = module_main(m);
 	const region *body = op_region(m, main->op, 0);
-	const search_pin **by = xcalloc(main->n_args + 1, sizeof *by); /* the pin that an argument has */
+	const search_pin **by =
+		xcalloc(main->n_args + 1, sizeof *by); /* the pin that an argument has */
 	strbuf name;
 	strbuf_init(&name);
 	status s = ST_OK;
@@ -96,19 +103,25 @@ status runner_apply_pins(runner *r, diag *d)
 			value_id v = body->args + a;
 			char why[256];
 			diag own = {0};
-			s = sharding_from_json_text(m->shardings, r->o.mesh, str_of(r->o.pins[p].sharding), value_type(m, v)->rank, &e, &own);
+			s = sharding_from_json_text(m->shardings, r->o.mesh, str_of(r->o.pins[p].sharding),
+				value_type(m, v)->rank, &e, &own);
 			if (s != ST_OK)
 				diag_set(d, s, "pin '%s' on argument %s: %s", r->o.pins[p].glob, name.p, own.msg);
 			else if (!sharding_check(m->shardings, &e, value_type(m, v), why, sizeof why))
-				s = diag_set(d, ST_ERR_INVALID, "pin '%s' does not fit argument %s: %s", r->o.pins[p].glob, name.p, why);
+				s = diag_set(d, ST_ERR_INVALID, "pin '%s' does not fit argument %s: %s",
+					r->o.pins[p].glob, name.p, why);
 			if (s != ST_OK)
 				break;
 			sharding_id id = sharding_intern(m->shardings, &e), old = m->values.p[v].sharding;
 			if (old != SHARDING_NONE && old != id)
-				s = by[a] ? diag_set(d, ST_ERR_INVALID, "pins '%s:%s' and '%s:%s' contradict each other on argument %s", by[a]->glob, by[a]->sharding,
-						     r->o.pins[p].glob, r->o.pins[p].sharding, name.p)
-					  : diag_set(d, ST_ERR_INVALID, "pin '%s:%s' contradicts the sharding that the module gives argument %s", r->o.pins[p].glob,
-						     r->o.pins[p].sharding, name.p);
+				s = by[a]
+					? diag_set(d, ST_ERR_INVALID,
+						  "pins '%s:%s' and '%s:%s' contradict each other on argument %s",
+						  by[a]->glob, by[a]->sharding, r->o.pins[p].glob, r->o.pins[p].sharding,
+						  name.p)
+					: diag_set(d, ST_ERR_INVALID,
+						  "pin '%s:%s' contradicts the sharding that the module gives argument %s",
+						  r->o.pins[p].glob, r->o.pins[p].sharding, name.p);
 			m->values.p[v].sharding = id;
 			by[a] = &r->o.pins[p];
 		}
@@ -127,7 +140,8 @@ static status no_axis(const problem *pb, const search_forbid *fb, diag *d)
 	nearest near = {.wanted = str_of(fb->axis)};
 	for (uint32_t i = 0; i < m->n_axes; i++)
 		nearest_consider(&near, strtab_get(&pb->m->shardings->names, m->axis_names[i]));
-	return diag_set(d, ST_ERR_INVALID, "forbid '%s': the mesh has no axis '%s'%s", fb->glob, fb->axis, nearest_hint(&near, hint));
+	return diag_set(d, ST_ERR_INVALID, "forbid '%s': the mesh has no axis '%s'%s", fb->glob,
+		fb->axis, nearest_hint(&near, hint));
 }
 
 /* To all of the argument's group: of what shards alike, what one must not have no other one can. */
@@ -143,7 +157,7 @@ status runner_apply_forbids(runner *r, diag *d)
 	problem *pb = &r->pb;
 	if (!r->o.n_forbids)
 		return ST_OK;
-	pb->forbidden = arena_zarray(&pb->mem, bool, (size_t)pb->n_args * MAX_RANK * pb->n_axes + 1);
+	pb->forbidden = arena_zarray(&pb->mem, bool, (size_t)pb->n_args *MAX_RANK * pb->n_axes + 1);
 	strbuf name;
 	strbuf_init(&name);
 	status s = ST_OK;
@@ -163,7 +177,8 @@ status runner_apply_forbids(runner *r, diag *d)
 			}
 		}
 		if (hit && !has_dim)
-			s = diag_set(d, ST_ERR_INVALID, "forbid '%s': none of these arguments has a dimension %u", fb->glob, fb->dimension);
+			s = diag_set(d, ST_ERR_INVALID,
+				"forbid '%s': none of these arguments has a dimension %u", fb->glob, fb->dimension);
 		if (s == ST_OK && !hit)
 			s = names_no_argument(pb->m, pb->n_args, "forbid", fb->glob, d);
 	}

@@ -5,11 +5,14 @@
 
 enum { MOST_TURNED = 8 /* members of a group */ };
 
-/* A place in the order that makes a difference: what comes in between decides about other groups, or the same on another axis. */
+/* A place in the order that makes a difference: what comes in between decides about other groups,
+ * or the same on another axis. */
 static bool is_place(const plan *pl, uint32_t at)
 {
 	const action *before = at > plan_first_free(pl) ? &pl->decisions[at - 1] : NULL;
-	return !before || at == pl->n || (before->group == ID_NONE && before->kind != ACTION_CONSTRAIN && !action_is_twin(before, &pl->decisions[at]));
+	return !before || at == pl->n ||
+		(before->group == ID_NONE && before->kind != ACTION_CONSTRAIN &&
+			!action_is_twin(before, &pl->decisions[at]));
 }
 
 /* At every place, on every one of the axes (bits), in their order and in the opposite one. */
@@ -45,7 +48,8 @@ static void list_regrouped(neighbourhood *nb, const plan *pl, uint32_t group, ui
 	free(rest);
 }
 
-/* The action with the first n targets of nb->targets instead, but for parts of the user's groups. */
+/* The action with the first n targets of nb->targets instead, but for parts of the user's groups.
+ */
 static action retargeted(const neighbourhood *nb, const action *a, uint32_t n)
 {
 	action own = *a;
@@ -79,7 +83,8 @@ static void list_together(neighbourhood *nb, const plan *rest, const action *dec
 }
 
 /* Nothing, or the inner dims of the class on these axes. */
-static void list_reconstrained(neighbourhood *nb, const plan *pl, const site_class *sc, uint32_t axis_mask)
+static void list_reconstrained(
+	neighbourhood *nb, const plan *pl, const site_class *sc, uint32_t axis_mask)
 {
 	plan *rest = xmalloc(sizeof *rest);
 	uint32_t first = 0;
@@ -88,19 +93,21 @@ static void list_reconstrained(neighbourhood *nb, const plan *pl, const site_cla
 	*rest = *pl;
 	for (uint32_t i = rest->n; i-- > 0;) {
 		const action *a = &rest->decisions[i];
-		if (a->kind == ACTION_CONSTRAIN && a->targets == sc->targets && axis_mask >> a->axis & 1 && !a->fixed)
+		if (a->kind == ACTION_CONSTRAIN && a->targets == sc->targets && axis_mask >> a->axis & 1 &&
+			!a->fixed)
 			plan_drop(rest, i);
 	}
 	if (rest->n < pl->n)
 		neighbourhood_add(nb, rest);
 	for (uint32_t i = 0; i < nb->of->actions.n; i++)
-		if (nb->of->actions.p[i].kind == ACTION_CONSTRAIN && nb->of->actions.p[i].targets == sc->targets && nb->of->actions.p[i].axis == first)
+		if (nb->of->actions.p[i].kind == ACTION_CONSTRAIN &&
+			nb->of->actions.p[i].targets == sc->targets && nb->of->actions.p[i].axis == first)
 			list_decided(nb, rest, &nb->of->actions.p[i], axis_mask);
 	free(rest);
 }
 
-/* Parameters of a group with the state that belongs to them, as an action on whole roles has them: whole with their state cut, or
- * cut too. False when the group has no parameters with state. */
+/* Parameters of a group with the state that belongs to them, as an action on whole roles has them:
+ * whole with their state cut, or cut too. False when the group has no parameters with state. */
 static bool zero_action(const neighbourhood *nb, uint32_t group, bool whole, action *out)
 {
 	const problem *pb = nb->pb;
@@ -108,7 +115,8 @@ static bool zero_action(const neighbourhood *nb, uint32_t group, bool whole, act
 	for (int pass = 0; pass < 2; pass++)
 		for (uint32_t a = 0; a < pb->n_args; a++) {
 			uint32_t param = pass ? pb->param_of[a] : a;
-			if (param == ID_NONE || pb->group_of[param] != group || pb->group_of[a] == ID_NONE || pb->roles[param] != ROLE_PARAMETER)
+			if (param == ID_NONE || pb->group_of[param] != group || pb->group_of[a] == ID_NONE ||
+				pb->roles[param] != ROLE_PARAMETER)
 				continue;
 			nb->targets[n++] = (action_target){a, pass || !whole ? DIM_LARGEST : DIM_KEEP};
 			states += (uint32_t)pass;
@@ -135,7 +143,8 @@ static void clear_with_state(const neighbourhood *nb, plan *pl, uint32_t group, 
 			plan_clear_group(nb->pb, nb->mem, pl, g, axis_mask);
 }
 
-/* A parameter and its state, both decided anew: each alone is often worse where both together are better. */
+/* A parameter and its state, both decided anew: each alone is often worse where both together are
+ * better. */
 static void list_zeroed(neighbourhood *nb, const plan *pl, uint32_t group, uint32_t axis_mask)
 {
 	action a;
@@ -152,7 +161,8 @@ static void list_zeroed(neighbourhood *nb, const plan *pl, uint32_t group, uint3
 	free(rest);
 }
 
-/* The action with the state of the group's parameters, cut like them: a replay might cut it in a way of its own. */
+/* The action with the state of the group's parameters, cut like them: a replay might cut it in a
+ * way of its own. */
 static action with_state(const neighbourhood *nb, const action *a)
 {
 	const problem *pb = nb->pb;
@@ -162,15 +172,19 @@ static action with_state(const neighbourhood *nb, const action *a)
 		uint32_t param = pb->param_of[s];
 		if (param == ID_NONE || pb->group_of[param] != a->group || pb->group_of[s] == ID_NONE)
 			continue;
-		const type *own = pval_type(pb->p, pb->p->args.p[s]), *of = pval_type(pb->p, pb->p->args.p[param]);
-		if (own->rank > a->dim && own->dims[a->dim] == of->dims[a->dim]) /* moments of rows or columns have other dims */
+		const type *own = pval_type(pb->p, pb->p->args.p[s]),
+				   *of = pval_type(pb->p, pb->p->args.p[param]);
+		if (own->rank > a->dim &&
+			own->dims[a->dim] == of->dims[a->dim]) /* moments of rows or columns have other dims */
 			nb->targets[n++] = (action_target){s, a->dim};
 	}
 	return retargeted(nb, a, n);
 }
 
-/* One dim on the action's axis and another one on the other's; turns: the other way round in every second argument, too. */
-static void list_crossed_dims(neighbourhood *nb, const plan *rest, const action *a, const action *b, bool turns)
+/* One dim on the action's axis and another one on the other's; turns: the other way round in every
+ * second argument, too. */
+static void list_crossed_dims(
+	neighbourhood *nb, const plan *rest, const action *a, const action *b, bool turns)
 {
 	list_together(nb, rest, (action[]){*a, *b}, 2);
 	if (!turns || a->n_targets != b->n_targets)
@@ -178,13 +192,15 @@ static void list_crossed_dims(neighbourhood *nb, const plan *rest, const action 
 	for (uint32_t i = 0; i < a->n_targets; i++)
 		if (nb->pb->given[a->targets[i].arg] != ID_NONE)
 			return;
-	action turned[] = {every_second(nb, a, false), every_second(nb, a, true), every_second(nb, b, false), every_second(nb, b, true)};
+	action turned[] = {every_second(nb, a, false), every_second(nb, a, true),
+		every_second(nb, b, false), every_second(nb, b, true)};
 	turned[1].axis = b->axis;
 	turned[3].axis = a->axis;
 	list_together(nb, rest, turned, COUNT_OF(turned));
 }
 
-/* Where the group is one of parameters, first with their state, then alone: of two that look the same, the first is tried. */
+/* Where the group is one of parameters, first with their state, then alone: of two that look the
+ * same, the first is tried. */
 static void list_crossed(neighbourhood *nb, const plan *pl, uint32_t group, uint32_t axis_mask)
 {
 	const problem *pb = nb->pb;
@@ -200,11 +216,13 @@ static void list_crossed(neighbourhood *nb, const plan *pl, uint32_t group, uint
 	}
 	if (!n[0] || !n[1])
 		return;
-	/* Many are of layers that a folded program has as one: each would have to be costed on its own. */
+	/* Many are of layers that a folded program has as one: each would have to be costed on its own.
+	 */
 	uint32_t members = pb->group_first[group + 1] - pb->group_first[group];
 	bool turns = members > 1 && members <= MOST_TURNED;
 	plan *rest = xmalloc(sizeof *rest);
-	for (int with = pb->roles[pb->group_members[pb->group_first[group]]] == ROLE_PARAMETER; with >= 0; with--) {
+	for (int with = pb->roles[pb->group_members[pb->group_first[group]]] == ROLE_PARAMETER;
+		 with >= 0; with--) {
 		*rest = *pl;
 		if (with)
 			clear_with_state(nb, rest, group, axis_mask);
@@ -248,12 +266,16 @@ void regroupings_list(const neighbourhood *nb, regrouping_list *out)
 				vec_push(out, (regrouping){.group = nb->groups[g], .mask = masks[i]});
 		for (uint32_t c = 0; c < pb->n_site_classes; c++)
 			for (uint32_t i = first; i < end; i++)
-				vec_push(out, (regrouping){.group = ID_NONE, .sc = &pb->site_classes[c], .mask = masks[i]});
+				vec_push(out,
+					(regrouping){.group = ID_NONE, .sc = &pb->site_classes[c], .mask = masks[i]});
 	}
 	for (uint32_t g = 0; g < pb->n_groups; g++)
 		for (uint32_t i = 0; i < nb->n_axes; i++)
 			for (uint32_t k = i + 1; k < nb->n_axes; k++)
-				vec_push(out, (regrouping){.group = nb->groups[g], .mask = 1u << nb->axes[i] | 1u << nb->axes[k], .crossed = true});
+				vec_push(out,
+					(regrouping){.group = nb->groups[g],
+						.mask = 1u << nb->axes[i] | 1u << nb->axes[k],
+						.crossed = true});
 }
 
 static void list_regrouping(neighbourhood *nb, const plan *pl, const regrouping *x)
@@ -268,7 +290,8 @@ static void list_regrouping(neighbourhood *nb, const plan *pl, const regrouping 
 	}
 }
 
-uint32_t regroupings_of(neighbourhood *nb, const plan *pl, const regrouping_list *all, uint32_t from, uint32_t ends[REGROUPINGS])
+uint32_t regroupings_of(neighbourhood *nb, const plan *pl, const regrouping_list *all,
+	uint32_t from, uint32_t ends[REGROUPINGS])
 {
 	uint32_t n = 0;
 	nb->n = 0;

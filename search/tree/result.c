@@ -1,4 +1,5 @@
-/* What the answer is reported with: its decisions and what each brought, unsupported ops, facts about the search. */
+/* What the answer is reported with: its decisions and what each brought, unsupported ops, facts
+ * about the search. */
 #include "search/tree/runner.h"
 #include "search/tree/warm.h"
 
@@ -25,13 +26,21 @@ static void fill_actions(runner *r)
 		uint32_t n = evaluator_targets(ev, steps++, &targets);
 		if (a->kind == ACTION_CONSTRAIN) {
 			str by = str_of(pl->tactics[i]);
-			vec_push(&list, (strategy_action){.tactic = {arena_strdup(&s->mem, by.p, by.n), by.n}, .kind = a->dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_CONSTRAIN, .dimension = a->dim == DIM_KEEP ? 0 : a->dim, .axis = a->axis, .step = steps - 1,
-							  .sites = evaluator_sites(ev, steps - 1, &s->mem, &n), .n_sites = n,
-							  .delta_runtime_ns = after.runtime_ns - before.runtime_ns, .delta_peak_bytes = after.peak_bytes - before.peak_bytes});
+			vec_push(&list,
+				(strategy_action){.tactic = {arena_strdup(&s->mem, by.p, by.n), by.n},
+					.kind = a->dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_CONSTRAIN,
+					.dimension = a->dim == DIM_KEEP ? 0 : a->dim,
+					.axis = a->axis,
+					.step = steps - 1,
+					.sites = evaluator_sites(ev, steps - 1, &s->mem, &n),
+					.n_sites = n,
+					.delta_runtime_ns = after.runtime_ns - before.runtime_ns,
+					.delta_peak_bytes = after.peak_bytes - before.peak_bytes});
 			before = after;
 			continue;
 		}
-		/* An action on a whole role chose its dimensions one by one: one entry per dimension; the first carries the delta. */
+		/* An action on a whole role chose its dimensions one by one: one entry per dimension; the
+		 * first carries the delta. */
 		bool delta_given = false;
 		for (uint32_t dim = 0; dim <= DIM_KEEP; dim++) {
 			uint32_t *members = arena_array(&s->mem, uint32_t, n), k = 0;
@@ -41,11 +50,16 @@ static void fill_actions(runner *r)
 			if (!k)
 				continue;
 			str tactic = str_of(a->on_role ? role_action_names[a->role] : pl->tactics[i]);
-			vec_push(&list, (strategy_action){
-				.tactic = {arena_strdup(&s->mem, tactic.p, tactic.n), tactic.n}, .kind = dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_PARTITION,
-				.members = members, .n_members = k, .dimension = dim == DIM_KEEP ? 0 : dim, .axis = a->axis, .step = steps - 1,
-				.delta_runtime_ns = delta_given ? 0 : after.runtime_ns - before.runtime_ns,
-				.delta_peak_bytes = delta_given ? 0 : after.peak_bytes - before.peak_bytes});
+			vec_push(&list,
+				(strategy_action){.tactic = {arena_strdup(&s->mem, tactic.p, tactic.n), tactic.n},
+					.kind = dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_PARTITION,
+					.members = members,
+					.n_members = k,
+					.dimension = dim == DIM_KEEP ? 0 : dim,
+					.axis = a->axis,
+					.step = steps - 1,
+					.delta_runtime_ns = delta_given ? 0 : after.runtime_ns - before.runtime_ns,
+					.delta_peak_bytes = delta_given ? 0 : after.peak_bytes - before.peak_bytes});
 			delta_given = true;
 		}
 		before = after;
@@ -62,7 +76,9 @@ static int64_t whole_bytes(const program *p, const node *n)
 {
 	int64_t bytes = 0;
 	for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
-		bytes = sat_add(bytes, sharding_local_bytes(p->m->shardings, SHARDING_NONE, pval_type(p, node_slots(p, n)[k])));
+		bytes = sat_add(bytes,
+			sharding_local_bytes(
+				p->m->shardings, SHARDING_NONE, pval_type(p, node_slots(p, n)[k])));
 	return bytes;
 }
 
@@ -72,7 +88,8 @@ static void fill_unsupported(runner *r)
 	for (node_id i = 0; i < pb->p->nodes.n; i++) {
 		const node *n = &pb->p->nodes.p[i];
 		rule_id rule;
-		if (n->kind != NODE_OPAQUE || rule_of_op(&r->pb.rules, pb->m, n->op, false, &rule) != RULE_UNSUPPORTED)
+		if (n->kind != NODE_OPAQUE ||
+			rule_of_op(&r->pb.rules, pb->m, n->op, false, &rule) != RULE_UNSUPPORTED)
 			continue;
 		int64_t bytes = whole_bytes(pb->p, n);
 		if (bytes) /* nothing is kept replicated of what is empty */
@@ -88,12 +105,14 @@ static status fill_whole(runner *r, diag *d)
 	if (!apply_is_exact(r->o.apply))
 		return ST_OK;
 	TRY(strategy_apply(r->base, &r->out->best, &annotated, d));
-	status st = simulate_module(annotated, r->o.device, r->out->best.apply, r->o.axis_links, &c, &ev, d);
+	status st =
+		simulate_module(annotated, r->o.device, r->out->best.apply, r->o.axis_links, &c, &ev, d);
 	if (st == ST_OK) {
 		for (lop_id i = 0; i < ev.low->ops.n; i++) {
 			const lop *o = &ev.low->ops.p[i];
 			if (o->kind == LOP_COMPUTE && !o->erased && o->plan && o->plan->whole)
-				listed_op_add(&r->out->mem, ev.m, ev.p->nodes.p[o->node].op, whole_bytes(ev.p, &ev.p->nodes.p[o->node]), &r->out->whole);
+				listed_op_add(&r->out->mem, ev.m, ev.p->nodes.p[o->node].op,
+					whole_bytes(ev.p, &ev.p->nodes.p[o->node]), &r->out->whole);
 		}
 		evaluation_release(&ev);
 	}
@@ -110,7 +129,8 @@ static void fill_helps(runner *r)
 	for (uint32_t axis = 0; axis < pb->n_axes; axis++)
 		devices = sat_mul(devices, axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)));
 	if (out->least_peak_bytes > pb->memory_limit)
-		out->least_devices = ceil_div(sat_mul(out->least_peak_bytes, devices), MAX(pb->memory_limit, 1));
+		out->least_devices =
+			ceil_div(sat_mul(out->least_peak_bytes, devices), MAX(pb->memory_limit, 1));
 	if (!strcmp(pb->pairing, "dataflow") && !out->cost.alias_bytes)
 		out->donatable_bytes = MIN(out->cost.argument_bytes, out->cost.output_bytes);
 	if (!out->smallest.peak_bytes || out->cost.peak_bytes < out->smallest.peak_bytes)
@@ -126,7 +146,8 @@ static void fill_groups(runner *r)
 	for (uint32_t k = 0; k < r->groups.n; k++) {
 		given_group *g = &out->given[k];
 		size_t n = strlen(r->groups.p[k]);
-		*g = (given_group){.glob = {arena_strdup(&out->mem, r->groups.p[k], n), n}, .members = arena_array(&out->mem, uint32_t, pb->n_args)};
+		*g = (given_group){.glob = {arena_strdup(&out->mem, r->groups.p[k], n), n},
+			.members = arena_array(&out->mem, uint32_t, pb->n_args)};
 		for (uint32_t a = 0; a < pb->n_args; a++)
 			if (pb->given[a] == k)
 				g->members[g->n++] = a;
@@ -145,7 +166,9 @@ static void fill_facts(runner *r)
 	out->group_of = arena_array(&out->mem, uint32_t, pb->n_args + 1);
 	memcpy(out->group_of, pb->group_of, pb->n_args * sizeof *out->group_of);
 	if (r->answer->pl && out->cost.runtime_ns > 0)
-		out->replay_gap_ppm = (int64_t)((__int128)(out->incremental.runtime_ns - out->cost.runtime_ns) * 1000000 / out->cost.runtime_ns);
+		out->replay_gap_ppm =
+			(int64_t)((__int128)(out->incremental.runtime_ns - out->cost.runtime_ns) * 1000000 /
+				out->cost.runtime_ns);
 	cost least;
 	evaluator_undo(r->ev[0], 0);
 	evaluator_bound(r->ev[0], UINT32_MAX, &least);

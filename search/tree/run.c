@@ -1,5 +1,6 @@
-/* Runs a schedule: prepares the module (mesh, pins), replays the baselines, then lets each tactic refine the plan at hand. Every
- * candidate for the answer is replayed first. Neither threads nor timing change the answer. */
+/* Runs a schedule: prepares the module (mesh, pins), replays the baselines, then lets each tactic
+ * refine the plan at hand. Every candidate for the answer is replayed first. Neither threads nor
+ * timing change the answer. */
 #include "search/tree/runner.h"
 
 #include <stdlib.h>
@@ -18,8 +19,16 @@ void runner_tell(runner *r, bool incumbent, const char *tactic)
 {
 	if (!r->user->on_event)
 		return;
-	search_event e = {.incumbent = incumbent, .evaluation = r->out->evaluations, .elapsed_ns = runner_elapsed(r), .tactic = tactic, .cost = r->out->cost, .fits = r->out->fits,
-		.baselines = r->out->baselines.p, .n_baselines = r->out->baselines.n, .nodes = r->nodes, .n_nodes = r->n_nodes};
+	search_event e = {.incumbent = incumbent,
+		.evaluation = r->out->evaluations,
+		.elapsed_ns = runner_elapsed(r),
+		.tactic = tactic,
+		.cost = r->out->cost,
+		.fits = r->out->fits,
+		.baselines = r->out->baselines.p,
+		.n_baselines = r->out->baselines.n,
+		.nodes = r->nodes,
+		.n_nodes = r->n_nodes};
 	r->user->on_event(r->user->user, &e);
 	r->n_nodes = 0;
 }
@@ -41,13 +50,17 @@ static bool has_axis(const runner *r, sharding_id id, uint32_t dim, uint32_t axi
 	return false;
 }
 
-/* The name of the first argument or value of the tactic that does not have the axis; nothing is appended where all have it. */
+/* The name of the first argument or value of the tactic that does not have the axis; nothing is
+ * appended where all have it. */
 static void first_without(runner *r, const tactic *tc, strbuf *name)
 {
 	for (uint32_t i = 0; i < tc->n_values; i++)
-		if (!has_axis(r, evaluator_value(r->ev[0], tc->values[i].arg), tc->values[i].dim, tc->axis)) {
+		if (!has_axis(
+				r, evaluator_value(r->ev[0], tc->values[i].arg), tc->values[i].dim, tc->axis)) {
 			strbuf_puts(name, "the value at ");
-			loc_print(r->pb.m, op_at(r->pb.m, r->pb.p->nodes.p[r->pb.p->vals.p[tc->values[i].arg].def].op)->loc, name);
+			loc_print(r->pb.m,
+				op_at(r->pb.m, r->pb.p->nodes.p[r->pb.p->vals.p[tc->values[i].arg].def].op)->loc,
+				name);
 			return;
 		}
 	for (uint32_t i = 0; i < tc->n_args && !tc->values; i++)
@@ -57,16 +70,21 @@ static void first_without(runner *r, const tactic *tc, strbuf *name)
 		}
 }
 
-/* What a manual tactic asks for and none of its arguments can take; none of it is an error where it is so already. */
+/* What a manual tactic asks for and none of its arguments can take; none of it is an error where it
+ * is so already. */
 static status refuse_manual(runner *r, const tactic *tc, diag *d)
 {
 	strbuf name = {0};
 	first_without(r, tc, &name);
 	if (!name.n)
 		return ST_OK;
-	str axis = strtab_get(&r->pb.m->shardings->names, r->pb.m->shardings->meshes.p[r->pb.mesh].axis_names[tc->axis]);
-	status s = diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: manual: cannot shard dimension %u of %s over '" STR_FMT "': the axis is in use there, pinned, or does not divide it",
-			    (uint32_t)(tc - r->tactics.p), tc->values ? tc->values->dim : tc->dimension, name.p, STR_ARG(axis));
+	str axis = strtab_get(
+		&r->pb.m->shardings->names, r->pb.m->shardings->meshes.p[r->pb.mesh].axis_names[tc->axis]);
+	status s = diag_set(d, ST_ERR_INVALID,
+		"schedule: tactics[%u]: manual: cannot shard dimension %u of %s over '" STR_FMT
+		"': the axis is in use there, pinned, or does not divide it",
+		(uint32_t)(tc - r->tactics.p), tc->values ? tc->values->dim : tc->dimension, name.p,
+		STR_ARG(axis));
 	strbuf_release(&name);
 	return s;
 }
@@ -74,12 +92,14 @@ static status refuse_manual(runner *r, const tactic *tc, diag *d)
 /* Adds one fixed decision to the plan. */
 static status run_fixed(runner *r, const tactic *tc, diag *d)
 {
-	action a = tc->values              ? action_constrain(tc->values, tc->n_values, tc->values->dim, tc->axis)
-		   : tc->kind == TACTIC_MANUAL ? action_manual(&r->pb, tc->args, tc->n_args, tc->dimension, tc->axis)
-					     : action_role(&r->pb, tc->role, tc->axis, tc->allowed);
+	action a = tc->values ? action_constrain(tc->values, tc->n_values, tc->values->dim, tc->axis)
+		: tc->kind == TACTIC_MANUAL
+		? action_manual(&r->pb, tc->args, tc->n_args, tc->dimension, tc->axis)
+		: action_role(&r->pb, tc->role, tc->axis, tc->allowed);
 	plan *pl = &r->plan;
 	a.fixed = FIXED_BY_USER;
-	/* What came before does not have this decision: the schedule's word counts more than a better answer without it. */
+	/* What came before does not have this decision: the schedule's word counts more than a better
+	 * answer without it. */
 	r->best_score = (score){false, INT64_MAX, INT64_MAX};
 	r->n_tried = 0;
 	r->first_candidate = r->candidates.n;
@@ -94,25 +114,43 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
 	return runner_try(r, pl, tc->title, d);
 }
 
-/* Without a budget: enough for large programs, and for small ones as many as take about a second. An evaluation's time follows the
- * nodes of the program that is costed: the folded one, or all of it where nothing folds, or too little to cost from. What takes some nine
- * seconds is the most, of which reading the program and preparing the search take as much as a hundred evaluations of all of it. */
+/* Without a budget: enough for large programs, and for small ones as many as take about a second.
+ * An evaluation's time follows the nodes of the program that is costed: the folded one, or all of
+ * it where nothing folds, or too little to cost from. What takes some nine seconds is the most, of
+ * which reading the program and preparing the search take as much as a hundred evaluations of all
+ * of it. */
 static uint64_t default_evaluations(const problem *pb)
 {
-	enum { NODES = 6000000, LEAST = 4400, MOST = 16000, ALL_NODES = 21000000, PREPARING = 100, LEAST_OF_ALL = 100 };
+	enum {
+		NODES = 6000000,
+		LEAST = 4400,
+		MOST = 16000,
+		ALL_NODES = 21000000,
+		PREPARING = 100,
+		LEAST_OF_ALL = 100
+	};
 	bool folded = pb->fold && !pb->costs_whole;
-	uint64_t whole = MAX(pb->p->nodes.n, 1u), nodes = folded ? MAX(pb->fold->p->nodes.n, 1u) : whole;
-	uint64_t wanted = MIN(MAX(NODES / nodes, (uint64_t)LEAST), (uint64_t)MOST), left = ALL_NODES - MIN((uint64_t)ALL_NODES, PREPARING * whole);
+	uint64_t whole = MAX(pb->p->nodes.n, 1u),
+			 nodes = folded ? MAX(pb->fold->p->nodes.n, 1u) : whole;
+	uint64_t wanted = MIN(MAX(NODES / nodes, (uint64_t)LEAST), (uint64_t)MOST),
+			 left = ALL_NODES - MIN((uint64_t)ALL_NODES, PREPARING * whole);
 	return MIN(folded ? wanted : (uint64_t)MOST, MAX(left / nodes, (uint64_t)LEAST_OF_ALL));
 }
 
-static bool searches(const tactic *tc) { return tc->kind == TACTIC_AUTO || tc->kind == TACTIC_POLISH; }
+static bool searches(const tactic *tc)
+{
+	return tc->kind == TACTIC_AUTO || tc->kind == TACTIC_POLISH;
+}
 
-/* What the budget has left after tactics that name their own is shared evenly between the others. */
+/* What the budget has left after tactics that name their own is shared evenly between the others.
+ */
 static status run_schedule(runner *r, diag *d)
 {
 	const search_options *o = r->user;
-	uint64_t total = o->evaluations ? o->evaluations : o->time_limit_ns ? UINT64_MAX / 4 : default_evaluations(&r->pb), own = 0;
+	uint64_t total = o->evaluations ? o->evaluations
+		: o->time_limit_ns          ? UINT64_MAX / 4
+									: default_evaluations(&r->pb),
+			 own = 0;
 	uint32_t shares = 0;
 	for (uint32_t i = 0; i < r->tactics.n; i++) {
 		own += r->tactics.p[i].evaluations;
@@ -120,9 +158,12 @@ static status run_schedule(runner *r, diag *d)
 	}
 	for (uint32_t i = 0; i < r->tactics.n; i++) {
 		const tactic *tc = &r->tactics.p[i];
-		/* Time left is shared evenly between the tactics left; what one does not use goes to the next, as evaluations do. */
+		/* Time left is shared evenly between the tactics left; what one does not use goes to the
+		 * next, as evaluations do. */
 		int64_t now = runner_elapsed(r);
-		r->deadline_ns = !o->time_limit_ns ? 0 : now < o->time_limit_ns ? now + (o->time_limit_ns - now) / (r->tactics.n - i) : now;
+		r->deadline_ns = !o->time_limit_ns ? 0
+			: now < o->time_limit_ns       ? now + (o->time_limit_ns - now) / (r->tactics.n - i)
+										   : now;
 		own -= tc->evaluations;
 		if (!searches(tc)) {
 			TRY(run_fixed(r, tc, d));
@@ -135,7 +176,8 @@ static status run_schedule(runner *r, diag *d)
 		}
 	}
 	bool searched = r->tactics.n && searches(&r->tactics.p[r->tactics.n - 1]);
-	return searched && total > WORTH_SIMPLIFYING && !runner_stops(r) ? runner_simplify(r, d) : ST_OK;
+	return searched && total > WORTH_SIMPLIFYING && !runner_stops(r) ? runner_simplify(r, d)
+																	 : ST_OK;
 }
 
 /* How the plan is applied, before anything is costed. */
@@ -150,7 +192,8 @@ static status settle_apply(runner *r, diag *d)
 		return s;
 	}
 	r->o.apply = s == ST_OK ? APPLY_EXACT : APPLY_ANNOTATE;
-	snprintf(r->out->not_exact, sizeof r->out->not_exact, "%.*s", (int)sizeof r->out->not_exact - 1, s == ST_OK ? "" : why.msg);
+	snprintf(r->out->not_exact, sizeof r->out->not_exact, "%.*s", (int)sizeof r->out->not_exact - 1,
+		s == ST_OK ? "" : why.msg);
 	return ST_OK;
 }
 
@@ -184,7 +227,8 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 	r->out = out;
 	r->start_ns = clock_ns();
 	r->base = module_clone(m);
-	r->threads = (int)MIN(o->threads ? o->threads : (uint32_t)parallel_cores(), (uint32_t)MOST_EVALUATORS);
+	r->threads =
+		(int)MIN(o->threads ? o->threads : (uint32_t)parallel_cores(), (uint32_t)MOST_EVALUATORS);
 	status s = ST_OK;
 	if (!module_main(m))
 		s = diag_set(d, ST_ERR_INVALID, "the module has no function 'main'");
@@ -214,7 +258,8 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 	if (s == ST_OK) {
 		for (int i = 0; i < MOST_EVALUATORS && s == ST_OK; i++)
 			if (evaluator_broken(r->ev[i]))
-				s = diag_set(d, ST_ERR_INTERNAL, "an evaluation of the folded program differs from one of the whole program");
+				s = diag_set(d, ST_ERR_INTERNAL,
+					"an evaluation of the folded program differs from one of the whole program");
 		if (s == ST_OK)
 			s = runner_confirm(r, d);
 	}
@@ -222,7 +267,8 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 		if (o->check && r->answer->pl) {
 			evaluator_run(r->ev[0], r->answer->pl, NULL);
 			if (!evaluator_self_check(r->ev[0], r->answer->pl))
-				s = diag_set(d, ST_ERR_INTERNAL, "the incremental state differs from its unmemoised re-execution");
+				s = diag_set(d, ST_ERR_INTERNAL,
+					"the incremental state differs from its unmemoised re-execution");
 		}
 		if (s == ST_OK)
 			s = runner_report(r, d);

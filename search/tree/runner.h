@@ -10,38 +10,40 @@ enum { MAX_TRIED = 256, MAX_OTHERS = 4 };
 /* A strategy that was the best so far when it was found. */
 typedef struct candidate {
 	strategy s;
-	cost c, incremental;     /* replayed; the evaluator's view */
-	plan *pl;                /* NULL: a user's baseline */
-	bool confirmed;          /* by a replay of its module; of a baseline that is kept: it may be the answer */
+	cost c, incremental; /* replayed; the evaluator's view */
+	plan *pl;            /* NULL: a user's baseline */
+	bool
+		confirmed; /* by a replay of its module; of a baseline that is kept: it may be the answer */
 } candidate;
 
 typedef struct runner {
 	search_options o; /* with the module's own mesh */
 	const search_options *user;
-	module *base;     /* the input with mesh and pins: what strategies are applied to */
+	module *base; /* the input with mesh and pins: what strategies are applied to */
 	problem pb;
 	evaluator *ev[MOST_EVALUATORS];
 	crew *crew; /* of these evaluators */
-	arena mem; /* what plans point into; globs of groups */
+	arena mem;  /* what plans point into; globs of groups */
 	tactic_list tactics;
-	group_list groups; /* o.groups are these */
-	plan plan; /* what the schedule's tactics came to so far */
+	group_list groups;       /* o.groups are these */
+	plan plan;               /* what the schedule's tactics came to so far */
 	plan others[MAX_OTHERS]; /* the best plans of late, for moves that borrow from another one */
 	uint32_t n_others;
-	VEC(plan) others_found; /* best plans of leaves, for alternatives */
-	VEC(candidate) candidates;  /* each better than the one before */
-	VEC(candidate) baselines;   /* of plans that are applied exactly: to be costed as they are written */
-	candidate smallest;         /* of search_result.smallest; where plans are applied exactly */
-	uint32_t n_manual;          /* decisions of manual tactics so far: the answer has them all */
-	uint32_t first_candidate;   /* earlier ones lack what the schedule wants */
+	VEC(plan) others_found;    /* best plans of leaves, for alternatives */
+	VEC(candidate) candidates; /* each better than the one before */
+	VEC(candidate)
+	baselines;          /* of plans that are applied exactly: to be costed as they are written */
+	candidate smallest; /* of search_result.smallest; where plans are applied exactly */
+	uint32_t n_manual;  /* decisions of manual tactics so far: the answer has them all */
+	uint32_t first_candidate; /* earlier ones lack what the schedule wants */
 	candidate *answer;
 	score best_score;
 	search_result *out;
 	search_node *nodes; /* of the tree, for the next event */
 	uint32_t n_nodes;
-	int64_t nodes_ns;   /* when they were told last; 0: never */
+	int64_t nodes_ns;              /* when they were told last; 0: never */
 	int64_t start_ns, deadline_ns; /* of the present tactic when the budget is time; 0: none */
-	uint64_t tried[MAX_TRIED]; /* hashes of replayed states */
+	uint64_t tried[MAX_TRIED];     /* hashes of replayed states */
 	uint32_t n_tried;
 	int threads;
 } runner;
@@ -51,7 +53,8 @@ int64_t runner_elapsed(const runner *r);
 bool runner_stops(void *r); /* out of time, or told to stop */
 void runner_tell(runner *r, bool incumbent, const char *tactic);
 
-/* prepare.c: the module's own mesh when it has one with the same axes; pins and forbidden axes of the user. */
+/* prepare.c: the module's own mesh when it has one with the same axes; pins and forbidden axes of
+ * the user. */
 status runner_settle_mesh(runner *r, diag *d) MUST_USE;
 status runner_apply_pins(runner *r, diag *d) MUST_USE;
 status runner_apply_forbids(runner *r, diag *d) MUST_USE;

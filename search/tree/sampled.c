@@ -1,4 +1,5 @@
-/* One random move. Axes often do the same, and changing that on one alone is a step up: so a move may also change it on all of them. */
+/* One random move. Axes often do the same, and changing that on one alone is a step up: so a move
+ * may also change it on all of them. */
 #include "search/tree/moves.h"
 
 enum { TWINS_ONE_IN = 3 /* moves that change what several axes do, on all of them */ };
@@ -8,7 +9,7 @@ typedef struct draw {
 	const sampler *s;
 	rng *random;
 	plan *pl;
-	uint32_t at;         /* a decision that may be changed; ID_NONE: none was found */
+	uint32_t at; /* a decision that may be changed; ID_NONE: none was found */
 	uint32_t axis, other;
 	bool twins;
 } draw;
@@ -89,7 +90,8 @@ static bool sample_anew(const draw *d)
 		uint32_t n = 1; /* not cut over this axis */
 		for (uint32_t i = 0; i < d->s->actions->n; i++) {
 			const action *b = &d->s->actions->p[i];
-			if (b->group == group && b->axis == axis && b->n_targets == a->n_targets && rng_below(d->random, ++n) == 0)
+			if (b->group == group && b->axis == axis && b->n_targets == a->n_targets &&
+				rng_below(d->random, ++n) == 0)
 				chosen = b;
 		}
 		if (chosen)
@@ -175,7 +177,8 @@ static bool sample_spliced(const draw *d)
 		if (d->pl->decisions[i].fixed) /* it would be cut off */
 			return false;
 	d->pl->n = fixed + rng_below(d->random, d->pl->n - fixed + 1);
-	for (uint32_t i = rng_below(d->random, 2) ? 0 : rng_below(d->random, other->n + 1); i < other->n; i++)
+	for (uint32_t i = rng_below(d->random, 2) ? 0 : rng_below(d->random, other->n + 1);
+		 i < other->n; i++)
 		if (!other->decisions[i].fixed)
 			plan_insert(d->pl, d->pl->n, &other->decisions[i], other->tactics[i]);
 	return true;

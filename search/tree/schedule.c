@@ -1,4 +1,5 @@
-/* Schedules: PartIR's tactics as JSON (DESIGN 5.3). A later tactic refines, it never undoes an earlier one. */
+/* Schedules: PartIR's tactics as JSON (DESIGN 5.3). A later tactic refines, it never undoes an
+ * earlier one. */
 #include "search/tree/schedule.h"
 
 #include <cjson/cJSON.h>
@@ -38,10 +39,10 @@ static bool match_arguments(problem *pb, const cJSON *spec, bool *allowed)
 	for (uint32_t a = 0; a < pb->n_args; a++) {
 		strbuf_clear(&name);
 		module_arg_name(pb->m, a, &name);
-		bool hit = cJSON_IsNumber(spec)   ? spec->valuedouble == (double)a
-			   : r < ROLE_COUNT       ? pb->roles[a] == r
-			   : cJSON_IsString(spec) ? glob_match(spec->valuestring, (str){name.p, name.n})
-						  : false;
+		bool hit = cJSON_IsNumber(spec) ? spec->valuedouble == (double)a
+			: r < ROLE_COUNT            ? pb->roles[a] == r
+			: cJSON_IsString(spec)      ? glob_match(spec->valuestring, (str){name.p, name.n})
+										: false;
 		if (hit)
 			allowed[a] = any = true;
 	}
@@ -55,7 +56,8 @@ static status only_keys(const cJSON *o, const char *keys, uint32_t i, diag *d)
 		char word[64];
 		snprintf(word, sizeof word, " %s ", c->string);
 		if (strchr(c->string, ' ') || !strstr(keys, word))
-			return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: unknown key '%s', expected one of%s", i, c->string, keys);
+			return diag_set(d, ST_ERR_INVALID,
+				"schedule: tactics[%u]: unknown key '%s', expected one of%s", i, c->string, keys);
 	}
 	return ST_OK;
 }
@@ -65,8 +67,10 @@ static status number(const cJSON *o, const char *key, uint64_t *out, uint32_t i,
 	const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
 	if (!v)
 		return ST_OK;
-	if (!cJSON_IsNumber(v) || v->valuedouble < 0 || v->valuedouble > 9007199254740992.0 || v->valuedouble != (double)(uint64_t)v->valuedouble)
-		return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: '%s' must be a whole number", i, key);
+	if (!cJSON_IsNumber(v) || v->valuedouble < 0 || v->valuedouble > 9007199254740992.0 ||
+		v->valuedouble != (double)(uint64_t)v->valuedouble)
+		return diag_set(
+			d, ST_ERR_INVALID, "schedule: tactics[%u]: '%s' must be a whole number", i, key);
 	*out = (uint64_t)v->valuedouble;
 	return ST_OK;
 }
@@ -77,17 +81,20 @@ static status read_axis(problem *pb, const cJSON *v, uint32_t *out, uint32_t i, 
 		return bad(d, i, "expected 'axis': the name of a mesh axis");
 	*out = axis_named(pb, v->valuestring);
 	if (*out == ID_NONE)
-		return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: the mesh has no axis '%s'", i, v->valuestring);
+		return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: the mesh has no axis '%s'", i,
+			v->valuestring);
 	return ST_OK;
 }
 
-static status read_arguments(problem *pb, const cJSON *spec, tactic *t, bool required, uint32_t i, diag *d)
+static status read_arguments(
+	problem *pb, const cJSON *spec, tactic *t, bool required, uint32_t i, diag *d)
 {
 	if (!spec)
 		return required ? bad(d, i, "expected 'arguments': a glob, an index or a role") : ST_OK;
 	t->allowed = arena_zarray(&pb->mem, bool, pb->n_args + 1);
 	if (!match_arguments(pb, spec, t->allowed))
-		return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: '%s' names no argument", i, cJSON_IsString(spec) ? spec->valuestring : "arguments");
+		return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: '%s' names no argument", i,
+			cJSON_IsString(spec) ? spec->valuestring : "arguments");
 	diag part = {0};
 	if (problem_takes_whole_groups(pb, t->allowed, &part) != ST_OK)
 		return bad(d, i, part.msg);
@@ -100,11 +107,14 @@ static status read_arguments(problem *pb, const cJSON *spec, tactic *t, bool req
 
 static status read_manual(problem *pb, const cJSON *o, tactic *t, uint32_t i, diag *d)
 {
-	const cJSON *arguments = cJSON_GetObjectItemCaseSensitive(o, "arguments"), *values = cJSON_GetObjectItemCaseSensitive(o, "values"),
-		    *class_of = cJSON_GetObjectItemCaseSensitive(o, "class_of");
+	const cJSON *arguments = cJSON_GetObjectItemCaseSensitive(o, "arguments"),
+				*values = cJSON_GetObjectItemCaseSensitive(o, "values"),
+				*class_of = cJSON_GetObjectItemCaseSensitive(o, "class_of");
 	TRY(only_keys(o, " arguments values class_of dimension axis ", i, d));
 	if (!!arguments + !!values + !!class_of != 1)
-		return bad(d, i, "expected one of 'arguments': a glob, an index or a role; 'values': a glob over source locations; 'class_of': as 'arguments'");
+		return bad(d, i,
+			"expected one of 'arguments': a glob, an index or a role; 'values': a glob over source "
+			"locations; 'class_of': as 'arguments'");
 	if (!values)
 		TRY(read_arguments(pb, arguments ? arguments : class_of, t, true, i, d));
 	TRY(read_axis(pb, cJSON_GetObjectItemCaseSensitive(o, "axis"), &t->axis, i, d));
@@ -113,7 +123,9 @@ static status read_manual(problem *pb, const cJSON *o, tactic *t, uint32_t i, di
 	for (uint32_t k = 0; k < t->n_args && arguments; k++) {
 		uint32_t rank = pval_type(pb->p, pb->p->args.p[t->args[k]])->rank;
 		if (dim >= rank)
-			return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: argument %u has rank %u, no dimension %llu", i, t->args[k], rank, (unsigned long long)dim);
+			return diag_set(d, ST_ERR_INVALID,
+				"schedule: tactics[%u]: argument %u has rank %u, no dimension %llu", i, t->args[k],
+				rank, (unsigned long long)dim);
 	}
 	t->kind = TACTIC_MANUAL;
 	t->dimension = (uint32_t)MIN(dim, (uint64_t)MAX_RANK);
@@ -121,10 +133,13 @@ static status read_manual(problem *pb, const cJSON *o, tactic *t, uint32_t i, di
 	return arguments ? ST_OK : schedule_values(pb, values, t, i, d);
 }
 
-static status read_named(problem *pb, const cJSON *o, const char *name, tactic *t, uint32_t i, diag *d)
+static status read_named(
+	problem *pb, const cJSON *o, const char *name, tactic *t, uint32_t i, diag *d)
 {
 	const cJSON *values = cJSON_GetObjectItemCaseSensitive(o, "values");
-	TRY(only_keys(o, strcmp(name, "replicate") ? " named axis arguments " : " named axis arguments values ", i, d));
+	TRY(only_keys(o,
+		strcmp(name, "replicate") ? " named axis arguments " : " named axis arguments values ", i,
+		d));
 	TRY(read_axis(pb, cJSON_GetObjectItemCaseSensitive(o, "axis"), &t->axis, i, d));
 	if (values && cJSON_GetObjectItemCaseSensitive(o, "arguments"))
 		return bad(d, i, "'arguments' and 'values' exclude each other");
@@ -136,7 +151,10 @@ static status read_named(problem *pb, const cJSON *o, const char *name, tactic *
 		snprintf(t->title, sizeof t->title, "%s", name);
 		return values ? schedule_values(pb, values, t, i, d) : ST_OK;
 	}
-	return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: unknown tactic '%s', expected data_parallel, zero2, zero3 or replicate", i, name);
+	return diag_set(d, ST_ERR_INVALID,
+		"schedule: tactics[%u]: unknown tactic '%s', expected data_parallel, zero2, zero3 or "
+		"replicate",
+		i, name);
 }
 
 static status read_auto(problem *pb, const cJSON *o, tactic *t, uint32_t i, diag *d)
@@ -144,7 +162,8 @@ static status read_auto(problem *pb, const cJSON *o, tactic *t, uint32_t i, diag
 	TRY(only_keys(o, " axes objective arguments evaluations ", i, d));
 	t->kind = TACTIC_AUTO;
 	t->objective = pb->o->objective;
-	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(o, "axes"), *objective = cJSON_GetObjectItemCaseSensitive(o, "objective");
+	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(o, "axes"),
+				*objective = cJSON_GetObjectItemCaseSensitive(o, "objective");
 	if (axes && !cJSON_IsArray(axes))
 		return bad(d, i, "'axes' must be a list of mesh axes");
 	for (const cJSON *c = axes ? axes->child : NULL; c; c = c->next) {
@@ -155,7 +174,8 @@ static status read_auto(problem *pb, const cJSON *o, tactic *t, uint32_t i, diag
 	if (!t->axis_mask)
 		t->axis_mask = UINT32_MAX;
 	if (objective) {
-		if (!cJSON_IsString(objective) || (strcmp(objective->valuestring, "runtime") && strcmp(objective->valuestring, "memory")))
+		if (!cJSON_IsString(objective) ||
+			(strcmp(objective->valuestring, "runtime") && strcmp(objective->valuestring, "memory")))
 			return bad(d, i, "'objective' must be runtime or memory");
 		t->objective = objective->valuestring[0] == 'm' ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME;
 	}
@@ -181,17 +201,20 @@ static status read_tactics(problem *pb, const cJSON *root, tactic_list *out, dia
 		return diag_set(d, ST_ERR_INVALID, "schedule: expected an object {\"tactics\":[..]}");
 	for (const cJSON *c = root->child; c; c = c->next)
 		if (strcmp(c->string, "tactics") && strcmp(c->string, "groups"))
-			return diag_set(d, ST_ERR_INVALID, "schedule: unknown key '%s', expected tactics or groups", c->string);
+			return diag_set(d, ST_ERR_INVALID,
+				"schedule: unknown key '%s', expected tactics or groups", c->string);
 	uint32_t i = 0;
 	for (const cJSON *c = list->child; c; c = c->next, i++) {
 		tactic t = {.objective = pb->o->objective};
 		const cJSON *named = cJSON_GetObjectItemCaseSensitive(c, "named"), *inner = c->child;
 		if (!cJSON_IsObject(c) || !inner)
-			return bad(d, i, "expected {\"manual\":..}, {\"named\":..}, {\"auto\":..} or {\"polish\":..}");
+			return bad(
+				d, i, "expected {\"manual\":..}, {\"named\":..}, {\"auto\":..} or {\"polish\":..}");
 		if (named && cJSON_IsString(named))
 			TRY(read_named(pb, c, named->valuestring, &t, i, d));
 		else if (!cJSON_IsObject(inner) || inner->next)
-			return bad(d, i, "expected one of manual, auto, polish with an object, or named with a string");
+			return bad(d, i,
+				"expected one of manual, auto, polish with an object, or named with a string");
 		else if (!strcmp(inner->string, "manual"))
 			TRY(read_manual(pb, inner, &t, i, d));
 		else if (!strcmp(inner->string, "auto"))
@@ -199,7 +222,8 @@ static status read_tactics(problem *pb, const cJSON *root, tactic_list *out, dia
 		else if (!strcmp(inner->string, "polish"))
 			TRY(read_polish(inner, &t, i, d));
 		else
-			return diag_set(d, ST_ERR_INVALID, "schedule: tactics[%u]: unknown tactic '%s'", i, inner->string);
+			return diag_set(
+				d, ST_ERR_INVALID, "schedule: tactics[%u]: unknown tactic '%s'", i, inner->string);
 		if (out->n >= MAX_PLAN)
 			return diag_set(d, ST_ERR_LIMIT, "schedule: more than %d tactics", MAX_PLAN);
 		vec_push(out, t);
@@ -212,7 +236,8 @@ static status parse_schedule(const char *json, cJSON **out, diag *d)
 	const char *end = NULL;
 	*out = cJSON_ParseWithLengthOpts(json, strlen(json) + 1, &end, 1);
 	if (!*out)
-		return diag_at(d, json, strlen(json), end ? (size_t)(end - json) : 0, ST_ERR_PARSE, "schedule: invalid JSON");
+		return diag_at(d, json, strlen(json), end ? (size_t)(end - json) : 0, ST_ERR_PARSE,
+			"schedule: invalid JSON");
 	return ST_OK;
 }
 
@@ -227,11 +252,13 @@ static bool has_group(const group_list *l, const char *glob)
 static status read_groups(const cJSON *list, arena *mem, group_list *out, diag *d)
 {
 	if (list && !cJSON_IsArray(list))
-		return diag_set(d, ST_ERR_INVALID, "schedule: 'groups' must be a list of globs over argument names");
+		return diag_set(
+			d, ST_ERR_INVALID, "schedule: 'groups' must be a list of globs over argument names");
 	uint32_t i = 0;
 	for (const cJSON *c = list ? list->child : NULL; c; c = c->next, i++) {
 		if (!cJSON_IsString(c) || !*c->valuestring)
-			return diag_set(d, ST_ERR_INVALID, "schedule: groups[%u]: expected a glob over argument names", i);
+			return diag_set(
+				d, ST_ERR_INVALID, "schedule: groups[%u]: expected a glob over argument names", i);
 		if (!has_group(out, c->valuestring))
 			vec_push(out, arena_strdup(mem, c->valuestring, strlen(c->valuestring)));
 	}
@@ -256,7 +283,11 @@ status schedule_groups(const search_options *o, arena *mem, group_list *out, dia
 status schedule_read(problem *pb, const char *json, tactic_list *out, diag *d)
 {
 	if (!json) {
-		vec_push(out, (tactic){.kind = TACTIC_AUTO, .axis_mask = UINT32_MAX, .objective = pb->o->objective, .title = "auto"});
+		vec_push(out,
+			(tactic){.kind = TACTIC_AUTO,
+				.axis_mask = UINT32_MAX,
+				.objective = pb->o->objective,
+				.title = "auto"});
 		return ST_OK;
 	}
 	cJSON *root;

@@ -1,12 +1,17 @@
-/* Finds what axes may cut: instances of tactics, of each axis, and where there are three or more of every two together, as if they were
- * one of their common size. An instance is found with the batch over all other axes: every action is tried on its own, then one after
- * the other is kept if it makes the step faster. Mostly that is done with the optimizer state cut over all axes (ZeRO-2): as long as
- * every device updates all of it, what cuts the state looks best whatever it does to the layers. */
+/* Finds what axes may cut: instances of tactics, of each axis, and where there are three or more of
+ * every two together, as if they were one of their common size. An instance is found with the batch
+ * over all other axes: every action is tried on its own, then one after the other is kept if it
+ * makes the step faster. Mostly that is done with the optimizer state cut over all axes (ZeRO-2):
+ * as long as every device updates all of it, what cuts the state looks best whatever it does to the
+ * layers. */
 #include "search/tree/tactics.h"
 
 #include <stdlib.h>
 
-enum { MOST_KEPT = 12 /* actions of an instance */, MOST_TRIED = 24 /* one after the other, best first */ };
+enum {
+	MOST_KEPT = 12 /* actions of an instance */,
+	MOST_TRIED = 24 /* one after the other, best first */
+};
 enum { TRIED_PART = 3 /* of what is left where not all can be tried on their own */ };
 
 const tactic_row tactic_rows[TACTICS] = {
@@ -21,7 +26,10 @@ typedef struct trial {
 	int64_t time;
 } trial;
 
-static void append(plan *pl, const action *a, const char *tactic) { plan_insert(pl, pl->n, a, tactic); }
+static void append(plan *pl, const action *a, const char *tactic)
+{
+	plan_insert(pl, pl->n, a, tactic);
+}
 void append_role(const scope *of, plan *pl, role_action which, uint32_t axis)
 {
 	append(pl, scope_role(of, which, axis), role_action_names[which]);
@@ -29,7 +37,8 @@ void append_role(const scope *of, plan *pl, role_action which, uint32_t axis)
 
 /* ---------------------------------------------------------------- what an axis set cuts */
 
-/* What the plan is to bring down: memory is not looked at as long as time is the goal, for other axes may take care of it. */
+/* What the plan is to bring down: memory is not looked at as long as time is the goal, for other
+ * axes may take care of it. */
 static bool try_plan(const tactic_space *ts, scout *s, plan *pl, int64_t *out)
 {
 	uint32_t wanted = pl->n;
@@ -55,7 +64,8 @@ static bool cuts_weights(const problem *pb, const action *a)
 	return r == ROLE_PARAMETER || r == ROLE_STATE;
 }
 
-void insert_on_axes(const tactic_space *ts, const axis_set *set, plan *pl, uint32_t at, const action *a)
+void insert_on_axes(
+	const tactic_space *ts, const axis_set *set, plan *pl, uint32_t at, const action *a)
 {
 	for (uint32_t i = 0; i < ts->n_axes; i++)
 		if (set->mask >> i & 1) {
@@ -65,12 +75,17 @@ void insert_on_axes(const tactic_space *ts, const axis_set *set, plan *pl, uint3
 		}
 }
 
-static bool is_over(const tactic_space *ts, const scout *s) { return scout_used(s) >= ts->part || crew_stops(ts->with); }
+static bool is_over(const tactic_space *ts, const scout *s)
+{
+	return scout_used(s) >= ts->part || crew_stops(ts->with);
+}
 
 static int by_weight(const void *a, const void *b)
 {
 	const trial *x = a, *y = b;
-	return x->a->weight != y->a->weight ? (x->a->weight > y->a->weight ? -1 : 1) : x->a < y->a ? -1 : x->a > y->a;
+	return x->a->weight != y->a->weight ? (x->a->weight > y->a->weight ? -1 : 1)
+		: x->a < y->a                   ? -1
+										: x->a > y->a;
 }
 
 static int by_listing(const void *a, const void *b)
@@ -79,12 +94,14 @@ static int by_listing(const void *a, const void *b)
 	return x->a < y->a ? -1 : x->a > y->a;
 }
 
-/* Actions over that axis that cut such dims. What is left to use up may not do for all of them and for going on with the best: then the
- * most weighty ones are tried. */
-static uint32_t list_trials(const tactic_space *ts, const scout *s, uint32_t axis, dims cut, trial *out)
+/* Actions over that axis that cut such dims. What is left to use up may not do for all of them and
+ * for going on with the best: then the most weighty ones are tried. */
+static uint32_t list_trials(
+	const tactic_space *ts, const scout *s, uint32_t axis, dims cut, trial *out)
 {
 	uint32_t n = 0;
-	uint64_t left = ts->part - MIN(ts->part, scout_used(s)), kept = MIN(left / TRIED_PART, (uint64_t)MOST_TRIED);
+	uint64_t left = ts->part - MIN(ts->part, scout_used(s)),
+			 kept = MIN(left / TRIED_PART, (uint64_t)MOST_TRIED);
 	for (uint32_t i = 0; i < ts->of->actions.n; i++) {
 		const action *a = &ts->of->actions.p[i];
 		if (a->axis == axis && !a->on_role && cuts_weights(ts->pb, a) == (cut == WEIGHTS))
@@ -98,8 +115,10 @@ static uint32_t list_trials(const tactic_space *ts, const scout *s, uint32_t axi
 	return n;
 }
 
-/* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the instance. Returns what try_plan says of it then. */
-static int64_t extend(const tactic_space *ts, scout *s, const axis_set *set, dims cut, plan *now, uint32_t behind, plan *instance)
+/* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the instance.
+ * Returns what try_plan says of it then. */
+static int64_t extend(const tactic_space *ts, scout *s, const axis_set *set, dims cut, plan *now,
+	uint32_t behind, plan *instance)
 {
 	uint32_t listed = 0;
 	int64_t best;
@@ -118,7 +137,8 @@ static int64_t extend(const tactic_space *ts, scout *s, const axis_set *set, dim
 			trials[n++] = t;
 	}
 	qsort(trials, n, sizeof *trials, by_time);
-	for (uint32_t i = 0; i < MIN(n, (uint32_t)MOST_TRIED) && instance->n < MOST_KEPT && !is_over(ts, s); i++) {
+	for (uint32_t i = 0;
+		 i < MIN(n, (uint32_t)MOST_TRIED) && instance->n < MOST_KEPT && !is_over(ts, s); i++) {
 		int64_t time;
 		*next = *now;
 		insert_on_axes(ts, set, next, next->n - behind, trials[i].a);
@@ -133,8 +153,10 @@ static int64_t extend(const tactic_space *ts, scout *s, const axis_set *set, dim
 	return best;
 }
 
-/* What else is decided when a tactic is found; returns how many decisions come behind its instance. */
-static uint32_t surround(const tactic_space *ts, scout *s, const axis_set *set, const tactic_row *w, plan *now)
+/* What else is decided when a tactic is found; returns how many decisions come behind its instance.
+ */
+static uint32_t surround(
+	const tactic_space *ts, scout *s, const axis_set *set, const tactic_row *w, plan *now)
 {
 	for (uint32_t i = 0; i < ts->n_axes; i++)
 		if (w->batch != BATCH_NONE && !(set->mask >> i & 1))
@@ -214,11 +236,12 @@ static void find_tactic(void *user, uint32_t i, scout *s)
 static bool is_found(const tactic_space *ts, uint32_t at, tactic_id t)
 {
 	const axis_set *set = &ts->sets[at];
-	return t != CUTS_BATCH && set->like == at && tactic_rows[t].sets & set->size && tactic_rows[t].after == CUTS_BATCH;
+	return t != CUTS_BATCH && set->like == at && tactic_rows[t].sets & set->size &&
+		tactic_rows[t].after == CUTS_BATCH;
 }
 
-/* Weights of pairs before the batch come on top: few findings use up their part. Where the parts are too small for half of the actions, the
- * first findings get enough. */
+/* Weights of pairs before the batch come on top: few findings use up their part. Where the parts
+ * are too small for half of the actions, the first findings get enough. */
 static void find_tactics(tactic_space *ts, uint64_t budget)
 {
 	enum { TOO_FEW = 32, ENOUGH = 50 /* evaluations */ };
@@ -243,7 +266,8 @@ static bool same_instance(const plan *a, const plan *b)
 {
 	bool same = a->n == b->n;
 	for (uint32_t i = 0; i < a->n && same; i++)
-		same = a->decisions[i].targets == b->decisions[i].targets && a->decisions[i].kind == b->decisions[i].kind;
+		same = a->decisions[i].targets == b->decisions[i].targets &&
+			a->decisions[i].kind == b->decisions[i].kind;
 	return same;
 }
 
@@ -252,14 +276,18 @@ static void drop_same_instances(tactic_space *ts)
 	for (uint32_t i = 0; i < ts->n_sets; i++)
 		for (tactic_id t = CUTS_WEIGHTS; t < TACTICS; t++)
 			for (tactic_id before = CUTS_WEIGHTS; before < t; before++)
-				if (tactic_rows[before].placed == BEHIND_BATCH && tactic_rows[t].placed == BEHIND_BATCH &&
-				    same_instance(&ts->sets[i].instance[before], &ts->sets[i].instance[t]))
+				if (tactic_rows[before].placed == BEHIND_BATCH &&
+					tactic_rows[t].placed == BEHIND_BATCH &&
+					same_instance(&ts->sets[i].instance[before], &ts->sets[i].instance[t]))
 					ts->sets[i].instance[t].n = 0;
 }
 
 /* ---------------------------------------------------------------- axis sets */
 
-static int64_t size_of(const tactic_space *ts, uint32_t axis) { return axis_size(mesh_full_axis(ts->pb->m->shardings, ts->pb->mesh, ts->axes[axis])); }
+static int64_t size_of(const tactic_space *ts, uint32_t axis)
+{
+	return axis_size(mesh_full_axis(ts->pb->m->shardings, ts->pb->mesh, ts->axes[axis]));
+}
 
 /* Both are of as many axes, of the same sizes in their order. */
 static bool is_like(const tactic_space *ts, const axis_set *a, const axis_set *b)
@@ -314,11 +342,13 @@ static void list_splits(tactic_space *ts)
 	for (uint32_t i = 0; i < ts->n_sets; i++)
 		for (uint32_t j = 0; j < ts->n_sets; j++)
 			for (split_place at = 0; at < SPLIT_PLACES; at++)
-				if (!(ts->sets[i].mask & ts->sets[j].mask) && (ts->sets[i].mask | ts->sets[j].mask) == (1u << ts->n_axes) - 1 && ts->n_splits < MAX_SPLITS - (SPLIT_PLACES - 1))
+				if (!(ts->sets[i].mask & ts->sets[j].mask) &&
+					(ts->sets[i].mask | ts->sets[j].mask) == (1u << ts->n_axes) - 1 &&
+					ts->n_splits < MAX_SPLITS - (SPLIT_PLACES - 1))
 					ts->splits[ts->n_splits++] = (split){.first = &ts->sets[i],
-									   .second = &ts->sets[j],
-									   .given = &ts->sets[ts->sets[i].like].instance[CUTS_WEIGHTS_BEFORE_BATCH],
-									   .place = at};
+						.second = &ts->sets[j],
+						.given = &ts->sets[ts->sets[i].like].instance[CUTS_WEIGHTS_BEFORE_BATCH],
+						.place = at};
 }
 
 static void list_turned_splits(tactic_space *ts)
@@ -327,12 +357,15 @@ static void list_turned_splits(tactic_space *ts)
 	ts->first_split = ts->n_splits;
 	for (uint32_t i = 0; i < ts->n_splits; i++) {
 		const split *sp = &ts->splits[i];
-		bool new = sp->instance.n && !same_instance(&sp->instance, &ts->sets[sp->second->like].instance[CUTS_WEIGHTS_BEFORE_BATCH]);
+		bool new = sp->instance.n &&
+			!same_instance(
+				&sp->instance, &ts->sets[sp->second->like].instance[CUTS_WEIGHTS_BEFORE_BATCH]);
 		if (sp->place == SPLIT_BEFORE && new && (!best || sp->best < best->best))
 			best = sp;
 	}
 	for (split_place at = SPLIT_BETWEEN; best && at < SPLIT_PLACES; at++)
-		ts->splits[ts->n_splits++] = (split){.first = best->second, .second = best->first, .given = &best->instance, .place = at};
+		ts->splits[ts->n_splits++] = (split){
+			.first = best->second, .second = best->first, .given = &best->instance, .place = at};
 }
 
 /* What all splits from the first one on may take, each the same. */

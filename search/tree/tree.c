@@ -1,6 +1,7 @@
-/* Monte Carlo tree search over tactics. A node is a partial composite plan: which axes are joined, what tactic each of these sets has, how
- * state and parameters are cut (ZeRO). A leaf is a whole plan; a visit costs it the first time, and later goes on with its local
- * search where that stopped. So one budget is spent by one rule.
+/* Monte Carlo tree search over tactics. A node is a partial composite plan: which axes are joined,
+ * what tactic each of these sets has, how state and parameters are cut (ZeRO). A leaf is a whole
+ * plan; a visit costs it the first time, and later goes on with its local search where that
+ * stopped. So one budget is spent by one rule.
  *
  * Selection   Q + C sqrt(N) / (1 + n) (PUCT with uniform priors, Rosin 2011; Silver et al. 2017), visits counted in evaluations: a step of a
  *             local search takes many.
@@ -19,9 +20,10 @@ static const double EXPLORATION = 0.1, SPREAD = 0.5;
 
 typedef struct tree_node {
 	uint32_t parent, key, first_child, next; /* next: sibling; ID_NONE */
-	uint32_t leaf;   /* ID_NONE: inner node */
-	uint64_t used;   /* evaluations below it */
-	double expected; /* the least energy of leaves below it that are not done; HUGE_VAL: none was costed */
+	uint32_t leaf;                           /* ID_NONE: inner node */
+	uint64_t used;                           /* evaluations below it */
+	double expected;  /* the least energy of leaves below it that are not done; HUGE_VAL: none was
+	                     costed */
 	bool done, waits; /* waits: to be costed in the present batch */
 } tree_node;
 
@@ -32,9 +34,9 @@ struct tree {
 	VEC(tree_node) nodes;
 	completion_list leaves;
 	VEC(tree_leaf) states; /* of leaves */
-	int64_t best;    /* least energy of all */
-	double gain;     /* logarithm of what whole descents gained, summed up */
-	uint32_t gained; /* descents */
+	int64_t best;          /* least energy of all */
+	double gain;           /* logarithm of what whole descents gained, summed up */
+	uint32_t gained;       /* descents */
 	uint32_t turn;
 	cost costs[BATCH];
 	plan batch[BATCH];
@@ -45,7 +47,13 @@ struct tree {
 static uint32_t add_node(tree *t, uint32_t parent, uint32_t key)
 {
 	uint32_t id = t->nodes.n;
-	vec_push(&t->nodes, (tree_node){.parent = parent, .key = key, .first_child = ID_NONE, .next = ID_NONE, .leaf = ID_NONE, .expected = HUGE_VAL});
+	vec_push(&t->nodes,
+		(tree_node){.parent = parent,
+			.key = key,
+			.first_child = ID_NONE,
+			.next = ID_NONE,
+			.leaf = ID_NONE,
+			.expected = HUGE_VAL});
 	if (parent == ID_NONE)
 		return id;
 	uint32_t *link = &t->nodes.p[parent].first_child;
@@ -97,12 +105,16 @@ void tree_add(tree *t, const completion *c)
 		return;
 	t->nodes.p[at].leaf = t->leaves.n;
 	vec_push(&t->leaves, *c);
-	vec_push(&t->states, (tree_leaf){.node = at, .c = {.runtime_ns = NOT_COSTED, .peak_bytes = NOT_COSTED}});
+	vec_push(&t->states,
+		(tree_leaf){.node = at, .c = {.runtime_ns = NOT_COSTED, .peak_bytes = NOT_COSTED}});
 }
 
 /* ---------------------------------------------------------------- values */
 
-static int64_t energy(const tree *t, const cost *c) { return is_costed(c) ? plan_energy(t->pb, c) : INT64_MAX; }
+static int64_t energy(const tree *t, const cost *c)
+{
+	return is_costed(c) ? plan_energy(t->pb, c) : INT64_MAX;
+}
 
 /* What a leaf may come to: its energy now, less what is left to gain. */
 static double expectation(const tree *t, const tree_leaf *l)
@@ -148,7 +160,10 @@ void tree_rescore(tree *t)
 		}
 }
 
-static double worth(const tree *t, double expected) { return MIN(1.0, MAX(0.0, 1 - (expected / (double)MAX(t->best, 1) - 1) / SPREAD)); }
+static double worth(const tree *t, double expected)
+{
+	return MIN(1.0, MAX(0.0, 1 - (expected / (double)MAX(t->best, 1) - 1) / SPREAD));
+}
 
 /* ---------------------------------------------------------------- visits */
 
@@ -161,7 +176,8 @@ static uint32_t select_child(const tree *t, const tree_node *n)
 		const tree_node *k = &t->nodes.p[c];
 		if (k->done || k->waits)
 			continue;
-		double u = worth(t, k->expected < HUGE_VAL ? k->expected : n->expected) + EXPLORATION * root / (1 + (double)k->used / UNIT);
+		double u = worth(t, k->expected < HUGE_VAL ? k->expected : n->expected) +
+			EXPLORATION * root / (1 + (double)k->used / UNIT);
 		if (u > most) {
 			most = u;
 			best = c;
@@ -208,7 +224,9 @@ static bool is_known(const tree *t, uint32_t leaf)
 {
 	const cost *c = &t->states.p[leaf].c;
 	for (uint32_t i = 0; i < t->states.n; i++)
-		if (i != leaf && t->states.p[i].costed && !t->states.p[i].merged && t->states.p[i].first.runtime_ns == c->runtime_ns && t->states.p[i].first.peak_bytes == c->peak_bytes)
+		if (i != leaf && t->states.p[i].costed && !t->states.p[i].merged &&
+			t->states.p[i].first.runtime_ns == c->runtime_ns &&
+			t->states.p[i].first.peak_bytes == c->peak_bytes)
 			return true;
 	return false;
 }
@@ -265,7 +283,8 @@ bool tree_visit(tree *t, uint64_t budget, uint64_t *used, uint32_t *changed)
 	uint32_t list[BATCH], n = 0, leaf = ID_NONE;
 	*changed = ID_NONE;
 	*used = 0;
-	while (n < MIN((uint64_t)BATCH, budget) && (leaf = select_leaf(t)) != ID_NONE && !t->states.p[leaf].costed) {
+	while (n < MIN((uint64_t)BATCH, budget) && (leaf = select_leaf(t)) != ID_NONE &&
+		!t->states.p[leaf].costed) {
 		set_waiting(t, t->states.p[leaf].node);
 		list[n++] = leaf;
 	}
@@ -283,15 +302,20 @@ bool tree_visit(tree *t, uint64_t budget, uint64_t *used, uint32_t *changed)
 
 const tree_leaf *tree_leaf_at(const tree *t, uint32_t leaf) { return &t->states.p[leaf]; }
 
-const plan *tree_plan(const tree *t, uint32_t leaf) { return t->states.p[leaf].search ? &t->states.p[leaf].search->pl : &t->leaves.p[leaf].pl; }
+const plan *tree_plan(const tree *t, uint32_t leaf)
+{
+	return t->states.p[leaf].search ? &t->states.p[leaf].search->pl : &t->leaves.p[leaf].pl;
+}
 
 uint32_t tree_next_best(const tree *t, uint32_t after)
 {
 	uint32_t best = ID_NONE;
 	for (uint32_t i = 0; i < t->states.n; i++) {
-		int64_t e = energy(t, &t->states.p[i].c), last = after == ID_NONE ? -1 : energy(t, &t->states.p[after].c);
+		int64_t e = energy(t, &t->states.p[i].c),
+				last = after == ID_NONE ? -1 : energy(t, &t->states.p[after].c);
 		bool behind = after == ID_NONE || e > last || (e == last && i > after);
-		if (t->states.p[i].costed && !t->states.p[i].merged && behind && (best == ID_NONE || e < energy(t, &t->states.p[best].c)))
+		if (t->states.p[i].costed && !t->states.p[i].merged && behind &&
+			(best == ID_NONE || e < energy(t, &t->states.p[best].c)))
 			best = i;
 	}
 	return best;
@@ -334,7 +358,8 @@ static void sum_up(const tree *t, const uint32_t *place, search_node *out)
 	}
 }
 
-/* Below a node at most as much was used as in it, and its number is smaller: no node comes without the one above it. */
+/* Below a node at most as much was used as in it, and its number is smaller: no node comes without
+ * the one above it. */
 uint32_t tree_list(const tree *t, const tactic_space *ts, uint32_t most, search_node *out)
 {
 	uint32_t n = MIN(most, t->nodes.n), path[MAX_PATH];
@@ -348,11 +373,14 @@ uint32_t tree_list(const tree *t, const tactic_space *ts, uint32_t most, search_
 		const tree_node *node = &t->nodes.p[order[i].node];
 		uint32_t depth = 0;
 		place[order[i].node] = i;
-		for (uint32_t at = order[i].node; t->nodes.p[at].parent != ID_NONE; at = t->nodes.p[at].parent)
+		for (uint32_t at = order[i].node; t->nodes.p[at].parent != ID_NONE;
+			 at = t->nodes.p[at].parent)
 			depth++;
 		for (uint32_t at = order[i].node, k = depth; k-- > 0; at = t->nodes.p[at].parent)
 			path[k] = t->nodes.p[at].key;
-		out[i] = (search_node){.parent = node->parent == ID_NONE ? UINT32_MAX : place[node->parent], .evaluations = node->used, .done = node->done};
+		out[i] = (search_node){.parent = node->parent == ID_NONE ? UINT32_MAX : place[node->parent],
+			.evaluations = node->used,
+			.done = node->done};
 		completion_words(ts, path, depth, out[i].what, sizeof out[i].what);
 	}
 	sum_up(t, place, out);

@@ -1,4 +1,5 @@
-/* The search tree: partial composite plans, whole ones at its leaves, and a local search from each leaf that is worth it. */
+/* The search tree: partial composite plans, whole ones at its leaves, and a local search from each
+ * leaf that is worth it. */
 #ifndef SW_SEARCH_TREE_H
 #define SW_SEARCH_TREE_H
 
@@ -9,23 +10,26 @@ enum { MOST_LEAVES = 512 };
 typedef struct tree tree;
 typedef struct tree_leaf {
 	uint32_t node;
-	cost first, c;   /* of its own plan; of the best one so far, replayed where a local search has begun */
-	bool costed, merged, whole; /* merged: another one's plan comes to the same; whole: its descent came to its end */
-	descent *search; /* NULL: not begun */
+	cost first,
+		c; /* of its own plan; of the best one so far, replayed where a local search has begun */
+	bool costed, merged, whole; /* merged: another one's plan comes to the same; whole: its descent
+	                               came to its end */
+	descent *search;            /* NULL: not begun */
 } tree_leaf;
 
 tree *tree_new(const problem *pb, local_search *ls, uint64_t seed);
 void tree_free(tree *t);
 /* A leaf, unless there is one of its path. */
 void tree_add(tree *t, const completion *c);
-/* One visit, or several first ones at once, with at most so many evaluations. *changed: the leaf whose plan became better; ID_NONE.
- * False: nothing is left to do. */
+/* One visit, or several first ones at once, with at most so many evaluations. *changed: the leaf
+ * whose plan became better; ID_NONE. False: nothing is left to do. */
 bool tree_visit(tree *t, uint64_t budget, uint64_t *used, uint32_t *changed);
 /* After what energies depend on has changed. */
 void tree_rescore(tree *t);
 const tree_leaf *tree_leaf_at(const tree *t, uint32_t leaf);
 const plan *tree_plan(const tree *t, uint32_t leaf);
-/* The best leaf, and then the next best one after another; ID_NONE: there is none. Those that others came to are left out. */
+/* The best leaf, and then the next best one after another; ID_NONE: there is none. Those that
+ * others came to are left out. */
 uint32_t tree_next_best(const tree *t, uint32_t after);
 uint32_t tree_size(const tree *t); /* nodes */
 /* The nodes that most was spent on, at most so many, each behind its parent. Returns how many. */

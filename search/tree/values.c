@@ -1,4 +1,5 @@
-/* Inner values that a schedule names: by where they are in the source, what makes them, or the stream of an argument's dim. */
+/* Inner values that a schedule names: by where they are in the source, what makes them, or the
+ * stream of an argument's dim. */
 #include "search/tree/schedule.h"
 
 #include <cjson/cJSON.h>
@@ -14,9 +15,9 @@ typedef struct wanted_value {
 typedef struct selection {
 	problem *pb;
 	VEC(action_target) targets;
-	uint32_t dim, i;      /* DIM_KEEP or the dim; the tactic's number */
-	uint32_t elsewhere;   /* values that match but cannot carry a constraint */
-	uint32_t too_flat;    /* that match and have no such dim */
+	uint32_t dim, i;    /* DIM_KEEP or the dim; the tactic's number */
+	uint32_t elsewhere; /* values that match but cannot carry a constraint */
+	uint32_t too_flat;  /* that match and have no such dim */
 	diag *d;
 } selection;
 
@@ -28,8 +29,9 @@ static bool matches(const selection *s, const wanted_value *w, pval_id v, strbuf
 	op_id o = pb->p->nodes.p[pb->p->vals.p[v].def].op;
 	strbuf_clear(where);
 	loc_print(pb->m, op_at(pb->m, o)->loc, where);
-	return fits(w->location, (str){where->p ? where->p : "", where->n}) && fits(w->op, strtab_get(&pb->m->strs, op_at(pb->m, o)->name)) &&
-	       fits(w->type, pval_type(pb->p, v)->text);
+	return fits(w->location, (str){where->p ? where->p : "", where->n}) &&
+		fits(w->op, strtab_get(&pb->m->strs, op_at(pb->m, o)->name)) &&
+		fits(w->type, pval_type(pb->p, v)->text);
 }
 
 static bool listed(const selection *s, pval_id v)
@@ -46,14 +48,16 @@ static status add_matches(selection *s, const wanted_value *w)
 	strbuf where = {0};
 	status st = ST_OK;
 	for (pval_id v = 0; v < pb->p->vals.n && st == ST_OK; v++) {
-		if (pb->p->vals.p[v].def == ID_NONE || pb->p->vals.p[v].result_index >= 0 || !matches(s, w, v, &where))
+		if (pb->p->vals.p[v].def == ID_NONE || pb->p->vals.p[v].result_index >= 0 ||
+			!matches(s, w, v, &where))
 			continue;
 		if (!problem_is_site(pb, v))
 			s->elsewhere++;
 		else if (s->dim != DIM_KEEP && s->dim >= pval_type(pb->p, v)->rank)
 			s->too_flat++;
 		else if (s->targets.n == MOST_VALUES)
-			st = diag_set(s->d, ST_ERR_LIMIT, "schedule: tactics[%u]: 'values' names more than %d values", s->i, MOST_VALUES);
+			st = diag_set(s->d, ST_ERR_LIMIT,
+				"schedule: tactics[%u]: 'values' names more than %d values", s->i, MOST_VALUES);
 		else if (!listed(s, v))
 			vec_push(&s->targets, (action_target){v, s->dim});
 	}
@@ -76,22 +80,35 @@ static status read_wanted(const selection *s, const cJSON *o, wanted_value *out)
 		while (k < COUNT_OF(keys) && strcmp(c->string, keys[k].key))
 			k++;
 		if (k == COUNT_OF(keys) || !cJSON_IsString(c))
-			return diag_set(s->d, ST_ERR_INVALID, "schedule: tactics[%u]: 'values': '%s': expected location, op and type, each with a glob", s->i, c->string);
+			return diag_set(s->d, ST_ERR_INVALID,
+				"schedule: tactics[%u]: 'values': '%s': expected location, op and type, each with "
+				"a glob",
+				s->i, c->string);
 		*keys[k].to = c->valuestring;
 	}
 	if (!out->location && !out->op && !out->type)
-		return diag_set(s->d, ST_ERR_INVALID, "schedule: tactics[%u]: 'values': expected a glob over source locations, or an object with location, op or type", s->i);
+		return diag_set(s->d, ST_ERR_INVALID,
+			"schedule: tactics[%u]: 'values': expected a glob over source locations, or an object "
+			"with location, op or type",
+			s->i);
 	return ST_OK;
 }
 
 static status nothing(const selection *s, const char *key)
 {
 	if (s->too_flat)
-		return diag_set(s->d, ST_ERR_INVALID, "schedule: tactics[%u]: none of the values that '%s' names has a dimension %u", s->i, key, s->dim);
+		return diag_set(s->d, ST_ERR_INVALID,
+			"schedule: tactics[%u]: none of the values that '%s' names has a dimension %u", s->i,
+			key, s->dim);
 	if (s->elsewhere)
 		return diag_set(s->d, ST_ERR_INVALID,
-				"schedule: tactics[%u]: '%s' names only values that cannot be constrained: constants, results of main, or inside functions that main calls", s->i, key);
-	return diag_set(s->d, ST_ERR_INVALID, "schedule: tactics[%u]: '%s' names no value; locations are as `shardwright lower` prints them", s->i, key);
+			"schedule: tactics[%u]: '%s' names only values that cannot be constrained: constants, "
+			"results of main, or inside functions that main calls",
+			s->i, key);
+	return diag_set(s->d, ST_ERR_INVALID,
+		"schedule: tactics[%u]: '%s' names no value; locations are as `shardwright lower` prints "
+		"them",
+		s->i, key);
 }
 
 static status select_values(selection *s, const cJSON *spec)

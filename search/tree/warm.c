@@ -1,7 +1,9 @@
-/* Warm starts. Programs that differ in sizes and in the number of their layers have arguments of the same names, but for the numbers in
- * them, and of the same roles and ranks. So a plan for one of them is told as decisions about such names, and read as decisions about
- * the groups that have arguments of these names. Meshes differ in what axes are called and how many there are: a plan is read once for
- * each likely way to lay the document's axes onto the mesh, and what each of these costs is the search's to find out. */
+/* Warm starts. Programs that differ in sizes and in the number of their layers have arguments of
+ * the same names, but for the numbers in them, and of the same roles and ranks. So a plan for one
+ * of them is told as decisions about such names, and read as decisions about the groups that have
+ * arguments of these names. Meshes differ in what axes are called and how many there are: a plan is
+ * read once for each likely way to lay the document's axes onto the mesh, and what each of these
+ * costs is the search's to find out. */
 #include "search/tree/warm.h"
 
 #include <cjson/cJSON.h>
@@ -32,7 +34,10 @@ static void arg_name(const problem *pb, uint32_t a, strbuf *out)
 	strbuf_release(&name);
 }
 
-static uint32_t arg_rank(const problem *pb, uint32_t a) { return pval_type(pb->p, pb->p->args.p[a])->rank; }
+static uint32_t arg_rank(const problem *pb, uint32_t a)
+{
+	return pval_type(pb->p, pb->p->args.p[a])->rank;
+}
 
 static str axis_name(const problem *pb, uint32_t axis)
 {
@@ -40,7 +45,10 @@ static str axis_name(const problem *pb, uint32_t axis)
 	return strtab_get(&t->names, t->meshes.p[pb->mesh].axis_names[axis]);
 }
 
-static int64_t axis_length(const problem *pb, uint32_t axis) { return axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis)); }
+static int64_t axis_length(const problem *pb, uint32_t axis)
+{
+	return axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis));
+}
 
 /* The op that a class of inner dims begins at. */
 static str site_op(const problem *pb, const site_class *sc)
@@ -51,8 +59,8 @@ static str site_op(const problem *pb, const site_class *sc)
 
 static bool same_site(const problem *pb, const site_class *a, const site_class *b)
 {
-	return str_equal(site_op(pb, a), site_op(pb, b)) && a->targets[0].dim == b->targets[0].dim
-		&& pval_type(pb->p, a->targets[0].arg)->rank == pval_type(pb->p, b->targets[0].arg)->rank;
+	return str_equal(site_op(pb, a), site_op(pb, b)) && a->targets[0].dim == b->targets[0].dim &&
+		pval_type(pb->p, a->targets[0].arg)->rank == pval_type(pb->p, b->targets[0].arg)->rank;
 }
 
 /* ---------------------------------------------------------------- telling */
@@ -79,7 +87,8 @@ static void tell_site(const problem *pb, const action *a, cJSON *o)
 /* Largest and keep are words, for the numbers are dims. */
 static const char *const dim_words[] = {"largest", "keep"};
 
-/* Each name, role, rank and dim once, in the order of the targets: parameters that are kept whole come before state that is cut. */
+/* Each name, role, rank and dim once, in the order of the targets: parameters that are kept whole
+ * come before state that is cut. */
 static void tell_arguments(const problem *pb, const action *a, cJSON *o)
 {
 	cJSON *list = cJSON_AddArrayToObject(o, "arguments");
@@ -158,7 +167,9 @@ static const char *text_of(const cJSON *o, const char *name)
 static int64_t number_of(const cJSON *o, const char *name)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(o, name);
-	return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 1e9 ? (int64_t)item->valuedouble : -1;
+	return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 1e9
+		? (int64_t)item->valuedouble
+		: -1;
 }
 
 /* Which of the document's axes a decision is about; ID_NONE: none that is known. */
@@ -173,7 +184,8 @@ static uint32_t axis_of(const reading *r, const cJSON *decision)
 
 static bool read_axes(reading *r, const cJSON *document)
 {
-	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(document, "mesh"), "axes");
+	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(
+		cJSON_GetObjectItemCaseSensitive(document, "mesh"), "axes");
 	if (!cJSON_IsArray(axes) || cJSON_GetArraySize(axes) > MOST_AXES || r->pb->n_axes > MOST_AXES)
 		return false;
 	for (const cJSON *a = axes->child; a; a = a->next) {
@@ -195,7 +207,9 @@ static uint32_t dim_of(const cJSON *e)
 	const char *word = text_of(e, "dimension");
 	int64_t dim = number_of(e, "dimension");
 	if (word)
-		return !strcmp(word, dim_words[0]) ? DIM_LARGEST : !strcmp(word, dim_words[1]) ? DIM_KEEP : ID_NONE;
+		return !strcmp(word, dim_words[0]) ? DIM_LARGEST
+			: !strcmp(word, dim_words[1])  ? DIM_KEEP
+										   : ID_NONE;
 	return dim >= 0 && dim < MAX_RANK ? (uint32_t)dim : ID_NONE;
 }
 
@@ -205,13 +219,17 @@ static bool is_meant(const reading *r, const cJSON *e, uint32_t a, uint32_t dim,
 	const problem *pb = r->pb;
 	const char *name = text_of(e, "name"), *role = text_of(e, "role");
 	const type *ty = pval_type(pb->p, pb->p->args.p[a]);
-	if (pb->group_of[a] == ID_NONE || (r->allowed && !r->allowed[a]) || !name || !role || strcmp(name, r->names.p[a]) || strcmp(role, role_name(pb->roles[a]))
-		|| number_of(e, "rank") != ty->rank)
+	if (pb->group_of[a] == ID_NONE || (r->allowed && !r->allowed[a]) || !name || !role ||
+		strcmp(name, r->names.p[a]) || strcmp(role, role_name(pb->roles[a])) ||
+		number_of(e, "rank") != ty->rank)
 		return false;
-	return dim >= DIM_LARGEST || (dim < ty->rank && ty->dims[dim] % axis_length(pb, axis) == 0 && !problem_forbids(pb, a, dim, axis));
+	return dim >= DIM_LARGEST ||
+		(dim < ty->rank && ty->dims[dim] % axis_length(pb, axis) == 0 &&
+			!problem_forbids(pb, a, dim, axis));
 }
 
-/* The action of the scope that does the same, so that moves know it again; else the action itself. */
+/* The action of the scope that does the same, so that moves know it again; else the action itself.
+ */
 static action known_action(const reading *r, const action *a)
 {
 	for (uint32_t i = 0; i < r->of->actions.n; i++)
@@ -224,8 +242,13 @@ static void add_arguments(const reading *r, const cJSON *o, uint32_t axis, plan 
 {
 	const problem *pb = r->pb;
 	const cJSON *entries = cJSON_GetObjectItemCaseSensitive(o, "arguments");
-	action a = {.kind = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "replicate")) ? ACTION_REPLICATE : ACTION_PARTITION, .axis = axis,
-		.group = ID_NONE, .dim = DIM_LARGEST, .weight = 1};
+	action a = {.kind = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "replicate"))
+			? ACTION_REPLICATE
+			: ACTION_PARTITION,
+		.axis = axis,
+		.group = ID_NONE,
+		.dim = DIM_LARGEST,
+		.weight = 1};
 	action_target *t = arena_array(r->mem, action_target, pb->n_args + 1);
 	bool *taken = xcalloc(pb->n_args + 1, sizeof *taken), alike = true;
 	for (const cJSON *e = cJSON_IsArray(entries) ? entries->child : NULL; e; e = e->next) {
@@ -256,7 +279,8 @@ static void add_site(const reading *r, const cJSON *o, uint32_t axis, plan *pl)
 	int64_t rank = number_of(o, "rank"), nth = number_of(o, "nth"), dim = number_of(o, "dimension");
 	for (uint32_t k = 0; k < pb->n_site_classes; k++) {
 		const site_class *sc = &pb->site_classes[k];
-		if (!str_is(site_op(pb, sc), op) || sc->targets[0].dim != dim || pval_type(pb->p, sc->targets[0].arg)->rank != rank || nth-- > 0)
+		if (!str_is(site_op(pb, sc), op) || sc->targets[0].dim != dim ||
+			pval_type(pb->p, sc->targets[0].arg)->rank != rank || nth-- > 0)
 			continue;
 		for (uint32_t i = 0; i < r->of->actions.n; i++) {
 			const action *a = &r->of->actions.p[i];
@@ -267,13 +291,15 @@ static void add_site(const reading *r, const cJSON *o, uint32_t axis, plan *pl)
 	}
 }
 
-/* The decisions in their order, each on the axes that its own axis became. from: by axis of this mesh, ID_NONE: nothing lies on it. */
+/* The decisions in their order, each on the axes that its own axis became. from: by axis of this
+ * mesh, ID_NONE: nothing lies on it. */
 static void read_plan(const reading *r, const uint32_t *from, plan *pl)
 {
 	pl->n = 0;
 	for (const cJSON *o = r->decisions->child; o; o = o->next)
 		for (uint32_t axis = 0; axis < r->pb->n_axes; axis++) {
-			if (from[axis] == ID_NONE || from[axis] != axis_of(r, o) || !(r->of->axis_mask >> axis & 1))
+			if (from[axis] == ID_NONE || from[axis] != axis_of(r, o) ||
+				!(r->of->axis_mask >> axis & 1))
 				continue;
 			const char *tactic = text_of(o, "tactic");
 			role_action role = tactic ? role_action_find(tactic) : ROLE_ACTION_COUNT;
@@ -296,7 +322,9 @@ typedef struct way { /* to lay the document's axes onto those of the mesh */
 static int by_price(const void *a, const void *b)
 {
 	const way *x = a, *y = b;
-	return x->price != y->price ? (x->price < y->price ? -1 : 1) : x->code < y->code ? -1 : x->code > y->code;
+	return x->price != y->price ? (x->price < y->price ? -1 : 1)
+		: x->code < y->code     ? -1
+								: x->code > y->code;
 }
 
 static uint32_t size_distance(int64_t a, int64_t b)
@@ -309,7 +337,8 @@ static uint32_t size_distance(int64_t a, int64_t b)
 	return n;
 }
 
-/* How unlikely it is: what was decided about has no place, an axis does nothing, does what another one does, has another name or size. */
+/* How unlikely it is: what was decided about has no place, an axis does nothing, does what another
+ * one does, has another name or size. */
 static uint32_t price_of(const reading *r, const way *w)
 {
 	enum { LOST = 16, IDLE = 8, SHARED = 6, RENAMED = 2 };
@@ -345,9 +374,14 @@ static uint32_t list_ways(const reading *r, way *out)
 	return total;
 }
 
-uint32_t warm_plans(const problem *pb, const scope *of, const bool *allowed, arena *mem, const cJSON *document, plan out[MOST_WARM_PLANS])
+uint32_t warm_plans(const problem *pb, const scope *of, const bool *allowed, arena *mem,
+	const cJSON *document, plan out[MOST_WARM_PLANS])
 {
-	reading r = {.pb = pb, .of = of, .allowed = allowed, .mem = mem, .decisions = cJSON_GetObjectItemCaseSensitive(document, "decisions")};
+	reading r = {.pb = pb,
+		.of = of,
+		.allowed = allowed,
+		.mem = mem,
+		.decisions = cJSON_GetObjectItemCaseSensitive(document, "decisions")};
 	uint32_t n = 0;
 	if (!cJSON_IsArray(r.decisions) || !read_axes(&r, document))
 		return 0;

@@ -1,6 +1,6 @@
-/* Speeds of the library's stages on one module, as JSON; medians of several runs. Reading and the pipeline in CPU time of
- * their one thread, so that what else runs on the machine matters little. Driven by bench.py.
- *	bench_core MODULE MESH */
+/* Speeds of the library's stages on one module, as JSON; medians of several runs. Reading and the
+ *pipeline in CPU time of their one thread, so that what else runs on the machine matters little.
+ *Driven by bench.py. bench_core MODULE MESH */
 #include "search/evaluate/walker.h"
 #include "search/tree/runner.h"
 
@@ -44,7 +44,8 @@ static int64_t thread_ns(void)
 }
 
 /* Random decisions from the start, one costed state each: what a search step pays. */
-static double evaluations_per_second(evaluator *ev, const action_list *actions, int64_t budget_ns, bool cost_each)
+static double evaluations_per_second(
+	evaluator *ev, const action_list *actions, int64_t budget_ns, bool cost_each)
 {
 	rng r;
 	cost c;
@@ -104,7 +105,8 @@ static void bench_costs(const problem *pb, const action_list *actions, int64_t b
 		lowering += lowered_at - start;
 		n++;
 	}
-	printf(",\"lowerings_per_second\":%.0f,\"simulations_per_second\":%.0f", (double)n * 1e9 / (double)lowering, (double)n * 1e9 / (double)simulating);
+	printf(",\"lowerings_per_second\":%.0f,\"simulations_per_second\":%.0f",
+		(double)n * 1e9 / (double)lowering, (double)n * 1e9 / (double)simulating);
 	free(at);
 	simulator_free(sim);
 	lowered_free(low);
@@ -128,11 +130,14 @@ static void bench_evaluator(const module *m, search_options *o, bool unfolded)
 	evaluator *ev = evaluator_new(&pb);
 	if (unfolded || pb.fold) {
 		actions_make(&pb, UINT32_MAX, NULL, &actions);
-		printf(",\"%s\":{\"problem_ns\":%lld,\"nodes\":%u,\"groups\":%u,\"actions\":%u", name, (long long)(ready - start),
-		       unfolded ? pb.p->nodes.n : pb.fold->p->nodes.n, pb.n_groups, actions.n);
+		printf(",\"%s\":{\"problem_ns\":%lld,\"nodes\":%u,\"groups\":%u,\"actions\":%u", name,
+			(long long)(ready - start), unfolded ? pb.p->nodes.n : pb.fold->p->nodes.n, pb.n_groups,
+			actions.n);
 		evaluations_per_second(ev, &actions, 500000000, true);
-		printf(",\"decisions_per_second\":%.0f", evaluations_per_second(ev, &actions, 500000000, false));
-		printf(",\"evaluations_per_second\":%.0f", evaluations_per_second(ev, &actions, 1500000000, true));
+		printf(",\"decisions_per_second\":%.0f",
+			evaluations_per_second(ev, &actions, 500000000, false));
+		printf(",\"evaluations_per_second\":%.0f",
+			evaluations_per_second(ev, &actions, 1500000000, true));
 		if (unfolded)
 			bench_costs(&pb, &actions, 1000000000);
 		evaluator_stats st = evaluator_statistics(ev);

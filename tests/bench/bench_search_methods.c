@@ -1,6 +1,6 @@
-/* Ways to search with the same evaluator, actions and budget, as JSON lines: one per method and seed, with the curve of best-so-far
- * costs. Every improvement is replayed, and replayed costs are what counts; replays are not part of the budget, as in the search.
- * Driven by methods.py.
+/* Ways to search with the same evaluator, actions and budget, as JSON lines: one per method and
+ *seed, with the curve of best-so-far costs. Every improvement is replayed, and replayed costs are
+ *what counts; replays are not part of the budget, as in the search. Driven by methods.py.
  *
  *	bench_search_methods MODULE MESH DEVICE METHOD EVALUATIONS FIRST_SEED SEEDS
  *
@@ -62,7 +62,8 @@ static void improve(contest *k, const plan *pl)
 	}
 }
 
-/* Costs the evaluator's state; true when it is a new one. A state met before counts as an evaluation too. */
+/* Costs the evaluator's state; true when it is a new one. A state met before counts as an
+ * evaluation too. */
 static bool judge(contest *k, cost *c)
 {
 	uint64_t hash = evaluator_hash(k->ev);
@@ -158,7 +159,9 @@ static void run_greedy(contest *k)
 /* Energy: the logarithm of what is minimised, with a step and a slope for memory over the limit. */
 static double energy(const contest *k, const cost *c)
 {
-	double over = c->peak_bytes > k->pb.memory_limit ? 2 + 4 * log((double)c->peak_bytes / (double)k->pb.memory_limit) : 0;
+	double over = c->peak_bytes > k->pb.memory_limit
+		? 2 + 4 * log((double)c->peak_bytes / (double)k->pb.memory_limit)
+		: 0;
 	return log((double)MAX(c->runtime_ns, 1)) + over;
 }
 
@@ -198,7 +201,8 @@ static void run_annealing(contest *k)
 		evaluator_run(k->ev, &k->now, NULL);
 		judge(k, &c);
 		double next = energy(k, &c);
-		if (next <= level || (double)rng_below(&k->random, 1 << 30) / (1 << 30) < exp((level - next) / heat)) {
+		if (next <= level ||
+			(double)rng_below(&k->random, 1 << 30) / (1 << 30) < exp((level - next) / heat)) {
 			*here = k->now;
 			level = next;
 		}
@@ -268,17 +272,21 @@ static void print_curve(const contest *k)
 {
 	printf(",\"curve\":[");
 	for (uint32_t i = 0; i < k->curve.n; i++)
-		printf("%s[%llu,%lld,%s]", i ? "," : "", (unsigned long long)k->curve.p[i].evaluation, (long long)k->curve.p[i].c.runtime_ns,
-		       k->curve.p[i].c.peak_bytes <= k->pb.memory_limit ? "true" : "false");
+		printf("%s[%llu,%lld,%s]", i ? "," : "", (unsigned long long)k->curve.p[i].evaluation,
+			(long long)k->curve.p[i].c.runtime_ns,
+			k->curve.p[i].c.peak_bytes <= k->pb.memory_limit ? "true" : "false");
 	printf("]}\n");
 	fflush(stdout);
 }
 
-static void print_head(const char *method, uint64_t seed, const cost *c, bool fits, uint64_t evaluations, uint64_t full, int64_t ns)
+static void print_head(const char *method, uint64_t seed, const cost *c, bool fits,
+	uint64_t evaluations, uint64_t full, int64_t ns)
 {
-	printf("{\"method\":\"%s\",\"seed\":%llu,\"runtime_ns\":%lld,\"peak_bytes\":%lld,\"fits\":%s,\"evaluations\":%llu,\"full\":%llu,\"seconds\":%.3f", method,
-	       (unsigned long long)seed, (long long)c->runtime_ns, (long long)c->peak_bytes, fits ? "true" : "false", (unsigned long long)evaluations,
-	       (unsigned long long)full, (double)ns / 1e9);
+	printf("{\"method\":\"%s\",\"seed\":%llu,\"runtime_ns\":%lld,\"peak_bytes\":%lld,\"fits\":%s,"
+		   "\"evaluations\":%llu,\"full\":%llu,\"seconds\":%.3f",
+		method, (unsigned long long)seed, (long long)c->runtime_ns, (long long)c->peak_bytes,
+		fits ? "true" : "false", (unsigned long long)evaluations, (unsigned long long)full,
+		(double)ns / 1e9);
 }
 
 static bool run_search(contest *k, const char *method, uint64_t seed)
@@ -330,7 +338,8 @@ static void run_method(contest *k, const char *method, uint64_t seed)
 		exit(64);
 	}
 	int64_t ns = clock_ns() - start;
-	print_head(method, seed, &k->best, k->best.peak_bytes <= k->pb.memory_limit, k->used, k->full, ns);
+	print_head(
+		method, seed, &k->best, k->best.peak_bytes <= k->pb.memory_limit, k->used, k->full, ns);
 	if (!strcmp(method, "exhaustive"))
 		printf(",\"complete\":%s", k->complete ? "true" : "false");
 	print_curve(k);
@@ -344,7 +353,8 @@ int main(int argc, char **argv)
 	device dev;
 	mesh_id mesh;
 	if (argc != 8) {
-		fprintf(stderr, "usage: bench_search_methods MODULE MESH DEVICE METHOD EVALUATIONS FIRST_SEED SEEDS\n");
+		fprintf(stderr,
+			"usage: bench_search_methods MODULE MESH DEVICE METHOD EVALUATIONS FIRST_SEED SEEDS\n");
 		return 64;
 	}
 	lower_register_passes();

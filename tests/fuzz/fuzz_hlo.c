@@ -1,5 +1,6 @@
-/* Any bytes as HLO text: accepted or reported, and what is accepted can be simulated. Built with libFuzzer by
- * `make fuzz`; with -DREPLAY it is a plain program that replays files (the corpus, in `make check`). */
+/* Any bytes as HLO text: accepted or reported, and what is accepted can be simulated. Built with
+ * libFuzzer by `make fuzz`; with -DREPLAY it is a plain program that replays files (the corpus, in
+ * `make check`). */
 #include "hlo/hlo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -39,7 +40,8 @@ static void print_again(const strbuf *text, hlo_form form, strbuf *out)
 	hlo_free(back);
 }
 
-/* What is printed reads back, in every form; printed twice, spaces as they may have been are gone, and it stays the same. */
+/* What is printed reads back, in every form; printed twice, spaces as they may have been are gone,
+ * and it stays the same. */
 static void print_all(const hlo_module *m)
 {
 	static const hlo_form forms[] = {HLO_AS_READ, HLO_SUGAR, HLO_GENERIC};

@@ -1,4 +1,5 @@
-/* Any bytes as a file of jobs, with and without a sweep and seeds: accepted, or told with a position inside of it. */
+/* Any bytes as a file of jobs, with and without a sweep and seeds: accepted, or told with a
+ * position inside of it. */
 #include "batch/batch.h"
 
 #include <stdlib.h>
@@ -21,8 +22,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (!b.faults.p[i].line || !b.faults.p[i].col || b.faults.p[i].line > size + 1)
 				abort();
 		for (uint32_t i = 0; i < b.jobs.n; i++)
-			if (b.jobs.p[i].same_as > i || !b.jobs.p[i].request[0] || b.jobs.p[i].first > i
-				|| (b.jobs.p[i].seeds && i - b.jobs.p[i].first != b.jobs.p[i].seed - b.jobs.p[b.jobs.p[i].first].seed))
+			if (b.jobs.p[i].same_as > i || !b.jobs.p[i].request[0] || b.jobs.p[i].first > i ||
+				(b.jobs.p[i].seeds &&
+					i - b.jobs.p[i].first != b.jobs.p[i].seed - b.jobs.p[b.jobs.p[i].first].seed))
 				abort();
 		batch_release(&b);
 	}

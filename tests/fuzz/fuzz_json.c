@@ -1,11 +1,13 @@
-/* Any bytes as a strategy document, a schedule, a mesh, a device profile and a sharding: accepted or reported. */
+/* Any bytes as a strategy document, a schedule, a mesh, a device profile and a sharding: accepted
+ * or reported. */
 #include "search/tree/runner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const text =
 	"module { func.func @main(%a: tensor<8x16xf32>, %b: tensor<16x4xf32>) -> tensor<8x4xf32> {\n"
-	"  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>\n"
+	"  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, "
+	"tensor<16x4xf32>) -> tensor<8x4xf32>\n"
 	"  return %0 : tensor<8x4xf32> } }\n";
 
 /* Tables and pictures of a tensor that mostly does not divide. */
@@ -53,7 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	diag_clear(&d);
 	(void)!device_parse(b.p, b.n, &own, &d);
 	diag_clear(&d);
-	if (mesh_parse_flag(m->shardings, "x=2,y=4", &spec.mesh, &d) != ST_OK || device_find("tpu-v5e", &dev, &d) != ST_OK)
+	if (mesh_parse_flag(m->shardings, "x=2,y=4", &spec.mesh, &d) != ST_OK ||
+		device_find("tpu-v5e", &dev, &d) != ST_OK)
 		abort();
 	(void)!sharding_from_json_text(m->shardings, spec.mesh, (str){b.p, b.n}, ID_NONE, &e->e, &d);
 	diag_clear(&d);
@@ -73,7 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint32_t n_specs;
 	bool tuple;
 	strbuf printed = {0};
-	if (notation_parse_tuple(m->shardings, NOTATION_GSPMD, spec.mesh, ranks, 1, (str){b.p, b.n}, specs, 4, &n_specs, &tuple, &d) == ST_OK)
+	if (notation_parse_tuple(m->shardings, NOTATION_GSPMD, spec.mesh, ranks, 1, (str){b.p, b.n},
+			specs, 4, &n_specs, &tuple, &d) == ST_OK)
 		for (int n = 0; n < NOTATION_COUNT; n++)
 			(void)!notation_print_tuple(m->shardings, (notation)n, specs, n_specs, &printed, &d);
 	for (int n = 0; n < NOTATION_COUNT; n++) {
@@ -81,18 +85,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		(void)!strategy_text_of((notation)n, b.p ? b.p : "", b.n, &printed, &d);
 	}
 	diag_clear(&d);
-	if (mindspore_mesh(m->shardings, (str){b.p, b.n}, &mesh, &d) == ST_OK && m->shardings->meshes.p[mesh].n_devices <= 64 &&
-	    notation_parse(m->shardings, NOTATION_MINDSPORE, mesh, 2, (str){b.p, b.n}, specs, &d) == ST_OK)
+	if (mindspore_mesh(m->shardings, (str){b.p, b.n}, &mesh, &d) == ST_OK &&
+		m->shardings->meshes.p[mesh].n_devices <= 64 &&
+		notation_parse(m->shardings, NOTATION_MINDSPORE, mesh, 2, (str){b.p, b.n}, specs, &d) ==
+			ST_OK)
 		draw(m->shardings, specs, CUT_ROUND_UP, &printed);
 	for (int n = 0; n < NOTATION_COUNT; n++) {
 		diag_clear(&d);
-		if (notation_parse(m->shardings, (notation)n, spec.mesh, 2, (str){b.p, b.n}, specs, &d) == ST_OK)
+		if (notation_parse(m->shardings, (notation)n, spec.mesh, 2, (str){b.p, b.n}, specs, &d) ==
+			ST_OK)
 			draw(m->shardings, specs, notation_cut((notation)n), &printed);
 	}
 	diag_clear(&d);
 	strbuf_release(&printed);
 	free(specs);
-	search_options o = {.mesh = spec.mesh, .device = &dev, .schedule_json = b.p, .evaluations = 5, .threads = 1};
+	search_options o = {
+		.mesh = spec.mesh, .device = &dev, .schedule_json = b.p, .evaluations = 5, .threads = 1};
 	search_result r;
 	if (search_run(m, &o, &r, &d) == ST_OK)
 		search_result_release(&r);

@@ -1,5 +1,6 @@
-/* Any bytes as a module: accepted or reported, and what is accepted survives every stage. Built with libFuzzer by
- * `make fuzz`; with -DREPLAY it is a plain program that replays files (the corpus, in `make check`). */
+/* Any bytes as a module: accepted or reported, and what is accepted survives every stage. Built
+ * with libFuzzer by `make fuzz`; with -DREPLAY it is a plain program that replays files (the
+ * corpus, in `make check`). */
 #include "search/search.h"
 #include "tests/fuzz/mutate.h"
 
@@ -10,7 +11,8 @@ static void plan_it(module *m)
 	diag d = {0};
 	device dev;
 	mesh_id mesh;
-	if (device_find("tpu-v5e", &dev, &d) != ST_OK || mesh_parse_flag(m->shardings, "x=2,y=4", &mesh, &d) != ST_OK)
+	if (device_find("tpu-v5e", &dev, &d) != ST_OK ||
+		mesh_parse_flag(m->shardings, "x=2,y=4", &mesh, &d) != ST_OK)
 		abort();
 	search_options o = {.mesh = mesh, .device = &dev, .evaluations = 12, .seed = 1, .threads = 1};
 	search_result r;
@@ -24,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	diag d = {0};
 	if (size > 1 << 17)
 		return 0;
-	if (module_read((const char *)data, size, "fuzz", &(read_options){.max_bytes = 1 << 20}, &m, &d) != ST_OK) {
+	if (module_read((const char *)data, size, "fuzz", &(read_options){.max_bytes = 1 << 20}, &m,
+			&d) != ST_OK) {
 		if (!d.msg[0])
 			abort(); /* an error without a word */
 		return 0;

@@ -1,5 +1,5 @@
-/* Passes on any module: the first byte picks a pipeline, the rest is text. What the passes leave is a valid module, whose
- * print reads back. */
+/* Passes on any module: the first byte picks a pipeline, the rest is text. What the passes leave is
+ * a valid module, whose print reads back. */
 #include "lower/lower.h"
 #include "propagate/passes.h"
 #include "sbp/sbp.h"
@@ -10,10 +10,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const char *const pipelines[] = {
 	"",
 	"sdy-propagation-pipeline",
-	"inline,symbol-dce,sdy-propagation-pipeline,func.func(sdy-insert-explicit-reshards{enable-full-version=true}),func.func(sdy-reshard-to-collectives)",
+	"inline,symbol-dce,sdy-propagation-pipeline,func.func(sdy-insert-explicit-reshards{enable-full-"
+	"version=true}),func.func(sdy-reshard-to-collectives)",
 	"sdy-propagation-pipeline,func.func(sdy-insert-explicit-reshards)",
 	"func.func(sdy-populate-op-sharding-rules),sdy-basic-propagate",
-	"func.func(sdy-populate-op-sharding-rules{conservative-propagation=true}),sdy-aggressive-propagate",
+	"func.func(sdy-populate-op-sharding-rules{conservative-propagation=true}),sdy-aggressive-"
+	"propagate",
 	"sdy-add-data-flow-edges,sdy-user-priority-propagate,sdy-sink-data-flow-edges",
 	"func.func(sdy-apply-sharding-constraints),sdy-op-priority-propagate,sdy-close-shardings",
 	"inline,symbol-dce,sbp-infer",
@@ -39,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		module *again = NULL;
 		module_print(m, NULL, &text);
 		diag_clear(&d);
-		if (module_verify(m, &d) != ST_OK || module_read(text.p, text.n, "printed", NULL, &again, &d) != ST_OK) {
+		if (module_verify(m, &d) != ST_OK ||
+			module_read(text.p, text.n, "printed", NULL, &again, &d) != ST_OK) {
 			diag_print(&d, stderr);
 			abort();
 		}

@@ -1,8 +1,10 @@
-/* Memory that runs out inside a call: every STRIDE-th allocation of a whole run (reading and searching) fails in turn, and so do all after it, or
- * it alone. Each run ends with SW_ERROR_MEMORY or with the answer of a run in which nothing failed, and leaves as many blocks as it found.
- * So do compressed files, every allocation of reading them, which leave no descriptor either.
+/* Memory that runs out inside a call: every STRIDE-th allocation of a whole run (reading and
+ * searching) fails in turn, and so do all after it, or it alone. Each run ends with SW_ERROR_MEMORY
+ * or with the answer of a run in which nothing failed, and leaves as many blocks as it found. So do
+ * compressed files, every allocation of reading them, which leave no descriptor either.
  *
- * malloc is this program's, for the libraries below, too. STRIDE=1 takes every allocation; the default a few seconds. */
+ * malloc is this program's, for the libraries below, too. STRIDE=1 takes every allocation; the
+ * default a few seconds. */
 #define _POSIX_C_SOURCE 200809L
 #include "shardwright.h"
 
@@ -13,15 +15,19 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* have a malloc of their own: what the library itself calls is wrapped when this is linked */
+#if defined(__SANITIZE_ADDRESS__) || \
+	defined(__SANITIZE_THREAD__) /* have a malloc of their own: what the library itself calls is \
+                                    wrapped when this is linked */
 #define OURS(name) __wrap_##name
 #define THEIRS(name) __real_##name
-void *OURS(malloc)(size_t), *OURS(calloc)(size_t, size_t), *OURS(realloc)(void *, size_t), OURS(free)(void *);
+void *OURS(malloc)(size_t), *OURS(calloc)(size_t, size_t), *OURS(realloc)(void *, size_t),
+	OURS(free)(void *);
 #else /* glibc's has these names besides */
 #define OURS(name) name
 #define THEIRS(name) __libc_##name
 #endif
-void *THEIRS(malloc)(size_t), *THEIRS(calloc)(size_t, size_t), *THEIRS(realloc)(void *, size_t), THEIRS(free)(void *);
+void *THEIRS(malloc)(size_t), *THEIRS(calloc)(size_t, size_t), *THEIRS(realloc)(void *, size_t),
+	THEIRS(free)(void *);
 static atomic_long allocations, live, fails_at, fails_until;
 
 static int fails(void)
@@ -38,7 +44,10 @@ static void *counted(void *p)
 }
 
 void *OURS(malloc)(size_t n) { return fails() ? NULL : counted(THEIRS(malloc)(n)); }
-void *OURS(calloc)(size_t n, size_t size) { return fails() ? NULL : counted(THEIRS(calloc)(n, size)); }
+void *OURS(calloc)(size_t n, size_t size)
+{
+	return fails() ? NULL : counted(THEIRS(calloc)(n, size));
+}
 void *OURS(realloc)(void *p, size_t n)
 {
 	if (fails())
@@ -62,11 +71,14 @@ static void fail_no_more(void) { fail(0, 0); }
 
 static const char text[] =
 	"module @jit_f {\n"
-	"  func.func public @main(%arg0: tensor<512x1024xf32> loc(\"params['w1']\"), %arg1: tensor<1024x512xf32> loc(\"params['w2']\"), "
+	"  func.func public @main(%arg0: tensor<512x1024xf32> loc(\"params['w1']\"), %arg1: "
+	"tensor<1024x512xf32> loc(\"params['w2']\"), "
 	"%arg2: tensor<256x512xf32> loc(\"batch['x']\")) -> tensor<256x512xf32> {\n"
-	"    %0 = stablehlo.dot_general %arg2, %arg0, contracting_dims = [1] x [0] : (tensor<256x512xf32>, tensor<512x1024xf32>) -> tensor<256x1024xf32>\n"
+	"    %0 = stablehlo.dot_general %arg2, %arg0, contracting_dims = [1] x [0] : "
+	"(tensor<256x512xf32>, tensor<512x1024xf32>) -> tensor<256x1024xf32>\n"
 	"    %1 = stablehlo.tanh %0 : tensor<256x1024xf32>\n"
-	"    %2 = stablehlo.dot_general %1, %arg1, contracting_dims = [1] x [0] : (tensor<256x1024xf32>, tensor<1024x512xf32>) -> tensor<256x512xf32>\n"
+	"    %2 = stablehlo.dot_general %1, %arg1, contracting_dims = [1] x [0] : "
+	"(tensor<256x1024xf32>, tensor<1024x512xf32>) -> tensor<256x512xf32>\n"
 	"    return %2 : tensor<256x512xf32>\n"
 	"  }\n"
 	"}\n";
@@ -123,12 +135,14 @@ static outcome read_and_search(unsigned threads)
 
 static int wrong(const char *how, long at, const outcome *o, const outcome *want, long left)
 {
-	int ok = o->code ? o->code == SW_ERROR_MEMORY && !strcmp(o->message, "out of memory") : o->runtime_ns == want->runtime_ns && o->peak_bytes == want->peak_bytes;
+	int ok = o->code ? o->code == SW_ERROR_MEMORY && !strcmp(o->message, "out of memory")
+					 : o->runtime_ns == want->runtime_ns && o->peak_bytes == want->peak_bytes;
 	ok = ok && (!o->again || o->again == want->runtime_ns);
 	if (ok && left == 0)
 		return 0;
-	fprintf(stderr, "memory: %s at allocation %ld: code %d (%s), %lld ns, then %lld ns, %ld blocks left\n", how, at, o->code, o->message,
-		(long long)o->runtime_ns, (long long)o->again, left);
+	fprintf(stderr,
+		"memory: %s at allocation %ld: code %d (%s), %lld ns, then %lld ns, %ld blocks left\n", how,
+		at, o->code, o->message, (long long)o->runtime_ns, (long long)o->again, left);
 	return 1;
 }
 
@@ -165,7 +179,8 @@ static long check_file(const char *path)
 			fail(at, alone ? at + 1 : INT32_MAX);
 			outcome o = read_file(path);
 			fail_no_more();
-			bad += wrong(path, at, &o, &want, atomic_load(&live) - before + next_descriptor() - descriptor);
+			bad += wrong(
+				path, at, &o, &want, atomic_load(&live) - before + next_descriptor() - descriptor);
 		}
 	printf("memory: %s, %ld allocations.\n", path, n);
 	return bad;
@@ -209,11 +224,13 @@ int main(void)
 				fail(at, alone ? at + 1 : INT32_MAX);
 				outcome o = read_and_search(threads);
 				fail_no_more();
-				bad += wrong(alone ? "one failure" : "failures from on", at, &o, &want, atomic_load(&live) - before);
+				bad += wrong(alone ? "one failure" : "failures from on", at, &o, &want,
+					atomic_load(&live) - before);
 				errors += o.code == SW_ERROR_MEMORY;
 				runs++;
 			}
-		printf("memory: %u thread%s, %ld allocations, every %ld.\n", threads, threads > 1 ? "s" : "", n, stride);
+		printf("memory: %u thread%s, %ld allocations, every %ld.\n", threads,
+			threads > 1 ? "s" : "", n, stride);
 	}
 	if (!errors) {
 		fprintf(stderr, "memory: no run was out of memory: the test looks at the wrong place\n");

@@ -1,4 +1,5 @@
-/* A program that has functions of the names that the library uses inside, for itself: it links, and nobody calls the other's. */
+/* A program that has functions of the names that the library uses inside, for itself: it links, and
+ * nobody calls the other's. */
 #include "shardwright.h"
 
 #include <stdio.h>
@@ -6,12 +7,12 @@
 #include <string.h>
 
 static int called;
-#define OURS(name)                                                                                                 \
-	void *name(void);                                                                                          \
-	void *name(void)                                                                                           \
-	{                                                                                                          \
-		called++;                                                                                          \
-		return NULL;                                                                                       \
+#define OURS(name) \
+	void *name(void); \
+	void *name(void) \
+	{ \
+		called++; \
+		return NULL; \
 	}
 OURS(xmalloc)
 OURS(xcalloc)
@@ -31,9 +32,11 @@ OURS(status_name)
 
 int main(void)
 {
-	static const char text[] = "func.func @main(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>) -> tensor<64x64xf32> {\n"
-				   "  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<64x32xf32>, tensor<32x64xf32>) -> tensor<64x64xf32>\n"
-				   "  return %0 : tensor<64x64xf32>\n}\n";
+	static const char text[] =
+		"func.func @main(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>) -> tensor<64x64xf32> {\n"
+		"  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<64x32xf32>, "
+		"tensor<32x64xf32>) -> tensor<64x64xf32>\n"
+		"  return %0 : tensor<64x64xf32>\n}\n";
 	sw_error err = {0};
 	sw_module *m = sw_module_parse(text, strlen(text), "names.mlir", &err);
 	sw_options o = sw_default_options();

@@ -1,4 +1,5 @@
-/* Preloaded into a daemon: makes calls fail while a file of that name lies in the folder FAULTS names.
+/* Preloaded into a daemon: makes calls fail while a file of that name lies in the folder FAULTS
+ * names.
  *   fork    EAGAIN, as at the limit of processes
  *   pread   EIO, for files whose name ends in shardwright.db or shardwright.db-wal
  *   open    EMFILE, for the database

@@ -1,5 +1,6 @@
-/* Preloaded into a daemon: taking a descriptor out of an epoll set takes long, longest for threads. Holds the windows open that are
- * there between libmicrohttpd's thread and the one that stops it. */
+/* Preloaded into a daemon: taking a descriptor out of an epoll set takes long, longest for threads.
+ * Holds the windows open that are there between libmicrohttpd's thread and the one that stops it.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sys/epoll.h>

@@ -1,4 +1,5 @@
-/* Runs pass pipelines on the modules of a pipe, one process for many: what the comparison with jaxlib talks to.
+/* Runs pass pipelines on the modules of a pipe, one process for many: what the comparison with
+ * jaxlib talks to.
  *
  *   request := bytes " " pipeline "\n" module       (bytes: length of the module's text)
  *   answer  := status " " bytes "\n" text           (status 0: the module after the passes; else the error) */

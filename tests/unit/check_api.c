@@ -1,4 +1,5 @@
-/* include/shardwright.h as an embedding program uses it: what it asks for is kept, and its mistakes are told. */
+/* include/shardwright.h as an embedding program uses it: what it asks for is kept, and its mistakes
+ * are told. */
 #include "include/shardwright.h"
 #include "tests/unit/run_suite.h"
 
@@ -7,11 +8,14 @@
 
 static const char *const two_matmuls =
 	"module @jit_f {\n"
-	"  func.func public @main(%arg0: tensor<512x1024xf32> loc(\"params['w1']\"), %arg1: tensor<1024x512xf32> loc(\"params['w2']\"), "
+	"  func.func public @main(%arg0: tensor<512x1024xf32> loc(\"params['w1']\"), %arg1: "
+	"tensor<1024x512xf32> loc(\"params['w2']\"), "
 	"%arg2: tensor<256x512xf32> loc(\"batch['x']\")) -> tensor<256x512xf32> {\n"
-	"    %0 = stablehlo.dot_general %arg2, %arg0, contracting_dims = [1] x [0] : (tensor<256x512xf32>, tensor<512x1024xf32>) -> tensor<256x1024xf32>\n"
+	"    %0 = stablehlo.dot_general %arg2, %arg0, contracting_dims = [1] x [0] : "
+	"(tensor<256x512xf32>, tensor<512x1024xf32>) -> tensor<256x1024xf32>\n"
 	"    %1 = stablehlo.tanh %0 : tensor<256x1024xf32>\n"
-	"    %2 = stablehlo.dot_general %1, %arg1, contracting_dims = [1] x [0] : (tensor<256x1024xf32>, tensor<1024x512xf32>) -> tensor<256x512xf32>\n"
+	"    %2 = stablehlo.dot_general %1, %arg1, contracting_dims = [1] x [0] : "
+	"(tensor<256x1024xf32>, tensor<1024x512xf32>) -> tensor<256x512xf32>\n"
 	"    return %2 : tensor<256x512xf32>\n"
 	"  }\n"
 	"}\n";
@@ -49,11 +53,14 @@ START_TEST(wishes_are_kept)
 	o.n_groups = 1;
 	sw_plan *p = sw_search(m, &o, &err);
 	ck_assert_msg(p != NULL, "%s", err.message);
-	/* of the three arguments the first is pinned, the last is kept off the axis on its first dimension */
+	/* of the three arguments the first is pinned, the last is kept off the axis on its first
+	 * dimension */
 	const char *main = strstr(sw_plan_mlir(p), "%arg0"), *batch = strstr(main, "%arg2");
-	ck_assert(main && batch && strstr(main, "[{}, {\"model\"}]") && strstr(main, "[{}, {\"model\"}]") < batch);
+	ck_assert(main && batch && strstr(main, "[{}, {\"model\"}]") &&
+		strstr(main, "[{}, {\"model\"}]") < batch);
 	ck_assert(strncmp(strchr(batch, '[') ? strchr(batch, '[') : "", "[{\"data\"", 9));
-	ck_assert(strstr(sw_plan_json(p), "\"groups\":[{\"glob\":\"batch*\",\"members\":[2]}]") != NULL);
+	ck_assert(
+		strstr(sw_plan_json(p), "\"groups\":[{\"glob\":\"batch*\",\"members\":[2]}]") != NULL);
 	sw_options again = options();
 	sw_baseline mine = {"mine", sw_plan_json(p), strlen(sw_plan_json(p))};
 	again.baselines = &mine;
@@ -61,7 +68,8 @@ START_TEST(wishes_are_kept)
 	again.evaluations = 1;
 	sw_plan *q = sw_search(m, &again, &err);
 	ck_assert_msg(q != NULL, "%s", err.message);
-	ck_assert(sw_plan_runtime_ns(q) <= sw_plan_runtime_ns(p) && strstr(sw_plan_json(q), "\"mine\""));
+	ck_assert(
+		sw_plan_runtime_ns(q) <= sw_plan_runtime_ns(p) && strstr(sw_plan_json(q), "\"mine\""));
 	sw_plan_free(q);
 	sw_plan_free(p);
 	sw_module_free(m);
@@ -82,7 +90,8 @@ START_TEST(ways_to_apply)
 		sw_plan *p = sw_search(m, &o, &err);
 		ck_assert_msg(p != NULL, "%s", err.message);
 		ck_assert_int_eq(strstr(sw_plan_mlir(p), "sdy.manual_computation") != NULL, cases[i].exact);
-		ck_assert(strstr(sw_plan_json(p), cases[i].exact ? "\"apply\":\"exact\"" : "\"apply\":\"annotate\""));
+		ck_assert(strstr(
+			sw_plan_json(p), cases[i].exact ? "\"apply\":\"exact\"" : "\"apply\":\"annotate\""));
 		sw_plan_free(p);
 	}
 	sw_error err = {0};
@@ -98,7 +107,8 @@ START_TEST(mistakes_are_told)
 	sw_error err = {0};
 	sw_module *m = parsed();
 	sw_options o = options();
-	sw_pin pins[] = {{"params['w1']", "[[],[\"model\"]]"}, {"params*", "[[\"model\"],[]]"}, {"nothing*", "[[],[]]"}};
+	sw_pin pins[] = {{"params['w1']", "[[],[\"model\"]]"}, {"params*", "[[\"model\"],[]]"},
+		{"nothing*", "[[],[]]"}};
 	o.pins = pins;
 	o.n_pins = 2;
 	ck_assert(!sw_search(m, &o, &err) && err.code == 1 && strstr(err.message, "contradict"));

@@ -1,5 +1,5 @@
-/* The algebra on axis references against a model: an axis is written as a chain of prime digits, a reference is the set
- * of digits it covers, and every helper becomes an operation on such sets. */
+/* The algebra on axis references against a model: an axis is written as a chain of prime digits, a
+ * reference is the set of digits it covers, and every helper becomes an operation on such sets. */
 #include "ir/ir.h"
 #include "tests/unit/run_suite.h"
 
@@ -47,7 +47,8 @@ static int place(const struct chain *c, int64_t divisor)
 	return -1;
 }
 
-/* Digits of a reference as bits, major digit lowest; false when an end of it is not in the chain. */
+/* Digits of a reference as bits, major digit lowest; false when an end of it is not in the chain.
+ */
 static bool digits_of(const struct chain *c, axis_ref a, uint32_t *out)
 {
 	int from = place(c, axis_pre(a)), to = place(c, axis_next_pre(a));
@@ -158,8 +159,10 @@ END_TEST
 START_TEST(different_axes_and_size_one)
 {
 	axis_ref a = axis_make(0, 1, 4), b = axis_make(1, 1, 4), one = axis_make(2, 1, 1), out;
-	ck_assert(!axis_overlaps(a, b) && axis_can_coexist(a, b) && !axis_contains(a, b) && !axis_is_prefix(a, b));
-	ck_assert(!axis_can_merge(a, b) && !axis_overlap(a, b, &out) && !axis_common_prefix(a, b, &out));
+	ck_assert(!axis_overlaps(a, b) && axis_can_coexist(a, b) && !axis_contains(a, b) &&
+		!axis_is_prefix(a, b));
+	ck_assert(
+		!axis_can_merge(a, b) && !axis_overlap(a, b, &out) && !axis_common_prefix(a, b, &out));
 	ck_assert(axis_prefix_without_overlap(a, b, &out) && out == a);
 	ck_assert(axis_suffix_without_overlap(a, b, &out) && out == a);
 	ck_assert(axis_overlaps(one, one) && !axis_can_merge(one, one) && !axis_overlaps(one, a));
@@ -214,11 +217,13 @@ START_TEST(prefixes_of_lists)
 	uint32_t n = all_lists(lists, ROOM), counts[3] = {0};
 	for (uint32_t x = 0; x < n; x++)
 		for (uint32_t y = 0; y < n; y++) {
-			uint32_t a[8], b[8], na = expand(axes_of(&lists[x]), a), nb = expand(axes_of(&lists[y]), b);
+			uint32_t a[8], b[8], na = expand(axes_of(&lists[x]), a),
+								 nb = expand(axes_of(&lists[y]), b);
 			bool prefix = na <= nb && memcmp(a, b, na * sizeof *a) == 0;
 			prefix_status want = !prefix ? PREFIX_NOT : na == nb ? PREFIX_EQUAL : PREFIX_STRICT;
 			ck_assert_int_eq(axes_prefix(axes_of(&lists[x]), axes_of(&lists[y])), want);
-			ck_assert_int_eq(axes_equal(axes_of(&lists[x]), axes_of(&lists[y])), want == PREFIX_EQUAL);
+			ck_assert_int_eq(
+				axes_equal(axes_of(&lists[x]), axes_of(&lists[y])), want == PREFIX_EQUAL);
 			counts[want]++;
 		}
 	ck_assert_uint_eq(counts[PREFIX_EQUAL], n);
@@ -249,7 +254,8 @@ START_TEST(sorting_and_merging_keeps_digits)
 		ck_assert_uint_eq(na, nb);
 		ck_assert(memcmp(a, b, na * sizeof *a) == 0);
 		for (uint32_t i = 1; i < sorted.n; i++)
-			ck_assert(sorted.a[i - 1] < sorted.a[i] && !axis_can_merge(sorted.a[i - 1], sorted.a[i]));
+			ck_assert(
+				sorted.a[i - 1] < sorted.a[i] && !axis_can_merge(sorted.a[i - 1], sorted.a[i]));
 		ck_assert_int_eq(axes_product(axes_of(&sorted)), axes_product(axes_of(&lists[x])));
 		merged += sorted.n < lists[x].n;
 	}
@@ -260,7 +266,8 @@ END_TEST
 
 START_TEST(products)
 {
-	axes_buf l = {{axis_make(0, 1, 1 << 24), axis_make(1, 1, 1 << 24), axis_make(2, 1, 1 << 24)}, 3};
+	axes_buf l = {
+		{axis_make(0, 1, 1 << 24), axis_make(1, 1, 1 << 24), axis_make(2, 1, 1 << 24)}, 3};
 	ck_assert_int_eq(axes_product(axes_of(&l)), INT64_MAX);
 	l.n = 1;
 	ck_assert_int_eq(axes_product(axes_of(&l)), 1 << 24);

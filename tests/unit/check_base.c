@@ -66,20 +66,33 @@ START_TEST(globs_and_sizes)
 		const char *pattern, *text;
 		bool match;
 	} globs[] = {
-		{"params*", "params['w1']", true}, {"*", "", true}, {"?", "", false}, {"a?c", "abc", true}, {"a*c", "abcbc", true}, {"a*c", "abcb", false},
-		{"*['w1']", "params['w1']", true}, {"[ab]", "a", false}, {"**x**", "zzxzz", true}, {"", "a", false}, {"batch*y*", "batch['x']", false},
+		{"params*", "params['w1']", true},
+		{"*", "", true},
+		{"?", "", false},
+		{"a?c", "abc", true},
+		{"a*c", "abcbc", true},
+		{"a*c", "abcb", false},
+		{"*['w1']", "params['w1']", true},
+		{"[ab]", "a", false},
+		{"**x**", "zzxzz", true},
+		{"", "a", false},
+		{"batch*y*", "batch['x']", false},
 	};
 	for (size_t i = 0; i < COUNT_OF(globs); i++)
-		ck_assert_msg(glob_match(globs[i].pattern, str_of(globs[i].text)) == globs[i].match, "%s on %s", globs[i].pattern, globs[i].text);
+		ck_assert_msg(glob_match(globs[i].pattern, str_of(globs[i].text)) == globs[i].match,
+			"%s on %s", globs[i].pattern, globs[i].text);
 	static const struct {
 		const char *text;
 		int64_t bytes; /* -1: refused */
-	} sizes[] = {{"16GiB", 16ll << 30}, {"300GB", 300000000000}, {"1.5KiB", 1536}, {"7", 7}, {"0B", 0}, {"", -1}, {"GiB", -1}, {"16 GiB", 16ll << 30}, {"16  GiB", -1}, {"16 ", -1}, {" 16", -1},
-		     {"-1", -1}, {"1e9", -1}, {"99999999999TiB", -1}, {"16gib", -1}, {"1.5.5GB", -1}};
+	} sizes[] = {{"16GiB", 16ll << 30}, {"300GB", 300000000000}, {"1.5KiB", 1536}, {"7", 7},
+		{"0B", 0}, {"", -1}, {"GiB", -1}, {"16 GiB", 16ll << 30}, {"16  GiB", -1}, {"16 ", -1},
+		{" 16", -1}, {"-1", -1}, {"1e9", -1}, {"99999999999TiB", -1}, {"16gib", -1},
+		{"1.5.5GB", -1}};
 	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
 		int64_t out;
 		bool ok = size_parse(str_of(sizes[i].text), &out);
-		ck_assert_msg(ok == (sizes[i].bytes >= 0) && (!ok || out == sizes[i].bytes), "%s", sizes[i].text);
+		ck_assert_msg(
+			ok == (sizes[i].bytes >= 0) && (!ok || out == sizes[i].bytes), "%s", sizes[i].text);
 	}
 	int64_t n;
 	ck_assert(str_to_i64(STR("9223372036854775807"), &n) && n == INT64_MAX);
@@ -203,7 +216,8 @@ START_TEST(files)
 	strbuf_release(&text);
 	char name[72];
 	sha256_name("abc", 3, name);
-	ck_assert_str_eq(name, "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	ck_assert_str_eq(
+		name, "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 END_TEST
 
@@ -233,7 +247,8 @@ static void run_out_inside(void *whole)
 	memory_out();
 }
 
-/* What is pushed is undone, last first, and what was popped is not; an inner guard does not end an outer one. */
+/* What is pushed is undone, last first, and what was popped is not; an inner guard does not end an
+ * outer one. */
 START_TEST(memory_that_runs_out)
 {
 	bool went_on = false;
@@ -247,10 +262,7 @@ START_TEST(memory_that_runs_out)
 END_TEST
 
 /* Without a guard the program ends. */
-START_TEST(memory_out_is_the_end)
-{
-	memory_out();
-}
+START_TEST(memory_out_is_the_end) { memory_out(); }
 END_TEST
 
 int main(void)

@@ -1,11 +1,12 @@
-/* Bounds: no state costs less than what is said of it, nor does any state that further decisions make of it. */
+/* Bounds: no state costs less than what is said of it, nor does any state that further decisions
+ * make of it. */
 #include "tests/unit/problem_fixture.h"
 #include "tests/unit/run_suite.h"
 
 enum { MOST_DECISIONS = 7 };
 
-/* Paths of random decisions: every state against its own bound and those of all states before it. Gives the largest part of a
- * state's run time that its bound saw, in percent. */
+/* Paths of random decisions: every state against its own bound and those of all states before it.
+ * Gives the largest part of a state's run time that its bound saw, in percent. */
 static int64_t walk(fixture *f, uint64_t seed, uint32_t paths)
 {
 	rng r;
@@ -43,7 +44,7 @@ static const struct row {
 	{"mlp", "tpu-v5e", "data=4,model=4", 60, 10},
 	{"transformer_4", "a100", "data=4,model=4", 15, 60},
 	{"transformer_32", "tpu-v5p", "data=2,seq=2,model=4", 15, 40}, /* folded */
-	{"transformer_scan", "h100", "data=16,model=16", 20, 40}, /* loops */
+	{"transformer_scan", "h100", "data=16,model=16", 20, 40},      /* loops */
 	{"moe", "h100", "data=4,model=4", 15, 30},
 	{"convnet", "tpu-v5p", "replica=2,data=2,model=4", 25, 10},
 	{"decode", "tpu-v5e", "data=4,model=4", 25, 1},
@@ -63,7 +64,8 @@ START_TEST(nothing_costs_less)
 }
 END_TEST
 
-/* Decisions that keep an argument whole, and the axes it has, take away what can still be divided. */
+/* Decisions that keep an argument whole, and the axes it has, take away what can still be divided.
+ */
 START_TEST(what_is_decided_counts)
 {
 	fixture f;

@@ -1,4 +1,5 @@
-/* Costs by state: what one evaluator has costed, others need not, whatever decisions led them there. */
+/* Costs by state: what one evaluator has costed, others need not, whatever decisions led them
+ * there. */
 #include "tests/unit/problem_fixture.h"
 #include "tests/unit/run_suite.h"
 
@@ -30,7 +31,8 @@ START_TEST(evaluators_share)
 		cost a, b;
 		for (uint32_t i = 0; i < 2; i++) {
 			ck_assert(evaluator_decide(first, action_of_role(&f.pb, ROLE_ACTION_DATA_PARALLEL, i)));
-			ck_assert(evaluator_decide(second, action_of_role(&f.pb, ROLE_ACTION_DATA_PARALLEL, i)));
+			ck_assert(
+				evaluator_decide(second, action_of_role(&f.pb, ROLE_ACTION_DATA_PARALLEL, i)));
 			if (i == 0)
 				continue;
 			evaluator_cost(first, &a);

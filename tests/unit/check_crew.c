@@ -1,4 +1,5 @@
-/* Evaluators side by side: what is costed and what counts as an evaluation is the same for any number of them. */
+/* Evaluators side by side: what is costed and what counts as an evaluation is the same for any
+ * number of them. */
 #include "tests/unit/problem_fixture.h"
 #include "tests/unit/run_suite.h"
 
@@ -51,7 +52,8 @@ static void list_plans(const fixture *f, plan *out, uint32_t n, uint64_t seed)
 }
 
 /* States among the first n plans, and what they cost, one after the other. */
-static uint32_t cost_alone(const fixture *f, plan *plans, uint32_t n, cost *costs, uint32_t *first_states)
+static uint32_t cost_alone(
+	const fixture *f, plan *plans, uint32_t n, cost *costs, uint32_t *first_states)
 {
 	evaluator *ev = evaluator_new(&f->pb);
 	uint64_t seen[PLANS];
@@ -85,7 +87,8 @@ START_TEST(plans_count_once)
 		for (uint64_t budget = 0; budget <= distinct + 1; budget += 1 + budget / 4) {
 			side s = open_side(&f, threads, never);
 			memcpy(own, plans, PLANS * sizeof *own);
-			ck_assert_uint_eq(crew_cost(s.crew, own, PLANS, budget, costs), MIN(budget, (uint64_t)distinct));
+			ck_assert_uint_eq(
+				crew_cost(s.crew, own, PLANS, budget, costs), MIN(budget, (uint64_t)distinct));
 			bool over = false;
 			for (uint32_t i = 0; i < PLANS; i++) { /* up to where the budget ends */
 				ck_assert(!over || !is_costed(&costs[i]));

@@ -12,12 +12,13 @@ static status read_donation(const char *text, donation *out, diag *d)
 
 START_TEST(test_attributes)
 {
-	static const char text[] =
-		"func.func public @main(%arg0: tensor<4xf32> {tf.aliasing_output = 1 : i32}, %arg1: tensor<4xf32> {jax.buffer_donor = true},\n"
-		"    %arg2: tensor<4xf32>, %arg3: tensor<8xf32> {jax.buffer_donor = false}) -> (tensor<4xf32>, tensor<4xf32>) {\n"
-		"  %0 = stablehlo.add %arg0, %arg1 : tensor<4xf32>\n"
-		"  return %0, %arg2 : tensor<4xf32>, tensor<4xf32>\n"
-		"}\n";
+	static const char text[] = "func.func public @main(%arg0: tensor<4xf32> {tf.aliasing_output = "
+							   "1 : i32}, %arg1: tensor<4xf32> {jax.buffer_donor = true},\n"
+							   "    %arg2: tensor<4xf32>, %arg3: tensor<8xf32> {jax.buffer_donor = "
+							   "false}) -> (tensor<4xf32>, tensor<4xf32>) {\n"
+							   "  %0 = stablehlo.add %arg0, %arg1 : tensor<4xf32>\n"
+							   "  return %0, %arg2 : tensor<4xf32>, tensor<4xf32>\n"
+							   "}\n";
 	donation dn;
 	diag d = {0};
 	ck_assert_msg(read_donation(text, &dn, &d) == ST_OK, "%s", d.msg);
@@ -33,9 +34,12 @@ END_TEST
 START_TEST(test_errors)
 {
 	static const char *const texts[] = {
-		"func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n",
-		"func.func @main(%a: tensor<4xf32> {tf.aliasing_output = -1 : i32}) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n",
-		("func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %b: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {\n"
+		"func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> tensor<4xf32> {\n  "
+		"return %a : tensor<4xf32>\n}\n",
+		"func.func @main(%a: tensor<4xf32> {tf.aliasing_output = -1 : i32}) -> tensor<4xf32> {\n  "
+		"return %a : tensor<4xf32>\n}\n",
+		("func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %b: tensor<4xf32> "
+		 "{tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {\n"
 		 "  return %a : tensor<4xf32>\n}\n"),
 	};
 	for (size_t i = 0; i < COUNT_OF(texts); i++) {
@@ -53,9 +57,12 @@ START_TEST(test_sizes)
 {
 	fix f;
 	fix_init(&f, "h100", "x=4");
-	type_id a = fix_type(&f, ELEM_F32, 1, 256), b = fix_type(&f, ELEM_F32, 1, 512), c = fix_type(&f, ELEM_BF16, 1, 512);
-	lval_id v[6] = {fix_arg(&f, a), fix_arg(&f, a), fix_arg(&f, a), fix_arg(&f, b), fix_arg(&f, c), fix_arg(&f, b)};
-	lval_id r0 = fix_op(&f, OP_NEGATE, a, 1, v[0]), r1 = fix_op(&f, OP_NEGATE, a, 1, v[1]), r2 = fix_op(&f, OP_NEGATE, b, 1, v[3]);
+	type_id a = fix_type(&f, ELEM_F32, 1, 256), b = fix_type(&f, ELEM_F32, 1, 512),
+			c = fix_type(&f, ELEM_BF16, 1, 512);
+	lval_id v[6] = {fix_arg(&f, a), fix_arg(&f, a), fix_arg(&f, a), fix_arg(&f, b), fix_arg(&f, c),
+		fix_arg(&f, b)};
+	lval_id r0 = fix_op(&f, OP_NEGATE, a, 1, v[0]), r1 = fix_op(&f, OP_NEGATE, a, 1, v[1]),
+			r2 = fix_op(&f, OP_NEGATE, b, 1, v[3]);
 	fix_return(&f, 3, r0, r1, r2);
 	for (uint32_t i = 0; i < 5; i++)
 		fix_donate(&f, i, -2);

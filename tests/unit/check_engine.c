@@ -57,7 +57,8 @@ START_TEST(memo_changes_nothing)
 	o.op_priority = _i % 2;
 	plain = o;
 	plain.no_memo = true;
-	propagation *s[2] = {propagation_new(x.p, x.m->shardings, &o), propagation_new(x.p, x.m->shardings, &plain)};
+	propagation *s[2] = {
+		propagation_new(x.p, x.m->shardings, &o), propagation_new(x.p, x.m->shardings, &plain)};
 	uint32_t marks[64], depth = 0;
 	for (uint32_t step = 0; step < 64; step++) {
 		rng copy = r;
@@ -97,7 +98,10 @@ typedef struct known_set { /* one value set, what that depended on, and what it 
 	bool stable;
 } known_set;
 
-static value_is *copy_list(const value_is *from, uint32_t n) { return memcpy(malloc((n + 1) * sizeof *from), from, n * sizeof *from); }
+static value_is *copy_list(const value_is *from, uint32_t n)
+{
+	return memcpy(malloc((n + 1) * sizeof *from), from, n * sizeof *from);
+}
 
 static known_set settle_and_learn(propagation *s, value_is set)
 {
@@ -126,7 +130,8 @@ static bool reads_agree(propagation *s, const known_set *k)
 	return true;
 }
 
-/* Where all that a settle depended on is the same again, writing what it came to is what a settle does. */
+/* Where all that a settle depended on is the same again, writing what it came to is what a settle
+ * does. */
 START_TEST(what_settles_depend_on)
 {
 	enum { KNOWN = 600, STEPS = 600 };
@@ -139,7 +144,8 @@ START_TEST(what_settles_depend_on)
 	planned_read(&x, text.p);
 	propagate_options plain = op_priority;
 	plain.no_memo = true;
-	propagation *s[2] = {propagation_new(x.p, x.m->shardings, &op_priority), propagation_new(x.p, x.m->shardings, &plain)};
+	propagation *s[2] = {propagation_new(x.p, x.m->shardings, &op_priority),
+		propagation_new(x.p, x.m->shardings, &plain)};
 	known_set *known = malloc(KNOWN * sizeof *known);
 	uint32_t n = 0, retraced = 0, marks[2][4], depth = 0;
 	for (uint32_t k = 0; k < 2; k++)
@@ -150,13 +156,15 @@ START_TEST(what_settles_depend_on)
 			for (uint32_t k = 0; k < 2; k++)
 				propagation_undo(s[k], marks[k][depth]);
 		}
-		value_is set = {x.p->args.p[rng_below(&r, x.p->args.n)], planned_sharding(&x, random_shardings[rng_below(&r, 4)])};
+		value_is set = {x.p->args.p[rng_below(&r, x.p->args.n)],
+			planned_sharding(&x, random_shardings[rng_below(&r, 4)])};
 		for (uint32_t k = 0; k < 2; k++)
 			marks[k][depth] = propagation_mark(s[k]);
 		depth++;
 		const known_set *found = NULL;
 		for (uint32_t i = 0; i < n && !found && propagation_is_stable(s[0]); i++)
-			if (known[i].set.v == set.v && known[i].set.is == set.is && reads_agree(s[0], &known[i]))
+			if (known[i].set.v == set.v && known[i].set.is == set.is &&
+				reads_agree(s[0], &known[i]))
 				found = &known[i];
 		if (found) {
 			propagation_retrace(s[0], found->written, found->n_written, found->stable);
@@ -188,7 +196,8 @@ END_TEST
 /* Chains of ops on an argument each; every few of them meet at the end. */
 static void chains_text(rng *r, uint32_t n_chains, strbuf *out)
 {
-	strbuf_puts(out, "module {\n  sdy.mesh @mesh = <[\"a\"=2, \"b\"=4, \"c\"=2]>\n  func.func @main(");
+	strbuf_puts(
+		out, "module {\n  sdy.mesh @mesh = <[\"a\"=2, \"b\"=4, \"c\"=2]>\n  func.func @main(");
 	for (uint32_t i = 0; i < n_chains; i++)
 		strbuf_printf(out, "%s%%v%u: tensor<8x8xf32>", i ? ", " : "", i);
 	strbuf_puts(out, ") -> (");
@@ -197,12 +206,18 @@ static void chains_text(rng *r, uint32_t n_chains, strbuf *out)
 	strbuf_puts(out, ") {\n");
 	for (uint32_t i = 0; i < n_chains; i++) {
 		strbuf_printf(out, "    %%a%u = stablehlo.tanh %%v%u : tensor<8x8xf32>\n", i, i);
-		strbuf_printf(out, "    %%b%u = stablehlo.dot_general %%a%u, %%v%u, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n", i, i, i);
+		strbuf_printf(out,
+			"    %%b%u = stablehlo.dot_general %%a%u, %%v%u, contracting_dims = [1] x [0] : "
+			"(tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n",
+			i, i, i);
 		uint32_t other = i && rng_below(r, 3) == 0 ? rng_below(r, i) : i;
-		strbuf_printf(out, "    %%d%u = stablehlo.dot_general %%b%u, %%b%u, contracting_dims = [1] x [1] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n", i, i,
-			      other);
-		strbuf_printf(out, "    %%c%u = stablehlo.%s %%d%u, %%%c%u : tensor<8x8xf32>\n", i, rng_below(r, 2) ? "add" : "multiply", i, "abd"[rng_below(r, 3)],
-			      i ? rng_below(r, i) : i);
+		strbuf_printf(out,
+			"    %%d%u = stablehlo.dot_general %%b%u, %%b%u, contracting_dims = [1] x [1] : "
+			"(tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n",
+			i, i, other);
+		strbuf_printf(out, "    %%c%u = stablehlo.%s %%d%u, %%%c%u : tensor<8x8xf32>\n", i,
+			rng_below(r, 2) ? "add" : "multiply", i, "abd"[rng_below(r, 3)],
+			i ? rng_below(r, i) : i);
 	}
 	strbuf_puts(out, "    return ");
 	for (uint32_t i = 0; i < n_chains; i++)
@@ -213,8 +228,8 @@ static void chains_text(rng *r, uint32_t n_chains, strbuf *out)
 	strbuf_puts(out, "\n  }\n}\n");
 }
 
-/* Settles that write the waves they know come to what settles do that know nothing, also where waves meet that were known apart, and
- * where the memo is too small for them. */
+/* Settles that write the waves they know come to what settles do that know nothing, also where
+ * waves meet that were known apart, and where the memo is too small for them. */
 START_TEST(known_waves)
 {
 	enum { CHAINS = 12, STEPS = 400, MOST = 6 };
@@ -229,7 +244,8 @@ START_TEST(known_waves)
 	o.strategy = (strategy_kind)(_i % 2);
 	plain = o;
 	plain.no_memo = true;
-	propagation *s[2] = {propagation_new(x.p, x.m->shardings, &o), propagation_new(x.p, x.m->shardings, &plain)};
+	propagation *s[2] = {
+		propagation_new(x.p, x.m->shardings, &o), propagation_new(x.p, x.m->shardings, &plain)};
 	if (_i % 4 == 3)
 		propagation_limit(s[0], 1 << 20, 1 << 12);
 	uint32_t marks[MOST], depth = 0;
@@ -243,7 +259,8 @@ START_TEST(known_waves)
 		}
 		marks[depth++] = propagation_mark(s[0]);
 		for (uint32_t i = 0, n = 1 + rng_below(&r, CHAINS); i < n; i++) {
-			pval_id v = rng_below(&r, 4) ? x.p->args.p[rng_below(&r, CHAINS)] : rng_below(&r, x.p->vals.n);
+			pval_id v =
+				rng_below(&r, 4) ? x.p->args.p[rng_below(&r, CHAINS)] : rng_below(&r, x.p->vals.n);
 			sharding_id sh = planned_sharding(&x, random_shardings[rng_below(&r, 3)]);
 			for (uint32_t k = 0; k < 2; k++)
 				propagation_set(s[k], v, sh);
@@ -266,20 +283,23 @@ END_TEST
 START_TEST(known_waves_that_meet)
 {
 	planned x;
-	planned_read(&x, "module {\n"
-			 "sdy.mesh @mesh = <[\"a\"=2, \"b\"=2]>\n"
-			 "func.func @main(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %z: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {\n"
-			 "  %0 = stablehlo.tanh %x : tensor<8x8xf32>\n"
-			 "  %1 = sdy.propagation_barrier %0 allowed_direction=FORWARD : tensor<8x8xf32>\n"
-			 "  %2 = stablehlo.tanh %y : tensor<8x8xf32>\n"
-			 "  %3 = sdy.propagation_barrier %2 allowed_direction=FORWARD : tensor<8x8xf32>\n"
-			 "  %4 = stablehlo.add %1, %3 : tensor<8x8xf32>\n"
-			 "  %5 = stablehlo.tanh %z : tensor<8x8xf32>\n"
-			 "  return %4, %5 : tensor<8x8xf32>, tensor<8x8xf32>\n}\n}\n");
+	planned_read(&x,
+		"module {\n"
+		"sdy.mesh @mesh = <[\"a\"=2, \"b\"=2]>\n"
+		"func.func @main(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %z: tensor<8x8xf32>) -> "
+		"(tensor<8x8xf32>, tensor<8x8xf32>) {\n"
+		"  %0 = stablehlo.tanh %x : tensor<8x8xf32>\n"
+		"  %1 = sdy.propagation_barrier %0 allowed_direction=FORWARD : tensor<8x8xf32>\n"
+		"  %2 = stablehlo.tanh %y : tensor<8x8xf32>\n"
+		"  %3 = sdy.propagation_barrier %2 allowed_direction=FORWARD : tensor<8x8xf32>\n"
+		"  %4 = stablehlo.add %1, %3 : tensor<8x8xf32>\n"
+		"  %5 = stablehlo.tanh %z : tensor<8x8xf32>\n"
+		"  return %4, %5 : tensor<8x8xf32>, tensor<8x8xf32>\n}\n}\n");
 	static const char *const sets[] = {"[{\"a\"}, {}]", "[{\"b\"}, {}]", "[{}, {\"b\"}]"};
 	propagate_options plain = op_priority;
 	plain.no_memo = true;
-	propagation *s[2] = {propagation_new(x.p, x.m->shardings, &op_priority), propagation_new(x.p, x.m->shardings, &plain)};
+	propagation *s[2] = {propagation_new(x.p, x.m->shardings, &op_priority),
+		propagation_new(x.p, x.m->shardings, &plain)};
 	for (uint32_t k = 0; k < 2; k++)
 		propagation_run(s[k]);
 	/* which arguments are set together; what is set alone is not learned */
@@ -334,7 +354,8 @@ END_TEST
 
 static void expect(planned *x, propagation *s, pval_id v, const char *text)
 {
-	sharding_id got = propagation_shardings(s)[v], want = strcmp(text, "-") ? planned_sharding(x, text) : SHARDING_NONE;
+	sharding_id got = propagation_shardings(s)[v],
+				want = strcmp(text, "-") ? planned_sharding(x, text) : SHARDING_NONE;
 	strbuf b;
 	strbuf_init(&b);
 	if (got)
@@ -346,14 +367,18 @@ static void expect(planned *x, propagation *s, pval_id v, const char *text)
 START_TEST(megatron_block)
 {
 	planned x;
-	planned_read(&x, "module {\n"
-			 "sdy.mesh @mesh = <[\"data\"=2, \"model\"=4]>\n"
-			 "func.func @main(%x: tensor<16x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"data\"}, {}]>}, %w1: tensor<64x256xf32>,\n"
-			 "                %w2: tensor<256x64xf32>) -> tensor<16x64xf32> {\n"
-			 "  %0 = stablehlo.dot_general %x, %w1, contracting_dims = [1] x [0] : (tensor<16x64xf32>, tensor<64x256xf32>) -> tensor<16x256xf32>\n"
-			 "  %1 = stablehlo.tanh %0 : tensor<16x256xf32>\n"
-			 "  %2 = stablehlo.dot_general %1, %w2, contracting_dims = [1] x [0] : (tensor<16x256xf32>, tensor<256x64xf32>) -> tensor<16x64xf32>\n"
-			 "  return %2 : tensor<16x64xf32>\n}\n}\n");
+	planned_read(&x,
+		"module {\n"
+		"sdy.mesh @mesh = <[\"data\"=2, \"model\"=4]>\n"
+		"func.func @main(%x: tensor<16x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"data\"}, "
+		"{}]>}, %w1: tensor<64x256xf32>,\n"
+		"                %w2: tensor<256x64xf32>) -> tensor<16x64xf32> {\n"
+		"  %0 = stablehlo.dot_general %x, %w1, contracting_dims = [1] x [0] : (tensor<16x64xf32>, "
+		"tensor<64x256xf32>) -> tensor<16x256xf32>\n"
+		"  %1 = stablehlo.tanh %0 : tensor<16x256xf32>\n"
+		"  %2 = stablehlo.dot_general %1, %w2, contracting_dims = [1] x [0] : (tensor<16x256xf32>, "
+		"tensor<256x64xf32>) -> tensor<16x64xf32>\n"
+		"  return %2 : tensor<16x64xf32>\n}\n}\n");
 	propagation *s = propagation_new(x.p, x.m->shardings, &op_priority);
 	propagation_run(s);
 	expect(&x, s, x.p->args.p[1], "-");
@@ -374,15 +399,17 @@ END_TEST
 START_TEST(groups_and_barriers)
 {
 	planned x;
-	planned_read(&x, "module {\n"
-			 "sdy.mesh @mesh = <[\"a\"=2]>\n"
-			 "func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {\n"
-			 "  sdy.sharding_group %x group_id=0 : tensor<8xf32>\n"
-			 "  %0 = stablehlo.tanh %x : tensor<8xf32>\n"
-			 "  %1 = stablehlo.tanh %y : tensor<8xf32>\n"
-			 "  sdy.sharding_group %1 group_id=0 : tensor<8xf32>\n"
-			 "  %2 = sdy.propagation_barrier %1 allowed_direction=BACKWARD : tensor<8xf32>\n"
-			 "  return %0, %2 : tensor<8xf32>, tensor<8xf32>\n}\n}\n");
+	planned_read(&x,
+		"module {\n"
+		"sdy.mesh @mesh = <[\"a\"=2]>\n"
+		"func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) "
+		"{\n"
+		"  sdy.sharding_group %x group_id=0 : tensor<8xf32>\n"
+		"  %0 = stablehlo.tanh %x : tensor<8xf32>\n"
+		"  %1 = stablehlo.tanh %y : tensor<8xf32>\n"
+		"  sdy.sharding_group %1 group_id=0 : tensor<8xf32>\n"
+		"  %2 = sdy.propagation_barrier %1 allowed_direction=BACKWARD : tensor<8xf32>\n"
+		"  return %0, %2 : tensor<8xf32>, tensor<8xf32>\n}\n}\n");
 	propagation *s = propagation_new(x.p, x.m->shardings, &op_priority);
 	propagation_set(s, x.p->returned.p[0], planned_sharding(&x, "[{\"a\"}]"));
 	propagation_settle(s);

@@ -1,5 +1,6 @@
-/* Common axes of one op. The expected shardings of the first table are what jaxlib's sdy-insert-explicit-reshards (full version) gives for
- * the same op; tests/oracle/test_lower.py compares many more. */
+/* Common axes of one op. The expected shardings of the first table are what jaxlib's
+ * sdy-insert-explicit-reshards (full version) gives for the same op; tests/oracle/test_lower.py
+ * compares many more. */
 #include "lower/internal.h"
 #include "tests/unit/run_suite.h"
 
@@ -18,57 +19,78 @@ typedef struct op_case {
 
 static const op_case op_cases[] = {
 	/* what is compatible stays; contracted axes are summed */
-	{"<[\"x\"=2, \"y\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=32, k=16} reduction={k}>", OP_DOT_GENERAL, {128, 512, 256},
-	 {"[{}, {\"x\"}]", "[{\"x\"}, {\"y\"}]", "[{}, {\"y\"}]"}, {NULL}, "\"x\""},
+	{"<[\"x\"=2, \"y\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=32, k=16} reduction={k}>",
+		OP_DOT_GENERAL, {128, 512, 256}, {"[{}, {\"x\"}]", "[{\"x\"}, {\"y\"}]", "[{}, {\"y\"}]"},
+		{NULL}, "\"x\""},
 	/* a dot whose result wants the contracted axis: the operands win */
-	{"<[\"x\"=2]>", "<([i, k], [k, j])->([i, j]) {i=8, j=8, k=64} reduction={k}>", OP_DOT_GENERAL, {512, 512, 64},
-	 {"[{}, {\"x\"}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"}, {NULL, NULL, "[{}, {}]"}, "\"x\""},
+	{"<[\"x\"=2]>", "<([i, k], [k, j])->([i, j]) {i=8, j=8, k=64} reduction={k}>", OP_DOT_GENERAL,
+		{512, 512, 64}, {"[{}, {\"x\"}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"},
+		{NULL, NULL, "[{}, {}]"}, "\"x\""},
 	/* two tensors: the larger decides */
 	{"<[\"x\"=2, \"y\"=2]>", "<([i, j])->([j, i]) {i=8, j=16}>", OP_TRANSPOSE, {128, 128},
-	 {"[{\"x\"}, {}]", "[{\"y\"}, {\"x\"}]"}, {"[{\"x\"}, {\"y\"}]", NULL}, ""},
+		{"[{\"x\"}, {}]", "[{\"y\"}, {\"x\"}]"}, {"[{\"x\"}, {\"y\"}]", NULL}, ""},
 	/* a part of an axis counts for the whole: j takes z before i takes anything */
-	{"<[\"z\"=4, \"x\"=8]>", "<([i, j], [i, j], [i, j])->([i, j]) {i=6, j=5}>", OP_SELECT, {30, 30, 30, 30},
-	 {"[{}, {}]", "[{\"x\"}, {\"z\"}]", "[{}, {\"z\":(1)2, \"x\":(1)2}]", "[{\"z\"}, {\"x\"}]"},
-	 {"[{\"x\"}, {\"z\"}]", NULL, "[{\"x\"}, {\"z\"}]", "[{\"x\"}, {\"z\"}]"}, ""},
+	{"<[\"z\"=4, \"x\"=8]>", "<([i, j], [i, j], [i, j])->([i, j]) {i=6, j=5}>", OP_SELECT,
+		{30, 30, 30, 30},
+		{"[{}, {}]", "[{\"x\"}, {\"z\"}]", "[{}, {\"z\":(1)2, \"x\":(1)2}]", "[{\"z\"}, {\"x\"}]"},
+		{"[{\"x\"}, {\"z\"}]", NULL, "[{\"x\"}, {\"z\"}]", "[{\"x\"}, {\"z\"}]"}, ""},
 	/* axes of dims that must be whole move to the batch */
-	{"<[\"z\"=2, \"x\"=4, \"y\"=4]>", "<([i, j, k])->([i, j, k]) {i=64, j=8, k=8} need_replication={j, k}>", OP_CHOLESKY, {4096, 4096},
-	 {"[{}, {}, {}]", "[{}, {\"z\"}, {\"x\"}]"}, {"[{\"z\", \"x\"}, {}, {}]", "[{\"z\", \"x\"}, {}, {}]"}, ""},
+	{"<[\"z\"=2, \"x\"=4, \"y\"=4]>",
+		"<([i, j, k])->([i, j, k]) {i=64, j=8, k=8} need_replication={j, k}>", OP_CHOLESKY,
+		{4096, 4096}, {"[{}, {}, {}]", "[{}, {\"z\"}, {\"x\"}]"},
+		{"[{\"z\", \"x\"}, {}, {}]", "[{\"z\", \"x\"}, {}, {}]"}, ""},
 	/* a reshape whose axes do not divide deals them out again */
 	{"<[\"y\"=4, \"z\"=3]>", "<([i, j])->([ij]) {i=3, j=8}>", OP_RESHAPE, {24, 24},
-	 {"[{\"z\", \"y\"}, {}]", "[{\"y\", \"z\"}]"}, {"[{\"z\"}, {\"y\"}]", "[{\"z\", \"y\"}]"}, ""},
-	{"<[\"x\"=4, \"y\"=4, \"z\"=2]>", "<([i, j, k])->([ijk]) {i=6, j=4, k=16}>", OP_RESHAPE, {384, 384},
-	 {"[{}, {\"y\", \"x\"}, {\"z\"}]", "[{\"y\":(2)2, \"x\"}]"}, {"[{\"y\":(1)2}, {}, {}]", "[{\"y\":(1)2}]"}, ""},
+		{"[{\"z\", \"y\"}, {}]", "[{\"y\", \"z\"}]"}, {"[{\"z\"}, {\"y\"}]", "[{\"z\", \"y\"}]"},
+		""},
+	{"<[\"x\"=4, \"y\"=4, \"z\"=2]>", "<([i, j, k])->([ijk]) {i=6, j=4, k=16}>", OP_RESHAPE,
+		{384, 384}, {"[{}, {\"y\", \"x\"}, {\"z\"}]", "[{\"y\":(2)2, \"x\"}]"},
+		{"[{\"y\":(1)2}, {}, {}]", "[{\"y\":(1)2}]"}, ""},
 };
 
-#define EMBED "<([k, j], [i, l])->([i, j]) {i=64, j=8, k=32, l=1} reduction={k} need_replication={l}>"
-#define SPREAD "<([k, j], [i, l], [i, j])->([k, j]) {i=64, j=8, k=32, l=1} reduction={i} need_replication={l}>"
+#define EMBED \
+	"<([k, j], [i, l])->([i, j]) {i=64, j=8, k=32, l=1} reduction={k} need_replication={l}>"
+#define SPREAD \
+	"<([k, j], [i, l], [i, j])->([k, j]) {i=64, j=8, k=32, l=1} reduction={i} " \
+	"need_replication={l}>"
 /* As XLA's partitioner chooses: what it does for TPU and GPU, found in compiled programs. */
 static const op_case partitioner_cases[] = {
 	/* an elementwise op is where its result is, also where that is nowhere */
-	{"<[\"x\"=2]>", "<([i, j])->([i, j]) {i=8, j=16}>", OP_TANH, {128, 128}, {"[{\"x\"}, {}]", "[{}, {}]"}, {"[{}, {}]", NULL}, ""},
+	{"<[\"x\"=2]>", "<([i, j])->([i, j]) {i=8, j=16}>", OP_TANH, {128, 128},
+		{"[{\"x\"}, {}]", "[{}, {}]"}, {"[{}, {}]", NULL}, ""},
 	/* a reduction is where its operand is */
-	{"<[\"x\"=2, \"y\"=2]>", "<([i, j], [])->([i]) {i=8, j=16} reduction={j}>", OP_REDUCE, {128, 1, 8},
-	 {"[{\"x\"}, {\"y\"}]", "[]", "[{\"y\"}]"}, {NULL, NULL, "[{\"x\"}]"}, "\"y\""},
+	{"<[\"x\"=2, \"y\"=2]>", "<([i, j], [])->([i]) {i=8, j=16} reduction={j}>", OP_REDUCE,
+		{128, 1, 8}, {"[{\"x\"}, {\"y\"}]", "[]", "[{\"y\"}]"}, {NULL, NULL, "[{\"x\"}]"}, "\"y\""},
 	/* a dot where its result is: weights are gathered, whatever their size */
-	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=64, k=64} reduction={k}>", OP_DOT_GENERAL, {512, 4096, 512},
-	 {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"}, {NULL, "[{}, {}]", NULL}, ""},
+	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=64, k=64} reduction={k}>", OP_DOT_GENERAL,
+		{512, 4096, 512}, {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"},
+		{NULL, "[{}, {}]", NULL}, ""},
 	/* unless both operands have the axis along what is contracted */
-	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=64, k=64} reduction={k}>", OP_DOT_GENERAL, {512, 4096, 512},
-	 {"[{}, {\"x\"}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"}, {NULL, NULL, "[{}, {}]"}, "\"x\""},
-	/* an operand that alone is cut there is gathered if it is smaller than the result, the other one is cut if not */
-	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=64, k=4} reduction={k}>", OP_DOT_GENERAL, {32, 256, 512},
-	 {"[{}, {\"x\"}]", "[{}, {}]", "[{}, {}]"}, {"[{}, {}]", NULL, NULL}, ""},
-	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=8, k=64} reduction={k}>", OP_DOT_GENERAL, {512, 512, 64},
-	 {"[{}, {\"x\"}]", "[{}, {}]", "[{}, {}]"}, {NULL, "[{\"x\"}, {}]", NULL}, "\"x\""},
+	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=64, k=64} reduction={k}>", OP_DOT_GENERAL,
+		{512, 4096, 512}, {"[{}, {\"x\"}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"},
+		{NULL, NULL, "[{}, {}]"}, "\"x\""},
+	/* an operand that alone is cut there is gathered if it is smaller than the result, the other
+       one is cut if not */
+	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=64, k=4} reduction={k}>", OP_DOT_GENERAL,
+		{32, 256, 512}, {"[{}, {\"x\"}]", "[{}, {}]", "[{}, {}]"}, {"[{}, {}]", NULL, NULL}, ""},
+	{"<[\"x\"=4]>", "<([i, k], [k, j])->([i, j]) {i=8, j=8, k=64} reduction={k}>", OP_DOT_GENERAL,
+		{512, 512, 64}, {"[{}, {\"x\"}]", "[{}, {}]", "[{}, {}]"}, {NULL, "[{\"x\"}, {}]", NULL},
+		"\"x\""},
 	/* a batch that both operands have stays until the result is there */
-	{"<[\"x\"=4]>", "<([i, j, l], [i, l, k])->([i, j, k]) {i=4, j=8, k=8, l=4} reduction={l}>", OP_DOT_GENERAL, {128, 128, 256},
-	 {"[{\"x\"}, {}, {}]", "[{\"x\"}, {}, {}]", "[{}, {}, {}]"}, {NULL, NULL, "[{\"x\"}, {}, {}]"}, ""},
-	/* table and indices on one axis: the smaller side takes a free one, as much of it as there is */
-	{"<[\"x\"=4, \"y\"=2]>", EMBED, OP_GATHER, {256, 64, 512}, {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"}, {"[{\"y\"}, {}]", NULL, NULL}, "\"y\""},
-	{"<[\"x\"=4, \"y\"=2]>", EMBED, OP_GATHER, {1024, 64, 512}, {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"},
-	 {NULL, "[{\"y\"}, {}]", "[{\"y\"}, {}]"}, "\"x\""},
-	{"<[\"x\"=4, \"y\"=2]>", SPREAD, OP_SCATTER, {1024, 64, 512, 1024}, {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"},
-	 {NULL, "[{\"y\"}, {}]", "[{\"y\"}, {}]", NULL}, "\"y\""},
+	{"<[\"x\"=4]>", "<([i, j, l], [i, l, k])->([i, j, k]) {i=4, j=8, k=8, l=4} reduction={l}>",
+		OP_DOT_GENERAL, {128, 128, 256}, {"[{\"x\"}, {}, {}]", "[{\"x\"}, {}, {}]", "[{}, {}, {}]"},
+		{NULL, NULL, "[{\"x\"}, {}, {}]"}, ""},
+	/* table and indices on one axis: the smaller side takes a free one, as much of it as there is
+     */
+	{"<[\"x\"=4, \"y\"=2]>", EMBED, OP_GATHER, {256, 64, 512},
+		{"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"}, {"[{\"y\"}, {}]", NULL, NULL},
+		"\"y\""},
+	{"<[\"x\"=4, \"y\"=2]>", EMBED, OP_GATHER, {1024, 64, 512},
+		{"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"},
+		{NULL, "[{\"y\"}, {}]", "[{\"y\"}, {}]"}, "\"x\""},
+	{"<[\"x\"=4, \"y\"=2]>", SPREAD, OP_SCATTER, {1024, 64, 512, 1024},
+		{"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{\"x\"}, {}]"},
+		{NULL, "[{\"y\"}, {}]", "[{\"y\"}, {}]", NULL}, "\"y\""},
 };
 
 typedef struct fixture {
@@ -99,7 +121,8 @@ static void setup_case(fixture *x, const op_case *c, bool partitioner)
 	arena_init(&x->mem);
 	rule_table_init(&x->rules);
 	ck_assert_int_eq(mesh_parse(x->t, str_of(c->mesh), STR("mesh"), &m, &d), ST_OK);
-	ck_assert_msg(rule_parse(&x->rules, str_of(c->rule), false, &r, &d) == ST_OK, "%s: %s", c->rule, d.msg);
+	ck_assert_msg(
+		rule_parse(&x->rules, str_of(c->rule), false, &r, &d) == ST_OK, "%s: %s", c->rule, d.msg);
 	const rule *rule = rule_get(&x->rules, r);
 	x->n = (uint32_t)rule->n_operands + rule->n_results;
 	for (uint32_t i = 0; i < x->n; i++)
@@ -172,11 +195,11 @@ START_TEST(a_dot_gives_its_result_the_operands_axes)
 {
 	static const char rule[] = "<([i, k], [k, j])->([i, j]) {i=4, j=8, k=32} reduction={k}>";
 	const op_case wins = {"<[\"x\"=2, \"y\"=2]>", rule, OP_DOT_GENERAL, {128, 256, 32},
-			      {"[{}, {\"x\"}]", "[{\"x\"}, {\"y\"}]", "[{}, {\"x\"}]"}, {NULL}, ""};
+		{"[{}, {\"x\"}]", "[{\"x\"}, {\"y\"}]", "[{}, {\"x\"}]"}, {NULL}, ""};
 	const op_case larger = {"<[\"x\"=2, \"y\"=2]>", rule, OP_DOT_GENERAL, {128, 256, 4096},
-				{"[{}, {\"x\"}]", "[{\"x\"}, {\"y\"}]", "[{}, {\"x\"}]"}, {NULL}, ""};
+		{"[{}, {\"x\"}]", "[{\"x\"}, {\"y\"}]", "[{}, {\"x\"}]"}, {NULL}, ""};
 	const op_case empty = {"<[\"x\"=2, \"y\"=2]>", rule, OP_DOT_GENERAL, {128, 256, 32},
-			       {"[{}, {\"x\"}]", "[{\"x\"}, {}]", "[{}, {\"x\"}]"}, {NULL}, ""};
+		{"[{}, {\"x\"}]", "[{\"x\"}, {}]", "[{}, {\"x\"}]"}, {NULL}, ""};
 	fixture x;
 	setup_case(&x, &wins, false);
 	ck_assert_uint_eq(explicit_dot_result(x.t, &x.op, &x.mem), read_sharding(x.t, "[{}, {\"y\"}]"));

@@ -8,12 +8,17 @@ static void prints(const char *text, char out[2][72])
 	module_free(m);
 }
 
-static const char base[] = "module @a {\n  func.func @main(%x: tensor<4x8xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<8x4xf32>) -> tensor<4x4xf32> {\n"
-                           "    %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>\n"
-                           "    %1 = stablehlo.constant {b.x = 1 : i32, a.y} dense<1.000000e+00> : tensor<4x4xf32>\n"
-                           "    %2 = stablehlo.subtract %0, %1 : tensor<4x4xf32>\n"
-                           "    %3 = call @f(%2) : (tensor<4x4xf32>) -> tensor<4x4xf32>\n    return %3 : tensor<4x4xf32>\n  }\n"
-                           "  func.func private @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {\n    return %x : tensor<4x4xf32>\n  }\n}\n";
+static const char base[] =
+	"module @a {\n  func.func @main(%x: tensor<4x8xf32> {tf.aliasing_output = 0 : i32}, %y: "
+	"tensor<8x4xf32>) -> tensor<4x4xf32> {\n"
+	"    %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<4x8xf32>, "
+	"tensor<8x4xf32>) -> tensor<4x4xf32>\n"
+	"    %1 = stablehlo.constant {b.x = 1 : i32, a.y} dense<1.000000e+00> : tensor<4x4xf32>\n"
+	"    %2 = stablehlo.subtract %0, %1 : tensor<4x4xf32>\n"
+	"    %3 = call @f(%2) : (tensor<4x4xf32>) -> tensor<4x4xf32>\n    return %3 : "
+	"tensor<4x4xf32>\n  }\n"
+	"  func.func private @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {\n    return %x : "
+	"tensor<4x4xf32>\n  }\n}\n";
 
 /* base with one piece replaced wherever it stands. */
 static char *with(const char *from, const char *to)
@@ -53,16 +58,20 @@ START_TEST(spelling_does_not_count)
 	replaced("@f", "@_where_12", true, true);
 	replaced("module @a", "module @jit_other", true, true);
 	replaced("    %", "\t%", true, true);
-	replaced("-> tensor<4x4xf32> {\n    %0", "-> tensor<4x4xf32>\n// comment\n{\n    %0", true, true);
+	replaced(
+		"-> tensor<4x4xf32> {\n    %0", "-> tensor<4x4xf32>\n// comment\n{\n    %0", true, true);
 	replaced("{b.x = 1 : i32, a.y}", "{a.y, b.x = 1 : i32}", true, true);
 	replaced("dense<1.000000e+00>", "dense<1.0>", true, true);
-	replaced("    return %3 : tensor<4x4xf32>", "    return %3 : tensor<4x4xf32> loc(\"f.py\":1:2)", true, true);
+	replaced("    return %3 : tensor<4x4xf32>", "    return %3 : tensor<4x4xf32> loc(\"f.py\":1:2)",
+		true, true);
 	replaced("%y: tensor<8x4xf32>", "%y: tensor<8x4xf32> loc(\"params['w']\")", true, true);
-	replaced("stablehlo.subtract %0, %1 : tensor<4x4xf32>", "\"stablehlo.subtract\"(%0, %1) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>", true,
-	         true);
+	replaced("stablehlo.subtract %0, %1 : tensor<4x4xf32>",
+		"\"stablehlo.subtract\"(%0, %1) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>",
+		true, true);
 	replaced("stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] :",
-	         "\"stablehlo.dot_general\"(%x, %y) <{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> :",
-	         true, true);
+		"\"stablehlo.dot_general\"(%x, %y) <{dot_dimension_numbers = "
+		"#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> :",
+		true, true);
 }
 END_TEST
 
@@ -90,9 +99,14 @@ START_TEST(shardings_are_apart)
 	ck_assert_str_ne(a[1], b[1]);
 	free(meshed);
 	replaced("module @a {", "module @a attributes {mhlo.num_partitions = 4 : i32} {", true, false);
-	replaced("%y: tensor<8x4xf32>", "%y: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<mesh<[\"a\"=2]>, [{\"a\"}, {}]>}", true, false);
-	replaced("%y: tensor<8x4xf32>", "%y: tensor<8x4xf32> {mhlo.sharding = \"{replicated}\"}", true, false);
-	replaced("subtract %0, %1 :", "subtract %0, %1 {sdy.sharding = #sdy.sharding_per_value<[<mesh<[\"a\"=2]>, [{}, {}]>]>} :", true, false);
+	replaced("%y: tensor<8x4xf32>",
+		"%y: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<mesh<[\"a\"=2]>, [{\"a\"}, {}]>}", true,
+		false);
+	replaced("%y: tensor<8x4xf32>", "%y: tensor<8x4xf32> {mhlo.sharding = \"{replicated}\"}", true,
+		false);
+	replaced("subtract %0, %1 :",
+		"subtract %0, %1 {sdy.sharding = #sdy.sharding_per_value<[<mesh<[\"a\"=2]>, [{}, {}]>]>} :",
+		true, false);
 }
 END_TEST
 

@@ -1,12 +1,19 @@
-/* Folding: a program with repeated layers is evaluated from a few of them, and every state and every cost is exactly that
- * of the whole program; what treats layers differently unfolds. */
+/* Folding: a program with repeated layers is evaluated from a few of them, and every state and
+ * every cost is exactly that of the whole program; what treats layers differently unfolds. */
 #include "tests/unit/problem_fixture.h"
 #include "tests/unit/run_suite.h"
 
 #include <stdlib.h>
 
-enum { FORWARD = 0, TRAIN = 1, ODD_LAYER = 2 /* one layer in the middle is another */, LOOPS = 4 /* in layers, before and behind them */, BRANCHES = 8,
-       CLIP = 16 /* gradients are scaled by the norm of them all, which is summed in the order of layers' names */ };
+enum {
+	FORWARD = 0,
+	TRAIN = 1,
+	ODD_LAYER = 2 /* one layer in the middle is another */,
+	LOOPS = 4 /* in layers, before and behind them */,
+	BRANCHES = 8,
+	CLIP = 16 /* gradients are scaled by the norm of them all, which is summed in the order of
+	             layers' names */
+};
 
 #define X "tensor<16x32xf32>"
 #define W "tensor<32x32xf32>"
@@ -16,34 +23,68 @@ enum { FORWARD = 0, TRAIN = 1, ODD_LAYER = 2 /* one layer in the middle is anoth
 /* %y = %x times the sum of its row. */
 static void normalise(strbuf *t, const char *y, const char *x, uint32_t i)
 {
-	strbuf_printf(t, "    %%%sr%u = stablehlo.reduce(%%%s%u init: %%zero) applies stablehlo.add across dimensions = [1] : (" X ", tensor<f32>) -> " R "\n", y, i, x, i);
-	strbuf_printf(t, "    %%%sb%u = stablehlo.broadcast_in_dim %%%sr%u, dims = [0] : (" R ") -> " X "\n", y, i, y, i);
+	strbuf_printf(t,
+		"    %%%sr%u = stablehlo.reduce(%%%s%u init: %%zero) applies stablehlo.add across "
+		"dimensions = [1] : (" X ", tensor<f32>) -> " R "\n",
+		y, i, x, i);
+	strbuf_printf(t,
+		"    %%%sb%u = stablehlo.broadcast_in_dim %%%sr%u, dims = [0] : (" R ") -> " X "\n", y, i,
+		y, i);
 	strbuf_printf(t, "    %%%s%u = stablehlo.multiply %%%s%u, %%%sb%u : " X "\n", y, i, x, i, y, i);
 }
 
-static const char *activation(uint32_t layer, uint32_t layers, int kind) { return kind & ODD_LAYER && layer == layers / 2 ? "sine" : "tanh"; }
+static const char *activation(uint32_t layer, uint32_t layers, int kind)
+{
+	return kind & ODD_LAYER && layer == layers / 2 ? "sine" : "tanh";
+}
 
-/* %y: %x multiplied by a weight so many times. Nothing reads the loop's third value; inside there is a product of it to sum. */
+/* %y: %x multiplied by a weight so many times. Nothing reads the loop's third value; inside there
+ * is a product of it to sum. */
 static void loop(strbuf *t, const char *y, const char *x, const char *w, int trips)
 {
-	strbuf_printf(t, "    %%%s_0 = stablehlo.constant dense<0> : tensor<i32>\n    %%%s_1 = stablehlo.constant dense<1> : tensor<i32>\n"
-	                 "    %%%s_n = stablehlo.constant dense<%d> : tensor<i32>\n", y, y, y, trips);
-	strbuf_printf(t, "    %%%s_l:3 = stablehlo.while(%%%s_i = %%%s_0, %%%s_z = %%%s, %%%s_e = %%%s) : tensor<i32>, " X ", " X "\n    cond {\n", y, y, y, y, x, y, x);
-	strbuf_printf(t, "      %%%s_t = stablehlo.compare LT, %%%s_i, %%%s_n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n      stablehlo.return %%%s_t : tensor<i1>\n    } do {\n",
-	              y, y, y, y);
-	strbuf_printf(t, "      %%%s_d = stablehlo.dot_general %%%s_z, %%%s, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", y, y, w);
-	strbuf_printf(t, "      %%%s_f = stablehlo.dot_general %%%s_e, %%%s, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", y, y, w);
-	strbuf_printf(t, "      %%%s_g = stablehlo.multiply %%%s_f, %%%s_d : " X "\n      %%%s_h = stablehlo.tanh %%%s_g : " X "\n", y, y, y, y, y);
+	strbuf_printf(t,
+		"    %%%s_0 = stablehlo.constant dense<0> : tensor<i32>\n    %%%s_1 = stablehlo.constant "
+		"dense<1> : tensor<i32>\n"
+		"    %%%s_n = stablehlo.constant dense<%d> : tensor<i32>\n",
+		y, y, y, trips);
+	strbuf_printf(t,
+		"    %%%s_l:3 = stablehlo.while(%%%s_i = %%%s_0, %%%s_z = %%%s, %%%s_e = %%%s) : "
+		"tensor<i32>, " X ", " X "\n    cond {\n",
+		y, y, y, y, x, y, x);
+	strbuf_printf(t,
+		"      %%%s_t = stablehlo.compare LT, %%%s_i, %%%s_n : (tensor<i32>, tensor<i32>) -> "
+		"tensor<i1>\n      stablehlo.return %%%s_t : tensor<i1>\n    } do {\n",
+		y, y, y, y);
+	strbuf_printf(t,
+		"      %%%s_d = stablehlo.dot_general %%%s_z, %%%s, contracting_dims = [1] x [0] : (" X
+		", " W ") -> " X "\n",
+		y, y, w);
+	strbuf_printf(t,
+		"      %%%s_f = stablehlo.dot_general %%%s_e, %%%s, contracting_dims = [1] x [0] : (" X
+		", " W ") -> " X "\n",
+		y, y, w);
+	strbuf_printf(t,
+		"      %%%s_g = stablehlo.multiply %%%s_f, %%%s_d : " X
+		"\n      %%%s_h = stablehlo.tanh %%%s_g : " X "\n",
+		y, y, y, y, y);
 	strbuf_printf(t, "      %%%s_j = stablehlo.add %%%s_i, %%%s_1 : tensor<i32>\n", y, y, y);
-	strbuf_printf(t, "      stablehlo.return %%%s_j, %%%s_h, %%%s_d : tensor<i32>, " X ", " X "\n    }\n", y, y, y);
+	strbuf_printf(t,
+		"      stablehlo.return %%%s_j, %%%s_h, %%%s_d : tensor<i32>, " X ", " X "\n    }\n", y, y,
+		y);
 	strbuf_printf(t, "    %%%s = stablehlo.negate %%%s_l#1 : " X "\n", y, y);
 }
 
 /* %y: %x multiplied by the weight, or its sine. */
 static void branch(strbuf *t, const char *y, const char *x, const char *w)
 {
-	strbuf_printf(t, "    %%%s = \"stablehlo.case\"(%%way) ({\n      %%%s_d = stablehlo.dot_general %%%s, %%%s, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", y, y, x, w);
-	strbuf_printf(t, "      stablehlo.return %%%s_d : " X "\n    }, {\n      %%%s_e = stablehlo.sine %%%s : " X "\n", y, y, x);
+	strbuf_printf(t,
+		"    %%%s = \"stablehlo.case\"(%%way) ({\n      %%%s_d = stablehlo.dot_general %%%s, %%%s, "
+		"contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n",
+		y, y, x, w);
+	strbuf_printf(t,
+		"      stablehlo.return %%%s_d : " X "\n    }, {\n      %%%s_e = stablehlo.sine %%%s : " X
+		"\n",
+		y, y, x);
 	strbuf_printf(t, "      stablehlo.return %%%s_e : " X "\n    }) : (tensor<i32>) -> " X "\n", y);
 }
 
@@ -57,24 +98,36 @@ static void forward_pass(strbuf *t, uint32_t layers, int kind)
 {
 	char y[16], x[16], w[16];
 	bool loops = kind & LOOPS, branches = kind & BRANCHES;
-	strbuf_puts(t, "    %zero = stablehlo.constant dense<0.0> : tensor<f32>\n    %way = stablehlo.constant dense<1> : tensor<i32>\n");
+	strbuf_puts(t,
+		"    %zero = stablehlo.constant dense<0.0> : tensor<f32>\n    %way = stablehlo.constant "
+		"dense<1> : tensor<i32>\n");
 	if (loops)
 		loop(t, "x0", "in", "w0", 4);
 	else
 		strbuf_puts(t, "    %x0 = stablehlo.negate %in : " X "\n");
 	for (uint32_t i = 0; i < layers; i++) {
 		normalise(t, "y", "x", i);
-		strbuf_printf(t, "    %%d%u = stablehlo.dot_general %%y%u, %%w%u, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
-		strbuf_printf(t, "    %%s%u = stablehlo.broadcast_in_dim %%b%u, dims = [1] : (" B ") -> " X "\n", i, i);
+		strbuf_printf(t,
+			"    %%d%u = stablehlo.dot_general %%y%u, %%w%u, contracting_dims = [1] x [0] : (" X
+			", " W ") -> " X "\n",
+			i, i, i);
+		strbuf_printf(t,
+			"    %%s%u = stablehlo.broadcast_in_dim %%b%u, dims = [1] : (" B ") -> " X "\n", i, i);
 		strbuf_printf(t, "    %%a%u = stablehlo.add %%d%u, %%s%u : " X "\n", i, i, i);
-		strbuf_printf(t, "    %%%s%u = stablehlo.%s %%a%u : " X "\n", loops || branches ? "m" : "h", i, activation(i, layers, kind), i);
+		strbuf_printf(t, "    %%%s%u = stablehlo.%s %%a%u : " X "\n", loops || branches ? "m" : "h",
+			i, activation(i, layers, kind), i);
 		if (loops)
 			loop(t, name(y, "h", i), name(x, "m", i), name(w, "w", i), 3);
 		else if (branches)
 			branch(t, name(y, "h", i), name(x, "m", i), name(w, "w", i));
-		if (!branches) /* with them the residual stream is elementwise: ready as early as what goes into the branches lets it be */
-			strbuf_printf(t, "    %%o%u = stablehlo.dot_general %%h%u, %%w%u, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
-		strbuf_printf(t, "    %%x%u = stablehlo.add %%x%u, %%%s%u : " X "\n", i + 1, i, branches ? "h" : "o", i);
+		if (!branches) /* with them the residual stream is elementwise: ready as early as what goes
+		                  into the branches lets it be */
+			strbuf_printf(t,
+				"    %%o%u = stablehlo.dot_general %%h%u, %%w%u, contracting_dims = [1] x [0] : (" X
+				", " W ") -> " X "\n",
+				i, i, i);
+		strbuf_printf(t, "    %%x%u = stablehlo.add %%x%u, %%%s%u : " X "\n", i + 1, i,
+			branches ? "h" : "o", i);
 	}
 }
 
@@ -84,7 +137,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(name(x, "", *(const uint32_t *)a), name(y, "", *(const uint32_t *)b));
 }
 
-/* %cp: %p divided by the norm of all. A layer "10" is added before one called "2", as JAX walks a dict. */
+/* %cp: %p divided by the norm of all. A layer "10" is added before one called "2", as JAX walks a
+ * dict. */
 static void clip(strbuf *t, uint32_t layers)
 {
 	uint32_t order[64];
@@ -94,12 +148,27 @@ static void clip(strbuf *t, uint32_t layers)
 	strbuf_puts(t, "    %sum0 = stablehlo.negate %zero : tensor<f32>\n");
 	for (uint32_t k = 0; k < layers; k++) {
 		uint32_t i = order[k];
-		strbuf_printf(t, "    %%sp%u = stablehlo.multiply %%p%u, %%p%u : " W "\n    %%sq%u = stablehlo.multiply %%q%u, %%q%u : " B "\n", i, i, i, i, i, i);
-		strbuf_printf(t, "    %%np%u = stablehlo.reduce(%%sp%u init: %%zero) applies stablehlo.add across dimensions = [0, 1] : (" W ", tensor<f32>) -> tensor<f32>\n", i, i);
-		strbuf_printf(t, "    %%nq%u = stablehlo.reduce(%%sq%u init: %%zero) applies stablehlo.add across dimensions = [0] : (" B ", tensor<f32>) -> tensor<f32>\n", i, i);
-		strbuf_printf(t, "    %%half%u = stablehlo.add %%sum%u, %%np%u : tensor<f32>\n    %%sum%u = stablehlo.add %%half%u, %%nq%u : tensor<f32>\n", k, k, i, k + 1, k, i);
+		strbuf_printf(t,
+			"    %%sp%u = stablehlo.multiply %%p%u, %%p%u : " W
+			"\n    %%sq%u = stablehlo.multiply %%q%u, %%q%u : " B "\n",
+			i, i, i, i, i, i);
+		strbuf_printf(t,
+			"    %%np%u = stablehlo.reduce(%%sp%u init: %%zero) applies stablehlo.add across "
+			"dimensions = [0, 1] : (" W ", tensor<f32>) -> tensor<f32>\n",
+			i, i);
+		strbuf_printf(t,
+			"    %%nq%u = stablehlo.reduce(%%sq%u init: %%zero) applies stablehlo.add across "
+			"dimensions = [0] : (" B ", tensor<f32>) -> tensor<f32>\n",
+			i, i);
+		strbuf_printf(t,
+			"    %%half%u = stablehlo.add %%sum%u, %%np%u : tensor<f32>\n    %%sum%u = "
+			"stablehlo.add %%half%u, %%nq%u : tensor<f32>\n",
+			k, k, i, k + 1, k, i);
 	}
-	strbuf_printf(t, "    %%norm = stablehlo.sqrt %%sum%u : tensor<f32>\n    %%norms = stablehlo.broadcast_in_dim %%norm, dims = [] : (tensor<f32>) -> " W "\n", layers);
+	strbuf_printf(t,
+		"    %%norm = stablehlo.sqrt %%sum%u : tensor<f32>\n    %%norms = "
+		"stablehlo.broadcast_in_dim %%norm, dims = [] : (tensor<f32>) -> " W "\n",
+		layers);
 	for (uint32_t i = 0; i < layers; i++)
 		strbuf_printf(t, "    %%cp%u = stablehlo.divide %%p%u, %%norms : " W "\n", i, i);
 }
@@ -107,20 +176,34 @@ static void clip(strbuf *t, uint32_t layers)
 /* Gradients from the last layer to the first, then updates in the order of the arguments. */
 static void backward_pass(strbuf *t, uint32_t layers, int kind)
 {
-	strbuf_printf(t, "    %%g%u = stablehlo.multiply %%x%u, %%x%u : " X "\n", layers, layers, layers);
+	strbuf_printf(
+		t, "    %%g%u = stablehlo.multiply %%x%u, %%x%u : " X "\n", layers, layers, layers);
 	for (uint32_t i = layers; i-- > 0;) {
 		strbuf_printf(t, "    %%u%u = stablehlo.multiply %%g%u, %%h%u : " X "\n", i, i + 1, i);
-		strbuf_printf(t, "    %%p%u = stablehlo.dot_general %%x%u, %%u%u, contracting_dims = [0] x [0] : (" X ", " X ") -> " W "\n", i, i, i);
-		strbuf_printf(t, "    %%q%u = stablehlo.reduce(%%u%u init: %%zero) applies stablehlo.add across dimensions = [0] : (" X ", tensor<f32>) -> " B "\n", i, i);
-		strbuf_printf(t, "    %%r%u = stablehlo.dot_general %%u%u, %%w%u, contracting_dims = [1] x [1] : (" X ", " W ") -> " X "\n", i, i, i);
+		strbuf_printf(t,
+			"    %%p%u = stablehlo.dot_general %%x%u, %%u%u, contracting_dims = [0] x [0] : (" X
+			", " X ") -> " W "\n",
+			i, i, i);
+		strbuf_printf(t,
+			"    %%q%u = stablehlo.reduce(%%u%u init: %%zero) applies stablehlo.add across "
+			"dimensions = [0] : (" X ", tensor<f32>) -> " B "\n",
+			i, i);
+		strbuf_printf(t,
+			"    %%r%u = stablehlo.dot_general %%u%u, %%w%u, contracting_dims = [1] x [1] : (" X
+			", " W ") -> " X "\n",
+			i, i, i);
 		normalise(t, "v", "r", i);
 		strbuf_printf(t, "    %%g%u = stablehlo.add %%g%u, %%v%u : " X "\n", i, i + 1, i);
 	}
 	if (kind & CLIP)
 		clip(t, layers);
 	for (uint32_t i = 0; i < layers; i++) {
-		strbuf_printf(t, "    %%k%u = stablehlo.multiply %%%s%u, %%w%u : " W "\n", i, kind & CLIP ? "cp" : "p", i, i);
-		strbuf_printf(t, "    %%nw%u = stablehlo.subtract %%w%u, %%k%u : " W "\n    %%nb%u = stablehlo.subtract %%b%u, %%q%u : " B "\n", i, i, i, i, i, i);
+		strbuf_printf(t, "    %%k%u = stablehlo.multiply %%%s%u, %%w%u : " W "\n", i,
+			kind & CLIP ? "cp" : "p", i, i);
+		strbuf_printf(t,
+			"    %%nw%u = stablehlo.subtract %%w%u, %%k%u : " W
+			"\n    %%nb%u = stablehlo.subtract %%b%u, %%q%u : " B "\n",
+			i, i, i, i, i, i);
 	}
 }
 
@@ -149,7 +232,8 @@ static void write_program(strbuf *t, uint32_t layers, int kind)
 	strbuf_puts(t, "\n  }\n}\n");
 }
 
-static void setup(fixture *f, uint32_t layers, int kind, const char *device_name, const char *mesh_text)
+static void setup(
+	fixture *f, uint32_t layers, int kind, const char *device_name, const char *mesh_text)
 {
 	*f = (fixture){0};
 	write_program(&f->text, layers, kind);
@@ -191,7 +275,8 @@ static evaluator_stats random_walk(fixture *f, uint64_t seed, uint32_t steps, ui
 static const char *const meshes[] = {"a=4", "a=2,b=4", "a=2,b=2,c=2"};
 static const char *const devices[] = {"tpu-v5e", "h100", "cpu"};
 
-/* A real training step of 32 layers folds, but for what a constraint may do at the ends of a stream. */
+/* A real training step of 32 layers folds, but for what a constraint may do at the ends of a
+ * stream. */
 START_TEST(training_step)
 {
 	for (uint32_t i = 0; i < COUNT_OF(meshes); i++) {
@@ -230,7 +315,8 @@ START_TEST(modules_cost_what_their_plans_do)
 		evaluator_replay(ev, &expected, &allowed);
 		evaluator_strategy(ev, &pl, &s);
 		ck_assert_msg(replay_strategy(&f.pb, f.m, &s, &found, &allowed, &d) == ST_OK, "%s", d.msg);
-		ck_assert_msg(!memcmp(&expected, &found, sizeof found), "plan %u: %lld ns, by its module %lld", k, (long long)expected.runtime_ns,
+		ck_assert_msg(!memcmp(&expected, &found, sizeof found),
+			"plan %u: %lld ns, by its module %lld", k, (long long)expected.runtime_ns,
 			(long long)found.runtime_ns);
 		compared += evaluator_statistics(ev).folded;
 		strategy_release(&s);
@@ -274,7 +360,8 @@ START_TEST(sums_in_the_order_of_names)
 }
 END_TEST
 
-/* What is still on the chip when it is read depends on how much is written in between, and so on the layers that were left out. */
+/* What is still on the chip when it is read depends on how much is written in between, and so on
+ * the layers that were left out. */
 START_TEST(memory_on_the_chip)
 {
 	int64_t before = 0;
@@ -331,7 +418,8 @@ START_TEST(the_way_counts)
 	const folding *fold = f.pb.fold;
 	sharding_table *t = f.m->shardings;
 	sharding_id half, both;
-	propagate_options po = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	propagate_options po = {
+		.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	propagation *s = propagation_new(fold->p, t, &po);
 	sharding_edit e;
 	sharding_edit_init(&e, f.o.mesh, 2, false);
@@ -384,7 +472,8 @@ START_TEST(folding_is_about_many_layers)
 }
 END_TEST
 
-/* The same answer, but for how fast it comes, whether layers are folded or not and whatever the memo tables may hold. */
+/* The same answer, but for how fast it comes, whether layers are folded or not and whatever the
+ * memo tables may hold. */
 START_TEST(answers_depend_on_neither_folding_nor_memory)
 {
 	enum { WAY_FOLDED, WAY_UNFOLDED, WAY_SMALL, WAYS };

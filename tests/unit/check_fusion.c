@@ -39,7 +39,8 @@ START_TEST(test_chain_is_one_kernel)
 	fix_init(&f, "h100", "x=4");
 	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024);
 	lval_id a = fix_arg(&f, t), b = fix_arg(&f, t);
-	lval_id x = fix_op(&f, OP_ADD, t, 2, a, b), y = fix_op(&f, OP_EXPONENTIAL, t, 1, x), z = fix_op(&f, OP_MULTIPLY, t, 2, y, a);
+	lval_id x = fix_op(&f, OP_ADD, t, 2, a, b), y = fix_op(&f, OP_EXPONENTIAL, t, 1, x),
+			z = fix_op(&f, OP_MULTIPLY, t, 2, y, a);
 	fix_return(&f, 1, z);
 	run r = start(&f);
 	ck_assert_int_eq(traffic(&r, &f, x), -1);
@@ -51,7 +52,8 @@ START_TEST(test_chain_is_one_kernel)
 }
 END_TEST
 
-/* Work is done again in each kernel that needs it; on CPU expensive work is written by the first. */
+/* Work is done again in each kernel that needs it; on CPU expensive work is written by the first.
+ */
 START_TEST(test_copies_and_second_outputs)
 {
 	for (int n = 0; n < 4; n++) {
@@ -62,7 +64,8 @@ START_TEST(test_copies_and_second_outputs)
 		lval_id a = fix_arg(&f, t);
 		lval_id e = fix_op(&f, expensive ? OP_EXPONENTIAL : OP_NEGATE, t, 1, a);
 		lval_id sum = fix_op(&f, OP_REDUCE, row, 1, e);
-		lval_id wide = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, sum), out = fix_op(&f, OP_DIVIDE, t, 2, e, wide);
+		lval_id wide = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, sum),
+				out = fix_op(&f, OP_DIVIDE, t, 2, e, wide);
 		fix_return(&f, 1, out);
 		run r = start(&f);
 		ck_assert_int_eq(traffic(&r, &f, e), -1);
@@ -78,8 +81,8 @@ START_TEST(test_copies_and_second_outputs)
 }
 END_TEST
 
-/* A chain of residual connections: each sum is written for the next one, not computed again from the beginning. A sum that
- * no sum reads is still computed where it is needed. */
+/* A chain of residual connections: each sum is written for the next one, not computed again from
+ * the beginning. A sum that no sum reads is still computed where it is needed. */
 START_TEST(test_sums_of_sums)
 {
 	fix f;
@@ -87,7 +90,8 @@ START_TEST(test_sums_of_sums)
 	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), row = fix_type(&f, ELEM_F32, 1, 1024);
 	lval_id a = fix_arg(&f, t), b = fix_arg(&f, t), c = fix_arg(&f, t);
 	lval_id x = fix_op(&f, OP_ADD, t, 2, a, b), x_row = fix_op(&f, OP_REDUCE, row, 1, x);
-	lval_id y = fix_op(&f, OP_ADD, t, 2, x, c), y_row = fix_op(&f, OP_REDUCE, row, 1, y), y_max = fix_op(&f, OP_REDUCE, row, 1, y);
+	lval_id y = fix_op(&f, OP_ADD, t, 2, x, c), y_row = fix_op(&f, OP_REDUCE, row, 1, y),
+			y_max = fix_op(&f, OP_REDUCE, row, 1, y);
 	fix_return(&f, 3, x_row, y_row, y_max);
 	run r = start(&f);
 	ck_assert_int_eq(traffic(&r, &f, x_row), 3 * B + 4096); /* reads a and b, writes x */
@@ -99,10 +103,11 @@ START_TEST(test_sums_of_sums)
 }
 END_TEST
 
-/* A softmax over scores: what is written and read of them and their numerators besides the product's own operands.
- * GPU: written, read for the maximum, read for exp and its sum, read for the division (exp once more), written and read.
- * CPU: exp is written beside its sum. TPU: one kernel from the product to the numerators and their sum, which stay on the chip for the
- * division inside the next product. */
+/* A softmax over scores: what is written and read of them and their numerators besides the
+ * product's own operands. GPU: written, read for the maximum, read for exp and its sum, read for
+ * the division (exp once more), written and read. CPU: exp is written beside its sum. TPU: one
+ * kernel from the product to the numerators and their sum, which stay on the chip for the division
+ * inside the next product. */
 START_TEST(test_softmax_passes)
 {
 	static const struct {
@@ -114,9 +119,12 @@ START_TEST(test_softmax_passes)
 		fix_init(&f, rows[i].device, "x=4");
 		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), row = fix_type(&f, ELEM_F32, 1, 1024);
 		lval_id q = fix_arg(&f, t), k = fix_arg(&f, t), scores = fix_dot(&f, q, k);
-		lval_id max = fix_op(&f, OP_REDUCE, row, 1, scores), maxw = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, max);
-		lval_id shifted = fix_op(&f, OP_SUBTRACT, t, 2, scores, maxw), e = fix_op(&f, OP_EXPONENTIAL, t, 1, shifted);
-		lval_id sum = fix_op(&f, OP_REDUCE, row, 1, e), sumw = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, sum);
+		lval_id max = fix_op(&f, OP_REDUCE, row, 1, scores),
+				maxw = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, max);
+		lval_id shifted = fix_op(&f, OP_SUBTRACT, t, 2, scores, maxw),
+				e = fix_op(&f, OP_EXPONENTIAL, t, 1, shifted);
+		lval_id sum = fix_op(&f, OP_REDUCE, row, 1, e),
+				sumw = fix_op(&f, OP_BROADCAST_IN_DIM, t, 1, sum);
 		lval_id p = fix_op(&f, OP_DIVIDE, t, 2, e, sumw), out = fix_dot(&f, p, k);
 		fix_return(&f, 1, out);
 		run r = start(&f);
@@ -127,7 +135,8 @@ START_TEST(test_softmax_passes)
 }
 END_TEST
 
-/* TPUs fuse elementwise work into matmuls on both sides, GPUs neither; transposes are free for both. */
+/* TPUs fuse elementwise work into matmuls on both sides, GPUs neither; transposes are free for
+ * both. */
 START_TEST(test_matmul_borders)
 {
 	for (int tpu = 0; tpu < 2; tpu++) {
@@ -147,8 +156,9 @@ START_TEST(test_matmul_borders)
 }
 END_TEST
 
-/* What lies in front of which operand: work on both sides costs more than on one; what is made in the program and fits on the
- * chip is read again for nothing, an argument is not; work behind the product is on no side. */
+/* What lies in front of which operand: work on both sides costs more than on one; what is made in
+ * the program and fits on the chip is read again for nothing, an argument is not; work behind the
+ * product is on no side. */
 START_TEST(test_sides_of_a_matmul)
 {
 	enum { ONE, BOTH, BOTH_MADE, BOTH_SHARED, BEHIND, CASES };
@@ -169,7 +179,8 @@ START_TEST(test_sides_of_a_matmul)
 			lval_id other = fix_dot(&f, r, r);
 			r = fix_op(&f, OP_NEGATE, t, 1, fix_op(&f, OP_ADD, t, 2, r, other));
 		}
-		lval_id d = fix_dot(&f, l, r), out = c == BEHIND ? fix_op(&f, OP_NEGATE, t, 1, fix_op(&f, OP_ADD, t, 2, d, d)) : d;
+		lval_id d = fix_dot(&f, l, r),
+				out = c == BEHIND ? fix_op(&f, OP_NEGATE, t, 1, fix_op(&f, OP_ADD, t, 2, d, d)) : d;
 		fix_return(&f, 1, out);
 		run done = start(&f);
 		uint32_t n;
@@ -180,7 +191,8 @@ START_TEST(test_sides_of_a_matmul)
 	}
 	ck_assert_int_gt(took[BOTH], took[ONE]);
 	ck_assert_int_lt(took[BOTH_MADE], took[BOTH]);
-	ck_assert_int_le(took[BOTH_MADE], took[ONE]); /* not from memory at all; of one side, it is fetched meanwhile */
+	ck_assert_int_le(took[BOTH_MADE],
+		took[ONE]); /* not from memory at all; of one side, it is fetched meanwhile */
 	ck_assert_int_gt(took[BOTH_SHARED], took[ONE]);
 	ck_assert_int_eq(took[BEHIND], took[ONE]);
 }
@@ -190,22 +202,26 @@ START_TEST(test_slices_and_updates)
 {
 	fix f;
 	fix_init(&f, "h100", "x=4");
-	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), part = fix_type(&f, ELEM_F32, 2, 1, 1024), i32 = fix_type(&f, ELEM_I32, 0);
+	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), part = fix_type(&f, ELEM_F32, 2, 1, 1024),
+			i32 = fix_type(&f, ELEM_I32, 0);
 	lval_id a = fix_arg(&f, t), at = fix_arg(&f, i32);
-	lval_id s = fix_op(&f, OP_DYNAMIC_SLICE, part, 3, a, at, at), n = fix_op(&f, OP_NEGATE, part, 1, s);
+	lval_id s = fix_op(&f, OP_DYNAMIC_SLICE, part, 3, a, at, at),
+			n = fix_op(&f, OP_NEGATE, part, 1, s);
 	lval_id big = fix_dot(&f, a, a), u = fix_op(&f, OP_DYNAMIC_UPDATE_SLICE, t, 4, big, n, at, at);
 	lval_id out = fix_dot(&f, u, a);
 	fix_return(&f, 1, out);
 	run r = start(&f);
 	ck_assert_int_eq(traffic(&r, &f, s), -1);
-	ck_assert_int_eq(traffic(&r, &f, u), 4096 + 4 + 4096); /* the slice of a, the index, the update; not the 4 MiB */
-	ck_assert_int_eq(r.c.temporary_bytes, B);              /* updated where it lies */
+	ck_assert_int_eq(traffic(&r, &f, u),
+		4096 + 4 + 4096); /* the slice of a, the index, the update; not the 4 MiB */
+	ck_assert_int_eq(r.c.temporary_bytes, B); /* updated where it lies */
 	simulator_free(r.s);
 	fix_release(&f);
 }
 END_TEST
 
-/* Reads parameters once and writes results once at least; at most every op reads its operands and writes its results. */
+/* Reads parameters once and writes results once at least; at most every op reads its operands and
+ * writes its results. */
 START_TEST(test_bounds)
 {
 	for (uint64_t seed = 0; seed < 40; seed++)
@@ -217,7 +233,8 @@ START_TEST(test_bounds)
 			int64_t upper = 0;
 			for (uint32_t i = 0; i < f.l.ops.n; i++) {
 				const lop *o = &f.l.ops.p[i];
-				if (o->kind != LOP_COMPUTE && !(o->kind == LOP_COLLECTIVE && o->coll == COLL_ALL_SLICE))
+				if (o->kind != LOP_COMPUTE &&
+					!(o->kind == LOP_COLLECTIVE && o->coll == COLL_ALL_SLICE))
 					continue;
 				for (uint32_t k = 0; k < o->n_operands; k++)
 					upper += f.l.vals.p[f.l.operands.p[o->operands + k]].bytes;
@@ -231,7 +248,8 @@ START_TEST(test_bounds)
 }
 END_TEST
 
-/* Every live op runs in exactly one place: a kernel's root, a member of one, or a collective; kernels do not overlap. */
+/* Every live op runs in exactly one place: a kernel's root, a member of one, or a collective;
+ * kernels do not overlap. */
 START_TEST(test_order)
 {
 	for (uint64_t seed = 100; seed < 130; seed++) {
@@ -255,23 +273,31 @@ START_TEST(test_order)
 }
 END_TEST
 
-/* A product without a sum is computed where it is used; one of vectors takes in what is computed in front of it. */
+/* A product without a sum is computed where it is used; one of vectors takes in what is computed in
+ * front of it. */
 START_TEST(test_products_that_are_no_matmuls)
 {
 	static const char *const devices[] = {"h100", "tpu-v5e", "cpu-host"};
 	for (size_t i = 0; i < COUNT_OF(devices); i++) {
 		fix f;
 		fix_init(&f, devices[i], "x=4");
-		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), column = fix_type(&f, ELEM_F32, 2, 1024, 8), row = fix_type(&f, ELEM_F32, 2, 8, 1024);
-		type_id one = fix_type(&f, ELEM_F32, 2, 1, 1 << 20), same = fix_type(&f, ELEM_F32, 2, 1 << 20, 1);
-		lval_id a = fix_arg(&f, fix_type(&f, ELEM_F32, 2, 1024, 1)), b = fix_arg(&f, fix_type(&f, ELEM_F32, 2, 1, 1024)), c = fix_arg(&f, t);
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024),
+				column = fix_type(&f, ELEM_F32, 2, 1024, 8),
+				row = fix_type(&f, ELEM_F32, 2, 8, 1024);
+		type_id one = fix_type(&f, ELEM_F32, 2, 1, 1 << 20),
+				same = fix_type(&f, ELEM_F32, 2, 1 << 20, 1);
+		lval_id a = fix_arg(&f, fix_type(&f, ELEM_F32, 2, 1024, 1)),
+				b = fix_arg(&f, fix_type(&f, ELEM_F32, 2, 1, 1024)), c = fix_arg(&f, t);
 		lval_id outer = fix_dot(&f, a, b), out = fix_op(&f, OP_ADD, t, 2, outer, c);
-		lval_id x = fix_arg(&f, one), y = fix_arg(&f, same), shifted = fix_op(&f, OP_EXPONENTIAL, one, 1, x), sum = fix_dot(&f, shifted, y);
-		lval_id p = fix_arg(&f, column), q = fix_arg(&f, row), matmul = fix_dot(&f, p, q), kept = fix_op(&f, OP_ADD, t, 2, matmul, c);
+		lval_id x = fix_arg(&f, one), y = fix_arg(&f, same),
+				shifted = fix_op(&f, OP_EXPONENTIAL, one, 1, x), sum = fix_dot(&f, shifted, y);
+		lval_id p = fix_arg(&f, column), q = fix_arg(&f, row), matmul = fix_dot(&f, p, q),
+				kept = fix_op(&f, OP_ADD, t, 2, matmul, c);
 		fix_return(&f, 3, out, sum, kept);
 		run r = start(&f);
 		ck_assert_int_eq(traffic(&r, &f, outer), -1);
-		ck_assert_int_le(traffic(&r, &f, out), 2 * B + 2 * 1024 * 4 * 128); /* TPU: a column is stored in tiles */
+		ck_assert_int_le(traffic(&r, &f, out),
+			2 * B + 2 * 1024 * 4 * 128); /* TPU: a column is stored in tiles */
 		ck_assert_int_eq(traffic(&r, &f, shifted), -1);
 		ck_assert_int_gt(traffic(&r, &f, sum), 2 * B);
 		ck_assert_int_eq(traffic(&r, &f, matmul) == -1, f.dev.target == TARGET_TPU);
@@ -289,7 +315,8 @@ START_TEST(test_single_numbers)
 		fix_init(&f, tpu ? "tpu-v5e" : "h100", "x=4");
 		type_id number = fix_type(&f, ELEM_I32, 0), row = fix_type(&f, ELEM_F32, 1, 1024);
 		lval_id i = fix_arg(&f, number), a = fix_arg(&f, row);
-		lval_id next = fix_op(&f, OP_NEGATE, number, 1, i), sum = fix_op(&f, OP_REDUCE, fix_type(&f, ELEM_F32, 0), 1, a);
+		lval_id next = fix_op(&f, OP_NEGATE, number, 1, i),
+				sum = fix_op(&f, OP_REDUCE, fix_type(&f, ELEM_F32, 0), 1, a);
 		fix_return(&f, 2, next, sum);
 		run r = start(&f);
 		uint32_t n;
@@ -302,7 +329,8 @@ START_TEST(test_single_numbers)
 }
 END_TEST
 
-/* Fourier transforms are products of 128 points on TPU, sorts go through memory again and again on GPU. */
+/* Fourier transforms are products of 128 points on TPU, sorts go through memory again and again on
+ * GPU. */
 START_TEST(test_transforms_and_sorts)
 {
 	int64_t ns[2][2];
@@ -327,8 +355,8 @@ START_TEST(test_transforms_and_sorts)
 }
 END_TEST
 
-/* A product's result is read from the chip as long as what is written since fits there; else it is written to memory and read again.
- * Not in a loop, nor where the device has no such memory. */
+/* A product's result is read from the chip as long as what is written since fits there; else it is
+ * written to memory and read again. Not in a loop, nor where the device has no such memory. */
 START_TEST(test_memory_on_the_chip)
 {
 	enum { NEAR, FAR, LOOP, NONE, CASES };
@@ -369,8 +397,9 @@ static int64_t time_of_kernel(const run *r, const fix *f, lval_id v)
 	return e->end_ns - e->start_ns;
 }
 
-/* A kernel takes as long as its elements do, however few bytes they are. A sum of what another kernel makes is made there where all
- * else that it reads is there by then, and where another sum reads the same. */
+/* A kernel takes as long as its elements do, however few bytes they are. A sum of what another
+ * kernel makes is made there where all else that it reads is there by then, and where another sum
+ * reads the same. */
 START_TEST(test_elements)
 {
 	int64_t ns[2][3];
@@ -379,7 +408,8 @@ START_TEST(test_elements)
 		fix_init(&f, "tpu-v5e", "x=4");
 		f.dev.op_launch_ns = 0;
 		f.dev.lone_elements_s = 0;
-		f.dev.vector_elements_s[0] = bound ? 1 << 30 : 0, f.dev.vector_elements_s[1] = bound ? 1ll << 31 : 0;
+		f.dev.vector_elements_s[0] = bound ? 1 << 30 : 0,
+		f.dev.vector_elements_s[1] = bound ? 1ll << 31 : 0;
 		type_id t = fix_type(&f, ELEM_I8, 2, 1024, 1024), row = fix_type(&f, ELEM_I8, 1, 1024);
 		lval_id a = fix_arg(&f, t), b = fix_arg(&f, t), x = fix_op(&f, OP_ADD, t, 2, a, b);
 		lval_id one = fix_op(&f, OP_REDUCE, row, 1, a), two = fix_op(&f, OP_REDUCE, row, 1, a);
@@ -398,20 +428,24 @@ START_TEST(test_elements)
 }
 END_TEST
 
-/* A mask that is made from one value is made again where it is read on TPU, elsewhere its smaller result is. */
+/* A mask that is made from one value is made again where it is read on TPU, elsewhere its smaller
+ * result is. */
 START_TEST(test_masks)
 {
 	for (int tpu = 0; tpu < 2; tpu++) {
 		fix f;
 		fix_init(&f, tpu ? "tpu-v5e" : "h100", "x=4");
 		f.dev.vector_elements_s[0] = 0; /* both stay kernels of their own */
-		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), flags = fix_type(&f, ELEM_I1, 2, 1024, 1024);
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024),
+				flags = fix_type(&f, ELEM_I1, 2, 1024, 1024);
 		lval_id a = fix_arg(&f, t), b = fix_arg(&f, t), c = fix_arg(&f, t);
 		lval_id mask = fix_op(&f, OP_COMPARE, flags, 2, a, a);
-		lval_id x = fix_op(&f, OP_SELECT, t, 3, mask, b, c), y = fix_op(&f, OP_SELECT, t, 3, mask, c, b);
+		lval_id x = fix_op(&f, OP_SELECT, t, 3, mask, b, c),
+				y = fix_op(&f, OP_SELECT, t, 3, mask, c, b);
 		fix_return(&f, 2, x, y);
 		run r = start(&f);
-		ck_assert_int_eq(traffic(&r, &f, mask), -1); /* elsewhere written by the first that reads it */
+		ck_assert_int_eq(
+			traffic(&r, &f, mask), -1); /* elsewhere written by the first that reads it */
 		ck_assert_int_eq(whole_traffic(&r), tpu ? 8 * B : 7 * B + B / 2);
 		simulator_free(r.s);
 		fix_release(&f);
@@ -425,7 +459,8 @@ START_TEST(test_dead_work)
 	fix f;
 	fix_init(&f, "h100", "x=4");
 	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024);
-	lval_id a = fix_arg(&f, t), dead = fix_dot(&f, a, a), sum = fix_collective(&f, COLL_ALL_REDUCE, "x", dead, t);
+	lval_id a = fix_arg(&f, t), dead = fix_dot(&f, a, a),
+			sum = fix_collective(&f, COLL_ALL_REDUCE, "x", dead, t);
 	fix_op(&f, OP_ADD, t, 2, sum, a);
 	lval_id out = fix_op(&f, OP_NEGATE, t, 1, a);
 	fix_return(&f, 1, out);
@@ -439,7 +474,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs, test_sums_of_sums, test_softmax_passes, test_matmul_borders, test_products_that_are_no_matmuls, test_single_numbers, test_transforms_and_sorts,
-	                        test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order, test_memory_on_the_chip, test_elements, test_masks, test_dead_work};
+	const TTest *tests[] = {test_chain_is_one_kernel, test_copies_and_second_outputs,
+		test_sums_of_sums, test_softmax_passes, test_matmul_borders,
+		test_products_that_are_no_matmuls, test_single_numbers, test_transforms_and_sorts,
+		test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order,
+		test_memory_on_the_chip, test_elements, test_masks, test_dead_work};
 	return run_tests(tests, COUNT_OF(tests), "fusion");
 }

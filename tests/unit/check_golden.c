@@ -1,5 +1,5 @@
-/* Small modules through passes: what jaxlib's Shardy makes of them is kept in tests/golden/passes, one difference that
- * random programs once found in each file:
+/* Small modules through passes: what jaxlib's Shardy makes of them is kept in tests/golden/passes,
+ * one difference that random programs once found in each file:
  *
  *   // passes: PIPELINE
  *   module before
@@ -38,7 +38,8 @@ static void replay(const char *name)
 	ck_assert_msg(file_read(path, 1 << 20, &file, &d) == ST_OK, "%s", d.msg);
 	static const char head[] = "// passes: ", line[] = "\n// -----\n";
 	char *text = file.p, *end = strchr(file.p, '\n'), *after = strstr(text, line);
-	ck_assert_msg(!strncmp(text, head, strlen(head)) && end && after, "%s: expected '%s' and a '// -----' line", name, head);
+	ck_assert_msg(!strncmp(text, head, strlen(head)) && end && after,
+		"%s: expected '%s' and a '// -----' line", name, head);
 	*end = *after = 0;
 	module *m = read_ok(end + 1);
 	strbuf b;
@@ -46,7 +47,8 @@ static void replay(const char *name)
 	ck_assert_msg(passes_run(m, text + strlen(head), &d) == ST_OK, "%s: %s", name, d.msg);
 	module_print(m, &(print_options){0}, &b);
 	char *ours = printed(b.p), *theirs = printed(after + strlen(line));
-	ck_assert_msg(!strcmp(ours, theirs), "%s\n---- ours\n%s\n---- expected\n%s", name, ours, theirs);
+	ck_assert_msg(
+		!strcmp(ours, theirs), "%s\n---- ours\n%s\n---- expected\n%s", name, ours, theirs);
 	strbuf_release(&b);
 	module_free(m);
 	free(ours);

@@ -2,17 +2,24 @@
 #include "search/tree/runner.h"
 #include "tests/unit/run_suite.h"
 
-/* Weights of three shapes, so that dims that all can take are common divisors; without groups they come out differently. */
+/* Weights of three shapes, so that dims that all can take are common divisors; without groups they
+ * come out differently. */
 static const char *const text =
 	"module @m {\n"
-	"  func.func public @main(%arg0: tensor<512x1024xf32> loc(\"params['up']\"), %arg1: tensor<512x1024xf32> loc(\"params['gate']\"), "
-	"%arg2: tensor<1024x510xf32> loc(\"params['down']\"), %arg3: tensor<256x512xf32> loc(\"batch['in']\"), %arg4: tensor<510xf32> loc(\"params['b']\")) "
+	"  func.func public @main(%arg0: tensor<512x1024xf32> loc(\"params['up']\"), %arg1: "
+	"tensor<512x1024xf32> loc(\"params['gate']\"), "
+	"%arg2: tensor<1024x510xf32> loc(\"params['down']\"), %arg3: tensor<256x512xf32> "
+	"loc(\"batch['in']\"), %arg4: tensor<510xf32> loc(\"params['b']\")) "
 	"-> tensor<256x510xf32> {\n"
-	"    %0 = stablehlo.dot_general %arg3, %arg0, contracting_dims = [1] x [0] : (tensor<256x512xf32>, tensor<512x1024xf32>) -> tensor<256x1024xf32>\n"
-	"    %1 = stablehlo.dot_general %arg3, %arg1, contracting_dims = [1] x [0] : (tensor<256x512xf32>, tensor<512x1024xf32>) -> tensor<256x1024xf32>\n"
+	"    %0 = stablehlo.dot_general %arg3, %arg0, contracting_dims = [1] x [0] : "
+	"(tensor<256x512xf32>, tensor<512x1024xf32>) -> tensor<256x1024xf32>\n"
+	"    %1 = stablehlo.dot_general %arg3, %arg1, contracting_dims = [1] x [0] : "
+	"(tensor<256x512xf32>, tensor<512x1024xf32>) -> tensor<256x1024xf32>\n"
 	"    %2 = stablehlo.multiply %0, %1 : tensor<256x1024xf32>\n"
-	"    %3 = stablehlo.dot_general %2, %arg2, contracting_dims = [1] x [0] : (tensor<256x1024xf32>, tensor<1024x510xf32>) -> tensor<256x510xf32>\n"
-	"    %4 = stablehlo.broadcast_in_dim %arg4, dims = [1] : (tensor<510xf32>) -> tensor<256x510xf32>\n"
+	"    %3 = stablehlo.dot_general %2, %arg2, contracting_dims = [1] x [0] : "
+	"(tensor<256x1024xf32>, tensor<1024x510xf32>) -> tensor<256x510xf32>\n"
+	"    %4 = stablehlo.broadcast_in_dim %arg4, dims = [1] : (tensor<510xf32>) -> "
+	"tensor<256x510xf32>\n"
 	"    %5 = stablehlo.add %3, %4 : tensor<256x510xf32>\n"
 	"    return %5 : tensor<256x510xf32>\n"
 	"  }\n"
@@ -33,7 +40,13 @@ static status begin(grouped *g, const char *mesh, const char *const *groups, uin
 	*g = (grouped){0};
 	ck_assert_int_eq(module_read(text, strlen(text), "test", NULL, &g->m, &g->d), ST_OK);
 	ck_assert_int_eq(device_find("tpu-v5e", &g->dev, &g->d), ST_OK);
-	g->o = (search_options){.device = &g->dev, .seed = 1, .threads = 2, .evaluations = 300, .groups = groups, .n_groups = n, .check = true};
+	g->o = (search_options){.device = &g->dev,
+		.seed = 1,
+		.threads = 2,
+		.evaluations = 300,
+		.groups = groups,
+		.n_groups = n,
+		.check = true};
 	ck_assert_int_eq(mesh_parse_flag(g->m->shardings, mesh, &g->o.mesh, &g->d), ST_OK);
 	return problem_init(&g->pb, g->m, &g->o, &g->d);
 }
@@ -44,11 +57,14 @@ static void end(grouped *g)
 	module_free(g->m);
 }
 
-static uint32_t count_actions(const grouped *g, const action_list *l, uint32_t dim, uint32_t targets)
+static uint32_t count_actions(
+	const grouped *g, const action_list *l, uint32_t dim, uint32_t targets)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < l->n; i++)
-		n += l->p[i].kind == ACTION_PARTITION && !l->p[i].on_role && l->p[i].group == g->pb.group_of[UP] && l->p[i].dim == dim && l->p[i].n_targets == targets;
+		n += l->p[i].kind == ACTION_PARTITION && !l->p[i].on_role &&
+			l->p[i].group == g->pb.group_of[UP] && l->p[i].dim == dim &&
+			l->p[i].n_targets == targets;
 	return n;
 }
 
@@ -77,13 +93,15 @@ START_TEST(parts_of_groups_are_left_out)
 {
 	grouped g;
 	ck_assert_int_eq(begin(&g, "x=4", weights, 1), ST_OK);
-	action_target part[] = {{UP, 0}, {B, 0}, {GATE, 0}}, all[] = {{DOWN, 0}, {B, 0}, {UP, 0}, {GATE, 0}};
+	action_target part[] = {{UP, 0}, {B, 0}, {GATE, 0}},
+				  all[] = {{DOWN, 0}, {B, 0}, {UP, 0}, {GATE, 0}};
 	ck_assert_uint_eq(problem_keep_whole_groups(&g.pb, part, 3), 1);
 	ck_assert_uint_eq(part[0].arg, B);
 	ck_assert_uint_eq(problem_keep_whole_groups(&g.pb, all, 4), 4);
 	bool allowed[5] = {[UP] = true, [B] = true};
 	ck_assert_int_eq(problem_takes_whole_groups(&g.pb, allowed, &g.d), ST_ERR_INVALID);
-	ck_assert_msg(strstr(g.d.msg, "takes params['up'] and leaves out params['down']") != NULL, "%s", g.d.msg);
+	ck_assert_msg(
+		strstr(g.d.msg, "takes params['up'] and leaves out params['down']") != NULL, "%s", g.d.msg);
 	allowed[GATE] = allowed[DOWN] = true;
 	ck_assert_int_eq(problem_takes_whole_groups(&g.pb, allowed, NULL), ST_OK);
 	end(&g);
@@ -133,9 +151,13 @@ START_TEST(groups_of_schedules)
 	ck_assert_uint_eq(r.n_given, 2);
 	ck_assert(str_is(r.given[1].glob, "batch*") && r.given[1].n == 1 && r.given[1].members[0] == X);
 	search_result_release(&r);
-	g.o.schedule_json = "{\"tactics\":[{\"manual\":{\"arguments\":\"batch*\",\"dimension\":1,\"axis\":\"x\"}}]}";
+	g.o.schedule_json =
+		"{\"tactics\":[{\"manual\":{\"arguments\":\"batch*\",\"dimension\":1,\"axis\":\"x\"}}]}";
 	ck_assert_int_eq(search_run(g.m, &g.o, &r, &d), ST_ERR_INVALID);
-	ck_assert_msg(strstr(d.msg, "no plan was found that shards its arguments alike; in the best one params['up'] is [{\"x\"}, {}], params['down'] is [{}, {}]") != NULL, "%s", d.msg);
+	ck_assert_msg(strstr(d.msg,
+					  "no plan was found that shards its arguments alike; in the best one "
+					  "params['up'] is [{\"x\"}, {}], params['down'] is [{}, {}]") != NULL,
+		"%s", d.msg);
 	end(&g);
 }
 END_TEST
@@ -146,9 +168,12 @@ START_TEST(what_is_no_group)
 		const char *globs[2], *said;
 	} cases[] = {
 		{{"parms['up']"}, "group 'parms['up']' names no argument; did you mean 'params['up']'?"},
-		{{"params*"}, "group 'params*': arguments that shard alike: params['up'] has rank 2, params['b'] has rank 1"},
+		{{"params*"},
+			"group 'params*': arguments that shard alike: params['up'] has rank 2, params['b'] has "
+			"rank 1"},
 		{{"*n']"}, "params['down'] is parameter, batch['in'] is data"},
-		{{"params['up']", "params['*p']"}, "groups 'params['up']' and 'params['*p']' both have argument params['up']"},
+		{{"params['up']", "params['*p']"},
+			"groups 'params['up']' and 'params['*p']' both have argument params['up']"},
 		{{"params['[ug]*']"}, "names no argument"}, /* brackets are no classes */
 	};
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -12,8 +12,8 @@ static bool passes(const char *text)
 
 START_TEST(test_accepts)
 {
-	static const char *const good[] = {"0", "-0", "-1.5e-3", "1E+2", "\"\"", "\"\\u00e9\\ud83d\\ude00\\n\"",
-		"\"\xc3\xa9\xf0\x9f\x98\x80\"", "true", "null", "[]", "{}",
+	static const char *const good[] = {"0", "-0", "-1.5e-3", "1E+2", "\"\"",
+		"\"\\u00e9\\ud83d\\ude00\\n\"", "\"\xc3\xa9\xf0\x9f\x98\x80\"", "true", "null", "[]", "{}",
 		" [ 1 , { \"a\" : [ ] } ] \r\n", "{\"a\":1,\"A\":2}", "{\"a\":{\"a\":1},\"b\":{\"a\":1}}"};
 	for (size_t i = 0; i < COUNT_OF(good); i++)
 		ck_assert_msg(passes(good[i]), "%s", good[i]);
@@ -22,12 +22,12 @@ END_TEST
 
 START_TEST(test_refuses)
 {
-	static const char *const bad[] = {"", " ", "01", "1.", ".5", "+1", "-", "1e", "1e400", "NaN", "Infinity", "nul",
-		"'a'", "\"", "\"\\", "\"\\u12\"", "\"\\u0000\"", "\"\\ud800\"",
-		"\"\\ud800\\u0041\"", "\"\\udc00\"", "\"\t\"", "\"\xff\"", "\"\xc0\x80\"", "\"\xed\xa0\x80\"",
-		"\"\xf4\x90\x80\x80\"", "\"\xe2\x82\"", "[1,]", "[,1]", "[1 2]", "[1", "{",
-		"{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{\"a\":1 \"b\":2}", "{\"a\":1,\"a\":2}", "{\"a\":1,\"\\u0061\":2}",
-		"1 2", "{} x", "\xef\xbb\xbf{}"};
+	static const char *const bad[] = {"", " ", "01", "1.", ".5", "+1", "-", "1e", "1e400", "NaN",
+		"Infinity", "nul", "'a'", "\"", "\"\\", "\"\\u12\"", "\"\\u0000\"", "\"\\ud800\"",
+		"\"\\ud800\\u0041\"", "\"\\udc00\"", "\"\t\"", "\"\xff\"", "\"\xc0\x80\"",
+		"\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"", "\"\xe2\x82\"", "[1,]", "[,1]", "[1 2]", "[1",
+		"{", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{\"a\":1 \"b\":2}", "{\"a\":1,\"a\":2}",
+		"{\"a\":1,\"\\u0061\":2}", "1 2", "{} x", "\xef\xbb\xbf{}"};
 	for (size_t i = 0; i < COUNT_OF(bad); i++)
 		ck_assert_msg(!passes(bad[i]), "%s", bad[i]);
 }
@@ -52,7 +52,10 @@ START_TEST(test_limits)
 		int n;
 		bool good;
 	} rows[] = {
-		{"[", "", "]", 64, true}, {"[", "", "]", 65, false}, {"{\"a\":", "1", "}", 63, true}, {"{\"a\":", "1", "}", 64, false},
+		{"[", "", "]", 64, true},
+		{"[", "", "]", 65, false},
+		{"{\"a\":", "1", "}", 63, true},
+		{"{\"a\":", "1", "}", 64, false},
 		{"[", "", "", 200000, false},
 	};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -87,7 +90,8 @@ END_TEST
 /* Every damaged text is either refused, or cJSON reads it too. */
 START_TEST(test_agrees_with_the_parser)
 {
-	const char base[] = "{\"a\":[1,2.5e3,\"x\\u00e9\\n\"],\"b\":{\"c\":true,\"d\":null},\"e\":\"\xc3\xa9\"}";
+	const char base[] =
+		"{\"a\":[1,2.5e3,\"x\\u00e9\\n\"],\"b\":{\"c\":true,\"d\":null},\"e\":\"\xc3\xa9\"}";
 	rng r;
 	rng_seed(&r, 1, 2);
 	int accepted = 0;

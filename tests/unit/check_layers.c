@@ -1,5 +1,6 @@
-/* Finding layers: whatever the pattern of a program's layers, what is found are chains of counterparts that end, each a layer
- * further, and what is folded from them costs exactly what the whole program does. */
+/* Finding layers: whatever the pattern of a program's layers, what is found are chains of
+ * counterparts that end, each a layer further, and what is folded from them costs exactly what the
+ * whole program does. */
 #include "tests/unit/problem_fixture.h"
 #include "tests/unit/run_suite.h"
 
@@ -11,7 +12,8 @@
 
 enum { KINDS = 4, MAX_LAYERS = 40, MAX_STEPS = 6 };
 
-/* A kind of layers is a row of steps from one activation to the next; small letters are elementwise ops. */
+/* A kind of layers is a row of steps from one activation to the next; small letters are elementwise
+ * ops. */
 typedef struct kind {
 	char steps[MAX_STEPS + 1];
 } kind;
@@ -53,7 +55,8 @@ static void add_layers(pattern *p, const uint8_t *of, uint32_t n)
 		p->layer[p->n++] = of[i];
 }
 
-/* Runs of one kind, a short pattern again and again, that with something in between every few times, or anything. */
+/* Runs of one kind, a short pattern again and again, that with something in between every few
+ * times, or anything. */
 static void random_pattern(rng *r, pattern *p)
 {
 	uint8_t part[12];
@@ -86,21 +89,29 @@ static void random_pattern(rng *r, pattern *p)
 
 /* ---------------------------------------------------------------- as text */
 
-/* Writes the steps of a layer; %x<i> is what it begins with. Steps are numbered from *step on, their values are %v<step>. */
+/* Writes the steps of a layer; %x<i> is what it begins with. Steps are numbered from *step on,
+ * their values are %v<step>. */
 static void write_layer(strbuf *t, const pattern *p, uint32_t i, uint32_t *step, uint32_t first)
 {
 	static const char *const ops[128] = {['t'] = "tanh", ['s'] = "sine", ['n'] = "negate"};
 	for (const char *c = p->kinds[p->layer[i]].steps; *c; c++, (*step)++) {
 		uint32_t w = p->shared ? 0 : i, in = *step, out = *step + 1;
 		if (*c == 'd')
-			strbuf_printf(t, "    %%v%u = stablehlo.dot_general %%v%u, %%w%u, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", out, in, w);
+			strbuf_printf(t,
+				"    %%v%u = stablehlo.dot_general %%v%u, %%w%u, contracting_dims = [1] x [0] : (" X
+				", " W ") -> " X "\n",
+				out, in, w);
 		else if (*c == 'm')
-			strbuf_printf(t, "    %%v%u = stablehlo.select %%mask, %%v%u, %%zero : tensor<16x32xi1>, " X "\n", out, in);
+			strbuf_printf(t,
+				"    %%v%u = stablehlo.select %%mask, %%v%u, %%zero : tensor<16x32xi1>, " X "\n",
+				out, in);
 		else if (*c == 'r')
 			strbuf_printf(t, "    %%v%u = stablehlo.add %%v%u, %%v%u : " X "\n", out, in, first);
 		else if (*c == 'b')
-			strbuf_printf(t, "    %%b%u_%u = stablehlo.broadcast_in_dim %%b%u, dims = [1] : (" B ") -> " X "\n    %%v%u = stablehlo.add %%v%u, %%b%u_%u : " X "\n", out, w, w, out,
-			              in, out, w);
+			strbuf_printf(t,
+				"    %%b%u_%u = stablehlo.broadcast_in_dim %%b%u, dims = [1] : (" B ") -> " X
+				"\n    %%v%u = stablehlo.add %%v%u, %%b%u_%u : " X "\n",
+				out, w, w, out, in, out, w);
 		else
 			strbuf_printf(t, "    %%v%u = stablehlo.%s %%v%u : " X "\n", out, ops[(int)*c], in);
 	}
@@ -117,13 +128,20 @@ static void write_updates(strbuf *t, const pattern *p, uint32_t last)
 		for (size_t k = strlen(steps); k-- > 0; step--) {
 			uint32_t w = p->shared ? 0 : i;
 			if (steps[k] == 'd')
-				strbuf_printf(t, "    %%g%u = stablehlo.dot_general %%g%u, %%w%u, contracting_dims = [1] x [1] : (" X ", " W ") -> " X "\n", step - 1, step, w);
+				strbuf_printf(t,
+					"    %%g%u = stablehlo.dot_general %%g%u, %%w%u, contracting_dims = [1] x [1] "
+					": (" X ", " W ") -> " X "\n",
+					step - 1, step, w);
 			else
-				strbuf_printf(t, "    %%g%u = stablehlo.multiply %%g%u, %%v%u : " X "\n", step - 1, step, step);
+				strbuf_printf(t, "    %%g%u = stablehlo.multiply %%g%u, %%v%u : " X "\n", step - 1,
+					step, step);
 			if (!first || (steps[k] != 'd' && k))
 				continue;
 			first = false;
-			strbuf_printf(t, "    %%p%u = stablehlo.dot_general %%v%u, %%g%u, contracting_dims = [0] x [0] : (" X ", " X ") -> " W "\n", i, step - 1, step);
+			strbuf_printf(t,
+				"    %%p%u = stablehlo.dot_general %%v%u, %%g%u, contracting_dims = [0] x [0] : (" X
+				", " X ") -> " W "\n",
+				i, step - 1, step);
 			strbuf_printf(t, "    %%nw%u = stablehlo.subtract %%w%u, %%p%u : " W "\n", i, w, i);
 		}
 	}
@@ -245,11 +263,24 @@ START_TEST(numbers_stand_in_no_layer)
 		strbuf_printf(t, ", %%w%d: " W, i);
 	strbuf_puts(t, ") -> " X " {\n");
 	for (int i = 0; i < LAYERS; i++) {
-		strbuf_printf(t, "    %%n%d = stablehlo.constant dense<%d.0> : tensor<f32>\n    %%m%d = stablehlo.constant dense<%d.0> : tensor<f32>\n", i, i, i, EVERYWHERE);
-		strbuf_printf(t, "    %%bn%d = stablehlo.broadcast_in_dim %%n%d, dims = [] : (tensor<f32>) -> " X "\n", i, i);
-		strbuf_printf(t, "    %%bm%d = stablehlo.broadcast_in_dim %%m%d, dims = [] : (tensor<f32>) -> " X "\n", i, i);
-		strbuf_printf(t, "    %%d%d = stablehlo.dot_general %%x%d, %%w%d, contracting_dims = [1] x [0] : (" X ", " W ") -> " X "\n", i, i, i);
-		strbuf_printf(t, "    %%a%d = stablehlo.add %%d%d, %%bn%d : " X "\n    %%x%d = stablehlo.multiply %%a%d, %%bm%d : " X "\n", i, i, i, i + 1, i, i);
+		strbuf_printf(t,
+			"    %%n%d = stablehlo.constant dense<%d.0> : tensor<f32>\n    %%m%d = "
+			"stablehlo.constant dense<%d.0> : tensor<f32>\n",
+			i, i, i, EVERYWHERE);
+		strbuf_printf(t,
+			"    %%bn%d = stablehlo.broadcast_in_dim %%n%d, dims = [] : (tensor<f32>) -> " X "\n",
+			i, i);
+		strbuf_printf(t,
+			"    %%bm%d = stablehlo.broadcast_in_dim %%m%d, dims = [] : (tensor<f32>) -> " X "\n",
+			i, i);
+		strbuf_printf(t,
+			"    %%d%d = stablehlo.dot_general %%x%d, %%w%d, contracting_dims = [1] x [0] : (" X
+			", " W ") -> " X "\n",
+			i, i, i);
+		strbuf_printf(t,
+			"    %%a%d = stablehlo.add %%d%d, %%bn%d : " X
+			"\n    %%x%d = stablehlo.multiply %%a%d, %%bm%d : " X "\n",
+			i, i, i, i + 1, i, i);
 	}
 	strbuf_printf(t, "    return %%x%d : " X "\n  }\n}\n", LAYERS);
 	fix_problem(&f, "tpu-v5e", "a=2,b=4", true);

@@ -21,7 +21,8 @@ static void same(const char *json, const char *sdy, const char *back)
 	diag d = {0};
 	strbuf b;
 	strbuf_init(&b);
-	ck_assert_msg(sharding_from_json_text(t, m, str_of(json), ID_NONE, &e, &d) == ST_OK, "%s: %s", json, d.msg);
+	ck_assert_msg(sharding_from_json_text(t, m, str_of(json), ID_NONE, &e, &d) == ST_OK, "%s: %s",
+		json, d.msg);
 	sharding_print(t, sharding_intern(t, &e), &b);
 	ck_assert_str_eq(b.p, sdy);
 	cJSON *out = sharding_to_json(t, &e);
@@ -36,24 +37,32 @@ static void refuse(const char *json, status code, const char *words)
 {
 	sharding_edit e;
 	diag d = {0};
-	ck_assert_msg(sharding_from_json_text(t, m, str_of(json), ID_NONE, &e, &d) == code, "%s: %s", json, d.msg);
+	ck_assert_msg(sharding_from_json_text(t, m, str_of(json), ID_NONE, &e, &d) == code, "%s: %s",
+		json, d.msg);
 	ck_assert_msg(strstr(d.msg, words), "%s: '%s' does not say '%s'", json, d.msg, words);
 }
 
 START_TEST(shardings)
 {
 	same("[]", "<@mesh, []>", "[]");
-	same(" [[\"data\"], [\"model\",\"stage\"], []] ", "<@mesh, [{\"data\"}, {\"model\", \"stage\"}, {}]>", "[[\"data\"],[\"model\",\"stage\"],[]]");
-	same("[[\"model:(2)4\"],[\"model:(1)2\"]]", "<@mesh, [{\"model\":(2)4}, {\"model\":(1)2}]>", "[[\"model:(2)4\"],[\"model:(1)2\"]]");
+	same(" [[\"data\"], [\"model\",\"stage\"], []] ",
+		"<@mesh, [{\"data\"}, {\"model\", \"stage\"}, {}]>",
+		"[[\"data\"],[\"model\",\"stage\"],[]]");
+	same("[[\"model:(2)4\"],[\"model:(1)2\"]]", "<@mesh, [{\"model\":(2)4}, {\"model\":(1)2}]>",
+		"[[\"model:(2)4\"],[\"model:(1)2\"]]");
 	same("[[\"model:(1)8\"]]", "<@mesh, [{\"model\"}]>", "[[\"model\"]]");
 	same("{\"dims\":[[\"data\"],[]]}", "<@mesh, [{\"data\"}, {}]>", "[[\"data\"],[]]");
-	same("{\"dims\":[[\"data\"],[]],\"open\":[false,true],\"priority\":[0,1],\"replicated\":[\"stage\"],\"unreduced\":[]}",
-	     "<@mesh, [{\"data\"}, {?}p1], replicated={\"stage\"}>",
-	     "{\"dims\":[[\"data\"],[]],\"open\":[false,true],\"priority\":[0,1],\"replicated\":[\"stage\"],\"unreduced\":[]}");
+	same("{\"dims\":[[\"data\"],[]],\"open\":[false,true],\"priority\":[0,1],\"replicated\":["
+		 "\"stage\"],\"unreduced\":[]}",
+		"<@mesh, [{\"data\"}, {?}p1], replicated={\"stage\"}>",
+		"{\"dims\":[[\"data\"],[]],\"open\":[false,true],\"priority\":[0,1],\"replicated\":["
+		"\"stage\"],\"unreduced\":[]}");
 	/* sorted; the priority of a dimension that is closed and empty is dropped */
-	same("{\"dims\":[[]],\"priority\":[3],\"replicated\":[\"stage\",\"model\"],\"unreduced\":[\"data\"]}",
-	     "<@mesh, [{}], replicated={\"model\", \"stage\"}, unreduced={\"data\"}>",
-	     "{\"dims\":[[]],\"open\":[false],\"priority\":[0],\"replicated\":[\"model\",\"stage\"],\"unreduced\":[\"data\"]}");
+	same("{\"dims\":[[]],\"priority\":[3],\"replicated\":[\"stage\",\"model\"],\"unreduced\":["
+		 "\"data\"]}",
+		"<@mesh, [{}], replicated={\"model\", \"stage\"}, unreduced={\"data\"}>",
+		"{\"dims\":[[]],\"open\":[false],\"priority\":[0],\"replicated\":[\"model\",\"stage\"],"
+		"\"unreduced\":[\"data\"]}");
 }
 END_TEST
 
@@ -80,7 +89,8 @@ START_TEST(bad_shardings)
 	refuse("{\"dims\":[[]],\"priority\":[1.5]}", ST_ERR_INVALID, "priority[0]");
 	refuse("{\"dims\":[[]],\"priority\":[1e300]}", ST_ERR_INVALID, "priority[0]");
 	refuse("{\"dims\":[[]],\"replicated\":\"data\"}", ST_ERR_INVALID, "replicated");
-	refuse("[[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]", ST_ERR_LIMIT, "24");
+	refuse("[[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]",
+		ST_ERR_LIMIT, "24");
 	sharding_edit e;
 	diag d = {0};
 	ck_assert_int_eq(sharding_from_json_text(t, m, STR("[[],[]]"), 3, &e, &d), ST_ERR_INVALID);
@@ -104,7 +114,8 @@ END_TEST
 
 START_TEST(meshes)
 {
-	static const char text[] = "{\"axes\":[{\"name\":\"x\",\"size\":2,\"link\":\"ici\"},{\"name\":\"y\",\"size\":2}],\"device_order\":[0,2,1,3]}";
+	static const char text[] = "{\"axes\":[{\"name\":\"x\",\"size\":2,\"link\":\"ici\"},{\"name\":"
+							   "\"y\",\"size\":2}],\"device_order\":[0,2,1,3]}";
 	mesh_spec s;
 	diag d = {0};
 	ck_assert_msg(mesh_from_text(t, text, &s, &d) == ST_OK, "%s", d.msg);
@@ -151,11 +162,16 @@ START_TEST(bad_meshes)
 	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":99999999}]}", ST_ERR_LIMIT, "\"a\"");
 	refuse_mesh("{\"axes\":[{\"name\":\"a\\\"\",\"size\":2}]}", ST_ERR_INVALID, "quote");
 	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":2,\"link\":4}]}", ST_ERR_INVALID, "link");
-	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":2},{\"name\":\"a\",\"size\":2}]}", ST_ERR_INVALID, "duplicate axis name \"a\"");
-	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":2}],\"device_order\":[0]}", ST_ERR_INVALID, "1 device ids");
-	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":2}],\"device_order\":[0,0]}", ST_ERR_INVALID, "each once");
-	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":2}],\"device_order\":[0,\"1\"]}", ST_ERR_INVALID, "device_order[1]");
-	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":2}],\"device_order\":7}", ST_ERR_INVALID, "device_order");
+	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":2},{\"name\":\"a\",\"size\":2}]}",
+		ST_ERR_INVALID, "duplicate axis name \"a\"");
+	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":2}],\"device_order\":[0]}", ST_ERR_INVALID,
+		"1 device ids");
+	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":2}],\"device_order\":[0,0]}", ST_ERR_INVALID,
+		"each once");
+	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":2}],\"device_order\":[0,\"1\"]}",
+		ST_ERR_INVALID, "device_order[1]");
+	refuse_mesh("{\"axes\":[{\"name\":\"a\",\"size\":2}],\"device_order\":7}", ST_ERR_INVALID,
+		"device_order");
 	strbuf b;
 	strbuf_init(&b);
 	strbuf_puts(&b, "{\"axes\":[");

@@ -9,7 +9,8 @@ START_TEST(test_chain)
 	fix f;
 	fix_init(&f, "h100", "x=4");
 	type_id t = square(&f);
-	lval_id a = fix_arg(&f, t), x = fix_dot(&f, a, a), y = fix_dot(&f, x, a), z = fix_dot(&f, y, a), out = fix_dot(&f, z, a);
+	lval_id a = fix_arg(&f, t), x = fix_dot(&f, a, a), y = fix_dot(&f, x, a), z = fix_dot(&f, y, a),
+			out = fix_dot(&f, z, a);
 	fix_return(&f, 1, out);
 	cost c = fix_simulate(&f);
 	ck_assert_int_eq(c.argument_bytes, B);
@@ -37,13 +38,14 @@ START_TEST(test_saved_activations)
 		g = fix_dot(&f, g, h[i]);
 	fix_return(&f, 1, g);
 	cost c = fix_simulate(&f);
-	ck_assert_int_eq(c.temporary_bytes, (LAYERS + 1) * (int64_t)B); /* h[1..10] and the first gradient */
+	ck_assert_int_eq(
+		c.temporary_bytes, (LAYERS + 1) * (int64_t)B); /* h[1..10] and the first gradient */
 	fix_release(&f);
 }
 END_TEST
 
-/* A TPU keeps what fits on the chip there, but for operands and results of collectives; a program of which not all fits
- * gets nothing off. */
+/* A TPU keeps what fits on the chip there, but for operands and results of collectives; a program
+ * of which not all fits gets nothing off. */
 START_TEST(test_memory_on_the_chip)
 {
 	enum { MOST = 128 << 20 }; /* v5e */
@@ -51,7 +53,8 @@ START_TEST(test_memory_on_the_chip)
 		fix f;
 		fix_init(&f, "tpu-v5e", "x=4");
 		type_id t = square(&f);
-		lval_id a = fix_arg(&f, t), x = fix_dot(&f, a, a), sum = fix_collective(&f, COLL_ALL_REDUCE, "x", x, t), kept[MOST / B + 1];
+		lval_id a = fix_arg(&f, t), x = fix_dot(&f, a, a),
+				sum = fix_collective(&f, COLL_ALL_REDUCE, "x", x, t), kept[MOST / B + 1];
 		uint32_t n = MOST / B - 1 + 2 * (uint32_t)extra;
 		for (uint32_t i = 0; i < n; i++)
 			kept[i] = fix_dot(&f, i ? kept[i - 1] : sum, a);
@@ -61,7 +64,8 @@ START_TEST(test_memory_on_the_chip)
 		g = fix_dot(&f, g, sum);
 		fix_return(&f, 1, g);
 		cost c = fix_simulate(&f);
-		ck_assert_int_eq(c.temporary_bytes, extra ? (int64_t)(n + 2) * B : B); /* kept, sum and a gradient; sum */
+		ck_assert_int_eq(c.temporary_bytes,
+			extra ? (int64_t)(n + 2) * B : B); /* kept, sum and a gradient; sum */
 		fix_release(&f);
 	}
 }
@@ -73,7 +77,9 @@ START_TEST(test_reuse)
 	fix f;
 	fix_init(&f, "h100", "x=4");
 	type_id t = square(&f), half = fix_type(&f, ELEM_BF16, 2, 1024, 1024);
-	lval_id a = fix_arg(&f, t), x = fix_dot(&f, a, a), sum = fix_collective(&f, COLL_ALL_REDUCE, "x", x, t), y = fix_op(&f, OP_TANH, t, 1, sum);
+	lval_id a = fix_arg(&f, t), x = fix_dot(&f, a, a),
+			sum = fix_collective(&f, COLL_ALL_REDUCE, "x", x, t),
+			y = fix_op(&f, OP_TANH, t, 1, sum);
 	lval_id z = fix_collective(&f, COLL_ALL_REDUCE, "x", y, t), out = fix_dot(&f, z, a);
 	fix_return(&f, 1, out);
 	ck_assert_int_eq(fix_simulate(&f).temporary_bytes, B);
@@ -83,7 +89,8 @@ START_TEST(test_reuse)
 	fix_init(&f, "h100", "x=4");
 	t = square(&f), half = fix_type(&f, ELEM_BF16, 2, 1024, 1024);
 	a = fix_arg(&f, t), x = fix_dot(&f, a, a);
-	lval_id h = fix_op(&f, OP_CONVERT, half, 1, x), s = fix_collective(&f, COLL_ALL_GATHER, "x", h, half);
+	lval_id h = fix_op(&f, OP_CONVERT, half, 1, x),
+			s = fix_collective(&f, COLL_ALL_GATHER, "x", h, half);
 	out = fix_dot(&f, s, s);
 	fix_return(&f, 1, out);
 	ck_assert_int_eq(fix_simulate(&f).temporary_bytes, B + B / 2); /* x beside its conversion */
@@ -97,7 +104,8 @@ START_TEST(test_donation)
 	fix_init(&f, "h100", "x=4");
 	type_id t = square(&f), small = fix_type(&f, ELEM_F32, 1, 1024);
 	lval_id w = fix_arg(&f, t), m = fix_arg(&f, t), g = fix_arg(&f, t), b = fix_arg(&f, small);
-	lval_id m2 = fix_op(&f, OP_ADD, t, 2, m, g), w2 = fix_op(&f, OP_SUBTRACT, t, 2, w, m2), loss = fix_op(&f, OP_NEGATE, small, 1, b);
+	lval_id m2 = fix_op(&f, OP_ADD, t, 2, m, g), w2 = fix_op(&f, OP_SUBTRACT, t, 2, w, m2),
+			loss = fix_op(&f, OP_NEGATE, small, 1, b);
 	fix_return(&f, 3, w2, m2, loss);
 	cost plain = fix_simulate(&f);
 	ck_assert_int_eq(plain.alias_bytes, 0);
@@ -133,7 +141,8 @@ static cost loop_cost(int64_t trips, bool read_late)
 	lop_id loop = fix_region(&f, OP_WHILE, trips, init, 2);
 	lval_id h = fix_result(&f, loop), wi = h + 1, cond = fix_op(&f, OP_CONSTANT, flag, 0);
 	fix_else(&f, &cond, 1);
-	lval_id x = fix_dot(&f, h, wi), y = fix_dot(&f, x, wi), z = fix_dot(&f, y, read_late ? h : wi), yields[] = {read_late ? y : z, wi};
+	lval_id x = fix_dot(&f, h, wi), y = fix_dot(&f, x, wi), z = fix_dot(&f, y, read_late ? h : wi),
+			yields[] = {read_late ? y : z, wi};
 	if (read_late) /* the old value is read after the new one exists */
 		fix_collective(&f, COLL_ALL_REDUCE, "x", z, t);
 	lop_id end = fix_end(&f, yields, 2);
@@ -143,8 +152,8 @@ static cost loop_cost(int64_t trips, bool read_late)
 	return c;
 }
 
-/* The carried value has one buffer, the body's peak counts once however often it runs, what is passed through unchanged
- * stays where it is. */
+/* The carried value has one buffer, the body's peak counts once however often it runs, what is
+ * passed through unchanged stays where it is. */
 START_TEST(test_loops)
 {
 	cost once = loop_cost(1, false), often = loop_cost(1000, false);
@@ -158,17 +167,22 @@ START_TEST(test_stacked_updates)
 {
 	fix f;
 	fix_init(&f, "h100", "x=4");
-	type_id t = square(&f), stack = fix_type(&f, ELEM_F32, 3, 16, 1024, 1024), one = fix_type(&f, ELEM_F32, 3, 1, 1024, 1024);
+	type_id t = square(&f), stack = fix_type(&f, ELEM_F32, 3, 16, 1024, 1024),
+			one = fix_type(&f, ELEM_F32, 3, 1, 1024, 1024);
 	type_id flag = fix_type(&f, ELEM_I1, 0), i32 = fix_type(&f, ELEM_I32, 0);
-	lval_id a = fix_arg(&f, t), zero = fix_arg(&f, i32), scalar = fix_op(&f, OP_NEGATE, i32, 1, zero);
-	lval_id empty = fix_op(&f, OP_BROADCAST_IN_DIM, stack, 1, scalar), start = fix_dot(&f, a, a), init[] = {start, empty};
+	lval_id a = fix_arg(&f, t), zero = fix_arg(&f, i32),
+			scalar = fix_op(&f, OP_NEGATE, i32, 1, zero);
+	lval_id empty = fix_op(&f, OP_BROADCAST_IN_DIM, stack, 1, scalar), start = fix_dot(&f, a, a),
+			init[] = {start, empty};
 	lop_id loop = fix_region(&f, OP_WHILE, 16, init, 2);
 	lval_id h = fix_result(&f, loop), s = h + 1, cond = fix_op(&f, OP_CONSTANT, flag, 0);
 	fix_else(&f, &cond, 1);
-	lval_id part = fix_op(&f, OP_RESHAPE, one, 1, h), s2 = fix_op(&f, OP_DYNAMIC_UPDATE_SLICE, stack, 3, s, part, zero);
+	lval_id part = fix_op(&f, OP_RESHAPE, one, 1, h),
+			s2 = fix_op(&f, OP_DYNAMIC_UPDATE_SLICE, stack, 3, s, part, zero);
 	lval_id h2 = fix_dot(&f, h, a), yields[] = {h2, s2};
 	lop_id end = fix_end(&f, yields, 2);
-	lval_id row = fix_type(&f, ELEM_F32, 1, 1024), r = fix_op(&f, OP_REDUCE, row, 1, fix_result(&f, end) + 1);
+	lval_id row = fix_type(&f, ELEM_F32, 1, 1024),
+			r = fix_op(&f, OP_REDUCE, row, 1, fix_result(&f, end) + 1);
 	fix_return(&f, 1, r);
 	cost c = fix_simulate(&f);
 	ck_assert_int_ge(c.temporary_bytes, 17ll * B);
@@ -196,7 +210,8 @@ START_TEST(test_peak_list)
 				ck_assert_int_le(live[i].bytes, live[i - 1].bytes);
 		}
 		ck_assert_int_eq(sum, c.temporary_bytes);
-		ck_assert_int_eq(c.peak_bytes, c.argument_bytes + c.output_bytes - c.alias_bytes + c.temporary_bytes);
+		ck_assert_int_eq(
+			c.peak_bytes, c.argument_bytes + c.output_bytes - c.alias_bytes + c.temporary_bytes);
 		/* never more than everything at once */
 		int64_t all = 0;
 		for (uint32_t v = 0; v < f.l.vals.n; v++)
@@ -244,11 +259,13 @@ START_TEST(test_longer_ranges)
 		/* one matmul's result is read once more, at the end of main */
 		for (uint32_t i = 0; i < g.l.ops.n; i++) {
 			const lop *o = &g.l.ops.p[i];
-			if (o->kind != LOP_COMPUTE || g.p.nodes.p[o->node].op_kind != OP_DOT || o->region != ID_NONE || !g.l.vals.p[o->results].n_uses)
+			if (o->kind != LOP_COMPUTE || g.p.nodes.p[o->node].op_kind != OP_DOT ||
+				o->region != ID_NONE || !g.l.vals.p[o->results].n_uses)
 				continue;
 			lop ret = g.l.ops.p[g.l.ops.n - 1];
 			g.l.ops.n--;
-			lval_id v = o->results, extra = fix_op(&g, OP_REDUCE, fix_type(&g, ELEM_F32, 1, 512), 1, v);
+			lval_id v = o->results,
+					extra = fix_op(&g, OP_REDUCE, fix_type(&g, ELEM_F32, 1, 512), 1, v);
 			(void)extra;
 			vec_push(&g.l.ops, ret);
 			break;
@@ -260,30 +277,36 @@ START_TEST(test_longer_ranges)
 }
 END_TEST
 
-/* ZeRO: bytes per device of Adam training with fp16 weights and gradients and 12 B of state per parameter. */
+/* ZeRO: bytes per device of Adam training with fp16 weights and gradients and 12 B of state per
+ * parameter. */
 START_TEST(test_zero_grid)
 {
 	static const struct {
 		double params, n, os, os_g, os_g_p;
-	} rows[] = {{7.5e9, 64, 31.4, 16.6, 1.88}, {128e9, 64, 536, 284, 32}, {1e12, 1024, 4011, 2013, 15.6}};
+	} rows[] = {
+		{7.5e9, 64, 31.4, 16.6, 1.88}, {128e9, 64, 536, 284, 32}, {1e12, 1024, 4011, 2013, 15.6}};
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		/* 1e6 parameters stand for the model: bytes are proportional */
 		fix f;
 		fix_init(&f, "a100", "x=64");
 		int n = (int)rows[i].n;
-		type_id half = fix_type(&f, ELEM_F16, 1, 1024000), full = fix_type(&f, ELEM_F32, 1, 1024000);
-		type_id half_n = fix_type(&f, ELEM_F16, 1, 1024000 / n), full_n = fix_type(&f, ELEM_F32, 1, 1024000 / n);
+		type_id half = fix_type(&f, ELEM_F16, 1, 1024000),
+				full = fix_type(&f, ELEM_F32, 1, 1024000);
+		type_id half_n = fix_type(&f, ELEM_F16, 1, 1024000 / n),
+				full_n = fix_type(&f, ELEM_F32, 1, 1024000 / n);
 		(void)full;
 		double want[] = {rows[i].os, rows[i].os_g, rows[i].os_g_p};
 		for (int stage = 1; stage <= 3; stage++) {
 			f.l.ops.n = f.l.vals.n = f.l.operands.n = f.l.results.n = f.p.args.n = 0;
-			lval_id p = fix_arg(&f, stage >= 3 ? half_n : half), g = fix_arg(&f, stage >= 2 ? half_n : half);
+			lval_id p = fix_arg(&f, stage >= 3 ? half_n : half),
+					g = fix_arg(&f, stage >= 2 ? half_n : half);
 			for (int k = 0; k < 3; k++)
 				fix_arg(&f, full_n);
 			fix_return(&f, 0);
 			(void)p, (void)g;
 			double gb = (double)fix_simulate(&f).argument_bytes / 1024000 * rows[i].params / 1e9;
-			ck_assert_msg(gb > want[stage - 1] * 0.99 && gb < want[stage - 1] * 1.01, "stage %d: %.2f, expected %.2f", stage, gb, want[stage - 1]);
+			ck_assert_msg(gb > want[stage - 1] * 0.99 && gb < want[stage - 1] * 1.01,
+				"stage %d: %.2f, expected %.2f", stage, gb, want[stage - 1]);
 		}
 		fix_release(&f);
 	}
@@ -292,7 +315,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_chain, test_saved_activations, test_memory_on_the_chip, test_reuse, test_donation, test_loops, test_stacked_updates,
-	                        test_peak_list, test_renumbering, test_longer_ranges, test_zero_grid};
+	const TTest *tests[] = {test_chain, test_saved_activations, test_memory_on_the_chip, test_reuse,
+		test_donation, test_loops, test_stacked_updates, test_peak_list, test_renumbering,
+		test_longer_ranges, test_zero_grid};
 	return run_tests(tests, COUNT_OF(tests), "liveness");
 }

@@ -1,14 +1,17 @@
 /* The placed per-device program: structure, where reshards stand, loops, inputs and outputs. */
 #include "lower_fixture.h"
 
-static const char megatron[] =
-	"func.func @main(%x: tensor<64x32xf32>, %a: tensor<32x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>},\n"
-	"                %b: tensor<128x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"m\"}, {}]>}) -> tensor<64x32xf32> {\n"
-	"  %0 = stablehlo.dot_general %x, %a, contracting_dims = [1] x [0] : (tensor<64x32xf32>, tensor<32x128xf32>) -> tensor<64x128xf32>\n"
-	"  %1 = stablehlo.tanh %0 : tensor<64x128xf32>\n"
-	"  %2 = stablehlo.dot_general %1, %b, contracting_dims = [1] x [0] : (tensor<64x128xf32>, tensor<128x32xf32>) -> tensor<64x32xf32>\n"
-	"  return %2 : tensor<64x32xf32>\n"
-	"}\n";
+static const char megatron[] = "func.func @main(%x: tensor<64x32xf32>, %a: tensor<32x128xf32> "
+							   "{sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>},\n"
+							   "                %b: tensor<128x32xf32> {sdy.sharding = "
+							   "#sdy.sharding<@mesh, [{\"m\"}, {}]>}) -> tensor<64x32xf32> {\n"
+							   "  %0 = stablehlo.dot_general %x, %a, contracting_dims = [1] x [0] "
+							   ": (tensor<64x32xf32>, tensor<32x128xf32>) -> tensor<64x128xf32>\n"
+							   "  %1 = stablehlo.tanh %0 : tensor<64x128xf32>\n"
+							   "  %2 = stablehlo.dot_general %1, %b, contracting_dims = [1] x [0] "
+							   ": (tensor<64x128xf32>, tensor<128x32xf32>) -> tensor<64x32xf32>\n"
+							   "  return %2 : tensor<64x32xf32>\n"
+							   "}\n";
 
 START_TEST(a_column_then_row_pair_needs_one_sum)
 {
@@ -54,11 +57,16 @@ START_TEST(each_use_has_its_own_reshard)
 {
 	/* %x is read whole by two dots: two gathers, as Shardy places them */
 	static const char text[] =
-		"func.func @main(%x: tensor<8x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>},\n"
-		"    %a: tensor<32x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>}, %b: tensor<32x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>})\n"
-		"    -> (tensor<8x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>}, tensor<8x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>}) {\n"
-		"  %0 = stablehlo.dot_general %x, %a, contracting_dims = [1] x [0] : (tensor<8x32xf32>, tensor<32x128xf32>) -> tensor<8x128xf32>\n"
-		"  %1 = stablehlo.dot_general %x, %b, contracting_dims = [1] x [0] : (tensor<8x32xf32>, tensor<32x128xf32>) -> tensor<8x128xf32>\n"
+		"func.func @main(%x: tensor<8x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, "
+		"{\"m\"}]>},\n"
+		"    %a: tensor<32x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>}, %b: "
+		"tensor<32x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>})\n"
+		"    -> (tensor<8x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>}, "
+		"tensor<8x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>}) {\n"
+		"  %0 = stablehlo.dot_general %x, %a, contracting_dims = [1] x [0] : (tensor<8x32xf32>, "
+		"tensor<32x128xf32>) -> tensor<8x128xf32>\n"
+		"  %1 = stablehlo.dot_general %x, %b, contracting_dims = [1] x [0] : (tensor<8x32xf32>, "
+		"tensor<32x128xf32>) -> tensor<8x128xf32>\n"
 		"  return %0, %1 : tensor<8x128xf32>, tensor<8x128xf32>\n"
 		"}\n";
 	lowering x;
@@ -70,7 +78,8 @@ END_TEST
 
 static const char loop[] =
 	"func.func @main(%x: tensor<16x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"m\"}]>},\n"
-	"                %w: tensor<16x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"m\"}, {}]>}) -> tensor<16x16xf32> {\n"
+	"                %w: tensor<16x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"m\"}, {}]>}) "
+	"-> tensor<16x16xf32> {\n"
 	"  %zero = stablehlo.constant dense<0> : tensor<i32>\n"
 	"  %one = stablehlo.constant dense<1> : tensor<i32>\n"
 	"  %n = stablehlo.constant dense<10> : tensor<i32>\n"
@@ -79,7 +88,8 @@ static const char loop[] =
 	"    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
 	"    stablehlo.return %p : tensor<i1>\n"
 	"  } do {\n"
-	"    %d = stablehlo.dot_general %c, %w, contracting_dims = [1] x [0] : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>\n"
+	"    %d = stablehlo.dot_general %c, %w, contracting_dims = [1] x [0] : (tensor<16x16xf32>, "
+	"tensor<16x16xf32>) -> tensor<16x16xf32>\n"
 	"    %j = stablehlo.add %i, %one : tensor<i32>\n"
 	"    stablehlo.return %j, %d : tensor<i32>, tensor<16x16xf32>\n"
 	"  }\n"
@@ -100,7 +110,8 @@ START_TEST(loops_keep_their_regions_and_trip_counts)
 			ck_assert_uint_ge(o->n_operands, 2);
 			ck_assert_uint_eq(o->n_results, o->n_operands);
 			for (uint32_t k = 0; k < o->n_operands; k++)
-				ck_assert_uint_eq(x.out->vals.p[x.out->operands.p[o->operands + k]].sharding, x.out->vals.p[o->results + k].sharding);
+				ck_assert_uint_eq(x.out->vals.p[x.out->operands.p[o->operands + k]].sharding,
+					x.out->vals.p[o->results + k].sharding);
 		}
 		if (o->kind == LOP_REGION_ELSE) {
 			elses++;
@@ -108,7 +119,8 @@ START_TEST(loops_keep_their_regions_and_trip_counts)
 		}
 		if (o->kind == LOP_REGION_END)
 			for (uint32_t k = 0; k < o->n_operands; k++)
-				ck_assert_uint_eq(x.out->vals.p[x.out->operands.p[o->operands + k]].sharding, x.out->vals.p[o->results + k].sharding);
+				ck_assert_uint_eq(x.out->vals.p[x.out->operands.p[o->operands + k]].sharding,
+					x.out->vals.p[o->results + k].sharding);
 		if (o->kind == LOP_COLLECTIVE && o->coll == COLL_ALL_REDUCE) {
 			inside++;
 			ck_assert_int_eq(lop_executions(x.out, i), 10);
@@ -123,12 +135,13 @@ END_TEST
 
 START_TEST(inputs_and_outputs_are_cut_evenly)
 {
-	/* 6 rows over 4 devices: only half of the axis divides, and a part of an axis is dropped from an open dim */
-	static const char text[] =
-		"func.func @main(%x: tensor<6x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"m\", ?}, {?}]>}) -> tensor<6x8xf32> {\n"
-		"  %0 = stablehlo.tanh %x : tensor<6x8xf32>\n"
-		"  return %0 : tensor<6x8xf32>\n"
-		"}\n";
+	/* 6 rows over 4 devices: only half of the axis divides, and a part of an axis is dropped from
+	 * an open dim */
+	static const char text[] = "func.func @main(%x: tensor<6x8xf32> {sdy.sharding = "
+							   "#sdy.sharding<@mesh, [{\"m\", ?}, {?}]>}) -> tensor<6x8xf32> {\n"
+							   "  %0 = stablehlo.tanh %x : tensor<6x8xf32>\n"
+							   "  return %0 : tensor<6x8xf32>\n"
+							   "}\n";
 	lowering x;
 	lowering_read(&x, "<[\"m\"=4]>", text);
 	lower_to(&x, LEVEL_PLACED, TARGET_TPU);
@@ -140,7 +153,8 @@ END_TEST
 START_TEST(constraints_are_nothing_but_reshards)
 {
 	static const char text[] =
-		"func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"m\"}, {}]>}) -> tensor<8x8xf32> {\n"
+		"func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"m\"}, {}]>}) "
+		"-> tensor<8x8xf32> {\n"
 		"  %0 = sdy.sharding_constraint %x <@mesh, [{}, {\"m\"}]> : tensor<8x8xf32>\n"
 		"  return %0 : tensor<8x8xf32>\n"
 		"}\n";
@@ -156,7 +170,9 @@ END_TEST
 START_TEST(a_module_without_mesh_lowers_to_itself)
 {
 	lowering x;
-	lowering_read(&x, "<[]>", "func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {\n  %0 = stablehlo.add %x, %x : tensor<8x8xf32>\n  return %0 : tensor<8x8xf32>\n}\n");
+	lowering_read(&x, "<[]>",
+		"func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {\n  %0 = stablehlo.add %x, %x : "
+		"tensor<8x8xf32>\n  return %0 : tensor<8x8xf32>\n}\n");
 	check_counts(&x, LEVEL_PLACED, TARGET_CPU, "");
 	check_counts(&x, LEVEL_COMPILED, TARGET_CPU, "");
 	lowering_release(&x);

@@ -32,7 +32,8 @@ static mesh_id read(const char *text, const char *name)
 {
 	diag d = {0};
 	mesh_id m = ID_NONE;
-	ck_assert_msg(mesh_parse(t, str_of(text), str_of(name), &m, &d) == ST_OK, "%s: %s", text, d.msg);
+	ck_assert_msg(
+		mesh_parse(t, str_of(text), str_of(name), &m, &d) == ST_OK, "%s: %s", text, d.msg);
 	return m;
 }
 
@@ -80,7 +81,8 @@ START_TEST(bad_flags)
 	strbuf_init(&many);
 	for (int i = 0; i < 1000; i++)
 		strbuf_printf(&many, "%sa%d=1", i ? "," : "", i);
-	refuse_flag(many.p, ST_ERR_LIMIT, 10 * 5 + 22 * 6 + 1, "\"a32\""); /* behind 10 items "aN=1," and 22 "aNN=1," */
+	refuse_flag(many.p, ST_ERR_LIMIT, 10 * 5 + 22 * 6 + 1,
+		"\"a32\""); /* behind 10 items "aN=1," and 22 "aNN=1," */
 	strbuf_release(&many);
 }
 END_TEST
@@ -98,7 +100,11 @@ END_TEST
 START_TEST(text_and_back)
 {
 	static const char *const texts[] = {
-		"<[]>", "<[\"a\"=2]>", "<[\"a\"=2, \"b\"=4]>", "<[], device_ids=[3]>", "<[\"a\"=2, \"b\"=2], device_ids=[0, 2, 1, 3]>",
+		"<[]>",
+		"<[\"a\"=2]>",
+		"<[\"a\"=2, \"b\"=4]>",
+		"<[], device_ids=[3]>",
+		"<[\"a\"=2, \"b\"=2], device_ids=[0, 2, 1, 3]>",
 		"<[\"x y\"=3, \"q\\22\"=1]>",
 	};
 	for (size_t i = 0; i < COUNT_OF(texts); i++) {
@@ -111,17 +117,20 @@ START_TEST(text_and_back)
 	ck_assert(t->meshes.p[read("<[], device_ids=[3]>", "m")].maximal);
 	ck_assert(!t->meshes.p[read("<[]>", "m")].maximal);
 	/* iota ids are as good as none */
-	ck_assert_uint_eq(read("<[\"a\"=2, \"b\"=2], device_ids=[0, 1, 2, 3]>", "m"), read("< [ \"a\" = 2 ,\"b\"=2 ] >", "m"));
+	ck_assert_uint_eq(read("<[\"a\"=2, \"b\"=2], device_ids=[0, 1, 2, 3]>", "m"),
+		read("< [ \"a\" = 2 ,\"b\"=2 ] >", "m"));
 }
 END_TEST
 
 START_TEST(identity)
 {
-	mesh_id a = read("<[\"a\"=4]>", "m"), b = read("<[\"a\"=4]>", "n"), c = read("<[\"a\"=4], device_ids=[0, 2, 1, 3]>", "m");
+	mesh_id a = read("<[\"a\"=4]>", "m"), b = read("<[\"a\"=4]>", "n"),
+			c = read("<[\"a\"=4], device_ids=[0, 2, 1, 3]>", "m");
 	ck_assert_uint_eq(a, read("<[\"a\"=4]>", "m"));
 	ck_assert_uint_ne(a, b);
 	ck_assert(mesh_same_devices(t, a, b) && !mesh_same_devices(t, a, c));
-	ck_assert(!mesh_same_devices(t, a, read("<[\"a\"=2]>", "m")) && !mesh_same_devices(t, a, read("<[\"b\"=4]>", "m")));
+	ck_assert(!mesh_same_devices(t, a, read("<[\"a\"=2]>", "m")) &&
+		!mesh_same_devices(t, a, read("<[\"b\"=4]>", "m")));
 	ck_assert_uint_eq(mesh_find(t, STR("n")), b);
 	ck_assert_uint_eq(mesh_find(t, STR("absent")), ID_NONE);
 	/* inline meshes have no name to be found by */

@@ -1,9 +1,9 @@
 #include "tests/unit/module_fixture.h"
 
 static const char two_adds[] = "    %x = stablehlo.add %a, %b : tensor<4xf32>\n"
-                               "    %y = stablehlo.add %x, %a : tensor<4xf32>\n"
-                               "    %z = stablehlo.multiply %x, %x : tensor<4xf32>\n"
-                               "    return %y : tensor<4xf32>";
+							   "    %y = stablehlo.add %x, %a : tensor<4xf32>\n"
+							   "    %z = stablehlo.multiply %x, %x : tensor<4xf32>\n"
+							   "    return %y : tensor<4xf32>";
 static const char two_args[] = "%a: tensor<4xf32>, %b: tensor<4xf32>";
 
 static module *sample(void) { return read_body(two_args, "tensor<4xf32>", two_adds); }
@@ -81,7 +81,8 @@ START_TEST(ops_are_placed_and_erased)
 	op_id x = first_op(m, OP_ADD), y = nth_op(m, OP_ADD, 1), z = first_op(m, OP_MULTIPLY);
 	value_id in = op_result(m, x, 0);
 	type_id t = value_at(m, in)->type;
-	op_id before = op_new(m, OP_NEGATE, 0, &in, 1, &t, 1, 0, 0), after = op_new(m, OP_ABS, 0, &in, 1, &t, 1, 0, 0);
+	op_id before = op_new(m, OP_NEGATE, 0, &in, 1, &t, 1, 0, 0),
+		  after = op_new(m, OP_ABS, 0, &in, 1, &t, 1, 0, 0);
 	op_insert_before(m, before, y);
 	op_insert_after(m, after, y);
 	ck_assert_uint_eq(op_at(m, x)->next, before);
@@ -116,16 +117,17 @@ START_TEST(broken_order_is_found)
 }
 END_TEST
 
-static const char loop[] = "    %z = stablehlo.constant dense<0> : tensor<i32>\n"
-                           "    %w:2 = stablehlo.while(%i = %z, %x = %a) : tensor<i32>, tensor<4xf32>\n"
-                           "    cond {\n"
-                           "      %t = stablehlo.compare LT, %i, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
-                           "      stablehlo.return %t : tensor<i1>\n"
-                           "    } do {\n"
-                           "      %s = stablehlo.add %x, %b : tensor<4xf32>\n"
-                           "      stablehlo.return %i, %s : tensor<i32>, tensor<4xf32>\n"
-                           "    }\n"
-                           "    return %w#1 : tensor<4xf32>";
+static const char loop[] =
+	"    %z = stablehlo.constant dense<0> : tensor<i32>\n"
+	"    %w:2 = stablehlo.while(%i = %z, %x = %a) : tensor<i32>, tensor<4xf32>\n"
+	"    cond {\n"
+	"      %t = stablehlo.compare LT, %i, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+	"      stablehlo.return %t : tensor<i1>\n"
+	"    } do {\n"
+	"      %s = stablehlo.add %x, %b : tensor<4xf32>\n"
+	"      stablehlo.return %i, %s : tensor<i32>, tensor<4xf32>\n"
+	"    }\n"
+	"    return %w#1 : tensor<4xf32>";
 
 START_TEST(clones_keep_structure)
 {
@@ -139,8 +141,9 @@ START_TEST(clones_keep_structure)
 	ck_assert_uint_eq(op_region(m, copy, 1)->n_args, 2);
 	op_id s = op_region(m, copy, 1)->first;
 	ck_assert_int_eq(op_at(m, s)->kind, OP_ADD);
-	ck_assert_uint_eq(op_operand(m, s, 0), op_region(m, copy, 1)->args + 1); /* inside: the copy's */
-	ck_assert_uint_eq(op_operand(m, s, 1), b);                              /* outside: the same */
+	ck_assert_uint_eq(
+		op_operand(m, s, 0), op_region(m, copy, 1)->args + 1); /* inside: the copy's */
+	ck_assert_uint_eq(op_operand(m, s, 1), b);                 /* outside: the same */
 	ck_assert_uint_eq(op_operand(m, op_at(m, s)->next, 1), op_result(m, s, 0));
 	op_erase(m, copy);
 	structure_ok(m);
@@ -200,7 +203,8 @@ START_TEST(types_are_interned)
 {
 	module *m = module_new();
 	int64_t dims[] = {8, DIM_DYNAMIC, 4};
-	type_id a = type_tensor(m, ELEM_F32, 3, dims), b = type_tensor(m, ELEM_F32, 3, dims), c = type_tensor(m, ELEM_BF16, 3, dims);
+	type_id a = type_tensor(m, ELEM_F32, 3, dims), b = type_tensor(m, ELEM_F32, 3, dims),
+			c = type_tensor(m, ELEM_BF16, 3, dims);
 	ck_assert_uint_eq(a, b);
 	ck_assert_uint_ne(a, c);
 	ck_assert(str_is(type_get(m, a)->text, "tensor<8x?x4xf32>"));
@@ -210,7 +214,8 @@ START_TEST(types_are_interned)
 	ck_assert(str_is(type_get(m, scalar)->text, "tensor<complex<f32>>"));
 	ck_assert_int_eq(type_get(m, scalar)->elements, 1);
 	type_id f = type_function(m, &a, 1, (type_id[]){a, scalar}, 2);
-	ck_assert(str_is(type_get(m, f)->text, "(tensor<8x?x4xf32>) -> (tensor<8x?x4xf32>, tensor<complex<f32>>)"));
+	ck_assert(str_is(
+		type_get(m, f)->text, "(tensor<8x?x4xf32>) -> (tensor<8x?x4xf32>, tensor<complex<f32>>)"));
 	ck_assert_uint_eq(type_bare(m, ELEM_I64), type_bare(m, ELEM_I64));
 	ck_assert_int_eq(elem_find(STR("f8E4M3FN")), ELEM_F8E4M3FN);
 	ck_assert_int_eq(elem_find(STR("f7")), ELEM_NONE);
@@ -247,7 +252,8 @@ END_TEST
 START_TEST(walk_is_pre_order)
 {
 	module *m = read_body(two_args, "tensor<4xf32>", loop);
-	static const op_kind want[] = {OP_SDY_MESH, OP_FUNC, OP_CONSTANT, OP_WHILE, OP_COMPARE, OP_RETURN, OP_ADD, OP_RETURN, OP_FUNC_RETURN};
+	static const op_kind want[] = {OP_SDY_MESH, OP_FUNC, OP_CONSTANT, OP_WHILE, OP_COMPARE,
+		OP_RETURN, OP_ADD, OP_RETURN, OP_FUNC_RETURN};
 	uint32_t n = 0;
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o))
 		ck_assert_int_eq(op_at(m, o)->kind, want[n++]);
@@ -263,8 +269,10 @@ END_TEST
 
 START_TEST(functions_are_found)
 {
-	module *m = read_ok("func.func @main(%a: tensor<f32>) -> tensor<f32> {\n  %0 = call @g(%a) : (tensor<f32>) -> tensor<f32>\n"
-	                    "  return %0 : tensor<f32>\n}\nfunc.func private @g(%a: tensor<f32>) -> tensor<f32> {\n  return %a : tensor<f32>\n}\n");
+	module *m = read_ok("func.func @main(%a: tensor<f32>) -> tensor<f32> {\n  %0 = call @g(%a) : "
+						"(tensor<f32>) -> tensor<f32>\n"
+						"  return %0 : tensor<f32>\n}\nfunc.func private @g(%a: tensor<f32>) -> "
+						"tensor<f32> {\n  return %a : tensor<f32>\n}\n");
 	ck_assert_uint_eq(m->funcs.n, 2);
 	func *g = module_func_named(m, STR("g"));
 	ck_assert_ptr_nonnull(g);
@@ -286,9 +294,12 @@ END_TEST
 START_TEST(integer_constants)
 {
 	module *m = read_body("%a: tensor<4xf32>", "tensor<4xf32>",
-	                      "%0 = stablehlo.constant dense<-7> : tensor<i32>\n%1 = stablehlo.constant dense<5> : tensor<3xi64>\n"
-	                      "%2 = stablehlo.constant dense<[1, 2]> : tensor<2xi64>\n%3 = stablehlo.constant dense<1.0> : tensor<f32>\n"
-	                      "%4 = stablehlo.constant dense<true> : tensor<i1>\n%5 = sdy.constant dense<[9]> : tensor<1xi8>\nreturn %a : tensor<4xf32>");
+		"%0 = stablehlo.constant dense<-7> : tensor<i32>\n%1 = stablehlo.constant dense<5> : "
+		"tensor<3xi64>\n"
+		"%2 = stablehlo.constant dense<[1, 2]> : tensor<2xi64>\n%3 = stablehlo.constant dense<1.0> "
+		": tensor<f32>\n"
+		"%4 = stablehlo.constant dense<true> : tensor<i1>\n%5 = sdy.constant dense<[9]> : "
+		"tensor<1xi8>\nreturn %a : tensor<4xf32>");
 	int64_t v;
 	ck_assert(op_constant_int(m, nth_op(m, OP_CONSTANT, 0), &v) && v == -7);
 	ck_assert(op_constant_int(m, nth_op(m, OP_CONSTANT, 1), &v) && v == 5);

@@ -19,7 +19,8 @@ static const action *action_of_group(const fixture *f, uint32_t axis, uint32_t o
 {
 	for (uint32_t i = 0; i < f->actions.n; i++) {
 		const action *a = &f->actions.p[i];
-		if (a->group != ID_NONE && a->group != other && a->axis == axis && a->kind == ACTION_PARTITION)
+		if (a->group != ID_NONE && a->group != other && a->axis == axis &&
+			a->kind == ACTION_PARTITION)
 			return a;
 	}
 	ck_abort_msg("no action");
@@ -107,11 +108,13 @@ START_TEST(a_decision_is_on_another_axis)
 {
 	near_plan n;
 	begin(&n);
-	list_elsewhere(&n.nb, n.pl); /* y and the batch; x is on both axes already. Behind each: state on the axis that it was on */
+	list_elsewhere(&n.nb, n.pl); /* y and the batch; x is on both axes already. Behind each: state
+	                                on the axis that it was on */
 	ck_assert_uint_eq(n.nb.n, 4);
 	for (uint32_t i = 1; i < n.nb.n; i += 2) {
 		const plan *v = &n.nb.variants[i];
-		ck_assert(v->decisions[v->n - 1].on_role && v->decisions[v->n - 1].role == ROLE_ACTION_ZERO2);
+		ck_assert(
+			v->decisions[v->n - 1].on_role && v->decisions[v->n - 1].role == ROLE_ACTION_ZERO2);
 	}
 	expect(&n, (const char *const[]){"0001", "00011", "0111", "01110"}, 4);
 	n.pl->decisions[1].fixed = FIXED_BY_USER;
@@ -210,7 +213,8 @@ static bool is_about(const problem *pb, const plan *pl, uint32_t group)
 {
 	for (uint32_t i = 0; i < pl->n; i++)
 		for (uint32_t k = 0; k < pl->decisions[i].n_targets; k++) {
-			uint32_t arg = pl->decisions[i].targets[k].arg, param = pb->param_of[arg] == ID_NONE ? arg : pb->param_of[arg];
+			uint32_t arg = pl->decisions[i].targets[k].arg,
+					 param = pb->param_of[arg] == ID_NONE ? arg : pb->param_of[arg];
 			if (pb->group_of[param] == group)
 				return true;
 		}

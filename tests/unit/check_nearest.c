@@ -13,14 +13,16 @@ static const char *among(const char *wanted, const char *const *words, size_t n)
 
 START_TEST(typos)
 {
-	static const char *const words[] = {"tpu-v4", "tpu-v5e", "a100-80g", "h100", "search", "strategies"};
+	static const char *const words[] = {
+		"tpu-v4", "tpu-v5e", "a100-80g", "h100", "search", "strategies"};
 	static const struct {
 		const char *wanted, *hint;
 	} cases[] = {
 		{"serch", "; did you mean 'search'?"},
-		{"saerch", "; did you mean 'search'?"},     /* neighbours exchanged */
+		{"saerch", "; did you mean 'search'?"}, /* neighbours exchanged */
 		{"SEARCH", "; did you mean 'search'?"},
-		{"tpu-v5", "; did you mean 'tpu-v5e'?"},    /* begins so: nearer than tpu-v4, which has one other letter */
+		{"tpu-v5", "; did you mean 'tpu-v5e'?"}, /* begins so: nearer than tpu-v4, which has one
+	                                                other letter */
 		{"a100", "; did you mean 'a100-80g'?"},
 		{"stratagies", "; did you mean 'strategies'?"},
 		{"h1", "; did you mean 'h100'?"},

@@ -1,4 +1,5 @@
-/* Ops nested in their readers: programs for costs have far fewer ops, and cost what they cost without. */
+/* Ops nested in their readers: programs for costs have far fewer ops, and cost what they cost
+ * without. */
 #include "search/evaluate/evaluator.h"
 #include "tests/unit/problem_fixture.h"
 #include "tests/unit/run_suite.h"
@@ -16,7 +17,8 @@ typedef struct plain {
 
 static plain plain_new(const fixture *f, const evaluator *ev)
 {
-	plain x = {lower_cache_new(f->pb.p, ev->t), lowered_new(f->pb.p, ev->t), simulator_new(f->pb.p, ev->t, &f->dev, &ev->links, &f->pb.dn)};
+	plain x = {lower_cache_new(f->pb.p, ev->t), lowered_new(f->pb.p, ev->t),
+		simulator_new(f->pb.p, ev->t, &f->dev, &ev->links, &f->pb.dn)};
 	lower_cache_torus(x.cache, device_torus_dims(&f->dev));
 	if (ev->fold)
 		simulator_unfolded(x.sim, ev->fold);
@@ -41,41 +43,49 @@ static void same_costs(const cost *a, const cost *b)
 	ck_assert(!memcmp(a->collectives, b->collectives, sizeof a->collectives));
 }
 
-/* The loop's contraction wants its second operand with the heads in front, and so what that is made from. */
+/* The loop's contraction wants its second operand with the heads in front, and so what that is made
+ * from. */
 #define KEYS "tensor<16x2048x4x128xbf16>"
 static const char reordering[] =
-	"func.func public @main(%state: " KEYS ", %x: tensor<16x4x128xbf16>) -> tensor<16x4x2048xbf16> {\n"
-	"%zero = stablehlo.constant dense<0> : tensor<i32>\n%start = stablehlo.constant dense<0.0> : tensor<16x4x2048xbf16>\n"
-	"%0:3 = stablehlo.while(%i = %zero, %s = %state, %o = %start) : tensor<i32>, " KEYS ", tensor<16x4x2048xbf16>\n"
+	"func.func public @main(%state: " KEYS
+	", %x: tensor<16x4x128xbf16>) -> tensor<16x4x2048xbf16> {\n"
+	"%zero = stablehlo.constant dense<0> : tensor<i32>\n%start = stablehlo.constant dense<0.0> : "
+	"tensor<16x4x2048xbf16>\n"
+	"%0:3 = stablehlo.while(%i = %zero, %s = %state, %o = %start) : tensor<i32>, " KEYS
+	", tensor<16x4x2048xbf16>\n"
 	"cond {\n%n = stablehlo.constant dense<8> : tensor<i32>\n"
-	"%c = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>\nstablehlo.return %c : tensor<i1>\n"
-	"} do {\n%one = stablehlo.constant dense<1> : tensor<i32>\n%k = stablehlo.add %i, %one : tensor<i32>\n"
-	"%1 = stablehlo.negate %s : " KEYS "\n%2 = stablehlo.abs %1 : " KEYS "\n%3 = stablehlo.negate %2 : " KEYS "\n"
-	"%y = stablehlo.dot_general %x, %3, batching_dims = [0, 1] x [0, 2], contracting_dims = [2] x [3] : (tensor<16x4x128xbf16>, " KEYS
-	") -> tensor<16x4x2048xbf16>\n"
+	"%c = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> "
+	"tensor<i1>\nstablehlo.return %c : tensor<i1>\n"
+	"} do {\n%one = stablehlo.constant dense<1> : tensor<i32>\n%k = stablehlo.add %i, %one : "
+	"tensor<i32>\n"
+	"%1 = stablehlo.negate %s : " KEYS "\n%2 = stablehlo.abs %1 : " KEYS
+	"\n%3 = stablehlo.negate %2 : " KEYS "\n"
+	"%y = stablehlo.dot_general %x, %3, batching_dims = [0, 1] x [0, 2], contracting_dims = [2] x "
+	"[3] : (tensor<16x4x128xbf16>, " KEYS ") -> tensor<16x4x2048xbf16>\n"
 	"stablehlo.return %k, %s, %y : tensor<i32>, " KEYS ", tensor<16x4x2048xbf16>\n}\n"
 	"return %0#2 : tensor<16x4x2048xbf16>\n}\n";
 
 static const struct row {
 	const char *program, *device, *mesh; /* of the corpus, or a text */
 	uint32_t paths;
-	uint32_t most;  /* ops that are left, in percent, of the state without decisions */
-	bool apart;     /* some ops do not go with their readers after all */
+	uint32_t most; /* ops that are left, in percent, of the state without decisions */
+	bool apart;    /* some ops do not go with their readers after all */
 } rows[] = {
 	{"mlp", "tpu-v5e", "data=4,model=4", 60, 60, true},
 	{"transformer_4", "tpu-v5e", "data=4,model=4", 20, 60, true},
 	{"transformer_4", "h100", "data=2,seq=2,model=4", 20, 60, false},
-	{"transformer_32", "tpu-v5p", "data=4,model=4", 6, 60, true}, /* folded */
+	{"transformer_32", "tpu-v5p", "data=4,model=4", 6, 60, true},    /* folded */
 	{"transformer_scan", "a100", "data=16,model=16", 20, 80, false}, /* loops */
-	{"accumulate_tiny", "tpu-v5e", "data=2,model=2", 30, 80, true}, /* sums that a loop carries */
-	{"lora_tiny", "tpu-v5e", "data=2,model=2", 30, 80, true}, /* sums of partial sums */
+	{"accumulate_tiny", "tpu-v5e", "data=2,model=2", 30, 80, true},  /* sums that a loop carries */
+	{"lora_tiny", "tpu-v5e", "data=2,model=2", 30, 80, true},        /* sums of partial sums */
 	{"encoder_decoder_tiny", "a100", "data=2,model=2", 30, 80, false},
 	{"unet_tiny", "tpu-v5p", "data=2,model=2", 10, 80, true},
 	{"resnet_tiny", "a100", "data=3,model=2", 20, 80, false}, /* axes that do not divide */
 	{"mixed_precision_tiny", "tpu-v6e", "data=2,model=2", 30, 80, true},
 	{"moe", "tpu-v5e", "data=4,model=4", 15, 60, true},
 	{"decode", "tpu-v5e", "data=4,model=4", 30, 90, true},
-	{"shard_map_step_tiny", "tpu-v5e", "data=2,model=2", 200, 80, true}, /* parts of axes: the module's own mesh has more devices */
+	{"shard_map_step_tiny", "tpu-v5e", "data=2,model=2", 200, 80,
+		true}, /* parts of axes: the module's own mesh has more devices */
 	{reordering, "tpu-v5e", "x=2,y=2", 30, 95, false},
 	{reordering, "h100", "x=2,y=2", 30, 95, false},
 };
@@ -111,12 +121,14 @@ START_TEST(costs_are_those_without)
 			if (!k && !i) {
 				ck_assert(coster_find(ev, c, WHOLE, &nested));
 				same_costs(&nested, &whole);
-				ck_assert_msg(exact || c->low->ops.n * 100 <= x.low->ops.n * row->most, "%s: %u of %u", row->program, c->low->ops.n, x.low->ops.n);
+				ck_assert_msg(exact || c->low->ops.n * 100 <= x.low->ops.n * row->most,
+					"%s: %u of %u", row->program, c->low->ops.n, x.low->ops.n);
 			}
 			evaluator_decide(ev, &f.actions.p[rng_below(&r, f.actions.n)]);
 		}
 	}
-	ck_assert_msg(exact || (evaluator_statistics(ev).apart > 0) == row->apart, "%s: %d", row->program, (int)evaluator_statistics(ev).apart);
+	ck_assert_msg(exact || (evaluator_statistics(ev).apart > 0) == row->apart, "%s: %d",
+		row->program, (int)evaluator_statistics(ev).apart);
 	plain_free(&x);
 	evaluator_free(ev);
 	teardown(&f);
@@ -144,7 +156,8 @@ static void fix_text(fixture *f, const char *text)
 	fix_problem(f, "tpu-v5e", "x=2", false);
 }
 
-/* What the program without decisions has nested, in order: the nodes' ops, each behind the op it is nested in. */
+/* What the program without decisions has nested, in order: the nodes' ops, each behind the op it is
+ * nested in. */
 static void list_nested(const fixture *f, char *out, size_t size)
 {
 	cost c;
@@ -157,46 +170,52 @@ static void list_nested(const fixture *f, char *out, size_t size)
 		const nest *x = l->ops.p[i].nest;
 		if (!x)
 			continue;
-		n += (size_t)snprintf(out + n, size - n, "%s%s(%u)", n ? " " : "", op_infos[l->p->nodes.p[l->ops.p[i].node].op_kind].text + strlen("stablehlo."),
-		                      l->ops.p[i].n_operands);
+		n += (size_t)snprintf(out + n, size - n, "%s%s(%u)", n ? " " : "",
+			op_infos[l->p->nodes.p[l->ops.p[i].node].op_kind].text + strlen("stablehlo."),
+			l->ops.p[i].n_operands);
 		for (uint32_t k = 0; k < x->n_ops; k++)
-			n += (size_t)snprintf(out + n, size - n, " <%s", op_infos[l->p->nodes.p[nested_node(&l->ops.p[i], &x->ops[k])].op_kind].text + strlen("stablehlo."));
+			n += (size_t)snprintf(out + n, size - n, " <%s",
+				op_infos[l->p->nodes.p[nested_node(&l->ops.p[i], &x->ops[k])].op_kind].text +
+					strlen("stablehlo."));
 	}
 	evaluator_free(ev);
 }
 
 #define T "tensor<64x64xf32>"
-#define DOT(out, a, b) out " = stablehlo.dot_general " a ", " b ", contracting_dims = [1] x [0] : (" T ", " T ") -> " T "\n"
+#define DOT(out, a, b) \
+	out " = stablehlo.dot_general " a ", " b ", contracting_dims = [1] x [0] : (" T ", " T \
+		") -> " T "\n"
 
 static const struct shape {
 	const char *name, *body, *nested;
 } shapes[] = {
 	{"a chain, constants dropped",
-	 "%c = stablehlo.constant dense<2.0> : tensor<f32>\n %b = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> " T "\n"
-	 "%1 = stablehlo.multiply %x, %b : " T "\n %2 = stablehlo.negate %1 : " T "\n"
-	 "%r = stablehlo.tanh %2 : " T "\n",
-	 "tanh(1) <multiply <negate"},
+		"%c = stablehlo.constant dense<2.0> : tensor<f32>\n %b = stablehlo.broadcast_in_dim %c, "
+		"dims = [] : (tensor<f32>) -> " T "\n"
+		"%1 = stablehlo.multiply %x, %b : " T "\n %2 = stablehlo.negate %1 : " T "\n"
+		"%r = stablehlo.tanh %2 : " T "\n",
+		"tanh(1) <multiply <negate"},
 	{"read twice: stays",
-	 "%1 = stablehlo.negate %x : " T "\n %2 = stablehlo.tanh %1 : " T "\n %r = stablehlo.multiply %2, %1 : " T "\n",
-	 "multiply(2) <tanh"},
+		"%1 = stablehlo.negate %x : " T "\n %2 = stablehlo.tanh %1 : " T
+		"\n %r = stablehlo.multiply %2, %1 : " T "\n",
+		"multiply(2) <tanh"},
 	{"something stands in between",
-	 "%1 = stablehlo.negate %x : " T "\n" DOT("%2", "%x", "%y")
-	 "%r = stablehlo.multiply %1, %2 : " T "\n",
-	 ""},
+		"%1 = stablehlo.negate %x : " T
+		"\n" DOT("%2", "%x", "%y") "%r = stablehlo.multiply %1, %2 : " T "\n",
+		""},
 	{"what is made of constants goes anywhere",
-	 "%1 = stablehlo.iota dim = 0 : " T "\n %2 = stablehlo.negate %1 : " T "\n"
-	 DOT("%3", "%x", "%y")
-	 "%r = stablehlo.multiply %2, %3 : " T "\n",
-	 "multiply(1) <iota <negate"},
+		"%1 = stablehlo.iota dim = 0 : " T "\n %2 = stablehlo.negate %1 : " T
+		"\n" DOT("%3", "%x", "%y") "%r = stablehlo.multiply %2, %3 : " T "\n",
+		"multiply(1) <iota <negate"},
 	{"a sum of two sums may be one",
-	 DOT("%1", "%x", "%y")
-	 DOT("%2", "%y", "%x")
-	 "%3 = stablehlo.add %1, %2 : " T "\n %r = stablehlo.tanh %3 : " T "\n",
-	 ""},
+		DOT("%1", "%x", "%y") DOT("%2", "%y", "%x") "%3 = stablehlo.add %1, %2 : " T
+													"\n %r = stablehlo.tanh %3 : " T "\n",
+		""},
 	{"trees have branches",
-	 "%1 = stablehlo.negate %x : " T "\n %2 = stablehlo.tanh %y : " T "\n %3 = stablehlo.multiply %1, %2 : " T "\n"
-	 "%r = stablehlo.subtract %3, %x : " T "\n",
-	 "subtract(3) <negate <tanh <multiply"},
+		"%1 = stablehlo.negate %x : " T "\n %2 = stablehlo.tanh %y : " T
+		"\n %3 = stablehlo.multiply %1, %2 : " T "\n"
+		"%r = stablehlo.subtract %3, %x : " T "\n",
+		"subtract(3) <negate <tanh <multiply"},
 };
 
 START_TEST(what_is_nested)
@@ -204,7 +223,9 @@ START_TEST(what_is_nested)
 	const struct shape *s = &shapes[_i];
 	fixture f;
 	char text[2048], nested[256];
-	snprintf(text, sizeof text, "func.func public @main(%%x: " T ", %%y: " T ") -> " T " {\n%s return %%r : " T "\n}\n", s->body);
+	snprintf(text, sizeof text,
+		"func.func public @main(%%x: " T ", %%y: " T ") -> " T " {\n%s return %%r : " T "\n}\n",
+		s->body);
 	fix_text(&f, text);
 	list_nested(&f, nested, sizeof nested);
 	ck_assert_msg(!strcmp(nested, s->nested), "%s: %s", s->name, nested);

@@ -1,4 +1,5 @@
-/* The optimized and compiled levels: each rewrite on the smallest program that has it, and where it must not happen. */
+/* The optimized and compiled levels: each rewrite on the smallest program that has it, and where it
+ * must not happen. */
 #include "lower_fixture.h"
 
 #define MESH "<[\"d\"=4, \"m\"=2]>"
@@ -6,52 +7,78 @@
 #define COLUMNS "{sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}"
 #define WHOLE "{sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}"
 #define T "tensor<16x16xf32>"
-#define DOT(r, a, b) "  %" r " = stablehlo.dot_general %" a ", %" b ", contracting_dims = [1] x [0] : (" T ", " T ") -> " T "\n"
+#define DOT(r, a, b) \
+	"  %" r " = stablehlo.dot_general %" a ", %" b ", contracting_dims = [1] x [0] : (" T ", " T \
+	") -> " T "\n"
 #define ON_ROWS "{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"d\"}, {}]>]>}"
 #define ZERO "  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
-#define SPREAD(r, a) "  %" r " = stablehlo.broadcast_in_dim %" a ", dims = [] " ON_ROWS " : (tensor<f32>) -> " T "\n"
-#define MAIN(results) "func.func @main(%a: " T " " COLUMNS ", %b: " T " " ROWS ", %c: " T " " ROWS ", %w: " T " " WHOLE ") -> (" results ") {\n"
+#define SPREAD(r, a) \
+	"  %" r " = stablehlo.broadcast_in_dim %" a ", dims = [] " ON_ROWS " : (tensor<f32>) -> " T "\n"
+#define MAIN(results) \
+	"func.func @main(%a: " T " " COLUMNS ", %b: " T " " ROWS ", %c: " T " " ROWS ", %w: " T \
+	" " WHOLE ") -> (" results ") {\n"
 
 typedef struct rewrite_case {
 	const char *name, *text, *placed, *optimized;
 } rewrite_case;
 
 static const rewrite_case rewrite_cases[] = {
-	{"sum before reduce", MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %p, %q : " T "\n  return %s : " T "\n}\n",
-	 "all_reduce=2", "all_reduce=1"},
+	{"sum before reduce",
+		MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %p, %q : " T
+															"\n  return %s : " T "\n}\n",
+		"all_reduce=2", "all_reduce=1"},
 	{"chains of sums",
-	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") DOT("r", "a", "b") "  %s = stablehlo.add %p, %q : " T "\n  %t = stablehlo.subtract %s, %r : " T
-		       "\n  return %t : " T "\n}\n",
-	 "all_reduce=3", "all_reduce=1"},
+		MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") DOT(
+			"r", "a", "b") "  %s = stablehlo.add %p, %q : " T
+						   "\n  %t = stablehlo.subtract %s, %r : " T "\n  return %t : " T "\n}\n",
+		"all_reduce=3", "all_reduce=1"},
 	{"through linear ops",
-	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %n = stablehlo.negate %p : " T "\n  %t = stablehlo.transpose %n, dims = [1, 0] : (" T ") -> " T
-		       "\n  %u = stablehlo.multiply %q, %w : " T "\n  %s = stablehlo.add %t, %u : " T "\n  return %s : " T "\n}\n",
-	 "all_reduce=2", "all_reduce=1"},
+		MAIN(T WHOLE) DOT("p", "a", "b")
+			DOT("q", "a", "c") "  %n = stablehlo.negate %p : " T
+							   "\n  %t = stablehlo.transpose %n, dims = [1, 0] : (" T ") -> " T
+							   "\n  %u = stablehlo.multiply %q, %w : " T
+							   "\n  %s = stablehlo.add %t, %u : " T "\n  return %s : " T "\n}\n",
+		"all_reduce=2", "all_reduce=1"},
 	{"not through what is not linear",
-	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %n = stablehlo.tanh %p : " T "\n  %s = stablehlo.add %n, %q : " T "\n  return %s : " T "\n}\n",
-	 "all_reduce=2", "all_reduce=2"},
+		MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %n = stablehlo.tanh %p : " T
+															"\n  %s = stablehlo.add %n, %q : " T
+															"\n  return %s : " T "\n}\n",
+		"all_reduce=2", "all_reduce=2"},
 	{"not when the parts are read elsewhere",
-	 MAIN(T WHOLE ", " T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %p, %q : " T "\n  return %s, %p : " T ", " T "\n}\n",
-	 "all_reduce=2", "all_reduce=2"},
-	{"not with a whole value", MAIN(T WHOLE) DOT("p", "a", "b") "  %s = stablehlo.add %p, %w : " T "\n  return %s : " T "\n}\n", "all_reduce=1",
-	 "all_reduce=1"},
+		MAIN(T WHOLE ", " T WHOLE) DOT("p", "a", "b") DOT("q", "a",
+			"c") "  %s = stablehlo.add %p, %q : " T "\n  return %s, %p : " T ", " T "\n}\n",
+		"all_reduce=2", "all_reduce=2"},
+	{"not with a whole value",
+		MAIN(T WHOLE) DOT("p", "a", "b") "  %s = stablehlo.add %p, %w : " T "\n  return %s : " T
+										 "\n}\n",
+		"all_reduce=1", "all_reduce=1"},
 	{"a product of two sums is no sum",
-	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.multiply %p, %q : " T "\n  return %s : " T "\n}\n", "all_reduce=2",
-	 "all_reduce=2"},
-	{"reduce_scatter", MAIN(T ROWS) DOT("p", "a", "b") "  return %p : " T "\n}\n", "all_reduce=1 all_slice=1", "reduce_scatter=1"},
-	{"equal slices of one sum", MAIN(T ROWS ", " T ROWS) DOT("p", "a", "b") "  return %p, %p : " T ", " T "\n}\n", "all_reduce=1 all_slice=1",
-	 "reduce_scatter=1"},
+		MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.multiply %p, %q : " T
+															"\n  return %s : " T "\n}\n",
+		"all_reduce=2", "all_reduce=2"},
+	{"reduce_scatter", MAIN(T ROWS) DOT("p", "a", "b") "  return %p : " T "\n}\n",
+		"all_reduce=1 all_slice=1", "reduce_scatter=1"},
+	{"equal slices of one sum",
+		MAIN(T ROWS ", " T ROWS) DOT("p", "a", "b") "  return %p, %p : " T ", " T "\n}\n",
+		"all_reduce=1 all_slice=1", "reduce_scatter=1"},
 	{"slices of parts of a sum",
-	 MAIN(T ROWS) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %p, %q : " T "\n  return %s : " T "\n}\n", NULL, "reduce_scatter=1"},
-	{"a scalar is spread again instead of gathered", MAIN(T WHOLE) ZERO SPREAD("p", "z") "  return %p : " T "\n}\n", "all_gather=1", ""},
+		MAIN(T ROWS) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %p, %q : " T
+														   "\n  return %s : " T "\n}\n",
+		NULL, "reduce_scatter=1"},
+	{"a scalar is spread again instead of gathered",
+		MAIN(T WHOLE) ZERO SPREAD("p", "z") "  return %p : " T "\n}\n", "all_gather=1", ""},
 	{"not the whole value that is spread over rows",
-	 MAIN(T WHOLE) "  %v = stablehlo.slice %w [0:1, 0:16] : (" T ") -> tensor<1x16xf32>\n  %r = stablehlo.reshape %v : (tensor<1x16xf32>) -> tensor<16xf32>\n"
-		       "  %p = stablehlo.broadcast_in_dim %r, dims = [1] " ON_ROWS " : (tensor<16xf32>) -> " T "\n  return %p : " T "\n}\n",
-	 "all_gather=1", "all_gather=1"},
+		MAIN(T WHOLE) "  %v = stablehlo.slice %w [0:1, 0:16] : (" T
+					  ") -> tensor<1x16xf32>\n  %r = stablehlo.reshape %v : (tensor<1x16xf32>) -> "
+					  "tensor<16xf32>\n"
+					  "  %p = stablehlo.broadcast_in_dim %r, dims = [1] " ON_ROWS
+					  " : (tensor<16xf32>) -> " T "\n  return %p : " T "\n}\n",
+		"all_gather=1", "all_gather=1"},
 	{"the sum that is spread is still made",
-	 MAIN(T WHOLE) ZERO "  %r = stablehlo.reduce(%b init: %z) applies stablehlo.add across dimensions = [0, 1] : (" T ", tensor<f32>) -> tensor<f32>\n"
-		       SPREAD("p", "r") "  return %p : " T "\n}\n",
-	 "all_reduce=1 all_gather=1", "all_reduce=1"},
+		MAIN(T WHOLE) ZERO
+		"  %r = stablehlo.reduce(%b init: %z) applies stablehlo.add across dimensions = [0, 1] : "
+		"(" T ", tensor<f32>) -> tensor<f32>\n" SPREAD("p", "r") "  return %p : " T "\n}\n",
+		"all_reduce=1 all_gather=1", "all_reduce=1"},
 };
 
 START_TEST(rewrites)
@@ -68,11 +95,15 @@ END_TEST
 
 static const char two_readers[] =
 	"func.func @main(%x: tensor<8x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>},\n"
-	"    %a: tensor<32x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}, %b: tensor<32x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>})\n"
-	"    -> (tensor<8x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}, tensor<8x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}) {\n"
+	"    %a: tensor<32x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}, %b: "
+	"tensor<32x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>})\n"
+	"    -> (tensor<8x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}, "
+	"tensor<8x128xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\"}]>}) {\n"
 	"%s"
-	"  %%0 = stablehlo.dot_general %%%s, %%a, contracting_dims = [1] x [0] : (tensor<8x32xf32>, tensor<32x128xf32>) -> tensor<8x128xf32>\n"
-	"  %%1 = stablehlo.dot_general %%%s, %%b, contracting_dims = [1] x [0] : (tensor<8x32xf32>, tensor<32x128xf32>) -> tensor<8x128xf32>\n"
+	"  %%0 = stablehlo.dot_general %%%s, %%a, contracting_dims = [1] x [0] : (tensor<8x32xf32>, "
+	"tensor<32x128xf32>) -> tensor<8x128xf32>\n"
+	"  %%1 = stablehlo.dot_general %%%s, %%b, contracting_dims = [1] x [0] : (tensor<8x32xf32>, "
+	"tensor<32x128xf32>) -> tensor<8x128xf32>\n"
 	"  return %%0, %%1 : tensor<8x128xf32>, tensor<8x128xf32>\n"
 	"}\n";
 
@@ -107,13 +138,12 @@ END_TEST
 
 START_TEST(a_reshard_that_is_undone_is_gone)
 {
-	static const char text[] =
-		"func.func @main(%x: " T " " ROWS ") -> (" T " " ROWS ") {\n"
-		"  %0 = stablehlo.tanh %x : " T "\n"
-		"  %1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : " T "\n"
-		"  %2 = sdy.sharding_constraint %1 <@mesh, [{\"d\"}, {}]> : " T "\n"
-		"  return %2 : " T "\n"
-		"}\n";
+	static const char text[] = "func.func @main(%x: " T " " ROWS ") -> (" T " " ROWS ") {\n"
+							   "  %0 = stablehlo.tanh %x : " T "\n"
+							   "  %1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : " T "\n"
+							   "  %2 = sdy.sharding_constraint %1 <@mesh, [{\"d\"}, {}]> : " T "\n"
+							   "  return %2 : " T "\n"
+							   "}\n";
 	lowering x;
 	lowering_read(&x, MESH, text);
 	check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, "");
@@ -123,13 +153,12 @@ END_TEST
 
 START_TEST(chains_are_planned_from_end_to_end)
 {
-	static const char text[] =
-		"func.func @main(%x: " T " " ROWS ") -> (" T " " COLUMNS ") {\n"
-		"  %0 = stablehlo.tanh %x : " T "\n"
-		"  %1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : " T "\n"
-		"  %2 = sdy.sharding_constraint %1 <@mesh, [{}, {\"d\"}]> : " T "\n"
-		"  return %2 : " T "\n"
-		"}\n";
+	static const char text[] = "func.func @main(%x: " T " " ROWS ") -> (" T " " COLUMNS ") {\n"
+							   "  %0 = stablehlo.tanh %x : " T "\n"
+							   "  %1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : " T "\n"
+							   "  %2 = sdy.sharding_constraint %1 <@mesh, [{}, {\"d\"}]> : " T "\n"
+							   "  return %2 : " T "\n"
+							   "}\n";
 	lowering x;
 	lowering_read(&x, MESH, text);
 	check_counts(&x, LEVEL_PLACED, TARGET_TPU, "all_gather=1 all_slice=1");
@@ -140,7 +169,8 @@ END_TEST
 
 START_TEST(dead_code_goes)
 {
-	static const char text[] = MAIN(T WHOLE) DOT("p", "a", "b") "  %q = stablehlo.add %p, %w : " T "\n  return %w : " T "\n}\n";
+	static const char text[] = MAIN(T WHOLE) DOT("p", "a", "b") "  %q = stablehlo.add %p, %w : " T
+																"\n  return %w : " T "\n}\n";
 	lowering x;
 	lowering_read(&x, MESH, text);
 	check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, "");
@@ -155,8 +185,10 @@ START_TEST(a_maximum_is_not_summed)
 	static const char text[] =
 		"func.func @main(%x: " T " " ROWS ", %y: " T " " ROWS ") -> (tensor<16xf32>) {\n"
 		"  %i = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
-		"  %0 = stablehlo.reduce(%x init: %i) applies stablehlo.maximum across dimensions = [0] : (" T ", tensor<f32>) -> tensor<16xf32>\n"
-		"  %1 = stablehlo.reduce(%y init: %i) applies stablehlo.maximum across dimensions = [0] : (" T ", tensor<f32>) -> tensor<16xf32>\n"
+		"  %0 = stablehlo.reduce(%x init: %i) applies stablehlo.maximum across dimensions = [0] : "
+		"(" T ", tensor<f32>) -> tensor<16xf32>\n"
+		"  %1 = stablehlo.reduce(%y init: %i) applies stablehlo.maximum across dimensions = [0] : "
+		"(" T ", tensor<f32>) -> tensor<16xf32>\n"
 		"  %2 = stablehlo.add %0, %1 : tensor<16xf32>\n"
 		"  return %2 : tensor<16xf32>\n"
 		"}\n";
@@ -182,10 +214,11 @@ END_TEST
 
 START_TEST(independent_collectives_are_combined)
 {
-	static const char independent[] =
-		MAIN(T WHOLE ", " T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  return %p, %q : " T ", " T "\n}\n";
-	static const char dependent[] =
-		MAIN(T WHOLE) DOT("p", "a", "b") "  %t = sdy.sharding_constraint %p <@mesh, [{}, {\"d\"}]> : " T "\n" DOT("q", "t", "c") "  return %q : " T "\n}\n";
+	static const char independent[] = MAIN(T WHOLE ", " T WHOLE) DOT("p", "a", "b")
+		DOT("q", "a", "c") "  return %p, %q : " T ", " T "\n}\n";
+	static const char dependent[] = MAIN(T WHOLE)
+		DOT("p", "a", "b") "  %t = sdy.sharding_constraint %p <@mesh, [{}, {\"d\"}]> : " T
+						   "\n" DOT("q", "t", "c") "  return %q : " T "\n}\n";
 	lowering x;
 	lowering_read(&x, MESH, independent);
 	check_counts(&x, LEVEL_OPTIMIZED, TARGET_GPU, "all_reduce=2");
@@ -230,66 +263,84 @@ static void check_single(lowering *x, lower_target target, const char *want)
 		for (lop_id i = 0; i < x->out->ops.n; i++)
 			found += x->out->ops.p[i].kind == LOP_COLLECTIVE && x->out->ops.p[i].coll == k;
 		if (found)
-			n += (size_t)snprintf(got + n, sizeof got - n, "%s%s=%u", n ? " " : "", collective_name((collective_kind)k), found);
+			n += (size_t)snprintf(got + n, sizeof got - n, "%s%s=%u", n ? " " : "",
+				collective_name((collective_kind)k), found);
 	}
 	ck_assert_str_eq(got, want);
 }
 
-#define SCATTERED(results)                                                                                                                             \
-	"func.func @main(%a: " T " " ROWS ", %b: " T " " ROWS ", %c: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS ", %w: " T " " WHOLE ") -> (" results ") {\n" \
-	ZERO "  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T "\n"
-#define SCATTER(r, a)                                                                                                                                  \
-	"  %" r " = \"stablehlo.scatter\"(%y, %i, %" a ") <{indices_are_sorted = false, scatter_dimension_numbers = "                                      \
-	"#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, "            \
-	"unique_indices = false}> ({\n  ^bb0(%u: tensor<f32>, %v: tensor<f32>):\n    %s = stablehlo.add %u, %v : tensor<f32>\n"                           \
+#define SCATTERED(results) \
+	"func.func @main(%a: " T " " ROWS ", %b: " T " " ROWS ", %c: " T " " ROWS \
+	", %i: tensor<16x1xi32> " ROWS ", %w: " T " " WHOLE ") -> (" results ") {\n" ZERO \
+	"  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T "\n"
+#define SCATTER(r, a) \
+	"  %" r " = \"stablehlo.scatter\"(%y, %i, %" a \
+	") <{indices_are_sorted = false, scatter_dimension_numbers = " \
+	"#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], " \
+	"scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, " \
+	"unique_indices = false}> ({\n  ^bb0(%u: tensor<f32>, %v: tensor<f32>):\n    %s = " \
+	"stablehlo.add %u, %v : tensor<f32>\n" \
 	"    stablehlo.return %s : tensor<f32>\n  }) : (" T ", tensor<16x1xi32>, " T ") -> " T "\n"
 /* What XLA does otherwise than Shardy places it and than the textbook. */
 static const struct {
 	const char *name, *text, *optimized, *compiled;
 } compiled_cases[] = {
 	{"a contraction is where its result is, however large the other operand",
-	 "func.func @main(%x: tensor<8x32xf32> " ROWS ", %w: tensor<32x32xf32> " COLUMNS ") -> (tensor<8x32xf32> " ROWS ") {\n"
-	 "  %p = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x32xf32>, tensor<32x32xf32>) -> tensor<8x32xf32>\n"
-	 "  return %p : tensor<8x32xf32>\n}\n",
-	 "all_gather=1 all_to_all=1", "all_gather=1"},
+		"func.func @main(%x: tensor<8x32xf32> " ROWS ", %w: tensor<32x32xf32> " COLUMNS
+		") -> (tensor<8x32xf32> " ROWS ") {\n"
+		"  %p = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x32xf32>, "
+		"tensor<32x32xf32>) -> tensor<8x32xf32>\n"
+		"  return %p : tensor<8x32xf32>\n}\n",
+		"all_gather=1 all_to_all=1", "all_gather=1"},
 	{"differences are not taken before they are reduced",
-	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.subtract %p, %q : " T "\n  return %s : " T "\n}\n",
-	 "all_reduce=1", "all_reduce=2"},
+		MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.subtract %p, %q : " T
+															"\n  return %s : " T "\n}\n",
+		"all_reduce=1", "all_reduce=2"},
 	{"sums are not taken behind other ops",
-	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %n = stablehlo.negate %p : " T "\n  %s = stablehlo.add %n, %q : " T "\n  return %s : " T "\n}\n",
-	 "all_reduce=1", "all_reduce=2"},
+		MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %n = stablehlo.negate %p : " T
+															"\n  %s = stablehlo.add %n, %q : " T
+															"\n  return %s : " T "\n}\n",
+		"all_reduce=1", "all_reduce=2"},
 	{"what a scatter adds to is moved to where it works",
-	 "func.func @main(%a: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS ", %w: " T " " ROWS ") -> (" T " " ROWS ") {\n" ZERO
-	 "  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T "\n" SCATTER("p", "a") "  %s = stablehlo.add %w, %p : " T
-	 "\n  return %s : " T "\n}\n",
-	 "all_gather=2", "all_reduce=1 all_gather=1 collective_permute=2"},
+		"func.func @main(%a: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS ", %w: " T " " ROWS
+		") -> (" T " " ROWS ") {\n" ZERO
+		"  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T
+		"\n" SCATTER("p", "a") "  %s = stablehlo.add %w, %p : " T "\n  return %s : " T "\n}\n",
+		"all_gather=2", "all_reduce=1 all_gather=1 collective_permute=2"},
 	{"but not with another scatter",
-	 "func.func @main(%a: " T " " ROWS ", %b: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS ") -> (" T " " ROWS ") {\n" ZERO
-	 "  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T "\n" SCATTER("p", "a") SCATTER("q", "b") "  %s = stablehlo.add %p, %q : " T
-	 "\n  return %s : " T "\n}\n",
-	 "all_gather=3", "all_reduce=2 collective_permute=2"},
+		"func.func @main(%a: " T " " ROWS ", %b: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS
+		") -> (" T " " ROWS ") {\n" ZERO
+		"  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T "\n" SCATTER("p",
+			"a") SCATTER("q", "b") "  %s = stablehlo.add %p, %q : " T "\n  return %s : " T "\n}\n",
+		"all_gather=3", "all_reduce=2 collective_permute=2"},
 	{"nor where the zeros are ones",
-	 "func.func @main(%a: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS ", %w: " T " " ROWS ") -> (" T " " ROWS ") {\n"
-	 "  %z = stablehlo.constant dense<1.000000e+00> : tensor<f32>\n"
-	 "  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T "\n" SCATTER("p", "a") "  %s = stablehlo.add %w, %p : " T
-	 "\n  return %s : " T "\n}\n",
-	 "all_gather=2", "all_reduce=1 collective_permute=1"},
+		"func.func @main(%a: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS ", %w: " T " " ROWS
+		") -> (" T " " ROWS ") {\n"
+		"  %z = stablehlo.constant dense<1.000000e+00> : tensor<f32>\n"
+		"  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T
+		"\n" SCATTER("p", "a") "  %s = stablehlo.add %w, %p : " T "\n  return %s : " T "\n}\n",
+		"all_gather=2", "all_reduce=1 collective_permute=1"},
 	{"what scatters add to each other is reduced once, the first of them onto what is whole",
-	 SCATTERED(T WHOLE) SCATTER("p", "a") SCATTER("q", "b") SCATTER("r", "c") "  %s = stablehlo.add %w, %p : " T "\n  %t = stablehlo.add %q, %s : " T
-		       "\n  %u = stablehlo.add %t, %r : " T "\n  return %u : " T "\n}\n",
-	 "all_reduce=3", "all_reduce=1"},
+		SCATTERED(T WHOLE) SCATTER("p", "a") SCATTER("q", "b") SCATTER(
+			"r", "c") "  %s = stablehlo.add %w, %p : " T "\n  %t = stablehlo.add %q, %s : " T
+					  "\n  %u = stablehlo.add %t, %r : " T "\n  return %u : " T "\n}\n",
+		"all_reduce=3", "all_reduce=1"},
 	{"but not those that something else reads",
-	 SCATTERED(T WHOLE ", " T WHOLE) SCATTER("p", "a") SCATTER("q", "b") "  %s = stablehlo.add %w, %p : " T "\n  %t = stablehlo.add %q, %s : " T
-		       "\n  return %s, %t : " T ", " T "\n}\n",
-	 "all_reduce=2", "all_reduce=2"},
+		SCATTERED(T WHOLE ", " T WHOLE) SCATTER("p", "a") SCATTER(
+			"q", "b") "  %s = stablehlo.add %w, %p : " T "\n  %t = stablehlo.add %q, %s : " T
+					  "\n  return %s, %t : " T ", " T "\n}\n",
+		"all_reduce=2", "all_reduce=2"},
 	{"nor those of contractions",
-	 MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %w, %p : " T "\n  %t = stablehlo.add %q, %s : " T "\n  return %t : " T "\n}\n",
-	 "all_reduce=2", "all_reduce=2"},
+		MAIN(T WHOLE) DOT("p", "a", "b") DOT("q", "a", "c") "  %s = stablehlo.add %w, %p : " T
+															"\n  %t = stablehlo.add %q, %s : " T
+															"\n  return %t : " T "\n}\n",
+		"all_reduce=2", "all_reduce=2"},
 	{"what a scatter wrote is not summed with a contraction",
-	 "func.func @main(%a: " T " " COLUMNS ", %b: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS ") -> (" T " " WHOLE ") {\n" DOT("p", "a", "b") ZERO
-	 "  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T "\n" SCATTER("s", "b") "  %t = stablehlo.add %p, %s : " T
-	 "\n  return %t : " T "\n}\n",
-	 "all_reduce=1", "all_reduce=2"},
+		"func.func @main(%a: " T " " COLUMNS ", %b: " T " " ROWS ", %i: tensor<16x1xi32> " ROWS
+		") -> (" T " " WHOLE ") {\n" DOT("p", "a", "b") ZERO
+		"  %y = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<f32>) -> " T
+		"\n" SCATTER("s", "b") "  %t = stablehlo.add %p, %s : " T "\n  return %t : " T "\n}\n",
+		"all_reduce=1", "all_reduce=2"},
 };
 
 START_TEST(compiled)
@@ -308,10 +359,15 @@ static void read_apart(lowering *x, uint32_t n)
 {
 	strbuf text;
 	strbuf_init(&text);
-	strbuf_puts(&text, "func.func @main(%x: " T " " ROWS ", %w: " T " " COLUMNS ") -> (" T " " ROWS ") {\n" DOT("y0", "x", "w"));
+	strbuf_puts(&text,
+		"func.func @main(%x: " T " " ROWS ", %w: " T " " COLUMNS ") -> (" T " " ROWS
+		") {\n" DOT("y0", "x", "w"));
 	for (uint32_t i = 0; i < n; i++)
 		strbuf_printf(&text, "  %%y%u = stablehlo.tanh %%y%u : " T "\n", i + 1, i);
-	strbuf_printf(&text, "  %%q = stablehlo.dot_general %%y%u, %%w, contracting_dims = [1] x [0] : (" T ", " T ") -> " T "\n  return %%q : " T "\n}\n", n);
+	strbuf_printf(&text,
+		"  %%q = stablehlo.dot_general %%y%u, %%w, contracting_dims = [1] x [0] : (" T ", " T
+		") -> " T "\n  return %%q : " T "\n}\n",
+		n);
 	lowering_read(x, MESH, text.p);
 	strbuf_release(&text);
 }
@@ -333,14 +389,16 @@ START_TEST(near_gathers_are_shared)
 }
 END_TEST
 
-/* In our own program the transpose of a partial sum is summed, not the sum transposed: of a weight's gradient XLA makes one product then,
- * in the weight's order of dims, and copies neither weight nor state. Also where it is scattered. */
+/* In our own program the transpose of a partial sum is summed, not the sum transposed: of a
+ * weight's gradient XLA makes one product then, in the weight's order of dims, and copies neither
+ * weight nor state. Also where it is scattered. */
 START_TEST(sums_are_transposed_before_they_are_reduced)
 {
 	static const char *const texts[] = {
-		MAIN(T WHOLE) DOT("p", "a", "b") "  %t = stablehlo.transpose %p, dims = [1, 0] : (" T ") -> " T "\n  return %t : " T "\n}\n",
-		MAIN(T ROWS) DOT("p", "a", "b") "  %t = stablehlo.transpose %p, dims = [1, 0] : (" T ") -> " T
-		"\n  return %t : " T "\n}\n",
+		MAIN(T WHOLE) DOT("p", "a", "b") "  %t = stablehlo.transpose %p, dims = [1, 0] : (" T
+										 ") -> " T "\n  return %t : " T "\n}\n",
+		MAIN(T ROWS) DOT("p", "a", "b") "  %t = stablehlo.transpose %p, dims = [1, 0] : (" T
+										") -> " T "\n  return %t : " T "\n}\n",
 	};
 	lowering x;
 	for (uint32_t i = 0; i < COUNT_OF(texts); i++) {
@@ -362,14 +420,17 @@ START_TEST(sums_are_transposed_before_they_are_reduced)
 }
 END_TEST
 
-#define LOOP(before, after)                                                                                                                            \
-	MAIN(T WHOLE)                                                                                                                                  \
-	"  %i0 = stablehlo.constant dense<0> : tensor<i32>\n  %i1 = stablehlo.constant dense<1> : tensor<i32>\n  %i5 = stablehlo.constant dense<5> : "  \
-	"tensor<i32>\n  %s0 = stablehlo.constant dense<0.0> : " T "\n"                                                                                \
-	"  %r:2 = stablehlo.while(%i = %i0, %s = %s0) : tensor<i32>, " T "\n"                                                                         \
-	"   cond {\n    %t = stablehlo.compare LT, %i, %i5 : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %t : tensor<i1>\n   } do {\n" \
-	before DOT("p", "a", "b") after "    %n = stablehlo.add %i, %i1 : tensor<i32>\n    stablehlo.return %n, %q : tensor<i32>, " T "\n   }\n"        \
-	"  return %r#1 : " T "\n}\n"
+#define LOOP(before, after) \
+	MAIN(T WHOLE) \
+	"  %i0 = stablehlo.constant dense<0> : tensor<i32>\n  %i1 = stablehlo.constant dense<1> : " \
+	"tensor<i32>\n  %i5 = stablehlo.constant dense<5> : " \
+	"tensor<i32>\n  %s0 = stablehlo.constant dense<0.0> : " T "\n" \
+	"  %r:2 = stablehlo.while(%i = %i0, %s = %s0) : tensor<i32>, " T "\n" \
+	"   cond {\n    %t = stablehlo.compare LT, %i, %i5 : (tensor<i32>, tensor<i32>) -> " \
+	"tensor<i1>\n    stablehlo.return %t : tensor<i1>\n   } do {\n" before DOT("p", "a", "b") \
+		after "    %n = stablehlo.add %i, %i1 : tensor<i32>\n    stablehlo.return %n, %q : " \
+			  "tensor<i32>, " T "\n   }\n" \
+			  "  return %r#1 : " T "\n}\n"
 
 START_TEST(what_loops_accumulate_is_reduced_behind_them)
 {
@@ -378,10 +439,19 @@ START_TEST(what_loops_accumulate_is_reduced_behind_them)
 		int64_t executions; /* of all all_reduces, but on CPU */
 	} cases[] = {
 		{LOOP("", "    %q = stablehlo.add %s, %p : " T "\n"), 1},
-		{LOOP("", "    %u = stablehlo.transpose %p, dims = [1, 0] : (" T ") -> " T "\n    %q = stablehlo.add %u, %s : " T "\n"), 1},
-		{LOOP(DOT("o", "a", "c"), "    %u = stablehlo.add %o, %p : " T "\n    %q = stablehlo.add %s, %u : " T "\n"), 1},
-		{LOOP("", "    %u = stablehlo.multiply %p, %p : " T "\n    %q = stablehlo.add %s, %u : " T "\n"), 5},
-		{LOOP("", "    %u = stablehlo.add %s, %p : " T "\n    %q = stablehlo.multiply %u, %s : " T "\n"), 5},
+		{LOOP("",
+			 "    %u = stablehlo.transpose %p, dims = [1, 0] : (" T ") -> " T
+			 "\n    %q = stablehlo.add %u, %s : " T "\n"),
+			1},
+		{LOOP(DOT("o", "a", "c"),
+			 "    %u = stablehlo.add %o, %p : " T "\n    %q = stablehlo.add %s, %u : " T "\n"),
+			1},
+		{LOOP("",
+			 "    %u = stablehlo.multiply %p, %p : " T "\n    %q = stablehlo.add %s, %u : " T "\n"),
+			5},
+		{LOOP("",
+			 "    %u = stablehlo.add %s, %p : " T "\n    %q = stablehlo.multiply %u, %s : " T "\n"),
+			5},
 	};
 	lowering x;
 	for (uint32_t i = 0; i < COUNT_OF(cases); i++)
@@ -391,35 +461,44 @@ START_TEST(what_loops_accumulate_is_reduced_behind_them)
 			int64_t executions = 0;
 			for (lop_id o = 0; o < x.out->ops.n; o++)
 				executions += x.out->ops.p[o].kind == LOP_COLLECTIVE ? lop_executions(x.out, o) : 0;
-			ck_assert_int_eq(executions, target != TARGET_CPU ? cases[i].executions : i == 2 ? 10 : 5);
+			ck_assert_int_eq(executions,
+				target != TARGET_CPU ? cases[i].executions
+					: i == 2         ? 10
+									 : 5);
 			lowering_release(&x);
 		}
 }
 END_TEST
 
-/* Groups of a program's own collectives and the axes they lie along; what lies along none is left to others. */
+/* Groups of a program's own collectives and the axes they lie along; what lies along none is left
+ * to others. */
 START_TEST(own_collectives_are_counted)
 {
 	static const struct {
 		const char *groups;
 		int64_t size; /* 0: not taken */
 	} cases[] = {{"[[0, 2, 4, 6], [1, 3, 5, 7]]> : tensor<2x4xi64>", 4},
-		     {"[[0, 1], [2, 3], [4, 5], [6, 7]]> : tensor<4x2xi64>", 2},
-		     {"[[0, 1, 2, 3, 4, 5, 6, 7]]> : tensor<1x8xi64>", 8},
-		     {"[[0, 2], [4, 6], [1, 3], [5, 7]]> : tensor<4x2xi64>", 0}};
+		{"[[0, 1], [2, 3], [4, 5], [6, 7]]> : tensor<4x2xi64>", 2},
+		{"[[0, 1, 2, 3, 4, 5, 6, 7]]> : tensor<1x8xi64>", 8},
+		{"[[0, 2], [4, 6], [1, 3], [5, 7]]> : tensor<4x2xi64>", 0}};
 	for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
 		lowering x;
 		strbuf text;
 		strbuf_init(&text);
 		strbuf_printf(&text,
-			      "func.func @main(%%x: " T " " ROWS ") -> tensor<4x16xf32> {\n"
-			      "  %%0 = sdy.manual_computation(%%x) in_shardings=[<@mesh, [{\"d\"}, {}]>] out_shardings=[<@mesh, [{}, {}]>] manual_axes={\"d\", \"m\"} "
-			      "(%%a: tensor<4x16xf32>) {\n"
-			      "    %%1 = \"stablehlo.all_reduce\"(%%a) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<%s, "
-			      "use_global_device_ids}> ({\n    ^bb0(%%u: tensor<f32>, %%v: tensor<f32>):\n      %%s = stablehlo.add %%u, %%v : tensor<f32>\n"
-			      "      stablehlo.return %%s : tensor<f32>\n    }) : (tensor<4x16xf32>) -> tensor<4x16xf32>\n"
-			      "    sdy.return %%1 : tensor<4x16xf32>\n  } : (" T ") -> tensor<4x16xf32>\n  return %%0 : tensor<4x16xf32>\n}\n",
-			      cases[i].groups);
+			"func.func @main(%%x: " T " " ROWS ") -> tensor<4x16xf32> {\n"
+			"  %%0 = sdy.manual_computation(%%x) in_shardings=[<@mesh, [{\"d\"}, {}]>] "
+			"out_shardings=[<@mesh, [{}, {}]>] manual_axes={\"d\", \"m\"} "
+			"(%%a: tensor<4x16xf32>) {\n"
+			"    %%1 = \"stablehlo.all_reduce\"(%%a) <{channel_handle = "
+			"#stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<%s, "
+			"use_global_device_ids}> ({\n    ^bb0(%%u: tensor<f32>, %%v: tensor<f32>):\n      %%s "
+			"= stablehlo.add %%u, %%v : tensor<f32>\n"
+			"      stablehlo.return %%s : tensor<f32>\n    }) : (tensor<4x16xf32>) -> "
+			"tensor<4x16xf32>\n"
+			"    sdy.return %%1 : tensor<4x16xf32>\n  } : (" T
+			") -> tensor<4x16xf32>\n  return %%0 : tensor<4x16xf32>\n}\n",
+			cases[i].groups);
 		lowering_read(&x, MESH, text.p);
 		strbuf_release(&text);
 		check_counts(&x, LEVEL_OPTIMIZED, TARGET_TPU, "");
@@ -434,8 +513,8 @@ START_TEST(own_collectives_are_counted)
 }
 END_TEST
 
-/* All devices of a square or of three dims: XLA for TPU reduces them whole, so our own program does. Where memory counts it scatters axis by
- * axis in a square. */
+/* All devices of a square or of three dims: XLA for TPU reduces them whole, so our own program
+ * does. Where memory counts it scatters axis by axis in a square. */
 START_TEST(scatters_over_all_devices)
 {
 	static const struct {
@@ -448,9 +527,12 @@ START_TEST(scatters_over_all_devices)
 		{"<[\"d\"=2, \"m\"=8, \"x\"=2]>", 2, "reduce_scatter=1", "reduce_scatter=1"},
 		{"<[\"d\"=4, \"m\"=2]>", 3, "all_reduce=1 all_slice=1", "all_reduce=1 all_slice=1"},
 	};
-	static const char text[] = "func.func @main(%a: " T " {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\", \"m\"}]>}, %b: " T
-				   " {sdy.sharding = #sdy.sharding<@mesh, [{\"d\", \"m\"}, {}]>}) -> (" T " {sdy.sharding = #sdy.sharding<@mesh, [{\"d\", \"m\"}, {}]>}) {\n" DOT("p", "a", "b")
-				   "  return %p : " T "\n}\n";
+	static const char text[] =
+		"func.func @main(%a: " T
+		" {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"d\", \"m\"}]>}, %b: " T
+		" {sdy.sharding = #sdy.sharding<@mesh, [{\"d\", \"m\"}, {}]>}) -> (" T
+		" {sdy.sharding = #sdy.sharding<@mesh, [{\"d\", \"m\"}, {}]>}) {\n" DOT(
+			"p", "a", "b") "  return %p : " T "\n}\n";
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		lowering x;
 		lowering_read(&x, cases[i].mesh, text);

@@ -5,7 +5,8 @@
 
 static module *small(void)
 {
-	return read_body("%a: tensor<8xf32>", "tensor<8xf32>", "%0 = stablehlo.abs %a : tensor<8xf32>\n func.return %0 : tensor<8xf32>");
+	return read_body("%a: tensor<8xf32>", "tensor<8xf32>",
+		"%0 = stablehlo.abs %a : tensor<8xf32>\n func.return %0 : tensor<8xf32>");
 }
 
 static void runs(const char *pipeline)
@@ -32,7 +33,8 @@ START_TEST(legal_pipelines_run)
 	runs("");
 	runs("inline");
 	runs(" inline , symbol-dce ");
-	runs("builtin.module(inline,func.func(sdy-populate-op-sharding-rules{conservative-propagation=true}),any(canonicalize))");
+	runs("builtin.module(inline,func.func(sdy-populate-op-sharding-rules{conservative-propagation="
+		 "true}),any(canonicalize))");
 	runs("func.func()");
 	runs("sdy-basic-propagate{keep-sharding-rules conservative-propagation=0}");
 	runs("inline{default-pipeline=canonicalize op-pipelines={func.func(cse, x)}}");
@@ -71,7 +73,8 @@ START_TEST(a_bad_strategy_is_an_error)
 	module *m = small();
 	diag d;
 	diag_clear(&d);
-	ck_assert_int_eq(passes_run(m, "sdy-aggressive-propagate{propagation-strategy=wild}", &d), ST_ERR_INVALID);
+	ck_assert_int_eq(
+		passes_run(m, "sdy-aggressive-propagate{propagation-strategy=wild}", &d), ST_ERR_INVALID);
 	ck_assert_msg(strstr(d.msg, "not 'wild'") != NULL, "%s", d.msg);
 	module_free(m);
 }

@@ -1,4 +1,5 @@
-/* Whole plans: composites, descents from them, what is near a plan, and what paths of decisions came to. */
+/* Whole plans: composites, descents from them, what is near a plan, and what paths of decisions
+ * came to. */
 #include "search/evaluate/walker.h"
 #include "search/tree/local_search.h"
 #include "search/tree/tactics.h"
@@ -54,8 +55,10 @@ static void end_searching(searching *s)
 		evaluator_free(s->ev[i]);
 }
 
-/* Descends from a plan until it would look farther than that; returns evaluations used. Each step is better or tells that it is not. */
-static uint64_t descend(searching *s, const problem *pb, descent *d, plan *pl, level far, uint64_t budget, int64_t *before, int64_t *after)
+/* Descends from a plan until it would look farther than that; returns evaluations used. Each step
+ * is better or tells that it is not. */
+static uint64_t descend(searching *s, const problem *pb, descent *d, plan *pl, level far,
+	uint64_t budget, int64_t *before, int64_t *after)
 {
 	uint64_t used = 0;
 	descent_begin(s->ls, d, pl, 1, 0);
@@ -85,9 +88,11 @@ START_TEST(descents)
 	searching s, other;
 	int64_t before, after, same;
 	setup_problem(&f, &pb, mlp, "data=4,model=4");
-	plan *start = xcalloc(1, sizeof *start), *pl = xcalloc(1, sizeof *pl), *again = xcalloc(1, sizeof *again);
+	plan *start = xcalloc(1, sizeof *start), *pl = xcalloc(1, sizeof *pl),
+		 *again = xcalloc(1, sizeof *again);
 	descent *d = xcalloc(1, sizeof *d);
-	for (uint32_t axis = 0; axis < 2; axis++) { /* both weights by rows before the batch: every product is summed up */
+	for (uint32_t axis = 0; axis < 2;
+		 axis++) { /* both weights by rows before the batch: every product is summed up */
 		static const uint32_t weights[] = {0, 1};
 		action rows = action_manual(&pb, weights, 2, 0, axis);
 		plan_insert(start, start->n, &rows, "test");
@@ -125,8 +130,8 @@ START_TEST(descents)
 }
 END_TEST
 
-/* What each level adds to the one before: from nothing decided there is nothing to change; roles are added; groups are decided on
- * their own. */
+/* What each level adds to the one before: from nothing decided there is nothing to change; roles
+ * are added; groups are decided on their own. */
 START_TEST(levels_of_a_descent)
 {
 	fixture f;
@@ -213,25 +218,30 @@ START_TEST(plans_and_twins)
 	problem pb;
 	arena mem = {0};
 	setup_problem(&f, &pb, mlp, "data=4,model=4");
-	action batch = *action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0), twin = action_on_axis(&pb, &batch, 1), zero = *action_of_role(&pb, ROLE_ACTION_ZERO3, 1);
+	action batch = *action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0),
+		   twin = action_on_axis(&pb, &batch, 1), zero = *action_of_role(&pb, ROLE_ACTION_ZERO3, 1);
 	ck_assert(twin.axis == 1 && twin.on_role && twin.role == ROLE_ACTION_DATA_PARALLEL);
-	ck_assert(action_is_twin(&batch, &twin) && !action_is_twin(&batch, &batch) && !action_is_twin(&batch, &zero));
+	ck_assert(action_is_twin(&batch, &twin) && !action_is_twin(&batch, &batch) &&
+		!action_is_twin(&batch, &zero));
 	twin.fixed = true;
 	ck_assert(!action_is_twin(&batch, &twin));
 	plan *pl = xcalloc(1, sizeof *pl);
 	for (uint32_t i = 0; i < MAX_PLAN + 3; i++)
 		plan_insert(pl, 0, i % 2 ? &batch : &zero, "test");
 	ck_assert_uint_eq(pl->n, MAX_PLAN);
-	ck_assert(pl->decisions[0].role == ROLE_ACTION_DATA_PARALLEL && pl->decisions[1].role == ROLE_ACTION_ZERO3);
+	ck_assert(pl->decisions[0].role == ROLE_ACTION_DATA_PARALLEL &&
+		pl->decisions[1].role == ROLE_ACTION_ZERO3);
 	plan_drop(pl, 0);
-	ck_assert(pl->n == MAX_PLAN - 1 && pl->decisions[0].role == ROLE_ACTION_ZERO3 && !strcmp(pl->tactics[0], "test"));
+	ck_assert(pl->n == MAX_PLAN - 1 && pl->decisions[0].role == ROLE_ACTION_ZERO3 &&
+		!strcmp(pl->tactics[0], "test"));
 	/* x and y are groups of their own; what is left is no longer the whole role */
 	uint32_t x = pb.group_of[2], all = pl->decisions[1].n_targets;
 	ck_assert(pb.group_of[3] != x && all == 2);
 	ck_assert(plan_leave_out(&pb, &mem, pl, 1, x));
-	ck_assert(pl->decisions[1].n_targets == 1 && pl->decisions[1].targets[0].arg == 3 && !pl->decisions[1].on_role);
-	ck_assert(!plan_leave_out(&pb, &mem, pl, 1, x));                 /* not in it any more */
-	ck_assert(!plan_leave_out(&pb, &mem, pl, 1, pb.group_of[3]));    /* nothing would be left */
+	ck_assert(pl->decisions[1].n_targets == 1 && pl->decisions[1].targets[0].arg == 3 &&
+		!pl->decisions[1].on_role);
+	ck_assert(!plan_leave_out(&pb, &mem, pl, 1, x));              /* not in it any more */
+	ck_assert(!plan_leave_out(&pb, &mem, pl, 1, pb.group_of[3])); /* nothing would be left */
 	/* nothing about a group: decisions that are about it alone go, on the axes given */
 	pl->n = 0;
 	plan_insert(pl, 0, &batch, "test");
@@ -241,7 +251,8 @@ START_TEST(plans_and_twins)
 	plan_clear_group(&pb, &mem, pl, x, 1u << 0);
 	ck_assert(pl->n == 3 && pl->decisions[0].n_targets == 1 && pl->decisions[2].n_targets == 2);
 	plan_clear_group(&pb, &mem, pl, pb.group_of[3], 1u << 0);
-	ck_assert(pl->n == 2 && pl->decisions[0].role == ROLE_ACTION_ZERO3 && pl->decisions[1].n_targets == 2);
+	ck_assert(pl->n == 2 && pl->decisions[0].role == ROLE_ACTION_ZERO3 &&
+		pl->decisions[1].n_targets == 2);
 	/* axes change places, but for what is fixed */
 	pl->decisions[0].fixed = true;
 	plan_exchange_axes(&pb, pl, 0, 1, ID_NONE);
@@ -263,46 +274,60 @@ END_TEST
 /* Momentum: w' = w - m', m' = m / 2 + gradient; the batch is one argument. */
 static const char *const momentum =
 	"module @jit_step {\n"
-	"  func.func public @main(%arg0: tensor<64x32xf32> {tf.aliasing_output = 0 : i32} loc(\"params['w']\"), %arg1: tensor<64x32xf32> {tf.aliasing_output = 1 : i32} "
-	"loc(\"state['w']\"), %arg2: tensor<32x64xf32> {tf.aliasing_output = 2 : i32} loc(\"params['v']\"), %arg3: tensor<8x64xf32> loc(\"batch\")) -> "
+	"  func.func public @main(%arg0: tensor<64x32xf32> {tf.aliasing_output = 0 : i32} "
+	"loc(\"params['w']\"), %arg1: tensor<64x32xf32> {tf.aliasing_output = 1 : i32} "
+	"loc(\"state['w']\"), %arg2: tensor<32x64xf32> {tf.aliasing_output = 2 : i32} "
+	"loc(\"params['v']\"), %arg3: tensor<8x64xf32> loc(\"batch\")) -> "
 	"(tensor<64x32xf32>, tensor<64x32xf32>, tensor<32x64xf32>) {\n"
-	"    %0 = stablehlo.dot_general %arg3, %arg0, contracting_dims = [1] x [0] : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>\n"
-	"    %1 = stablehlo.dot_general %arg3, %0, contracting_dims = [0] x [0] : (tensor<8x64xf32>, tensor<8x32xf32>) -> tensor<64x32xf32>\n"
-	"    %2 = stablehlo.dot_general %0, %arg3, contracting_dims = [0] x [0] : (tensor<8x32xf32>, tensor<8x64xf32>) -> tensor<32x64xf32>\n"
+	"    %0 = stablehlo.dot_general %arg3, %arg0, contracting_dims = [1] x [0] : "
+	"(tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>\n"
+	"    %1 = stablehlo.dot_general %arg3, %0, contracting_dims = [0] x [0] : (tensor<8x64xf32>, "
+	"tensor<8x32xf32>) -> tensor<64x32xf32>\n"
+	"    %2 = stablehlo.dot_general %0, %arg3, contracting_dims = [0] x [0] : (tensor<8x32xf32>, "
+	"tensor<8x64xf32>) -> tensor<32x64xf32>\n"
 	"    %half = stablehlo.constant dense<5.000000e-01> : tensor<64x32xf32>\n"
 	"    %3 = stablehlo.multiply %arg1, %half : tensor<64x32xf32>\n"
 	"    %4 = stablehlo.add %3, %1 : tensor<64x32xf32>\n"
 	"    %5 = stablehlo.subtract %arg0, %4 : tensor<64x32xf32>\n"
-	"    %6 = stablehlo.dot_general %0, %arg2, contracting_dims = [1] x [0] : (tensor<8x32xf32>, tensor<32x64xf32>) -> tensor<8x64xf32>\n"
-	"    %7 = stablehlo.dot_general %0, %6, contracting_dims = [0] x [0] : (tensor<8x32xf32>, tensor<8x64xf32>) -> tensor<32x64xf32>\n"
+	"    %6 = stablehlo.dot_general %0, %arg2, contracting_dims = [1] x [0] : (tensor<8x32xf32>, "
+	"tensor<32x64xf32>) -> tensor<8x64xf32>\n"
+	"    %7 = stablehlo.dot_general %0, %6, contracting_dims = [0] x [0] : (tensor<8x32xf32>, "
+	"tensor<8x64xf32>) -> tensor<32x64xf32>\n"
 	"    %8 = stablehlo.subtract %arg2, %7 : tensor<32x64xf32>\n"
 	"    return %5, %4, %8 : tensor<64x32xf32>, tensor<64x32xf32>, tensor<32x64xf32>\n"
 	"  }\n"
 	"}\n";
 
-/* The state of a parameter is found; of a ZeRO decision a group's parameters change between whole and cut, their state does not. */
+/* The state of a parameter is found; of a ZeRO decision a group's parameters change between whole
+ * and cut, their state does not. */
 START_TEST(parameters_and_their_state)
 {
 	fixture f;
 	problem pb;
 	arena mem = {0};
 	setup_problem(&f, &pb, momentum, "data=4");
-	ck_assert(pb.roles[0] == ROLE_PARAMETER && pb.roles[1] == ROLE_STATE && pb.roles[2] == ROLE_PARAMETER);
-	ck_assert(pb.param_of[1] == 0 && pb.param_of[0] == ID_NONE && pb.param_of[2] == ID_NONE && pb.param_of[3] == ID_NONE);
+	ck_assert(pb.roles[0] == ROLE_PARAMETER && pb.roles[1] == ROLE_STATE &&
+		pb.roles[2] == ROLE_PARAMETER);
+	ck_assert(pb.param_of[1] == 0 && pb.param_of[0] == ID_NONE && pb.param_of[2] == ID_NONE &&
+		pb.param_of[3] == ID_NONE);
 	plan *pl = xcalloc(1, sizeof *pl);
-	const action *zero3 = action_of_role(&pb, ROLE_ACTION_ZERO3, 0), *batch = action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0);
+	const action *zero3 = action_of_role(&pb, ROLE_ACTION_ZERO3, 0),
+				 *batch = action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0);
 	plan_insert(pl, 0, batch, "test");
 	ck_assert_uint_eq(plan_zero_at(pl), 1); /* none: the end */
 	plan_insert(pl, 0, zero3, "test");
 	ck_assert_uint_eq(plan_zero_at(pl), 0);
 	uint32_t group = pb.group_of[0];
-	ck_assert(pb.group_of[2] != group && !plan_exchange_zero(&pb, &mem, pl, 1, group)); /* the batch decision has no parameters */
-	ck_assert(!plan_exchange_zero(&pb, &mem, pl, 0, pb.group_of[1]));                   /* a group of state alone */
-	for (int turn = 0; turn < 2; turn++) { /* there and back */
-		ck_assert(plan_exchange_zero(&pb, &mem, pl, 0, group) && !pl->decisions[0].on_role && pl->decisions[0].n_targets == zero3->n_targets);
+	ck_assert(pb.group_of[2] != group &&
+		!plan_exchange_zero(&pb, &mem, pl, 1, group)); /* the batch decision has no parameters */
+	ck_assert(!plan_exchange_zero(&pb, &mem, pl, 0, pb.group_of[1])); /* a group of state alone */
+	for (int turn = 0; turn < 2; turn++) {                            /* there and back */
+		ck_assert(plan_exchange_zero(&pb, &mem, pl, 0, group) && !pl->decisions[0].on_role &&
+			pl->decisions[0].n_targets == zero3->n_targets);
 		for (uint32_t i = 0; i < zero3->n_targets; i++) {
 			action_target t = pl->decisions[0].targets[i];
-			ck_assert(t.arg == zero3->targets[i].arg && t.dim == (t.arg == 0 && !turn ? DIM_KEEP : DIM_LARGEST));
+			ck_assert(t.arg == zero3->targets[i].arg &&
+				t.dim == (t.arg == 0 && !turn ? DIM_KEEP : DIM_LARGEST));
 		}
 	}
 	free(pl);
@@ -313,7 +338,8 @@ START_TEST(parameters_and_their_state)
 END_TEST
 
 /* Finds tactics and lists composite plans; returns evaluations used. */
-static uint64_t complete(const fixture *f, problem *pb, uint64_t budget, bool (*stop)(void *), tactic_space *ts, completion_list *out)
+static uint64_t complete(const fixture *f, problem *pb, uint64_t budget, bool (*stop)(void *),
+	tactic_space *ts, completion_list *out)
 {
 	searching s;
 	begin_searching(&s, f, pb, stop);
@@ -340,15 +366,18 @@ START_TEST(composite_plans)
 	for (uint32_t i = 0; i < list.n; i++) {
 		const completion *c = &list.p[i];
 		for (uint32_t k = 0; k < i; k++)
-			ck_assert(list.p[k].depth != c->depth || memcmp(list.p[k].path, c->path, c->depth * sizeof *c->path));
+			ck_assert(list.p[k].depth != c->depth ||
+				memcmp(list.p[k].path, c->path, c->depth * sizeof *c->path));
 		for (uint32_t k = 0; k < c->pl.n; k++)
-			batch |= c->pl.decisions[k].on_role && c->pl.decisions[k].role == ROLE_ACTION_DATA_PARALLEL;
+			batch |=
+				c->pl.decisions[k].on_role && c->pl.decisions[k].role == ROLE_ACTION_DATA_PARALLEL;
 	}
 	for (uint32_t i = 0; i < ts->n_sets; i++)
 		for (tactic_id t = CUTS_WEIGHTS; t < TACTICS; t++)
 			for (uint32_t k = 0; k < ts->sets[i].instance[t].n; k++) {
 				const action *a = &ts->sets[i].instance[t].decisions[k];
-				weights |= a->kind == ACTION_PARTITION && pb.roles[a->targets[0].arg] == ROLE_PARAMETER;
+				weights |=
+					a->kind == ACTION_PARTITION && pb.roles[a->targets[0].arg] == ROLE_PARAMETER;
 			}
 	ck_assert(batch && weights);
 	/* any number of threads, any second time */
@@ -358,7 +387,8 @@ START_TEST(composite_plans)
 	for (uint32_t i = 0; i < list.n; i++) {
 		ck_assert_uint_eq(again.p[i].pl.n, list.p[i].pl.n);
 		for (uint32_t k = 0; k < list.p[i].pl.n; k++)
-			ck_assert(again.p[i].pl.decisions[k].axis == list.p[i].pl.decisions[k].axis && again.p[i].pl.decisions[k].n_targets == list.p[i].pl.decisions[k].n_targets);
+			ck_assert(again.p[i].pl.decisions[k].axis == list.p[i].pl.decisions[k].axis &&
+				again.p[i].pl.decisions[k].n_targets == list.p[i].pl.decisions[k].n_targets);
 	}
 	/* a budget is kept; nothing is tried when it is time to stop */
 	for (uint64_t budget = 0; budget < 40; budget += 3)
@@ -373,26 +403,35 @@ START_TEST(composite_plans)
 }
 END_TEST
 
-/* The effects of an action are found by what they depend on and nothing else; a memo that is full starts over. */
+/* The effects of an action are found by what they depend on and nothing else; a memo that is full
+ * starts over. */
 START_TEST(remembered_effects)
 {
 	enum { VALUES = 6, ARGS = 2 };
 	action_target one = {1, 0}, same = {1, 0}, two = {2, 0};
-	action a = {.axis = 0, .targets = &one, .n_targets = 1}, like = {.axis = 0, .targets = &same, .n_targets = 1}, b = {.axis = 1, .targets = &two, .n_targets = 1};
+	action a = {.axis = 0, .targets = &one, .n_targets = 1},
+		   like = {.axis = 0, .targets = &same, .n_targets = 1},
+		   b = {.axis = 1, .targets = &two, .n_targets = 1};
 	sharding_id state[VALUES] = {1, 2, 3, 4, 5, 6};
 	uint32_t kept[ARGS] = {0, 3};
 	effect_memo *m = effects_new(VALUES, ARGS, 1 << 14);
 	ck_assert(!effects_find(m, &a, state, kept));
-	/* value 2 is asked for first; where it is 3 what argument 1 keeps matters too, where it is 9 value 4 does */
-	value_is first[] = {{2, 3}, {VALUES + 1, 3}}, second[] = {{2, 9}, {4, 5}}, third[] = {{2, 9}, {4, 8}}, change[] = {{0, 7}, {5, 8}};
+	/* value 2 is asked for first; where it is 3 what argument 1 keeps matters too, where it is 9
+	 * value 4 does */
+	value_is first[] = {{2, 3}, {VALUES + 1, 3}}, second[] = {{2, 9}, {4, 5}},
+			 third[] = {{2, 9}, {4, 8}}, change[] = {{0, 7}, {5, 8}};
 	uint32_t dims[] = {12};
-	effects_add(m, &a, first, 2, change, 2, &(effect){.done = true, .stable = true, .hash = 5, .dims = dims, .n_dims = 1});
+	effects_add(m, &a, first, 2, change, 2,
+		&(effect){.done = true, .stable = true, .hash = 5, .dims = dims, .n_dims = 1});
 	effects_add(m, &a, second, 2, change, 0, &(effect){.uneven = true});
-	effects_add(m, &a, third, 2, change, 2, &(effect){.done = true, .stable = true, .hash = 5, .dims = dims, .n_dims = 1});
+	effects_add(m, &a, third, 2, change, 2,
+		&(effect){.done = true, .stable = true, .hash = 5, .dims = dims, .n_dims = 1});
 	change[0].v = dims[0] = 0;
 	const effect *known = effects_find(m, &like, state, kept);
-	ck_assert(known && known->done && known->stable && known->hash == 5 && known->n_values == 2 && known->n_dims == 1 && known->dims[0] == 12);
-	ck_assert(effect_value(known, 0).v == 0 && effect_value(known, 0).is == 7 && effect_value(known, 1).v == 5 && effect_value(known, 1).is == 8);
+	ck_assert(known && known->done && known->stable && known->hash == 5 && known->n_values == 2 &&
+		known->n_dims == 1 && known->dims[0] == 12);
+	ck_assert(effect_value(known, 0).v == 0 && effect_value(known, 0).is == 7 &&
+		effect_value(known, 1).v == 5 && effect_value(known, 1).is == 8);
 	ck_assert(!effects_find(m, &b, state, kept));
 	state[4] = 11; /* nobody asks for it yet */
 	ck_assert(effects_find(m, &a, state, kept) == known);
@@ -424,15 +463,19 @@ END_TEST
 START_TEST(too_large_is_memory_and_some_time)
 {
 	const int64_t mib = 1 << 20;
-	cost small = {.peak_bytes = 23040 * mib, .runtime_ns = 1990000000}, fast = {.peak_bytes = 24064 * mib, .runtime_ns = 551000000};
-	ck_assert_int_lt(cost_too_large(&fast), cost_too_large(&small)); /* a twentieth of the memory for 3.6 times the time */
+	cost small = {.peak_bytes = 23040 * mib, .runtime_ns = 1990000000},
+		 fast = {.peak_bytes = 24064 * mib, .runtime_ns = 551000000};
+	ck_assert_int_lt(cost_too_large(&fast),
+		cost_too_large(&small)); /* a twentieth of the memory for 3.6 times the time */
 	small.runtime_ns = 661000000;
 	ck_assert_int_lt(cost_too_large(&small), cost_too_large(&fast)); /* the same for a fifth */
 	small = (cost){.peak_bytes = 12032 * mib, .runtime_ns = 50 * fast.runtime_ns};
-	ck_assert_int_lt(cost_too_large(&small), cost_too_large(&fast)); /* half of the memory is worth nearly any time */
+	ck_assert_int_lt(cost_too_large(&small),
+		cost_too_large(&fast)); /* half of the memory is worth nearly any time */
 	/* falls with either, and is more than any time of a step */
 	int64_t last = INT64_MAX;
-	for (cost c = {.peak_bytes = INT64_MAX / 4, .runtime_ns = INT64_MAX / 4}; c.peak_bytes > 4; c.peak_bytes -= c.peak_bytes / 4, c.runtime_ns -= c.runtime_ns / 4) {
+	for (cost c = {.peak_bytes = INT64_MAX / 4, .runtime_ns = INT64_MAX / 4}; c.peak_bytes > 4;
+		 c.peak_bytes -= c.peak_bytes / 4, c.runtime_ns -= c.runtime_ns / 4) {
 		int64_t now = cost_too_large(&c);
 		ck_assert_int_le(now, last);
 		ck_assert_int_gt(now, c.peak_bytes < mib ? 0 : mib);

@@ -17,7 +17,8 @@ static void prints_as(const char *text, const char *want)
 	module_free(m);
 }
 
-/* Printing, reading and printing again changes nothing, and neither the program nor its shardings. */
+/* Printing, reading and printing again changes nothing, and neither the program nor its shardings.
+ */
 static void round_trip(const char *file)
 {
 	module *m, *again;
@@ -58,18 +59,24 @@ END_TEST
 static const char canonical[] =
 	"module @m attributes {mhlo.num_partitions = 8 : i32} {\n"
 	"  sdy.mesh @mesh = <[\"a\"=2, \"b\"=4]>\n"
-	"  func.func public @main(%arg0: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"a\"}, {?}]>, tf.aliasing_output = 0 : i32}, "
+	"  func.func public @main(%arg0: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, "
+	"[{\"a\"}, {?}]>, tf.aliasing_output = 0 : i32}, "
 	"%arg1: tensor<4x8xf32>) -> (tensor<8x8xf32> {jax.result_info = \"r\"}) {\n"
-	"    %0 = stablehlo.tanh %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"a\"}, {}]>]>} : tensor<8x4xf32>\n"
-	"    %1 = stablehlo.dot_general %0, %arg1, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : (tensor<8x4xf32>, tensor<4x8xf32>)"
+	"    %0 = stablehlo.tanh %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"a\"}, "
+	"{}]>]>} : tensor<8x4xf32>\n"
+	"    %1 = stablehlo.dot_general %0, %arg1, contracting_dims = [1] x [0], precision = [DEFAULT, "
+	"DEFAULT] : (tensor<8x4xf32>, tensor<4x8xf32>)"
 	" -> tensor<8x8xf32>\n"
 	"    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>\n"
-	"    %2 = stablehlo.reduce(%1 init: %cst) applies stablehlo.add across dimensions = [1] : (tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>\n"
+	"    %2 = stablehlo.reduce(%1 init: %cst) applies stablehlo.add across dimensions = [1] : "
+	"(tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>\n"
 	"    %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<8xf32>) -> tensor<8x8xf32>\n"
-	"    %4 = stablehlo.compare LT, %3, %1, FLOAT : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xi1>\n"
+	"    %4 = stablehlo.compare LT, %3, %1, FLOAT : (tensor<8x8xf32>, tensor<8x8xf32>) -> "
+	"tensor<8x8xi1>\n"
 	"    %5 = stablehlo.select %4, %3, %1 : tensor<8x8xi1>, tensor<8x8xf32>\n"
 	"    %6 = sdy.sharding_constraint %5 <@mesh, [{}, {\"b\"}]> : tensor<8x8xf32>\n"
-	"    %values, %indices = \"chlo.top_k\"(%6) {k = 2 : i64} : (tensor<8x8xf32>) -> (tensor<8x2xf32>, tensor<8x2xi32>)\n"
+	"    %values, %indices = \"chlo.top_k\"(%6) {k = 2 : i64} : (tensor<8x8xf32>) -> "
+	"(tensor<8x2xf32>, tensor<8x2xi32>)\n"
 	"    %7:2 = stablehlo.optimization_barrier %6, %5 : tensor<8x8xf32>, tensor<8x8xf32>\n"
 	"    %8 = call @f(%7#1) : (tensor<8x8xf32>) -> tensor<8x8xf32>\n"
 	"    return %8 : tensor<8x8xf32>\n"
@@ -84,26 +91,28 @@ END_TEST
 
 START_TEST(regions)
 {
-	static const char text[] = "module {\n"
-	                           "  func.func @main(%a: tensor<i32>) -> (tensor<i32>) {\n"
-	                           "    %0 = stablehlo.while(%i = %a) : tensor<i32> attributes {k = 1 : i64} cond {\n"
-	                           "      %1 = stablehlo.compare LT, %i, %a : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
-	                           "      stablehlo.return %1 : tensor<i1>\n"
-	                           "    } do {\n"
-	                           "      %1 = func.call @main(%i) : (tensor<i32>) -> tensor<i32>\n"
-	                           "      stablehlo.return %1 : tensor<i32>\n"
-	                           "    }\n"
-	                           "    %1 = \"foo.op\"(%0) ({\n"
-	                           "    ^bb0(%x: tensor<i32>):\n"
-	                           "      \"foo.end\"(%x) : (tensor<i32>) -> ()\n"
-	                           "    }, {\n"
-	                           "    }) {z = unit} : (tensor<i32>) -> tensor<i32>\n"
-	                           "    return %1 : tensor<i32>\n"
-	                           "  }\n"
-	                           "}\n";
+	static const char text[] =
+		"module {\n"
+		"  func.func @main(%a: tensor<i32>) -> (tensor<i32>) {\n"
+		"    %0 = stablehlo.while(%i = %a) : tensor<i32> attributes {k = 1 : i64} cond {\n"
+		"      %1 = stablehlo.compare LT, %i, %a : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+		"      stablehlo.return %1 : tensor<i1>\n"
+		"    } do {\n"
+		"      %1 = func.call @main(%i) : (tensor<i32>) -> tensor<i32>\n"
+		"      stablehlo.return %1 : tensor<i32>\n"
+		"    }\n"
+		"    %1 = \"foo.op\"(%0) ({\n"
+		"    ^bb0(%x: tensor<i32>):\n"
+		"      \"foo.end\"(%x) : (tensor<i32>) -> ()\n"
+		"    }, {\n"
+		"    }) {z = unit} : (tensor<i32>) -> tensor<i32>\n"
+		"    return %1 : tensor<i32>\n"
+		"  }\n"
+		"}\n";
 	char want[sizeof text];
 	strcpy(want, text);
-	memmove(strstr(want, "z = unit") + 1, strstr(want, "z = unit") + 8, strlen(strstr(want, "z = unit") + 8) + 1);
+	memmove(strstr(want, "z = unit") + 1, strstr(want, "z = unit") + 8,
+		strlen(strstr(want, "z = unit") + 8) + 1);
 	prints_as(text, want);
 }
 END_TEST
@@ -111,8 +120,9 @@ END_TEST
 START_TEST(names_never_clash)
 {
 	module *m = read_body("%x: tensor<f32>", "tensor<f32>",
-	                      "%y = stablehlo.abs %x : tensor<f32>\n%y_0 = stablehlo.abs %y : tensor<f32>\n%0 = stablehlo.abs %y_0 : tensor<f32>\n"
-	                      "return %0 : tensor<f32>");
+		"%y = stablehlo.abs %x : tensor<f32>\n%y_0 = stablehlo.abs %y : tensor<f32>\n%0 = "
+		"stablehlo.abs %y_0 : tensor<f32>\n"
+		"return %0 : tensor<f32>");
 	/* copies take the names of their originals */
 	op_id y = first_op(m, OP_ABS);
 	for (int i = 0; i < 3; i++)
@@ -132,14 +142,15 @@ END_TEST
 
 START_TEST(locations_are_kept)
 {
-	static const char text[] = "#loc1 = loc(\"params['w']\")\n"
-	                           "#loc2 = loc(\"f.py\":1:2)\n"
-	                           "module {\n"
-	                           "  func.func @main(%arg0: tensor<f32> loc(#loc1)) -> (tensor<f32>) {\n"
-	                           "    %0 = stablehlo.abs %arg0 : tensor<f32> loc(\"a\"(#loc2))\n"
-	                           "    return %0 : tensor<f32> loc(unknown)\n"
-	                           "  } loc(#loc2)\n"
-	                           "} loc(unknown)\n";
+	static const char text[] =
+		"#loc1 = loc(\"params['w']\")\n"
+		"#loc2 = loc(\"f.py\":1:2)\n"
+		"module {\n"
+		"  func.func @main(%arg0: tensor<f32> loc(#loc1)) -> (tensor<f32>) {\n"
+		"    %0 = stablehlo.abs %arg0 : tensor<f32> loc(\"a\"(#loc2))\n"
+		"    return %0 : tensor<f32> loc(unknown)\n"
+		"  } loc(#loc2)\n"
+		"} loc(unknown)\n";
 	module *m = read_ok(text);
 	char *with = printed(m, true), *without = printed(m, false);
 	ck_assert_str_eq(with, text);
@@ -154,11 +165,13 @@ END_TEST
 START_TEST(missing_shardings_are_open)
 {
 	module *m = read_body("%a: tensor<4x8xf32>, %b: tensor<8xi32>", "tensor<8xi32>",
-	                      "%0:2 = stablehlo.optimization_barrier %a, %b {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"a\"}, {}]>, <@mesh, [{}]>]>}"
-	                      " : tensor<4x8xf32>, tensor<8xi32>\nreturn %0#1 : tensor<8xi32>");
+		"%0:2 = stablehlo.optimization_barrier %a, %b {sdy.sharding = "
+		"#sdy.sharding_per_value<[<@mesh, [{\"a\"}, {}]>, <@mesh, [{}]>]>}"
+		" : tensor<4x8xf32>, tensor<8xi32>\nreturn %0#1 : tensor<8xi32>");
 	value_get(m, op_result(m, first_op(m, OP_OPTIMIZATION_BARRIER), 1))->sharding = SHARDING_NONE;
 	char *text = printed(m, false);
-	ck_assert_ptr_nonnull(strstr(text, "#sdy.sharding_per_value<[<@mesh, [{\"a\"}, {}]>, <@mesh, [{?}]>]>"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "#sdy.sharding_per_value<[<@mesh, [{\"a\"}, {}]>, <@mesh, [{?}]>]>"));
 	free(text);
 	module_free(m);
 }
@@ -173,7 +186,8 @@ START_TEST(one_op)
 	ck_assert_str_eq(b.p, "%5 = stablehlo.select %4, %3, %1 : tensor<8x8xi1>, tensor<8x8xf32>");
 	strbuf_clear(&b);
 	attr_print(m, op_attr(m, first_op(m, OP_DOT_GENERAL), "dot_dimension_numbers"), &b);
-	ck_assert_str_eq(b.p, "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>");
+	ck_assert_str_eq(
+		b.p, "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>");
 	strbuf_clear(&b);
 	type_print(m, value_at(m, op_result(m, first_op(m, OP_COMPARE), 0))->type, &b);
 	ck_assert_str_eq(b.p, "tensor<8x8xi1>");

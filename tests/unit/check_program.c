@@ -10,27 +10,28 @@ static const node *find(const program *p, uint16_t kind)
 	return NULL;
 }
 
-static const char *loop_text(strbuf *out, const char *from, const char *limit, const char *step, const char *word)
+static const char *loop_text(
+	strbuf *out, const char *from, const char *limit, const char *step, const char *word)
 {
 	strbuf_clear(out);
 	strbuf_printf(out,
-		      "module {\nsdy.mesh @mesh = <[\"a\"=2]>\n"
-		      "func.func @main(%%x: tensor<8xf32>, %%n: tensor<i32>) -> tensor<8xf32> {\n"
-		      "  %%c = stablehlo.constant dense<%s> : tensor<i32>\n"
-		      "  %%w:2 = stablehlo.while(%%i = %%c, %%a = %%x) : tensor<i32>, tensor<8xf32>\n"
-		      "   cond {\n"
-		      "    %%l = stablehlo.constant dense<%s> : tensor<i32>\n"
-		      "    %%p = stablehlo.compare %s, %%i, %%l : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
-		      "    stablehlo.return %%p : tensor<i1>\n"
-		      "  } do {\n"
-		      "    %%s = stablehlo.constant dense<%s> : tensor<i32>\n"
-		      "    %%j = stablehlo.add %%i, %%s : tensor<i32>\n"
-		      "    %%b = stablehlo.tanh %%a : tensor<8xf32>\n"
-		      "    stablehlo.return %%j, %%b : tensor<i32>, tensor<8xf32>\n"
-		      "  }\n"
-		      "  %%e = sdy.data_flow_edge %%w#1 : tensor<8xf32>\n"
-		      "  return %%e : tensor<8xf32>\n}\n}\n",
-		      from, limit, word, step);
+		"module {\nsdy.mesh @mesh = <[\"a\"=2]>\n"
+		"func.func @main(%%x: tensor<8xf32>, %%n: tensor<i32>) -> tensor<8xf32> {\n"
+		"  %%c = stablehlo.constant dense<%s> : tensor<i32>\n"
+		"  %%w:2 = stablehlo.while(%%i = %%c, %%a = %%x) : tensor<i32>, tensor<8xf32>\n"
+		"   cond {\n"
+		"    %%l = stablehlo.constant dense<%s> : tensor<i32>\n"
+		"    %%p = stablehlo.compare %s, %%i, %%l : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+		"    stablehlo.return %%p : tensor<i1>\n"
+		"  } do {\n"
+		"    %%s = stablehlo.constant dense<%s> : tensor<i32>\n"
+		"    %%j = stablehlo.add %%i, %%s : tensor<i32>\n"
+		"    %%b = stablehlo.tanh %%a : tensor<8xf32>\n"
+		"    stablehlo.return %%j, %%b : tensor<i32>, tensor<8xf32>\n"
+		"  }\n"
+		"  %%e = sdy.data_flow_edge %%w#1 : tensor<8xf32>\n"
+		"  return %%e : tensor<8xf32>\n}\n}\n",
+		from, limit, word, step);
 	return out->p;
 }
 
@@ -40,15 +41,27 @@ START_TEST(trip_counts)
 		const char *from, *limit, *step, *word;
 		int64_t trips; /* -1: unknown */
 	} cases[] = {
-		{"0", "32", "1", "LT", 32}, {"0", "32", "5", "LT", 7}, {"3", "3", "1", "LT", 0}, {"0", "31", "1", "LE", 32},
-		{"10", "0", "-1", "GT", 10}, {"10", "0", "-3", "GE", 4}, {"0", "10", "0", "LT", -1}, {"0", "10", "1", "NE", 10}, {"10", "0", "-2", "NE", 5}, {"4", "4", "1", "NE", 0},
-		{"0", "10", "3", "NE", -1}, {"10", "0", "1", "NE", -1}, {"0", "10", "0", "NE", -1}, {"0", "10", "-1", "LT", -1},
+		{"0", "32", "1", "LT", 32},
+		{"0", "32", "5", "LT", 7},
+		{"3", "3", "1", "LT", 0},
+		{"0", "31", "1", "LE", 32},
+		{"10", "0", "-1", "GT", 10},
+		{"10", "0", "-3", "GE", 4},
+		{"0", "10", "0", "LT", -1},
+		{"0", "10", "1", "NE", 10},
+		{"10", "0", "-2", "NE", 5},
+		{"4", "4", "1", "NE", 0},
+		{"0", "10", "3", "NE", -1},
+		{"10", "0", "1", "NE", -1},
+		{"0", "10", "0", "NE", -1},
+		{"0", "10", "-1", "LT", -1},
 	};
 	strbuf text;
 	strbuf_init(&text);
 	for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
 		planned x;
-		planned_read(&x, loop_text(&text, cases[i].from, cases[i].limit, cases[i].step, cases[i].word));
+		planned_read(
+			&x, loop_text(&text, cases[i].from, cases[i].limit, cases[i].step, cases[i].word));
 		const node *n = find(x.p, OP_WHILE);
 		ck_assert_int_eq(n->trips_known, cases[i].trips >= 0);
 		ck_assert_int_eq(n->trips, cases[i].trips >= 0 ? cases[i].trips : 1);
@@ -58,27 +71,38 @@ START_TEST(trip_counts)
 }
 END_TEST
 
-/* An inner loop that starts and ends with numbers that the outer one carries along, one of them computed. */
+/* An inner loop that starts and ends with numbers that the outer one carries along, one of them
+ * computed. */
 static const char carried[] =
 	"module {\n"
 	"func.func @main(%x: tensor<8xf32>, %n: tensor<i32>) -> tensor<8xf32> {\n"
-	"  %c0 = stablehlo.constant dense<0> : tensor<i32>\n  %c3 = stablehlo.constant dense<3> : tensor<i32>\n"
-	"  %c2 = stablehlo.constant dense<2> : tensor<i32>\n  %six = stablehlo.multiply %c3, %c2 : tensor<i32>\n"
-	"  %w:4 = stablehlo.while(%i = %c0, %a = %x, %lo = %c0, %hi = %six) : tensor<i32>, tensor<8xf32>, tensor<i32>, tensor<i32>\n"
-	"   cond {\n    %p = stablehlo.compare LT, %i, %START : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %p : tensor<i1>\n  } do {\n"
+	"  %c0 = stablehlo.constant dense<0> : tensor<i32>\n  %c3 = stablehlo.constant dense<3> : "
+	"tensor<i32>\n"
+	"  %c2 = stablehlo.constant dense<2> : tensor<i32>\n  %six = stablehlo.multiply %c3, %c2 : "
+	"tensor<i32>\n"
+	"  %w:4 = stablehlo.while(%i = %c0, %a = %x, %lo = %c0, %hi = %six) : tensor<i32>, "
+	"tensor<8xf32>, tensor<i32>, tensor<i32>\n"
+	"   cond {\n    %p = stablehlo.compare LT, %i, %START : (tensor<i32>, tensor<i32>) -> "
+	"tensor<i1>\n    stablehlo.return %p : tensor<i1>\n  } do {\n"
 	"    %v:2 = stablehlo.while(%k = %lo, %b = %a) : tensor<i32>, tensor<8xf32>\n"
-	"     cond {\n      %q = stablehlo.compare LT, %k, %hi : (tensor<i32>, tensor<i32>) -> tensor<i1>\n      stablehlo.return %q : tensor<i1>\n    } do {\n"
-	"      %d = stablehlo.tanh %b : tensor<8xf32>\n      %one = stablehlo.constant dense<1> : tensor<i32>\n      %l = stablehlo.add %one, %k : tensor<i32>\n"
+	"     cond {\n      %q = stablehlo.compare LT, %k, %hi : (tensor<i32>, tensor<i32>) -> "
+	"tensor<i1>\n      stablehlo.return %q : tensor<i1>\n    } do {\n"
+	"      %d = stablehlo.tanh %b : tensor<8xf32>\n      %one = stablehlo.constant dense<1> : "
+	"tensor<i32>\n      %l = stablehlo.add %one, %k : tensor<i32>\n"
 	"      stablehlo.return %l, %d : tensor<i32>, tensor<8xf32>\n    }\n"
-	"    %st = stablehlo.constant dense<1> : tensor<i32>\n    %j = stablehlo.add %i, %st : tensor<i32>\n"
-	"    stablehlo.return %j, %v#1, %lo, %BACK : tensor<i32>, tensor<8xf32>, tensor<i32>, tensor<i32>\n  }\n"
+	"    %st = stablehlo.constant dense<1> : tensor<i32>\n    %j = stablehlo.add %i, %st : "
+	"tensor<i32>\n"
+	"    stablehlo.return %j, %v#1, %lo, %BACK : tensor<i32>, tensor<8xf32>, tensor<i32>, "
+	"tensor<i32>\n  }\n"
 	"  return %w#1 : tensor<8xf32>\n}\n}\n";
 
-static void carried_trips(const char *start, const char *back, int64_t given, int64_t outer, int64_t inner)
+static void carried_trips(
+	const char *start, const char *back, int64_t given, int64_t outer, int64_t inner)
 {
 	strbuf text = {0};
 	const char *s = strstr(carried, "START"), *b = strstr(carried, "BACK");
-	strbuf_printf(&text, "%.*s%s%.*s%s%s", (int)(s - carried), carried, start, (int)(b - s - 5), s + 5, back, b + 4);
+	strbuf_printf(&text, "%.*s%s%.*s%s%s", (int)(s - carried), carried, start, (int)(b - s - 5),
+		s + 5, back, b + 4);
 	planned x;
 	planned_read(&x, text.p);
 	program *p;
@@ -109,17 +133,21 @@ START_TEST(carried_trip_counts)
 }
 END_TEST
 
-/* XLA takes a broadcast that only adds dims of one element for a reshape: rows come through it before the columns of %b come
- * through the contraction. As Shardy's passes take it they come last. */
+/* XLA takes a broadcast that only adds dims of one element for a reshape: rows come through it
+ * before the columns of %b come through the contraction. As Shardy's passes take it they come last.
+ */
 START_TEST(broadcasts_without_new_elements)
 {
-	static const char text[] =
-		"module {\nsdy.mesh @mesh = <[\"a\"=2]>\n"
-		"func.func @main(%x: tensor<16x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"a\"}, {}]>},\n"
-		"                %b: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"a\"}]>}) -> tensor<16x1x8xf32> {\n"
-		"  %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<16x4xf32>) -> tensor<16x1x4xf32>\n"
-		"  %1 = stablehlo.dot_general %0, %b, contracting_dims = [2] x [0] : (tensor<16x1x4xf32>, tensor<4x8xf32>) -> tensor<16x1x8xf32>\n"
-		"  return %1 : tensor<16x1x8xf32>\n}\n}\n";
+	static const char text[] = "module {\nsdy.mesh @mesh = <[\"a\"=2]>\n"
+							   "func.func @main(%x: tensor<16x4xf32> {sdy.sharding = "
+							   "#sdy.sharding<@mesh, [{\"a\"}, {}]>},\n"
+							   "                %b: tensor<4x8xf32> {sdy.sharding = "
+							   "#sdy.sharding<@mesh, [{}, {\"a\"}]>}) -> tensor<16x1x8xf32> {\n"
+							   "  %0 = stablehlo.broadcast_in_dim %x, dims = [0, 2] : "
+							   "(tensor<16x4xf32>) -> tensor<16x1x4xf32>\n"
+							   "  %1 = stablehlo.dot_general %0, %b, contracting_dims = [2] x [0] "
+							   ": (tensor<16x1x4xf32>, tensor<4x8xf32>) -> tensor<16x1x8xf32>\n"
+							   "  return %1 : tensor<16x1x8xf32>\n}\n}\n";
 	static const propagate_options rounds = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true};
 	for (int xla = 0; xla < 2; xla++) {
 		planned x;
@@ -128,7 +156,8 @@ START_TEST(broadcasts_without_new_elements)
 		propagation *s = propagation_new(x.p, x.m->shardings, &rounds);
 		propagation_run(s);
 		const node *dot = find(x.p, OP_DOT_GENERAL);
-		const sharding *got = sharding_get(x.m->shardings, propagation_shardings(s)[node_slots(x.p, dot)[2]]);
+		const sharding *got =
+			sharding_get(x.m->shardings, propagation_shardings(s)[node_slots(x.p, dot)[2]]);
 		ck_assert_uint_eq(sharding_dim(got, 0).n, xla ? 1 : 0);
 		ck_assert_uint_eq(sharding_dim(got, 2).n, xla ? 0 : 1);
 		propagation_free(s);
@@ -144,7 +173,8 @@ START_TEST(edges_share_a_pval)
 	planned x;
 	planned_read(&x, loop_text(&text, "0", "4", "1", "LT"));
 	const program *p = x.p;
-	const node *loop = find(p, OP_WHILE), *edge = find(p, OP_SDY_DATA_FLOW_EDGE), *tanh = find(p, OP_TANH);
+	const node *loop = find(p, OP_WHILE), *edge = find(p, OP_SDY_DATA_FLOW_EDGE),
+			   *tanh = find(p, OP_TANH);
 	ck_assert_int_eq(loop->kind, NODE_REGION);
 	ck_assert_int_eq(edge->kind, NODE_EDGE);
 	ck_assert_uint_eq(edge->n_operands, 2); /* operand and what the body returns */
@@ -159,11 +189,13 @@ START_TEST(edges_share_a_pval)
 	ck_assert_uint_gt(loop->end, (node_id)(tanh - p->nodes.p));
 	ck_assert(edge->operands_single_use && edge->pass_through_op);
 	/* Sharding the argument reaches the body, the result and main's result. */
-	propagation *s = propagation_new(p, x.m->shardings, &(propagate_options){.strategy = STRATEGY_AGGRESSIVE, .op_priority = true});
+	propagation *s = propagation_new(p, x.m->shardings,
+		&(propagate_options){.strategy = STRATEGY_AGGRESSIVE, .op_priority = true});
 	propagation_set(s, p->args.p[0], planned_sharding(&x, "[{\"a\"}]"));
 	propagation_settle(s);
 	ck_assert_uint_eq(propagation_shardings(s)[e], planned_sharding(&x, "[{\"a\", ?}]"));
-	ck_assert_uint_eq(propagation_shardings(s)[p->results.p[0]], planned_sharding(&x, "[{\"a\", ?}]"));
+	ck_assert_uint_eq(
+		propagation_shardings(s)[p->results.p[0]], planned_sharding(&x, "[{\"a\", ?}]"));
 	propagation_free(s);
 	planned_release(&x);
 	strbuf_release(&text);
@@ -173,15 +205,18 @@ END_TEST
 START_TEST(dead_ops)
 {
 	planned x;
-	planned_read(&x, "module {\nsdy.mesh @mesh = <[\"a\"=2]>\n"
-			 "func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"a\"}]>}) -> tensor<8xf32> {\n"
-			 "  %0 = stablehlo.tanh %x : tensor<8xf32>\n"
-			 "  %1 = stablehlo.negate %x : tensor<8xf32>\n"
-			 "  %2 = stablehlo.abs %1 : tensor<8xf32>\n"
-			 "  return %0 : tensor<8xf32>\n}\n}\n");
+	planned_read(&x,
+		"module {\nsdy.mesh @mesh = <[\"a\"=2]>\n"
+		"func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"a\"}]>}) -> "
+		"tensor<8xf32> {\n"
+		"  %0 = stablehlo.tanh %x : tensor<8xf32>\n"
+		"  %1 = stablehlo.negate %x : tensor<8xf32>\n"
+		"  %2 = stablehlo.abs %1 : tensor<8xf32>\n"
+		"  return %0 : tensor<8xf32>\n}\n}\n");
 	ck_assert(find(x.p, OP_NEGATE)->dead && find(x.p, OP_ABS)->dead && !find(x.p, OP_TANH)->dead);
 	ck_assert(find(x.p, OP_TANH)->operands_single_use);
-	propagation *s = propagation_new(x.p, x.m->shardings, &(propagate_options){.strategy = STRATEGY_AGGRESSIVE});
+	propagation *s =
+		propagation_new(x.p, x.m->shardings, &(propagate_options){.strategy = STRATEGY_AGGRESSIVE});
 	propagation_run(s);
 	program_store(x.p, s, x.m);
 	strbuf out;
@@ -189,8 +224,10 @@ START_TEST(dead_ops)
 	module_print(x.m, &(print_options){0}, &out);
 	ck_assert_ptr_null(strstr(out.p, "negate"));
 	ck_assert_ptr_null(strstr(out.p, "abs"));
-	ck_assert_ptr_nonnull(strstr(out.p, "tanh %x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"a\", ?}]>]>}"));
-	ck_assert_ptr_nonnull(strstr(out.p, "-> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"a\", ?}]>})"));
+	ck_assert_ptr_nonnull(
+		strstr(out.p, "tanh %x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{\"a\", ?}]>]>}"));
+	ck_assert_ptr_nonnull(
+		strstr(out.p, "-> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"a\", ?}]>})"));
 	strbuf_release(&out);
 	propagation_free(s);
 	planned_release(&x);
@@ -213,7 +250,8 @@ START_TEST(links_are_sound)
 		ck_assert_uint_le(p->vals.p[v].n_notify, p->vals.p[v].n_touch);
 	}
 	for (node_id n = 0; n < p->nodes.n; n++)
-		for (uint32_t k = 0; k < (uint32_t)p->nodes.p[n].n_operands + p->nodes.p[n].n_results; k++) {
+		for (uint32_t k = 0; k < (uint32_t)p->nodes.p[n].n_operands + p->nodes.p[n].n_results;
+			 k++) {
 			ck_assert_uint_eq(p->slot_node.p[p->nodes.p[n].slots + k], n);
 			/* every node that may act on a value hears of its changes */
 			const pval *v = &p->vals.p[node_slots(p, &p->nodes.p[n])[k]];
@@ -233,7 +271,8 @@ START_TEST(refused)
 	diag d = {0};
 	rule_table rules;
 	program *p;
-	const char *text = "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n  %0 = stablehlo.tanh %x : tensor<?xf32>\n  return %0 : tensor<?xf32>\n}\n";
+	const char *text = "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n  %0 = "
+					   "stablehlo.tanh %x : tensor<?xf32>\n  return %0 : tensor<?xf32>\n}\n";
 	ck_assert_int_eq(module_read(text, strlen(text), "t", NULL, &m, &d), ST_OK);
 	rule_table_init(&rules);
 	ck_assert_int_eq(program_new(m, &rules, READ_AS_WRITTEN, &p, &d), ST_ERR_UNSUPPORTED);

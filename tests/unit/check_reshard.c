@@ -1,5 +1,6 @@
-/* Reshards: the steps lead from one sharding to the other, and executing them on arrays leaves every device with its
- * slice. Brute force: each device's shard is the list of the global elements it holds. */
+/* Reshards: the steps lead from one sharding to the other, and executing them on arrays leaves
+ * every device with its slice. Brute force: each device's shard is the list of the global elements
+ * it holds. */
 #include "lower/internal.h"
 #include "tests/unit/run_suite.h"
 
@@ -79,7 +80,8 @@ static void expected(sharding_id id, const int64_t *dims, int64_t device, shard 
 }
 
 /* Part `at` of n of a shard along dim d, placed as part `to` of m of another. */
-static void copy_part(const shard *from, uint32_t rank, uint32_t d, int64_t at, int64_t n, shard *out, uint32_t to_dim, int64_t to)
+static void copy_part(const shard *from, uint32_t rank, uint32_t d, int64_t at, int64_t n,
+	shard *out, uint32_t to_dim, int64_t to)
 {
 	int64_t part[MAX_TEST_RANK], total = 1;
 	for (uint32_t k = 0; k < rank; k++) {
@@ -156,7 +158,8 @@ static void run_all_to_all(const mesh *m, uint32_t rank, const struct a2a_move *
 		out->dims[move->target] /= n;
 		int64_t mine = list_coordinate(m, device, move->axes);
 		for (int64_t k = 0; k < n; k++)
-			copy_part(&before[peer(m, device, move->axes, k)], rank, move->target, mine, n, out, move->source, k);
+			copy_part(&before[peer(m, device, move->axes, k)], rank, move->target, mine, n, out,
+				move->source, k);
 	}
 	memcpy(before, after, sizeof before);
 }
@@ -202,8 +205,9 @@ static void check_shards(sharding_id id, const int64_t *dims, const char *what)
 		expected(id, dims, device, &want);
 		for (uint32_t d = 0; d < s->rank; d++)
 			ck_assert_int_eq(want.dims[d], before[device].dims[d]);
-		ck_assert_msg(!memcmp(want.ids, before[device].ids, (size_t)shard_size(&want, s->rank) * sizeof *want.ids), "%s: device %d", what,
-			      (int)device);
+		ck_assert_msg(!memcmp(want.ids, before[device].ids,
+						  (size_t)shard_size(&want, s->rank) * sizeof *want.ids),
+			"%s: device %d", what, (int)device);
 	}
 }
 
@@ -270,8 +274,9 @@ static sharding_id random_sharding(rng *r, mesh_id id, uint32_t rank)
 	return sharding_intern(table, &e);
 }
 
-static const char *const meshes[] = {"<[\"x\"=2, \"y\"=2, \"z\"=2]>", "<[\"x\"=4, \"y\"=2]>", "<[\"x\"=8]>", "<[\"x\"=2, \"y\"=4, \"z\"=2]>",
-				     "<[\"x\"=2, \"y\"=3]>", "<[\"x\"=4, \"y\"=4]>", "<[\"x\"=6, \"y\"=2]>"};
+static const char *const meshes[] = {"<[\"x\"=2, \"y\"=2, \"z\"=2]>", "<[\"x\"=4, \"y\"=2]>",
+	"<[\"x\"=8]>", "<[\"x\"=2, \"y\"=4, \"z\"=2]>", "<[\"x\"=2, \"y\"=3]>", "<[\"x\"=4, \"y\"=4]>",
+	"<[\"x\"=6, \"y\"=2]>"};
 
 START_TEST(random_reshards_end_where_they_should)
 {
@@ -300,7 +305,9 @@ static void check_kinds(const char *from, const char *to, const char *want)
 	strbuf got;
 	strbuf_init(&got);
 	for (uint32_t i = 0; i < plan.n; i++)
-		strbuf_printf(&got, "%s%s/%lld", i ? " " : "", collective_name((collective_kind)plan.steps[i].kind), (long long)axes_product(plan.steps[i].axes));
+		strbuf_printf(&got, "%s%s/%lld", i ? " " : "",
+			collective_name((collective_kind)plan.steps[i].kind),
+			(long long)axes_product(plan.steps[i].axes));
 	ck_assert_str_eq(got.p ? got.p : "", want);
 	strbuf_release(&got);
 	arena_release(&mem);
@@ -320,8 +327,10 @@ END_TEST
 START_TEST(slicing_comes_first_and_gathering_last)
 {
 	/* An all_to_all of the small shard, then a gather: never a gather first. */
-	check_kinds("<@mesh, [{\"z\", \"x\"}, {}]>", "<@mesh, [{}, {\"x\"}]>", "all_to_all/2 all_gather/4");
-	check_kinds("<@mesh, [{\"x\"}, {}, {}]>", "<@mesh, [{}, {\"x\", \"y\"}, {}]>", "all_slice/2 all_to_all/4");
+	check_kinds(
+		"<@mesh, [{\"z\", \"x\"}, {}]>", "<@mesh, [{}, {\"x\"}]>", "all_to_all/2 all_gather/4");
+	check_kinds("<@mesh, [{\"x\"}, {}, {}]>", "<@mesh, [{}, {\"x\", \"y\"}, {}]>",
+		"all_slice/2 all_to_all/4");
 }
 END_TEST
 
@@ -329,7 +338,9 @@ START_TEST(device_orders_take_a_permute)
 {
 	mesh_id iota = mesh_of("<[\"x\"=4]>"), other;
 	diag d = {0};
-	ck_assert_int_eq(mesh_parse(table, STR("<[\"x\"=4], device_ids=[3, 2, 1, 0]>"), STR("other"), &other, &d), ST_OK);
+	ck_assert_int_eq(
+		mesh_parse(table, STR("<[\"x\"=4], device_ids=[3, 2, 1, 0]>"), STR("other"), &other, &d),
+		ST_OK);
 	sharding_edit e;
 	sharding_edit_init(&e, iota, 1, true);
 	e.dims[0].axes.a[e.dims[0].axes.n++] = axis_make(0, 1, 4);

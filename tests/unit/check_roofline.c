@@ -35,9 +35,12 @@ START_TEST(test_monotone)
 		int64_t memory = 0, vector = 0, matmul = 0;
 		for (int64_t x = 1; x < 1ll << 52; x = x + x / 7 + 1) {
 			op_work w = {.matmul_flops = x, .elem = ELEM_BF16};
-			int64_t m = memory_time_ns(&dev, x), v = vector_time_ns(&dev, x), c = matmul_time_ns(&dev, &w);
-			ck_assert_msg(m >= memory && v >= vector && c >= matmul, "%s at %lld", dev.name, (long long)x);
-			ck_assert_msg(memory_time_ns(&better, x) <= m && matmul_time_ns(&better, &w) <= c, "%s at %lld", dev.name, (long long)x);
+			int64_t m = memory_time_ns(&dev, x), v = vector_time_ns(&dev, x),
+					c = matmul_time_ns(&dev, &w);
+			ck_assert_msg(
+				m >= memory && v >= vector && c >= matmul, "%s at %lld", dev.name, (long long)x);
+			ck_assert_msg(memory_time_ns(&better, x) <= m && matmul_time_ns(&better, &w) <= c,
+				"%s at %lld", dev.name, (long long)x);
 			memory = m, vector = v, matmul = c;
 		}
 		ck_assert_int_gt(memory_time_ns(&dev, INT64_MAX), 0);
@@ -51,7 +54,12 @@ START_TEST(test_v5e_matmul)
 {
 	device dev;
 	ck_assert_int_eq(device_find("tpu-v5e", &dev, NULL), ST_OK);
-	op_work w = {.m = 4096, .n = 4096, .k = 8192, .batch = 1, .matmul_flops = 2ll * 4096 * 4096 * 8192, .elem = ELEM_BF16};
+	op_work w = {.m = 4096,
+		.n = 4096,
+		.k = 8192,
+		.batch = 1,
+		.matmul_flops = 2ll * 4096 * 4096 * 8192,
+		.elem = ELEM_BF16};
 	int64_t t = work_time_ns(&dev, &w, 0);
 	ck_assert_int_gt(t, 1400000);
 	ck_assert_int_lt(t, 1500000);
@@ -72,7 +80,13 @@ START_TEST(test_results)
 	device dev;
 	ck_assert_int_eq(device_find("tpu-v5e", &dev, NULL), ST_OK);
 	dev.matmul_results_s[0] = 1 << 30, dev.matmul_results_s[1] = 1 << 29;
-	op_work few = {.m = 4096, .n = 4096, .k = 128, .batch = 2, .matmul_flops = 4ll * 4096 * 4096 * 128, .elem = ELEM_BF16}, many = few;
+	op_work few = {.m = 4096,
+				.n = 4096,
+				.k = 128,
+				.batch = 2,
+				.matmul_flops = 4ll * 4096 * 4096 * 128,
+				.elem = ELEM_BF16},
+			many = few;
 	many.k = 16384, many.matmul_flops = 4ll * 4096 * 4096 * 16384;
 	ck_assert_int_eq(matmul_results_ns(&dev, &few, false), 31250000); /* 2^25 of 2^30 a second */
 	ck_assert_int_eq(matmul_results_ns(&dev, &few, true), 62500000);
@@ -116,8 +130,8 @@ START_TEST(test_reorders)
 }
 END_TEST
 
-/* Alone or off a TPU the longer of both; with other work also a fifth of the shorter; worked on at both sides each block of
- * 1024 reads its operands again. */
+/* Alone or off a TPU the longer of both; with other work also a fifth of the shorter; worked on at
+ * both sides each block of 1024 reads its operands again. */
 START_TEST(test_kernel_around_a_contraction)
 {
 	device tpu, gpu;
@@ -125,7 +139,12 @@ START_TEST(test_kernel_around_a_contraction)
 	ck_assert_int_eq(device_find("h100", &gpu, NULL), ST_OK);
 	tpu.memory_bytes_s = gpu.memory_bytes_s = 1000000000; /* a byte per ns */
 	tpu.memory_efficiency = gpu.memory_efficiency = (curve){.n = 1, .x = {1}, .ppm = {1000000}};
-	contraction_kernel k = {.matmul_ns = 10000, .vector_ns = 500, .bytes = 4000, .front_bytes = {1000, 1500}, .m = 3000, .n = 2048};
+	contraction_kernel k = {.matmul_ns = 10000,
+		.vector_ns = 500,
+		.bytes = 4000,
+		.front_bytes = {1000, 1500},
+		.m = 3000,
+		.n = 2048};
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 10000);
 	k.fused = true;
 	ck_assert_int_eq(contraction_kernel_ns(&gpu, &k), 10000);
@@ -134,7 +153,8 @@ START_TEST(test_kernel_around_a_contraction)
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4200);
 	k.vector_ns = 2000;
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4400);
-	k.by_blocks = true; /* 3000 rows are three blocks, 2048 columns two: 4000 + 1000 + 2 * 1500 bytes at 0.8 per ns */
+	k.by_blocks = true; /* 3000 rows are three blocks, 2048 columns two: 4000 + 1000 + 2 * 1500
+	                       bytes at 0.8 per ns */
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 1000 + 10000);
 	ck_assert_int_eq(contraction_kernel_ns(&gpu, &k), 4000);
 	k.matmul_ns = 100000;
@@ -149,10 +169,30 @@ START_TEST(test_padding)
 	ck_assert_int_eq(device_find("tpu-v5e", &dev, NULL), ST_OK);
 	dev.matmul_efficiency = (curve){.n = 1, .x = {1}, .ppm = {1000000}};
 	dev.matmul_results_s[0] = 0;
-	op_work full = {.m = 4096, .n = 4096, .k = 4096, .batch = 1, .matmul_flops = 2ll * 4096 * 4096 * 4096, .elem = ELEM_BF16};
-	op_work thin = {.m = 4096, .n = 4096, .k = 64, .batch = 1, .matmul_flops = 2ll * 4096 * 4096 * 64, .elem = ELEM_BF16};
-	op_work row = {.m = 1, .n = 4096, .k = 4096, .batch = 1, .matmul_flops = 2ll * 4096 * 4096, .elem = ELEM_BF16};
-	op_work column = {.m = 4096, .n = 1, .k = 4096, .batch = 1, .matmul_flops = 2ll * 4096 * 4096, .elem = ELEM_BF16};
+	op_work full = {.m = 4096,
+		.n = 4096,
+		.k = 4096,
+		.batch = 1,
+		.matmul_flops = 2ll * 4096 * 4096 * 4096,
+		.elem = ELEM_BF16};
+	op_work thin = {.m = 4096,
+		.n = 4096,
+		.k = 64,
+		.batch = 1,
+		.matmul_flops = 2ll * 4096 * 4096 * 64,
+		.elem = ELEM_BF16};
+	op_work row = {.m = 1,
+		.n = 4096,
+		.k = 4096,
+		.batch = 1,
+		.matmul_flops = 2ll * 4096 * 4096,
+		.elem = ELEM_BF16};
+	op_work column = {.m = 4096,
+		.n = 1,
+		.k = 4096,
+		.batch = 1,
+		.matmul_flops = 2ll * 4096 * 4096,
+		.elem = ELEM_BF16};
 	ck_assert_int_eq(matmul_time_ns(&dev, &full), ceil_div(2ll * 4096 * 4096 * 4096, 197000));
 	ck_assert_int_eq(matmul_time_ns(&dev, &thin), ceil_div(2ll * 4096 * 4096 * 128, 197000));
 	ck_assert_int_eq(matmul_time_ns(&dev, &row), ceil_div(2ll * 8 * 4096 * 4096, 197000));
@@ -199,7 +239,8 @@ START_TEST(test_h100_vector_add)
 }
 END_TEST
 
-/* Tiled memory pads the two minor dims, in the cheapest order; linear memory pads nothing; a CPU keeps 16-bit floats as float32. */
+/* Tiled memory pads the two minor dims, in the cheapest order; linear memory pads nothing; a CPU
+ * keeps 16-bit floats as float32. */
 START_TEST(test_stored_bytes)
 {
 	fix f;
@@ -209,29 +250,45 @@ START_TEST(test_stored_bytes)
 		type_id ty;
 		int64_t want;
 	} cases[] = {
-		{fix_type(&f, ELEM_F32, 2, 1024, 1024), 4 << 20},     {fix_type(&f, ELEM_F32, 2, 4096, 1), 4096 * 4},
-		{fix_type(&f, ELEM_F32, 2, 100, 100), 104 * 128 * 4}, {fix_type(&f, ELEM_BF16, 1, 5), 128 * 2},
-		{fix_type(&f, ELEM_F32, 0), 128 * 4}, {fix_type(&f, ELEM_F32, 1, 200), 256 * 4}, {fix_type(&f, ELEM_F32, 1, 3072), 3072 * 4},
-		{fix_type(&f, ELEM_F32, 1, 3000), 3072 * 4},         {fix_type(&f, ELEM_F32, 4, 5, 5, 3, 64), 25 * 4 * 128 * 4},
-		{fix_type(&f, ELEM_F32, 4, 7, 7, 3, 8), 21 * 8 * 128 * 4}, {fix_type(&f, ELEM_F32, 2, 64, 16), 16 * 128 * 4},                       {fix_type(&f, ELEM_F32, 3, 16, 3, 128), 16 * 3 * 128 * 4},
+		{fix_type(&f, ELEM_F32, 2, 1024, 1024), 4 << 20},
+		{fix_type(&f, ELEM_F32, 2, 4096, 1), 4096 * 4},
+		{fix_type(&f, ELEM_F32, 2, 100, 100), 104 * 128 * 4},
+		{fix_type(&f, ELEM_BF16, 1, 5), 128 * 2},
+		{fix_type(&f, ELEM_F32, 0), 128 * 4},
+		{fix_type(&f, ELEM_F32, 1, 200), 256 * 4},
+		{fix_type(&f, ELEM_F32, 1, 3072), 3072 * 4},
+		{fix_type(&f, ELEM_F32, 1, 3000), 3072 * 4},
+		{fix_type(&f, ELEM_F32, 4, 5, 5, 3, 64), 25 * 4 * 128 * 4},
+		{fix_type(&f, ELEM_F32, 4, 7, 7, 3, 8), 21 * 8 * 128 * 4},
+		{fix_type(&f, ELEM_F32, 2, 64, 16), 16 * 128 * 4},
+		{fix_type(&f, ELEM_F32, 3, 16, 3, 128), 16 * 3 * 128 * 4},
 		{fix_type(&f, ELEM_F32, 2, 1 << 20, 1 << 14), 64ll << 30},
 	};
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
-		ck_assert_int_eq(device_stored_bytes(&f.dev, t, SHARDING_NONE, type_get(f.m, cases[i].ty), MAX_RANK), cases[i].want);
+		ck_assert_int_eq(
+			device_stored_bytes(&f.dev, t, SHARDING_NONE, type_get(f.m, cases[i].ty), MAX_RANK),
+			cases[i].want);
 	device gpu, cpu;
 	ck_assert_int_eq(device_find("h100", &gpu, NULL), ST_OK);
 	ck_assert_int_eq(device_find("cpu-host", &cpu, NULL), ST_OK);
-	ck_assert_int_eq(device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), MAX_RANK), 100 * 100 * 4);
-	ck_assert_int_eq(device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), MAX_RANK), 5 * 2);
-	ck_assert_int_eq(device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), MAX_RANK), 5 * 4);
-	ck_assert_int_eq(device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), MAX_RANK), 100 * 100 * 4);
+	ck_assert_int_eq(
+		device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), MAX_RANK),
+		100 * 100 * 4);
+	ck_assert_int_eq(
+		device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), MAX_RANK), 5 * 2);
+	ck_assert_int_eq(
+		device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), MAX_RANK), 5 * 4);
+	ck_assert_int_eq(
+		device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), MAX_RANK),
+		100 * 100 * 4);
 	fix_release(&f);
 }
 END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results, test_vector_elements, test_reorders, test_kernel_around_a_contraction,
-	                        test_padding, test_element_types, test_h100_vector_add, test_stored_bytes};
+	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results,
+		test_vector_elements, test_reorders, test_kernel_around_a_contraction, test_padding,
+		test_element_types, test_h100_vector_add, test_stored_bytes};
 	return run_tests(tests, COUNT_OF(tests), "roofline");
 }

@@ -37,7 +37,8 @@ START_TEST(text_round_trips)
 	round_trip("<([ij, k])->([i, jk]) {i=2, j=4, k=4}>");
 	round_trip("<([])->([])>");
 	round_trip("<()->([i]) {i=4}>");
-	round_trip("<([i, j])->([i, k]) {i=2, j=4, k=3} need_replication={j, k} blocked_propagation={j}>");
+	round_trip(
+		"<([i, j])->([i, k]) {i=2, j=4, k=3} need_replication={j, k} blocked_propagation={j}>");
 	round_trip("<([i])->([i]) {i=8} permutation={i}, custom>");
 }
 END_TEST
@@ -46,7 +47,8 @@ START_TEST(factor_names_go_past_z)
 {
 	strbuf wide;
 	strbuf_init(&wide);
-	strbuf_puts(&wide, "<([i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, z_1, z_2])->([z_2z_1]) {i=2");
+	strbuf_puts(&wide,
+		"<([i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, z_1, z_2])->([z_2z_1]) {i=2");
 	for (char c = 'j'; c <= 'z'; c++)
 		strbuf_printf(&wide, ", %c=2", c);
 	strbuf_puts(&wide, ", z_1=2, z_2=2}>");

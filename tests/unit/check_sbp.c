@@ -29,10 +29,11 @@ static void done(void)
 	module_free(m);
 }
 
-#define ADD(MESH, SBP1, SBP2)                                                                                      \
-	"sdy.mesh @mesh = " MESH "\n"                                                                               \
-	"func.func @main(%t1: tensor<2x4xf32> {sdy.sharding = #sdy.sharding<@mesh, " SBP1 ">}, %t2: tensor<2x4xf32> {sdy.sharding = #sdy.sharding<@mesh, " SBP2 \
-	">}) -> tensor<2x4xf32> {\n"                                                                                 \
+#define ADD(MESH, SBP1, SBP2) \
+	"sdy.mesh @mesh = " MESH "\n" \
+	"func.func @main(%t1: tensor<2x4xf32> {sdy.sharding = #sdy.sharding<@mesh, " SBP1 \
+	">}, %t2: tensor<2x4xf32> {sdy.sharding = #sdy.sharding<@mesh, " SBP2 \
+	">}) -> tensor<2x4xf32> {\n" \
 	"  %0 = stablehlo.add %t1, %t2 : tensor<2x4xf32>\n  return %0 : tensor<2x4xf32>\n}\n"
 
 /* "S(0) S(0) S(0)" */
@@ -91,14 +92,16 @@ END_TEST
 /* seeds.md 4.6: a split and a broadcast give all broadcast, whichever of the inputs it is. */
 START_TEST(split_and_broadcast_is_broadcast)
 {
-	static const char *const texts[] = {ADD("<[\"x\"=2]>", "[{}, {}]", "[{\"x\"}, {}]"), ADD("<[\"x\"=2]>", "[{\"x\"}, {}]", "[{}, {}]"),
-	                                    ADD("<[\"x\"=2]>", "[{}, {\"x\"}]", "[{}, {}]")};
+	static const char *const texts[] = {ADD("<[\"x\"=2]>", "[{}, {}]", "[{\"x\"}, {}]"),
+		ADD("<[\"x\"=2]>", "[{\"x\"}, {}]", "[{}, {}]"),
+		ADD("<[\"x\"=2]>", "[{}, {\"x\"}]", "[{}, {}]")};
 	for (size_t i = 0; i < COUNT_OF(texts); i++) {
 		inferred(texts[i]);
 		const sbp_op_record *r = &x.ops.p[0];
 		uint32_t split = i == 2;
 		ck_assert_int_eq(sbp_order_value(&r->candidates, split, r->hints, 0, false), -10);
-		ck_assert_int_eq(sbp_copy_cost(&r->candidates, split, r->hints, 0, &x.placement), INT32_MAX);
+		ck_assert_int_eq(
+			sbp_copy_cost(&r->candidates, split, r->hints, 0, &x.placement), INT32_MAX);
 		ck_assert_int_eq(sbp_order_value(&r->candidates, 3, r->hints, 0, false), -10);
 		ck_assert_int_eq(sbp_copy_cost(&r->candidates, 3, r->hints, 0, &x.placement), 32);
 		chosen_is(0, "B B B");
@@ -112,28 +115,38 @@ END_TEST
 START_TEST(oneflow_json)
 {
 	inferred(ADD("<[\"x\"=2]>", "[{\"x\"}, {}]", "[{}, {\"x\"}]"));
-	cJSON *root = sbp_explain_json(m, &x), *op = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "ops"), 0);
+	cJSON *root = sbp_explain_json(m, &x),
+		  *op = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "ops"), 0);
 	static const char *const want[] = {
-		"{\"bn_in_op2sbp_parallel\":{\"in_0\":{\"split_parallel\":{\"axis\":\"0\"}},\"in_1\":{\"split_parallel\":{\"axis\":\"0\"}},\"out_0\":{\"split_parallel\":{\"axis\":\"0\"}}}}",
-		"{\"bn_in_op2sbp_parallel\":{\"in_0\":{\"split_parallel\":{\"axis\":\"1\"}},\"in_1\":{\"split_parallel\":{\"axis\":\"1\"}},\"out_0\":{\"split_parallel\":{\"axis\":\"1\"}}}}",
-		"{\"bn_in_op2sbp_parallel\":{\"in_0\":{\"partial_sum_parallel\":{}},\"in_1\":{\"partial_sum_parallel\":{}},\"out_0\":{\"partial_sum_parallel\":{}}}}",
-		"{\"bn_in_op2sbp_parallel\":{\"in_0\":{\"broadcast_parallel\":{}},\"in_1\":{\"broadcast_parallel\":{}},\"out_0\":{\"broadcast_parallel\":{}}}}",
+		"{\"bn_in_op2sbp_parallel\":{\"in_0\":{\"split_parallel\":{\"axis\":\"0\"}},\"in_1\":{"
+		"\"split_parallel\":{\"axis\":\"0\"}},\"out_0\":{\"split_parallel\":{\"axis\":\"0\"}}}}",
+		"{\"bn_in_op2sbp_parallel\":{\"in_0\":{\"split_parallel\":{\"axis\":\"1\"}},\"in_1\":{"
+		"\"split_parallel\":{\"axis\":\"1\"}},\"out_0\":{\"split_parallel\":{\"axis\":\"1\"}}}}",
+		"{\"bn_in_op2sbp_parallel\":{\"in_0\":{\"partial_sum_parallel\":{}},\"in_1\":{\"partial_"
+		"sum_parallel\":{}},\"out_0\":{\"partial_sum_parallel\":{}}}}",
+		"{\"bn_in_op2sbp_parallel\":{\"in_0\":{\"broadcast_parallel\":{}},\"in_1\":{\"broadcast_"
+		"parallel\":{}},\"out_0\":{\"broadcast_parallel\":{}}}}",
 	};
 	for (int i = 0; i < 4; i++) {
-		char *text = cJSON_PrintUnformatted(cJSON_GetArrayItem(cJSON_GetObjectItem(op, "sbp_signature"), i));
+		char *text =
+			cJSON_PrintUnformatted(cJSON_GetArrayItem(cJSON_GetObjectItem(op, "sbp_signature"), i));
 		ck_assert_str_eq(text, want[i]);
 		cJSON_free(text);
 	}
 	char *text = cJSON_PrintUnformatted(cJSON_GetObjectItem(op, "nd_sbp_signature"));
-	ck_assert_str_eq(text, "{\"bn_in_op2nd_sbp\":{\"in_0\":{\"sbp_parallel\":[{\"split_parallel\":{\"axis\":\"0\"}}]},\"in_1\":{\"sbp_parallel\":[{"
-	                       "\"split_parallel\":{\"axis\":\"0\"}}]},\"out_0\":{\"sbp_parallel\":[{\"split_parallel\":{\"axis\":\"0\"}}]}}}");
+	ck_assert_str_eq(text,
+		"{\"bn_in_op2nd_sbp\":{\"in_0\":{\"sbp_parallel\":[{\"split_parallel\":{\"axis\":\"0\"}}]},"
+		"\"in_1\":{\"sbp_parallel\":[{"
+		"\"split_parallel\":{\"axis\":\"0\"}}]},\"out_0\":{\"sbp_parallel\":[{\"split_parallel\":{"
+		"\"axis\":\"0\"}}]}}}");
 	cJSON_free(text);
 	cJSON_Delete(root);
 	done();
 }
 END_TEST
 
-/* seeds.md 4.3: (broadcast, split(0)) on ranks [[0, 1], [2, 3]], and what a placement's hierarchy is. */
+/* seeds.md 4.3: (broadcast, split(0)) on ranks [[0, 1], [2, 3]], and what a placement's hierarchy
+ * is. */
 START_TEST(two_dimensions)
 {
 	sharding_table *t = sharding_table_new();
@@ -143,12 +156,16 @@ START_TEST(two_dimensions)
 	diag d = {0};
 	static const int64_t shape[] = {2, 2};
 	ck_assert_int_eq(mesh_parse_flag(t, "r=2,c=2", &mesh, &d), ST_OK);
-	ck_assert_int_eq(notation_parse(t, NOTATION_SBP, mesh, 2, STR("placement(\"cpu\", ranks=[[0, 1], [2, 3]]), [broadcast, split(0)]"), &spec, &d), ST_OK);
+	ck_assert_int_eq(
+		notation_parse(t, NOTATION_SBP, mesh, 2,
+			STR("placement(\"cpu\", ranks=[[0, 1], [2, 3]]), [broadcast, split(0)]"), &spec, &d),
+		ST_OK);
 	ck_assert_int_eq(layout_init(&l, t, &spec.e, shape, 2, &d), ST_OK);
 	for (int64_t device = 0; device < 4; device++) {
 		index_range r[2];
 		layout_ranges(&l, device, r);
-		ck_assert(r[0].begin == device % 2 && r[0].end == device % 2 + 1 && r[1].begin == 0 && r[1].end == 2);
+		ck_assert(r[0].begin == device % 2 && r[0].end == device % 2 + 1 && r[1].begin == 0 &&
+			r[1].end == 2);
 	}
 	layout_release(&l);
 	sharding_table_unref(t);
@@ -161,7 +178,8 @@ START_TEST(two_dimensions)
 }
 END_TEST
 
-/* seeds.md 4.7: n 1-D signatures give n^k N-D ones; every slot is one 1-D signature of all inputs and outputs together. */
+/* seeds.md 4.7: n 1-D signatures give n^k N-D ones; every slot is one 1-D signature of all inputs
+ * and outputs together. */
 START_TEST(nd_signatures)
 {
 	inferred(ADD("<[\"a\"=2, \"b\"=2]>", "[{\"a\"}, {\"b\"}]", "[{\"a\"}, {\"b\"}]"));
@@ -177,33 +195,47 @@ START_TEST(nd_signatures)
 	inferred(ADD("<[\"a\"=2, \"b\"=2]>", "[{\"a\"}, {\"b\"}]", "[{}, {\"a\", \"b\"}]"));
 	const sbp_op_record *r = &x.ops.p[0];
 	uint16_t rows[] = {0, 0};
-	ck_assert(!sbp_fits_shape(&r->candidates, rows, 1, 0, &x.placement) && sbp_fits_shape(&r->candidates, rows, 1, 1, &x.placement));
+	ck_assert(!sbp_fits_shape(&r->candidates, rows, 1, 0, &x.placement) &&
+		sbp_fits_shape(&r->candidates, rows, 1, 1, &x.placement));
 	done();
 }
 END_TEST
 
-/* Refinement against all n^k signatures: the least copy cost, then the most inputs whose whole N-D SBP is there. */
+/* Refinement against all n^k signatures: the least copy cost, then the most inputs whose whole N-D
+ * SBP is there. */
 START_TEST(greedy_against_all)
 {
-	static const char *const shardings[] = {"[{}, {}]", "[{\"a\"}, {}]", "[{}, {\"a\"}]", "[{\"b\"}, {}]", "[{}, {\"b\"}]", "[{\"a\"}, {\"b\"}]", "[{\"b\"}, {\"a\"}]", "[{\"a\", \"b\"}, {}]", "[{}, {\"a\", \"b\"}]"};
+	static const char *const shardings[] = {"[{}, {}]", "[{\"a\"}, {}]", "[{}, {\"a\"}]",
+		"[{\"b\"}, {}]", "[{}, {\"b\"}]", "[{\"a\"}, {\"b\"}]", "[{\"b\"}, {\"a\"}]",
+		"[{\"a\", \"b\"}, {}]", "[{}, {\"a\", \"b\"}]"};
 	uint32_t best = 0, all = 0;
 	for (size_t i = 0; i < COUNT_OF(shardings); i++)
 		for (size_t k = 0; k < COUNT_OF(shardings); k++) {
 			char text[1024];
 			snprintf(text, sizeof text,
-			         "sdy.mesh @mesh = <[\"a\"=2, \"b\"=2]>\nfunc.func @main(%%t1: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, %s>}, %%t2: tensor<8x4xf32> "
-			         "{sdy.sharding = #sdy.sharding<@mesh, %s>}) -> tensor<8x4xf32> {\n  %%0 = stablehlo.add %%t1, %%t2 : tensor<8x4xf32>\n  return %%0 : tensor<8x4xf32>\n}\n",
-			         shardings[i], shardings[k]);
+				"sdy.mesh @mesh = <[\"a\"=2, \"b\"=2]>\nfunc.func @main(%%t1: tensor<8x4xf32> "
+				"{sdy.sharding = #sdy.sharding<@mesh, %s>}, %%t2: tensor<8x4xf32> "
+				"{sdy.sharding = #sdy.sharding<@mesh, %s>}) -> tensor<8x4xf32> {\n  %%0 = "
+				"stablehlo.add %%t1, %%t2 : tensor<8x4xf32>\n  return %%0 : tensor<8x4xf32>\n}\n",
+				shardings[i], shardings[k]);
 			inferred(text);
 			const sbp_op_record *r = &x.ops.p[0];
 			sbp_choice found = r->choice;
 			bool beaten = false;
 			for (uint16_t p = 0; p < r->candidates.n; p++)
 				for (uint16_t q = 0; q < r->candidates.n; q++) {
-					int64_t order = 0, cost = sat_add(sbp_copy_cost(&r->candidates, p, r->hints, 0, &x.placement), sbp_copy_cost(&r->candidates, q, r->hints, 1, &x.placement));
+					int64_t order = 0,
+							cost =
+								sat_add(sbp_copy_cost(&r->candidates, p, r->hints, 0, &x.placement),
+									sbp_copy_cost(&r->candidates, q, r->hints, 1, &x.placement));
 					for (uint32_t in = 0; in < 2; in++)
-						order -= 10 * (sbp_equal(candidate_words(&r->candidates, p)[in], r->hints[in].sbp.at[0]) && sbp_equal(candidate_words(&r->candidates, q)[in], r->hints[in].sbp.at[1]));
-					beaten = beaten || cost < found.cost || (cost == found.cost && order < found.order);
+						order -= 10 *
+							(sbp_equal(
+								 candidate_words(&r->candidates, p)[in], r->hints[in].sbp.at[0]) &&
+								sbp_equal(candidate_words(&r->candidates, q)[in],
+									r->hints[in].sbp.at[1]));
+					beaten =
+						beaten || cost < found.cost || (cost == found.cost && order < found.order);
 				}
 			best += !beaten;
 			all++;
@@ -214,23 +246,31 @@ START_TEST(greedy_against_all)
 }
 END_TEST
 
-/* seeds.md 4.5: all inputs have one placement. 4.6: constraints; nothing left is an error. All at the op's position. */
+/* seeds.md 4.5: all inputs have one placement. 4.6: constraints; nothing left is an error. All at
+ * the op's position. */
 START_TEST(errors)
 {
 	static const struct {
 		const char *text, *words;
 		uint32_t line;
 	} lines[] = {
-		{"sdy.mesh @a = <[\"x\"=2]>\nsdy.mesh @b = <[\"y\"=4]>\nfunc.func @main(%t1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@a, [{\"x\"}]>}, %t2: tensor<8xf32> "
-		 "{sdy.sharding = #sdy.sharding<@b, [{\"y\"}]>}) -> tensor<8xf32> {\n  %0 = stablehlo.add %t1, %t2 : tensor<8xf32>\n  return %0 : tensor<8xf32>\n}\n",
-		 "inputs have different placements: operand 0 is on @a, operand 1 on @b", 4},
-		{"sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@a, [{\"x\"}]>}) -> tensor<8xf32> {\n"
-		 "  %0 = stablehlo.exponential %t1 {sdy.sharding = #sdy.sharding_per_value<[<@a, [{}], unreduced={\"x\"}>]>} : tensor<8xf32>\n  return %0 : tensor<8xf32>\n}\n",
-		 "no valid SBP signature", 3},
-		{"sdy.mesh @a = <[\"x\"=2, \"y\"=2]>\nfunc.func @main(%t1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@a, [{\"y\", \"x\"}]>}) -> tensor<8xf32> {\n"
+		{"sdy.mesh @a = <[\"x\"=2]>\nsdy.mesh @b = <[\"y\"=4]>\nfunc.func @main(%t1: tensor<8xf32> "
+		 "{sdy.sharding = #sdy.sharding<@a, [{\"x\"}]>}, %t2: tensor<8xf32> "
+		 "{sdy.sharding = #sdy.sharding<@b, [{\"y\"}]>}) -> tensor<8xf32> {\n  %0 = stablehlo.add "
+		 "%t1, %t2 : tensor<8xf32>\n  return %0 : tensor<8xf32>\n}\n",
+			"inputs have different placements: operand 0 is on @a, operand 1 on @b", 4},
+		{"sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t1: tensor<8xf32> {sdy.sharding = "
+		 "#sdy.sharding<@a, [{\"x\"}]>}) -> tensor<8xf32> {\n"
+		 "  %0 = stablehlo.exponential %t1 {sdy.sharding = #sdy.sharding_per_value<[<@a, [{}], "
+		 "unreduced={\"x\"}>]>} : tensor<8xf32>\n  return %0 : tensor<8xf32>\n}\n",
+			"no valid SBP signature", 3},
+		{"sdy.mesh @a = <[\"x\"=2, \"y\"=2]>\nfunc.func @main(%t1: tensor<8xf32> {sdy.sharding = "
+		 "#sdy.sharding<@a, [{\"y\", \"x\"}]>}) -> tensor<8xf32> {\n"
 		 "  return %t1 : tensor<8xf32>\n}\n",
-		 "argument 0: no SBP: dimension 0 is cut against the order of the mesh", 2},
-		{"func.func @main(%t1: tensor<8xf32>) -> tensor<8xf32> {\n  return %t1 : tensor<8xf32>\n}\n", "declares no mesh", 1},
+			"argument 0: no SBP: dimension 0 is cut against the order of the mesh", 2},
+		{"func.func @main(%t1: tensor<8xf32>) -> tensor<8xf32> {\n  return %t1 : "
+		 "tensor<8xf32>\n}\n",
+			"declares no mesh", 1},
 	};
 	for (size_t i = 0; i < COUNT_OF(lines); i++) {
 		diag d = {0};
@@ -244,10 +284,13 @@ END_TEST
 
 START_TEST(constraints)
 {
-	/* t1 S(0) + t2 S(0) with the result held to S(1): the order value is 0 for all, the constraint decides */
-	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t1: tensor<2x4xf32> {sdy.sharding = #sdy.sharding<@a, [{\"x\"}, {}]>}) -> tensor<2x4xf32> {\n"
-	         "  %0 = stablehlo.add %t1, %t1 {sdy.sharding = #sdy.sharding_per_value<[<@a, [{}, {\"x\"}]>]>} : tensor<2x4xf32>\n"
-	         "  %1 = stablehlo.add %0, %0 : tensor<2x4xf32>\n  return %1 : tensor<2x4xf32>\n}\n");
+	/* t1 S(0) + t2 S(0) with the result held to S(1): the order value is 0 for all, the constraint
+	 * decides */
+	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t1: tensor<2x4xf32> {sdy.sharding = "
+			 "#sdy.sharding<@a, [{\"x\"}, {}]>}) -> tensor<2x4xf32> {\n"
+			 "  %0 = stablehlo.add %t1, %t1 {sdy.sharding = #sdy.sharding_per_value<[<@a, [{}, "
+			 "{\"x\"}]>]>} : tensor<2x4xf32>\n"
+			 "  %1 = stablehlo.add %0, %0 : tensor<2x4xf32>\n  return %1 : tensor<2x4xf32>\n}\n");
 	const sbp_op_record *r = &x.ops.p[0];
 	ck_assert_int_eq(r->choice.order, 0);
 	for (uint32_t i = 0; i < r->candidates.n; i++) {
@@ -263,8 +306,10 @@ END_TEST
 /* A sharding that leaves everything open asks for nothing. */
 START_TEST(open_shardings)
 {
-	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t1: tensor<2x4xf32> {sdy.sharding = #sdy.sharding<@a, [{\"x\"}, {}]>}) -> tensor<2x4xf32> {\n"
-	         "  %0 = stablehlo.add %t1, %t1 {sdy.sharding = #sdy.sharding_per_value<[<@a, [{?}, {?}]>]>} : tensor<2x4xf32>\n  return %0 : tensor<2x4xf32>\n}\n");
+	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t1: tensor<2x4xf32> {sdy.sharding = "
+			 "#sdy.sharding<@a, [{\"x\"}, {}]>}) -> tensor<2x4xf32> {\n"
+			 "  %0 = stablehlo.add %t1, %t1 {sdy.sharding = #sdy.sharding_per_value<[<@a, [{?}, "
+			 "{?}]>]>} : tensor<2x4xf32>\n  return %0 : tensor<2x4xf32>\n}\n");
 	ck_assert(!x.ops.p[0].constraint.given[0]);
 	chosen_is(0, "S(0) S(0) S(0)");
 	done();
@@ -284,14 +329,17 @@ END_TEST
 /* seeds.md 4.4: equal shape, dtype, SBP, placement and constraint are inferred once. */
 START_TEST(cache)
 {
-	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t1: tensor<2x4xf32> {sdy.sharding = #sdy.sharding<@a, [{\"x\"}, {}]>}, %t2: tensor<2x4xf32>, %t3: tensor<4x4xf32> {sdy.sharding = "
-	         "#sdy.sharding<@a, [{\"x\"}, {}]>}) -> tensor<2x4xf32> {\n"
-	         "  %0 = stablehlo.add %t1, %t1 : tensor<2x4xf32>\n"
-	         "  %1 = stablehlo.add %0, %0 : tensor<2x4xf32>\n" /* the same */
-	         "  %2 = stablehlo.add %t2, %t2 : tensor<2x4xf32>\n" /* another SBP */
-	         "  %3 = stablehlo.add %t3, %t3 : tensor<4x4xf32>\n" /* another shape */
-	         "  %4 = stablehlo.add %1, %1 {sdy.sharding = #sdy.sharding_per_value<[<@a, [{\"x\"}, {}]>]>} : tensor<2x4xf32>\n" /* a constraint */
-	         "  return %1 : tensor<2x4xf32>\n}\n");
+	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t1: tensor<2x4xf32> {sdy.sharding = "
+			 "#sdy.sharding<@a, [{\"x\"}, {}]>}, %t2: tensor<2x4xf32>, %t3: tensor<4x4xf32> "
+			 "{sdy.sharding = "
+			 "#sdy.sharding<@a, [{\"x\"}, {}]>}) -> tensor<2x4xf32> {\n"
+			 "  %0 = stablehlo.add %t1, %t1 : tensor<2x4xf32>\n"
+			 "  %1 = stablehlo.add %0, %0 : tensor<2x4xf32>\n"   /* the same */
+			 "  %2 = stablehlo.add %t2, %t2 : tensor<2x4xf32>\n" /* another SBP */
+			 "  %3 = stablehlo.add %t3, %t3 : tensor<4x4xf32>\n" /* another shape */
+			 "  %4 = stablehlo.add %1, %1 {sdy.sharding = #sdy.sharding_per_value<[<@a, [{\"x\"}, "
+			 "{}]>]>} : tensor<2x4xf32>\n" /* a constraint */
+			 "  return %1 : tensor<2x4xf32>\n}\n");
 	static const bool cached[] = {false, true, false, false, false};
 	for (uint32_t i = 0; i < 5; i++)
 		ck_assert_int_eq(x.ops.p[i].cached, cached[i]);
@@ -299,26 +347,34 @@ START_TEST(cache)
 }
 END_TEST
 
-/* One split per factor of the sharding rule, partial where a factor is reduced and through what is linear. */
+/* One split per factor of the sharding rule, partial where a factor is reduced and through what is
+ * linear. */
 START_TEST(signatures_from_rules)
 {
-	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@a, [{}, {\"x\"}]>}, %b: tensor<16x4xf32> {sdy.sharding = #sdy.sharding<@a, [{\"x\"}, {}]>}) "
-	         "-> tensor<f32> {\n"
-	         "  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>\n"
-	         "  %1 = stablehlo.reshape %0 : (tensor<8x4xf32>) -> tensor<32xf32>\n"
-	         "  %2 = stablehlo.multiply %1, %1 : tensor<32xf32>\n"
-	         "  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
-	         "  %3 = stablehlo.reduce(%2 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<32xf32>, tensor<f32>) -> tensor<f32>\n"
-	         "  return %3 : tensor<f32>\n}\n");
-	static const char *const dot[] = {"S(0) B S(0)", "B S(1) S(1)", "S(1) S(0) P", "P B P", "B P P", "B B B"};
-	static const char *const reshape[] = {"S(0) S(0)", "P P", "B B"}; /* the minor part of dim 0 is no split */
+	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%a: tensor<8x16xf32> {sdy.sharding = "
+			 "#sdy.sharding<@a, [{}, {\"x\"}]>}, %b: tensor<16x4xf32> {sdy.sharding = "
+			 "#sdy.sharding<@a, [{\"x\"}, {}]>}) "
+			 "-> tensor<f32> {\n"
+			 "  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : "
+			 "(tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>\n"
+			 "  %1 = stablehlo.reshape %0 : (tensor<8x4xf32>) -> tensor<32xf32>\n"
+			 "  %2 = stablehlo.multiply %1, %1 : tensor<32xf32>\n"
+			 "  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+			 "  %3 = stablehlo.reduce(%2 init: %z) applies stablehlo.add across dimensions = [0] : "
+			 "(tensor<32xf32>, tensor<f32>) -> tensor<f32>\n"
+			 "  return %3 : tensor<f32>\n}\n");
+	static const char *const dot[] = {
+		"S(0) B S(0)", "B S(1) S(1)", "S(1) S(0) P", "P B P", "B P P", "B B B"};
+	static const char *const reshape[] = {
+		"S(0) S(0)", "P P", "B B"}; /* the minor part of dim 0 is no split */
 	static const char *const multiply[] = {"S(0) S(0) S(0)", "P B P", "B P P", "B B B"};
 	static const char *const reduce[] = {"S(0) P P", "P P P", "B B B"};
 	static const struct {
 		const char *const *words;
 		uint32_t n;
 		const char *chosen;
-	} ops[] = {{dot, 6, "S(1) S(0) P"}, {reshape, 3, "P P"}, {multiply, 4, "P B P"}, {reduce, 3, "P P P"}};
+	} ops[] = {
+		{dot, 6, "S(1) S(0) P"}, {reshape, 3, "P P"}, {multiply, 4, "P B P"}, {reduce, 3, "P P P"}};
 	ck_assert_uint_eq(x.ops.n, COUNT_OF(ops));
 	for (uint32_t i = 0; i < COUNT_OF(ops); i++) {
 		ck_assert_uint_eq(x.ops.p[i].candidates.n, ops[i].n);
@@ -327,7 +383,8 @@ START_TEST(signatures_from_rules)
 		chosen_is(i, ops[i].chosen);
 	}
 	/* what a sum begins with is added once: a summand that is zero on all but the first device */
-	/* the product of a sum with itself is no sum of products: one of them is summed first; nor is the result of main a partial sum */
+	/* the product of a sum with itself is no sum of products: one of them is summed first; nor is
+	 * the result of main a partial sum */
 	ck_assert_uint_eq(x.boxings.n, 3);
 	ck_assert_int_eq(x.steps.p[1].kind, BOXING_ZERO);
 	ck_assert_int_eq(x.steps.p[0].kind, BOXING_ALL_REDUCE);
@@ -339,8 +396,10 @@ END_TEST
 /* What several ops of a block want of one value is made once. */
 START_TEST(shared_boxing)
 {
-	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t: tensor<2x4xf32> {sdy.sharding = #sdy.sharding<@a, [{\"x\"}, {}]>}, %u: tensor<2x4xf32>) -> tensor<2x4xf32> {\n"
-	         "  %0 = stablehlo.add %t, %u : tensor<2x4xf32>\n  %1 = stablehlo.multiply %0, %t : tensor<2x4xf32>\n  return %1 : tensor<2x4xf32>\n}\n");
+	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t: tensor<2x4xf32> {sdy.sharding = "
+			 "#sdy.sharding<@a, [{\"x\"}, {}]>}, %u: tensor<2x4xf32>) -> tensor<2x4xf32> {\n"
+			 "  %0 = stablehlo.add %t, %u : tensor<2x4xf32>\n  %1 = stablehlo.multiply %0, %t : "
+			 "tensor<2x4xf32>\n  return %1 : tensor<2x4xf32>\n}\n");
 	ck_assert_uint_eq(x.boxings.n, 2);
 	ck_assert(x.boxings.p[0].same == ID_NONE && x.boxings.p[1].same == 0 && x.steps.n == 1);
 	uint32_t before = m->ops.n;
@@ -355,13 +414,20 @@ END_TEST
 /* A loop's value keeps the SBP it comes in with; a constant takes that of the first round. */
 START_TEST(loops)
 {
-	inferred("sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@a, [{\"x\"}, {}]>}, %n: tensor<i32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {\n"
-	         "  %c = stablehlo.constant dense<0.0> : tensor<8x4xf32>\n  %i = stablehlo.constant dense<0> : tensor<i32>\n  %one = stablehlo.constant dense<1> : tensor<i32>\n"
-	         "  %0:3 = stablehlo.while(%k = %i, %acc = %c, %v = %t) : tensor<i32>, tensor<8x4xf32>, tensor<8x4xf32>\n"
-	         "  cond {\n    %p = stablehlo.compare LT, %k, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %p : tensor<i1>\n  } do {\n"
-	         "    %s = stablehlo.add %acc, %v : tensor<8x4xf32>\n    %j = stablehlo.add %k, %one : tensor<i32>\n"
-	         "    stablehlo.return %j, %s, %v : tensor<i32>, tensor<8x4xf32>, tensor<8x4xf32>\n  }\n"
-	         "  return %0#1, %0#2 : tensor<8x4xf32>, tensor<8x4xf32>\n}\n");
+	inferred(
+		"sdy.mesh @a = <[\"x\"=2]>\nfunc.func @main(%t: tensor<8x4xf32> {sdy.sharding = "
+		"#sdy.sharding<@a, [{\"x\"}, {}]>}, %n: tensor<i32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) "
+		"{\n"
+		"  %c = stablehlo.constant dense<0.0> : tensor<8x4xf32>\n  %i = stablehlo.constant "
+		"dense<0> : tensor<i32>\n  %one = stablehlo.constant dense<1> : tensor<i32>\n"
+		"  %0:3 = stablehlo.while(%k = %i, %acc = %c, %v = %t) : tensor<i32>, tensor<8x4xf32>, "
+		"tensor<8x4xf32>\n"
+		"  cond {\n    %p = stablehlo.compare LT, %k, %n : (tensor<i32>, tensor<i32>) -> "
+		"tensor<i1>\n    stablehlo.return %p : tensor<i1>\n  } do {\n"
+		"    %s = stablehlo.add %acc, %v : tensor<8x4xf32>\n    %j = stablehlo.add %k, %one : "
+		"tensor<i32>\n"
+		"    stablehlo.return %j, %s, %v : tensor<i32>, tensor<8x4xf32>, tensor<8x4xf32>\n  }\n"
+		"  return %0#1, %0#2 : tensor<8x4xf32>, tensor<8x4xf32>\n}\n");
 	ck_assert_uint_eq(x.boxings.n, 0);
 	ck_assert_uint_eq(x.results.n, 2);
 	for (uint32_t i = 0; i < 2; i++)
@@ -389,7 +455,8 @@ static uint32_t coordinate(const sbp_placement *p, uint32_t device, uint32_t k)
 }
 
 /* The part that the words leave a device, partial sums apart. */
-static void slice_of(const sbp_placement *p, const nd_sbp *s, uint32_t device, uint32_t begin[2], uint32_t size[2])
+static void slice_of(
+	const sbp_placement *p, const nd_sbp *s, uint32_t device, uint32_t begin[2], uint32_t size[2])
 {
 	begin[0] = begin[1] = 0;
 	size[0] = size[1] = SIDE;
@@ -418,7 +485,9 @@ static void fill(const sbp_placement *p, const nd_sbp *s, local *of)
 		double share = 1;
 		for (uint32_t k = 0; k < p->n; k++)
 			if (s->at[k].kind == SBP_PARTIAL) /* 1 - n(n-1)/2, 1, 2, .. sum to 1 */
-				share *= coordinate(p, d, k) ? coordinate(p, d, k) : 1 - (double)p->sizes[k] * ((double)p->sizes[k] - 1) / 2;
+				share *= coordinate(p, d, k)
+					? coordinate(p, d, k)
+					: 1 - (double)p->sizes[k] * ((double)p->sizes[k] - 1) / 2;
 		for (uint32_t r = 0; r < of[d].n[0]; r++)
 			for (uint32_t c = 0; c < of[d].n[1]; c++)
 				*at(&of[d], r, c) = share * global_at(begin[0] + r, begin[1] + c);
@@ -434,7 +503,8 @@ static bool together(const sbp_placement *p, uint32_t a, uint32_t b, const boxin
 	return true;
 }
 
-static void copy_block(local *to, uint32_t r0, uint32_t c0, local *from, uint32_t fr, uint32_t fc, uint32_t rows, uint32_t columns, bool sum)
+static void copy_block(local *to, uint32_t r0, uint32_t c0, local *from, uint32_t fr, uint32_t fc,
+	uint32_t rows, uint32_t columns, bool sum)
 {
 	for (uint32_t r = 0; r < rows; r++)
 		for (uint32_t c = 0; c < columns; c++) {
@@ -470,13 +540,15 @@ static void carry_out(const sbp_placement *p, const boxing_step *s, local *of)
 			memcpy(l->n, part, sizeof part);
 			for (uint32_t i = 0; i < size; i++)
 				if (s->kind == BOXING_REDUCE_SCATTER || i == me)
-					copy_block(l, 0, 0, &old[members[i]], s->to == 0 ? me * part[0] : 0, s->to == 1 ? me * part[1] : 0, part[0], part[1], true);
+					copy_block(l, 0, 0, &old[members[i]], s->to == 0 ? me * part[0] : 0,
+						s->to == 1 ? me * part[1] : 0, part[0], part[1], true);
 			break;
 		}
 		case BOXING_ALL_GATHER:
 			l->n[s->from] *= size;
 			for (uint32_t i = 0; i < size; i++)
-				copy_block(l, s->from == 0 ? i * rows : 0, s->from == 1 ? i * columns : 0, &old[members[i]], 0, 0, rows, columns, false);
+				copy_block(l, s->from == 0 ? i * rows : 0, s->from == 1 ? i * columns : 0,
+					&old[members[i]], 0, 0, rows, columns, false);
 			break;
 		case BOXING_ALL_TO_ALL: {
 			uint32_t part[2] = {rows, columns};
@@ -484,13 +556,15 @@ static void carry_out(const sbp_placement *p, const boxing_step *s, local *of)
 			l->n[s->from] *= size;
 			l->n[s->to] /= size;
 			for (uint32_t i = 0; i < size; i++)
-				copy_block(l, s->from == 0 ? i * part[0] : 0, s->from == 1 ? i * part[1] : 0, &old[members[i]], s->to == 0 ? me * part[0] : 0,
-				           s->to == 1 ? me * part[1] : 0, part[0], part[1], false);
+				copy_block(l, s->from == 0 ? i * part[0] : 0, s->from == 1 ? i * part[1] : 0,
+					&old[members[i]], s->to == 0 ? me * part[0] : 0, s->to == 1 ? me * part[1] : 0,
+					part[0], part[1], false);
 			break;
 		}
 		case BOXING_PAD:
 			l->n[s->from] *= size;
-			copy_block(l, s->from == 0 ? me * rows : 0, s->from == 1 ? me * columns : 0, &old[d], 0, 0, rows, columns, false);
+			copy_block(l, s->from == 0 ? me * rows : 0, s->from == 1 ? me * columns : 0, &old[d], 0,
+				0, rows, columns, false);
 			break;
 		case BOXING_ZERO:
 			if (me == 0)
@@ -501,7 +575,8 @@ static void carry_out(const sbp_placement *p, const boxing_step *s, local *of)
 	}
 }
 
-/* Devices that differ only where the words say partial add up to the part that the words leave them. */
+/* Devices that differ only where the words say partial add up to the part that the words leave
+ * them. */
 static bool is_right(const sbp_placement *p, const nd_sbp *s, local *of)
 {
 	for (uint32_t d = 0; d < n_devices(p); d++) {
@@ -515,7 +590,9 @@ static bool is_right(const sbp_placement *p, const nd_sbp *s, local *of)
 				for (uint32_t e = 0; e < n_devices(p); e++) {
 					bool same = true;
 					for (uint32_t k = 0; k < p->n; k++)
-						same = same && (s->at[k].kind == SBP_PARTIAL || coordinate(p, d, k) == coordinate(p, e, k));
+						same = same &&
+							(s->at[k].kind == SBP_PARTIAL ||
+								coordinate(p, d, k) == coordinate(p, e, k));
 					sum += same ? *at(&of[e], r, c) : 0;
 				}
 				if (sum != global_at(begin[0] + r, begin[1] + c))
@@ -527,7 +604,8 @@ static bool is_right(const sbp_placement *p, const nd_sbp *s, local *of)
 
 static nd_sbp nth(uint32_t i, uint32_t n)
 {
-	static const sbp words[] = {{SBP_BROADCAST, 0}, {SBP_PARTIAL, 0}, {SBP_SPLIT, 0}, {SBP_SPLIT, 1}};
+	static const sbp words[] = {
+		{SBP_BROADCAST, 0}, {SBP_PARTIAL, 0}, {SBP_SPLIT, 0}, {SBP_SPLIT, 1}};
 	nd_sbp s = {0};
 	for (uint32_t k = 0; k < n; k++, i /= 4)
 		s.at[k] = words[i % 4];
@@ -536,7 +614,8 @@ static nd_sbp nth(uint32_t i, uint32_t n)
 
 START_TEST(every_boxing)
 {
-	static const sbp_placement placements[] = {{.n = 1, .sizes = {4}}, {.n = 2, .sizes = {2, 3}}, {.n = 3, .sizes = {3, 2, 2}}};
+	static const sbp_placement placements[] = {
+		{.n = 1, .sizes = {4}}, {.n = 2, .sizes = {2, 3}}, {.n = 3, .sizes = {3, 2, 2}}};
 	static local of[MAX_DEVICES_HERE];
 	uint32_t pairs = 0, most = 0;
 	for (size_t i = 0; i < COUNT_OF(placements); i++) {

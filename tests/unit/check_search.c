@@ -1,13 +1,16 @@
-/* The search against exhaustive enumeration on small programs, and its promises: never worse than a baseline, equal
- * answers for any number of threads, exact undo, pins, forbids, schedules, budgets. */
+/* The search against exhaustive enumeration on small programs, and its promises: never worse than a
+ * baseline, equal answers for any number of threads, exact undo, pins, forbids, schedules, budgets.
+ */
 #include "tests/unit/search_fixture.h"
 #include "tests/unit/run_suite.h"
 
 /* Prime sizes: nothing divides. */
 static const char *const indivisible =
 	"module @m {\n"
-	"  func.func public @main(%arg0: tensor<7x13xf32>, %arg1: tensor<13x11xf32>) -> tensor<7x11xf32> {\n"
-	"    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<7x13xf32>, tensor<13x11xf32>) -> tensor<7x11xf32>\n"
+	"  func.func public @main(%arg0: tensor<7x13xf32>, %arg1: tensor<13x11xf32>) -> "
+	"tensor<7x11xf32> {\n"
+	"    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : "
+	"(tensor<7x13xf32>, tensor<13x11xf32>) -> tensor<7x11xf32>\n"
 	"    return %0 : tensor<7x11xf32>\n"
 	"  }\n"
 	"}\n";
@@ -84,10 +87,15 @@ static void reaches_optimum(const char *mesh_text, int64_t memory, objective goa
 	exhaustive x = enumerate(&f, 4);
 	ck_assert_uint_gt(x.states, 20);
 	expect_run(&f, &r);
-	ck_assert_msg(!score_less(x.best, (score){r.fits, goal == OBJECTIVE_MEMORY || !r.fits ? r.cost.peak_bytes : r.cost.runtime_ns,
-						goal == OBJECTIVE_MEMORY || !r.fits ? r.cost.runtime_ns : r.cost.peak_bytes}),
-		      "%s: exhaustive search of %u states finds %lld ns and %lld bytes, the tree search %lld ns and %lld bytes", mesh_text, x.states,
-		      (long long)x.best_cost.runtime_ns, (long long)x.best_cost.peak_bytes, (long long)r.cost.runtime_ns, (long long)r.cost.peak_bytes);
+	ck_assert_msg(
+		!score_less(x.best,
+			(score){r.fits,
+				goal == OBJECTIVE_MEMORY || !r.fits ? r.cost.peak_bytes : r.cost.runtime_ns,
+				goal == OBJECTIVE_MEMORY || !r.fits ? r.cost.runtime_ns : r.cost.peak_bytes}),
+		"%s: exhaustive search of %u states finds %lld ns and %lld bytes, the tree search %lld ns "
+		"and %lld bytes",
+		mesh_text, x.states, (long long)x.best_cost.runtime_ns, (long long)x.best_cost.peak_bytes,
+		(long long)r.cost.runtime_ns, (long long)r.cost.peak_bytes);
 	search_result_release(&r);
 	teardown(&f);
 }
@@ -152,8 +160,9 @@ START_TEST(never_worse_than_baselines)
 		expect_run(&f, &r);
 		ck_assert_uint_ge(r.baselines.n, 4);
 		for (uint32_t b = 0; b < r.baselines.n; b++)
-			ck_assert_msg(!r.baselines.p[b].fits || (r.fits && r.cost.runtime_ns <= r.baselines.p[b].cost.runtime_ns), "%s is better on %s",
-				      r.baselines.p[b].name.p, meshes[i]);
+			ck_assert_msg(!r.baselines.p[b].fits ||
+					(r.fits && r.cost.runtime_ns <= r.baselines.p[b].cost.runtime_ns),
+				"%s is better on %s", r.baselines.p[b].name.p, meshes[i]);
 		search_result_release(&r);
 		teardown(&f);
 	}
@@ -235,7 +244,8 @@ START_TEST(roles_and_pairs)
 }
 END_TEST
 
-/* What the evaluator expects of a replay is what a replay on the annotated module finds, inner constraints included. */
+/* What the evaluator expects of a replay is what a replay on the annotated module finds, inner
+ * constraints included. */
 START_TEST(expected_replays_are_replays)
 {
 	fixture f;
@@ -282,29 +292,40 @@ START_TEST(expected_replays_are_replays)
 }
 END_TEST
 
-/* A decoding step: only the cache is carried. What lies along the tokens' batch is data, the cache too; weights are
- * parameters though no step updates them, and so is a table of positions; a random key is neither. */
+/* A decoding step: only the cache is carried. What lies along the tokens' batch is data, the cache
+ * too; weights are parameters though no step updates them, and so is a table of positions; a random
+ * key is neither. */
 static const char *const decoding =
 	"module @m {\n"
-	"  func.func public @main(%tokens: tensor<8x4xi32>, %embed: tensor<64x16xf32>, %positions: tensor<4x16xf32>, %w: tensor<16x32xf32>, %key: tensor<2xui32>,\n"
-	"      %cache: tensor<3x8x32xf32> {tf.aliasing_output = 0 : i32}) -> (tensor<3x8x32xf32>, tensor<2xui32>) {\n"
-	"    %0 = \"stablehlo.gather\"(%embed, %tokens) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], "
-	"index_vector_dim = 2>, slice_sizes = array<i64: 1, 16>}> : (tensor<64x16xf32>, tensor<8x4xi32>) -> tensor<8x4x16xf32>\n"
-	"    %1 = stablehlo.broadcast_in_dim %positions, dims = [1, 2] : (tensor<4x16xf32>) -> tensor<8x4x16xf32>\n"
+	"  func.func public @main(%tokens: tensor<8x4xi32>, %embed: tensor<64x16xf32>, %positions: "
+	"tensor<4x16xf32>, %w: tensor<16x32xf32>, %key: tensor<2xui32>,\n"
+	"      %cache: tensor<3x8x32xf32> {tf.aliasing_output = 0 : i32}) -> (tensor<3x8x32xf32>, "
+	"tensor<2xui32>) {\n"
+	"    %0 = \"stablehlo.gather\"(%embed, %tokens) <{dimension_numbers = "
+	"#stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], "
+	"index_vector_dim = 2>, slice_sizes = array<i64: 1, 16>}> : (tensor<64x16xf32>, "
+	"tensor<8x4xi32>) -> tensor<8x4x16xf32>\n"
+	"    %1 = stablehlo.broadcast_in_dim %positions, dims = [1, 2] : (tensor<4x16xf32>) -> "
+	"tensor<8x4x16xf32>\n"
 	"    %2 = stablehlo.add %0, %1 : tensor<8x4x16xf32>\n"
-	"    %3 = stablehlo.dot_general %2, %w, contracting_dims = [2] x [0] : (tensor<8x4x16xf32>, tensor<16x32xf32>) -> tensor<8x4x32xf32>\n"
-	"    %4 = stablehlo.transpose %3, dims = [1, 0, 2] : (tensor<8x4x32xf32>) -> tensor<4x8x32xf32>\n"
+	"    %3 = stablehlo.dot_general %2, %w, contracting_dims = [2] x [0] : (tensor<8x4x16xf32>, "
+	"tensor<16x32xf32>) -> tensor<8x4x32xf32>\n"
+	"    %4 = stablehlo.transpose %3, dims = [1, 0, 2] : (tensor<8x4x32xf32>) -> "
+	"tensor<4x8x32xf32>\n"
 	"    %5 = stablehlo.slice %4 [0:3, 0:8, 0:32] : (tensor<4x8x32xf32>) -> tensor<3x8x32xf32>\n"
 	"    %6 = stablehlo.add %5, %cache : tensor<3x8x32xf32>\n"
-	"    %7 = stablehlo.dot_general %6, %w, contracting_dims = [2] x [1] : (tensor<3x8x32xf32>, tensor<16x32xf32>) -> tensor<3x8x16xf32>\n"
-	"    %8 = stablehlo.dot_general %7, %w, contracting_dims = [2] x [0] : (tensor<3x8x16xf32>, tensor<16x32xf32>) -> tensor<3x8x32xf32>\n"
+	"    %7 = stablehlo.dot_general %6, %w, contracting_dims = [2] x [1] : (tensor<3x8x32xf32>, "
+	"tensor<16x32xf32>) -> tensor<3x8x16xf32>\n"
+	"    %8 = stablehlo.dot_general %7, %w, contracting_dims = [2] x [0] : (tensor<3x8x16xf32>, "
+	"tensor<16x32xf32>) -> tensor<3x8x32xf32>\n"
 	"    return %8, %key : tensor<3x8x32xf32>, tensor<2xui32>\n"
 	"  }\n"
 	"}\n";
 
 START_TEST(roles_by_dims)
 {
-	static const role want[] = {ROLE_DATA, ROLE_PARAMETER, ROLE_PARAMETER, ROLE_PARAMETER, ROLE_OTHER, ROLE_DATA};
+	static const role want[] = {
+		ROLE_DATA, ROLE_PARAMETER, ROLE_PARAMETER, ROLE_PARAMETER, ROLE_OTHER, ROLE_DATA};
 	static const uint32_t batch[] = {0, ID_NONE, ID_NONE, ID_NONE, ID_NONE, 1};
 	fixture f;
 	diag d = {0};
@@ -313,14 +334,16 @@ START_TEST(roles_by_dims)
 	ck_assert_int_eq(problem_init(&pb, f.m, &f.o, &d), ST_OK);
 	for (uint32_t a = 0; a < COUNT_OF(want); a++) {
 		ck_assert_msg(pb.roles[a] == want[a], "argument %u is %s", a, role_name(pb.roles[a]));
-		ck_assert_msg(pb.batch_dim[a] == batch[a], "argument %u has batch dim %d", a, (int)pb.batch_dim[a]);
+		ck_assert_msg(
+			pb.batch_dim[a] == batch[a], "argument %u has batch dim %d", a, (int)pb.batch_dim[a]);
 	}
 	problem_release(&pb);
 	teardown(&f);
 }
 END_TEST
 
-/* A search without one of its parts is still a search: at least as good as the baselines, within its budget. */
+/* A search without one of its parts is still a search: at least as good as the baselines, within
+ * its budget. */
 START_TEST(parts_left_out)
 {
 	for (uint32_t part = 0; part < 7; part++) {
@@ -390,12 +413,15 @@ START_TEST(schedules)
 	search_result r;
 	diag d = {0};
 	setup(&f, mlp, "data=2,model=4");
-	f.o.schedule_json = "{\"tactics\":[{\"manual\":{\"arguments\":\"batch*\",\"dimension\":0,\"axis\":\"data\"}},{\"named\":\"zero3\",\"axis\":\"data\"}]}";
+	f.o.schedule_json = "{\"tactics\":[{\"manual\":{\"arguments\":\"batch*\",\"dimension\":0,"
+						"\"axis\":\"data\"}},{\"named\":\"zero3\",\"axis\":\"data\"}]}";
 	expect_run(&f, &r);
 	ck_assert_uint_ge(r.evaluations, 2);
 	search_result_release(&r);
 	static const char *const wrong[][2] = {
-		{"{\"tactics\":[{\"manual\":{\"arguments\":\"nothing*\",\"dimension\":0,\"axis\":\"data\"}}]}", "nothing*"},
+		{"{\"tactics\":[{\"manual\":{\"arguments\":\"nothing*\",\"dimension\":0,\"axis\":\"data\"}}"
+		 "]}",
+			"nothing*"},
 		{"{\"tactics\":[{\"named\":\"zero9\",\"axis\":\"data\"}]}", "zero9"},
 		{"{\"tactics\":[{\"named\":\"zero2\",\"axis\":\"rows\"}]}", "rows"},
 		{"{\"tactics\":[{\"auto\":{\"axis\":[\"data\"]}}]}", "axis"},
@@ -437,7 +463,8 @@ START_TEST(edges_of_the_problem)
 	expect_run(&f, &r);
 	search_result_release(&r);
 	teardown(&f);
-	/* interrupted before it began: the first baseline is the answer, and nothing else is waited for */
+	/* interrupted before it began: the first baseline is the answer, and nothing else is waited for
+	 */
 	atomic_int stop = 1;
 	setup(&f, mlp, "x=4");
 	f.o.stop = &stop;
@@ -464,12 +491,14 @@ START_TEST(strategy_round_trip)
 	f.o.evaluations = 300;
 	expect_run(&f, &r);
 	ck_assert_int_eq(document_write(f.m, &f.o, &r, &text, &d), ST_OK);
-	ck_assert_msg(strategy_read(f.m, text.p, text.n, &again, device_name, &limit, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(
+		strategy_read(f.m, text.p, text.n, &again, device_name, &limit, &d) == ST_OK, "%s", d.msg);
 	ck_assert_str_eq(device_name, "tpu-v5e");
 	for (uint32_t a = 0; a < again.n_args; a++)
 		ck_assert_uint_eq(again.args[a], r.best.args[a]);
 	ck_assert_int_eq(strategy_apply(f.m, &again, &annotated, &d), ST_OK);
-	ck_assert_int_eq(simulate_applied(annotated, &f.dev, APPLY_ANNOTATE, NULL, &c, NULL, &d), ST_OK);
+	ck_assert_int_eq(
+		simulate_applied(annotated, &f.dev, APPLY_ANNOTATE, NULL, &c, NULL, &d), ST_OK);
 	ck_assert_int_eq(c.runtime_ns, r.cost.runtime_ns);
 	ck_assert_int_eq(c.peak_bytes, r.cost.peak_bytes);
 	module_free(annotated);

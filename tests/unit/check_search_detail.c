@@ -15,16 +15,24 @@ static char *detail_of(const char *text)
 
 START_TEST(known_fields_are_kept)
 {
-	char *d = detail_of("{\"baselines\":[{\"name\":\"zero2\",\"runtime_ns\":5,\"peak_bytes\":6,\"fits\":true,\"other\":1}],"
-			    "\"tree\":[{\"what\":\"all plans\",\"evaluations\":9,\"done\":false},"
-			    "{\"what\":\"data: \\\"x\\\"\",\"parent\":0,\"evaluations\":-4,\"runtime_ns\":1e300,\"fits\":\"yes\"},7]}");
+	char *d = detail_of(
+		"{\"baselines\":[{\"name\":\"zero2\",\"runtime_ns\":5,\"peak_bytes\":6,\"fits\":true,"
+		"\"other\":1}],"
+		"\"tree\":[{\"what\":\"all plans\",\"evaluations\":9,\"done\":false},"
+		"{\"what\":\"data: "
+		"\\\"x\\\"\",\"parent\":0,\"evaluations\":-4,\"runtime_ns\":1e300,\"fits\":\"yes\"},7]}");
 	ck_assert_ptr_null(d); /* 7 has no parent, so it is a second root */
-	d = detail_of("{\"baselines\":[{\"name\":\"zero2\",\"runtime_ns\":5,\"peak_bytes\":6,\"fits\":true,\"other\":1}],"
-		      "\"tree\":[{\"what\":\"all plans\",\"evaluations\":9,\"done\":false},"
-		      "{\"what\":\"data: \\\"x\\\"\",\"parent\":0,\"evaluations\":-4,\"runtime_ns\":1e300,\"fits\":\"yes\"}]}");
-	ck_assert_str_eq(d, "\"baselines\":[{\"name\":\"zero2\",\"runtime_ns\":5,\"peak_bytes\":6,\"fits\":true}],"
-			    "\"tree\":[{\"what\":\"all plans\",\"evaluations\":9,\"done\":false},"
-			    "{\"what\":\"data: \\\"x\\\"\",\"parent\":0,\"evaluations\":0,\"runtime_ns\":0,\"fits\":false}]");
+	d = detail_of(
+		"{\"baselines\":[{\"name\":\"zero2\",\"runtime_ns\":5,\"peak_bytes\":6,\"fits\":true,"
+		"\"other\":1}],"
+		"\"tree\":[{\"what\":\"all plans\",\"evaluations\":9,\"done\":false},"
+		"{\"what\":\"data: "
+		"\\\"x\\\"\",\"parent\":0,\"evaluations\":-4,\"runtime_ns\":1e300,\"fits\":\"yes\"}]}");
+	ck_assert_str_eq(d,
+		"\"baselines\":[{\"name\":\"zero2\",\"runtime_ns\":5,\"peak_bytes\":6,\"fits\":true}],"
+		"\"tree\":[{\"what\":\"all plans\",\"evaluations\":9,\"done\":false},"
+		"{\"what\":\"data: "
+		"\\\"x\\\"\",\"parent\":0,\"evaluations\":0,\"runtime_ns\":0,\"fits\":false}]");
 	free(d);
 }
 END_TEST

@@ -10,7 +10,8 @@ static void setup(void)
 {
 	diag d = {0};
 	t = sharding_table_new();
-	ck_assert_int_eq(mesh_parse(t, STR("<[\"a\"=2, \"b\"=4, \"c\"=12]>"), STR("mesh"), &m, &d), ST_OK);
+	ck_assert_int_eq(
+		mesh_parse(t, STR("<[\"a\"=2, \"b\"=4, \"c\"=12]>"), STR("mesh"), &m, &d), ST_OK);
 	mesh_id other;
 	ck_assert_int_eq(mesh_parse(t, STR("<[], device_ids=[3]>"), STR("maximal"), &other, &d), ST_OK);
 }
@@ -39,7 +40,11 @@ static void refuse(const char *text, status code, uint32_t col, const char *word
 
 static type tensor(elem e, uint32_t rank, const int64_t *dims)
 {
-	type ty = {.kind = TYPE_TENSOR, .elem = (uint8_t)e, .rank = (uint8_t)rank, .dims = dims, .elements = 1};
+	type ty = {.kind = TYPE_TENSOR,
+		.elem = (uint8_t)e,
+		.rank = (uint8_t)rank,
+		.dims = dims,
+		.elements = 1};
 	for (uint32_t i = 0; i < rank; i++)
 		ty.elements = sat_mul(ty.elements, dims[i]);
 	return ty;
@@ -48,10 +53,19 @@ static type tensor(elem e, uint32_t rank, const int64_t *dims)
 START_TEST(text_and_back)
 {
 	static const char *const texts[] = {
-		"<@mesh, []>", "<@mesh, [{}]>", "<@mesh, [{?}]>", "<@mesh, [{\"a\"}, {\"b\", \"c\"}, {}]>", "<@mesh, [{\"a\", ?}p1, {}]>",
-		"<@mesh, [{\"a\"}p0, {?}p12]>", "<@mesh, [{\"c\":(2)3}, {\"c\":(1)2}]>", "<@mesh, [{\"c\":(6)2, \"c\":(1)2}]>",
-		"<@mesh, [{}], replicated={\"a\", \"c\":(1)2, \"c\":(6)2}>", "<@mesh, [{\"a\"}], replicated={\"b\"}, unreduced={\"c\"}>",
-		"<@maximal, []>", "<mesh<[\"x\"=2, \"y\"=2], device_ids=[0, 2, 1, 3]>, [{\"x\"}, {\"y\"}]>", "<mesh<[]>, [{}, {?}]>",
+		"<@mesh, []>",
+		"<@mesh, [{}]>",
+		"<@mesh, [{?}]>",
+		"<@mesh, [{\"a\"}, {\"b\", \"c\"}, {}]>",
+		"<@mesh, [{\"a\", ?}p1, {}]>",
+		"<@mesh, [{\"a\"}p0, {?}p12]>",
+		"<@mesh, [{\"c\":(2)3}, {\"c\":(1)2}]>",
+		"<@mesh, [{\"c\":(6)2, \"c\":(1)2}]>",
+		"<@mesh, [{}], replicated={\"a\", \"c\":(1)2, \"c\":(6)2}>",
+		"<@mesh, [{\"a\"}], replicated={\"b\"}, unreduced={\"c\"}>",
+		"<@maximal, []>",
+		"<mesh<[\"x\"=2, \"y\"=2], device_ids=[0, 2, 1, 3]>, [{\"x\"}, {\"y\"}]>",
+		"<mesh<[]>, [{}, {?}]>",
 	};
 	for (size_t i = 0; i < COUNT_OF(texts); i++) {
 		sharding_edit e, back;
@@ -74,9 +88,11 @@ START_TEST(other_spellings)
 	static const char *const pairs[][2] = {
 		{"< @mesh , [ { \"a\" , ? } , {} ] >", "<@mesh, [{\"a\", ?}, {}]>"},
 		{"<@\"mesh\", [{}]>", "<@mesh, [{}]>"},
-		{"<@mesh, [{}], unreduced={\"c\"}, replicated={\"a\"}>", "<@mesh, [{}], replicated={\"a\"}, unreduced={\"c\"}>"},
+		{"<@mesh, [{}], unreduced={\"c\"}, replicated={\"a\"}>",
+			"<@mesh, [{}], replicated={\"a\"}, unreduced={\"c\"}>"},
 		{"<@mesh, [{\"a\"} p1]>", "<@mesh, [{\"a\"}p1]>"},
-		{"<mesh<[\"a\"=2, \"b\"=4], device_ids=[0,1,2,3,4,5,6,7]>, [{\"a\"}]>", "<mesh<[\"a\"=2, \"b\"=4]>, [{\"a\"}]>"},
+		{"<mesh<[\"a\"=2, \"b\"=4], device_ids=[0,1,2,3,4,5,6,7]>, [{\"a\"}]>",
+			"<mesh<[\"a\"=2, \"b\"=4]>, [{\"a\"}]>"},
 	};
 	for (size_t i = 0; i < COUNT_OF(pairs); i++) {
 		sharding_edit x, y;
@@ -90,9 +106,20 @@ END_TEST
 START_TEST(different_shardings_have_different_ids)
 {
 	static const char *const texts[] = {
-		"<@mesh, []>", "<@mesh, [{}]>", "<@mesh, [{?}]>", "<@mesh, [{?}p0]>", "<@mesh, [{?}p1]>", "<@mesh, [{}, {}]>", "<@mesh, [{\"a\"}, {}]>",
-		"<@mesh, [{}, {\"a\"}]>", "<@mesh, [{\"a\", \"b\"}, {}]>", "<@mesh, [{\"b\", \"a\"}, {}]>", "<@mesh, [{\"a\"}, {\"b\"}]>",
-		"<@mesh, [{}], replicated={\"a\"}>", "<@mesh, [{}], unreduced={\"a\"}>", "<mesh<[\"a\"=2, \"b\"=4, \"c\"=12]>, [{}]>",
+		"<@mesh, []>",
+		"<@mesh, [{}]>",
+		"<@mesh, [{?}]>",
+		"<@mesh, [{?}p0]>",
+		"<@mesh, [{?}p1]>",
+		"<@mesh, [{}, {}]>",
+		"<@mesh, [{\"a\"}, {}]>",
+		"<@mesh, [{}, {\"a\"}]>",
+		"<@mesh, [{\"a\", \"b\"}, {}]>",
+		"<@mesh, [{\"b\", \"a\"}, {}]>",
+		"<@mesh, [{\"a\"}, {\"b\"}]>",
+		"<@mesh, [{}], replicated={\"a\"}>",
+		"<@mesh, [{}], unreduced={\"a\"}>",
+		"<mesh<[\"a\"=2, \"b\"=4, \"c\"=12]>, [{}]>",
 	};
 	sharding_id ids[COUNT_OF(texts)];
 	for (size_t i = 0; i < COUNT_OF(texts); i++) {
@@ -158,14 +185,19 @@ END_TEST
 START_TEST(rules)
 {
 	refuse("<@mesh, [{\"a\"}, {\"a\"}]>", ST_ERR_INVALID, 18, "duplicate axis ref: \"a\"");
-	refuse("<@mesh, [{\"a\"}], replicated={\"a\"}>", ST_ERR_INVALID, 30, "duplicate axis ref: \"a\"");
-	refuse("<@mesh, [{\"b\"}], unreduced={\"b\"}, replicated={\"a\"}>", ST_ERR_INVALID, 29, "duplicate axis ref: \"b\"");
+	refuse(
+		"<@mesh, [{\"a\"}], replicated={\"a\"}>", ST_ERR_INVALID, 30, "duplicate axis ref: \"a\"");
+	refuse("<@mesh, [{\"b\"}], unreduced={\"b\"}, replicated={\"a\"}>", ST_ERR_INVALID, 29,
+		"duplicate axis ref: \"b\"");
 	refuse("<@mesh, [{\"c\"}, {\"c\":(1)2}]>", ST_ERR_INVALID, 18, "both sub-axis and full-axis");
-	refuse("<@mesh, [{\"c\":(1)4}, {\"c\":(2)6}]>", ST_ERR_INVALID, 23, "overlapping sub-axes: \"c\":(1)4, \"c\":(2)6");
+	refuse("<@mesh, [{\"c\":(1)4}, {\"c\":(2)6}]>", ST_ERR_INVALID, 23,
+		"overlapping sub-axes: \"c\":(1)4, \"c\":(2)6");
 	refuse("<@mesh, [{\"c\":(1)2, \"c\":(2)2}]>", ST_ERR_INVALID, 21, "can be merged");
 	refuse("<@mesh, [{\"c\":(1)2}, {\"c\":(3)2}]>", ST_ERR_INVALID, 23, "cannot both divide");
-	refuse("<@mesh, [{}], replicated={\"b\", \"a\"}>", ST_ERR_INVALID, 32, "replicated axes are not ordered");
-	refuse("<@mesh, [{}], unreduced={\"c\":(2)2, \"c\":(1)2}>", ST_ERR_INVALID, 36, "unreduced axes are not ordered");
+	refuse("<@mesh, [{}], replicated={\"b\", \"a\"}>", ST_ERR_INVALID, 32,
+		"replicated axes are not ordered");
+	refuse("<@mesh, [{}], unreduced={\"c\":(2)2, \"c\":(1)2}>", ST_ERR_INVALID, 36,
+		"unreduced axes are not ordered");
 	refuse("<@mesh, [{}p1]>", ST_ERR_INVALID, 1, "dim 0 is empty and closed but has a priority");
 	refuse("<@maximal, [{}]>", ST_ERR_INVALID, 1, "maximal");
 	sharding_edit e;
@@ -220,9 +252,12 @@ START_TEST(local_sizes)
 	ck_assert_int_eq(sharding_dim_parts(s, 0), 8);
 	ck_assert_int_eq(sharding_dim_parts(s, 1), 3);
 	ck_assert_int_eq(sharding_dim_parts(s, 2), 1);
-	type a = tensor(ELEM_F32, 3, (int64_t[]){16, 9, 5}), b = tensor(ELEM_BF16, 3, (int64_t[]){17, 10, 5});
-	type c = tensor(ELEM_F32, 3, (int64_t[]){0, 10, 5}), pred = tensor(ELEM_I1, 3, (int64_t[]){16, 9, 5});
-	type packed = tensor(ELEM_I4, 3, (int64_t[]){8, 3, 5}), huge = tensor(ELEM_F64, 3, (int64_t[]){INT64_MAX, INT64_MAX, 8});
+	type a = tensor(ELEM_F32, 3, (int64_t[]){16, 9, 5}),
+		 b = tensor(ELEM_BF16, 3, (int64_t[]){17, 10, 5});
+	type c = tensor(ELEM_F32, 3, (int64_t[]){0, 10, 5}),
+		 pred = tensor(ELEM_I1, 3, (int64_t[]){16, 9, 5});
+	type packed = tensor(ELEM_I4, 3, (int64_t[]){8, 3, 5}),
+		 huge = tensor(ELEM_F64, 3, (int64_t[]){INT64_MAX, INT64_MAX, 8});
 	type scalar = tensor(ELEM_F32, 0, NULL), token = {.kind = TYPE_TOKEN};
 	ck_assert_int_eq(sharding_local_elements(t, id, &a), 2 * 3 * 5);
 	ck_assert_int_eq(sharding_local_bytes(t, id, &a), 2 * 3 * 5 * 4);

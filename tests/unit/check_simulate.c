@@ -1,4 +1,5 @@
-/* The whole of a simulate call: cost JSON, trace, memo tables, speed and allocation; and the path from annotated text. */
+/* The whole of a simulate call: cost JSON, trace, memo tables, speed and allocation; and the path
+ * from annotated text. */
 #include <time.h>
 #include <cjson/cJSON.h>
 #include <malloc.h>
@@ -10,8 +11,9 @@ START_TEST(test_json)
 	cost c = {.runtime_ns = 5, .peak_bytes = INT64_MAX, .flops_per_device = 1.5e15};
 	c.collectives[COLL_ALL_GATHER] = (collective_cost){1, 2, 3};
 	cJSON *j = cost_to_json(&c);
-	static const char *const keys[] = {"runtime_ns", "compute_ns", "communication_ns", "exposed_communication_ns", "peak_bytes", "argument_bytes",
-	                                   "output_bytes", "alias_bytes", "temporary_bytes", "flops_per_device"};
+	static const char *const keys[] = {"runtime_ns", "compute_ns", "communication_ns",
+		"exposed_communication_ns", "peak_bytes", "argument_bytes", "output_bytes", "alias_bytes",
+		"temporary_bytes", "flops_per_device"};
 	for (size_t i = 0; i < COUNT_OF(keys); i++)
 		ck_assert_msg(cJSON_IsNumber(cJSON_GetObjectItem(j, keys[i])), "%s", keys[i]);
 	ck_assert(cJSON_GetObjectItem(j, "peak_bytes")->valuedouble <= 9007199254740992.0);
@@ -57,14 +59,18 @@ START_TEST(test_trace)
 		if (!strcmp(ph, "i")) { /* what is live at the peak is what takes the memory of the peak */
 			double bytes = cJSON_GetObjectItem(args, "bytes")->valuedouble, sum = 0;
 			peaks++;
-			for (const cJSON *live = cJSON_GetObjectItem(args, "live")->child; live; live = live->next)
+			for (const cJSON *live = cJSON_GetObjectItem(args, "live")->child; live;
+				 live = live->next)
 				sum += cJSON_GetObjectItem(live, "bytes")->valuedouble;
-			ck_assert(sum == bytes && bytes == (double)c.temporary_bytes && bytes <= most); /* the counter knows of no on-chip memory */
-			ck_assert_int_eq(cJSON_GetArraySize(cJSON_GetObjectItem(args, "live")), cJSON_GetObjectItem(args, "values")->valueint);
+			ck_assert(sum == bytes && bytes == (double)c.temporary_bytes &&
+				bytes <= most); /* the counter knows of no on-chip memory */
+			ck_assert_int_eq(cJSON_GetArraySize(cJSON_GetObjectItem(args, "live")),
+				cJSON_GetObjectItem(args, "values")->valueint);
 		}
 		if (strcmp(ph, "X"))
 			continue;
-		double ts = cJSON_GetObjectItem(e, "ts")->valuedouble, dur = cJSON_GetObjectItem(e, "dur")->valuedouble;
+		double ts = cJSON_GetObjectItem(e, "ts")->valuedouble,
+			   dur = cJSON_GetObjectItem(e, "dur")->valuedouble;
 		ck_assert(dur >= 0 && ts >= 0);
 		end = ts + dur > end ? ts + dur : end;
 		int tid = cJSON_GetObjectItem(e, "tid")->valueint;
@@ -153,9 +159,12 @@ END_TEST
 static const char step[] =
 	"module @step {\n"
 	"sdy.mesh @mesh = <[\"data\"=4, \"model\"=2]>\n"
-	"func.func public @main(%x: tensor<64x512xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"data\"}, {}]>},\n"
-	"    %w: tensor<512x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"model\"}, {}]>, jax.buffer_donor = true}) -> (tensor<64x256xf32>) {\n"
-	"  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<64x512xf32>, tensor<512x256xf32>) -> tensor<64x256xf32>\n"
+	"func.func public @main(%x: tensor<64x512xf32> {sdy.sharding = #sdy.sharding<@mesh, "
+	"[{\"data\"}, {}]>},\n"
+	"    %w: tensor<512x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"model\"}, {}]>, "
+	"jax.buffer_donor = true}) -> (tensor<64x256xf32>) {\n"
+	"  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<64x512xf32>, "
+	"tensor<512x256xf32>) -> tensor<64x256xf32>\n"
 	"  return %0 : tensor<64x256xf32>\n"
 	"}\n}\n";
 
@@ -164,11 +173,13 @@ START_TEST(test_annotated_text)
 	module *m;
 	device dev;
 	diag d = {0};
-	ck_assert_msg(module_read(step, sizeof step - 1, "step.mlir", NULL, &m, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(
+		module_read(step, sizeof step - 1, "step.mlir", NULL, &m, &d) == ST_OK, "%s", d.msg);
 	ck_assert_int_eq(device_find("tpu-v5e", &dev, &d), ST_OK);
 	cost c, again;
 	evaluation ev;
-	ck_assert_msg(simulate_module(m, &dev, APPLY_ANNOTATE, NULL, &c, &ev, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(
+		simulate_module(m, &dev, APPLY_ANNOTATE, NULL, &c, &ev, &d) == ST_OK, "%s", d.msg);
 	/* x by data: 16 x 512; w by model: 256 x 256; result 16 x 256 */
 	ck_assert_int_eq(c.argument_bytes, 4 * (16 * 512 + 256 * 256));
 	ck_assert_int_eq(c.output_bytes, 4 * 16 * 256);
@@ -182,13 +193,15 @@ START_TEST(test_annotated_text)
 	const char *links[] = {"dcn", NULL};
 	ck_assert_int_eq(simulate_module(m, &dev, APPLY_ANNOTATE, links, &again, NULL, &d), ST_OK);
 	const char *wrong[] = {"nvlink", NULL};
-	ck_assert_int_eq(simulate_module(m, &dev, APPLY_ANNOTATE, wrong, &again, NULL, &d), ST_ERR_NOT_FOUND);
+	ck_assert_int_eq(
+		simulate_module(m, &dev, APPLY_ANNOTATE, wrong, &again, NULL, &d), ST_ERR_NOT_FOUND);
 	module_free(m);
 }
 END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_json, test_trace, test_no_allocation, test_speed, test_empty, test_annotated_text};
+	const TTest *tests[] = {
+		test_json, test_trace, test_no_allocation, test_speed, test_empty, test_annotated_text};
 	return run_tests(tests, COUNT_OF(tests), "simulate");
 }

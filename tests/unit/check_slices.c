@@ -12,8 +12,9 @@ static mesh_id mesh_of(const char *text)
 {
 	mesh_id m = ID_NONE;
 	diag d = {0};
-	ck_assert_msg((text[0] == '<' ? mesh_parse(t, str_of(text), STR("mesh"), &m, &d) : mesh_parse_flag(t, text, &m, &d)) == ST_OK, "%s: %s",
-	              text, d.msg);
+	ck_assert_msg((text[0] == '<' ? mesh_parse(t, str_of(text), STR("mesh"), &m, &d)
+								  : mesh_parse_flag(t, text, &m, &d)) == ST_OK,
+		"%s: %s", text, d.msg);
 	return m;
 }
 
@@ -21,12 +22,14 @@ static void make(layout *l, const char *mesh, const char *json, const int64_t *s
 {
 	sharding_edit e;
 	diag d = {0};
-	ck_assert_msg(sharding_from_json_text(t, mesh_of(mesh), str_of(json), rank, &e, &d) == ST_OK, "%s: %s", json, d.msg);
+	ck_assert_msg(sharding_from_json_text(t, mesh_of(mesh), str_of(json), rank, &e, &d) == ST_OK,
+		"%s: %s", json, d.msg);
 	ck_assert_msg(layout_init(l, t, &e, shape, rank, &d) == ST_OK, "%s", d.msg);
 }
 
 /* "number begin:end,begin:end;" per device, in the order of devices */
-static void expect(const char *mesh, const char *json, const int64_t *shape, uint32_t rank, const char *want)
+static void expect(
+	const char *mesh, const char *json, const int64_t *shape, uint32_t rank, const char *want)
 {
 	layout l;
 	strbuf got;
@@ -37,7 +40,8 @@ static void expect(const char *mesh, const char *json, const int64_t *shape, uin
 		layout_ranges(&l, layout_position_of(&l, i), r);
 		strbuf_printf(&got, "%lld", (long long)layout_slice_number(&l, layout_position_of(&l, i)));
 		for (uint32_t d = 0; d < rank; d++)
-			strbuf_printf(&got, "%c%lld:%lld", d ? ',' : ' ', (long long)r[d].begin, (long long)r[d].end);
+			strbuf_printf(
+				&got, "%c%lld:%lld", d ? ',' : ' ', (long long)r[d].begin, (long long)r[d].end);
 		strbuf_putc(&got, ';');
 	}
 	ck_assert_str_eq(got.p, want);
@@ -51,40 +55,46 @@ static void expect(const char *mesh, const char *json, const int64_t *shape, uin
 START_TEST(mindspore_examples)
 {
 	expect("axis_0=2,axis_1=4", "[[\"axis_0\"],[\"axis_1\"]]", SHAPE(2, 4),
-	       "0 0:1,0:1;1 0:1,1:2;2 0:1,2:3;3 0:1,3:4;4 1:2,0:1;5 1:2,1:2;6 1:2,2:3;7 1:2,3:4;");
+		"0 0:1,0:1;1 0:1,1:2;2 0:1,2:3;3 0:1,3:4;4 1:2,0:1;5 1:2,1:2;6 1:2,2:3;7 1:2,3:4;");
 	expect("axis_0=2,axis_1=2,axis_2=2", "[[\"axis_2\"],[\"axis_0\"]]", SHAPE(4, 4),
-	       "0 0:2,0:2;2 2:4,0:2;0 0:2,0:2;2 2:4,0:2;1 0:2,2:4;3 2:4,2:4;1 0:2,2:4;3 2:4,2:4;");
+		"0 0:2,0:2;2 2:4,0:2;0 0:2,0:2;2 2:4,0:2;1 0:2,2:4;3 2:4,2:4;1 0:2,2:4;3 2:4,2:4;");
 	expect("axis_0=2,axis_1=4", "[[\"axis_1\"],[\"axis_0\"]]", SHAPE(4, 4),
-	       "0 0:1,0:2;2 1:2,0:2;4 2:3,0:2;6 3:4,0:2;1 0:1,2:4;3 1:2,2:4;5 2:3,2:4;7 3:4,2:4;");
+		"0 0:1,0:2;2 1:2,0:2;4 2:3,0:2;6 3:4,0:2;1 0:1,2:4;3 1:2,2:4;5 2:3,2:4;7 3:4,2:4;");
 	expect("axis_0=4,axis_1=2", "[[\"axis_1\"],[]]", SHAPE(4, 4),
-	       "0 0:2,0:4;1 2:4,0:4;0 0:2,0:4;1 2:4,0:4;0 0:2,0:4;1 2:4,0:4;0 0:2,0:4;1 2:4,0:4;");
+		"0 0:2,0:4;1 2:4,0:4;0 0:2,0:4;1 2:4,0:4;0 0:2,0:4;1 2:4,0:4;0 0:2,0:4;1 2:4,0:4;");
 	expect("axis_0=2,axis_1=1,axis_2=4", "[[\"axis_0\"],[\"axis_2\"]]", SHAPE(4, 4),
-	       "0 0:2,0:1;1 0:2,1:2;2 0:2,2:3;3 0:2,3:4;4 2:4,0:1;5 2:4,1:2;6 2:4,2:3;7 2:4,3:4;");
+		"0 0:2,0:1;1 0:2,1:2;2 0:2,2:3;3 0:2,3:4;4 2:4,0:1;5 2:4,1:2;6 2:4,2:3;7 2:4,3:4;");
 	expect("axis_0=2,axis_1=2,axis_2=2", "[[],[\"axis_1\"]]", SHAPE(4, 4),
-	       "0 0:4,0:2;0 0:4,0:2;1 0:4,2:4;1 0:4,2:4;0 0:4,0:2;0 0:4,0:2;1 0:4,2:4;1 0:4,2:4;");
+		"0 0:4,0:2;0 0:4,0:2;1 0:4,2:4;1 0:4,2:4;0 0:4,0:2;0 0:4,0:2;1 0:4,2:4;1 0:4,2:4;");
 	expect("axis_0=2,axis_1=2,axis_2=2", "[[\"axis_1\"],[\"axis_0\"],[\"axis_2\"]]", SHAPE(2, 2, 4),
-	       "0 0:1,0:1,0:2;1 0:1,0:1,2:4;4 1:2,0:1,0:2;5 1:2,0:1,2:4;2 0:1,1:2,0:2;3 0:1,1:2,2:4;6 1:2,1:2,0:2;7 1:2,1:2,2:4;");
+		"0 0:1,0:1,0:2;1 0:1,0:1,2:4;4 1:2,0:1,0:2;5 1:2,0:1,2:4;2 0:1,1:2,0:2;3 0:1,1:2,2:4;6 "
+		"1:2,1:2,0:2;7 1:2,1:2,2:4;");
 	expect("axis_0=2,axis_1=2,axis_2=2", "[[\"axis_1\"],[\"axis_2\"],[\"axis_0\"]]", SHAPE(2, 2, 4),
-	       "0 0:1,0:1,0:2;2 0:1,1:2,0:2;4 1:2,0:1,0:2;6 1:2,1:2,0:2;1 0:1,0:1,2:4;3 0:1,1:2,2:4;5 1:2,0:1,2:4;7 1:2,1:2,2:4;");
+		"0 0:1,0:1,0:2;2 0:1,1:2,0:2;4 1:2,0:1,0:2;6 1:2,1:2,0:2;1 0:1,0:1,2:4;3 0:1,1:2,2:4;5 "
+		"1:2,0:1,2:4;7 1:2,1:2,2:4;");
 	expect("axis_0=2,axis_1=2,axis_2=2", "[[],[\"axis_0\"],[]]", SHAPE(2, 2, 4),
-	       "0 0:2,0:1,0:4;0 0:2,0:1,0:4;0 0:2,0:1,0:4;0 0:2,0:1,0:4;1 0:2,1:2,0:4;1 0:2,1:2,0:4;1 0:2,1:2,0:4;1 0:2,1:2,0:4;");
-	expect("axis_0=2,axis_1=2,axis_2=2,axis_3=2", "[[],[\"axis_2\"],[\"axis_1\"],[]]", SHAPE(2, 2, 2, 2),
-	       "0 0:2,0:1,0:1,0:2;0 0:2,0:1,0:1,0:2;2 0:2,1:2,0:1,0:2;2 0:2,1:2,0:1,0:2;"
-	       "1 0:2,0:1,1:2,0:2;1 0:2,0:1,1:2,0:2;3 0:2,1:2,1:2,0:2;3 0:2,1:2,1:2,0:2;"
-	       "0 0:2,0:1,0:1,0:2;0 0:2,0:1,0:1,0:2;2 0:2,1:2,0:1,0:2;2 0:2,1:2,0:1,0:2;"
-	       "1 0:2,0:1,1:2,0:2;1 0:2,0:1,1:2,0:2;3 0:2,1:2,1:2,0:2;3 0:2,1:2,1:2,0:2;");
+		"0 0:2,0:1,0:4;0 0:2,0:1,0:4;0 0:2,0:1,0:4;0 0:2,0:1,0:4;1 0:2,1:2,0:4;1 0:2,1:2,0:4;1 "
+		"0:2,1:2,0:4;1 0:2,1:2,0:4;");
+	expect("axis_0=2,axis_1=2,axis_2=2,axis_3=2", "[[],[\"axis_2\"],[\"axis_1\"],[]]",
+		SHAPE(2, 2, 2, 2),
+		"0 0:2,0:1,0:1,0:2;0 0:2,0:1,0:1,0:2;2 0:2,1:2,0:1,0:2;2 0:2,1:2,0:1,0:2;"
+		"1 0:2,0:1,1:2,0:2;1 0:2,0:1,1:2,0:2;3 0:2,1:2,1:2,0:2;3 0:2,1:2,1:2,0:2;"
+		"0 0:2,0:1,0:1,0:2;0 0:2,0:1,0:1,0:2;2 0:2,1:2,0:1,0:2;2 0:2,1:2,0:1,0:2;"
+		"1 0:2,0:1,1:2,0:2;1 0:2,0:1,1:2,0:2;3 0:2,1:2,1:2,0:2;3 0:2,1:2,1:2,0:2;");
 }
 END_TEST
 
 START_TEST(sizes_that_do_not_divide)
 {
 	expect("a=4", "[[\"a\"]]", SHAPE(7), "0 0:2;1 2:4;2 4:6;3 6:7;");
-	expect("a=4", "[[\"a\"]]", SHAPE(5), "0 0:2;1 2:4;2 4:5;3 5:5;"); /* the last holds padding only */
+	expect(
+		"a=4", "[[\"a\"]]", SHAPE(5), "0 0:2;1 2:4;2 4:5;3 5:5;"); /* the last holds padding only */
 	expect("a=4", "[[\"a\"]]", SHAPE(1), "0 0:1;1 1:1;2 1:1;3 1:1;");
 	expect("a=4", "[[\"a\"]]", SHAPE(0), "0 0:0;1 0:0;2 0:0;3 0:0;");
 	expect("a=4", "[[\"a\"]]", SHAPE(INT64_MAX),
-	       "0 0:2305843009213693952;1 2305843009213693952:4611686018427387904;2 4611686018427387904:6917529027641081856;"
-	       "3 6917529027641081856:9223372036854775807;");
+		"0 0:2305843009213693952;1 2305843009213693952:4611686018427387904;2 "
+		"4611686018427387904:6917529027641081856;"
+		"3 6917529027641081856:9223372036854775807;");
 	expect("a=2,b=2", "[[\"b\",\"a\"]]", SHAPE(10), "0 0:3;2 6:9;1 3:6;3 9:10;");
 }
 END_TEST
@@ -95,14 +105,16 @@ START_TEST(sub_axes)
 	expect("a=8", "[[\"a:(2)2\"]]", SHAPE(4), "0 0:2;0 0:2;1 2:4;1 2:4;0 0:2;0 0:2;1 2:4;1 2:4;");
 	/* 6 = 2 x 3: minor part first */
 	expect("a=6", "[[\"a:(2)3\",\"a:(1)2\"]]", SHAPE(6), "0 0:1;2 2:3;4 4:5;1 1:2;3 3:4;5 5:6;");
-	expect("a=6", "[[\"a:(1)2\"],[\"a:(2)3\"]]", SHAPE(2, 3), "0 0:1,0:1;1 0:1,1:2;2 0:1,2:3;3 1:2,0:1;4 1:2,1:2;5 1:2,2:3;");
+	expect("a=6", "[[\"a:(1)2\"],[\"a:(2)3\"]]", SHAPE(2, 3),
+		"0 0:1,0:1;1 0:1,1:2;2 0:1,2:3;3 1:2,0:1;4 1:2,1:2;5 1:2,2:3;");
 }
 END_TEST
 
 START_TEST(device_order)
 {
 	layout l;
-	expect("<[\"a\"=2, \"b\"=2], device_ids=[0, 2, 3, 1]>", "[[\"a\",\"b\"]]", SHAPE(4), "0 0:1;3 3:4;1 1:2;2 2:3;");
+	expect("<[\"a\"=2, \"b\"=2], device_ids=[0, 2, 3, 1]>", "[[\"a\",\"b\"]]", SHAPE(4),
+		"0 0:1;3 3:4;1 1:2;2 2:3;");
 	make(&l, "<[\"a\"=2, \"b\"=2], device_ids=[0, 2, 3, 1]>", "[[\"a\",\"b\"]]", SHAPE(4));
 	for (int64_t p = 0; p < 4; p++)
 		ck_assert_int_eq(layout_position_of(&l, layout_device_at(&l, p)), p);
@@ -173,14 +185,18 @@ START_TEST(tables_and_json)
 	make(&l, "data=2,model=2", "[[\"data\"],[\"model\"]]", SHAPE(8, 16));
 	layout_json(&l, 0, 2, &b);
 	layout_json(&l, 2, 100, &b);
-	ck_assert_str_eq(b.p, "\n{\"device\":0,\"slice\":0,\"ranges\":[[0,4],[0,8]]},\n{\"device\":1,\"slice\":1,\"ranges\":[[0,4],[8,16]]},"
-	                      "\n{\"device\":2,\"slice\":2,\"ranges\":[[4,8],[0,8]]},\n{\"device\":3,\"slice\":3,\"ranges\":[[4,8],[8,16]]}");
+	ck_assert_str_eq(b.p,
+		"\n{\"device\":0,\"slice\":0,\"ranges\":[[0,4],[0,8]]},\n{\"device\":1,\"slice\":1,"
+		"\"ranges\":[[0,4],[8,16]]},"
+		"\n{\"device\":2,\"slice\":2,\"ranges\":[[4,8],[0,8]]},\n{\"device\":3,\"slice\":3,"
+		"\"ranges\":[[4,8],[8,16]]}");
 	strbuf_clear(&b);
 	layout_table(&l, 0, 1, &b);
 	layout_table(&l, 3, 1, &b);
-	ck_assert_str_eq(b.p, "device    position  shard  slice  ranges\n"
-	                      "0         (0,0)     (0,0)  0      [0:4, 0:8]\n"
-	                      "3         (1,1)     (1,1)  3      [4:8, 8:16]\n");
+	ck_assert_str_eq(b.p,
+		"device    position  shard  slice  ranges\n"
+		"0         (0,0)     (0,0)  0      [0:4, 0:8]\n"
+		"3         (1,1)     (1,1)  3      [4:8, 8:16]\n");
 	layout_release(&l);
 	strbuf_release(&b);
 }
@@ -216,7 +232,8 @@ START_TEST(colours)
 }
 END_TEST
 
-static void picture(const char *mesh, const char *json, const int64_t *shape, uint32_t rank, uint32_t blocks, const char *words)
+static void picture(const char *mesh, const char *json, const int64_t *shape, uint32_t rank,
+	uint32_t blocks, const char *words)
 {
 	layout l;
 	strbuf b;
@@ -237,9 +254,12 @@ START_TEST(pictures)
 	picture("a=16", "[[]]", SHAPE(8), 1, ">devices 0-15<");
 	picture("a=2", "[]", NULL, 0, 1, "scalar");
 	picture("a=2,b=2,c=2", "[[\"a\"],[],[\"b\"],[\"c\"]]", SHAPE(2, 3, 4, 4), 8, ">dim 3 (c) 2:4<");
-	picture("data=2,model=4", "[[\"data\"],[\"model\"]]", SHAPE(8, 16), 8, ">dim 0 (data) downwards, dim 1 (model) to the right<");
+	picture("data=2,model=4", "[[\"data\"],[\"model\"]]", SHAPE(8, 16), 8,
+		">dim 0 (data) downwards, dim 1 (model) to the right<");
 	picture("a=8,b=16", "[[\"b\"],[]]", SHAPE(16, 16), 16, ">devices 3, 19, .., 115<");
-	picture("<[\"a\"=2, \"b\"=9], device_ids=[0, 2, 4, 7, 9, 11, 14, 15, 17, 1, 3, 5, 6, 8, 10, 12, 13, 16]>", "[[\"a\"]]", SHAPE(4), 2, ".. (9 devices)<");
+	picture("<[\"a\"=2, \"b\"=9], device_ids=[0, 2, 4, 7, 9, 11, 14, 15, 17, 1, 3, 5, 6, 8, 10, "
+			"12, 13, 16]>",
+		"[[\"a\"]]", SHAPE(4), 2, ".. (9 devices)<");
 	layout l;
 	strbuf b;
 	diag d = {0};

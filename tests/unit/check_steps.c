@@ -1,4 +1,5 @@
-/* MindSpore's two methods on all examples of its document: the visual one, step by step, and the list one's slice numbers. */
+/* MindSpore's two methods on all examples of its document: the visual one, step by step, and the
+ * list one's slice numbers. */
 #include "layout/layout.h"
 #include "tests/golden/layout_examples.h"
 #include "tests/unit/run_suite.h"
@@ -21,8 +22,12 @@ static void make(const char *shape_text, const char *text)
 		shape[rank++] = strtoll(p, &p, 10);
 	t = sharding_table_new();
 	ck_assert_msg(mindspore_mesh(t, str_of(text), &mesh, &d) == ST_OK, "%s: %s", text, d.msg);
-	ck_assert_msg(notation_parse(t, NOTATION_MINDSPORE, mesh, rank, str_of(text), &spec, &d) == ST_OK, "%s: %s", text, d.msg);
-	ck_assert_msg(layout_init_cut(&l, t, &spec, shape, rank, notation_cut(NOTATION_MINDSPORE), &d) == ST_OK, "%s: %s", text, d.msg);
+	ck_assert_msg(
+		notation_parse(t, NOTATION_MINDSPORE, mesh, rank, str_of(text), &spec, &d) == ST_OK,
+		"%s: %s", text, d.msg);
+	ck_assert_msg(
+		layout_init_cut(&l, t, &spec, shape, rank, notation_cut(NOTATION_MINDSPORE), &d) == ST_OK,
+		"%s: %s", text, d.msg);
 	layout_steps_of(&l, &spec.e, &s);
 }
 
@@ -40,7 +45,8 @@ static void add_tuple(const int64_t *v, uint32_t n, strbuf *out)
 	strbuf_putc(out, ')');
 }
 
-/* Both methods: what the steps leave every rank is what the layout says, and what the document says. */
+/* Both methods: what the steps leave every rank is what the layout says, and what the document
+ * says. */
 START_TEST(examples)
 {
 	ck_assert_uint_eq(COUNT_OF(layout_examples), 10);
@@ -64,33 +70,49 @@ START_TEST(examples)
 			layout_ranges(&l, p, direct);
 			for (uint32_t d = 0; d < l.rank; d++) {
 				ck_assert(r[d].begin == direct[d].begin && r[d].end == direct[d].end);
-				strbuf_printf(&got, "%s%lld:%lld", d ? "," : "", (long long)r[d].begin, (long long)r[d].end);
+				strbuf_printf(
+					&got, "%s%lld:%lld", d ? "," : "", (long long)r[d].begin, (long long)r[d].end);
 			}
 			strbuf_puts(&got, "]\n");
 		}
-		ck_assert_msg(strcmp(got.p, layout_examples[i].rows) == 0, "%s:\n%s\n%s", layout_examples[i].name, got.p, layout_examples[i].rows);
+		ck_assert_msg(strcmp(got.p, layout_examples[i].rows) == 0, "%s:\n%s\n%s",
+			layout_examples[i].name, got.p, layout_examples[i].rows);
 		strbuf_release(&got);
 		drop();
 	}
 }
 END_TEST
 
-/* The table of the examples (seeds.md 2.4): cuts from left to right, copies from right to left, and who holds something in between. */
+/* The table of the examples (seeds.md 2.4): cuts from left to right, copies from right to left, and
+ * who holds something in between. */
 START_TEST(order)
 {
 	static const struct {
 		const char *name, *steps, *held;
 	} lines[] = {
 		{"1.x", "axis_0 cuts dimension 0 into 2; axis_1 cuts dimension 1 into 4", NULL},
-		{"2.x", "axis_2 cuts dimension 0 into 2; axis_0 cuts dimension 1 into 2; axis_1 copies 2 times", "0 1 4 5"},
+		{"2.x",
+			"axis_2 cuts dimension 0 into 2; axis_0 cuts dimension 1 into 2; axis_1 copies 2 times",
+			"0 1 4 5"},
 		{"3.1", "axis_1 cuts dimension 0 into 4; axis_0 cuts dimension 1 into 2", NULL},
 		{"3.2", "axis_1 cuts dimension 0 into 2; axis_0 copies 4 times", "0 1"},
 		{"3.3", "axis_0 cuts dimension 0 into 2; axis_2 cuts dimension 1 into 4", NULL},
-		{"3.4", "axis_1 cuts dimension 1 into 2; axis_2 copies 2 times; axis_0 copies 2 times", "0 2"},
-		{"3.5 (text)", "axis_1 cuts dimension 0 into 2; axis_0 cuts dimension 1 into 2; axis_2 cuts dimension 2 into 2", NULL},
-		{"3.5 (table row)", "axis_1 cuts dimension 0 into 2; axis_2 cuts dimension 1 into 2; axis_0 cuts dimension 2 into 2", NULL},
-		{"3.6", "axis_0 cuts dimension 1 into 2; axis_2 copies 2 times; axis_1 copies 2 times", "0 4"},
-		{"3.7", "axis_2 cuts dimension 1 into 2; axis_1 cuts dimension 2 into 2; axis_3 copies 2 times; axis_0 copies 2 times", "0 2 4 6"},
+		{"3.4", "axis_1 cuts dimension 1 into 2; axis_2 copies 2 times; axis_0 copies 2 times",
+			"0 2"},
+		{"3.5 (text)",
+			"axis_1 cuts dimension 0 into 2; axis_0 cuts dimension 1 into 2; axis_2 cuts dimension "
+			"2 into 2",
+			NULL},
+		{"3.5 (table row)",
+			"axis_1 cuts dimension 0 into 2; axis_2 cuts dimension 1 into 2; axis_0 cuts dimension "
+			"2 into 2",
+			NULL},
+		{"3.6", "axis_0 cuts dimension 1 into 2; axis_2 copies 2 times; axis_1 copies 2 times",
+			"0 4"},
+		{"3.7",
+			"axis_2 cuts dimension 1 into 2; axis_1 cuts dimension 2 into 2; axis_3 copies 2 "
+			"times; axis_0 copies 2 times",
+			"0 2 4 6"},
 	};
 	for (size_t i = 0; i < COUNT_OF(lines); i++) {
 		strbuf got, held;
@@ -110,7 +132,8 @@ START_TEST(order)
 			if (layout_held_after(&s, cuts, p))
 				strbuf_printf(&held, "%s%lld", held.n ? " " : "", (long long)p);
 		}
-		ck_assert_msg(lines[i].held ? strcmp(held.p, lines[i].held) == 0 : cuts == s.n, "%s: %s", lines[i].name, held.p);
+		ck_assert_msg(lines[i].held ? strcmp(held.p, lines[i].held) == 0 : cuts == s.n, "%s: %s",
+			lines[i].name, held.p);
 		strbuf_release(&got);
 		strbuf_release(&held);
 		drop();
@@ -150,7 +173,8 @@ START_TEST(bad_meshes)
 		{"", "expected '['", 1},
 		{"Layout((0, 2), ('a', 'b'))('a', 'b')", "expected at least 1", 8},
 		{"Layout((2, 2), ('a'))('a', 'b')", "1 alias names for 2", 16},
-		{"Layout((2, 2), ('a', 'b'), [0, 1, 2])('a', 'b')", "3 ranks are listed, the mesh has 4", 28},
+		{"Layout((2, 2), ('a', 'b'), [0, 1, 2])('a', 'b')", "3 ranks are listed, the mesh has 4",
+			28},
 		{"Layout((4294967296, 4294967296), ('a', 'b'))('a', 'b')", "takes the mesh beyond", 8},
 	};
 	t = sharding_table_new();
@@ -158,7 +182,8 @@ START_TEST(bad_meshes)
 		mesh_id mesh;
 		diag d = {0};
 		ck_assert_int_ne(mindspore_mesh(t, str_of(lines[i].text), &mesh, &d), ST_OK);
-		ck_assert_msg(strstr(d.msg, lines[i].words) && d.col == lines[i].col, "%s: %u %s", lines[i].text, d.col, d.msg);
+		ck_assert_msg(strstr(d.msg, lines[i].words) && d.col == lines[i].col, "%s: %u %s",
+			lines[i].text, d.col, d.msg);
 	}
 	sharding_table_unref(t);
 }

@@ -1,4 +1,5 @@
-/* The store: the life of a search in rows, fencing, leases, the cache, what a second opening finds. */
+/* The store: the life of a search in rows, fencing, leases, the cache, what a second opening finds.
+ */
 #include "server/server.h"
 #include "tests/unit/run_suite.h"
 
@@ -8,11 +9,14 @@
 
 static const char document[] =
 	"{\"format\":\"shardwright.strategy/1\",\"tool\":{\"cost_model\":\"1\"},\"device\":\"tpu-v5e\","
-	"\"memory_limit_bytes\":100,\"fits\":true,\"arguments\":[{\"index\":0,\"name\":\"w\",\"sharding\":[[\"data\"]]}],"
+	"\"memory_limit_bytes\":100,\"fits\":true,\"arguments\":[{\"index\":0,\"name\":\"w\","
+	"\"sharding\":[[\"data\"]]}],"
 	"\"cost\":{\"runtime_ns\":7,\"peak_bytes\":9,\"communication_ns\":2,"
-	"\"collectives\":{\"all_reduce\":{\"count\":1,\"dynamic_count\":2,\"bytes\":3}}},\"search\":{\"evaluations\":50}}";
+	"\"collectives\":{\"all_reduce\":{\"count\":1,\"dynamic_count\":2,\"bytes\":3}}},\"search\":{"
+	"\"evaluations\":50}}";
 
-static const char module_id[] = "sha256:0000000000000000000000000000000000000000000000000000000000000001";
+static const char module_id[] =
+	"sha256:0000000000000000000000000000000000000000000000000000000000000001";
 
 static char folder[64];
 static metrics counters;
@@ -66,7 +70,8 @@ static bool ask(const char *more, char id[SEARCH_ID_BYTES], bool *cached)
 {
 	search_spec spec;
 	make_spec(&spec, more);
-	search_create a = {.op = {.run = search_create_run}, .spec = &spec, .queue_limit = 3, .max_failures = 2};
+	search_create a = {
+		.op = {.run = search_create_run}, .spec = &spec, .queue_limit = 3, .max_failures = 2};
 	spec_key(&spec, "sha256:f", "sha256:s", "1", a.key);
 	strcpy(a.fingerprint, "sha256:f");
 	ck_assert_int_eq(store_write(s, &a.op), ST_OK);
@@ -91,9 +96,13 @@ static int64_t claim(char id[SEARCH_ID_BYTES])
 	return c.found ? c.attempt : 0;
 }
 
-static search_finish finish(const char *id, int64_t attempt, search_outcome outcome, const char *text)
+static search_finish finish(
+	const char *id, int64_t attempt, search_outcome outcome, const char *text)
 {
-	search_finish f = {.op = {.run = search_finish_run}, .attempt = attempt, .outcome = outcome, .document = text,
+	search_finish f = {.op = {.run = search_finish_run},
+		.attempt = attempt,
+		.outcome = outcome,
+		.document = text,
 		.document_bytes = text ? strlen(text) : 0};
 	memcpy(f.id, id, SEARCH_ID_BYTES);
 	ck_assert_int_eq(store_write(s, &f.op), ST_OK);
@@ -168,7 +177,8 @@ END_TEST
 
 START_TEST(test_bad_documents)
 {
-	static const char *const bad[] = {"", "{", "[]", "{}", "{\"format\":\"shardwright.strategy/1\"}",
+	static const char *const bad[] = {"", "{", "[]", "{}",
+		"{\"format\":\"shardwright.strategy/1\"}",
 		"{\"format\":\"x\",\"cost\":{\"runtime_ns\":1,\"peak_bytes\":1}}",
 		"{\"format\":\"shardwright.strategy/1\",\"cost\":{\"runtime_ns\":1.5,\"peak_bytes\":1}}"};
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {
@@ -206,8 +216,12 @@ START_TEST(test_partial_is_no_answer)
 	char id[SEARCH_ID_BYTES];
 	bool cached;
 	ask("", id, NULL);
-	search_finish f = {.op = {.run = search_finish_run}, .attempt = claim(id), .outcome = OUTCOME_SUCCEEDED, .partial = true,
-		.document = document, .document_bytes = strlen(document)};
+	search_finish f = {.op = {.run = search_finish_run},
+		.attempt = claim(id),
+		.outcome = OUTCOME_SUCCEEDED,
+		.partial = true,
+		.document = document,
+		.document_bytes = strlen(document)};
 	memcpy(f.id, id, SEARCH_ID_BYTES);
 	ck_assert_int_eq(store_write(s, &f.op), ST_OK);
 	ck_assert(ask("", id, &cached));
@@ -277,8 +291,14 @@ START_TEST(test_events)
 	ask("", id, NULL);
 	claim(id);
 	for (int i = 1; i <= 3; i++) {
-		search_event e = {.op = {.run = search_event_run}, .attempt = 1, .kind = i == 2 ? "incumbent" : "progress", .evaluation = i * 10,
-			.milliseconds = i * 1500, .runtime_ns = 70, .peak_bytes = 90, .fits = true};
+		search_event e = {.op = {.run = search_event_run},
+			.attempt = 1,
+			.kind = i == 2 ? "incumbent" : "progress",
+			.evaluation = i * 10,
+			.milliseconds = i * 1500,
+			.runtime_ns = 70,
+			.peak_bytes = 90,
+			.fits = true};
 		memcpy(e.id, id, sizeof id);
 		ck_assert_int_eq(store_write(s, &e.op), ST_OK);
 		e.attempt = 7; /* of another start: dropped */
@@ -291,12 +311,16 @@ START_TEST(test_events)
 	ck_assert(events_stream(store_reader(s), id, 2, &b, &last, &final));
 	ck_assert_int_eq(last, 5);
 	ck_assert(!final);
-	ck_assert_str_eq(b.p, "id: 3\nevent: progress\ndata: {\"evaluation\":10,\"seconds\":1.500}\n\n"
-			      "id: 4\nevent: incumbent\ndata: {\"evaluation\":20,\"seconds\":3.000,\"runtime_ns\":70,\"peak_bytes\":90,\"fits\":true}\n\n"
-			      "id: 5\nevent: progress\ndata: {\"evaluation\":30,\"seconds\":4.500}\n\n");
+	ck_assert_str_eq(b.p,
+		"id: 3\nevent: progress\ndata: {\"evaluation\":10,\"seconds\":1.500}\n\n"
+		"id: 4\nevent: incumbent\ndata: "
+		"{\"evaluation\":20,\"seconds\":3.000,\"runtime_ns\":70,\"peak_bytes\":90,\"fits\":true}"
+		"\n\n"
+		"id: 5\nevent: progress\ndata: {\"evaluation\":30,\"seconds\":4.500}\n\n");
 	expect(id, "\"evaluations\":30");
 	finish(id, 1, OUTCOME_SUCCEEDED, document);
-	/* A stream that has seen the last progress event, which thinning takes away, still gets the end. */
+	/* A stream that has seen the last progress event, which thinning takes away, still gets the
+	 * end. */
 	strbuf_clear(&b);
 	ck_assert(events_stream(store_reader(s), id, 5, &b, &last, &final));
 	ck_assert(final);
@@ -319,8 +343,15 @@ START_TEST(test_tree_events)
 	for (int i = 1; i <= 4; i++) {
 		char detail[64];
 		snprintf(detail, sizeof detail, "\"baselines\":[],\"tree\":[{\"evaluations\":%d}]", i);
-		search_event e = {.op = {.run = search_event_run}, .attempt = 1, .kind = i == 3 ? "incumbent" : "progress", .evaluation = i * 10,
-			.milliseconds = i * 1500, .runtime_ns = 70, .peak_bytes = 90, .fits = true, .detail = i == 4 ? NULL : detail};
+		search_event e = {.op = {.run = search_event_run},
+			.attempt = 1,
+			.kind = i == 3 ? "incumbent" : "progress",
+			.evaluation = i * 10,
+			.milliseconds = i * 1500,
+			.runtime_ns = 70,
+			.peak_bytes = 90,
+			.fits = true,
+			.detail = i == 4 ? NULL : detail};
 		memcpy(e.id, id, sizeof id);
 		ck_assert_int_eq(store_write(s, &e.op), ST_OK);
 	}
@@ -329,9 +360,13 @@ START_TEST(test_tree_events)
 	bool final = false;
 	strbuf_init(&b);
 	ck_assert(events_stream(store_reader(s), id, 2, &b, &last, &final));
-	ck_assert_str_eq(b.p, "id: 5\nevent: incumbent\ndata: {\"evaluation\":30,\"seconds\":4.500,\"runtime_ns\":70,\"peak_bytes\":90,\"fits\":true}\n\n"
-			      "id: 6\nevent: progress\ndata: {\"evaluation\":30,\"seconds\":4.500,\"baselines\":[],\"tree\":[{\"evaluations\":3}]}\n\n"
-			      "id: 7\nevent: progress\ndata: {\"evaluation\":40,\"seconds\":6.000}\n\n");
+	ck_assert_str_eq(b.p,
+		"id: 5\nevent: incumbent\ndata: "
+		"{\"evaluation\":30,\"seconds\":4.500,\"runtime_ns\":70,\"peak_bytes\":90,\"fits\":true}"
+		"\n\n"
+		"id: 6\nevent: progress\ndata: "
+		"{\"evaluation\":30,\"seconds\":4.500,\"baselines\":[],\"tree\":[{\"evaluations\":3}]}\n\n"
+		"id: 7\nevent: progress\ndata: {\"evaluation\":40,\"seconds\":6.000}\n\n");
 	finish(id, 1, OUTCOME_SUCCEEDED, document);
 	strbuf_clear(&b);
 	ck_assert(events_stream(store_reader(s), id, 0, &b, &last, &final));
@@ -369,7 +404,9 @@ static void counted_done(write_op *op)
 static status table_run(db *c, write_op *op)
 {
 	(void)op;
-	return sqlite3_exec(c->handle, "CREATE TABLE numbers(n)", NULL, NULL, NULL) == SQLITE_OK ? ST_OK : ST_ERR_IO;
+	return sqlite3_exec(c->handle, "CREATE TABLE numbers(n)", NULL, NULL, NULL) == SQLITE_OK
+		? ST_OK
+		: ST_ERR_IO;
 }
 
 START_TEST(test_failed_operations_are_undone_alone)
@@ -381,7 +418,10 @@ START_TEST(test_failed_operations_are_undone_alone)
 	ck_assert_int_eq(store_write(s, &table), ST_OK);
 	int64_t commits = counters.store_commits;
 	for (int i = 0; i < COUNT; i++) {
-		ops[i] = (counted){.op = {.run = counted_run, .done = counted_done}, .number = i, .done = &done, .failed = &failed};
+		ops[i] = (counted){.op = {.run = counted_run, .done = counted_done},
+			.number = i,
+			.done = &done,
+			.failed = &failed};
 		store_submit(s, &ops[i].op);
 	}
 	while (atomic_load(&done) + atomic_load(&failed) < COUNT)
@@ -390,7 +430,9 @@ START_TEST(test_failed_operations_are_undone_alone)
 	ck_assert_int_eq(failed, 200);
 	ck_assert_int_lt(counters.store_commits - commits, COUNT / 2); /* many share a commit */
 	sqlite3_stmt *q;
-	ck_assert_int_eq(sqlite3_prepare_v2(store_reader(s)->handle, "SELECT count(*), sum(n % 5 = 0) FROM numbers", -1, &q, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_prepare_v2(store_reader(s)->handle,
+						 "SELECT count(*), sum(n % 5 = 0) FROM numbers", -1, &q, NULL),
+		SQLITE_OK);
 	ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
 	ck_assert_int_eq(sqlite3_column_int(q, 0), 800);
 	ck_assert_int_eq(sqlite3_column_int(q, 1), 0);
@@ -401,15 +443,21 @@ END_TEST
 
 static verification_claim claim_verification(int64_t lease_us)
 {
-	verification_claim c = {.op = {.run = verification_claim_run}, .verifier = "v", .lease_us = lease_us};
+	verification_claim c = {
+		.op = {.run = verification_claim_run}, .verifier = "v", .lease_us = lease_us};
 	ck_assert_int_eq(store_write(s, &c.op), ST_OK);
 	strbuf_release(&c.json);
 	return c;
 }
 
-static verification_result answer_verification(const char *id, int64_t attempt, const verification_row *row, const char *error)
+static verification_result answer_verification(
+	const char *id, int64_t attempt, const verification_row *row, const char *error)
 {
-	verification_result r = {.op = {.run = verification_result_run}, .attempt = attempt, .rows = row, .row_count = row != NULL, .error = error};
+	verification_result r = {.op = {.run = verification_result_run},
+		.attempt = attempt,
+		.rows = row,
+		.row_count = row != NULL,
+		.error = error};
 	memcpy(r.search, id, SEARCH_ID_BYTES);
 	ck_assert_int_eq(store_write(s, &r.op), ST_OK);
 	return r;
@@ -417,8 +465,16 @@ static verification_result answer_verification(const char *id, int64_t attempt, 
 
 START_TEST(test_verifications)
 {
-	const verification_row row = {.plan = "this plan", .apply = "annotate", .source = "compiled", .options = "{}", .runtime_ns = 8, .peak_bytes = -1,
-		.predicted_runtime_ns = 7, .predicted_peak_bytes = 9, .fits = true, .chosen = true};
+	const verification_row row = {.plan = "this plan",
+		.apply = "annotate",
+		.source = "compiled",
+		.options = "{}",
+		.runtime_ns = 8,
+		.peak_bytes = -1,
+		.predicted_runtime_ns = 7,
+		.predicted_peak_bytes = 9,
+		.fits = true,
+		.chosen = true};
 	char id[SEARCH_ID_BYTES], other[SEARCH_ID_BYTES];
 	bool over;
 	ask(",\"verify\":3", id, NULL);
@@ -429,7 +485,8 @@ START_TEST(test_verifications)
 	ck_assert(first.found);
 	ck_assert_str_eq(first.search, id);
 	usleep(1000);
-	store_close(s); /* the daemon dies: the lease is the verifier's as long as nobody else takes the search */
+	store_close(s); /* the daemon dies: the lease is the verifier's as long as nobody else takes the
+	                   search */
 	open_store();
 	verification_beat beat = {.op = {.run = verification_beat_run}, .attempt = 1, .lease_us = 1};
 	memcpy(beat.search, id, sizeof beat.search);

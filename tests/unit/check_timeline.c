@@ -2,7 +2,8 @@
 
 static int64_t queue_total(const cost *c) { return c->communication_ns; }
 
-/* max(compute, communication) <= T <= compute + communication, exposed communication is part of both. */
+/* max(compute, communication) <= T <= compute + communication, exposed communication is part of
+ * both. */
 START_TEST(test_bounds)
 {
 	static const char *const devices[] = {"tpu-v5e", "h100", "cpu-host", "mi300x"};
@@ -13,7 +14,8 @@ START_TEST(test_bounds)
 			fix_random(&f, seed, 60);
 			cost c = fix_simulate(&f);
 			ck_assert_int_ge(c.runtime_ns, c.compute_ns);
-			ck_assert_int_ge(c.runtime_ns, queue_total(&c)); /* x=4,y=2 lies within one link class */
+			ck_assert_int_ge(
+				c.runtime_ns, queue_total(&c)); /* x=4,y=2 lies within one link class */
 			ck_assert_int_le(c.runtime_ns, c.compute_ns + c.communication_ns);
 			ck_assert_int_ge(c.exposed_communication_ns, 0);
 			ck_assert_int_le(c.exposed_communication_ns, c.communication_ns);
@@ -60,7 +62,8 @@ START_TEST(test_faster_hardware)
 }
 END_TEST
 
-/* A weight gather hides behind the matmul before its use; a sum between dependent matmuls cannot. */
+/* A weight gather hides behind the matmul before its use; a sum between dependent matmuls cannot.
+ */
 START_TEST(test_overlap_and_dependence)
 {
 	fix f;
@@ -82,7 +85,8 @@ START_TEST(test_overlap_and_dependence)
 	fix_init(&f, "tpu-v5e", "x=4");
 	t = fix_type(&f, ELEM_BF16, 2, 8192, 8192);
 	x = fix_arg(&f, t), w1 = fix_arg(&f, t);
-	lval_id partial = fix_dot(&f, x, w1), sum = fix_collective(&f, COLL_ALL_REDUCE, "x", partial, t);
+	lval_id partial = fix_dot(&f, x, w1),
+			sum = fix_collective(&f, COLL_ALL_REDUCE, "x", partial, t);
 	out = fix_dot(&f, sum, w1);
 	fix_return(&f, 1, out);
 	c = fix_simulate(&f);
@@ -92,18 +96,22 @@ START_TEST(test_overlap_and_dependence)
 }
 END_TEST
 
-/* Weights that are converted where they are used are gathered while the layers before them run: only the first is waited for. */
+/* Weights that are converted where they are used are gathered while the layers before them run:
+ * only the first is waited for. */
 START_TEST(test_prepared_early)
 {
 	fix f;
 	fix_init(&f, "h100", "x=4");
-	type_id act = fix_type(&f, ELEM_BF16, 2, 32768, 4096), w = fix_type(&f, ELEM_BF16, 2, 4096, 4096), part = fix_type(&f, ELEM_BF16, 2, 1024, 4096),
-		wide = fix_type(&f, ELEM_F32, 2, 1024, 4096);
+	type_id act = fix_type(&f, ELEM_BF16, 2, 32768, 4096),
+			w = fix_type(&f, ELEM_BF16, 2, 4096, 4096),
+			part = fix_type(&f, ELEM_BF16, 2, 1024, 4096),
+			wide = fix_type(&f, ELEM_F32, 2, 1024, 4096);
 	lval_id h = fix_arg(&f, act), ws[6];
 	for (int i = 0; i < 6; i++)
 		ws[i] = fix_arg(&f, wide);
 	for (int i = 0; i < 6; i++)
-		h = fix_dot(&f, h, fix_collective(&f, COLL_ALL_GATHER, "x", fix_op(&f, OP_CONVERT, part, 1, ws[i]), w));
+		h = fix_dot(&f, h,
+			fix_collective(&f, COLL_ALL_GATHER, "x", fix_op(&f, OP_CONVERT, part, 1, ws[i]), w));
 	fix_return(&f, 1, h);
 	cost c = fix_simulate(&f);
 	ck_assert_int_gt(c.exposed_communication_ns, 0);
@@ -112,19 +120,23 @@ START_TEST(test_prepared_early)
 }
 END_TEST
 
-/* Work that does not need a collective runs beside it where the device's compiler makes its kind asynchronous. */
+/* Work that does not need a collective runs beside it where the device's compiler makes its kind
+ * asynchronous. */
 START_TEST(test_kinds_that_overlap)
 {
-	static const collective_kind kinds[] = {COLL_ALL_GATHER, COLL_ALL_REDUCE, COLL_REDUCE_SCATTER, COLL_ALL_TO_ALL};
+	static const collective_kind kinds[] = {
+		COLL_ALL_GATHER, COLL_ALL_REDUCE, COLL_REDUCE_SCATTER, COLL_ALL_TO_ALL};
 	static const char *const devices[] = {"tpu-v5e", "tpu-v5p", "h100"};
 	for (size_t i = 0; i < COUNT_OF(devices); i++)
 		for (size_t k = 0; k < COUNT_OF(kinds); k++) {
 			fix f;
 			fix_init(&f, devices[i], "x=4");
-			type_id whole = fix_type(&f, ELEM_BF16, 2, 8192, 8192), part = fix_type(&f, ELEM_BF16, 2, 2048, 8192);
+			type_id whole = fix_type(&f, ELEM_BF16, 2, 8192, 8192),
+					part = fix_type(&f, ELEM_BF16, 2, 2048, 8192);
 			bool gather = kinds[k] == COLL_ALL_GATHER, scatter = kinds[k] == COLL_REDUCE_SCATTER;
 			lval_id x = fix_arg(&f, whole), y = fix_arg(&f, gather ? part : whole);
-			lval_id moved = fix_collective(&f, kinds[k], "x", y, scatter ? part : whole), h = fix_dot(&f, x, x);
+			lval_id moved = fix_collective(&f, kinds[k], "x", y, scatter ? part : whole),
+					h = fix_dot(&f, x, x);
 			fix_return(&f, 2, h, moved);
 			cost c = fix_simulate(&f);
 			if (i == 2 || (i == 0 && gather))
@@ -141,7 +153,9 @@ START_TEST(test_one_stream_on_gpu)
 {
 	fix f;
 	fix_init(&f, "h100", "x=4,y=8");
-	type_id whole = fix_type(&f, ELEM_BF16, 2, 8192, 8192), quarter = fix_type(&f, ELEM_BF16, 2, 2048, 8192), eighth = fix_type(&f, ELEM_BF16, 2, 1024, 8192);
+	type_id whole = fix_type(&f, ELEM_BF16, 2, 8192, 8192),
+			quarter = fix_type(&f, ELEM_BF16, 2, 2048, 8192),
+			eighth = fix_type(&f, ELEM_BF16, 2, 1024, 8192);
 	lval_id between = fix_collective(&f, COLL_ALL_GATHER, "x", fix_arg(&f, quarter), whole);
 	lval_id inside = fix_collective(&f, COLL_ALL_GATHER, "y", fix_arg(&f, eighth), whole);
 	fix_return(&f, 2, between, inside);
@@ -165,7 +179,8 @@ START_TEST(test_overlap_tax)
 	fix f;
 	fix_init(&f, "h100", "x=4");
 	type_id t = fix_type(&f, ELEM_BF16, 2, 8192, 8192);
-	lval_id x = fix_arg(&f, t), w = fix_arg(&f, t), g = fix_collective(&f, COLL_ALL_REDUCE, "x", w, t), h = fix_dot(&f, x, x);
+	lval_id x = fix_arg(&f, t), w = fix_arg(&f, t),
+			g = fix_collective(&f, COLL_ALL_REDUCE, "x", w, t), h = fix_dot(&f, x, x);
 	fix_return(&f, 2, h, g);
 	cost c = fix_simulate(&f);
 	if (c.communication_ns <= c.compute_ns)
@@ -188,7 +203,8 @@ START_TEST(test_loops_multiply)
 		lop_id loop = fix_region(&f, OP_WHILE, i ? 24 : 1, init, 2);
 		lval_id h = fix_result(&f, loop), wi = h + 1, cond = fix_op(&f, OP_CONSTANT, flag, 0);
 		fix_else(&f, &cond, 1);
-		lval_id d = fix_dot(&f, h, wi), s = fix_collective(&f, COLL_ALL_REDUCE, "x", d, t), yields[] = {s, wi};
+		lval_id d = fix_dot(&f, h, wi), s = fix_collective(&f, COLL_ALL_REDUCE, "x", d, t),
+				yields[] = {s, wi};
 		lop_id end = fix_end(&f, yields, 2);
 		fix_return(&f, 1, fix_result(&f, end));
 		c[i] = fix_simulate(&f);
@@ -200,13 +216,15 @@ START_TEST(test_loops_multiply)
 	ck_assert_int_eq(c[1].exposed_communication_ns, 24 * c[0].exposed_communication_ns);
 	ck_assert_int_eq(c[1].collectives[COLL_ALL_REDUCE].count, 1);
 	ck_assert_int_eq(c[1].collectives[COLL_ALL_REDUCE].dynamic_count, 24);
-	ck_assert_int_eq(c[1].collectives[COLL_ALL_REDUCE].bytes, 24 * c[0].collectives[COLL_ALL_REDUCE].bytes);
+	ck_assert_int_eq(
+		c[1].collectives[COLL_ALL_REDUCE].bytes, 24 * c[0].collectives[COLL_ALL_REDUCE].bytes);
 	ck_assert_int_eq((int64_t)c[1].flops_per_device, 24 * (int64_t)c[0].flops_per_device);
 	ck_assert_int_eq(c[1].temporary_bytes, c[0].temporary_bytes);
 }
 END_TEST
 
-/* The same layers, written out one after the other and as a loop, take the same time when nothing overlaps. */
+/* The same layers, written out one after the other and as a loop, take the same time when nothing
+ * overlaps. */
 START_TEST(test_loop_equals_unrolled)
 {
 	enum { LAYERS = 6 };
@@ -214,7 +232,8 @@ START_TEST(test_loop_equals_unrolled)
 	for (int folded = 0; folded < 2; folded++) {
 		fix f;
 		fix_init(&f, "tpu-v5e", "x=4");
-		f.dev.on_chip_bytes = 0; /* what a loop carries is read from memory, what is handed on without a loop is not */
+		f.dev.on_chip_bytes = 0; /* what a loop carries is read from memory, what is handed on
+		                            without a loop is not */
 		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), flag = fix_type(&f, ELEM_I1, 0);
 		lval_id h = fix_arg(&f, t), w = fix_arg(&f, t);
 		if (folded) {
@@ -240,7 +259,8 @@ START_TEST(test_loop_equals_unrolled)
 }
 END_TEST
 
-/* What comes behind a loop takes the same however often the loop ran: a gather there waits for the kernel that prepares its operand. */
+/* What comes behind a loop takes the same however often the loop ran: a gather there waits for the
+ * kernel that prepares its operand. */
 START_TEST(test_behind_a_loop)
 {
 	int64_t runtime[2][2];
@@ -248,8 +268,9 @@ START_TEST(test_behind_a_loop)
 		for (int behind = 0; behind < 2; behind++) {
 			fix f;
 			fix_init(&f, "h100", "x=4");
-			type_id t = fix_type(&f, ELEM_BF16, 2, 4096, 4096), wide = fix_type(&f, ELEM_F32, 2, 1024, 4096), part = fix_type(&f, ELEM_BF16, 2, 1024, 4096),
-				flag = fix_type(&f, ELEM_I1, 0);
+			type_id t = fix_type(&f, ELEM_BF16, 2, 4096, 4096),
+					wide = fix_type(&f, ELEM_F32, 2, 1024, 4096),
+					part = fix_type(&f, ELEM_BF16, 2, 1024, 4096), flag = fix_type(&f, ELEM_I1, 0);
 			lval_id h = fix_arg(&f, t), w = fix_arg(&f, wide), init[] = {h};
 			lop_id loop = fix_region(&f, OP_WHILE, many ? 9 : 1, init, 1);
 			h = fix_result(&f, loop);
@@ -258,7 +279,9 @@ START_TEST(test_behind_a_loop)
 			lval_id yields[] = {fix_dot(&f, h, h)};
 			h = fix_result(&f, fix_end(&f, yields, 1));
 			if (behind)
-				h = fix_dot(&f, h, fix_collective(&f, COLL_ALL_GATHER, "x", fix_op(&f, OP_CONVERT, part, 1, w), t));
+				h = fix_dot(&f, h,
+					fix_collective(
+						&f, COLL_ALL_GATHER, "x", fix_op(&f, OP_CONVERT, part, 1, w), t));
 			fix_return(&f, 1, h);
 			runtime[many][behind] = fix_simulate(&f).runtime_ns;
 			fix_release(&f);
@@ -291,8 +314,9 @@ START_TEST(test_case_takes_the_longest)
 }
 END_TEST
 
-/* Fully sharded layers on a 4-way axis. The gather of a layer's weights (D x F, bf16) hides behind the matmul of the
- * layer before when it is long enough: tokens per device above C / W of the device. */
+/* Fully sharded layers on a 4-way axis. The gather of a layer's weights (D x F, bf16) hides behind
+ * the matmul of the layer before when it is long enough: tokens per device above C / W of the
+ * device. */
 START_TEST(test_fsdp_threshold)
 {
 	fix f;
@@ -314,8 +338,11 @@ START_TEST(test_fsdp_threshold)
 		int tokens = (int)(above ? threshold * 3 / 2 : threshold / 2) / 128 * 128;
 		fix_init(&f, "tpu-v5p", "x=16");
 		f.dev = dev;
-		ck_assert_int_eq(mesh_links_assign(&f.dev, f.m->shardings, f.mesh, NULL, &f.links, NULL), ST_OK);
-		type_id act = fix_type(&f, ELEM_BF16, 2, tokens, 4096), w = fix_type(&f, ELEM_BF16, 2, 4096, 4096), shard = fix_type(&f, ELEM_BF16, 2, 256, 4096);
+		ck_assert_int_eq(
+			mesh_links_assign(&f.dev, f.m->shardings, f.mesh, NULL, &f.links, NULL), ST_OK);
+		type_id act = fix_type(&f, ELEM_BF16, 2, tokens, 4096),
+				w = fix_type(&f, ELEM_BF16, 2, 4096, 4096),
+				shard = fix_type(&f, ELEM_BF16, 2, 256, 4096);
 		lval_id h = fix_arg(&f, act), ws[24];
 		for (int i = 0; i < 24; i++)
 			ws[i] = fix_arg(&f, shard);
@@ -324,24 +351,27 @@ START_TEST(test_fsdp_threshold)
 		ck_assert_uint_eq(f.l.vals.p[h].type, act);
 		fix_return(&f, 1, h);
 		cost c = fix_simulate(&f);
-		int64_t longer = above ? c.compute_ns : c.communication_ns, first = (above ? c.communication_ns : c.compute_ns) / 24;
+		int64_t longer = above ? c.compute_ns : c.communication_ns,
+				first = (above ? c.communication_ns : c.compute_ns) / 24;
 		ck_assert_int_ge(c.runtime_ns, longer);
-		ck_assert_int_le(c.runtime_ns, (longer + first) * 102 / 100); /* the first gather or the last matmul stands alone */
+		ck_assert_int_le(c.runtime_ns,
+			(longer + first) * 102 / 100); /* the first gather or the last matmul stands alone */
 		ck_assert(above ? c.compute_ns > c.communication_ns : c.compute_ns < c.communication_ns);
 		fix_release(&f);
 	}
 }
 END_TEST
 
-/* TPU: what a kernel reads of arguments is fetched while the core waits for a collective, if there is room for it; not what the
- * first kernel reads, nor what was made in the program. */
+/* TPU: what a kernel reads of arguments is fetched while the core waits for a collective, if there
+ * is room for it; not what the first kernel reads, nor what was made in the program. */
 START_TEST(test_arguments_fetched_ahead)
 {
 	enum { FIRST, BEHIND, LARGE, MADE, KERNELS };
 	fix f;
 	fix_init(&f, "tpu-v5e", "x=4");
 	f.dev.vector_elements_s[0] = f.dev.vector_elements_s[1] = 0; /* bound by memory */
-	type_id t = fix_type(&f, ELEM_F32, 2, 4096, 2048), large = fix_type(&f, ELEM_F32, 2, 4096, 32768);
+	type_id t = fix_type(&f, ELEM_F32, 2, 4096, 2048),
+			large = fix_type(&f, ELEM_F32, 2, 4096, 32768);
 	lval_id out[KERNELS];
 	out[FIRST] = fix_op(&f, OP_NEGATE, t, 1, fix_arg(&f, t));
 	lval_id sum = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_arg(&f, large), large);
@@ -367,8 +397,9 @@ START_TEST(test_arguments_fetched_ahead)
 }
 END_TEST
 
-/* TPU: results of the program that fit on the chip are copied out while later kernels run, and the program ends behind the last of them.
- * Values that others read are not results, and what has no room is written by the kernel. */
+/* TPU: results of the program that fit on the chip are copied out while later kernels run, and the
+ * program ends behind the last of them. Values that others read are not results, and what has no
+ * room is written by the kernel. */
 START_TEST(test_results_copied_out)
 {
 	enum { ROOM, NO_ROOM, CASES };
@@ -377,9 +408,10 @@ START_TEST(test_results_copied_out)
 	for (int k = 0; k < CASES; k++) {
 		fix f;
 		fix_init(&f, "tpu-v5e", "x=4");
-		f.dev.vector_elements_s[0] = f.dev.vector_elements_s[1] = f.dev.lone_elements_s = 0; /* bound by memory */
+		f.dev.vector_elements_s[0] = f.dev.vector_elements_s[1] = f.dev.lone_elements_s =
+			0; /* bound by memory */
 		f.dev.prefetch_bytes = k == ROOM ? 64 << 20 : 16 << 20;
-		type_id t = fix_type(&f, ELEM_F32, 2, 4096, 2048); /* 32 MiB */
+		type_id t = fix_type(&f, ELEM_F32, 2, 4096, 2048);                         /* 32 MiB */
 		lval_id sum = fix_collective(&f, COLL_ALL_REDUCE, "x", fix_arg(&f, t), t); /* on the chip */
 		lval_id out = fix_op(&f, OP_NEGATE, t, 1, sum);
 		fix_return(&f, 1, out);
@@ -395,7 +427,7 @@ START_TEST(test_results_copied_out)
 		fix_release(&f);
 	}
 	ck_assert_int_lt(took[ROOM], took[NO_ROOM] / 2);
-	ck_assert_int_ge(c[ROOM].compute_ns, copy); /* waited for at the end */
+	ck_assert_int_ge(c[ROOM].compute_ns, copy);                  /* waited for at the end */
 	ck_assert_int_lt(c[ROOM].compute_ns, c[NO_ROOM].compute_ns); /* at the memory's full rate */
 }
 END_TEST
@@ -424,9 +456,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence, test_prepared_early, test_kinds_that_overlap, test_one_stream_on_gpu,
-	                        test_overlap_tax, test_loops_multiply,
-	                        test_loop_equals_unrolled, test_behind_a_loop, test_case_takes_the_longest, test_arguments_fetched_ahead, test_results_copied_out,
-	                        test_fsdp_threshold, test_deterministic};
+	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence,
+		test_prepared_early, test_kinds_that_overlap, test_one_stream_on_gpu, test_overlap_tax,
+		test_loops_multiply, test_loop_equals_unrolled, test_behind_a_loop,
+		test_case_takes_the_longest, test_arguments_fetched_ahead, test_results_copied_out,
+		test_fsdp_threshold, test_deterministic};
 	return run_tests(tests, COUNT_OF(tests), "timeline");
 }

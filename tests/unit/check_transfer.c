@@ -24,7 +24,8 @@ START_TEST(needs_one_mesh)
 	other.name = strtab_add(&b.t->names, STR("small"));
 	mesh_id small = mesh_intern(b.t, &other), empty = mesh_intern(b.t, &(mesh){.n_devices = 1});
 	uint32_t n;
-	transfer_updates(&x, r, mode_directions(DIR_BOTH, DIR_BOTH), (sharding_id[]){here, 0, 0}, 3, &n);
+	transfer_updates(
+		&x, r, mode_directions(DIR_BOTH, DIR_BOTH), (sharding_id[]){here, 0, 0}, 3, &n);
 	ck_assert_uint_eq(n, 2);
 	static const struct {
 		int mesh;
@@ -32,7 +33,8 @@ START_TEST(needs_one_mesh)
 	} cases[] = {{0, 2}, {1, 0}, {2, 2}};
 	for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
 		sharding_edit_init(&e, (mesh_id[]){twin, small, empty}[cases[i].mesh], 2, false);
-		transfer_updates(&x, r, mode_directions(DIR_BOTH, DIR_BOTH), (sharding_id[]){here, sharding_intern(b.t, &e), 0}, 3, &n);
+		transfer_updates(&x, r, mode_directions(DIR_BOTH, DIR_BOTH),
+			(sharding_id[]){here, sharding_intern(b.t, &e), 0}, 3, &n);
 		ck_assert_uint_eq(n, cases[i].updates);
 	}
 	transfer_updates(&x, r, mode_directions(DIR_BOTH, DIR_BOTH), (sharding_id[]){0, 0, 0}, 3, &n);
@@ -44,16 +46,19 @@ END_TEST
 
 static sharding_id random_sharding(bench *b, rng *r)
 {
-	static const char *const texts[] = {"-", "[{\"a\"}, {}]", "[{?}, {\"a\", ?}]", "[{\"b\", ?}, {?}]", "[{\"b\":(1)2, ?}, {\"a\"}]", "[{}, {\"b\":(2)2}]",
-					    "[{\"a\", \"b\"}, {?}]", "[{?}, {?}], replicated={\"b\"}"};
+	static const char *const texts[] = {"-", "[{\"a\"}, {}]", "[{?}, {\"a\", ?}]",
+		"[{\"b\", ?}, {?}]", "[{\"b\":(1)2, ?}, {\"a\"}]", "[{}, {\"b\":(2)2}]",
+		"[{\"a\", \"b\"}, {?}]", "[{?}, {?}], replicated={\"b\"}"};
 	return bench_sharding(b, texts[rng_below(r, COUNT_OF(texts))]);
 }
 
 /* Every answer from the memo is the one computed afresh, for all modes mixed in one table. */
 START_TEST(memo_answers_as_computed)
 {
-	static const char *const rules[] = {ADD, "<([i, k], [k, j])->([i, j]) {i=16, j=16, k=16} reduction={k}>",
-					    "<([j, i], [i, j])->([j, i]) {i=16, j=16}>", "<([i, jk], [i, jk])->([i, jk]) {i=16, j=2, k=8}>"};
+	static const char *const rules[] = {ADD,
+		"<([i, k], [k, j])->([i, j]) {i=16, j=16, k=16} reduction={k}>",
+		"<([j, i], [i, j])->([j, i]) {i=16, j=16}>",
+		"<([i, jk], [i, jk])->([i, jk]) {i=16, j=2, k=8}>"};
 	bench b;
 	bench_init(&b, "a=2,b=4");
 	transfer memo, plain;
@@ -64,10 +69,13 @@ START_TEST(memo_answers_as_computed)
 	rng_seed(&r, 5, 5);
 	for (uint32_t i = 0; i < 20000; i++) {
 		rule_id rule = bench_rule(&b, rules[rng_below(&r, COUNT_OF(rules))]);
-		step_mode mode = mode_directions((direction)rng_below(&r, 4), (direction)rng_below(&r, 4)) | rng_below(&r, 8) << 4;
-		sharding_id in[3] = {random_sharding(&b, &r), random_sharding(&b, &r), random_sharding(&b, &r)};
+		step_mode mode = mode_directions((direction)rng_below(&r, 4), (direction)rng_below(&r, 4)) |
+			rng_below(&r, 8) << 4;
+		sharding_id in[3] = {
+			random_sharding(&b, &r), random_sharding(&b, &r), random_sharding(&b, &r)};
 		uint32_t n, m;
-		const transfer_update *x = transfer_updates(&memo, rule, mode, in, 3, &n), *y = transfer_updates(&plain, rule, mode, in, 3, &m);
+		const transfer_update *x = transfer_updates(&memo, rule, mode, in, 3, &n),
+							  *y = transfer_updates(&plain, rule, mode, in, 3, &m);
 		ck_assert_uint_eq(n, m);
 		for (uint32_t k = 0; k < n; k++)
 			ck_assert(x[k].slot == y[k].slot && x[k].sharding == y[k].sharding);
@@ -90,13 +98,16 @@ START_TEST(steps_only_refine)
 	rng r;
 	rng_seed(&r, 6, 6);
 	for (uint32_t i = 0; i < 3000; i++) {
-		sharding_id in[3] = {random_sharding(&b, &r), random_sharding(&b, &r), random_sharding(&b, &r)};
+		sharding_id in[3] = {
+			random_sharding(&b, &r), random_sharding(&b, &r), random_sharding(&b, &r)};
 		uint32_t n;
-		const transfer_update *u = transfer_updates(&x, rule, mode_directions(DIR_BOTH, DIR_BOTH) | (i & 1 ? MODE_BASIC : 0), in, 3, &n);
+		const transfer_update *u = transfer_updates(
+			&x, rule, mode_directions(DIR_BOTH, DIR_BOTH) | (i & 1 ? MODE_BASIC : 0), in, 3, &n);
 		for (uint32_t k = 0; k < n; k++) {
 			const sharding *now = sharding_get(b.t, u[k].sharding);
 			for (uint32_t d = 0; d < 2; d++) {
-				axes had = in[u[k].slot] ? sharding_dim(sharding_get(b.t, in[u[k].slot]), d) : (axes){NULL, 0};
+				axes had = in[u[k].slot] ? sharding_dim(sharding_get(b.t, in[u[k].slot]), d)
+										 : (axes){NULL, 0};
 				ck_assert_int_ne(axes_prefix(had, sharding_dim(now, d)), PREFIX_NOT);
 			}
 		}

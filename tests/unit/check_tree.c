@@ -1,4 +1,5 @@
-/* The search tree: every leaf is costed once, budgets are kept, what costs the same is one leaf, and it ends when nothing is left. */
+/* The search tree: every leaf is costed once, budgets are kept, what costs the same is one leaf,
+ * and it ends when nothing is left. */
 #include "search/tree/tree.h"
 #include "tests/unit/problem_fixture.h"
 #include "tests/unit/run_suite.h"
@@ -64,9 +65,10 @@ START_TEST(every_leaf_is_costed_once)
 	begin(&g, WITHOUT_LOCAL_SEARCH);
 	add_leaf(&g, 0, ROLE_ACTION_DATA_PARALLEL, 3);
 	add_leaf(&g, 1, ROLE_ACTION_DATA_PARALLEL, 1);
-	add_leaf(&g, 2, ROLE_ACTION_DATA_PARALLEL, 2); /* costs what the one before does: the axes are alike */
+	add_leaf(&g, 2, ROLE_ACTION_DATA_PARALLEL,
+		2); /* costs what the one before does: the axes are alike */
 	add_leaf(&g, 3, ROLE_ACTION_ZERO3, 3);
-	add_leaf(&g, 3, ROLE_ACTION_ZERO2, 3);         /* there is one of its path */
+	add_leaf(&g, 3, ROLE_ACTION_ZERO2, 3); /* there is one of its path */
 	ck_assert_uint_eq(tree_size(g.t), 1 + 2 + 4);
 	uint64_t used, all = 0;
 	uint32_t changed;
@@ -75,7 +77,8 @@ START_TEST(every_leaf_is_costed_once)
 	ck_assert_uint_eq(all, 4);
 	int64_t last = 0;
 	uint32_t n = 0;
-	for (uint32_t leaf = tree_next_best(g.t, ID_NONE); leaf != ID_NONE; leaf = tree_next_best(g.t, leaf), n++) {
+	for (uint32_t leaf = tree_next_best(g.t, ID_NONE); leaf != ID_NONE;
+		 leaf = tree_next_best(g.t, leaf), n++) {
 		const tree_leaf *l = tree_leaf_at(g.t, leaf);
 		ck_assert(l->costed && l->search && l->search->done);
 		ck_assert_int_ge(plan_energy(&g.f.pb, &l->c), last);
@@ -145,7 +148,8 @@ START_TEST(effort_goes_where_it_pays)
 }
 END_TEST
 
-/* Composite plans as the search lists them, some of them costed; what is shown of the tree adds up, and is in words. */
+/* Composite plans as the search lists them, some of them costed; what is shown of the tree adds up,
+ * and is in words. */
 START_TEST(the_tree_can_be_looked_at)
 {
 	enum { SHOWN = 24 };
@@ -168,7 +172,8 @@ START_TEST(the_tree_can_be_looked_at)
 	uint32_t n = tree_list(g.t, ts, SHOWN, nodes);
 	ck_assert_uint_eq(n, SHOWN);
 	ck_assert_uint_eq(nodes[0].parent, UINT32_MAX);
-	ck_assert_uint_ge(nodes[0].evaluations, all); /* a plan whose state is known already counts, too */
+	ck_assert_uint_ge(
+		nodes[0].evaluations, all); /* a plan whose state is known already counts, too */
 	ck_assert_uint_le(nodes[0].evaluations, all + costed);
 	ck_assert_uint_eq(nodes[0].plans, list.n);
 	ck_assert_uint_eq(nodes[0].costed, costed);
@@ -184,7 +189,9 @@ START_TEST(the_tree_can_be_looked_at)
 		ck_assert_uint_le(below[nodes[i].parent], nodes[nodes[i].parent].evaluations);
 		ck_assert_uint_gt(strlen(nodes[i].what), 3);
 		for (uint32_t k = 1; k < i; k++) /* no two children of a node are called the same */
-			ck_assert_msg(nodes[k].parent != nodes[i].parent || strcmp(nodes[k].what, nodes[i].what), "%s", nodes[i].what);
+			ck_assert_msg(
+				nodes[k].parent != nodes[i].parent || strcmp(nodes[k].what, nodes[i].what), "%s",
+				nodes[i].what);
 	}
 	static const uint32_t zero[] = {0, CUTS_BATCH, CUTS_WEIGHTS, 3u << MAX_COMPOSED_AXES};
 	char words[64];

@@ -1,4 +1,5 @@
-/* One op given by its rule and shardings as text, and a step on it, for the tests of factor propagation. */
+/* One op given by its rule and shardings as text, and a step on it, for the tests of factor
+ * propagation. */
 #ifndef FACTOR_FIXTURE_H
 #define FACTOR_FIXTURE_H
 
@@ -38,7 +39,8 @@ static inline sharding_id bench_sharding(bench *b, const char *text)
 	strbuf full;
 	strbuf_init(&full);
 	strbuf_printf(&full, "<@mesh, %s>", text);
-	ck_assert_msg(sharding_parse(b->t, (str){full.p, full.n}, &e, &d) == ST_OK, "%s: %s", text, d.msg);
+	ck_assert_msg(
+		sharding_parse(b->t, (str){full.p, full.n}, &e, &d) == ST_OK, "%s: %s", text, d.msg);
 	strbuf_release(&full);
 	return sharding_intern(b->t, &e);
 }
@@ -47,7 +49,8 @@ static inline rule_id bench_rule(bench *b, const char *text)
 {
 	diag d = {0};
 	rule_id r;
-	ck_assert_msg(rule_parse(&b->rules, str_of(text), false, &r, &d) == ST_OK, "%s: %s", text, d.msg);
+	ck_assert_msg(
+		rule_parse(&b->rules, str_of(text), false, &r, &d) == ST_OK, "%s: %s", text, d.msg);
 	return r;
 }
 
@@ -66,23 +69,30 @@ static inline void bench_step(bench *b, const step_case *c)
 	rule_id r = bench_rule(b, c->rule);
 	const rule *rule = rule_get(&b->rules, r);
 	uint32_t n = (uint32_t)rule->n_operands + rule->n_results;
-	node node = {.rule = r, .kind = NODE_OP, .n_operands = rule->n_operands, .n_results = rule->n_results, .elementwise = c->elementwise};
+	node node = {.rule = r,
+		.kind = NODE_OP,
+		.n_operands = rule->n_operands,
+		.n_results = rule->n_results,
+		.elementwise = c->elementwise};
 	sharding_id in[6], out[6], again[6];
 	bool differs = false;
 	for (uint32_t i = 0; i < n; i++)
 		in[i] = bench_sharding(b, c->in[i]);
-	bool changed = transfer_step(&p, b->t, &node, c->strategy, c->dir, c->pass_through_only, c->conservative, in, out);
+	bool changed = transfer_step(
+		&p, b->t, &node, c->strategy, c->dir, c->pass_through_only, c->conservative, in, out);
 	for (uint32_t i = 0; i < n; i++) {
 		strbuf got;
 		strbuf_init(&got);
 		if (out[i] != SHARDING_NONE)
 			sharding_print(b->t, out[i], &got);
-		ck_assert_msg(out[i] == bench_sharding(b, c->out[i]), "%s: tensor %u is %s, not %s", c->rule, i, got.p ? got.p : "-", c->out[i]);
+		ck_assert_msg(out[i] == bench_sharding(b, c->out[i]), "%s: tensor %u is %s, not %s",
+			c->rule, i, got.p ? got.p : "-", c->out[i]);
 		strbuf_release(&got);
 		differs |= in[i] != out[i];
 	}
 	ck_assert_int_eq(changed, differs);
-	ck_assert(!transfer_step(&p, b->t, &node, c->strategy, c->dir, c->pass_through_only, c->conservative, out, again));
+	ck_assert(!transfer_step(
+		&p, b->t, &node, c->strategy, c->dir, c->pass_through_only, c->conservative, out, again));
 }
 
 #endif

@@ -25,12 +25,14 @@ static inline void lowering_read(lowering *x, const char *mesh_text, const char 
 	strbuf_init(&all);
 	strbuf_printf(&all, "sdy.mesh @mesh = %s\n%s", mesh_text, text);
 	*x = (lowering){0};
-	ck_assert_msg(module_read(all.p, all.n, "test.mlir", NULL, &x->m, &d) == ST_OK, "%u:%u: %s\n%s", d.line, d.col, d.msg, all.p);
+	ck_assert_msg(module_read(all.p, all.n, "test.mlir", NULL, &x->m, &d) == ST_OK, "%u:%u: %s\n%s",
+		d.line, d.col, d.msg, all.p);
 	strbuf_release(&all);
 	ck_assert_msg(passes_import(x->m, false, &d) == ST_OK, "%s", d.msg);
 	rule_table_init(&x->rules);
 	ck_assert_msg(program_new(x->m, &x->rules, READ_AS_XLA, &x->p, &d) == ST_OK, "%s", d.msg);
-	const propagate_options options = {.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
+	const propagate_options options = {
+		.strategy = STRATEGY_AGGRESSIVE, .op_priority = true, .user_priority = true};
 	x->s = propagation_new(x->p, x->m->shardings, &options);
 	propagation_reset(x->s);
 	propagation_run(x->s);
@@ -63,14 +65,16 @@ static inline void check_structure(const lowering *x)
 		}
 		for (lval_id v = o->results; v < o->results + o->n_results; v++) {
 			ck_assert_uint_eq(l->vals.p[v].def, i);
-			int64_t whole = sharding_local_bytes(l->shardings, l->vals.p[v].sharding, type_get(x->m, l->vals.p[v].type));
+			int64_t whole = sharding_local_bytes(
+				l->shardings, l->vals.p[v].sharding, type_get(x->m, l->vals.p[v].type));
 			if (!o->halo)
 				ck_assert_int_eq(l->vals.p[v].bytes, l->vals.p[v].narrow ? whole / 2 : whole);
 		}
 		if (o->kind == LOP_COLLECTIVE) {
 			ck_assert(o->n_operands == 1 || (o->halo && o->n_operands == 2));
 			ck_assert_uint_eq(o->n_results, 1);
-			ck_assert_int_ge(o->halo ? l->vals.p[o->results].bytes : o->bytes, o->halo ? o->bytes : l->vals.p[o->results].bytes);
+			ck_assert_int_ge(o->halo ? l->vals.p[o->results].bytes : o->bytes,
+				o->halo ? o->bytes : l->vals.p[o->results].bytes);
 		}
 		depth += o->kind == LOP_REGION;
 		depth -= o->kind == LOP_REGION_END;
@@ -89,7 +93,8 @@ static inline void lower_to(lowering *x, lower_level level, lower_target target)
 }
 
 /* "all_reduce=1 all_gather=2", in the order of the table, kinds without any left out. */
-static inline void check_counts(lowering *x, lower_level level, lower_target target, const char *want)
+static inline void check_counts(
+	lowering *x, lower_level level, lower_target target, const char *want)
 {
 	lower_to(x, level, target);
 	int64_t counts[COLL_COUNT];
@@ -98,7 +103,8 @@ static inline void check_counts(lowering *x, lower_level level, lower_target tar
 	size_t n = 0;
 	for (int k = 0; k < COLL_COUNT; k++)
 		if (counts[k])
-			n += (size_t)snprintf(got + n, sizeof got - n, "%s%s=%lld", n ? " " : "", collective_name((collective_kind)k), (long long)counts[k]);
+			n += (size_t)snprintf(got + n, sizeof got - n, "%s%s=%lld", n ? " " : "",
+				collective_name((collective_kind)k), (long long)counts[k]);
 	ck_assert_str_eq(got, want);
 }
 

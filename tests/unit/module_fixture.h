@@ -23,14 +23,18 @@ static inline module *read_body(const char *args, const char *results, const cha
 {
 	strbuf b;
 	strbuf_init(&b);
-	strbuf_printf(&b, "module {\n  sdy.mesh @mesh = <[\"a\"=2, \"b\"=4]>\n  func.func @main(%s) -> (%s) {\n%s\n  }\n}\n", args, results, lines);
+	strbuf_printf(&b,
+		"module {\n  sdy.mesh @mesh = <[\"a\"=2, \"b\"=4]>\n  func.func @main(%s) -> (%s) {\n%s\n  "
+		"}\n}\n",
+		args, results, lines);
 	module *m = read_ok(b.p);
 	strbuf_release(&b);
 	return m;
 }
 
 /* The text is refused with this code, at this place, with this in the message. */
-static inline void read_fails(const char *text, status code, uint32_t line, uint32_t col, const char *part)
+static inline void read_fails(
+	const char *text, status code, uint32_t line, uint32_t col, const char *part)
 {
 	module *m;
 	diag d;
@@ -39,7 +43,8 @@ static inline void read_fails(const char *text, status code, uint32_t line, uint
 	ck_assert_msg(s == code, "%s: status %s (%s)", text, status_name(s), d.msg);
 	ck_assert_ptr_null(m);
 	ck_assert_msg(strstr(d.msg, part) != NULL, "message '%s' has no '%s'", d.msg, part);
-	ck_assert_msg(d.line == line && d.col == col, "'%s' at %u:%u, expected %u:%u", d.msg, d.line, d.col, line, col);
+	ck_assert_msg(d.line == line && d.col == col, "'%s' at %u:%u, expected %u:%u", d.msg, d.line,
+		d.col, line, col);
 }
 
 static inline op_id nth_op(const module *m, op_kind kind, uint32_t n)

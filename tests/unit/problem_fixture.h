@@ -19,15 +19,18 @@ typedef struct fixture {
 static void fix_problem(fixture *f, const char *device_name, const char *mesh_text, bool check)
 {
 	diag d = {0};
-	ck_assert_msg(module_read(f->text.p, f->text.n, "test", NULL, &f->m, &d) == ST_OK, "%s\n%s", d.msg, f->text.p);
+	ck_assert_msg(module_read(f->text.p, f->text.n, "test", NULL, &f->m, &d) == ST_OK, "%s\n%s",
+		d.msg, f->text.p);
 	ck_assert_msg(device_find(device_name, &f->dev, &d) == ST_OK, "%s", d.msg);
 	f->o = (search_options){.device = &f->dev, .seed = 1, .threads = 1, .check = check};
-	ck_assert_msg(mesh_parse_flag(f->m->shardings, mesh_text, &f->o.mesh, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(
+		mesh_parse_flag(f->m->shardings, mesh_text, &f->o.mesh, &d) == ST_OK, "%s", d.msg);
 	ck_assert_msg(problem_init(&f->pb, f->m, &f->o, &d) == ST_OK, "%s", d.msg);
 	actions_make(&f->pb, UINT32_MAX, NULL, &f->actions);
 }
 
-__attribute__((unused)) static void setup_corpus(fixture *f, const char *program, const char *device_name, const char *mesh_text, bool check)
+__attribute__((unused)) static void setup_corpus(
+	fixture *f, const char *program, const char *device_name, const char *mesh_text, bool check)
 {
 	diag d = {0};
 	char path[128];

@@ -1,6 +1,6 @@
-/* Per-device programs built by hand for the tests of costmodel and simulator: a module that holds types and attributes,
- * a planning program with one node per op, and the lowered program itself. Everything is replicated; collectives name
- * mesh axes. */
+/* Per-device programs built by hand for the tests of costmodel and simulator: a module that holds
+ * types and attributes, a planning program with one node per op, and the lowered program itself.
+ * Everything is replicated; collectives name mesh axes. */
 #ifndef SIM_FIXTURE_H
 #define SIM_FIXTURE_H
 
@@ -32,7 +32,8 @@ static inline void fix_init(fix *f, const char *device_name, const char *mesh_te
 	arena_init(&f->mem);
 	ck_assert_int_eq(mesh_parse_flag(f->m->shardings, mesh_text, &f->mesh, NULL), ST_OK);
 	ck_assert_int_eq(device_find(device_name, &f->dev, NULL), ST_OK);
-	ck_assert_int_eq(mesh_links_assign(&f->dev, f->m->shardings, f->mesh, NULL, &f->links, NULL), ST_OK);
+	ck_assert_int_eq(
+		mesh_links_assign(&f->dev, f->m->shardings, f->mesh, NULL, &f->links, NULL), ST_OK);
 	f->p.m = f->m;
 	f->p.mesh = f->mesh;
 	f->l.p = &f->p;
@@ -67,12 +68,19 @@ static inline type_id fix_type(fix *f, elem e, uint32_t rank, ...)
 
 static inline pval_id fix_pval(fix *f, type_id ty, int32_t arg)
 {
-	vec_push(&f->p.vals, (pval){.type = ty, .def = ID_NONE, .arg_index = arg, .result_index = -1, .value = ID_NONE, .group = ID_NONE});
+	vec_push(&f->p.vals,
+		(pval){.type = ty,
+			.def = ID_NONE,
+			.arg_index = arg,
+			.result_index = -1,
+			.value = ID_NONE,
+			.group = ID_NONE});
 	return f->p.vals.n - 1;
 }
 
 /* Appends a lop with operands; results get values of the given types (and pvals of the same). */
-static inline lop_id fix_lop(fix *f, lop o, const lval_id *operands, uint32_t n_operands, const type_id *types, uint32_t n_results)
+static inline lop_id fix_lop(fix *f, lop o, const lval_id *operands, uint32_t n_operands,
+	const type_id *types, uint32_t n_results)
 {
 	lop_id id = f->l.ops.n;
 	o.operands = f->l.operands.n;
@@ -87,7 +95,11 @@ static inline lop_id fix_lop(fix *f, lop o, const lval_id *operands, uint32_t n_
 	for (uint32_t i = 0; i < n_results; i++) {
 		const type *ty = type_get(f->m, types[i]);
 		pval_id origin = fix_pval(f, types[i], -1);
-		vec_push(&f->l.vals, (lval){.origin = origin, .def = id, .type = types[i], .bytes = sharding_local_bytes(f->m->shardings, SHARDING_NONE, ty)});
+		vec_push(&f->l.vals,
+			(lval){.origin = origin,
+				.def = id,
+				.type = types[i],
+				.bytes = sharding_local_bytes(f->m->shardings, SHARDING_NONE, ty)});
 	}
 	vec_push(&f->l.ops, o);
 	return id;
@@ -105,10 +117,18 @@ static inline lval_id fix_arg(fix *f, type_id ty)
 }
 
 /* A node over new slots of the given types. */
-static inline node_id fix_node(fix *f, op_kind kind, op_id op, node_kind nk, const type_id *types, uint32_t n_operands, uint32_t n_results)
+static inline node_id fix_node(fix *f, op_kind kind, op_id op, node_kind nk, const type_id *types,
+	uint32_t n_operands, uint32_t n_results)
 {
-	node n = {.op = op, .op_kind = (uint16_t)kind, .kind = (uint8_t)nk, .slots = f->p.slots.n, .n_operands = (uint16_t)n_operands,
-	          .n_results = (uint16_t)n_results, .parent = ID_NONE, .trips = 1, .pure = (op_infos[kind].flags & OPF_PURE) != 0};
+	node n = {.op = op,
+		.op_kind = (uint16_t)kind,
+		.kind = (uint8_t)nk,
+		.slots = f->p.slots.n,
+		.n_operands = (uint16_t)n_operands,
+		.n_results = (uint16_t)n_results,
+		.parent = ID_NONE,
+		.trips = 1,
+		.pure = (op_infos[kind].flags & OPF_PURE) != 0};
 	for (uint32_t i = 0; i < n_operands + n_results; i++) {
 		pval_id v = fix_pval(f, types[i], -1);
 		vec_push(&f->p.slots, v);
@@ -119,7 +139,8 @@ static inline node_id fix_node(fix *f, op_kind kind, op_id op, node_kind nk, con
 
 static inline op_id fix_op_id(fix *f, op_kind kind)
 {
-	return op_new(f->m, kind, strtab_add(&f->m->strs, str_of(op_infos[kind].text)), NULL, 0, NULL, 0, 0, 0);
+	return op_new(
+		f->m, kind, strtab_add(&f->m->strs, str_of(op_infos[kind].text)), NULL, 0, NULL, 0, 0, 0);
 }
 
 /* A compute op on lvals with one result. attributes: on the returned op of the node. */
@@ -138,7 +159,8 @@ static inline lval_id fix_op(fix *f, op_kind kind, type_id result, uint32_t n, .
 	node_id id = fix_node(f, kind, fix_op_id(f, kind), NODE_OP, types, n, 1);
 	node_plan *plan = arena_zalloc(&f->mem, sizeof *plan);
 	plan->at = arena_zalloc(&f->mem, sizeof(sharding_id) * (n + 1));
-	lop_id o = fix_lop(f, (lop){.kind = LOP_COMPUTE, .node = id, .combined = 1, .plan = plan}, operands, n, &result, 1);
+	lop_id o = fix_lop(f, (lop){.kind = LOP_COMPUTE, .node = id, .combined = 1, .plan = plan},
+		operands, n, &result, 1);
 	return fix_result(f, o);
 }
 
@@ -151,7 +173,8 @@ static inline lval_id fix_dot(fix *f, lval_id a, lval_id b)
 }
 
 /* Over full mesh axes given by name letters. */
-static inline lval_id fix_collective(fix *f, collective_kind kind, const char *names, lval_id v, type_id result)
+static inline lval_id fix_collective(
+	fix *f, collective_kind kind, const char *names, lval_id v, type_id result)
 {
 	sharding_table *t = f->m->shardings;
 	uint32_t n = (uint32_t)strlen(names);
@@ -163,27 +186,38 @@ static inline lval_id fix_collective(fix *f, collective_kind kind, const char *n
 	step->axes = (axes){a, n};
 	step->dim_axes = arena_zalloc(&f->mem, sizeof *step->dim_axes * MAX_RANK);
 	const type *in = type_get(f->m, f->l.vals.p[v].type), *out = type_get(f->m, result);
-	int64_t bytes = MAX(sharding_local_bytes(t, SHARDING_NONE, in), sharding_local_bytes(t, SHARDING_NONE, out));
-	lop_id o = fix_lop(f, (lop){.kind = LOP_COLLECTIVE, .coll = (uint8_t)kind, .node = ID_NONE, .combined = 1, .step = step, .bytes = bytes},
-	                   &v, 1, &result, 1);
+	int64_t bytes = MAX(
+		sharding_local_bytes(t, SHARDING_NONE, in), sharding_local_bytes(t, SHARDING_NONE, out));
+	lop_id o = fix_lop(f,
+		(lop){.kind = LOP_COLLECTIVE,
+			.coll = (uint8_t)kind,
+			.node = ID_NONE,
+			.combined = 1,
+			.step = step,
+			.bytes = bytes},
+		&v, 1, &result, 1);
 	return fix_result(f, o);
 }
 
-/* A while of `trips` iterations carrying n values, or a case (branches). Arguments of a while's body are its results. */
-static inline lop_id fix_region(fix *f, op_kind kind, int64_t trips, const lval_id *init, uint32_t n)
+/* A while of `trips` iterations carrying n values, or a case (branches). Arguments of a while's
+ * body are its results. */
+static inline lop_id fix_region(
+	fix *f, op_kind kind, int64_t trips, const lval_id *init, uint32_t n)
 {
 	type_id types[16];
 	for (uint32_t i = 0; i < n; i++)
 		types[i] = f->l.vals.p[init[i]].type;
 	node_id id = fix_node(f, kind, fix_op_id(f, kind), NODE_REGION, types, 0, 0);
-	lop_id o = fix_lop(f, (lop){.kind = LOP_REGION, .node = id, .trips = trips, .combined = 1}, init, n, types, kind == OP_WHILE ? n : 0);
+	lop_id o = fix_lop(f, (lop){.kind = LOP_REGION, .node = id, .trips = trips, .combined = 1},
+		init, n, types, kind == OP_WHILE ? n : 0);
 	f->open[f->depth++] = o;
 	return o;
 }
 
 static inline void fix_else(fix *f, const lval_id *yields, uint32_t n)
 {
-	fix_lop(f, (lop){.kind = LOP_REGION_ELSE, .node = f->l.ops.p[f->open[f->depth - 1]].node}, yields, n, NULL, 0);
+	fix_lop(f, (lop){.kind = LOP_REGION_ELSE, .node = f->l.ops.p[f->open[f->depth - 1]].node},
+		yields, n, NULL, 0);
 }
 
 static inline lop_id fix_end(fix *f, const lval_id *yields, uint32_t n)
@@ -229,13 +263,18 @@ static inline void fix_donate(fix *f, uint32_t arg, int32_t result)
 	f->dn.result_of_arg[arg] = result;
 }
 
-/* A random program on an "x=4,y=2" mesh: elementwise ops, reductions, matmuls, collectives and (nested) loops over
- * values of one square type; about n ops. */
-static inline lval_id fix_pick(rng *r, const lval_id *pool, uint32_t n) { return pool[n - 1 - rng_below(r, MIN(n, 12))]; }
-
-static inline void fix_random_ops(fix *f, rng *r, lval_id *pool, uint32_t *n, uint32_t count, type_id square, type_id row)
+/* A random program on an "x=4,y=2" mesh: elementwise ops, reductions, matmuls, collectives and
+ * (nested) loops over values of one square type; about n ops. */
+static inline lval_id fix_pick(rng *r, const lval_id *pool, uint32_t n)
 {
-	static const op_kind unary[] = {OP_NEGATE, OP_EXPONENTIAL, OP_TANH, OP_CONVERT, OP_RESHAPE, OP_TRANSPOSE};
+	return pool[n - 1 - rng_below(r, MIN(n, 12))];
+}
+
+static inline void fix_random_ops(
+	fix *f, rng *r, lval_id *pool, uint32_t *n, uint32_t count, type_id square, type_id row)
+{
+	static const op_kind unary[] = {
+		OP_NEGATE, OP_EXPONENTIAL, OP_TANH, OP_CONVERT, OP_RESHAPE, OP_TRANSPOSE};
 	static const op_kind binary[] = {OP_ADD, OP_MULTIPLY, OP_DIVIDE, OP_MAXIMUM};
 	static const char *const axes_names[] = {"x", "y", "xy"};
 	for (uint32_t i = 0; i < count; i++) {
@@ -251,8 +290,10 @@ static inline void fix_random_ops(fix *f, rng *r, lval_id *pool, uint32_t *n, ui
 			lval_id sum = fix_op(f, OP_REDUCE, row, 1, a);
 			out = fix_op(f, OP_BROADCAST_IN_DIM, square, 1, sum);
 		} else if (choice < 19 || f->depth >= 2 || *n < 2) {
-			static const collective_kind kinds[] = {COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_ALL_TO_ALL, COLL_ALL_SLICE};
-			out = fix_collective(f, kinds[rng_below(r, COUNT_OF(kinds))], axes_names[rng_below(r, 3)], a, square);
+			static const collective_kind kinds[] = {COLL_ALL_REDUCE, COLL_ALL_GATHER,
+				COLL_REDUCE_SCATTER, COLL_ALL_TO_ALL, COLL_ALL_SLICE};
+			out = fix_collective(
+				f, kinds[rng_below(r, COUNT_OF(kinds))], axes_names[rng_below(r, 3)], a, square);
 		} else {
 			lval_id init[] = {a, b}, carried[64], yields[2];
 			uint32_t inner = 2;
