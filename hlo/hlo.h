@@ -203,6 +203,11 @@ str hlo_word(const hlo_module *m, hlo_id i, hlo_attr_id id);
 hlo_id hlo_async_start(const hlo_module *m, hlo_id i);
 /* The instruction that an asynchronous start runs: root of its computation. */
 hlo_id hlo_async_wrapped(const hlo_module *m, hlo_id start);
+/* Is it an update that brings the operands? Those of a start without any are bound later: what it
+ * wraps begins there. Gathers on the sparse cores of TPU v5p and v6e are written so. */
+bool hlo_async_binds(const hlo_module *m, hlo_id update);
+/* Does the start wait for such an update? */
+bool hlo_async_is_bound_later(const hlo_module *m, hlo_id start);
 /* Times that a while runs: from the compiler's note, or from a counter compared with a constant; -1
  * when unknown. */
 int64_t hlo_trip_count(const hlo_module *m, hlo_id i);

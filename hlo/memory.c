@@ -123,36 +123,62 @@ static void join_call(memory *x, hlo_id i)
 			join_all(x, hlo_param(m, c, 0), hlo_operand(m, i, k + 1));
 		for (uint32_t p = 0; in->op != HLO_CONDITIONAL && p < callee->n_params; p++)
 			join_all(x, hlo_param(m, c, p), hlo_operand(m, i, p));
-		if (!condition && in->op != HLO_ASYNC_START)
+		if (!condition)
 			join_all(x, i, callee->root);
 	}
 }
 
-/* The start's tuple: element 0 is the operands, element 1 the result of what it runs, which the
- * done gives back. */
-static void join_async(memory *x, hlo_id i)
+/* The tuple of a start: element 0 is the operands, which begin at operand `first` of the one that
+ * brings them, element 1 the result of what it runs, where it is bound already. */
+static void join_bound(memory *x, hlo_id i, uint32_t first)
 {
 	const hlo_module *m = x->m;
 	const hlo_instr *in = &m->instrs.p[i];
-	const hlo_shape *s = hlo_shape_of(m, hlo_async_start(m, i));
-	uint32_t out = hlo_child_leaf(m, s, 1);
-	if (in->op == HLO_ASYNC_DONE) {
-		join_range(x, i, 0, hlo_operand(m, i, 0), out, leaves(x, i));
-		return;
-	}
-	if (in->op == HLO_ASYNC_UPDATE) {
-		join_all(x, i, hlo_operand(m, i, 0));
-		return;
-	}
+	hlo_id root = hlo_async_wrapped(m, hlo_async_start(m, i));
+	hlo_comp_id c = m->instrs.p[root].comp;
+	const hlo_shape *s = hlo_shape_of(m, i);
 	uint32_t leaf = 0;
-	for (uint32_t k = 0; k < in->n_operands; k++) {
+	for (uint32_t k = first; k < in->n_operands; k++) {
 		join_range(x, i, leaf, hlo_operand(m, i, k), 0, leaves(x, hlo_operand(m, i, k)));
 		leaf += leaves(x, hlo_operand(m, i, k));
 	}
-	hlo_comp_id c = m->called.p[in->called];
-	if (called_once(x, c))
-		join_range(x, i, out, m->comps.p[c].root, 0, leaves(x, m->comps.p[c].root));
-	join_call(x, i);
+	if (!called_once(x, c)) {
+		keep_apart(x, c);
+		return;
+	}
+	for (uint32_t k = first; k < in->n_operands; k++)
+		join_all(x, hlo_param(m, c, k - first), hlo_operand(m, i, k));
+	if (m->shapes.p[m->parts.p[s->children + 1]].n_leaves == leaves(x, root))
+		join_range(x, i, hlo_child_leaf(m, s, 1), root, 0, leaves(x, root));
+}
+
+static void join_done(memory *x, hlo_id i)
+{
+	const hlo_module *m = x->m;
+	hlo_id before = hlo_operand(m, i, 0), root = hlo_async_wrapped(m, hlo_async_start(m, i));
+	const hlo_shape *s = hlo_shape_of(m, before);
+	if (m->shapes.p[m->parts.p[s->children + 1]].n_leaves == leaves(x, i))
+		join_range(x, i, 0, before, hlo_child_leaf(m, s, 1), leaves(x, i));
+	else if (called_once(x, m->instrs.p[root].comp))
+		join_all(x, i, root);
+}
+
+/* An update hands on what is before it; one that brings operands shares the context, which the
+ * start has made. */
+static void join_update(memory *x, hlo_id i)
+{
+	const hlo_module *m = x->m;
+	hlo_id before = hlo_operand(m, i, 0);
+	if (!hlo_async_binds(m, i)) {
+		join_all(x, i, before);
+		return;
+	}
+	join_bound(x, i, 1);
+	const hlo_shape *to = hlo_shape_of(m, i), *from = hlo_shape_of(m, before);
+	if (to->n_children < 3 || from->n_children < 3)
+		return;
+	uint32_t at = hlo_child_leaf(m, to, 2), of = hlo_child_leaf(m, from, 2);
+	join_range(x, i, at, before, of, MIN(leaves(x, i) - at, leaves(x, before) - of));
 }
 
 static void join_first_class(memory *x, hlo_id i)
@@ -290,9 +316,9 @@ static void join_values(memory *x, hlo_id i)
 	case HLO_WHILE:
 	case HLO_CONDITIONAL:
 	case HLO_CALL: join_call(x, i); return;
-	case HLO_ASYNC_START:
-	case HLO_ASYNC_UPDATE:
-	case HLO_ASYNC_DONE: join_async(x, i); return;
+	case HLO_ASYNC_START: join_bound(x, i, 0); return;
+	case HLO_ASYNC_UPDATE: join_update(x, i); return;
+	case HLO_ASYNC_DONE: join_done(x, i); return;
 	default: break;
 	}
 	if (hlo_op_flags((hlo_op)in->op) & HLOF_ALIAS && in->n_operands)

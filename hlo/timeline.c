@@ -320,8 +320,11 @@ static void run_instr(hlo_simulation *s, hlo_id i)
 	hlo_comm c = hlo_comm_of(s, i);
 	if (c.role != ROLE_NONE && c.role != ROLE_PROGRESS)
 		run_comm(s, i, &c);
-	else if (in->op == HLO_ASYNC_START || in->op == HLO_COPY_START)
+	else if (in->op == HLO_COPY_START ||
+		(in->op == HLO_ASYNC_START && !hlo_async_is_bound_later(m, i)))
 		start_other(s, i);
+	else if (hlo_async_binds(m, i))
+		start_other(s, hlo_async_start(m, i));
 	else if (in->op == HLO_ASYNC_DONE || in->op == HLO_COPY_DONE)
 		wait_until(
 			s, s->ready_ns[hlo_async_start(m, i)], s->event_of[hlo_async_start(m, i)], false);

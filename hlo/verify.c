@@ -78,36 +78,36 @@ static status check_wrapped(const verifier *v, hlo_id i)
 		return fault(v, i,
 			WHO_FMT " wraps " WHO_FMT ", for which %s-start and -done are opcodes of their own",
 			WHO(i), WHO(c->root), hlo_op_text((hlo_op)root->op));
-	if (c->n_params != in->n_operands)
+	if (c->n_params != in->n_operands && !hlo_async_is_bound_later(m, i))
 		return fault(v, i,
 			WHO_FMT " has %u operands, the computation of " WHO_FMT " has %u parameters", WHO(i),
 			in->n_operands, WHO(c->root), c->n_params);
 	return ST_OK;
 }
 
-static status check_start(const verifier *v, hlo_id i)
+/* The tuple of a start, or of the update that binds the operands from `first` on. */
+static status check_tuple(const verifier *v, hlo_id i, hlo_id root, uint32_t first)
 {
 	const hlo_module *m = v->m;
 	const hlo_instr *in = &m->instrs.p[i];
-	TRY(check_wrapped(v, i));
-	hlo_id root = m->comps.p[m->called.p[in->called]].root;
+	uint32_t n = in->n_operands - first;
 	const hlo_shape *s = &m->shapes.p[in->shape];
 	if (s->kind != HLO_TUPLE || s->n_children < 2)
 		return fault(v, i, WHO_FMT " of " WHO_FMT " has no tuple of operands, result and context",
 			WHO(i), WHO(root));
 	hlo_shape_id ins = m->parts.p[s->children], out = m->parts.p[s->children + 1];
 	const hlo_shape *list = &m->shapes.p[ins];
-	bool flat = in->n_operands == 1 &&
-		hlo_shapes_compatible(m, ins, m->instrs.p[hlo_operand(m, i, 0)].shape);
-	if (!flat && (list->kind != HLO_TUPLE || list->n_children != in->n_operands))
+	bool flat =
+		n == 1 && hlo_shapes_compatible(m, ins, m->instrs.p[hlo_operand(m, i, first)].shape);
+	if (!flat && (list->kind != HLO_TUPLE || list->n_children != n))
 		return fault(v, i, "element 0 of " WHO_FMT " does not hold the %u operands of " WHO_FMT,
-			WHO(i), in->n_operands, WHO(root));
-	for (uint32_t k = 0; !flat && k < in->n_operands; k++)
+			WHO(i), n, WHO(root));
+	for (uint32_t k = 0; !flat && k < n; k++)
 		if (!hlo_shapes_compatible(
-				m, m->parts.p[list->children + k], m->instrs.p[hlo_operand(m, i, k)].shape))
+				m, m->parts.p[list->children + k], m->instrs.p[hlo_operand(m, i, first + k)].shape))
 			return fault(v, i,
 				"element 0 of " WHO_FMT " has another shape for operand %u than " WHO_FMT, WHO(i),
-				k, WHO(hlo_operand(m, i, k)));
+				k, WHO(hlo_operand(m, i, first + k)));
 	const hlo_shape *result = &m->shapes.p[out];
 	bool later =
 		result->kind == HLO_TUPLE && !result->n_children; /* bound by an update or by the done */
@@ -115,6 +115,32 @@ static status check_start(const verifier *v, hlo_id i)
 		return fault(
 			v, i, "element 1 of " WHO_FMT " is not the result of " WHO_FMT, WHO(i), WHO(root));
 	return ST_OK;
+}
+
+static status check_start(const verifier *v, hlo_id i)
+{
+	TRY(check_wrapped(v, i));
+	return check_tuple(v, i, hlo_async_wrapped(v->m, i), 0);
+}
+
+/* An update that brings operands: its start has none, and it is the first that does. */
+static status check_bound(const verifier *v, hlo_id i)
+{
+	const hlo_module *m = v->m;
+	hlo_id before = hlo_operand(m, i, 0), start = hlo_async_start(m, i);
+	for (hlo_id at = before; at != start; at = hlo_operand(m, at, 0))
+		if (hlo_async_binds(m, at))
+			return fault(v, i, WHO_FMT " has operands, " WHO_FMT " has brought them already",
+				WHO(i), WHO(at));
+	hlo_id root = hlo_async_wrapped(m, start);
+	uint32_t params = m->comps.p[m->instrs.p[root].comp].n_params;
+	if (!hlo_async_is_bound_later(m, start) || m->instrs.p[i].n_operands != params + 1)
+		return fault(v, i,
+			WHO_FMT " brings %u operands, " WHO_FMT " has %u and the computation of " WHO_FMT
+					" %u parameters",
+			WHO(i), m->instrs.p[i].n_operands - 1, WHO(start), m->instrs.p[start].n_operands,
+			WHO(root), params);
+	return check_tuple(v, i, root, 1);
 }
 
 /* The op that sugar names: slice of slice-done; empty for the generic opcodes. */
@@ -132,7 +158,8 @@ static status check_next(const verifier *v, hlo_id i)
 {
 	const hlo_module *m = v->m;
 	const hlo_instr *in = &m->instrs.p[i];
-	if (in->n_operands != 1)
+	bool binds = hlo_async_binds(m, i);
+	if (in->n_operands != 1 && !binds)
 		return fault(v, i, WHO_FMT " has %u operands, expected the start or update before it",
 			WHO(i), in->n_operands);
 	hlo_id before = hlo_operand(m, i, 0);
@@ -140,6 +167,11 @@ static status check_next(const verifier *v, hlo_id i)
 	if (op != HLO_ASYNC_START && op != HLO_ASYNC_UPDATE)
 		return fault(v, i, WHO_FMT " follows " WHO_FMT ", expected a start or an update", WHO(i),
 			WHO(before));
+	if (binds)
+		return check_bound(v, i);
+	if (op == HLO_ASYNC_START && hlo_async_is_bound_later(m, before))
+		return fault(v, i, WHO_FMT " follows " WHO_FMT ", expected an update with its operands",
+			WHO(i), WHO(before));
 	const hlo_shape *s = hlo_shape_of(m, before);
 	if (in->op == HLO_ASYNC_UPDATE &&
 		!hlo_shapes_compatible(m, in->shape, m->instrs.p[before].shape))
@@ -218,6 +250,19 @@ hlo_id hlo_async_start(const hlo_module *m, hlo_id i)
 hlo_id hlo_async_wrapped(const hlo_module *m, hlo_id start)
 {
 	return m->comps.p[m->called.p[m->instrs.p[start].called]].root;
+}
+
+bool hlo_async_binds(const hlo_module *m, hlo_id update)
+{
+	const hlo_instr *in = &m->instrs.p[update];
+	return in->op == HLO_ASYNC_UPDATE && in->n_operands > 1;
+}
+
+bool hlo_async_is_bound_later(const hlo_module *m, hlo_id start)
+{
+	const hlo_instr *in = &m->instrs.p[start];
+	return in->op == HLO_ASYNC_START && !in->n_operands &&
+		m->comps.p[m->instrs.p[hlo_async_wrapped(m, start)].comp].n_params;
 }
 
 /* ---------------------------------------------------------------- calls */

@@ -350,6 +350,30 @@ START_TEST(violations_name_both_instructions)
 			P "  %s = ((f32[8]{0}), f32[4]{0}, s32[]) async-start(%p), calls=%c\n  ROOT %d = "
 			  "f32[4]{0} async-done(%s), calls=%e\n",
 			13, 9, "'d' (async-done)", "'s' (async-start)"},
+		/* operands that an update brings: as many as the computation takes, once, before the done
+	     */
+		{SLICE_COMP,
+			P "  %s = ((), (), s32[]) async-start(), calls=%c\n  ROOT %d = f32[4]{0} "
+			  "async-done(%s)\n",
+			9, 9, "'d' (async-done)", "'s' (async-start)"},
+		{SLICE_COMP,
+			P "  %s = ((), (), s32[]) async-start(), calls=%c\n  %u = ((f32[8]{0}, f32[8]{0}), "
+			  "f32[4]{0}, s32[]) async-update(%s, %p, %p)\n  ROOT %d = f32[4]{0} async-done(%u)\n",
+			9, 4, "'u' (async-update) brings 2 operands", "'s' (slice) 1 parameters"},
+		{SLICE_COMP,
+			P "  %s = ((), (), s32[]) async-start(), calls=%c\n  %u = ((f32[8]{0}), f32[4]{0}, "
+			  "s32[]) async-update(%s, %p)\n  %w = ((f32[8]{0}), f32[4]{0}, s32[]) "
+			  "async-update(%u, %p)\n  ROOT %d = f32[4]{0} async-done(%w)\n",
+			10, 4, "'w' (async-update)", "'u' (async-update) has brought them"},
+		{SLICE_COMP,
+			P "  %s = ((f32[8]{0}), f32[4]{0}, s32[]) async-start(%p), calls=%c\n  %u = "
+			  "((f32[8]{0}), f32[4]{0}, s32[]) async-update(%s, %p)\n  ROOT %d = f32[4]{0} "
+			  "async-done(%u)\n",
+			9, 4, "'u' (async-update) brings 1 operands", "'s' (async-start) has 1"},
+		{SLICE_COMP,
+			P "  %s = ((), (), s32[]) async-start(), calls=%c\n  %u = ((f32[4]{0}), f32[4]{0}, "
+			  "s32[]) async-update(%s, %p)\n  ROOT %d = f32[4]{0} async-done(%u)\n",
+			9, 4, "'u' (async-update)", "'p' (parameter)"},
 		/* the tuple of a start */
 		{"",
 			P "  %s = ((f32[7]{0}), f32[4]{0}, s32[]) slice-start(%p), slice={[0:4]}\n  ROOT %d = "

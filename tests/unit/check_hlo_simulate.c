@@ -684,6 +684,33 @@ START_TEST(asynchronous_operands_stay_until_the_done)
 }
 END_TEST
 
+START_TEST(operands_that_an_update_brings_count_from_there)
+{
+	/* a begins to live behind the start, as the operand of an update; the op runs from there on.
+	 * The plain form has the same buffers and time. */
+	static const char comps[] =
+		"%c (x: f32[250]) -> f32[250] {\n  %x = f32[250] parameter(0)\n  ROOT %v = f32[250] "
+		"reverse(%x), dimensions={0}\n}\n";
+	static const char late[] =
+		"  %p = f32[250] parameter(0)\n"
+		"  %s = ((), (), s32[]) async-start(), calls=%c\n"
+		"  %a = f32[250] negate(%p)\n"
+		"  %u = ((f32[250]), f32[250], s32[]) async-update(%s, %a)\n"
+		"  %b = f32[250] reverse(%p), dimensions={0}\n  %e = f32[250] reverse(%b), dimensions={0}\n"
+		"  %d = f32[250] async-done(%u)\n  ROOT %r = f32[250] add(%d, %e)\n";
+	static const char plain[] =
+		"  %p = f32[250] parameter(0)\n"
+		"  %a = f32[250] negate(%p)\n"
+		"  %s = ((f32[250]), f32[250], s32[]) async-start(%a), calls=%c\n"
+		"  %b = f32[250] reverse(%p), dimensions={0}\n  %e = f32[250] reverse(%b), dimensions={0}\n"
+		"  %d = f32[250] async-done(%s)\n  ROOT %r = f32[250] add(%d, %e)\n";
+	cost a = cost_of("h100", comps, late), b = cost_of("h100", comps, plain);
+	ck_assert_int_eq(b.temporary_bytes, 4000 + 4);
+	ck_assert_int_eq(a.temporary_bytes, b.temporary_bytes);
+	ck_assert_int_eq(a.runtime_ns, b.runtime_ns);
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
 	tcase_add_test(t, flops_of_contractions);
@@ -703,6 +730,7 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, buffers_that_are_shared);
 	tcase_add_test(t, donated_arguments_are_the_results);
 	tcase_add_test(t, asynchronous_operands_stay_until_the_done);
+	tcase_add_test(t, operands_that_an_update_brings_count_from_there);
 }
 
 int main(void) { return run_added(add_tests, "hlo_simulate"); }
