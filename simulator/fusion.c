@@ -92,13 +92,27 @@ static void note_group(sim_val *v, lop_id root, uint8_t side)
 	v->side |= root == v->group_min ? side : 0;
 }
 
+/* A product on TPU wants an operand in an order of dims that an argument of main, which lies as its
+ * type says, does not have, though one elementwise op stands between: the op is done apart then,
+ * and leaves its result in that order. (libtpu 0.0.51: weights of rank 3 that are rounded to
+ * bfloat16.)
+ */
+static bool is_ordered_apart(const simulator *s, const sim_op *user, uint32_t k, lval_id id)
+{
+	const sim_op *def = &s->ops[s->vals[id].def];
+	return s->dev.target == TARGET_TPU && user->class == CLASS_MATMUL &&
+		work_at(s, user)->reorders >> k & 1 && def->class == CLASS_ELEMENTWISE &&
+		def->work != UINT32_MAX && !work_at(s, def)->transpose &&
+		s->vals[source_of(s, id)].argument;
+}
+
 /* gathers: does what reads it, perhaps something nested in the user? */
 static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user, bool gathers)
 {
 	const sim_op *o = &s->ops[user];
 	sim_val *v = &s->vals[id];
 	lop_id def = v->def;
-	if (!accepts(s, o, k, &s->ops[def])) {
+	if (!accepts(s, o, k, &s->ops[def]) || is_ordered_apart(s, o, k, id)) {
 		v->external_min = MIN(v->external_min, o->earliest);
 		note_use(v, use_end(s, o->latest, home_of(s, id)));
 		return;

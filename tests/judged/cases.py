@@ -15,6 +15,8 @@ TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
 Case = collections.namedtuple("Case", "family program mesh device topology")
 
 V5E = ("tpu-v5e", "v5e:4x4")
+V5P = ("tpu-v5p", "v5p:2x2x2")
+V6E = ("tpu-v6e", "v6e:2x4")
 CASES = [Case(family, program, mesh, *target) for family, program, mesh, target in (
     ("mlp", "mlp", "data=4,model=4", V5E),
     ("transformer", "transformer_4_forward", "data=4,model=4", V5E),
@@ -33,11 +35,28 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("convolution", "resnet", "data=4,model=4", V5E),
     ("u-net", "unet", "data=4,model=4", V5E),
     ("llama", "llama_4", "data=4,model=4", V5E),
-    ("mlp", "mlp", "data=2,model=4", ("tpu-v5p", "v5p:2x2x2")),
-    ("diffusion", "dit", "data=2,model=4", ("tpu-v5p", "v5p:2x2x2")),
-    ("graph network", "graph_net", "data=2,model=4", ("tpu-v5p", "v5p:2x2x2")),
-    ("mlp", "mlp", "data=2,model=4", ("tpu-v6e", "v6e:2x4")),
-    ("encoder-decoder", "encoder_decoder", "data=2,model=4", ("tpu-v6e", "v6e:2x4")),
+    ("mlp", "mlp", "data=2,model=4", V5P),
+    ("diffusion", "dit", "data=2,model=4", V5P),
+    ("graph network", "graph_net", "data=2,model=4", V5P),
+    ("mlp", "mlp", "data=2,model=4", V6E),
+    ("encoder-decoder", "encoder_decoder", "data=2,model=4", V6E),
+    ("mlp", "mlp", "data=4,fsdp=2,model=2", V5E),
+    ("transformer", "mixed_precision", "data=4,fsdp=2,model=2", V5E),
+    ("transformer", "transformer_4_forward", "data=2,model=4", V5P),
+    ("transformer", "transformer_4_forward", "data=2,model=4", V6E),
+    ("transformer", "mixed_precision", "data=2,fsdp=2,model=2", V5P),
+    ("transformer", "mixed_precision", "data=2,model=4", V6E),
+    ("low rank", "lora", "data=2,fsdp=2,model=2", V5P),
+    ("low rank", "lora", "data=2,model=4", V6E),
+    ("convolution", "convnet", "data=2,model=4", V5P),
+    ("convolution", "convnet", "data=2,model=4", V6E),
+    ("mixture of experts", "moe", "data=2,fsdp=2,model=2", V5P),
+    ("mixture of experts", "moe", "data=2,model=4", V6E),
+    ("optax", "optax_step", "data=2,model=4", V6E),
+    ("flax", "flax_step", "data=2,model=4", V6E),
+    ("llama", "llama_4", "data=2,model=4", V6E),
+    ("layers in a loop", "transformer_scan", "data=4,model=4", V5E),
+    ("accumulated gradients", "accumulate", "data=4,model=4", V5E),
 )]
 
 

@@ -9,6 +9,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     convert   float32 to bfloat16 and nothing else: cycles for 1024 elements
     fused     elementwise kernels whose values are on the chip, with one and two operands: cycles for 1024 elements
     product   of bfloat16 matrices on the chip: part of the peak without the launch
+    weights   products with float32 weights that are rounded first, us of each kernel: of rank 2 and 3, in both directions
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
 
 Needs jax and libtpu; about three minutes, most of it for the convolutions.
@@ -48,6 +49,10 @@ def fused(x):
 def product(a, b):
     x, y = apart(jnp.sin(a) * 2 + a), apart(jnp.sin(b) * 2 + b)
     return jnp.sum(apart(x @ y).astype(F32))
+
+
+def weights(equation):
+    return lambda x, w: jnp.einsum(equation, x, w.astype(BF16))
 
 
 def images(x, k1, k2, k3, target):
@@ -94,6 +99,10 @@ def main(topologies_wanted):
         for m, k, n in ((128, 128, 128), (512, 512, 512), (1024, 1024, 1024), (1024, 2048, 2048), (2048, 2048, 4096)):
             us = next(t for line, t in chip.kernels(product, ((m, k), BF16), ((k, n), BF16)) if "convolution" in line or "%fusion = " in line)
             chip.say("product", "%d x %d x %d: %7.2f us, %.3f" % (m, k, n, us, 2 * m * k * n / PEAK[chip.name] / max(us - 1.2, 0.1) * 1e6))
+        for equation, x, w in (("bd,df->bf", (1024, 3072), (3072, 3072)), ("bd,dhk->bhk", (1024, 3072), (3072, 24, 128)),
+                               ("bhk,dhk->bd", (1024, 24, 128), (3072, 24, 128)), ("bhk,hkd->bd", (1024, 24, 128), (24, 128, 3072))):
+            of_each = ["%s %.0f" % (line.replace("ROOT ", "").split(" = ")[0].strip("%"), us) for line, us in chip.kernels(weights(equation), (x, BF16), (w, F32))]
+            chip.say("weights", equation, ", ".join(of_each))
         for n in (4, 8):
             us = sum(t for _, t in chip.kernels(images, ((n, 32, 32, 128), BF16), *[((3, 3, 128, 128), F32)] * 3, ((n, 32, 32, 128), BF16)))
             chip.say("images", "%d: %8.1f us, %.0f" % (n, us, chip.per_1024(us, n * 32 * 32 * 128)))

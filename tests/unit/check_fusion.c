@@ -390,6 +390,24 @@ START_TEST(test_memory_on_the_chip)
 }
 END_TEST
 
+/* One value may take nearly all of the chip, but not what kernels need for themselves. */
+START_TEST(test_one_value_fills_the_chip)
+{
+	for (int fits = 0; fits < 2; fits++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4");
+		f.dev.on_chip_bytes = B + B / 8 + fits * B / 16; /* of 8/7 on it fits */
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024);
+		lval_id a = fix_arg(&f, t), first = fix_dot(&f, a, a), out = fix_dot(&f, first, a);
+		fix_return(&f, 1, out);
+		run r = start(&f);
+		ck_assert_int_eq(traffic(&r, &f, first), fits ? B : 2 * B);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
 static int64_t time_of_kernel(const run *r, const fix *f, lval_id v)
 {
 	uint32_t n;
@@ -478,6 +496,7 @@ int main(void)
 		test_sums_of_sums, test_softmax_passes, test_matmul_borders,
 		test_products_that_are_no_matmuls, test_single_numbers, test_transforms_and_sorts,
 		test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order,
-		test_memory_on_the_chip, test_elements, test_masks, test_dead_work};
+		test_memory_on_the_chip, test_one_value_fills_the_chip, test_elements, test_masks,
+		test_dead_work};
 	return run_tests(tests, COUNT_OF(tests), "fusion");
 }
