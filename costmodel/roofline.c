@@ -181,7 +181,7 @@ int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)
 }
 
 int64_t device_stored_bytes(
-	const device *dev, const sharding_table *t, sharding_id id, const type *ty, uint32_t wanted)
+	const device *dev, const sharding_table *t, sharding_id id, const ir_type *ty, uint32_t wanted)
 {
 	int64_t plain = sharding_local_bytes(t, id, ty);
 	if (dev->target == TARGET_CPU && ty->kind == TYPE_TENSOR &&

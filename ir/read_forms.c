@@ -71,7 +71,7 @@ static status attrs_and_same_types(reader *r, draft *d)
 /* ---------------------------------------------------------------- elementwise and simple */
 
 /* complex: parts have the real element type; tuple: parts in order; tokens: all of one type. */
-static status check_implied_types(reader *r, draft *d, const type *result)
+static status check_implied_types(reader *r, draft *d, const ir_type *result)
 {
 	uint32_t n = draft_operands(r, d);
 	if (d->kind == OP_TUPLE && (result->kind != TYPE_TUPLE || result->n_parts != n))
@@ -86,7 +86,7 @@ static status check_implied_types(reader *r, draft *d, const type *result)
 			return lex_error(&r->lex, d->at, ST_ERR_INVALID,
 				"expected a complex tensor, found " STR_FMT, STR_ARG(result->text));
 		real = type_intern(r->m,
-			&(type){.kind = TYPE_TENSOR,
+			&(ir_type){.kind = TYPE_TENSOR,
 				.elem = (uint8_t)e,
 				.rank = result->rank,
 				.dims = result->dims,

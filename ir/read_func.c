@@ -113,7 +113,7 @@ static status add_func(reader *r, draft *d, const struct signature *s, str name,
 			continue;
 		/* checked as if it were that of a value of the type */
 		value_id scratch = r->m->values.n;
-		vec_push(&r->m->values, (value){.type = f->result_types[i]});
+		vec_push(&r->m->values, (ir_value){.type = f->result_types[i]});
 		status st = set_sharding(r, scratch, sharding, d->at);
 		f->result_shardings[i] = value_at(r->m, scratch)->sharding;
 		r->m->values.n--;
@@ -197,7 +197,7 @@ status finish_generic_func(reader *r, draft *d)
 	attr_id name = take_attr(r, d, "sym_name"), type = take_attr(r, d, "function_type"),
 			visibility = take_attr(r, d, "sym_visibility");
 	attr_id arg_attrs = take_attr(r, d, "arg_attrs"), res_attrs = take_attr(r, d, "res_attrs");
-	const struct type *t = type == ID_NONE || attr_get(m, type)->kind != ATTR_TYPE
+	const ir_type *t = type == ID_NONE || attr_get(m, type)->kind != ATTR_TYPE
 		? NULL
 		: type_get(m, attr_get(m, type)->type);
 	if (name == ID_NONE || attr_get(m, name)->kind != ATTR_STRING || !t || t->kind != TYPE_FUNCTION)

@@ -230,7 +230,7 @@ status sharding_from_json_text(
 
 static cJSON *axes_to_json(const sharding_table *t, mesh_id m, const axes_buf *l)
 {
-	const mesh *mesh = &t->meshes.p[m];
+	const device_mesh *mesh = &t->meshes.p[m];
 	cJSON *list = cJSON_CreateArray();
 	for (uint32_t i = 0; i < l->n; i++) {
 		uint32_t axis = axis_index(l->a[i]);
@@ -344,7 +344,8 @@ status mesh_from_json(sharding_table *t, const cJSON *json, mesh_spec *out, diag
 {
 	str_id names[MAX_MESH_AXES + 1], links[MAX_MESH_AXES + 1] = {0};
 	int64_t sizes[MAX_MESH_AXES + 1], *ids;
-	mesh m = {.name = strtab_add(&t->names, STR("mesh")), .axis_names = names, .axis_sizes = sizes};
+	device_mesh m = {
+		.name = strtab_add(&t->names, STR("mesh")), .axis_names = names, .axis_sizes = sizes};
 	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(json, "axes"), *item;
 	if (!cJSON_IsObject(json) || !cJSON_IsArray(axes) || !axes->child)
 		return diag_set(d, ST_ERR_INVALID,
@@ -406,7 +407,7 @@ status mesh_from_text(sharding_table *t, const char *text, mesh_spec *out, diag 
 
 cJSON *mesh_to_json(const sharding_table *t, const mesh_spec *s)
 {
-	const mesh *m = &t->meshes.p[s->mesh];
+	const device_mesh *m = &t->meshes.p[s->mesh];
 	cJSON *json = cJSON_CreateObject(), *axes = cJSON_AddArrayToObject(json, "axes");
 	for (uint32_t i = 0; i < m->n_axes; i++) {
 		cJSON *axis = cJSON_CreateObject();

@@ -97,7 +97,7 @@ static value_id bring_windows(mover *x, uint32_t slot, value_id v, value_id fill
 /* Results with the places in front of the device's own ones, and without. */
 static type_id placed_type(const mover *x, uint32_t r)
 {
-	struct type t = *type_get(x->e->m, own_type(x, r));
+	ir_type t = *type_get(x->e->m, own_type(x, r));
 	int64_t dims[MAX_RANK];
 	for (uint32_t d = 0; d < t.rank; d++)
 		dims[d] = x->at[d].start ? x->at[d].places : t.dims[d];
@@ -224,7 +224,7 @@ static const char *extreme_text(elem k, bool low)
 static value_id never_selected(const mover *x)
 {
 	module *m = x->e->m;
-	const region *body = op_region(m, x->n->op, 0);
+	const ir_region *body = op_region(m, x->n->op, 0);
 	op_id end = body->empty ? ID_NONE : body->last,
 		  def = end == ID_NONE || !op_at(m, end)->n_operands ? ID_NONE
 															 : value_def(m, op_operand(m, end, 0));
@@ -366,7 +366,7 @@ static bool move_concatenate(mover *x)
 
 static value_id converted(emitter *e, value_id v, elem to)
 {
-	const struct type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	return t.elem == to
 		? v
 		: op_result(
@@ -378,7 +378,7 @@ static bool move_iota(mover *x)
 {
 	uint32_t d = (uint32_t)op_int(x->e->m, x->n->op, "iota_dimension", 0);
 	type_id type = own_type(x, 0);
-	const struct type t = *type_get(x->e->m, type);
+	const ir_type t = *type_get(x->e->m, type);
 	const int64_t dim = d;
 	if (t.elem == ELEM_QUANT || d >= t.rank)
 		return false;
@@ -456,7 +456,7 @@ static bool move_dynamic_slice(mover *x)
 {
 	emitter *e = x->e;
 	type_id type = own_type(x, 0);
-	const struct type t = *type_get(e->m, type);
+	const ir_type t = *type_get(e->m, type);
 	bool all = true;
 	if (x->n->n_operands != 1 + x->rank)
 		return false;
@@ -531,7 +531,7 @@ static bool move_dynamic_update_slice(mover *x)
 		partly = true;
 	}
 	if (partly) {
-		const struct type t = *value_type(e->m, x->in[1]);
+		const ir_type t = *value_type(e->m, x->in[1]);
 		value_id operands[MAX_RANK + 1] = {x->in[0]};
 		for (uint32_t d = 0; d < x->rank; d++)
 			operands[1 + d] = x->in[2 + d];
@@ -560,11 +560,11 @@ static bool any_summands(const mover *x)
 
 static bool can_move(mover *x)
 {
-	const type *t = emit_slot_type(x->e, x->n, x->n->n_operands);
+	const ir_type *t = emit_slot_type(x->e, x->n, x->n->n_operands);
 	uint32_t windows = halo_windows(x->e->p, x->n, x->w);
 	x->rank = t->rank;
 	for (uint32_t i = 0; i < (uint32_t)x->n->n_operands + x->n->n_results; i++) {
-		const type *s = emit_slot_type(x->e, x->n, i);
+		const ir_type *s = emit_slot_type(x->e, x->n, i);
 		const sharding *cut = sharding_get(x->e->m->shardings, x->o->plan->at[i]);
 		if (s->kind != TYPE_TENSOR || (s->rank && s->rank != x->rank) || cut->rank != s->rank ||
 			!emit_has_zero(x->e, x->e->p->vals.p[x->e->p->slots.p[x->n->slots + i]].type))

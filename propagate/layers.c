@@ -60,7 +60,7 @@ static uint64_t hash_attr(const module *m, attr_id id)
 /* The value of a constant says nothing, but for whether it is one number. */
 static uint64_t hash_op(const module *m, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	uint64_t h = hash_combine(op->kind, op->name);
 	bool constant = op->kind == OP_CONSTANT || op->kind == OP_SDY_CONSTANT;
 	for (uint32_t i = 0; i < op->n_attrs; i++) {
@@ -127,7 +127,7 @@ bool layers_is_number(const program *p, pval_id v)
 
 static bool is_scalar(const program *p, pval_id v)
 {
-	const type *t = pval_type(p, v);
+	const ir_type *t = pval_type(p, v);
 	return t->kind == TYPE_TENSOR && !t->rank;
 }
 

@@ -221,7 +221,7 @@ void nested_copied(simulator *s, const lop *o)
 	}
 }
 
-static const type *result_type(const lowered *l, node_id id)
+static const ir_type *result_type(const lowered *l, node_id id)
 {
 	const node *n = &l->p->nodes.p[id];
 	return pval_type(l->p, node_slots(l->p, n)[n->n_operands]);

@@ -337,7 +337,7 @@ static inline const work_entry *work_at(const simulator *s, const sim_op *o)
 }
 
 /* Equal but for dims of size 1 and elements. */
-bool dims_in_order(const type *a, const type *b);
+bool dims_in_order(const ir_type *a, const ir_type *b);
 
 /* May a value of so many bytes be written where it ends a chain (fusion.c), rather than be made
  * again? */

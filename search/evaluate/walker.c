@@ -281,7 +281,7 @@ static bool can_constrain(const walker *w, const action *a, const action_target 
 {
 	sharding_id id = propagation_shardings(w->prop)[target->arg];
 	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(w->t, id);
-	const type *ty = pval_type(w->p, target->arg);
+	const ir_type *ty = pval_type(w->p, target->arg);
 	bool taken = holds_axis(w, id, a->axis);
 	if (w->noted[target->arg] == ID_NONE || (target->dim != DIM_KEEP && target->dim >= ty->rank))
 		return false;
@@ -300,7 +300,7 @@ static bool can_constrain(const walker *w, const action *a, const action_target 
 static uint32_t dim_for(const walker *w, const action_target *target, uint32_t axis)
 {
 	pval_id v = w->p->args.p[target->arg];
-	const type *ty = pval_type(w->p, v);
+	const ir_type *ty = pval_type(w->p, v);
 	sharding_id id = propagation_shardings(w->prop)[v];
 	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(w->t, id);
 	if (w->pinned[target->arg] || w->kept[target->arg] >> axis & 1)

@@ -150,7 +150,7 @@ static cJSON *actions_json(const module *m, const strategy *s)
 
 static cJSON *mesh_axes_json(const module *m, mesh_id id, const char *const *axis_links)
 {
-	const mesh *mh = &m->shardings->meshes.p[id];
+	const device_mesh *mh = &m->shardings->meshes.p[id];
 	cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "axes");
 	for (uint32_t i = 0; i < mh->n_axes; i++) {
 		cJSON *a = cJSON_CreateObject();

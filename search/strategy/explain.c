@@ -187,7 +187,7 @@ static uint32_t decide_otherwise(
 	uint32_t taken = 0;
 	for (uint32_t i = 0; i < dc->n; i++) {
 		uint32_t arg = dc->members[i];
-		const type *ty = pval_type(x->pb.p, x->pb.p->args.p[arg]);
+		const ir_type *ty = pval_type(x->pb.p, x->pb.p->args.p[arg]);
 		sharding_to_edit(table, t->args[arg], &e);
 		int16_t priority = -1;
 		if (dc->kind == ACTION_PARTITION) {

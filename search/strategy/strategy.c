@@ -66,7 +66,7 @@ typedef struct reader {
 } reader;
 
 static status read_sharding(
-	reader *r, const cJSON *entry, const type *ty, const char *what, sharding_id *out)
+	reader *r, const cJSON *entry, const ir_type *ty, const char *what, sharding_id *out)
 {
 	const cJSON *sh = cJSON_GetObjectItemCaseSensitive(entry, "sharding"),
 				*priority = cJSON_GetObjectItemCaseSensitive(entry, "priority");
@@ -249,7 +249,7 @@ mesh_id module_own_mesh(const module *m, mesh_id wanted)
 		mesh_id own = mesh_declared(m, o);
 		if (own == ID_NONE || !mesh_same_devices(t, own, wanted))
 			continue;
-		const mesh *a = &t->meshes.p[own], *b = &t->meshes.p[wanted];
+		const device_mesh *a = &t->meshes.p[own], *b = &t->meshes.p[wanted];
 		bool names = a->n_axes == b->n_axes;
 		for (uint32_t i = 0; names && i < a->n_axes; i++)
 			names = a->axis_names[i] == b->axis_names[i];
@@ -385,7 +385,7 @@ static sharding_id on_mesh(sharding_table *t, sharding_id id, mesh_id mesh)
 {
 	if (id == SHARDING_NONE)
 		return id;
-	const struct mesh *at = &t->meshes.p[sharding_get(t, id)->mesh];
+	const device_mesh *at = &t->meshes.p[sharding_get(t, id)->mesh];
 	if (at->n_axes || at->maximal)
 		return id;
 	sharding_edit e;
@@ -443,7 +443,7 @@ static bool same_cut(const sharding_table *t, sharding_id a, sharding_id b)
 
 /* Whether a donated argument and its result have shards of one shape whatever propagation does with
  * what nobody decided. */
-static bool surely_same_cut(const module *m, sharding_id a, sharding_id b, const type *ty)
+static bool surely_same_cut(const module *m, sharding_id a, sharding_id b, const ir_type *ty)
 {
 	if (a == SHARDING_NONE && b == SHARDING_NONE)
 		return ty->rank == 0;

@@ -218,7 +218,7 @@ static bool is_meant(const reading *r, const cJSON *e, uint32_t a, uint32_t dim,
 {
 	const problem *pb = r->pb;
 	const char *name = text_of(e, "name"), *role = text_of(e, "role");
-	const type *ty = pval_type(pb->p, pb->p->args.p[a]);
+	const ir_type *ty = pval_type(pb->p, pb->p->args.p[a]);
 	if (pb->group_of[a] == ID_NONE || (r->allowed && !r->allowed[a]) || !name || !role ||
 		strcmp(name, r->names.p[a]) || strcmp(role, role_name(pb->roles[a])) ||
 		number_of(e, "rank") != ty->rank)

@@ -15,14 +15,15 @@ START_TEST(needs_one_mesh)
 	sharding_edit_init(&e, b.mesh, 2, false);
 	e.dims[0].axes = (axes_buf){.a = {mesh_full_axis(b.t, b.mesh, 0)}, .n = 1};
 	sharding_id here = sharding_intern(b.t, &e);
-	mesh other = b.t->meshes.p[b.mesh];
+	device_mesh other = b.t->meshes.p[b.mesh];
 	int64_t sizes[2] = {2, 2};
 	other.name = strtab_add(&b.t->names, STR("other"));
 	mesh_id twin = mesh_intern(b.t, &other);
 	other.axis_sizes = sizes;
 	other.n_devices = 4;
 	other.name = strtab_add(&b.t->names, STR("small"));
-	mesh_id small = mesh_intern(b.t, &other), empty = mesh_intern(b.t, &(mesh){.n_devices = 1});
+	mesh_id small = mesh_intern(b.t, &other),
+			empty = mesh_intern(b.t, &(device_mesh){.n_devices = 1});
 	uint32_t n;
 	transfer_updates(
 		&x, r, mode_directions(DIR_BOTH, DIR_BOTH), (sharding_id[]){here, 0, 0}, 3, &n);
