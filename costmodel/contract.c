@@ -121,7 +121,7 @@ void cost_dot(const op_view *v, op_work *w)
 {
 	const ir_type *lhs = slot_type(v, 0), *rhs = slot_type(v, 1),
 				  *out = slot_type(v, result_slot(v, 0));
-	w->precision = op_precision(v->p->m, v->n->op);
+	w->precision = (uint8_t)op_precision(v->p->m, v->n->op);
 	if (v->n->op_kind == OP_DOT_GENERAL) {
 		cost_dot_general(v, w);
 		be_multiplication(w);
@@ -193,7 +193,7 @@ void cost_convolution(const op_view *v, op_work *w)
 	if (n && images < LEAST_IMAGES && taps > 1 &&
 		taps < places) /* not of the gradient of weights, whose images are its features */
 		w->relaid_rows = local_elements(v, 0) / MAX(inputs, 1), w->relaid_features = inputs;
-	w->precision = op_precision(v->p->m, v->n->op);
+	w->precision = (uint8_t)op_precision(v->p->m, v->n->op);
 	groups = MAX(groups, batch_groups);
 	set_matmul(v, w, MAX(groups, 1), rows, MAX(features / MAX(groups, 1), 1), sat_mul(taps, depth));
 	w->matmul_flops = sat_mul(sat_mul(MAX(elements / MAX(places, 1), 1), pairs), sat_mul(2, depth));

@@ -309,17 +309,17 @@ static const struct {
 
 const char *collective_axes_name(op_kind k) { return collective_axes[k].name; }
 
-attr_id attr_collective_axes(module *m, op_kind k, str axes)
+attr_id attr_collective_axes(module *m, op_kind k, str names)
 {
 	strbuf text;
 	strbuf_init(&text);
-	strbuf_printf(&text, "#sdy<%s" STR_FMT ">", collective_axes[k].mnemonic, STR_ARG(axes));
+	strbuf_printf(&text, "#sdy<%s" STR_FMT ">", collective_axes[k].mnemonic, STR_ARG(names));
 	char *whole = arena_strdup(&m->mem, text.p, text.n);
 	attr_id a = attr_new(m,
 		&(attr){.kind = ATTR_ENUM,
 			.type = ID_NONE,
 			.text = {whole, text.n},
-			.word = {whole + text.n - 1 - axes.n, axes.n}});
+			.word = {whole + text.n - 1 - names.n, names.n}});
 	strbuf_release(&text);
 	return a;
 }

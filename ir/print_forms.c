@@ -287,9 +287,9 @@ static bool put_dot_general(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
 	static const char *const said[] = {"dot_dimension_numbers", "precision_config", NULL};
-	attr_id precision = op_attr(p->m, o, said[1]);
+	attr_id precision_attr = op_attr(p->m, o, said[1]);
 	if (attr_of_kind(p->m, o, said[0], ATTR_STRUCT) == ID_NONE ||
-		!plain_precisions(p->m, precision) || op_attr(p->m, o, "algorithm") != ID_NONE)
+		!plain_precisions(p->m, precision_attr) || op_attr(p->m, o, "algorithm") != ID_NONE)
 		return false;
 	put_op_name(p, o);
 	put_operands(p, o, 0, op_at(p->m, o)->n_operands);
@@ -303,7 +303,7 @@ static bool put_dot_general(printer *p, op_id o, uint32_t indent)
 	put_named_ints(
 		p, o, ", contracting_dims = ", "dot_dimension_numbers.lhs_contracting_dimensions");
 	put_named_ints(p, o, " x ", "dot_dimension_numbers.rhs_contracting_dimensions");
-	put_precisions(p, precision);
+	put_precisions(p, precision_attr);
 	put_attrs(p, o, said);
 	put_function_type(p, o);
 	return true;
@@ -638,8 +638,8 @@ static void put_computation(printer *p, op_id o, uint32_t indent, const char *co
 static bool put_manual_computation(printer *p, op_id o, uint32_t indent)
 {
 	static const char *const said[] = {"in_shardings", "out_shardings", "manual_axes", NULL};
-	attr_id axes = attr_of_kind(p->m, o, "manual_axes", ATTR_ARRAY);
-	if (axes == ID_NONE || op_at(p->m, o)->n_regions != 1)
+	attr_id axes_attr = attr_of_kind(p->m, o, "manual_axes", ATTR_ARRAY);
+	if (axes_attr == ID_NONE || op_at(p->m, o)->n_regions != 1)
 		return false;
 	strbuf_puts(p->out, "sdy.manual_computation(");
 	put_operands(p, o, 0, op_at(p->m, o)->n_operands);
@@ -647,10 +647,10 @@ static bool put_manual_computation(printer *p, op_id o, uint32_t indent)
 	put_shardings_field(p, o, said[0]);
 	put_shardings_field(p, o, said[1]);
 	strbuf_puts(p->out, " manual_axes={");
-	for (uint32_t i = 0; i < attr_get(p->m, axes)->n; i++) {
+	for (uint32_t i = 0; i < attr_get(p->m, axes_attr)->n; i++) {
 		if (i)
 			strbuf_puts(p->out, ", ");
-		attr_print(p->m, attr_get(p->m, axes)->children[i].value, p->out);
+		attr_print(p->m, attr_get(p->m, axes_attr)->children[i].value, p->out);
 	}
 	strbuf_putc(p->out, '}');
 	put_computation(p, o, indent, said);
@@ -678,19 +678,19 @@ static bool put_collective(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
 	sharding_id s = value_at(p->m, op_result(p->m, o, 0))->sharding;
-	const char *axes = collective_axes_name((op_kind)op_at(p->m, o)->kind);
-	attr_id list = axes ? attr_of_kind(p->m, o, axes, ATTR_ENUM) : ID_NONE;
-	if (s == SHARDING_NONE || (axes && list == ID_NONE))
+	const char *axes_key = collective_axes_name((op_kind)op_at(p->m, o)->kind);
+	attr_id list = axes_key ? attr_of_kind(p->m, o, axes_key, ATTR_ENUM) : ID_NONE;
+	if (s == SHARDING_NONE || (axes_key && list == ID_NONE))
 		return false;
 	put_op_name(p, o);
-	if (axes) {
+	if (axes_key) {
 		strbuf_str(p->out, attr_get(p->m, list)->word);
 		strbuf_putc(p->out, ' ');
 	}
 	put_value(p, op_operand(p->m, o, 0));
 	strbuf_puts(p->out, " out_sharding=");
 	put_sharding(p, s);
-	put_attrs(p, o, (const char *const[]){axes, NULL});
+	put_attrs(p, o, (const char *const[]){axes_key, NULL});
 	put_result_type(p, o);
 	return true;
 }

@@ -660,13 +660,13 @@ static status form_propagation_barrier(reader *r, draft *d)
 static status form_collective(reader *r, draft *d)
 {
 	lexer *l = &r->lex;
-	const char *axes = collective_axes_name(d->kind);
-	if (axes) {
+	const char *axes_key = collective_axes_name(d->kind);
+	if (axes_key) {
 		str text;
 		if (lex_peek(l) != '[' && *l->p != '{')
 			return lex_expected(l, "a list of axes");
 		TRY(lex_balanced(l, &text));
-		draft_attr(r, axes, attr_collective_axes(r->m, d->kind, text));
+		draft_attr(r, axes_key, attr_collective_axes(r->m, d->kind, text));
 	}
 	TRY(push_operand(r));
 	TRY(lex_expect_word(l, "out_sharding"));

@@ -176,9 +176,9 @@ static status check_rank(reader *r, sharding_id id, const ir_type *t, const char
 	return lex_error(&r->lex, at, ST_ERR_INVALID, "%s", msg);
 }
 
-status set_sharding(reader *r, value_id v, attr_id sharding, const char *at)
+status set_sharding(reader *r, value_id v, attr_id sharding_attr, const char *at)
 {
-	const attr *a = attr_get(r->m, sharding);
+	const attr *a = attr_get(r->m, sharding_attr);
 	if (a->kind != ATTR_SHARDING)
 		return lex_error(&r->lex, at, ST_ERR_PARSE, "expected one sharding, #sdy.sharding<..>");
 	TRY(check_rank(r, a->shardings[0], value_type(r->m, v), at));
@@ -456,13 +456,13 @@ static status normalize_generic(reader *r, draft *d)
 		return finish_generic_mesh(r, d);
 	if (d->kind == OP_BUILTIN_MODULE)
 		return finish_generic_module(r, d);
-	const char *axes = collective_axes_name(d->kind);
-	if (axes) {
-		attr_id a = take_attr(r, d, axes);
+	const char *axes_key = collective_axes_name(d->kind);
+	if (axes_key) {
+		attr_id a = take_attr(r, d, axes_key);
 		if (a == ID_NONE || attr_get(r->m, a)->kind != ATTR_ENUM)
-			return lex_error(
-				&r->lex, d->at, ST_ERR_PARSE, "expected the attribute '%s', a list of axes", axes);
-		draft_attr(r, axes, a);
+			return lex_error(&r->lex, d->at, ST_ERR_PARSE,
+				"expected the attribute '%s', a list of axes", axes_key);
+		draft_attr(r, axes_key, a);
 	}
 	if (d->kind != OP_SDY_PROPAGATION_BARRIER)
 		return ST_OK;

@@ -43,10 +43,10 @@ static const struct form forms[NOTATION_COUNT];
 /* NULL: left to the compiler. */
 static const cJSON *sharding_of(const struct text *x, const cJSON *item)
 {
-	const cJSON *sharding = cJSON_GetObjectItemCaseSensitive(item, "sharding");
-	if ((!sharding || cJSON_IsNull(sharding)) && forms[x->n].no_propagation)
-		sharding = cJSON_GetObjectItemCaseSensitive(item, "propagated");
-	return sharding && !cJSON_IsNull(sharding) ? sharding : NULL;
+	const cJSON *sharding_json = cJSON_GetObjectItemCaseSensitive(item, "sharding");
+	if ((!sharding_json || cJSON_IsNull(sharding_json)) && forms[x->n].no_propagation)
+		sharding_json = cJSON_GetObjectItemCaseSensitive(item, "propagated");
+	return sharding_json && !cJSON_IsNull(sharding_json) ? sharding_json : NULL;
 }
 
 /* The sharding of an argument or a result, without priorities, in the notation. */
@@ -171,10 +171,10 @@ static void gspmd_head(const struct text *x)
 }
 
 static const struct form forms[NOTATION_COUNT] = {
-	[NOTATION_JSON] = {NULL, "{", NULL, "", "", "null"},
-	[NOTATION_SDY] = {sdy_head, NULL, NULL, "", "", NULL},
-	[NOTATION_GSPMD] = {gspmd_head, NULL, NULL, "", "", NULL},
-	[NOTATION_JAX] = {jax_head, "specs = {", "results = [", "", "", "None"},
+	[NOTATION_JSON] = {NULL, "{", NULL, "", "", "null", false},
+	[NOTATION_SDY] = {sdy_head, NULL, NULL, "", "", NULL, false},
+	[NOTATION_GSPMD] = {gspmd_head, NULL, NULL, "", "", NULL, false},
+	[NOTATION_JAX] = {jax_head, "specs = {", "results = [", "", "", "None", false},
 	[NOTATION_MINDSPORE] = {mindspore_head, "layouts = {", "results = [", "", "", "None", true},
 	[NOTATION_SBP] = {flow_head, "tensors = {", "results = [",
 		"dict(placement=placement, sbp=", ")", "None", true},

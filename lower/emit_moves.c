@@ -404,12 +404,12 @@ static value_id binary(emitter *e, op_kind kind, value_id a, value_id b)
 /* An index where the op takes it to be: at most `last`, at least 0; as i64. */
 static value_id clamped(emitter *e, value_id index, int64_t last)
 {
-	type_id wide = type_tensor(e->m, ELEM_I64, 0, NULL);
+	type_id i64 = type_tensor(e->m, ELEM_I64, 0, NULL);
 	if (value_type(e->m, index)->elem == ELEM_UI64)
 		index = binary(e, OP_MINIMUM, index, emit_number(e, value_at(e->m, index)->type, last));
 	index = converted(e, index, ELEM_I64);
-	return binary(e, OP_MAXIMUM, binary(e, OP_MINIMUM, index, emit_number(e, wide, last)),
-		emit_number(e, wide, 0));
+	return binary(e, OP_MAXIMUM, binary(e, OP_MINIMUM, index, emit_number(e, i64, last)),
+		emit_number(e, i64, 0));
 }
 
 /* Where a device's part begins, as i64. */
@@ -489,14 +489,14 @@ typedef struct landing {
 static landing land(const mover *x, uint32_t d, value_id update, int64_t size, int64_t own)
 {
 	emitter *e = x->e;
-	type_id wide = type_tensor(e->m, ELEM_I64, 0, NULL);
+	type_id i64 = type_tensor(e->m, ELEM_I64, 0, NULL);
 	int64_t written = MIN(size, own);
 	value_id from = binary(e, OP_SUBTRACT, clamped(e, x->in[2 + d], size_of(x, 0, d) - size),
 		part_begin(e, result_cut(x, d), own));
 	value_id at = binary(e, OP_MAXIMUM,
-		binary(e, OP_MINIMUM, from, emit_number(e, wide, own - written)), emit_number(e, wide, 0));
+		binary(e, OP_MINIMUM, from, emit_number(e, i64, own - written)), emit_number(e, i64, 0));
 	value_id shift = binary(e, OP_SUBTRACT, at, from);
-	value_id in_padded = binary(e, OP_ADD, shift, emit_number(e, wide, written));
+	value_id in_padded = binary(e, OP_ADD, shift, emit_number(e, i64, written));
 	update = emit_dynamic_stretch(
 		e, emit_padded(e, update, d, written, written, ID_NONE), d, in_padded, written);
 	return (landing){update, emit_positions(e, written, shift), at};

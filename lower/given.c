@@ -2,9 +2,9 @@
  * groups lie along. */
 #include "lower/internal.h"
 
-static bool is_given(uint16_t op_kind, uint8_t *coll)
+static bool is_given(uint16_t kind, uint8_t *coll)
 {
-	switch (op_kind) {
+	switch (kind) {
 	case OP_HLO_ALL_REDUCE: *coll = COLL_ALL_REDUCE; return true;
 	case OP_HLO_ALL_GATHER: *coll = COLL_ALL_GATHER; return true;
 	case OP_HLO_REDUCE_SCATTER: *coll = COLL_REDUCE_SCATTER; return true;

@@ -534,9 +534,9 @@ static void grow(finder *f, node_id a, node_id b)
 		node_id x = summed ? vec_pop(&f->later) : vec_pop(&f->todo), y = f->ly->node_next[x];
 		const node *nx = &p->nodes.p[x], *ny = &p->nodes.p[y];
 		for (uint32_t i = 0; i < (uint32_t)nx->n_operands + nx->n_results; i++) {
-			pval_id a = p->slots.p[nx->slots + i], b = p->slots.p[ny->slots + i];
-			if (summed || !is_summed(p, a))
-				pair_values(f, a, b);
+			pval_id va = p->slots.p[nx->slots + i], vb = p->slots.p[ny->slots + i];
+			if (summed || !is_summed(p, va))
+				pair_values(f, va, vb);
 			else
 				wait = true;
 		}

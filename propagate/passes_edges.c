@@ -217,11 +217,11 @@ static void take(module *m, value_id v)
 void computations_lend_shardings(module *m) { each_listed(m, lend); }
 void computations_take_shardings(module *m) { each_listed(m, take); }
 
-static void add_edge(module *m, op_id o, value_id owner, sharding_id sharding, loc_id loc)
+static void add_edge(module *m, op_id o, value_id owner, sharding_id sh, loc_id loc)
 {
 	type_id type = value_at(m, owner)->type;
 	op_id edge = op_new(m, OP_SDY_DATA_FLOW_EDGE, 0, &owner, 1, &type, 1, 0, loc);
-	value_get(m, op_result(m, edge, 0))->sharding = sharding;
+	value_get(m, op_result(m, edge, 0))->sharding = sh;
 	if (!value_at(m, owner)->is_arg)
 		op_insert_after(m, edge, o);
 	else if (op_region(m, o, 0)->first != ID_NONE)

@@ -271,10 +271,10 @@ static status compile_edge(compiler *c, op_id o, node_id n)
 	pval_id v = pval_for(c, result);
 	slot_add(c, n, v, result);
 	c->p->vals.p[v].def = n;
-	node *node = &c->p->nodes.p[n];
-	node->n_operands = t.n;
-	node->n_results = 1;
-	node->rule = rule_identity(c->p->rules, pval_type(c->p, v), t.n, 1);
+	node *nd = &c->p->nodes.p[n];
+	nd->n_operands = t.n;
+	nd->n_results = 1;
+	nd->rule = rule_identity(c->p->rules, pval_type(c->p, v), t.n, 1);
 	add_manual_edge(c, n, owner);
 	return ST_OK;
 }
@@ -346,15 +346,15 @@ static void compile_slots(compiler *c, op_id o, node_id n)
 
 static void compile_rule(compiler *c, op_id o, node_id n)
 {
-	node *node = &c->p->nodes.p[n];
-	if (node->op_kind == OP_SDY_PROPAGATION_BARRIER) {
-		node->kind = NODE_OP;
-		node->fixed_direction = barrier_direction(c->m, o);
-		node->rule = rule_identity(c->p->rules, value_type(c->m, op_result(c->m, o, 0)), 1, 1);
+	node *nd = &c->p->nodes.p[n];
+	if (nd->op_kind == OP_SDY_PROPAGATION_BARRIER) {
+		nd->kind = NODE_OP;
+		nd->fixed_direction = barrier_direction(c->m, o);
+		nd->rule = rule_identity(c->p->rules, value_type(c->m, op_result(c->m, o, 0)), 1, 1);
 		return;
 	}
-	node->kind = rule_memo_get(&c->memo, c->p->rules, c->m, o, c->how == READ_CONSERVATIVE,
-					 &node->rule) == RULE_FOUND
+	nd->kind = rule_memo_get(&c->memo, c->p->rules, c->m, o, c->how == READ_CONSERVATIVE,
+				   &nd->rule) == RULE_FOUND
 		? NODE_OP
 		: NODE_OPAQUE;
 }

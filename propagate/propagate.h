@@ -357,7 +357,7 @@ bool read_tree_pack(const read_tree *t, const value_is *from, uint32_t n, uint32
 static inline value_is read_unpack(uint8_t bits, uint32_t packed)
 {
 	return (value_is){
-		packed & (((uint64_t)1 << bits) - 1), (sharding_id)((uint64_t)packed >> bits)};
+		packed & (uint32_t)(((uint64_t)1 << bits) - 1), (sharding_id)((uint64_t)packed >> bits)};
 }
 /* A leaf of the tree under the root all of whose reads are as they were; NULL: none is known. more:
  * what is read from n_values on. */

@@ -322,12 +322,12 @@ int64_t collective_lookup(
 	return c->ns;
 }
 
-int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id sharding)
+int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id sh)
 {
-	stored_slot *c = &s->stored[hash_mix((uint64_t)type << 32 | sharding) & (STORED_SLOTS - 1)];
-	if (c->bytes < 0 || c->type != type || c->sharding != sharding)
-		*c = (stored_slot){type, sharding,
-			device_stored_bytes(&s->dev, s->t, sharding, type_get(s->p->m, type), s->minor[type])};
+	stored_slot *c = &s->stored[hash_mix((uint64_t)type << 32 | sh) & (STORED_SLOTS - 1)];
+	if (c->bytes < 0 || c->type != type || c->sharding != sh)
+		*c = (stored_slot){type, sh,
+			device_stored_bytes(&s->dev, s->t, sh, type_get(s->p->m, type), s->minor[type])};
 	*last = *c;
 	return c->bytes;
 }

@@ -249,7 +249,7 @@ static mesh_id random_mesh(void)
 		.axis_sizes = size};
 	uint32_t n = 1;
 	for (uint32_t i = 0; i < m.n_axes; i++) {
-		names[i] = strtab_add(&t->names, (str){"xyz" + i, 1});
+		names[i] = strtab_add(&t->names, (str){&"xyz"[i], 1});
 		size[i] = sizes[below(COUNT_OF(sizes))];
 		n *= (uint32_t)size[i];
 	}

@@ -226,9 +226,9 @@ static inline lop_id fix_end(fix *f, const lval_id *yields, uint32_t n)
 	type_id types[16];
 	for (uint32_t i = 0; i < n; i++)
 		types[i] = f->l.vals.p[yields[i]].type;
-	node_id node = f->l.ops.p[f->open[f->depth - 1]].node;
+	node_id at = f->l.ops.p[f->open[f->depth - 1]].node;
 	f->depth--;
-	return fix_lop(f, (lop){.kind = LOP_REGION_END, .node = node}, yields, n, types, n);
+	return fix_lop(f, (lop){.kind = LOP_REGION_END, .node = at}, yields, n, types, n);
 }
 
 static inline void fix_return(fix *f, uint32_t n, ...)
