@@ -8,7 +8,7 @@ OPENMP ?= 1
 PREFIX ?= /usr/local
 VERSION := 0.1.0
 
-WARN := -Wall -Wextra
+WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wconversion -Wno-sign-conversion
 OPT ?= -O2 -g
 ALL_CFLAGS := -std=gnu11 $(WARN) $(OPT) -fno-fast-math -ffp-contract=off -I. -DSHARDWRIGHT_VERSION='"$(VERSION)"' $(CFLAGS)
 LIBS := -lcjson -lzstd -lz -lcrypto -lm -lpthread
@@ -31,7 +31,7 @@ CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
-.PHONY: all help deps deps-test demo check check-unit check-library check-includes check-contracts check-oracle check-load check-fuzz \
+.PHONY: all help deps deps-test demo check check-unit check-library check-includes check-warnings check-contracts check-oracle check-load check-fuzz \
         check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-warm bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
 all: $(PROGRAMS)
 
@@ -69,7 +69,8 @@ help:
 ## make wheel           the Python package with the built tool inside, into build/wheel
 ## make web             the daemon's page, built from web/src into web/built; needs node and npm
 ## make check-web       lint, types and a browser's way through the page (Debian's chromium)
-## make format          lay out the C sources as .clang-format says; make lint compares
+## make format          lay out the C sources as .clang-format says
+## make lint            compares the layout; any warning of gcc or clang is an error
 ## make lint-python     ruff and mypy on the Python package
 
 $(BUILD)/obj/%.o: %.c
@@ -348,9 +349,11 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 format:
 	@tools/install-debian clang-format
 	@clang-format -i $(C_FILES)
-lint:
+lint: check-warnings
 	@tools/install-debian clang-format
 	@clang-format --dry-run --Werror $(C_FILES)
+check-warnings:
+	@tools/check-warnings $(ALL_CFLAGS)
 lint-python: $(PYTOOLS)/.done
 	cd clients/python && $(abspath $(PYTOOLS))/bin/ruff check . && $(abspath $(PYTOOLS))/bin/mypy
 

@@ -133,8 +133,8 @@ void arena_release(arena *a);
 void *arena_alloc(arena *a, size_t n);
 void *arena_zalloc(arena *a, size_t n);
 char *arena_strdup(arena *a, const char *s, size_t n);
-#define arena_array(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
-#define arena_zarray(a, type, n) ((type *)arena_zalloc((a), sizeof(type) * (size_t)(n)))
+#define arena_array(a, ir_type, n) ((ir_type *)arena_alloc((a), sizeof(ir_type) * (size_t)(n)))
+#define arena_zarray(a, ir_type, n) ((ir_type *)arena_zalloc((a), sizeof(ir_type) * (size_t)(n)))
 /* Everything allocated after the mark is freed by arena_rewind. */
 arena_mark arena_save(arena *a);
 void arena_rewind(arena *a, arena_mark m);

@@ -106,12 +106,12 @@ static bool take_own_fields(batch *b, const batch_place *at, cJSON *o, batch_job
 			batch_fault_at(b, at, item->string, detail);
 			return false;
 		}
-	const cJSON *module = cJSON_GetObjectItemCaseSensitive(o, "module");
-	if (!cJSON_IsString(module) || !module->valuestring[0]) {
+	const cJSON *module_json = cJSON_GetObjectItemCaseSensitive(o, "module");
+	if (!cJSON_IsString(module_json) || !module_json->valuestring[0]) {
 		batch_fault_at(b, at, "module", "expected the path of a module");
 		return false;
 	}
-	job->module = arena_strdup(&b->mem, module->valuestring, strlen(module->valuestring));
+	job->module = arena_strdup(&b->mem, module_json->valuestring, strlen(module_json->valuestring));
 	if (!take_integer(b, at, o, "priority", -MOST_PRIORITY, MOST_PRIORITY, &job->priority) ||
 		!take_integer(b, at, o, "seeds", 1, BATCH_MOST_SEEDS, &job->seeds))
 		return false;
@@ -239,7 +239,8 @@ static bool add_seeds(reader *r, const batch_place *at, const cJSON *o, batch_jo
 	for (int64_t k = 0; k < job.seeds && ok; k++) {
 		cJSON *one = cJSON_Duplicate(o, true);
 		cJSON_DeleteItemFromObjectCaseSensitive(one, "seed");
-		cJSON_AddNumberToObject(one, "seed", job.seed = (int64_t)first + k);
+		job.seed = (int64_t)first + k;
+		cJSON_AddNumberToObject(one, "seed", (double)job.seed);
 		if (!cJSON_HasObjectItem(one, "warm_start"))
 			cJSON_AddFalseToObject(one, "warm_start");
 		ok = add_checked(r, at, one, job);
@@ -255,12 +256,12 @@ static void add_swept(reader *r, const batch_place *at, cJSON *o, batch_job job)
 		batch_fault_at(b, at, "mesh", "--sweep makes the meshes: leave it out");
 		return;
 	}
-	const cJSON *device = cJSON_GetObjectItemCaseSensitive(o, "device");
-	char *profile = cJSON_IsObject(device) ? cJSON_PrintUnformatted(device) : NULL;
+	const cJSON *device_json = cJSON_GetObjectItemCaseSensitive(o, "device");
+	char *profile = cJSON_IsObject(device_json) ? cJSON_PrintUnformatted(device_json) : NULL;
 	batch_shapes shapes = {0};
 	diag d = {0};
-	if (batch_sweep(cJSON_IsString(device) ? device->valuestring : "default", profile, b->sweep,
-			&shapes, &d) != ST_OK)
+	if (batch_sweep(cJSON_IsString(device_json) ? device_json->valuestring : "default", profile,
+			b->sweep, &shapes, &d) != ST_OK)
 		batch_fault_at(b, at, "device", d.msg);
 	bool ok = true;
 	for (uint32_t i = 0; i < shapes.n && ok; i++) {

@@ -11,18 +11,18 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-bool source_note(source *s, sqlite3 *db)
+bool source_note(source *s, sqlite3 *handle)
 {
 	if (!s->error[0])
-		snprintf(s->error, sizeof s->error, "%s", sqlite3_errmsg(db));
+		snprintf(s->error, sizeof s->error, "%s", sqlite3_errmsg(handle));
 	return false;
 }
 
-sqlite3_stmt *source_prepare(source *s, sqlite3 *db, const char *sql)
+sqlite3_stmt *source_prepare(source *s, sqlite3 *handle, const char *sql)
 {
 	sqlite3_stmt *p = NULL;
-	if (sqlite3_prepare_v2(db, sql, -1, &p, NULL) != SQLITE_OK)
-		source_note(s, db);
+	if (sqlite3_prepare_v2(handle, sql, -1, &p, NULL) != SQLITE_OK)
+		source_note(s, handle);
 	return p;
 }
 
@@ -91,9 +91,9 @@ static standing compare(source *s, sqlite3 *to, sqlite3_stmt *search)
 		sqlite3_bind_value(q, i + 1, sqlite3_column_value(search, i));
 	sqlite3_bind_value(q, 5, sqlite3_column_value(search, 10));
 	int rc = sqlite3_step(q);
-	bool memory = !strcmp(column_text(search, 9), "memory");
+	bool by_memory = !strcmp(column_text(search, 9), "memory");
 	int fits = sqlite3_column_int(search, 22);
-	int64_t cost = sqlite3_column_int64(search, memory ? 21 : 20);
+	int64_t cost = sqlite3_column_int64(search, by_memory ? 21 : 20);
 	standing result = rc == SQLITE_DONE ? STANDING_NEW
 		: rc != SQLITE_ROW              ? STANDING_FAILED
 										: STANDING_KNOWN;

@@ -123,10 +123,10 @@ static spread spread_of(const batch *b, const uint32_t *order, uint32_t n)
 	return s;
 }
 
-static void add_figure(strbuf *line, bool memory, int64_t v)
+static void add_figure(strbuf *line, bool by_memory, int64_t v)
 {
 	strbuf text = {0};
-	if (memory)
+	if (by_memory)
 		strbuf_bytes(&text, v);
 	else
 		strbuf_duration(&text, v);
@@ -144,11 +144,11 @@ static void print_spread(const batch *b, const uint32_t *order, uint32_t n, FILE
 		batch_file_shown(best, file), b->mesh_width, batch_shown(best->mesh, 40, mesh),
 		batch_device_shown(best), n, s.answered, s.fit);
 	if (s.answered) {
-		bool memory = wants_memory(best);
-		add_figure(&line, memory, s.best);
+		bool by_memory = wants_memory(best);
+		add_figure(&line, by_memory, s.best);
 		strbuf_printf(&line, " %9lld %7u", (long long)best->seed, s.reached);
-		add_figure(&line, memory, s.median);
-		add_figure(&line, memory, s.worst);
+		add_figure(&line, by_memory, s.median);
+		add_figure(&line, by_memory, s.worst);
 		if (s.best > 0)
 			strbuf_printf(&line, " %+6.1f%%", 100 * ((double)s.worst / (double)s.best - 1));
 	}

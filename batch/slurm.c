@@ -209,10 +209,10 @@ static status submit(const slurm_run *r, FILE *out, diag *d)
 	return st;
 }
 
-static status check_words(const slurm_options *o, const char *store, diag *d)
+static status check_words(const slurm_options *o, const char *store_path, diag *d)
 {
-	bool bad = strpbrk(store, "\n%\\ ") != NULL || (o->partition && strpbrk(o->partition, " \n")) ||
-		(o->time && strpbrk(o->time, " \n"));
+	bool bad = strpbrk(store_path, "\n%\\ ") != NULL ||
+		(o->partition && strpbrk(o->partition, " \n")) || (o->time && strpbrk(o->time, " \n"));
 	for (uint32_t i = 0; i < o->n_sbatch; i++)
 		bad = bad || strchr(o->sbatch[i], '\n');
 	return bad ? diag_set(d, ST_ERR_INVALID,

@@ -7,7 +7,7 @@ status store_starts(const char *dir, const char *structure, const char *module, 
 {
 	strbuf canonical = {0};
 	problem why = {0};
-	starts found = {0};
+	starts near = {0};
 	*out_n = 0;
 	log_to(-1); /* what goes wrong is told by d */
 	store *st = store_peek(dir, d);
@@ -19,16 +19,16 @@ status store_starts(const char *dir, const char *structure, const char *module, 
 		.mesh = is_text ? canonical.p : "",
 		.device = device};
 	db *c = store_reader(st);
-	status s = c && starts_find(c, &q, &found)
+	status s = c && starts_find(c, &q, &near)
 		? ST_OK
 		: diag_set(d, ST_ERR_IO, "the store '%.300s' cannot be read", dir);
-	for (uint32_t i = 0; i < found.n && s == ST_OK; i++) {
-		memcpy(out[i].id, found.list[i].id, sizeof out[i].id);
-		out[i].document = found.list[i].document;
-		found.list[i].document = (strbuf){0};
+	for (uint32_t i = 0; i < near.n && s == ST_OK; i++) {
+		memcpy(out[i].id, near.list[i].id, sizeof out[i].id);
+		out[i].document = near.list[i].document;
+		near.list[i].document = (strbuf){0};
 		++*out_n;
 	}
-	starts_release(&found);
+	starts_release(&near);
 	store_close(st);
 	strbuf_release(&canonical);
 	return s;

@@ -54,7 +54,8 @@ static void try_shape(sweep *s, const int64_t *sizes, uint32_t n)
 	diag d = {0};
 	for (uint32_t a = 0; a < n; a++)
 		names[a] = strtab_add(&s->t->names, str_of(axis_names[a]));
-	mesh_id m = mesh_intern(s->t, &(mesh){.n_axes = n, .axis_names = names, .axis_sizes = sizes});
+	mesh_id m =
+		mesh_intern(s->t, &(device_mesh){.n_axes = n, .axis_names = names, .axis_sizes = sizes});
 	if (mesh_links_assign(&s->dev, s->t, m, NULL, &links, &d) != ST_OK) {
 		s->refused = d;
 		return;

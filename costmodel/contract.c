@@ -21,7 +21,7 @@ static int64_t product_of(const op_view *v, uint32_t slot, const int64_t *dims, 
 static int64_t product_of_rest(
 	const op_view *v, uint32_t slot, const int64_t *a, uint32_t na, const int64_t *b, uint32_t nb)
 {
-	const type *ty = slot_type(v, slot);
+	const ir_type *ty = slot_type(v, slot);
 	int64_t r = 1;
 	for (int64_t d = 0; ty && d < ty->rank; d++)
 		if (!listed(a, na, d) && !listed(b, nb, d))
@@ -31,7 +31,7 @@ static int64_t product_of_rest(
 
 static void set_matmul(const op_view *v, op_work *w, int64_t batch, int64_t m, int64_t n, int64_t k)
 {
-	const type *ty = slot_type(v, 0);
+	const ir_type *ty = slot_type(v, 0);
 	w->batch = batch, w->m = m, w->n = n, w->k = k;
 	w->elem = ty ? ty->elem : ELEM_F32;
 	/* a complex multiply-add is four real ones */
@@ -61,7 +61,7 @@ typedef enum dim_role { ROLE_BATCH, ROLE_CONTRACTED, ROLE_FREE, ROLE_COUNT } dim
 static void find_orders(const op_view *v, op_work *w, uint32_t slot, const int64_t *batch,
 	uint32_t nb, const int64_t *contracted, uint32_t nc)
 {
-	const type *ty = slot_type(v, slot);
+	const ir_type *ty = slot_type(v, slot);
 	dim_role roles[MAX_RANK];
 	uint32_t n = 0, all[ROLE_COUNT] = {0}, in_tile[ROLE_COUNT] = {0};
 	int64_t last = -1; /* batch dim, as a place in its list */
@@ -119,9 +119,9 @@ static void cost_dot_general(const op_view *v, op_work *w)
 
 void cost_dot(const op_view *v, op_work *w)
 {
-	const type *lhs = slot_type(v, 0), *rhs = slot_type(v, 1),
-			   *out = slot_type(v, result_slot(v, 0));
-	w->precision = op_precision(v->p->m, v->n->op);
+	const ir_type *lhs = slot_type(v, 0), *rhs = slot_type(v, 1),
+				  *out = slot_type(v, result_slot(v, 0));
+	w->precision = (uint8_t)op_precision(v->p->m, v->n->op);
 	if (v->n->op_kind == OP_DOT_GENERAL) {
 		cost_dot_general(v, w);
 		be_multiplication(w);
@@ -193,7 +193,7 @@ void cost_convolution(const op_view *v, op_work *w)
 	if (n && images < LEAST_IMAGES && taps > 1 &&
 		taps < places) /* not of the gradient of weights, whose images are its features */
 		w->relaid_rows = local_elements(v, 0) / MAX(inputs, 1), w->relaid_features = inputs;
-	w->precision = op_precision(v->p->m, v->n->op);
+	w->precision = (uint8_t)op_precision(v->p->m, v->n->op);
 	groups = MAX(groups, batch_groups);
 	set_matmul(v, w, MAX(groups, 1), rows, MAX(features / MAX(groups, 1), 1), sat_mul(taps, depth));
 	w->matmul_flops = sat_mul(sat_mul(MAX(elements / MAX(places, 1), 1), pairs), sat_mul(2, depth));
@@ -207,7 +207,7 @@ void cost_convolution(const op_view *v, op_work *w)
  * all pairs of places. The longer of the two middle dims is taken as places. */
 void cost_attention(const op_view *v, op_work *w)
 {
-	const type *q = slot_type(v, 0), *k = slot_type(v, 1);
+	const ir_type *q = slot_type(v, 0), *k = slot_type(v, 1);
 	if (!q || !k || q->rank != 4 || k->rank != 4)
 		return;
 	int64_t keys = MAX(local_dim(v, 1, 1), local_dim(v, 1, 2)), d = local_dim(v, 0, 3);

@@ -203,7 +203,7 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k);
  * equal to sharding_local_bytes. minor: the dim that is the minor one whatever that wastes, as long
  * as a tile has a use for it; MAX_RANK: none. */
 int64_t device_stored_bytes(
-	const device *dev, const sharding_table *t, sharding_id id, const type *ty, uint32_t minor);
+	const device *dev, const sharding_table *t, sharding_id id, const ir_type *ty, uint32_t minor);
 
 /* Which link classes the axes of a mesh run over. By default axes fill the profile's levels from
  * the innermost (last mesh axis) outwards; names[i] (may be NULL) pins axis i to a link class. On a

@@ -46,11 +46,11 @@ static const factorization factorizations[] = {
 	{{"*gehrd*", NULL}, 10, 0, 15, 2, 1, false},
 };
 
-static bool is_complex(const type *ty) { return ty->elem == ELEM_C64 || ty->elem == ELEM_C128; }
+static bool is_complex(const ir_type *ty) { return ty->elem == ELEM_C64 || ty->elem == ELEM_C128; }
 
 /* Blocks of columns, each with a product of rows by BLOCK by what makes up the operations. */
 static void set_blocks(
-	op_work *w, const type *ty, int64_t batch, int64_t rows, int64_t columns, int64_t flops)
+	op_work *w, const ir_type *ty, int64_t batch, int64_t rows, int64_t columns, int64_t flops)
 {
 	w->blocks = MAX(ceil_div(columns, BLOCK), 1);
 	w->elem = ty->elem;
@@ -62,7 +62,7 @@ static void set_blocks(
 
 static void cost_factorization(const op_view *v, const factorization *f, op_work *w)
 {
-	const type *ty = slot_type(v, 0);
+	const ir_type *ty = slot_type(v, 0);
 	if (!ty || ty->rank < 2)
 		return;
 	int64_t rows = local_dim(v, 0, ty->rank - 2), columns = local_dim(v, 0, ty->rank - 1);
@@ -109,7 +109,7 @@ void cost_cholesky(const op_view *v, op_work *w) { cost_factorization(v, &factor
 void cost_triangular_solve(const op_view *v, op_work *w)
 {
 	enum { BLOCK_LAUNCHES = 15 };
-	const type *ty = slot_type(v, 0);
+	const ir_type *ty = slot_type(v, 0);
 	if (!ty || ty->rank < 2)
 		return;
 	int64_t n = local_dim(v, 0, ty->rank - 1), batch = MAX(local_elements(v, 0) / MAX(n * n, 1), 1);

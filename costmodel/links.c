@@ -156,7 +156,7 @@ status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m,
 	memset(out, 0, sizeof *out);
 	if (m == ID_NONE)
 		return ST_OK;
-	const mesh *mesh = &t->meshes.p[m];
+	const device_mesh *mesh = &t->meshes.p[m];
 	uint32_t pinned[MAX_MESH_AXES];
 	int64_t left[MAX_MESH_AXES];
 	out->n_axes = mesh->n_axes;

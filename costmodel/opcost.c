@@ -10,7 +10,7 @@ enum {
 
 int64_t local_dim(const op_view *v, uint32_t slot, int64_t dim)
 {
-	const type *ty = slot_type(v, slot);
+	const ir_type *ty = slot_type(v, slot);
 	if (!ty || dim < 0 || dim >= ty->rank)
 		return 1;
 	const sharding *s = v->at[slot] == SHARDING_NONE ? NULL : sharding_get(v->t, v->at[slot]);
@@ -20,13 +20,13 @@ int64_t local_dim(const op_view *v, uint32_t slot, int64_t dim)
 
 int64_t local_elements(const op_view *v, uint32_t slot)
 {
-	const type *ty = slot_type(v, slot);
+	const ir_type *ty = slot_type(v, slot);
 	return ty ? sharding_local_elements(v->t, v->at[slot], ty) : 0;
 }
 
 int64_t local_bytes(const op_view *v, uint32_t slot)
 {
-	const type *ty = slot_type(v, slot);
+	const ir_type *ty = slot_type(v, slot);
 	return ty ? sharding_local_bytes(v->t, v->at[slot], ty) : 0;
 }
 
@@ -102,7 +102,7 @@ static void cost_gather(const op_view *v, op_work *w)
  * take_along_axis. */
 static bool one_place_per_row(const op_view *v)
 {
-	const type *in = slot_type(v, 0), *updates = slot_type(v, 2);
+	const ir_type *in = slot_type(v, 0), *updates = slot_type(v, 2);
 	uint32_t n_batch, n_map;
 	op_ints(v->p->m, v->n->op, "scatter_dimension_numbers.input_batching_dims", &n_batch);
 	const int64_t *map = op_ints(
@@ -146,7 +146,7 @@ static void cost_window(const op_view *v, op_work *w)
 /* A sorting network of log(log + 1) / 2 stages along the sorted dim. */
 static void cost_sort(const op_view *v, op_work *w)
 {
-	const type *ty = slot_type(v, 0);
+	const ir_type *ty = slot_type(v, 0);
 	int64_t dim = op_int(v->p->m, v->n->op, "dimension", ty ? (int64_t)ty->rank - 1 : 0);
 	int64_t steps = log2_steps(local_dim(v, 0, dim < 0 && ty ? dim + ty->rank : dim));
 	w->elem = ty ? ty->elem : ELEM_F32;

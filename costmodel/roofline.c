@@ -46,15 +46,15 @@ static int64_t padded(int64_t n, int64_t tile) { return sat_mul(ceil_div(MAX(n, 
 
 /* Peak of the element type, or of the next wider one that the device has; floats are not multiplied
  * as integers. */
-static int64_t matmul_peak(const device *dev, uint8_t elem)
+static int64_t matmul_peak(const device *dev, uint8_t e)
 {
-	if (dev->peak_flops[elem])
-		return dev->peak_flops[elem];
+	if (dev->peak_flops[e])
+		return dev->peak_flops[e];
 	static const uint8_t wider[] = {ELEM_I8, ELEM_BF16, ELEM_F16, ELEM_TF32, ELEM_F32, ELEM_F64};
-	int bits = elem_bits((enum elem)elem);
+	int bits = elem_bits((enum elem)e);
 	for (uint32_t i = 0; i < COUNT_OF(wider); i++)
 		if (elem_bits((enum elem)wider[i]) >= bits && dev->peak_flops[wider[i]] &&
-			(wider[i] != ELEM_I8 || elem_is_int((enum elem)elem)))
+			(wider[i] != ELEM_I8 || elem_is_int((enum elem)e)))
 			return dev->peak_flops[wider[i]];
 	return dev->vector_flops;
 }
@@ -78,12 +78,12 @@ static int64_t one_matmul_ns(const device *dev, const op_work *w)
 		tile_flops =
 			sat_mul(sat_mul(2 * MAX(w->batch, 1), MIN(one, other)), padded(w->k, dev->tile_k));
 	}
-	uint8_t elem = w->elem;
-	if (elem == ELEM_F32 || elem == ELEM_C64)
+	uint8_t e = w->elem;
+	if (e == ELEM_F32 || e == ELEM_C64)
 		tile_flops = sat_mul(
 			tile_flops, dev->matmul_passes[w->precision < PRECISION_COUNT ? w->precision : 0]);
 	int64_t t = time_of(
-		MAX(tile_flops, flops), matmul_peak(dev, elem), curve_at(&dev->matmul_efficiency, flops));
+		MAX(tile_flops, flops), matmul_peak(dev, e), curve_at(&dev->matmul_efficiency, flops));
 	return MAX(t, matmul_results_ns(dev, w, false));
 }
 
@@ -181,7 +181,7 @@ int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)
 }
 
 int64_t device_stored_bytes(
-	const device *dev, const sharding_table *t, sharding_id id, const type *ty, uint32_t wanted)
+	const device *dev, const sharding_table *t, sharding_id id, const ir_type *ty, uint32_t wanted)
 {
 	int64_t plain = sharding_local_bytes(t, id, ty);
 	if (dev->target == TARGET_CPU && ty->kind == TYPE_TENSOR &&

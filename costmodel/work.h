@@ -13,11 +13,11 @@ typedef struct op_view {
 } op_view;
 
 /* Slots: operands, then results. NULL for a slot that carries no tensor. */
-static inline const type *slot_type(const op_view *v, uint32_t slot)
+static inline const ir_type *slot_type(const op_view *v, uint32_t slot)
 {
 	pval_id pv = slot < (uint32_t)v->n->n_operands + v->n->n_results ? node_slots(v->p, v->n)[slot]
 																	 : ID_NONE;
-	const type *ty = pv == ID_NONE ? NULL : pval_type(v->p, pv);
+	const ir_type *ty = pv == ID_NONE ? NULL : pval_type(v->p, pv);
 	return ty && ty->kind == TYPE_TENSOR && !ty->dynamic ? ty : NULL;
 }
 static inline uint32_t result_slot(const op_view *v, uint32_t i) { return v->n->n_operands + i; }

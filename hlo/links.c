@@ -260,7 +260,7 @@ status hlo_links_assign(hlo_simulation *s, diag *d)
 	for (uint32_t k = 0; k < s->groups.n; k++)
 		find_axes(&s->groups.p[k], cuts, n);
 	s->mesh = mesh_intern(s->table,
-		&(struct mesh){
+		&(device_mesh){
 			.n_axes = n, .axis_names = names, .axis_sizes = sizes, .n_devices = devices});
 	return mesh_links_assign(&s->dev, s->table, s->mesh, NULL, &s->links, d);
 }

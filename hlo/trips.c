@@ -142,20 +142,20 @@ static bool step_of(const hlo_module *m, hlo_comp_id body, int64_t k, int64_t *o
 	return false;
 }
 
-static int64_t count_trips(str direction, int64_t from, int64_t to, int64_t step)
+static int64_t count_trips(str how, int64_t from, int64_t to, int64_t step)
 {
 	int64_t span;
-	if (str_is(direction, "LE") || str_is(direction, "GE"))
-		to += str_is(direction, "LE") ? 1 : -1;
-	if (str_is(direction, "GT") || str_is(direction, "GE")) {
+	if (str_is(how, "LE") || str_is(how, "GE"))
+		to += str_is(how, "LE") ? 1 : -1;
+	if (str_is(how, "GT") || str_is(how, "GE")) {
 		int64_t t = from;
 		from = to, to = t;
 		step = -step;
-	} else if (str_is(direction, "NE")) {
+	} else if (str_is(how, "NE")) {
 		if (!step || (to - from) % step || (to - from) / step < 0)
 			return -1;
 		return (to - from) / step;
-	} else if (!str_is(direction, "LT") && !str_is(direction, "LE")) {
+	} else if (!str_is(how, "LT") && !str_is(how, "LE")) {
 		return -1;
 	}
 	if (step <= 0 || __builtin_sub_overflow(to, from, &span))
@@ -189,7 +189,7 @@ static int64_t trips_by(const hlo_module *m, hlo_id i, place test, bool bound)
 /* The least of what the comparisons allow that must all hold; -1: none of them says. */
 static int64_t trips_by_all(const hlo_module *m, hlo_id i, place test, uint32_t depth)
 {
-	enum { MAX_NESTED = 6 }; /* conditions of real loops are one or two of them */
+	enum { MAX_CONDITIONS = 6 }; /* conditions of real loops are one or two of them */
 	if (m->instrs.p[test.at].op != HLO_AND || m->instrs.p[test.at].n_operands != 2 ||
 		depth == MAX_NESTED)
 		return trips_by(m, i, test, true);

@@ -182,10 +182,10 @@ static int64_t product(const hlo_module *m, const hlo_shape *s, const int64_t *a
 }
 
 static void set_matmul(
-	op_work *o, uint8_t elem, int64_t batch, int64_t rows, int64_t columns, int64_t depth)
+	op_work *o, uint8_t e, int64_t batch, int64_t rows, int64_t columns, int64_t depth)
 {
-	int64_t per = elem == ELEM_C64 || elem == ELEM_C128 ? 8 : 2;
-	o->batch = batch, o->m = rows, o->n = columns, o->k = depth, o->elem = elem;
+	int64_t per = e == ELEM_C64 || e == ELEM_C128 ? 8 : 2;
+	o->batch = batch, o->m = rows, o->n = columns, o->k = depth, o->elem = e;
 	o->matmul_flops = sat_mul(sat_mul(sat_mul(batch, rows), sat_mul(columns, depth)), per);
 }
 

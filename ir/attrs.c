@@ -42,7 +42,7 @@ static uint32_t find_named(const module *m, const named_attr *list, uint32_t n, 
 
 static attr_id op_attr_str(const module *m, op_id o, str name)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	if (!op->n_attrs)
 		return ID_NONE;
 	uint32_t i = find_named(m, m->op_attrs.p + op->first_attr, op->n_attrs, name);
@@ -56,7 +56,7 @@ attr_id op_attr(const module *m, op_id o, const char *name)
 
 void op_attr_set(module *m, op_id o, const char *name, attr_id value)
 {
-	op *op = op_get(m, o);
+	ir_op *op = op_get(m, o);
 	str key = str_of(name);
 	uint32_t i =
 		op->n_attrs ? find_named(m, m->op_attrs.p + op->first_attr, op->n_attrs, key) : ID_NONE;
@@ -80,7 +80,7 @@ void op_attr_set(module *m, op_id o, const char *name, attr_id value)
 
 void op_attr_remove(module *m, op_id o, const char *name)
 {
-	op *op = op_get(m, o);
+	ir_op *op = op_get(m, o);
 	named_attr *list = m->op_attrs.p + op->first_attr;
 	uint32_t i = op->n_attrs ? find_named(m, list, op->n_attrs, str_of(name)) : ID_NONE;
 	if (i == ID_NONE)
@@ -242,7 +242,7 @@ static bool hex_ints(str hex, int bits, int64_t n, int64_t *out)
 	return true;
 }
 
-const int64_t *attr_dense_ints(arena *mem, const type *t, const attr *a)
+const int64_t *attr_dense_ints(arena *mem, const ir_type *t, const attr *a)
 {
 	if (a->kind != ATTR_DENSE || t->kind != TYPE_TENSOR || t->dynamic || !elem_is_int(t->elem) ||
 		t->elements > MAX_OPERANDS)
@@ -273,7 +273,7 @@ const int64_t *attr_dense_ints(arena *mem, const type *t, const attr *a)
 
 bool op_constant_int(const module *m, op_id o, int64_t *out)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	if (op->kind != OP_CONSTANT && op->kind != OP_SDY_CONSTANT)
 		return false;
 	attr_id id = op_attr(m, o, "value");
@@ -282,7 +282,7 @@ bool op_constant_int(const module *m, op_id o, int64_t *out)
 	const attr *a = attr_get(m, id);
 	if (a->kind != ATTR_DENSE || a->type == ID_NONE)
 		return false;
-	const type *t = type_get(m, a->type);
+	const ir_type *t = type_get(m, a->type);
 	if (t->kind != TYPE_TENSOR || !elem_is_int(t->elem) || t->elements == 0)
 		return false;
 	const char *p = a->text.p, *end = p + a->text.n;
@@ -309,17 +309,17 @@ static const struct {
 
 const char *collective_axes_name(op_kind k) { return collective_axes[k].name; }
 
-attr_id attr_collective_axes(module *m, op_kind k, str axes)
+attr_id attr_collective_axes(module *m, op_kind k, str names)
 {
 	strbuf text;
 	strbuf_init(&text);
-	strbuf_printf(&text, "#sdy<%s" STR_FMT ">", collective_axes[k].mnemonic, STR_ARG(axes));
+	strbuf_printf(&text, "#sdy<%s" STR_FMT ">", collective_axes[k].mnemonic, STR_ARG(names));
 	char *whole = arena_strdup(&m->mem, text.p, text.n);
 	attr_id a = attr_new(m,
 		&(attr){.kind = ATTR_ENUM,
 			.type = ID_NONE,
 			.text = {whole, text.n},
-			.word = {whole + text.n - 1 - axes.n, axes.n}});
+			.word = {whole + text.n - 1 - names.n, names.n}});
 	strbuf_release(&text);
 	return a;
 }
@@ -381,7 +381,7 @@ uint64_t attr_hash(const module *m, attr_id id)
 
 bool attrs_equal(const module *m, op_id oa, op_id ob)
 {
-	const op *a = op_at(m, oa), *b = op_at(m, ob);
+	const ir_op *a = op_at(m, oa), *b = op_at(m, ob);
 	if (a->n_attrs != b->n_attrs)
 		return false;
 	for (uint32_t i = 0; i < a->n_attrs; i++) {

@@ -110,7 +110,7 @@ static void put_float(canon *c, str text)
 
 static void put_dense(canon *c, const attr *a)
 {
-	const type *t = a->type == ID_NONE ? NULL : type_get(c->m, a->type);
+	const ir_type *t = a->type == ID_NONE ? NULL : type_get(c->m, a->type);
 	if (a->ints) { /* pretty forms write out what the generic form may give as one value for all */
 		for (int64_t i = 0; i < t->elements; i++)
 			strbuf_printf(&c->out, "%lld,", (long long)a->ints[i]);
@@ -242,7 +242,7 @@ static void put_attr(canon *c, attr_id id)
 
 /* ---------------------------------------------------------------- ops */
 
-static void put_value_list(canon *c, const op *op)
+static void put_value_list(canon *c, const ir_op *op)
 {
 	for (uint32_t i = 0; i < op->n_operands; i++)
 		strbuf_printf(&c->out, "%%%u", c->number[c->m->slots.p[op->operands + i].value]);
@@ -259,7 +259,7 @@ static void define(canon *c, value_id first, uint32_t n)
 /* Everything of an op but what its regions hold. */
 static void put_op(canon *c, op_id o)
 {
-	const op *op = op_at(c->m, o);
+	const ir_op *op = op_at(c->m, o);
 	strbuf_putc(&c->out, '\n');
 	put_text(c, strtab_get(&c->m->strs, op->name));
 	put_value_list(c, op);
@@ -283,7 +283,7 @@ static uint32_t depth_below(const module *m, op_id top, op_id o)
 static void put_func(canon *c, const func *f)
 {
 	const module *m = c->m;
-	const region *body = op_region(m, f->op, 0);
+	const ir_region *body = op_region(m, f->op, 0);
 	c->next = 0;
 	strbuf_puts(&c->out, "\nfunc ");
 	define(c, body->args, body->n_args);
@@ -297,7 +297,7 @@ static void put_func(canon *c, const func *f)
 	put_entries(c, m->op_attrs.p + op_at(m, f->op)->first_attr, op_at(m, f->op)->n_attrs);
 	for (op_id o = op_walk_next(m, f->op, f->op); o != ID_NONE; o = op_walk_next(m, f->op, o)) {
 		/* depth and region tell where regions end */
-		const op *parent = op_at(m, op_parent(m, o));
+		const ir_op *parent = op_at(m, op_parent(m, o));
 		strbuf_printf(
 			&c->out, "\n%u.%u", depth_below(m, f->op, o), op_at(m, o)->parent - parent->regions);
 		put_op(c, o);
@@ -409,7 +409,7 @@ static void put_dict_shardings(canon *c, attr_id dict)
 static void put_func_shardings(canon *c, const func *f)
 {
 	const module *m = c->m;
-	const region *body = op_region(m, f->op, 0);
+	const ir_region *body = op_region(m, f->op, 0);
 	uint32_t place = 0;
 	strbuf_puts(&c->out, "\nfunc");
 	for (uint32_t i = 0; i < f->n_args; i++) {
@@ -424,7 +424,7 @@ static void put_func_shardings(canon *c, const func *f)
 	}
 	for (op_id o = op_walk_next(m, f->op, f->op); o != ID_NONE;
 		 o = op_walk_next(m, f->op, o), place++) {
-		const op *op = op_at(m, o);
+		const ir_op *op = op_at(m, o);
 		size_t before = c->out.n;
 		strbuf_printf(&c->out, "\n%u", place);
 		size_t empty = c->out.n;

@@ -62,7 +62,7 @@ typedef enum type_kind {
 } type_kind;
 
 #define DIM_DYNAMIC INT64_MIN
-typedef struct type {
+typedef struct ir_type {
 	uint8_t kind, elem, rank;
 	bool bare, dynamic; /* bare: `i64`, not `tensor<i64>`; dynamic: some dim is DIM_DYNAMIC */
 	uint32_t n_parts, n_inputs;
@@ -72,7 +72,7 @@ typedef struct type {
 	str text;     /* as printed: tensor<8x4xf32> */
 	int64_t
 		elements; /* product of dims, saturating; 1 for scalars, 0 when dynamic or not a tensor */
-} type;
+} ir_type;
 
 int elem_bits(elem e);
 const char *elem_text(elem e);
@@ -95,7 +95,7 @@ static inline int64_t axis_pre(axis_ref a) { return (int64_t)(a >> 28 & 0xffffff
 static inline int64_t axis_size(axis_ref a) { return (int64_t)(a & 0xfffffff); }
 static inline int64_t axis_next_pre(axis_ref a) { return axis_pre(a) * axis_size(a); }
 
-typedef struct mesh {
+typedef struct device_mesh {
 	str_id name; /* symbol; 0 when written inline */
 	uint32_t n_axes;
 	const str_id *axis_names;
@@ -104,7 +104,7 @@ typedef struct mesh {
 	const int64_t *device_ids;
 	int64_t n_devices; /* product of axis sizes; 1 when maximal */
 	bool maximal;      /* no axes, one device id */
-} mesh;                /* no axes and no ids: the empty mesh, compatible with any */
+} device_mesh;         /* no axes and no ids: the empty mesh, compatible with any */
 
 /* List of axis references, major to minor. A view: storage belongs to whoever made it. */
 typedef struct axes {
@@ -178,7 +178,7 @@ typedef struct sharding_edit {
 typedef struct sharding_table {
 	arena mem;
 	strtab names;
-	VEC(mesh) meshes;
+	VEC(device_mesh) meshes;
 	VEC(sharding) shardings;
 	index_map index;
 	uint32_t refs;
@@ -190,11 +190,11 @@ sharding_table *sharding_table_clone(const sharding_table *t);
 sharding_table *sharding_table_ref(sharding_table *t);
 void sharding_table_unref(sharding_table *t);
 /* Interns a mesh; equal name, axes and ids give the equal id. */
-mesh_id mesh_intern(sharding_table *t, const mesh *m);
+mesh_id mesh_intern(sharding_table *t, const device_mesh *m);
 /* Axis names distinct, sizes positive, limits, device ids a permutation of 0..n-1 (one id >= 0
  * without axes). Only names, sizes and ids of m are looked at. The axis at fault goes to *bad_axis
  * (may be NULL), ID_NONE when it is no axis. */
-status mesh_check(const sharding_table *t, const mesh *m, uint32_t *bad_axis, char *msg,
+status mesh_check(const sharding_table *t, const device_mesh *m, uint32_t *bad_axis, char *msg,
 	size_t msg_size) MUST_USE;
 /* ID_NONE when absent. */
 mesh_id mesh_find(const sharding_table *t, str name);
@@ -228,13 +228,13 @@ int64_t sharding_dim_parts(const sharding *s, uint32_t d);
 /* Bytes of one device's shard, each dim rounded up; unsharded when id is SHARDING_NONE. Sub-byte
  * types are packed, except i1, which takes a byte as in XLA. 0 for dynamic shapes and for what is
  * no tensor. */
-int64_t sharding_local_bytes(const sharding_table *t, sharding_id id, const type *ty);
-int64_t sharding_local_elements(const sharding_table *t, sharding_id id, const type *ty);
+int64_t sharding_local_bytes(const sharding_table *t, sharding_id id, const ir_type *ty);
+int64_t sharding_local_elements(const sharding_table *t, sharding_id id, const ir_type *ty);
 /* What Shardy's verifier objects to (shardy.md 1.4), in its words, into msg; true when fine. One
  * rule more: sub-axes of one axis must be able to coexist (Shardy lets gaps pass that divide
  * nothing). ty may be NULL: rules without a type. */
 bool sharding_check(
-	const sharding_table *t, const sharding_edit *e, const type *ty, char *msg, size_t msg_size);
+	const sharding_table *t, const sharding_edit *e, const ir_type *ty, char *msg, size_t msg_size);
 /* `<@mesh, [{"a", ?}p1, {}], replicated={"b"}>` without the #sdy.sharding in front. */
 void sharding_print(const sharding_table *t, sharding_id id, strbuf *out);
 /* `<["a"=2, "b"=4], device_ids=[..]>`, what stands behind `sdy.mesh @name = ` and behind `mesh` of
@@ -313,7 +313,7 @@ extern const op_info op_infos[OP_COUNT];
 
 /* ---------------------------------------------------------------- module.c */
 
-typedef struct op {
+typedef struct ir_op {
 	uint16_t kind, flags; /* flags: OPS_* */
 	str_id name;          /* full name; for OP_UNKNOWN the only identity */
 	region_id parent;
@@ -330,10 +330,10 @@ typedef struct op {
 	                                 whose name is empty */
 	loc_id loc;
 	uint32_t src; /* byte offset of the op in module.text */
-} op;
+} ir_op;
 enum { OPS_ERASED = 1, OPS_MERGED = 2 /* equal ops were merged into it */ };
 
-typedef struct value {
+typedef struct ir_value {
 	type_id type;
 	uint32_t def; /* op_id, or region_id when is_arg */
 	uint32_t index;
@@ -345,7 +345,7 @@ typedef struct value {
 	str_id name; /* without %, and without #k for results of a pack; 0: numbered by the printer */
 	loc_id loc;  /* of block arguments: carries argument names */
 	bool is_arg;
-} value;
+} ir_value;
 
 typedef struct use_slot { /* one operand */
 	value_id value;
@@ -353,13 +353,13 @@ typedef struct use_slot { /* one operand */
 	slot_id next, prev; /* uses of the same value; prev ID_NONE: head */
 } use_slot;
 
-typedef struct region { /* one block */
-	op_id parent;       /* ID_NONE: the module's body */
+typedef struct ir_region { /* one block */
+	op_id parent;          /* ID_NONE: the module's body */
 	op_id first, last;
 	value_id args; /* contiguous */
 	uint32_t n_args;
 	bool empty; /* no block at all (a declaration's body) */
-} region;
+} ir_region;
 
 /* Extra of a func.func (found by op id through module_func). */
 typedef struct func {
@@ -385,14 +385,14 @@ typedef struct module {
 	char file[256];
 	strtab strs;
 	sharding_table *shardings;
-	VEC(type) types;
+	VEC(ir_type) types;
 	index_map type_index;
 	VEC(attr) attrs;
 	VEC(named_attr) op_attrs;
-	VEC(op) ops;
-	VEC(value) values;
+	VEC(ir_op) ops;
+	VEC(ir_value) values;
 	VEC(use_slot) slots;
-	VEC(region) regions;
+	VEC(ir_region) regions;
 	VEC(func) funcs;
 	index_map func_index; /* by symbol */
 	VEC(location) locs;   /* 0: unknown */
@@ -424,12 +424,12 @@ module *module_clone_apart(const module *m);
 /* Interning. */
 type_id type_tensor(module *m, elem e, uint32_t rank, const int64_t *dims);
 /* Fields are copied; text is made when empty, elements and dynamic always. */
-type_id type_intern(module *m, const type *t);
+type_id type_intern(module *m, const ir_type *t);
 type_id type_find(const module *m, str text); /* by its canonical text; ID_NONE when not interned */
 type_id type_bare(module *m, elem e);         /* `i64` itself, as attributes carry it */
 type_id type_function(module *m, const type_id *inputs, uint32_t n_inputs, const type_id *results,
 	uint32_t n_results);
-static inline const type *type_get(const module *m, type_id t) { return &m->types.p[t]; }
+static inline const ir_type *type_get(const module *m, type_id t) { return &m->types.p[t]; }
 attr_id attr_new(module *m, const attr *a);
 static inline const attr *attr_get(const module *m, attr_id a) { return &m->attrs.p[a]; }
 attr_id attr_int(module *m, int64_t v, const char *type_text); /* "i32" */
@@ -463,7 +463,7 @@ int64_t op_int(const module *m, op_id o, const char *path, int64_t absent);
 const int64_t *attr_int_list(const module *m, attr_id a, uint32_t *n);
 /* Elements of an integer ATTR_DENSE of type t, in mem; NULL when it is no list of integers or its
  * length is another. */
-const int64_t *attr_dense_ints(arena *mem, const type *t, const attr *a);
+const int64_t *attr_dense_ints(arena *mem, const ir_type *t, const attr *a);
 str op_text(const module *m, op_id o,
 	const char *path); /* strings, symbols, enum words; empty when absent */
 /* The attribute that holds the axes of an sdy collective, NULL when it has none
@@ -481,10 +481,10 @@ uint64_t attr_hash(const module *m, attr_id a);
 bool op_constant_int(const module *m, op_id o, int64_t *out);
 
 /* Structure. */
-static inline op *op_get(module *m, op_id o) { return &m->ops.p[o]; }
-static inline const op *op_at(const module *m, op_id o) { return &m->ops.p[o]; }
-static inline value *value_get(module *m, value_id v) { return &m->values.p[v]; }
-static inline const value *value_at(const module *m, value_id v) { return &m->values.p[v]; }
+static inline ir_op *op_get(module *m, op_id o) { return &m->ops.p[o]; }
+static inline const ir_op *op_at(const module *m, op_id o) { return &m->ops.p[o]; }
+static inline ir_value *value_get(module *m, value_id v) { return &m->values.p[v]; }
+static inline const ir_value *value_at(const module *m, value_id v) { return &m->values.p[v]; }
 static inline value_id op_operand(const module *m, op_id o, uint32_t i)
 {
 	return m->slots.p[m->ops.p[o].operands + i].value;
@@ -493,11 +493,11 @@ static inline value_id op_result(const module *m, op_id o, uint32_t i)
 {
 	return m->ops.p[o].results + i;
 }
-static inline const type *value_type(const module *m, value_id v)
+static inline const ir_type *value_type(const module *m, value_id v)
 {
 	return &m->types.p[m->values.p[v].type];
 }
-static inline const region *op_region(const module *m, op_id o, uint32_t i)
+static inline const ir_region *op_region(const module *m, op_id o, uint32_t i)
 {
 	return &m->regions.p[m->ops.p[o].regions + i];
 }
@@ -516,7 +516,7 @@ op_id region_terminator(const module *m, region_id r);
 op_id op_walk_out(const module *m, op_id root, op_id o);
 static inline op_id op_walk_next(const module *m, op_id root, op_id o)
 {
-	const op *at = op_at(m, o);
+	const ir_op *at = op_at(m, o);
 	return !at->n_regions && o != root && at->next != ID_NONE
 		? at->next
 		: op_walk_out(m, root, o); /* into a region, or out of one */

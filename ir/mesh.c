@@ -71,7 +71,7 @@ static bool is_permutation(const int64_t *ids, uint32_t n)
 }
 
 static status check_axes(
-	const sharding_table *t, const mesh *m, uint32_t *bad_axis, char *msg, size_t msg_size)
+	const sharding_table *t, const device_mesh *m, uint32_t *bad_axis, char *msg, size_t msg_size)
 {
 	int64_t devices = 1;
 	for (uint32_t i = 0; i < m->n_axes; i++) {
@@ -105,7 +105,7 @@ static status check_axes(
 }
 
 status mesh_check(
-	const sharding_table *t, const mesh *m, uint32_t *bad_axis, char *msg, size_t msg_size)
+	const sharding_table *t, const device_mesh *m, uint32_t *bad_axis, char *msg, size_t msg_size)
 {
 	uint32_t ignored;
 	bad_axis = bad_axis ? bad_axis : &ignored;
@@ -141,7 +141,7 @@ bool mesh_same_devices(const sharding_table *t, mesh_id a, mesh_id b)
 {
 	if (a == b)
 		return true;
-	const mesh *x = &t->meshes.p[a], *y = &t->meshes.p[b];
+	const device_mesh *x = &t->meshes.p[a], *y = &t->meshes.p[b];
 	if (x->n_axes != y->n_axes || x->n_device_ids != y->n_device_ids)
 		return false;
 	return (!x->n_axes ||
@@ -151,7 +151,7 @@ bool mesh_same_devices(const sharding_table *t, mesh_id a, mesh_id b)
 			memcmp(x->device_ids, y->device_ids, x->n_device_ids * sizeof *x->device_ids) == 0);
 }
 
-static uint64_t mesh_hash(const mesh *m)
+static uint64_t mesh_hash(const device_mesh *m)
 {
 	uint64_t h = hash_combine(0x6d657368, m->name);
 	h = hash_bytes(m->axis_names, m->n_axes * sizeof *m->axis_names, h);
@@ -164,9 +164,9 @@ static void *copy_array(arena *a, const void *p, size_t bytes)
 	return bytes ? memcpy(arena_alloc(a, bytes), p, bytes) : NULL;
 }
 
-mesh_id mesh_intern(sharding_table *t, const mesh *given)
+mesh_id mesh_intern(sharding_table *t, const device_mesh *given)
 {
-	mesh m = *given;
+	device_mesh m = *given;
 	m.maximal = m.n_axes == 0 && m.n_device_ids == 1;
 	m.n_devices = 1;
 	for (uint32_t i = 0; i < m.n_axes; i++)
@@ -184,7 +184,7 @@ mesh_id mesh_intern(sharding_table *t, const mesh *given)
 			t->meshes.n--;
 			return entry >> 1;
 		}
-	mesh *kept = &t->meshes.p[id];
+	device_mesh *kept = &t->meshes.p[id];
 	kept->axis_names = copy_array(&t->mem, m.axis_names, m.n_axes * sizeof *m.axis_names);
 	kept->axis_sizes = copy_array(&t->mem, m.axis_sizes, m.n_axes * sizeof *m.axis_sizes);
 	kept->device_ids = copy_array(&t->mem, m.device_ids, m.n_device_ids * sizeof *m.device_ids);
@@ -209,7 +209,7 @@ uint32_t mesh_axis_find(const sharding_table *t, mesh_id m, str name)
 	str_id id = strtab_find(&t->names, name);
 	if (id == UINT32_MAX)
 		return ID_NONE;
-	const mesh *mesh = &t->meshes.p[m];
+	const device_mesh *mesh = &t->meshes.p[m];
 	for (uint32_t i = 0; i < mesh->n_axes; i++)
 		if (mesh->axis_names[i] == id)
 			return i;
@@ -282,7 +282,7 @@ status mesh_parse_flag(sharding_table *t, const char *flag, mesh_id *out, diag *
 		TRY(flag_axis(t, text, trimmed((str){text.p + at, end - at}), &names[n], &sizes[n], d));
 		at = end + 1;
 	}
-	mesh m = {.name = strtab_add(&t->names, STR("mesh")),
+	device_mesh m = {.name = strtab_add(&t->names, STR("mesh")),
 		.n_axes = n,
 		.axis_names = names,
 		.axis_sizes = sizes};

@@ -22,7 +22,7 @@ module *module_new(void)
 	index_init(&m->type_index);
 	index_init(&m->func_index);
 	vec_push(&m->locs, (location){.raw = STR("unknown")});
-	vec_push(&m->regions, (region){.parent = ID_NONE, .first = ID_NONE, .last = ID_NONE});
+	vec_push(&m->regions, (ir_region){.parent = ID_NONE, .first = ID_NONE, .last = ID_NONE});
 	m->body = 0;
 	m->module_attrs = ID_NONE;
 	return m;
@@ -100,7 +100,7 @@ module *module_clone_apart(const module *m)
 
 func *func_add(module *m, op_id o, str name, const type_id *result_types, uint32_t n_results)
 {
-	const region *body = op_region(m, o, 0);
+	const ir_region *body = op_region(m, o, 0);
 	func f = {.op = o,
 		.name = strtab_add(&m->strs, name),
 		.n_args = body->n_args,
@@ -132,7 +132,7 @@ void func_rename(module *m, op_id o, str name)
 
 func *module_func(const module *m, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	return op->kind == OP_FUNC && op->operands < m->funcs.n && m->funcs.p[op->operands].op == o
 		? &m->funcs.p[op->operands]
 		: NULL;
@@ -148,7 +148,7 @@ static func *func_in(const module *m, region_id home, str name)
 	uint32_t i;
 	/* Entries of renamed and erased functions stay in the index and fail the comparison. */
 	for (uint32_t it = index_first(&m->func_index, h); index_next(&m->func_index, h, &it, &i);) {
-		const op *op = op_at(m, m->funcs.p[i].op);
+		const ir_op *op = op_at(m, m->funcs.p[i].op);
 		if (m->funcs.p[i].name == id && !(op->flags & OPS_ERASED) &&
 			(op->parent == home || (op->parent == ID_NONE && home == m->body)))
 			return &m->funcs.p[i];
@@ -204,7 +204,7 @@ op_id op_walk_first(const module *m, op_id root)
 
 op_id op_walk_out(const module *m, op_id root, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	if (op->n_regions) {
 		op_id inner = first_in_regions(m, op->regions, op->regions + op->n_regions);
 		if (inner != ID_NONE)

@@ -241,14 +241,14 @@ static void name_value(printer *p, value_id v, str name)
 
 static void name_arg(printer *p, value_id v)
 {
-	const value *at = value_at(p->m, v);
+	const ir_value *at = value_at(p->m, v);
 	char unnamed[16];
 	snprintf(unnamed, sizeof unnamed, "arg%u", at->index);
 	name_value(p, v, at->name ? strtab_get(&p->m->strs, at->name) : str_of(unnamed));
 }
 
 /* How many results, from the first on, share its name: %name:3. */
-static uint32_t pack_size(const module *m, const op *op)
+static uint32_t pack_size(const module *m, const ir_op *op)
 {
 	uint32_t n = op->n_results ? 1 : 0;
 	while (
@@ -257,7 +257,7 @@ static uint32_t pack_size(const module *m, const op *op)
 	return n;
 }
 
-static void name_results(printer *p, const op *op)
+static void name_results(printer *p, const ir_op *op)
 {
 	uint32_t pack = pack_size(p->m, op);
 	for (uint32_t i = 0; i < op->n_results; i++) {
@@ -276,12 +276,12 @@ static void name_results(printer *p, const op *op)
 /* Names of everything under a region; sibling regions use the same names again. */
 static void name_region(printer *p, region_id r)
 {
-	const region *region = &p->m->regions.p[r];
+	const ir_region *region = &p->m->regions.p[r];
 	uint32_t mark = p->log.n, number = p->next_number;
 	for (uint32_t i = 0; i < region->n_args; i++)
 		name_arg(p, region->args + i);
 	for (op_id o = region->first; o != ID_NONE; o = op_at(p->m, o)->next) {
-		const op *op = op_at(p->m, o);
+		const ir_op *op = op_at(p->m, o);
 		name_results(p, op);
 		for (uint32_t i = 0; i < op->n_regions; i++)
 			name_region(p, op->regions + i);
@@ -312,7 +312,7 @@ void put_value(printer *p, value_id v)
 	}
 }
 
-static void put_results(printer *p, const op *op)
+static void put_results(printer *p, const ir_op *op)
 {
 	uint32_t pack = pack_size(p->m, op);
 	for (uint32_t i = 0; i < op->n_results; i += i ? 1 : pack) {
@@ -339,7 +339,7 @@ void put_operands(printer *p, op_id o, uint32_t from, uint32_t n)
 	}
 }
 
-static void put_result_types(printer *p, const op *op)
+static void put_result_types(printer *p, const ir_op *op)
 {
 	bool bare = op->n_results == 1 && value_type(p->m, op->results)->kind != TYPE_FUNCTION;
 	if (!bare)
@@ -397,9 +397,9 @@ void put_loc(printer *p, loc_id l)
 }
 
 /* A result without a sharding among others that have one is fully open. */
-static void put_open_sharding(printer *p, mesh_id mesh, const type *t)
+static void put_open_sharding(printer *p, mesh_id mesh, const ir_type *t)
 {
-	const struct mesh *at = &p->m->shardings->meshes.p[mesh];
+	const device_mesh *at = &p->m->shardings->meshes.p[mesh];
 	strbuf_putc(p->out, '<');
 	if (at->name) {
 		put_symbol(p->out, strtab_get(&p->m->shardings->names, at->name));
@@ -413,7 +413,7 @@ static void put_open_sharding(printer *p, mesh_id mesh, const type *t)
 	strbuf_puts(p->out, "]>");
 }
 
-static void put_result_shardings(printer *p, const op *op, mesh_id mesh)
+static void put_result_shardings(printer *p, const ir_op *op, mesh_id mesh)
 {
 	strbuf_puts(p->out, "#sdy.sharding_per_value<[");
 	for (uint32_t i = 0; i < op->n_results; i++) {
@@ -429,7 +429,7 @@ static void put_result_shardings(printer *p, const op *op, mesh_id mesh)
 }
 
 /* Ops that say the sharding of their result in their own words. */
-static bool says_sharding(const op *op)
+static bool says_sharding(const ir_op *op)
 {
 	return op_infos[op->kind].flags & OPF_COLLECTIVE || op->kind == OP_SDY_SHARDING_CONSTRAINT ||
 		op->kind == OP_SDY_RESHARD || op->kind == OP_SDY_DATA_FLOW_EDGE;
@@ -451,7 +451,7 @@ static void open_dict(printer *p, bool *any)
 
 void put_attrs(printer *p, op_id o, const char *const *skip)
 {
-	const op *op = op_at(p->m, o);
+	const ir_op *op = op_at(p->m, o);
 	bool any = false;
 	for (uint32_t i = 0; i < op->n_attrs; i++) {
 		const named_attr *a = &p->m->op_attrs.p[op->first_attr + i];
@@ -500,7 +500,7 @@ static void put_op(printer *p, op_id o, uint32_t indent)
 
 void put_region(printer *p, region_id r, uint32_t indent, bool header)
 {
-	const region *region = &p->m->regions.p[r];
+	const ir_region *region = &p->m->regions.p[r];
 	strbuf_puts(p->out, "{\n");
 	if (header && region->n_args) {
 		put_indent(p, indent);
@@ -523,7 +523,7 @@ void put_region(printer *p, region_id r, uint32_t indent, bool header)
 
 void put_generic(printer *p, op_id o, uint32_t indent)
 {
-	const op *op = op_at(p->m, o);
+	const ir_op *op = op_at(p->m, o);
 	/* properties of an unknown op have a dict without a name; registered ops take theirs in either
 	 * place */
 	attr_id properties = op->kind == OP_UNKNOWN ? op_attr(p->m, o, "") : ID_NONE;

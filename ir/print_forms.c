@@ -32,7 +32,7 @@ static attr_id plain_int(const module *m, op_id o, const char *name)
 /* All operands and the only result have one type. */
 static bool same_types(const module *m, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	if (op->n_results != 1)
 		return false;
 	for (uint32_t i = 0; i < op->n_operands; i++)
@@ -70,7 +70,7 @@ static void put_sharding(printer *p, sharding_id s) { sharding_print(p->m->shard
 static bool put_same(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
-	const op *op = op_at(p->m, o);
+	const ir_op *op = op_at(p->m, o);
 	bool chlo = op->kind == OP_CHLO_NEXT_AFTER ||
 		(str_starts(strtab_get(&p->m->strs, op->name), "chlo.") &&
 			op_infos[op->kind].flags & OPF_ELEMENTWISE);
@@ -104,7 +104,7 @@ static bool put_same(printer *p, op_id o, uint32_t indent)
 static bool put_select(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
-	const op *op = op_at(p->m, o);
+	const ir_op *op = op_at(p->m, o);
 	if (op->n_operands != 3 || op->n_results != 1)
 		return false;
 	type_id t = value_at(p->m, op->results)->type;
@@ -158,7 +158,7 @@ static bool put_constant(printer *p, op_id o, uint32_t indent)
 static bool put_dims(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
-	const op *op = op_at(p->m, o);
+	const ir_op *op = op_at(p->m, o);
 	const char *name = op->kind == OP_TRANSPOSE ? "permutation"
 		: op->kind == OP_REVERSE                ? "dimensions"
 												: "broadcast_dimensions";
@@ -287,9 +287,9 @@ static bool put_dot_general(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
 	static const char *const said[] = {"dot_dimension_numbers", "precision_config", NULL};
-	attr_id precision = op_attr(p->m, o, said[1]);
+	attr_id precision_attr = op_attr(p->m, o, said[1]);
 	if (attr_of_kind(p->m, o, said[0], ATTR_STRUCT) == ID_NONE ||
-		!plain_precisions(p->m, precision) || op_attr(p->m, o, "algorithm") != ID_NONE)
+		!plain_precisions(p->m, precision_attr) || op_attr(p->m, o, "algorithm") != ID_NONE)
 		return false;
 	put_op_name(p, o);
 	put_operands(p, o, 0, op_at(p->m, o)->n_operands);
@@ -303,7 +303,7 @@ static bool put_dot_general(printer *p, op_id o, uint32_t indent)
 	put_named_ints(
 		p, o, ", contracting_dims = ", "dot_dimension_numbers.lhs_contracting_dimensions");
 	put_named_ints(p, o, " x ", "dot_dimension_numbers.rhs_contracting_dimensions");
-	put_precisions(p, precision);
+	put_precisions(p, precision_attr);
 	put_attrs(p, o, said);
 	put_function_type(p, o);
 	return true;
@@ -313,11 +313,11 @@ static bool put_dot_general(printer *p, op_id o, uint32_t indent)
  * all of one type. */
 static op_id applied_op(const module *m, op_id o)
 {
-	const region *body = op_region(m, o, 0);
+	const ir_region *body = op_region(m, o, 0);
 	if (op_at(m, o)->n_operands != 2 || op_at(m, o)->n_results != 1 || body->n_args != 2 ||
 		body->first == ID_NONE)
 		return ID_NONE;
-	const op *inner = op_at(m, body->first);
+	const ir_op *inner = op_at(m, body->first);
 	if (inner->next != body->last || body->first == body->last ||
 		op_at(m, body->last)->kind != OP_RETURN)
 		return ID_NONE;
@@ -326,7 +326,7 @@ static op_id applied_op(const module *m, op_id o)
 		op_infos[inner->kind].flags & OPF_ELEMENTWISE && !op_at(m, body->last)->n_attrs &&
 		op_at(m, body->last)->n_operands == 1;
 	type_id t = value_at(m, op_operand(m, o, 1))->type;
-	const type *init = type_get(m, t), *result = value_type(m, op_result(m, o, 0));
+	const ir_type *init = type_get(m, t), *result = value_type(m, op_result(m, o, 0));
 	if (!simple || init->rank || init->elem != result->elem ||
 		value_at(m, inner->results)->type != t || inner->loc != op_at(m, o)->loc ||
 		op_at(m, body->last)->loc != op_at(m, o)->loc)
@@ -362,10 +362,10 @@ static bool put_reduce(printer *p, op_id o, uint32_t indent)
 
 static bool put_while(printer *p, op_id o, uint32_t indent)
 {
-	const op *op = op_at(p->m, o);
+	const ir_op *op = op_at(p->m, o);
 	if (op->n_regions != 2)
 		return false;
-	const region *cond = op_region(p->m, o, 0), *body = op_region(p->m, o, 1);
+	const ir_region *cond = op_region(p->m, o, 0), *body = op_region(p->m, o, 1);
 	if (cond->n_args != op->n_operands || body->n_args != op->n_operands ||
 		op->n_results != op->n_operands)
 		return false;
@@ -411,7 +411,7 @@ static bool put_while(printer *p, op_id o, uint32_t indent)
 static bool put_return(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
-	const op *op = op_at(p->m, o);
+	const ir_op *op = op_at(p->m, o);
 	strbuf_puts(p->out, op->kind == OP_FUNC_RETURN ? "return" : op_infos[op->kind].text);
 	put_attrs(p, o, NULL);
 	if (op->n_operands) {
@@ -458,7 +458,7 @@ static void put_value_attrs(printer *p, attr_id dict, sharding_id s)
 
 static void put_signature(printer *p, const func *f)
 {
-	const region *body = op_region(p->m, f->op, 0);
+	const ir_region *body = op_region(p->m, f->op, 0);
 	strbuf_putc(p->out, '(');
 	for (uint32_t i = 0; i < f->n_args; i++) {
 		value_id v = body->args + i;
@@ -491,7 +491,7 @@ static bool put_func(printer *p, op_id o, uint32_t indent)
 	const func *f = module_func(p->m, o);
 	if (!f)
 		return false;
-	const op *op = op_at(p->m, o);
+	const ir_op *op = op_at(p->m, o);
 	str visibility = f->is_private ? STR("private") : op_text(p->m, o, "sym_visibility");
 	strbuf_puts(p->out, "func.func ");
 	if (visibility.n) {
@@ -515,7 +515,7 @@ static bool put_func(printer *p, op_id o, uint32_t indent)
 static bool put_module(printer *p, op_id o, uint32_t indent)
 {
 	static const char *const said[] = {"sym_name", NULL};
-	const op *op = op_at(p->m, o);
+	const ir_op *op = op_at(p->m, o);
 	attr_id name = attr_of_kind(p->m, o, said[0], ATTR_STRING);
 	strbuf_puts(p->out, "module");
 	if (name != ID_NONE) {
@@ -622,7 +622,7 @@ static void put_shardings_field(printer *p, op_id o, const char *name)
 
 static void put_computation(printer *p, op_id o, uint32_t indent, const char *const *said)
 {
-	const region *body = op_region(p->m, o, 0);
+	const ir_region *body = op_region(p->m, o, 0);
 	strbuf_puts(p->out, " (");
 	for (uint32_t i = 0; i < body->n_args; i++) {
 		if (i)
@@ -638,8 +638,8 @@ static void put_computation(printer *p, op_id o, uint32_t indent, const char *co
 static bool put_manual_computation(printer *p, op_id o, uint32_t indent)
 {
 	static const char *const said[] = {"in_shardings", "out_shardings", "manual_axes", NULL};
-	attr_id axes = attr_of_kind(p->m, o, "manual_axes", ATTR_ARRAY);
-	if (axes == ID_NONE || op_at(p->m, o)->n_regions != 1)
+	attr_id axes_attr = attr_of_kind(p->m, o, "manual_axes", ATTR_ARRAY);
+	if (axes_attr == ID_NONE || op_at(p->m, o)->n_regions != 1)
 		return false;
 	strbuf_puts(p->out, "sdy.manual_computation(");
 	put_operands(p, o, 0, op_at(p->m, o)->n_operands);
@@ -647,10 +647,10 @@ static bool put_manual_computation(printer *p, op_id o, uint32_t indent)
 	put_shardings_field(p, o, said[0]);
 	put_shardings_field(p, o, said[1]);
 	strbuf_puts(p->out, " manual_axes={");
-	for (uint32_t i = 0; i < attr_get(p->m, axes)->n; i++) {
+	for (uint32_t i = 0; i < attr_get(p->m, axes_attr)->n; i++) {
 		if (i)
 			strbuf_puts(p->out, ", ");
-		attr_print(p->m, attr_get(p->m, axes)->children[i].value, p->out);
+		attr_print(p->m, attr_get(p->m, axes_attr)->children[i].value, p->out);
 	}
 	strbuf_putc(p->out, '}');
 	put_computation(p, o, indent, said);
@@ -678,19 +678,19 @@ static bool put_collective(printer *p, op_id o, uint32_t indent)
 {
 	(void)indent;
 	sharding_id s = value_at(p->m, op_result(p->m, o, 0))->sharding;
-	const char *axes = collective_axes_name((op_kind)op_at(p->m, o)->kind);
-	attr_id list = axes ? attr_of_kind(p->m, o, axes, ATTR_ENUM) : ID_NONE;
-	if (s == SHARDING_NONE || (axes && list == ID_NONE))
+	const char *axes_key = collective_axes_name((op_kind)op_at(p->m, o)->kind);
+	attr_id list = axes_key ? attr_of_kind(p->m, o, axes_key, ATTR_ENUM) : ID_NONE;
+	if (s == SHARDING_NONE || (axes_key && list == ID_NONE))
 		return false;
 	put_op_name(p, o);
-	if (axes) {
+	if (axes_key) {
 		strbuf_str(p->out, attr_get(p->m, list)->word);
 		strbuf_putc(p->out, ' ');
 	}
 	put_value(p, op_operand(p->m, o, 0));
 	strbuf_puts(p->out, " out_sharding=");
 	put_sharding(p, s);
-	put_attrs(p, o, (const char *const[]){axes, NULL});
+	put_attrs(p, o, (const char *const[]){axes_key, NULL});
 	put_result_type(p, o);
 	return true;
 }

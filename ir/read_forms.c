@@ -71,7 +71,7 @@ static status attrs_and_same_types(reader *r, draft *d)
 /* ---------------------------------------------------------------- elementwise and simple */
 
 /* complex: parts have the real element type; tuple: parts in order; tokens: all of one type. */
-static status check_implied_types(reader *r, draft *d, const type *result)
+static status check_implied_types(reader *r, draft *d, const ir_type *result)
 {
 	uint32_t n = draft_operands(r, d);
 	if (d->kind == OP_TUPLE && (result->kind != TYPE_TUPLE || result->n_parts != n))
@@ -86,7 +86,7 @@ static status check_implied_types(reader *r, draft *d, const type *result)
 			return lex_error(&r->lex, d->at, ST_ERR_INVALID,
 				"expected a complex tensor, found " STR_FMT, STR_ARG(result->text));
 		real = type_intern(r->m,
-			&(type){.kind = TYPE_TENSOR,
+			&(ir_type){.kind = TYPE_TENSOR,
 				.elem = (uint8_t)e,
 				.rank = result->rank,
 				.dims = result->dims,
@@ -660,13 +660,13 @@ static status form_propagation_barrier(reader *r, draft *d)
 static status form_collective(reader *r, draft *d)
 {
 	lexer *l = &r->lex;
-	const char *axes = collective_axes_name(d->kind);
-	if (axes) {
+	const char *axes_key = collective_axes_name(d->kind);
+	if (axes_key) {
 		str text;
 		if (lex_peek(l) != '[' && *l->p != '{')
 			return lex_expected(l, "a list of axes");
 		TRY(lex_balanced(l, &text));
-		draft_attr(r, axes, attr_collective_axes(r->m, d->kind, text));
+		draft_attr(r, axes_key, attr_collective_axes(r->m, d->kind, text));
 	}
 	TRY(push_operand(r));
 	TRY(lex_expect_word(l, "out_sharding"));

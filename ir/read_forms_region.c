@@ -275,14 +275,14 @@ static status computation_body(reader *r, draft *d)
 status form_manual_computation(reader *r, draft *d)
 {
 	lexer *l = &r->lex;
-	attr_id axes;
+	attr_id axes_attr;
 	TRY(push_call_operands(r));
 	TRY(shardings_field(r, "in_shardings", false));
 	TRY(shardings_field(r, "out_shardings", false));
 	TRY(lex_expect_word(l, "manual_axes"));
 	TRY(lex_expect(l, '='));
-	TRY(read_manual_axes(r, &axes));
-	draft_attr(r, "manual_axes", axes);
+	TRY(read_manual_axes(r, &axes_attr));
+	draft_attr(r, "manual_axes", axes_attr);
 	return computation_body(r, d);
 }
 

@@ -5,14 +5,14 @@
 /* ---------------------------------------------------------------- func.func */
 
 /* {..} after an argument or result type: sdy.sharding apart, the rest as a dict or ID_NONE. */
-static status read_value_attrs(reader *r, attr_id *dict, attr_id *sharding)
+static status read_value_attrs(reader *r, attr_id *dict, attr_id *sharding_attr)
 {
 	draft marks = {.attrs = r->attrs.n};
-	*dict = *sharding = ID_NONE;
+	*dict = *sharding_attr = ID_NONE;
 	if (!lex_take(&r->lex, '{'))
 		return ST_OK;
 	TRY(read_attr_entries(r, "}"));
-	*sharding = take_attr(r, &marks, "sdy.sharding");
+	*sharding_attr = take_attr(r, &marks, "sdy.sharding");
 	if (r->attrs.n > marks.attrs)
 		*dict = array_attr(r, ATTR_DICT, STR(""), marks.attrs);
 	return ST_OK;
@@ -25,10 +25,10 @@ struct signature {
 	uint32_t args, results; /* bases in r->attrs: two entries each, dict and sharding */
 };
 
-static void push_value_attrs(reader *r, attr_id dict, attr_id sharding)
+static void push_value_attrs(reader *r, attr_id dict, attr_id sharding_attr)
 {
 	vec_push(&r->attrs, (named_attr){0, dict});
-	vec_push(&r->attrs, (named_attr){0, sharding});
+	vec_push(&r->attrs, (named_attr){0, sharding_attr});
 }
 
 static status read_arg(reader *r, struct signature *s)
@@ -42,10 +42,10 @@ static status read_arg(reader *r, struct signature *s)
 	}
 	const char *type_at = l->p;
 	type_id t;
-	attr_id dict, sharding;
+	attr_id dict, sharding_attr;
 	loc_id loc;
 	TRY(read_type(r, &t));
-	TRY(read_value_attrs(r, &dict, &sharding));
+	TRY(read_value_attrs(r, &dict, &sharding_attr));
 	TRY(read_loc(r, &loc));
 	if (r->m->regions.p[s->body].n_args == MAX_OPERANDS)
 		return lex_error(
@@ -55,8 +55,8 @@ static status read_arg(reader *r, struct signature *s)
 		value_get(r->m, v)->name = value_name_id(r, name);
 		TRY(bind_values(r, at, name, v, 1));
 	}
-	if (sharding != ID_NONE)
-		TRY(set_sharding(r, v, sharding, type_at));
+	if (sharding_attr != ID_NONE)
+		TRY(set_sharding(r, v, sharding_attr, type_at));
 	push_value_attrs(r, dict, ID_NONE);
 	return ST_OK;
 }
@@ -65,12 +65,12 @@ static status read_arg(reader *r, struct signature *s)
 static status read_result(reader *r, bool bare)
 {
 	type_id t;
-	attr_id dict = ID_NONE, sharding = ID_NONE;
+	attr_id dict = ID_NONE, sharding_attr = ID_NONE;
 	TRY(read_type(r, &t));
 	if (!bare)
-		TRY(read_value_attrs(r, &dict, &sharding));
+		TRY(read_value_attrs(r, &dict, &sharding_attr));
 	vec_push(&r->types, t);
-	push_value_attrs(r, dict, sharding);
+	push_value_attrs(r, dict, sharding_attr);
 	return ST_OK;
 }
 
@@ -108,13 +108,13 @@ static status add_func(reader *r, draft *d, const struct signature *s, str name,
 		f->arg_attrs[i] = r->attrs.p[s->args + 2 * i].value;
 	for (uint32_t i = 0; i < f->n_results; i++) {
 		f->result_attrs[i] = r->attrs.p[s->results + 2 * i].value;
-		attr_id sharding = r->attrs.p[s->results + 2 * i + 1].value;
-		if (sharding == ID_NONE)
+		attr_id sharding_attr = r->attrs.p[s->results + 2 * i + 1].value;
+		if (sharding_attr == ID_NONE)
 			continue;
 		/* checked as if it were that of a value of the type */
 		value_id scratch = r->m->values.n;
-		vec_push(&r->m->values, (value){.type = f->result_types[i]});
-		status st = set_sharding(r, scratch, sharding, d->at);
+		vec_push(&r->m->values, (ir_value){.type = f->result_types[i]});
+		status st = set_sharding(r, scratch, sharding_attr, d->at);
 		f->result_shardings[i] = value_at(r->m, scratch)->sharding;
 		r->m->values.n--;
 		TRY(st);
@@ -177,16 +177,16 @@ static status push_attr_list(reader *r, draft *d, attr_id list, uint32_t n, regi
 		return lex_error(&r->lex, d->at, ST_ERR_PARSE, "expected a list of %u attribute dicts", n);
 	for (uint32_t i = 0; i < n; i++) {
 		attr_id dict = list == ID_NONE ? ID_NONE : attr_get(r->m, list)->children[i].value,
-				sharding = attr_child(r->m, dict, "sdy.sharding");
+				sharding_attr = attr_child(r->m, dict, "sdy.sharding");
 		const attr *a = dict == ID_NONE ? NULL : attr_get(r->m, dict);
 		uint32_t base = r->attrs.n;
 		for (uint32_t k = 0; a && a->kind == ATTR_DICT && k < a->n; k++)
-			if (a->children[k].value != sharding)
+			if (a->children[k].value != sharding_attr)
 				vec_push(&r->attrs, a->children[k]);
 		dict = r->attrs.n > base ? array_attr(r, ATTR_DICT, STR(""), base) : ID_NONE;
-		if (sharding != ID_NONE && args != ID_NONE)
-			TRY(set_sharding(r, r->m->regions.p[args].args + i, sharding, d->at));
-		push_value_attrs(r, dict, sharding);
+		if (sharding_attr != ID_NONE && args != ID_NONE)
+			TRY(set_sharding(r, r->m->regions.p[args].args + i, sharding_attr, d->at));
+		push_value_attrs(r, dict, sharding_attr);
 	}
 	return ST_OK;
 }
@@ -197,7 +197,7 @@ status finish_generic_func(reader *r, draft *d)
 	attr_id name = take_attr(r, d, "sym_name"), type = take_attr(r, d, "function_type"),
 			visibility = take_attr(r, d, "sym_visibility");
 	attr_id arg_attrs = take_attr(r, d, "arg_attrs"), res_attrs = take_attr(r, d, "res_attrs");
-	const struct type *t = type == ID_NONE || attr_get(m, type)->kind != ATTR_TYPE
+	const ir_type *t = type == ID_NONE || attr_get(m, type)->kind != ATTR_TYPE
 		? NULL
 		: type_get(m, attr_get(m, type)->type);
 	if (name == ID_NONE || attr_get(m, name)->kind != ATTR_STRING || !t || t->kind != TYPE_FUNCTION)

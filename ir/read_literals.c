@@ -38,7 +38,7 @@ static const char *number_end(const char *s, bool *is_float)
 /* Numbers of types that are not in the table are printed back as they are. */
 static status check_number(reader *r, str text, type_id type)
 {
-	const struct type *t = type == ID_NONE ? NULL : type_get(r->m, type);
+	const ir_type *t = type == ID_NONE ? NULL : type_get(r->m, type);
 	if (t && (t->kind != TYPE_TENSOR || !t->bare)) {
 		bool other = t->kind == TYPE_OTHER && !str_starts(t->text, "tensor<") &&
 			!str_starts(t->text, "vector<");
@@ -238,7 +238,7 @@ static status check_kind(reader *r, const char *at, const struct literal *n, ele
 					  elem_text(e));
 }
 
-static status check_list(reader *r, const char *at, const struct literal *n, const type *t)
+static status check_list(reader *r, const char *at, const struct literal *n, const ir_type *t)
 {
 	int64_t lists = 0, product = 1;
 	for (uint32_t i = 0; i < t->rank; i++) {
@@ -253,7 +253,7 @@ static status check_list(reader *r, const char *at, const struct literal *n, con
 }
 
 /* "0x..": one element or all of them. */
-static status check_hex(reader *r, const char *at, str hex, const type *t, bool *splat)
+static status check_hex(reader *r, const char *at, str hex, const ir_type *t, bool *splat)
 {
 	if (t->elem == ELEM_NONE || t->elem == ELEM_QUANT)
 		return ST_OK;
@@ -296,7 +296,7 @@ status read_dense(reader *r, attr_id *out)
 		return lex_expected(l, "':' and the type of the literal");
 	type_id id;
 	TRY(optional_type(r, &id));
-	const type *t = type_get(r->m, id);
+	const ir_type *t = type_get(r->m, id);
 	bool splat = *start != '[' && *start != '"' && end > start;
 	if (t->kind != TYPE_TENSOR && t->kind != TYPE_OTHER)
 		return lex_error(l, start, ST_ERR_INVALID,
@@ -416,7 +416,7 @@ status read_array_literal(reader *r, const char *start, attr_id *out)
 	const char *type_at = l->p;
 	type_id type;
 	TRY(read_type(r, &type));
-	const struct type *t = type_get(r->m, type);
+	const ir_type *t = type_get(r->m, type);
 	elem e = (elem)t->elem;
 	bool whole_bytes = e == ELEM_I1 || elem_bits(e) % 8 == 0,
 		 plain = e != ELEM_INDEX && e != ELEM_QUANT && e != ELEM_C64 && e != ELEM_C128;

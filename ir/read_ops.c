@@ -161,7 +161,7 @@ attr_id take_attr(reader *r, const draft *d, const char *name)
 	return ID_NONE;
 }
 
-static status check_rank(reader *r, sharding_id id, const type *t, const char *at)
+static status check_rank(reader *r, sharding_id id, const ir_type *t, const char *at)
 {
 	const sharding *s = sharding_get(r->m->shardings, id);
 	if (t->kind == TYPE_TUPLE && t->n_parts == 1)
@@ -176,9 +176,9 @@ static status check_rank(reader *r, sharding_id id, const type *t, const char *a
 	return lex_error(&r->lex, at, ST_ERR_INVALID, "%s", msg);
 }
 
-status set_sharding(reader *r, value_id v, attr_id sharding, const char *at)
+status set_sharding(reader *r, value_id v, attr_id sharding_attr, const char *at)
 {
-	const attr *a = attr_get(r->m, sharding);
+	const attr *a = attr_get(r->m, sharding_attr);
 	if (a->kind != ATTR_SHARDING)
 		return lex_error(&r->lex, at, ST_ERR_PARSE, "expected one sharding, #sdy.sharding<..>");
 	TRY(check_rank(r, a->shardings[0], value_type(r->m, v), at));
@@ -208,7 +208,7 @@ static status missing_sharding(reader *r, const draft *d)
 /* Moves shardings from the attributes to the results. */
 static status place_shardings(reader *r, draft *d)
 {
-	const op *op = op_at(r->m, d->op);
+	const ir_op *op = op_at(r->m, d->op);
 	if (!op->n_results || (r->attrs.n == d->attrs && !own_sharding(d->kind)))
 		return ST_OK;
 	const char *own = own_sharding(d->kind);
@@ -246,7 +246,7 @@ static status store_attrs(reader *r, const draft *d)
 				return lex_error(&r->lex, d->at, ST_ERR_PARSE,
 					"attribute '" STR_FMT "' is given twice",
 					STR_ARG(strtab_get(&r->m->strs, list[i].name)));
-	op *op = op_get(r->m, d->op);
+	ir_op *op = op_get(r->m, d->op);
 	op->first_attr = r->m->op_attrs.n;
 	op->n_attrs = n;
 	vec_reserve(&r->m->op_attrs, op->first_attr + n);
@@ -351,7 +351,7 @@ status read_region(reader *r, region_id region, bool header)
 static void add_region(reader *r, op_id o, uint32_t have)
 {
 	module *m = r->m;
-	op *op = op_get(m, o);
+	ir_op *op = op_get(m, o);
 	if (have < op->n_regions)
 		return;
 	region_id old = op->regions;
@@ -364,7 +364,7 @@ static void add_region(reader *r, op_id o, uint32_t have)
 		for (uint32_t k = 0; k < m->regions.p[to].n_args; k++)
 			value_get(m, m->regions.p[to].args + k)->def = to;
 		m->regions.p[old + i] =
-			(region){.parent = ID_NONE, .first = ID_NONE, .last = ID_NONE, .empty = true};
+			(ir_region){.parent = ID_NONE, .first = ID_NONE, .last = ID_NONE, .empty = true};
 	}
 }
 
@@ -427,7 +427,7 @@ static status read_result_names(reader *r)
 
 static status bind_results(reader *r, draft *d)
 {
-	const op *op = op_at(r->m, d->op);
+	const ir_op *op = op_at(r->m, d->op);
 	uint64_t named = 0;
 	for (uint32_t i = d->names; i < r->names.n; i++)
 		named += r->names.p[i].n;
@@ -456,13 +456,13 @@ static status normalize_generic(reader *r, draft *d)
 		return finish_generic_mesh(r, d);
 	if (d->kind == OP_BUILTIN_MODULE)
 		return finish_generic_module(r, d);
-	const char *axes = collective_axes_name(d->kind);
-	if (axes) {
-		attr_id a = take_attr(r, d, axes);
+	const char *axes_key = collective_axes_name(d->kind);
+	if (axes_key) {
+		attr_id a = take_attr(r, d, axes_key);
 		if (a == ID_NONE || attr_get(r->m, a)->kind != ATTR_ENUM)
-			return lex_error(
-				&r->lex, d->at, ST_ERR_PARSE, "expected the attribute '%s', a list of axes", axes);
-		draft_attr(r, axes, a);
+			return lex_error(&r->lex, d->at, ST_ERR_PARSE,
+				"expected the attribute '%s', a list of axes", axes_key);
+		draft_attr(r, axes_key, a);
 	}
 	if (d->kind != OP_SDY_PROPAGATION_BARRIER)
 		return ST_OK;

@@ -30,7 +30,7 @@ static bool has_space(str s)
 
 static type_id other_type(reader *r, str text)
 {
-	return type_intern(r->m, &(type){.kind = TYPE_OTHER, .text = text});
+	return type_intern(r->m, &(ir_type){.kind = TYPE_OTHER, .text = text});
 }
 
 /* One dim and its x; false when an element type starts here instead. */
@@ -122,7 +122,7 @@ static status parse_tensor(reader *r, str text, type_id *out)
 		return ST_OK;
 	}
 	int64_t dims[MAX_RANK], total = 1;
-	type t = {.kind = TYPE_TENSOR, .dims = dims};
+	ir_type t = {.kind = TYPE_TENSOR, .dims = dims};
 	for (bool found;;) {
 		const char *at = l->p;
 		int64_t dim;
@@ -180,7 +180,7 @@ static status read_tuple(reader *r, type_id *out)
 	TRY(lex_expect(&r->lex, '<'));
 	TRY(push_types(r, '>'));
 	*out = type_intern(r->m,
-		&(type){.kind = TYPE_TUPLE, .n_parts = r->types.n - base, .parts = r->types.p + base});
+		&(ir_type){.kind = TYPE_TUPLE, .n_parts = r->types.n - base, .parts = r->types.p + base});
 	r->types.n = base;
 	return ST_OK;
 }
@@ -214,13 +214,13 @@ static status read_dialect_type(reader *r, type_id *out)
 	if (a)
 		*out = a->id;
 	else if (str_is(text, "!stablehlo.token"))
-		*out = type_intern(r->m, &(type){.kind = TYPE_TOKEN, .text = text});
+		*out = type_intern(r->m, &(ir_type){.kind = TYPE_TOKEN, .text = text});
 	else if (!memchr(text.p, '.', text.n) && !memchr(text.p, '<', text.n))
 		return lex_error(
 			l, start, ST_ERR_PARSE, "undefined type alias '" STR_FMT "'", STR_ARG(text));
 	else if (str_starts(text, "!quant."))
 		*out = type_intern(
-			r->m, &(type){.kind = TYPE_TENSOR, .elem = ELEM_QUANT, .bare = true, .text = text});
+			r->m, &(ir_type){.kind = TYPE_TENSOR, .elem = ELEM_QUANT, .bare = true, .text = text});
 	else
 		*out = other_type(r, text);
 	return ST_OK;

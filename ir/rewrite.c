@@ -11,7 +11,7 @@
 static void use_add(module *m, slot_id s)
 {
 	use_slot *u = &m->slots.p[s];
-	value *v = &m->values.p[u->value];
+	ir_value *v = &m->values.p[u->value];
 	u->prev = ID_NONE;
 	u->next = v->first_use;
 	if (u->next != ID_NONE)
@@ -39,7 +39,7 @@ static void use_move(module *m, slot_id s, value_id to)
 
 void op_give_operands(module *m, op_id o, const value_id *operands, uint32_t n)
 {
-	op *op = op_get(m, o);
+	ir_op *op = op_get(m, o);
 	op->operands = m->slots.n;
 	op->n_operands = n;
 	for (uint32_t i = 0; i < n; i++) {
@@ -50,11 +50,12 @@ void op_give_operands(module *m, op_id o, const value_id *operands, uint32_t n)
 
 void op_give_results(module *m, op_id o, const type_id *types, uint32_t n)
 {
-	op *op = op_get(m, o);
+	ir_op *op = op_get(m, o);
 	op->results = m->values.n;
 	op->n_results = n;
 	for (uint32_t i = 0; i < n; i++)
-		vec_push(&m->values, (value){.type = types[i], .def = o, .index = i, .first_use = ID_NONE});
+		vec_push(
+			&m->values, (ir_value){.type = types[i], .def = o, .index = i, .first_use = ID_NONE});
 }
 
 void op_set_operand(module *m, op_id o, uint32_t i, value_id v)
@@ -64,7 +65,7 @@ void op_set_operand(module *m, op_id o, uint32_t i, value_id v)
 
 void op_set_operands(module *m, op_id o, const value_id *operands, uint32_t n)
 {
-	op *op = op_get(m, o);
+	ir_op *op = op_get(m, o);
 	uint32_t kept = MIN(n, op->n_operands);
 	for (uint32_t i = 0; i < kept; i++)
 		use_move(m, op->operands + i, operands[i]);
@@ -112,7 +113,7 @@ void value_replace_uses(module *m, value_id from, value_id to, op_id except)
 op_id op_create(module *m, op_kind kind, str_id name, loc_id loc, uint32_t src)
 {
 	vec_push(&m->ops,
-		(op){.kind = (uint16_t)kind,
+		(ir_op){.kind = (uint16_t)kind,
 			.name = kind == OP_UNKNOWN ? name : (str_id)kind,
 			.parent = ID_NONE,
 			.prev = ID_NONE,
@@ -124,12 +125,12 @@ op_id op_create(module *m, op_kind kind, str_id name, loc_id loc, uint32_t src)
 
 void op_give_regions(module *m, op_id o, uint32_t n)
 {
-	op *op = op_get(m, o);
+	ir_op *op = op_get(m, o);
 	op->regions = m->regions.n;
 	op->n_regions = n;
 	for (uint32_t i = 0; i < n; i++)
 		vec_push(&m->regions,
-			(region){.parent = o,
+			(ir_region){.parent = o,
 				.first = ID_NONE,
 				.last = ID_NONE,
 				.args = m->values.n,
@@ -148,13 +149,13 @@ op_id op_new(module *m, op_kind kind, str_id name, const value_id *operands, uin
 
 value_id region_add_arg(module *m, region_id r, type_id t, loc_id loc)
 {
-	region *region = &m->regions.p[r];
+	ir_region *region = &m->regions.p[r];
 	if (region->n_args == 0)
 		region->args = m->values.n;
 	assert(region->args + region->n_args == m->values.n);
 	region->empty = false;
 	vec_push(&m->values,
-		(value){.type = t,
+		(ir_value){.type = t,
 			.def = r,
 			.index = region->n_args,
 			.first_use = ID_NONE,
@@ -167,8 +168,8 @@ value_id region_add_arg(module *m, region_id r, type_id t, loc_id loc)
 /* Links o between prev and next (ID_NONE: end of the region). */
 static void link_op(module *m, op_id o, region_id r, op_id prev, op_id next)
 {
-	op *op = op_get(m, o);
-	region *region = &m->regions.p[r];
+	ir_op *op = op_get(m, o);
+	ir_region *region = &m->regions.p[r];
 	op->parent = r;
 	op->prev = prev;
 	op->next = next;
@@ -189,10 +190,10 @@ void op_append(module *m, op_id o, region_id r) { link_op(m, o, r, m->regions.p[
 
 void op_unlink(module *m, op_id o)
 {
-	op *op = op_get(m, o);
+	ir_op *op = op_get(m, o);
 	if (op->parent == ID_NONE)
 		return;
-	region *region = &m->regions.p[op->parent];
+	ir_region *region = &m->regions.p[op->parent];
 	*(op->prev == ID_NONE ? &region->first : &op_get(m, op->prev)->next) = op->next;
 	*(op->next == ID_NONE ? &region->last : &op_get(m, op->next)->prev) = op->prev;
 	op->parent = op->prev = op->next = ID_NONE;
@@ -202,7 +203,7 @@ void op_erase(module *m, op_id o)
 {
 	op_unlink(m, o);
 	for (op_id at = o; at != ID_NONE; at = op_walk_next(m, o, at)) {
-		op *op = op_get(m, at);
+		ir_op *op = op_get(m, at);
 		for (uint32_t i = 0; i < op->n_operands; i++)
 			use_drop(m, op->operands + i);
 		op->n_operands = 0;
@@ -230,8 +231,8 @@ static void note(struct cloning *c, value_id from, value_id to)
 
 static void copy_value_facts(module *m, value_id from, value_id to)
 {
-	const value *v = value_at(m, from);
-	value *copy = value_get(m, to);
+	const ir_value *v = value_at(m, from);
+	ir_value *copy = value_get(m, to);
 	copy->sharding = v->sharding;
 	copy->name = v->name;
 	copy->loc = v->loc;
@@ -263,7 +264,7 @@ static op_id clone_shell(module *m, op_id o, struct cloning *c)
 	for (uint32_t i = 0; i < op_at(m, o)->n_results; i++) {
 		value_id from = op_result(m, o, i);
 		vec_push(&m->values,
-			(value){
+			(ir_value){
 				.type = value_at(m, from)->type, .def = copy, .index = i, .first_use = ID_NONE});
 		copy_value_facts(m, from, m->values.n - 1);
 		note(c, from, m->values.n - 1);

@@ -112,7 +112,7 @@ int64_t sharding_dim_parts(const sharding *s, uint32_t d)
 	return axes_product(sharding_dim(s, d));
 }
 
-int64_t sharding_local_elements(const sharding_table *t, sharding_id id, const type *ty)
+int64_t sharding_local_elements(const sharding_table *t, sharding_id id, const ir_type *ty)
 {
 	if (ty->kind != TYPE_TENSOR || ty->dynamic)
 		return 0;
@@ -127,7 +127,7 @@ int64_t sharding_local_elements(const sharding_table *t, sharding_id id, const t
 	return n;
 }
 
-int64_t sharding_local_bytes(const sharding_table *t, sharding_id id, const type *ty)
+int64_t sharding_local_bytes(const sharding_table *t, sharding_id id, const ir_type *ty)
 {
 	int64_t n = sharding_local_elements(t, id, ty);
 	int bits = ty->elem == ELEM_I1 ? 8 : elem_bits(ty->elem);
@@ -195,12 +195,12 @@ static bool check_sub_axis(struct check *c, axis_ref a, int64_t axis_size_)
 	return true;
 }
 
-static bool is_full(const mesh *m, axis_ref a)
+static bool is_full(const device_mesh *m, axis_ref a)
 {
 	return axis_pre(a) == 1 && axis_size(a) == m->axis_sizes[axis_index(a)];
 }
 
-static bool check_ref(struct check *c, const mesh *m, axis_ref a)
+static bool check_ref(struct check *c, const device_mesh *m, axis_ref a)
 {
 	if (axis_index(a) >= m->n_axes)
 		return fail(c, "unknown axis: the mesh has %u axes, the sharding uses axis number %u",
@@ -225,7 +225,7 @@ static bool check_ref(struct check *c, const mesh *m, axis_ref a)
 	return true;
 }
 
-static bool check_list(struct check *c, const mesh *m, const axes_buf *l)
+static bool check_list(struct check *c, const device_mesh *m, const axes_buf *l)
 {
 	for (uint32_t i = 0; i < l->n; i++) {
 		if (!check_ref(c, m, l->a[i]))
@@ -238,7 +238,7 @@ static bool check_list(struct check *c, const mesh *m, const axes_buf *l)
 	return true;
 }
 
-static bool check_sorted(struct check *c, const mesh *m, const axes_buf *l, const char *what)
+static bool check_sorted(struct check *c, const device_mesh *m, const axes_buf *l, const char *what)
 {
 	for (uint32_t i = 1; i < l->n; i++)
 		if (l->a[i - 1] > l->a[i]) {
@@ -254,7 +254,7 @@ static bool has_no_axes(const sharding_edit *e)
 }
 
 /* What the type alone says; *done when there is nothing more to look at. */
-static bool check_type(struct check *c, const type *ty, bool *done)
+static bool check_type(struct check *c, const ir_type *ty, bool *done)
 {
 	const sharding_edit *e = c->e;
 	*done = false;
@@ -282,12 +282,12 @@ static bool check_type(struct check *c, const type *ty, bool *done)
 	return true;
 }
 
-static bool check_all(struct check *c, const type *ty)
+static bool check_all(struct check *c, const ir_type *ty)
 {
 	const sharding_edit *e = c->e;
 	if (e->mesh >= c->t->meshes.n)
 		return fail(c, "a sharding needs a mesh");
-	const mesh *m = &c->t->meshes.p[e->mesh];
+	const device_mesh *m = &c->t->meshes.p[e->mesh];
 	if (m->maximal) {
 		if (!has_no_axes(e))
 			return fail(c,
@@ -312,7 +312,7 @@ static bool check_all(struct check *c, const type *ty)
 		check_sorted(c, m, &e->unreduced, "unreduced");
 }
 
-bool sharding_fault(const sharding_table *t, const sharding_edit *e, const type *ty, char *msg,
+bool sharding_fault(const sharding_table *t, const sharding_edit *e, const ir_type *ty, char *msg,
 	size_t msg_size, uint32_t *ref)
 {
 	struct check c; /* set field by field: `seen` is large and need not be cleared */
@@ -327,7 +327,7 @@ bool sharding_fault(const sharding_table *t, const sharding_edit *e, const type 
 }
 
 bool sharding_check(
-	const sharding_table *t, const sharding_edit *e, const type *ty, char *msg, size_t msg_size)
+	const sharding_table *t, const sharding_edit *e, const ir_type *ty, char *msg, size_t msg_size)
 {
 	uint32_t ref;
 	return !sharding_fault(t, e, ty, msg, msg_size, &ref);

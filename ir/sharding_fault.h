@@ -7,7 +7,7 @@
 /* The opposite of sharding_check; *ref is the number of axis references, counted through dims,
  * replicated and unreduced axes in this order, that were fine before the one at fault (their total
  * when no reference is at fault). */
-bool sharding_fault(const sharding_table *t, const sharding_edit *e, const type *ty, char *msg,
+bool sharding_fault(const sharding_table *t, const sharding_edit *e, const ir_type *ty, char *msg,
 	size_t msg_size, uint32_t *ref);
 
 #endif

@@ -106,7 +106,7 @@ static status expect_end(struct scan *s)
 /* ---------------------------------------------------------------- meshes */
 
 /* device_ids=[..] behind its comma */
-static status scan_device_ids(struct scan *s, mesh *m, int64_t **ids)
+static status scan_device_ids(struct scan *s, device_mesh *m, int64_t **ids)
 {
 	VEC(int64_t) list = {0};
 	status r = ST_OK;
@@ -134,7 +134,7 @@ static status scan_device_ids(struct scan *s, mesh *m, int64_t **ids)
 }
 
 static status scan_mesh_axes(
-	struct scan *s, mesh *m, str_id *names, int64_t *sizes, size_t *offsets)
+	struct scan *s, device_mesh *m, str_id *names, int64_t *sizes, size_t *offsets)
 {
 	TRY(expect(s, '<', "before the mesh"));
 	TRY(expect(s, '[', "before the mesh axes"));
@@ -161,7 +161,8 @@ static status scan_mesh(struct scan *s, str name, mesh_id *out)
 	str_id names[MAX_MESH_AXES + 1];
 	int64_t sizes[MAX_MESH_AXES + 1], *ids = NULL;
 	size_t offsets[MAX_MESH_AXES + 1], start = s->at;
-	mesh m = {.name = strtab_add(&s->t->names, name), .axis_names = names, .axis_sizes = sizes};
+	device_mesh m = {
+		.name = strtab_add(&s->t->names, name), .axis_names = names, .axis_sizes = sizes};
 	TRY(scan_mesh_axes(s, &m, names, sizes, offsets));
 	status r = ST_OK;
 	if (m.n_axes <= MAX_MESH_AXES && take(s, ','))
@@ -419,7 +420,7 @@ status axes_lists_parse(
 
 void axis_print(const sharding_table *t, mesh_id m, axis_ref a, strbuf *out)
 {
-	const mesh *mesh = &t->meshes.p[m];
+	const device_mesh *mesh = &t->meshes.p[m];
 	assert(axis_index(a) < mesh->n_axes);
 	strbuf_putc(out, '"');
 	strbuf_str(out, strtab_get(&t->names, mesh->axis_names[axis_index(a)]));
@@ -434,7 +435,7 @@ void axis_print(const sharding_table *t, mesh_id m, axis_ref a, strbuf *out)
 
 void mesh_print(const sharding_table *t, mesh_id id, strbuf *out)
 {
-	const mesh *m = &t->meshes.p[id];
+	const device_mesh *m = &t->meshes.p[id];
 	strbuf_puts(out, "<[");
 	for (uint32_t i = 0; i < m->n_axes; i++) {
 		strbuf_puts(out, i ? ", \"" : "\"");

@@ -21,14 +21,14 @@ static str op_name_of(const module *m, op_id o) { return strtab_get(&m->strs, m-
 
 static uint32_t rank_of(const module *m, value_id v)
 {
-	const type *t = type_get(m, value_at(m, v)->type);
+	const ir_type *t = type_get(m, value_at(m, v)->type);
 	return t->kind == TYPE_TENSOR ? t->rank : MAX_RANK + 1;
 }
 
 /* Where a value comes from, behind casts. */
 static uint64_t source_of(const module *m, value_id v)
 {
-	const value *at = value_at(m, v);
+	const ir_value *at = value_at(m, v);
 	while (!at->is_arg && is_cast(op_name_of(m, at->def)) && m->ops.p[at->def].n_operands == 1)
 		at = value_at(m, op_operand(m, at->def, 0));
 	str name = at->is_arg ? STR("argument") : op_name_of(m, at->def);
@@ -37,7 +37,7 @@ static uint64_t source_of(const module *m, value_id v)
 
 static uint64_t hash_of(const module *m, op_id o)
 {
-	const op *at = &m->ops.p[o];
+	const ir_op *at = &m->ops.p[o];
 	str name = op_name_of(m, o);
 	uint64_t h = hash_bytes(name.p, name.n, 0);
 	for (uint32_t i = 0; i < at->n_operands; i++) {

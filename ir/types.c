@@ -45,7 +45,7 @@ static void print_results(const module *m, const type_id *parts, uint32_t n, str
 		strbuf_putc(out, ')');
 }
 
-static void print_canonical(const module *m, const type *t, strbuf *out)
+static void print_canonical(const module *m, const ir_type *t, strbuf *out)
 {
 	switch ((type_kind)t->kind) {
 	case TYPE_TENSOR:
@@ -97,7 +97,7 @@ static void *copy_array(arena *a, const void *p, size_t bytes)
 	return bytes ? memcpy(arena_alloc(a, bytes), p, bytes) : NULL;
 }
 
-static void measure(type *t)
+static void measure(ir_type *t)
 {
 	t->dynamic = false;
 	t->elements = t->kind == TYPE_TENSOR;
@@ -111,7 +111,7 @@ static void measure(type *t)
 		t->elements = 0;
 }
 
-type_id type_intern(module *m, const type *given)
+type_id type_intern(module *m, const ir_type *given)
 {
 	strbuf text;
 	strbuf_init(&text);
@@ -120,7 +120,7 @@ type_id type_intern(module *m, const type *given)
 	str key = given->text.n ? given->text : (str){text.p, text.n};
 	type_id id = type_find(m, key);
 	if (id == ID_NONE) {
-		type t = *given;
+		ir_type t = *given;
 		t.dims = copy_array(&m->mem, t.dims, t.rank * sizeof *t.dims);
 		t.parts = copy_array(&m->mem, t.parts, t.n_parts * sizeof *t.parts);
 		t.encoding.p = t.encoding.n ? arena_strdup(&m->mem, t.encoding.p, t.encoding.n) : NULL;
@@ -164,7 +164,7 @@ type_id type_tensor(module *m, elem e, uint32_t rank, const int64_t *dims)
 	if (id != ID_NONE)
 		return id;
 	return type_intern(m,
-		&(type){.kind = TYPE_TENSOR,
+		&(ir_type){.kind = TYPE_TENSOR,
 			.elem = (uint8_t)e,
 			.rank = (uint8_t)rank,
 			.dims = dims,
@@ -177,7 +177,7 @@ type_id type_bare(module *m, elem e)
 	return id != ID_NONE
 		? id
 		: type_intern(m,
-			  &(type){
+			  &(ir_type){
 				  .kind = TYPE_TENSOR, .elem = (uint8_t)e, .bare = true, .text = elems[e].text});
 }
 
@@ -190,7 +190,7 @@ type_id type_function(
 	if (n_results)
 		memcpy(parts + n_inputs, results, n_results * sizeof *parts);
 	type_id id = type_intern(m,
-		&(type){.kind = TYPE_FUNCTION,
+		&(ir_type){.kind = TYPE_FUNCTION,
 			.n_parts = n_inputs + n_results,
 			.n_inputs = n_inputs,
 			.parts = parts});

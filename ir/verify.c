@@ -18,7 +18,7 @@ static status broken(const structure *s, op_id o, const char *what)
 
 static status check_links(const structure *s, region_id r)
 {
-	const region *region = &s->m->regions.p[r];
+	const ir_region *region = &s->m->regions.p[r];
 	op_id prev = ID_NONE;
 	for (op_id o = region->first; o != ID_NONE; prev = o, o = op_at(s->m, o)->next) {
 		if (op_at(s->m, o)->parent != r || op_at(s->m, o)->prev != prev)
@@ -36,15 +36,15 @@ static status check_links(const structure *s, region_id r)
 
 static status check_regions(const structure *s, op_id o)
 {
-	const op *op = op_at(s->m, o);
+	const ir_op *op = op_at(s->m, o);
 	for (uint32_t i = 0; i < op->n_regions; i++) {
 		region_id r = op->regions + i;
-		const region *region = &s->m->regions.p[r];
+		const ir_region *region = &s->m->regions.p[r];
 		if (region->parent != o)
 			return broken(s, o, "a region belongs to another op");
 		TRY(check_links(s, r));
 		for (uint32_t k = 0; k < region->n_args; k++) {
-			const value *v = value_at(s->m, region->args + k);
+			const ir_value *v = value_at(s->m, region->args + k);
 			if (!v->is_arg || v->def != r || v->index != k)
 				return broken(s, o, "a block argument belongs to another region");
 		}
@@ -62,7 +62,7 @@ static status check_regions(const structure *s, op_id o)
  * function. */
 static bool visible(const structure *s, value_id v, op_id user)
 {
-	const value *at = value_at(s->m, v);
+	const ir_value *at = value_at(s->m, v);
 	region_id home = at->is_arg ? at->def : op_at(s->m, at->def)->parent;
 	if (!at->is_arg && !s->place[at->def])
 		return false;
@@ -79,7 +79,7 @@ static bool visible(const structure *s, value_id v, op_id user)
 
 static status check_operands(const structure *s, op_id o)
 {
-	const op *op = op_at(s->m, o);
+	const ir_op *op = op_at(s->m, o);
 	for (uint32_t i = 0; i < op->n_operands && op->kind != OP_FUNC; i++) {
 		const use_slot *u = &s->m->slots.p[op->operands + i];
 		if (u->owner != o)
@@ -88,7 +88,7 @@ static status check_operands(const structure *s, op_id o)
 			return broken(s, o, "an operand is not defined before it");
 	}
 	for (uint32_t i = 0; i < op->n_results; i++) {
-		const value *v = value_at(s->m, op->results + i);
+		const ir_value *v = value_at(s->m, op->results + i);
 		if (v->is_arg || v->def != o || v->index != i)
 			return broken(s, o, "a result belongs to another op");
 	}
@@ -105,7 +105,7 @@ static status check_uses(const structure *s, uint64_t n_operands)
 		for (slot_id u = value_at(s->m, v)->first_use; u != ID_NONE;
 			 prev = u, u = s->m->slots.p[u].next) {
 			const use_slot *slot = &s->m->slots.p[u];
-			const op *owner = op_at(s->m, slot->owner);
+			const ir_op *owner = op_at(s->m, slot->owner);
 			if (slot->value != v || slot->prev != prev || ++found > s->m->slots.n)
 				return diag_set(s->d, ST_ERR_INTERNAL, "the use list of value %u is broken", v);
 			if (u < owner->operands || u >= owner->operands + owner->n_operands)

@@ -21,11 +21,11 @@ typedef struct ints {
 
 /* ST_ERR_INVALID at the op, "<name>: <message>". */
 status fault(const checker *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static inline const type *in_type(const checker *c, uint32_t i)
+static inline const ir_type *in_type(const checker *c, uint32_t i)
 {
 	return value_type(c->m, op_operand(c->m, c->o, i));
 }
-static inline const type *out_type(const checker *c, uint32_t i)
+static inline const ir_type *out_type(const checker *c, uint32_t i)
 {
 	return value_type(c->m, op_result(c->m, c->o, i));
 }
@@ -33,8 +33,8 @@ static inline bool same_size(int64_t a, int64_t b)
 {
 	return a == b || a == DIM_DYNAMIC || b == DIM_DYNAMIC;
 }
-bool same_dims(const type *a, const type *b);
-status check_same_dims(const checker *c, const type *a, const char *a_name, const type *b,
+bool same_dims(const ir_type *a, const ir_type *b);
+status check_same_dims(const checker *c, const ir_type *a, const char *a_name, const ir_type *b,
 	const char *b_name) MUST_USE;
 /* Attribute as integers, empty when absent. */
 ints get_ints(const checker *c, const char *path);
@@ -45,7 +45,7 @@ status check_length(const checker *c, const char *name, ints list, uint32_t n) M
 status check_dim(const checker *c, const char *name, uint32_t rank, uint32_t *out) MUST_USE;
 status check_dim_size(
 	const checker *c, const char *what, uint32_t d, int64_t found, int64_t wanted) MUST_USE;
-status check_rank(const checker *c, const char *what, const type *t, uint32_t rank) MUST_USE;
+status check_rank(const checker *c, const char *what, const ir_type *t, uint32_t rank) MUST_USE;
 status check_scalar(const checker *c, uint32_t i) MUST_USE; /* operand i */
 static inline bool in_list(ints l, int64_t v)
 {

@@ -110,7 +110,7 @@ static status read_dim(struct rule_text *r, uint64_t *seen)
 }
 
 static status read_tensor(
-	struct rule_text *r, const type *t, const char *what, uint32_t i, uint64_t *seen)
+	struct rule_text *r, const ir_type *t, const char *what, uint32_t i, uint64_t *seen)
 {
 	uint32_t rank = 0;
 	if (!take(r, "["))
@@ -133,7 +133,7 @@ static status read_tensor(
 
 static status read_tensors(struct rule_text *r, bool results)
 {
-	const op *op = op_at(r->c->m, r->c->o);
+	const ir_op *op = op_at(r->c->m, r->c->o);
 	const char *what = results ? "result" : "operand";
 	uint32_t n = 0, have = results ? op->n_results : op->n_operands;
 	if (!take(r, "("))

@@ -67,7 +67,7 @@ status check_free_axes(const checker *c, sharding_id id)
 	if (!c->in_manual || id == SHARDING_NONE)
 		return ST_OK;
 	const sharding *s = sharding_get(c->m->shardings, id);
-	const mesh *mesh = &c->m->shardings->meshes.p[s->mesh];
+	const device_mesh *mesh = &c->m->shardings->meshes.p[s->mesh];
 	for (uint32_t i = 0; i < s->n_refs; i++) {
 		str name = strtab_get(&c->m->shardings->names, mesh->axis_names[axis_index(s->refs[i])]);
 		if (is_manual_around(c, name))
@@ -102,7 +102,7 @@ status check_no_result_sharding(const checker *c)
 	return check_of_nothing(c, "sdy.sharding", attr_get(c->m, id));
 }
 
-static const type *shown_type(const checker *c, const type *t)
+static const ir_type *shown_type(const checker *c, const ir_type *t)
 {
 	return t->kind == TYPE_TUPLE && t->n_parts == 1 ? type_get(c->m, t->parts[0]) : t;
 }
@@ -135,7 +135,7 @@ status check_sharding_list(const checker *c, const char *name, uint32_t n, bool 
 
 /* ---------------------------------------------------------------- manual computations */
 
-static bool is_manual(const checker *c, attr_id manual, const mesh *mesh, axis_ref a)
+static bool is_manual(const checker *c, attr_id manual, const device_mesh *mesh, axis_ref a)
 {
 	return has_name(
 		c->m, manual, strtab_get(&c->m->shardings->names, mesh->axis_names[axis_index(a)]));
@@ -145,7 +145,7 @@ static bool is_manual(const checker *c, attr_id manual, const mesh *mesh, axis_r
 static status check_manual_dim(const checker *c, const char *what, attr_id manual,
 	const sharding *s, uint32_t d, int64_t size, int64_t *parts)
 {
-	const mesh *mesh = &c->m->shardings->meshes.p[s->mesh];
+	const device_mesh *mesh = &c->m->shardings->meshes.p[s->mesh];
 	axes l = sharding_dim(s, d);
 	*parts = 1;
 	for (uint32_t i = 0; i < l.n; i++) {
@@ -165,7 +165,7 @@ static status check_manual_dim(const checker *c, const char *what, attr_id manua
 }
 
 static status check_local(const checker *c, const char *what, uint32_t i, attr_id manual,
-	sharding_id id, const type *global, const type *local)
+	sharding_id id, const ir_type *global, const ir_type *local)
 {
 	if (global->kind != TYPE_TENSOR)
 		return ST_OK;
@@ -235,8 +235,8 @@ static status check_manual_axes(const checker *c, attr_id manual, attr_id in, at
 
 status check_manual_computation(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
-	const struct region *body = op_region(c->m, c->o, 0);
+	const ir_op *op = op_at(c->m, c->o);
+	const ir_region *body = op_region(c->m, c->o, 0);
 	attr_id manual = op_attr(c->m, c->o, "manual_axes"), in = op_attr(c->m, c->o, "in_shardings"),
 			out = op_attr(c->m, c->o, "out_shardings");
 	if (manual == ID_NONE || attr_get(c->m, manual)->kind != ATTR_ARRAY)
@@ -273,7 +273,7 @@ struct collective {
  * decide. */
 static bool sharding_of(const checker *c, value_id v, sharding_id *out)
 {
-	const value *at = value_at(c->m, v);
+	const ir_value *at = value_at(c->m, v);
 	*out = at->sharding;
 	op_id def = at->is_arg ? c->m->regions.p[at->def].parent : at->def;
 	op_kind kind = def == ID_NONE ? OP_UNKNOWN : (op_kind)op_at(c->m, def)->kind;
@@ -501,7 +501,7 @@ static status check_permute(const checker *c, const struct collective *x)
 {
 	const sharding_table *t = c->m->shardings;
 	const sharding *in = sharding_get(t, x->in), *out = sharding_get(t, x->out);
-	const mesh *a = &t->meshes.p[in->mesh], *b = &t->meshes.p[out->mesh];
+	const device_mesh *a = &t->meshes.p[in->mesh], *b = &t->meshes.p[out->mesh];
 	bool same_axes = a->n_axes == b->n_axes;
 	for (uint32_t i = 0; same_axes && i < a->n_axes; i++)
 		same_axes = a->axis_names[i] == b->axis_names[i] && a->axis_sizes[i] == b->axis_sizes[i];

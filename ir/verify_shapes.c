@@ -1,7 +1,7 @@
 /* Shapes of ops whose attributes address single dimensions. */
 #include "ir/verify.h"
 
-status check_rank(const checker *c, const char *what, const type *t, uint32_t rank)
+status check_rank(const checker *c, const char *what, const ir_type *t, uint32_t rank)
 {
 	return t->rank == rank ? ST_OK
 						   : fault(c, "%s has rank %u, expected %u (" STR_FMT ")", what, t->rank,
@@ -10,7 +10,7 @@ status check_rank(const checker *c, const char *what, const type *t, uint32_t ra
 
 status check_scalar(const checker *c, uint32_t i)
 {
-	const type *t = in_type(c, i);
+	const ir_type *t = in_type(c, i);
 	return t->rank == 0
 		? ST_OK
 		: fault(c, "operand %u has type " STR_FMT ", expected a scalar", i, STR_ARG(t->text));
@@ -18,8 +18,8 @@ status check_scalar(const checker *c, uint32_t i)
 
 status check_bitcast_convert(const checker *c)
 {
-	const type *a = in_type(c, 0), *b = out_type(c, 0), *low = a->rank < b->rank ? a : b,
-			   *high = low == a ? b : a;
+	const ir_type *a = in_type(c, 0), *b = out_type(c, 0), *low = a->rank < b->rank ? a : b,
+				  *high = low == a ? b : a;
 	if (high->rank - low->rank > 1)
 		return fault(c, "ranks differ by more than one (" STR_FMT " vs " STR_FMT ")",
 			STR_ARG(a->text), STR_ARG(b->text));
@@ -30,7 +30,7 @@ status check_bitcast_convert(const checker *c)
 
 status check_broadcast_in_dim(const checker *c)
 {
-	const type *in = in_type(c, 0), *out = out_type(c, 0);
+	const ir_type *in = in_type(c, 0), *out = out_type(c, 0);
 	ints dims = get_ints(c, "broadcast_dimensions");
 	TRY(check_length(c, "broadcast_dimensions", dims, in->rank));
 	TRY(check_dim_list(c, "broadcast_dimensions", dims, out->rank));
@@ -44,12 +44,12 @@ status check_broadcast_in_dim(const checker *c)
 
 status check_concatenate(const checker *c)
 {
-	const type *out = out_type(c, 0);
+	const ir_type *out = out_type(c, 0);
 	uint32_t dim;
 	int64_t sum = 0;
 	TRY(check_dim(c, "dimension", out->rank, &dim));
 	for (uint32_t i = 0; i < op_at(c->m, c->o)->n_operands; i++) {
-		const type *t = in_type(c, i);
+		const ir_type *t = in_type(c, i);
 		TRY(check_rank(c, "an operand", t, out->rank));
 		for (uint32_t d = 0; d < out->rank; d++)
 			if (d != dim)
@@ -68,7 +68,7 @@ status check_iota(const checker *c)
 
 status check_pad(const checker *c)
 {
-	const type *in = in_type(c, 0), *out = out_type(c, 0);
+	const ir_type *in = in_type(c, 0), *out = out_type(c, 0);
 	ints low = get_ints(c, "edge_padding_low"), high = get_ints(c, "edge_padding_high"),
 		 inner = get_ints(c, "interior_padding");
 	TRY(check_scalar(c, 1));
@@ -92,7 +92,7 @@ status check_pad(const checker *c)
 
 status check_reshape(const checker *c)
 {
-	const type *in = in_type(c, 0), *out = out_type(c, 0);
+	const ir_type *in = in_type(c, 0), *out = out_type(c, 0);
 	if (in->dynamic || out->dynamic || in->elements == out->elements)
 		return ST_OK;
 	return fault(c, "%lld elements become %lld (" STR_FMT " to " STR_FMT ")",
@@ -107,7 +107,7 @@ status check_reverse(const checker *c)
 
 status check_slice(const checker *c)
 {
-	const type *in = in_type(c, 0), *out = out_type(c, 0);
+	const ir_type *in = in_type(c, 0), *out = out_type(c, 0);
 	ints start = get_ints(c, "start_indices"), limit = get_ints(c, "limit_indices"),
 		 stride = get_ints(c, "strides");
 	TRY(check_rank(c, "the result", out, in->rank));
@@ -129,7 +129,7 @@ status check_slice(const checker *c)
 
 status check_transpose(const checker *c)
 {
-	const type *in = in_type(c, 0), *out = out_type(c, 0);
+	const ir_type *in = in_type(c, 0), *out = out_type(c, 0);
 	ints order = get_ints(c, "permutation");
 	TRY(check_rank(c, "the result", out, in->rank));
 	TRY(check_length(c, "permutation", order, in->rank));
@@ -141,7 +141,7 @@ status check_transpose(const checker *c)
 
 status check_dynamic_slice(const checker *c)
 {
-	const type *in = in_type(c, 0), *out = out_type(c, 0);
+	const ir_type *in = in_type(c, 0), *out = out_type(c, 0);
 	ints sizes = get_ints(c, "slice_sizes");
 	if (op_at(c->m, c->o)->n_operands != 1u + in->rank)
 		return fault(
@@ -160,7 +160,7 @@ status check_dynamic_slice(const checker *c)
 
 status check_dynamic_update_slice(const checker *c)
 {
-	const type *in = in_type(c, 0), *update = in_type(c, 1);
+	const ir_type *in = in_type(c, 0), *update = in_type(c, 1);
 	if (op_at(c->m, c->o)->n_operands != 2u + in->rank)
 		return fault(
 			c, "%u start indices for rank %u", op_at(c->m, c->o)->n_operands - 2, in->rank);
@@ -180,7 +180,7 @@ status check_dynamic_update_slice(const checker *c)
 
 /* The two ops mirror each other: `whole` is indexed, `part` has a window per index. */
 struct indexing {
-	const type *whole, *indices, *part;
+	const ir_type *whole, *indices, *part;
 	const char *part_name;
 	ints window_dims;       /* of part */
 	ints dropped, batching; /* dims of whole that no window dim stands for */
@@ -291,7 +291,7 @@ status check_gather(const checker *c)
 
 status check_scatter(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	if (op->n_operands != 2 * op->n_results + 1)
 		return fault(c, "%u operands for %u results", op->n_operands, op->n_results);
 	if (op_region(c->m, c->o, 0)->n_args != 2 * op->n_results)
@@ -329,7 +329,7 @@ status check_scatter(const checker *c)
 
 static status check_pair(const checker *c, const char *what, ints left, ints right)
 {
-	const type *l = in_type(c, 0), *r = in_type(c, 1);
+	const ir_type *l = in_type(c, 0), *r = in_type(c, 1);
 	if (left.n != right.n)
 		return fault(c, "%u %s dims on the left, %u on the right", left.n, what, right.n);
 	TRY(check_dim_list(c, what, left, l->rank));
@@ -343,7 +343,7 @@ static status check_pair(const checker *c, const char *what, ints left, ints rig
 
 status check_dot_general(const checker *c)
 {
-	const type *in[2] = {in_type(c, 0), in_type(c, 1)}, *out = out_type(c, 0);
+	const ir_type *in[2] = {in_type(c, 0), in_type(c, 1)}, *out = out_type(c, 0);
 	ints batch[2] = {get_ints(c, "dot_dimension_numbers.lhs_batching_dimensions"),
 		get_ints(c, "dot_dimension_numbers.rhs_batching_dimensions")};
 	ints inner[2] = {get_ints(c, "dot_dimension_numbers.lhs_contracting_dimensions"),
@@ -371,7 +371,7 @@ status check_dot_general(const checker *c)
 
 status check_dot(const checker *c)
 {
-	const type *l = in_type(c, 0), *r = in_type(c, 1), *out = out_type(c, 0);
+	const ir_type *l = in_type(c, 0), *r = in_type(c, 1), *out = out_type(c, 0);
 	if (l->rank < 1 || l->rank > 2 || r->rank < 1 || r->rank > 2)
 		return fault(c, "operands of rank %u and %u, expected 1 or 2", l->rank, r->rank);
 	if (!same_size(l->dims[l->rank - 1], r->dims[0]))
@@ -387,9 +387,9 @@ status check_dot(const checker *c)
 
 status check_reduce(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	uint32_t n = op->n_results;
-	const type *in = in_type(c, 0);
+	const ir_type *in = in_type(c, 0);
 	ints dims = get_ints(c, "dimensions");
 	if (op->n_operands != 2 * n)
 		return fault(c, "%u operands for %u results", op->n_operands, n);
@@ -412,8 +412,8 @@ status check_reduce(const checker *c)
 
 status check_sort(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
-	const type *in = in_type(c, 0);
+	const ir_op *op = op_at(c->m, c->o);
+	const ir_type *in = in_type(c, 0);
 	int64_t dim = op_int(c->m, c->o, "dimension", -1);
 	if (op->n_operands != op->n_results)
 		return fault(c, "%u results for %u operands", op->n_results, op->n_operands);
@@ -431,7 +431,7 @@ status check_sort(const checker *c)
 
 /* ---------------------------------------------------------------- linear algebra */
 
-static status check_square(const checker *c, const type *t)
+static status check_square(const checker *c, const ir_type *t)
 {
 	if (t->rank >= 2 && same_size(t->dims[t->rank - 1], t->dims[t->rank - 2]))
 		return ST_OK;
@@ -446,7 +446,7 @@ status check_cholesky(const checker *c)
 
 status check_triangular_solve(const checker *c)
 {
-	const type *a = in_type(c, 0), *b = in_type(c, 1);
+	const ir_type *a = in_type(c, 0), *b = in_type(c, 1);
 	attr_id left = op_attr(c->m, c->o, "left_side");
 	bool left_side = left == ID_NONE || attr_get(c->m, left)->i;
 	TRY(check_square(c, a));
@@ -460,7 +460,7 @@ status check_triangular_solve(const checker *c)
 
 status check_fft(const checker *c)
 {
-	const type *in = in_type(c, 0), *out = out_type(c, 0);
+	const ir_type *in = in_type(c, 0), *out = out_type(c, 0);
 	ints length = get_ints(c, "fft_length");
 	if (length.n < 1 || length.n > 3 || length.n > in->rank)
 		return fault(
@@ -473,12 +473,12 @@ status check_fft(const checker *c)
 
 status check_batch_norm(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
-	const type *in = in_type(c, 0);
+	const ir_op *op = op_at(c->m, c->o);
+	const ir_type *in = in_type(c, 0);
 	uint32_t feature;
 	TRY(check_dim(c, "feature_index", in->rank, &feature));
 	for (uint32_t i = 1; i < op->n_operands + op->n_results; i++) {
-		const type *t = i < op->n_operands ? in_type(c, i) : out_type(c, i - op->n_operands);
+		const ir_type *t = i < op->n_operands ? in_type(c, i) : out_type(c, i - op->n_operands);
 		if (i == op->n_operands || (op->kind == OP_BATCH_NORM_GRAD && i == op->n_operands - 1)) {
 			TRY(check_same_dims(c, t, "a tensor", in, "the operand"));
 			continue;
@@ -496,7 +496,7 @@ status check_rng_bit_generator(const checker *c)
 
 status check_top_k(const checker *c)
 {
-	const type *in = in_type(c, 0);
+	const ir_type *in = in_type(c, 0);
 	int64_t k = op_int(c->m, c->o, "k", -1);
 	if (in->rank == 0 || k < 0 ||
 		(in->dims[in->rank - 1] != DIM_DYNAMIC && k > in->dims[in->rank - 1]))
@@ -515,7 +515,7 @@ status check_top_k(const checker *c)
 /* Dim d of each operand and result but `free` agree. */
 static status check_others(const checker *c, uint32_t free, uint32_t free2)
 {
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	if (op->n_operands != op->n_results)
 		return fault(c, "%u results for %u operands", op->n_results, op->n_operands);
 	for (uint32_t i = 0; i < op->n_operands; i++) {

@@ -18,7 +18,7 @@ status fault(const checker *c, const char *fmt, ...)
 	return op_error(c->m, c->o, c->d, ST_ERR_INVALID, STR_FMT ": %s", STR_ARG(shown), msg);
 }
 
-bool same_dims(const type *a, const type *b)
+bool same_dims(const ir_type *a, const ir_type *b)
 {
 	if (a->kind != b->kind || a->rank != b->rank)
 		return false;
@@ -29,7 +29,7 @@ bool same_dims(const type *a, const type *b)
 }
 
 status check_same_dims(
-	const checker *c, const type *a, const char *a_name, const type *b, const char *b_name)
+	const checker *c, const ir_type *a, const char *a_name, const ir_type *b, const char *b_name)
 {
 	if (same_dims(a, b))
 		return ST_OK;
@@ -94,7 +94,7 @@ static status check_type_list(
 /* The terminator of region r hands over values of the types of the results of c->o. */
 static status check_yields(const checker *c, region_id r)
 {
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	op_id last = region_terminator(c->m, r);
 	if (last == ID_NONE)
 		return fault(c, "a region has no terminator");
@@ -109,8 +109,8 @@ static status check_yields(const checker *c, region_id r)
 
 static status check_args_as_operands(const checker *c, uint32_t region)
 {
-	const op *op = op_at(c->m, c->o);
-	const struct region *r = op_region(c->m, c->o, region);
+	const ir_op *op = op_at(c->m, c->o);
+	const ir_region *r = op_region(c->m, c->o, region);
 	if (r->n_args != op->n_operands)
 		return fault(
 			c, "region %u has %u arguments, expected %u", region, r->n_args, op->n_operands);
@@ -122,7 +122,7 @@ static status check_args_as_operands(const checker *c, uint32_t region)
 
 status check_one_type(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	if (op->n_results != op->n_operands)
 		return fault(c, "%u results for %u operands", op->n_results, op->n_operands);
 	for (uint32_t i = 0; i < op->n_results; i++)
@@ -139,7 +139,7 @@ static status check_while(const checker *c)
 	op_id test = region_terminator(c->m, op_at(c->m, c->o)->regions);
 	if (test == ID_NONE || op_at(c->m, test)->n_operands != 1)
 		return fault(c, "the condition returns no single value");
-	const type *t = value_type(c->m, op_operand(c->m, test, 0));
+	const ir_type *t = value_type(c->m, op_operand(c->m, test, 0));
 	if (t->kind != TYPE_TENSOR || t->rank || t->elem != ELEM_I1)
 		return fault(c, "the condition returns " STR_FMT ", expected tensor<i1>", STR_ARG(t->text));
 	return check_yields(c, op_at(c->m, c->o)->regions + 1);
@@ -148,8 +148,8 @@ static status check_while(const checker *c)
 /* case and if */
 static status check_branches(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
-	const type *t = in_type(c, 0);
+	const ir_op *op = op_at(c->m, c->o);
+	const ir_type *t = in_type(c, 0);
 	if (t->kind != TYPE_TENSOR || t->rank)
 		return fault(c, "the selector has type " STR_FMT ", expected a scalar", STR_ARG(t->text));
 	for (uint32_t i = 0; i < op->n_regions; i++) {
@@ -162,7 +162,7 @@ static status check_branches(const checker *c)
 
 static status check_call(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	str name = op_text(c->m, c->o, "callee");
 	const func *f = module_func_near(c->m, c->o, name);
 	if (!f)
@@ -204,7 +204,7 @@ static status check_func(const checker *c)
 
 static status check_get_tuple_element(const checker *c)
 {
-	const type *t = in_type(c, 0);
+	const ir_type *t = in_type(c, 0);
 	int64_t i = op_int(c->m, c->o, "index", -1);
 	if (t->kind != TYPE_TUPLE || i < 0 || i >= t->n_parts)
 		return fault(c, "no element %lld in " STR_FMT, (long long)i, STR_ARG(t->text));
@@ -214,8 +214,8 @@ static status check_get_tuple_element(const checker *c)
 
 static status check_tuple(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
-	const type *t = out_type(c, 0);
+	const ir_op *op = op_at(c->m, c->o);
+	const ir_type *t = out_type(c, 0);
 	if (t->kind != TYPE_TUPLE || t->n_parts != op->n_operands)
 		return fault(c, "%u operands for " STR_FMT, op->n_operands, STR_ARG(t->text));
 	for (uint32_t i = 0; i < op->n_operands; i++)
@@ -228,9 +228,9 @@ static status check_tuple(const checker *c)
 
 static status check_ranked(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	for (uint32_t i = 0; i < op->n_operands + op->n_results; i++) {
-		const type *t = i < op->n_operands ? in_type(c, i) : out_type(c, i - op->n_operands);
+		const ir_type *t = i < op->n_operands ? in_type(c, i) : out_type(c, i - op->n_operands);
 		if (t->kind != TYPE_TENSOR || t->bare)
 			return fault(c, "%s %u has type " STR_FMT ", expected a ranked tensor",
 				i < op->n_operands ? "operand" : "result",
@@ -242,7 +242,7 @@ static status check_ranked(const checker *c)
 static status check_pointwise(const checker *c)
 {
 	TRY(check_ranked(c));
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	char name[32];
 	for (uint32_t i = 0; i < op->n_operands; i++) {
 		snprintf(name, sizeof name, "operand %u", i);
@@ -268,7 +268,7 @@ static status check_select(const checker *c)
 /* Collectives on any number of tensors: result i is shaped like operand i. */
 static status check_pairs(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	if (op->n_operands != op->n_results)
 		return fault(c, "%u results for %u operands", op->n_results, op->n_operands);
 	for (uint32_t i = 0; i < op->n_operands; i++)
@@ -290,7 +290,7 @@ static status check_constant(const checker *c)
 
 static status check_named_computation(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	TRY(check_sharding_list(c, "in_shardings", op->n_operands, false));
 	TRY(check_sharding_list(c, "out_shardings", op->n_results, true));
 	TRY(check_args_as_operands(c, 0));
@@ -529,7 +529,7 @@ static bool looks_at_dims(check_fn check)
 
 static status check_op(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	TRY(check_count(c, "operands", op->kind == OP_FUNC ? 0 : op->n_operands, rows[op->kind].in_min,
 		rows[op->kind].in_max));
 	TRY(check_count(c, "results", op->n_results, rows[op->kind].out_min, rows[op->kind].out_max));

@@ -48,8 +48,8 @@ static status check_steps_of(const checker *c, const struct windows *w, uint32_t
 	return check_steps(c, "padding", w->padding, 2 * n, -MAX_STEP);
 }
 
-static status check_window_results(
-	const checker *c, const struct windows *w, const char *what, const type *in, const type *out)
+static status check_window_results(const checker *c, const struct windows *w, const char *what,
+	const ir_type *in, const ir_type *out)
 {
 	TRY(check_rank(c, what, out, in->rank));
 	for (uint32_t d = 0; d < in->rank; d++)
@@ -59,7 +59,7 @@ static status check_window_results(
 
 status check_reduce_window(const checker *c)
 {
-	const op *op = op_at(c->m, c->o);
+	const ir_op *op = op_at(c->m, c->o);
 	uint32_t n = op->n_results, rank = in_type(c, 0)->rank;
 	struct windows w = {get_ints(c, "window_dimensions"), get_ints(c, "window_strides"),
 		get_ints(c, "base_dilations"), get_ints(c, "window_dilations"), get_ints(c, "padding")};
@@ -79,7 +79,7 @@ status check_reduce_window(const checker *c)
 
 status check_select_and_scatter(const checker *c)
 {
-	const type *in = in_type(c, 0);
+	const ir_type *in = in_type(c, 0);
 	struct windows w = {.size = get_ints(c, "window_dimensions"),
 		.stride = get_ints(c, "window_strides"),
 		.padding = get_ints(c, "padding")};
@@ -122,7 +122,7 @@ static status conv_side(const checker *c, const char *side, const char *first, c
 
 status check_convolution(const checker *c)
 {
-	const type *in = in_type(c, 0), *kernel = in_type(c, 1), *out = out_type(c, 0);
+	const ir_type *in = in_type(c, 0), *kernel = in_type(c, 1), *out = out_type(c, 0);
 	struct conv_side i, k, o;
 	TRY(conv_side(c, "input", "batch", "feature", in->rank, &i));
 	TRY(conv_side(c, "kernel", "input_feature", "output_feature", kernel->rank, &k));

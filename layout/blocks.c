@@ -176,7 +176,7 @@ void panel_title_print(const blocks *b, int64_t panel, strbuf *out)
 
 void picture_title_print(const layout *l, strbuf *out)
 {
-	const mesh *m = &l->table->meshes.p[l->mesh];
+	const device_mesh *m = &l->table->meshes.p[l->mesh];
 	if (l->rank == 0)
 		strbuf_puts(out, "scalar");
 	for (uint32_t d = 0; d < l->rank; d++)

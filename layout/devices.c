@@ -107,7 +107,7 @@ void devices_print(const int64_t *sizes, uint32_t n, const int64_t *ids, strbuf 
 	}
 }
 
-int64_t *places_of(const mesh *m, const int64_t *ids)
+int64_t *places_of(const device_mesh *m, const int64_t *ids)
 {
 	int64_t *place_of_device = xmalloc((size_t)m->n_devices * sizeof *place_of_device);
 	int64_t *out = xmalloc((size_t)m->n_devices * sizeof *out);
@@ -121,7 +121,7 @@ int64_t *places_of(const mesh *m, const int64_t *ids)
 
 mesh_id maximal_mesh(sharding_table *t, int64_t device)
 {
-	mesh m = {
+	device_mesh m = {
 		.name = strtab_add(&t->names, STR("maximal")), .device_ids = &device, .n_device_ids = 1};
 	return mesh_intern(t, &m);
 }

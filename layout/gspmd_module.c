@@ -27,7 +27,7 @@ static status read_sharding(
 	tensor_spec spec;
 	diag own = {0};
 	char why[256];
-	const struct type *ty = type_get(m, type);
+	const ir_type *ty = type_get(m, type);
 	if (notation_parse(m->shardings, NOTATION_GSPMD, mesh, ty->rank, text, &spec, &own) != ST_OK)
 		return refuse(m, at, text, own.msg, d);
 	if (spec.manual.n)

@@ -1,4 +1,4 @@
-#include "layout/layout.h"
+#include "layout/pieces.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -230,7 +230,7 @@ status sharding_from_json_text(
 
 static cJSON *axes_to_json(const sharding_table *t, mesh_id m, const axes_buf *l)
 {
-	const mesh *mesh = &t->meshes.p[m];
+	const device_mesh *mesh = &t->meshes.p[m];
 	cJSON *list = cJSON_CreateArray();
 	for (uint32_t i = 0; i < l->n; i++) {
 		uint32_t axis = axis_index(l->a[i]);
@@ -344,12 +344,13 @@ status mesh_from_json(sharding_table *t, const cJSON *json, mesh_spec *out, diag
 {
 	str_id names[MAX_MESH_AXES + 1], links[MAX_MESH_AXES + 1] = {0};
 	int64_t sizes[MAX_MESH_AXES + 1], *ids;
-	mesh m = {.name = strtab_add(&t->names, STR("mesh")), .axis_names = names, .axis_sizes = sizes};
-	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(json, "axes"), *item;
-	if (!cJSON_IsObject(json) || !cJSON_IsArray(axes) || !axes->child)
+	device_mesh m = {
+		.name = strtab_add(&t->names, STR("mesh")), .axis_names = names, .axis_sizes = sizes};
+	const cJSON *axes_json = cJSON_GetObjectItemCaseSensitive(json, "axes"), *item;
+	if (!cJSON_IsObject(json) || !cJSON_IsArray(axes_json) || !axes_json->child)
 		return diag_set(d, ST_ERR_INVALID,
 			"a mesh is {\"axes\":[{\"name\":\"data\",\"size\":4},..]} with at least one axis");
-	cJSON_ArrayForEach(item, axes)
+	cJSON_ArrayForEach(item, axes_json)
 	{
 		TRY(read_mesh_axis(
 			t, item, m.n_axes, &names[m.n_axes], &sizes[m.n_axes], &links[m.n_axes], d));
@@ -406,15 +407,15 @@ status mesh_from_text(sharding_table *t, const char *text, mesh_spec *out, diag 
 
 cJSON *mesh_to_json(const sharding_table *t, const mesh_spec *s)
 {
-	const mesh *m = &t->meshes.p[s->mesh];
-	cJSON *json = cJSON_CreateObject(), *axes = cJSON_AddArrayToObject(json, "axes");
+	const device_mesh *m = &t->meshes.p[s->mesh];
+	cJSON *json = cJSON_CreateObject(), *axes_json = cJSON_AddArrayToObject(json, "axes");
 	for (uint32_t i = 0; i < m->n_axes; i++) {
 		cJSON *axis = cJSON_CreateObject();
 		cJSON_AddStringToObject(axis, "name", strtab_get(&t->names, m->axis_names[i]).p);
 		cJSON_AddNumberToObject(axis, "size", (double)m->axis_sizes[i]);
 		if (s->links[i])
 			cJSON_AddStringToObject(axis, "link", strtab_get(&t->names, s->links[i]).p);
-		cJSON_AddItemToArray(axes, axis);
+		cJSON_AddItemToArray(axes_json, axis);
 	}
 	if (m->n_device_ids) {
 		cJSON *order = cJSON_AddArrayToObject(json, "device_order");

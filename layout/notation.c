@@ -62,7 +62,7 @@ status refuse_beyond(
 	const sharding_table *t, const tensor_spec *spec, const char *name, vocabulary v, diag *d)
 {
 	const sharding_edit *e = &spec->e;
-	const mesh *m = &t->meshes.p[e->mesh];
+	const device_mesh *m = &t->meshes.p[e->mesh];
 	bool open = false;
 	if (spec->manual.n && !v.manual)
 		return diag_set(d, ST_ERR_UNSUPPORTED,
@@ -276,7 +276,7 @@ status notation_parse(
 /* A sharding over a mesh of one device can only be read with that mesh in it. */
 static status sdy_print(sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
 {
-	const mesh *m = &t->meshes.p[s->e.mesh];
+	const device_mesh *m = &t->meshes.p[s->e.mesh];
 	TRY(refuse_beyond(t, s, "sdy",
 		(vocabulary){
 			.open = true, .unreduced = true, .sub_axes = true, .maximal = true, .priorities = true},

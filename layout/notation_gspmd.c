@@ -128,7 +128,7 @@ static void print_tiles(const sharding_table *t, const tensor_spec *s, struct gr
 status gspmd_print(const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
 {
 	const sharding_edit *e = &s->e;
-	const mesh *m = &t->meshes.p[e->mesh];
+	const device_mesh *m = &t->meshes.p[e->mesh];
 	if (m->maximal) {
 		strbuf_printf(out, "{maximal device=%lld}", (long long)m->device_ids[0]);
 		return ST_OK;
@@ -309,7 +309,7 @@ static status solve_tiles(const sharding_table *t, scan *s, size_t start, struct
 	const uint32_t *devices, tensor_spec *out)
 {
 	sharding_edit *e = &out->e;
-	const mesh *m = &t->meshes.p[e->mesh];
+	const device_mesh *m = &t->meshes.p[e->mesh];
 	axes_buf *lists = xmalloc(tiles->n * sizeof *lists);
 	diag inner = {0};
 	int64_t parts[MAX_TILE_DIMS], stride = 1;
@@ -369,7 +369,7 @@ static status parse_tiles(const sharding_table *t, scan *s, tensor_spec *out)
  * over a mesh of its own. */
 static status parse_maximal(sharding_table *t, scan *s, sharding_edit *e)
 {
-	const mesh *m = &t->meshes.p[e->mesh];
+	const device_mesh *m = &t->meshes.p[e->mesh];
 	int64_t device;
 	if (!scan_word_is(s, "device"))
 		return scan_fail(s, s->at, ST_ERR_PARSE, "expected device= after maximal");

@@ -261,7 +261,7 @@ static int64_t shard_index(const void *ctx, int64_t position, uint32_t dim)
 static status solve(
 	const sharding_table *t, scan *s, size_t start, struct matrix *m, sharding_edit *e)
 {
-	const mesh *mesh = &t->meshes.p[e->mesh];
+	const device_mesh *mesh = &t->meshes.p[e->mesh];
 	axes_buf *lists = xmalloc(MAX(e->rank, 1) * sizeof *lists);
 	int64_t parts[MAX_RANK];
 	diag inner = {0};
@@ -284,7 +284,7 @@ static status solve(
 status mindspore_parse(sharding_table *t, scan *s, tensor_spec *out)
 {
 	sharding_edit *e = &out->e;
-	const mesh *mesh = &t->meshes.p[e->mesh];
+	const device_mesh *mesh = &t->meshes.p[e->mesh];
 	struct matrix m = {0};
 	size_t start = s->at;
 	if (mesh->maximal)
@@ -323,7 +323,7 @@ status mindspore_mesh(sharding_table *t, str text, mesh_id *out, diag *d)
 	int64_t n;
 	TRY(count_devices(&s, &m, &n));
 	size_t at = m.at;
-	mesh found = {.name = strtab_add(&t->names, STR("mesh")),
+	device_mesh found = {.name = strtab_add(&t->names, STR("mesh")),
 		.n_axes = m.n - m.interleaved,
 		.axis_names = names,
 		.axis_sizes = m.sizes};
@@ -347,7 +347,7 @@ status mindspore_mesh(sharding_table *t, str text, mesh_id *out, diag *d)
 
 /* ---------------------------------------------------------------- printing */
 
-static bool name_taken(const sharding_table *t, const mesh *m, str name)
+static bool name_taken(const sharding_table *t, const device_mesh *m, str name)
 {
 	for (uint32_t i = 0; i < m->n_axes; i++)
 		if (str_equal(strtab_get(&t->names, m->axis_names[i]), name))
@@ -358,7 +358,7 @@ static bool name_taken(const sharding_table *t, const mesh *m, str name)
 /* Full axes keep their name, parts of axis a are a_1, a_2, .. with as many underscores as make them
  * new. */
 static void alias(
-	const sharding_table *t, const mesh *m, const mesh_pieces *p, uint32_t i, strbuf *out)
+	const sharding_table *t, const device_mesh *m, const mesh_pieces *p, uint32_t i, strbuf *out)
 {
 	uint32_t axis = axis_index(p->a[i]), part = 1;
 	str name = strtab_get(&t->names, m->axis_names[axis]);
@@ -379,7 +379,7 @@ static void alias(
 }
 
 static void print_alias(
-	const sharding_table *t, const mesh *m, const mesh_pieces *p, uint32_t i, strbuf *out)
+	const sharding_table *t, const device_mesh *m, const mesh_pieces *p, uint32_t i, strbuf *out)
 {
 	strbuf name;
 	strbuf_init(&name);
@@ -388,7 +388,7 @@ static void print_alias(
 	strbuf_release(&name);
 }
 
-static status refuse_names(const sharding_table *t, const mesh *m, diag *d)
+static status refuse_names(const sharding_table *t, const device_mesh *m, diag *d)
 {
 	for (uint32_t i = 0; i < m->n_axes; i++) {
 		str name = strtab_get(&t->names, m->axis_names[i]);
@@ -403,7 +403,7 @@ static status refuse_names(const sharding_table *t, const mesh *m, diag *d)
 static void print_map(
 	const sharding_table *t, const sharding_edit *e, const mesh_pieces *p, strbuf *out)
 {
-	const mesh *m = &t->meshes.p[e->mesh];
+	const device_mesh *m = &t->meshes.p[e->mesh];
 	strbuf_putc(out, '(');
 	for (uint32_t d = 0; d < e->rank; d++) {
 		const axes_buf *l = &e->dims[d].axes;
@@ -427,7 +427,7 @@ static void print_map(
 status mindspore_print(const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
 {
 	const sharding_edit *e = &s->e;
-	const mesh *m = &t->meshes.p[e->mesh];
+	const device_mesh *m = &t->meshes.p[e->mesh];
 	mesh_pieces p;
 	TRY(refuse_beyond(t, s, "mindspore", (vocabulary){.sub_axes = true}, d));
 	TRY(refuse_names(t, m, d));

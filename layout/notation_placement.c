@@ -248,7 +248,8 @@ static status parse_devices(
 	return scan_expect(s, ',', "between the devices and the words");
 }
 
-static status find_hierarchy(const struct words *w, const mesh *m, scan *s, struct hierarchy *h)
+static status find_hierarchy(
+	const struct words *w, const device_mesh *m, scan *s, struct hierarchy *h)
 {
 	device_array a = {0};
 	bool found;
@@ -398,7 +399,7 @@ static status resolve(const sharding_table *t, scan *s, const struct hierarchy *
 
 static status parse_placements(const struct words *w, sharding_table *t, scan *s, tensor_spec *out)
 {
-	const mesh *m = &t->meshes.p[out->e.mesh];
+	const device_mesh *m = &t->meshes.p[out->e.mesh];
 	struct hierarchy h;
 	struct word words[MAX_MESH_AXES];
 	scan_peek(s);

@@ -30,7 +30,7 @@ static void add_piece(mesh_pieces *p, axis_ref a, bool used)
 
 void pieces_of(const sharding_table *t, const sharding_edit *e, mesh_pieces *out)
 {
-	const mesh *m = &t->meshes.p[e->mesh];
+	const device_mesh *m = &t->meshes.p[e->mesh];
 	axis_ref refs[(MAX_RANK + 1) * MAX_TENSOR_AXES];
 	uint32_t n = collect(e, refs), next = 0;
 	sort_refs(refs, n);
@@ -110,7 +110,7 @@ static bool assemble(struct digit *digits, uint32_t n, int64_t parts, axes_buf *
 }
 
 static bool reproduces(
-	const mesh *m, uint32_t dim, shard_index_fn *fn, const void *ctx, const axes_buf *list)
+	const device_mesh *m, uint32_t dim, shard_index_fn *fn, const void *ctx, const axes_buf *list)
 {
 	int64_t divisor[MAX_TENSOR_AXES];
 	for (uint32_t i = 0; i < list->n; i++) {
@@ -129,8 +129,8 @@ static bool reproduces(
 	return true;
 }
 
-static bool solve_dim(
-	const mesh *m, uint32_t dim, int64_t parts, shard_index_fn *fn, const void *ctx, axes_buf *out)
+static bool solve_dim(const device_mesh *m, uint32_t dim, int64_t parts, shard_index_fn *fn,
+	const void *ctx, axes_buf *out)
 {
 	struct digit digits[MAX_TENSOR_AXES];
 	uint32_t n = 0;

@@ -78,7 +78,7 @@ status devices_parse(scan *s, int64_t limit, device_array *out) MUST_USE;
 void devices_print(const int64_t *sizes, uint32_t n, const int64_t *ids, strbuf *out);
 /* By mesh position, the place of its device in a list of devices (NULL: 0..n-1) that has all of
  * them. Owned by caller. */
-int64_t *places_of(const mesh *m, const int64_t *ids);
+int64_t *places_of(const device_mesh *m, const int64_t *ids);
 /* The mesh of one device, which holds all. */
 mesh_id maximal_mesh(sharding_table *t, int64_t device);
 

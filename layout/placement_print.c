@@ -57,7 +57,7 @@ static bool is_partial(const sharding_edit *e, axis_ref a)
 
 /* Every axis of the mesh does one thing, and no axis cuts a dimension against the order of the mesh
  * or the words say so. */
-static bool fits_mesh(const struct words *w, const mesh *m, const sharding_edit *e)
+static bool fits_mesh(const struct words *w, const device_mesh *m, const sharding_edit *e)
 {
 	for (uint32_t i = 0; i < e->unreduced.n; i++)
 		if (axis_size(e->unreduced.a[i]) != m->axis_sizes[axis_index(e->unreduced.a[i])])
@@ -91,7 +91,7 @@ static void print_word(
 static void print_over_mesh(
 	const struct words *w, const sharding_table *t, const tensor_spec *s, strbuf *out)
 {
-	const mesh *m = &t->meshes.p[s->e.mesh];
+	const device_mesh *m = &t->meshes.p[s->e.mesh];
 	strbuf_putc(out, '[');
 	for (uint32_t i = 0; i < m->n_axes; i++) {
 		uint32_t dim = dim_of(&s->e, i);
@@ -142,7 +142,7 @@ static uint32_t cutting_order(const mesh_pieces *p, const sharding_edit *e, uint
 static void print_over_pieces(
 	const struct words *w, const sharding_table *t, const tensor_spec *s, strbuf *out)
 {
-	const mesh *m = &t->meshes.p[s->e.mesh];
+	const device_mesh *m = &t->meshes.p[s->e.mesh];
 	mesh_pieces p;
 	uint32_t order[MAX_PIECES];
 	int64_t sizes[MAX_PIECES], strides[MAX_PIECES], stride = 1;
@@ -184,7 +184,7 @@ static void print_over_pieces(
 static status print_placements(
 	const struct words *w, const sharding_table *t, const tensor_spec *s, strbuf *out, diag *d)
 {
-	const mesh *m = &t->meshes.p[s->e.mesh];
+	const device_mesh *m = &t->meshes.p[s->e.mesh];
 	TRY(refuse_beyond(t, s, w->name,
 		(vocabulary){.unreduced = true, .sub_axes = true, .reductions = true, .maximal = true}, d));
 	if (m->maximal)

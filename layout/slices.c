@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 /* Strides of the mesh axes in the row-major position. */
-static void mesh_strides(const mesh *m, int64_t *strides)
+static void mesh_strides(const device_mesh *m, int64_t *strides)
 {
 	int64_t stride = 1;
 	for (uint32_t i = m->n_axes; i-- > 0;) {
@@ -12,7 +12,7 @@ static void mesh_strides(const mesh *m, int64_t *strides)
 	}
 }
 
-static void add_dim(layout *l, const mesh *m, const int64_t *strides, axes list)
+static void add_dim(layout *l, const device_mesh *m, const int64_t *strides, axes list)
 {
 	int64_t weight = axes_product(list);
 	for (uint32_t i = 0; i < list.n; i++) {
@@ -38,7 +38,7 @@ status layout_init(layout *l, const sharding_table *t, const sharding_edit *e, c
 	*l = (layout){.rank = rank, .table = t, .mesh = e->mesh, .n_devices = 1};
 	if (!sharding_check(t, e, NULL, msg, sizeof msg))
 		return diag_set(d, ST_ERR_INVALID, "%s", msg);
-	const mesh *m = &t->meshes.p[e->mesh];
+	const device_mesh *m = &t->meshes.p[e->mesh];
 	if (!m->maximal && e->rank != rank)
 		return diag_set(
 			d, ST_ERR_INVALID, "the sharding has %u dimensions, the tensor has %u", e->rank, rank);

@@ -87,7 +87,7 @@ void layout_ranges_after(const layout_steps *s, uint32_t done, int64_t position,
 
 void axis_name_print(const layout *l, axis_ref a, strbuf *out)
 {
-	const mesh *m = &l->table->meshes.p[l->mesh];
+	const device_mesh *m = &l->table->meshes.p[l->mesh];
 	uint32_t axis = axis_index(a);
 	strbuf_str(out, strtab_get(&l->table->names, m->axis_names[axis]));
 	if (axis_size(a) != m->axis_sizes[axis])

@@ -43,10 +43,10 @@ static const struct form forms[NOTATION_COUNT];
 /* NULL: left to the compiler. */
 static const cJSON *sharding_of(const struct text *x, const cJSON *item)
 {
-	const cJSON *sharding = cJSON_GetObjectItemCaseSensitive(item, "sharding");
-	if ((!sharding || cJSON_IsNull(sharding)) && forms[x->n].no_propagation)
-		sharding = cJSON_GetObjectItemCaseSensitive(item, "propagated");
-	return sharding && !cJSON_IsNull(sharding) ? sharding : NULL;
+	const cJSON *sharding_json = cJSON_GetObjectItemCaseSensitive(item, "sharding");
+	if ((!sharding_json || cJSON_IsNull(sharding_json)) && forms[x->n].no_propagation)
+		sharding_json = cJSON_GetObjectItemCaseSensitive(item, "propagated");
+	return sharding_json && !cJSON_IsNull(sharding_json) ? sharding_json : NULL;
 }
 
 /* The sharding of an argument or a result, without priorities, in the notation. */
@@ -68,7 +68,7 @@ static status sharding_text(struct text *x, const cJSON *item, const char *what,
 
 static void add_axis_names(const struct text *x, strbuf *out)
 {
-	const mesh *m = &x->t->meshes.p[x->mesh];
+	const device_mesh *m = &x->t->meshes.p[x->mesh];
 	strbuf_putc(out, '(');
 	for (uint32_t i = 0; i < m->n_axes; i++) {
 		add_quoted(strtab_get(&x->t->names, m->axis_names[i]), out);
@@ -80,7 +80,7 @@ static void add_axis_names(const struct text *x, strbuf *out)
 
 static void add_sizes(const struct text *x, strbuf *out)
 {
-	const mesh *m = &x->t->meshes.p[x->mesh];
+	const device_mesh *m = &x->t->meshes.p[x->mesh];
 	strbuf_putc(out, '(');
 	for (uint32_t i = 0; i < m->n_axes; i++)
 		strbuf_printf(out, "%lld%s", (long long)m->axis_sizes[i],
@@ -92,7 +92,7 @@ static void add_sizes(const struct text *x, strbuf *out)
 
 static void add_device_list(const struct text *x, strbuf *out)
 {
-	const mesh *m = &x->t->meshes.p[x->mesh];
+	const device_mesh *m = &x->t->meshes.p[x->mesh];
 	int64_t *ids = xmalloc((size_t)m->n_devices * sizeof *ids);
 	for (int64_t i = 0; i < m->n_devices; i++)
 		ids[i] = m->n_device_ids ? m->device_ids[i] : i;
@@ -104,7 +104,7 @@ static void add_device_list(const struct text *x, strbuf *out)
  * by default, would ask for it. */
 static void jax_head(const struct text *x)
 {
-	const mesh *m = &x->t->meshes.p[x->mesh];
+	const device_mesh *m = &x->t->meshes.p[x->mesh];
 	if (m->n_device_ids) {
 		strbuf_puts(x->out,
 			"import jax\nimport numpy\nfrom jax.sharding import Mesh, NamedSharding, "
@@ -126,7 +126,7 @@ static void jax_head(const struct text *x)
 
 static void torch_head(const struct text *x)
 {
-	const mesh *m = &x->t->meshes.p[x->mesh];
+	const device_mesh *m = &x->t->meshes.p[x->mesh];
 	bool ordered = m->n_device_ids > 0;
 	strbuf_printf(x->out,
 		"from torch.distributed.device_mesh import %s\nfrom torch.distributed.tensor import "
@@ -171,10 +171,10 @@ static void gspmd_head(const struct text *x)
 }
 
 static const struct form forms[NOTATION_COUNT] = {
-	[NOTATION_JSON] = {NULL, "{", NULL, "", "", "null"},
-	[NOTATION_SDY] = {sdy_head, NULL, NULL, "", "", NULL},
-	[NOTATION_GSPMD] = {gspmd_head, NULL, NULL, "", "", NULL},
-	[NOTATION_JAX] = {jax_head, "specs = {", "results = [", "", "", "None"},
+	[NOTATION_JSON] = {NULL, "{", NULL, "", "", "null", false},
+	[NOTATION_SDY] = {sdy_head, NULL, NULL, "", "", NULL, false},
+	[NOTATION_GSPMD] = {gspmd_head, NULL, NULL, "", "", NULL, false},
+	[NOTATION_JAX] = {jax_head, "specs = {", "results = [", "", "", "None", false},
 	[NOTATION_MINDSPORE] = {mindspore_head, "layouts = {", "results = [", "", "", "None", true},
 	[NOTATION_SBP] = {flow_head, "tensors = {", "results = [",
 		"dict(placement=placement, sbp=", ")", "None", true},

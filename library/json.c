@@ -111,8 +111,24 @@ static bool is_json(const char *p, size_t length)
 
 /* ---------------------------------------------------------------- what stands for cJSON_X */
 
-cJSON *json_ParseWithLengthOpts(
-	const char *text, size_t length, const char **end, cJSON_bool terminated)
+/* Called under cJSON's name, so each is of the type that cJSON declares. */
+#define STANDS_FOR(name) __typeof__(cJSON_##name) json_##name;
+/* clang-format off */
+STANDS_FOR(ParseWithLengthOpts) STANDS_FOR(Print) STANDS_FOR(PrintUnformatted) STANDS_FOR(free)
+STANDS_FOR(Delete) STANDS_FOR(DetachItemViaPointer) STANDS_FOR(DetachItemFromArray)
+STANDS_FOR(DetachItemFromObject) STANDS_FOR(DetachItemFromObjectCaseSensitive) STANDS_FOR(Duplicate)
+STANDS_FOR(CreateTrue) STANDS_FOR(CreateFalse) STANDS_FOR(AddFalseToObject)
+STANDS_FOR(AddNullToObject) STANDS_FOR(InsertItemInArray) STANDS_FOR(CreateObject)
+STANDS_FOR(CreateArray) STANDS_FOR(CreateNull) STANDS_FOR(CreateBool) STANDS_FOR(CreateNumber)
+STANDS_FOR(CreateString) STANDS_FOR(AddObjectToObject) STANDS_FOR(AddArrayToObject)
+STANDS_FOR(AddBoolToObject) STANDS_FOR(AddTrueToObject) STANDS_FOR(AddNumberToObject)
+STANDS_FOR(AddRawToObject) STANDS_FOR(AddStringToObject) STANDS_FOR(AddItemToArray)
+STANDS_FOR(AddItemToObject)
+/* clang-format on */
+#undef STANDS_FOR
+
+										cJSON *json_ParseWithLengthOpts(const char *text,
+											size_t length, const char **end, cJSON_bool terminated)
 {
 	cJSON *root = cJSON_ParseWithLengthOpts(text, length, end, terminated);
 	return root || is_json(text, length - (terminated && length && !text[length - 1])) ? made(root)

@@ -53,7 +53,7 @@ sharding_id cache_bare(lower_cache *c, sharding_id plain)
 
 /* ---------------------------------------------------------------- arguments and results of main */
 
-static sharding_id make_io(const lower_cache *c, sharding_id id, const type *ty)
+static sharding_id make_io(const lower_cache *c, sharding_id id, const ir_type *ty)
 {
 	if (id == SHARDING_NONE || ty->kind != TYPE_TENSOR)
 		return id;
@@ -184,7 +184,7 @@ static uint32_t find_class(lower_cache *c, node_id n)
 static uint8_t reduction_of(const module *m, op_id o)
 {
 	enum { ADD, MAX, MIN, OTHER };
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	if ((op->kind != OP_REDUCE && op->kind != OP_SCATTER && op->kind != OP_REDUCE_WINDOW) ||
 		!op->n_regions)
 		return ADD;
@@ -332,7 +332,7 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 	c->t = t;
 	c->mesh = p->mesh;
 	c->torus_dims = 2;
-	const mesh *m = c->mesh == ID_NONE ? NULL : &t->meshes.p[c->mesh];
+	const device_mesh *m = c->mesh == ID_NONE ? NULL : &t->meshes.p[c->mesh];
 	for (uint32_t i = 0; m && i < m->n_axes; i++)
 		c->ones |= m->axis_sizes[i] == 1;
 	arena_init(&c->mem);

@@ -43,8 +43,8 @@ static bool narrows(const lower_cache *c, const lowered *l, const lop *o)
 	if (c->node_width[o->node] != NODE_CONVERTS || o->nest)
 		return false;
 	const module *m = c->p->m;
-	const type *from = type_get(m, l->vals.p[l->operands.p[o->operands]].type),
-			   *to = type_get(m, l->vals.p[o->results].type);
+	const ir_type *from = type_get(m, l->vals.p[l->operands.p[o->operands]].type),
+				  *to = type_get(m, l->vals.p[o->results].type);
 	return elem_bits(to->elem) < elem_bits(from->elem);
 }
 

@@ -335,7 +335,7 @@ status lower_emit_mlir(const lowered *l, emit_form form, strbuf *out, diag *d)
 			"one device's program is written from the placed or the optimized level");
 	if (!module_main(p->m))
 		return diag_set(d, ST_ERR_INVALID, "expected a function main");
-	const mesh *mesh = p->mesh == ID_NONE ? NULL : &l->shardings->meshes.p[p->mesh];
+	const device_mesh *mesh = p->mesh == ID_NONE ? NULL : &l->shardings->meshes.p[p->mesh];
 	if (form == EMIT_GLOBAL && !mesh)
 		return diag_set(d, ST_ERR_INVALID,
 			"a manual computation needs a mesh: expected shardings in the module");

@@ -22,7 +22,7 @@ typedef struct emitter {
 	const program *p;
 	module *
 		m; /* a copy of the program's module; the new main is built in it, then the old code goes */
-	const mesh *mesh; /* NULL: one device */
+	const device_mesh *mesh; /* NULL: one device */
 	int64_t n_devices;
 	region_id at;    /* where ops are appended */
 	value_id *value; /* by lval */
@@ -85,8 +85,7 @@ bool emit_cuts_nest(int64_t size, int64_t a, int64_t b);
 bool emit_has_zero(const emitter *e, type_id type); /* to pad with */
 type_id emit_resized_type(emitter *e, value_id v, uint32_t d, int64_t size);
 value_id emit_scalar_zero(emitter *e, value_id like);
-value_id emit_broadcast(
-	emitter *e, value_id v, const int64_t *dims, uint32_t n, const struct type *to);
+value_id emit_broadcast(emitter *e, value_id v, const int64_t *dims, uint32_t n, const ir_type *to);
 value_id emit_compare(emitter *e, const char *direction, value_id a, value_id b);
 value_id emit_select(
 	emitter *e, value_id where, value_id v, value_id otherwise); /* otherwise: a scalar */
@@ -104,9 +103,9 @@ value_id emit_shard(emitter *e, value_id v, sharding_id sh);
 /* ---------------------------------------------------------------- emit_collectives.c */
 
 /* Devices here are logical ones: their positions in the mesh. */
-int64_t emit_coordinate(const mesh *m, int64_t logical, axes l);
+int64_t emit_coordinate(const device_mesh *m, int64_t logical, axes l);
 /* The logical device with another coordinate along the axes. */
-int64_t emit_peer(const mesh *m, int64_t logical, axes l, int64_t at);
+int64_t emit_peer(const device_mesh *m, int64_t logical, axes l, int64_t at);
 value_id emit_constant(emitter *e, type_id type, const char *text);
 attr_id emit_dense(emitter *e, type_id type, const char *text, size_t n);
 op_id emit_op(emitter *e, op_kind kind, const value_id *operands, uint32_t n, type_id result,
@@ -204,11 +203,11 @@ bool emit_may_move(emitter *e, const node *n, const lop *o);
 /* ---------------------------------------------------------------- emit_ops.c */
 
 /* The type of an operand or result of the whole program. */
-const type *emit_slot_type(const emitter *e, const node *n, uint32_t slot);
+const ir_type *emit_slot_type(const emitter *e, const node *n, uint32_t slot);
 /* The op on other operands with other result types. */
 op_id emit_copy_op(emitter *e, const node *n, const value_id *operands, const type_id *types);
 /* What the body, of two arguments, makes of them: one op, or OP_UNKNOWN. */
-op_kind emit_body_op(const module *m, const region *body);
+op_kind emit_body_op(const module *m, const ir_region *body);
 bool emit_is_idempotent(op_kind k);
 bool emit_is_number(const emitter *e, value_id v, double number); /* a constant in decimal digits */
 bool emit_is_zero(const emitter *e, value_id v);

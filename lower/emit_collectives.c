@@ -5,7 +5,7 @@
 /* ---------------------------------------------------------------- devices */
 
 /* Distance in the logical device number between neighbours along a (part of an) axis. */
-static int64_t stride_of(const mesh *m, axis_ref a)
+static int64_t stride_of(const device_mesh *m, axis_ref a)
 {
 	int64_t stride = m->axis_sizes[axis_index(a)] / axis_next_pre(a);
 	for (uint32_t k = axis_index(a) + 1; k < m->n_axes; k++)
@@ -13,7 +13,7 @@ static int64_t stride_of(const mesh *m, axis_ref a)
 	return stride;
 }
 
-int64_t emit_coordinate(const mesh *m, int64_t logical, axes l)
+int64_t emit_coordinate(const device_mesh *m, int64_t logical, axes l)
 {
 	int64_t at = 0;
 	for (uint32_t i = 0; i < l.n; i++)
@@ -21,7 +21,7 @@ int64_t emit_coordinate(const mesh *m, int64_t logical, axes l)
 	return at;
 }
 
-int64_t emit_peer(const mesh *m, int64_t logical, axes l, int64_t at)
+int64_t emit_peer(const device_mesh *m, int64_t logical, axes l, int64_t at)
 {
 	for (uint32_t i = l.n; i-- > 0;) {
 		int64_t stride = stride_of(m, l.a[i]), size = axis_size(l.a[i]);
@@ -31,7 +31,7 @@ int64_t emit_peer(const mesh *m, int64_t logical, axes l, int64_t at)
 	return logical;
 }
 
-static int64_t device_number(const mesh *m, int64_t logical)
+static int64_t device_number(const device_mesh *m, int64_t logical)
 {
 	return m->n_device_ids ? m->device_ids[logical] : logical;
 }
@@ -218,7 +218,7 @@ static value_id emit_all_to_all(
 {
 	int64_t n = axes_product(move->axes);
 	v = emit_resized(e, v, move->target, target * n);
-	const type *t = value_type(e->m, v);
+	const ir_type *t = value_type(e->m, v);
 	int64_t dims[MAX_RANK];
 	memcpy(dims, t->dims, t->rank * sizeof *dims);
 	dims[move->target] = target;
@@ -251,7 +251,7 @@ value_id emit_sent(emitter *e, value_id v, const int64_t *source)
 }
 
 /* Number of the shard a device holds. */
-static int64_t shard_number(const mesh *m, const sharding *s, int64_t logical)
+static int64_t shard_number(const device_mesh *m, const sharding *s, int64_t logical)
 {
 	int64_t n = 0;
 	for (uint32_t d = 0; d < s->rank; d++)
@@ -314,14 +314,14 @@ static elem real_of(elem k)
  */
 static value_id scatter_complex(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 {
-	const struct type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	type_id real = type_tensor(e->m, real_of((elem)t.elem), t.rank, t.dims);
 	const op_kind part[2] = {OP_REAL, OP_IMAG};
 	value_id parts[2];
 	for (int i = 0; i < 2; i++)
 		parts[i] =
 			emit_scatter(e, op_result(e->m, emit_op(e, part[i], &v, 1, real, 0), 0), d, l, size);
-	const struct type own = *value_type(e->m, parts[0]);
+	const ir_type own = *value_type(e->m, parts[0]);
 	return op_result(e->m,
 		emit_op(e, OP_COMPLEX, parts, 2, type_tensor(e->m, t.elem, own.rank, own.dims), 0), 0);
 }
@@ -339,7 +339,7 @@ static int64_t product_of(const int64_t *dims, uint32_t from, uint32_t to)
  * become ones of three, with the scattered dim among the outer two. */
 static value_id scatter_in_three(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 {
-	const struct type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	uint32_t last = t.rank - 1, cut = d ? d : 1; /* where the first of the three dims ends */
 	int64_t whole[3] = {product_of(t.dims, 0, cut), product_of(t.dims, cut, last), t.dims[last]},
 			part[MAX_RANK];
@@ -367,7 +367,7 @@ value_id emit_scatter(emitter *e, value_id v, uint32_t d, axes l, int64_t size)
 
 /* ---------------------------------------------------------------- steps of a reshard */
 
-static bool has_elements(const type *t)
+static bool has_elements(const ir_type *t)
 {
 	for (uint32_t d = 0; d < t->rank; d++)
 		if (!t->dims[d])
@@ -377,7 +377,7 @@ static bool has_elements(const type *t)
 
 /* Every device's part after the step is made of whole parts before it, or the other way round.
  * Several moves are taken one after the other, which is right only for dims of their own. */
-static bool step_nests(const emitter *e, const collective_step *s, const type *t)
+static bool step_nests(const emitter *e, const collective_step *s, const ir_type *t)
 {
 	const sharding *in = sharding_get(e->m->shardings, s->in),
 				   *out = sharding_get(e->m->shardings, s->out);
@@ -408,7 +408,7 @@ static value_id emit_step(
 	emitter *e, collective_kind kind, const collective_step *s, value_id v, type_id whole)
 {
 	const sharding *out = sharding_get(e->m->shardings, s->out);
-	const type t = *type_get(e->m, whole);
+	const ir_type t = *type_get(e->m, whole);
 	if (!step_nests(e, s, &t)) {
 		if (kind == COLL_REDUCE_SCATTER)
 			v = emit_sum(e, v, s->axes, OP_ADD);

@@ -62,7 +62,7 @@ static axes cut_of(const emitter *e, const node *n, const lop *o, int64_t d)
 
 static value_id converted(emitter *e, value_id v, elem to)
 {
-	const struct type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	return t.elem == to
 		? v
 		: op_result(
@@ -83,8 +83,7 @@ typedef struct components {
 	                   such dim */
 } components;
 
-static value_id spread_components(
-	emitter *e, const components *c, value_id list, const struct type *to)
+static value_id spread_components(emitter *e, const components *c, value_id list, const ir_type *to)
 {
 	int64_t rank = to->rank;
 	if (c->vector >= rank)
@@ -94,7 +93,7 @@ static value_id spread_components(
 }
 
 static value_id component_constant(
-	emitter *e, const components *c, const int64_t *by_component, const struct type *to)
+	emitter *e, const components *c, const int64_t *by_component, const ir_type *to)
 {
 	const int64_t n = c->n;
 	strbuf text;
@@ -109,7 +108,7 @@ static value_id component_constant(
 
 /* Where a device's part begins. */
 static value_id component_offset(emitter *e, const node *n, const lop *o, const components *c,
-	const int64_t *local, const struct type *to)
+	const int64_t *local, const ir_type *to)
 {
 	const int64_t one = 1, count = c->n;
 	value_id *parts = arena_array(&e->mem, value_id, c->n);
@@ -127,7 +126,7 @@ static value_id component_offset(emitter *e, const node *n, const lop *o, const 
 /* True where all components are. */
 static value_id all_components(emitter *e, const components *c, value_id v)
 {
-	const struct type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	int64_t dims[MAX_RANK];
 	uint32_t rank = 0;
 	if (c->vector >= t.rank)
@@ -146,7 +145,7 @@ value_id emit_local_indices(
 	emitter *e, const node *n, const lop *o, value_id indices, value_id *inside)
 {
 	const index_names *names = names_of(n->op_kind);
-	const struct type whole = *type_get(e->p->m, e->p->vals.p[e->p->slots.p[n->slots]].type);
+	const ir_type whole = *type_get(e->p->m, e->p->vals.p[e->p->slots.p[n->slots]].type);
 	components c = {.vector = op_int(e->m, n->op, names->vector, 0)};
 	c.map = op_ints(e->m, n->op, names->map, &c.n);
 	int64_t *local = arena_array(&e->mem, int64_t, c.n), *last = arena_array(&e->mem, int64_t, c.n);
@@ -157,7 +156,7 @@ value_id emit_local_indices(
 		last[i] = whole.dims[c.map[i]] - (sizes ? sizes[c.map[i]] : 1);
 	}
 	value_id v = converted(e, indices, ELEM_I64);
-	const struct type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	value_id zero = component_constant(e, &c, arena_zarray(&e->mem, int64_t, c.n), &t);
 	if (n->op_kind == OP_GATHER) /* takes the nearest element of the whole when there is none */
 		v = binary(
@@ -174,7 +173,7 @@ value_id emit_gathered_inside(emitter *e, const node *n, value_id v, value_id in
 {
 	uint32_t n_offsets, n_batch = 0;
 	const int64_t *offsets = op_ints(e->m, n->op, "dimension_numbers.offset_dims", &n_offsets);
-	const struct type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	int64_t batch[MAX_RANK];
 	for (uint32_t d = 0; d < t.rank; d++)
 		if (!contains(offsets, n_offsets, d))

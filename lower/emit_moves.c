@@ -97,7 +97,7 @@ static value_id bring_windows(mover *x, uint32_t slot, value_id v, value_id fill
 /* Results with the places in front of the device's own ones, and without. */
 static type_id placed_type(const mover *x, uint32_t r)
 {
-	struct type t = *type_get(x->e->m, own_type(x, r));
+	ir_type t = *type_get(x->e->m, own_type(x, r));
 	int64_t dims[MAX_RANK];
 	for (uint32_t d = 0; d < t.rank; d++)
 		dims[d] = x->at[d].start ? x->at[d].places : t.dims[d];
@@ -224,7 +224,7 @@ static const char *extreme_text(elem k, bool low)
 static value_id never_selected(const mover *x)
 {
 	module *m = x->e->m;
-	const region *body = op_region(m, x->n->op, 0);
+	const ir_region *body = op_region(m, x->n->op, 0);
 	op_id end = body->empty ? ID_NONE : body->last,
 		  def = end == ID_NONE || !op_at(m, end)->n_operands ? ID_NONE
 															 : value_def(m, op_operand(m, end, 0));
@@ -366,7 +366,7 @@ static bool move_concatenate(mover *x)
 
 static value_id converted(emitter *e, value_id v, elem to)
 {
-	const struct type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	return t.elem == to
 		? v
 		: op_result(
@@ -378,7 +378,7 @@ static bool move_iota(mover *x)
 {
 	uint32_t d = (uint32_t)op_int(x->e->m, x->n->op, "iota_dimension", 0);
 	type_id type = own_type(x, 0);
-	const struct type t = *type_get(x->e->m, type);
+	const ir_type t = *type_get(x->e->m, type);
 	const int64_t dim = d;
 	if (t.elem == ELEM_QUANT || d >= t.rank)
 		return false;
@@ -404,12 +404,12 @@ static value_id binary(emitter *e, op_kind kind, value_id a, value_id b)
 /* An index where the op takes it to be: at most `last`, at least 0; as i64. */
 static value_id clamped(emitter *e, value_id index, int64_t last)
 {
-	type_id wide = type_tensor(e->m, ELEM_I64, 0, NULL);
+	type_id i64 = type_tensor(e->m, ELEM_I64, 0, NULL);
 	if (value_type(e->m, index)->elem == ELEM_UI64)
 		index = binary(e, OP_MINIMUM, index, emit_number(e, value_at(e->m, index)->type, last));
 	index = converted(e, index, ELEM_I64);
-	return binary(e, OP_MAXIMUM, binary(e, OP_MINIMUM, index, emit_number(e, wide, last)),
-		emit_number(e, wide, 0));
+	return binary(e, OP_MAXIMUM, binary(e, OP_MINIMUM, index, emit_number(e, i64, last)),
+		emit_number(e, i64, 0));
 }
 
 /* Where a device's part begins, as i64. */
@@ -456,7 +456,7 @@ static bool move_dynamic_slice(mover *x)
 {
 	emitter *e = x->e;
 	type_id type = own_type(x, 0);
-	const struct type t = *type_get(e->m, type);
+	const ir_type t = *type_get(e->m, type);
 	bool all = true;
 	if (x->n->n_operands != 1 + x->rank)
 		return false;
@@ -489,14 +489,14 @@ typedef struct landing {
 static landing land(const mover *x, uint32_t d, value_id update, int64_t size, int64_t own)
 {
 	emitter *e = x->e;
-	type_id wide = type_tensor(e->m, ELEM_I64, 0, NULL);
+	type_id i64 = type_tensor(e->m, ELEM_I64, 0, NULL);
 	int64_t written = MIN(size, own);
 	value_id from = binary(e, OP_SUBTRACT, clamped(e, x->in[2 + d], size_of(x, 0, d) - size),
 		part_begin(e, result_cut(x, d), own));
 	value_id at = binary(e, OP_MAXIMUM,
-		binary(e, OP_MINIMUM, from, emit_number(e, wide, own - written)), emit_number(e, wide, 0));
+		binary(e, OP_MINIMUM, from, emit_number(e, i64, own - written)), emit_number(e, i64, 0));
 	value_id shift = binary(e, OP_SUBTRACT, at, from);
-	value_id in_padded = binary(e, OP_ADD, shift, emit_number(e, wide, written));
+	value_id in_padded = binary(e, OP_ADD, shift, emit_number(e, i64, written));
 	update = emit_dynamic_stretch(
 		e, emit_padded(e, update, d, written, written, ID_NONE), d, in_padded, written);
 	return (landing){update, emit_positions(e, written, shift), at};
@@ -531,7 +531,7 @@ static bool move_dynamic_update_slice(mover *x)
 		partly = true;
 	}
 	if (partly) {
-		const struct type t = *value_type(e->m, x->in[1]);
+		const ir_type t = *value_type(e->m, x->in[1]);
 		value_id operands[MAX_RANK + 1] = {x->in[0]};
 		for (uint32_t d = 0; d < x->rank; d++)
 			operands[1 + d] = x->in[2 + d];
@@ -560,11 +560,11 @@ static bool any_summands(const mover *x)
 
 static bool can_move(mover *x)
 {
-	const type *t = emit_slot_type(x->e, x->n, x->n->n_operands);
+	const ir_type *t = emit_slot_type(x->e, x->n, x->n->n_operands);
 	uint32_t windows = halo_windows(x->e->p, x->n, x->w);
 	x->rank = t->rank;
 	for (uint32_t i = 0; i < (uint32_t)x->n->n_operands + x->n->n_results; i++) {
-		const type *s = emit_slot_type(x->e, x->n, i);
+		const ir_type *s = emit_slot_type(x->e, x->n, i);
 		const sharding *cut = sharding_get(x->e->m->shardings, x->o->plan->at[i]);
 		if (s->kind != TYPE_TENSOR || (s->rank && s->rank != x->rank) || cut->rank != s->rank ||
 			!emit_has_zero(x->e, x->e->p->vals.p[x->e->p->slots.p[x->n->slots + i]].type))

@@ -4,7 +4,7 @@
  * communication than the placed level counts. */
 #include "lower/emit.h"
 
-op_kind emit_body_op(const module *m, const region *body)
+op_kind emit_body_op(const module *m, const ir_region *body)
 {
 	op_id end = body->empty ? ID_NONE : body->last;
 	if (end == ID_NONE || body->n_args != 2 || op_at(m, end)->n_operands != 1)
@@ -20,7 +20,7 @@ op_kind emit_body_op(const module *m, const region *body)
 
 op_kind emit_reduction(const module *m, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	return (op->kind == OP_REDUCE || op->kind == OP_SCATTER) && op->n_regions
 		? emit_body_op(m, op_region(m, o, 0))
 		: OP_ADD;
@@ -48,13 +48,13 @@ static bool tensor_has(const rule *r, uint32_t tensor, uint32_t f)
 }
 
 /* The dim of a tensor is one factor, in full. */
-static bool is_one_factor(const rule *r, uint32_t tensor, uint32_t d, const type *t)
+static bool is_one_factor(const rule *r, uint32_t tensor, uint32_t d, const ir_type *t)
 {
 	const struct rule_dim *dim = &r->dims[r->tensor_first[tensor] + d];
 	return dim->n == 1 && r->factor_sizes[r->dim_factors[dim->first]] == t->dims[d];
 }
 
-const type *emit_slot_type(const emitter *e, const node *n, uint32_t slot)
+const ir_type *emit_slot_type(const emitter *e, const node *n, uint32_t slot)
 {
 	return pval_type(e->p, e->p->slots.p[n->slots + slot]);
 }
@@ -62,7 +62,7 @@ const type *emit_slot_type(const emitter *e, const node *n, uint32_t slot)
 static void mark_dims(
 	const emitter *e, const node *n, const lop *o, const rule *r, uint32_t slot, cut_factors *c)
 {
-	const type *t = emit_slot_type(e, n, slot);
+	const ir_type *t = emit_slot_type(e, n, slot);
 	const sharding *s = sharding_get(e->m->shardings, o->plan->at[slot]);
 	for (uint32_t d = 0; s->rank == t->rank && d < t->rank; d++) {
 		const struct rule_dim *dim = &r->dims[r->tensor_first[slot] + d];
@@ -339,7 +339,7 @@ bool emit_runs_on_parts(const program *p, sharding_table *t, node_id id, const n
 {
 	module view = *p->m;
 	view.shardings = t;
-	const mesh *mesh = p->mesh == ID_NONE ? NULL : &t->meshes.p[p->mesh];
+	const device_mesh *mesh = p->mesh == ID_NONE ? NULL : &t->meshes.p[p->mesh];
 	tensor_factors room;
 	emitter e = {.p = p,
 		.m = &view,
@@ -359,7 +359,7 @@ bool emit_alike(const program *p, const node *a, const node *b)
 {
 	if (a->elementwise && b->elementwise)
 		return true;
-	const op *x = op_at(p->m, a->op), *y = op_at(p->m, b->op);
+	const ir_op *x = op_at(p->m, a->op), *y = op_at(p->m, b->op);
 	if (a->op_kind != b->op_kind || x->n_regions != y->n_regions ||
 		!attrs_equal(p->m, a->op, b->op))
 		return false;
@@ -387,7 +387,7 @@ static value_id masked_operand(
 	emitter *e, const node *n, uint32_t slot, value_id v, value_id fill, const cut_factors *c)
 {
 	const rule *r = rule_get(e->p->rules, n->rule);
-	const type *t = emit_slot_type(e, n, slot);
+	const ir_type *t = emit_slot_type(e, n, slot);
 	for (uint32_t d = 0; d < t->rank; d++) {
 		const struct rule_dim *dim = &r->dims[r->tensor_first[slot] + d];
 		uint32_t f = dim->n ? r->dim_factors[dim->first] : 0;
@@ -425,7 +425,7 @@ static value_id start_once(emitter *e, const node *n, value_id *operands, const 
 
 static value_id added_to_all(emitter *e, value_id v, value_id scalar)
 {
-	const type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	const value_id pair[2] = {v, emit_broadcast(e, scalar, NULL, 0, &t)};
 	return op_result(e->m, emit_op(e, OP_ADD, pair, 2, value_at(e->m, v)->type, 0), 0);
 }
@@ -450,8 +450,8 @@ static void missing_axes(
 
 /* An attribute with one entry per dim of the operand: what is the whole of a sharded dim becomes
  * the local size. */
-static void localize_sizes(
-	emitter *e, op_id o, const char *name, const type *whole, value_id operand, const sharding *s)
+static void localize_sizes(emitter *e, op_id o, const char *name, const ir_type *whole,
+	value_id operand, const sharding *s)
 {
 	uint32_t n;
 	const int64_t *old = op_ints(e->m, o, name, &n);
@@ -523,7 +523,7 @@ op_id emit_copy_op(emitter *e, const node *n, const value_id *operands, const ty
 	for (uint32_t i = 0; i < n->n_operands; i++)
 		op_set_operand(e->m, o, i, operands[i]);
 	for (uint32_t r = 0; r < n->n_results; r++) {
-		value *v = value_get(e->m, op_result(e->m, o, r));
+		ir_value *v = value_get(e->m, op_result(e->m, o, r));
 		v->type = types[r];
 		v->sharding = SHARDING_NONE;
 		v->name = 0;

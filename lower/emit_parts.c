@@ -8,7 +8,7 @@ int64_t emit_part(int64_t size, int64_t parts) { return size / parts + (size % p
 
 type_id emit_local_type(emitter *e, type_id type, sharding_id sh)
 {
-	const struct type *t = type_get(e->m, type);
+	const ir_type *t = type_get(e->m, type);
 	const sharding *s = sharding_get(e->m->shardings, sh);
 	if (t->kind != TYPE_TENSOR || s->rank != t->rank)
 		return type;
@@ -20,7 +20,7 @@ type_id emit_local_type(emitter *e, type_id type, sharding_id sh)
 
 bool emit_is_even(const emitter *e, type_id type, sharding_id sh)
 {
-	const struct type *t = type_get(e->m, type);
+	const ir_type *t = type_get(e->m, type);
 	const sharding *s = sharding_get(e->m->shardings, sh);
 	for (uint32_t d = 0; t->kind == TYPE_TENSOR && s->rank == t->rank && d < t->rank; d++)
 		if (t->dims[d] % sharding_dim_parts(s, d))
@@ -93,7 +93,7 @@ static value_id pad_end(emitter *e, value_id v, type_id type)
 
 type_id emit_resized_type(emitter *e, value_id v, uint32_t d, int64_t size)
 {
-	const struct type *t = value_type(e->m, v);
+	const ir_type *t = value_type(e->m, v);
 	int64_t dims[MAX_RANK];
 	memcpy(dims, t->dims, t->rank * sizeof *dims);
 	dims[d] = size;
@@ -109,8 +109,7 @@ value_id emit_resized(emitter *e, value_id v, uint32_t d, int64_t size)
 	return now < size ? pad_end(e, v, type) : cut_end(e, v, type);
 }
 
-value_id emit_broadcast(
-	emitter *e, value_id v, const int64_t *dims, uint32_t n, const struct type *to)
+value_id emit_broadcast(emitter *e, value_id v, const int64_t *dims, uint32_t n, const ir_type *to)
 {
 	op_id o = emit_op(e, OP_BROADCAST_IN_DIM, &v, 1,
 		type_tensor(e->m, value_type(e->m, v)->elem, to->rank, to->dims), 0);
@@ -118,23 +117,23 @@ value_id emit_broadcast(
 	return op_result(e->m, o, 0);
 }
 
-static value_id spread(emitter *e, value_id scalar, const struct type *to)
+static value_id spread(emitter *e, value_id scalar, const ir_type *to)
 {
 	return emit_broadcast(e, scalar, NULL, 0, to);
 }
 
-value_id emit_compare(emitter *e, const char *direction, value_id a, value_id b)
+value_id emit_compare(emitter *e, const char *direction_text, value_id a, value_id b)
 {
-	const struct type t = *value_type(e->m, a);
+	const ir_type t = *value_type(e->m, a);
 	const value_id operands[2] = {a, b};
 	op_id o = emit_op(e, OP_COMPARE, operands, 2, type_tensor(e->m, ELEM_I1, t.rank, t.dims), 0);
 	strbuf text;
 	strbuf_init(&text);
-	strbuf_printf(&text, "#stablehlo<comparison_direction %s>", direction);
+	strbuf_printf(&text, "#stablehlo<comparison_direction %s>", direction_text);
 	const attr way = {.kind = ATTR_ENUM,
 		.type = ID_NONE,
 		.text = {arena_strdup(&e->m->mem, text.p, text.n), text.n},
-		.word = {direction, strlen(direction)}};
+		.word = {direction_text, strlen(direction_text)}};
 	strbuf_release(&text);
 	op_attr_set(e->m, o, "comparison_direction", attr_new(e->m, &way));
 	return op_result(e->m, o, 0);
@@ -142,7 +141,7 @@ value_id emit_compare(emitter *e, const char *direction, value_id a, value_id b)
 
 value_id emit_select(emitter *e, value_id where, value_id v, value_id otherwise)
 {
-	const struct type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	const value_id operands[3] = {where, v, spread(e, otherwise, &t)};
 	return op_result(e->m, emit_op(e, OP_SELECT, operands, 3, value_at(e->m, v)->type, 0), 0);
 }
@@ -156,7 +155,7 @@ static value_id emit_i32(emitter *e, int64_t x)
 
 value_id emit_masked(emitter *e, value_id v, uint32_t d, axes cut, int64_t size, value_id fill)
 {
-	const struct type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	op_id iota = emit_op(e, OP_IOTA, NULL, 0, type_tensor(e->m, ELEM_I32, t.rank, t.dims), 0);
 	op_attr_set(e->m, iota, "iota_dimension", attr_int(e->m, d, "i64"));
 	const value_id sum[2] = {
@@ -169,7 +168,7 @@ value_id emit_masked(emitter *e, value_id v, uint32_t d, axes cut, int64_t size,
 
 value_id emit_summand(emitter *e, value_id v, axes l)
 {
-	const struct type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	return emit_select(e,
 		emit_compare(e, "LT", spread(e, emit_offset(e, l, 1), &t), spread(e, emit_i32(e, 1), &t)),
 		v, emit_scalar_zero(e, v));

@@ -145,7 +145,7 @@ static const buffer *choose_buffer(emitter *e, const wanted *w)
 
 value_id emit_stretch(emitter *e, value_id v, uint32_t d, int64_t from, int64_t to)
 {
-	const type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	if (!from && to == t.dims[d])
 		return v;
 	int64_t starts[MAX_RANK] = {0}, limits[MAX_RANK], ones[MAX_RANK];
@@ -164,7 +164,7 @@ value_id emit_stretch(emitter *e, value_id v, uint32_t d, int64_t from, int64_t 
 
 value_id emit_padded(emitter *e, value_id v, uint32_t d, int64_t low, int64_t high, value_id fill)
 {
-	const type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	if (!low && !high)
 		return v;
 	int64_t lows[MAX_RANK] = {0}, highs[MAX_RANK] = {0}, zeros[MAX_RANK] = {0};
@@ -193,7 +193,7 @@ value_id emit_joined(emitter *e, const value_id *list, uint32_t n, uint32_t d)
 
 value_id emit_dynamic_stretch(emitter *e, value_id v, uint32_t d, value_id from, int64_t size)
 {
-	const type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	type_id index = value_at(e->m, from)->type;
 	int64_t sizes[MAX_RANK];
 	memcpy(sizes, t.dims, t.rank * sizeof *sizes);
@@ -232,11 +232,11 @@ static value_id write_buffer(emitter *e, value_id v, uint32_t d, const buffer *b
 
 value_id emit_positions(emitter *e, int64_t n, value_id first)
 {
-	const type t = *value_type(e->m, first);
+	const ir_type t = *value_type(e->m, first);
 	type_id list = type_tensor(e->m, t.elem, 1, &n);
 	op_id iota = emit_op(e, OP_IOTA, NULL, 0, list, 0);
 	op_attr_set(e->m, iota, "iota_dimension", attr_int(e->m, 0, "i64"));
-	const type to = *type_get(e->m, list);
+	const ir_type to = *type_get(e->m, list);
 	const value_id sum[2] = {op_result(e->m, iota, 0), emit_broadcast(e, first, NULL, 0, &to)};
 	return op_result(e->m, emit_op(e, OP_ADD, sum, 2, list, 0), 0);
 }
@@ -266,7 +266,7 @@ static value_id between(emitter *e, value_id positions, int64_t from, int64_t to
 value_id emit_choice(emitter *e, value_id positions, int64_t from, int64_t to, uint32_t d,
 	value_id v, value_id otherwise)
 {
-	const type t = *value_type(e->m, v);
+	const ir_type t = *value_type(e->m, v);
 	const int64_t dim = d;
 	value_id where = emit_broadcast(e, between(e, positions, from, to), &dim, 1, &t);
 	if (!value_type(e->m, otherwise)->rank && t.rank)

@@ -154,7 +154,7 @@ static bool is_modest(int64_t x) { return x > -(1ll << 31) && x < 1ll << 31; }
 bool emit_is_modest(const emitter *e, const node *n, const halo_window *w, uint32_t windows)
 {
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++) {
-		const type *t = emit_slot_type(e, n, i);
+		const ir_type *t = emit_slot_type(e, n, i);
 		for (uint32_t d = 0; d < t->rank; d++)
 			if (t->dims[d] < 1 || !is_modest(t->dims[d]))
 				return false;
@@ -263,7 +263,7 @@ op_id emit_convolution(
 		pairs[2 * i] = placed[i].low;
 		pairs[2 * i + 1] = placed[i].high;
 	}
-	struct type t = *type_get(e->m, type);
+	ir_type t = *type_get(e->m, type);
 	int64_t dims[MAX_RANK];
 	memcpy(dims, t.dims, t.rank * sizeof *dims);
 	for (uint32_t i = 0; i < windows; i++) {

@@ -154,7 +154,7 @@ void axes_difference(axes a, axes b, axes_buf *out)
  * how long. */
 static int compare_refs(const grid *g, axis_ref a, axis_ref b)
 {
-	const mesh *m = &g->t->meshes.p[g->op->mesh];
+	const device_mesh *m = &g->t->meshes.p[g->op->mesh];
 	if (axis_index(a) != axis_index(b)) {
 		str x = strtab_get(&g->t->names, m->axis_names[axis_index(a)]),
 			y = strtab_get(&g->t->names, m->axis_names[axis_index(b)]);
@@ -625,7 +625,7 @@ static void choose_dot(grid *g)
 /* Mesh axes that nothing uses yet, as far as there is room. */
 static axes free_axes(const grid *g, axes used, int64_t room)
 {
-	const mesh *m = &g->t->meshes.p[g->op->mesh];
+	const device_mesh *m = &g->t->meshes.p[g->op->mesh];
 	axis_ref *out = arena_array(g->mem, axis_ref, m->n_axes);
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < m->n_axes; i++) {

@@ -2,9 +2,9 @@
  * groups lie along. */
 #include "lower/internal.h"
 
-static bool is_given(uint16_t op_kind, uint8_t *coll)
+static bool is_given(uint16_t kind, uint8_t *coll)
 {
-	switch (op_kind) {
+	switch (kind) {
 	case OP_HLO_ALL_REDUCE: *coll = COLL_ALL_REDUCE; return true;
 	case OP_HLO_ALL_GATHER: *coll = COLL_ALL_GATHER; return true;
 	case OP_HLO_REDUCE_SCATTER: *coll = COLL_REDUCE_SCATTER; return true;
@@ -34,7 +34,7 @@ const collective_step *given_step(lower_cache *c, node_id id)
 	if (c->mesh == ID_NONE || !is_given(n->op_kind, &coll) || !n->n_operands ||
 		n->n_operands != n->n_results)
 		return NULL;
-	const mesh *mesh = &c->t->meshes.p[c->mesh];
+	const device_mesh *mesh = &c->t->meshes.p[c->mesh];
 	uint32_t count;
 	int64_t in_row, stride = 1, product = 1;
 	const int64_t *ids = rows_of(c->p->m, n->op, coll, &count, &in_row);

@@ -31,7 +31,7 @@ static uint32_t convolution_windows(const module *m, op_id o, window *out)
 	const int64_t *ld = op_ints(m, o, "lhs_dilation", &n_ld),
 				  *rd = op_ints(m, o, "rhs_dilation", &n_rd);
 	uint32_t n = MIN(MIN(n_in, MIN(n_kernel, n_out)), MAX_RANK);
-	const type *taps = value_type(m, op_operand(m, o, 1));
+	const ir_type *taps = value_type(m, op_operand(m, o, 1));
 	for (uint32_t i = 0; i < n; i++)
 		out[i] = (window){.in = (int32_t)in[i],
 			.kernel = (int32_t)kernel[i],
@@ -89,8 +89,8 @@ uint32_t halo_windows(const program *p, const node *n, window *out)
 static uint32_t windows_of(const program *p, const node *n, window *out)
 {
 	uint32_t all = halo_windows(p, n, out), kept = 0;
-	const type *in = all ? pval_type(p, node_slots(p, n)[0]) : NULL,
-			   *to = all ? pval_type(p, node_slots(p, n)[n->n_operands]) : NULL;
+	const ir_type *in = all ? pval_type(p, node_slots(p, n)[0]) : NULL,
+				  *to = all ? pval_type(p, node_slots(p, n)[n->n_operands]) : NULL;
 	for (uint32_t i = 0; i < all; i++) {
 		const window w = out[i];
 		if (w.size != 1 || w.stride != 1 || w.low || w.base != 1 ||
@@ -206,7 +206,7 @@ static axes axes_of_dim(const planner *x, uint32_t slot, uint32_t d)
 {
 	return sharding_dim(sharding_get(x->c->t, x->at[slot]), d);
 }
-static const type *type_of_slot(const planner *x, uint32_t slot)
+static const ir_type *type_of_slot(const planner *x, uint32_t slot)
 {
 	return pval_type(x->c->p, node_slots(x->c->p, x->n)[slot]);
 }
@@ -218,7 +218,7 @@ typedef struct exchange { /* one operand on the way */
 
 static void exchange_start(const planner *x, uint32_t slot, exchange *e)
 {
-	const type *ty = type_of_slot(x, slot);
+	const ir_type *ty = type_of_slot(x, slot);
 	e->slot = slot;
 	e->stage = 0;
 	for (uint32_t d = 0; d < ty->rank; d++)
@@ -227,7 +227,7 @@ static void exchange_start(const planner *x, uint32_t slot, exchange *e)
 
 static int64_t exchange_bytes(const planner *x, const exchange *e, uint32_t dim, int64_t size)
 {
-	const type *ty = type_of_slot(x, e->slot);
+	const ir_type *ty = type_of_slot(x, e->slot);
 	int64_t bits = elem_bits(ty->elem);
 	for (uint32_t d = 0; d < ty->rank; d++)
 		bits = sat_mul(bits, d == dim ? size : e->local[d]);

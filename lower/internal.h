@@ -299,11 +299,11 @@ struct lower_work {
 	struct optimizer *optimizer;
 };
 /* Operands are pushed by lowered_add_operand right after, then the results. */
-static inline lop_id lowered_add_op(lowered *l, lop_kind kind, node_id node, lop_id region)
+static inline lop_id lowered_add_op(lowered *l, lop_kind kind, node_id by, lop_id region)
 {
 	vec_push(&l->ops,
 		(lop){.kind = (uint8_t)kind,
-			.node = node,
+			.node = by,
 			.operands = l->operands.n,
 			.results = l->vals.n,
 			.combined = 1,
@@ -332,11 +332,11 @@ static inline void lowered_add_operands(lowered *l, lop_id o, const lval_id *lis
 }
 
 static inline lval_id lowered_add_result(
-	lowered *l, lop_id o, pval_id origin, sharding_id sharding, type_id type, int64_t bytes)
+	lowered *l, lop_id o, pval_id origin, sharding_id sh, type_id type, int64_t bytes)
 {
 	l->ops.p[o].n_results++;
-	vec_push(&l->vals,
-		(lval){.origin = origin, .sharding = sharding, .def = o, .bytes = bytes, .type = type});
+	vec_push(
+		&l->vals, (lval){.origin = origin, .sharding = sh, .def = o, .bytes = bytes, .type = type});
 	return l->vals.n - 1;
 }
 /* A collective with its result. */

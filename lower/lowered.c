@@ -45,11 +45,11 @@ void lowered_clear(lowered *l)
 	l->ops.n = l->vals.n = l->operands.n = l->results.n = l->starts.n = l->spans.n = 0;
 }
 
-lval_id lowered_add_collective(lowered *l, const collective_step *s, lval_id operand, int64_t bytes,
-	node_id node, lop_id region)
+lval_id lowered_add_collective(
+	lowered *l, const collective_step *s, lval_id operand, int64_t bytes, node_id by, lop_id region)
 {
 	const lval from = l->vals.p[operand];
-	lop_id o = lowered_add_op(l, LOP_COLLECTIVE, node, region);
+	lop_id o = lowered_add_op(l, LOP_COLLECTIVE, by, region);
 	lop *x = &l->ops.p[o];
 	x->coll = s->kind;
 	x->step = s;
@@ -72,7 +72,7 @@ static sharding_id without_unreduced(builder *b, sharding_id id, sharding_id lik
 }
 
 /* Partial sums that the user does not take as such are summed first. */
-static lval_id reduce_value(builder *b, lval_id v, sharding_id like, node_id node)
+static lval_id reduce_value(builder *b, lval_id v, sharding_id like, node_id by)
 {
 	lowered *l = b->out;
 	sharding_id at = l->vals.p[v].sharding;
@@ -84,27 +84,27 @@ static lval_id reduce_value(builder *b, lval_id v, sharding_id like, node_id nod
 	axes_sort_merge(&missing);
 	const collective_step *s =
 		cache_reduce_step(b->c, axes_of(&missing), without_unreduced(b, at, like));
-	return lowered_add_collective(l, s, v, l->vals.p[v].bytes, node, b->region);
+	return lowered_add_collective(l, s, v, l->vals.p[v].bytes, by, b->region);
 }
 
-static lval_id reshard_anew(builder *b, lval_id v, sharding_id to, node_id node)
+static lval_id reshard_anew(builder *b, lval_id v, sharding_id to, node_id by)
 {
 	lowered *l = b->out;
 	if (cache_has_unreduced(b->c, l->vals.p[v].sharding))
-		v = reduce_value(b, v, to, node);
+		v = reduce_value(b, v, to, by);
 	if (l->vals.p[v].sharding == to)
 		return v;
 	const reshard_entry *e = cache_reshard(b->c, l->vals.p[v].sharding, to, l->vals.p[v].type);
 	for (uint32_t i = 0; i < e->plan.n; i++)
-		v = lowered_add_collective(l, &e->plan.steps[i], v, e->bytes[i], node, b->region);
+		v = lowered_add_collective(l, &e->plan.steps[i], v, e->bytes[i], by, b->region);
 	if (e->plan.n)
 		l->vals.p[v].sharding = to;
 	return v;
 }
 
-static inline lval_id reshard_value(builder *b, lval_id v, sharding_id to, node_id node)
+static inline lval_id reshard_value(builder *b, lval_id v, sharding_id to, node_id by)
 {
-	return b->out->vals.p[v].sharding == to ? v : reshard_anew(b, v, to, node);
+	return b->out->vals.p[v].sharding == to ? v : reshard_anew(b, v, to, by);
 }
 
 /* ---------------------------------------------------------------- ops */
@@ -604,7 +604,7 @@ static void find_shardings(lower_cache *c, const sharding_id *shardings)
 
 /* False when something was not sharded as nesting took it to be. */
 static bool build_all(
-	lower_cache *c, lowered *out, lower_level level, lower_target target, bool nest)
+	lower_cache *c, lowered *out, lower_level level, lower_target target, bool nested)
 {
 	lowered_clear(out);
 	c->work->open.n = c->work->fetched.n = 0;
@@ -619,15 +619,15 @@ static bool build_all(
 		.strict = level != LEVEL_PLACED,
 		.shares_borders = target == TARGET_TPU,
 		.region = ID_NONE,
-		.nests = nest};
-	if (nest)
+		.nests = nested};
+	if (nested)
 		nest_begin(c);
 	build_arguments(&b);
 	build_nodes(&b);
 	lop_id end = lowered_add_op(out, LOP_RETURN, ID_NONE, ID_NONE);
 	for (uint32_t i = 0; i < out->results.n; i++)
 		lowered_add_operand(out, end, out->results.p[i]);
-	return !nest || !nest_misfits(c);
+	return !nested || !nest_misfits(c);
 }
 
 void lower_program(lower_cache *c, const sharding_id *shardings, lower_level level,

@@ -417,7 +417,7 @@ static const plan_entry *still_plan(lower_cache *c, node_id id)
 
 /* Do all those that are made of constants and read by this one stand still too? Behind x->still of
  * all of them. */
-static bool is_free(const lower_cache *c, uint32_t tree, node_id id)
+static bool is_free(const lower_cache *c, uint32_t root, node_id id)
 {
 	const struct nesting *x = c->nesting;
 	const node *n = &c->p->nodes.p[id];
@@ -425,7 +425,7 @@ static bool is_free(const lower_cache *c, uint32_t tree, node_id id)
 	for (uint32_t i = 0; i < n->n_operands && free; i++) {
 		node_id def = c->p->vals.p[node_slots(c->p, n)[i]].def;
 		if (def != ID_NONE && x->ways[def] != NEST_CONSTANT)
-			free = x->tree_of[def] == tree && x->reader[def] == id && is_free(c, tree, def);
+			free = x->tree_of[def] == root && x->reader[def] == id && is_free(c, root, def);
 	}
 	return free;
 }

@@ -89,15 +89,15 @@ static void finish_reduce(pass *p, lval_id v, lval_id x, const collective_step *
 }
 
 static lval_id write_step(
-	pass *p, const collective_step *s, lval_id x, int64_t bytes, node_id node, lop_id region)
+	pass *p, const collective_step *s, lval_id x, int64_t bytes, node_id by, lop_id region)
 {
 	bool by_axis = s->kind == COLL_REDUCE_SCATTER && p->target == TARGET_TPU &&
 		cache_reduces_whole(p->c, s->axes);
 	const split_entry *e =
 		p->level == LEVEL_EXACT ? cache_split(p->c, s, p->out->vals.p[x].type, by_axis) : NULL;
 	for (uint32_t i = 0; e && i < e->n; i++)
-		x = lowered_add_collective(p->out, &e->steps[i], x, e->bytes[i], node, region);
-	return e ? x : lowered_add_collective(p->out, s, x, bytes, node, region);
+		x = lowered_add_collective(p->out, &e->steps[i], x, e->bytes[i], by, region);
+	return e ? x : lowered_add_collective(p->out, s, x, bytes, by, region);
 }
 
 /* Do an all_reduce and the slice behind it become a reduce_scatter? Over all devices XLA for TPU

@@ -49,8 +49,8 @@ static const fact *partial_operand(const pass *p, const lop *o, uint32_t i)
 
 static bool widens(const pass *p, const lop *o)
 {
-	const type *from = type_get(p->c->p->m, p->in->vals.p[operand_of(p->in, o, 0)].type),
-			   *to = type_get(p->c->p->m, p->in->vals.p[o->results].type);
+	const ir_type *from = type_get(p->c->p->m, p->in->vals.p[operand_of(p->in, o, 0)].type),
+				  *to = type_get(p->c->p->m, p->in->vals.p[o->results].type);
 	return !elem_is_int(from->elem) && !elem_is_int(to->elem) &&
 		elem_bits(to->elem) >= elem_bits(from->elem);
 }

@@ -14,7 +14,7 @@ typedef struct inserter {
 
 /* ---------------------------------------------------------------- shardings of values */
 
-static bool is_computation(const op *o)
+static bool is_computation(const ir_op *o)
 {
 	return o->kind == OP_SDY_MANUAL_COMPUTATION || o->kind == OP_SDY_NAMED_COMPUTATION;
 }
@@ -55,7 +55,7 @@ static sharding_id inside(module *m, op_id o, sharding_id id)
 
 static sharding_id sharding_of(module *m, value_id v)
 {
-	const value *at = value_at(m, v);
+	const ir_value *at = value_at(m, v);
 	op_id o = at->is_arg ? m->regions.p[at->def].parent : at->def;
 	if (o == ID_NONE || (at->is_arg && op_at(m, o)->kind == OP_FUNC))
 		return at->sharding;
@@ -85,7 +85,7 @@ static axes unreduced_of(const sharding_table *t, sharding_id id)
 
 static bool same_mesh_axes(const sharding_table *t, mesh_id a, mesh_id b)
 {
-	const mesh *x = &t->meshes.p[a], *y = &t->meshes.p[b];
+	const device_mesh *x = &t->meshes.p[a], *y = &t->meshes.p[b];
 	return x->n_axes == y->n_axes &&
 		!memcmp(x->axis_names, y->axis_names, x->n_axes * sizeof *x->axis_names) &&
 		!memcmp(x->axis_sizes, y->axis_sizes, x->n_axes * sizeof *x->axis_sizes);
@@ -171,7 +171,7 @@ static op_id new_all_reduce(module *m, value_id v, axes list, sharding_id sh)
 
 static void insert_after_value(module *m, op_id o, value_id v)
 {
-	const value *at = value_at(m, v);
+	const ir_value *at = value_at(m, v);
 	if (!at->is_arg)
 		op_insert_after(m, o, at->def);
 	else
@@ -508,7 +508,7 @@ static void set_result_sharding(inserter *s, op_id o, uint32_t r, sharding_id id
 {
 	value_get(s->m, op_result(s->m, o, r))->sharding = id;
 	for (uint32_t i = 0; i < op_at(s->m, o)->n_results; i++) {
-		value *v = value_get(s->m, op_result(s->m, o, i));
+		ir_value *v = value_get(s->m, op_result(s->m, o, i));
 		if (v->sharding == SHARDING_NONE && type_get(s->m, v->type)->kind == TYPE_TENSOR)
 			v->sharding = replicated_sharding(
 				s->t, sharding_get(s->t, id)->mesh, type_get(s->m, v->type)->rank, false);
@@ -589,7 +589,7 @@ static void reshard_minimal(inserter *s, op_id o, const explicit_op *x, sharding
  * unreduced: most ops need no rule. */
 static bool may_reshard(const inserter *s, op_id o)
 {
-	const op *op = op_at(s->m, o);
+	const ir_op *op = op_at(s->m, o);
 	return op->n_results &&
 		(s->full || op->kind == OP_DOT_GENERAL || op->kind == OP_DOT ||
 			op->kind == OP_CONCATENATE || op->kind == OP_UNKNOWN ||

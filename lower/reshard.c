@@ -214,7 +214,7 @@ static collective_step *add_step(struct machine *m, collective_kind kind)
 	for (uint32_t d = 0; d < m->rank; d++)
 		axes_copy(&e.dims[d].axes, axes_of(&m->current[d]));
 	axes_copy(&e.unreduced, axes_of(&m->unreduced));
-	collective_step s = {.kind = kind, .in = m->at, .out = sharding_intern(m->t, &e)};
+	collective_step s = {.kind = (uint8_t)kind, .in = m->at, .out = sharding_intern(m->t, &e)};
 	m->at = s.out;
 	axes_buf all;
 	all_axes(m->moved, m->rank, &all);

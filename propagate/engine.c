@@ -306,7 +306,7 @@ static void erase(propagation *s, node_id n)
 /* A terminator goes with the op around it. */
 static bool can_erase(const propagation *s, node_id n)
 {
-	const op *o = op_at(s->p->m, s->p->nodes.p[n].op);
+	const ir_op *o = op_at(s->p->m, s->p->nodes.p[n].op);
 	if (!s->p->nodes.p[n].dead || op_infos[o->kind].flags & OPF_TERMINATOR)
 		return false;
 	for (uint32_t i = 0; i < o->n_results; i++)

@@ -61,7 +61,7 @@ static void pick_name(str names, uint32_t i, strbuf *out)
 
 void source_name(const module *m, value_id v, strbuf *out)
 {
-	const value *x = value_at(m, v);
+	const ir_value *x = value_at(m, v);
 	if (x->is_arg) {
 		op_id parent = m->regions.p[x->def].parent;
 		if (x->name)
@@ -70,7 +70,7 @@ void source_name(const module *m, value_id v, strbuf *out)
 			strbuf_printf(out, "%%arg%u", x->index);
 		return;
 	}
-	const op *o = op_at(m, x->def);
+	const ir_op *o = op_at(m, x->def);
 	if (o->src != UINT32_MAX && m->text.p && o->src < m->text.n)
 		pick_name(result_names(m, o->src), x->index, out);
 }
@@ -89,7 +89,7 @@ op_id node_reader_op(const program *p, node_id n)
 	op_id o = p->nodes.p[n].op;
 	if (p->nodes.p[n].kind != NODE_EDGE)
 		return o;
-	const value *owner = value_at(m, op_operand(m, o, 0));
+	const ir_value *owner = value_at(m, op_operand(m, o, 0));
 	return owner->is_arg ? m->regions.p[owner->def].parent : owner->def;
 }
 
@@ -213,7 +213,7 @@ static bool loc_matches(const module *m, loc_id l, const char *selector)
 
 static bool in_main(const explanation *e, const module *m, value_id v)
 {
-	const value *x = value_at(m, v);
+	const ir_value *x = value_at(m, v);
 	op_id o = x->is_arg ? m->regions.p[x->def].parent : x->def;
 	return o == ID_NONE || op_at(m, o)->src == UINT32_MAX ||
 		func_of_source(e, op_at(m, o)->src) == e->main;

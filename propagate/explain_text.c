@@ -21,7 +21,7 @@ static str keep_name(teller *t, pval_id v)
 /* As JSON and flags write it: name, or name:(pre)size. */
 static str keep_axis(teller *t, axis_ref a)
 {
-	const mesh *mesh = &t->t->meshes.p[t->p->mesh];
+	const device_mesh *mesh = &t->t->meshes.p[t->p->mesh];
 	strbuf_str(&t->text, strtab_get(&t->t->names, mesh->axis_names[axis_index(a)]));
 	if (axis_size(a) != mesh->axis_sizes[axis_index(a)])
 		strbuf_printf(&t->text, ":(%lld)%lld", (long long)axis_pre(a), (long long)axis_size(a));

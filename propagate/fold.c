@@ -34,7 +34,7 @@ static node_id first_seen(const program *p, node_id def)
 {
 	if (p->nodes.p[def].kind != NODE_EDGE)
 		return def;
-	const value *owner = value_at(p->m, op_operand(p->m, p->nodes.p[def].op, 0));
+	const ir_value *owner = value_at(p->m, op_operand(p->m, p->nodes.p[def].op, 0));
 	return p->node_of[owner->is_arg ? p->m->regions.p[owner->def].parent : owner->def];
 }
 

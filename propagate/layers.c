@@ -60,7 +60,7 @@ static uint64_t hash_attr(const module *m, attr_id id)
 /* The value of a constant says nothing, but for whether it is one number. */
 static uint64_t hash_op(const module *m, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	uint64_t h = hash_combine(op->kind, op->name);
 	bool constant = op->kind == OP_CONSTANT || op->kind == OP_SDY_CONSTANT;
 	for (uint32_t i = 0; i < op->n_attrs; i++) {
@@ -127,7 +127,7 @@ bool layers_is_number(const program *p, pval_id v)
 
 static bool is_scalar(const program *p, pval_id v)
 {
-	const type *t = pval_type(p, v);
+	const ir_type *t = pval_type(p, v);
 	return t->kind == TYPE_TENSOR && !t->rank;
 }
 
@@ -534,9 +534,9 @@ static void grow(finder *f, node_id a, node_id b)
 		node_id x = summed ? vec_pop(&f->later) : vec_pop(&f->todo), y = f->ly->node_next[x];
 		const node *nx = &p->nodes.p[x], *ny = &p->nodes.p[y];
 		for (uint32_t i = 0; i < (uint32_t)nx->n_operands + nx->n_results; i++) {
-			pval_id a = p->slots.p[nx->slots + i], b = p->slots.p[ny->slots + i];
-			if (summed || !is_summed(p, a))
-				pair_values(f, a, b);
+			pval_id va = p->slots.p[nx->slots + i], vb = p->slots.p[ny->slots + i];
+			if (summed || !is_summed(p, va))
+				pair_values(f, va, vb);
 			else
 				wait = true;
 		}

@@ -547,7 +547,7 @@ status pass_unflatten_call_graph(module *m, const pass_option *options, uint32_t
 static sharding_id replicated_on(module *m, mesh_id mesh, value_id v, bool closed)
 {
 	sharding_edit e;
-	const type *t = value_type(m, v);
+	const ir_type *t = value_type(m, v);
 	sharding_edit_init(&e, mesh,
 		t->kind == TYPE_TENSOR && !m->shardings->meshes.p[mesh].maximal ? t->rank : 0, closed);
 	return sharding_intern(m->shardings, &e);

@@ -49,7 +49,7 @@ static bool preserves_constants(const splitter *s, op_id o)
 
 static bool constant_expression(const splitter *s, op_id o)
 {
-	const op *op = op_at(s->m, o);
+	const ir_op *op = op_at(s->m, o);
 	if (op->kind == OP_SDY_CONSTANT || op->kind == OP_IOTA)
 		return true;
 	if (!preserves_constants(s, o))
@@ -271,8 +271,8 @@ static bool mergeable(const module *m, op_id o)
 
 static uint64_t merge_hash(const module *m, op_id o)
 {
-	const op *op = op_at(m, o);
-	const value *result = value_at(m, op->results);
+	const ir_op *op = op_at(m, o);
+	const ir_value *result = value_at(m, op->results);
 	uint64_t h = hash_combine((uint64_t)op->parent << 32 | result->type,
 		(uint64_t)result->sharding << 16 | (op->kind == OP_BROADCAST_IN_DIM));
 	if (op->n_operands)
@@ -283,8 +283,8 @@ static uint64_t merge_hash(const module *m, op_id o)
 
 static bool merge_equal(const module *m, op_id a, op_id b)
 {
-	const op *x = op_at(m, a), *y = op_at(m, b);
-	const value *u = value_at(m, x->results), *v = value_at(m, y->results);
+	const ir_op *x = op_at(m, a), *y = op_at(m, b);
+	const ir_value *u = value_at(m, x->results), *v = value_at(m, y->results);
 	return (x->kind == OP_BROADCAST_IN_DIM) == (y->kind == OP_BROADCAST_IN_DIM) &&
 		x->parent == y->parent && u->type == v->type && u->sharding == v->sharding &&
 		(!x->n_operands || op_operand(m, a, 0) == op_operand(m, b, 0)) && attrs_equal(m, a, b);

@@ -253,8 +253,8 @@ static status check_groups(const module *m, const groups *g, diag *d)
 			*other = o;
 			continue;
 		}
-		const type *a = value_type(m, op_operand(m, o, 0)),
-				   *b = value_type(m, op_operand(m, *other, 0));
+		const ir_type *a = value_type(m, op_operand(m, o, 0)),
+					  *b = value_type(m, op_operand(m, *other, 0));
 		if (enclosing_manual(m, o) != enclosing_manual(m, *other))
 			st = op_error(m, o, d, ST_ERR_INVALID,
 				"ShardingGroupOps values cannot cross ManualComputationOp boundaries for groupId: "

@@ -106,7 +106,7 @@ bool op_has_edges(const module *m, op_id o)
 
 sharding_id value_sharding(module *m, value_id v)
 {
-	const value *at = value_at(m, v);
+	const ir_value *at = value_at(m, v);
 	op_id o = at->is_arg ? m->regions.p[at->def].parent : at->def;
 	if (o == ID_NONE || !has_edges(m, o))
 		return at->sharding;
@@ -126,7 +126,7 @@ sharding_id value_sharding(module *m, value_id v)
 
 bool value_is_on_edge(const module *m, value_id v)
 {
-	const value *at = value_at(m, v);
+	const ir_value *at = value_at(m, v);
 	op_id o = at->is_arg ? m->regions.p[at->def].parent : at->def;
 	if (o == ID_NONE || !at->is_arg)
 		return o != ID_NONE && op_at(m, o)->kind == OP_SDY_DATA_FLOW_EDGE;
@@ -157,11 +157,11 @@ static void set_listed_sharding(
  */
 static void set_plain_sharding(module *m, value_id v, sharding_id id)
 {
-	const value *at = value_at(m, v);
+	const ir_value *at = value_at(m, v);
 	value_get(m, v)->sharding = id;
 	for (uint32_t i = 0; !at->is_arg && id != SHARDING_NONE && i < op_at(m, at->def)->n_results;
 		 i++) {
-		value *other = value_get(m, op_result(m, at->def, i));
+		ir_value *other = value_get(m, op_result(m, at->def, i));
 		if (other->sharding == SHARDING_NONE)
 			other->sharding = sharding_open(
 				m, sharding_get(m->shardings, id)->mesh, type_get(m, other->type)->rank);
@@ -170,7 +170,7 @@ static void set_plain_sharding(module *m, value_id v, sharding_id id)
 
 void value_set_sharding(module *m, value_id v, sharding_id id)
 {
-	const value *at = value_at(m, v);
+	const ir_value *at = value_at(m, v);
 	op_id o = at->is_arg ? m->regions.p[at->def].parent : at->def, edge;
 	if (o == ID_NONE || !has_edges(m, o))
 		set_plain_sharding(m, v, id);
@@ -217,11 +217,11 @@ static void take(module *m, value_id v)
 void computations_lend_shardings(module *m) { each_listed(m, lend); }
 void computations_take_shardings(module *m) { each_listed(m, take); }
 
-static void add_edge(module *m, op_id o, value_id owner, sharding_id sharding, loc_id loc)
+static void add_edge(module *m, op_id o, value_id owner, sharding_id sh, loc_id loc)
 {
 	type_id type = value_at(m, owner)->type;
 	op_id edge = op_new(m, OP_SDY_DATA_FLOW_EDGE, 0, &owner, 1, &type, 1, 0, loc);
-	value_get(m, op_result(m, edge, 0))->sharding = sharding;
+	value_get(m, op_result(m, edge, 0))->sharding = sh;
 	if (!value_at(m, owner)->is_arg)
 		op_insert_after(m, edge, o);
 	else if (op_region(m, o, 0)->first != ID_NONE)

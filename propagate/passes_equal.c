@@ -20,7 +20,7 @@ typedef struct merger {
 
 static bool mergeable(const module *m, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	if (!(op_infos[op->kind].flags & OPF_PURE) || !op->n_results || op->n_regions > 1)
 		return false;
 	for (uint32_t i = 0; i < op->n_results; i++)
@@ -36,7 +36,7 @@ static bool is_scalar(const module *m, value_id v)
 
 static bool is_constant(const merger *g, op_id o)
 {
-	const op *op = op_at(g->m, o);
+	const ir_op *op = op_at(g->m, o);
 	if (op->kind == OP_CONSTANT || op->kind == OP_SDY_CONSTANT || op->kind == OP_IOTA)
 		return true;
 	if (op->kind != OP_BROADCAST_IN_DIM && op->kind != OP_RESHAPE && op->kind != OP_SLICE &&
@@ -59,7 +59,7 @@ static bool stays(const merger *g, op_id o)
 static uint64_t equal_hash(const merger *g, op_id o)
 {
 	const module *m = g->m;
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	uint64_t h = hash_combine((uint64_t)op->parent << 32 | op->name,
 				 (uint64_t)op->n_results << 32 | op->n_attrs),
 			 attrs = 0;
@@ -75,10 +75,10 @@ static uint64_t equal_hash(const merger *g, op_id o)
 	return hash_combine(h, attrs);
 }
 
-static bool same_results(const module *m, const op *a, const op *b)
+static bool same_results(const module *m, const ir_op *a, const ir_op *b)
 {
 	for (uint32_t i = 0; i < a->n_results; i++) {
-		const value *x = value_at(m, a->results + i), *y = value_at(m, b->results + i);
+		const ir_value *x = value_at(m, a->results + i), *y = value_at(m, b->results + i);
 		if (x->type != y->type || x->sharding != y->sharding)
 			return false;
 	}
@@ -87,7 +87,7 @@ static bool same_results(const module *m, const op *a, const op *b)
 
 static bool same_shape(const module *m, op_id oa, op_id ob)
 {
-	const op *a = op_at(m, oa), *b = op_at(m, ob);
+	const ir_op *a = op_at(m, oa), *b = op_at(m, ob);
 	return a->kind == b->kind && a->name == b->name && a->n_operands == b->n_operands &&
 		a->n_results == b->n_results && a->n_regions == b->n_regions && attrs_equal(m, oa, ob) &&
 		same_results(m, a, b);
@@ -97,7 +97,7 @@ static bool same_shape(const module *m, op_id oa, op_id ob)
 static value_id counterpart(const module *m, region_id a, region_id b, const op_id *ops_a,
 	const op_id *ops_b, uint32_t n, value_id v)
 {
-	const region *ra = &m->regions.p[a], *rb = &m->regions.p[b];
+	const ir_region *ra = &m->regions.p[a], *rb = &m->regions.p[b];
 	if (v >= ra->args && v < ra->args + ra->n_args)
 		return rb->args + (v - ra->args);
 	for (uint32_t i = 0; i < n; i++)
@@ -133,7 +133,7 @@ static bool same_body(const module *m, region_id a, region_id b)
 static bool equal(const merger *g, op_id oa, op_id ob)
 {
 	const module *m = g->m;
-	const op *a = op_at(m, oa), *b = op_at(m, ob);
+	const ir_op *a = op_at(m, oa), *b = op_at(m, ob);
 	if (a->parent != b->parent || !same_shape(m, oa, ob))
 		return false;
 	for (uint32_t i = 0; i < a->n_operands; i++)

@@ -122,7 +122,7 @@ static void drop_unused_inputs(module *m, op_id root)
 			shardings[kept] = attr_get(m, in)->shardings[k];
 			if (kept != k) {
 				/* the argument takes the place of an unused one before it */
-				value moved = *value_at(m, args + k);
+				ir_value moved = *value_at(m, args + k);
 				moved.index = kept;
 				moved.first_use = ID_NONE;
 				*value_get(m, args + kept) = moved;
@@ -239,7 +239,7 @@ static void forget_copies(inliner *in, op_id root)
 {
 	const module *m = in->m;
 	for (op_id o = root; o != ID_NONE; o = op_walk_next(m, root, o)) {
-		const op *op = op_at(m, o);
+		const ir_op *op = op_at(m, o);
 		for (uint32_t i = 0; i < op->n_results; i++)
 			in->map.p[op->results + i] = ID_NONE;
 		for (uint32_t r = 0; r < op->n_regions; r++)
@@ -251,7 +251,7 @@ static void forget_copies(inliner *in, op_id root)
 static status inline_call(inliner *in, op_id call, func *callee)
 {
 	module *m = in->m;
-	const region *body = op_region(m, callee->op, 0);
+	const ir_region *body = op_region(m, callee->op, 0);
 	op_id end = region_terminator(m, op_at(m, callee->op)->regions);
 	if (body->n_args != op_at(m, call)->n_operands || end == ID_NONE ||
 		op_at(m, end)->n_operands != op_at(m, call)->n_results)
@@ -326,10 +326,10 @@ static void renew_uses(module *m)
 	for (uint32_t i = 0; i < m->values.n; i++)
 		m->values.p[i].first_use = ID_NONE;
 	for (uint32_t i = 0; i < ops.n; i++) {
-		const op *op = op_at(m, ops.p[i]);
+		const ir_op *op = op_at(m, ops.p[i]);
 		for (uint32_t k = 0; k < op->n_operands; k++) {
 			slot_id s = op->operands + k;
-			value *v = value_get(m, m->slots.p[s].value);
+			ir_value *v = value_get(m, m->slots.p[s].value);
 			m->slots.p[s].prev = ID_NONE;
 			m->slots.p[s].next = v->first_use;
 			if (v->first_use != ID_NONE)

@@ -54,7 +54,7 @@ static void drop_other_priorities(module *m)
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
 		uint16_t kind = op_at(m, o)->kind;
 		if (kind == OP_SDY_FUNC_DATA_FLOW_EDGE) {
-			value *owner = value_get(m, op_operand(m, o, 0));
+			ir_value *owner = value_get(m, op_operand(m, o, 0));
 			owner->sharding = without_priorities(m, owner->sharding);
 		}
 		if ((kind != OP_SDY_MANUAL_COMPUTATION && kind != OP_SDY_NAMED_COMPUTATION) ||

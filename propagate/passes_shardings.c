@@ -74,7 +74,7 @@ static void divide_lists(module *m, op_id o)
 	sharding_id *ids = xmalloc((MAX(n_args, n_results) + 1) * sizeof *ids);
 	if (op_attr(m, o, "in_shardings") != ID_NONE) {
 		for (uint32_t i = 0; i < n_args; i++) {
-			const type *ty = value_type(m, op_region(m, o, 0)->args + i);
+			const ir_type *ty = value_type(m, op_region(m, o, 0)->args + i);
 			ids[i] = computation_argument_outside(m, o, i,
 				sharding_divisible_part(m->shardings, computation_argument_inside(m, o, i), ty));
 		}
@@ -175,7 +175,7 @@ static bool symbol_taken(const module *m, str name)
 /* An op for an inlined mesh: after the other meshes, named like Shardy names it. */
 static mesh_id lift_mesh(module *m, mesh_id id)
 {
-	mesh named = m->shardings->meshes.p[id];
+	device_mesh named = m->shardings->meshes.p[id];
 	char name[64];
 	if (named.maximal)
 		snprintf(name, sizeof name, "maximal_mesh_%lld", (long long)named.device_ids[0]);
@@ -216,7 +216,7 @@ static sharding_id rename_mesh(module *m, sharding_id id, void *context)
 static void describe_mesh(module *m, op_id o)
 {
 	const sharding_table *t = m->shardings;
-	const mesh *mesh = &t->meshes.p[mesh_of_op(m, o)];
+	const device_mesh *mesh = &t->meshes.p[mesh_of_op(m, o)];
 	strbuf b;
 	strbuf_init(&b);
 	strbuf_puts(&b, "{axes = [");
@@ -271,7 +271,7 @@ status pass_lift_inlined_meshes(module *m, const pass_option *options, uint32_t 
 static sharding_id inline_mesh(module *m, sharding_id id, void *context)
 {
 	(void)context;
-	mesh plain = m->shardings->meshes.p[sharding_get(m->shardings, id)->mesh];
+	device_mesh plain = m->shardings->meshes.p[sharding_get(m->shardings, id)->mesh];
 	plain.name = 0;
 	return on_mesh(m, id, mesh_intern(m->shardings, &plain));
 }

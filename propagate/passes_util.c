@@ -12,7 +12,7 @@ void ops_pre_order(const module *m, op_id root, op_list *out)
 /* The reader bounds nesting, so the recursion is bounded. */
 static void post_order(const module *m, op_id o, op_list *out)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	for (uint32_t r = 0; r < op->n_regions; r++)
 		for (op_id inner = m->regions.p[op->regions + r].first; inner != ID_NONE;
 			 inner = op_at(m, inner)->next)
@@ -34,7 +34,7 @@ void ops_post_order(const module *m, op_id root, op_list *out)
  * is bounded by the reader. */
 bool op_pure(const module *m, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	uint32_t flags = op_infos[op->kind].flags;
 	if (flags & OPF_PURE)
 		return true;
@@ -56,7 +56,7 @@ bool op_pure(const module *m, op_id o)
 
 bool op_dead(const module *m, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	if (op_infos[op->kind].flags & (OPF_TERMINATOR | OPF_SYMBOL))
 		return false;
 	for (uint32_t i = 0; i < op->n_results; i++)
@@ -67,10 +67,10 @@ bool op_dead(const module *m, op_id o)
 
 bool op_elementwise(const module *m, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	if (op->kind != OP_BITCAST_CONVERT)
 		return op_infos[op->kind].flags & OPF_ELEMENTWISE;
-	const type *in = value_type(m, op_operand(m, o, 0)), *out = value_type(m, op->results);
+	const ir_type *in = value_type(m, op_operand(m, o, 0)), *out = value_type(m, op->results);
 	return in->rank == out->rank && !memcmp(in->dims, out->dims, in->rank * sizeof *in->dims);
 }
 

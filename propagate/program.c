@@ -27,13 +27,13 @@ op_id edge_of_owner(const module *m, value_id owner)
 	return kind == OP_SDY_DATA_FLOW_EDGE || kind == OP_SDY_FUNC_DATA_FLOW_EDGE ? user : ID_NONE;
 }
 
-static bool is_computation(const op *o)
+static bool is_computation(const ir_op *o)
 {
 	return o->kind == OP_SDY_MANUAL_COMPUTATION || o->kind == OP_SDY_NAMED_COMPUTATION;
 }
 
 static void take_yielded(
-	const module *m, const op *o, uint32_t region, uint32_t i, take_value take, void *user)
+	const module *m, const ir_op *o, uint32_t region, uint32_t i, take_value take, void *user)
 {
 	op_id end = region < o->n_regions ? region_terminator(m, o->regions + region) : ID_NONE;
 	if (end != ID_NONE && i < op_at(m, end)->n_operands)
@@ -42,9 +42,9 @@ static void take_yielded(
 
 void edge_sources(const module *m, value_id owner, take_value take, void *user)
 {
-	const value *v = value_at(m, owner);
+	const ir_value *v = value_at(m, owner);
 	op_id of = v->is_arg ? m->regions.p[v->def].parent : v->def;
-	const op *o = op_at(m, of);
+	const ir_op *o = op_at(m, of);
 	if (!v->is_arg && is_computation(o)) {
 		take_yielded(m, o, 0, v->index, take, user);
 		return;
@@ -60,10 +60,10 @@ void edge_sources(const module *m, value_id owner, take_value take, void *user)
 
 void edge_other_targets(const module *m, value_id owner, take_value take, void *user)
 {
-	const value *v = value_at(m, owner);
+	const ir_value *v = value_at(m, owner);
 	if (v->is_arg || op_at(m, v->def)->kind != OP_WHILE)
 		return;
-	const op *o = op_at(m, v->def);
+	const ir_op *o = op_at(m, v->def);
 	for (uint32_t r = 0; r < o->n_regions; r++)
 		if (v->index < m->regions.p[o->regions + r].n_args)
 			take(user, m->regions.p[o->regions + r].args + v->index);
@@ -92,7 +92,7 @@ static pval_id pval_for(compiler *c, value_id v)
 {
 	if (c->p->pval_of[v] == ID_NONE) {
 		pval_id id = pval_add(c, value_at(c->m, v)->type, v);
-		const op *of = value_at(c->m, v)->is_arg
+		const ir_op *of = value_at(c->m, v)->is_arg
 			? op_at(c->m, c->m->regions.p[value_at(c->m, v)->def].parent)
 			: NULL;
 		if (of && of->kind != OP_FUNC && !is_computation(of))
@@ -129,7 +129,7 @@ static void share_edge(compiler *c, value_id owner)
 
 static void share_edges(compiler *c, op_id o)
 {
-	const op *op = op_at(c->m, o);
+	const ir_op *op = op_at(c->m, o);
 	if (!(op_infos[op->kind].flags & OPF_DATAFLOW) && op->kind != OP_CALL)
 		return;
 	for (uint32_t i = 0; i < op->n_results; i++)
@@ -218,7 +218,7 @@ static void take_slot(void *user, value_id v)
 static void add_manual_edge(compiler *c, node_id n, value_id owner)
 {
 	const module *m = c->m;
-	const value *v = value_at(m, owner);
+	const ir_value *v = value_at(m, owner);
 	op_id o = v->is_arg ? m->regions.p[v->def].parent : v->def;
 	if (op_at(m, o)->kind != OP_SDY_MANUAL_COMPUTATION)
 		return;
@@ -244,7 +244,7 @@ static void add_manual_edge(compiler *c, node_id n, value_id owner)
 static void take_func_sources(compiler *c, value_id owner, slot_taker *t)
 {
 	const module *m = c->m;
-	const value *v = value_at(m, owner);
+	const ir_value *v = value_at(m, owner);
 	if (!v->is_arg) {
 		const func *f = call_target(m, v->def);
 		op_id end = f ? region_terminator(m, op_at(m, f->op)->regions) : ID_NONE;
@@ -271,19 +271,19 @@ static status compile_edge(compiler *c, op_id o, node_id n)
 	pval_id v = pval_for(c, result);
 	slot_add(c, n, v, result);
 	c->p->vals.p[v].def = n;
-	node *node = &c->p->nodes.p[n];
-	node->n_operands = t.n;
-	node->n_results = 1;
-	node->rule = rule_identity(c->p->rules, pval_type(c->p, v), t.n, 1);
+	node *nd = &c->p->nodes.p[n];
+	nd->n_operands = t.n;
+	nd->n_results = 1;
+	nd->rule = rule_identity(c->p->rules, pval_type(c->p, v), t.n, 1);
 	add_manual_edge(c, n, owner);
 	return ST_OK;
 }
 
 static status check_types(compiler *c, op_id o)
 {
-	const op *op = op_at(c->m, o);
+	const ir_op *op = op_at(c->m, o);
 	for (uint32_t i = 0; i < op->n_results; i++) {
-		const type *ty = value_type(c->m, op->results + i);
+		const ir_type *ty = value_type(c->m, op->results + i);
 		if (ty->kind == TYPE_TUPLE)
 			return op_error(c->m, o, c->d, ST_ERR_UNSUPPORTED, "tuples cannot be planned: " STR_FMT,
 				STR_ARG(ty->text));
@@ -300,7 +300,7 @@ static status check_types(compiler *c, op_id o)
 }
 
 /* Regions whose values can carry shardings; bodies of reduce, sort and the like work on scalars. */
-static bool has_body(const op *o)
+static bool has_body(const ir_op *o)
 {
 	return o->n_regions &&
 		(op_infos[o->kind].flags & OPF_DATAFLOW || o->kind == OP_IF || o->kind == OP_UNKNOWN);
@@ -330,7 +330,7 @@ static void compile_results(compiler *c, node_id n)
 /* Operands and results of any op that is not an edge, and what it is to the engine. */
 static void compile_slots(compiler *c, op_id o, node_id n)
 {
-	const op *op = op_at(c->m, o);
+	const ir_op *op = op_at(c->m, o);
 	program *p = c->p;
 	for (uint32_t i = 0; i < op->n_operands; i++)
 		slot_add(c, n, pval_for(c, op_operand(c->m, o, i)), op_operand(c->m, o, i));
@@ -346,15 +346,15 @@ static void compile_slots(compiler *c, op_id o, node_id n)
 
 static void compile_rule(compiler *c, op_id o, node_id n)
 {
-	node *node = &c->p->nodes.p[n];
-	if (node->op_kind == OP_SDY_PROPAGATION_BARRIER) {
-		node->kind = NODE_OP;
-		node->fixed_direction = barrier_direction(c->m, o);
-		node->rule = rule_identity(c->p->rules, value_type(c->m, op_result(c->m, o, 0)), 1, 1);
+	node *nd = &c->p->nodes.p[n];
+	if (nd->op_kind == OP_SDY_PROPAGATION_BARRIER) {
+		nd->kind = NODE_OP;
+		nd->fixed_direction = barrier_direction(c->m, o);
+		nd->rule = rule_identity(c->p->rules, value_type(c->m, op_result(c->m, o, 0)), 1, 1);
 		return;
 	}
-	node->kind = rule_memo_get(&c->memo, c->p->rules, c->m, o, c->how == READ_CONSERVATIVE,
-					 &node->rule) == RULE_FOUND
+	nd->kind = rule_memo_get(&c->memo, c->p->rules, c->m, o, c->how == READ_CONSERVATIVE,
+				   &nd->rule) == RULE_FOUND
 		? NODE_OP
 		: NODE_OPAQUE;
 }
@@ -366,7 +366,7 @@ static bool is_func_edge(const compiler *c, op_id o)
 	if (op_at(c->m, o)->kind != OP_SDY_FUNC_DATA_FLOW_EDGE ||
 		edge_of_owner(c->m, op_operand(c->m, o, 0)) != o)
 		return false;
-	const value *v = value_at(c->m, op_operand(c->m, o, 0));
+	const ir_value *v = value_at(c->m, op_operand(c->m, o, 0));
 	if (!v->is_arg)
 		return op_at(c->m, v->def)->kind == OP_CALL;
 	op_id parent = c->m->regions.p[v->def].parent;
@@ -375,7 +375,7 @@ static bool is_func_edge(const compiler *c, op_id o)
 
 static status compile_op(compiler *c, op_id o, node_id parent, uint16_t region)
 {
-	const op *op = op_at(c->m, o);
+	const ir_op *op = op_at(c->m, o);
 	uint32_t flags = op_infos[op->kind].flags;
 	TRY(check_types(c, o));
 	share_edges(c, o);
@@ -422,9 +422,9 @@ static status compile_function(compiler *c, const func *f)
 {
 	if (!op_at(c->m, f->op)->n_regions || op_region(c->m, f->op, 0)->empty)
 		return ST_OK;
-	const region *body = op_region(c->m, f->op, 0);
+	const ir_region *body = op_region(c->m, f->op, 0);
 	for (uint32_t i = 0; i < body->n_args; i++) {
-		const type *ty = value_type(c->m, body->args + i);
+		const ir_type *ty = value_type(c->m, body->args + i);
 		if (ty->dynamic || ty->kind == TYPE_TUPLE)
 			return op_error(c->m, f->op, c->d, ST_ERR_UNSUPPORTED,
 				"argument %u: only ranked tensors with a static shape can be planned: " STR_FMT, i,

@@ -6,7 +6,7 @@
 
 static bool is_body_of(const module *m, region_id r, value_id v, uint32_t *index)
 {
-	const value *x = value_at(m, v);
+	const ir_value *x = value_at(m, v);
 	if (!x->is_arg || x->def != r)
 		return false;
 	*index = x->index;
@@ -16,7 +16,7 @@ static bool is_body_of(const module *m, region_id r, value_id v, uint32_t *index
 static bool number_of(const module *m, value_id v, uint32_t *left, int64_t *out);
 
 /* Does an iteration hand this carry on as it got it? */
-static bool is_carried_along(const module *m, const op *loop, uint32_t i)
+static bool is_carried_along(const module *m, const ir_op *loop, uint32_t i)
 {
 	op_id end = region_terminator(m, loop->regions + 1);
 	uint32_t back;
@@ -27,7 +27,7 @@ static bool is_carried_along(const module *m, const op *loop, uint32_t i)
 /* Arithmetic on numbers, as XLA folds it before it looks at loops. */
 static bool computed(const module *m, op_id o, uint32_t *left, int64_t *out)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	int64_t x, y;
 	if (op->n_operands != 2 || !number_of(m, op_operand(m, o, 0), left, &x) ||
 		!number_of(m, op_operand(m, o, 1), left, &y))
@@ -47,18 +47,18 @@ static bool computed(const module *m, op_id o, uint32_t *left, int64_t *out)
  * change the number. */
 static bool number_of(const module *m, value_id v, uint32_t *left, int64_t *out)
 {
-	const value *x = value_at(m, v);
+	const ir_value *x = value_at(m, v);
 	if (!*left)
 		return false;
 	--*left;
 	if (x->is_arg) {
 		op_id o = m->regions.p[x->def].parent;
-		const op *loop = o == ID_NONE ? NULL : op_at(m, o);
+		const ir_op *loop = o == ID_NONE ? NULL : op_at(m, o);
 		return loop && loop->kind == OP_WHILE && loop->n_regions == 2 &&
 			x->index < loop->n_operands && is_carried_along(m, loop, x->index) &&
 			number_of(m, op_operand(m, o, x->index), left, out);
 	}
-	const op *def = op_at(m, x->def);
+	const ir_op *def = op_at(m, x->def);
 	if (def->kind == OP_CONSTANT || def->kind == OP_SDY_CONSTANT)
 		return op_constant_int(m, x->def, out);
 	if ((def->kind == OP_CONVERT || def->kind == OP_RESHAPE ||
@@ -75,7 +75,7 @@ static bool constant_of(const module *m, value_id v, int64_t *out)
 }
 
 /* The constant that an iteration adds to carry i. */
-static bool step_of(const module *m, const op *loop, uint32_t i, int64_t *out)
+static bool step_of(const module *m, const ir_op *loop, uint32_t i, int64_t *out)
 {
 	region_id body = loop->regions + 1;
 	op_id end = region_terminator(m, body);
@@ -110,7 +110,7 @@ static bool count_up(int64_t from, int64_t step, int64_t bound, int64_t *out)
 bool while_trips(const module *m, op_id o, int64_t *out)
 {
 	*out = 1;
-	const op *loop = op_at(m, o);
+	const ir_op *loop = op_at(m, o);
 	if (loop->n_regions != 2)
 		return false;
 	op_id end = region_terminator(m, loop->regions);

@@ -29,7 +29,7 @@ static bool is_computation(uint16_t kind)
  * Shardy looks at the operand instead of the body's argument. */
 static op_id edge_of_source(const module *m, const use_slot *use, uint32_t index)
 {
-	const op *user = op_at(m, use->owner);
+	const ir_op *user = op_at(m, use->owner);
 	bool yields = op_infos[user->kind].flags & OPF_TERMINATOR;
 	op_id o = yields ? op_parent(m, use->owner) : use->owner;
 	if (o == ID_NONE || !(op_infos[op_at(m, o)->kind].flags & OPF_DATAFLOW) ||

@@ -70,7 +70,7 @@ rule_status rule_of_op(rule_table *t, const module *m, op_id o, bool conservativ
  * and rule_of_op says so. */
 rule_status rule_of_expansion(rule_table *t, const module *m, op_id o, rule_id *out);
 /* n tensors of the same shape: dim d of all is factor d (edges, func results, barriers). */
-rule_id rule_identity(rule_table *t, const type *ty, uint32_t n_operands, uint32_t n_results);
+rule_id rule_identity(rule_table *t, const ir_type *ty, uint32_t n_operands, uint32_t n_results);
 /* `<([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}>` */
 void rule_print(const rule *r, strbuf *out);
 /* i, j, .. z, z_1, .. */
@@ -188,7 +188,7 @@ static inline const pval_id *node_slots(const program *p, const node *n)
 {
 	return p->slots.p + n->slots;
 }
-static inline const type *pval_type(const program *p, pval_id v)
+static inline const ir_type *pval_type(const program *p, pval_id v)
 {
 	return type_get(p->m, p->vals.p[v].type);
 }
@@ -357,7 +357,7 @@ bool read_tree_pack(const read_tree *t, const value_is *from, uint32_t n, uint32
 static inline value_is read_unpack(uint8_t bits, uint32_t packed)
 {
 	return (value_is){
-		packed & (((uint64_t)1 << bits) - 1), (sharding_id)((uint64_t)packed >> bits)};
+		packed & (uint32_t)(((uint64_t)1 << bits) - 1), (sharding_id)((uint64_t)packed >> bits)};
 }
 /* A leaf of the tree under the root all of whose reads are as they were; NULL: none is known. more:
  * what is read from n_values on. */
@@ -521,7 +521,7 @@ void explanation_print(const explanation *e, const module *m, strbuf *out);
 
 /* trim.c: what sdy-update-non-divisible-input-output-shardings leaves of a sharding: per dim the
  * axes that divide it. */
-sharding_id sharding_divisible_part(sharding_table *t, sharding_id id, const type *ty);
+sharding_id sharding_divisible_part(sharding_table *t, sharding_id id, const ir_type *ty);
 /* The same for all arguments and results of main, in an array by pval. */
 void program_trim_io(const program *p, sharding_table *t, sharding_id *shardings);
 

@@ -83,7 +83,7 @@ rule_id rule_intern(rule_table *t, const rule *r)
 	return id;
 }
 
-rule_id rule_identity(rule_table *t, const type *ty, uint32_t n_operands, uint32_t n_results)
+rule_id rule_identity(rule_table *t, const ir_type *ty, uint32_t n_operands, uint32_t n_results)
 {
 	uint32_t n = n_operands + n_results, rank = ty->kind == TYPE_TENSOR ? ty->rank : 0;
 	if (n_operands > UINT16_MAX || n_results > UINT16_MAX || (uint64_t)n * rank > UINT16_MAX)

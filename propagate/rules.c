@@ -138,7 +138,7 @@ static rule_status (*const rule_of_kind[OP_COUNT])(rule_builder *) = {
 #undef OP
 };
 
-static const type *tensor_type(const module *m, const op *o, uint32_t tensor)
+static const ir_type *tensor_type(const module *m, const ir_op *o, uint32_t tensor)
 {
 	value_id v = tensor < o->n_operands ? m->slots.p[o->operands + tensor].value
 										: o->results + (tensor - o->n_operands);
@@ -146,12 +146,12 @@ static const type *tensor_type(const module *m, const op *o, uint32_t tensor)
 }
 
 /* A rule given as an attribute holds for an op with the same tensors. */
-static bool rule_fits(const rule *r, const module *m, const op *o)
+static bool rule_fits(const rule *r, const module *m, const ir_op *o)
 {
 	if (r->n_operands != o->n_operands || r->n_results != o->n_results)
 		return false;
 	for (uint32_t t = 0; t < o->n_operands + o->n_results; t++) {
-		const type *ty = tensor_type(m, o, t);
+		const ir_type *ty = tensor_type(m, o, t);
 		if (r->tensor_first[t + 1] - r->tensor_first[t] != (ty->kind == TYPE_TENSOR ? ty->rank : 0))
 			return false;
 	}
@@ -160,7 +160,7 @@ static bool rule_fits(const rule *r, const module *m, const op *o)
 
 static bool builder_init(rule_builder *b, rule_table *t, const module *m, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	if (op->n_operands > UINT16_MAX || op->n_results > UINT16_MAX)
 		return false;
 	*b = (rule_builder){.table = t,
@@ -169,7 +169,7 @@ static bool builder_init(rule_builder *b, rule_table *t, const module *m, op_id 
 		.n_operands = op->n_operands,
 		.n_results = op->n_results,
 		.n_tensors = op->n_operands + op->n_results};
-	b->types = arena_array(&t->scratch, const type *, b->n_tensors);
+	b->types = arena_array(&t->scratch, const ir_type *, b->n_tensors);
 	b->first_dim = arena_array(&t->scratch, uint32_t, b->n_tensors + 1);
 	b->first_dim[0] = 0;
 	for (uint32_t i = 0; i < b->n_tensors; i++) {
@@ -258,7 +258,7 @@ static uint32_t add_dims(const module *m, op_id o, const char *name, uint32_t *k
 /* What tells two such ops apart, as words; 0 when the op is none of them. */
 static uint32_t memo_key(const module *m, op_id o, uint32_t key[MEMO_KEY])
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	uint32_t row = 0, n = op->n_operands + op->n_results, n_dims = 0;
 	while (row < COUNT_OF(memo_rows) && memo_rows[row].make != rule_of_kind[op->kind])
 		row++;

@@ -20,9 +20,9 @@ typedef struct rule_builder {
 	op_id op;
 	bool conservative, broken, custom;
 	uint32_t n_operands, n_results, n_tensors, n_factors;
-	const type **types;   /* per tensor; tokens and other types without dims count as rank 0 */
-	uint32_t *first_dim;  /* n_tensors + 1 */
-	uint16_t *factors_of; /* per dim: how many factors it has */
+	const ir_type **types; /* per tensor; tokens and other types without dims count as rank 0 */
+	uint32_t *first_dim;   /* n_tensors + 1 */
+	uint16_t *factors_of;  /* per dim: how many factors it has */
 	VEC(factor_use) uses;
 	int64_t sizes[MAX_FACTORS];
 	uint8_t kinds[MAX_FACTORS];

@@ -115,7 +115,7 @@ static bool body_reduces(const rule_builder *b, uint32_t n)
 	const module *m = b->m;
 	if (!op_at(m, b->op)->n_regions)
 		return false;
-	const region *body = op_region(m, b->op, 0);
+	const ir_region *body = op_region(m, b->op, 0);
 	op_id end = body->empty ? ID_NONE : body->last;
 	if (end == ID_NONE || op_at(m, end)->n_operands != n || body->n_args != 2 * n)
 		return false;
@@ -124,7 +124,7 @@ static bool body_reduces(const rule_builder *b, uint32_t n)
 		op_id def = value_def(m, op_operand(m, end, i));
 		if (def == ID_NONE || op_at(m, def)->n_operands != 2)
 			return false;
-		const op *o = op_at(m, def);
+		const ir_op *o = op_at(m, def);
 		value_id old = body->args + i, new = body->args + n + i, lhs = op_operand(m, def, 0),
 				 rhs = op_operand(m, def, 1);
 		if (!((lhs == old && rhs == new) || (lhs == new &&rhs == old)))

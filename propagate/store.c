@@ -1,7 +1,7 @@
 /* From the engine's state back into the module. */
 #include "propagate/engine.h"
 
-static sharding_id open_sharding(sharding_table *t, mesh_id mesh, const type *ty)
+static sharding_id open_sharding(sharding_table *t, mesh_id mesh, const ir_type *ty)
 {
 	sharding_edit e;
 	sharding_edit_init(&e, mesh, ty->kind == TYPE_TENSOR ? ty->rank : 0, false);
@@ -12,7 +12,7 @@ static sharding_id open_sharding(sharding_table *t, mesh_id mesh, const type *ty
  * open. */
 static void complete_results(module *m, op_id o)
 {
-	const op *op = op_at(m, o);
+	const ir_op *op = op_at(m, o);
 	mesh_id mesh = ID_NONE;
 	for (uint32_t i = 0; i < op->n_results && mesh == ID_NONE; i++) {
 		sharding_id sh = value_at(m, op->results + i)->sharding;
@@ -22,7 +22,7 @@ static void complete_results(module *m, op_id o)
 	if (mesh == ID_NONE)
 		return;
 	for (uint32_t i = 0; i < op->n_results; i++) {
-		value *v = value_get(m, op->results + i);
+		ir_value *v = value_get(m, op->results + i);
 		if (v->sharding == SHARDING_NONE)
 			v->sharding = open_sharding(m->shardings, mesh, type_get(m, v->type));
 	}

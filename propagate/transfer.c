@@ -22,7 +22,8 @@ static bool common_mesh(const sharding_table *t, const sharding_id *in, uint32_t
 		mesh_id id = sharding_get(t, in[i])->mesh;
 		if (id == *out)
 			continue;
-		const mesh *m = &t->meshes.p[id], *other = *out == ID_NONE ? NULL : &t->meshes.p[*out];
+		const device_mesh *m = &t->meshes.p[id],
+						  *other = *out == ID_NONE ? NULL : &t->meshes.p[*out];
 		bool empty = !m->n_axes && !m->n_device_ids;
 		if (!other || (!other->n_axes && !other->n_device_ids))
 			*out = id; /* the empty mesh gives way to any */

@@ -2,7 +2,7 @@
 
 /* The part of a dim's axes that divides its size: whole axes while they do, then a sub-axis of the
  * common divisor. */
-static bool trim_dim(const type *ty, uint32_t d, axes_buf *l)
+static bool trim_dim(const ir_type *ty, uint32_t d, axes_buf *l)
 {
 	int64_t left = ty->dims[d];
 	if (left % axes_product(axes_of(l)) == 0)
@@ -23,7 +23,7 @@ static bool trim_dim(const type *ty, uint32_t d, axes_buf *l)
 	return true;
 }
 
-sharding_id sharding_divisible_part(sharding_table *t, sharding_id id, const type *ty)
+sharding_id sharding_divisible_part(sharding_table *t, sharding_id id, const ir_type *ty)
 {
 	if (id == SHARDING_NONE || ty->kind != TYPE_TENSOR || ty->dynamic)
 		return id;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static sharding_id sharding_at(module *m, mesh_id mesh, const nd_sbp *s, const type *ty)
+static sharding_id sharding_at(module *m, mesh_id mesh, const nd_sbp *s, const ir_type *ty)
 {
 	sbp_placement p;
 	diag d = {0};

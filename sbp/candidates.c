@@ -45,7 +45,7 @@ struct list {
 	VEC(bool) even;
 };
 
-static const type *tensor_type(const struct list *l, uint32_t tensor)
+static const ir_type *tensor_type(const struct list *l, uint32_t tensor)
 {
 	return value_type(l->m,
 		tensor < l->n_operands ? op_operand(l->m, l->op, tensor)
@@ -77,7 +77,7 @@ static bool sums(const module *m, op_id o)
 		return true;
 	if (k != OP_REDUCE || op_at(m, o)->n_results != 1 || op_at(m, o)->n_regions != 1)
 		return false;
-	const region *r = op_region(m, o, 0);
+	const ir_region *r = op_region(m, o, 0);
 	op_id first = r->first;
 	if (first == ID_NONE || op_at(m, first)->kind != OP_ADD || r->n_args != 2 ||
 		op_at(m, first)->next != r->last)
@@ -144,7 +144,7 @@ static void add_factor(struct list *l, uint32_t f, sbp *words)
 static void add_partial(struct list *l, sbp *words)
 {
 	op_kind kind = op_at(l->m, l->op)->kind;
-	const type *result = l->n_tensors > l->n_operands ? tensor_type(l, l->n_operands) : NULL;
+	const ir_type *result = l->n_tensors > l->n_operands ? tensor_type(l, l->n_operands) : NULL;
 	for (size_t i = 0; i < COUNT_OF(linear_ops); i++)
 		for (uint32_t p = 0; linear_ops[i].kind == kind && p < 2 && linear_ops[i].patterns[p];
 			 p++) {

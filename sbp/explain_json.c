@@ -84,15 +84,15 @@ static cJSON *boxing_json(const module *m, const sbp_inference *x, const sbp_box
 	cJSON *steps = cJSON_AddArrayToObject(o, "steps");
 	for (uint32_t i = 0; i < r->n; i++) {
 		const boxing_step *s = &x->steps.p[r->first + i];
-		cJSON *step = cJSON_CreateObject(), *axes = NULL;
+		cJSON *step = cJSON_CreateObject(), *axes_json = NULL;
 		cJSON_AddStringToObject(step, "kind", boxing_name(s->kind));
-		axes = cJSON_AddArrayToObject(step, "axes");
+		axes_json = cJSON_AddArrayToObject(step, "axes");
 		for (uint32_t k = s->first; k <= s->last; k++) {
 			str name = strtab_get(
 				&m->shardings->names, m->shardings->meshes.p[r->placement].axis_names[k]);
 			char text[128];
 			snprintf(text, sizeof text, STR_FMT, STR_ARG(name));
-			cJSON_AddItemToArray(axes, cJSON_CreateString(text));
+			cJSON_AddItemToArray(axes_json, cJSON_CreateString(text));
 		}
 		cJSON_AddNumberToObject(step, "bytes", (double)s->bytes);
 		cJSON_AddItemToArray(steps, step);

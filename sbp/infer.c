@@ -8,7 +8,7 @@
 
 static int64_t value_bytes(const struct walk *w, value_id v)
 {
-	const type *ty = value_type(w->m, v);
+	const ir_type *ty = value_type(w->m, v);
 	return ty->kind == TYPE_TENSOR ? sharding_local_bytes(w->m->shardings, SHARDING_NONE, ty) : 0;
 }
 
@@ -208,7 +208,7 @@ nd_sbp sbp_chosen(const sbp_op_record *r, uint32_t k, uint32_t hierarchy)
 
 status walk_op(struct walk *w, op_id o)
 {
-	const op *at = op_at(w->m, o);
+	const ir_op *at = op_at(w->m, o);
 	sbp_placement p;
 	sbp_op_record r = {.op = o};
 	TRY(find_placement(w, o, &r.placement));
@@ -243,7 +243,7 @@ status walk_op(struct walk *w, op_id o)
 
 static status find_mesh(const module *m, const func *f, mesh_id given, mesh_id *out, diag *d)
 {
-	const region *body = op_region(m, f->op, 0);
+	const ir_region *body = op_region(m, f->op, 0);
 	*out = given;
 	for (uint32_t i = 0; i < f->n_args && *out == ID_NONE; i++)
 		if (value_at(m, body->args + i)->sharding != SHARDING_NONE)
@@ -258,7 +258,7 @@ static status find_mesh(const module *m, const func *f, mesh_id given, mesh_id *
 
 static status take_arguments(struct walk *w, const func *f)
 {
-	const region *body = op_region(w->m, f->op, 0);
+	const ir_region *body = op_region(w->m, f->op, 0);
 	for (uint32_t i = 0; i < f->n_args; i++) {
 		value_id v = body->args + i;
 		sharding_id id = value_at(w->m, v)->sharding;

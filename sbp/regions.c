@@ -16,7 +16,7 @@ static bool all_free(const struct walk *w, op_id o)
 static void set_arguments(struct walk *w, op_id o, const struct state *carried)
 {
 	for (uint32_t i = 0; i < op_at(w->m, o)->n_regions; i++) {
-		const region *r = op_region(w->m, o, i);
+		const ir_region *r = op_region(w->m, o, i);
 		for (uint32_t k = 0; k < r->n_args; k++)
 			w->of[r->args + k] = carried[k];
 	}
@@ -101,7 +101,7 @@ static status infer_while(struct walk *w, op_id o)
 /* All branches give what the first one does. */
 static status infer_branches(struct walk *w, op_id o)
 {
-	const op *at = op_at(w->m, o);
+	const ir_op *at = op_at(w->m, o);
 	nd_sbp whole_index = {0};
 	struct state *results = xcalloc(MAX(at->n_results, 1), sizeof *results);
 	status s = at->n_operands ? walk_box(w, o, 0, &whole_index) : ST_OK;
@@ -137,7 +137,7 @@ static bool makes_constants(const module *m, op_id o)
 
 static status infer_any(struct walk *w, op_id o)
 {
-	const op *at = op_at(w->m, o);
+	const ir_op *at = op_at(w->m, o);
 	switch (at->kind) {
 	case OP_WHILE: return infer_while(w, o);
 	case OP_CASE:

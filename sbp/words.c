@@ -31,7 +31,7 @@ void nd_sbp_print(const nd_sbp *s, uint32_t n, strbuf *out)
 
 status sbp_placement_of(const sharding_table *t, mesh_id id, sbp_placement *out, diag *d)
 {
-	const mesh *m = &t->meshes.p[id];
+	const device_mesh *m = &t->meshes.p[id];
 	*out = (sbp_placement){.mesh = id, .n = m->n_axes};
 	if (m->n_axes == 0)
 		return diag_set(d, ST_ERR_UNSUPPORTED, "a placement needs a mesh with axes");

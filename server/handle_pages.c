@@ -171,14 +171,14 @@ static void print_gauge(strbuf *out, const char *name, const char *help, int64_t
 
 static void print_times(const metrics *m, strbuf *out)
 {
-	const route *route;
+	const route *way;
 	histogram_head("request_seconds",
 		"from the head of a request until its answer is ready, without long polls and event "
 		"streams",
 		out);
-	for (uint32_t i = 0; (route = route_at(i)); i++) {
+	for (uint32_t i = 0; (way = route_at(i)); i++) {
 		char label[128];
-		snprintf(label, sizeof label, "method=\"%s\",route=\"%s\"", route->method, route->pattern);
+		snprintf(label, sizeof label, "method=\"%s\",route=\"%s\"", way->method, way->pattern);
 		if (atomic_load(&m->request_seconds[i].count))
 			histogram_print(&m->request_seconds[i], "request_seconds", label, out);
 	}

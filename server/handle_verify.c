@@ -177,12 +177,12 @@ static bool read_row(const cJSON *o, const char *base, verification_row *row, pr
 	static const char known[] = " plan apply source compiler version options runtime_ns peak_bytes "
 								"fits predicted_runtime_ns"
 								" predicted_peak_bytes seconds reason chosen collectives ";
-	const cJSON *options = json_field(o, "options");
+	const cJSON *options_json = json_field(o, "options");
 	row->runtime_ns = row->peak_bytes = -1;
-	if (options && !cJSON_IsObject(options))
+	if (options_json && !cJSON_IsObject(options_json))
 		return problem_at(why, base, "expected options as an object");
-	row->options = options ? cJSON_PrintUnformatted(options)
-						   : cJSON_PrintUnformatted(&(cJSON){.type = cJSON_Object});
+	row->options = options_json ? cJSON_PrintUnformatted(options_json)
+								: cJSON_PrintUnformatted(&(cJSON){.type = cJSON_Object});
 	return check_fields(o, base, known, why) &&
 		field_text(o, base, "plan", FIELD_REQUIRED, 200, &row->plan, why) &&
 		field_text(o, base, "apply", FIELD_REQUIRED, 16, &row->apply, why) &&

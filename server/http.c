@@ -796,7 +796,7 @@ static int64_t http_threads(const options *o)
 }
 
 static struct MHD_Daemon *start_daemon(
-	server *srv, int fd, int64_t connections, int64_t per_address, bool tls)
+	server *srv, int fd, int64_t most, int64_t per_address, bool tls)
 {
 	const options *o = &srv->opt;
 	int64_t threads = http_threads(o);
@@ -806,7 +806,7 @@ static struct MHD_Daemon *start_daemon(
 		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)connections_notify, srv->connections},
 		{MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)unescape, NULL},
 		{MHD_OPTION_LISTEN_SOCKET, fd, NULL},
-		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connections, NULL},
+		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)most, NULL},
 		{MHD_OPTION_PER_IP_CONNECTION_LIMIT, (intptr_t)per_address, NULL},
 		{MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)o->idle_timeout, NULL},
 		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL},
@@ -846,12 +846,12 @@ static int64_t most_by_descriptors(const options *o)
 
 static void fit_connections(options *o)
 {
-	int64_t files = most_by_descriptors(o), memory = memory_of_process() / 4 / CONNECTION_BYTES,
-			most = MAX(MIN(files, memory), 8);
+	int64_t files = most_by_descriptors(o), by_memory = memory_of_process() / 4 / CONNECTION_BYTES,
+			most = MAX(MIN(files, by_memory), 8);
 	if (o->connections <= most)
 		return;
 	log_warn("event=fewer_connections wanted=%lld taken=%lld by=%s", (long long)o->connections,
-		(long long)most, files < memory ? "descriptors" : "memory");
+		(long long)most, files < by_memory ? "descriptors" : "memory");
 	o->connections = most;
 }
 

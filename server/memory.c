@@ -145,6 +145,6 @@ int64_t answer_limit(const server *srv)
 int64_t worker_memory_share(const server *srv)
 {
 	int64_t threads = srv->opt.worker_threads ? srv->opt.worker_threads : parallel_cores();
-	int64_t share = memory_of_process() / 4 * 3 / srv->opt.workers;
-	return MAX(share, WORKER_BYTES + threads * THREAD_BYTES);
+	int64_t each = memory_of_process() / 4 * 3 / srv->opt.workers;
+	return MAX(each, WORKER_BYTES + threads * THREAD_BYTES);
 }

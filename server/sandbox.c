@@ -64,7 +64,7 @@ static void allow_list(int rules, const char *list)
 	}
 }
 
-bool sandbox_rules(const char *binary, const char *store, bool writes, int *out)
+bool sandbox_rules(const char *binary, const char *store_path, bool writes, int *out)
 {
 	static const char *const system[] = {
 		"/usr", "/lib", "/lib32", "/lib64", "/bin", "/nix/store", "/gnu/store"};
@@ -89,9 +89,9 @@ bool sandbox_rules(const char *binary, const char *store, bool writes, int *out)
 		const char *folder;
 		bool temporary;
 	} parts[] = {{"objects", false}, {"emitted", false}, {"work", false}, {"tmp", true}};
-	for (size_t i = 0; store && i < COUNT_OF(parts); i++) {
+	for (size_t i = 0; store_path && i < COUNT_OF(parts); i++) {
 		char path[600];
-		snprintf(path, sizeof path, "%s/%s", store, parts[i].folder);
+		snprintf(path, sizeof path, "%s/%s", store_path, parts[i].folder);
 		allow(rules, path, parts[i].temporary && writes ? WRITE : READ, false);
 	}
 	*out = rules;

@@ -23,10 +23,11 @@ static bool read_time(const cJSON *o, int64_t *out, problem *why)
 
 static bool read_options(measured_step *m, const cJSON *o, problem *why)
 {
-	const cJSON *options = json_field(o, "options");
-	if (options && !cJSON_IsNull(options) && !cJSON_IsObject(options))
+	const cJSON *options_json = json_field(o, "options");
+	if (options_json && !cJSON_IsNull(options_json) && !cJSON_IsObject(options_json))
 		return problem_at(why, "/options", "expected an object");
-	m->options = options && cJSON_IsObject(options) ? cJSON_PrintUnformatted(options) : NULL;
+	m->options =
+		options_json && cJSON_IsObject(options_json) ? cJSON_PrintUnformatted(options_json) : NULL;
 	return !m->options || strlen(m->options) <= MOST_OPTIONS ||
 		problem_at(why, "/options", "expected at most %d bytes", MOST_OPTIONS);
 }

@@ -254,21 +254,20 @@ static bool add_starts(supervisor *v, const slot *s, const search_spec *p, argum
 {
 	char structure[ID_BYTES];
 	db *c = store_reader(v->srv->store);
-	starts found = {0};
+	starts kept = {0};
 	if (p->cold || !v->srv->opt.warm_start || !c || !starts_structure(c, p->module, structure))
 		return true;
 	bool ok = true;
 	start_query q = {
 		.structure = structure, .module = p->module, .mesh = p->mesh_text, .device = p->device};
-	if (starts_find(c, &q, &found))
-		for (uint32_t i = 0; i < found.n && ok; i++) {
+	if (starts_find(c, &q, &kept))
+		for (uint32_t i = 0; i < kept.n && ok; i++) {
 			char path[600];
 			work_path(v, s, work_files[FIRST_START_FILE + i], path);
 			add(a, "--start", path);
-			ok =
-				file_write(path, found.list[i].document.p, found.list[i].document.n, NULL) == ST_OK;
+			ok = file_write(path, kept.list[i].document.p, kept.list[i].document.n, NULL) == ST_OK;
 		}
-	starts_release(&found);
+	starts_release(&kept);
 	return ok;
 }
 
@@ -328,7 +327,7 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 /* False with why filled when the stored request is not one; false without when something was short.
  */
 static bool start_worker(
-	supervisor *v, slot *s, const char *request, size_t request_n, problem *why)
+	supervisor *v, slot *s, const char *request_line, size_t request_n, problem *why)
 {
 	char path[600];
 	search_spec spec;
@@ -336,7 +335,7 @@ static bool start_worker(
 	arena_init(&a->mem);
 	work_path(v, s, "", path);
 	s->kills = kernel_memory_kills();
-	bool ok = spec_parse(&spec, request, request_n, NULL, 0, why) &&
+	bool ok = spec_parse(&spec, request_line, request_n, NULL, 0, why) &&
 		(mkdir(path, 0700) == 0 || errno == EEXIST);
 	if (ok && (ok = build_arguments(v, s, &spec, a))) {
 		child_limits limits = tool_limits(v->srv);

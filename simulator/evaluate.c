@@ -62,7 +62,7 @@ static mesh_id one_device_mesh(sharding_table *t)
 	str_id axis = strtab_add(&t->names, STR("one"));
 	int64_t size = 1;
 	return mesh_intern(t,
-		&(mesh){.name = strtab_add(&t->names, STR("mesh")),
+		&(device_mesh){.name = strtab_add(&t->names, STR("mesh")),
 			.n_axes = 1,
 			.axis_names = &axis,
 			.axis_sizes = &size,

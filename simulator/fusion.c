@@ -166,7 +166,7 @@ static bool ends_chain(const simulator *s, const lowered *l, const lop *o)
 	return false;
 }
 
-bool dims_in_order(const type *a, const type *b)
+bool dims_in_order(const ir_type *a, const ir_type *b)
 {
 	uint32_t i = 0, k = 0;
 	for (;;) {
@@ -186,8 +186,8 @@ static bool keeps_order(
 	const simulator *s, const lowered *l, const lop *o, uint32_t k, lval_id result)
 {
 	uint16_t kind = o->node == ID_NONE ? OP_UNKNOWN : l->p->nodes.p[o->node].op_kind;
-	const type *from = type_get(l->p->m, l->vals.p[operand_at(l, o, k)].type),
-			   *to = type_get(l->p->m, l->vals.p[result].type);
+	const ir_type *from = type_get(l->p->m, l->vals.p[operand_at(l, o, k)].type),
+				  *to = type_get(l->p->m, l->vals.p[result].type);
 	if (from->kind != TYPE_TENSOR || to->kind != TYPE_TENSOR)
 		return false;
 	switch (s->ops[l->vals.p[result].def].class) {
@@ -209,7 +209,7 @@ static bool gathers_inside(const simulator *s, const lowered *l, const lop *o)
 		o->coll != COLL_ALL_GATHER)
 		return false;
 	const lval *from = &l->vals.p[operand_at(l, o, 0)];
-	const type *ty = type_get(l->p->m, from->type);
+	const ir_type *ty = type_get(l->p->m, from->type);
 	const sharding *at =
 		from->sharding == SHARDING_NONE ? NULL : sharding_get(s->t, from->sharding);
 	bool before = false;

@@ -95,7 +95,7 @@ static bool stays(const simulator *s, const lowered *l, const sim_val *v)
 static int64_t add_elements(
 	const simulator *s, const lowered *l, kernel *k, int64_t n, lval_id v, int64_t bytes)
 {
-	const type *ty = type_get(l->p->m, l->vals.p[v].type);
+	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
 	if (!s->dev.vector_elements_s[0] || ty->kind != TYPE_TENSOR)
 		return 0;
 	int64_t elements = bytes * 8 / MAX(elem_bits((enum elem)ty->elem), 8);
@@ -435,7 +435,7 @@ static int64_t copies_ns(const simulator *s, const lowered *l, const lop *o, con
 	for (uint32_t i = 0; i < o->n_results && i < open->n_results && i < open->n_operands; i++) {
 		if (!loop_copies(s, l, open, i) || s->vals[o->results + i].base != o->results + i)
 			continue;
-		const type *ty = type_get(l->p->m, l->vals.p[open->results + i].type);
+		const ir_type *ty = type_get(l->p->m, l->vals.p[open->results + i].type);
 		ns = sat_add(ns,
 			reorder_time_ns(
 				&s->dev, s->vals[open->results + i].bytes, elem_bits((enum elem)ty->elem)));

@@ -66,7 +66,7 @@ static void find_classes(const program *p, work_memo *m)
 	vec_release(&firsts);
 }
 
-static bool same_dims(const type *a, const type *b)
+static bool same_dims(const ir_type *a, const ir_type *b)
 {
 	return a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && !a->dynamic && !b->dynamic &&
 		a->rank == b->rank && !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims);
@@ -75,7 +75,7 @@ static bool same_dims(const type *a, const type *b)
 /* What has these dims lies so inside of the program, whatever its elements. */
 static void set_minor(simulator *s, pval_id v, int64_t dim)
 {
-	const type *wanted = pval_type(s->p, v);
+	const ir_type *wanted = pval_type(s->p, v);
 	for (type_id t = 0; t < s->p->m->types.n; t++)
 		if (same_dims(type_get(s->p->m, t), wanted))
 			s->minor[t] = dim < 0 || dim >= MAX_RANK ? MAX_RANK : (uint8_t)dim;
@@ -189,7 +189,7 @@ static int64_t stored_results_ns(const simulator *s, const node *n, const op_wor
 {
 	if (w->matmul_flops <= 0 || !n->n_results)
 		return 0;
-	const type *ty = pval_type(s->p, node_slots(s->p, n)[n->n_operands]);
+	const ir_type *ty = pval_type(s->p, node_slots(s->p, n)[n->n_operands]);
 	return matmul_results_ns(
 		&s->dev, w, ty->kind == TYPE_TENSOR && elem_bits((enum elem)ty->elem) <= 16);
 }
@@ -322,12 +322,12 @@ int64_t collective_lookup(
 	return c->ns;
 }
 
-int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id sharding)
+int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id sh)
 {
-	stored_slot *c = &s->stored[hash_mix((uint64_t)type << 32 | sharding) & (STORED_SLOTS - 1)];
-	if (c->bytes < 0 || c->type != type || c->sharding != sharding)
-		*c = (stored_slot){type, sharding,
-			device_stored_bytes(&s->dev, s->t, sharding, type_get(s->p->m, type), s->minor[type])};
+	stored_slot *c = &s->stored[hash_mix((uint64_t)type << 32 | sh) & (STORED_SLOTS - 1)];
+	if (c->bytes < 0 || c->type != type || c->sharding != sh)
+		*c = (stored_slot){type, sh,
+			device_stored_bytes(&s->dev, s->t, sh, type_get(s->p->m, type), s->minor[type])};
 	*last = *c;
 	return c->bytes;
 }

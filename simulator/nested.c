@@ -128,16 +128,15 @@ static void learn(simulator *s, const lop *o)
 	for (uint32_t j = 0; j < n->n_ops; j++) {
 		const nested_op *x = &n->ops[j];
 		node_id id = nested_node(o, x);
-		const node *node = &p->nodes.p[id];
+		const node *nd = &p->nodes.p[id];
 		uint32_t e = work_lookup(s, id, x->plan); /* may move the entries */
 		const work_entry *w = &s->work.entries.p[e];
 		last->flops = sat_add(last->flops, w->vector_flops);
 		s->nested.p[last->first + j] =
 			(sim_nested){.expensive = w->expensive, .spread = w->spread, .bytes = x->bytes};
 		if (s->dev.tile_minor > 1 || s->dev.tile_second > 1)
-			s->nested.p[last->first + j].bytes =
-				stored_lookup(s, id, p->vals.p[node_slots(p, node)[node->n_operands]].type,
-					x->plan->at[node->n_operands]);
+			s->nested.p[last->first + j].bytes = stored_lookup(s, id,
+				p->vals.p[node_slots(p, nd)[nd->n_operands]].type, x->plan->at[nd->n_operands]);
 	}
 	last->nest = n;
 }
@@ -221,7 +220,7 @@ void nested_copied(simulator *s, const lop *o)
 	}
 }
 
-static const type *result_type(const lowered *l, node_id id)
+static const ir_type *result_type(const lowered *l, node_id id)
 {
 	const node *n = &l->p->nodes.p[id];
 	return pval_type(l->p, node_slots(l->p, n)[n->n_operands]);

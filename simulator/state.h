@@ -317,12 +317,11 @@ int64_t collective_lookup(
 	simulator *s, const lop *o, collective_kind kind, int64_t *follows_ns, uint8_t *link);
 int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id sharding);
 /* node: of the op that makes it, ID_NONE. */
-static inline int64_t stored_lookup(simulator *s, node_id node, type_id type, sharding_id sharding)
+static inline int64_t stored_lookup(simulator *s, node_id at, type_id type, sharding_id sh)
 {
-	stored_slot *c = &s->stored_last[node == ID_NONE ? s->p->nodes.n : node];
-	return c->bytes >= 0 && c->type == type && c->sharding == sharding
-		? c->bytes
-		: stored_find(s, c, type, sharding);
+	stored_slot *c = &s->stored_last[at == ID_NONE ? s->p->nodes.n : at];
+	return c->bytes >= 0 && c->type == type && c->sharding == sh ? c->bytes
+																 : stored_find(s, c, type, sh);
 }
 static inline bool is_constant(const node *n)
 {
@@ -337,7 +336,7 @@ static inline const work_entry *work_at(const simulator *s, const sim_op *o)
 }
 
 /* Equal but for dims of size 1 and elements. */
-bool dims_in_order(const type *a, const type *b);
+bool dims_in_order(const ir_type *a, const ir_type *b);
 
 /* May a value of so many bytes be written where it ends a chain (fusion.c), rather than be made
  * again? */

@@ -8,7 +8,7 @@ static bool divides_data(const module *m, const role *roles, int64_t size, uint3
 	value_id args = op_region(m, main->op, 0)->args;
 	*first = ID_NONE;
 	for (uint32_t a = 0; a < main->n_args; a++) {
-		const type *t = value_type(m, args + a);
+		const ir_type *t = value_type(m, args + a);
 		if (roles[a] != ROLE_DATA || !t->rank)
 			continue;
 		if (*first == ID_NONE)
@@ -35,7 +35,7 @@ void cli_warn_of_limit(const device *dev, int64_t memory_limit)
 
 void cli_warn_of_axes(const module *m, mesh_id mesh_of)
 {
-	const mesh *grid = &m->shardings->meshes.p[mesh_of];
+	const device_mesh *grid = &m->shardings->meshes.p[mesh_of];
 	const func *main = module_main(m);
 	if (!main)
 		return; /* the search says so */
@@ -48,7 +48,7 @@ void cli_warn_of_axes(const module *m, mesh_id mesh_of)
 			if (size < 2 || divides_data(m, roles, size, &a))
 				continue;
 			str axis = strtab_get(&m->shardings->names, grid->axis_names[i]);
-			const type *t = value_type(m, op_region(m, main->op, 0)->args + a);
+			const ir_type *t = value_type(m, op_region(m, main->op, 0)->args + a);
 			strbuf name = {0};
 			module_arg_name(m, a, &name);
 			fprintf(stderr,

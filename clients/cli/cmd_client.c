@@ -4,7 +4,7 @@
  * fits, 2 found but nothing fits, 1 bad input or a search that failed, 3 the daemon failed, 64
  * usage, 130 canceled. Two more, by the names of sysexits.h, let a launcher choose what to do: 69
  * no daemon answered, 75 there is no answer yet. */
-#include "clients/cli/color.h"
+#include "clients/cli/cli.h"
 #include "clients/cli/daemon.h"
 #include "clients/cli/search_options.h"
 #include "search/search.h"
@@ -16,7 +16,6 @@ enum {
 	EXIT_FITS_NOT = 2,
 	EXIT_INPUT = 1,
 	EXIT_DAEMON = 3,
-	EXIT_USAGE = 64,
 	EXIT_NO_DAEMON = 69,
 	EXIT_NOT_YET = 75, /* not stored, or still under way */
 	EXIT_CANCELED = 130,
@@ -354,10 +353,10 @@ static void print_verified(const cJSON *search)
 /* Prints a search that has ended; its exit code. */
 static int print_end(client *c, const cJSON *search, bool json)
 {
-	const char *state = client_text(search, "state"), *strategy = client_text(search, "strategy"),
-			   *id = client_text(search, "id");
+	const char *state = client_text(search, "state"),
+			   *strategy_text = client_text(search, "strategy"), *id = client_text(search, "id");
 	const cJSON *best = cJSON_GetObjectItemCaseSensitive(search, "best");
-	if (!strategy) {
+	if (!strategy_text) {
 		const cJSON *error = cJSON_GetObjectItemCaseSensitive(search, "error");
 		fprintf(stderr, "search %s %s\n", id, state);
 		if (cJSON_IsObject(error)) {
@@ -372,7 +371,7 @@ static int print_end(client *c, const cJSON *search, bool json)
 	}
 	char path[160];
 	answer a = {0};
-	snprintf(path, sizeof path, "/v1/strategies/%.100s", strategy);
+	snprintf(path, sizeof path, "/v1/strategies/%.100s", strategy_text);
 	client_call(c, "GET", path, NULL, 0, NULL, &a);
 	if (a.code != 200) {
 		int code = refuse(c, &a, NULL);
@@ -385,7 +384,7 @@ static int print_end(client *c, const cJSON *search, bool json)
 		strbuf table = {0};
 		cJSON *document = cJSON_ParseWithLength(a.body.p, a.body.n);
 		report_document(document, cli_color(STDOUT_FILENO), cli_columns(STDOUT_FILENO), &table);
-		printf("search %s %s, strategy %s\n", id, state, strategy);
+		printf("search %s %s, strategy %s\n", id, state, strategy_text);
 		print_verified(search);
 		printf("\n%s", table.p);
 		cJSON_Delete(document);
@@ -609,21 +608,21 @@ static int list_all(client *c, const flags *f)
 	strbuf_puts(&path, "/v1/strategies");
 	/* A file stands for the module it holds: its id is the hash of its text. */
 	char id[72];
-	const char *module = f->module;
-	if (module && strncmp(module, "sha256:", 7)) {
+	const char *module_name = f->module;
+	if (module_name && strncmp(module_name, "sha256:", 7)) {
 		diag d = {0};
 		strbuf text;
 		strbuf_init(&text);
-		if (file_read(module, (size_t)1 << 30, &text, &d) != ST_OK) {
+		if (file_read(module_name, (size_t)1 << 30, &text, &d) != ST_OK) {
 			diag_print(&d, stderr);
 			strbuf_release(&path);
 			return status_exit_code(d.code);
 		}
 		sha256_name(text.p, text.n, id);
 		strbuf_release(&text);
-		module = id;
+		module_name = id;
 	}
-	add_query(c, &path, "module", module);
+	add_query(c, &path, "module", module_name);
 	add_query(c, &path, "mesh", f->mesh);
 	add_query(c, &path, "device", f->device);
 	add_query(c, &path, "label", f->label);

@@ -162,24 +162,24 @@ int cmd_explain(int argc, char **argv)
 	inputs in = {.verb = "explain", .alternatives = 8};
 	diag d = {0};
 	strbuf out = {0};
-	cJSON *explanation = NULL;
+	cJSON *explanation_json = NULL;
 	int code = parse(&in, argc, argv, help_explain, true);
 	if (code >= 0)
 		return code;
 	status st = load(&in, &d);
 	if (st == ST_OK)
-		st = explain_strategy(
-			in.m, &in.s, &in.target.dev, in.limit, (uint32_t)in.alternatives, &explanation, &d);
+		st = explain_strategy(in.m, &in.s, &in.target.dev, in.limit, (uint32_t)in.alternatives,
+			&explanation_json, &d);
 	code = st == ST_OK ? 0 : cli_fail(&d, st);
 	if (st == ST_OK && in.json) {
-		char *text = cJSON_PrintUnformatted(explanation);
+		char *text = cJSON_PrintUnformatted(explanation_json);
 		puts(text);
 		cJSON_free(text);
 	} else if (st == ST_OK) {
-		report_explanation(explanation, &out);
+		report_explanation(explanation_json, &out);
 		fwrite(out.p, 1, out.n, stdout);
 	}
-	cJSON_Delete(explanation);
+	cJSON_Delete(explanation_json);
 	strbuf_release(&out);
 	release(&in);
 	return code;

@@ -162,7 +162,7 @@ static bool is_windowed(const lowering *x, const collective_record *c)
 static void axis_words(const lowering *x, axis_ref a, strbuf *out)
 {
 	const sharding_table *t = x->m->shardings;
-	const mesh *mesh = &t->meshes.p[x->p->mesh];
+	const device_mesh *mesh = &t->meshes.p[x->p->mesh];
 	strbuf_str(out, strtab_get(&t->names, mesh->axis_names[axis_index(a)]));
 	if (axis_size(a) != mesh->axis_sizes[axis_index(a)])
 		strbuf_printf(out, ":(%lld)%lld", (long long)axis_pre(a), (long long)axis_size(a));

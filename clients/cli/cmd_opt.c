@@ -126,9 +126,9 @@ static cJSON *value_json(const module *m, const explained_value *v)
 	add_text(j, "type", v->type);
 	cJSON_AddItemToObject(j, "before", sharding_json(m, v->before));
 	cJSON_AddItemToObject(j, "after", sharding_json(m, v->after));
-	cJSON *axes = cJSON_AddArrayToObject(j, "axes"), *lost = cJSON_AddArrayToObject(j, "lost");
+	cJSON *axes_json = cJSON_AddArrayToObject(j, "axes"), *lost = cJSON_AddArrayToObject(j, "lost");
 	for (uint32_t i = 0; i < v->n_axes; i++)
-		cJSON_AddItemToArray(axes, axis_json(&v->axes[i]));
+		cJSON_AddItemToArray(axes_json, axis_json(&v->axes[i]));
 	for (uint32_t i = 0; i < v->n_losses; i++)
 		cJSON_AddItemToArray(lost, loss_json(&v->losses[i]));
 	cJSON_AddNumberToObject(j, "more_alike", v->n_alike);

@@ -271,12 +271,12 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 
 /* What is named, and then what the store has. */
 static status read_starts(
-	search_args *a, const module *m, const char *path, const char *device, diag *d)
+	search_args *a, const module *m, const char *path, const char *device_name, diag *d)
 {
 	for (uint32_t i = 0; i < a->start_files.n; i++)
 		TRY(cli_start_file(&a->starts, a->start_files.p[i], d));
 	if (a->store && !a->cold)
-		TRY(cli_start_store(&a->starts, a->store, m, path, a->mesh, device, d));
+		TRY(cli_start_store(&a->starts, a->store, m, path, a->mesh, device_name, d));
 	a->o.starts = a->starts.list.p;
 	a->o.n_starts = a->starts.list.n;
 	return ST_OK;

@@ -147,7 +147,7 @@ static void print_peak(const evaluation *ev)
 											 : STR("loop");
 		strbuf_bytes(&size, live[i].bytes);
 		if (o->node != ID_NONE) {
-			const op *source = op_at(l->p->m, l->p->nodes.p[o->node].op);
+			const ir_op *source = op_at(l->p->m, l->p->nodes.p[o->node].op);
 			if (o->kind != LOP_COLLECTIVE)
 				name = strtab_get(&l->p->m->strs, source->name);
 			loc_print(l->p->m, source->loc, &where);

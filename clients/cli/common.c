@@ -63,7 +63,7 @@ status cli_mesh(sharding_table *t, const char *mesh_text, cli_target *out, diag 
 	mesh_spec spec;
 	TRY(mesh_from_text(t, mesh_text, &spec, d));
 	out->mesh = spec.mesh;
-	const mesh *m = &t->meshes.p[spec.mesh];
+	const device_mesh *m = &t->meshes.p[spec.mesh];
 	if (!m->n_axes)
 		return diag_set(d, ST_ERR_INVALID, "the mesh '%s' has no axes", mesh_text);
 	for (uint32_t i = 0; i < m->n_axes; i++) {

@@ -31,7 +31,7 @@ status cli_start_file(cli_starts *s, const char *path, diag *d)
 }
 
 status cli_start_store(cli_starts *s, const char *dir, const module *m, const char *text_path,
-	const char *mesh, const char *device, diag *d)
+	const char *mesh, const char *device_name, diag *d)
 {
 	char structure[72], id[72] = "";
 	batch_start found[MOST_BATCH_STARTS];
@@ -41,7 +41,7 @@ status cli_start_store(cli_starts *s, const char *dir, const module *m, const ch
 	if (strcmp(text_path, "-") && file_read(text_path, MAX_TEXT_BYTES, &text, NULL) == ST_OK)
 		sha256_name(text.p, text.n, id);
 	strbuf_release(&text);
-	TRY(store_starts(dir, structure, id, mesh, device, found, &n, d));
+	TRY(store_starts(dir, structure, id, mesh, device_name, found, &n, d));
 	for (uint32_t i = 0; i < n; i++)
 		add(s, found[i].id, &found[i].document);
 	return ST_OK;

@@ -67,7 +67,7 @@ evaluator *evaluator_new(const problem *pb)
 	diag d = {0};
 	if (mesh_links_assign(pb->o->device, ev->t, pb->mesh, pb->o->axis_links, &ev->links, &d) !=
 		ST_OK)
-		assert(!"problem_init checked the links");
+		assert(false && "problem_init checked the links");
 	fold_begin(ev);
 	evaluator_walker(ev, ev->fold ? FOLDED : WHOLE);
 	return ev;

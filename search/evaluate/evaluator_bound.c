@@ -88,16 +88,16 @@ static int64_t least_ns(evaluator *ev, coster *c, const program *p, uint32_t fur
 	int64_t sum = 0;
 	for (uint32_t i = 0; i < c->matmuls.n; i++) {
 		node_id n = c->matmuls.p[i].node;
-		const node_plan *plan =
+		const node_plan *np =
 			lower_node_plan(c->lower, apply_level(ev->pb->o->apply), c->costed, n);
-		if (!plan)
+		if (!np)
 			continue;
 		uint32_t left = further;
 		for (uint32_t k = 0;
 			 left && k < (uint32_t)p->nodes.p[n].n_operands + p->nodes.p[n].n_results; k++)
-			left &= ~axes_in(ev, plan->at[k]);
+			left &= ~axes_in(ev, np->at[k]);
 		int64_t ns =
-			simulator_matmul_ns(c->sim, lower_facts(c->lower), n, plan, devices_of(ev, left));
+			simulator_matmul_ns(c->sim, lower_facts(c->lower), n, np, devices_of(ev, left));
 		sum = sat_add(sum, sat_mul(ns, c->matmuls.p[i].times));
 	}
 	return sum;

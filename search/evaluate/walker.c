@@ -281,7 +281,7 @@ static bool can_constrain(const walker *w, const action *a, const action_target 
 {
 	sharding_id id = propagation_shardings(w->prop)[target->arg];
 	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(w->t, id);
-	const type *ty = pval_type(w->p, target->arg);
+	const ir_type *ty = pval_type(w->p, target->arg);
 	bool taken = holds_axis(w, id, a->axis);
 	if (w->noted[target->arg] == ID_NONE || (target->dim != DIM_KEEP && target->dim >= ty->rank))
 		return false;
@@ -300,7 +300,7 @@ static bool can_constrain(const walker *w, const action *a, const action_target 
 static uint32_t dim_for(const walker *w, const action_target *target, uint32_t axis)
 {
 	pval_id v = w->p->args.p[target->arg];
-	const type *ty = pval_type(w->p, v);
+	const ir_type *ty = pval_type(w->p, v);
 	sharding_id id = propagation_shardings(w->prop)[v];
 	const sharding *s = id == SHARDING_NONE ? NULL : sharding_get(w->t, id);
 	if (w->pinned[target->arg] || w->kept[target->arg] >> axis & 1)
@@ -431,13 +431,13 @@ static sharding_id make_constrained(
 	return sharding_intern(w->t, &e);
 }
 
-static void set_dim(walker *w, uint32_t at, uint32_t step)
+static void set_dim(walker *w, uint32_t at, uint32_t since)
 {
 	dim_steps *s = &w->steps_of[at];
 	vec_push(&w->dim_log, (dim_change){at, *s});
 	if (s->first == PRIORITY_UNSET)
-		s->first = (uint8_t)step;
-	s->last = (uint8_t)step;
+		s->first = (uint8_t)since;
+	s->last = (uint8_t)since;
 }
 
 static bool changed_dim(const walker *w, sharding_id old, const sharding *now, uint32_t d)
@@ -450,7 +450,7 @@ static bool changed_dim(const walker *w, sharding_id old, const sharding *now, u
 
 /* Remembers at which steps each dim of an argument, or of a value that may be constrained, got
  * axes: one of them is its user priority in the answer. */
-static void note_priorities(walker *w, uint32_t from_mark, uint32_t step)
+static void note_priorities(walker *w, uint32_t from_mark, uint32_t since)
 {
 	const trail_change *trail = propagation_trail(w->prop);
 	for (uint32_t i = from_mark, end = propagation_mark(w->prop); i < end; i++) {
@@ -462,8 +462,8 @@ static void note_priorities(walker *w, uint32_t from_mark, uint32_t step)
 		const sharding *s = sharding_get(w->t, id);
 		for (uint32_t d = 0; d < s->rank; d++) {
 			uint32_t at = noted * MAX_RANK + d;
-			if (w->steps_of[at].last != step && changed_dim(w, trail[i].old, s, d))
-				set_dim(w, at, step);
+			if (w->steps_of[at].last != since && changed_dim(w, trail[i].old, s, d))
+				set_dim(w, at, since);
 		}
 	}
 }

@@ -101,7 +101,7 @@ static int64_t *common_dims(problem *pb, const uint32_t *members, uint32_t n)
 {
 	int64_t *dims = arena_zarray(&pb->mem, int64_t, MAX_RANK);
 	for (uint32_t i = 0; i < n; i++) {
-		const type *ty = pval_type(pb->p, pb->p->args.p[members[i]]);
+		const ir_type *ty = pval_type(pb->p, pb->p->args.p[members[i]]);
 		for (uint32_t d = 0; d < ty->rank; d++)
 			dims[d] = i && (dims[d] <= 0 || ty->dims[d] <= 0) ? 0 : gcd_i64(ty->dims[d], dims[d]);
 	}

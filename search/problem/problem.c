@@ -26,7 +26,7 @@ status problem_read(problem *pb, const module *annotated, const search_options *
 	pb->n_args = pb->p->args.n;
 	pb->n_results = pb->p->results.n;
 	pb->p->mesh = pb->mesh;
-	const mesh *mh = &pb->m->shardings->meshes.p[pb->mesh];
+	const device_mesh *mh = &pb->m->shardings->meshes.p[pb->mesh];
 	pb->n_axes = mh->n_axes;
 	mesh_links links;
 	TRY(mesh_links_assign(o->device, pb->m->shardings, pb->mesh, o->axis_links, &links, d));

@@ -25,7 +25,7 @@ static bool carries(const program *p, const node *n)
 		n->n_results == 1 && p != NULL;
 }
 
-static bool same_dims(const type *a, const type *b)
+static bool same_dims(const ir_type *a, const ir_type *b)
 {
 	return a->rank == b->rank &&
 		(a->rank == 0 || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
@@ -33,7 +33,7 @@ static bool same_dims(const type *a, const type *b)
 
 /* Distance from a returned value back to every argument of its dims through carrying ops; breadth
  * first, bounded. */
-static void nearest_arguments(const program *p, pval_id from, const type *want, uint32_t *seen,
+static void nearest_arguments(const program *p, pval_id from, const ir_type *want, uint32_t *seen,
 	uint32_t stamp, pval_id *queue, uint32_t *dist,
 	void (*found)(void *, uint32_t arg, uint32_t distance), void *user)
 {
@@ -106,7 +106,7 @@ static void pair_by_dataflow(problem *pb)
 	pval_id *queue = xmalloc(n * sizeof *queue);
 	pair_search ps = {.p = p};
 	for (uint32_t r = 0; r < pb->n_results; r++) {
-		const type *want = pval_type(p, p->results.p[r]);
+		const ir_type *want = pval_type(p, p->results.p[r]);
 		ps.result = r;
 		if (want->rank > 0)
 			nearest_arguments(
@@ -139,7 +139,7 @@ static bool only_updated(
 	uint32_t n = 0;
 	stack[n++] = arg;
 	seen[arg] = stamp;
-	const type *ty = pval_type(p, arg);
+	const ir_type *ty = pval_type(p, arg);
 	while (n) {
 		pval_id v = stack[--n];
 		const pval *pv = &p->vals.p[v];
@@ -272,10 +272,13 @@ static uint32_t parameter_made_of(const problem *pb, pval_id v, const uint32_t *
 
 /* ---------------------------------------------------------------- roles */
 
-static bool is_float(const type *ty) { return ty->elem >= ELEM_F4E2M1FN && ty->elem <= ELEM_F64; }
+static bool is_float(const ir_type *ty)
+{
+	return ty->elem >= ELEM_F4E2M1FN && ty->elem <= ELEM_F64;
+}
 
 /* What a weight or an activation may be made of. */
-static bool is_numeric(const type *ty)
+static bool is_numeric(const ir_type *ty)
 {
 	return is_float(ty) || ty->elem == ELEM_I8 || ty->elem == ELEM_UI8 || ty->elem == ELEM_I4 ||
 		ty->elem == ELEM_UI4 || ty->elem == ELEM_I2 || ty->elem == ELEM_UI2 ||
@@ -283,7 +286,7 @@ static bool is_numeric(const type *ty)
 }
 
 /* Token ids, labels, edges: wide integers that are not the words of a random key. */
-static bool is_index(const type *ty)
+static bool is_index(const ir_type *ty)
 {
 	bool wide = ty->elem == ELEM_I32 || ty->elem == ELEM_I64 || ty->elem == ELEM_UI32 ||
 		ty->elem == ELEM_UI64 || ty->elem == ELEM_I16;
@@ -435,7 +438,7 @@ static void mark_apart(const problem *pb, const dim_classes *c, bool *apart)
 
 static bool is_carried_tensor(const problem *pb, uint32_t arg)
 {
-	const type *ty = pval_type(pb->p, pb->p->args.p[arg]);
+	const ir_type *ty = pval_type(pb->p, pb->p->args.p[arg]);
 	return pb->result_of_arg[arg] >= 0 && is_numeric(ty) && ty->rank;
 }
 
@@ -450,7 +453,7 @@ static uint32_t shared_class(const problem *pb, const dim_classes *c, const bool
 		if (!is_carried_tensor(pb, a))
 			continue;
 		pval_id v = p->args.p[a], new = p->returned.p[pb->result_of_arg[a]];
-		const type *ty = pval_type(p, v);
+		const ir_type *ty = pval_type(p, v);
 		first = carried ? first : v;
 		for (uint32_t d = 0; d < ty->rank && pval_type(p, new)->rank == ty->rank; d++) {
 			uint32_t class = c->of[c->first[v] + d];
@@ -507,7 +510,7 @@ static void find_data(problem *pb, bool any_carried)
 	for (uint32_t a = 0; a < pb->n_args; a++)
 		any_index |= is_index(pval_type(p, p->args.p[a])) && pb->result_of_arg[a] < 0;
 	for (uint32_t a = 0; a < pb->n_args; a++) {
-		const type *ty = pval_type(p, p->args.p[a]);
+		const ir_type *ty = pval_type(p, p->args.p[a]);
 		derived[p->args.p[a]] =
 			any_index ? is_index(ty) : is_numeric(ty) && ty->rank && pb->result_of_arg[a] < 0;
 	}
@@ -517,7 +520,7 @@ static void find_data(problem *pb, bool any_carried)
 		mark_example_dims(p, &c, derived, example);
 	}
 	for (uint32_t a = 0; a < pb->n_args && !simulated; a++) {
-		const type *ty = pval_type(p, p->args.p[a]);
+		const ir_type *ty = pval_type(p, p->args.p[a]);
 		if (is_index(ty)) {
 			uint32_t d = first_dim_in(p, &c, a, example);
 			add_batch(pb, &c, a, d != ID_NONE || pb->result_of_arg[a] >= 0 ? d : 0, batch);
@@ -528,7 +531,7 @@ static void find_data(problem *pb, bool any_carried)
 		}
 	}
 	for (uint32_t a = 0; a < pb->n_args && !simulated; a++) {
-		const type *ty = pval_type(p, p->args.p[a]);
+		const ir_type *ty = pval_type(p, p->args.p[a]);
 		if (!ty->rank || pb->roles[a] == ROLE_DATA || pb->roles[a] == ROLE_STATE)
 			continue;
 		uint32_t d = first_dim_in(p, &c, a, batch);
@@ -551,9 +554,9 @@ static void guess_data(problem *pb)
 {
 	const program *p = pb->p;
 	for (uint32_t a = 0; a < pb->n_args; a++) {
-		const type *ty = pval_type(p, p->args.p[a]);
+		const ir_type *ty = pval_type(p, p->args.p[a]);
 		for (uint32_t r = 0; r < pb->n_results && pb->roles[a] == ROLE_PARAMETER; r++) {
-			const type *rt = pval_type(p, p->results.p[r]);
+			const ir_type *rt = pval_type(p, p->results.p[r]);
 			if (ty->rank && rt->rank && rt->dims[0] > 1 && ty->dims[0] == rt->dims[0]) {
 				pb->roles[a] = ROLE_DATA;
 				pb->batch_dim[a] = 0;
@@ -644,7 +647,7 @@ void problem_find_roles(problem *pb)
 	uint32_t *seen = xcalloc(p->vals.n, sizeof *seen);
 	pval_id *stack = xmalloc(p->vals.n * sizeof *stack);
 	for (uint32_t a = 0; a < pb->n_args; a++) {
-		const type *ty = pval_type(p, p->args.p[a]);
+		const ir_type *ty = pval_type(p, p->args.p[a]);
 		if (ty->rank == 0 || ty->elements == 0)
 			pb->roles[a] = ROLE_OTHER;
 		else if (pb->result_of_arg[a] >= 0)

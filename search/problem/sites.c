@@ -83,7 +83,7 @@ static uint32_t list_streams(const problem *pb, stream **out)
 		all[i].first = ID_NONE;
 	for (pval_id v = 0; v < p->vals.n; v++) {
 		const pval *pv = &p->vals.p[v];
-		const type *ty = pval_type(p, v);
+		const ir_type *ty = pval_type(p, v);
 		int64_t bytes = sharding_local_bytes(pb->m->shardings, SHARDING_NONE, ty);
 		bool site = problem_is_site(pb, v);
 		for (uint32_t d = 0; d < ty->rank; d++) {

@@ -150,7 +150,7 @@ static cJSON *actions_json(const module *m, const strategy *s)
 
 static cJSON *mesh_axes_json(const module *m, mesh_id id, const char *const *axis_links)
 {
-	const mesh *mh = &m->shardings->meshes.p[id];
+	const device_mesh *mh = &m->shardings->meshes.p[id];
 	cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "axes");
 	for (uint32_t i = 0; i < mh->n_axes; i++) {
 		cJSON *a = cJSON_CreateObject();
@@ -313,9 +313,9 @@ status document_write(
 	cJSON_AddItemToObject(root, "actions", actions_json(m, &r->best));
 	if (r->decisions)
 		cJSON_AddRawToObject(root, "decisions", r->decisions);
-	cJSON *cost = cost_to_json(&r->cost);
-	add_listed_loops(cost, &r->uncounted, m->trip_count);
-	cJSON_AddItemToObject(root, "cost", cost);
+	cJSON *cost_json = cost_to_json(&r->cost);
+	add_listed_loops(cost_json, &r->uncounted, m->trip_count);
+	cJSON_AddItemToObject(root, "cost", cost_json);
 	list = cJSON_AddArrayToObject(root, "baselines");
 	for (uint32_t i = 0; i < r->baselines.n; i++) {
 		cJSON *b = cJSON_CreateObject();

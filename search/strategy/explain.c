@@ -187,7 +187,7 @@ static uint32_t decide_otherwise(
 	uint32_t taken = 0;
 	for (uint32_t i = 0; i < dc->n; i++) {
 		uint32_t arg = dc->members[i];
-		const type *ty = pval_type(x->pb.p, x->pb.p->args.p[arg]);
+		const ir_type *ty = pval_type(x->pb.p, x->pb.p->args.p[arg]);
 		sharding_to_edit(table, t->args[arg], &e);
 		int16_t priority = -1;
 		if (dc->kind == ACTION_PARTITION) {
@@ -542,7 +542,7 @@ static status try_otherwise(explainer *x, module *m, uint32_t i, decision other,
 static status list_alternatives(explainer *x, module *m, uint32_t at, alternatives *out)
 {
 	const decision *dc = &x->decisions.p[at];
-	uint32_t rank = 0, axes = x->pb.n_axes;
+	uint32_t rank = 0;
 	bool inner = dc->inner;
 	action_kind cut = inner ? ACTION_CONSTRAIN : ACTION_PARTITION;
 	for (uint32_t i = 0; i < dc->n; i++)
@@ -553,7 +553,7 @@ static status list_alternatives(explainer *x, module *m, uint32_t at, alternativ
 		TRY(try_otherwise(x, m, at, (decision){.kind = cut, .dim = d, .axis = dc->axis}, out));
 	TRY(try_otherwise(x, m, at, (decision){.kind = ACTION_REPLICATE, .axis = dc->axis}, out));
 	for (uint32_t d = 0; d < rank; d++)
-		for (uint32_t axis = 0; axis < axes; axis++)
+		for (uint32_t axis = 0; axis < x->pb.n_axes; axis++)
 			if (axis != dc->axis && problem_axis_cuts(&x->pb, axis))
 				TRY(try_otherwise(x, m, at, (decision){.kind = cut, .dim = d, .axis = axis}, out));
 	return ST_OK;

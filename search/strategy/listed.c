@@ -77,15 +77,15 @@ void report_uncounted_loops(const cJSON *of, strbuf *out)
 	for (; o; o = o->next) {
 		const cJSON *at = cJSON_GetObjectItemCaseSensitive(o, "location"),
 					*trips = cJSON_GetObjectItemCaseSensitive(o, "trips");
-		const char *location =
+		const char *location_text =
 			cJSON_IsString(at) && at->valuestring[0] ? at->valuestring : "an unknown place";
 		if (cJSON_IsNumber(trips) && trips->valuedouble > 1)
 			strbuf_printf(out, "  the loop at %s counts %.0f times, as --trip-count says\n",
-				location, trips->valuedouble);
+				location_text, trips->valuedouble);
 		else
 			strbuf_printf(out,
 				"  the loop at %s counts once: its trip count is not known; --trip-count N gives "
 				"it\n",
-				location);
+				location_text);
 	}
 }

@@ -112,13 +112,14 @@ static void cost_header(strbuf *out)
 }
 
 /* One row of the cost table; best_ns: the answer's step time, for the ratio. */
-static void cost_row(strbuf *out, const char *name, const cJSON *cost, bool fits, int64_t best_ns)
+static void cost_row(
+	strbuf *out, const char *name, const cJSON *cost_json, bool fits, int64_t best_ns)
 {
 	strbuf time = {0}, comm = {0}, peak = {0};
-	int64_t runtime = number_of(cost, "runtime_ns");
+	int64_t runtime = number_of(cost_json, "runtime_ns");
 	strbuf_duration(&time, runtime);
-	strbuf_duration(&comm, number_of(cost, "exposed_communication_ns"));
-	strbuf_bytes(&peak, number_of(cost, "peak_bytes"));
+	strbuf_duration(&comm, number_of(cost_json, "exposed_communication_ns"));
+	strbuf_bytes(&peak, number_of(cost_json, "peak_bytes"));
 	strbuf_printf(out, "  %-26s %10s %12s %12s  %-10s", name, time.p, comm.p, peak.p,
 		fits ? "fits" : "too large");
 	if (best_ns > 0 && runtime != best_ns)
@@ -234,7 +235,7 @@ static void apply_line(const cJSON *document, const cJSON *search, strbuf *out)
 void report_document(const cJSON *document, bool color, uint32_t columns, strbuf *out)
 {
 	const char *bold = color ? "\033[1m" : "", *plain = color ? "\033[0m" : "";
-	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(document, "cost"),
+	const cJSON *cost_json = cJSON_GetObjectItemCaseSensitive(document, "cost"),
 				*search = cJSON_GetObjectItemCaseSensitive(document, "search");
 	const cJSON *mesh = cJSON_GetObjectItemCaseSensitive(document, "mesh");
 	strbuf_printf(out, "%s@%s%s on ", bold,
@@ -250,7 +251,7 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 	decision_table(document, columns, out);
 	rule_line(out, collectives_title);
 	bool any = false;
-	for (const cJSON *c = first_of(cost, "collectives"); c; c = c->next)
+	for (const cJSON *c = first_of(cost_json, "collectives"); c; c = c->next)
 		if (number_of(c, "count")) {
 			collective_row(out, c->string, number_of(c, "count"), number_of(c, "dynamic_count"),
 				number_of(c, "bytes"));
@@ -260,17 +261,17 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 		strbuf_puts(out, "  none\n");
 	cost_header(out);
 	strbuf_puts(out, bold);
-	cost_row(out, "this strategy", cost, is_true(document, "fits"), 0);
+	cost_row(out, "this strategy", cost_json, is_true(document, "fits"), 0);
 	strbuf_puts(out, plain);
 	for (const cJSON *b = first_of(document, "baselines"); b; b = b->next)
 		cost_row(out, text_of(b, "name"), cJSON_GetObjectItemCaseSensitive(b, "cost"),
-			is_true(b, "fits"), number_of(cost, "runtime_ns"));
+			is_true(b, "fits"), number_of(cost_json, "runtime_ns"));
 	char title[40];
 	uint32_t number = 0;
 	for (const cJSON *a = first_of(document, "alternatives"); a; a = a->next) {
 		snprintf(title, sizeof title, "alternative %u", ++number);
 		cost_row(out, title, cJSON_GetObjectItemCaseSensitive(a, "cost"), is_true(a, "fits"),
-			number_of(cost, "runtime_ns"));
+			number_of(cost_json, "runtime_ns"));
 		strbuf_printf(out, "    %s\n", text_of(a, "difference"));
 	}
 	bound_row(document, cJSON_GetObjectItemCaseSensitive(search, "bound"), out);
@@ -281,7 +282,7 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 	for (const cJSON *u = first_of(document, "unsupported"); u; u = u->next)
 		strbuf_printf(out, "  no sharding rule: %s at %s (%lld times), kept replicated\n",
 			text_of(u, "op"), text_of(u, "location"), (long long)number_of(u, "count"));
-	report_uncounted_loops(cost, out);
+	report_uncounted_loops(cost_json, out);
 	const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(search, "seconds");
 	strbuf_printf(out, "\n  %lld evaluations, %lld replays, %lld groups, %.2f s%s\n",
 		(long long)number_of(search, "evaluations"), (long long)number_of(search, "replays"),
@@ -358,16 +359,17 @@ static void decision_rows(const cJSON *d, uint32_t number, const cJSON *whole, s
 	strbuf_release(&label);
 }
 
-void report_explanation(const cJSON *explanation, strbuf *out)
+void report_explanation(const cJSON *explanation_json, strbuf *out)
 {
 	enum { MAX_ROWS = 15 };
 	uint32_t n = 0;
-	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(explanation, "cost");
+	const cJSON *cost_json = cJSON_GetObjectItemCaseSensitive(explanation_json, "cost");
 	cost_header(out);
-	cost_row(out, "this strategy", cost, is_true(explanation, "fits"), 0);
-	report_uncounted_loops(cost, out);
+	cost_row(out, "this strategy", cost_json, is_true(explanation_json, "fits"), 0);
+	report_uncounted_loops(cost_json, out);
 	rule_line(out, "COLLECTIVES BY SOURCE (costliest first)");
-	for (const cJSON *c = first_of(explanation, "collectives"); c && n < MAX_ROWS; c = c->next, n++)
+	for (const cJSON *c = first_of(explanation_json, "collectives"); c && n < MAX_ROWS;
+		 c = c->next, n++)
 		source_row(c, "  ", false, out);
 	if (!n)
 		strbuf_puts(out, "  none\n");
@@ -375,8 +377,8 @@ void report_explanation(const cJSON *explanation, strbuf *out)
 		"DECISIONS (what each brings: the change without it; what else could be decided for the "
 		"same arguments)");
 	n = 0;
-	for (const cJSON *d = first_of(explanation, "decisions"); d; d = d->next)
-		decision_rows(d, ++n, cost, out);
+	for (const cJSON *d = first_of(explanation_json, "decisions"); d; d = d->next)
+		decision_rows(d, ++n, cost_json, out);
 	if (!n)
 		strbuf_puts(out, "  none\n");
 }

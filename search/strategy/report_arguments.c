@@ -194,9 +194,9 @@ static size_t all_of(const widths *w)
 }
 
 /* What the columns hold. */
-static widths natural(const table *t, const char *mark, const char *sharding)
+static widths natural(const table *t, const char *mark, const char *sharding_text)
 {
-	widths w = {4, 4, 4, strlen(sharding)};
+	widths w = {4, 4, 4, strlen(sharding_text)};
 	for (uint32_t k = 0; k < t->rows.n; k++) {
 		const argument *a = &t->args.p[t->rows.p[k].first];
 		w.name = MAX(w.name, report_width(t->rows.p[k].name));
@@ -232,11 +232,11 @@ static widths settle(const table *t, uint32_t columns, bool *narrow)
 	return w;
 }
 
-static void put_columns(strbuf *out, str name, str role, str type, const widths *w)
+static void put_columns(strbuf *out, str name, str what, str type, const widths *w)
 {
 	report_cell(name, w->name, out);
 	strbuf_putc(out, ' ');
-	report_cell(role, w->role, out);
+	report_cell(what, w->role, out);
 	strbuf_putc(out, ' ');
 	report_cell(type, w->type, out);
 	strbuf_putc(out, ' ');

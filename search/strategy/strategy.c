@@ -66,7 +66,7 @@ typedef struct reader {
 } reader;
 
 static status read_sharding(
-	reader *r, const cJSON *entry, const type *ty, const char *what, sharding_id *out)
+	reader *r, const cJSON *entry, const ir_type *ty, const char *what, sharding_id *out)
 {
 	const cJSON *sh = cJSON_GetObjectItemCaseSensitive(entry, "sharding"),
 				*priority = cJSON_GetObjectItemCaseSensitive(entry, "priority");
@@ -153,7 +153,7 @@ static status read_constraint(reader *r, const cJSON *entry, uint32_t at)
 	const cJSON *function = cJSON_GetObjectItemCaseSensitive(entry, "function"),
 				*op = cJSON_GetObjectItemCaseSensitive(entry, "op"),
 				*result = cJSON_GetObjectItemCaseSensitive(entry, "result"),
-				*location = cJSON_GetObjectItemCaseSensitive(entry, "location");
+				*location_json = cJSON_GetObjectItemCaseSensitive(entry, "location");
 	str fname = cJSON_IsString(function) ? str_of(function->valuestring) : STR("main");
 	func *f = module_func_named((module *)(uintptr_t)r->m, fname);
 	if (!f || !cJSON_IsNumber(op) || op->valuedouble < 0 || op->valuedouble > UINT32_MAX)
@@ -176,8 +176,8 @@ static status read_constraint(reader *r, const cJSON *entry, uint32_t at)
 		return diag_set(
 			r->d, ST_ERR_INVALID, "strategy: constraints[%u]: expected a 'sharding'", at);
 	c->function = copy_str(&r->s->mem, fname);
-	c->location =
-		copy_str(&r->s->mem, cJSON_IsString(location) ? str_of(location->valuestring) : STR(""));
+	c->location = copy_str(
+		&r->s->mem, cJSON_IsString(location_json) ? str_of(location_json->valuestring) : STR(""));
 	r->s->n_constraints++;
 	return ST_OK;
 }
@@ -249,7 +249,7 @@ mesh_id module_own_mesh(const module *m, mesh_id wanted)
 		mesh_id own = mesh_declared(m, o);
 		if (own == ID_NONE || !mesh_same_devices(t, own, wanted))
 			continue;
-		const mesh *a = &t->meshes.p[own], *b = &t->meshes.p[wanted];
+		const device_mesh *a = &t->meshes.p[own], *b = &t->meshes.p[wanted];
 		bool names = a->n_axes == b->n_axes;
 		for (uint32_t i = 0; names && i < a->n_axes; i++)
 			names = a->axis_names[i] == b->axis_names[i];
@@ -259,7 +259,7 @@ mesh_id module_own_mesh(const module *m, mesh_id wanted)
 	return ID_NONE;
 }
 
-static status read_root(reader *r, const cJSON *root, char device[64], int64_t *memory_limit)
+static status read_root(reader *r, const cJSON *root, char device_name[64], int64_t *memory_limit)
 {
 	const cJSON *mesh = cJSON_GetObjectItemCaseSensitive(root, "mesh"),
 				*name = cJSON_GetObjectItemCaseSensitive(root, "device"),
@@ -300,7 +300,7 @@ static status read_root(reader *r, const cJSON *root, char device[64], int64_t *
 		return diag_set(r->d, ST_ERR_INVALID,
 			"strategy: 'trip_count': expected a whole number from 1 to %d", MOST_TRIPS);
 	r->s->trip_count = trips ? (int64_t)trips->valuedouble : 0;
-	snprintf(device, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
+	snprintf(device_name, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
 	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15
 		? (int64_t)limit->valuedouble
 		: 0;
@@ -323,8 +323,8 @@ static status read_root(reader *r, const cJSON *root, char device[64], int64_t *
 	return ST_OK;
 }
 
-status strategy_read(const module *m, const char *json, size_t n, strategy *out, char device[64],
-	int64_t *memory_limit, diag *d)
+status strategy_read(const module *m, const char *json, size_t n, strategy *out,
+	char device_name[64], int64_t *memory_limit, diag *d)
 {
 	*out = (strategy){0};
 	const char *end = NULL;
@@ -336,7 +336,7 @@ status strategy_read(const module *m, const char *json, size_t n, strategy *out,
 		return diag_at(
 			d, json, n, end ? (size_t)(end - json) : 0, ST_ERR_PARSE, "strategy: invalid JSON");
 	reader r = {m, m->shardings, main, out, d};
-	status s = read_root(&r, root, device, memory_limit);
+	status s = read_root(&r, root, device_name, memory_limit);
 	cJSON_Delete(root);
 	if (s != ST_OK)
 		strategy_release(out);
@@ -385,7 +385,7 @@ static sharding_id on_mesh(sharding_table *t, sharding_id id, mesh_id mesh)
 {
 	if (id == SHARDING_NONE)
 		return id;
-	const struct mesh *at = &t->meshes.p[sharding_get(t, id)->mesh];
+	const device_mesh *at = &t->meshes.p[sharding_get(t, id)->mesh];
 	if (at->n_axes || at->maximal)
 		return id;
 	sharding_edit e;
@@ -443,7 +443,7 @@ static bool same_cut(const sharding_table *t, sharding_id a, sharding_id b)
 
 /* Whether a donated argument and its result have shards of one shape whatever propagation does with
  * what nobody decided. */
-static bool surely_same_cut(const module *m, sharding_id a, sharding_id b, const type *ty)
+static bool surely_same_cut(const module *m, sharding_id a, sharding_id b, const ir_type *ty)
 {
 	if (a == SHARDING_NONE && b == SHARDING_NONE)
 		return ty->rank == 0;

@@ -16,7 +16,7 @@ static bool is_taken(const runner *r, const candidate *c, bool allowed)
 }
 
 /* Whatever is allowed is better than what is not. */
-static void runner_take(runner *r, const candidate *c, bool allowed, const char *tactic)
+static void runner_take(runner *r, const candidate *c, bool allowed, const char *tactic_name)
 {
 	vec_push(&r->candidates, *c);
 	r->best_score = allowed ? score_final(&r->pb, &c->c)
@@ -25,7 +25,7 @@ static void runner_take(runner *r, const candidate *c, bool allowed, const char 
 	r->out->fits = c->c.peak_bytes <= r->pb.memory_limit;
 	vec_push(&r->out->incumbents,
 		(incumbent_mark){r->out->evaluations, runner_elapsed(r), c->c.runtime_ns, c->c.peak_bytes});
-	runner_tell(r, true, tactic);
+	runner_tell(r, true, tactic_name);
 }
 
 void candidate_release(candidate *c)
@@ -91,7 +91,7 @@ static status runner_replay(runner *r, const plan *pl, cost *out, bool *allowed,
 	return st;
 }
 
-status runner_try(runner *r, plan *pl, const char *tactic, diag *d)
+status runner_try(runner *r, plan *pl, const char *tactic_name, diag *d)
 {
 	candidate c = {0};
 	evaluator_run(r->ev[0], pl, &c.incremental);
@@ -110,7 +110,7 @@ status runner_try(runner *r, plan *pl, const char *tactic, diag *d)
 	if (is_taken(r, &c, allowed)) {
 		evaluator_strategy(r->ev[0], pl, &c.s);
 		c.pl = copy_plan(pl);
-		runner_take(r, &c, allowed, tactic);
+		runner_take(r, &c, allowed, tactic_name);
 	}
 	return ST_OK;
 }
@@ -320,11 +320,11 @@ status runner_baselines(runner *r, diag *d)
 	free(pl);
 	for (uint32_t i = 0; i < r->o.n_baselines && s == ST_OK && !runner_stops(r); i++) {
 		candidate c = {.confirmed = true};
-		char device[64];
+		char device_name[64];
 		int64_t limit;
 		diag own = {0};
 		s = strategy_read(
-			r->base, r->o.baselines[i].json, r->o.baselines[i].n, &c.s, device, &limit, &own);
+			r->base, r->o.baselines[i].json, r->o.baselines[i].n, &c.s, device_name, &limit, &own);
 		if (s != ST_OK)
 			return diag_set(d, s, "baseline %s: %s", r->o.baselines[i].name, own.msg);
 		r->out->replays++;

@@ -85,7 +85,7 @@ status runner_apply_pins(runner *r, diag *d)
 {
 	module *m = r->base;
 	func *main = module_main(m);
-	const region *body = op_region(m, main->op, 0);
+	const ir_region *body = op_region(m, main->op, 0);
 	const search_pin **by =
 		xcalloc(main->n_args + 1, sizeof *by); /* the pin that an argument has */
 	strbuf name;
@@ -135,7 +135,7 @@ status runner_apply_pins(runner *r, diag *d)
 
 static status no_axis(const problem *pb, const search_forbid *fb, diag *d)
 {
-	const mesh *m = &pb->m->shardings->meshes.p[pb->mesh];
+	const device_mesh *m = &pb->m->shardings->meshes.p[pb->mesh];
 	char hint[160];
 	nearest near = {.wanted = str_of(fb->axis)};
 	for (uint32_t i = 0; i < m->n_axes; i++)

@@ -172,8 +172,8 @@ static action with_state(const neighbourhood *nb, const action *a)
 		uint32_t param = pb->param_of[s];
 		if (param == ID_NONE || pb->group_of[param] != a->group || pb->group_of[s] == ID_NONE)
 			continue;
-		const type *own = pval_type(pb->p, pb->p->args.p[s]),
-				   *of = pval_type(pb->p, pb->p->args.p[param]);
+		const ir_type *own = pval_type(pb->p, pb->p->args.p[s]),
+					  *of = pval_type(pb->p, pb->p->args.p[param]);
 		if (own->rank > a->dim &&
 			own->dims[a->dim] == of->dims[a->dim]) /* moments of rows or columns have other dims */
 			nb->targets[n++] = (action_target){s, a->dim};

@@ -49,9 +49,9 @@ static void fill_actions(runner *r)
 					members[k++] = targets[t].arg;
 			if (!k)
 				continue;
-			str tactic = str_of(a->on_role ? role_action_names[a->role] : pl->tactics[i]);
+			str name = str_of(a->on_role ? role_action_names[a->role] : pl->tactics[i]);
 			vec_push(&list,
-				(strategy_action){.tactic = {arena_strdup(&s->mem, tactic.p, tactic.n), tactic.n},
+				(strategy_action){.tactic = {arena_strdup(&s->mem, name.p, name.n), name.n},
 					.kind = dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_PARTITION,
 					.members = members,
 					.n_members = k,
@@ -87,9 +87,9 @@ static void fill_unsupported(runner *r)
 	const problem *pb = &r->pb;
 	for (node_id i = 0; i < pb->p->nodes.n; i++) {
 		const node *n = &pb->p->nodes.p[i];
-		rule_id rule;
+		rule_id id;
 		if (n->kind != NODE_OPAQUE ||
-			rule_of_op(&r->pb.rules, pb->m, n->op, false, &rule) != RULE_UNSUPPORTED)
+			rule_of_op(&r->pb.rules, pb->m, n->op, false, &id) != RULE_UNSUPPORTED)
 			continue;
 		int64_t bytes = whole_bytes(pb->p, n);
 		if (bytes) /* nothing is kept replicated of what is empty */

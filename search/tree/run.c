@@ -15,14 +15,14 @@ bool runner_stops(void *arg)
 	return search_is_stopped(r->user) || (r->deadline_ns && runner_elapsed(r) > r->deadline_ns);
 }
 
-void runner_tell(runner *r, bool incumbent, const char *tactic)
+void runner_tell(runner *r, bool incumbent, const char *tactic_name)
 {
 	if (!r->user->on_event)
 		return;
 	search_event e = {.incumbent = incumbent,
 		.evaluation = r->out->evaluations,
 		.elapsed_ns = runner_elapsed(r),
-		.tactic = tactic,
+		.tactic = tactic_name,
 		.cost = r->out->cost,
 		.fits = r->out->fits,
 		.baselines = r->out->baselines.p,

@@ -162,22 +162,23 @@ static status read_auto(problem *pb, const cJSON *o, tactic *t, uint32_t i, diag
 	TRY(only_keys(o, " axes objective arguments evaluations ", i, d));
 	t->kind = TACTIC_AUTO;
 	t->objective = pb->o->objective;
-	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(o, "axes"),
-				*objective = cJSON_GetObjectItemCaseSensitive(o, "objective");
-	if (axes && !cJSON_IsArray(axes))
+	const cJSON *axes_json = cJSON_GetObjectItemCaseSensitive(o, "axes"),
+				*objective_json = cJSON_GetObjectItemCaseSensitive(o, "objective");
+	if (axes_json && !cJSON_IsArray(axes_json))
 		return bad(d, i, "'axes' must be a list of mesh axes");
-	for (const cJSON *c = axes ? axes->child : NULL; c; c = c->next) {
+	for (const cJSON *c = axes_json ? axes_json->child : NULL; c; c = c->next) {
 		uint32_t axis;
 		TRY(read_axis(pb, c, &axis, i, d));
 		t->axis_mask |= 1u << axis;
 	}
 	if (!t->axis_mask)
 		t->axis_mask = UINT32_MAX;
-	if (objective) {
-		if (!cJSON_IsString(objective) ||
-			(strcmp(objective->valuestring, "runtime") && strcmp(objective->valuestring, "memory")))
+	if (objective_json) {
+		if (!cJSON_IsString(objective_json) ||
+			(strcmp(objective_json->valuestring, "runtime") &&
+				strcmp(objective_json->valuestring, "memory")))
 			return bad(d, i, "'objective' must be runtime or memory");
-		t->objective = objective->valuestring[0] == 'm' ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME;
+		t->objective = objective_json->valuestring[0] == 'm' ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME;
 	}
 	TRY(read_arguments(pb, cJSON_GetObjectItemCaseSensitive(o, "arguments"), t, false, i, d));
 	TRY(number(o, "evaluations", &t->evaluations, i, d));

@@ -203,8 +203,8 @@ static void find_split(void *user, uint32_t i, scout *s)
 	split *sp = &ts->splits[ts->first_split + i];
 	plan *now = xcalloc(1, sizeof *now);
 	uint32_t at = begin_split(ts, sp, now), n = now->n;
-	for (uint32_t i = 0; i < ts->n_axes; i++)
-		append_role(ts->of, now, ROLE_ACTION_ZERO2, ts->axes[i]);
+	for (uint32_t x = 0; x < ts->n_axes; x++)
+		append_role(ts->of, now, ROLE_ACTION_ZERO2, ts->axes[x]);
 	evaluator_run(s->ev, now, NULL);
 	if (sp->given->n && now->n >= n) /* all of it applies */
 		sp->best = extend(ts, s, sp->second, WEIGHTS, now, now->n - at, &sp->instance);

@@ -238,13 +238,13 @@ static uint64_t cost_batch(tree *t, const uint32_t *leaves, uint32_t n, uint64_t
 	uint64_t used = crew_cost(t->ls->with, t->batch, n, budget, t->costs);
 	for (uint32_t i = 0; i < n; i++) {
 		tree_leaf *l = &t->states.p[leaves[i]];
-		tree_node *node = &t->nodes.p[l->node];
+		tree_node *nd = &t->nodes.p[l->node];
 		t->leaves.p[leaves[i]].pl = t->batch[i];
 		l->c = l->first = t->costs[i];
 		l->merged = !is_costed(&l->c) || is_known(t, leaves[i]);
 		l->costed = true;
-		node->done = l->merged;
-		node->expected = expectation(t, l);
+		nd->done = l->merged;
+		nd->expected = expectation(t, l);
 		t->best = MIN(t->best, energy(t, &l->c));
 		back_up(t, l->node, 1);
 	}
@@ -337,15 +337,15 @@ static int more_used(const void *a, const void *b)
 }
 
 /* What leaves say of all nodes above them. */
-static void sum_up(const tree *t, const uint32_t *place, search_node *out)
+static void sum_up(const tree *t, const uint32_t *row_of, search_node *out)
 {
 	for (uint32_t i = 0; i < t->states.n; i++) {
 		const tree_leaf *l = &t->states.p[i];
 		bool known = l->costed && is_costed(&l->c);
 		for (uint32_t at = l->node; at != ID_NONE; at = t->nodes.p[at].parent) {
-			if (place[at] == ID_NONE)
+			if (row_of[at] == ID_NONE)
 				continue;
-			search_node *n = &out[place[at]];
+			search_node *n = &out[row_of[at]];
 			n->plans++;
 			n->costed += l->costed;
 			cost best = {.runtime_ns = n->runtime_ns, .peak_bytes = n->peak_bytes};
@@ -364,27 +364,27 @@ uint32_t tree_list(const tree *t, const tactic_space *ts, uint32_t most, search_
 {
 	uint32_t n = MIN(most, t->nodes.n), path[MAX_PATH];
 	visited *order = xcalloc(t->nodes.n, sizeof *order);
-	uint32_t *place = xcalloc(t->nodes.n, sizeof *place);
+	uint32_t *row_of = xcalloc(t->nodes.n, sizeof *row_of);
 	for (uint32_t i = 0; i < t->nodes.n; i++)
 		order[i] = (visited){i, t->nodes.p[i].used};
 	qsort(order, t->nodes.n, sizeof *order, more_used);
-	memset(place, 0xff, t->nodes.n * sizeof *place);
+	memset(row_of, 0xff, t->nodes.n * sizeof *row_of);
 	for (uint32_t i = 0; i < n; i++) {
-		const tree_node *node = &t->nodes.p[order[i].node];
+		const tree_node *nd = &t->nodes.p[order[i].node];
 		uint32_t depth = 0;
-		place[order[i].node] = i;
+		row_of[order[i].node] = i;
 		for (uint32_t at = order[i].node; t->nodes.p[at].parent != ID_NONE;
 			 at = t->nodes.p[at].parent)
 			depth++;
 		for (uint32_t at = order[i].node, k = depth; k-- > 0; at = t->nodes.p[at].parent)
 			path[k] = t->nodes.p[at].key;
-		out[i] = (search_node){.parent = node->parent == ID_NONE ? UINT32_MAX : place[node->parent],
-			.evaluations = node->used,
-			.done = node->done};
+		out[i] = (search_node){.parent = nd->parent == ID_NONE ? UINT32_MAX : row_of[nd->parent],
+			.evaluations = nd->used,
+			.done = nd->done};
 		completion_words(ts, path, depth, out[i].what, sizeof out[i].what);
 	}
-	sum_up(t, place, out);
+	sum_up(t, row_of, out);
 	free(order);
-	free(place);
+	free(row_of);
 	return n;
 }

@@ -184,11 +184,12 @@ static uint32_t axis_of(const reading *r, const cJSON *decision)
 
 static bool read_axes(reading *r, const cJSON *document)
 {
-	const cJSON *axes = cJSON_GetObjectItemCaseSensitive(
+	const cJSON *axes_json = cJSON_GetObjectItemCaseSensitive(
 		cJSON_GetObjectItemCaseSensitive(document, "mesh"), "axes");
-	if (!cJSON_IsArray(axes) || cJSON_GetArraySize(axes) > MOST_AXES || r->pb->n_axes > MOST_AXES)
+	if (!cJSON_IsArray(axes_json) || cJSON_GetArraySize(axes_json) > MOST_AXES ||
+		r->pb->n_axes > MOST_AXES)
 		return false;
-	for (const cJSON *a = axes->child; a; a = a->next) {
+	for (const cJSON *a = axes_json->child; a; a = a->next) {
 		r->axis_names[r->n_axes] = text_of(a, "name");
 		r->axis_sizes[r->n_axes] = number_of(a, "size");
 		if (!r->axis_names[r->n_axes] || r->axis_sizes[r->n_axes] < 1)
@@ -217,10 +218,10 @@ static uint32_t dim_of(const cJSON *e)
 static bool is_meant(const reading *r, const cJSON *e, uint32_t a, uint32_t dim, uint32_t axis)
 {
 	const problem *pb = r->pb;
-	const char *name = text_of(e, "name"), *role = text_of(e, "role");
-	const type *ty = pval_type(pb->p, pb->p->args.p[a]);
-	if (pb->group_of[a] == ID_NONE || (r->allowed && !r->allowed[a]) || !name || !role ||
-		strcmp(name, r->names.p[a]) || strcmp(role, role_name(pb->roles[a])) ||
+	const char *name = text_of(e, "name"), *role_text = text_of(e, "role");
+	const ir_type *ty = pval_type(pb->p, pb->p->args.p[a]);
+	if (pb->group_of[a] == ID_NONE || (r->allowed && !r->allowed[a]) || !name || !role_text ||
+		strcmp(name, r->names.p[a]) || strcmp(role_text, role_name(pb->roles[a])) ||
 		number_of(e, "rank") != ty->rank)
 		return false;
 	return dim >= DIM_LARGEST ||
@@ -302,9 +303,9 @@ static void read_plan(const reading *r, const uint32_t *from, plan *pl)
 				!(r->of->axis_mask >> axis & 1))
 				continue;
 			const char *tactic = text_of(o, "tactic");
-			role_action role = tactic ? role_action_find(tactic) : ROLE_ACTION_COUNT;
-			if (role < ROLE_ACTION_COUNT)
-				plan_insert(pl, pl->n, scope_role(r->of, role, axis), "store");
+			role_action ra = tactic ? role_action_find(tactic) : ROLE_ACTION_COUNT;
+			if (ra < ROLE_ACTION_COUNT)
+				plan_insert(pl, pl->n, scope_role(r->of, ra, axis), "store");
 			else if (text_of(o, "inner"))
 				add_site(r, o, axis, pl);
 			else if (!tactic)

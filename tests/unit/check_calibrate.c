@@ -18,7 +18,7 @@ static int64_t time_of(const device *dev, const measurement *m)
 	sharding_table *t = sharding_table_new();
 	str_id name = strtab_add(&t->names, STR("x"));
 	mesh_id mesh = mesh_intern(t,
-		&(struct mesh){
+		&(device_mesh){
 			.n_axes = 1, .axis_names = &name, .axis_sizes = &m->group, .n_devices = m->group});
 	const char *link = dev->links[m->link].name;
 	mesh_links links;

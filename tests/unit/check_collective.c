@@ -122,7 +122,7 @@ START_TEST(test_a100_table)
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		char text[16];
 		snprintf(text, sizeof text, "x=%d", rows[i].n);
-		ck_near(time_of(&dev, text, "x", COLL_ALL_REDUCE, (int64_t)rows[i].mib << 20) / 1e3,
+		ck_near((double)time_of(&dev, text, "x", COLL_ALL_REDUCE, (int64_t)rows[i].mib << 20) / 1e3,
 			rows[i].us, rows[i].mib >= 16 ? 5 : 25);
 	}
 }
@@ -136,12 +136,12 @@ START_TEST(test_ring_formulas)
 		char text[16];
 		snprintf(text, sizeof text, "x=%d", n);
 		double gather = (double)s * (n - 1) / n / (double)w * 1e9;
-		ck_near(time_of(&dev, text, "x", COLL_ALL_GATHER, s), gather, 0.01);
-		ck_near(time_of(&dev, text, "x", COLL_REDUCE_SCATTER, s), gather, 0.01);
-		ck_near(time_of(&dev, text, "x", COLL_ALL_TO_ALL, s), gather, 0.01);
-		ck_near(time_of(&dev, text, "x", COLL_ALL_REDUCE, s), 2 * gather, 0.01);
-		ck_near(time_of(&dev, text, "x", COLL_COLLECTIVE_PERMUTE, s), (double)s / (double)w * 1e9,
-			0.01);
+		ck_near((double)time_of(&dev, text, "x", COLL_ALL_GATHER, s), gather, 0.01);
+		ck_near((double)time_of(&dev, text, "x", COLL_REDUCE_SCATTER, s), gather, 0.01);
+		ck_near((double)time_of(&dev, text, "x", COLL_ALL_TO_ALL, s), gather, 0.01);
+		ck_near((double)time_of(&dev, text, "x", COLL_ALL_REDUCE, s), 2 * gather, 0.01);
+		ck_near((double)time_of(&dev, text, "x", COLL_COLLECTIVE_PERMUTE, s),
+			(double)s / (double)w * 1e9, 0.01);
 	}
 	/* latency: steps of a ring, or of a tree when that is shorter */
 	dev.links[0].latency_ns = 1000;
@@ -171,7 +171,8 @@ START_TEST(test_two_levels)
 	ck_near((double)s / (double)time_of(&dev, "y=32,x=8", "y", COLL_ALL_GATHER, s), 50.0 * 32 / 31,
 		0.5);
 	/* cross-node all-to-all: B (M - 1) / (M^2 W_node), B the global buffer */
-	ck_near(time_of(&dev, "y=4,x=8", "xy", COLL_ALL_TO_ALL, s), (double)s * 32 * 3 / 16 / 400, 0.5);
+	ck_near((double)time_of(&dev, "y=4,x=8", "xy", COLL_ALL_TO_ALL, s),
+		(double)s * 32 * 3 / 16 / 400, 0.5);
 }
 END_TEST
 
@@ -189,9 +190,9 @@ START_TEST(test_one_ring)
 		static const collective_kind kinds[] = {
 			COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_ALL_REDUCE};
 		double once = (double)s / 8 / (double)w * 1e9 * (kinds[kind] == COLL_ALL_REDUCE ? 2 : 1);
-		ck_near(time_of(&dev, "y=2,x=8", "xy", kinds[kind], s), once * 15 / 16, 0.01);
-		ck_near(time_of(&levels, "y=2,x=8", "xy", kinds[kind], s), once / 2, 0.01);
-		ck_near(time_of(&dev, "y=2,x=8", "y", kinds[kind], s), once * 8 / 2, 0.01);
+		ck_near((double)time_of(&dev, "y=2,x=8", "xy", kinds[kind], s), once * 15 / 16, 0.01);
+		ck_near((double)time_of(&levels, "y=2,x=8", "xy", kinds[kind], s), once / 2, 0.01);
+		ck_near((double)time_of(&dev, "y=2,x=8", "y", kinds[kind], s), once * 8 / 2, 0.01);
 	}
 	ck_assert_int_eq(time_of(&dev, "y=2,x=8", "xy", COLL_ALL_TO_ALL, s),
 		time_of(&levels, "y=2,x=8", "xy", COLL_ALL_TO_ALL, s));
@@ -206,22 +207,23 @@ START_TEST(test_torus_formulas)
 	/* axes of 4 wrap on v5p: both directions of one dim; 4 x 4 x 4 places each axis on its own dim
 	 */
 	double one = (double)s * 3 / 4 / (2.0 * (double)w) * 1e9;
-	ck_near(time_of(&dev, "z=4,y=4,x=4", "x", COLL_ALL_GATHER, s), one, 0.01);
-	ck_near(time_of(&dev, "z=4,y=4,x=4", "y", COLL_ALL_REDUCE, s), 2 * one, 0.01);
+	ck_near((double)time_of(&dev, "z=4,y=4,x=4", "x", COLL_ALL_GATHER, s), one, 0.01);
+	ck_near((double)time_of(&dev, "z=4,y=4,x=4", "y", COLL_ALL_REDUCE, s), 2 * one, 0.01);
 	/* two axes at once: twice the bandwidth */
-	ck_near(time_of(&dev, "z=4,y=4,x=4", "xy", COLL_ALL_GATHER, s),
+	ck_near((double)time_of(&dev, "z=4,y=4,x=4", "xy", COLL_ALL_GATHER, s),
 		(double)s * 15 / 16 / (4.0 * (double)w) * 1e9, 0.01);
 	/* all-to-all: n/4 of the local buffer over both directions of a ring */
-	ck_near(time_of(&dev, "z=4,y=4,x=4", "x", COLL_ALL_TO_ALL, s),
+	ck_near((double)time_of(&dev, "z=4,y=4,x=4", "x", COLL_ALL_TO_ALL, s),
 		(double)s / (2.0 * (double)w) * 1e9, 0.01);
 	/* v5e wraps 16 only: an axis of 4 is a line, one direction */
 	device e = ideal("tpu-v5e");
 	w = e.links[0].bandwidth_bytes_s;
 	ck_near(
 		time_of(&e, "y=4,x=4", "x", COLL_ALL_GATHER, s), (double)s * 3 / 4 / (double)w * 1e9, 0.01);
-	ck_near(time_of(&e, "y=16,x=16", "x", COLL_ALL_GATHER, s),
+	ck_near((double)time_of(&e, "y=16,x=16", "x", COLL_ALL_GATHER, s),
 		(double)s * 15 / 16 / (2.0 * (double)w) * 1e9, 0.01);
-	ck_near(time_of(&e, "y=4,x=4", "x", COLL_ALL_TO_ALL, s), (double)s / (double)w * 1e9, 0.01);
+	ck_near(
+		(double)time_of(&e, "y=4,x=4", "x", COLL_ALL_TO_ALL, s), (double)s / (double)w * 1e9, 0.01);
 	/* latency: half way round a ring, all along a line */
 	e.links[0].latency_ns = 1000;
 	ck_assert_int_eq(time_of(&e, "y=16,x=16", "x", COLL_ALL_GATHER, 16), 8000 + 1);
@@ -240,9 +242,9 @@ START_TEST(test_book_problems)
 	dev.links[0].bandwidth_bytes_s = 45000000000;
 	int64_t whole = 1024 * 4096 * 2;
 	const char *mesh = "z=4,y=4,x=4";
-	ck_near(time_of(&dev, mesh, "x", COLL_ALL_GATHER, whole / 4) / 1e3, 23.3 * 3 / 4, 0.1);
-	ck_near(time_of(&dev, mesh, "xy", COLL_ALL_GATHER, whole) / 1e3, 46.6 * 15 / 16, 0.1);
-	ck_near(time_of(&dev, mesh, "z", COLL_ALL_REDUCE, whole) / 1e3, 186.4 * 3 / 4, 0.1);
+	ck_near((double)time_of(&dev, mesh, "x", COLL_ALL_GATHER, whole / 4) / 1e3, 23.3 * 3 / 4, 0.1);
+	ck_near((double)time_of(&dev, mesh, "xy", COLL_ALL_GATHER, whole) / 1e3, 46.6 * 15 / 16, 0.1);
+	ck_near((double)time_of(&dev, mesh, "z", COLL_ALL_REDUCE, whole) / 1e3, 186.4 * 3 / 4, 0.1);
 	/* 256 bytes: two hops of 1 us to the far side of a ring of 4 */
 	dev.links[0].latency_ns = 1000;
 	ck_assert_int_eq(time_of(&dev, mesh, "x", COLL_ALL_GATHER, 256), 2000 + 3);
@@ -252,8 +254,8 @@ END_TEST
 START_TEST(test_v5e_anchors)
 {
 	device dev = get("tpu-v5e");
-	ck_near(time_of(&dev, "y=8,x=4", "x", COLL_ALL_GATHER, 34000000) / 1e3, 680, 5);
-	ck_near(time_of(&dev, "y=8,x=4", "x", COLL_ALL_GATHER, 4 * 64 * 256 * 2) / 1e3, 8, 40);
+	ck_near((double)time_of(&dev, "y=8,x=4", "x", COLL_ALL_GATHER, 34000000) / 1e3, 680, 5);
+	ck_near((double)time_of(&dev, "y=8,x=4", "x", COLL_ALL_GATHER, 4 * 64 * 256 * 2) / 1e3, 8, 40);
 }
 END_TEST
 
@@ -350,9 +352,9 @@ START_TEST(test_mesh_links_per_peer)
 	device dev = ideal("mi300x");
 	int64_t s = 1 << 28;
 	/* two devices share one link, eight use all seven */
-	ck_near(time_of(&dev, "x=2", "x", COLL_ALL_GATHER, s), (double)s / 2 / 64, 0.01);
-	ck_near(time_of(&dev, "x=8", "x", COLL_ALL_GATHER, s), (double)s / 8 / 64, 0.01);
-	ck_near(time_of(&dev, "x=8", "x", COLL_ALL_REDUCE, s), (double)s / 4 / 64, 0.01);
+	ck_near((double)time_of(&dev, "x=2", "x", COLL_ALL_GATHER, s), (double)s / 2 / 64, 0.01);
+	ck_near((double)time_of(&dev, "x=8", "x", COLL_ALL_GATHER, s), (double)s / 8 / 64, 0.01);
+	ck_near((double)time_of(&dev, "x=8", "x", COLL_ALL_REDUCE, s), (double)s / 4 / 64, 0.01);
 }
 END_TEST
 

@@ -123,11 +123,11 @@ static void setup_case(fixture *x, const op_case *c, bool partitioner)
 	ck_assert_int_eq(mesh_parse(x->t, str_of(c->mesh), STR("mesh"), &m, &d), ST_OK);
 	ck_assert_msg(
 		rule_parse(&x->rules, str_of(c->rule), false, &r, &d) == ST_OK, "%s: %s", c->rule, d.msg);
-	const rule *rule = rule_get(&x->rules, r);
-	x->n = (uint32_t)rule->n_operands + rule->n_results;
+	const rule *got = rule_get(&x->rules, r);
+	x->n = (uint32_t)got->n_operands + got->n_results;
 	for (uint32_t i = 0; i < x->n; i++)
 		x->in[i] = read_sharding(x->t, c->in[i]);
-	x->op = (explicit_op){rule, c->kind, c->sizes, x->in, m, partitioner};
+	x->op = (explicit_op){got, c->kind, c->sizes, x->in, m, partitioner};
 }
 
 static void release_case(fixture *x)
@@ -193,12 +193,12 @@ END_TEST
 
 START_TEST(a_dot_gives_its_result_the_operands_axes)
 {
-	static const char rule[] = "<([i, k], [k, j])->([i, j]) {i=4, j=8, k=32} reduction={k}>";
-	const op_case wins = {"<[\"x\"=2, \"y\"=2]>", rule, OP_DOT_GENERAL, {128, 256, 32},
+	static const char text[] = "<([i, k], [k, j])->([i, j]) {i=4, j=8, k=32} reduction={k}>";
+	const op_case wins = {"<[\"x\"=2, \"y\"=2]>", text, OP_DOT_GENERAL, {128, 256, 32},
 		{"[{}, {\"x\"}]", "[{\"x\"}, {\"y\"}]", "[{}, {\"x\"}]"}, {NULL}, ""};
-	const op_case larger = {"<[\"x\"=2, \"y\"=2]>", rule, OP_DOT_GENERAL, {128, 256, 4096},
+	const op_case larger = {"<[\"x\"=2, \"y\"=2]>", text, OP_DOT_GENERAL, {128, 256, 4096},
 		{"[{}, {\"x\"}]", "[{\"x\"}, {\"y\"}]", "[{}, {\"x\"}]"}, {NULL}, ""};
-	const op_case empty = {"<[\"x\"=2, \"y\"=2]>", rule, OP_DOT_GENERAL, {128, 256, 32},
+	const op_case empty = {"<[\"x\"=2, \"y\"=2]>", text, OP_DOT_GENERAL, {128, 256, 32},
 		{"[{}, {\"x\"}]", "[{\"x\"}, {}]", "[{}, {\"x\"}]"}, {NULL}, ""};
 	fixture x;
 	setup_case(&x, &wins, false);

@@ -215,7 +215,7 @@ static bool check_layers(const program *p)
 	return true;
 }
 
-static void random_walk(fixture *f, rng *r, uint32_t steps, int pattern)
+static void random_walk(fixture *f, rng *r, uint32_t steps, int which)
 {
 	cost c;
 	evaluator *ev = evaluator_new(&f->pb);
@@ -224,7 +224,7 @@ static void random_walk(fixture *f, rng *r, uint32_t steps, int pattern)
 			evaluator_undo(ev, 0);
 		if (evaluator_decide(ev, &f->actions.p[rng_below(r, f->actions.n)]))
 			evaluator_cost(ev, &c);
-		ck_assert_msg(!evaluator_broken(ev), "pattern %d", pattern);
+		ck_assert_msg(!evaluator_broken(ev), "pattern %d", which);
 	}
 	evaluator_free(ev);
 }

@@ -119,7 +119,7 @@ START_TEST(meshes)
 	mesh_spec s;
 	diag d = {0};
 	ck_assert_msg(mesh_from_text(t, text, &s, &d) == ST_OK, "%s", d.msg);
-	const mesh *x = &t->meshes.p[s.mesh];
+	const device_mesh *x = &t->meshes.p[s.mesh];
 	ck_assert_uint_eq(x->n_axes, 2);
 	ck_assert_int_eq(x->device_ids[1], 2);
 	ck_assert(str_is(strtab_get(&t->names, s.links[0]), "ici"));

@@ -42,7 +42,7 @@ START_TEST(flags)
 	mesh_id m;
 	diag d = {0};
 	ck_assert_int_eq(mesh_parse_flag(t, "data=2,model=4", &m, &d), ST_OK);
-	const mesh *x = &t->meshes.p[m];
+	const device_mesh *x = &t->meshes.p[m];
 	ck_assert_uint_eq(x->n_axes, 2);
 	ck_assert_int_eq(x->n_devices, 8);
 	ck_assert_int_eq(x->axis_sizes[1], 4);

@@ -62,12 +62,12 @@ static const char *axes_text(const plan *pl, char *out)
 	return out;
 }
 
-static void expect(near_plan *n, const char *const *axes, uint32_t count)
+static void expect(near_plan *n, const char *const *expected, uint32_t count)
 {
 	char text[MAX_PLAN + 1];
 	ck_assert_uint_eq(n->nb.n, count);
 	for (uint32_t i = 0; i < count; i++) {
-		ck_assert_str_eq(axes_text(&n->nb.variants[i], text), axes[i]);
+		ck_assert_str_eq(axes_text(&n->nb.variants[i], text), expected[i]);
 		ck_assert_uint_eq(n->nb.thinned[i].at, ID_NONE);
 	}
 	n->nb.n = 0;

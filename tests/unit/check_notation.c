@@ -243,13 +243,13 @@ static mesh_id random_mesh(void)
 	static const int64_t sizes[] = {1, 2, 2, 3, 4, 4, 6, 8, 12};
 	str_id names[3];
 	int64_t size[3], ids[12 * 12 * 12];
-	mesh m = {.name = strtab_add(&t->names, STR("mesh")),
+	device_mesh m = {.name = strtab_add(&t->names, STR("mesh")),
 		.n_axes = 1 + below(3),
 		.axis_names = names,
 		.axis_sizes = size};
 	uint32_t n = 1;
 	for (uint32_t i = 0; i < m.n_axes; i++) {
-		names[i] = strtab_add(&t->names, (str){"xyz" + i, 1});
+		names[i] = strtab_add(&t->names, (str){&"xyz"[i], 1});
 		size[i] = sizes[below(COUNT_OF(sizes))];
 		n *= (uint32_t)size[i];
 	}
@@ -268,7 +268,7 @@ static mesh_id random_mesh(void)
 /* Every axis, whole or cut in two or three, goes to a dim, to the unreduced axes or nowhere. */
 static void random_sharding(mesh_id id, uint32_t rank, sharding_edit *e)
 {
-	const mesh *m = &t->meshes.p[id];
+	const device_mesh *m = &t->meshes.p[id];
 	axis_ref parts[9];
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < m->n_axes; i++) {

@@ -420,13 +420,13 @@ START_TEST(remembered_effects)
 	 * value 4 does */
 	value_is first[] = {{2, 3}, {VALUES + 1, 3}}, second[] = {{2, 9}, {4, 5}},
 			 third[] = {{2, 9}, {4, 8}}, change[] = {{0, 7}, {5, 8}};
-	uint32_t dims[] = {12};
+	uint32_t sizes[] = {12};
 	effects_add(m, &a, first, 2, change, 2,
-		&(effect){.done = true, .stable = true, .hash = 5, .dims = dims, .n_dims = 1});
+		&(effect){.done = true, .stable = true, .hash = 5, .dims = sizes, .n_dims = 1});
 	effects_add(m, &a, second, 2, change, 0, &(effect){.uneven = true});
 	effects_add(m, &a, third, 2, change, 2,
-		&(effect){.done = true, .stable = true, .hash = 5, .dims = dims, .n_dims = 1});
-	change[0].v = dims[0] = 0;
+		&(effect){.done = true, .stable = true, .hash = 5, .dims = sizes, .n_dims = 1});
+	change[0].v = sizes[0] = 0;
 	const effect *known = effects_find(m, &like, state, kept);
 	ck_assert(known && known->done && known->stable && known->hash == 5 && known->n_values == 2 &&
 		known->n_dims == 1 && known->dims[0] == 12);

@@ -18,11 +18,11 @@ static const char *list_text(bench *b, const axes_buf *l)
 }
 
 static void check_factors(
-	bench *b, const char *rule_text, const char *sharding, const char *const expected[])
+	bench *b, const char *rule_text, const char *sharding_text, const char *const expected[])
 {
 	tensor_factors *f = malloc(sizeof *f);
 	const rule *r = rule_get(&b->rules, bench_rule(b, rule_text));
-	sharding_id sh = bench_sharding(b, sharding);
+	sharding_id sh = bench_sharding(b, sharding_text);
 	project_to_factors(r, 0, b->t, sh, b->mesh, false, f);
 	for (uint32_t i = 0; i < r->n_factors; i++) {
 		if (!expected[i]) {

@@ -126,7 +126,7 @@ START_TEST(short_reduce_has_a_body)
 		"(tensor<4x8xf32>, tensor<f32>) -> "
 		"tensor<4xf32>\nreturn %0 : tensor<4xf32>");
 	op_id r = first_op(m, OP_REDUCE);
-	const region *body = op_region(m, r, 0);
+	const ir_region *body = op_region(m, r, 0);
 	ck_assert_uint_eq(body->n_args, 2);
 	ck_assert_int_eq(op_at(m, body->first)->kind, OP_ADD);
 	ck_assert_int_eq(op_at(m, body->last)->kind, OP_RETURN);
@@ -237,7 +237,7 @@ START_TEST(odd_but_legal)
 	ck_assert_uint_eq(op_at(m, three)->n_results, 3);
 	ck_assert(str_is(strtab_get(&m->strs, op_at(m, three)->name), "foo.three"));
 	ck_assert(str_is(op_text(m, three, "s"), "a::@b"));
-	const type *q = value_type(m, op_region(m, module_main(m)->op, 0)->args + 1);
+	const ir_type *q = value_type(m, op_region(m, module_main(m)->op, 0)->args + 1);
 	ck_assert_int_eq(q->elem, ELEM_QUANT);
 	ck_assert_int_eq(q->rank, 1);
 	ck_assert_int_eq(

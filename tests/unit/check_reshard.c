@@ -28,7 +28,7 @@ static sharding_id sharding_from(const char *text)
 
 /* ---------------------------------------------------------------- devices and shards */
 
-static int64_t coordinate(const mesh *m, int64_t device, axis_ref a)
+static int64_t coordinate(const device_mesh *m, int64_t device, axis_ref a)
 {
 	for (uint32_t k = m->n_axes; k-- > axis_index(a) + 1;)
 		device /= m->axis_sizes[k];
@@ -36,7 +36,7 @@ static int64_t coordinate(const mesh *m, int64_t device, axis_ref a)
 	return at / (full / axis_next_pre(a)) % axis_size(a);
 }
 
-static int64_t list_coordinate(const mesh *m, int64_t device, axes l)
+static int64_t list_coordinate(const device_mesh *m, int64_t device, axes l)
 {
 	int64_t at = 0;
 	for (uint32_t i = 0; i < l.n; i++)
@@ -60,7 +60,7 @@ static int64_t shard_size(const shard *s, uint32_t rank)
 static void expected(sharding_id id, const int64_t *dims, int64_t device, shard *out)
 {
 	const sharding *s = sharding_get(table, id);
-	const mesh *m = &table->meshes.p[s->mesh];
+	const device_mesh *m = &table->meshes.p[s->mesh];
 	int64_t first[MAX_TEST_RANK];
 	for (uint32_t d = 0; d < s->rank; d++) {
 		out->dims[d] = dims[d] / sharding_dim_parts(s, d);
@@ -103,7 +103,7 @@ static void copy_part(const shard *from, uint32_t rank, uint32_t d, int64_t at, 
 }
 
 /* The device that differs from `device` along the axes only, and there has coordinate `at`. */
-static int64_t peer(const mesh *m, int64_t device, axes l, int64_t at)
+static int64_t peer(const device_mesh *m, int64_t device, axes l, int64_t at)
 {
 	for (int64_t other = 0; other < m->n_devices; other++) {
 		bool same = list_coordinate(m, other, l) == at;
@@ -123,7 +123,7 @@ static int64_t peer(const mesh *m, int64_t device, axes l, int64_t at)
 
 static shard before[MAX_TEST_DEVICES], after[MAX_TEST_DEVICES], between[MAX_TEST_DEVICES];
 
-static void run_gather(const mesh *m, uint32_t rank, uint32_t d, axes l)
+static void run_gather(const device_mesh *m, uint32_t rank, uint32_t d, axes l)
 {
 	int64_t n = axes_product(l);
 	for (int64_t device = 0; device < m->n_devices; device++) {
@@ -136,7 +136,7 @@ static void run_gather(const mesh *m, uint32_t rank, uint32_t d, axes l)
 	memcpy(before, after, sizeof before);
 }
 
-static void run_slice(const mesh *m, uint32_t rank, uint32_t d, axes l)
+static void run_slice(const device_mesh *m, uint32_t rank, uint32_t d, axes l)
 {
 	int64_t n = axes_product(l);
 	for (int64_t device = 0; device < m->n_devices; device++) {
@@ -148,7 +148,7 @@ static void run_slice(const mesh *m, uint32_t rank, uint32_t d, axes l)
 }
 
 /* Cut along target, sent to the peers, joined along source. */
-static void run_all_to_all(const mesh *m, uint32_t rank, const struct a2a_move *move)
+static void run_all_to_all(const device_mesh *m, uint32_t rank, const struct a2a_move *move)
 {
 	int64_t n = axes_product(move->axes);
 	for (int64_t device = 0; device < m->n_devices; device++) {
@@ -165,7 +165,8 @@ static void run_all_to_all(const mesh *m, uint32_t rank, const struct a2a_move *
 }
 
 /* Every device's new shard must be some device's old one, along the axes that take part only. */
-static void run_permute(const mesh *m, uint32_t rank, const collective_step *s, const int64_t *dims)
+static void run_permute(
+	const device_mesh *m, uint32_t rank, const collective_step *s, const int64_t *dims)
 {
 	int64_t n = axes_product(s->axes);
 	for (int64_t device = 0; device < m->n_devices; device++) {
@@ -181,7 +182,7 @@ static void run_permute(const mesh *m, uint32_t rank, const collective_step *s, 
 	memcpy(before, between, sizeof before);
 }
 
-static void run_step(const mesh *m, const collective_step *s, const int64_t *dims)
+static void run_step(const device_mesh *m, const collective_step *s, const int64_t *dims)
 {
 	uint32_t rank = sharding_get(table, s->out)->rank;
 	for (uint32_t d = 0; d < rank; d++) {
@@ -226,7 +227,7 @@ static void check_reshard(sharding_id from, sharding_id to, const int64_t *dims)
 	arena_init(&mem);
 	reshard_plan plan;
 	reshard_steps(table, from, to, dims, &mem, &plan);
-	const mesh *m = &table->meshes.p[sharding_get(table, from)->mesh];
+	const device_mesh *m = &table->meshes.p[sharding_get(table, from)->mesh];
 	for (int64_t device = 0; device < m->n_devices; device++)
 		expected(from, dims, device, &before[device]);
 	sharding_id at = from;
@@ -246,7 +247,7 @@ static void check_reshard(sharding_id from, sharding_id to, const int64_t *dims)
 
 static sharding_id random_sharding(rng *r, mesh_id id, uint32_t rank)
 {
-	const mesh *m = &table->meshes.p[id];
+	const device_mesh *m = &table->meshes.p[id];
 	axis_ref parts[32];
 	uint32_t n = 0;
 	for (uint32_t k = 0; k < m->n_axes; k++) {

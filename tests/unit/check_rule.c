@@ -66,7 +66,7 @@ START_TEST(equal_rules_have_equal_ids)
 	ck_assert_uint_eq(a, b);
 	ck_assert_uint_ne(a, c);
 	int64_t dims[] = {4};
-	type ty = {.kind = TYPE_TENSOR, .rank = 1, .dims = dims};
+	ir_type ty = {.kind = TYPE_TENSOR, .rank = 1, .dims = dims};
 	ck_assert_uint_eq(rule_identity(&rules, &ty, 1, 1), a);
 }
 END_TEST

@@ -38,9 +38,9 @@ static void refuse(const char *text, status code, uint32_t col, const char *word
 	ck_assert_msg(d.line == 1 && d.col == col, "%s: at %u:%u: %s", text, d.line, d.col, d.msg);
 }
 
-static type tensor(elem e, uint32_t rank, const int64_t *dims)
+static ir_type tensor(elem e, uint32_t rank, const int64_t *dims)
 {
-	type ty = {.kind = TYPE_TENSOR,
+	ir_type ty = {.kind = TYPE_TENSOR,
 		.elem = (uint8_t)e,
 		.rank = (uint8_t)rank,
 		.dims = dims,
@@ -206,7 +206,7 @@ START_TEST(rules)
 }
 END_TEST
 
-static bool check(const char *text, const type *ty, char *msg)
+static bool check(const char *text, const ir_type *ty, char *msg)
 {
 	sharding_edit e;
 	accept(text, &e);
@@ -216,9 +216,10 @@ static bool check(const char *text, const type *ty, char *msg)
 START_TEST(rules_with_types)
 {
 	char msg[256];
-	type vector = tensor(ELEM_F32, 1, (int64_t[]){7}), none = tensor(ELEM_F32, 1, (int64_t[]){0});
-	type token = {.kind = TYPE_TOKEN}, tuple = {.kind = TYPE_TUPLE, .n_parts = 2};
-	type unranked = {.kind = TYPE_OTHER, .text = STR("tensor<*xf32>")};
+	ir_type vector = tensor(ELEM_F32, 1, (int64_t[]){7}),
+			none = tensor(ELEM_F32, 1, (int64_t[]){0});
+	ir_type token = {.kind = TYPE_TOKEN}, tuple = {.kind = TYPE_TUPLE, .n_parts = 2};
+	ir_type unranked = {.kind = TYPE_OTHER, .text = STR("tensor<*xf32>")};
 	ck_assert(check("<@mesh, [{\"b\"}]>", &vector, msg)); /* 7 is not divisible by 4, and legal */
 	ck_assert(check("<@mesh, [{\"b\"}]>", &none, msg));
 	ck_assert(!check("<@mesh, [{}, {}]>", &vector, msg));
@@ -252,13 +253,13 @@ START_TEST(local_sizes)
 	ck_assert_int_eq(sharding_dim_parts(s, 0), 8);
 	ck_assert_int_eq(sharding_dim_parts(s, 1), 3);
 	ck_assert_int_eq(sharding_dim_parts(s, 2), 1);
-	type a = tensor(ELEM_F32, 3, (int64_t[]){16, 9, 5}),
-		 b = tensor(ELEM_BF16, 3, (int64_t[]){17, 10, 5});
-	type c = tensor(ELEM_F32, 3, (int64_t[]){0, 10, 5}),
-		 pred = tensor(ELEM_I1, 3, (int64_t[]){16, 9, 5});
-	type packed = tensor(ELEM_I4, 3, (int64_t[]){8, 3, 5}),
-		 huge = tensor(ELEM_F64, 3, (int64_t[]){INT64_MAX, INT64_MAX, 8});
-	type scalar = tensor(ELEM_F32, 0, NULL), token = {.kind = TYPE_TOKEN};
+	ir_type a = tensor(ELEM_F32, 3, (int64_t[]){16, 9, 5}),
+			b = tensor(ELEM_BF16, 3, (int64_t[]){17, 10, 5});
+	ir_type c = tensor(ELEM_F32, 3, (int64_t[]){0, 10, 5}),
+			pred = tensor(ELEM_I1, 3, (int64_t[]){16, 9, 5});
+	ir_type packed = tensor(ELEM_I4, 3, (int64_t[]){8, 3, 5}),
+			huge = tensor(ELEM_F64, 3, (int64_t[]){INT64_MAX, INT64_MAX, 8});
+	ir_type scalar = tensor(ELEM_F32, 0, NULL), token = {.kind = TYPE_TOKEN};
 	ck_assert_int_eq(sharding_local_elements(t, id, &a), 2 * 3 * 5);
 	ck_assert_int_eq(sharding_local_bytes(t, id, &a), 2 * 3 * 5 * 4);
 	ck_assert_int_eq(sharding_local_bytes(t, SHARDING_NONE, &a), 16 * 9 * 5 * 4);

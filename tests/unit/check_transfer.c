@@ -15,14 +15,15 @@ START_TEST(needs_one_mesh)
 	sharding_edit_init(&e, b.mesh, 2, false);
 	e.dims[0].axes = (axes_buf){.a = {mesh_full_axis(b.t, b.mesh, 0)}, .n = 1};
 	sharding_id here = sharding_intern(b.t, &e);
-	mesh other = b.t->meshes.p[b.mesh];
+	device_mesh other = b.t->meshes.p[b.mesh];
 	int64_t sizes[2] = {2, 2};
 	other.name = strtab_add(&b.t->names, STR("other"));
 	mesh_id twin = mesh_intern(b.t, &other);
 	other.axis_sizes = sizes;
 	other.n_devices = 4;
 	other.name = strtab_add(&b.t->names, STR("small"));
-	mesh_id small = mesh_intern(b.t, &other), empty = mesh_intern(b.t, &(mesh){.n_devices = 1});
+	mesh_id small = mesh_intern(b.t, &other),
+			empty = mesh_intern(b.t, &(device_mesh){.n_devices = 1});
 	uint32_t n;
 	transfer_updates(
 		&x, r, mode_directions(DIR_BOTH, DIR_BOTH), (sharding_id[]){here, 0, 0}, 3, &n);
@@ -68,14 +69,14 @@ START_TEST(memo_answers_as_computed)
 	rng r;
 	rng_seed(&r, 5, 5);
 	for (uint32_t i = 0; i < 20000; i++) {
-		rule_id rule = bench_rule(&b, rules[rng_below(&r, COUNT_OF(rules))]);
+		rule_id rid = bench_rule(&b, rules[rng_below(&r, COUNT_OF(rules))]);
 		step_mode mode = mode_directions((direction)rng_below(&r, 4), (direction)rng_below(&r, 4)) |
 			rng_below(&r, 8) << 4;
 		sharding_id in[3] = {
 			random_sharding(&b, &r), random_sharding(&b, &r), random_sharding(&b, &r)};
 		uint32_t n, m;
-		const transfer_update *x = transfer_updates(&memo, rule, mode, in, 3, &n),
-							  *y = transfer_updates(&plain, rule, mode, in, 3, &m);
+		const transfer_update *x = transfer_updates(&memo, rid, mode, in, 3, &n),
+							  *y = transfer_updates(&plain, rid, mode, in, 3, &m);
 		ck_assert_uint_eq(n, m);
 		for (uint32_t k = 0; k < n; k++)
 			ck_assert(x[k].slot == y[k].slot && x[k].sharding == y[k].sharding);
@@ -94,7 +95,7 @@ START_TEST(steps_only_refine)
 	bench_init(&b, "a=2,b=4");
 	transfer x;
 	transfer_init(&x, &b.rules, b.t);
-	rule_id rule = bench_rule(&b, "<([i, k], [k, j])->([i, j]) {i=16, j=16, k=16} reduction={k}>");
+	rule_id rid = bench_rule(&b, "<([i, k], [k, j])->([i, j]) {i=16, j=16, k=16} reduction={k}>");
 	rng r;
 	rng_seed(&r, 6, 6);
 	for (uint32_t i = 0; i < 3000; i++) {
@@ -102,7 +103,7 @@ START_TEST(steps_only_refine)
 			random_sharding(&b, &r), random_sharding(&b, &r), random_sharding(&b, &r)};
 		uint32_t n;
 		const transfer_update *u = transfer_updates(
-			&x, rule, mode_directions(DIR_BOTH, DIR_BOTH) | (i & 1 ? MODE_BASIC : 0), in, 3, &n);
+			&x, rid, mode_directions(DIR_BOTH, DIR_BOTH) | (i & 1 ? MODE_BASIC : 0), in, 3, &n);
 		for (uint32_t k = 0; k < n; k++) {
 			const sharding *now = sharding_get(b.t, u[k].sharding);
 			for (uint32_t d = 0; d < 2; d++) {

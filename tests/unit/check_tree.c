@@ -50,11 +50,11 @@ static void end(growing *g)
 }
 
 /* A leaf with the role's action on the axes (bits), under a node of its number. */
-static void add_leaf(growing *g, uint32_t number, role_action which, uint32_t axes)
+static void add_leaf(growing *g, uint32_t number, role_action which, uint32_t mask)
 {
 	completion c = {.depth = 2, .path = {number / 2, number}};
 	for (uint32_t axis = 0; axis < 2; axis++)
-		if (axes >> axis & 1)
+		if (mask >> axis & 1)
 			append_role(&g->of, &c.pl, which, axis);
 	tree_add(g->t, &c);
 }

@@ -317,14 +317,14 @@ START_TEST(manual_computations)
 END_TEST
 
 /* An op on a tensor that is sharded as it says, on axes x=2, y=4 and z=8. */
-static void expect_sdy(const char *sharding, const char *op, const char *message)
+static void expect_sdy(const char *sharding_text, const char *op, const char *message)
 {
 	char text[1024];
 	snprintf(text, sizeof text,
 		"sdy.mesh @m = <[\"x\"=2, \"y\"=4, \"z\"=8]>\nfunc.func @main(%%a: tensor<8x16xf32>) {\n"
 		"  %%0 = sdy.sharding_constraint %%a <@m, %s> : tensor<8x16xf32>\n  %%1 = %s : "
 		"tensor<8x16xf32>\n  return\n}\n",
-		sharding, op);
+		sharding_text, op);
 	if (message)
 		return expect_text(text, 4, message);
 	module *m = read_ok(text);

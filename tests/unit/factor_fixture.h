@@ -15,11 +15,11 @@ typedef struct bench {
 	rule_table rules;
 } bench;
 
-static inline void bench_init(bench *b, const char *axes)
+static inline void bench_init(bench *b, const char *mesh_text)
 {
 	diag d = {0};
 	b->t = sharding_table_new();
-	ck_assert_msg(mesh_parse_flag(b->t, axes, &b->mesh, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(mesh_parse_flag(b->t, mesh_text, &b->mesh, &d) == ST_OK, "%s", d.msg);
 	rule_table_init(&b->rules);
 }
 
@@ -67,19 +67,19 @@ static inline void bench_step(bench *b, const step_case *c)
 {
 	program p = {.rules = &b->rules, .mesh = b->mesh};
 	rule_id r = bench_rule(b, c->rule);
-	const rule *rule = rule_get(&b->rules, r);
-	uint32_t n = (uint32_t)rule->n_operands + rule->n_results;
-	node node = {.rule = r,
+	const rule *of = rule_get(&b->rules, r);
+	uint32_t n = (uint32_t)of->n_operands + of->n_results;
+	node nd = {.rule = r,
 		.kind = NODE_OP,
-		.n_operands = rule->n_operands,
-		.n_results = rule->n_results,
+		.n_operands = of->n_operands,
+		.n_results = of->n_results,
 		.elementwise = c->elementwise};
 	sharding_id in[6], out[6], again[6];
 	bool differs = false;
 	for (uint32_t i = 0; i < n; i++)
 		in[i] = bench_sharding(b, c->in[i]);
 	bool changed = transfer_step(
-		&p, b->t, &node, c->strategy, c->dir, c->pass_through_only, c->conservative, in, out);
+		&p, b->t, &nd, c->strategy, c->dir, c->pass_through_only, c->conservative, in, out);
 	for (uint32_t i = 0; i < n; i++) {
 		strbuf got;
 		strbuf_init(&got);
@@ -92,7 +92,7 @@ static inline void bench_step(bench *b, const step_case *c)
 	}
 	ck_assert_int_eq(changed, differs);
 	ck_assert(!transfer_step(
-		&p, b->t, &node, c->strategy, c->dir, c->pass_through_only, c->conservative, out, again));
+		&p, b->t, &nd, c->strategy, c->dir, c->pass_through_only, c->conservative, out, again));
 }
 
 #endif

@@ -29,13 +29,13 @@ static void fix_problem(fixture *f, const char *device_name, const char *mesh_te
 	actions_make(&f->pb, UINT32_MAX, NULL, &f->actions);
 }
 
-__attribute__((unused)) static void setup_corpus(
-	fixture *f, const char *program, const char *device_name, const char *mesh_text, bool check)
+__attribute__((unused)) static void setup_corpus(fixture *f, const char *program_text,
+	const char *device_name, const char *mesh_text, bool check)
 {
 	diag d = {0};
 	char path[128];
 	*f = (fixture){0};
-	snprintf(path, sizeof path, "tests/corpus/%s.mlir.zst", program);
+	snprintf(path, sizeof path, "tests/corpus/%s.mlir.zst", program_text);
 	ck_assert_msg(file_read(path, MAX_TEXT_BYTES, &f->text, &d) == ST_OK, "%s", d.msg);
 	fix_problem(f, device_name, mesh_text, check);
 }

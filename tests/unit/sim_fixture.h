@@ -93,7 +93,7 @@ static inline lop_id fix_lop(fix *f, lop o, const lval_id *operands, uint32_t n_
 	o.n_results = (uint16_t)n_results;
 	o.region = f->depth ? f->open[f->depth - 1] : ID_NONE;
 	for (uint32_t i = 0; i < n_results; i++) {
-		const type *ty = type_get(f->m, types[i]);
+		const ir_type *ty = type_get(f->m, types[i]);
 		pval_id origin = fix_pval(f, types[i], -1);
 		vec_push(&f->l.vals,
 			(lval){.origin = origin,
@@ -167,7 +167,8 @@ static inline lval_id fix_op(fix *f, op_kind kind, type_id result, uint32_t n, .
 /* [m, k] x [k, n] */
 static inline lval_id fix_dot(fix *f, lval_id a, lval_id b)
 {
-	const type *x = type_get(f->m, f->l.vals.p[a].type), *y = type_get(f->m, f->l.vals.p[b].type);
+	const ir_type *x = type_get(f->m, f->l.vals.p[a].type),
+				  *y = type_get(f->m, f->l.vals.p[b].type);
 	int64_t dims[] = {x->dims[0], y->dims[1]};
 	return fix_op(f, OP_DOT, type_tensor(f->m, x->elem, 2, dims), 2, a, b);
 }
@@ -185,7 +186,7 @@ static inline lval_id fix_collective(
 	step->kind = (uint8_t)kind;
 	step->axes = (axes){a, n};
 	step->dim_axes = arena_zalloc(&f->mem, sizeof *step->dim_axes * MAX_RANK);
-	const type *in = type_get(f->m, f->l.vals.p[v].type), *out = type_get(f->m, result);
+	const ir_type *in = type_get(f->m, f->l.vals.p[v].type), *out = type_get(f->m, result);
 	int64_t bytes = MAX(
 		sharding_local_bytes(t, SHARDING_NONE, in), sharding_local_bytes(t, SHARDING_NONE, out));
 	lop_id o = fix_lop(f,
@@ -225,9 +226,9 @@ static inline lop_id fix_end(fix *f, const lval_id *yields, uint32_t n)
 	type_id types[16];
 	for (uint32_t i = 0; i < n; i++)
 		types[i] = f->l.vals.p[yields[i]].type;
-	node_id node = f->l.ops.p[f->open[f->depth - 1]].node;
+	node_id at = f->l.ops.p[f->open[f->depth - 1]].node;
 	f->depth--;
-	return fix_lop(f, (lop){.kind = LOP_REGION_END, .node = node}, yields, n, types, n);
+	return fix_lop(f, (lop){.kind = LOP_REGION_END, .node = at}, yields, n, types, n);
 }
 
 static inline void fix_return(fix *f, uint32_t n, ...)
