@@ -7,6 +7,7 @@ import { sizesOf } from "./arguments";
 import { link } from "./route";
 import type { Axes, Cost, Strategy } from "./types";
 import { Chips, Heading, Problem, Table, Waiting } from "./ui";
+import { FiguresOfTwo } from "./verified";
 
 const FIGURES: [string, keyof Cost, (n: number) => string][] = [
 	["Step", "runtime_ns", duration], ["Compute", "compute_ns", duration], ["Communication", "communication_ns", duration], ["Exposed communication", "exposed_communication_ns", duration],
@@ -33,6 +34,7 @@ function differences(a: Strategy, b: Strategy): { list: Difference[]; same: numb
 	return { list, same, alone };
 }
 
+const share = (d: number, of: number) => Math.abs(d) < of / 200 ? "below 1%" : signed(`${Math.round((100 * d) / of)}%`, d);
 const title = (s: Strategy) => `${s.mesh.axes.map(x => `${x.name} ${x.size}`).join(" × ")}, ${s.device}`;
 
 export function CompareView({ a, b }: { a: string; b: string }) {
@@ -41,7 +43,7 @@ export function CompareView({ a, b }: { a: string; b: string }) {
 	if (left.error || right.error) return <Problem>{left.error || right.error}</Problem>;
 	if (!left.data || !right.data || !found) return <Waiting what="Loading both" />;
 	const A = left.data, B = right.data, head = (s: Strategy, id: string, letter: string) => <a href={link(["strategies", id])}><b>{letter}</b> {title(s)} <span class="soft">{short(id)}</span></a>;
-	const change = (x: number, y: number, f: (n: number) => string, neutral = false) => x === y ? <span class="soft">equal</span> : <b class={neutral ? "" : y < x ? "better" : "worse"}>{signed(f(y - x), y - x)}{x ? ` (${signed(`${Math.round((100 * (y - x)) / x)}%`, y - x)})` : ""}</b>;
+	const change = (x: number, y: number, f: (n: number) => string, neutral = false) => x === y ? <span class="soft">equal</span> : <b class={neutral ? "" : y < x ? "better" : "worse"}>{signed(f(y - x), y - x)}{x ? ` (${share(y - x, x)})` : ""}</b>;
 	const kinds = [...new Set([...Object.keys(A.cost.collectives), ...Object.keys(B.cost.collectives)])].filter(k => A.cost.collectives[k]?.count || B.cost.collectives[k]?.count);
 	const axesA = A.mesh.axes.map(x => x.name), axesB = B.mesh.axes.map(x => x.name);
 	const programs = A.module.fingerprint === B.module.fingerprint;
@@ -51,6 +53,7 @@ export function CompareView({ a, b }: { a: string; b: string }) {
 		{programs ? null : <p class="card warn">They are of different programs: arguments are matched by name.</p>}
 		<section class="card"><h2>What it costs</h2><Table caption="Cost" rows={FIGURES} keyOf={f => f[0]} columns={[{ title: "Of a device and step", cell: f => f[0] }, { title: "A", number: true, cell: f => f[2](A.cost[f[1]] as number) }, { title: "B", number: true, cell: f => f[2](B.cost[f[1]] as number) },
 			{ title: "B less A", number: true, cell: f => change(A.cost[f[1]] as number, B.cost[f[1]] as number, f[2], NEUTRAL.has(f[1])) }]} /></section>
+		<FiguresOfTwo ids={[a, b]} strategies={[A, B]} change={change} />
 		<section class="card"><h2>Collectives</h2><Table caption="Collectives by kind" rows={kinds} keyOf={k => k} empty="Neither communicates." columns={[{ title: "Kind", cell: k => k.replaceAll("_", " ") },
 			{ title: "Executions of A", number: true, cell: k => count(A.cost.collectives[k]?.dynamic_count ?? 0) }, { title: "Of B", number: true, cell: k => count(B.cost.collectives[k]?.dynamic_count ?? 0) },
 			{ title: "Bytes of A", number: true, cell: k => bytes(A.cost.collectives[k]?.bytes ?? 0) }, { title: "Bytes of B", number: true, cell: k => bytes(B.cost.collectives[k]?.bytes ?? 0) },
