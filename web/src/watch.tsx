@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { ask, follow, post, useOnce } from "./api";
+import { questionOf } from "./ask";
 import { bytes, count, duration, short } from "./format";
 import { State } from "./home";
 import { Named } from "./labels";
@@ -90,7 +91,7 @@ export function WatchView({ id }: { id: string }) {
 	return <article class="view">
 		<header class="view-head"><div><Heading of={id}>Search {short(id)}</Heading><p class="soft">{s.mesh.replaceAll(",", " × ").replaceAll("=", " ")} of {device || "the default device"}, <a href={link(["modules", s.module])}>module {s.labels[0] ?? short(s.module)}</a> <Named labels={s.labels.slice(1)} tags={s.tags} /></p></div>
 			<div class="actions">{s.strategy ? <a class="button main" href={link(["strategies", s.strategy])}>See the strategy</a> : null}
-				{done ? <a class="button" href={link(["ask"], { module: s.module, mesh: s.mesh, device })}>Ask again</a>
+				{done ? <a class="button" href={link(["ask"], questionOf(s))}>{s.state === "failed" ? "Change the question" : "Ask again"}</a>
 					: <button type="button" disabled={s.canceling} onClick={() => post(`/v1/searches/${id}/cancel`, {}).catch(e => setRefused(e.message))}>Cancel, keep the best</button>}</div></header>
 		{error ? <Problem>{error}</Problem> : null}{refused ? <Problem>{refused}</Problem> : null}{s.error ? <Problem>{s.error.detail}</Problem> : null}
 		<dl class="facts big"><Fact name="State"><State search={s} /></Fact>

@@ -320,6 +320,64 @@ test("what a decision keeps off an axis is part of that decision, as are all act
 	assert.match(await page.locator(".decided").innerText(), /kept off \w+ \(decision \d+\)/);
 });
 
+test("a schedule is put together tactic by tactic, and what is wrong is said at the tactic", async () => {
+	await answered();
+	await visit(`#/ask?module=${mlp.id}&mesh=data=4,model=2&seconds=0.5`);
+	const box = page.getByRole("region", { name: "Schedule" }), alert = box.locator(".tactic").getByRole("alert");
+	const schedule = () => JSON.parse(new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get("schedule"));
+	const search = () => page.getByRole("button", { name: "Search", exact: true }).click();
+	await box.getByRole("button", { name: "+ shard arguments over data" }).click();
+	await box.getByRole("textbox", { name: "of arguments tactic 1" }).fill("batch*");
+	await box.getByRole("textbox", { name: "of arguments tactic 1" }).blur();
+	await box.getByRole("button", { name: "+ zero2 over model" }).click();
+	await box.getByRole("button", { name: "+ search over all axes" }).click();
+	assert.deepEqual(schedule(), { tactics: [{ manual: { axis: "data", arguments: "batch*" } }, { named: "zero2", axis: "model" }, { auto: {} }] });
+	// with the keyboard: the second tactic is of another axis, comes first, and keeps its axis as another kind
+	await box.getByRole("combobox", { name: "axis of tactic 2" }).selectOption("data");
+	await box.getByRole("button", { name: "move tactic 2 up" }).focus();
+	await page.keyboard.press("Enter");
+	assert.deepEqual(schedule().tactics[0], { named: "zero2", axis: "data" });
+	await box.getByRole("combobox", { name: "kind of tactic 1" }).selectOption("auto");
+	assert.deepEqual(schedule().tactics[0], { auto: { axes: ["data"] } });
+	await box.getByRole("checkbox", { name: "model" }).first().check();
+	assert.deepEqual(schedule().tactics[0], { auto: { axes: ["data", "model"] } });
+	await box.getByRole("button", { name: "Remove tactic 1" }).click();
+	assert.equal(await page.evaluate(() => document.activeElement.className), "card schedule");
+	// the daemon refuses at once what is no schedule for this mesh: by the pointer it stands at its tactic and field
+	await box.getByRole("spinbutton", { name: "dimension tactic 1" }).fill("99");
+	await box.getByRole("spinbutton", { name: "dimension tactic 1" }).blur();
+	page.faults = { push() {} }; // the browser logs the 400
+	await search();
+	await alert.waitFor();
+	assert.match(await box.locator(".tactic").first().innerText(), /dimension: expected an integer from 0 to 63/);
+	assert.equal(await box.getByRole("spinbutton", { name: "dimension tactic 1" }).getAttribute("aria-invalid"), "true");
+	page.faults = [];
+	// what only the worker finds ends the search; its words lead back to the tactic
+	await box.getByRole("spinbutton", { name: "dimension tactic 1" }).fill("");
+	await box.getByRole("spinbutton", { name: "dimension tactic 1" }).blur();
+	await alert.waitFor({ state: "detached" });
+	await box.getByRole("textbox", { name: "of arguments tactic 1" }).fill("nothing*");
+	await box.getByRole("textbox", { name: "of arguments tactic 1" }).blur();
+	await search();
+	await page.getByRole("link", { name: "Change the question" }).click({ timeout: 60000 });
+	await alert.waitFor();
+	assert.match(await box.locator(".tactic").first().innerText(), /'nothing\*' names no argument/);
+	assert.deepEqual(schedule(), { tactics: [{ manual: { axis: "data", arguments: "nothing*" } }, { auto: {} }] });
+	await box.getByRole("textbox", { name: "of arguments tactic 1" }).fill("batch*");
+	await box.getByRole("textbox", { name: "of arguments tactic 1" }).blur();
+	await search();
+	await page.getByRole("link", { name: "See the strategy" }).click({ timeout: 60000 });
+	await settled();
+	const { actions } = await daemon.json(`/v1/strategies/${/strategies\/([^?]+)/.exec(page.url())[1]}`);
+	assert.deepEqual([actions[0].tactic, actions[0].axis], ["manual", "data"]);
+	// a text that is no schedule is said, and nothing of it is lost
+	await page.at(`#/ask?module=${mlp.id}&schedule=${encodeURIComponent('{"tactics": [{"auto"]}')}`);
+	await box.getByRole("alert").waitFor();
+	assert.match(await box.getByRole("alert").innerText(), /It is no JSON: .*position 20/);
+	await page.at(`#/ask?module=${mlp.id}&schedule=${encodeURIComponent('{"tactics": [{"manual": 3}, {"magic": {"wand": 1}}]}')}`);
+	await box.getByText('{"magic":{"wand":1}}').waitFor();
+});
+
 test("an upload has a name, a search has tags, and lists are of those that have them", async () => {
 	const hostile = "größe <b>×</b> 4", text = tiny("labeled", 1024);
 	await visit("#/ask");
