@@ -5,7 +5,7 @@ import { cell, common, cuts, localBytes, pattern } from "./fold";
 import { bytes, count, duration, short, signed } from "./format";
 import { sizesOf } from "./arguments";
 import { link } from "./route";
-import type { Axes, Cost, Strategy } from "./types";
+import type { Axes, Cost, Whole } from "./types";
 import { Chips, Heading, Problem, Table, Waiting } from "./ui";
 import { FiguresOfTwo } from "./verified";
 
@@ -17,7 +17,7 @@ const NEUTRAL = new Set<keyof Cost>(["alias_bytes"]);
 
 interface Difference { name: string; type: string; a: Axes | null; b: Axes | null; n: number; bytesA: number; bytesB: number }
 
-function differences(a: Strategy, b: Strategy): { list: Difference[]; same: number; alone: number } {
+function differences(a: Whole, b: Whole): { list: Difference[]; same: number; alone: number } {
 	const others = new Map(b.arguments.map(x => [x.name, x])), rows = new Map<string, Difference>(), sa = sizesOf(a), sb = sizesOf(b);
 	let same = 0, alone = b.arguments.length;
 	for (const x of a.arguments) {
@@ -35,14 +35,14 @@ function differences(a: Strategy, b: Strategy): { list: Difference[]; same: numb
 }
 
 const share = (d: number, of: number) => Math.abs(d) < of / 200 ? "below 1%" : signed(`${Math.round((100 * d) / of)}%`, d);
-const title = (s: Strategy) => `${s.mesh.axes.map(x => `${x.name} ${x.size}`).join(" × ")}, ${s.device}`;
+const title = (s: Whole) => `${s.mesh.axes.map(x => `${x.name} ${x.size}`).join(" × ")}, ${s.device}`;
 
 export function CompareView({ a, b }: { a: string; b: string }) {
-	const left = useOnce<Strategy>(`/v1/strategies/${a}`), right = useOnce<Strategy>(`/v1/strategies/${b}`);
+	const left = useOnce<Whole>(`/v1/strategies/${a}`), right = useOnce<Whole>(`/v1/strategies/${b}`);
 	const found = useMemo(() => left.data && right.data ? differences(left.data, right.data) : null, [left.data, right.data]);
 	if (left.error || right.error) return <Problem>{left.error || right.error}</Problem>;
 	if (!left.data || !right.data || !found) return <Waiting what="Loading both" />;
-	const A = left.data, B = right.data, head = (s: Strategy, id: string, letter: string) => <a href={link(["strategies", id])}><b>{letter}</b> {title(s)} <span class="soft">{short(id)}</span></a>;
+	const A = left.data, B = right.data, head = (s: Whole, id: string, letter: string) => <a href={link(["strategies", id])}><b>{letter}</b> {title(s)} <span class="soft">{short(id)}</span></a>;
 	const change = (x: number, y: number, f: (n: number) => string, neutral = false) => x === y ? <span class="soft">equal</span> : <b class={neutral ? "" : y < x ? "better" : "worse"}>{signed(f(y - x), y - x)}{x ? ` (${share(y - x, x)})` : ""}</b>;
 	const kinds = [...new Set([...Object.keys(A.cost.collectives), ...Object.keys(B.cost.collectives)])].filter(k => A.cost.collectives[k]?.count || B.cost.collectives[k]?.count);
 	const axesA = A.mesh.axes.map(x => x.name), axesB = B.mesh.axes.map(x => x.name);

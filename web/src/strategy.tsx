@@ -1,6 +1,6 @@
 /** A strategy, to be understood. */
 import { useMemo, useState } from "preact/hooks";
-import { download, save, send, useOnce, usePolled } from "./api";
+import { download, outlineOf, save, send, useOnce, usePolled } from "./api";
 import { Arguments } from "./arguments";
 import { Collectives } from "./collectives";
 import { Decisions, steps } from "./decisions";
@@ -68,7 +68,7 @@ export function Summary({ strategy }: { strategy: Strategy }) {
 }
 
 export function StrategyView({ id }: { id: string }) {
-	const { data, error } = useOnce<Strategy>(`/v1/strategies/${id}`);
+	const { data, error } = useOnce<Strategy>(outlineOf(id));
 	const { query } = useRoute();
 	const tab = query.get("tab") ?? "overview";
 	const explained = useOnce<Explanation>(tab === "collectives" ? `/v1/strategies/${id}/explanation` : "");
@@ -84,7 +84,7 @@ export function StrategyView({ id }: { id: string }) {
 		</header>
 		<Summary strategy={data} />
 		<Tabs at={tab} onTab={t => amend({ tab: t === "overview" ? "" : t }, true)} tabs={[{ id: "overview", title: "Overview" },
-			{ id: "arguments", title: "Arguments", note: count(data.arguments.length) }, { id: "decisions", title: "Decisions", note: count(steps(data.actions).length) },
+			{ id: "arguments", title: "Arguments", note: count(data.module.arguments) }, { id: "decisions", title: "Decisions", note: count(steps(data.actions).length) },
 			{ id: "collectives", title: "Collectives" }, { id: "timeline", title: "Timeline" }]}>
 			{tab === "arguments" ? <Arguments id={id} strategy={data} query={query} />
 				: tab === "decisions" ? <Decisions id={id} strategy={data} />

@@ -2,18 +2,20 @@
 import type { ComponentChildren } from "preact";
 import { usePolled } from "./api";
 import { bytes, count, duration, times } from "./format";
-import type { Measurement, Strategy, VerifiedRow } from "./types";
+import type { Measurement, Strategy, VerifiedRow, Whole } from "./types";
 import { Problem, Table } from "./ui";
+
+type Figured = Pick<Strategy, "cost" | "memory_limit_bytes" | "fits" | "device" | "apply">;
 
 export interface Row { source: string; by: string; step: number | null; peak: number | null; fits: boolean; chosen: boolean; note: string }
 
 const compiled = (r: VerifiedRow): string => `${r.compiler} ${r.version}`.trim();
 
 /** The rows that are of the strategy itself: it was planned, or it is what the compiler chose. */
-const isOf = (r: VerifiedRow, id: string, s: Strategy): boolean => (r.strategy ? r.strategy === id : r.plan === "this plan" && r.apply === s.apply);
+const isOf = (r: VerifiedRow, id: string, s: Figured): boolean => (r.strategy ? r.strategy === id : r.plan === "this plan" && r.apply === s.apply);
 
 /** All that is known of a strategy, and what a compiler found for other plans of its question. strategy null: nothing is asked yet. */
-export function useFigures(id: string, strategy: Strategy | null): { rows: Row[]; others: VerifiedRow[]; asked: boolean; error: string } {
+export function useFigures(id: string, strategy: Figured | null): { rows: Row[]; others: VerifiedRow[]; asked: boolean; error: string } {
 	const { data, error } = usePolled<{ verifications: VerifiedRow[] }>(`/v1/strategies/${id}/verifications`, () => false);
 	const measurements = usePolled<{ measurements: Measurement[] }>(`/v1/strategies/${id}/measurements`, () => false);
 	const measured = measurements.data?.measurements ?? [], found = data?.verifications ?? [];
@@ -63,7 +65,7 @@ function pairs(a: Row[], b: Row[]): Pair[] {
 }
 
 /** What is known of both: change shows a difference. */
-export function FiguresOfTwo({ ids, strategies, change }: { ids: [string, string]; strategies: [Strategy, Strategy]; change: (x: number, y: number, f: (n: number) => string) => ComponentChildren }) {
+export function FiguresOfTwo({ ids, strategies, change }: { ids: [string, string]; strategies: [Whole, Whole]; change: (x: number, y: number, f: (n: number) => string) => ComponentChildren }) {
 	const a = useFigures(ids[0], strategies[0]), b = useFigures(ids[1], strategies[1]), error = a.error || b.error, rows = pairs(a.rows, b.rows);
 	const step = (r: Row | null) => !r ? <span class="soft">–</span> : r.step === null ? <span class="over">{r.note || "nothing"}</span> : <>{duration(r.step)}{r.chosen ? <span class="by">chosen</span> : null}</>;
 	const peak = (r: Row | null) => r?.peak == null ? <span class="soft">–</span> : <span class={r.fits ? "" : "over"}>{bytes(r.peak)}</span>;
