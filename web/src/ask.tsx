@@ -88,7 +88,7 @@ function DevicePicker({ devices, at }: { devices: Device[]; at: string }) {
 		<input type="radio" name="device" checked={d.name === at} onChange={() => amend({ device: d.name, memory: "" })} />
 		<span><b>{d.name}</b> <span class="soft">{d.title}</span><br />
 			<span class="numbers">{metric(d.bf16_flops)}FLOP/s · {bytes(d.usable_bytes)} of {bytes(d.memory_bytes)} · {metric(d.memory_bytes_s)}B/s</span><br />
-			<span class="numbers soft">{d.links.map(l => `${l.name} ${l.kind}${l.size ? ` of ${count(l.size)}` : ""} ${metric(l.bandwidth_bytes_s)}B/s`).join(", ")}</span></span>
+			<span class="numbers soft">{d.links.map(l => `${l.name} ${l.kind}${l.size ? ` of ${count(l.size)}` : ""} at ${metric(l.bandwidth_bytes_s)}B/s`).join(", ")}</span></span>
 	</label>)}</fieldset>;
 }
 

@@ -51,10 +51,10 @@ export function CompareView({ a, b }: { a: string; b: string }) {
 		<header class="view-head"><div><Heading of={a + b}>Two strategies for {A.module.name || "a module"}</Heading><p class="versus">{head(A, a, "A")} <span class="soft">against</span> {head(B, b, "B")}</p></div>
 			<div class="actions"><a class="button" href={link(["compare", b, a])}>Swap</a></div></header>
 		{programs ? null : <p class="card warn">They are of different programs: arguments are matched by name.</p>}
-		<section class="card"><h2>What it costs</h2><Table caption="Cost" rows={FIGURES} keyOf={f => f[0]} columns={[{ title: "Of a device and step", cell: f => f[0] }, { title: "A", number: true, cell: f => f[2](A.cost[f[1]] as number) }, { title: "B", number: true, cell: f => f[2](B.cost[f[1]] as number) },
+		<section class="card"><h2>What it costs</h2><Table caption="Cost" rows={FIGURES} keyOf={f => f[0]} columns={[{ title: "Of a device and step", wide: true, cell: f => f[0] }, { title: "A", number: true, cell: f => f[2](A.cost[f[1]] as number) }, { title: "B", number: true, cell: f => f[2](B.cost[f[1]] as number) },
 			{ title: "B less A", number: true, cell: f => change(A.cost[f[1]] as number, B.cost[f[1]] as number, f[2], NEUTRAL.has(f[1])) }]} /></section>
 		<FiguresOfTwo ids={[a, b]} strategies={[A, B]} change={change} />
-		<section class="card"><h2>Collectives</h2><Table caption="Collectives by kind" rows={kinds} keyOf={k => k} empty="Neither communicates." columns={[{ title: "Kind", cell: k => k.replaceAll("_", " ") },
+		<section class="card"><h2>Collectives</h2><Table caption="Collectives by kind" rows={kinds} keyOf={k => k} empty="Neither communicates." columns={[{ title: "Kind", wide: true, cell: k => k.replaceAll("_", " ") },
 			{ title: "Executions of A", number: true, cell: k => count(A.cost.collectives[k]?.dynamic_count ?? 0) }, { title: "Of B", number: true, cell: k => count(B.cost.collectives[k]?.dynamic_count ?? 0) },
 			{ title: "Bytes of A", number: true, cell: k => bytes(A.cost.collectives[k]?.bytes ?? 0) }, { title: "Bytes of B", number: true, cell: k => bytes(B.cost.collectives[k]?.bytes ?? 0) },
 			{ title: "B less A", number: true, cell: k => change(A.cost.collectives[k]?.bytes ?? 0, B.cost.collectives[k]?.bytes ?? 0, bytes) }]} /></section>

@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { useOnce } from "./api";
 import { type Group, groupsOf } from "./fold";
-import { bytes, count, duration, times } from "./format";
+import { bytes, count, duration, metric, times } from "./format";
 import { link } from "./route";
 import { limitsOf, readTrace } from "./trace";
 import type { Explanation, Strategy, Trace } from "./types";
@@ -90,14 +90,14 @@ export function Overview({ id, strategy }: { id: string; strategy: Strategy }) {
 		<section class="card"><h2>Memory of a device at the peak</h2><Memory strategy={strategy} />
 			{largest ? <p class="soft">Largest argument of a device: <a class="mono" href={link(["strategies", id], { tab: "arguments", arg: String(largest.first) })}>{largest.name}</a>, {bytes(largest.local)}{largest.count > 1 ? " each" : ""}</p> : null}</section>
 		<section class="card"><h2>Against the baselines</h2><Baselines strategy={strategy} /></section>
-		<section class="card"><h2>Costliest collectives</h2>
+		<section class="card brief"><h2>Costliest collectives</h2>
 			{explained.error ? <Problem>{explained.error}</Problem> : explained.data ? <Collectives rows={explained.data.collectives.slice(0, 5)} total={strategy.cost.communication_ns} brief />
 				: <Waiting what="A worker looks where the collectives come from" />}
 			{explained.data && explained.data.collectives.length > 5 ? <p><a href={link(["strategies", id], { tab: "collectives" })}>All {count(explained.data.collectives.length)}</a></p> : null}</section>
 		<Figures id={id} strategy={strategy} />
 		<section class="card"><h2>Facts</h2><dl class="facts">
 			<Fact name="Compute">{duration(strategy.cost.compute_ns)}</Fact><Fact name="Communication">{duration(strategy.cost.communication_ns)}</Fact>
-			<Fact name="Of it exposed">{duration(strategy.cost.exposed_communication_ns)}</Fact><Fact name="Floating point work">{`${(strategy.cost.flops_per_device / 1e9).toPrecision(3)} GFLOP`}</Fact>
+			<Fact name="Of it exposed">{duration(strategy.cost.exposed_communication_ns)}</Fact><Fact name="Floating point work">{`${metric(strategy.cost.flops_per_device)}FLOP`}</Fact>
 			<Fact name="Evaluations">{count(strategy.search.evaluations)}</Fact><Fact name="Replays">{count(strategy.search.replays)}</Fact><Fact name="Searched for">{`${strategy.search.seconds.toFixed(1)} s`}</Fact>
 			<Fact name="Ops">{count(strategy.module.ops)}</Fact>
 		</dl></section>

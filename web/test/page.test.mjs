@@ -74,7 +74,7 @@ test("from a dropped module to a strategy, its timeline, a comparison and its fi
 	await page.locator(".uplot canvas").waitFor();
 	await page.getByRole("link", { name: "See the strategy" }).click({ timeout: 60000 });
 	await settled();
-	assert.match(await view(), /What limits the step[\s\S]*waiting for memory[\s\S]*Against the baselines[\s\S]*zero3[\s\S]*models\/mlp.py/);
+	assert.match(await view(), /What limits the step[\s\S]*waiting for memory[\s\S]*Against the baselines[\s\S]*zero3[\s\S]*mlp.py:\d+/);
 	const id = /strategies\/([^?]+)/.exec(page.url())[1], document = await daemon.json(`/v1/strategies/${id}`);
 	assert.deepEqual(document.arguments.find(a => a.name === "batch['x']").sharding, [["data"], []]);
 
@@ -288,7 +288,7 @@ test("a slow link: something is there at once, each part comes when its data doe
 	page.faults = [];
 });
 
-test("a shared URL shows the same to somebody else", async () => {
+test("a shared URL shows the same to somebody else, and after a reload, without any network but the daemon's", async () => {
 	const id = await answered();
 	await visit(`#/strategies/${id}?tab=arguments`);
 	await page.getByRole("searchbox", { name: "Name" }).fill("opt_state");
