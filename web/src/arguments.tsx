@@ -15,8 +15,6 @@ const COLUMNS: GridColumn[] = [
 	{ title: "Type", class: "g-type" }, { title: "Sharding", class: "g-cuts" }, { title: "Per device", number: true, class: "g-bytes" },
 ];
 
-export const sizesOf = (s: Pick<Strategy, "mesh">) => new Map(s.mesh.axes.map(a => [a.name, a.size]));
-
 export function Filters({ query, roles, axes, shown, all }: { query: URLSearchParams; roles: string[]; axes: string[]; shown: number; all: number }) {
 	const [text, setText] = useState(query.get("q") ?? "");
 	useEffect(() => {

@@ -78,6 +78,8 @@ export function typeText(text: string): string {
 
 export type Sizes = Map<string, number>;
 
+export const sizesOf = (s: Pick<Strategy, "mesh">): Sizes => new Map(s.mesh.axes.map(a => [a.name, a.size]));
+
 /** Devices along an axis, or along a sub-axis such as model:(1)2. */
 export function axisSize(sizes: Sizes, axis: string): number {
 	const sub = /:\(\d+\)(\d+)$/.exec(axis);
@@ -107,7 +109,7 @@ const known = new WeakMap<Strategy, Group[]>();
 export function groupsOf(s: Strategy): Group[] {
 	let groups = known.get(s);
 	if (!groups) {
-		const sizes: Sizes = new Map(s.mesh.axes.map(a => [a.name, a.size]));
+		const sizes = sizesOf(s);
 		known.set(s, groups = s.rows.map(r => ({ name: r.name, type: r.type, role: r.role, cuts: cuts(r), decided: r.sharding !== null, first: r.members[0]![0], count: r.count, members: r.members, local: localBytes(r.type, cuts(r), sizes) })));
 	}
 	return groups;

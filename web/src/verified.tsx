@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { usePolled } from "./api";
 import { bytes, count, duration, times } from "./format";
-import type { Measurement, Strategy, VerifiedRow, Whole } from "./types";
+import type { Measurement, Strategy, VerifiedRow } from "./types";
 import { Problem, Table } from "./ui";
 
 type Figured = Pick<Strategy, "cost" | "memory_limit_bytes" | "fits" | "device" | "apply">;
@@ -65,7 +65,7 @@ function pairs(a: Row[], b: Row[]): Pair[] {
 }
 
 /** What is known of both: change shows a difference. */
-export function FiguresOfTwo({ ids, strategies, change }: { ids: [string, string]; strategies: [Whole, Whole]; change: (x: number, y: number, f: (n: number) => string) => ComponentChildren }) {
+export function FiguresOfTwo({ ids, strategies, change }: { ids: [string, string]; strategies: [Figured, Figured]; change: (x: number, y: number, f: (n: number) => string) => ComponentChildren }) {
 	const a = useFigures(ids[0], strategies[0]), b = useFigures(ids[1], strategies[1]), error = a.error || b.error, rows = pairs(a.rows, b.rows);
 	const step = (r: Row | null) => !r ? <span class="soft">–</span> : r.step === null ? <span class="over">{r.note || "nothing"}</span> : <>{duration(r.step)}{r.chosen ? <span class="by">chosen</span> : null}</>;
 	const peak = (r: Row | null) => r?.peak == null ? <span class="soft">–</span> : <span class={r.fits ? "" : "over"}>{bytes(r.peak)}</span>;

@@ -388,6 +388,22 @@ test("what a decision keeps off an axis is part of that decision, as are all act
 	assert.match(await page.locator(".decided").innerText(), /kept off \w+ \(decision \d+\)/);
 });
 
+test("a comparison counts every argument once, of one program and of two", async () => {
+	const module = await daemon.upload(corpus("transformer_2_tiny")), id = await answered();
+	const [a, b] = await Promise.all(["data=2,model=2", "data=4"].map(mesh => daemon.search({ module, mesh, evaluations: 100 })));
+	const cut = x => JSON.stringify((x.sharding?.dims ?? x.sharding) ?? x.propagated);
+	for (const [x, y] of [[a.strategy, b.strategy], [a.strategy, id]]) {
+		const [p, q] = await Promise.all([x, y].map(s => daemon.json(`/v1/strategies/${s}`))), others = new Map(q.arguments.map(r => [r.name, r]));
+		const both = p.arguments.filter(r => others.has(r.name)), differ = both.filter(r => cut(r) !== cut(others.get(r.name)));
+		await visit(`#/compare/${x}/${y}`);
+		await page.getByRole("heading", { name: "Arguments that differ" }).waitFor();
+		const rows = await page.locator('table:has(caption:text-is("Arguments that differ")) tbody tr').evaluateAll(list => list.map(r => Number(/×([\d,]+)$/.exec(r.cells[0].innerText.trim())?.[1] ?? 1)));
+		assert.equal(rows.reduce((n, r) => n + r, 0), differ.length);
+		assert.match(await view(), new RegExp(`${both.length - differ.length} are cut alike`));
+		assert.equal(/They are of different programs/.test(await view()), p.module.fingerprint !== q.module.fingerprint);
+	}
+});
+
 test("a schedule is put together tactic by tactic, and what is wrong is said at the tactic", async () => {
 	await answered();
 	await visit(`#/ask?module=${mlp.id}&mesh=data=4,model=2&seconds=0.5`);
