@@ -51,9 +51,6 @@ export function once<T>(path: string): Promise<T> {
 	return p as Promise<T>;
 }
 
-/** A strategy in rows of arguments: of a program with 100,000 of them some KiB instead of 17 MB. */
-export const outlineOf = (id: string): string => `/v1/strategies/${id}/outline`;
-
 /** What a change has made untrue. */
 export function forget(path: string): void { kept.delete(path); }
 

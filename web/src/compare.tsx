@@ -1,8 +1,9 @@
 /** Two strategies side by side: time, memory, communication, and the arguments that they cut in different ways. */
 import { useMemo } from "preact/hooks";
-import { outlineOf, useOnce } from "./api";
+import { useOnce } from "./api";
 import { type Sizes, cell, common, cuts, localBytes, numbersOf, pattern, sizesOf } from "./fold";
 import { bytes, count, duration, short, signed } from "./format";
+import { useStrategy } from "./outline";
 import { link } from "./route";
 import type { Axes, Cost, Strategy, Whole } from "./types";
 import { Chips, Heading, Problem, Table, Waiting } from "./ui";
@@ -63,7 +64,7 @@ const share = (d: number, of: number) => Math.abs(d) < of / 200 ? "below 1%" : s
 const title = (s: Strategy) => `${s.mesh.axes.map(x => `${x.name} ${x.size}`).join(" × ")}, ${s.device}`;
 
 export function CompareView({ a, b }: { a: string; b: string }) {
-	const left = useOnce<Strategy>(outlineOf(a)), right = useOnce<Strategy>(outlineOf(b)), programs = left.data && right.data ? left.data.module.fingerprint === right.data.module.fingerprint : true;
+	const left = useStrategy(a), right = useStrategy(b), programs = left.data && right.data ? left.data.module.fingerprint === right.data.module.fingerprint : true;
 	const wholeA = useOnce<Whole>(programs ? "" : `/v1/strategies/${a}`), wholeB = useOnce<Whole>(programs ? "" : `/v1/strategies/${b}`);
 	const found = useMemo(() => !left.data || !right.data ? null : programs ? ofOneProgram(left.data, right.data) : wholeA.data && wholeB.data ? ofTwoPrograms(wholeA.data, wholeB.data) : null, [left.data, right.data, wholeA.data, wholeB.data, programs]);
 	const error = left.error || right.error || wholeA.error || wholeB.error;

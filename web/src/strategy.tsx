@@ -1,11 +1,12 @@
 /** A strategy, to be understood. */
 import { useMemo, useState } from "preact/hooks";
-import { download, outlineOf, save, send, useOnce, usePolled } from "./api";
+import { download, save, send, useOnce, usePolled } from "./api";
 import { Arguments } from "./arguments";
 import { Collectives } from "./collectives";
 import { Decisions, steps } from "./decisions";
 import { bytes, count, duration, short, times } from "./format";
 import { Named, called } from "./labels";
+import { useStrategy } from "./outline";
 import { Overview } from "./overview";
 import { amend, link, useRoute } from "./route";
 import { TimelineView } from "./timeline";
@@ -68,7 +69,7 @@ export function Summary({ strategy }: { strategy: Strategy }) {
 }
 
 export function StrategyView({ id }: { id: string }) {
-	const { data, error } = useOnce<Strategy>(outlineOf(id));
+	const { data, error } = useStrategy(id);
 	const { query } = useRoute();
 	const tab = query.get("tab") ?? "overview";
 	const explained = useOnce<Explanation>(tab === "collectives" ? `/v1/strategies/${id}/explanation` : "");

@@ -1,11 +1,12 @@
 /** A search while it runs: the best so far against the baselines, what is spent of the budget, and a way to end it. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { ask, follow, outlineOf, post, useOnce } from "./api";
+import { ask, follow, post } from "./api";
 import { questionOf } from "./ask";
 import { bytes, count, duration, short } from "./format";
 import { State } from "./home";
 import { Named } from "./labels";
+import { useStrategy } from "./outline";
 import { Plot, axis, color } from "./plot";
 import { link } from "./route";
 import { SearchTree } from "./tree";
@@ -82,7 +83,7 @@ function Budget({ search: s, progress }: { search: Search; progress: Progress })
 export function WatchView({ id }: { id: string }) {
 	const { search: s, error, best, progress, tree, baselines } = useSearch(id);
 	const [refused, setRefused] = useState("");
-	const document = useOnce<Strategy>(s?.strategy ? outlineOf(s.strategy) : "");
+	const document = useStrategy(s?.strategy ?? "");
 	/** The stream drops what came too quickly; the document has all. */
 	const all = document.data && document.data.search.incumbents.length >= best.length ? document.data.search.incumbents : best;
 	if (error && !s) return <Problem>{error}</Problem>;

@@ -288,6 +288,25 @@ test("a slow link: something is there at once, each part comes when its data doe
 	page.faults = [];
 });
 
+test("a strategy whose outline cannot be made is shown all the same", async () => {
+	const id = await answered();
+	page = await open(browser, daemon);
+	pages.push(page);
+	await page.route("**/outline", route => route.fulfill({ status: 507, contentType: "application/problem+json", body: '{"detail": "the disk is full"}' }));
+	page.faults = { push() {} }; // the browser logs the 507
+	await page.at(`#/strategies/${id}?tab=arguments`);
+	await page.getByText(/^27 arguments/).waitFor();
+	assert.equal(await page.locator(".grid-row").first().innerText().then(t => /params/.test(t)), true);
+	const names = await page.locator(".grid-row .name").allInnerTexts();
+	assert.ok(names.length > 20 && names.every(n => !n.includes("*")));
+	await page.getByRole("tab", { name: "Decisions" }).click();
+	await page.locator(".decisions > li").first().waitFor();
+	assert.match(await view(), /Shard dimension \d of/);
+	await page.at("#/strategies/sha256:00");
+	await page.locator("main").getByText("there is no strategy").waitFor();
+	page.faults = [];
+});
+
 test("a shared URL shows the same to somebody else, and after a reload, without any network but the daemon's", async () => {
 	const id = await answered();
 	await visit(`#/strategies/${id}?tab=arguments`);
