@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-static void runs_add(device_runs *r, int64_t device)
+void device_runs_add(device_runs *r, int64_t device)
 {
 	if (r->n == 0)
 		r->first = device;
@@ -81,7 +81,7 @@ static void collect(blocks *b)
 				rest = layout_slice_after(b->s, b->done, position), index[MAX_RANK + 1] = {0},
 				panel = 0;
 		if (!layout_held_after(b->s, b->done, position)) {
-			runs_add(&b->empty, layout_device_at(l, position));
+			device_runs_add(&b->empty, layout_device_at(l, position));
 			continue;
 		}
 		for (uint32_t d = l->rank; d-- > 0;) {
@@ -93,7 +93,7 @@ static void collect(blocks *b)
 				panel = panel * b->parts[d] + index[d];
 		int64_t row = b->row_dim < l->rank ? index[b->row_dim] : 0,
 				column = b->column_dim < l->rank ? index[b->column_dim] : 0;
-		runs_add(
+		device_runs_add(
 			&b->held[(panel * b->rows + row) * b->columns + column], layout_device_at(l, position));
 	}
 }

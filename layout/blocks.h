@@ -1,4 +1,5 @@
-/* Private to blocks.c and picture.c: the blocks that a tensor is cut into, arranged for a picture.
+/* Private to blocks.c, matrix.c and picture.c: the blocks that a tensor is cut into, arranged for a
+ * picture.
  */
 #ifndef SW_LAYOUT_BLOCKS_H
 #define SW_LAYOUT_BLOCKS_H
@@ -17,6 +18,7 @@ typedef struct device_runs {
 	} run[MAX_RUNS];
 	int64_t n_runs;
 } device_runs;
+void device_runs_add(device_runs *r, int64_t device);
 /* "0-3, 8", "0, 4, .., 60", "0-1, 4-5, 9, .. (40 devices)". Nothing for no devices. */
 void device_runs_print(const device_runs *r, strbuf *out);
 
@@ -49,5 +51,21 @@ void panel_title_print(const blocks *b, int64_t panel, strbuf *out);
 void dim_title_print(const blocks *b, uint32_t dim, strbuf *out);
 /* "8 x 16, mesh data=2, model=4, 8 devices" */
 void picture_title_print(const layout *l, strbuf *out);
+
+/* ---------------------------------------------------------------- matrix.c */
+
+/* "device matrix 2 x 2 x 2" */
+void matrix_title_print(const layout *l, strbuf *out);
+/* The devices by their coordinates, in characters, with its title; and in a picture, without. */
+void matrix_text(const layout *l, strbuf *out);
+void matrix_measure(const layout *l, int64_t *width, int64_t *height);
+void matrix_draw(const layout *l, int64_t left, int64_t top, strbuf *out);
+
+/* ---------------------------------------------------------------- picture.c */
+
+enum { PICTURE_LINE = 18 };
+int64_t picture_text_width(const char *text);
+/* anchor: start, middle or end */
+void picture_text(int64_t x, int64_t y, const char *anchor, const char *text, strbuf *out);
 
 #endif

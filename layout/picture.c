@@ -6,7 +6,7 @@
 
 enum {
 	PITCH_TENTHS = 74, /* tenths of a pixel per character at 12 pixels: DejaVu Sans Mono has 72 */
-	LINE = 18,
+	LINE = PICTURE_LINE,
 	CELL_H = 46,
 	GAP = 24,
 	MARGIN = 16,
@@ -27,7 +27,7 @@ static int64_t text_columns(const char *p)
 	return n;
 }
 
-static int64_t text_width(const char *p) { return (text_columns(p) * PITCH_TENTHS + 9) / 10; }
+int64_t picture_text_width(const char *p) { return (text_columns(p) * PITCH_TENTHS + 9) / 10; }
 
 static void add_escaped(const char *p, strbuf *out)
 {
@@ -43,7 +43,7 @@ static void add_escaped(const char *p, strbuf *out)
 	}
 }
 
-static void add_text(int64_t x, int64_t y, const char *anchor, const char *text, strbuf *out)
+void picture_text(int64_t x, int64_t y, const char *anchor, const char *text, strbuf *out)
 {
 	strbuf_printf(
 		out, "<text x=\"%lld\" y=\"%lld\" text-anchor=\"%s\">", (long long)x, (long long)y, anchor);
@@ -73,7 +73,7 @@ static void lines_add(lines *l, const char *text)
 		memcpy(line, text, end);
 		line[end] = 0;
 		vec_push(&l->p, line);
-		l->width = MAX(l->width, text_width(line));
+		l->width = MAX(l->width, picture_text_width(line));
 		text += end + (end < n);
 	}
 }
@@ -109,7 +109,8 @@ struct scene {
 	blocks b;
 	int64_t cell_w, label_w, title_h; /* of a panel */
 	int64_t panel_w, panel_h, per_row, width, height;
-	lines head;
+	int64_t matrix_h; /* of the device matrix above; 0: none */
+	lines head, matrix_head;
 };
 
 static void slice_text(const blocks *b, int64_t panel, int64_t row, int64_t column, strbuf *out)
@@ -134,20 +135,20 @@ static void measure_cells(struct scene *s)
 		for (int64_t r = 0; r < b->rows; r++)
 			for (int64_t c = 0; c < b->columns; c++) {
 				devices_text(block_at(b, p, r, c), &t);
-				s->cell_w = MAX(s->cell_w, text_width(t.p));
+				s->cell_w = MAX(s->cell_w, picture_text_width(t.p));
 				slice_text(b, p, r, c, &t);
-				s->cell_w = MAX(s->cell_w, text_width(t.p));
+				s->cell_w = MAX(s->cell_w, picture_text_width(t.p));
 			}
 	for (int64_t c = 0; c < b->columns; c++) {
 		strbuf_clear(&t);
 		strbuf_puts(&t, "");
 		block_range_print(b, b->column_dim, c, &t);
-		s->cell_w = MAX(s->cell_w, t.n ? text_width(t.p) : 0);
+		s->cell_w = MAX(s->cell_w, t.n ? picture_text_width(t.p) : 0);
 	}
 	for (int64_t r = 0; r < b->rows; r++) {
 		strbuf_clear(&t);
 		block_range_print(b, b->row_dim, r, &t);
-		s->label_w = MAX(s->label_w, t.n ? text_width(t.p) : 0);
+		s->label_w = MAX(s->label_w, t.n ? picture_text_width(t.p) : 0);
 	}
 	s->cell_w += 2 * PAD;
 	strbuf_release(&t);
@@ -181,13 +182,14 @@ static void measure(struct scene *s)
 		strbuf_clear(&t);
 		panel_title_print(b, p, &t);
 		s->title_h = MAX(s->title_h, t.n ? LINE : 0);
-		s->panel_w = MAX(s->panel_w, t.n ? text_width(t.p) : 0);
+		s->panel_w = MAX(s->panel_w, t.n ? picture_text_width(t.p) : 0);
 	}
 	s->panel_h = s->title_h + LINE + b->rows * CELL_H;
 	s->per_row = MAX(1, MIN(b->panels, ROW_WIDTH / (s->panel_w + GAP)));
 	int64_t panel_rows = ceil_div(b->panels, s->per_row);
-	s->width = MAX(s->head.width, s->per_row * (s->panel_w + GAP) - GAP);
-	s->height = s->head.p.n * LINE + panel_rows * (s->panel_h + GAP);
+	s->width = MAX(s->width, MAX(s->head.width, s->per_row * (s->panel_w + GAP) - GAP));
+	s->height = s->matrix_head.p.n * LINE + s->matrix_h + s->head.p.n * LINE +
+		panel_rows * (s->panel_h + GAP);
 	strbuf_release(&t);
 }
 
@@ -199,17 +201,17 @@ static void draw_panel(const struct scene *s, int64_t panel, int64_t left, int64
 	strbuf_init(&t);
 	panel_title_print(b, panel, &t);
 	if (t.n)
-		add_text(left, top + LINE - 5, "start", t.p, out);
+		picture_text(left, top + LINE - 5, "start", t.p, out);
 	for (int64_t c = 0; c < b->columns && b->column_dim < b->s->l->rank; c++) {
 		strbuf_clear(&t);
 		block_range_print(b, b->column_dim, c, &t);
-		add_text(x0 + c * s->cell_w + s->cell_w / 2, y0 - 5, "middle", t.p, out);
+		picture_text(x0 + c * s->cell_w + s->cell_w / 2, y0 - 5, "middle", t.p, out);
 	}
 	for (int64_t r = 0; r < b->rows; r++) {
 		strbuf_clear(&t);
 		block_range_print(b, b->row_dim, r, &t);
 		if (t.n)
-			add_text(x0 - PAD / 2, y0 + r * CELL_H + CELL_H / 2 + 4, "end", t.p, out);
+			picture_text(x0 - PAD / 2, y0 + r * CELL_H + CELL_H / 2 + 4, "end", t.p, out);
 		for (int64_t c = 0; c < b->columns; c++) {
 			int64_t x = x0 + c * s->cell_w, y = y0 + r * CELL_H;
 			strbuf_printf(out,
@@ -218,19 +220,29 @@ static void draw_panel(const struct scene *s, int64_t panel, int64_t left, int64
 			add_colour(block_slice(b, panel, r, c), out);
 			strbuf_puts(out, "\"/>\n");
 			devices_text(block_at(b, panel, r, c), &t);
-			add_text(x + s->cell_w / 2, y + CELL_H / 2 - 3, "middle", t.p, out);
+			picture_text(x + s->cell_w / 2, y + CELL_H / 2 - 3, "middle", t.p, out);
 			slice_text(b, panel, r, c, &t);
-			add_text(x + s->cell_w / 2, y + CELL_H / 2 + 14, "middle", t.p, out);
+			picture_text(x + s->cell_w / 2, y + CELL_H / 2 + 14, "middle", t.p, out);
 		}
 	}
 	strbuf_release(&t);
 }
 
+static int64_t draw_lines(const lines *l, int64_t top, strbuf *out)
+{
+	for (uint32_t i = 0; i < l->p.n; i++, top += LINE)
+		picture_text(MARGIN, top + LINE - 5, "start", l->p.p[i], out);
+	return top;
+}
+
 static void draw(const struct scene *s, int64_t top, strbuf *out)
 {
-	for (uint32_t i = 0; i < s->head.p.n; i++)
-		add_text(MARGIN, top + (int64_t)(i + 1) * LINE - 5, "start", s->head.p.p[i], out);
-	top += s->head.p.n * LINE;
+	if (s->matrix_h) {
+		top = draw_lines(&s->matrix_head, top, out);
+		matrix_draw(s->b.s->l, MARGIN, top, out);
+		top += s->matrix_h;
+	}
+	top = draw_lines(&s->head, top, out);
 	for (int64_t p = 0; p < s->b.panels; p++)
 		draw_panel(s, p, MARGIN + p % s->per_row * (s->panel_w + GAP),
 			top + p / s->per_row * (s->panel_h + GAP), out);
@@ -240,10 +252,23 @@ static void scene_release(struct scene *s)
 {
 	blocks_release(&s->b);
 	lines_release(&s->head);
+	lines_release(&s->matrix_head);
+}
+
+/* Title and device matrix, before the first state. */
+static void measure_matrix(struct scene *s, const layout *l)
+{
+	strbuf t = {0};
+	matrix_title_print(l, &t);
+	lines_add(&s->matrix_head, t.p);
+	strbuf_release(&t);
+	matrix_measure(l, &s->width, &s->matrix_h);
+	s->matrix_h += GAP;
+	s->width = MAX(s->width, s->matrix_head.width);
 }
 
 /* The states after steps from .. s->n, one below the other. */
-static status draw_all(const layout_steps *s, uint32_t from, strbuf *out, diag *d)
+static status draw_all(const layout_steps *s, uint32_t from, bool matrix, strbuf *out, diag *d)
 {
 	uint32_t n = s->n - from + 1, made = 0;
 	struct scene *scenes = xcalloc(n, sizeof *scenes);
@@ -254,8 +279,10 @@ static status draw_all(const layout_steps *s, uint32_t from, strbuf *out, diag *
 		strbuf_init(&t);
 		if (made == 0) {
 			picture_title_print(s->l, &t);
-			lines_add(&scenes[0].head, t.p);
+			lines_add(matrix ? &scenes[0].matrix_head : &scenes[0].head, t.p);
 		}
+		if (made == 0 && matrix)
+			measure_matrix(&scenes[0], s->l);
 		if (from < s->n || from == 0) {
 			strbuf_clear(&t);
 			strbuf_printf(&t, "step %u: ", from + made);
@@ -298,7 +325,7 @@ status layout_svg(const layout *l, strbuf *out, diag *d)
 	sharding_edit_init(e, l->mesh, l->rank, true);
 	layout_steps_of(l, e, &s); /* only the cuts are asked for: they are in the layout */
 	free(e);
-	return draw_all(&s, s.n, out, d);
+	return draw_all(&s, s.n, false, out, d);
 }
 
 status layout_steps_svg(const layout_steps *s, strbuf *out, diag *d)
@@ -306,7 +333,7 @@ status layout_steps_svg(const layout_steps *s, strbuf *out, diag *d)
 	if (s->l->n_devices > MAX_STEP_DEVICES)
 		return diag_set(d, ST_ERR_LIMIT, "steps of %lld devices, at most %d are shown",
 			(long long)s->l->n_devices, MAX_STEP_DEVICES);
-	return draw_all(s, 0, out, d);
+	return draw_all(s, 0, true, out, d);
 }
 
 /* ---------------------------------------------------------------- in characters */
@@ -377,7 +404,8 @@ status layout_steps_text(const layout_steps *s, strbuf *out, diag *d)
 		return diag_set(d, ST_ERR_LIMIT, "steps of %lld devices, at most %d are shown",
 			(long long)s->l->n_devices, MAX_STEP_DEVICES);
 	picture_title_print(s->l, out);
-	strbuf_putc(out, '\n');
+	strbuf_puts(out, "\n\n");
+	matrix_text(s->l, out);
 	for (uint32_t step = 0; step <= s->n; step++) {
 		blocks b;
 		TRY(blocks_collect(s, step, &b, d));

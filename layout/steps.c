@@ -150,7 +150,18 @@ status layout_steps_json(const layout_steps *s, strbuf *out, diag *d)
 		return diag_set(d, ST_ERR_LIMIT, "steps of %lld devices, at most %d are shown",
 			(long long)s->l->n_devices, MAX_STEP_DEVICES);
 	strbuf_init(&text);
-	strbuf_puts(out, "{\"steps\":[");
+	strbuf_puts(out, "{\"device_matrix\":[");
+	for (uint32_t i = 0; i < s->l->n_axes; i++)
+		strbuf_printf(out, "%s%lld", i ? "," : "", (long long)s->l->axis_sizes[i]);
+	strbuf_puts(out, "],\"alias_name\":[");
+	for (uint32_t i = 0; i < s->l->n_axes; i++) {
+		strbuf_clear(&text);
+		strbuf_str(&text,
+			strtab_get(&s->l->table->names, s->l->table->meshes.p[s->l->mesh].axis_names[i]));
+		strbuf_puts(out, i ? "," : "");
+		add_string(text.p, out);
+	}
+	strbuf_puts(out, "],\n\"steps\":[");
 	for (uint32_t step = 0; step <= s->n; step++) {
 		const layout_step *x = step ? &s->at[step - 1] : NULL;
 		strbuf_clear(&text);

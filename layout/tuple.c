@@ -1,4 +1,5 @@
-/* One text for several tensors: a GSPMD tuple is what XLA writes for ops with several results. */
+/* One text for several tensors: a GSPMD tuple is what XLA writes for ops with several results, an
+ * SBP signature is what OneFlow writes for all inputs and outputs of an op. */
 #include "layout/pieces.h"
 
 #include <stdlib.h>
@@ -8,6 +9,40 @@ static bool is_tuple(notation n, str text)
 	scan s = {text, 0, NULL};
 	return n == NOTATION_GSPMD && scan_take(&s, '{') &&
 		(scan_peek(&s) == '{' || scan_peek(&s) == '}');
+}
+
+/* {"bn_in_op2sbp_parallel":{"in_0":{"split_parallel":{"axis":"0"}},..}}, or "bn_in_op2nd_sbp" with
+ * lists of SBPs. */
+static bool is_signature(notation n, str text)
+{
+	scan s = {text, 0, NULL};
+	if (n != NOTATION_SBP || !scan_take(&s, '{'))
+		return false;
+	scan_peek(&s);
+	str rest = {text.p + s.at, text.n - s.at};
+	return str_starts(rest, "\"bn_in_op2sbp_parallel\"") || str_starts(rest, "\"bn_in_op2nd_sbp\"");
+}
+
+/* Up to the first element. */
+static status open_tuple(scan *s, bool signature)
+{
+	str key;
+	TRY(scan_expect(s, '{', "before the elements"));
+	if (!signature)
+		return ST_OK;
+	TRY(scan_string(s, "bn_in_op2sbp_parallel or bn_in_op2nd_sbp", &key));
+	TRY(scan_expect(s, ':', "after the key"));
+	return scan_expect(s, '{', "before the tensors of the signature");
+}
+
+static status before_element(scan *s, bool signature)
+{
+	str name;
+	if (signature) {
+		TRY(scan_string(s, "the name of a tensor, such as \"in_0\"", &name));
+		TRY(scan_expect(s, ':', "after the name"));
+	}
+	return scan_peek(s) == '{' ? ST_OK : scan_expect(s, '{', "before an element of the tuple");
 }
 
 /* The end of the element that begins at `at`: behind its closing brace. */
@@ -40,7 +75,8 @@ status notation_parse_tuple(sharding_table *t, notation n, mesh_id m, const uint
 {
 	scan s = {text, 0, d};
 	*n_out = 0;
-	*tuple = is_tuple(n, text);
+	bool signature = is_signature(n, text);
+	*tuple = signature || is_tuple(n, text);
 	if (!*tuple) {
 		if (n_ranks != 1)
 			return diag_at(
@@ -48,10 +84,9 @@ status notation_parse_tuple(sharding_table *t, notation n, mesh_id m, const uint
 		*n_out = 1;
 		return notation_parse(t, n, m, ranks[0], text, out, d);
 	}
-	scan_take(&s, '{');
+	TRY(open_tuple(&s, signature));
 	for (bool more = scan_peek(&s) != '}'; more; more = scan_take(&s, ',')) {
-		if (scan_peek(&s) != '{')
-			return scan_expect(&s, '{', "before an element of the tuple");
+		TRY(before_element(&s, signature));
 		if (*n_out == max)
 			return scan_fail(&s, s.at, ST_ERR_LIMIT, "more than %u elements in a tuple", max);
 		if (n_ranks > 1 && *n_out == n_ranks)
@@ -62,6 +97,8 @@ status notation_parse_tuple(sharding_table *t, notation n, mesh_id m, const uint
 		s.at = end;
 	}
 	TRY(scan_expect(&s, '}', "after the tuple"));
+	if (signature)
+		TRY(scan_expect(&s, '}', "after the signature"));
 	if (n_ranks > 1 && *n_out != n_ranks)
 		return scan_fail(&s, 0, ST_ERR_INVALID, "%u elements for %u ranks", *n_out, n_ranks);
 	return scan_end(&s);

@@ -273,6 +273,9 @@ status document_write(const module *m, const search_options *o, const search_res
 struct cJSON;
 void report_document(const struct cJSON *document, bool color, uint32_t columns,
 	strbuf *out); /* columns: of the terminal; 0: as many as are needed */
+/* The document with rows of arguments that are alike in place of each: what a first look at a large
+ * program needs, as JSON text appended to out. */
+status strategy_outline(str json, strbuf *out, diag *d) MUST_USE;
 void report_cost(const cost *c, int64_t memory_limit, strbuf *out);
 /* Loops whose number of iterations the program does not say, by source location, with what each
  * counts (module.trip_count, or once): "uncounted_loops" of a cost, left out where there are none;

@@ -17,7 +17,8 @@ typedef struct derived_task derived_task;
 typedef struct derived {
 	const char *kind, *type;
 	bool prints;
-	const char *notation; /* of the shardings alone, which need no module; NULL: something else */
+	const char *notation; /* of the shardings alone; NULL: something else */
+	bool alone;           /* the module is not needed */
 	void (*arguments)(const derived_task *t, const char *const files[], const char **argv);
 } derived;
 
@@ -100,6 +101,13 @@ static void list_arguments(const derived_task *t, const char *const files[], con
 	add(argv, "--arguments");
 }
 
+static void write_outline(const derived_task *t, const char *const files[], const char **argv)
+{
+	(void)t;
+	argv[0] = "convert";
+	add(argv, "--strategy"), add(argv, files[DOCUMENT]), add(argv, "--outline");
+}
+
 static void write_shardings(const derived_task *t, const char *const files[], const char **argv)
 {
 	argv[0] = "convert";
@@ -110,15 +118,17 @@ static void write_shardings(const derived_task *t, const char *const files[], co
 
 /* applied[0] is the way the document says. */
 static const derived applied[] = {
-	{"emitted", TEXT, false, NULL, apply_as_document},
-	{"exact", TEXT, false, NULL, apply_exact},
-	{"annotate", TEXT, false, NULL, apply_annotate},
+	{"emitted", TEXT, false, NULL, false, apply_as_document},
+	{"exact", TEXT, false, NULL, false, apply_exact},
+	{"annotate", TEXT, false, NULL, false, apply_annotate},
 };
-static const derived explanation = {"explanation", "application/json", true, NULL, explain};
-static const derived timeline = {"timeline", "application/json", false, NULL, trace};
-static const derived arguments = {"arguments", "application/json", true, NULL, list_arguments};
+static const derived explanation = {"explanation", "application/json", true, NULL, false, explain};
+static const derived outline = {"outline", "application/json", true, NULL, true, write_outline};
+static const derived timeline = {"timeline", "application/json", false, NULL, false, trace};
+static const derived arguments = {
+	"arguments", "application/json", true, NULL, false, list_arguments};
 static const derived shardings[] = {
-#define X(name) {"as-" #name, TEXT, true, #name, write_shardings},
+#define X(name) {"as-" #name, TEXT, true, #name, true, write_shardings},
 	STRATEGY_NOTATIONS(X)
 #undef X
 };
@@ -178,7 +188,7 @@ static void run_worker(derived_task *t, const derived *what, const char *input,
 	child_limits limits = tool_limits(srv);
 	limits.writes = !what->prints;
 	what->arguments(t, files, argv + 1);
-	if (!what->notation)
+	if (!what->alone)
 		add(argv, input);
 	metric_add(srv, tool_runs, 1);
 	child_run(srv->worker, (char **)argv, &limits, DERIVE_MS,
@@ -308,6 +318,7 @@ static void reply_of_strategy(request *r, const derived *what, const char *id)
 }
 
 void handle_strategy_explanation(request *r) { reply_of_strategy(r, &explanation, r->id); }
+void handle_strategy_outline(request *r) { reply_of_strategy(r, &outline, r->id); }
 void handle_strategy_timeline(request *r) { reply_of_strategy(r, &timeline, r->id); }
 
 void handle_strategy_shardings(request *r)

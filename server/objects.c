@@ -40,7 +40,7 @@ static void empty_folder(const char *path)
 status objects_open(objects *o, const char *dir, diag *d)
 {
 	static const char *const kinds[] = {"", "/objects", "/emitted", "/exact", "/annotate",
-		"/explanation", "/timeline", "/arguments", "/tmp", "/work",
+		"/explanation", "/outline", "/timeline", "/arguments", "/tmp", "/work",
 #define X(name) "/as-" #name,
 		STRATEGY_NOTATIONS(X)
 #undef X

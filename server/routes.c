@@ -22,6 +22,7 @@ static const route routes[] = {
 		""},
 	{"GET", "/v1/strategies/{id}/shardings", handle_strategy_shardings, BODY_NONE, SCOPE_READ,
 		"to"},
+	{"GET", "/v1/strategies/{id}/outline", handle_strategy_outline, BODY_NONE, SCOPE_READ, ""},
 	{"GET", "/v1/strategies/{id}/timeline", handle_strategy_timeline, BODY_NONE, SCOPE_READ, ""},
 	{"GET", "/v1/strategies/{id}/verifications", handle_strategy_verifications, BODY_NONE,
 		SCOPE_READ, ""},

@@ -480,8 +480,8 @@ bool sandbox_possible(void);
 #define STRATEGY_NOTATIONS(X) X(jax) X(dtensor) X(mindspore) X(sbp) X(sdy) X(gspmd)
 
 /* Layout of a store: shardwright.db, lock, objects/ab/cdef...zst (module texts), the same in
- * emitted/, exact/, annotate/ (modules with a strategy applied), explanation/, timeline/ and
- * arguments/ (handle_derived.c), tmp/, work/. */
+ * emitted/, exact/, annotate/ (modules with a strategy applied), explanation/, outline/, timeline/
+ * and arguments/ (handle_derived.c), tmp/, work/. */
 typedef struct objects {
 	const char *dir;
 	_Atomic uint64_t next;
@@ -1270,6 +1270,7 @@ void handle_metrics(request *r);
 void handle_openapi(request *r);
 void handle_page(request *r);
 void handle_strategy_explanation(request *r);
+void handle_strategy_outline(request *r);
 void handle_strategy_timeline(request *r);
 void handle_strategy_shardings(request *r);
 void handle_module_arguments(request *r);

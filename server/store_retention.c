@@ -126,7 +126,8 @@ static bool is_known(void *cls, const char *id)
 
 void store_sweep(objects *o, db *c)
 {
-	static const char *const derived[] = {"emitted", "exact", "annotate", "explanation", "timeline",
+	static const char *const derived[] = {
+		"emitted", "exact", "annotate", "explanation", "outline", "timeline",
 #define X(name) "as-" #name,
 		STRATEGY_NOTATIONS(X)
 #undef X

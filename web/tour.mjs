@@ -28,11 +28,14 @@ try {
 	const predicted = (await daemon.json(`/v1/strategies/${first.strategy}`)).cost;
 	const found = more => ({ runtime_ns: Math.round(predicted.runtime_ns * 1.07), peak_bytes: Math.round(predicted.peak_bytes * 0.96), predicted_runtime_ns: predicted.runtime_ns, predicted_peak_bytes: predicted.peak_bytes, compiler: "XLA for tpu", version: "(example)", ...more });
 	await daemon.verify([found({ chosen: true }), found({ plan: "zero3", runtime_ns: Math.round(predicted.runtime_ns * 1.6) })]);
+	for (const [s, factor] of [[first, 1.04], [second, 1.12]]) // as a machine would
+		await daemon.post(`/v1/strategies/${s.strategy}/measurements`, { step_ns: Math.round((await daemon.json(`/v1/strategies/${s.strategy}`)).cost.runtime_ns * factor), hardware: "(example) 16 chips", steps: 50 });
 	const page = await open(browser, daemon, { viewport: DESK });
 	const at = async path => { await page.at("#/licences"); await page.waitForTimeout(200); await page.at(path); await page.waitForFunction(() => !document.title.endsWith("licences")); };
-	await at(`#/ask?module=${id}`);
+	const schedule = { tactics: [{ manual: { arguments: "data", dimension: 0, axis: "data" } }, { named: "zero2", axis: "data" }, { auto: { axes: ["model"] } }] };
+	await at(`#/ask?module=${id}&schedule=${encodeURIComponent(JSON.stringify(schedule))}`);
 	await page.getByText("Arguments and pins").waitFor();
-	await shot(page, "ask");
+	await shot(page, "ask", 1130);
 	await at(`#/searches/${first.id}`);
 	await page.getByRole("treegrid").waitFor();
 	await shot(page, "watch", 1130);
@@ -45,7 +48,8 @@ try {
 		await shot(page, name.toLowerCase(), height);
 	}
 	await at(`#/compare/${first.strategy}/${second.strategy}`);
-	await shot(page, "compare");
+	await page.getByText("(example) 16 chips").waitFor();
+	await shot(page, "compare", 1000);
 	await at(`#/modules/${id}`);
 	await page.getByRole("heading", { name: "History" }).waitFor();
 	await shot(page, "module");

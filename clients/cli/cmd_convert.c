@@ -1,5 +1,6 @@
 #include "clients/cli/cli.h"
 #include "layout/layout.h"
+#include "search/search.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -7,7 +8,8 @@
 static const char help_head[] =
 	"shardwright convert --mesh data=2,model=4 --rank 2 --from NAME --to NAME TEXT\n"
 	"shardwright convert --mesh data=2,model=4 --shape 8x16 --from NAME --to NAME TEXT\n"
-	"shardwright convert --strategy S.json --to NAME\n\n"
+	"shardwright convert --strategy S.json --to NAME\n"
+	"shardwright convert --strategy S.json --outline\n\n"
 	"Writes a sharding in another notation: every device keeps its slice. What a notation has no "
 	"words for is an error\n"
 	"that says so.\n\n"
@@ -17,7 +19,9 @@ static const char help_head[] =
 	"ways: a device whose\n"
 	"                   slice would be another one is an error\n"
 	"  --strategy F     a strategy document: its mesh and the shardings of its arguments, ready to "
-	"paste into a program\n\n"
+	"paste into a program\n"
+	"  --outline        the document with arguments that are alike in rows, as JSON: short where "
+	"there are very many\n\n"
 	"Notations:\n";
 
 static int print_help(void)
@@ -32,6 +36,7 @@ enum { MAX_TUPLE = 256, MAX_STRATEGY_BYTES = 256 << 20 };
 
 struct request {
 	const char *mesh, *shape, *from_name, *to_name, *text, *strategy;
+	bool outline;
 	notation from, to;
 	uint32_t ranks[MAX_TUPLE], n_ranks;
 };
@@ -95,7 +100,8 @@ static status answer(const struct request *r, sharding_table *t, strbuf *out, di
 		strbuf_init(&text);
 		s = file_read(r->strategy, MAX_STRATEGY_BYTES, &text, d);
 		if (s == ST_OK)
-			s = strategy_text_of(r->to, text.p, text.n, out, d);
+			s = r->outline ? strategy_outline((str){text.p, text.n}, out, d)
+						   : strategy_text_of(r->to, text.p, text.n, out, d);
 		strbuf_release(&text);
 		return s;
 	}
@@ -130,16 +136,17 @@ static bool parse_ranks(const char *text, struct request *r)
 static int check_request(struct request *r, int argc, char **argv, const char *rank_text)
 {
 	bool whole = r->strategy != NULL;
-	if (whole ? optind != argc || !r->to_name || r->mesh || rank_text || r->shape || r->from_name
+	if (whole ? optind != argc || !r->to_name == !r->outline || r->mesh || rank_text || r->shape ||
+				r->from_name
 			  : optind + 1 != argc || !r->mesh || !rank_text == !r->shape || !r->from_name ||
-				!r->to_name)
+				!r->to_name || r->outline)
 		return cli_usage("convert",
 			"expected --mesh, --rank or --shape, --from, --to and the text of a sharding; or "
-			"--strategy and --to");
+			"--strategy and --to or --outline");
 	r->text = argv[optind];
 	if (!whole && !notation_find(r->from_name, &r->from))
 		return cli_usage("convert", "unknown notation '%s'", r->from_name);
-	if (!notation_find(r->to_name, &r->to))
+	if (!r->outline && !notation_find(r->to_name, &r->to))
 		return cli_usage("convert", "unknown notation '%s'", r->to_name);
 	return rank_text && !parse_ranks(rank_text, r) ? EXIT_USAGE : 0;
 }
@@ -153,6 +160,7 @@ int cmd_convert(int argc, char **argv)
 		{"from", 1, 0, 'f'},
 		{"to", 1, 0, 't'},
 		{"strategy", 1, 0, 'S'},
+		{"outline", 0, 0, 'o'},
 		{"help", 0, 0, 'h'},
 		{0},
 	};
@@ -166,6 +174,7 @@ int cmd_convert(int argc, char **argv)
 		case 's': r.shape = optarg; break;
 		case 'f': r.from_name = optarg; break;
 		case 't': r.to_name = optarg; break;
+		case 'o': r.outline = true; break;
 		case 'S': r.strategy = optarg; break;
 		case 'h': return print_help();
 		default: return cli_bad_option("convert", options, argv);
@@ -187,7 +196,7 @@ int cmd_convert(int argc, char **argv)
 		s = answer(&r, t, &out, &d);
 	if (s == ST_OK)
 		fputs(out.p, stdout);
-	if (s == ST_OK && !r.strategy)
+	if (s == ST_OK && (!r.strategy || r.outline))
 		putchar('\n');
 	strbuf_release(&out);
 	sharding_table_unref(t);

@@ -3,8 +3,7 @@
  * Alike by name     their names differ in numbers of their paths, and type, role and sharding are the same.
  * Alike by place    what names leave alone: arguments without names, or with names that are words. Where such rows would fill a screen, those
  *                   that stand at the same place of repeated layers (a group of the search) are one row if type, role and sharding agree. */
-#include "search/strategy/read_json.h"
-#include "search/strategy/strategy.h"
+#include "search/strategy/rows.h"
 
 #include <stdlib.h>
 
@@ -24,107 +23,20 @@ enum {
 	REPEATED = 4 /* of a group, so that it is a row */
 };
 
-typedef struct argument {
-	str name, type, role, sharding;
-	int64_t group;   /* -1: of none */
-	bool propagated; /* the sharding is not the strategy's */
-} argument;
-
-typedef struct row {
-	str name;              /* what their names have in common */
-	uint32_t first, count; /* first: argument */
-} row;
-
-typedef struct table {
-	arena mem;
-	VEC(argument) args;
-	VEC(row) rows;
-} table;
-
-static str keep(table *t, const strbuf *b)
-{
-	return (str){arena_strdup(&t->mem, b->p ? b->p : "", b->n), b->n};
-}
-
-static void read_arguments(table *t, const cJSON *document)
-{
-	strbuf cell = {0};
-	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next) {
-		const cJSON *decided = cJSON_GetObjectItemCaseSensitive(a, "sharding"),
-					*propagated = cJSON_GetObjectItemCaseSensitive(a, "propagated");
-		bool open = cJSON_IsNull(decided) && propagated;
-		strbuf_clear(&cell);
-		report_sharding(open ? propagated : decided, &cell);
-		int64_t group = cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(a, "group"))
-			? number_of(a, "group")
-			: -1;
-		vec_push(&t->args,
-			(argument){str_of(text_of(a, "name")), str_of(text_of(a, "type")),
-				str_of(text_of(a, "role")), keep(t, &cell), group, open});
-	}
-	strbuf_release(&cell);
-}
-
-static bool alike(const argument *a, const argument *b)
-{
-	return str_equal(a->type, b->type) && str_equal(a->role, b->role) &&
-		str_equal(a->sharding, b->sharding) && a->propagated == b->propagated;
-}
-
-static uint64_t hash_facts(const argument *a, uint64_t h)
-{
-	h = hash_bytes(a->type.p, a->type.n, hash_combine(h, a->propagated));
-	h = hash_bytes(a->role.p, a->role.n, h);
-	return hash_bytes(a->sharding.p, a->sharding.n, h);
-}
-
-/* Rows of arguments whose names have one pattern. */
-static void fold_names(table *t)
-{
-	index_map by_facts;
-	VEC(str) patterns = {0};
-	strbuf text = {0};
-	index_init(&by_facts);
-	for (uint32_t i = 0; i < t->args.n; i++) {
-		const argument *a = &t->args.p[i];
-		uint32_t it, k, found = ID_NONE;
-		report_name_pattern(a->name, &text);
-		str pattern = {text.p, text.n};
-		uint64_t h = hash_facts(a, hash_bytes(pattern.p, pattern.n, 0));
-		for (it = index_first(&by_facts, h); found == ID_NONE && index_next(&by_facts, h, &it, &k);)
-			if (str_equal(patterns.p[k], pattern) && alike(a, &t->args.p[t->rows.p[k].first]))
-				found = k;
-		if (found == ID_NONE) {
-			found = t->rows.n;
-			index_add(&by_facts, h, found);
-			vec_push(&patterns, keep(t, &text));
-			vec_push(&t->rows, (row){a->name, i, 0});
-		}
-		row *r = &t->rows.p[found];
-		if (r->count++) {
-			report_common_name(r->name, a->name, &text);
-			r->name = str_equal(r->name, (str){text.p, text.n}) ? r->name : keep(t, &text);
-		}
-	}
-	index_release(&by_facts);
-	vec_release(&patterns);
-	strbuf_release(&text);
-}
-
 /* Rows of one argument each, of one group and alike. */
 typedef struct places {
 	index_map by_facts;
 	uint32_t *class_of, *first, *size, *start, n; /* class_of: by row, ID_NONE; first: row */
 } places;
 
-static uint32_t place_of(const table *t, places *p, uint32_t r)
+static uint32_t place_of(const row_table *t, places *p, uint32_t r)
 {
 	const argument *a = &t->args.p[t->rows.p[r].first];
-	uint64_t h = hash_facts(a, (uint64_t)a->group);
+	uint64_t h = rows_hash(a, (uint64_t)a->group);
 	uint32_t it, c;
 	for (it = index_first(&p->by_facts, h); index_next(&p->by_facts, h, &it, &c);) {
 		const argument *b = &t->args.p[t->rows.p[p->first[c]].first];
-		if (b->group == a->group && alike(a, b))
+		if (b->group == a->group && rows_alike(a, b))
 			return c;
 	}
 	p->first[p->n] = r;
@@ -132,7 +44,7 @@ static uint32_t place_of(const table *t, places *p, uint32_t r)
 	return p->n++;
 }
 
-static void find_places(const table *t, places *p)
+static void find_places(const row_table *t, places *p)
 {
 	for (uint32_t r = 0; r < t->rows.n; r++) {
 		bool alone = t->rows.p[r].count == 1 && t->args.p[t->rows.p[r].first].group >= 0;
@@ -145,7 +57,7 @@ static void find_places(const table *t, places *p)
 }
 
 /* Of each place with enough rows, they become the first one. */
-static void fold_places(table *t)
+static void fold_places(row_table *t)
 {
 	uint32_t n = t->rows.n + 1, *room = xcalloc((size_t)n * 4, sizeof *room);
 	places p = {.class_of = room, .first = room + n, .size = room + 2 * n, .start = room + 3 * n};
@@ -167,7 +79,7 @@ static void fold_places(table *t)
 			continue;
 		if (folds) {
 			report_name_of_all(names + p.start[c], p.size[c], &text);
-			x.name = keep(t, &text);
+			x.name = rows_keep(t, &text);
 			x.count = p.size[c];
 		}
 		vec_push(&t->rows, x);
@@ -194,7 +106,7 @@ static size_t all_of(const widths *w)
 }
 
 /* What the columns hold. */
-static widths natural(const table *t, const char *mark, const char *sharding_text)
+static widths natural(const row_table *t, const char *mark, const char *sharding_text)
 {
 	widths w = {4, 4, 4, strlen(sharding_text)};
 	for (uint32_t k = 0; k < t->rows.n; k++) {
@@ -215,7 +127,7 @@ static size_t within(size_t x, size_t least, size_t most)
 
 /* On a narrow terminal rows are as wide as it is: first names give way, then types. narrow: whether
  * it is. */
-static widths settle(const table *t, uint32_t columns, bool *narrow)
+static widths settle(const row_table *t, uint32_t columns, bool *narrow)
 {
 	widths w = natural(t, by_propagation, title),
 		   wide = {within(w.name, NAME_WIDTH, MOST_NAME), ROLE_WIDTH,
@@ -244,11 +156,9 @@ static void put_columns(strbuf *out, str name, str what, str type, const widths 
 
 void report_arguments(const cJSON *document, uint32_t columns, strbuf *out)
 {
-	table t = {0};
+	row_table t = {0};
 	bool narrow;
-	arena_init(&t.mem);
-	read_arguments(&t, document);
-	fold_names(&t);
+	rows_fold(&t, document);
 	if (t.rows.n > SHORT_TABLE)
 		fold_places(&t);
 	widths w = settle(&t, columns, &narrow);
@@ -262,7 +172,5 @@ void report_arguments(const cJSON *document, uint32_t columns, strbuf *out)
 		strbuf_str(out, a->sharding);
 		strbuf_printf(out, "%s\n", !a->propagated ? "" : narrow ? marked : by_propagation);
 	}
-	vec_release(&t.args);
-	vec_release(&t.rows);
-	arena_release(&t.mem);
+	rows_release(&t);
 }

@@ -28,6 +28,9 @@ CASES = {
     "uneven": ["--mesh", "a=4", "--shape", "10", "--notation", "dtensor", "--sharding", "[Shard(0)]"],
     "escaped": ["--mesh", '{"axes":[{"name":"a<b>&c","size":2}]}', "--shape", "4", "--sharding", '[["a<b>&c"]]'],
     "steps": ["--shape", "4x4", "--notation", "mindspore", "--sharding", LAYOUT + '("axis_2", "axis_0")', "--steps"],
+    "steps of a long matrix": ["--mesh", "a_name_that_goes_on_and_on_for_the_sake_of_it=3,another_one=2,last=40", "--shape", "12x8", "--sharding", '[["another_one"],["last:(1)8"]]', "--steps"],
+    "steps of devices in another order": ["--mesh", '{"axes":[{"name":"a","size":2},{"name":"b","size":3}],"device_order":[5,3,1,4,2,0]}', "--shape", "6x6", "--sharding", '[["b"],[]]', "--steps"],
+    "steps of one device": ["--mesh", "a=1", "--shape", "scalar", "--sharding", "[]", "--steps"],
     "steps of three dims": ["--shape", "2x2x4", "--notation", "mindspore", "--sharding", LAYOUT + '("axis_1", "axis_0", "axis_2")', "--steps"],
 }
 
@@ -118,7 +121,19 @@ def test_steps_in_text_and_json(tmp_path):
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert text.count("step ") == 4 and "step 3: axis_1 copies 2 times" in text and "#2 on 1, 3" in text
     found = json.loads(subprocess.run([*words, "--json"], capture_output=True, text=True, check=True).stdout)
+    assert (found["device_matrix"], found["alias_name"]) == ([2, 2, 2], ["axis_0", "axis_1", "axis_2"])
     assert [s["action"] for s in found["steps"]] == ["place", "cut", "cut", "copy"]
     assert [d["device"] for d in found["steps"][2]["devices"]] == [0, 1, 4, 5]
     assert [d["slice"] for d in found["devices"]] == [0, 2, 0, 2, 1, 3, 1, 3]
     assert found["steps"][-1]["devices"] == found["devices"]
+
+
+def test_the_device_matrix_stands_before_the_steps(tmp_path):
+    words = [TOOL, "layout", *CASES["steps of devices in another order"]]
+    text, svg = subprocess.run(words, capture_output=True, text=True, check=True).stdout, draw(tmp_path, CASES["steps of devices in another order"])
+    matrix = text.split("device matrix 2 x 3\n")[1].split("\n\n")[0].splitlines()
+    assert [re.findall(r"[\w=]+", line) for line in matrix] == [["b=0", "b=1", "b=2"], ["a=0", "5", "3", "1"], ["a=1", "4", "2", "0"]]
+    before = svg.split("step 0")[0]
+    assert re.findall(r">([^<>]+)</text>", before)[2:] == ["b=0", "b=1", "b=2", "a=0", "5", "3", "1", "a=1", "4", "2", "0"]
+    # many along the last axis are one column
+    assert "last=0..39 " in subprocess.run([TOOL, "layout", *CASES["steps of a long matrix"]], capture_output=True, text=True, check=True).stdout.replace("\n", " ")

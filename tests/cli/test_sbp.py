@@ -3,6 +3,8 @@ import json
 import os
 import subprocess
 
+import pytest
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.path.abspath(os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright")))
 ADD = os.path.join(ROOT, "examples", "sbp", "add.mlir")
@@ -31,6 +33,37 @@ def test_json_is_oneflows():
     split = {"sbp_parallel": [{"split_parallel": {"axis": "0"}}]}
     assert op["nd_sbp_signature"] == {"bn_in_op2nd_sbp": {n: split for n in ("in_0", "in_1", "out_0")}}
     assert [step["kind"] for step in found["boxings"][0]["steps"]] == ["all_to_all"]
+
+
+def word(sbp):
+    return "S(%s)" % sbp["split_parallel"]["axis"] if "split_parallel" in sbp else "B" if "broadcast_parallel" in sbp else "P"
+
+
+def test_signatures_are_read_back(tmp_path):
+    """What --json prints of an op, candidates and the chosen one, convert takes as it stands."""
+    module = tmp_path / "m.mlir"
+    run("search", os.path.join(CORPUS, "mlp_tiny.mlir.zst"), "--mesh", "data=2,model=2", "--memory", "1TiB", "--evaluations", 1, "--apply", "annotate", "--baseline-mlir", "zero3", module)
+    read = 0
+    for path, mesh, one in ((ADD, "rank=2", True), (module, "data=2,model=2", False)):
+        for op in json.loads(run("sbp", path, "--json"))["ops"][:40]:
+            for signature in [op["nd_sbp_signature"], *(op["sbp_signature"] if one else [])]:
+                (kind, tensors), = signature.items()
+                words = ["[%s]" % ", ".join(map(word, t["sbp_parallel"] if kind == "bn_in_op2nd_sbp" else [t])) for t in tensors.values()]
+                if not words or any("P" in w and "S" in w for w in words):
+                    continue
+                assert run("convert", "--mesh", mesh, "--rank", 5, "--from", "sbp", "--to", "sbp", json.dumps(signature)).strip() == "(%s%s)" % (", ".join(words), "," if len(words) == 1 else "")
+                read += 1
+    assert read > 20
+
+
+@pytest.mark.parametrize("text,said", [
+    ('{"bn_in_op2sbp_parallel":{"in_0":{"split_parallel":{"axis":"0"}}', "1:65: error: expected '}' after the tuple, found the end"),
+    ('{"bn_in_op2sbp_parallel":{"in_0":3}}', "1:34: error: expected '{' before an element of the tuple, found '3'"),
+    ('{"bn_in_op2sbp_parallel":{in_0:{"broadcast_parallel":{}}}}', '1:27: error: expected the name of a tensor, such as "in_0"'),
+    ('{"bn_in_op2nd_sbp":{"in_0":{"sbp_parallel":[{"split_parallel":{"axis":"7"}}]}}}', "dimension 7 of a tensor with 2 dimensions"),
+])
+def test_signatures_that_are_wrong(text, said):
+    assert said in run("convert", "--mesh", "rank=2", "--rank", 2, "--from", "sbp", "--to", "sdy", text, code=1)
 
 
 def test_pass_and_verb_agree(tmp_path):

@@ -76,10 +76,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint32_t n_specs;
 	bool tuple;
 	strbuf printed = {0};
-	if (notation_parse_tuple(m->shardings, NOTATION_GSPMD, spec.mesh, ranks, 1, (str){b.p, b.n},
-			specs, 4, &n_specs, &tuple, &d) == ST_OK)
-		for (int n = 0; n < NOTATION_COUNT; n++)
-			(void)!notation_print_tuple(m->shardings, (notation)n, specs, n_specs, &printed, &d);
+	static const notation tuples[] = {NOTATION_GSPMD, NOTATION_SBP};
+	for (size_t i = 0; i < COUNT_OF(tuples); i++) {
+		diag_clear(&d);
+		if (notation_parse_tuple(m->shardings, tuples[i], spec.mesh, ranks, 1, (str){b.p, b.n},
+				specs, 4, &n_specs, &tuple, &d) == ST_OK)
+			for (int n = 0; n < NOTATION_COUNT; n++)
+				(void)!notation_print_tuple(
+					m->shardings, (notation)n, specs, n_specs, &printed, &d);
+	}
 	for (int n = 0; n < NOTATION_COUNT; n++) {
 		diag_clear(&d);
 		(void)!strategy_text_of((notation)n, b.p ? b.p : "", b.n, &printed, &d);

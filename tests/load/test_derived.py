@@ -39,6 +39,16 @@ def test_explanation_is_of_the_strategy(daemon, strategy):
     assert "immutable" in answer.headers["Cache-Control"]
 
 
+def test_outline_is_the_document_in_rows(daemon, strategy):
+    path = "/v1/strategies/" + strategy[1]["strategy"]
+    document, answer = daemon.get(path).json(), daemon.get(path + "/outline")
+    outline = answer.json()
+    assert answer.status == 200 and answer.headers["Content-Type"] == "application/json" and "immutable" in answer.headers["Cache-Control"]
+    assert [(r["name"], r["members"], r["sharding"]) for r in outline["rows"]] == [(a["name"], [[a["index"], 1, 1]], a["sharding"]) for a in document["arguments"]]
+    assert {k: v for k, v in outline.items() if k not in ("rows", "actions", "groups")} == {k: v for k, v in document.items() if k not in ("arguments", "results", "actions", "groups")}
+    assert daemon.get(path + "/outline").body == answer.body  # the second answer is what was kept
+
+
 def test_timeline_ends_with_the_step(daemon, strategy):
     cost = daemon.get("/v1/strategies/" + strategy[1]["strategy"]).json()["cost"]
     answer = daemon.get(f"/v1/strategies/{strategy[1]['strategy']}/timeline")
@@ -77,7 +87,7 @@ def test_a_device_of_ones_own(daemon):
     assert round(max(e["ts"] + e["dur"] for e in runs) * 1000) == cost["runtime_ns"]
 
 
-@pytest.mark.parametrize("path", ["/v1/modules/sha256:00/arguments", "/v1/strategies/sha256:00/explanation", "/v1/strategies/x/timeline"])
+@pytest.mark.parametrize("path", ["/v1/modules/sha256:00/arguments", "/v1/strategies/sha256:00/explanation", "/v1/strategies/sha256:00/outline", "/v1/strategies/x/timeline"])
 def test_of_nothing(daemon, path):
     answer = daemon.get(path)
     assert answer.status == 404 and answer.json()["type"].endswith("not-found")

@@ -7,6 +7,7 @@ import { Grid } from "./grid";
 import { Filters } from "./arguments";
 import { Labels, MODULES, called, readTags } from "./labels";
 import { amend, go, link, useRoute } from "./route";
+import { ScheduleEditor, type ScheduleProblem, readSchedule, scheduleProblem } from "./schedule";
 import type { Axes, Device, Module, ModuleArgument, Search } from "./types";
 import { Chips, Fact, Heading, Name, Problem, Table, Waiting } from "./ui";
 
@@ -87,7 +88,7 @@ function DevicePicker({ devices, at }: { devices: Device[]; at: string }) {
 		<input type="radio" name="device" checked={d.name === at} onChange={() => amend({ device: d.name, memory: "" })} />
 		<span><b>{d.name}</b> <span class="soft">{d.title}</span><br />
 			<span class="numbers">{metric(d.bf16_flops)}FLOP/s · {bytes(d.usable_bytes)} of {bytes(d.memory_bytes)} · {metric(d.memory_bytes_s)}B/s</span><br />
-			<span class="numbers soft">{d.links.map(l => `${l.name} ${l.kind}${l.size ? ` of ${count(l.size)}` : ""} ${metric(l.bandwidth_bytes_s)}B/s`).join(", ")}</span></span>
+			<span class="numbers soft">{d.links.map(l => `${l.name} ${l.kind}${l.size ? ` of ${count(l.size)}` : ""} at ${metric(l.bandwidth_bytes_s)}B/s`).join(", ")}</span></span>
 	</label>)}</fieldset>;
 }
 
@@ -153,16 +154,26 @@ function PinList({ module, axes, pins }: { module: string; axes: Axis[]; pins: P
 /* ---------------------------------------------------------------- all of it */
 
 const DEFAULT = "tpu-v5e"; // the daemon's own default
-const EXAMPLE = `{"tactics":[{"named":"data_parallel","axis":"data"},{"auto":{}}]}`;
+
+const text = (v: unknown): string => (v === undefined || v === null ? "" : typeof v === "string" ? v : JSON.stringify(v));
+
+/** The question of a search, so that it can be changed and asked again; failed: whose error says what is wrong with it. */
+export function questionOf(s: Search): Record<string, string> {
+	const r = s.request ?? {};
+	return { module: s.module, mesh: s.mesh, device: s.device === "default" || s.device === "custom" ? "" : s.device, memory: text(r.memory), objective: r.objective === "memory" ? "memory" : "", seconds: text(r.seconds), verify: text(r.verify),
+		pins: (r.pins ?? []).join("\n"), schedule: text(r.schedule), tags: s.tags.join(", "), failed: s.error ? s.id : "" };
+}
 
 export function AskView() {
 	const { query } = useRoute();
 	const get = (name: string, or = "") => query.get(name) ?? or;
 	const id = get("module"), mesh = get("mesh", "data=4,model=2"), name = get("device", DEFAULT);
 	const module = useOnce<Module>(id ? `/v1/modules/${id}` : ""), devices = useOnce<Device[]>("/v1/devices");
-	const [error, setError] = useState(""), [busy, setBusy] = useState(false), axes = readMesh(mesh), pins = readPins(get("pins"));
+	const [error, setError] = useState(""), [problem, setProblem] = useState<ScheduleProblem | null>(null), [busy, setBusy] = useState(false), axes = readMesh(mesh), pins = readPins(get("pins"));
 	const device = devices.data?.find(d => d.name === name || d.aliases.includes(name));
-	useEffect(() => setError(""), [query]);
+	const failed = useOnce<Search>(get("failed") ? `/v1/searches/${get("failed")}` : "");
+	useEffect(() => { setError(""); setProblem(null); }, [query]);
+	const before = failed.data?.error && text(failed.data.request?.schedule) === get("schedule") ? scheduleProblem(failed.data.error.detail) : null;
 	const submit = async () => {
 		const body: Record<string, unknown> = { module: id, mesh, device: name };
 		if (get("memory")) body.memory = get("memory");
@@ -173,12 +184,16 @@ export function AskView() {
 		if (pins.size) body.pins = writePins(pins).split("\n");
 		setBusy(true);
 		try {
+			const schedule = readSchedule(get("schedule"));
+			if (!("tactics" in schedule)) throw new Error("The schedule is not well formed.");
 			if (get("schedule")) body.schedule = JSON.parse(get("schedule"));
 			const s = await post<Search>("/v1/searches", body);
 			s.state === "succeeded" && s.strategy ? go(["strategies", s.strategy]) : go(["searches", s.id]);
 		} catch (e) {
 			const where = e instanceof Refusal ? e.detail.errors?.[0]?.pointer : undefined;
-			setError(`${where ? `${where}: ` : ""}${(e as Error).message}`);
+			const of = scheduleProblem(e);
+			setProblem(of);
+			setError(of ? `The schedule is refused${of.tactic < 0 ? "" : `: tactic ${of.tactic + 1}`}. What is wrong stands there.` : `${where ? `${where}: ` : ""}${(e as Error).message}`);
 			setBusy(false);
 		}
 	};
@@ -188,17 +203,17 @@ export function AskView() {
 			<dl class="facts big"><Fact name="Module" note={<a href={link(["ask"])}>another one</a>}>{called(module.data.name, module.data.labels)}</Fact><Fact name="Arguments">{count(module.data.arguments)}</Fact><Fact name="Ops">{count(module.data.ops)}</Fact><Fact name="Text">{bytes(module.data.bytes)}</Fact></dl>
 			<Labels key={id} module={module.data} />
 			<div class="ask">
-				<div class="card"><MeshEditor axes={axes} device={device} />
+				<div class="ask-left"><div class="card"><MeshEditor axes={axes} device={device} />
 					<fieldset class="row"><legend>Limits and budget</legend>
 						<label>Memory of a device <input value={get("memory")} placeholder={device ? bytes(device.usable_bytes) : "16GiB"} size={10} onChange={e => amend({ memory: e.currentTarget.value.replaceAll(" ", "") })} /></label>
 						<label>Minimise <select value={get("objective", "runtime")} onChange={e => amend({ objective: e.currentTarget.value === "runtime" ? "" : e.currentTarget.value })}><option value="runtime">time of a step</option><option value="memory">memory</option></select></label>
 						<label>Seconds <input type="number" min={0.1} step="any" value={get("seconds")} placeholder="default budget" onChange={e => amend({ seconds: e.currentTarget.value })} /></label>
 						<label>Tags <input value={get("tags")} placeholder="nightly, try 2" size={16} onChange={e => amend({ tags: e.currentTarget.value })} /></label>
 						<label>Programs to verify <input type="number" min={1} max={64} value={get("verify")} placeholder="none" onChange={e => amend({ verify: e.currentTarget.value })} /></label>
-						<details><summary>Schedule</summary><label>Tactics as JSON<textarea class="mono" rows={4} value={get("schedule")} placeholder={EXAMPLE} spellcheck={false} onChange={e => amend({ schedule: e.currentTarget.value.trim() })} /></label></details>
-					</fieldset>
+					</fieldset></div>
+					<ScheduleEditor text={get("schedule")} axes={axes.map(a => a.name)} problem={problem ?? before} change={schedule => amend({ schedule, failed: "" })} />
 					<p class="submit"><button type="button" class="main" disabled={busy} onClick={submit}>Search</button></p>
-					{error ? <Problem>{error}</Problem> : null}
+					{error ? <Problem>{error}</Problem> : failed.data?.error && !before ? <Problem>The search before failed: {failed.data.error.detail}</Problem> : null}
 				</div>
 				<div class="card">{devices.data ? <DevicePicker devices={devices.data} at={device?.name ?? name} /> : devices.error ? <Problem>{devices.error}</Problem> : <Waiting what="Loading" />}</div>
 			</div>

@@ -1,20 +1,13 @@
 /** What was decided, in order: what each brought, what would be lost without it, what else could be decided. */
 import { useOnce } from "./api";
-import { common, pattern } from "./fold";
 import { bytes, count, duration, signed } from "./format";
 import type { Action, Decision, Explanation, Strategy } from "./types";
 import { Chips, Empty, Problem, Table, Waiting } from "./ui";
 
-/** The arguments of an action by pattern, each with how many of it there are. */
-export function targets(a: Action, s: Strategy): { name: string; n: number }[] {
-	if (a.kind === "constrain") return [{ name: s.constraints[a.constraints?.[0] ?? -1]?.location ?? "an inner value", n: a.constraints?.length ?? 0 }];
-	const groups = new Map<string, { name: string; n: number }>();
-	for (const m of a.members) {
-		const name = s.arguments[m]?.name ?? "?", shape = pattern(name), g = groups.get(shape);
-		if (!g) groups.set(shape, { name, n: 1 });
-		else { g.n++; g.name = common(g.name === shape ? shape : g.name, name); }
-	}
-	return [...groups.values()];
+/** What an action is on, each with how many of it there are. */
+export function targets(a: Action, s: Strategy): { name: string; count: number }[] {
+	if (a.kind === "constrain") return [{ name: s.constraints[a.constraints?.[0] ?? -1]?.location ?? "an inner value", count: a.constraints?.length ?? 0 }];
+	return a.targets;
 }
 
 /** Actions of one step are one decision, on a whole role: the first has what they bring together. */
@@ -31,8 +24,8 @@ const MOST_NAMES = 3;
 
 /** What an action does, in words: shards a dimension of some arguments, or keeps them off an axis. */
 export function What({ action: a, strategy }: { action: Action; strategy: Strategy }) {
-	const list = targets(a, strategy), shown = list.slice(0, MOST_NAMES), rest = list.slice(MOST_NAMES).reduce((n, t) => n + t.n, 0), axes = strategy.mesh.axes.map(x => x.name);
-	const names = <>{shown.map((t, i) => <span key={t.name}>{i ? ", " : ""}<span class="mono strong">{t.name}</span>{t.n > 1 ? <span class="soft"> ×{count(t.n)}</span> : null}</span>)}{rest ? <span class="soft"> and {count(rest)} more</span> : null}</>;
+	const list = targets(a, strategy), shown = list.slice(0, MOST_NAMES), rest = list.slice(MOST_NAMES).reduce((n, t) => n + t.count, 0), axes = strategy.mesh.axes.map(x => x.name);
+	const names = <>{shown.map((t, i) => <span key={t.name}>{i ? ", " : ""}<span class="mono strong">{t.name}</span>{t.count > 1 ? <span class="soft"> ×{count(t.count)}</span> : null}</span>)}{rest ? <span class="soft"> and {count(rest)} more</span> : null}</>;
 	const over = <Chips cuts={[[a.axis]]} axes={axes} />;
 	if (a.kind === "replicate") return <>Keep {names} off {over}</>;
 	return <>{a.kind === "constrain" ? "Constrain" : "Shard"} dimension {a.dimension} of {names} over {over}</>;

@@ -1,5 +1,5 @@
-/** Arguments folded by layer, as search/report.c folds the table of the command line. */
-import type { Argument, Axes, Sharding } from "./types";
+/** Names of arguments by pattern, and the rows that the daemon folds them into. */
+import type { Argument, Axes, Progression, Sharding, Strategy } from "./types";
 
 // Numbers that count parts of a path: [0], ['0'], .0, layer_0, mlp_1/linear; not those of words, as in ln1.
 const NUMBER = /(?<=\[)\d+|(?<=^|[[\]'"./_])\d+(?=$|[\]'"./_])/g;
@@ -30,33 +30,6 @@ export function pattern(name: string): string {
 	return from ? out + name.slice(from) : name;
 }
 
-/** A number that names of one pattern have in common, without making the pattern. */
-function patternHash(name: string): number {
-	let h = 0;
-	for (let i = 0; i < name.length; ) {
-		const c = name.charCodeAt(i), end = isDigit(c) ? numberAt(name, i) : 0;
-		h = Math.imul(h ^ (end > 0 ? 42 : c), 16777619);
-		i = end > 0 ? end : i + 1;
-		if (end < 0) for (; i < -end; i++) h = Math.imul(h ^ name.charCodeAt(i), 16777619);
-	}
-	return h;
-}
-
-function samePattern(a: string, b: string): boolean {
-	let i = 0, k = 0;
-	while (i < a.length && k < b.length) {
-		const x = a.charCodeAt(i), y = b.charCodeAt(k), m = isDigit(x) ? numberAt(a, i) : 0, n = isDigit(y) ? numberAt(b, k) : 0;
-		if (m > 0 && n > 0) { i = m; k = n; continue; }
-		// digits of a word, or other characters: equal one by one
-		const end = Math.max(i + 1, -m);
-		if (m > 0 || n > 0 || Math.max(k + 1, -n) - k !== end - i) return false;
-		for (; i < end; i++, k++) if (a.charCodeAt(i) !== b.charCodeAt(k)) return false;
-	}
-	return i === a.length && k === b.length;
-}
-
-const sameAxes = (a: Axes | null, b: Axes | null): boolean => a === b || (a !== null && b !== null && a.length === b.length && a.every((d, i) => d.length === b[i]!.length && d.every((x, k) => x === b[i]![k])));
-
 /** The name that two of one pattern have in common: a number that both have stays. */
 export function common(a: string, b: string): string {
 	if (a === b) return a;
@@ -70,7 +43,7 @@ export function dims(s: Sharding | null | undefined): Axes | null {
 }
 
 /** Per dimension the axes that it is cut over, decided or by propagation; null: nothing is known. */
-export const cuts = (a: Argument): Axes | null => dims(a.sharding) ?? a.propagated ?? null;
+export const cuts = (a: Pick<Argument, "sharding" | "propagated">): Axes | null => dims(a.sharding) ?? a.propagated ?? null;
 
 export function cell(axes: Axes | null): string {
 	if (!axes) return "?";
@@ -105,6 +78,8 @@ export function typeText(text: string): string {
 
 export type Sizes = Map<string, number>;
 
+export const sizesOf = (s: Pick<Strategy, "mesh">): Sizes => new Map(s.mesh.axes.map(a => [a.name, a.size]));
+
 /** Devices along an axis, or along a sub-axis such as model:(1)2. */
 export function axisSize(sizes: Sizes, axis: string): number {
 	const sub = /:\(\d+\)(\d+)$/.exec(axis);
@@ -126,34 +101,28 @@ export function localBytes(type: string, axes: Axes | null, sizes: Sizes): numbe
 	return whole ? Math.ceil((t.bytes / whole) * local) : 0;
 }
 
-export interface Group { name: string; type: string; role: string; cuts: Axes | null; decided: boolean; members: Argument[]; local: number }
+/** A row of arguments that are alike. first: its first argument; local: bytes of a device's piece of one. */
+export interface Group { name: string; type: string; role: string; cuts: Axes | null; decided: boolean; first: number; count: number; members: Progression[]; local: number }
 
-const folded = new WeakMap<Argument[], Group[]>();
+const known = new WeakMap<Strategy, Group[]>();
 
-/** Of a strategy's arguments, which no view changes: 100,000 are folded once. */
-export function fold(list: Argument[], sizes: Sizes): Group[] {
-	const known = folded.get(list), groups = known ?? foldAnew(list, sizes);
-	if (!known) folded.set(list, groups);
+export function groupsOf(s: Strategy): Group[] {
+	let groups = known.get(s);
+	if (!groups) {
+		const sizes = sizesOf(s);
+		known.set(s, groups = s.rows.map(r => ({ name: r.name, type: r.type, role: r.role, cuts: cuts(r), decided: r.sharding !== null, first: r.members[0]![0], count: r.count, members: r.members, local: localBytes(r.type, cuts(r), sizes) })));
+	}
 	return groups;
 }
 
-function foldAnew(list: Argument[], sizes: Sizes): Group[] {
-	const byHash = new Map<number, (Group & { shape: string })[]>(), groups: Group[] = [];
-	for (const a of list) {
-		const axes = cuts(a), decided = a.sharding !== null, hash = patternHash(a.name);
-		let same = byHash.get(hash);
-		if (!same) byHash.set(hash, same = []);
-		const g = same.find(x => x.type === a.type && x.role === a.role && x.decided === decided && samePattern(x.members[0]!.name, a.name) && sameAxes(x.cuts, axes));
-		if (g) {
-			g.members.push(a);
-			if (g.name !== g.shape) g.name = common(g.name, a.name);
-		} else {
-			const made = { name: a.name, type: a.type, role: a.role, cuts: axes, decided, members: [a], local: localBytes(a.type, axes, sizes), shape: pattern(a.name) };
-			same.push(made);
-			groups.push(made);
-		}
-	}
-	return groups;
+/** Whether an argument is one of these. */
+export const isIn = (index: number, list: Progression[]): boolean =>
+	list.some(([first, n, step]) => (index - first) % step === 0 && (index - first) / step >= 0 && (index - first) / step < n);
+
+export function numbersOf(list: Progression[]): number[] {
+	const out: number[] = [];
+	for (const [first, n, step] of list) for (let i = 0; i < n; i++) out.push(first + i * step);
+	return out;
 }
 
 export interface Filter { text: string; role: string; axis: string }

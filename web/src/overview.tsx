@@ -1,9 +1,8 @@
 /** The first look at a strategy: what limits the step, what takes memory, how it stands against the baselines, what to beware of. */
 import { useMemo } from "preact/hooks";
 import { useOnce } from "./api";
-import { cuts, fold, localBytes } from "./fold";
-import { bytes, count, duration, times } from "./format";
-import { sizesOf } from "./arguments";
+import { type Group, groupsOf } from "./fold";
+import { bytes, count, duration, metric, times } from "./format";
 import { link } from "./route";
 import { limitsOf, readTrace } from "./trace";
 import type { Explanation, Strategy, Trace } from "./types";
@@ -62,7 +61,7 @@ function Baselines({ strategy }: { strategy: Strategy }) {
 interface Warning { text: string; more?: string }
 
 export function warnings(s: Strategy): Warning[] {
-	const out: Warning[] = [], large = s.too_large, sizes = sizesOf(s);
+	const out: Warning[] = [], large = s.too_large;
 	if (!s.fits) {
 		out.push({ text: `It does not fit: the peak is ${bytes(s.cost.peak_bytes)}, the limit ${bytes(s.memory_limit_bytes)}.`,
 			more: large ? [`The smallest strategy that was tried takes ${bytes(large.smallest_peak_bytes)} and ${duration(large.smallest_runtime_ns)}.`,
@@ -74,9 +73,9 @@ export function warnings(s: Strategy): Warning[] {
 	for (const u of s.unsupported) out.push({ text: `${u.op} has no sharding rule: shardings stop there.`, more: `${count(u.count)} at ${u.location}, ${bytes(u.bytes)} of operands and results` });
 	for (const u of s.runs_whole ?? []) out.push({ text: `${u.op} runs on whole operands, which are gathered around it.`, more: `${count(u.count)} at ${u.location}, ${bytes(u.bytes)}` });
 	for (const u of s.cost.uncounted_loops ?? []) out.push({ text: u.trips > 1 ? `The loop at ${u.location} counts ${count(u.trips)} times, as the request says.` : `The loop at ${u.location} counts once: its trip count is not known.`, more: u.trips > 1 ? "" : "trip_count in a request gives it" });
-	const whole = fold(s.arguments, sizes).filter(g => g.cuts && !g.cuts.flat().length && g.local * g.members.length > s.memory_limit_bytes / 100);
-	for (const g of whole) out.push({ text: `${g.name}${g.members.length > 1 ? ` (×${g.members.length})` : ""} is whole on every device: ${bytes(g.local * g.members.length)} of each.` });
-	if (!s.cost.alias_bytes && s.arguments.some(a => a.role === "state"))
+	const whole = groupsOf(s).filter(g => g.cuts && !g.cuts.flat().length && g.local * g.count > s.memory_limit_bytes / 100);
+	for (const g of whole) out.push({ text: `${g.name}${g.count > 1 ? ` (×${count(g.count)})` : ""} is whole on every device: ${bytes(g.local * g.count)} of each.` });
+	if (!s.cost.alias_bytes && s.rows.some(a => a.role === "state"))
 		out.push({ text: "Nothing is donated: parameters and optimizer state count twice.", more: "jax.jit(step, donate_argnums=..)" });
 	return out;
 }
@@ -84,27 +83,21 @@ export function warnings(s: Strategy): Warning[] {
 export function Overview({ id, strategy }: { id: string; strategy: Strategy }) {
 	const explained = useOnce<Explanation>(`/v1/strategies/${id}/explanation`);
 	const list = useMemo(() => warnings(strategy), [strategy]);
-	const largest = useMemo(() => {
-		const sizes = sizesOf(strategy);
-		return strategy.arguments.reduce<{ name: string; n: number; index: number }>((best, a) => {
-			const n = localBytes(a.type, cuts(a), sizes);
-			return n > best.n ? { name: a.name, n, index: a.index } : best;
-		}, { name: "", n: -1, index: -1 });
-	}, [strategy]);
+	const largest = useMemo(() => groupsOf(strategy).reduce<Group | null>((best, g) => (best && best.local >= g.local ? best : g), null), [strategy]);
 	return <div class="overview">
 		{list.length ? <section class="card warn" aria-label="Warnings"><h2>Beware</h2><ul class="plain">{list.map((w, i) => <li key={i}>{w.text}{w.more ? <span class="soft"> {w.more}</span> : null}</li>)}</ul></section> : null}
 		<section class="card"><h2>What limits the step</h2><Limits id={id} strategy={strategy} /></section>
 		<section class="card"><h2>Memory of a device at the peak</h2><Memory strategy={strategy} />
-			{largest.index >= 0 ? <p class="soft">Largest argument of a device: <a class="mono" href={link(["strategies", id], { tab: "arguments", arg: String(largest.index) })}>{largest.name}</a>, {bytes(largest.n)}</p> : null}</section>
+			{largest ? <p class="soft">Largest argument of a device: <a class="mono" href={link(["strategies", id], { tab: "arguments", arg: String(largest.first) })}>{largest.name}</a>, {bytes(largest.local)}{largest.count > 1 ? " each" : ""}</p> : null}</section>
 		<section class="card"><h2>Against the baselines</h2><Baselines strategy={strategy} /></section>
-		<section class="card"><h2>Costliest collectives</h2>
+		<section class="card brief"><h2>Costliest collectives</h2>
 			{explained.error ? <Problem>{explained.error}</Problem> : explained.data ? <Collectives rows={explained.data.collectives.slice(0, 5)} total={strategy.cost.communication_ns} brief />
 				: <Waiting what="A worker looks where the collectives come from" />}
 			{explained.data && explained.data.collectives.length > 5 ? <p><a href={link(["strategies", id], { tab: "collectives" })}>All {count(explained.data.collectives.length)}</a></p> : null}</section>
 		<Figures id={id} strategy={strategy} />
 		<section class="card"><h2>Facts</h2><dl class="facts">
 			<Fact name="Compute">{duration(strategy.cost.compute_ns)}</Fact><Fact name="Communication">{duration(strategy.cost.communication_ns)}</Fact>
-			<Fact name="Of it exposed">{duration(strategy.cost.exposed_communication_ns)}</Fact><Fact name="Floating point work">{`${(strategy.cost.flops_per_device / 1e9).toPrecision(3)} GFLOP`}</Fact>
+			<Fact name="Of it exposed">{duration(strategy.cost.exposed_communication_ns)}</Fact><Fact name="Floating point work">{`${metric(strategy.cost.flops_per_device)}FLOP`}</Fact>
 			<Fact name="Evaluations">{count(strategy.search.evaluations)}</Fact><Fact name="Replays">{count(strategy.search.replays)}</Fact><Fact name="Searched for">{`${strategy.search.seconds.toFixed(1)} s`}</Fact>
 			<Fact name="Ops">{count(strategy.module.ops)}</Fact>
 		</dl></section>

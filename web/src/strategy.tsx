@@ -6,6 +6,7 @@ import { Collectives } from "./collectives";
 import { Decisions, steps } from "./decisions";
 import { bytes, count, duration, short, times } from "./format";
 import { Named, called } from "./labels";
+import { useStrategy } from "./outline";
 import { Overview } from "./overview";
 import { amend, link, useRoute } from "./route";
 import { TimelineView } from "./timeline";
@@ -68,7 +69,7 @@ export function Summary({ strategy }: { strategy: Strategy }) {
 }
 
 export function StrategyView({ id }: { id: string }) {
-	const { data, error } = useOnce<Strategy>(`/v1/strategies/${id}`);
+	const { data, error } = useStrategy(id);
 	const { query } = useRoute();
 	const tab = query.get("tab") ?? "overview";
 	const explained = useOnce<Explanation>(tab === "collectives" ? `/v1/strategies/${id}/explanation` : "");
@@ -84,7 +85,7 @@ export function StrategyView({ id }: { id: string }) {
 		</header>
 		<Summary strategy={data} />
 		<Tabs at={tab} onTab={t => amend({ tab: t === "overview" ? "" : t }, true)} tabs={[{ id: "overview", title: "Overview" },
-			{ id: "arguments", title: "Arguments", note: count(data.arguments.length) }, { id: "decisions", title: "Decisions", note: count(steps(data.actions).length) },
+			{ id: "arguments", title: "Arguments", note: count(data.module.arguments) }, { id: "decisions", title: "Decisions", note: count(steps(data.actions).length) },
 			{ id: "collectives", title: "Collectives" }, { id: "timeline", title: "Timeline" }]}>
 			{tab === "arguments" ? <Arguments id={id} strategy={data} query={query} />
 				: tab === "decisions" ? <Decisions id={id} strategy={data} />

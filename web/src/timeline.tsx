@@ -14,7 +14,7 @@ const KINDS: Record<Run["kind"], string> = { compute: "--k-compute", memory: "--
 type View = [number, number];
 
 function ticks([from, to]: View, width: number): number[] {
-	const rough = ((to - from) / Math.max(1, width)) * 110, ten = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
+	const rough = ((to - from) / Math.max(1, width)) * 80, ten = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
 	const step = [1, 2, 5, 10].map(k => k * ten).find(s => s >= rough) ?? ten * 10;
 	const out: number[] = [];
 	for (let t = Math.ceil(from / step) * step; t <= to; t += step) out.push(t);
@@ -34,7 +34,7 @@ function draw(canvas: HTMLCanvasElement, t: Timeline, lanes: number[], [from, to
 		c.fillStyle = color("--line");
 		c.fillRect(x(at), RULER - 4, 1, height);
 		c.fillStyle = color("--soft");
-		c.fillText(duration(at), x(at) + 3, RULER / 2);
+		if (x(at) + 3 + c.measureText(duration(at)).width < width) c.fillText(duration(at), x(at) + 3, RULER / 2);
 	}
 	const exposed = color("--k-link"), text = color("--on-kind"), outline = color("--text");
 	lanes.forEach((lane, row) => {
@@ -150,7 +150,7 @@ function Picture({ timeline, limit, arguments_ }: { timeline: Timeline; limit: n
 		<h2>Memory over the step</h2>
 		{m.at.length > 1 ? <Plot label={`Memory of a device over the step, at most ${bytes(most)}`} height={170} keep={`${timeline.end} ${limit}`} range={view} data={data} options={() => ({
 			scales: { x: { time: false }, y: { range: (_u, _lo, hi) => [0, Math.max(hi, arguments_) * 1.08] } }, padding: [8, 0, 0, 0], legend: { show: false }, cursor: { y: false, drag: { x: false, y: false } },
-			axes: [axis(duration, "time in the step", 44), axis(bytes, "", LEFT, true)],
+			axes: [{ ...axis(duration, "time in the step", 44), space: 80, values: (u, list) => list.map(v => (u.valToPos(v, "x") > u.over.clientWidth - 24 ? "" : duration(v))) }, axis(bytes, "", LEFT, true)],
 			series: [{}, { stroke: color("--k-temporary"), fill: `${color("--k-temporary")}44`, width: 1.5, paths: paths() }],
 		})} /> : <Empty>No temporary memory was recorded.</Empty>}
 		<p class="soft">Arguments and results hold {bytes(arguments_)} all the time; the rest are temporaries. The limit is {bytes(limit)}.</p>

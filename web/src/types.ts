@@ -38,8 +38,15 @@ export interface Argument {
 	index: number; name: string; type: string; role: string; sharding: Sharding | null; propagated?: Axes;
 }
 
+/** Numbers of arguments: first, how many, and the distance between two. */
+export type Progression = [number, number, number];
+
+/** Arguments that are alike, in their order. */
+export interface ArgumentRow { name: string; count: number; members: Progression[]; type: string; role: string; sharding: Sharding | null; propagated?: Axes }
+
+/** targets: what its members are called, each pattern once. */
 export interface Action {
-	step: number; tactic: string; kind: "partition" | "replicate" | "constrain"; members: number[]; constraints?: number[];
+	step: number; tactic: string; kind: "partition" | "replicate" | "constrain"; members: Progression[]; targets: { name: string; count: number }[]; constraints?: number[];
 	dimension: number; axis: string; delta: { runtime_ns: number; peak_bytes: number };
 }
 
@@ -63,17 +70,21 @@ export interface TreeNode {
 
 export interface Progress { evaluation: number; seconds: number; baselines?: Baseline[]; tree?: TreeNode[] }
 
+/** The outline of a strategy's document: rows stand for arguments. */
 export interface Strategy {
 	module: { name: string; fingerprint: string; ops: number; arguments: number };
 	mesh: { axes: { name: string; size: number; link?: string }[]; device_order?: number[] };
 	device: string; memory_limit_bytes: number; fits: boolean; apply: string;
 	too_large?: { smallest_peak_bytes: number; smallest_runtime_ns: number; least_devices?: number; donation_saves_bytes?: number; rematerialise_bytes?: number };
-	arguments: Argument[]; constraints: { location: string }[]; actions: Action[]; cost: Cost;
+	rows: ArgumentRow[]; constraints: { location: string }[]; actions: Action[]; cost: Cost;
 	baselines: { name: string; fits: boolean; cost: Cost }[];
 	unsupported: { op: string; location: string; count: number; bytes: number }[];
 	runs_whole?: { op: string; location: string; count: number; bytes: number }[];
 	search: { evaluations: number; replays: number; seconds: number; interrupted: boolean; bound?: { runtime_ns: number; peak_bytes: number }; incumbents: Incumbent[] };
 }
+
+/** The document itself, where arguments are many as long as all else is short. */
+export type Whole = Omit<Strategy, "rows" | "actions"> & { arguments: Argument[] };
 
 export interface SourceCollective { kind: string; op: string; location: string; executions: number; bytes: number; time_ns: number; windowed_einsum?: boolean }
 

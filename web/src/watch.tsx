@@ -1,10 +1,12 @@
 /** A search while it runs: the best so far against the baselines, what is spent of the budget, and a way to end it. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { ask, follow, post, useOnce } from "./api";
+import { ask, follow, post } from "./api";
+import { questionOf } from "./ask";
 import { bytes, count, duration, short } from "./format";
 import { State } from "./home";
 import { Named } from "./labels";
+import { useStrategy } from "./outline";
 import { Plot, axis, color } from "./plot";
 import { link } from "./route";
 import { SearchTree } from "./tree";
@@ -81,7 +83,7 @@ function Budget({ search: s, progress }: { search: Search; progress: Progress })
 export function WatchView({ id }: { id: string }) {
 	const { search: s, error, best, progress, tree, baselines } = useSearch(id);
 	const [refused, setRefused] = useState("");
-	const document = useOnce<Strategy>(s?.strategy ? `/v1/strategies/${s.strategy}` : "");
+	const document = useStrategy(s?.strategy ?? "");
 	/** The stream drops what came too quickly; the document has all. */
 	const all = document.data && document.data.search.incumbents.length >= best.length ? document.data.search.incumbents : best;
 	if (error && !s) return <Problem>{error}</Problem>;
@@ -90,7 +92,7 @@ export function WatchView({ id }: { id: string }) {
 	return <article class="view">
 		<header class="view-head"><div><Heading of={id}>Search {short(id)}</Heading><p class="soft">{s.mesh.replaceAll(",", " × ").replaceAll("=", " ")} of {device || "the default device"}, <a href={link(["modules", s.module])}>module {s.labels[0] ?? short(s.module)}</a> <Named labels={s.labels.slice(1)} tags={s.tags} /></p></div>
 			<div class="actions">{s.strategy ? <a class="button main" href={link(["strategies", s.strategy])}>See the strategy</a> : null}
-				{done ? <a class="button" href={link(["ask"], { module: s.module, mesh: s.mesh, device })}>Ask again</a>
+				{done ? <a class="button" href={link(["ask"], questionOf(s))}>{s.state === "failed" ? "Change the question" : "Ask again"}</a>
 					: <button type="button" disabled={s.canceling} onClick={() => post(`/v1/searches/${id}/cancel`, {}).catch(e => setRefused(e.message))}>Cancel, keep the best</button>}</div></header>
 		{error ? <Problem>{error}</Problem> : null}{refused ? <Problem>{refused}</Problem> : null}{s.error ? <Problem>{s.error.detail}</Problem> : null}
 		<dl class="facts big"><Fact name="State"><State search={s} /></Fact>

@@ -18,7 +18,7 @@ before(async () => {
 	const a = await daemon.search({ module, mesh: "data=2,model=2", evaluations: 200, tags: ["a tag"], verify: 2 }), b = await daemon.search({ module, mesh: "data=4", evaluations: 100, memory: "64KiB" });
 	const running = await daemon.post("/v1/searches", { module: await daemon.upload(corpus("transformer_4")), mesh: "data=2,model=2", seconds: 300, verify: 1 });
 	await daemon.verify([{ chosen: true }, { plan: "zero3", fits: false, runtime_ns: null, peak_bytes: null, reason: "refused" }]);
-	views = ["", "#/?label=a+label&tag=a+tag", "#/store", "#/queue", `#/searches/${running.id}`, "#/ask", `#/ask?module=${module}&pins=${encodeURIComponent("batch*:[[\"data\"],[]]")}`, `#/searches/${a.id}`, `#/modules/${module}`, `#/compare/${a.strategy}/${b.strategy}`, "#/licences", "#/nowhere",
+	views = ["", "#/?label=a+label&tag=a+tag", "#/store", "#/queue", `#/searches/${running.id}`, "#/ask", `#/ask?module=${module}&schedule=${encodeURIComponent('{"tactics":[{"named":"zero2","axis":"data"},{"manual":{"arguments":["params*","data"],"dimension":1,"axis":"nowhere"}},{"auto":{}},{"polish":{}},{"magic":1},{"named":"replicate","axis":"model","values":{"op":"*"}}]}')}`, `#/ask?module=${module}&pins=${encodeURIComponent("batch*:[[\"data\"],[]]")}`, `#/searches/${a.id}`, `#/modules/${module}`, `#/compare/${a.strategy}/${b.strategy}`, "#/licences", "#/nowhere",
 		...["", "?tab=arguments", "?tab=decisions", "?tab=collectives", "?tab=timeline"].map(tab => `#/strategies/${a.strategy}${tab}`), `#/strategies/${b.strategy}`];
 });
 after(async () => { await browser?.close(); await daemon?.stop(); });

@@ -52,8 +52,8 @@ export class Daemon {
 
 export const corpus = name => readFileSync(join(ROOT, "tests/corpus", `${name}.mlir.zst`));
 
-/** executablePath: Debian's. Errors of a page, and requests to anybody but its daemon, end in page.faults. */
-export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-lcd-text"] });
+/** executablePath: Debian's. There is no network but this machine's: no name has an address. Errors of a page, and requests to anybody but its daemon, end in page.faults. */
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-lcd-text", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"] });
 
 export async function open(browser, daemon, options = {}) {
 	const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });

@@ -59,6 +59,23 @@ test("what a compiler said is beside what was predicted, and so is what was meas
 	assert.equal((await cells("Figures of the step", "Step"))[2], "2.50 ms");
 });
 
+test("two strategies are compared by what was verified and measured, too", async () => {
+	await daemon.post(`/v1/strategies/${first.strategy}/measurements`, { step_ns: 3000000, peak_bytes: 2 ** 20, hardware: "a pod", steps: 5 });
+	for (const step_ns of [9000000, 1500000]) await daemon.post(`/v1/strategies/${second.strategy}/measurements`, { step_ns, hardware: "a pod", steps: 7 });
+	await daemon.post(`/v1/strategies/${second.strategy}/measurements`, { step_ns: 1600000, hardware: "another pod" });
+	await visit(`#/compare/${first.strategy}/${second.strategy}`);
+	await page.getByText("another pod").waitFor();
+	const rows = await page.locator('table:has(caption:text-is("Figures of both")) tbody tr').evaluateAll(list => list.map(r => [...r.cells].map(c => c.innerText)));
+	const predicted = await Promise.all([first, second].map(async s => (await daemon.json(`/v1/strategies/${s.strategy}`)).cost.runtime_ns));
+	const row = by => rows.find(r => r[1].startsWith(by));
+	assert.deepEqual(rows.map(r => r[0]), [...rows.map(r => r[0])].sort((x, y) => ["predicted", "verified", "measured"].indexOf(x) - ["predicted", "verified", "measured"].indexOf(y)));
+	assert.equal(row("the cost model")[4].startsWith("-"), predicted[1] < predicted[0]);
+	// the last measurement on the same machine counts
+	assert.deepEqual(row("a pod").slice(1), ["a pod of 5 steps and of 7 steps", "3.00 ms", "1.50 ms", "-1.50 ms (-50%)", "1.00 MiB", "–"]);
+	assert.deepEqual(row("another pod").slice(2, 5), ["–", "1.60 ms", "–"]);
+	assert.equal(row("XLA for cpu")[2], "1.50 mschosen");
+});
+
 test("answers of the store are listed with their hits", async () => {
 	for (let i = 0; i < 3; i++) {
 		const again = await daemon.post("/v1/searches", { module, mesh: "data=8", evaluations: 100, device: "h100" });
