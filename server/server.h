@@ -622,7 +622,7 @@ typedef struct module_row {
 	char id[ID_BYTES], fingerprint[ID_BYTES], shardings[ID_BYTES],
 		structure[ID_BYTES]; /* structure: "": not known */
 	char name[256];
-	int64_t ops, arguments, text_bytes;
+	int64_t ops, arguments, text_bytes, uploaded_us;
 } module_row;
 found module_find(db *c, const char *id, module_row *out);
 /* With its labels; false: they could not be read. */
@@ -682,6 +682,7 @@ typedef struct module_about { /* what an upload says beside the text */
 	write_op op;
 	char module[ID_BYTES], owner[64];
 	const char *label; /* or NULL */
+	bool seen;         /* it was there: its last upload is now */
 	repeat_key repeat;
 	bool reused; /* out: the key was another request's; nothing was changed */
 } module_about;
@@ -1296,7 +1297,7 @@ typedef struct embedded {
 } embedded;
 embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void),
 	embedded_schema_4(void), embedded_schema_5(void), embedded_schema_6(void),
-	embedded_schema_7(void), embedded_openapi(void), embedded_page(void);
+	embedded_schema_7(void), embedded_schema_8(void), embedded_openapi(void), embedded_page(void);
 
 /* ---------------------------------------------------------------- server */
 

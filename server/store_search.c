@@ -26,6 +26,7 @@ found module_find(db *c, const char *id, module_row *out)
 		out->arguments = sqlite3_column_int64(s, 5);
 		out->text_bytes = sqlite3_column_int64(s, 6);
 		copy(out->structure, sizeof out->structure, column_text(s, 7));
+		out->uploaded_us = sqlite3_column_int64(s, 8);
 	}
 	sqlite3_reset(s);
 	return f;
