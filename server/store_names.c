@@ -169,7 +169,8 @@ status module_about_run(db *c, write_op *op)
 	TRY(module_about_check(c, a));
 	if (a->reused)
 		return ST_OK;
-	bool ok = (!a->seen || module_seen(c, a->module)) && (!a->label || label_add(c, a->module, a->label, a->owner)) &&
+	bool ok = (!a->seen || module_seen(c, a->module)) &&
+		(!a->label || label_add(c, a->module, a->label, a->owner)) &&
 		(!a->repeat.key[0] || repeat_keep(c, &a->repeat, a->module));
 	return ok ? ST_OK : ST_ERR_IO;
 }

@@ -1,7 +1,7 @@
 /* What a store keeps. A strategy goes when nobody has asked for it for so long, or, where the store
  * is above its size, in the order of last use; with it go the searches it answered. Searches
- * without a strategy go by age, modules by their last upload once no search names them. What waits or runs stays.
- * Each operation is small: requests are not kept waiting. */
+ * without a strategy go by age, modules by their last upload once no search names them. What waits
+ * or runs stays. Each operation is small: requests are not kept waiting. */
 #include "server/server.h"
 #include "server/store_private.h"
 

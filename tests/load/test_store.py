@@ -92,6 +92,7 @@ def test_export_and_import(filled, tmp_path):
         assert other.get("/v1/modules?label=second").json()["modules"][0]["id"] == answers[1][0]["module"]
         assert other.get("/v1/searches?tag=kept").json()["searches"][0]["id"] == answers[1][1]["id"]
         assert other.get(f"/v1/modules/{answers[0][0]['module']}.mlir").body == module_text(8).encode()
+        assert other.rows("SELECT upload, uploaded_us > 0 FROM modules ORDER BY upload") == [(1, 1), (2, 1)]
         assert other.rows("PRAGMA foreign_key_check") == [] and other.stop() == 0
     finally:
         if other.alive():
