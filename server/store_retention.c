@@ -117,7 +117,7 @@ static bool is_known(void *cls, const char *id)
 	bool there = true;
 	if (sqlite3_prepare_v2(k->c->handle, k->sql, -1, &s, NULL) == SQLITE_OK) {
 		bind_text(s, 1, id);
-		there = sqlite3_step(s) != SQLITE_DONE;
+		there = statement_step(s) != SQLITE_DONE;
 	}
 	sqlite3_finalize(s);
 	return there;
