@@ -313,10 +313,11 @@ REQUESTS ?= 1000000
 check-malformed:
 	@$(ASAN_MAKE) $(BUILD)/asan/shardwright $(BUILD)/asan/shardwrightd
 	SHARDWRIGHT=$(BUILD)/asan/shardwright SHARDWRIGHTD=$(BUILD)/asan/shardwrightd python3 tests/load/malformed.py --requests $(REQUESTS)
-SOAK_SECONDS ?= 3600
+
 check-in-turn: all
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/in_turn.py --stride $(or $(STRIDE),1) $(IN_TURN)
 
+SOAK_SECONDS ?= 3600
 soak: all
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/soak.py --seconds $(SOAK_SECONDS)
 bench-hits: all
