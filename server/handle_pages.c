@@ -195,6 +195,8 @@ void handle_metrics(request *r)
 	strbuf_init(&b);
 	server *srv = r->srv;
 	metrics_print(&srv->metrics, &b);
+	print_gauge(&b, "requests_open", "requests under way, those that wait and streams included",
+		atomic_load(&srv->requests_active));
 	print_gauge(&b, "memory_bytes", "what bodies and answers hold of the budget",
 		atomic_load(&srv->memory.used));
 	print_gauge(&b, "memory_limit_bytes", "the budget", srv->memory.limit);
