@@ -86,11 +86,14 @@ class Soak:
             self.count("unanswered")
             time.sleep(0.1)
         else:
-            self.count(f"status {answer.status // 100}xx")
+            self.count("status 429" if answer.status == 429 else f"status {answer.status // 100}xx")
             if answer.status >= 500:
                 time.sleep(0.05)
             if answer.status == 500 and calm and self.up.is_set():
                 self.errors.append(f"{method} {path}: {answer.body[:300]}")
+            if 400 <= answer.status < 500 and answer.status != 429:  # all of it was acknowledged, and is well formed
+                self.errors.append(f"{method} {path}: {answer.status}: {answer.body[:300]}")
+                self.count("answers that blame the request")
         return answer
 
     def upload(self, r):
