@@ -316,6 +316,7 @@ check-malformed:
 	SHARDWRIGHT=$(BUILD)/asan/shardwright SHARDWRIGHTD=$(BUILD)/asan/shardwrightd python3 tests/load/malformed.py --requests $(REQUESTS)
 
 check-systemd: all
+	@tools/install-debian systemd curl procps
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd sh tests/load/systemd/boot.sh
 
 check-in-turn: all
@@ -323,6 +324,7 @@ check-in-turn: all
 
 SOAK_SECONDS ?= 3600
 soak: all
+	-@tools/install-debian fiu-utils libfiu0
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/soak.py --seconds $(SOAK_SECONDS)
 bench-hits: all
 	@tools/install-debian nginx-light wrk
