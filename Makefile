@@ -32,7 +32,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-library check-includes check-warnings check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-warm bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed
+        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-warm bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed check-in-turn check-in-turn check-systemd
 all: $(PROGRAMS)
 
 help:
@@ -57,6 +57,8 @@ help:
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
 ## make judged-simulate `simulate` of compiled programs beside a walk of XLA's schedules (KEPT=DIR of further texts)
 ## make soak            a daemon under mixed load, kills and faults (SOAK_SECONDS=3600); fails when anything acknowledged is lost
+## make check-in-turn   each call of SQLite, and an allocation of each stack, of a daemon fails in turn (STRIDE=1, IN_TURN="--first N ..")
+## make check-systemd   the units under a systemd of their own, in namespaces (root; Debian: systemd)
 ## make check-malformed REQUESTS=1000000  as many malformed requests against a daemon under ASan and UBSan (20 minutes)
 ## make bench-hits      answers of the store a second, beside nginx with a file; needs wrk
 ## make check-slurm     batch --slurm on a real Slurm with virtual nodes on this machine, as root; installs Debian's packages (5 minutes)
@@ -79,7 +81,7 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Files that .incbin takes into an object.
-$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql server/schema_4.sql server/schema_5.sql server/schema_6.sql server/schema_7.sql docs/openapi.json web/built/index.html
+$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql server/schema_4.sql server/schema_5.sql server/schema_6.sql server/schema_7.sql server/schema_8.sql docs/openapi.json web/built/index.html
 $(BUILD)/obj/costmodel/profiles.o: $(wildcard costmodel/devices/*.json)
 
 # All that the folders have, for the programs and tests of this tree.
@@ -312,8 +314,17 @@ REQUESTS ?= 1000000
 check-malformed:
 	@$(ASAN_MAKE) $(BUILD)/asan/shardwright $(BUILD)/asan/shardwrightd
 	SHARDWRIGHT=$(BUILD)/asan/shardwright SHARDWRIGHTD=$(BUILD)/asan/shardwrightd python3 tests/load/malformed.py --requests $(REQUESTS)
+
+check-systemd: all
+	@tools/install-debian systemd curl procps
+	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd sh tests/load/systemd/boot.sh
+
+check-in-turn: all
+	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/in_turn.py --stride $(or $(STRIDE),1) $(IN_TURN)
+
 SOAK_SECONDS ?= 3600
 soak: all
+	-@tools/install-debian fiu-utils libfiu0
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/soak.py --seconds $(SOAK_SECONDS)
 bench-hits: all
 	@tools/install-debian nginx-light wrk

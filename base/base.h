@@ -360,6 +360,8 @@ status bytes_decode(const char *p, size_t n, size_t limit, strbuf *out, diag *d)
  * standard output. */
 status file_write(const char *path, const char *p, size_t n, diag *d) MUST_USE;
 /* "sha256:<hex>" of the bytes; out has room for 72. */
+enum { SHA256_BYTES = 32 };
+void sha256(const void *p, size_t n, unsigned char out[SHA256_BYTES]);
 void sha256_name(const void *p, size_t n, char out[72]);
 
 /* ---------------------------------------------------------------- parallel.c */

@@ -202,15 +202,20 @@ status file_write(const char *path, const char *p, size_t n, diag *d)
 	return s;
 }
 
-void sha256_name(const void *p, size_t n, char out[72])
+void sha256(const void *p, size_t n, unsigned char out[SHA256_BYTES])
 {
-	unsigned char digest[SHA256_DIGEST_LENGTH];
 	ERR_set_mark(); /* nothing of ours stays in the program's queue of errors */
-	bool ok = SHA256(p, n, digest) != NULL;
+	bool ok = SHA256(p, n, out) != NULL;
 	ERR_pop_to_mark();
 	if (!ok)
 		memory_out();
+}
+
+void sha256_name(const void *p, size_t n, char out[72])
+{
+	unsigned char digest[SHA256_BYTES];
+	sha256(p, n, digest);
 	memcpy(out, "sha256:", 7);
-	for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
+	for (int i = 0; i < SHA256_BYTES; i++)
 		snprintf(out + 7 + 2 * i, 3, "%02x", digest[i]);
 }

@@ -201,13 +201,24 @@ bool source_take_search(source *s, sqlite3 *to, sqlite3_stmt *row)
 	return true;
 }
 
+/* What comes from another store was uploaded to this one after all that it has. */
+static bool order_uploads(source *s, sqlite3 *to)
+{
+	return sqlite3_exec(to,
+			   "UPDATE modules SET upload = (SELECT max(upload) FROM modules) + n.place FROM"
+			   " (SELECT id, row_number() OVER (ORDER BY uploaded_us, id) AS place FROM modules"
+			   " WHERE upload = 0) n WHERE n.id = modules.id",
+			   NULL, NULL, NULL) == SQLITE_OK ||
+		source_note(s, to);
+}
+
 status source_merge_run(db *c, write_op *op)
 {
 	source *s = (source *)op;
 	sqlite3 *to = c->handle;
 	s->counts = (merge_counts){0};
 	bool ok = source_copy_rows(s, to, "modules", MODULE_COLUMNS, "", NULL, &s->counts.modules) &&
-		source_copy_rows(s, to, "labels", LABEL_COLUMNS, "", NULL, NULL);
+		order_uploads(s, to) && source_copy_rows(s, to, "labels", LABEL_COLUMNS, "", NULL, NULL);
 	sqlite3_stmt *rows = ok
 		? source_prepare(s, s->from,
 			  "SELECT " SEARCH_COLUMNS

@@ -35,7 +35,7 @@ typedef struct source {
 #define LABEL_COLUMNS "module, label, owner, created_us"
 #define MODULE_COLUMNS \
 	"id, fingerprint, shardings, name, ops, arguments, text_bytes, stored_bytes, created_us, " \
-	"structure"
+	"structure, uploaded_us"
 
 /* Keeps db's error; false. */
 bool source_note(source *s, sqlite3 *db);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#define SEEN_US (1800ll * 1000000)
+
 typedef struct module_task { /* lives in request.state */
 	module_about about;      /* first: what the writer sees */
 	task task;
@@ -88,10 +90,19 @@ static bool read_about(request *r, module_about *a, problem *why)
 	return request_repeat_key(r, &a->repeat, why);
 }
 
+/* Retention keeps what was uploaded within the last hour: a commit per half an hour tells it. */
+static bool was_seen_lately(const module_row *m)
+{
+	int64_t ago = wall_us() - m->uploaded_us;
+	return ago >= 0 && ago < SEEN_US;
+}
+
 static void name_known(module_task *t, const module_row *known)
 {
 	request *r = t->r;
-	if ((!t->about.label && !t->about.repeat.key[0]) || !store_writable(r->srv->store)) {
+	t->about.seen = !was_seen_lately(known);
+	if ((!t->about.label && !t->about.repeat.key[0] && !t->about.seen) ||
+		!store_writable(r->srv->store)) {
 		reply_module(r, 200, known);
 		return;
 	}

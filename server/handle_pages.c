@@ -1,7 +1,6 @@
 #include "server/server.h"
 
 #include <openssl/evp.h>
-#include <openssl/sha.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -55,8 +54,8 @@ void handle_openapi(request *r)
 
 static void digest_text(const char *p, size_t n, char out[64])
 {
-	unsigned char digest[SHA256_DIGEST_LENGTH];
-	SHA256((const unsigned char *)p, n, digest);
+	unsigned char digest[SHA256_BYTES];
+	sha256(p, n, digest);
 	EVP_EncodeBlock((unsigned char *)out, digest, sizeof digest);
 }
 
@@ -196,6 +195,8 @@ void handle_metrics(request *r)
 	strbuf_init(&b);
 	server *srv = r->srv;
 	metrics_print(&srv->metrics, &b);
+	print_gauge(&b, "requests_open", "requests under way, those that wait and streams included",
+		atomic_load(&srv->requests_active));
 	print_gauge(&b, "memory_bytes", "what bodies and answers hold of the budget",
 		atomic_load(&srv->memory.used));
 	print_gauge(&b, "memory_limit_bytes", "the budget", srv->memory.limit);

@@ -64,19 +64,16 @@ static void reply_kept(request *r, search_create *a, uint64_t generation)
 		reply_hit(r, a);
 		return;
 	}
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(a->json.n, a->json.p, MHD_RESPMEM_MUST_FREE);
-	strbuf_init(&a->json);
 	snprintf(location, sizeof location, "/v1/searches/%s", a->id);
-	MHD_add_response_header(response, "Content-Type", "application/json");
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "Cache-Control", "no-cache");
-	MHD_add_response_header(response, "Location", location);
-	MHD_add_response_header(response, "Cache-Status", CACHE_HIT);
+	struct MHD_Response *response = response_of_text(&a->json,
+		(const char *const[][2]){{"Content-Type", "application/json"},
+			{"X-Content-Type-Options", "nosniff"}, {"Cache-Control", "no-cache"},
+			{"Location", location}, {"Cache-Status", CACHE_HIT}, {NULL, NULL}});
 	metric_add(r->srv, cache_hits, 1);
 	hits_add(r->srv->hits, a->document.id);
 	request_answer(r, 200, response);
-	if (!response_cache_put(
+	if (response &&
+		!response_cache_put(
 			r->srv->responses, body, r->body.n, generation, a->document.id, response, bytes))
 		MHD_destroy_response(response);
 }

@@ -6,14 +6,11 @@ static struct MHD_Response *document_response(strbuf *document, const char *id)
 {
 	char tag[ID_BYTES + 2];
 	snprintf(tag, sizeof tag, "\"%s\"", id);
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(document->n, document->p, MHD_RESPMEM_MUST_FREE);
-	strbuf_init(document);
-	MHD_add_response_header(response, "Content-Type", "application/json");
-	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(response, "Cache-Control", "private, max-age=31536000, immutable");
-	MHD_add_response_header(response, "ETag", tag);
-	return response;
+	return response_of_text(document,
+		(const char *const[][2]){{"Content-Type", "application/json"},
+			{"X-Content-Type-Options", "nosniff"},
+			{"Cache-Control", "private, max-age=31536000, immutable"}, {"ETag", tag},
+			{NULL, NULL}});
 }
 
 static void tag_document(request *r, const char *id)
@@ -52,7 +49,7 @@ static void reply_document(request *r, const char *id)
 		int64_t bytes = (int64_t)b.n;
 		struct MHD_Response *response = document_response(&b, id);
 		request_answer(r, 200, response);
-		if (!response_cache_put(srv->responses, id, n, generation, id, response, bytes))
+		if (response && !response_cache_put(srv->responses, id, n, generation, id, response, bytes))
 			MHD_destroy_response(response);
 	}
 }

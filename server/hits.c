@@ -69,7 +69,7 @@ static status flush_run(db *c, write_op *op)
 		bind_text(s, 1, f->rows[i].strategy);
 		sqlite3_bind_int64(s, 2, f->rows[i].hits);
 		sqlite3_bind_int64(s, 3, f->now_us);
-		if (sqlite3_step(s) != SQLITE_DONE)
+		if (statement_step(s) != SQLITE_DONE)
 			return ST_ERR_IO;
 	}
 	return ST_OK;

@@ -45,17 +45,55 @@ const char *request_query(request *r, const char *name)
 	return MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, name);
 }
 
-void reply_response(request *r, unsigned code, struct MHD_Response *response)
+/* What is said where there is no memory for a response: made at the start. */
+static bool make_last_resort(server *srv)
 {
-	if (r->reply)
-		MHD_destroy_response(r->reply);
-	r->reply = response;
-	r->reply_code = code;
+	static char text[] = "{\"type\":\"urn:shardwright:problem:unavailable\",\"title\":\"Try again "
+						 "later\",\"status\":503,\"detail\":\"there is no memory for an answer\"}";
+	srv->last_resort =
+		MHD_create_response_from_buffer(sizeof text - 1, text, MHD_RESPMEM_PERSISTENT);
+	return srv->last_resort &&
+		MHD_add_response_header(srv->last_resort, "Content-Type", "application/problem+json") ==
+		MHD_YES &&
+		MHD_add_response_header(srv->last_resort, "Cache-Control", "no-store") == MHD_YES &&
+		MHD_add_response_header(srv->last_resort, "Retry-After", "5") == MHD_YES;
 }
 
+static void drop_reply(request *r)
+{
+	if (r->reply && r->reply != r->srv->last_resort)
+		MHD_destroy_response(r->reply);
+	r->reply = NULL;
+}
+
+void reply_response(request *r, unsigned code, struct MHD_Response *response)
+{
+	drop_reply(r);
+	r->reply = response ? response : r->srv->last_resort;
+	r->reply_code = response ? code : MHD_HTTP_SERVICE_UNAVAILABLE;
+}
+
+/* An answer that lacks a header, of its type or its safety, is none. */
 void reply_header(request *r, const char *name, const char *value)
 {
-	MHD_add_response_header(r->reply, name, value);
+	if (r->reply != r->srv->last_resort &&
+		MHD_add_response_header(r->reply, name, value) != MHD_YES)
+		reply_response(r, 0, NULL);
+}
+
+struct MHD_Response *response_of_text(strbuf *b, const char *const (*headers)[2])
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(b->n, b->p, MHD_RESPMEM_MUST_FREE);
+	if (!response)
+		strbuf_release(b);
+	strbuf_init(b);
+	for (; response && (*headers)[0]; headers++)
+		if (MHD_add_response_header(response, (*headers)[0], (*headers)[1]) != MHD_YES) {
+			MHD_destroy_response(response);
+			response = NULL;
+		}
+	return response;
 }
 
 typedef struct kept { /* a text that counts against the budget until the client has taken it */
@@ -320,14 +358,14 @@ static enum MHD_Result queue(request *r, unsigned code, struct MHD_Response *res
 void request_answer(request *r, unsigned code, struct MHD_Response *response)
 {
 	r->answered = true;
-	r->sent = queue(r, code, response);
+	r->sent = response ? queue(r, code, response)
+					   : queue(r, MHD_HTTP_SERVICE_UNAVAILABLE, r->srv->last_resort);
 }
 
 static enum MHD_Result send_reply(request *r)
 {
 	enum MHD_Result ok = queue(r, r->reply_code, r->reply);
-	MHD_destroy_response(r->reply);
-	r->reply = NULL;
+	drop_reply(r);
 	return ok;
 }
 
@@ -651,8 +689,7 @@ static void completed(
 	connections_phase(srv->connections, conn, PHASE_IDLE);
 	if (r->state)
 		r->free_state(r->state);
-	if (r->reply)
-		MHD_destroy_response(r->reply);
+	drop_reply(r);
 	request_let_go(r);
 	free(r);
 	*context = NULL;
@@ -857,6 +894,8 @@ static void fit_connections(options *o)
 
 status http_start(server *srv, diag *d)
 {
+	if (!make_last_resort(srv))
+		return diag_set(d, ST_ERR_INTERNAL, "there is no memory to start with");
 	if (!systemd_sockets(&srv->tcp_fd, &srv->local_fd, d))
 		return d->code;
 	srv->activated = srv->tcp_fd >= 0 || srv->local_fd >= 0;
@@ -940,6 +979,8 @@ void http_stop(server *srv)
 		MHD_stop_daemon(srv->tcp);
 	if (srv->local)
 		MHD_stop_daemon(srv->local);
+	if (srv->last_resort)
+		MHD_destroy_response(srv->last_resort);
 	if (srv->tcp_fd >= 0)
 		close(srv->tcp_fd);
 	if (srv->local_fd >= 0)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <openssl/crypto.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -45,6 +46,52 @@ static bool free_reserve(void)
 	return atomic_fetch_add(&pauses, 1) < MOST_PAUSES;
 }
 
+/* SQLite's and OpenSSL's allocations wait as base's do, but may fail in the end. */
+#define PATIENTLY(call) \
+	void *got; \
+	while (!(got = (call)) && free_reserve()) \
+		; \
+	return got
+
+static sqlite3_mem_methods plain;
+static void *sqlite_malloc(int n) { PATIENTLY(plain.xMalloc(n)); }
+static void *sqlite_realloc(void *p, int n) { PATIENTLY(plain.xRealloc(p, n)); }
+
+static void *openssl_malloc(size_t n, const char *file, int line)
+{
+	(void)file, (void)line;
+	if (!n)
+		return NULL;
+	PATIENTLY(malloc(n));
+}
+
+static void *openssl_realloc(void *p, size_t n, const char *file, int line)
+{
+	(void)file, (void)line;
+	if (!n) {
+		free(p);
+		return NULL;
+	}
+	PATIENTLY(realloc(p, n));
+}
+
+static void openssl_free(void *p, const char *file, int line)
+{
+	(void)file, (void)line;
+	free(p);
+}
+
+static void make_libraries_patient(void)
+{
+	CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free);
+	if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &plain) != SQLITE_OK)
+		return;
+	sqlite3_mem_methods patient = plain;
+	patient.xMalloc = sqlite_malloc;
+	patient.xRealloc = sqlite_realloc;
+	sqlite3_config(SQLITE_CONFIG_MALLOC, &patient);
+}
+
 static int64_t read_number(const char *path)
 {
 	char text[64] = "";
@@ -81,6 +128,7 @@ int64_t memory_of_process(void)
 void memory_init(memory *m, int64_t limit)
 {
 	int64_t whole = memory_of_process();
+	make_libraries_patient();
 	cJSON_InitHooks(&(cJSON_Hooks){xmalloc, free});
 	mallopt(M_ARENA_MAX, ARENAS); /* each reserves 64 MiB of address space */
 	pthread_attr_t attr;

@@ -56,8 +56,10 @@ struct MHD_Response *objects_response(const char *path, bool as_zstd, memory *m,
 		memory_refused(why);
 		return NULL;
 	}
-	if (as_zstd)
-		MHD_add_response_header(response, "Content-Encoding", "zstd");
-	MHD_add_response_header(response, "Vary", "Accept-Encoding");
-	return response;
+	if ((!as_zstd || MHD_add_response_header(response, "Content-Encoding", "zstd") == MHD_YES) &&
+		MHD_add_response_header(response, "Vary", "Accept-Encoding") == MHD_YES)
+		return response;
+	MHD_destroy_response(response); /* which closes the descriptor */
+	memory_refused(why);
+	return NULL;
 }

@@ -554,11 +554,15 @@ void db_close(db *c);
 status store_migrate(db *c, const char *path, diag *d) MUST_USE;
 /* Reset and without bindings; NULL on failure (logged). */
 sqlite3_stmt *db_statement(db *c, statement_id id);
+/* A value that cannot be bound makes the next step of this thread fail. bind_bytes: not copied. */
 void bind_text(sqlite3_stmt *s, int at, const char *text);
+void bind_bytes(sqlite3_stmt *s, int at, const char *p, size_t n);
 const char *column_text(sqlite3_stmt *s, int at); /* "" for NULL */
 
 /* A read has three ends, and only SQLite's "no row" says that there is no such thing. */
 typedef enum found { FOUND_FAILED = -1, FOUND_NONE, FOUND } found;
+/* sqlite3_step of a statement (NULL: failed) whose values were bound by the functions above. */
+int statement_step(sqlite3_stmt *s);
 /* Steps s (NULL: failed) to its next row; a failure is logged. */
 found db_step(db *c, sqlite3_stmt *s);
 
@@ -622,7 +626,7 @@ typedef struct module_row {
 	char id[ID_BYTES], fingerprint[ID_BYTES], shardings[ID_BYTES],
 		structure[ID_BYTES]; /* structure: "": not known */
 	char name[256];
-	int64_t ops, arguments, text_bytes;
+	int64_t ops, arguments, text_bytes, uploaded_us;
 } module_row;
 found module_find(db *c, const char *id, module_row *out);
 /* With its labels; false: they could not be read. */
@@ -682,6 +686,7 @@ typedef struct module_about { /* what an upload says beside the text */
 	write_op op;
 	char module[ID_BYTES], owner[64];
 	const char *label; /* or NULL */
+	bool seen;         /* it was there: its last upload is now */
 	repeat_key repeat;
 	bool reused; /* out: the key was another request's; nothing was changed */
 } module_about;
@@ -1227,7 +1232,11 @@ bool request_page_size(request *r, int64_t *out);
  * is emptied. */
 void reply_buffer(request *r, unsigned code, const char *type, strbuf *b);
 void reply_json(request *r, unsigned code, strbuf *b);
+/* response NULL: there was no memory for it; 503. */
 void reply_response(request *r, unsigned code, struct MHD_Response *response);
+/* Takes the text over; headers: pairs of name and value, {NULL, NULL} at the end. NULL: no memory.
+ */
+struct MHD_Response *response_of_text(strbuf *b, const char *const (*headers)[2]);
 /* Answers at once with a response that others hold too; from a handler only, in place of a reply.
  */
 void request_answer(request *r, unsigned code, struct MHD_Response *response);
@@ -1297,7 +1306,7 @@ typedef struct embedded {
 } embedded;
 embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void),
 	embedded_schema_4(void), embedded_schema_5(void), embedded_schema_6(void),
-	embedded_schema_7(void), embedded_openapi(void), embedded_page(void);
+	embedded_schema_7(void), embedded_schema_8(void), embedded_openapi(void), embedded_page(void);
 
 /* ---------------------------------------------------------------- server */
 
@@ -1332,6 +1341,7 @@ struct server {
 	int64_t retain_ns; /* of the reaper: when retention is due again */
 	atomic_bool retaining;
 	struct MHD_Daemon *tcp, *local;
+	struct MHD_Response *last_resort; /* what is said where there is no memory for another answer */
 	int tcp_fd, local_fd;
 	bool activated; /* the service manager's sockets */
 	uint16_t port;

@@ -40,9 +40,20 @@ sqlite3_stmt *db_statement(db *c, statement_id id)
 	return *s;
 }
 
+/* A value of the statement that this thread is about to run could not be bound, for lack of memory:
+ * run without it, it would find nothing. */
+static _Thread_local bool unbound;
+
+int statement_step(sqlite3_stmt *s)
+{
+	bool whole = !unbound;
+	unbound = false;
+	return !s ? SQLITE_ERROR : whole ? sqlite3_step(s) : SQLITE_NOMEM;
+}
+
 found db_step(db *c, sqlite3_stmt *s)
 {
-	int rc = s ? sqlite3_step(s) : SQLITE_ERROR;
+	int rc = statement_step(s);
 	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
 		return rc == SQLITE_ROW ? FOUND : FOUND_NONE;
 	log_warn("event=read_failed error=%s", log_quoted(sqlite3_errmsg(c->handle)).text);
@@ -51,15 +62,23 @@ found db_step(db *c, sqlite3_stmt *s)
 
 void bind_text(sqlite3_stmt *s, int at, const char *text)
 {
-	if (text)
-		sqlite3_bind_text(s, at, text, -1, SQLITE_TRANSIENT);
-	else
+	if (!text)
 		sqlite3_bind_null(s, at);
+	else if (sqlite3_bind_text(s, at, text, -1, SQLITE_TRANSIENT) != SQLITE_OK)
+		unbound = true;
+}
+
+void bind_bytes(sqlite3_stmt *s, int at, const char *p, size_t n)
+{
+	if (sqlite3_bind_text(s, at, p, (int)n, SQLITE_STATIC) != SQLITE_OK)
+		unbound = true;
 }
 
 const char *column_text(sqlite3_stmt *s, int at)
 {
 	const char *t = (const char *)sqlite3_column_text(s, at);
+	if (!t && sqlite3_errcode(sqlite3_db_handle(s)) == SQLITE_NOMEM)
+		memory_out(); /* SQLite has dropped the value: "" would be a lie */
 	return t ? t : "";
 }
 

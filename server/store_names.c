@@ -153,13 +153,24 @@ status module_about_check(db *c, module_about *a)
 	return ST_OK;
 }
 
+static bool module_seen(db *c, const char *id)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_MODULE_SEEN);
+	if (!s)
+		return false;
+	bind_text(s, 1, id);
+	sqlite3_bind_int64(s, 2, wall_us());
+	return statement_finish(s);
+}
+
 status module_about_run(db *c, write_op *op)
 {
 	module_about *a = (module_about *)op;
 	TRY(module_about_check(c, a));
 	if (a->reused)
 		return ST_OK;
-	bool ok = (!a->label || label_add(c, a->module, a->label, a->owner)) &&
+	bool ok = (!a->seen || module_seen(c, a->module)) &&
+		(!a->label || label_add(c, a->module, a->label, a->owner)) &&
 		(!a->repeat.key[0] || repeat_keep(c, &a->repeat, a->module));
 	return ok ? ST_OK : ST_ERR_IO;
 }

@@ -4,7 +4,7 @@
 
 #include "server/server.h"
 
-enum { STORE_VERSION = 7 };
+enum { STORE_VERSION = 8 };
 
 struct store {
 	char *dir, path[512];

@@ -141,7 +141,7 @@ status search_claim_run(db *c, write_op *op)
 	sqlite3_bind_int64(s, 1, now + a->lease_us);
 	sqlite3_bind_int64(s, 2, now);
 	bind_text(s, 3, owner);
-	int rc = sqlite3_step(s);
+	int rc = statement_step(s);
 	a->found = rc == SQLITE_ROW;
 	if (a->found) {
 		snprintf(a->id, sizeof a->id, "%s", column_text(s, 0));
@@ -150,7 +150,7 @@ status search_claim_run(db *c, write_op *op)
 		strbuf_puts(&a->request, column_text(s, 2));
 		snprintf(a->module, sizeof a->module, "%s", column_text(s, 3));
 		a->waited_us = sqlite3_column_int64(s, 4);
-		rc = sqlite3_step(s); /* RETURNING has changed the row only once it is done */
+		rc = statement_step(s); /* RETURNING has changed the row only once it is done */
 	}
 	sqlite3_reset(s);
 	if (rc != SQLITE_DONE)

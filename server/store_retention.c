@@ -1,7 +1,7 @@
 /* What a store keeps. A strategy goes when nobody has asked for it for so long, or, where the store
  * is above its size, in the order of last use; with it go the searches it answered. Searches
- * without a strategy go by age, modules by age once no search names them. What waits or runs stays.
- * Each operation is small: requests are not kept waiting. */
+ * without a strategy go by age, modules by their last upload once no search names them. What waits
+ * or runs stays. Each operation is small: requests are not kept waiting. */
 #include "server/server.h"
 #include "server/store_private.h"
 
@@ -21,8 +21,7 @@ static bool collect(db *c, statement_id which, int64_t before_us, id_list *out)
 		return false;
 	sqlite3_bind_int64(s, 1, before_us);
 	sqlite3_bind_int(s, 2, AT_ONCE);
-	if (sqlite3_bind_parameter_count(s) > 2)
-		sqlite3_bind_int64(s, 3, wall_us());
+	sqlite3_bind_int64(s, 3, wall_us());
 	out->n = 0;
 	while ((f = db_step(c, s)) == FOUND) {
 		vec_reserve(out, out->n + 1);
@@ -118,7 +117,7 @@ static bool is_known(void *cls, const char *id)
 	bool there = true;
 	if (sqlite3_prepare_v2(k->c->handle, k->sql, -1, &s, NULL) == SQLITE_OK) {
 		bind_text(s, 1, id);
-		there = sqlite3_step(s) != SQLITE_DONE;
+		there = statement_step(s) != SQLITE_DONE;
 	}
 	sqlite3_finalize(s);
 	return there;

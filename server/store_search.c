@@ -1,8 +1,8 @@
 #include "server/server.h"
 #include "server/store_private.h"
 
-#include <openssl/rand.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { CRASH_PAUSE_US = 1000000 };
 
@@ -26,6 +26,7 @@ found module_find(db *c, const char *id, module_row *out)
 		out->arguments = sqlite3_column_int64(s, 5);
 		out->text_bytes = sqlite3_column_int64(s, 6);
 		copy(out->structure, sizeof out->structure, column_text(s, 7));
+		out->uploaded_us = sqlite3_column_int64(s, 8);
 	}
 	sqlite3_reset(s);
 	return f;
@@ -140,7 +141,7 @@ static bool look_for_room(db *c, search_create *a)
 void id_random(char prefix, char id[SEARCH_ID_BYTES])
 {
 	unsigned char random[16];
-	if (RAND_bytes(random, sizeof random) != 1)
+	if (getentropy(random, sizeof random) != 0) /* allocates nothing */
 		abort(); /* without randomness nothing here is safe to go on */
 	id[0] = prefix;
 	id[1] = '-';
@@ -512,15 +513,19 @@ static found find_owned(db *c, const search_finish *a, owned *o)
 	return f;
 }
 
-static bool document_is_strategy(db *c, const char *p, size_t n)
+static found document_is_strategy(db *c, const char *p, size_t n)
 {
+	if (n > MAX_DOCUMENT_BYTES || memchr(p, 0, n))
+		return FOUND_NONE;
 	sqlite3_stmt *s = db_statement(c, SQL_DOCUMENT_CHECK);
-	if (!s || n > MAX_DOCUMENT_BYTES || memchr(p, 0, n))
-		return false;
-	sqlite3_bind_text(s, 1, p, (int)n, SQLITE_STATIC);
-	bool ok = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0) == 1;
+	if (!s)
+		return FOUND_FAILED;
+	bind_bytes(s, 1, p, n);
+	found f = db_step(c, s);
+	if (f == FOUND && sqlite3_column_int(s, 0) != 1)
+		f = FOUND_NONE;
 	sqlite3_reset(s);
-	return ok;
+	return f;
 }
 
 static bool insert_strategy(db *c, const search_finish *a, const owned *o)
@@ -536,7 +541,7 @@ static bool insert_strategy(db *c, const search_finish *a, const owned *o)
 	bind_text(s, 6, o->device);
 	bind_text(s, 7, o->objective);
 	sqlite3_bind_int(s, 8, a->partial);
-	sqlite3_bind_text(s, 9, a->document, (int)a->document_bytes, SQLITE_STATIC);
+	bind_bytes(s, 9, a->document, a->document_bytes);
 	sqlite3_bind_int64(s, 10, wall_us());
 	return statement_finish(s);
 }
@@ -548,7 +553,7 @@ static bool note_structure(db *c, const search_finish *a, const owned *o)
 	if (!s)
 		return false;
 	bind_text(s, 1, o->module);
-	sqlite3_bind_text(s, 2, a->document, (int)a->document_bytes, SQLITE_STATIC);
+	bind_bytes(s, 2, a->document, a->document_bytes);
 	return statement_finish(s);
 }
 
@@ -575,7 +580,10 @@ static bool finish_owned(db *c, search_finish *a, const owned *o)
 		a->requeued = true;
 		return unclaim(c, a->id);
 	}
-	if (a->document && !document_is_strategy(c, a->document, a->document_bytes)) {
+	found sound = a->document ? document_is_strategy(c, a->document, a->document_bytes) : FOUND;
+	if (sound == FOUND_FAILED)
+		return false; /* of the store, and no word on the worker */
+	if (sound == FOUND_NONE) {
 		problem_set(&a->error, PROBLEM_INTERNAL, "the worker's answer is not a strategy document");
 		outcome = OUTCOME_CRASHED;
 	}
@@ -708,11 +716,12 @@ status search_recover(db *c, int64_t *out_count)
 		sqlite3_stmt *s = db_statement(c, SQL_SEARCH_GET);
 		if (s)
 			bind_text(s, 1, ids[i]);
-		bool cancel = s && sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 13);
+		ok = db_step(c, s) == FOUND;
+		bool cancel = ok && sqlite3_column_int(s, 13);
 		if (s)
 			sqlite3_reset(s);
-		ok = cancel ? end_search(c, ids[i], "canceled", NULL, false, NULL, 0)
-					: requeue(c, ids[i], 0, 0);
+		ok = ok && cancel ? end_search(c, ids[i], "canceled", NULL, false, NULL, 0)
+						  : requeue(c, ids[i], 0, 0);
 	}
 	ok = ok && sqlite3_exec(c->handle, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
 	if (!ok && !sqlite3_get_autocommit(c->handle))

@@ -9,10 +9,10 @@ enum { MOST_LOSSES = 5 };
 
 static bool finish(sqlite3_stmt *s)
 {
-	found f;
-	while ((f = s ? (sqlite3_step(s) == SQLITE_ROW ? FOUND : FOUND_NONE) : FOUND_FAILED) == FOUND)
+	int rc;
+	while ((rc = statement_step(s)) == SQLITE_ROW)
 		continue;
-	return f == FOUND_NONE && sqlite3_reset(s) == SQLITE_OK;
+	return sqlite3_reset(s) == SQLITE_OK && rc == SQLITE_DONE;
 }
 
 static void bind_count(sqlite3_stmt *s, int at, int64_t value)

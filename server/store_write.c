@@ -15,7 +15,7 @@ enum { BATCH = 64, PROBE_SECONDS = 5 };
 static bool step(db *c, statement_id id)
 {
 	sqlite3_stmt *s = db_statement(c, id);
-	int rc = s ? sqlite3_step(s) : SQLITE_ERROR;
+	int rc = statement_step(s);
 	if (s)
 		sqlite3_reset(s);
 	return rc == SQLITE_DONE || rc == SQLITE_ROW;
@@ -23,7 +23,7 @@ static bool step(db *c, statement_id id)
 
 bool statement_finish(sqlite3_stmt *s)
 {
-	int rc = s ? sqlite3_step(s) : SQLITE_ERROR;
+	int rc = statement_step(s);
 	if (s)
 		sqlite3_reset(s);
 	return rc == SQLITE_DONE;
@@ -45,10 +45,12 @@ static void run_one(db *c, write_op *op)
 	}
 	op->result = op->run(c, op);
 	reset_all(c);
-	if (op->result != ST_OK && !sqlite3_get_autocommit(c->handle))
-		step(c, SQL_UNDO);
-	if (!sqlite3_get_autocommit(c->handle))
-		step(c, SQL_RELEASE);
+	bool whole = sqlite3_get_autocommit(c->handle) ||
+		((op->result == ST_OK || step(c, SQL_UNDO)) && step(c, SQL_RELEASE));
+	if (!whole) {
+		step(c, SQL_ROLLBACK); /* half of an operation is not to be committed with the others */
+		op->result = ST_ERR_IO;
+	}
 }
 
 static void run_batch(store *s, write_op *batch)

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
-#include <openssl/sha.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -20,7 +18,7 @@ typedef struct token {
 	char owner[64];
 	int scopes;
 	int64_t expires_us; /* INT64_MAX: never */
-	unsigned char digest[SHA256_DIGEST_LENGTH];
+	unsigned char digest[SHA256_BYTES];
 } token;
 typedef VEC(token) token_list;
 
@@ -49,11 +47,11 @@ static bool scopes_parse(str text, int *out)
 	return *out != 0;
 }
 
-static bool hex_parse(str text, unsigned char out[SHA256_DIGEST_LENGTH])
+static bool hex_parse(str text, unsigned char out[SHA256_BYTES])
 {
-	if (text.n != 2 * SHA256_DIGEST_LENGTH)
+	if (text.n != 2 * SHA256_BYTES)
 		return false;
-	for (size_t i = 0; i < SHA256_DIGEST_LENGTH; i++) {
+	for (size_t i = 0; i < SHA256_BYTES; i++) {
 		unsigned v;
 		if (sscanf(text.p + 2 * i, "%2x", &v) != 1)
 			return false;
@@ -187,12 +185,12 @@ void tokens_free(tokens *t)
 
 int tokens_check(tokens *t, const char *authorization, char owner[64])
 {
-	unsigned char digest[SHA256_DIGEST_LENGTH];
+	unsigned char digest[SHA256_BYTES];
 	int scopes = 0;
 	int64_t now = wall_us();
 	if (!authorization || strncasecmp(authorization, "Bearer ", 7))
 		return 0;
-	SHA256((const unsigned char *)authorization + 7, strlen(authorization + 7), digest);
+	sha256(authorization + 7, strlen(authorization + 7), digest);
 	pthread_rwlock_rdlock(&t->lock);
 	for (uint32_t i = 0; i < t->list.n; i++)
 		if (!CRYPTO_memcmp(digest, t->list.p[i].digest, sizeof digest) &&
@@ -212,7 +210,7 @@ status tokens_add(const char *path, const char *spec, diag *d)
 	str day = second ? str_of(second + 1) : (str){NULL, 0};
 	int scopes;
 	int64_t expires_us;
-	unsigned char secret[SECRET_BYTES], digest[SHA256_DIGEST_LENGTH];
+	unsigned char secret[SECRET_BYTES], digest[SHA256_BYTES];
 	char text[2 * SECRET_BYTES + 1];
 	if (!colon || colon == spec || colon - spec >= 64 || strpbrk(spec, " \t\n#") ||
 		!strncmp(spec, "unix:", 5) || !scopes_parse(words, &scopes) || (second && !day.n) ||
@@ -222,11 +220,11 @@ status tokens_add(const char *path, const char *spec, diag *d)
 			"training:read,submit:2030-12-31");
 	if (!path[0])
 		return diag_set(d, ST_ERR_INVALID, "--new-token needs --tokens FILE");
-	if (RAND_bytes(secret, sizeof secret) != 1)
+	if (getentropy(secret, sizeof secret) != 0)
 		return diag_set(d, ST_ERR_INTERNAL, "no source of randomness");
 	for (int i = 0; i < SECRET_BYTES; i++)
 		snprintf(text + 2 * i, 3, "%02x", secret[i]);
-	SHA256((const unsigned char *)text, strlen(text), digest);
+	sha256(text, strlen(text), digest);
 	strbuf line;
 	strbuf_init(&line);
 	strbuf_printf(&line, "%.*s " STR_FMT " ", (int)(colon - spec), spec, STR_ARG(words));

@@ -62,10 +62,11 @@ def children(pid):
 class Daemon:
     """start() waits until it listens; the store survives stop() and kill()."""
 
-    def __init__(self, folder, *flags, limits=None, env=None):
+    def __init__(self, folder, *flags, limits=None, env=None, fixed=False):
         self.folder = pathlib.Path(folder)
         self.limits = limits or {}  # resource: most, of the next start
         self.env = env or {}
+        self.fixed = ["setarch", "-R"] if fixed else []  # every start has the same addresses
         self.store = self.folder / "store"
         self.flags = list(flags)
         self.process = None
@@ -74,7 +75,7 @@ class Daemon:
 
     def start(self, *more):
         log = open(self.folder / "log", "ab")
-        command = [SHARDWRIGHTD, "--listen", "127.0.0.1:0", "--store", str(self.store), "--worker-binary", SHARDWRIGHT]
+        command = [*self.fixed, SHARDWRIGHTD, "--listen", "127.0.0.1:0", "--store", str(self.store), "--worker-binary", SHARDWRIGHT]
         limits = dict(self.limits)
 
         def restrict():

@@ -7,6 +7,7 @@ lost, a search ended twice, the database is unsound, or memory only grows.
 
 import argparse
 import collections
+import errno
 import json
 import os
 import pathlib
@@ -31,6 +32,16 @@ GARBAGE = [
 ]
 
 
+# Calls that libfiu lets fail now and then, with an error that they can have (fiu-run -x; Debian: fiu-utils, libfiu0). Not among them: read() and write(),
+# which libmicrohttpd makes of its eventfd, and close(): no system lets those fail.
+FIU = pathlib.Path("/usr/lib/fiu")
+FIU_POINTS = [("posix/io/oc/open", errno.EMFILE), ("posix/io/rw/pread", errno.EIO), ("posix/io/rw/pread/reduce", 0), ("posix/io/rw/pwrite", errno.ENOSPC),
+              ("posix/io/rw/pwrite/reduce", 0), ("posix/io/sync/fsync", errno.EIO), ("posix/io/sync/fdatasync", errno.EIO), ("posix/io/rw/ftruncate", errno.EIO),
+              ("posix/io/dir/rename", errno.EIO), ("posix/io/dir/unlink", errno.EIO), ("posix/io/dir/opendir", errno.EMFILE), ("posix/proc/fork", errno.EAGAIN),
+              ("posix/mm/mmap", errno.ENOMEM), ("libc/mm/*", errno.ENOMEM), ("libc/str/strdup", errno.ENOMEM), ("posix/io/net/accept", errno.EMFILE),
+              ("posix/io/net/recv", errno.ECONNRESET), ("posix/io/net/send", errno.ECONNRESET)]
+
+
 class Soak:
     def __init__(self, folder, seed):
         self.random = random.Random(seed)
@@ -46,6 +57,11 @@ class Soak:
         shim = folder / "faults.so"
         subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", shim, pathlib.Path(__file__).with_name("faults.c"), "-ldl"], check=True)
         env = {"LD_PRELOAD": str(shim), "FAULTS": str(self.faults)}
+        self.fiu = folder / "fiu" if shutil.which("fiu-ctrl") and FIU.is_dir() else None
+        if self.fiu:
+            env |= {"LD_PRELOAD": f"{shim} {FIU / 'fiu_run_preload.so'} {FIU / 'fiu_posix_preload.so'}", "FIU_CTRL_FIFO": str(self.fiu)}
+        else:
+            print("without libfiu (apt install fiu-utils libfiu0): its faults are left out", file=sys.stderr)
         self.d = Daemon(folder, "--workers", "2", "--worker-threads", "1", "--lease", "5", "--keep-size", "64MiB", "--memory", "64MiB", "--search-seconds", "20", env=env)
         self.d.start()
         self.up.set()
@@ -70,11 +86,14 @@ class Soak:
             self.count("unanswered")
             time.sleep(0.1)
         else:
-            self.count(f"status {answer.status // 100}xx")
+            self.count("status 429" if answer.status == 429 else f"status {answer.status // 100}xx")
             if answer.status >= 500:
                 time.sleep(0.05)
             if answer.status == 500 and calm and self.up.is_set():
                 self.errors.append(f"{method} {path}: {answer.body[:300]}")
+            if 400 <= answer.status < 500 and answer.status != 429:  # all of it was acknowledged, and is well formed
+                self.errors.append(f"{method} {path}: {answer.status}: {answer.body[:300]}")
+                self.count("answers that blame the request")
         return answer
 
     def upload(self, r):
@@ -176,11 +195,26 @@ class Soak:
         (self.faults / fault).unlink()
         self.count(name)
 
+    def control(self, command):
+        pid = self.d.process.pid
+        return subprocess.run(["fiu-ctrl", "-f", self.fiu, "-c", command, str(pid)], capture_output=True, timeout=20).returncode == 0
+
+    def some_fail(self):
+        """One kind of call fails in a part of the cases."""
+        name, code = self.random.choice(FIU_POINTS)
+        if self.control(f"enable_random name={name},probability={self.random.choice([0.02, 0.1, 0.5])},failinfo={code}"):
+            time.sleep(1.5)
+            self.count("faults by libfiu")
+            while self.d.alive() and not self.control(f"disable name={name}"):
+                time.sleep(0.1)
+
     def disturb(self):
         what = self.random.choice([self.kill_daemon, self.kill_daemon, self.stop_daemon, self.kill_worker, self.kill_worker, self.full_disk, self.few_descriptors,
                                    lambda: self.failing("fork", "failed forks"), lambda: self.failing("pread", "failed reads"), lambda: self.failing("open", "failed opens"),
                                    lambda: self.failing("write", "failed writes"), lambda: self.failing("sync", "failed syncs"),
                                    lambda: self.failing("clock", "jumps of the clock", str(self.random.choice([-86400, -60, 60, 86400])))])
+        if self.fiu and self.random.random() < 0.25:
+            what = self.some_fail
         self.up.clear()
         what()
         if not self.d.alive():

@@ -358,7 +358,9 @@ def merge(folder, *stores, code=0):
 def test_a_queue_with_a_lost_task(folder):
     """Three tasks, one killed in its work: the others take over, and each question has one answer in the end."""
     jobs = questions(6, [str(CORPUS / "mlp_tiny.mlir.zst")], evaluations=2000)
-    write_jobs(folder, {**LONG, "seconds": 4, "priority": 1}, *jobs, {"module": "missing.mlir", "mesh": "data=2"})
+    first = {**LONG, "evaluations": 10000, "priority": 1}  # 5 s of a processor: on a slow machine it takes longer to catch, and lasts longer
+    del first["seconds"]
+    write_jobs(folder, first, *jobs, {"module": "missing.mlir", "mesh": "data=2"})
     lost = share(folder, 0)
     eventually(lambda: (folder / "queue" / "lease.0.0").exists() and children(lost.pid))
     others = [share(folder, k) for k in (1, 2)]

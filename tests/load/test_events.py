@@ -122,8 +122,7 @@ def test_stop_answers_those_who_wait(own):
     poll = threading.Thread(target=lambda: got.append(d.get(f"/v1/searches/{search}?wait=60s").status))
     stream = threading.Thread(target=lambda: got.append(d.get(f"/v1/searches/{search}/events").status))
     poll.start(), stream.start()
-    eventually(lambda: d.metric("shardwright_streams_open") == 1 and d.metric("shardwright_connections_open") == 3)  # who asks is the third
-    time.sleep(0.2)  # the poll has its connection: until it is read
+    eventually(lambda: d.metric("shardwright_streams_open") == 1 and d.metric("shardwright_requests_open") == 3)  # who asks is the third
     assert d.stop() == 0
     poll.join(), stream.join()
     assert got == [200, 200]

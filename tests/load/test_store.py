@@ -92,6 +92,7 @@ def test_export_and_import(filled, tmp_path):
         assert other.get("/v1/modules?label=second").json()["modules"][0]["id"] == answers[1][0]["module"]
         assert other.get("/v1/searches?tag=kept").json()["searches"][0]["id"] == answers[1][1]["id"]
         assert other.get(f"/v1/modules/{answers[0][0]['module']}.mlir").body == module_text(8).encode()
+        assert other.rows("SELECT upload, uploaded_us > 0 FROM modules ORDER BY upload") == [(1, 1), (2, 1)]
         assert other.rows("PRAGMA foreign_key_check") == [] and other.stop() == 0
     finally:
         if other.alive():
@@ -164,7 +165,7 @@ def age(d, days):
     us = days * 86400 * 1000000
     db.execute("UPDATE strategies SET created_us = created_us - ?", (us,))
     db.execute("UPDATE searches SET created_us = created_us - ?, ended_us = ended_us - ?", (us, us))
-    db.execute("UPDATE modules SET created_us = created_us - ?", (us,))
+    db.execute("UPDATE modules SET created_us = created_us - ?, uploaded_us = uploaded_us - ?", (us, us))
     db.execute("UPDATE uses SET used_us = used_us - ?", (us,))
     db.commit()
     db.close()
@@ -226,6 +227,48 @@ def test_retention_after_a_clock_that_was_wrong(own, faults):
         assert json.loads(care("prune", *limit, "--store", d.store, "--json"))["strategies"] == 0, limit
     age(d, 2)
     assert json.loads(care("prune", "--keep-size", "1KiB", "--store", d.store, "--json"))["strategies"] == 2
+
+
+def test_modules_and_failures_of_a_clock_that_was_wrong(own, faults):
+    """A text that was uploaded, and a search that ended without an answer, while the clock was two days behind are as new as those before them."""
+    env, _ = faults
+    d = own("--workers", "1", env=env)
+    clock = pathlib.Path(env["FAULTS"]) / "clock"
+
+    def ended():
+        search = d.search(d.long()).json()["id"]
+        d.cancel(search)
+        assert d.wait(search)["state"] == "canceled"
+
+    d.module(8)
+    ended()
+    clock.write_text("-180000")
+    d.module(16)
+    ended()
+    clock.unlink()
+    assert d.stop() == 0
+    for table, stamp, order in (("modules", "uploaded_us", "upload"), ("searches", "ended_us", "number")):
+        stamps = [us for us, in d.rows(f"SELECT {stamp} FROM {table} ORDER BY {order}")]
+        assert min(stamps[:-1]) - stamps[-1] > 86400 * 1000000, table
+    for limit in (("--keep-size", "1KiB"), ("--keep-days", 1)):
+        gone = json.loads(care("prune", *limit, "--store", d.store, "--json"))
+        assert (gone["modules"], gone["searches"]) == (0, 0), limit
+    age(d, 2)
+    gone = json.loads(care("prune", "--keep-days", 1, "--store", d.store, "--json"))
+    assert (gone["modules"], gone["searches"]) == (3, 2)
+
+
+def test_a_text_that_is_uploaded_again_is_new(own):
+    d = own()
+    module = d.module(8)
+    d.module(16)
+    assert d.stop() == 0
+    age(d, 40)
+    d = own()
+    assert d.upload(module_text(8)).status == 200
+    assert d.stop() == 0
+    assert json.loads(care("prune", "--keep-days", 1, "--store", d.store, "--json"))["modules"] == 1
+    assert d.rows("SELECT id FROM modules") == [(module,)]
 
 
 def test_retention_by_size(own):
