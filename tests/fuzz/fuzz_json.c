@@ -85,6 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				(void)!notation_print_tuple(
 					m->shardings, (notation)n, specs, n_specs, &printed, &d);
 	}
+	diag_clear(&d);
+	(void)!strategy_outline((str){b.p ? b.p : "", b.n}, &printed, &d);
 	for (int n = 0; n < NOTATION_COUNT; n++) {
 		diag_clear(&d);
 		(void)!strategy_text_of((notation)n, b.p ? b.p : "", b.n, &printed, &d);
