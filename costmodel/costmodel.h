@@ -59,6 +59,15 @@ int64_t curve_at(const curve *c, int64_t x);
 /* That log2 in units of 1 / LOG2_ONE; x >= 1. */
 enum { LOG2_ONE = 1 << 16 };
 int64_t log2_fixed(int64_t x);
+/* An option of the device's compiler, beyond what it does by default, that changes what programs
+ * cost. */
+enum { MAX_COMPILER_OPTIONS = 8 };
+typedef struct compiler_option {
+	char name[72], value[24];
+	uint32_t asynchronous; /* with it these run beside work, too: bits by collective_kind */
+	bool no_windowed;      /* with it there are no windowed einsums */
+} compiler_option;
+
 typedef struct device {
 	char name[48], title[96];
 	lower_target target;
@@ -92,10 +101,18 @@ typedef struct device {
 	link_class links[MAX_LINK_CLASSES];
 	int64_t
 		windowed_bytes_s; /* rate that decides about windowed einsums; 0: its compiler makes none */
-	uint32_t asynchronous;     /* bits by collective_kind: those that run beside work */
+	uint32_t asynchronous; /* bits by collective_kind: those that run beside work */
+	uint32_t n_compiler_options;
+	compiler_option compiler_options[MAX_COMPILER_OPTIONS];
 	int64_t overlap_steal_ppm; /* compute slowdown while a collective runs */
 	char version[72];          /* fingerprint of the profile's JSON, part of cache keys */
 } device;
+
+/* The device as programs find it that are compiled with options: bit i of chosen is its option i.
+ */
+void device_with_options(const device *dev, uint32_t chosen, device *out);
+/* The place of an option with that value; UINT32_MAX: the profile does not know it. */
+uint32_t device_option(const device *dev, str name, str value);
 
 /* Of the innermost link class; 2 where that is no torus. */
 uint32_t device_torus_dims(const device *dev);

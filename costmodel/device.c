@@ -348,18 +348,12 @@ static status read_links(reader *r, const cJSON *o, device *out)
 	return ST_OK;
 }
 
-/* Which collectives run beside work; without the key none on a host and all elsewhere. */
-static status read_asynchronous(reader *r, const cJSON *o, device *out)
+static status read_collectives(reader *r, const cJSON *list, uint32_t *out)
 {
-	const cJSON *in = child(o, "asynchronous");
-	size_t mark = enter_key(r, "asynchronous");
-	out->asynchronous = in || out->target == TARGET_CPU ? 0 : UINT32_MAX;
-	if (in)
-		TRY(unwrap(r, in, &in));
-	if (in && !cJSON_IsArray(in))
+	if (!cJSON_IsArray(list))
 		return bad(r, "expected a list of collectives");
 	int i = 0;
-	for (const cJSON *c = in ? in->child : NULL; c; c = c->next) {
+	for (const cJSON *c = list->child; c; c = c->next) {
 		size_t item = enter_item(r, i++);
 		uint32_t k = 0;
 		while (k < COLL_COUNT &&
@@ -367,11 +361,89 @@ static status read_asynchronous(reader *r, const cJSON *o, device *out)
 			k++;
 		if (k == COLL_COUNT)
 			return bad(r, "expected a collective, as \"all_gather\"");
-		out->asynchronous |= 1u << k;
+		*out |= 1u << k;
+		leave(r, item);
+	}
+	return ST_OK;
+}
+
+/* Which collectives run beside work; without the key none on a host and all elsewhere. */
+static status read_asynchronous(reader *r, const cJSON *o, device *out)
+{
+	const cJSON *in = child(o, "asynchronous");
+	size_t mark = enter_key(r, "asynchronous");
+	out->asynchronous = in || out->target == TARGET_CPU ? 0 : UINT32_MAX;
+	if (in) {
+		TRY(unwrap(r, in, &in));
+		TRY(read_collectives(r, in, &out->asynchronous));
+	}
+	leave(r, mark);
+	return ST_OK;
+}
+
+static status read_compiler_option(reader *r, const cJSON *o, compiler_option *out)
+{
+	static const char *const keys[] = {"name", "value", "asynchronous", "windowed_einsums"};
+	TRY(check_keys(r, o, keys, COUNT_OF(keys)));
+	TRY(read_text(r, o, "name", out->name, sizeof out->name));
+	TRY(read_text(r, o, "value", out->value, sizeof out->value));
+	const cJSON *list = child(o, "asynchronous"), *windowed = child(o, "windowed_einsums");
+	size_t mark = enter_key(r, "asynchronous");
+	if (list)
+		TRY(read_collectives(r, list, &out->asynchronous));
+	leave(r, mark);
+	mark = enter_key(r, "windowed_einsums");
+	if (windowed && !cJSON_IsFalse(windowed))
+		return bad(r, "expected false, for an option that ends them");
+	out->no_windowed = windowed != NULL;
+	leave(r, mark);
+	return out->asynchronous || out->no_windowed
+		? ST_OK
+		: bad(r, "expected what it changes: asynchronous or windowed_einsums");
+}
+
+static status read_compiler_options(reader *r, const cJSON *o, device *out)
+{
+	const cJSON *list = child(o, "compiler_options");
+	if (!list)
+		return ST_OK;
+	size_t mark = enter_key(r, "compiler_options");
+	TRY(unwrap(r, list, &list));
+	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > MAX_COMPILER_OPTIONS)
+		return bad(r, "expected a list of at most 8 options");
+	for (const cJSON *c = list->child; c; c = c->next) {
+		size_t item = enter_item(r, (int)out->n_compiler_options);
+		compiler_option *option = &out->compiler_options[out->n_compiler_options];
+		TRY(read_compiler_option(r, c, option));
+		for (uint32_t i = 0; i < out->n_compiler_options; i++)
+			if (!strcmp(out->compiler_options[i].name, option->name))
+				return bad(r, "option given twice");
+		out->n_compiler_options++;
 		leave(r, item);
 	}
 	leave(r, mark);
 	return ST_OK;
+}
+
+void device_with_options(const device *dev, uint32_t chosen, device *out)
+{
+	*out = *dev;
+	for (uint32_t i = 0; i < dev->n_compiler_options; i++) {
+		const compiler_option *option = &dev->compiler_options[i];
+		if (!(chosen >> i & 1))
+			continue;
+		out->asynchronous |= option->asynchronous;
+		out->windowed_bytes_s = option->no_windowed ? 0 : out->windowed_bytes_s;
+	}
+}
+
+uint32_t device_option(const device *dev, str name, str value)
+{
+	for (uint32_t i = 0; i < dev->n_compiler_options; i++)
+		if (str_is(name, dev->compiler_options[i].name) &&
+			str_is(value, dev->compiler_options[i].value))
+			return i;
+	return UINT32_MAX;
 }
 
 static status read_device(reader *r, const cJSON *o, device *out)
@@ -381,7 +453,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		"memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s",
 		"vector_elements_s", "lone_elements_s", "cycles_s", "reorder_elements_s", "memory_tile",
 		"matmul_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s",
-		"overlap_steal_ppm", "links"};
+		"compiler_options", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
@@ -429,6 +501,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 	TRY(read_curve(r, o, "matmul_efficiency", &out->matmul_efficiency));
 	TRY(read_curve(r, o, "memory_efficiency", &out->memory_efficiency));
 	TRY(read_asynchronous(r, o, out));
+	TRY(read_compiler_options(r, o, out));
 	return read_links(r, o, out);
 }
 

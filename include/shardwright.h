@@ -88,6 +88,9 @@ typedef struct sw_options {
 	                        that can be written */
 	int64_t trip_count;  /* iterations of loops whose number the program does not say; 0: they count
 	                        once */
+	int best_compiler_options; /* 0: costs are those of the compiler's defaults; else options of the
+	                              profile are tried, and the document names those that it gains by
+	                            */
 } sw_options;
 
 const char *sw_version(void);

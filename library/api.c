@@ -177,6 +177,7 @@ static status search_module(void *user, diag *d)
 		.threads = o->threads,
 		.stop = o->stop,
 		.apply_exact_if_possible = !o->apply || !strcmp(o->apply, "auto"),
+		.best_compiler_options = o->best_compiler_options != 0,
 	};
 	take_wishes(o, &so);
 	if (o->trip_count < 0 || o->trip_count > MOST_TRIPS)

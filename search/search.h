@@ -40,13 +40,18 @@ typedef struct strategy_action {
 	                  of one step */
 	int64_t delta_runtime_ns, delta_peak_bytes;
 } strategy_action;
+typedef struct strategy_compiler_option {
+	str name, value;
+} strategy_compiler_option;
 /* Shardings are ids in the module's table; SHARDING_NONE: undecided. Arrays live in the strategy's
  * arena. */
 typedef struct strategy {
 	arena mem;
 	mesh_id mesh;
 	apply_way apply;
-	int64_t trip_count; /* as module.trip_count when it was costed; 0: not given */
+	int64_t trip_count;          /* as module.trip_count when it was costed; 0: not given */
+	uint32_t n_compiler_options; /* what its cost assumes beyond the compiler's defaults */
+	strategy_compiler_option *compiler_options;
 	bool has_links;
 	const char *axis_links[MAX_MESH_AXES]; /* link class of the device profile per axis, NULL:
 	                                          default filling */
@@ -60,6 +65,12 @@ typedef struct strategy {
 void strategy_init(strategy *s, mesh_id mesh, uint32_t n_args, uint32_t n_results);
 void strategy_release(strategy *s);
 void strategy_copy(strategy *to, const strategy *from);
+
+/* The strategy gets these options of the profile, by place, instead of those that it had. */
+void strategy_choose_options(strategy *s, const device *dev, uint32_t chosen);
+/* The device as the strategy's program finds it: with those of its compiler options that the
+ * profile knows. Returns the first one that it does not; NULL where it knows all. */
+const strategy_compiler_option *strategy_device(const strategy *s, const device *dev, device *out);
 
 /* Reads the strategy parts of a document: mesh, arguments, results, constraints, actions (without
  * their deltas). Arguments match by index, or by name glob when an entry has no index (hand-written
@@ -151,6 +162,7 @@ typedef struct search_options {
 	apply_way apply;              /* how XLA will get the plan, which costs depend on */
 	bool apply_exact_if_possible; /* exact where the whole program can be written so, annotate
 	                                 otherwise, whatever apply says */
+	bool best_compiler_options;   /* choose among those of the device's profile */
 	const search_pin *pins;
 	uint32_t n_pins;
 	const search_forbid *forbids;
@@ -203,7 +215,8 @@ typedef struct plan_alternative {
 	strategy s;
 	cost cost;
 	bool fits;
-	str difference; /* from the answer, for people */
+	uint32_t compiler_options; /* as search_result's */
+	str difference;            /* from the answer, for people */
 } plan_alternative;
 typedef struct started { /* what became of a search_start */
 	str name;
@@ -228,6 +241,10 @@ typedef struct search_result {
 	char not_exact[256]; /* why it is not exact though that was asked for where possible; "" */
 	cost cost;
 	bool fits, interrupted;
+	uint32_t compiler_options; /* bits by place in the device's profile: what cost assumes beyond
+	                              the compiler's defaults */
+	uint32_t better_options;   /* those that the answer would gain by, where it has none */
+	int64_t better_runtime_ns; /* with them */
 	int64_t memory_limit;
 	role *roles;        /* by argument */
 	uint32_t *group_of; /* by argument: those of one group stand at the same place of repeated

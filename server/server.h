@@ -365,6 +365,7 @@ typedef struct search_spec {
 	int64_t memory_bytes;      /* 0: the profile's */
 	const char *objective;     /* "runtime" | "memory" */
 	const char *apply;         /* "exact" | "annotate"; NULL: auto */
+	bool best_compiler_options;
 	const char *schedule_json; /* or NULL */
 #define LIST(id, flag, field, argument, help) text_list field;
 #include "search/options.def"

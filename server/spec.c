@@ -258,6 +258,7 @@ static bool check_word(const cJSON *item, const char *base, const char *const *w
 }
 
 static const char *const objectives[] = {"runtime", "memory", NULL};
+static const char *const option_choices[] = {"default", "best", NULL};
 static const char *const apply_ways[] = {
 	"auto", "exact", "annotate", NULL}; /* the default is the first */
 static const char *const named_tactics[] = {"data_parallel", "zero2", "zero3", "replicate", NULL};
@@ -493,6 +494,10 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 	if ((item = field(root, "apply")) && !check_word(item, "/apply", apply_ways, why))
 		return false;
 	s->apply = item && strcmp(item->valuestring, apply_ways[0]) ? keep(s, item->valuestring) : NULL;
+	if ((item = field(root, "compiler_options")) &&
+		!check_word(item, "/compiler_options", option_choices, why))
+		return false;
+	s->best_compiler_options = item && !strcmp(item->valuestring, "best");
 	s->seed = -1;
 	if (!read_number(root, SEARCH_OPTION_SEED, &s->seed, why) ||
 		!read_number(root, SEARCH_OPTION_THREADS, &s->threads, why) ||
@@ -548,6 +553,8 @@ static void write_question(const search_spec *s, strbuf *b)
 		json_bool(b, "open_results", true);
 	if (s->apply)
 		json_text(b, "apply", s->apply);
+	if (s->best_compiler_options)
+		json_text(b, "compiler_options", "best");
 	if (s->alternatives)
 		json_int(b, "alternatives", s->alternatives);
 	if (s->trip_count)

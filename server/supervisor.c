@@ -314,6 +314,8 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 		add_number(a, "--trip-count", p->trip_count);
 	if (p->apply)
 		add(a, "--apply", p->apply);
+	if (p->best_compiler_options)
+		add(a, "--compiler-options", "best");
 	/* a verifier compiles them, too */
 	int64_t alternatives = MAX(p->alternatives, MIN(p->verify, (int64_t)MOST_ALTERNATIVES));
 	if (alternatives)

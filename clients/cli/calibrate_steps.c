@@ -84,8 +84,10 @@ static status profile_with(const char *base_json, const double logs[FACTORS], co
 static status predict(row *r, const device *dev, double *out)
 {
 	cost c;
+	device own;
+	strategy_device(&r->s, dev, &own);
 	status st = simulate_applied(
-		r->annotated, dev, r->s.apply, r->s.has_links ? r->s.axis_links : NULL, &c, NULL, &r->d);
+		r->annotated, &own, r->s.apply, r->s.has_links ? r->s.axis_links : NULL, &c, NULL, &r->d);
 	*out = (double)MAX(c.runtime_ns, 1);
 	return st;
 }

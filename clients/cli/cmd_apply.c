@@ -67,6 +67,13 @@ int cmd_apply(int argc, char **argv)
 		st = strategy_write(m, &s, &target.dev, &out, &d);
 	if (st == ST_OK)
 		st = file_write(output, out.p, out.n, &d);
+	if (st == ST_OK && s.n_compiler_options) {
+		fputs("to be compiled with compiler_options={", stderr);
+		for (uint32_t i = 0; i < s.n_compiler_options; i++)
+			fprintf(stderr, "%s\"" STR_FMT "\": \"" STR_FMT "\"", i ? ", " : "",
+				STR_ARG(s.compiler_options[i].name), STR_ARG(s.compiler_options[i].value));
+		fputs("}\n", stderr);
+	}
 	int code = st == ST_OK ? 0 : cli_fail(&d, st);
 	cli_target_release(&target);
 	strategy_release(&s);

@@ -99,6 +99,16 @@ static status load(inputs *in, diag *d)
 				: device_name[0]   ? device_name
 								   : NULL,
 			in->device_file, &in->target, d);
+	device own;
+	const strategy_compiler_option *unknown =
+		st == ST_OK ? strategy_device(&in->s, &in->target.dev, &own) : NULL;
+	if (st == ST_OK)
+		in->target.dev = own;
+	if (unknown)
+		fprintf(stderr,
+			"shardwright %s: costs do not know the compiler option " STR_FMT "=" STR_FMT
+			": the profile of %s lacks it\n",
+			in->verb, STR_ARG(unknown->name), STR_ARG(unknown->value), in->target.dev.name);
 	/* The limit given, else the document's when it is for this device, else the profile's. */
 	if (st == ST_OK && in->memory)
 		in->limit = in->memory;

@@ -161,6 +161,12 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 				return cli_usage(
 					"search", "--apply: expected auto, exact or annotate, found '%s'", optarg);
 			break;
+		case OPT(COMPILER_OPTIONS):
+			if (strcmp(optarg, "default") && strcmp(optarg, "best"))
+				return cli_usage(
+					"search", "--compiler-options: expected default or best, found '%s'", optarg);
+			a->o.best_compiler_options = optarg[0] == 'b';
+			break;
 		case OPT_JSON: a->json = true; break;
 		case OPT_EMIT_MLIR: a->emit_mlir = optarg; break;
 		case OPT_EMIT_STRATEGY: a->emit_strategy = optarg; break;
@@ -321,7 +327,9 @@ static status write_answer(const search_args *a, module *m, const search_result 
 	if (st == ST_OK && a->trace) {
 		evaluation ev;
 		cost c;
-		st = simulate_applied(annotated, a->o.device, r->best.apply, a->o.axis_links, &c, &ev, d);
+		device own;
+		strategy_device(&r->best, a->o.device, &own);
+		st = simulate_applied(annotated, &own, r->best.apply, a->o.axis_links, &c, &ev, d);
 		if (st == ST_OK) {
 			strbuf text = {0};
 			simulator_trace(ev.sim, ev.low, &text);

@@ -238,8 +238,27 @@ static cJSON *too_large_json(const search_result *r)
 	return o;
 }
 
+static cJSON *compiler_options_json(const device *dev, uint32_t chosen)
+{
+	cJSON *o = cJSON_CreateObject();
+	for (uint32_t i = 0; i < dev->n_compiler_options; i++)
+		if (chosen >> i & 1)
+			cJSON_AddStringToObject(
+				o, dev->compiler_options[i].name, dev->compiler_options[i].value);
+	return o;
+}
+
+/* What the plan would gain by options that its cost does not assume. */
+static cJSON *better_options_json(const device *dev, const search_result *r)
+{
+	cJSON *o = cJSON_CreateObject();
+	cJSON_AddItemToObject(o, "compiler_options", compiler_options_json(dev, r->better_options));
+	cJSON_AddNumberToObject(o, "runtime_ns", (double)r->better_runtime_ns);
+	return o;
+}
+
 /* Each is a document of its own once what it says stands in the place of what the answer says. */
-static cJSON *alternatives_json(const module *m, const search_result *r)
+static cJSON *alternatives_json(const module *m, const device *dev, const search_result *r)
 {
 	cJSON *list = cJSON_CreateArray();
 	for (uint32_t i = 0; i < r->alternatives.n; i++) {
@@ -251,6 +270,8 @@ static cJSON *alternatives_json(const module *m, const search_result *r)
 		cJSON_AddItemToObject(o, "arguments", arguments_json(m, &a->s, r));
 		cJSON_AddItemToObject(o, "results", results_json(m, &a->s));
 		cJSON_AddItemToObject(o, "constraints", constraints_json(m, &a->s));
+		cJSON_AddItemToObject(
+			o, "compiler_options", compiler_options_json(dev, a->compiler_options));
 		cJSON_AddItemToObject(o, "cost", cost_to_json(&a->cost));
 		add_text(o, "difference", a->difference);
 		cJSON_AddItemToArray(list, o);
@@ -324,11 +345,15 @@ status document_write(
 		cJSON_AddItemToObject(b, "cost", cost_to_json(&r->baselines.p[i].cost));
 		cJSON_AddItemToArray(list, b);
 	}
+	cJSON_AddItemToObject(
+		root, "compiler_options", compiler_options_json(o->device, r->compiler_options));
+	if (r->better_options)
+		cJSON_AddItemToObject(root, "better_compiler_options", better_options_json(o->device, r));
 	cJSON_AddItemToObject(root, "unsupported", listed_ops_json(&r->unsupported));
 	if (apply_is_exact(r->best.apply))
 		cJSON_AddItemToObject(root, "runs_whole", listed_ops_json(&r->whole));
 	if (o->alternatives)
-		cJSON_AddItemToObject(root, "alternatives", alternatives_json(m, r));
+		cJSON_AddItemToObject(root, "alternatives", alternatives_json(m, o->device, r));
 	cJSON_AddItemToObject(root, "search", search_json(o, r));
 	char *text = cJSON_PrintUnformatted(root);
 	cJSON_Delete(root);

@@ -232,6 +232,32 @@ static void apply_line(const cJSON *document, const cJSON *search, strbuf *out)
 			out, "applied as annotations, by which XLA partitions%s%s\n", *why ? ": " : "", why);
 }
 
+/* NAME=VALUE of each. */
+static void options_text(const cJSON *options, strbuf *out)
+{
+	for (const cJSON *c = options ? options->child : NULL; c; c = c->next)
+		strbuf_printf(out, "%s%s=%s", c == options->child ? "" : ", ", c->string,
+			cJSON_IsString(c) ? c->valuestring : "");
+}
+
+static void compiler_options_lines(const cJSON *document, strbuf *out)
+{
+	const cJSON *chosen = cJSON_GetObjectItemCaseSensitive(document, "compiler_options"),
+				*better = cJSON_GetObjectItemCaseSensitive(document, "better_compiler_options");
+	if (chosen && chosen->child) {
+		strbuf_puts(out, "to be compiled with ");
+		options_text(chosen, out);
+		strbuf_puts(out, "\n");
+	}
+	if (better) {
+		strbuf_puts(out, "compiled with ");
+		options_text(cJSON_GetObjectItemCaseSensitive(better, "compiler_options"), out);
+		strbuf_puts(out, " a step would take ");
+		strbuf_duration(out, number_of(better, "runtime_ns"));
+		strbuf_puts(out, ": --compiler-options best\n");
+	}
+}
+
 void report_document(const cJSON *document, bool color, uint32_t columns, strbuf *out)
 {
 	const char *bold = color ? "\033[1m" : "", *plain = color ? "\033[0m" : "";
@@ -247,6 +273,7 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 	strbuf_bytes(out, number_of(document, "memory_limit_bytes"));
 	strbuf_puts(out, " per device\n");
 	apply_line(document, search, out);
+	compiler_options_lines(document, out);
 	report_arguments(document, columns, out);
 	decision_table(document, columns, out);
 	rule_line(out, collectives_title);

@@ -24,6 +24,14 @@ void strategy_copy(strategy *to, const strategy *from)
 {
 	strategy_init(to, from->mesh, from->n_args, from->n_results);
 	to->apply = from->apply;
+	to->trip_count = from->trip_count;
+	to->n_compiler_options = from->n_compiler_options;
+	to->compiler_options =
+		arena_array(&to->mem, strategy_compiler_option, from->n_compiler_options);
+	for (uint32_t i = 0; i < from->n_compiler_options; i++)
+		to->compiler_options[i] =
+			(strategy_compiler_option){copy_str(&to->mem, from->compiler_options[i].name),
+				copy_str(&to->mem, from->compiler_options[i].value)};
 	to->has_links = from->has_links;
 	for (uint32_t i = 0; i < MAX_MESH_AXES; i++)
 		to->axis_links[i] = from->axis_links[i]
@@ -259,6 +267,51 @@ mesh_id module_own_mesh(const module *m, mesh_id wanted)
 	return ID_NONE;
 }
 
+static status read_compiler_options(reader *r, const cJSON *root)
+{
+	const cJSON *options = cJSON_GetObjectItemCaseSensitive(root, "compiler_options");
+	if (options && !cJSON_IsObject(options))
+		return diag_set(r->d, ST_ERR_INVALID,
+			"strategy: 'compiler_options': expected an object of names and values");
+	uint32_t size = (uint32_t)cJSON_GetArraySize(options);
+	r->s->compiler_options = arena_zarray(&r->s->mem, strategy_compiler_option, size);
+	for (const cJSON *c = options ? options->child : NULL; c; c = c->next) {
+		if (!cJSON_IsString(c))
+			return diag_set(r->d, ST_ERR_INVALID,
+				"strategy: 'compiler_options': '%.60s': expected a string", c->string);
+		r->s->compiler_options[r->s->n_compiler_options++] = (strategy_compiler_option){
+			copy_str(&r->s->mem, str_of(c->string)), copy_str(&r->s->mem, str_of(c->valuestring))};
+	}
+	return ST_OK;
+}
+
+void strategy_choose_options(strategy *s, const device *dev, uint32_t chosen)
+{
+	s->n_compiler_options = 0;
+	s->compiler_options = arena_array(&s->mem, strategy_compiler_option, MAX_COMPILER_OPTIONS);
+	for (uint32_t i = 0; i < dev->n_compiler_options; i++)
+		if (chosen >> i & 1)
+			s->compiler_options[s->n_compiler_options++] =
+				(strategy_compiler_option){copy_str(&s->mem, str_of(dev->compiler_options[i].name)),
+					copy_str(&s->mem, str_of(dev->compiler_options[i].value))};
+}
+
+const strategy_compiler_option *strategy_device(const strategy *s, const device *dev, device *out)
+{
+	uint32_t chosen = 0;
+	const strategy_compiler_option *unknown = NULL;
+	for (uint32_t i = 0; i < s->n_compiler_options; i++) {
+		const strategy_compiler_option *option = &s->compiler_options[i];
+		uint32_t k = device_option(dev, option->name, option->value);
+		if (k != UINT32_MAX)
+			chosen |= 1u << k;
+		else if (!unknown)
+			unknown = option;
+	}
+	device_with_options(dev, chosen, out);
+	return unknown;
+}
+
 static status read_root(reader *r, const cJSON *root, char device_name[64], int64_t *memory_limit)
 {
 	const cJSON *mesh = cJSON_GetObjectItemCaseSensitive(root, "mesh"),
@@ -300,6 +353,7 @@ static status read_root(reader *r, const cJSON *root, char device_name[64], int6
 		return diag_set(r->d, ST_ERR_INVALID,
 			"strategy: 'trip_count': expected a whole number from 1 to %d", MOST_TRIPS);
 	r->s->trip_count = trips ? (int64_t)trips->valuedouble : 0;
+	TRY(read_compiler_options(r, root));
 	snprintf(device_name, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
 	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15
 		? (int64_t)limit->valuedouble
@@ -533,9 +587,11 @@ status strategy_write(const module *m, const strategy *s, const device *dev, str
 	cost c;
 	TRY(strategy_apply(m, s, &annotated, d));
 	status st = ST_OK;
+	device own;
+	strategy_device(s, dev, &own);
 	if (s->apply == APPLY_ANNOTATE) {
 		module_print(annotated, &(print_options){.locations = true}, out);
-	} else if ((st = simulate_module(annotated, dev, s->apply, s->has_links ? s->axis_links : NULL,
+	} else if ((st = simulate_module(annotated, &own, s->apply, s->has_links ? s->axis_links : NULL,
 					&c, &ev, d)) == ST_OK) {
 		st = lower_emit_mlir(ev.low, EMIT_GLOBAL, out, d);
 		evaluation_release(&ev);

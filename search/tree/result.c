@@ -198,5 +198,6 @@ status runner_report(runner *r, diag *d)
 	fill_facts(r);
 	r->out->best.apply = apply_as(r->out->best.apply, r->o.apply);
 	TRY(runner_alternatives(r, d));
+	TRY(runner_settle_options(r, d));
 	return fill_whole(r, d);
 }

@@ -240,6 +240,7 @@ status search_run(module *m, const search_options *o, search_result *out, diag *
 		s = schedule_groups(o, &r->mem, &r->groups, d);
 	r->o.groups = r->groups.p;
 	r->o.n_groups = r->groups.n;
+	runner_try_options(r);
 	if (s == ST_OK)
 		s = problem_init(&r->pb, r->base, &r->o, d);
 	if (s == ST_OK)

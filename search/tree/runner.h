@@ -19,6 +19,7 @@ typedef struct candidate {
 typedef struct runner {
 	search_options o; /* with the module's own mesh */
 	const search_options *user;
+	device dev;   /* with the compiler's options that are tried; o.device then */
 	module *base; /* the input with mesh and pins: what strategies are applied to */
 	problem pb;
 	evaluator *ev[MOST_EVALUATORS];
@@ -52,6 +53,12 @@ typedef struct runner {
 int64_t runner_elapsed(const runner *r);
 bool runner_stops(void *r); /* out of time, or told to stop */
 void runner_tell(runner *r, bool incumbent, const char *tactic);
+
+/* compiler_options.c: options of the device's compiler. All that may help are on while plans are
+ * searched for, where the user wants the best ones; the answer keeps those that it gains by. Else
+ * it says what it would gain. */
+void runner_try_options(runner *r);
+status runner_settle_options(runner *r, diag *d) MUST_USE;
 
 /* prepare.c: the module's own mesh when it has one with the same axes; pins and forbidden axes of
  * the user. */

@@ -25,7 +25,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
          donate_argnames: Any = None, objective: str | None = None, schedule: Any = None, evaluations: int | None = None,
          seconds: float | None = None, seed: int | None = None, threads: int | None = None, pins: Sequence[str] = (),
          forbids: Sequence[str] = (), groups: Sequence[str] = (), open_results: bool = False, apply: str | None = None,
-         alternatives: int | None = None, trip_count: int | None = None, verify: int | str | None = None, verify_by: str = "here",
+         compiler_options: str | None = None, alternatives: int | None = None, trip_count: int | None = None, verify: int | str | None = None, verify_by: str = "here",
          timeout: float | None = None, fallback: str | None = "data_parallel", ambient_mesh: str = "keep",
          progress: bool | Callable[[JSON], Any] | None = None, tool: str | None = None) -> Plan:
     """Search a sharding strategy for step(*args, **kwargs) on a mesh.
@@ -40,6 +40,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
     pins, forbids   "GLOB:SHARDING", "GLOB:DIM:AXIS" over argument names such as params['w1']
     groups          globs over argument names: what matches one is decided together, as one
     apply           how XLA will get the plan: "annotate", "exact" or "auto"; see plan.fn. Default: the tool's
+    compiler_options  "best": try the options of the device's compiler that its profile has; plan.compiler_options are those the plan gains by
     alternatives    so many plans besides the answer that do something else: plan.alternatives
     trip_count      iterations of loops whose number the program does not say, as of decoding until all have ended; they count once otherwise
     verify          K: compile the K best different plans and answer with the best by the compiler; "run": time them here
@@ -71,7 +72,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
     asked = {"mesh": mesh_words(mesh), "device": device, "memory": memory, "objective": objective, "schedule": schedule,
              "evaluations": evaluations, "seconds": seconds, "seed": seed, "threads": threads, "pins": list(pins),
              "forbids": list(forbids), "groups": list(groups), "open_results": open_results or None, "apply": apply,
-             "alternatives": alternatives if alternatives is not None else _alternatives_for(verify), "trip_count": trip_count,
+             "compiler_options": compiler_options, "alternatives": alternatives if alternatives is not None else _alternatives_for(verify), "trip_count": trip_count,
              "verify": verify if by_server else None}
     wanted = {key: value for key, value in asked.items() if value is not None and value != []}
     with Progress(progress) as show:
@@ -144,7 +145,7 @@ def _answer(program: Program, wanted: JSON, server: str | None, tool: str | None
 
 def baseline_request(wanted: JSON, name: str) -> JSON:
     """The search that decides nothing but the baseline: its named tactics, one per axis, and no budget for more."""
-    kept = ("mesh", "device", "memory", "pins", "forbids", "groups", "open_results", "apply", "trip_count")
+    kept = ("mesh", "device", "memory", "pins", "forbids", "groups", "open_results", "apply", "compiler_options", "trip_count")
     keep = {key: value for key, value in wanted.items() if key in kept}
     axes = _axis_names(wanted["mesh"])
     tactics: list[JSON] = []
