@@ -155,6 +155,31 @@ def compiled_for(path, device):
     return own.verify(1, seconds=120).verifications
 
 
+def test_texts_that_pjrt_cannot_hand_out(tmp_path):
+    from jax.errors import JaxRuntimeError
+    from shardwright.compile_module import text_of
+
+    class Module:
+        def to_string(self):
+            return "HloModule known"
+
+    class Executable:
+        def __init__(self, modules):
+            self.modules = modules
+
+        def hlo_modules(self):
+            if self.modules is None:
+                raise JaxRuntimeError("INTERNAL: async-update instruction should have 1 operands but sees 3")
+            return self.modules
+
+    assert text_of(Executable([Module()]), str(tmp_path)) == "HloModule known"
+    with pytest.raises(JaxRuntimeError):
+        text_of(Executable(None), str(tmp_path))
+    (tmp_path / "module_0000.jit_f.cl_1.after_codegen.txt").write_text("HloModule written")
+    (tmp_path / "module_0002.extracted.cl_1.after_codegen.txt").write_text("HloModule of a kernel")
+    assert text_of(Executable(None), str(tmp_path)) == "HloModule written"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target, device, package", (("tpu", "tpu-v5e", "libtpu"), ("gpu", "h100", "jax_plugins.xla_cuda12")))
 def test_compiled_for(tool, target, device, package):
