@@ -31,7 +31,7 @@ CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
-.PHONY: all help deps deps-test demo check check-unit check-library check-includes check-warnings check-contracts check-oracle check-load check-fuzz \
+.PHONY: all help deps deps-test demo check check-unit check-library check-includes check-warnings compile_commands.json check-contracts check-oracle check-load check-fuzz \
         check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-warm bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed check-in-turn check-systemd
 all: $(PROGRAMS)
 
@@ -72,7 +72,8 @@ help:
 ## make web             the daemon's page, built from web/src into web/built; needs node and npm
 ## make check-web       lint, types and a browser's way through the page (Debian's chromium)
 ## make format          lay out the C sources as .clang-format says
-## make lint            compares the layout; any warning of gcc or clang is an error
+## make lint            compares the layout; any warning of gcc, clang or clang-tidy (.clang-tidy) is an error
+## make compile_commands.json  into build/, for editors and clang-tidy
 ## make lint-python     ruff and mypy on the Python package
 
 $(BUILD)/obj/%.o: %.c
@@ -360,9 +361,14 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 format:
 	@tools/install-debian clang-format
 	@clang-format -i $(C_FILES)
-lint: check-warnings
-	@tools/install-debian clang-format
+lint: check-warnings compile_commands.json
+	@tools/install-debian clang-format clang-tidy
 	@clang-format --dry-run --Werror $(C_FILES)
+	@printf '%s\n' $(LIB_SRC) $(CLI_SRC) $(SERVER_SRC) $(wildcard library/*.c) | xargs -P $(JOBS) -n 1 clang-tidy --quiet -p $(BUILD)
+# In $(BUILD), where clangd and clang-tidy look; without OpenMP, whose header clang has not.
+compile_commands.json:
+	@mkdir -p $(BUILD)
+	@tools/compile-commands $(BUILD)/compile_commands.json $(CC) $(filter-out -fopenmp,$(ALL_CFLAGS))
 check-warnings:
 	@tools/check-warnings $(ALL_CFLAGS)
 lint-python: $(PYTOOLS)/.done

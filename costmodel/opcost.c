@@ -217,7 +217,8 @@ static void cost_region(const op_view *v, op_work *w)
 
 typedef void (*cost_fn)(const op_view *v, op_work *w);
 static const cost_fn cost_of[OP_COUNT] = {
-#define OP(id, text, form, rule, cost, flags) [OP_##id] = cost_##cost,
+#define OP(id, text, form, in, out, regions, check, rule, cost, emit, flags) \
+	[OP_##id] = cost_##cost,
 #include "ir/ops.def"
 #undef OP
 };

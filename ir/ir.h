@@ -289,7 +289,7 @@ typedef struct named_attr {
 /* ---------------------------------------------------------------- ops.def */
 
 typedef enum op_kind {
-#define OP(id, text, form, rule, cost, flags) OP_##id,
+#define OP(id, text, form, in, out, regions, check, rule, cost, emit, flags) OP_##id,
 #include "ir/ops.def"
 #undef OP
 	OP_COUNT

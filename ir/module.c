@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 const op_info op_infos[OP_COUNT] = {
-#define OP(id, text, form, rule, cost, flags) [OP_##id] = {text, flags},
+#define OP(id, text, form, in, out, regions, check, rule, cost, emit, flags) \
+	[OP_##id] = {text, flags},
 #include "ir/ops.def"
 #undef OP
 };

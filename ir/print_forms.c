@@ -716,7 +716,7 @@ static bool put_collective(printer *p, op_id o, uint32_t indent)
 #define put_get_tuple_element NULL
 #define put_top_k NULL
 static const put_fn put_forms[OP_COUNT] = {
-#define OP(id, text, form, rule, cost, flags) [OP_##id] = put_##form,
+#define OP(id, text, form, in, out, regions, check, rule, cost, emit, flags) [OP_##id] = put_##form,
 #include "ir/ops.def"
 #undef OP
 };

@@ -679,7 +679,8 @@ static status form_collective(reader *r, draft *d)
 
 #define form_generic NULL
 const form_fn op_forms[OP_COUNT] = {
-#define OP(id, text, form, rule, cost, flags) [OP_##id] = form_##form,
+#define OP(id, text, form, in, out, regions, check, rule, cost, emit, flags) \
+	[OP_##id] = form_##form,
 #include "ir/ops.def"
 #undef OP
 };

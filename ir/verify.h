@@ -56,46 +56,37 @@ static inline bool in_list(ints l, int64_t v)
 }
 
 typedef status (*check_fn)(const checker *c);
-status check_bitcast_convert(const checker *c);
-status check_broadcast_in_dim(const checker *c);
-status check_concatenate(const checker *c);
-status check_iota(const checker *c);
-status check_pad(const checker *c);
-status check_reshape(const checker *c);
-status check_reverse(const checker *c);
-status check_slice(const checker *c);
-status check_transpose(const checker *c);
-status check_dynamic_slice(const checker *c);
-status check_dynamic_update_slice(const checker *c);
-status check_gather(const checker *c);
-status check_scatter(const checker *c);
-status check_dot_general(const checker *c);
-status check_dot(const checker *c);
-status check_convolution(const checker *c);
-status check_reduce(const checker *c);
-status check_reduce_window(const checker *c);
-status check_select_and_scatter(const checker *c);
-status check_sort(const checker *c);
-status check_cholesky(const checker *c);
-status check_triangular_solve(const checker *c);
-status check_fft(const checker *c);
-status check_batch_norm(const checker *c);
-status check_rng_bit_generator(const checker *c);
-status check_all_gather(const checker *c);
-status check_reduce_scatter(const checker *c);
-status check_all_to_all(const checker *c);
-status check_top_k(const checker *c);
-status check_one_type(const checker *c); /* results are of the types of the operands */
+/* One function per word of the check column in ops.def; true: it addresses dimensions, so every
+ * operand and result must be a ranked tensor before it is called. */
+/* clang-format off */
+#define CHECK_WORDS(X) \
+	X(pointwise, true) X(select, true) X(bitcast_convert, true) X(broadcast_in_dim, true) \
+	X(constant, true) X(iota, true) X(pad, true) X(reshape, true) X(reverse, true) X(slice, true) \
+	X(transpose, true) X(gather, true) X(dot_general, true) X(dot, true) X(convolution, true) \
+	X(cholesky, true) X(triangular_solve, true) X(fft, true) X(batch_norm, true) \
+	X(rng_bit_generator, true) X(pairs, true) X(top_k, true) X(concatenate, true) \
+	X(dynamic_slice, true) X(dynamic_update_slice, true) X(scatter, true) X(reduce, true) \
+	X(reduce_window, true) X(select_and_scatter, true) X(sort, true) X(all_gather, true) \
+	X(reduce_scatter, true) X(all_to_all, true) \
+	X(while, false) X(branches, false) X(call, false) X(func, false) X(get_tuple_element, false) \
+	X(tuple, false) X(one_type, false) X(manual_computation, false) X(named_computation, false) \
+	X(collective, false) X(edge, false) X(barrier, false) X(mesh, false)
+/* clang-format on */
+#define X(word, ranked) status check_##word(const checker *c);
+CHECK_WORDS(X)
+#undef X
+enum {
+#define X(word, ranked) RANKED_##word = ranked,
+	CHECK_WORDS(X)
+#undef X
+		RANKED_none = false
+};
+
 status check_sharding_list(const checker *c, const char *name, uint32_t n, bool results) MUST_USE;
 status check_no_result_sharding(
 	const checker *c) MUST_USE; /* sdy.sharding of an op without results */
 status check_free_axes(
 	const checker *c, sharding_id id) MUST_USE; /* none is manual around the op */
 status check_rule(const checker *c) MUST_USE;   /* sdy.sharding_rule, if it has one */
-status check_manual_computation(const checker *c);
-status check_collective(const checker *c);
-status check_edge(const checker *c);
-status check_barrier(const checker *c);
-status check_mesh(const checker *c);
 
 #endif

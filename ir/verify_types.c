@@ -131,7 +131,7 @@ status check_one_type(const checker *c)
 	return ST_OK;
 }
 
-static status check_while(const checker *c)
+status check_while(const checker *c)
 {
 	TRY(check_one_type(c));
 	TRY(check_args_as_operands(c, 0));
@@ -146,7 +146,7 @@ static status check_while(const checker *c)
 }
 
 /* case and if */
-static status check_branches(const checker *c)
+status check_branches(const checker *c)
 {
 	const ir_op *op = op_at(c->m, c->o);
 	const ir_type *t = in_type(c, 0);
@@ -160,7 +160,7 @@ static status check_branches(const checker *c)
 	return ST_OK;
 }
 
-static status check_call(const checker *c)
+status check_call(const checker *c)
 {
 	const ir_op *op = op_at(c->m, c->o);
 	str name = op_text(c->m, c->o, "callee");
@@ -179,7 +179,7 @@ static status check_call(const checker *c)
 	return ST_OK;
 }
 
-static status check_func(const checker *c)
+status check_func(const checker *c)
 {
 	const func *f = module_func(c->m, c->o);
 	if (!f)
@@ -202,7 +202,7 @@ static status check_func(const checker *c)
 	return ST_OK;
 }
 
-static status check_get_tuple_element(const checker *c)
+status check_get_tuple_element(const checker *c)
 {
 	const ir_type *t = in_type(c, 0);
 	int64_t i = op_int(c->m, c->o, "index", -1);
@@ -212,7 +212,7 @@ static status check_get_tuple_element(const checker *c)
 		c, "result", 0, value_at(c->m, op_result(c->m, c->o, 0))->type, t->parts[i]);
 }
 
-static status check_tuple(const checker *c)
+status check_tuple(const checker *c)
 {
 	const ir_op *op = op_at(c->m, c->o);
 	const ir_type *t = out_type(c, 0);
@@ -239,7 +239,7 @@ static status check_ranked(const checker *c)
 	return ST_OK;
 }
 
-static status check_pointwise(const checker *c)
+status check_pointwise(const checker *c)
 {
 	TRY(check_ranked(c));
 	const ir_op *op = op_at(c->m, c->o);
@@ -252,7 +252,7 @@ static status check_pointwise(const checker *c)
 }
 
 /* Conditions and bounds may be scalars. */
-static status check_select(const checker *c)
+status check_select(const checker *c)
 {
 	TRY(check_ranked(c));
 	bool clamp = op_at(c->m, c->o)->kind == OP_CLAMP;
@@ -266,7 +266,7 @@ static status check_select(const checker *c)
 }
 
 /* Collectives on any number of tensors: result i is shaped like operand i. */
-static status check_pairs(const checker *c)
+status check_pairs(const checker *c)
 {
 	const ir_op *op = op_at(c->m, c->o);
 	if (op->n_operands != op->n_results)
@@ -276,7 +276,7 @@ static status check_pairs(const checker *c)
 	return ST_OK;
 }
 
-static status check_constant(const checker *c)
+status check_constant(const checker *c)
 {
 	attr_id a = op_attr(c->m, c->o, "value");
 	attr_kind kind = a == ID_NONE ? ATTR_UNIT : (attr_kind)attr_get(c->m, a)->kind;
@@ -288,7 +288,7 @@ static status check_constant(const checker *c)
 
 /* ---------------------------------------------------------------- sdy */
 
-static status check_named_computation(const checker *c)
+status check_named_computation(const checker *c)
 {
 	const ir_op *op = op_at(c->m, c->o);
 	TRY(check_sharding_list(c, "in_shardings", op->n_operands, false));
@@ -299,248 +299,51 @@ static status check_named_computation(const checker *c)
 
 /* ---------------------------------------------------------------- table */
 
-enum { ANY = MAX_OPERANDS };
+/* The columns of ops.def: how many operands, results and regions later code may rely on, and the
+ * check of the rest. */
+enum { MANY = MAX_OPERANDS };
+typedef struct count {
+	uint32_t min, max;
+} count;
 
-/* How many operands, results and regions later code may rely on, and the check of the rest. */
+#define FROM(n) (-1 - (n))
+#define LEAST(n) ((n) < 0 ? -1 - (n) : (n))
+#define MOST(n) ((n) < 0 ? MANY : (n))
+#define check_none NULL
 static const struct {
-	uint32_t in_min, in_max, out_min, out_max, regions_min, regions_max;
+	count in, out, regions;
 	check_fn check;
+	bool ranked;
 } rows[OP_COUNT] = {
-#define EXACT(id, in, out, fn) [OP_##id] = {in, in, out, out, 0, 0, fn}
-	EXACT(ABS, 1, 1, check_pointwise),
-	EXACT(ADD, 2, 1, check_pointwise),
-	EXACT(AND, 2, 1, check_pointwise),
-	EXACT(ATAN2, 2, 1, check_pointwise),
-	EXACT(CBRT, 1, 1, check_pointwise),
-	EXACT(CEIL, 1, 1, check_pointwise),
-	EXACT(CLAMP, 3, 1, check_select),
-	EXACT(COUNT_LEADING_ZEROS, 1, 1, check_pointwise),
-	EXACT(COMPARE, 2, 1, check_pointwise),
-	EXACT(COMPLEX, 2, 1, check_pointwise),
-	EXACT(CONVERT, 1, 1, check_pointwise),
-	EXACT(COSINE, 1, 1, check_pointwise),
-	EXACT(DIVIDE, 2, 1, check_pointwise),
-	EXACT(EXPONENTIAL, 1, 1, check_pointwise),
-	EXACT(EXPONENTIAL_MINUS_ONE, 1, 1, check_pointwise),
-	EXACT(FLOOR, 1, 1, check_pointwise),
-	EXACT(IMAG, 1, 1, check_pointwise),
-	EXACT(IS_FINITE, 1, 1, check_pointwise),
-	EXACT(LOG, 1, 1, check_pointwise),
-	EXACT(LOG_PLUS_ONE, 1, 1, check_pointwise),
-	EXACT(LOGISTIC, 1, 1, check_pointwise),
-	EXACT(MAXIMUM, 2, 1, check_pointwise),
-	EXACT(MINIMUM, 2, 1, check_pointwise),
-	EXACT(MULTIPLY, 2, 1, check_pointwise),
-	EXACT(NEGATE, 1, 1, check_pointwise),
-	EXACT(NOT, 1, 1, check_pointwise),
-	EXACT(OR, 2, 1, check_pointwise),
-	EXACT(POPCNT, 1, 1, check_pointwise),
-	EXACT(POWER, 2, 1, check_pointwise),
-	EXACT(REAL, 1, 1, check_pointwise),
-	EXACT(REDUCE_PRECISION, 1, 1, check_pointwise),
-	EXACT(REMAINDER, 2, 1, check_pointwise),
-	EXACT(ROUND_NEAREST_EVEN, 1, 1, check_pointwise),
-	EXACT(ROUND_NEAREST_AFZ, 1, 1, check_pointwise),
-	EXACT(RSQRT, 1, 1, check_pointwise),
-	EXACT(SELECT, 3, 1, check_select),
-	EXACT(SHIFT_LEFT, 2, 1, check_pointwise),
-	EXACT(SHIFT_RIGHT_ARITHMETIC, 2, 1, check_pointwise),
-	EXACT(SHIFT_RIGHT_LOGICAL, 2, 1, check_pointwise),
-	EXACT(SIGN, 1, 1, check_pointwise),
-	EXACT(SINE, 1, 1, check_pointwise),
-	EXACT(SQRT, 1, 1, check_pointwise),
-	EXACT(SUBTRACT, 2, 1, check_pointwise),
-	EXACT(TAN, 1, 1, check_pointwise),
-	EXACT(TANH, 1, 1, check_pointwise),
-	EXACT(XOR, 2, 1, check_pointwise),
-	EXACT(UNIFORM_QUANTIZE, 1, 1, check_pointwise),
-	EXACT(UNIFORM_DEQUANTIZE, 1, 1, check_pointwise),
-	EXACT(BITCAST_CONVERT, 1, 1, check_bitcast_convert),
-	EXACT(BROADCAST_IN_DIM, 1, 1, check_broadcast_in_dim),
-	EXACT(CONSTANT, 0, 1, check_constant),
-	EXACT(IOTA, 0, 1, check_iota),
-	EXACT(PAD, 2, 1, check_pad),
-	EXACT(RESHAPE, 1, 1, check_reshape),
-	EXACT(REVERSE, 1, 1, check_reverse),
-	EXACT(SLICE, 1, 1, check_slice),
-	EXACT(TRANSPOSE, 1, 1, check_transpose),
-	EXACT(GATHER, 2, 1, check_gather),
-	EXACT(DOT_GENERAL, 2, 1, check_dot_general),
-	EXACT(DOT, 2, 1, check_dot),
-	EXACT(CONVOLUTION, 2, 1, check_convolution),
-	EXACT(CHOLESKY, 1, 1, check_cholesky),
-	EXACT(TRIANGULAR_SOLVE, 2, 1, check_triangular_solve),
-	EXACT(FFT, 1, 1, check_fft),
-	EXACT(BATCH_NORM_INFERENCE, 5, 1, check_batch_norm),
-	EXACT(BATCH_NORM_TRAINING, 3, 3, check_batch_norm),
-	EXACT(BATCH_NORM_GRAD, 5, 3, check_batch_norm),
-	EXACT(RNG_BIT_GENERATOR, 1, 2, check_rng_bit_generator),
-	EXACT(RNG, 3, 1, NULL),
-	EXACT(EINSUM, 2, 1, NULL),
-	EXACT(TORCH_INDEX_SELECT, 2, 1, NULL),
-	EXACT(DYNAMIC_BROADCAST_IN_DIM, 2, 1, NULL),
-	EXACT(DYNAMIC_CONV, 3, 1, NULL),
-	EXACT(DYNAMIC_GATHER, 3, 1, NULL),
-	EXACT(DYNAMIC_IOTA, 1, 1, NULL),
-	EXACT(DYNAMIC_PAD, 5, 1, NULL),
-	EXACT(DYNAMIC_RESHAPE, 2, 1, NULL),
-	EXACT(REAL_DYNAMIC_SLICE, 4, 1, NULL),
-	EXACT(GET_DIMENSION_SIZE, 1, 1, NULL),
-	EXACT(SET_DIMENSION_SIZE, 2, 1, NULL),
-	EXACT(HLO_COLLECTIVE_PERMUTE, 1, 1, check_pairs),
-	EXACT(CROSS_REPLICA_SUM, 1, 1, check_pairs),
-	EXACT(PARTITION_ID, 0, 1, NULL),
-	EXACT(REPLICA_ID, 0, 1, NULL),
-	EXACT(CREATE_TOKEN, 0, 1, NULL),
-	EXACT(GET_TUPLE_ELEMENT, 1, 1, check_get_tuple_element),
-	EXACT(CHLO_ACOS, 1, 1, check_pointwise),
-	EXACT(CHLO_ACOSH, 1, 1, check_pointwise),
-	EXACT(CHLO_ASIN, 1, 1, check_pointwise),
-	EXACT(CHLO_ASINH, 1, 1, check_pointwise),
-	EXACT(CHLO_ATAN, 1, 1, check_pointwise),
-	EXACT(CHLO_ATANH, 1, 1, check_pointwise),
-	EXACT(CHLO_COSH, 1, 1, check_pointwise),
-	EXACT(CHLO_SINH, 1, 1, check_pointwise),
-	EXACT(CHLO_DIGAMMA, 1, 1, check_pointwise),
-	EXACT(CHLO_ERF, 1, 1, check_pointwise),
-	EXACT(CHLO_ERF_INV, 1, 1, check_pointwise),
-	EXACT(CHLO_ERFC, 1, 1, check_pointwise),
-	EXACT(CHLO_LGAMMA, 1, 1, check_pointwise),
-	EXACT(CHLO_NEXT_AFTER, 2, 1, check_pointwise),
-	EXACT(CHLO_SQUARE, 1, 1, check_pointwise),
-	EXACT(CHLO_TOP_K, 1, 2, check_top_k),
-	EXACT(CHLO_RAGGED_DOT, 3, 1, NULL),
-	EXACT(CHLO_ASIN_ACOS_KERNEL, 1, 1, check_pointwise),
-	EXACT(CHLO_BESSEL_I1E, 1, 1, check_pointwise),
-	EXACT(CHLO_CONJ, 1, 1, check_pointwise),
-	EXACT(CHLO_IS_INF, 1, 1, check_pointwise),
-	EXACT(CHLO_IS_NEG_INF, 1, 1, check_pointwise),
-	EXACT(CHLO_IS_POS_INF, 1, 1, check_pointwise),
-	EXACT(CHLO_TAN, 1, 1, check_pointwise),
-	EXACT(CHLO_MULHI, 2, 1, check_pointwise),
-	EXACT(CHLO_POLYGAMMA, 2, 1, check_pointwise),
-	EXACT(CHLO_ZETA, 2, 1, check_pointwise),
-	EXACT(CHLO_BROADCAST_ADD, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_AND, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_ATAN2, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_COMPARE, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_COMPLEX, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_DIVIDE, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_MAXIMUM, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_MINIMUM, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_MULTIPLY, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_NEXT_AFTER, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_OR, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_POLYGAMMA, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_POWER, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_REMAINDER, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_SHIFT_LEFT, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_SHIFT_RIGHT_ARITHMETIC, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_SHIFT_RIGHT_LOGICAL, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_SUBTRACT, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_XOR, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_ZETA, 2, 1, NULL),
-	EXACT(CHLO_BROADCAST_SELECT, 3, 1, NULL),
-	EXACT(CHLO_CONSTANT, 0, 1, check_constant),
-	EXACT(CHLO_CONSTANT_LIKE, 1, 1, NULL),
-	EXACT(BROADCAST, 1, 1, NULL),
-	EXACT(UNARY_EINSUM, 1, 1, NULL),
-	EXACT(ASYNC_DONE, 1, 1, NULL),
-	EXACT(FUNC_CONSTANT, 0, 1, NULL),
-	EXACT(SDY_MESH, 0, 0, check_mesh),
-	EXACT(SDY_CONSTANT, 0, 1, check_constant),
-	EXACT(SDY_SHARDING_CONSTRAINT, 1, 1, check_one_type),
-	EXACT(SDY_RESHARD, 1, 1, check_one_type),
-	EXACT(SDY_SHARDING_GROUP, 1, 0, NULL),
-	EXACT(SDY_PROPAGATION_BARRIER, 1, 1, check_barrier),
-	EXACT(SDY_DATA_FLOW_EDGE, 1, 1, check_edge),
-	EXACT(SDY_FUNC_DATA_FLOW_EDGE, 1, 1, check_edge),
-	EXACT(SDY_ALL_GATHER, 1, 1, check_collective),
-	EXACT(SDY_ALL_SLICE, 1, 1, check_collective),
-	EXACT(SDY_ALL_TO_ALL, 1, 1, check_collective),
-	EXACT(SDY_COLLECTIVE_PERMUTE, 1, 1, check_collective),
-	EXACT(SDY_ALL_REDUCE, 1, 1, check_collective),
-	EXACT(SDY_REDUCE_SCATTER, 1, 1, check_collective),
-	EXACT(SDY_SHARDED_TO_UNREDUCED, 1, 1, check_collective),
-	EXACT(SDY_REPLICATED_TO_UNREDUCED, 1, 1, check_collective),
-#undef EXACT
-	[OP_UNKNOWN] = {0, ANY, 0, ANY, 0, ANY, NULL},
-	[OP_CONCATENATE] = {1, ANY, 1, 1, 0, 0, check_concatenate},
-	[OP_DYNAMIC_SLICE] = {1, ANY, 1, 1, 0, 0, check_dynamic_slice},
-	[OP_DYNAMIC_UPDATE_SLICE] = {2, ANY, 1, 1, 0, 0, check_dynamic_update_slice},
-	[OP_SCATTER] = {3, ANY, 1, ANY, 1, 1, check_scatter},
-	[OP_REDUCE] = {2, ANY, 1, ANY, 1, 1, check_reduce},
-	[OP_REDUCE_WINDOW] = {2, ANY, 1, ANY, 1, 1, check_reduce_window},
-	[OP_SELECT_AND_SCATTER] = {3, 3, 1, 1, 2, 2, check_select_and_scatter},
-	[OP_SORT] = {1, ANY, 1, ANY, 1, 1, check_sort},
-	[OP_MAP] = {1, ANY, 1, 1, 1, 1, check_pointwise},
-	[OP_COMPOSITE] = {0, ANY, 0, ANY, 0, 0, NULL},
-	[OP_CUSTOM_CALL] = {0, ANY, 0, ANY, 0, 0, NULL},
-	[OP_HLO_ALL_GATHER] = {1, ANY, 1, ANY, 0, 0, check_all_gather},
-	[OP_HLO_ALL_REDUCE] = {1, ANY, 1, ANY, 1, 1, check_pairs},
-	[OP_HLO_REDUCE_SCATTER] = {1, 1, 1, 1, 1, 1, check_reduce_scatter},
-	[OP_HLO_ALL_TO_ALL] = {1, ANY, 1, ANY, 0, 0, check_all_to_all},
-	[OP_HLO_COLLECTIVE_BROADCAST] = {1, ANY, 1, ANY, 0, 0, check_pairs},
-	[OP_WHILE] = {0, ANY, 0, ANY, 2, 2, check_while},
-	[OP_CASE] = {1, 1, 0, ANY, 1, ANY, check_branches},
-	[OP_IF] = {1, 1, 0, ANY, 2, 2, check_branches},
-	[OP_OPTIMIZATION_BARRIER] = {0, ANY, 0, ANY, 0, 0, check_one_type},
-	[OP_RETURN] = {0, ANY, 0, 0, 0, 0, NULL},
-	[OP_AFTER_ALL] = {0, ANY, 1, 1, 0, 0, NULL},
-	[OP_TUPLE] = {0, ANY, 1, 1, 0, 0, check_tuple},
-	[OP_INFEED] = {1, 1, 1, ANY, 0, 0, NULL},
-	[OP_OUTFEED] = {1, ANY, 1, 1, 0, 0, NULL},
-	[OP_SEND] = {1, ANY, 1, 1, 0, 0, NULL},
-	[OP_RECV] = {1, 1, 1, ANY, 0, 0, NULL},
-	[OP_FUNC] = {0, ANY, 0, 0, 1, 1, check_func}, /* its operands field is no list */
-	[OP_FUNC_RETURN] = {0, ANY, 0, 0, 0, 0, NULL},
-	[OP_CALL] = {0, ANY, 0, ANY, 0, 0, check_call},
-	[OP_CALL_INDIRECT] = {1, ANY, 0, ANY, 0, 0, NULL},
-	[OP_CAST] = {0, ANY, 1, ANY, 0, 0, NULL},
-	[OP_ASYNC_START] = {0, ANY, 1, 1, 1, 1, NULL},
-	[OP_CHLO_SCAN] = {1, ANY, 1, ANY, 1, 1, NULL},
-	[OP_BUILTIN_MODULE] = {0, 0, 0, 0, 1, 1, NULL},
-	[OP_SDY_MANUAL_COMPUTATION] = {0, ANY, 0, ANY, 1, 1, check_manual_computation},
-	[OP_SDY_NAMED_COMPUTATION] = {0, ANY, 0, ANY, 1, 1, check_named_computation},
-	[OP_SDY_RETURN] = {0, ANY, 0, 0, 0, 0, NULL},
+#define OP(id, text, form, in, out, regions, check, rule, cost, emit, flags) \
+	[OP_##id] = {{LEAST(in), MOST(in)}, {LEAST(out), MOST(out)}, {LEAST(regions), MOST(regions)}, \
+		check_##check, RANKED_##check},
+#include "ir/ops.def"
+#undef OP
 };
 
-static status check_count(
-	const checker *c, const char *what, uint32_t found, uint32_t min, uint32_t max)
+static status check_count(const checker *c, const char *what, uint32_t found, count asked)
 {
-	if (found >= min && found <= max)
+	if (found >= asked.min && found <= asked.max)
 		return ST_OK;
-	if (min == max)
-		return fault(c, "%u %s, expected %u", found, what, min);
-	return fault(c, "%u %s, expected at least %u", found, what, min);
-}
-
-/* Ops whose check addresses dimensions need ranked tensors; the others look at whole types. */
-static bool looks_at_dims(check_fn check)
-{
-	static const check_fn whole[] = {check_while, check_branches, check_call, check_func,
-		check_get_tuple_element, check_tuple, check_one_type, check_manual_computation,
-		check_named_computation, check_collective, check_edge, check_barrier, check_mesh, NULL};
-	for (size_t i = 0; i < COUNT_OF(whole); i++)
-		if (check == whole[i])
-			return false;
-	return true;
+	if (asked.min == asked.max)
+		return fault(c, "%u %s, expected %u", found, what, asked.min);
+	return fault(c, "%u %s, expected at least %u", found, what, asked.min);
 }
 
 static status check_op(const checker *c)
 {
 	const ir_op *op = op_at(c->m, c->o);
-	TRY(check_count(c, "operands", op->kind == OP_FUNC ? 0 : op->n_operands, rows[op->kind].in_min,
-		rows[op->kind].in_max));
-	TRY(check_count(c, "results", op->n_results, rows[op->kind].out_min, rows[op->kind].out_max));
-	TRY(check_count(
-		c, "regions", op->n_regions, rows[op->kind].regions_min, rows[op->kind].regions_max));
+	/* the operands field of a function is no list */
+	TRY(check_count(c, "operands", op->kind == OP_FUNC ? 0 : op->n_operands, rows[op->kind].in));
+	TRY(check_count(c, "results", op->n_results, rows[op->kind].out));
+	TRY(check_count(c, "regions", op->n_regions, rows[op->kind].regions));
 	bool may_be_empty =
 		op->kind == OP_UNKNOWN || op->kind == OP_FUNC || op->kind == OP_BUILTIN_MODULE;
 	for (uint32_t i = 0; i < op->n_regions && !may_be_empty; i++)
 		if (op_region(c->m, c->o, i)->last == ID_NONE)
 			return fault(c, "region %u is empty", i);
-	if (looks_at_dims(rows[op->kind].check))
+	if (rows[op->kind].ranked)
 		TRY(check_ranked(c));
 	if (!op->n_results)
 		TRY(check_no_result_sharding(c));

@@ -182,77 +182,40 @@ static bool pads_only_whole_dims(const emitter *e, const node *n, const lop *o)
 	return low && high && inner;
 }
 
-const char *emit_refusal(op_kind k)
-{
-	switch (k) {
-	case OP_CALL_INDIRECT:
-	case OP_FUNC_CONSTANT: return "calls by reference are not inlined";
-	case OP_ASYNC_START:
-	case OP_ASYNC_DONE: return "an asynchronous collective is already placed";
-	case OP_CROSS_REPLICA_SUM:
-	case OP_REPLICA_ID: return "the module has no replicas of its own";
-	case OP_TUPLE:
-	case OP_GET_TUPLE_ELEMENT: return "tuples are not planned";
-	case OP_INFEED:
-	case OP_OUTFEED:
-	case OP_SEND:
-	case OP_RECV: return "every device would talk to the host";
-	default: return op_infos[k].flags & OPF_COLLECTIVE ? "the collective is already placed" : NULL;
-	}
-}
+/* One row per word of the emit column of ops.def: the way, and why it is refused. */
+/* clang-format off */
+#define EMIT_WORDS(X) \
+	X(shards, EMIT_SHARDS, NULL) X(whole, EMIT_WHOLE, NULL) X(manual, EMIT_MANUAL, NULL) \
+	X(inlined, EMIT_INLINED, NULL) \
+	X(by_reference, EMIT_REFUSED, "calls by reference are not inlined") \
+	X(asynchronous, EMIT_REFUSED, "an asynchronous collective is already placed") \
+	X(replica, EMIT_REFUSED, "the module has no replicas of its own") \
+	X(tuple, EMIT_REFUSED, "tuples are not planned") \
+	X(host, EMIT_REFUSED, "every device would talk to the host") \
+	X(placed, EMIT_REFUSED, "the collective is already placed")
+/* clang-format on */
+enum {
+#define X(word, way, why) WORD_##word,
+	EMIT_WORDS(X)
+#undef X
+};
+static const struct {
+	emit_way way;
+	const char *refusal;
+} emit_words[] = {
+#define X(word, way, why) [WORD_##word] = {way, why},
+	EMIT_WORDS(X)
+#undef X
+};
+static const uint8_t word_of[OP_COUNT] = {
+#define OP(id, text, form, in, out, regions, check, rule, cost, emit, flags) \
+	[OP_##id] = WORD_##emit,
+#include "ir/ops.def"
+#undef OP
+};
 
-emit_way emit_way_of(op_kind k)
-{
-	if (emit_refusal(k))
-		return EMIT_REFUSED;
-	switch (k) {
-	case OP_HLO_ALL_GATHER:
-	case OP_HLO_ALL_REDUCE:
-	case OP_HLO_REDUCE_SCATTER:
-	case OP_HLO_ALL_TO_ALL:
-	case OP_HLO_COLLECTIVE_PERMUTE:
-	case OP_HLO_COLLECTIVE_BROADCAST:
-	case OP_PARTITION_ID: return EMIT_MANUAL;
-	case OP_CALL: return EMIT_INLINED;
-	case OP_TRANSPOSE:
-	case OP_BROADCAST_IN_DIM:
-	case OP_RESHAPE:
-	case OP_DOT:
-	case OP_DOT_GENERAL:
-	case OP_REDUCE:
-	case OP_CONCATENATE:
-	case OP_SLICE:
-	case OP_REVERSE:
-	case OP_IOTA:
-	case OP_SORT:
-	case OP_DYNAMIC_SLICE:
-	case OP_GATHER:
-	case OP_CHOLESKY:
-	case OP_TRIANGULAR_SOLVE:
-	case OP_REDUCE_WINDOW:
-	case OP_SELECT_AND_SCATTER:
-	case OP_FFT:
-	case OP_BATCH_NORM_INFERENCE:
-	case OP_BITCAST_CONVERT:
-	case OP_CHLO_TOP_K:
-	case OP_CHLO_NEXT_AFTER:
-	case OP_CONVOLUTION:
-	case OP_PAD:
-	case OP_DYNAMIC_UPDATE_SLICE:
-	case OP_SCATTER:
-	case OP_CONSTANT:
-	case OP_SDY_CONSTANT:
-	case OP_WHILE:
-	case OP_CASE:
-	case OP_IF:
-	case OP_OPTIMIZATION_BARRIER:
-	case OP_SDY_MANUAL_COMPUTATION:
-	case OP_SDY_NAMED_COMPUTATION: return EMIT_SHARDS;
-	default:
-		return op_infos[k].flags & (OPF_ELEMENTWISE | OPF_TERMINATOR | OPF_SYMBOL) ? EMIT_SHARDS
-																				   : EMIT_WHOLE;
-	}
-}
+const char *emit_refusal(op_kind k) { return emit_words[word_of[k]].refusal; }
+emit_way emit_way_of(op_kind k) { return emit_words[word_of[k]].way; }
 
 /* What operands are cut along, all results are, and the other way round; only a broadcast makes
  * something new. */

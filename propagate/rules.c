@@ -133,7 +133,8 @@ rule_status rule_unknown(rule_builder *b)
 }
 
 static rule_status (*const rule_of_kind[OP_COUNT])(rule_builder *) = {
-#define OP(id, text, form, rule, cost, flags) [OP_##id] = rule_##rule,
+#define OP(id, text, form, in, out, regions, check, rule, cost, emit, flags) \
+	[OP_##id] = rule_##rule,
 #include "ir/ops.def"
 #undef OP
 };

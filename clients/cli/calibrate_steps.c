@@ -42,7 +42,7 @@ static void scale(cJSON *entry, double factor, const char *source)
 	cJSON *value = cJSON_GetObjectItemCaseSensitive(entry, "value");
 	for (cJSON *e = cJSON_IsArray(value) ? value->child : NULL; e; e = e->next)
 		cJSON_SetNumberValue(e, floor(e->valuedouble * factor + 0.5));
-	if (cJSON_IsNumber(value))
+	if (value && cJSON_IsNumber(value))
 		cJSON_SetNumberValue(value, floor(value->valuedouble * factor + 0.5));
 	if (value)
 		cJSON_ReplaceItemInObjectCaseSensitive(entry, "source", cJSON_CreateString(source));

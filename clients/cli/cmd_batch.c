@@ -75,6 +75,7 @@ typedef struct batch_args {
 	VEC(const char *) sbatch;
 	slurm_options s;
 	batch_local_options local;
+	char tool[4096], lease_text[32]; /* what s and local point to */
 } batch_args;
 
 enum { DEFAULT_LEASE = 60 };
@@ -309,16 +310,14 @@ static int run(const batch_args *a, batch *b)
 /* Looks first at what the store knows; the rest goes to Slurm. */
 static int run_slurm(batch_args *a, batch *b)
 {
-	char tool[4096];
-	ssize_t n = readlink("/proc/self/exe", tool, sizeof tool - 1);
-	tool[n > 0 ? n : 0] = 0;
-	char lease[32];
+	ssize_t n = readlink("/proc/self/exe", a->tool, sizeof a->tool - 1);
+	a->tool[n > 0 ? n : 0] = 0;
 	if (a->lease) {
-		snprintf(lease, sizeof lease, "%lld", (long long)a->lease);
+		snprintf(a->lease_text, sizeof a->lease_text, "%lld", (long long)a->lease);
 		a->local.flags[a->local.n_flags++] = "--lease";
-		a->local.flags[a->local.n_flags++] = lease;
+		a->local.flags[a->local.n_flags++] = a->lease_text;
 	}
-	a->s.tool = tool;
+	a->s.tool = a->tool;
 	a->s.store = a->store;
 	a->s.nodes = a->s.nodes ? a->s.nodes : 1;
 	a->s.sbatch = a->sbatch.p;

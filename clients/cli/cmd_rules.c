@@ -17,7 +17,8 @@ static const char help[] = "shardwright rules MODULE [--conservative]\n"
 static const struct row {
 	const char *text, *form, *rule, *cost;
 } rows[] = {
-#define OP(id, text, form, rule, cost, flags) {text, #form, #rule, #cost},
+#define OP(id, text, form, in, out, regions, check, rule, cost, emit, flags) \
+	{text, #form, #rule, #cost},
 #include "ir/ops.def"
 #undef OP
 };

@@ -142,127 +142,151 @@ static bool number_of(search_option_id id, const char *text, int64_t *out)
 }
 
 /* -1: go on; otherwise the exit code. */
-static int parse_arguments(search_args *a, int argc, char **argv)
+static int take_number(search_args *a, int c, char **argv)
 {
 	int64_t n;
+	switch (c) {
+	case OPT(ALTERNATIVES):
+		if (!number_of(SEARCH_OPTION_ALTERNATIVES, optarg, &n))
+			return EXIT_USAGE;
+		a->o.alternatives = (uint32_t)n;
+		break;
+	case OPT(TRIP_COUNT):
+		if (!number_of(SEARCH_OPTION_TRIP_COUNT, optarg, &a->trip_count))
+			return EXIT_USAGE;
+		break;
+	case OPT(EVALUATIONS):
+		if (!number_of(SEARCH_OPTION_EVALUATIONS, optarg, &n))
+			return EXIT_USAGE;
+		a->o.evaluations = (uint64_t)n;
+		break;
+	case OPT(SEED):
+		if (!number_of(SEARCH_OPTION_SEED, optarg, &n))
+			return EXIT_USAGE;
+		a->o.seed = (uint64_t)n;
+		break;
+	case OPT(THREADS):
+		if (!number_of(SEARCH_OPTION_THREADS, optarg, &n))
+			return EXIT_USAGE;
+		a->o.threads = (uint32_t)n;
+		break;
+	default: return cli_bad_option("search", options, argv);
+	}
+	return -1;
+}
+
+/* An option that requests have, too (search/options.def). -1, or the exit code. */
+static int take_search_option(search_args *a, int c, char **argv)
+{
+	switch (c) {
+	case OPT(MESH): a->mesh = optarg; break;
+	case OPT(DEVICE): a->device = optarg; break;
+	case OPT(DEVICE_FILE): a->device_file = optarg; break;
+	case OPT(SCHEDULE): a->schedule = optarg; break;
+	case OPT(OPEN_RESULTS): a->o.open_results = true; break;
+	case OPT(APPLY):
+		a->o.apply_exact_if_possible = !strcmp(optarg, "auto");
+		if (!a->o.apply_exact_if_possible && !apply_find(optarg, &a->o.apply))
+			return cli_usage(
+				"search", "--apply: expected auto, exact or annotate, found '%s'", optarg);
+		break;
+	case OPT(COMPILER_OPTIONS):
+		if (strcmp(optarg, "default") && strcmp(optarg, "best"))
+			return cli_usage(
+				"search", "--compiler-options: expected default or best, found '%s'", optarg);
+		a->o.best_compiler_options = optarg[0] == 'b';
+		break;
+	case OPT(MEMORY):
+		if (!cli_bytes("search", "--memory", optarg, &a->o.memory_limit))
+			return EXIT_USAGE;
+		break;
+	case OPT(OBJECTIVE):
+		if (strcmp(optarg, "runtime") && strcmp(optarg, "memory"))
+			return cli_usage(
+				"search", "--objective: expected runtime or memory, found '%s'", optarg);
+		a->o.objective = optarg[0] == 'm' ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME;
+		break;
+	case OPT(SECONDS): {
+		char *end;
+		double s = strtod(optarg, &end);
+		if (*end || !(s > 0 && s < 1e6))
+			return cli_usage("search", "--seconds: expected a positive number, found '%s'", optarg);
+		a->o.time_limit_ns = (int64_t)(s * 1e9);
+		break;
+	}
+	case OPT(PIN):
+		if (!parse_pin(a, optarg))
+			return cli_usage("search",
+				"--pin: expected GLOB:SHARDING such as 'params*:[[],[\"model\"]]', found '%s'",
+				optarg);
+		break;
+	case OPT(FORBID):
+		if (!parse_forbid(a, optarg))
+			return cli_usage("search",
+				"--forbid: expected GLOB:DIM:AXIS such as 'batch*:1:model', found '%s'", optarg);
+		break;
+	case OPT(GROUP):
+		if (!*optarg)
+			return cli_usage(
+				"search", "--group: expected a glob over argument names such as 'params*w_up'");
+		vec_push(&a->groups, optarg);
+		break;
+	default: return take_number(a, c, argv);
+	}
+	return -1;
+}
+
+/* An option of the command. -1, or the exit code. */
+static int take_option(search_args *a, int c, int argc, char **argv)
+{
+	switch (c) {
+	case OPT_JSON: a->json = true; break;
+	case OPT_EMIT_MLIR: a->emit_mlir = optarg; break;
+	case OPT_EMIT_STRATEGY: a->emit_strategy = optarg; break;
+	case OPT_TRACE: a->trace = optarg; break;
+	case OPT_PROGRESS_JSON: a->progress_json = true; break;
+	case OPT_CHECK: a->o.check = true; break;
+	case OPT_HELP:
+		fputs(help, stdout);
+		cli_print_search_options();
+		fputs(more_help, stdout);
+		return 0;
+	case OPT_CACHE_MEMORY:
+		if (!cli_bytes("search", "--cache-memory", optarg, &a->o.cache_bytes))
+			return EXIT_USAGE;
+		break;
+	case OPT_NOTATION:
+		a->in_notation = true;
+		if (notation_find(optarg, &a->notation))
+			break;
+		return cli_usage("search",
+			"--notation: unknown notation '%s'; shardwright convert --help lists them", optarg);
+	case OPT_BASELINE: vec_push(&a->baselines, (search_baseline){.name = optarg}); break;
+	case OPT_START: vec_push(&a->start_files, optarg); break;
+	case OPT_STORE: a->store = optarg; break;
+	case OPT_COLD: a->cold = true; break;
+	case OPT_BASELINE_MLIR:
+		if (optind >= argc)
+			return cli_usage("search",
+				"--baseline-mlir: expected the NAME of a baseline and a path, found only '%s'",
+				optarg);
+		vec_push(&a->kept, (search_kept){.name = optarg});
+		vec_push(&a->kept_paths, argv[optind++]);
+		break;
+	default: return take_search_option(a, c, argv);
+	}
+	return -1;
+}
+
+static int parse_arguments(search_args *a, int argc, char **argv)
+{
 	a->o.seed = SEARCH_DEFAULT_SEED;
 	a->o.apply_exact_if_possible = true;
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-		switch (c) {
-		case OPT(MESH): a->mesh = optarg; break;
-		case OPT(DEVICE): a->device = optarg; break;
-		case OPT(DEVICE_FILE): a->device_file = optarg; break;
-		case OPT(SCHEDULE): a->schedule = optarg; break;
-		case OPT(OPEN_RESULTS): a->o.open_results = true; break;
-		case OPT(APPLY):
-			a->o.apply_exact_if_possible = !strcmp(optarg, "auto");
-			if (!a->o.apply_exact_if_possible && !apply_find(optarg, &a->o.apply))
-				return cli_usage(
-					"search", "--apply: expected auto, exact or annotate, found '%s'", optarg);
-			break;
-		case OPT(COMPILER_OPTIONS):
-			if (strcmp(optarg, "default") && strcmp(optarg, "best"))
-				return cli_usage(
-					"search", "--compiler-options: expected default or best, found '%s'", optarg);
-			a->o.best_compiler_options = optarg[0] == 'b';
-			break;
-		case OPT_JSON: a->json = true; break;
-		case OPT_EMIT_MLIR: a->emit_mlir = optarg; break;
-		case OPT_EMIT_STRATEGY: a->emit_strategy = optarg; break;
-		case OPT_TRACE: a->trace = optarg; break;
-		case OPT_PROGRESS_JSON: a->progress_json = true; break;
-		case OPT_CHECK: a->o.check = true; break;
-		case OPT_HELP:
-			fputs(help, stdout);
-			cli_print_search_options();
-			fputs(more_help, stdout);
-			return 0;
-		case OPT(MEMORY):
-			if (!cli_bytes("search", "--memory", optarg, &a->o.memory_limit))
-				return EXIT_USAGE;
-			break;
-		case OPT(OBJECTIVE):
-			if (strcmp(optarg, "runtime") && strcmp(optarg, "memory"))
-				return cli_usage(
-					"search", "--objective: expected runtime or memory, found '%s'", optarg);
-			a->o.objective = optarg[0] == 'm' ? OBJECTIVE_MEMORY : OBJECTIVE_RUNTIME;
-			break;
-		case OPT(ALTERNATIVES):
-			if (!number_of(SEARCH_OPTION_ALTERNATIVES, optarg, &n))
-				return EXIT_USAGE;
-			a->o.alternatives = (uint32_t)n;
-			break;
-		case OPT(TRIP_COUNT):
-			if (!number_of(SEARCH_OPTION_TRIP_COUNT, optarg, &a->trip_count))
-				return EXIT_USAGE;
-			break;
-		case OPT(EVALUATIONS):
-			if (!number_of(SEARCH_OPTION_EVALUATIONS, optarg, &n))
-				return EXIT_USAGE;
-			a->o.evaluations = (uint64_t)n;
-			break;
-		case OPT(SECONDS): {
-			char *end;
-			double s = strtod(optarg, &end);
-			if (*end || !(s > 0 && s < 1e6))
-				return cli_usage(
-					"search", "--seconds: expected a positive number, found '%s'", optarg);
-			a->o.time_limit_ns = (int64_t)(s * 1e9);
-			break;
-		}
-		case OPT(SEED):
-			if (!number_of(SEARCH_OPTION_SEED, optarg, &n))
-				return EXIT_USAGE;
-			a->o.seed = (uint64_t)n;
-			break;
-		case OPT(THREADS):
-			if (!number_of(SEARCH_OPTION_THREADS, optarg, &n))
-				return EXIT_USAGE;
-			a->o.threads = (uint32_t)n;
-			break;
-		case OPT_CACHE_MEMORY:
-			if (!cli_bytes("search", "--cache-memory", optarg, &a->o.cache_bytes))
-				return EXIT_USAGE;
-			break;
-		case OPT_NOTATION:
-			a->in_notation = true;
-			if (notation_find(optarg, &a->notation))
-				break;
-			return cli_usage("search",
-				"--notation: unknown notation '%s'; shardwright convert --help lists them", optarg);
-		case OPT(PIN):
-			if (!parse_pin(a, optarg))
-				return cli_usage("search",
-					"--pin: expected GLOB:SHARDING such as 'params*:[[],[\"model\"]]', found '%s'",
-					optarg);
-			break;
-		case OPT(FORBID):
-			if (!parse_forbid(a, optarg))
-				return cli_usage("search",
-					"--forbid: expected GLOB:DIM:AXIS such as 'batch*:1:model', found '%s'",
-					optarg);
-			break;
-		case OPT(GROUP):
-			if (!*optarg)
-				return cli_usage(
-					"search", "--group: expected a glob over argument names such as 'params*w_up'");
-			vec_push(&a->groups, optarg);
-			break;
-		case OPT_BASELINE: vec_push(&a->baselines, (search_baseline){.name = optarg}); break;
-		case OPT_START: vec_push(&a->start_files, optarg); break;
-		case OPT_STORE: a->store = optarg; break;
-		case OPT_COLD: a->cold = true; break;
-		case OPT_BASELINE_MLIR:
-			if (optind >= argc)
-				return cli_usage("search",
-					"--baseline-mlir: expected the NAME of a baseline and a path, found only '%s'",
-					optarg);
-			vec_push(&a->kept, (search_kept){.name = optarg});
-			vec_push(&a->kept_paths, argv[optind++]);
-			break;
-		default: return cli_bad_option("search", options, argv);
-		}
+		int code = take_option(a, c, argc, argv);
+		if (code != -1)
+			return code;
 	}
 	if (optind + 1 != argc)
 		return cli_usage("search",
@@ -360,6 +384,79 @@ static status write_answer(const search_args *a, module *m, const search_result 
 	return st;
 }
 
+/* The module and all that stands beside it. */
+static status read_inputs(
+	search_args *a, const char *path, module **m, cli_target *target, strbuf *schedule, diag *d)
+{
+	TRY(module_read_file(path, NULL, m, d));
+	status st = module_verify_types(*m, d);
+	if (st != ST_OK) {
+		diag_in_file(d, path);
+		return st;
+	}
+	(*m)->trip_count = a->trip_count;
+	TRY(cli_mesh((*m)->shardings, a->mesh, target, d));
+	TRY(cli_device(a->device, a->device_file, target, d));
+	if (a->schedule) {
+		TRY(file_read(a->schedule, 1 << 20, schedule, d));
+		a->o.schedule_json = schedule->p;
+	}
+	TRY(read_baselines(a, d));
+	return read_starts(a, *m, path, target->dev.name, d);
+}
+
+static status run(
+	search_args *a, module *m, const cli_target *target, search_result *result, diag *d)
+{
+	cli_progress shown = {
+		.json = a->progress_json, .terminal = !a->progress_json && isatty(STDERR_FILENO)};
+	a->o.mesh = target->mesh;
+	a->o.device = &target->dev;
+	a->o.axis_links = target->has_links ? (const char *const *)target->axis_links : NULL;
+	a->o.pins = a->pins.p;
+	a->o.n_pins = a->pins.n;
+	a->o.forbids = a->forbids.p;
+	a->o.n_forbids = a->forbids.n;
+	a->o.groups = a->groups.p;
+	a->o.n_groups = a->groups.n;
+	a->o.baselines = a->baselines.p;
+	a->o.n_baselines = a->baselines.n;
+	a->o.kept = a->kept.p;
+	a->o.n_kept = a->kept.n;
+	a->o.stop = &stop_flag;
+	a->o.on_event = cli_show_progress;
+	a->o.user = &shown;
+	a->o.tree_interval_ns = a->progress_json ? 1000000000 : 0;
+	if (!a->progress_json) {
+		cli_warn_of_limit(&target->dev, a->o.memory_limit);
+		cli_warn_of_axes(m, target->mesh);
+	}
+	status st = search_run(m, &a->o, result, d);
+	if (shown.terminal)
+		fputs("\r\033[K", stderr);
+	return st == ST_OK ? write_answer(a, m, result, d) : st;
+}
+
+static void release(search_args *a)
+{
+	for (uint32_t i = 0; i < a->texts.n; i++)
+		strbuf_release(&a->texts.p[i]);
+	for (uint32_t i = 0; i < a->copies.n; i++)
+		free(a->copies.p[i]);
+	for (uint32_t i = 0; i < a->kept.n; i++)
+		strategy_release(&a->kept.p[i].s);
+	vec_release(&a->start_files);
+	cli_starts_release(&a->starts);
+	vec_release(&a->kept);
+	vec_release(&a->kept_paths);
+	vec_release(&a->texts);
+	vec_release(&a->copies);
+	vec_release(&a->pins);
+	vec_release(&a->forbids);
+	vec_release(&a->groups);
+	vec_release(&a->baselines);
+}
+
 int cmd_search(int argc, char **argv)
 {
 	search_args a = {0};
@@ -369,57 +466,13 @@ int cmd_search(int argc, char **argv)
 	module *m = NULL;
 	search_result result = {0};
 	int code = parse_arguments(&a, argc, argv);
-	status st = ST_OK;
 	if (code < 0) {
 		struct sigaction act = {.sa_handler = on_signal};
 		sigaction(SIGINT, &act, NULL);
 		sigaction(SIGTERM, &act, NULL);
-		cli_progress shown = {
-			.json = a.progress_json, .terminal = !a.progress_json && isatty(STDERR_FILENO)};
-		st = module_read_file(argv[optind], NULL, &m, &d);
-		if (st == ST_OK && (st = module_verify_types(m, &d)) != ST_OK)
-			diag_in_file(&d, argv[optind]);
+		status st = read_inputs(&a, argv[optind], &m, &target, &schedule, &d);
 		if (st == ST_OK)
-			m->trip_count = a.trip_count;
-		if (st == ST_OK)
-			st = cli_mesh(m->shardings, a.mesh, &target, &d);
-		if (st == ST_OK)
-			st = cli_device(a.device, a.device_file, &target, &d);
-		if (st == ST_OK && a.schedule &&
-			(st = file_read(a.schedule, 1 << 20, &schedule, &d)) == ST_OK)
-			a.o.schedule_json = schedule.p;
-		if (st == ST_OK)
-			st = read_baselines(&a, &d);
-		if (st == ST_OK)
-			st = read_starts(&a, m, argv[optind], target.dev.name, &d);
-		if (st == ST_OK) {
-			a.o.mesh = target.mesh;
-			a.o.device = &target.dev;
-			a.o.axis_links = target.has_links ? (const char *const *)target.axis_links : NULL;
-			a.o.pins = a.pins.p;
-			a.o.n_pins = a.pins.n;
-			a.o.forbids = a.forbids.p;
-			a.o.n_forbids = a.forbids.n;
-			a.o.groups = a.groups.p;
-			a.o.n_groups = a.groups.n;
-			a.o.baselines = a.baselines.p;
-			a.o.n_baselines = a.baselines.n;
-			a.o.kept = a.kept.p;
-			a.o.n_kept = a.kept.n;
-			a.o.stop = &stop_flag;
-			a.o.on_event = cli_show_progress;
-			a.o.user = &shown;
-			a.o.tree_interval_ns = a.progress_json ? 1000000000 : 0;
-			if (!a.progress_json) {
-				cli_warn_of_limit(&target.dev, a.o.memory_limit);
-				cli_warn_of_axes(m, target.mesh);
-			}
-			st = search_run(m, &a.o, &result, &d);
-			if (shown.terminal)
-				fputs("\r\033[K", stderr);
-		}
-		if (st == ST_OK)
-			st = write_answer(&a, m, &result, &d);
+			st = run(&a, m, &target, &result, &d);
 		code = st != ST_OK ? cli_fail(&d, st)
 			: stop_flag    ? EXIT_INTERRUPTED
 			: result.fits  ? EXIT_FITS
@@ -430,21 +483,6 @@ int cmd_search(int argc, char **argv)
 		module_free(m);
 	cli_target_release(&target);
 	strbuf_release(&schedule);
-	for (uint32_t i = 0; i < a.texts.n; i++)
-		strbuf_release(&a.texts.p[i]);
-	for (uint32_t i = 0; i < a.copies.n; i++)
-		free(a.copies.p[i]);
-	for (uint32_t i = 0; i < a.kept.n; i++)
-		strategy_release(&a.kept.p[i].s);
-	vec_release(&a.start_files);
-	cli_starts_release(&a.starts);
-	vec_release(&a.kept);
-	vec_release(&a.kept_paths);
-	vec_release(&a.texts);
-	vec_release(&a.copies);
-	vec_release(&a.pins);
-	vec_release(&a.forbids);
-	vec_release(&a.groups);
-	vec_release(&a.baselines);
+	release(&a);
 	return code;
 }

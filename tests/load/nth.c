@@ -15,6 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* The functions below stand for those of libraries whose headers would declare them otherwise. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
 enum { MEMORY, SQLITE };
 enum { SQLITE_NOMEM = 7, SQLITE_IOERR = 10, SQLITE_CANTOPEN = 14 };
 enum { FRAMES = 6, OWN_FRAMES = 3, STACKS = 1 << 15 };
