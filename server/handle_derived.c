@@ -251,7 +251,7 @@ static void reply_kept(request *r, const derived *what, const char *path, bool a
 	reply_response(r, 200, response);
 	reply_header(r, "Content-Type", what->type);
 	reply_header(r, "X-Content-Type-Options", "nosniff");
-	reply_header(r, "Cache-Control", "private, max-age=31536000, immutable");
+	reply_unchanging(r);
 }
 
 static void derived_run(task *base, bool stopping)

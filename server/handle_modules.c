@@ -179,5 +179,5 @@ void handle_module_get(request *r)
 	reply_response(r, 200, response);
 	reply_header(r, "Content-Type", "text/plain; charset=utf-8");
 	reply_header(r, "X-Content-Type-Options", "nosniff");
-	reply_header(r, "Cache-Control", "private, max-age=31536000, immutable");
+	reply_unchanging(r);
 }

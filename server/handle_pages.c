@@ -93,7 +93,7 @@ static void compress_page(str page, strbuf *out)
 }
 
 /* Only the page's own script and style, known by their hashes, may run, and nothing may turn text
- * into markup. */
+ * into markup. The one policy for trusted types gives the address of the page's service worker. */
 void page_prepare(server *srv)
 {
 	embedded e = embedded_page();
@@ -103,8 +103,8 @@ void page_prepare(server *srv)
 	strbuf_init(&policy);
 	strbuf_puts(&policy,
 		"default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action "
-		"'none'; frame-ancestors 'none'; "
-		"require-trusted-types-for 'script'; trusted-types 'none'");
+		"'none'; frame-ancestors 'none'; worker-src 'self'; "
+		"require-trusted-types-for 'script'; trusted-types shardwright");
 	add_hash(&policy, "script-src", page, "<script type=\"module\">", "</script>");
 	add_hash(&policy, "style-src", page, "<style>", "</style>");
 	snprintf(srv->page_policy, sizeof srv->page_policy, "%s", policy.p);
@@ -137,6 +137,14 @@ void handle_page(request *r)
 	reply_header(r, "Cache-Control", "no-cache");
 	reply_header(r, "Content-Security-Policy", r->srv->page_policy);
 	reply_header(r, "Referrer-Policy", "no-referrer");
+}
+
+/* The page's service worker, which keeps the page and asks nobody but this daemon. */
+void handle_page_worker(request *r)
+{
+	embedded e = embedded_page_worker();
+	reply_constant(r, "text/javascript; charset=utf-8", e.p, e.n);
+	reply_header(r, "Content-Security-Policy", "default-src 'none'; connect-src 'self'");
 }
 
 static void count_states(db *c, strbuf *out)

@@ -9,7 +9,7 @@ static struct MHD_Response *document_response(strbuf *document, const char *id)
 	return response_of_text(document,
 		(const char *const[][2]){{"Content-Type", "application/json"},
 			{"X-Content-Type-Options", "nosniff"},
-			{"Cache-Control", "private, max-age=31536000, immutable"}, {"ETag", tag},
+			{"Cache-Control", UNCHANGING}, {"Vary", "Authorization"}, {"ETag", tag},
 			{NULL, NULL}});
 }
 
@@ -17,7 +17,7 @@ static void tag_document(request *r, const char *id)
 {
 	char tag[ID_BYTES + 2];
 	snprintf(tag, sizeof tag, "\"%s\"", id);
-	reply_header(r, "Cache-Control", "private, max-age=31536000, immutable");
+	reply_unchanging(r);
 	reply_header(r, "ETag", tag);
 }
 

@@ -215,6 +215,12 @@ void reply_json(request *r, unsigned code, strbuf *b)
 	reply_header(r, "Cache-Control", "no-cache");
 }
 
+void reply_unchanging(request *r)
+{
+	reply_header(r, "Cache-Control", UNCHANGING);
+	reply_header(r, "Vary", "Authorization");
+}
+
 void reply_problem(request *r, const problem *p)
 {
 	strbuf b;

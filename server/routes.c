@@ -46,6 +46,7 @@ static const route routes[] = {
 	{"GET", "/metrics", handle_metrics, BODY_NONE, SCOPE_READ, ""},
 	{"GET", "/openapi.json", handle_openapi, BODY_NONE, 0, ""},
 	{"GET", "/", handle_page, BODY_NONE, 0, ""},
+	{"GET", "/worker.js", handle_page_worker, BODY_NONE, 0, ""},
 };
 
 _Static_assert(COUNT_OF(routes) <= MOST_ROUTES, "a histogram for each route");

@@ -1247,6 +1247,10 @@ void reply_failure(request *r, problem_kind kind, const char *fmt, ...) PRINTF_L
  */
 bool request_search_id(request *r, char id[SEARCH_ID_BYTES]);
 void reply_header(request *r, const char *name, const char *value);
+/* What is answered never changes: whoever asked may keep it, but only gives it to requests with the
+ * token that it was given to. */
+#define UNCHANGING "private, max-age=31536000, immutable"
+void reply_unchanging(request *r);
 /* The writer failed: 507 when the disk is the reason, else 500. */
 void reply_store_failure(request *r, status s);
 
@@ -1279,6 +1283,7 @@ void handle_readyz(request *r);
 void handle_metrics(request *r);
 void handle_openapi(request *r);
 void handle_page(request *r);
+void handle_page_worker(request *r);
 void handle_strategy_explanation(request *r);
 void handle_strategy_outline(request *r);
 void handle_strategy_timeline(request *r);
@@ -1307,7 +1312,8 @@ typedef struct embedded {
 } embedded;
 embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void),
 	embedded_schema_4(void), embedded_schema_5(void), embedded_schema_6(void),
-	embedded_schema_7(void), embedded_schema_8(void), embedded_openapi(void), embedded_page(void);
+	embedded_schema_7(void), embedded_schema_8(void), embedded_openapi(void), embedded_page(void),
+	embedded_page_worker(void);
 
 /* ---------------------------------------------------------------- server */
 
@@ -1333,7 +1339,7 @@ struct server {
 	const char **device_names;
 	uint32_t device_count;
 	char cost_model[128];
-	char page_policy[512]; /* Content-Security-Policy of the page */
+	char page_policy[640]; /* Content-Security-Policy of the page */
 	char page_tag[72];     /* its ETag */
 	strbuf page_gzip;      /* it, compressed */
 	response_cache *responses;

@@ -1,14 +1,28 @@
 /** Requests to the daemon. */
 import { useEffect, useState } from "preact/hooks";
+import { close, drop, isKept, isWorth, keep, recall } from "./kept";
+import { PATIENCE_MS, alive, dated, onReturn, suspect, untilBack } from "./presence";
+
+/** Keeping waits until what came is painted. */
+const KEEP_MS = 300;
+const kept = new Map<string, Promise<unknown>>();
+const MOST_KEPT = 24;
 
 let secret = sessionStorage.getItem("token") ?? "";
 const waiting = new Set<() => void>();
+if (secret) close();
+
+function wakeAll(): void {
+	kept.clear();
+	for (const wake of waiting) wake();
+}
+onReturn(wakeAll);
 
 export function setToken(text: string): void {
 	secret = text;
 	sessionStorage.setItem("token", text);
-	kept.clear();
-	for (const wake of waiting) wake();
+	if (text) close();
+	wakeAll();
 }
 
 /** Called when a token is missing or refused. */
@@ -20,24 +34,63 @@ export class Refusal extends Error {
 
 export const headers = (): Record<string, string> => (secret ? { Authorization: `Bearer ${secret}` } : {});
 
+const GATEWAY = [502, 503, 504];
+
+/** An answer that is kept may stand for it. */
+const mayKeep = (path: string, options: RequestInit): boolean => !secret && !options.method && isWorth(path);
+
+/** asked, or what is kept where the daemon lets wait and does not answer a short question either. */
+function soon(path: string, asked: Promise<Response>): Promise<Response> {
+	return new Promise((found, failed) => {
+		const timer = setTimeout(async () => {
+			if (await alive()) return;
+			suspect();
+			const old = await recall(path);
+			if (old) found(old);
+		}, PATIENCE_MS);
+		asked.finally(() => clearTimeout(timer)).then(found, failed);
+	});
+}
+
+/** What the daemon says, or else what is kept. */
+async function reach(path: string, options: RequestInit): Promise<Response> {
+	const may = mayKeep(path, options);
+	try {
+		const asked = fetch(path, { ...options, headers: { ...headers(), ...(options.headers as Record<string, string>) } }), response = await (may ? soon(path, asked) : asked);
+		if (!GATEWAY.includes(response.status)) return response;
+		suspect();
+		return (may && await recall(path)) || response;
+	} catch (e) {
+		if (options.signal?.aborted) throw e;
+		suspect();
+		const old = may ? await recall(path) : null;
+		if (old) return old;
+		throw new Error(may ? "The daemon does not answer, and this was not kept in the browser." : "The daemon does not answer.");
+	}
+}
+
 export async function send(path: string, options: RequestInit = {}): Promise<Response> {
-	const response = await fetch(path, { ...options, headers: { ...headers(), ...(options.headers as Record<string, string>) } });
-	if (response.ok) return response;
-	if (response.status === 401 || response.status === 403) access.refused();
+	const response = await reach(path, options);
+	if (response.ok) {
+		if (!options.method) dated(path, response.headers.get("Date"));
+		return response;
+	}
+	if (response.status === 401 || response.status === 403) { close(); access.refused(); }
+	if (response.status === 404 && mayKeep(path, options)) drop(path);
 	let body: Refusal["detail"] & { detail?: string } = {};
 	try { body = await response.json(); } catch { /* a refusal of the HTTP library has no JSON */ }
 	throw new Refusal(body.detail ?? response.statusText, response.status, body);
 }
 
-export async function ask<T>(path: string, options?: RequestInit): Promise<T> {
-	return (await send(path, options)).json();
+export async function ask<T>(path: string, options: RequestInit = {}): Promise<T> {
+	const response = await send(path, options), text = await response.text(), data = JSON.parse(text) as T;
+	if (mayKeep(path, options) && !isKept(response)) setTimeout(() => keep(path, text, response.headers.get("Date") ?? new Date().toUTCString()), KEEP_MS);
+	return data;
 }
 
 export const post = <T>(path: string, body: unknown): Promise<T> =>
 	ask<T>(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
-const kept = new Map<string, Promise<unknown>>();
-const MOST_KEPT = 24;
 
 /** What never changes is asked for once. */
 export function once<T>(path: string): Promise<T> {
@@ -122,6 +175,7 @@ export async function follow(path: string, signal: AbortSignal, take: (kind: str
 			if (signal.aborted) return;
 			if (e instanceof Refusal) throw e;
 			await new Promise(wake => setTimeout(wake, 1000));
+			if (await untilBack(signal)) failures = 0;
 		}
 	}
 }

@@ -41,7 +41,8 @@ function Downloads({ id, name }: { id: string; name: string }) {
 		{files.map(([title, path, file]) => <button type="button" key={title} onClick={e => {
 			const button = e.currentTarget;
 			button.disabled = true;
-			download(path, file).catch(error => save(new Blob([`${error.message}\n`]), `${file}.error.txt`)).finally(() => { button.disabled = false; });
+			say("");
+			download(path, file).catch(error => say(error.message)).finally(() => { button.disabled = false; });
 		}}>{title}</button>)}
 		<p class="menu-head">Shardings, to paste</p>
 		{NOTATIONS.map(([title, notation]) => <button type="button" key={notation} onClick={() => copy(title, notation)}><span class="hidden">Copy for </span>{title}</button>)}

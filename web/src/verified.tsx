@@ -24,7 +24,7 @@ export function useFigures(id: string, strategy: Figured | null): { rows: Row[];
 	const rows: Row[] = [{ source: "predicted", by: "the cost model", step: c.runtime_ns, peak: c.peak_bytes, fits: strategy.fits, chosen: false, note: "" },
 		...found.filter(r => isOf(r, id, strategy)).map(r => ({ source: "verified", by: compiled(r), step: r.runtime_ns, peak: r.peak_bytes, fits: r.fits, chosen: r.chosen, note: r.reason ?? (r.source === "compiled" ? "" : r.source) })),
 		...measured.map(m => ({ source: "measured", by: [m.hardware, m.compiler].filter(Boolean).join(", ") || "a machine", step: m.step_ns, peak: m.peak_bytes, fits: (m.peak_bytes ?? 0) <= limit, chosen: false, note: [m.device === strategy.device ? "" : `as ${m.device}`, m.steps ? `of ${count(m.steps)} steps` : ""].filter(Boolean).join(", ") }))];
-	return { rows, others: found.filter(r => !isOf(r, id, strategy)), asked: found.length > 0, error: error || measurements.error };
+	return { rows, others: found.filter(r => !isOf(r, id, strategy)), asked: !data || found.length > 0, error: error || measurements.error };
 }
 
 export function Figures({ id, strategy }: { id: string; strategy: Strategy }) {
@@ -78,6 +78,6 @@ export function FiguresOfTwo({ ids, strategies, change }: { ids: [string, string
 			{ title: "B less A", number: true, cell: p => p.a?.step == null || p.b?.step == null ? <span class="soft">–</span> : change(p.a.step, p.b.step, duration) },
 			{ title: "Peak of A", number: true, cell: p => peak(p.a) }, { title: "Peak of B", number: true, cell: p => peak(p.b) },
 		]} />
-		{rows.some(p => p.source !== "predicted") ? null : <p class="soft">No compiler was asked and nothing was measured for either: <code>verify</code> in a search, or a measurement of a strategy, would add a line.</p>}
+		{error || rows.some(p => p.source !== "predicted") ? null : <p class="soft">No compiler was asked and nothing was measured for either: <code>verify</code> in a search, or a measurement of a strategy, would add a line.</p>}
 	</section>;
 }

@@ -8,6 +8,7 @@ import { State } from "./home";
 import { Named } from "./labels";
 import { useStrategy } from "./outline";
 import { Plot, axis, color } from "./plot";
+import { onReturn } from "./presence";
 import { link } from "./route";
 import { SearchTree } from "./tree";
 import type { Baseline, Incumbent, Progress, Search, Strategy, TreeNode } from "./types";
@@ -18,6 +19,8 @@ const FINAL = ["succeeded", "failed", "canceled"];
 function useSearch(id: string) {
 	const [search, setSearch] = useState<Search | null>(null), [error, setError] = useState(""), [best, setBest] = useState<Incumbent[]>([]), [progress, setProgress] = useState<Progress>({ evaluation: 0, seconds: 0 });
 	const [tree, setTree] = useState<TreeNode[]>([]), [baselines, setBaselines] = useState<Baseline[]>([]);
+	const [turn, again] = useState(0);
+	useEffect(() => error ? onReturn(() => again(n => n + 1)) : undefined, [error]);
 	useEffect(() => {
 		const control = new AbortController();
 		const load = () => ask<Search>(`/v1/searches/${id}`).then(s => { if (!control.signal.aborted) setSearch(s); });
@@ -31,7 +34,7 @@ function useSearch(id: string) {
 			if (kind === "state") load();
 		})).then(load).catch(e => control.signal.aborted || setError(e.message));
 		return () => control.abort();
-	}, [id]);
+	}, [id, turn]);
 	const verifies = search !== null && FINAL.includes(search.state) && ["queued", "running"].includes(search.verification?.state ?? "");
 	useEffect(() => {
 		if (!verifies) return;

@@ -12,18 +12,28 @@ export class Daemon {
 	static async start(...flags) {
 		const d = new Daemon();
 		d.folder = mkdtempSync(join(tmpdir(), "shardwright-web-"));
-		d.process = spawn(program("shardwrightd", "SHARDWRIGHTD"), ["--listen", "127.0.0.1:0", "--store", join(d.folder, "store"), "--worker-binary", program("shardwright", "SHARDWRIGHT"), ...flags],
-			{ stdio: ["ignore", "pipe", "ignore"] });
-		d.url = await new Promise((found, failed) => {
-			d.process.once("exit", code => failed(new Error(`the daemon ended with ${code}`)));
-			d.process.stdout.once("data", text => found(/http:\S+/.exec(text.toString())[0]));
-		});
+		await d.run("127.0.0.1:0", flags);
 		return d;
 	}
-	async stop() {
+	async run(address, flags) {
+		this.process = spawn(program("shardwrightd", "SHARDWRIGHTD"), ["--listen", address, "--store", join(this.folder, "store"), "--worker-binary", program("shardwright", "SHARDWRIGHT"), ...flags],
+			{ stdio: ["ignore", "pipe", "ignore"] });
+		this.url = await new Promise((found, failed) => {
+			this.process.once("exit", code => failed(new Error(`the daemon ended with ${code}`)));
+			this.process.stdout.once("data", text => found(/http:\S+/.exec(text.toString())[0]));
+		});
+	}
+	/** Ends the process; its store stays. */
+	async kill(signal = "SIGKILL") {
+		if (this.process.exitCode !== null || this.process.signalCode !== null) return;
 		const gone = new Promise(done => this.process.once("exit", done));
-		this.process.kill("SIGTERM");
+		this.process.kill(signal);
 		await gone;
+	}
+	/** After kill: at the same address, with the same store. */
+	again(...flags) { return this.run(new URL(this.url).host, flags); }
+	async stop() {
+		await this.kill("SIGTERM");
 		rmSync(this.folder, { recursive: true, force: true });
 	}
 	async json(path, options) {
