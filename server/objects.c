@@ -39,8 +39,9 @@ static void empty_folder(const char *path)
 
 status objects_open(objects *o, const char *dir, diag *d)
 {
-	static const char *const kinds[] = {"", "/objects", "/emitted", "/exact", "/annotate",
-		"/explanation", "/outline", "/timeline", "/arguments", "/tmp", "/work",
+	enum { KEPT_FROM = 3 }; /* a daemon that died left something in those before, but for the first */
+	static const char *const kinds[] = {"", "/tmp", "/work", "/objects", "/emitted", "/exact",
+		"/annotate", "/explanation", "/outline", "/timeline", "/arguments",
 #define X(name) "/as-" #name,
 		STRATEGY_NOTATIONS(X)
 #undef X
@@ -50,8 +51,8 @@ status objects_open(objects *o, const char *dir, diag *d)
 	atomic_store(&o->next, 1);
 	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
 		snprintf(path, sizeof path, "%s%s", dir, kinds[i]);
-		if (i >= COUNT_OF(kinds) - 2)
-			empty_folder(path); /* a daemon that died left these */
+		if (i > 0 && i < KEPT_FROM)
+			empty_folder(path);
 		if (mkdir(path, 0700) != 0 && errno != EEXIST)
 			return diag_set(d, ST_ERR_IO, "cannot make the folder '%s': %s", path, strerror(errno));
 	}

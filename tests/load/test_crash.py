@@ -102,6 +102,28 @@ def test_restart_goes_on_with_the_queue(own):
     assert d.wait(waiting)["state"] == "succeeded"
 
 
+def test_a_start_drops_what_was_left_and_keeps_what_was_made(own):
+    d = own()
+    strategy = d.wait(d.search({"module": d.module(), "mesh": "data=2", "evaluations": 10}).json()["id"])["strategy"]
+    notations = ("jax", "dtensor", "mindspore", "sbp", "sdy", "gspmd")
+    texts = {n: d.get(f"/v1/strategies/{strategy}/shardings?to={n}").body for n in notations}
+    runs = d.metric("shardwright_tool_runs")
+    assert runs >= len(notations)
+    d.kill()
+    for name in ("tmp", "work"):
+        (d.store / name / "folder").mkdir()
+        for i in range(50):  # the first names that a daemon takes
+            (d.store / name / str(i)).write_text("left")
+        (d.store / name / "folder" / "file").write_text("left")
+    d.start()
+    assert not list((d.store / "tmp").iterdir()) and not list((d.store / "work").iterdir())
+    for kind in ("outline", "explanation", "timeline"):
+        assert d.get(f"/v1/strategies/{strategy}/{kind}").status == 200, kind
+    made = d.metric("shardwright_tool_runs")
+    assert {n: d.get(f"/v1/strategies/{strategy}/shardings?to={n}").body for n in notations} == texts
+    assert d.metric("shardwright_tool_runs") == made
+
+
 def test_workers_die_with_the_daemon(own):
     d = own()
     search = d.search(d.long()).json()["id"]

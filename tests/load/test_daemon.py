@@ -268,6 +268,12 @@ def test_pages(daemon):
     policy = page.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "script-src 'sha256-" in policy and "unsafe" not in policy
     assert "require-trusted-types-for 'script'" in policy and "connect-src 'self'" in policy
+    # its service worker, for which one policy gives one address, asks nobody else
+    assert "worker-src 'self'" in policy and policy.count("trusted-types shardwright") == 1 and policy.endswith("'")
+    worker = daemon.get("/worker.js")
+    assert worker.status == 200 and worker.headers["Content-Type"].startswith("text/javascript")
+    assert worker.headers["Content-Security-Policy"] == "default-src 'none'; connect-src 'self'"
+    assert worker.headers["Cache-Control"] == "no-cache"
     small = daemon.get("/", {"Accept-Encoding": "gzip"})
     assert small.headers["Content-Encoding"] == "gzip" and gzip.decompress(small.body) == page.body
     assert daemon.get("/", {"If-None-Match": page.headers["ETag"]}).status == 304

@@ -1,6 +1,6 @@
 /** Requests to the daemon. */
 import { useEffect, useState } from "preact/hooks";
-import { close, drop, isKept, isWorth, keep, recall } from "./kept";
+import { close, drop, isFree, isKept, isWorth, keep, recall } from "./kept";
 import { PATIENCE_MS, alive, dated, onReturn, suspect, untilBack } from "./presence";
 
 /** Keeping waits until what came is painted. */
@@ -84,7 +84,7 @@ export async function send(path: string, options: RequestInit = {}): Promise<Res
 
 export async function ask<T>(path: string, options: RequestInit = {}): Promise<T> {
 	const response = await send(path, options), text = await response.text(), data = JSON.parse(text) as T;
-	if (mayKeep(path, options) && !isKept(response)) setTimeout(() => keep(path, text, response.headers.get("Date") ?? new Date().toUTCString()), KEEP_MS);
+	if (mayKeep(path, options) && !isKept(response) && isFree(response)) setTimeout(() => keep(path, text, response.headers.get("Date") ?? new Date().toUTCString()), KEEP_MS);
 	return data;
 }
 

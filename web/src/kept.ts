@@ -18,6 +18,8 @@ function inTurn(job: () => Promise<unknown>): void {
 }
 
 export const isWorth = (path: string): boolean => WORTH.test(path);
+/** A proxy in front may forbid it. */
+export const isFree = (response: Response): boolean => !/no-store/i.test(response.headers.get("Cache-Control") ?? "");
 export const isKept = (response: Response): boolean => response.headers.has(SIZE);
 
 /** The newest stay. */

@@ -8,8 +8,8 @@ declare const self: { addEventListener(kind: "install" | "activate", take: (e: L
 
 const NAME = "page", PATIENCE_MS = 4000, GATEWAY = [502, 503, 504];
 
-/** Not the sign-in form of a proxy, nor the page of another program at this address. */
-const isOurs = (r: Response): boolean => r.status === 200 && !r.redirected && (r.headers.get("Content-Security-Policy") ?? "").includes("trusted-types shardwright");
+/** Not the sign-in form of a proxy, nor the page of another program at this address, nor what may not be kept. */
+const isOurs = (r: Response): boolean => r.status === 200 && !r.redirected && !/no-store/i.test(r.headers.get("Cache-Control") ?? "") && (r.headers.get("Content-Security-Policy") ?? "").includes("trusted-types shardwright");
 
 const kept = (): Promise<Response | undefined> => caches.match("/", { cacheName: NAME, ignoreVary: true });
 

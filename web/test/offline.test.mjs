@@ -1,13 +1,15 @@
 // What a browser shows of a daemon that does not answer: what it was shown before, of when that is, and what is missing. What may not stay in a browser.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Daemon, corpus, launch, open } from "./daemon.mjs";
 
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let daemon, browser, module, a, b;
 before(async () => {
 	daemon = await Daemon.start("--workers", "2");
@@ -120,6 +122,26 @@ test("a search is followed again when the daemon is back", async () => {
 	await page.context().close();
 });
 
+test("axe finds nothing while offline, light and dark", async () => {
+	const own = await Daemon.start();
+	for (const colorScheme of ["light", "dark"]) {
+		const page = await open(browser, own, { colorScheme, bypassCSP: true, viewport: { width: 360, height: 740 } });
+		page.faults = { push() {} };
+		await page.at("");
+		await ready(page);
+		await own.kill();
+		await page.reload();
+		await banner(page).waitFor();
+		await page.evaluate(axe);
+		const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+		assert.deepEqual(violations.map(v => `${v.id}: ${v.nodes.map(n => n.html.slice(0, 160)).join(" | ")}`), []);
+		assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+		await page.context().close();
+		await own.again();
+	}
+	await own.stop();
+});
+
 test("what is kept is bounded, and is gone with the page that kept it", async () => {
 	const page = await open(browser, daemon), outline = `/v1/strategies/${a.strategy}/outline`;
 	await page.at("");
@@ -127,8 +149,15 @@ test("what is kept is bounded, and is gone with the page that kept it", async ()
 	await page.reload();
 	await until(page, async () => !(await cacheNames(page)).includes("answers of an old page"));
 	assert.ok((await cacheNames(page)).includes("of somebody else"));
+	await page.route("**/explanation", async route => { // as by a proxy that forbids it
+		const response = await route.fetch();
+		await route.fulfill({ response, headers: { ...response.headers(), "cache-control": "no-store" } });
+	});
 	await page.at(`#/strategies/${a.strategy}`);
-	await has(page, outline);
+	for (const path of [outline, `/v1/strategies/${a.strategy}/timeline`]) await has(page, path);
+	await page.locator(".brief table").waitFor();
+	await page.waitForTimeout(1000); // longer than keeping waits
+	assert.ok(!(await kept(page)).some(path => path.endsWith("/explanation")), `${await kept(page)}`);
 	assert.ok(!(await kept(page)).some(path => /\?page_size|\.mlir|measurements|verifications/.test(path)), `${await kept(page)}`);
 	// 300 answers are older than what comes next, eight of them of 12 MiB
 	await page.evaluate(async () => {
