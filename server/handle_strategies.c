@@ -8,9 +8,8 @@ static struct MHD_Response *document_response(strbuf *document, const char *id)
 	snprintf(tag, sizeof tag, "\"%s\"", id);
 	return response_of_text(document,
 		(const char *const[][2]){{"Content-Type", "application/json"},
-			{"X-Content-Type-Options", "nosniff"},
-			{"Cache-Control", UNCHANGING}, {"Vary", "Authorization"}, {"ETag", tag},
-			{NULL, NULL}});
+			{"X-Content-Type-Options", "nosniff"}, {"Cache-Control", UNCHANGING},
+			{"Vary", "Authorization"}, {"ETag", tag}, {NULL, NULL}});
 }
 
 static void tag_document(request *r, const char *id)

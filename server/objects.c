@@ -39,7 +39,9 @@ static void empty_folder(const char *path)
 
 status objects_open(objects *o, const char *dir, diag *d)
 {
-	enum { KEPT_FROM = 3 }; /* a daemon that died left something in those before, but for the first */
+	enum {
+		KEPT_FROM = 3
+	}; /* a daemon that died left something in those before, but for the first */
 	static const char *const kinds[] = {"", "/tmp", "/work", "/objects", "/emitted", "/exact",
 		"/annotate", "/explanation", "/outline", "/timeline", "/arguments",
 #define X(name) "/as-" #name,
