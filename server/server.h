@@ -362,9 +362,9 @@ typedef struct search_spec {
 		*mesh_json;     /* canonical {"axes":[..]}, when links or an order are given; else NULL */
 	const char *device; /* name of a profile, or "custom" */
 	const char *device_json;
-	int64_t memory_bytes;      /* 0: the profile's */
-	const char *objective;     /* "runtime" | "memory" */
-	const char *apply;         /* "exact" | "annotate"; NULL: auto */
+	int64_t memory_bytes;  /* 0: the profile's */
+	const char *objective; /* "runtime" | "memory" */
+	const char *apply;     /* "exact" | "annotate"; NULL: auto */
 	bool best_compiler_options;
 	const char *schedule_json; /* or NULL */
 #define LIST(id, flag, field, argument, help) text_list field;
