@@ -65,8 +65,10 @@ def judge(module, key, case, options):
     row["xla"] = json.loads(subprocess.run([*tools, "walk", case.topology, hlo], capture_output=True, text=True, check=True).stdout)
     listed = subprocess.run([sys.executable, os.path.join(options.tools, "xla_timeline.py"), case.topology, hlo], capture_output=True, text=True, check=True)
     row["listed_us"] = json.loads(listed.stdout)["step"]
-    own = json.loads(cases.run("simulate", hlo, "--device", case.device, "--json"))
-    row["simulated_ns"] = own["runtime_ns"]
+    try:
+        row["simulated_ns"] = json.loads(cases.run("simulate", hlo, "--device", case.device, "--json"))["runtime_ns"]
+    except RuntimeError as refused:  # a defect of ours, and not of the row
+        row["not_simulated"] = str(refused).split("\n")[0].replace(hlo, "HLO")[:300]
     if options.keep:
         os.makedirs(options.keep, exist_ok=True)
         kept = os.path.join(options.keep, re.sub(r"\W+", "_", os.path.basename(module)))
