@@ -63,6 +63,8 @@ static status take_and_leave(
 			if (!(offered >> i & 1) || (*chosen >> i & 1) != (uint32_t)leaves)
 				continue;
 			TRY(cost_with(r, annotated, other, &changed, d));
+			if (c->peak_bytes <= r->pb.memory_limit && changed.peak_bytes > r->pb.memory_limit)
+				continue; /* no option is worth the memory that is not there */
 			if (leaves ? gains(c->runtime_ns, changed.runtime_ns, LEAST_PART_PPM)
 					   : !gains(changed.runtime_ns, c->runtime_ns, LEAST_PART_PPM))
 				continue;

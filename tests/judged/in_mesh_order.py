@@ -10,7 +10,6 @@ step instead of two. Collectives along one axis take twice as long there; the sc
 A loop whose text has no trip count runs from 0 to the number that its counter is compared with: the walk here divides that by the counter's step,
 which is two in windowed einsums.
 """
-import glob
 import importlib.util
 import math
 import os
@@ -36,25 +35,12 @@ def in_order(devices, mesh):
     return list(mesh_utils.create_device_mesh(sizes, devices, allow_split_physical_axes=True).flat)
 
 
-def dumped_text(folder):
-    """The scheduled text that the compiler wrote down: PJRT cannot hand out a program with a gather on the sparse cores (v5p, v6e; libtpu 0.0.51),
-    as its own reader takes one operand of an async-update where there are three."""
-    found = sorted(glob.glob(os.path.join(folder, "module_0000.*.after_codegen.txt")))
-    if not found:
-        sys.exit("in_mesh_order.py: the compiler wrote no text")
-    with open(found[0]) as f:
-        return f.read()
-
-
 def with_text(executable, folder):
-    """What xla_oracle reads of an executable, its text from the folder where PJRT has none."""
-    from jax.errors import JaxRuntimeError
-    try:
-        modules = executable.hlo_modules()
-    except JaxRuntimeError:
-        text = dumped_text(folder)
-        modules = [types.SimpleNamespace(to_string=lambda: text)]
-    return types.SimpleNamespace(hlo_modules=lambda: modules, get_compiled_memory_stats=executable.get_compiled_memory_stats)
+    """What xla_oracle reads of an executable, its text from the compiler's dump in the folder where PJRT has none."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python"))
+    from shardwright.compile_module import text_of
+    text = text_of(executable, folder)
+    return types.SimpleNamespace(hlo_modules=lambda: [types.SimpleNamespace(to_string=lambda: text)], get_compiled_memory_stats=executable.get_compiled_memory_stats)
 
 
 def step_of(walk, body, place):
