@@ -66,6 +66,7 @@ typedef struct compiler_option {
 	char name[72], value[24];
 	uint32_t asynchronous; /* with it these run beside work, too: bits by collective_kind */
 	bool no_windowed;      /* with it there are no windowed einsums */
+	bool no_prefetch;      /* with it no argument is fetched before the program starts */
 } compiler_option;
 
 typedef struct device {
@@ -77,11 +78,15 @@ typedef struct device {
 	int64_t memory_bytes, usable_bytes, memory_bytes_s;
 	int64_t op_launch_ns;
 	int64_t tile_m, tile_n, tile_k; /* matmul padding granularity; 1: none */
-	int64_t on_chip_bytes;  /* memory on the chip that programs place values in (TPU); 0: none */
-	int64_t prefetch_bytes; /* of it, what may hold arguments that are fetched ahead, and results
-	                           that are copied out later */
-	int64_t tile_minor, tile_second; /* memory tiling of the two minor dims for 4-byte types (TPU
-	                                    128 x 8); 1: none */
+	int64_t on_chip_bytes;     /* memory on the chip that programs place values in (TPU); 0: none */
+	int64_t products_off_chip; /* 1: what kernels with a contraction make is in main memory all the
+	                              same, as with two cores that make a half each */
+	int64_t prefetch_bytes;    /* of it, what may hold arguments that are fetched ahead, and results
+	                              that are copied out later */
+	int64_t cross_program_prefetches; /* arguments that the compiler fetches onto the chip before
+	                                     the program starts, and keeps there */
+	int64_t tile_minor, tile_second;  /* memory tiling of the two minor dims for 4-byte types (TPU
+	                                     128 x 8); 1: none */
 	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit,
 	                                           by its precision */
 	int64_t matmul_results_s[2]; /* results the matmul unit can hand on per second: of 32 bits, of
@@ -89,6 +94,8 @@ typedef struct device {
 	/* elements that the vector unit works through per second in kernels without a matmul: of the
 	   largest tensor, and read and written by all of them together; 0: no bound */
 	int64_t vector_elements_s[2];
+	int64_t channel_taps_s;  /* products per second of convolutions of each channel alone, channels
+	                            padded to the lanes; 0: as other convolutions */
 	int64_t lone_elements_s; /* elements of the largest tensor per second of a kernel of one op; 0:
 	                            as of others */
 	int64_t cycles_s; /* cycles per second in which the device's compiler estimates kernels; 0: it
@@ -151,10 +158,22 @@ typedef struct op_work {
 	contraction dims;    /* peak_ns left 0 */
 	uint8_t unsorted;    /* bit k: dims of operand k of a contraction are not batch first, then
 	                        contracted and free ones, each together */
-	uint8_t untiled;     /* bit k: its last two dims are not a contracted and a free one */
+	bool split_rows; /* free dims of an operand lie apart, with one batch dim: grouped queries of
+	                    one sequence */
+	uint8_t untiled; /* bit k: its last two dims are not a contracted and a free one */
 	int64_t dft_stages, dft_elements;     /* > 0: a Fourier transform */
 	int64_t relaid_rows, relaid_features; /* > 0: a convolution of few images; places of its input,
 	                                         and elements at each */
+	int64_t channel_taps, channels;       /* > 0: a convolution of each channel alone: products per
+	                                         channel, and channels */
+	/* of gathers and scatters, [0] the table and [1] what is looked up or the updates: elements,
+	   and those that follow each other in the last dim of what an index points to; row 0: indices
+	   point into all dims */
+	struct op_rows {
+		int64_t elements, row;
+		uint8_t elem;
+	} rows[2];
+	int64_t sum_elements; /* of reduces: elements that become one */
 	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all
 	                         places; its operations */
 	bool in_place;        /* dynamic_update_slice, scatter: only the update is touched */
@@ -200,6 +219,14 @@ int64_t memory_time_ns(const device *dev, int64_t bytes);
 int64_t copy_time_ns(const device *dev, int64_t bytes);
 /* Time of a copy of an array of so many bytes into another order of dims. bits: of an element. */
 int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits);
+/* Rows of fewer elements than lanes, or no multiple of them, as gathers and scatters on TPU want
+ * them: their elements side by side in the lanes, each row padded. Elsewhere 0. */
+int64_t padded_rows_bytes(const device *dev, const struct op_rows *r);
+/* Time to bring them into that order or back, where all else has them in an order that wastes less.
+ */
+int64_t padded_rows_ns(const device *dev, const struct op_rows *r);
+/* Time to write one value into so many bytes of elements of so many bits, in main memory. */
+int64_t fill_time_ns(const device *dev, int64_t bytes, int bits);
 /* A kernel around one contraction. */
 typedef struct contraction_kernel {
 	int64_t matmul_ns, vector_ns;
@@ -293,6 +320,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "15"
+#define COST_MODEL_VERSION "16"
 
 #endif

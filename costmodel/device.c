@@ -383,11 +383,13 @@ static status read_asynchronous(reader *r, const cJSON *o, device *out)
 
 static status read_compiler_option(reader *r, const cJSON *o, compiler_option *out)
 {
-	static const char *const keys[] = {"name", "value", "asynchronous", "windowed_einsums"};
+	static const char *const keys[] = {
+		"name", "value", "asynchronous", "windowed_einsums", "cross_program_prefetches"};
 	TRY(check_keys(r, o, keys, COUNT_OF(keys)));
 	TRY(read_text(r, o, "name", out->name, sizeof out->name));
 	TRY(read_text(r, o, "value", out->value, sizeof out->value));
-	const cJSON *list = child(o, "asynchronous"), *windowed = child(o, "windowed_einsums");
+	const cJSON *list = child(o, "asynchronous"), *windowed = child(o, "windowed_einsums"),
+				*prefetches = child(o, "cross_program_prefetches");
 	size_t mark = enter_key(r, "asynchronous");
 	if (list)
 		TRY(read_collectives(r, list, &out->asynchronous));
@@ -397,9 +399,16 @@ static status read_compiler_option(reader *r, const cJSON *o, compiler_option *o
 		return bad(r, "expected false, for an option that ends them");
 	out->no_windowed = windowed != NULL;
 	leave(r, mark);
-	return out->asynchronous || out->no_windowed
+	mark = enter_key(r, "cross_program_prefetches");
+	if (prefetches && !(cJSON_IsNumber(prefetches) && prefetches->valuedouble == 0))
+		return bad(r, "expected 0, for an option that ends them");
+	out->no_prefetch = prefetches != NULL;
+	leave(r, mark);
+	return out->asynchronous || out->no_windowed || out->no_prefetch
 		? ST_OK
-		: bad(r, "expected what it changes: asynchronous or windowed_einsums");
+		: bad(r,
+			  "expected what it changes: asynchronous, windowed_einsums or "
+			  "cross_program_prefetches");
 }
 
 static status read_compiler_options(reader *r, const cJSON *o, device *out)
@@ -434,6 +443,7 @@ void device_with_options(const device *dev, uint32_t chosen, device *out)
 			continue;
 		out->asynchronous |= option->asynchronous;
 		out->windowed_bytes_s = option->no_windowed ? 0 : out->windowed_bytes_s;
+		out->cross_program_prefetches = option->no_prefetch ? 0 : out->cross_program_prefetches;
 	}
 }
 
@@ -450,19 +460,23 @@ static status read_device(reader *r, const cJSON *o, device *out)
 {
 	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops",
 		"vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes", "prefetch_bytes",
-		"memory_bytes_s", "op_launch_ns", "matmul_tile", "matmul_passes", "matmul_results_s",
-		"vector_elements_s", "lone_elements_s", "cycles_s", "reorder_elements_s", "memory_tile",
-		"matmul_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s",
-		"compiler_options", "overlap_steal_ppm", "links"};
+		"products_off_chip", "cross_program_prefetches", "memory_bytes_s", "op_launch_ns",
+		"matmul_tile", "matmul_passes", "matmul_results_s", "vector_elements_s", "lone_elements_s",
+		"channel_taps_s", "cycles_s", "reorder_elements_s", "memory_tile", "matmul_efficiency",
+		"memory_efficiency", "asynchronous", "windowed_bytes_s", "compiler_options",
+		"overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
 		{"usable_bytes", offsetof(device, usable_bytes), 1, INT64_MAX, true},
 		{"on_chip_bytes", offsetof(device, on_chip_bytes), 1, INT64_MAX, true},
 		{"prefetch_bytes", offsetof(device, prefetch_bytes), 1, INT64_MAX, true},
+		{"products_off_chip", offsetof(device, products_off_chip), 0, 1, true},
+		{"cross_program_prefetches", offsetof(device, cross_program_prefetches), 0, 1, true},
 		{"memory_bytes_s", offsetof(device, memory_bytes_s), 1, INT64_MAX, false},
 		{"op_launch_ns", offsetof(device, op_launch_ns), 0, 1000000000, false},
 		{"cycles_s", offsetof(device, cycles_s), 1, INT64_MAX, true},
+		{"channel_taps_s", offsetof(device, channel_taps_s), 1, INT64_MAX, true},
 		{"lone_elements_s", offsetof(device, lone_elements_s), 1, INT64_MAX, true},
 		{"reorder_elements_s", offsetof(device, reorder_elements_s), 1, INT64_MAX, true},
 		{"windowed_bytes_s", offsetof(device, windowed_bytes_s), 1, INT64_MAX, true},

@@ -92,8 +92,38 @@ static void cost_update(const op_view *v, op_work *w)
 	w->read_bytes = w->write_bytes;
 }
 
+/* Are dims of an operand among those that an attribute lists? */
+static bool lists(const op_view *v, const char *attribute, int64_t dim)
+{
+	uint32_t n;
+	const int64_t *dims = op_ints(v->p->m, v->n->op, attribute, &n);
+	for (uint32_t i = 0; i < n; i++)
+		if (dims[i] == dim)
+			return true;
+	return false;
+}
+
+/* at: slots of the table and of what is looked up or put into it. dropped, batching: attributes
+ * with dims of the table that an index points into. */
+static void note_rows(
+	const op_view *v, op_work *w, const uint32_t at[2], const char *dropped, const char *batching)
+{
+	const ir_type *table = slot_type(v, at[0]);
+	int64_t last = table ? (int64_t)table->rank - 1 : -1;
+	while (last >= 0 && (lists(v, dropped, last) || lists(v, batching, last)))
+		last--;
+	for (uint32_t i = 0; i < 2 && last >= 0; i++) {
+		const ir_type *ty = slot_type(v, at[i]);
+		w->rows[i].elements = local_elements(v, at[i]);
+		w->rows[i].row = local_dim(v, at[0], last);
+		w->rows[i].elem = ty ? ty->elem : table->elem;
+	}
+}
+
 static void cost_gather(const op_view *v, op_work *w)
 {
+	note_rows(v, w, (uint32_t[]){0, result_slot(v, 0)}, "dimension_numbers.collapsed_slice_dims",
+		"dimension_numbers.operand_batching_dims");
 	w->slice_bytes = MAX(local_bytes(v, result_slot(v, 0)), 1);
 	w->vector_flops = result_elements(v);
 }
@@ -119,6 +149,8 @@ static void cost_scatter(const op_view *v, op_work *w)
 	uint32_t n = v->n->n_results;
 	int64_t bytes = 0;
 	w->in_place = true;
+	note_rows(v, w, (uint32_t[]){0, n + 1}, "scatter_dimension_numbers.inserted_window_dims",
+		"scatter_dimension_numbers.input_batching_dims");
 	for (uint32_t i = n + 1; i < v->n->n_operands; i++) {
 		bytes = sat_add(bytes, local_bytes(v, i));
 		w->vector_flops = sat_add(w->vector_flops, local_elements(v, i));
@@ -129,7 +161,11 @@ static void cost_scatter(const op_view *v, op_work *w)
 		w->select_flops = sat_mul(2, result_elements(v));
 }
 
-static void cost_reduce(const op_view *v, op_work *w) { w->vector_flops = operand_elements(v); }
+static void cost_reduce(const op_view *v, op_work *w)
+{
+	w->vector_flops = operand_elements(v);
+	w->sum_elements = local_elements(v, 0) / MAX(result_elements(v), 1);
+}
 
 static void cost_window(const op_view *v, op_work *w)
 {

@@ -78,6 +78,9 @@ static int64_t one_matmul_ns(const device *dev, const op_work *w)
 		tile_flops =
 			sat_mul(sat_mul(2 * MAX(w->batch, 1), MIN(one, other)), padded(w->k, dev->tile_k));
 	}
+	if (w->channel_taps && dev->channel_taps_s)
+		return time_of(sat_mul(w->channel_taps, padded(w->channels, dev->tile_minor)),
+			dev->channel_taps_s, PPM);
 	uint8_t e = w->elem;
 	if (e == ELEM_F32 || e == ELEM_C64)
 		tile_flops = sat_mul(
@@ -147,6 +150,32 @@ int64_t reorder_time_ns(const device *dev, int64_t bytes, int bits)
 	if (bits >= 32 || !dev->reorder_elements_s)
 		return t;
 	return sat_add(t, time_of(sat_mul(bytes, 8) / MAX(bits, 1), dev->reorder_elements_s, PPM));
+}
+
+int64_t padded_rows_bytes(const device *dev, const struct op_rows *r)
+{
+	if (dev->target != TARGET_TPU || r->row <= 0 || dev->tile_minor <= 1 ||
+		r->row % dev->tile_minor == 0 || r->elements / r->row < dev->tile_minor)
+		return 0;
+	int64_t elements = sat_mul(r->elements / r->row, padded(r->row, dev->tile_minor));
+	return sat_mul(elements, elem_bits((enum elem)r->elem)) / 8;
+}
+
+int64_t padded_rows_ns(const device *dev, const struct op_rows *r)
+{
+	int64_t bytes = padded_rows_bytes(dev, r), bits = MAX(elem_bits((enum elem)r->elem), 1);
+	int64_t t = time_of(bytes, dev->memory_bytes_s, STRIDED_RATE_PPM);
+	return bits >= 32 || !dev->reorder_elements_s
+		? t
+		: sat_add(t, time_of(sat_mul(bytes, 8) / bits, dev->reorder_elements_s, PPM));
+}
+
+int64_t fill_time_ns(const device *dev, int64_t bytes, int bits)
+{
+	int64_t t = memory_time_ns(dev, bytes);
+	return dev->lone_elements_s
+		? MAX(t, time_of(sat_mul(bytes, 8) / MAX(bits, 1), dev->lone_elements_s, PPM))
+		: t;
 }
 
 /* The figures are fitted to libtpu 0.0.52's estimates of random products on v5e

@@ -58,6 +58,11 @@ struct size_slot {
 	uint32_t donors, results;
 };
 
+bool is_donated(const simulator *s, uint32_t i)
+{
+	return i < s->dn.n_args && s->dn.result_of_arg[i] != NOT_DONATED;
+}
+
 static uint32_t weight_of_arg(const simulator *s, uint32_t i)
 {
 	return s->folder ? folder_val_weight(s, s->p->args.p[i]) : 1;

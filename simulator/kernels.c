@@ -14,6 +14,7 @@ typedef struct kernel {
 	int64_t largest,
 		accessed;     /* elements: of the largest tensor, and of all that are read and written */
 	int64_t launches; /* beside its own */
+	int64_t apart_ns; /* of copies in front of it and behind it, by kernels of their own */
 	uint32_t members;
 	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
 	struct {
@@ -57,6 +58,12 @@ static int32_t pass_of(const simulator *s, const lowered *l, lop_id o)
 	return l->ops.p[o].node == ID_NONE ? 0 : s->passes[l->ops.p[o].node];
 }
 
+/* Bytes of the chip that the argument fetched before the program takes at op `at`. */
+static int64_t prefetched_at(const simulator *s, lop_id at)
+{
+	return at <= s->prefetched.last_use ? s->prefetched.bytes : 0;
+}
+
 /* Does what is written after op `def` and before op `at` fit on the chip? What the forward pass
  * leaves for the backward pass counts as far away in all layers: else the last layers would differ
  * from the others, and no program could be folded. */
@@ -67,20 +74,31 @@ static bool fits_between(const simulator *s, const lowered *l, lop_id def, lop_i
 	if (s->passes && pass_of(s, l, def) != pass_of(s, l, at))
 		return false;
 	return (s->folder ? folder_written_between(s, def, at)
-					  : s->ops[at].written - s->ops[def].written) <= s->dev.on_chip_bytes;
+					  : s->ops[at].written - s->ops[def].written) <=
+		s->dev.on_chip_bytes - prefetched_at(s, def);
 }
 
 /* What one value may take of the chip: kernels keep an eighth of it for themselves (libtpu 0.0.51
  * on v5e: 16 of 128 MiB by default; values of 96 and 112 MiB are kept there). */
-static int64_t most_on_chip(const simulator *s) { return s->dev.on_chip_bytes / 8 * 7; }
+static int64_t most_on_chip(const simulator *s, lop_id at)
+{
+	return s->dev.on_chip_bytes / 8 * 7 - prefetched_at(s, at);
+}
+
+static int64_t half_of_chip(const simulator *s, lop_id at)
+{
+	return (s->dev.on_chip_bytes - prefetched_at(s, at)) / 2;
+}
 
 /* Is the value still on the chip when op `at` reads it? It was made in the same region, and what
  * was written since fits there: what is written takes the place of what was written longest ago. */
 static bool reaches(const simulator *s, const lowered *l, const sim_val *v, lop_id at)
 {
 	const sim_op *def = &s->ops[v->def];
-	if (!s->dev.on_chip_bytes || v->bytes > most_on_chip(s) || v->argument || v->constant ||
+	if (!s->dev.on_chip_bytes || v->bytes > most_on_chip(s, v->def) || v->argument || v->constant ||
 		v->carried || def->end != ID_NONE || def->begin != ID_NONE)
+		return false;
+	if (s->dev.products_off_chip && def->root != ID_NONE && s->ops[def->root].has_matmul)
 		return false;
 	return def->segment == s->ops[at].segment && fits_between(s, l, v->def, at);
 }
@@ -118,6 +136,17 @@ static lop_id made_at(const simulator *s, lval_id v)
 	return maker == ID_NONE ? 0 : maker;
 }
 
+/* Where it could be there, for compilers put kernels in an order of their own: what is made of
+ * nothing that is made in this region can be made first, as masks are. */
+static lop_id could_be_at(const simulator *s, lval_id v)
+{
+	lop_id maker = made_at(s, v);
+	const sim_op *from = &s->ops[maker];
+	bool early = maker && from->mode == MODE_ROOT && maker >= s->border &&
+		s->runs.p[from->run].kind == RUN_KERNEL && s->runs.p[from->run].early_ns >= 0;
+	return early ? s->border : maker;
+}
+
 /* A compiler with kernels of several results sums a value up where it is made, or where another sum
  * reads it, when all else that the sum reads is there by then. The value is not read again then:
  * *elements, what is left to read. */
@@ -135,7 +164,7 @@ static bool joins_other(simulator *s, const kernel *k, int64_t *elements)
 			most = i;
 	lop_id there = 0;
 	for (uint32_t i = 0; i < k->n_reads; i++)
-		there = i == most ? there : MAX(there, made_at(s, k->read[i].val));
+		there = i == most ? there : MAX(there, could_be_at(s, k->read[i].val));
 	sim_val *v = &s->vals[k->read[most].val];
 	const sim_op *maker = v->argument ? NULL : &s->ops[made_at(s, k->read[most].val)];
 	*elements = k->accessed - k->read[most].elements;
@@ -169,7 +198,7 @@ static void read_value(
 	simulator *s, const lowered *l, kernel *k, lval_id v, int64_t part, int64_t n, uint8_t side)
 {
 	sim_val *val = &s->vals[v];
-	bool there = reaches(s, l, val, k->root);
+	bool there = v == s->prefetched.val || reaches(s, l, val, k->root);
 	wait_for(s, k, v);
 	if (part) {
 		note_read(k, v, add_elements(s, l, k, n, v, MIN(part, val->bytes)));
@@ -183,7 +212,7 @@ static void read_value(
 	bool splat = val->constant && s->ops[val->def].work != UINT32_MAX &&
 		work_at(s, &s->ops[val->def])->splat;
 	bool on_chip = !val->argument &&
-		val->bytes <= s->dev.on_chip_bytes / 2; /* as in tile_of: reading it again costs nothing */
+		val->bytes <= half_of_chip(s, k->root); /* as in tile_of: reading it again costs nothing */
 	if (splat)
 		return;
 	note_read(k, v, add_elements(s, l, k, n, v, val->bytes));
@@ -200,6 +229,42 @@ static bool updates_in_place(const simulator *s, lval_id target, lop_id root)
 {
 	const sim_val *v = &s->vals[target];
 	return v->last_use == root && !v->constant && (!v->argument || v->output);
+}
+
+/* What a scatter works on, where that cannot be what it is given: a copy, or a constant that is
+ * written first. What fits on the chip is written there. */
+static void begin_update(const simulator *s, const lowered *l, kernel *k, lop_id id, int64_t n)
+{
+	lval_id target = base_of(s, operand_at(l, &l->ops.p[id], 0));
+	const sim_val *v = &s->vals[target];
+	const sim_op *def = &s->ops[v->def];
+	if (updates_in_place(s, target, k->root))
+		return;
+	if (s->dev.target != TARGET_TPU || !v->constant || def->work == UINT32_MAX ||
+		!work_at(s, def)->splat) {
+		add_bytes(k, n, 2 * v->bytes);
+		return;
+	}
+	const struct op_rows *table = &work_at(s, &s->ops[id])->rows[0];
+	int64_t bytes = MAX(v->bytes, padded_rows_bytes(&s->dev, table));
+	const ir_type *ty = type_get(l->p->m, l->vals.p[target].type);
+	if (bytes > most_on_chip(s, id))
+		k->apart_ns = sat_add(
+			k->apart_ns, sat_mul(n, fill_time_ns(&s->dev, bytes, elem_bits((enum elem)ty->elem))));
+}
+
+/* Rows that gathers and scatters want in another order than all else. On the chip copies are soon
+ * made: of what is read as long as there is room for more than that. */
+static void add_rows(const simulator *s, kernel *k, const work_entry *w, lop_id id, int64_t n)
+{
+	const struct op_rows *read = w->in_place ? &w->rows[1] : &w->rows[0],
+						 *made = w->in_place ? &w->rows[0] : &w->rows[1];
+	int64_t most = w->in_place ? most_on_chip(s, id) : s->dev.on_chip_bytes / 8, ns = 0;
+	if (read->row && padded_rows_bytes(&s->dev, read) > s->dev.on_chip_bytes / 8)
+		ns = padded_rows_ns(&s->dev, read);
+	if (made->row && padded_rows_bytes(&s->dev, made) > most)
+		ns = sat_add(ns, padded_rows_ns(&s->dev, made));
+	k->apart_ns = sat_add(k->apart_ns, sat_mul(n, ns));
 }
 
 /* One op of a folded program may stand for many in the same kernel: a sum over all layers. */
@@ -223,6 +288,8 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		k->flops = sat_add(k->flops, sat_mul(n, w->flops));
 		k->launches = sat_add(k->launches, sat_mul(n, w->launches));
 		add_bytes(k, n, w->again_bytes);
+		if (w->rows[0].row || w->rows[1].row)
+			add_rows(s, k, w, id, n);
 	}
 	if (o->nest) {
 		int64_t flops = sat_mul(n, s->nest_last[o->node].flops);
@@ -231,9 +298,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	}
 	if (w && w->in_place && o->n_operands) {
 		add_bytes(k, n, w->write_bytes);
-		lval_id target = base_of(s, operands[0]);
-		if (!updates_in_place(s, target, root))
-			add_bytes(k, n, 2 * s->vals[target].bytes);
+		begin_update(s, l, k, id, n);
 		if (so->class == CLASS_OTHER) { /* scatter: reads places and indices, not the whole */
 			add_bytes(k, n, w->read_bytes);
 			for (uint32_t i = 0; i < o->n_operands; i++)
@@ -328,8 +393,8 @@ static void measure_fetch(const simulator *s, run *r, const kernel *k)
 	int64_t copied = k->results > room - fetched ? 0 : k->results;
 	contraction_kernel near = k->around;
 	near.bytes = MAX(near.bytes - fetched - copied, 0);
-	r->near_ns = sat_add(
-		contraction_kernel_ns(&s->dev, &near), sat_mul(s->dev.op_launch_ns, 1 + k->launches));
+	r->near_ns = sat_add(contraction_kernel_ns(&s->dev, &near),
+		sat_add(k->apart_ns, sat_mul(s->dev.op_launch_ns, 1 + k->launches)));
 	bool gains = (fetched || copied) && r->near_ns < r->ns;
 	r->fetch_ns = gains ? copy_time_ns(&s->dev, fetched) : 0;
 	r->copy_ns = gains ? copy_time_ns(&s->dev, copied) : 0;
@@ -357,7 +422,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	k.around.fused = k.around.matmul_ns && k.members > 1;
 	k.around.by_blocks = k.worked == 3;
 	if ((k.worked == 1 || k.worked == 2) &&
-		k.around.front_bytes[k.worked == 1] > s->dev.on_chip_bytes / 2) {
+		k.around.front_bytes[k.worked == 1] > half_of_chip(s, root)) {
 		int64_t *front = &k.around.front_bytes[k.worked == 2];
 		*front = sat_add(
 			*front, k.near_bytes[k.worked == 2]); /* the chip has no room for what is read again */
@@ -365,7 +430,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	}
 	if (!is_scalar_work(s, l, &k))
 		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around),
-			sat_mul(s->dev.op_launch_ns, !joins + k.launches));
+			sat_add(k.apart_ns, sat_mul(s->dev.op_launch_ns, !joins + k.launches)));
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
 	r->bytes = k.around.bytes;
 	r->flops = k.flops;
@@ -505,13 +570,41 @@ static void count_written(simulator *s, const lowered *l)
 		s->ops[id].written = s->folder ? folder_add_written(s, id, bytes) : sum;
 		sum = sat_add(sum, bytes);
 	}
-	s->all_near = (s->folder ? folder_end_written(s) : sum) <= s->dev.on_chip_bytes;
+	s->all_near =
+		(s->folder ? folder_end_written(s) : sum) <= s->dev.on_chip_bytes - s->prefetched.bytes;
+}
+
+/* XLA for TPU fetches one argument before the program starts and keeps it on the chip until it was
+ * read last: the largest that fits, and that neither a result takes the place of nor a loop or a
+ * collective reads. Of equal ones the one that is read last. In libtpu 0.0.51's schedules all of 73
+ * and 112 MiB were fetched so, some of 28 to 37, none of less; those hardly matter. */
+enum { LEAST_PREFETCHED_BYTES = 48 << 20 };
+
+static void find_prefetched(simulator *s)
+{
+	s->prefetched.val = ID_NONE, s->prefetched.bytes = 0, s->prefetched.last_use = 0;
+	if (!s->dev.cross_program_prefetches || !s->dev.on_chip_bytes)
+		return;
+	for (uint32_t i = 0; i < s->args.n; i++) {
+		lval_id id = s->args.p[i];
+		const sim_val *v = id == ID_NONE ? NULL : &s->vals[id];
+		if (!v || v->last_use == ID_NONE || v->output || v->off_chip || is_donated(s, i) ||
+			v->bytes < LEAST_PREFETCHED_BYTES || v->bytes > s->dev.on_chip_bytes / 8 * 7)
+			continue;
+		if (v->bytes > s->prefetched.bytes ||
+			(v->bytes == s->prefetched.bytes && v->last_use > s->prefetched.last_use)) {
+			s->prefetched.val = id;
+			s->prefetched.bytes = v->bytes;
+			s->prefetched.last_use = v->last_use;
+		}
+	}
 }
 
 void measure_kernels(simulator *s, const lowered *l)
 {
 	if (s->dev.windowed_bytes_s && l->level != LEVEL_EXACT) /* the partitioner's work */
 		find_windowed(s, l);
+	find_prefetched(s);
 	if (s->dev.on_chip_bytes)
 		count_written(s, l);
 	s->runs.n = s->reads.n = s->border = 0;

@@ -230,6 +230,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.n = w.n,
 		.k = w.k,
 		.products = n->op_kind == OP_DOT_GENERAL || n->op_kind == OP_DOT,
+		.split_rows = w.split_rows,
 		.side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
 		.reorders = reorders,
 		.slice_bytes = w.slice_bytes,
@@ -238,7 +239,11 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.flops = sat_add(sat_mul(w.matmul_flops, MAX(w.blocks, 1)), w.vector_flops),
 		.again_bytes = w.again_bytes,
 		.launches = w.launches,
+		.sum_elements = w.sum_elements,
 		.dims = w.dims};
+	for (uint32_t i = 0; i < 2; i++)
+		if (padded_rows_bytes(&s->dev, &w.rows[i]))
+			e.rows[i] = w.rows[i];
 	e.dims.peak_ns = matmul_peak_ns(&s->dev, &w);
 	for (uint32_t i = 0; i < (uint32_t)n->n_operands + n->n_results; i++)
 		vec_push(&m->at, at[i]);

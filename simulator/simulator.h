@@ -21,6 +21,7 @@ typedef struct collective_cost {
 typedef struct cost {
 	int64_t runtime_ns, compute_ns, communication_ns, exposed_communication_ns;
 	int64_t peak_bytes, argument_bytes, output_bytes, alias_bytes, temporary_bytes;
+	int64_t prefetched_bytes; /* of the argument that is on the chip before the program starts */
 	double flops_per_device;
 	collective_cost collectives[COLL_COUNT]; /* all_slice stays zero */
 	int64_t reshards_after_forward;          /* is it that of the program with

@@ -32,8 +32,9 @@ typedef struct work_entry {
 	uint32_t at_first; /* its shardings in work_memo.at */
 	uint8_t class;
 	bool expensive, in_place, transpose, splat;
-	bool spread;   /* made from little */
-	bool products; /* dot or dot_general */
+	bool spread;     /* made from little */
+	bool products;   /* dot or dot_general */
+	bool split_rows; /* matmuls: as op_work */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t m, n, k;    /* matmuls: as op_work */
 	int64_t stored_ns;  /* matmuls: to hand on results that are written as they are */
@@ -41,6 +42,8 @@ typedef struct work_entry {
 	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
 	int64_t flops;
 	int64_t again_bytes, launches; /* as op_work */
+	int64_t sum_elements;          /* as op_work */
+	struct op_rows rows[2];        /* as op_work; row 0 where they are not padded */
 	contraction dims;
 } work_entry;
 typedef struct work_last { /* what a node did in the previous program, most often what it does in
@@ -299,7 +302,12 @@ struct simulator {
 	lop_id peak_at;
 	int64_t temporary;
 	bool all_near; /* all that the program writes fits on the chip */
-	bool on_chip;  /* all that need not be in main memory is on the chip */
+	struct {
+		lval_id val; /* the argument that is fetched before the program starts; ID_NONE: none */
+		int64_t bytes;
+		lop_id last_use;
+	} prefetched;
+	bool on_chip; /* all that need not be in main memory is on the chip */
 };
 
 /* memo.c */
@@ -383,6 +391,8 @@ static inline uint32_t source_of(const simulator *s, uint32_t id)
 	uint32_t origin = s->ops[s->vals[id].def].origin;
 	return origin == ID_NONE ? id : origin;
 }
+/* donation.c: may a result take the place of argument i of main? */
+bool is_donated(const simulator *s, uint32_t i);
 /* kernels.c: fills runs, reads and moments. */
 void measure_kernels(simulator *s, const lowered *l);
 /* timeline.c */

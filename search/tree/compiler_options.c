@@ -30,7 +30,9 @@ static uint32_t options_of_answer(const runner *r)
 	uint32_t found = 0;
 	for (uint32_t i = 0; i < dev->n_compiler_options; i++) {
 		const compiler_option *option = &dev->compiler_options[i];
-		bool changes = option->no_windowed && !apply_is_exact(r->out->best.apply);
+		bool changes = (option->no_windowed && !apply_is_exact(r->out->best.apply)) ||
+			(option->no_prefetch &&
+				(r->user->best_compiler_options || r->out->cost.prefetched_bytes));
 		for (uint32_t k = 0; k < COLL_COUNT; k++)
 			changes |= option->asynchronous >> k & 1 && r->out->cost.collectives[k].count;
 		found |= (uint32_t)changes << i;

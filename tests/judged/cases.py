@@ -57,6 +57,15 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("llama", "llama_4", "data=2,model=4", V6E),
     ("layers in a loop", "transformer_scan", "data=4,model=4", V5E),
     ("accumulated gradients", "accumulate", "data=4,model=4", V5E),
+    ("recommendation", "recommender", "data=4,model=4", V5E),
+    ("contrastive", "contrastive", "data=4,model=4", V5E),
+    ("recurrent", "recurrent", "data=4,model=4", V5E),
+    ("mixer", "mixer", "data=4,model=4", V5E),
+    ("depthwise convolution", "depthwise", "data=4,model=4", V5E),
+    ("masked autoencoder", "masked", "data=4,model=4", V5E),
+    ("rematerialised loop", "remat", "data=4,model=4", V5E),
+    ("prefill", "prefill", "data=4,model=4", V5E),
+    ("retrieval", "two_tower", "data=4,model=4", V5E),
 )]
 
 
@@ -72,7 +81,9 @@ def run(*words, codes=(0, 2)):
 
 
 def corpus(case):
-    return os.path.join(ROOT, "tests", "corpus", case.program + ".mlir.zst")
+    """Its text: of tests/corpus, or of the programs that are here alone."""
+    paths = [os.path.join(ROOT, "tests", folder, case.program + ".mlir.zst") for folder in ("corpus", os.path.join("judged", "programs"))]
+    return next(filter(os.path.exists, paths))
 
 
 def cost_of(case, path, way):
@@ -89,7 +100,7 @@ def hand_written(case, folder, most):
     [(name, path of its document, our cost)]."""
     mesh = {axis: int(size) for axis, size in (a.split("=") for a in case.mesh.split(","))}
     found = []
-    for i, (name, document) in enumerate(experts_of(Program(case.program, TOOL), mesh)):
+    for i, (name, document) in enumerate(experts_of(Program(case.program, TOOL, corpus(case)), mesh)):
         path = os.path.join(folder, "expert%d.json" % i)
         with open(path, "w") as f:
             json.dump(document, f)

@@ -11,8 +11,12 @@ Compiles small functions for one chip of each topology and prints the compiler's
     product   of bfloat16 matrices on the chip: part of the peak without the launch
     weights   products with float32 weights that are rounded first, us of each kernel: of rank 2 and 3, in both directions
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
+    channels  convolutions of each channel alone with both gradients: us of each kernel, and products of one of them
+    rows      a table looked up in, and the gradient of that: us of each kernel by the width of its rows
+    softmax   of attention over so many places, its operands projected first: us of each kernel
+    chip      an elementwise result of so many MiB, and a product's: S1 where they stay on the chip
 
-Needs jax and libtpu; about three minutes, most of it for the convolutions.
+Needs jax and libtpu; about ten minutes, most of it for the convolutions.
 """
 import os
 import re
@@ -64,20 +68,52 @@ def images(x, k1, k2, k3, target):
     return jax.grad(loss, argnums=(0, 1, 2))(k1, k2, k3)
 
 
+def channels(x, w, target):
+    def conv(x, w):
+        return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=x.shape[-1])
+    y, pull = jax.vjp(conv, x, w)
+    return y, pull(target)
+
+
+def rows(table, places, target):
+    _, pull = jax.vjp(lambda t: t.astype(BF16)[places], table)
+    return table - pull(target)[0]
+
+
+def attention(x, wq, wk, wv):
+    q, k, v = (jnp.einsum("bsd,dhk->bshk", x, w) for w in (wq, wk, wv))
+    scores = jnp.einsum("bqhk,bthk->bhqt", q, k).astype(F32) * q.shape[-1] ** -0.5
+    seen = jax.lax.broadcasted_iota(jnp.int32, scores.shape[-2:], 0) >= jax.lax.broadcasted_iota(jnp.int32, scores.shape[-2:], 1)
+    weights = jax.nn.softmax(jnp.where(seen, scores, -1e30), axis=-1).astype(BF16)
+    return jnp.einsum("bhqt,bthk->bqhk", weights, v)
+
+
+def chip_values(x, w):
+    y = apart(x @ w)
+    z = apart(jnp.tanh(y) * 2)
+    return jnp.sum(apart(apart(z @ w) * z).astype(F32))
+
+
 class Chip:
     def __init__(self, topology):
         self.name = topology.split(":")[0]
         device = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices[0]
         self.sharding = NamedSharding(Mesh(numpy.array([device]), ("x",)), PartitionSpec())
 
+    def text(self, function, *arguments):
+        args = [jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding) for shape, dtype in arguments]
+        return jax.jit(function, out_shardings=self.sharding).lower(*args).compile().as_text()
+
     def kernels(self, function, *arguments):
         """(line of the scheduled text, us) of every kernel that has an estimate."""
-        args = [jax.ShapeDtypeStruct(shape, dtype, sharding=self.sharding) for shape, dtype in arguments]
-        text = jax.jit(function, out_shardings=self.sharding).lower(*args).compile().as_text()
-        for line in text.splitlines():
+        for line in self.text(function, *arguments).splitlines():
             cycles = re.search(r'estimated_cycles":"(\d+)"', line)
             if cycles:
                 yield line.strip().split("metadata")[0], int(cycles[1]) / CLOCK[self.name] * 1e6
+
+    def listed(self, function, *arguments, least=2):
+        """Kernels of so many us, as words."""
+        return ", ".join("%s %.0f" % (line.replace("ROOT ", "").split(" = ")[0].strip("%"), us) for line, us in self.kernels(function, *arguments) if us >= least)
 
     def per_1024(self, us, elements):
         return us * 1e-6 * CLOCK[self.name] * 1024 / elements
@@ -101,11 +137,23 @@ def main(topologies_wanted):
             chip.say("product", "%d x %d x %d: %7.2f us, %.3f" % (m, k, n, us, 2 * m * k * n / PEAK[chip.name] / max(us - 1.2, 0.1) * 1e6))
         for equation, x, w in (("bd,df->bf", (1024, 3072), (3072, 3072)), ("bd,dhk->bhk", (1024, 3072), (3072, 24, 128)),
                                ("bhk,dhk->bd", (1024, 24, 128), (3072, 24, 128)), ("bhk,hkd->bd", (1024, 24, 128), (24, 128, 3072))):
-            of_each = ["%s %.0f" % (line.replace("ROOT ", "").split(" = ")[0].strip("%"), us) for line, us in chip.kernels(weights(equation), (x, BF16), (w, F32))]
-            chip.say("weights", equation, ", ".join(of_each))
+            chip.say("weights", equation, chip.listed(weights(equation), (x, BF16), (w, F32), least=0))
         for n in (4, 8):
             us = sum(t for _, t in chip.kernels(images, ((n, 32, 32, 128), BF16), *[((3, 3, 128, 128), F32)] * 3, ((n, 32, 32, 128), BF16)))
             chip.say("images", "%d: %8.1f us, %.0f" % (n, us, chip.per_1024(us, n * 32 * 32 * 128)))
+        for n, size, width, window in ((16, 56, 128, 3), (16, 56, 128, 7), (16, 28, 256, 7), (64, 28, 256, 5)):
+            x = ((n, size, size, width), BF16)
+            chip.say("channels", "%d x %d x %d x %d, %d x %d, %d million products:" % (n, size, size, width, window, window, n * size * size * width * window ** 2 // 10 ** 6),
+                     chip.listed(channels, x, ((window, window, 1, width), BF16), x))
+        # wider tables on v5p and v6e are for the sparse cores, of whose programs PJRT reads no text
+        for n, width in ((262144, 64), (262144, 128), (262144, 192), (1048576, 16)) if chip.name == "v5e" else ():
+            chip.say("rows", "%d of %d:" % (n, width), chip.listed(rows, ((n, width), F32), ((4096,), jnp.int32), ((4096, width), BF16)))
+        for places in (1024, 2048, 2560, 3072, 4096):
+            chip.say("softmax", "%d:" % places, chip.listed(attention, ((1, places, 1024), BF16), *[((1024, 8, 128), BF16)] * 3, least=40))
+        for mib in (40, 44, 48, 88, 96, 112):
+            text = chip.text(chip_values, ((mib << 8, 2048), BF16), ((2048, 2048), BF16))
+            found = re.findall(r"%%(tanh|fusion)[^ ]* = bf16\[%d,2048\]\{([^}]*)\}" % (mib << 8), text[text.index("\nENTRY"):])
+            chip.say("chip", "%d MiB:" % mib, ", ".join("%s %s" % ("elementwise" if name == "tanh" else "product", "S1" if "S(1)" in layout else "-") for name, layout in found))
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ static const struct row {
 	{"resnet_tiny", "a100", "data=3,model=2", 20, 80, false}, /* axes that do not divide */
 	{"mixed_precision_tiny", "tpu-v6e", "data=2,model=2", 30, 80, true},
 	{"moe", "tpu-v5e", "data=4,model=4", 15, 60, true},
-	{"decode", "tpu-v5e", "data=4,model=4", 30, 90, true},
+	{"decode", "tpu-v5e", "data=4,model=4", 30, 90, false},
 	{"shard_map_step_tiny", "tpu-v5e", "data=2,model=2", 200, 80,
 		true}, /* parts of axes: the module's own mesh has more devices */
 	{reordering, "tpu-v5e", "x=2,y=2", 30, 95, false},

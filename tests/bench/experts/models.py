@@ -6,6 +6,7 @@ Optimizer state is named as its parameter is, so one pattern speaks of both. Key
 ATTENTION = {r"'w[qkv]'\]$": -2, r"'wo'\]$": -3}
 GATED_MLP = {r"'w_(gate|up)'\]$": -1, r"'w_down'\]$": -2}
 TRANSFORMER = {**ATTENTION, **GATED_MLP}
+ENCODER = {r"'wqkv'\]$": -2, r"'wo'\]$": -3, r"'w_in'\]$": -1, r"'w_out'\]$": -2}
 LORA = {r"'w[qv]'\]\['b'\]$": -2}
 NORM = r"'norm%s'\]\['(scale|bias|mean|var)'\]$"
 
@@ -45,18 +46,29 @@ TENSOR = {
     "unet": {"channels": {r"'(conv1|time)'\](\['[wb]'\])?$": -1, NORM % 2: -1, r"'conv2'\]$": -2, **ATTENTION},
              "channels_all": {r"'(stem|conv1|conv2|skip|down|up)'\]$": -1, r"'time'\]\['[wb]'\]$": -1, NORM % r"\d": -1, **ATTENTION}},
     "graph_net": {"megatron": {r"'[wb]1'\]$": -1, r"'w2'\]$": -2}},
+    "recommender": {"tables_rows": {r"'tables'": 0}, "tables_width": {r"'tables'": 1}},
+    "two_tower": {"tables_rows": {r"'items'\]$": 0}, "tables_width": {r"'items'\]$": 1}},
+    "contrastive": {"megatron": ENCODER},
+    "masked": {"megatron": ENCODER},
+    "mixer": {"megatron": {r"'(w|tokens)_in'\]$": -1, r"'(w|tokens)_out'\]$": -2}},
+    "depthwise": {"channels": {r"'w_in'\]$": -1, r"'w_out'\]$": -2}},
+    "recurrent": {"hidden": {r"'(w_input|w_hidden|b)'\]$": -1}},
+    "remat": {"megatron": TRANSFORMER},
+    "prefill": {"megatron": TRANSFORMER},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
 TIED = {"vocabulary": {r"'embed'\]$": 0}, "width": {r"'embed'\]$": -1}}
 OWN_HEAD = {"vocabulary": {r"'embed'\]$": 0, r"'head'\]$": -1}, "width": {r"'embed'\]$": -1, r"'head'\]$": -2}, "head": {r"'head'\]$": -1}}
+WORDS = {"vocabulary": {r"'words'\]$": 0, r"'head'\]$": -1}, "width": {r"'words'\]$": -1, r"'head'\]$": -2}}
 EMBEDDING = {"transformer": TIED, "accumulate": TIED, "optax_step": TIED, "shard_map_step": TIED, "moe": TIED, "ssm": TIED,
              "llama": OWN_HEAD, "lora": OWN_HEAD, "decode": OWN_HEAD, "encoder_decoder": OWN_HEAD,
+             "contrastive": WORDS, "recurrent": WORDS, "remat": WORDS, "prefill": WORDS,
              "mixed_precision": {"vocabulary": {r"'(words|scales)'\]$": 0}, "width": {r"'words'\]$": -1}}}
 # What else of the data can be cut: the sequence, rows of images, the edges of a graph while its nodes are whole.
 SEQUENCE, IMAGES = {"sequence": {r"^batch": 1}}, {"rows": {r"^batch": 1}}
 SPATIAL = {"transformer": {"sequence": {r"^(batch|tokens)": 1}}, "accumulate": SEQUENCE, "optax_step": SEQUENCE, "shard_map_step": SEQUENCE, "moe": SEQUENCE,
            "ssm": SEQUENCE, "llama": SEQUENCE, "lora": SEQUENCE, "encoder_decoder": SEQUENCE, "mixed_precision": SEQUENCE,
-           "dit": IMAGES, "flax_step": IMAGES, "convnet": IMAGES, "resnet": IMAGES, "unet": IMAGES,
+           "remat": SEQUENCE, "prefill": {"sequence": {r"^tokens": 1}}, "dit": IMAGES, "depthwise": IMAGES, "flax_step": IMAGES, "convnet": IMAGES, "resnet": IMAGES, "unet": IMAGES,
            "graph_net": {"edges": {r"^batch\['(edges|senders|receivers)'\]": 0}, "nodes": {r"^batch\['(nodes|targets)'\]": 0}}}
 
 

@@ -1,0 +1,154 @@
+"""What XLA for TPU keeps on the chip, and what it arranges anew: programs of a few ops on one device."""
+import json
+import os
+import subprocess
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TOOL = os.environ.get("SHARDWRIGHT", os.path.join(ROOT, "build", "shardwright"))
+
+
+def simulate(path, signature, body, device="tpu-v5e", options=()):
+    """-> (cost, {name of an op: us of its kernels})."""
+    path.write_text("module {\nfunc.func @main(%s {\n%s\n}\n}\n" % (signature, body))
+    device = ["--device-file", device] if str(device).endswith(".json") else ["--device", device]
+    done = subprocess.run([TOOL, "simulate", path, *device, "--json", "--trace", path.with_suffix(".json"), *options], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    times = {}
+    for event in json.loads(path.with_suffix(".json").read_text())["traceEvents"]:
+        if event.get("ph") == "X":
+            name = event["name"].replace("stablehlo.", "")
+            times[name] = times.get(name, 0) + event["dur"]
+    return json.loads(done.stdout), times
+
+
+def profile(path, device, **changes):
+    path.write_text(json.dumps({**json.loads(subprocess.run([TOOL, "devices", device], capture_output=True, text=True, check=True).stdout), **changes}))
+    return path
+
+
+def look_up(path, rows, width, device="tpu-v5e"):
+    table, found = "tensor<%dx%dxbf16>" % (rows, width), "tensor<4096x%dxbf16>" % width
+    body = """%%0 = "stablehlo.gather"(%%t, %%i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+      start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, %d>, indices_are_sorted = false}> : (%s, tensor<4096x1xi32>) -> %s
+    return %%0 : %s""" % (width, table, found, found)
+    return simulate(path, "%%t: %s, %%i: tensor<4096x1xi32>) -> %s" % (table, found), body, device)[1]["gather"]
+
+
+def test_narrow_rows_are_arranged_anew(tmp_path):
+    """Tables of equal size, whose rows fill the lanes or not."""
+    wide, narrow, odd = (look_up(tmp_path / "m.mlir", rows, width) for rows, width in ((131072, 128), (1048576, 16), (87552, 192)))
+    assert narrow > wide + 500 and odd > wide + 100  # libtpu: 980 us more for the former
+    small = look_up(tmp_path / "m.mlir", 32768, 64), look_up(tmp_path / "m.mlir", 32768, 128)
+    assert small[0] <= small[1]  # there is room for it on the chip
+    assert abs(look_up(tmp_path / "m.mlir", 1048576, 16, "h100") - look_up(tmp_path / "m.mlir", 131072, 128, "h100")) < 5
+
+
+def test_a_large_sum_of_updates_starts_with_zeros(tmp_path):
+    """A scatter into zeros that do not fit on the chip writes them first, at a rate of its own."""
+    def gradient(rows, device):
+        out = "tensor<%dx512xbf16>" % rows
+        body = """%%z = stablehlo.constant dense<0.0> : %s
+    %%0 = "stablehlo.scatter"(%%z, %%i, %%u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
+      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, indices_are_sorted = false, unique_indices = false}> ({
+    ^bb0(%%a: tensor<bf16>, %%b: tensor<bf16>):
+      %%s = stablehlo.add %%a, %%b : tensor<bf16>
+      stablehlo.return %%s : tensor<bf16>
+    }) : (%s, tensor<4096x1xi32>, tensor<4096x512xbf16>) -> %s
+    return %%0 : %s""" % (out, out, out, out)
+        return simulate(tmp_path / "m.mlir", "%%i: tensor<4096x1xi32>, %%u: tensor<4096x512xbf16>) -> %s" % out, body, device)[1]["scatter"]
+
+    fits, large = gradient(65536, "tpu-v5e"), gradient(262144, "tpu-v5e")  # 64 and 256 MiB
+    slow = profile(tmp_path / "slow.json", "tpu-v5e", lone_elements_s=24750000000)
+    assert large > fits + 2000 and gradient(262144, slow) > large + 2000 and gradient(65536, slow) == fits
+
+
+def test_convolutions_of_each_channel_alone(tmp_path):
+    """Vector work: by products, with channels that fill the lanes."""
+    def convolution(channels, window):
+        x = "tensor<16x56x56x%dxbf16>" % channels
+        body = """%%0 = stablehlo.convolution(%%x, %%k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1],
+      pad = [[%d, %d], [%d, %d]]} {batch_group_count = 1 : i64, feature_group_count = %d : i64} : (%s, tensor<%dx%dx1x%dxbf16>) -> %s
+    return %%0 : %s""" % (*[window // 2] * 4, channels, x, window, window, channels, x, x)
+        return simulate(tmp_path / "m.mlir", "%%x: %s, %%k: tensor<%dx%dx1x%dxbf16>) -> %s" % (x, window, window, channels, x), body)[1]["convolution"]
+
+    seven, three = convolution(128, 7), convolution(128, 3)
+    assert abs(seven / 427 - 1) < 0.1 and abs(three / 92 - 1) < 0.25  # us, libtpu 0.0.51
+    assert abs(convolution(32, 7) / seven - 1) < 0.05
+
+
+ATTENTION = """%%0 = stablehlo.dot_general %%q, %%k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (%(in)s, %(in)s) -> %(s)s
+    %%f = stablehlo.convert %%0 : (%(s)s) -> %(w)s
+    %%low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %%1 = stablehlo.reduce(%%f init: %%low) applies stablehlo.maximum across dimensions = [2] : (%(w)s, tensor<f32>) -> %(r)s
+    %%2 = stablehlo.broadcast_in_dim %%1, dims = [0, 1] : (%(r)s) -> %(w)s
+    %%3 = stablehlo.subtract %%f, %%2 : %(w)s
+    %%4 = stablehlo.exponential %%3 : %(w)s
+    %%zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %%5 = stablehlo.reduce(%%4 init: %%zero) applies stablehlo.add across dimensions = [2] : (%(w)s, tensor<f32>) -> %(r)s
+    %%6 = stablehlo.broadcast_in_dim %%5, dims = [0, 1] : (%(r)s) -> %(w)s
+    %%7 = stablehlo.divide %%4, %%6 : %(w)s
+    %%8 = stablehlo.convert %%7 : (%(w)s) -> %(s)s
+    %%9 = stablehlo.dot_general %%8, %%k, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (%(s)s, %(in)s) -> %(in)s
+    return %%9 : %(in)s"""
+
+
+def test_softmax_of_long_rows(tmp_path):
+    """Per element it takes longer where rows are too long for the numerators to be made with their products."""
+    def per_element(heads, places):
+        shapes = {"in": "tensor<%dx%dx128xbf16>" % (heads, places), "s": "tensor<%dx%dx%dxbf16>" % (heads, places, places),
+                  "w": "tensor<%dx%dx%dxf32>" % (heads, places, places), "r": "tensor<%dx%dxf32>" % (heads, places)}
+        cost, _ = simulate(tmp_path / "m.mlir", "%%q: %(in)s, %%k: %(in)s) -> %(in)s" % shapes, ATTENTION % shapes)
+        return cost["runtime_ns"] / (heads * places * places)
+
+    assert per_element(32, 2048) * 1.2 < per_element(8, 4096)
+    assert per_element(32, 2048) < per_element(16, 2560) * 1.1
+
+
+CHAIN = """%0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4096x2048xbf16>, tensor<2048x2048xbf16>) -> tensor<4096x2048xbf16>
+    %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<4096x2048xbf16>) -> tensor<2048x4096xbf16>
+    %2 = "stablehlo.sort"(%1) <{dimension = 1 : i64}> ({
+    ^bb0(%a: tensor<bf16>, %b: tensor<bf16>):
+      %c = stablehlo.compare LT, %a, %b : (tensor<bf16>, tensor<bf16>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    }) : (tensor<2048x4096xbf16>) -> tensor<2048x4096xbf16>
+    %3 = stablehlo.dot_general %0, %2, contracting_dims = [1] x [0] : (tensor<4096x2048xbf16>, tensor<2048x4096xbf16>) -> tensor<4096x4096xbf16>
+    return %3 : tensor<4096x4096xbf16>"""
+
+
+def test_products_of_two_cores_are_in_main_memory(tmp_path):
+    """Of the same chip a step takes longer when what products make is not kept there."""
+    signature = "%x: tensor<4096x2048xbf16>, %w: tensor<2048x2048xbf16>) -> tensor<4096x4096xbf16>"
+    slow_memory = {"memory_bytes_s": 50000000000}
+    apart = simulate(tmp_path / "m.mlir", signature, CHAIN, profile(tmp_path / "a.json", "tpu-v5p", **slow_memory))[0]
+    kept = simulate(tmp_path / "m.mlir", signature, CHAIN, profile(tmp_path / "b.json", "tpu-v5p", products_off_chip=0, **slow_memory))[0]
+    assert apart["runtime_ns"] > kept["runtime_ns"] + 300000  # 16 MiB once more take 335 us
+
+
+def test_an_argument_that_is_there_before_the_start(tmp_path):
+    """It takes the room of what the program makes until it was read last. A donated one is none."""
+    def step(device, donated=""):
+        sides = "tensor<8192x2048xbf16>"
+        body = """%%0 = stablehlo.sine %%x : %(s)s
+    %%1 = stablehlo.dot_general %%0, %%w, contracting_dims = [1] x [0] : (%(s)s, tensor<2048x2048xbf16>) -> %(s)s
+    %%2 = stablehlo.dot_general %%1, %%w, contracting_dims = [1] x [0] : (%(s)s, tensor<2048x2048xbf16>) -> %(s)s
+    %%3 = stablehlo.dot_general %%2, %%w, contracting_dims = [1] x [0] : (%(s)s, tensor<2048x2048xbf16>) -> %(s)s
+    %%4 = stablehlo.dot_general %%3, %%big, contracting_dims = [1] x [0] : (%(s)s, tensor<2048x28672xbf16>) -> tensor<8192x28672xbf16>
+    return %%4, %%big : tensor<8192x28672xbf16>, tensor<2048x28672xbf16>""" % {"s": sides}
+        if not donated:
+            body = body.replace("return %4, %big", "return %4").replace(" : tensor<8192x28672xbf16>, tensor<2048x28672xbf16>", " : tensor<8192x28672xbf16>")
+        signature = "%%x: %s, %%w: tensor<2048x2048xbf16>, %%big: tensor<2048x28672xbf16>%s) -> %s" % (
+            sides, donated, "(tensor<8192x28672xbf16>, tensor<2048x28672xbf16>)" if donated else "tensor<8192x28672xbf16>")
+        return simulate(tmp_path / "m.mlir", signature, body, device)[0]["runtime_ns"]
+
+    rates = {"memory_bytes_s": 100000000000}
+    fetched = profile(tmp_path / "f.json", "tpu-v5e", **rates)
+    never = profile(tmp_path / "n.json", "tpu-v5e", cross_program_prefetches=0, **rates)
+    assert step(fetched) != step(never)
+    assert step(fetched, " {tf.aliasing_output = 1 : i32}") == step(never, " {tf.aliasing_output = 1 : i32}")
+
+
+def test_options_that_change_nothing_are_refused(tmp_path):
+    for option, wanted in (({}, "expected what it changes"), ({"cross_program_prefetches": 1}, "expected 0")):
+        path = profile(tmp_path / "d.json", "tpu-v5e", compiler_options=[{"name": "xla_a", "value": "1", **option}])
+        done = subprocess.run([TOOL, "simulate", os.path.join(ROOT, "examples", "mlp.mlir"), "--device-file", path], capture_output=True, text=True)
+        assert done.returncode == 1 and wanted in done.stderr, done.stderr
