@@ -19,6 +19,9 @@ from mint import load
 from report import ranking
 
 
+OPEN_ENDED = {"decode"}  # loops that may end early: XLA's schedule is walked to their bound, we count them once
+
+
 def rows_of(figures):
     found = {}
     for key, row in figures.items():
@@ -54,16 +57,18 @@ def main():
     rows = sorted(rows_of(load()), key=lambda r: r["case"])
     if "--json" in sys.argv:
         return print(json.dumps(rows, indent=1))
+    said = [abs(r["said_ms"] / r["ours_ms"] - 1) for r in rows if r["case"].split()[0] not in OPEN_ENDED]
     print("%-46s %9s %9s %7s %12s %9s %6s  %s" % ("case", "ours, ms", "we say", "error", "alternatives", "written", "ratio", "best of so many hand-written plans"))
     for r in rows:
         best = ("%9.3f %6.2f  %s (%d)" % (r["best_ms"], r["ratio"], r["best_plan"], r["plans"])) if r["ratio"] else "%9s" % "-"
         others = "%8.2f (%d)" % (r["to_alternative"], r["alternatives"]) if r["alternatives"] else "-"
-        print("%-46s %9.3f %9.3f %+6.0f%% %12s %s" % (r["case"], r["ours_ms"], r["said_ms"], 100 * (r["said_ms"] / r["ours_ms"] - 1), others, best))
+        error = "-" if r["case"].split()[0] in OPEN_ENDED else "%+.0f%%" % (100 * (r["said_ms"] / r["ours_ms"] - 1))
+        print("%-46s %9.3f %9.3f %7s %12s %s" % (r["case"], r["ours_ms"], r["said_ms"], error, others, best))
     ratios = [r["ratio"] for r in rows if r["ratio"]]
     if ratios:
         print("\n%d cases with hand-written plans: geometric mean %.2f, at most 1.0 in %d; median error of our step %.0f%% over %d cases" % (
             len(ratios), math.exp(statistics.fmean(map(math.log, ratios))), sum(r <= 1 for r in ratios),
-            100 * statistics.median(abs(r["said_ms"] / r["ours_ms"] - 1) for r in rows), len(rows)))
+            100 * statistics.median(said), len(said)))
     ranked = list(rankings(load()))
     if ranked:
         print("\n%-46s %5s %9s %s" % ("order of hand-written plans", "plans", "Spearman", "our first choice is slower than the best by"))

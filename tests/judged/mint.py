@@ -94,8 +94,10 @@ def alternatives_of(case, folder, most):
         yield "alternative %d" % i, "exact", path, alternative["cost"]
 
 
-def plans_of(case, folder, options):
+def plans_of(case, figures, folder, options):
     """(plan, way, document, our cost), our own answers first."""
+    name = cases.name_of(case)
+    known = {key.split(" | ")[1] for key in figures if key.startswith(name + " | ")} if options.known else None
     for way in filter(None, options.ways.split(",")):
         path = os.path.join(folder, way + ".json")
         cases.run("search", cases.corpus(case), "--mesh", case.mesh, "--device", case.device, "--apply", way, "--emit-strategy", path)
@@ -103,14 +105,14 @@ def plans_of(case, folder, options):
             document = json.load(f)
         yield "search", way, path, document["cost"]
     yield from alternatives_of(case, folder, options.alternatives)
-    for name, path, cost in cases.hand_written(case, folder, options.experts):
+    for name, path, cost in cases.hand_written(case, folder, options.experts, known):
         for way in options.written.split(","):
             yield name, way, path, cost if way == "annotate" else cases.cost_of(case, path, way)
 
 
 def mint(case, figures, options):
     with tempfile.TemporaryDirectory() as folder:
-        for plan, way, path, cost in plans_of(case, folder, options):
+        for plan, way, path, cost in plans_of(case, figures, folder, options):
             key = "%s | %s | %s" % (cases.name_of(case), plan, way)
             module = os.path.join(folder, re.sub(r"\W+", "_", key) + ".mlir")
             cases.run("apply", cases.corpus(case), "--strategy", path, "--apply", way, "-o", module)
@@ -148,7 +150,7 @@ def main():
     parser.add_argument("--written", default="annotate", help="ways in which hand-written plans are applied")
     parser.add_argument("--alternatives", type=int, default=0, help="so many alternatives of the search")
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--known", action="store_true", help="compile nothing: our costs of the rows that are there, anew")
+    parser.add_argument("--known", action="store_true", help="compile nothing: our costs of all rows that are there, anew")
     options = parser.parse_args()
     figures = load()
     for case in cases.CASES:

@@ -1,4 +1,5 @@
-"""Short programs at full widths: one or two layers of the models of tests/corpus, which XLA compiles in under two minutes."""
+"""Short programs at full widths: one or two layers of the models of tests/corpus, which XLA compiles in under two minutes; and the programs of
+families that the corpus has none of (tests/corpus/models/unseen.py)."""
 import dataclasses
 import importlib
 import os
@@ -49,12 +50,27 @@ def programs():
     return out
 
 
+def unseen():
+    """The same of models/unseen.py."""
+    import jax
+    from models import unseen
+    out = {}
+    for make in unseen.PROGRAMS:
+        def arguments():
+            *kept[:], args = make(jax.random.key(0))
+            return args
+        kept = []
+        args = jax.eval_shape(arguments)
+        out[make.__name__] = (*kept, args)
+    return out
+
+
 def main():
     import mint  # of tests/corpus
     from jax._src import source_info_util
-    source_info_util.register_exclusion(programs.__code__.co_filename)
     os.makedirs(FOLDER, exist_ok=True)
-    for name, (function, donated, args) in programs().items():
+    source_info_util.register_exclusion(unseen.__code__.co_filename)
+    for name, (function, donated, args) in {**programs(), **unseen()}.items():
         text = mint.mint(function, donated, args)
         subprocess.run(["zstd", "-q", "-19", "-f", "-o", os.path.join(FOLDER, name + ".mlir.zst"), "-"], check=True, input=text.encode())
         print(name, len(text.splitlines()), "lines", flush=True)
