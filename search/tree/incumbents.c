@@ -115,14 +115,27 @@ status runner_try(runner *r, plan *pl, const char *tactic_name, diag *d)
 	return ST_OK;
 }
 
+/* Of a large program, whose every costing as it is applied takes a good part of a second, those
+ * baselines keep what their plans cost that would have to gain more by being written than any does. */
+static bool may_be_best(const runner *r, const candidate *c, const candidate *best)
+{
+	enum { LARGE = 16384 /* nodes */, PART = 8 };
+	cost least = c->c;
+	least.runtime_ns -= least.runtime_ns / PART;
+	least.peak_bytes -= least.peak_bytes / PART;
+	return r->pb.p->nodes.n <= LARGE ||
+		score_less(score_final(&r->pb, &least), score_final(&r->pb, &best->c));
+}
+
 /* Baselines are costed as they would be applied, too, and none of them may be better than the
- * answer. Who is told to stop gets what their plans cost: of a large program each would take a good
- * part of a second. */
+ * answer. Who is told to stop gets what their plans cost. */
 static status confirm_baselines(runner *r, candidate **best, diag *d)
 {
 	for (uint32_t i = 0; i < r->baselines.n && !search_is_stopped(r->user); i++) {
 		candidate *c = &r->baselines.p[i];
 		bool allowed;
+		if (!may_be_best(r, c, *best))
+			continue;
 		r->out->replays++;
 		TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
 		r->out->baselines.p[i].cost = c->c;
