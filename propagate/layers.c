@@ -6,7 +6,10 @@
  * where every op of a layer stands to its neighbours as its counterpart in the next layer does.
  *
  * A loop or a branch of main, all that is in it and the edges of its results are one unit: a layer
- * has the whole of it, at the same places as its counterpart, or nothing. */
+ * has the whole of it, at the same places as its counterpart, or nothing.
+ *
+ * A program may have several stacks of layers (an encoder and a decoder). One is found after the
+ * other, in what is left, and put beside those before: a layer then has one of each stack. */
 #include "propagate/program_internal.h"
 
 #include <stdlib.h>
@@ -15,7 +18,9 @@ enum {
 	RADIUS = 3,
 	MIN_LAYERS = 6,
 	MAX_GUESSES = 6,
-	MIN_SHARE = 4 /* layers hold at least 1/4 of all nodes */
+	MIN_SHARE = 4,   /* layers hold at least 1/4 of all nodes */
+	STACK_SHARE = 8, /* each stack of them at least that */
+	MAX_STACKS = 4
 };
 
 typedef struct finder {
@@ -27,6 +32,7 @@ typedef struct finder {
 	layering *ly;
 	node_id *node_before;
 	pval_id *val_before;
+	bool *node_held, *val_held; /* in layers of a stack that was found before */
 	VEC(node_id)
 	todo; /* nodes whose pair has not been followed yet; then chains whose neighbours have no layer
 	         yet */
@@ -57,6 +63,15 @@ static uint64_t hash_attr(const module *m, attr_id id)
 	return h;
 }
 
+/* Layers take their parts out of what is stacked or split for all of them: where a slice begins
+ * and ends says nothing, but for how much it takes, which is in its type (folding.cut_apart). */
+static bool is_place(const module *m, const ir_op *op, named_attr a)
+{
+	str name = strtab_get(&m->strs, a.name);
+	return op->kind == OP_SLICE &&
+		(str_is(name, "start_indices") || str_is(name, "limit_indices"));
+}
+
 /* The value of a constant says nothing, but for whether it is one number. */
 static uint64_t hash_op(const module *m, op_id o)
 {
@@ -66,6 +81,8 @@ static uint64_t hash_op(const module *m, op_id o)
 	for (uint32_t i = 0; i < op->n_attrs; i++) {
 		named_attr a = m->op_attrs.p[op->first_attr + i];
 		h = hash_combine(h, a.name);
+		if (is_place(m, op, a))
+			continue;
 		h = hash_combine(h, constant ? attr_get(m, a.value)->splat : hash_attr(m, a.value));
 	}
 	for (uint32_t r = 0; r < op->n_regions; r++)
@@ -157,8 +174,8 @@ static bool is_summed(const program *p, pval_id v)
 static bool may_pair(const finder *f, node_id a, node_id b)
 {
 	const node *x = &f->p->nodes.p[a], *y = &f->p->nodes.p[b];
-	return f->ly->node_next[a] == ID_NONE && f->node_before[b] == ID_NONE &&
-		f->looks[a] == f->looks[b] && x->dead == y->dead;
+	return f->ly->node_next[a] == ID_NONE && f->node_before[b] == ID_NONE && !f->node_held[a] &&
+		!f->node_held[b] && f->looks[a] == f->looks[b] && x->dead == y->dead;
 }
 
 /* Makes b the counterpart of a, with all of their units. */
@@ -225,7 +242,8 @@ static void pair_users(finder *f, pval_id a, pval_id b)
 static void pair_values(finder *f, pval_id a, pval_id b)
 {
 	const pval *va = &f->p->vals.p[a], *vb = &f->p->vals.p[b];
-	if (a == b || f->ly->val_next[a] != ID_NONE || f->val_before[b] != ID_NONE ||
+	if (a == b || f->ly->val_next[a] != ID_NONE || f->val_before[b] != ID_NONE || f->val_held[a] ||
+		f->val_held[b] ||
 		va->type != vb->type || (va->arg_index < 0) != (vb->arg_index < 0) ||
 		(va->def == ID_NONE) != (vb->def == ID_NONE))
 		return;
@@ -238,14 +256,16 @@ static void pair_values(finder *f, pval_id a, pval_id b)
 
 static void clear(finder *f)
 {
-	for (node_id n = 0; n < f->p->nodes.n; n++) {
-		f->ly->node_layer[n] = LAYER_NONE;
-		f->ly->node_next[n] = f->node_before[n] = ID_NONE;
-	}
-	for (pval_id v = 0; v < f->p->vals.n; v++) {
-		f->ly->val_layer[v] = LAYER_NONE;
-		f->ly->val_next[v] = f->val_before[v] = ID_NONE;
-	}
+	for (node_id n = 0; n < f->p->nodes.n; n++)
+		if (!f->node_held[n]) {
+			f->ly->node_layer[n] = LAYER_NONE;
+			f->ly->node_next[n] = f->node_before[n] = ID_NONE;
+		}
+	for (pval_id v = 0; v < f->p->vals.n; v++)
+		if (!f->val_held[v]) {
+			f->ly->val_layer[v] = LAYER_NONE;
+			f->ly->val_next[v] = f->val_before[v] = ID_NONE;
+		}
 	f->todo.n = f->later.n = f->grown = 0;
 }
 
@@ -420,7 +440,7 @@ static void follow_text(finder *f)
 			for (node_id k = i; k != ID_NONE; k = ly->node_next[k])
 				for (node_id in = k; in < f->unit_end[k]; in++)
 					head_of[in] = i;
-			middle[chain_middle(f, i)] = true;
+			middle[chain_middle(f, i)] = !f->node_held[i];
 		}
 	/* in the order in which the middles of the chains stand in the program */
 	for (node_id i = 0; i < n; i++) {
@@ -459,7 +479,7 @@ static void number_vals(finder *f)
 			ly->val_layer[v] = ly->node_layer[p->vals.p[v].def];
 	for (pval_id v = 0; v < p->vals.n; v++) {
 		if (ly->val_layer[v] == LAYER_NONE || p->vals.p[v].def != ID_NONE ||
-			f->val_before[v] != ID_NONE)
+			f->val_before[v] != ID_NONE || f->val_held[v])
 			continue;
 		pval_id middle = v;
 		for (pval_id fast = v; fast != ID_NONE && ly->val_next[fast] != ID_NONE;
@@ -570,7 +590,8 @@ static void find_heads(const finder *f, uint32_t *node_head, uint32_t *val_head)
 
 /* Layers are hashed as sets of ops with what each of them reads: counterparts so many layers away,
  * or the same value. */
-static void hash_layers(finder *f, int32_t low, uint32_t n_layers, uint64_t *hash, uint32_t *reach)
+static void hash_layers(
+	const finder *f, bool all, int32_t low, uint64_t *hash, uint32_t *reach)
 {
 	const program *p = f->p;
 	layering *ly = f->ly;
@@ -579,25 +600,23 @@ static void hash_layers(finder *f, int32_t low, uint32_t n_layers, uint64_t *has
 	find_heads(f, node_head, val_head);
 	for (node_id i = 0; i < p->nodes.n; i++) {
 		const node *n = &p->nodes.p[i];
-		if (ly->node_layer[i] == LAYER_NONE)
+		if (ly->node_layer[i] == LAYER_NONE || (f->node_held[i] && !all))
 			continue;
 		uint64_t h = node_head[i];
 		for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++) {
 			pval_id v = p->slots.p[n->slots + k];
-			int32_t away =
-				ly->val_layer[v] == LAYER_NONE ? 0 : ly->val_layer[v] - ly->node_layer[i];
+			bool none = ly->val_layer[v] == LAYER_NONE || (f->val_held[v] && !all);
+			int32_t away = none ? 0 : ly->val_layer[v] - ly->node_layer[i];
 			if (layers_is_number(p, v))
 				h = hash_combine(h, f->looks[p->vals.p[v].def]);
-			else if (ly->val_layer[v] != LAYER_NONE && is_summed(p, v) &&
-				layers_is_scalar_op(p, i)) {
+			else if (!none && is_summed(p, v) && layers_is_scalar_op(p, i)) {
 				h = hash_combine(
 					h, val_head[v]); /* from any layer: nothing about a scalar depends on which */
 				continue;
 			} else
 				h = hash_combine(h,
-					ly->val_layer[v] == LAYER_NONE
-						? (uint64_t)v << 8
-						: (uint64_t)val_head[v] << 8 | (uint8_t)(away + 100));
+					none ? (uint64_t)v << 8
+						 : (uint64_t)val_head[v] << 8 | (uint8_t)(away + 100));
 			reach[ly->node_layer[i] - low] =
 				MAX(reach[ly->node_layer[i] - low], (uint32_t)abs(away));
 		}
@@ -606,43 +625,43 @@ static void hash_layers(finder *f, int32_t low, uint32_t n_layers, uint64_t *has
 	/* Arguments with nothing but a layer count too, and what is no part of a layer tells its reach
 	 * by being read. */
 	for (pval_id v = 0; v < p->vals.n; v++)
-		if (ly->val_layer[v] != LAYER_NONE && p->vals.p[v].arg_index >= 0)
+		if (ly->val_layer[v] != LAYER_NONE && p->vals.p[v].arg_index >= 0 &&
+			(all || !f->val_held[v]))
 			hash[ly->val_layer[v] - low] += hash_mix(val_head[v]);
-	(void)n_layers;
 	free(node_head);
 	free(val_head);
 }
 
-static void layer_range(const finder *f, int32_t *low, int32_t *high)
+static void layer_range(const finder *f, bool all, int32_t *low, int32_t *high)
 {
 	*low = INT32_MAX;
 	*high = INT32_MIN + 1;
 	for (node_id n = 0; n < f->p->nodes.n; n++)
-		if (f->ly->node_layer[n] != LAYER_NONE) {
+		if (f->ly->node_layer[n] != LAYER_NONE && (all || !f->node_held[n])) {
 			*low = MIN(*low, f->ly->node_layer[n]);
 			*high = MAX(*high, f->ly->node_layer[n]);
 		}
 	for (pval_id v = 0; v < f->p->vals.n; v++)
-		if (f->ly->val_layer[v] != LAYER_NONE) {
+		if (f->ly->val_layer[v] != LAYER_NONE && (all || !f->val_held[v])) {
 			*low = MIN(*low, f->ly->val_layer[v]);
 			*high = MAX(*high, f->ly->val_layer[v]);
 		}
 }
 
-/* The longest run of layers that look the same. */
-static void find_run(finder *f)
+/* The longest run of layers that look the same: of all stacks, or of the one that was grown last. */
+static void find_run(finder *f, bool all)
 {
 	layering *ly = f->ly;
 	int32_t low, high;
 	ly->first = 0;
 	ly->last = -1;
-	layer_range(f, &low, &high);
+	layer_range(f, all, &low, &high);
 	if (high <= low)
 		return;
 	uint32_t n = (uint32_t)(high - low) + 1, best = 0;
 	uint64_t *hash = xcalloc(n, sizeof *hash);
 	uint32_t *reach = xcalloc(n, sizeof *reach);
-	hash_layers(f, low, n, hash, reach);
+	hash_layers(f, all, low, hash, reach);
 	for (uint32_t from = 0, to; from < n; from = to) {
 		for (to = from + 1; to < n && hash[to] == hash[from];)
 			to++;
@@ -717,15 +736,14 @@ static int by_nodes(const void *a, const void *b)
 
 /* One guess per size of colours, its two middle ops; the sizes that cover most nodes first. Returns
  * how many. */
-static uint32_t list_guesses(const finder *f, guess *out)
+static uint32_t list_guesses(const finder *f, const uint64_t *colour, guess *out)
 {
 	enum { MAX_SIZES = 512 };
-	uint64_t *colour = colour_nodes(f);
 	coloured *list = xmalloc((f->p->nodes.n + 1) * sizeof *list);
 	guess *sizes = xmalloc(MAX_SIZES * sizeof *sizes);
 	uint32_t n = 0, n_sizes = 0;
 	for (node_id i = 0; i < f->p->nodes.n; i++)
-		if (colour[i] && f->unit[i] == i &&
+		if (colour[i] && f->unit[i] == i && !f->node_held[i] &&
 			(f->p->nodes.p[i].n_results != 1 ||
 				!layers_is_number(
 					f->p, f->p->slots.p[f->p->nodes.p[i].slots + f->p->nodes.p[i].n_operands])))
@@ -754,17 +772,16 @@ static uint32_t list_guesses(const finder *f, guess *out)
 	qsort(sizes, n_sizes, sizeof *sizes, by_nodes);
 	n_sizes = MIN(n_sizes, (uint32_t)MAX_GUESSES);
 	memcpy(out, sizes, n_sizes * sizeof *out);
-	free(colour);
 	free(list);
 	free(sizes);
 	return n_sizes;
 }
 
-static uint32_t nodes_between(const finder *f)
+static uint32_t nodes_between(const finder *f, bool all)
 {
 	uint32_t n = 0;
 	for (node_id i = 0; i < f->p->nodes.n; i++)
-		n += f->ly->node_layer[i] != LAYER_NONE && f->ly->node_layer[i] >= f->ly->first &&
+		n += f->ly->node_layer[i] != LAYER_NONE && (all || !f->node_held[i]) && f->ly->node_layer[i] >= f->ly->first &&
 			f->ly->node_layer[i] <= f->ly->last;
 	return n;
 }
@@ -801,54 +818,176 @@ static void drop_outer_sums(finder *f)
 	drop_orphans(f);
 }
 
-bool layers_find(const program *p, layering *out)
+/* Grows the most layers that a guess among what is in none leads to. Returns how many nodes are in
+ * those that look the same. */
+static uint32_t grow_best(finder *f, const uint64_t *colour)
 {
-	*out = (layering){.last = -1};
-	if (p->group_members.n || p->manual_edges.n || p->main_first != 0 || p->main_end != p->nodes.n)
-		return false;
-	uint32_t nn = p->nodes.n + 1, nv = p->vals.n + 1, best = 0;
+	guess guesses[MAX_GUESSES], chosen = {0};
+	uint32_t n = list_guesses(f, colour, guesses), best = 0;
+	for (uint32_t g = 0; g < n; g++) {
+		grow(f, guesses[g].a, guesses[g].b);
+		find_run(f, false);
+		uint32_t share = f->ly->last - f->ly->first + 1 >= MIN_LAYERS ? nodes_between(f, false) : 0;
+		/* A guess that skips layers finds fewer and larger ones. */
+		if (share > best || (share && share + share / 8 > best && f->grown > chosen.nodes)) {
+			best = MAX(best, share);
+			chosen = (guess){.nodes = f->grown, .a = guesses[g].a, .b = guesses[g].b};
+		}
+	}
+	if (best * STACK_SHARE < f->p->nodes.n || !best)
+		return 0;
+	grow(f, chosen.a, chosen.b);
+	find_run(f, false);
+	return best;
+}
+
+static void shift_grown(finder *f, int32_t by)
+{
+	for (node_id n = 0; n < f->p->nodes.n; n++)
+		if (!f->node_held[n] && f->ly->node_layer[n] != LAYER_NONE)
+			f->ly->node_layer[n] += by;
+	for (pval_id v = 0; v < f->p->vals.n; v++)
+		if (!f->val_held[v] && f->ly->val_layer[v] != LAYER_NONE)
+			f->ly->val_layer[v] += by;
+}
+
+static uint32_t count_layer(const finder *f, int32_t layer)
+{
+	uint32_t n = 0;
+	for (node_id i = 0; i < f->p->nodes.n; i++)
+		n += !f->node_held[i] && f->ly->node_layer[i] == layer;
+	return n;
+}
+
+/* Chains go on beyond the first and last layers of their stack where something looks like a part of
+ * one more. That is left to other stacks. */
+static void find_ends(const finder *f, int32_t *low, int32_t *high)
+{
+	uint32_t size = count_layer(f, f->ly->first);
+	*low = f->ly->first;
+	*high = f->ly->last;
+	while (2 * count_layer(f, *low - 1) >= size)
+		(*low)--;
+	while (2 * count_layer(f, *high + 1) >= size)
+		(*high)++;
+}
+
+static void hold_links(uint32_t n, const bool *held, uint32_t *next, uint32_t *before)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (!held[i])
+			continue;
+		if (next[i] != ID_NONE && !held[next[i]])
+			next[i] = ID_NONE;
+		if (before[i] != ID_NONE && !held[before[i]])
+			before[i] = ID_NONE;
+	}
+}
+
+/* What was grown last is a stack. low, high: of its layers, as they were numbered then. */
+static void hold_grown(finder *f, int32_t low, int32_t high)
+{
+	const program *p = f->p;
+	const layering *ly = f->ly;
+	for (node_id n = 0; n < p->nodes.n; n++)
+		f->node_held[n] |= ly->node_layer[n] >= low && ly->node_layer[n] <= high;
+	for (pval_id v = 0; v < p->vals.n; v++)
+		f->val_held[v] |= ly->val_layer[v] >= low && ly->val_layer[v] <= high &&
+			(p->vals.p[v].def == ID_NONE || f->node_held[p->vals.p[v].def]);
+	hold_links(p->nodes.n, f->node_held, f->ly->node_next, f->node_before);
+	hold_links(p->vals.n, f->val_held, f->ly->val_next, f->val_before);
+}
+
+static uint32_t count_free(const finder *f)
+{
+	uint32_t n = 0;
+	for (node_id i = 0; i < f->p->nodes.n; i++)
+		n += f->ly->node_layer[i] == LAYER_NONE;
+	return n;
+}
+
+/* Puts one stack after the other beside those before, as long as more nodes are in layers that look
+ * the same. Returns how many are. */
+static uint32_t find_stacks(finder *f)
+{
+	layering *ly = f->ly, kept = *ly;
+	uint64_t *colour = colour_nodes(f);
+	uint32_t found = 0;
+	for (int stack = 0; stack < MAX_STACKS && grow_best(f, colour); stack++) {
+		int32_t low, high, by = stack ? kept.first - ly->first : 0;
+		find_ends(f, &low, &high);
+		shift_grown(f, by);
+		find_run(f, true);
+		uint32_t now = ly->last - ly->first + 1 >= MIN_LAYERS ? nodes_between(f, true) : 0;
+		if (now <= found)
+			break;
+		found = now;
+		kept = *ly;
+		if (count_free(f) * STACK_SHARE < f->p->nodes.n) {
+			low = INT32_MIN + 1;
+			high = INT32_MAX;
+			by = 0;
+		}
+		hold_grown(f, low + by, high + by);
+		if (high == INT32_MAX)
+			break;
+	}
+	clear(f);
+	*ly = kept;
+	free(colour);
+	return found;
+}
+
+static void finder_init(finder *f, const program *p, layering *out)
+{
+	uint32_t nn = p->nodes.n + 1, nv = p->vals.n + 1;
 	*out = (layering){.node_layer = xmalloc(nn * sizeof(int32_t)),
 		.val_layer = xmalloc(nv * sizeof(int32_t)),
 		.node_next = xmalloc(nn * sizeof(node_id)),
-		.val_next = xmalloc(nv * sizeof(pval_id))};
-	finder f = {.p = p,
+		.val_next = xmalloc(nv * sizeof(pval_id)),
+		.last = -1};
+	*f = (finder){.p = p,
 		.ly = out,
 		.looks = xmalloc(nn * sizeof(uint64_t)),
 		.node_before = xmalloc(nn * sizeof(node_id)),
 		.val_before = xmalloc(nv * sizeof(pval_id)),
+		.node_held = xcalloc(nn, sizeof(bool)),
+		.val_held = xcalloc(nv, sizeof(bool)),
 		.unit = xmalloc(nn * sizeof(node_id)),
 		.unit_end = xmalloc(nn * sizeof(node_id))};
-	find_units(&f);
+	find_units(f);
 	for (node_id n = 0; n < p->nodes.n; n++)
-		f.looks[n] = look_of(p, &p->nodes.p[n]);
-	guess guesses[MAX_GUESSES], chosen = {0};
-	uint32_t n = list_guesses(&f, guesses);
-	for (uint32_t g = 0; g < n; g++) {
-		grow(&f, guesses[g].a, guesses[g].b);
-		find_run(&f);
-		uint32_t share = out->last - out->first + 1 >= MIN_LAYERS ? nodes_between(&f) : 0;
-		/* A guess that skips layers finds fewer and larger ones. */
-		if (share > best || (share && share + share / 8 > best && f.grown > chosen.nodes)) {
-			best = MAX(best, share);
-			chosen = (guess){.nodes = f.grown, .a = guesses[g].a, .b = guesses[g].b};
-		}
-	}
-	bool found = best * MIN_SHARE >= p->nodes.n && best;
-	if (found) {
-		grow(&f, chosen.a, chosen.b);
-		find_run(&f);
+		f->looks[n] = look_of(p, &p->nodes.p[n]);
+}
+
+static void finder_release(finder *f)
+{
+	free(f->looks);
+	free(f->unit);
+	free(f->unit_end);
+	free(f->node_before);
+	free(f->val_before);
+	free(f->node_held);
+	free(f->val_held);
+	vec_release(&f->todo);
+	vec_release(&f->later);
+}
+
+bool layers_find(const program *p, layering *out)
+{
+	finder f;
+	*out = (layering){.last = -1};
+	if (p->group_members.n || p->manual_edges.n || p->main_first != 0 || p->main_end != p->nodes.n)
+		return false;
+	finder_init(&f, p, out);
+	uint32_t found = find_stacks(&f);
+	bool enough = found && found * MIN_SHARE >= p->nodes.n;
+	if (enough)
 		drop_outer_sums(&f);
-	}
-	free(f.looks);
-	free(f.unit);
-	free(f.unit_end);
-	free(f.node_before);
-	free(f.val_before);
-	vec_release(&f.todo);
-	vec_release(&f.later);
-	if (!found)
+	finder_release(&f);
+	if (!enough)
 		layers_release(out);
-	return found;
+	return enough;
 }
 
 void layers_release(layering *ly)
