@@ -121,21 +121,36 @@ status replay_strategy(
 	return ST_OK;
 }
 
+status replay_seen(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed,
+	see_plan *see, void *user, evaluation *keep, diag *d)
+{
+	bool settled, exact = apply_is_exact(s->apply);
+	evaluation local, *ev = keep && !exact ? keep : &local; /* built in place */
+	TRY(replay_kept(pb, original, s, out, allowed, ev, &settled, d));
+	if (!settled && (exact || keep)) { /* results were pinned once more */
+		module *annotated;
+		evaluation_release(ev);
+		TRY(strategy_apply(original, s, &annotated, d));
+		status st =
+			simulate_module(annotated, pb->o->device, s->apply, pb->o->axis_links, out, ev, d);
+		if (st != ST_OK) {
+			module_free(annotated);
+			return st;
+		}
+		ev->written = annotated;
+	}
+	if (exact) {
+		if (see)
+			see(user, ev);
+		return simulate_written(ev, pb->o->device, pb->o->axis_links, out, keep, d);
+	}
+	if (!keep)
+		evaluation_release(ev);
+	return ST_OK;
+}
+
 status replay_applied(const problem *pb, const module *original, strategy *s, cost *out,
 	bool *allowed, evaluation *keep, diag *d)
 {
-	evaluation ev;
-	bool settled;
-	TRY(replay_kept(pb, original, s, out, allowed, &ev, &settled, d));
-	if (settled && apply_is_exact(s->apply))
-		return simulate_written(&ev, pb->o->device, pb->o->axis_links, out, keep, d);
-	evaluation_release(&ev);
-	if (!apply_is_exact(s->apply) && !keep)
-		return ST_OK;
-	module *annotated;
-	TRY(strategy_apply(original, s, &annotated, d));
-	status st =
-		simulate_applied(annotated, pb->o->device, s->apply, pb->o->axis_links, out, keep, d);
-	module_free(annotated);
-	return st;
+	return replay_seen(pb, original, s, out, allowed, NULL, NULL, keep, d);
 }
