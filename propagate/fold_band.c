@@ -57,8 +57,7 @@ static bool is_cut_apart(const folding *f, const sharding_table *t, sharding_id 
 	return false;
 }
 
-bool fold_is_even(
-	const folding *f, const sharding_table *t, const sharding_id *state, pval_id v)
+bool fold_is_even(const folding *f, const sharding_table *t, const sharding_id *state, pval_id v)
 {
 	if (is_cut_apart(f, t, state[v], v))
 		return false;

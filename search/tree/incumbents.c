@@ -120,12 +120,12 @@ status runner_try(runner *r, plan *pl, const char *tactic_name, diag *d)
 static status cost_applied(runner *r, candidate *c, bool *allowed, diag *d)
 {
 	runner_watch watch = {r, &c->whole};
-	return replay_seen(
-		&r->pb, r->base, &c->s, &c->c, allowed, runner_list_whole, &watch, NULL, d);
+	return replay_seen(&r->pb, r->base, &c->s, &c->c, allowed, runner_list_whole, &watch, NULL, d);
 }
 
 /* Of a large program, whose every costing as it is applied takes a good part of a second, those
- * baselines keep what their plans cost that would have to gain more by being written than any does. */
+ * baselines keep what their plans cost that would have to gain more by being written than any does.
+ */
 static bool may_be_best(const runner *r, const candidate *c, const candidate *best)
 {
 	enum { LARGE = 16384 /* nodes */, PART = 8 };

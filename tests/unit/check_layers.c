@@ -22,8 +22,8 @@ typedef struct kind {
 typedef struct pattern {
 	kind kinds[KINDS];
 	uint8_t layer[MAX_LAYERS]; /* of a kind */
-	uint32_t n, second; /* second: the layer that a second stack begins with */
-	bool shared; /* all layers have the weights of the first */
+	uint32_t n, second;        /* second: the layer that a second stack begins with */
+	bool shared;               /* all layers have the weights of the first */
 	bool train;
 } pattern;
 
@@ -178,8 +178,9 @@ static void write_pattern(strbuf *t, const pattern *p)
 {
 	uint32_t weights = p->shared ? 1 : p->n, step = 0;
 	strbuf_init(t);
-	strbuf_puts(t, "module @m {\n  func.func public @main(%v0: " X ", %mask: tensor<16x32xi1>, %stacked: "
-				   STACKED);
+	strbuf_puts(t,
+		"module @m {\n  func.func public @main(%v0: " X
+		", %mask: tensor<16x32xi1>, %stacked: " STACKED);
 	for (uint32_t i = 0; i < weights; i++)
 		strbuf_printf(t, ", %%w%u: " W ", %%b%u: " B, i, i);
 	strbuf_puts(t, ") -> (" X);
