@@ -604,6 +604,7 @@ static void build(folder *x)
 			f->n_layers = MAX(f->n_layers, (uint32_t)f->node_layer[n] + 1);
 	cut_blocks(f, x);
 	fold_find_band(f);
+	fold_find_slices(f, &x->ly);
 	x->failed = !blocks_agree(f) || !find_order(f, x);
 	if (!x->failed)
 		find_passes(f, x);
@@ -656,6 +657,7 @@ void folding_free(folding *f)
 	free(f->arg_of);
 	free(f->band_of);
 	free(f->band_name);
+	free(f->cut_apart);
 	free(f->result_of);
 	vec_release(&f->blocks);
 	vec_release(&f->order);

@@ -43,6 +43,7 @@ bool layers_is_scalar_op(const program *p,
 		n); /* one outside of loops and branches that makes a number from numbers, elementwise */
 /* fold_band.c: which values are in the band, once the folded program is there. */
 void fold_find_band(folding *f);
+void fold_find_slices(folding *f, const layering *ly); /* folding.cut_apart */
 
 static inline bool node_propagates(const program *p, const node *n)
 {

@@ -239,7 +239,9 @@ typedef struct folding {
 	pval_id *val_next, *val_before;
 	uint32_t *band_of; /* by pval of the folded program: its layer's place in the band, ID_NONE: not
 	                      in it */
-	pval_id *band_name;           /* the first of its counterparts there; ID_NONE */
+	pval_id *band_name;  /* the first of its counterparts there; ID_NONE */
+	uint32_t *cut_apart; /* by pval of the folded program: dims of which slices of different layers
+	                        take different parts, or that are such a part */
 	uint32_t *arg_of, *result_of; /* by argument and result of main in the full program */
 	VEC(fold_block) blocks;       /* of the folded program, in order */
 	VEC(uint32_t) order; /* the full program as blocks of the folded one, in program order */
@@ -257,9 +259,10 @@ static inline bool fold_in_band(const folding *f, int32_t layer)
 	return layer >= f->middle - (int32_t)f->reach &&
 		layer <= f->middle + (int32_t)f->reach; /* LAYER_NONE is far below */
 }
-/* Is a value of the band, with its neighbours in it, what its counterpart is? state: by pval of the
+/* Is a value of the band, with its neighbours in it, what its counterpart is? And is no dim cut of
+ * which layers take different parts, so that what moves depends on the layer? state: by pval of the
  * folded program. */
-bool fold_is_even(const folding *f, const sharding_id *state, pval_id v);
+bool fold_is_even(const folding *f, const sharding_table *t, const sharding_id *state, pval_id v);
 /* NULL when the program has nothing to fold. tight: with one layer less at the beginning, where
  * there is one already that is not quite like the others; then less may turn out the same. */
 folding *folding_new(const program *full, bool tight) MUST_USE;

@@ -115,27 +115,34 @@ status simulate_module(const module *annotated, const device *dev, apply_way app
 	return s;
 }
 
-status simulate_applied(const module *annotated, const device *dev, apply_way apply,
-	const char *const *axis_links, cost *out, evaluation *keep, diag *d)
+status simulate_written(evaluation *plan, const device *dev, const char *const *axis_links,
+	cost *out, evaluation *keep, diag *d)
 {
-	if (apply == APPLY_ANNOTATE)
-		return simulate_module(annotated, dev, apply, axis_links, out, keep, d);
-	evaluation plan;
 	module *written;
-	TRY(simulate_module(annotated, dev, apply, axis_links, out, &plan, d));
 	strbuf text = {0};
-	status s = lower_emit_mlir(plan.low, EMIT_GLOBAL, &text, d);
-	evaluation_release(&plan);
+	int64_t trip_count = plan->m->trip_count;
+	status s = lower_emit_mlir(plan->low, EMIT_GLOBAL, &text, d);
+	evaluation_release(plan);
 	if (s == ST_OK)
 		s = module_read(text.p, text.n, "<one device>", NULL, &written, d);
 	strbuf_release(&text);
 	if (s != ST_OK)
 		return s;
-	written->trip_count = annotated->trip_count;
+	written->trip_count = trip_count;
 	s = simulate_module(written, dev, APPLY_ANNOTATE, axis_links, out, keep, d);
 	if (s == ST_OK && keep)
 		keep->written = written;
 	else
 		module_free(written);
 	return s;
+}
+
+status simulate_applied(const module *annotated, const device *dev, apply_way apply,
+	const char *const *axis_links, cost *out, evaluation *keep, diag *d)
+{
+	if (apply == APPLY_ANNOTATE)
+		return simulate_module(annotated, dev, apply, axis_links, out, keep, d);
+	evaluation plan;
+	TRY(simulate_module(annotated, dev, apply, axis_links, out, &plan, d));
+	return simulate_written(&plan, dev, axis_links, out, keep, d);
 }

@@ -122,11 +122,12 @@ static int64_t add_elements(
 	return elements;
 }
 
-static void note_read(kernel *k, lval_id v, int64_t elements)
+/* n values, of which v stands for all. */
+static void note_read(kernel *k, int64_t n, lval_id v, int64_t elements)
 {
-	if (k->n_reads < MOST_READS)
-		k->read[k->n_reads].val = v, k->read[k->n_reads].elements = elements;
-	k->n_reads++;
+	for (; n > 0 && k->n_reads <= MOST_READS; n--, k->n_reads++)
+		if (k->n_reads < MOST_READS)
+			k->read[k->n_reads].val = v, k->read[k->n_reads].elements = elements;
 }
 
 /* Where a value is there: at the kernel that makes it. */
@@ -201,7 +202,7 @@ static void read_value(
 	bool there = v == s->prefetched.val || reaches(s, l, val, k->root);
 	wait_for(s, k, v);
 	if (part) {
-		note_read(k, v, add_elements(s, l, k, n, v, MIN(part, val->bytes)));
+		note_read(k, n, v, add_elements(s, l, k, n, v, MIN(part, val->bytes)));
 		if (!there)
 			add_read(k, n, MIN(part, val->bytes), side);
 		return;
@@ -215,7 +216,7 @@ static void read_value(
 		val->bytes <= half_of_chip(s, k->root); /* as in tile_of: reading it again costs nothing */
 	if (splat)
 		return;
-	note_read(k, v, add_elements(s, l, k, n, v, val->bytes));
+	note_read(k, n, v, add_elements(s, l, k, n, v, val->bytes));
 	if (val->argument && val->bytes <= s->dev.prefetch_bytes)
 		k->arguments = sat_add(k->arguments, sat_mul(n, val->bytes));
 	if (!there)

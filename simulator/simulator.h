@@ -139,6 +139,9 @@ status simulate_module(const module *annotated, const device *dev, apply_way app
  * of its text. ERR_UNSUPPORTED as lower_emit_mlir. */
 status simulate_applied(const module *annotated, const device *dev, apply_way apply,
 	const char *const *axis_links, cost *out, evaluation *keep, diag *d) MUST_USE;
+/* The second half of that: from what simulate_module kept of the plan, which is released. */
+status simulate_written(evaluation *plan, const device *dev, const char *const *axis_links,
+	cost *out, evaluation *keep, diag *d) MUST_USE;
 void evaluation_release(evaluation *e);
 
 struct cJSON;

@@ -162,6 +162,10 @@ status replay_strategy(const problem *pb, const module *original, strategy *s, c
  * the evaluation of. */
 status replay_applied(const problem *pb, const module *original, strategy *s, cost *out,
 	bool *allowed, evaluation *keep, diag *d) MUST_USE;
+/* .. and what is applied exactly is shown to see, if there is one, before it is written. */
+typedef void see_plan(void *user, const evaluation *ev);
+status replay_seen(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed,
+	see_plan *see, void *user, evaluation *keep, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- crew.c */
 

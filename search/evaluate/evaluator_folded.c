@@ -48,7 +48,7 @@ static bool start_is_even(evaluator *ev)
 		return true;
 	walker *w = evaluator_walker(ev, FOLDED);
 	for (pval_id v = 0; v < ev->fold->p->vals.n; v++)
-		if (!fold_is_even(ev->fold, walker_state(w), v))
+		if (!fold_is_even(ev->fold, ev->t, walker_state(w), v))
 			return false;
 	return walker_same_state(w, evaluator_walker(ev, WHOLE));
 }

@@ -97,7 +97,7 @@ static void run_stage(evaluator *ev, const stage *st)
 static bool stage_is_sure(const evaluator *ev, const stage *st)
 {
 	for (pval_id v = 0; v < st->p->vals.n; v++)
-		if (!fold_is_even(ev->fold, propagation_shardings(st->prop), v))
+		if (!fold_is_even(ev->fold, ev->t, propagation_shardings(st->prop), v))
 			return false;
 	return fold_is_sure(ev->fold, st->prop, 0);
 }

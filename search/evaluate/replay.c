@@ -62,54 +62,95 @@ static int16_t last_priority(const sharding_table *t, const strategy *s)
 	return last ? last : -1;
 }
 
-status replay_strategy(
-	const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, diag *d)
+/* Results of undecided donated arguments are pinned where they came out differently. True: there
+ * are none. */
+static bool results_agree(const problem *pb, strategy *s, const evaluation *ev, int16_t late)
+{
+	sharding_table *t = pb->m->shardings;
+	bool agree = true;
+	for (uint32_t a = 0; a < pb->n_args && !pb->o->open_results; a++) {
+		int32_t r = pb->result_of_arg[a];
+		if (r < 0)
+			continue;
+		pval_id av = ev->p->args.p[a], rv = ev->p->results.p[r];
+		if (!sharding_same_axes(t, ev->shardings[av], ev->shardings[rv])) {
+			s->results[r] =
+				sharding_pin(t, pb->mesh, ev->shardings[av], pval_type(ev->p, av)->rank, late);
+			agree = false;
+		}
+	}
+	return agree;
+}
+
+/* replay_strategy, of which the last evaluation is kept. *settled: it is that of s as it is now. */
+static status replay_kept(const problem *pb, const module *original, strategy *s, cost *out,
+	bool *allowed, evaluation *ev, bool *settled, diag *d)
 {
 	sharding_table *t = pb->m->shardings;
 	int16_t late = last_priority(t, s);
 	for (int round = 0;; round++) {
 		module *annotated = NULL;
-		evaluation ev;
 		TRY(strategy_apply(original, s, &annotated, d));
 		status st =
-			simulate_module(annotated, pb->o->device, s->apply, pb->o->axis_links, out, &ev, d);
-		bool settled = true;
-		*allowed = true;
-		if (st == ST_OK) {
-			for (uint32_t a = 0; a < pb->n_args; a++)
-				s->propagated[a] = ev.shardings[ev.p->args.p[a]];
-			for (uint32_t a = 0; a < pb->n_args; a++)
-				*allowed &= !problem_forbids_sharding(pb, t, a, ev.shardings[ev.p->args.p[a]]);
-			*allowed &= !unlike_arguments(pb, t, ev.p, NULL, ev.shardings);
-			for (uint32_t a = 0; a < pb->n_args && !pb->o->open_results; a++) {
-				int32_t r = pb->result_of_arg[a];
-				if (r < 0)
-					continue;
-				pval_id av = ev.p->args.p[a], rv = ev.p->results.p[r];
-				if (!sharding_same_axes(t, ev.shardings[av], ev.shardings[rv])) {
-					s->results[r] = sharding_pin(
-						t, pb->mesh, ev.shardings[av], pval_type(ev.p, av)->rank, late);
-					settled = false;
-				}
-			}
-			evaluation_release(&ev);
-		}
-		module_free(annotated);
-		if (st != ST_OK || settled || round == REPLAY_ROUNDS)
+			simulate_module(annotated, pb->o->device, s->apply, pb->o->axis_links, out, ev, d);
+		if (st != ST_OK) {
+			module_free(annotated);
 			return st;
+		}
+		ev->written = annotated;
+		*allowed = true;
+		for (uint32_t a = 0; a < pb->n_args; a++) {
+			s->propagated[a] = ev->shardings[ev->p->args.p[a]];
+			*allowed &= !problem_forbids_sharding(pb, t, a, s->propagated[a]);
+		}
+		*allowed &= !unlike_arguments(pb, t, ev->p, NULL, ev->shardings);
+		*settled = results_agree(pb, s, ev, late);
+		if (*settled || round == REPLAY_ROUNDS)
+			return ST_OK;
+		evaluation_release(ev);
 	}
+}
+
+status replay_strategy(
+	const problem *pb, const module *original, strategy *s, cost *out, bool *allowed, diag *d)
+{
+	evaluation ev;
+	bool settled;
+	TRY(replay_kept(pb, original, s, out, allowed, &ev, &settled, d));
+	evaluation_release(&ev);
+	return ST_OK;
+}
+
+status replay_seen(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed,
+	see_plan *see, void *user, evaluation *keep, diag *d)
+{
+	bool settled, exact = apply_is_exact(s->apply);
+	evaluation local, *ev = keep && !exact ? keep : &local; /* built in place */
+	TRY(replay_kept(pb, original, s, out, allowed, ev, &settled, d));
+	if (!settled && (exact || keep)) { /* results were pinned once more */
+		module *annotated;
+		evaluation_release(ev);
+		TRY(strategy_apply(original, s, &annotated, d));
+		status st =
+			simulate_module(annotated, pb->o->device, s->apply, pb->o->axis_links, out, ev, d);
+		if (st != ST_OK) {
+			module_free(annotated);
+			return st;
+		}
+		ev->written = annotated;
+	}
+	if (exact) {
+		if (see)
+			see(user, ev);
+		return simulate_written(ev, pb->o->device, pb->o->axis_links, out, keep, d);
+	}
+	if (!keep)
+		evaluation_release(ev);
+	return ST_OK;
 }
 
 status replay_applied(const problem *pb, const module *original, strategy *s, cost *out,
 	bool *allowed, evaluation *keep, diag *d)
 {
-	TRY(replay_strategy(pb, original, s, out, allowed, d));
-	if (!apply_is_exact(s->apply) && !keep)
-		return ST_OK;
-	module *annotated;
-	TRY(strategy_apply(original, s, &annotated, d));
-	status st =
-		simulate_applied(annotated, pb->o->device, s->apply, pb->o->axis_links, out, keep, d);
-	module_free(annotated);
-	return st;
+	return replay_seen(pb, original, s, out, allowed, NULL, NULL, keep, d);
 }

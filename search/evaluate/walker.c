@@ -597,7 +597,7 @@ static bool settle(walker *w, const step *s)
 		w->hash ^= value_hash(w, v, trail[i].old) ^ value_hash(w, v, state[v]);
 		uint32_t arg = w->noted[v];
 		if (w->fold)
-			w->uneven |= !fold_is_even(w->fold, state, v);
+			w->uneven |= !fold_is_even(w->fold, w->t, state, v);
 		allowed &=
 			arg >= w->n_args || !problem_forbids_sharding(w->pb, w->t, w->origin[arg], state[v]);
 	}

@@ -85,6 +85,7 @@ static status consider(runner *r, plan *pl, diag *d)
 	evaluator_run(r->ev[0], pl, NULL);
 	if (plan_manual(pl, FIXED_BY_USER) < r->n_manual)
 		return ST_OK;
+	out->replays++;
 	evaluator_replay(r->ev[0], &a.cost, &allowed);
 	evaluator_strategy(r->ev[0], pl, &a.s);
 	status st = replay_applied(&r->pb, r->base, &a.s, &a.cost, &allowed, NULL, d);
@@ -109,8 +110,9 @@ status runner_alternatives(runner *r, diag *d)
 {
 	enum { TRIED_FOR_EACH = 6 };
 	uint32_t most = r->user->alternatives;
-	for (uint32_t i = 0;
-		 i < MIN(r->others_found.n, TRIED_FOR_EACH * most) && r->out->alternatives.n < most; i++)
+	for (uint32_t i = 0; i < MIN(r->others_found.n, TRIED_FOR_EACH * most) &&
+		 r->out->alternatives.n < most && !search_is_stopped(r->user);
+		 i++)
 		TRY(consider(r, &r->others_found.p[i], d));
 	return ST_OK;
 }

@@ -102,7 +102,8 @@ status runner_settle_options(runner *r, diag *d)
 	if (r->user->best_compiler_options)
 		for (uint32_t i = 0; i < r->out->alternatives.n; i++) /* as they were found */
 			r->out->alternatives.p[i].compiler_options = plain_options(r->user->device);
-	if (!options_of_answer(r))
+	bool stopped = search_is_stopped(r->user) && !r->user->best_compiler_options;
+	if (stopped || !options_of_answer(r))
 		return ST_OK;
 	module *annotated;
 	TRY(strategy_apply(r->base, &r->out->best, &annotated, d));

@@ -31,6 +31,7 @@ static void runner_take(runner *r, const candidate *c, bool allowed, const char 
 void candidate_release(candidate *c)
 {
 	strategy_release(&c->s);
+	vec_release(&c->whole);
 	free(c->pl);
 }
 
@@ -115,16 +116,37 @@ status runner_try(runner *r, plan *pl, const char *tactic_name, diag *d)
 	return ST_OK;
 }
 
+/* Costs a candidate as it is applied. */
+static status cost_applied(runner *r, candidate *c, bool *allowed, diag *d)
+{
+	runner_watch watch = {r, &c->whole};
+	return replay_seen(&r->pb, r->base, &c->s, &c->c, allowed, runner_list_whole, &watch, NULL, d);
+}
+
+/* Of a large program, whose every costing as it is applied takes a good part of a second, those
+ * baselines keep what their plans cost that would have to gain more by being written than any does.
+ */
+static bool may_be_best(const runner *r, const candidate *c, const candidate *best)
+{
+	enum { LARGE = 16384 /* nodes */, PART = 8 };
+	cost least = c->c;
+	least.runtime_ns -= least.runtime_ns / PART;
+	least.peak_bytes -= least.peak_bytes / PART;
+	return r->pb.p->nodes.n <= LARGE ||
+		score_less(score_final(&r->pb, &least), score_final(&r->pb, &best->c));
+}
+
 /* Baselines are costed as they would be applied, too, and none of them may be better than the
- * answer. Who is told to stop gets what their plans cost: of a large program each would take a good
- * part of a second. */
+ * answer. Who is told to stop gets what their plans cost. */
 static status confirm_baselines(runner *r, candidate **best, diag *d)
 {
 	for (uint32_t i = 0; i < r->baselines.n && !search_is_stopped(r->user); i++) {
 		candidate *c = &r->baselines.p[i];
 		bool allowed;
+		if (!may_be_best(r, c, *best))
+			continue;
 		r->out->replays++;
-		TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
+		TRY(cost_applied(r, c, &allowed, d));
 		r->out->baselines.p[i].cost = c->c;
 		r->out->baselines.p[i].fits = c->c.peak_bytes <= r->pb.memory_limit;
 		if (c->confirmed && allowed && !r->first_candidate &&
@@ -141,7 +163,7 @@ static status confirm_smallest(runner *r, candidate **best, diag *d)
 	bool allowed;
 	if (!apply_is_exact(r->o.apply) || (*best)->c.peak_bytes <= r->pb.memory_limit)
 		return ST_OK;
-	TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
+	TRY(cost_applied(r, c, &allowed, d));
 	r->out->smallest = c->c;
 	if (allowed && !r->first_candidate &&
 		score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &(*best)->c)))
@@ -211,7 +233,7 @@ status runner_confirm(runner *r, diag *d)
 		bool allowed = true, first = i == r->first_candidate; /* there is always that one */
 		if (!c->confirmed || apply_is_exact(r->o.apply)) {
 			r->out->replays++;
-			TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
+			TRY(cost_applied(r, c, &allowed, d));
 		}
 		if ((allowed || (first && !best)) &&
 			(!best || score_less(score_final(&r->pb, &c->c), score_final(&r->pb, &best->c))))

@@ -198,7 +198,7 @@ static status hand_on(mcts *s, diag *d)
 		*pl = *tree_plan(s->t, leaf);
 		if (!i)
 			r->plan = *pl;
-		if (i < BEST_TRIED)
+		if (i < BEST_TRIED && (!i || !search_is_stopped(r->user)))
 			st = runner_try(r, pl, s->tc->title, d);
 		runner_remember(r, pl);
 	}

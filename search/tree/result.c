@@ -97,27 +97,16 @@ static void fill_unsupported(runner *r)
 	}
 }
 
-static status fill_whole(runner *r, diag *d)
+void runner_list_whole(void *user, const evaluation *ev)
 {
-	module *annotated;
-	evaluation ev;
-	cost c;
-	if (!apply_is_exact(r->o.apply))
-		return ST_OK;
-	TRY(strategy_apply(r->base, &r->out->best, &annotated, d));
-	status st =
-		simulate_module(annotated, r->o.device, r->out->best.apply, r->o.axis_links, &c, &ev, d);
-	if (st == ST_OK) {
-		for (lop_id i = 0; i < ev.low->ops.n; i++) {
-			const lop *o = &ev.low->ops.p[i];
-			if (o->kind == LOP_COMPUTE && !o->erased && o->plan && o->plan->whole)
-				listed_op_add(&r->out->mem, ev.m, ev.p->nodes.p[o->node].op,
-					whole_bytes(ev.p, &ev.p->nodes.p[o->node]), &r->out->whole);
-		}
-		evaluation_release(&ev);
+	const runner_watch *w = user;
+	const program *p = ev->p;
+	for (lop_id i = 0; i < ev->low->ops.n; i++) {
+		const lop *o = &ev->low->ops.p[i];
+		if (o->kind == LOP_COMPUTE && !o->erased && o->plan && o->plan->whole)
+			listed_op_add(&w->r->out->mem, ev->m, p->nodes.p[o->node].op,
+				whole_bytes(p, &p->nodes.p[o->node]), w->whole);
 	}
-	module_free(annotated);
-	return st;
 }
 
 /* What would help where nothing fits. */
@@ -197,7 +186,8 @@ status runner_report(runner *r, diag *d)
 	list_uncounted_loops(r->pb.p, &r->out->mem, &r->out->uncounted);
 	fill_facts(r);
 	r->out->best.apply = apply_as(r->out->best.apply, r->o.apply);
+	r->out->whole = r->answer->whole;
+	r->answer->whole = (listed_ops){0};
 	TRY(runner_alternatives(r, d));
-	TRY(runner_settle_options(r, d));
-	return fill_whole(r, d);
+	return runner_settle_options(r, d);
 }

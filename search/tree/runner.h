@@ -12,6 +12,7 @@ typedef struct candidate {
 	strategy s;
 	cost c, incremental; /* replayed; the evaluator's view */
 	plan *pl;            /* NULL: a user's baseline */
+	listed_ops whole;    /* of search_result.whole, once it is costed as it is applied */
 	bool
 		confirmed; /* by a replay of its module; of a baseline that is kept: it may be the answer */
 } candidate;
@@ -84,7 +85,13 @@ status runner_simplify(runner *r, diag *d) MUST_USE;
 void runner_remember(runner *r, const plan *pl);
 status runner_alternatives(runner *r, diag *d) MUST_USE;
 
-/* result.c: what the answer is reported with. */
+/* result.c: ops that a plan which is applied exactly has every device do whole (see_plan; user: a
+ * runner_watch), and all that the answer is reported with. */
+typedef struct runner_watch {
+	runner *r;
+	listed_ops *whole;
+} runner_watch;
+void runner_list_whole(void *user, const evaluation *ev);
 status runner_report(runner *r, diag *d) MUST_USE;
 
 #endif

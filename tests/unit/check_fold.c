@@ -439,7 +439,7 @@ START_TEST(the_way_counts)
 			propagation_set(s, v, both);
 		}
 		for (uint32_t a = 0; a < fold->p->args.n; a++)
-			ck_assert(fold_is_even(fold, propagation_shardings(s), fold->p->args.p[a]));
+			ck_assert(fold_is_even(fold, t, propagation_shardings(s), fold->p->args.p[a]));
 		ck_assert_int_eq(fold_is_sure(fold, s, 0), !odd);
 	}
 	propagation_free(s);

@@ -9,6 +9,7 @@
 #define X "tensor<16x32xf32>"
 #define W "tensor<32x32xf32>"
 #define B "tensor<32xf32>"
+#define STACKED "tensor<40x32xf32>"
 
 enum { KINDS = 4, MAX_LAYERS = 40, MAX_STEPS = 6 };
 
@@ -21,17 +22,18 @@ typedef struct kind {
 typedef struct pattern {
 	kind kinds[KINDS];
 	uint8_t layer[MAX_LAYERS]; /* of a kind */
-	uint32_t n;
-	bool shared; /* all layers have the weights of the first */
+	uint32_t n, second;        /* second: the layer that a second stack begins with */
+	bool shared;               /* all layers have the weights of the first */
 	bool train;
 } pattern;
 
 /* ---------------------------------------------------------------- random patterns */
 
-/* d: times a weight. m: masked by what all layers share. r: plus what the layer began with. */
+/* d: times a weight. m: masked by what all layers share. r: plus what the layer began with. c: plus
+ * what the first stack came to. k: plus the layer's part of what is stacked for all. */
 static void random_kind(rng *r, kind *k)
 {
-	static const char steps[] = "ddmrtsnb";
+	static const char steps[] = "ddmrtsnbck";
 	uint32_t n = 1 + rng_below(r, MAX_STEPS);
 	for (uint32_t i = 0; i < n; i++)
 		k->steps[i] = steps[rng_below(r, sizeof steps - 1)];
@@ -60,7 +62,7 @@ static void add_layers(pattern *p, const uint8_t *of, uint32_t n)
 static void random_pattern(rng *r, pattern *p)
 {
 	uint8_t part[12];
-	uint32_t how = rng_below(r, 5), n = 1 + rng_below(r, 4), most = how == 4 ? 16 : 28;
+	uint32_t how = rng_below(r, 6), n = 1 + rng_below(r, 4), most = how == 4 ? 16 : 28;
 	*p = (pattern){.shared = rng_below(r, 8) == 0, .train = rng_below(r, 2)};
 	random_kind(r, &p->kinds[0]);
 	for (uint32_t k = 1; k < KINDS; k++)
@@ -70,6 +72,14 @@ static void random_pattern(rng *r, pattern *p)
 			random_kind(r, &p->kinds[k]);
 	for (uint32_t i = 0; i < n; i++)
 		part[i] = (uint8_t)rng_below(r, KINDS);
+	if (how == 5) { /* A A A .., and B B B .. beside it */
+		memset(part, 0, sizeof part);
+		add_layers(p, part, 8 + rng_below(r, 5));
+		p->second = p->n;
+		memset(part, 1, sizeof part);
+		add_layers(p, part, 8 + rng_below(r, 5));
+		return;
+	}
 	if (how == 0) /* A B A B .. */
 		part[0] = 0, part[1] = 1, n = 2;
 	while (p->n < 4 + rng_below(r, most)) {
@@ -89,6 +99,18 @@ static void random_pattern(rng *r, pattern *p)
 
 /* ---------------------------------------------------------------- as text */
 
+static void write_part(strbuf *t, uint32_t i, uint32_t in, uint32_t out)
+{
+	strbuf_printf(t,
+		"    %%k%u = stablehlo.slice %%stacked [%u:%u, 0:32] : (" STACKED ") -> tensor<1x32xf32>\n"
+		"    %%kr%u = stablehlo.reshape %%k%u : (tensor<1x32xf32>) -> " B "\n",
+		out, i, i + 1, out, out);
+	strbuf_printf(t,
+		"    %%kb%u = stablehlo.broadcast_in_dim %%kr%u, dims = [1] : (" B ") -> " X
+		"\n    %%v%u = stablehlo.add %%v%u, %%kb%u : " X "\n",
+		out, out, out, in, out);
+}
+
 /* Writes the steps of a layer; %x<i> is what it begins with. Steps are numbered from *step on,
  * their values are %v<step>. */
 static void write_layer(strbuf *t, const pattern *p, uint32_t i, uint32_t *step, uint32_t first)
@@ -107,6 +129,11 @@ static void write_layer(strbuf *t, const pattern *p, uint32_t i, uint32_t *step,
 				out, in);
 		else if (*c == 'r')
 			strbuf_printf(t, "    %%v%u = stablehlo.add %%v%u, %%v%u : " X "\n", out, in, first);
+		else if (*c == 'c')
+			strbuf_printf(t, "    %%v%u = stablehlo.add %%v%u, %s : " X "\n", out, in,
+				p->second && i >= p->second ? "%cross" : "%v0");
+		else if (*c == 'k')
+			write_part(t, i, in, out);
 		else if (*c == 'b')
 			strbuf_printf(t,
 				"    %%b%u_%u = stablehlo.broadcast_in_dim %%b%u, dims = [1] : (" B ") -> " X
@@ -151,15 +178,20 @@ static void write_pattern(strbuf *t, const pattern *p)
 {
 	uint32_t weights = p->shared ? 1 : p->n, step = 0;
 	strbuf_init(t);
-	strbuf_puts(t, "module @m {\n  func.func public @main(%v0: " X ", %mask: tensor<16x32xi1>");
+	strbuf_puts(t,
+		"module @m {\n  func.func public @main(%v0: " X
+		", %mask: tensor<16x32xi1>, %stacked: " STACKED);
 	for (uint32_t i = 0; i < weights; i++)
 		strbuf_printf(t, ", %%w%u: " W ", %%b%u: " B, i, i);
 	strbuf_puts(t, ") -> (" X);
 	for (uint32_t i = 0; i < p->n && p->train; i++)
 		strbuf_puts(t, ", " W);
 	strbuf_puts(t, ") {\n    %zero = stablehlo.constant dense<0.0> : " X "\n");
-	for (uint32_t i = 0; i < p->n; i++)
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (p->second && i == p->second)
+			strbuf_printf(t, "    %%cross = stablehlo.logistic %%v%u : " X "\n", step);
 		write_layer(t, p, i, &step, step);
+	}
 	if (p->train)
 		write_updates(t, p, step);
 	strbuf_printf(t, "    return %%v%u", step);
@@ -215,7 +247,8 @@ static bool check_layers(const program *p)
 	return true;
 }
 
-static void random_walk(fixture *f, rng *r, uint32_t steps, int which)
+/* Returns how many costs came from the folded program. */
+static uint64_t random_walk(fixture *f, rng *r, uint32_t steps, int which)
 {
 	cost c;
 	evaluator *ev = evaluator_new(&f->pb);
@@ -226,7 +259,9 @@ static void random_walk(fixture *f, rng *r, uint32_t steps, int which)
 			evaluator_cost(ev, &c);
 		ck_assert_msg(!evaluator_broken(ev), "pattern %d", which);
 	}
+	uint64_t folded = evaluator_statistics(ev).folded;
 	evaluator_free(ev);
+	return folded;
 }
 
 START_TEST(random_patterns)
@@ -247,6 +282,35 @@ START_TEST(random_patterns)
 	}
 	ck_assert_uint_gt(with_layers, 40);
 	ck_assert_uint_gt(folded, 20);
+}
+END_TEST
+
+/* An encoder and a decoder, whose layers read what the encoder came to behind its last layer: both
+ * are folded, also where one has more layers, and where layers slice what is stacked for all. */
+START_TEST(stacks_fold_beside_each_other)
+{
+	static const uint8_t counts[][2] = {{12, 12}, {16, 13}, {12, 15}};
+	rng r;
+	uint64_t folded = 0;
+	rng_seed(&r, 5, 0);
+	for (uint32_t c = 0; c < COUNT_OF(counts); c++) {
+		fixture f;
+		pattern p = {.kinds = {{"dktrb"}, {"dcsdnr"}}, .train = true};
+		memset(p.layer, 0, counts[c][0]);
+		memset(p.layer + counts[c][0], 1, counts[c][1]);
+		p.second = counts[c][0];
+		p.n = (uint32_t)counts[c][0] + counts[c][1];
+		setup(&f, &p);
+		ck_assert(f.pb.fold);
+		ck_assert_uint_ge(f.pb.fold->copies + 7, MIN(counts[c][0], counts[c][1]));
+		uint32_t layer = 0; /* ops of a layer of each stack: forward, backward, update */
+		for (int k = 0; k < 2; k++)
+			layer += 2 * (uint32_t)strlen(p.kinds[k].steps) + 2;
+		ck_assert_uint_le(f.pb.fold->p->nodes.n + f.pb.fold->copies * layer, f.pb.p->nodes.n);
+		folded += random_walk(&f, &r, 40, (int)c);
+		teardown(&f);
+	}
+	ck_assert_uint_gt(folded, 0);
 }
 END_TEST
 
@@ -297,6 +361,7 @@ int main(void)
 	TCase *tc = tcase_create("layers");
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, random_patterns);
+	tcase_add_test(tc, stacks_fold_beside_each_other);
 	tcase_add_test(tc, numbers_stand_in_no_layer);
 	return run_suite(tc, "layers");
 }

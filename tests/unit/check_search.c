@@ -476,6 +476,54 @@ START_TEST(edges_of_the_problem)
 }
 END_TEST
 
+typedef struct stopping {
+	const search_result *r;
+	atomic_int stop;
+	uint64_t evaluations, replays; /* when it was told to stop */
+} stopping;
+
+static void stop_search(void *user, const search_event *e)
+{
+	stopping *s = user;
+	if (e->evaluation < 100 || s->evaluations)
+		return;
+	s->evaluations = e->evaluation;
+	s->replays = s->r->replays;
+	atomic_store(&s->stop, 1);
+}
+
+/* Who is told to stop gets the best so far, replayed as it is applied: no alternative, no baseline,
+ * no second best plan is replayed any more. */
+START_TEST(little_is_done_after_a_stop)
+{
+	enum { MOST = 2 };
+	fixture f;
+	search_result r, whole;
+	setup(&f, mlp, "x=2,y=2");
+	f.o.alternatives = 4;
+	f.o.apply = APPLY_EXACT;
+	stopping s = {.r = &r};
+	f.o.stop = &s.stop;
+	f.o.on_event = stop_search;
+	f.o.user = &s;
+	expect_run(&f, &r);
+	ck_assert(r.interrupted);
+	ck_assert_uint_ge(s.evaluations, 100);
+	ck_assert_uint_eq(r.evaluations, s.evaluations);
+	ck_assert_uint_le(r.replays, s.replays + MOST);
+	ck_assert_uint_eq(r.alternatives.n, 0);
+	/* where nobody stops it, that many evaluations are followed by more than that */
+	f.o.stop = NULL;
+	f.o.on_event = NULL;
+	f.o.evaluations = s.evaluations;
+	expect_run(&f, &whole);
+	ck_assert_uint_gt(whole.replays, s.replays + MOST + 4);
+	search_result_release(&r);
+	search_result_release(&whole);
+	teardown(&f);
+}
+END_TEST
+
 START_TEST(strategy_round_trip)
 {
 	fixture f;
@@ -527,6 +575,7 @@ int main(void)
 	tcase_add_test(t, pins_and_forbids);
 	tcase_add_test(t, schedules);
 	tcase_add_test(t, edges_of_the_problem);
+	tcase_add_test(t, little_is_done_after_a_stop);
 	tcase_add_test(t, strategy_round_trip);
 	return run_suite(t, "search");
 }
