@@ -13,6 +13,9 @@ mesh_id module_own_mesh(const module *m, mesh_id wanted);
  * on every mesh: they get this one. */
 void module_fill_empty_mesh(module *m, mesh_id mesh);
 
+/* "simpler" of a document. */
+struct cJSON *simpler_to_json(const simpler_than *s);
+
 /* ---------------------------------------------------------------- listed.c */
 
 /* One more op of its name at its place, with bytes that it keeps; texts go to mem. */
