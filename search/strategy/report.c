@@ -281,10 +281,10 @@ static void simpler_line(const cJSON *document, strbuf *out)
 	const char *between = "";
 	if (!simpler)
 		return;
-	strbuf_printf(out, "the simplest of the plans within %g%% of the cheapest, which takes ",
-		(double)number_of(simpler, "uncertainty_ppm") / 1e4);
+	strbuf_puts(out, "not the cheapest plan (");
 	strbuf_duration(out, number_of(from, "runtime_ns"));
-	strbuf_puts(out, ": ");
+	strbuf_printf(out, ") but one as good within %g%% that is simpler: ",
+		(double)number_of(simpler, "uncertainty_ppm") / 1e4);
 	for (const cJSON *c = to ? to->child : NULL; c; c = c->next)
 		change_text(from, to, c->string, &between, out);
 	strbuf_puts(out, "\n");

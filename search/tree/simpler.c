@@ -3,21 +3,24 @@
  *
  * Among       what the search replayed, the baselines, the leaves of its tree before and after their local searches, and the cheapest
  *             plan less the decisions that it can do without
- * Near        step at most (1 + uncertainty) of the cheapest one's, and no slower than a baseline that fits
+ * Near        step at most (1 + uncertainty x share) of the cheapest one's, and no slower than a baseline that fits. Share: of the cheapest
+ *             plan's decisions, or of its collectives, that it does without; the larger one. So what brings more than its part of the
+ *             uncertainty stays
  * Fits        with the same margin, or no more memory than the cheapest one needs
- * Simpler     nothing of plan_size is more, and something is less
+ * Simpler     nothing of plan_size is more, and decisions or collectives are fewer
  * Simplest    fewest decisions; then kinds of collectives, collectives, constraints, arguments unlike those of other layers; then the step
  *
- * Pins and manual decisions stay. Of plans for which memory is the objective, and where nothing fits, the cheapest is the answer. */
+ * Pins and manual decisions stay. Of plans for which memory is the objective, and where nothing
+ * fits, the cheapest is the answer. */
 #include "search/tree/runner.h"
 
 #include <stdlib.h>
 
 enum {
-	MOST_NEAR = 128,  /* plans remembered */
+	MOST_NEAR = 128,    /* plans remembered */
 	MOST_REPLAYED = 12, /* of them, simplest first */
-	MOST_WRITTEN = 4, /* of these, as they would be applied */
-	SLACK_OF = 32     /* a plan's cost before its replay may be so far off */
+	MOST_WRITTEN = 4,   /* of these, as they would be applied */
+	SLACK_OF = 32       /* a plan's cost before its replay may be so far off */
 };
 
 static void count_collectives(const cost *c, plan_size *size)
@@ -54,8 +57,8 @@ static plan_size size_of(const runner *r, const candidate *c)
 			continue;
 		if (first[g] == ID_NONE)
 			first[g] = a;
-		size.unlike += !sharding_same_axes(pb->m->shardings, argument_sharding(&c->s, a),
-			argument_sharding(&c->s, first[g]));
+		size.unlike += !sharding_same_axes(
+			pb->m->shardings, argument_sharding(&c->s, a), argument_sharding(&c->s, first[g]));
 	}
 	free(first);
 	return size;
@@ -66,6 +69,11 @@ static bool is_no_more(const plan_size *a, const plan_size *b)
 	return a->decisions <= b->decisions && a->kinds <= b->kinds &&
 		a->collectives <= b->collectives && a->constraints <= b->constraints &&
 		a->unlike <= b->unlike;
+}
+
+static bool is_simpler(const plan_size *a, const plan_size *b)
+{
+	return is_no_more(a, b) && (a->decisions < b->decisions || a->collectives < b->collectives);
 }
 
 static int compare_sizes(const plan_size *a, const plan_size *b)
@@ -97,22 +105,37 @@ void runner_near(runner *r, const plan *pl, const cost *c)
 typedef struct bar {
 	const candidate *cheapest;
 	plan_size size;
-	int64_t runtime_ns, peak_bytes, ppm;
+	int64_t baseline_ns, peak_bytes, ppm; /* baseline_ns: the fastest one that fits */
 } bar;
 
-static bool passes(const bar *b, const cost *c)
+/* n ppm (of - left) / of */
+static int64_t part_of(int64_t n, int64_t ppm, int64_t left, int64_t of)
+{
+	return of > left ? (int64_t)((__int128)n * ppm * (of - left) / of / 1000000) : 0;
+}
+
+/* The longest step of a plan of that size. */
+static int64_t most_runtime(const bar *b, const plan_size *size)
+{
+	int64_t n = b->cheapest->c.runtime_ns;
+	int64_t by_decisions = part_of(n, b->ppm, size->decisions, b->size.decisions),
+			by_collectives = part_of(n, b->ppm, size->collectives, b->size.collectives);
+	return MIN(sat_add(n, MAX(by_decisions, by_collectives)), b->baseline_ns);
+}
+
+static bool passes(const bar *b, const plan_size *size, const cost *c)
 {
 	int64_t peak = c->peak_bytes <= b->cheapest->c.peak_bytes ? c->peak_bytes
 															  : with_margin(c->peak_bytes, b->ppm);
-	return c->runtime_ns <= b->runtime_ns && peak <= b->peak_bytes;
+	return c->runtime_ns <= most_runtime(b, size) && peak <= b->peak_bytes;
 }
 
 /* Before its replay: it may. */
 static bool may_pass(const bar *b, const near_plan *p)
 {
 	plan_size size = size_of_plan(&p->pl, &p->c);
-	return is_no_more(&size, &b->size) && compare_sizes(&size, &b->size) < 0 &&
-		p->c.runtime_ns - p->c.runtime_ns / SLACK_OF <= b->runtime_ns;
+	return is_simpler(&size, &b->size) &&
+		p->c.runtime_ns - p->c.runtime_ns / SLACK_OF <= most_runtime(b, &size);
 }
 
 static int simpler_first(const void *a, const void *b)
@@ -146,7 +169,7 @@ static void reduce(runner *r, const bar *b)
 		evaluator_replay(r->ev[0], &trial->c, &allowed);
 		r->out->evaluations++;
 		plan_size size = size_of_plan(&trial->pl, &trial->c);
-		if (allowed && keeps_manual(r, &trial->pl) && passes(b, &trial->c) &&
+		if (allowed && keeps_manual(r, &trial->pl) && passes(b, &size, &trial->c) &&
 			is_no_more(&size, &b->size))
 			*p = *trial;
 	}
@@ -184,8 +207,7 @@ static status judge(runner *r, const bar *b, candidate *c, bool *is_answer, diag
 	r->out->replays++;
 	TRY(replay_applied(&r->pb, r->base, &c->s, &c->c, &allowed, NULL, d));
 	plan_size size = size_of(r, c);
-	*is_answer = allowed && passes(b, &c->c) && is_no_more(&size, &b->size) &&
-		compare_sizes(&size, &b->size) < 0;
+	*is_answer = allowed && passes(b, &size, &c->c) && is_simpler(&size, &b->size);
 	if (*is_answer)
 		c->s.simpler = (simpler_than){.any = true,
 			.uncertainty_ppm = b->ppm,
@@ -210,7 +232,7 @@ static status choose(runner *r, const bar *b, candidate **best, diag *d)
 		r->out->replays++;
 		evaluator_replay(r->ev[0], &c.c, &allowed);
 		plan_size size = size_of_plan(pl, &c.c);
-		if (!allowed || !passes(b, &c.c) || !is_no_more(&size, &b->size))
+		if (!allowed || !passes(b, &size, &c.c) || !is_no_more(&size, &b->size))
 			continue;
 		written++;
 		c.pl = plan_copy(pl);
@@ -237,11 +259,11 @@ status runner_choose_simpler(runner *r, candidate **best, diag *d)
 	bar b = {.cheapest = cheapest,
 		.size = size_of(r, cheapest),
 		.ppm = r->user->uncertainty_ppm,
-		.runtime_ns = with_margin(cheapest->c.runtime_ns, r->user->uncertainty_ppm),
+		.baseline_ns = INT64_MAX,
 		.peak_bytes = r->pb.memory_limit};
 	for (uint32_t i = 0; i < out->baselines.n; i++)
 		if (out->baselines.p[i].fits)
-			b.runtime_ns = MIN(b.runtime_ns, out->baselines.p[i].cost.runtime_ns);
+			b.baseline_ns = MIN(b.baseline_ns, out->baselines.p[i].cost.runtime_ns);
 	gather(r, &b);
 	return choose(r, &b, best, d);
 }

@@ -60,7 +60,7 @@ def test_not_without_uncertainty_nor_with_too_little(answers):
 
 def test_tables_tell(answers):
     path, answer = answers[None]
-    said = "the simplest of the plans within 1.5% of the cheapest, which takes "
+    said = ") but one as good within 2% that is simpler: "
     more = "decisions %d instead of %d" % (answer["simpler"]["answer"]["decisions"], answer["simpler"]["cheapest"]["decisions"])
     table = run("search", LORA, "--mesh", "data=4,model=4", "--device", "tpu-v5e")
     explanation = run("explain", LORA, "--strategy", path, "--alternatives", 0)

@@ -1,11 +1,11 @@
-/* Among plans that cost the same within the uncertainty the simplest is the answer; not beyond it, not
- * without the memory, and not against what the user decided. */
+/* Among plans that cost the same within the uncertainty the simplest is the answer; not beyond it,
+ * not without the memory, and not against what the user decided. */
 #include "tests/unit/search_fixture.h"
 #include "tests/unit/run_suite.h"
 
-/* On 4x4 the cheapest plan of the fixture cuts over both axes; over one a step takes 8% longer, with
- * one decision less and most of three times the memory. */
-enum { LARGE = 100000 };
+/* On 4x4 the cheapest plan of the fixture cuts over both axes; over one a step takes 8% longer,
+ * with one decision less and most of three times the memory. */
+enum { LARGE = 200000 };
 
 typedef struct asked {
 	int64_t uncertainty_ppm, memory;
@@ -42,6 +42,15 @@ static simpler_than cost_of(asked a, cost *c)
 	return s;
 }
 
+/* What a plan may take that does without so much: it has as many collectives. */
+static int64_t most_runtime(const cost *cheapest, const simpler_than *s, int64_t ppm)
+{
+	ck_assert_int_eq(s->own.collectives, s->cheapest.collectives);
+	return cheapest->runtime_ns +
+		cheapest->runtime_ns * ppm * (s->cheapest.decisions - s->own.decisions) /
+		s->cheapest.decisions / 1000000;
+}
+
 START_TEST(the_simpler_plan_is_answered)
 {
 	cost cheapest, simple;
@@ -54,7 +63,7 @@ START_TEST(the_simpler_plan_is_answered)
 	ck_assert_uint_lt(s.own.decisions, s.cheapest.decisions);
 	ck_assert_int_le(s.own.collectives, s.cheapest.collectives);
 	ck_assert_int_gt(simple.runtime_ns, cheapest.runtime_ns);
-	ck_assert_int_le(simple.runtime_ns, cheapest.runtime_ns + cheapest.runtime_ns / 10);
+	ck_assert_int_le(simple.runtime_ns, most_runtime(&cheapest, &s, LARGE));
 }
 END_TEST
 
@@ -63,14 +72,13 @@ START_TEST(a_difference_above_it_decides)
 {
 	cost cheapest, simple, c;
 	cost_of((asked){0}, &cheapest);
-	cost_of((asked){.uncertainty_ppm = LARGE}, &simple);
-	int64_t more = simple.runtime_ns - cheapest.runtime_ns,
-			ppm = ceil_div(more * 1000000, cheapest.runtime_ns);
+	simpler_than s = cost_of((asked){.uncertainty_ppm = LARGE}, &simple);
+	int64_t ppm = 0;
+	while (most_runtime(&cheapest, &s, ppm) < simple.runtime_ns)
+		ppm++;
 	ck_assert(cost_of((asked){.uncertainty_ppm = ppm}, &c).any);
 	ck_assert_int_eq(c.runtime_ns, simple.runtime_ns);
-	ppm = (more * 1000000 - 1) / cheapest.runtime_ns;
-	while (cheapest.runtime_ns * ppm / 1000000 >= more)
-		ppm--;
+	ppm--;
 	ck_assert(!cost_of((asked){.uncertainty_ppm = ppm}, &c).any);
 	ck_assert_int_eq(c.runtime_ns, cheapest.runtime_ns);
 }
@@ -83,7 +91,7 @@ START_TEST(it_has_to_fit)
 	cost_of((asked){0}, &cheapest);
 	cost_of((asked){.uncertainty_ppm = LARGE}, &simple);
 	ck_assert_int_gt(simple.peak_bytes, cheapest.peak_bytes);
-	int64_t least = simple.peak_bytes + simple.peak_bytes / 10;
+	int64_t least = simple.peak_bytes + simple.peak_bytes / 5;
 	ck_assert(cost_of((asked){.uncertainty_ppm = LARGE, .memory = least}, &c).any);
 	ck_assert_int_eq(c.peak_bytes, simple.peak_bytes);
 	int64_t too_small[] = {least - 1, simple.peak_bytes, simple.peak_bytes - 1};
