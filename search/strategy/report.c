@@ -258,38 +258,6 @@ static void compiler_options_lines(const cJSON *document, strbuf *out)
 	}
 }
 
-/* "decisions 2 instead of 5" */
-static void change_text(
-	const cJSON *from, const cJSON *to, const char *key, const char **between, strbuf *out)
-{
-	int64_t a = number_of(from, key), b = number_of(to, key);
-	if (a == b)
-		return;
-	strbuf_puts(out, *between);
-	for (const char *c = key; *c; c++)
-		strbuf_putc(out, *c == '_' ? ' ' : *c);
-	strbuf_printf(out, " %lld instead of %lld", (long long)b, (long long)a);
-	*between = ", ";
-}
-
-/* Why the answer is not the cheapest plan. */
-static void simpler_line(const cJSON *document, strbuf *out)
-{
-	const cJSON *simpler = cJSON_GetObjectItemCaseSensitive(document, "simpler"),
-				*from = cJSON_GetObjectItemCaseSensitive(simpler, "cheapest"),
-				*to = cJSON_GetObjectItemCaseSensitive(simpler, "answer");
-	const char *between = "";
-	if (!simpler)
-		return;
-	strbuf_puts(out, "not the cheapest plan (");
-	strbuf_duration(out, number_of(from, "runtime_ns"));
-	strbuf_printf(out, ") but one as good within %g%% that is simpler: ",
-		(double)number_of(simpler, "uncertainty_ppm") / 1e4);
-	for (const cJSON *c = to ? to->child : NULL; c; c = c->next)
-		change_text(from, to, c->string, &between, out);
-	strbuf_puts(out, "\n");
-}
-
 void report_document(const cJSON *document, bool color, uint32_t columns, strbuf *out)
 {
 	const char *bold = color ? "\033[1m" : "", *plain = color ? "\033[0m" : "";
@@ -305,7 +273,7 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 	strbuf_bytes(out, number_of(document, "memory_limit_bytes"));
 	strbuf_puts(out, " per device\n");
 	apply_line(document, search, out);
-	simpler_line(document, out);
+	report_simpler(document, out);
 	compiler_options_lines(document, out);
 	report_arguments(document, columns, out);
 	decision_table(document, columns, out);
@@ -428,7 +396,7 @@ void report_explanation(const cJSON *explanation_json, strbuf *out)
 	cost_row(out, "this strategy", cost_json, is_true(explanation_json, "fits"), 0);
 	if (cJSON_GetObjectItemCaseSensitive(explanation_json, "simpler"))
 		strbuf_puts(out, "\n  ");
-	simpler_line(explanation_json, out);
+	report_simpler(explanation_json, out);
 	report_uncounted_loops(cost_json, out);
 	rule_line(out, "COLLECTIVES BY SOURCE (costliest first)");
 	for (const cJSON *c = first_of(explanation_json, "collectives"); c && n < MAX_ROWS;

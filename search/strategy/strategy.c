@@ -1,6 +1,5 @@
 /* Strategies: reading a document, and the annotated module that carries one. */
 #include "search/strategy/strategy.h"
-#include "search/strategy/read_json.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -314,50 +313,6 @@ const strategy_compiler_option *strategy_device(const strategy *s, const device 
 	return unknown;
 }
 
-/* What it says of how it was chosen: for people, so nothing in it is an error. */
-static plan_size read_size(const cJSON *o)
-{
-	return (plan_size){.decisions = (uint32_t)number_of(o, "decisions"),
-		.kinds = (uint32_t)number_of(o, "collective_kinds"),
-		.collectives = number_of(o, "collectives"),
-		.constraints = (uint32_t)number_of(o, "constraints"),
-		.unlike = (uint32_t)number_of(o, "unlike_layers")};
-}
-
-static void read_simpler(const cJSON *root, simpler_than *out)
-{
-	const cJSON *o = cJSON_GetObjectItemCaseSensitive(root, "simpler"),
-				*cheapest = cJSON_GetObjectItemCaseSensitive(o, "cheapest");
-	*out = (simpler_than){.any = number_of(cheapest, "runtime_ns") > 0,
-		.uncertainty_ppm = number_of(o, "uncertainty_ppm"),
-		.runtime_ns = number_of(cheapest, "runtime_ns"),
-		.peak_bytes = number_of(cheapest, "peak_bytes"),
-		.own = read_size(cJSON_GetObjectItemCaseSensitive(o, "answer")),
-		.cheapest = read_size(cheapest)};
-}
-
-static cJSON *size_json(const plan_size *size)
-{
-	cJSON *o = cJSON_CreateObject();
-	cJSON_AddNumberToObject(o, "decisions", size->decisions);
-	cJSON_AddNumberToObject(o, "collective_kinds", size->kinds);
-	cJSON_AddNumberToObject(o, "collectives", (double)size->collectives);
-	cJSON_AddNumberToObject(o, "constraints", size->constraints);
-	cJSON_AddNumberToObject(o, "unlike_layers", size->unlike);
-	return o;
-}
-
-cJSON *simpler_to_json(const simpler_than *s)
-{
-	cJSON *o = cJSON_CreateObject(), *cheapest = size_json(&s->cheapest);
-	cJSON_AddNumberToObject(o, "uncertainty_ppm", (double)s->uncertainty_ppm);
-	cJSON_AddItemToObject(o, "answer", size_json(&s->own));
-	cJSON_AddNumberToObject(cheapest, "runtime_ns", (double)s->runtime_ns);
-	cJSON_AddNumberToObject(cheapest, "peak_bytes", (double)s->peak_bytes);
-	cJSON_AddItemToObject(o, "cheapest", cheapest);
-	return o;
-}
-
 static status read_root(reader *r, const cJSON *root, char device_name[64], int64_t *memory_limit)
 {
 	const cJSON *mesh = cJSON_GetObjectItemCaseSensitive(root, "mesh"),
@@ -400,7 +355,7 @@ static status read_root(reader *r, const cJSON *root, char device_name[64], int6
 			"strategy: 'trip_count': expected a whole number from 1 to %d", MOST_TRIPS);
 	r->s->trip_count = trips ? (int64_t)trips->valuedouble : 0;
 	TRY(read_compiler_options(r, root));
-	read_simpler(root, &r->s->simpler);
+	simpler_from_json(root, &r->s->simpler);
 	snprintf(device_name, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
 	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15
 		? (int64_t)limit->valuedouble

@@ -1,7 +1,9 @@
 """Searches compared (`make bench-methods`): Monte Carlo tree search, the whole search and the search without each of its parts against random,
 greedy, simulated annealing and exhaustive search, with the same evaluator, actions and budget, over 10 seeds.
 
-    methods.py [--case PROGRAM/MESH/DEVICE,..] [--method M,..] [--seeds N] [--evaluations N] [--again] [--table]
+    methods.py [--case PROGRAM/MESH/DEVICE,..] [--method M,..] [--seeds N] [--evaluations N] [--again] [--table] [--turns]
+
+--turns: the tree against leaves in turn alone, ten programs on three meshes, 1,500 evaluations each.
 
 One record per run goes to build/bench-methods.jsonl; runs of this build that are there already are not repeated. The tables go to
 docs/search-experiments.md, the curves to docs/pictures/anytime.svg. --table: only write, from the records at hand."""
@@ -216,7 +218,8 @@ def write(records, budget):
         page = re.sub(r"(<!-- %s: .*? -->\n).*?(<!-- end of %s -->)" % (name, name), lambda m: m[1] + "\n".join(lines) + "\n" + m[2], page, flags=re.DOTALL)
     with open(PAGE, "w") as f:
         f.write(page)
-    draw(records, cases, budget)
+    if cases:
+        draw(records, cases, budget)
 
 
 def main():

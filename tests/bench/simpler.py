@@ -17,7 +17,7 @@ PAGE = os.path.join(ROOT, "docs", "search-experiments.md")
 MESHES = {"4x4": "data=4,model=4", "16x16": "data=16,model=16", "2x2x4": "replica=2,data=2,model=4"}
 PROGRAMS = ["accumulate", "convnet", "decode", "dit", "encoder_decoder", "flax_step", "graph_net", "llama_4", "llama_8b", "lora", "mixed_precision", "mlp", "moe",
             "optax_step", "resnet", "ssm", "transformer_32", "transformer_4", "transformer_4_forward", "transformer_scan", "unet"]
-CASES = ["%s/%s" % (program, where) for where in ("4x4/tpu-v5e", "4x4/h100", "16x16/tpu-v5p", "2x2x4/a100") for program in PROGRAMS]
+CASES = ["%s/%s" % (program, where) for where in ("4x4/tpu-v5e", "16x16/h100", "2x2x4/tpu-v5p", "4x4/h100") for program in PROGRAMS]
 BEGIN, END = "<!-- simpler: written by simpler.py -->\n", "<!-- end of simpler -->\n"
 
 
