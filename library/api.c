@@ -60,7 +60,9 @@ static struct heap *in_a_heap(status (*run)(void *user, diag *d), void *user, sw
 const char *sw_version(void) { return SHARDWRIGHT_VERSION; }
 sw_options sw_default_options(void)
 {
-	return (sw_options){.device = "tpu-v5e", .seed = SEARCH_DEFAULT_SEED};
+	return (sw_options){.device = "tpu-v5e",
+		.seed = SEARCH_DEFAULT_SEED,
+		.uncertainty_ppm = SEARCH_DEFAULT_UNCERTAINTY_PPM};
 }
 
 /* ---------------------------------------------------------------- modules */
@@ -178,12 +180,17 @@ static status search_module(void *user, diag *d)
 		.stop = o->stop,
 		.apply_exact_if_possible = !o->apply || !strcmp(o->apply, "auto"),
 		.best_compiler_options = o->best_compiler_options != 0,
+		.uncertainty_ppm = o->uncertainty_ppm,
 	};
 	take_wishes(o, &so);
 	if (o->trip_count < 0 || o->trip_count > MOST_TRIPS)
 		return diag_set(d, ST_ERR_INVALID,
 			"trip_count: expected 1 to %d, or 0 for loops that count once, found %lld", MOST_TRIPS,
 			(long long)o->trip_count);
+	int64_t most = search_option_table[SEARCH_OPTION_UNCERTAINTY].most;
+	if (o->uncertainty_ppm < 0 || o->uncertainty_ppm > most)
+		return diag_set(d, ST_ERR_INVALID, "uncertainty_ppm: expected 0 to %lld, found %lld",
+			(long long)most, (long long)o->uncertainty_ppm);
 	m->trip_count = o->trip_count;
 	if (!so.apply_exact_if_possible && !apply_find(o->apply, &so.apply))
 		return diag_set(

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-enum { SEARCH_DEFAULT_SEED = 1 };
+enum { SEARCH_DEFAULT_SEED = 1, SEARCH_DEFAULT_UNCERTAINTY_PPM = 20000 };
 typedef enum search_option_id {
 #define OPTION(id, flag, field, kind, asked, argument, least, most, help) SEARCH_OPTION_##id,
 #include "search/options.def"

@@ -43,6 +43,19 @@ typedef struct strategy_action {
 typedef struct strategy_compiler_option {
 	str name, value;
 } strategy_compiler_option;
+/* How much there is to a plan: what people have to follow, and a compiler to get right. */
+typedef struct plan_size {
+	uint32_t decisions, kinds, constraints; /* kinds: of collectives */
+	uint32_t unlike;     /* arguments cut otherwise than their counterpart in the first layer */
+	int64_t collectives; /* instructions of the compiled level */
+} plan_size;
+/* The cheapest plan that was found, where a simpler one is the answer: they cost the same, as far
+ * as the model can tell. */
+typedef struct simpler_than {
+	bool any;
+	int64_t uncertainty_ppm, runtime_ns, peak_bytes;
+	plan_size own, cheapest;
+} simpler_than;
 /* Shardings are ids in the module's table; SHARDING_NONE: undecided. Arrays live in the strategy's
  * arena. */
 typedef struct strategy {
@@ -61,6 +74,7 @@ typedef struct strategy {
 		*propagated; /* by argument: what the last replay made of it; SHARDING_NONE before one */
 	strategy_constraint *constraints;
 	strategy_action *actions;
+	simpler_than simpler;
 } strategy;
 void strategy_init(strategy *s, mesh_id mesh, uint32_t n_args, uint32_t n_results);
 void strategy_release(strategy *s);
@@ -157,7 +171,9 @@ typedef struct search_options {
 	uint64_t evaluations;      /* 0: default */
 	int64_t time_limit_ns;     /* 0: none; otherwise anytime */
 	uint64_t seed;
-	uint32_t threads; /* 0: all cores */
+	uint32_t threads;        /* 0: all cores */
+	int64_t uncertainty_ppm; /* of costs, in millionths: among plans this near to the cheapest the
+	                            simplest is the answer; 0: the cheapest is */
 	bool open_results;
 	apply_way apply;              /* how XLA will get the plan, which costs depend on */
 	bool apply_exact_if_possible; /* exact where the whole program can be written so, annotate

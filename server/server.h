@@ -378,10 +378,11 @@ typedef struct search_spec {
 	int64_t priority; /* among the owner's searches, higher first */
 	const char **tags;
 	uint32_t tag_count;
-	int64_t alternatives; /* plans besides the answer */
-	int64_t trip_count;   /* of loops that do not say theirs; 0: none given */
-	int64_t verify;       /* programs that a verifier is to compile; 0: none */
-	const char *json;     /* the request, canonical, as stored and as read back by spec_parse */
+	int64_t alternatives;    /* plans besides the answer */
+	int64_t trip_count;      /* of loops that do not say theirs; 0: none given */
+	int64_t uncertainty_ppm; /* of costs; -1: the search's default */
+	int64_t verify;          /* programs that a verifier is to compile; 0: none */
+	const char *json;        /* the request, canonical, as stored and as read back by spec_parse */
 	arena mem;
 } search_spec;
 

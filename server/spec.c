@@ -498,12 +498,15 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 		!check_word(item, "/compiler_options", option_choices, why))
 		return false;
 	s->best_compiler_options = item && !strcmp(item->valuestring, "best");
-	s->seed = -1;
+	s->seed = s->uncertainty_ppm = -1;
 	if (!read_number(root, SEARCH_OPTION_SEED, &s->seed, why) ||
 		!read_number(root, SEARCH_OPTION_THREADS, &s->threads, why) ||
 		!read_number(root, SEARCH_OPTION_ALTERNATIVES, &s->alternatives, why) ||
-		!read_number(root, SEARCH_OPTION_TRIP_COUNT, &s->trip_count, why))
+		!read_number(root, SEARCH_OPTION_TRIP_COUNT, &s->trip_count, why) ||
+		!read_number(root, SEARCH_OPTION_UNCERTAINTY, &s->uncertainty_ppm, why))
 		return false;
+	if (s->uncertainty_ppm == SEARCH_DEFAULT_UNCERTAINTY_PPM)
+		s->uncertainty_ppm = -1; /* the same question */
 	if ((item = field(root, "priority")) &&
 		!check_integer(item, "/priority", -PRIORITY_LIMIT, PRIORITY_LIMIT, &s->priority, why))
 		return false;
@@ -559,6 +562,8 @@ static void write_question(const search_spec *s, strbuf *b)
 		json_int(b, "alternatives", s->alternatives);
 	if (s->trip_count)
 		json_int(b, "trip_count", s->trip_count);
+	if (s->uncertainty_ppm >= 0)
+		json_int(b, "uncertainty_ppm", s->uncertainty_ppm);
 }
 
 static void write_canonical(search_spec *s)

@@ -312,6 +312,8 @@ static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, 
 		add(a, "--open-results", NULL);
 	if (p->trip_count)
 		add_number(a, "--trip-count", p->trip_count);
+	if (p->uncertainty_ppm >= 0)
+		add_number(a, "--uncertainty-ppm", p->uncertainty_ppm);
 	if (p->apply)
 		add(a, "--apply", p->apply);
 	if (p->best_compiler_options)

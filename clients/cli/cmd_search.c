@@ -155,6 +155,10 @@ static int take_number(search_args *a, int c, char **argv)
 		if (!number_of(SEARCH_OPTION_TRIP_COUNT, optarg, &a->trip_count))
 			return EXIT_USAGE;
 		break;
+	case OPT(UNCERTAINTY):
+		if (!number_of(SEARCH_OPTION_UNCERTAINTY, optarg, &a->o.uncertainty_ppm))
+			return EXIT_USAGE;
+		break;
 	case OPT(EVALUATIONS):
 		if (!number_of(SEARCH_OPTION_EVALUATIONS, optarg, &n))
 			return EXIT_USAGE;
@@ -282,6 +286,7 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 {
 	a->o.seed = SEARCH_DEFAULT_SEED;
 	a->o.apply_exact_if_possible = true;
+	a->o.uncertainty_ppm = SEARCH_DEFAULT_UNCERTAINTY_PPM;
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		int code = take_option(a, c, argc, argv);

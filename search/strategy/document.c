@@ -192,6 +192,7 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 	cJSON *s = cJSON_CreateObject(), *list = cJSON_CreateArray();
 	double seconds = (double)r->elapsed_ns / 1e9;
 	cJSON_AddNumberToObject(s, "seed", (double)o->seed);
+	cJSON_AddNumberToObject(s, "uncertainty_ppm", (double)o->uncertainty_ppm);
 	cJSON_AddNumberToObject(s, "evaluations", (double)r->evaluations);
 	cJSON_AddNumberToObject(s, "replays", (double)r->replays);
 	cJSON_AddNumberToObject(s, "seconds", seconds);
@@ -324,6 +325,8 @@ status document_write(
 	cJSON_AddStringToObject(root, "apply", apply_name(r->best.apply));
 	if (r->best.apply == APPLY_EXACT_RESHARDED)
 		cJSON_AddTrueToObject(root, "reshard_after_forward");
+	if (r->best.simpler.any)
+		cJSON_AddItemToObject(root, "simpler", simpler_to_json(&r->best.simpler));
 	if (!r->fits)
 		cJSON_AddItemToObject(root, "too_large", too_large_json(r));
 	if (r->n_given)

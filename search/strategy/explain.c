@@ -676,6 +676,8 @@ status explain_strategy(module *m, const strategy *s, const device *dev, int64_t
 	}
 	if (st == ST_OK && !x->ev)
 		find_decisions(x);
+	if (s->simpler.any)
+		cJSON_AddItemToObject(root, "simpler", simpler_to_json(&s->simpler));
 	list = cJSON_AddArrayToObject(root, "decisions");
 	for (uint32_t i = 0; i < x->decisions.n && st == ST_OK; i++) {
 		cJSON *o = cJSON_CreateObject();

@@ -273,6 +273,7 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 	strbuf_bytes(out, number_of(document, "memory_limit_bytes"));
 	strbuf_puts(out, " per device\n");
 	apply_line(document, search, out);
+	report_simpler(document, out);
 	compiler_options_lines(document, out);
 	report_arguments(document, columns, out);
 	decision_table(document, columns, out);
@@ -393,6 +394,9 @@ void report_explanation(const cJSON *explanation_json, strbuf *out)
 	const cJSON *cost_json = cJSON_GetObjectItemCaseSensitive(explanation_json, "cost");
 	cost_header(out);
 	cost_row(out, "this strategy", cost_json, is_true(explanation_json, "fits"), 0);
+	if (cJSON_GetObjectItemCaseSensitive(explanation_json, "simpler"))
+		strbuf_puts(out, "\n  ");
+	report_simpler(explanation_json, out);
 	report_uncounted_loops(cost_json, out);
 	rule_line(out, "COLLECTIVES BY SOURCE (costliest first)");
 	for (const cJSON *c = first_of(explanation_json, "collectives"); c && n < MAX_ROWS;

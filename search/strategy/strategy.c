@@ -25,6 +25,7 @@ void strategy_copy(strategy *to, const strategy *from)
 	strategy_init(to, from->mesh, from->n_args, from->n_results);
 	to->apply = from->apply;
 	to->trip_count = from->trip_count;
+	to->simpler = from->simpler;
 	to->n_compiler_options = from->n_compiler_options;
 	to->compiler_options =
 		arena_array(&to->mem, strategy_compiler_option, from->n_compiler_options);
@@ -354,6 +355,7 @@ static status read_root(reader *r, const cJSON *root, char device_name[64], int6
 			"strategy: 'trip_count': expected a whole number from 1 to %d", MOST_TRIPS);
 	r->s->trip_count = trips ? (int64_t)trips->valuedouble : 0;
 	TRY(read_compiler_options(r, root));
+	simpler_from_json(root, &r->s->simpler);
 	snprintf(device_name, 64, "%s", cJSON_IsString(name) ? name->valuestring : "");
 	*memory_limit = cJSON_IsNumber(limit) && limit->valuedouble > 0 && limit->valuedouble < 9e15
 		? (int64_t)limit->valuedouble

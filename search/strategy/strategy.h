@@ -13,6 +13,14 @@ mesh_id module_own_mesh(const module *m, mesh_id wanted);
  * on every mesh: they get this one. */
 void module_fill_empty_mesh(module *m, mesh_id mesh);
 
+/* ---------------------------------------------------------------- simpler_json.c */
+
+/* "simpler" of a document; where there is none, any is false. */
+struct cJSON *simpler_to_json(const simpler_than *s);
+void simpler_from_json(const struct cJSON *document, simpler_than *out);
+/* Why the answer is not the cheapest plan, as a line. */
+void report_simpler(const struct cJSON *document, strbuf *out);
+
 /* ---------------------------------------------------------------- listed.c */
 
 /* One more op of its name at its place, with bytes that it keeps; texts go to mem. */

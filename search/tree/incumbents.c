@@ -35,7 +35,7 @@ void candidate_release(candidate *c)
 	free(c->pl);
 }
 
-static plan *copy_plan(const plan *pl)
+plan *plan_copy(const plan *pl)
 {
 	plan *to = xmalloc(sizeof *to);
 	*to = *pl;
@@ -54,7 +54,7 @@ static void note_smallest(runner *r, const cost *c, const plan *pl, const strate
 	if (!apply_is_exact(r->o.apply))
 		return;
 	candidate_release(&r->smallest);
-	r->smallest = (candidate){.c = *c, .incremental = *c, .pl = pl ? copy_plan(pl) : NULL};
+	r->smallest = (candidate){.c = *c, .incremental = *c, .pl = pl ? plan_copy(pl) : NULL};
 	if (s)
 		strategy_copy(&r->smallest.s, s);
 	else
@@ -110,7 +110,7 @@ status runner_try(runner *r, plan *pl, const char *tactic_name, diag *d)
 		note_smallest(r, &c.c, pl, NULL);
 	if (is_taken(r, &c, allowed)) {
 		evaluator_strategy(r->ev[0], pl, &c.s);
-		c.pl = copy_plan(pl);
+		c.pl = plan_copy(pl);
 		runner_take(r, &c, allowed, tactic_name);
 	}
 	return ST_OK;
@@ -176,12 +176,12 @@ static void tell_cost_as_written(runner *r)
 {
 	const incumbent_mark *last = &r->out->incumbents.p[r->out->incumbents.n - 1];
 	const cost *c = &r->out->cost;
-	if (!apply_is_exact(r->o.apply) ||
-		(last->runtime_ns == c->runtime_ns && last->peak_bytes == c->peak_bytes))
+	bool told = !apply_is_exact(r->o.apply) && r->answer != &r->simplest;
+	if (told || (last->runtime_ns == c->runtime_ns && last->peak_bytes == c->peak_bytes))
 		return;
 	vec_push(&r->out->incumbents,
 		(incumbent_mark){r->out->evaluations, runner_elapsed(r), c->runtime_ns, c->peak_bytes});
-	runner_tell(r, true, "as written");
+	runner_tell(r, true, r->answer == &r->simplest ? "simpler" : "as written");
 }
 
 /* "params['w'] is [{"data"}, {}]" */
@@ -244,6 +244,7 @@ status runner_confirm(runner *r, diag *d)
 	TRY(confirm_baselines(r, &best, d));
 	TRY(confirm_smallest(r, &best, d));
 	TRY(check_groups(r, &best->s, d));
+	TRY(runner_choose_simpler(r, &best, d));
 	r->answer = best;
 	r->out->best = best->s;
 	r->out->cost = best->c;
@@ -301,7 +302,7 @@ static void add_baseline(runner *r, const char *name, candidate *c, bool allowed
 	if (apply_is_exact(r->o.apply)) {
 		candidate kept = {.c = c->c,
 			.incremental = c->incremental,
-			.pl = c->pl ? copy_plan(c->pl) : NULL,
+			.pl = c->pl ? plan_copy(c->pl) : NULL,
 			.confirmed = allowed};
 		strategy_copy(&kept.s, &c->s);
 		vec_push(&r->baselines, kept);
@@ -309,6 +310,8 @@ static void add_baseline(runner *r, const char *name, candidate *c, bool allowed
 	keep_baseline(r, name, c);
 	if (allowed)
 		note_smallest(r, &c->c, c->pl, &c->s);
+	if (allowed && c->pl)
+		vec_push(&r->composed, (near_plan){*c->pl, c->c});
 	if (is_taken(r, c, allowed))
 		runner_take(r, c, allowed, name);
 	else
@@ -336,7 +339,7 @@ status runner_baselines(runner *r, diag *d)
 		if (s != ST_OK)
 			break;
 		evaluator_strategy(r->ev[0], pl, &c.s);
-		c.pl = copy_plan(pl);
+		c.pl = plan_copy(pl);
 		add_baseline(r, names[i], &c, allowed);
 	}
 	free(pl);

@@ -184,20 +184,38 @@ static status note(mcts *s, uint32_t leaf, diag *d)
 	return st;
 }
 
+/* Its plan now, and as it was before its local search, where they cost about as much as the best.
+ */
+static void note_near(mcts *s, uint32_t leaf, int64_t most)
+{
+	const tree_leaf *l = tree_leaf_at(s->t, leaf);
+	if (l->c.runtime_ns <= most)
+		runner_near(s->r, tree_plan(s->t, leaf), &l->c);
+	if (l->search && l->first.runtime_ns <= most)
+		runner_near(s->r, tree_first_plan(s->t, leaf), &l->first);
+}
+
 /* The plan that later tactics go on from, and the best ones as candidates for the answer. */
 static status hand_on(mcts *s, diag *d)
 {
+	enum { NEAR_PART = 8 }; /* of a step: more than any uncertainty */
+	int64_t most = 0;
 	runner *r = s->r;
 	plan *pl = xmalloc(sizeof *pl);
 	status st = ST_OK;
 	uint32_t leaf = ID_NONE;
 	r->others_found.n = 0;
+	runner_forget_near(r);
 	for (int i = 0;
 		 i < MOST_REMEMBERED && st == ST_OK && (leaf = tree_next_best(s->t, leaf)) != ID_NONE;
 		 i++) {
 		*pl = *tree_plan(s->t, leaf);
-		if (!i)
+		if (!i) {
 			r->plan = *pl;
+			most = sat_add(tree_leaf_at(s->t, leaf)->c.runtime_ns,
+				tree_leaf_at(s->t, leaf)->c.runtime_ns / NEAR_PART);
+		}
+		note_near(s, leaf, most);
 		if (i < BEST_TRIED && (!i || !search_is_stopped(r->user)))
 			st = runner_try(r, pl, s->tc->title, d);
 		runner_remember(r, pl);

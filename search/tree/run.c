@@ -176,8 +176,8 @@ static status run_schedule(runner *r, diag *d)
 		}
 	}
 	bool searched = r->tactics.n && searches(&r->tactics.p[r->tactics.n - 1]);
-	return searched && total > WORTH_SIMPLIFYING && !runner_stops(r) ? runner_simplify(r, d)
-																	 : ST_OK;
+	r->may_be_simpler = searched && total > WORTH_SIMPLIFYING;
+	return r->may_be_simpler && !runner_stops(r) ? runner_simplify(r, d) : ST_OK;
 }
 
 /* How the plan is applied, before anything is costed. */
@@ -210,6 +210,9 @@ static void runner_release(runner *r)
 		candidate_release(&r->baselines.p[i]);
 	vec_release(&r->baselines);
 	candidate_release(&r->smallest);
+	candidate_release(&r->simplest);
+	vec_release(&r->near);
+	vec_release(&r->composed);
 	vec_release(&r->others_found);
 	vec_release(&r->tactics);
 	vec_release(&r->groups);

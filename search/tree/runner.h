@@ -17,6 +17,12 @@ typedef struct candidate {
 		confirmed; /* by a replay of its module; of a baseline that is kept: it may be the answer */
 } candidate;
 
+/* A plan that may be as good as the answer, and what the evaluator or a replay says of it. */
+typedef struct near_plan {
+	plan pl;
+	cost c;
+} near_plan;
+
 typedef struct runner {
 	search_options o; /* with the module's own mesh */
 	const search_options *user;
@@ -36,8 +42,11 @@ typedef struct runner {
 	VEC(candidate)
 	baselines;          /* of plans that are applied exactly: to be costed as they are written */
 	candidate smallest; /* of search_result.smallest; where plans are applied exactly */
-	uint32_t n_manual;  /* decisions of manual tactics so far: the answer has them all */
-	uint32_t first_candidate; /* earlier ones lack what the schedule wants */
+	candidate simplest; /* the answer, where it is not the cheapest plan */
+	VEC(near_plan) near, composed; /* of the last tree; of the baselines that may be the answer */
+	bool may_be_simpler;           /* the schedule ends with a search */
+	uint32_t n_manual;             /* decisions of manual tactics so far: the answer has them all */
+	uint32_t first_candidate;      /* earlier ones lack what the schedule wants */
 	candidate *answer;
 	score best_score;
 	search_result *out;
@@ -70,6 +79,7 @@ status runner_apply_forbids(runner *r, diag *d) MUST_USE;
 /* incumbents.c */
 const candidate *runner_best(const runner *r); /* NULL: none yet */
 void candidate_release(candidate *c);
+plan *plan_copy(const plan *pl);
 /* Replays a plan; it becomes the answer when it beats the present one. */
 status runner_try(runner *r, plan *pl, const char *tactic, diag *d) MUST_USE;
 status runner_baselines(runner *r, diag *d) MUST_USE;
@@ -80,6 +90,13 @@ status runner_confirm(runner *r, diag *d) MUST_USE;
 status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d) MUST_USE;
 /* Takes decisions out of the answer that bring nothing: it is for people too. */
 status runner_simplify(runner *r, diag *d) MUST_USE;
+
+/* simpler.c: the answer is the simplest plan of those that cost as much as the cheapest, as far as
+ * the model can tell (search_options.uncertainty_ppm). *best: the cheapest, then the answer. */
+status runner_choose_simpler(runner *r, candidate **best, diag *d) MUST_USE;
+/* A plan to choose from. */
+void runner_near(runner *r, const plan *pl, const cost *c);
+void runner_forget_near(runner *r); /* those of an earlier tactic */
 
 /* alternatives.c: plans besides the answer, best first, as many as were asked for. */
 void runner_remember(runner *r, const plan *pl);

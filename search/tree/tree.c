@@ -307,6 +307,8 @@ const plan *tree_plan(const tree *t, uint32_t leaf)
 	return t->states.p[leaf].search ? &t->states.p[leaf].search->pl : &t->leaves.p[leaf].pl;
 }
 
+const plan *tree_first_plan(const tree *t, uint32_t leaf) { return &t->leaves.p[leaf].pl; }
+
 uint32_t tree_next_best(const tree *t, uint32_t after)
 {
 	uint32_t best = ID_NONE;

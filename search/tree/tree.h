@@ -28,6 +28,7 @@ bool tree_visit(tree *t, uint64_t budget, uint64_t *used, uint32_t *changed);
 void tree_rescore(tree *t);
 const tree_leaf *tree_leaf_at(const tree *t, uint32_t leaf);
 const plan *tree_plan(const tree *t, uint32_t leaf);
+const plan *tree_first_plan(const tree *t, uint32_t leaf); /* before its local search */
 /* The best leaf, and then the next best one after another; ID_NONE: there is none. Those that
  * others came to are left out. */
 uint32_t tree_next_best(const tree *t, uint32_t after);

@@ -1,7 +1,9 @@
 """Searches compared (`make bench-methods`): Monte Carlo tree search, the whole search and the search without each of its parts against random,
 greedy, simulated annealing and exhaustive search, with the same evaluator, actions and budget, over 10 seeds.
 
-    methods.py [--case PROGRAM/MESH/DEVICE,..] [--method M,..] [--seeds N] [--evaluations N] [--again] [--table]
+    methods.py [--case PROGRAM/MESH/DEVICE,..] [--method M,..] [--seeds N] [--evaluations N] [--again] [--table] [--turns]
+
+--turns: the tree against leaves in turn alone, ten programs on three meshes, 1,500 evaluations each.
 
 One record per run goes to build/bench-methods.jsonl; runs of this build that are there already are not repeated. The tables go to
 docs/search-experiments.md, the curves to docs/pictures/anytime.svg. --table: only write, from the records at hand."""
@@ -29,6 +31,10 @@ METHODS = ["search", "annealing", "greedy", "random"]
 PARTS = {"search": "nothing", "search-tree": "the tree (leaves in turn)", "search-tactics": "tactics (one leaf)", "search-descents": "descents", "search-walks": "walks",
          "search-local-search": "local search", "search-groups": "groups"}
 ALL_STATES = 2000000
+# The tree against leaves in turn: ten programs, three meshes.
+TURNS = ["%s/%s" % (program, where) for program in ("convnet", "decode", "encoder_decoder", "llama_4", "lora", "mlp", "moe", "optax_step", "transformer_4",
+                                                    "transformer_scan") for where in ("4x4/tpu-v5e", "2x2x4/tpu-v5p", "16x16/h100")]
+TURNS_BUDGET = 1500
 COLORS = {"search": "#b8463c", "annealing": "#6a9a58", "greedy": "#e39c37", "random": "#888888"}
 
 
@@ -119,6 +125,28 @@ def folding_table(records):
     return lines
 
 
+def turns_table(records):
+    """The same leaves and local searches, chosen by the tree and in turn: pairs of runs with equal seeds."""
+    lines = ["| program, mesh, device | in turn, ms | tree, ms | ratio | least, largest | tree better, equal, worse |", "|---|--:|--:|--:|--:|--:|"]
+    rows, better, equal, worse, runs = [], 0, 0, 0, 0
+    for case in TURNS:
+        of = {m: {s: r for (c, n, b, s), r in records.items() if (c, n, b) == (case, m, TURNS_BUDGET)} for m in ("search", "search-tree")}
+        seeds = [s for s in of["search"] if s in of["search-tree"] and of["search"][s]["fits"] and of["search-tree"][s]["fits"]]
+        if not seeds:
+            continue
+        times = [(of["search"][s]["runtime_ns"], of["search-tree"][s]["runtime_ns"]) for s in seeds]
+        ratios = [a / b for a, b in times]
+        counts = sum(a < b for a, b in times), sum(a == b for a, b in times), sum(a > b for a, b in times)
+        better, equal, worse, runs = better + counts[0], equal + counts[1], worse + counts[2], runs + len(seeds)
+        rows.append((geometric(ratios), "| %s | %.4g | %.4g | %.3f | %.3f, %.3f | %d, %d, %d |" % (
+            case.replace("/", ", "), geometric([b for _, b in times]) / 1e6, geometric([a for a, _ in times]) / 1e6, geometric(ratios), min(ratios), max(ratios),
+            *counts)))
+    lines += [line for _, line in sorted(rows)]
+    lines += ["", "%d cases, %d pairs of runs: geometric mean %.3f; the tree is better in %d, equal in %d, worse in %d." % (
+        len(rows), runs, geometric([r for r, _ in rows]), better, equal, worse)]
+    return lines
+
+
 def value_at(curve, evaluation):
     best = None
     for e, ns, fits in curve:
@@ -181,14 +209,17 @@ def write(records, budget):
     sections = {"methods": table(records, {m: m for m in METHODS}, cases, budget),
                 "parts": table(records, PARTS, cases, budget),
                 "small": small_table(records, SMALL),
-                "folding": folding_table(records)}
+                "folding": folding_table(records),
+                "turns": turns_table(records)}
+    sections = {name: lines for name, lines in sections.items() if any(line.startswith("| ") for line in lines[2:])}   # what there are records of
     with open(PAGE) as f:
         page = f.read()
     for name, lines in sections.items():
         page = re.sub(r"(<!-- %s: .*? -->\n).*?(<!-- end of %s -->)" % (name, name), lambda m: m[1] + "\n".join(lines) + "\n" + m[2], page, flags=re.DOTALL)
     with open(PAGE, "w") as f:
         f.write(page)
-    draw(records, cases, budget)
+    if cases:
+        draw(records, cases, budget)
 
 
 def main():
@@ -199,17 +230,22 @@ def main():
     parser.add_argument("--evaluations", type=int, default=4000)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--turns", action="store_true")
     options = parser.parse_args()
+    if options.turns:
+        options.case = ",".join(TURNS)
     with open(TOOL, "rb") as f:
         build = hashlib.sha256(f.read()).hexdigest()[:12]
     records = load()
     for case in [] if options.table else options.case.split(","):
-        if case in FOLDED:
+        if options.turns:
+            wanted = [(m, TURNS_BUDGET, seed) for seed in range(1, options.seeds + 1) for m in ("search", "search-tree")]
+        elif case in FOLDED:
             wanted = [(m, FOLDED_BUDGET, seed) for seed in range(1, options.seeds + 1) for m in ("search", "search-folding")]
         else:
             wanted = [(m, options.evaluations, seed) for m in options.method.split(",") for seed in range(1, options.seeds + 1)
                       if case not in SMALL or m in METHODS]
-        wanted += [("exhaustive", ALL_STATES, 1)] if case in SMALL else []
+        wanted += [("exhaustive", ALL_STATES, 1)] if case in SMALL and not options.turns else []
         for method, evaluations, seed in wanted:
             key = (case, method, evaluations, seed)
             if not options.again and records.get(key, {}).get("build") == build:

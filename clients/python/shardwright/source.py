@@ -47,5 +47,5 @@ def without_locations(text: str) -> str:
 
 def alternatives_of(document: JSON) -> list[JSON]:
     """The other plans of a search as strategy documents of their own: each says only what is different."""
-    common = {key: value for key, value in document.items() if key not in ("alternatives", "decisions", "actions")}
+    common = {key: value for key, value in document.items() if key not in ("alternatives", "decisions", "actions", "simpler")}
     return [{**common, **other} for other in document.get("alternatives", ())]
