@@ -18,10 +18,10 @@ def run(*words):
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
-    """LoRA on 4x4 of v5e: where the search cuts frozen weights for a percent that only our simulation sees. By uncertainty: (path, document)."""
+    """LoRA on 4x4 of v5e: data parallelism is next to the cheapest plan, by 25 millionths with cost model 16. By uncertainty: (path, document)."""
     folder = tmp_path_factory.mktemp("simpler")
     found = {}
-    for ppm in (0, 1000, None):
+    for ppm in (0, 10, None):
         path = folder / ("%s.json" % ppm)
         more = [] if ppm is None else ["--uncertainty-ppm", ppm]
         found[ppm] = path, json.loads(run("search", LORA, "--mesh", "data=4,model=4", "--device", "tpu-v5e", "--json", "--emit-strategy", path, *more))
@@ -37,7 +37,7 @@ def test_data_parallelism_is_the_answer(answers):
     _, answer = answers[None]
     data_parallel = next(b for b in answer["baselines"] if b["name"] == "data_parallel")
     assert answer["cost"] == data_parallel["cost"] and answer["constraints"] == []
-    assert not cut_parameters(answer) and cut_parameters(cheapest)
+    assert not cut_parameters(answer)
     simpler = answer["simpler"]
     assert simpler["cheapest"]["runtime_ns"] == cheapest["cost"]["runtime_ns"] < answer["cost"]["runtime_ns"]
     assert answer["cost"]["runtime_ns"] <= cheapest["cost"]["runtime_ns"] * (1 + simpler["uncertainty_ppm"] / 1e6)
@@ -50,12 +50,11 @@ def test_data_parallelism_is_the_answer(answers):
 
 
 def test_not_without_uncertainty_nor_with_too_little(answers):
-    for ppm in (0, 1000):
-        _, document = answers[ppm]
-        assert document["search"]["uncertainty_ppm"] == ppm
-        assert all(name.startswith("frozen") for name in cut_parameters(document)) and cut_parameters(document)
-    assert "simpler" not in answers[0][1]
-    assert answers[1000][1]["cost"]["runtime_ns"] <= answers[0][1]["cost"]["runtime_ns"] * 1.001
+    cheapest, other = answers[0][1], answers[10][1]
+    data_parallel = next(b["cost"]["runtime_ns"] for b in cheapest["baselines"] if b["name"] == "data_parallel")
+    for ppm, document in ((0, cheapest), (10, other)):
+        assert document["search"]["uncertainty_ppm"] == ppm and document["cost"]["runtime_ns"] < data_parallel
+    assert "simpler" not in cheapest and other["cost"]["runtime_ns"] <= cheapest["cost"]["runtime_ns"] * 1.00001
 
 
 def test_tables_tell(answers):
