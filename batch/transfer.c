@@ -330,7 +330,7 @@ static status take_texts(source *s, store *into, diag *d)
 	return st;
 }
 
-static status check_documents(source *s, diag *d)
+static status check_each_document(source *s, diag *d)
 {
 	sqlite3_stmt *rows = NULL;
 	int rc = SQLITE_DONE;
@@ -354,20 +354,25 @@ static status check_documents(source *s, diag *d)
 	return st;
 }
 
-/* Whether the first value of a query is this one. */
-static status first_is(sqlite3 *from, const char *file, const char *sql, const char *good, diag *d)
+/* See db_verdict: what SQLite finds wrong once may be a shortage of memory. */
+static status check_documents(source *s, diag *d)
 {
-	sqlite3_stmt *q = NULL;
-	int rc = sqlite3_prepare_v2(from, sql, -1, &q, NULL);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_step(q);
-	status st = ST_OK;
-	if (rc == SQLITE_ROW ? strcmp(column_text(q, 0), good) != 0 : db_damaged(rc))
-		st = diag_set(d, ST_ERR_INVALID, "'%.300s' is damaged, or is no export of a store", file);
-	else if (rc != SQLITE_ROW)
-		st = failed("cannot read", file, sqlite3_errmsg(from), d);
-	sqlite3_finalize(q);
-	return st;
+	diag first = {0};
+	status st = check_each_document(s, &first);
+	if (st == ST_ERR_INVALID && check_each_document(s, d) == ST_OK)
+		return diag_set(d, ST_ERR_IO, "the strategies cannot be read now");
+	return st == ST_OK || d->code != ST_OK ? st : diag_set(d, st, "%s", first.msg);
+}
+
+/* Whether the first value of a query is this one. */
+static status first_is(db *c, const char *file, const char *sql, const char *good, diag *d)
+{
+	char said[200];
+	verdict v = db_verdict(c, sql, good, said);
+	if (v == VERDICT_BAD)
+		return diag_set(
+			d, ST_ERR_INVALID, "'%.300s' is damaged, or is no export of a store: %s", file, said);
+	return v == VERDICT_GOOD ? ST_OK : failed("cannot read", file, said, d);
 }
 
 /* The file in a copy of this version, in the target's tmp/: it stays as it is, and it may be of an
@@ -384,9 +389,9 @@ static status open_copy(store *into, const char *file, char temp[512], db *out, 
 		st = failed("cannot open", file, sqlite3_errmsg(out->handle), d);
 	if (st == ST_OK) {
 		/* Tables that are none, and triggers, would be somebody else's program. */
-		st = first_is(out->handle, file, "PRAGMA quick_check(1)", "ok", d);
+		st = first_is(out, file, "PRAGMA quick_check(1)", "ok", d);
 		if (st == ST_OK)
-			st = first_is(out->handle, file,
+			st = first_is(out, file,
 				"SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' OR (type = 'view' AND "
 				"name IN"
 				" ('modules', 'searches', 'strategies', 'events', 'labels', 'tags', 'texts', "

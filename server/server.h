@@ -552,6 +552,10 @@ typedef struct db { /* one connection and its statements; one thread at a time *
 /* flags: SQLITE_OPEN_*; vfs: NULL for SQLite's own. False: c->handle says why, and is to be closed
  * all the same. */
 bool db_open(db *c, const char *path, int flags, const char *vfs, const char *pragmas);
+/* Whether a check finds `good`, and what it found or failed with. SQLite takes JSON that it has no
+ * memory to read for damaged: a bad verdict is one that is given twice. */
+typedef enum verdict { VERDICT_GOOD, VERDICT_BAD, VERDICT_NONE } verdict;
+verdict db_verdict(db *c, const char *sql, const char *good, char said[200]);
 /* Whether this result code says that the file is damaged, as against: cannot be read now. */
 bool db_damaged(int rc);
 void db_close(db *c);

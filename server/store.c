@@ -135,21 +135,36 @@ db *store_reader(store *s)
 
 bool db_damaged(int rc) { return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB; }
 
-static status check_health(db *c, const char *path, diag *d)
+static verdict verdict_once(db *c, const char *sql, const char *good, char said[200])
 {
 	sqlite3_stmt *s = NULL;
-	status result = ST_OK;
-	int rc = sqlite3_prepare_v2(c->handle, "PRAGMA quick_check(1)", -1, &s, NULL);
+	int rc = sqlite3_prepare_v2(c->handle, sql, -1, &s, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(s);
-	const char *said = rc == SQLITE_ROW ? column_text(s, 0) : sqlite3_errmsg(c->handle);
-	if (rc != SQLITE_ROW && !db_damaged(rc))
-		result = diag_set(d, ST_ERR_IO, "'%s' cannot be read now: %s", path, said);
-	else if (strcmp(said, "ok"))
-		result = diag_set(
-			d, ST_ERR_IO, "'%s' is damaged: %s; restore a backup (docs/operations.md)", path, said);
+	snprintf(said, 200, "%s", rc == SQLITE_ROW ? column_text(s, 0) : sqlite3_errmsg(c->handle));
 	sqlite3_finalize(s);
-	return result;
+	if (rc != SQLITE_ROW)
+		return db_damaged(rc) ? VERDICT_BAD : VERDICT_NONE;
+	return strcmp(said, good) ? VERDICT_BAD : VERDICT_GOOD;
+}
+
+verdict db_verdict(db *c, const char *sql, const char *good, char said[200])
+{
+	char again[200];
+	verdict v = verdict_once(c, sql, good, said);
+	return v == VERDICT_BAD && verdict_once(c, sql, good, again) != VERDICT_BAD ? VERDICT_NONE : v;
+}
+
+static status check_health(db *c, const char *path, diag *d)
+{
+	char said[200];
+	verdict v = db_verdict(c, "PRAGMA quick_check(1)", "ok", said);
+	if (v == VERDICT_NONE)
+		return diag_set(d, ST_ERR_IO, "'%s' cannot be read now: %s", path, said);
+	return v == VERDICT_GOOD
+		? ST_OK
+		: diag_set(d, ST_ERR_IO, "'%s' is damaged: %s; restore a backup (docs/operations.md)",
+			  path, said);
 }
 
 /* The folder's full name: workers run elsewhere. */
@@ -351,6 +366,11 @@ static void report_failure(db *c, const char *what, int rc, FILE *out, diag *d)
 static bool report_pragma(db *c, const char *sql, const char *good, FILE *out, diag *d)
 {
 	sqlite3_stmt *s = NULL;
+	char said[200];
+	if (good && db_verdict(c, sql, good, said) == VERDICT_NONE) {
+		diag_set(d, ST_ERR_IO, "%s: the database cannot be read now: %s", sql, said);
+		return false;
+	}
 	bool ok = true;
 	int rc = sqlite3_prepare_v2(c->handle, sql, -1, &s, NULL);
 	while ((rc == SQLITE_OK || rc == SQLITE_ROW) && (rc = sqlite3_step(s)) == SQLITE_ROW)
