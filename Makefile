@@ -315,9 +315,11 @@ judged-simulate: all $(if $(KEPT),venv)
 	SHARDWRIGHT=$(BUILD)/shardwright $(if $(KEPT),$(VENV)/bin/python,python3) tests/judged/simulated.py $(if $(KEPT),--kept $(KEPT))
 
 REQUESTS ?= 1000000
-check-malformed:
-	@$(ASAN_MAKE) $(BUILD)/asan/shardwright $(BUILD)/asan/shardwrightd
-	SHARDWRIGHT=$(BUILD)/asan/shardwright SHARDWRIGHTD=$(BUILD)/asan/shardwrightd python3 tests/load/malformed.py --requests $(REQUESTS)
+# The daemon is under sanitizers, its workers are not: they read programs, which is what "make fuzz" attacks, and each start would take ten times as long.
+check-malformed: all
+	@$(ASAN_MAKE) $(BUILD)/asan/shardwrightd
+	ASAN_OPTIONS=quarantine_size_mb=8:thread_local_quarantine_size_kb=64 SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/asan/shardwrightd \
+		python3 tests/load/malformed.py --requests $(REQUESTS) $(MALFORMED)
 
 check-systemd: all
 	@tools/install-debian systemd curl procps

@@ -201,7 +201,7 @@ static status print_rows(sqlite3_stmt *s, const export_options *o, FILE *out, di
 		csv_row(s, true, &line);
 	for (int i = 0; o->form == EXPORT_TABLE && i < t.columns; i++)
 		add_cell(&t, s, i, true);
-	for (; (rc = sqlite3_step(s)) == SQLITE_ROW; n++) {
+	for (; (rc = statement_step(s)) == SQLITE_ROW; n++) {
 		if (o->form == EXPORT_CSV) {
 			csv_row(s, false, &line);
 		} else if (o->form == EXPORT_JSON) {

@@ -40,7 +40,7 @@ status store_measured(const char *dir, const char *device, measured_row **out, u
 	if (ok)
 		bind_text(s, 1, device);
 	int rc = SQLITE_ERROR;
-	while (ok && (rc = sqlite3_step(s)) == SQLITE_ROW) {
+	while (ok && (rc = statement_step(s)) == SQLITE_ROW) {
 		measured_row row = {0};
 		if (take(st, s, &row)) {
 			vec_push(&rows, row);

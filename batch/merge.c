@@ -39,8 +39,8 @@ bool source_insert_row(source *s, sqlite3 *to, const char *table, const char *co
 	sqlite3_stmt *insert = source_prepare(s, to, sql.p);
 	strbuf_release(&sql);
 	for (int i = 0; insert && i < n; i++)
-		sqlite3_bind_value(insert, i + 1, sqlite3_column_value(row, i));
-	bool ok = insert && (sqlite3_step(insert) == SQLITE_DONE || source_note(s, to));
+		bind_value(insert, i + 1, sqlite3_column_value(row, i));
+	bool ok = insert && (statement_step(insert) == SQLITE_DONE || source_note(s, to));
 	if (ok && out_new)
 		*out_new += sqlite3_changes(to);
 	sqlite3_finalize(insert);
@@ -58,7 +58,7 @@ bool source_copy_rows(source *s, sqlite3 *to, const char *table, const char *col
 	int rc = SQLITE_DONE;
 	if (ok && key)
 		bind_text(rows, 1, key);
-	while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW)
+	while (ok && (rc = statement_step(rows)) == SQLITE_ROW)
 		ok = source_insert_row(s, to, table, columns, rows, out_new);
 	ok = ok && (rc == SQLITE_DONE || source_note(s, s->from));
 	sqlite3_finalize(rows);
@@ -88,9 +88,9 @@ static standing compare(source *s, sqlite3 *to, sqlite3_stmt *search)
 	if (!q)
 		return STANDING_FAILED;
 	for (int i = 0; i < 4; i++)
-		sqlite3_bind_value(q, i + 1, sqlite3_column_value(search, i));
-	sqlite3_bind_value(q, 5, sqlite3_column_value(search, 10));
-	int rc = sqlite3_step(q);
+		bind_value(q, i + 1, sqlite3_column_value(search, i));
+	bind_value(q, 5, sqlite3_column_value(search, 10));
+	int rc = statement_step(q);
 	bool by_memory = !strcmp(column_text(search, 9), "memory");
 	int fits = sqlite3_column_int(search, 22);
 	int64_t cost = sqlite3_column_int64(search, by_memory ? 21 : 20);
@@ -113,7 +113,7 @@ static int64_t ask(source *s, sqlite3 *from, const char *sql, const char *id, co
 		bind_text(q, 1, id);
 	if (q && sqlite3_bind_parameter_count(q) > 1)
 		bind_text(q, 2, other);
-	int64_t n = q && sqlite3_step(q) == SQLITE_ROW ? sqlite3_column_int64(q, 0) : -1;
+	int64_t n = q && statement_step(q) == SQLITE_ROW ? sqlite3_column_int64(q, 0) : -1;
 	if (n < 0)
 		source_note(s, from);
 	sqlite3_finalize(q);
@@ -226,7 +226,7 @@ status source_merge_run(db *c, write_op *op)
 		: NULL;
 	int rc = SQLITE_ERROR;
 	ok = rows != NULL;
-	while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW)
+	while (ok && (rc = statement_step(rows)) == SQLITE_ROW)
 		ok = source_take_search(s, to, rows);
 	ok = ok && (rc == SQLITE_DONE || source_note(s, s->from));
 	sqlite3_finalize(rows);
@@ -258,7 +258,8 @@ static status copy_texts(source *s, store *into, const char *dir, diag *d)
 	objects *mine = store_objects(into), theirs = {.dir = dir};
 	sqlite3_stmt *rows = source_prepare(s, s->from, "SELECT id FROM modules");
 	status st = rows ? ST_OK : diag_set(d, ST_ERR_IO, "'%.300s' cannot be read: %s", dir, s->error);
-	while (st == ST_OK && sqlite3_step(rows) == SQLITE_ROW) {
+	int rc = SQLITE_DONE;
+	while (st == ST_OK && (rc = statement_step(rows)) == SQLITE_ROW) {
 		const char *id = column_text(rows, 0);
 		char from[512], temp[512];
 		if (!objects_lost(mine, "objects", id) || objects_lost(&theirs, "objects", id))
@@ -275,6 +276,8 @@ static status copy_texts(source *s, store *into, const char *dir, diag *d)
 				dir);
 		}
 	}
+	if (st == ST_OK && rc != SQLITE_DONE)
+		st = diag_set(d, ST_ERR_IO, "'%.300s' cannot be read: %s", dir, sqlite3_errmsg(s->from));
 	sqlite3_finalize(rows);
 	return st;
 }
@@ -297,7 +300,7 @@ static status check_source(source *s, const char *dir, int64_t *out_version, dia
 {
 	sqlite3_stmt *p = source_prepare(s, s->from, "PRAGMA user_version");
 	int64_t version = *out_version =
-		p && sqlite3_step(p) == SQLITE_ROW ? sqlite3_column_int64(p, 0) : -1;
+		p && statement_step(p) == SQLITE_ROW ? sqlite3_column_int64(p, 0) : -1;
 	sqlite3_finalize(p);
 	if (version < 0)
 		return diag_set(d, ST_ERR_IO, "'%.300s' cannot be read: %s", dir, sqlite3_errmsg(s->from));

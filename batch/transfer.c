@@ -130,8 +130,10 @@ static bool read_packed(const char *path, strbuf *out)
 	ssize_t n = -1;
 	while (fd >= 0 && out->n <= MOST_TEXT && (n = read(fd, piece, sizeof piece)) > 0)
 		strbuf_add(out, piece, (size_t)n);
+	int error = n > 0 ? EFBIG : errno;
 	if (fd >= 0)
 		close(fd);
+	errno = error;
 	return n == 0;
 }
 
@@ -147,10 +149,14 @@ static bool put_module(source *s, sqlite3 *to, objects *o, const char *id)
 			s, to, "modules", MODULE_COLUMNS, " WHERE id = ?1", id, &s->counts.modules) &&
 		source_copy_rows(s, to, "labels", LABEL_COLUMNS, " WHERE module = ?1", id, NULL);
 	objects_path(o, "objects", id, path);
-	if (ok && read_packed(path, &text)) { /* a lost text is the daemon's to tell */
+	if (ok && !objects_lost(o, "objects", id)) { /* a lost text is the daemon's to tell */
+		ok = read_packed(path, &text);
+		if (!ok)
+			snprintf(s->error, sizeof s->error, "the text of a module cannot be read: %s",
+				strerror(errno));
 		bind_text(insert, 1, id);
-		sqlite3_bind_blob64(insert, 2, text.p, text.n, SQLITE_STATIC);
-		ok = sqlite3_step(insert) == SQLITE_DONE || source_note(s, to);
+		ok = ok && sqlite3_bind_blob64(insert, 2, text.p, text.n, SQLITE_STATIC) == SQLITE_OK &&
+			(statement_step(insert) == SQLITE_DONE || source_note(s, to));
 	}
 	sqlite3_finalize(insert);
 	strbuf_release(&text);
@@ -162,17 +168,18 @@ static bool put_answers(source *s, sqlite3 *to, objects *o, const transfer_filte
 	int rc = SQLITE_ERROR;
 	sqlite3_stmt *rows = choose(s, "DISTINCT m.id", f);
 	bool ok = rows != NULL;
-	while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW)
+	while (ok && (rc = statement_step(rows)) == SQLITE_ROW)
 		ok = put_module(s, to, o, column_text(rows, 0));
 	ok = ok && (rc == SQLITE_DONE || source_note(s, s->from));
 	sqlite3_finalize(rows);
 	rows = ok ? choose(s, "s.number", f) : NULL;
 	ok = rows != NULL;
-	while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+	while (ok && (rc = statement_step(rows)) == SQLITE_ROW) {
 		sqlite3_stmt *one =
 			source_prepare(s, s->from, "SELECT " SEARCH_COLUMNS " FROM searches WHERE number = ?1");
-		ok = one && sqlite3_bind_value(one, 1, sqlite3_column_value(rows, 0)) == SQLITE_OK &&
-			sqlite3_step(one) == SQLITE_ROW && source_take_search(s, to, one);
+		if (one)
+			sqlite3_bind_int64(one, 1, sqlite3_column_int64(rows, 0));
+		ok = one && statement_step(one) == SQLITE_ROW && source_take_search(s, to, one);
 		sqlite3_finalize(one);
 	}
 	ok = ok && (rc == SQLITE_DONE || source_note(s, s->from));
@@ -189,7 +196,7 @@ static bool drop_triggers(sqlite3 *to)
 				  "SELECT group_concat('DROP TRIGGER \"' || name || '\";', '') FROM sqlite_schema "
 				  "WHERE type = 'trigger'",
 				  -1, &q, NULL) == SQLITE_OK &&
-		sqlite3_step(q) == SQLITE_ROW && (sql = sqlite3_mprintf("%s", column_text(q, 0))) != NULL;
+		statement_step(q) == SQLITE_ROW && (sql = sqlite3_mprintf("%s", column_text(q, 0))) != NULL;
 	sqlite3_finalize(q);
 	ok = ok && sqlite3_exec(to, sql, NULL, NULL, NULL) == SQLITE_OK;
 	sqlite3_free(sql);
@@ -257,6 +264,21 @@ status store_export(
 
 /* ---------------------------------------------------------------- import */
 
+/* A file that cannot be read now is not therefore one that is no export. */
+static status unreadable(sqlite3 *from, int rc, const char *why, diag *d)
+{
+	bool its_own = db_damaged(rc) || rc == SQLITE_ERROR;
+	return its_own ? diag_set(d, ST_ERR_INVALID, "this is no export of a store: %s", why)
+				   : diag_set(d, ST_ERR_IO, "the file cannot be read now: %s",
+						 why[0] ? why : sqlite3_errmsg(from));
+}
+
+static status prepare_rows(source *s, const char *sql, sqlite3_stmt **out, diag *d)
+{
+	int rc = sqlite3_prepare_v2(s->from, sql, -1, out, NULL);
+	return rc == SQLITE_OK ? ST_OK : unreadable(s->from, rc, sqlite3_errmsg(s->from), d);
+}
+
 /* A text is taken once it has the hash that names it. */
 static status take_text(objects *o, const char *id, const void *p, size_t n, diag *d)
 {
@@ -266,9 +288,12 @@ static status take_text(objects *o, const char *id, const void *p, size_t n, dia
 	if (fd >= 0)
 		close(fd);
 	status st = ST_OK;
+	text_state state = written ? file_state(temp, id) : TEXT_UNREAD;
 	if (!written)
 		st = diag_set(d, ST_ERR_IO, "the text of a module cannot be written: %s", strerror(errno));
-	else if (!file_intact(temp, id))
+	else if (state == TEXT_UNREAD)
+		st = diag_set(d, ST_ERR_IO, "the text of a module cannot be read: %s", strerror(errno));
+	else if (state != TEXT_INTACT)
 		st = diag_set(d, ST_ERR_INVALID,
 			"the text of the module '%.80s' is damaged, or is another one: nothing is taken", id);
 	else if (!objects_publish(o, temp, "objects", id))
@@ -287,12 +312,11 @@ static bool id_is_hash(const char *id)
 static status take_texts(source *s, store *into, diag *d)
 {
 	objects *o = store_objects(into);
-	sqlite3_stmt *rows = source_prepare(
-		s, s->from, "SELECT m.id, t.zstd FROM modules m LEFT JOIN texts t ON t.id = m.id");
-	status st =
-		rows ? ST_OK : diag_set(d, ST_ERR_INVALID, "this is no export of a store: %s", s->error);
+	sqlite3_stmt *rows = NULL;
 	int rc = SQLITE_DONE;
-	while (st == ST_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+	status st = prepare_rows(
+		s, "SELECT m.id, t.zstd FROM modules m LEFT JOIN texts t ON t.id = m.id", &rows, d);
+	while (st == ST_OK && (rc = statement_step(rows)) == SQLITE_ROW) {
 		const char *id = column_text(rows, 0);
 		if (!id_is_hash(id))
 			st = diag_set(d, ST_ERR_INVALID, "'%.80s' is no id of a module", id);
@@ -301,21 +325,22 @@ static status take_texts(source *s, store *into, diag *d)
 				o, id, sqlite3_column_blob(rows, 1), (size_t)sqlite3_column_bytes(rows, 1), d);
 	}
 	if (st == ST_OK && rc != SQLITE_DONE)
-		st = diag_set(d, ST_ERR_INVALID, "the file cannot be read: %s", sqlite3_errmsg(s->from));
+		st = unreadable(s->from, rc, sqlite3_errmsg(s->from), d);
 	sqlite3_finalize(rows);
 	return st;
 }
 
-static status check_documents(source *s, diag *d)
+static status check_each_document(source *s, diag *d)
 {
-	sqlite3_stmt *rows = source_prepare(s, s->from,
+	sqlite3_stmt *rows = NULL;
+	int rc = SQLITE_DONE;
+	status st = prepare_rows(s,
 		"SELECT id, document, json_valid(document) AND document ->> '$.format' = "
 		"'shardwright.strategy/1'"
 		" AND document ->> '$.cost.runtime_ns' = runtime_ns AND document ->> '$.cost.peak_bytes' = "
-		"peak_bytes FROM strategies");
-	status st = rows ? ST_OK : diag_set(d, ST_ERR_INVALID, "the file cannot be read: %s", s->error);
-	int rc = SQLITE_DONE;
-	while (st == ST_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+		"peak_bytes FROM strategies",
+		&rows, d);
+	while (st == ST_OK && (rc = statement_step(rows)) == SQLITE_ROW) {
 		char id[ID_BYTES];
 		sha256_name(column_text(rows, 1), (size_t)sqlite3_column_bytes(rows, 1), id);
 		if (strcmp(id, column_text(rows, 0)) || !sqlite3_column_int(rows, 2))
@@ -324,9 +349,30 @@ static status check_documents(source *s, diag *d)
 				column_text(rows, 0));
 	}
 	if (st == ST_OK && rc != SQLITE_DONE)
-		st = diag_set(d, ST_ERR_INVALID, "the file cannot be read: %s", sqlite3_errmsg(s->from));
+		st = unreadable(s->from, rc, sqlite3_errmsg(s->from), d);
 	sqlite3_finalize(rows);
 	return st;
+}
+
+/* See db_verdict: what SQLite finds wrong once may be a shortage of memory. */
+static status check_documents(source *s, diag *d)
+{
+	diag first = {0};
+	status st = check_each_document(s, &first);
+	if (st == ST_ERR_INVALID && check_each_document(s, d) == ST_OK)
+		return diag_set(d, ST_ERR_IO, "the strategies cannot be read now");
+	return st == ST_OK || d->code != ST_OK ? st : diag_set(d, st, "%s", first.msg);
+}
+
+/* Whether the first value of a query is this one. */
+static status first_is(db *c, const char *file, const char *sql, const char *good, diag *d)
+{
+	char said[200];
+	verdict v = db_verdict(c, sql, good, said);
+	if (v == VERDICT_BAD)
+		return diag_set(
+			d, ST_ERR_INVALID, "'%.300s' is damaged, or is no export of a store: %s", file, said);
+	return v == VERDICT_GOOD ? ST_OK : failed("cannot read", file, said, d);
 }
 
 /* The file in a copy of this version, in the target's tmp/: it stays as it is, and it may be of an
@@ -342,25 +388,17 @@ static status open_copy(store *into, const char *file, char temp[512], db *out, 
 		!db_open(out, temp, SQLITE_OPEN_READWRITE, NULL, "PRAGMA cell_size_check = ON"))
 		st = failed("cannot open", file, sqlite3_errmsg(out->handle), d);
 	if (st == ST_OK) {
-		sqlite3_stmt *q = NULL;
-		bool sound =
-			sqlite3_prepare_v2(out->handle, "PRAGMA quick_check(1)", -1, &q, NULL) == SQLITE_OK &&
-			sqlite3_step(q) == SQLITE_ROW && !strcmp(column_text(q, 0), "ok");
-		sqlite3_finalize(q);
 		/* Tables that are none, and triggers, would be somebody else's program. */
-		q = NULL;
-		sound = sound &&
-			sqlite3_prepare_v2(out->handle,
+		st = first_is(out, file, "PRAGMA quick_check(1)", "ok", d);
+		if (st == ST_OK)
+			st = first_is(out, file,
 				"SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' OR (type = 'view' AND "
 				"name IN"
 				" ('modules', 'searches', 'strategies', 'events', 'labels', 'tags', 'texts', "
 				"'verification_jobs', 'verifications', 'measurements'))",
-				-1, &q, NULL) == SQLITE_OK &&
-			sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int(q, 0) == 0;
-		sqlite3_finalize(q);
-		st = sound
-			? store_migrate(out, temp, d)
-			: diag_set(d, ST_ERR_INVALID, "'%.300s' is damaged, or is no export of a store", file);
+				"0", d);
+		if (st == ST_OK)
+			st = store_migrate(out, temp, d);
 	}
 	return st;
 }

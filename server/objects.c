@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 enum {
 	SWEEP_AGE_SECONDS = 3600,
@@ -216,14 +217,18 @@ ssize_t decoder_read(void *cls, uint64_t pos, char *buf, size_t max)
 	while (out.pos == 0) {
 		if (t->in.pos == t->in.size && !t->at_end) {
 			ssize_t n = read(t->fd, t->chunk, CHUNK);
-			if (n < 0)
+			if (n < 0) {
+				t->error = errno;
 				return MHD_CONTENT_READER_END_WITH_ERROR;
+			}
 			t->at_end = n == 0;
 			t->in = (ZSTD_inBuffer){t->chunk, (size_t)n, 0};
 		}
 		size_t left = ZSTD_decompressStream(t->z, &out, &t->in);
-		if (ZSTD_isError(left))
+		if (ZSTD_isError(left)) {
+			t->error = ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation ? ENOMEM : 0;
 			return MHD_CONTENT_READER_END_WITH_ERROR;
+		}
 		/* A call that had nothing left to do asks for the next frame: what the one before wanted is
 		 * what counts. */
 		bool idle = t->at_end && t->in.pos == t->in.size && out.pos == 0;
@@ -234,34 +239,53 @@ ssize_t decoder_read(void *cls, uint64_t pos, char *buf, size_t max)
 	return (ssize_t)out.pos;
 }
 
-bool objects_intact(const objects *o, const char *kind, const char *id)
+text_state objects_state(const objects *o, const char *kind, const char *id)
 {
 	char path[512];
 	objects_path(o, kind, id, path);
-	return file_intact(path, id);
+	return file_state(path, id);
 }
 
-bool file_intact(const char *path, const char *id)
+/* The hash of what t decodes, in hex; false with t->error where it is known why. */
+static bool hash_decoded(decoder *t, EVP_MD_CTX *hash, char hex[65])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	char *text = xmalloc(CHUNK);
+	ssize_t n;
+	bool ok = EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1;
+	while ((n = decoder_read(t, 0, text, CHUNK)) > 0)
+		ok = ok && EVP_DigestUpdate(hash, text, (size_t)n) == 1;
+	free(text);
+	ok = ok && EVP_DigestFinal_ex(hash, digest, NULL) == 1;
+	if (!ok && !t->error)
+		t->error = ENOMEM;
+	if (!ok || n != MHD_CONTENT_READER_END_OF_STREAM)
+		return false;
+	for (int i = 0; i < 32; i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	return true;
+}
+
+text_state file_state(const char *path, const char *id)
 {
 	char hex[65] = "";
-	unsigned char digest[EVP_MAX_MD_SIZE];
 	decoder *t = xcalloc(1, sizeof *t);
 	t->fd = open(path, O_RDONLY | O_CLOEXEC);
+	t->error = t->fd < 0 ? errno : 0;
 	t->z = ZSTD_createDStream();
 	EVP_MD_CTX *hash = EVP_MD_CTX_new();
-	char *text = xmalloc(CHUNK);
-	ssize_t n = -1;
-	if (t->fd >= 0 && t->z && hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1)
-		while ((n = decoder_read(t, 0, text, CHUNK)) > 0)
-			EVP_DigestUpdate(hash, text, (size_t)n);
-	if (n == MHD_CONTENT_READER_END_OF_STREAM && EVP_DigestFinal_ex(hash, digest, NULL) == 1)
-		for (int i = 0; i < 32; i++)
-			snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	if (!t->error && (!t->z || !hash))
+		t->error = ENOMEM;
+	bool whole = !t->error && hash_decoded(t, hash, hex);
+	int error = t->error;
 	if (t->fd >= 0)
 		close(t->fd);
 	ZSTD_freeDStream(t->z);
 	EVP_MD_CTX_free(hash);
-	free(text);
 	free(t);
-	return !strcmp(hex, strncmp(id, "sha256:", 7) ? id : id + 7);
+	errno = error;
+	if (error)
+		return error == ENOENT ? TEXT_LOST : TEXT_UNREAD;
+	return whole && !strcmp(hex, strncmp(id, "sha256:", 7) ? id : id + 7) ? TEXT_INTACT
+																		  : TEXT_DAMAGED;
 }

@@ -14,6 +14,7 @@ typedef struct decoder {
 	ZSTD_DStream *z;
 	ZSTD_inBuffer in;
 	bool at_end, whole; /* whole: what came was complete frames */
+	int error;          /* errno of a failure that says nothing about the text */
 	char chunk[CHUNK];
 } decoder;
 

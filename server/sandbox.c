@@ -42,26 +42,32 @@ bool sandbox_possible(void) { return CONFINED; }
 /* Every right of the first version of Landlock is taken; those listed above are given back. */
 #define ALL ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
-/* A path that is not there needs no rule. */
-static void allow(int rules, const char *path, uint64_t rights, bool is_file)
+/* A path that is not there needs no rule. False: for a shortage there is none, and the worker would
+ * find its own files forbidden. */
+static bool allow(int rules, const char *path, uint64_t rights, bool is_file)
 {
 	struct landlock_path_beneath_attr rule = {
 		.allowed_access = is_file ? rights & ON_FILES : rights};
 	rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
 	if (rule.parent_fd < 0)
-		return;
-	syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+		return errno == ENOENT || errno == ENOTDIR || errno == EACCES;
+	bool short_of =
+		syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0 &&
+		errno == ENOMEM;
 	close(rule.parent_fd);
+	return !short_of;
 }
 
-static void allow_list(int rules, const char *list)
+static bool allow_list(int rules, const char *list)
 {
+	bool ok = true;
 	for (const char *p = list; p && *p; p += strcspn(p, ":"), p += *p == ':') {
 		char path[512];
 		snprintf(path, sizeof path, "%.*s", (int)MIN(strcspn(p, ":"), 511), p);
 		if (path[0] == '/')
-			allow(rules, path, RUN, false);
+			ok = allow(rules, path, RUN, false) && ok;
 	}
+	return ok;
 }
 
 bool sandbox_rules(const char *binary, const char *store_path, bool writes, int *out)
@@ -78,24 +84,23 @@ bool sandbox_rules(const char *binary, const char *store_path, bool writes, int 
 	int rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
 	if (rules < 0)
 		return false;
-	for (size_t i = 0; i < COUNT_OF(system); i++)
-		allow(rules, system[i], RUN, false);
-	for (size_t i = 0; i < COUNT_OF(facts); i++)
-		allow(rules, facts[i], READ | LANDLOCK_ACCESS_FS_WRITE_FILE, true);
-	allow(rules, "/sys/devices/system", READ, false);
-	allow(rules, binary, RUN, true);
-	allow_list(rules, getenv("LD_LIBRARY_PATH"));
+	bool ok = allow(rules, "/sys/devices/system", READ, false) &&
+		allow(rules, binary, RUN, true) && allow_list(rules, getenv("LD_LIBRARY_PATH"));
+	for (size_t i = 0; ok && i < COUNT_OF(system); i++)
+		ok = allow(rules, system[i], RUN, false);
+	for (size_t i = 0; ok && i < COUNT_OF(facts); i++)
+		ok = allow(rules, facts[i], READ | LANDLOCK_ACCESS_FS_WRITE_FILE, true);
 	static const struct {
 		const char *folder;
 		bool temporary;
 	} parts[] = {{"objects", false}, {"emitted", false}, {"work", false}, {"tmp", true}};
-	for (size_t i = 0; store_path && i < COUNT_OF(parts); i++) {
+	for (size_t i = 0; ok && store_path && i < COUNT_OF(parts); i++) {
 		char path[600];
 		snprintf(path, sizeof path, "%s/%s", store_path, parts[i].folder);
-		allow(rules, path, parts[i].temporary && writes ? WRITE : READ, false);
+		ok = allow(rules, path, parts[i].temporary && writes ? WRITE : READ, false);
 	}
-	*out = rules;
-	return true;
+	*out = rules; /* the caller's to close */
+	return ok;
 }
 
 /* ---------------------------------------------------------------- system calls */

@@ -509,9 +509,11 @@ struct MHD_Response *objects_response(
 	const char *path, bool as_zstd, memory *m, struct problem *why);
 /* Not there, as against: could not be looked up. */
 bool objects_lost(const objects *o, const char *kind, const char *id);
-/* Whether the stored text has the sha256 that its name says. */
-bool objects_intact(const objects *o, const char *kind, const char *id);
-bool file_intact(const char *path, const char *id);
+/* Whether the stored text has the sha256 that its name says. TEXT_UNREAD, with errno: a shortage or
+ * a failed read, which tells nothing about the text. */
+typedef enum text_state { TEXT_INTACT, TEXT_LOST, TEXT_DAMAGED, TEXT_UNREAD } text_state;
+text_state objects_state(const objects *o, const char *kind, const char *id);
+text_state file_state(const char *path, const char *id);
 
 /* ---------------------------------------------------------------- upload.c */
 
@@ -551,6 +553,12 @@ typedef struct db { /* one connection and its statements; one thread at a time *
 /* flags: SQLITE_OPEN_*; vfs: NULL for SQLite's own. False: c->handle says why, and is to be closed
  * all the same. */
 bool db_open(db *c, const char *path, int flags, const char *vfs, const char *pragmas);
+/* Whether a check finds `good`, and what it found or failed with. SQLite takes JSON that it has no
+ * memory to read for damaged: a bad verdict is one that is given twice. */
+typedef enum verdict { VERDICT_GOOD, VERDICT_BAD, VERDICT_NONE } verdict;
+verdict db_verdict(db *c, const char *sql, const char *good, char said[200]);
+/* Whether this result code says that the file is damaged, as against: cannot be read now. */
+bool db_damaged(int rc);
 void db_close(db *c);
 /* Brings a database to this program's version; an older one is copied first (beside `path`). */
 status store_migrate(db *c, const char *path, diag *d) MUST_USE;
@@ -559,6 +567,7 @@ sqlite3_stmt *db_statement(db *c, statement_id id);
 /* A value that cannot be bound makes the next step of this thread fail. bind_bytes: not copied. */
 void bind_text(sqlite3_stmt *s, int at, const char *text);
 void bind_bytes(sqlite3_stmt *s, int at, const char *p, size_t n);
+void bind_value(sqlite3_stmt *s, int at, const sqlite3_value *value);
 const char *column_text(sqlite3_stmt *s, int at); /* "" for NULL */
 
 /* A read has three ends, and only SQLite's "no row" says that there is no such thing. */
@@ -608,8 +617,8 @@ bool store_writable(store *s);
  */
 int64_t store_lost(store *s);
 void store_look_for_lost(store *s);
-/* --check: reads everything there is and tells on out what is wrong; false when something is.
- * Changes nothing, and may run beside a daemon. */
+/* --check: reads everything there is and tells on out what is wrong; false when something is, with
+ * d where it could not be found out. Changes nothing, and may run beside a daemon. */
 bool store_check(const char *dir, FILE *out, diag *d);
 objects *store_objects(store *s);
 

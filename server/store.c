@@ -74,6 +74,12 @@ void bind_bytes(sqlite3_stmt *s, int at, const char *p, size_t n)
 		unbound = true;
 }
 
+void bind_value(sqlite3_stmt *s, int at, const sqlite3_value *value)
+{
+	if (sqlite3_bind_value(s, at, value) != SQLITE_OK)
+		unbound = true;
+}
+
 const char *column_text(sqlite3_stmt *s, int at)
 {
 	const char *t = (const char *)sqlite3_column_text(s, at);
@@ -127,17 +133,38 @@ db *store_reader(store *s)
 
 /* ---------------------------------------------------------------- open and close */
 
-static status check_health(db *c, const char *path, diag *d)
+bool db_damaged(int rc) { return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB; }
+
+static verdict verdict_once(db *c, const char *sql, const char *good, char said[200])
 {
 	sqlite3_stmt *s = NULL;
-	status result = ST_OK;
-	if (sqlite3_prepare_v2(c->handle, "PRAGMA quick_check(1)", -1, &s, NULL) != SQLITE_OK ||
-		sqlite3_step(s) != SQLITE_ROW || strcmp(column_text(s, 0), "ok"))
-		result =
-			diag_set(d, ST_ERR_IO, "'%s' is damaged: %s; restore a backup (docs/operations.md)",
-				path, s && sqlite3_column_count(s) ? column_text(s, 0) : sqlite3_errmsg(c->handle));
+	int rc = sqlite3_prepare_v2(c->handle, sql, -1, &s, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(s);
+	snprintf(said, 200, "%s", rc == SQLITE_ROW ? column_text(s, 0) : sqlite3_errmsg(c->handle));
 	sqlite3_finalize(s);
-	return result;
+	if (rc != SQLITE_ROW)
+		return db_damaged(rc) ? VERDICT_BAD : VERDICT_NONE;
+	return strcmp(said, good) ? VERDICT_BAD : VERDICT_GOOD;
+}
+
+verdict db_verdict(db *c, const char *sql, const char *good, char said[200])
+{
+	char again[200];
+	verdict v = verdict_once(c, sql, good, said);
+	return v == VERDICT_BAD && verdict_once(c, sql, good, again) != VERDICT_BAD ? VERDICT_NONE : v;
+}
+
+static status check_health(db *c, const char *path, diag *d)
+{
+	char said[200];
+	verdict v = db_verdict(c, "PRAGMA quick_check(1)", "ok", said);
+	if (v == VERDICT_NONE)
+		return diag_set(d, ST_ERR_IO, "'%s' cannot be read now: %s", path, said);
+	return v == VERDICT_GOOD
+		? ST_OK
+		: diag_set(d, ST_ERR_IO, "'%s' is damaged: %s; restore a backup (docs/operations.md)",
+			  path, said);
 }
 
 /* The folder's full name: workers run elsewhere. */
@@ -325,42 +352,66 @@ void store_look_for_lost(store *s)
 
 int64_t store_lost(store *s) { return atomic_load(&s->lost); }
 
+/* A shortage or a failed read tells nothing about the database: it goes to d. */
+static void report_failure(db *c, const char *what, int rc, FILE *out, diag *d)
+{
+	if (db_damaged(rc))
+		fprintf(out, "%s: %s\n", what, sqlite3_errmsg(c->handle));
+	else
+		diag_set(d, ST_ERR_IO, "%s: the database cannot be read now: %s", what,
+			sqlite3_errmsg(c->handle));
+}
+
 /* Every row of a PRAGMA that lists faults; false when there is one, or when it fails. */
-static bool report_pragma(db *c, const char *sql, const char *good, FILE *out)
+static bool report_pragma(db *c, const char *sql, const char *good, FILE *out, diag *d)
 {
 	sqlite3_stmt *s = NULL;
-	bool ok = sqlite3_prepare_v2(c->handle, sql, -1, &s, NULL) == SQLITE_OK;
-	int rc = SQLITE_DONE;
-	while (ok && (rc = sqlite3_step(s)) == SQLITE_ROW)
+	char said[200];
+	if (good && db_verdict(c, sql, good, said) == VERDICT_NONE) {
+		diag_set(d, ST_ERR_IO, "%s: the database cannot be read now: %s", sql, said);
+		return false;
+	}
+	bool ok = true;
+	int rc = sqlite3_prepare_v2(c->handle, sql, -1, &s, NULL);
+	while ((rc == SQLITE_OK || rc == SQLITE_ROW) && (rc = sqlite3_step(s)) == SQLITE_ROW)
 		if (!good || strcmp(column_text(s, 0), good)) {
 			fprintf(out, "%s: %s\n", sql, column_text(s, 0));
 			ok = false;
 		}
-	if (rc != SQLITE_DONE && rc != SQLITE_ROW)
-		fprintf(out, "%s: %s\n", sql, sqlite3_errmsg(c->handle));
+	if (rc != SQLITE_DONE)
+		report_failure(c, sql, rc, out, d);
 	sqlite3_finalize(s);
 	return ok && rc == SQLITE_DONE;
 }
 
-static bool report_objects(db *c, const objects *o, FILE *out)
+static bool report_objects(db *c, const objects *o, FILE *out, diag *d)
 {
 	sqlite3_stmt *s = db_statement(c, SQL_MODULE_IDS);
-	int64_t count = 0, bad = 0;
+	int64_t count = 0, bad = 0, unread = 0;
 	found more;
 	while ((more = db_step(c, s)) == FOUND) {
 		const char *id = column_text(s, 0);
-		bool lost = objects_lost(o, "objects", id);
+		text_state state = objects_state(o, "objects", id);
+		int error = errno;
 		count++;
-		if (!lost && objects_intact(o, "objects", id))
-			continue;
-		bad++;
-		fprintf(out, "%s: the text is %s\n", id,
-			lost ? "lost: upload it again" : "damaged: remove its file and upload it again");
+		bad += state == TEXT_LOST || state == TEXT_DAMAGED;
+		if (state == TEXT_UNREAD) {
+			unread++;
+			fprintf(out, "%s: the text cannot be read: %s\n", id, strerror(error));
+		} else if (state != TEXT_INTACT) {
+			fprintf(out, "%s: the text is %s\n", id,
+				state == TEXT_LOST ? "lost: upload it again"
+								   : "damaged: remove its file and upload it again");
+		}
 	}
+	if (more == FOUND_FAILED)
+		report_failure(c, "modules", sqlite3_errcode(c->handle), out, d);
 	if (s)
 		sqlite3_reset(s);
 	fprintf(out, "%lld modules, %lld texts lost or damaged\n", (long long)count, (long long)bad);
-	return more == FOUND_NONE && !bad;
+	if (unread)
+		diag_set(d, ST_ERR_IO, "%lld texts cannot be read: check again", (long long)unread);
+	return more == FOUND_NONE && !bad && !unread;
 }
 
 bool store_check(const char *dir, FILE *out, diag *d)
@@ -377,9 +428,9 @@ bool store_check(const char *dir, FILE *out, diag *d)
 		"PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;");
 	if (ok) {
 		s.objects.dir = dir;
-		ok = report_pragma(&c, "PRAGMA integrity_check", "ok", out);
-		ok = report_pragma(&c, "PRAGMA foreign_key_check", NULL, out) && ok;
-		ok = report_objects(&c, &s.objects, out) && ok;
+		ok = report_pragma(&c, "PRAGMA integrity_check", "ok", out, d);
+		ok = report_pragma(&c, "PRAGMA foreign_key_check", NULL, out, d) && ok;
+		ok = report_objects(&c, &s.objects, out, d) && ok;
 	} else {
 		diag_set(d, ST_ERR_IO, "cannot open '%s': %s", s.path, sqlite3_errmsg(c.handle));
 	}

@@ -37,15 +37,15 @@ status store_read_version(db *c, const char *path, int64_t *out_version, diag *d
 	int64_t version = pragma_number(c, "PRAGMA user_version"),
 			application = pragma_number(c, "PRAGMA application_id");
 	*out_version = version;
-	if (version < 0 || application < 0)
+	int64_t tables =
+		application == APPLICATION_ID ? 0 : pragma_number(c, "SELECT count(*) FROM sqlite_schema");
+	if (version < 0 || application < 0 || tables < 0)
 		return diag_set(d, ST_ERR_IO, "'%s' cannot be read: %s", path, sqlite3_errmsg(c->handle));
 	if (version > STORE_VERSION)
 		return diag_set(d, ST_ERR_INVALID,
 			"'%s' has version %lld, this program knows versions up to %d", path, (long long)version,
 			STORE_VERSION);
-	if (application != APPLICATION_ID &&
-		(application != 0 || version != 0 ||
-			pragma_number(c, "SELECT count(*) FROM sqlite_schema") != 0))
+	if (application != APPLICATION_ID && (application != 0 || version != 0 || tables != 0))
 		return diag_set(d, ST_ERR_INVALID, "'%s' is a database of another program", path);
 	return ST_OK;
 }
@@ -58,8 +58,8 @@ bool database_copy(db *c, const char *to)
 	/* A reader takes it for a write, and the store's own checks for somebody else's. */
 	char *sql = sqlite3_mprintf(
 		"PRAGMA query_only = OFF; PRAGMA trusted_schema = ON; VACUUM INTO %Q", temp);
-	bool ok = sqlite3_exec(c->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
-	sqlite3_free(sql);
+	bool ok = sql && sqlite3_exec(c->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
+	sqlite3_free(sql); /* NULL, for want of memory, would be a statement that does nothing */
 	ok = ok && chmod(temp, 0600) == 0 && file_sync(temp, O_RDONLY) && rename(temp, to) == 0;
 	if (!ok)
 		unlink(temp);
@@ -93,7 +93,8 @@ status store_migrate(db *c, const char *path, diag *d)
 		char *tail =
 			sqlite3_mprintf("PRAGMA application_id = %d; PRAGMA user_version = %lld; COMMIT",
 				APPLICATION_ID, version + 1);
-		bool ok = sqlite3_exec(c->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
+		bool ok = tail &&
+			sqlite3_exec(c->handle, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK &&
 			sqlite3_exec(c->handle, migration(version), NULL, NULL, NULL) == SQLITE_OK &&
 			sqlite3_exec(c->handle, tail, NULL, NULL, NULL) == SQLITE_OK;
 		sqlite3_free(tail);

@@ -173,6 +173,8 @@ static bool feed_gzip(upload *u, const char *p, size_t n, problem *why)
 		int rc = inflate(&u->gzip, Z_NO_FLUSH);
 		if (rc == Z_BUF_ERROR)
 			return true;
+		if (rc == Z_MEM_ERROR)
+			return memory_refused(why);
 		if (rc != Z_OK && rc != Z_STREAM_END)
 			return problem_set(why, PROBLEM_BAD_REQUEST, "damaged gzip data");
 		u->finished = rc == Z_STREAM_END;

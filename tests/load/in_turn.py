@@ -1,274 +1,278 @@
-"""Every call of SQLite, and an allocation of every stack that allocates, which a daemon makes while it starts and serves a fixed list of requests,
-fails in turn: alone, or with the next two hundred. Each time a fresh daemon is started; it may refuse (5xx), hang up, or end; it may not say 404 of
-what it acknowledged, and once nothing fails any more, in the same process or the next one, all that was acknowledged is there and new requests are
-served.
+"""Every call of SQLite, and an allocation of every stack that allocates, which a daemon makes while it starts, serves each kind of request and stops,
+fails in turn: alone, or with the next two hundred. The daemon may refuse (5xx), hang up, or end with a word; it may not say 404 of what it
+acknowledged, and once nothing fails any more, in the same process and in the next one, all that was acknowledged is there and requests are served.
 
-    python3 tests/load/in_turn.py [--kind memory|sqlite] [--stride N] [--first N] [--burst N] [--seconds S]        (make check-in-turn STRIDE=1)
+    python3 tests/load/in_turn.py [--kind memory|sqlite] [--burst N] [--stride N] [--seconds S] [--state FILE]        (make check-in-turn)
 
-Ends early after S seconds and says where to go on (--first).
+A failure of a request is made in a daemon that has served others before; where it does not come to the place that is to fail, in one that has just
+started. Ends early after S seconds; with a state file it goes on from there.
 """
 
 import argparse
-import http.client
+import collections
+import hashlib
 import json
-import mmap
-import os
 import pathlib
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from daemon import FINAL, SHARDWRIGHT, SHARDWRIGHTD, Daemon, module_text
-
-KINDS = ("memory", "sqlite")
-JSON = {"Content-Type": "application/json"}
-NEVER = 1 << 60
+from daemon import SHARDWRIGHTD, Daemon, module_text
+from script import KINDS, NEVER, Plan, Script, build, steps
 
 
-def build(folder):
-    out = pathlib.Path(folder) / "nth.so"
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", out, pathlib.Path(__file__).with_name("nth.c"), "-ldl"], check=True)
-    return out
+class Over(Exception):
+    """The time, not the turns."""
 
 
-class Plan:
-    """The file that the preloaded library maps: see nth.c."""
-
-    HEAD, STACKS = 48, 1 << 15
+class State:
+    """How each turn went, on disk: a walk goes on where the last one ended. What was wrong is tried again."""
 
     def __init__(self, path):
-        self.path = path
-        path.write_bytes(bytes(self.HEAD + 8 * self.STACKS))
-        with open(path, "r+b") as f:
-            self.map = mmap.mmap(f.fileno(), 0)
+        programs = hashlib.sha256(b"".join(pathlib.Path(p).read_bytes() for p in (SHARDWRIGHTD, __file__, *(pathlib.Path(__file__).with_name(name) for name in ("script.py", "nth.c"))))).hexdigest()
+        self.path, self.how = path, {}
+        lines = path.read_text().splitlines() if path and path.exists() else []
+        if lines and json.loads(lines[0]) == programs:
+            self.how = dict(json.loads(line) for line in lines[1:])
+        elif path:
+            path.write_text(json.dumps(programs) + "\n")
 
-    def fail(self, kind, at, burst, census=0):
-        self.map[:] = struct.pack("6q", KINDS.index(kind), at, burst, 0, 0, census) + bytes(8 * self.STACKS)
+    def done(self, key):
+        return key in self.how and not self.how[key].startswith("WRONG")
 
-    def heal(self):
-        self.map[8:24] = struct.pack("2q", NEVER, 0)
+    def note(self, key, how):
+        self.how[key] = how
+        if self.path:
+            with open(self.path, "a") as f:
+                f.write(json.dumps([key, how]) + "\n")
 
-    def failed(self):
-        return struct.unpack("q", self.map[24:32])[0]
-
-    def calls(self):
-        return struct.unpack("q", self.map[32:40])[0]
-
-    def stacks(self):
-        return sorted({n for n, in struct.iter_unpack("q", self.map[self.HEAD:]) if n})
+    def totals(self):
+        totals = collections.Counter()
+        for key, how in self.how.items():
+            kind, burst = key.split()[:2]
+            totals[f"{kind}, {burst} at a time: {how.split(':')[0]}"] += 1
+        return totals
 
 
-class Script:
-    """The requests, and what of them was acknowledged."""
+class Walk:
+    def __init__(self, o, kind, burst, folder, library, state):
+        self.o, self.kind, self.burst, self.state = o, kind, burst, state
+        folder.mkdir()
+        self.plan = Plan(folder / "plan")
+        self.d = Daemon(folder, "--workers", "1", "--worker-threads", "1", "--tool-threads", "1", "--keep-days", "1000", env={"LD_PRELOAD": str(library), "NTH": str(self.plan.path)}, fixed=True)
+        self.script = Script(self.d)
+        self.seen, self.logged = set(), 0
+        self.begin()
 
-    def __init__(self, daemon):
-        self.d = daemon
-        self.wrong = []
-        self.modules, self.labels, self.searches, self.strategies, self.measurements = set(), set(), set(), set(), 0
+    def begin(self):
+        """A store with an answer."""
+        self.plan.heal()
+        self.d.start()
+        module = self.d.upload(module_text(8), {"X-Shardwright-Label": "first"}).json()["id"]
+        body = {"module": module, "mesh": "data=2", "evaluations": 5}
+        search = self.d.search(body).json()["id"]
+        self.known = {"module": module, "body": body, "search": search, "strategy": self.d.wait(search)["strategy"]}
+        self.steps = steps(self.script, self.known)
+        self.script.modules, self.script.labels, self.script.searches = {module}, {(module, "first")}, {search}
+        assert self.d.stop() == 0
 
-    def ask(self, method, path, body=None, headers=None, known=True):
-        """The answer, or None. known: a 404 would be a lie."""
+    # ------------------------------------------------------------ a daemon in which nothing fails
+
+    def start(self):
+        """What the one before acknowledged is there."""
+        self.plan.heal()
+        self.d.start()
+        self.script.verify()
+        self.script.forget()
+
+    def stop(self):
+        self.plan.heal()
         try:
-            answer = self.d.request(method, path, body, headers, timeout=30)
-        except TimeoutError:
-            self.wrong.append(f"{method} {path} was not answered within 30 s")
-            return None
-        except (OSError, http.client.HTTPException):
-            return None
-        if answer.status == 404 and known:
-            self.wrong.append(f"404 of what there is: {method} {path}: {answer.body[:200]}")
-        elif 400 <= answer.status < 500 and answer.status not in (404, 429):
-            self.wrong.append(f"{answer.status}, as if the request were wrong: {method} {path}: {answer.body[:200]}")
-        elif answer.status < 300 and answer.headers.get("Content-Type", "").startswith("application/json"):
-            try:
-                answer.json()
-            except ValueError:
-                self.wrong.append(f"no JSON: {method} {path}: {answer.body[:200]}")
-        return answer
+            if self.d.alive() and (code := self.d.stop()):
+                self.script.wrong.append(f"ended with {code} though nothing fails")
+        except subprocess.TimeoutExpired:
+            self.script.wrong.append("no end though nothing fails")
+            self.d.kill()
 
-    def upload(self, rows, label):
-        answer = self.ask("POST", "/v1/modules", module_text(rows), {"X-Shardwright-Label": label})
-        if answer and answer.status in (200, 201):
-            module = answer.json()["id"]
-            self.modules.add(module)
-            self.labels.add((module, label))
-            return module
+    # ------------------------------------------------------------ turns
 
-    def search(self, body, key):
-        answer = self.ask("POST", "/v1/searches", json.dumps(body), {**JSON, "Idempotency-Key": key})
-        if answer and answer.status in (200, 202):
-            self.searches.add(answer.json()["id"])
-            return answer.json()["id"]
+    def census(self, act):
+        """What to fail in this: numbers of calls, or stacks that nothing before came from."""
+        self.plan.fail(self.kind, NEVER, 0, census=1)
+        act()
+        self.plan.heal()
+        if self.kind == "sqlite":
+            return list(range(0, self.plan.calls(), self.o.stride))
+        new = sorted(set(self.plan.stacks()) - self.seen)
+        self.seen |= set(new)
+        return new[::self.o.stride]
 
-    def ended(self, search):
-        answer = self.ask("GET", f"/v1/searches/{search}?wait=5s")
-        if answer and answer.status == 200 and answer.json()["state"] == "succeeded":
-            self.strategies.add(answer.json()["strategy"])
-            return answer.json()["strategy"]
+    def left(self, phase, turns):
+        """Those that were not taken yet, as long as there is time."""
+        for at in turns:
+            if not self.state.done(f"{self.kind} {self.burst} {phase} {at}"):
+                if time.monotonic() > self.o.until:
+                    raise Over
+                yield at
 
-    def strategy(self, strategy):
-        for path in ("", "?apply=annotate", ".mlir", "/explanation", "/shardings?to=jax", "/timeline"):
-            self.ask("GET", f"/v1/strategies/{strategy}{path}")
-        measured = self.ask("POST", f"/v1/strategies/{strategy}/measurements", json.dumps({"step_ns": 1000000}), JSON)
-        self.measurements += bool(measured and measured.status == 201)
-        self.ask("GET", f"/v1/strategies/{strategy}/measurements")
+    def log(self):
+        """Of this turn."""
+        with open(self.d.folder / "log", "rb") as f:
+            f.seek(self.logged)
+            return f.read().decode(errors="replace")
 
-    def run(self, rows):
-        module = self.upload(rows, "first")
-        self.upload(rows, "again")
-        other = self.upload(rows + 1, "second")
-        if module:
-            body = {"module": module, "mesh": "data=2", "evaluations": 5, "tags": ["a", "b"]}
-            search = self.search(body, "one")
-            self.search(body, "one")
-            if search:
-                strategy = self.ended(search)
-                self.ask("GET", f"/v1/searches/{search}/events")
-                cached = self.ask("POST", "/v1/searches", json.dumps({k: v for k, v in body.items() if k != "tags"}), JSON)
-                if cached and cached.status == 202:
-                    self.searches.add(cached.json()["id"])
-                if strategy:
-                    self.strategy(strategy)
-            changed = self.ask("POST", f"/v1/modules/{module}/labels", json.dumps({"add": ["third"], "remove": ["again"]}), JSON)
-            if changed and changed.status == 200:
-                self.labels = (self.labels | {(module, "third")}) - {(module, "again")}
-            else:
-                self.labels -= {(module, "again")}  # it may have been taken away
-            for path in ("", ".mlir", "/arguments"):
-                self.ask("GET", f"/v1/modules/{module}{path}")
-        if other:
-            search = self.search({"module": other, "mesh": "data=4", "evaluations": 5}, "two")
-            if search:
-                self.ask("POST", f"/v1/searches/{search}/cancel")
-        for path in ("/v1/modules?label=first", "/v1/searches?tag=a", "/v1/strategies", "/v1/devices", "/metrics", "/", "/v1/layout?mesh=data=2&shape=8x16&sharding=%5B%5B%22data%22%5D,%5B%5D%5D"):
-            self.ask("GET", path)
-        self.ask("GET", "/v1/searches/s-0", known=False)
-
-    def verify(self):
-        """Nothing fails any more: all that was acknowledged is there and well, by the API."""
-        for module in self.modules:
-            answer = self.calm("GET", f"/v1/modules/{module}")
-            names = {label for m, label in self.labels if m == module}
-            if answer and not names <= set(answer.json()["labels"]):
-                self.wrong.append(f"labels lost: {names} of {answer.json()['labels']}")
-            self.calm("GET", f"/v1/modules/{module}.mlir")
-        for search in self.searches:
-            state = self.d.wait(search, 60)
-            if state["state"] == "failed":
-                self.wrong.append(f"a search failed: {state['error']}")
-        for strategy in self.strategies:
-            self.calm("GET", f"/v1/strategies/{strategy}")
-        if self.measurements and self.d.rows("SELECT count(*) FROM measurements") < [(self.measurements,)]:
-            self.wrong.append("a measurement is lost")
-
-    def calm(self, method, path):
-        """200, within a few seconds: a store that could not be written finds out by itself that it can."""
-        until = time.monotonic() + 15
-        while True:
-            answer = self.ask(method, path)
-            if answer and answer.status == 200:
-                return answer
-            if time.monotonic() > until:
-                self.wrong.append(f"{method} {path} is {answer and answer.status} though nothing fails")
-                return None
-            time.sleep(0.1)
-
-
-def d_code(how):
-    return int(how.split("(")[1][:-1]) if how[-1] == ")" else 0
-
-
-def one_run(folder, library, plan, kind, at, burst):
-    """[what was wrong], and how the daemon took it."""
-    d = Daemon(folder, "--workers", "1", "--worker-threads", "1", "--tool-threads", "1", env={"LD_PRELOAD": str(library), "NTH": str(plan.path)}, fixed=True)
-    script = Script(d)
-    plan.fail(kind, at, burst, census=not burst)
-    how = "served on"
-    try:
-        d.start()
-    except AssertionError:
-        d.process.wait(20)
-        how = f"did not start ({d.process.returncode})"
-    if how == "served on":
-        script.run(8)
-        plan.heal()
-        if d.alive():
-            script.verify()
-            try:
-                code = d.stop() if d.alive() else d.process.wait()
-            except subprocess.TimeoutExpired:
-                code = "no end"
-                d.kill()
-            if code:
-                script.wrong.append(f"ended with {code} though nothing fails")
-        else:
-            how = f"ended ({d.process.returncode})"
-            if burst == 1:
-                script.wrong.append("one failure ended the daemon")
-    plan.heal()
-    if not plan.failed() and burst:
-        how = "nothing failed"
-    log = d.log()
-    if d_code(how) < 0 and d_code(how) != -6:
-        script.wrong.append("the daemon crashed")
-    if how[-1] == ")" and "shardwright: out of memory" not in log and "shardwrightd: " not in log:
-        script.wrong.append("the daemon ended without a word")
-    d.start()  # and nothing fails
-    script.verify()
-    if d.request("POST", "/v1/modules", module_text(77)).status not in (200, 201):
-        script.wrong.append("a new module is refused though nothing fails")
-    if d.stop() or d.rows("PRAGMA integrity_check") != [("ok",)] or d.rows("PRAGMA foreign_key_check"):
-        script.wrong.append("the database is unsound, or the last stop failed")
-    return script.wrong, how
-
-
-def walk(o, kind, burst, folder, library, plan, totals):
-    """False: time is over."""
-    base = pathlib.Path(folder)
-    shutil.rmtree(base / "d", ignore_errors=True)
-    (base / "d").mkdir()
-    wrong, _ = one_run(base / "d", library, plan, kind, NEVER, 0)
-    assert not wrong, wrong
-    print(f"{kind}, {burst} at a time: {plan.calls():,} calls in a run where none fails, {len(plan.stacks()):,} stacks", flush=True)
-    turns = plan.stacks() if kind == "memory" else range(plan.calls())
-    for number in range(o.first, len(turns), o.stride):
-        at = turns[number]
-        if time.monotonic() > o.until:
-            print(f"time is over: go on with --kind {kind} --burst {burst} --first {number}")
-            return False
-        shutil.rmtree(base / "d")
-        (base / "d").mkdir()
-        wrong, how = one_run(base / "d", library, plan, kind, at, burst)
-        totals[how] = totals.get(how, 0) + 1
+    def note(self, phase, at, how):
+        wrong, self.script.wrong = self.script.wrong, []
         if wrong:
-            totals["wrong"] = totals.get("wrong", 0) + 1
-            print(f"{kind} {number}, {burst} at a time, {how}:", *wrong[:4], sep="\n  ", flush=True)
-            log = (base / "d" / "log").read_text(errors="replace")
-            print("    " + "\n    ".join(line[:160] for line in log.splitlines()[:o.lines]), flush=True)
-    return True
+            log = self.log()
+            print(f"{self.kind} {at}, {self.burst} at a time, {phase}, {how}:", *wrong[:4], sep="\n  ", flush=True)
+            print("    " + "\n    ".join(line[:160] for line in log.splitlines()[:self.o.lines]), flush=True)
+        self.logged = (self.d.folder / "log").stat().st_size
+        self.state.note(f"{self.kind} {self.burst} {phase} {at}", "WRONG: " + wrong[0] if wrong else how)
+
+    def ended(self, doing):
+        """A daemon that is gone: with a word, and not by a crash."""
+        code = self.d.process.wait(20)
+        log = self.log()
+        if code < 0 and code != -6:
+            self.script.wrong.append("the daemon crashed")
+        if code and "shardwright: out of memory" not in log and "shardwrightd: " not in log:
+            self.script.wrong.append("the daemon ended without a word")
+        return f"{doing} ({code})"
+
+    def starts(self, phase, fresh):
+        """With a store, or without one."""
+        def away():
+            if fresh:
+                shutil.rmtree(self.d.store, ignore_errors=True)
+
+        away()
+        turns = self.census(self.d.start)
+        self.stop()
+        for at in self.left(phase, turns):
+            away()
+            self.plan.fail(self.kind, at, self.burst)
+            try:
+                self.d.start()
+                how = "served on"
+            except AssertionError:
+                how = self.ended("did not start")
+            failed = self.plan.failed()
+            self.plan.heal()
+            if how != "served on":
+                self.d.start()  # the next one does
+            if not fresh:
+                self.script.calm("GET", f"/v1/modules/{self.known['module']}")
+            self.script.calm("GET", "/readyz")
+            self.stop()
+            self.note(phase, at, how if failed else "not reached")
+
+    def serve(self, name, ask):
+        """One kind of request, in a daemon that has served, or in one that has just started."""
+        self.start()
+        turns = self.census(ask)
+        cold = []
+        if self.kind == "sqlite":
+            cold, turns = turns, self.census(ask)
+        for at in self.left(name, turns):
+            if not self.turn(name, ask, at):
+                cold.append(at)
+        phase = name + ", first" if self.kind == "sqlite" else name
+        for at in self.left(phase, cold):
+            self.stop()
+            self.start()
+            if not self.turn(phase, ask, at):
+                self.note(phase, at, "not reached")
+        self.stop()
+
+    def turn(self, phase, ask, at):
+        """False: it did not come to where it should fail."""
+        self.plan.fail(self.kind, at, self.burst)
+        answer = ask()
+        self.plan.heal()
+        if answer and answer.status not in (200, 201, 202, 404, 429, 503, 507) and self.burst == 1:
+            self.script.wrong.append(f"answered {answer.status}")
+        if self.d.alive():
+            self.settle(ask, answer)
+        how = "served on"
+        if not self.d.alive():
+            how = self.ended("ended")
+            if self.burst == 1:
+                self.script.wrong.append("one failure ended the daemon")
+            self.start()
+        if not self.plan.failed() and not self.script.wrong:
+            return False
+        self.note(phase, at, how)
+        return True
+
+    def settle(self, ask, answer):
+        """Asked again, it is served; and what it acknowledged is there."""
+        until = time.monotonic() + 15
+        while self.d.alive() and (not answer or answer.status >= 500) and time.monotonic() < until:
+            time.sleep(0.05)
+            answer = ask()
+        if self.d.alive():
+            if not answer or answer.status >= 500:
+                self.script.wrong.append(f"still {answer and answer.status} though nothing fails")
+            self.script.verify()
+
+    def stops(self, phase):
+        def work():
+            self.start()
+            for name in ("upload", "submit", "hit"):
+                self.steps[name]()
+
+        work()
+        for at in self.left(phase, self.census(self.d.stop)):
+            work()
+            self.plan.fail(self.kind, at, self.burst)
+            code = self.d.stop()
+            failed = self.plan.failed()
+            how = self.ended("ended") if code else "stopped"
+            self.start()
+            self.stop()
+            self.note(phase, at, how if failed else "not reached")
+
+    def all(self):
+        """Every phase; at the end the database is sound."""
+        try:
+            self.starts("start", False)
+            for name, ask in self.steps.items():
+                self.serve(name, ask)
+            self.stops("stop")
+            assert self.d.rows("PRAGMA integrity_check") == [("ok",)] and not self.d.rows("PRAGMA foreign_key_check")
+            self.starts("first start", True)
+        finally:
+            self.plan.heal()
+            if self.d.alive():
+                self.d.kill()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", choices=KINDS, help="one kind only")
     parser.add_argument("--stride", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--burst", type=int, help="how many fail at a time; both 1 and 200 unless given")
     parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--state", type=pathlib.Path, help="where the turns that were taken are kept")
     parser.add_argument("--lines", type=int, default=0, help="of the daemon's log, where something is wrong")
     o = parser.parse_args()
     o.until = time.monotonic() + o.seconds
-    totals = {}
+    state = State(o.state)
     with tempfile.TemporaryDirectory() as folder:
-        library, plan = build(folder), Plan(pathlib.Path(folder) / "plan")
-        all((walk(o, kind, burst, folder, library, plan, totals)) for kind in ([o.kind] if o.kind else KINDS) for burst in ([o.burst] if o.burst else (1, 200)))
-    for how, n in sorted(totals.items()):
-        print(f"{how:30} {n:,}")
-    if totals.get("wrong"):
+        library = build(folder)
+        try:
+            for kind in [o.kind] if o.kind else KINDS:
+                for burst in [o.burst] if o.burst else (1, 200):
+                    Walk(o, kind, burst, pathlib.Path(folder) / f"{kind}-{burst}", library, state).all()
+        except Over:
+            print("time is over: the same command goes on from here" if o.state else "time is over")
+    for how, n in sorted(state.totals().items()):
+        print(f"{how:60} {n:,}")
+    if any(how.startswith("WRONG") for how in state.how.values()):
         sys.exit(1)
 
 

@@ -2,7 +2,7 @@
 moved and put in, over TCP. Every one has to be answered with a refusal or a hang-up, or be valid by chance; the daemon has to live, to answer
 others meanwhile, and to end without a sanitizer's report.
 
-    python3 tests/load/malformed.py --requests 1000000 [--seed N]
+    python3 tests/load/malformed.py --requests 1000000 [--seed N] [--first N] [--seconds S]
 """
 
 import argparse
@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import pathlib
 import random
+import selectors
 import socket
 import sys
 import tempfile
@@ -18,7 +19,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from daemon import Daemon, module_text
 
-BATCH = 100
+AT_A_TIME, PART = 1000, 10000  # connections of one process; requests of one job
 HEADS = ["Content-Length", "Transfer-Encoding", "Host", "Content-Type", "Expect", "Connection", "Idempotency-Key", "X-Shardwright-Label", "Authorization", "Origin",
          "Accept-Encoding", "If-None-Match", "Range", "Content-Encoding", "Cache-Control", "X-Forwarded-For", "Upgrade"]
 COLONS = [":", " :", ": ", ":\t", ""]
@@ -38,9 +39,18 @@ def seeds():
             get(b"/v1/layout?mesh=data=2&shape=8x16&sharding=[[%22data%22],[]]"), get(b"/v1/searches/s-0/events?last_event_id=3")]
 
 
+def place(r, data):
+    """Mostly in the head: programs and JSON that are none have their own fuzzers, and a worker would start for each program."""
+    head = data.find(b"\r\n\r\n")
+    return r.randrange((head + 4 if head >= 0 and r.random() < 0.9 else len(data)) + 1)
+
+
+WEIGHTS = [4, 4, 4, 4, 1, 4, 4, 4, 4, 4]  # opt starts a worker each time
+
+
 def mutate(r, data):
     for _ in range(r.choice([1, 1, 2, 3, 6])):
-        at, how = r.randrange(len(data) + 1), r.random()
+        at, how = place(r, data), r.random()
         if how < 0.25:
             data = data[:at] + r.choice(BYTES) + data[at:]
         elif how < 0.4:
@@ -60,46 +70,96 @@ def mutate(r, data):
     return data
 
 
+def probe(port):
+    """Others are served meanwhile."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+        s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert s.recv(15) == b"HTTP/1.1 200 OK"
+
+
+class Attack:
+    """Many connections at a time: one whose request is cut short is hung up on after a second, which holds back none of the others."""
+
+    def __init__(self, port, count, seed):
+        self.port, self.count, self.r, self.valid = port, count, random.Random(seed), seeds()
+        self.selector = selectors.DefaultSelector()
+        self.answered = self.ended = self.begun = self.refused = 0
+
+    def begin(self):
+        self.begun += 1
+        s = socket.socket()
+        s.setblocking(False)
+        s.connect_ex(("127.0.0.1", self.port))
+        self.selector.register(s, selectors.EVENT_WRITE, [mutate(self.r, self.r.choices(self.valid, WEIGHTS)[0]), b""])
+
+    def end(self, s):
+        self.selector.unregister(s)
+        s.close()
+        self.ended += 1
+
+    def send(self, s, state):
+        state[0] = state[0][s.send(state[0]):]
+        if not state[0]:
+            s.shutdown(socket.SHUT_WR)
+            self.selector.modify(s, selectors.EVENT_READ, state)
+
+    def receive(self, s, state):
+        """Until it hangs up, or as far as the first bytes of the answer."""
+        piece = s.recv(64)
+        state[1] += piece
+        if len(state[1]) >= 5:
+            self.answered += state[1][:5] == b"HTTP/"
+            self.end(s)
+        elif not piece:
+            self.end(s)
+
+    def turn(self):
+        for key, what in self.selector.select(60):
+            try:
+                (self.send if what & selectors.EVENT_WRITE else self.receive)(key.fileobj, key.data)
+            except ConnectionRefusedError:
+                self.refused += 1
+                self.end(key.fileobj)
+            except OSError:  # it hung up
+                self.end(key.fileobj)
+
+    def run(self):
+        while self.ended < self.count:
+            while self.begun < self.count and self.begun - self.ended < AT_A_TIME:
+                self.begin()
+            was = self.ended
+            self.turn()
+            if was // 1000 != self.ended // 1000:
+                probe(self.port)
+        assert not self.refused, f"{self.refused:,} connections were refused: nobody listens"
+        return self.answered
+
+
 def attack(port, count, seed):
-    """In batches: one that is cut short is hung up on after a second."""
-    r, valid, answered = random.Random(seed), seeds(), 0
-    for begun in range(0, count, BATCH):
-        sockets = []
-        for _ in range(min(BATCH, count - begun)):
-            try:
-                s = socket.create_connection(("127.0.0.1", port), timeout=30)
-                sockets.append(s)
-                s.sendall(mutate(r, r.choice(valid)))
-                s.shutdown(socket.SHUT_WR)
-            except (ConnectionError, OSError):
-                pass
-        for s in sockets:
-            try:
-                answered += s.recv(12)[:5] == b"HTTP/"
-            except (ConnectionError, OSError):
-                pass
-            s.close()
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as s:
-            s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert s.recv(15) == b"HTTP/1.1 200 OK"
-    return answered
+    return Attack(port, count, seed).run()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=1000000)
-    parser.add_argument("--processes", type=int, default=4)
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="go on with this one")
+    parser.add_argument("--seconds", type=float, default=1e9, help="end early")
     o = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         d = Daemon(folder, "--connections", "8192", "--address-connections", "8192").start()
-        began = time.monotonic()
+        began, answered, done = time.monotonic(), 0, 0
+        parts = [(d.port, min(PART, o.requests - n * PART), o.seed * 1000003 + n) for n in range(o.first // PART, -(-o.requests // PART))]
         with multiprocessing.Pool(o.processes) as pool:
-            jobs = [pool.apply_async(attack, (d.port, o.requests // o.processes, o.seed * 1000 + n)) for n in range(o.processes)]
-            answered = sum(job.get() for job in jobs)
+            while parts and time.monotonic() - began < o.seconds:
+                now, parts = parts[:o.processes], parts[o.processes:]
+                answered += sum(pool.starmap(attack, now))
+                done += sum(count for _, count, _ in now)
+                print(f"{done:,} in {time.monotonic() - began:.0f} s; go on with --first {o.first // PART * PART + done}", file=sys.stderr, flush=True)
         alive, code = d.alive(), d.stop() if d.alive() else d.process.returncode
         reports = [line for line in d.log().splitlines() if "Sanitizer" in line or "runtime error" in line]
-        print(f"{o.requests:,} malformed requests in {time.monotonic() - began:.0f} s, {answered:,} answered, the rest hung up on; the daemon ended with {code}, {len(reports)} reports")
+        print(f"{done:,} malformed requests in {time.monotonic() - began:.0f} s, {answered:,} answered, the rest hung up on; the daemon ended with {code}, {len(reports)} reports")
         if not alive or code or reports:
             sys.exit("\n".join(reports) + d.log()[-3000:])
 

@@ -134,10 +134,30 @@ class Soak:
             known, documents = list(self.searches), list(self.strategies)
         path = r.choice(["/v1/searches?page_size=20", "/v1/strategies?page_size=20", "/v1/modules?page_size=20", "/metrics", "/readyz", "/", "/v1/devices"])
         if known and r.random() < 0.6:
-            path = f"/v1/searches/{r.choice(known)}" + r.choice(["", "?wait=1s", "/events"])
+            search, how = r.choice(known), r.choice(["", "?wait=1s", "/events"])
+            if how == "/events":
+                return self.follow(search, r.random() * 2)
+            path = f"/v1/searches/{search}{how}"
         if documents and r.random() < 0.2:
             path = f"/v1/strategies/{r.choice(documents)}" + r.choice(["", ".mlir"])
         self.ask("GET", path)
+
+    def follow(self, search, seconds):
+        """The events of a search, for a moment: the streams of those that wait would hold every client back once the queue is long."""
+        self.count("requests")
+        until = time.monotonic() + seconds
+        try:
+            with self.d.socket(timeout=seconds + 1) as s:
+                s.sendall(f"GET /v1/searches/{search}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+                head = s.recv(4096)
+                self.count("event streams")
+                if b" 404 " in head[:20]:
+                    self.errors.append(f"404 of the events of a search that was acknowledged: {search}")
+                while head and (left := until - time.monotonic()) > 0:
+                    s.settimeout(left + 0.01)
+                    head = s.recv(65536)
+        except OSError:
+            pass
 
     def garbage(self, r):
         try:

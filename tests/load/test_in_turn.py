@@ -1,13 +1,12 @@
 """Every call of SQLite, and an allocation of every stack, of one request after the other fails in turn, in one daemon that goes on. What a daemon does
 from its start to its end is walked by in_turn.py (make check-in-turn)."""
 
-import itertools
-import json
 
 import pytest
 
 from daemon import eventually, module_text
-from in_turn import JSON, NEVER, Plan, Script
+from script import NEVER, Plan, Script, steps
+from tools_in_turn import ACTIONS, walk
 
 
 @pytest.fixture
@@ -20,20 +19,7 @@ def served(own, shim, tmp_path):
     search = d.search(body).json()["id"]
     strategy = d.wait(search)["strategy"]
     script = Script(d)
-    rows, keys = itertools.count(100), itertools.count()
-    get = lambda path: lambda: script.ask("GET", path)
-    post = lambda path, value: lambda: script.ask("POST", path, json.dumps(value()), {**JSON, "Idempotency-Key": f"k{next(keys)}"})
-    return d, plan, script, {
-        "module": get(f"/v1/modules/{module}"), "text": get(f"/v1/modules/{module}.mlir"), "search": get(f"/v1/searches/{search}"),
-        "strategy": get(f"/v1/strategies/{strategy}"), "applied": get(f"/v1/strategies/{strategy}.mlir"), "events": get(f"/v1/searches/{search}/events"),
-        "modules": get("/v1/modules?label=first"), "searches": get("/v1/searches"), "strategies": get("/v1/strategies"), "metrics": get("/metrics"), "page": get("/"),
-        "hit": lambda: script.ask("POST", "/v1/searches", json.dumps(body), JSON),
-        "upload": lambda: script.ask("POST", "/v1/modules", module_text(next(rows)), {"X-Shardwright-Label": "new"}),
-        "submit": post("/v1/searches", lambda: {**body, "mesh": f"data={next(rows)}", "tags": ["a"]}),
-        "cancel": lambda: script.ask("POST", f"/v1/searches/{search}/cancel"),
-        "labels": post(f"/v1/modules/{module}/labels", lambda: {"add": [f"l{next(rows) % 30}"], "remove": []}),
-        "measure": post(f"/v1/strategies/{strategy}/measurements", lambda: {"step_ns": 1000000}),
-    }
+    return d, plan, script, steps(script, {"module": module, "body": body, "search": search, "strategy": strategy})
 
 
 def turns(plan, kind, ask):
@@ -63,3 +49,12 @@ def test_each_fails_in_turn(served, kind):
     eventually(lambda: all(ask().status < 300 for ask in requests.values()))
     assert d.stop() == 0
     assert d.rows("PRAGMA integrity_check") == [("ok",)]
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_a_shortage_is_no_verdict_on_a_store(tmp_path, kind):
+    """Every few of those that tools_in_turn.py walks through."""
+    totals, wrong = walk(tmp_path, kind, sample=True)
+    print(totals)
+    assert not wrong, "\n".join(wrong)
+    assert all(totals[action, "failed"] > 5 for action in ACTIONS), totals
