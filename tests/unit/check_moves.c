@@ -5,14 +5,14 @@
 
 #include <stdlib.h>
 
-typedef struct near_plan {
+typedef struct plan_fixture {
 	fixture f;
 	arena mem;
 	scope of;
 	neighbourhood nb;
 	plan *pl; /* x on 0, y on 1, the batch on 0, x on 1 */
 	uint32_t x, y;
-} near_plan;
+} plan_fixture;
 
 /* The first action about a group, other than one of them, on the axis. */
 static const action *action_of_group(const fixture *f, uint32_t axis, uint32_t other)
@@ -27,9 +27,9 @@ static const action *action_of_group(const fixture *f, uint32_t axis, uint32_t o
 	return NULL;
 }
 
-static void begin(near_plan *n)
+static void begin(plan_fixture *n)
 {
-	*n = (near_plan){0};
+	*n = (plan_fixture){0};
 	setup_corpus(&n->f, "mlp", "tpu-v5e", "data=4,model=4", false);
 	scope_init(&n->of, &n->f.pb, UINT32_MAX, NULL);
 	neighbourhood_init(&n->nb, &n->f.pb, &n->of, &n->mem);
@@ -44,7 +44,7 @@ static void begin(near_plan *n)
 	plan_insert(n->pl, 3, &on_1, "test");
 }
 
-static void end(near_plan *n)
+static void end(plan_fixture *n)
 {
 	free(n->pl);
 	neighbourhood_release(&n->nb);
@@ -62,7 +62,7 @@ static const char *axes_text(const plan *pl, char *out)
 	return out;
 }
 
-static void expect(near_plan *n, const char *const *expected, uint32_t count)
+static void expect(plan_fixture *n, const char *const *expected, uint32_t count)
 {
 	char text[MAX_PLAN + 1];
 	ck_assert_uint_eq(n->nb.n, count);
@@ -75,7 +75,7 @@ static void expect(near_plan *n, const char *const *expected, uint32_t count)
 
 START_TEST(axes_change_places)
 {
-	near_plan n;
+	plan_fixture n;
 	begin(&n);
 	list_exchanged(&n.nb, n.pl);
 	expect(&n, (const char *const[]){"1010"}, 1);
@@ -93,7 +93,7 @@ END_TEST
 
 START_TEST(an_axis_does_nothing)
 {
-	near_plan n;
+	plan_fixture n;
 	begin(&n);
 	list_idle(&n.nb, n.pl);
 	expect(&n, (const char *const[]){"11", "00"}, 2);
@@ -106,7 +106,7 @@ END_TEST
 
 START_TEST(a_decision_is_on_another_axis)
 {
-	near_plan n;
+	plan_fixture n;
 	begin(&n);
 	list_elsewhere(&n.nb, n.pl); /* y and the batch; x is on both axes already. Behind each: state
 	                                on the axis that it was on */
@@ -126,7 +126,7 @@ END_TEST
 
 START_TEST(an_axis_does_what_another_one_does)
 {
-	near_plan n;
+	plan_fixture n;
 	begin(&n);
 	list_imitated(&n.nb, n.pl);
 	ck_assert_uint_eq(n.nb.n, 2);
@@ -144,7 +144,7 @@ END_TEST
 
 START_TEST(a_full_list_takes_no_more)
 {
-	near_plan n;
+	plan_fixture n;
 	begin(&n);
 	while (neighbourhood_add(&n.nb, n.pl))
 		;
@@ -163,7 +163,7 @@ END_TEST
 /* All axes alike come first, then each alone, then two at once. */
 START_TEST(regroupings_on_all_axes_come_first)
 {
-	near_plan n;
+	plan_fixture n;
 	regrouping_list all = {0};
 	begin(&n);
 	regroupings_list(&n.nb, &all);
@@ -223,7 +223,7 @@ static bool is_about(const problem *pb, const plan *pl, uint32_t group)
 
 START_TEST(a_parameter_is_left_out_with_its_state)
 {
-	near_plan n;
+	plan_fixture n;
 	regrouping_list all = {0};
 	uint32_t ends[REGROUPINGS], found = 0;
 	begin(&n);
