@@ -84,8 +84,8 @@ bool sandbox_rules(const char *binary, const char *store_path, bool writes, int 
 	int rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
 	if (rules < 0)
 		return false;
-	bool ok = allow(rules, "/sys/devices/system", READ, false) &&
-		allow(rules, binary, RUN, true) && allow_list(rules, getenv("LD_LIBRARY_PATH"));
+	bool ok = allow(rules, "/sys/devices/system", READ, false) && allow(rules, binary, RUN, true) &&
+		allow_list(rules, getenv("LD_LIBRARY_PATH"));
 	for (size_t i = 0; ok && i < COUNT_OF(system); i++)
 		ok = allow(rules, system[i], RUN, false);
 	for (size_t i = 0; ok && i < COUNT_OF(facts); i++)

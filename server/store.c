@@ -163,8 +163,8 @@ static status check_health(db *c, const char *path, diag *d)
 		return diag_set(d, ST_ERR_IO, "'%s' cannot be read now: %s", path, said);
 	return v == VERDICT_GOOD
 		? ST_OK
-		: diag_set(d, ST_ERR_IO, "'%s' is damaged: %s; restore a backup (docs/operations.md)",
-			  path, said);
+		: diag_set(d, ST_ERR_IO, "'%s' is damaged: %s; restore a backup (docs/operations.md)", path,
+			  said);
 }
 
 /* The folder's full name: workers run elsewhere. */

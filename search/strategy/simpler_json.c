@@ -1,4 +1,5 @@
-/* What a document says of an answer that is not the cheapest plan. For people, so nothing in it is an error. */
+/* What a document says of an answer that is not the cheapest plan. For people, so nothing in it is
+ * an error. */
 #include "search/strategy/read_json.h"
 #include "search/strategy/strategy.h"
 

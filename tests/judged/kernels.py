@@ -14,6 +14,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     channels  convolutions of each channel alone with both gradients: us of each kernel, and products of one of them
     rows      a table looked up in, and the gradient of that: us of each kernel by the width of its rows
     softmax   of attention over so many places, its operands projected first: us of each kernel
+    start     weights that are there before the program starts, of the products of a small network: in bfloat16, and in float32 that is rounded first
     chip      an elementwise result of so many MiB, and a product's: S1 where they stay on the chip
 
 Needs jax and libtpu; about ten minutes, most of it for the convolutions.
@@ -94,6 +95,12 @@ def chip_values(x, w):
     return jnp.sum(apart(apart(z @ w) * z).astype(F32))
 
 
+def network(x, *weights):
+    for up, down in zip(weights[::2], weights[1::2]):
+        x = x + jax.nn.silu(x @ up.astype(BF16)) @ down.astype(BF16)
+    return x
+
+
 class Chip:
     def __init__(self, topology):
         self.name = topology.split(":")[0]
@@ -150,6 +157,11 @@ def main(topologies_wanted):
             chip.say("rows", "%d of %d:" % (n, width), chip.listed(rows, ((n, width), F32), ((4096,), jnp.int32), ((4096, width), BF16)))
         for places in (1024, 2048, 2560, 3072, 4096):
             chip.say("softmax", "%d:" % places, chip.listed(attention, ((1, places, 1024), BF16), *[((1024, 8, 128), BF16)] * 3, least=40))
+        for dtype in (BF16, F32):
+            for width, hidden in ((3072, 4096), (3072, 6144), (2048, 16384)):
+                text = chip.text(network, ((4096, width), BF16), *[((width, hidden), dtype), ((hidden, width), dtype)] * 3)
+                found = re.findall(r"= \((\w+\[[\d,]*\])[^\n]*cross_program_prefetch_index", text)
+                chip.say("start", "%s, %d x %d: %s" % (dtype.__name__, width, hidden, ", ".join(found) or "none"))
         for mib in (40, 44, 48, 88, 96, 112):
             text = chip.text(chip_values, ((mib << 8, 2048), BF16), ((2048, 2048), BF16))
             found = re.findall(r"%%(tanh|fusion)[^ ]* = bf16\[%d,2048\]\{([^}]*)\}" % (mib << 8), text[text.index("\nENTRY"):])
