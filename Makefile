@@ -58,7 +58,7 @@ help:
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
 ## make judged-simulate `simulate` of compiled programs beside a walk of XLA's schedules (KEPT=DIR of further texts)
 ## make soak            a daemon under mixed load, kills and faults (SOAK_SECONDS=3600); fails when anything acknowledged is lost
-## make check-in-turn   each call of SQLite, and an allocation of each stack, of a daemon fails in turn (STRIDE=1, IN_TURN="--first N ..")
+## make check-in-turn   each call of SQLite, and an allocation of each stack, of a daemon fails in turn (STRIDE=1, IN_TURN="--seconds N": goes on where it ended)
 ## make check-systemd   the units under a systemd of their own, in namespaces (root; Debian: systemd)
 ## make check-malformed REQUESTS=1000000  as many malformed requests against a daemon under ASan and UBSan (20 minutes)
 ## make bench-hits      answers of the store a second, beside nginx with a file; needs wrk
@@ -326,7 +326,8 @@ check-systemd: all
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd sh tests/load/systemd/boot.sh
 
 check-in-turn: all
-	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/in_turn.py --stride $(or $(STRIDE),1) $(IN_TURN)
+	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/in_turn.py --stride $(or $(STRIDE),1) --state $(BUILD)/in_turn.jsonl $(IN_TURN)
+	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/tools_in_turn.py
 
 SOAK_SECONDS ?= 3600
 soak: all

@@ -48,6 +48,7 @@ class Soak:
         self.counts = collections.Counter()
         self.lock = threading.Lock()
         self.modules, self.searches, self.labels, self.strategies = set(), {}, set(), set()  # all that was acknowledged
+        self.acknowledged = {}  # search -> when, for the last time
         self.stop = threading.Event()
         self.up = threading.Event()  # calm: the daemon is there and nothing is made to fail
         self.rss = []
@@ -62,7 +63,7 @@ class Soak:
             env |= {"LD_PRELOAD": f"{shim} {FIU / 'fiu_run_preload.so'} {FIU / 'fiu_posix_preload.so'}", "FIU_CTRL_FIFO": str(self.fiu)}
         else:
             print("without libfiu (apt install fiu-utils libfiu0): its faults are left out", file=sys.stderr)
-        self.d = Daemon(folder, "--workers", "2", "--worker-threads", "1", "--lease", "5", "--keep-size", "64MiB", "--memory", "64MiB", "--search-seconds", "20", env=env)
+        self.d = Daemon(folder, "--workers", "2", "--worker-threads", "1", "--lease", "5", "--keep-size", "64MiB", "--queue", "500", "--memory", "64MiB", "--search-seconds", "20", env=env)
         self.d.start()
         self.up.set()
 
@@ -121,6 +122,7 @@ class Soak:
         if answer and answer.status in (200, 202):
             with self.lock:
                 self.searches[answer.json()["id"]] = answer.json().get("strategy")
+                self.acknowledged[answer.json()["id"]] = time.monotonic()
                 if answer.json().get("strategy"):
                     self.strategies.add(answer.json()["strategy"])
             self.count("acknowledged")
@@ -251,7 +253,8 @@ class Soak:
                 return int(line.split()[1]) << 10
 
     def verify(self):
-        """Everything that was acknowledged is there; retention deletes nothing of the last hour, so it has deleted nothing."""
+        """Everything that was acknowledged is there; retention deletes nothing of the last hour, but what is
+        older, above --keep-size."""
         for path in self.faults.iterdir():
             path.unlink()
         left, deadline = None, time.monotonic() + 180
@@ -261,7 +264,9 @@ class Soak:
                 left, deadline = now, time.monotonic() + 180
             time.sleep(0.5)
         ids = {row[0]: row for row in self.d.rows("SELECT id, state, strategy FROM searches")}
-        lost = set(self.searches) - set(ids)
+        gone = set(self.searches) - set(ids)
+        lost = {search for search in gone if time.monotonic() - self.acknowledged[search] < 3600}
+        self.counts["left to retention"] = len(gone - lost)
         changed = [s for s, strategy in self.searches.items() if s in ids and strategy and ids[s][2] != strategy]
         unfinished = [s for s in self.searches if s in ids and ids[s][1] not in FINAL]
         modules = {row[0] for row in self.d.rows("SELECT id FROM modules")}
