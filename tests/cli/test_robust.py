@@ -193,8 +193,8 @@ def test_interrupt_at_any_time(tmp_path, after):
 
 
 def test_little_is_done_after_an_interrupt(tmp_path):
-    """The answer is costed as it is written, and no baseline is: what comes behind the signal takes less than half of what a search of one
-    evaluation does."""
+    """The answer is costed as it is written, and no baseline is: what comes behind the signal takes less than 0.72 of what a search of one
+    evaluation does (0.4 to 0.6; with baselines it takes 0.78)."""
     words = [TOOL, "search", corpus("llama_8b"), "--mesh", "data=4,model=4", "--device", "tpu-v5e", "--threads", "1", "--json", "--evaluations"]
     whole = subprocess.Popen(words + ["1"], stdout=subprocess.DEVNULL)
     used = os.wait4(whole.pid, 0)[2]
@@ -208,7 +208,7 @@ def test_little_is_done_after_an_interrupt(tmp_path):
         used = os.wait4(p.pid, 0)[2]
     document = json.loads((tmp_path / "answer.json").read_text())
     assert document["search"]["interrupted"] and len(document["baselines"]) == 5
-    assert used.ru_utime + used.ru_stime - before < whole / 2
+    assert used.ru_utime + used.ru_stime - before < whole * 0.72
 
 
 def test_default_budget_follows_the_work():
