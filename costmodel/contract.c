@@ -144,8 +144,9 @@ void cost_dot(const op_view *v, op_work *w)
 /* Pairs (output place, kernel tap) of one spatial dim that meet a real input element, not padding
  * or a dilation hole. Exact for sizes met in practice; beyond MAX_PAIRS padding is ignored. */
 enum { MAX_PAIRS = 1 << 16, LEAST_IMAGES = 8 };
-/* The kernel's gradient of a convolution of each channel alone makes so many products in the time
- * of one: 1.5 to 3.6 in libtpu 0.0.51's estimates (tests/judged/kernels.py). */
+/* The kernel's gradient of a depthwise convolution makes so many products in the time of one: 1.8
+ * to 3.6 in libtpu 0.0.51's estimates of single kernels (tests/judged/kernels.py), about one in a
+ * program, where other work is fused with it. */
 enum { GRADIENT_TAPS = 2 };
 int64_t convolution_taps(int64_t in, int64_t kernel, int64_t out, int64_t stride, int64_t pad_low,
 	int64_t lhs_dilation, int64_t rhs_dilation)

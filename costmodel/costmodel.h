@@ -94,7 +94,7 @@ typedef struct device {
 	/* elements that the vector unit works through per second in kernels without a matmul: of the
 	   largest tensor, and read and written by all of them together; 0: no bound */
 	int64_t vector_elements_s[2];
-	int64_t channel_taps_s;  /* products per second of convolutions of each channel alone, channels
+	int64_t channel_taps_s;  /* products per second of depthwise convolutions, channels
 	                            padded to the lanes; 0: as other convolutions */
 	int64_t lone_elements_s; /* elements of the largest tensor per second of a kernel of one op; 0:
 	                            as of others */
@@ -164,7 +164,7 @@ typedef struct op_work {
 	int64_t dft_stages, dft_elements;     /* > 0: a Fourier transform */
 	int64_t relaid_rows, relaid_features; /* > 0: a convolution of few images; places of its input,
 	                                         and elements at each */
-	int64_t channel_taps, channels;       /* > 0: a convolution of each channel alone: products per
+	int64_t channel_taps, channels;       /* > 0: a depthwise convolution: products per
 	                                         channel, and channels */
 	/* of gathers and scatters, [0] the table and [1] what is looked up or the updates: elements,
 	   and those that follow each other in the last dim of what an index points to; row 0: indices

@@ -92,7 +92,7 @@ static void cost_update(const op_view *v, op_work *w)
 	w->read_bytes = w->write_bytes;
 }
 
-/* Are dims of an operand among those that an attribute lists? */
+/* Is the dim among those that an attribute lists? */
 static bool lists(const op_view *v, const char *attribute, int64_t dim)
 {
 	uint32_t n;

@@ -579,7 +579,7 @@ static void count_written(simulator *s, const lowered *l)
  * read last: the largest that fits, of those that a product reads as they are, and that neither a
  * result takes the place of nor a loop or a collective reads. Of equal ones the one that is read
  * last. libtpu 0.0.51 fetches bfloat16 weights of 24 MiB and more so, and none that are rounded
- * first (v5e, v6e; tests/judged/kernels.py). */
+ * first (v5e, v6e; tests/judged/kernels.py). Smaller ones take little room. */
 enum { LEAST_PREFETCHED_BYTES = 24 << 20 };
 
 static void consider_prefetch(simulator *s, const lowered *l, lval_id id)

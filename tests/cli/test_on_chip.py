@@ -143,7 +143,7 @@ def test_an_argument_that_is_there_before_the_start(tmp_path):
     rates = {"memory_bytes_s": 100000000000}
     fetched = profile(tmp_path / "f.json", "tpu-v5e", **rates)
     never = profile(tmp_path / "n.json", "tpu-v5e", cross_program_prefetches=0, **rates)
-    assert step(fetched) != step(never)
+    assert step(fetched) > step(never) + 100000
     assert step(fetched, " {tf.aliasing_output = 1 : i32}") == step(never, " {tf.aliasing_output = 1 : i32}")
 
 

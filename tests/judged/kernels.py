@@ -17,7 +17,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     start     weights that are there before the program starts, of the products of a small network: in bfloat16, and in float32 that is rounded first
     chip      an elementwise result of so many MiB, and a product's: S1 where they stay on the chip
 
-Needs jax and libtpu; about ten minutes, most of it for the convolutions.
+Needs jax and libtpu; minutes for each topology, most of them for the convolutions.
 """
 import os
 import re
