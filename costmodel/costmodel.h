@@ -89,8 +89,9 @@ typedef struct device {
 	                                     128 x 8); 1: none */
 	int64_t matmul_passes[PRECISION_COUNT]; /* times a f32 contraction runs through the matmul unit,
 	                                           by its precision */
-	int64_t matmul_results_s[2]; /* results the matmul unit can hand on per second: of 32 bits, of
-	                                16; 0: as many as it makes */
+	/* results that kernels with a matmul can write to main memory per second: of 32 bits, of 16;
+	   0: as many as the matmul unit makes. To the chip: */
+	int64_t matmul_results_s[2], matmul_results_on_chip_s[2];
 	/* elements that the vector unit works through per second in kernels without a matmul: of the
 	   largest tensor, and read and written by all of them together; 0: no bound */
 	int64_t vector_elements_s[2];
@@ -207,9 +208,9 @@ int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes);
 int64_t matmul_time_ns(
 	const device *dev, const op_work *w); /* with padding to the tiles and the efficiency curve */
 int64_t matmul_peak_ns(const device *dev, const op_work *w); /* at the peak of its element type */
-/* Time to hand on the results of a contraction, which one of few summands waits for. narrow:
+/* Time to write so many results of a contraction, which one of few summands waits for. narrow:
  * rounded to 16 bits on the way. */
-int64_t matmul_results_ns(const device *dev, const op_work *w, bool narrow);
+int64_t matmul_results_ns(const device *dev, int64_t results, bool narrow, bool on_chip);
 int64_t vector_time_ns(const device *dev, int64_t flops);
 /* The least that a kernel takes whose largest tensor has so many elements, and that reads and
  * writes so many; 0 where the profile has no bound. lone: it is one op, fused with nothing. */

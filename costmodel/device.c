@@ -461,10 +461,10 @@ static status read_device(reader *r, const cJSON *o, device *out)
 	static const char *const keys[] = {"format", "name", "title", "target", "peak_flops",
 		"vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes", "prefetch_bytes",
 		"products_off_chip", "cross_program_prefetches", "memory_bytes_s", "op_launch_ns",
-		"matmul_tile", "matmul_passes", "matmul_results_s", "vector_elements_s", "lone_elements_s",
-		"channel_taps_s", "cycles_s", "reorder_elements_s", "memory_tile", "matmul_efficiency",
-		"memory_efficiency", "asynchronous", "windowed_bytes_s", "compiler_options",
-		"overlap_steal_ppm", "links"};
+		"matmul_tile", "matmul_passes", "matmul_results_s", "matmul_results_on_chip_s",
+		"vector_elements_s", "lone_elements_s", "channel_taps_s", "cycles_s", "reorder_elements_s",
+		"memory_tile", "matmul_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s",
+		"compiler_options", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
@@ -508,6 +508,10 @@ static status read_device(reader *r, const cJSON *o, device *out)
 	TRY(read_integers(
 		r, o, "matmul_passes", PRECISION_COUNT, PRECISION_COUNT, true, out->matmul_passes, &n));
 	TRY(read_integers(r, o, "matmul_results_s", 2, 2, true, out->matmul_results_s, &n));
+	TRY(read_integers(
+		r, o, "matmul_results_on_chip_s", 2, 2, true, out->matmul_results_on_chip_s, &n));
+	if (!out->matmul_results_on_chip_s[0])
+		memcpy(out->matmul_results_on_chip_s, out->matmul_results_s, sizeof out->matmul_results_s);
 	TRY(read_integers(r, o, "vector_elements_s", 2, 2, true, out->vector_elements_s, &n));
 	for (uint32_t i = 0; i < 3; i++)
 		if (tile[i] > 65536 || (i < 2 && stored[i] > 65536) || out->matmul_passes[i] > 1000)

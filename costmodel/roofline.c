@@ -59,10 +59,10 @@ static int64_t matmul_peak(const device *dev, uint8_t e)
 	return dev->vector_flops;
 }
 
-int64_t matmul_results_ns(const device *dev, const op_work *w, bool narrow)
+int64_t matmul_results_ns(const device *dev, int64_t results, bool narrow, bool on_chip)
 {
-	int64_t rate = dev->matmul_results_s[narrow];
-	return rate ? time_of(sat_mul(MAX(w->batch, 1), sat_mul(w->m, w->n)), rate, PPM) : 0;
+	int64_t rate = (on_chip ? dev->matmul_results_on_chip_s : dev->matmul_results_s)[narrow];
+	return rate ? time_of(results, rate, PPM) : 0;
 }
 
 /* Without regard to w->blocks. */
@@ -85,9 +85,8 @@ static int64_t one_matmul_ns(const device *dev, const op_work *w)
 	if (e == ELEM_F32 || e == ELEM_C64)
 		tile_flops = sat_mul(
 			tile_flops, dev->matmul_passes[w->precision < PRECISION_COUNT ? w->precision : 0]);
-	int64_t t = time_of(
+	return time_of(
 		MAX(tile_flops, flops), matmul_peak(dev, e), curve_at(&dev->matmul_efficiency, flops));
-	return MAX(t, matmul_results_ns(dev, w, false));
 }
 
 int64_t matmul_time_ns(const device *dev, const op_work *w)

@@ -12,9 +12,11 @@ typedef struct kernel {
 	                      the chip */
 	int64_t results;   /* bytes: of results of the program that it writes, those that fit there */
 	int64_t largest,
-		accessed;     /* elements: of the largest tensor, and of all that are read and written */
-	int64_t launches; /* beside its own */
-	int64_t apart_ns; /* of copies in front of it and behind it, by kernels of their own */
+		accessed;      /* elements: of the largest tensor, and of all that are read and written */
+	int64_t launches;  /* beside its own */
+	int64_t products;  /* results of the largest matmul */
+	int64_t stored_ns; /* to write a value as large as that */
+	int64_t apart_ns;  /* of copies in front of it and behind it, by kernels of their own */
 	uint32_t members;
 	uint32_t n_reads; /* whole or in parts, constants apart; those behind MOST_READS are not kept */
 	struct {
@@ -51,62 +53,6 @@ static inline void wait_for(simulator *s, kernel *k, lval_id v)
 			: r->early_ns < 0                         ? -1
 													  : MAX(k->early_ns, r->early_ns);
 	}
-}
-
-static int32_t pass_of(const simulator *s, const lowered *l, lop_id o)
-{
-	return l->ops.p[o].node == ID_NONE ? 0 : s->passes[l->ops.p[o].node];
-}
-
-/* Bytes of the chip that the argument fetched before the program takes at op `at`. */
-static int64_t prefetched_at(const simulator *s, lop_id at)
-{
-	return at <= s->prefetched.last_use ? s->prefetched.bytes : 0;
-}
-
-/* Does what is written after op `def` and before op `at` fit on the chip? What the forward pass
- * leaves for the backward pass counts as far away in all layers: else the last layers would differ
- * from the others, and no program could be folded. */
-static bool fits_between(const simulator *s, const lowered *l, lop_id def, lop_id at)
-{
-	if (s->all_near)
-		return true;
-	if (s->passes && pass_of(s, l, def) != pass_of(s, l, at))
-		return false;
-	return (s->folder ? folder_written_between(s, def, at)
-					  : s->ops[at].written - s->ops[def].written) <=
-		s->dev.on_chip_bytes - prefetched_at(s, def);
-}
-
-/* What one value may take of the chip: kernels keep an eighth of it for themselves (libtpu 0.0.51
- * on v5e: 16 of 128 MiB by default; values of 96 and 112 MiB are kept there). */
-static int64_t most_on_chip(const simulator *s, lop_id at)
-{
-	return s->dev.on_chip_bytes / 8 * 7 - prefetched_at(s, at);
-}
-
-static int64_t half_of_chip(const simulator *s, lop_id at)
-{
-	return (s->dev.on_chip_bytes - prefetched_at(s, at)) / 2;
-}
-
-/* Is the value still on the chip when op `at` reads it? It was made in the same region, and what
- * was written since fits there: what is written takes the place of what was written longest ago. */
-static bool reaches(const simulator *s, const lowered *l, const sim_val *v, lop_id at)
-{
-	const sim_op *def = &s->ops[v->def];
-	if (!s->dev.on_chip_bytes || v->bytes > most_on_chip(s, v->def) || v->argument || v->constant ||
-		v->carried || def->end != ID_NONE || def->begin != ID_NONE)
-		return false;
-	if (s->dev.products_off_chip && def->root != ID_NONE && s->ops[def->root].has_matmul)
-		return false;
-	return def->segment == s->ops[at].segment && fits_between(s, l, v->def, at);
-}
-
-/* Is the value never in main memory? */
-static bool stays(const simulator *s, const lowered *l, const sim_val *v)
-{
-	return !v->output && v->last_use != ID_NONE && reaches(s, l, v, v->last_use);
 }
 
 /* What the vector unit has to do with a value in n kernels that are one. Returns the elements. */
@@ -217,7 +163,7 @@ static void read_value(
 	if (splat)
 		return;
 	note_read(k, n, v, add_elements(s, l, k, n, v, val->bytes));
-	if (val->argument && val->bytes <= s->dev.prefetch_bytes)
+	if (val->argument && !there && val->bytes <= s->dev.prefetch_bytes)
 		k->arguments = sat_add(k->arguments, sat_mul(n, val->bytes));
 	if (!there)
 		add_read(k, n, val->bytes, on_chip ? 0 : side);
@@ -268,6 +214,19 @@ static void add_rows(const simulator *s, kernel *k, const work_entry *w, lop_id 
 	k->apart_ns = sat_add(k->apart_ns, sat_mul(n, ns));
 }
 
+/* Time to hand on what a matmul makes, or what is made of it element by element. */
+static void add_products(
+	const simulator *s, const lowered *l, kernel *k, int64_t n, lval_id v, bool on_chip)
+{
+	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+	int bits = ty->kind == TYPE_TENSOR ? elem_bits((enum elem)ty->elem) : 0;
+	int64_t elements = bits ? sat_mul(s->vals[v].bytes, 8) / bits : 0;
+	if (!k->products || elements < k->products)
+		return;
+	k->stored_ns =
+		MAX(k->stored_ns, sat_mul(n, matmul_results_ns(&s->dev, k->products, bits <= 16, on_chip)));
+}
+
 /* One op of a folded program may stand for many in the same kernel: a sum over all layers. */
 static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 {
@@ -280,11 +239,11 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 	k->members++;
 	bool matmul = so->class == CLASS_MATMUL;
 	if (w) {
-		int64_t ns =
-			matmul && so->mode == MODE_ROOT ? MAX(w->matmul_ns, w->stored_ns) : w->matmul_ns;
-		k->around.matmul_ns = sat_add(k->around.matmul_ns, sat_mul(n, ns));
-		if (matmul)
+		k->around.matmul_ns = sat_add(k->around.matmul_ns, sat_mul(n, w->matmul_ns));
+		if (matmul) {
 			k->around.m = w->m, k->around.n = w->n;
+			k->products = MAX(k->products, w->results);
+		}
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, w->vector_flops));
 		k->flops = sat_add(k->flops, sat_mul(n, w->flops));
 		k->launches = sat_add(k->launches, sat_mul(n, w->launches));
@@ -298,7 +257,8 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		k->flops = sat_add(k->flops, flops);
 	}
 	if (w && w->in_place && o->n_operands) {
-		add_bytes(k, n, w->write_bytes);
+		if (id >= s->vals[base_of(s, operands[0])].kept_until)
+			add_bytes(k, n, w->write_bytes);
 		begin_update(s, l, k, id, n);
 		if (so->class == CLASS_OTHER) { /* scatter: reads places and indices, not the whole */
 			add_bytes(k, n, w->read_bytes);
@@ -340,7 +300,9 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		if (!s->vals[v].materialised)
 			continue;
 		add_elements(s, l, k, n, v, s->vals[v].bytes);
-		if (stays(s, l, &s->vals[v]))
+		bool near = stays(s, l, &s->vals[v]);
+		add_products(s, l, k, n, v, near);
+		if (near)
 			continue;
 		add_bytes(k, n, s->vals[v].bytes);
 		if (s->vals[v].output && s->vals[v].bytes <= s->dev.prefetch_bytes)
@@ -413,6 +375,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 		add_member(s, l, &k, vec_pop(&s->stack));
 	end_run(s);
 	k.around.vector_ns = vector_time_ns(&s->dev, k.vector_flops);
+	k.around.matmul_ns = MAX(k.around.matmul_ns, k.stored_ns);
 	int64_t left;
 	bool joins = joins_other(s, &k, &left);
 	if (joins)
@@ -520,6 +483,10 @@ static void measure_border(simulator *s, const lowered *l, lop_id id)
 		id);
 	if (form_of(l, o) == FORM_LOOP && r->kind != RUN_ELSE)
 		r->ns = copies_ns(s, l, o, r->kind == RUN_REGION ? o : &l->ops.p[s->ops[id].begin]);
+	if (r->kind == RUN_REGION)
+		r->ns = sat_add(r->ns, enter_loop(s, id));
+	else if (r->kind == RUN_END)
+		leave_loop(s, id);
 	for (uint32_t i = 0; i < o->n_operands && o->kind == LOP_REGION; i++)
 		wait_for(s, &k, base_of(s, operand_at(l, o, i)));
 	end_run(s);
@@ -557,66 +524,11 @@ static void find_windowed(simulator *s, const lowered *l)
 	}
 }
 
-/* Bytes that kernels and collectives write, in program order. */
-static void count_written(simulator *s, const lowered *l)
-{
-	int64_t sum = 0;
-	for (uint32_t n = s->writers.n; n-- > 0;) {
-		lop_id id = s->writers.p[n];
-		const lop *o = &l->ops.p[id];
-		int64_t bytes = 0;
-		for (const sim_val *v = &s->vals[o->results], *end = v + o->n_results; v < end; v++)
-			if (v->materialised && !v->argument && !v->constant)
-				bytes = sat_add(bytes, v->bytes);
-		s->ops[id].written = s->folder ? folder_add_written(s, id, bytes) : sum;
-		sum = sat_add(sum, bytes);
-	}
-	s->all_near =
-		(s->folder ? folder_end_written(s) : sum) <= s->dev.on_chip_bytes - s->prefetched.bytes;
-}
-
-/* XLA for TPU fetches one argument before the program starts and keeps it on the chip until it was
- * read last: the largest that fits, of those that a product reads as they are, and that neither a
- * result takes the place of nor a loop or a collective reads. Of equal ones the one that is read
- * last. libtpu 0.0.51 fetches bfloat16 weights of 24 MiB and more so, and none that are rounded
- * first (v5e, v6e; tests/judged/kernels.py). Smaller ones take little room. */
-enum { LEAST_PREFETCHED_BYTES = 24 << 20 };
-
-static void consider_prefetch(simulator *s, const lowered *l, lval_id id)
-{
-	const sim_val *v = &s->vals[id];
-	int32_t arg = v->argument && l->vals.p[id].origin != ID_NONE
-		? s->p->vals.p[l->vals.p[id].origin].arg_index
-		: -1;
-	if (arg < 0 || v->last_use == ID_NONE || v->output || v->off_chip ||
-		is_donated(s, (uint32_t)arg) || v->bytes < LEAST_PREFETCHED_BYTES ||
-		v->bytes > s->dev.on_chip_bytes / 8 * 7)
-		return;
-	if (v->bytes > s->prefetched.bytes ||
-		(v->bytes == s->prefetched.bytes && v->last_use > s->prefetched.last_use)) {
-		s->prefetched.val = id;
-		s->prefetched.bytes = v->bytes;
-		s->prefetched.last_use = v->last_use;
-	}
-}
-
-static void find_prefetched(simulator *s, const lowered *l)
-{
-	s->prefetched.val = ID_NONE, s->prefetched.bytes = 0, s->prefetched.last_use = 0;
-	if (!s->dev.cross_program_prefetches || !s->dev.on_chip_bytes)
-		return;
-	for (lop_id i = 0; i < l->ops.n; i++)
-		for (uint32_t k = 0; s->ops[i].class == CLASS_MATMUL && k < l->ops.p[i].n_operands; k++)
-			consider_prefetch(s, l, base_of(s, operand_at(l, &l->ops.p[i], k)));
-}
-
 void measure_kernels(simulator *s, const lowered *l)
 {
 	if (s->dev.windowed_bytes_s && l->level != LEVEL_EXACT) /* the partitioner's work */
 		find_windowed(s, l);
-	find_prefetched(s, l);
-	if (s->dev.on_chip_bytes)
-		count_written(s, l);
+	place_on_chip(s, l);
 	s->runs.n = s->reads.n = s->border = 0;
 	for (uint32_t n = s->writers.n; n-- > 0;) {
 		lop_id i = s->writers.p[n];

@@ -185,15 +185,6 @@ static uint8_t class_of(const node *n, const op_work *w)
 	return w->matmul_flops > 0 && !w->blocks ? CLASS_MATMUL : CLASS_OTHER;
 }
 
-static int64_t stored_results_ns(const simulator *s, const node *n, const op_work *w)
-{
-	if (w->matmul_flops <= 0 || !n->n_results)
-		return 0;
-	const ir_type *ty = pval_type(s->p, node_slots(s->p, n)[n->n_operands]);
-	return matmul_results_ns(
-		&s->dev, w, ty->kind == TYPE_TENSOR && elem_bits((enum elem)ty->elem) <= 16);
-}
-
 static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 {
 	op_work w;
@@ -225,7 +216,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 			class_of(n, &w) == CLASS_NOTHING,
 		.matmul_ns = sat_add(matmul_time_ns(&s->dev, &w), relaid_time_ns(&s->dev, &w)),
 		.vector_flops = w.vector_flops,
-		.stored_ns = stored_results_ns(s, n, &w),
+		.results = w.matmul_flops > 0 ? sat_mul(MAX(w.batch, 1), sat_mul(w.m, w.n)) : 0,
 		.m = w.m,
 		.n = w.n,
 		.k = w.k,

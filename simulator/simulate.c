@@ -42,6 +42,8 @@ void simulator_free(simulator *s)
 	vec_release(&s->aliases);
 	vec_release(&s->writers);
 	vec_release(&s->windows);
+	vec_release(&s->candidates);
+	vec_release(&s->kept);
 	vec_release(&s->stores);
 	vec_release(&s->args);
 	vec_release(&s->peak);

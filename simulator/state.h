@@ -37,7 +37,7 @@ typedef struct work_entry {
 	bool split_rows; /* matmuls: as op_work */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t m, n, k;    /* matmuls: as op_work */
-	int64_t stored_ns;  /* matmuls: to hand on results that are written as they are */
+	int64_t results;    /* matmuls: elements */
 	int64_t side_bytes; /* matmuls: the right operand of one of the batch */
 	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
 	int64_t flops;
@@ -137,10 +137,24 @@ typedef struct sim_val {
 	bool many;     /* uses that could compute it in place are in several kernels */
 	bool gathered; /* one of these gathers */
 	bool materialised, argument, constant, output, carried, taken;
-	uint8_t side;   /* as sim_op.side, of the uses in group_min */
-	bool off_chip;  /* of a collective or a loop: in main memory */
-	bool reordered; /* some matmul wants it in another order of dims */
+	uint8_t side;      /* as sim_op.side, of the uses in group_min */
+	bool off_chip;     /* of a collective or a loop: in main memory */
+	bool reordered;    /* some matmul wants it in another order of dims */
+	lop_id kept_until; /* in front of this op it is on the chip, because a loop keeps it there; 0 */
+	uint32_t candidate; /* of the loop that is looked at now: its place + 1 */
 } sim_val;
+
+/* What a loop could keep on the chip, and what it keeps. */
+typedef struct keep_candidate {
+	lval_id val, yielded;    /* yielded: what the body writes into its buffer; ID_NONE */
+	int64_t bytes, accessed; /* accessed: per iteration */
+	bool refused;
+} keep_candidate;
+typedef struct kept_value {
+	lval_id val;
+	lop_id begin, end;     /* of the loop */
+	int64_t bytes, copied; /* copied: from main memory when it starts */
+} kept_value;
 
 /* A nested op of the present program, at the place in simulator.nested that it has whenever it is
  * one. */
@@ -307,7 +321,11 @@ struct simulator {
 		int64_t bytes;
 		lop_id last_use;
 	} prefetched;
-	bool on_chip; /* all that need not be in main memory is on the chip */
+	VEC(keep_candidate) candidates;
+	VEC(kept_value) kept; /* of all loops, in program order */
+	uint32_t next_kept;   /* of the first loop that was not measured yet */
+	int64_t kept_now;     /* bytes, of the loops around what is measured now */
+	bool on_chip;         /* all that need not be in main memory is on the chip */
 };
 
 /* memo.c */
@@ -393,6 +411,18 @@ static inline uint32_t source_of(const simulator *s, uint32_t id)
 }
 /* donation.c: may a result take the place of argument i of main? */
 bool is_donated(const simulator *s, uint32_t i);
+/* on_chip.c: what arguments and loops keep on the chip, and what is written in front of each op. */
+void place_on_chip(simulator *s, const lowered *l);
+/* Between the two, what the loop keeps is on the chip. Time of copying it there. */
+int64_t enter_loop(simulator *s, lop_id begin);
+void leave_loop(simulator *s, lop_id end);
+/* Is the value still on the chip when op `at` reads it? It was made in the same region, and what
+ * was written since fits there: what is written takes the place of what was written longest ago. */
+bool reaches(const simulator *s, const lowered *l, const sim_val *v, lop_id at);
+/* Is the value never in main memory? */
+bool stays(const simulator *s, const lowered *l, const sim_val *v);
+int64_t most_on_chip(const simulator *s, lop_id at); /* bytes that one value may take */
+int64_t half_of_chip(const simulator *s, lop_id at);
 /* kernels.c: fills runs, reads and moments. */
 void measure_kernels(simulator *s, const lowered *l);
 /* timeline.c */
