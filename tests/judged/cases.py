@@ -66,6 +66,14 @@ CASES = [Case(family, program, mesh, *target) for family, program, mesh, target 
     ("rematerialised loop", "remat", "data=4,model=4", V5E),
     ("prefill", "prefill", "data=4,model=4", V5E),
     ("retrieval", "two_tower", "data=4,model=4", V5E),
+    ("speech", "conformer", "data=4,model=4", V5E),
+    ("quantised autoencoder", "codebook", "data=4,model=4", V5E),
+    ("radiance field", "radiance", "data=4,model=4", V5E),
+    ("video", "video", "data=4,model=4", V5E),
+    ("windowed attention", "windows", "data=4,model=4", V5E),
+    ("latent vectors", "latents", "data=4,model=4", V5E),
+    ("differential equation", "dynamics", "data=4,model=4", V5E),
+    ("linear attention", "linear_attention", "data=4,model=4", V5E),
 )]
 
 

@@ -1,5 +1,5 @@
 """Short programs at full widths: one or two layers of the models of tests/corpus, which XLA compiles in under two minutes; and the programs of
-families that the corpus has none of (tests/corpus/models/unseen.py)."""
+families that the corpus has none of (tests/corpus/models/unseen.py, unseen_17.py). Names in the command: those alone."""
 import dataclasses
 import importlib
 import os
@@ -51,11 +51,11 @@ def programs():
 
 
 def unseen():
-    """The same of models/unseen.py."""
+    """The same of models/unseen.py and unseen_17.py."""
     import jax
-    from models import unseen
+    from models import unseen, unseen_17
     out = {}
-    for make in unseen.PROGRAMS:
+    for make in unseen.PROGRAMS + unseen_17.PROGRAMS:
         def arguments():
             *kept[:], args = make(jax.random.key(0))
             return args
@@ -71,6 +71,8 @@ def main():
     os.makedirs(FOLDER, exist_ok=True)
     source_info_util.register_exclusion(unseen.__code__.co_filename)
     for name, (function, donated, args) in {**programs(), **unseen()}.items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         text = mint.mint(function, donated, args)
         subprocess.run(["zstd", "-q", "-19", "-f", "-o", os.path.join(FOLDER, name + ".mlir.zst"), "-"], check=True, input=text.encode())
         print(name, len(text.splitlines()), "lines", flush=True)
