@@ -165,7 +165,16 @@ void pass_choose_partial(pass *p)
 
 /* ---------------------------------------------------------------- 4: what loops accumulate */
 
-enum { MAX_TERMS = 16 };
+enum { MAX_TERMS = 64 };
+
+/* What is added up in an iteration, and whether what the loop carries is among it. */
+typedef struct terms {
+	lop_id loop;
+	lval_id carried; /* ID_NONE: may not be among it */
+	bool found;
+	uint32_t n;
+	lval_id val[MAX_TERMS];
+} terms;
 
 /* Reduced in that region, where it is, and read once. */
 static bool is_term(const pass *p, lval_id v, lop_id region)
@@ -176,25 +185,39 @@ static bool is_term(const pass *p, lval_id v, lop_id region)
 		f->at == sharding_of(p, v) && (f->sum || is_all_reduce(def));
 }
 
+static bool collect_terms(const pass *p, lval_id v, terms *t);
+
+static bool collect_converted(const pass *p, lval_id v, terms *t)
+{
+	lval_id carried = t->carried;
+	t->carried = ID_NONE;
+	bool all = collect_terms(p, v, t);
+	t->carried = carried;
+	return all;
+}
+
 /* The all_reduces whose sum v is, possibly converted or transposed, all over the same axes and made
- * and read in that loop alone; false when something else is in it. */
-static bool collect_terms(const pass *p, lval_id v, lop_id loop, lval_id *terms, uint32_t *n)
+ * and read in that loop alone, and what is carried once, as it is; false when something else is in
+ * it. */
+static bool collect_terms(const pass *p, lval_id v, terms *t)
 {
 	const lowered *l = p->in;
 	v = p->f[v].alias;
+	if (v == t->carried && !t->found)
+		return t->found = true;
 	const lop *def = &l->ops.p[l->vals.p[v].def];
 	const fact *f = &p->f[v];
-	if (f->uses != 1 || def->region != loop || *n == MAX_TERMS)
+	if (f->uses != 1 || def->region != t->loop || t->n == MAX_TERMS)
 		return false;
-	if (is_term(p, v, loop)) {
-		terms[(*n)++] = v;
-		return axes_equal(f->partial->axes, p->f[terms[0]].partial->axes);
+	if (is_term(p, v, t->loop)) {
+		t->val[t->n++] = v;
+		return axes_equal(f->partial->axes, p->f[t->val[0]].partial->axes);
 	}
 	uint16_t kind = def->kind == LOP_COMPUTE && !def->nest ? kind_of(p, def) : OP_UNKNOWN;
 	if (kind == OP_TRANSPOSE || kind == OP_RESHAPE || (kind == OP_CONVERT && widens(p, def)))
-		return collect_terms(p, operand_of(l, def, 0), loop, terms, n);
-	return kind == OP_ADD && collect_terms(p, operand_of(l, def, 0), loop, terms, n) &&
-		collect_terms(p, operand_of(l, def, 1), loop, terms, n);
+		return collect_converted(p, operand_of(l, def, 0), t);
+	return kind == OP_ADD && collect_terms(p, operand_of(l, def, 0), t) &&
+		collect_terms(p, operand_of(l, def, 1), t);
 }
 
 /* What it is reduced as behind the loop: GPU keeps the narrow type that was reduced in it. */
@@ -212,9 +235,9 @@ static bool starts_with_zeros(const pass *p, const lop *loop, lval_id carried)
 	return is_splat_zero(p->c->p, p->in->vals.p[start].origin);
 }
 
-/* The loop adds the terms to what it carries, and does nothing else with it. XLA moves one term and
- * leaves the others; in our own program all stay partial, since a sum of partial and whole ones
- * would be wrong. */
+/* The loop adds the terms to what it carries, and does nothing else with it. XLA moves one term
+ * that is added last and leaves the others; in our own program all stay partial, however they are
+ * added up, since a sum of partial and whole ones would be wrong. */
 static void carry(pass *p, lop_id loop, lval_id carried, lval_id yielded, lval_id result)
 {
 	const lowered *l = p->in;
@@ -222,22 +245,21 @@ static void carry(pass *p, lop_id loop, lval_id carried, lval_id yielded, lval_i
 	if (add->kind != LOP_COMPUTE || kind_of(p, add) != OP_ADD || add->nest || add->region != loop ||
 		p->f[yielded].uses != 1 || p->f[carried].uses != 1)
 		return;
+	bool exact = p->level == LEVEL_EXACT;
+	terms t = {.loop = loop, .carried = exact ? carried : ID_NONE};
 	lval_id a = p->f[operand_of(l, add, 0)].alias, b = p->f[operand_of(l, add, 1)].alias,
-			terms[MAX_TERMS];
-	uint32_t n = 0;
-	if (b == carried) {
-		b = a;
-		a = carried;
-	}
-	if (a != carried || !collect_terms(p, b, loop, terms, &n))
+			last = b == carried ? a : b;
+	if (!exact && a != carried && b != carried)
 		return;
-	if (p->level == LEVEL_EXACT && !starts_with_zeros(p, l->ops.p + loop, carried))
+	if (!collect_terms(p, exact ? yielded : last, &t) || !t.n || t.found != exact)
+		return;
+	if (exact && !starts_with_zeros(p, l->ops.p + loop, carried))
 		return; /* every device would add its start value */
-	for (uint32_t i = p->level == LEVEL_EXACT ? 0 : n - 1; i < n; i++)
-		p->f[terms[i]].need = true;
+	for (uint32_t i = exact ? 0 : t.n - 1; i < t.n; i++)
+		p->f[t.val[i]].need = true;
 	p->f[result].carried =
-		cache_reduce_step(p->c, p->f[terms[0]].partial->axes, sharding_of(p, result));
-	p->f[result].carried_as = narrow_type(p, b);
+		cache_reduce_step(p->c, p->f[t.val[0]].partial->axes, sharding_of(p, result));
+	p->f[result].carried_as = narrow_type(p, last);
 }
 
 /* A sum of all_reduces over the iterations is reduced once, behind the loop. */

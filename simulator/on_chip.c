@@ -113,10 +113,10 @@ static void find_prefetched(simulator *s, const lowered *l)
 			consider_prefetch(s, l, base_of(s, operand_at(l, &l->ops.p[i], k)));
 }
 
-/* A loop keeps on the chip what its body reads and writes most often for its size, of what was there
- * before and of what it carries, as long as that fits. libtpu 0.0.51 does so with the weights and
- * the sums of an LSTM: 112 of 128 MiB on v5e. It takes a loop for five iterations when it weighs
- * what copying a value to the chip takes. */
+/* A loop keeps on the chip what its body reads and writes most often for its size, of what was
+ * there before and of what it carries, as long as that fits. libtpu 0.0.51 does so with the weights
+ * and the sums of an LSTM: 112 of 128 MiB on v5e. It takes a loop for five iterations when it
+ * weighs what copying a value to the chip takes. */
 enum { SUPPOSED_TRIPS = 5 };
 
 /* Bytes per iteration, of which a kernel that reads all of the value reads it once. */
