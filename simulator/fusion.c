@@ -106,13 +106,26 @@ static bool is_ordered_apart(const simulator *s, const sim_op *user, uint32_t k,
 		s->vals[source_of(s, id)].argument;
 }
 
+/* What makes the value. Of a slice whose dims of one element are left out, the slice. */
+static const sim_op *made_by(const simulator *s, const lowered *l, lval_id id)
+{
+	const sim_op *def = &s->ops[s->vals[id].def];
+	const lop *o = &l->ops.p[s->vals[id].def];
+	if (def->class != CLASS_ALIAS || o->kind != LOP_COMPUTE || o->n_operands != 1)
+		return def;
+	const sim_op *from = &s->ops[s->vals[operand_at(l, o, 0)].def];
+	bool slice = from->work != UINT32_MAX && work_at(s, from)->slice_bytes;
+	return slice && from->segment == def->segment ? from : def;
+}
+
 /* gathers: does what reads it, perhaps something nested in the user? */
-static void post_use(simulator *s, lval_id id, uint32_t k, lop_id user, bool gathers)
+static void post_use(
+	simulator *s, const lowered *l, lval_id id, uint32_t k, lop_id user, bool gathers)
 {
 	const sim_op *o = &s->ops[user];
 	sim_val *v = &s->vals[id];
 	lop_id def = v->def;
-	if (!accepts(s, o, k, &s->ops[def]) || is_ordered_apart(s, o, k, id)) {
+	if (!accepts(s, o, k, made_by(s, l, id)) || is_ordered_apart(s, o, k, id)) {
 		v->external_min = MIN(v->external_min, o->earliest);
 		note_use(v, use_end(s, o->latest, home_of(s, id)));
 		return;
@@ -136,6 +149,9 @@ static bool reads_more(const simulator *s, const lowered *l, const lop *o)
 {
 	if (o->nest)
 		return s->ops[s->vals[o->results].def].reads_more;
+	const sim_op *so = &s->ops[s->vals[o->results].def];
+	if (so->work != UINT32_MAX && work_at(s, so)->slice_bytes)
+		return false; /* of what is sliced it reads a part */
 	const lval_id *operands = l->operands.p + o->operands;
 	int64_t bytes = 0, written = s->vals[o->results].bytes;
 	for (uint32_t i = 0; i < o->n_operands; i++) {
@@ -252,10 +268,10 @@ static void post_nested(simulator *s, const lowered *l, lop_id id)
 		const nested_op *n = &o->nest->ops[j];
 		for (uint32_t i = 0; i < n->n_reads; i++)
 			if (o->nest->reads[n->first_read + i] == NEST_OPERAND)
-				post_use(s, *operand++, 0, id, nested[j].gathers);
+				post_use(s, l, *operand++, 0, id, nested[j].gathers);
 	}
 	for (const lval_id *end = l->operands.p + o->operands + o->n_operands; operand < end; operand++)
-		post_use(s, *operand, 0, id, s->ops[id].gathers);
+		post_use(s, l, *operand, 0, id, s->ops[id].gathers);
 }
 
 static void post_operands(simulator *s, const lowered *l, lop_id id)
@@ -269,7 +285,7 @@ static void post_operands(simulator *s, const lowered *l, lop_id id)
 	if (s->ops[id].class == CLASS_ELEMENTWISE && o->n_operands > 1)
 		s->ops[id].gathers = reads_more(s, l, o);
 	for (uint32_t k = 0; k < o->n_operands; k++)
-		post_use(s, operands[k], k, id, s->ops[id].gathers);
+		post_use(s, l, operands[k], k, id, s->ops[id].gathers);
 }
 
 static void set_base(simulator *s, lval_id v, lval_id base)

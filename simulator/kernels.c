@@ -336,6 +336,21 @@ static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
 	return !w->transpose && !w->spread && !w->slice_bytes;
 }
 
+/* Compilers for TPU write a part of a larger value where the part is made, in the same kernel, or
+ * where what it is made of is. */
+static bool is_written_where_made(const simulator *s, const kernel *k)
+{
+	if (s->ops[k->root].class != CLASS_UPDATE || k->around.matmul_ns || s->dev.target != TARGET_TPU)
+		return false;
+	for (uint32_t i = 0; i < MIN(k->n_reads, MOST_READS); i++) {
+		const sim_op *made = &s->ops[made_at(s, k->read[i].val)];
+		if (made->mode == MODE_ROOT && made->segment == s->ops[k->root].segment &&
+			(made->class == CLASS_MATMUL || made->class == CLASS_ELEMENTWISE))
+			return true;
+	}
+	return false;
+}
+
 /* A TPU works on single numbers beside its kernels, on a core of their own. */
 static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k)
 {
@@ -392,7 +407,9 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 			*front, k.near_bytes[k.worked == 2]); /* the chip has no room for what is read again */
 		k.around.by_blocks = true;
 	}
-	if (!is_scalar_work(s, l, &k))
+	if (is_written_where_made(s, &k))
+		r->ns = copy_time_ns(&s->dev, k.around.bytes);
+	else if (!is_scalar_work(s, l, &k))
 		r->ns = sat_add(contraction_kernel_ns(&s->dev, &k.around),
 			sat_add(k.apart_ns, sat_mul(s->dev.op_launch_ns, !joins + k.launches)));
 	r->early_ns = k.early_ns < 0 || k.around.matmul_ns ? -1 : sat_add(k.early_ns, r->ns);
