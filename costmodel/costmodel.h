@@ -211,6 +211,9 @@ int64_t matmul_peak_ns(const device *dev, const op_work *w); /* at the peak of i
 /* Time to write so many results of a contraction, which one of few summands waits for. narrow:
  * rounded to 16 bits on the way. */
 int64_t matmul_results_ns(const device *dev, int64_t results, bool narrow, bool on_chip);
+/* Results of a contraction with its last two dims padded to the memory's tiles, whichever of them
+ * is in the lanes. */
+int64_t matmul_stored_results(const device *dev, const op_work *w);
 int64_t vector_time_ns(const device *dev, int64_t flops);
 /* The least that a kernel takes whose largest tensor has so many elements, and that reads and
  * writes so many; 0 where the profile has no bound. lone: it is one op, fused with nothing. */

@@ -65,6 +65,13 @@ int64_t matmul_results_ns(const device *dev, int64_t results, bool narrow, bool 
 	return rate ? time_of(results, rate, PPM) : 0;
 }
 
+int64_t matmul_stored_results(const device *dev, const op_work *w)
+{
+	int64_t one = sat_mul(padded(w->m, dev->tile_second), padded(w->n, dev->tile_minor)),
+			other = sat_mul(padded(w->n, dev->tile_second), padded(w->m, dev->tile_minor));
+	return sat_mul(MAX(w->batch, 1), MIN(one, other));
+}
+
 /* Without regard to w->blocks. */
 static int64_t one_matmul_ns(const device *dev, const op_work *w)
 {

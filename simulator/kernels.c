@@ -12,9 +12,10 @@ typedef struct kernel {
 	                      the chip */
 	int64_t results;   /* bytes: of results of the program that it writes, those that fit there */
 	int64_t largest,
-		accessed;      /* elements: of the largest tensor, and of all that are read and written */
-	int64_t launches;  /* beside its own */
-	int64_t products;  /* results of the largest matmul */
+		accessed;     /* elements: of the largest tensor, and of all that are read and written */
+	int64_t launches; /* beside its own */
+	/* results of the largest matmul, and with padding to the tiles */
+	int64_t products, stored_products;
 	int64_t stored_ns; /* to write a value as large as that */
 	int64_t apart_ns;  /* of copies in front of it and behind it, by kernels of their own */
 	uint32_t members;
@@ -223,8 +224,8 @@ static void add_products(
 	int64_t elements = bits ? sat_mul(s->vals[v].bytes, 8) / bits : 0;
 	if (!k->products || elements < k->products)
 		return;
-	k->stored_ns =
-		MAX(k->stored_ns, sat_mul(n, matmul_results_ns(&s->dev, k->products, bits <= 16, on_chip)));
+	k->stored_ns = MAX(k->stored_ns,
+		sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, on_chip)));
 }
 
 /* One op of a folded program may stand for many in the same kernel: a sum over all layers. */
@@ -243,6 +244,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		if (matmul) {
 			k->around.m = w->m, k->around.n = w->n;
 			k->products = MAX(k->products, w->results);
+			k->stored_products = MAX(k->stored_products, w->stored_results);
 		}
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, w->vector_flops));
 		k->flops = sat_add(k->flops, sat_mul(n, w->flops));

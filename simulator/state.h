@@ -36,10 +36,11 @@ typedef struct work_entry {
 	bool products;   /* dot or dot_general */
 	bool split_rows; /* matmuls: as op_work */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
-	int64_t m, n, k;    /* matmuls: as op_work */
-	int64_t results;    /* matmuls: elements */
-	int64_t side_bytes; /* matmuls: the right operand of one of the batch */
-	uint8_t reorders;   /* matmuls: bit k: operand k has to be brought into another order of dims */
+	int64_t m, n, k;        /* matmuls: as op_work */
+	int64_t results;        /* matmuls: elements */
+	int64_t stored_results; /* .. with padding to the tiles */
+	int64_t side_bytes;     /* matmuls: the right operand of one of the batch */
+	uint8_t reorders; /* matmuls: bit k: operand k has to be brought into another order of dims */
 	int64_t flops;
 	int64_t again_bytes, launches; /* as op_work */
 	int64_t sum_elements;          /* as op_work */
