@@ -15,6 +15,10 @@ Compiles small functions for one chip of each topology and prints the compiler's
     rows      a table looked up in, and the gradient of that: us of each kernel by the width of its rows
     softmax   of attention over so many places, its operands projected first: us of each kernel
     start     weights that are there before the program starts, of the products of a small network: in bfloat16, and in float32 that is rounded first
+    results   a product of few summands, 4096 x 4096 results, in float32 and bfloat16: us where the next kernel reads them from the chip, and
+              where they are in main memory
+    small     many products of small matrices: ns for each, and for each result with padding to tiles of 8 x 128
+    loop      a sum of products that a loop carries: us of an iteration, S1 where the sum stays on the chip
     chip      an elementwise result of so many MiB, and a product's: S1 where they stay on the chip
 
 Needs jax and libtpu; minutes for each topology, most of them for the convolutions.
@@ -95,6 +99,23 @@ def chip_values(x, w):
     return jnp.sum(apart(apart(z @ w) * z).astype(F32))
 
 
+def result_of(dtype):
+    return lambda a, b: jnp.dot(a, b, preferred_element_type=F32).astype(dtype)
+
+
+def result_near(dtype):
+    def read(a, b, c):
+        y = result_of(dtype)(a, b)
+        return jnp.sin((y - y.max(axis=0)).astype(F32)) * c
+    return read
+
+
+def summed(xs, ys):
+    def step(total, each):
+        return total + jnp.dot(each[0].T, each[1], preferred_element_type=F32), None
+    return jax.lax.scan(step, jnp.zeros((xs.shape[2], ys.shape[2]), F32), (xs, ys))[0]
+
+
 def network(x, *weights):
     for up, down in zip(weights[::2], weights[1::2]):
         x = x + jax.nn.silu(x @ up.astype(BF16)) @ down.astype(BF16)
@@ -162,6 +183,19 @@ def main(topologies_wanted):
                 text = chip.text(network, ((4096, width), BF16), *[((width, hidden), dtype), ((hidden, width), dtype)] * 3)
                 found = re.findall(r"= \((\w+\[[\d,]*\])[^\n]*cross_program_prefetch_index", text)
                 chip.say("start", "%s, %d x %d: %s" % (dtype.__name__, width, hidden, ", ".join(found) or "none"))
+        for summands in (128, 512, 2048):
+            args, words = [((4096, summands), BF16), ((summands, 4096), BF16)], []
+            for dtype in (F32, BF16):
+                near = next(t for _, t in chip.kernels(result_near(dtype), *args, ((4096, 4096), F32)))
+                far = sum(t for _, t in chip.kernels(result_of(dtype), *args))
+                words.append("%s %.1f, %.1f" % (dtype.__name__, near, far))
+            chip.say("results", "of %d summands:" % summands, "; ".join(words))
+        for m, k in ((16, 128), (32, 32), (49, 32), (64, 32), (128, 32), (128, 64)):
+            us = next(t for line, t in chip.kernels(lambda a, b: jnp.einsum("bmk,bnk->bmn", a, b), *[((4096, m, k), BF16)] * 2) if " fusion(" in line)
+            chip.say("small", "%d x %d x %d: %.1f, %.4f" % (m, k, m, us / 4.096, us / 4.096 / (-(-m // 8) * 8 * (-(-m // 128) * 128))))
+        for m, k in ((2048, 16), (2048, 128), (4096, 128)):
+            line, us = max(chip.kernels(summed, ((8, k, m), BF16), ((8, k, 8192), BF16)), key=lambda kernel: kernel[1])
+            chip.say("loop", "%d x %d of %d: %.1f %s" % (m, 8192, k, us, "S1" if "S(1)" in line.split("fusion(")[0] else "-"))
         for mib in (40, 44, 48, 88, 96, 112):
             text = chip.text(chip_values, ((mib << 8, 2048), BF16), ((2048, 2048), BF16))
             found = re.findall(r"%%(tanh|fusion)[^ ]* = bf16\[%d,2048\]\{([^}]*)\}" % (mib << 8), text[text.index("\nENTRY"):])

@@ -470,6 +470,41 @@ START_TEST(what_loops_accumulate_is_reduced_behind_them)
 }
 END_TEST
 
+/* In our own program also what is added in several steps, unless something else reads a step. */
+START_TEST(what_loops_accumulate_in_steps_is_reduced_behind_them)
+{
+	static const struct {
+		const char *text;
+		int64_t executions;
+	} cases[] = {
+		{LOOP("", "    %q = stablehlo.add %s, %p : " T "\n"), 1},
+		{LOOP(DOT("o", "a", "c") "    %u = stablehlo.add %s, %o : " T "\n",
+			 "    %q = stablehlo.add %u, %p : " T "\n"),
+			1},
+		{LOOP(DOT("o", "a", "c") "    %u = stablehlo.add %o, %s : " T "\n",
+			 "    %z = stablehlo.transpose %p, dims = [1, 0] : (" T ") -> " T
+			 "\n    %q = stablehlo.add %z, %u : " T "\n"),
+			1},
+		{LOOP(DOT("o", "a", "c") "    %u = stablehlo.add %s, %o : " T "\n",
+			 "    %z = stablehlo.multiply %u, %p : " T "\n    %q = stablehlo.add %u, %z : " T "\n"),
+			10},
+		{LOOP(DOT("o", "a", "c") "    %u = stablehlo.add %s, %s : " T "\n",
+			 "    %z = stablehlo.add %o, %p : " T "\n    %q = stablehlo.add %u, %z : " T "\n"),
+			5},
+	};
+	lowering x;
+	for (uint32_t i = 0; i < COUNT_OF(cases); i++) {
+		lowering_read(&x, MESH, cases[i].text);
+		lower_to(&x, LEVEL_EXACT, TARGET_TPU);
+		int64_t executions = 0;
+		for (lop_id o = 0; o < x.out->ops.n; o++)
+			executions += x.out->ops.p[o].kind == LOP_COLLECTIVE ? lop_executions(x.out, o) : 0;
+		ck_assert_msg(executions == cases[i].executions, "case %u: %lld", i, (long long)executions);
+		lowering_release(&x);
+	}
+}
+END_TEST
+
 /* Groups of a program's own collectives and the axes they lie along; what lies along none is left
  * to others. */
 START_TEST(own_collectives_are_counted)
@@ -565,5 +600,6 @@ int main(void)
 	tcase_add_test(t, own_collectives_are_counted);
 	tcase_add_test(t, sums_are_transposed_before_they_are_reduced);
 	tcase_add_test(t, what_loops_accumulate_is_reduced_behind_them);
+	tcase_add_test(t, what_loops_accumulate_in_steps_is_reduced_behind_them);
 	return run_suite(t, "optimize");
 }
