@@ -69,7 +69,8 @@ int64_t matmul_stored_results(const device *dev, const op_work *w)
 {
 	int64_t one = sat_mul(padded(w->m, dev->tile_second), padded(w->n, dev->tile_minor)),
 			other = sat_mul(padded(w->n, dev->tile_second), padded(w->m, dev->tile_minor));
-	return sat_mul(MAX(w->batch, 1), MIN(one, other));
+	bool vectors = w->m <= 1 || w->n <= 1; /* the batch is in the lanes */
+	return sat_mul(MAX(w->batch, 1), vectors ? sat_mul(w->m, w->n) : MIN(one, other));
 }
 
 /* Without regard to w->blocks. */

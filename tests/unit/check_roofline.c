@@ -85,6 +85,9 @@ START_TEST(test_results)
 	ck_assert_int_eq(matmul_results_ns(&dev, 1 << 25, true, false), 62500000);
 	ck_assert_int_eq(matmul_results_ns(&dev, 1 << 25, false, true), 0);
 	ck_assert_int_eq(matmul_results_ns(&dev, 1 << 25, true, true), 31250000);
+	op_work small = {.m = 49, .n = 49, .batch = 10}, one_each = {.m = 49, .n = 1, .batch = 10};
+	ck_assert_int_eq(matmul_stored_results(&dev, &small), 10 * 56 * 128);
+	ck_assert_int_eq(matmul_stored_results(&dev, &one_each), 490);
 }
 END_TEST
 
