@@ -24,8 +24,7 @@ typedef struct kernel {
 		lval_id val;
 		int64_t elements;
 	} read[MOST_READS];
-	uint8_t worked;        /* bit k: something in front of operand k of the contraction */
-	int64_t near_bytes[2]; /* read in front of operand k from the chip */
+	uint8_t worked;   /* bit k: something in front of operand k of the contraction */
 	int64_t early_ns; /* when all it reads could be there, as run.early_ns: what was made in front
 	                     of the last border is */
 	lop_id root;
@@ -168,8 +167,6 @@ static void read_value(
 		k->arguments = sat_add(k->arguments, sat_mul(n, val->bytes));
 	if (!there)
 		add_read(k, n, val->bytes, on_chip ? 0 : side);
-	if (side && (there || on_chip))
-		k->near_bytes[!(side & 1)] = sat_add(k->near_bytes[!(side & 1)], sat_mul(n, val->bytes));
 }
 
 /* An update that cannot be done where its operand lies copies it first. */
@@ -403,12 +400,8 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	k.around.fused = k.around.matmul_ns && k.members > 1;
 	k.around.by_blocks = k.worked == 3;
 	if ((k.worked == 1 || k.worked == 2) &&
-		k.around.front_bytes[k.worked == 1] > half_of_chip(s, root)) {
-		int64_t *front = &k.around.front_bytes[k.worked == 2];
-		*front = sat_add(
-			*front, k.near_bytes[k.worked == 2]); /* the chip has no room for what is read again */
+		k.around.front_bytes[k.worked == 1] > half_of_chip(s, root))
 		k.around.by_blocks = true;
-	}
 	if (is_written_where_made(s, &k))
 		r->ns = copy_time_ns(&s->dev, k.around.bytes);
 	else if (!is_scalar_work(s, l, &k))
