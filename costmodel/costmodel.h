@@ -148,6 +148,8 @@ typedef struct op_work {
 	double flops; /* multiply-adds count twice; exact up to 2^53, used as integers below that */
 	int64_t matmul_flops, vector_flops;
 	int64_t m, n, k, batch; /* of contractions: local sizes, 0 otherwise */
+	int64_t k_part, m_part; /* > 0: k or m is made of parts of that size, each padded to a tile on
+	                           its own: features of a convolution, at every tap */
 	int64_t blocks; /* > 0: m, n, k, batch and matmul_flops are of one of so many products that wait
 	                   for each other */
 	int64_t launches;                /* small kernels that wait for each other, beside the one */

@@ -65,6 +65,11 @@ int64_t matmul_results_ns(const device *dev, int64_t results, bool narrow, bool 
 	return rate ? time_of(results, rate, PPM) : 0;
 }
 
+static int64_t padded_parts(int64_t n, int64_t part, int64_t tile)
+{
+	return part > 0 ? sat_mul(ceil_div(n, part), padded(part, tile)) : padded(n, tile);
+}
+
 int64_t matmul_stored_results(const device *dev, const op_work *w)
 {
 	int64_t one = sat_mul(padded(w->m, dev->tile_second), padded(w->n, dev->tile_minor)),
@@ -80,11 +85,15 @@ static int64_t one_matmul_ns(const device *dev, const op_work *w)
 		return 0;
 	int64_t flops = w->matmul_flops, tile_flops = flops;
 	if (w->m > 0) {
-		/* the compiler may put either side on the rows */
-		int64_t one = sat_mul(padded(w->m, dev->tile_m), padded(w->n, dev->tile_n));
-		int64_t other = sat_mul(padded(w->n, dev->tile_m), padded(w->m, dev->tile_n));
-		tile_flops =
-			sat_mul(sat_mul(2 * MAX(w->batch, 1), MIN(one, other)), padded(w->k, dev->tile_k));
+		/* the compiler may put either side on the rows, but not the weights of a convolution */
+		int64_t one =
+			sat_mul(padded_parts(w->m, w->m_part, dev->tile_m), padded(w->n, dev->tile_n));
+		int64_t other = w->k_part
+			? one
+			: sat_mul(padded(w->n, dev->tile_m), padded_parts(w->m, w->m_part, dev->tile_n));
+		int64_t k = w->k_part ? padded_parts(w->k, w->k_part, MIN(dev->tile_k, dev->tile_minor))
+							  : padded(w->k, dev->tile_k);
+		tile_flops = sat_mul(sat_mul(2 * MAX(w->batch, 1), MIN(one, other)), k);
 	}
 	if (w->channel_taps && dev->channel_taps_s)
 		return time_of(sat_mul(w->channel_taps, padded(w->channels, dev->tile_minor)),
