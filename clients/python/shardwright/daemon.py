@@ -7,11 +7,10 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .errors import Error, NoAnswer, PlanWarning
+from .errors import Error, NoAnswer, warn
 from .shardings import JSON
 
 
@@ -77,7 +76,7 @@ def ask_daemon(server: str, text: str, wanted: JSON, timeout: float | None, show
             rows = json.loads(request(server, "GET", path + "/verifications"))["verifications"]
         else:
             why = job.get("error") or "its verification is %s" % job.get("state")
-            warnings.warn("the plan of search %s is not verified: %s" % (search["id"], why), PlanWarning, stacklevel=5)
+            warn("the plan of search %s is not verified: %s" % (search["id"], why))
     return {"document": document, "module": module, "verifications": rows, "strategy": search["strategy"]}
 
 

@@ -2,12 +2,11 @@
 import hashlib
 import json
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .daemon import ask_daemon
-from .errors import Error, NoAnswer, PlanWarning
+from .errors import Error, NoAnswer, warn
 from .hosts import agree_on, process_count
 from .program import Program, ambient_explicit_axes, program_of
 from .progress import Progress
@@ -89,7 +88,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
         if found.get("strategy"):
             result.strategy, result.server = found["strategy"], server
         if found["fallback"]:
-            warnings.warn(found["fallback"], PlanWarning, stacklevel=2)
+            warn(found["fallback"])
         if ambient_mesh == "keep" and ambient_explicit_axes():
             _report_pins(program, result, answer)
         if verify and not by_server:
@@ -192,4 +191,4 @@ def _report_pins(program: Program, result: Plan, answer: Callable[[Program], JSO
         said += '; plan(.., ambient_mesh="ignore") plans without them'
     except Error as error:
         said += "; without the mesh it cannot be planned: %s" % error
-    warnings.warn(said, PlanWarning, stacklevel=3)
+    warn(said)

@@ -2,11 +2,10 @@
 import gzip
 import json
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .errors import Error, PlanWarning
+from .errors import Error, warn
 from .executable import PlannedFunction, compile_plan
 from .program import Program
 from .shardings import JSON, check_mesh, is_open, make_mesh, mesh_text, named, parts, split_axis
@@ -227,8 +226,7 @@ class Plan:
                 duration(cost["runtime_ns"]), size(cost["peak_bytes"]), duration(self.cost["runtime_ns"]), size(self.cost["peak_bytes"]))
         except Error as error:
             price = "what they cost is not known: %s" % error
-        warnings.warn("NamedShardings lose part of this plan (%s): %s. plan.fn runs what was planned" % ("; ".join(found), price),
-                      PlanWarning, stacklevel=3)
+        warn("NamedShardings lose part of this plan (%s): %s. plan.fn runs what was planned" % ("; ".join(found), price))
 
     def _donated(self) -> tuple[int, ...]:
         """Positional arguments, static ones counted, whose leaves are all donated."""
