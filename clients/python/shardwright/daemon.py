@@ -48,8 +48,8 @@ def request(server: str, method: str, path: str, body: bytes | None = None, head
 
 
 def ask_daemon(server: str, text: str, wanted: JSON, timeout: float | None, show: Callable[[JSON], None]) -> JSON:
-    """Search on a daemon -> {"document", "module", "verifications", "strategy": its id}. With wanted["verify"], the verified answer if a verifier gives
-    it in time, else the plan so far with a warning."""
+    """Search on a daemon -> {"document", "module", "verifications", "strategy": its id}. With wanted["verify"], the verified answer if a verifier
+    gives it in time, else the plan so far with a warning."""
     deadline = None if timeout is None else time.monotonic() + timeout
     patience = 60 if timeout is None else max(1.0, min(60.0, timeout))
     answer = request(server, "POST", "/v1/modules", gzip.compress(text.encode(), 6, mtime=0),

@@ -202,7 +202,7 @@ class Plan:
 
     def record(self, step: float, peak: int | None = None, *, steps: int | None = None, device: str | None = None, source: str | None = None,
                server: str | None = None) -> JSON | None:
-        """Tell the daemon that planned this what a step takes, in seconds, and the peak memory of a device, in bytes: answers prefer what was measured.
+        """Tell the daemon that planned this what a step takes, in seconds, and a device's peak memory, in bytes: answers prefer what was measured.
 
         steps: how many the time is taken from; source: how, such as "profiler". device: the profile of the devices here, where it is not the
         plan's. -> the measurement as the daemon keeps it; None in all but the first process of a job. Error if no daemon planned this."""
