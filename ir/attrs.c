@@ -30,6 +30,26 @@ attr_id attr_string(module *m, str s)
 			.kind = ATTR_STRING, .type = ID_NONE, .text = {arena_strdup(&m->mem, s.p, s.n), s.n}});
 }
 
+attr_id attr_shardings(module *m, const sharding_id *ids, uint32_t n)
+{
+	sharding_id *copy = arena_array(&m->mem, sharding_id, n);
+	if (n)
+		memcpy(copy, ids, n * sizeof *ids);
+	return attr_new(m, &(attr){.kind = ATTR_SHARDINGS, .type = ID_NONE, .n = n, .shardings = copy});
+}
+
+attr_id attr_axis_names(module *m, mesh_id mesh, uint32_t which)
+{
+	const device_mesh *of = &m->shardings->meshes.p[mesh];
+	named_attr *names = arena_array(&m->mem, named_attr, of->n_axes);
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < of->n_axes; i++)
+		if (which >> i & 1)
+			names[n++] = (named_attr){
+				0, attr_string(m, strtab_get(&m->shardings->names, of->axis_names[i]))};
+	return attr_new(m, &(attr){.kind = ATTR_ARRAY, .type = ID_NONE, .n = n, .children = names});
+}
+
 attr_id attr_unit(module *m) { return attr_new(m, &(attr){.kind = ATTR_UNIT, .type = ID_NONE}); }
 
 static uint32_t find_named(const module *m, const named_attr *list, uint32_t n, str name)

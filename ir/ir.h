@@ -436,6 +436,9 @@ attr_id attr_int(module *m, int64_t v, const char *type_text); /* "i32" */
 attr_id attr_ints(module *m, const int64_t *v, uint32_t n);    /* array<i64: ..> */
 attr_id attr_string(module *m, str s);
 attr_id attr_unit(module *m);
+attr_id attr_shardings(module *m, const sharding_id *ids, uint32_t n); /* ids are copied */
+/* Names of the axes of a mesh whose bit is set, as manual_axes holds them. */
+attr_id attr_axis_names(module *m, mesh_id mesh, uint32_t which);
 
 /* Attributes of an op by name; ID_NONE / NULL when absent. */
 attr_id op_attr(const module *m, op_id o, const char *name);

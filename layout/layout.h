@@ -12,6 +12,7 @@
  *   devices.c   nested lists of devices, as OneFlow's ranks and PyTorch's DeviceMesh
  *   pieces.c    a mesh cut where a sharding cuts it, and back: axis lists found from shard indices
  *   scan.c      the scanner that notations share
+ *   gspmd_module.c gspmd_manual.c   modules that were lowered for GSPMD
  *
  * Device numbers: position p is the row-major index of a device's coordinates in the mesh; device d
  * = device_ids[p], or p itself when the mesh has no ids. Everything is thread-compatible and works
@@ -259,8 +260,9 @@ status notation_print_tuple(sharding_table *t, notation n, const tensor_spec *s,
 
 /* ---------------------------------------------------------------- gspmd_module.c */
 
-/* Writes what a module says for GSPMD as Shardy's, over that mesh. ERR_UNSUPPORTED at what the mesh
- * cannot express, and at shard_maps; the module is half rewritten then. */
+/* Writes what a module says for GSPMD as Shardy's, over that mesh: shardings, constraints, and
+ * shard_maps as manual computations. ERR_UNSUPPORTED at what the mesh cannot express; the module is
+ * half rewritten then. */
 status module_take_gspmd(module *m, mesh_id mesh, diag *d) MUST_USE;
 
 /* ---------------------------------------------------------------- strategy_text.c */

@@ -105,26 +105,6 @@ static sharding_id edge_sharding(const emitter *e, lval_id v)
 	return sharding_intern(e->m->shardings, &edit);
 }
 
-static attr_id shardings_attr(emitter *e, const sharding_id *list, uint32_t n)
-{
-	sharding_id *own = arena_array(&e->m->mem, sharding_id, n);
-	if (n)
-		memcpy(own, list, n * sizeof *own);
-	const attr a = {.kind = ATTR_SHARDINGS, .type = ID_NONE, .n = n, .shardings = own};
-	return attr_new(e->m, &a);
-}
-
-static attr_id all_axes(emitter *e)
-{
-	module *m = e->m;
-	named_attr *names = arena_array(&m->mem, named_attr, e->mesh->n_axes);
-	for (uint32_t i = 0; i < e->mesh->n_axes; i++)
-		names[i] = (named_attr){
-			0, attr_string(m, strtab_get(&m->shardings->names, e->mesh->axis_names[i]))};
-	const attr a = {.kind = ATTR_ARRAY, .type = ID_NONE, .n = e->mesh->n_axes, .children = names};
-	return attr_new(m, &a);
-}
-
 void emit_global_shardings(emitter *e)
 {
 	module *m = e->m;
@@ -138,7 +118,7 @@ void emit_global_shardings(emitter *e)
 		in[i] = m->values.p[args + i].sharding = edge_sharding(e, argument_lval(e, i));
 	for (uint32_t i = 0; i < n_results; i++)
 		out[i] = f->result_shardings[i] = edge_sharding(e, result_lval(e, i));
-	op_attr_set(m, e->manual, "in_shardings", shardings_attr(e, in, f->n_args));
-	op_attr_set(m, e->manual, "out_shardings", shardings_attr(e, out, n_results));
-	op_attr_set(m, e->manual, "manual_axes", all_axes(e));
+	op_attr_set(m, e->manual, "in_shardings", attr_shardings(m, in, f->n_args));
+	op_attr_set(m, e->manual, "out_shardings", attr_shardings(m, out, n_results));
+	op_attr_set(m, e->manual, "manual_axes", attr_axis_names(m, e->p->mesh, UINT32_MAX));
 }

@@ -30,7 +30,6 @@ void op_copy_attrs(module *m, op_id from, op_id to, const char *except);
  * and lists on ops. */
 typedef sharding_id (*sharding_fn)(module *m, sharding_id id, void *context);
 void shardings_transform(module *m, sharding_fn f, void *context);
-attr_id attr_shardings(module *m, const sharding_id *ids, uint32_t n);
 /* Sharding i of a list attribute of an op; SHARDING_NONE when the op has none. */
 sharding_id op_sharding_at(const module *m, op_id o, const char *name, uint32_t i);
 void op_set_shardings(module *m, op_id o, const char *name, const sharding_id *ids, uint32_t n);

@@ -92,14 +92,6 @@ void op_copy_attrs(module *m, op_id from, op_id to, const char *except)
 
 /* ---------------------------------------------------------------- shardings */
 
-attr_id attr_shardings(module *m, const sharding_id *ids, uint32_t n)
-{
-	sharding_id *copy = arena_array(&m->mem, sharding_id, n);
-	if (n)
-		memcpy(copy, ids, n * sizeof *ids);
-	return attr_new(m, &(attr){.kind = ATTR_SHARDINGS, .type = ID_NONE, .n = n, .shardings = copy});
-}
-
 sharding_id op_sharding_at(const module *m, op_id o, const char *name, uint32_t i)
 {
 	attr_id a = op_attr(m, o, name);

@@ -31,12 +31,25 @@ static void tell_value(const module *m, value_id v, strbuf *out)
 	}
 }
 
+static bool any_listed_on_other(const module *m, op_id o, const char *name, mesh_id mesh)
+{
+	attr_id a = op_attr(m, o, name);
+	if (a == ID_NONE || attr_get(m, a)->kind != ATTR_SHARDINGS)
+		return true;
+	for (uint32_t i = 0; i < attr_get(m, a)->n; i++)
+		if (is_on_other(m, attr_get(m, a)->shardings[i], mesh))
+			return true;
+	return false;
+}
+
 /* Inner computations by hand are on a mesh too. True, and in words what it is, when there is
  * something. */
 static bool any_on_other(const module *m, mesh_id mesh, strbuf *what)
 {
 	for (op_id o = 0; o < m->ops.n; o++)
-		if (m->ops.p[o].kind == OP_SDY_MANUAL_COMPUTATION && !(m->ops.p[o].flags & OPS_ERASED)) {
+		if (m->ops.p[o].kind == OP_SDY_MANUAL_COMPUTATION && !(m->ops.p[o].flags & OPS_ERASED) &&
+			(any_listed_on_other(m, o, "in_shardings", mesh) ||
+				any_listed_on_other(m, o, "out_shardings", mesh))) {
 			strbuf_puts(what, "a shard_map (sdy.manual_computation)");
 			return true;
 		}

@@ -145,6 +145,7 @@ def constraints_only(path):
         warnings.simplefilter("always")
         hand.in_shardings()
     cut = [s for s in hand.fn.compiled.input_shardings[0] if not s.is_fully_replicated]
+    assert {w.filename for w in told} == {__file__}        # warnings name the line that asked, not one of the package
     return float(hand.fn(*args)), len(cut), [str(w.message) for w in told]
 
 
@@ -258,11 +259,13 @@ def refusals_of(path):
 def nobody_answers(path):
     start()
     import jax.numpy as jnp
+    import shardwright
     args = jnp.ones((64, 32)), jnp.ones((16, 64))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         os.environ["SHARDWRIGHT"] = path
         plan = planner(None)(lambda w, x: jnp.tanh(x @ w), *args, server="http://127.0.0.1:9", fallback="zero3")
+    assert {w.filename for w in told if issubclass(w.category, shardwright.PlanWarning)} == {__file__}
     return [str(w.message) for w in told], plan.fallback, float(plan.fn(*args)[0, 0])
 
 

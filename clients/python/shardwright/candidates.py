@@ -1,10 +1,9 @@
 """Programs that may be the answer: a strategy, its alternatives and the best baseline, each in both ways of applying it."""
 import dataclasses
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from .errors import Error, PlanWarning
+from .errors import Error, warn
 from .request import FALLBACKS, baseline_request
 from .shardings import JSON
 from .source import Source, alternatives_of, without_locations
@@ -42,7 +41,7 @@ def candidates(source: Source, document: JSON, module: str, count: int, options:
         try:
             text = one.module or source.applied(one.document, one.way)
         except Error as error:          # the program of one device cannot always be written
-            warnings.warn("%s is not verified: %s" % (one.name, error), PlanWarning, stacklevel=4)
+            warn("%s is not verified: %s" % (one.name, error))
             continue
         for said in ([options, {}] if options else [{}]):
             key = without_locations(text), repr(sorted(said.items()))
@@ -86,7 +85,7 @@ def _ways(source: Source, name: str, document: JSON, ways: tuple[str, ...]) -> I
         try:
             other["cost"] = source.cost(other)
         except Error as error:
-            warnings.warn("%s is not verified: %s" % (name, error), PlanWarning, stacklevel=5)
+            warn("%s is not verified: %s" % (name, error))
             continue
         other["fits"] = other["cost"]["peak_bytes"] <= other["memory_limit_bytes"]
         yield Candidate(name, other)

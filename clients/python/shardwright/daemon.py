@@ -7,11 +7,10 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .errors import Error, NoAnswer, PlanWarning
+from .errors import Error, NoAnswer, warn
 from .shardings import JSON
 
 
@@ -49,8 +48,8 @@ def request(server: str, method: str, path: str, body: bytes | None = None, head
 
 
 def ask_daemon(server: str, text: str, wanted: JSON, timeout: float | None, show: Callable[[JSON], None]) -> JSON:
-    """Search on a daemon -> {"document", "module", "verifications", "strategy": its id}. With wanted["verify"], the verified answer if a verifier gives
-    it in time, else the plan so far with a warning."""
+    """Search on a daemon -> {"document", "module", "verifications", "strategy": its id}. With wanted["verify"], the verified answer if a verifier
+    gives it in time, else the plan so far with a warning."""
     deadline = None if timeout is None else time.monotonic() + timeout
     patience = 60 if timeout is None else max(1.0, min(60.0, timeout))
     answer = request(server, "POST", "/v1/modules", gzip.compress(text.encode(), 6, mtime=0),
@@ -77,7 +76,7 @@ def ask_daemon(server: str, text: str, wanted: JSON, timeout: float | None, show
             rows = json.loads(request(server, "GET", path + "/verifications"))["verifications"]
         else:
             why = job.get("error") or "its verification is %s" % job.get("state")
-            warnings.warn("the plan of search %s is not verified: %s" % (search["id"], why), PlanWarning, stacklevel=5)
+            warn("the plan of search %s is not verified: %s" % (search["id"], why))
     return {"document": document, "module": module, "verifications": rows, "strategy": search["strategy"]}
 
 

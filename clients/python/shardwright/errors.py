@@ -1,4 +1,9 @@
 """What the package raises and warns with."""
+import os
+import sys
+import warnings
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Error(Exception):
@@ -15,3 +20,11 @@ class PlanWarning(UserWarning):
 
 for _public in (Error, NoAnswer, PlanWarning):
     _public.__module__ = "shardwright"      # as people catch them, and as tracebacks name them
+
+
+def warn(said: str) -> None:
+    """A PlanWarning at the line outside of the package that asked."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and os.path.dirname(os.path.abspath(frame.f_code.co_filename)) == _HERE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(said, PlanWarning, stacklevel=level)

@@ -26,7 +26,8 @@ def record(server: str, strategy: str, profile: str, *, step: float, peak: int |
     platform = PLATFORMS.get(about.pop("platform"), "cpu")
     if device is None and platform != ("tpu" if profile.startswith("tpu") else "gpu"):
         device = platform
-    body: dict[str, Any] = {"step_ns": max(1, round(step * 1e9)), "peak_bytes": peak, "steps": steps, "device": device, "source": source, "options": options, **about}
+    body: dict[str, Any] = {"step_ns": max(1, round(step * 1e9)), "peak_bytes": peak, "steps": steps, "device": device, "source": source,
+                            "options": options, **about}
     content = json.dumps({key: value for key, value in body.items() if value is not None}).encode()
     headers = {"Content-Type": "application/json", "Idempotency-Key": str(uuid.uuid4())}   # an answer that was lost does not make two of it
     path = "/v1/strategies/%s/measurements" % urllib.parse.quote(strategy, safe=":")

@@ -2,12 +2,11 @@
 import hashlib
 import json
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .daemon import ask_daemon
-from .errors import Error, NoAnswer, PlanWarning
+from .errors import Error, NoAnswer, warn
 from .hosts import agree_on, process_count
 from .program import Program, ambient_explicit_axes, program_of
 from .progress import Progress
@@ -44,7 +43,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
     compiler_options  "best": try the options of the device's compiler that its profile has; plan.compiler_options are those the plan gains by
     alternatives    so many plans besides the answer that do something else: plan.alternatives
     trip_count      iterations of loops whose number the program does not say, as of decoding until all have ended; they count once otherwise
-    uncertainty_ppm  of costs, in millionths: among plans this near to the cheapest the simplest is the answer. 0: the cheapest is; default: the tool's
+    uncertainty_ppm  of costs, in millionths: among plans this near to the cheapest the simplest is the answer. 0: the cheapest; default: the tool's
     verify          K: compile the K best different plans and answer with the best by the compiler; "run": time them here
     verify_by       "here", or "server": a verifier of the daemon compiles (python -m shardwright.verifier), and this call waits for it
     timeout         seconds to wait; then the best so far is the answer, with a warning
@@ -74,7 +73,8 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
     asked = {"mesh": mesh_words(mesh), "device": device, "memory": memory, "objective": objective, "schedule": schedule,
              "evaluations": evaluations, "seconds": seconds, "seed": seed, "threads": threads, "pins": list(pins),
              "forbids": list(forbids), "groups": list(groups), "open_results": open_results or None, "apply": apply,
-             "compiler_options": compiler_options, "alternatives": alternatives if alternatives is not None else _alternatives_for(verify), "trip_count": trip_count,
+             "compiler_options": compiler_options, "trip_count": trip_count,
+             "alternatives": alternatives if alternatives is not None else _alternatives_for(verify),
              "uncertainty_ppm": uncertainty_ppm,
              "verify": verify if by_server else None}
     wanted = {key: value for key, value in asked.items() if value is not None and value != []}
@@ -89,7 +89,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
         if found.get("strategy"):
             result.strategy, result.server = found["strategy"], server
         if found["fallback"]:
-            warnings.warn(found["fallback"], PlanWarning, stacklevel=2)
+            warn(found["fallback"])
         if ambient_mesh == "keep" and ambient_explicit_axes():
             _report_pins(program, result, answer)
         if verify and not by_server:
@@ -192,4 +192,4 @@ def _report_pins(program: Program, result: Plan, answer: Callable[[Program], JSO
         said += '; plan(.., ambient_mesh="ignore") plans without them'
     except Error as error:
         said += "; without the mesh it cannot be planned: %s" % error
-    warnings.warn(said, PlanWarning, stacklevel=3)
+    warn(said)

@@ -2,11 +2,10 @@
 import gzip
 import json
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .errors import Error, PlanWarning
+from .errors import Error, warn
 from .executable import PlannedFunction, compile_plan
 from .program import Program
 from .shardings import JSON, check_mesh, is_open, make_mesh, mesh_text, named, parts, split_axis
@@ -203,7 +202,7 @@ class Plan:
 
     def record(self, step: float, peak: int | None = None, *, steps: int | None = None, device: str | None = None, source: str | None = None,
                server: str | None = None) -> JSON | None:
-        """Tell the daemon that planned this what a step takes, in seconds, and the peak memory of a device, in bytes: answers prefer what was measured.
+        """Tell the daemon that planned this what a step takes, in seconds, and a device's peak memory, in bytes: answers prefer what was measured.
 
         steps: how many the time is taken from; source: how, such as "profiler". device: the profile of the devices here, where it is not the
         plan's. -> the measurement as the daemon keeps it; None in all but the first process of a job. Error if no daemon planned this."""
@@ -227,8 +226,7 @@ class Plan:
                 duration(cost["runtime_ns"]), size(cost["peak_bytes"]), duration(self.cost["runtime_ns"]), size(self.cost["peak_bytes"]))
         except Error as error:
             price = "what they cost is not known: %s" % error
-        warnings.warn("NamedShardings lose part of this plan (%s): %s. plan.fn runs what was planned" % ("; ".join(found), price),
-                      PlanWarning, stacklevel=3)
+        warn("NamedShardings lose part of this plan (%s): %s. plan.fn runs what was planned" % ("; ".join(found), price))
 
     def _donated(self) -> tuple[int, ...]:
         """Positional arguments, static ones counted, whose leaves are all donated."""

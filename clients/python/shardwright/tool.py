@@ -8,11 +8,10 @@ import signal
 import subprocess
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable
 from typing import IO, Any
 
-from .errors import Error, NoAnswer, PlanWarning
+from .errors import Error, NoAnswer, warn
 from .shardings import JSON
 from .version import __version__
 
@@ -152,9 +151,8 @@ def ask_tool(tool: str, text: str, wanted: JSON, timeout: float | None, show: Ca
             raise NoAnswer("no answer within %s s" % timeout)
         for line in said:
             if line.startswith("warning: "):
-                warnings.warn(line[len("warning: "):].strip(), PlanWarning, stacklevel=4)
+                warn(line[len("warning: "):].strip())
         if stopped or process.returncode == 130:
-            warnings.warn("the search was stopped after %s s: this is the best plan so far, not the one of the whole budget" % timeout,
-                          PlanWarning, stacklevel=4)
+            warn("the search was stopped after %s s: this is the best plan so far, not the one of the whole budget" % timeout)
         with open(out) as f:
             return json.loads(content), f.read()

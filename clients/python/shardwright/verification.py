@@ -11,12 +11,11 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from .candidates import Candidate, candidates
-from .errors import Error, PlanWarning
+from .errors import Error, warn
 from .progress import Progress
 from .shardings import JSON, device_count
 from .source import Source
@@ -58,8 +57,8 @@ def verify(plan: Plan, count: int | str = 2, *, seconds: float = 1800, processes
             rows = compiled(plan._source, found, seconds=seconds, processes=processes, target=target, show=show)
     at = best_of(rows)
     if at is None:
-        warnings.warn("nothing that was compiled fits; the plan is as it was predicted: %s" % "; ".join(
-            "%s %s: %s" % (row["plan"], row["apply"], row["reason"] or size(row["peak_bytes"])) for row in rows), PlanWarning, stacklevel=3)
+        warn("nothing that was compiled fits; the plan is as it was predicted: %s" % "; ".join(
+            "%s %s: %s" % (row["plan"], row["apply"], row["reason"] or size(row["peak_bytes"])) for row in rows))
         plan.verifications = rows
         return plan
     document = answered(found[at])
