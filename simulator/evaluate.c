@@ -69,6 +69,16 @@ static mesh_id one_device_mesh(sharding_table *t)
 			.n_devices = 1});
 }
 
+/* Layers are asked for where the chip keeps what is written: which pass an op belongs to. */
+static void cost_lowered(evaluation *e, const device *dev, cost *out)
+{
+	e->sim = simulator_new(e->p, e->m->shardings, dev, &e->links, &e->dn);
+	e->fold = dev->on_chip_bytes ? folding_new(e->p, true) : NULL;
+	if (e->fold)
+		simulator_unfolded(e->sim, e->fold);
+	simulate(e->sim, e->low, out);
+}
+
 static status run(evaluation *e, const module *annotated, const device *dev, apply_way apply,
 	const char *const *axis_links, cost *out, diag *d)
 {
@@ -94,11 +104,8 @@ static status run(evaluation *e, const module *annotated, const device *dev, app
 	lower_cache_reshard_after_forward(e->cache, apply == APPLY_EXACT_RESHARDED);
 	e->low = lowered_new(e->p, t);
 	lower_program(e->cache, e->shardings, apply_level(apply), dev->target, e->low);
-	e->sim = simulator_new(e->p, t, dev, &e->links, &e->dn);
-	e->fold = folding_new(e->p, true);
-	if (e->fold)
-		simulator_unfolded(e->sim, e->fold);
-	simulate(e->sim, e->low, out);
+	if (out)
+		cost_lowered(e, dev, out);
 	return ST_OK;
 }
 
@@ -143,6 +150,6 @@ status simulate_applied(const module *annotated, const device *dev, apply_way ap
 	if (apply == APPLY_ANNOTATE)
 		return simulate_module(annotated, dev, apply, axis_links, out, keep, d);
 	evaluation plan;
-	TRY(simulate_module(annotated, dev, apply, axis_links, out, &plan, d));
+	TRY(simulate_module(annotated, dev, apply, axis_links, NULL, &plan, d));
 	return simulate_written(&plan, dev, axis_links, out, keep, d);
 }

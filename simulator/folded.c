@@ -63,6 +63,7 @@ struct folder {
 	uint32_t *block_of, *offset; /* by op: its block, and its place there */
 	int32_t *layer;              /* by op; of arguments, which all come first, that of the value */
 	uint8_t *spots;              /* by op: op_spot */
+	bool *number;                /* by op: in a layer, and makes one number */
 	uint32_t ops_cap, n_args;
 	uint32_t *first_use; /* by value */
 	uint32_t first_use_cap;
@@ -131,6 +132,7 @@ void folder_free(struct folder *x)
 	free(x->offset);
 	free(x->layer);
 	free(x->spots);
+	free(x->number);
 	free(x->first_use);
 	vec_release(&x->acts);
 	vec_release(&x->reads);
@@ -158,6 +160,12 @@ static uint8_t spot_of(const struct folder *x, int32_t layer)
 	return layer == x->f->middle ? SPOT_MIDDLE : is_near(x, layer) ? SPOT_NEAR : SPOT_FAR;
 }
 
+static bool makes_number(const lowered *l, lop_id o)
+{
+	const lop *op = &l->ops.p[o];
+	return op->n_results == 1 && !type_get(l->p->m, l->vals.p[op->results].type)->rank;
+}
+
 void folder_place(simulator *s, const lowered *l)
 {
 	struct folder *x = s->folder;
@@ -167,6 +175,7 @@ void folder_place(simulator *s, const lowered *l)
 		x->offset = xrealloc(x->offset, x->ops_cap * sizeof *x->offset);
 		x->layer = xrealloc(x->layer, x->ops_cap * sizeof *x->layer);
 		x->spots = xrealloc(x->spots, x->ops_cap * sizeof *x->spots);
+		x->number = xrealloc(x->number, x->ops_cap * sizeof *x->number);
 	}
 	for (uint32_t b = 0; b < x->f->blocks.n; b++) {
 		lop_id start = block_start(l, b), end = block_start(l, b + 1);
@@ -175,6 +184,7 @@ void folder_place(simulator *s, const lowered *l)
 			x->block_of[i] = b;
 			x->offset[i] = i - start;
 			x->layer[i] = layer;
+			x->number[i] = layer != LAYER_NONE && makes_number(l, i);
 		}
 		if (start < end)
 			memset(x->spots + start, spot_of(x, layer), end - start);
@@ -183,6 +193,7 @@ void folder_place(simulator *s, const lowered *l)
 		 x->n_args++) {
 		int32_t layer = x->f->val_layer[l->vals.p[l->ops.p[x->n_args].results].origin];
 		x->layer[x->n_args] = layer;
+		x->number[x->n_args] = false;
 		x->spots[x->n_args] = spot_of(x, layer);
 	}
 	/* what returns from main stands behind the last block, but belongs to all layers */
@@ -264,7 +275,10 @@ static inline bool refs_agree(
 	return x->beyond[x->layer[o]] || is_counterpart(x, l, o, other, dir);
 }
 
-bool folder_in_layer(const simulator *s, lop_id o) { return s->folder->layer[o] != LAYER_NONE; }
+bool folder_adds_numbers(const simulator *s, lop_id o)
+{
+	return s->folder->number[o] && s->ops[o].class == CLASS_ELEMENTWISE;
+}
 
 /* A step of a sum over layers that is computed where the sum is used. Layers may be added in any
  * order (those called "10" and "2"), so counterparts may read sums from layers at any distance;
@@ -273,9 +287,7 @@ bool folder_in_layer(const simulator *s, lop_id o) { return s->folder->layer[o] 
 static bool is_sum_step(const simulator *s, const lowered *l, lval_id v)
 {
 	lop_id o = l->vals.p[v].def;
-	return o != ID_NONE && o >= s->folder->n_args && folder_in_layer(s, o) &&
-		s->ops[o].class == CLASS_ELEMENTWISE && s->ops[o].mode == MODE_FUSED &&
-		l->ops.p[o].n_results == 1 && !type_get(l->p->m, l->vals.p[v].type)->rank &&
+	return o != ID_NONE && folder_adds_numbers(s, o) && s->ops[o].mode == MODE_FUSED &&
 		!s->vals[v].materialised;
 }
 

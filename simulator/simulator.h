@@ -131,7 +131,7 @@ static inline apply_way apply_as(apply_way plan, apply_way asked)
 }
 /* The replay: import passes, one fresh propagation run, lowering, simulation. keep may be NULL;
  * otherwise the caller releases it with evaluation_release (after success only). A module without a
- * mesh runs on one device. */
+ * mesh runs on one device. Where out is NULL nothing is costed, and keep has what was lowered. */
 status simulate_module(const module *annotated, const device *dev, apply_way apply,
 	const char *const *axis_links, cost *out, evaluation *keep, diag *d) MUST_USE;
 /* What XLA takes for the plan: of a plan that is applied exactly, the module that is written is

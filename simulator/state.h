@@ -501,14 +501,15 @@ static inline uint32_t times(const simulator *s, lop_id many, lop_id one)
 	return s->spots && s->spots[many] == SPOT_MIDDLE && s->spots[one] == SPOT_FAR ? 1 + s->copies
 																				  : 1;
 }
-/* Is an op of a folded program part of a layer? */
-bool folder_in_layer(const simulator *s, lop_id o);
+/* Is an op of a folded program a step of a sum of numbers over layers? */
+bool folder_adds_numbers(const simulator *s, lop_id o);
 /* Of those, how many read what `def` makes: a step of a sum over layers reads one step of another
- * layer. */
+ * layer. All else that the middle reads far away is one thing for all layers, though it stands in
+ * the first of them that reads it. */
 static inline uint32_t times_read(const simulator *s, lop_id user, lop_id def)
 {
 	uint32_t n = times(s, user, def);
-	return n > 1 && folder_in_layer(s, def) ? 1 : n;
+	return n > 1 && folder_adds_numbers(s, def) ? 1 : n;
 }
 /* Bytes of an argument or a result of main: as stored, but a CPU keeps them as they are. */
 static inline int64_t end_bytes(const simulator *s, const lowered *l, lval_id v)

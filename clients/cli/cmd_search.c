@@ -434,7 +434,8 @@ static status run(
 	a->o.tree_interval_ns = a->progress_json ? 1000000000 : 0;
 	if (!a->progress_json) {
 		cli_warn_of_limit(&target->dev, a->o.memory_limit);
-		cli_warn_of_axes(m, target->mesh);
+		if (!stop_flag) /* reading roles takes as long as a plan */
+			cli_warn_of_axes(m, target->mesh);
 	}
 	status st = search_run(m, &a->o, result, d);
 	if (shown.terminal)

@@ -60,7 +60,7 @@ enum { COSTS_SHARE = 64 /* of the memory for memo tables */ };
 status problem_init(problem *pb, const module *annotated, const search_options *o, diag *d)
 {
 	TRY(problem_read(pb, annotated, o, d));
-	if (!o->unfolded)
+	if (!o->unfolded && !search_is_stopped(o)) /* else little is evaluated any more */
 		choose_folding(pb);
 	pb->costs = cost_memo_new(
 		(size_t)(o->cache_bytes ? o->cache_bytes : SEARCH_DEFAULT_CACHE_BYTES) / COSTS_SHARE);

@@ -82,7 +82,8 @@ static bool results_agree(const problem *pb, strategy *s, const evaluation *ev, 
 	return agree;
 }
 
-/* replay_strategy, of which the last evaluation is kept. *settled: it is that of s as it is now. */
+/* replay_strategy, of which the last evaluation is kept. *settled: it is that of s as it is now.
+ * out may be NULL, as for simulate_module. */
 static status replay_kept(const problem *pb, const module *original, strategy *s, cost *out,
 	bool *allowed, evaluation *ev, bool *settled, diag *d)
 {
@@ -126,13 +127,14 @@ status replay_seen(const problem *pb, const module *original, strategy *s, cost 
 {
 	bool settled, exact = apply_is_exact(s->apply);
 	evaluation local, *ev = keep && !exact ? keep : &local; /* built in place */
-	TRY(replay_kept(pb, original, s, out, allowed, ev, &settled, d));
+	cost *planned = exact ? NULL : out;                     /* of what is written, that is costed */
+	TRY(replay_kept(pb, original, s, planned, allowed, ev, &settled, d));
 	if (!settled && (exact || keep)) { /* results were pinned once more */
 		module *annotated;
 		evaluation_release(ev);
 		TRY(strategy_apply(original, s, &annotated, d));
 		status st =
-			simulate_module(annotated, pb->o->device, s->apply, pb->o->axis_links, out, ev, d);
+			simulate_module(annotated, pb->o->device, s->apply, pb->o->axis_links, planned, ev, d);
 		if (st != ST_OK) {
 			module_free(annotated);
 			return st;

@@ -25,6 +25,7 @@ typedef struct pattern {
 	uint32_t n, second;        /* second: the layer that a second stack begins with */
 	bool shared;               /* all layers have the weights of the first */
 	bool train;
+	bool summed; /* what every layer comes to is added up in one kernel behind them */
 } pattern;
 
 /* ---------------------------------------------------------------- random patterns */
@@ -174,9 +175,22 @@ static void write_updates(strbuf *t, const pattern *p, uint32_t last)
 	}
 }
 
+/* ends: the step that each layer came to. */
+static void write_sum(strbuf *t, const pattern *p, const uint32_t *ends)
+{
+	strbuf_printf(t, "    %%t0 = stablehlo.add %%v%u, %%v0 : " X "\n", ends[0]);
+	for (uint32_t i = 1; i < p->n; i++)
+		strbuf_printf(t, "    %%t%u = stablehlo.add %%t%u, %%v%u : " X "\n", i, i - 1, ends[i]);
+	strbuf_printf(t,
+		"    %%none = stablehlo.constant dense<0.0> : tensor<f32>\n"
+		"    %%sum = stablehlo.reduce(%%t%u init: %%none) applies stablehlo.add across dimensions "
+		"= [0] : (" X ", tensor<f32>) -> " B "\n",
+		p->n - 1);
+}
+
 static void write_pattern(strbuf *t, const pattern *p)
 {
-	uint32_t weights = p->shared ? 1 : p->n, step = 0;
+	uint32_t weights = p->shared ? 1 : p->n, step = 0, ends[MAX_LAYERS] = {0};
 	strbuf_init(t);
 	strbuf_puts(t,
 		"module @m {\n  func.func public @main(%v0: " X
@@ -186,20 +200,25 @@ static void write_pattern(strbuf *t, const pattern *p)
 	strbuf_puts(t, ") -> (" X);
 	for (uint32_t i = 0; i < p->n && p->train; i++)
 		strbuf_puts(t, ", " W);
+	strbuf_puts(t, p->summed ? ", " B : "");
 	strbuf_puts(t, ") {\n    %zero = stablehlo.constant dense<0.0> : " X "\n");
 	for (uint32_t i = 0; i < p->n; i++) {
 		if (p->second && i == p->second)
 			strbuf_printf(t, "    %%cross = stablehlo.logistic %%v%u : " X "\n", step);
 		write_layer(t, p, i, &step, step);
+		ends[i] = step;
 	}
+	if (p->summed)
+		write_sum(t, p, ends);
 	if (p->train)
 		write_updates(t, p, step);
 	strbuf_printf(t, "    return %%v%u", step);
 	for (uint32_t i = 0; i < p->n && p->train; i++)
 		strbuf_printf(t, ", %%nw%u", i);
-	strbuf_puts(t, " : " X);
+	strbuf_puts(t, p->summed ? ", %sum : " X : " : " X);
 	for (uint32_t i = 0; i < p->n && p->train; i++)
 		strbuf_puts(t, ", " W);
+	strbuf_puts(t, p->summed ? ", " B : "");
 	strbuf_puts(t, "\n  }\n}\n");
 }
 
@@ -314,6 +333,44 @@ START_TEST(stacks_fold_beside_each_other)
 }
 END_TEST
 
+static void check_summed(const char *steps, bool train, uint64_t seed)
+{
+	fixture f;
+	rng r;
+	pattern p = {.n = 24, .train = train, .summed = true};
+	memcpy(p.kinds[0].steps, steps, strlen(steps));
+	rng_seed(&r, seed, 0);
+	setup(&f, &p);
+	ck_assert(f.pb.fold);
+	ck_assert_uint_ge(f.pb.fold->copies, 10);
+	ck_assert_uint_gt(random_walk(&f, &r, 30, 0), 0);
+	teardown(&f);
+}
+
+/* One kernel behind all layers reads something of each: as many values as there are layers. Of
+ * these the folded program has few enough for the kernel to be joined to another one, the whole
+ * program has not. */
+START_TEST(a_kernel_reads_all_layers)
+{
+	check_summed("d", false, 7);
+	check_summed("brd", true, 7);
+	check_summed("dkdd", true, 7);
+	check_summed("tdtd", true, 7);
+	check_summed("dsrs", true, 7);
+}
+END_TEST
+
+/* What all layers read is made again in a few readers, and for all of them where they are many:
+ * those are all layers', though it stands in the first of them. */
+START_TEST(all_layers_read_one_value)
+{
+	check_summed("dbm", false, 7);
+	check_summed("dms", false, 7);
+	check_summed("csdrk", false, 7);
+	check_summed("tscdmn", false, 7);
+}
+END_TEST
+
 /* Every layer adds its own number, and all of them multiply by one of these. */
 START_TEST(numbers_stand_in_no_layer)
 {
@@ -362,6 +419,8 @@ int main(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, random_patterns);
 	tcase_add_test(tc, stacks_fold_beside_each_other);
+	tcase_add_test(tc, a_kernel_reads_all_layers);
+	tcase_add_test(tc, all_layers_read_one_value);
 	tcase_add_test(tc, numbers_stand_in_no_layer);
 	return run_suite(tc, "layers");
 }
