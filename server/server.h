@@ -435,6 +435,7 @@ typedef struct run_result {
 	bool timed_out, too_large, stopped;
 	bool not_started; /* for want of descriptors, processes or memory, or because the program could
 	                     not be run */
+	int start_error;  /* errno, where there was no process */
 	bool out_of_memory; /* of its own limit, or ended by the kernel for the machine's sake */
 	strbuf out, err;
 } run_result;
