@@ -327,7 +327,7 @@ check-systemd: all
 
 check-in-turn: all
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/in_turn.py --stride $(or $(STRIDE),1) --state $(BUILD)/in_turn.jsonl $(IN_TURN)
-	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/tools_in_turn.py
+	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/tools_in_turn.py --state $(BUILD)/tools_in_turn.txt
 
 SOAK_SECONDS ?= 3600
 soak: all
