@@ -83,7 +83,7 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Files that .incbin takes into an object.
-$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql server/schema_4.sql server/schema_5.sql server/schema_6.sql server/schema_7.sql server/schema_8.sql docs/openapi.json web/built/index.html web/built/worker.js
+$(BUILD)/obj/server/embed.o: server/schema.sql server/schema_2.sql server/schema_3.sql server/schema_4.sql server/schema_5.sql server/schema_6.sql server/schema_7.sql server/schema_8.sql server/schema_9.sql docs/openapi.json web/built/index.html web/built/worker.js
 $(BUILD)/obj/costmodel/profiles.o: $(wildcard costmodel/devices/*.json)
 
 # All that the folders have, for the programs and tests of this tree.
@@ -327,7 +327,7 @@ check-systemd: all
 
 check-in-turn: all
 	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/in_turn.py --stride $(or $(STRIDE),1) --state $(BUILD)/in_turn.jsonl $(IN_TURN)
-	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/tools_in_turn.py
+	SHARDWRIGHT=$(BUILD)/shardwright SHARDWRIGHTD=$(BUILD)/shardwrightd python3 tests/load/tools_in_turn.py --state $(BUILD)/tools_in_turn.txt
 
 SOAK_SECONDS ?= 3600
 soak: all

@@ -58,10 +58,11 @@ static column_kind kind_of(const char *name)
 	if (!strcmp(name, "fingerprint") || !strcmp(name, "strategy") || !strcmp(name, "search") ||
 		!strcmp(name, "measurement"))
 		return COLUMN_ID;
-	return ends_with(name, "_ns")                            ? COLUMN_TIME
-		: ends_with(name, "_bytes")                          ? COLUMN_BYTES
-		: ends_with(name, "fits") || !strcmp(name, "chosen") ? COLUMN_BOOL
-															 : COLUMN_TEXT;
+	return ends_with(name, "_ns")   ? COLUMN_TIME
+		: ends_with(name, "_bytes") ? COLUMN_BYTES
+		: ends_with(name, "fits") || !strcmp(name, "chosen") || !strcmp(name, "partial")
+		? COLUMN_BOOL
+		: COLUMN_TEXT;
 }
 
 /* ---------------------------------------------------------------- CSV and JSON */

@@ -433,6 +433,12 @@ status store_import(const char *dir, const char *file, merge_counts *out, diag *
 
 /* ---------------------------------------------------------------- retention */
 
+static status size_now(db *c, const char *dir, int64_t *out, diag *d)
+{
+	*out = store_bytes(c);
+	return *out >= 0 ? ST_OK : failed("cannot read", dir, sqlite3_errmsg(c->handle), d);
+}
+
 status store_prune(
 	const char *dir, int64_t keep_days, int64_t keep_bytes, prune_counts *out, diag *d)
 {
@@ -446,14 +452,16 @@ status store_prune(
 		.most_bytes = keep_bytes};
 	db *c = store_reader(s);
 	status st = c ? ST_OK : failed("cannot read", dir, "no connection", d);
-	out->bytes_before = c ? store_bytes(c) : -1;
+	if (st == ST_OK)
+		st = size_now(c, dir, &out->bytes_before, d);
 	do {
 		if (st == ST_OK && store_write(s, &r.op) != ST_OK)
 			st = failed("cannot write", dir, "the disk is full or broken", d);
 	} while (st == ST_OK && r.more);
 	if (st == ST_OK)
 		store_sweep(store_objects(s), c);
-	out->bytes_after = c ? store_bytes(c) : -1;
+	if (st == ST_OK)
+		st = size_now(c, dir, &out->bytes_after, d);
 	out->strategies = r.strategies;
 	out->searches = r.searches;
 	out->modules = r.modules;

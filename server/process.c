@@ -234,7 +234,8 @@ void child_run(const char *binary, char *const argv[], const child_limits *limit
 	child c;
 	int64_t kills = kernel_memory_kills();
 	if (!child_start(binary, argv, limits, &c)) {
-		log_warn("event=tool_not_started error=%s", log_quoted(strerror(errno)).text);
+		r->start_error = errno;
+		log_warn("event=tool_not_started error=%s", log_quoted(strerror(r->start_error)).text);
 		r->not_started = true;
 		return;
 	}

@@ -435,6 +435,7 @@ typedef struct run_result {
 	bool timed_out, too_large, stopped;
 	bool not_started; /* for want of descriptors, processes or memory, or because the program could
 	                     not be run */
+	int start_error;  /* errno, where there was no process */
 	bool out_of_memory; /* of its own limit, or ended by the kernel for the machine's sake */
 	strbuf out, err;
 } run_result;
@@ -1322,8 +1323,8 @@ typedef struct embedded {
 } embedded;
 embedded embedded_schema(void), embedded_schema_2(void), embedded_schema_3(void),
 	embedded_schema_4(void), embedded_schema_5(void), embedded_schema_6(void),
-	embedded_schema_7(void), embedded_schema_8(void), embedded_openapi(void), embedded_page(void),
-	embedded_page_worker(void);
+	embedded_schema_7(void), embedded_schema_8(void), embedded_schema_9(void),
+	embedded_openapi(void), embedded_page(void), embedded_page_worker(void);
 
 /* ---------------------------------------------------------------- server */
 

@@ -27,7 +27,7 @@ static const char *migration(int64_t version)
 {
 	embedded (*const steps[])(void) = {embedded_schema, embedded_schema_2, embedded_schema_3,
 		embedded_schema_4, embedded_schema_5, embedded_schema_6, embedded_schema_7,
-		embedded_schema_8};
+		embedded_schema_8, embedded_schema_9};
 	_Static_assert(COUNT_OF(steps) == STORE_VERSION, "a step for each version");
 	return steps[version]().p;
 }

@@ -4,7 +4,7 @@
 
 #include "server/server.h"
 
-enum { STORE_VERSION = 8 };
+enum { STORE_VERSION = 9 };
 
 struct store {
 	char *dir, path[512];

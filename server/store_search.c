@@ -720,8 +720,9 @@ status search_recover(db *c, int64_t *out_count)
 		bool cancel = ok && sqlite3_column_int(s, 13);
 		if (s)
 			sqlite3_reset(s);
-		ok = ok && cancel ? end_search(c, ids[i], "canceled", NULL, false, NULL, 0)
-						  : requeue(c, ids[i], 0, 0);
+		if (ok)
+			ok = cancel ? end_search(c, ids[i], "canceled", NULL, false, NULL, 0)
+						: requeue(c, ids[i], 0, 0);
 	}
 	ok = ok && sqlite3_exec(c->handle, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
 	if (!ok && !sqlite3_get_autocommit(c->handle))

@@ -27,25 +27,38 @@ static status find_program(server *srv, diag *d)
 	return ST_OK;
 }
 
-/* Where the worker's libraries lie in places that the sandbox does not know, workers run without it
- * rather than not at all. */
-static void find_confinement(server *srv)
+static status ask_version(server *srv, bool confined, bool *works, diag *d)
 {
 	char *argv[] = {srv->worker, "version", NULL};
+	child_limits limits = {.confined = confined};
+	run_result run;
+	child_run(srv->worker, argv, &limits, ASK_MS, 4096, NULL, &run);
+	int error = run.start_error;
+	*works = !run.not_started && run.exit_code == 0;
+	run_result_release(&run);
+	return error ? diag_set(d, ST_ERR_IO, "no worker can be started now: %s", strerror(error))
+				 : ST_OK;
+}
+
+/* Where the worker's libraries lie in places that the sandbox does not know, workers run without it
+ * rather than not at all. A shortage tells nothing of the kind: the sandbox has to fail before and
+ * behind a run without it that works. */
+static status find_confinement(server *srv, diag *d)
+{
+	bool confined = true, without = false;
 	srv->confined = sandbox_possible();
-	for (int i = 0; srv->confined && i < 2; i++) {
-		child_limits limits = {.confined = i == 0};
-		run_result run;
-		child_run(srv->worker, argv, &limits, ASK_MS, 4096, NULL, &run);
-		bool works = !run.not_started && run.exit_code == 0;
-		run_result_release(&run);
-		if (i == 0 && works)
-			return;
-		if (i == 1 && works) {
-			srv->confined = false;
-			log_warn("event=no_sandbox worker=%s", log_quoted(srv->worker).text);
-		}
+	if (!srv->confined)
+		return ST_OK;
+	TRY(ask_version(srv, true, &confined, d));
+	if (!confined)
+		TRY(ask_version(srv, false, &without, d));
+	if (without)
+		TRY(ask_version(srv, true, &confined, d));
+	if (without && !confined) {
+		srv->confined = false;
+		log_warn("event=no_sandbox worker=%s", log_quoted(srv->worker).text);
 	}
+	return ST_OK;
 }
 
 /* The names of the device profiles, and the whole answer for GET /v1/devices. */
@@ -102,7 +115,7 @@ status worker_find(server *srv, diag *d)
 	TRY(find_program(srv, d));
 	if (!srv->opt.worker_memory && sandbox_possible())
 		srv->opt.worker_memory = worker_memory_share(srv);
-	find_confinement(srv);
+	TRY(find_confinement(srv, d));
 	TRY(read_devices(srv, d));
 	return read_version(srv, d);
 }

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import sqlite3
 import subprocess
 
@@ -322,6 +323,30 @@ def test_views_as_csv_and_json(filled):
         rows = list(csv.DictReader(io.StringIO(store(filled, name, "--csv"))))
         assert [{k: "" if v is None else str(int(v) if isinstance(v, bool) else v) for k, v in r.items()} for r in document["rows"]] == rows
         assert len(store(filled, name).splitlines()) == n + 1
+
+
+def test_views_keep_apart_what_does_not_compare(filled, tmp_path):
+    """Searches that ended early count after whole ones, however good their plans are, and cost models are not mixed."""
+    shutil.copytree(filled / "store", tmp_path / "store")
+    db = sqlite3.connect(tmp_path / "store" / "shardwright.db")
+    columns = [c for _, c, *_ in db.execute("PRAGMA table_info(strategies)") if c not in ("number", "id", "cost_model", "runtime_ns", "partial", "mesh")]
+    names = ", ".join(columns)
+    rows = "SELECT {}, {}, {}, {}, {}, 1, " + names + " FROM strategies WHERE cost_model <> 'older' AND objective = 'runtime' AND mesh = 'x=8'"
+    insert = f"INSERT INTO strategies (number, id, cost_model, runtime_ns, mesh, partial, {names}) "
+    db.execute(insert + rows.format("number + 1000", "id || 'early'", "cost_model", "runtime_ns / 2", "mesh"))
+    db.execute(insert + rows.format("number + 2000", "id || 'alone'", "cost_model", "runtime_ns / 3", "'x=1,y=8'"))
+    db.execute("UPDATE strategies SET runtime_ns = 1 WHERE cost_model = 'older'")  # it said that all is quick
+    db.commit()
+    whole = {row[0] for row in db.execute("SELECT id FROM strategies WHERE partial = 0 AND cost_model <> 'older'")}
+    for view, name in (("best_strategies", "id"), ("best_per_mesh", "strategy"), ("best_known", "strategy")):
+        found = {row[0] for row in db.execute(f"SELECT {name} FROM {view} WHERE mesh = 'x=8'")}
+        assert found and found <= whole, view
+    assert {row[0] for row in db.execute("SELECT id FROM model_best WHERE mesh = 'x=8' AND cost_model <> 'older'")} <= whole
+    early = json.loads(store(tmp_path, "best", "--mesh", "x=1,y=8", "--json"))["rows"]
+    assert early and all(r["partial"] is True for r in early)
+    ranked = json.loads(store(tmp_path, "ranking", "--device", "h100", "--module", MODULE, "--json"))["rows"]
+    assert [r["place"] for r in ranked if r["partial"]] == [1] and [r["place"] for r in ranked if not r["partial"] and r["devices"] == 8] == [1, 2, 3]
+    assert {r["partial"] for r in json.loads(store(tmp_path, "history", "--mesh", "x=8", "--json"))["rows"]} == {False}
 
 
 def test_what_the_views_say(filled):

@@ -210,6 +210,27 @@ def shorten(store, search, seconds=0.5):
     assert changed == 1
 
 
+def as_version(store, version):
+    """The store's database with the schema of an earlier version; a search that was running, and one that waits, come with it."""
+    path = store / "shardwright.db"
+    new = sqlite3.connect(path)
+    old = sqlite3.connect(store / "old.db")
+    for n in range(1, version + 1):
+        old.executescript((ROOT / "server" / ("schema.sql" if n == 1 else f"schema_{n}.sql")).read_text())
+    for table in ("modules", "strategies", "searches", "events"):
+        columns = ", ".join(row[1] for row in old.execute(f"PRAGMA table_info({table})"))
+        rows = new.execute(f"SELECT {columns} FROM {table}").fetchall()
+        old.executemany(f"INSERT INTO {table}({columns}) VALUES ({', '.join('?' * (columns.count(',') + 1))})", rows)
+    old.execute("UPDATE searches SET state = 'running', attempt = 1, lease_us = 1, started_us = created_us WHERE mesh = 'data=16'")
+    old.commit()
+    old.executescript(f"PRAGMA application_id = 0x53574431; PRAGMA user_version = {version};")
+    old.close()
+    new.close()
+    for end in ("", "-wal", "-shm"):
+        (store / f"shardwright.db{end}").unlink(missing_ok=True)
+    (store / "old.db").rename(path)
+
+
 def eventually(condition, seconds=30):
     deadline = time.monotonic() + seconds
     while not condition():

@@ -6,12 +6,15 @@
  *   write   ENOSPC, for the database
  *   sync    EIO
  *   clock   holds seconds by which the time of day is wrong
+ *   path    EMFILE, where a path is opened for a rule of the sandbox that has in it what this holds
+ *   rule    ENOMEM, for the rule of such a path (Landlock)
  *   epoll   a pause before the main thread takes a descriptor out of an epoll set
  * Workers do not have it: their environment is clean, and fork comes before. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/landlock.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +32,31 @@ static int wanted(const char *fault)
 	return access(path, F_OK) == 0;
 }
 
+static void name_of(int fd, char name[512])
+{
+	char link[64];
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, name, 511);
+	name[n > 0 ? n : 0] = 0;
+}
+
+/* Whether the fault is wanted of this path: what its file holds is a part of it. */
+static int wanted_of(const char *fault, const char *path)
+{
+	char file[512], part[256] = "";
+	snprintf(file, sizeof file, "%s/%s", getenv("FAULTS"), fault);
+	int fd = wanted(fault) ? (int)syscall(SYS_openat, AT_FDCWD, file, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return 0;
+	ssize_t n = read(fd, part, sizeof part - 1);
+	close(fd);
+	return n >= 0 && strstr(path, part) != NULL;
+}
+
 static int is_database(int fd)
 {
-	char link[64], name[512];
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(link, name, sizeof name - 1);
-	name[n > 0 ? n : 0] = 0;
+	char name[512];
+	name_of(fd, name);
 	return strstr(name, "shardwright.db") && !strstr(name, "-shm");
 }
 
@@ -111,6 +133,43 @@ int open64(const char *path, int flags, ...)
 		return -1;
 	}
 	return real(path, flags, mode);
+}
+
+int open(const char *path, int flags, ...)
+{
+	int (*real)(const char *, int, ...);
+	va_list args;
+	va_start(args, flags);
+	int mode = flags & O_CREAT ? va_arg(args, int) : 0;
+	va_end(args);
+	*(void **)&real = dlsym(RTLD_NEXT, "open");
+	if (flags & O_PATH && wanted_of("path", path)) {
+		errno = EMFILE;
+		return -1;
+	}
+	return real(path, flags, mode);
+}
+
+long syscall(long number, ...)
+{
+	static long (*real)(long, ...);
+	long a[6];
+	va_list args;
+	va_start(args, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(args, long);
+	va_end(args);
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "syscall");
+	if (number == SYS_landlock_add_rule) {
+		char name[512];
+		name_of(((const struct landlock_path_beneath_attr *)a[2])->parent_fd, name);
+		if (wanted_of("rule", name)) {
+			errno = ENOMEM;
+			return -1;
+		}
+	}
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 int epoll_ctl(int set, int op, int fd, struct epoll_event *event)

@@ -1,8 +1,8 @@
-"""Every call of SQLite, and an allocation of every stack that allocates, which a daemon makes while it starts, serves each kind of request and stops,
+"""Every call of SQLite and of zstd, and an allocation of every stack that allocates, which a daemon makes while it starts, serves each kind of request and stops,
 fails in turn: alone, or with the next two hundred. The daemon may refuse (5xx), hang up, or end with a word; it may not say 404 of what it
 acknowledged, and once nothing fails any more, in the same process and in the next one, all that was acknowledged is there and requests are served.
 
-    python3 tests/load/in_turn.py [--kind memory|sqlite] [--burst N] [--stride N] [--seconds S] [--state FILE]        (make check-in-turn)
+    python3 tests/load/in_turn.py [--kind memory|sqlite|zstd|mprintf] [--burst N] [--stride N] [--phase NAME] [--seconds S] [--state FILE]        (make check-in-turn)
 
 A failure of a request is made in a daemon that has served others before; where it does not come to the place that is to fail, in one that has just
 started. Ends early after S seconds; with a state file it goes on from there.
@@ -10,6 +10,7 @@ started. Ends early after S seconds; with a state file it goes on from there.
 
 import argparse
 import collections
+import functools
 import hashlib
 import json
 import pathlib
@@ -104,7 +105,7 @@ class Walk:
         self.plan.fail(self.kind, NEVER, 0, census=1)
         act()
         self.plan.heal()
-        if self.kind == "sqlite":
+        if self.kind != "memory":
             return list(range(0, self.plan.calls(), self.o.stride))
         new = sorted(set(self.plan.stacks()) - self.seen)
         self.seen |= set(new)
@@ -126,8 +127,10 @@ class Walk:
 
     def note(self, phase, at, how):
         wrong, self.script.wrong = self.script.wrong, []
+        log = self.log()
+        if "event=no_sandbox" in log:
+            wrong.append("workers are no longer confined")
         if wrong:
-            log = self.log()
             print(f"{self.kind} {at}, {self.burst} at a time, {phase}, {how}:", *wrong[:4], sep="\n  ", flush=True)
             print("    " + "\n    ".join(line[:160] for line in log.splitlines()[:self.o.lines]), flush=True)
         self.logged = (self.d.folder / "log").stat().st_size
@@ -175,12 +178,12 @@ class Walk:
         self.start()
         turns = self.census(ask)
         cold = []
-        if self.kind == "sqlite":
+        if self.kind != "memory":
             cold, turns = turns, self.census(ask)
         for at in self.left(name, turns):
             if not self.turn(name, ask, at):
                 cold.append(at)
-        phase = name + ", first" if self.kind == "sqlite" else name
+        phase = name if self.kind == "memory" else name + ", first"
         for at in self.left(phase, cold):
             self.stop()
             self.start()
@@ -238,13 +241,13 @@ class Walk:
 
     def all(self):
         """Every phase; at the end the database is sound."""
+        phases = {"start": lambda: self.starts("start", False), **{name: functools.partial(self.serve, name, ask) for name, ask in self.steps.items()},
+                  "stop": lambda: self.stops("stop"), "first start": lambda: self.starts("first start", True)}
         try:
-            self.starts("start", False)
-            for name, ask in self.steps.items():
-                self.serve(name, ask)
-            self.stops("stop")
-            assert self.d.rows("PRAGMA integrity_check") == [("ok",)] and not self.d.rows("PRAGMA foreign_key_check")
-            self.starts("first start", True)
+            for name in self.o.phase or phases:
+                phases[name]()
+                if name != "first start":
+                    assert self.d.rows("PRAGMA integrity_check") == [("ok",)] and not self.d.rows("PRAGMA foreign_key_check")
         finally:
             self.plan.heal()
             if self.d.alive():
@@ -254,6 +257,7 @@ class Walk:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kind", choices=KINDS, help="one kind only")
+    parser.add_argument("--phase", action="append", help="only this one, such as cancel or stop; may be given more than once")
     parser.add_argument("--stride", type=int, default=1)
     parser.add_argument("--burst", type=int, help="how many fail at a time; both 1 and 200 unless given")
     parser.add_argument("--seconds", type=float, default=1e9)

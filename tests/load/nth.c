@@ -1,14 +1,16 @@
-/* Preloaded into a daemon: makes calls of malloc and its like, or of SQLite, fail. Calls of SQLite
- * are counted; those of malloc are told apart by where they come from, their stack. The first call
- * that is number `at`, or that comes from the stack `at`, fails, and so do the `burst` - 1 calls of
- * its kind after it. All of this lies in the file that NTH names, which the test maps, too;
- * addresses have to be the same in every run (setarch -R). The first failure tells on stderr where
- * it was. Workers do not have it: their environment is clean. */
+/* Preloaded into a daemon or a tool: makes calls of malloc and its like, of SQLite, or of zstd
+ * fail; of SQLite also those that make the text of a statement, alone. Those of malloc are told
+ * apart by where they come from, their stack; the others are counted. The first call that is number
+ * `at`, or that comes from the stack `at`, fails, and so do the `burst` - 1 calls of its kind after
+ * it. All of this lies in the file that NTH names, which the test maps, too; addresses have to be
+ * the same in every run (setarch -R). The first failure tells on stderr where it was. Workers do
+ * not have it: their environment is clean. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,8 +20,9 @@
 /* The functions below stand for those of libraries whose headers would declare them otherwise. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-enum { MEMORY, SQLITE };
+enum { MEMORY, SQLITE, ZSTD, MPRINTF };
 enum { SQLITE_NOMEM = 7, SQLITE_IOERR = 10, SQLITE_CANTOPEN = 14 };
+enum { ZSTD_NOMEM = -64 }; /* as a size_t, what ZSTD_isError() takes for one */
 enum { FRAMES = 6, OWN_FRAMES = 3, STACKS = 1 << 15 };
 
 typedef struct shared {
@@ -72,7 +75,7 @@ static void note(uint64_t stack)
 static int is_it(int kind)
 {
 	int64_t n = atomic_fetch_add(&plan->calls, 1);
-	if (kind == SQLITE)
+	if (kind != MEMORY)
 		return n == atomic_load(&plan->at);
 	uint64_t stack = stack_now();
 	if (atomic_load(&plan->census))
@@ -113,10 +116,21 @@ void *realloc(void *p, size_t n) { return fails(MEMORY) ? refused() : __libc_rea
 	if (!real) \
 	*(void **)&real = dlsym(RTLD_NEXT, #name)
 
+/* What SQLite calls of itself meanwhile does not count: its own functions fail in other ways. */
+#define ALONE(result, call) \
+	int outer = inside; \
+	inside = outer || (plan && atomic_load(&plan->kind) == SQLITE); \
+	result = call; \
+	inside = outer
+
 int sqlite3_step(void *s)
 {
 	REAL(sqlite3_step);
-	return fails(SQLITE) ? SQLITE_IOERR : real(s);
+	if (fails(SQLITE))
+		return SQLITE_IOERR;
+	int rc;
+	ALONE(rc, real(s));
+	return rc;
 }
 
 int sqlite3_exec(
@@ -125,30 +139,32 @@ int sqlite3_exec(
 	REAL(sqlite3_exec);
 	if (fails(SQLITE))
 		return SQLITE_IOERR;
-	int outer = inside;
-	inside = plan && atomic_load(&plan->kind) == SQLITE;
-	int rc = real(db, sql, row, user, error);
-	inside = outer;
+	int rc;
+	ALONE(rc, real(db, sql, row, user, error));
 	return rc;
 }
 
 int sqlite3_prepare_v2(void *db, const char *sql, int n, void **out, const char **tail)
 {
 	REAL(sqlite3_prepare_v2);
-	if (!fails(SQLITE))
-		return real(db, sql, n, out, tail);
+	int rc = SQLITE_NOMEM;
 	*out = NULL;
-	return SQLITE_NOMEM;
+	if (!fails(SQLITE)) {
+		ALONE(rc, real(db, sql, n, out, tail));
+	}
+	return rc;
 }
 
 int sqlite3_prepare_v3(
 	void *db, const char *sql, int n, unsigned flags, void **out, const char **tail)
 {
 	REAL(sqlite3_prepare_v3);
-	if (!fails(SQLITE))
-		return real(db, sql, n, flags, out, tail);
+	int rc = SQLITE_NOMEM;
 	*out = NULL;
-	return SQLITE_NOMEM;
+	if (!fails(SQLITE)) {
+		ALONE(rc, real(db, sql, n, flags, out, tail));
+	}
+	return rc;
 }
 
 int sqlite3_bind_text(void *s, int at, const char *text, int n, void (*destroy)(void *))
@@ -180,4 +196,43 @@ int sqlite3_open_v2(const char *path, void **out, int flags, const char *vfs)
 		return real(path, out, flags, vfs);
 	*out = NULL;
 	return SQLITE_CANTOPEN;
+}
+
+/* What it makes are statements: NULL, for want of memory, would be one that does nothing. */
+char *sqlite3_mprintf(const char *format, ...)
+{
+	static char *(*real)(const char *, va_list);
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "sqlite3_vmprintf");
+	if (fails(MPRINTF))
+		return NULL;
+	va_list args;
+	va_start(args, format);
+	char *text = real(format, args);
+	va_end(args);
+	return text;
+}
+
+void *ZSTD_createDStream(void)
+{
+	REAL(ZSTD_createDStream);
+	return fails(ZSTD) ? NULL : real();
+}
+
+void *ZSTD_createCStream(void)
+{
+	REAL(ZSTD_createCStream);
+	return fails(ZSTD) ? NULL : real();
+}
+
+size_t ZSTD_decompressStream(void *z, void *out, void *in)
+{
+	REAL(ZSTD_decompressStream);
+	return fails(ZSTD) ? (size_t)ZSTD_NOMEM : real(z, out, in);
+}
+
+size_t ZSTD_compressStream2(void *z, void *out, void *in, int end)
+{
+	REAL(ZSTD_compressStream2);
+	return fails(ZSTD) ? (size_t)ZSTD_NOMEM : real(z, out, in, end);
 }

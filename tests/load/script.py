@@ -12,7 +12,7 @@ import time
 
 from daemon import FINAL, module_text
 
-KINDS = ("memory", "sqlite")
+KINDS = ("memory", "sqlite", "zstd", "mprintf")  # as in nth.c
 JSON = {"Content-Type": "application/json"}
 NEVER = 1 << 60
 

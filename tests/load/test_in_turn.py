@@ -1,12 +1,15 @@
 """Every call of SQLite, and an allocation of every stack, of one request after the other fails in turn, in one daemon that goes on. What a daemon does
 from its start to its end is walked by in_turn.py (make check-in-turn)."""
 
+import contextlib
+import shutil
+import sqlite3
 
 import pytest
 
-from daemon import eventually, module_text
+from daemon import STORE_VERSION, Daemon, eventually, module_text
 from script import NEVER, Plan, Script, steps
-from tools_in_turn import ACTIONS, walk
+from tools_in_turn import ACTIONS, Tools, walk
 
 
 @pytest.fixture
@@ -52,6 +55,63 @@ def test_each_fails_in_turn(served, kind):
     eventually(lambda: all(ask().status < 300 for ask in requests.values()))
     assert d.stop() == 0
     assert d.rows("PRAGMA integrity_check") == [("ok",)]
+
+
+def test_a_migration_is_whole(tmp_path):
+    """Each call of SQLite on the way from the version before fails: the store is of this version with all its rows, and what was to be canceled is,
+    or it can be brought there afterwards."""
+    tools = Tools(tmp_path)
+    good, turns = tools.turns("sqlite", "migrate")
+    wrong = [fault for at in turns if (fault := tools.turn("sqlite", "migrate", at, good))]
+    assert not wrong, "\n".join(wrong)
+    assert good[3]["version"] == (STORE_VERSION,) and any("'canceled'" in row for row in good[3]["searches"]) and len(turns) > 40
+
+
+def schema(store):
+    with contextlib.closing(sqlite3.connect(store / "shardwright.db")) as db:
+        return db.execute("PRAGMA user_version").fetchone(), sorted(db.execute("SELECT type, name, sql FROM sqlite_schema"), key=str)
+
+
+def test_a_step_of_a_migration_without_its_commit(tmp_path):
+    """The text of its last statement is made at run time, and there may be no memory for it: a daemon on that store would undo the step at its first
+    write, and then say that the store has this version."""
+    tools = Tools(tmp_path)
+    (tmp_path / "served").mkdir()
+    d = Daemon(tmp_path / "served", "--workers", "1", env={"LD_PRELOAD": str(tools.library), "NTH": str(tools.plan.path)}, fixed=True)
+    at, failed = 0, True
+    try:
+        while failed:
+            shutil.rmtree(d.store, ignore_errors=True)
+            shutil.copytree(tools.old, d.store)
+            tools.plan.fail("mprintf", at, 1)
+            try:
+                d.start()
+            except AssertionError:
+                assert d.process.wait(20) > 0
+            failed = tools.plan.failed()
+            tools.plan.heal()
+            if d.alive():
+                eventually(lambda: d.upload(module_text(10)).status in (200, 201))
+                assert d.stop() == 0
+            d.start()
+            eventually(lambda: d.get("/readyz").status == 200)
+            assert d.stop() == 0
+            assert schema(d.store) == schema(tmp_path / "store"), at
+            at += 1
+    finally:
+        if d.process and d.alive():
+            d.kill()
+    assert at > 2  # the copy, the step, and one turn in which nothing fails
+
+
+@pytest.mark.parametrize("action", ["check", "import"])
+def test_zstd_without_memory_is_no_verdict(tmp_path, action):
+    """A text that cannot be unpacked now is not damaged."""
+    tools = Tools(tmp_path)
+    good, turns = tools.turns("zstd", action)
+    wrong = [fault for at in turns if (fault := tools.turn("zstd", action, at, good))]
+    assert not wrong, "\n".join(wrong)
+    assert len(turns) > 2
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])

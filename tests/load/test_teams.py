@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from daemon import ROOT, SHARDWRIGHTD, STORE_VERSION, eventually, module_text
+from daemon import SHARDWRIGHTD, STORE_VERSION, as_version, eventually, module_text
 
 JSON = {"Content-Type": "application/json"}
 
@@ -217,27 +217,6 @@ def test_shares_and_quotas(own, people):
 # ---------------------------------------------------------------- earlier versions
 
 
-def as_version(d, version):
-    """The store's database with the schema of an earlier version; a search that was running, and one that waits, come with it."""
-    path = d.store / "shardwright.db"
-    new = sqlite3.connect(path)
-    old = sqlite3.connect(d.store / "old.db")
-    for n in range(1, version + 1):
-        old.executescript((ROOT / "server" / ("schema.sql" if n == 1 else f"schema_{n}.sql")).read_text())
-    for table in ("modules", "strategies", "searches", "events"):
-        columns = ", ".join(row[1] for row in old.execute(f"PRAGMA table_info({table})"))
-        rows = new.execute(f"SELECT {columns} FROM {table}").fetchall()
-        old.executemany(f"INSERT INTO {table}({columns}) VALUES ({', '.join('?' * (columns.count(',') + 1))})", rows)
-    old.execute("UPDATE searches SET state = 'running', attempt = 1, lease_us = 1, started_us = created_us WHERE mesh = 'data=16'")
-    old.commit()
-    old.executescript(f"PRAGMA application_id = 0x53574431; PRAGMA user_version = {version};")
-    old.close()
-    new.close()
-    for end in ("", "-wal", "-shm"):
-        (d.store / f"shardwright.db{end}").unlink(missing_ok=True)
-    (d.store / "old.db").rename(path)
-
-
 @pytest.mark.parametrize("version", range(1, STORE_VERSION))
 def test_a_store_of_an_earlier_version(own, version):
     """It becomes one of this version, a copy stays, nothing is lost, answers are found."""
@@ -250,7 +229,7 @@ def test_a_store_of_an_earlier_version(own, version):
     waiting = [d.search({**question, "mesh": mesh}).json()["id"] for mesh in ("data=16", "data=8")]
     document = d.get(f"/v1/strategies/{done['strategy']}").body
     d.kill()
-    as_version(d, version)
+    as_version(d.store, version)
     assert d.rows("PRAGMA user_version") == [(version,)]
     before = d.rows("SELECT id, key, created_us FROM searches ORDER BY id")
     d = own()
@@ -274,7 +253,7 @@ def test_without_a_copy_nothing_is_changed(own):
     d = own()
     d.wait(d.search({"module": d.module(), "mesh": "data=2", "evaluations": 10}).json()["id"])
     d.kill()
-    as_version(d, 2)
+    as_version(d.store, 2)
     (d.store / f"shardwright.db.version-2.part").mkdir()  # what stands in the way of the copy
     run = subprocess.run([SHARDWRIGHTD, "--listen", "127.0.0.1:0", "--store", str(d.store)], capture_output=True, text=True, timeout=20)
     assert run.returncode != 0 and "no copy of it can be written" in run.stderr, run.stderr

@@ -1,12 +1,16 @@
 """What workers may do and get: memory, privileges, environment, threads; and one that freezes."""
 
+import ctypes
 import os
 import pathlib
 import signal
+import subprocess
 
 import pytest
 
-from daemon import eventually
+from daemon import SHARDWRIGHT, SHARDWRIGHTD, eventually, module_text
+
+LANDLOCK = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) > 0  # landlock_create_ruleset: which version the kernel has
 
 
 def running_worker(d, **fields):
@@ -81,6 +85,37 @@ def test_what_a_worker_can_reach(own, tmp_path):
     got = dict(word.split("=", 1) for word in refused.replace("Permission denied", "EACCES").replace("Operation not permitted", "EPERM").split())
     assert got.pop("module") == "yes"
     assert set(got.values()) <= {"EACCES", "EPERM"} and len(got) == 9, got
+
+
+@pytest.mark.skipif(not LANDLOCK, reason="a kernel without Landlock")
+@pytest.mark.parametrize("fault", ["path", "rule"])
+def test_a_sandbox_without_all_its_rules(own, faults, fault):
+    """It starts no worker: that would find its own files forbidden, and its search would have failed for good."""
+    env, make = faults
+    d = own("--workers", "1", env=env)
+    module = d.module()
+    (pathlib.Path(env["FAULTS"]) / fault).write_text("/store/objects")
+    search = d.search({"module": module, "mesh": "data=2", "evaluations": 5}).json()["id"]
+    eventually(lambda: d.metric("shardwright_workers_not_started") > 0)
+    refused = d.upload(module_text(31))  # a tool reads it first
+    assert refused.status == 503 and int(refused.headers["Retry-After"]) > 0, refused.body
+    waits = d.get(f"/v1/searches/{search}").json()
+    assert waits["state"] in ("queued", "running") and waits["failures"] == 0  # claimed for a moment, at each try
+    make(fault, False)
+    end = d.wait(search)
+    assert (end["state"], end["failures"], end["attempt"]) == ("succeeded", 0, 1)
+    assert d.upload(module_text(31)).status == 201
+
+
+@pytest.mark.skipif(not LANDLOCK, reason="a kernel without Landlock")
+@pytest.mark.parametrize("fault", ["path", "rule"])
+def test_a_start_in_a_shortage_does_not_drop_the_sandbox(tmp_path, faults, fault):
+    """Where workers cannot be confined for want of something, there is no daemon, rather than one whose workers are not confined."""
+    env, make = faults
+    make(fault)
+    run = subprocess.run([SHARDWRIGHTD, "--listen", "127.0.0.1:0", "--store", tmp_path / "store", "--worker-binary", SHARDWRIGHT],
+                         env={**os.environ, **env}, capture_output=True, text=True, timeout=60)
+    assert run.returncode != 0 and "no worker can be started now" in run.stderr and "no_sandbox" not in run.stderr, run.stderr
 
 
 def test_threads_of_a_request_stay_below_the_daemons(own):
