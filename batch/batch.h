@@ -273,6 +273,11 @@ typedef struct batch_start {
 status store_starts(const char *dir, const char *structure, const char *module, const char *mesh,
 	const char *device, batch_start *out, uint32_t *out_n, diag *d) MUST_USE;
 
+/* What axes cut in plans that won (search_options.tactic_statistics): of programs of the structure
+ * on meshes of so many axes, or of all where there are none. Beside a daemon too. */
+status store_tactic_statistics(const char *dir, const char *structure, uint32_t n_axes,
+	const char *mesh, const char *device, strbuf *out, diag *d) MUST_USE;
+
 /* ---------------------------------------------------------------- slurm.c */
 
 typedef struct slurm_options {

@@ -5,6 +5,8 @@
 #include "base/base.h"
 
 enum { SEARCH_DEFAULT_SEED = 1, SEARCH_DEFAULT_UNCERTAINTY_PPM = 20000 };
+/* Priors of tactics from the store, by default (docs/search-experiments.md). */
+enum { SEARCH_DEFAULT_STORE_PRIORS = 0 };
 typedef enum search_option_id {
 #define OPTION(id, flag, field, kind, asked, argument, least, most, help) SEARCH_OPTION_##id,
 #include "search/options.def"

@@ -188,9 +188,11 @@ typedef struct search_options {
 	uint32_t n_groups;
 	const search_baseline *baselines;
 	uint32_t n_baselines;
-	const search_start *starts; /* NULL: the search begins with nothing */
-	uint32_t n_starts;          /* those beyond MOST_STARTS are not looked at */
-	search_kept *kept;          /* a name that no baseline has is an error */
+	const search_start *starts;    /* NULL: the search begins with nothing */
+	uint32_t n_starts;             /* those beyond MOST_STARTS are not looked at */
+	const char *tactic_statistics; /* what axes cut in plans that won elsewhere, from which tactics
+	                                  have their priors (tactic_priors_read); NULL: nothing */
+	search_kept *kept;             /* a name that no baseline has is an error */
 	uint32_t n_kept;
 	uint32_t
 		alternatives; /* so many plans besides the answer that do something else, if there are */
@@ -271,6 +273,7 @@ typedef struct search_result {
 	VEC(incumbent_mark) incumbents;
 	VEC(plan_alternative) alternatives; /* best first */
 	VEC(started) starts;
+	uint32_t prior_plans;  /* that the tree's priors are counted from */
 	const char *decisions; /* JSON: those of the answer, for other programs of this structure; NULL:
 	                          it has none */
 	listed_ops unsupported; /* without a sharding rule */

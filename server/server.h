@@ -366,6 +366,7 @@ typedef struct search_spec {
 	const char *objective; /* "runtime" | "memory" */
 	const char *apply;     /* "exact" | "annotate"; NULL: auto */
 	bool best_compiler_options;
+	bool store_priors; /* the tree's priors are what won in the store; no part of the question */
 	const char *schedule_json; /* or NULL */
 #define LIST(id, flag, field, argument, help) text_list field;
 #include "search/options.def"
@@ -959,6 +960,10 @@ bool starts_structure(db *c, const char *module, char out[ID_BYTES]);
 /* Strategies of modules of the structure, the likeliest to be of use first. False: they could not
  * be read. */
 bool starts_find(db *c, const start_query *q, starts *out);
+/* Statistics of tactics (search_options.tactic_statistics): what axes cut in the best strategies of
+ * modules of the structure on meshes of so many axes, of all modules where there are none. False:
+ * they could not be read. */
+bool starts_statistics(db *c, const start_query *q, uint32_t n_axes, strbuf *out);
 void starts_release(starts *s);
 
 /* ---------------------------------------------------------------- store_list.c */

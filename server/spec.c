@@ -259,6 +259,7 @@ static bool check_word(const cJSON *item, const char *base, const char *const *w
 
 static const char *const objectives[] = {"runtime", "memory", NULL};
 static const char *const option_choices[] = {"default", "best", NULL};
+static const char *const prior_choices[] = {"store", "uniform", NULL};
 static const char *const apply_ways[] = {
 	"auto", "exact", "annotate", NULL}; /* the default is the first */
 static const char *const named_tactics[] = {"data_parallel", "zero2", "zero3", "replicate", NULL};
@@ -498,6 +499,9 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 		!check_word(item, "/compiler_options", option_choices, why))
 		return false;
 	s->best_compiler_options = item && !strcmp(item->valuestring, "best");
+	if ((item = field(root, "priors")) && !check_word(item, "/priors", prior_choices, why))
+		return false;
+	s->store_priors = item ? !strcmp(item->valuestring, "store") : SEARCH_DEFAULT_STORE_PRIORS;
 	s->seed = s->uncertainty_ppm = -1;
 	if (!read_number(root, SEARCH_OPTION_SEED, &s->seed, why) ||
 		!read_number(root, SEARCH_OPTION_THREADS, &s->threads, why) ||
@@ -588,6 +592,8 @@ static void write_canonical(search_spec *s)
 		json_int(&b, "priority", s->priority);
 	if (s->cold)
 		json_bool(&b, "warm_start", false);
+	if (s->store_priors != SEARCH_DEFAULT_STORE_PRIORS)
+		json_text(&b, "priors", s->store_priors ? "store" : "uniform");
 	json_list(&b, "tags", s->tags, s->tag_count);
 	if (s->verify)
 		json_int(&b, "verify", s->verify);

@@ -64,6 +64,23 @@ bool starts_find(db *c, const start_query *q, starts *out)
 	return f != FOUND_FAILED;
 }
 
+bool starts_statistics(db *c, const start_query *q, uint32_t n_axes, strbuf *out)
+{
+	sqlite3_stmt *s = db_statement(c, SQL_STARTS_STATISTICS);
+	strbuf_clear(out);
+	if (!s)
+		return false;
+	bind_text(s, 1, q->structure);
+	bind_text(s, 2, q->device);
+	bind_text(s, 3, q->mesh);
+	sqlite3_bind_int64(s, 4, n_axes);
+	found f = db_step(c, s);
+	if (f == FOUND)
+		strbuf_puts(out, column_text(s, 0));
+	sqlite3_reset(s);
+	return f == FOUND;
+}
+
 void starts_release(starts *s)
 {
 	for (size_t i = 0; i < COUNT_OF(s->list); i++)

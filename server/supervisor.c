@@ -88,8 +88,8 @@ static void work_path(const supervisor *v, const slot *s, const char *file, char
 }
 
 static const char *const work_files[] = {"mesh.json", "device.json", "schedule.json",
-	"start-0.json", "start-1.json", "start-2.json", "start-3.json"};
-enum { FIRST_START_FILE = 3 };
+	"start-0.json", "start-1.json", "start-2.json", "start-3.json", "tactics.json"};
+enum { FIRST_START_FILE = 3, STATISTICS_FILE = 7 };
 
 static void remove_work(const supervisor *v, const slot *s)
 {
@@ -248,6 +248,29 @@ static int64_t threads_of(const supervisor *v, const search_spec *p)
 	return p->threads ? MIN(p->threads, most ? most : parallel_cores()) : most;
 }
 
+static uint32_t axes_of(const char *mesh_text)
+{
+	uint32_t n = 0;
+	for (; *mesh_text; mesh_text++)
+		n += *mesh_text == '=';
+	return n;
+}
+
+/* What won so far, for the tree's priors; as with starts, nothing where it cannot be read. */
+static bool add_statistics(supervisor *v, const slot *s, const start_query *q, arguments *a)
+{
+	strbuf statistics = {0};
+	bool ok = true;
+	if (starts_statistics(store_reader(v->srv->store), q, axes_of(q->mesh), &statistics)) {
+		char path[600];
+		work_path(v, s, work_files[STATISTICS_FILE], path);
+		add(a, "--tactic-statistics", path);
+		ok = file_write(path, statistics.p, statistics.n, NULL) == ST_OK;
+	}
+	strbuf_release(&statistics);
+	return ok;
+}
+
 /* What is begun with comes from the store as it is now; where it cannot be read, the search begins
  * with nothing. */
 static bool add_starts(supervisor *v, const slot *s, const search_spec *p, arguments *a)
@@ -268,7 +291,7 @@ static bool add_starts(supervisor *v, const slot *s, const search_spec *p, argum
 			ok = file_write(path, kept.list[i].document.p, kept.list[i].document.n, NULL) == ST_OK;
 		}
 	starts_release(&kept);
-	return ok;
+	return ok && (!p->store_priors || add_statistics(v, s, &q, a));
 }
 
 static bool build_arguments(supervisor *v, const slot *s, const search_spec *p, arguments *a)

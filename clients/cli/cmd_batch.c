@@ -27,7 +27,7 @@ static const char help[] =
 	"Fields: module (a path, or an id of the store), mesh, device, memory, objective, schedule, "
 	"pins, forbids, groups, evaluations or\n"
 	"seconds, seed, threads, open_results, apply, compiler_options, uncertainty_ppm, trip_count, "
-	"warm_start, as a "
+	"priors, warm_start, as a "
 	"search request of "
 	"the daemon has them, and priority: higher ones first;\n"
 	"seeds: as --seeds.\n"

@@ -19,6 +19,8 @@ static const char more_help[] =
 	"  --store DIR                 begin with what that store has for programs of the same "
 	"structure; it may be open elsewhere\n"
 	"  --no-warm-start             not so\n"
+	"  --tactic-statistics F.json  the tree's priors: what axes cut in other plans, "
+	"[[[\"batch\"],[\"weights\",\"zero2\"]],..]\n"
 	"  --baseline STRATEGY.json    another strategy to compare with and never be worse than\n"
 	"  --json                      print the strategy document instead of tables\n"
 	"  --notation NAME             print the shardings of the arguments ready to paste instead of "
@@ -51,9 +53,10 @@ static void on_signal(int signo)
 }
 
 typedef struct search_args {
-	const char *mesh, *device, *device_file, *schedule, *store, *emit_mlir, *emit_strategy, *trace;
+	const char *mesh, *device, *device_file, *schedule, *store, *statistics, *emit_mlir,
+		*emit_strategy, *trace;
 	int64_t trip_count; /* 0: not given */
-	bool json, progress_json, in_notation, cold;
+	bool json, progress_json, in_notation, cold, uniform;
 	notation notation; /* with in_notation */
 	search_options o;
 	VEC(search_pin) pins;
@@ -111,6 +114,7 @@ enum {
 	OPT_START,
 	OPT_STORE,
 	OPT_COLD,
+	OPT_TACTIC_STATISTICS,
 	OPT_JSON,
 	OPT_EMIT_MLIR,
 	OPT_BASELINE_MLIR,
@@ -128,7 +132,8 @@ static const struct option options[] = {
 #include "search/options.def"
 	{"cache-memory", 1, 0, OPT_CACHE_MEMORY}, {"notation", 1, 0, OPT_NOTATION},
 	{"baseline", 1, 0, OPT_BASELINE}, {"start", 1, 0, OPT_START}, {"store", 1, 0, OPT_STORE},
-	{"no-warm-start", 0, 0, OPT_COLD}, {"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR},
+	{"no-warm-start", 0, 0, OPT_COLD}, {"tactic-statistics", 1, 0, OPT_TACTIC_STATISTICS},
+	{"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR},
 	{"baseline-mlir", 1, 0, OPT_BASELINE_MLIR}, {"emit-strategy", 1, 0, OPT_EMIT_STRATEGY},
 	{"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON},
 	{"check", 0, 0, OPT_CHECK}, {"help", 0, 0, OPT_HELP}, {0}};
@@ -200,6 +205,11 @@ static int take_search_option(search_args *a, int c, char **argv)
 				"search", "--compiler-options: expected default or best, found '%s'", optarg);
 		a->o.best_compiler_options = optarg[0] == 'b';
 		break;
+	case OPT(PRIORS):
+		if (strcmp(optarg, "store") && strcmp(optarg, "uniform"))
+			return cli_usage("search", "--priors: expected store or uniform, found '%s'", optarg);
+		a->uniform = optarg[0] == 'u';
+		break;
 	case OPT(MEMORY):
 		if (!cli_bytes("search", "--memory", optarg, &a->o.memory_limit))
 			return EXIT_USAGE;
@@ -269,6 +279,7 @@ static int take_option(search_args *a, int c, int argc, char **argv)
 	case OPT_START: vec_push(&a->start_files, optarg); break;
 	case OPT_STORE: a->store = optarg; break;
 	case OPT_COLD: a->cold = true; break;
+	case OPT_TACTIC_STATISTICS: a->statistics = optarg; break;
 	case OPT_BASELINE_MLIR:
 		if (optind >= argc)
 			return cli_usage("search",
@@ -287,6 +298,7 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 	a->o.seed = SEARCH_DEFAULT_SEED;
 	a->o.apply_exact_if_possible = true;
 	a->o.uncertainty_ppm = SEARCH_DEFAULT_UNCERTAINTY_PPM;
+	a->uniform = !SEARCH_DEFAULT_STORE_PRIORS;
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		int code = take_option(a, c, argc, argv);
@@ -306,12 +318,18 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 
 /* What is named, and then what the store has. */
 static status read_starts(
-	search_args *a, const module *m, const char *path, const char *device_name, diag *d)
+	search_args *a, const module *m, const char *path, const cli_target *target, diag *d)
 {
 	for (uint32_t i = 0; i < a->start_files.n; i++)
 		TRY(cli_start_file(&a->starts, a->start_files.p[i], d));
 	if (a->store && !a->cold)
-		TRY(cli_start_store(&a->starts, a->store, m, path, a->mesh, device_name, d));
+		TRY(cli_start_store(&a->starts, a->store, m, path, a->mesh, target->dev.name, d));
+	if (a->store && !a->cold && !a->uniform && !a->statistics)
+		TRY(cli_start_statistics(
+			&a->starts, a->store, m, target->mesh, a->mesh, target->dev.name, d));
+	if (a->statistics)
+		TRY(file_read(a->statistics, 1 << 24, &a->starts.statistics, d));
+	a->o.tactic_statistics = a->starts.statistics.p;
 	a->o.starts = a->starts.list.p;
 	a->o.n_starts = a->starts.list.n;
 	return ST_OK;
@@ -407,7 +425,7 @@ static status read_inputs(
 		a->o.schedule_json = schedule->p;
 	}
 	TRY(read_baselines(a, d));
-	return read_starts(a, *m, path, target->dev.name, d);
+	return read_starts(a, *m, path, target, d);
 }
 
 static status run(

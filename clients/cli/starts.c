@@ -47,6 +47,15 @@ status cli_start_store(cli_starts *s, const char *dir, const module *m, const ch
 	return ST_OK;
 }
 
+status cli_start_statistics(cli_starts *s, const char *dir, const module *m, mesh_id mesh,
+	const char *mesh_text, const char *device_name, diag *d)
+{
+	char structure[72];
+	module_structure(m, structure);
+	return store_tactic_statistics(dir, structure, m->shardings->meshes.p[mesh].n_axes, mesh_text,
+		device_name, &s->statistics, d);
+}
+
 void cli_starts_release(cli_starts *s)
 {
 	for (uint32_t i = 0; i < s->texts.n; i++)
@@ -54,6 +63,7 @@ void cli_starts_release(cli_starts *s)
 	for (uint32_t i = 0; i < s->names.n; i++)
 		free(s->names.p[i]);
 	vec_release(&s->texts);
+	strbuf_release(&s->statistics);
 	vec_release(&s->names);
 	vec_release(&s->list);
 }

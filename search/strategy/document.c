@@ -219,6 +219,8 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 	cJSON_AddItemToObject(s, "incumbents", list);
 	if (o->n_starts)
 		cJSON_AddItemToObject(s, "warm_start", starts_json(r));
+	if (o->tactic_statistics)
+		cJSON_AddNumberToObject(s, "prior_plans", r->prior_plans);
 	return s;
 }
 

@@ -197,6 +197,55 @@ void completions_list(const tactic_space *ts, uint32_t most, completion_list *ou
 		}
 }
 
+/* ---------------------------------------------------------------- what paths say */
+
+uint32_t tactic_cuts(tactic_id t)
+{
+	if (t == CUTS_BATCH)
+		return AXIS_BATCH;
+	uint32_t own = tactic_rows[t].cuts == WEIGHTS ? AXIS_WEIGHTS : AXIS_DATA,
+			 before = tactic_rows[t].after == CUTS_BATCH ? 0 : tactic_cuts(tactic_rows[t].after);
+	return own | before | (cuts_batch(t) ? AXIS_BATCH : 0);
+}
+
+static void say(path_cuts *out, uint32_t mask, uint32_t said, uint32_t cuts)
+{
+	for (uint32_t i = 0; i < out->n; i++)
+		if (mask >> i & 1) {
+			out->axes[i].said |= said;
+			out->axes[i].cuts |= cuts;
+		}
+}
+
+static void say_zero(path_cuts *out, uint32_t zero3, uint32_t zero2)
+{
+	say(out, UINT32_MAX, AXIS_ZERO3 | AXIS_ZERO2, 0);
+	say(out, zero3, 0, AXIS_ZERO3);
+	say(out, zero2, 0, AXIS_ZERO2);
+}
+
+bool completion_cuts(const tactic_space *ts, const uint32_t *path, uint32_t depth, path_cuts *out)
+{
+	*out = (path_cuts){.n = ts->n_axes};
+	if (!depth || path[0] > MAX_AXIS_SETS)
+		return false;
+	if (path[0] == MAX_AXIS_SETS) {
+		uint32_t all = all_axes(ts);
+		say(out, all, AXIS_WEIGHTS | AXIS_BATCH, AXIS_WEIGHTS | AXIS_BATCH);
+		if (depth > 2)
+			say_zero(out, zero_cuts[path[2]].zero3 ? all : 0, zero_cuts[path[2]].zero2 ? all : 0);
+		return true;
+	}
+	combination c = combine(ts, path[0] ? &ts->sets[path[0]] : NULL);
+	out->alike = path[0] ? ts->sets[path[0]].mask : 0;
+	for (uint32_t i = 0; i < MIN(c.n, depth - 1); i++)
+		say(out, c.sets[i]->mask, AXIS_BATCH | AXIS_WEIGHTS | AXIS_DATA, tactic_cuts(path[i + 1]));
+	if (depth > c.n + 1)
+		say_zero(out, path[c.n + 1] >> MAX_COMPOSED_AXES,
+			path[c.n + 1] & ((1u << MAX_COMPOSED_AXES) - 1));
+	return true;
+}
+
 /* ---------------------------------------------------------------- in words */
 
 static void axes_words(const tactic_space *ts, uint32_t mask, strbuf *out)

@@ -14,6 +14,9 @@ enum { FIND_PART = 3, FIND_OF = 8, FIT_PART = 8, PATIENCE_PART = 8, LEAST_PATIEN
 /* Without a budget it ends after as many evaluations without a plan better by a thousandth as it
  * took to find the last one, at least LEAST_IDLE. */
 enum { LEAST_IDLE = 1500, WORTH = 1000 };
+/* Where priors say which tactics are likely, the others are looked for after so many evaluations of
+ * the tree (docs/search-experiments.md). */
+enum { LIKELY_ALONE = 120 };
 enum {
 	BEST_TRIED = 3,
 	MOST_REMEMBERED = 64,
@@ -28,9 +31,12 @@ typedef struct mcts {
 	tactic_space *tactics;
 	local_search *ls;
 	tree *t;
-	plan kept; /* what the schedule decided before, which stays */
+	tactic_priors *priors; /* NULL: nothing is known */
+	plan kept;             /* what the schedule decided before, which stays */
 	plan *instances;
 	uint64_t budget, used, best_at;
+	uint64_t to_find, planted_at; /* evaluations left for finding tactics; when the likely ones were
+	                                 found */
 	int64_t best;
 	bool open_ended;
 } mcts;
@@ -58,7 +64,9 @@ static void list_instances(mcts *s)
 	static const role_action whole[][2] = {{ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_COUNT},
 		{ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_ZERO2},
 		{ROLE_ACTION_DATA_PARALLEL, ROLE_ACTION_ZERO3}};
+	free(s->instances);
 	s->instances = xcalloc(MAX_INSTANCES, sizeof *s->instances);
+	s->ls->draws.n_instances = 0;
 	s->ls->draws.instances = s->instances;
 	for (uint32_t i = 0; i < COUNT_OF(whole); i++) {
 		plan *pl = xcalloc(1, sizeof *pl);
@@ -72,17 +80,12 @@ static void list_instances(mcts *s)
 			add_instance(s, &s->tactics->sets[i].instance[t]);
 }
 
-/* Leaves: the plan that there is, what is kept alone, and composites around it. */
-static void plant(mcts *s)
+static void add_composites(mcts *s, bool composes, uint64_t used_before)
 {
 	completion_list list = {0};
-	bool composes = !(s->r->user->without & WITHOUT_TACTICS) &&
-		tactics_find(s->tactics, (s->budget - s->used) * FIND_PART / FIND_OF);
-	s->used += s->tactics->used;
-	s->r->out->evaluations += s->tactics->used;
-	add_leaf(s, &s->kept, 0);
-	if (s->tc->kind == TACTIC_POLISH)
-		add_leaf(s, &s->r->plan, 1);
+	uint64_t used = s->tactics->used - used_before;
+	s->used += used;
+	s->r->out->evaluations += used;
 	if (composes)
 		completions_list(s->tactics, MOST_LEAVES, &list);
 	for (uint32_t i = 0; i < list.n; i++) {
@@ -91,6 +94,27 @@ static void plant(mcts *s)
 	}
 	vec_release(&list);
 	list_instances(s);
+}
+
+/* Leaves: the plan that there is, what is kept alone, and composites around it. */
+static void plant(mcts *s)
+{
+	uint64_t find = (s->budget - s->used) * FIND_PART / FIND_OF;
+	s->tactics->priors = s->priors;
+	bool composes = !(s->r->user->without & WITHOUT_TACTICS) && tactics_find(s->tactics, find);
+	s->to_find = find - MIN(find, s->tactics->used);
+	add_leaf(s, &s->kept, 0);
+	if (s->tc->kind == TACTIC_POLISH)
+		add_leaf(s, &s->r->plan, 1);
+	add_composites(s, composes, 0);
+}
+
+/* Those that are not likely by the priors come later. */
+static void plant_rest(mcts *s)
+{
+	uint64_t before = s->tactics->used;
+	tactics_find_rest(s->tactics, MIN(s->to_find, s->budget - s->used));
+	add_composites(s, true, before);
 }
 
 /* The plans of one document, costed: the first leaves of the tree, and the best of them a candidate
@@ -241,13 +265,19 @@ static void show(mcts *s, bool at_once)
 static status grow(mcts *s, diag *d)
 {
 	runner *r = s->r;
-	s->best_at = s->used;
+	s->best_at = s->planted_at = s->used;
 	while (s->used < s->budget && !runner_stops(r) && !is_done(s)) {
 		uint64_t used;
 		uint32_t changed;
 		aim(s);
-		if (!tree_visit(s->t, s->budget - s->used, &used, &changed))
-			break;
+		if (s->tactics->some_left && s->used - s->planted_at > LIKELY_ALONE)
+			plant_rest(s);
+		if (!tree_visit(s->t, s->budget - s->used, &used, &changed)) {
+			if (!s->tactics->some_left)
+				break;
+			plant_rest(s);
+			continue;
+		}
 		s->used += used;
 		r->out->evaluations += used;
 		if (changed != ID_NONE)
@@ -282,6 +312,12 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 		.best = INT64_MAX,
 		.open_ended = !r->user->evaluations && !r->user->time_limit_ns && !tc->evaluations};
 	const action *roles = r->pb.role_actions;
+	if (r->user->tactic_statistics) {
+		s.priors = tactic_priors_read(r->user->tactic_statistics, d);
+		if (!s.priors)
+			return d->code;
+		r->out->prior_plans = tactic_priors_plans(s.priors);
+	}
 	keep_before(&s);
 	scope_init(&s.of, &r->pb, tc->kind == TACTIC_POLISH ? UINT32_MAX : tc->axis_mask,
 		tc->kind == TACTIC_POLISH ? NULL : tc->allowed);
@@ -295,6 +331,7 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 	s.tactics = xcalloc(1, sizeof *s.tactics);
 	*s.tactics = (tactic_space){.pb = &r->pb, .with = r->crew, .of = &s.of};
 	s.t = tree_new(&r->pb, s.ls, r->o.seed);
+	tree_set_priors(s.t, s.tactics, s.priors);
 	status st = begin_warm(&s, d);
 	if (st == ST_OK) {
 		runner_tell(
@@ -306,6 +343,7 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 	if (st == ST_OK)
 		st = hand_on(&s, d);
 	tree_free(s.t);
+	tactic_priors_free(s.priors);
 	local_search_release(s.ls);
 	free(s.ls);
 	free(s.tactics);
@@ -313,44 +351,5 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 	scope_release(&s.of);
 	r->pb.role_actions = (action *)(uintptr_t)roles;
 	r->pb.objective = r->o.objective;
-	return st;
-}
-
-status runner_simplify(runner *r, diag *d)
-{
-	const candidate *answer = runner_best(r);
-	if (!answer || !answer->pl)
-		return ST_OK;
-	plan *pl = xmalloc(sizeof *pl), *trial = xmalloc(sizeof *trial);
-	cost c;
-	bool allowed;
-	*pl = *answer->pl;
-	evaluator_run(r->ev[0], pl, NULL);
-	evaluator_replay(r->ev[0], &c, &allowed);
-	score best = score_final(&r->pb, &c);
-	uint32_t before = pl->n;
-	for (uint32_t i = pl->n; i-- > 0 && !runner_stops(r);) {
-		if (i >= pl->n || pl->decisions[i].fixed == FIXED_BY_USER)
-			continue;
-		*trial = *pl;
-		plan_drop(trial, i);
-		evaluator_run(r->ev[0], trial, NULL);
-		evaluator_replay(r->ev[0], &c, &allowed);
-		r->out->evaluations++;
-		score s = score_final(&r->pb, &c);
-		if (allowed && s.fits == best.fits && s.primary <= best.primary) {
-			best = s;
-			*pl = *trial;
-		}
-	}
-	status st = ST_OK;
-	if (pl->n < before) {
-		/* As good is enough here. */
-		r->best_score.secondary = INT64_MAX;
-		r->n_tried = 0;
-		st = runner_try(r, pl, "search", d);
-	}
-	free(pl);
-	free(trial);
 	return st;
 }

@@ -88,12 +88,12 @@ status runner_confirm(runner *r, diag *d) MUST_USE;
 
 /* mcts.c: an automatic tactic or a polish, with at most so many evaluations. */
 status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d) MUST_USE;
-/* Takes decisions out of the answer that bring nothing: it is for people too. */
-status runner_simplify(runner *r, diag *d) MUST_USE;
 
 /* simpler.c: the answer is the simplest plan of those that cost as much as the cheapest, as far as
  * the model can tell (search_options.uncertainty_ppm). *best: the cheapest, then the answer. */
 status runner_choose_simpler(runner *r, candidate **best, diag *d) MUST_USE;
+/* Takes decisions out of the answer that bring nothing: it is for people too. */
+status runner_simplify(runner *r, diag *d) MUST_USE;
 /* A plan to choose from. */
 void runner_near(runner *r, const plan *pl, const cost *c);
 void runner_forget_near(runner *r); /* those of an earlier tactic */

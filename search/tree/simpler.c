@@ -267,3 +267,42 @@ status runner_choose_simpler(runner *r, candidate **best, diag *d)
 	gather(r, &b);
 	return choose(r, &b, best, d);
 }
+
+status runner_simplify(runner *r, diag *d)
+{
+	const candidate *answer = runner_best(r);
+	if (!answer || !answer->pl)
+		return ST_OK;
+	plan *pl = xmalloc(sizeof *pl), *trial = xmalloc(sizeof *trial);
+	cost c;
+	bool allowed;
+	*pl = *answer->pl;
+	evaluator_run(r->ev[0], pl, NULL);
+	evaluator_replay(r->ev[0], &c, &allowed);
+	score best = score_final(&r->pb, &c);
+	uint32_t before = pl->n;
+	for (uint32_t i = pl->n; i-- > 0 && !runner_stops(r);) {
+		if (i >= pl->n || pl->decisions[i].fixed == FIXED_BY_USER)
+			continue;
+		*trial = *pl;
+		plan_drop(trial, i);
+		evaluator_run(r->ev[0], trial, NULL);
+		evaluator_replay(r->ev[0], &c, &allowed);
+		r->out->evaluations++;
+		score s = score_final(&r->pb, &c);
+		if (allowed && s.fits == best.fits && s.primary <= best.primary) {
+			best = s;
+			*pl = *trial;
+		}
+	}
+	status st = ST_OK;
+	if (pl->n < before) {
+		/* As good is enough here. */
+		r->best_score.secondary = INT64_MAX;
+		r->n_tried = 0;
+		st = runner_try(r, pl, "search", d);
+	}
+	free(pl);
+	free(trial);
+	return st;
+}

@@ -4,7 +4,7 @@
  * makes the step faster. Mostly that is done with the optimizer state cut over all axes (ZeRO-2):
  * as long as every device updates all of it, what cuts the state looks best whatever it does to the
  * layers. */
-#include "search/tree/tactics.h"
+#include "search/tree/priors.h"
 
 #include <stdlib.h>
 
@@ -240,18 +240,33 @@ static bool is_found(const tactic_space *ts, uint32_t at, tactic_id t)
 		tactic_rows[t].after == CUTS_BATCH;
 }
 
+/* A tactic, or one that goes on from it. */
+static bool is_likely(const tactic_space *ts, const axis_set *set, tactic_id t)
+{
+	bool likely = !ts->priors || tactic_is_likely(ts->priors, ts, set, t);
+	for (tactic_id next = t + 1; next < TACTICS && !likely; next++)
+		likely = tactic_rows[next].after == t && tactic_is_likely(ts->priors, ts, set, next);
+	return likely;
+}
+
 /* Weights of pairs before the batch come on top: few findings use up their part. Where the parts
  * are too small for half of the actions, the first findings get enough. */
-static void find_tactics(tactic_space *ts, uint64_t budget)
+static void find_tactics(tactic_space *ts, uint64_t budget, bool likely)
 {
 	enum { TOO_FEW = 32, ENOUGH = 50 /* evaluations */ };
 	uint32_t n = 0, extra = 0;
 	for (uint32_t i = 0; i < ts->n_sets; i++)
 		for (tactic_id t = 0; t < TACTICS; t++)
 			if (is_found(ts, i, t)) {
+				if (is_likely(ts, &ts->sets[i], t) != likely) {
+					ts->some_left |= likely;
+					continue;
+				}
 				extra += ts->sets[i].size == TWO_AXES && t == CUTS_WEIGHTS_BEFORE_BATCH;
 				ts->findings[n++] = (struct finding){&ts->sets[i], t};
 			}
+	if (n == extra)
+		return;
 	uint64_t part = budget / (n - extra), tried = ts->of->actions.n / ts->n_axes;
 	if (part < TOO_FEW && part < tried / 2) {
 		n = (uint32_t)MAX(budget / ENOUGH, 1u);
@@ -282,60 +297,7 @@ static void drop_same_instances(tactic_space *ts)
 					ts->sets[i].instance[t].n = 0;
 }
 
-/* ---------------------------------------------------------------- axis sets */
-
-static int64_t size_of(const tactic_space *ts, uint32_t axis)
-{
-	return axis_size(mesh_full_axis(ts->pb->m->shardings, ts->pb->mesh, ts->axes[axis]));
-}
-
-/* Both are of as many axes, of the same sizes in their order. */
-static bool is_like(const tactic_space *ts, const axis_set *a, const axis_set *b)
-{
-	uint32_t i = 0, j = 0;
-	if (a->size != b->size || (a->size == TWO_AXES && a != b))
-		return false;
-	for (;; i++, j++) {
-		while (i < ts->n_axes && !(a->mask >> i & 1))
-			i++;
-		while (j < ts->n_axes && !(b->mask >> j & 1))
-			j++;
-		if (i == ts->n_axes || j == ts->n_axes)
-			return i == j;
-		if (size_of(ts, i) != size_of(ts, j))
-			return false;
-	}
-}
-
-static void add_axis_set(tactic_space *ts, uint32_t size, uint32_t mask)
-{
-	axis_set *set = &ts->sets[ts->n_sets];
-	*set = (axis_set){.size = size, .mask = mask};
-	while (!is_like(ts, set, &ts->sets[set->like]))
-		set->like++;
-	ts->n_sets++;
-}
-
-/* False: no axis cuts anything, or there are too many. */
-static bool find_axis_sets(tactic_space *ts)
-{
-	for (uint32_t a = 0; a < ts->pb->n_axes; a++) {
-		if (!problem_axis_cuts(ts->pb, a) || !(ts->of->axis_mask >> a & 1))
-			continue;
-		if (ts->n_axes == MAX_COMPOSED_AXES)
-			return false;
-		ts->axes[ts->n_axes++] = a;
-	}
-	uint32_t n = ts->n_axes;
-	for (uint32_t i = 0; i < n; i++)
-		add_axis_set(ts, ONE_AXIS, 1u << i);
-	for (uint32_t i = 0; i < n && n > 2; i++)
-		for (uint32_t j = i + 1; j < n; j++)
-			add_axis_set(ts, TWO_AXES, 1u << i | 1u << j);
-	if (n > 1)
-		add_axis_set(ts, ALL_AXES, (1u << n) - 1);
-	return n > 0;
-}
+/* ---------------------------------------------------------------- splits */
 
 static void list_splits(tactic_space *ts)
 {
@@ -376,15 +338,39 @@ static void find_splits(tactic_space *ts, uint64_t budget)
 	ts->used += crew_do(ts->with, n, find_split, ts);
 }
 
-bool tactics_find(tactic_space *ts, uint64_t budget)
+static void find_all_splits(tactic_space *ts, uint64_t budget)
 {
-	if (!find_axis_sets(ts))
-		return false;
-	find_tactics(ts, budget);
-	drop_same_instances(ts);
 	list_splits(ts);
 	find_splits(ts, budget);
 	list_turned_splits(ts);
 	find_splits(ts, budget);
+}
+
+/* Splits go on from weights before the batch. */
+static bool splits_are_likely(const tactic_space *ts)
+{
+	return !ts->priors || tactic_is_likely(ts->priors, ts, NULL, CUTS_WEIGHTS_BEFORE_BATCH);
+}
+
+bool tactics_find(tactic_space *ts, uint64_t budget)
+{
+	if (!axis_sets_find(ts))
+		return false;
+	find_tactics(ts, budget, true);
+	drop_same_instances(ts);
+	if (splits_are_likely(ts))
+		find_all_splits(ts, budget);
+	else
+		ts->some_left = true;
 	return true;
+}
+
+void tactics_find_rest(tactic_space *ts, uint64_t budget)
+{
+	uint64_t all = ts->used + budget;
+	ts->some_left = false;
+	find_tactics(ts, budget, false);
+	drop_same_instances(ts);
+	if (!splits_are_likely(ts))
+		find_all_splits(ts, all);
 }

@@ -1,6 +1,7 @@
 /* Tactics of the search tree: what mesh axes cut, found once each, and the composite plans that
  *they combine to.
  *	tactics.def     the table
+ *	axis_sets.c     which axes there are, alone and together
  *	tactics.c       finds instances
  *	completions.c   lists composite plans */
 #ifndef SW_SEARCH_TACTICS_H
@@ -91,11 +92,17 @@ typedef struct tactic_space {
 	} findings[MAX_AXIS_SETS * TACTICS];
 	uint64_t part; /* evaluations of one finding */
 	uint64_t used;
+	const struct tactic_priors *priors; /* NULL: nothing is known of what is likely */
+	bool some_left;                     /* unlikely tactics are not found yet */
 } tactic_space;
 
-/* Finds axis sets and instances of tactics, with at most so many evaluations. False: no axis cuts
- * anything, or there are too many. */
+/* axis_sets.c: False: no axis cuts anything, or there are too many. */
+bool axis_sets_find(tactic_space *ts);
+/* Finds axis sets and instances of tactics, with at most so many evaluations: where there are
+ * priors, of those that are likely. False: no axis cuts anything, or there are too many. */
 bool tactics_find(tactic_space *ts, uint64_t budget);
+/* And of all others. */
+void tactics_find_rest(tactic_space *ts, uint64_t budget);
 void append_role(const scope *of, plan *pl, role_action which, uint32_t axis);
 /* The first set's instance and the batch over all axes, minor those of the set whose weights are
  * cut behind it; returns where the second set's instance goes. */
@@ -115,6 +122,26 @@ typedef VEC(completion) completion_list;
 /* The last step of a path, in words: "data: weights", "ZeRO-2 over data". */
 void completion_words(
 	const tactic_space *ts, const uint32_t *path, uint32_t depth, char *out, size_t size);
+/* What axes cut, as bits. */
+enum {
+	AXIS_BATCH = 1,
+	AXIS_WEIGHTS = 2,
+	AXIS_DATA = 4,
+	AXIS_ZERO2 = 8,
+	AXIS_ZERO3 = 16,
+	AXIS_CUTS_END = 32
+};
+typedef struct path_cuts {
+	uint32_t n; /* axes */
+	struct {
+		uint32_t said, cuts; /* which of the bits the path says, and those of them that are set */
+	} axes[MAX_COMPOSED_AXES];
+	uint32_t alike; /* axes that are joined: they cut the same */
+} path_cuts;
+/* What a tactic cuts. */
+uint32_t tactic_cuts(tactic_id t);
+/* What the steps of a path say of the axes. False: nothing, it is no composite plan's. */
+bool completion_cuts(const tactic_space *ts, const uint32_t *path, uint32_t depth, path_cuts *out);
 /* At most so many, what is usual first. */
 void completions_list(const tactic_space *ts, uint32_t most, completion_list *out);
 

@@ -3,8 +3,8 @@
  * plan; a visit costs it the first time, and later goes on with its local search where that
  * stopped. So one budget is spent by one rule.
  *
- * Selection   Q + C sqrt(N) / (1 + n) (PUCT with uniform priors, Rosin 2011; Silver et al. 2017), visits counted in evaluations: a step of a
- *             local search takes many.
+ * Selection   Q + C P sqrt(N) / (1 + n) (PUCT, Rosin 2011; Silver et al. 2017), visits counted in evaluations: a step of a local search takes
+ *             many. P: the node's prior (priors.h), 1 for all where nothing is known.
  * Value       of a node the least energy that is expected below it: Q = 1 for the best plan so far, 0 for one that is worse by SPREAD or
  *             more. A plan is expected to gain, in what is left of its descent, what others gained in theirs; what has not been costed
  *             is worth what its parent is.
@@ -21,6 +21,7 @@ static const double EXPLORATION = 0.1, SPREAD = 0.5;
 typedef struct tree_node {
 	uint32_t parent, key, first_child, next; /* next: sibling; ID_NONE */
 	uint32_t leaf;                           /* ID_NONE: inner node */
+	double prior;                            /* see tactic_prior */
 	uint64_t used;                           /* evaluations below it */
 	double expected;  /* the least energy of leaves below it that are not done; HUGE_VAL: none was
 	                     costed */
@@ -34,9 +35,11 @@ struct tree {
 	VEC(tree_node) nodes;
 	completion_list leaves;
 	VEC(tree_leaf) states; /* of leaves */
-	int64_t best;          /* least energy of all */
-	double gain;           /* logarithm of what whole descents gained, summed up */
-	uint32_t gained;       /* descents */
+	const tactic_space *ts;
+	const tactic_priors *priors; /* NULL: nothing is known */
+	int64_t best;                /* least energy of all */
+	double gain;                 /* logarithm of what whole descents gained, summed up */
+	uint32_t gained;             /* descents */
 	uint32_t turn;
 	cost costs[BATCH];
 	plan batch[BATCH];
@@ -53,6 +56,7 @@ static uint32_t add_node(tree *t, uint32_t parent, uint32_t key)
 			.first_child = ID_NONE,
 			.next = ID_NONE,
 			.leaf = ID_NONE,
+			.prior = 1,
 			.expected = HUGE_VAL});
 	if (parent == ID_NONE)
 		return id;
@@ -94,13 +98,23 @@ void tree_free(tree *t)
 	free(t);
 }
 
+void tree_set_priors(tree *t, const tactic_space *ts, const tactic_priors *priors)
+{
+	t->ts = ts;
+	t->priors = priors;
+}
+
 void tree_add(tree *t, const completion *c)
 {
 	uint32_t at = 0;
 	if (t->leaves.n == MOST_LEAVES)
 		return;
-	for (uint32_t i = 0; i < c->depth; i++)
+	for (uint32_t i = 0; i < c->depth; i++) {
+		uint32_t known = t->nodes.n;
 		at = child_with(t, at, c->path[i]);
+		if (at == known)
+			t->nodes.p[at].prior = tactic_prior(t->priors, t->ts, c->path, i + 1);
+	}
 	if (t->nodes.p[at].leaf != ID_NONE)
 		return;
 	t->nodes.p[at].leaf = t->leaves.n;
@@ -177,7 +191,7 @@ static uint32_t select_child(const tree *t, const tree_node *n)
 		if (k->done || k->waits)
 			continue;
 		double u = worth(t, k->expected < HUGE_VAL ? k->expected : n->expected) +
-			EXPLORATION * root / (1 + (double)k->used / UNIT);
+			EXPLORATION * k->prior * root / (1 + (double)k->used / UNIT);
 		if (u > most) {
 			most = u;
 			best = c;

@@ -4,7 +4,7 @@
 #define SW_SEARCH_TREE_H
 
 #include "search/tree/local_search.h"
-#include "search/tree/tactics.h"
+#include "search/tree/priors.h"
 
 enum { MOST_LEAVES = 512 };
 typedef struct tree tree;
@@ -19,6 +19,9 @@ typedef struct tree_leaf {
 
 tree *tree_new(const problem *pb, local_search *ls, uint64_t seed);
 void tree_free(tree *t);
+/* What paths are of and what won elsewhere (NULL: nothing is known), from which leaves that are
+ * added from now on have their priors. */
+void tree_set_priors(tree *t, const tactic_space *ts, const tactic_priors *priors);
 /* A leaf, unless there is one of its path. */
 void tree_add(tree *t, const completion *c);
 /* One visit, or several first ones at once, with at most so many evaluations. *changed: the leaf

@@ -125,10 +125,19 @@ def folding_table(records):
     return lines
 
 
+def sooner_at(run, other):
+    """Evaluations until the run is as good as the other one's end (within 0.01%), over those that the other one took; None: it never is."""
+    goal = 1.0001 * other["runtime_ns"]
+    first, second = (next((e for e, ns, fits in r["curve"] if fits and ns <= goal), None) for r in (run, other))
+    return first / second if first and second else None
+
+
 def turns_table(records):
     """The same leaves and local searches, chosen by the tree and in turn: pairs of runs with equal seeds."""
-    lines = ["| program, mesh, device | in turn, ms | tree, ms | ratio | least, largest | tree better, equal, worse |", "|---|--:|--:|--:|--:|--:|"]
-    rows, better, equal, worse, runs = [], 0, 0, 0, 0
+    several = len({s for (_, n, b, s) in records if (n, b) == ("search-tree", TURNS_BUDGET)}) > 1
+    lines = ["| program, mesh, device | in turn, ms | tree, ms | ratio |" + " least, largest | tree better, equal, worse |" * several,
+             "|---|--:|--:|--:|" + "--:|--:|" * several]
+    rows, better, equal, worse, runs, sooner = [], 0, 0, 0, 0, []
     for case in TURNS:
         of = {m: {s: r for (c, n, b, s), r in records.items() if (c, n, b) == (case, m, TURNS_BUDGET)} for m in ("search", "search-tree")}
         seeds = [s for s in of["search"] if s in of["search-tree"] and of["search"][s]["fits"] and of["search-tree"][s]["fits"]]
@@ -137,13 +146,15 @@ def turns_table(records):
         times = [(of["search"][s]["runtime_ns"], of["search-tree"][s]["runtime_ns"]) for s in seeds]
         ratios = [a / b for a, b in times]
         counts = sum(a < b for a, b in times), sum(a == b for a, b in times), sum(a > b for a, b in times)
+        sooner += [x for s in seeds for x in [sooner_at(of["search"][s], of["search-tree"][s])] if x]
         better, equal, worse, runs = better + counts[0], equal + counts[1], worse + counts[2], runs + len(seeds)
-        rows.append((geometric(ratios), "| %s | %.4g | %.4g | %.3f | %.3f, %.3f | %d, %d, %d |" % (
-            case.replace("/", ", "), geometric([b for _, b in times]) / 1e6, geometric([a for a, _ in times]) / 1e6, geometric(ratios), min(ratios), max(ratios),
-            *counts)))
+        spread = " %.3f, %.3f | %d, %d, %d |" % (min(ratios), max(ratios), *counts) if several else ""
+        rows.append((geometric(ratios), "| %s | %.4g | %.4g | %.3f |%s" % (
+            case.replace("/", ", "), geometric([b for _, b in times]) / 1e6, geometric([a for a, _ in times]) / 1e6, geometric(ratios), spread)))
     lines += [line for _, line in sorted(rows)]
-    lines += ["", "%d cases, %d pairs of runs: geometric mean %.3f; the tree is better in %d, equal in %d, worse in %d." % (
-        len(rows), runs, geometric([r for r, _ in rows]), better, equal, worse)]
+    lines += ["", "%d cases, %d %s of runs: geometric mean %.3f; the tree is better in %d, equal in %d, worse in %d. "
+              "In %d runs it comes to what the other one ends with, after %.2f of its evaluations (geometric mean)." % (
+        len(rows), runs, "pair" if runs == 1 else "pairs", geometric([r for r, _ in rows]), better, equal, worse, len(sooner), geometric(sooner))]
     return lines
 
 

@@ -25,7 +25,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
          seconds: float | None = None, seed: int | None = None, threads: int | None = None, pins: Sequence[str] = (),
          forbids: Sequence[str] = (), groups: Sequence[str] = (), open_results: bool = False, apply: str | None = None,
          compiler_options: str | None = None, alternatives: int | None = None, trip_count: int | None = None, uncertainty_ppm: int | None = None,
-         verify: int | str | None = None, verify_by: str = "here",
+         priors: str | None = None, verify: int | str | None = None, verify_by: str = "here",
          timeout: float | None = None, fallback: str | None = "data_parallel", ambient_mesh: str = "keep",
          progress: bool | Callable[[JSON], Any] | None = None, tool: str | None = None) -> Plan:
     """Search a sharding strategy for step(*args, **kwargs) on a mesh.
@@ -44,6 +44,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
     alternatives    so many plans besides the answer that do something else: plan.alternatives
     trip_count      iterations of loops whose number the program does not say, as of decoding until all have ended; they count once otherwise
     uncertainty_ppm  of costs, in millionths: among plans this near to the cheapest the simplest is the answer. 0: the cheapest; default: the tool's
+    priors          "store": tactics that won in the daemon's store are tried first; "uniform". Default: the tool's
     verify          K: compile the K best different plans and answer with the best by the compiler; "run": time them here
     verify_by       "here", or "server": a verifier of the daemon compiles (python -m shardwright.verifier), and this call waits for it
     timeout         seconds to wait; then the best so far is the answer, with a warning
@@ -75,7 +76,7 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
              "forbids": list(forbids), "groups": list(groups), "open_results": open_results or None, "apply": apply,
              "compiler_options": compiler_options, "trip_count": trip_count,
              "alternatives": alternatives if alternatives is not None else _alternatives_for(verify),
-             "uncertainty_ppm": uncertainty_ppm,
+             "uncertainty_ppm": uncertainty_ppm, "priors": priors,
              "verify": verify if by_server else None}
     wanted = {key: value for key, value in asked.items() if value is not None and value != []}
     with Progress(progress) as show:

@@ -18,7 +18,7 @@ from .version import __version__
 FLAGS = {"mesh": "--mesh", "device": "--device", "memory": "--memory", "objective": "--objective", "schedule": "--schedule",
          "evaluations": "--evaluations", "seconds": "--seconds", "seed": "--seed", "threads": "--threads", "apply": "--apply",
          "compiler_options": "--compiler-options", "alternatives": "--alternatives", "trip_count": "--trip-count",
-         "uncertainty_ppm": "--uncertainty-ppm"}
+         "uncertainty_ppm": "--uncertainty-ppm", "priors": "--priors"}
 GRACE_SECONDS = 10
 
 
