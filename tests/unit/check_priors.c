@@ -121,8 +121,9 @@ START_TEST(other_numbers_of_axes)
 	s.priors = read_statistics(
 		"[[[\"batch\"]],[[\"batch\"],[\"data\"],[\"weights\"]],[[\"data\"],[\"data\"]]]");
 	/* Of three plans the first one counts nowhere: two are all that there can be. */
-	static const uint32_t weights[] = {0, CUTS_BATCH, CUTS_WEIGHTS}, data[] = {0, CUTS_DATA, CUTS_BATCH},
-						  both[] = {0, CUTS_DATA, CUTS_DATA}, batch[] = {0, CUTS_BATCH, CUTS_BATCH};
+	static const uint32_t weights[] = {0, CUTS_BATCH, CUTS_WEIGHTS},
+						  data[] = {0, CUTS_DATA, CUTS_BATCH}, both[] = {0, CUTS_DATA, CUTS_DATA},
+						  batch[] = {0, CUTS_BATCH, CUTS_BATCH};
 	double one = tactic_prior(s.priors, s.ts, weights, 3);
 	ck_assert(one > 1);
 	ck_assert(tactic_prior(s.priors, s.ts, data, 3) == one);
