@@ -225,6 +225,18 @@ static void add_products(
 		sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, on_chip)));
 }
 
+/* A contraction whose operand is gathered piece by piece begins with a result of zeros, into which
+ * it writes each piece. */
+static void add_pieces(const simulator *s, const lowered *l, kernel *k, const lop *o)
+{
+	const sim_val *v = &s->vals[o->results];
+	int bits = MAX(elem_bits((enum elem)type_get(l->p->m, l->vals.p[o->results].type)->elem), 8);
+	int64_t elements = sat_mul(v->bytes, 8) / bits;
+	k->apart_ns = sat_add(k->apart_ns,
+		sat_add(
+			fill_time_ns(&s->dev, v->bytes, bits), elements_time_ns(&s->dev, elements, 0, false)));
+}
+
 /* One op of a folded program may stand for many in the same kernel: a sum over all layers. */
 static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 {
@@ -241,6 +253,8 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		if (matmul) {
 			k->around.m = w->m, k->around.n = w->n;
 			k->products = MAX(k->products, w->results);
+			if (so->pieces)
+				add_pieces(s, l, k, o);
 			k->stored_products = MAX(k->stored_products, w->stored_results);
 		}
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, w->vector_flops));

@@ -152,3 +152,29 @@ def test_options_that_change_nothing_are_refused(tmp_path):
         path = profile(tmp_path / "d.json", "tpu-v5e", compiler_options=[{"name": "xla_a", "value": "1", **option}])
         done = subprocess.run([TOOL, "simulate", os.path.join(ROOT, "examples", "mlp.mlir"), "--device-file", path], capture_output=True, text=True)
         assert done.returncode == 1 and wanted in done.stderr, done.stderr
+
+
+def test_a_windowed_einsum_begins_with_zeros(tmp_path):
+    """Its result is filled first and written piece by piece; where the whole operand is gathered it is not."""
+    mesh = '  sdy.mesh @mesh = <["a"=16]>\n'
+    rows, columns = ('{sdy.sharding = #sdy.sharding<@mesh, [%s]>}' % dims for dims in ('{"a"}, {}', '{}, {"a"}'))
+    text = """module {
+%s  func.func public @main(%%x: tensor<65536x4096xbf16> %s, %%w: tensor<4096x8192xbf16> %s) -> (tensor<65536x8192xbf16> %s) {
+    %%0 = stablehlo.dot_general %%x, %%w, contracting_dims = [1] x [0] : (tensor<65536x4096xbf16>, tensor<4096x8192xbf16>) -> tensor<65536x8192xbf16>
+    return %%0 : tensor<65536x8192xbf16>
+  }
+}
+""" % (mesh, rows, columns, rows)
+    (tmp_path / "m.mlir").write_text(text)
+    known = json.loads(subprocess.run([TOOL, "devices", "tpu-v5e"], capture_output=True, text=True, check=True).stdout)
+    whole = {key: value for key, value in known.items() if key != "windowed_bytes_s"}
+    compute = []
+    for device in (known, whole):
+        (tmp_path / "d.json").write_text(json.dumps(device))
+        done = subprocess.run([TOOL, "simulate", tmp_path / "m.mlir", "--device-file", tmp_path / "d.json", "--json", "--ops"], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        compute.append(json.loads(done.stdout)["compute_ns"])
+        assert '"windowed_einsum":true' in done.stdout.replace(" ", "") or device is whole
+    elements = 4096 * 8192  # of the result on a device
+    filled, written = elements / known["lone_elements_s"]["value"], elements / known["vector_elements_s"]["value"][0]
+    assert abs((compute[0] - compute[1]) / 1e9 / (filled + written) - 1) < 0.02
