@@ -30,7 +30,7 @@ SAMPLE = {"memory": 40, "sqlite": 4, "zstd": 1, "mprintf": 1}
 
 def crash_of_openssl(err):
     """OpenSSL 3.0 uses what it could not allocate while it makes its default context, once in a process; nobody can ask it not to."""
-    return "libcrypto.so" in err and "(OSSL_LIB_CTX_get0_global_default+" in err
+    return "libcrypto.so" in err and "(CRYPTO_THREAD_run_once+" in err
 
 
 def contents(file):
