@@ -6,8 +6,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 JUDGED = os.path.join(HERE, "..", "judged")
 OTHERS = {name: sys.modules.pop(name, None) for name in ("cases", "mint")}  # other folders have such files, too
+sys.path.insert(0, os.path.join(HERE, "..", "..", "clients", "python"))
 PATHS = list(sys.path)
-sys.path[:0] = [JUDGED, os.path.join(HERE, "..", "..", "clients", "python")]
+sys.path.insert(0, JUDGED)
 import verified  # noqa: E402
 sys.path[:] = PATHS
 for name, module in OTHERS.items():
