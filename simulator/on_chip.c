@@ -115,12 +115,14 @@ static void find_prefetched(simulator *s, const lowered *l)
 
 /* A loop keeps on the chip what its body reads and writes most often for its size, of what was
  * there before and of what it carries, as long as that fits. libtpu 0.0.51 does so with the weights
- * and the sums of an LSTM: 112 of 128 MiB on v5e. It takes a loop for five iterations when it
- * weighs what copying a value to the chip takes. */
+ * and the sums of an LSTM: 112 of 128 MiB on v5e. When it weighs what a value is worth there, XLA
+ * takes every loop for five iterations (xla_tpu_memory_space_assignment_while_execution_count). */
 enum { SUPPOSED_TRIPS = 5 };
 
-/* Bytes per iteration, of which a kernel that reads all of the value reads it once. */
-static void add_access(simulator *s, lop_id reader, lop_id begin, lval_id v, int64_t bytes)
+/* bytes: that the reader reads or writes of the value, all of it once; runs: of the reader in an
+ * iteration of the loop. */
+static void add_access(
+	simulator *s, lop_id reader, lop_id begin, lval_id v, int64_t bytes, int64_t runs)
 {
 	sim_val *val = &s->vals[v];
 	if (val->def > begin || val->constant || reader < val->kept_until || !val->bytes)
@@ -133,7 +135,7 @@ static void add_access(simulator *s, lop_id reader, lop_id begin, lval_id v, int
 		val->candidate = s->candidates.n;
 	}
 	keep_candidate *c = &s->candidates.p[val->candidate - 1];
-	c->accessed = sat_add(c->accessed, MIN(bytes, val->bytes));
+	c->accessed = sat_add(c->accessed, sat_mul(runs, MIN(bytes, val->bytes)));
 }
 
 static void add_accesses(simulator *s, const lowered *l, lop_id id, lop_id begin, int64_t runs)
@@ -151,7 +153,7 @@ static void add_accesses(simulator *s, const lowered *l, lop_id id, lop_id begin
 			bytes = w->write_bytes;
 		else if (i == 0 && w && w->slice_bytes)
 			bytes = w->slice_bytes;
-		add_access(s, reader, begin, v, sat_mul(runs, bytes));
+		add_access(s, reader, begin, v, bytes, runs);
 	}
 }
 
@@ -165,7 +167,7 @@ static void find_candidates(simulator *s, const lowered *l, lop_id begin, lop_id
 		const lop *o = &l->ops.p[i];
 		if (o->kind == LOP_REGION && form_of(l, o) != FORM_INLINE) {
 			around[depth++] = runs;
-			runs = form_of(l, o) == FORM_LOOP ? sat_mul(runs, MAX(o->trips, 1)) : runs;
+			runs = form_of(l, o) == FORM_LOOP ? sat_mul(runs, SUPPOSED_TRIPS) : runs;
 		} else if (o->kind == LOP_REGION_END && form_of(l, o) != FORM_INLINE) {
 			runs = around[--depth];
 		} else {

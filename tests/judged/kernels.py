@@ -11,6 +11,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     product   of bfloat16 matrices on the chip: part of the peak without the launch
     weights   products with float32 weights that are rounded first, us of each kernel: of rank 2 and 3, in both directions
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
+    features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone
     channels  convolutions of each channel alone with both gradients: us of each kernel, and products of one of them
     rows      a table looked up in, and the gradient of that: us of each kernel by the width of its rows
     softmax   of attention over so many places, its operands projected first: us of each kernel
@@ -71,6 +72,10 @@ def images(x, k1, k2, k3, target):
             y = jax.nn.relu(jax.lax.conv_general_dilated(y, k.astype(BF16), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
         return jnp.sum(y.astype(F32) * target.astype(F32))
     return jax.grad(loss, argnums=(0, 1, 2))(k1, k2, k3)
+
+
+def features(x, w):
+    return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
 def channels(x, w, target):
@@ -169,6 +174,9 @@ def main(topologies_wanted):
         for n in (4, 8):
             us = sum(t for _, t in chip.kernels(images, ((n, 32, 32, 128), BF16), *[((3, 3, 128, 128), F32)] * 3, ((n, 32, 32, 128), BF16)))
             chip.say("images", "%d: %8.1f us, %.0f" % (n, us, chip.per_1024(us, n * 32 * 32 * 128)))
+        for n in (16, 32, 64, 96):
+            us = next(t for line, t in chip.kernels(features, ((16, 56, 56, n), BF16), ((3, 3, n, 64), BF16)) if " fusion(" in line)
+            chip.say("features", "%d: %.1f us" % (n, us))
         for n, size, width, window in ((16, 56, 128, 3), (16, 56, 128, 7), (16, 28, 256, 7), (64, 28, 256, 5)):
             x = ((n, size, size, width), BF16)
             chip.say("channels", "%d x %d x %d x %d, %d x %d, %d million products:" % (n, size, size, width, window, window, n * size * size * width * window ** 2 // 10 ** 6),

@@ -393,6 +393,32 @@ START_TEST(test_memory_on_the_chip)
 }
 END_TEST
 
+/* Of two values the one that an inner loop reads is kept on the chip, for it is read more often. */
+START_TEST(test_inner_loops_go_first)
+{
+	fix f;
+	fix_init(&f, "tpu-v5e", "x=4");
+	f.dev.on_chip_bytes = 3 * B / 2; /* for one value */
+	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), flag = fix_type(&f, ELEM_I1, 0);
+	lval_id a = fix_arg(&f, t), b = fix_arg(&f, t), x = fix_arg(&f, t);
+	lop_id outer = fix_region(&f, OP_WHILE, 3, &x, 1);
+	lval_id cond = fix_op(&f, OP_CONSTANT, flag, 0);
+	fix_else(&f, &cond, 1);
+	lval_id y = fix_dot(&f, fix_result(&f, outer), a);
+	lop_id inner = fix_region(&f, OP_WHILE, 3, &y, 1);
+	cond = fix_op(&f, OP_CONSTANT, flag, 0);
+	fix_else(&f, &cond, 1);
+	lval_id z = fix_dot(&f, fix_result(&f, inner), b);
+	lval_id carried = fix_result(&f, fix_end(&f, &z, 1));
+	fix_return(&f, 1, fix_result(&f, fix_end(&f, &carried, 1)));
+	run r = start(&f);
+	ck_assert_int_eq(
+		traffic(&r, &f, z), 2 * B); /* what the inner loop carries is read and written */
+	simulator_free(r.s);
+	fix_release(&f);
+}
+END_TEST
+
 /* One value may take nearly all of the chip, but not what kernels need for themselves. */
 START_TEST(test_one_value_fills_the_chip)
 {
@@ -499,7 +525,7 @@ int main(void)
 		test_sums_of_sums, test_softmax_passes, test_matmul_borders,
 		test_products_that_are_no_matmuls, test_single_numbers, test_transforms_and_sorts,
 		test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order,
-		test_memory_on_the_chip, test_one_value_fills_the_chip, test_elements, test_masks,
-		test_dead_work};
+		test_memory_on_the_chip, test_inner_loops_go_first, test_one_value_fills_the_chip,
+		test_elements, test_masks, test_dead_work};
 	return run_tests(tests, COUNT_OF(tests), "fusion");
 }
