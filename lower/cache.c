@@ -92,19 +92,43 @@ int64_t cache_bytes(lower_cache *c, pval_id v, sharding_id plain)
 
 /* ---------------------------------------------------------------- reshards */
 
+/* The steps of one leg after the other. */
+static void plan_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type,
+	bool partitioner, reshard_plan *out)
+{
+	enum { MAX_LEGS = 4 };
+	const int64_t *dims = type_get(c->p->m, type)->dims;
+	reshard_plan legs[MAX_LEGS];
+	uint32_t n = 0, n_steps = 0;
+	while (n < MAX_LEGS && from != to) {
+		bool last = !partitioner || n + 1 == MAX_LEGS;
+		sharding_id half = last ? SHARDING_NONE : partition_halfway(c->t, from, to);
+		half = half == SHARDING_NONE ? to : cache_plain(c, half, 0);
+		reshard_steps(c->t, from, half, dims, &c->mem, &legs[n]);
+		n_steps += legs[n++].n;
+		from = half;
+	}
+	collective_step *steps = arena_array(&c->mem, collective_step, n_steps);
+	*out = (reshard_plan){0, steps};
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < legs[i].n; k++)
+			steps[out->n++] = legs[i].steps[k];
+}
+
 const reshard_entry *cache_reshard(lower_cache *c, sharding_id from, sharding_id to, type_id type)
 {
-	uint64_t h = hash_combine((uint64_t)from << 32 | to, type);
+	bool partitioner = c->planner == PLANNER_XLA;
+	uint64_t h = hash_combine((uint64_t)from << 32 | to, (uint64_t)type << 1 | partitioner);
 	uint32_t id;
 	for (uint32_t it = index_first(&c->reshard_index, h);
 		 index_next(&c->reshard_index, h, &it, &id);) {
 		const reshard_entry *e = c->reshards.p[id];
-		if (e->from == from && e->to == to && e->type == type)
+		if (e->from == from && e->to == to && e->type == type && e->partitioner == partitioner)
 			return e;
 	}
 	reshard_entry *e = arena_array(&c->mem, reshard_entry, 1);
-	*e = (reshard_entry){.from = from, .to = to, .type = type};
-	reshard_steps(c->t, from, to, type_get(c->p->m, type)->dims, &c->mem, &e->plan);
+	*e = (reshard_entry){.from = from, .to = to, .type = type, .partitioner = partitioner};
+	plan_reshard(c, from, to, type, partitioner, &e->plan);
 	int64_t *bytes = arena_array(&c->mem, int64_t, e->plan.n);
 	for (uint32_t i = 0; i < e->plan.n; i++)
 		bytes[i] = type_bytes(c, e->plan.steps[i].out, type);
@@ -236,6 +260,22 @@ static bool needs_more(const lower_cache *c, const node *n, const sharding_id *s
 }
 
 /* Computes with at; a plan of no op keeps everything where it is. */
+static void find_windowed_dims(const module *m, op_id o, uint32_t *windowed)
+{
+	static const char *const names[] = {"dimension_numbers.input_spatial_dimensions",
+		"dimension_numbers.kernel_spatial_dimensions",
+		"dimension_numbers.output_spatial_dimensions"};
+	bool grouped =
+		op_int(m, o, "feature_group_count", 1) > 1 || op_int(m, o, "batch_group_count", 1) > 1;
+	for (uint32_t i = 0; i < COUNT_OF(names); i++) {
+		uint32_t n;
+		const int64_t *dims = op_ints(m, o, names[i], &n);
+		windowed[i] = grouped ? UINT32_MAX : 0;
+		for (uint32_t k = 0; k < n; k++)
+			windowed[i] |= 1u << dims[k];
+	}
+}
+
 static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slots)
 {
 	const node *n = &c->p->nodes.p[id];
@@ -251,6 +291,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		.slots = key,
 		.plan = {.at = at}};
 	axes_buf reduce = {.n = 0};
+	sharding_id after = SHARDING_NONE;
 	if (is_planned(c, n)) {
 		arena_mark mark = arena_save(&c->scratch);
 		int64_t *sizes = arena_array(&c->scratch, int64_t, n_slots);
@@ -258,14 +299,20 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		memcpy(in, slots, n_slots * sizeof *in);
 		for (uint32_t i = 0; i < n_slots; i++)
 			sizes[i] = pval_type(c->p, c->p->slots.p[n->slots + i])->elements;
-		explicit_op op = {rule_get(c->p->rules, n->rule), n->op_kind, sizes, in, c->mesh,
-			c->planner == PLANNER_XLA};
+		explicit_op op = {.rule = rule_get(c->p->rules, n->rule),
+			.op_kind = n->op_kind,
+			.sizes = sizes,
+			.in = in,
+			.mesh = c->mesh,
+			.partitioner = c->planner == PLANNER_XLA};
+		if (n->op_kind == OP_CONVOLUTION)
+			find_windowed_dims(c->p->m, n->op, op.windowed);
 		if (is_dot(n->op_kind)) {
 			in[2] = cache_plain(c, explicit_dot_result(c->t, &op, &c->scratch), 0);
 			if (in[2] != slots[2])
 				e->via = in[2];
 		}
-		explicit_shardings(c->t, &op, &c->scratch, at, &reduce);
+		after = explicit_shardings(c->t, &op, &c->scratch, at, &reduce);
 		arena_rewind(&c->scratch, mark);
 	}
 	int64_t *bytes = arena_array(&c->mem, int64_t, n_slots);
@@ -292,8 +339,11 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		e->plan.reduce = steps[0].axes;
 		e->reduce = steps;
 	}
-	e->still = n->n_results == 1 && !e->halo && !e->reduce && e->via == SHARDING_NONE &&
-		same_slots(at, key, n_slots);
+	if (after != SHARDING_NONE)
+		e->gather = cache_reshard(
+			c, at[n->n_operands], cache_plain(c, after, 0), slot_type_id(c, n, n->n_operands));
+	e->still = n->n_results == 1 && !e->gather && !e->halo && !e->reduce &&
+		e->via == SHARDING_NONE && same_slots(at, key, n_slots);
 	return e;
 }
 

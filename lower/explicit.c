@@ -16,6 +16,7 @@ typedef struct grid {
 	uint32_t n_tensors;
 	cell *cells;  /* tensor * n_factors + factor */
 	axes *common; /* by factor */
+	axes *after;  /* by factor: of the result once it is gathered behind the op; NULL: it is not */
 } grid;
 
 static cell *at_cell(const grid *g, uint32_t tensor, uint32_t f)
@@ -592,34 +593,31 @@ static void follow_tensor(grid *g, uint32_t first)
 	}
 }
 
-/* A contraction. Axes that cut a contracted factor of both operands stay: the sums are partial. Any
- * others are where the result has them. An operand that alone is cut along a contracted factor is
- * gathered, unless it is larger than the result. */
+static axes axes_of_mesh(const grid *g)
+{
+	const device_mesh *m = &g->t->meshes.p[g->op->mesh];
+	axis_ref *all = arena_array(g->mem, axis_ref, m->n_axes);
+	for (uint32_t i = 0; i < m->n_axes; i++)
+		all[i] = axis_make(i, 1, m->axis_sizes[i]);
+	return (axes){all, m->n_axes};
+}
+
+/* A contraction: see partition_dot. */
 static void choose_dot(grid *g)
 {
-	axes_buf taken;
-	taken.n = 0;
-	for (uint32_t f = 0; f < g->rule->n_factors; f++)
-		if (is_type(g, f, FACTOR_REDUCTION)) {
-			g->common[f] = common_prefix(g->mem, at_cell(g, 0, f)->axes, at_cell(g, 1, f)->axes);
-			push_all(&taken, g->common[f]);
-		}
-	for (uint32_t f = 0; f < g->rule->n_factors; f++)
-		if (at_cell(g, 2, f)->present) {
-			g->common[f] = left_of(g->mem, at_cell(g, 2, f)->axes, axes_of(&taken));
-			push_all(&taken, g->common[f]);
-		}
-	for (uint32_t f = 0; f < g->rule->n_factors; f++) {
-		const cell *l = at_cell(g, 0, f), *r = at_cell(g, 1, f);
-		if (!l->present || !r->present || g->common[f].n)
-			continue;
-		bool contracted = is_type(g, f, FACTOR_REDUCTION), alike = axes_equal(l->axes, r->axes);
-		uint32_t cut = l->axes.n ? 0 : 1;
-		if (contracted ? (l->axes.n == 0) != (r->axes.n == 0) && g->op->sizes[cut] > g->op->sizes[2]
-					   : alike)
-			g->common[f] = left_of(g->mem, at_cell(g, cut, f)->axes, axes_of(&taken));
-		push_all(&taken, g->common[f]);
+	uint32_t n = g->rule->n_factors;
+	axes *at = arena_zarray(g->mem, axes, 3 * (size_t)n);
+	uint8_t *class = arena_array(g->mem, uint8_t, n);
+	for (uint32_t f = 0; f < n; f++) {
+		bool left = at_cell(g, 0, f)->present, right = at_cell(g, 1, f)->present;
+		class[f] = !(left && right) ? (left ? 2 : 3) : is_type(g, f, FACTOR_REDUCTION);
+		for (uint32_t side = 0; side < 3; side++)
+			if (at_cell(g, side, f)->present)
+				at[side * n + f] = at_cell(g, side, f)->axes;
 	}
+	axes *after = arena_array(g->mem, axes, n);
+	if (partition_dot(at, class, n, g->op->sizes, axes_of_mesh(g), g->mem, g->common, after))
+		g->after = after;
 }
 
 /* Mesh axes that nothing uses yet, as far as there is room. */
@@ -698,6 +696,19 @@ static bool is_cut(const grid *g, uint32_t f)
 	return false;
 }
 
+/* A convolution no tensor of which is cut along its windows or their taps is to the partitioner
+ * what a contraction is. */
+static bool cuts_windows(const grid *g)
+{
+	for (uint32_t i = 0; i < g->n_tensors; i++) {
+		const sharding *s = g->op->in[i] == SHARDING_NONE ? NULL : sharding_get(g->t, g->op->in[i]);
+		for (uint32_t d = 0; s && d < s->rank; d++)
+			if (g->op->windowed[i] >> d & 1 && sharding_dim(s, d).n)
+				return true;
+	}
+	return false;
+}
+
 /* XLA's partitioner goes op by op from the shardings that propagation left: most ops are computed
  * where their result is wanted, reductions where their first operand is. False for ops that are not
  * modelled: those that look at their neighbours' elements, and convolutions. */
@@ -709,6 +720,10 @@ static bool choose_as_partitioner(grid *g)
 	case OP_GATHER:
 	case OP_SCATTER: return choose_access(g);
 	case OP_CONVOLUTION:
+		if (g->n_tensors != 3 || cuts_windows(g))
+			return false;
+		choose_dot(g);
+		return true;
 	case OP_SORT:
 	case OP_REDUCE_WINDOW:
 	case OP_CUSTOM_CALL: return false;
@@ -748,7 +763,19 @@ static bool update_tensor(grid *g, uint32_t tensor)
 	return changed;
 }
 
-void explicit_shardings(
+/* What the result is gathered to. */
+static sharding_id gathered(grid *g, sharding_table *t)
+{
+	uint32_t result = g->rule->n_operands;
+	if (!g->after)
+		return SHARDING_NONE;
+	for (uint32_t f = 0; f < g->rule->n_factors; f++)
+		if (at_cell(g, result, f)->present)
+			at_cell(g, result, f)->axes = g->after[f];
+	return build_sharding(g, t, result);
+}
+
+sharding_id explicit_shardings(
 	sharding_table *t, const explicit_op *op, arena *scratch, sharding_id *at, axes_buf *reduce)
 {
 	grid g;
@@ -756,12 +783,13 @@ void explicit_shardings(
 	reduce->n = 0;
 	if (op->op_kind == OP_RESHAPE && has_overflow(&g)) {
 		reshape_shardings(&g, t, at);
-		return;
+		return SHARDING_NONE;
 	}
 	if (!op->partitioner || !choose_as_partitioner(&g))
 		choose_common(&g);
 	for (uint32_t i = 0; i < g.n_tensors; i++)
 		at[i] = update_tensor(&g, i) ? build_sharding(&g, t, i) : op->in[i];
+	sharding_id after = gathered(&g, t);
 
 	axes_buf all;
 	all.n = 0;
@@ -770,12 +798,13 @@ void explicit_shardings(
 			for (uint32_t i = 0; i < g.common[f].n; i++)
 				all.a[all.n++] = g.common[f].a[i];
 	if (!all.n || !op->rule->n_results)
-		return;
+		return after;
 	sharding_id result = op->in[op->rule->n_operands];
 	axes unreduced =
 		result == SHARDING_NONE ? (axes){NULL, 0} : sharding_unreduced(sharding_get(t, result));
 	axes_difference(axes_of(&all), unreduced, reduce);
 	axes_sort_merge(reduce);
+	return after;
 }
 
 /* The operands' axes along a factor; false when the two disagree, or an axis shards two free dims.

@@ -24,12 +24,15 @@ typedef struct explicit_op {
 	const int64_t *sizes;  /* global elements of every tensor */
 	const sharding_id *in; /* by tensor: operands, then results; SHARDING_NONE = replicated */
 	mesh_id mesh;
-	bool partitioner; /* as XLA's partitioner chooses, not Shardy */
+	bool partitioner;     /* as XLA's partitioner chooses, not Shardy */
+	uint32_t windowed[3]; /* convolutions: input's, kernel's and result's dims that windows move
+	                         along; all of them where features are in groups */
 } explicit_op;
 /* at: the sharding every tensor is computed with; the same id as in `in` where nothing changes.
  * reduce: axes over which the results must be summed, sorted and merged, without the unreduced axes
- * of result 0. */
-void explicit_shardings(
+ * of result 0. Returns the sharding to which the result is gathered behind that, before anything
+ * else reads it; SHARDING_NONE but for some contractions of XLA's partitioner. */
+sharding_id explicit_shardings(
 	sharding_table *t, const explicit_op *op, arena *scratch, sharding_id *at, axes_buf *reduce);
 /* The result's sharding that Shardy gives a dot whose operands agree before it looks for common
  * axes; `in` of the result when the case does not apply. */
@@ -40,11 +43,29 @@ void explicit_reduction_axes(
 /* Elements of a that b does not cover, as a set of axes. */
 void axes_difference(axes a, axes b, axes_buf *out);
 
+/* ---------------------------------------------------------------- partition_dot.c */
+
+/* Axes by factor with which XLA's partitioner computes a contraction; those of contracted factors
+ * are summed over behind it. at: 3 * n_factors lists, by side (left, right, result) and factor,
+ * empty where the side has not the factor. class: by factor, 0 batch, 1 contracted, 2 free of the
+ * left, 3 of the right. sizes: global elements by side. common: n_factors empty lists, filled from
+ * mem. True: the result is gathered behind the product (and the sum), to lists that after gets; it
+ * has room for n_factors. */
+bool partition_dot(const axes *at, const uint8_t *class, uint32_t n_factors, const int64_t *sizes,
+	axes mesh, arena *mem, axes *common, axes *after);
+
+/* ---------------------------------------------------------------- partition_reshard.c */
+
+/* Where XLA's partitioner passes between two shardings of a value before it goes on to the second;
+ * SHARDING_NONE: it goes directly. */
+sharding_id partition_halfway(sharding_table *t, sharding_id from, sharding_id to);
+
 /* ---------------------------------------------------------------- cache.c */
 
 typedef struct reshard_entry {
 	sharding_id from, to;
 	type_id type;
+	bool partitioner; /* as XLA's partitioner goes */
 	reshard_plan plan;
 	const int64_t *bytes; /* local bytes after every step */
 } reshard_entry;
@@ -67,6 +88,7 @@ typedef struct plan_entry {
 	node_plan plan;
 	const int64_t *bytes;          /* by slot: local bytes at plan.at */
 	const collective_step *reduce; /* by result, when plan.reduce has axes */
+	const reshard_entry *gather;   /* of a dot: behind the sum its parts are gathered; NULL: not */
 	const struct halo_plan *halo;  /* what is fetched from neighbours first; NULL: nothing */
 	sharding_id
 		via;    /* of a dot: its result passes through this sharding; SHARDING_NONE: it does not */

@@ -247,7 +247,12 @@ static void build_planned(builder *b, node_id id)
 			x = lowered_add_collective(l, &e->reduce[r], x, l->vals.p[x].bytes, id, b->region);
 			l->ops.p[l->vals.p[x].def].reduction = b->c->node_reduction[id];
 		}
-		if (e->via != SHARDING_NONE)
+		for (uint32_t g = 0; e->gather && g < e->gather->plan.n; g++) {
+			x = lowered_add_collective(
+				l, &e->gather->plan.steps[g], x, e->gather->bytes[g], id, b->region);
+			l->ops.p[l->vals.p[x].def].given = true; /* no reshard that could go another way */
+		}
+		if (e->via != SHARDING_NONE && !e->gather)
 			x = reshard_value(b, x, e->via, id);
 		b->w->current[v] = reshard_value(b, x, b->c->now[v], id);
 	}

@@ -113,6 +113,19 @@ static bool forms_scatter(const pass *p, const collective_step *reduce)
 		(p->c->torus_dims == 2 && p->c->reshards_after_forward);
 }
 
+/* Does a sum of an op become this scatter? XLA's partitioner scatters sums of contractions along
+ * the axes by which the result is cut, and reduces them over the others behind that. Sums of all
+ * other ops are scattered over all of their axes or not at all, and of convolutions not on TPU. */
+static bool scatters(const pass *p, const lop *reducer, const scatter_entry *s)
+{
+	uint16_t kind = kind_of(p, reducer);
+	if (p->level != LEVEL_COMPILED)
+		return !s->left.n;
+	if (kind == OP_CONVOLUTION && p->target == TARGET_TPU)
+		return false;
+	return !s->left.n || kind == OP_DOT_GENERAL || kind == OP_DOT;
+}
+
 /* x, perhaps an unfinished sum over `reduce`, from one sharding to another on behalf of o. */
 static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, const lop *reducer,
 	sharding_id from, lval_id v, const lop *o)
@@ -126,8 +139,11 @@ static lval_id write_plan(pass *p, lval_id x, const collective_step *reduce, con
 			forms_scatter(p, reduce) && e->plan.n && e->plan.steps[0].kind == COLL_ALL_SLICE
 			? pass_find_scatter(p, reduce->axes, &e->plan.steps[0], to->type)
 			: NULL;
-		if (s) {
+		if (s && scatters(p, reducer, s)) {
 			x = write_step(p, &s->scatter, x, s->scatter_bytes, reducer->node, region);
+			if (s->left.n)
+				x = write_all_reduce(
+					p, cache_reduce_step(p->c, s->left, s->scatter.out), x, reducer);
 			if (s->has_rest)
 				x = lowered_add_collective(p->out, &s->rest, x, s->rest_bytes, o->node, region);
 			i = 1;

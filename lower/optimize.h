@@ -30,6 +30,7 @@ typedef struct scatter_entry {
 	type_id type;
 	bool possible;
 	collective_step scatter, rest;
+	axes left; /* of the reduced ones: summed up behind the scatter */
 	bool has_rest;
 	int64_t scatter_bytes, rest_bytes;
 } scatter_entry;

@@ -73,9 +73,16 @@ static void fill_scatter(lower_cache *c, scatter_entry *e, const collective_step
 		size *= axes_product(axes_of(&taken[d]));
 		any_rest |= rest[d].n != 0;
 	}
-	e->possible = size == axes_product(e->reduced);
+	e->possible = size > 1;
 	if (!e->possible)
 		return;
+	axes_buf all = {.n = 0}, left;
+	for (uint32_t d = 0; d < rank; d++)
+		for (uint32_t i = 0; i < taken[d].n; i++)
+			all.a[all.n++] = taken[d].a[i];
+	axes_difference(e->reduced, axes_of(&all), &left);
+	axes_sort_merge(&left);
+	e->left = keep_list(&c->mem, &left);
 	e->scatter = by_dim_step(c, COLL_REDUCE_SCATTER, e->from, taken, rank);
 	e->scatter_bytes = type_bytes(c, e->scatter.out, e->type);
 	e->has_rest = any_rest;
@@ -85,7 +92,6 @@ static void fill_scatter(lower_cache *c, scatter_entry *e, const collective_step
 	}
 }
 
-/* NULL when the reduced axes are not all sliced. */
 const scatter_entry *pass_find_scatter(
 	pass *p, axes reduced, const collective_step *slice, type_id type)
 {

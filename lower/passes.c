@@ -631,7 +631,7 @@ static void reshard_op(inserter *s, op_id o)
 		return;
 	}
 	axes_buf reduce;
-	explicit_shardings(s->t, &x, &s->mem, at, &reduce);
+	(void)explicit_shardings(s->t, &x, &s->mem, at, &reduce);
 	for (uint32_t i = 0; i < n; i++)
 		at[i] = on_mesh(s->t, at[i], x.mesh);
 	insert_around(s, o, &x, at, &reduce);
