@@ -209,6 +209,9 @@ bool op_cost_known(op_kind k);
 int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes);
 int64_t matmul_time_ns(
 	const device *dev, const op_work *w); /* with padding to the tiles and the efficiency curve */
+/* Of a product of so many operations that takes ns when it is multiplied in so many pieces, two at
+ * a time: each has the efficiency of its size. */
+int64_t matmul_pieces_ns(const device *dev, int64_t ns, int64_t flops, int64_t pieces);
 int64_t matmul_peak_ns(const device *dev, const op_work *w); /* at the peak of its element type */
 /* Time to write so many results of a contraction, which one of few summands waits for. narrow:
  * rounded to 16 bits on the way. */
@@ -326,6 +329,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "17"
+#define COST_MODEL_VERSION "18"
 
 #endif

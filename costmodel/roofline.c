@@ -111,6 +111,13 @@ int64_t matmul_time_ns(const device *dev, const op_work *w)
 	return sat_mul(one_matmul_ns(dev, w), MAX(w->blocks, 1));
 }
 
+int64_t matmul_pieces_ns(const device *dev, int64_t ns, int64_t flops, int64_t pieces)
+{
+	int64_t whole = curve_at(&dev->matmul_efficiency, flops),
+			one = curve_at(&dev->matmul_efficiency, flops / MAX(pieces / 2, 1));
+	return one > 0 && one < whole ? (int64_t)((__int128)ns * whole / one) : ns;
+}
+
 int64_t matmul_peak_ns(const device *dev, const op_work *w)
 {
 	return time_of(w->matmul_flops, matmul_peak(dev, w->elem), PPM);

@@ -24,6 +24,8 @@ static bool accepts(const simulator *s, const sim_op *o, uint32_t k, const sim_o
 		(o->mode != MODE_ROOT && o->mode != MODE_FUSED && o->mode != MODE_COPIED))
 		return false;
 	bool tpu = s->dev.target == TARGET_TPU;
+	if (o->window || from->window) /* a loop: what it reads and makes is in memory */
+		return false;
 	if (from->class == CLASS_MATMUL)
 		return tpu && o->mode != MODE_COPIED &&
 			(o->class == CLASS_ELEMENTWISE || (o->class == CLASS_REDUCE && o->mode == MODE_FUSED));

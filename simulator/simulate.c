@@ -240,6 +240,38 @@ static void classify(simulator *s, const lowered *l)
 	assert(depth == 0);
 }
 
+static bool takes_up(
+	simulator *s, const lowered *l, lop_id dot, lop_id collective, window_kind window)
+{
+	sim_op *so = &s->ops[dot];
+	if (so->class != CLASS_MATMUL || !l->vals.p[l->ops.p[dot].results].n_uses ||
+		s->ops[collective].class != CLASS_COLLECTIVE ||
+		!l->vals.p[l->ops.p[collective].results].n_uses ||
+		!windowed_einsum(&s->dev, &s->links, l, dot, collective, &work_at(s, so)->dims))
+		return false;
+	so->pieces = s->ops[collective].pieces = (uint8_t)lop_group_size(&l->ops.p[collective]);
+	so->window = window;
+	return true;
+}
+
+/* A contraction takes up one collective: a gather before the scatter. */
+static void find_windowed(simulator *s, const lowered *l)
+{
+	for (uint32_t n = 0; n < s->windows.n; n++) {
+		lop_id i = s->windows.p[n];
+		const lop *o = &l->ops.p[i];
+		if (s->ops[i].class == CLASS_MATMUL) {
+			for (uint32_t k = 0; k < 2 && k < o->n_operands; k++)
+				if (takes_up(s, l, i, l->vals.p[operand_at(l, o, k)].def, WINDOW_GATHER))
+					break;
+		} else {
+			lop_id dot = l->vals.p[operand_at(l, o, 0)].def;
+			if (!s->ops[dot].window)
+				takes_up(s, l, dot, i, WINDOW_SCATTER);
+		}
+	}
+}
+
 static uint32_t weight_of(const simulator *s, const lowered *l, lval_id v)
 {
 	return s->folder ? folder_val_weight(s, l->vals.p[v].origin) : 1;
@@ -286,6 +318,8 @@ static void find_out(simulator *s, const lowered *l)
 		s->apart.n = 0;
 		classify(s, l);
 	}
+	if (s->dev.windowed_bytes_s && l->level != LEVEL_EXACT) /* the partitioner's work */
+		find_windowed(s, l);
 	fuse(s, l);
 	measure_kernels(s, l);
 	measure_liveness(s, l);

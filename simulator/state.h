@@ -91,16 +91,21 @@ enum {
 	TILE_ENDS,   /* an expensive op of those: the result is written */
 };
 
+/* Which collective runs inside of a contraction's loop. */
+typedef enum window_kind { WINDOW_NONE, WINDOW_GATHER, WINDOW_SCATTER } window_kind;
+
 typedef struct sim_op {
 	uint8_t class, mode, tile;
 	bool has_matmul;  /* roots: a matmul is inside */
 	uint8_t side;     /* bit k: in its kernel it is in front of operand k of the matmul */
 	uint8_t side_now; /* copied ops: the same, in the kernel that is measured */
 	bool ends_tile;   /* roots: an op with TILE_ENDS is inside */
-	uint8_t pieces;  /* of a collective that runs inside of its contraction's loop; contractions: 1,
-	                    a gather does; 0: others */
-	bool gathers;    /* elementwise with several operands, reads more than it writes */
-	bool reads_more; /* .. with nested ops: in any case */
+	uint8_t pieces;   /* of a windowed einsum, both of its collective and of its contraction; 0:
+	                     others */
+	uint8_t window;   /* contractions: window_kind */
+	bool arranged;    /* a gather: the kernel that brings its parts into order is counted */
+	bool gathers;     /* elementwise with several operands, reads more than it writes */
+	bool reads_more;  /* .. with nested ops: in any case */
 	bool reads_own; /* with nested ops: itself, not these, reads something that is made for it alone
 	                 */
 	bool spread;    /* made from little: costs nothing to read */
