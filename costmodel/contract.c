@@ -101,6 +101,8 @@ static uint32_t mask_of(const int64_t *dims, uint32_t n)
 	return mask;
 }
 
+static uint32_t mask_of_one(int64_t dim) { return mask_of(&dim, 1); }
+
 static void cost_dot_general(const op_view *v, op_work *w)
 {
 	const module *m = v->p->m;
@@ -213,6 +215,11 @@ void cost_convolution(const op_view *v, op_work *w)
 		w->relaid_rows = local_elements(v, 0) / MAX(inputs, 1), w->relaid_features = inputs;
 	w->precision = (uint8_t)op_precision(v->p->m, v->n->op);
 	groups = MAX(groups, batch_groups);
+	if (groups == 1)
+		w->dims = (contraction){.is_convolution = true,
+			.contracted = {
+				mask_of_one(op_int(m, o, "dimension_numbers.input_feature_dimension", -1)),
+				mask_of_one(op_int(m, o, "dimension_numbers.kernel_input_feature_dimension", -1))}};
 	/* dims that are cut have fewer groups */
 	int64_t all_features =
 		all_of(v, 1, op_int(m, o, "dimension_numbers.kernel_output_feature_dimension", -1));

@@ -139,7 +139,7 @@ status device_read_file(const char *path, device *out, diag *d) MUST_USE;
 
 /* A dot_general: what its operands' dims are to it (bits), and its time at the device's peak. */
 typedef struct contraction {
-	bool is_dot;
+	bool is_dot, is_convolution; /* the latter with one group of features */
 	uint32_t contracted[2], batched[2];
 	int64_t peak_ns;
 } contraction;
@@ -290,9 +290,11 @@ int64_t published_time_ns(const device *dev, const mesh_links *links, collective
 	int64_t bytes, uint8_t *link);
 
 /* Does the device's compiler make the contraction and this collective, a gather of one of its
- * operands or the scatter of its sum, one loop? Both at the compiled level. */
+ * operands or the scatter of its sum, one loop? Both at the compiled level. whole: if so, the
+ * operand all of which meets every piece; WINDOW_NO_OPERAND where both are cut into pieces. */
+enum { WINDOW_NO_OPERAND = 2 };
 bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *l, lop_id dot,
-	lop_id collective, const contraction *c);
+	lop_id collective, const contraction *c, uint32_t *whole);
 
 /* ---------------------------------------------------------------- calibration */
 typedef struct measurement { /* one measured collective over one link class */

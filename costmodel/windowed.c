@@ -7,6 +7,14 @@
 
 enum { LEAST_PIECES = 3, MOST_PIECES = 32, SQUARE = 4 };
 
+static uint32_t bits_set(uint32_t mask)
+{
+	uint32_t n = 0;
+	for (; mask; mask &= mask - 1)
+		n++;
+	return n;
+}
+
 /* Ways the dims in a mask are cut. */
 static int64_t parts_of(const sharding *s, uint32_t mask)
 {
@@ -66,12 +74,21 @@ static bool pays(const device *dev, const contraction *c, int64_t pieces, int64_
 	return MIN(wire, c->peak_ns) > 2 * wire / pieces;
 }
 
+/* The operand that has not the scattered dim of the result: batch dims stand first in it, free ones
+ * of the left operand next. */
+static uint32_t other_side(const contraction *c, const sharding *left, uint32_t dim)
+{
+	uint32_t batch = bits_set(c->batched[0]),
+			 free = left->rank - batch - bits_set(c->contracted[0]);
+	return dim < batch ? WINDOW_NO_OPERAND : dim < batch + free ? 1 : 0;
+}
+
 bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *l, lop_id dot,
-	lop_id collective, const contraction *c)
+	lop_id collective, const contraction *c, uint32_t *whole)
 {
 	const lop *o = &l->ops.p[dot], *g = &l->ops.p[collective];
-	if (!dev->windowed_bytes_s || !c->is_dot || g->kind != LOP_COLLECTIVE || g->given ||
-		g->region != o->region || !o->plan)
+	if (!dev->windowed_bytes_s || !(c->is_dot || c->is_convolution) || g->kind != LOP_COLLECTIVE ||
+		g->given || g->region != o->region || !o->plan)
 		return false;
 	axes a = g->step->axes;
 	int64_t pieces = axes_product(a);
@@ -83,11 +100,15 @@ bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *
 	if (g->coll == COLL_REDUCE_SCATTER) {
 		const sharding *sum = sharding_get(l->shardings, o->plan->at[2]);
 		uint32_t dim = changed_dim(g->step, sum->rank);
+		*whole = other_side(c, side[0], dim);
 		return dim < sum->rank && l->vals.p[o->results].n_uses == 1 &&
 			l->operands.p[g->operands] == o->results && cut_by(side[0], c->contracted[0], a) &&
 			sharding_dim_parts(sum, dim) == 1;
 	}
-	if (g->coll != COLL_ALL_GATHER || l->vals.p[g->results].n_uses != 1)
+	/* what a product gathers must have no other reader, gathered or not: weights that the backward
+	 * pass reads too do not travel piece by piece; those of convolutions do */
+	if (g->coll != COLL_ALL_GATHER || l->vals.p[g->results].n_uses != 1 ||
+		(!c->is_convolution && l->vals.p[l->operands.p[g->operands]].n_uses != 1))
 		return false;
 	uint32_t k = l->operands.p[o->operands] == g->results ? 0 : 1;
 	uint32_t dim = changed_dim(g->step, side[k]->rank);
@@ -98,6 +119,7 @@ bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *
 	uint32_t kind = bit & c->contracted[k] ? c->contracted[k]
 		: bit & c->batched[k]              ? c->batched[k]
 										   : free;
+	*whole = kind == free ? 1 - k : WINDOW_NO_OPERAND;
 	return parts_of(side[k], kind) == 1 && parts_of(side[k], c->contracted[k]) == 1 &&
 		cut_by(side[1 - k], other, a);
 }

@@ -1,7 +1,7 @@
 /* Where XLA's partitioner computes a contraction. It compares how many parts operands and result
- * have along batch, contracted and free dims, groups devices by what agrees, and starts again inside
- * of a group with what is left. Dims are factors of the op's rule here, device groups lists of
- * axes. Facts: openxla's dot_handler.cc, and what libtpu makes of random products
+ * have along batch, contracted and free dims, groups devices by what agrees, and starts again
+ * inside of a group with what is left. Dims are factors of the op's rule here, device groups lists
+ * of axes. Facts: openxla's dot_handler.cc, and what libtpu makes of random products
  * (tests/oracle/fidelity/partitioned.py). */
 #include "lower/internal.h"
 
@@ -19,9 +19,9 @@ typedef struct dot {
 typedef struct state {
 	axes *at;     /* side * n_factors + factor: cut by, inside of the group */
 	axes *common; /* by factor: decided so far */
-	axes *after;  /* by factor: how the result is cut once its parts are gathered behind the product;
-	                 NULL: they are not */
-	axes left;           /* of the mesh */
+	axes *after; /* by factor: how the result is cut once its parts are gathered behind the product;
+	                NULL: they are not */
+	axes left;   /* of the mesh */
 	int64_t done[SIDES]; /* parts by axes that are decided */
 	int64_t devices;
 } state;
@@ -177,7 +177,7 @@ static bool find_whole_match(const dot *d, state *s, bool may_move)
 	for (uint32_t side = 0; side < SIDES; side++) {
 		if (is_repeated(d, s, side))
 			return false;
-		for (uint32_t class = 0; class < 4; class++)
+		for (uint32_t class = 0; class < 4; class ++)
 			p[side][class] = parts(d, s, side, class);
 	}
 	if (n == 1)
@@ -252,7 +252,8 @@ static bool group_batch(const dot *d, state *s, bool as_it_is)
 		return false;
 	bool alike = true;
 	for (uint32_t f = 0; f < d->n_factors; f++)
-		alike &= d->class[f] != BATCH || axes_product(*cut(d, s, 0, f)) == axes_product(*cut(d, s, 1, f));
+		alike &= d->class[f] != BATCH ||
+			axes_product(*cut(d, s, 0, f)) == axes_product(*cut(d, s, 1, f));
 	if (alike && as_it_is)
 		alike = equal_along(d, s, 0, 1, BATCH);
 	if (alike)
@@ -277,7 +278,8 @@ static bool dims_cut_by(const dot *d, const state *s, uint32_t side, axes by, bo
 	return inside.n && same_axes(inside, by);
 }
 
-/* Dims of a side that are cut by these axes are cut by others, of as many devices, that repeat it. */
+/* Dims of a side that are cut by these axes are cut by others, of as many devices, that repeat it.
+ */
 static void move_off(const dot *d, state *s, uint32_t side, axes by)
 {
 	bool *all = arena_array(d->mem, bool, d->n_factors);
@@ -308,11 +310,16 @@ static void move_off(const dot *d, state *s, uint32_t side, axes by)
 /* An operand as the result and the other operand would have it, off these axes. */
 static void follow(const dot *d, state *s, uint32_t side, axes by)
 {
+	bool *along = arena_array(d->mem, bool, d->n_factors);
+	for (uint32_t f = 0; f < d->n_factors; f++) {
+		along[f] = has(d, side, f) && has(d, RESULT, f);
+		if (along[f])
+			*cut(d, s, side, f) = without(d, *cut(d, s, RESULT, f), by);
+	}
+	axes used = joined(d, s, side, along);
 	for (uint32_t f = 0; f < d->n_factors; f++)
-		if (has(d, side, f)) {
-			axes l = *cut(d, s, has(d, RESULT, f) ? RESULT : !side, f);
-			*cut(d, s, side, f) = without(d, l, by);
-		}
+		if (has(d, side, f) && !along[f])
+			*cut(d, s, side, f) = without(d, without(d, *cut(d, s, !side, f), by), used);
 }
 
 /* What the other operand gives up, so that each group of devices has it whole. */
@@ -331,9 +338,9 @@ static void free_other(const dot *d, state *s, uint32_t other, axes by)
 		return;
 	}
 	bool contracted = parts(d, s, other, CONTRACTED) == n &&
-			 free_parts == parts(d, s, RESULT, other ? RIGHT : LEFT),
-		 free_dims = free_parts == n &&
-		parts(d, s, !other, CONTRACTED) == parts(d, s, other, CONTRACTED);
+		free_parts == parts(d, s, RESULT, other ? RIGHT : LEFT),
+		 free_dims =
+			 free_parts == n && parts(d, s, !other, CONTRACTED) == parts(d, s, other, CONTRACTED);
 	if (contracted && (!free_dims || local(d, s, other) <= local(d, s, RESULT)))
 		uncut(d, s, other, class_of(d, CONTRACTED));
 	else if (free_dims)
@@ -502,8 +509,7 @@ bool partition_dot(const axes *at, const uint8_t *class, uint32_t n_factors, con
 	axes mesh, arena *mem, axes *common, axes *after)
 {
 	const dot d = {.n_factors = n_factors, .class = class, .sizes = sizes, .mem = mem};
-	state s = {
-		.common = common, .left = mesh, .done = {1, 1, 1}, .devices = axes_product(mesh)};
+	state s = {.common = common, .left = mesh, .done = {1, 1, 1}, .devices = axes_product(mesh)};
 	s.at = arena_array(mem, axes, SIDES * n_factors);
 	memcpy(s.at, at, SIDES * n_factors * sizeof *at);
 	solve(&d, &s);

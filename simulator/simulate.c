@@ -244,13 +244,15 @@ static bool takes_up(
 	simulator *s, const lowered *l, lop_id dot, lop_id collective, window_kind window)
 {
 	sim_op *so = &s->ops[dot];
+	uint32_t whole;
 	if (so->class != CLASS_MATMUL || !l->vals.p[l->ops.p[dot].results].n_uses ||
 		s->ops[collective].class != CLASS_COLLECTIVE ||
 		!l->vals.p[l->ops.p[collective].results].n_uses ||
-		!windowed_einsum(&s->dev, &s->links, l, dot, collective, &work_at(s, so)->dims))
+		!windowed_einsum(&s->dev, &s->links, l, dot, collective, &work_at(s, so)->dims, &whole))
 		return false;
 	so->pieces = s->ops[collective].pieces = (uint8_t)lop_group_size(&l->ops.p[collective]);
 	so->window = window;
+	so->whole = (uint8_t)whole;
 	return true;
 }
 

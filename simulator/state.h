@@ -103,6 +103,7 @@ typedef struct sim_op {
 	uint8_t pieces;   /* of a windowed einsum, both of its collective and of its contraction; 0:
 	                     others */
 	uint8_t window;   /* contractions: window_kind */
+	uint8_t whole;    /* .. the operand of which every piece needs all, or WINDOW_NO_OPERAND */
 	bool arranged;    /* a gather: the kernel that brings its parts into order is counted */
 	bool gathers;     /* elementwise with several operands, reads more than it writes */
 	bool reads_more;  /* .. with nested ops: in any case */
