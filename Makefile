@@ -304,11 +304,12 @@ bench-batch: all
 bench-methods: $(BUILD)/bench/bench_search_methods
 	BENCH_SEARCH_METHODS=$< python3 tests/bench/methods.py $(BENCH)
 
-# Reads committed figures of XLA's compilers; mint.py and products.py there make them.
+# Reads committed figures of XLA's compilers; mint.py, products.py and partitioned.py there make them.
 FIDELITY ?=
 fidelity: all venv
 	SHARDWRIGHT=$(BUILD)/shardwright $(VENV)/bin/python tests/oracle/fidelity/report.py $(FIDELITY)
 	$(if $(FIDELITY),,SHARDWRIGHT=$(BUILD)/shardwright $(VENV)/bin/python tests/oracle/fidelity/products.py)
+	$(if $(FIDELITY),,SHARDWRIGHT=$(BUILD)/shardwright python3 tests/oracle/fidelity/partitioned.py)
 
 judged: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/judged/report.py $(JUDGED)

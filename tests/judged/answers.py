@@ -3,7 +3,7 @@
 
     answers.py [--json]
 
-Behind the table, of every case with three hand-written plans or more that XLA compiled: how our order of them agrees with XLA's.
+A second table has the plans that are searched for annotations, and applied so. Behind it, of every case with three hand-written plans or more that XLA compiled: how our order of them agrees with XLA's.
 
 Of every case: the step of our plan, applied exactly, and of the best hand-written plan, annotated as people write it, both by
 xla_timeline.py with devices in the order of the mesh; what we said of ours; the ratio; and that to the best of the search's alternatives,
@@ -41,6 +41,29 @@ def rows_of(figures):
                "to_alternative": ours["xla"]["step"] / min(others) if others else None, "listed_ms": ours["listed_us"] / 1e3}
 
 
+def annotated(figures):
+    """(case, our step, what we said, best hand-written step), all annotated, in ms."""
+    for key, row in sorted(figures.items()):
+        case, plan, way = key.split(" | ")
+        if (plan, way) != ("search", "annotate") or "listed_us" not in row:
+            continue
+        written = [other["xla"]["step"] for k, other in figures.items() if k.startswith(case + " | ") and k.endswith(" | annotate") and
+                   k != key and "listed_us" in other]
+        yield case, row["xla"]["step"] / 1e3, row["ours"]["runtime_ns"] / 1e6, min(written, default=0) / 1e3
+
+
+def print_annotated(rows):
+    print("\n%-46s %9s %9s %7s %9s %6s" % ("annotated", "ours, ms", "we say", "error", "written", "ratio"))
+    for case, ours, said, best in rows:
+        error = "-" if case.split()[0] in OPEN_ENDED else "%+.0f%%" % (100 * (said / ours - 1))
+        print("%-46s %9.3f %9.3f %7s %s" % (case, ours, said, error, "%9.3f %6.2f" % (best, ours / best) if best else "%9s" % "-"))
+    ratios = [ours / best for _, ours, _, best in rows if best]
+    errors = [abs(said / ours - 1) for case, ours, said, _ in rows if case.split()[0] not in OPEN_ENDED]
+    print("%d cases with hand-written plans: geometric mean %.2f, at most 1.03 in %d; median error of our step %.0f%% over %d cases" % (
+        len(ratios), math.exp(statistics.fmean(map(math.log, ratios))), sum(r <= 1.03 for r in ratios),
+        100 * statistics.median(errors), len(errors)))
+
+
 def rankings(figures):
     """(case, plans, Spearman, regret) of the annotated hand-written plans."""
     cases = {}
@@ -69,6 +92,7 @@ def main():
         print("\n%d cases with hand-written plans: geometric mean %.2f, at most 1.0 in %d; median error of our step %.0f%% over %d cases" % (
             len(ratios), math.exp(statistics.fmean(map(math.log, ratios))), sum(r <= 1 for r in ratios),
             100 * statistics.median(said), len(said)))
+    print_annotated(list(annotated(load())))
     ranked = list(rankings(load()))
     if ranked:
         print("\n%-46s %5s %9s %s" % ("order of hand-written plans", "plans", "Spearman", "our first choice is slower than the best by"))
