@@ -1,5 +1,5 @@
 /* The JSON body of a request. */
-#include "server/server.h"
+#include "server/http.h"
 
 enum { PARSED_BYTES = 24 }; /* of memory for a byte of text */
 

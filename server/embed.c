@@ -1,6 +1,6 @@
 /* Files that travel inside the binary. The paths are those of the repository: compile from its
  * root. */
-#include "server/server.h"
+#include "server/embed.h"
 
 #define EMBED(name, path) \
 	__asm__(".section .rodata\n" \

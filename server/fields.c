@@ -1,5 +1,5 @@
 /* Typed fields of a JSON object; what is wrong is told at the pointer of the field. */
-#include "server/server.h"
+#include "server/json.h"
 
 #include <math.h>
 

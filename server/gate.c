@@ -11,7 +11,7 @@
  * When something is wrong the request is completed with bytes of ours, so that libmicrohttpd hands
  * it over in its turn behind earlier ones and the refusal is an ordinary answer; whatever the
  * client sends after that is thrown away. */
-#include "server/server.h"
+#include "server/access.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* How often each strategy answers: counted here, written down by the way every few seconds, so that
  * an answer from the store waits for no disk. A daemon that is killed loses the last of them, which
  * is no promise of any kind. */
-#include "server/server.h"
+#include "server/searches.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 enum { SLOTS = 1024, FULL = 768, FLUSH_SECONDS = 5 };

@@ -1,6 +1,6 @@
 /* One pass over the text, before cJSON sees it. Happy path: value after value, nothing kept but the
  * keys of the objects that are open. Every refusal names the position. */
-#include "server/server.h"
+#include "server/json.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "server/server.h"
+#include "server/json.h"
 
 #include <time.h>
 

@@ -1,4 +1,4 @@
-#include "server/server.h"
+#include "server/observe.h"
 
 #include <time.h>
 #include <unistd.h>

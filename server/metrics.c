@@ -1,4 +1,4 @@
-#include "server/server.h"
+#include "server/observe.h"
 
 /* Upper bounds of the buckets, us; the last has none. */
 static const int64_t bounds_us[TIME_BUCKETS - 1] = {100, 250, 500, 1000, 2500, 5000, 10000, 25000,

@@ -1,4 +1,4 @@
-#include "server/server.h"
+#include "server/objects.h"
 #include "server/objects_private.h"
 
 #include <dirent.h>

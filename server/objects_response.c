@@ -1,5 +1,5 @@
 /* A stored text as an HTTP answer, decoded while it is sent. */
-#include "server/server.h"
+#include "server/http.h"
 #include "server/objects_private.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-#include "server/server.h"
+#include "server/json.h"
+#include "server/options.h"
 
 #include <stdlib.h>
 

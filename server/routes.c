@@ -1,4 +1,4 @@
-#include "server/server.h"
+#include "server/http.h"
 
 #define LIST_QUERY "module,mesh,device,page_size,page_token"
 

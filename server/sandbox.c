@@ -2,7 +2,7 @@
  * its pipes, compute. One that is led astray by a module finds no network, no file of others,
  * nobody to signal. no_new_privs everywhere; Landlock for files and a seccomp filter for the rest
  * where the kernel has them. Sanitizers need what the filter denies and go without. */
-#include "server/server.h"
+#include "server/workers.h"
 
 #include <errno.h>
 #include <fcntl.h>

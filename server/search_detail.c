@@ -1,6 +1,6 @@
 /* What a worker tells of its search tree and baselines, checked field by field: the worker reads
  * what anybody sent, and what it says is stored and shown. */
-#include "server/server.h"
+#include "server/searches.h"
 
 #include <stdlib.h>
 

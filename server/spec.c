@@ -1,6 +1,6 @@
 /* A search request: JSON -> checked fields -> canonical JSON and cache key. Every refusal names its
  * field by JSON pointer. */
-#include "server/server.h"
+#include "server/evidence.h"
 
 #include "search/options.h"
 

@@ -5,7 +5,7 @@
  * the recovery waits for the first write that succeeds. On a full disk SQLite cannot even make its
  * file of shared memory: then its index lives in this process (the VFS "unix-excl"), and until the
  * next start other programs cannot open the database beside the daemon. */
-#include "server/server.h"
+#include "server/searches.h"
 #include "server/store_private.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "server/server.h"
+#include "server/searches.h"
 #include "server/store_private.h"
 
 static void open_page(strbuf *out, const char *key)

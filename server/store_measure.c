@@ -1,5 +1,5 @@
 /* What strategies took on real machines, and how it is told. */
-#include "server/server.h"
+#include "server/evidence.h"
 #include "server/store_private.h"
 
 enum { MOST_WORD = 200, MOST_OPTIONS = 8192 };

@@ -1,7 +1,7 @@
 /* The version of a database, and how an older one becomes one of this program. Before the first
  * step a copy of the whole database is put beside it, shardwright.db.version-N: a step that went
  * wrong in a way that no check sees can be taken back. */
-#include "server/server.h"
+#include "server/embed.h"
 #include "server/store_private.h"
 
 #include <errno.h>

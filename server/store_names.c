@@ -1,6 +1,6 @@
 /* Names that people give: labels of modules, tags of searches; and the keys of requests that may be
  * sent twice. */
-#include "server/server.h"
+#include "server/searches.h"
 #include "server/store_private.h"
 
 enum { MOST_LABELS = 64, MOST_TAGS = 64 };

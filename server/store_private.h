@@ -2,7 +2,9 @@
 #ifndef SW_STORE_PRIVATE_H
 #define SW_STORE_PRIVATE_H
 
-#include "server/server.h"
+#include "server/store.h"
+
+#include <pthread.h>
 
 enum { STORE_VERSION = 9 };
 
@@ -25,10 +27,14 @@ struct store {
 	bool stop;
 };
 
+static inline void copy(char *to, size_t n, const char *from) { snprintf(to, n, "%s", from); }
+
 /* store_migrate.c */
 status store_read_version(db *c, const char *path, int64_t *out_version, diag *d) MUST_USE;
 /* One statement without rows. */
 bool statement_finish(sqlite3_stmt *s);
+/* store_search.c */
+bool event_add(db *c, const char *id, const char *kind, const char *body);
 /* store_search.c: the event that a search has come to a state; strategy may be NULL. */
 bool event_state(db *c, const char *id, const char *state, const char *strategy);
 /* store_search.c: `prefix`, a dash and 32 random hex digits. */

@@ -3,7 +3,7 @@
  * another. What was used is halved every hour. Within an owner: the highest priority, then the
  * earliest rank_us, which is the arrival plus PATIENCE times the expected time: a short search
  * overtakes long ones, and a long one waits for a bounded time. */
-#include "server/server.h"
+#include "server/searches.h"
 #include "server/store_private.h"
 
 #include <stdlib.h>

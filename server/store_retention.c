@@ -2,7 +2,7 @@
  * is above its size, in the order of last use; with it go the searches it answered. Searches
  * without a strategy go by age, modules by their last upload once no search names them. What waits
  * or runs stays. Each operation is small: requests are not kept waiting. */
-#include "server/server.h"
+#include "server/searches.h"
 #include "server/store_private.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What a search may begin with: strategies of modules of the same structure. */
-#include "server/server.h"
+#include "server/evidence.h"
 
 enum { MOST_LOOKED_AT = 64 }; /* documents: those of earlier versions tell no decisions */
 

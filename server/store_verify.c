@@ -3,7 +3,7 @@
  * A job belongs to a search and can be taken once that has succeeded, so nothing has to happen when
  * a search ends. A lease that runs out makes it free again; attempt fences results that come late.
  * A result is taken whole, in one transaction, or not at all. */
-#include "server/server.h"
+#include "server/evidence.h"
 
 enum { MOST_LOSSES = 5 };
 

@@ -5,7 +5,7 @@
  * An operation that fails is undone alone. A COMMIT that fails (full disk) fails the batch; while
  * the store cannot be written, a probe every few seconds finds out when it can again, even when
  * nobody asks. */
-#include "server/server.h"
+#include "server/store.h"
 #include "server/store_private.h"
 
 #include <time.h>

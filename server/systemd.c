@@ -1,7 +1,8 @@
 /* The protocol of a service manager: messages to NOTIFY_SOCKET (sd_notify(3)), sockets that it
  * opened (sd_listen_fds(3)). Both are a few lines each and stable by promise; so libsystemd is no
  * dependency. */
-#include "server/server.h"
+#include "server/access.h"
+#include "server/observe.h"
 
 #include <errno.h>
 #include <fcntl.h>

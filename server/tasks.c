@@ -1,5 +1,6 @@
-#include "server/server.h"
+#include "server/workers.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 struct task_pool {

@@ -1,6 +1,6 @@
 /* TLS: certificate chain and key from two PEM files, read again by SIGHUP. Handshakes under way
  * keep the ones they began with, so old ones stay in memory; there are few. */
-#include "server/server.h"
+#include "server/access.h"
 
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>

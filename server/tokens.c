@@ -2,7 +2,9 @@
  *   NAME SCOPES SHA256 [EXPIRES]      training read,submit 9f86d0... 2030-12-31      '#' starts a comment
  * EXPIRES is a day, or a time such as 2030-12-31T12:00:00Z; from then on (UTC) the token is
  * unknown. */
-#include "server/server.h"
+#include "server/access.h"
+#include "server/json.h"
+#include "server/observe.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * temporary file. Refused while it arrives: too many bytes, too many decoded bytes, a bomb (more
  * than 200 times its size once a mebibyte is out), damage. Refused at the end: nothing, truncation.
  */
-#include "server/server.h"
+#include "server/objects.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 /* Who waits for which search. A bucket's generation grows with every notification: whoever read it
  * before looking at the database can park without missing what happened in between. Spurious
  * wake-ups (another search of the bucket) are fine. */
-#include "server/server.h"
+#include "server/http.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 enum { BUCKETS = 256 };
