@@ -26,16 +26,17 @@ sqlite3_stmt *source_prepare(source *s, sqlite3 *handle, const char *sql)
 	return p;
 }
 
-/* INSERT OR IGNORE of the row that `row` stands on. */
+/* Inserts the row that `row` stands on, unless one with its key is there. Not by OR IGNORE, which
+ * leaves out what fails a CHECK, too: that of JSON does where SQLite has no memory to read it. */
 bool source_insert_row(source *s, sqlite3 *to, const char *table, const char *columns,
 	sqlite3_stmt *row, int64_t *out_new)
 {
 	int n = sqlite3_column_count(row);
 	strbuf sql = {0};
-	strbuf_printf(&sql, "INSERT OR IGNORE INTO %s(%s) VALUES (", table, columns);
+	strbuf_printf(&sql, "INSERT INTO %s(%s) VALUES (", table, columns);
 	for (int i = 0; i < n; i++)
 		strbuf_puts(&sql, i ? ", ?" : "?");
-	strbuf_putc(&sql, ')');
+	strbuf_puts(&sql, ") ON CONFLICT DO NOTHING");
 	sqlite3_stmt *insert = source_prepare(s, to, sql.p);
 	strbuf_release(&sql);
 	for (int i = 0; insert && i < n; i++)

@@ -294,9 +294,14 @@ store *store_peek(const char *dir, diag *d)
 	store *s = xcalloc(1, sizeof *s);
 	s->lock_fd = -1;
 	s->dir = realpath(dir, NULL);
-	snprintf(s->path, sizeof s->path, "%.400s/shardwright.db", s->dir ? s->dir : dir);
-	if (stat(s->path, &st) != 0) {
-		diag_set(d, ST_ERR_NOT_FOUND, "there is no store in '%.300s': %s", dir, strerror(errno));
+	if (s->dir)
+		snprintf(s->path, sizeof s->path, "%.400s/shardwright.db", s->dir);
+	if (!s->dir || stat(s->path, &st) != 0) {
+		if (errno == ENOMEM || errno == EIO) /* which tells nothing about what there is */
+			diag_set(d, ST_ERR_IO, "'%.300s' cannot be read now: %s", dir, strerror(errno));
+		else
+			diag_set(
+				d, ST_ERR_NOT_FOUND, "there is no store in '%.300s': %s", dir, strerror(errno));
 		free(s->dir);
 		free(s);
 		return NULL;

@@ -8,23 +8,28 @@
 
 enum { ASK_MS = 30000 };
 
+static status cannot_run(const char *program, diag *d)
+{
+	return diag_set(d, ST_ERR_NOT_FOUND,
+		"the worker program '%.300s' cannot be run: %s; see --worker-binary", program,
+		strerror(errno));
+}
+
 static status find_program(server *srv, diag *d)
 {
 	ssize_t n;
 	if (srv->opt.worker_binary[0]) {
-		char *full = realpath(srv->opt.worker_binary, NULL);
-		snprintf(srv->worker, sizeof srv->worker, "%s", full ? full : srv->opt.worker_binary);
+		char *full = realpath(srv->opt.worker_binary, NULL); /* workers run elsewhere */
+		if (!full)
+			return cannot_run(srv->opt.worker_binary, d);
+		snprintf(srv->worker, sizeof srv->worker, "%s", full);
 		free(full);
 	} else if ((n = readlink("/proc/self/exe", srv->worker, sizeof srv->worker - 1)) > 0) {
 		srv->worker[n] = 0;
 		char *slash = strrchr(srv->worker, '/');
 		snprintf(slash, sizeof srv->worker - (size_t)(slash - srv->worker), "/shardwright");
 	}
-	if (access(srv->worker, X_OK) != 0)
-		return diag_set(d, ST_ERR_NOT_FOUND,
-			"the worker program '%.300s' cannot be run: %s; see --worker-binary", srv->worker,
-			strerror(errno));
-	return ST_OK;
+	return access(srv->worker, X_OK) == 0 ? ST_OK : cannot_run(srv->worker, d);
 }
 
 static status ask_version(server *srv, bool confined, bool *works, diag *d)

@@ -8,6 +8,7 @@
  *   clock   holds seconds by which the time of day is wrong
  *   path    EMFILE, where a path is opened for a rule of the sandbox that has in it what this holds
  *   rule    ENOMEM, for the rule of such a path (Landlock)
+ *   realpath  ENOMEM
  *   epoll   a pause before the main thread takes a descriptor out of an epoll set
  * Workers do not have it: their environment is clean, and fork comes before. */
 #define _GNU_SOURCE
@@ -170,6 +171,16 @@ long syscall(long number, ...)
 		}
 	}
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+char *realpath(const char *path, char *out)
+{
+	char *(*real)(const char *, char *);
+	*(void **)&real = dlsym(RTLD_NEXT, "realpath");
+	if (!wanted("realpath"))
+		return real(path, out);
+	errno = ENOMEM;
+	return NULL;
 }
 
 int epoll_ctl(int set, int op, int fd, struct epoll_event *event)

@@ -1,5 +1,6 @@
 """A store as a whole: check, backup, export and import, retention, counted use."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -98,6 +99,35 @@ def test_export_and_import(filled, tmp_path):
         if other.alive():
             other.kill()
     assert care("check", "--store", tmp_path / "other")
+
+
+def test_a_store_whose_name_there_is_no_memory_for(filled, faults, tmp_path):
+    """It is no store without texts: an export of that would lack them, and say nothing."""
+    d, _ = filled
+    env, fault = faults
+    fault("realpath")
+    for command in ("export", tmp_path / "all.swx"), ("best",), ("backup", tmp_path / "copy"):
+        run = subprocess.run([SHARDWRIGHT, "store", *map(str, command), "--store", str(d.store)], capture_output=True, text=True, env={**os.environ, **env})
+        assert run.returncode == 3 and "cannot be read now" in run.stderr, (command, run)
+    assert not (tmp_path / "all.swx").exists() and not (tmp_path / "copy").exists()
+    fault("realpath", False)
+    assert "3 answers and 2 modules written" in care("export", tmp_path / "all.swx", "--store", d.store)
+
+
+def test_a_row_that_is_refused_is_not_left_out(filled, tmp_path):
+    """SQLite refuses JSON that it has no memory to read, as it does JSON that is none: neither goes missing without a word."""
+    d, _ = filled
+    assert d.stop() == 0
+    with contextlib.closing(sqlite3.connect(d.store / "shardwright.db")) as db:
+        db.execute("PRAGMA ignore_check_constraints = ON")
+        assert db.execute("UPDATE events SET body = '{' WHERE (search, sequence) = (SELECT search, sequence FROM events LIMIT 1)").rowcount == 1
+        db.commit()
+    for command in ("store", "export", tmp_path / "all.swx", "--store", d.store), ("batch", "--merge", d.store, "--store", tmp_path / "into"):
+        run = subprocess.run([SHARDWRIGHT, *map(str, command)], capture_output=True, text=True, timeout=60)
+        assert run.returncode != 0 and "json_valid" in run.stderr, run
+    assert not (tmp_path / "all.swx").exists()
+    with contextlib.closing(sqlite3.connect(tmp_path / "into" / "shardwright.db")) as db:
+        assert db.execute("SELECT (SELECT count(*) FROM searches), (SELECT count(*) FROM events)").fetchone() == (0, 0)
 
 
 def make_worse(store, times):
