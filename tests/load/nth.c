@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -27,7 +28,9 @@ enum { FRAMES = 6, OWN_FRAMES = 3, STACKS = 1 << 15 };
 
 typedef struct shared {
 	_Atomic int64_t kind, at, burst, failed, calls, census;
+	_Atomic int64_t skip; /* so many calls cannot be it: their stacks are not looked at */
 	_Atomic uint64_t stacks[STACKS]; /* census: a set of those seen, by their own value */
+	_Atomic int64_t first[STACKS];   /* and the number of the first call from each */
 } shared;
 
 static shared *plan;
@@ -62,12 +65,14 @@ static uint64_t stack_now(void)
 	return h >> 1 | 1;
 }
 
-static void note(uint64_t stack)
+static void note(uint64_t stack, int64_t call)
 {
 	for (uint64_t i = stack >> 20, tries = 0; tries < STACKS; i++, tries++) {
 		uint64_t there = 0;
-		if (atomic_compare_exchange_strong(&plan->stacks[i % STACKS], &there, stack) ||
-			there == stack)
+		bool is_new = atomic_compare_exchange_strong(&plan->stacks[i % STACKS], &there, stack);
+		if (is_new)
+			atomic_store(&plan->first[i % STACKS], call);
+		if (is_new || there == stack)
 			return;
 	}
 }
@@ -77,9 +82,11 @@ static int is_it(int kind)
 	int64_t n = atomic_fetch_add(&plan->calls, 1);
 	if (kind != MEMORY)
 		return n == atomic_load(&plan->at);
+	if (n < atomic_load(&plan->skip))
+		return 0;
 	uint64_t stack = stack_now();
 	if (atomic_load(&plan->census))
-		note(stack);
+		note(stack, n);
 	return (int64_t)stack == atomic_load(&plan->at);
 }
 

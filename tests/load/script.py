@@ -26,19 +26,22 @@ def build(folder):
 class Plan:
     """The file that the preloaded library maps: see nth.c."""
 
-    HEAD, STACKS = 48, 1 << 15
+    HEAD, STACKS = 56, 1 << 15
 
     def __init__(self, path):
         self.path = path
-        path.write_bytes(bytes(self.HEAD + 8 * self.STACKS))
+        path.write_bytes(bytes(self.HEAD + 16 * self.STACKS))
         with open(path, "r+b") as f:
             self.map = mmap.mmap(f.fileno(), 0)
 
-    def fail(self, kind, at, burst, census=0):
-        self.map[:] = struct.pack("6q", KINDS.index(kind), at, burst, 0, 0, census) + bytes(8 * self.STACKS)
+    def fail(self, kind, at, burst, census=0, skip=0):
+        self.map[:self.HEAD] = struct.pack("7q", KINDS.index(kind), at, burst, 0, 0, census, skip)
+        if census:
+            self.map[self.HEAD:] = bytes(16 * self.STACKS)
 
     def heal(self):
-        self.map[8:24] = struct.pack("2q", NEVER, 0)
+        """Nothing fails, and nothing is looked at: finding out where an allocation comes from takes longer than all else."""
+        self.map[0:24] = struct.pack("3q", -1, NEVER, 0)
 
     def failed(self):
         return struct.unpack("q", self.map[24:32])[0]
@@ -47,7 +50,12 @@ class Plan:
         return struct.unpack("q", self.map[32:40])[0]
 
     def stacks(self):
-        return sorted({n for n, in struct.iter_unpack("q", self.map[self.HEAD:]) if n})
+        return sorted(self.first())
+
+    def first(self):
+        """Each stack of the census, and the number of the first call that came from it."""
+        entries = struct.unpack(f"{2 * self.STACKS}q", self.map[self.HEAD:])
+        return {stack: call for stack, call in zip(entries[:self.STACKS], entries[self.STACKS:]) if stack}
 
 
 class Script:

@@ -9,6 +9,7 @@ whole of its work, or ends with an error that blames neither the store nor the f
 import argparse
 import collections
 import contextlib
+import ctypes
 import hashlib
 import os
 import pathlib
@@ -25,12 +26,18 @@ from script import KINDS, NEVER, Plan, build
 
 ACTIONS = ("check", "export", "import", "best", "merge", "migrate")
 BLAME = ("damaged", "lost", "no export", "another one", "missing", "corrupt", "there is no store")
+LIBC, ADDR_NO_RANDOMIZE = ctypes.CDLL(None), 0x0040000
 SAMPLE = {"memory": 40, "sqlite": 4, "zstd": 1, "mprintf": 1}
 
 
 def crash_of_openssl(err):
     """OpenSSL 3.0 uses what it could not allocate while it makes its default context, once in a process; nobody can ask it not to."""
     return "libcrypto.so" in err and "(CRYPTO_THREAD_run_once+" in err
+
+
+def same_addresses():
+    """As setarch -R, whose own allocations would count."""
+    assert LIBC.personality(ADDR_NO_RANDOMIZE) >= 0
 
 
 def contents(file):
@@ -48,7 +55,7 @@ class Tools:
     """A store with an answer, an export of it, the store in an earlier version, and what to do with them."""
 
     def __init__(self, folder, version=STORE_VERSION - 1):
-        self.folder, self.library, self.plan = folder, build(folder), Plan(folder / "plan")
+        self.folder, self.library, self.plan, self.redone = folder, build(folder), Plan(folder / "plan"), set()
         d = Daemon(folder, "--workers", "1").start()
         module = d.upload(module_text(8), {"X-Shardwright-Label": "first"}).json()["id"]
         other = d.upload(module_text(9)).json()["id"]
@@ -72,7 +79,7 @@ class Tools:
         assert code == 0, out + err
 
     def run(self, *args):
-        done = subprocess.run(["setarch", "-R", SHARDWRIGHT, *map(str, args)], capture_output=True, text=True, errors="replace", timeout=300,
+        done = subprocess.run([SHARDWRIGHT, *map(str, args)], capture_output=True, text=True, errors="replace", timeout=300, preexec_fn=same_addresses,
                               env={**os.environ, "LD_PRELOAD": str(self.library), "NTH": str(self.plan.path)})
         return done.returncode, done.stdout, done.stderr
 
@@ -95,14 +102,31 @@ class Tools:
         good = self.act(action)
         self.plan.heal()
         assert good[0] == 0, good
-        return good, self.plan.stacks() if kind == "memory" else list(range(self.plan.calls()))
+        self.calls, self.first = self.plan.calls(), self.plan.first() if kind == "memory" else {}
+        return good, sorted(self.first, key=self.first.get) or list(range(self.calls))
+
+    def left(self, action):
+        """All bytes and names of what it made, as one value."""
+        place = self.made[action] if action == "export" else self.into
+        files = sorted(place.rglob("*") if place.is_dir() else place.parent.glob(place.name + "*"))
+        digest = hashlib.sha256(repr((action, [str(f) for f in files])).encode())
+        for f in files:
+            digest.update(hashlib.sha256(f.read_bytes() if f.is_file() else b"").digest())
+        return digest.digest()
+
+    def failing(self, kind, action, at, skip):
+        self.clear(action)
+        self.plan.fail(kind, at, 1, skip=skip)
+        ended = self.act(action)
+        self.plan.heal()
+        self.failed = self.plan.failed()
+        return ended
 
     def turn(self, kind, action, at, good):
         """None, or what is wrong."""
-        self.clear(action)
-        self.plan.fail(kind, at, 1)
-        code, out, err, made = self.act(action)
-        self.plan.heal()
+        code, out, err, made = self.failing(kind, action, at, self.first.get(at, 0))
+        if not self.failed and at in self.first:
+            code, out, err, made = self.failing(kind, action, at, 0)  # this time it came from there earlier
         told = (out + err).lower().replace("0 texts lost or damaged", "")
         wrong = None
         if code == 0:
@@ -113,10 +137,12 @@ class Tools:
                 wrong = f"ended with {code}"
             else:
                 wrong = next((f"says '{word}'" for word in BLAME if word in told), None if err else "says nothing")
-        if code and not wrong and action in self.made:
+        if code and not wrong and action in self.made and (left := self.left(action)) not in self.redone:
             code, said, _, made = self.act(action)  # on what the failure left
             if code or made != good[3]:
                 wrong = f"cannot be done again: {code} {said}"
+            else:
+                self.redone.add(left)  # byte for byte the same need not be tried again
         return wrong and f"{action}, {kind} {at}: {wrong}: {out}{err}"
 
 
@@ -152,13 +178,14 @@ def walk(folder, kind, actions=ACTIONS, sample=False, until=float("inf"), tell=l
             if time.monotonic() > until:
                 break
             fault = tools.turn(kind, action, at, good)
-            totals[action, "failed"] += tools.plan.failed()
+            totals[action, "failed" if tools.failed else "not reached"] += 1
             if fault:
                 wrong.append(fault)
                 tell(fault)
-            elif tools.plan.failed():
+            elif tools.failed:
                 state.note(key)
-        tell(f"{action}, {kind}: {totals[action, 'failed']:,} failed, {totals[action, 'before']:,} did before, of {totals[action, 'turns']:,}")
+        tell(f"{action}, {kind}: {totals[action, 'failed']:,} failed, {totals[action, 'before']:,} did before, "
+             f"{totals[action, 'not reached']:,} were not reached, of {totals[action, 'turns']:,} ({tools.calls:,} calls)")
     return totals, wrong
 
 
