@@ -54,6 +54,34 @@ def test_names_that_are_given(own):
     assert ask(d, "GET", "/v1/searches", "anything.example") == 200
 
 
+def own_address():
+    """One that others reach this machine by, or None. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        return s.getsockname()[0]
+
+
+@pytest.mark.skipif(own_address() is None, reason="a machine without an address")
+def test_its_own_address_is_a_name(tmp_path):
+    """Whoever reached it by an address may call it by that, and by no other."""
+    address, statuses = own_address(), {}
+    command = [SHARDWRIGHTD, "--listen", f"{address}:0", "--insecure", "--store", str(tmp_path / "store"), "--worker-binary", SHARDWRIGHT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            port = int(process.stdout.readline().decode().rsplit(":", 1)[1])
+            for host in (address, f"{address}:{port}", "192.0.2.1", "evil.example"):
+                conn = http.client.HTTPConnection(address, port, timeout=20)
+                conn.request("GET", "/v1/searches", headers={"Host": host})
+                statuses[host] = conn.getresponse().status
+                conn.close()
+        finally:
+            process.terminate()
+    assert list(statuses.values()) == [200, 200, 421, 421], statuses
+
+
 def cross_site(d, headers):
     """What a browser sends for a page of another origin; all that changes something has to be refused."""
     host = f"127.0.0.1:{d.port}"

@@ -1,5 +1,6 @@
 """shardwright submit as launchers use it, and the launchers of examples/launch, with the daemon killed under them."""
 
+import contextlib
 import json
 import os
 import socket
@@ -61,6 +62,17 @@ def test_a_daemon_that_says_nothing(step):
         began = time.monotonic()
         run = submit(step, f"http://127.0.0.1:{s.getsockname()[1]}", "--timeout", 1)  # without it: a wait for as long as the test may take
     assert run.returncode == 69 and time.monotonic() - began > 0.9
+
+
+def test_a_daemon_that_takes_no_connection(step):
+    """As a host that is gone: the time to connect ends it, long before the total time, or the kernel's own two minutes."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as s, contextlib.ExitStack() as held:
+        for _ in range(3):  # what comes behind them gets no answer
+            client = held.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(s.getsockname())
+        run = submit(step, f"http://127.0.0.1:{s.getsockname()[1]}", "--connect-timeout", 0.5)
+    assert run.returncode == 69 and "no answer from" in run.stderr, run
 
 
 def test_a_wait_ends_in_time(own, step):

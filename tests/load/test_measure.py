@@ -142,15 +142,15 @@ def test_on_the_command_line(own, tmp_path):
     assert "measured" in tool("store", "known", "--store", d.store)
 
 
-def verified(d):
-    """A search whose verification chose another document; (search, planned, chosen)."""
+def verified(d, other=True, **row):
+    """A search whose verification chose another document, or else the planned one; (search, planned, chosen). row: what the compiler said."""
     search = answer(d, 64, verify=2)
     planned = search["strategy"]
     document = d.get(f"/v1/strategies/{planned}").json()
     task = d.request("POST", "/v1/verifications/claim", "{}", {"Content-Type": "application/json"}).json()
     row = {"plan": "this plan", "apply": "annotate", "source": "compiled", "runtime_ns": 800, "peak_bytes": 5000, "fits": True, "predicted_runtime_ns": 1000,
-           "predicted_peak_bytes": 4000, "seconds": 1.5, "chosen": True}
-    result = {"attempt": task["attempt"], "verifications": [row], "document": json.dumps({**document, "apply": "annotate"})}
+           "predicted_peak_bytes": 4000, "seconds": 1.5, "chosen": True, **row}
+    result = {"attempt": task["attempt"], "verifications": [row], **({"document": json.dumps({**document, "apply": "annotate"})} if other else {})}
     said = d.request("POST", f"/v1/verifications/{search['id']}/result", json.dumps(result), {"Content-Type": "application/json"})
     assert said.status == 200, said.body
     return search["id"], planned, said.json()["strategy"]
@@ -199,6 +199,30 @@ def test_a_verification_that_came_later_is_merged(own, tmp_path):
     assert "1 verifications" in tool("batch", "--merge", d.store, "--store", tmp_path / "into")
     known = json.loads(tool("store", "known", "--store", tmp_path / "into", "--json"))["rows"]
     assert [(r["known"], r["step_ns"]) for r in known] == [("verified", 800)]
+
+
+@pytest.mark.parametrize("way", ["merge", "export"])
+@pytest.mark.parametrize("order", ["slow first", "fast first"])
+def test_conflicts_keep_the_better_verified_plan(own, tmp_path, way, order):
+    """Two stores have answered one question and had their plans compiled: what the compiler said decides, as the predictions are equal."""
+    made = {}
+    for name, ns in (("slow", 900), ("fast", 700)):
+        d = own()
+        made[name] = (*verified(d, other=name == "slow", runtime_ns=ns), d.get("/v1/searches").json()["searches"][0]["module"])
+        assert d.stop() == 0
+        d.store.rename(tmp_path / name)
+    for name in order.split()[0], "fast" if order.startswith("slow") else "slow":
+        if way == "merge":
+            tool("batch", "--merge", tmp_path / name, "--store", tmp_path / "into")
+        else:
+            tool("store", "export", tmp_path / f"{name}.swx", "--store", tmp_path / name)
+            tool("store", "import", tmp_path / f"{name}.swx", "--store", tmp_path / "into")
+    (tmp_path / "into").rename(d.store)
+    d = own()
+    hit = d.search({"module": made["fast"][3], "mesh": "data=2", "evaluations": 20})
+    assert hit.status == 200 and (hit.json()["id"], hit.json()["strategy"]) == (made["fast"][0], made["fast"][1])
+    assert made["fast"][1] != made["slow"][2]
+    assert len(d.rows("SELECT * FROM verification_jobs WHERE state = 'done'")) == 2
 
 
 def test_retention_keeps_what_a_verification_names(own):

@@ -1,6 +1,7 @@
 """What a team needs of one daemon: names, requests that may be sent twice, fair service; and stores of earlier versions."""
 
 import concurrent.futures
+import contextlib
 import json
 import pathlib
 import sqlite3
@@ -195,6 +196,26 @@ def test_owners_take_turns(own, people):
     eventually(lambda: d.rows("SELECT count(*) FROM searches WHERE state = 'succeeded'") == [(15,)], 120)
     check_turns(d, alice, bob)
     assert d.rows("SELECT count(*) FROM owners WHERE owner IN ('alice', 'bob') AND used_us > 0")[0][0] == 2
+
+
+@pytest.mark.parametrize("shares, next_one", [("alice=1", "alice"), ("alice=1,bob=3", "bob"), ("bob=1000", "bob")])
+def test_shares_divide_what_was_used(own, people, shares, next_one):
+    """Bob has taken twice as much of the workers as Alice: it is his turn all the same where his share is three times hers."""
+    flags = ("--tokens", str(people["file"]), "--workers", "1")
+    d = own(*flags)
+    busy = d.search(d.long(headers=people["root"]), people["root"]).json()["id"]
+    eventually(lambda: d.rows("SELECT 1 FROM searches WHERE state = 'running'"))
+    asked = {who: d.search(d.long(headers=people[who]), people[who]).json()["id"] for who in ("alice", "bob")}
+    d.kill()
+    with contextlib.closing(sqlite3.connect(d.store / "shardwright.db")) as db:
+        now = int(time.time() * 1e6)
+        db.executemany("INSERT OR REPLACE INTO owners VALUES (?, ?, ?)", [("alice", 600_000_000, now), ("bob", 1_200_000_000, now), ("root", 0, now)])
+        db.commit()
+    d = own(*flags, "--shares", shares)
+    eventually(lambda: d.rows("SELECT state FROM searches WHERE id = ?", busy) == [("running",)])  # nothing is less than anything
+    d.request("POST", f"/v1/searches/{busy}/cancel", headers=people["root"])
+    eventually(lambda: len(started(d)) == 2)
+    assert set(started(d)) == {busy, asked[next_one]}
 
 
 def test_shares_and_quotas(own, people):
