@@ -16,14 +16,15 @@
  *   observe.h   what the daemon tells of itself    log.c metrics.c
  *   memory.h    what bodies and answers may take   memory.c
  *   json.h      JSON in and out, refusals          json_gate.c json_write.c fields.c problem.c
- *   spec.h      what a search request asks         spec.c
+ *   spec.h      what a search request asks         spec.c spec_mesh.c spec_schedule.c
  *   objects.h   files by sha256, streamed uploads  objects.c upload.c
  *   store.h     the database                       store.c store_write.c store_migrate.c
  *   searches.h  what is in it                      store_search.c store_search_json.c store_search_end.c store_list.c
  *                                                  store_names.c store_modules.c store_queue.c store_retention.c
  *                                                  modules.c retain.c hits.c search_detail.c
  *   evidence.h  what compilers and machines said   store_verify.c store_measure.c store_starts.c
- *   workers.h   processes that work                process.c worker.c sandbox.c tasks.c supervisor.c
+ *   workers.h   processes that work                process.c worker.c sandbox.c tasks.c supervisor.c supervisor_start.c
+ *                                                  supervisor_end.c
  *   access.h    who may ask                        tokens.c gate.c tls.c origin.c systemd.c connections.c
  *   http.h      requests and answers               http.c head.c request.c reply.c listen.c body.c objects_response.c watch.c
  *                                                  response_cache.c routes.c, handle_*.c: one file per resource
