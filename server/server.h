@@ -18,7 +18,7 @@
  *   json.h      JSON in and out, refusals          json_gate.c json_write.c fields.c problem.c
  *   spec.h      what a search request asks         spec.c spec_mesh.c spec_schedule.c
  *   objects.h   files by sha256, streamed uploads  objects.c upload.c
- *   store.h     the database                       store.c store_write.c store_migrate.c
+ *   store.h     the database                       store.c store_write.c store_migrate.c store_check.c
  *   searches.h  what is in it                      store_search.c store_search_json.c store_search_end.c store_list.c
  *                                                  store_names.c store_modules.c store_queue.c store_retention.c
  *                                                  modules.c retain.c hits.c search_detail.c
