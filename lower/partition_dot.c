@@ -395,14 +395,14 @@ static bool starts_with(axes l, axes first)
 
 /* Where but one operand is cut besides what is summed up, and the result is cut finer than that,
  * the sum is made where the operand is. */
-static void coarsen_result(const dot *d, state *s, axes by)
+static void coarsen_result(const dot *d, state *s, const bool *summed, axes by)
 {
 	bool finer[2] = {true, true}, is_cut[2] = {false, false};
 	int64_t n = axes_product(by), all = all_parts(d, s, RESULT);
 	if (all == 1 || (all < s->devices && s->devices / all % n == 0))
 		return;
 	for (uint32_t f = 0; f < d->n_factors; f++)
-		for (uint32_t side = 0; side < RESULT && d->class[f] != CONTRACTED; side++) {
+		for (uint32_t side = 0; side < RESULT && !summed[f]; side++) {
 			axes l = has(d, side, f) ? *cut(d, s, side, f) : (axes){NULL, 0};
 			is_cut[side] |= l.n > 0;
 			finer[side] &= !has(d, RESULT, f) || starts_with(*cut(d, s, RESULT, f), l);
@@ -415,13 +415,13 @@ static void coarsen_result(const dot *d, state *s, axes by)
 				has(d, is_cut[1], f) ? *cut(d, s, is_cut[1], f) : (axes){NULL, 0};
 }
 
-/* The result in a group of devices that sums up: which of its dims the sum is scattered along.
- * False: there is none, and each group makes all of it. */
-static bool scatter_result(const dot *d, state *s, axes by)
+/* The result in a group of devices that sums up over some contracted dims: which of its dims the
+ * sum is scattered along. False: there is none, and each group makes all of it. */
+static bool scatter_result(const dot *d, state *s, const bool *summed, axes by)
 {
 	int64_t n = axes_product(by);
 	bool *along = arena_array(d->mem, bool, d->n_factors);
-	coarsen_result(d, s, by);
+	coarsen_result(d, s, summed, by);
 	if (is_repeated(d, s, RESULT) && (s->devices / all_parts(d, s, RESULT)) % n == 0) {
 		move_off(d, s, RESULT, by);
 		return true;
@@ -458,7 +458,7 @@ static bool group_contracted(const dot *d, state *s, bool as_it_is)
 		if (as_it_is && along[f] && !axes_equal(*cut(d, s, 0, f), *cut(d, s, 1, f)))
 			return false;
 	uint32_t side = local(d, s, 0) > local(d, s, 1) ? 0 : 1;
-	bool scattered = scatter_result(d, s, joined(d, s, side, along));
+	bool scattered = scatter_result(d, s, along, joined(d, s, side, along));
 	decide(d, s, side, along);
 	axes *before = arena_array(d->mem, axes, d->n_factors);
 	memcpy(before, s->common, d->n_factors * sizeof *before);

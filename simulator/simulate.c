@@ -256,15 +256,44 @@ static bool takes_up(
 	return true;
 }
 
+/* What is gathered for operand k of a contraction; ID_NONE: nothing is. */
+static lval_id gathered_for(const lowered *l, const lop *o, uint32_t k)
+{
+	const lop *g = &l->ops.p[l->vals.p[operand_at(l, o, k)].def];
+	return g->kind == LOP_COLLECTIVE && g->coll == COLL_ALL_GATHER ? operand_at(l, g, 0) : ID_NONE;
+}
+
+/* Products that want the same whole value take it whole: weights that the backward pass reads too
+ * do not travel piece by piece. Kernels of convolutions do. */
+static bool is_shared(const simulator *s, const lowered *l, const lop *o, uint32_t k)
+{
+	lval_id v = gathered_for(l, o, k);
+	return v != ID_NONE && s->vals[v].contractions > 1 &&
+		work_at(s, &s->ops[o - l->ops.p])->products;
+}
+
+static void count_contractions(simulator *s, const lowered *l)
+{
+	for (uint32_t n = 0; n < s->windows.n; n++) {
+		const lop *o = &l->ops.p[s->windows.p[n]];
+		bool matmul = s->ops[s->windows.p[n]].class == CLASS_MATMUL;
+		for (uint32_t k = 0; matmul && k < 2 && k < o->n_operands; k++)
+			if (gathered_for(l, o, k) != ID_NONE)
+				s->vals[gathered_for(l, o, k)].contractions++;
+	}
+}
+
 /* A contraction takes up one collective: a gather before the scatter. */
 static void find_windowed(simulator *s, const lowered *l)
 {
+	count_contractions(s, l);
 	for (uint32_t n = 0; n < s->windows.n; n++) {
 		lop_id i = s->windows.p[n];
 		const lop *o = &l->ops.p[i];
 		if (s->ops[i].class == CLASS_MATMUL) {
 			for (uint32_t k = 0; k < 2 && k < o->n_operands; k++)
-				if (takes_up(s, l, i, l->vals.p[operand_at(l, o, k)].def, WINDOW_GATHER))
+				if (!is_shared(s, l, o, k) &&
+					takes_up(s, l, i, l->vals.p[operand_at(l, o, k)].def, WINDOW_GATHER))
 					break;
 		} else {
 			lop_id dot = l->vals.p[operand_at(l, o, 0)].def;

@@ -141,8 +141,9 @@ typedef struct sim_val {
 	lop_id last_use;    /* position; ID_NONE: unused */
 	lop_id alloc, free; /* positions between which the buffer is live */
 	uint32_t copies;
-	bool many;     /* uses that could compute it in place are in several kernels */
-	bool gathered; /* one of these gathers */
+	uint32_t contractions; /* for which it is gathered */
+	bool many;             /* uses that could compute it in place are in several kernels */
+	bool gathered;         /* one of these gathers */
 	bool materialised, argument, constant, output, carried, taken;
 	uint8_t side;      /* as sim_op.side, of the uses in group_min */
 	bool off_chip;     /* of a collective or a loop: in main memory */
