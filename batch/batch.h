@@ -247,18 +247,30 @@ struct cJSON;
 status store_record(
 	const char *dir, const char *strategy, const struct cJSON *body, strbuf *out, diag *d) MUST_USE;
 
-/* ---------------------------------------------------------------- measured.c */
+/* ---------------------------------------------------------------- known_steps.c */
 
-typedef struct measured_row { /* a strategy that was measured on the devices it was made for */
+typedef enum step_source {
+	STEP_MEASURED, /* on the devices that the strategy was made for */
+	STEP_COMPILED, /* costed from the schedule of a compiler for them */
+	STEP_SOURCE_COUNT
+} step_source;
+typedef struct known_step { /* what a step takes with a strategy */
 	char strategy[72], fingerprint[72], name[128], mesh[128], module_path[512];
-	int64_t step_ns, measurements; /* the median of so many */
-	strbuf document;
-} measured_row;
-/* All for a device profile, by program, mesh and id. *out is the caller's (measured_rows_free),
- * *out_lost: so many more, whose module's text is lost. Beside a daemon too. */
-status store_measured(const char *dir, const char *device, measured_row **out, uint32_t *out_n,
-	uint32_t *out_lost, diag *d) MUST_USE;
-void measured_rows_free(measured_row *rows, uint32_t n);
+	char plan[128]; /* of a verification: "alternative 1, exact"; else "" */
+	step_source source;
+	int64_t step_ns;
+	strbuf document; /* applied, and with the compiler options, as the step was */
+} known_step;
+typedef struct known_steps_left { /* steps that are known, but of no use */
+	uint32_t lost;                /* the module's text is */
+	uint32_t undocumented;        /* a baseline's: what it decides is not kept */
+	uint32_t other_model;         /* a schedule that another cost model costed */
+} known_steps_left;
+/* All of a source for a device profile, by program, mesh and plan. *out is the caller's
+ * (known_steps_free). Beside a daemon too. */
+status store_known_steps(const char *dir, const char *profile, step_source source, known_step **out,
+	uint32_t *out_n, known_steps_left *left, diag *d) MUST_USE;
+void known_steps_free(known_step *rows, uint32_t n);
 
 /* ---------------------------------------------------------------- starts.c */
 

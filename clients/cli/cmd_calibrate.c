@@ -14,11 +14,13 @@ static const char help[] =
 	"profile that results. A table is CSV with a header line: columns collective, link, group, "
 	"bytes and time_ns or time_us;\n"
 	"or the size(B),count,type,time(ns),.. tables of NCCL's tests, which need --group.\n\n"
-	"With --store it fits factors on the rates of compute, memory and links to the steps that were "
-	"measured with strategies of\n"
-	"the store (shardwright record), and says how far the profile was off before, is after, and is "
-	"for each program when it is\n"
-	"fitted to all others. It needs at least 5 measured strategies of 2 programs.\n\n"
+	"With --store it fits factors on the rates of compute, memory and links to the steps that the "
+	"store knows: measured ones\n"
+	"(shardwright record), and those that verifiers compiled. Measured ones decide where there are "
+	"5 of 2 programs; else\n"
+	"compiled ones, of which there must be as many. It says how far the profile was off before, is "
+	"after, and is for each\n"
+	"program when it is fitted to all others.\n\n"
 	"  -o DEVICE.json     where to write it (- for standard output)\n"
 	"  --device NAME      profile to start from (default: tpu-v5e; a100-80g for tables of NCCL's "
 	"tests)\n"
@@ -196,7 +198,7 @@ static status write_profile(const arguments *a, const char *base_json, const dev
 	return st;
 }
 
-/* From measured steps. */
+/* From measured and compiled steps. */
 static int run_store(const arguments *a)
 {
 	diag d = {0};
