@@ -63,6 +63,9 @@ static void report(FILE *out, const known *k, step_source source)
 	for (int i = 0; i < FACTORS; i++)
 		fprintf(out, "%s%s x%.3f", i ? ", " : "rates: ", factor_names[i], exp(f->logs[i]));
 	fputs(f->enough ? "\n" : ": too few rows to fit, as by compiled steps\n", out);
+	if (f->enough && sums[2] >= sums[0])
+		fputs("programs that it has not seen are predicted no better: keep the profile as it was\n",
+			out);
 	if (k->left.lost)
 		fprintf(out, "left out: %u whose modules are lost\n", k->left.lost);
 	if (k->left.undocumented)

@@ -200,6 +200,15 @@ def test_a_schedule_that_is_far_off_pulls_little(verified, tmp_path):
     assert all(abs(odd[k] / whole[k] - 1) < 0.12 for k in TRUE), (whole, odd)
 
 
+def test_says_when_nothing_is_learned(verified, tmp_path):
+    """Schedules that take what was predicted leave the rates as they are."""
+    folder, _ = verified
+    store = changed(folder, tmp_path, "DELETE FROM verifications WHERE plan = 'this plan'; UPDATE verifications SET runtime_ns = predicted_runtime_ns;")
+    said = tool("calibrate", "--store", store, "-o", tmp_path / "fitted.json")
+    assert errors(said) == [0, 0, 0] and rates(said) == [dict.fromkeys(TRUE, 1)] and "predicted no better: keep the profile" in said, said
+    assert "predicted no better" not in tool("calibrate", "--store", folder / "store", "-o", tmp_path / "fitted.json")
+
+
 def test_another_cost_model_is_left_out(verified, tmp_path):
     """Schedules were costed by the model of their time: what they say of that one's rates is nothing for this one."""
     folder, _ = verified

@@ -3,6 +3,7 @@ import dataclasses
 import functools
 import os
 import sys
+import types
 import warnings
 
 import pytest
@@ -94,6 +95,7 @@ def dataclasses_and_keys(path):
     other = said_by(shardwright.load, path_of_plan, jitted, State(np.ones((64, 8), np.float32), *dataclasses.astuple(fresh()[0])[1:]), fresh()[1])
     with open(path_of_plan, "wb") as f:
         f.write(b"nonsense")
+    assert plan.document["search"]["seed"] == 0
     return [a["name"] for a in plan.document["arguments"]], plan.explain(), other, said_by(shardwright.load, path_of_plan, jitted, *fresh())
 
 
@@ -210,6 +212,73 @@ def test_set_to_gspmd(tool):
     """Annotations of a program in a process that is set to GSPMD are pins as any others."""
     sharding, value, by_gspmd = forked(set_to_gspmd, tool.path)
     assert sharding[0] == ["data"] and value == 512 and by_gspmd
+
+
+def committed_arrays(path):
+    start()
+    import jax
+    import jax.numpy as jnp
+    rows = jax.sharding.NamedSharding(jax.make_mesh((8,), ("rows",)), jax.sharding.PartitionSpec("rows"))
+    w, x = jax.device_put(jnp.ones((64, 32)), rows), jax.device_put(jnp.ones((16, 64)), rows)
+    key = jax.device_put(jax.random.key(0), jax.devices()[3])
+    plan = planner(path, pins=['x:[["data"],[]]'])(lambda w, x, key: jnp.sum(x @ w) + 0 * jax.random.uniform(key), w, x, key)
+    return plan.document["arguments"][1]["sharding"], float(plan.fn(w, x, key))
+
+
+def test_committed_arrays(tool):
+    """Arrays that lie on other axes, or on one device, pin nothing, and are placed when the plan runs."""
+    sharding, total = forked(committed_arrays, tool.path)
+    assert sharding[0] == ["data"] and total == 16 * 64 * 32
+
+
+EVENTS = ({"event": "progress", "evaluation": 7, "seconds": 1.5},
+          {"event": "incumbent", "evaluation": 9, "runtime_ns": 2500, "peak_bytes": 1024, "fits": False})
+BEST = "shardwright: 9 evaluations: best 2.5 us, 1.00 KiB (does not fit yet)"
+
+
+def shown(monkeypatch, modules, wanted=True):
+    """Two events and a line through Progress, where only these modules can be imported."""
+    from shardwright.progress import Progress
+    for name in ("rich", "rich.console", "tqdm"):
+        monkeypatch.setitem(sys.modules, name, modules.get(name))       # None: its import fails
+    with Progress(wanted) as show:
+        for event in EVENTS:
+            show(event)
+        show.line("verify: done")
+
+
+def test_progress_as_plain_text(monkeypatch, capsys):
+    shown(monkeypatch, {})
+    assert capsys.readouterr().err.splitlines() == [BEST, "verify: done"]
+    shown(monkeypatch, {}, wanted=None)         # standard error is no terminal here
+    shown(monkeypatch, {}, wanted=False)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_to_a_function(monkeypatch, capsys):
+    told = []
+    shown(monkeypatch, {}, wanted=told.append)
+    assert told == [*EVENTS, {"event": "verify", "text": "verify: done"}] and capsys.readouterr() == ("", "")
+
+
+def recorder(calls):
+    """An object whose every call is written down, with its name."""
+    class Recorder:
+        def __getattr__(self, name):
+            return lambda *args, **_: (calls.append((name, *args)), self)[1]
+    return Recorder()
+
+
+def test_progress_with_rich_or_tqdm(monkeypatch):
+    calls = []
+    console = types.SimpleNamespace(Console=lambda stderr: types.SimpleNamespace(status=lambda text: status))
+    status, bar = recorder(calls), recorder(calls)
+    status.console = recorder(calls)
+    shown(monkeypatch, {"rich": types.ModuleType("rich"), "rich.console": console, "tqdm": types.SimpleNamespace(tqdm=None)})     # rich is preferred
+    assert calls == [("start",), ("update", "shardwright: 7 evaluations, 1.5 s"), ("update", BEST), ("print", "verify: done"), ("stop",)]
+    calls.clear()
+    shown(monkeypatch, {"tqdm": types.SimpleNamespace(tqdm=lambda **_: bar)})
+    assert calls == [("set_description_str", "shardwright: 7 evaluations, 1.5 s"), ("set_description_str", BEST), ("write", "verify: done"), ("close",)]
 
 
 def refusals(path):
