@@ -187,6 +187,28 @@ static cJSON *starts_json(const search_result *r)
 	return list;
 }
 
+/* What the user asked to be kept: whoever plans more for this program has to keep it too. */
+static void add_asked(cJSON *s, const search_options *o)
+{
+	strbuf text = {0};
+	cJSON *pins = o->n_pins ? cJSON_AddArrayToObject(s, "pins") : NULL,
+		  *forbids = o->n_forbids ? cJSON_AddArrayToObject(s, "forbids") : NULL;
+	for (uint32_t i = 0; i < o->n_pins; i++) {
+		strbuf_clear(&text);
+		strbuf_printf(&text, "%s:%s", o->pins[i].glob, o->pins[i].sharding);
+		cJSON_AddItemToArray(pins, cJSON_CreateString(text.p));
+	}
+	for (uint32_t i = 0; i < o->n_forbids; i++) {
+		strbuf_clear(&text);
+		strbuf_printf(
+			&text, "%s:%u:%s", o->forbids[i].glob, o->forbids[i].dimension, o->forbids[i].axis);
+		cJSON_AddItemToArray(forbids, cJSON_CreateString(text.p));
+	}
+	strbuf_release(&text);
+	if (o->open_results)
+		cJSON_AddTrueToObject(s, "open_results");
+}
+
 static cJSON *search_json(const search_options *o, const search_result *r)
 {
 	cJSON *s = cJSON_CreateObject(), *list = cJSON_CreateArray();
@@ -201,6 +223,7 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 	cJSON_AddNumberToObject(s, "nodes", (double)r->nodes);
 	cJSON_AddNumberToObject(s, "groups", (double)r->groups);
 	cJSON_AddStringToObject(s, "result_pairing", r->pairing);
+	add_asked(s, o);
 	cJSON_AddNumberToObject(s, "replay_gap_ppm", (double)r->replay_gap_ppm);
 	cJSON *bound = cJSON_AddObjectToObject(s, "bound");
 	cJSON_AddNumberToObject(bound, "runtime_ns", (double)r->least_runtime_ns);

@@ -34,6 +34,14 @@ def plan(module, *args, ok=(0, 2)):
     return json.loads(run("search", module, *args, "--json", ok=ok))
 
 
+def test_what_was_asked_for_is_in_the_document():
+    """Who plans more for the same program has to keep it: a baseline that is verified beside the answer."""
+    asked = ("--pin", "batch['x']:[[\"data\"],[]]", "--pin", "*w1*:[[],[]]", "--forbid", "*w2*:0:model")
+    search = plan(corpus("mlp_tiny"), "--mesh", "data=2,model=4", "--evaluations", 20, *asked, "--open-results")["search"]
+    assert search["pins"] == [asked[1], asked[3]] and search["forbids"] == [asked[5]] and search["open_results"] is True
+    assert not {"pins", "forbids", "open_results"} & set(plan(corpus("mlp_tiny"), "--mesh", "data=2,model=4", "--evaluations", 20)["search"])
+
+
 PROGRAMS = ["mlp", "mlp_tiny", "transformer_2_tiny", "transformer_4", "transformer_4_forward", "transformer_scan", "moe", "convnet",
             "llama_2_tiny", "llama_4", "encoder_decoder_tiny", "dit_tiny", "decode_tiny", "decode", "lora_tiny", "lora", "accumulate_tiny"]
 

@@ -298,7 +298,16 @@ def refusals(path):
         "no function": said_by(ask, 3, x),
         "fallback": said_by(ask, lambda x: x, x, fallback="zero9"),
         "verify": said_by(ask, lambda x: x * 2, x, verify="all"),
+        "other shapes": said_by(lambda: ask(lambda x: x * 2, x).fn(jnp.ones((32,)))),
+        "typo": said_by(ask, lambda x: x * 2, x, pins=['x:[["dta"]]']),
+        "explicit axes": said_by(under_rows, ask, x),
     }
+
+
+def under_rows(ask, x):
+    import jax
+    with jax.set_mesh(jax.make_mesh((8,), ("rows",), axis_types=(jax.sharding.AxisType.Explicit,))):
+        ask(lambda x: jax.sharding.reshard(x, jax.sharding.PartitionSpec("rows")) * 2, x)
 
 
 def test_refusals(tool):
@@ -306,8 +315,10 @@ def test_refusals(tool):
     for case, words in {"untraceable": "must be static (static_argnames), or the branch a jax.lax.cond", "no array": "what is not an array must be static",
                         "devices": "needs 16 devices (data=16), jax has 8; XLA_FLAGS", "no mesh": "say the mesh by name", "other mesh": "rows",
                         "jitted already": "the function is jitted already", "no function": "expected a function, found int",
-                        "fallback": "expected None or one of replicated", "verify": 'expected a number of plans or "run"'}.items():
-        assert words in said[case] and "\n" not in said[case].strip(), (case, said[case])
+                        "fallback": "expected None or one of replicated", "verify": 'expected a number of plans or "run"',
+                        "other shapes": "the arguments are not those of the plan, make one for each of their shapes: Argument 'x'",
+                        "typo": "did you mean 'data'?", "explicit axes": 'explicit axes (rows): plan(.., ambient_mesh="ignore")'}.items():
+        assert words in said[case] and "\n" not in said[case].strip() and not said[case].startswith("error: "), (case, said[case])
 
 
 def test_another_version(tool):

@@ -99,6 +99,30 @@ def test_places(tool):
     assert costs == sorted(costs), all_of_them
 
 
+def asked_for(path):
+    """The sharding of the pinned argument in every program that would be compiled."""
+    from shardwright.candidates import candidates
+    start()
+    import jax
+    import jax.numpy as jnp
+
+    def step(w, v, x):
+        loss, (a, b) = jax.value_and_grad(lambda w, v: jnp.mean(jnp.tanh(jnp.tanh(x @ w) @ v) ** 2), (0, 1))(w, v)
+        return w - 0.1 * a, v - 0.1 * b, loss
+
+    plan = planner(path, pins=['w:[["model"],[]]'], forbids=["v:1:model"], memory="1GiB")(
+        jax.jit(step, donate_argnums=(0, 1)), jnp.ones((256, 512)), jnp.ones((512, 256)), jnp.ones((64, 256)))
+    made = candidates(plan._source, plan.document, plan.module, 9)
+    return [(one.name, one.document["arguments"][0]["sharding"], one.document["search"].get("forbids")) for one in made]
+
+
+def test_baselines_keep_what_was_asked(tool):
+    """A baseline that breaks a pin is no candidate for the answer."""
+    made = forked(asked_for, tool.path)
+    assert {name for name, _, _ in made} & {"data_parallel", "replicated", "zero2", "zero3"}, made
+    assert all(w == [["model"], []] and forbids == ["v:1:model"] for _, w, forbids in made), made
+
+
 def nothing_fits(path):
     import warnings
     plan, _ = step_with_alternatives(path)

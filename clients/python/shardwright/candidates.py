@@ -97,7 +97,10 @@ def _best_baseline(source: Source, document: JSON) -> list[Candidate]:
     if not fitting:
         return []
     name = min(fitting, key=lambda b: b["cost"]["runtime_ns"])["name"]
+    asked = document.get("search", {})          # a baseline that does not keep what the user asked for is no answer
     wanted: JSON = {"mesh": document["mesh"], "memory": "%dB" % document["memory_limit_bytes"], "device": source.profile or document["device"],
-                    "apply": document.get("apply")}
+                    "apply": document.get("apply"), "pins": asked.get("pins", []), "forbids": asked.get("forbids", []),
+                    "groups": [group["glob"] for group in document.get("groups", [])], "open_results": asked.get("open_results"),
+                    "trip_count": document.get("trip_count")}
     answer, _ = ask_tool(find_tool(source.tool), source.text, baseline_request(wanted, name), None, None)
     return list(_ways(source, name, answer, WAYS))

@@ -30,7 +30,13 @@ class PlannedFunction:
             if found != planned:
                 raise Error("the arguments are not those of the plan: %s, planned %s" % (found, planned)) from None
             raise
-        return self.compiled(*args, **kwargs)
+        try:
+            return self.compiled(*args, **kwargs)
+        except TypeError as error:
+            said = str(error).split("The mismatches are:\n")
+            if len(said) < 2:
+                raise
+            raise Error("the arguments are not those of the plan, make one for each of their shapes: %s" % "; ".join(said[1].splitlines())) from None
 
 
 def compile_plan(program: Program, document: JSON, module: str, mesh: Any, compiler_options: dict[str, Any] | None = None) -> PlannedFunction:

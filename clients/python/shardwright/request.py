@@ -83,7 +83,13 @@ def plan(step: Callable[..., Any], *args: Any, mesh: Any = None, memory: Any = N
         def answer(of: Program) -> JSON:
             return _answer(of, wanted, server, tool, timeout, fallback, show)
 
-        found = _together(program, wanted, lambda: answer(program))
+        try:
+            found = _together(program, wanted, lambda: answer(program))
+        except Error as error:
+            if ambient_mesh == "keep" and ambient_explicit_axes() and "another mesh" in str(error):
+                raise Error('%s; these come from jax.set_mesh with explicit axes (%s): plan(.., ambient_mesh="ignore") plans without them'
+                            % (error, ", ".join(ambient_explicit_axes()))) from None
+            raise
         result = Plan(found["document"], found["module"], program, tool=tool, fallback=found["fallback"],
                       device_profile=device if isinstance(device, dict) else None)
         result.verifications = found.get("verifications", [])

@@ -71,6 +71,11 @@ class Folder:
         return path
 
 
+def _complaint(said: str) -> str:
+    """What the tool says is wrong, for an exception that says itself that it is an error."""
+    return said.strip().removeprefix("error: ")
+
+
 def run_tool(tool: str, *words: str, codes: tuple[int, ...] = (0, 2), timeout: float | None = None) -> str:
     """Standard output of one call. Error with what it said otherwise."""
     try:
@@ -78,7 +83,7 @@ def run_tool(tool: str, *words: str, codes: tuple[int, ...] = (0, 2), timeout: f
     except subprocess.TimeoutExpired:
         raise NoAnswer("%s %s: no answer within %s s" % (tool, words[0], timeout)) from None
     if done.returncode not in codes:
-        raise Error(done.stderr.strip() or "%s: exit %d" % (tool, done.returncode))
+        raise Error(_complaint(done.stderr) or "%s: exit %d" % (tool, done.returncode))
     return done.stdout
 
 
@@ -144,7 +149,7 @@ def ask_tool(tool: str, text: str, wanted: JSON, timeout: float | None, show: Ca
             if stopped and process.returncode not in (0, 2, 130):
                 raise NoAnswer("no answer within %s s, and no plan yet when it was stopped" % timeout)
             if process.returncode not in (0, 2, 130):
-                raise Error("".join(said).strip() or "%s: exit %d" % (tool, process.returncode))
+                raise Error(_complaint("".join(said)) or "%s: exit %d" % (tool, process.returncode))
             answer.seek(0)
             content = answer.read()
         if not content or not os.path.exists(out):
