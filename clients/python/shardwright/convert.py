@@ -84,6 +84,9 @@ def _bytecode_of_export(content: bytes) -> bytes:
 
 
 def main(argv: list[str]) -> int:
+    if argv[1:] in (["--help"], ["-h"]):
+        print(__doc__)
+        return 0
     if len(argv) != 3:
         print(__doc__, file=sys.stderr)
         return 64
