@@ -105,7 +105,10 @@ static status open_known(known *k, const char *store, const char *base_json, con
 		.far_off = sources[source].far_off};
 	for (uint32_t i = 0; i < n; i++) {
 		k->programs += !i || strcmp(k->steps[i].fingerprint, k->steps[i - 1].fingerprint);
-		TRY(open_row(&k->fit.rows[i], &k->steps[i], d));
+		status st = open_row(&k->fit.rows[i], &k->steps[i], d);
+		if (st != ST_OK)
+			diag_in_file(d, k->steps[i].strategy);
+		TRY(st);
 	}
 	k->fit.enough = n >= LEAST_ROWS && k->programs >= LEAST_PROGRAMS;
 	return ST_OK;

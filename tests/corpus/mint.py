@@ -6,8 +6,8 @@
     mint.py --ops [NAME ...]      count the ops of the committed files by name
 
 Deterministic: equal versions of jax give equal bytes (the zstd frame is compared after decompression).
-Needs: requirements.txt (jax as the tests have it; flax and optax for some programs, which --check leaves out without
-them, and which no test needs), the zstd command.
+Needs: requirements.txt (what the tests have; flax and optax for some programs, which --check leaves out without
+them), the zstd command.
 """
 import os
 import re
