@@ -32,7 +32,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-library check-includes check-warnings compile_commands.json check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-warm bench-priors bench-simpler bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed check-in-turn check-systemd check-python
+        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-warm bench-priors bench-simpler bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed check-in-turn check-systemd check-other-python
 all: $(PROGRAMS)
 
 help:
@@ -77,7 +77,7 @@ help:
 ## make lint            compares the layout; any warning of gcc, clang or clang-tidy (.clang-tidy) is an error
 ## make compile_commands.json  into build/, for editors and clang-tidy
 ## make lint-python     ruff and mypy on the Python package
-## make check-python    the Python package's tests with another Python (PYTHON=python3.13), in an environment of its own
+## make check-other-python  the Python package's tests with another Python (PYTHON=python3.13), in an environment of its own
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -387,7 +387,7 @@ lint-python: $(PYTOOLS)/.done
 
 # The same versions of what they need, whatever the Python.
 PYTHON ?= python3
-check-python: all
+check-other-python: all
 	@version=$$($(PYTHON) -c 'import platform; print(platform.python_version())') && \
 	folder=$(BUILD)/python-$$version && \
 	{ [ -e $$folder/.done ] || { $(PYTHON) -m venv $$folder && $$folder/bin/pip install -q --disable-pip-version-check -r tests/requirements.txt && touch $$folder/.done; }; } && \
