@@ -586,7 +586,6 @@ status strategy_write(const module *m, const strategy *s, const device *dev, str
 {
 	module *annotated;
 	evaluation ev;
-	cost c;
 	TRY(strategy_apply(m, s, &annotated, d));
 	status st = ST_OK;
 	device own;
@@ -594,7 +593,7 @@ status strategy_write(const module *m, const strategy *s, const device *dev, str
 	if (s->apply == APPLY_ANNOTATE) {
 		module_print(annotated, &(print_options){.locations = true}, out);
 	} else if ((st = simulate_module(annotated, &own, s->apply, s->has_links ? s->axis_links : NULL,
-					&c, &ev, d)) == ST_OK) {
+					NULL, &ev, d)) == ST_OK) { /* lowered, not costed */
 		st = lower_emit_mlir(ev.low, EMIT_GLOBAL, out, d);
 		evaluation_release(&ev);
 	}

@@ -163,6 +163,10 @@ static status confirm_smallest(runner *r, candidate **best, diag *d)
 	bool allowed;
 	if (!apply_is_exact(r->o.apply) || (*best)->c.peak_bytes <= r->pb.memory_limit)
 		return ST_OK;
+	if (c->pl && (*best)->pl && plan_same(c->pl, (*best)->pl)) { /* it was costed just now */
+		r->out->smallest = (*best)->c;
+		return ST_OK;
+	}
 	TRY(cost_applied(r, c, &allowed, d));
 	r->out->smallest = c->c;
 	if (allowed && !r->first_candidate &&
