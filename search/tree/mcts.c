@@ -11,6 +11,7 @@ enum { FIRST_WARM = 2 /* number of a leaf */ };
 /* Of a budget, for finding instances of tactics at most; before memory is all that counts where
  * nothing fits yet; without a better plan in regroupings. */
 enum { FIND_PART = 3, FIND_OF = 8, FIT_PART = 8, PATIENCE_PART = 8, LEAST_PATIENCE = 150 };
+enum { SPARE_OF_FIND = 3 /* see tactic_space.spare */ };
 /* Without a budget it ends after as many evaluations without a plan better by a thousandth as it
  * took to find the last one, at least LEAST_IDLE. */
 enum { LEAST_IDLE = 1500, WORTH = 1000 };
@@ -101,6 +102,7 @@ static void plant(mcts *s)
 {
 	uint64_t find = (s->budget - s->used) * FIND_PART / FIND_OF;
 	s->tactics->priors = s->priors;
+	s->tactics->spare = find / SPARE_OF_FIND;
 	bool composes = !(s->r->user->without & WITHOUT_TACTICS) && tactics_find(s->tactics, find);
 	s->to_find = find - MIN(find, s->tactics->used);
 	add_leaf(s, &s->kept, 0);

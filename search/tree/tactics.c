@@ -249,8 +249,19 @@ static bool is_likely(const tactic_space *ts, const axis_set *set, tactic_id t)
 	return likely;
 }
 
+/* Of n findings the first ones, and that of what all axes do as if they were one; returns how many
+ * those are. */
+static uint32_t keep_first(tactic_space *ts, uint32_t n, uint32_t first)
+{
+	for (uint32_t i = first; i < n; i++)
+		if (ts->findings[i].set->size == ALL_AXES)
+			ts->findings[first++] = ts->findings[i];
+	return first;
+}
+
 /* Weights of pairs before the batch come on top: few findings use up their part. Where the parts
- * are too small for half of the actions, the first findings get enough. */
+ * are too small for half of the actions, the first findings get enough. Weights of all axes before
+ * the batch come besides, for their plans need no other finding, and use what there is to spare. */
 static void find_tactics(tactic_space *ts, uint64_t budget, bool likely)
 {
 	enum { TOO_FEW = 32, ENOUGH = 50 /* evaluations */ };
@@ -269,7 +280,13 @@ static void find_tactics(tactic_space *ts, uint64_t budget, bool likely)
 		return;
 	uint64_t part = budget / (n - extra), tried = ts->of->actions.n / ts->n_axes;
 	if (part < TOO_FEW && part < tried / 2) {
-		n = (uint32_t)MAX(budget / ENOUGH, 1u);
+		uint32_t first = (uint32_t)MAX(budget / ENOUGH, 1u);
+		if ((budget + ts->spare) / (first + 1) < TOO_FEW) {
+			n = first;
+		} else {
+			n = keep_first(ts, n, first);
+			budget += n > first ? ts->spare : 0;
+		}
 		extra = 0;
 	}
 	ts->part = budget / (n - extra);
@@ -369,6 +386,7 @@ void tactics_find_rest(tactic_space *ts, uint64_t budget)
 {
 	uint64_t all = ts->used + budget;
 	ts->some_left = false;
+	ts->spare = 0;
 	find_tactics(ts, budget, false);
 	drop_same_instances(ts);
 	if (!splits_are_likely(ts))

@@ -90,7 +90,9 @@ typedef struct tactic_space {
 		axis_set *set;
 		tactic_id tactic;
 	} findings[MAX_AXIS_SETS * TACTICS];
-	uint64_t part; /* evaluations of one finding */
+	uint64_t part;  /* evaluations of one finding */
+	uint64_t spare; /* what may be used besides the budget, where it does for a few findings only
+	                   and weights of all axes before the batch are found on top */
 	uint64_t used;
 	const struct tactic_priors *priors; /* NULL: nothing is known of what is likely */
 	bool some_left;                     /* unlikely tactics are not found yet */
@@ -98,8 +100,9 @@ typedef struct tactic_space {
 
 /* axis_sets.c: False: no axis cuts anything, or there are too many. */
 bool axis_sets_find(tactic_space *ts);
-/* Finds axis sets and instances of tactics, with at most so many evaluations: where there are
- * priors, of those that are likely. False: no axis cuts anything, or there are too many. */
+/* Finds axis sets and instances of tactics, with at most so many evaluations and `spare` ones:
+ * where there are priors, of those that are likely. False: no axis cuts anything, or there are too
+ * many. */
 bool tactics_find(tactic_space *ts, uint64_t budget);
 /* And of all others. */
 void tactics_find_rest(tactic_space *ts, uint64_t budget);

@@ -22,10 +22,10 @@ static bool never(void *unused)
 	return false;
 }
 
-static void begin(growing *g, uint32_t without)
+static void begin_on(growing *g, const char *name, uint32_t without)
 {
 	*g = (growing){0};
-	setup_corpus(&g->f, "mlp", "tpu-v5e", "data=4,model=4", false);
+	setup_corpus(&g->f, name, "tpu-v5e", "data=4,model=4", false);
 	g->f.o.without = without;
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		g->ev[i] = evaluator_new(&g->f.pb);
@@ -35,6 +35,8 @@ static void begin(growing *g, uint32_t without)
 	local_search_init(g->ls, &g->f.pb, g->with, &g->of, &g->mem, 150);
 	g->t = tree_new(&g->f.pb, g->ls, 1);
 }
+
+static void begin(growing *g, uint32_t without) { begin_on(g, "mlp", without); }
 
 static void end(growing *g)
 {
@@ -148,6 +150,29 @@ START_TEST(effort_goes_where_it_pays)
 }
 END_TEST
 
+/* Too few evaluations for all tactics: the first ones get enough, and with some to spare what all
+ * axes do as if they were one, which is last in the list. */
+START_TEST(all_axes_come_with_the_first)
+{
+	enum { FIND = 60, SPARE = 4 /* 32 for each of two */ };
+	growing g;
+	begin_on(&g, "transformer_4", 0);
+	tactic_space *ts = xcalloc(1, sizeof *ts);
+	for (uint64_t spare = SPARE - 1; spare <= SPARE; spare++) {
+		*ts = (tactic_space){.pb = &g.f.pb, .with = g.with, .of = &g.of, .spare = spare};
+		ck_assert(tactics_find(ts, FIND));
+		ck_assert_uint_le(ts->used, FIND + spare);
+		const axis_set *all = &ts->sets[ts->n_sets - 1];
+		ck_assert_uint_eq(all->size, ALL_AXES);
+		ck_assert_uint_eq(all->instance[CUTS_WEIGHTS_BEFORE_BATCH].n > 0, spare == SPARE);
+		ck_assert(ts->sets[0].instance[CUTS_WEIGHTS].n);
+		ck_assert(!ts->sets[0].instance[CUTS_WEIGHTS_ALONE].n);
+	}
+	free(ts);
+	end(&g);
+}
+END_TEST
+
 /* Composite plans as the search lists them, some of them costed; what is shown of the tree adds up,
  * and is in words. */
 START_TEST(the_tree_can_be_looked_at)
@@ -214,6 +239,7 @@ int main(void)
 	tcase_add_test(t, every_leaf_is_costed_once);
 	tcase_add_test(t, budgets_are_kept);
 	tcase_add_test(t, effort_goes_where_it_pays);
+	tcase_add_test(t, all_axes_come_with_the_first);
 	tcase_add_test(t, the_tree_can_be_looked_at);
 	return run_suite(t, "tree");
 }
