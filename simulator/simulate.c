@@ -251,7 +251,7 @@ static bool takes_up(
 		!windowed_einsum(&s->dev, &s->links, l, dot, collective, &work_at(s, so)->dims, &whole))
 		return false;
 	so->pieces = s->ops[collective].pieces = (uint8_t)lop_group_size(&l->ops.p[collective]);
-	so->window = window;
+	so->window = (uint8_t)window;
 	so->whole = (uint8_t)whole;
 	return true;
 }

@@ -127,7 +127,12 @@ static void setup_case(fixture *x, const op_case *c, bool partitioner)
 	x->n = (uint32_t)got->n_operands + got->n_results;
 	for (uint32_t i = 0; i < x->n; i++)
 		x->in[i] = read_sharding(x->t, c->in[i]);
-	x->op = (explicit_op){got, c->kind, c->sizes, x->in, m, partitioner};
+	x->op = (explicit_op){.rule = got,
+		.op_kind = c->kind,
+		.sizes = c->sizes,
+		.in = x->in,
+		.mesh = m,
+		.partitioner = partitioner};
 }
 
 static void release_case(fixture *x)
