@@ -115,13 +115,14 @@ static bool forms_scatter(const pass *p, const collective_step *reduce)
 
 /* Does a sum of an op become this scatter? XLA's partitioner scatters sums of contractions along
  * the axes by which the result is cut, and reduces them over the others behind that. Sums of all
- * other ops are scattered over all of their axes or not at all, and of convolutions not on TPU. */
+ * other ops are scattered over all of their axes or not at all, and of convolutions not on TPU.
+ * No sum is scattered along two dims: ReduceScatterCreator wants a slice of one. */
 static bool scatters(const pass *p, const lop *reducer, const scatter_entry *s)
 {
 	uint16_t kind = kind_of(p, reducer);
 	if (p->level != LEVEL_COMPILED)
 		return !s->left.n;
-	if (kind == OP_CONVOLUTION && p->target == TARGET_TPU)
+	if (s->n_dims > 1 || (kind == OP_CONVOLUTION && p->target == TARGET_TPU))
 		return false;
 	return !s->left.n || kind == OP_DOT_GENERAL || kind == OP_DOT;
 }

@@ -32,6 +32,7 @@ typedef struct scatter_entry {
 	collective_step scatter, rest;
 	axes left; /* of the reduced ones: summed up behind the scatter */
 	bool has_rest;
+	uint32_t n_dims; /* that are scattered */
 	int64_t scatter_bytes, rest_bytes;
 } scatter_entry;
 

@@ -71,6 +71,7 @@ static void fill_scatter(lower_cache *c, scatter_entry *e, const collective_step
 		taken[d].n = rest[d].n = 0;
 		split_dim(slice->dim_axes[d], e->reduced, &taken[d], &rest[d]);
 		size *= axes_product(axes_of(&taken[d]));
+		e->n_dims += taken[d].n != 0;
 		any_rest |= rest[d].n != 0;
 	}
 	e->possible = size > 1;

@@ -354,6 +354,35 @@ START_TEST(compiled)
 }
 END_TEST
 
+#define AT(dims) "{sdy.sharding = #sdy.sharding<@mesh, [" dims "]>}"
+#define PRODUCT(a, b, result) \
+	"func.func @main(%a: " T " " AT(a) ", %b: " T " " AT(b) ") -> (" T " " AT(result) ") {\n" DOT( \
+		"p", "a", "b") "  return %p : " T "\n}\n"
+/* Single contractions as libtpu compiles them on 8 devices. */
+static const struct {
+	const char *name, *text, *want;
+} contraction_cases[] = {
+	{"scattered along the axes by which the result is cut, then reduced over the others",
+		PRODUCT("{}, {\"d\", \"m\"}", "{\"d\", \"m\"}, {}", "{\"d\"}, {}"),
+		"all_reduce=1 reduce_scatter=1"},
+	{"not scattered along two dims",
+		PRODUCT("{}, {\"d\", \"m\"}", "{\"d\", \"m\"}, {}", "{\"d\"}, {\"m\"}"), "all_reduce=1"},
+	{"scattered where the contracted dim's axis cuts the result, whatever the free dims want",
+		PRODUCT("{\"m\"}, {\"d\"}", "{\"d\"}, {\"m\"}", "{\"d\"}, {\"m\"}"),
+		"all_gather=1 reduce_scatter=1"},
+	{"made where it is summed, and gathered behind the sum",
+		PRODUCT("{\"m\"}, {\"d\"}", "{\"d\"}, {}", "{}, {}"), "all_reduce=1 all_gather=1"},
+};
+
+START_TEST(contractions_of_xla)
+{
+	lowering x;
+	lowering_read(&x, MESH, contraction_cases[_i].text);
+	check_single(&x, TARGET_TPU, contraction_cases[_i].want);
+	lowering_release(&x);
+}
+END_TEST
+
 /* y = x w, n more ops, y w: both gather w. */
 static void read_apart(lowering *x, uint32_t n)
 {
@@ -596,6 +625,7 @@ int main(void)
 	tcase_add_test(t, independent_collectives_are_combined);
 	tcase_add_test(t, the_narrow_type_is_gathered);
 	tcase_add_loop_test(t, compiled, 0, (int)COUNT_OF(compiled_cases));
+	tcase_add_loop_test(t, contractions_of_xla, 0, (int)COUNT_OF(contraction_cases));
 	tcase_add_test(t, near_gathers_are_shared);
 	tcase_add_test(t, own_collectives_are_counted);
 	tcase_add_test(t, sums_are_transposed_before_they_are_reduced);
