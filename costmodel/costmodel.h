@@ -137,7 +137,8 @@ status device_parse(const char *json, size_t n, device *out,
 	diag *d) MUST_USE; /* unknown keys are errors with their path */
 status device_read_file(const char *path, device *out, diag *d) MUST_USE;
 
-/* A dot_general: what its operands' dims are to it (bits), and its time at the device's peak. */
+/* A dot_general or a convolution: what its operands' dims are to it (bits), and its time at the
+ * device's peak. */
 typedef struct contraction {
 	bool is_dot, is_convolution; /* the latter with one group of features */
 	uint32_t contracted[2], batched[2];

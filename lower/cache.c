@@ -259,7 +259,7 @@ static bool needs_more(const lower_cache *c, const node *n, const sharding_id *s
 	return false;
 }
 
-/* Computes with at; a plan of no op keeps everything where it is. */
+/* Of a convolution, what explicit_op.windowed says. */
 static void find_windowed_dims(const module *m, op_id o, uint32_t *windowed)
 {
 	static const char *const names[] = {"dimension_numbers.input_spatial_dimensions",
@@ -276,6 +276,7 @@ static void find_windowed_dims(const module *m, op_id o, uint32_t *windowed)
 	}
 }
 
+/* Computes with at; a plan of no op keeps everything where it is. */
 static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slots)
 {
 	const node *n = &c->p->nodes.p[id];
