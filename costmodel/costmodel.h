@@ -95,6 +95,8 @@ typedef struct device {
 	/* elements that the vector unit works through per second in kernels without a matmul: of the
 	   largest tensor, and read and written by all of them together; 0: no bound */
 	int64_t vector_elements_s[2];
+	int64_t matmul_rows_s;   /* elements per second of the larger operand of a contraction that has
+	                            no fewer summands than columns; 0: hidden behind the rest */
 	int64_t channel_taps_s;  /* products per second of depthwise convolutions, channels
 	                            padded to the lanes; 0: as other convolutions */
 	int64_t lone_elements_s; /* elements of the largest tensor per second of a kernel of one op; 0:
@@ -217,6 +219,13 @@ int64_t matmul_peak_ns(const device *dev, const op_work *w); /* at the peak of i
 /* Time to write so many results of a contraction, which one of few summands waits for. narrow:
  * rounded to 16 bits on the way. */
 int64_t matmul_results_ns(const device *dev, int64_t results, bool narrow, bool on_chip);
+/* Time to bring in the larger operand of a contraction of a batch of m x k by k x n, which is not
+ * hidden behind writing its results where there are no fewer summands than the smaller of m and n,
+ * and more than the matmul unit takes at once. */
+int64_t matmul_rows_ns(const device *dev, int64_t batch, int64_t m, int64_t n, int64_t k);
+/* Elements of a batch of matrices with rows and columns padded to the memory's tiles, whichever of
+ * them is in the lanes. */
+int64_t matrix_elements(const device *dev, int64_t batch, int64_t rows, int64_t columns);
 /* Results of a contraction with its last two dims padded to the memory's tiles, whichever of them
  * is in the lanes. */
 int64_t matmul_stored_results(const device *dev, const op_work *w);
@@ -254,10 +263,11 @@ int64_t contraction_kernel_ns(const device *dev, const contraction_kernel *k);
 /* Bytes of one device's shard as the device stores it: the two minor dims padded to its memory
  * tiles in the order that wastes least (a compiler chooses the layout), fewer dims to a power of
  * two of a tile's rows. CPU compilers compute 16-bit floats as float32 and keep them so. Elsewhere
- * equal to sharding_local_bytes. minor: the dim that is the minor one whatever that wastes, as long
- * as a tile has a use for it; MAX_RANK: none. */
+ * equal to sharding_local_bytes. minors: bit d: dim d may be the minor one, whatever that wastes,
+ * as long as a tile has a use for one of them; ALL_MINORS: any. */
+#define ALL_MINORS UINT32_MAX
 int64_t device_stored_bytes(
-	const device *dev, const sharding_table *t, sharding_id id, const ir_type *ty, uint32_t minor);
+	const device *dev, const sharding_table *t, sharding_id id, const ir_type *ty, uint32_t minors);
 
 /* Which link classes the axes of a mesh run over. By default axes fill the profile's levels from
  * the innermost (last mesh axis) outwards; names[i] (may be NULL) pins axis i to a link class. On a
@@ -332,6 +342,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "18"
+#define COST_MODEL_VERSION "19"
 
 #endif

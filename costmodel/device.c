@@ -462,9 +462,9 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		"vector_flops", "memory_bytes", "usable_bytes", "on_chip_bytes", "prefetch_bytes",
 		"products_off_chip", "cross_program_prefetches", "memory_bytes_s", "op_launch_ns",
 		"matmul_tile", "matmul_passes", "matmul_results_s", "matmul_results_on_chip_s",
-		"vector_elements_s", "lone_elements_s", "channel_taps_s", "cycles_s", "reorder_elements_s",
-		"memory_tile", "matmul_efficiency", "memory_efficiency", "asynchronous", "windowed_bytes_s",
-		"compiler_options", "overlap_steal_ppm", "links"};
+		"vector_elements_s", "lone_elements_s", "channel_taps_s", "matmul_rows_s", "cycles_s",
+		"reorder_elements_s", "memory_tile", "matmul_efficiency", "memory_efficiency",
+		"asynchronous", "windowed_bytes_s", "compiler_options", "overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
@@ -477,6 +477,7 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		{"op_launch_ns", offsetof(device, op_launch_ns), 0, 1000000000, false},
 		{"cycles_s", offsetof(device, cycles_s), 1, INT64_MAX, true},
 		{"channel_taps_s", offsetof(device, channel_taps_s), 1, INT64_MAX, true},
+		{"matmul_rows_s", offsetof(device, matmul_rows_s), 1, INT64_MAX, true},
 		{"lone_elements_s", offsetof(device, lone_elements_s), 1, INT64_MAX, true},
 		{"reorder_elements_s", offsetof(device, reorder_elements_s), 1, INT64_MAX, true},
 		{"windowed_bytes_s", offsetof(device, windowed_bytes_s), 1, INT64_MAX, true},

@@ -65,17 +65,30 @@ int64_t matmul_results_ns(const device *dev, int64_t results, bool narrow, bool 
 	return rate ? time_of(results, rate, PPM) : 0;
 }
 
+int64_t matmul_rows_ns(const device *dev, int64_t batch, int64_t m, int64_t n, int64_t k)
+{
+	if (!dev->matmul_rows_s || k < MIN(m, n) || k <= dev->tile_k)
+		return 0;
+	return time_of(sat_mul(sat_mul(batch, MAX(m, n)), k), dev->matmul_rows_s, PPM);
+}
+
 static int64_t padded_parts(int64_t n, int64_t part, int64_t tile)
 {
 	return part > 0 ? sat_mul(ceil_div(n, part), padded(part, tile)) : padded(n, tile);
 }
 
+int64_t matrix_elements(const device *dev, int64_t batch, int64_t rows, int64_t columns)
+{
+	int64_t one = sat_mul(padded(rows, dev->tile_second), padded(columns, dev->tile_minor)),
+			other = sat_mul(padded(columns, dev->tile_second), padded(rows, dev->tile_minor));
+	return sat_mul(MAX(batch, 1), MIN(one, other));
+}
+
 int64_t matmul_stored_results(const device *dev, const op_work *w)
 {
-	int64_t one = sat_mul(padded(w->m, dev->tile_second), padded(w->n, dev->tile_minor)),
-			other = sat_mul(padded(w->n, dev->tile_second), padded(w->m, dev->tile_minor));
-	bool vectors = w->m <= 1 || w->n <= 1; /* the batch is in the lanes */
-	return sat_mul(MAX(w->batch, 1), vectors ? sat_mul(w->m, w->n) : MIN(one, other));
+	if (w->m <= 1 || w->n <= 1) /* the batch is in the lanes */
+		return sat_mul(MAX(w->batch, 1), sat_mul(w->m, w->n));
+	return matrix_elements(dev, w->batch, w->m, w->n);
 }
 
 /* Without regard to w->blocks. */
@@ -233,7 +246,7 @@ int64_t work_time_ns(const device *dev, const op_work *w, int64_t hbm_bytes)
 }
 
 int64_t device_stored_bytes(
-	const device *dev, const sharding_table *t, sharding_id id, const ir_type *ty, uint32_t wanted)
+	const device *dev, const sharding_table *t, sharding_id id, const ir_type *ty, uint32_t minors)
 {
 	int64_t plain = sharding_local_bytes(t, id, ty);
 	if (dev->target == TARGET_CPU && ty->kind == TYPE_TENSOR &&
@@ -258,10 +271,12 @@ int64_t device_stored_bytes(
 			row *= 2;
 		best = padded(all, row);
 	}
-	bool chosen = wanted < ty->rank && dims[wanted] >= dev->tile_second;
+	bool chosen = false;
+	for (uint32_t d = 0; d < ty->rank && minors != ALL_MINORS; d++)
+		chosen |= minors >> d & 1 && dims[d] >= dev->tile_second;
 	/* small second-minor dims get a tile of the next power of two rows */
 	for (uint32_t a = 0; ty->rank > 1 && a < ty->rank; a++) {
-		if (chosen && a != wanted)
+		if (chosen && !(minors >> a & 1))
 			continue;
 		int64_t minor = padded(dims[a], dev->tile_minor);
 		for (uint32_t b = 0; b < ty->rank; b++) {

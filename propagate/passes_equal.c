@@ -21,7 +21,9 @@ typedef struct merger {
 static bool mergeable(const module *m, op_id o)
 {
 	const ir_op *op = op_at(m, o);
-	if (!(op_infos[op->kind].flags & OPF_PURE) || !op->n_results || op->n_regions > 1)
+	/* equal permutes are one, as borders that the forward and the backward pass want are */
+	bool pure = op_infos[op->kind].flags & OPF_PURE || op->kind == OP_HLO_COLLECTIVE_PERMUTE;
+	if (!pure || !op->n_results || op->n_regions > 1)
 		return false;
 	for (uint32_t i = 0; i < op->n_results; i++)
 		if (!value_is_tensor(m, op->results + i))

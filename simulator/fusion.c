@@ -135,6 +135,9 @@ static void post_use(
 	note_use(v, o->latest);
 	v->gathered |= gathers;
 	v->copies += (o->mode == MODE_COPIED ? o->copies : 1) * times_read(s, user, def);
+	bool into = o->class == CLASS_MATMUL || (o->mode == MODE_COPIED && o->in_products);
+	v->into_products |= into;
+	v->elsewhere |= !into;
 	if (o->mode == MODE_COPIED) {
 		v->many = true;
 		v->copied_min = MIN(v->copied_min, o->earliest);
@@ -356,6 +359,7 @@ static void copy_into_uses(simulator *s, const lowered *l, lop_id id, const sim_
 {
 	sim_op *o = &s->ops[id];
 	o->mode = MODE_COPIED;
+	o->in_products = s->dev.target == TARGET_TPU && !v->elsewhere;
 	o->copies = (uint8_t)v->copies;
 	o->earliest = MIN(v->group_min, v->copied_min);
 	o->latest = v->last_use;
@@ -389,8 +393,10 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 		(s->dev.target == TARGET_CPU || so->tile == TILE_ENDS);
 	/* made from one value, on TPU: a mask is made from it again, though it is smaller */
 	bool mask = s->dev.target == TARGET_TPU && so->origin != ID_NONE;
-	if (!external && v->many && !keeps && v->copies <= MAX_COPIES &&
-		(mask || (!ends_chain(s, l, o) && (!v->gathered || !reads_more(s, l, o))))) {
+	bool in_products = s->dev.target == TARGET_TPU && v->into_products && !v->elsewhere;
+	bool ends = ends_chain(s, l, o) || (v->gathered && !in_products && reads_more(s, l, o));
+	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && (mask || !ends) &&
+		!(v->into_products && is_cheaper_apart(s, so, v->bytes, v->copies))) {
 		copy_into_uses(s, l, id, v);
 		return;
 	}

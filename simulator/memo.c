@@ -73,12 +73,40 @@ static bool same_dims(const ir_type *a, const ir_type *b)
 }
 
 /* What has these dims lies so inside of the program, whatever its elements. */
-static void set_minor(simulator *s, pval_id v, int64_t dim)
+static void set_minors(simulator *s, pval_id v, uint32_t dims)
 {
 	const ir_type *wanted = pval_type(s->p, v);
 	for (type_id t = 0; t < s->p->m->types.n; t++)
 		if (same_dims(type_get(s->p->m, t), wanted))
-			s->minor[t] = dim < 0 || dim >= MAX_RANK ? MAX_RANK : (uint8_t)dim;
+			s->minors[t] = dims;
+}
+
+static void set_feature(simulator *s, pval_id v, int64_t dim)
+{
+	set_minors(s, v, dim < 0 || dim >= MAX_RANK ? ALL_MINORS : 1u << dim);
+}
+
+/* The products of a batch of matrices lie so that rows or columns are in the lanes, and not the
+ * batch; vectors have the batch there. */
+static void set_products(simulator *s, const node *x)
+{
+	uint32_t n_batch, n_contracted;
+	const module *m = s->p->m;
+	const ir_type *ty = pval_type(s->p, node_slots(s->p, x)[2]),
+				  *left = pval_type(s->p, node_slots(s->p, x)[0]);
+	op_ints(m, x->op, "dot_dimension_numbers.lhs_batching_dimensions", &n_batch);
+	op_ints(m, x->op, "dot_dimension_numbers.lhs_contracting_dimensions", &n_contracted);
+	if (!n_batch || ty->kind != TYPE_TENSOR || left->kind != TYPE_TENSOR || ty->rank > MAX_RANK)
+		return;
+	int64_t rows = 1, columns = 1;
+	uint32_t dims = 0;
+	for (uint32_t d = n_batch; d < ty->rank; d++) {
+		int64_t *side = d < left->rank - n_contracted ? &rows : &columns;
+		*side = sat_mul(*side, ty->dims[d]);
+		dims |= 1u << d;
+	}
+	if (rows > 1 && columns > 1)
+		set_minors(s, node_slots(s->p, x)[2], dims);
 }
 
 /* Compilers for TPU put the features of what convolutions read and make into the lanes, however few
@@ -86,21 +114,23 @@ static void set_minor(simulator *s, pval_id v, int64_t dim)
 static void find_minors(simulator *s)
 {
 	const program *p = s->p;
-	s->minor = xmalloc(MAX(p->m->types.n, 1));
-	memset(s->minor, MAX_RANK, MAX(p->m->types.n, 1));
+	s->minors = xmalloc(MAX(p->m->types.n, 1) * sizeof *s->minors);
+	memset(s->minors, 0xff, MAX(p->m->types.n, 1) * sizeof *s->minors); /* ALL_MINORS */
 	for (node_id n = 0; s->dev.target == TARGET_TPU && n < p->nodes.n; n++) {
 		const node *x = &p->nodes.p[n];
+		if (x->op_kind == OP_DOT_GENERAL && x->n_operands == 2)
+			set_products(s, x);
 		if (x->op_kind != OP_CONVOLUTION || x->n_operands != 2)
 			continue;
-		set_minor(s, node_slots(p, x)[0],
+		set_feature(s, node_slots(p, x)[0],
 			op_int(p->m, x->op, "dimension_numbers.input_feature_dimension", -1));
-		set_minor(s, node_slots(p, x)[2],
+		set_feature(s, node_slots(p, x)[2],
 			op_int(p->m, x->op, "dimension_numbers.output_feature_dimension", -1));
 	}
 	for (uint32_t i = 0; i < p->args.n; i++)
-		s->minor[p->vals.p[p->args.p[i]].type] = MAX_RANK;
+		s->minors[p->vals.p[p->args.p[i]].type] = ALL_MINORS;
 	for (uint32_t i = 0; i < p->returned.n; i++)
-		s->minor[p->vals.p[p->returned.p[i]].type] = MAX_RANK;
+		s->minors[p->vals.p[p->returned.p[i]].type] = ALL_MINORS;
 }
 
 static void forget_work(simulator *s)
@@ -136,7 +166,7 @@ void memo_init(simulator *s)
 void memo_release(simulator *s)
 {
 	free(s->work.class_of);
-	free(s->minor);
+	free(s->minors);
 	free(s->work.first);
 	free(s->work.last);
 	vec_release(&s->work.entries);
@@ -155,6 +185,15 @@ void work_begin(simulator *s, uint64_t facts)
 			s->nest_last[n].nest = NULL;
 	}
 	s->work.facts = facts;
+}
+
+/* See work_entry. */
+static uint8_t unfilled(const device *dev, const op_work *w)
+{
+	if (w->matmul_flops <= 0 || w->batch <= 1 || w->m <= 1 || w->n <= 1)
+		return 0;
+	bool m = w->m % dev->tile_minor, n = w->n % dev->tile_minor, k = w->k % dev->tile_minor;
+	return (uint8_t)((m && k) | (n && k) << 1 | (m && n) << 2);
 }
 
 /* The table may be emptied once in the middle of a program, which then looks up everything again.
@@ -225,6 +264,8 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.split_rows = w.split_rows,
 		.side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
 		.reorders = reorders,
+		.unsorted = w.unsorted,
+		.unfilled = s->dev.target == TARGET_TPU ? unfilled(&s->dev, &w) : 0,
 		.slice_bytes = w.slice_bytes,
 		.read_bytes = w.read_bytes,
 		.write_bytes = w.write_bytes,
@@ -324,7 +365,7 @@ int64_t stored_find(simulator *s, stored_slot *last, type_id type, sharding_id s
 	stored_slot *c = &s->stored[hash_mix((uint64_t)type << 32 | sh) & (STORED_SLOTS - 1)];
 	if (c->bytes < 0 || c->type != type || c->sharding != sh)
 		*c = (stored_slot){type, sh,
-			device_stored_bytes(&s->dev, s->t, sh, type_get(s->p->m, type), s->minor[type])};
+			device_stored_bytes(&s->dev, s->t, sh, type_get(s->p->m, type), s->minors[type])};
 	*last = *c;
 	return c->bytes;
 }

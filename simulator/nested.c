@@ -166,11 +166,11 @@ static sources read_all(const simulator *s, const lowered *l, uint32_t first, co
 		} else {
 			const sim_nested *x = &s->nested.p[first + reads[i]];
 			id = NESTED_ID | (first + reads[i]);
-			bytes = x->bytes, spread = x->spread, tile = x->tile;
+			bytes = x->bytes, spread = x->spread || x->little, tile = x->tile;
 			made_from[i] = x->origin;
 			*own |= !spread;
 		}
-		add_source(&from, id, spread, tile);
+		add_source(&from, source_of(s, id), spread || is_little(bytes, written), tile);
 		while (made_from[k] != made_from[i])
 			k++;
 		if (k == i && !spread)
@@ -197,6 +197,8 @@ sources nested_classify(simulator *s, const lowered *l, lop_id id, bool tiled)
 		x->tile = tiled ? tile_behind(from.tile, x->expensive) : TILE_NONE;
 		x->origin =
 			from.several || from.one == ID_NONE ? NESTED_ID | (first + j) : source_of(s, from.one);
+		x->little =
+			!from.several && from.one == ID_NONE && l->p->nodes.p[nested_node(o, y)].n_operands;
 		if (x->tile == TILE_ENDS)
 			vec_push(&s->apart, nested_node(o, y));
 	}

@@ -123,9 +123,11 @@ static sources sources_of(const simulator *s, const lowered *l, const lop *o)
 {
 	const lval_id *operands = l->operands.p + o->operands;
 	sources from = {ID_NONE, false, TILE_NONE};
+	int64_t written = o->n_results ? s->vals[o->results].bytes : 0;
 	for (uint32_t i = 0; i < o->n_operands; i++) {
 		const sim_op *def = &s->ops[s->vals[operands[i]].def];
-		add_source(&from, operands[i], def->spread, def->tile);
+		bool little = def->spread || is_little(s->vals[operands[i]].bytes, written);
+		add_source(&from, source_of(s, operands[i]), little, def->tile);
 	}
 	return from;
 }
@@ -166,9 +168,17 @@ static void classify_sources(simulator *s, const lowered *l, const lop *o, sim_o
 	if (tiled)
 		so->tile = tile_of(s, so, &from);
 	/* the one value that an elementwise op makes its result from, and behind it what that one is
-	 * made from */
-	if (so->class == CLASS_ELEMENTWISE && !from.several && from.one != ID_NONE)
+	 * made from; none: it is made from little, as labels are that are compared with positions */
+	if (so->class != CLASS_ELEMENTWISE)
+		return;
+	if (s->dev.target == TARGET_TPU)
+		find_leaves(s, l, o, so);
+	if (from.several)
+		return;
+	if (from.one != ID_NONE)
 		so->origin = source_of(s, from.one);
+	else if (o->node == ID_NONE || s->p->nodes.p[o->node].n_operands)
+		so->spread = true;
 }
 
 static bool may_be_windowed(const lop *o, const sim_op *so)

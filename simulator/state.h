@@ -41,6 +41,9 @@ typedef struct work_entry {
 	int64_t stored_results; /* .. with padding to the tiles */
 	int64_t side_bytes;     /* matmuls: the right operand of one of the batch */
 	uint8_t reorders; /* matmuls: bit k: operand k has to be brought into another order of dims */
+	uint8_t unsorted; /* matmuls: as op_work */
+	uint8_t unfilled; /* matmuls of a batch: bit k: neither rows nor columns of operand k fill whole
+	                     lanes; bit 2: those of the result */
 	int64_t flops;
 	int64_t again_bytes, launches; /* as op_work */
 	int64_t sum_elements;          /* as op_work */
@@ -94,6 +97,7 @@ enum {
 /* Which collective runs inside of a contraction's loop. */
 typedef enum window_kind { WINDOW_NONE, WINDOW_GATHER, WINDOW_SCATTER } window_kind;
 
+enum { MOST_LEAVES = 4 };
 typedef struct sim_op {
 	uint8_t class, mode, tile;
 	bool has_matmul;  /* roots: a matmul is inside */
@@ -110,7 +114,8 @@ typedef struct sim_op {
 	bool reads_own; /* with nested ops: itself, not these, reads something that is made for it alone
 	                 */
 	bool spread;    /* made from little: costs nothing to read */
-	uint8_t copies; /* kernels a copied op is in; bounded by MAX_COPIES */
+	bool in_products; /* copied ops: into kernels of contractions alone, in front of them */
+	uint8_t copies;   /* kernels a copied op is in; bounded by MAX_COPIES */
 	lop_id root;
 	lop_id next; /* member of the same kernel, ascending; roots: first_member starts the list */
 	lop_id first_member;
@@ -127,6 +132,9 @@ typedef struct sim_op {
 	                     its block; see reaches() in kernels.c */
 	lval_id origin;   /* elementwise ops: the one value that it and those in front of it make its
 	                     result from; ID_NONE: several or none */
+	lval_id leaves[MOST_LEAVES]; /* .. those that a kernel with all of them in it would read */
+	uint8_t n_leaves;            /* MOST_LEAVES + 1: more */
+	bool spreads;                /* .. and besides these something small that is computed */
 } sim_op;
 
 typedef struct sim_val {
@@ -142,12 +150,15 @@ typedef struct sim_val {
 	lop_id alloc, free; /* positions between which the buffer is live */
 	uint32_t copies;
 	uint32_t contractions; /* for which it is gathered */
+	bool into_products;    /* some use is an operand of a contraction, or of a copied op that is */
+	bool elsewhere;        /* some is not */
 	bool many;             /* uses that could compute it in place are in several kernels */
 	bool gathered;         /* one of these gathers */
 	bool materialised, argument, constant, output, carried, taken;
 	uint8_t side;      /* as sim_op.side, of the uses in group_min */
 	bool off_chip;     /* of a collective or a loop: in main memory */
 	bool reordered;    /* some matmul wants it in another order of dims */
+	bool arranged;     /* a matmul has copied it already: see work_entry */
 	lop_id kept_until; /* in front of this op it is on the chip, because a loop keeps it there; 0 */
 	uint32_t candidate; /* of the loop that is looked at now: its place + 1 */
 } sim_val;
@@ -172,6 +183,7 @@ typedef struct sim_nested {
 	uint8_t tile;
 	bool expensive;
 	bool spread;
+	bool little;     /* made of little by this program */
 	bool reads_more; /* than it writes */
 	bool reads_own;  /* as sim_op.reads_own */
 	bool gathers;    /* as sim_op.gathers */
@@ -191,6 +203,8 @@ typedef struct sources {
 	bool several;
 	uint8_t tile; /* nearest to the matmul's tile that one of them is */
 } sources;
+/* Too little to count beside what is made of it? */
+static inline bool is_little(int64_t bytes, int64_t made) { return bytes <= made / 64; }
 static inline void add_source(sources *from, uint32_t id, bool spread, uint8_t tile)
 {
 	if (tile > from->tile && tile != TILE_ENDS)
@@ -272,7 +286,7 @@ struct simulator {
 	donation dn;
 	work_memo work;
 	collective_slot *collectives;
-	uint8_t *minor; /* by type: the dim in the lanes of a TPU, MAX_RANK: as wastes least */
+	uint32_t *minors; /* by type: the dims that may be in the lanes of a TPU */
 	stored_slot *stored;
 	stored_slot
 		*stored_last; /* by node, and one for all others: the answer for what was made there last */
@@ -385,6 +399,12 @@ static inline bool made_for_one(const simulator *s, const lowered *l, lval_id v)
 	return l->vals.p[v].n_uses == 1 && !from->spread &&
 		(from->class == CLASS_ELEMENTWISE || from->class == CLASS_MATMUL);
 }
+/* leaves.c: of an elementwise op whose operands, nested ones too, are classified */
+void find_leaves(const simulator *s, const lowered *l, const lop *o, sim_op *so);
+/* What so many kernels read is made once where all of them together would read more to make it than
+ * it takes to write it and to read it again. libtpu 0.0.51 on v5e, two and three products of values
+ * made from one to three others in bfloat16 and float32 (tests/judged/kernels.py). bytes: of it. */
+bool is_cheaper_apart(const simulator *s, const sim_op *o, int64_t bytes, uint32_t readers);
 /* fusion.c: decides modes, kernels, buffers (base) and last uses. */
 void fuse(simulator *s, const lowered *l);
 /* Does the loop run on a copy of argument i, because it wants it in another order of dims? */

@@ -104,6 +104,53 @@ def test_softmax_of_long_rows(tmp_path):
     assert per_element(32, 2048) < per_element(16, 2560) * 1.1
 
 
+PLACES = """%%0 = stablehlo.dot_general %%q, %%k, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (%(in)s, %(in)s) -> %(s)s
+    %%1 = stablehlo.exponential %%0 : %(s)s
+    %%2 = stablehlo.dot_general %%1, %%k, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (%(s)s, %(in)s) -> %(out)s
+    return %%2 : %(out)s"""
+
+
+def test_places_that_do_not_fill_the_lanes(tmp_path):
+    """As many places as fill tiles, and fewer: no faster, slower where the depth leaves lanes empty too."""
+    def attention(batch, places, depth, device="tpu-v5e"):
+        shapes = {"in": "tensor<%dx%dx8x%dxbf16>" % (batch, places, depth), "s": "tensor<%dx8x%dx%dxbf16>" % (batch, places, places),
+                  "out": "tensor<%dx8x%dx%dxbf16>" % (batch, places, depth)}
+        return simulate(tmp_path / "m.mlir", "%%q: %(in)s, %%k: %(in)s) -> %(out)s" % shapes, PLACES % shapes, device)[0]["compute_ns"]
+
+    assert attention(256, 197, 64) > attention(256, 256, 64) > 1.05 * attention(256, 197, 128) / 2
+    assert attention(1024, 64, 64) > 1.7 * attention(1024, 64, 128) / 2
+    assert attention(256, 197, 64, "h100") < 0.75 * attention(256, 256, 64, "h100")  # no lanes there
+
+
+def test_what_several_products_read(tmp_path):
+    """Made again in each of them, or once where that reads more: by the bytes that it is made from."""
+    def kernels(types, products, device="tpu-v5e"):
+        sides = ["%%v%d: tensor<8192x8192x%s>" % (i, t) for i, t in enumerate(types)]
+        body = []
+        for i, t in enumerate(types):
+            value = "%%v%d" % i
+            if t == "bf16":
+                body.append("%%w%d = stablehlo.convert %s : (tensor<8192x8192xbf16>) -> tensor<8192x8192xf32>" % (i, value))
+                value = "%%w%d" % i
+            body.append("%%s%d = stablehlo.multiply %s, %s : tensor<8192x8192xf32>" % (i, value, value))
+            if i:
+                body.append("%%t%d = stablehlo.add %s, %%s%d : tensor<8192x8192xf32>" % (i, "%%t%d" % (i - 1) if i > 1 else "%s0", i))
+        body.append("%%y = stablehlo.convert %%t%d : (tensor<8192x8192xf32>) -> tensor<8192x8192xbf16>" % (len(types) - 1))
+        out = "tensor<8192x8192xbf16>"
+        for i, (left, right) in enumerate((("%y", "%a"), ("%b", "%y"), ("%y", "%b"))[:products]):
+            body.append("%%p%d = stablehlo.dot_general %s, %s, contracting_dims = [1] x [0] : (%s, %s) -> %s" % (i, left, right, out, out, out))
+        body.append("return %s : %s" % (", ".join("%%p%d" % i for i in range(products)), ", ".join([out] * products)))
+        signature = "%%a: %s, %%b: %s, %s) -> (%s)" % (out, out, ", ".join(sides), ", ".join([out] * products))
+        path = tmp_path / "m.mlir"
+        simulate(path, signature, "\n".join(body), device)
+        done = subprocess.run([TOOL, "simulate", path, "--device", device, "--json", "--ops"], capture_output=True, text=True, check=True)
+        return sum(not o["fused"] for o in json.loads(done.stdout)["ops"])
+
+    # as libtpu 0.0.51 has them
+    assert [kernels(t, 2) for t in (["bf16"] * 2, ["f32", "bf16"], ["bf16"] * 3, ["f32"] * 2)] == [2, 2, 2, 3]
+    assert [kernels(t, 3) for t in (["bf16"] * 2, ["f32", "bf16"], ["bf16"] * 3, ["f32"] * 2)] == [3, 4, 4, 4]
+
+
 CHAIN = """%0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4096x2048xbf16>, tensor<2048x2048xbf16>) -> tensor<4096x2048xbf16>
     %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<4096x2048xbf16>) -> tensor<2048x4096xbf16>
     %2 = "stablehlo.sort"(%1) <{dimension = 1 : i64}> ({

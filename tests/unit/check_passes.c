@@ -295,6 +295,27 @@ START_TEST(equal_ops_become_one)
 }
 END_TEST
 
+/* .. and of equal permutes, as of borders that two windows over one value want. */
+START_TEST(equal_permutes_become_one)
+{
+#define PERMUTE(r, v, pairs) \
+	"%" r " = \"stablehlo.collective_permute\"(%" v \
+	") {channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = " \
+	"dense<" pairs "> : tensor<1x2xi64>} : (tensor<8xf32>) -> tensor<8xf32>\n"
+	static const char text[] = PERMUTE("0", "a", "[[0, 1]]") PERMUTE("1", "a", "[[1, 0]]")
+		PERMUTE("2", "a", "[[0, 1]]") "func.return %0, %1, %2 : tensor<8xf32>, tensor<8xf32>, "
+									  "tensor<8xf32>";
+#undef PERMUTE
+	for (int merges = 0; merges < 2; merges++) {
+		module *m =
+			read_body("%a: tensor<8xf32>", "tensor<8xf32>, tensor<8xf32>, tensor<8xf32>", text);
+		ck_assert_int_eq(passes_import(m, merges, NULL), ST_OK);
+		ck_assert_uint_eq(count(m, OP_HLO_COLLECTIVE_PERMUTE), merges ? 2 : 3);
+		module_free(m);
+	}
+}
+END_TEST
+
 static void add_tests(TCase *t)
 {
 	tcase_add_test(t, inline_leaves_one_function);
@@ -309,6 +330,7 @@ static void add_tests(TCase *t)
 	tcase_add_test(t, groups_are_united);
 	tcase_add_test(t, import_gives_chlo_ops_rules);
 	tcase_add_test(t, equal_ops_become_one);
+	tcase_add_test(t, equal_permutes_become_one);
 }
 
 int main(void) { return run_added(add_tests, "passes"); }

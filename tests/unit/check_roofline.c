@@ -255,20 +255,20 @@ START_TEST(test_stored_bytes)
 	};
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
 		ck_assert_int_eq(
-			device_stored_bytes(&f.dev, t, SHARDING_NONE, type_get(f.m, cases[i].ty), MAX_RANK),
+			device_stored_bytes(&f.dev, t, SHARDING_NONE, type_get(f.m, cases[i].ty), ALL_MINORS),
 			cases[i].want);
 	device gpu, cpu;
 	ck_assert_int_eq(device_find("h100", &gpu, NULL), ST_OK);
 	ck_assert_int_eq(device_find("cpu-host", &cpu, NULL), ST_OK);
 	ck_assert_int_eq(
-		device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), MAX_RANK),
+		device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), ALL_MINORS),
 		100 * 100 * 4);
 	ck_assert_int_eq(
-		device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), MAX_RANK), 5 * 2);
+		device_stored_bytes(&gpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), ALL_MINORS), 5 * 2);
 	ck_assert_int_eq(
-		device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), MAX_RANK), 5 * 4);
+		device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[3].ty), ALL_MINORS), 5 * 4);
 	ck_assert_int_eq(
-		device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), MAX_RANK),
+		device_stored_bytes(&cpu, t, SHARDING_NONE, type_get(f.m, cases[2].ty), ALL_MINORS),
 		100 * 100 * 4);
 	fix_release(&f);
 }
