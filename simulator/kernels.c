@@ -227,6 +227,23 @@ static void add_products(
 			sat_mul(n, matmul_results_ns(&s->dev, k->stored_products, bits <= 16, on_chip))));
 }
 
+/* Time to bring in the larger operand of a product, or what that is made from, where it is too
+ * large to be on the chip by then. */
+static void add_rows_of_product(
+	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n)
+{
+	if (!w->products || w->m <= 0 || w->n <= 0 || o->n_operands != 2)
+		return;
+	lval_id v = base_of(s, operand_at(l, o, w->m < w->n));
+	const sim_op *def = &s->ops[s->vals[v].def];
+	bool inside = def->mode == MODE_FUSED || def->mode == MODE_COPIED;
+	if (inside && def->n_leaves)
+		v = def->leaves[0];
+	if (s->vals[v].bytes > half_of_chip(s, k->root) && !reaches(s, l, &s->vals[v], k->root))
+		k->rows_ns = sat_add(k->rows_ns,
+			sat_mul(n, matmul_rows_ns(&s->dev, w->results / (w->m * w->n), w->m, w->n, w->k)));
+}
+
 /* Does some dim of the value fill whole lanes? */
 static bool fills_lanes(const simulator *s, const lowered *l, lval_id v)
 {
@@ -369,10 +386,7 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 				read_pieces(s, l, k, o);
 			}
 			k->stored_products = MAX(k->stored_products, w->stored_results);
-			if (w->products && w->m > 0 && w->n > 0)
-				k->rows_ns = sat_add(k->rows_ns,
-					sat_mul(
-						n, matmul_rows_ns(&s->dev, w->results / (w->m * w->n), w->m, w->n, w->k)));
+			add_rows_of_product(s, l, k, o, w, n);
 			if (w->unfilled && o->n_operands == 2)
 				arrange_for_batch(s, l, k, o, w, n);
 		}

@@ -1,6 +1,6 @@
-/* What an elementwise op, and those in front of it that are made for it alone or from one value, are
- * made from: what a kernel with all of them in it reads. Nested ops count as if they stood in front
- * of the op, so that a program costs the same with and without them. */
+/* What an elementwise op, and those in front of it that are made for it alone or from one value,
+ * are made from: what a kernel with all of them in it reads. Nested ops count as if they stood in
+ * front of the op, so that a program costs the same with and without them. */
 #include "simulator/state.h"
 
 static void add_leaf(sim_op *to, lval_id v)
@@ -39,8 +39,7 @@ bool is_cheaper_apart(const simulator *s, const sim_op *o, int64_t bytes, uint32
 
 /* Is it made from what a matmul makes for it alone, and no wider? Then the matmul's kernel makes
  * it. */
-static bool is_behind_matmul(
-	const simulator *s, const lowered *l, const sim_op *o, int64_t bytes)
+static bool is_behind_matmul(const simulator *s, const lowered *l, const sim_op *o, int64_t bytes)
 {
 	for (uint32_t i = 0; i < o->n_leaves && i < MOST_LEAVES; i++)
 		if (s->ops[s->vals[o->leaves[i]].def].class == CLASS_MATMUL &&
