@@ -68,15 +68,17 @@ action action_on_axis(const problem *pb, const action *a, uint32_t axis);
 bool action_same(const action *a, const action *b); /* the same kind, axis and targets */
 /* Is b, which is not fixed, the same decision as a on another axis? */
 bool action_is_twin(const action *a, const action *b);
+/* What every answer is compared with: replicated, data_parallel, data_parallel_first_axis, zero2,
+ * zero3. */
+void baseline_plan(const problem *pb, const char *name, plan *out);
+
+/* ---------------------------------------------------------------- scores.c */
+
 /* What walks go down on: the objective, growing with every byte over the limit. */
 int64_t plan_energy(const problem *pb, const cost *c);
 /* Of what does not fit, when nothing does: memory and a little time, the one definition that
  * searches and answers go by. */
 int64_t cost_too_large(const cost *c);
-
-/* What every answer is compared with: replicated, data_parallel, data_parallel_first_axis, zero2,
- * zero3. */
-void baseline_plan(const problem *pb, const char *name, plan *out);
 
 typedef struct score { /* ordered: smaller is better */
 	bool fits;

@@ -207,37 +207,6 @@ void plan_clear_group(const problem *pb, arena *mem, plan *pl, uint32_t group, u
 	}
 }
 
-/* 2 to the power of x / LOG2_ONE, the inverse of log2_fixed. */
-static int64_t exp2_fixed(int64_t x)
-{
-	enum { MOST = 61 };
-	if (x >= (int64_t)MOST * LOG2_ONE)
-		return (int64_t)1 << MOST;
-	int64_t whole = (int64_t)1 << x / LOG2_ONE;
-	return whole + (int64_t)((__int128)whole * (x % LOG2_ONE) / LOG2_ONE);
-}
-
-/* Memory counts MEMORY_WEIGHT times as much as time: a hundredth of it is worth a tenth of the
- * time. So what comes nearer to the limit is better, but not whatever it takes. Dear: more than any
- * time of a step in ns. */
-int64_t cost_too_large(const cost *c)
-{
-	enum { MEMORY_WEIGHT = 10, DEAR = 14 };
-	return exp2_fixed(log2_fixed(MAX(c->peak_bytes, 1)) +
-		log2_fixed(MAX(c->runtime_ns, 1)) / MEMORY_WEIGHT + (int64_t)DEAR * LOG2_ONE);
-}
-
-int64_t plan_energy(const problem *pb, const cost *c)
-{
-	int64_t base = pb->objective == OBJECTIVE_MEMORY ? c->peak_bytes : c->runtime_ns;
-	if (c->peak_bytes <= pb->memory_limit)
-		return base;
-	if (pb->nothing_fits)
-		return cost_too_large(c);
-	double over = (double)c->peak_bytes / (double)MAX(pb->memory_limit, 1);
-	return (int64_t)MIN((double)base * (1.2 + 4 * (over - 1)), 4e18);
-}
-
 /* ---------------------------------------------------------------- baselines */
 
 static void add_role(const problem *pb, plan *pl, role_action which, uint32_t axis)
