@@ -21,6 +21,16 @@ void listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_o
 	strbuf_release(&where);
 }
 
+int64_t node_whole_bytes(const program *p, const node *n)
+{
+	int64_t bytes = 0;
+	for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
+		bytes = sat_add(bytes,
+			sharding_local_bytes(
+				p->m->shardings, SHARDING_NONE, pval_type(p, node_slots(p, n)[k])));
+	return bytes;
+}
+
 cJSON *listed_ops_json(const listed_ops *ops)
 {
 	cJSON *list = cJSON_CreateArray();

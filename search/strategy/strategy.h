@@ -25,6 +25,8 @@ void report_simpler(const struct cJSON *document, strbuf *out);
 
 /* One more op of its name at its place, with bytes that it keeps; texts go to mem. */
 void listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_ops *list);
+/* Of all that the node reads and makes, on a device that has it whole. */
+int64_t node_whole_bytes(const program *p, const node *n);
 struct cJSON *listed_ops_json(const listed_ops *ops);
 /* Loops whose number of iterations the program does not say. */
 void list_uncounted_loops(const program *p, arena *mem, listed_ops *out);

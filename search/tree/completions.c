@@ -199,15 +199,6 @@ void completions_list(const tactic_space *ts, uint32_t most, completion_list *ou
 
 /* ---------------------------------------------------------------- what paths say */
 
-uint32_t tactic_cuts(tactic_id t)
-{
-	if (t == CUTS_BATCH)
-		return AXIS_BATCH;
-	uint32_t own = tactic_rows[t].cuts == WEIGHTS ? AXIS_WEIGHTS : AXIS_DATA,
-			 before = tactic_rows[t].after == CUTS_BATCH ? 0 : tactic_cuts(tactic_rows[t].after);
-	return own | before | (cuts_batch(t) ? AXIS_BATCH : 0);
-}
-
 static void say(path_cuts *out, uint32_t mask, uint32_t said, uint32_t cuts)
 {
 	for (uint32_t i = 0; i < out->n; i++)

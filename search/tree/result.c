@@ -71,17 +71,6 @@ static void fill_actions(runner *r)
 	vec_release(&list);
 }
 
-/* Of all that the node reads and makes, whole. */
-static int64_t whole_bytes(const program *p, const node *n)
-{
-	int64_t bytes = 0;
-	for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
-		bytes = sat_add(bytes,
-			sharding_local_bytes(
-				p->m->shardings, SHARDING_NONE, pval_type(p, node_slots(p, n)[k])));
-	return bytes;
-}
-
 static void fill_unsupported(runner *r)
 {
 	const problem *pb = &r->pb;
@@ -91,21 +80,9 @@ static void fill_unsupported(runner *r)
 		if (n->kind != NODE_OPAQUE ||
 			rule_of_op(&r->pb.rules, pb->m, n->op, false, &id) != RULE_UNSUPPORTED)
 			continue;
-		int64_t bytes = whole_bytes(pb->p, n);
+		int64_t bytes = node_whole_bytes(pb->p, n);
 		if (bytes) /* nothing is kept replicated of what is empty */
 			listed_op_add(&r->out->mem, pb->m, n->op, bytes, &r->out->unsupported);
-	}
-}
-
-void runner_list_whole(void *user, const evaluation *ev)
-{
-	const runner_watch *w = user;
-	const program *p = ev->p;
-	for (lop_id i = 0; i < ev->low->ops.n; i++) {
-		const lop *o = &ev->low->ops.p[i];
-		if (o->kind == LOP_COMPUTE && !o->erased && o->plan && o->plan->whole)
-			listed_op_add(&w->r->out->mem, ev->m, p->nodes.p[o->node].op,
-				whole_bytes(p, &p->nodes.p[o->node]), w->whole);
 	}
 }
 

@@ -30,7 +30,7 @@ status schedule_groups(const search_options *o, arena *mem, group_list *out, dia
 /* JSON of DESIGN 5.3, or the default when NULL: one automatic tactic over all axes. */
 status schedule_read(problem *pb, const char *json, tactic_list *out, diag *d) MUST_USE;
 
-/* ---------------------------------------------------------------- values.c */
+/* ---------------------------------------------------------------- schedule_values.c */
 
 /* Fills t->values: what spec ("values") names, or without it the streams of t->dimension of the
  * arguments of t ("class_of"). */
