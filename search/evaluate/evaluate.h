@@ -57,14 +57,15 @@ bool plan_leave_out(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32
 bool plan_exchange_zero(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group);
 /* Each of the two axes does what the other one did, but for fixed decisions. group: to that group
  * alone; ID_NONE: to all. */
-void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other, uint32_t group);
+void plan_exchange_axes(const scope *of, plan *pl, uint32_t axis, uint32_t other, uint32_t group);
 void plan_clear_axis(plan *pl, uint32_t axis);
 /* The axis does what the other one does, next to it in the order, and nothing else. */
-void plan_imitate_axis(const problem *pb, plan *pl, uint32_t axis, uint32_t other);
+void plan_imitate_axis(const scope *of, plan *pl, uint32_t axis, uint32_t other);
 /* Nothing but fixed decisions and constraints says anything about a group on these axes (bits) any
  * more. New targets come from mem. */
 void plan_clear_group(const problem *pb, arena *mem, plan *pl, uint32_t group, uint32_t axis_mask);
-action action_on_axis(const problem *pb, const action *a, uint32_t axis);
+/* On another axis: of a whole role what the scope's is there. */
+action action_on_axis(const scope *of, const action *a, uint32_t axis);
 bool action_same(const action *a, const action *b); /* the same kind, axis and targets */
 /* Is b, which is not fixed, the same decision as a on another axis? */
 bool action_is_twin(const action *a, const action *b);
@@ -74,8 +75,15 @@ void baseline_plan(const problem *pb, const char *name, plan *out);
 
 /* ---------------------------------------------------------------- scores.c */
 
+/* What plans are compared by. */
+typedef struct goal {
+	objective objective;
+	int64_t memory_limit;
+	bool nothing_fits; /* so far: energies are cost_too_large */
+} goal;
+goal goal_of_answer(const problem *pb); /* the user's; a tactic may have another objective */
 /* What walks go down on: the objective, growing with every byte over the limit. */
-int64_t plan_energy(const problem *pb, const cost *c);
+int64_t plan_energy(const goal *g, const cost *c);
 /* Of what does not fit, when nothing does: memory and a little time, the one definition that
  * searches and answers go by. */
 int64_t cost_too_large(const cost *c);
@@ -84,9 +92,8 @@ typedef struct score { /* ordered: smaller is better */
 	bool fits;
 	int64_t primary, secondary;
 } score;
-/* By the objective of the present tactic; score_final: by the search's. */
-score score_of(const problem *pb, const cost *c);
-score score_final(const problem *pb, const cost *c);
+score score_of(const goal *g, const cost *c);
+score score_final(const problem *pb, const cost *c); /* by goal_of_answer */
 bool score_less(score a, score b);
 
 /* ---------------------------------------------------------------- evaluator.c */
@@ -117,7 +124,7 @@ void evaluator_run(evaluator *ev, plan *pl, cost *out);
 /* Cost of the present state as a replay will find it: one fresh propagation of the strategy's
  * annotations. *allowed: no argument ended with a forbidden axis, nor unlike others of a user's
  * group. */
-void evaluator_replay(evaluator *ev, cost *out, bool *allowed);
+void evaluator_replay(evaluator *ev, const goal *g, cost *out, bool *allowed);
 /* The strategy of the decisions now on the evaluator, shardings in the module's table. */
 void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out);
 /* Shardings of main's arguments now, as ids of the module's table. */

@@ -160,7 +160,7 @@ static void replay(evaluator *ev, cost *out, bool *allowed)
 /* A dim that got an axis by propagation and another one by a later decision can say only one of the
  * two steps: with the first the later axis comes too early, with the last its own earlier ones come
  * late. Which is nearer to what was decided differs. */
-void evaluator_replay(evaluator *ev, cost *out, bool *allowed)
+void evaluator_replay(evaluator *ev, const goal *g, cost *out, bool *allowed)
 {
 	cost last;
 	bool last_allowed;
@@ -170,7 +170,7 @@ void evaluator_replay(evaluator *ev, cost *out, bool *allowed)
 		return;
 	ev->priority = LAST_AXES;
 	replay(ev, &last, &last_allowed);
-	if (last_allowed && (!*allowed || score_less(score_of(ev->pb, &last), score_of(ev->pb, out)))) {
+	if (last_allowed && (!*allowed || score_less(score_of(g, &last), score_of(g, out)))) {
 		*out = last;
 		*allowed = true;
 	} else {

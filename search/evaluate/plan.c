@@ -66,23 +66,23 @@ uint32_t plan_zero_at(const plan *pl)
 	return at;
 }
 
-action action_on_axis(const problem *pb, const action *a, uint32_t axis)
+action action_on_axis(const scope *of, const action *a, uint32_t axis)
 {
 	action moved = *a;
 	if (a->on_role)
-		return *action_of_role(pb, a->role, axis);
+		return *scope_role(of, a->role, axis);
 	moved.axis = axis;
 	moved.fixed = NOT_FIXED; /* nobody asked for that one */
 	return moved;
 }
 
-void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other, uint32_t group)
+void plan_exchange_axes(const scope *of, plan *pl, uint32_t axis, uint32_t other, uint32_t group)
 {
 	for (uint32_t i = 0; i < pl->n; i++) {
 		uint32_t has = pl->decisions[i].axis;
 		if (!pl->decisions[i].fixed && (has == axis || has == other) &&
 			(group == ID_NONE || pl->decisions[i].group == group))
-			pl->decisions[i] = action_on_axis(pb, &pl->decisions[i], has == axis ? other : axis);
+			pl->decisions[i] = action_on_axis(of, &pl->decisions[i], has == axis ? other : axis);
 	}
 }
 
@@ -93,12 +93,12 @@ void plan_clear_axis(plan *pl, uint32_t axis)
 			plan_drop(pl, i);
 }
 
-void plan_imitate_axis(const problem *pb, plan *pl, uint32_t axis, uint32_t other)
+void plan_imitate_axis(const scope *of, plan *pl, uint32_t axis, uint32_t other)
 {
 	plan_clear_axis(pl, axis);
 	for (uint32_t i = 0; i < pl->n; i++)
 		if (pl->decisions[i].axis == other) {
-			action a = action_on_axis(pb, &pl->decisions[i], axis);
+			action a = action_on_axis(of, &pl->decisions[i], axis);
 			plan_insert(pl, i + 1, &a, pl->tactics[i]);
 			i++;
 		}

@@ -21,28 +21,36 @@ int64_t cost_too_large(const cost *c)
 		log2_fixed(MAX(c->runtime_ns, 1)) / MEMORY_WEIGHT + (int64_t)DEAR * LOG2_ONE);
 }
 
-int64_t plan_energy(const problem *pb, const cost *c)
+goal goal_of_answer(const problem *pb)
 {
-	int64_t base = pb->objective == OBJECTIVE_MEMORY ? c->peak_bytes : c->runtime_ns;
-	if (c->peak_bytes <= pb->memory_limit)
+	return (goal){.objective = pb->o->objective, .memory_limit = pb->memory_limit};
+}
+
+int64_t plan_energy(const goal *g, const cost *c)
+{
+	int64_t base = g->objective == OBJECTIVE_MEMORY ? c->peak_bytes : c->runtime_ns;
+	if (c->peak_bytes <= g->memory_limit)
 		return base;
-	if (pb->nothing_fits)
+	if (g->nothing_fits)
 		return cost_too_large(c);
-	double over = (double)c->peak_bytes / (double)MAX(pb->memory_limit, 1);
+	double over = (double)c->peak_bytes / (double)MAX(g->memory_limit, 1);
 	return (int64_t)MIN((double)base * (1.2 + 4 * (over - 1)), 4e18);
 }
 
-static score score_by(const problem *pb, const cost *c, objective goal)
+score score_of(const goal *g, const cost *c)
 {
-	bool fits = c->peak_bytes <= pb->memory_limit;
-	if (goal == OBJECTIVE_MEMORY)
+	bool fits = c->peak_bytes <= g->memory_limit;
+	if (g->objective == OBJECTIVE_MEMORY)
 		return (score){fits, c->peak_bytes, c->runtime_ns};
 	return fits ? (score){true, c->runtime_ns, c->peak_bytes}
 				: (score){false, cost_too_large(c), c->peak_bytes};
 }
 
-score score_of(const problem *pb, const cost *c) { return score_by(pb, c, pb->objective); }
-score score_final(const problem *pb, const cost *c) { return score_by(pb, c, pb->o->objective); }
+score score_final(const problem *pb, const cost *c)
+{
+	goal g = goal_of_answer(pb);
+	return score_of(&g, c);
+}
 
 bool score_less(score a, score b)
 {

@@ -50,7 +50,6 @@ status problem_read(problem *pb, const module *annotated, const search_options *
 	/* Roles need the pairs; with open results nothing else does. */
 	for (uint32_t a = 0; a < pb->n_args && o->open_results; a++)
 		pb->result_of_arg[a] = -1;
-	pb->objective = o->objective;
 	actions_make_roles(pb);
 	return ST_OK;
 }

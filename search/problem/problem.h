@@ -37,9 +37,7 @@ typedef struct problem {
 	uint32_t n_axes;
 	bool *forbidden; /* [arg][dim < MAX_RANK][axis] */
 	int64_t memory_limit;
-	bool nothing_fits; /* so far: plans are compared by cost_too_large */
 	int64_t *arg_bytes;
-	objective objective;             /* of the present tactic */
 	struct action *role_actions;     /* [ROLE_ACTION_COUNT][n_axes], on all arguments */
 	struct site_class *site_classes; /* largest first */
 	uint32_t n_site_classes;

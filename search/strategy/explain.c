@@ -271,8 +271,9 @@ static void export_plan(explainer *x, plan *pl, strategy *t)
 {
 	cost c;
 	bool allowed;
+	goal g = goal_of_answer(&x->pb);
 	evaluator_run(x->ev, pl, NULL);
-	evaluator_replay(x->ev, &c, &allowed); /* chooses priorities */
+	evaluator_replay(x->ev, &g, &c, &allowed); /* chooses priorities */
 	evaluator_strategy(x->ev, pl, t);
 }
 

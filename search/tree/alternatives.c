@@ -86,7 +86,7 @@ static status consider(runner *r, plan *pl, diag *d)
 	if (plan_manual(pl, FIXED_BY_USER) < r->n_manual)
 		return ST_OK;
 	out->replays++;
-	evaluator_replay(r->ev[0], &a.cost, &allowed);
+	evaluator_replay(r->ev[0], &r->goal, &a.cost, &allowed);
 	evaluator_strategy(r->ev[0], pl, &a.s);
 	status st = replay_applied(&r->pb, r->base, &a.s, &a.cost, &allowed, NULL, d);
 	a.fits = a.cost.peak_bytes <= r->pb.memory_limit;

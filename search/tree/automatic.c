@@ -49,7 +49,7 @@ static void add_instance(mcts *s, const plan *of)
 		return;
 	*to = *of;
 	for (uint32_t i = 0; i < to->n; i++)
-		to->decisions[i] = action_on_axis(&s->r->pb, &of->decisions[i], 0);
+		to->decisions[i] = action_on_axis(&s->of, &of->decisions[i], 0);
 	s->ls->draws.n_instances++;
 }
 
@@ -139,7 +139,7 @@ static status begin_with(mcts *s, const search_start *from, plan *plans, diag *d
 	for (uint32_t i = 0; i < n; i++)
 		if (is_costed(&costs[i]) &&
 			(best == ID_NONE ||
-				score_less(score_of(&r->pb, &costs[i]), score_of(&r->pb, &costs[best]))))
+				score_less(score_of(&r->goal, &costs[i]), score_of(&r->goal, &costs[best]))))
 			best = i;
 	if (best != ID_NONE) {
 		about.plans = n;
@@ -171,11 +171,11 @@ static status begin_warm(mcts *s, diag *d)
  * does. */
 static void aim(mcts *s)
 {
-	problem *pb = &s->r->pb;
+	goal *g = &s->r->goal;
 	bool nothing = !s->r->best_score.fits && s->used >= s->budget / FIT_PART;
-	if (nothing == pb->nothing_fits)
+	if (nothing == g->nothing_fits)
 		return;
-	pb->nothing_fits = nothing;
+	g->nothing_fits = nothing;
 	tree_rescore(s->t);
 	s->best = INT64_MAX; /* energies of another scale */
 }
@@ -193,7 +193,7 @@ static status note(mcts *s, uint32_t leaf, diag *d)
 {
 	runner *r = s->r;
 	const tree_leaf *l = tree_leaf_at(s->t, leaf);
-	int64_t e = is_costed(&l->c) ? plan_energy(&r->pb, &l->c) : INT64_MAX;
+	int64_t e = is_costed(&l->c) ? plan_energy(&r->goal, &l->c) : INT64_MAX;
 	if (e >= s->best)
 		return ST_OK;
 	if (e < s->best - s->best / WORTH) {
@@ -313,7 +313,6 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 		.budget = budget,
 		.best = INT64_MAX,
 		.open_ended = !r->user->evaluations && !r->user->time_limit_ns && !tc->evaluations};
-	const action *roles = r->pb.role_actions;
 	if (r->user->tactic_statistics) {
 		s.priors = tactic_priors_read(r->user->tactic_statistics, d);
 		if (!s.priors)
@@ -323,15 +322,14 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 	keep_before(&s);
 	scope_init(&s.of, &r->pb, tc->kind == TACTIC_POLISH ? UINT32_MAX : tc->axis_mask,
 		tc->kind == TACTIC_POLISH ? NULL : tc->allowed);
-	r->pb.objective = tc->objective;
-	r->pb.role_actions = s.of.roles;
-	r->pb.nothing_fits = false;
+	r->goal = goal_of_answer(&r->pb);
+	r->goal.objective = tc->objective;
 	s.ls = xmalloc(sizeof *s.ls);
-	local_search_init(s.ls, &r->pb, r->crew, &s.of, &r->mem,
+	local_search_init(s.ls, &r->pb, &r->goal, r->crew, &s.of, &r->mem,
 		MAX(budget / PATIENCE_PART, (uint64_t)LEAST_PATIENCE));
 	s.ls->n_manual = plan_manual(&s.kept, FIXED_BY_SEARCH);
 	s.tactics = xcalloc(1, sizeof *s.tactics);
-	*s.tactics = (tactic_space){.pb = &r->pb, .with = r->crew, .of = &s.of};
+	*s.tactics = (tactic_space){.pb = &r->pb, .goal = &r->goal, .with = r->crew, .of = &s.of};
 	s.t = tree_new(&r->pb, s.ls, r->o.seed);
 	tree_set_priors(s.t, s.tactics, s.priors);
 	status st = begin_warm(&s, d);
@@ -351,7 +349,6 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 	free(s.tactics);
 	free(s.instances);
 	scope_release(&s.of);
-	r->pb.role_actions = (action *)(uintptr_t)roles;
-	r->pb.objective = r->o.objective;
+	r->goal = goal_of_answer(&r->pb);
 	return st;
 }

@@ -62,7 +62,7 @@ void runner_note_smallest(runner *r, const cost *c, const plan *pl, const strate
 status runner_replay(runner *r, const plan *pl, cost *out, bool *allowed, diag *d)
 {
 	r->out->replays++;
-	evaluator_replay(r->ev[0], out, allowed);
+	evaluator_replay(r->ev[0], &r->goal, out, allowed);
 	if (!r->o.check || r->o.open_results)
 		return ST_OK;
 	strategy s;

@@ -31,7 +31,7 @@ static bool try_plan(const tactic_space *ts, scout *s, plan *pl, int64_t *out)
 	if (pl->n < wanted)
 		return false;
 	scout_cost(s, &c);
-	*out = ts->pb->objective == OBJECTIVE_MEMORY ? c.peak_bytes : c.runtime_ns;
+	*out = ts->goal->objective == OBJECTIVE_MEMORY ? c.peak_bytes : c.runtime_ns;
 	return true;
 }
 

@@ -11,7 +11,7 @@ enum { WALK_MOVES = 16, WALK_STEPS = 24, FIRST_HEAT = 80000, PPM = 1000000 };
 
 static int64_t energy(const local_search *ls, const cost *c)
 {
-	return is_costed(c) ? plan_energy(ls->pb, c) : INT64_MAX;
+	return is_costed(c) ? plan_energy(ls->goal, c) : INT64_MAX;
 }
 
 /* Replays the plan on the first evaluator, which has its state then. */
@@ -21,7 +21,7 @@ static cost replayed(local_search *ls, plan *pl)
 	bool allowed;
 	evaluator *ev = crew_lead(ls->with);
 	evaluator_run(ev, pl, NULL);
-	evaluator_replay(ev, &c, &allowed);
+	evaluator_replay(ev, ls->goal, &c, &allowed);
 	if (!allowed || plan_manual(pl, FIXED_BY_SEARCH) < ls->n_manual)
 		c = (cost){.runtime_ns = NOT_COSTED, .peak_bytes = NOT_COSTED};
 	return c;
@@ -243,17 +243,14 @@ uint64_t descent_step(local_search *ls, descent *d, uint64_t budget, bool *bette
 	return ls->used - before;
 }
 
-void local_search_init(
-	local_search *ls, const problem *pb, crew *with, const scope *of, arena *mem, uint64_t patience)
+void local_search_init(local_search *ls, const problem *pb, const goal *g, crew *with,
+	const scope *of, arena *mem, uint64_t patience)
 {
-	*ls = (local_search){.pb = pb, .with = with, .patience = patience};
+	*ls = (local_search){.pb = pb, .goal = g, .with = with, .patience = patience};
 	neighbourhood_init(&ls->near, pb, of, mem);
 	regroupings_list(&ls->near, &ls->regroupings);
-	ls->draws = (sampler){.pb = pb,
-		.mem = mem,
-		.actions = &of->sampled,
-		.n_axes = ls->near.n_axes,
-		.axes = ls->near.axes};
+	ls->draws =
+		(sampler){.pb = pb, .mem = mem, .of = of, .n_axes = ls->near.n_axes, .axes = ls->near.axes};
 	for (uint32_t i = 0; i < of->sampled.n; i++)
 		ls->draws.weight_sum += of->sampled.p[i].weight;
 	index_init(&ls->passed);

@@ -10,6 +10,7 @@
 /* What local searches of one tactic share. */
 typedef struct local_search {
 	const problem *pb;
+	const goal *goal;
 	crew *with;
 	neighbourhood near;
 	cost costs[MOST_VARIANTS]; /* of those near */
@@ -38,8 +39,8 @@ typedef struct descent {
 	bool done; /* nothing is left to try, or another descent came through its plan */
 } descent;
 
-void local_search_init(local_search *ls, const problem *pb, crew *with, const scope *of, arena *mem,
-	uint64_t patience);
+void local_search_init(local_search *ls, const problem *pb, const goal *g, crew *with,
+	const scope *of, arena *mem, uint64_t patience);
 void local_search_release(local_search *ls);
 /* Replays the plan. */
 void descent_begin(local_search *ls, descent *d, const plan *pl, uint64_t seed, uint32_t number);

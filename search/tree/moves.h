@@ -83,8 +83,8 @@ uint32_t regroupings_of(neighbourhood *nb, const plan *pl, const regrouping_list
 typedef struct sampler {
 	const problem *pb;
 	arena *mem;
-	const action_list *actions; /* by weight */
-	uint64_t weight_sum;
+	const scope *of;
+	uint64_t weight_sum;            /* of its sampled actions */
 	const plan *instances, *others; /* plans on axis 0; plans to borrow from */
 	uint32_t n_instances, n_others;
 	uint32_t n_axes;

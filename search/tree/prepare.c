@@ -226,6 +226,7 @@ status runner_prepare(runner *r, diag *d)
 	r->o.n_groups = r->groups.n;
 	runner_try_options(r);
 	TRY(problem_init(&r->pb, r->base, &r->o, d));
+	r->goal = goal_of_answer(&r->pb);
 	TRY(settle_apply(r, d));
 	TRY(apply_forbids(r, d));
 	return schedule_read(&r->pb, r->user->schedule_json, &r->tactics, d);

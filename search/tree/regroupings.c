@@ -25,7 +25,7 @@ static void list_decided(neighbourhood *nb, const plan *rest, const action *a, u
 				continue;
 			for (uint32_t k = 0; k < nb->n_axes; k++) {
 				uint32_t axis = nb->axes[reversed ? k : nb->n_axes - 1 - k];
-				action own = action_on_axis(nb->pb, a, axis);
+				action own = action_on_axis(nb->of, a, axis);
 				if (axis_mask >> axis & 1)
 					plan_insert(v, at, &own, "search");
 			}

@@ -29,7 +29,8 @@ typedef struct runner {
 	const search_options *user;
 	device dev;   /* with the compiler's options that are tried; o.device then */
 	module *base; /* the input with mesh and pins: what strategies are applied to */
-	problem pb;
+	problem pb;   /* the same from runner_prepare on */
+	goal goal;    /* of the present tactic */
 	evaluator *ev[MOST_EVALUATORS];
 	crew *crew; /* of these evaluators */
 	arena mem;  /* what plans point into; globs of groups */

@@ -80,6 +80,7 @@ typedef struct split {
 
 typedef struct tactic_space {
 	const problem *pb;
+	const goal *goal;
 	crew *with;
 	const scope *of;
 	uint32_t n_axes, axes[MAX_COMPOSED_AXES]; /* of the scope, that cut anything */

@@ -127,7 +127,7 @@ void tree_add(tree *t, const completion *c)
 
 static int64_t energy(const tree *t, const cost *c)
 {
-	return is_costed(c) ? plan_energy(t->pb, c) : INT64_MAX;
+	return is_costed(c) ? plan_energy(t->ls->goal, c) : INT64_MAX;
 }
 
 /* What a leaf may come to: its energy now, less what is left to gain. */

@@ -34,7 +34,7 @@ static void begin(plan_fixture *n)
 	scope_init(&n->of, &n->f.pb, UINT32_MAX, NULL);
 	neighbourhood_init(&n->nb, &n->f.pb, &n->of, &n->mem);
 	const action *x = action_of_group(&n->f, 0, ID_NONE), *y = action_of_group(&n->f, 1, x->group);
-	action on_1 = action_on_axis(&n->f.pb, x, 1);
+	action on_1 = action_on_axis(&n->of, x, 1);
 	n->x = x->group;
 	n->y = y->group;
 	n->pl = xcalloc(1, sizeof *n->pl);
