@@ -1,4 +1,4 @@
-/* The strategy document of DESIGN 5.2. */
+/* Writes strategy documents (docs/strategy-document.md). */
 #include "search/strategy/strategy.h"
 
 #include <cjson/cJSON.h>
@@ -221,6 +221,7 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 	cJSON_AddNumberToObject(s, "evaluations_per_second",
 		seconds > 0 ? (double)(int64_t)((double)r->evaluations / seconds) : 0);
 	cJSON_AddNumberToObject(s, "nodes", (double)r->nodes);
+	cJSON_AddNumberToObject(s, "lists_cut", (double)r->lists_cut);
 	cJSON_AddNumberToObject(s, "groups", (double)r->groups);
 	cJSON_AddStringToObject(s, "result_pairing", r->pairing);
 	add_asked(s, o);

@@ -340,6 +340,7 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 		st = grow(&s, d);
 	}
 	r->out->nodes += tree_size(s.t);
+	r->out->lists_cut += s.ls->lists_cut;
 	if (st == ST_OK)
 		st = hand_on(&s, d);
 	tree_free(s.t);

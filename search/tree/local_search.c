@@ -117,6 +117,7 @@ static void change_decisions(local_search *ls, descent *d)
 	list_thinned_together(ls, d, d->at == ALIKE);
 	if (ls->near.n > n)
 		cost_listed(ls, n);
+	ls->lists_cut += ls->near.cut;
 	if (!take_best(ls, d, 0, ls->near.n))
 		d->at++;
 }
@@ -127,7 +128,7 @@ static void change_decisions(local_search *ls, descent *d)
 static uint32_t last_place(local_search *ls, const plan *pl, uint32_t at)
 {
 	uint32_t last = at;
-	ls->near.n = 0;
+	neighbourhood_clear(&ls->near);
 	for (uint32_t to = at; to < pl->n; to++) {
 		plan *v = neighbourhood_add(&ls->near, pl);
 		if (v)
@@ -172,6 +173,7 @@ static void decide_groups(local_search *ls, descent *d)
 	uint64_t before = ls->used;
 	uint32_t n = regroupings_of(&ls->near, &d->pl, &ls->regroupings, d->next, ends);
 	bool taken = false; /* what is listed behind it is of the plan before */
+	ls->lists_cut += ls->near.cut;
 	cost_listed(ls, 0);
 	for (uint32_t i = 0; i < n && !taken; i++, d->next++)
 		taken = take_best(ls, d, i ? ends[i - 1] : 0, ends[i]);
@@ -195,7 +197,7 @@ static void walk(local_search *ls, descent *d)
 	}
 	uint32_t left = WALK_STEPS - ++d->walked;
 	uint64_t heat = FIRST_HEAT / (WALK_STEPS * WALK_STEPS) * left * left;
-	ls->near.n = 0;
+	neighbourhood_clear(&ls->near);
 	for (int i = 0; i < WALK_MOVES; i++) {
 		plan *v = neighbourhood_add(&ls->near, &d->here);
 		ls->near.n -= !sample_move(&ls->draws, &d->random, v);

@@ -21,6 +21,7 @@ typedef struct local_search {
 	uint32_t n_manual; /* decisions that a plan has to keep */
 	uint64_t patience; /* evaluations of regroupings without a better plan */
 	uint64_t budget, used;
+	uint64_t lists_cut; /* neighbourhoods of more than MOST_VARIANTS */
 } local_search;
 
 /* One of them, as far as it has come. */

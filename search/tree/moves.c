@@ -98,10 +98,18 @@ void neighbourhood_release(neighbourhood *nb)
 	free(nb->thinned);
 }
 
+void neighbourhood_clear(neighbourhood *nb)
+{
+	nb->n = 0;
+	nb->cut = false;
+}
+
 plan *neighbourhood_add(neighbourhood *nb, const plan *from)
 {
-	if (nb->n == MOST_VARIANTS)
+	if (nb->n == MOST_VARIANTS) {
+		nb->cut = true;
 		return NULL;
+	}
 	nb->variants[nb->n] = *from;
 	nb->thinned[nb->n].at = ID_NONE;
 	return &nb->variants[nb->n++];
@@ -361,7 +369,7 @@ static const struct {
 
 void neighbourhood_list(neighbourhood *nb, const plan *pl, level at)
 {
-	nb->n = 0;
+	neighbourhood_clear(nb);
 	for (move_id i = 0; i < MOVES; i++)
 		if ((nb->n_axes == 2 ? rows[i].two : rows[i].others) == at && rows[i].lists)
 			rows[i].lists(nb, pl);

@@ -23,8 +23,8 @@ enum {
 	REGROUPINGS = 48 /* in a list, at most; variants that make one long enough */
 };
 
-/* Around a plan: a list of variants; when it is full, nothing is added. Targets of new decisions
- * come from mem. */
+/* Around a plan: a list of variants; when it is full, nothing is added, and it is cut. Targets of
+ * new decisions come from mem. */
 typedef struct neighbourhood {
 	const problem *pb;
 	const scope *of;
@@ -41,12 +41,15 @@ typedef struct neighbourhood {
 	bool *odd; /* by argument: every second one of its group, in the order in which the program uses
 	              them */
 	bool fits; /* the plan does */
+	bool cut;  /* a variant found the list full */
 } neighbourhood;
 
 void neighbourhood_init(neighbourhood *nb, const problem *pb, const scope *of, arena *mem);
 void neighbourhood_release(neighbourhood *nb);
 /* The same plan once more, to be changed; NULL: the list is full. */
 plan *neighbourhood_add(neighbourhood *nb, const plan *from);
+/* Without variants, and not cut. */
+void neighbourhood_clear(neighbourhood *nb);
 /* Everything that moves of a descent's level lead to. */
 void neighbourhood_list(neighbourhood *nb, const plan *pl, level at);
 /* Leaves the group out of the decision, and of its twins; false when that changes nothing or leaves

@@ -294,12 +294,13 @@ uint32_t regroupings_of(neighbourhood *nb, const plan *pl, const regrouping_list
 	uint32_t from, uint32_t ends[REGROUPINGS])
 {
 	uint32_t n = 0;
-	nb->n = 0;
+	neighbourhood_clear(nb);
 	while (n < REGROUPINGS && from + n < all->n && nb->n < REGROUPINGS) {
 		uint32_t before = nb->n;
 		list_regrouping(nb, pl, &all->p[from + n]);
 		if (n && nb->n == MOST_VARIANTS) { /* perhaps not all of its own */
 			nb->n = before;
+			nb->cut = false; /* it is the first one next time */
 			break;
 		}
 		ends[n++] = nb->n;

@@ -142,10 +142,16 @@ START_TEST(an_axis_does_what_another_one_does)
 }
 END_TEST
 
+/* And says so, until the next one begins. */
 START_TEST(a_full_list_takes_no_more)
 {
 	plan_fixture n;
 	begin(&n);
+	while (n.nb.n < MOST_VARIANTS)
+		ck_assert(neighbourhood_add(&n.nb, n.pl) && !n.nb.cut);
+	ck_assert(!neighbourhood_add(&n.nb, n.pl) && n.nb.cut);
+	neighbourhood_clear(&n.nb);
+	ck_assert(!n.nb.n && !n.nb.cut);
 	while (neighbourhood_add(&n.nb, n.pl))
 		;
 	ck_assert_uint_eq(n.nb.n, MOST_VARIANTS);
