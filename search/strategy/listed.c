@@ -13,9 +13,7 @@ void listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_o
 	while (k < list->n && !(str_equal(list->p[k].op, name) && str_equal(list->p[k].location, at)))
 		k++;
 	if (k == list->n)
-		vec_push(list,
-			(listed_op){.op = {arena_strdup(mem, name.p, name.n), name.n},
-				.location = {arena_strdup(mem, at.p, at.n), at.n}});
+		vec_push(list, (listed_op){.op = copy_str(mem, name), .location = copy_str(mem, at)});
 	list->p[k].count++;
 	list->p[k].bytes = sat_add(list->p[k].bytes, bytes);
 	strbuf_release(&where);
