@@ -176,45 +176,45 @@ typedef void see_plan(void *user, const evaluation *ev);
 status replay_seen(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed,
 	see_plan *see, void *user, evaluation *keep, diag *d) MUST_USE;
 
-/* ---------------------------------------------------------------- crew.c */
+/* ---------------------------------------------------------------- worker_pool.c */
 
 #define NOT_COSTED \
 	(INT64_MAX / 16) /* time and bytes of what is out of budget: worse than anything */
 static inline bool is_costed(const cost *c) { return c->runtime_ns < NOT_COSTED; }
 
 /* What states cost. */
-typedef struct ledger {
+typedef struct evaluation_cache {
 	index_map index;
 	VEC(uint64_t) states;
 	VEC(cost) costs;
-} ledger;
+} evaluation_cache;
 
 /* Evaluators that work side by side, and what they costed: a state is an evaluation once only. ev:
  * MOST_EVALUATORS of them. */
-typedef struct crew crew;
-crew *crew_new(evaluator *const *ev, int threads, bool (*stop)(void *), void *stop_arg);
-void crew_free(crew *c);
+typedef struct worker_pool worker_pool;
+worker_pool *pool_new(evaluator *const *ev, int threads, bool (*stop)(void *), void *stop_arg);
+void pool_free(worker_pool *c);
 /* For what is done one after the other. */
-evaluator *crew_lead(const crew *c);
-bool crew_stops(const crew *c);
+evaluator *pool_first(const worker_pool *c);
+bool pool_stops(const worker_pool *c);
 /* Decides n plans (decisions that do not apply are dropped from them) and costs them, with at most
  * so many evaluations: what is beyond them, or comes after a stop, is NOT_COSTED. Returns
  * evaluations used. */
-uint64_t crew_cost(crew *c, plan *plans, uint32_t n, uint64_t budget, cost *costs);
+uint64_t pool_cost(worker_pool *c, plan *plans, uint32_t n, uint64_t budget, cost *costs);
 
 /* One of several jobs: what it asks for next depends on what it got. Sees what was known before any
  * of them began, and its own. */
-typedef struct scout {
+typedef struct job {
 	evaluator *ev;
-	const crew *of;
-	const ledger *known;
-	ledger own;
-} scout;
-typedef void crew_job(void *user, uint32_t i, scout *s);
-void scout_cost(scout *s, cost *out); /* of the state that its evaluator is in */
-uint64_t scout_used(const scout *s);
-bool scout_stops(const scout *s);
+	const worker_pool *of;
+	const evaluation_cache *known;
+	evaluation_cache own;
+} job;
+typedef void pool_work(void *user, uint32_t i, job *s);
+void job_cost(job *s, cost *out); /* of the state that its evaluator is in */
+uint64_t job_used(const job *s);
+bool job_stops(const job *s);
 /* Does n jobs. Returns evaluations used: states that several jobs asked for count once. */
-uint64_t crew_do(crew *c, uint32_t n, crew_job *job, void *user);
+uint64_t pool_do(worker_pool *c, uint32_t n, pool_work *work, void *user);
 
 #endif

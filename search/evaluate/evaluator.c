@@ -45,7 +45,7 @@ evaluator *evaluator_new(const problem *pb)
 		ST_OK)
 		assert(false && "problem_init checked the links");
 	fold_begin(ev);
-	evaluator_walker(ev, ev->fold ? FOLDED : WHOLE);
+	evaluator_state(ev, ev->fold ? FOLDED : WHOLE);
 	return ev;
 }
 
@@ -54,7 +54,7 @@ void evaluator_free(evaluator *ev)
 	if (!ev)
 		return;
 	for (int way = 0; way < WAYS; way++) {
-		walker_free(ev->on[way]);
+		state_free(ev->on[way]);
 		coster_release(&ev->cost[way]);
 	}
 	sharding_table_unref(ev->t);
@@ -72,27 +72,27 @@ void evaluator_free(evaluator *ev)
 /* ---------------------------------------------------------------- the path */
 
 uint32_t evaluator_depth(const evaluator *ev) { return ev->depth; }
-uint64_t evaluator_hash(const evaluator *ev) { return walker_hash(present(ev)); }
+uint64_t evaluator_hash(const evaluator *ev) { return state_hash(present(ev)); }
 
 /* The folded program cannot take the next decision: the whole one walks the same path. */
 static void unfold(evaluator *ev)
 {
 	ev->uneven_from = ev->depth;
 	ev->stats.unfolded++;
-	walker *w = evaluator_walker(ev, WHOLE);
-	walker_undo(w, 0);
+	search_state *w = evaluator_state(ev, WHOLE);
+	state_undo(w, 0);
 	for (uint32_t i = 0; i < ev->depth; i++)
-		ev->broken |= !walker_decide(w, &ev->path[i]);
+		ev->broken |= !state_decide(w, &ev->path[i]);
 }
 
 bool evaluator_can(evaluator *ev, const action *a)
 {
 	if (!is_folded(ev))
-		return walker_can(present(ev), a);
+		return state_can(present(ev), a);
 	const folded_action *f = fold_action(ev, a);
 	if (f->even) {
 		action folded = with_targets(a, f);
-		return walker_can(ev->on[FOLDED], &folded);
+		return state_can(ev->on[FOLDED], &folded);
 	}
 	/* Arguments that are counterparts have equal shardings, so each target can be asked for on its
 	 * own. */
@@ -103,7 +103,7 @@ bool evaluator_can(evaluator *ev, const action *a)
 			continue;
 		one.targets = &target;
 		one.n_targets = 1;
-		if (walker_can(ev->on[FOLDED], &one))
+		if (state_can(ev->on[FOLDED], &one))
 			return true;
 	}
 	return false;
@@ -112,27 +112,27 @@ bool evaluator_can(evaluator *ev, const action *a)
 /* With `check`: the whole program walks the same path and must come to the same shardings. */
 static void check_state(evaluator *ev)
 {
-	walker *w = evaluator_walker(ev, WHOLE);
-	walker_undo(w, 0);
+	search_state *w = evaluator_state(ev, WHOLE);
+	state_undo(w, 0);
 	for (uint32_t i = 0; i < ev->depth; i++)
-		ev->broken |= !walker_decide(w, &ev->path[i]);
-	ev->broken |= !walker_same_state(ev->on[FOLDED], w);
+		ev->broken |= !state_decide(w, &ev->path[i]);
+	ev->broken |= !state_is_same(ev->on[FOLDED], w);
 }
 
 /* Where layers that must be alike come out differently, or come to the same in different ways, the
  * whole program decides. */
 static bool decide_folded(evaluator *ev, const action *a)
 {
-	walker *w = ev->on[FOLDED];
+	search_state *w = ev->on[FOLDED];
 	const folded_action *f = fold_action(ev, a);
 	bool even = f->even, done = false;
 	if (even) {
 		action folded = with_targets(a, f);
-		done = walker_decide(w, &folded);
-		even = !walker_was_uneven(w);
+		done = state_decide(w, &folded);
+		even = !state_was_uneven(w);
 	}
 	if (!even) {
-		walker_undo(w, ev->depth);
+		state_undo(w, ev->depth);
 		unfold(ev);
 	}
 	return done;
@@ -145,7 +145,7 @@ bool evaluator_decide(evaluator *ev, const action *a)
 	ev->priority = FIRST_AXES;
 	bool done = is_folded(ev) && decide_folded(ev, a);
 	if (!is_folded(ev))
-		done = walker_decide(ev->on[WHOLE], a);
+		done = state_decide(ev->on[WHOLE], a);
 	if (done)
 		ev->path[ev->depth++] = *a;
 	else if (ev->uneven_from == ev->depth)
@@ -164,11 +164,11 @@ void evaluator_undo(evaluator *ev, uint32_t depth)
 		ev->uneven_from = ID_NONE;
 	ev->depth = depth;
 	if (ev->uneven_from != ID_NONE)
-		walker_undo(ev->on[WHOLE], depth);
+		state_undo(ev->on[WHOLE], depth);
 	else if (ev->fold)
-		walker_undo(ev->on[FOLDED], depth);
+		state_undo(ev->on[FOLDED], depth);
 	else
-		walker_undo(ev->on[WHOLE], depth);
+		state_undo(ev->on[WHOLE], depth);
 }
 
 void evaluator_run(evaluator *ev, plan *pl, cost *out)
@@ -193,13 +193,13 @@ bool evaluator_broken(const evaluator *ev) { return ev->broken; }
 
 bool evaluator_self_check(evaluator *ev, const plan *pl)
 {
-	walker *fresh = walker_new(ev->pb, NULL, ev->t, memo_part(ev->pb));
-	walker_restart(fresh, true);
+	search_state *fresh = state_new(ev->pb, NULL, ev->t, memo_part(ev->pb));
+	state_restart(fresh, true);
 	bool same = !ev->broken;
 	for (uint32_t i = 0; i < pl->n && same; i++)
-		same = walker_decide(fresh, &pl->decisions[i]);
-	same = same && walker_same_state(present(ev), fresh);
-	walker_free(fresh);
+		same = state_decide(fresh, &pl->decisions[i]);
+	same = same && state_is_same(present(ev), fresh);
+	state_free(fresh);
 	return same;
 }
 

@@ -9,7 +9,7 @@
 #ifndef SW_EVALUATOR_H
 #define SW_EVALUATOR_H
 
-#include "search/evaluate/walker.h"
+#include "search/evaluate/state.h"
 
 enum { FOLDED, WHOLE, WAYS };
 
@@ -44,7 +44,7 @@ struct evaluator {
 	const folding *fold; /* NULL: nothing is folded */
 	sharding_table *t;
 	mesh_links links;
-	walker *on[WAYS]; /* made when they are first needed */
+	search_state *on[WAYS]; /* made when they are first needed */
 	coster cost[WAYS];
 	uint32_t depth,
 		uneven_from;       /* decisions from here on need the whole program; ID_NONE: none does */
@@ -70,7 +70,7 @@ struct evaluator {
 };
 
 static inline bool is_folded(const evaluator *ev) { return ev->fold && ev->uneven_from == ID_NONE; }
-static inline walker *present(const evaluator *ev)
+static inline search_state *present(const evaluator *ev)
 {
 	return ev->on[is_folded(ev) ? FOLDED : WHOLE];
 }
@@ -92,7 +92,7 @@ static inline pval_id fold_value(const evaluator *ev, bool inner, uint32_t folde
 size_t memo_part(const problem *pb);
 propagation *evaluator_propagation(evaluator *ev, const program *p);
 /* These are made when they are first asked for. */
-walker *evaluator_walker(evaluator *ev, int way);
+search_state *evaluator_state(evaluator *ev, int way);
 coster *evaluator_coster(evaluator *ev, int way);
 void coster_release(coster *c);
 

@@ -61,7 +61,7 @@ bool coster_find(evaluator *ev, coster *c, int way, cost *out)
 {
 	cost_memo *costs = ev->pb->o->check ? NULL : ev->pb->costs;
 	uint32_t n = (way == FOLDED ? ev->fold->p : ev->pb->p)->vals.n;
-	uint64_t h = costs ? hash_combine(walker_hash_of(present(ev), c->costed, n), (uint64_t)way) : 0;
+	uint64_t h = costs ? hash_combine(state_hash_of(present(ev), c->costed, n), (uint64_t)way) : 0;
 	c->known = costs && cost_memo_find(costs, h, out);
 	if (c->known)
 		return true;
@@ -76,7 +76,7 @@ bool coster_find(evaluator *ev, coster *c, int way, cost *out)
 void coster_load(evaluator *ev, coster *c, int way)
 {
 	const program *p = way == FOLDED ? ev->fold->p : ev->pb->p;
-	const sharding_id *state = walker_state(present(ev));
+	const sharding_id *state = state_shardings(present(ev));
 	if (way == WHOLE && is_folded(ev))
 		for (pval_id v = 0; v < p->vals.n; v++)
 			c->costed[v] =
@@ -104,7 +104,7 @@ static bool cost_folded(evaluator *ev, cost *out)
 void evaluator_cost(evaluator *ev, cost *out)
 {
 	cost_memo *costs = ev->pb->o->check ? NULL : ev->pb->costs;
-	uint64_t state = walker_hash(present(ev));
+	uint64_t state = state_hash(present(ev));
 	if (costs && cost_memo_find(costs, state, out)) {
 		ev->stats.known++;
 		return;
@@ -130,7 +130,7 @@ void evaluator_rate(evaluator *ev, cost *out)
 	evaluator_cost(ev, out);
 	bool folded = is_folded(ev);
 	uint32_t unlike = unlike_arguments(ev->pb, ev->t, folded ? ev->fold->p : ev->pb->p,
-		folded ? ev->fold->arg_of : NULL, walker_state(present(ev)));
+		folded ? ev->fold->arg_of : NULL, state_shardings(present(ev)));
 	if (unlike)
 		out->runtime_ns = sat_mul(out->runtime_ns, 2 + (int64_t)unlike);
 }

@@ -1,15 +1,15 @@
-/* What one evaluator is made of. Walkers, costers and propagations are made when they are first
- * asked for: most evaluators never need those of the whole program. */
+/* What one evaluator is made of. Search states, costers and propagations are made when they are
+ * first asked for: most evaluators never need those of the whole program. */
 #include "search/evaluate/evaluator.h"
 
 #include <stdlib.h>
 
-/* A part of the memory that memo tables may take. There are two walkers, two costers with two parts
- * each, and two propagations for replays. */
+/* A part of the memory that memo tables may take. There are two search states, two costers with two
+ * parts each, and two propagations for replays. */
 size_t memo_part(const problem *pb)
 {
 	int64_t all = pb->o->cache_bytes ? pb->o->cache_bytes : SEARCH_DEFAULT_CACHE_BYTES;
-	return (size_t)(all / MOST_EVALUATORS / (2 * WALKER_PARTS + 2 * 2 + 2));
+	return (size_t)(all / MOST_EVALUATORS / (2 * STATE_PARTS + 2 * 2 + 2));
 }
 
 propagation *evaluator_propagation(evaluator *ev, const program *p)
@@ -21,10 +21,10 @@ propagation *evaluator_propagation(evaluator *ev, const program *p)
 	return s;
 }
 
-walker *evaluator_walker(evaluator *ev, int way)
+search_state *evaluator_state(evaluator *ev, int way)
 {
 	if (!ev->on[way])
-		ev->on[way] = walker_new(ev->pb, way == FOLDED ? ev->fold : NULL, ev->t, memo_part(ev->pb));
+		ev->on[way] = state_new(ev->pb, way == FOLDED ? ev->fold : NULL, ev->t, memo_part(ev->pb));
 	return ev->on[way];
 }
 

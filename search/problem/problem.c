@@ -70,3 +70,18 @@ void problem_forget(problem *pb)
 		module_free(pb->m);
 	arena_release(&pb->mem);
 }
+
+bool problem_forbids_sharding(
+	const problem *pb, const sharding_table *t, uint32_t arg, sharding_id id)
+{
+	if (!pb->forbidden || id == SHARDING_NONE)
+		return false;
+	const sharding *s = sharding_get(t, id);
+	for (uint32_t d = 0; d < s->rank; d++) {
+		axes l = sharding_dim(s, d);
+		for (uint32_t i = 0; i < l.n; i++)
+			if (problem_forbids(pb, arg, d, axis_index(l.a[i])))
+				return true;
+	}
+	return false;
+}

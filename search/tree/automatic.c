@@ -133,7 +133,7 @@ static status begin_with(mcts *s, const search_start *from, plan *plans, diag *d
 	cJSON_Delete(document);
 	for (uint32_t i = 0; i < n; i++)
 		plan_keep(&s->kept, &plans[i]);
-	uint64_t used = crew_cost(r->crew, plans, n, s->budget - s->used, costs);
+	uint64_t used = pool_cost(r->pool, plans, n, s->budget - s->used, costs);
 	s->used += used;
 	r->out->evaluations += used;
 	for (uint32_t i = 0; i < n; i++)
@@ -325,11 +325,11 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 	r->goal = goal_of_answer(&r->pb);
 	r->goal.objective = tc->objective;
 	s.ls = xmalloc(sizeof *s.ls);
-	local_search_init(s.ls, &r->pb, &r->goal, r->crew, &s.of, &r->mem,
+	local_search_init(s.ls, &r->pb, &r->goal, r->pool, &s.of, &r->mem,
 		MAX(budget / PATIENCE_PART, (uint64_t)LEAST_PATIENCE));
 	s.ls->n_manual = plan_manual(&s.kept, FIXED_BY_SEARCH);
 	s.tactics = xcalloc(1, sizeof *s.tactics);
-	*s.tactics = (tactic_space){.pb = &r->pb, .goal = &r->goal, .with = r->crew, .of = &s.of};
+	*s.tactics = (tactic_space){.pb = &r->pb, .goal = &r->goal, .pool = r->pool, .of = &s.of};
 	s.t = tree_new(&r->pb, s.ls, r->o.seed);
 	tree_set_priors(s.t, s.tactics, s.priors);
 	status st = begin_warm(&s, d);

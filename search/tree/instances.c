@@ -23,14 +23,14 @@ typedef struct trial {
 
 /* What the plan is to bring down: memory is not looked at as long as time is the goal, for other
  * axes may take care of it. */
-static bool try_plan(const tactic_space *ts, scout *s, plan *pl, int64_t *out)
+static bool try_plan(const tactic_space *ts, job *j, plan *pl, int64_t *out)
 {
 	uint32_t wanted = pl->n;
 	cost c;
-	evaluator_run(s->ev, pl, NULL);
+	evaluator_run(j->ev, pl, NULL);
 	if (pl->n < wanted)
 		return false;
-	scout_cost(s, &c);
+	job_cost(j, &c);
 	*out = ts->goal->objective == OBJECTIVE_MEMORY ? c.peak_bytes : c.runtime_ns;
 	return true;
 }
@@ -48,9 +48,9 @@ static bool cuts_weights(const problem *pb, const action *a)
 	return r == ROLE_PARAMETER || r == ROLE_STATE;
 }
 
-static bool is_over(const tactic_space *ts, const scout *s)
+static bool is_over(const tactic_space *ts, const job *j)
 {
-	return scout_used(s) >= ts->part || crew_stops(ts->with);
+	return job_used(j) >= ts->part || pool_stops(ts->pool);
 }
 
 static int by_weight(const void *a, const void *b)
@@ -70,10 +70,10 @@ static int by_listing(const void *a, const void *b)
 /* Actions over that axis that cut such dims. What is left to use up may not do for all of them and
  * for going on with the best: then the most weighty ones are tried. */
 static uint32_t list_trials(
-	const tactic_space *ts, const scout *s, uint32_t axis, dims cut, trial *out)
+	const tactic_space *ts, const job *j, uint32_t axis, dims cut, trial *out)
 {
 	uint32_t n = 0;
-	uint64_t left = ts->part - MIN(ts->part, scout_used(s)),
+	uint64_t left = ts->part - MIN(ts->part, job_used(j)),
 			 kept = MIN(left / TRIED_PART, (uint64_t)MOST_TRIED);
 	for (uint32_t i = 0; i < ts->of->actions.n; i++) {
 		const action *a = &ts->of->actions.p[i];
@@ -90,32 +90,32 @@ static uint32_t list_trials(
 
 /* Adds to `now`, before its last `behind` decisions, what makes it faster, and to the instance.
  * Returns what try_plan says of it then. */
-static int64_t extend(const tactic_space *ts, scout *s, const axis_set *set, dims cut, plan *now,
+static int64_t extend(const tactic_space *ts, job *j, const axis_set *set, dims cut, plan *now,
 	uint32_t behind, plan *instance)
 {
 	uint32_t listed = 0;
 	int64_t best;
 	while (!(set->mask >> listed & 1))
 		listed++;
-	if (is_over(ts, s) || !try_plan(ts, s, now, &best))
+	if (is_over(ts, j) || !try_plan(ts, j, now, &best))
 		return INT64_MAX;
 	plan *next = xmalloc(sizeof *next);
 	trial *trials = xmalloc((ts->of->actions.n + 1) * sizeof *trials);
-	uint32_t wanted = list_trials(ts, s, ts->axes[listed], cut, trials), n = 0;
-	for (uint32_t i = 0; i < wanted && !is_over(ts, s); i++) {
+	uint32_t wanted = list_trials(ts, j, ts->axes[listed], cut, trials), n = 0;
+	for (uint32_t i = 0; i < wanted && !is_over(ts, j); i++) {
 		trial t = trials[i];
 		*next = *now;
 		insert_on_axes(ts, set, next, next->n - behind, t.a);
-		if (try_plan(ts, s, next, &t.time))
+		if (try_plan(ts, j, next, &t.time))
 			trials[n++] = t;
 	}
 	qsort(trials, n, sizeof *trials, by_time);
 	for (uint32_t i = 0;
-		 i < MIN(n, (uint32_t)MOST_TRIED) && instance->n < MOST_KEPT && !is_over(ts, s); i++) {
+		 i < MIN(n, (uint32_t)MOST_TRIED) && instance->n < MOST_KEPT && !is_over(ts, j); i++) {
 		int64_t time;
 		*next = *now;
 		insert_on_axes(ts, set, next, next->n - behind, trials[i].a);
-		if (!try_plan(ts, s, next, &time) || time >= best)
+		if (!try_plan(ts, j, next, &time) || time >= best)
 			continue;
 		best = time;
 		*now = *next;
@@ -129,7 +129,7 @@ static int64_t extend(const tactic_space *ts, scout *s, const axis_set *set, dim
 /* What else is decided when a tactic is found; returns how many decisions come behind its instance.
  */
 static uint32_t surround(
-	const tactic_space *ts, scout *s, const axis_set *set, const tactic_row *w, plan *now)
+	const tactic_space *ts, job *j, const axis_set *set, const tactic_row *w, plan *now)
 {
 	for (uint32_t i = 0; i < ts->n_axes; i++)
 		if (w->batch != BATCH_NONE && !(set->mask >> i & 1))
@@ -137,7 +137,7 @@ static uint32_t surround(
 	for (uint32_t i = 0; i < ts->n_axes; i++)
 		if (w->batch == BATCH_ALL && set->mask >> i & 1)
 			append_role(ts->of, now, ROLE_ACTION_DATA_PARALLEL, ts->axes[i]);
-	evaluator_run(s->ev, now, NULL); /* drops what does not apply */
+	evaluator_run(j->ev, now, NULL); /* drops what does not apply */
 	uint32_t batch = now->n;
 	for (uint32_t i = 0; i < ts->n_axes; i++)
 		if (w->state == STATE_ZERO3_HERE && set->mask >> i & 1)
@@ -145,11 +145,11 @@ static uint32_t surround(
 	for (uint32_t i = 0; i < ts->n_axes; i++)
 		if (w->state == STATE_ZERO2 || (w->state == STATE_ZERO3_HERE && !(set->mask >> i & 1)))
 			append_role(ts->of, now, ROLE_ACTION_ZERO2, ts->axes[i]);
-	evaluator_run(s->ev, now, NULL);
+	evaluator_run(j->ev, now, NULL);
 	return w->placed == BEFORE_BATCH ? now->n : w->placed == BEHIND_BATCH ? now->n - batch : 0;
 }
 
-static void find_split(void *user, uint32_t i, scout *s)
+static void find_split(void *user, uint32_t i, job *j)
 {
 	tactic_space *ts = user;
 	split *sp = &ts->splits[ts->first_split + i];
@@ -157,28 +157,28 @@ static void find_split(void *user, uint32_t i, scout *s)
 	uint32_t at = begin_split(ts, sp, now), n = now->n;
 	for (uint32_t x = 0; x < ts->n_axes; x++)
 		append_role(ts->of, now, ROLE_ACTION_ZERO2, ts->axes[x]);
-	evaluator_run(s->ev, now, NULL);
+	evaluator_run(j->ev, now, NULL);
 	if (sp->given->n && now->n >= n) /* all of it applies */
-		sp->best = extend(ts, s, sp->second, WEIGHTS, now, now->n - at, &sp->instance);
+		sp->best = extend(ts, j, sp->second, WEIGHTS, now, now->n - at, &sp->instance);
 	free(now);
 }
 
 /* A tactic of an axis set, and those that go on from it. */
-static void find_tactic(void *user, uint32_t i, scout *s)
+static void find_tactic(void *user, uint32_t i, job *j)
 {
 	tactic_space *ts = user;
 	axis_set *set = ts->findings[i].set;
 	tactic_id t = ts->findings[i].tactic;
 	const tactic_row *w = &tactic_rows[t];
 	plan *now = xcalloc(1, sizeof *now), *more = xmalloc(sizeof *more);
-	uint32_t behind = surround(ts, s, set, w, now);
+	uint32_t behind = surround(ts, j, set, w, now);
 	if (behind || w->placed != BEFORE_BATCH)
-		extend(ts, s, set, w->cuts, now, behind, &set->instance[t]);
+		extend(ts, j, set, w->cuts, now, behind, &set->instance[t]);
 	for (tactic_id next = t + 1; next < TACTICS; next++)
 		if (tactic_rows[next].after == t && tactic_rows[next].sets & set->size) {
 			set->instance[next] = set->instance[t];
 			*more = *now;
-			extend(ts, s, set, tactic_rows[next].cuts, more, behind, &set->instance[next]);
+			extend(ts, j, set, tactic_rows[next].cuts, more, behind, &set->instance[next]);
 		}
 	free(now);
 	free(more);
@@ -242,7 +242,7 @@ static void find_tactics(tactic_space *ts, uint64_t budget, bool likely)
 		extra = 0;
 	}
 	ts->part = budget / (n - extra);
-	ts->used += crew_do(ts->with, n, find_tactic, ts);
+	ts->used += pool_do(ts->pool, n, find_tactic, ts);
 }
 
 /* A tactic that another one found too. */
@@ -304,7 +304,7 @@ static void find_splits(tactic_space *ts, uint64_t budget)
 {
 	uint32_t n = ts->n_splits - ts->first_split;
 	ts->part = n ? (budget - MIN(budget, ts->used)) / n : 0;
-	ts->used += crew_do(ts->with, n, find_split, ts);
+	ts->used += pool_do(ts->pool, n, find_split, ts);
 }
 
 static void find_all_splits(tactic_space *ts, uint64_t budget)

@@ -19,7 +19,7 @@ static cost replayed(local_search *ls, plan *pl)
 {
 	cost c;
 	bool allowed;
-	evaluator *ev = crew_lead(ls->with);
+	evaluator *ev = pool_first(ls->pool);
 	evaluator_run(ev, pl, NULL);
 	evaluator_replay(ev, ls->goal, &c, &allowed);
 	if (!allowed || plan_manual(pl, FIXED_BY_SEARCH) < ls->n_manual)
@@ -30,7 +30,7 @@ static cost replayed(local_search *ls, plan *pl)
 /* Did a descent come through the state of the plan that was just replayed? */
 static bool has_passed(local_search *ls)
 {
-	uint64_t h = evaluator_hash(crew_lead(ls->with));
+	uint64_t h = evaluator_hash(pool_first(ls->pool));
 	uint32_t id, it = index_first(&ls->passed, h);
 	if (index_next(&ls->passed, h, &it, &id))
 		return true;
@@ -83,7 +83,7 @@ static bool take_best(local_search *ls, descent *d, uint32_t first, uint32_t end
 
 static void cost_listed(local_search *ls, uint32_t first)
 {
-	ls->used += crew_cost(ls->with, ls->near.variants + first, ls->near.n - first,
+	ls->used += pool_cost(ls->pool, ls->near.variants + first, ls->near.n - first,
 		ls->budget - MIN(ls->budget, ls->used), ls->costs + first);
 }
 
@@ -245,10 +245,10 @@ uint64_t descent_step(local_search *ls, descent *d, uint64_t budget, bool *bette
 	return ls->used - before;
 }
 
-void local_search_init(local_search *ls, const problem *pb, const goal *g, crew *with,
+void local_search_init(local_search *ls, const problem *pb, const goal *g, worker_pool *pool,
 	const scope *of, arena *mem, uint64_t patience)
 {
-	*ls = (local_search){.pb = pb, .goal = g, .with = with, .patience = patience};
+	*ls = (local_search){.pb = pb, .goal = g, .pool = pool, .patience = patience};
 	neighbourhood_init(&ls->near, pb, of, mem);
 	regroupings_list(&ls->near, &ls->regroupings);
 	ls->draws =

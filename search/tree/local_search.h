@@ -11,7 +11,7 @@
 typedef struct local_search {
 	const problem *pb;
 	const goal *goal;
-	crew *with;
+	worker_pool *pool;
 	neighbourhood near;
 	cost costs[MOST_VARIANTS]; /* of those near */
 	regrouping_list regroupings;
@@ -40,7 +40,7 @@ typedef struct descent {
 	bool done; /* nothing is left to try, or another descent came through its plan */
 } descent;
 
-void local_search_init(local_search *ls, const problem *pb, const goal *g, crew *with,
+void local_search_init(local_search *ls, const problem *pb, const goal *g, worker_pool *pool,
 	const scope *of, arena *mem, uint64_t patience);
 void local_search_release(local_search *ls);
 /* Replays the plan. */

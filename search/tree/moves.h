@@ -66,7 +66,7 @@ move_list list_exchanged, list_idle, list_imitated, list_exchanged_for_groups, l
 /* One thing that is decided anew. */
 typedef struct regrouping {
 	uint32_t group; /* ID_NONE: a class of inner dims */
-	const site_class *sc;
+	const activation_class *sc;
 	uint32_t mask; /* axes */
 	bool crossed;  /* of two axes: one dim on the one, another on the other */
 } regrouping;

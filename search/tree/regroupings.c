@@ -84,7 +84,7 @@ static void list_together(neighbourhood *nb, const plan *rest, const action *dec
 
 /* Nothing, or the inner dims of the class on these axes. */
 static void list_reconstrained(
-	neighbourhood *nb, const plan *pl, const site_class *sc, uint32_t axis_mask)
+	neighbourhood *nb, const plan *pl, const activation_class *sc, uint32_t axis_mask)
 {
 	plan *rest = xmalloc(sizeof *rest);
 	uint32_t first = 0;
@@ -264,10 +264,11 @@ void regroupings_list(const neighbourhood *nb, regrouping_list *out)
 		for (uint32_t g = 0; g < pb->n_groups; g++)
 			for (uint32_t i = first; i < end; i++)
 				vec_push(out, (regrouping){.group = nb->groups[g], .mask = masks[i]});
-		for (uint32_t c = 0; c < pb->n_site_classes; c++)
+		for (uint32_t c = 0; c < pb->n_activation_classes; c++)
 			for (uint32_t i = first; i < end; i++)
 				vec_push(out,
-					(regrouping){.group = ID_NONE, .sc = &pb->site_classes[c], .mask = masks[i]});
+					(regrouping){
+						.group = ID_NONE, .sc = &pb->activation_classes[c], .mask = masks[i]});
 	}
 	for (uint32_t g = 0; g < pb->n_groups; g++)
 		for (uint32_t i = 0; i < nb->n_axes; i++)

@@ -32,8 +32,8 @@ typedef struct runner {
 	problem pb;   /* the same from runner_prepare on */
 	goal goal;    /* of the present tactic */
 	evaluator *ev[MOST_EVALUATORS];
-	crew *crew; /* of these evaluators */
-	arena mem;  /* what plans point into; globs of groups */
+	worker_pool *pool; /* of these evaluators */
+	arena mem;         /* what plans point into; globs of groups */
 	tactic_list tactics;
 	group_list groups;       /* o.groups are these */
 	plan plan;               /* what the schedule's tactics came to so far */

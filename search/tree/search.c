@@ -13,7 +13,7 @@ static void open_evaluator(void *user, int i)
 
 static void runner_release(runner *r)
 {
-	crew_free(r->crew);
+	pool_free(r->pool);
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		evaluator_free(r->ev[i]);
 	arena_release(&r->mem);
@@ -38,7 +38,7 @@ static void runner_release(runner *r)
 static void open_evaluators(runner *r)
 {
 	parallel_for(MOST_EVALUATORS, r->threads, open_evaluator, r);
-	r->crew = crew_new(r->ev, r->threads, runner_stops, r);
+	r->pool = pool_new(r->ev, r->threads, runner_stops, r);
 }
 
 static status check_folding(const runner *r, diag *d)

@@ -81,7 +81,7 @@ typedef struct split {
 typedef struct tactic_space {
 	const problem *pb;
 	const goal *goal;
-	crew *with;
+	worker_pool *pool;
 	const scope *of;
 	uint32_t n_axes, axes[MAX_COMPOSED_AXES]; /* of the scope, that cut anything */
 	uint32_t n_sets;

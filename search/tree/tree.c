@@ -249,7 +249,7 @@ static uint64_t cost_batch(tree *t, const uint32_t *leaves, uint32_t n, uint64_t
 {
 	for (uint32_t i = 0; i < n; i++)
 		t->batch[i] = t->leaves.p[leaves[i]].pl;
-	uint64_t used = crew_cost(t->ls->with, t->batch, n, budget, t->costs);
+	uint64_t used = pool_cost(t->ls->pool, t->batch, n, budget, t->costs);
 	for (uint32_t i = 0; i < n; i++) {
 		tree_leaf *l = &t->states.p[leaves[i]];
 		tree_node *nd = &t->nodes.p[l->node];

@@ -51,13 +51,13 @@ static int64_t axis_length(const problem *pb, uint32_t axis)
 }
 
 /* The op that a class of inner dims begins at. */
-static str site_op(const problem *pb, const site_class *sc)
+static str site_op(const problem *pb, const activation_class *sc)
 {
 	const node *n = &pb->p->nodes.p[pb->p->vals.p[sc->targets[0].arg].def];
 	return strtab_get(&pb->m->strs, op_at(pb->m, n->op)->name);
 }
 
-static bool same_site(const problem *pb, const site_class *a, const site_class *b)
+static bool same_site(const problem *pb, const activation_class *a, const activation_class *b)
 {
 	return str_equal(site_op(pb, a), site_op(pb, b)) && a->targets[0].dim == b->targets[0].dim &&
 		pval_type(pb->p, a->targets[0].arg)->rank == pval_type(pb->p, b->targets[0].arg)->rank;
@@ -68,8 +68,8 @@ static bool same_site(const problem *pb, const site_class *a, const site_class *
 static void tell_site(const problem *pb, const action *a, cJSON *o)
 {
 	uint32_t nth = 0;
-	for (uint32_t k = 0; k < pb->n_site_classes; k++) {
-		const site_class *sc = &pb->site_classes[k];
+	for (uint32_t k = 0; k < pb->n_activation_classes; k++) {
+		const activation_class *sc = &pb->activation_classes[k];
 		if (sc->targets == a->targets) {
 			str op = site_op(pb, sc);
 			char text[128];
@@ -77,7 +77,7 @@ static void tell_site(const problem *pb, const action *a, cJSON *o)
 			cJSON_AddStringToObject(o, "inner", text);
 			cJSON_AddNumberToObject(o, "rank", pval_type(pb->p, sc->targets[0].arg)->rank);
 			for (uint32_t i = 0; i < k; i++)
-				nth += same_site(pb, sc, &pb->site_classes[i]);
+				nth += same_site(pb, sc, &pb->activation_classes[i]);
 			cJSON_AddNumberToObject(o, "nth", nth);
 			return;
 		}
@@ -278,8 +278,8 @@ static void add_site(const reading *r, const cJSON *o, uint32_t axis, plan *pl)
 	const problem *pb = r->pb;
 	const char *op = text_of(o, "inner");
 	int64_t rank = number_of(o, "rank"), nth = number_of(o, "nth"), dim = number_of(o, "dimension");
-	for (uint32_t k = 0; k < pb->n_site_classes; k++) {
-		const site_class *sc = &pb->site_classes[k];
+	for (uint32_t k = 0; k < pb->n_activation_classes; k++) {
+		const activation_class *sc = &pb->activation_classes[k];
 		if (!str_is(site_op(pb, sc), op) || sc->targets[0].dim != dim ||
 			pval_type(pb->p, sc->targets[0].arg)->rank != rank || nth-- > 0)
 			continue;

@@ -182,7 +182,7 @@ START_TEST(regroupings_on_all_axes_come_first)
 	}
 	ck_assert_uint_eq(sort, 2);
 	ck_assert_uint_eq(groups, n.f.pb.n_groups);
-	ck_assert_uint_eq(all.n, 3 * (n.f.pb.n_groups + n.f.pb.n_site_classes) + n.f.pb.n_groups);
+	ck_assert_uint_eq(all.n, 3 * (n.f.pb.n_groups + n.f.pb.n_activation_classes) + n.f.pb.n_groups);
 	vec_release(&all);
 	end(&n);
 }

@@ -1,6 +1,6 @@
 /* Whole plans: composites, descents from them, what is near a plan, and what paths of decisions
  * came to. */
-#include "search/evaluate/walker.h"
+#include "search/evaluate/state.h"
 #include "search/tree/local_search.h"
 #include "search/tree/tactics.h"
 #include "tests/unit/search_fixture.h"
@@ -27,7 +27,7 @@ static bool always(void *unused)
 /* Local searches of a problem. */
 typedef struct searching {
 	evaluator *ev[MOST_EVALUATORS];
-	crew *with;
+	worker_pool *pool;
 	scope of;
 	arena mem;
 	goal goal;
@@ -40,9 +40,9 @@ static void begin_searching(searching *s, const fixture *f, problem *pb, bool (*
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		s->ev[i] = evaluator_new(pb);
 	scope_init(&s->of, pb, UINT32_MAX, NULL);
-	s->with = crew_new(s->ev, (int)f->o.threads, stop, NULL);
+	s->pool = pool_new(s->ev, (int)f->o.threads, stop, NULL);
 	s->ls = xmalloc(sizeof *s->ls);
-	local_search_init(s->ls, pb, &s->goal, s->with, &s->of, &s->mem, 150);
+	local_search_init(s->ls, pb, &s->goal, s->pool, &s->of, &s->mem, 150);
 }
 
 static void end_searching(searching *s)
@@ -51,7 +51,7 @@ static void end_searching(searching *s)
 	free(s->ls);
 	scope_release(&s->of);
 	arena_release(&s->mem);
-	crew_free(s->with);
+	pool_free(s->pool);
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		evaluator_free(s->ev[i]);
 }
@@ -347,7 +347,7 @@ static uint64_t complete(const fixture *f, problem *pb, uint64_t budget, bool (*
 {
 	searching s;
 	begin_searching(&s, f, pb, stop);
-	*ts = (tactic_space){.pb = pb, .goal = &s.goal, .with = s.with, .of = &s.of};
+	*ts = (tactic_space){.pb = pb, .goal = &s.goal, .pool = s.pool, .of = &s.of};
 	out->n = 0;
 	if (tactics_find(ts, budget))
 		completions_list(ts, 400, out);
@@ -418,48 +418,50 @@ START_TEST(remembered_effects)
 		   b = {.axis = 1, .targets = &two, .n_targets = 1};
 	sharding_id state[VALUES] = {1, 2, 3, 4, 5, 6};
 	uint32_t kept[ARGS] = {0, 3};
-	effect_memo *m = effects_new(VALUES, ARGS, 1 << 14);
-	ck_assert(!effects_find(m, &a, state, kept));
+	decision_memo *m = decision_memo_new(VALUES, ARGS, 1 << 14);
+	ck_assert(!decision_memo_find(m, &a, state, kept));
 	/* value 2 is asked for first; where it is 3 what argument 1 keeps matters too, where it is 9
 	 * value 4 does */
 	value_is first[] = {{2, 3}, {VALUES + 1, 3}}, second[] = {{2, 9}, {4, 5}},
 			 third[] = {{2, 9}, {4, 8}}, change[] = {{0, 7}, {5, 8}};
 	uint32_t sizes[] = {12};
-	effects_add(m, &a, first, 2, change, 2,
+	decision_memo_add(m, &a, first, 2, change, 2,
 		&(effect){.done = true, .stable = true, .hash = 5, .dims = sizes, .n_dims = 1});
-	effects_add(m, &a, second, 2, change, 0, &(effect){.uneven = true});
-	effects_add(m, &a, third, 2, change, 2,
+	decision_memo_add(m, &a, second, 2, change, 0, &(effect){.uneven = true});
+	decision_memo_add(m, &a, third, 2, change, 2,
 		&(effect){.done = true, .stable = true, .hash = 5, .dims = sizes, .n_dims = 1});
 	change[0].v = sizes[0] = 0;
-	const effect *known = effects_find(m, &like, state, kept);
+	const effect *known = decision_memo_find(m, &like, state, kept);
 	ck_assert(known && known->done && known->stable && known->hash == 5 && known->n_values == 2 &&
 		known->n_dims == 1 && known->dims[0] == 12);
 	ck_assert(effect_value(known, 0).v == 0 && effect_value(known, 0).is == 7 &&
 		effect_value(known, 1).v == 5 && effect_value(known, 1).is == 8);
-	ck_assert(!effects_find(m, &b, state, kept));
+	ck_assert(!decision_memo_find(m, &b, state, kept));
 	state[4] = 11; /* nobody asks for it yet */
-	ck_assert(effects_find(m, &a, state, kept) == known);
+	ck_assert(decision_memo_find(m, &a, state, kept) == known);
 	kept[1] = 1;
-	ck_assert(!effects_find(m, &a, state, kept));
+	ck_assert(!decision_memo_find(m, &a, state, kept));
 	state[2] = 9;
-	ck_assert(!effects_find(m, &a, state, kept));
+	ck_assert(!decision_memo_find(m, &a, state, kept));
 	state[4] = 5;
-	ck_assert(effects_find(m, &a, state, kept)->uneven && !effects_find(m, &a, state, kept)->done);
+	ck_assert(decision_memo_find(m, &a, state, kept)->uneven &&
+		!decision_memo_find(m, &a, state, kept)->done);
 	state[4] = 8;
-	ck_assert(effects_find(m, &a, state, kept) == known); /* kept once */
+	ck_assert(decision_memo_find(m, &a, state, kept) == known); /* kept once */
 	/* what does not fit into a word is not remembered, what is there already changes nothing */
 	value_is large = {1, UINT32_MAX / 2};
-	effects_add(m, &b, &large, 1, change, 0, &(effect){.uneven = true});
+	decision_memo_add(m, &b, &large, 1, change, 0, &(effect){.uneven = true});
 	state[1] = large.is;
-	ck_assert(!effects_find(m, &b, state, kept));
-	effects_add(m, &a, third, 2, change, 0, &(effect){.uneven = true});
-	ck_assert(effects_find(m, &a, state, kept) == known);
+	ck_assert(!decision_memo_find(m, &b, state, kept));
+	decision_memo_add(m, &a, third, 2, change, 0, &(effect){.uneven = true});
+	ck_assert(decision_memo_find(m, &a, state, kept) == known);
 	for (uint32_t i = 0; i < 1000; i++)
-		effects_add(m, &b, &(value_is){0, i}, 1, change, 2, &(effect){.done = true, .hash = i});
-	ck_assert(!effects_find(m, &a, state, kept));
+		decision_memo_add(
+			m, &b, &(value_is){0, i}, 1, change, 2, &(effect){.done = true, .hash = i});
+	ck_assert(!decision_memo_find(m, &a, state, kept));
 	state[0] = 999;
-	ck_assert_uint_eq(effects_find(m, &b, state, kept)->hash, 999);
-	effects_free(m);
+	ck_assert_uint_eq(decision_memo_find(m, &b, state, kept)->hash, 999);
+	decision_memo_free(m);
 }
 END_TEST
 

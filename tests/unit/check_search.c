@@ -253,7 +253,7 @@ START_TEST(expected_replays_are_replays)
 	problem pb;
 	setup(&f, mlp, "data=2,model=2");
 	ck_assert_int_eq(problem_init(&pb, f.m, &f.o, &d), ST_OK);
-	ck_assert_uint_gt(pb.n_site_classes, 0);
+	ck_assert_uint_gt(pb.n_activation_classes, 0);
 	action_list actions = {0};
 	actions_make(&pb, UINT32_MAX, NULL, &actions);
 	rng random;

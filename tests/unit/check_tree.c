@@ -9,7 +9,7 @@
 typedef struct growing {
 	fixture f;
 	evaluator *ev[MOST_EVALUATORS];
-	crew *with;
+	worker_pool *pool;
 	scope of;
 	arena mem;
 	goal goal;
@@ -32,9 +32,9 @@ static void begin_on(growing *g, const char *name, uint32_t without)
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		g->ev[i] = evaluator_new(&g->f.pb);
 	scope_init(&g->of, &g->f.pb, UINT32_MAX, NULL);
-	g->with = crew_new(g->ev, 1, never, NULL);
+	g->pool = pool_new(g->ev, 1, never, NULL);
 	g->ls = xmalloc(sizeof *g->ls);
-	local_search_init(g->ls, &g->f.pb, &g->goal, g->with, &g->of, &g->mem, 150);
+	local_search_init(g->ls, &g->f.pb, &g->goal, g->pool, &g->of, &g->mem, 150);
 	g->t = tree_new(&g->f.pb, g->ls, 1);
 }
 
@@ -47,7 +47,7 @@ static void end(growing *g)
 	free(g->ls);
 	scope_release(&g->of);
 	arena_release(&g->mem);
-	crew_free(g->with);
+	pool_free(g->pool);
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		evaluator_free(g->ev[i]);
 	teardown(&g->f);
@@ -162,7 +162,7 @@ START_TEST(all_axes_come_with_the_first)
 	tactic_space *ts = xcalloc(1, sizeof *ts);
 	for (uint64_t spare = SPARE - 1; spare <= SPARE; spare++) {
 		*ts = (tactic_space){
-			.pb = &g.f.pb, .goal = &g.goal, .with = g.with, .of = &g.of, .spare = spare};
+			.pb = &g.f.pb, .goal = &g.goal, .pool = g.pool, .of = &g.of, .spare = spare};
 		ck_assert(tactics_find(ts, FIND));
 		ck_assert_uint_le(ts->used, FIND + spare);
 		const axis_set *all = &ts->sets[ts->n_sets - 1];
@@ -186,7 +186,7 @@ START_TEST(the_tree_can_be_looked_at)
 	search_node nodes[SHOWN];
 	begin(&g, 0);
 	tactic_space *ts = xcalloc(1, sizeof *ts);
-	*ts = (tactic_space){.pb = &g.f.pb, .goal = &g.goal, .with = g.with, .of = &g.of};
+	*ts = (tactic_space){.pb = &g.f.pb, .goal = &g.goal, .pool = g.pool, .of = &g.of};
 	ck_assert(tactics_find(ts, 400));
 	completions_list(ts, MOST_LEAVES, &list);
 	for (uint32_t i = 0; i < list.n; i++)
