@@ -151,7 +151,6 @@ evaluator_stats evaluator_statistics(const evaluator *ev);
 
 /* ---------------------------------------------------------------- replay.c */
 
-enum { REPLAY_ROUNDS = 3 };
 /* The axes of a sharding, every dim closed, with one priority for the dims that have axes: how a
  * result is pinned. */
 sharding_id sharding_pin(

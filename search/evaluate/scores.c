@@ -16,7 +16,7 @@ static int64_t exp2_fixed(int64_t x)
  * time of a step in ns. */
 int64_t cost_too_large(const cost *c)
 {
-	enum { MEMORY_WEIGHT = 10, DEAR = 14 };
+	enum { DEAR = 14 };
 	return exp2_fixed(log2_fixed(MAX(c->peak_bytes, 1)) +
 		log2_fixed(MAX(c->runtime_ns, 1)) / MEMORY_WEIGHT + (int64_t)DEAR * LOG2_ONE);
 }
@@ -34,7 +34,8 @@ int64_t plan_energy(const goal *g, const cost *c)
 	if (g->nothing_fits)
 		return cost_too_large(c);
 	double over = (double)c->peak_bytes / (double)MAX(g->memory_limit, 1);
-	return (int64_t)MIN((double)base * (1.2 + 4 * (over - 1)), 4e18);
+	return (int64_t)MIN(
+		(double)base * (OVER_STEP / 1000.0 + OVER_SLOPE / 1000.0 * (over - 1)), 4e18);
 }
 
 score score_of(const goal *g, const cost *c)

@@ -3,6 +3,7 @@
 #ifndef SW_SEARCH_PROBLEM_H
 #define SW_SEARCH_PROBLEM_H
 
+#include "search/constants.h"
 #include "search/search.h"
 
 /* ---------------------------------------------------------------- problem.c, roles.c, groups.c */

@@ -8,22 +8,7 @@
 #include <stdlib.h>
 
 enum { FIRST_WARM = 2 /* number of a leaf */ };
-/* Of a budget, for finding instances of tactics at most; before memory is all that counts where
- * nothing fits yet; without a better plan in regroupings. */
-enum { FIND_PART = 3, FIND_OF = 8, FIT_PART = 8, PATIENCE_PART = 8, LEAST_PATIENCE = 150 };
-enum { SPARE_OF_FIND = 3 /* see tactic_space.spare */ };
-/* Without a budget it ends after as many evaluations without a plan better by a thousandth as it
- * took to find the last one, at least LEAST_IDLE. */
-enum { LEAST_IDLE = 1500, WORTH = 1000 };
-/* Where priors say which tactics are likely, the others are looked for after so many evaluations of
- * the tree (docs/search-experiments.md). */
-enum { LIKELY_ALONE = 120 };
-enum {
-	BEST_TRIED = 3,
-	MOST_REMEMBERED = 64,
-	MAX_INSTANCES = TACTICS * MAX_COMPOSED_AXES + 16,
-	MOST_SHOWN = 64 /* nodes of an event */
-};
+enum { MAX_INSTANCES = TACTICS * MAX_COMPOSED_AXES + 16 };
 
 typedef struct mcts {
 	runner *r;
@@ -196,7 +181,7 @@ static status note(mcts *s, uint32_t leaf, diag *d)
 	int64_t e = is_costed(&l->c) ? plan_energy(&r->goal, &l->c) : INT64_MAX;
 	if (e >= s->best)
 		return ST_OK;
-	if (e < s->best - s->best / WORTH) {
+	if (e < s->best - s->best / WORTH_PART) {
 		s->best_at = s->used;
 		s->best = e;
 	}
@@ -224,7 +209,6 @@ static void note_near(mcts *s, uint32_t leaf, int64_t most)
 /* The plan that later tactics go on from, and the best ones as candidates for the answer. */
 static status hand_on(mcts *s, diag *d)
 {
-	enum { NEAR_PART = 8 }; /* of a step: more than any uncertainty */
 	int64_t most = 0;
 	runner *r = s->r;
 	plan *pl = xmalloc(sizeof *pl);

@@ -132,7 +132,7 @@ static void list_splits(listing *l)
 
 /* Which combinations come in which order: what is usual; what is alike, or two axes together; what
  * is unusual on one set. */
-enum { USUAL, ALIKE_OR_PAIRED, UNUSUAL, RANKS, MOST_UNUSUAL = 1 };
+enum { USUAL, ALIKE_OR_PAIRED, UNUSUAL, RANKS };
 static uint32_t rank_of(const tactic_space *ts, const combination *c)
 {
 	uint32_t unusual = 0;

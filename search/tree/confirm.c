@@ -6,9 +6,8 @@
  * count, such as tables of positions: little, or it is not. */
 static bool keeps_promise(const runner *r, score promised, score found)
 {
-	enum { PART = 32 };
 	if (apply_is_exact(r->o.apply) && promised.fits == found.fits)
-		promised.primary += promised.primary / PART;
+		promised.primary += promised.primary / PROMISE_PART;
 	return !score_less(promised, found);
 }
 
@@ -43,11 +42,10 @@ static status cost_applied(runner *r, candidate *c, bool *allowed, diag *d)
  */
 static bool may_be_best(const runner *r, const candidate *c, const candidate *best)
 {
-	enum { LARGE = 16384 /* nodes */, PART = 8 };
 	cost least = c->c;
-	least.runtime_ns -= least.runtime_ns / PART;
-	least.peak_bytes -= least.peak_bytes / PART;
-	return r->pb.p->nodes.n <= LARGE ||
+	least.runtime_ns -= least.runtime_ns / WRITTEN_PART;
+	least.peak_bytes -= least.peak_bytes / WRITTEN_PART;
+	return r->pb.p->nodes.n <= LARGE_NODES ||
 		score_less(score_final(&r->pb, &least), score_final(&r->pb, &best->c));
 }
 

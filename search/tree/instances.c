@@ -8,12 +8,6 @@
 
 #include <stdlib.h>
 
-enum {
-	MOST_KEPT = 12 /* actions of an instance */,
-	MOST_TRIED = 24 /* one after the other, best first */
-};
-enum { TRIED_PART = 3 /* of what is left where not all can be tried on their own */ };
-
 typedef struct trial {
 	const action *a;
 	int64_t time;
@@ -216,7 +210,6 @@ static uint32_t keep_first(tactic_space *ts, uint32_t n, uint32_t first)
  * the batch come besides, for their plans need no other finding, and use what there is to spare. */
 static void find_tactics(tactic_space *ts, uint64_t budget, bool likely)
 {
-	enum { TOO_FEW = 32, ENOUGH = 50 /* evaluations */ };
 	uint32_t n = 0, extra = 0;
 	for (uint32_t i = 0; i < ts->n_sets; i++)
 		for (tactic_id t = 0; t < TACTICS; t++)

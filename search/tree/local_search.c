@@ -2,12 +2,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_REPLAYS = 3 /* in a step */ };
-/* A descent that comes to regroupings again rarely finds anything: a quarter of the patience, at
- * least so much. */
-enum { LATER_PATIENCE = 4, LEAST_PATIENCE = 50 };
-/* Of a walk: moves at once, steps, and by how many millionths the first one may be worse. */
-enum { WALK_MOVES = 16, WALK_STEPS = 24, FIRST_HEAT = 80000, PPM = 1000000 };
+enum { PPM = 1000000 };
 
 static int64_t energy(const local_search *ls, const cost *c)
 {
@@ -183,7 +178,7 @@ static void decide_groups(local_search *ls, descent *d)
 	if (d->next < ls->regroupings.n && d->idle < d->patience)
 		return;
 	d->next = 0;
-	d->patience = MAX(d->patience / LATER_PATIENCE, (uint64_t)LEAST_PATIENCE);
+	d->patience = MAX(d->patience / LATER_PATIENCE, (uint64_t)LEAST_LATER_PATIENCE);
 	d->at = d->found ? ALIKE : SAMPLED;
 }
 

@@ -18,11 +18,6 @@ typedef enum move_id {
 	MOVES
 } move_id;
 
-enum {
-	MOST_VARIANTS = 192,
-	REGROUPINGS = 48 /* in a list, at most; variants that make one long enough */
-};
-
 /* Around a plan: a list of variants; when it is full, nothing is added, and it is cut. Targets of
  * new decisions come from mem. */
 typedef struct neighbourhood {

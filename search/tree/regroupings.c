@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-enum { MOST_TURNED = 8 /* members of a group */ };
-
 /* A place in the order that makes a difference: what comes in between decides about other groups,
  * or the same on another axis. */
 static bool is_place(const plan *pl, uint32_t at)

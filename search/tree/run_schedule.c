@@ -1,8 +1,6 @@
 /* The tactics of a schedule, one after the other, and how a budget is shared between them. */
 #include "search/tree/runner.h"
 
-enum { WORTH_SIMPLIFYING = 10 * MAX_PLAN /* evaluations */ };
-
 /* Is the axis on that dim already, by a decision or by propagation? */
 static bool has_axis(const runner *r, sharding_id id, uint32_t dim, uint32_t axis)
 {
@@ -85,20 +83,12 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
  * of it. */
 static uint64_t default_evaluations(const problem *pb)
 {
-	enum {
-		NODES = 6000000,
-		LEAST = 4400,
-		MOST = 16000,
-		ALL_NODES = 21000000,
-		PREPARING = 100,
-		LEAST_OF_ALL = 100
-	};
 	bool folded = pb->fold && !pb->costs_whole;
 	uint64_t whole = MAX(pb->p->nodes.n, 1u),
 			 nodes = folded ? MAX(pb->fold->p->nodes.n, 1u) : whole;
-	uint64_t wanted = MIN(MAX(NODES / nodes, (uint64_t)LEAST), (uint64_t)MOST),
+	uint64_t wanted = MIN(MAX(BUDGET_NODES / nodes, (uint64_t)LEAST_BUDGET), (uint64_t)MOST_BUDGET),
 			 left = ALL_NODES - MIN((uint64_t)ALL_NODES, PREPARING * whole);
-	return MIN(folded ? wanted : (uint64_t)MOST, MAX(left / nodes, (uint64_t)LEAST_OF_ALL));
+	return MIN(folded ? wanted : (uint64_t)MOST_BUDGET, MAX(left / nodes, (uint64_t)LEAST_OF_ALL));
 }
 
 static bool searches(const tactic *tc)

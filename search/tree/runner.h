@@ -6,8 +6,6 @@
 #include "search/tree/schedule.h"
 #include "search/strategy/strategy.h"
 
-enum { MAX_TRIED = 256, MAX_OTHERS = 4 };
-
 /* A strategy that was the best so far when it was found. */
 typedef struct candidate {
 	strategy s;

@@ -2,8 +2,6 @@
  * may also change it on all of them. */
 #include "search/tree/moves.h"
 
-enum { TWINS_ONE_IN = 3 /* moves that change what several axes do, on all of them */ };
-
 /* What a move works on. */
 typedef struct draw {
 	const sampler *s;

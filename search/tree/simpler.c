@@ -16,13 +16,6 @@
 
 #include <stdlib.h>
 
-enum {
-	MOST_NEAR = 128,    /* plans remembered */
-	MOST_REPLAYED = 12, /* of them, simplest first */
-	MOST_WRITTEN = 4,   /* of these, as they would be applied */
-	SLACK_OF = 32       /* a plan's cost before its replay may be so far off */
-};
-
 static void count_collectives(const cost *c, plan_size *size)
 {
 	for (int k = 0; k < COLL_COUNT; k++) {

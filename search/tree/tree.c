@@ -15,8 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { UNIT = 64 /* evaluations that count as a visit */, BATCH = 32 /* leaves costed at once */ };
-static const double EXPLORATION = 0.1, SPREAD = 0.5;
+enum { THOUSAND = 1000 };
 
 typedef struct tree_node {
 	uint32_t parent, key, first_child, next; /* next: sibling; ID_NONE */
@@ -41,8 +40,8 @@ struct tree {
 	double gain;                 /* logarithm of what whole descents gained, summed up */
 	uint32_t gained;             /* descents */
 	uint32_t turn;
-	cost costs[BATCH];
-	plan batch[BATCH];
+	cost costs[LEAVES_AT_ONCE];
+	plan batch[LEAVES_AT_ONCE];
 };
 
 /* ---------------------------------------------------------------- its shape */
@@ -176,7 +175,8 @@ void tree_rescore(tree *t)
 
 static double worth(const tree *t, double expected)
 {
-	return MIN(1.0, MAX(0.0, 1 - (expected / (double)MAX(t->best, 1) - 1) / SPREAD));
+	return MIN(
+		1.0, MAX(0.0, 1 - (expected / (double)MAX(t->best, 1) - 1) / ((double)SPREAD / THOUSAND)));
 }
 
 /* ---------------------------------------------------------------- visits */
@@ -184,14 +184,14 @@ static double worth(const tree *t, double expected)
 /* The child to go to; ID_NONE: all are done or wait. */
 static uint32_t select_child(const tree *t, const tree_node *n)
 {
-	double most = -1, root = sqrt((double)n->used / UNIT + 1);
+	double most = -1, root = sqrt((double)n->used / VISIT + 1);
 	uint32_t best = ID_NONE;
 	for (uint32_t c = n->first_child; c != ID_NONE; c = t->nodes.p[c].next) {
 		const tree_node *k = &t->nodes.p[c];
 		if (k->done || k->waits)
 			continue;
 		double u = worth(t, k->expected < HUGE_VAL ? k->expected : n->expected) +
-			EXPLORATION * k->prior * root / (1 + (double)k->used / UNIT);
+			(double)EXPLORATION / THOUSAND * k->prior * root / (1 + (double)k->used / VISIT);
 		if (u > most) {
 			most = u;
 			best = c;
@@ -294,10 +294,10 @@ static uint64_t go_on(tree *t, uint32_t leaf, uint64_t budget, bool *better)
 
 bool tree_visit(tree *t, uint64_t budget, uint64_t *used, uint32_t *changed)
 {
-	uint32_t list[BATCH], n = 0, leaf = ID_NONE;
+	uint32_t list[LEAVES_AT_ONCE], n = 0, leaf = ID_NONE;
 	*changed = ID_NONE;
 	*used = 0;
-	while (n < MIN((uint64_t)BATCH, budget) && (leaf = select_leaf(t)) != ID_NONE &&
+	while (n < MIN((uint64_t)LEAVES_AT_ONCE, budget) && (leaf = select_leaf(t)) != ID_NONE &&
 		!t->states.p[leaf].costed) {
 		set_waiting(t, t->states.p[leaf].node);
 		list[n++] = leaf;

@@ -6,7 +6,6 @@
 #include "search/tree/local_search.h"
 #include "search/tree/priors.h"
 
-enum { MOST_LEAVES = 512 };
 typedef struct tree tree;
 typedef struct tree_leaf {
 	uint32_t node;

@@ -342,20 +342,19 @@ static uint32_t size_distance(int64_t a, int64_t b)
  * one does, has another name or size. */
 static uint32_t price_of(const reading *r, const way *w)
 {
-	enum { LOST = 16, IDLE = 8, SHARED = 6, RENAMED = 2 };
 	uint32_t price = 0, laid[MOST_AXES] = {0};
 	for (uint32_t axis = 0; axis < r->pb->n_axes; axis++) {
 		uint32_t from = w->from[axis];
 		if (from == ID_NONE) {
-			price += axis_length(r->pb, axis) > 1 ? IDLE : 0;
+			price += axis_length(r->pb, axis) > 1 ? IDLE_AXIS : 0;
 			continue;
 		}
 		laid[from]++;
-		price += str_is(axis_name(r->pb, axis), r->axis_names[from]) ? 0 : RENAMED;
+		price += str_is(axis_name(r->pb, axis), r->axis_names[from]) ? 0 : RENAMED_AXIS;
 		price += size_distance(axis_length(r->pb, axis), r->axis_sizes[from]);
 	}
 	for (uint32_t i = 0; i < r->n_axes; i++)
-		price += !laid[i] && r->used[i] ? LOST : laid[i] > 1 ? SHARED * (laid[i] - 1) : 0;
+		price += !laid[i] && r->used[i] ? LOST_AXIS : laid[i] > 1 ? SHARED_AXIS * (laid[i] - 1) : 0;
 	return price;
 }
 
