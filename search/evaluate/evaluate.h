@@ -82,7 +82,8 @@ typedef struct goal {
 	bool nothing_fits; /* so far: energies are cost_too_large */
 } goal;
 goal goal_of_answer(const problem *pb); /* the user's; a tactic may have another objective */
-/* What walks go down on: the objective, growing with every byte over the limit. */
+/* What walks go down on: the objective, growing with every byte over the limit; INT64_MAX of what
+ * is not costed. */
 int64_t plan_energy(const goal *g, const cost *c);
 /* Of what does not fit, when nothing does: memory and a little time, the one definition that
  * searches and answers go by. */
@@ -212,7 +213,6 @@ typedef struct job {
 typedef void pool_work(void *user, uint32_t i, job *s);
 void job_cost(job *s, cost *out); /* of the state that its evaluator is in */
 uint64_t job_used(const job *s);
-bool job_stops(const job *s);
 /* Does n jobs. Returns evaluations used: states that several jobs asked for count once. */
 uint64_t pool_do(worker_pool *c, uint32_t n, pool_work *work, void *user);
 

@@ -28,6 +28,8 @@ goal goal_of_answer(const problem *pb)
 
 int64_t plan_energy(const goal *g, const cost *c)
 {
+	if (!is_costed(c))
+		return INT64_MAX;
 	int64_t base = g->objective == OBJECTIVE_MEMORY ? c->peak_bytes : c->runtime_ns;
 	if (c->peak_bytes <= g->memory_limit)
 		return base;

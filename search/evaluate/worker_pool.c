@@ -152,7 +152,6 @@ void job_cost(job *j, cost *out)
 }
 
 uint64_t job_used(const job *j) { return j->own.costs.n; }
-bool job_stops(const job *j) { return pool_stops(j->of); }
 
 static void do_some(void *user, int worker)
 {

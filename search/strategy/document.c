@@ -4,14 +4,6 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
-void document_add_text(cJSON *o, const char *key, str s)
-{
-	strbuf b = {0};
-	strbuf_str(&b, s);
-	cJSON_AddStringToObject(o, key, b.p ? b.p : "");
-	strbuf_release(&b);
-}
-
 /* What propagation left of an undecided argument: its axes as a plain list. */
 static cJSON *propagated_json(const sharding_table *t, sharding_id id, uint32_t rank)
 {

@@ -29,6 +29,14 @@ int64_t node_whole_bytes(const program *p, const node *n)
 	return bytes;
 }
 
+void document_add_text(cJSON *o, const char *key, str s)
+{
+	strbuf b = {0};
+	strbuf_str(&b, s);
+	cJSON_AddStringToObject(o, key, b.p ? b.p : "");
+	strbuf_release(&b);
+}
+
 cJSON *listed_ops_json(const listed_ops *ops)
 {
 	cJSON *list = cJSON_CreateArray();

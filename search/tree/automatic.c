@@ -178,7 +178,7 @@ static status note(mcts *s, uint32_t leaf, diag *d)
 {
 	runner *r = s->r;
 	const tree_leaf *l = tree_leaf_at(s->t, leaf);
-	int64_t e = is_costed(&l->c) ? plan_energy(&r->goal, &l->c) : INT64_MAX;
+	int64_t e = plan_energy(&r->goal, &l->c);
 	if (e >= s->best)
 		return ST_OK;
 	if (e < s->best - s->best / WORTH_PART) {

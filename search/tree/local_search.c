@@ -4,11 +4,6 @@
 
 enum { PPM = 1000000 };
 
-static int64_t energy(const local_search *ls, const cost *c)
-{
-	return is_costed(c) ? plan_energy(ls->goal, c) : INT64_MAX;
-}
-
 /* Replays the plan on the first evaluator, which has its state then. */
 static cost replayed(local_search *ls, plan *pl)
 {
@@ -52,10 +47,10 @@ static void take(local_search *ls, descent *d, const plan *pl, const cost *c)
 static bool take_best(local_search *ls, descent *d, uint32_t first, uint32_t end)
 {
 	for (int tries = 0; tries < MOST_REPLAYS; tries++) {
-		int64_t least = energy(ls, &d->c);
+		int64_t least = plan_energy(ls->goal, &d->c);
 		uint32_t best = ID_NONE;
 		for (uint32_t i = first; i < end; i++) {
-			int64_t e = energy(ls, &ls->costs[i]);
+			int64_t e = plan_energy(ls->goal, &ls->costs[i]);
 			if (e < least) {
 				least = e;
 				best = i;
@@ -64,7 +59,7 @@ static bool take_best(local_search *ls, descent *d, uint32_t first, uint32_t end
 		if (best == ID_NONE)
 			return false;
 		cost c = replayed(ls, &ls->near.variants[best]);
-		if (energy(ls, &c) < energy(ls, &d->c)) {
+		if (plan_energy(ls->goal, &c) < plan_energy(ls->goal, &d->c)) {
 			take(ls, d, &ls->near.variants[best], &c);
 			return true;
 		}
@@ -93,7 +88,8 @@ static void list_thinned_together(local_search *ls, const descent *d, bool twins
 		uint32_t groups = 0;
 		plan *v = NULL;
 		for (uint32_t i = 0; i < n; i++) {
-			if (ls->near.thinned[i].at != at || energy(ls, &ls->costs[i]) >= energy(ls, &d->c))
+			if (ls->near.thinned[i].at != at ||
+				plan_energy(ls->goal, &ls->costs[i]) >= plan_energy(ls->goal, &d->c))
 				continue;
 			if (!v && !(v = neighbourhood_add(&ls->near, &d->pl)))
 				return;
@@ -148,7 +144,7 @@ static void postpone(local_search *ls, descent *d)
 		if (!v->decisions[at].fixed)
 			plan_move(v, at, last_place(ls, v, at));
 	cost c = replayed(ls, v);
-	if (energy(ls, &c) <= energy(ls, &d->c)) {
+	if (plan_energy(ls->goal, &c) <= plan_energy(ls->goal, &d->c)) {
 		d->c = c;
 		d->pl = *v;
 	}
@@ -188,7 +184,7 @@ static void walk(local_search *ls, descent *d)
 {
 	if (!d->walked) {
 		d->here = d->pl;
-		d->here_energy = energy(ls, &d->c);
+		d->here_energy = plan_energy(ls->goal, &d->c);
 	}
 	uint32_t left = WALK_STEPS - ++d->walked;
 	uint64_t heat = FIRST_HEAT / (WALK_STEPS * WALK_STEPS) * left * left;
@@ -199,7 +195,7 @@ static void walk(local_search *ls, descent *d)
 	}
 	cost_listed(ls, 0);
 	for (uint32_t i = 0; i < ls->near.n; i++) {
-		int64_t e = energy(ls, &ls->costs[i]);
+		int64_t e = plan_energy(ls->goal, &ls->costs[i]);
 		/* u * u: small steps up are taken more often than large ones. */
 		uint64_t u = rng_below(&d->random, 1001), allowance = heat * u / 1000 * u / 1000;
 		if (e == INT64_MAX || e == d->here_energy ||
@@ -227,7 +223,7 @@ void descent_begin(local_search *ls, descent *d, const plan *pl, uint64_t seed, 
 uint64_t descent_step(local_search *ls, descent *d, uint64_t budget, bool *better)
 {
 	uint64_t before = ls->used;
-	int64_t was = energy(ls, &d->c);
+	int64_t was = plan_energy(ls->goal, &d->c);
 	ls->budget = before + budget;
 	if (d->at < GROUPS)
 		change_decisions(ls, d);
@@ -236,7 +232,7 @@ uint64_t descent_step(local_search *ls, descent *d, uint64_t budget, bool *bette
 	else
 		walk(ls, d);
 	d->done |= d->at == SAMPLED && ls->pb->o->without & WITHOUT_WALKS;
-	*better = energy(ls, &d->c) < was;
+	*better = plan_energy(ls->goal, &d->c) < was;
 	return ls->used - before;
 }
 
