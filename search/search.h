@@ -283,7 +283,7 @@ typedef struct search_result {
 	const char
 		*pairing; /* how results were paired with arguments: "donation", "dataflow", "none" */
 	uint64_t evaluations, replays, nodes /* of search trees */, groups;
-	uint64_t lists_cut; /* neighbourhoods that had more plans than are looked at */
+	uint64_t lists_cut;                 /* neighbourhoods that had more plans than are looked at */
 	int64_t elapsed_ns, replay_gap_ppm; /* incremental against replay, of the answer */
 	cost incremental;                   /* the evaluator's view of the answer */
 	cost smallest; /* of all strategies that were replayed: the one with the least memory */
