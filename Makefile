@@ -32,7 +32,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-library check-includes check-warnings compile_commands.json check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-warm bench-priors bench-simpler bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed check-in-turn check-systemd check-other-python
+        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-warm bench-priors bench-simpler bench-seeds bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed check-in-turn check-systemd check-other-python
 all: $(PROGRAMS)
 
 help:
@@ -54,6 +54,7 @@ help:
 ## make bench-priors    what the tree's priors from other programs' plans are worth (docs/search-experiments.md)
 ## make bench-simpler   what the simplest of plans that cost as much takes longer than the cheapest (docs/search-experiments.md)
 ## make bench-batch     seeds of hard searches over 1, 2, 4 and 8 tasks: cost reached and searches an hour (docs/batch.md)
+## make bench-seeds     how far apart the answers of ten seeds are (docs/search-quality.md)
 ## make bench-methods   the search against other ways to search, and without each of its parts (docs/search-experiments.md)
 ## make fidelity        collectives, memory and time beside what XLA compiled (FIDELITY=--unmatched, docs/fidelity.md)
 ## make judged          costs of hand-written plans that are applied exactly beside XLA's schedules (docs/judged.md)
@@ -302,6 +303,8 @@ bench-simpler: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/bench/simpler.py $(BENCH)
 bench-batch: all
 	SHARDWRIGHT=$(BUILD)/shardwright nice python3 tests/bench/batch.py $(BENCH)
+bench-seeds: all
+	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/bench/seeds.py $(BENCH)
 bench-methods: $(BUILD)/bench/bench_search_methods
 	BENCH_SEARCH_METHODS=$< python3 tests/bench/methods.py $(BENCH)
 

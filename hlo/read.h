@@ -104,6 +104,14 @@ typedef enum hlo_id_mode {
 hlo_id_mode hlo_ids_of(const hlo_module *m, hlo_id i);
 /* counted: the header says how many devices there are. */
 status hlo_verify(hlo_module *m, bool counted, diag *d) MUST_USE;
+/* read_header.c; aliases are resolved when all computations are there. */
+status hlo_read_header(hlo_reader *r) MUST_USE;
+status hlo_read_tables(hlo_reader *r) MUST_USE;
+status hlo_resolve_aliases(hlo_reader *r) MUST_USE;
+/* read_instr.c: one instruction of the computation being read, and behind all of them the
+ * computations that asynchronous starts stand for. */
+status hlo_read_instr(hlo_reader *r, hlo_comp_id comp) MUST_USE;
+status hlo_make_sugar(hlo_reader *r) MUST_USE;
 /* A tuple of those parts. */
 hlo_shape_id hlo_make_tuple(hlo_module *m, const uint32_t *children, uint32_t n);
 

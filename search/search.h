@@ -283,6 +283,7 @@ typedef struct search_result {
 	const char
 		*pairing; /* how results were paired with arguments: "donation", "dataflow", "none" */
 	uint64_t evaluations, replays, nodes /* of search trees */, groups;
+	uint64_t lists_cut;                 /* neighbourhoods that had more plans than are looked at */
 	int64_t elapsed_ns, replay_gap_ppm; /* incremental against replay, of the answer */
 	cost incremental;                   /* the evaluator's view of the answer */
 	cost smallest; /* of all strategies that were replayed: the one with the least memory */
@@ -301,7 +302,7 @@ status search_roles(const module *m, role *out /* by argument */, diag *d) MUST_
 
 /* ---------------------------------------------------------------- documents and tables */
 
-/* The document of DESIGN 5.2. Terminated JSON text appended to out. */
+/* The document of docs/strategy-document.md. Terminated JSON text appended to out. */
 status document_write(const module *m, const search_options *o, const search_result *r, strbuf *out,
 	diag *d) MUST_USE;
 /* A strategy document as tables for people: groups of arguments with their shardings, decisions,

@@ -1,5 +1,5 @@
 /* The command line tool: one cmd_VERB function per verb in cmd_VERB.c, dispatched from main.c's
- * table. argv[0] is the verb. Return value: the process's exit code (DESIGN 5.1). */
+ * table. argv[0] is the verb. Return value: the process's exit code (docs/command-line.md). */
 #ifndef SW_CLI_H
 #define SW_CLI_H
 

@@ -38,7 +38,9 @@ static const char more_help[] =
 	"                              with the baselines and the nodes of the search tree that most "
 	"was spent on\n"
 	"  --check                     compare the answer's incremental state with a re-execution (for "
-	"tests)\n\n"
+	"tests)\n"
+	"  --options                   constants of the search, with bounds and where each was "
+	"chosen\n\n"
 	"Exit codes: 0 found and fits, 2 nothing fits (the best effort is still written), 1 bad input, "
 	"64 usage, 3 internal\n"
 	"error, 130 interrupted (the best so far is written).\n";
@@ -122,6 +124,7 @@ enum {
 	OPT_TRACE,
 	OPT_PROGRESS_JSON,
 	OPT_CHECK,
+	OPT_OPTIONS,
 	OPT_HELP
 };
 #define OPT(id) (OPT_SEARCH + SEARCH_OPTION_##id)
@@ -136,7 +139,7 @@ static const struct option options[] = {
 	{"json", 0, 0, OPT_JSON}, {"emit-mlir", 1, 0, OPT_EMIT_MLIR},
 	{"baseline-mlir", 1, 0, OPT_BASELINE_MLIR}, {"emit-strategy", 1, 0, OPT_EMIT_STRATEGY},
 	{"trace", 1, 0, OPT_TRACE}, {"progress-json", 0, 0, OPT_PROGRESS_JSON},
-	{"check", 0, 0, OPT_CHECK}, {"help", 0, 0, OPT_HELP}, {0}};
+	{"check", 0, 0, OPT_CHECK}, {"options", 0, 0, OPT_OPTIONS}, {"help", 0, 0, OPT_HELP}, {0}};
 
 static bool number_of(search_option_id id, const char *text, int64_t *out)
 {
@@ -260,6 +263,7 @@ static int take_option(search_args *a, int c, int argc, char **argv)
 	case OPT_TRACE: a->trace = optarg; break;
 	case OPT_PROGRESS_JSON: a->progress_json = true; break;
 	case OPT_CHECK: a->o.check = true; break;
+	case OPT_OPTIONS: cli_print_search_constants(); return 0;
 	case OPT_HELP:
 		fputs(help, stdout);
 		cli_print_search_options();

@@ -33,6 +33,24 @@ void cli_print_search_options(void)
 	}
 }
 
+void cli_print_search_constants(void)
+{
+	static const struct {
+		const char *name;
+		int value, least, most;
+		const char *what, *chosen;
+	} rows[] = {
+#define CONSTANT(name, value, least, most, what, chosen) {#name, value, least, most, what, chosen},
+#include "search/constants.def"
+#undef CONSTANT
+	};
+	printf(
+		"%-21s %10s %10s %10s  %s\n", "constant", "value", "least", "most", "what (where chosen)");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		printf("%-21s %10d %10d %10d  %s (%s)\n", rows[i].name, rows[i].value, rows[i].least,
+			rows[i].most, rows[i].what, rows[i].chosen);
+}
+
 void cli_print_search_flags(void)
 {
 	size_t column = 0;

@@ -4,6 +4,8 @@
 
 /* A line or more for each, as search has them. */
 void cli_print_search_options(void);
+/* search/constants.def, a row each. */
+void cli_print_search_constants(void);
 /* Flags alone, several in a line: for a verb that passes them on. */
 void cli_print_search_flags(void);
 

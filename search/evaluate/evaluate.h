@@ -57,34 +57,44 @@ bool plan_leave_out(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32
 bool plan_exchange_zero(const problem *pb, arena *mem, plan *pl, uint32_t at, uint32_t group);
 /* Each of the two axes does what the other one did, but for fixed decisions. group: to that group
  * alone; ID_NONE: to all. */
-void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other, uint32_t group);
+void plan_exchange_axes(const scope *of, plan *pl, uint32_t axis, uint32_t other, uint32_t group);
 void plan_clear_axis(plan *pl, uint32_t axis);
 /* The axis does what the other one does, next to it in the order, and nothing else. */
-void plan_imitate_axis(const problem *pb, plan *pl, uint32_t axis, uint32_t other);
+void plan_imitate_axis(const scope *of, plan *pl, uint32_t axis, uint32_t other);
 /* Nothing but fixed decisions and constraints says anything about a group on these axes (bits) any
  * more. New targets come from mem. */
 void plan_clear_group(const problem *pb, arena *mem, plan *pl, uint32_t group, uint32_t axis_mask);
-action action_on_axis(const problem *pb, const action *a, uint32_t axis);
+/* On another axis: of a whole role what the scope's is there. */
+action action_on_axis(const scope *of, const action *a, uint32_t axis);
 bool action_same(const action *a, const action *b); /* the same kind, axis and targets */
 /* Is b, which is not fixed, the same decision as a on another axis? */
 bool action_is_twin(const action *a, const action *b);
-/* What walks go down on: the objective, growing with every byte over the limit. */
-int64_t plan_energy(const problem *pb, const cost *c);
-/* Of what does not fit, when nothing does: memory and a little time, the one definition that
- * searches and answers go by. */
-int64_t cost_too_large(const cost *c);
-
 /* What every answer is compared with: replicated, data_parallel, data_parallel_first_axis, zero2,
  * zero3. */
 void baseline_plan(const problem *pb, const char *name, plan *out);
+
+/* ---------------------------------------------------------------- scores.c */
+
+/* What plans are compared by. */
+typedef struct goal {
+	objective objective;
+	int64_t memory_limit;
+	bool nothing_fits; /* so far: energies are cost_too_large */
+} goal;
+goal goal_of_answer(const problem *pb); /* the user's; a tactic may have another objective */
+/* What walks go down on: the objective, growing with every byte over the limit; INT64_MAX of what
+ * is not costed. */
+int64_t plan_energy(const goal *g, const cost *c);
+/* Of what does not fit, when nothing does: memory and a little time, the one definition that
+ * searches and answers go by. */
+int64_t cost_too_large(const cost *c);
 
 typedef struct score { /* ordered: smaller is better */
 	bool fits;
 	int64_t primary, secondary;
 } score;
-/* By the objective of the present tactic; score_final: by the search's. */
-score score_of(const problem *pb, const cost *c);
-score score_final(const problem *pb, const cost *c);
+score score_of(const goal *g, const cost *c);
+score score_final(const problem *pb, const cost *c); /* by goal_of_answer */
 bool score_less(score a, score b);
 
 /* ---------------------------------------------------------------- evaluator.c */
@@ -115,7 +125,7 @@ void evaluator_run(evaluator *ev, plan *pl, cost *out);
 /* Cost of the present state as a replay will find it: one fresh propagation of the strategy's
  * annotations. *allowed: no argument ended with a forbidden axis, nor unlike others of a user's
  * group. */
-void evaluator_replay(evaluator *ev, cost *out, bool *allowed);
+void evaluator_replay(evaluator *ev, const goal *g, cost *out, bool *allowed);
 /* The strategy of the decisions now on the evaluator, shardings in the module's table. */
 void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out);
 /* Shardings of main's arguments now, as ids of the module's table. */
@@ -142,7 +152,6 @@ evaluator_stats evaluator_statistics(const evaluator *ev);
 
 /* ---------------------------------------------------------------- replay.c */
 
-enum { REPLAY_ROUNDS = 3 };
 /* The axes of a sharding, every dim closed, with one priority for the dims that have axes: how a
  * result is pinned. */
 sharding_id sharding_pin(
@@ -167,45 +176,44 @@ typedef void see_plan(void *user, const evaluation *ev);
 status replay_seen(const problem *pb, const module *original, strategy *s, cost *out, bool *allowed,
 	see_plan *see, void *user, evaluation *keep, diag *d) MUST_USE;
 
-/* ---------------------------------------------------------------- crew.c */
+/* ---------------------------------------------------------------- worker_pool.c */
 
 #define NOT_COSTED \
 	(INT64_MAX / 16) /* time and bytes of what is out of budget: worse than anything */
 static inline bool is_costed(const cost *c) { return c->runtime_ns < NOT_COSTED; }
 
 /* What states cost. */
-typedef struct ledger {
+typedef struct evaluation_cache {
 	index_map index;
 	VEC(uint64_t) states;
 	VEC(cost) costs;
-} ledger;
+} evaluation_cache;
 
 /* Evaluators that work side by side, and what they costed: a state is an evaluation once only. ev:
  * MOST_EVALUATORS of them. */
-typedef struct crew crew;
-crew *crew_new(evaluator *const *ev, int threads, bool (*stop)(void *), void *stop_arg);
-void crew_free(crew *c);
+typedef struct worker_pool worker_pool;
+worker_pool *pool_new(evaluator *const *ev, int threads, bool (*stop)(void *), void *stop_arg);
+void pool_free(worker_pool *c);
 /* For what is done one after the other. */
-evaluator *crew_lead(const crew *c);
-bool crew_stops(const crew *c);
+evaluator *pool_first(const worker_pool *c);
+bool pool_stops(const worker_pool *c);
 /* Decides n plans (decisions that do not apply are dropped from them) and costs them, with at most
  * so many evaluations: what is beyond them, or comes after a stop, is NOT_COSTED. Returns
  * evaluations used. */
-uint64_t crew_cost(crew *c, plan *plans, uint32_t n, uint64_t budget, cost *costs);
+uint64_t pool_cost(worker_pool *c, plan *plans, uint32_t n, uint64_t budget, cost *costs);
 
 /* One of several jobs: what it asks for next depends on what it got. Sees what was known before any
  * of them began, and its own. */
-typedef struct scout {
+typedef struct job {
 	evaluator *ev;
-	const crew *of;
-	const ledger *known;
-	ledger own;
-} scout;
-typedef void crew_job(void *user, uint32_t i, scout *s);
-void scout_cost(scout *s, cost *out); /* of the state that its evaluator is in */
-uint64_t scout_used(const scout *s);
-bool scout_stops(const scout *s);
+	const worker_pool *of;
+	const evaluation_cache *known;
+	evaluation_cache own;
+} job;
+typedef void pool_work(void *user, uint32_t i, job *s);
+void job_cost(job *s, cost *out); /* of the state that its evaluator is in */
+uint64_t job_used(const job *s);
 /* Does n jobs. Returns evaluations used: states that several jobs asked for count once. */
-uint64_t crew_do(crew *c, uint32_t n, crew_job *job, void *user);
+uint64_t pool_do(worker_pool *c, uint32_t n, pool_work *work, void *user);
 
 #endif

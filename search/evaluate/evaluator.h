@@ -1,5 +1,7 @@
 /* Private to evaluator*.c: what one evaluator has.
- *	evaluator.c          its life, the path of decisions and what states cost
+ *	evaluator.c          its life and the path of decisions
+ *	evaluator_parts.c    what it is made of, when that is first needed
+ *	evaluator_cost.c     what states cost
  *	evaluator_folded.c   actions of the whole program on the folded one
  *	evaluator_bound.c    what states and all that can come of them cost at least
  *	evaluator_answer.c   what is told of a path: targets, shardings, the strategy
@@ -7,7 +9,7 @@
 #ifndef SW_EVALUATOR_H
 #define SW_EVALUATOR_H
 
-#include "search/evaluate/walker.h"
+#include "search/evaluate/state.h"
 
 enum { FOLDED, WHOLE, WAYS };
 
@@ -42,7 +44,7 @@ struct evaluator {
 	const folding *fold; /* NULL: nothing is folded */
 	sharding_table *t;
 	mesh_links links;
-	walker *on[WAYS]; /* made when they are first needed */
+	search_state *on[WAYS]; /* made when they are first needed */
 	coster cost[WAYS];
 	uint32_t depth,
 		uneven_from;       /* decisions from here on need the whole program; ID_NONE: none does */
@@ -68,7 +70,7 @@ struct evaluator {
 };
 
 static inline bool is_folded(const evaluator *ev) { return ev->fold && ev->uneven_from == ID_NONE; }
-static inline walker *present(const evaluator *ev)
+static inline search_state *present(const evaluator *ev)
 {
 	return ev->on[is_folded(ev) ? FOLDED : WHOLE];
 }
@@ -84,12 +86,18 @@ static inline pval_id fold_value(const evaluator *ev, bool inner, uint32_t folde
 	return inner ? folded : ev->fold->p->args.p[folded];
 }
 
-/* ---------------------------------------------------------------- evaluator.c */
+/* ---------------------------------------------------------------- evaluator_parts.c */
 
+/* The memory that a memo table may take. */
+size_t memo_part(const problem *pb);
 propagation *evaluator_propagation(evaluator *ev, const program *p);
-/* Made when it is first asked for. */
-walker *evaluator_walker(evaluator *ev, int way);
+/* These are made when they are first asked for. */
+search_state *evaluator_state(evaluator *ev, int way);
 coster *evaluator_coster(evaluator *ev, int way);
+void coster_release(coster *c);
+
+/* ---------------------------------------------------------------- evaluator_cost.c */
+
 /* Makes c->costed the state that the path is in on this program. */
 void coster_load(evaluator *ev, coster *c, int way);
 /* The cost of what c->costed says; false when layers of the folded program come out differently. */

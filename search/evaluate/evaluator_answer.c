@@ -4,7 +4,7 @@
 uint32_t evaluator_targets(evaluator *ev, uint32_t at, const action_target **out)
 {
 	const action_target *applied;
-	uint32_t n = walker_applied(present(ev), at, &applied);
+	uint32_t n = state_applied(present(ev), at, &applied);
 	*out = applied;
 	if (!is_folded(ev))
 		return n;
@@ -25,13 +25,13 @@ uint32_t evaluator_targets(evaluator *ev, uint32_t at, const action_target **out
  * v: of the program that the path is on. */
 sharding_id export_sharding(evaluator *ev, pval_id v, sharding_table *into)
 {
-	sharding_id id = walker_state(present(ev))[v];
+	sharding_id id = state_shardings(present(ev))[v];
 	if (id == SHARDING_NONE)
 		return SHARDING_NONE;
 	sharding_edit e;
 	sharding_to_edit(ev->t, id, &e);
 	for (uint32_t d = 0; d < e.rank; d++) {
-		uint8_t p = walker_priority(present(ev), v, d, ev->priority);
+		uint8_t p = state_priority(present(ev), v, d, ev->priority);
 		e.dims[d].closed = true;
 		e.dims[d].priority = e.dims[d].axes.n && p ? (int16_t)p : -1;
 	}
@@ -124,7 +124,7 @@ void evaluator_strategy(evaluator *ev, const plan *pl, strategy *out)
 	for (uint32_t a = 0; a < pb->n_args; a++) {
 		if (pb->pinned[a]) {
 			out->args[a] = pb->m->values.p[pb->p->vals.p[pb->p->args.p[a]].value].sharding;
-		} else if (walker_decided(present(ev), present_arg(ev, a))) {
+		} else if (state_decided(present(ev), present_arg(ev, a))) {
 			out->args[a] = evaluator_arg(ev, a);
 		}
 		if (out->args[a] != SHARDING_NONE && pb->result_of_arg[a] >= 0)

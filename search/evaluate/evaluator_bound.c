@@ -72,9 +72,9 @@ static int64_t least_bytes(evaluator *ev, coster *c, const program *p, uint32_t 
 	for (uint32_t a = 0; a < p->args.n; a++) {
 		pval_id v = p->args.p[a];
 		int64_t bytes = lower_value_bytes(c->lower, apply_level(ev->pb->o->apply), c->costed, v);
-		uint32_t left = walker_pinned(present(ev), a) || !pval_type(p, v)->rank
+		uint32_t left = state_pinned(present(ev), a) || !pval_type(p, v)->rank
 			? 0
-			: further & ~walker_kept(present(ev), a);
+			: further & ~state_kept(present(ev), a);
 		if (left && c->costed[v] != SHARDING_NONE)
 			left &= ~axes_in(ev, c->costed[v]);
 		sum = sat_add(

@@ -46,11 +46,11 @@ static bool start_is_even(evaluator *ev)
 {
 	if (starts_without_shardings(ev->pb))
 		return true;
-	walker *w = evaluator_walker(ev, FOLDED);
+	search_state *w = evaluator_state(ev, FOLDED);
 	for (pval_id v = 0; v < ev->fold->p->vals.n; v++)
-		if (!fold_is_even(ev->fold, ev->t, walker_state(w), v))
+		if (!fold_is_even(ev->fold, ev->t, state_shardings(w), v))
 			return false;
-	return walker_same_state(w, evaluator_walker(ev, WHOLE));
+	return state_is_same(w, evaluator_state(ev, WHOLE));
 }
 
 static void find_classes(evaluator *ev)
@@ -85,7 +85,7 @@ void fold_begin(evaluator *ev)
 {
 	ev->fold = ev->pb->fold && args_agree(ev->pb, ev->pb->fold) ? ev->pb->fold : NULL;
 	if (ev->fold && !start_is_even(ev)) {
-		walker_free(ev->on[FOLDED]);
+		state_free(ev->on[FOLDED]);
 		ev->on[FOLDED] = NULL;
 		ev->fold = NULL;
 	}

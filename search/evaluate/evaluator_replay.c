@@ -35,7 +35,7 @@ static void annotate_sites(evaluator *ev, const stage *st)
 	for (uint32_t i = 0; i < ev->depth; i++) {
 		const action_target *targets;
 		uint32_t n =
-			ev->path[i].kind == ACTION_CONSTRAIN ? walker_applied(present(ev), i, &targets) : 0;
+			ev->path[i].kind == ACTION_CONSTRAIN ? state_applied(present(ev), i, &targets) : 0;
 		for (uint32_t k = 0; k < n; k++)
 			propagation_set(st->prop, targets[k].arg, export_sharding(ev, targets[k].arg, ev->t));
 	}
@@ -50,8 +50,8 @@ static int16_t annotate(evaluator *ev, const stage *st)
 		uint32_t own = st->folded || !is_folded(ev) ? a : ev->fold->arg_of[a];
 		pval_id v = st->p->args.p[a];
 		sharding_id id = propagation_shardings(st->prop)[v];
-		bool decided = walker_decided(present(ev), own);
-		if (decided && !walker_pinned(present(ev), own))
+		bool decided = state_decided(present(ev), own);
+		if (decided && !state_pinned(present(ev), own))
 			propagation_set(st->prop, v, id = export_argument(ev, own, ev->t));
 		if (id == SHARDING_NONE || !decided)
 			continue;
@@ -160,17 +160,17 @@ static void replay(evaluator *ev, cost *out, bool *allowed)
 /* A dim that got an axis by propagation and another one by a later decision can say only one of the
  * two steps: with the first the later axis comes too early, with the last its own earlier ones come
  * late. Which is nearer to what was decided differs. */
-void evaluator_replay(evaluator *ev, cost *out, bool *allowed)
+void evaluator_replay(evaluator *ev, const goal *g, cost *out, bool *allowed)
 {
 	cost last;
 	bool last_allowed;
 	ev->priority = FIRST_AXES;
 	replay(ev, out, allowed);
-	if (!walker_priorities_differ(present(ev)))
+	if (!state_priorities_differ(present(ev)))
 		return;
 	ev->priority = LAST_AXES;
 	replay(ev, &last, &last_allowed);
-	if (last_allowed && (!*allowed || score_less(score_of(ev->pb, &last), score_of(ev->pb, out)))) {
+	if (last_allowed && (!*allowed || score_less(score_of(g, &last), score_of(g, out)))) {
 		*out = last;
 		*allowed = true;
 	} else {

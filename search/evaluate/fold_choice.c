@@ -8,7 +8,6 @@ static bool is_stopped(const problem *pb) { return search_is_stopped(pb->o); }
  * to stop takes it. */
 static bool folding_suits(problem *pb)
 {
-	enum { PATHS = 6, DEPTH = 3, ONE_OF = 8 };
 	static const char *const names[] = {"data_parallel", "zero2", "zero3"};
 	evaluator *ev = evaluator_new(pb);
 	plan *pl = xmalloc(sizeof *pl);
@@ -22,14 +21,15 @@ static bool folding_suits(problem *pb)
 	bool suits = !evaluator_statistics(ev).whole;
 	actions_make(pb, UINT32_MAX, NULL, &actions);
 	rng_seed(&r, 1, 0);
-	for (uint32_t i = 0; i < PATHS * DEPTH && suits && actions.n && !is_stopped(pb); i++) {
-		if (i % DEPTH == 0)
+	for (uint32_t i = 0; i < FOLD_PATHS * FOLD_DEPTH && suits && actions.n && !is_stopped(pb);
+		 i++) {
+		if (i % FOLD_DEPTH == 0)
 			evaluator_undo(ev, 0);
 		if (evaluator_decide(ev, &actions.p[rng_below(&r, actions.n)]))
 			evaluator_cost(ev, &c);
 	}
 	evaluator_stats st = evaluator_statistics(ev);
-	suits = suits && st.whole * ONE_OF <= st.whole + st.folded;
+	suits = suits && st.whole * FOLD_ONE_OF <= st.whole + st.folded;
 	pb->costs_whole = 2 * st.whole > st.whole + st.folded;
 	vec_release(&actions);
 	free(pl);

@@ -66,23 +66,23 @@ uint32_t plan_zero_at(const plan *pl)
 	return at;
 }
 
-action action_on_axis(const problem *pb, const action *a, uint32_t axis)
+action action_on_axis(const scope *of, const action *a, uint32_t axis)
 {
 	action moved = *a;
 	if (a->on_role)
-		return *action_of_role(pb, a->role, axis);
+		return *scope_role(of, a->role, axis);
 	moved.axis = axis;
 	moved.fixed = NOT_FIXED; /* nobody asked for that one */
 	return moved;
 }
 
-void plan_exchange_axes(const problem *pb, plan *pl, uint32_t axis, uint32_t other, uint32_t group)
+void plan_exchange_axes(const scope *of, plan *pl, uint32_t axis, uint32_t other, uint32_t group)
 {
 	for (uint32_t i = 0; i < pl->n; i++) {
 		uint32_t has = pl->decisions[i].axis;
 		if (!pl->decisions[i].fixed && (has == axis || has == other) &&
 			(group == ID_NONE || pl->decisions[i].group == group))
-			pl->decisions[i] = action_on_axis(pb, &pl->decisions[i], has == axis ? other : axis);
+			pl->decisions[i] = action_on_axis(of, &pl->decisions[i], has == axis ? other : axis);
 	}
 }
 
@@ -93,12 +93,12 @@ void plan_clear_axis(plan *pl, uint32_t axis)
 			plan_drop(pl, i);
 }
 
-void plan_imitate_axis(const problem *pb, plan *pl, uint32_t axis, uint32_t other)
+void plan_imitate_axis(const scope *of, plan *pl, uint32_t axis, uint32_t other)
 {
 	plan_clear_axis(pl, axis);
 	for (uint32_t i = 0; i < pl->n; i++)
 		if (pl->decisions[i].axis == other) {
-			action a = action_on_axis(pb, &pl->decisions[i], axis);
+			action a = action_on_axis(of, &pl->decisions[i], axis);
 			plan_insert(pl, i + 1, &a, pl->tactics[i]);
 			i++;
 		}
@@ -205,37 +205,6 @@ void plan_clear_group(const problem *pb, arena *mem, plan *pl, uint32_t group, u
 			(!plan_leave_out(pb, mem, pl, i, group) && pb->group_of[d->targets[0].arg] == group))
 			plan_drop(pl, i);
 	}
-}
-
-/* 2 to the power of x / LOG2_ONE, the inverse of log2_fixed. */
-static int64_t exp2_fixed(int64_t x)
-{
-	enum { MOST = 61 };
-	if (x >= (int64_t)MOST * LOG2_ONE)
-		return (int64_t)1 << MOST;
-	int64_t whole = (int64_t)1 << x / LOG2_ONE;
-	return whole + (int64_t)((__int128)whole * (x % LOG2_ONE) / LOG2_ONE);
-}
-
-/* Memory counts MEMORY_WEIGHT times as much as time: a hundredth of it is worth a tenth of the
- * time. So what comes nearer to the limit is better, but not whatever it takes. Dear: more than any
- * time of a step in ns. */
-int64_t cost_too_large(const cost *c)
-{
-	enum { MEMORY_WEIGHT = 10, DEAR = 14 };
-	return exp2_fixed(log2_fixed(MAX(c->peak_bytes, 1)) +
-		log2_fixed(MAX(c->runtime_ns, 1)) / MEMORY_WEIGHT + (int64_t)DEAR * LOG2_ONE);
-}
-
-int64_t plan_energy(const problem *pb, const cost *c)
-{
-	int64_t base = pb->objective == OBJECTIVE_MEMORY ? c->peak_bytes : c->runtime_ns;
-	if (c->peak_bytes <= pb->memory_limit)
-		return base;
-	if (pb->nothing_fits)
-		return cost_too_large(c);
-	double over = (double)c->peak_bytes / (double)MAX(pb->memory_limit, 1);
-	return (int64_t)MIN((double)base * (1.2 + 4 * (over - 1)), 4e18);
 }
 
 /* ---------------------------------------------------------------- baselines */

@@ -160,8 +160,8 @@ static void push_constraints(problem *pb, uint32_t axis_mask, action_list *out)
 		int64_t size = axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis));
 		if (!(axis_mask >> axis & 1) || size == 1)
 			continue;
-		for (uint32_t k = 0; k < pb->n_site_classes; k++) {
-			const site_class *sc = &pb->site_classes[k];
+		for (uint32_t k = 0; k < pb->n_activation_classes; k++) {
+			const activation_class *sc = &pb->activation_classes[k];
 			if (pval_type(pb->p, sc->targets[0].arg)->dims[sc->targets[0].dim] % size == 0)
 				vec_push(out, action_constrain(sc->targets, sc->n, sc->targets[0].dim, axis));
 		}

@@ -50,7 +50,6 @@ status problem_read(problem *pb, const module *annotated, const search_options *
 	/* Roles need the pairs; with open results nothing else does. */
 	for (uint32_t a = 0; a < pb->n_args && o->open_results; a++)
 		pb->result_of_arg[a] = -1;
-	pb->objective = o->objective;
 	actions_make_roles(pb);
 	return ST_OK;
 }
@@ -70,4 +69,19 @@ void problem_forget(problem *pb)
 	if (pb->m)
 		module_free(pb->m);
 	arena_release(&pb->mem);
+}
+
+bool problem_forbids_sharding(
+	const problem *pb, const sharding_table *t, uint32_t arg, sharding_id id)
+{
+	if (!pb->forbidden || id == SHARDING_NONE)
+		return false;
+	const sharding *s = sharding_get(t, id);
+	for (uint32_t d = 0; d < s->rank; d++) {
+		axes l = sharding_dim(s, d);
+		for (uint32_t i = 0; i < l.n; i++)
+			if (problem_forbids(pb, arg, d, axis_index(l.a[i])))
+				return true;
+	}
+	return false;
 }

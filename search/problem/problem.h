@@ -3,6 +3,7 @@
 #ifndef SW_SEARCH_PROBLEM_H
 #define SW_SEARCH_PROBLEM_H
 
+#include "search/constants.h"
 #include "search/search.h"
 
 /* ---------------------------------------------------------------- problem.c, roles.c, groups.c */
@@ -37,12 +38,10 @@ typedef struct problem {
 	uint32_t n_axes;
 	bool *forbidden; /* [arg][dim < MAX_RANK][axis] */
 	int64_t memory_limit;
-	bool nothing_fits; /* so far: plans are compared by cost_too_large */
 	int64_t *arg_bytes;
-	objective objective;             /* of the present tactic */
-	struct action *role_actions;     /* [ROLE_ACTION_COUNT][n_axes], on all arguments */
-	struct site_class *site_classes; /* largest first */
-	uint32_t n_site_classes;
+	struct action *role_actions;                 /* [ROLE_ACTION_COUNT][n_axes], on all arguments */
+	struct activation_class *activation_classes; /* largest first */
+	uint32_t n_activation_classes;
 	uint32_t *site_op, n_site_ops; /* by op id: pre-order index in main of the input module, ID_NONE
 	                                  for all others */
 	pval_id *
@@ -58,7 +57,8 @@ void problem_forget(problem *pb);
 void problem_find_roles(problem *pb);
 /* groups.c: fills group_of and what belongs to it. Errors: those of problem_find_given. */
 status problem_find_groups(problem *pb, diag *d) MUST_USE;
-/* Fills site_classes and site_op; original: the module that the imported one was cloned from. */
+/* Fills activation_classes and site_op; original: the module that the imported one was cloned from.
+ */
 void problem_find_sites(problem *pb, const module *original);
 /* Can the value carry a constraint? One that an op of main in the input module defines, its loops
  * and branches included. */
@@ -121,11 +121,11 @@ typedef struct action_target {
  * there are then (given.c). */
 uint32_t problem_keep_whole_groups(const problem *pb, action_target *t, uint32_t n);
 /* Internal dims that are constrained together. */
-typedef struct site_class {
+typedef struct activation_class {
 	action_target *targets;
 	uint32_t n;
 	int64_t bytes; /* of all tensors that have the dim */
-} site_class;
+} activation_class;
 /* Evaluators that are made from now on can constrain these values, too. */
 void problem_give_sites(problem *pb, const action_target *targets, uint32_t n);
 /* The first value, and its dim, of the stream that a dim of an argument belongs to; false: none can

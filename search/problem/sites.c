@@ -128,10 +128,10 @@ void problem_find_sites(problem *pb, const module *original)
 		spans[n_spans - 1].bytes = sat_add(spans[n_spans - 1].bytes, list[i].bytes);
 	}
 	qsort(spans, n_spans, sizeof *spans, by_bytes);
-	pb->n_site_classes = MIN(n_spans, (uint32_t)MAX_SITES);
-	pb->site_classes = arena_zarray(&pb->mem, site_class, pb->n_site_classes + 1);
-	for (uint32_t k = 0; k < pb->n_site_classes; k++) {
-		site_class *sc = &pb->site_classes[k];
+	pb->n_activation_classes = MIN(n_spans, (uint32_t)MAX_SITES);
+	pb->activation_classes = arena_zarray(&pb->mem, activation_class, pb->n_activation_classes + 1);
+	for (uint32_t k = 0; k < pb->n_activation_classes; k++) {
+		activation_class *sc = &pb->activation_classes[k];
 		sc->bytes = spans[k].bytes;
 		sc->n = spans[k].n;
 		sc->targets = arena_array(&pb->mem, action_target, sc->n);

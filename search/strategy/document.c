@@ -1,16 +1,8 @@
-/* The strategy document of DESIGN 5.2. */
+/* Writes strategy documents (docs/strategy-document.md). */
 #include "search/strategy/strategy.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
-
-static void add_text(cJSON *o, const char *key, str s)
-{
-	strbuf b = {0};
-	strbuf_str(&b, s);
-	cJSON_AddStringToObject(o, key, b.p ? b.p : "");
-	strbuf_release(&b);
-}
 
 /* What propagation left of an undecided argument: its axes as a plain list. */
 static cJSON *propagated_json(const sharding_table *t, sharding_id id, uint32_t rank)
@@ -105,10 +97,10 @@ static cJSON *constraints_json(const module *m, const strategy *s)
 	for (uint32_t i = 0; i < s->n_constraints; i++) {
 		const strategy_constraint *c = &s->constraints[i];
 		cJSON *o = cJSON_CreateObject();
-		add_text(o, "function", c->function);
+		document_add_text(o, "function", c->function);
 		cJSON_AddNumberToObject(o, "op", c->op);
 		cJSON_AddNumberToObject(o, "result", c->result);
-		add_text(o, "location", c->location);
+		document_add_text(o, "location", c->location);
 		cJSON_AddItemToObject(o, "sharding", sharding_json(m->shardings, c->sharding));
 		cJSON_AddItemToObject(o, "priority", priorities_json(m->shardings, c->sharding));
 		cJSON_AddItemToArray(list, o);
@@ -127,7 +119,7 @@ static cJSON *actions_json(const module *m, const strategy *s)
 		cJSON *o = cJSON_CreateObject(), *members = cJSON_CreateArray(),
 			  *delta = cJSON_CreateObject();
 		cJSON_AddNumberToObject(o, "step", a->step);
-		add_text(o, "tactic", a->tactic);
+		document_add_text(o, "tactic", a->tactic);
 		cJSON_AddStringToObject(o, "kind", kinds[a->kind]);
 		for (uint32_t k = 0; k < a->n_members; k++)
 			cJSON_AddItemToArray(members, cJSON_CreateNumber(a->members[k]));
@@ -138,7 +130,7 @@ static cJSON *actions_json(const module *m, const strategy *s)
 				cJSON_AddItemToArray(sites, cJSON_CreateNumber(a->sites[k]));
 		}
 		cJSON_AddNumberToObject(o, "dimension", a->dimension);
-		add_text(o, "axis",
+		document_add_text(o, "axis",
 			strtab_get(&m->shardings->names, m->shardings->meshes.p[s->mesh].axis_names[a->axis]));
 		cJSON_AddNumberToObject(delta, "runtime_ns", (double)a->delta_runtime_ns);
 		cJSON_AddNumberToObject(delta, "peak_bytes", (double)a->delta_peak_bytes);
@@ -154,7 +146,7 @@ static cJSON *mesh_axes_json(const module *m, mesh_id id, const char *const *axi
 	cJSON *o = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(o, "axes");
 	for (uint32_t i = 0; i < mh->n_axes; i++) {
 		cJSON *a = cJSON_CreateObject();
-		add_text(a, "name", strtab_get(&m->shardings->names, mh->axis_names[i]));
+		document_add_text(a, "name", strtab_get(&m->shardings->names, mh->axis_names[i]));
 		cJSON_AddNumberToObject(a, "size", (double)mh->axis_sizes[i]);
 		if (axis_links && axis_links[i])
 			cJSON_AddStringToObject(a, "link", axis_links[i]);
@@ -175,7 +167,7 @@ static cJSON *starts_json(const search_result *r)
 	for (uint32_t i = 0; i < r->starts.n; i++) {
 		const started *x = &r->starts.p[i];
 		cJSON *o = cJSON_CreateObject();
-		add_text(o, "strategy", x->name);
+		document_add_text(o, "strategy", x->name);
 		cJSON_AddNumberToObject(o, "plans", x->plans);
 		if (x->plans) {
 			cJSON_AddNumberToObject(o, "runtime_ns", (double)x->cost.runtime_ns);
@@ -221,6 +213,7 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 	cJSON_AddNumberToObject(s, "evaluations_per_second",
 		seconds > 0 ? (double)(int64_t)((double)r->evaluations / seconds) : 0);
 	cJSON_AddNumberToObject(s, "nodes", (double)r->nodes);
+	cJSON_AddNumberToObject(s, "lists_cut", (double)r->lists_cut);
 	cJSON_AddNumberToObject(s, "groups", (double)r->groups);
 	cJSON_AddStringToObject(s, "result_pairing", r->pairing);
 	add_asked(s, o);
@@ -299,7 +292,7 @@ static cJSON *alternatives_json(const module *m, const device *dev, const search
 		cJSON_AddItemToObject(
 			o, "compiler_options", compiler_options_json(dev, a->compiler_options));
 		cJSON_AddItemToObject(o, "cost", cost_to_json(&a->cost));
-		add_text(o, "difference", a->difference);
+		document_add_text(o, "difference", a->difference);
 		cJSON_AddItemToArray(list, o);
 	}
 	return list;
@@ -310,7 +303,7 @@ static cJSON *groups_json(const search_result *r)
 	cJSON *list = cJSON_CreateArray();
 	for (uint32_t i = 0; i < r->n_given; i++) {
 		cJSON *o = cJSON_CreateObject();
-		add_text(o, "glob", r->given[i].glob);
+		document_add_text(o, "glob", r->given[i].glob);
 		cJSON *members = cJSON_AddArrayToObject(o, "members");
 		for (uint32_t k = 0; k < r->given[i].n; k++)
 			cJSON_AddItemToArray(members, cJSON_CreateNumber(r->given[i].members[k]));
@@ -319,28 +312,34 @@ static cJSON *groups_json(const search_result *r)
 	return list;
 }
 
-status document_write(
-	const module *m, const search_options *o, const search_result *r, strbuf *out, diag *d)
+/* What made it, and of which module it is. */
+static void add_origin(cJSON *root, const module *m, uint32_t n_args)
 {
-	cJSON *root = cJSON_CreateObject(), *tool = cJSON_CreateObject(), *about = cJSON_CreateObject(),
-		  *list;
+	cJSON *tool = cJSON_CreateObject(), *about = cJSON_CreateObject();
 	char fingerprint[72], structure[72];
 	module_fingerprint(m, fingerprint);
 	module_structure(m, structure);
 	uint32_t ops = 0;
 	for (op_id op = op_walk_first(m, ID_NONE); op != ID_NONE; op = op_walk_next(m, ID_NONE, op))
 		ops++;
-	cJSON_AddStringToObject(root, "format", "shardwright.strategy/1");
 	cJSON_AddStringToObject(tool, "version", SHARDWRIGHT_VERSION);
 	cJSON_AddStringToObject(tool, "cost_model", COST_MODEL_VERSION);
 	cJSON_AddStringToObject(tool, "shardy", "jaxlib 0.10.2");
 	cJSON_AddItemToObject(root, "tool", tool);
-	add_text(about, "name", strtab_get(&m->strs, m->name));
+	document_add_text(about, "name", strtab_get(&m->strs, m->name));
 	cJSON_AddStringToObject(about, "fingerprint", fingerprint);
 	cJSON_AddStringToObject(about, "structure", structure);
 	cJSON_AddNumberToObject(about, "ops", ops);
-	cJSON_AddNumberToObject(about, "arguments", r->best.n_args);
+	cJSON_AddNumberToObject(about, "arguments", n_args);
 	cJSON_AddItemToObject(root, "module", about);
+}
+
+status document_write(
+	const module *m, const search_options *o, const search_result *r, strbuf *out, diag *d)
+{
+	cJSON *root = cJSON_CreateObject(), *list;
+	cJSON_AddStringToObject(root, "format", "shardwright.strategy/1");
+	add_origin(root, m, r->best.n_args);
 	cJSON_AddItemToObject(root, "mesh", mesh_axes_json(m, r->best.mesh, o->axis_links));
 	cJSON_AddStringToObject(root, "device", o->device->name);
 	cJSON_AddNumberToObject(root, "memory_limit_bytes", (double)r->memory_limit);
@@ -368,7 +367,7 @@ status document_write(
 	list = cJSON_AddArrayToObject(root, "baselines");
 	for (uint32_t i = 0; i < r->baselines.n; i++) {
 		cJSON *b = cJSON_CreateObject();
-		add_text(b, "name", r->baselines.p[i].name);
+		document_add_text(b, "name", r->baselines.p[i].name);
 		cJSON_AddBoolToObject(b, "fits", r->baselines.p[i].fits);
 		cJSON_AddItemToObject(b, "cost", cost_to_json(&r->baselines.p[i].cost));
 		cJSON_AddItemToArray(list, b);

@@ -13,12 +13,28 @@ void listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_o
 	while (k < list->n && !(str_equal(list->p[k].op, name) && str_equal(list->p[k].location, at)))
 		k++;
 	if (k == list->n)
-		vec_push(list,
-			(listed_op){.op = {arena_strdup(mem, name.p, name.n), name.n},
-				.location = {arena_strdup(mem, at.p, at.n), at.n}});
+		vec_push(list, (listed_op){.op = copy_str(mem, name), .location = copy_str(mem, at)});
 	list->p[k].count++;
 	list->p[k].bytes = sat_add(list->p[k].bytes, bytes);
 	strbuf_release(&where);
+}
+
+int64_t node_whole_bytes(const program *p, const node *n)
+{
+	int64_t bytes = 0;
+	for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
+		bytes = sat_add(bytes,
+			sharding_local_bytes(
+				p->m->shardings, SHARDING_NONE, pval_type(p, node_slots(p, n)[k])));
+	return bytes;
+}
+
+void document_add_text(cJSON *o, const char *key, str s)
+{
+	strbuf b = {0};
+	strbuf_str(&b, s);
+	cJSON_AddStringToObject(o, key, b.p ? b.p : "");
+	strbuf_release(&b);
 }
 
 cJSON *listed_ops_json(const listed_ops *ops)

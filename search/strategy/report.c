@@ -2,19 +2,6 @@
 #include "search/strategy/read_json.h"
 #include "search/strategy/strategy.h"
 
-static void rule_line(strbuf *out, const char *title) { strbuf_printf(out, "\n%s\n", title); }
-
-static void signed_duration(strbuf *out, int64_t ns)
-{
-	strbuf_putc(out, ns < 0 ? '-' : '+');
-	strbuf_duration(out, ns < 0 ? -ns : ns);
-}
-static void signed_bytes(strbuf *out, int64_t bytes)
-{
-	strbuf_putc(out, bytes < 0 ? '-' : '+');
-	strbuf_bytes(out, bytes < 0 ? -bytes : bytes);
-}
-
 /* Of a decision: what it names, and the words around that. */
 typedef struct decision_words {
 	strbuf before, name, behind;
@@ -61,7 +48,7 @@ static void decision_table(const cJSON *document, uint32_t columns, strbuf *out)
 	decision_words w = {0};
 	for (const cJSON *a = first_of(document, "arguments"); a; a = a->next, n_args++)
 		vec_push(&names, text_of(a, "name"));
-	rule_line(out, "DECISIONS");
+	report_title(out, "DECISIONS");
 	for (const cJSON *a = first_of(document, "actions"); a; a = a->next) {
 		const cJSON *members = cJSON_GetObjectItemCaseSensitive(a, "members"),
 					*delta = cJSON_GetObjectItemCaseSensitive(a, "delta");
@@ -78,9 +65,9 @@ static void decision_table(const cJSON *document, uint32_t columns, strbuf *out)
 		strbuf_printf(
 			out, "%s%*s ", row.p, (int)(width - MIN(width, report_width((str){row.p, row.n}))), "");
 		if (number_of(delta, "runtime_ns") || number_of(delta, "peak_bytes")) {
-			signed_duration(out, number_of(delta, "runtime_ns"));
+			report_change_ns(out, number_of(delta, "runtime_ns"));
 			strbuf_puts(out, "  ");
-			signed_bytes(out, number_of(delta, "peak_bytes"));
+			report_change_bytes(out, number_of(delta, "peak_bytes"));
 		}
 		strbuf_putc(out, '\n');
 		strbuf_release(&row);
@@ -105,14 +92,13 @@ static void collective_row(
 
 static const char collectives_title[] = "COLLECTIVES (per step and device)";
 
-static void cost_header(strbuf *out)
+void report_cost_header(strbuf *out)
 {
-	rule_line(out, "COST");
+	report_title(out, "COST");
 	strbuf_printf(out, "  %-26s %10s %12s %12s\n", "", "step", "exposed comm", "peak memory");
 }
 
-/* One row of the cost table; best_ns: the answer's step time, for the ratio. */
-static void cost_row(
+void report_cost_row(
 	strbuf *out, const char *name, const cJSON *cost_json, bool fits, int64_t best_ns)
 {
 	strbuf time = {0}, comm = {0}, peak = {0};
@@ -165,7 +151,7 @@ void report_cost(const cost *c, int64_t memory_limit, strbuf *out)
 			c->peak_bytes <= memory_limit ? "fits" : "does not fit");
 		strbuf_release(&limit);
 	}
-	rule_line(out, collectives_title);
+	report_title(out, collectives_title);
 	bool any = false;
 	for (int k = 0; k < COLL_COUNT; k++)
 		if (c->collectives[k].count) {
@@ -277,7 +263,7 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 	compiler_options_lines(document, out);
 	report_arguments(document, columns, out);
 	decision_table(document, columns, out);
-	rule_line(out, collectives_title);
+	report_title(out, collectives_title);
 	bool any = false;
 	for (const cJSON *c = first_of(cost_json, "collectives"); c; c = c->next)
 		if (number_of(c, "count")) {
@@ -287,18 +273,18 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 		}
 	if (!any)
 		strbuf_puts(out, "  none\n");
-	cost_header(out);
+	report_cost_header(out);
 	strbuf_puts(out, bold);
-	cost_row(out, "this strategy", cost_json, is_true(document, "fits"), 0);
+	report_cost_row(out, "this strategy", cost_json, is_true(document, "fits"), 0);
 	strbuf_puts(out, plain);
 	for (const cJSON *b = first_of(document, "baselines"); b; b = b->next)
-		cost_row(out, text_of(b, "name"), cJSON_GetObjectItemCaseSensitive(b, "cost"),
+		report_cost_row(out, text_of(b, "name"), cJSON_GetObjectItemCaseSensitive(b, "cost"),
 			is_true(b, "fits"), number_of(cost_json, "runtime_ns"));
 	char title[40];
 	uint32_t number = 0;
 	for (const cJSON *a = first_of(document, "alternatives"); a; a = a->next) {
 		snprintf(title, sizeof title, "alternative %u", ++number);
-		cost_row(out, title, cJSON_GetObjectItemCaseSensitive(a, "cost"), is_true(a, "fits"),
+		report_cost_row(out, title, cJSON_GetObjectItemCaseSensitive(a, "cost"), is_true(a, "fits"),
 			number_of(cost_json, "runtime_ns"));
 		strbuf_printf(out, "    %s\n", text_of(a, "difference"));
 	}
@@ -317,99 +303,4 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 		(long long)number_of(search, "groups"),
 		cJSON_IsNumber(seconds) ? seconds->valuedouble : 0.0,
 		is_true(search, "interrupted") ? " (interrupted)" : "");
-}
-
-/* ---------------------------------------------------------------- explain */
-
-static void source_row(const cJSON *c, const char *indent, bool change, strbuf *out)
-{
-	strbuf cell = {0};
-	if (change)
-		signed_bytes(&cell, number_of(c, "bytes"));
-	else
-		strbuf_bytes(&cell, number_of(c, "bytes"));
-	strbuf_puts(&cell, ", ");
-	if (change)
-		signed_duration(&cell, number_of(c, "time_ns"));
-	else
-		strbuf_duration(&cell, number_of(c, "time_ns"));
-	strbuf_printf(out, change ? "%s%-18s %+6lld x  " : "%s%-18s %6lld x  ", indent,
-		text_of(c, "kind"), (long long)number_of(c, "executions"));
-	strbuf_printf(out, "%-24s %-28s %s%s\n", cell.p, text_of(c, "op"), text_of(c, "location"),
-		is_true(c, "windowed_einsum") ? "  windowed einsum" : "");
-	strbuf_release(&cell);
-}
-
-/* "dim 0 over data", "kept off data", "kept whole". */
-static void what_text(const cJSON *o, strbuf *out)
-{
-	if (strcmp(text_of(o, "kind"), "replicate"))
-		strbuf_printf(
-			out, "dim %lld over %s", (long long)number_of(o, "dimension"), text_of(o, "axis"));
-	else if (*text_of(o, "axis"))
-		strbuf_printf(out, "kept off %s", text_of(o, "axis"));
-	else
-		strbuf_puts(out, "kept whole");
-}
-
-static void compare_row(const char *label, const cJSON *o, const cJSON *whole, strbuf *out)
-{
-	strbuf time = {0}, bytes = {0};
-	signed_duration(&time, number_of(o, "runtime_ns") - number_of(whole, "runtime_ns"));
-	signed_bytes(&bytes, number_of(o, "peak_bytes") - number_of(whole, "peak_bytes"));
-	strbuf_printf(out, "        %-28s %12s %12s%s\n", label, time.p, bytes.p,
-		is_true(o, "fits") ? "" : "  too large");
-	strbuf_release(&time);
-	strbuf_release(&bytes);
-}
-
-static void decision_rows(const cJSON *d, uint32_t number, const cJSON *whole, strbuf *out)
-{
-	enum { MAX_CHANGES = 4 };
-	const cJSON *names = cJSON_GetObjectItemCaseSensitive(d, "names"),
-				*without = cJSON_GetObjectItemCaseSensitive(d, "without");
-	int patterns = cJSON_GetArraySize(names), changes = 0;
-	strbuf label = {0};
-	what_text(d, &label);
-	strbuf_printf(out, "  %2u  %-14s %s: %s%s (%d)\n", number, text_of(d, "tactic"), label.p,
-		names->child->valuestring, patterns > 1 ? " and others" : "",
-		cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(d, "members")) +
-			cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(d, "constraints")));
-	compare_row("without it", without, whole, out);
-	for (const cJSON *c = first_of(without, "collectives"); c && changes < MAX_CHANGES;
-		 c = c->next, changes++)
-		source_row(c, "          ", true, out);
-	for (const cJSON *a = first_of(d, "alternatives"); a; a = a->next) {
-		strbuf_clear(&label);
-		what_text(a, &label);
-		compare_row(label.p, a, whole, out);
-	}
-	strbuf_release(&label);
-}
-
-void report_explanation(const cJSON *explanation_json, strbuf *out)
-{
-	enum { MAX_ROWS = 15 };
-	uint32_t n = 0;
-	const cJSON *cost_json = cJSON_GetObjectItemCaseSensitive(explanation_json, "cost");
-	cost_header(out);
-	cost_row(out, "this strategy", cost_json, is_true(explanation_json, "fits"), 0);
-	if (cJSON_GetObjectItemCaseSensitive(explanation_json, "simpler"))
-		strbuf_puts(out, "\n  ");
-	report_simpler(explanation_json, out);
-	report_uncounted_loops(cost_json, out);
-	rule_line(out, "COLLECTIVES BY SOURCE (costliest first)");
-	for (const cJSON *c = first_of(explanation_json, "collectives"); c && n < MAX_ROWS;
-		 c = c->next, n++)
-		source_row(c, "  ", false, out);
-	if (!n)
-		strbuf_puts(out, "  none\n");
-	rule_line(out,
-		"DECISIONS (what each brings: the change without it; what else could be decided for the "
-		"same arguments)");
-	n = 0;
-	for (const cJSON *d = first_of(explanation_json, "decisions"); d; d = d->next)
-		decision_rows(d, ++n, cost_json, out);
-	if (!n)
-		strbuf_puts(out, "  none\n");
 }

@@ -136,3 +136,17 @@ void report_cell(str text, size_t width, strbuf *out)
 	report_shortened(text, width, out);
 	strbuf_printf(out, "%*s", (int)(width - has), "");
 }
+
+void report_change_ns(strbuf *out, int64_t ns)
+{
+	strbuf_putc(out, ns < 0 ? '-' : '+');
+	strbuf_duration(out, ns < 0 ? -ns : ns);
+}
+
+void report_change_bytes(strbuf *out, int64_t bytes)
+{
+	strbuf_putc(out, bytes < 0 ? '-' : '+');
+	strbuf_bytes(out, bytes < 0 ? -bytes : bytes);
+}
+
+void report_title(strbuf *out, const char *title) { strbuf_printf(out, "\n%s\n", title); }

@@ -4,8 +4,15 @@
 
 #include "search/search.h"
 
-/* ---------------------------------------------------------------- strategy.c */
+static inline str copy_str(arena *mem, str s)
+{
+	return (str){arena_strdup(mem, s.p ? s.p : "", s.n), s.n};
+}
 
+/* ---------------------------------------------------------------- strategy_apply.c */
+
+/* Pre-order index -> op of a function; ID_NONE beyond its end. */
+op_id op_by_index(const module *m, op_id function, uint32_t index);
 /* The mesh that the module declares with the same axes and devices, so that its shardings and a
  * strategy's agree; ID_NONE when it declares none. */
 mesh_id module_own_mesh(const module *m, mesh_id wanted);
@@ -25,12 +32,22 @@ void report_simpler(const struct cJSON *document, strbuf *out);
 
 /* One more op of its name at its place, with bytes that it keeps; texts go to mem. */
 void listed_op_add(arena *mem, const module *m, op_id o, int64_t bytes, listed_ops *list);
+/* Of all that the node reads and makes, on a device that has it whole. */
+int64_t node_whole_bytes(const program *p, const node *n);
+void document_add_text(struct cJSON *o, const char *key, str s);
 struct cJSON *listed_ops_json(const listed_ops *ops);
 /* Loops whose number of iterations the program does not say. */
 void list_uncounted_loops(const program *p, arena *mem, listed_ops *out);
 /* "uncounted_loops" of a cost, left out where there are none; trip_count: 0, or what each counts.
  */
 void add_listed_loops(struct cJSON *to, const listed_ops *loops, int64_t trip_count);
+
+/* ---------------------------------------------------------------- report.c */
+
+void report_cost_header(strbuf *out);
+/* One row of the cost table; best_ns: the answer's step time, for the ratio; 0: no ratio. */
+void report_cost_row(
+	strbuf *out, const char *name, const struct cJSON *cost_json, bool fits, int64_t best_ns);
 
 /* ---------------------------------------------------------------- report_cells.c */
 
@@ -47,6 +64,11 @@ void report_sharding(const struct cJSON *sharding, strbuf *out);
 size_t report_width(str text);
 void report_shortened(str text, size_t most, strbuf *out);
 void report_cell(str text, size_t width, strbuf *out);
+
+void report_title(strbuf *out, const char *title);
+/* With a sign. */
+void report_change_ns(strbuf *out, int64_t ns);
+void report_change_bytes(strbuf *out, int64_t bytes);
 
 /* ---------------------------------------------------------------- report_arguments.c */
 

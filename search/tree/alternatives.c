@@ -4,11 +4,6 @@
 
 #include <stdlib.h>
 
-enum {
-	BYTES_ONE_IN = 20 /* of all arguments' have to be cut otherwise, */,
-	MOVED_ONE_IN = 10 /* or of the bytes moved */
-};
-
 static sharding_id argument_sharding(const strategy *s, uint32_t arg)
 {
 	return s->args[arg] == SHARDING_NONE ? s->propagated[arg] : s->args[arg];
@@ -86,7 +81,7 @@ static status consider(runner *r, plan *pl, diag *d)
 	if (plan_manual(pl, FIXED_BY_USER) < r->n_manual)
 		return ST_OK;
 	out->replays++;
-	evaluator_replay(r->ev[0], &a.cost, &allowed);
+	evaluator_replay(r->ev[0], &r->goal, &a.cost, &allowed);
 	evaluator_strategy(r->ev[0], pl, &a.s);
 	status st = replay_applied(&r->pb, r->base, &a.s, &a.cost, &allowed, NULL, d);
 	a.fits = a.cost.peak_bytes <= r->pb.memory_limit;
@@ -108,7 +103,6 @@ static status consider(runner *r, plan *pl, diag *d)
 
 status runner_alternatives(runner *r, diag *d)
 {
-	enum { TRIED_FOR_EACH = 6 };
 	uint32_t most = r->user->alternatives;
 	for (uint32_t i = 0; i < MIN(r->others_found.n, TRIED_FOR_EACH * most) &&
 		 r->out->alternatives.n < most && !search_is_stopped(r->user);

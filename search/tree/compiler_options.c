@@ -1,11 +1,6 @@
 /* Which options of the device's compiler a plan is compiled with. */
 #include "search/tree/runner.h"
 
-enum {
-	LEAST_GAIN_PPM = 10000, /* worth telling: a percent of the step */
-	LEAST_PART_PPM = 1000,  /* an option that brings less is left out */
-};
-
 /* Those that only let more run at once. */
 static uint32_t plain_options(const device *dev)
 {
@@ -67,8 +62,8 @@ static status take_and_leave(
 			TRY(cost_with(r, annotated, other, &changed, d));
 			if (c->peak_bytes <= r->pb.memory_limit && changed.peak_bytes > r->pb.memory_limit)
 				continue; /* no option is worth the memory that is not there */
-			if (leaves ? gains(c->runtime_ns, changed.runtime_ns, LEAST_PART_PPM)
-					   : !gains(changed.runtime_ns, c->runtime_ns, LEAST_PART_PPM))
+			if (leaves ? gains(c->runtime_ns, changed.runtime_ns, OPTION_PART_PPM)
+					   : !gains(changed.runtime_ns, c->runtime_ns, OPTION_PART_PPM))
 				continue;
 			*chosen = other;
 			*c = changed;
@@ -85,7 +80,7 @@ static status choose(runner *r, const module *annotated, diag *d)
 	chosen = best ? plain & offered : 0;
 	TRY(take_and_leave(r, annotated, offered, &chosen, &c, d));
 	if (!best) {
-		bool worth = gains(c.runtime_ns, out->cost.runtime_ns, LEAST_GAIN_PPM);
+		bool worth = gains(c.runtime_ns, out->cost.runtime_ns, OPTION_GAIN_PPM);
 		out->better_options = worth ? chosen : 0;
 		out->better_runtime_ns = worth ? c.runtime_ns : 0;
 		return ST_OK;

@@ -132,7 +132,7 @@ static void list_splits(listing *l)
 
 /* Which combinations come in which order: what is usual; what is alike, or two axes together; what
  * is unusual on one set. */
-enum { USUAL, ALIKE_OR_PAIRED, UNUSUAL, RANKS, MOST_UNUSUAL = 1 };
+enum { USUAL, ALIKE_OR_PAIRED, UNUSUAL, RANKS };
 static uint32_t rank_of(const tactic_space *ts, const combination *c)
 {
 	uint32_t unusual = 0;
@@ -198,15 +198,6 @@ void completions_list(const tactic_space *ts, uint32_t most, completion_list *ou
 }
 
 /* ---------------------------------------------------------------- what paths say */
-
-uint32_t tactic_cuts(tactic_id t)
-{
-	if (t == CUTS_BATCH)
-		return AXIS_BATCH;
-	uint32_t own = tactic_rows[t].cuts == WEIGHTS ? AXIS_WEIGHTS : AXIS_DATA,
-			 before = tactic_rows[t].after == CUTS_BATCH ? 0 : tactic_cuts(tactic_rows[t].after);
-	return own | before | (cuts_batch(t) ? AXIS_BATCH : 0);
-}
 
 static void say(path_cuts *out, uint32_t mask, uint32_t said, uint32_t cuts)
 {

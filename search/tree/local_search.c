@@ -2,26 +2,16 @@
 
 #include <stdlib.h>
 
-enum { MOST_REPLAYS = 3 /* in a step */ };
-/* A descent that comes to regroupings again rarely finds anything: a quarter of the patience, at
- * least so much. */
-enum { LATER_PATIENCE = 4, LEAST_PATIENCE = 50 };
-/* Of a walk: moves at once, steps, and by how many millionths the first one may be worse. */
-enum { WALK_MOVES = 16, WALK_STEPS = 24, FIRST_HEAT = 80000, PPM = 1000000 };
-
-static int64_t energy(const local_search *ls, const cost *c)
-{
-	return is_costed(c) ? plan_energy(ls->pb, c) : INT64_MAX;
-}
+enum { PPM = 1000000 };
 
 /* Replays the plan on the first evaluator, which has its state then. */
 static cost replayed(local_search *ls, plan *pl)
 {
 	cost c;
 	bool allowed;
-	evaluator *ev = crew_lead(ls->with);
+	evaluator *ev = pool_first(ls->pool);
 	evaluator_run(ev, pl, NULL);
-	evaluator_replay(ev, &c, &allowed);
+	evaluator_replay(ev, ls->goal, &c, &allowed);
 	if (!allowed || plan_manual(pl, FIXED_BY_SEARCH) < ls->n_manual)
 		c = (cost){.runtime_ns = NOT_COSTED, .peak_bytes = NOT_COSTED};
 	return c;
@@ -30,7 +20,7 @@ static cost replayed(local_search *ls, plan *pl)
 /* Did a descent come through the state of the plan that was just replayed? */
 static bool has_passed(local_search *ls)
 {
-	uint64_t h = evaluator_hash(crew_lead(ls->with));
+	uint64_t h = evaluator_hash(pool_first(ls->pool));
 	uint32_t id, it = index_first(&ls->passed, h);
 	if (index_next(&ls->passed, h, &it, &id))
 		return true;
@@ -57,10 +47,10 @@ static void take(local_search *ls, descent *d, const plan *pl, const cost *c)
 static bool take_best(local_search *ls, descent *d, uint32_t first, uint32_t end)
 {
 	for (int tries = 0; tries < MOST_REPLAYS; tries++) {
-		int64_t least = energy(ls, &d->c);
+		int64_t least = plan_energy(ls->goal, &d->c);
 		uint32_t best = ID_NONE;
 		for (uint32_t i = first; i < end; i++) {
-			int64_t e = energy(ls, &ls->costs[i]);
+			int64_t e = plan_energy(ls->goal, &ls->costs[i]);
 			if (e < least) {
 				least = e;
 				best = i;
@@ -69,7 +59,7 @@ static bool take_best(local_search *ls, descent *d, uint32_t first, uint32_t end
 		if (best == ID_NONE)
 			return false;
 		cost c = replayed(ls, &ls->near.variants[best]);
-		if (energy(ls, &c) < energy(ls, &d->c)) {
+		if (plan_energy(ls->goal, &c) < plan_energy(ls->goal, &d->c)) {
 			take(ls, d, &ls->near.variants[best], &c);
 			return true;
 		}
@@ -83,7 +73,7 @@ static bool take_best(local_search *ls, descent *d, uint32_t first, uint32_t end
 
 static void cost_listed(local_search *ls, uint32_t first)
 {
-	ls->used += crew_cost(ls->with, ls->near.variants + first, ls->near.n - first,
+	ls->used += pool_cost(ls->pool, ls->near.variants + first, ls->near.n - first,
 		ls->budget - MIN(ls->budget, ls->used), ls->costs + first);
 }
 
@@ -98,7 +88,8 @@ static void list_thinned_together(local_search *ls, const descent *d, bool twins
 		uint32_t groups = 0;
 		plan *v = NULL;
 		for (uint32_t i = 0; i < n; i++) {
-			if (ls->near.thinned[i].at != at || energy(ls, &ls->costs[i]) >= energy(ls, &d->c))
+			if (ls->near.thinned[i].at != at ||
+				plan_energy(ls->goal, &ls->costs[i]) >= plan_energy(ls->goal, &d->c))
 				continue;
 			if (!v && !(v = neighbourhood_add(&ls->near, &d->pl)))
 				return;
@@ -117,6 +108,7 @@ static void change_decisions(local_search *ls, descent *d)
 	list_thinned_together(ls, d, d->at == ALIKE);
 	if (ls->near.n > n)
 		cost_listed(ls, n);
+	ls->lists_cut += ls->near.cut;
 	if (!take_best(ls, d, 0, ls->near.n))
 		d->at++;
 }
@@ -127,7 +119,7 @@ static void change_decisions(local_search *ls, descent *d)
 static uint32_t last_place(local_search *ls, const plan *pl, uint32_t at)
 {
 	uint32_t last = at;
-	ls->near.n = 0;
+	neighbourhood_clear(&ls->near);
 	for (uint32_t to = at; to < pl->n; to++) {
 		plan *v = neighbourhood_add(&ls->near, pl);
 		if (v)
@@ -152,7 +144,7 @@ static void postpone(local_search *ls, descent *d)
 		if (!v->decisions[at].fixed)
 			plan_move(v, at, last_place(ls, v, at));
 	cost c = replayed(ls, v);
-	if (energy(ls, &c) <= energy(ls, &d->c)) {
+	if (plan_energy(ls->goal, &c) <= plan_energy(ls->goal, &d->c)) {
 		d->c = c;
 		d->pl = *v;
 	}
@@ -172,6 +164,7 @@ static void decide_groups(local_search *ls, descent *d)
 	uint64_t before = ls->used;
 	uint32_t n = regroupings_of(&ls->near, &d->pl, &ls->regroupings, d->next, ends);
 	bool taken = false; /* what is listed behind it is of the plan before */
+	ls->lists_cut += ls->near.cut;
 	cost_listed(ls, 0);
 	for (uint32_t i = 0; i < n && !taken; i++, d->next++)
 		taken = take_best(ls, d, i ? ends[i - 1] : 0, ends[i]);
@@ -181,7 +174,7 @@ static void decide_groups(local_search *ls, descent *d)
 	if (d->next < ls->regroupings.n && d->idle < d->patience)
 		return;
 	d->next = 0;
-	d->patience = MAX(d->patience / LATER_PATIENCE, (uint64_t)LEAST_PATIENCE);
+	d->patience = MAX(d->patience / LATER_PATIENCE, (uint64_t)LEAST_LATER_PATIENCE);
 	d->at = d->found ? ALIKE : SAMPLED;
 }
 
@@ -191,18 +184,18 @@ static void walk(local_search *ls, descent *d)
 {
 	if (!d->walked) {
 		d->here = d->pl;
-		d->here_energy = energy(ls, &d->c);
+		d->here_energy = plan_energy(ls->goal, &d->c);
 	}
 	uint32_t left = WALK_STEPS - ++d->walked;
 	uint64_t heat = FIRST_HEAT / (WALK_STEPS * WALK_STEPS) * left * left;
-	ls->near.n = 0;
+	neighbourhood_clear(&ls->near);
 	for (int i = 0; i < WALK_MOVES; i++) {
 		plan *v = neighbourhood_add(&ls->near, &d->here);
 		ls->near.n -= !sample_move(&ls->draws, &d->random, v);
 	}
 	cost_listed(ls, 0);
 	for (uint32_t i = 0; i < ls->near.n; i++) {
-		int64_t e = energy(ls, &ls->costs[i]);
+		int64_t e = plan_energy(ls->goal, &ls->costs[i]);
 		/* u * u: small steps up are taken more often than large ones. */
 		uint64_t u = rng_below(&d->random, 1001), allowance = heat * u / 1000 * u / 1000;
 		if (e == INT64_MAX || e == d->here_energy ||
@@ -230,7 +223,7 @@ void descent_begin(local_search *ls, descent *d, const plan *pl, uint64_t seed, 
 uint64_t descent_step(local_search *ls, descent *d, uint64_t budget, bool *better)
 {
 	uint64_t before = ls->used;
-	int64_t was = energy(ls, &d->c);
+	int64_t was = plan_energy(ls->goal, &d->c);
 	ls->budget = before + budget;
 	if (d->at < GROUPS)
 		change_decisions(ls, d);
@@ -239,21 +232,18 @@ uint64_t descent_step(local_search *ls, descent *d, uint64_t budget, bool *bette
 	else
 		walk(ls, d);
 	d->done |= d->at == SAMPLED && ls->pb->o->without & WITHOUT_WALKS;
-	*better = energy(ls, &d->c) < was;
+	*better = plan_energy(ls->goal, &d->c) < was;
 	return ls->used - before;
 }
 
-void local_search_init(
-	local_search *ls, const problem *pb, crew *with, const scope *of, arena *mem, uint64_t patience)
+void local_search_init(local_search *ls, const problem *pb, const goal *g, worker_pool *pool,
+	const scope *of, arena *mem, uint64_t patience)
 {
-	*ls = (local_search){.pb = pb, .with = with, .patience = patience};
+	*ls = (local_search){.pb = pb, .goal = g, .pool = pool, .patience = patience};
 	neighbourhood_init(&ls->near, pb, of, mem);
 	regroupings_list(&ls->near, &ls->regroupings);
-	ls->draws = (sampler){.pb = pb,
-		.mem = mem,
-		.actions = &of->sampled,
-		.n_axes = ls->near.n_axes,
-		.axes = ls->near.axes};
+	ls->draws =
+		(sampler){.pb = pb, .mem = mem, .of = of, .n_axes = ls->near.n_axes, .axes = ls->near.axes};
 	for (uint32_t i = 0; i < of->sampled.n; i++)
 		ls->draws.weight_sum += of->sampled.p[i].weight;
 	index_init(&ls->passed);

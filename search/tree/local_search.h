@@ -10,7 +10,8 @@
 /* What local searches of one tactic share. */
 typedef struct local_search {
 	const problem *pb;
-	crew *with;
+	const goal *goal;
+	worker_pool *pool;
 	neighbourhood near;
 	cost costs[MOST_VARIANTS]; /* of those near */
 	regrouping_list regroupings;
@@ -20,6 +21,7 @@ typedef struct local_search {
 	uint32_t n_manual; /* decisions that a plan has to keep */
 	uint64_t patience; /* evaluations of regroupings without a better plan */
 	uint64_t budget, used;
+	uint64_t lists_cut; /* neighbourhoods of more than MOST_VARIANTS */
 } local_search;
 
 /* One of them, as far as it has come. */
@@ -38,8 +40,8 @@ typedef struct descent {
 	bool done; /* nothing is left to try, or another descent came through its plan */
 } descent;
 
-void local_search_init(local_search *ls, const problem *pb, crew *with, const scope *of, arena *mem,
-	uint64_t patience);
+void local_search_init(local_search *ls, const problem *pb, const goal *g, worker_pool *pool,
+	const scope *of, arena *mem, uint64_t patience);
 void local_search_release(local_search *ls);
 /* Replays the plan. */
 void descent_begin(local_search *ls, descent *d, const plan *pl, uint64_t seed, uint32_t number);

@@ -98,10 +98,18 @@ void neighbourhood_release(neighbourhood *nb)
 	free(nb->thinned);
 }
 
+void neighbourhood_clear(neighbourhood *nb)
+{
+	nb->n = 0;
+	nb->cut = false;
+}
+
 plan *neighbourhood_add(neighbourhood *nb, const plan *from)
 {
-	if (nb->n == MOST_VARIANTS)
+	if (nb->n == MOST_VARIANTS) {
+		nb->cut = true;
 		return NULL;
+	}
 	nb->variants[nb->n] = *from;
 	nb->thinned[nb->n].at = ID_NONE;
 	return &nb->variants[nb->n++];
@@ -253,7 +261,7 @@ void list_spread(neighbourhood *nb, const plan *pl)
 				there =
 					pl->decisions[k].axis == nb->axes[i] && action_is_twin(&pl->decisions[k], a);
 			for (uint32_t behind = 0; behind < 2 && !there; behind++) {
-				action own = action_on_axis(nb->pb, a, nb->axes[i]);
+				action own = action_on_axis(nb->of, a, nb->axes[i]);
 				plan *v = neighbourhood_add(nb, pl);
 				if (v)
 					plan_insert(v, at + behind, &own, "search");
@@ -284,7 +292,7 @@ void list_elsewhere(neighbourhood *nb, const plan *pl)
 			if (there)
 				continue;
 			*moved = *pl;
-			moved->decisions[at] = action_on_axis(nb->pb, a, nb->axes[i]);
+			moved->decisions[at] = action_on_axis(nb->of, a, nb->axes[i]);
 			neighbourhood_add(nb, moved);
 			list_with_state(nb, moved, a->axis);
 		}
@@ -296,7 +304,7 @@ static void add_exchanged(
 {
 	plan *v = neighbourhood_add(nb, pl);
 	if (v)
-		plan_exchange_axes(nb->pb, v, axis, other, group);
+		plan_exchange_axes(nb->of, v, axis, other, group);
 }
 
 /* Axes of one size may be worth different things. */
@@ -344,7 +352,7 @@ void list_imitated(neighbourhood *nb, const plan *pl)
 		for (uint32_t k = 0; k < nb->n_axes; k++) {
 			plan *v = i != k ? neighbourhood_add(nb, pl) : NULL;
 			if (v)
-				plan_imitate_axis(nb->pb, v, nb->axes[i], nb->axes[k]);
+				plan_imitate_axis(nb->of, v, nb->axes[i], nb->axes[k]);
 		}
 }
 
@@ -361,7 +369,7 @@ static const struct {
 
 void neighbourhood_list(neighbourhood *nb, const plan *pl, level at)
 {
-	nb->n = 0;
+	neighbourhood_clear(nb);
 	for (move_id i = 0; i < MOVES; i++)
 		if ((nb->n_axes == 2 ? rows[i].two : rows[i].others) == at && rows[i].lists)
 			rows[i].lists(nb, pl);

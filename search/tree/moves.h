@@ -18,13 +18,8 @@ typedef enum move_id {
 	MOVES
 } move_id;
 
-enum {
-	MOST_VARIANTS = 192,
-	REGROUPINGS = 48 /* in a list, at most; variants that make one long enough */
-};
-
-/* Around a plan: a list of variants; when it is full, nothing is added. Targets of new decisions
- * come from mem. */
+/* Around a plan: a list of variants; when it is full, nothing is added, and it is cut. Targets of
+ * new decisions come from mem. */
 typedef struct neighbourhood {
 	const problem *pb;
 	const scope *of;
@@ -41,12 +36,15 @@ typedef struct neighbourhood {
 	bool *odd; /* by argument: every second one of its group, in the order in which the program uses
 	              them */
 	bool fits; /* the plan does */
+	bool cut;  /* a variant found the list full */
 } neighbourhood;
 
 void neighbourhood_init(neighbourhood *nb, const problem *pb, const scope *of, arena *mem);
 void neighbourhood_release(neighbourhood *nb);
 /* The same plan once more, to be changed; NULL: the list is full. */
 plan *neighbourhood_add(neighbourhood *nb, const plan *from);
+/* Without variants, and not cut. */
+void neighbourhood_clear(neighbourhood *nb);
 /* Everything that moves of a descent's level lead to. */
 void neighbourhood_list(neighbourhood *nb, const plan *pl, level at);
 /* Leaves the group out of the decision, and of its twins; false when that changes nothing or leaves
@@ -63,7 +61,7 @@ move_list list_exchanged, list_idle, list_imitated, list_exchanged_for_groups, l
 /* One thing that is decided anew. */
 typedef struct regrouping {
 	uint32_t group; /* ID_NONE: a class of inner dims */
-	const site_class *sc;
+	const activation_class *sc;
 	uint32_t mask; /* axes */
 	bool crossed;  /* of two axes: one dim on the one, another on the other */
 } regrouping;
@@ -83,8 +81,8 @@ uint32_t regroupings_of(neighbourhood *nb, const plan *pl, const regrouping_list
 typedef struct sampler {
 	const problem *pb;
 	arena *mem;
-	const action_list *actions; /* by weight */
-	uint64_t weight_sum;
+	const scope *of;
+	uint64_t weight_sum;            /* of its sampled actions */
 	const plan *instances, *others; /* plans on axis 0; plans to borrow from */
 	uint32_t n_instances, n_others;
 	uint32_t n_axes;

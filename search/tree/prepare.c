@@ -1,4 +1,5 @@
-/* The module that a search works on: its mesh, and what the user fixed or forbade. */
+/* What a search works on: the module with its mesh and what the user fixed or forbade, the problem,
+ * the tactics of the schedule. */
 #include "search/tree/runner.h"
 
 #include <stdlib.h>
@@ -74,7 +75,7 @@ static bool any_on_other(const module *m, mesh_id mesh, strbuf *what)
 
 /* The module's own mesh when it has one with the same axes; a different one with shardings on it is
  * an error. */
-status runner_settle_mesh(runner *r, diag *d)
+static status settle_mesh(runner *r, diag *d)
 {
 	mesh_id own = module_own_mesh(r->base, r->o.mesh);
 	module_fill_empty_mesh(r->base, own == ID_NONE ? r->o.mesh : own);
@@ -94,7 +95,7 @@ status runner_settle_mesh(runner *r, diag *d)
 	return ST_OK;
 }
 
-status runner_apply_pins(runner *r, diag *d)
+static status apply_pins(runner *r, diag *d)
 {
 	module *m = r->base;
 	func *main = module_main(m);
@@ -165,7 +166,7 @@ static void forbid(problem *pb, uint32_t arg, uint32_t dim, uint32_t axis)
 			pb->forbidden[((size_t)a * MAX_RANK + dim) * pb->n_axes + axis] = true;
 }
 
-status runner_apply_forbids(runner *r, diag *d)
+static status apply_forbids(runner *r, diag *d)
 {
 	problem *pb = &r->pb;
 	if (!r->o.n_forbids)
@@ -197,4 +198,36 @@ status runner_apply_forbids(runner *r, diag *d)
 	}
 	strbuf_release(&name);
 	return s;
+}
+
+/* How the plan is applied, before anything is costed. */
+static status settle_apply(runner *r, diag *d)
+{
+	diag why = {0};
+	if (r->o.apply != APPLY_EXACT && !r->o.apply_exact_if_possible)
+		return ST_OK;
+	status s = lower_check_emits(r->pb.p, r->pb.m->shardings, r->pb.mesh, &why);
+	if (s != ST_OK && !r->o.apply_exact_if_possible) {
+		*d = why;
+		return s;
+	}
+	r->o.apply = s == ST_OK ? APPLY_EXACT : APPLY_ANNOTATE;
+	snprintf(r->out->not_exact, sizeof r->out->not_exact, "%.*s", (int)sizeof r->out->not_exact - 1,
+		s == ST_OK ? "" : why.msg);
+	return ST_OK;
+}
+
+status runner_prepare(runner *r, diag *d)
+{
+	TRY(settle_mesh(r, d));
+	TRY(apply_pins(r, d));
+	TRY(schedule_groups(r->user, &r->mem, &r->groups, d));
+	r->o.groups = r->groups.p;
+	r->o.n_groups = r->groups.n;
+	runner_try_options(r);
+	TRY(problem_init(&r->pb, r->base, &r->o, d));
+	r->goal = goal_of_answer(&r->pb);
+	TRY(settle_apply(r, d));
+	TRY(apply_forbids(r, d));
+	return schedule_read(&r->pb, r->user->schedule_json, &r->tactics, d);
 }

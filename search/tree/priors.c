@@ -11,9 +11,7 @@
 /* Plans of all sorts that count besides. So many that priors decide between nodes that are worth
  * the same, and not against what plans cost here: with 1 or 5 the search came to worse plans on
  * meshes of unlike axes (docs/search-experiments.md). */
-static const double SMOOTHING = 1000;
 /* A tactic is likely that at least one plan in so many has. */
-enum { FEW_PART = 8 };
 
 static const char *const words[] = {"batch", "weights", "data", "zero2", "zero3"};
 _Static_assert(1u << COUNT_OF(words) == AXIS_CUTS_END, "a word for each bit");
@@ -124,7 +122,7 @@ double tactic_prior(
 {
 	path_cuts says;
 	bool known = p && completion_cuts(ts, path, depth, &says);
-	return known ? 1 + count(p, &says) / SMOOTHING : 1;
+	return known ? 1 + (double)count(p, &says) / SMOOTHING : 1;
 }
 
 bool tactic_is_likely(

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-enum { MOST_TURNED = 8 /* members of a group */ };
-
 /* A place in the order that makes a difference: what comes in between decides about other groups,
  * or the same on another axis. */
 static bool is_place(const plan *pl, uint32_t at)
@@ -25,7 +23,7 @@ static void list_decided(neighbourhood *nb, const plan *rest, const action *a, u
 				continue;
 			for (uint32_t k = 0; k < nb->n_axes; k++) {
 				uint32_t axis = nb->axes[reversed ? k : nb->n_axes - 1 - k];
-				action own = action_on_axis(nb->pb, a, axis);
+				action own = action_on_axis(nb->of, a, axis);
 				if (axis_mask >> axis & 1)
 					plan_insert(v, at, &own, "search");
 			}
@@ -84,7 +82,7 @@ static void list_together(neighbourhood *nb, const plan *rest, const action *dec
 
 /* Nothing, or the inner dims of the class on these axes. */
 static void list_reconstrained(
-	neighbourhood *nb, const plan *pl, const site_class *sc, uint32_t axis_mask)
+	neighbourhood *nb, const plan *pl, const activation_class *sc, uint32_t axis_mask)
 {
 	plan *rest = xmalloc(sizeof *rest);
 	uint32_t first = 0;
@@ -264,10 +262,11 @@ void regroupings_list(const neighbourhood *nb, regrouping_list *out)
 		for (uint32_t g = 0; g < pb->n_groups; g++)
 			for (uint32_t i = first; i < end; i++)
 				vec_push(out, (regrouping){.group = nb->groups[g], .mask = masks[i]});
-		for (uint32_t c = 0; c < pb->n_site_classes; c++)
+		for (uint32_t c = 0; c < pb->n_activation_classes; c++)
 			for (uint32_t i = first; i < end; i++)
 				vec_push(out,
-					(regrouping){.group = ID_NONE, .sc = &pb->site_classes[c], .mask = masks[i]});
+					(regrouping){
+						.group = ID_NONE, .sc = &pb->activation_classes[c], .mask = masks[i]});
 	}
 	for (uint32_t g = 0; g < pb->n_groups; g++)
 		for (uint32_t i = 0; i < nb->n_axes; i++)
@@ -294,12 +293,13 @@ uint32_t regroupings_of(neighbourhood *nb, const plan *pl, const regrouping_list
 	uint32_t from, uint32_t ends[REGROUPINGS])
 {
 	uint32_t n = 0;
-	nb->n = 0;
+	neighbourhood_clear(nb);
 	while (n < REGROUPINGS && from + n < all->n && nb->n < REGROUPINGS) {
 		uint32_t before = nb->n;
 		list_regrouping(nb, pl, &all->p[from + n]);
 		if (n && nb->n == MOST_VARIANTS) { /* perhaps not all of its own */
 			nb->n = before;
+			nb->cut = false; /* it is the first one next time */
 			break;
 		}
 		ends[n++] = nb->n;

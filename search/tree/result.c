@@ -5,6 +5,45 @@
 
 #include <cjson/cJSON.h>
 
+typedef VEC(strategy_action) action_rows;
+
+/* A decision on inner values. of: its axis, step and what it brought. */
+static void add_constraint(
+	runner *r, const action *a, const char *title, strategy_action of, action_rows *rows)
+{
+	strategy *s = &r->out->best;
+	of.tactic = copy_str(&s->mem, str_of(title));
+	of.kind = a->dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_CONSTRAIN;
+	of.dimension = a->dim == DIM_KEEP ? 0 : a->dim;
+	of.sites = evaluator_sites(r->ev[0], of.step, &s->mem, &of.n_sites);
+	vec_push(rows, of);
+}
+
+/* A decision on arguments. One on a whole role chose its dimensions one by one: one row per
+ * dimension, of which the first carries what it brought. */
+static void add_partitions(
+	runner *r, const action *a, const char *title, strategy_action of, action_rows *rows)
+{
+	strategy *s = &r->out->best;
+	const action_target *targets;
+	uint32_t n = evaluator_targets(r->ev[0], of.step, &targets);
+	for (uint32_t dim = 0; dim <= DIM_KEEP; dim++) {
+		uint32_t *members = arena_array(&s->mem, uint32_t, n), k = 0;
+		for (uint32_t t = 0; t < n; t++)
+			if (targets[t].dim == dim)
+				members[k++] = targets[t].arg;
+		if (!k)
+			continue;
+		of.tactic = copy_str(&s->mem, str_of(a->on_role ? role_action_names[a->role] : title));
+		of.kind = dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_PARTITION;
+		of.dimension = dim == DIM_KEEP ? 0 : dim;
+		of.members = members;
+		of.n_members = k;
+		vec_push(rows, of);
+		of.delta_runtime_ns = of.delta_peak_bytes = 0;
+	}
+}
+
 static void fill_actions(runner *r)
 {
 	strategy *s = &r->out->best;
@@ -13,73 +52,30 @@ static void fill_actions(runner *r)
 		return;
 	evaluator *ev = r->ev[0];
 	cost before, after;
-	VEC(strategy_action) list = {0};
+	action_rows rows = {0};
 	evaluator_undo(ev, 0);
 	evaluator_cost(ev, &before);
 	uint32_t steps = 0;
 	for (uint32_t i = 0; i < pl->n; i++) {
 		const action *a = &pl->decisions[i];
-		const action_target *targets;
 		if (!evaluator_decide(ev, a))
 			continue;
 		evaluator_cost(ev, &after);
-		uint32_t n = evaluator_targets(ev, steps++, &targets);
-		if (a->kind == ACTION_CONSTRAIN) {
-			str by = str_of(pl->tactics[i]);
-			vec_push(&list,
-				(strategy_action){.tactic = {arena_strdup(&s->mem, by.p, by.n), by.n},
-					.kind = a->dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_CONSTRAIN,
-					.dimension = a->dim == DIM_KEEP ? 0 : a->dim,
-					.axis = a->axis,
-					.step = steps - 1,
-					.sites = evaluator_sites(ev, steps - 1, &s->mem, &n),
-					.n_sites = n,
-					.delta_runtime_ns = after.runtime_ns - before.runtime_ns,
-					.delta_peak_bytes = after.peak_bytes - before.peak_bytes});
-			before = after;
-			continue;
-		}
-		/* An action on a whole role chose its dimensions one by one: one entry per dimension; the
-		 * first carries the delta. */
-		bool delta_given = false;
-		for (uint32_t dim = 0; dim <= DIM_KEEP; dim++) {
-			uint32_t *members = arena_array(&s->mem, uint32_t, n), k = 0;
-			for (uint32_t t = 0; t < n; t++)
-				if (targets[t].dim == dim)
-					members[k++] = targets[t].arg;
-			if (!k)
-				continue;
-			str name = str_of(a->on_role ? role_action_names[a->role] : pl->tactics[i]);
-			vec_push(&list,
-				(strategy_action){.tactic = {arena_strdup(&s->mem, name.p, name.n), name.n},
-					.kind = dim == DIM_KEEP ? ACTION_REPLICATE : ACTION_PARTITION,
-					.members = members,
-					.n_members = k,
-					.dimension = dim == DIM_KEEP ? 0 : dim,
-					.axis = a->axis,
-					.step = steps - 1,
-					.delta_runtime_ns = delta_given ? 0 : after.runtime_ns - before.runtime_ns,
-					.delta_peak_bytes = delta_given ? 0 : after.peak_bytes - before.peak_bytes});
-			delta_given = true;
-		}
+		strategy_action of = {.axis = a->axis,
+			.step = steps++,
+			.delta_runtime_ns = after.runtime_ns - before.runtime_ns,
+			.delta_peak_bytes = after.peak_bytes - before.peak_bytes};
+		if (a->kind == ACTION_CONSTRAIN)
+			add_constraint(r, a, pl->tactics[i], of, &rows);
+		else
+			add_partitions(r, a, pl->tactics[i], of, &rows);
 		before = after;
 	}
-	s->n_actions = list.n;
-	s->actions = arena_array(&s->mem, strategy_action, list.n);
-	if (list.n)
-		memcpy(s->actions, list.p, list.n * sizeof *list.p);
-	vec_release(&list);
-}
-
-/* Of all that the node reads and makes, whole. */
-static int64_t whole_bytes(const program *p, const node *n)
-{
-	int64_t bytes = 0;
-	for (uint32_t k = 0; k < (uint32_t)n->n_operands + n->n_results; k++)
-		bytes = sat_add(bytes,
-			sharding_local_bytes(
-				p->m->shardings, SHARDING_NONE, pval_type(p, node_slots(p, n)[k])));
-	return bytes;
+	s->n_actions = rows.n;
+	s->actions = arena_array(&s->mem, strategy_action, rows.n);
+	if (rows.n)
+		memcpy(s->actions, rows.p, rows.n * sizeof *rows.p);
+	vec_release(&rows);
 }
 
 static void fill_unsupported(runner *r)
@@ -91,21 +87,9 @@ static void fill_unsupported(runner *r)
 		if (n->kind != NODE_OPAQUE ||
 			rule_of_op(&r->pb.rules, pb->m, n->op, false, &id) != RULE_UNSUPPORTED)
 			continue;
-		int64_t bytes = whole_bytes(pb->p, n);
+		int64_t bytes = node_whole_bytes(pb->p, n);
 		if (bytes) /* nothing is kept replicated of what is empty */
 			listed_op_add(&r->out->mem, pb->m, n->op, bytes, &r->out->unsupported);
-	}
-}
-
-void runner_list_whole(void *user, const evaluation *ev)
-{
-	const runner_watch *w = user;
-	const program *p = ev->p;
-	for (lop_id i = 0; i < ev->low->ops.n; i++) {
-		const lop *o = &ev->low->ops.p[i];
-		if (o->kind == LOP_COMPUTE && !o->erased && o->plan && o->plan->whole)
-			listed_op_add(&w->r->out->mem, ev->m, p->nodes.p[o->node].op,
-				whole_bytes(p, &p->nodes.p[o->node]), w->whole);
 	}
 }
 

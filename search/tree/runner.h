@@ -1,11 +1,10 @@
-/* Shared by the files that run a schedule: run.c, prepare.c, incumbents.c, mcts.c, result.c. */
+/* What the steps of a search (search.c) share. A function is used by those that stand below it in
+ * this header, never the other way round. */
 #ifndef SW_SEARCH_RUNNER_H
 #define SW_SEARCH_RUNNER_H
 
 #include "search/tree/schedule.h"
 #include "search/strategy/strategy.h"
-
-enum { MAX_TRIED = 256, MAX_OTHERS = 4 };
 
 /* A strategy that was the best so far when it was found. */
 typedef struct candidate {
@@ -28,10 +27,11 @@ typedef struct runner {
 	const search_options *user;
 	device dev;   /* with the compiler's options that are tried; o.device then */
 	module *base; /* the input with mesh and pins: what strategies are applied to */
-	problem pb;
+	problem pb;   /* the same from runner_prepare on */
+	goal goal;    /* of the present tactic */
 	evaluator *ev[MOST_EVALUATORS];
-	crew *crew; /* of these evaluators */
-	arena mem;  /* what plans point into; globs of groups */
+	worker_pool *pool; /* of these evaluators */
+	arena mem;         /* what plans point into; globs of groups */
 	tactic_list tactics;
 	group_list groups;       /* o.groups are these */
 	plan plan;               /* what the schedule's tactics came to so far */
@@ -59,10 +59,34 @@ typedef struct runner {
 	int threads;
 } runner;
 
-/* run.c */
+/* runner.c */
 int64_t runner_elapsed(const runner *r);
 bool runner_stops(void *r); /* out of time, or told to stop */
 void runner_tell(runner *r, bool incumbent, const char *tactic);
+
+/* incumbents.c */
+const candidate *runner_best(const runner *r); /* NULL: none yet */
+void candidate_release(candidate *c);
+plan *plan_copy(const plan *pl);
+/* The replay of the plan that is on the first evaluator. With `check` also that of its module,
+ * which must cost the same; with open results it need not, for a module whose donated results come
+ * out differently frees other buffers. */
+status runner_replay(runner *r, const plan *pl, cost *out, bool *allowed, diag *d) MUST_USE;
+/* Replays a plan; it becomes the answer when it beats the present one. */
+status runner_try(runner *r, plan *pl, const char *tactic, diag *d) MUST_USE;
+/* The same of what has been replayed. Takes or releases what the candidate has. */
+void runner_offer(runner *r, candidate *c, bool allowed, const char *tactic);
+/* What pl, which is on the first evaluator, or s costs: it may be what needs the least memory. */
+void runner_note_smallest(runner *r, const cost *c, const plan *pl, const strategy *s);
+
+/* simpler.c: plans to choose the answer from, and the choice. */
+void runner_near(runner *r, const plan *pl, const cost *c);
+void runner_forget_near(runner *r); /* those of an earlier tactic */
+/* The answer is the simplest plan of those that cost as much as the cheapest, as far as the model
+ * can tell (search_options.uncertainty_ppm). *best: the cheapest, then the answer. */
+status runner_choose_simpler(runner *r, candidate **best, diag *d) MUST_USE;
+/* Takes decisions out of the answer that bring nothing: it is for people too. */
+status runner_simplify(runner *r, diag *d) MUST_USE;
 
 /* compiler_options.c: options of the device's compiler. All that may help are on while plans are
  * searched for, where the user wants the best ones; the answer keeps those that it gains by. Else
@@ -70,45 +94,21 @@ void runner_tell(runner *r, bool incumbent, const char *tactic);
 void runner_try_options(runner *r);
 status runner_settle_options(runner *r, diag *d) MUST_USE;
 
-/* prepare.c: the module's own mesh when it has one with the same axes; pins and forbidden axes of
- * the user. */
-status runner_settle_mesh(runner *r, diag *d) MUST_USE;
-status runner_apply_pins(runner *r, diag *d) MUST_USE;
-status runner_apply_forbids(runner *r, diag *d) MUST_USE;
-
-/* incumbents.c */
-const candidate *runner_best(const runner *r); /* NULL: none yet */
-void candidate_release(candidate *c);
-plan *plan_copy(const plan *pl);
-/* Replays a plan; it becomes the answer when it beats the present one. */
-status runner_try(runner *r, plan *pl, const char *tactic, diag *d) MUST_USE;
-status runner_baselines(runner *r, diag *d) MUST_USE;
-/* The answer is the last candidate, as the module that it is written into is costed. */
-status runner_confirm(runner *r, diag *d) MUST_USE;
-
-/* mcts.c: an automatic tactic or a polish, with at most so many evaluations. */
-status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d) MUST_USE;
-
-/* simpler.c: the answer is the simplest plan of those that cost as much as the cheapest, as far as
- * the model can tell (search_options.uncertainty_ppm). *best: the cheapest, then the answer. */
-status runner_choose_simpler(runner *r, candidate **best, diag *d) MUST_USE;
-/* Takes decisions out of the answer that bring nothing: it is for people too. */
-status runner_simplify(runner *r, diag *d) MUST_USE;
-/* A plan to choose from. */
-void runner_near(runner *r, const plan *pl, const cost *c);
-void runner_forget_near(runner *r); /* those of an earlier tactic */
-
 /* alternatives.c: plans besides the answer, best first, as many as were asked for. */
 void runner_remember(runner *r, const plan *pl);
 status runner_alternatives(runner *r, diag *d) MUST_USE;
 
-/* result.c: ops that a plan which is applied exactly has every device do whole (see_plan; user: a
- * runner_watch), and all that the answer is reported with. */
-typedef struct runner_watch {
-	runner *r;
-	listed_ops *whole;
-} runner_watch;
-void runner_list_whole(void *user, const evaluation *ev);
-status runner_report(runner *r, diag *d) MUST_USE;
+/* automatic.c: an automatic tactic or a polish, with at most so many evaluations. */
+status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d) MUST_USE;
+
+/* ---------------------------------------------------------------- steps of search.c, in their
+ * order */
+
+status runner_prepare(runner *r, diag *d) MUST_USE;   /* prepare.c */
+status runner_baselines(runner *r, diag *d) MUST_USE; /* baselines.c */
+status runner_schedule(runner *r, diag *d) MUST_USE;  /* run_schedule.c */
+/* confirm.c: r->answer is the last candidate, as the module that it is written into is costed. */
+status runner_confirm(runner *r, diag *d) MUST_USE;
+status runner_report(runner *r, diag *d) MUST_USE; /* result.c: all that it is reported with */
 
 #endif

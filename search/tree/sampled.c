@@ -2,8 +2,6 @@
  * may also change it on all of them. */
 #include "search/tree/moves.h"
 
-enum { TWINS_ONE_IN = 3 /* moves that change what several axes do, on all of them */ };
-
 /* What a move works on. */
 typedef struct draw {
 	const sampler *s;
@@ -26,16 +24,16 @@ static const action *pick_action(const draw *d)
 {
 	uint64_t pick = rng_next(d->random) % d->s->weight_sum;
 	uint32_t a = 0;
-	while (pick >= d->s->actions->p[a].weight)
-		pick -= d->s->actions->p[a++].weight;
-	return &d->s->actions->p[a];
+	while (pick >= d->s->of->sampled.p[a].weight)
+		pick -= d->s->of->sampled.p[a++].weight;
+	return &d->s->of->sampled.p[a];
 }
 
 static bool sample_exchanged(const draw *d)
 {
 	if (d->axis == d->other)
 		return false;
-	plan_exchange_axes(d->s->pb, d->pl, d->axis, d->other, ID_NONE);
+	plan_exchange_axes(d->s->of, d->pl, d->axis, d->other, ID_NONE);
 	return true;
 }
 
@@ -43,7 +41,7 @@ static bool sample_imitated(const draw *d)
 {
 	if (d->axis == d->other)
 		return false;
-	plan_imitate_axis(d->s->pb, d->pl, d->axis, d->other);
+	plan_imitate_axis(d->s->of, d->pl, d->axis, d->other);
 	return true;
 }
 
@@ -51,7 +49,7 @@ static bool sample_spread(const draw *d)
 {
 	if (d->at == ID_NONE)
 		return false;
-	action a = action_on_axis(d->s->pb, &d->pl->decisions[d->at], d->axis);
+	action a = action_on_axis(d->s->of, &d->pl->decisions[d->at], d->axis);
 	plan_insert(d->pl, d->at + 1, &a, d->pl->tactics[d->at]);
 	return true;
 }
@@ -63,7 +61,7 @@ static bool sample_added(const draw *d)
 	plan_insert(d->pl, place, a, "search");
 	for (uint32_t i = 0; i < d->s->n_axes && d->twins; i++)
 		if (d->s->axes[i] != a->axis) {
-			action twin = action_on_axis(d->s->pb, a, d->s->axes[i]);
+			action twin = action_on_axis(d->s->of, a, d->s->axes[i]);
 			plan_insert(d->pl, place + 1, &twin, "search");
 		}
 	return true;
@@ -73,7 +71,7 @@ static bool sample_elsewhere(const draw *d)
 {
 	if (d->at == ID_NONE)
 		return false;
-	d->pl->decisions[d->at] = action_on_axis(d->s->pb, &d->pl->decisions[d->at], d->axis);
+	d->pl->decisions[d->at] = action_on_axis(d->s->of, &d->pl->decisions[d->at], d->axis);
 	return true;
 }
 
@@ -88,8 +86,8 @@ static bool sample_anew(const draw *d)
 	for (uint32_t axis = 0; axis < d->s->pb->n_axes; axis++) {
 		const action *chosen = NULL;
 		uint32_t n = 1; /* not cut over this axis */
-		for (uint32_t i = 0; i < d->s->actions->n; i++) {
-			const action *b = &d->s->actions->p[i];
+		for (uint32_t i = 0; i < d->s->of->sampled.n; i++) {
+			const action *b = &d->s->of->sampled.p[i];
 			if (b->group == group && b->axis == axis && b->n_targets == a->n_targets &&
 				rng_below(d->random, ++n) == 0)
 				chosen = b;
@@ -117,11 +115,11 @@ static bool sample_replaced(const draw *d)
 	if (d->at == ID_NONE)
 		return false;
 	const action *a = pick_action(d), was = d->pl->decisions[d->at];
-	d->pl->decisions[d->at] = d->twins ? action_on_axis(d->s->pb, a, was.axis) : *a;
+	d->pl->decisions[d->at] = d->twins ? action_on_axis(d->s->of, a, was.axis) : *a;
 	d->pl->tactics[d->at] = "search";
 	for (uint32_t i = 0; i < d->pl->n && d->twins; i++)
 		if (action_is_twin(&was, &d->pl->decisions[i])) {
-			d->pl->decisions[i] = action_on_axis(d->s->pb, a, d->pl->decisions[i].axis);
+			d->pl->decisions[i] = action_on_axis(d->s->of, a, d->pl->decisions[i].axis);
 			d->pl->tactics[i] = "search";
 		}
 	return true;
@@ -160,7 +158,7 @@ static bool sample_instance(const draw *d)
 		plan_clear_axis(d->pl, d->axis);
 	uint32_t place = pick_place(d);
 	for (uint32_t i = 0; i < instance->n; i++) {
-		action a = action_on_axis(d->s->pb, &instance->decisions[i], d->axis);
+		action a = action_on_axis(d->s->of, &instance->decisions[i], d->axis);
 		plan_insert(d->pl, place + i, &a, instance->tactics[i]);
 	}
 	return true;

@@ -1,5 +1,5 @@
-/* Schedules: PartIR's tactics as JSON (DESIGN 5.3). A later tactic refines, it never undoes an
- * earlier one. */
+/* Schedules: PartIR's tactics as JSON (docs/schedules.md). A later tactic refines, it never undoes
+ * an earlier one. */
 #include "search/tree/schedule.h"
 
 #include <cjson/cJSON.h>

@@ -27,10 +27,10 @@ typedef VEC(tactic) tactic_list;
 typedef VEC(const char *) group_list;
 enum { MAX_GROUPS = 1000 };
 status schedule_groups(const search_options *o, arena *mem, group_list *out, diag *d) MUST_USE;
-/* JSON of DESIGN 5.3, or the default when NULL: one automatic tactic over all axes. */
+/* JSON of docs/schedules.md, or the default when NULL: one automatic tactic over all axes. */
 status schedule_read(problem *pb, const char *json, tactic_list *out, diag *d) MUST_USE;
 
-/* ---------------------------------------------------------------- values.c */
+/* ---------------------------------------------------------------- schedule_values.c */
 
 /* Fills t->values: what spec ("values") names, or without it the streams of t->dimension of the
  * arguments of t ("class_of"). */

@@ -16,13 +16,6 @@
 
 #include <stdlib.h>
 
-enum {
-	MOST_NEAR = 128,    /* plans remembered */
-	MOST_REPLAYED = 12, /* of them, simplest first */
-	MOST_WRITTEN = 4,   /* of these, as they would be applied */
-	SLACK_OF = 32       /* a plan's cost before its replay may be so far off */
-};
-
 static void count_collectives(const cost *c, plan_size *size)
 {
 	for (int k = 0; k < COLL_COUNT; k++) {
@@ -166,7 +159,7 @@ static void reduce(runner *r, const bar *b)
 		trial->pl = p->pl;
 		plan_drop(&trial->pl, i);
 		evaluator_run(r->ev[0], &trial->pl, NULL);
-		evaluator_replay(r->ev[0], &trial->c, &allowed);
+		evaluator_replay(r->ev[0], &r->goal, &trial->c, &allowed);
 		r->out->evaluations++;
 		plan_size size = size_of_plan(&trial->pl, &trial->c);
 		if (allowed && keeps_manual(r, &trial->pl) && passes(b, &size, &trial->c) &&
@@ -230,7 +223,7 @@ static status choose(runner *r, const bar *b, candidate **best, diag *d)
 			continue;
 		replayed++;
 		r->out->replays++;
-		evaluator_replay(r->ev[0], &c.c, &allowed);
+		evaluator_replay(r->ev[0], &r->goal, &c.c, &allowed);
 		plan_size size = size_of_plan(pl, &c.c);
 		if (!allowed || !passes(b, &size, &c.c) || !is_no_more(&size, &b->size))
 			continue;
@@ -278,7 +271,7 @@ status runner_simplify(runner *r, diag *d)
 	bool allowed;
 	*pl = *answer->pl;
 	evaluator_run(r->ev[0], pl, NULL);
-	evaluator_replay(r->ev[0], &c, &allowed);
+	evaluator_replay(r->ev[0], &r->goal, &c, &allowed);
 	score best = score_final(&r->pb, &c);
 	uint32_t before = pl->n;
 	for (uint32_t i = pl->n; i-- > 0 && !runner_stops(r);) {
@@ -287,7 +280,7 @@ status runner_simplify(runner *r, diag *d)
 		*trial = *pl;
 		plan_drop(trial, i);
 		evaluator_run(r->ev[0], trial, NULL);
-		evaluator_replay(r->ev[0], &c, &allowed);
+		evaluator_replay(r->ev[0], &r->goal, &c, &allowed);
 		r->out->evaluations++;
 		score s = score_final(&r->pb, &c);
 		if (allowed && s.fits == best.fits && s.primary <= best.primary) {

@@ -2,7 +2,8 @@
  *they combine to.
  *	tactics.def     the table
  *	axis_sets.c     which axes there are, alone and together
- *	tactics.c       finds instances
+ *	tactics.c       how instances stand in plans
+ *	instances.c     finds them
  *	completions.c   lists composite plans */
 #ifndef SW_SEARCH_TACTICS_H
 #define SW_SEARCH_TACTICS_H
@@ -79,7 +80,8 @@ typedef struct split {
 
 typedef struct tactic_space {
 	const problem *pb;
-	crew *with;
+	const goal *goal;
+	worker_pool *pool;
 	const scope *of;
 	uint32_t n_axes, axes[MAX_COMPOSED_AXES]; /* of the scope, that cut anything */
 	uint32_t n_sets;
@@ -98,21 +100,25 @@ typedef struct tactic_space {
 	bool some_left;                     /* unlikely tactics are not found yet */
 } tactic_space;
 
-/* axis_sets.c: False: no axis cuts anything, or there are too many. */
-bool axis_sets_find(tactic_space *ts);
-/* Finds axis sets and instances of tactics, with at most so many evaluations and `spare` ones:
- * where there are priors, of those that are likely. False: no axis cuts anything, or there are too
- * many. */
-bool tactics_find(tactic_space *ts, uint64_t budget);
-/* And of all others. */
-void tactics_find_rest(tactic_space *ts, uint64_t budget);
+/* tactics.c: what a tactic cuts, as bits (AXIS_BATCH ..). */
+uint32_t tactic_cuts(tactic_id t);
 void append_role(const scope *of, plan *pl, role_action which, uint32_t axis);
-/* The first set's instance and the batch over all axes, minor those of the set whose weights are
- * cut behind it; returns where the second set's instance goes. */
-uint32_t begin_split(const tactic_space *ts, const split *sp, plan *pl);
 /* A decision on all axes of a set, from a place on. */
 void insert_on_axes(
 	const tactic_space *ts, const axis_set *set, plan *pl, uint32_t at, const action *a);
+/* The first set's instance and the batch over all axes, minor those of the set whose weights are
+ * cut behind it; returns where the second set's instance goes. */
+uint32_t begin_split(const tactic_space *ts, const split *sp, plan *pl);
+
+/* axis_sets.c: False: no axis cuts anything, or there are too many. */
+bool axis_sets_find(tactic_space *ts);
+
+/* instances.c: finds axis sets and instances of tactics, with at most so many evaluations and
+ * `spare` ones: where there are priors, of those that are likely. False: no axis cuts anything, or
+ * there are too many. */
+bool tactics_find(tactic_space *ts, uint64_t budget);
+/* And of all others. */
+void tactics_find_rest(tactic_space *ts, uint64_t budget);
 
 /* A composite plan, and its path in the tree: which axes are joined, what each set does, how state
  * and parameters are cut (ZeRO). */
@@ -141,8 +147,6 @@ typedef struct path_cuts {
 	} axes[MAX_COMPOSED_AXES];
 	uint32_t alike; /* axes that are joined: they cut the same */
 } path_cuts;
-/* What a tactic cuts. */
-uint32_t tactic_cuts(tactic_id t);
 /* What the steps of a path say of the axes. False: nothing, it is no composite plan's. */
 bool completion_cuts(const tactic_space *ts, const uint32_t *path, uint32_t depth, path_cuts *out);
 /* At most so many, what is usual first. */

@@ -10,40 +10,12 @@
  *             is worth what its parent is.
  * Merging     leaves that come to the same cost are one, and so are local searches that come to the same state.
  * Bound       a node all of whose leaves are done is done. */
-#include "search/tree/tree.h"
+#include "search/tree/tree_private.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { UNIT = 64 /* evaluations that count as a visit */, BATCH = 32 /* leaves costed at once */ };
-static const double EXPLORATION = 0.1, SPREAD = 0.5;
-
-typedef struct tree_node {
-	uint32_t parent, key, first_child, next; /* next: sibling; ID_NONE */
-	uint32_t leaf;                           /* ID_NONE: inner node */
-	double prior;                            /* see tactic_prior */
-	uint64_t used;                           /* evaluations below it */
-	double expected;  /* the least energy of leaves below it that are not done; HUGE_VAL: none was
-	                     costed */
-	bool done, waits; /* waits: to be costed in the present batch */
-} tree_node;
-
-struct tree {
-	const problem *pb;
-	local_search *ls;
-	uint64_t seed;
-	VEC(tree_node) nodes;
-	completion_list leaves;
-	VEC(tree_leaf) states; /* of leaves */
-	const tactic_space *ts;
-	const tactic_priors *priors; /* NULL: nothing is known */
-	int64_t best;                /* least energy of all */
-	double gain;                 /* logarithm of what whole descents gained, summed up */
-	uint32_t gained;             /* descents */
-	uint32_t turn;
-	cost costs[BATCH];
-	plan batch[BATCH];
-};
+enum { THOUSAND = 1000 };
 
 /* ---------------------------------------------------------------- its shape */
 
@@ -125,18 +97,14 @@ void tree_add(tree *t, const completion *c)
 
 /* ---------------------------------------------------------------- values */
 
-static int64_t energy(const tree *t, const cost *c)
-{
-	return is_costed(c) ? plan_energy(t->pb, c) : INT64_MAX;
-}
-
 /* What a leaf may come to: its energy now, less what is left to gain. */
 static double expectation(const tree *t, const tree_leaf *l)
 {
 	if (!is_costed(&l->c))
 		return HUGE_VAL;
 	double left = l->search ? 1 - (double)MIN(l->search->at, SAMPLED) / SAMPLED : 1;
-	return (double)energy(t, &l->c) * exp(t->gained ? left * t->gain / t->gained : 0);
+	return (double)plan_energy(t->ls->goal, &l->c) *
+		exp(t->gained ? left * t->gain / t->gained : 0);
 }
 
 static void back_up(tree *t, uint32_t id, uint64_t used)
@@ -161,7 +129,7 @@ void tree_rescore(tree *t)
 	t->best = INT64_MAX;
 	for (uint32_t i = 0; i < t->states.n; i++) {
 		const tree_leaf *l = &t->states.p[i];
-		t->best = MIN(t->best, energy(t, &l->c));
+		t->best = MIN(t->best, plan_energy(t->ls->goal, &l->c));
 		t->nodes.p[l->node].expected = expectation(t, l);
 	}
 	for (uint32_t i = t->nodes.n; i-- > 0;) /* children come behind their parents */
@@ -176,7 +144,8 @@ void tree_rescore(tree *t)
 
 static double worth(const tree *t, double expected)
 {
-	return MIN(1.0, MAX(0.0, 1 - (expected / (double)MAX(t->best, 1) - 1) / SPREAD));
+	return MIN(
+		1.0, MAX(0.0, 1 - (expected / (double)MAX(t->best, 1) - 1) / ((double)SPREAD / THOUSAND)));
 }
 
 /* ---------------------------------------------------------------- visits */
@@ -184,14 +153,14 @@ static double worth(const tree *t, double expected)
 /* The child to go to; ID_NONE: all are done or wait. */
 static uint32_t select_child(const tree *t, const tree_node *n)
 {
-	double most = -1, root = sqrt((double)n->used / UNIT + 1);
+	double most = -1, root = sqrt((double)n->used / VISIT + 1);
 	uint32_t best = ID_NONE;
 	for (uint32_t c = n->first_child; c != ID_NONE; c = t->nodes.p[c].next) {
 		const tree_node *k = &t->nodes.p[c];
 		if (k->done || k->waits)
 			continue;
 		double u = worth(t, k->expected < HUGE_VAL ? k->expected : n->expected) +
-			EXPLORATION * k->prior * root / (1 + (double)k->used / UNIT);
+			(double)EXPLORATION / THOUSAND * k->prior * root / (1 + (double)k->used / VISIT);
 		if (u > most) {
 			most = u;
 			best = c;
@@ -249,7 +218,7 @@ static uint64_t cost_batch(tree *t, const uint32_t *leaves, uint32_t n, uint64_t
 {
 	for (uint32_t i = 0; i < n; i++)
 		t->batch[i] = t->leaves.p[leaves[i]].pl;
-	uint64_t used = crew_cost(t->ls->with, t->batch, n, budget, t->costs);
+	uint64_t used = pool_cost(t->ls->pool, t->batch, n, budget, t->costs);
 	for (uint32_t i = 0; i < n; i++) {
 		tree_leaf *l = &t->states.p[leaves[i]];
 		tree_node *nd = &t->nodes.p[l->node];
@@ -259,7 +228,7 @@ static uint64_t cost_batch(tree *t, const uint32_t *leaves, uint32_t n, uint64_t
 		l->costed = true;
 		nd->done = l->merged;
 		nd->expected = expectation(t, l);
-		t->best = MIN(t->best, energy(t, &l->c));
+		t->best = MIN(t->best, plan_energy(t->ls->goal, &l->c));
 		back_up(t, l->node, 1);
 	}
 	for (uint32_t i = 0; i < t->nodes.n; i++)
@@ -285,7 +254,8 @@ static uint64_t go_on(tree *t, uint32_t leaf, uint64_t budget, bool *better)
 	back_up(t, l->node, used);
 	if (was == GROUPS && l->search->at == SAMPLED && !l->whole && is_costed(&l->c)) {
 		l->whole = true;
-		t->gain += log((double)energy(t, &l->c) / (double)energy(t, &l->first));
+		t->gain += log(
+			(double)plan_energy(t->ls->goal, &l->c) / (double)plan_energy(t->ls->goal, &l->first));
 		t->gained++;
 	}
 	tree_rescore(t);
@@ -294,10 +264,10 @@ static uint64_t go_on(tree *t, uint32_t leaf, uint64_t budget, bool *better)
 
 bool tree_visit(tree *t, uint64_t budget, uint64_t *used, uint32_t *changed)
 {
-	uint32_t list[BATCH], n = 0, leaf = ID_NONE;
+	uint32_t list[LEAVES_AT_ONCE], n = 0, leaf = ID_NONE;
 	*changed = ID_NONE;
 	*used = 0;
-	while (n < MIN((uint64_t)BATCH, budget) && (leaf = select_leaf(t)) != ID_NONE &&
+	while (n < MIN((uint64_t)LEAVES_AT_ONCE, budget) && (leaf = select_leaf(t)) != ID_NONE &&
 		!t->states.p[leaf].costed) {
 		set_waiting(t, t->states.p[leaf].node);
 		list[n++] = leaf;
@@ -327,80 +297,14 @@ uint32_t tree_next_best(const tree *t, uint32_t after)
 {
 	uint32_t best = ID_NONE;
 	for (uint32_t i = 0; i < t->states.n; i++) {
-		int64_t e = energy(t, &t->states.p[i].c),
-				last = after == ID_NONE ? -1 : energy(t, &t->states.p[after].c);
+		int64_t e = plan_energy(t->ls->goal, &t->states.p[i].c),
+				last = after == ID_NONE ? -1 : plan_energy(t->ls->goal, &t->states.p[after].c);
 		bool behind = after == ID_NONE || e > last || (e == last && i > after);
 		if (t->states.p[i].costed && !t->states.p[i].merged && behind &&
-			(best == ID_NONE || e < energy(t, &t->states.p[best].c)))
+			(best == ID_NONE || e < plan_energy(t->ls->goal, &t->states.p[best].c)))
 			best = i;
 	}
 	return best;
 }
 
 uint32_t tree_size(const tree *t) { return t->nodes.n; }
-
-/* ---------------------------------------------------------------- to look at */
-
-typedef struct visited {
-	uint32_t node;
-	uint64_t used;
-} visited;
-
-static int more_used(const void *a, const void *b)
-{
-	const visited *x = a, *y = b;
-	return x->used != y->used ? (x->used < y->used ? 1 : -1) : x->node < y->node ? -1 : 1;
-}
-
-/* What leaves say of all nodes above them. */
-static void sum_up(const tree *t, const uint32_t *row_of, search_node *out)
-{
-	for (uint32_t i = 0; i < t->states.n; i++) {
-		const tree_leaf *l = &t->states.p[i];
-		bool known = l->costed && is_costed(&l->c);
-		for (uint32_t at = l->node; at != ID_NONE; at = t->nodes.p[at].parent) {
-			if (row_of[at] == ID_NONE)
-				continue;
-			search_node *n = &out[row_of[at]];
-			n->plans++;
-			n->costed += l->costed;
-			cost best = {.runtime_ns = n->runtime_ns, .peak_bytes = n->peak_bytes};
-			if (known && (!n->runtime_ns || energy(t, &l->c) < energy(t, &best))) {
-				n->runtime_ns = l->c.runtime_ns;
-				n->peak_bytes = l->c.peak_bytes;
-				n->fits = l->c.peak_bytes <= t->pb->memory_limit;
-			}
-		}
-	}
-}
-
-/* Below a node at most as much was used as in it, and its number is smaller: no node comes without
- * the one above it. */
-uint32_t tree_list(const tree *t, const tactic_space *ts, uint32_t most, search_node *out)
-{
-	uint32_t n = MIN(most, t->nodes.n), path[MAX_PATH];
-	visited *order = xcalloc(t->nodes.n, sizeof *order);
-	uint32_t *row_of = xcalloc(t->nodes.n, sizeof *row_of);
-	for (uint32_t i = 0; i < t->nodes.n; i++)
-		order[i] = (visited){i, t->nodes.p[i].used};
-	qsort(order, t->nodes.n, sizeof *order, more_used);
-	memset(row_of, 0xff, t->nodes.n * sizeof *row_of);
-	for (uint32_t i = 0; i < n; i++) {
-		const tree_node *nd = &t->nodes.p[order[i].node];
-		uint32_t depth = 0;
-		row_of[order[i].node] = i;
-		for (uint32_t at = order[i].node; t->nodes.p[at].parent != ID_NONE;
-			 at = t->nodes.p[at].parent)
-			depth++;
-		for (uint32_t at = order[i].node, k = depth; k-- > 0; at = t->nodes.p[at].parent)
-			path[k] = t->nodes.p[at].key;
-		out[i] = (search_node){.parent = nd->parent == ID_NONE ? UINT32_MAX : row_of[nd->parent],
-			.evaluations = nd->used,
-			.done = nd->done};
-		completion_words(ts, path, depth, out[i].what, sizeof out[i].what);
-	}
-	sum_up(t, row_of, out);
-	free(order);
-	free(row_of);
-	return n;
-}

@@ -6,7 +6,6 @@
 #include "search/tree/local_search.h"
 #include "search/tree/priors.h"
 
-enum { MOST_LEAVES = 512 };
 typedef struct tree tree;
 typedef struct tree_leaf {
 	uint32_t node;
@@ -36,7 +35,8 @@ const plan *tree_first_plan(const tree *t, uint32_t leaf); /* before its local s
  * others came to are left out. */
 uint32_t tree_next_best(const tree *t, uint32_t after);
 uint32_t tree_size(const tree *t); /* nodes */
-/* The nodes that most was spent on, at most so many, each behind its parent. Returns how many. */
+/* tree_list.c: the nodes that most was spent on, at most so many, each behind its parent. Returns
+ * how many. */
 uint32_t tree_list(const tree *t, const tactic_space *ts, uint32_t most, search_node *out);
 
 #endif

@@ -4,143 +4,12 @@
  * arguments of these names. Meshes differ in what axes are called and how many there are: a plan is
  * read once for each likely way to lay the document's axes onto the mesh, and what each of these
  * costs is the search's to find out. */
-#include "search/tree/warm.h"
+#include "search/tree/warm_private.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
 enum { MOST_AXES = 4, MOST_WAYS = 625 /* (MOST_AXES + 1) to the MOST_AXES */ };
-
-/* ---------------------------------------------------------------- names */
-
-/* "params['layers'][12]['w']" is "params['layers'][#]['w']". */
-static void fold_name(const char *name, strbuf *out)
-{
-	for (; *name; name++) {
-		bool digit = *name >= '0' && *name <= '9';
-		if (digit && out->n && out->p[out->n - 1] == '#')
-			continue;
-		strbuf_putc(out, digit ? '#' : *name);
-	}
-	strbuf_add(out, "", 0);
-}
-
-static void arg_name(const problem *pb, uint32_t a, strbuf *out)
-{
-	strbuf name = {0};
-	strbuf_clear(out);
-	module_arg_name(pb->m, a, &name);
-	fold_name(name.p ? name.p : "", out);
-	strbuf_release(&name);
-}
-
-static uint32_t arg_rank(const problem *pb, uint32_t a)
-{
-	return pval_type(pb->p, pb->p->args.p[a])->rank;
-}
-
-static str axis_name(const problem *pb, uint32_t axis)
-{
-	const sharding_table *t = pb->m->shardings;
-	return strtab_get(&t->names, t->meshes.p[pb->mesh].axis_names[axis]);
-}
-
-static int64_t axis_length(const problem *pb, uint32_t axis)
-{
-	return axis_size(mesh_full_axis(pb->m->shardings, pb->mesh, axis));
-}
-
-/* The op that a class of inner dims begins at. */
-static str site_op(const problem *pb, const site_class *sc)
-{
-	const node *n = &pb->p->nodes.p[pb->p->vals.p[sc->targets[0].arg].def];
-	return strtab_get(&pb->m->strs, op_at(pb->m, n->op)->name);
-}
-
-static bool same_site(const problem *pb, const site_class *a, const site_class *b)
-{
-	return str_equal(site_op(pb, a), site_op(pb, b)) && a->targets[0].dim == b->targets[0].dim &&
-		pval_type(pb->p, a->targets[0].arg)->rank == pval_type(pb->p, b->targets[0].arg)->rank;
-}
-
-/* ---------------------------------------------------------------- telling */
-
-static void tell_site(const problem *pb, const action *a, cJSON *o)
-{
-	uint32_t nth = 0;
-	for (uint32_t k = 0; k < pb->n_site_classes; k++) {
-		const site_class *sc = &pb->site_classes[k];
-		if (sc->targets == a->targets) {
-			str op = site_op(pb, sc);
-			char text[128];
-			snprintf(text, sizeof text, STR_FMT, STR_ARG(op));
-			cJSON_AddStringToObject(o, "inner", text);
-			cJSON_AddNumberToObject(o, "rank", pval_type(pb->p, sc->targets[0].arg)->rank);
-			for (uint32_t i = 0; i < k; i++)
-				nth += same_site(pb, sc, &pb->site_classes[i]);
-			cJSON_AddNumberToObject(o, "nth", nth);
-			return;
-		}
-	}
-}
-
-/* Largest and keep are words, for the numbers are dims. */
-static const char *const dim_words[] = {"largest", "keep"};
-
-/* Each name, role, rank and dim once, in the order of the targets: parameters that are kept whole
- * come before state that is cut. */
-static void tell_arguments(const problem *pb, const action *a, cJSON *o)
-{
-	cJSON *list = cJSON_AddArrayToObject(o, "arguments");
-	strbuf name = {0};
-	for (uint32_t i = 0; i < a->n_targets; i++) {
-		const action_target *t = &a->targets[i];
-		cJSON *e = cJSON_CreateObject();
-		bool known = false;
-		arg_name(pb, t->arg, &name);
-		cJSON_AddStringToObject(e, "name", name.p);
-		cJSON_AddStringToObject(e, "role", role_name(pb->roles[t->arg]));
-		cJSON_AddNumberToObject(e, "rank", arg_rank(pb, t->arg));
-		if (t->dim >= DIM_LARGEST)
-			cJSON_AddStringToObject(e, "dimension", dim_words[t->dim == DIM_KEEP]);
-		else
-			cJSON_AddNumberToObject(e, "dimension", t->dim);
-		for (const cJSON *k = list->child; k && !known; k = k->next)
-			known = cJSON_Compare(k, e, true);
-		if (known)
-			cJSON_Delete(e);
-		else
-			cJSON_AddItemToArray(list, e);
-	}
-	strbuf_release(&name);
-}
-
-char *warm_tell(const problem *pb, const plan *pl)
-{
-	cJSON *list = cJSON_CreateArray();
-	for (uint32_t i = 0; i < pl->n; i++) {
-		const action *a = &pl->decisions[i];
-		cJSON *o = cJSON_CreateObject();
-		char axis[256];
-		str name = axis_name(pb, a->axis);
-		snprintf(axis, sizeof axis, STR_FMT, STR_ARG(name));
-		cJSON_AddStringToObject(o, "axis", axis);
-		if (a->on_role) {
-			cJSON_AddStringToObject(o, "tactic", role_action_names[a->role]);
-		} else if (a->kind == ACTION_CONSTRAIN) {
-			cJSON_AddNumberToObject(o, "dimension", a->dim);
-			tell_site(pb, a, o);
-		} else {
-			if (a->kind == ACTION_REPLICATE)
-				cJSON_AddTrueToObject(o, "replicate");
-			tell_arguments(pb, a, o);
-		}
-		cJSON_AddItemToArray(list, o);
-	}
-	char *text = cJSON_PrintUnformatted(list);
-	cJSON_Delete(list);
-	return text;
-}
 
 /* ---------------------------------------------------------------- reading */
 
@@ -208,9 +77,9 @@ static uint32_t dim_of(const cJSON *e)
 	const char *word = text_of(e, "dimension");
 	int64_t dim = number_of(e, "dimension");
 	if (word)
-		return !strcmp(word, dim_words[0]) ? DIM_LARGEST
-			: !strcmp(word, dim_words[1])  ? DIM_KEEP
-										   : ID_NONE;
+		return !strcmp(word, warm_dim_words[0]) ? DIM_LARGEST
+			: !strcmp(word, warm_dim_words[1])  ? DIM_KEEP
+												: ID_NONE;
 	return dim >= 0 && dim < MAX_RANK ? (uint32_t)dim : ID_NONE;
 }
 
@@ -225,7 +94,7 @@ static bool is_meant(const reading *r, const cJSON *e, uint32_t a, uint32_t dim,
 		number_of(e, "rank") != ty->rank)
 		return false;
 	return dim >= DIM_LARGEST ||
-		(dim < ty->rank && ty->dims[dim] % axis_length(pb, axis) == 0 &&
+		(dim < ty->rank && ty->dims[dim] % warm_axis_length(pb, axis) == 0 &&
 			!problem_forbids(pb, a, dim, axis));
 }
 
@@ -278,9 +147,9 @@ static void add_site(const reading *r, const cJSON *o, uint32_t axis, plan *pl)
 	const problem *pb = r->pb;
 	const char *op = text_of(o, "inner");
 	int64_t rank = number_of(o, "rank"), nth = number_of(o, "nth"), dim = number_of(o, "dimension");
-	for (uint32_t k = 0; k < pb->n_site_classes; k++) {
-		const site_class *sc = &pb->site_classes[k];
-		if (!str_is(site_op(pb, sc), op) || sc->targets[0].dim != dim ||
+	for (uint32_t k = 0; k < pb->n_activation_classes; k++) {
+		const activation_class *sc = &pb->activation_classes[k];
+		if (!str_is(warm_site_op(pb, sc), op) || sc->targets[0].dim != dim ||
 			pval_type(pb->p, sc->targets[0].arg)->rank != rank || nth-- > 0)
 			continue;
 		for (uint32_t i = 0; i < r->of->actions.n; i++) {
@@ -342,20 +211,19 @@ static uint32_t size_distance(int64_t a, int64_t b)
  * one does, has another name or size. */
 static uint32_t price_of(const reading *r, const way *w)
 {
-	enum { LOST = 16, IDLE = 8, SHARED = 6, RENAMED = 2 };
 	uint32_t price = 0, laid[MOST_AXES] = {0};
 	for (uint32_t axis = 0; axis < r->pb->n_axes; axis++) {
 		uint32_t from = w->from[axis];
 		if (from == ID_NONE) {
-			price += axis_length(r->pb, axis) > 1 ? IDLE : 0;
+			price += warm_axis_length(r->pb, axis) > 1 ? IDLE_AXIS : 0;
 			continue;
 		}
 		laid[from]++;
-		price += str_is(axis_name(r->pb, axis), r->axis_names[from]) ? 0 : RENAMED;
-		price += size_distance(axis_length(r->pb, axis), r->axis_sizes[from]);
+		price += str_is(warm_axis_name(r->pb, axis), r->axis_names[from]) ? 0 : RENAMED_AXIS;
+		price += size_distance(warm_axis_length(r->pb, axis), r->axis_sizes[from]);
 	}
 	for (uint32_t i = 0; i < r->n_axes; i++)
-		price += !laid[i] && r->used[i] ? LOST : laid[i] > 1 ? SHARED * (laid[i] - 1) : 0;
+		price += !laid[i] && r->used[i] ? LOST_AXIS : laid[i] > 1 ? SHARED_AXIS * (laid[i] - 1) : 0;
 	return price;
 }
 
@@ -388,7 +256,7 @@ uint32_t warm_plans(const problem *pb, const scope *of, const bool *allowed, are
 		return 0;
 	strbuf name = {0};
 	for (uint32_t a = 0; a < pb->n_args; a++) {
-		arg_name(pb, a, &name);
+		warm_arg_name(pb, a, &name);
 		vec_push(&r.names, arena_strdup(mem, name.p, name.n));
 	}
 	way *ways = xmalloc(MOST_WAYS * sizeof *ways);

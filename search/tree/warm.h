@@ -5,7 +5,6 @@
 #include "search/evaluate/evaluate.h"
 
 struct cJSON;
-enum { MOST_WARM_PLANS = 8 /* of one document */, MOST_STARTS = 4 /* documents */ };
 /* The decisions of a plan in terms that other programs of its structure have, too: tactics of whole
  * roles, arguments by name without numbers, role and rank, inner dims by the op that they begin at;
  * axes by name. A JSON array, owned by the caller (cJSON_free). */

@@ -1,7 +1,7 @@
 /* Speeds of the library's stages on one module, as JSON; medians of several runs. Reading and the
  *pipeline in CPU time of their one thread, so that what else runs on the machine matters little.
  *Driven by bench.py. bench_core MODULE MESH */
-#include "search/evaluate/walker.h"
+#include "search/evaluate/state.h"
 #include "search/tree/runner.h"
 
 #include <sys/resource.h>
@@ -78,7 +78,7 @@ static void bench_costs(const problem *pb, const action_list *actions, int64_t b
 	mesh_links links;
 	diag d = {0};
 	must(mesh_links_assign(pb->o->device, t, pb->mesh, NULL, &links, &d), &d);
-	walker *w = walker_new(pb, NULL, t, SEARCH_DEFAULT_CACHE_BYTES / WALKER_PARTS);
+	search_state *w = state_new(pb, NULL, t, SEARCH_DEFAULT_CACHE_BYTES / STATE_PARTS);
 	lower_cache *facts = lower_cache_new(pb->p, t);
 	lowered *low = lowered_new(pb->p, t);
 	simulator *sim = simulator_new(pb->p, t, pb->o->device, &links, &pb->dn);
@@ -89,13 +89,13 @@ static void bench_costs(const problem *pb, const action_list *actions, int64_t b
 			warm = true;
 			lowering = simulating = n = 0;
 		}
-		if (walker_depth(w) > 4)
-			walker_undo(w, rng_below(&r, 4));
-		if (!walker_decide(w, &actions->p[rng_below(&r, actions->n)])) {
-			walker_undo(w, 0);
+		if (state_depth(w) > 4)
+			state_undo(w, rng_below(&r, 4));
+		if (!state_decide(w, &actions->p[rng_below(&r, actions->n)])) {
+			state_undo(w, 0);
 			continue;
 		}
-		memcpy(at, walker_state(w), pb->p->vals.n * sizeof *at);
+		memcpy(at, state_shardings(w), pb->p->vals.n * sizeof *at);
 		program_trim_io(pb->p, t, at);
 		int64_t start = thread_ns();
 		lower_program(facts, at, LEVEL_COMPILED, pb->o->device->target, low);
@@ -111,7 +111,7 @@ static void bench_costs(const problem *pb, const action_list *actions, int64_t b
 	simulator_free(sim);
 	lowered_free(low);
 	lower_cache_free(facts);
-	walker_free(w);
+	state_free(w);
 }
 
 /* Decisions alone and with a cost each, tables warmed up before. */

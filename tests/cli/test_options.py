@@ -30,6 +30,10 @@ REQUEST = {row["field"] for row in ROWS.values() if row["asked"] != "NOWHERE"}
 JOB = {row["field"] for row in ROWS.values() if row["asked"] == "BOTH"}
 
 
+# Numbers of search/tree/ that nothing was tuned with: units, limits of what is read, bits.
+CAPACITIES = {"PPM", "THOUSAND", "ALL_SHARES", "MAX_GROUPS", "MOST_VALUES", "MOST_STATISTICS", "MOST_WAYS", "AXIS_ZERO3", "AXIS_CUTS_END"}
+
+
 def help_of(verb):
     return subprocess.run([TOOL, verb, "--help"], check=True, capture_output=True, text=True, timeout=60).stdout
 
@@ -87,3 +91,24 @@ def test_python():
     assert REQUEST <= keywords, REQUEST - keywords
     documented = re.findall(r"^\| (.+?) \|", text_of("docs", "python.md"), re.M)
     assert REQUEST <= {word for cell in documented for word in re.findall(r"`(\w+)`", cell)}
+
+
+def anchors(page):
+    return {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in text_of("docs", page).splitlines() if line.startswith("#")}
+
+
+def test_constants():
+    """`search --options` prints each row of search/constants.def; what a row cites is there, and no constant is defined beside the table."""
+    printed = subprocess.run([TOOL, "search", "--options"], check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()[1:]
+    table = re.findall(r'^CONSTANT\((\w+), (\d+), (\d+), (\d+), "([^"]+)", "([^"]+)"\)$', text_of("search", "constants.def"), re.M)
+    assert len(table) == len(re.findall(r"^CONSTANT\(", text_of("search", "constants.def"), re.M)) > 50
+    assert [line.split(None, 4) for line in printed] == [[*row[:4], "%s (%s)" % row[4:]] for row in table]
+    for name, value, least, most, _, chosen in table:
+        assert int(least) <= int(value) <= int(most), name
+        page, _, section = chosen.partition("#")
+        assert page.startswith("by hand") or section in anchors(page), chosen
+    for folder, _, files in os.walk(os.path.join(ROOT, "search", "tree")):
+        for file in files:
+            for enum in re.findall(r"enum \{([^}]*)\}", text_of("search", "tree", file)):
+                for name in re.findall(r"(\w+) = \d{2,}", enum):
+                    assert name in CAPACITIES, "%s of search/tree/%s is no row of search/constants.def" % (name, file)

@@ -304,6 +304,7 @@ START_TEST(modules_cost_what_their_plans_do)
 	for (uint32_t k = 0; k < 6; k++) {
 		plan pl = {0};
 		cost expected, found;
+		goal answer = goal_of_answer(&f.pb);
 		bool allowed;
 		strategy s;
 		diag d = {0};
@@ -312,7 +313,7 @@ START_TEST(modules_cost_what_their_plans_do)
 			pl.tactics[pl.n] = "test";
 		}
 		evaluator_run(ev, &pl, &expected);
-		evaluator_replay(ev, &expected, &allowed);
+		evaluator_replay(ev, &answer, &expected, &allowed);
 		evaluator_strategy(ev, &pl, &s);
 		ck_assert_msg(replay_strategy(&f.pb, f.m, &s, &found, &allowed, &d) == ST_OK, "%s", d.msg);
 		ck_assert_msg(!memcmp(&expected, &found, sizeof found),

@@ -34,7 +34,7 @@ static void begin(plan_fixture *n)
 	scope_init(&n->of, &n->f.pb, UINT32_MAX, NULL);
 	neighbourhood_init(&n->nb, &n->f.pb, &n->of, &n->mem);
 	const action *x = action_of_group(&n->f, 0, ID_NONE), *y = action_of_group(&n->f, 1, x->group);
-	action on_1 = action_on_axis(&n->f.pb, x, 1);
+	action on_1 = action_on_axis(&n->of, x, 1);
 	n->x = x->group;
 	n->y = y->group;
 	n->pl = xcalloc(1, sizeof *n->pl);
@@ -142,10 +142,16 @@ START_TEST(an_axis_does_what_another_one_does)
 }
 END_TEST
 
+/* And says so, until the next one begins. */
 START_TEST(a_full_list_takes_no_more)
 {
 	plan_fixture n;
 	begin(&n);
+	while (n.nb.n < MOST_VARIANTS)
+		ck_assert(neighbourhood_add(&n.nb, n.pl) && !n.nb.cut);
+	ck_assert(!neighbourhood_add(&n.nb, n.pl) && n.nb.cut);
+	neighbourhood_clear(&n.nb);
+	ck_assert(!n.nb.n && !n.nb.cut);
 	while (neighbourhood_add(&n.nb, n.pl))
 		;
 	ck_assert_uint_eq(n.nb.n, MOST_VARIANTS);
@@ -176,7 +182,7 @@ START_TEST(regroupings_on_all_axes_come_first)
 	}
 	ck_assert_uint_eq(sort, 2);
 	ck_assert_uint_eq(groups, n.f.pb.n_groups);
-	ck_assert_uint_eq(all.n, 3 * (n.f.pb.n_groups + n.f.pb.n_site_classes) + n.f.pb.n_groups);
+	ck_assert_uint_eq(all.n, 3 * (n.f.pb.n_groups + n.f.pb.n_activation_classes) + n.f.pb.n_groups);
 	vec_release(&all);
 	end(&n);
 }

@@ -1,6 +1,6 @@
 /* Whole plans: composites, descents from them, what is near a plan, and what paths of decisions
  * came to. */
-#include "search/evaluate/walker.h"
+#include "search/evaluate/state.h"
 #include "search/tree/local_search.h"
 #include "search/tree/tactics.h"
 #include "tests/unit/search_fixture.h"
@@ -27,21 +27,22 @@ static bool always(void *unused)
 /* Local searches of a problem. */
 typedef struct searching {
 	evaluator *ev[MOST_EVALUATORS];
-	crew *with;
+	worker_pool *pool;
 	scope of;
 	arena mem;
+	goal goal;
 	local_search *ls;
 } searching;
 
 static void begin_searching(searching *s, const fixture *f, problem *pb, bool (*stop)(void *))
 {
-	*s = (searching){0};
+	*s = (searching){.goal = goal_of_answer(pb)};
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		s->ev[i] = evaluator_new(pb);
 	scope_init(&s->of, pb, UINT32_MAX, NULL);
-	s->with = crew_new(s->ev, (int)f->o.threads, stop, NULL);
+	s->pool = pool_new(s->ev, (int)f->o.threads, stop, NULL);
 	s->ls = xmalloc(sizeof *s->ls);
-	local_search_init(s->ls, pb, s->with, &s->of, &s->mem, 150);
+	local_search_init(s->ls, pb, &s->goal, s->pool, &s->of, &s->mem, 150);
 }
 
 static void end_searching(searching *s)
@@ -50,33 +51,33 @@ static void end_searching(searching *s)
 	free(s->ls);
 	scope_release(&s->of);
 	arena_release(&s->mem);
-	crew_free(s->with);
+	pool_free(s->pool);
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		evaluator_free(s->ev[i]);
 }
 
 /* Descends from a plan until it would look farther than that; returns evaluations used. Each step
  * is better or tells that it is not. */
-static uint64_t descend(searching *s, const problem *pb, descent *d, plan *pl, level far,
-	uint64_t budget, int64_t *before, int64_t *after)
+static uint64_t descend(
+	searching *s, descent *d, plan *pl, level far, uint64_t budget, int64_t *before, int64_t *after)
 {
 	uint64_t used = 0;
 	descent_begin(s->ls, d, pl, 1, 0);
-	*before = plan_energy(pb, &d->c);
+	*before = plan_energy(&s->goal, &d->c);
 	for (int steps = 0; steps < 400 && d->at <= far && !d->done && used < budget; steps++) {
 		bool better;
-		int64_t was = plan_energy(pb, &d->c);
+		int64_t was = plan_energy(&s->goal, &d->c);
 		used += descent_step(s->ls, d, budget - used, &better);
-		ck_assert(better == (plan_energy(pb, &d->c) < was));
-		ck_assert(better || plan_energy(pb, &d->c) == was);
+		ck_assert(better == (plan_energy(&s->goal, &d->c) < was));
+		ck_assert(better || plan_energy(&s->goal, &d->c) == was);
 	}
-	*after = plan_energy(pb, &d->c);
+	*after = plan_energy(&s->goal, &d->c);
 	cost c;
 	bool allowed;
 	*pl = d->pl;
 	evaluator_run(s->ev[0], pl, NULL);
-	evaluator_replay(s->ev[0], &c, &allowed);
-	ck_assert_int_eq(plan_energy(pb, &c), *after);
+	evaluator_replay(s->ev[0], &s->goal, &c, &allowed);
+	ck_assert_int_eq(plan_energy(&s->goal, &c), *after);
 	return used;
 }
 
@@ -100,25 +101,25 @@ START_TEST(descents)
 	plan_insert(start, start->n, action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0), "test");
 	*pl = *again = *start;
 	begin_searching(&s, &f, &pb, never);
-	uint64_t used = descend(&s, &pb, d, pl, GROUPS, 2000, &before, &after);
+	uint64_t used = descend(&s, d, pl, GROUPS, 2000, &before, &after);
 	ck_assert(used > 1 && used <= 2000);
 	ck_assert_int_lt(after, before);
 	f.o.threads = 3;
 	begin_searching(&other, &f, &pb, never);
-	ck_assert_uint_eq(descend(&other, &pb, d, again, GROUPS, 2000, &before, &same), used);
+	ck_assert_uint_eq(descend(&other, d, again, GROUPS, 2000, &before, &same), used);
 	ck_assert(plan_same(pl, again) && same == after);
 	end_searching(&other);
 	end_searching(&s);
 	for (uint64_t budget = 0; budget < 40; budget += 3) {
 		begin_searching(&s, &f, &pb, never);
 		*pl = *start;
-		ck_assert_uint_le(descend(&s, &pb, d, pl, SAMPLED, budget, &before, &after), budget);
+		ck_assert_uint_le(descend(&s, d, pl, SAMPLED, budget, &before, &after), budget);
 		ck_assert_int_le(after, before);
 		end_searching(&s);
 	}
 	begin_searching(&s, &f, &pb, always);
 	*pl = *start;
-	ck_assert_uint_eq(descend(&s, &pb, d, pl, SAMPLED, 500, &before, &after), 0);
+	ck_assert_uint_eq(descend(&s, d, pl, SAMPLED, 500, &before, &after), 0);
 	ck_assert(plan_same(pl, start));
 	end_searching(&s);
 	free(d);
@@ -142,17 +143,17 @@ START_TEST(levels_of_a_descent)
 	plan *pl = xcalloc(1, sizeof *pl);
 	descent *d = xcalloc(1, sizeof *d);
 	begin_searching(&s, &f, &pb, never);
-	descend(&s, &pb, d, pl, ALIKE, 500, &before, &alike);
+	descend(&s, d, pl, ALIKE, 500, &before, &alike);
 	ck_assert(alike == before && pl->n == 0);
 	end_searching(&s);
 	begin_searching(&s, &f, &pb, never);
-	descend(&s, &pb, d, pl, APART, 500, &before, &apart);
+	descend(&s, d, pl, APART, 500, &before, &apart);
 	ck_assert_int_lt(apart, alike);
 	for (uint32_t i = 0; i < pl->n; i++)
 		ck_assert(pl->decisions[i].group == ID_NONE);
 	end_searching(&s);
 	begin_searching(&s, &f, &pb, never);
-	descend(&s, &pb, d, pl, GROUPS, 500, &before, &groups);
+	descend(&s, d, pl, GROUPS, 500, &before, &groups);
 	ck_assert_int_lt(groups, apart);
 	end_searching(&s);
 	free(pl);
@@ -195,13 +196,13 @@ START_TEST(walks_end)
 	descent *d = xcalloc(1, sizeof *d);
 	begin_searching(&s, &f, &pb, never);
 	descent_begin(s.ls, d, pl, 1, 0);
-	int64_t last = plan_energy(&pb, &d->c);
+	int64_t last = plan_energy(&s.goal, &d->c);
 	int steps = 0;
 	for (; !d->done && steps < 2000; steps++) {
 		bool better;
 		descent_step(s.ls, d, 1000, &better);
-		ck_assert_int_le(plan_energy(&pb, &d->c), last);
-		last = plan_energy(&pb, &d->c);
+		ck_assert_int_le(plan_energy(&s.goal, &d->c), last);
+		last = plan_energy(&s.goal, &d->c);
 	}
 	ck_assert(d->done && d->at == SAMPLED);
 	end_searching(&s);
@@ -217,9 +218,11 @@ START_TEST(plans_and_twins)
 	fixture f;
 	problem pb;
 	arena mem = {0};
+	scope of;
 	setup_problem(&f, &pb, mlp, "data=4,model=4");
+	scope_init(&of, &pb, UINT32_MAX, NULL);
 	action batch = *action_of_role(&pb, ROLE_ACTION_DATA_PARALLEL, 0),
-		   twin = action_on_axis(&pb, &batch, 1), zero = *action_of_role(&pb, ROLE_ACTION_ZERO3, 1);
+		   twin = action_on_axis(&of, &batch, 1), zero = *action_of_role(&pb, ROLE_ACTION_ZERO3, 1);
 	ck_assert(twin.axis == 1 && twin.on_role && twin.role == ROLE_ACTION_DATA_PARALLEL);
 	ck_assert(action_is_twin(&batch, &twin) && !action_is_twin(&batch, &batch) &&
 		!action_is_twin(&batch, &zero));
@@ -255,16 +258,17 @@ START_TEST(plans_and_twins)
 		pl->decisions[1].n_targets == 2);
 	/* axes change places, but for what is fixed */
 	pl->decisions[0].fixed = true;
-	plan_exchange_axes(&pb, pl, 0, 1, ID_NONE);
+	plan_exchange_axes(&of, pl, 0, 1, ID_NONE);
 	ck_assert(pl->decisions[0].axis == 1 && pl->decisions[1].axis == 0 && pl->n == 2);
 	/* those of one group alone */
 	pl->decisions[0].fixed = false;
 	pl->decisions[0].group = x;
-	plan_exchange_axes(&pb, pl, 0, 1, x);
+	plan_exchange_axes(&of, pl, 0, 1, x);
 	ck_assert(pl->decisions[0].axis == 0 && pl->decisions[1].axis == 0);
-	plan_exchange_axes(&pb, pl, 0, 1, pb.group_of[3]);
+	plan_exchange_axes(&of, pl, 0, 1, pb.group_of[3]);
 	ck_assert(pl->decisions[0].axis == 0 && pl->decisions[1].axis == 0);
 	free(pl);
+	scope_release(&of);
 	arena_release(&mem);
 	problem_release(&pb);
 	teardown(&f);
@@ -343,7 +347,7 @@ static uint64_t complete(const fixture *f, problem *pb, uint64_t budget, bool (*
 {
 	searching s;
 	begin_searching(&s, f, pb, stop);
-	*ts = (tactic_space){.pb = pb, .with = s.with, .of = &s.of};
+	*ts = (tactic_space){.pb = pb, .goal = &s.goal, .pool = s.pool, .of = &s.of};
 	out->n = 0;
 	if (tactics_find(ts, budget))
 		completions_list(ts, 400, out);
@@ -414,48 +418,50 @@ START_TEST(remembered_effects)
 		   b = {.axis = 1, .targets = &two, .n_targets = 1};
 	sharding_id state[VALUES] = {1, 2, 3, 4, 5, 6};
 	uint32_t kept[ARGS] = {0, 3};
-	effect_memo *m = effects_new(VALUES, ARGS, 1 << 14);
-	ck_assert(!effects_find(m, &a, state, kept));
+	decision_memo *m = decision_memo_new(VALUES, ARGS, 1 << 14);
+	ck_assert(!decision_memo_find(m, &a, state, kept));
 	/* value 2 is asked for first; where it is 3 what argument 1 keeps matters too, where it is 9
 	 * value 4 does */
 	value_is first[] = {{2, 3}, {VALUES + 1, 3}}, second[] = {{2, 9}, {4, 5}},
 			 third[] = {{2, 9}, {4, 8}}, change[] = {{0, 7}, {5, 8}};
 	uint32_t sizes[] = {12};
-	effects_add(m, &a, first, 2, change, 2,
+	decision_memo_add(m, &a, first, 2, change, 2,
 		&(effect){.done = true, .stable = true, .hash = 5, .dims = sizes, .n_dims = 1});
-	effects_add(m, &a, second, 2, change, 0, &(effect){.uneven = true});
-	effects_add(m, &a, third, 2, change, 2,
+	decision_memo_add(m, &a, second, 2, change, 0, &(effect){.uneven = true});
+	decision_memo_add(m, &a, third, 2, change, 2,
 		&(effect){.done = true, .stable = true, .hash = 5, .dims = sizes, .n_dims = 1});
 	change[0].v = sizes[0] = 0;
-	const effect *known = effects_find(m, &like, state, kept);
+	const effect *known = decision_memo_find(m, &like, state, kept);
 	ck_assert(known && known->done && known->stable && known->hash == 5 && known->n_values == 2 &&
 		known->n_dims == 1 && known->dims[0] == 12);
 	ck_assert(effect_value(known, 0).v == 0 && effect_value(known, 0).is == 7 &&
 		effect_value(known, 1).v == 5 && effect_value(known, 1).is == 8);
-	ck_assert(!effects_find(m, &b, state, kept));
+	ck_assert(!decision_memo_find(m, &b, state, kept));
 	state[4] = 11; /* nobody asks for it yet */
-	ck_assert(effects_find(m, &a, state, kept) == known);
+	ck_assert(decision_memo_find(m, &a, state, kept) == known);
 	kept[1] = 1;
-	ck_assert(!effects_find(m, &a, state, kept));
+	ck_assert(!decision_memo_find(m, &a, state, kept));
 	state[2] = 9;
-	ck_assert(!effects_find(m, &a, state, kept));
+	ck_assert(!decision_memo_find(m, &a, state, kept));
 	state[4] = 5;
-	ck_assert(effects_find(m, &a, state, kept)->uneven && !effects_find(m, &a, state, kept)->done);
+	ck_assert(decision_memo_find(m, &a, state, kept)->uneven &&
+		!decision_memo_find(m, &a, state, kept)->done);
 	state[4] = 8;
-	ck_assert(effects_find(m, &a, state, kept) == known); /* kept once */
+	ck_assert(decision_memo_find(m, &a, state, kept) == known); /* kept once */
 	/* what does not fit into a word is not remembered, what is there already changes nothing */
 	value_is large = {1, UINT32_MAX / 2};
-	effects_add(m, &b, &large, 1, change, 0, &(effect){.uneven = true});
+	decision_memo_add(m, &b, &large, 1, change, 0, &(effect){.uneven = true});
 	state[1] = large.is;
-	ck_assert(!effects_find(m, &b, state, kept));
-	effects_add(m, &a, third, 2, change, 0, &(effect){.uneven = true});
-	ck_assert(effects_find(m, &a, state, kept) == known);
+	ck_assert(!decision_memo_find(m, &b, state, kept));
+	decision_memo_add(m, &a, third, 2, change, 0, &(effect){.uneven = true});
+	ck_assert(decision_memo_find(m, &a, state, kept) == known);
 	for (uint32_t i = 0; i < 1000; i++)
-		effects_add(m, &b, &(value_is){0, i}, 1, change, 2, &(effect){.done = true, .hash = i});
-	ck_assert(!effects_find(m, &a, state, kept));
+		decision_memo_add(
+			m, &b, &(value_is){0, i}, 1, change, 2, &(effect){.done = true, .hash = i});
+	ck_assert(!decision_memo_find(m, &a, state, kept));
 	state[0] = 999;
-	ck_assert_uint_eq(effects_find(m, &b, state, kept)->hash, 999);
-	effects_free(m);
+	ck_assert_uint_eq(decision_memo_find(m, &b, state, kept)->hash, 999);
+	decision_memo_free(m);
 }
 END_TEST
 

@@ -15,9 +15,10 @@ static const char statistics[] =
 typedef struct searching {
 	fixture f;
 	evaluator *ev[MOST_EVALUATORS];
-	crew *with;
+	worker_pool *pool;
 	scope of;
 	arena mem;
+	goal goal;
 	local_search *ls;
 	tactic_space *ts;
 	tactic_priors *priors;
@@ -41,14 +42,15 @@ static void begin(searching *s)
 {
 	*s = (searching){.priors = read_statistics(statistics)};
 	setup_corpus(&s->f, "mlp", "tpu-v5e", "data=4,model=4", false);
+	s->goal = goal_of_answer(&s->f.pb);
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		s->ev[i] = evaluator_new(&s->f.pb);
 	scope_init(&s->of, &s->f.pb, UINT32_MAX, NULL);
-	s->with = crew_new(s->ev, 1, never, NULL);
+	s->pool = pool_new(s->ev, 1, never, NULL);
 	s->ls = xmalloc(sizeof *s->ls);
-	local_search_init(s->ls, &s->f.pb, s->with, &s->of, &s->mem, 150);
+	local_search_init(s->ls, &s->f.pb, &s->goal, s->pool, &s->of, &s->mem, 150);
 	s->ts = xcalloc(1, sizeof *s->ts);
-	*s->ts = (tactic_space){.pb = &s->f.pb, .with = s->with, .of = &s->of};
+	*s->ts = (tactic_space){.pb = &s->f.pb, .goal = &s->goal, .pool = s->pool, .of = &s->of};
 }
 
 static void end(searching *s)
@@ -59,7 +61,7 @@ static void end(searching *s)
 	free(s->ls);
 	scope_release(&s->of);
 	arena_release(&s->mem);
-	crew_free(s->with);
+	pool_free(s->pool);
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		evaluator_free(s->ev[i]);
 	teardown(&s->f);

@@ -45,7 +45,7 @@ static void visit(exhaustive *x, uint32_t depth)
 	x->states++;
 	cost c;
 	evaluator_cost(x->ev, &c);
-	score s = score_of(x->pb, &c);
+	score s = score_final(x->pb, &c);
 	if (!x->any || score_less(s, x->best)) {
 		x->best = s;
 		x->best_cost = c;
@@ -77,21 +77,21 @@ static exhaustive enumerate(fixture *f, uint32_t depth)
 	return x;
 }
 
-static void reaches_optimum(const char *mesh_text, int64_t memory, objective goal)
+static void reaches_optimum(const char *mesh_text, int64_t memory, objective wanted)
 {
 	fixture f;
 	search_result r;
 	setup(&f, mlp, mesh_text);
 	f.o.memory_limit = memory;
-	f.o.objective = goal;
+	f.o.objective = wanted;
 	exhaustive x = enumerate(&f, 4);
 	ck_assert_uint_gt(x.states, 20);
 	expect_run(&f, &r);
 	ck_assert_msg(
 		!score_less(x.best,
 			(score){r.fits,
-				goal == OBJECTIVE_MEMORY || !r.fits ? r.cost.peak_bytes : r.cost.runtime_ns,
-				goal == OBJECTIVE_MEMORY || !r.fits ? r.cost.runtime_ns : r.cost.peak_bytes}),
+				wanted == OBJECTIVE_MEMORY || !r.fits ? r.cost.peak_bytes : r.cost.runtime_ns,
+				wanted == OBJECTIVE_MEMORY || !r.fits ? r.cost.runtime_ns : r.cost.peak_bytes}),
 		"%s: exhaustive search of %u states finds %lld ns and %lld bytes, the tree search %lld ns "
 		"and %lld bytes",
 		mesh_text, x.states, (long long)x.best_cost.runtime_ns, (long long)x.best_cost.peak_bytes,
@@ -253,7 +253,7 @@ START_TEST(expected_replays_are_replays)
 	problem pb;
 	setup(&f, mlp, "data=2,model=2");
 	ck_assert_int_eq(problem_init(&pb, f.m, &f.o, &d), ST_OK);
-	ck_assert_uint_gt(pb.n_site_classes, 0);
+	ck_assert_uint_gt(pb.n_activation_classes, 0);
 	action_list actions = {0};
 	actions_make(&pb, UINT32_MAX, NULL, &actions);
 	rng random;
@@ -263,6 +263,7 @@ START_TEST(expected_replays_are_replays)
 	for (int k = 0; k < 60; k++) {
 		plan pl = {0};
 		cost expected, found;
+		goal answer = goal_of_answer(&pb);
 		bool allowed, constrains = false;
 		strategy s;
 		for (uint32_t n = 1 + rng_below(&random, 4); pl.n < n; pl.n++) {
@@ -275,7 +276,7 @@ START_TEST(expected_replays_are_replays)
 		evaluator_run(ev, &pl, NULL);
 		for (uint32_t i = 0; i < pl.n; i++)
 			constrains |= pl.decisions[i].kind == ACTION_CONSTRAIN;
-		evaluator_replay(ev, &expected, &allowed);
+		evaluator_replay(ev, &answer, &expected, &allowed);
 		evaluator_strategy(ev, &pl, &s);
 		ck_assert(constrains == (s.n_constraints > 0));
 		ck_assert_msg(replay_strategy(&pb, f.m, &s, &found, &allowed, &d) == ST_OK, "%s", d.msg);

@@ -9,9 +9,10 @@
 typedef struct growing {
 	fixture f;
 	evaluator *ev[MOST_EVALUATORS];
-	crew *with;
+	worker_pool *pool;
 	scope of;
 	arena mem;
+	goal goal;
 	local_search *ls;
 	tree *t;
 } growing;
@@ -27,12 +28,13 @@ static void begin_on(growing *g, const char *name, uint32_t without)
 	*g = (growing){0};
 	setup_corpus(&g->f, name, "tpu-v5e", "data=4,model=4", false);
 	g->f.o.without = without;
+	g->goal = goal_of_answer(&g->f.pb);
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		g->ev[i] = evaluator_new(&g->f.pb);
 	scope_init(&g->of, &g->f.pb, UINT32_MAX, NULL);
-	g->with = crew_new(g->ev, 1, never, NULL);
+	g->pool = pool_new(g->ev, 1, never, NULL);
 	g->ls = xmalloc(sizeof *g->ls);
-	local_search_init(g->ls, &g->f.pb, g->with, &g->of, &g->mem, 150);
+	local_search_init(g->ls, &g->f.pb, &g->goal, g->pool, &g->of, &g->mem, 150);
 	g->t = tree_new(&g->f.pb, g->ls, 1);
 }
 
@@ -45,7 +47,7 @@ static void end(growing *g)
 	free(g->ls);
 	scope_release(&g->of);
 	arena_release(&g->mem);
-	crew_free(g->with);
+	pool_free(g->pool);
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		evaluator_free(g->ev[i]);
 	teardown(&g->f);
@@ -83,8 +85,8 @@ START_TEST(every_leaf_is_costed_once)
 		 leaf = tree_next_best(g.t, leaf), n++) {
 		const tree_leaf *l = tree_leaf_at(g.t, leaf);
 		ck_assert(l->costed && l->search && l->search->done);
-		ck_assert_int_ge(plan_energy(&g.f.pb, &l->c), last);
-		last = plan_energy(&g.f.pb, &l->c);
+		ck_assert_int_ge(plan_energy(&g.goal, &l->c), last);
+		last = plan_energy(&g.goal, &l->c);
 	}
 	ck_assert_uint_eq(n, 3);
 	end(&g);
@@ -108,11 +110,11 @@ static void grow(uint32_t without, uint64_t budget)
 		ck_assert_uint_le(now, budget - used);
 		used += now;
 		if (changed != ID_NONE)
-			best = MIN(best, plan_energy(&g.f.pb, &tree_leaf_at(g.t, changed)->c));
+			best = MIN(best, plan_energy(&g.goal, &tree_leaf_at(g.t, changed)->c));
 	}
 	uint32_t leaf = tree_next_best(g.t, ID_NONE);
 	if (budget > 100) {
-		ck_assert_int_eq(plan_energy(&g.f.pb, &tree_leaf_at(g.t, leaf)->c), best);
+		ck_assert_int_eq(plan_energy(&g.goal, &tree_leaf_at(g.t, leaf)->c), best);
 		ck_assert_ptr_nonnull(tree_leaf_at(g.t, leaf)->search);
 	}
 	ck_assert_uint_le(used, budget);
@@ -159,7 +161,8 @@ START_TEST(all_axes_come_with_the_first)
 	begin_on(&g, "transformer_4", 0);
 	tactic_space *ts = xcalloc(1, sizeof *ts);
 	for (uint64_t spare = SPARE - 1; spare <= SPARE; spare++) {
-		*ts = (tactic_space){.pb = &g.f.pb, .with = g.with, .of = &g.of, .spare = spare};
+		*ts = (tactic_space){
+			.pb = &g.f.pb, .goal = &g.goal, .pool = g.pool, .of = &g.of, .spare = spare};
 		ck_assert(tactics_find(ts, FIND));
 		ck_assert_uint_le(ts->used, FIND + spare);
 		const axis_set *all = &ts->sets[ts->n_sets - 1];
@@ -183,7 +186,7 @@ START_TEST(the_tree_can_be_looked_at)
 	search_node nodes[SHOWN];
 	begin(&g, 0);
 	tactic_space *ts = xcalloc(1, sizeof *ts);
-	*ts = (tactic_space){.pb = &g.f.pb, .with = g.with, .of = &g.of};
+	*ts = (tactic_space){.pb = &g.f.pb, .goal = &g.goal, .pool = g.pool, .of = &g.of};
 	ck_assert(tactics_find(ts, 400));
 	completions_list(ts, MOST_LEAVES, &list);
 	for (uint32_t i = 0; i < list.n; i++)

@@ -10,12 +10,12 @@
  * may depend. */
 enum { MOST_STATES = 1 << 18 };
 
-struct crew {
+struct worker_pool {
 	evaluator *ev[MOST_EVALUATORS];
 	int threads;
 	bool (*stop)(void *);
 	void *stop_arg;
-	ledger known;
+	evaluation_cache known;
 	struct share { /* of what is to be done: each worker's own */
 		atomic_uint next;
 		uint32_t end;
@@ -25,20 +25,20 @@ struct crew {
 	cost *costs;
 	uint64_t *states; /* by plan, with room for cap */
 	uint32_t cap;
-	crew_job *job;
-	void *job_user;
-	scout *scouts; /* by job */
+	pool_work *work;
+	void *work_user;
+	job *jobs;
 };
 
-/* ---------------------------------------------------------------- ledgers */
+/* ---------------------------------------------------------------- the evaluation cache */
 
-static const cost *ledger_find(const ledger *l, uint64_t state)
+static const cost *cache_find(const evaluation_cache *l, uint64_t state)
 {
 	uint32_t id, it = index_first(&l->index, state);
 	return index_next(&l->index, state, &it, &id) ? &l->costs.p[id] : NULL;
 }
 
-static void ledger_add(ledger *l, uint64_t state, const cost *c)
+static void cache_add(evaluation_cache *l, uint64_t state, const cost *c)
 {
 	index_add(&l->index, state, l->costs.n);
 	vec_push(&l->states, state);
@@ -46,22 +46,22 @@ static void ledger_add(ledger *l, uint64_t state, const cost *c)
 }
 
 /* Returns whether it was new. */
-static bool ledger_enter(ledger *l, uint64_t state, const cost *c)
+static bool cache_enter(evaluation_cache *l, uint64_t state, const cost *c)
 {
-	if (ledger_find(l, state))
+	if (cache_find(l, state))
 		return false;
-	ledger_add(l, state, c);
+	cache_add(l, state, c);
 	return true;
 }
 
-static void ledger_release(ledger *l)
+static void cache_release(evaluation_cache *l)
 {
 	index_release(&l->index);
 	vec_release(&l->states);
 	vec_release(&l->costs);
 }
 
-static void make_room(ledger *l)
+static void make_room(evaluation_cache *l)
 {
 	if (l->costs.n < MOST_STATES)
 		return;
@@ -74,7 +74,7 @@ static void make_room(ledger *l)
 /* From the worker's own share first, then from those of others. Neighbours in a list, and what has
  * about the same place in the next list, are alike, and each evaluator remembers for itself what
  * decisions came to. */
-static bool take_next(crew *c, int worker, uint32_t *out)
+static bool take_next(worker_pool *c, int worker, uint32_t *out)
 {
 	for (int i = 0; i < c->workers; i++) {
 		struct share *x = &c->shares[(worker + i) % c->workers];
@@ -87,7 +87,7 @@ static bool take_next(crew *c, int worker, uint32_t *out)
 	return false;
 }
 
-static void run_on_all(crew *c, uint32_t n, void (*work)(void *, int))
+static void run_on_all(worker_pool *c, uint32_t n, void (*work)(void *, int))
 {
 	c->workers = (int)MIN((uint32_t)MIN(c->threads, MOST_EVALUATORS), n);
 	for (int i = 0; i < c->workers; i++) {
@@ -100,7 +100,7 @@ static void run_on_all(crew *c, uint32_t n, void (*work)(void *, int))
 
 static void cost_some(void *user, int worker)
 {
-	crew *c = user;
+	worker_pool *c = user;
 	evaluator *ev = c->ev[worker];
 	for (uint32_t i; take_next(c, worker, &i);) {
 		c->costs[i] = (cost){.runtime_ns = NOT_COSTED, .peak_bytes = NOT_COSTED};
@@ -108,7 +108,7 @@ static void cost_some(void *user, int worker)
 			continue;
 		evaluator_run(ev, &c->plans[i], NULL);
 		c->states[i] = evaluator_hash(ev);
-		const cost *known = ledger_find(&c->known, c->states[i]);
+		const cost *known = cache_find(&c->known, c->states[i]);
 		if (known)
 			c->costs[i] = *known;
 		else
@@ -116,7 +116,7 @@ static void cost_some(void *user, int worker)
 	}
 }
 
-uint64_t crew_cost(crew *c, plan *plans, uint32_t n, uint64_t budget, cost *costs)
+uint64_t pool_cost(worker_pool *c, plan *plans, uint32_t n, uint64_t budget, cost *costs)
 {
 	uint64_t used = 0;
 	uint32_t done = 0;
@@ -128,7 +128,7 @@ uint64_t crew_cost(crew *c, plan *plans, uint32_t n, uint64_t budget, cost *cost
 		c->costs = costs + done;
 		run_on_all(c, part, cost_some);
 		for (uint32_t i = 0; i < part; i++)
-			used += is_costed(&c->costs[i]) && ledger_enter(&c->known, c->states[i], &c->costs[i]);
+			used += is_costed(&c->costs[i]) && cache_enter(&c->known, c->states[i], &c->costs[i]);
 	}
 	for (; done < n; done++)
 		costs[done] = (cost){.runtime_ns = NOT_COSTED, .peak_bytes = NOT_COSTED};
@@ -137,70 +137,69 @@ uint64_t crew_cost(crew *c, plan *plans, uint32_t n, uint64_t budget, cost *cost
 
 /* ---------------------------------------------------------------- jobs */
 
-void scout_cost(scout *s, cost *out)
+void job_cost(job *j, cost *out)
 {
-	uint64_t state = evaluator_hash(s->ev);
-	const cost *known = ledger_find(s->known, state);
+	uint64_t state = evaluator_hash(j->ev);
+	const cost *known = cache_find(j->known, state);
 	if (!known)
-		known = ledger_find(&s->own, state);
+		known = cache_find(&j->own, state);
 	if (known) {
 		*out = *known;
 		return;
 	}
-	evaluator_rate(s->ev, out);
-	ledger_add(&s->own, state, out);
+	evaluator_rate(j->ev, out);
+	cache_add(&j->own, state, out);
 }
 
-uint64_t scout_used(const scout *s) { return s->own.costs.n; }
-bool scout_stops(const scout *s) { return crew_stops(s->of); }
+uint64_t job_used(const job *j) { return j->own.costs.n; }
 
 static void do_some(void *user, int worker)
 {
-	crew *c = user;
+	worker_pool *c = user;
 	for (uint32_t i; take_next(c, worker, &i);) {
-		c->scouts[i] = (scout){.ev = c->ev[worker], .of = c, .known = &c->known};
-		c->job(c->job_user, i, &c->scouts[i]);
+		c->jobs[i] = (job){.ev = c->ev[worker], .of = c, .known = &c->known};
+		c->work(c->work_user, i, &c->jobs[i]);
 	}
 }
 
-uint64_t crew_do(crew *c, uint32_t n, crew_job *job, void *user)
+uint64_t pool_do(worker_pool *c, uint32_t n, pool_work *work, void *user)
 {
 	uint64_t used = 0;
 	make_room(&c->known);
-	c->job = job;
-	c->job_user = user;
-	c->scouts = xcalloc(n + 1, sizeof *c->scouts);
+	c->work = work;
+	c->work_user = user;
+	c->jobs = xcalloc(n + 1, sizeof *c->jobs);
 	run_on_all(c, n, do_some);
 	for (uint32_t i = 0; i < n; i++) {
-		ledger *own = &c->scouts[i].own;
+		evaluation_cache *own = &c->jobs[i].own;
 		for (uint32_t k = 0; k < own->costs.n; k++)
-			used += ledger_enter(&c->known, own->states.p[k], &own->costs.p[k]);
-		ledger_release(own);
+			used += cache_enter(&c->known, own->states.p[k], &own->costs.p[k]);
+		cache_release(own);
 	}
-	free(c->scouts);
-	c->scouts = NULL;
+	free(c->jobs);
+	c->jobs = NULL;
 	return used;
 }
 
 /* ---------------------------------------------------------------- its life */
 
-bool crew_stops(const crew *c) { return c->stop(c->stop_arg); }
-evaluator *crew_lead(const crew *c) { return c->ev[0]; }
+bool pool_stops(const worker_pool *c) { return c->stop(c->stop_arg); }
+evaluator *pool_first(const worker_pool *c) { return c->ev[0]; }
 
-crew *crew_new(evaluator *const *ev, int threads, bool (*stop)(void *), void *stop_arg)
+worker_pool *pool_new(evaluator *const *ev, int threads, bool (*stop)(void *), void *stop_arg)
 {
-	crew *c = xcalloc(1, sizeof *c);
-	*c = (crew){.threads = threads, .stop = stop, .stop_arg = stop_arg};
+	worker_pool *c = xcalloc(1, sizeof *c);
+	*c = (worker_pool){.threads = threads, .stop = stop, .stop_arg = stop_arg};
 	memcpy(c->ev, ev, sizeof c->ev);
 	index_init(&c->known.index);
 	return c;
 }
 
-void crew_free(crew *c)
+void pool_free(worker_pool *c)
 {
 	if (!c)
 		return;
-	ledger_release(&c->known);
+	cache_release(&c->known);
 	free(c->states);
 	free(c);
 }

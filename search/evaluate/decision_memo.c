@@ -1,7 +1,7 @@
 /* What decisions came to, by what they depend on: the same decision is taken again and again in
  * states that differ elsewhere, and writing down what it changed is cheaper than propagating it
  * anew. The effects of an action are the leaves of its tree of reads, many of them the same one. */
-#include "search/evaluate/walker.h"
+#include "search/evaluate/state.h"
 
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ typedef struct entry {
 	read_node *root;
 } entry;
 
-struct effect_memo {
+struct decision_memo {
 	VEC(entry) entries;
 	VEC(const effect *) effects;
 	index_map by_action, by_content;
@@ -19,9 +19,9 @@ struct effect_memo {
 	size_t limit;
 };
 
-effect_memo *effects_new(uint32_t n_values, uint32_t n_args, size_t limit)
+decision_memo *decision_memo_new(uint32_t n_values, uint32_t n_args, size_t limit)
 {
-	effect_memo *m = xcalloc(1, sizeof *m);
+	decision_memo *m = xcalloc(1, sizeof *m);
 	m->limit = limit;
 	read_tree_init(&m->tree, n_values, n_args);
 	index_init(&m->by_action);
@@ -29,7 +29,7 @@ effect_memo *effects_new(uint32_t n_values, uint32_t n_args, size_t limit)
 	return m;
 }
 
-void effects_clear(effect_memo *m)
+void decision_memo_clear(decision_memo *m)
 {
 	m->entries.n = m->effects.n = 0;
 	index_clear(&m->by_action);
@@ -37,7 +37,7 @@ void effects_clear(effect_memo *m)
 	read_tree_clear(&m->tree);
 }
 
-void effects_free(effect_memo *m)
+void decision_memo_free(decision_memo *m)
 {
 	if (!m)
 		return;
@@ -56,7 +56,7 @@ static uint64_t action_hash(const action *a)
 		hash_bytes(a->targets, a->n_targets * sizeof *a->targets, a->n_targets));
 }
 
-static entry *find_entry(const effect_memo *m, const action *a, uint64_t h)
+static entry *find_entry(const decision_memo *m, const action *a, uint64_t h)
 {
 	uint32_t id;
 	for (uint32_t it = index_first(&m->by_action, h); index_next(&m->by_action, h, &it, &id);)
@@ -65,8 +65,8 @@ static entry *find_entry(const effect_memo *m, const action *a, uint64_t h)
 	return NULL;
 }
 
-const effect *effects_find(
-	const effect_memo *m, const action *a, const sharding_id *values, const uint32_t *kept)
+const effect *decision_memo_find(
+	const decision_memo *m, const action *a, const sharding_id *values, const uint32_t *kept)
 {
 	const entry *e = find_entry(m, a, action_hash(a));
 	return e ? read_tree_find(&m->tree, e->root, values, kept) : NULL;
@@ -87,7 +87,7 @@ static bool same_effect(const effect *a, const effect *b)
 		same_list(a->dims, a->n_dims, b->dims, b->n_dims, sizeof *a->dims);
 }
 
-static const effect *keep_effect(effect_memo *m, const effect *from)
+static const effect *keep_effect(decision_memo *m, const effect *from)
 {
 	uint64_t h = hash_combine(from->hash,
 		hash_bytes(from->values, from->n_values * sizeof *from->values, from->n_applied));
@@ -105,7 +105,7 @@ static const effect *keep_effect(effect_memo *m, const effect *from)
 	return o;
 }
 
-static entry *make_entry(effect_memo *m, const action *a)
+static entry *make_entry(decision_memo *m, const action *a)
 {
 	uint64_t h = action_hash(a);
 	entry *e = find_entry(m, a, h);
@@ -117,7 +117,7 @@ static entry *make_entry(effect_memo *m, const action *a)
 	return &m->entries.p[m->entries.n - 1];
 }
 
-void effects_add(effect_memo *m, const action *a, const value_is *reads, uint32_t n_reads,
+void decision_memo_add(decision_memo *m, const action *a, const value_is *reads, uint32_t n_reads,
 	const value_is *values, uint32_t n_values, const effect *of)
 {
 	effect o = *of;
@@ -128,6 +128,6 @@ void effects_add(effect_memo *m, const action *a, const value_is *reads, uint32_
 	o.values = m->values.p;
 	o.n_values = n_values;
 	if (m->tree.bytes > m->limit)
-		effects_clear(m);
+		decision_memo_clear(m);
 	read_tree_add(&m->tree, &make_entry(m, a)->root, reads, n_reads, keep_effect(m, &o));
 }

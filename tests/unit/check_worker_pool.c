@@ -9,7 +9,7 @@ enum { PLANS = 120, JOBS = 12, JOB_PLANS = 20 };
 
 typedef struct side {
 	evaluator *ev[MOST_EVALUATORS];
-	crew *crew;
+	worker_pool *pool;
 } side;
 
 static bool never(void *unused)
@@ -28,13 +28,13 @@ static side open_side(const fixture *f, int threads, bool (*stop)(void *))
 	side s;
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		s.ev[i] = evaluator_new(&f->pb);
-	s.crew = crew_new(s.ev, threads, stop, NULL);
+	s.pool = pool_new(s.ev, threads, stop, NULL);
 	return s;
 }
 
 static void close_side(side *s)
 {
-	crew_free(s->crew);
+	pool_free(s->pool);
 	for (int i = 0; i < MOST_EVALUATORS; i++)
 		evaluator_free(s->ev[i]);
 }
@@ -88,7 +88,7 @@ START_TEST(plans_count_once)
 			side s = open_side(&f, threads, never);
 			memcpy(own, plans, PLANS * sizeof *own);
 			ck_assert_uint_eq(
-				crew_cost(s.crew, own, PLANS, budget, costs), MIN(budget, (uint64_t)distinct));
+				pool_cost(s.pool, own, PLANS, budget, costs), MIN(budget, (uint64_t)distinct));
 			bool over = false;
 			for (uint32_t i = 0; i < PLANS; i++) { /* up to where the budget ends */
 				ck_assert(!over || !is_costed(&costs[i]));
@@ -99,7 +99,7 @@ START_TEST(plans_count_once)
 			}
 			if (budget >= distinct) {
 				ck_assert(!over);
-				ck_assert_uint_eq(crew_cost(s.crew, own, PLANS, distinct, costs), 0);
+				ck_assert_uint_eq(pool_cost(s.pool, own, PLANS, distinct, costs), 0);
 				ck_assert_mem_eq(costs, alone, PLANS * sizeof *costs);
 			}
 			close_side(&s);
@@ -120,8 +120,8 @@ START_TEST(stops)
 	setup_corpus(&f, "mlp", "tpu-v5e", "data=4,model=4", false);
 	list_plans(&f, plans, PLANS, 2);
 	side s = open_side(&f, 2, always);
-	ck_assert(crew_stops(s.crew));
-	ck_assert_uint_eq(crew_cost(s.crew, plans, PLANS, 1000, costs), 0);
+	ck_assert(pool_stops(s.pool));
+	ck_assert_uint_eq(pool_cost(s.pool, plans, PLANS, 1000, costs), 0);
 	for (uint32_t i = 0; i < PLANS; i++)
 		ck_assert(!is_costed(&costs[i]));
 	close_side(&s);
@@ -137,7 +137,7 @@ typedef struct walk {
 	uint64_t used[JOBS], distinct[JOBS]; /* evaluations; states that it came to */
 } walk;
 
-static void walk_some(void *user, uint32_t i, scout *s)
+static void walk_some(void *user, uint32_t i, job *s)
 {
 	walk *w = user;
 	plan *plans = xcalloc(JOB_PLANS, sizeof *plans);
@@ -148,7 +148,7 @@ static void walk_some(void *user, uint32_t i, scout *s)
 	w->least[i] = INT64_MAX;
 	for (uint32_t k = 0; k < JOB_PLANS; k++) {
 		evaluator_run(s->ev, &plans[k], NULL);
-		scout_cost(s, &c);
+		job_cost(s, &c);
 		uint32_t at = 0;
 		while (at < w->distinct[i] && seen[at] != evaluator_hash(s->ev))
 			at++;
@@ -156,7 +156,7 @@ static void walk_some(void *user, uint32_t i, scout *s)
 			seen[w->distinct[i]++] = evaluator_hash(s->ev);
 		w->least[i] = MIN(w->least[i], c.runtime_ns);
 	}
-	w->used[i] = scout_used(s);
+	w->used[i] = job_used(s);
 	free(plans);
 }
 
@@ -169,7 +169,7 @@ START_TEST(jobs_count_once)
 	for (int threads = 1; threads <= MOST_EVALUATORS; threads++) {
 		side s = open_side(&f, threads, never);
 		walk w = {.f = &f};
-		uint64_t n = crew_do(s.crew, JOBS, walk_some, &w), sum = 0;
+		uint64_t n = pool_do(s.pool, JOBS, walk_some, &w), sum = 0;
 		for (uint32_t i = 0; i < JOBS; i++)
 			sum += w.used[i];
 		ck_assert_mem_eq(w.used, w.distinct, sizeof w.used);
@@ -182,7 +182,7 @@ START_TEST(jobs_count_once)
 		ck_assert_uint_eq(n, used);
 		ck_assert_mem_eq(first.used, w.used, sizeof w.used);
 		ck_assert_mem_eq(first.least, w.least, sizeof w.least);
-		ck_assert_uint_eq(crew_do(s.crew, JOBS, walk_some, &w), 0); /* all of it is known */
+		ck_assert_uint_eq(pool_do(s.pool, JOBS, walk_some, &w), 0); /* all of it is known */
 		for (uint32_t i = 0; i < JOBS; i++)
 			ck_assert_uint_eq(w.used[i], 0);
 		ck_assert_mem_eq(first.least, w.least, sizeof w.least);
@@ -194,10 +194,10 @@ END_TEST
 
 int main(void)
 {
-	TCase *t = tcase_create("crew");
+	TCase *t = tcase_create("worker_pool");
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, plans_count_once);
 	tcase_add_test(t, stops);
 	tcase_add_test(t, jobs_count_once);
-	return run_suite(t, "crew");
+	return run_suite(t, "worker_pool");
 }

@@ -1,43 +1,5 @@
-/* Runs a schedule: prepares the module (mesh, pins), replays the baselines, then lets each tactic
- * refine the plan at hand. Every candidate for the answer is replayed first. Neither threads nor
- * timing change the answer. */
+/* The tactics of a schedule, one after the other, and how a budget is shared between them. */
 #include "search/tree/runner.h"
-
-#include <stdlib.h>
-
-enum { WORTH_SIMPLIFYING = 10 * MAX_PLAN /* evaluations */ };
-
-int64_t runner_elapsed(const runner *r) { return clock_ns() - r->start_ns; }
-
-bool runner_stops(void *arg)
-{
-	const runner *r = arg;
-	return search_is_stopped(r->user) || (r->deadline_ns && runner_elapsed(r) > r->deadline_ns);
-}
-
-void runner_tell(runner *r, bool incumbent, const char *tactic_name)
-{
-	if (!r->user->on_event)
-		return;
-	search_event e = {.incumbent = incumbent,
-		.evaluation = r->out->evaluations,
-		.elapsed_ns = runner_elapsed(r),
-		.tactic = tactic_name,
-		.cost = r->out->cost,
-		.fits = r->out->fits,
-		.baselines = r->out->baselines.p,
-		.n_baselines = r->out->baselines.n,
-		.nodes = r->nodes,
-		.n_nodes = r->n_nodes};
-	r->user->on_event(r->user->user, &e);
-	r->n_nodes = 0;
-}
-
-static void open_evaluator(void *user, int i)
-{
-	runner *r = user;
-	r->ev[i] = evaluator_new(&r->pb);
-}
 
 /* Is the axis on that dim already, by a decision or by propagation? */
 static bool has_axis(const runner *r, sharding_id id, uint32_t dim, uint32_t axis)
@@ -121,20 +83,12 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
  * of it. */
 static uint64_t default_evaluations(const problem *pb)
 {
-	enum {
-		NODES = 6000000,
-		LEAST = 4400,
-		MOST = 16000,
-		ALL_NODES = 21000000,
-		PREPARING = 100,
-		LEAST_OF_ALL = 100
-	};
 	bool folded = pb->fold && !pb->costs_whole;
 	uint64_t whole = MAX(pb->p->nodes.n, 1u),
 			 nodes = folded ? MAX(pb->fold->p->nodes.n, 1u) : whole;
-	uint64_t wanted = MIN(MAX(NODES / nodes, (uint64_t)LEAST), (uint64_t)MOST),
+	uint64_t wanted = MIN(MAX(BUDGET_NODES / nodes, (uint64_t)LEAST_BUDGET), (uint64_t)MOST_BUDGET),
 			 left = ALL_NODES - MIN((uint64_t)ALL_NODES, PREPARING * whole);
-	return MIN(folded ? wanted : (uint64_t)MOST, MAX(left / nodes, (uint64_t)LEAST_OF_ALL));
+	return MIN(folded ? wanted : (uint64_t)MOST_BUDGET, MAX(left / nodes, (uint64_t)LEAST_OF_ALL));
 }
 
 static bool searches(const tactic *tc)
@@ -144,7 +98,7 @@ static bool searches(const tactic *tc)
 
 /* What the budget has left after tactics that name their own is shared evenly between the others.
  */
-static status run_schedule(runner *r, diag *d)
+status runner_schedule(runner *r, diag *d)
 {
 	const search_options *o = r->user;
 	uint64_t total = o->evaluations ? o->evaluations
@@ -178,124 +132,4 @@ static status run_schedule(runner *r, diag *d)
 	bool searched = r->tactics.n && searches(&r->tactics.p[r->tactics.n - 1]);
 	r->may_be_simpler = searched && total > WORTH_SIMPLIFYING;
 	return r->may_be_simpler && !runner_stops(r) ? runner_simplify(r, d) : ST_OK;
-}
-
-/* How the plan is applied, before anything is costed. */
-static status settle_apply(runner *r, diag *d)
-{
-	diag why = {0};
-	if (r->o.apply != APPLY_EXACT && !r->o.apply_exact_if_possible)
-		return ST_OK;
-	status s = lower_check_emits(r->pb.p, r->pb.m->shardings, r->pb.mesh, &why);
-	if (s != ST_OK && !r->o.apply_exact_if_possible) {
-		*d = why;
-		return s;
-	}
-	r->o.apply = s == ST_OK ? APPLY_EXACT : APPLY_ANNOTATE;
-	snprintf(r->out->not_exact, sizeof r->out->not_exact, "%.*s", (int)sizeof r->out->not_exact - 1,
-		s == ST_OK ? "" : why.msg);
-	return ST_OK;
-}
-
-static void runner_release(runner *r)
-{
-	crew_free(r->crew);
-	for (int i = 0; i < MOST_EVALUATORS; i++)
-		evaluator_free(r->ev[i]);
-	arena_release(&r->mem);
-	for (uint32_t i = 0; i < r->candidates.n; i++)
-		candidate_release(&r->candidates.p[i]);
-	vec_release(&r->candidates);
-	for (uint32_t i = 0; i < r->baselines.n; i++)
-		candidate_release(&r->baselines.p[i]);
-	vec_release(&r->baselines);
-	candidate_release(&r->smallest);
-	candidate_release(&r->simplest);
-	vec_release(&r->near);
-	vec_release(&r->composed);
-	vec_release(&r->others_found);
-	vec_release(&r->tactics);
-	vec_release(&r->groups);
-	free(r->nodes);
-	problem_release(&r->pb);
-	module_free(r->base);
-}
-
-status search_run(module *m, const search_options *o, search_result *out, diag *d)
-{
-	runner *r = xcalloc(1, sizeof *r);
-	*out = (search_result){0};
-	r->o = *o;
-	r->user = o;
-	r->out = out;
-	r->start_ns = clock_ns();
-	r->base = module_clone(m);
-	r->threads =
-		(int)MIN(o->threads ? o->threads : (uint32_t)parallel_cores(), (uint32_t)MOST_EVALUATORS);
-	status s = ST_OK;
-	if (!module_main(m))
-		s = diag_set(d, ST_ERR_INVALID, "the module has no function 'main'");
-	if (s == ST_OK)
-		s = runner_settle_mesh(r, d);
-	if (s == ST_OK)
-		s = runner_apply_pins(r, d);
-	if (s == ST_OK)
-		s = schedule_groups(o, &r->mem, &r->groups, d);
-	r->o.groups = r->groups.p;
-	r->o.n_groups = r->groups.n;
-	runner_try_options(r);
-	if (s == ST_OK)
-		s = problem_init(&r->pb, r->base, &r->o, d);
-	if (s == ST_OK)
-		s = settle_apply(r, d);
-	if (s == ST_OK)
-		s = runner_apply_forbids(r, d);
-	if (s == ST_OK)
-		s = schedule_read(&r->pb, o->schedule_json, &r->tactics, d);
-	if (s == ST_OK) {
-		parallel_for(MOST_EVALUATORS, r->threads, open_evaluator, r);
-		r->crew = crew_new(r->ev, r->threads, runner_stops, r);
-		s = runner_baselines(r, d);
-	}
-	if (s == ST_OK)
-		s = run_schedule(r, d);
-	if (s == ST_OK) {
-		for (int i = 0; i < MOST_EVALUATORS && s == ST_OK; i++)
-			if (evaluator_broken(r->ev[i]))
-				s = diag_set(d, ST_ERR_INTERNAL,
-					"an evaluation of the folded program differs from one of the whole program");
-		if (s == ST_OK)
-			s = runner_confirm(r, d);
-	}
-	if (s == ST_OK) {
-		if (o->check && r->answer->pl) {
-			evaluator_run(r->ev[0], r->answer->pl, NULL);
-			if (!evaluator_self_check(r->ev[0], r->answer->pl))
-				s = diag_set(d, ST_ERR_INTERNAL,
-					"the incremental state differs from its unmemoised re-execution");
-		}
-		if (s == ST_OK)
-			s = runner_report(r, d);
-	}
-	runner_release(r);
-	free(r);
-	if (s != ST_OK)
-		search_result_release(out);
-	return s;
-}
-
-void search_result_release(search_result *r)
-{
-	strategy_release(&r->best);
-	vec_release(&r->baselines);
-	vec_release(&r->incumbents);
-	vec_release(&r->starts);
-	for (uint32_t i = 0; i < r->alternatives.n; i++)
-		strategy_release(&r->alternatives.p[i].s);
-	vec_release(&r->alternatives);
-	vec_release(&r->unsupported);
-	vec_release(&r->whole);
-	vec_release(&r->uncounted);
-	arena_release(&r->mem);
-	*r = (search_result){0};
 }

@@ -8,22 +8,7 @@
 #include <stdlib.h>
 
 enum { FIRST_WARM = 2 /* number of a leaf */ };
-/* Of a budget, for finding instances of tactics at most; before memory is all that counts where
- * nothing fits yet; without a better plan in regroupings. */
-enum { FIND_PART = 3, FIND_OF = 8, FIT_PART = 8, PATIENCE_PART = 8, LEAST_PATIENCE = 150 };
-enum { SPARE_OF_FIND = 3 /* see tactic_space.spare */ };
-/* Without a budget it ends after as many evaluations without a plan better by a thousandth as it
- * took to find the last one, at least LEAST_IDLE. */
-enum { LEAST_IDLE = 1500, WORTH = 1000 };
-/* Where priors say which tactics are likely, the others are looked for after so many evaluations of
- * the tree (docs/search-experiments.md). */
-enum { LIKELY_ALONE = 120 };
-enum {
-	BEST_TRIED = 3,
-	MOST_REMEMBERED = 64,
-	MAX_INSTANCES = TACTICS * MAX_COMPOSED_AXES + 16,
-	MOST_SHOWN = 64 /* nodes of an event */
-};
+enum { MAX_INSTANCES = TACTICS * MAX_COMPOSED_AXES + 16 };
 
 typedef struct mcts {
 	runner *r;
@@ -49,7 +34,7 @@ static void add_instance(mcts *s, const plan *of)
 		return;
 	*to = *of;
 	for (uint32_t i = 0; i < to->n; i++)
-		to->decisions[i] = action_on_axis(&s->r->pb, &of->decisions[i], 0);
+		to->decisions[i] = action_on_axis(&s->of, &of->decisions[i], 0);
 	s->ls->draws.n_instances++;
 }
 
@@ -133,13 +118,13 @@ static status begin_with(mcts *s, const search_start *from, plan *plans, diag *d
 	cJSON_Delete(document);
 	for (uint32_t i = 0; i < n; i++)
 		plan_keep(&s->kept, &plans[i]);
-	uint64_t used = crew_cost(r->crew, plans, n, s->budget - s->used, costs);
+	uint64_t used = pool_cost(r->pool, plans, n, s->budget - s->used, costs);
 	s->used += used;
 	r->out->evaluations += used;
 	for (uint32_t i = 0; i < n; i++)
 		if (is_costed(&costs[i]) &&
 			(best == ID_NONE ||
-				score_less(score_of(&r->pb, &costs[i]), score_of(&r->pb, &costs[best]))))
+				score_less(score_of(&r->goal, &costs[i]), score_of(&r->goal, &costs[best]))))
 			best = i;
 	if (best != ID_NONE) {
 		about.plans = n;
@@ -171,11 +156,11 @@ static status begin_warm(mcts *s, diag *d)
  * does. */
 static void aim(mcts *s)
 {
-	problem *pb = &s->r->pb;
+	goal *g = &s->r->goal;
 	bool nothing = !s->r->best_score.fits && s->used >= s->budget / FIT_PART;
-	if (nothing == pb->nothing_fits)
+	if (nothing == g->nothing_fits)
 		return;
-	pb->nothing_fits = nothing;
+	g->nothing_fits = nothing;
 	tree_rescore(s->t);
 	s->best = INT64_MAX; /* energies of another scale */
 }
@@ -193,10 +178,10 @@ static status note(mcts *s, uint32_t leaf, diag *d)
 {
 	runner *r = s->r;
 	const tree_leaf *l = tree_leaf_at(s->t, leaf);
-	int64_t e = is_costed(&l->c) ? plan_energy(&r->pb, &l->c) : INT64_MAX;
+	int64_t e = plan_energy(&r->goal, &l->c);
 	if (e >= s->best)
 		return ST_OK;
-	if (e < s->best - s->best / WORTH) {
+	if (e < s->best - s->best / WORTH_PART) {
 		s->best_at = s->used;
 		s->best = e;
 	}
@@ -224,7 +209,6 @@ static void note_near(mcts *s, uint32_t leaf, int64_t most)
 /* The plan that later tactics go on from, and the best ones as candidates for the answer. */
 static status hand_on(mcts *s, diag *d)
 {
-	enum { NEAR_PART = 8 }; /* of a step: more than any uncertainty */
 	int64_t most = 0;
 	runner *r = s->r;
 	plan *pl = xmalloc(sizeof *pl);
@@ -313,7 +297,6 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 		.budget = budget,
 		.best = INT64_MAX,
 		.open_ended = !r->user->evaluations && !r->user->time_limit_ns && !tc->evaluations};
-	const action *roles = r->pb.role_actions;
 	if (r->user->tactic_statistics) {
 		s.priors = tactic_priors_read(r->user->tactic_statistics, d);
 		if (!s.priors)
@@ -323,15 +306,14 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 	keep_before(&s);
 	scope_init(&s.of, &r->pb, tc->kind == TACTIC_POLISH ? UINT32_MAX : tc->axis_mask,
 		tc->kind == TACTIC_POLISH ? NULL : tc->allowed);
-	r->pb.objective = tc->objective;
-	r->pb.role_actions = s.of.roles;
-	r->pb.nothing_fits = false;
+	r->goal = goal_of_answer(&r->pb);
+	r->goal.objective = tc->objective;
 	s.ls = xmalloc(sizeof *s.ls);
-	local_search_init(s.ls, &r->pb, r->crew, &s.of, &r->mem,
+	local_search_init(s.ls, &r->pb, &r->goal, r->pool, &s.of, &r->mem,
 		MAX(budget / PATIENCE_PART, (uint64_t)LEAST_PATIENCE));
 	s.ls->n_manual = plan_manual(&s.kept, FIXED_BY_SEARCH);
 	s.tactics = xcalloc(1, sizeof *s.tactics);
-	*s.tactics = (tactic_space){.pb = &r->pb, .with = r->crew, .of = &s.of};
+	*s.tactics = (tactic_space){.pb = &r->pb, .goal = &r->goal, .pool = r->pool, .of = &s.of};
 	s.t = tree_new(&r->pb, s.ls, r->o.seed);
 	tree_set_priors(s.t, s.tactics, s.priors);
 	status st = begin_warm(&s, d);
@@ -342,6 +324,7 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 		st = grow(&s, d);
 	}
 	r->out->nodes += tree_size(s.t);
+	r->out->lists_cut += s.ls->lists_cut;
 	if (st == ST_OK)
 		st = hand_on(&s, d);
 	tree_free(s.t);
@@ -351,7 +334,6 @@ status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d)
 	free(s.tactics);
 	free(s.instances);
 	scope_release(&s.of);
-	r->pb.role_actions = (action *)(uintptr_t)roles;
-	r->pb.objective = r->o.objective;
+	r->goal = goal_of_answer(&r->pb);
 	return st;
 }
