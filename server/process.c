@@ -102,7 +102,15 @@ bool died_of_memory(int exit_code, const char *err, int64_t kills)
 {
 	if (exit_code == 128 + SIGKILL)
 		return kernel_memory_kills() > kills;
+	if (exit_code == 1)
+		return err && strstr(err, "libgomp: Out of memory");
 	return (exit_code == 128 + SIGABRT || exit_code == 3) && err && strstr(err, "out of memory");
+}
+
+bool had_no_start(int exit_code, const char *err)
+{
+	return exit_code == EXIT_NOT_STARTED ||
+		(exit_code == 1 && err && strstr(err, "libgomp: Thread creation failed"));
 }
 
 bool child_start(const char *binary, char *const argv[], const child_limits *limits, child *out)
@@ -253,7 +261,7 @@ void child_run(const char *binary, char *const argv[], const child_limits *limit
 	r->exit_code = exit_code_of(status_word);
 	strbuf_add(&r->out, "", 0);
 	strbuf_add(&r->err, "", 0);
-	r->not_started = r->exit_code == EXIT_NOT_STARTED;
+	r->not_started = had_no_start(r->exit_code, r->err.p);
 	bool ended_by_us = r->stopped || r->timed_out || r->too_large;
 	r->out_of_memory = !ended_by_us && died_of_memory(r->exit_code, r->err.p, kills);
 }

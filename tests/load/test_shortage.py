@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import pathlib
 import random
 import resource
 import signal
@@ -317,18 +318,90 @@ def test_a_start_that_fails_is_no_attempt(own, faults):
     assert d.upload(module_text(48)).status == 201
 
 
-def test_a_program_that_cannot_be_run_is_no_attempt(own, tmp_path):
-    """The worker program goes away for a moment, as it does while it is being replaced."""
-    copy = tmp_path / "program"
-    copy.write_bytes(open(SHARDWRIGHT, "rb").read())
-    copy.chmod(0o755)
-    d = own("--workers", "1", "--worker-binary", str(copy))
+def test_a_start_without_descriptors_is_no_attempt(own):
+    """None is left, not even of those that are kept aside for workers."""
+    d = own("--workers", "1")
+    body = json.dumps({"module": d.module(), "mesh": "data=2", "evaluations": 10})
+    conn = d.connect()
+    conn.request("POST", "/v1/searches", body, {**JSON, "Cache-Control": "only-if-cached"})  # its thread has the store open
+    conn.getresponse().read()
+    was = resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, (3, was[1]))
+    conn.request("POST", "/v1/searches", body, JSON)
+    asked = conn.getresponse()
+    assert asked.status == 202, asked.read()
+    search = json.loads(asked.read())["id"]
+    eventually(lambda: "event=worker_not_started" in d.log())
+    resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, was)
+    end = d.wait(search)
+    assert end["state"] == "succeeded" and end["attempt"] == 1 and end["failures"] == 0
+    assert d.metric("shardwright_workers_crashed") == 0
+
+
+def test_a_search_with_fewer_threads(own):
+    """The address space of a worker has no room for the stacks of its threads: the text is not to blame, and fewer do the work."""
+    d = own("--workers", "1", "--worker-threads", "4")
+    body = {"module": d.module(), "mesh": "data=2", "evaluations": 20}
+    answer = lambda search: d.get(f"/v1/strategies/{d.wait(search)['strategy']}").json()
+    whole = answer(d.search(body).json()["id"])
+    assert d.stop() == 0
+    d = own("--workers", "1", "--worker-threads", "4", "--worker-memory", "64MiB", "--warm-start", "0")
+    end = d.wait(d.search(body, {"Cache-Control": "no-cache"}).json()["id"])
+    assert end["state"] == "succeeded" and end["attempt"] == 1, end
+    assert answer(end["id"])["cost"] == whole["cost"]
+
+
+@pytest.fixture
+def replaceable(tmp_path):
+    """(a worker program, become): another text takes its place, or, without one, the program itself again."""
+    program, away = tmp_path / "program", tmp_path / "away"
+
+    def become(text=None):
+        away.write_bytes(text.encode() if text else pathlib.Path(SHARDWRIGHT).read_bytes())
+        away.chmod(0o755)
+        away.rename(program)
+
+    become()
+    return str(program), become
+
+
+def test_a_runtime_without_threads_is_no_attempt(own, replaceable):
+    """Between what the program tried and what its OpenMP runtime does somebody else may have taken the last one: its words are no verdict on the text."""
+    program, become = replaceable
+    d = own("--workers", "1", "--worker-binary", program)
     module = d.module()
-    copy.rename(tmp_path / "away")
+    become("#!/bin/sh\nprintf '\\nlibgomp: Thread creation failed: Resource temporarily unavailable\\n' >&2\nexit 1\n")
+    search = d.search({"module": module, "mesh": "data=2", "evaluations": 10}).json()["id"]
+    eventually(lambda: d.metric("shardwright_workers_not_started") >= 1)
+    unavailable(d.upload(module_text(48)))
+    become()
+    end = d.wait(search)
+    assert end["state"] == "succeeded" and end["attempt"] == 1 and end["failures"] == 0, end
+    assert d.metric("shardwright_workers_crashed") == 0
+
+
+@pytest.mark.parametrize("words, status", [("libgomp: Out of memory allocating 640 bytes", 422), ("something else", 500)])
+def test_last_words_that_are_no_verdict(own, replaceable, words, status):
+    """A program that ends with 1 has said why, or it did not come so far."""
+    program, become = replaceable
+    d = own("--workers", "1", "--worker-binary", program)
+    module = d.module()
+    become(f"#!/bin/sh\nprintf '\\n{words}\\n' >&2\nexit 1\n")
+    end = d.wait(d.search({"module": module, "mesh": "data=2", "evaluations": 10}).json()["id"])
+    assert end["state"] == "failed" and end["error"]["status"] == status, end
+    assert ("out of memory" if status == 422 else words) in end["error"]["detail"] and end["failures"] == (0 if status == 422 else 3), end
+
+
+def test_a_program_that_cannot_be_run_is_no_attempt(own, replaceable):
+    """The worker program goes away for a moment, as it does while it is being replaced."""
+    program, become = replaceable
+    d = own("--workers", "1", "--worker-binary", program)
+    module = d.module()
+    os.unlink(program)
     search = d.search({"module": module, "mesh": "data=2", "evaluations": 10}).json()["id"]
     eventually(lambda: d.metric("shardwright_workers_not_started") >= 1)
     assert d.get("/v1/searches/" + search).json()["failures"] == 0
-    (tmp_path / "away").rename(copy)
+    become()
     assert d.wait(search)["state"] == "succeeded"
 
 
