@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import resource
+import shutil
 import signal
 import socket
 import sqlite3
@@ -15,7 +16,7 @@ import time
 
 import pytest
 
-from daemon import SHARDWRIGHT, SHARDWRIGHTD, eventually, module_text
+from daemon import SHARDWRIGHT, SHARDWRIGHTD, Daemon, eventually, module_text
 
 SPACE = 512 << 20
 JSON = {"Content-Type": "application/json"}
@@ -349,6 +350,43 @@ def test_a_search_with_fewer_threads(own):
     end = d.wait(d.search(body, {"Cache-Control": "no-cache"}).json()["id"])
     assert end["state"] == "succeeded" and end["attempt"] == 1, end
     assert answer(end["id"])["cost"] == whole["cost"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be a user who has a limit of processes")
+def test_uploads_leave_processes_for_searches(public):
+    """Room for the daemon's threads, a worker and the tools, and nothing else: as many tools as clients can think of take no worker's place."""
+    public.chmod(0o777)
+    programs = [shutil.copy(program, public) for program in (SHARDWRIGHT, SHARDWRIGHTD)]
+    d = Daemon(public, "--workers", "1", "--worker-threads", "4", "--tool-threads", "2", "--http-threads", "2", "--worker-binary", programs[0], user=54321)
+    d.program = programs[1]
+    d.start()
+    try:
+        module, threads = d.module(), len(os.listdir(f"/proc/{d.process.pid}/task"))
+        assert d.stop() == 0
+        d.limits = {resource.RLIMIT_NPROC: threads + 3}
+        d.start()
+        over = threading.Event()
+
+        def client(number):
+            while not over.is_set():
+                try:
+                    answer = d.request("POST", "/v1/opt?passes=inline", module_text(100 + number))
+                    assert answer.status in (200, 429, 503), answer.body
+                except OSError:
+                    pass
+
+        clients = [threading.Thread(target=client, args=(n,)) for n in range(6)]
+        for c in clients:
+            c.start()
+        ends = [d.wait(d.search({"module": module, "mesh": "data=2", "evaluations": 10 + n}).json()["id"]) for n in range(5)]
+        over.set()
+        for c in clients:
+            c.join()
+        assert all(end["state"] == "succeeded" and end["attempt"] == 1 and end["failures"] == 0 for end in ends), ends
+        assert d.metric("shardwright_workers_not_started") == 0 and d.metric("shardwright_tool_runs") > 20
+    finally:
+        if d.alive():
+            d.kill()
 
 
 @pytest.fixture
