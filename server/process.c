@@ -109,8 +109,10 @@ bool died_of_memory(int exit_code, const char *err, int64_t kills)
 
 bool had_no_start(int exit_code, const char *err)
 {
-	return exit_code == EXIT_NOT_STARTED ||
-		(exit_code == 1 && err && strstr(err, "libgomp: Thread creation failed"));
+	if (exit_code == EXIT_NOT_STARTED || !err)
+		return exit_code == EXIT_NOT_STARTED;
+	return exit_code == 1 ? strstr(err, "libgomp: Thread creation failed") != NULL
+						  : exit_code == 3 && strstr(err, strerror(ENFILE));
 }
 
 bool child_start(const char *binary, char *const argv[], const child_limits *limits, child *out)

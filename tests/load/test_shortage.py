@@ -403,12 +403,14 @@ def replaceable(tmp_path):
     return str(program), become
 
 
-def test_a_runtime_without_threads_is_no_attempt(own, replaceable):
-    """Between what the program tried and what its OpenMP runtime does somebody else may have taken the last one: its words are no verdict on the text."""
+@pytest.mark.parametrize("code, words", [(1, "\\nlibgomp: Thread creation failed: Resource temporarily unavailable"), (3, "error: cannot open it: Too many open files in system")])
+def test_a_worker_that_is_short_of_something_is_no_attempt(own, replaceable, code, words):
+    """Between what the program tried and what its OpenMP runtime does somebody else may have taken the last thread, or the machine's last descriptor
+    before it came to its text: its words are no verdict on that."""
     program, become = replaceable
     d = own("--workers", "1", "--worker-binary", program)
     module = d.module()
-    become("#!/bin/sh\nprintf '\\nlibgomp: Thread creation failed: Resource temporarily unavailable\\n' >&2\nexit 1\n")
+    become(f"#!/bin/sh\nprintf '{words}\\n' >&2\nexit {code}\n")
     search = d.search({"module": module, "mesh": "data=2", "evaluations": 10}).json()["id"]
     eventually(lambda: d.metric("shardwright_workers_not_started") >= 1)
     unavailable(d.upload(module_text(48)))
