@@ -310,9 +310,7 @@ void worker_error(const char *text, problem *out)
 {
 	const char *mark = strstr(text, "error: ");
 	if (!mark) {
-		const char *end = strchr(text, '\n');
-		problem_set(out, PROBLEM_BAD_MODULE, "%.*s", end ? (int)(end - text) : (int)strlen(text),
-			text[0] ? text : "no message");
+		problem_set(out, PROBLEM_INTERNAL, "the worker ended without a reason: %.400s", text);
 		return;
 	}
 	const char *line = mark;

@@ -58,7 +58,7 @@ bool died_of_memory(int exit_code, const char *err, int64_t kills);
 bool had_no_start(int exit_code, const char *err);
 int64_t kernel_memory_kills(void);
 /* Finds "file:line:col: error: msg" in a worker's error text; the file name (a path of ours) is
- * left out. */
+ * left out. A text without one is no verdict. */
 void worker_error(const char *text, problem *out);
 bool read_available(int fd, strbuf *b, size_t limit, bool *eof);
 

@@ -427,6 +427,8 @@ def test_last_words_that_are_no_verdict(own, replaceable, words, status):
     d = own("--workers", "1", "--worker-binary", program)
     module = d.module()
     become(f"#!/bin/sh\nprintf '\\n{words}\\n' >&2\nexit 1\n")
+    for answer in (d.upload(module_text(48)), d.request("POST", "/v1/opt?passes=inline", module_text())):
+        assert answer.status == status, answer.body
     end = d.wait(d.search({"module": module, "mesh": "data=2", "evaluations": 10}).json()["id"])
     assert end["state"] == "failed" and end["error"]["status"] == status, end
     assert ("out of memory" if status == 422 else words) in end["error"]["detail"] and end["failures"] == (0 if status == 422 else 3), end
