@@ -89,7 +89,8 @@ class Walk:
         self.o, self.kind, self.burst, self.state = o, kind, burst, state
         folder.mkdir()
         self.plan = Plan(folder / "plan")
-        self.d = Guarded(folder, o.tls, "--workers", "1", "--worker-threads", "1", "--tool-threads", "1", "--keep-days", "1000", env={"LD_PRELOAD": str(library), "NTH": str(self.plan.path)}, fixed=True)
+        self.d = Guarded(folder, o.tls, "--workers", "1", "--worker-threads", "1", "--tool-threads", "1", "--keep-days", "1000",
+                         env={"LD_PRELOAD": str(library), "NTH": str(self.plan.path)}, fixed=True)
         self.script = Script(self.d)
         self.seen, self.logged = set(), 0
         self.begin()

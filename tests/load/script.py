@@ -16,8 +16,8 @@ from daemon import FINAL, module_text
 KINDS = ("memory", "sqlite", "zstd", "mprintf")  # as in nth.c
 JSON = {"Content-Type": "application/json"}
 NEVER = 1 << 60
-VERIFIED = {"plan": "this plan", "apply": "exact", "source": "compiled", "compiler": "XLA for cpu", "version": "jaxlib 1", "options": {}, "runtime_ns": 900, "peak_bytes": 5000,
-            "fits": True, "predicted_runtime_ns": 1000, "predicted_peak_bytes": 4000, "seconds": 1.5, "reason": None, "chosen": True}
+VERIFIED = {"plan": "this plan", "apply": "exact", "source": "compiled", "compiler": "XLA for cpu", "version": "jaxlib 1", "options": {},
+            "runtime_ns": 900, "peak_bytes": 5000, "fits": True, "predicted_runtime_ns": 1000, "predicted_peak_bytes": 4000, "seconds": 1.5, "reason": None, "chosen": True}
 DETAILED = {"mesh": {"axes": [{"name": "data", "size": 2, "link": "ici"}, {"name": "model", "size": 2}], "device_order": [0, 2, 1, 3]},
             "schedule": {"tactics": [{"named": "data_parallel", "axis": "data"}]}, "objective": "memory", "trip_count": 3}
 
@@ -235,7 +235,8 @@ def steps(script, known):
         "detailed": lambda: script.ended(script.search({**new(), **DETAILED}, key())), "verification": lambda: script.verification(new(), key()),
         "simulate": lambda: script.ask("POST", "/v1/simulate", module_text(8)), "passes": lambda: script.ask("POST", "/v1/opt?passes=inline", module_text(8)),
         "version": get("/v1/version"), "openapi": get("/openapi.json"), "page's worker": get("/worker.js"),
-        "no JSON": lambda: script.ask("POST", "/v1/searches", '{"module":', JSON, refused=400), "no field": lambda: script.ask("POST", "/v1/searches", '{"mesh":3}', JSON, refused=400),
+        "no JSON": lambda: script.ask("POST", "/v1/searches", '{"module":', JSON, refused=400),
+        "no field": lambda: script.ask("POST", "/v1/searches", '{"mesh":3}', JSON, refused=400),
         "no program": lambda: script.ask("POST", "/v1/modules", "module {", refused=400), "no parameter": lambda: script.ask("GET", "/v1/searches?tags=a", refused=400),
         "foreign": lambda: script.ask("POST", "/v1/searches", "{}", {**JSON, "Origin": "http://evil.example"}, refused=403),
     }
