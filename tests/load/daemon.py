@@ -247,3 +247,17 @@ def events(body):
         if "data" in fields:
             out.append((int(fields["id"]), fields["event"], json.loads(fields["data"])))
     return out
+
+
+def unavailable(answer):
+    assert answer.status == 503 and int(answer.headers["Retry-After"]) > 0, (answer.status, answer.body[:300])
+    assert answer.json()["type"] == "urn:shardwright:problem:unavailable"
+
+
+def from_address(d, address):
+    """A connection whose source is another loopback address: another client."""
+    return socket.create_connection(("127.0.0.1", d.port), timeout=20, source_address=(address, 0))
+
+
+def upload_head(length):
+    return b"POST /v1/modules HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % length
