@@ -111,13 +111,21 @@ status bytes_decode(const char *p, size_t n, size_t limit, strbuf *out, diag *d)
 	return s;
 }
 
+/* Whether an open failed for what the path is. Where descriptors or memory are short, or the disk
+ * fails, nothing is known of that. */
+static bool is_of_the_path(int error)
+{
+	return error != EMFILE && error != ENFILE && error != ENOMEM && error != EIO && error != EAGAIN;
+}
+
 status file_read(const char *path, size_t limit, strbuf *out, diag *d)
 {
 	strbuf_clear(out);
 	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) != 0)
-		return diag_set(d, ST_ERR_NOT_FOUND, "cannot open '%s': %s", path, strerror(errno));
+		return diag_set(d, is_of_the_path(errno) ? ST_ERR_NOT_FOUND : ST_ERR_IO,
+			"cannot open '%s': %s", path, strerror(errno));
 	status s = ST_OK;
 	unwind u;
 	if (fd != STDIN_FILENO)

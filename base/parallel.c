@@ -5,11 +5,48 @@
  * OpenMP runtime ends the process where it gets no memory or no thread. */
 #ifdef _OPENMP
 #include <omp.h>
+#include <pthread.h>
 
 int parallel_cores(void) { return omp_get_num_procs(); }
 
+static void *pass(void *gate)
+{
+	pthread_mutex_lock(gate);
+	pthread_mutex_unlock(gate);
+	return NULL;
+}
+
+/* How many there can be side by side, the caller's among them. */
+static int try_threads(int wanted)
+{
+	enum { MOST = 64 };
+	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t others[MOST];
+	int n = 0;
+	pthread_mutex_lock(&gate);
+	while (n < wanted - 1 && n < MOST && pthread_create(&others[n], NULL, pass, &gate) == 0)
+		n++;
+	pthread_mutex_unlock(&gate);
+	for (int i = 0; i < n; i++)
+		pthread_join(others[i], NULL);
+	return n + 1;
+}
+
+/* Where processes or memory are short, the work is done by fewer threads: no result depends on how
+ * many there are. The runtime keeps its threads, so each number is tried once. */
+static int threads_to_be_had(int wanted)
+{
+	static int tried = 1, had = 1; /* regions are opened by one thread */
+	if (wanted > tried) {
+		had = MAX(had, try_threads(wanted));
+		tried = wanted;
+	}
+	return MIN(wanted, had);
+}
+
 void parallel_for(int n, int threads, void (*body)(void *user, int i), void *user)
 {
+	threads = threads_to_be_had(MAX(MIN(threads, n), 1));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
 	for (int i = 0; i < n; i++)
 		body(user, i);

@@ -65,6 +65,8 @@ bool module_check(
 		metric_add(srv, workers_out_of_memory, run.out_of_memory);
 	else if (run.exit_code == 1)
 		worker_error(run.err.p, why);
+	else if (run.exit_code == 3)
+		problem_set(why, PROBLEM_INTERNAL, "the module could not be checked: %.400s", run.err.p);
 	else if (run.exit_code != 0)
 		problem_set(why, PROBLEM_UNPROCESSABLE,
 			"the module could not be checked: the worker ended with %d (crash, or out of memory)",

@@ -102,7 +102,17 @@ bool died_of_memory(int exit_code, const char *err, int64_t kills)
 {
 	if (exit_code == 128 + SIGKILL)
 		return kernel_memory_kills() > kills;
+	if (exit_code == 1)
+		return err && strstr(err, "libgomp: Out of memory");
 	return (exit_code == 128 + SIGABRT || exit_code == 3) && err && strstr(err, "out of memory");
+}
+
+bool had_no_start(int exit_code, const char *err)
+{
+	if (exit_code == EXIT_NOT_STARTED || !err)
+		return exit_code == EXIT_NOT_STARTED;
+	return exit_code == 1 ? strstr(err, "libgomp: Thread creation failed") != NULL
+						  : exit_code == 3 && strstr(err, strerror(ENFILE));
 }
 
 bool child_start(const char *binary, char *const argv[], const child_limits *limits, child *out)
@@ -253,7 +263,7 @@ void child_run(const char *binary, char *const argv[], const child_limits *limit
 	r->exit_code = exit_code_of(status_word);
 	strbuf_add(&r->out, "", 0);
 	strbuf_add(&r->err, "", 0);
-	r->not_started = r->exit_code == EXIT_NOT_STARTED;
+	r->not_started = had_no_start(r->exit_code, r->err.p);
 	bool ended_by_us = r->stopped || r->timed_out || r->too_large;
 	r->out_of_memory = !ended_by_us && died_of_memory(r->exit_code, r->err.p, kills);
 }
@@ -300,9 +310,7 @@ void worker_error(const char *text, problem *out)
 {
 	const char *mark = strstr(text, "error: ");
 	if (!mark) {
-		const char *end = strchr(text, '\n');
-		problem_set(out, PROBLEM_BAD_MODULE, "%.*s", end ? (int)(end - text) : (int)strlen(text),
-			text[0] ? text : "no message");
+		problem_set(out, PROBLEM_INTERNAL, "the worker ended without a reason: %.400s", text);
 		return;
 	}
 	const char *line = mark;

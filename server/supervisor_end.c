@@ -40,15 +40,14 @@ static void judge(server *srv, slot *s, int wait_status)
 	strbuf_add(&s->tail, "", 0);
 	s->out_of_memory =
 		!s->flooded && !s->kill_ns && !s->frozen && died_of_memory(code, s->tail.p, s->kills);
-	if (code == 1 && str_starts(str_of(s->tail.p), "libgomp: ")) {
-		problem_set(&f->error, PROBLEM_INTERNAL, "the worker could not start its threads: %.400s",
-			s->tail.p);
+	if (had_no_start(code, s->tail.p)) {
+		f->outcome = OUTCOME_NOT_STARTED;
 	} else if (code == 1 && objects_lost(store_objects(srv->store), "objects", s->module)) {
 		f->outcome = OUTCOME_FAILED;
 		store_look_for_lost(srv->store);
 		problem_set(&f->error, PROBLEM_INTERNAL,
 			"the text of the module is lost: upload it again and ask again");
-	} else if (code == 1 || code == 64) {
+	} else if (code == 64 || (code == 1 && strstr(s->tail.p, "error: "))) {
 		f->outcome = OUTCOME_FAILED;
 		worker_error(s->tail.p, &f->error);
 	} else if (s->out_of_memory) {
@@ -59,8 +58,6 @@ static void judge(server *srv, slot *s, int wait_status)
 	} else if (s->frozen) {
 		problem_set(&f->error, PROBLEM_INTERNAL, "the worker neither computed nor spoke for %lld s",
 			(long long)srv->opt.worker_silence);
-	} else if (code == EXIT_NOT_STARTED) {
-		f->outcome = OUTCOME_NOT_STARTED;
 	} else if (document && (code == 0 || code == 2)) {
 		f->outcome = OUTCOME_SUCCEEDED;
 		f->partial = s->overtime;

@@ -53,9 +53,12 @@ enum { EXIT_NOT_STARTED = 127 }; /* of a child that could not execute its progra
 /* Whether a child with this end and these last words ran out of memory; kills:
  * kernel_memory_kills() when it was started. */
 bool died_of_memory(int exit_code, const char *err, int64_t kills);
+/* Whether it never began, for want of something that others may give back: not even its threads, or
+ * a descriptor for its text. */
+bool had_no_start(int exit_code, const char *err);
 int64_t kernel_memory_kills(void);
 /* Finds "file:line:col: error: msg" in a worker's error text; the file name (a path of ours) is
- * left out. */
+ * left out. A text without one is no verdict. */
 void worker_error(const char *text, problem *out);
 bool read_available(int fd, strbuf *b, size_t limit, bool *eof);
 

@@ -2,6 +2,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -67,3 +68,12 @@ def own(tmp_path):
     for d in made:
         if d.alive():
             d.kill()
+
+
+@pytest.fixture
+def public():
+    """A folder that other users may enter. Pytest's own are closed again by every run of it that begins."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o711)
+        yield folder

@@ -62,8 +62,9 @@ def children(pid):
 class Daemon:
     """start() waits until it listens; the store survives stop() and kill()."""
 
-    def __init__(self, folder, *flags, limits=None, env=None, fixed=False):
+    def __init__(self, folder, *flags, limits=None, env=None, fixed=False, user=None):
         self.folder = pathlib.Path(folder)
+        self.user, self.program = user, SHARDWRIGHTD  # root may start it as another user, from where that one may go
         self.limits = limits or {}  # resource: most, of the next start
         self.env = env or {}
         self.fixed = ["setarch", "-R"] if fixed else []  # every start has the same addresses
@@ -75,14 +76,14 @@ class Daemon:
 
     def start(self, *more):
         log = open(self.folder / "log", "ab")
-        command = [*self.fixed, SHARDWRIGHTD, "--listen", "127.0.0.1:0", "--store", str(self.store), "--worker-binary", SHARDWRIGHT]
+        command = [*self.fixed, self.program, "--listen", "127.0.0.1:0", "--store", str(self.store), "--worker-binary", SHARDWRIGHT]
         limits = dict(self.limits)
 
         def restrict():
             for which, most in limits.items():
                 resource.setrlimit(which, most if isinstance(most, tuple) else (most, most))
 
-        self.process = subprocess.Popen(command + self.flags + list(more), stdout=subprocess.PIPE, stderr=log, preexec_fn=restrict, env={**os.environ, **self.env})
+        self.process = subprocess.Popen(command + self.flags + list(more), stdout=subprocess.PIPE, stderr=log, preexec_fn=restrict, env={**os.environ, **self.env}, user=self.user)
         line = self.process.stdout.readline().decode()
         assert line.startswith(("listening on http://127.0.0.1:", "listening on https://127.0.0.1:")), line + self.log()[-2000:]
         self.port = int(line.rsplit(":", 1)[1])
@@ -246,3 +247,17 @@ def events(body):
         if "data" in fields:
             out.append((int(fields["id"]), fields["event"], json.loads(fields["data"])))
     return out
+
+
+def unavailable(answer):
+    assert answer.status == 503 and int(answer.headers["Retry-After"]) > 0, (answer.status, answer.body[:300])
+    assert answer.json()["type"] == "urn:shardwright:problem:unavailable"
+
+
+def from_address(d, address):
+    """A connection whose source is another loopback address: another client."""
+    return socket.create_connection(("127.0.0.1", d.port), timeout=20, source_address=(address, 0))
+
+
+def upload_head(length):
+    return b"POST /v1/modules HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % length

@@ -2,7 +2,7 @@
 fails in turn: alone, or with the next two hundred. The daemon may refuse (5xx), hang up, or end with a word; it may not say 404 of what it
 acknowledged, and once nothing fails any more, in the same process and in the next one, all that was acknowledged is there and requests are served.
 
-    python3 tests/load/in_turn.py [--kind memory|sqlite|zstd|mprintf] [--burst N] [--stride N] [--phase NAME] [--seconds S] [--state FILE]        (make check-in-turn)
+    python3 tests/load/in_turn.py [--kind memory|sqlite|zstd|mprintf] [--burst N] [--stride N] [--phase NAME] [--tls] [--seconds S] [--state FILE]        (make check-in-turn)
 
 A failure of a request is made in a daemon that has served others before; where it does not come to the place that is to fail, in one that has just
 started. Ends early after S seconds; with a state file it goes on from there.
@@ -12,9 +12,13 @@ import argparse
 import collections
 import functools
 import hashlib
+import http.client
 import json
 import pathlib
+import re
 import shutil
+import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -32,8 +36,8 @@ class Over(Exception):
 class State:
     """How each turn went, on disk: a walk goes on where the last one ended. What was wrong is tried again."""
 
-    def __init__(self, path):
-        programs = hashlib.sha256(b"".join(pathlib.Path(p).read_bytes() for p in (SHARDWRIGHTD, __file__, *(pathlib.Path(__file__).with_name(name) for name in ("script.py", "nth.c"))))).hexdigest()
+    def __init__(self, path, tls=False):
+        programs = hashlib.sha256(b"".join(pathlib.Path(p).read_bytes() for p in (SHARDWRIGHTD, __file__, *(pathlib.Path(__file__).with_name(name) for name in ("script.py", "nth.c"))))).hexdigest() + " over TLS" * tls
         self.path, self.how = path, {}
         lines = path.read_text().splitlines() if path and path.exists() else []
         if lines and json.loads(lines[0]) == programs:
@@ -58,12 +62,35 @@ class State:
         return totals
 
 
+class Guarded(Daemon):
+    """With a token, which all requests carry; with TLS where that is walked, too."""
+
+    def __init__(self, folder, tls, *flags, **more):
+        self.tls, files = tls, [folder / name for name in ("tokens", "cert", "key")]
+        if tls:
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                "-out", files[1], "-keyout", files[2]], check=True, capture_output=True)
+            flags += "--tls-cert", str(files[1]), "--tls-key", str(files[2])
+        made = subprocess.run([SHARDWRIGHTD, "--tokens", files[0], "--new-token", "walk:admin"], capture_output=True, text=True, check=True)
+        self.headers = {"Authorization": "Bearer " + made.stdout.strip()}
+        super().__init__(folder, "--tokens", str(files[0]), *flags, **more)
+
+    def request(self, method, path, body=None, headers=None, timeout=60):
+        return super().request(method, path, body, {**self.headers, **(headers or {})}, timeout)
+
+    def connect(self, timeout=60):
+        if not self.tls:
+            return super().connect(timeout)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=ssl._create_unverified_context())
+
+
 class Walk:
     def __init__(self, o, kind, burst, folder, library, state):
         self.o, self.kind, self.burst, self.state = o, kind, burst, state
         folder.mkdir()
         self.plan = Plan(folder / "plan")
-        self.d = Daemon(folder, "--workers", "1", "--worker-threads", "1", "--tool-threads", "1", "--keep-days", "1000", env={"LD_PRELOAD": str(library), "NTH": str(self.plan.path)}, fixed=True)
+        self.d = Guarded(folder, o.tls, "--workers", "1", "--worker-threads", "1", "--tool-threads", "1", "--keep-days", "1000",
+                         env={"LD_PRELOAD": str(library), "NTH": str(self.plan.path)}, fixed=True)
         self.script = Script(self.d)
         self.seen, self.logged = set(), 0
         self.begin()
@@ -77,6 +104,7 @@ class Walk:
         search = self.d.search(body).json()["id"]
         self.known = {"module": module, "body": body, "search": search, "strategy": self.d.wait(search)["strategy"]}
         self.steps = steps(self.script, self.known)
+        self.steps["guess"] = lambda: self.script.ask("GET", "/v1/searches", headers={"Authorization": "Bearer " + "0" * 64}, refused=401)
         self.script.modules, self.script.labels, self.script.searches = {module}, {(module, "first")}, {search}
         assert self.d.stop() == 0
 
@@ -196,7 +224,7 @@ class Walk:
         self.plan.fail(self.kind, at, self.burst)
         answer = ask()
         self.plan.heal()
-        if answer and answer.status not in (200, 201, 202, 404, 429, 503, 507) and self.burst == 1:
+        if answer and answer.status >= 500 and answer.status not in (503, 507) and self.burst == 1:
             self.script.wrong.append(f"answered {answer.status}")
         if self.d.alive():
             self.settle(ask, answer)
@@ -239,10 +267,40 @@ class Walk:
             self.stop()
             self.note(phase, at, how if failed else "not reached")
 
+    def reload(self):
+        """By SIGHUP: what the daemon said of it last, or None where it is gone."""
+        said = lambda: re.findall("event=(reloaded|reload_failed)", self.log())
+        was, until = len(said()), time.monotonic() + 20
+        self.d.process.send_signal(signal.SIGHUP)
+        while self.d.alive() and len(said()) == was and time.monotonic() < until:
+            time.sleep(0.01)
+        return said()[-1] if len(said()) > was else None
+
+    def reloads(self, phase):
+        """Tokens and certificate: the old ones or the new ones count, and the next SIGHUP reads them."""
+        self.start()
+        for at in self.left(phase, self.census(self.reload)):
+            self.plan.fail(self.kind, at, self.burst)
+            how = self.reload()
+            failed = self.plan.failed()
+            self.plan.heal()
+            if self.d.alive():
+                if not how:
+                    self.script.wrong.append("it said nothing of a SIGHUP")
+                if self.reload() != "reloaded":
+                    self.script.wrong.append("not reloaded though nothing fails")
+                self.script.calm("GET", f"/v1/modules/{self.known['module']}")
+            else:
+                how = self.ended("ended")
+                self.script.wrong.append("a failure ended the daemon")
+                self.start()
+            self.note(phase, at, how if failed else "not reached")
+        self.stop()
+
     def all(self):
         """Every phase; at the end the database is sound."""
         phases = {"start": lambda: self.starts("start", False), **{name: functools.partial(self.serve, name, ask) for name, ask in self.steps.items()},
-                  "stop": lambda: self.stops("stop"), "first start": lambda: self.starts("first start", True)}
+                  "reload": lambda: self.reloads("reload"), "stop": lambda: self.stops("stop"), "first start": lambda: self.starts("first start", True)}
         try:
             for name in self.o.phase or phases:
                 phases[name]()
@@ -262,10 +320,11 @@ def main():
     parser.add_argument("--burst", type=int, help="how many fail at a time; both 1 and 200 unless given")
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--state", type=pathlib.Path, help="where the turns that were taken are kept")
+    parser.add_argument("--tls", action="store_true", help="over TLS")
     parser.add_argument("--lines", type=int, default=0, help="of the daemon's log, where something is wrong")
     o = parser.parse_args()
     o.until = time.monotonic() + o.seconds
-    state = State(o.state)
+    state = State(o.state, o.tls)
     with tempfile.TemporaryDirectory() as folder:
         library = build(folder)
         try:

@@ -1,5 +1,6 @@
 """What in_turn.py and its tests make fail, and ask: the file that nth.c maps, and a fixed list of requests with what of them was acknowledged."""
 
+import gzip
 import http.client
 import itertools
 import json
@@ -15,6 +16,10 @@ from daemon import FINAL, module_text
 KINDS = ("memory", "sqlite", "zstd", "mprintf")  # as in nth.c
 JSON = {"Content-Type": "application/json"}
 NEVER = 1 << 60
+VERIFIED = {"plan": "this plan", "apply": "exact", "source": "compiled", "compiler": "XLA for cpu", "version": "jaxlib 1", "options": {},
+            "runtime_ns": 900, "peak_bytes": 5000, "fits": True, "predicted_runtime_ns": 1000, "predicted_peak_bytes": 4000, "seconds": 1.5, "reason": None, "chosen": True}
+DETAILED = {"mesh": {"axes": [{"name": "data", "size": 2, "link": "ici"}, {"name": "model", "size": 2}], "device_order": [0, 2, 1, 3]},
+            "schedule": {"tactics": [{"named": "data_parallel", "axis": "data"}]}, "objective": "memory", "trip_count": 3}
 
 
 def build(folder):
@@ -65,14 +70,15 @@ class Script:
         self.d = daemon
         self.wrong = []
         self.measurements = 0  # of all processes
+        self.verified = set()  # searches whose verification was acknowledged
         self.forget()
 
     def forget(self):
         """What was verified in two processes needs no third."""
         self.modules, self.labels, self.searches, self.strategies = set(), set(), set(), set()
 
-    def ask(self, method, path, body=None, headers=None, known=True):
-        """The answer, or None. known: a 404 would be a lie."""
+    def ask(self, method, path, body=None, headers=None, known=True, refused=None):
+        """The answer, or None. known: a 404 would be a lie. refused: what a request that is wrong is answered, and nothing else that is no failure."""
         try:
             answer = self.d.request(method, path, body, headers, timeout=30)
         except TimeoutError:
@@ -80,11 +86,14 @@ class Script:
             return None
         except (OSError, http.client.HTTPException):
             return None
-        if answer.status == 404 and known:
+        if refused:
+            if answer.status != refused and answer.status < 500:
+                self.wrong.append(f"{answer.status} instead of {refused}: {method} {path}: {answer.body[:200]}")
+        elif answer.status == 404 and known:
             self.wrong.append(f"404 of what there is: {method} {path}: {answer.body[:200]}")
         elif 400 <= answer.status < 500 and answer.status not in (404, 429):
             self.wrong.append(f"{answer.status}, as if the request were wrong: {method} {path}: {answer.body[:200]}")
-        elif answer.status < 300 and answer.headers.get("Content-Type", "").startswith("application/json"):
+        elif answer.status < 300 and answer.body and answer.headers.get("Content-Type", "").startswith("application/json"):
             try:
                 answer.json()
             except ValueError:
@@ -129,6 +138,22 @@ class Script:
         self.measurements += bool(answer and answer.status == 201)
         return answer
 
+    def verification(self, body, key):
+        """A search whose plan is to be compiled, and the part of the verifier: whatever job is the next one."""
+        searched = self.ended(self.search({**body, "verify": 1}, key))
+        task = self.ask("POST", "/v1/verifications/claim", json.dumps({"verifier": "in turn"}), JSON)
+        if task and task.status == 204 and searched and searched.status == 200 and searched.json()["state"] == "succeeded":
+            self.wrong.append(f"no job of a search that ended: {searched.body[:200]}")
+        if not task or task.status != 200:
+            return task if task and task.status >= 500 else None
+        job = task.json()
+        path, attempt = f"/v1/verifications/{job['search']}", {"attempt": job["attempt"]}
+        self.ask("POST", path + "/heartbeat", json.dumps(attempt), JSON)
+        answer = self.ask("POST", path + "/result", json.dumps({**attempt, "verifications": [VERIFIED]}), JSON)
+        if answer and answer.status == 200:
+            self.verified.add(job["search"])
+        return answer
+
     def verify(self):
         """Nothing fails any more: all that was acknowledged is there and well, by the API."""
         for module in self.modules:
@@ -146,6 +171,11 @@ class Script:
                 self.wrong.append(f"a search was not found to its end: {state}")
         for strategy in self.strategies:
             self.calm("GET", f"/v1/strategies/{strategy}")
+        for search in self.verified:
+            answer = self.calm("GET", f"/v1/searches/{search}")
+            if answer and answer.json()["verification"]["state"] != "done":
+                self.wrong.append(f"a verification is lost: {answer.json()['verification']}")
+        self.verified = set()
         if self.measurements and self.d.rows("SELECT count(*) FROM measurements") < [(self.measurements,)]:
             self.wrong.append("a measurement is lost")
 
@@ -199,5 +229,14 @@ def steps(script, known):
         "submit": lambda: script.ended(script.search(new(), key())), "twice": twice, "cancel": lambda: script.cancel(script.search(new(), key())),
         "measure": lambda: script.measure(strategy), "arguments": made("arguments", f"/v1/modules/{module}/arguments"), "applied": made("emitted", of + ".mlir"),
         "annotated": made("annotate", of + "?apply=annotate"), "explanation": made("explanation", of + "/explanation"), "timeline": made("timeline", of + "/timeline"),
-        "shardings": made("as-jax", of + "/shardings?to=jax"),
+        "shardings": made("as-jax", of + "/shardings?to=jax"), "outline": made("outline", of + "/outline"), "exact": made("exact", of + ".mlir?apply=exact"),
+        "wait": get(f"/v1/searches/{known['search']}?wait=1s"), "verifications": get(of + "/verifications"),
+        "packed upload": lambda: script.ask("POST", "/v1/modules", gzip.compress(module_text(next(unique)).encode()), {"Content-Encoding": "gzip"}),
+        "detailed": lambda: script.ended(script.search({**new(), **DETAILED}, key())), "verification": lambda: script.verification(new(), key()),
+        "simulate": lambda: script.ask("POST", "/v1/simulate", module_text(8)), "passes": lambda: script.ask("POST", "/v1/opt?passes=inline", module_text(8)),
+        "version": get("/v1/version"), "openapi": get("/openapi.json"), "page's worker": get("/worker.js"),
+        "no JSON": lambda: script.ask("POST", "/v1/searches", '{"module":', JSON, refused=400),
+        "no field": lambda: script.ask("POST", "/v1/searches", '{"mesh":3}', JSON, refused=400),
+        "no program": lambda: script.ask("POST", "/v1/modules", "module {", refused=400), "no parameter": lambda: script.ask("GET", "/v1/searches?tags=a", refused=400),
+        "foreign": lambda: script.ask("POST", "/v1/searches", "{}", {**JSON, "Origin": "http://evil.example"}, refused=403),
     }

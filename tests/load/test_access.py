@@ -8,7 +8,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import tempfile
 import time
 
 import pytest
@@ -181,15 +180,6 @@ def test_a_proxy_speaks_for_others(own, tmp_path):
     assert over(path) == 200
     assert over(path, headers={"X-Forwarded-For": "192.0.2.1"}) == 403
     assert over(path, target="/healthz", headers={"X-Forwarded-For": "192.0.2.1"}) == 200
-
-
-@pytest.fixture
-def public():
-    """A folder that other users may enter. Pytest's own are closed again by every run of it that begins."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        folder.chmod(0o711)
-        yield folder
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/usr/bin/python3"), reason="needs root to be somebody else")

@@ -12,6 +12,11 @@ from script import NEVER, Plan, Script, steps
 from tools_in_turn import ACTIONS, Tools, walk
 
 
+# Of all requests, these are left to in_turn.py, which has the time.
+SLOW = ("nothing", "submit", "cancel", "twice", "arguments", "annotated", "explanation", "timeline", "shardings", "outline", "exact", "packed upload", "detailed", "verification",
+        "simulate", "passes", "no JSON", "no field", "no program", "no parameter", "foreign")
+
+
 @pytest.fixture
 def served(own, shim, tmp_path):
     """A daemon with an answer, what fails in it, and the requests: name -> function."""
@@ -23,7 +28,7 @@ def served(own, shim, tmp_path):
     strategy = d.wait(search)["strategy"]
     script = Script(d)
     requests = steps(script, {"module": module, "body": body, "search": search, "strategy": strategy})
-    for name in ("nothing", "submit", "cancel", "twice", "arguments", "annotated", "explanation", "timeline", "shardings"):  # in_turn.py has time for these
+    for name in SLOW:
         requests.pop(name)
     return d, plan, script, requests
 

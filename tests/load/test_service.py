@@ -114,6 +114,7 @@ def test_a_socket_beyond_loopback_needs_tokens(tmp_path):
         try:
             m.start()
         except TimeoutError:
+            m.process.wait(60)  # it has nothing to say to its manager, but a reason
             raise AssertionError(m.log()) from None
     m.process.wait(20)
 

@@ -1,12 +1,9 @@
-"""A shortage inside never looks like an answer: memory, descriptors, processes, the disk, a lock, a lost file."""
+"""A shortage inside never looks like an answer: memory, the disk, a lock, a lost file. That of workers: test_starts.py."""
 
 import hashlib
 import json
-import os
 import random
 import resource
-import signal
-import socket
 import sqlite3
 import subprocess
 import threading
@@ -14,20 +11,10 @@ import time
 
 import pytest
 
-from daemon import SHARDWRIGHT, SHARDWRIGHTD, eventually, module_text
+from daemon import SHARDWRIGHTD, eventually, from_address, module_text, unavailable, upload_head
 
 SPACE = 512 << 20
 JSON = {"Content-Type": "application/json"}
-
-
-def unavailable(answer):
-    assert answer.status == 503 and int(answer.headers["Retry-After"]) > 0, (answer.status, answer.body[:300])
-    assert answer.json()["type"] == "urn:shardwright:problem:unavailable"
-
-
-def from_address(d, address):
-    """A connection whose source is another loopback address: another client."""
-    return socket.create_connection(("127.0.0.1", d.port), timeout=20, source_address=(address, 0))
 
 
 def resident(d):
@@ -41,10 +28,6 @@ def resident(d):
 def zstd_frame(window_log, text):
     """The begin of a frame that asks for a window: no content size, one raw block, more to come."""
     return b"\x28\xb5\x2f\xfd" + bytes([0, (window_log - 10) << 3]) + (len(text) << 3).to_bytes(3, "little") + text
-
-
-def upload_head(length):
-    return b"POST /v1/modules HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % length
 
 
 def large_request(module, n):
@@ -269,69 +252,6 @@ def test_everything_at_once(own):
     assert d.stop() == 0
 
 
-# ---------------------------------------------------------------- descriptors and processes
-
-
-def test_begun_uploads_harm_nobody_else(own):
-    """They take all that one address may have; what others do goes on, searches start."""
-    d = own("--workers", "1", limits={resource.RLIMIT_NOFILE: 400})
-    assert "event=fewer_connections" in d.log()
-    module = d.module()
-    held = []
-    for _ in range(300):
-        try:
-            s = from_address(d, "127.0.0.2")
-            s.sendall(upload_head(1 << 20) + b"// unfinished")
-            held.append(s)
-        except OSError:
-            pass
-    time.sleep(0.3)
-    for n in range(3):
-        search = d.search({"module": module, "mesh": "data=2", "evaluations": 10 + n}).json()["id"]
-        end = d.wait(search)
-        assert end["state"] == "succeeded" and end["failures"] == 0 and end["attempt"] == 1, end
-    assert d.upload(module_text(40)).status == 201
-    assert len(os.listdir(f"/proc/{d.process.pid}/fd")) < 390
-    for s in held:
-        s.close()
-
-
-def test_a_start_that_fails_is_no_attempt(own, faults):
-    env, fault = faults
-    d = own("--workers", "1", env=env)
-    module = d.module()
-    fault("fork")
-    began = time.monotonic()
-    search = d.search({"module": module, "mesh": "data=2", "evaluations": 10}).json()["id"]
-    eventually(lambda: d.metric("shardwright_workers_not_started") >= 2)
-    state = d.get("/v1/searches/" + search).json()
-    assert state["state"] in ("queued", "running") and state["failures"] == 0 and state["attempt"] <= 1, state
-    starts = d.metric("shardwright_workers_not_started")
-    assert time.monotonic() - began >= 2 * (2 ** (starts - 1) - 1), "starts are spaced: by 2 s, 4 s, .."
-    unavailable(d.upload(module_text(48)))
-    unavailable(d.request("POST", "/v1/opt?passes=inline", module_text()))
-    fault("fork", False)
-    end = d.wait(search)
-    assert end["state"] == "succeeded" and end["attempt"] == 1 and end["failures"] == 0
-    assert d.metric("shardwright_workers_crashed") == 0
-    assert d.upload(module_text(48)).status == 201
-
-
-def test_a_program_that_cannot_be_run_is_no_attempt(own, tmp_path):
-    """The worker program goes away for a moment, as it does while it is being replaced."""
-    copy = tmp_path / "program"
-    copy.write_bytes(open(SHARDWRIGHT, "rb").read())
-    copy.chmod(0o755)
-    d = own("--workers", "1", "--worker-binary", str(copy))
-    module = d.module()
-    copy.rename(tmp_path / "away")
-    search = d.search({"module": module, "mesh": "data=2", "evaluations": 10}).json()["id"]
-    eventually(lambda: d.metric("shardwright_workers_not_started") >= 1)
-    assert d.get("/v1/searches/" + search).json()["failures"] == 0
-    (tmp_path / "away").rename(copy)
-    assert d.wait(search)["state"] == "succeeded"
-
-
 # ---------------------------------------------------------------- reads that fail
 
 
@@ -457,17 +377,7 @@ def test_a_lost_text(own):
     assert b"lost_objects 1\n" in d.get("/readyz").body
 
 
-# ---------------------------------------------------------------- workers without memory, and the alarms
-
-
-def test_a_worker_without_memory_fails_once(own):
-    d = own("--workers", "1", "--worker-memory", "48MiB")
-    question = d.long()
-    end = d.wait(d.search(question).json()["id"])
-    assert end["state"] == "failed" and end["failures"] == 0 and end["attempt"] == 1, end
-    assert end["error"]["status"] == 422 and "out of memory" in end["error"]["detail"] and "48 MiB" in end["error"]["detail"]
-    eventually(lambda: d.metric("shardwright_workers_out_of_memory") == 1)  # counted once the end is stored
-    assert d.metric("shardwright_workers_crashed") == 0
+# ---------------------------------------------------------------- alarms
 
 
 def test_answers_that_are_no_alarm(own):

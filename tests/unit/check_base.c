@@ -3,6 +3,7 @@
 
 #include <check.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -208,6 +209,14 @@ START_TEST(files)
 	diag_clear(&d);
 	ck_assert_int_eq(file_read(".", 100, &out, &d), ST_ERR_NOT_FOUND);
 	ck_assert_int_eq(file_write("no/such/folder/x", "a", 1, &d), ST_ERR_IO);
+	/* a shortage of descriptors says nothing about the file */
+	struct rlimit was, none = {0};
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none.rlim_max = was.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	diag_clear(&d);
+	ck_assert_int_eq(file_read(path, 1 << 30, &out, &d), ST_ERR_IO);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
 	free(packed);
 	unlink(path);
 	unlink(gz);
