@@ -19,6 +19,9 @@ Compiles small functions for one chip of each topology and prints the compiler's
     results   a product of few summands, 4096 x 4096 results, in float32 and bfloat16: us where the next kernel reads them from the chip, and
               where they are in main memory
     small     many products of small matrices: ns for each, and for each result with padding to tiles of 8 x 128
+    places    attention with its gradients over so many places: us of all kernels, of copies among them
+    again     a bfloat16 value made from others (their bytes per element) that two or three products read: apart where it has a kernel of its own
+    rows of   a product of 262144 rows and 256 columns by its summands: us
     loop      a sum of products that a loop carries: us of an iteration, S1 where the sum stays on the chip
     chip      an elementwise result of so many MiB, and a product's: S1 where they stay on the chip
 
@@ -121,6 +124,31 @@ def summed(xs, ys):
     return jax.lax.scan(step, jnp.zeros((xs.shape[2], ys.shape[2]), F32), (xs, ys))[0]
 
 
+def block(p, x):
+    """Attention and what is before and behind it, with gradients."""
+    def loss(p, x):
+        q, k, v = (jnp.einsum("bsd,dhk->bshk", x, p[n].astype(x.dtype)) for n in "qkv")
+        scores = jnp.einsum("bqhd,bkhd->bhqk", q, k).astype(F32) * q.shape[-1] ** -0.5
+        y = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores, axis=-1).astype(x.dtype), v)
+        return jnp.mean((x + jnp.einsum("bshk,hkd->bsd", y, p["out"].astype(x.dtype))).astype(F32) ** 2)
+    return jax.grad(loss, (0, 1))(p, x)
+
+
+def attention_block(heads, depth):
+    def function(q, k, v, out, x):
+        return block({"q": q, "k": k, "v": v, "out": out}, x)
+    weights = [((heads * depth, heads, depth), F32)] * 3 + [((heads, depth, heads * depth), F32)]
+    return function, weights
+
+
+def read_by(products, terms):
+    """A sum of squares of so many values, rounded, as an operand of so many products."""
+    def function(left, right, *values):
+        y = sum(v.astype(F32) * v.astype(F32) for v in values[:terms]).astype(BF16)
+        return (y @ left, right @ y, y.T @ left)[:products]
+    return function
+
+
 def network(x, *weights):
     for up, down in zip(weights[::2], weights[1::2]):
         x = x + jax.nn.silu(x @ up.astype(BF16)) @ down.astype(BF16)
@@ -201,6 +229,18 @@ def main(topologies_wanted):
         for m, k in ((16, 128), (32, 32), (49, 32), (64, 32), (128, 32), (128, 64)):
             us = next(t for line, t in chip.kernels(lambda a, b: jnp.einsum("bmk,bnk->bmn", a, b), *[((4096, m, k), BF16)] * 2) if " fusion(" in line)
             chip.say("small", "%d x %d x %d: %.1f, %.4f" % (m, k, m, us / 4.096, us / 4.096 / (-(-m // 8) * 8 * (-(-m // 128) * 128))))
+        for batch, places, heads, depth in ((1024, 49, 16, 32), (512, 77, 8, 64), (256, 197, 12, 64), (256, 256, 12, 64), (64, 196, 16, 64), (128, 577, 16, 64)):
+            function, weights_of = attention_block(heads, depth)
+            found = list(chip.kernels(function, *weights_of, ((batch, places, heads * depth), BF16)))
+            chip.say("places", "%d x %d, %d heads of %d: %.0f, %.0f" % (batch, places, heads, depth, sum(us for _, us in found),
+                                                                        sum(us for line, us in found if line.startswith(("%copy", "copy")))))
+        for k in (128, 256, 512, 1024):
+            chip.say("rows of", "%d: %s" % (k, chip.listed(lambda a, b: a @ b, ((262144, k), BF16), ((k, 256), BF16))))
+        for products in (2, 3):
+            for dtypes in ((BF16,) * 2, (F32, BF16), (BF16,) * 3, (F32,) * 2):
+                args = [((8192, 2048), BF16), ((2048, 8192), BF16), *[((8192, 8192), dtype) for dtype in dtypes]]
+                found = [line for line, us in chip.kernels(read_by(products, len(dtypes)), *args) if us > 5]
+                chip.say("again", "%d products, %d bytes: %s" % (products, sum(4 if d == F32 else 2 for d in dtypes), "apart" if len(found) > products else "in each"))
         for m, k in ((2048, 16), (2048, 128), (4096, 128)):
             line, us = max(chip.kernels(summed, ((8, k, m), BF16), ((8, k, 8192), BF16)), key=lambda kernel: kernel[1])
             chip.say("loop", "%d x %d of %d: %.1f %s" % (m, 8192, k, us, "S1" if "S(1)" in line.split("fusion(")[0] else "-"))

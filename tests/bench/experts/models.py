@@ -7,6 +7,7 @@ ATTENTION = {r"'w[qkv]'\]$": -2, r"'wo'\]$": -3}
 GATED_MLP = {r"'w_(gate|up)'\]$": -1, r"'w_down'\]$": -2}
 TRANSFORMER = {**ATTENTION, **GATED_MLP}
 ENCODER = {r"'wqkv'\]$": -2, r"'wo'\]$": -3, r"'w_in'\]$": -1, r"'w_out'\]$": -2}
+PLAIN = {r"'[qkv]'\]$": -2, r"'attention'\]\['out'\]$": -3, r"'up'\]$": -1, r"'down'\]$": -2}
 LORA = {r"'w[qv]'\]\['b'\]$": -2}
 NORM = r"'norm%s'\]\['(scale|bias|mean|var)'\]$"
 
@@ -55,6 +56,11 @@ TENSOR = {
     "recurrent": {"hidden": {r"'(w_input|w_hidden|b)'\]$": -1}},
     "remat": {"megatron": TRANSFORMER},
     "prefill": {"megatron": TRANSFORMER},
+    "local_global": {"megatron": TRANSFORMER},
+    "masked_words": {"megatron": PLAIN},
+    "distilled": {"megatron": PLAIN},
+    "dictionary": {"codes": {r"'(read|bias)'\]$": -1, r"'written'\]$": -2}},
+    "ensemble": {"members": {r"'(w|b)'\]\[\d+\]$": 0, r"'out'\]$": 0}},
 }
 # The table that serves lookup and logits: over the vocabulary, or over the width.
 TIED = {"vocabulary": {r"'embed'\]$": 0}, "width": {r"'embed'\]$": -1}}
@@ -62,13 +68,16 @@ OWN_HEAD = {"vocabulary": {r"'embed'\]$": 0, r"'head'\]$": -1}, "width": {r"'emb
 WORDS = {"vocabulary": {r"'words'\]$": 0, r"'head'\]$": -1}, "width": {r"'words'\]$": -1, r"'head'\]$": -2}}
 EMBEDDING = {"transformer": TIED, "accumulate": TIED, "optax_step": TIED, "shard_map_step": TIED, "moe": TIED, "ssm": TIED,
              "llama": OWN_HEAD, "lora": OWN_HEAD, "decode": OWN_HEAD, "encoder_decoder": OWN_HEAD,
-             "contrastive": WORDS, "recurrent": WORDS, "remat": WORDS, "prefill": WORDS,
+             "contrastive": WORDS, "recurrent": WORDS, "remat": WORDS, "prefill": WORDS, "local_global": TIED,
+             "masked_words": {"vocabulary": {r"^(params|opt).*'words'\]$": 0}, "width": {r"^(params|opt).*'words'\]$": -1}},
+             "distilled": {"head": {r"'prototypes'\]$": -1, r"'centre'\]$": 0}},
              "mixed_precision": {"vocabulary": {r"'(words|scales)'\]$": 0}, "width": {r"'words'\]$": -1}}}
 # What else of the data can be cut: the sequence, rows of images, the edges of a graph while its nodes are whole.
 SEQUENCE, IMAGES = {"sequence": {r"^batch": 1}}, {"rows": {r"^batch": 1}}
 SPATIAL = {"transformer": {"sequence": {r"^(batch|tokens)": 1}}, "accumulate": SEQUENCE, "optax_step": SEQUENCE, "shard_map_step": SEQUENCE, "moe": SEQUENCE,
            "ssm": SEQUENCE, "llama": SEQUENCE, "lora": SEQUENCE, "encoder_decoder": SEQUENCE, "mixed_precision": SEQUENCE,
            "remat": SEQUENCE, "prefill": {"sequence": {r"^tokens": 1}}, "dit": IMAGES, "depthwise": IMAGES, "flax_step": IMAGES, "convnet": IMAGES, "resnet": IMAGES, "unet": IMAGES,
+           "policy": {"games": {r"^batch": 1}}, "pyramid": {"rows": {r"^batch\['images'\]": 1}}, "segmented": IMAGES, "pairs": {"rows": {r"^batch": 1}},
            "graph_net": {"edges": {r"^batch\['(edges|senders|receivers)'\]": 0}, "nodes": {r"^batch\['(nodes|targets)'\]": 0}}}
 
 
