@@ -707,6 +707,7 @@ static status pass_insert_reshards(
 		.t = m->shardings,
 		.full = option_is(options, n_options, "enable-full-version", "true")};
 	rule_table_init(&s.rules);
+	s.rules.any_size = true; /* as in Shardy, where only the verifier of an op's rule minds */
 	arena_init(&s.mem);
 	for (uint32_t i = 0; i < m->funcs.n; i++)
 		if (!(op_at(m, m->funcs.p[i].op)->flags & OPS_ERASED))
@@ -768,7 +769,8 @@ static void collect_reshard(module *m, op_id o, arena *mem, bool keep_redundant)
 	bool replicated = sharding_is_replicated(t, to);
 	if (from == SHARDING_NONE)
 		from = closed_replicated(t, sharding_get(t, to)->mesh, rank);
-	if (sharding_get(t, from)->rank != rank)
+	if (sharding_get(t, from)->rank != rank ||
+		(keep_redundant && replicated && sharding_is_replicated(t, from)))
 		return;
 	mesh_id source = sharding_get(t, from)->mesh, target = sharding_get(t, to)->mesh;
 	if (!replicated &&
@@ -803,8 +805,9 @@ static status pass_collectives(module *m, const pass_option *options, uint32_t n
 	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o))
 		if (op_at(m, o)->kind == OP_SDY_RESHARD)
 			vec_push(&reshards, o);
-	while (reshards.n) /* from the end: each still sees the reshard that it reads */
-		collect_reshard(m, vec_pop(&reshards), &mem, keep_redundant);
+	/* in their order: each sees what those before it came to, which may be on another mesh */
+	for (uint32_t i = 0; i < reshards.n; i++)
+		collect_reshard(m, reshards.p[i], &mem, keep_redundant);
 	vec_release(&reshards);
 	arena_release(&mem);
 	return ST_OK;

@@ -52,6 +52,7 @@ typedef struct rule_table {
 	arena mem, scratch; /* scratch: emptied after every rule that is built */
 	VEC(rule) rules;
 	index_map index;
+	bool any_size; /* elementwise ops have one where a dim is known at run time only, too */
 } rule_table;
 void rule_table_init(rule_table *t);
 void rule_table_release(rule_table *t);

@@ -159,7 +159,7 @@ static bool rule_fits(const rule *r, const module *m, const ir_op *o)
 	return true;
 }
 
-static bool builder_init(rule_builder *b, rule_table *t, const module *m, op_id o)
+static bool builder_init(rule_builder *b, rule_table *t, const module *m, op_id o, bool any_size)
 {
 	const ir_op *op = op_at(m, o);
 	if (op->n_operands > UINT16_MAX || op->n_results > UINT16_MAX)
@@ -175,7 +175,7 @@ static bool builder_init(rule_builder *b, rule_table *t, const module *m, op_id 
 	b->first_dim[0] = 0;
 	for (uint32_t i = 0; i < b->n_tensors; i++) {
 		b->types[i] = tensor_type(m, op, i);
-		if (b->types[i]->dynamic || b->types[i]->kind == TYPE_TUPLE ||
+		if ((b->types[i]->dynamic && !any_size) || b->types[i]->kind == TYPE_TUPLE ||
 			b->types[i]->kind == TYPE_OTHER)
 			return false;
 		b->first_dim[i + 1] = b->first_dim[i] + tensor_rank(b, i);
@@ -191,7 +191,7 @@ static rule_status make_rule(rule_table *t, const module *m, op_id o, bool conse
 	arena_mark mark = arena_save(&t->scratch);
 	rule_builder b;
 	rule_status st = RULE_UNSUPPORTED;
-	if (builder_init(&b, t, m, o)) {
+	if (builder_init(&b, t, m, o, t->any_size && make == rule_pointwise)) {
 		b.conservative = conservative;
 		st = make(&b);
 		*out = b.built;

@@ -236,6 +236,12 @@ typedef struct plan_alternative {
 	uint32_t compiler_options; /* as search_result's */
 	str difference;            /* from the answer, for people */
 } plan_alternative;
+/* Of plans none of which takes both less time and less memory than another one. */
+typedef struct pareto_point {
+	str name; /* of a baseline; "": of none */
+	bool is_answer;
+	int64_t peak_bytes, runtime_ns;
+} pareto_point;
 typedef struct started { /* what became of a search_start */
 	str name;
 	uint32_t plans; /* that its decisions may mean; 0: nothing in it was understood */
@@ -287,6 +293,8 @@ typedef struct search_result {
 	int64_t elapsed_ns, replay_gap_ppm; /* incremental against replay, of the answer */
 	cost incremental;                   /* the evaluator's view of the answer */
 	cost smallest; /* of all strategies that were replayed: the one with the least memory */
+	VEC(pareto_point)
+	pareto; /* where nothing fits: least memory first, as these plans would be applied */
 	int64_t donatable_bytes; /* of results that replace an argument, where no argument is donated; 0
 	                            otherwise */
 	int64_t least_devices;   /* > 0: fewer cannot hold the arguments */

@@ -97,6 +97,24 @@ score score_of(const goal *g, const cost *c);
 score score_final(const problem *pb, const cost *c); /* by goal_of_answer */
 bool score_less(score a, score b);
 
+/* ---------------------------------------------------------------- frontier.c */
+
+typedef struct near_plan {
+	plan pl;
+	cost c; /* as an evaluator or a replay has it */
+} near_plan;
+/* The Pareto front of time over memory: least memory first, each faster than the one before. Of
+ * many, those that tell most about the curve. */
+typedef struct frontier {
+	VEC(near_plan) points;
+} frontier;
+/* False where a plan takes no more of both. */
+bool frontier_add(frontier *f, const plan *pl, const cost *c);
+/* Leaves so many, two at least: the first, the last, and between them what adds most to the curve.
+ */
+void frontier_thin(frontier *f, uint32_t most);
+void frontier_release(frontier *f);
+
 /* ---------------------------------------------------------------- evaluator.c */
 
 typedef struct evaluator evaluator;
@@ -194,6 +212,10 @@ typedef struct evaluation_cache {
 typedef struct worker_pool worker_pool;
 worker_pool *pool_new(evaluator *const *ev, int threads, bool (*stop)(void *), void *stop_arg);
 void pool_free(worker_pool *c);
+/* From now on each plan that pool_cost finds the cost of is shown to see, in the order of its list.
+ */
+typedef void see_costed(void *user, const plan *pl, const cost *c);
+void pool_watch(worker_pool *c, see_costed *see, void *user);
 /* For what is done one after the other. */
 evaluator *pool_first(const worker_pool *c);
 bool pool_stops(const worker_pool *c);

@@ -15,6 +15,8 @@ struct worker_pool {
 	int threads;
 	bool (*stop)(void *);
 	void *stop_arg;
+	see_costed *see; /* NULL: nobody looks on */
+	void *see_arg;
 	evaluation_cache known;
 	struct share { /* of what is to be done: each worker's own */
 		atomic_uint next;
@@ -127,8 +129,13 @@ uint64_t pool_cost(worker_pool *c, plan *plans, uint32_t n, uint64_t budget, cos
 		c->plans = plans + done;
 		c->costs = costs + done;
 		run_on_all(c, part, cost_some);
-		for (uint32_t i = 0; i < part; i++)
-			used += is_costed(&c->costs[i]) && cache_enter(&c->known, c->states[i], &c->costs[i]);
+		for (uint32_t i = 0; i < part; i++) {
+			if (!is_costed(&c->costs[i]) || !cache_enter(&c->known, c->states[i], &c->costs[i]))
+				continue;
+			used++;
+			if (c->see)
+				c->see(c->see_arg, &c->plans[i], &c->costs[i]);
+		}
 	}
 	for (; done < n; done++)
 		costs[done] = (cost){.runtime_ns = NOT_COSTED, .peak_bytes = NOT_COSTED};
@@ -182,6 +189,12 @@ uint64_t pool_do(worker_pool *c, uint32_t n, pool_work *work, void *user)
 }
 
 /* ---------------------------------------------------------------- its life */
+
+void pool_watch(worker_pool *c, see_costed *see, void *user)
+{
+	c->see = see;
+	c->see_arg = user;
+}
 
 bool pool_stops(const worker_pool *c) { return c->stop(c->stop_arg); }
 evaluator *pool_first(const worker_pool *c) { return c->ev[0]; }

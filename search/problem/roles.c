@@ -1,6 +1,6 @@
 /* What dataflow says about main's arguments: which result carries each one to the next step, and
  * which role it plays. */
-#include "search/problem/problem.h"
+#include "search/problem/roles.h"
 
 #include <stdlib.h>
 
@@ -228,46 +228,6 @@ static bool only_replaced(const program *p, pval_id arg, const uint32_t *replace
 		}
 	}
 	return true;
-}
-
-/* The one parameter whose new value is made of v; ID_NONE: of none, of several, or too far away to
- * tell. Single numbers, as the norm of all gradients, bind nothing together. */
-static uint32_t parameter_made_of(const problem *pb, pval_id v, const uint32_t *arg_of_result,
-	uint32_t *seen, uint32_t stamp, pval_id *queue)
-{
-	enum { MAX_VISITS = 4096 };
-	const program *p = pb->p;
-	uint32_t head = 0, tail = 0, found = ID_NONE;
-	queue[tail++] = v;
-	seen[v] = stamp;
-	while (head < tail) {
-		const pval *pv = &p->vals.p[queue[head++]];
-		for (uint32_t u = 0; u < pv->n_uses; u++) {
-			const node *user = &p->nodes.p[p->slot_node.p[p->uses.p[pv->uses + u]]];
-			if (user->kind == NODE_REGION ||
-				user->kind == NODE_TERMINATOR) /* values go through edges */
-				continue;
-			for (uint32_t k = user->n_operands; k < (uint32_t)user->n_operands + user->n_results;
-				 k++) {
-				pval_id r = node_slots(p, user)[k];
-				if (seen[r] == stamp || pval_type(p, r)->elements <= 1)
-					continue;
-				uint32_t arg = p->vals.p[r].result_index < 0
-					? ID_NONE
-					: arg_of_result[p->vals.p[r].result_index];
-				if (arg != ID_NONE && pb->roles[arg] == ROLE_PARAMETER) {
-					if (found != ID_NONE && found != arg)
-						return ID_NONE;
-					found = arg;
-				}
-				if (tail == MAX_VISITS)
-					return ID_NONE;
-				seen[r] = stamp;
-				queue[tail++] = r;
-			}
-		}
-	}
-	return found;
 }
 
 /* ---------------------------------------------------------------- roles */
@@ -622,6 +582,7 @@ static void find_moments(problem *pb)
 		if (pb->roles[a] == ROLE_STATE && pb->param_of[a] == ID_NONE)
 			pb->param_of[a] =
 				parameter_made_of(pb, p->args.p[a], arg_of_result, seen, pb->n_args + a + 1, stack);
+	find_owned(pb, arg_of_result);
 	free(seen);
 	free(replaced);
 	free(arg_of_result);

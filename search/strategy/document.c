@@ -250,6 +250,7 @@ static cJSON *too_large_json(const search_result *r)
 		cJSON_AddNumberToObject(o, "least_devices", (double)r->least_devices);
 	if (r->donatable_bytes)
 		cJSON_AddNumberToObject(o, "donation_saves_bytes", (double)r->donatable_bytes);
+	document_add_pareto(o, r);
 	/* without temporaries it would fit: computing them again instead of keeping them helps */
 	if (r->cost.peak_bytes - r->cost.temporary_bytes <= r->memory_limit)
 		cJSON_AddNumberToObject(

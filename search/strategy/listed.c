@@ -105,3 +105,19 @@ void report_uncounted_loops(const cJSON *of, strbuf *out)
 				location_text);
 	}
 }
+
+void document_add_pareto(cJSON *to, const search_result *r)
+{
+	cJSON *list = cJSON_AddArrayToObject(to, "pareto");
+	for (uint32_t i = 0; i < r->pareto.n; i++) {
+		const pareto_point *x = &r->pareto.p[i];
+		cJSON *point = cJSON_CreateObject();
+		cJSON_AddNumberToObject(point, "peak_bytes", (double)x->peak_bytes);
+		cJSON_AddNumberToObject(point, "runtime_ns", (double)x->runtime_ns);
+		if (x->is_answer)
+			cJSON_AddTrueToObject(point, "answer");
+		if (x->name.n)
+			document_add_text(point, "baseline", x->name);
+		cJSON_AddItemToArray(list, point);
+	}
+}

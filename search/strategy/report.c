@@ -62,8 +62,13 @@ static void decision_table(const cJSON *document, uint32_t columns, strbuf *out)
 		report_shortened((str){w.name.p, w.name.n},
 			MIN((size_t)MOST_NAME, words + LEAST_NAME > width ? LEAST_NAME : width - words), &row);
 		strbuf_str(&row, (str){w.behind.p, w.behind.n});
-		strbuf_printf(
-			out, "%s%*s ", row.p, (int)(width - MIN(width, report_width((str){row.p, row.n}))), "");
+		size_t has = report_width((str){row.p, row.n});
+		strbuf_str(out, (str){row.p, row.n});
+		if (columns && has > width) { /* what it brings has a line of its own then */
+			strbuf_putc(out, '\n');
+			has = 0;
+		}
+		strbuf_printf(out, "%*s ", (int)(width - MIN(width, has)), "");
 		if (number_of(delta, "runtime_ns") || number_of(delta, "peak_bytes")) {
 			report_change_ns(out, number_of(delta, "runtime_ns"));
 			strbuf_puts(out, "  ");
@@ -92,22 +97,37 @@ static void collective_row(
 
 static const char collectives_title[] = "COLLECTIVES (per step and device)";
 
-void report_cost_header(strbuf *out)
+/* The columns of the cost table, as wide as they always were and as fit on a narrow terminal. */
+typedef struct cost_widths {
+	int name, time, comm, peak, fits;
+} cost_widths;
+
+static cost_widths cost_columns(uint32_t columns)
 {
-	report_title(out, "COST");
-	strbuf_printf(out, "  %-26s %10s %12s %12s\n", "", "step", "exposed comm", "peak memory");
+	enum { ALL = 83 };
+	return columns && columns < ALL ? (cost_widths){24, 9, 12, 11, 9}
+									: (cost_widths){26, 10, 12, 12, 10};
 }
 
-void report_cost_row(
-	strbuf *out, const char *name, const cJSON *cost_json, bool fits, int64_t best_ns)
+void report_cost_header(uint32_t columns, strbuf *out)
 {
+	cost_widths w = cost_columns(columns);
+	report_title(out, "COST");
+	strbuf_printf(out, "  %-*s %*s %*s %*s\n", w.name, "", w.time, "step", w.comm, "exposed comm",
+		w.peak, "peak memory");
+}
+
+void report_cost_row(strbuf *out, const char *name, const cJSON *cost_json, bool fits,
+	int64_t best_ns, uint32_t columns)
+{
+	cost_widths w = cost_columns(columns);
 	strbuf time = {0}, comm = {0}, peak = {0};
 	int64_t runtime = number_of(cost_json, "runtime_ns");
 	strbuf_duration(&time, runtime);
 	strbuf_duration(&comm, number_of(cost_json, "exposed_communication_ns"));
 	strbuf_bytes(&peak, number_of(cost_json, "peak_bytes"));
-	strbuf_printf(out, "  %-26s %10s %12s %12s  %-10s", name, time.p, comm.p, peak.p,
-		fits ? "fits" : "too large");
+	strbuf_printf(out, "  %-*s %*s %*s %*s  %-*s", w.name, name, w.time, time.p, w.comm, comm.p,
+		w.peak, peak.p, w.fits, fits ? "fits" : "too large");
 	if (best_ns > 0 && runtime != best_ns)
 		strbuf_printf(out, " %.2fx", (double)runtime / (double)best_ns);
 	strbuf_putc(out, '\n');
@@ -164,20 +184,42 @@ void report_cost(const cost *c, int64_t memory_limit, strbuf *out)
 }
 
 /* What no strategy gets below; documents of earlier versions do not say it. */
-static void bound_row(const cJSON *document, const cJSON *bound, strbuf *out)
+static void bound_row(const cJSON *document, const cJSON *bound, cost_widths w, strbuf *out)
 {
 	strbuf time = {0}, bytes = {0};
 	if (!bound)
 		return;
 	strbuf_duration(&time, number_of(bound, "runtime_ns"));
 	strbuf_bytes(&bytes, number_of(bound, "peak_bytes"));
-	strbuf_printf(out, "  %-26s %10s %12s %12s\n", "any strategy, at least", time.p, "", bytes.p);
+	strbuf_printf(out, "  %-*s %*s %*s %*s\n", w.name, "any strategy, at least", w.time, time.p,
+		w.comm, "", w.peak, bytes.p);
 	if (number_of(bound, "peak_bytes") > number_of(document, "memory_limit_bytes"))
 		strbuf_printf(out,
 			"\n  no strategy fits: cut over all devices, the arguments alone take %s of each\n",
 			bytes.p);
 	strbuf_release(&time);
 	strbuf_release(&bytes);
+}
+
+/* The front of time over memory, where there is more to it than the answer. */
+static void pareto_rows(const cJSON *facts, strbuf *out)
+{
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(facts, "pareto");
+	if (!list || cJSON_GetArraySize(list) < 2)
+		return;
+	strbuf_puts(out, "\n  the fastest step that was found for\n");
+	for (const cJSON *p = list->child; p; p = p->next) {
+		strbuf peak = {0}, time = {0};
+		strbuf_bytes(&peak, number_of(p, "peak_bytes"));
+		strbuf_duration(&time, number_of(p, "runtime_ns"));
+		strbuf_printf(out, "  %12s %10s  %s", peak.p, time.p,
+			is_true(p, "answer") ? "this strategy" : text_of(p, "baseline"));
+		while (out->n && out->p[out->n - 1] == ' ')
+			out->p[--out->n] = 0;
+		strbuf_putc(out, '\n');
+		strbuf_release(&peak);
+		strbuf_release(&time);
+	}
 }
 
 /* Where nothing fits: what would fit, and what would help. */
@@ -192,6 +234,7 @@ static void too_large_rows(const cJSON *facts, strbuf *out)
 	};
 	if (!facts)
 		return;
+	pareto_rows(facts, out);
 	/* a search with another limit goes other ways, so a little more than what was found */
 	int64_t found = number_of(facts, "smallest_peak_bytes");
 	strbuf_printf(out, "\n  fits from --memory %lldMiB on\n",
@@ -273,22 +316,23 @@ void report_document(const cJSON *document, bool color, uint32_t columns, strbuf
 		}
 	if (!any)
 		strbuf_puts(out, "  none\n");
-	report_cost_header(out);
+	report_cost_header(columns, out);
 	strbuf_puts(out, bold);
-	report_cost_row(out, "this strategy", cost_json, is_true(document, "fits"), 0);
+	report_cost_row(out, "this strategy", cost_json, is_true(document, "fits"), 0, columns);
 	strbuf_puts(out, plain);
 	for (const cJSON *b = first_of(document, "baselines"); b; b = b->next)
 		report_cost_row(out, text_of(b, "name"), cJSON_GetObjectItemCaseSensitive(b, "cost"),
-			is_true(b, "fits"), number_of(cost_json, "runtime_ns"));
+			is_true(b, "fits"), number_of(cost_json, "runtime_ns"), columns);
 	char title[40];
 	uint32_t number = 0;
 	for (const cJSON *a = first_of(document, "alternatives"); a; a = a->next) {
 		snprintf(title, sizeof title, "alternative %u", ++number);
 		report_cost_row(out, title, cJSON_GetObjectItemCaseSensitive(a, "cost"), is_true(a, "fits"),
-			number_of(cost_json, "runtime_ns"));
+			number_of(cost_json, "runtime_ns"), columns);
 		strbuf_printf(out, "    %s\n", text_of(a, "difference"));
 	}
-	bound_row(document, cJSON_GetObjectItemCaseSensitive(search, "bound"), out);
+	bound_row(
+		document, cJSON_GetObjectItemCaseSensitive(search, "bound"), cost_columns(columns), out);
 	too_large_rows(cJSON_GetObjectItemCaseSensitive(document, "too_large"), out);
 	for (const cJSON *u = first_of(document, "runs_whole"); u; u = u->next)
 		strbuf_printf(out, "  runs on whole operands: %s at %s (%lld times)\n", text_of(u, "op"),

@@ -146,12 +146,45 @@ static widths settle(const row_table *t, uint32_t columns, bool *narrow)
 
 static void put_columns(strbuf *out, str name, str what, str type, const widths *w)
 {
-	report_cell(name, w->name, out);
-	strbuf_putc(out, ' ');
+	if (w->name) {
+		report_cell(name, w->name, out);
+		strbuf_putc(out, ' ');
+	}
 	report_cell(what, w->role, out);
 	strbuf_putc(out, ' ');
 	report_cell(type, w->type, out);
 	strbuf_putc(out, ' ');
+}
+
+/* Are names that differ still different in a column of that width? */
+static bool tell_apart(const row_table *t, size_t width)
+{
+	index_map seen;
+	strbuf text = {0};
+	bool apart = true;
+	index_init(&seen);
+	for (uint32_t k = 0; k < t->rows.n && apart; k++) {
+		str name = t->rows.p[k].name;
+		strbuf_clear(&text);
+		report_shortened(name, width, &text);
+		uint64_t h = hash_bytes(text.p, text.n, 0);
+		uint32_t other;
+		for (uint32_t it = index_first(&seen, h); index_next(&seen, h, &it, &other) && apart;) {
+			str b = t->rows.p[other].name;
+			apart = b.n == name.n && !memcmp(b.p, name.p, b.n);
+		}
+		index_add(&seen, h, k);
+	}
+	strbuf_release(&text);
+	index_release(&seen);
+	return apart;
+}
+
+/* Names that would look alike have a line of their own: as wide as the terminal. */
+static void put_name_line(strbuf *out, str name, uint32_t columns)
+{
+	report_shortened(name, MAX(columns, BEFORE + LEAST_NAME) - BEFORE, out);
+	strbuf_printf(out, "\n%*s", BEFORE, "");
 }
 
 void report_arguments(const cJSON *document, uint32_t columns, strbuf *out)
@@ -162,12 +195,24 @@ void report_arguments(const cJSON *document, uint32_t columns, strbuf *out)
 	if (t.rows.n > SHORT_TABLE)
 		fold_places(&t);
 	widths w = settle(&t, columns, &narrow);
+	bool alone = narrow && !tell_apart(&t, w.name);
+	if (alone) {
+		w = natural(&t, marked, marked_title);
+		w.name = 0;
+		w.type -= w.type > LEAST_TYPE && all_of(&w) > columns
+			? MIN(all_of(&w) - columns, w.type - LEAST_TYPE)
+			: 0;
+	}
 	strbuf_printf(out, "\nARGUMENTS\n  %5s  ", "count");
+	if (alone)
+		put_name_line(out, str_of("name"), columns);
 	put_columns(out, str_of("name"), str_of("role"), str_of("type"), &w);
 	strbuf_printf(out, "%s\n", narrow ? marked_title : title);
 	for (uint32_t k = 0; k < t.rows.n; k++) {
 		const argument *a = &t.args.p[t.rows.p[k].first];
 		strbuf_printf(out, "  %5u  ", t.rows.p[k].count);
+		if (alone)
+			put_name_line(out, t.rows.p[k].name, columns);
 		put_columns(out, t.rows.p[k].name, a->role, a->type, &w);
 		strbuf_str(out, a->sharding);
 		strbuf_printf(out, "%s\n", !a->propagated ? "" : narrow ? marked : by_propagation);

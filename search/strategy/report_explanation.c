@@ -73,8 +73,8 @@ void report_explanation(const cJSON *explanation_json, strbuf *out)
 	enum { MAX_ROWS = 15 };
 	uint32_t n = 0;
 	const cJSON *cost_json = cJSON_GetObjectItemCaseSensitive(explanation_json, "cost");
-	report_cost_header(out);
-	report_cost_row(out, "this strategy", cost_json, is_true(explanation_json, "fits"), 0);
+	report_cost_header(0, out);
+	report_cost_row(out, "this strategy", cost_json, is_true(explanation_json, "fits"), 0, 0);
 	if (cJSON_GetObjectItemCaseSensitive(explanation_json, "simpler"))
 		strbuf_puts(out, "\n  ");
 	report_simpler(explanation_json, out);

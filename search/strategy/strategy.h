@@ -41,13 +41,15 @@ void list_uncounted_loops(const program *p, arena *mem, listed_ops *out);
 /* "uncounted_loops" of a cost, left out where there are none; trip_count: 0, or what each counts.
  */
 void add_listed_loops(struct cJSON *to, const listed_ops *loops, int64_t trip_count);
+/* "pareto" of what is too large. */
+void document_add_pareto(struct cJSON *to, const search_result *r);
 
 /* ---------------------------------------------------------------- report.c */
 
-void report_cost_header(strbuf *out);
+void report_cost_header(uint32_t columns, strbuf *out); /* columns: as of report_document */
 /* One row of the cost table; best_ns: the answer's step time, for the ratio; 0: no ratio. */
-void report_cost_row(
-	strbuf *out, const char *name, const struct cJSON *cost_json, bool fits, int64_t best_ns);
+void report_cost_row(strbuf *out, const char *name, const struct cJSON *cost_json, bool fits,
+	int64_t best_ns, uint32_t columns);
 
 /* ---------------------------------------------------------------- report_cells.c */
 

@@ -101,9 +101,30 @@ static status consider(runner *r, plan *pl, diag *d)
 	return ST_OK;
 }
 
+static bool is_beaten(const cost *a, const cost *by)
+{
+	return by->peak_bytes <= a->peak_bytes && by->runtime_ns <= a->runtime_ns &&
+		(by->peak_bytes < a->peak_bytes || by->runtime_ns < a->runtime_ns);
+}
+
+/* Where nothing fits, what takes less memory or less time than the answer comes first. */
+static status consider_front(runner *r, uint32_t most, diag *d)
+{
+	for (uint32_t i = 0; i < r->on_front.n && r->out->alternatives.n < most; i++) {
+		const candidate *c = &r->on_front.p[i];
+		bool beaten = is_beaten(&c->c, &r->out->cost);
+		for (uint32_t k = 0; k < r->on_front.n && !beaten; k++)
+			beaten = is_beaten(&c->c, &r->on_front.p[k].c);
+		if (!beaten)
+			TRY(consider(r, c->pl, d));
+	}
+	return ST_OK;
+}
+
 status runner_alternatives(runner *r, diag *d)
 {
 	uint32_t most = r->user->alternatives;
+	TRY(consider_front(r, most, d));
 	for (uint32_t i = 0; i < MIN(r->others_found.n, TRIED_FOR_EACH * most) &&
 		 r->out->alternatives.n < most && !search_is_stopped(r->user);
 		 i++)

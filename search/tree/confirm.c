@@ -160,6 +160,7 @@ status runner_confirm(runner *r, diag *d)
 	}
 	TRY(confirm_baselines(r, &best, d));
 	TRY(confirm_smallest(r, &best, d));
+	TRY(runner_confirm_front(r, &best, d));
 	TRY(check_groups(r, &best->s, d));
 	TRY(runner_choose_simpler(r, &best, d));
 	r->answer = best;

@@ -173,5 +173,7 @@ status runner_report(runner *r, diag *d)
 	r->out->whole = r->answer->whole;
 	r->answer->whole = (listed_ops){0};
 	TRY(runner_alternatives(r, d));
-	return runner_settle_options(r, d);
+	TRY(runner_settle_options(r, d));
+	runner_list_front(r);
+	return ST_OK;
 }

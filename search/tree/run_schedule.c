@@ -65,6 +65,7 @@ static status run_fixed(runner *r, const tactic *tc, diag *d)
 	r->best_score = (score){false, INT64_MAX, INT64_MAX};
 	r->n_tried = 0;
 	r->first_candidate = r->candidates.n;
+	r->frontier.points.n = 0;
 	evaluator_run(r->ev[0], pl, NULL);
 	bool can = evaluator_can(r->ev[0], &a);
 	if (tc->kind == TACTIC_MANUAL && !can)

@@ -16,12 +16,6 @@ typedef struct candidate {
 		confirmed; /* by a replay of its module; of a baseline that is kept: it may be the answer */
 } candidate;
 
-/* A plan that may be as good as the answer, and what the evaluator or a replay says of it. */
-typedef struct near_plan {
-	plan pl;
-	cost c;
-} near_plan;
-
 typedef struct runner {
 	search_options o; /* with the module's own mesh */
 	const search_options *user;
@@ -42,8 +36,10 @@ typedef struct runner {
 	VEC(candidate)
 	baselines;          /* of plans that are applied exactly: to be costed as they are written */
 	candidate smallest; /* of search_result.smallest; where plans are applied exactly */
-	candidate simplest; /* the answer, where it is not the cheapest plan */
+	VEC(candidate) on_front;       /* where nothing fits: as they are written */
+	candidate simplest;            /* the answer, where it is not the cheapest plan */
 	VEC(near_plan) near, composed; /* of the last tree; of the baselines that may be the answer */
+	frontier frontier;             /* of all plans that were costed, as evaluators see them */
 	bool may_be_simpler;           /* the schedule ends with a search */
 	uint32_t n_manual;             /* decisions of manual tactics so far: the answer has them all */
 	uint32_t first_candidate;      /* earlier ones lack what the schedule wants */
@@ -97,6 +93,12 @@ status runner_settle_options(runner *r, diag *d) MUST_USE;
 /* alternatives.c: plans besides the answer, best first, as many as were asked for. */
 void runner_remember(runner *r, const plan *pl);
 status runner_alternatives(runner *r, diag *d) MUST_USE;
+
+/* pareto.c: where nothing fits, what time less memory costs. */
+void runner_see(void *r, const plan *pl, const cost *c); /* a plan that was costed */
+/* Costs those plans as they would be applied; one of them may be better than the answer. */
+status runner_confirm_front(runner *r, candidate **best, diag *d) MUST_USE;
+void runner_list_front(runner *r);
 
 /* automatic.c: an automatic tactic or a polish, with at most so many evaluations. */
 status runner_search(runner *r, const tactic *tc, uint64_t budget, diag *d) MUST_USE;

@@ -25,8 +25,12 @@ static void runner_release(runner *r)
 	vec_release(&r->baselines);
 	candidate_release(&r->smallest);
 	candidate_release(&r->simplest);
+	for (uint32_t i = 0; i < r->on_front.n; i++)
+		candidate_release(&r->on_front.p[i]);
+	vec_release(&r->on_front);
 	vec_release(&r->near);
 	vec_release(&r->composed);
+	frontier_release(&r->frontier);
 	vec_release(&r->others_found);
 	vec_release(&r->tactics);
 	vec_release(&r->groups);
@@ -39,6 +43,7 @@ static void open_evaluators(runner *r)
 {
 	parallel_for(MOST_EVALUATORS, r->threads, open_evaluator, r);
 	r->pool = pool_new(r->ev, r->threads, runner_stops, r);
+	pool_watch(r->pool, runner_see, r);
 }
 
 static status check_folding(const runner *r, diag *d)
@@ -105,6 +110,7 @@ void search_result_release(search_result *r)
 	for (uint32_t i = 0; i < r->alternatives.n; i++)
 		strategy_release(&r->alternatives.p[i].s);
 	vec_release(&r->alternatives);
+	vec_release(&r->pareto);
 	vec_release(&r->unsupported);
 	vec_release(&r->whole);
 	vec_release(&r->uncounted);

@@ -29,7 +29,7 @@ def roles_of(document):
 
 @pytest.mark.parametrize("donated", [True, False], ids=["donated", "not donated"])
 @pytest.mark.parametrize("optimizer, not_states", [
-    ("lamb", ()), ("adafactor", ()), ("muon", ("ns_coeffs",)), ("schedule_free", ()), ("shampoo", ())])
+    ("lamb", ()), ("adafactor", ()), ("muon", ("ns_coeffs",)), ("schedule_free", ()), ("shampoo", ()), ("soap", ()), ("psgd", ())])
 def test_moments_are_state(optimizer, not_states, donated, tmp_path):
     """Also of optimizers whose updates take norms, means of rows, matrix products or roots of the moments."""
     text = text_of(optimizer + "_tiny")

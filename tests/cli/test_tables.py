@@ -156,9 +156,9 @@ def on_terminal(columns, *words):
 @pytest.mark.parametrize("columns", [80, 100])
 def test_rows_are_as_wide_as_the_terminal(tmp_path, columns):
     path = tmp_path / "m.mlir"
-    path.write_text(module_of(["opt_state[0].mu['params']['layer_%d']['attention']['%s']['a_long_name_of_a_kernel']" % (i, part) for i in range(3) for part in ("q", "kv")]))
+    path.write_text(module_of(["opt_state[0].mu['params']['a_layer']['attention']['projection']['%s']" % part for part in ("kernel", "bias", "scale")]))
     shown = on_terminal(columns, "search", str(path), "--mesh", "x=4", "--evaluations", "40")
-    for title in ("ARGUMENTS", "DECISIONS"):
+    for title in ("ARGUMENTS", "DECISIONS", "COST"):
         rows = shown.split(title + "\n")[1].split("\n\n")[0].splitlines()
         assert all(len(row) <= columns for row in rows), rows
     table = shown.split("ARGUMENTS\n")[1].split("\n\n")[0].splitlines()
@@ -167,6 +167,18 @@ def test_rows_are_as_wide_as_the_terminal(tmp_path, columns):
     wide = on_terminal(300, "search", str(path), "--mesh", "x=4", "--evaluations", "40")
     assert wide.split("\n  40 eval")[0].split("COST")[0] == subprocess.run([TOOL, "search", str(path), "--mesh", "x=4", "--evaluations", "40"],
                                                                          capture_output=True, text=True, check=True).stdout.split("COST")[0]
+
+
+def test_names_that_would_look_alike_have_a_line_of_their_own(tmp_path):
+    names = ["opt_state[0].mu['params']['encoder']['%s']['%s']['kernel']" % (part, way) for part in ("attention", "mlp") for way in ("up", "down")]
+    path = tmp_path / "m.mlir"
+    path.write_text(module_of(names))
+    shown = on_terminal(80, "search", str(path), "--mesh", "x=4", "--evaluations", "40")
+    head, below, *table = shown.split("ARGUMENTS\n")[1].split("\n\n")[0].splitlines()
+    assert head.split() == ["count", "name"] and below.split()[:3] == ["role", "type", "sharding"]
+    assert [line.split() for line in table[::2]] == [["1", name] for name in names]
+    assert all(len(line) <= 80 for line in table)
+    assert {line.index("tensor<") for line in table[1::2]} == {below.index("type")}
 
 
 def test_letters_of_several_bytes_are_one_column(tmp_path):
