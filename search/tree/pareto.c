@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* Costing a plan of a large program as it is applied takes a good part of a second. */
-enum { POINTS = 8, POINTS_OF_LARGE = 4, LARGE = 16384 /* nodes */ };
+enum { POINTS = 8, POINTS_OF_LARGE = 4 };
 enum {
 	NEWS_ONE_IN = 100 /* of memory or of time: less between two points tells nobody anything */
 };
@@ -63,7 +63,7 @@ status runner_confirm_front(runner *r, candidate **best, diag *d)
 {
 	if ((*best)->c.peak_bytes <= r->pb.memory_limit)
 		return ST_OK;
-	frontier_thin(&r->frontier, r->pb.p->nodes.n > LARGE ? POINTS_OF_LARGE : POINTS);
+	frontier_thin(&r->frontier, r->pb.p->nodes.n > LARGE_NODES ? POINTS_OF_LARGE : POINTS);
 	for (uint32_t i = 0; i < r->frontier.points.n && !search_is_stopped(r->user); i++)
 		TRY(write_plan(r, &r->frontier.points.p[i].pl, d));
 	for (uint32_t i = 0; i < r->on_front.n; i++)
