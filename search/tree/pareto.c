@@ -6,9 +6,6 @@
 
 /* Costing a plan of a large program as it is applied takes a good part of a second. */
 enum { POINTS = 8, POINTS_OF_LARGE = 4 };
-enum {
-	NEWS_ONE_IN = 100 /* of memory or of time: less between two points tells nobody anything */
-};
 
 void runner_see(void *user, const plan *pl, const cost *c)
 {
