@@ -239,7 +239,7 @@ def main(topologies_wanted):
         for products in (2, 3):
             for dtypes in ((BF16,) * 2, (F32, BF16), (BF16,) * 3, (F32,) * 2):
                 args = [((8192, 2048), BF16), ((2048, 8192), BF16), *[((8192, 8192), dtype) for dtype in dtypes]]
-                found = [line for line, us in chip.kernels(read_by(products, len(dtypes)), *args) if us > 5]
+                found = [line for line, us in chip.kernels(read_by(products, len(dtypes)), *args) if us > 5 and " copy(" not in line]
                 chip.say("again", "%d products, %d bytes: %s" % (products, sum(4 if d == F32 else 2 for d in dtypes), "apart" if len(found) > products else "in each"))
         for m, k in ((2048, 16), (2048, 128), (4096, 128)):
             line, us = max(chip.kernels(summed, ((8, k, m), BF16), ((8, k, 8192), BF16)), key=lambda kernel: kernel[1])
