@@ -134,7 +134,6 @@ END_TEST
 int main(void)
 {
 	TCase *t = tcase_create("api");
-	tcase_set_timeout(t, 60);
 	tcase_add_test(t, wishes_are_kept);
 	tcase_add_test(t, ways_to_apply);
 	tcase_add_test(t, mistakes_are_told);

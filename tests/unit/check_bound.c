@@ -88,7 +88,6 @@ END_TEST
 int main(void)
 {
 	TCase *t = tcase_create("bound");
-	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, nothing_costs_less, 0, (int)COUNT_OF(rows));
 	tcase_add_test(t, what_is_decided_counts);
 	return run_suite(t, "bound");

@@ -398,7 +398,6 @@ int main(void)
 {
 	TCase *tc = tcase_create("all");
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, test_a100_table);
 	tcase_add_test(tc, test_ring_formulas);
 	tcase_add_test(tc, test_two_levels);

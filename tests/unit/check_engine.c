@@ -424,7 +424,6 @@ END_TEST
 int main(void)
 {
 	TCase *tc = tcase_create("engine");
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, undo_is_exact, 0, 12);
 	tcase_add_loop_test(tc, memo_changes_nothing, 0, 18);
 	tcase_add_loop_test(tc, what_settles_depend_on, 0, 12);

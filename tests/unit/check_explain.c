@@ -415,7 +415,6 @@ END_TEST
 int main(void)
 {
 	TCase *tc = tcase_create("explain");
-	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, every_axis_has_one_origin, 0, 400);
 	tcase_add_loop_test(tc, recording_is_silent, 0, 10);
 	tcase_add_test(tc, path_to_the_annotation);

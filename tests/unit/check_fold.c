@@ -563,7 +563,6 @@ END_TEST
 int main(void)
 {
 	TCase *t = tcase_create("fold");
-	tcase_set_timeout(t, 300);
 	tcase_add_test(t, training_step);
 	tcase_add_test(t, modules_cost_what_their_plans_do);
 	tcase_add_test(t, folded_equals_whole);

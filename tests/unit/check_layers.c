@@ -416,7 +416,6 @@ END_TEST
 int main(void)
 {
 	TCase *tc = tcase_create("layers");
-	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, random_patterns);
 	tcase_add_test(tc, stacks_fold_beside_each_other);
 	tcase_add_test(tc, a_kernel_reads_all_layers);

@@ -236,7 +236,6 @@ END_TEST
 int main(void)
 {
 	TCase *t = tcase_create("nested");
-	tcase_set_timeout(t, 0);
 	tcase_add_loop_test(t, costs_are_those_without, 0, 2 * COUNT_OF(rows));
 	tcase_add_test(t, not_on_cpus);
 	tcase_add_loop_test(t, what_is_nested, 0, COUNT_OF(shapes));

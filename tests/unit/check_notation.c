@@ -789,7 +789,6 @@ END_TEST
 int main(void)
 {
 	TCase *c = tcase_create("notation");
-	tcase_set_timeout(c, 60);
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, as_jax_does);
 	tcase_add_test(c, as_frameworks_do);

@@ -493,7 +493,6 @@ END_TEST
 int main(void)
 {
 	TCase *t = tcase_create("plans");
-	tcase_set_timeout(t, 300);
 	tcase_add_test(t, composite_plans);
 	tcase_add_test(t, descents);
 	tcase_add_test(t, levels_of_a_descent);

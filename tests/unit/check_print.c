@@ -198,7 +198,6 @@ END_TEST
 
 static void add_tests(TCase *t)
 {
-	tcase_set_timeout(t, 30);
 	tcase_add_test(t, files_survive);
 	tcase_add_test(t, simple_ops_are_pretty);
 	tcase_add_test(t, regions);

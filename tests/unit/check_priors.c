@@ -230,7 +230,6 @@ END_TEST
 int main(void)
 {
 	TCase *t = tcase_create("priors");
-	tcase_set_timeout(t, 120);
 	tcase_add_test(t, plans_are_counted);
 	tcase_add_test(t, other_numbers_of_axes);
 	tcase_add_test(t, likely_tactics_are_found_first);

@@ -367,7 +367,6 @@ int main(void)
 {
 	TCase *t = tcase_create("reshard");
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, random_reshards_end_where_they_should, 0, (int)COUNT_OF(meshes));
 	tcase_add_test(t, one_collective_does_when_one_can);
 	tcase_add_test(t, slicing_comes_first_and_gathering_last);

@@ -652,7 +652,6 @@ END_TEST
 int main(void)
 {
 	TCase *c = tcase_create("sbp");
-	tcase_set_timeout(c, 60);
 	tcase_add_test(c, add_of_two_splits);
 	tcase_add_test(c, split_and_broadcast_is_broadcast);
 	tcase_add_test(c, oneflow_json);

@@ -561,7 +561,6 @@ END_TEST
 int main(void)
 {
 	TCase *t = tcase_create("search");
-	tcase_set_timeout(t, 300);
 	tcase_add_test(t, optimum_runtime);
 	tcase_add_test(t, optimum_one_axis);
 	tcase_add_test(t, optimum_memory);

@@ -151,7 +151,6 @@ END_TEST
 int main(void)
 {
 	TCase *t = tcase_create("simpler");
-	tcase_set_timeout(t, 300);
 	tcase_add_test(t, the_simpler_plan_is_answered);
 	tcase_add_test(t, a_difference_above_it_decides);
 	tcase_add_test(t, it_has_to_fit);

@@ -545,7 +545,6 @@ int main(void)
 {
 	TCase *tc = tcase_create("store");
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, test_life);
 	tcase_add_test(tc, test_fencing);
 	tcase_add_test(tc, test_crashes_count);

@@ -238,7 +238,6 @@ END_TEST
 int main(void)
 {
 	TCase *t = tcase_create("tree");
-	tcase_set_timeout(t, 120);
 	tcase_add_test(t, every_leaf_is_costed_once);
 	tcase_add_test(t, budgets_are_kept);
 	tcase_add_test(t, effort_goes_where_it_pays);

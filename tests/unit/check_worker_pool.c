@@ -195,7 +195,6 @@ END_TEST
 int main(void)
 {
 	TCase *t = tcase_create("worker_pool");
-	tcase_set_timeout(t, 120);
 	tcase_add_test(t, plans_count_once);
 	tcase_add_test(t, stops);
 	tcase_add_test(t, jobs_count_once);

@@ -329,7 +329,6 @@ static inline void fix_random(fix *f, uint64_t seed, uint32_t count)
 static inline int run_tests(const TTest *const *tests, size_t n, const char *name)
 {
 	TCase *tc = tcase_create("all");
-	tcase_set_timeout(tc, 60);
 	for (size_t i = 0; i < n; i++)
 		tcase_add_test(tc, tests[i]);
 	return run_suite(tc, name);
