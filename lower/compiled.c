@@ -28,7 +28,7 @@ static const combine_limits limits[] =
 		[TARGET_GPU] = {(30 << 20) + 7, 256, false},
 		[TARGET_CPU] = {INT64_MAX, 256, true},
 },
-							manual_limits[] = {
+							moved_limits[] = {
 								/* TPU: libtpu 0.0.51 puts gradients of 108 MiB into one all_reduce,
                                    of 145 into two; gathers and scatters stay on their own */
 								[TARGET_TPU] = {120 << 20, 256, true},
@@ -117,15 +117,17 @@ static void round_before_reshards(lower_cache *c, lowered *l)
 
 /* ---------------------------------------------------------------- combining */
 
-/* Is it written in the program of one device, and not the partitioner's? */
-static bool is_manual(const lowered *l, const lop *o)
+/* Does the compiler move it between what makes its operand and what reads it? What the program of
+ * one device says, and XLA for TPU every all_reduce. */
+static bool may_move(const lowered *l, const lop *o)
 {
-	return l->level == LEVEL_EXACT || o->given;
+	return l->level == LEVEL_EXACT || o->given ||
+		(l->target == TARGET_TPU && o->coll == COLL_ALL_REDUCE);
 }
 
 static const combine_limits *limits_of(const lowered *l, const lop *o)
 {
-	return &(is_manual(l, o) ? manual_limits : limits)[l->target];
+	return &(may_move(l, o) ? moved_limits : limits)[l->target];
 }
 
 bool lop_combines(const lowered *l, const lop *o)
@@ -150,7 +152,7 @@ lop_id lowered_last_combining(const lowered *l)
 bool lops_combine_alike(const lowered *l, lop_id a, lop_id b, const lop_id *first_use, lop_id last)
 {
 	const lop *x = &l->ops.p[a], *y = &l->ops.p[b];
-	if (is_manual(l, x) && is_manual(l, y) &&
+	if (may_move(l, x) && may_move(l, y) &&
 		(first_use[x->results] > last) != (first_use[y->results] > last))
 		return false;
 	if (x->coll != y->coll || x->reduction != y->reduction || x->region != y->region ||
@@ -164,7 +166,7 @@ bool lops_combine_alike(const lowered *l, lop_id a, lop_id b, const lop_id *firs
 lop_id lop_combines_from(const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
-	lop_id def = is_manual(l, o) ? l->vals.p[l->operands.p[o->operands]].def : id;
+	lop_id def = may_move(l, o) ? l->vals.p[l->operands.p[o->operands]].def : id;
 	return l->ops.p[def].region == o->region ? def : id;
 }
 
@@ -217,7 +219,7 @@ void lowered_first_uses(const lowered *l, lop_id *first_use)
 		for (uint32_t k = 0; k < o->n_operands; k++) {
 			lval_id v = l->operands.p[o->operands + k];
 			const lop *def = &l->ops.p[l->vals.p[v].def];
-			bool moves = def->kind != LOP_COLLECTIVE || is_manual(l, def);
+			bool moves = def->kind != LOP_COLLECTIVE || may_move(l, def);
 			first_use[v] = MIN(first_use[v], moves ? handed : i);
 		}
 	}

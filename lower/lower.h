@@ -257,16 +257,17 @@ enum {
 	                        are not combined */
 };
 bool lop_combines(const lowered *l, const lop *o);
-/* By value, the first op that reads it (ID_NONE: none does); of collectives in the program of one
- * device, behind what only hands it on. */
+/* By value, the first op that reads it (ID_NONE: none does); of collectives that compilers move,
+ * behind what only hands it on. Those are all in the program of one device, and all_reduces on TPU.
+ */
 void lowered_first_uses(const lowered *l, lop_id *first_use);
-/* From where in the program on it can be in an instruction: the op itself, of one in the program of
- * one device, which compilers move, what makes its operand. */
+/* From where in the program on it can be in an instruction: the op itself; of one that compilers
+ * move what makes its operand. */
 lop_id lop_combines_from(const lowered *l, lop_id o);
 /* The last op that may be a member; ID_NONE: there is none. */
 lop_id lowered_last_combining(const lowered *l);
-/* What is only read behind the last of them, as gradients are by an optimizer, has instructions of
- * its own in the program of one device: what is read earlier does not end them. */
+/* Of those that compilers move, what is only read behind the last of them, as gradients are by an
+ * optimizer, has instructions of its own: what is read earlier does not end them. */
 bool lops_combine_alike(const lowered *l, lop_id a, lop_id b, const lop_id *first_use, lop_id last);
 /* True: the collective is one more member of the open instruction. False: it opens a new one. */
 bool combine_joins(const lowered *l, const lop *o, combine_group *g, uint64_t at,
