@@ -179,7 +179,10 @@ typedef struct op_work {
 		int64_t elements, row;
 		uint8_t elem;
 	} rows[2];
-	int64_t sum_elements; /* of reduces: elements that become one */
+	int64_t sorted_row, sorted_elements; /* > 0: a sort, or a top_k, along the last dim: its length,
+	                                        and elements of each array */
+	uint32_t sorted_arrays;              /* 0: a top_k */
+	int64_t sum_elements;                /* of reduces: elements that become one */
 	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all
 	                         places; its operations */
 	bool in_place;        /* dynamic_update_slice, scatter: only the update is touched */
@@ -204,6 +207,9 @@ void work_as_dft(op_work *w);
 int64_t relaid_time_ns(const device *dev, const op_work *w);
 /* A sort as libraries for GPU do it. elem: of the keys. */
 void work_as_radix_sort(op_work *w);
+/* A sort along the lanes as XLA for TPU makes it, with copies that turn them into sublanes and
+ * back. */
+void work_as_turned_sort(op_work *w, int64_t lanes);
 /* True for every op kind when costmodel knows its cost word. */
 bool op_cost_known(op_kind k);
 /* Roofline time of work with the given HBM traffic (after fusion): the longest of the three parts

@@ -158,3 +158,20 @@ void work_as_radix_sort(op_work *w)
 		sat_add(sat_mul(passes - 1, sat_add(w->read_bytes, w->write_bytes)), w->read_bytes);
 	w->launches = 2 * passes;
 }
+
+/* libtpu 0.0.51 for v5e, v5p and v6e, sorts and top_ks of 1024 and 32768 of each row (docs,
+ * "One op"): every array is copied so that what is sorted lies across rows, in words of 32
+ * bits, and back, at about half of the memory's rate. Positions are another array, which is made.
+ * A top_k of 16-bit keys packs both into a word: nothing comes back. */
+void work_as_turned_sort(op_work *w, int64_t lanes)
+{
+	enum { WORD = 4, HALF_RATE = 2 };
+	if (w->sorted_row < lanes)
+		return;
+	int64_t array = sat_mul(WORD, w->sorted_elements), in = MAX(w->sorted_arrays, 1u), out = in;
+	bool packed = !w->sorted_arrays && elem_bits((enum elem)w->elem) <= 16;
+	if (packed)
+		out = 0;
+	int64_t turned = sat_mul(sat_mul(2 * HALF_RATE, in + out), array);
+	w->again_bytes = sat_add(turned, in == 1 ? array : 0);
+}

@@ -187,6 +187,10 @@ static void cost_sort(const op_view *v, op_work *w)
 	int64_t steps = log2_steps(local_dim(v, 0, dim < 0 && ty ? dim + ty->rank : dim));
 	w->elem = ty ? ty->elem : ELEM_F32;
 	w->vector_flops = sat_mul(operand_elements(v), steps * (steps + 1) / 2);
+	bool rows = ty && ty->rank > 1 && (dim < 0 || dim + 1 == ty->rank);
+	w->sorted_row = rows ? local_dim(v, 0, ty->rank - 1) : 0;
+	w->sorted_elements = rows ? local_elements(v, 0) : 0;
+	w->sorted_arrays = v->n->op_kind == OP_SORT ? v->n->n_operands : 0;
 }
 
 static void cost_solve(const op_view *v, op_work *w)

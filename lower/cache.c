@@ -259,20 +259,25 @@ static bool needs_more(const lower_cache *c, const node *n, const sharding_id *s
 	return false;
 }
 
-/* Of a convolution, what explicit_op.windowed says. */
-static void find_windowed_dims(const module *m, op_id o, uint32_t *windowed)
+/* Of a convolution, what explicit_op.windowed and wide say. */
+static void find_windows(const lower_cache *c, const node *n, explicit_op *op)
 {
+	const module *m = c->p->m;
+	op_id o = n->op;
+	const ir_type *kernel = type_get(m, slot_type_id(c, n, 1));
 	static const char *const names[] = {"dimension_numbers.input_spatial_dimensions",
 		"dimension_numbers.kernel_spatial_dimensions",
 		"dimension_numbers.output_spatial_dimensions"};
 	bool grouped =
 		op_int(m, o, "feature_group_count", 1) > 1 || op_int(m, o, "batch_group_count", 1) > 1;
 	for (uint32_t i = 0; i < COUNT_OF(names); i++) {
-		uint32_t n;
-		const int64_t *dims = op_ints(m, o, names[i], &n);
-		windowed[i] = grouped ? UINT32_MAX : 0;
-		for (uint32_t k = 0; k < n; k++)
-			windowed[i] |= 1u << dims[k];
+		uint32_t n_dims;
+		const int64_t *dims = op_ints(m, o, names[i], &n_dims);
+		op->windowed[i] = grouped ? UINT32_MAX : 0;
+		for (uint32_t k = 0; k < n_dims; k++) {
+			op->windowed[i] |= 1u << dims[k];
+			op->wide |= i == 1 && kernel->dims[dims[k]] > 1;
+		}
 	}
 }
 
@@ -307,7 +312,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 			.mesh = c->mesh,
 			.partitioner = c->planner == PLANNER_XLA};
 		if (n->op_kind == OP_CONVOLUTION)
-			find_windowed_dims(c->p->m, n->op, op.windowed);
+			find_windows(c, n, &op);
 		if (is_dot(n->op_kind)) {
 			in[2] = cache_plain(c, explicit_dot_result(c->t, &op, &c->scratch), 0);
 			if (in[2] != slots[2])
@@ -421,7 +426,10 @@ lower_cache *lower_cache_new(const program *p, sharding_table *t)
 		uint16_t kind = p->nodes.p[n].op_kind;
 		bool rounds = (is_dot(kind) || kind == OP_CONVOLUTION) &&
 			op_precision(p->m, p->nodes.p[n].op) == PRECISION_DEFAULT;
-		c->node_width[n] = rounds ? NODE_ROUNDS : kind == OP_CONVERT ? NODE_CONVERTS : 0;
+		c->node_width[n] = rounds   ? NODE_ROUNDS
+			: kind == OP_CONVERT    ? NODE_CONVERTS
+			: kind == OP_CHLO_TOP_K ? NODE_KEYS
+									: 0;
 	}
 	c->work = xcalloc(1, sizeof *c->work);
 	c->work->current = xcalloc(p->vals.n + 1, sizeof *c->work->current);

@@ -5,6 +5,8 @@
  * type travels;
  *   - on TPU a float32 operand of a contraction in default precision is rounded before it is
  * resharded;
+ *   - on TPU a top_k is a sort before it is partitioned: keys travel in words of 32 bits, and come
+ * back all of them;
  *   - collectives of equal kind, devices and element type become one instruction while none of them
  * has to wait for the
  *     result of another, up to the target's size. Members stay in the list: the first has their number in `combined`,
@@ -113,6 +115,21 @@ static void round_before_reshards(lower_cache *c, lowered *l)
 				halve(l, v);
 		}
 	}
+}
+
+/* What an all_to_all brings to a top_k and nothing else. 16-bit keys share a word with their
+ * positions; others come back with them. */
+static void send_words_of_keys(lowered *l, const lop *top_k)
+{
+	const lval *v = &l->vals.p[l->operands.p[top_k->operands]];
+	lop *o = v->def == ID_NONE ? NULL : &l->ops.p[v->def];
+	int bits = elem_bits(type_get(l->p->m, v->type)->elem);
+	if (!o || o->kind != LOP_COLLECTIVE || o->coll != COLL_ALL_TO_ALL || v->n_uses != 1 ||
+		bits > 32)
+		return;
+	enum { WORD_BITS = 32 };
+	int64_t arrays = bits < WORD_BITS ? 2 : 3;
+	o->bytes = sat_mul(o->bytes, arrays * WORD_BITS / MAX(bits, 1));
 }
 
 /* ---------------------------------------------------------------- combining */
@@ -277,6 +294,9 @@ void lowered_compile(lower_cache *c, lower_target target, lowered *l)
 		lop_id o = c->work->widths.p[i];
 		if (narrows(c, l, &l->ops.p[o]))
 			convert_before_gather(c, l, o);
+		if (target == TARGET_TPU && l->level == LEVEL_COMPILED &&
+			c->node_width[l->ops.p[o].node] == NODE_KEYS)
+			send_words_of_keys(l, &l->ops.p[o]);
 	}
 	if (target == TARGET_TPU)
 		round_before_reshards(c, l);

@@ -709,6 +709,23 @@ static bool cuts_windows(const grid *g)
 	return false;
 }
 
+/* Does a convolution run on the whole of its operands? XLA's partitioner can only cut further what
+ * the input's own parts are: a result in other parts, or in coarser ones, is a slice of all of it
+ * (libtpu 0.0.51; windows of one place are contractions, and a kernel that is cut was not tried).
+ */
+static bool convolves_whole(const grid *g)
+{
+	bool other = false;
+	for (uint32_t f = 0; f < g->rule->n_factors; f++) {
+		const cell *in = at_cell(g, 0, f), *kernel = at_cell(g, 1, f), *out = at_cell(g, 2, f);
+		if (kernel->present && kernel->axes.n)
+			return false;
+		other |= in->present && out->present && in->axes.n &&
+			(out->axes.n < in->axes.n || !axes_equal((axes){out->axes.a, in->axes.n}, in->axes));
+	}
+	return g->op->wide && other;
+}
+
 /* XLA's partitioner goes op by op from the shardings that propagation left: most ops are computed
  * where their result is wanted, reductions where their first operand is. False for ops that are not
  * modelled: those that look at their neighbours' elements, and convolutions. */
@@ -722,7 +739,8 @@ static bool choose_as_partitioner(grid *g)
 	case OP_CONVOLUTION:
 		if (g->n_tensors != 3 || cuts_windows(g))
 			return false;
-		choose_dot(g);
+		if (!convolves_whole(g))
+			choose_dot(g);
 		return true;
 	case OP_SORT:
 	case OP_REDUCE_WINDOW:

@@ -27,6 +27,7 @@ typedef struct explicit_op {
 	bool partitioner;     /* as XLA's partitioner chooses, not Shardy */
 	uint32_t windowed[3]; /* convolutions: input's, kernel's and result's dims that windows move
 	                         along; all of them where features are in groups */
+	bool wide;            /* convolutions: some window has more than one place */
 } explicit_op;
 /* at: the sharding every tensor is computed with; the same id as in `in` where nothing changes.
  * reduce: axes over which the results must be summed, sorted and merged, without the unreduced axes
@@ -115,6 +116,7 @@ struct io_entry { /* of an argument or result of main */
 enum {               /* what a node has to do with the width of elements */
 	NODE_ROUNDS = 1, /* a contraction in default precision: TPU takes its operands in bfloat16 */
 	NODE_CONVERTS,
+	NODE_KEYS, /* a top_k: TPU sorts words of 32 bits */
 };
 /* Who decides where an op runs. */
 enum {
@@ -148,7 +150,7 @@ struct lower_cache {
 		*given; /* by node: what the program itself communicates there; NULL: nothing, or unknown */
 	pval_id *onto;       /* by node: of a scatter, what it adds to instead of zeros; of the addition
 	                        behind it, what	   the scatter makes; ID_NONE (onto.c) */
-	uint8_t *node_width; /* by node: NODE_ROUNDS, NODE_CONVERTS, 0 */
+	uint8_t *node_width; /* by node: NODE_ROUNDS, NODE_CONVERTS, NODE_KEYS, 0 */
 	struct byte_entry *bytes; /* by pval */
 	struct io_entry *io;      /* IO_SLOTS */
 	sharding_id *now;         /* by pval: plain sharding in the current call */

@@ -240,6 +240,8 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		work_as_dft(&w);
 	if (s->dev.target == TARGET_GPU && n->op_kind == OP_SORT)
 		work_as_radix_sort(&w);
+	if (s->dev.target == TARGET_TPU && w.sorted_row > 0)
+		work_as_turned_sort(&w, s->dev.tile_minor);
 	uint8_t reorders = s->dev.target == TARGET_TPU ? w.untiled
 		: s->dev.target == TARGET_GPU              ? w.unsorted
 												   : 0;

@@ -21,6 +21,7 @@ Compiles small functions for one chip of each topology and prints the compiler's
     small     many products of small matrices: ns for each, and for each result with padding to tiles of 8 x 128
     places    attention with its gradients over so many places: us of all kernels, of copies among them
     again     a bfloat16 value made from others (their bytes per element) that two or three products read: apart where it has a kernel of its own
+    sorts     a sort of one array and top_ks, of so many rows and elements: us of copies, positions and slices around the sort, which has no estimate
     rows of   a product of 262144 rows and 256 columns by its summands: us
     loop      a sum of products that a loop carries: us of an iteration, S1 where the sum stays on the chip
     chip      an elementwise result of so many MiB, and a product's: S1 where they stay on the chip
@@ -234,6 +235,9 @@ def main(topologies_wanted):
             found = list(chip.kernels(function, *weights_of, ((batch, places, heads * depth), BF16)))
             chip.say("places", "%d x %d, %d heads of %d: %.0f, %.0f" % (batch, places, heads, depth, sum(us for _, us in found),
                                                                         sum(us for line, us in found if line.startswith(("%copy", "copy")))))
+        for n, row, k, dtype in ((8192, 1024, 16, F32), (8192, 1024, 16, BF16), (65536, 256, 8, F32), (2048, 32768, 64, BF16), (512, 32768, 0, F32), (8192, 1024, 0, F32)):
+            function = (lambda x, k=k: jax.lax.top_k(x, k)) if k else jnp.sort
+            chip.say("sorts", "%d x %d %s, %s: %s" % (n, row, dtype.__name__, "top %d" % k if k else "sort", chip.listed(function, ((n, row), dtype))))
         for k in (128, 256, 512, 1024):
             chip.say("rows of", "%d: %s" % (k, chip.listed(lambda a, b: a @ b, ((262144, k), BF16), ((k, 256), BF16))))
         for products in (2, 3):

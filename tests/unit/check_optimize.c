@@ -383,6 +383,64 @@ START_TEST(contractions_of_xla)
 }
 END_TEST
 
+static int64_t moved_bytes(const char *text)
+{
+	lowering x;
+	lowering_read(&x, MESH, text);
+	lower_to(&x, LEVEL_COMPILED, TARGET_TPU);
+	int64_t moved = 0;
+	for (lop_id i = 0; i < x.out->ops.n; i++)
+		if (x.out->ops.p[i].kind == LOP_COLLECTIVE && x.out->ops.p[i].coll != COLL_ALL_SLICE)
+			moved += x.out->ops.p[i].bytes;
+	lowering_release(&x);
+	return moved;
+}
+
+#define IMAGES "tensor<16x4x4x8xf32>"
+#define CONVOLUTION(place, pad, before, after) \
+	"func.func @main(%x: " IMAGES \
+	" " AT(before ", {}, {}, {}") ", %w: tensor<" place "x8x8xf32> " AT( \
+		"{}, {}, {}, {}") ") -> (" IMAGES " " AT(after \
+		", {}, {}, {}") ") {\n" \
+						"  %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, " \
+	                    "i, o]->[b, 0, 1, f], " \
+						"window = {pad = [[" pad "], [" pad \
+						"]]} {batch_group_count = 1 : i64, feature_group_count = " \
+						"1 : i64} : (" IMAGES ", tensor<" place "x8x8xf32>) -> " IMAGES "\n" \
+						"  %c = sdy.sharding_constraint %y <@mesh, [" after \
+						", {}, {}, {}]> : " IMAGES "\n" \
+						"  return %c : " IMAGES "\n}\n"
+
+/* All of the images, in bfloat16, where the result's parts are coarser or others; of windows of one
+ * place and of finer parts what is missing. */
+START_TEST(convolutions_of_xla)
+{
+	int64_t all = 16 * 4 * 4 * 8 * 2;
+	const char *coarser = CONVOLUTION("3x3", "1, 1", "{\"d\", \"m\"}", "{\"d\"}");
+	ck_assert_int_eq(moved_bytes(coarser), all);
+	ck_assert_int_eq(moved_bytes(CONVOLUTION("3x3", "1, 1", "{\"m\"}", "{\"d\"}")), all);
+	ck_assert_int_eq(moved_bytes(CONVOLUTION("3x3", "1, 1", "{\"d\"}", "{\"d\", \"m\"}")), 0);
+	int64_t contraction = moved_bytes(CONVOLUTION("1x1", "0, 0", "{\"d\", \"m\"}", "{\"d\"}"));
+	ck_assert_int_gt(contraction, 0);
+	ck_assert_int_lt(contraction, all);
+}
+END_TEST
+
+#define TOP_K(type) \
+	"func.func @main(%x: tensor<16x64x" type "> " COLUMNS ") -> (tensor<16x4x" type "> " WHOLE \
+	", tensor<16x4xi32> " WHOLE ") {\n" \
+	"  %v, %i = \"chlo.top_k\"(%x) {k = 4 : i64} : (tensor<16x64x" type ">) -> (tensor<16x4x" type \
+	">, tensor<16x4xi32>)\n  return %v, %i : tensor<16x4x" type ">, tensor<16x4xi32>\n}\n"
+
+/* Keys go out in words, with their positions where there is room, and come back. */
+START_TEST(keys_of_a_top_k)
+{
+	int64_t part = 16 * 16 * 4, positions = 16 * 4 * 4;
+	ck_assert_int_eq(moved_bytes(TOP_K("bf16")), 2 * part + positions / 2 + positions);
+	ck_assert_int_eq(moved_bytes(TOP_K("f32")), 3 * part + positions + positions);
+}
+END_TEST
+
 /* y = x w, n more ops, y w: both gather w. */
 static void read_apart(lowering *x, uint32_t n)
 {
@@ -626,6 +684,8 @@ int main(void)
 	tcase_add_test(t, the_narrow_type_is_gathered);
 	tcase_add_loop_test(t, compiled, 0, (int)COUNT_OF(compiled_cases));
 	tcase_add_loop_test(t, contractions_of_xla, 0, (int)COUNT_OF(contraction_cases));
+	tcase_add_test(t, convolutions_of_xla);
+	tcase_add_test(t, keys_of_a_top_k);
 	tcase_add_test(t, near_gathers_are_shared);
 	tcase_add_test(t, own_collectives_are_counted);
 	tcase_add_test(t, sums_are_transposed_before_they_are_reduced);
