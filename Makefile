@@ -32,7 +32,7 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PROGRAMS := $(BUILD)/shardwright $(BUILD)/shardwrightd $(BUILD)/libshardwright.a
 
 .PHONY: all help deps deps-test demo check check-unit check-library check-includes check-warnings compile_commands.json check-contracts check-oracle check-load check-fuzz \
-        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-warm bench-priors bench-simpler bench-seeds bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed check-in-turn check-systemd check-other-python
+        check-sanitizers check-valgrind asan tsan fuzz parity measured exact fidelity judged judged-simulate zoo notations torch format lint bench bench-search bench-methods bench-cold bench-warm bench-priors bench-simpler bench-seeds bench-batch corpus install man wheel lint-python web check-web clean venv check-slurm soak bench-hits check-malformed check-in-turn check-systemd check-other-python
 all: $(PROGRAMS)
 
 help:
@@ -50,6 +50,7 @@ help:
 ## make measured        the cost model against published measurements (docs/measured.md)
 ## make bench           the table of speeds
 ## make bench-search    searches against expert strategies (BENCH=--quick, BENCH="--program moe --mesh 4x4", see docs/search-quality.md)
+## make bench-cold      from a cold start to a good answer, and to the end of the command (docs/search-quality.md)
 ## make bench-warm      what beginning with another program's plan is worth (docs/search-experiments.md)
 ## make bench-priors    what the tree's priors from other programs' plans are worth (docs/search-experiments.md)
 ## make bench-simpler   what the simplest of plans that cost as much takes longer than the cheapest (docs/search-experiments.md)
@@ -295,6 +296,8 @@ bench: all venv $(BUILD)/bench/bench_core $(BUILD)/bench/bench_scale
 BENCH ?=
 bench-search: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/bench/bench_search.py $(BENCH)
+bench-cold: all
+	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/bench/cold.py $(BENCH)
 bench-warm: all
 	SHARDWRIGHT=$(BUILD)/shardwright python3 tests/bench/warm.py $(BENCH)
 bench-priors: all
