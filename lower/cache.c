@@ -281,6 +281,27 @@ static void find_windows(const lower_cache *c, const node *n, explicit_op *op)
 	}
 }
 
+/* XLA's partitioner sums a convolution's parts of images, and the parts that its windows are cut
+ * into, one after the other (libtpu 0.0.51; one sum where windows have one place). all: what is
+ * summed over, which loses the windows' axes where there are others, too. */
+static void split_sum(const lower_cache *c, const explicit_op *op, sharding_id input, axes_buf *all,
+	axes_buf *windows)
+{
+	const sharding *s = sharding_get(c->t, input);
+	axes_buf cut, images, of_windows;
+	cut.n = windows->n = 0;
+	for (uint32_t d = 0; d < s->rank; d++)
+		for (uint32_t i = 0; op->windowed[0] >> d & 1 && i < sharding_dim(s, d).n; i++)
+			cut.a[cut.n++] = sharding_dim(s, d).a[i];
+	axes_sort_merge(&cut);
+	axes_difference(axes_of(all), axes_of(&cut), &images);
+	axes_difference(axes_of(all), axes_of(&images), &of_windows);
+	if (!images.n || !of_windows.n)
+		return;
+	*all = images;
+	*windows = of_windows;
+}
+
 /* Computes with at; a plan of no op keeps everything where it is. */
 static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slots)
 {
@@ -296,7 +317,7 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 		.planner = c->planner,
 		.slots = key,
 		.plan = {.at = at}};
-	axes_buf reduce = {.n = 0};
+	axes_buf reduce = {.n = 0}, windows = {.n = 0};
 	sharding_id after = SHARDING_NONE;
 	if (is_planned(c, n)) {
 		arena_mark mark = arena_save(&c->scratch);
@@ -319,6 +340,8 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 				e->via = in[2];
 		}
 		after = explicit_shardings(c->t, &op, &c->scratch, at, &reduce);
+		if (op.wide && op.partitioner)
+			split_sum(c, &op, at[0], &reduce, &windows);
 		arena_rewind(&c->scratch, mark);
 	}
 	int64_t *bytes = arena_array(&c->mem, int64_t, n_slots);
@@ -344,6 +367,8 @@ static plan_entry *make_plan(lower_cache *c, node_id id, const sharding_id *slot
 			steps[i] = *cache_reduce_step(c, axes_of(&reduce), at[n->n_operands + i]);
 		e->plan.reduce = steps[0].axes;
 		e->reduce = steps;
+		if (windows.n)
+			e->reduce_windows = cache_reduce_step(c, axes_of(&windows), at[n->n_operands]);
 	}
 	if (after != SHARDING_NONE)
 		e->gather = cache_reshard(

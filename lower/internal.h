@@ -87,10 +87,12 @@ typedef struct plan_entry {
 	uint8_t planner;
 	const sharding_id *slots; /* the key */
 	node_plan plan;
-	const int64_t *bytes;          /* by slot: local bytes at plan.at */
-	const collective_step *reduce; /* by result, when plan.reduce has axes */
-	const reshard_entry *gather;   /* of a dot: behind the sum its parts are gathered; NULL: not */
-	const struct halo_plan *halo;  /* what is fetched from neighbours first; NULL: nothing */
+	const int64_t *bytes;                  /* by slot: local bytes at plan.at */
+	const collective_step *reduce;         /* by result, when plan.reduce has axes */
+	const collective_step *reduce_windows; /* of a convolution: what is summed behind that; NULL:
+	                                          nothing */
+	const reshard_entry *gather;  /* of a dot: behind the sum its parts are gathered; NULL: not */
+	const struct halo_plan *halo; /* what is fetched from neighbours first; NULL: nothing */
 	sharding_id
 		via;    /* of a dot: its result passes through this sharding; SHARDING_NONE: it does not */
 	bool still; /* one result, and nothing moves or is summed before the op or behind it */

@@ -243,10 +243,12 @@ static void build_planned(builder *b, node_id id)
 	for (uint32_t r = 0; r < n->n_results; r++) {
 		pval_id v = results[r];
 		lval_id x = first + r;
-		if (e->reduce) {
-			x = lowered_add_collective(l, &e->reduce[r], x, l->vals.p[x].bytes, id, b->region);
-			l->ops.p[l->vals.p[x].def].reduction = b->c->node_reduction[id];
-		}
+		const collective_step *sums[] = {e->reduce ? &e->reduce[r] : NULL, e->reduce_windows};
+		for (uint32_t k = 0; k < COUNT_OF(sums); k++)
+			if (sums[k]) {
+				x = lowered_add_collective(l, sums[k], x, l->vals.p[x].bytes, id, b->region);
+				l->ops.p[l->vals.p[x].def].reduction = b->c->node_reduction[id];
+			}
 		for (uint32_t g = 0; e->gather && g < e->gather->plan.n; g++) {
 			x = lowered_add_collective(
 				l, &e->gather->plan.steps[g], x, e->gather->bytes[g], id, b->region);

@@ -251,6 +251,7 @@ typedef struct moment {
 	uint32_t run;
 	uint8_t pieces; /* > 0: a gather inside of the loop of the kernel that reads it */
 	bool collective;
+	bool early; /* of kernels: run.early_ns says when it is there */
 } moment;
 /* At a position: what the kernel needs to be there, and what is gone after it; all of it, and what
  * has to be in main memory. */
@@ -267,6 +268,11 @@ typedef struct queue {
 	uint32_t last;                   /* run, ID_NONE */
 	uint32_t n;                      /* collectives so far */
 	uint32_t recent[PREFETCH_DEPTH]; /* ring of the moments of the latest ones */
+	int64_t idle_ns; /* since when the latest could have run, had it been ready; INT64_MAX: nothing
+	                    goes before it */
+	uint32_t flight; /* moment of the latest that ran beside work, ID_NONE */
+	int64_t gap_ns, gap_end_ns; /* the longest time since that was read in which the link was free,
+	                               and its end */
 } queue;
 
 typedef struct frame { /* an open region */

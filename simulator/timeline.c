@@ -109,6 +109,7 @@ static void run_kernel(simulator *s, run *r, uint32_t to, const uint32_t *reads,
 	if (to == ID_NONE)
 		return;
 	s->moments.p[to].start_ns = r->start_ns;
+	s->moments.p[to].early = r->early_ns >= 0;
 	s->moments.p[to].ready_ns =
 		r->early_ns < 0 ? s->now : MIN(s->now, s->stretch_start + r->early_ns);
 }
@@ -124,26 +125,84 @@ static void count_collective(simulator *s, const run *r, int64_t t)
 	s->sum.bytes[r->coll] = sat_add(s->sum.bytes[r->coll], sat_mul(r->bytes, s->multiplier));
 }
 
+/* The latest collective waited for what it moves. One that stands behind it and was ready before,
+ * as a weight beside activations, goes first where at least half of it fits into that time: XLA's
+ * scheduler has products of the layer in front carry it. */
+static bool goes_first(simulator *s, queue *q, run *r, moment *m, int64_t ready, int64_t t)
+{
+	moment *latest = &s->moments.p[q->recent[(q->n - 1) % PREFETCH_DEPTH]];
+	run *before = &s->runs.p[latest->run];
+	int64_t begin = MAX(ready, q->idle_ns);
+	if (latest->first_use_ns >= 0 || before->start_ns - begin < MAX(t / 2, 1))
+		return false;
+	r->start_ns = begin;
+	r->end_ns = m->ready_ns = sat_add(begin, t);
+	int64_t later = MAX(r->end_ns - before->start_ns, 0);
+	before->start_ns = sat_add(before->start_ns, later);
+	before->end_ns = latest->ready_ns = q->free_ns = sat_add(before->end_ns, later);
+	q->idle_ns = INT64_MAX;
+	return true;
+}
+
+/* So it is where work waited for other collectives since; what does not fit follows them. */
+static bool fills_gap(queue *q, run *r, moment *m, uint32_t to, int64_t ready, int64_t t)
+{
+	int64_t begin = MAX(ready, q->gap_end_ns - q->gap_ns), room = q->gap_end_ns - begin;
+	if (room < MAX(t / 2, 1))
+		return false;
+	r->start_ns = begin;
+	m->ready_ns = sat_add(begin, t);
+	if (room < t)
+		m->ready_ns = q->free_ns = sat_add(q->free_ns, t - room);
+	r->end_ns = m->ready_ns;
+	q->flight = to;
+	q->gap_ns = 0;
+	return true;
+}
+
+/* Time in which the link was free before a collective that work waits for. */
+static void note_gap(simulator *s, queue *q, int64_t begin)
+{
+	if (q->flight != ID_NONE && s->moments.p[q->flight].first_use_ns < 0)
+		return;
+	int64_t since =
+		q->flight == ID_NONE ? q->free_ns : MAX(q->free_ns, s->moments.p[q->flight].first_use_ns);
+	if (begin - since > q->gap_ns) {
+		q->gap_ns = begin - since;
+		q->gap_end_ns = begin;
+	}
+}
+
 static void run_collective(simulator *s, run *r, uint32_t to, const uint32_t *reads, uint32_t n)
 {
 	int64_t t = r->leads ? r->ns : r->follows_ns, ready = 0, loop = INT64_MAX;
+	bool early = true;
 	queue *q = queue_of(s, r);
 	moment *m = &s->moments.p[to];
 	for (uint32_t i = 0; i < n; i++) {
 		ready = MAX(ready, consume(s, reads[i]));
 		loop = MIN(loop, s->moments.p[reads[i]].start_ns);
+		early &= s->moments.p[reads[i]].early;
 	}
 	count_collective(s, r, t);
 	m->ready_ns = ready;
 	if (m->pieces) /* run_loop */
 		return;
-	int64_t begin = MAX(ready, q->free_ns);
-	uint32_t depth = prefetch_depth(s);
-	if (q->n >= depth)
-		begin = MAX(begin, s->moments.p[q->recent[(q->n - depth) % PREFETCH_DEPTH]].first_use_ns);
 	bool waits = !(s->dev.asynchronous >> r->coll & 1);
-	if (waits)
-		begin = MAX(begin, s->now);
+	bool beside = !waits && !r->pieces;
+	early &= beside && s->dev.target == TARGET_TPU && q->n;
+	if (early && (goes_first(s, q, r, m, ready, t) || fills_gap(q, r, m, to, ready, t)))
+		return;
+	uint32_t depth = prefetch_depth(s);
+	int64_t idle = q->free_ns;
+	if (q->n >= depth)
+		idle = MAX(idle, s->moments.p[q->recent[(q->n - depth) % PREFETCH_DEPTH]].first_use_ns);
+	q->idle_ns = beside ? idle : INT64_MAX;
+	int64_t begin = MAX(MAX(ready, idle), waits ? s->now : 0);
+	if (beside)
+		q->flight = to, q->gap_ns = 0;
+	else
+		note_gap(s, q, begin);
 	r->start_ns = begin;
 	r->end_ns = sat_add(begin, t);
 	if (r->pieces) { /* a sum is scattered while it is made */
@@ -169,7 +228,7 @@ void timeline_drain(simulator *s)
 	int64_t hidden = MAX(s->stretch_comm - s->stretch_stall, 0);
 	s->now = sat_add(s->now, (int64_t)((__int128)hidden * s->dev.overlap_steal_ppm / 1000000));
 	for (uint32_t i = 0; i < s->dev.n_links; i++) /* nothing of the next stretch starts before it */
-		s->queues[i] = (queue){.free_ns = s->now, .last = ID_NONE};
+		s->queues[i] = (queue){.free_ns = s->now, .last = ID_NONE, .flight = ID_NONE};
 	s->stretch_comm = s->stretch_stall = 0;
 	s->stretch_start = s->now;
 	s->memory_free_ns = s->copied_ns = s->now;
@@ -250,7 +309,7 @@ void timeline_begin(simulator *s)
 	s->n_frames = 0;
 	s->sum = (totals){0};
 	for (uint32_t i = 0; i < MAX_LINK_CLASSES; i++)
-		s->queues[i] = (queue){.last = ID_NONE};
+		s->queues[i] = (queue){.last = ID_NONE, .flight = ID_NONE};
 }
 
 void timeline_run(

@@ -120,6 +120,34 @@ START_TEST(test_prepared_early)
 }
 END_TEST
 
+/* A weight that is there from the start travels while the products in front run, also where it
+ * stands behind activations that have to be gathered, or summed, first. Not where it is made as
+ * late. */
+START_TEST(test_early_goes_first)
+{
+	for (int sum = 0; sum < 2; sum++)
+		for (int late = 0; late < 2; late++) {
+			fix f;
+			fix_init(&f, "tpu-v5e", "x=4");
+			type_id whole = fix_type(&f, ELEM_BF16, 2, 8192, 8192),
+					part = fix_type(&f, ELEM_BF16, 2, 2048, 8192);
+			lval_id x = fix_arg(&f, whole), rows = fix_arg(&f, part), w = fix_arg(&f, part);
+			lval_id y = fix_dot(&f, x, x), h = fix_dot(&f, rows, y);
+			lval_id moved = fix_collective(
+				&f, sum ? COLL_ALL_REDUCE : COLL_ALL_GATHER, "x", sum ? y : h, whole);
+			lval_id gathered = fix_collective(&f, COLL_ALL_GATHER, "x", late ? h : w, whole);
+			fix_return(&f, 2, fix_dot(&f, moved, gathered), h);
+			cost c = fix_simulate(&f);
+			if (late)
+				ck_assert_int_eq(c.exposed_communication_ns, c.communication_ns);
+			else
+				ck_assert_int_lt(
+					c.exposed_communication_ns, c.communication_ns * (sum ? 80 : 51) / 100);
+			fix_release(&f);
+		}
+}
+END_TEST
+
 /* Work that does not need a collective runs beside it where the device's compiler makes its kind
  * asynchronous. */
 START_TEST(test_kinds_that_overlap)
@@ -461,8 +489,8 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence,
-		test_prepared_early, test_kinds_that_overlap, test_one_stream_on_gpu, test_overlap_tax,
-		test_loops_multiply, test_loop_equals_unrolled, test_behind_a_loop,
+		test_prepared_early, test_early_goes_first, test_kinds_that_overlap, test_one_stream_on_gpu,
+		test_overlap_tax, test_loops_multiply, test_loop_equals_unrolled, test_behind_a_loop,
 		test_case_takes_the_longest, test_arguments_fetched_ahead, test_results_copied_out,
 		test_fsdp_threshold, test_deterministic};
 	return run_tests(tests, COUNT_OF(tests), "timeline");
