@@ -403,13 +403,40 @@ static int64_t moved_bytes(const char *text)
 		"{}, {}, {}, {}") ") -> (" IMAGES " " AT(after \
 		", {}, {}, {}") ") {\n" \
 						"  %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, " \
-	                    "i, o]->[b, 0, 1, f], " \
+						"i, o]->[b, 0, 1, f], " \
 						"window = {pad = [[" pad "], [" pad \
 						"]]} {batch_group_count = 1 : i64, feature_group_count = " \
 						"1 : i64} : (" IMAGES ", tensor<" place "x8x8xf32>) -> " IMAGES "\n" \
 						"  %c = sdy.sharding_constraint %y <@mesh, [" after \
 						", {}, {}, {}]> : " IMAGES "\n" \
 						"  return %c : " IMAGES "\n}\n"
+
+#define GRADIENT(pad, place) \
+	"func.func @main(%x: " IMAGES " " AT("{\"d\"}, {\"m\"}, {}, {}") ", %y: " IMAGES " " AT( \
+		"{\"d\"}, {\"m\"}, {}, {}") ") -> (tensor<" place \
+									"x8x8xf32> " AT( \
+										"{}, {}, {}, {}") ") {\n" \
+														  "  %g = stablehlo.convolution(%x, %y) " \
+	                                                      "dim_numbers = [f, 0, 1, b]x[i, 0, 1, " \
+	                                                      "o]->[0, 1, b, f], " \
+														  "window = {pad = [[" pad "], [" pad \
+														  "]]} {batch_group_count = 1 : i64, " \
+	                                                      "feature_group_count = " \
+														  "1 : i64} : (" IMAGES ", " IMAGES \
+														  ") -> tensor<" place "x8x8xf32>\n" \
+														  "  return %g : tensor<" place \
+														  "x8x8xf32>\n}\n"
+
+/* Over images and over windows one after the other. */
+START_TEST(sums_of_convolutions)
+{
+	lowering x;
+	lowering_read(&x, MESH, GRADIENT("1, 1", "3x3"));
+	check_single(&x, TARGET_TPU, "all_reduce=2 collective_permute=2");
+	check_counts(&x, LEVEL_EXACT, TARGET_TPU, "all_reduce=1 collective_permute=2");
+	lowering_release(&x);
+}
+END_TEST
 
 /* All of the images, in bfloat16, where the result's parts are coarser or others; of windows of one
  * place and of finer parts what is missing. */
@@ -685,6 +712,7 @@ int main(void)
 	tcase_add_loop_test(t, compiled, 0, (int)COUNT_OF(compiled_cases));
 	tcase_add_loop_test(t, contractions_of_xla, 0, (int)COUNT_OF(contraction_cases));
 	tcase_add_test(t, convolutions_of_xla);
+	tcase_add_test(t, sums_of_convolutions);
 	tcase_add_test(t, keys_of_a_top_k);
 	tcase_add_test(t, near_gathers_are_shared);
 	tcase_add_test(t, own_collectives_are_counted);
