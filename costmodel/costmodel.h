@@ -293,6 +293,8 @@ typedef struct mesh_links {
 		} part[MAX_AXIS_PARTS];
 	} axis[MAX_MESH_AXES];
 } mesh_links;
+/* Devices that the innermost link class connects: of a slice. */
+int64_t mesh_links_slice_devices(const mesh_links *links);
 status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m,
 	const char *const *names, mesh_links *out, diag *d) MUST_USE;
 /* Time of one collective; bytes: local bytes of the larger side (all_gather: gathered result;

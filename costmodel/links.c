@@ -199,6 +199,16 @@ status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m,
 	return ST_OK;
 }
 
+int64_t mesh_links_slice_devices(const mesh_links *links)
+{
+	int64_t devices = 1;
+	for (uint32_t a = 0; a < links->n_axes; a++)
+		for (uint32_t i = 0; i < links->axis[a].n; i++)
+			if (links->axis[a].part[i].link == 0)
+				devices = sat_mul(devices, links->axis[a].part[i].size);
+	return devices;
+}
+
 uint32_t device_torus_dims(const device *dev)
 {
 	return dev->n_links && dev->links[0].kind == LINK_RING ? dev->links[0].n_dims : 2;

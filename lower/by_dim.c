@@ -18,8 +18,10 @@ bool tpu_reduces_whole(int64_t devices, int64_t group, uint32_t torus_dims)
 
 bool cache_reduces_whole(const lower_cache *c, axes over)
 {
-	return c->mesh != ID_NONE &&
-		tpu_reduces_whole(c->t->meshes.p[c->mesh].n_devices, axes_product(over), c->torus_dims);
+	if (c->mesh == ID_NONE)
+		return false;
+	int64_t devices = c->slice_devices ? c->slice_devices : c->t->meshes.p[c->mesh].n_devices;
+	return tpu_reduces_whole(devices, axes_product(over), c->torus_dims);
 }
 
 /* Dims that the step moves along; of an all_to_all: pairs of them. */

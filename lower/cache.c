@@ -470,7 +470,11 @@ void lower_cache_mark(lower_cache *c, const node_id *nodes, uint32_t n)
 	c->marks[n] = ID_NONE;
 }
 
-void lower_cache_torus(lower_cache *c, uint32_t dims) { c->torus_dims = dims; }
+void lower_cache_torus(lower_cache *c, uint32_t dims, int64_t slice_devices)
+{
+	c->torus_dims = dims;
+	c->slice_devices = slice_devices;
+}
 void lower_cache_reshard_after_forward(lower_cache *c, bool on) { c->reshards_after_forward = on; }
 
 void lower_cache_limit(lower_cache *c, size_t bytes) { c->limit = bytes; }

@@ -165,6 +165,7 @@ struct lower_cache {
 	bool ones;               /* the mesh has axes of one device */
 	bool unreduced;          /* some sharding so far has partial sums */
 	uint32_t torus_dims;
+	int64_t slice_devices; /* 0: all of the mesh */
 	bool reshards_after_forward;
 	uint8_t planner; /* as whom plans of nodes are wanted now */
 	size_t limit;    /* bytes of facts, 0: none */

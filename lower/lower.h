@@ -63,9 +63,9 @@ void lower_cache_free(lower_cache *c);
  * as at first. What was lowered before is no longer valid then. */
 void lower_cache_limit(lower_cache *c, size_t bytes);
 
-/* Dims of the torus that the devices form, 2 at first: on TPU it decides what becomes of a
- * reduce_scatter over all devices. */
-void lower_cache_torus(lower_cache *c, uint32_t dims);
+/* Dims of the torus that the devices of a slice form, 2 at first, and how many those are, 0: all of
+ * the mesh, as at first. On TPU it decides what becomes of a reduce_scatter over all of them. */
+void lower_cache_torus(lower_cache *c, uint32_t dims, int64_t slice_devices);
 /* At the exact level: are gathers of parameters made again by each of their readers, so that nobody
  * holds what they give from the forward to the backward pass (reshard_after_forward of FSDP)? Not
  * at first: compilers make one of equal gathers, however far apart they are. Then a sum over all
@@ -73,11 +73,11 @@ void lower_cache_torus(lower_cache *c, uint32_t dims);
  * forms_scatter). */
 void lower_cache_reshard_after_forward(lower_cache *c, bool on);
 
-/* Over all devices XLA for TPU makes an all_reduce of a reduce_scatter, in a torus of three dims
- * and in a square. Seen in libtpu 0.0.51's programs: v5e and v6e 4x4, v5e 8x8, v5p 2x2x2, 2x2x4,
- * 2x4x4 and 4x4x4 do; v5e 2x2, 2x4, 4x8, v6e 2x4 and v5p 2x2x1 do not, and no group of some of the
- * devices does, along one dim or several. Larger squares and tori are taken to be as these; none
- * was compiled. */
+/* Over all devices of a slice XLA for TPU makes an all_reduce of a reduce_scatter, in a torus of
+ * three dims and in a square. Seen in libtpu 0.0.51's programs: v5e and v6e 4x4, v5e 8x8 and 16x16,
+ * each of two slices of v5e 4x4 and 16x16, v5p 2x2x2, 2x2x4, 2x4x4 and 4x4x4 do; v5e 2x2, 2x4, 4x8,
+ * v6e 2x4 and v5p 2x2x1 do not, and no group of some of the devices does, along one dim or several.
+ * Larger squares and tori are taken to be as these; none was compiled. */
 bool tpu_reduces_whole(int64_t devices, int64_t group, uint32_t torus_dims);
 
 /* Nodes, ascending, whose beginnings lowered programs tell. Collectives of marked programs are not

@@ -566,10 +566,9 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
  * is read. */
 static bool is_reduced_whole(const simulator *s, const lop *o)
 {
-	mesh_id mesh = s->p->mesh;
-	return o->coll == COLL_REDUCE_SCATTER && s->dev.target == TARGET_TPU && mesh != ID_NONE &&
+	return o->coll == COLL_REDUCE_SCATTER && s->dev.target == TARGET_TPU &&
 		tpu_reduces_whole(
-			s->t->meshes.p[mesh].n_devices, lop_group_size(o), device_torus_dims(&s->dev));
+			mesh_links_slice_devices(&s->links), lop_group_size(o), device_torus_dims(&s->dev));
 }
 
 static void measure_collective(simulator *s, const lowered *l, lop_id id)

@@ -129,7 +129,7 @@ static status lower_module(
 	propagation_reset(x->s);
 	propagation_run(x->s);
 	x->cache = lower_cache_new(x->p, x->m->shardings);
-	lower_cache_torus(x->cache, device_torus_dims(dev));
+	lower_cache_torus(x->cache, device_torus_dims(dev), 0);
 	for (int i = 0; i < LEVELS; i++) {
 		x->levels[i] = lowered_new(x->p, x->m->shardings);
 		lower_program(
