@@ -1,13 +1,14 @@
-// The screenshots of docs/page.md: node tour.mjs. Needs the built programs and Debian's Chromium. They are of what people see on the way: asked, watched, understood, compared.
+// The screenshots of docs/page.md: node tour.mjs [NAME..], of all or those alone. Needs the built programs and Debian's Chromium. They are of what people see on the way: asked, watched, understood, compared.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { shrink } from "./png.mjs";
 import { Daemon, ROOT, corpus, launch, open } from "./test/daemon.mjs";
 
-const DESK = { width: 1200, height: 800 }, PHONE = { width: 360, height: 740 };
+const DESK = { width: 1200, height: 800 }, PHONE = { width: 360, height: 740 }, wanted = process.argv.slice(2);
 
 /** The view as it is when nothing is awaited any more; without frames in motion. */
 async function shot(page, name, height) {
+	if (wanted.length && !wanted.includes(name)) return;
 	await page.waitForFunction(() => document.querySelector("h1") && !document.querySelector(".waiting"), null, { timeout: 60000 });
 	await page.waitForTimeout(600);
 	const width = page.viewportSize().width;
@@ -59,6 +60,10 @@ try {
 	await at("#/queue");
 	await page.getByText("done", { exact: true }).waitFor();
 	await shot(page, "queue", 420);
+	const large = await ask("data=4,model=4", "tpu-v5e", { memory: "1400MiB" }); // after the lists, which it would be in
+	await at(`#/strategies/${large.strategy}`);
+	await page.getByRole("link", { name: /^--memory/ }).waitFor();
+	await shot(page, "too-large", 930);
 	const phone = await open(browser, daemon, { viewport: PHONE, colorScheme: "dark" });
 	await phone.at(`#/strategies/${first.strategy}`);
 	await shot(phone, "phone");

@@ -5,6 +5,7 @@ import { type Group, groupsOf } from "./fold";
 import { bytes, count, duration, metric, times } from "./format";
 import { link } from "./route";
 import { limitsOf, readTrace } from "./trace";
+import { TooLarge } from "./too_large";
 import type { Explanation, Strategy, Trace } from "./types";
 import { Figures } from "./verified";
 import { Collectives } from "./collectives";
@@ -61,14 +62,8 @@ function Baselines({ strategy }: { strategy: Strategy }) {
 interface Warning { text: string; more?: string }
 
 export function warnings(s: Strategy): Warning[] {
-	const out: Warning[] = [], large = s.too_large;
-	if (!s.fits) {
-		out.push({ text: `It does not fit: the peak is ${bytes(s.cost.peak_bytes)}, the limit ${bytes(s.memory_limit_bytes)}.`,
-			more: large ? [`The smallest strategy that was tried takes ${bytes(large.smallest_peak_bytes)} and ${duration(large.smallest_runtime_ns)}.`,
-				large.least_devices ? `The arguments alone ask for ${count(large.least_devices)} devices.` : "",
-				large.donation_saves_bytes ? `Donating what results replace (donate_argnums) saves up to ${bytes(large.donation_saves_bytes)}.` : "",
-				large.rematerialise_bytes ? `Keeping ${bytes(large.rematerialise_bytes)} less for the backward pass (jax.checkpoint) is enough.` : ""].filter(Boolean).join(" ") : "" });
-	}
+	const out: Warning[] = [];
+	if (!s.fits) out.push({ text: `It does not fit: the peak is ${bytes(s.cost.peak_bytes)}, the limit ${bytes(s.memory_limit_bytes)}.` });
 	if (s.search.interrupted) out.push({ text: "The search was ended early: this is the best until then." });
 	for (const u of s.unsupported) out.push({ text: `${u.op} has no sharding rule: shardings stop there.`, more: `${count(u.count)} at ${u.location}, ${bytes(u.bytes)} of operands and results` });
 	for (const u of s.runs_whole ?? []) out.push({ text: `${u.op} runs on whole operands, which are gathered around it.`, more: `${count(u.count)} at ${u.location}, ${bytes(u.bytes)}` });
@@ -80,12 +75,14 @@ export function warnings(s: Strategy): Warning[] {
 	return out;
 }
 
-export function Overview({ id, strategy }: { id: string; strategy: Strategy }) {
+/** search: what found it; "" where that is not known. */
+export function Overview({ id, strategy, search }: { id: string; strategy: Strategy; search: string }) {
 	const explained = useOnce<Explanation>(`/v1/strategies/${id}/explanation`);
 	const list = useMemo(() => warnings(strategy), [strategy]);
 	const largest = useMemo(() => groupsOf(strategy).reduce<Group | null>((best, g) => (best && best.local >= g.local ? best : g), null), [strategy]);
 	return <div class="overview">
 		{list.length ? <section class="card warn" aria-label="Warnings"><h2>Beware</h2><ul class="plain">{list.map((w, i) => <li key={i}>{w.text}{w.more ? <span class="soft"> {w.more}</span> : null}</li>)}</ul></section> : null}
+		<TooLarge strategy={strategy} search={search} />
 		<section class="card"><h2>What limits the step</h2><Limits id={id} strategy={strategy} /></section>
 		<section class="card"><h2>Memory of a device at the peak</h2><Memory strategy={strategy} />
 			{largest ? <p class="soft">Largest argument of a device: <a class="mono" href={link(["strategies", id], { tab: "arguments", arg: String(largest.first) })}>{largest.name}</a>, {bytes(largest.local)}{largest.count > 1 ? " each" : ""}</p> : null}</section>

@@ -92,7 +92,7 @@ export function StrategyView({ id }: { id: string }) {
 				: tab === "decisions" ? <Decisions id={id} strategy={data} />
 				: tab === "collectives" ? (explained.error ? <Problem>{explained.error}</Problem> : explained.data ? <Collectives rows={explained.data.collectives} total={data.cost.communication_ns} /> : <Waiting what="A worker looks where the collectives come from" />)
 				: tab === "timeline" ? <TimelineView id={id} strategy={data} />
-				: <Overview id={id} strategy={data} />}
+				: <Overview id={id} strategy={data} search={row?.search ?? ""} />}
 		</Tabs>
 	</article>;
 }

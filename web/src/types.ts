@@ -70,12 +70,15 @@ export interface TreeNode {
 
 export interface Progress { evaluation: number; seconds: number; baselines?: Baseline[]; tree?: TreeNode[] }
 
+/** A plan of the front of step time over memory, where nothing fits. */
+export interface FrontPoint { peak_bytes: number; runtime_ns: number; answer?: boolean; baseline?: string }
+
 /** The outline of a strategy's document: rows stand for arguments. */
 export interface Strategy {
 	module: { name: string; fingerprint: string; ops: number; arguments: number };
 	mesh: { axes: { name: string; size: number; link?: string }[]; device_order?: number[] };
 	device: string; memory_limit_bytes: number; fits: boolean; apply: string;
-	too_large?: { smallest_peak_bytes: number; smallest_runtime_ns: number; least_devices?: number; donation_saves_bytes?: number; rematerialise_bytes?: number };
+	too_large?: { smallest_peak_bytes: number; smallest_runtime_ns: number; pareto?: FrontPoint[]; least_devices?: number; donation_saves_bytes?: number; rematerialise_bytes?: number };
 	rows: ArgumentRow[]; constraints: { location: string }[]; actions: Action[]; cost: Cost;
 	baselines: { name: string; fits: boolean; cost: Cost }[];
 	unsupported: { op: string; location: string; count: number; bytes: number }[];

@@ -99,7 +99,7 @@ export function WatchView({ id }: { id: string }) {
 					: <button type="button" disabled={s.canceling} onClick={() => post(`/v1/searches/${id}/cancel`, {}).catch(e => setRefused(e.message))}>Cancel, keep the best</button>}</div></header>
 		{error ? <Problem>{error}</Problem> : null}{refused ? <Problem>{refused}</Problem> : null}{s.error ? <Problem>{s.error.detail}</Problem> : null}
 		<dl class="facts big"><Fact name="State"><State search={s} /></Fact>
-			<Fact name="Best step">{now ? duration(now.runtime_ns) : "–"}</Fact><Fact name="Peak of a device" note={now ? (now.fits ? "fits" : "does not fit") : ""}>{now ? <span class={now.fits ? "fits" : "over"}>{bytes(now.peak_bytes)}</span> : "–"}</Fact>
+			<Fact name="Best step">{now ? duration(now.runtime_ns) : "–"}</Fact><Fact name="Peak of a device" note={now ? (now.fits ? "fits" : s.strategy ? <a href={link(["strategies", s.strategy])}>does not fit: what would</a> : "does not fit") : ""}>{now ? <span class={now.fits ? "fits" : "over"}>{bytes(now.peak_bytes)}</span> : "–"}</Fact>
 			<Budget search={s} progress={progress} />
 			{s.verification ? <Fact name="Verification" note={s.verification.error ?? (s.verification.best ? `${s.verification.best.plan}: ${s.verification.best.runtime_ns === null ? "no time" : duration(s.verification.best.runtime_ns)} by ${s.verification.best.compiler}` : `${count(s.verification.plans)} programs`)}>{s.verification.state}</Fact> : null}</dl>
 		<section class="card"><h2>Best so far{document.data || baselines.length ? ", against the baselines" : ""}</h2>

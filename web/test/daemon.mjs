@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { chromium } from "playwright-core";
 
 export const ROOT = resolve(new URL("../..", import.meta.url).pathname);
-const program = (name, variable) => resolve(process.env[variable] ?? join(ROOT, "build", name));
+export const program = (name, variable) => resolve(process.env[variable] ?? join(ROOT, "build", name));
 
 export class Daemon {
 	static async start(...flags) {
