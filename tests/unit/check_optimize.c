@@ -417,11 +417,11 @@ static int64_t moved_bytes(const char *text)
 									"x8x8xf32> " AT( \
 										"{}, {}, {}, {}") ") {\n" \
 														  "  %g = stablehlo.convolution(%x, %y) " \
-	                                                      "dim_numbers = [f, 0, 1, b]x[i, 0, 1, " \
-	                                                      "o]->[0, 1, b, f], " \
+														  "dim_numbers = [f, 0, 1, b]x[i, 0, 1, " \
+														  "o]->[0, 1, b, f], " \
 														  "window = {pad = [[" pad "], [" pad \
 														  "]]} {batch_group_count = 1 : i64, " \
-	                                                      "feature_group_count = " \
+														  "feature_group_count = " \
 														  "1 : i64} : (" IMAGES ", " IMAGES \
 														  ") -> tensor<" place "x8x8xf32>\n" \
 														  "  return %g : tensor<" place \
@@ -669,12 +669,14 @@ START_TEST(scatters_over_all_devices)
 	static const struct {
 		const char *mesh;
 		uint32_t dims;
+		int64_t slice_devices;
 		const char *exact, *sparing;
 	} cases[] = {
-		{"<[\"d\"=4, \"m\"=4]>", 2, "all_reduce=1 all_slice=1", "reduce_scatter=2"},
-		{"<[\"d\"=4, \"m\"=2]>", 2, "reduce_scatter=1", "reduce_scatter=1"},
-		{"<[\"d\"=2, \"m\"=8, \"x\"=2]>", 2, "reduce_scatter=1", "reduce_scatter=1"},
-		{"<[\"d\"=4, \"m\"=2]>", 3, "all_reduce=1 all_slice=1", "all_reduce=1 all_slice=1"},
+		{"<[\"d\"=4, \"m\"=4]>", 2, 0, "all_reduce=1 all_slice=1", "reduce_scatter=2"},
+		{"<[\"d\"=4, \"m\"=2]>", 2, 0, "reduce_scatter=1", "reduce_scatter=1"},
+		{"<[\"d\"=2, \"m\"=8, \"x\"=2]>", 2, 0, "reduce_scatter=1", "reduce_scatter=1"},
+		{"<[\"d\"=2, \"m\"=8, \"x\"=2]>", 2, 16, "all_reduce=1 all_slice=1", "reduce_scatter=2"},
+		{"<[\"d\"=4, \"m\"=2]>", 3, 0, "all_reduce=1 all_slice=1", "all_reduce=1 all_slice=1"},
 	};
 	static const char text[] =
 		"func.func @main(%a: " T
@@ -685,7 +687,7 @@ START_TEST(scatters_over_all_devices)
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		lowering x;
 		lowering_read(&x, cases[i].mesh, text);
-		lower_cache_torus(x.cache, cases[i].dims);
+		lower_cache_torus(x.cache, cases[i].dims, cases[i].slice_devices);
 		check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "reduce_scatter=1");
 		check_counts(&x, LEVEL_EXACT, TARGET_TPU, cases[i].exact);
 		lower_cache_reshard_after_forward(x.cache, true);
