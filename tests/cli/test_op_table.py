@@ -9,7 +9,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SPECIAL = {
     "lower/emit_ops.c": "contractions whose padding has to be masked, and ops whose attributes say whether shards are enough",
     "lower/emit_moves.c": "ops whose windows or positions reach into other parts: what is exchanged",
-    "lower/explicit.c": "how indices and windows choose the shardings that Shardy makes compatible",
+    "lower/partition_op.c": "how indices and windows choose the shardings that Shardy makes compatible",
     "lower/given.c": "which collective a stablehlo collective is",
     "lower/halo.c": "where a window's attributes stand in ops with windows",
     "lower/nest.c": "what may stand between a loop's value and the sum that leaves the loop",
