@@ -159,7 +159,7 @@ void work_as_radix_sort(op_work *w)
 	w->launches = 2 * passes;
 }
 
-/* libtpu 0.0.51 for v5e, v5p and v6e, sorts and top_ks of 1024 and 32768 of each row (docs,
+/* libtpu 0.0.51 for v5e, v5p and v6e, sorts and top_ks of rows of 256 to 32768 (docs,
  * "One op"): every array is copied so that what is sorted lies across rows, in words of 32
  * bits, and back, at about half of the memory's rate. Positions are another array, which is made.
  * A top_k of 16-bit keys packs both into a word: nothing comes back. */

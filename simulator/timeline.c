@@ -144,7 +144,8 @@ static bool goes_first(simulator *s, queue *q, run *r, moment *m, int64_t ready,
 	return true;
 }
 
-/* So it is where work waited for other collectives since; what does not fit follows them. */
+/* The same where work waited for collectives of other kinds since: it runs in front of them, and
+ * what does not fit there follows them. */
 static bool fills_gap(queue *q, run *r, moment *m, uint32_t to, int64_t ready, int64_t t)
 {
 	int64_t begin = MAX(ready, q->gap_end_ns - q->gap_ns), room = q->gap_end_ns - begin;
