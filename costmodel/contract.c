@@ -146,10 +146,6 @@ void cost_dot(const op_view *v, op_work *w)
 /* Pairs (output place, kernel tap) of one spatial dim that meet a real input element, not padding
  * or a dilation hole. Exact for sizes met in practice; beyond MAX_PAIRS padding is ignored. */
 enum { MAX_PAIRS = 1 << 16, LEAST_IMAGES = 8 };
-/* Of fewer features several taps share a tile: libtpu 0.0.51 on v5e takes 44 us for 16 images of 56
- * x 56 places, 32 features, 3 x 3 taps and 64 results, 83 for 64 features, 86 for 96
- * (tests/judged/kernels.py). */
-enum { LEAST_FEATURES = 64 };
 /* The kernel's gradient of a depthwise convolution makes so many products in the time of one: 1.8
  * to 3.6 in libtpu 0.0.51's estimates of single kernels (tests/judged/kernels.py), about one in a
  * program, where other work is fused with it. */
@@ -236,7 +232,7 @@ void cost_convolution(const op_view *v, op_work *w)
 	if (n && taps > 1 && groups == 1) { /* the gradient of weights has their taps among its rows */
 		int64_t last = local_dim(v, 1, kernel[n - 1]);
 		if (taps < places)
-			w->k_part = sat_mul(depth, depth < LEAST_FEATURES ? last : 1);
+			w->k_part = depth, w->k_taps = last;
 		else
 			w->m_part = rows / places;
 	}

@@ -44,8 +44,9 @@ typedef struct link_class { /* innermost first */
 	                      0: always */
 	int64_t one_ring; /* 1: gathers, scatters and reductions run in rings through all devices of the
 	                     group, levels below included */
-	uint32_t n_groups; /* measured sizes, ascending by group; they replace efficiency_ppm and
-	                      half_bytes */
+	int64_t eight_in_ring; /* 1: of two dims: eight devices are 2 x 4, in the order of a ring */
+	uint32_t n_groups;     /* measured sizes, ascending by group; they replace efficiency_ppm and
+	                          half_bytes */
 	group_curve groups[MAX_GROUP_CURVES];
 } link_class;
 typedef struct curve { /* piecewise linear in log2(x): efficiency in ppm; constant before the first
@@ -151,6 +152,7 @@ typedef struct op_work {
 	double flops; /* multiply-adds count twice; exact up to 2^53, used as integers below that */
 	int64_t matmul_flops, vector_flops;
 	int64_t m, n, k, batch; /* of contractions: local sizes, 0 otherwise */
+	int64_t k_taps;         /* so many parts of k may share a tile where they are small enough */
 	int64_t k_part, m_part; /* > 0: k or m is made of parts of that size, each padded to a tile on
 	                           its own: features of a convolution, at every tap */
 	int64_t blocks; /* > 0: m, n, k, batch and matmul_flops are of one of so many products that wait
@@ -183,6 +185,7 @@ typedef struct op_work {
 	                                        and elements of each array */
 	uint32_t sorted_arrays;              /* 0: a top_k */
 	int64_t sum_elements;                /* of reduces: elements that become one */
+	int64_t window_elements;             /* of windows: places of one */
 	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all
 	                         places; its operations */
 	bool in_place;        /* dynamic_update_slice, scatter: only the update is touched */
@@ -260,8 +263,9 @@ typedef struct contraction_kernel {
 	                           the contraction */
 	int64_t m, n;           /* local sizes of the result, of one of the batch */
 	bool fused;             /* there is other work in it */
-	bool by_blocks; /* work in front of both operands, or of one while the other one comes from
-	                   memory block by block */
+	bool by_blocks;         /* work in front of both operands */
+	uint8_t again;          /* bit k: work in front of operand k alone, and the other one comes from
+	                           memory block by block */
 } contraction_kernel;
 /* ns >= 0 without the launch. TPU compilers run the matmul unit beside the traffic, but not beside
  * all of it, and not when both operands have to be computed block by block. */
@@ -350,6 +354,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "20"
+#define COST_MODEL_VERSION "21"
 
 #endif

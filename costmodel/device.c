@@ -288,7 +288,7 @@ static status read_link(reader *r, const cJSON *o, link_class *out)
 {
 	static const char *const keys[] = {"name", "kind", "size", "shape", "bandwidth_bytes_s",
 		"latency_ns", "launch_ns", "efficiency_ppm", "half_bytes", "wrap_size", "one_ring",
-		"group_efficiency"};
+		"eight_in_ring", "group_efficiency"};
 	static const field fields[] = {
 		{"bandwidth_bytes_s", offsetof(link_class, bandwidth_bytes_s), 1, INT64_MAX, false},
 		{"latency_ns", offsetof(link_class, latency_ns), 0, 1000000000, false},
@@ -297,6 +297,7 @@ static status read_link(reader *r, const cJSON *o, link_class *out)
 		{"half_bytes", offsetof(link_class, half_bytes), 0, 1ll << 40, true},
 		{"wrap_size", offsetof(link_class, wrap_size), 0, MAX_DEVICES, true},
 		{"one_ring", offsetof(link_class, one_ring), 0, 1, true},
+		{"eight_in_ring", offsetof(link_class, eight_in_ring), 0, 1, true},
 		{"size", offsetof(link_class, size), 0, MAX_DEVICES, true},
 	};
 	TRY(check_keys(r, o, keys, COUNT_OF(keys)));
@@ -314,9 +315,12 @@ static status read_link(reader *r, const cJSON *o, link_class *out)
 			out->size = sat_mul(out->size, out->shape[i]);
 		if (out->size > MAX_DEVICES)
 			return bad(r, "the shape has too many devices");
+		if (out->eight_in_ring && (out->n_dims != 2 || out->shape[0] < 2 || out->shape[1] < 4))
+			return bad(r, "\"eight_in_ring\" belongs to two dims with room for 2 x 4 devices");
 	} else {
-		if (child(o, "shape") || child(o, "wrap_size"))
-			return bad(r, "\"shape\" and \"wrap_size\" belong to rings and lines");
+		if (child(o, "shape") || child(o, "wrap_size") || child(o, "eight_in_ring"))
+			return bad(
+				r, "\"shape\", \"wrap_size\" and \"eight_in_ring\" belong to rings and lines");
 		if (!child(o, "size"))
 			return bad(r, "expected a \"size\" (0: no bound)");
 		out->n_dims = 1;

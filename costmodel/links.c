@@ -90,6 +90,25 @@ static void set_wraps(const link_class *l, uint8_t link, const int64_t *used, me
 		}
 }
 
+/* jax.make_mesh has the eight chips of a host, 2 x 4, in the order of a ring (mesh_utils of jax
+ * 0.10.2, v5e and v6e): 0 1 2 3 lie in a square, 7 6 5 4 in the other one. So the last four are
+ * 2 x 2, and what is in front of them goes from square to square, all eight over two links. */
+static void fill_ring_of_eight(uint8_t link, const int64_t *take, mesh_links *out)
+{
+	static const struct axis_part halves[] = {
+		{.dim = 0, .size = 2, .stride = 1},
+		{.dim = 1, .size = 2, .stride = 1},
+		{.dim = 1, .size = 2, .stride = 2},
+	};
+	uint32_t n = 0;
+	for (uint32_t a = out->n_axes; a-- > 0;)
+		for (int64_t left = take[a]; left > 1; left /= 2) {
+			struct axis_part part = halves[n++];
+			part.link = link;
+			add_part(out, a, part);
+		}
+}
+
 /* Lays take[axis] of each axis onto the torus; what does not fit is taken back. */
 static void fill_torus(const link_class *l, uint8_t link, int64_t *take, mesh_links *out)
 {
@@ -179,7 +198,9 @@ status mesh_links_assign(const device *dev, const sharding_table *t, mesh_id m,
 			take[a] = !here ? 1 : l->size ? largest_divisor(left[a], l->size / used) : left[a];
 			used *= take[a];
 		}
-		if (l->kind == LINK_RING || l->kind == LINK_LINE)
+		if (l->eight_in_ring && used == 8)
+			fill_ring_of_eight((uint8_t)i, take, out);
+		else if (l->kind == LINK_RING || l->kind == LINK_LINE)
 			fill_torus(l, (uint8_t)i, take, out);
 		int64_t stride = 1;
 		for (uint32_t a = mesh->n_axes; a-- > 0;) {

@@ -177,6 +177,7 @@ static void cost_window(const op_view *v, op_work *w)
 	int64_t places =
 		v->n->op_kind == OP_SELECT_AND_SCATTER ? local_elements(v, 1) : result_elements(v);
 	w->vector_flops = sat_mul(places, taps);
+	w->window_elements = taps;
 }
 
 /* A sorting network of log(log + 1) / 2 stages along the sorted dim. */

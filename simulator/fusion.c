@@ -108,16 +108,19 @@ static bool is_ordered_apart(const simulator *s, const sim_op *user, uint32_t k,
 		s->vals[source_of(s, id)].argument;
 }
 
-/* What makes the value. Of a slice whose dims of one element are left out, the slice. */
+/* What makes the value, behind reshapes and the like. */
 static const sim_op *made_by(const simulator *s, const lowered *l, lval_id id)
 {
 	const sim_op *def = &s->ops[s->vals[id].def];
-	const lop *o = &l->ops.p[s->vals[id].def];
-	if (def->class != CLASS_ALIAS || o->kind != LOP_COMPUTE || o->n_operands != 1)
-		return def;
-	const sim_op *from = &s->ops[s->vals[operand_at(l, o, 0)].def];
-	bool slice = from->work != UINT32_MAX && work_at(s, from)->slice_bytes;
-	return slice && from->segment == def->segment ? from : def;
+	for (const lop *o = &l->ops.p[s->vals[id].def];
+		 def->class == CLASS_ALIAS && o->kind == LOP_COMPUTE && o->n_operands == 1;
+		 o = &l->ops.p[s->vals[operand_at(l, o, 0)].def]) {
+		const sim_op *from = &s->ops[s->vals[operand_at(l, o, 0)].def];
+		if (from->segment != def->segment)
+			break;
+		def = from;
+	}
+	return def;
 }
 
 /* gathers: does what reads it, perhaps something nested in the user? */
@@ -310,6 +313,8 @@ static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 	note_use(b, use_end(s, a->last_use, home_of(s, to)));
 	b->output |= a->output;
 	b->gathered |= a->gathered;
+	b->into_products |= a->into_products;
+	b->elsewhere |= a->elsewhere;
 	b->off_chip |= a->off_chip;
 	if (s->ops[def].segment != s->ops[at].segment) {
 		b->external_min =

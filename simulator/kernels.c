@@ -13,6 +13,7 @@ typedef struct kernel {
 	int64_t results;   /* bytes: of results of the program that it writes, those that fit there */
 	int64_t largest,
 		accessed;     /* elements: of the largest tensor, and of all that are read and written */
+	int64_t written;  /* elements: of what the root makes */
 	int64_t launches; /* beside its own */
 	/* results of the largest matmul, and with padding to the tiles */
 	int64_t products, stored_products;
@@ -95,6 +96,15 @@ static lop_id could_be_at(const simulator *s, lval_id v)
 	return early ? s->border : maker;
 }
 
+static bool has_convolution(const simulator *s, const sim_op *root)
+{
+	for (lop_id m = root->has_matmul ? root->first_member : ID_NONE; m != ID_NONE;
+		 m = s->ops[m].next)
+		if (s->ops[m].class == CLASS_MATMUL && !work_at(s, &s->ops[m])->products)
+			return true;
+	return false;
+}
+
 /* A compiler with kernels of several results sums a value up where it is made, or where another sum
  * reads it, when all else that the sum reads is there by then. The value is not read again then:
  * *elements, what is left to read. */
@@ -110,6 +120,8 @@ static bool joins_other(simulator *s, const kernel *k, int64_t *elements)
 		if (k->read[i].elements > k->read[most].elements ||
 			(k->read[i].elements == k->read[most].elements && k->read[i].val > k->read[most].val))
 			most = i;
+	if (s->ops[k->root].class == CLASS_ELEMENTWISE && k->written != k->read[most].elements)
+		return false;
 	lop_id there = 0;
 	for (uint32_t i = 0; i < k->n_reads; i++)
 		there = i == most ? there : MAX(there, could_be_at(s, k->read[i].val));
@@ -117,8 +129,11 @@ static bool joins_other(simulator *s, const kernel *k, int64_t *elements)
 	const sim_op *maker = v->argument ? NULL : &s->ops[made_at(s, k->read[most].val)];
 	*elements = k->accessed - k->read[most].elements;
 	if (maker && maker->mode == MODE_ROOT && maker->segment == s->ops[k->root].segment &&
-		there < maker->root && (maker->class == CLASS_MATMUL || maker->class == CLASS_ELEMENTWISE))
+		there < maker->root &&
+		(maker->class == CLASS_MATMUL || maker->class == CLASS_ELEMENTWISE)) {
+		*elements = has_convolution(s, maker) ? 0 : *elements;
 		return true;
+	}
 	if (v->summed_at != ID_NONE && s->ops[v->summed_at].segment == s->ops[k->root].segment &&
 		MAX(there, made_at(s, k->read[most].val)) < v->summed_at)
 		return true;
@@ -365,6 +380,26 @@ static void arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id i
 		elements_time_ns(&s->dev, sat_mul(o->bytes, 8) / bits, 0, false) * HALF_PASSES / 2);
 }
 
+/* What reads beyond its part reads a copy with the borders in place (libtpu 0.0.51: a kernel of its
+ * own in front of convolutions); windows of reductions take them up themselves. */
+static void arrange_borders(simulator *s, const lowered *l, kernel *k, lop_id id, bool matmul)
+{
+	const lop *o = &l->ops.p[id];
+	if (!matmul || o->kind != LOP_COLLECTIVE || !o->halo || s->ops[id].arranged ||
+		s->dev.target != TARGET_TPU || l->level == LEVEL_EXACT)
+		return;
+	s->ops[id].arranged = true;
+	int64_t bytes = o->bytes;
+	for (const lop *b = o; b->n_operands > 1; bytes = sat_add(bytes, b->bytes))
+		b = &l->ops.p[l->vals.p[operand_at(l, b, 1)].def];
+	lval_id v = base_of(s, operand_at(l, o, 0));
+	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+	int64_t elements =
+		sat_mul(sat_add(s->vals[v].bytes, bytes), 8) / MAX(elem_bits((enum elem)ty->elem), 8);
+	k->apart_ns = sat_add(
+		k->apart_ns, sat_add(s->dev.op_launch_ns, elements_time_ns(&s->dev, elements, 0, false)));
+}
+
 /* One op of a folded program may stand for many in the same kernel: a sum over all layers. */
 static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 {
@@ -438,15 +473,19 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 				(o->kind == LOP_COLLECTIVE && so->class == CLASS_ELEMENTWISE));
 		int64_t part = !slice ? 0 : w ? w->slice_bytes : s->vals[o->results].bytes;
 		arrange_gathered(s, l, k, def);
+		arrange_borders(s, l, k, def, matmul);
 		/* a part is read by each of the n, a whole value once for those that share it */
 		read_value(s, l, k, v, part, n > 1 && !part && !folder_repeats(s, def) ? 1 : n, side);
 	}
 	if (so->mode == MODE_COPIED || (w && w->in_place))
 		return;
+	if (w && w->windows) /* libtpu 0.0.51: what it makes passes through the vector unit */
+		k->largest = k->accessed = 0;
 	for (lval_id v = o->results, end = v + o->n_results; v < end; v++) {
 		if (!s->vals[v].materialised)
 			continue;
-		add_elements(s, l, k, n, v, s->vals[v].bytes);
+		int64_t elements = add_elements(s, l, k, n, v, s->vals[v].bytes);
+		k->written = id == root ? elements : k->written;
 		bool near = stays(s, l, &s->vals[v]);
 		add_products(s, l, k, n, v, near);
 		if (near)
@@ -514,7 +553,7 @@ static bool is_scalar_work(const simulator *s, const lowered *l, const kernel *k
 static void measure_fetch(const simulator *s, run *r, const kernel *k)
 {
 	int64_t room = s->dev.prefetch_bytes,
-			fetched = k->around.by_blocks ? 0 : MIN(k->arguments, room);
+			fetched = k->around.by_blocks || k->around.again ? 0 : MIN(k->arguments, room);
 	int64_t copied = k->results > room - fetched ? 0 : k->results;
 	contraction_kernel near = k->around;
 	near.bytes = MAX(near.bytes - fetched - copied, 0);
@@ -539,17 +578,17 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 	k.around.vector_ns = vector_time_ns(&s->dev, k.vector_flops);
 	k.around.matmul_ns = MAX(k.around.matmul_ns, k.stored_ns);
 	int64_t left;
-	bool joins = joins_other(s, &k, &left);
+	bool lone = is_lone(s, l, &k), joins = joins_other(s, &k, &left);
 	if (joins)
 		k.around.bytes = 0, k.around.vector_ns = elements_time_ns(&s->dev, 0, left, false);
 	else if (!k.around.matmul_ns && k.n_reads)
-		k.around.vector_ns = MAX(k.around.vector_ns,
-			elements_time_ns(&s->dev, k.largest, k.accessed, is_lone(s, l, &k)));
+		k.around.vector_ns =
+			MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, k.accessed, lone));
 	k.around.fused = k.around.matmul_ns && k.members > 1;
 	k.around.by_blocks = k.worked == 3;
 	if ((k.worked == 1 || k.worked == 2) &&
 		k.around.front_bytes[k.worked == 1] > half_of_chip(s, root))
-		k.around.by_blocks = true;
+		k.around.again = k.worked;
 	if (is_written_where_made(s, &k))
 		r->ns = copy_time_ns(&s->dev, k.around.bytes);
 	else if (!is_scalar_work(s, l, &k))

@@ -224,6 +224,8 @@ static uint8_t class_of(const node *n, const op_work *w)
 	return w->matmul_flops > 0 && !w->blocks ? CLASS_MATMUL : CLASS_OTHER;
 }
 
+enum { FEW_TAPS = 64 }; /* sums over all that is before a place are other kernels */
+
 static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 {
 	op_work w;
@@ -263,6 +265,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.n = w.n,
 		.k = w.k,
 		.products = n->op_kind == OP_DOT_GENERAL || n->op_kind == OP_DOT,
+		.windows = n->op_kind == OP_REDUCE_WINDOW && w.window_elements <= FEW_TAPS,
 		.split_rows = w.split_rows,
 		.side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
 		.reorders = reorders,

@@ -39,7 +39,7 @@ int64_t most_on_chip(const simulator *s, lop_id at)
 
 int64_t half_of_chip(const simulator *s, lop_id at)
 {
-	return (s->dev.on_chip_bytes - prefetched_at(s, at)) / 2;
+	return MIN((s->dev.on_chip_bytes - prefetched_at(s, at)) / 2, most_on_chip(s, at));
 }
 
 bool reaches(const simulator *s, const lowered *l, const sim_val *v, lop_id at)

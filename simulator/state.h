@@ -34,6 +34,7 @@ typedef struct work_entry {
 	bool expensive, in_place, transpose, splat;
 	bool spread;     /* made from little */
 	bool products;   /* dot or dot_general */
+	bool windows;    /* reduces windows of few elements */
 	bool split_rows; /* matmuls: as op_work */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t m, n, k;        /* matmuls: as op_work */

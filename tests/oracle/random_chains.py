@@ -113,7 +113,7 @@ class Chain:
         else:
             v.bound, v.err = None, max(err, eps(kind))
             if not 1 / 16 < rms < 16:
-                k = -round(math.log2(rms))
+                k = -round(math.log2(rms)) if rms > 0 else 0
                 by = self.constant("%.17g" % 2.0 ** max(-14, min(14, k)), v.shape, kind)
                 v = Value(self.name(), shape, kind, None, rms * 2.0 ** max(-14, min(14, k)), v.err)
                 self.lines.append("%s = stablehlo.multiply %s, %s : %s" % (v.name, name, by, v.type))

@@ -259,6 +259,29 @@ START_TEST(test_v5e_anchors)
 }
 END_TEST
 
+/* Eight chips of a host in the order of JAX: the last four are a square, what is in front of them
+ * goes from one square to the other over the two links in between. */
+START_TEST(test_eight_in_ring)
+{
+	device dev = ideal("tpu-v6e"), line = dev;
+	line.links[0].eight_in_ring = 0;
+	ck_assert_int_eq(dev.links[0].eight_in_ring, 1);
+	enum { BYTES = 64 << 20 };
+	int64_t square = time_of(&dev, "d=2,m=4", "m", COLL_ALL_REDUCE, BYTES),
+			row = time_of(&line, "d=2,m=4", "m", COLL_ALL_REDUCE, BYTES);
+	ck_near((double)row / (double)square, 2, 1);
+	ck_near((double)time_of(&dev, "d=2,m=4", "d", COLL_ALL_REDUCE, BYTES) /
+			(double)time_of(&line, "d=2,m=4", "d", COLL_ALL_REDUCE, BYTES),
+		2, 1);
+	ck_assert_int_eq(time_of(&dev, "d=4,m=2", "m", COLL_ALL_REDUCE, BYTES),
+		time_of(&line, "d=4,m=2", "m", COLL_ALL_REDUCE, BYTES));
+	ck_assert_int_eq(time_of(&dev, "x=8", "x", COLL_ALL_REDUCE, BYTES),
+		time_of(&line, "x=8", "x", COLL_ALL_REDUCE, BYTES));
+	ck_assert_int_eq(time_of(&dev, "d=4,m=4", "m", COLL_ALL_REDUCE, BYTES),
+		time_of(&line, "d=4,m=4", "m", COLL_ALL_REDUCE, BYTES));
+}
+END_TEST
+
 START_TEST(test_placement)
 {
 	device dev = get("tpu-v5e");
@@ -402,6 +425,7 @@ int main(void)
 	tcase_add_test(tc, test_ring_formulas);
 	tcase_add_test(tc, test_two_levels);
 	tcase_add_test(tc, test_one_ring);
+	tcase_add_test(tc, test_eight_in_ring);
 	tcase_add_test(tc, test_torus_formulas);
 	tcase_add_test(tc, test_book_problems);
 	tcase_add_test(tc, test_v5e_anchors);

@@ -475,6 +475,45 @@ START_TEST(test_elements)
 }
 END_TEST
 
+/* What reads a value behind a reshape can still make it again. */
+START_TEST(test_behind_a_reshape)
+{
+	fix f;
+	fix_init(&f, "tpu-v5e", "x=4");
+	f.dev.vector_elements_s[0] = 0; /* both stay kernels of their own */
+	type_id half = fix_type(&f, ELEM_BF16, 2, 1024, 1024),
+			t = fix_type(&f, ELEM_F32, 2, 1024, 1024),
+			split = fix_type(&f, ELEM_F32, 3, 1024, 16, 64);
+	lval_id a = fix_arg(&f, half), wide = fix_op(&f, OP_CONVERT, t, 1, a);
+	lval_id parts = fix_op(&f, OP_RESHAPE, split, 1, wide);
+	lval_id x = fix_op(&f, OP_NEGATE, split, 1, parts), y = fix_op(&f, OP_ABS, split, 1, parts);
+	fix_return(&f, 2, x, y);
+	run r = start(&f);
+	ck_assert_int_eq(traffic(&r, &f, wide), -1);
+	ck_assert_int_eq(whole_traffic(&r), 2 * (B / 2) + 2 * B);
+	simulator_free(r.s);
+	fix_release(&f);
+}
+END_TEST
+
+/* What is larger or smaller than what it is made of is no second result of the kernel that makes
+ * that. */
+START_TEST(test_second_results_are_alike)
+{
+	fix f;
+	fix_init(&f, "tpu-v5e", "x=4");
+	f.dev.op_launch_ns = 0;
+	type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), more = fix_type(&f, ELEM_F32, 2, 1024, 1032);
+	lval_id a = fix_arg(&f, t), b = fix_arg(&f, t), x = fix_op(&f, OP_ADD, t, 2, a, b);
+	lval_id padded = fix_op(&f, OP_PAD, more, 1, x), same = fix_op(&f, OP_ABS, t, 1, x);
+	fix_return(&f, 3, x, padded, same);
+	run r = start(&f);
+	ck_assert_int_gt(time_of_kernel(&r, &f, padded), time_of_kernel(&r, &f, same) * 3 / 2);
+	simulator_free(r.s);
+	fix_release(&f);
+}
+END_TEST
+
 /* A mask that is made from one value is made again where it is read on TPU, elsewhere its smaller
  * result is. */
 START_TEST(test_masks)
@@ -526,6 +565,7 @@ int main(void)
 		test_products_that_are_no_matmuls, test_single_numbers, test_transforms_and_sorts,
 		test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order,
 		test_memory_on_the_chip, test_inner_loops_go_first, test_one_value_fills_the_chip,
-		test_elements, test_masks, test_dead_work};
+		test_elements, test_behind_a_reshape, test_second_results_are_alike, test_masks,
+		test_dead_work};
 	return run_tests(tests, COUNT_OF(tests), "fusion");
 }

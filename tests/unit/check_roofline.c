@@ -143,6 +143,12 @@ START_TEST(test_kernel_around_a_contraction)
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4200);
 	k.vector_ns = 2000;
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4400);
+	k.again = 1; /* 2048 columns are two blocks: 1000 bytes are read twice while nothing runs */
+	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4400 + 2 * 1000);
+	k.again = 2;
+	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 4400 + 3 * 1500);
+	ck_assert_int_eq(contraction_kernel_ns(&gpu, &k), 4000);
+	k.again = 0;
 	k.by_blocks = true; /* 3000 rows are three blocks, 2048 columns two: 4000 + 1000 + 2 * 1500
 	                       bytes at 0.8 per ns */
 	ck_assert_int_eq(contraction_kernel_ns(&tpu, &k), 1000 + 10000);
