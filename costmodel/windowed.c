@@ -56,7 +56,7 @@ static uint32_t changed_dim(const collective_step *step, uint32_t rank)
 }
 
 /* A group of four on two dims of a torus gains nothing from a ring. */
-static bool is_square(const mesh_links *links, axes a, int64_t pieces)
+static bool is_square(const device *dev, const mesh_links *links, axes a, int64_t pieces)
 {
 	uint32_t dims = 0;
 	for (uint32_t i = 0; i < a.n; i++) {
@@ -64,7 +64,8 @@ static bool is_square(const mesh_links *links, axes a, int64_t pieces)
 		for (uint32_t k = 0; k < x->n; k++)
 			dims += x->part[k].size > 1;
 	}
-	return pieces == SQUARE && dims > 1;
+	return pieces == SQUARE && dims > 1 &&
+		!(dev->links[0].eight_in_ring && mesh_links_slice_devices(links) == 8);
 }
 
 /* Longer than what the pieces at both ends of the loop take. */
@@ -92,7 +93,7 @@ bool windowed_einsum(const device *dev, const mesh_links *links, const lowered *
 		return false;
 	axes a = g->step->axes;
 	int64_t pieces = axes_product(a);
-	if (pieces < LEAST_PIECES || pieces > MOST_PIECES || is_square(links, a, pieces) ||
+	if (pieces < LEAST_PIECES || pieces > MOST_PIECES || is_square(dev, links, a, pieces) ||
 		!pays(dev, c, pieces, g->bytes))
 		return false;
 	const sharding *side[2] = {

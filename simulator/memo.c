@@ -266,6 +266,8 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.k = w.k,
 		.products = n->op_kind == OP_DOT_GENERAL || n->op_kind == OP_DOT,
 		.windows = n->op_kind == OP_REDUCE_WINDOW && w.window_elements <= FEW_TAPS,
+		.few_features = (w.k_part > 0 && w.k_part < s->dev.tile_second) ||
+			(w.m_part > 0 && w.m_part < s->dev.tile_second),
 		.split_rows = w.split_rows,
 		.side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
 		.reorders = reorders,

@@ -315,7 +315,7 @@ def filled(tmp_path_factory):
 def test_views_as_csv_and_json(filled):
     db = sqlite3.connect(filled / "store" / "shardwright.db")
     db.row_factory = sqlite3.Row
-    for name, view, n in (("best", "best_per_mesh", 11), ("ranking", "mesh_ranking", 11), ("history", "cost_model_history", 14)):
+    for name, view, n in (("best", "best_per_mesh", 13), ("ranking", "mesh_ranking", 13), ("history", "cost_model_history", 16)):
         wanted = sorted([dict(row) for row in db.execute(f"SELECT * FROM {view}")], key=str)
         document = json.loads(store(filled, name, "--json"))
         assert document["format"] == f"shardwright.{name}/1" and len(wanted) == n
@@ -366,7 +366,7 @@ def test_what_the_views_say(filled):
     assert [(r["cost_model"] == "older", r["of_previous"]) for r in history] == [(True, None), (False, 0.5)]
     # By name, by id, by fingerprint.
     for module in ("jit_tiny_step", ranking[0]["fingerprint"]):
-        assert len(json.loads(store(filled, "ranking", "--module", module, "--json"))["rows"]) == 8
+        assert len(json.loads(store(filled, "ranking", "--module", module, "--json"))["rows"]) == 9
     assert json.loads(store(filled, "best", "--module", "nobody", "--json"))["rows"] == []
     assert store(filled, "best", "--module", "nobody", "--csv").startswith("module,fingerprint,devices,mesh,")
     assert "no axis name" in store(filled, "best", "--mesh", "8=8", code=1)

@@ -81,7 +81,7 @@ def test_memory_limit_is_respected_at_every_level():
     for limit in (free["cost"]["peak_bytes"] * 95 // 100, least * 103 // 100, zero3["peak_bytes"]):
         tight = plan(program, *mesh, "--memory", limit)
         assert tight["fits"] and tight["cost"]["peak_bytes"] <= limit
-        assert tight["cost"]["runtime_ns"] * 102 >= last * 100, "a tighter limit cannot be cheaper, but for how far answers spread"
+        assert tight["cost"]["runtime_ns"] * 103 >= last * 100, "a tighter limit cannot be cheaper, but for how far answers spread"
 
 
 def test_moe_shards_experts():
