@@ -11,7 +11,9 @@ Compiles small functions for one chip of each topology and prints the compiler's
     product   of bfloat16 matrices on the chip: part of the peak without the launch
     weights   products with float32 weights that are rounded first, us of each kernel: of rank 2 and 3, in both directions
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
-    features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone
+    features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone, images on the chip and in main memory
+    chains    of so many operations on 2048 x 2048 integers and floats: cycles each for 1024 elements
+    front     rows that are normalised, times weights in main memory: us where the rows come from there too, where they are on the chip, and of the product alone
     channels  convolutions of each channel alone with both gradients: us of each kernel, and products of one of them
     rows      a table looked up in, and the gradient of that: us of each kernel by the width of its rows
     softmax   of attention over so many places, its operands projected first: us of each kernel
@@ -80,6 +82,33 @@ def images(x, k1, k2, k3, target):
 
 def features(x, w):
     return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def features_near(x, w):
+    """Features of what is on the chip, read by a kernel that does more with them."""
+    z = apart(features(apart(jnp.tanh(x) * 2), w))
+    return jnp.sum(jnp.sin(z.astype(F32)), (0, 1, 2))
+
+
+def chain(rounds, integers):
+    def function(x, y):
+        x, y = apart(x + 1), apart(y + 1)
+        for i in range(rounds):
+            if integers:
+                x, y = x + y, (y << (13 + i % 7)) | (y >> (19 - i % 7))
+                y = x ^ y
+            else:
+                x = x * y + 1.5
+                y = jnp.maximum(y, x) * x
+        return apart((x, y))[0] + 1
+    return function
+
+
+def normalised(near):
+    def function(x, scale, w):
+        x = apart(jnp.tanh(x) * 2) if near else x
+        return (x.astype(F32) * scale[:, None]).astype(BF16) @ w
+    return function
 
 
 def channels(x, w, target):
@@ -204,8 +233,18 @@ def main(topologies_wanted):
             us = sum(t for _, t in chip.kernels(images, ((n, 32, 32, 128), BF16), *[((3, 3, 128, 128), F32)] * 3, ((n, 32, 32, 128), BF16)))
             chip.say("images", "%d: %8.1f us, %.0f" % (n, us, chip.per_1024(us, n * 32 * 32 * 128)))
         for n in (16, 32, 64, 96):
-            us = next(t for line, t in chip.kernels(features, ((16, 56, 56, n), BF16), ((3, 3, n, 64), BF16)) if " fusion(" in line)
-            chip.say("features", "%d: %.1f us" % (n, us))
+            args = ((16, 56, 56, n), BF16), ((3, 3, n, 64), BF16)
+            near = max(t for line, t in chip.kernels(features_near, *args) if "kOutput" in line)
+            far = next(t for line, t in chip.kernels(features, *args) if " fusion(" in line)
+            chip.say("features", "%d: %.1f, %.1f us" % (n, near, far))
+        for integers, each in ((True, 5), (False, 4)):
+            us = [max(t for _, t in chip.kernels(chain(n, integers), *[((2048, 2048), jnp.uint32 if integers else F32)] * 2)) for n in (32, 64)]
+            chip.say("chains", "of %s: %.3f" % ("integers" if integers else "floats", chip.per_1024(us[1] - us[0], 2048 * 2048) / (32 * each)))
+        for m, k, n in ((1024, 4096, 28672), (1024, 4096, 128256), (4096, 4096, 28672)):
+            args = ((m, k), BF16), ((m,), F32), ((k, n), BF16)
+            far, near = (max(t for _, t in chip.kernels(normalised(near), *args)) for near in (False, True))
+            alone = max(t for _, t in chip.kernels(lambda x, scale, w: apart(jnp.tanh(x) * 2) @ w, *args))
+            chip.say("front", "%d x %d x %d: %.0f, %.0f, %.0f" % (m, k, n, far, near, alone))
         for n, size, width, window in ((16, 56, 128, 3), (16, 56, 128, 7), (16, 28, 256, 7), (64, 28, 256, 5)):
             x = ((n, size, size, width), BF16)
             chip.say("channels", "%d x %d x %d x %d, %d x %d, %d million products:" % (n, size, size, width, window, window, n * size * size * width * window ** 2 // 10 ** 6),
