@@ -151,6 +151,7 @@ typedef struct contraction {
 typedef struct op_work {
 	double flops; /* multiply-adds count twice; exact up to 2^53, used as integers below that */
 	int64_t matmul_flops, vector_flops;
+	int64_t tpu_flops;      /* > 0: vector operations on a TPU, where these are others */
 	int64_t m, n, k, batch; /* of contractions: local sizes, 0 otherwise */
 	int64_t k_taps;         /* so many parts of k may share a tile where they are small enough */
 	int64_t k_part, m_part; /* > 0: k or m is made of parts of that size, each padded to a tile on

@@ -238,6 +238,8 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 	if (s->dev.target == TARGET_TPU &&
 		w.select_flops > 0) /* what its compiler makes of such a scatter */
 		w.fusible = true, w.in_place = false, w.vector_flops = w.select_flops;
+	if (s->dev.target == TARGET_TPU && w.tpu_flops > 0)
+		w.vector_flops = w.tpu_flops;
 	if (s->dev.target == TARGET_TPU && w.dft_stages > 0)
 		work_as_dft(&w);
 	if (s->dev.target == TARGET_GPU && n->op_kind == OP_SORT)
