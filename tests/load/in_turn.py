@@ -114,11 +114,13 @@ class Walk:
         """What the one before acknowledged is there."""
         self.plan.heal()
         self.d.start()
-        self.script.verify()
+        self.script.verify(whole=True)
         self.script.forget()
 
     def stop(self):
         self.plan.heal()
+        if self.d.alive():
+            self.script.verify(whole=True)
         try:
             if self.d.alive() and (code := self.d.stop()):
                 self.script.wrong.append(f"ended with {code} though nothing fails")
@@ -128,14 +130,14 @@ class Walk:
 
     # ------------------------------------------------------------ turns
 
-    def census(self, act):
-        """What to fail in this: numbers of calls, or stacks that nothing before came from."""
+    def census(self, act, again=False):
+        """What to fail in this: numbers of calls, or stacks that nothing before came from. again: those, too."""
         self.plan.fail(self.kind, NEVER, 0, census=1)
         act()
         self.plan.heal()
         if self.kind != "memory":
             return list(range(0, self.plan.calls(), self.o.stride))
-        new = sorted(set(self.plan.stacks()) - self.seen)
+        new = sorted(set(self.plan.stacks()) - (set() if again else self.seen))
         self.seen |= set(new)
         return new[::self.o.stride]
 
@@ -166,7 +168,7 @@ class Walk:
 
     def ended(self, doing):
         """A daemon that is gone: with a word, and not by a crash."""
-        code = self.d.process.wait(20)
+        code = self.d.gone(20)
         log = self.log()
         if code < 0 and code != -6:
             self.script.wrong.append("the daemon crashed")
@@ -241,10 +243,11 @@ class Walk:
 
     def settle(self, ask, answer):
         """Asked again, it is served; and what it acknowledged is there."""
-        until = time.monotonic() + 15
+        until, pause = time.monotonic() + 15, 0.001
         while self.d.alive() and (not answer or answer.status >= 500) and time.monotonic() < until:
-            time.sleep(0.05)
             answer = ask()
+            time.sleep(pause)
+            pause = min(2 * pause, 0.1)
         if self.d.alive():
             if not answer or answer.status >= 500:
                 self.script.wrong.append(f"still {answer and answer.status} though nothing fails")
@@ -257,7 +260,7 @@ class Walk:
                 self.steps[name]()
 
         work()
-        for at in self.left(phase, self.census(self.d.stop)):
+        for at in self.left(phase, self.census(self.d.stop, again=True)):
             work()
             self.plan.fail(self.kind, at, self.burst)
             code = self.d.stop()
@@ -279,7 +282,7 @@ class Walk:
     def reloads(self, phase):
         """Tokens and certificate: the old ones or the new ones count, and the next SIGHUP reads them."""
         self.start()
-        for at in self.left(phase, self.census(self.reload)):
+        for at in self.left(phase, self.census(self.reload, again=True)):
             self.plan.fail(self.kind, at, self.burst)
             how = self.reload()
             failed = self.plan.failed()
