@@ -26,7 +26,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from daemon import SHARDWRIGHTD, Daemon, module_text
-from script import KINDS, NEVER, Plan, Script, build, steps
+from script import KINDS, NEVER, Plan, Script, build, profile, steps
 
 
 class Over(Exception):
@@ -102,7 +102,8 @@ class Walk:
         module = self.d.upload(module_text(8), {"X-Shardwright-Label": "first"}).json()["id"]
         body = {"module": module, "mesh": "data=2", "evaluations": 5}
         search = self.d.search(body).json()["id"]
-        self.known = {"module": module, "body": body, "search": search, "strategy": self.d.wait(search)["strategy"]}
+        profiled = self.d.search({**body, "device": profile()}).json()["id"]
+        self.known = {"module": module, "body": body, "search": search, "strategy": self.d.wait(search)["strategy"], "profiled": self.d.wait(profiled)["strategy"]}
         self.steps = steps(self.script, self.known)
         self.steps["guess"] = lambda: self.script.ask("GET", "/v1/searches", headers={"Authorization": "Bearer " + "0" * 64}, refused=401)
         self.script.modules, self.script.labels, self.script.searches = {module}, {(module, "first")}, {search}
@@ -181,6 +182,8 @@ class Walk:
         def away():
             if fresh:
                 shutil.rmtree(self.d.store, ignore_errors=True)
+                self.script.forget()
+                self.script.measurements = 0
 
         away()
         turns = self.census(self.d.start)
@@ -200,6 +203,9 @@ class Walk:
             if not fresh:
                 self.script.calm("GET", f"/v1/modules/{self.known['module']}")
             self.script.calm("GET", "/readyz")
+            for name in ("devices", "version", "openapi", "page"):  # made ready by the start
+                if not (answer := self.steps[name]()) or answer.status != 200:
+                    self.script.wrong.append(f"{name} is {answer and answer.status} though nothing fails")
             self.stop()
             self.note(phase, at, how if failed else "not reached")
 

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import time
 
-from daemon import FINAL, module_text
+from daemon import FINAL, ROOT, module_text
 
 KINDS = ("memory", "sqlite", "zstd", "mprintf")  # as in nth.c
 JSON = {"Content-Type": "application/json"}
@@ -200,6 +200,33 @@ class Script:
 
 unique = itertools.count(100)
 
+# What these answer does not change: a shortage may refuse it, and may not answer something else.
+CONSTANT = ("text", "strategy", "devices", "page", "layout", "version", "openapi", "page's worker", "simulate", "passes", "arguments", "applied", "annotated", "explanation",
+            "timeline", "shardings", "outline", "exact", "profiled")
+
+
+def profile():
+    """A device that nobody has: of a request, not of the daemon."""
+    found = json.loads((ROOT / "costmodel" / "devices" / "tpu-v5e.json").read_text())
+    found["name"] = "mine"
+    found["memory_bytes_s"]["value"] //= 4
+    return found
+
+
+def constant(script, name, ask):
+    """The same answer each time, where it is one."""
+    first = None
+
+    def asked():
+        nonlocal first
+        answer = ask()
+        if answer and answer.status == 200:
+            first = first or answer.body
+            if answer.body != first:
+                script.wrong.append(f"{name}: not the answer that it was: {answer.body[:200]}")
+        return answer
+    return asked
+
 
 def steps(script, known):
     """The requests: name -> function. Each may be made any number of times, and is new each time where it makes something."""
@@ -222,7 +249,7 @@ def steps(script, known):
         return script.search(body, k)
 
     of = f"/v1/strategies/{strategy}"
-    return {
+    requests = {
         "health": get("/healthz"), "ready": get("/readyz"), "module": get(f"/v1/modules/{module}"), "text": get(f"/v1/modules/{module}.mlir"),
         "search": get(f"/v1/searches/{known['search']}"), "events": get(f"/v1/searches/{known['search']}/events"), "strategy": get(of),
         "measurements": get(of + "/measurements"), "modules": get("/v1/modules?label=first"), "searches": get("/v1/searches?tag=a"), "strategies": get("/v1/strategies"),
@@ -245,3 +272,6 @@ def steps(script, known):
         "no program": lambda: script.ask("POST", "/v1/modules", "module {", refused=400), "no parameter": lambda: script.ask("GET", "/v1/searches?tags=a", refused=400),
         "foreign": lambda: script.ask("POST", "/v1/searches", "{}", {**JSON, "Origin": "http://evil.example"}, refused=403),
     }
+    if "profiled" in known:
+        requests["profiled"] = made("explanation", f"/v1/strategies/{known['profiled']}/explanation")
+    return {name: constant(script, name, ask) if name in CONSTANT else ask for name, ask in requests.items()}
