@@ -94,6 +94,7 @@ extern bool (*memory_hook)(void);
 void *xmalloc(size_t n);
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t n);
+char *xstrdup(const char *s);
 /* At the beginning of a cache line: what is looked up in no order, in parts of a line's size, then
  * takes one line each. */
 void *xmalloc_lines(size_t n);

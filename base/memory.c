@@ -74,6 +74,12 @@ static bool try_again(void)
 	return got
 
 void *xmalloc(size_t n) { UNTIL_IT_SUCCEEDS(malloc(n ? n : 1)); }
+
+char *xstrdup(const char *s)
+{
+	size_t n = strlen(s) + 1;
+	return memcpy(xmalloc(n), s, n);
+}
 void *xcalloc(size_t n, size_t size) { UNTIL_IT_SUCCEEDS(calloc(n ? n : 1, size ? size : 1)); }
 void *xrealloc(void *p, size_t n) { UNTIL_IT_SUCCEEDS(realloc(p, n ? n : 1)); }
 void *xmalloc_lines(size_t n)

@@ -228,6 +228,13 @@ static status write_export(
 	return st;
 }
 
+/* The whole file takes the place of another one, which may not be a device or a pipe. */
+static bool may_replace(const char *file)
+{
+	struct stat st;
+	return stat(file, &st) != 0 || S_ISREG(st.st_mode);
+}
+
 status store_export(
 	const char *dir, const char *file, const transfer_filter *f, merge_counts *out, diag *d)
 {
@@ -236,6 +243,9 @@ status store_export(
 	problem why = {0};
 	transfer_filter chosen = *f;
 	log_to(-1);
+	if (!may_replace(file))
+		return diag_set(
+			d, ST_ERR_INVALID, "cannot write '%.300s': it exists, and is no regular file", file);
 	if (f->mesh && !mesh_text_check(f->mesh, &mesh, &why)) {
 		strbuf_release(&mesh);
 		return diag_set(d, ST_ERR_INVALID, "the mesh '%.100s': %.300s", f->mesh, why.detail);

@@ -89,7 +89,7 @@ static void tool_free(void *cls)
 	free(t);
 }
 
-static void add(tool_task *t, const char *text) { t->argv[t->argc++] = strdup(text); }
+static void add(tool_task *t, const char *text) { t->argv[t->argc++] = xstrdup(text); }
 
 static tool_task *tool_new(request *r, const char *verb, const char *type)
 {

@@ -38,13 +38,11 @@ static void claimed(write_op *op)
 {
 	claim_post *t = (claim_post *)op;
 	request *r = t->r;
-	strbuf none;
 	response_cache_outdate(r->srv->responses); /* answers show the state of their verification */
-	strbuf_init(&none);
 	if (op->result != ST_OK) {
 		reply_store_failure(r, op->result);
 	} else if (!t->claim.found) {
-		reply_json(r, 204, &none);
+		reply_nothing(r);
 	} else {
 		log_audit("event=verification_claimed search=%s attempt=%lld owner=\"%s\"", t->claim.search,
 			(long long)t->claim.attempt, r->owner);

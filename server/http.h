@@ -118,6 +118,7 @@ void reply_document_json(
  * is emptied. */
 void reply_buffer(request *r, unsigned code, const char *type, strbuf *b);
 void reply_json(request *r, unsigned code, strbuf *b);
+void reply_nothing(request *r); /* 204, without a type */
 /* response NULL: there was no memory for it; 503. */
 void reply_response(request *r, unsigned code, struct MHD_Response *response);
 /* Takes the text over; headers: pairs of name and value, {NULL, NULL} at the end. NULL: no memory.

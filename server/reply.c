@@ -178,6 +178,15 @@ void reply_json(request *r, unsigned code, strbuf *b)
 	reply_header(r, "Cache-Control", "no-cache");
 }
 
+void reply_nothing(request *r)
+{
+	static char none[1];
+	reply_response(
+		r, MHD_HTTP_NO_CONTENT, MHD_create_response_from_buffer(0, none, MHD_RESPMEM_PERSISTENT));
+	reply_header(r, "X-Content-Type-Options", "nosniff");
+	reply_header(r, "Cache-Control", "no-cache");
+}
+
 void reply_unchanging(request *r)
 {
 	reply_header(r, "Cache-Control", UNCHANGING);

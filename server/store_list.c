@@ -202,7 +202,7 @@ found strategy_origin(db *c, const char *id, char module[ID_BYTES], char device[
 		snprintf(module, ID_BYTES, "%s", column_text(s, 0));
 		snprintf(device, 256, "%s", column_text(s, 1));
 		if (sqlite3_column_type(s, 2) != SQLITE_NULL)
-			*profile = strdup(column_text(s, 2));
+			*profile = xstrdup(column_text(s, 2));
 		*trip_count = sqlite3_column_int64(s, 3);
 	}
 	sqlite3_reset(s);

@@ -21,6 +21,8 @@ struct store {
 	db writer; /* of the writer thread alone, once it runs */
 	pthread_t thread;
 	atomic_bool writable;
+	int64_t
+		told_ns; /* of the writer thread: when the log was last told that nothing can be written */
 	pthread_mutex_t mutex; /* of the fields below; a leaf */
 	pthread_cond_t wake;
 	write_op *head, **tail;

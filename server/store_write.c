@@ -10,7 +10,7 @@
 
 #include <time.h>
 
-enum { BATCH = 64, PROBE_SECONDS = 5 };
+enum { BATCH = 64, PROBE_SECONDS = 5, TELL_SECONDS = 30 };
 
 static bool step(db *c, statement_id id)
 {
@@ -53,11 +53,32 @@ static void run_one(db *c, write_op *op)
 	}
 }
 
+static status probe_run(db *c, write_op *op)
+{
+	(void)op;
+	char sql[48];
+	snprintf(sql, sizeof sql, "PRAGMA user_version = %d", STORE_VERSION);
+	return sqlite3_exec(c->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? ST_OK : ST_ERR_IO;
+}
+
+/* The daemon looks for work each second, which fails, too. */
+static void tell(store *s, bool was_writable, const char *why)
+{
+	int64_t now = clock_ns();
+	if (!was_writable && s->told_ns && now - s->told_ns < TELL_SECONDS * 1000000000ll)
+		return;
+	s->told_ns = now;
+	log_warn("event=transaction_failed error=%s", log_quoted(why).text);
+}
+
 static void run_batch(store *s, write_op *batch)
 {
 	db *c = &s->writer;
 	int64_t start = clock_ns(), count = 0;
-	bool ok = store_recover(s) && step(c, SQL_BEGIN);
+	bool was = atomic_load(&s->writable);
+	/* Many operations find nothing to do, and a transaction without a write succeeds on a full
+	 * disk: it shows that there is room again only by what the probe writes. */
+	bool ok = store_recover(s) && step(c, SQL_BEGIN) && (was || probe_run(c, NULL) == ST_OK);
 	for (write_op *op = batch; op; op = op->next, count++) {
 		if (ok)
 			run_one(c, op);
@@ -66,7 +87,7 @@ static void run_batch(store *s, write_op *batch)
 	}
 	ok = ok && !sqlite3_get_autocommit(c->handle) && step(c, SQL_COMMIT);
 	if (!ok) {
-		log_warn("event=transaction_failed error=%s", log_quoted(sqlite3_errmsg(c->handle)).text);
+		tell(s, was, sqlite3_errmsg(c->handle));
 		reset_all(c);
 		if (!sqlite3_get_autocommit(c->handle))
 			step(c, SQL_ROLLBACK);
@@ -84,14 +105,6 @@ static void run_batch(store *s, write_op *batch)
 		next = op->next; /* done may free it */
 		op->done(op);
 	}
-}
-
-static status probe_run(db *c, write_op *op)
-{
-	(void)op;
-	char sql[48];
-	snprintf(sql, sizeof sql, "PRAGMA user_version = %d", STORE_VERSION);
-	return sqlite3_exec(c->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? ST_OK : ST_ERR_IO;
 }
 
 bool writer_probe(db *c)

@@ -160,7 +160,7 @@ static void beat(supervisor *v)
 	for (uint32_t i = 0; i < v->slot_count; i++)
 		if (v->slots[i].state != SLOT_FREE)
 			memcpy(b.ids[b.count++], v->slots[i].id, SEARCH_ID_BYTES);
-	if (store_write(srv->store, &b.op) != ST_OK)
+	if (store_write(srv->store, &b.op) != ST_OK && b.count)
 		log_warn("event=heartbeat_failed");
 	free(b.ids);
 	v->next_beat_ns = clock_ns() + MAX(srv->opt.lease * 1000000000 / 6, 200000000);

@@ -74,7 +74,7 @@ static status read_devices(server *srv, diag *d)
 	run_result run;
 	child_run(srv->worker, argv, &limits, ASK_MS, 16 << 20, NULL, &run);
 	cJSON *root = run.exit_code == 0 ? json_parse(run.out.p, run.out.n, 16 << 20, NULL) : NULL;
-	srv->devices_json = root ? strdup(run.out.p) : NULL;
+	srv->devices_json = root ? xstrdup(run.out.p) : NULL;
 	run_result_release(&run);
 	if (!root)
 		return diag_set(d, ST_ERR_INTERNAL,

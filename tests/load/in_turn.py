@@ -26,7 +26,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from daemon import SHARDWRIGHTD, Daemon, module_text
-from script import KINDS, NEVER, Plan, Script, build, steps
+from script import KINDS, NEVER, Plan, Script, build, profile, steps
 
 
 class Over(Exception):
@@ -102,7 +102,8 @@ class Walk:
         module = self.d.upload(module_text(8), {"X-Shardwright-Label": "first"}).json()["id"]
         body = {"module": module, "mesh": "data=2", "evaluations": 5}
         search = self.d.search(body).json()["id"]
-        self.known = {"module": module, "body": body, "search": search, "strategy": self.d.wait(search)["strategy"]}
+        profiled = self.d.search({**body, "device": profile()}).json()["id"]
+        self.known = {"module": module, "body": body, "search": search, "strategy": self.d.wait(search)["strategy"], "profiled": self.d.wait(profiled)["strategy"]}
         self.steps = steps(self.script, self.known)
         self.steps["guess"] = lambda: self.script.ask("GET", "/v1/searches", headers={"Authorization": "Bearer " + "0" * 64}, refused=401)
         self.script.modules, self.script.labels, self.script.searches = {module}, {(module, "first")}, {search}
@@ -114,11 +115,13 @@ class Walk:
         """What the one before acknowledged is there."""
         self.plan.heal()
         self.d.start()
-        self.script.verify()
+        self.script.verify(whole=True)
         self.script.forget()
 
     def stop(self):
         self.plan.heal()
+        if self.d.alive():
+            self.script.verify(whole=True)
         try:
             if self.d.alive() and (code := self.d.stop()):
                 self.script.wrong.append(f"ended with {code} though nothing fails")
@@ -128,14 +131,14 @@ class Walk:
 
     # ------------------------------------------------------------ turns
 
-    def census(self, act):
-        """What to fail in this: numbers of calls, or stacks that nothing before came from."""
+    def census(self, act, again=False):
+        """What to fail in this: numbers of calls, or stacks that nothing before came from. again: those, too."""
         self.plan.fail(self.kind, NEVER, 0, census=1)
         act()
         self.plan.heal()
         if self.kind != "memory":
             return list(range(0, self.plan.calls(), self.o.stride))
-        new = sorted(set(self.plan.stacks()) - self.seen)
+        new = sorted(set(self.plan.stacks()) - (set() if again else self.seen))
         self.seen |= set(new)
         return new[::self.o.stride]
 
@@ -166,7 +169,7 @@ class Walk:
 
     def ended(self, doing):
         """A daemon that is gone: with a word, and not by a crash."""
-        code = self.d.process.wait(20)
+        code = self.d.gone(20)
         log = self.log()
         if code < 0 and code != -6:
             self.script.wrong.append("the daemon crashed")
@@ -179,6 +182,8 @@ class Walk:
         def away():
             if fresh:
                 shutil.rmtree(self.d.store, ignore_errors=True)
+                self.script.forget()
+                self.script.measurements = 0
 
         away()
         turns = self.census(self.d.start)
@@ -198,6 +203,9 @@ class Walk:
             if not fresh:
                 self.script.calm("GET", f"/v1/modules/{self.known['module']}")
             self.script.calm("GET", "/readyz")
+            for name in ("devices", "version", "openapi", "page"):  # made ready by the start
+                if not (answer := self.steps[name]()) or answer.status != 200:
+                    self.script.wrong.append(f"{name} is {answer and answer.status} though nothing fails")
             self.stop()
             self.note(phase, at, how if failed else "not reached")
 
@@ -241,10 +249,11 @@ class Walk:
 
     def settle(self, ask, answer):
         """Asked again, it is served; and what it acknowledged is there."""
-        until = time.monotonic() + 15
+        until, pause = time.monotonic() + 15, 0.001
         while self.d.alive() and (not answer or answer.status >= 500) and time.monotonic() < until:
-            time.sleep(0.05)
             answer = ask()
+            time.sleep(pause)
+            pause = min(2 * pause, 0.1)
         if self.d.alive():
             if not answer or answer.status >= 500:
                 self.script.wrong.append(f"still {answer and answer.status} though nothing fails")
@@ -257,7 +266,7 @@ class Walk:
                 self.steps[name]()
 
         work()
-        for at in self.left(phase, self.census(self.d.stop)):
+        for at in self.left(phase, self.census(self.d.stop, again=True)):
             work()
             self.plan.fail(self.kind, at, self.burst)
             code = self.d.stop()
@@ -279,7 +288,7 @@ class Walk:
     def reloads(self, phase):
         """Tokens and certificate: the old ones or the new ones count, and the next SIGHUP reads them."""
         self.start()
-        for at in self.left(phase, self.census(self.reload)):
+        for at in self.left(phase, self.census(self.reload, again=True)):
             self.plan.fail(self.kind, at, self.burst)
             how = self.reload()
             failed = self.plan.failed()

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import time
 
-from daemon import FINAL, module_text
+from daemon import FINAL, ROOT, module_text
 
 KINDS = ("memory", "sqlite", "zstd", "mprintf")  # as in nth.c
 JSON = {"Content-Type": "application/json"}
@@ -76,6 +76,7 @@ class Script:
     def forget(self):
         """What was verified in two processes needs no third."""
         self.modules, self.labels, self.searches, self.strategies = set(), set(), set(), set()
+        self.looked = set()  # of these, what was found since this process started
 
     def ask(self, method, path, body=None, headers=None, known=True, refused=None):
         """The answer, or None. known: a 404 would be a lie. refused: what a request that is wrong is answered, and nothing else that is no failure."""
@@ -154,28 +155,32 @@ class Script:
             self.verified.add(job["search"])
         return answer
 
-    def verify(self):
-        """Nothing fails any more: all that was acknowledged is there and well, by the API."""
-        for module in self.modules:
+    def verify(self, whole=False):
+        """Nothing fails any more: what was acknowledged is there and well, by the API. All of it, or what nobody has looked for yet: after each
+        turn all of it would take longer with each."""
+        if whole:
+            self.looked = set()
+        for module in {m for m, _ in self.labels - self.looked} | (self.modules - self.looked):
             answer = self.calm("GET", f"/v1/modules/{module}")
             names = {label for m, label in self.labels if m == module}
             if answer and not names <= set(answer.json()["labels"]):
                 self.wrong.append(f"labels lost: {names} of {answer.json()['labels']}")
             self.calm("GET", f"/v1/modules/{module}.mlir")
-        for search in self.searches:
+        for search in self.searches - self.looked:
             until, state = time.monotonic() + 60, None
             while time.monotonic() < until and not (state and state["state"] in FINAL):
                 answer = self.calm("GET", f"/v1/searches/{search}?wait=5s")
                 state = answer and answer.json()
             if not state or state["state"] not in FINAL[::2]:
                 self.wrong.append(f"a search was not found to its end: {state}")
-        for strategy in self.strategies:
+        for strategy in self.strategies - self.looked:
             self.calm("GET", f"/v1/strategies/{strategy}")
         for search in self.verified:
             answer = self.calm("GET", f"/v1/searches/{search}")
             if answer and answer.json()["verification"]["state"] != "done":
                 self.wrong.append(f"a verification is lost: {answer.json()['verification']}")
         self.verified = set()
+        self.looked |= self.modules | self.labels | self.searches | self.strategies
         if self.measurements and self.d.rows("SELECT count(*) FROM measurements") < [(self.measurements,)]:
             self.wrong.append("a measurement is lost")
 
@@ -194,6 +199,33 @@ class Script:
 
 
 unique = itertools.count(100)
+
+# What these answer does not change: a shortage may refuse it, and may not answer something else.
+CONSTANT = ("text", "strategy", "devices", "page", "layout", "version", "openapi", "page's worker", "simulate", "passes", "arguments", "applied", "annotated", "explanation",
+            "timeline", "shardings", "outline", "exact", "profiled")
+
+
+def profile():
+    """A device that nobody has: of a request, not of the daemon."""
+    found = json.loads((ROOT / "costmodel" / "devices" / "tpu-v5e.json").read_text())
+    found["name"] = "mine"
+    found["memory_bytes_s"]["value"] //= 4
+    return found
+
+
+def constant(script, name, ask):
+    """The same answer each time, where it is one."""
+    first = None
+
+    def asked():
+        nonlocal first
+        answer = ask()
+        if answer and answer.status == 200:
+            first = first or answer.body
+            if answer.body != first:
+                script.wrong.append(f"{name}: not the answer that it was: {answer.body[:200]}")
+        return answer
+    return asked
 
 
 def steps(script, known):
@@ -217,7 +249,7 @@ def steps(script, known):
         return script.search(body, k)
 
     of = f"/v1/strategies/{strategy}"
-    return {
+    requests = {
         "health": get("/healthz"), "ready": get("/readyz"), "module": get(f"/v1/modules/{module}"), "text": get(f"/v1/modules/{module}.mlir"),
         "search": get(f"/v1/searches/{known['search']}"), "events": get(f"/v1/searches/{known['search']}/events"), "strategy": get(of),
         "measurements": get(of + "/measurements"), "modules": get("/v1/modules?label=first"), "searches": get("/v1/searches?tag=a"), "strategies": get("/v1/strategies"),
@@ -240,3 +272,6 @@ def steps(script, known):
         "no program": lambda: script.ask("POST", "/v1/modules", "module {", refused=400), "no parameter": lambda: script.ask("GET", "/v1/searches?tags=a", refused=400),
         "foreign": lambda: script.ask("POST", "/v1/searches", "{}", {**JSON, "Origin": "http://evil.example"}, refused=403),
     }
+    if "profiled" in known:
+        requests["profiled"] = made("explanation", f"/v1/strategies/{known['profiled']}/explanation")
+    return {name: constant(script, name, ask) if name in CONSTANT else ask for name, ask in requests.items()}

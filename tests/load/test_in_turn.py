@@ -14,7 +14,7 @@ from tools_in_turn import ACTIONS, Tools, walk
 
 # Of all requests, these are left to in_turn.py, which has the time.
 SLOW = ("nothing", "submit", "cancel", "twice", "arguments", "annotated", "explanation", "timeline", "shardings", "outline", "exact", "packed upload", "detailed", "verification",
-        "simulate", "passes", "no JSON", "no field", "no program", "no parameter", "foreign")
+        "no JSON", "no field", "no program", "no parameter", "foreign")
 
 
 @pytest.fixture

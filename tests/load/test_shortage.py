@@ -323,6 +323,32 @@ def test_start_on_a_full_disk(own, how):
     assert d.rows("PRAGMA integrity_check") == [("ok",)]
 
 
+def stays_unready(d):
+    """While the daemon itself looks for work: transactions that write nothing."""
+    done = d.metric("shardwright_store_commits")
+    eventually(lambda: d.metric("shardwright_store_commits") > done + 2)
+    assert d.get("/readyz").status == 503
+
+
+def test_an_idle_daemon_on_a_full_disk(own):
+    """It has nothing to write, and does not take that for room."""
+    room = lambda bytes: resource.prlimit(d.process.pid, resource.RLIMIT_FSIZE, (bytes, resource.RLIM_INFINITY))
+    d = own("--workers", "1")
+    module, question, strategy = finished_store(d)
+    room(0)
+    assert d.search({**question, "mesh": "data=8"}).status == 507
+    stays_unready(d)
+    assert d.stop() == 0
+    d.limits = {resource.RLIMIT_FSIZE: (0, resource.RLIM_INFINITY)}
+    d.start()
+    serves_hits(d, module, question, strategy)
+    stays_unready(d)
+    room(resource.RLIM_INFINITY)
+    eventually(lambda: d.get("/readyz").status == 200)
+    assert d.wait(d.search({**question, "mesh": "data=8"}).json()["id"])["state"] == "succeeded"
+    assert d.log().count("event=transaction_failed") < 12  # not one a second
+
+
 def test_start_behind_a_foreign_lock(own):
     d = own("--workers", "1")
     module, question, strategy = finished_store(d)

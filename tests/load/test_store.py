@@ -101,6 +101,20 @@ def test_export_and_import(filled, tmp_path):
     assert care("check", "--store", tmp_path / "other")
 
 
+def test_an_export_replaces_no_device(filled, tmp_path):
+    """As root, `export /dev/stdout` would make a file of what the name stands for."""
+    d, _ = filled
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "name").symlink_to("pipe")
+    for name in "pipe", "name":
+        assert "no regular file" in care("export", tmp_path / name, "--store", d.store, code=1)
+    assert (tmp_path / "pipe").is_fifo() and (tmp_path / "name").is_symlink()
+    (tmp_path / "old.swx").write_text("what was there")
+    care("export", tmp_path / "old.swx", "--store", d.store)
+    assert (tmp_path / "old.swx").read_bytes()[:15] == b"SQLite format 3"
+    assert not list(tmp_path.glob("*.part*"))
+
+
 def test_a_store_whose_name_there_is_no_memory_for(filled, faults, tmp_path):
     """It is no store without texts: an export of that would lack them, and say nothing."""
     d, _ = filled

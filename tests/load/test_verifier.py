@@ -49,7 +49,8 @@ def test_life_of_a_job(own):
     assert d.get("/v1/searches?verification=soon").status == 400
     task = taken(d)
     assert task["search"] == search and task["strategy"] == planned and task["plans"] == 2 and task["attempt"] == 1 and task["device_profile"] is None
-    assert post(d, CLAIM, {}).status == 204
+    nothing = post(d, CLAIM, {})
+    assert (nothing.status, nothing.body, nothing.headers["Content-Type"], nothing.headers["Content-Length"]) == (204, b"", None, None)  # RFC 9110, 8.6: no length
     assert post(d, f"/v1/verifications/{search}/heartbeat", {"attempt": 1}).json() == {"lease_seconds": 60}
     assert post(d, f"/v1/verifications/{search}/heartbeat", {"attempt": 2}).status == 409
     assert d.get(f"/v1/searches/{search}?wait=200ms&until=verified").json()["verification"]["state"] == "running"
