@@ -150,10 +150,11 @@ demo:
 
 # Only for this: the packages would bring other versions of what the tests are pinned to.
 ZOO := $(BUILD)/zoo-venv
-$(ZOO)/.done: tests/zoo/requirements.txt
+$(ZOO)/.done: tests/zoo/requirements.txt tests/zoo/requirements_alone.txt
 	@mkdir -p $(BUILD)
 	python3 -m venv $(ZOO)
 	$(ZOO)/bin/pip install -q --disable-pip-version-check -r tests/zoo/requirements.txt
+	$(ZOO)/bin/pip install -q --disable-pip-version-check --no-deps -r tests/zoo/requirements_alone.txt
 	@touch $@
 zoo: $(BUILD)/shardwright $(ZOO)/.done
 	@python3 tests/zoo/zoo.py

@@ -11,35 +11,8 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 
 import jax
 import jax.numpy as jnp
-
-SHAPE = jax.ShapeDtypeStruct
-F32, I32 = jnp.float32, jnp.int32
-
-
-def shapes(tree):
-    return jax.tree.map(lambda x: SHAPE(x.shape, x.dtype), tree)
-
-
-def key():
-    return SHAPE((2,), jnp.uint32)
-
-
-def trained(loss, params, batch, optimizer=None):
-    """A training step with its arguments: clipped gradients and AdamW unless told otherwise."""
-    import optax
-    opt = optimizer or optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(1e-4))
-
-    def step(params, state, batch, key):
-        value, grads = jax.value_and_grad(loss)(params, batch, key)
-        updates, state = opt.update(grads, state, params)
-        return optax.apply_updates(params, updates), state, value
-
-    return step, (0, 1), (params, jax.eval_shape(opt.init, params), batch, key())
-
-
-def cross_entropy(logits, targets):
-    import optax
-    return optax.softmax_cross_entropy_with_integer_labels(logits.astype(F32), targets).mean()
+from common import F32, I32, SHAPE, cross_entropy, key, shapes, trained
+from kinds import KINDS
 
 
 def gpt2(**sizes):
@@ -385,6 +358,34 @@ def penzai_transformer():
     return forward, (), (model, params, SHAPE((32, 512), I32))
 
 
+def nano_moe():
+    """NanoMoE, 8 layers of 8 experts, top 2, training with dropout"""
+    from nano_moe.config import NanoMoEConfig
+    from nano_moe.train import create_train_state, train_step
+    config = NanoMoEConfig(vocab_size=32768, n_layers=8, n_heads=16, d_model=1024, d_ff=4096, n_experts=8, block_size=512)
+    state = jax.eval_shape(lambda k: create_train_state(k, config), key())
+    tokens = SHAPE((32, 512), I32)
+    return lambda state, x, y: train_step(state, x, y, config), (0,), (state, tokens, tokens)
+
+
+def e1jax_masked():
+    """E1 of 150M parameters, 20 layers, masked protein sequences, training"""
+    import equinox as eqx
+    from e1jax import E1
+    from e1jax._model import MODEL_HYPERPARAMS
+    model = eqx.filter_eval_shape(lambda k: E1(**MODEL_HYPERPARAMS["E1-150m"], key=k), key())
+    params, static = eqx.partition(model, lambda x: isinstance(x, SHAPE))
+
+    def loss(p, b, k):
+        whole = eqx.combine(p, static)
+
+        def one(tokens):
+            places = jnp.arange(tokens.shape[0])
+            return whole(tokens, places, places, jnp.zeros_like(tokens), tokens == 0)[0]
+        return cross_entropy(jax.vmap(one)(b["tokens"]), b["labels"])
+    return trained(loss, params, {"tokens": SHAPE((32, 512), I32), "labels": SHAPE((32, 512), I32)})
+
+
 PROGRAMS = {
     "transformers-gpt2": ("transformers", transformers_gpt2), "transformers-gpt2-xl": ("transformers", transformers_gpt2_xl),
     "transformers-bert": ("transformers", transformers_bert), "transformers-bert-large": ("transformers", transformers_bert_large),
@@ -395,7 +396,8 @@ PROGRAMS = {
     "equinox": ("equinox", equinox_transformer), "diffrax": ("diffrax", diffrax_ode), "numpyro": ("numpyro", numpyro_svi),
     "blackjax": ("blackjax", blackjax_hmc), "evosax": ("evosax", evosax_open_es), "jax-md": ("jax-md", jax_md_nve),
     "brax": ("brax", brax_env), "mujoco-mjx": ("mujoco-mjx", mujoco_mjx), "penzai": ("penzai", penzai_transformer),
-}
+    "nano-moe": ("nano-moe-jax", nano_moe), "e1jax": ("e1jax", e1jax_masked),
+} | KINDS
 
 if __name__ == "__main__":
     if sys.argv[1] == "--list":

@@ -147,10 +147,13 @@ def write_table():
     sys.path.insert(0, HERE)
     from programs import PROGRAMS
     rows = ["| package | program | lines | CPU seconds | MiB | step and peak | best baseline | XLA for CPU |", "|---|---|---|---|---|---|---|---|"]
+    text = open(TABLE).read()
+    earlier = [line for line in text[text.index(MARK):].splitlines() if line.startswith("| ")]
     for name, (package, program) in PROGRAMS.items():
         if os.path.exists(path(name, ".result.json")):
             rows.append(row(name, package, program.__doc__, json.load(open(path(name, ".result.json")))))
-    text = open(TABLE).read()
+        else:  # what was not run again keeps its row
+            rows += [line for line in earlier if line.startswith("| %s | %s |" % (package, program.__doc__))]
     open(TABLE, "w").write(text[:text.index(MARK) + len(MARK)] + "\n" + "\n".join(rows) + "\n")
 
 
