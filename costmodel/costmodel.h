@@ -104,10 +104,11 @@ typedef struct device {
 	                            as of others */
 	int64_t cycles_s; /* cycles per second in which the device's compiler estimates kernels; 0: it
 	                     writes no estimates */
-	int64_t reorder_elements_s; /* elements narrower than 32 bits that are brought into another
-	                               order of dims per second; 0: as memory has it */
-	curve matmul_efficiency;    /* by flops of one op */
-	curve memory_efficiency;    /* by bytes of one op */
+	int64_t reorder_elements_s;   /* elements narrower than 32 bits that are brought into another
+	                                 order of dims per second; 0: as memory has it */
+	curve matmul_efficiency;      /* by flops of one op */
+	curve convolution_efficiency; /* the same of convolutions; no points: as matmul_efficiency */
+	curve memory_efficiency;      /* by bytes of one op */
 	uint32_t n_links;
 	link_class links[MAX_LINK_CLASSES];
 	int64_t

@@ -467,8 +467,9 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		"products_off_chip", "cross_program_prefetches", "memory_bytes_s", "op_launch_ns",
 		"matmul_tile", "matmul_passes", "matmul_results_s", "matmul_results_on_chip_s",
 		"vector_elements_s", "lone_elements_s", "channel_taps_s", "matmul_rows_s", "cycles_s",
-		"reorder_elements_s", "memory_tile", "matmul_efficiency", "memory_efficiency",
-		"asynchronous", "windowed_bytes_s", "compiler_options", "overlap_steal_ppm", "links"};
+		"reorder_elements_s", "memory_tile", "matmul_efficiency", "convolution_efficiency",
+		"memory_efficiency", "asynchronous", "windowed_bytes_s", "compiler_options",
+		"overlap_steal_ppm", "links"};
 	static const field fields[] = {
 		{"vector_flops", offsetof(device, vector_flops), 1, INT64_MAX, false},
 		{"memory_bytes", offsetof(device, memory_bytes), 1, INT64_MAX, false},
@@ -522,6 +523,8 @@ static status read_device(reader *r, const cJSON *o, device *out)
 		if (tile[i] > 65536 || (i < 2 && stored[i] > 65536) || out->matmul_passes[i] > 1000)
 			return bad(r, "matmul_tile, memory_tile and matmul_passes: expected small integers");
 	TRY(read_curve(r, o, "matmul_efficiency", &out->matmul_efficiency));
+	if (child(o, "convolution_efficiency"))
+		TRY(read_curve(r, o, "convolution_efficiency", &out->convolution_efficiency));
 	TRY(read_curve(r, o, "memory_efficiency", &out->memory_efficiency));
 	TRY(read_asynchronous(r, o, out));
 	TRY(read_compiler_options(r, o, out));

@@ -123,12 +123,14 @@ static int64_t one_matmul_ns(const device *dev, const op_work *w)
 	if (w->channel_taps && dev->channel_taps_s)
 		return time_of(sat_mul(w->channel_taps, padded(w->channels, dev->tile_minor)),
 			dev->channel_taps_s, PPM);
+	const curve *efficiency = w->dims.is_convolution && dev->convolution_efficiency.n
+		? &dev->convolution_efficiency
+		: &dev->matmul_efficiency;
 	uint8_t e = w->elem;
 	if (e == ELEM_F32 || e == ELEM_C64)
 		tile_flops = sat_mul(
 			tile_flops, dev->matmul_passes[w->precision < PRECISION_COUNT ? w->precision : 0]);
-	return time_of(
-		MAX(tile_flops, flops), matmul_peak(dev, e), curve_at(&dev->matmul_efficiency, flops));
+	return time_of(MAX(tile_flops, flops), matmul_peak(dev, e), curve_at(efficiency, flops));
 }
 
 int64_t matmul_time_ns(const device *dev, const op_work *w)

@@ -158,6 +158,28 @@ START_TEST(test_kernel_around_a_contraction)
 }
 END_TEST
 
+/* Convolutions have an efficiency of their own where the profile gives them one. */
+START_TEST(test_efficiency_of_convolutions)
+{
+	device dev;
+	ck_assert_int_eq(device_find("tpu-v5e", &dev, NULL), ST_OK);
+	op_work w = {.m = 4096,
+		.n = 4096,
+		.k = 4096,
+		.batch = 1,
+		.matmul_flops = 2ll * 4096 * 4096 * 4096,
+		.elem = ELEM_BF16};
+	dev.matmul_efficiency = (curve){.n = 1, .x = {1}, .ppm = {1000000}};
+	int64_t product = matmul_time_ns(&dev, &w);
+	w.dims.is_convolution = true;
+	ck_assert_int_eq(matmul_time_ns(&dev, &w), product);
+	dev.convolution_efficiency = (curve){.n = 1, .x = {1}, .ppm = {500000}};
+	ck_assert_int_gt(matmul_time_ns(&dev, &w), product * 199 / 100);
+	w.dims.is_convolution = false;
+	ck_assert_int_eq(matmul_time_ns(&dev, &w), product);
+}
+END_TEST
+
 /* Dims are padded to the systolic array; rows only to 8, on whichever side they fit better. */
 START_TEST(test_padding)
 {
@@ -283,7 +305,8 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = {test_log2_and_curves, test_monotone, test_v5e_matmul, test_results,
-		test_vector_elements, test_reorders, test_kernel_around_a_contraction, test_padding,
-		test_element_types, test_h100_vector_add, test_stored_bytes};
+		test_vector_elements, test_reorders, test_kernel_around_a_contraction,
+		test_efficiency_of_convolutions, test_padding, test_element_types, test_h100_vector_add,
+		test_stored_bytes};
 	return run_tests(tests, COUNT_OF(tests), "roofline");
 }
