@@ -1,2 +1,0 @@
-func.func public @main(%a: tensor<8192x1024xbf16>, %b: tensor<1024x4096xbf16>) -> tensor<8192x4096xbf16> { %r = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8192x1024xbf16>, tensor<1024x4096xbf16>) -> tensor<8192x4096xbf16>
- return %r : tensor<8192x4096xbf16> }
