@@ -6,7 +6,7 @@
 enum {
 	TRANSCENDENTAL_FLOPS = 8,
 	/* vector operations that libtpu 0.0.51 takes for one on v5e and v6e, in chains of 16 and 48 on
-	 * 2048 x 2048 floats (tests/judged/kernels.py) */
+	 * 2048 x 2048 floats (tests/judged/kernels.py, function); two where it takes fewer */
 	TPU_QUICK_FLOPS = 2,
 	TPU_LOGARITHM_FLOPS = 4,
 	TPU_LOGISTIC_FLOPS = 7,

@@ -13,6 +13,8 @@ Compiles small functions for one chip of each topology and prints the compiler's
     images    three 3x3 convolutions with their gradients, of 4 and of 8 images: cycles for 1024 elements (features padded to the lanes)
     features  a 3x3 convolution of so many features to 64 others, 16 images of 56 x 56: us of the product alone, images on the chip and in main memory
     chains    of so many operations on 2048 x 2048 integers and floats: cycles each for 1024 elements
+    matmul    products in main memory of so many rows, summands and columns, and 3x3 convolutions of so many features to as many: part of the peak
+    function  one function of 2048 x 2048 floats in a chain of them: vector operations, an addition of 0.26 cycles for 1024 elements being one
     front     rows that are normalised, times weights in main memory: us where the rows come from there too, where they are on the chip, and of the product alone
     channels  convolutions of each channel alone with both gradients: us of each kernel, and products of one of them
     rows      a table looked up in, and the gradient of that: us of each kernel by the width of its rows
@@ -102,6 +104,18 @@ def chain(rounds, integers):
                 y = jnp.maximum(y, x) * x
         return apart((x, y))[0] + 1
     return function
+
+
+FUNCTIONS = {"exp": jnp.exp, "sqrt": jnp.sqrt, "rsqrt": jax.lax.rsqrt, "tanh": jnp.tanh, "log": jnp.log, "logistic": jax.nn.sigmoid, "sin": jnp.sin, "erf": jax.lax.erf}
+
+
+def function_chain(rounds, function):
+    def of_both(x, y):
+        x, y = apart(x + 1), apart(y + 1)
+        for _ in range(rounds):
+            y = function(y) + x
+        return apart((x, y))[1] + 1
+    return of_both
 
 
 def normalised(near):
@@ -240,6 +254,15 @@ def main(topologies_wanted):
         for integers, each in ((True, 5), (False, 4)):
             us = [max(t for _, t in chip.kernels(chain(n, integers), *[((2048, 2048), jnp.uint32 if integers else F32)] * 2)) for n in (32, 64)]
             chip.say("chains", "of %s: %.3f" % ("integers" if integers else "floats", chip.per_1024(us[1] - us[0], 2048 * 2048) / (32 * each)))
+        for m, k, n in ((1024, 4096, 4096), (4096, 2048, 8192), (2048, 4096, 14336), (4096, 4096, 14336), (8192, 4096, 14336), (1024, 4096, 128256)):
+            us = sum(t for _, t in chip.kernels(lambda x, w: x @ w, ((m, k), BF16), ((k, n), BF16)))
+            chip.say("matmul", "%d x %d x %d: %.1f us, %.3f" % (m, k, n, us, 2 * m * k * n / PEAK[chip.name] / us * 1e6))
+        for n in (128, 256):
+            us = max(t for line, t in chip.kernels(features_near, ((16, 56, 56, n), BF16), ((3, 3, n, n), BF16)) if "kOutput" in line)
+            chip.say("matmul", "3 x 3 of %d features: %.1f us, %.3f" % (n, us, 2 * 16 * 56 ** 2 * (3 * n) ** 2 / PEAK[chip.name] / us * 1e6))
+        for name, function in FUNCTIONS.items():
+            us = [max(t for _, t in chip.kernels(function_chain(n, function), *[((2048, 2048), F32)] * 2)) for n in (16, 48)]
+            chip.say("function", "%s: %.1f" % (name, chip.per_1024(us[1] - us[0], 2048 * 2048) / 32 / .26 - 1))
         for m, k, n in ((1024, 4096, 28672), (1024, 4096, 128256), (4096, 4096, 28672)):
             args = ((m, k), BF16), ((m,), F32), ((k, n), BF16)
             far, near = (max(t for _, t in chip.kernels(normalised(near), *args)) for near in (False, True))
