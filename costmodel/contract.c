@@ -64,11 +64,13 @@ static void find_orders(const op_view *v, op_work *w, uint32_t slot, const int64
 	const ir_type *ty = slot_type(v, slot);
 	dim_role roles[MAX_RANK];
 	uint32_t n = 0, all[ROLE_COUNT] = {0}, in_tile[ROLE_COUNT] = {0};
-	int64_t last = -1; /* batch dim, as a place in its list */
+	int64_t last = -1;         /* batch dim, as a place in its list */
+	int64_t sizes[2] = {1, 1}; /* of the last two */
 	bool free_apart = false;
 	for (int64_t d = 0; ty && d < ty->rank; d++) {
 		if (local_dim(v, slot, d) == 1)
 			continue;
+		sizes[0] = sizes[1], sizes[1] = local_dim(v, slot, d);
 		dim_role role = listed(batch, nb, d) ? ROLE_BATCH
 			: listed(contracted, nc, d)      ? ROLE_CONTRACTED
 											 : ROLE_FREE;
@@ -87,6 +89,7 @@ static void find_orders(const op_view *v, op_work *w, uint32_t slot, const int64
 	}
 	for (uint32_t i = n < 2 ? 0 : n - 2; i < n; i++)
 		in_tile[roles[i]]++;
+	w->last_two[slot][0] = sizes[0], w->last_two[slot][1] = sizes[1];
 	bool untiled = all[ROLE_CONTRACTED] && all[ROLE_FREE] &&
 		(!in_tile[ROLE_CONTRACTED] || !in_tile[ROLE_FREE]);
 	w->untiled |= (uint8_t)(untiled << slot);

@@ -89,7 +89,9 @@ typedef struct sw_options {
 	int64_t trip_count;  /* iterations of loops whose number the program does not say; 0: they count
 	                        once */
 	int64_t uncertainty_ppm;   /* of costs, in millionths: among plans this near to the cheapest the
-	                              simplest is the answer; 0: the cheapest is */
+	                              simplest is the answer; 0: the cheapest is; -1, as
+	                              sw_default_options has: 20000 where apply comes to exact, 35000 as
+	                              annotations */
 	int best_compiler_options; /* 0: costs are those of the compiler's defaults; else options of the
 	                              profile are tried, and the document names those that it gains by
 	                            */

@@ -60,9 +60,8 @@ static struct heap *in_a_heap(status (*run)(void *user, diag *d), void *user, sw
 const char *sw_version(void) { return SHARDWRIGHT_VERSION; }
 sw_options sw_default_options(void)
 {
-	return (sw_options){.device = "tpu-v5e",
-		.seed = SEARCH_DEFAULT_SEED,
-		.uncertainty_ppm = SEARCH_DEFAULT_UNCERTAINTY_PPM};
+	return (sw_options){
+		.device = "tpu-v5e", .seed = SEARCH_DEFAULT_SEED, .uncertainty_ppm = UNCERTAINTY_OF_WAY};
 }
 
 /* ---------------------------------------------------------------- modules */
@@ -188,8 +187,8 @@ static status search_module(void *user, diag *d)
 			"trip_count: expected 1 to %d, or 0 for loops that count once, found %lld", MOST_TRIPS,
 			(long long)o->trip_count);
 	int64_t most = search_option_table[SEARCH_OPTION_UNCERTAINTY].most;
-	if (o->uncertainty_ppm < 0 || o->uncertainty_ppm > most)
-		return diag_set(d, ST_ERR_INVALID, "uncertainty_ppm: expected 0 to %lld, found %lld",
+	if (o->uncertainty_ppm < UNCERTAINTY_OF_WAY || o->uncertainty_ppm > most)
+		return diag_set(d, ST_ERR_INVALID, "uncertainty_ppm: expected 0 to %lld, or -1, found %lld",
 			(long long)most, (long long)o->uncertainty_ppm);
 	m->trip_count = o->trip_count;
 	if (!so.apply_exact_if_possible && !apply_find(o->apply, &so.apply))

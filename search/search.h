@@ -173,7 +173,8 @@ typedef struct search_options {
 	uint64_t seed;
 	uint32_t threads;        /* 0: all cores */
 	int64_t uncertainty_ppm; /* of costs, in millionths: among plans this near to the cheapest the
-	                            simplest is the answer; 0: the cheapest is */
+	                            simplest is the answer; 0: the cheapest is; UNCERTAINTY_OF_WAY: as
+	                            much as costs of plans applied that way are off by */
 	bool open_results;
 	apply_way apply;              /* how XLA will get the plan, which costs depend on */
 	bool apply_exact_if_possible; /* exact where the whole program can be written so, annotate
@@ -291,6 +292,7 @@ typedef struct search_result {
 	uint64_t evaluations, replays, nodes /* of search trees */, groups;
 	uint64_t lists_cut;                 /* neighbourhoods that had more plans than are looked at */
 	int64_t elapsed_ns, replay_gap_ppm; /* incremental against replay, of the answer */
+	int64_t uncertainty_ppm;            /* that it went by */
 	cost incremental;                   /* the evaluator's view of the answer */
 	cost smallest; /* of all strategies that were replayed: the one with the least memory */
 	VEC(pareto_point)

@@ -243,8 +243,6 @@ static bool read_options(search_spec *s, const cJSON *root, problem *why)
 		!read_number(root, SEARCH_OPTION_TRIP_COUNT, &s->trip_count, why) ||
 		!read_number(root, SEARCH_OPTION_UNCERTAINTY, &s->uncertainty_ppm, why))
 		return false;
-	if (s->uncertainty_ppm == SEARCH_DEFAULT_UNCERTAINTY_PPM)
-		s->uncertainty_ppm = -1; /* the same question */
 	if ((item = field(root, "priority")) &&
 		!check_integer(item, "/priority", -PRIORITY_LIMIT, PRIORITY_LIMIT, &s->priority, why))
 		return false;

@@ -534,6 +534,14 @@ static void end_run(simulator *s)
 	s->runs.p[s->runs.n - 1].n_reads = s->reads.n - s->runs.p[s->runs.n - 1].first_read;
 }
 
+/* The first kernel that reads what this one makes sums it up, which is then done here, too. */
+static bool is_summed_up(const simulator *s, const lop *o)
+{
+	const sim_val *v = &s->vals[o->results];
+	lop_id reader = MIN(v->external_min, MIN(v->copied_min, v->group_min));
+	return reader != ID_NONE && s->ops[reader].class == CLASS_REDUCE;
+}
+
 /* Compilers for TPU schedule the inside of a fusion well, but not one op alone. Copies in another
  * order of dims mostly disappear: the layout of what makes the value is chosen so. */
 static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
@@ -544,7 +552,7 @@ static bool is_lone(const simulator *s, const lowered *l, const kernel *k)
 		(so->class != CLASS_ELEMENTWISE && so->class != CLASS_REDUCE))
 		return false;
 	const work_entry *w = work_at(s, so);
-	return !w->transpose && !w->spread && !w->slice_bytes;
+	return !w->transpose && !w->spread && !w->slice_bytes && !is_summed_up(s, o);
 }
 
 /* Compilers for TPU write a part of a larger value where the part is made, in the same kernel, or
@@ -610,7 +618,7 @@ static void measure_kernel(simulator *s, const lowered *l, lop_id root)
 		k.around.vector_ns =
 			MAX(k.around.vector_ns, elements_time_ns(&s->dev, k.largest, k.accessed, lone));
 	k.around.fused = k.around.matmul_ns && k.members > 1;
-	k.around.by_blocks = k.worked == 3;
+	k.around.by_blocks = k.worked == 3 && !has_convolution(s, &s->ops[root]);
 	if ((k.worked == 1 || k.worked == 2) &&
 		k.around.front_bytes[k.worked == 1] > half_of_chip(s, root))
 		k.around.again = k.worked;

@@ -205,6 +205,22 @@ void simulator_limit(simulator *s, size_t bytes)
 		(uint32_t)MAX(MIN(bytes / entry, (size_t)WORK_ENTRIES), (size_t)2 * s->p->nodes.n + 1);
 }
 
+/* Operands whose order of dims is not a product's, and whose last two dims fill the tiles of
+ * memory. With tiles half full the product reads them as they are: libtpu 0.0.51 on v5e and v6e,
+ * weights of 3072 x 4, 8, 16 and 24 x 128 against 6 and 12 x 128 and 16 x 64
+ * (tests/judged/kernels.py). */
+static uint8_t untiled_operands(const device *dev, const op_work *w)
+{
+	uint8_t all = 0;
+	for (uint32_t k = 0; k < 2; k++) {
+		int64_t rows = w->last_two[k][0], columns = w->last_two[k][1];
+		bool filled = columns % dev->tile_minor == 0 &&
+			(rows % dev->tile_second == 0 || (rows < dev->tile_second && !(rows & (rows - 1))));
+		all |= (uint8_t)((w->untiled >> k & filled) << k);
+	}
+	return all;
+}
+
 static uint8_t class_of(const node *n, const op_work *w)
 {
 	if (w->free)
@@ -246,7 +262,7 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		work_as_radix_sort(&w);
 	if (s->dev.target == TARGET_TPU && w.sorted_row > 0)
 		work_as_turned_sort(&w, s->dev.tile_minor);
-	uint8_t reorders = s->dev.target == TARGET_TPU ? w.untiled
+	uint8_t reorders = s->dev.target == TARGET_TPU ? untiled_operands(&s->dev, &w)
 		: s->dev.target == TARGET_GPU              ? w.unsorted
 												   : 0;
 	uint32_t *first = &m->first[m->class_of[id]];

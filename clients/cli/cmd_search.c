@@ -301,7 +301,7 @@ static int parse_arguments(search_args *a, int argc, char **argv)
 {
 	a->o.seed = SEARCH_DEFAULT_SEED;
 	a->o.apply_exact_if_possible = true;
-	a->o.uncertainty_ppm = SEARCH_DEFAULT_UNCERTAINTY_PPM;
+	a->o.uncertainty_ppm = UNCERTAINTY_OF_WAY;
 	a->uniform = !SEARCH_DEFAULT_STORE_PRIORS;
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {

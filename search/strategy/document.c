@@ -206,7 +206,7 @@ static cJSON *search_json(const search_options *o, const search_result *r)
 	cJSON *s = cJSON_CreateObject(), *list = cJSON_CreateArray();
 	double seconds = (double)r->elapsed_ns / 1e9;
 	cJSON_AddNumberToObject(s, "seed", (double)o->seed);
-	cJSON_AddNumberToObject(s, "uncertainty_ppm", (double)o->uncertainty_ppm);
+	cJSON_AddNumberToObject(s, "uncertainty_ppm", (double)r->uncertainty_ppm);
 	cJSON_AddNumberToObject(s, "evaluations", (double)r->evaluations);
 	cJSON_AddNumberToObject(s, "replays", (double)r->replays);
 	cJSON_AddNumberToObject(s, "seconds", seconds);

@@ -217,6 +217,14 @@ static status settle_apply(runner *r, diag *d)
 	return ST_OK;
 }
 
+static void settle_uncertainty(runner *r)
+{
+	if (r->o.uncertainty_ppm == UNCERTAINTY_OF_WAY)
+		r->o.uncertainty_ppm =
+			r->o.apply == APPLY_EXACT ? UNCERTAINTY_EXACT_PPM : UNCERTAINTY_ANNOTATED_PPM;
+	r->out->uncertainty_ppm = r->o.uncertainty_ppm;
+}
+
 status runner_prepare(runner *r, diag *d)
 {
 	TRY(settle_mesh(r, d));
@@ -228,6 +236,7 @@ status runner_prepare(runner *r, diag *d)
 	TRY(problem_init(&r->pb, r->base, &r->o, d));
 	r->goal = goal_of_answer(&r->pb);
 	TRY(settle_apply(r, d));
+	settle_uncertainty(r);
 	TRY(apply_forbids(r, d));
 	return schedule_read(&r->pb, r->user->schedule_json, &r->tactics, d);
 }

@@ -90,7 +90,7 @@ void runner_forget_near(runner *r) { r->near.n = 0; }
 
 void runner_near(runner *r, const plan *pl, const cost *c)
 {
-	if (r->user->uncertainty_ppm && r->near.n < MOST_NEAR)
+	if (r->o.uncertainty_ppm && r->near.n < MOST_NEAR)
 		vec_push(&r->near, (near_plan){*pl, *c});
 }
 
@@ -246,12 +246,12 @@ status runner_choose_simpler(runner *r, candidate **best, diag *d)
 	const candidate *cheapest = *best;
 	const search_result *out = r->out;
 	bool fits = cheapest->c.peak_bytes <= r->pb.memory_limit;
-	if (!r->user->uncertainty_ppm || !r->may_be_simpler || !cheapest->pl || !fits ||
+	if (!r->o.uncertainty_ppm || !r->may_be_simpler || !cheapest->pl || !fits ||
 		r->o.objective != OBJECTIVE_RUNTIME || search_is_stopped(r->user))
 		return ST_OK;
 	bar b = {.cheapest = cheapest,
 		.size = size_of(r, cheapest),
-		.ppm = r->user->uncertainty_ppm,
+		.ppm = r->o.uncertainty_ppm,
 		.baseline_ns = INT64_MAX,
 		.peak_bytes = r->pb.memory_limit};
 	for (uint32_t i = 0; i < out->baselines.n; i++)

@@ -241,8 +241,9 @@ def main(topologies_wanted):
             us = next(t for line, t in chip.kernels(product, ((m, k), BF16), ((k, n), BF16)) if "convolution" in line or "%fusion = " in line)
             chip.say("product", "%d x %d x %d: %7.2f us, %.3f" % (m, k, n, us, 2 * m * k * n / PEAK[chip.name] / max(us - 1.2, 0.1) * 1e6))
         for equation, x, w in (("bd,df->bf", (1024, 3072), (3072, 3072)), ("bd,dhk->bhk", (1024, 3072), (3072, 24, 128)),
-                               ("bhk,dhk->bd", (1024, 24, 128), (3072, 24, 128)), ("bhk,hkd->bd", (1024, 24, 128), (24, 128, 3072))):
-            chip.say("weights", equation, chip.listed(weights(equation), (x, BF16), (w, F32), least=0))
+                               ("bhk,dhk->bd", (1024, 24, 128), (3072, 24, 128)), ("bhk,hkd->bd", (1024, 24, 128), (24, 128, 3072)),
+                               *(("bd,dhk->bhk", (1024, 3072), (3072, heads, 128)) for heads in (4, 6, 8, 12, 16)), ("bd,dhk->bhk", (1024, 1024), (1024, 16, 64))):
+            chip.say("weights", equation, "x".join(map(str, w)), chip.listed(weights(equation), (x, BF16), (w, F32), least=0))
         for n in (4, 8):
             us = sum(t for _, t in chip.kernels(images, ((n, 32, 32, 128), BF16), *[((3, 3, 128, 128), F32)] * 3, ((n, 32, 32, 128), BF16)))
             chip.say("images", "%d: %8.1f us, %.0f" % (n, us, chip.per_1024(us, n * 32 * 32 * 128)))

@@ -1,0 +1,160 @@
+/* What single kernels take, read off libtpu (tests/judged/kernels.py): each test has one pair of
+ * programs that differ in what its rule is about. */
+#include "simulator/simulator.h"
+#include "tests/unit/module_fixture.h"
+
+static int64_t compute_ns(
+	const char *name, apply_way way, const char *args, const char *results, const char *lines)
+{
+	module *m = read_body(args, results, lines);
+	device dev;
+	cost c;
+	diag d = {0};
+	ck_assert_int_eq(device_find(name, &dev, NULL), ST_OK);
+	dev.op_launch_ns = 0;
+	ck_assert_msg(simulate_module(m, &dev, way, NULL, &c, NULL, &d) == ST_OK, "%s", d.msg);
+	module_free(m);
+	return c.compute_ns;
+}
+
+/* Weights by heads that are rounded in front of a product are rounded by a kernel of their own
+ * where heads fill the tiles of memory. */
+#define PROJECT(heads) \
+	compute_ns("tpu-v5e", APPLY_EXACT, \
+		"%x: tensor<4096x3072xbf16>, %w: tensor<3072x" heads "x128xf32>", \
+		"tensor<4096x" heads "x128xbf16>", \
+		"%h = stablehlo.convert %w : (tensor<3072x" heads "x128xf32>) -> tensor<3072x" heads \
+		"x128xbf16>\n" \
+		"%y = stablehlo.dot_general %x, %h, contracting_dims = [1] x [0] : " \
+		"(tensor<4096x3072xbf16>, " \
+		"tensor<3072x" heads "x128xbf16>) -> tensor<4096x" heads "x128xbf16>\n" \
+		"return %y : tensor<4096x" heads "x128xbf16>")
+
+START_TEST(test_weights_by_heads)
+{
+	int64_t twelve = PROJECT("12"), sixteen = PROJECT("16"), four = PROJECT("4"),
+			six = PROJECT("6");
+	ck_assert_int_gt(sixteen - 16 * twelve / 12, 100000); /* 48 MiB of weights, read and written */
+	ck_assert_int_gt(four - 4 * six / 6, 25000);
+	ck_assert_int_lt(llabs(six - twelve / 2), twelve / 20);
+}
+END_TEST
+
+/* A norm's sum is added up in the kernel that makes what it sums: that is not one op alone. */
+#define H "tensor<4096x3072xbf16>"
+#define F "tensor<4096x3072xf32>"
+START_TEST(test_what_is_summed_up_is_not_alone)
+{
+	int64_t normed = compute_ns("tpu-v6e", APPLY_EXACT, "%a: " H ", %b: " H, H ", " F ", " F,
+		"%zero = stablehlo.constant dense<0.0> : tensor<f32>\n"
+		"%s = stablehlo.add %a, %b : " H "\n"
+		"%f = stablehlo.convert %s : (" H ") -> " F "\n"
+		"%q = stablehlo.multiply %f, %f : " F "\n"
+		"%m = stablehlo.reduce(%q init: %zero) applies stablehlo.add across dimensions = [1] : (" F
+		", tensor<f32>) -> tensor<4096xf32>\n"
+		"%w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<4096xf32>) -> " F "\n"
+		"%n = stablehlo.multiply %f, %w : " F "\n"
+		"%o = stablehlo.divide %f, %w : " F "\n"
+		"return %s, %n, %o : " H ", " F ", " F);
+	device dev;
+	ck_assert_int_eq(device_find("tpu-v6e", &dev, NULL), ST_OK);
+	ck_assert_int_lt(normed, 4096ll * 3072 * 1000000000 / dev.lone_elements_s);
+}
+END_TEST
+
+/* A convolution does not read its taps again for every 1,024 places, though something is worked on
+ * in front of both sides. */
+#define IMAGES "tensor<32x48x48x128x"
+#define CONVOLVE(taps, convert) \
+	compute_ns("tpu-v6e", APPLY_EXACT, "%x: " IMAGES "bf16>, %w: tensor<3x3x128x128x" taps ">", \
+		IMAGES "bf16>", \
+		"%z = stablehlo.abs %x : " IMAGES "bf16>\n" convert \
+		"%y = stablehlo.convolution(%z, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, " \
+		"f], " \
+		"window = {stride = [1, 1], pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, " \
+		"feature_group_count = 1 : i64} : (" IMAGES "bf16>, tensor<3x3x128x128xbf16>) -> " IMAGES \
+		"bf16>\n" \
+		"return %y : " IMAGES "bf16>")
+
+START_TEST(test_taps_are_read_once)
+{
+	int64_t
+		plain = CONVOLVE("bf16",
+			"%k = stablehlo.reshape %w : (tensor<3x3x128x128xbf16>) -> tensor<3x3x128x128xbf16>\n"),
+		rounded = CONVOLVE("f32",
+			"%k = stablehlo.convert %w : (tensor<3x3x128x128xf32>) -> tensor<3x3x128x128xbf16>\n");
+	ck_assert_int_lt(rounded, plain + plain / 50);
+}
+END_TEST
+
+/* A window of a reduction takes what its results take. */
+#define POOL(stride, size) \
+	compute_ns("tpu-v5e", APPLY_EXACT, "%x: tensor<16x64x64x128xf32>", \
+		"tensor<16x" size "x" size "x128xf32>", \
+		"%zero = stablehlo.constant dense<0.0> : tensor<f32>\n" \
+		"%y = \"stablehlo.reduce_window\"(%x, %zero) <{window_dimensions = array<i64: 1, 2, 2, " \
+		"1>, " \
+		"window_strides = array<i64: 1, " stride ", " stride \
+		", 1>}> ({\n^bb0(%a: tensor<f32>, %b: tensor<f32>):\n" \
+		"%m = stablehlo.add %a, %b : tensor<f32>\nstablehlo.return %m : tensor<f32>\n}) : " \
+		"(tensor<16x64x64x128xf32>, tensor<f32>) -> tensor<16x" size "x" size "x128xf32>\n" \
+		"return %y : tensor<16x" size "x" size "x128xf32>")
+
+START_TEST(test_windows_take_what_their_results_take)
+{
+	int64_t few = POOL("2", "32"), many = POOL("1", "63");
+	ck_assert_int_gt(many, 3 * few / 2);
+}
+END_TEST
+
+/* Borders that neighbours send are put in place by a kernel of their own in front of an annotated
+ * convolution, not in a program of one device. */
+#define CUT(way) \
+	compute_ns("tpu-v5e", way, \
+		"%x: tensor<8x64x64x128xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"a\"}, {}, " \
+		"{}]>}, %k: tensor<3x3x128x128xbf16>", \
+		"tensor<8x64x64x128xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"a\"}, {}, {}]>}", \
+		"%y = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, " \
+		"f], " \
+		"window = {stride = [1, 1], pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, " \
+		"feature_group_count = 1 : i64} : (" \
+		"tensor<8x64x64x128xbf16>, tensor<3x3x128x128xbf16>) -> tensor<8x64x64x128xbf16>\n" \
+		"return %y : tensor<8x64x64x128xbf16>")
+
+START_TEST(test_borders_are_put_in_place)
+{
+	ck_assert_int_gt(CUT(APPLY_ANNOTATE), CUT(APPLY_EXACT) + 1000);
+}
+END_TEST
+
+/* Three features share a tile with their taps, but not where a collective of a program of one
+ * device makes the kernel. */
+#define FIRST(cut) \
+	compute_ns("tpu-v5e", APPLY_EXACT, \
+		"%x: tensor<8x64x64x3xbf16>, %k: tensor<7x7x3x128xbf16> {sdy.sharding = " \
+		"#sdy.sharding<@mesh, [{}, {}, {}, {" cut "}]>}", \
+		"tensor<8x64x64x128xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}, {}]>}", \
+		"%w = sdy.sharding_constraint %k <@mesh, [{}, {}, {}, {}]> : tensor<7x7x3x128xbf16>\n" \
+		"%y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, " \
+		"f], " \
+		"window = {stride = [1, 1], pad = [[3, 3], [3, 3]]} {batch_group_count = 1 : i64, " \
+		"feature_group_count = 1 : i64} : (" \
+		"tensor<8x64x64x3xbf16>, tensor<7x7x3x128xbf16>) -> tensor<8x64x64x128xbf16>\n" \
+		"return %y : tensor<8x64x64x128xbf16>")
+
+START_TEST(test_few_features_of_a_gathered_kernel)
+{
+	ck_assert_int_gt(FIRST("\"a\""), 4 * FIRST(""));
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+	const TTest *tests[] = {test_weights_by_heads, test_what_is_summed_up_is_not_alone,
+		test_taps_are_read_once, test_windows_take_what_their_results_take,
+		test_borders_are_put_in_place, test_few_features_of_a_gathered_kernel};
+	for (uint32_t i = 0; i < COUNT_OF(tests); i++)
+		tcase_add_test(t, tests[i]);
+}
+
+int main(void) { return run_added(add_tests, "kernels"); }
