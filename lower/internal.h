@@ -288,7 +288,8 @@ uint64_t halo_hash(const program *p, const node *n);
 
 /* ---------------------------------------------------------------- onto.c */
 
-/* A constant of zeros, or a broadcast of one. */
+/* A constant of one number, or a broadcast of one; of zeros. */
+bool is_splat_constant(const program *p, pval_id v);
 bool is_splat_zero(const program *p, pval_id v);
 /* Is the node such a scatter, then onto of it and of the addition. Scatters in program order. */
 void scatter_find_onto(const program *p, node_id id, pval_id *onto);

@@ -93,6 +93,14 @@ static bool may_stay_partial(const program *p, const bool *sums, pval_id v)
 	return def != ID_NONE && sums[def] && is_read_once(p, &p->vals.p[v]);
 }
 
+/* Is its first operand a sum of partial sums? */
+static bool is_kept_sum(const program *p, const bool *sums, const bool *stays, node_id id)
+{
+	pval_id v = node_slots(p, &p->nodes.p[id])[0];
+	return may_stay_partial(p, sums, v) && stays[p->vals.p[v].def] &&
+		p->nodes.p[p->vals.p[v].def].op_kind == OP_ADD;
+}
+
 /* Nodes that partial sums pass through stand for themselves: sums of two of them, and in loops
  * whatever a sum that is carried could be made of. */
 static void keep_sums(struct nesting *x, const program *p)
@@ -117,6 +125,11 @@ static void keep_sums(struct nesting *x, const program *p)
 		case OP_TRANSPOSE: /* stands in front of the sum over devices at the exact level */
 			sums[id] = true;
 			stays[id] = partial > 0;
+			break;
+		case OP_DIVIDE:
+		case OP_MULTIPLY: /* of a sum, by a number: as that one */
+			sums[id] = stays[id] = n->n_operands == 2 && is_kept_sum(p, sums, stays, id) &&
+				is_splat_constant(p, node_slots(p, n)[1]);
 			break;
 		default: sums[id] = !n->elementwise;
 		}

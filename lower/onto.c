@@ -8,19 +8,25 @@ static const node *maker_of(const program *p, pval_id v)
 	return p->vals.p[v].def == ID_NONE ? NULL : &p->nodes.p[p->vals.p[v].def];
 }
 
-bool is_splat_zero(const program *p, pval_id v)
+static const attr *splat_of(const program *p, pval_id v)
 {
 	const node *n = maker_of(p, v);
 	while (n && n->op_kind == OP_BROADCAST_IN_DIM)
 		n = maker_of(p, node_slots(p, n)[0]);
 	if (!n || (n->op_kind != OP_CONSTANT && n->op_kind != OP_SDY_CONSTANT))
-		return false;
+		return NULL;
 	attr_id id = op_attr(p->m, n->op, "value");
-	if (id == ID_NONE)
-		return false;
-	const attr *a = attr_get(p->m, id);
+	const attr *a = id == ID_NONE ? NULL : attr_get(p->m, id);
+	return a && a->kind == ATTR_DENSE && a->splat ? a : NULL;
+}
+
+bool is_splat_constant(const program *p, pval_id v) { return splat_of(p, v) != NULL; }
+
+bool is_splat_zero(const program *p, pval_id v)
+{
+	const attr *a = splat_of(p, v);
 	char text[64], *end;
-	if (a->kind != ATTR_DENSE || !a->splat || !a->text.n || a->text.n >= sizeof text)
+	if (!a || !a->text.n || a->text.n >= sizeof text)
 		return false;
 	memcpy(text, a->text.p, a->text.n);
 	text[a->text.n] = 0;

@@ -258,6 +258,7 @@ static bool is_linear(const pass *p, const lop *o)
 	case OP_CONVERT:
 	case OP_NEGATE:
 	case OP_RESHAPE:
+	case OP_REDUCE:
 	case OP_TRANSPOSE:
 	case OP_DIVIDE:
 	case OP_MULTIPLY: return p->level != LEVEL_COMPILED;

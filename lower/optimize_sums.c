@@ -1,5 +1,6 @@
 /* Passes of the optimized level over partial sums: what is used at all, which values could stay
  * partial and which do, and what loops accumulate. */
+#include "lower/emit.h"
 #include "lower/optimize.h"
 
 /* ---------------------------------------------------------------- 2: uses */
@@ -62,6 +63,32 @@ static const fact *in_place(const pass *p, const lop *o, uint32_t i)
 	return f && f->at == sharding_of(p, p->f[operand_of(p->in, o, i)].alias) ? f : NULL;
 }
 
+/* The same elements: a sum from zero over dims of one element is a reshape. */
+static bool only_reshapes(const pass *p, const lop *o)
+{
+	const program *prog = p->c->p;
+	const node *n = &prog->nodes.p[o->node];
+	if (n->op_kind == OP_RESHAPE)
+		return true;
+	const pval_id *slots = node_slots(prog, n);
+	return n->n_operands == 2 && n->n_results == 1 &&
+		pval_type(prog, slots[0])->elements == pval_type(prog, slots[2])->elements &&
+		emit_reduction(prog->m, n->op) == OP_ADD && is_splat_zero(prog, slots[1]);
+}
+
+/* A sum of two partial sums that a number divides or multiplies, as a mean is: what is done in
+ * front of the collective is one kernel then, with the sum, and nothing is left behind it. */
+static const fact *scaled_sum(const pass *p, const lop *o)
+{
+	const fact *f = in_place(p, o, 0);
+	const lval *v = &p->in->vals.p[p->f[operand_of(p->in, o, 0)].alias];
+	const ir_type *ty = type_get(p->c->p->m, p->in->vals.p[o->results].type);
+	bool scales = f && f->sum && kind_of(p, &p->in->ops.p[v->def]) == OP_ADD &&
+		!elem_is_int(ty->elem) &&
+		is_splat_constant(p->c->p, p->in->vals.p[operand_of(p->in, o, 1)].origin);
+	return scales ? f : NULL;
+}
+
 /* The operand whose partial sum the op's result is too; for sums the first of two. */
 static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 {
@@ -70,9 +97,9 @@ static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 	uint16_t kind = kind_of(p, o);
 	if (p->level == LEVEL_COMPILED && (kind != OP_ADD || p->target == TARGET_CPU || o->nest))
 		return NULL; /* what is nested is no partial sum */
-	if (p->level == LEVEL_EXACT &&
-		(o->nest || (kind != OP_ADD && kind != OP_RESHAPE && kind != OP_TRANSPOSE)))
-		return NULL; /* other elementwise ops may be nested where costs are asked for */
+	bool exact = p->level == LEVEL_EXACT;
+	if (exact && (o->nest || kind == OP_SUBTRACT || kind == OP_CONVERT || kind == OP_NEGATE))
+		return NULL; /* these may be nested where costs are asked for */
 	switch (kind) {
 	case OP_ADD:
 	case OP_SUBTRACT:
@@ -87,13 +114,24 @@ static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 		/* Compilers compute the transpose of a product as the product of the sides exchanged, where
 		 * no collective is in between. Else a weight's gradient has another order of dims than the
 		 * weight and its state, and they copy these. */
-		a = p->level == LEVEL_EXACT ? partial_operand(p, o, 0) : in_place(p, o, 0);
-		*sum = p->level == LEVEL_EXACT && a;
+		a = exact ? partial_operand(p, o, 0) : in_place(p, o, 0);
+		*sum = exact && a;
 		return a;
-	case OP_RESHAPE: return in_place(p, o, 0);
+	case OP_RESHAPE:
+	case OP_REDUCE: return only_reshapes(p, o) ? in_place(p, o, 0) : NULL;
 	case OP_DIVIDE:
+		if (exact) {
+			a = scaled_sum(p, o);
+			*sum = a;
+			return a;
+		}
 		return p->f[p->f[operand_of(p->in, o, 1)].alias].partial ? NULL : in_place(p, o, 0);
 	case OP_MULTIPLY:
+		if (exact) {
+			a = scaled_sum(p, o);
+			*sum = a;
+			return a;
+		}
 		a = in_place(p, o, 0);
 		b = in_place(p, o, 1);
 		return a && b ? NULL : a ? a : b;

@@ -534,6 +534,45 @@ START_TEST(sums_are_transposed_before_they_are_reduced)
 }
 END_TEST
 
+/* A mean of two sums over devices is one collective of what is divided: what XLA does in front of
+ * it is one kernel then. The second sum comes back from dims of one element. A bias is not divided.
+ */
+START_TEST(sums_are_scaled_before_they_are_reduced)
+{
+#define SUMS(then) \
+	MAIN(T WHOLE) \
+	ZERO DOT("p", "a", "b") \
+		DOT("q", "a", "c") "  %u = stablehlo.reshape %q : (" T ") -> tensor<1x16x16xf32>\n" \
+						   "  %v = stablehlo.reduce(%u init: %z) applies stablehlo.add across " \
+	                       "dimensions = [0] : " \
+						   "(tensor<1x16x16xf32>, tensor<f32>) -> " T "\n" \
+						   "  %s = stablehlo.add %p, %v : " T \
+						   "\n  %k = stablehlo.constant dense<4.0> : " T "\n" \
+						   "  %m = stablehlo." then " : " T "\n  return %m : " T "\n}\n"
+	static const struct {
+		const char *text;
+		op_kind last; /* in front of the collective */
+	} of[] = {{SUMS("divide %s, %k"), OP_DIVIDE}, {SUMS("multiply %s, %k"), OP_MULTIPLY},
+		{SUMS("divide %s, %w"), OP_ADD}, {SUMS("subtract %s, %k"), OP_ADD}};
+	for (uint32_t i = 0; i < COUNT_OF(of); i++) {
+		lowering x;
+		lowering_read(&x, MESH, of[i].text);
+		lower_to(&x, LEVEL_EXACT, TARGET_TPU);
+		uint32_t reduced = 0;
+		for (lop_id o = 0; o < x.out->ops.n; o++) {
+			const lop *c = &x.out->ops.p[o];
+			if (c->kind != LOP_COLLECTIVE)
+				continue;
+			reduced++;
+			const lop *from = &x.out->ops.p[x.out->vals.p[x.out->operands.p[c->operands]].def];
+			ck_assert_int_eq(x.p->nodes.p[from->node].op_kind, of[i].last);
+		}
+		ck_assert_int_eq(reduced, 1);
+		lowering_release(&x);
+	}
+}
+END_TEST
+
 #define LOOP(before, after) \
 	MAIN(T WHOLE) \
 	"  %i0 = stablehlo.constant dense<0> : tensor<i32>\n  %i1 = stablehlo.constant dense<1> : " \
@@ -719,6 +758,7 @@ int main(void)
 	tcase_add_test(t, near_gathers_are_shared);
 	tcase_add_test(t, own_collectives_are_counted);
 	tcase_add_test(t, sums_are_transposed_before_they_are_reduced);
+	tcase_add_test(t, sums_are_scaled_before_they_are_reduced);
 	tcase_add_test(t, what_loops_accumulate_is_reduced_behind_them);
 	tcase_add_test(t, what_loops_accumulate_in_steps_is_reduced_behind_them);
 	return run_suite(t, "optimize");
