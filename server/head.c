@@ -167,10 +167,28 @@ bool head_passed(request *r)
 	return !reason || problem_set(&r->why, PROBLEM_BAD_REQUEST, "%s", reason);
 }
 
+/* RFC 9112, 3.2.2: a target may name scheme and host as well, as proxies are asked. Both hosts have
+ * to be ours. *url becomes its path. */
+static bool check_target(request *r, const char **url)
+{
+	enum { MOST_BYTES = 300 };
+	size_t scheme = !strncasecmp(*url, "http://", 7) ? 7
+		: !strncasecmp(*url, "https://", 8)          ? 8
+													 : 0;
+	if (!scheme)
+		return true;
+	const char *host = *url + scheme;
+	size_t n = strcspn(host, "/");
+	char authority[MOST_BYTES];
+	snprintf(authority, sizeof authority, "%.*s", (int)MIN(n, MOST_BYTES - 1), host);
+	*url = host[n] ? host + n : "/";
+	return check_host(r, authority);
+}
+
 /* Everything that can be refused before the body arrives. */
 bool head_check(request *r, const char *url, const char *method, const char *version)
 {
-	if (!head_passed(r) || !check_head(r, version)) {
+	if (!head_passed(r) || !check_head(r, version) || !check_target(r, &url)) {
 		metric_add(r->srv, rejected_heads, 1);
 		r->ambiguous = true;
 		return false;

@@ -86,6 +86,11 @@ TABLE = [
     ("not http", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", {400, 0}),
     ("http/2 preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", {400, 404, 405, 505, 0}),
     ("body that is too long", BODY + b"Host: localhost\r\nContent-Length: 5000000000\r\n\r\n{}", {413}),
+    ("target of another host", b"GET http://elsewhere.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", {421}),
+    ("target here, host elsewhere", b"GET http://localhost/healthz HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n", {421}),
+    ("target with a user", b"GET http://me@localhost/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
+    ("target without a host", b"GET http:///healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
+    ("target with a long host", b"GET http://" + b"x" * 400 + b"/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
     ("unknown method", b"BREW /v1/modules HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", {405}),
 ]
 
@@ -118,6 +123,14 @@ def test_odd_requests_behind_a_good_one(daemon, name, raw, statuses):
             pass
     answers = [int(status) for status in re.findall(rb"HTTP/1\.1 (\d\d\d) ", data)]
     assert len(answers) <= 1 and (answers or [0])[0] in statuses | {0}, answers
+
+
+def test_targets_with_a_host(daemon):
+    """RFC 9112, 3.2.2: they have to be taken."""
+    one = "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    targets = ["http://localhost/healthz", "HTTP://localhost:%d/v1/modules?page_size=1" % daemon.port, "https://localhost/healthz", "http://localhost", "/healthz"]
+    answers, closed = exchange(daemon, "".join(one % t for t in targets).encode() + b"GET http://127.0.0.1/nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert answers == [200] * len(targets) + [404] and closed
 
 
 def test_pipelined_requests(daemon):
