@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Have XLA compile our answers and hand-written plans, and keep what its schedules say in figures.json.
 
-    mint.py [--cases GLOB] [--experts 4] [--ways exact,annotate] [--written annotate] [--alternatives 0] [--again] [--known] [--seconds 900]
+    mint.py [--cases GLOB] [--experts 4] [--ways exact,annotate] [--written annotate] [--same] [--alternatives 0] [--again] [--known] [--seconds 900]
             [--keep DIR] [--tools DIR]
 
-Of every case of cases.py: the default search's plan applied exactly, the plan that is searched for annotations, the best of the search's
+Of every case of cases.py: the default search's plan applied exactly (with --same as annotations, too), the plan that is searched for annotations, the best of the search's
 alternatives, applied exactly, and hand-written plans. A
 row that is there is left alone, so that it can be stopped and started again; rows of another answer are minted anew. Needs jax and
 libtpu in the environment that runs it, no accelerator, and a folder with two scripts (--tools; ../shared/tools beside the checkout):
@@ -104,6 +104,8 @@ def plans_of(case, figures, folder, options):
         with open(path) as f:
             document = json.load(f)
         yield "search", way, path, document["cost"]
+        if way == "exact" and options.same:
+            yield "search", "same", path, cases.cost_of(case, path, "annotate")
     yield from alternatives_of(case, folder, options.alternatives)
     for name, path, cost in cases.hand_written(case, folder, options.experts, known):
         for way in options.written.split(","):
@@ -115,7 +117,7 @@ def mint(case, figures, options):
         for plan, way, path, cost in plans_of(case, figures, folder, options):
             key = "%s | %s | %s" % (cases.name_of(case), plan, way)
             module = os.path.join(folder, re.sub(r"\W+", "_", key) + ".mlir")
-            cases.run("apply", cases.corpus(case), "--strategy", path, "--apply", way, "-o", module)
+            cases.run("apply", cases.corpus(case), "--strategy", path, "--apply", "annotate" if way == "same" else way, "-o", module)
             with open(module, "rb") as f:
                 digest = hashlib.sha256(f.read()).hexdigest()[:16]
             old = figures.get(key)
@@ -148,6 +150,7 @@ def main():
     parser.add_argument("--experts", type=int, default=4, help="hand-written plans per case")
     parser.add_argument("--ways", default="exact,annotate", help="in which our own answer is applied; empty: hand-written plans alone")
     parser.add_argument("--written", default="annotate", help="ways in which hand-written plans are applied")
+    parser.add_argument("--same", action="store_true", help="our exact answer as annotations, too: a row of its own")
     parser.add_argument("--alternatives", type=int, default=0, help="so many alternatives of the search")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--known", action="store_true", help="compile nothing: our costs of all rows that are there, anew")
