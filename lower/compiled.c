@@ -124,8 +124,8 @@ static void send_words_of_keys(lowered *l, const lop *top_k)
 	const lval *v = &l->vals.p[l->operands.p[top_k->operands]];
 	lop *o = v->def == ID_NONE ? NULL : &l->ops.p[v->def];
 	int bits = elem_bits(type_get(l->p->m, v->type)->elem);
-	if (!o || o->kind != LOP_COLLECTIVE || o->coll != COLL_ALL_TO_ALL || v->n_uses != 1 ||
-		bits > 32)
+	if (!o || o->kind != LOP_COLLECTIVE || lop_is_own(l, o) || o->coll != COLL_ALL_TO_ALL ||
+		v->n_uses != 1 || bits > 32)
 		return;
 	enum { WORD_BITS = 32 };
 	int64_t arrays = bits < WORD_BITS ? 2 : 3;

@@ -14,6 +14,12 @@ static bool is_given(uint16_t kind, uint8_t *coll)
 	}
 }
 
+bool lop_is_own(const lowered *l, const lop *o)
+{
+	uint8_t coll;
+	return o->given && is_given(l->p->nodes.p[o->node].op_kind, &coll);
+}
+
 /* Device ids, n to a row: groups, or pairs of source and target. */
 static const int64_t *rows_of(const module *m, op_id o, uint8_t coll, uint32_t *n, int64_t *in_row)
 {

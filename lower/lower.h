@@ -277,6 +277,8 @@ bool combine_joins(const lowered *l, const lop *o, combine_group *g, uint64_t at
 void lowered_counts(const lowered *l, int64_t counts[COLL_COUNT]);
 /* Executions per step of the lop: product of the trip counts around it. */
 int64_t lop_executions(const lowered *l, lop_id o);
+/* Is it a collective that the program's text has? given.c */
+bool lop_is_own(const lowered *l, const lop *o);
 
 /* One collective of a list for people: axes on the program's mesh, bytes of the larger side per
  * execution, op: the IR op it belongs to (ID_NONE: none). All but all_slice, in program order. */

@@ -380,15 +380,22 @@ static void arrange_gathered(simulator *s, const lowered *l, kernel *k, lop_id i
 		elements_time_ns(&s->dev, sat_mul(o->bytes, 8) / bits, 0, false) * HALF_PASSES / 2);
 }
 
-/* Does a collective make the kernel of a convolution, or take its gradient? */
+/* A collective that a program of one device says. */
+static bool is_own_collective(const simulator *s, const lowered *l, lop_id id)
+{
+	return s->ops[id].class == CLASS_COLLECTIVE &&
+		(l->level == LEVEL_EXACT || lop_is_own(l, &l->ops.p[id]));
+}
+
+/* Does such a collective make the kernel of a convolution, or take its gradient? */
 static bool is_kernel_moved(const simulator *s, const lowered *l, const lop *o)
 {
-	lval_id taps = base_of(s, operand_at(l, o, 1));
-	if (s->ops[s->vals[taps].def].class == CLASS_COLLECTIVE && !l->ops.p[s->vals[taps].def].halo)
+	lop_id def = s->vals[base_of(s, operand_at(l, o, 1))].def,
+		   reader = s->vals[o->results].external_min;
+	if (is_own_collective(s, l, def) && !l->ops.p[def].halo)
 		return true;
-	lop_id reader = s->vals[o->results].external_min;
 	return reader != ID_NONE && l->vals.p[o->results].n_uses == 1 &&
-		s->ops[reader].class == CLASS_COLLECTIVE && l->ops.p[reader].coll == COLL_REDUCE_SCATTER;
+		is_own_collective(s, l, reader) && l->ops.p[reader].coll == COLL_REDUCE_SCATTER;
 }
 
 /* The features of an image's first kernel share a tile with its taps, but not where a collective of
@@ -399,8 +406,8 @@ static void add_scattered_features(
 	const simulator *s, const lowered *l, kernel *k, const lop *o, const work_entry *w, int64_t n)
 {
 	enum { SLOWER = 10 };
-	if (w->few_features && l->level == LEVEL_EXACT && s->dev.target == TARGET_TPU &&
-		o->n_operands == 2 && is_kernel_moved(s, l, o))
+	if (w->few_features && s->dev.target == TARGET_TPU && o->n_operands == 2 &&
+		is_kernel_moved(s, l, o))
 		k->apart_ns = sat_add(k->apart_ns, sat_mul(n, sat_mul(SLOWER, w->matmul_ns)));
 }
 

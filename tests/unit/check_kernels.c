@@ -12,7 +12,7 @@ static int64_t compute_ns(
 	diag d = {0};
 	ck_assert_int_eq(device_find(name, &dev, NULL), ST_OK);
 	dev.op_launch_ns = 0;
-	ck_assert_msg(simulate_module(m, &dev, way, NULL, &c, NULL, &d) == ST_OK, "%s", d.msg);
+	ck_assert_msg(simulate_applied(m, &dev, way, NULL, &c, NULL, &d) == ST_OK, "%s", d.msg);
 	module_free(m);
 	return c.compute_ns;
 }

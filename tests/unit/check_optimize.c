@@ -465,6 +465,23 @@ START_TEST(keys_of_a_top_k)
 	int64_t part = 16 * 16 * 4, positions = 16 * 4 * 4;
 	ck_assert_int_eq(moved_bytes(TOP_K("bf16")), 2 * part + positions / 2 + positions);
 	ck_assert_int_eq(moved_bytes(TOP_K("f32")), 3 * part + positions + positions);
+	/* what a program of one device sends is what it says */
+	ck_assert_int_eq(
+		moved_bytes(
+			"func.func @main(%x: tensor<16x64xbf16> " COLUMNS ") -> (tensor<16x4xi32> " ROWS ") {\n"
+			"  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{}, {\"d\"}]>] "
+			"out_shardings=[<@mesh, [{\"d\"}, {}]>] manual_axes={\"d\", \"m\"} "
+			"(%a: tensor<16x16xbf16>) {\n"
+			"    %1 = \"stablehlo.all_to_all\"(%a) <{split_dimension = 0 : i64, "
+			"concat_dimension = 1 : i64, split_count = 4 : i64, channel_handle = "
+			"#stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, "
+			"2, 4, 6], [1, 3, 5, 7]]> : tensor<2x4xi64>}> : (tensor<16x16xbf16>) -> "
+			"tensor<4x64xbf16>\n"
+			"    %v, %i = \"chlo.top_k\"(%1) {k = 4 : i64} : (tensor<4x64xbf16>) -> "
+			"(tensor<4x4xbf16>, tensor<4x4xi32>)\n"
+			"    sdy.return %i : tensor<4x4xi32>\n  } : (tensor<16x64xbf16>) -> "
+			"tensor<16x4xi32>\n  return %0 : tensor<16x4xi32>\n}\n"),
+		16 * 16 * 2);
 }
 END_TEST
 
@@ -544,7 +561,7 @@ START_TEST(sums_are_scaled_before_they_are_reduced)
 	ZERO DOT("p", "a", "b") \
 		DOT("q", "a", "c") "  %u = stablehlo.reshape %q : (" T ") -> tensor<1x16x16xf32>\n" \
 						   "  %v = stablehlo.reduce(%u init: %z) applies stablehlo.add across " \
-	                       "dimensions = [0] : " \
+						   "dimensions = [0] : " \
 						   "(tensor<1x16x16xf32>, tensor<f32>) -> " T "\n" \
 						   "  %s = stablehlo.add %p, %v : " T \
 						   "\n  %k = stablehlo.constant dense<4.0> : " T "\n" \
