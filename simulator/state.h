@@ -178,6 +178,13 @@ typedef struct kept_value {
 	int64_t bytes, copied; /* copied: from main memory when it starts */
 } kept_value;
 
+/* Layers of weights that are all rounded in front of the loops that take one of them at a time. */
+typedef struct rounded_value {
+	lval_id from, by;  /* the argument; the conversion's result in a loop */
+	lop_id begin, end; /* of the first loop, of the last */
+	int64_t bytes;
+} rounded_value;
+
 /* A nested op of the present program, at the place in simulator.nested that it has whenever it is
  * one. */
 typedef struct sim_nested {
@@ -354,9 +361,10 @@ struct simulator {
 	} prefetched;
 	VEC(keep_candidate) candidates;
 	VEC(kept_value) kept; /* of all loops, in program order */
-	uint32_t next_kept;   /* of the first loop that was not measured yet */
-	int64_t kept_now;     /* bytes, of the loops around what is measured now */
-	bool on_chip;         /* all that need not be in main memory is on the chip */
+	VEC(rounded_value) rounded;
+	uint32_t next_kept; /* of the first loop that was not measured yet */
+	int64_t kept_now;   /* bytes, of the loops around what is measured now */
+	bool on_chip;       /* all that need not be in main memory is on the chip */
 };
 
 /* memo.c */

@@ -130,6 +130,45 @@ START_TEST(test_copies_of_loops)
 }
 END_TEST
 
-static void add_tests(TCase *t) { tcase_add_test(t, test_copies_of_loops); }
+/* Layers of weights that a loop rounds one by one are all rounded in front of it on TPU, and kept
+ * while it runs. Behind a barrier, too; what is not narrower afterwards stays. */
+#define ROUND(barrier, to, out) \
+	"%p = stablehlo.dynamic_slice %s, %i, %zero, %zero, sizes = [1, 1024, 2048] : (" STACK \
+	", tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x1024x2048xf32>\n" \
+	"%r = stablehlo.reshape %p : (tensor<1x1024x2048xf32>) -> tensor<1024x2048xf32>\n" barrier \
+	"%w = stablehlo.convert %q : (tensor<1024x2048xf32>) -> tensor<1024x2048x" to ">\n" \
+	"%b = stablehlo.convert %x : (" A ") -> tensor<16x1024x" to ">\n" \
+	"%y = stablehlo.dot_general %b, %w, contracting_dims = [1] x [0] : (tensor<16x1024x" to \
+	">, tensor<1024x2048x" to ">) -> " out "\n"
+#define STRAIGHT "%q = stablehlo.reshape %r : (tensor<1024x2048xf32>) -> tensor<1024x2048xf32>\n"
+#define BARRIER "%q = stablehlo.optimization_barrier %r : tensor<1024x2048xf32>\n"
+
+START_TEST(test_layers_are_rounded_before_loops)
+{
+	enum { ROUNDED = 32 << 20 };
+	static const struct {
+		const char *device, *body;
+		bool rounds;
+	} of[] = {{"tpu-v5e", ROUND(STRAIGHT, "bf16", B), true},
+		{"tpu-v5e", ROUND(BARRIER, "bf16", B), true}, {"tpu-v5e", ROUND(STRAIGHT, "f32", B), false},
+		{"h100", ROUND(STRAIGHT, "bf16", B), false}};
+	for (uint32_t i = 0; i < COUNT_OF(of); i++) {
+		loop_case x = {.device = of[i].device,
+			.state = STACK,
+			.cut = WHOLE3,
+			.in = A,
+			.in_cut = "{}, {}",
+			.out = B,
+			.body = of[i].body};
+		ck_assert_msg((cost_of(&x, 0).temporary_bytes >= ROUNDED) == of[i].rounds, "case %u", i);
+	}
+}
+END_TEST
+
+static void add_tests(TCase *t)
+{
+	tcase_add_test(t, test_copies_of_loops);
+	tcase_add_test(t, test_layers_are_rounded_before_loops);
+}
 
 int main(void) { return run_added(add_tests, "orders"); }
