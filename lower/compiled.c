@@ -226,13 +226,20 @@ static bool hands_on(const lowered *l, const lop *o)
 	return does;
 }
 
+/* Elementwise work on single numbers, as on the terms of a loss, waits for whoever reads it. */
+static bool is_on_a_number(const lowered *l, const lop *o)
+{
+	return o->kind == LOP_COMPUTE && o->n_results == 1 && l->p->nodes.p[o->node].elementwise &&
+		type_get(l->p->m, l->vals.p[o->results].type)->elements == 1;
+}
+
 void lowered_first_uses(const lowered *l, lop_id *first_use)
 {
 	for (lval_id v = 0; v < l->vals.n; v++)
 		first_use[v] = ID_NONE;
 	for (lop_id i = l->ops.n; i-- > 0;) {
 		const lop *o = &l->ops.p[i];
-		lop_id handed = hands_on(l, o) ? first_use[o->results] : i;
+		lop_id handed = hands_on(l, o) || is_on_a_number(l, o) ? first_use[o->results] : i;
 		for (uint32_t k = 0; k < o->n_operands; k++) {
 			lval_id v = l->operands.p[o->operands + k];
 			const lop *def = &l->ops.p[l->vals.p[v].def];

@@ -227,6 +227,26 @@ START_TEST(independent_collectives_are_combined)
 	lowering_read(&x, MESH, dependent);
 	check_counts(&x, LEVEL_COMPILED, TARGET_CPU, "all_reduce=2 all_slice=1");
 	lowering_release(&x);
+	/* work on numbers waits: the terms of a loss are one collective, but not what the second is
+	 * made of */
+#define TERM(r, of) \
+	"  %" r " = stablehlo.reduce(%" of " init: %z) applies stablehlo.add across dimensions = " \
+	"[0, 1] : (" T ", tensor<f32>) -> tensor<f32>\n" \
+	"  %" r "m = stablehlo.divide %" r ", %n : tensor<f32>\n"
+#define TERMS(between, second) \
+	"func.func @main(%a: " T " " COLUMNS ", %b: " T " " COLUMNS ") -> tensor<f32> {\n" ZERO \
+	"  %n = stablehlo.constant dense<4.0> : tensor<f32>\n" TERM("p", "a") \
+		between TERM("q", second) "  %s = stablehlo.multiply %pm, %qm : tensor<f32>\n" \
+								  "  return %s : tensor<f32>\n}\n"
+	lowering_read(&x, MESH, TERMS("", "b"));
+	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=1");
+	lowering_release(&x);
+	lowering_read(&x, MESH,
+		TERMS("  %w = stablehlo.broadcast_in_dim %pm, dims = [] : (tensor<f32>) -> " T
+			  "\n  %c = stablehlo.multiply %w, %b : " T "\n",
+			"c"));
+	check_counts(&x, LEVEL_COMPILED, TARGET_TPU, "all_reduce=2");
+	lowering_release(&x);
 }
 END_TEST
 
