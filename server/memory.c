@@ -5,6 +5,7 @@
  * taken in. */
 #include "server/server.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <openssl/crypto.h>
@@ -46,7 +47,7 @@ static bool free_reserve(void)
 	return atomic_fetch_add(&pauses, 1) < MOST_PAUSES;
 }
 
-/* SQLite's and OpenSSL's allocations wait as base's do, but may fail in the end. */
+/* SQLite's and OpenSSL's allocations wait as base's do, but may fail in the end; GMP's may not. */
 #define PATIENTLY(call) \
 	void *got; \
 	while (!(got = (call)) && free_reserve()) \
@@ -81,8 +82,34 @@ static void openssl_free(void *p, const char *file, int line)
 	free(p);
 }
 
+/* GMP does the arithmetic of handshakes for GnuTLS, and aborts the process when it gets nothing. */
+static void *gmp_realloc(void *p, size_t before, size_t n)
+{
+	(void)before;
+	return xrealloc(p, n);
+}
+
+static void gmp_free(void *p, size_t n)
+{
+	(void)n;
+	free(p);
+}
+
+static void make_gmp_patient(void)
+{
+	typedef void setter(
+		void *(*)(size_t), void *(*)(void *, size_t, size_t), void (*)(void *, size_t));
+	union {
+		void *symbol;
+		setter *set;
+	} gmp = {.symbol = dlsym(RTLD_DEFAULT, "__gmp_set_memory_functions")};
+	if (gmp.symbol)
+		gmp.set(xmalloc, gmp_realloc, gmp_free);
+}
+
 static void make_libraries_patient(void)
 {
+	make_gmp_patient();
 	CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free);
 	if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &plain) != SQLITE_OK)
 		return;

@@ -2,8 +2,12 @@
 from its start to its end is walked by in_turn.py (make check-in-turn)."""
 
 import contextlib
+import pathlib
+import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -126,3 +130,11 @@ def test_a_shortage_is_no_verdict_on_a_store(tmp_path, kind):
     print(totals)
     assert not wrong, "\n".join(wrong)
     assert all(totals[action, "failed"] > 2 for action in ACTIONS), totals
+
+
+def test_a_handshake_without_memory():
+    """GMP, which does the arithmetic of TLS, aborts the process when it gets nothing: it gets its memory from the daemon's reserve."""
+    walk = pathlib.Path(__file__).with_name("in_turn.py")
+    done = subprocess.run([sys.executable, walk, "--kind", "memory", "--burst", "1", "--tls", "--phase", "health", "--seconds", "300"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(re.search(r"served on\s+([\d,]+)", done.stdout)[1].replace(",", "")) > 30, done.stdout
