@@ -63,7 +63,7 @@ def tables(records, asked):
         apart = "+%.1f%% | +%.1f%%" % (100 * (spread - 1), 100 * (middle - 1)) if len(runs) > 1 else "- | -"
         lines.append("| %s | %.4g ms | %s | %d | %d | %d |" % (case.replace("/", ", "), min(times) / 1e6, apart, soon, all_of_it, len(runs)))
     models = sorted({r["cost_model"] for r in records.values()})
-    lines += ["", "Cost model %s. In %d of the %d cases with %d seeds all answers are within 2%% of the fastest. A search takes %.1f times the evaluations of its first "
+    lines += ["", "Cost model %s. In %d of the %d cases with %d seeds or more all answers are within 2%% of the fastest. A search takes %.1f times the evaluations of its first "
               "answer within 2%% of the last, in the median case; at most three times in %d of %d." % (
                   " and ".join(models), near, full, asked, statistics.median(factors) if factors else float("nan"), sum(f <= 3 for f in factors), len(factors))]
     return lines
