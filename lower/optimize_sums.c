@@ -100,6 +100,11 @@ static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 	bool exact = p->level == LEVEL_EXACT;
 	if (exact && (o->nest || kind == OP_SUBTRACT || kind == OP_CONVERT || kind == OP_NEGATE))
 		return NULL; /* these may be nested where costs are asked for */
+	if (exact && (kind == OP_DIVIDE || kind == OP_MULTIPLY)) {
+		a = scaled_sum(p, o);
+		*sum = a;
+		return a;
+	}
 	switch (kind) {
 	case OP_ADD:
 	case OP_SUBTRACT:
@@ -120,18 +125,8 @@ static const fact *partial_source(const pass *p, const lop *o, bool *sum)
 	case OP_RESHAPE:
 	case OP_REDUCE: return only_reshapes(p, o) ? in_place(p, o, 0) : NULL;
 	case OP_DIVIDE:
-		if (exact) {
-			a = scaled_sum(p, o);
-			*sum = a;
-			return a;
-		}
 		return p->f[p->f[operand_of(p->in, o, 1)].alias].partial ? NULL : in_place(p, o, 0);
 	case OP_MULTIPLY:
-		if (exact) {
-			a = scaled_sum(p, o);
-			*sum = a;
-			return a;
-		}
 		a = in_place(p, o, 0);
 		b = in_place(p, o, 1);
 		return a && b ? NULL : a ? a : b;
