@@ -7,8 +7,8 @@
 enum { SEARCH_DEFAULT_SEED = 1 };
 /* What differences of steps have to be, in millionths, to be known
  * (search_options.uncertainty_ppm): half of what the model's ratio of our plan to a hand-written
- * one is off by in the median, 4.0% of 37 plans applied exactly, 6.9% of 34 as annotations
- * (docs/judged.md). */
+ * one was off by in the median, 4.0% of 37 applied exactly, 6.9% of 34 as annotations (cost model
+ * 21; tests/judged/answers.py prints it). */
 enum { UNCERTAINTY_OF_WAY = -1, UNCERTAINTY_EXACT_PPM = 20000, UNCERTAINTY_ANNOTATED_PPM = 35000 };
 /* Priors of tactics from the store, by default (docs/search-experiments.md). */
 enum { SEARCH_DEFAULT_STORE_PRIORS = 0 };

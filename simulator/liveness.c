@@ -144,7 +144,7 @@ static int bits_of(const lowered *l, lval_id v)
 
 /* XLA for TPU rounds all layers of a weight in front of the loop that takes one of them at a time,
  * and keeps them until the last such loop has ended (libtpu 0.0.51: transformer_scan, where that is
- * 1.1 of 3.9 GiB). */
+ * 1.1 of 3.7 GiB). */
 static void add_rounded(simulator *s, const lowered *l, lop_id id, lop_id begin, lop_id end)
 {
 	const lop *o = &l->ops.p[id];

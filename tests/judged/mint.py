@@ -11,7 +11,7 @@ libtpu in the environment that runs it, no accelerator, and a folder with two sc
 xla_oracle.py compiles ahead of time, xla_timeline.py walks XLA's schedule, both with devices in the order in which JAX lays a mesh over a
 slice (in_mesh_order.py). One compile at a time, most take one to four minutes.
 
-A row: case, plan, way it is applied; our cost; `xla`: core, HBM queue, links and step in us; `listed_us`: the step with devices in the order
+A row: case, plan, way it is applied (same: --same); our cost; `xla`: core, HBM queue, links and step in us; `listed_us`: the step with devices in the order
 in which the topology lists them; what the compiler says of memory; seconds.
 """
 import argparse

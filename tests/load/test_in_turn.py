@@ -132,6 +132,7 @@ def test_a_shortage_is_no_verdict_on_a_store(tmp_path, kind):
     assert all(totals[action, "failed"] > 2 for action in ACTIONS), totals
 
 
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl program")
 def test_a_handshake_without_memory():
     """GMP, which does the arithmetic of TLS, aborts the process when it gets nothing: it gets its memory from the daemon's reserve."""
     walk = pathlib.Path(__file__).with_name("in_turn.py")

@@ -1,5 +1,5 @@
-/* What single kernels take, read off libtpu (tests/judged/kernels.py): each test has one pair of
- * programs that differ in what its rule is about. */
+/* What single kernels take, read off libtpu (tests/judged/kernels.py): each test is about one
+ * rule. */
 #include "simulator/simulator.h"
 #include "tests/unit/module_fixture.h"
 
