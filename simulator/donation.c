@@ -7,15 +7,28 @@
 
 enum { NOT_DONATED = -1, ANY_RESULT = -2 };
 
-static int32_t donated_to(const module *m, attr_id attrs, uint32_t n_results, bool *bad)
+/* XLA takes an alias of a result of the same size. One of another type has no dims to shard alike:
+ * only its buffer is given away. */
+static int32_t donated_to(const module *m, const func *f, uint32_t i, const char **bad)
 {
+	attr_id attrs = f->arg_attrs ? f->arg_attrs[i] : ID_NONE;
 	if (attrs == ID_NONE)
 		return NOT_DONATED;
 	attr_id fixed = attr_child(m, attrs, "tf.aliasing_output");
 	if (fixed != ID_NONE) {
 		const attr *a = attr_get(m, fixed);
-		*bad = a->kind != ATTR_INT || a->i < 0 || a->i >= n_results;
-		return *bad ? NOT_DONATED : (int32_t)a->i;
+		if (a->kind != ATTR_INT || a->i < 0 || a->i >= f->n_results) {
+			*bad = "no result, or one that is taken";
+			return NOT_DONATED;
+		}
+		const ir_type *from = value_type(m, op_region(m, f->op, 0)->args + i),
+					  *to = type_get(m, f->result_types[a->i]);
+		if (from == to)
+			return (int32_t)a->i;
+		if (sharding_local_bytes(m->shardings, SHARDING_NONE, from) !=
+			sharding_local_bytes(m->shardings, SHARDING_NONE, to))
+			*bad = "a result of another size";
+		return ANY_RESULT;
 	}
 	attr_id donor = attr_child(m, attrs, "jax.buffer_donor");
 	if (donor == ID_NONE)
@@ -33,15 +46,15 @@ status donation_read(const module *m, donation *out, diag *d)
 	out->n_args = f->n_args;
 	out->result_of_arg = xmalloc(sizeof *out->result_of_arg * MAX(f->n_args, 1));
 	for (uint32_t i = 0; i < f->n_args; i++) {
-		bool bad = false;
-		out->result_of_arg[i] =
-			donated_to(m, f->arg_attrs ? f->arg_attrs[i] : ID_NONE, f->n_results, &bad);
+		const char *bad = NULL;
+		out->result_of_arg[i] = donated_to(m, f, i, &bad);
 		for (uint32_t j = 0; j < i && !bad; j++)
-			bad = out->result_of_arg[i] >= 0 && out->result_of_arg[j] == out->result_of_arg[i];
+			if (out->result_of_arg[i] >= 0 && out->result_of_arg[j] == out->result_of_arg[i])
+				bad = "no result, or one that is taken";
 		if (bad) {
 			donation_release(out);
-			return op_error(m, f->op, d, ST_ERR_INVALID,
-				"argument %u: tf.aliasing_output names no result, or one that is taken", i);
+			return op_error(
+				m, f->op, d, ST_ERR_INVALID, "argument %u: tf.aliasing_output names %s", i, bad);
 		}
 	}
 	return ST_OK;

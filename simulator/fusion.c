@@ -94,6 +94,12 @@ static void note_group(sim_val *v, lop_id root, uint8_t side)
 	v->side |= root == v->group_min ? side : 0;
 }
 
+/* Of a source as source_of() says it, which may be nested in an op. */
+static bool is_argument(const simulator *s, uint32_t source)
+{
+	return !(source & NESTED_ID) && s->vals[source].argument;
+}
+
 /* A product on TPU wants an operand in an order of dims that an argument of main, which lies as its
  * type says, does not have, though one elementwise op stands between: the op is done apart then,
  * and leaves its result in that order. (libtpu 0.0.51: weights of rank 3 that are rounded to
@@ -104,8 +110,7 @@ static bool is_ordered_apart(const simulator *s, const sim_op *user, uint32_t k,
 	const sim_op *def = &s->ops[s->vals[id].def];
 	return s->dev.target == TARGET_TPU && user->class == CLASS_MATMUL &&
 		work_at(s, user)->reorders >> k & 1 && def->class == CLASS_ELEMENTWISE &&
-		def->work != UINT32_MAX && !work_at(s, def)->transpose &&
-		s->vals[source_of(s, id)].argument;
+		def->work != UINT32_MAX && !work_at(s, def)->transpose && is_argument(s, source_of(s, id));
 }
 
 /* What makes the value, behind reshapes and the like. */

@@ -83,6 +83,45 @@ def test_indivisible(tmp_path):
     assert document["cost"] == document["baselines"][0]["cost"] and document["search"]["evaluations"] < 100
 
 
+def test_product_of_what_is_made_from_several(tmp_path):
+    """A product on TPU wants its operand in another order, which elementwise ops make from two arguments and a constant (low-rank adapters of heads)."""
+    body = """    %0 = stablehlo.add %arg0, %arg1 : tensor<16x1024x8x128xf32>
+    %cst = stablehlo.constant dense<1.0> : tensor<16x1024x8x128xf32>
+    %1 = stablehlo.multiply %0, %cst : tensor<16x1024x8x128xf32>
+    %2 = stablehlo.dot_general %1, %arg2, contracting_dims = [2, 3] x [1, 2] : (tensor<16x1024x8x128xf32>, tensor<16x8x128xf32>) -> tensor<16x1024x16xf32>
+    %3 = stablehlo.transpose %2, dims = [2, 0, 1] : (tensor<16x1024x16xf32>) -> tensor<16x16x1024xf32>
+    %4 = stablehlo.dot_general %3, %arg3, contracting_dims = [1, 2] x [0, 1] : (tensor<16x16x1024xf32>, tensor<16x1024x2048xf32>) -> tensor<16x2048xf32>
+    return %4 : tensor<16x2048xf32>
+"""
+    heads = "tensor<16x1024x8x128xf32>"
+    path = program(tmp_path, body, [("from_keys", heads), ("from_values", heads), ("adapter", "tensor<16x8x128xf32>"), ("x", "tensor<16x1024x2048xf32>")], "tensor<16x2048xf32>")
+    document = plan(path, "--mesh", "data=4,model=4", "--device", "tpu-v5e", "--evaluations", 50)
+    assert document["cost"]["runtime_ns"] > 0
+
+
+def aliased(tmp_path, kind):
+    """A step that donates an argument to a result of that type."""
+    path = tmp_path / "aliased.mlir"
+    path.write_text("""module @m {
+  func.func public @main(%%a: tensor<16x16x128xf32> {tf.aliasing_output = 0 : i32}, %%b: %s) -> %s {
+    return %%b : %s
+  }
+}
+""" % (kind, kind, kind))
+    return path
+
+
+def test_alias_of_another_shape(tmp_path):
+    """XLA takes it when sizes are equal; there are no dims to be sharded alike."""
+    document = plan(aliased(tmp_path, "tensor<2048x16xf32>"), "--mesh", "data=4,model=4", "--evaluations", 50)
+    assert document["fits"]
+
+
+def test_alias_of_another_size(tmp_path):
+    done = search(aliased(tmp_path, "tensor<2048x8xf32>"), "--mesh", "data=4,model=4", code=1)
+    assert "aliased.mlir:2:3: error: argument 0: tf.aliasing_output names a result of another size" in done.stderr
+
+
 def test_axis_of_size_one():
     """An axis of one device takes no part: the answer is that of the mesh without it."""
     args = ("--evaluations", 1000, "--device", "tpu-v5e")

@@ -13,6 +13,7 @@ differs."""
 import argparse
 import collections
 import hashlib
+import io
 import json
 import os
 import pickle
@@ -147,54 +148,70 @@ class Server:
 class Judge:
     """Compares in this process; its jaxlib context lives as long. Only for children (see child.py)."""
 
-    def __init__(self, server):
+    def __init__(self, server=None):
         from jax._src.interpreters import mlir
         from jaxlib.mlir import ir, passmanager
         self.ir, self.passmanager, self.server = ir, passmanager, server
         self.context = mlir.make_ir_context()
         self.context.enable_multithreading(False)
         self.managers = {}
+        self.text = self.parsed = None
 
     def manager(self, pipeline):
         if pipeline not in self.managers:
             self.managers[pipeline] = self.passmanager.PassManager.parse("builtin.module(%s)" % pipeline)
         return self.managers[pipeline]
 
+    def copy(self, text):
+        """An operation of its own, of a text that is parsed once for all passes."""
+        if text != self.text:
+            self.parsed = None
+            self.parsed, self.text = self.ir.Module.parse(text), text
+        return self.parsed.operation.clone()
+
     def verdict(self, text, pipeline):
-        """(word, jaxlib's text or error, our text or error)"""
+        """(word, jaxlib's text or error, our text or error); of equal ones both are ours"""
         with self.context:
             try:
-                module = self.ir.Module.parse(text)
+                module = self.copy(text)
             except self.ir.MLIRError as error:
                 return "not parsed by jaxlib", str(error), ""
             self.server.send(pipeline, text)
             signal.setitimer(signal.ITIMER_REAL, HANG_S)
-            theirs = refusal = None
+            refusal = None
             try:
-                self.manager(pipeline).run(module.operation)
-                theirs = module.operation.get_asm(assume_verified=True)
+                self.manager(pipeline).run(module)
             except self.ir.MLIRError as error:
                 refusal = str(error)
             signal.setitimer(signal.ITIMER_REAL, 0)
             status, ours = self.server.answer()
             if refusal is not None:
                 return "refused by both" if status else "refused by jaxlib alone", refusal, ours
-            if status:
-                return "refused by ours alone", theirs, ours
-            if status is None:
-                return "ours crashed", theirs, ours
-            # the short form of reduce leaves out the attributes of its body
-            if ours == theirs and " applies " not in theirs:
-                return "equal", theirs, ours
-            return self.compared(module, theirs, ours)
+            if status == 0:
+                return self.compared(module, ours)
+            theirs = module.get_asm(assume_verified=True)
+            return "ours crashed" if status is None else "refused by ours alone", theirs, ours
 
-    def compared(self, module, theirs, ours):
+    def compared(self, module, ours):
         try:
-            again = self.ir.Module.parse(ours)
+            again = self.ir.Module.parse(ours).operation
         except self.ir.MLIRError as error:
-            return "ours is not parsed by jaxlib", theirs, "%s\n%s" % (error, ours)
-        equal = again.operation.get_asm(print_generic_op_form=True) == module.operation.get_asm(print_generic_op_form=True, assume_verified=True)
-        return "equal" if equal else "different", theirs, again.operation.get_asm()
+            return "ours is not parsed by jaxlib", module.get_asm(assume_verified=True), "%s\n%s" % (error, ours)
+        # Equal bytecode is an equal module and written faster than text; an equal module may have other bytecode. The short
+        # form of reduce leaves out the attributes of its body, so the text is the generic one.
+        if self.bytecode(again) == self.bytecode(module) or self.generic(again) == self.generic(module):
+            return "equal", ours, ours
+        return "different", module.get_asm(assume_verified=True), again.get_asm()
+
+    def bytecode(self, operation):
+        self.manager("strip-debuginfo").run(operation)
+        out = io.BytesIO()
+        operation.write_bytecode(out)
+        return out.getvalue()
+
+    @staticmethod
+    def generic(operation):
+        return operation.get_asm(print_generic_op_form=True, assume_verified=True)
 
 
 def complaint(message):
@@ -203,10 +220,9 @@ def complaint(message):
     return re.sub(r"\d+", "N", re.sub(r'"-":\d+:\d+:', "", lines[0]))[:160].strip() if lines else ""
 
 
-def work(server_path, generate, tasks, out):
+def work(judge, server_path, generate, tasks, out):
     """tasks: [(seed, pass)]; writes one pickled (seed, pass, word, complaint) per task as it goes."""
-    server = Server(server_path)
-    judge = Judge(server)
+    judge.server = Server(server_path)
     text, last = None, None
     for seed, name in tasks:
         if seed != last:
@@ -214,11 +230,13 @@ def work(server_path, generate, tasks, out):
         word, theirs, _ = judge.verdict(text, pipeline_of(name, seed))
         pickle.dump((seed, name, word, complaint(theirs) if word == "refused by jaxlib alone" else None), out)
         out.flush()
-    server.close()
+    judge.server.close()
 
 
-def in_children(server_path, generate, tasks):
-    """Yields (seed, pass, word, complaint) of all tasks; a child that dies takes one task with it."""
+def in_children(judge, server_path, generate, tasks):
+    """Yields (seed, pass, word, complaint) of all tasks; a child that dies takes one task with it.
+
+    The judge's context has no threads, so children inherit it: making one takes ten times as long as a fork."""
     done = 0
     while done < len(tasks):
         readable, writable = os.pipe()
@@ -230,7 +248,7 @@ def in_children(server_path, generate, tasks):
                 os.close(readable)
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
                 with os.fdopen(writable, "wb") as out:
-                    work(server_path, generate, tasks[done:], out)
+                    work(judge, server_path, generate, tasks[done:], out)
                 code = 0
             except BaseException as error:  # noqa: BLE001
                 os.write(1, ("worker: %r at %s\n" % (error, tasks[done:done + 1])).encode())
@@ -253,7 +271,7 @@ def in_children(server_path, generate, tasks):
 
 def check_pipelines(names):
     """In a child: jaxlib knows every pipeline."""
-    judge = Judge(None)
+    judge = Judge()
     with judge.context:
         for name in names:
             for pipeline in PASSES[name]:
@@ -283,11 +301,12 @@ def one_verdict(server_path, text, pipeline):
 
 def manage(options, names, parts):
     """One worker: its parts of the seeds, a line of the state file for each."""
+    judge = Judge()
     for first, n in parts:
         begin = time.time()
         counts, differ, complaints = {name: collections.Counter() for name in names}, [], collections.Counter()
         tasks = [(seed, name) for seed in range(first, first + n) for name in names]
-        for seed, name, word, said in in_children(options.server, GENERATORS[options.programs], tasks):
+        for seed, name, word, said in in_children(judge, options.server, GENERATORS[options.programs], tasks):
             counts[name][word] += 1
             if said:
                 complaints[said] += 1

@@ -41,6 +41,8 @@ START_TEST(test_errors)
 		("func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %b: tensor<4xf32> "
 		 "{tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {\n"
 		 "  return %a : tensor<4xf32>\n}\n"),
+		("func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %b: tensor<8xf32>) -> "
+		 "tensor<8xf32> {\n  return %b : tensor<8xf32>\n}\n"),
 	};
 	for (size_t i = 0; i < COUNT_OF(texts); i++) {
 		donation dn;
@@ -49,6 +51,20 @@ START_TEST(test_errors)
 		ck_assert_uint_eq(d.line, 1);
 		ck_assert_ptr_null(dn.result_of_arg);
 	}
+}
+END_TEST
+
+/* Of the same size and another type: a buffer without a fixed result. */
+START_TEST(test_other_type)
+{
+	static const char text[] = "func.func @main(%a: tensor<4x2xf32> {tf.aliasing_output = 0 : "
+	                           "i32}, %b: tensor<8xf32>) -> tensor<8xf32> {\n"
+							   "  return %b : tensor<8xf32>\n}\n";
+	donation dn;
+	diag d = {0};
+	ck_assert_msg(read_donation(text, &dn, &d) == ST_OK, "%s", d.msg);
+	ck_assert_int_eq(dn.result_of_arg[0], -2);
+	donation_release(&dn);
 }
 END_TEST
 
@@ -79,6 +95,6 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_attributes, test_errors, test_sizes};
+	const TTest *tests[] = {test_attributes, test_errors, test_other_type, test_sizes};
 	return run_tests(tests, COUNT_OF(tests), "donation");
 }

@@ -386,6 +386,42 @@ def e1jax_masked():
     return trained(loss, params, {"tokens": SHAPE((32, 512), I32), "labels": SHAPE((32, 512), I32)})
 
 
+def tunix_step(config, batch, adapt=None):
+    """A step with Tunix's own loss; the base of low-rank adapters comes with the batch, as it does not change."""
+    from flax import nnx
+    from tunix.models.qwen3 import model as qwen3
+    from tunix.sft.peft_trainer import _default_loss_fn
+
+    def build():
+        model = qwen3.Qwen3(getattr(qwen3.ModelConfig, config)(), rngs=nnx.Rngs(params=0, lora=0))
+        return adapt(model) if adapt else model
+    graph, trainable, base = nnx.split(nnx.eval_shape(build), nnx.LoRAParam if adapt else nnx.Param, ...)
+
+    def loss(p, b, k):
+        tokens = b["tokens"]
+        n = tokens.shape[1]
+        places = jnp.broadcast_to(jnp.arange(n), tokens.shape)
+        causal = jnp.broadcast_to(jnp.tril(jnp.ones((n, n), jnp.bool_)), (tokens.shape[0], n, n))
+        return _default_loss_fn(nnx.merge(graph, p, b["base"]), tokens, b["mask"], places, causal)
+    return trained(loss, shapes(trainable), {"tokens": SHAPE(batch, I32), "mask": SHAPE(batch, jnp.bool_), "base": shapes(base)})
+
+
+def tunix_tuning():
+    """Qwen3 0.6B, 28 layers, supervised fine-tuning of all weights"""
+    return tunix_step("qwen3_0p6b", (16, 1024))
+
+
+def tunix_lora():
+    """Qwen3 1.7B, 28 layers, fine-tuning of low-rank adapters of Qwix"""
+    import qwix
+    from flax import nnx
+
+    def adapt(model):
+        provider = qwix.LoraProvider(module_path=".*(q_proj|kv_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)", rank=16, alpha=16.0)
+        return qwix.apply_lora_to_model(model, provider, rngs=nnx.Rngs(0), **model.get_model_input())
+    return tunix_step("qwen3_1p7b", (16, 1024), adapt)
+
+
 PROGRAMS = {
     "transformers-gpt2": ("transformers", transformers_gpt2), "transformers-gpt2-xl": ("transformers", transformers_gpt2_xl),
     "transformers-bert": ("transformers", transformers_bert), "transformers-bert-large": ("transformers", transformers_bert_large),
@@ -397,6 +433,7 @@ PROGRAMS = {
     "blackjax": ("blackjax", blackjax_hmc), "evosax": ("evosax", evosax_open_es), "jax-md": ("jax-md", jax_md_nve),
     "brax": ("brax", brax_env), "mujoco-mjx": ("mujoco-mjx", mujoco_mjx), "penzai": ("penzai", penzai_transformer),
     "nano-moe": ("nano-moe-jax", nano_moe), "e1jax": ("e1jax", e1jax_masked),
+    "tunix": ("google-tunix", tunix_tuning), "tunix-lora": ("google-tunix", tunix_lora),
 } | KINDS
 
 if __name__ == "__main__":
