@@ -602,7 +602,8 @@ static void reshard_op(inserter *s, op_id o)
 	if (reshard_to_unreduced(s, o))
 		return;
 	bool full = is_full(s, o);
-	if (op_at(m, o)->n_results)
+	/* an edge reads what it is the edge of, and no op of the dialect */
+	if (op_at(m, o)->n_results && op_at(m, o)->kind != OP_SDY_DATA_FLOW_EDGE)
 		for (uint32_t i = 0; i < op_at(m, o)->n_operands; i++)
 			reduce_operand(s, o, i, sharding_of(m, op_result(m, o, 0)), place_before_user);
 	rule_id id;
@@ -753,15 +754,30 @@ static op_id new_collective(module *m, const collective_step *s, value_id v)
 	return o;
 }
 
-static void collect_reshard(module *m, op_id o, arena *mem, bool keep_redundant)
+/* What a reshard reads, behind barriers. */
+static value_id reshard_source(const module *m, op_id o)
 {
-	sharding_table *t = m->shardings;
-	value_id result = op_result(m, o, 0), v = op_operand(m, o, 0);
-	sharding_id to = value_at(m, result)->sharding;
+	value_id v = op_operand(m, o, 0);
 	for (op_id def;
 		 (def = value_def(m, v)) != ID_NONE && op_at(m, def)->kind == OP_SDY_PROPAGATION_BARRIER;)
 		v = op_operand(m, def, 0);
-	sharding_id from = sharding_of(m, v);
+	return v;
+}
+
+/* From a mesh without the axes to put on. Nothing says what each device has then. */
+static bool is_between_meshes(const sharding_table *t, sharding_id from, sharding_id to)
+{
+	mesh_id source = sharding_get(t, from)->mesh, target = sharding_get(t, to)->mesh;
+	return !sharding_is_replicated(t, to) &&
+		(!same_mesh_axes(t, source, target) ||
+			(t->meshes.p[target].n_axes && !t->meshes.p[source].n_axes));
+}
+
+static void collect_reshard(module *m, op_id o, arena *mem, bool keep_redundant)
+{
+	sharding_table *t = m->shardings;
+	value_id result = op_result(m, o, 0), v = reshard_source(m, o);
+	sharding_id to = value_at(m, result)->sharding, from = sharding_of(m, v);
 	if (to == SHARDING_NONE || value_type(m, v)->kind != TYPE_TENSOR ||
 		(keep_redundant && is_equivalent(t, from, to)))
 		return;
@@ -772,10 +788,7 @@ static void collect_reshard(module *m, op_id o, arena *mem, bool keep_redundant)
 	if (sharding_get(t, from)->rank != rank ||
 		(keep_redundant && replicated && sharding_is_replicated(t, from)))
 		return;
-	mesh_id source = sharding_get(t, from)->mesh, target = sharding_get(t, to)->mesh;
-	if (!replicated &&
-		(!same_mesh_axes(t, source, target) ||
-			(t->meshes.p[target].n_axes && !t->meshes.p[source].n_axes)))
+	if (is_between_meshes(t, from, to))
 		return;
 	value_id now = op_operand(m, o, 0);
 	if (!replicated || !sharding_is_replicated(t, from)) {
@@ -802,9 +815,16 @@ static status pass_collectives(module *m, const pass_option *options, uint32_t n
 	op_list reshards = {0};
 	arena mem;
 	arena_init(&mem);
-	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o))
-		if (op_at(m, o)->kind == OP_SDY_RESHARD)
+	/* which of them stay is said of the module as it was */
+	for (op_id o = op_walk_first(m, ID_NONE); o != ID_NONE; o = op_walk_next(m, ID_NONE, o)) {
+		if (op_at(m, o)->kind != OP_SDY_RESHARD)
+			continue;
+		sharding_id from = sharding_of(m, reshard_source(m, o)),
+					to = value_at(m, op_result(m, o, 0))->sharding;
+		if (from == SHARDING_NONE || to == SHARDING_NONE ||
+			!is_between_meshes(m->shardings, from, to))
 			vec_push(&reshards, o);
+	}
 	/* in their order: each sees what those before it came to, which may be on another mesh */
 	for (uint32_t i = 0; i < reshards.n; i++)
 		collect_reshard(m, reshards.p[i], &mem, keep_redundant);

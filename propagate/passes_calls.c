@@ -491,17 +491,15 @@ static bool no_axes(const module *m, sharding_id id)
 	return true;
 }
 
-/* Equal axes of dims, whatever is open. Shardy looks no further at calls: unreduced axes bring no
- * reshard there. */
+/* Equal axes of dims, whatever is open; where there are none, whatever the meshes. Shardy looks no
+ * further at calls: unreduced axes bring no reshard there. */
 static bool same_layout(const module *m, sharding_id a, sharding_id b)
 {
-	if (a == b)
+	if (a == b || (no_axes(m, a) && no_axes(m, b)))
 		return true;
 	if (a == SHARDING_NONE || b == SHARDING_NONE)
-		return no_axes(m, a == SHARDING_NONE ? b : a);
+		return false;
 	const sharding *x = sharding_get(m->shardings, a), *y = sharding_get(m->shardings, b);
-	if (!m->shardings->meshes.p[x->mesh].n_axes || !m->shardings->meshes.p[y->mesh].n_axes)
-		return no_axes(m, a) && no_axes(m, b); /* one device, or no mesh in particular */
 	if (x->rank != y->rank ||
 		x->mesh != y->mesh) /* the same mesh under another name is another one here */
 		return false;

@@ -206,9 +206,11 @@ static uint32_t keep_first(tactic_space *ts, uint32_t n, uint32_t first)
 }
 
 /* Weights of pairs before the batch come on top: few findings use up their part. Where the parts
- * are too small for half of the actions, the first findings get enough. Weights of all axes before
- * the batch come besides, for their plans need no other finding, and use what there is to spare. */
-static void find_tactics(tactic_space *ts, uint64_t budget, bool likely)
+ * are too small for half of the actions, the first findings get enough, and less is used up than
+ * may be: local search finds then what they did not. Weights of all axes before the batch come
+ * besides, for their plans need no other finding, and use what there is to spare. Returns what
+ * splits may use up with them. */
+static uint64_t find_tactics(tactic_space *ts, uint64_t budget, bool likely)
 {
 	uint32_t n = 0, extra = 0;
 	for (uint32_t i = 0; i < ts->n_sets; i++)
@@ -222,9 +224,10 @@ static void find_tactics(tactic_space *ts, uint64_t budget, bool likely)
 				ts->findings[n++] = (struct finding){&ts->sets[i], t};
 			}
 	if (n == extra)
-		return;
-	uint64_t part = budget / (n - extra), tried = ts->of->actions.n / ts->n_axes;
+		return budget;
+	uint64_t part = budget / (n - extra), tried = ts->of->actions.n / ts->n_axes, all = budget;
 	if (part < TOO_FEW && part < tried / 2) {
+		all = budget = budget * FEW_FIND_PART / FEW_FIND_OF;
 		uint32_t first = (uint32_t)MAX(budget / ENOUGH, 1u);
 		if ((budget + ts->spare) / (first + 1) < TOO_FEW) {
 			n = first;
@@ -236,6 +239,7 @@ static void find_tactics(tactic_space *ts, uint64_t budget, bool likely)
 	}
 	ts->part = budget / (n - extra);
 	ts->used += pool_do(ts->pool, n, find_tactic, ts);
+	return all;
 }
 
 /* A tactic that another one found too. */
@@ -318,7 +322,7 @@ bool tactics_find(tactic_space *ts, uint64_t budget)
 {
 	if (!axis_sets_find(ts))
 		return false;
-	find_tactics(ts, budget, true);
+	budget = find_tactics(ts, budget, true);
 	drop_same_instances(ts);
 	if (splits_are_likely(ts))
 		find_all_splits(ts, budget);
