@@ -143,6 +143,11 @@ value_id emit_local_indices(
 /* The result of a gather with zeros where it is not inside. */
 value_id emit_gathered_inside(emitter *e, const node *n, value_id v, value_id inside);
 
+/* ---------------------------------------------------------------- emit_scatter.c */
+
+/* The scatter on other operands, which are changed, with other result types. */
+op_id emit_plain_scatter(emitter *e, const node *n, value_id *operands, const type_id *types);
+
 /* ---------------------------------------------------------------- emit_ranges.c */
 
 /* Elements [start, start + length) of dim d of a value, start by logical device; v: a part of the

@@ -612,8 +612,9 @@ status emit_compute(emitter *e, const lop *o)
 		types[r] = shards ? emit_local_type(e, v->type, v->sharding) : v->type;
 	}
 	bool convolved = cut && n->op_kind == OP_CONVOLUTION;
-	op_id copy = convolved ? emit_convolution(e, n, o, cut, operands, types[0])
-						   : emit_copy_op(e, n, operands, types);
+	op_id copy = convolved         ? emit_convolution(e, n, o, cut, operands, types[0])
+		: n->op_kind == OP_SCATTER ? emit_plain_scatter(e, n, operands, types)
+								   : emit_copy_op(e, n, operands, types);
 	if (shards &&
 		(n->op_kind == OP_SLICE || n->op_kind == OP_DYNAMIC_SLICE || n->op_kind == OP_GATHER))
 		localize_sizes(e, copy, n->op_kind == OP_SLICE ? "limit_indices" : "slice_sizes",

@@ -13,8 +13,8 @@
  *   nest.c         ops that are part of their readers
  *   optimize.c     the optimized level, with optimize_share, _sums and _scatter.c compiled.c  the compiled level
  *   passes.c       the two passes on a module                                  count.c     counts and lists for people
- *   emit.c emit_global.c emit_ops.c emit_index.c emit_parts.c emit_collectives.c emit_again.c
- * emit_ranges.c emit_windows.c emit_moves.c
+ *   emit.c emit_global.c emit_ops.c emit_index.c emit_scatter.c emit_parts.c emit_collectives.c
+ * emit_again.c emit_ranges.c emit_windows.c emit_moves.c
  *                  per-device MLIR
  */
 #ifndef SW_LOWER_H

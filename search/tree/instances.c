@@ -226,7 +226,7 @@ static uint64_t find_tactics(tactic_space *ts, uint64_t budget, bool likely)
 	if (n == extra)
 		return budget;
 	uint64_t part = budget / (n - extra), tried = ts->of->actions.n / ts->n_axes, all = budget;
-	if (part < TOO_FEW && part < tried / 2) {
+	if (part < ENOUGH && part < tried / 2) {
 		all = budget = budget * FEW_FIND_PART / FEW_FIND_OF;
 		uint32_t first = (uint32_t)MAX(budget / ENOUGH, 1u);
 		if ((budget + ts->spare) / (first + 1) < TOO_FEW) {

@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -184,3 +185,14 @@ def test_sums_are_scattered_along_one_of_three_dims(tmp_path):
     run("lower", module, "--emit-mlir", out, "--level", "exact", "--global")
     text = out.read_text()
     assert "(tensor<4x2560x64xf32>) -> tensor<4x640x64xf32>" in text and "scatter_dimension = 1" in text
+
+
+def test_scatters_are_written_as_updates_of_rows(tmp_path):
+    """XLA for TPU makes a loop over all windows of any other form; equinox's embeddings have one."""
+    out = tmp_path / "out.mlir"
+    run("search", os.path.join(ROOT, "tests", "golden", "emit", "scatter_of_rows_by_two_indices.mlir"), "--mesh", "a=4", "--evaluations", 20, "--emit-mlir", out, "--json")
+    forms = re.findall(r"#stablehlo\.scatter<[^>]*>", out.read_text())
+    assert len(forms) == 3
+    for form in forms:
+        inserted, by_index = (re.search(name + r" = \[([\d, ]*)\]", form)[1] for name in ("inserted_window_dims", "scatter_dims_to_operand_dims"))
+        assert inserted == by_index, form

@@ -58,7 +58,7 @@ END_TEST
 START_TEST(test_other_type)
 {
 	static const char text[] = "func.func @main(%a: tensor<4x2xf32> {tf.aliasing_output = 0 : "
-	                           "i32}, %b: tensor<8xf32>) -> tensor<8xf32> {\n"
+							   "i32}, %b: tensor<8xf32>) -> tensor<8xf32> {\n"
 							   "  return %b : tensor<8xf32>\n}\n";
 	donation dn;
 	diag d = {0};
