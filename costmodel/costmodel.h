@@ -191,6 +191,9 @@ typedef struct op_work {
 	int64_t window_elements;             /* of windows: places of one */
 	int64_t select_flops; /* > 0: a scatter of one place per row, which is also a selection over all
 	                         places; its operations */
+	int64_t loop_kernels; /* of scatters that libtpu makes a loop of: small kernels of all its
+	                         turns; 0: none */
+	bool loop_goes;       /* .. but not where the program is written exactly */
 	bool in_place;        /* dynamic_update_slice, scatter: only the update is touched */
 	bool fusible;         /* elementwise-like: can be fused into a consumer */
 	bool sums; /* a multiplication and a sum: a reduction, what is in front of it can be fused into
@@ -357,6 +360,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "22"
+#define COST_MODEL_VERSION "23"
 
 #endif

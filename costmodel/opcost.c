@@ -162,6 +162,27 @@ static bool one_place_per_row(const op_view *v)
 		updates->elements * in->dims[map[0]] == in->elements;
 }
 
+/* libtpu 0.0.51 makes a loop over the windows of a scatter, unless they are single elements of what
+ * indices point into: what is written is cut out, added to and put back, where each index is in
+ * bounds. (v5e, v5p, v6e: tests/judged/kernels.py) */
+static void note_loop(const op_view *v, op_work *w)
+{
+	enum {
+		KERNELS = 3 /* of a turn with one index; one more where several are looked at together */
+	};
+	uint32_t n = v->n->n_results;
+	const ir_type *in = slot_type(v, 0), *indices = slot_type(v, n), *update = slot_type(v, n + 1);
+	scatter_form f;
+	if (!in || !indices || !update)
+		return;
+	scatter_kind kind = scatter_form_of(v->p->m, v->n->op, in->dims, update->dims, &f);
+	int64_t turns = local_elements(v, n) / MAX(f.n_map, 1);
+	if (kind == SCATTER_OF_ELEMENTS || turns < 2)
+		return;
+	w->loop_kernels = sat_mul(turns, KERNELS + (f.n_map + f.n_batching > 1));
+	w->loop_goes = kind == SCATTER_MADE_OF_ELEMENTS;
+}
+
 /* Operands: inputs, indices, updates, n inputs for n results. Updated places are read and written.
  */
 static void cost_scatter(const op_view *v, op_work *w)
@@ -177,6 +198,7 @@ static void cost_scatter(const op_view *v, op_work *w)
 	}
 	w->write_bytes = bytes;
 	w->read_bytes = sat_add(sat_mul(bytes, 2), local_bytes(v, n));
+	note_loop(v, w);
 	if (one_place_per_row(v))
 		w->select_flops = sat_mul(2, result_elements(v));
 }

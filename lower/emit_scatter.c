@@ -4,75 +4,13 @@
  * over a whole dim). */
 #include "lower/emit.h"
 
-typedef struct scatter_form {
-	const int64_t *window, *inserted, *batching, *map; /* as the op has them */
-	uint32_t n_window, n_inserted, n_batching, n_map;
-	int64_t vector;			   /* the indices' dim of components */
-	uint64_t gone;			   /* components that point into whole dims: 0, or nothing is written */
-	uint64_t now_inserted;	   /* operand dims of one element in every window */
-	uint64_t without;		   /* dims of the update that these are */
-	uint32_t first_kept, kept; /* components that stay, which stand together */
-} scatter_form;
-
-static bool contains(const int64_t *list, uint32_t n, int64_t v)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (list[i] == v)
-			return true;
-	return false;
-}
-
-/* The update's dim of a window along dim d of the operand; -1: none. */
-static int64_t window_dim(const scatter_form *f, int64_t d)
-{
-	uint32_t k = 0;
-	for (int64_t i = 0; i < d; i++)
-		k += !contains(f->inserted, f->n_inserted, i) && !contains(f->batching, f->n_batching, i);
-	return contains(f->batching, f->n_batching, d) || k >= f->n_window ? -1 : f->window[k];
-}
-
-static const int64_t *list_of(const emitter *e, const node *n, const char *name, uint32_t *count)
-{
-	char path[64];
-	snprintf(path, sizeof path, "scatter_dimension_numbers.%s", name);
-	return op_ints(e->m, n->op, path, count);
-}
-
-/* Components and window dims that can go. False: none, or windows that are neither one element nor
- * a whole dim. */
+/* Components and window dims that can go? */
 static bool find_form(const emitter *e, const node *n, const value_id *operands, scatter_form *f)
 {
-	const ir_type *in = value_type(e->m, operands[0]),
-				  *indices = value_type(e->m, operands[n->n_results]),
-				  *update = value_type(e->m, operands[n->n_results + 1]);
-	*f = (scatter_form){.vector =
-							op_int(e->m, n->op, "scatter_dimension_numbers.index_vector_dim", 0)};
-	f->window = list_of(e, n, "update_window_dims", &f->n_window);
-	f->inserted = list_of(e, n, "inserted_window_dims", &f->n_inserted);
-	f->batching = list_of(e, n, "input_batching_dims", &f->n_batching);
-	f->map = list_of(e, n, "scatter_dims_to_operand_dims", &f->n_map);
-	f->first_kept = f->n_map;
-	for (uint32_t i = 0; i < f->n_map; i++) {
-		int64_t d = f->map[i], w;
-		if (!contains(f->inserted, f->n_inserted, d)) {
-			if ((w = window_dim(f, d)) < 0)
-				return false;
-			if (update->dims[w] == in->dims[d]) {
-				f->gone |= 1ull << i;
-				continue;
-			}
-			if (update->dims[w] != 1)
-				return false;
-			f->now_inserted |= 1ull << d;
-			f->without |= 1ull << w;
-		}
-		if (f->kept && f->first_kept + f->kept != i)
-			return false;
-		f->first_kept = MIN(f->first_kept, i);
-		f->kept++;
-	}
-	bool has_outside = indices->elem == ELEM_I32 || indices->elem == ELEM_I64;
-	return f->kept && (f->gone || f->now_inserted) && (!f->gone || has_outside);
+	elem of = (elem)value_type(e->m, operands[n->n_results])->elem;
+	return scatter_form_of(e->m, n->op, value_type(e->m, operands[0])->dims,
+			   value_type(e->m, operands[n->n_results + 1])->dims, f) == SCATTER_MADE_OF_ELEMENTS &&
+		(!f->gone || of == ELEM_I32 || of == ELEM_I64);
 }
 
 /* Components that stay, outside of the operand where one that goes is not 0. */
@@ -93,8 +31,7 @@ static value_id kept_indices(emitter *e, const scatter_form *f, value_id indices
 		if (!(f->gone >> i & 1))
 			continue;
 		value_id part = emit_stretch(e, indices, d, i, i + 1);
-		value_id one =
-			emit_compare(e, "EQ", part, emit_number(e, value_at(e->m, part)->type, 0));
+		value_id one = emit_compare(e, "EQ", part, emit_number(e, value_at(e->m, part)->type, 0));
 		ir_type flat = *value_type(e->m, one), whole = t;
 		int64_t sizes[MAX_RANK];
 		for (uint32_t k = 0; k < rank; k++)
@@ -139,8 +76,12 @@ static void set_form(emitter *e, op_id o, const scatter_form *f, uint32_t operan
 			window[n_window++] = w - __builtin_popcountll(f->without & ((1ull << w) - 1));
 	}
 	for (uint32_t d = 0; d < operand_rank; d++)
-		if (f->now_inserted >> d & 1 || contains(f->inserted, f->n_inserted, d))
+		if (f->now_inserted >> d & 1)
 			inserted[n_inserted++] = d;
+		else
+			for (uint32_t k = 0; k < f->n_inserted; k++)
+				if (f->inserted[k] == d)
+					inserted[n_inserted++] = d;
 	const attr old = *attr_get(e->m, op_attr(e->m, o, "scatter_dimension_numbers"));
 	named_attr *children = arena_array(&e->m->mem, named_attr, old.n + COUNT_OF(changed));
 	if (n_window)

@@ -460,6 +460,8 @@ static void add_member(simulator *s, const lowered *l, kernel *k, lop_id id)
 		k->vector_flops = sat_add(k->vector_flops, sat_mul(n, w->vector_flops));
 		k->flops = sat_add(k->flops, sat_mul(n, w->flops));
 		k->launches = sat_add(k->launches, sat_mul(n, w->launches));
+		if (w->loop_ns && !(w->loop_goes && l->level == LEVEL_EXACT))
+			k->apart_ns = sat_add(k->apart_ns, sat_mul(n, w->loop_ns));
 		add_bytes(k, n, w->again_bytes);
 		if (w->rows[0].row || w->rows[1].row)
 			add_rows(s, k, w, id, n);

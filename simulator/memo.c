@@ -240,6 +240,7 @@ static uint8_t class_of(const node *n, const op_work *w)
 	return w->matmul_flops > 0 && !w->blocks ? CLASS_MATMUL : CLASS_OTHER;
 }
 
+enum { LOOP_KERNEL_NS = 1220 /* libtpu 0.0.51, kernels of single rows; v5e, v5p and v6e alike */ };
 enum { FEW_TAPS = 64 }; /* sums over all that is before a place are other kernels */
 
 static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
@@ -297,6 +298,8 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.flops = sat_add(sat_mul(w.matmul_flops, MAX(w.blocks, 1)), w.vector_flops),
 		.again_bytes = w.again_bytes,
 		.launches = w.launches,
+		.loop_ns = s->dev.target == TARGET_TPU ? sat_mul(w.loop_kernels, LOOP_KERNEL_NS) : 0,
+		.loop_goes = w.loop_goes,
 		.sum_elements = w.sum_elements,
 		.dims = w.dims};
 	for (uint32_t i = 0; i < 2; i++)

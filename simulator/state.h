@@ -49,6 +49,8 @@ typedef struct work_entry {
 	                     lanes; bit 2: those of the result */
 	int64_t flops;
 	int64_t again_bytes, launches; /* as op_work */
+	int64_t loop_ns;               /* of a scatter: its loop, on TPU */
+	bool loop_goes;                /* as op_work */
 	int64_t sum_elements;          /* as op_work */
 	struct op_rows rows[2];        /* as op_work; row 0 where they are not padded */
 	contraction dims;

@@ -137,6 +137,16 @@ def rows(table, places, target):
     return table - pull(target)[0]
 
 
+def scattered(window, inserted, indexed):
+    """Adds windows of a table's rows; which dims of a window the updates leave out, and which ones indices point into."""
+    dims = jax.lax.ScatterDimensionNumbers(update_window_dims=tuple(range(1, 3 - len(inserted))), inserted_window_dims=inserted, scatter_dims_to_operand_dims=indexed)
+    shape = tuple(w for d, w in enumerate(window) if d not in inserted)
+
+    def add(table, places, updates):
+        return jax.lax.scatter_add(table, places, updates, dims, mode=jax.lax.GatherScatterMode.FILL_OR_DROP)
+    return add, shape
+
+
 def attention(x, wq, wk, wv):
     q, k, v = (jnp.einsum("bsd,dhk->bshk", x, w) for w in (wq, wk, wv))
     scores = jnp.einsum("bqhk,bthk->bhqt", q, k).astype(F32) * q.shape[-1] ** -0.5
@@ -276,6 +286,13 @@ def main(topologies_wanted):
         # wider tables on v5p and v6e are for the sparse cores, of whose programs PJRT reads no text
         for n, width in ((262144, 64), (262144, 128), (262144, 192), (1048576, 16)) if chip.name == "v5e" else ():
             chip.say("rows", "%d of %d:" % (n, width), chip.listed(rows, ((n, width), F32), ((4096,), jnp.int32), ((4096, width), BF16)))
+        for window, inserted, indexed in (((1, 128), (0,), (0,)), ((1, 128), (), (0,)), ((1, 128), (), (0, 1)), ((2, 128), (), (0,))):
+            add, shape = scattered(window, inserted, indexed)
+            args = ((32768, 128), F32), ((16384, len(indexed)), jnp.int32), ((16384,) + shape, F32)
+            turn = [us for _, us in chip.kernels(add, *args)]
+            loops = " while(" in chip.text(add, *args)
+            chip.say("scatter", "%d x %d, inserted %s, indexed %s: %s" % (*window, inserted, indexed, "a loop of %d kernels, %.2f us a turn" % (len(turn), sum(turn)) if loops else
+                                                                          chip.listed(add, *args)))
         for places in (1024, 2048, 2560, 3072, 4096):
             chip.say("softmax", "%d:" % places, chip.listed(attention, ((1, places, 1024), BF16), *[((1024, 8, 128), BF16)] * 3, least=40))
         for dtype in (BF16, F32):
