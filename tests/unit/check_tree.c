@@ -152,11 +152,11 @@ START_TEST(effort_goes_where_it_pays)
 }
 END_TEST
 
-/* Too few evaluations for all tactics: the first ones get enough, and with some to spare what all
- * axes do as if they were one, which is last in the list. */
+/* Too few evaluations for all tactics: the first ones get enough of two thirds of them, and with
+ * some to spare what all axes do as if they were one, which is last in the list. */
 START_TEST(all_axes_come_with_the_first)
 {
-	enum { FIND = 60, SPARE = 4 /* 32 for each of two */ };
+	enum { FIND = 60, USED = 40, SPARE = 24 /* 32 for each of two */ };
 	growing g;
 	begin_on(&g, "transformer_4", 0);
 	tactic_space *ts = xcalloc(1, sizeof *ts);
@@ -164,7 +164,7 @@ START_TEST(all_axes_come_with_the_first)
 		*ts = (tactic_space){
 			.pb = &g.f.pb, .goal = &g.goal, .pool = g.pool, .of = &g.of, .spare = spare};
 		ck_assert(tactics_find(ts, FIND));
-		ck_assert_uint_le(ts->used, FIND + spare);
+		ck_assert_uint_le(ts->used, USED + spare);
 		const axis_set *all = &ts->sets[ts->n_sets - 1];
 		ck_assert_uint_eq(all->size, ALL_AXES);
 		ck_assert_uint_eq(all->instance[CUTS_WEIGHTS_BEFORE_BATCH].n > 0, spare == SPARE);
