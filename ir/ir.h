@@ -467,28 +467,6 @@ const int64_t *attr_int_list(const module *m, attr_id a, uint32_t *n);
 /* Elements of an integer ATTR_DENSE of type t, in mem; NULL when it is no list of integers or its
  * length is another. */
 const int64_t *attr_dense_ints(arena *mem, const ir_type *t, const attr *a);
-/* ---------------------------------------------------------------- scatter.c */
-
-typedef enum scatter_kind {
-	SCATTER_OF_ELEMENTS,      /* windows are one element of every dim that indices point into, and
-	                             updates do not have it */
-	SCATTER_MADE_OF_ELEMENTS, /* the same can be written so: windows are that or a whole dim */
-	SCATTER_OF_WINDOWS,       /* others */
-} scatter_kind;
-typedef struct scatter_form {
-	const int64_t *window, *inserted, *batching, *map; /* as the op has them */
-	uint32_t n_window, n_inserted, n_batching, n_map;
-	int64_t vector;            /* the indices' dim of components */
-	uint64_t gone;             /* components that point into whole dims: 0, or nothing is written */
-	uint64_t now_inserted;     /* operand dims of one element in every window */
-	uint64_t without;          /* dims of the update that these are */
-	uint32_t first_kept, kept; /* components that stay, which stand together */
-} scatter_form;
-/* operand, update: their dims, of the first input. Of SCATTER_OF_WINDOWS all but the lists of the
- * op is undefined. */
-scatter_kind scatter_form_of(
-	const module *m, op_id o, const int64_t *operand, const int64_t *update, scatter_form *f);
-
 str op_text(const module *m, op_id o,
 	const char *path); /* strings, symbols, enum words; empty when absent */
 /* The attribute that holds the axes of an sdy collective, NULL when it has none
@@ -588,6 +566,36 @@ value_id region_add_arg(
  * or beyond n_map: the same), and takes the copies of results and region arguments whose originals
  * lie below n_map. A copied func.func is registered under the same name: rename one of the two. */
 op_id op_clone(module *m, op_id o, value_id *map, uint32_t n_map);
+
+/* ---------------------------------------------------------------- scatter.c */
+
+static inline bool ints_contain(const int64_t *list, uint32_t n, int64_t v)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (list[i] == v)
+			return true;
+	return false;
+}
+
+typedef enum scatter_kind {
+	SCATTER_OF_ELEMENTS,      /* windows are one element of every dim that indices point into, and
+	                             updates do not have it */
+	SCATTER_MADE_OF_ELEMENTS, /* the same can be written so: windows are that or a whole dim */
+	SCATTER_OF_WINDOWS,       /* others */
+} scatter_kind;
+typedef struct scatter_form {
+	const int64_t *window, *inserted, *batching, *map; /* as the op has them */
+	uint32_t n_window, n_inserted, n_batching, n_map;
+	int64_t vector;            /* the indices' dim of components */
+	uint64_t gone;             /* components that point into whole dims: 0, or nothing is written */
+	uint64_t now_inserted;     /* operand dims of one element in every window */
+	uint64_t without;          /* dims of the update that these are */
+	uint32_t first_kept, kept; /* components that stay, which stand together */
+} scatter_form;
+/* operand, update: their dims, of the first input. Of SCATTER_OF_WINDOWS all but the lists of the
+ * op is undefined. */
+scatter_kind scatter_form_of(
+	const module *m, op_id o, const int64_t *operand, const int64_t *update, scatter_form *f);
 
 /* ---------------------------------------------------------------- reader and printer */
 

@@ -3,21 +3,13 @@
 
 #include <stdio.h>
 
-static bool contains(const int64_t *list, uint32_t n, int64_t v)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (list[i] == v)
-			return true;
-	return false;
-}
-
 /* The update's dim of a window along dim d of the operand; -1: none. */
 static int64_t window_dim(const scatter_form *f, int64_t d)
 {
 	uint32_t k = 0;
 	for (int64_t i = 0; i < d; i++)
-		k += !contains(f->inserted, f->n_inserted, i) && !contains(f->batching, f->n_batching, i);
-	return contains(f->batching, f->n_batching, d) || k >= f->n_window ? -1 : f->window[k];
+		k += !ints_contain(f->inserted, f->n_inserted, i) && !ints_contain(f->batching, f->n_batching, i);
+	return ints_contain(f->batching, f->n_batching, d) || k >= f->n_window ? -1 : f->window[k];
 }
 
 static const int64_t *list_of(const module *m, op_id o, const char *name, uint32_t *count)
@@ -49,7 +41,7 @@ scatter_kind scatter_form_of(
 	f->first_kept = f->n_map;
 	for (uint32_t i = 0; i < f->n_map; i++) {
 		int64_t d = f->map[i], w;
-		if (!contains(f->inserted, f->n_inserted, d)) {
+		if (!ints_contain(f->inserted, f->n_inserted, d)) {
 			if ((w = window_dim(f, d)) < 0)
 				return SCATTER_OF_WINDOWS;
 			if (update[w] == operand[d]) {

@@ -18,14 +18,6 @@ static const index_names *names_of(uint16_t kind)
 	return kind == OP_GATHER ? &gather_names : &scatter_names;
 }
 
-static bool contains(const int64_t *list, uint32_t n, int64_t v)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (list[i] == v)
-			return true;
-	return false;
-}
-
 /* The dim of the first operand that is this factor, -1: none. */
 static int64_t operand_dim(const rule *r, uint32_t f)
 {
@@ -44,10 +36,10 @@ bool emit_indexes(const emitter *e, const node *n, const rule *r, uint32_t f)
 		return false; /* windows of a whole dim begin at its first element wherever indices point */
 	const index_names *names = names_of(n->op_kind);
 	const int64_t *map = op_ints(e->m, n->op, names->map, &n_map);
-	if (!contains(map, n_map, d))
+	if (!ints_contain(map, n_map, d))
 		return false;
 	const int64_t *list = op_ints(e->m, n->op, names->one ? names->one : "slice_sizes", &k);
-	return names->one ? contains(list, k, d) : d < k && list[d] == 1;
+	return names->one ? ints_contain(list, k, d) : d < k && list[d] == 1;
 }
 
 /* How an indexed dim is cut; not at all when the dim is none. */
@@ -176,7 +168,7 @@ value_id emit_gathered_inside(emitter *e, const node *n, value_id v, value_id in
 	const ir_type t = *value_type(e->m, v);
 	int64_t batch[MAX_RANK];
 	for (uint32_t d = 0; d < t.rank; d++)
-		if (!contains(offsets, n_offsets, d))
+		if (!ints_contain(offsets, n_offsets, d))
 			batch[n_batch++] = d;
 	return emit_select(e, emit_broadcast(e, inside, batch, n_batch, &t), v, emit_scalar_zero(e, v));
 }

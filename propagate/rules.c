@@ -64,14 +64,6 @@ int64_t tensor_dim(rule_builder *b, uint32_t tensor, int64_t dim)
 	return b->types[tensor]->dims[dim];
 }
 
-bool ints_contain(const int64_t *list, uint32_t n, int64_t v)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (list[i] == v)
-			return true;
-	return false;
-}
-
 const int64_t *rule_ints(rule_builder *b, const char *path, uint32_t *n)
 {
 	return op_ints(b->m, b->op, path, n);

@@ -52,7 +52,6 @@ static inline uint32_t tensor_rank(const rule_builder *b, uint32_t tensor)
 /* Size of a dim; breaks the rule (and says 1) when there is no such dim. */
 int64_t tensor_dim(rule_builder *b, uint32_t tensor, int64_t dim);
 static inline uint32_t first_result(const rule_builder *b) { return b->n_operands; }
-bool ints_contain(const int64_t *list, uint32_t n, int64_t v);
 /* The same with the list read from the op; a missing list is an error of the rule. */
 const int64_t *rule_ints(rule_builder *b, const char *path, uint32_t *n);
 /* At least that many operands and results; breaks the rule otherwise. */
