@@ -196,8 +196,9 @@ typedef struct op_work {
 	bool loop_goes;       /* .. but not where the program is written exactly */
 	bool in_place;        /* dynamic_update_slice, scatter: only the update is touched */
 	bool fusible;         /* elementwise-like: can be fused into a consumer */
-	bool sums; /* a multiplication and a sum: a reduction, what is in front of it can be fused into
-	              it */
+	bool moves; /* every element of the result is one of an operand's, as it is, or a filling */
+	bool sums;  /* a multiplication and a sum: a reduction, what is in front of it can be fused into
+	               it */
 	bool expensive; /* not worth computing twice (exp, log, divide, ..) */
 	bool free;      /* no work at all: constants, reshapes, parameters */
 } op_work;
@@ -360,6 +361,6 @@ status calibrate(
 status calibration_profile(const char *base_json, const device *fitted, const calibration *result,
 	const char *name, const char *source, strbuf *out, diag *d) MUST_USE;
 
-#define COST_MODEL_VERSION "23"
+#define COST_MODEL_VERSION "24"
 
 #endif

@@ -100,7 +100,7 @@ static void cost_zero(const op_view *v, op_work *w)
 
 static void cost_copy(const op_view *v, op_work *w)
 {
-	w->fusible = true;
+	w->fusible = w->moves = true;
 	if (v->n->op_kind == OP_SLICE || v->n->op_kind == OP_DYNAMIC_SLICE)
 		w->slice_bytes = MAX(local_bytes(v, result_slot(v, 0)), 1);
 }

@@ -8,7 +8,8 @@ static int64_t window_dim(const scatter_form *f, int64_t d)
 {
 	uint32_t k = 0;
 	for (int64_t i = 0; i < d; i++)
-		k += !ints_contain(f->inserted, f->n_inserted, i) && !ints_contain(f->batching, f->n_batching, i);
+		k += !ints_contain(f->inserted, f->n_inserted, i) &&
+			!ints_contain(f->batching, f->n_batching, i);
 	return ints_contain(f->batching, f->n_batching, d) || k >= f->n_window ? -1 : f->window[k];
 }
 

@@ -212,6 +212,14 @@ static bool node_hands_on(const lowered *l, node_id n)
 	return x->op_kind == OP_CONVERT || x->op_kind == OP_RESHAPE || x->op_kind == OP_TRANSPOSE;
 }
 
+/* The own part of what was reduced: a slice from where the device stands. */
+static bool is_own_part(const lowered *l, const lop *o)
+{
+	if (o->kind == LOP_COLLECTIVE)
+		return o->coll == COLL_ALL_SLICE;
+	return o->kind == LOP_COMPUTE && !o->nest && l->p->nodes.p[o->node].op_kind == OP_DYNAMIC_SLICE;
+}
+
 /* Does an op, with what is nested in it, only hand on what it reads, so that compilers do it with
  * whoever reads that? */
 static bool hands_on(const lowered *l, const lop *o)
@@ -239,7 +247,8 @@ void lowered_first_uses(const lowered *l, lop_id *first_use)
 		first_use[v] = ID_NONE;
 	for (lop_id i = l->ops.n; i-- > 0;) {
 		const lop *o = &l->ops.p[i];
-		lop_id handed = hands_on(l, o) || is_on_a_number(l, o) ? first_use[o->results] : i;
+		lop_id handed =
+			hands_on(l, o) || is_on_a_number(l, o) || is_own_part(l, o) ? first_use[o->results] : i;
 		for (uint32_t k = 0; k < o->n_operands; k++) {
 			lval_id v = l->operands.p[o->operands + k];
 			const lop *def = &l->ops.p[l->vals.p[v].def];

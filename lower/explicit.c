@@ -562,8 +562,12 @@ sharding_id explicit_shardings(
 	}
 	if (!op->partitioner || !choose_as_partitioner(&g))
 		choose_common(&g);
-	for (uint32_t i = 0; i < g.n_tensors; i++)
-		at[i] = update_tensor(&g, i) ? build_sharding(&g, t, i) : op->in[i];
+	for (uint32_t i = 0; i < g.n_tensors; i++) {
+		bool changed = update_tensor(&g, i);
+		at[i] = changed ? build_sharding(&g, t, i) : op->in[i];
+		if (op->changed)
+			op->changed[i] = changed;
+	}
 	sharding_id after = gathered(&g, t);
 
 	axes_buf all;

@@ -521,7 +521,7 @@ static void insert_around(
 	module *m = s->m;
 	uint32_t n = op_at(m, o)->n_operands;
 	for (uint32_t i = 0; i < n; i++) {
-		if (at[i] == x->in[i])
+		if (at[i] == x->in[i] && !x->changed[i])
 			continue;
 		op_id made = new_sharded(m, OP_SDY_RESHARD, op_operand(m, o, i), at[i]);
 		op_insert_before(m, made, o);
@@ -530,7 +530,7 @@ static void insert_around(
 	op_id next = op_at(m, o)->next;
 	for (uint32_t r = 0; r < op_at(m, o)->n_results; r++) {
 		value_id v = op_result(m, o, r);
-		if (at[n + r] == x->in[n + r])
+		if (at[n + r] == x->in[n + r] && !x->changed[n + r])
 			continue;
 		sharding_id old = value_at(m, v)->sharding;
 		if (old == SHARDING_NONE)
@@ -624,7 +624,8 @@ static void reshard_op(inserter *s, op_id o)
 		.op_kind = op_at(m, o)->kind,
 		.sizes = sizes,
 		.in = in,
-		.mesh = common_mesh(s, in, n)};
+		.mesh = common_mesh(s, in, n),
+		.changed = arena_zarray(&s->mem, bool, n)};
 	if (x.mesh == ID_NONE)
 		return;
 	if (!full) {

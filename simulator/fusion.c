@@ -80,7 +80,7 @@ static void note_use(sim_val *v, lop_id at)
 static void post_external(simulator *s, lval_id id, lop_id at)
 {
 	sim_val *v = &s->vals[id];
-	v->off_chip = true;
+	v->off_chip = v->unrounded = true;
 	v->external_min = MIN(v->external_min, at);
 	note_use(v, use_end(s, at, home_of(s, id)));
 }
@@ -128,6 +128,20 @@ static const sim_op *made_by(const simulator *s, const lowered *l, lval_id id)
 	return def;
 }
 
+/* Does an op want its operand as it is, not only rounded as contractions in default precision do?
+ */
+static bool wants_all_bits(const simulator *s, const lowered *l, lop_id user)
+{
+	const lop *o = &l->ops.p[user];
+	const sim_op *so = &s->ops[user];
+	if (o->kind != LOP_COMPUTE || o->nest || so->work == UINT32_MAX)
+		return true;
+	const work_entry *w = work_at(s, so);
+	if (so->class == CLASS_ELEMENTWISE && w->moves)
+		return s->vals[o->results].unrounded;
+	return so->class != CLASS_MATMUL || !w->rounds;
+}
+
 /* gathers: does what reads it, perhaps something nested in the user? */
 static void post_use(
 	simulator *s, const lowered *l, lval_id id, uint32_t k, lop_id user, bool gathers)
@@ -135,6 +149,7 @@ static void post_use(
 	const sim_op *o = &s->ops[user];
 	sim_val *v = &s->vals[id];
 	lop_id def = v->def;
+	v->unrounded |= wants_all_bits(s, l, user);
 	if (!accepts(s, o, k, made_by(s, l, id)) || is_ordered_apart(s, o, k, id)) {
 		v->external_min = MIN(v->external_min, o->earliest);
 		note_use(v, use_end(s, o->latest, home_of(s, id)));
@@ -320,6 +335,7 @@ static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 	b->gathered |= a->gathered;
 	b->into_products |= a->into_products;
 	b->elsewhere |= a->elsewhere;
+	b->unrounded |= a->unrounded;
 	b->off_chip |= a->off_chip;
 	if (s->ops[def].segment != s->ops[at].segment) {
 		b->external_min =
@@ -334,6 +350,26 @@ static void pass_on(simulator *s, lval_id from, lval_id to, lop_id at)
 	b->copies += a->copies * times_read(s, at, def);
 }
 
+/* What is only read by contractions that round it to bfloat16, moved about perhaps, is written so
+ * (XLA's bfloat16-propagation; `rounded` in tests/judged/kernels.py). A sum over devices travels
+ * as it is. */
+static void round_result(simulator *s, const lowered *l, lop_id id)
+{
+	const lop *o = &l->ops.p[id];
+	uint8_t class = s->ops[id].class;
+	sim_val *v = &s->vals[o->results];
+	bool makes = class == CLASS_ELEMENTWISE || class == CLASS_MATMUL || class == CLASS_REDUCE ||
+		(o->kind == LOP_COLLECTIVE && o->coll == COLL_ALL_REDUCE);
+	if (s->dev.target != TARGET_TPU || !makes || o->n_results != 1 || v->unrounded ||
+		v->last_use == ID_NONE || l->vals.p[o->results].narrow)
+		return;
+	const ir_type *ty = type_get(l->p->m, l->vals.p[o->results].type);
+	if (ty->kind != TYPE_TENSOR || ty->elem != ELEM_F32)
+		return;
+	v->rounded = true;
+	v->bytes /= 2;
+}
+
 static void make_root(simulator *s, const lowered *l, lop_id id)
 {
 	sim_op *o = &s->ops[id];
@@ -346,6 +382,7 @@ static void make_root(simulator *s, const lowered *l, lop_id id)
 	o->ends_tile = o->tile == TILE_ENDS;
 	for (uint32_t i = 0; i < l->ops.p[id].n_results; i++)
 		s->vals[l->ops.p[id].results + i].materialised = true;
+	round_result(s, l, id);
 	post_operands(s, l, id);
 }
 
@@ -360,9 +397,38 @@ static void join(simulator *s, const lowered *l, lop_id id, lop_id root, bool wr
 	r->has_matmul |= o->class == CLASS_MATMUL;
 	r->ends_tile |= o->tile == TILE_ENDS;
 	s->vals[l->ops.p[id].results].materialised = write;
-	if (write)
+	if (write) {
 		vec_push(&s->writers, id);
+		round_result(s, l, id);
+	}
 	post_operands(s, l, id);
+}
+
+static bool is_mask(const lowered *l, const lop *o)
+{
+	const ir_type *ty = type_get(l->p->m, l->vals.p[o->results].type);
+	return ty->kind == TYPE_TENSOR && ty->elem == ELEM_I1;
+}
+
+enum { LONGEST_CHAIN = 32 };
+/* Is the one value that an op is made from, or what stands between the two, read behind it by
+ * others? */
+static bool is_read_anyway(const simulator *s, const lowered *l, const lop *o)
+{
+	lval_id origin = s->ops[o - l->ops.p].origin;
+	for (uint32_t n = 0; origin != ID_NONE && o && n < LONGEST_CHAIN; n++) {
+		const lop *next = NULL;
+		for (uint32_t k = 0; k < o->n_operands; k++) {
+			lval_id v = operand_at(l, o, k);
+			if (v != origin && source_of(s, v) != origin)
+				continue;
+			if (s->vals[v].last_use != ID_NONE)
+				return true;
+			next = v == origin ? NULL : &l->ops.p[s->vals[v].def];
+		}
+		o = next;
+	}
+	return false;
 }
 
 static void copy_into_uses(simulator *s, const lowered *l, lop_id id, const sim_val *v)
@@ -401,11 +467,13 @@ static void decide(simulator *s, const lowered *l, lop_id id)
 	}
 	bool keeps = so->work != UINT32_MAX && work_at(s, so)->expensive &&
 		(s->dev.target == TARGET_CPU || so->tile == TILE_ENDS);
-	/* made from one value, on TPU: a mask is made from it again, though it is smaller */
-	bool mask = s->dev.target == TARGET_TPU && so->origin != ID_NONE;
+	/* made from one value, on TPU: it is made from that again, though it is smaller; a mask where
+	 * that is read in any case, so that one of random bits is kept in their place */
+	bool one = s->dev.target == TARGET_TPU && so->origin != ID_NONE &&
+		(!is_mask(l, o) || is_read_anyway(s, l, o));
 	bool in_products = s->dev.target == TARGET_TPU && v->into_products && !v->elsewhere;
 	bool ends = ends_chain(s, l, o) || (v->gathered && !in_products && reads_more(s, l, o));
-	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && (mask || !ends) &&
+	if (!external && v->many && !keeps && v->copies <= MAX_COPIES && (one || !ends) &&
 		!(v->into_products && is_cheaper_apart(s, so, v->bytes, v->copies))) {
 		copy_into_uses(s, l, id, v);
 		return;

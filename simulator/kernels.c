@@ -57,6 +57,14 @@ static inline void wait_for(simulator *s, kernel *k, lval_id v)
 	}
 }
 
+/* Bits of an element as it is stored. */
+static int bits_of(const simulator *s, const lowered *l, lval_id v)
+{
+	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+	int bits = ty->kind == TYPE_TENSOR ? MAX(elem_bits((enum elem)ty->elem), 8) : 8;
+	return s->vals[v].rounded ? bits / 2 : bits;
+}
+
 /* What the vector unit has to do with a value in n kernels that are one. Returns the elements. */
 static int64_t add_elements(
 	const simulator *s, const lowered *l, kernel *k, int64_t n, lval_id v, int64_t bytes)
@@ -64,7 +72,7 @@ static int64_t add_elements(
 	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
 	if (!s->dev.vector_elements_s[0] || ty->kind != TYPE_TENSOR)
 		return 0;
-	int64_t elements = bytes * 8 / MAX(elem_bits((enum elem)ty->elem), 8);
+	int64_t elements = bytes * 8 / bits_of(s, l, v);
 	k->largest = MAX(k->largest, elements);
 	k->accessed = sat_add(k->accessed, sat_mul(n, elements));
 	return elements;
@@ -163,6 +171,7 @@ static void read_value(
 	sim_val *val = &s->vals[v];
 	bool there = v == s->prefetched.val || reaches(s, l, val, k->root);
 	wait_for(s, k, v);
+	part = val->rounded ? part / 2 : part;
 	if (part) {
 		note_read(k, n, v, add_elements(s, l, k, n, v, MIN(part, val->bytes)));
 		if (!there)
@@ -232,9 +241,8 @@ static void add_rows(const simulator *s, kernel *k, const work_entry *w, lop_id 
 static void add_products(
 	const simulator *s, const lowered *l, kernel *k, int64_t n, lval_id v, bool on_chip)
 {
-	const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
-	int bits = ty->kind == TYPE_TENSOR ? elem_bits((enum elem)ty->elem) : 0;
-	int64_t elements = bits ? sat_mul(s->vals[v].bytes, 8) / bits : 0;
+	int bits = bits_of(s, l, v);
+	int64_t elements = sat_mul(s->vals[v].bytes, 8) / bits;
 	if (!k->products || elements < k->products)
 		return;
 	k->stored_ns = MAX(k->stored_ns,
@@ -294,8 +302,7 @@ static void arrange_for_batch(
 			!fills_lanes(s, l, v[i]))
 			continue;
 		s->vals[v[i]].arranged = true;
-		const ir_type *ty = type_get(l->p->m, l->vals.p[v[i]].type);
-		int bits = ty->kind == TYPE_TENSOR ? MAX(elem_bits((enum elem)ty->elem), 8) : 8;
+		int bits = bits_of(s, l, v[i]);
 		int64_t elements = matrix_elements(&s->dev, batch, rows[i], columns[i]);
 		k->apart_ns = sat_add(
 			k->apart_ns, sat_mul(n, reorder_time_ns(&s->dev, sat_mul(elements, bits / 8), bits)));
@@ -324,7 +331,7 @@ static void read_pieces(simulator *s, const lowered *l, kernel *k, const lop *o)
 			cut = base_of(s, operand_at(l, o, !so->whole));
 	if (whole != s->prefetched.val && !reaches(s, l, &s->vals[whole], k->root))
 		add_bytes(k, so->pieces / 2 - 1, s->vals[whole].bytes);
-	int bits = MAX(elem_bits((enum elem)type_get(l->p->m, l->vals.p[cut].type)->elem), 8);
+	int bits = bits_of(s, l, cut);
 	if (so->window == WINDOW_SCATTER)
 		k->apart_ns = sat_add(k->apart_ns, reorder_time_ns(&s->dev, s->vals[cut].bytes, bits));
 }
@@ -337,7 +344,7 @@ static void add_pieces(
 {
 	const sim_op *so = &s->ops[o - l->ops.p];
 	const sim_val *v = &s->vals[o->results];
-	int bits = MAX(elem_bits((enum elem)type_get(l->p->m, l->vals.p[o->results].type)->elem), 8);
+	int bits = bits_of(s, l, o->results);
 	int64_t elements = sat_mul(v->bytes, 8) / bits,
 			ns = elements_time_ns(&s->dev, elements, 0, false),
 			product = matmul_pieces_ns(&s->dev, w->matmul_ns, w->flops, so->pieces),

@@ -288,6 +288,9 @@ static uint32_t work_add(simulator *s, node_id id, const sharding_id *at)
 		.few_features = (w.k_part > 0 && w.k_part < s->dev.tile_second) ||
 			(w.m_part > 0 && w.m_part < s->dev.tile_second),
 		.split_rows = w.split_rows,
+		.rounds =
+			s->dev.target == TARGET_TPU && w.elem == ELEM_F32 && w.precision == PRECISION_DEFAULT,
+		.moves = w.moves || n->op_kind == OP_SELECT,
 		.side_bytes = sat_mul(sat_mul(w.n, w.k), (elem_bits((elem)w.elem) + 7) / 8),
 		.reorders = reorders,
 		.unsorted = w.unsorted,

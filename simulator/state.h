@@ -38,6 +38,8 @@ typedef struct work_entry {
 	bool few_features; /* convolutions: their kernel, or its gradient, is of so few features that
 	                      they share a tile */
 	bool split_rows;   /* matmuls: as op_work */
+	bool rounds;       /* matmuls: operands in float32 are rounded to bfloat16 */
+	bool moves;        /* as op_work */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t m, n, k;        /* matmuls: as op_work */
 	int64_t results;        /* matmuls: elements */
@@ -157,6 +159,8 @@ typedef struct sim_val {
 	uint32_t contractions; /* for which it is gathered */
 	bool into_products;    /* some use is an operand of a contraction, or of a copied op that is */
 	bool elsewhere;        /* some is not */
+	bool unrounded;        /* some use is no operand, as it is, of a contraction that rounds it */
+	bool rounded;          /* what makes it writes it rounded to bfloat16; bytes are those */
 	bool many;             /* uses that could compute it in place are in several kernels */
 	bool gathered;         /* one of these gathers */
 	bool materialised, argument, constant, output, carried, taken;

@@ -203,6 +203,21 @@ def read_by(products, terms):
     return function
 
 
+def masked(mask_of):
+    """Gradients of a product whose operand is masked."""
+    def function(w1, w2, x, source):
+        def loss(w1, w2, x):
+            hidden = x @ w1
+            return jnp.sum((jnp.where(mask_of(source, hidden), hidden / 0.9, 0) @ w2) ** 2)
+        return jax.grad(loss, (0, 1, 2))(w1, w2, x)
+    return function
+
+
+def of_bits(bits, _):
+    ones = jax.lax.bitcast_convert_type(jax.lax.shift_right_logical(bits, jnp.uint32(9)) | jnp.uint32(0x3f800000), F32)
+    return ones - 1 < 0.9
+
+
 def network(x, *weights):
     for up, down in zip(weights[::2], weights[1::2]):
         x = x + jax.nn.silu(x @ up.astype(BF16)) @ down.astype(BF16)
@@ -325,6 +340,13 @@ def main(topologies_wanted):
                 args = [((8192, 2048), BF16), ((2048, 8192), BF16), *[((8192, 8192), dtype) for dtype in dtypes]]
                 found = [line for line, us in chip.kernels(read_by(products, len(dtypes)), *args) if us > 5 and " copy(" not in line]
                 chip.say("again", "%d products, %d bytes: %s" % (products, sum(4 if d == F32 else 2 for d in dtypes), "apart" if len(found) > products else "in each"))
+        for name, mask_of, source in (("bits", of_bits, jnp.uint32), ("its sign", lambda _, hidden: hidden > 0, F32)):
+            text = chip.text(masked(mask_of), *[((1024, 1024), F32)] * 2, ((2048, 1024), F32), ((2048, 1024), source))
+            chip.say("masks", "of %s: %s" % (name, "kept" if re.search(r"= \(?[^=]*pred\[2048,1024\][^=]* fusion\(", text[text.index("\nENTRY"):]) else "made again"))
+        for name, function in (("a chain of products", lambda x, a, b, c: (x @ a) @ b), ("read by two products", lambda x, a, b, c: ((x @ a) @ b, (x @ a) @ c)),
+                               ("read by a product and a sum", lambda x, a, b, c: ((x @ a) @ b, x @ a + x))):
+            entry = chip.text(function, ((2048, 1024), F32), *[((1024, 1024), F32)] * 3).split("\nENTRY")[1]
+            chip.say("rounded", "%s: %s" % (name, ", ".join(re.sub(r"\{[^}]*\}", "", t) for t in re.findall(r"fusion[.\d]* = (.*?) fusion\(", entry))))
         for m, k in ((2048, 16), (2048, 128), (4096, 128)):
             line, us = max(chip.kernels(summed, ((8, k, m), BF16), ((8, k, 8192), BF16)), key=lambda kernel: kernel[1])
             chip.say("loop", "%d x %d of %d: %.1f %s" % (m, 8192, k, us, "S1" if "S(1)" in line.split("fusion(")[0] else "-"))

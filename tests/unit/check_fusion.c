@@ -31,7 +31,7 @@ static int64_t whole_traffic(const run *r)
 	return sum;
 }
 
-enum { B = 1024 * 1024 * 4 };
+enum { B = 1024 * 1024 * 4, H = B / 2 /* in bfloat16 */ };
 
 START_TEST(test_chain_is_one_kernel)
 {
@@ -366,8 +366,8 @@ START_TEST(test_memory_on_the_chip)
 		fix_init(&f, c == NONE ? "h100" : "tpu-v5e", "x=4");
 		bool in_loop = c == LOOP || c == HALF || c == FULL;
 		if (c != NONE)
-			f.dev.on_chip_bytes = (c == FAR || c == HALF ? 2 : c == FULL ? 1 : 4) * B;
-		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), flag = fix_type(&f, ELEM_I1, 0);
+			f.dev.on_chip_bytes = (c == FAR || c == HALF ? 2 : c == FULL ? 1 : 4) * H;
+		type_id t = fix_type(&f, ELEM_BF16, 2, 1024, 1024), flag = fix_type(&f, ELEM_I1, 0);
 		lval_id a = fix_arg(&f, t), first = fix_dot(&f, a, a), next = first;
 		for (int i = 0; i < 2; i++)
 			next = fix_dot(&f, next, a);
@@ -384,8 +384,8 @@ START_TEST(test_memory_on_the_chip)
 			fix_return(&f, 1, out);
 		run r = start(&f);
 		bool stays = c == NEAR;
-		int64_t of_last[CASES] = {B, 2 * B, 0, B, 3 * B, 3 * B}; /* HALF: has room for one of two */
-		ck_assert_int_eq(traffic(&r, &f, first), stays ? B : 2 * B);
+		int64_t of_last[CASES] = {H, 2 * H, 0, H, 3 * H, 3 * H}; /* HALF: has room for one of two */
+		ck_assert_int_eq(traffic(&r, &f, first), stays ? H : 2 * H);
 		ck_assert_int_eq(traffic(&r, &f, out), of_last[c]);
 		simulator_free(r.s);
 		fix_release(&f);
@@ -425,12 +425,12 @@ START_TEST(test_one_value_fills_the_chip)
 	for (int fits = 0; fits < 2; fits++) {
 		fix f;
 		fix_init(&f, "tpu-v5e", "x=4");
-		f.dev.on_chip_bytes = B + B / 8 + fits * B / 16; /* of 8/7 on it fits */
-		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024);
+		f.dev.on_chip_bytes = H + H / 8 + fits * H / 16; /* of 8/7 on it fits */
+		type_id t = fix_type(&f, ELEM_BF16, 2, 1024, 1024);
 		lval_id a = fix_arg(&f, t), first = fix_dot(&f, a, a), out = fix_dot(&f, first, a);
 		fix_return(&f, 1, out);
 		run r = start(&f);
-		ck_assert_int_eq(traffic(&r, &f, first), fits ? B : 2 * B);
+		ck_assert_int_eq(traffic(&r, &f, first), fits ? H : 2 * H);
 		simulator_free(r.s);
 		fix_release(&f);
 	}
@@ -532,7 +532,65 @@ START_TEST(test_masks)
 		run r = start(&f);
 		ck_assert_int_eq(
 			traffic(&r, &f, mask), -1); /* elsewhere written by the first that reads it */
-		ck_assert_int_eq(whole_traffic(&r), tpu ? 8 * B : 7 * B + B / 2);
+		/* on a TPU it stays on the chip between the two */
+		ck_assert_int_eq(whole_traffic(&r), tpu ? 7 * B : 7 * B + B / 2);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
+/* A mask is kept in the place of what nothing else reads, on TPU: of random bits, not of what
+ * passes an activation function. */
+START_TEST(test_masks_of_bits)
+{
+	enum { M = 1024 * 1024, OF_A_SINE = 150 };
+	for (int anyway = 0; anyway < 2; anyway++) {
+		fix f;
+		fix_init(&f, "tpu-v5e", "x=4");
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024),
+				flags = fix_type(&f, ELEM_I1, 2, 1024, 1024);
+		lval_id a = fix_arg(&f, t), b = fix_arg(&f, t), c = fix_arg(&f, t);
+		lval_id bits = fix_op(&f, OP_SINE, t, 1, a),
+				mask = fix_op(&f, OP_COMPARE, flags, 2, bits, bits);
+		lval_id x = fix_op(&f, OP_SELECT, t, 3, mask, b, c),
+				s = fix_collective(&f, COLL_ALL_REDUCE, "x", x, t),
+				y = fix_op(&f, OP_SELECT, t, 3, mask, s, b);
+		fix_return(&f, 1, anyway ? fix_op(&f, OP_ADD, t, 2, y, a) : y);
+		run r = start(&f);
+		int64_t sines = (int64_t)r.c.flops_per_device / (OF_A_SINE * (int64_t)M);
+		ck_assert_int_eq(sines, anyway ? 2 : 1);
+		simulator_free(r.s);
+		fix_release(&f);
+	}
+}
+END_TEST
+
+/* What contractions in default precision alone read is written in bfloat16 on TPU, also what is
+ * summed over devices, and behind what only moves it. */
+START_TEST(test_rounded_operands)
+{
+	enum { TWO_PRODUCTS, TRANSPOSED, REDUCED, ALSO_ADDED, WAYS };
+	for (int way = 0; way < 2 * WAYS; way++) {
+		bool tpu = way < WAYS;
+		fix f;
+		fix_init(&f, tpu ? "tpu-v5e" : "h100", "x=4");
+		f.dev.on_chip_bytes = 0;
+		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024);
+		lval_id a = fix_arg(&f, t), b = fix_arg(&f, t);
+		lval_id h = fix_dot(&f, a, b), read = h;
+		if (way % WAYS == TRANSPOSED)
+			read = fix_op(&f, OP_TRANSPOSE, t, 1, h);
+		if (way % WAYS == REDUCED)
+			read = fix_collective(&f, COLL_ALL_REDUCE, "x", h, t);
+		lval_id x = fix_dot(&f, read, b), y = fix_dot(&f, a, read);
+		if (way % WAYS == ALSO_ADDED)
+			x = fix_op(&f, OP_ADD, t, 2, x, h);
+		fix_return(&f, 2, x, y);
+		run r = start(&f);
+		bool halved = tpu && way % WAYS != ALSO_ADDED;
+		ck_assert_int_eq(traffic(&r, &f, y), halved ? 2 * B + B / 2 : 3 * B);
+		ck_assert_int_eq(traffic(&r, &f, h), halved && way != REDUCED ? 2 * B + B / 2 : 3 * B);
 		simulator_free(r.s);
 		fix_release(&f);
 	}
@@ -566,6 +624,6 @@ int main(void)
 		test_sides_of_a_matmul, test_slices_and_updates, test_bounds, test_order,
 		test_memory_on_the_chip, test_inner_loops_go_first, test_one_value_fills_the_chip,
 		test_elements, test_behind_a_reshape, test_second_results_are_alike, test_masks,
-		test_dead_work};
+		test_masks_of_bits, test_rounded_operands, test_dead_work};
 	return run_tests(tests, COUNT_OF(tests), "fusion");
 }

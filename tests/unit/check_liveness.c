@@ -48,14 +48,14 @@ END_TEST
  * of which not all fits gets nothing off. */
 START_TEST(test_memory_on_the_chip)
 {
-	enum { MOST = 128 << 20 }; /* v5e */
+	enum { H = B / 2, MOST = 128 << 20 /* v5e */ };
 	for (int extra = 0; extra < 2; extra++) {
 		fix f;
 		fix_init(&f, "tpu-v5e", "x=4");
-		type_id t = square(&f);
+		type_id t = fix_type(&f, ELEM_BF16, 2, 1024, 1024);
 		lval_id a = fix_arg(&f, t), x = fix_dot(&f, a, a),
-				sum = fix_collective(&f, COLL_ALL_REDUCE, "x", x, t), kept[MOST / B + 1];
-		uint32_t n = MOST / B - 1 + 2 * (uint32_t)extra;
+				sum = fix_collective(&f, COLL_ALL_REDUCE, "x", x, t), kept[MOST / H + 1];
+		uint32_t n = MOST / H - 1 + 2 * (uint32_t)extra;
 		for (uint32_t i = 0; i < n; i++)
 			kept[i] = fix_dot(&f, i ? kept[i - 1] : sum, a);
 		lval_id g = kept[n - 1];
@@ -65,7 +65,7 @@ START_TEST(test_memory_on_the_chip)
 		fix_return(&f, 1, g);
 		cost c = fix_simulate(&f);
 		ck_assert_int_eq(c.temporary_bytes,
-			extra ? (int64_t)(n + 2) * B : B); /* kept, sum and a gradient; sum */
+			extra ? (int64_t)(n + 2) * H : H); /* kept, sum and a gradient; sum */
 		fix_release(&f);
 	}
 }

@@ -266,7 +266,7 @@ START_TEST(test_loop_equals_unrolled)
 		fix_init(&f, "tpu-v5e", "x=4");
 		f.dev.on_chip_bytes = 0; /* what a loop carries is read from memory, what is handed on
 		                            without a loop is not */
-		type_id t = fix_type(&f, ELEM_F32, 2, 1024, 1024), flag = fix_type(&f, ELEM_I1, 0);
+		type_id t = fix_type(&f, ELEM_BF16, 2, 1024, 1024), flag = fix_type(&f, ELEM_I1, 0);
 		lval_id h = fix_arg(&f, t), w = fix_arg(&f, t);
 		if (folded) {
 			lval_id init[] = {h, w};
