@@ -727,6 +727,36 @@ static int64_t copies_ns(const simulator *s, const lowered *l, const lop *o, con
 	return ns;
 }
 
+enum { MOST_TRADED = 64 };
+/* What a loop carries to another place is copied there in every turn, on TPU; of values that trade
+ * places one is put aside first (the key schedule of random bits, rolled: three copies for two). */
+static int64_t traded_ns(const simulator *s, const lowered *l, const lop *end, const lop *open)
+{
+	uint32_t n = MIN(MIN(end->n_operands, open->n_results), (uint32_t)MOST_TRADED),
+			 from[MOST_TRADED];
+	int64_t ns = 0;
+	for (uint32_t i = 0; s->dev.target == TARGET_TPU && i < n; i++) {
+		lval_id v = operand_at(l, end, i);
+		from[i] = v >= open->results && v < open->results + n ? v - open->results : i;
+	}
+	for (uint32_t i = 0; s->dev.target == TARGET_TPU && i < n; i++) {
+		lval_id v = open->results + i;
+		const ir_type *ty = type_get(l->p->m, l->vals.p[v].type);
+		if (from[i] == i || ty->kind != TYPE_TENSOR || ty->elements <= 1)
+			continue;
+		uint32_t at = from[i], steps = 1;
+		bool least = at > i; /* of a ring it is the first */
+		for (; at != i && from[at] != at && steps <= n; at = from[at], steps++)
+			least &= from[at] >= i;
+		int64_t copies = 1 + (at == i && least);
+		ns = sat_add(ns,
+			sat_mul(copies,
+				sat_add(
+					s->dev.op_launch_ns, memory_time_ns(&s->dev, sat_mul(2, s->vals[v].bytes)))));
+	}
+	return ns;
+}
+
 static void measure_border(simulator *s, const lowered *l, lop_id id)
 {
 	const lop *o = &l->ops.p[id];
@@ -738,6 +768,8 @@ static void measure_border(simulator *s, const lowered *l, lop_id id)
 		id);
 	if (form_of(l, o) == FORM_LOOP && r->kind != RUN_ELSE)
 		r->ns = copies_ns(s, l, o, r->kind == RUN_REGION ? o : &l->ops.p[s->ops[id].begin]);
+	if (form_of(l, o) == FORM_LOOP && r->kind == RUN_END)
+		r->follows_ns = traded_ns(s, l, o, &l->ops.p[s->ops[id].begin]);
 	if (r->kind == RUN_REGION)
 		r->ns = sat_add(r->ns, enter_loop(s, id));
 	else if (r->kind == RUN_END)

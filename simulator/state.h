@@ -250,7 +250,8 @@ typedef struct run {
 	uint32_t moment; /* where its end is kept for those who wait for it; ID_NONE: nobody does */
 	uint32_t first_read, n_reads; /* in simulator.reads: ops whose ends it waits for */
 	int64_t ns, follows_ns; /* collectives: time when it leads, when it does not; borders of a loop:
-	                           of copies into it, or out of it */
+	                           of copies into it, or out of it; at its end, follows_ns: of copies in
+	                           every turn */
 	int64_t bytes, flops;
 	/* kernels: time of it once arguments that it reads are on the chip and with its results left
 	   there; of fetching the ones, of copying out the others (both 0: nothing to gain), of its

@@ -235,10 +235,10 @@ void timeline_drain(simulator *s)
 	s->memory_free_ns = s->copied_ns = s->now;
 }
 
-static void run_copies(simulator *s, const run *r)
+static void run_copies(simulator *s, int64_t ns)
 {
-	s->now = sat_add(s->now, r->ns);
-	s->sum.compute = sat_add(s->sum.compute, sat_mul(r->ns, s->multiplier));
+	s->now = sat_add(s->now, ns);
+	s->sum.compute = sat_add(s->sum.compute, sat_mul(ns, s->multiplier));
 }
 
 static void open_region(simulator *s, const lowered *l, run *r, const uint32_t *reads, uint32_t n)
@@ -248,7 +248,7 @@ static void open_region(simulator *s, const lowered *l, run *r, const uint32_t *
 		consume(s, reads[i]);
 	timeline_drain(s);
 	r->start_ns = s->now;
-	run_copies(s, r);
+	run_copies(s, r->ns);
 	s->frames[s->n_frames++] = (frame){.run = s->ops[r->op].run,
 		.branches = form_of(l, o) == FORM_BRANCHES,
 		.trips = MAX(o->trips, 0),
@@ -286,6 +286,7 @@ static void close_region(simulator *s, const run *end)
 {
 	frame *f = &s->frames[--s->n_frames];
 	run *r = &s->runs.p[f->run];
+	run_copies(s, end->follows_ns);
 	close_branch(s, f);
 	if (f->branches) {
 		int64_t count[COLL_COUNT];
@@ -295,7 +296,7 @@ static void close_region(simulator *s, const run *end)
 	}
 	s->now = sat_add(f->opened, sat_mul(f->branches ? f->longest : f->sum, f->trips));
 	s->multiplier = f->multiplier;
-	run_copies(s, end);
+	run_copies(s, end->ns);
 	r->end_ns = s->stretch_start = s->memory_free_ns = s->copied_ns = s->now;
 	for (uint32_t i = 0; i < s->dev.n_links; i++)
 		s->queues[i].free_ns = s->now;

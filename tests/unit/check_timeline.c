@@ -255,6 +255,32 @@ START_TEST(test_loops_multiply)
 }
 END_TEST
 
+/* What trades places in a loop is copied in every turn on TPU: three copies for two vectors, none
+ * for single numbers. */
+START_TEST(test_values_that_trade_places)
+{
+	enum { TURNS = 10 };
+	for (int way = 0; way < 6; way++) {
+		bool number = way & 1, h100 = way >= 4, trades = way & 2 || h100;
+		fix f;
+		fix_init(&f, h100 ? "h100" : "tpu-v5e", "x=4");
+		type_id flag = fix_type(&f, ELEM_I1, 0),
+				t = number ? fix_type(&f, ELEM_F32, 0) : fix_type(&f, ELEM_F32, 1, 8);
+		lval_id init[] = {fix_arg(&f, t), fix_arg(&f, t)};
+		lop_id loop = fix_region(&f, OP_WHILE, TURNS, init, 2);
+		lval_id a = fix_result(&f, loop), cond = fix_op(&f, OP_CONSTANT, flag, 0);
+		fix_else(&f, &cond, 1);
+		lval_id yields[] = {a + trades, a + !trades};
+		lop_id end = fix_end(&f, yields, 2);
+		fix_return(&f, 1, fix_result(&f, end));
+		cost c = fix_simulate(&f);
+		int64_t copies = c.compute_ns / (TURNS * f.dev.op_launch_ns);
+		ck_assert_int_eq(copies, trades && !number && !h100 ? 3 : 0);
+		fix_release(&f);
+	}
+}
+END_TEST
+
 /* The same layers, written out one after the other and as a loop, take the same time when nothing
  * overlaps. */
 START_TEST(test_loop_equals_unrolled)
@@ -490,8 +516,9 @@ int main(void)
 {
 	const TTest *tests[] = {test_bounds, test_faster_hardware, test_overlap_and_dependence,
 		test_prepared_early, test_early_goes_first, test_kinds_that_overlap, test_one_stream_on_gpu,
-		test_overlap_tax, test_loops_multiply, test_loop_equals_unrolled, test_behind_a_loop,
-		test_case_takes_the_longest, test_arguments_fetched_ahead, test_results_copied_out,
-		test_fsdp_threshold, test_deterministic};
+		test_overlap_tax, test_loops_multiply, test_values_that_trade_places,
+		test_loop_equals_unrolled, test_behind_a_loop, test_case_takes_the_longest,
+		test_arguments_fetched_ahead, test_results_copied_out, test_fsdp_threshold,
+		test_deterministic};
 	return run_tests(tests, COUNT_OF(tests), "timeline");
 }
