@@ -200,12 +200,14 @@ static bool is_likely(const tactic_space *ts, const axis_set *set, tactic_id t)
 static uint32_t keep_first(tactic_space *ts, uint32_t n, uint32_t first)
 {
 	for (uint32_t i = first; i < n; i++)
-		if (ts->findings[i].set->size == ALL_AXES)
+		if (ts->findings[i].set->size == ALL_AXES &&
+			ts->findings[i].tactic == CUTS_WEIGHTS_BEFORE_BATCH)
 			ts->findings[first++] = ts->findings[i];
 	return first;
 }
 
-/* Weights of pairs before the batch come on top: few findings use up their part. Where the parts
+/* Weights of pairs before the batch come on top, and data that all axes cut: few findings use up
+ * their part. Where the parts
  * are too small for half of the actions, the first findings get enough, and less is used up than
  * may be: local search finds then what they did not. Weights of all axes before the batch come
  * besides, for their plans need no other finding, and use what there is to spare. Returns what
@@ -220,7 +222,8 @@ static uint64_t find_tactics(tactic_space *ts, uint64_t budget, bool likely)
 					ts->some_left |= likely;
 					continue;
 				}
-				extra += ts->sets[i].size == TWO_AXES && t == CUTS_WEIGHTS_BEFORE_BATCH;
+				extra += (ts->sets[i].size == TWO_AXES && t == CUTS_WEIGHTS_BEFORE_BATCH) ||
+					t == CUTS_DATA_ALONE;
 				ts->findings[n++] = (struct finding){&ts->sets[i], t};
 			}
 	if (n == extra)

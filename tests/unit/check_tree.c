@@ -188,6 +188,10 @@ START_TEST(the_tree_can_be_looked_at)
 	tactic_space *ts = xcalloc(1, sizeof *ts);
 	*ts = (tactic_space){.pb = &g.f.pb, .goal = &g.goal, .pool = g.pool, .of = &g.of};
 	ck_assert(tactics_find(ts, 400));
+	/* data that all axes cut, each alone would rather have the batch: found for all of them */
+	ck_assert_uint_eq(ts->sets[ts->n_sets - 1].size, ALL_AXES);
+	ck_assert(ts->sets[ts->n_sets - 1].instance[CUTS_DATA_ALONE].n);
+	ck_assert(!ts->sets[0].instance[CUTS_DATA_ALONE].n);
 	completions_list(ts, MOST_LEAVES, &list);
 	for (uint32_t i = 0; i < list.n; i++)
 		tree_add(g.t, &list.p[i]);
