@@ -774,6 +774,31 @@ START_TEST(scatters_over_all_devices)
 }
 END_TEST
 
+/* The slice of a device's own part of a sum waits for who reads it: two sums over all devices of a
+ * square are one instruction, unless the second is made of the first one's part. */
+START_TEST(sums_join_across_own_parts)
+{
+#define OVER_ALL(dims) "{sdy.sharding = #sdy.sharding<@mesh, [" dims "]>}"
+#define ALL_ROWS OVER_ALL("{\"d\", \"m\"}, {}")
+#define PART "  %s = sdy.sharding_constraint %p <@mesh, [{\"d\", \"m\"}, {}]> : " T "\n"
+#define READ "  %t = stablehlo.tanh %s : " T "\n"
+#define PARTS(rest) \
+	"func.func @main(%a: " T \
+	" " OVER_ALL("{}, {\"d\", \"m\"}") ", %b: " T " " ALL_ROWS ", %c: " T " " ALL_ROWS ") -> (" T \
+									   " " ALL_ROWS ", " T " " ALL_ROWS ") {\n" DOT("p", "a", "b") \
+										   PART rest "  return %t, %q : " T ", " T "\n}\n"
+	lowering x;
+	lowering_read(&x, "<[\"d\"=4, \"m\"=4]>", PARTS(DOT("q", "a", "c") READ));
+	lower_cache_torus(x.cache, 2, 0);
+	check_counts(&x, LEVEL_EXACT, TARGET_TPU, "all_reduce=1 all_slice=2");
+	lowering_release(&x);
+	lowering_read(&x, "<[\"d\"=4, \"m\"=4]>", PARTS(READ DOT("q", "a", "t")));
+	lower_cache_torus(x.cache, 2, 0);
+	check_counts(&x, LEVEL_EXACT, TARGET_TPU, "all_reduce=2 all_slice=2");
+	lowering_release(&x);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *t = tcase_create("optimize");
@@ -785,6 +810,7 @@ int main(void)
 	tcase_add_test(t, a_maximum_is_not_summed);
 	tcase_add_test(t, cpu_has_no_reduce_scatter);
 	tcase_add_test(t, scatters_over_all_devices);
+	tcase_add_test(t, sums_join_across_own_parts);
 	tcase_add_test(t, independent_collectives_are_combined);
 	tcase_add_test(t, the_narrow_type_is_gathered);
 	tcase_add_loop_test(t, compiled, 0, (int)COUNT_OF(compiled_cases));
