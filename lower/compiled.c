@@ -212,7 +212,8 @@ static bool node_hands_on(const lowered *l, node_id n)
 	return x->op_kind == OP_CONVERT || x->op_kind == OP_RESHAPE || x->op_kind == OP_TRANSPOSE;
 }
 
-/* The own part of what was reduced: a slice from where the device stands. */
+/* A device's own part of what was reduced: in a program of one device a dynamic_slice, whose place
+ * is not looked at. */
 static bool is_own_part(const lowered *l, const lop *o)
 {
 	if (o->kind == LOP_COLLECTIVE)

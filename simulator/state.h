@@ -39,7 +39,7 @@ typedef struct work_entry {
 	                      they share a tile */
 	bool split_rows;   /* matmuls: as op_work */
 	bool rounds;       /* matmuls: operands in float32 are rounded to bfloat16 */
-	bool moves;        /* as op_work */
+	bool moves;        /* as op_work; selections, too */
 	int64_t matmul_ns, vector_flops, slice_bytes, write_bytes, read_bytes;
 	int64_t m, n, k;        /* matmuls: as op_work */
 	int64_t results;        /* matmuls: elements */
